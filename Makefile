@@ -1,0 +1,110 @@
+# sslrun: `make run` and `make test` do everything on a fresh Debian machine; `make help` lists the rest.
+CC ?= gcc
+BUILD ?= build
+OPT ?= -O2
+WARN = -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
+STRICT ?=
+CFLAGS = -std=c17 $(OPT) -g $(WARN) $(STRICT) -D_GNU_SOURCE -I. -I$(BUILD) -fopenmp -fno-math-errno -fno-trapping-math \
+         -ffp-contract=off -MMD -MP $(EXTRA)
+LDLIBS = -lopenblas -lyaml -lcjson -lz -lm -lpthread
+PACKAGES = gcc make libopenblas-dev libyaml-dev libstb-dev zlib1g-dev libcjson-dev libcmocka-dev pkg-config
+
+FOLDERS = base kernels graph trunks heads losses data trainer cli
+SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c) $(wildcard $(d)/*/*.c)))
+HEADERS := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.h) $(wildcard $(d)/*/*.h)))
+# kernels/*_simd.c are written once in plain loops or vector templates and compiled once an instruction set.
+SIMD   := $(filter %_simd.c,$(SOURCES))
+PLAIN  := $(filter-out %_simd.c cli/main.c,$(SOURCES))
+ARCH   := $(shell uname -m)
+ifeq ($(ARCH),x86_64)
+ISAS = plain avx2 avx512
+endif
+ISAS ?= plain
+ISA_plain  =
+ISA_avx2   = -mavx2 -mfma -mf16c -ffp-contract=fast
+ISA_avx512 = -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 -ffp-contract=fast
+OBJECTS := $(PLAIN:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(SIMD:%.c=$(BUILD)/%.$(isa).o))
+TESTS   := $(sort $(wildcard tests/*.c) $(wildcard tests/*/*.c))
+TESTOBJ := $(filter-out $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
+GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
+KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
+DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def
+
+.PHONY: all help deps test run golden asan layers clean format
+all: sslrun libsslrun.a
+
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
+## make            build ./sslrun and libsslrun.a
+sslrun: $(BUILD)/cli/main.o $(BUILD)/libsslrun.a
+	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
+libsslrun.a: $(BUILD)/libsslrun.a
+	cp $< $@
+$(BUILD)/libsslrun.a: $(OBJECTS)
+	@rm -f $@
+	ar rcs $@ $^
+
+define compile_isa
+$(BUILD)/%_simd.$(1).o: %_simd.c | $(DEFS)
+	@mkdir -p $$(@D)
+	$$(CC) $$(CFLAGS) -O3 $$(ISA_$(1)) -DSR_ISA=$(1) -DSR_ISA_$(1)=1 -c -o $$@ $$<
+endef
+$(foreach isa,$(ISAS),$(eval $(call compile_isa,$(isa))))
+$(BUILD)/kernels/%.o: kernels/%.c | $(DEFS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -O3 -c -o $@ $<
+$(BUILD)/%.o: %.c | $(DEFS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c -o $@ $<
+
+# Every line "const SrTrunk sr_trunk_resnet" in the sources becomes SR_PLUGIN(resnet) in gen/trunk.def.
+define plugin_list
+$(BUILD)/gen/$(1).def: $(SOURCES) Makefile
+	@mkdir -p $$(@D)
+	@sed -n 's/^const Sr[A-Za-z]* sr_$(1)_\([a-z0-9_]*\) *=.*/SR_PLUGIN(\1)/p' $(SOURCES) | sort >$$@.new
+	@cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@
+endef
+$(foreach kind,$(KINDS),$(eval $(call plugin_list,$(kind))))
+$(BUILD)/gen/tests.def: $(TESTS) Makefile
+	@mkdir -p $(@D)
+	@sed -n 's/^SR_TESTS(\([a-z0-9_]*\),.*/SR_PLUGIN(\1)/p' $(TESTS) | sort >$@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$(BUILD)/gen/golden.def: $(TESTS) Makefile
+	@mkdir -p $(@D)
+	@sed -n 's/^const SrGolden sr_golden_\([a-z0-9_]*\) *=.*/SR_PLUGIN(\1)/p' $(TESTS) | sort >$@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a
+	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+$(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
+	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
+
+## make test       install what is missing, build, pass all tests
+test: deps
+	@$(MAKE) --no-print-directory sslrun $(BUILD)/run-tests
+	$(BUILD)/run-tests $(ONLY)
+
+## make golden     compare with the reference numbers in GOLDEN=DIR
+GOLDEN ?= ../shared/golden/vissl
+golden: $(BUILD)/run-golden
+	$(BUILD)/run-golden $(GOLDEN) $(ONLY)
+
+## make asan       all tests under the address and undefined-behaviour sanitizers
+asan:
+	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1" EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=all" \
+	    build/asan/run-tests
+	build/asan/run-tests $(ONLY)
+
+## make layers     fail on any include against the order of the folders
+layers:
+	@tests/layers.sh
+
+## make deps       install missing Debian packages (or print the line to paste)
+deps:
+	@tests/deps.sh $(PACKAGES)
+
+clean:
+	rm -rf build sslrun libsslrun.a
+
+-include $(shell test -d $(BUILD) && find $(BUILD) -name '*.d')

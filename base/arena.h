@@ -1,0 +1,23 @@
+// A bump allocator for what lives and dies together: a graph's names, a config's strings.
+// Not for tensors (sr_map) and not thread-safe.
+#ifndef SR_BASE_ARENA_H
+#define SR_BASE_ARENA_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+typedef struct SrArenaBlock SrArenaBlock;
+typedef struct {
+    SrArenaBlock *head; // newest block; all are freed together
+} SrArena;
+
+#define SR_ARENA_INIT {0} // an empty arena owns nothing
+
+void *sr_arena_alloc(SrArena *arena, size_t bytes); // zeroed, aligned for any type; NULL if memory is out
+void *sr_arena_copy(SrArena *arena, const void *src, size_t bytes);
+char *sr_arena_strdup(SrArena *arena, const char *s);
+char *sr_arena_printf(SrArena *arena, const char *fmt, ...) SR_PRINTF(2, 3);
+void sr_arena_deinit(SrArena *arena);
+
+#endif

@@ -1,0 +1,42 @@
+// Files: read whole within a bound, written so that nothing half-written ever replaces something whole.
+#ifndef SR_BASE_FILE_H
+#define SR_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/status.h"
+
+// Whole file; *data is NUL-terminated beyond *bytes and the caller frees it (sr_free).  Larger than
+// max_bytes, a directory, unreadable: SR_ERR_IO with the path.
+SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *bytes);
+// The file mapped read-only; unmap with sr_file_unmap.  An empty file gives data NULL, bytes 0.
+SrStatus sr_file_map(const char *path, const void **data, size_t *bytes);
+void sr_file_unmap(const void *data, size_t bytes);
+
+// Atomic replacement: open a temporary name in the same folder, write, then commit = flush, fsync,
+// rename, fsync of the folder.  abort removes the temporary.  Exactly one of them ends the writing.
+typedef struct {
+    FILE *f;
+    char *path;      // final name
+    char *temporary; // removed by abort
+} SrFileWriter;
+SrStatus sr_file_begin(SrFileWriter *writer, const char *path);
+SrStatus sr_file_commit(SrFileWriter *writer);
+void sr_file_abort(SrFileWriter *writer);
+SrStatus sr_file_write(const char *path, const void *data, size_t bytes); // the three in one
+
+bool sr_file_exists(const char *path);
+bool sr_file_is_dir(const char *path);
+SrStatus sr_file_mkdirs(const char *path);                         // like mkdir -p
+SrStatus sr_file_symlink(const char *target, const char *path);    // atomic; replaces an older link
+SrStatus sr_file_remove(const char *path);                         // missing is fine
+// "dir/name" into a buffer of the caller's; SR_ERR_CONFIG if it does not fit.
+SrStatus sr_file_join(char *out, size_t out_bytes, const char *dir, const char *name);
+// Names in a folder, sorted by bytes, without "." and ".."; free with sr_file_list_free.
+SrStatus sr_file_list(const char *dir, char ***names, int *n);
+void sr_file_list_free(char **names, int n);
+
+#endif

@@ -1,0 +1,25 @@
+// Diagnostics for the person at the terminal: stderr, and the run's log file once one is open.
+// Results go to stdout by plain printf and never through here.
+#ifndef SR_BASE_LOG_H
+#define SR_BASE_LOG_H
+
+#include "base/compiler.h"
+#include "base/status.h"
+
+typedef enum { SR_LOG_DEBUG, SR_LOG_INFO, SR_LOG_WARN, SR_LOG_ERROR } SrLogLevel;
+
+void sr_log_set_level(SrLogLevel level); // INFO at start
+// Each line "LEVEL message"; warnings and errors are marked, plain information is not.
+void sr_log(SrLogLevel level, const char *fmt, ...) SR_PRINTF(2, 3);
+#define sr_info(...) sr_log(SR_LOG_INFO, __VA_ARGS__)
+#define sr_warn(...) sr_log(SR_LOG_WARN, __VA_ARGS__)
+
+// Also appends every line, with a time stamp, to this file until sr_log_close.
+SrStatus sr_log_open(const char *path);
+void sr_log_close(void);
+
+// A line that overwrites itself when stderr is a terminal, and is dropped when it is not.
+void sr_log_live(const char *fmt, ...) SR_PRINTF(1, 2);
+int sr_log_is_terminal(void);
+
+#endif

@@ -1,0 +1,54 @@
+// Option tables: one row a key, and from it come parsing, range checks, defaults, unknown-key errors with
+// the nearest name, `sslrun describe` and the reference manual.  There is no second list of keys.
+#ifndef SR_BASE_OPTION_H
+#define SR_BASE_OPTION_H
+
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/yaml.h"
+
+typedef struct { int n; const int *v; } SrInts;
+typedef struct { int n; const double *v; } SrDoubles;
+typedef struct { int n; const char *const *v; } SrStrings;
+
+typedef enum {
+    SR_OPT_BOOL,    // bool
+    SR_OPT_INT,     // int
+    SR_OPT_INT64,   // int64_t
+    SR_OPT_FLOAT,   // double (whole numbers are accepted)
+    SR_OPT_STRING,  // const char *; null gives ""
+    SR_OPT_ENUM,    // int: index into `choices` ("a|b|c"), compared without case
+    SR_OPT_INTS,    // SrInts; a single number is a list of one
+    SR_OPT_FLOATS,  // SrDoubles
+    SR_OPT_STRINGS, // SrStrings
+    SR_OPT_TREE,    // const SrYaml *: kept as it stands, for its owner to read
+    SR_OPT_IGNORED, // accepted for VISSL's sake, means nothing here; `help` says why
+} SrOptionType;
+
+typedef struct {
+    const char *name; // may be dotted: "queue.queue_length" is a key of a nested map
+    SrOptionType type;
+    size_t offset;       // into the params struct; unused for IGNORED
+    const char *initial; // the default, as YAML text: "0.05", "[0, 1]", "\"\""
+    double min, max;     // range of numbers and of list elements; both 0: no range
+    const char *choices; // ENUM: "linear|sqrt"
+    const char *help;    // one sentence, with the unit
+} SrOption;
+#define SR_OPTION_END {0} // ends every table
+
+// Fills a zeroed params struct from a map (NULL: all defaults).  `where` is the map's path for messages
+// ("LOSS.swav_loss").  Unknown key, wrong type, out of range: SR_ERR_CONFIG in one line with file:line.
+// Strings and lists live in `arena`.
+SrStatus sr_options_parse(const SrOption *table, const SrYaml *map, const char *where, SrArena *arena,
+                          void *params);
+// The table's defaults as a map, nested where names are dotted (the piece of the default tree it owns).
+SrStatus sr_options_defaults(const SrOption *table, SrArena *arena, SrYaml **out);
+// params back to a map, in the table's order (for printing graphs and resolved configurations).
+SrStatus sr_options_print(const SrOption *table, const void *params, SrArena *arena, SrYaml **out);
+const SrOption *sr_options_find(const SrOption *table, const char *name);
+// Human text for one row: "epsilon  number, default 0.05, 0 .. inf  Sharpness of ...".
+void sr_option_describe(const SrOption *option, SrText *out);
+
+#endif

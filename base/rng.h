@@ -1,0 +1,47 @@
+// Random numbers without state to save: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy
+// as 1, 2, 3", SC 2011), keyed by what the number is for.
+//
+// The same (seed, purpose, epoch, sample, view, stage) gives the same draws on every machine, for any
+// number of threads, before and after a resume.  There is no shared generator and no time.
+#ifndef SR_BASE_RNG_H
+#define SR_BASE_RNG_H
+
+#include <stdint.h>
+
+// One purpose a consumer, so that adding draws to one never moves another.  Append only: the numbers
+// are part of what makes a run repeatable.
+typedef enum {
+    SR_RNG_INIT = 1,      // parameter initialisation; sample = hash of the parameter's name
+    SR_RNG_ORDER = 2,     // sample order of an epoch
+    SR_RNG_TRANSFORM = 3, // augmentation: epoch, sample, view, stage = index of the transform
+    SR_RNG_DROPOUT = 4,   // epoch = iteration, sample = node
+    SR_RNG_STATE = 5,     // queues, memory banks, centres
+    SR_RNG_SYNTHETIC = 6, // synthetic images
+    SR_RNG_SUBSET = 7,    // DATA_LIMIT
+    SR_RNG_TEST = 99,
+} SrRngPurpose;
+
+typedef struct {
+    uint32_t key[2];
+    uint32_t counter[4]; // counter[0] counts blocks of four draws
+    uint32_t block[4];
+    int used; // draws taken from `block`
+} SrRng;
+
+// The start of one stream.  `sample` is kept to 64 bits, `epoch` to 32, `view` and `stage` to 16 each.
+SrRng sr_rng(uint64_t seed, SrRngPurpose purpose, uint64_t epoch, uint64_t sample, uint32_t view,
+             uint32_t stage);
+
+uint32_t sr_rng_u32(SrRng *rng);
+double sr_rng_uniform(SrRng *rng);                          // [0, 1), 53 bits
+double sr_rng_range(SrRng *rng, double low, double high);   // [low, high)
+uint32_t sr_rng_below(SrRng *rng, uint32_t n);              // {0 .. n-1}, unbiased; n >= 1
+double sr_rng_normal(SrRng *rng);                           // mean 0, variance 1 (Box-Muller)
+void sr_rng_permutation(SrRng *rng, uint32_t *out, uint32_t n); // Fisher-Yates of 0 .. n-1
+
+// The bare block function, for tests against the published vectors.
+void sr_rng_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+// 64-bit FNV-1a of a name, to key streams by what they belong to.
+uint64_t sr_rng_hash(const char *name);
+
+#endif

@@ -1,0 +1,37 @@
+// The safetensors format (huggingface.co/docs/safetensors): 8-byte header length, JSON header, raw data.
+// Read through a mapping with every range checked before it is trusted; written atomically.
+#ifndef SR_BASE_SAFETENSORS_H
+#define SR_BASE_SAFETENSORS_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/tensor.h"
+
+typedef struct {
+    const char *name;
+    SrTensor tensor; // data points into the mapping (read) or to the caller's memory (write)
+} SrNamedTensor;
+
+// An open file: tensors in the order of their data, string metadata.  Valid until sr_safetensors_close.
+typedef struct {
+    int n;
+    SrNamedTensor *tensors;
+    int n_meta;
+    const char **meta_keys, **meta_values;
+    SrArena arena;
+    const void *map;
+    size_t map_bytes;
+} SrSafetensors;
+
+// SR_ERR_CONFIG: header longer than the file or 100 MB, not JSON, unknown dtype, rank > SR_MAX_RANK, ranges
+// that overflow, overlap, leave gaps, or disagree with shape * dtype.
+SrStatus sr_safetensors_open(SrSafetensors *st, const char *path);
+void sr_safetensors_close(SrSafetensors *st);
+const SrTensor *sr_safetensors_find(const SrSafetensors *st, const char *name); // NULL if absent
+const char *sr_safetensors_meta(const SrSafetensors *st, const char *key);      // NULL if absent
+
+// Writes tensors in the given order, 64-byte aligned, atomically.  Meta pairs may be 0.
+SrStatus sr_safetensors_save(const char *path, const SrNamedTensor *tensors, int n, const char *const *meta_keys,
+                             const char *const *meta_values, int n_meta);
+
+#endif

@@ -1,0 +1,32 @@
+// Small string work: growing text, did-you-mean, matching.
+#ifndef SR_BASE_TEXT_H
+#define SR_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+// Growing text.  After a failed allocation it stays valid, drops what is added and sets `failed`.
+typedef struct {
+    char *s; // NUL-terminated once anything was added, else NULL
+    size_t len, cap;
+    bool failed;
+} SrText;
+#define SR_TEXT_INIT {0}
+
+void sr_text_add(SrText *text, const char *s);
+void sr_text_addn(SrText *text, const char *s, size_t len);
+void sr_text_printf(SrText *text, const char *fmt, ...) SR_PRINTF(2, 3);
+void sr_text_deinit(SrText *text);
+
+// Edit distance with transpositions, upper and lower case alike costing half.
+double sr_text_distance(const char *a, const char *b);
+// Index of the nearest of n names, -1 when none is near enough to suggest (distance > 0.4 * length + 1).
+int sr_text_nearest(const char *name, const char *const *names, int n);
+// "*" and "?" as a shell has them.
+bool sr_text_glob(const char *pattern, const char *s);
+bool sr_text_starts(const char *s, const char *prefix);
+bool sr_text_ends(const char *s, const char *suffix);
+
+#endif

@@ -1,0 +1,77 @@
+// SrGraph: what torch.fx would have traced.  Append-only, then frozen; nodes are indices, never pointers.
+//
+// Invariants (sr_graph_check verifies all of them after every pass in debug builds)
+//  * A node's inputs have smaller indices: index order is execution order.
+//  * Names are unique; qualified as torchvision does ("layer1.0.conv1", "layer1.0.relu_1", "flatten").
+//    Further passes of the same trunk in one graph carry a suffix "@1", "@2" and share all parameters.
+//  * Shapes are static and known when a node is added.
+//  * A node lives in the modes of its mask; a consumer's mask is a subset of its producers'.
+#ifndef SR_GRAPH_GRAPH_H
+#define SR_GRAPH_GRAPH_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "graph/params.h"
+#include "kernels/op.h"
+
+typedef int SrNodeId;
+#define SR_NO_NODE (-1)
+
+typedef enum { SR_MODE_TRAIN = 1, SR_MODE_EVAL = 2, SR_MODE_BOTH = 3 } SrMode;
+
+typedef struct {
+    const SrOp *op;     // NULL: an input, filled by the host before each run
+    const char *name;   // unique
+    const char *module; // path of the module it belongs to ("layer1.0"), "" at the top
+    const void *params; // op->params_bytes, owned by the graph
+    int n_in;
+    SrNodeId in[SR_OP_MAX_IN];
+    int n_w;
+    int w[SR_OP_MAX_SLOTS]; // indices into the parameter table
+    SrShape shape;
+    SrDtype dtype; // F32, or what an input carries
+    unsigned mode; // SrMode bits
+    unsigned tags; // free for passes; 0 at the start
+} SrNode;
+
+typedef struct SrGraph SrGraph;
+
+SrStatus sr_graph_new(SrParams *params, SrGraph **out); // borrows the table
+void sr_graph_free(SrGraph *graph);
+SrParams *sr_graph_params(const SrGraph *graph);
+SrArena *sr_graph_arena(SrGraph *graph); // for whatever should live as long as the graph
+
+int sr_graph_count(const SrGraph *graph);
+const SrNode *sr_graph_at(const SrGraph *graph, SrNodeId id); // valid until the next append
+
+// Appends; checks arity, shapes (op->infer), modes, name.  `params` is copied; w are table indices in slot
+// order (n_w must equal what op->slots says).
+typedef struct {
+    const SrOp *op;
+    const char *name, *module;
+    const void *params;
+    int n_in;
+    const SrNodeId *in;
+    int n_w;
+    const int *w;
+    unsigned mode; // 0 means BOTH
+} SrNodeSpec;
+SrStatus sr_graph_add(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out);
+SrStatus sr_graph_add_input(SrGraph *graph, const char *name, SrShape shape, SrDtype dtype, SrNodeId *out);
+
+// Stage names beside node names: VISSL's "res2" or timm's index for the node `id`.  Both vocabularies work
+// wherever a layer is named.
+SrStatus sr_graph_alias(SrGraph *graph, const char *alias, SrNodeId id);
+int sr_graph_alias_count(const SrGraph *graph);
+const char *sr_graph_alias_at(const SrGraph *graph, int i, SrNodeId *id);
+
+// Exact name, alias, or dotted prefix (the last node below it).  Unknown: SR_ERR_CONFIG with the nearest names.
+SrStatus sr_graph_query(const SrGraph *graph, const char *query, SrNodeId *out);
+SrNodeId sr_graph_find(const SrGraph *graph, const char *name); // exact or alias; SR_NO_NODE
+
+SrStatus sr_graph_check(const SrGraph *graph); // the invariants above
+
+#endif

@@ -1,0 +1,65 @@
+// SrPlan: a graph compiled to a frozen list of kernel calls at fixed addresses.
+//
+// sr_plan_compile runs the passes (tap, dead code, fuse, order gradients, place memory), allocates once, and
+// from then on a run never allocates.  Memory is a number known before the first step.
+#ifndef SR_GRAPH_PLAN_H
+#define SR_GRAPH_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "graph/graph.h"
+
+typedef struct {
+    SrMode mode;
+    const SrNodeId *outputs; // stay readable after a run until the next one
+    int n_outputs;
+    // Backward: gradients start at these nodes (a scalar loss starts at 1, others at what sr_plan_seed holds)
+    // and reach every trainable parameter and the nodes in `input_grads`.  n_losses 0: forward only.
+    const SrNodeId *losses;
+    int n_losses;
+    const SrNodeId *input_grads;
+    int n_input_grads;
+    uint64_t seed;       // for ops that draw
+    bool no_fuse;        // keep every node as built (tests, NaN hunting)
+    bool no_recompute;   // keep cheap outputs instead of recomputing them in the backward
+    bool no_allocate;    // dry run: plan and count, but take no activation memory and do not run
+} SrPlanOptions;
+
+typedef struct SrPlan SrPlan;
+
+SrStatus sr_plan_compile(const SrGraph *graph, const SrPlanOptions *options, SrPlan **out);
+void sr_plan_free(SrPlan *plan);
+
+// Runs.  backward follows a forward of the same plan and ADDS into the table's gradients
+// (sr_params_zero_grad first; k times forward and backward is gradient accumulation).
+void sr_plan_forward(SrPlan *plan, int64_t iteration);
+void sr_plan_backward(SrPlan *plan);
+
+// Views into the plan's memory, at fixed addresses for its whole life.
+SrTensor sr_plan_input(SrPlan *plan, SrNodeId input);   // to be filled before each forward
+SrTensor sr_plan_output(SrPlan *plan, SrNodeId output); // one of options.outputs or a loss
+float *sr_plan_seed(SrPlan *plan, SrNodeId loss);       // gradient of a loss node, to be filled before backward
+SrTensor sr_plan_input_grad(SrPlan *plan, SrNodeId node);
+
+// What it costs.
+typedef struct {
+    size_t activation_bytes; // the arena: activations, gradients of activations, saved, scratch
+    size_t naive_bytes;      // the same if nothing shared memory
+    int64_t forward_flops, backward_flops;
+    int n_forward, n_backward, n_recompute; // kernel calls
+} SrPlanCost;
+SrPlanCost sr_plan_cost(const SrPlan *plan);
+
+// One line a kernel call with name, op, shapes, address range; for `sslrun graph --plan` and debugging.
+SrStatus sr_plan_print(const SrPlan *plan, SrText *out);
+// Seconds spent in each call since compile (timing is on after sr_plan_profile(plan, true)); i counts calls in
+// order of first use; false past the end.
+void sr_plan_profile(SrPlan *plan, bool on);
+bool sr_plan_profile_at(const SrPlan *plan, int i, const char **name, const char **op, const char **pass,
+                        double *seconds, int64_t *calls, int64_t *flops);
+// Name of the first node, in execution order, whose value holds a NaN or an infinity after running the forward
+// once more step by step on the present inputs (state is put back); NULL if none.  Slow; for error messages.
+const char *sr_plan_find_nonfinite(SrPlan *plan, int64_t iteration);
+
+#endif

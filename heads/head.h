@@ -1,0 +1,29 @@
+// The head contract: maps features to outputs.  A descriptor `const SrHead sr_head_<stem>` in heads/<stem>.c.
+#ifndef SR_HEADS_HEAD_H
+#define SR_HEADS_HEAD_H
+
+#include "base/option.h"
+#include "graph/builder.h"
+
+#define SR_HEAD_MAX_OUT 16
+
+typedef struct { // MODEL.HEAD, shared by all heads
+    double bn_eps, bn_momentum;
+    double params_multiplier; // every mlp Linear is multiplied by this after initialisation
+} SrHeadSettings;
+
+typedef struct SrHead {
+    const char *name; // first element of an entry of MODEL.HEAD.PARAMS
+    const char *help;
+    const SrOption *options; // the entry's argument map
+    size_t params_bytes;
+    // Nodes under the builder's scope (the model has pushed "heads.0" or "heads.0.1").  in: the features, or the
+    // previous module's outputs in a chain.  At most SR_HEAD_MAX_OUT outputs.
+    SrStatus (*build)(SrBuilder *b, const void *params, const SrHeadSettings *settings, const SrNodeId *in, int n_in,
+                      SrNodeId out[SR_HEAD_MAX_OUT], int *n_out);
+} SrHead;
+
+const SrHead *sr_head_at(int i);
+SrStatus sr_head_find(const char *name, const SrHead **out);
+
+#endif

@@ -1,0 +1,42 @@
+// The one door to convolution: every design (direct, Winograd, plain C) stands behind these calls.
+//
+// x (N, H, W, C), w (K, C/groups, R, S) as PyTorch stores it, y (N, P, Q, K), fp32, dense, any channel
+// count, stride, padding, dilation and groups.  Bits do not depend on the number of threads.
+#ifndef SR_KERNELS_CONV_H
+#define SR_KERNELS_CONV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct {
+    int N, H, W, C; // input
+    int K, R, S;    // output channels, kernel rows and columns
+    int stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups;
+    int P, Q; // output rows and columns; sr_conv_shape fills them
+} SrConvShape;
+
+typedef enum { SR_CONV_FORWARD, SR_CONV_BACKWARD_DATA, SR_CONV_BACKWARD_WEIGHT } SrConvPass;
+
+void sr_conv_shape(SrConvShape *s); // P, Q from the rest (PyTorch's formula)
+
+// Scratch for one call of the pass with the present number of threads.
+size_t sr_conv_scratch_bytes(const SrConvShape *s, SrConvPass pass);
+
+// y = x * w + bias; bias (K) may be NULL.
+void sr_conv_forward(const SrConvShape *s, const float *x, const float *w, const float *bias, float *y,
+                     void *scratch);
+// dx = or += the transposed product; `add` chooses.
+void sr_conv_backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx, bool add,
+                           void *scratch);
+// dw += the gradient; dbias (K) += row sums of dy unless NULL.
+void sr_conv_backward_weight(const SrConvShape *s, const float *x, const float *dy, float *dw, float *dbias,
+                             void *scratch);
+
+// Which design a pass takes ("direct", "winograd4", "winograd2", "plain", ...), for listings and benches.
+const char *sr_conv_design(const SrConvShape *s, SrConvPass pass);
+
+// For tests and the bench: only designs in this mask are considered (plain always remains).
+enum { SR_CONV_DIRECT = 1, SR_CONV_WINOGRAD4 = 2, SR_CONV_WINOGRAD2 = 4, SR_CONV_ALL = 7 };
+void sr_conv_allow(unsigned mask);
+
+#endif

@@ -1,0 +1,155 @@
+// The kernel contract: what an operation is.  One file an op: params, shape rule, double-precision
+// reference, forward, backward, what backward reads, example cases.
+//
+// Invariants
+//  * Kernels are void, cannot fail, allocate nothing and keep no state; all memory comes in SrOpCall.
+//  * One output a node.  Activations are NHWC (N, H, W, C) or (N, D); see base/tensor.h for the letters.
+//  * The bits of a result do not depend on the number of threads (rule in base/parallel.h).
+//  * Weight gradients are ADDED to dw (a parameter may serve several passes); dx is overwritten, or added
+//    to when its dx_add bit is set, which only ops with SR_OP_ADDS_DX ever see.
+//  * Registered by name: a descriptor `const SrOp sr_op_<stem>` in kernels/<stem>.c is found by the build.
+#ifndef SR_KERNELS_OP_H
+#define SR_KERNELS_OP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/option.h"
+#include "base/status.h"
+#include "base/tensor.h"
+
+#define SR_OP_MAX_IN 16
+#define SR_OP_MAX_SLOTS 8
+
+// What a slot of a node is bound to in the parameter table.
+typedef enum {
+    SR_SLOT_PARAM, // learned: has a gradient
+    SR_SLOT_STATE, // carried from step to step, never learned: running statistics, queues
+} SrSlotKind;
+
+// What a parameter is to the module that owns it; the parameter-group rules (spec 8.2) read this.
+typedef enum {
+    SR_ROLE_WEIGHT,      // weight of a linear or convolution layer
+    SR_ROLE_BIAS,        // its bias
+    SR_ROLE_NORM_WEIGHT, // gamma of batch or layer norm
+    SR_ROLE_NORM_BIAS,   // beta
+    SR_ROLE_OTHER,       // anything else: group norm, tokens, embeddings
+} SrRole;
+
+// How a fresh parameter is drawn.  `value` is the constant, the bound factor or the deviation.
+typedef enum {
+    SR_INIT_CONSTANT,            // value
+    SR_INIT_UNIFORM_FAN_IN,      // U(-v/sqrt(fan_in), v/sqrt(fan_in)); PyTorch's default has v = 1
+    SR_INIT_UNIFORM,             // U(-value, value)
+    SR_INIT_NORMAL,              // N(0, value^2)
+    SR_INIT_TRUNCATED_NORMAL,    // N(0, value^2) cut at 2 deviations
+    SR_INIT_KAIMING_FAN_OUT,     // N(0, 2 / fan_out): torchvision's ResNet
+    SR_INIT_NORM_OF,             // row norms of the next slot (weight norm's g)
+} SrInitKind;
+typedef struct {
+    SrInitKind kind;
+    double value;
+} SrInit;
+
+typedef struct {
+    const char *name; // PyTorch's: "weight", "bias", "running_mean", "num_batches_tracked"
+    SrShape shape;
+    SrDtype dtype; // F32, or I64 for counters
+    SrSlotKind kind;
+    SrRole role;
+    SrInit init;
+} SrSlot;
+
+// Everything one kernel call sees.  Pointers a call does not need are NULL (x[i].data in a backward that
+// does not read it).  No two buffers overlap, except where `inplace` below allows it.
+typedef struct {
+    const void *params;  // the op's params struct
+    bool train;          // mode of the pass
+    bool again;          // forward only: recomputing what was computed in this step already; read `saved`
+                         // instead of writing it and leave all state alone
+    int n_in;
+    const SrTensor *x;   // n_in inputs
+    SrTensor y;          // output: written by forward, readable in backward if declared
+    int n_w;
+    const SrTensor *w;   // slots in order; state slots may be written by a train forward
+    float *const *dw;    // backward: gradient of slot i, NULL when frozen or state
+    const float *dy;     // backward: gradient of y, shape of y
+    float *const *dx;    // backward: gradient of input i, NULL when nobody wants it
+    unsigned dx_add;     // bit i: add to dx[i] instead of overwriting it
+    void *saved;         // saved_bytes, kept from forward to backward
+    void *scratch;       // scratch_bytes, garbage at entry
+    uint64_t seed;       // of the run; for ops that draw
+    int64_t iteration;   // training steps done before this one
+    uint64_t node_key;   // hash of the node's name; for ops that draw
+} SrOpCall;
+
+// The same call in double precision, forward only, by the plainest loops: the truth the fast path and the
+// finite differences are held against.  Runs single-threaded, may be slow, may use sr_alloc.
+typedef struct {
+    const void *params;
+    bool train;
+    int n_in;
+    const SrShape *x_shape;
+    const double *const *x;
+    SrShape y_shape;
+    double *y;
+    int n_w;
+    const SrSlot *slots;
+    double *const *w; // state slots may be written, like the fast path's
+    uint64_t seed;
+    int64_t iteration;
+    uint64_t node_key;
+} SrRefCall;
+
+enum { // SrOp.flags
+    SR_OP_IMPURE = 1,    // updates state or draws: never merged, never dropped in train mode
+    SR_OP_ADDS_DX = 2,   // backward honours dx_add
+    SR_OP_CHEAP = 4,     // forward costs about one pass over memory: may be recomputed in the backward
+    SR_OP_NO_GRAD = 8,   // gradients stop here: no backward (sinkhorn, detach)
+};
+
+// Bits returned by `reads`: what backward needs besides params, w, saved and dy.
+#define SR_READS_X(i) (1u << (i))
+#define SR_READS_Y (1u << 31)
+
+// One example: params as flow YAML for the op's option table, input shapes; tests and the bench run all.
+typedef struct {
+    const char *params;
+    int n_in;
+    SrShape x[4];
+    bool no_gradient_check; // the reference is not differentiable at random points (argmax, rounding)
+} SrOpCase;
+
+typedef struct SrOp {
+    const char *name; // PyTorch's functional name: conv2d, batch_norm, relu, ...
+    const char *help;
+    const SrOption *options; // of the params struct; NULL if there are none
+    size_t params_bytes;
+    int min_in, max_in;
+    unsigned flags;
+
+    // Output shape, or SR_ERR_CONFIG with the shapes in the message.
+    SrStatus (*infer)(const void *params, const SrShape *x, int n_in, SrShape *y);
+    // Parameters and state the node owns; returns their number.  NULL: none.
+    int (*slots)(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]);
+    unsigned (*reads)(const void *params); // NULL: nothing
+    // Bytes the forward leaves for the backward / needs while it runs (any pass).  NULL: 0.
+    size_t (*saved_bytes)(const void *params, const SrShape *x, int n_in);
+    size_t (*scratch_bytes)(const void *params, const SrShape *x, int n_in);
+    // True when y is x[0] under another shape: no kernel runs and no memory is planned.  NULL: never.
+    bool (*is_view)(const void *params, const SrShape *x, int n_in);
+    // Index of the input whose dx may be the same memory as dy, -1 for none.  NULL: none.
+    int (*inplace)(const void *params);
+    int64_t (*flops)(const void *params, const SrShape *x, int n_in, SrShape y); // forward; NULL: 0
+
+    void (*reference)(const SrRefCall *call);
+    void (*forward)(const SrOpCall *call);
+    void (*backward)(const SrOpCall *call); // NULL with SR_OP_NO_GRAD
+    const SrOpCase *cases;
+    int n_cases;
+} SrOp;
+
+const SrOp *sr_op_find(const char *name);          // NULL if unknown
+const SrOp *sr_op_at(int i);                       // i-th of the registry, NULL past the end
+
+#endif

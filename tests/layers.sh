@@ -1,0 +1,24 @@
+#!/bin/sh
+# Fails on any include that points to the right in: base kernels graph {trunks heads losses} trainer cli; data stands on base.
+cd "$(dirname "$0")/.." || exit 1
+bad=0
+allow() { # folder, then the folders it may include
+    here=$1; shift
+    for f in $(find "$here" -name '*.[ch]'); do
+        for inc in $(sed -n 's/^ *# *include *"\([^"]*\)".*/\1/p' "$f"); do
+            there=${inc%%/*}
+            case " $here gen $* " in *" $there "*) ;; *) echo "$f includes $inc"; bad=1 ;; esac
+        done
+    done
+}
+allow base
+allow kernels base
+allow graph base kernels
+allow trunks base kernels graph
+allow heads base kernels graph
+allow losses base kernels graph
+allow data base
+allow trainer base kernels graph trunks heads losses data
+allow cli base kernels graph trunks heads losses data trainer
+[ $bad = 0 ] && echo "layers: ok"
+exit $bad
