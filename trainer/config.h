@@ -1,0 +1,103 @@
+// The configuration: VISSL's tree with VISSL's defaults, one YAML file merged over it, KEY=VALUE overrides, and
+// the sections read into structs.  The schema is the union of the option tables; there is no second list of keys.
+//
+// Order: defaults (from the tables) <- file <- overrides <- inference (trainer/infer.c, spec 1.5), each inferred
+// value logged.  Unknown key: SR_ERR_CONFIG with file:line and the nearest known key.
+#ifndef SR_TRAINER_CONFIG_H
+#define SR_TRAINER_CONFIG_H
+
+#include "base/option.h"
+
+typedef struct {
+    bool use_larc;
+    double larc_trust, larc_eps;
+    bool larc_clip;
+    double weight_decay, momentum;
+    bool nesterov;
+    SrDoubles betas;
+    int num_epochs;
+    bool regularize_bn, regularize_bias, construct_single_param_group_only;
+    SrStrings non_regularized_parameters;
+    const char *name, *param_group_constructor;
+    bool head_use_different_lr, head_use_different_wd;
+    double head_weight_decay;
+    const SrYaml *lr, *lr_head, *weight_decay_schedule, *weight_decay_head_schedule; // schedule trees, may be NULL
+} SrOptimizerConfig;
+
+typedef struct { // DATA.TRAIN or DATA.TEST
+    SrStrings data_sources, data_paths, label_sources, label_paths, dataset_names;
+    const char *label_type, *remove_img_path_prefix, *new_img_path_prefix, *collate_function;
+    int batchsize_per_replica, default_gray_img_size;
+    int64_t data_limit;
+    int data_limit_seed;
+    bool data_limit_balanced;
+    int64_t data_limit_skip;
+    bool drop_last, mmap_mode, random_synthetic_images;
+    int random_synthetic_labels;
+    double max_bad_share; // MAX_BAD_IMAGE_SHARE, ours
+    const SrYaml *transforms;
+} SrSplitConfig;
+
+typedef struct { // an entry of TEMP_FROZEN_PARAMS_ITER_MAP, "module." removed
+    const char *param;
+    int64_t iterations;
+} SrFrozenUntil;
+
+typedef struct {
+    const char *trunk_name;
+    const SrYaml *trunk_tree; // MODEL.TRUNK
+    const SrYaml *head_params; // MODEL.HEAD.PARAMS
+    double bn_eps, bn_momentum, params_multiplier;
+    bool single_pass_every_crop;
+    int n_frozen_until;
+    SrFrozenUntil *frozen_until;
+    SrStrings non_trainable_params;
+    bool freeze_trunk_only, freeze_trunk_and_head, eval_mode_on;
+    const char *params_file; // WEIGHTS_INIT.PARAMS_FILE
+    SrStrings skip_layers;
+    const char *append_prefix, *remove_prefix;
+    bool grad_clip;
+    double grad_clip_norm_type, grad_clip_max_norm;
+} SrModelConfig;
+
+typedef struct {
+    const char *dir;
+    bool auto_resume, overwrite_existing;
+    int checkpoint_frequency;
+    int64_t checkpoint_iter_frequency;
+    int keep_last; // KEEP_LAST, ours: how many phase and iteration checkpoints stay; 0: all
+} SrCheckpointConfig;
+
+typedef struct { // NEAREST_NEIGHBOR
+    double sigma;
+    SrInts topk;
+    bool l2_norm_feats;
+    const char *layer; // LAYER, ours: the feature compared ("flatten")
+} SrKnnConfig;
+
+typedef struct SrConfig {
+    SrArena arena;
+    const char *path;    // of the file
+    SrYaml *tree;        // resolved: every key, after inference ("config:" removed)
+    uint64_t seed;
+    int log_frequency, test_every_num_epoch, num_dataloader_workers;
+    bool test_model, test_only, check_nan;
+    const char *loss_name;
+    const SrYaml *loss_tree; // LOSS
+    SrModelConfig model;
+    SrOptimizerConfig optimizer;
+    SrSplitConfig train, test;
+    SrCheckpointConfig checkpoint;
+    SrKnnConfig knn;
+} SrConfig;
+
+// overrides: "A.B=v", "config.A.B=v", "+A.B=v" (new key), "~A.B" (remove).
+SrStatus sr_config_load(const char *path, const char *const *overrides, int n_overrides, SrConfig **out);
+// The same from text, for tests and the golden runner; `name` stands for the file in messages.
+SrStatus sr_config_parse(const char *text, const char *name, const char *const *overrides, int n_overrides,
+                         SrConfig **out);
+void sr_config_free(SrConfig *config);
+// Writes the resolved tree (YAML that loads again) to <dir>/train_config.yaml.
+SrStatus sr_config_save(const SrConfig *config, const char *dir);
+
+#endif

@@ -1,0 +1,47 @@
+// The model: trunk, head modules and their wiring, built into one graph from the configuration (spec 4).
+//
+// Parameter names are VISSL's: "trunk._feature_blocks...", "heads.<i>...." (chains "heads.<i>.<j>....").
+#ifndef SR_TRAINER_MODEL_H
+#define SR_TRAINER_MODEL_H
+
+#include "graph/plan.h"
+#include "losses/loss.h"
+#include "trainer/config.h"
+#include "trunks/trunk.h"
+
+typedef struct SrModel SrModel;
+
+// Owns the parameter table.  Reads the options of trunk and heads; builds nothing yet.
+SrStatus sr_model_new(const SrConfig *config, SrModel **out);
+void sr_model_free(SrModel *model);
+SrParams *sr_model_params(SrModel *model);
+
+// ---- the training graph: views -> trunk passes -> concatenated features -> heads -> loss
+typedef struct {
+    SrGraph *graph;      // owned by the model
+    SrNodeId views[SR_MAX_VIEWS]; // inputs, one a crop: (N, H_v, W_v, 3)
+    int n_views;
+    SrNodeId sample_index;
+    SrNodeId outputs[16];
+    int n_outputs;
+    SrNodeId loss;       // scalar
+    const SrLoss *loss_kind;
+    void *loss_state;
+} SrTrainGraph;
+// h, w: size of each view; `batch` images; n_samples: size of the training set, 0 if unknown.
+SrStatus sr_model_build_train(SrModel *model, int batch, int n_views, const int *h, const int *w, int64_t n_samples,
+                              SrTrainGraph *out);
+
+// Forward of views through the model into an existing builder (multi-resolution rules of spec 4.4: consecutive
+// crops of equal width in one trunk pass, features concatenated in order, heads once).  Row order: crop-major.
+SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const char *param_prefix, bool trainable, const SrNodeId *views,
+                          int n_views, SrNodeId *outputs, int *n_outputs);
+
+// ---- evaluation: one image size, trunk only, tapped at a layer (VISSL or torchvision name), eval mode
+SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char *layer, SrGraph **graph,
+                             SrNodeId *input, SrNodeId *tap);
+
+// After sr_params_allocate: draws the parameters, applies the heads' multipliers, lets the loss copy (after_init).
+SrStatus sr_model_init(SrModel *model, const SrTrainGraph *train, uint64_t seed);
+
+#endif
