@@ -1,0 +1,137 @@
+// One vector of floats, in three widths: the files *_simd.c are written once against this header and
+// compiled for every instruction set.  Include it in no other file.
+//
+// Usage:  V a = v_load(x), b = a * v_set1(2.0f) + v_load_n(y, n);  v_store_n(z, b, n);
+//         const SrFooKernels SR_ISA_SYMBOL(sr__foo_kernels) = {...};   then SR_CPU_PICK (kernels/cpu.h).
+//
+// + - * / and unary minus work on V lane by lane.  The _n forms touch only the first n lanes in memory,
+// 0 <= n <= V_LANES; lanes past n read as zero.  Addresses need no alignment.
+#ifndef SR_KERNELS_SIMD_H
+#define SR_KERNELS_SIMD_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define V_INLINE static inline __attribute__((always_inline))
+#define SR_ISA_PASTE2(name, isa) name##_##isa
+#define SR_ISA_PASTE(name, isa) SR_ISA_PASTE2(name, isa)
+#define SR_ISA_SYMBOL(name) SR_ISA_PASTE(name, SR_ISA)
+
+// Before a loop whose count the compiler knows and whose arrays must become registers.
+#define V_UNROLL _Pragma("GCC unroll 36")
+
+#if defined(SR_ISA_avx512)
+#include <immintrin.h>
+#define V_LANES 16
+typedef __m512 V;
+
+V_INLINE __mmask16 v_mask_(int n) { return (__mmask16)((1u << n) - 1); }
+V_INLINE V v_load(const float *p) { return _mm512_loadu_ps(p); }
+V_INLINE V v_load_n(const float *p, int n) { return _mm512_maskz_loadu_ps(v_mask_(n), p); }
+V_INLINE void v_store(float *p, V a) { _mm512_storeu_ps(p, a); }
+V_INLINE void v_store_n(float *p, V a, int n) { _mm512_mask_storeu_ps(p, v_mask_(n), a); }
+V_INLINE V v_set1(float a) { return _mm512_set1_ps(a); }
+V_INLINE V v_fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
+V_INLINE V v_max(V a, V b) { return _mm512_max_ps(a, b); }
+V_INLINE V v_min(V a, V b) { return _mm512_min_ps(a, b); }
+V_INLINE V v_sqrt(V a) { return _mm512_sqrt_ps(a); }
+V_INLINE V v_where_positive(V x, V a) {
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), a);
+}
+
+#elif defined(SR_ISA_avx2)
+#include <immintrin.h>
+#define V_LANES 8
+typedef __m256 V;
+
+V_INLINE __m256i v_mask_(int n) {
+    static const int32_t ones[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+    return _mm256_loadu_si256((const __m256i *)(ones + 8 - n));
+}
+V_INLINE V v_load(const float *p) { return _mm256_loadu_ps(p); }
+V_INLINE V v_load_n(const float *p, int n) { return _mm256_maskload_ps(p, v_mask_(n)); }
+V_INLINE void v_store(float *p, V a) { _mm256_storeu_ps(p, a); }
+V_INLINE void v_store_n(float *p, V a, int n) { _mm256_maskstore_ps(p, v_mask_(n), a); }
+V_INLINE V v_set1(float a) { return _mm256_set1_ps(a); }
+V_INLINE V v_fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
+V_INLINE V v_max(V a, V b) { return _mm256_max_ps(a, b); }
+V_INLINE V v_min(V a, V b) { return _mm256_min_ps(a, b); }
+V_INLINE V v_sqrt(V a) { return _mm256_sqrt_ps(a); }
+V_INLINE V v_where_positive(V x, V a) {
+    return _mm256_and_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_GT_OQ), a);
+}
+
+#else // any processor: four floats of the compiler's own vector type
+#include <math.h>
+#define V_LANES 4
+typedef float V __attribute__((vector_size(16)));
+
+V_INLINE V v_load_n(const float *p, int n) {
+    V a = {0};
+    memcpy(&a, p, (size_t)n * sizeof(float));
+    return a;
+}
+V_INLINE void v_store_n(float *p, V a, int n) { memcpy(p, &a, (size_t)n * sizeof(float)); }
+V_INLINE V v_load(const float *p) { return v_load_n(p, V_LANES); }
+V_INLINE void v_store(float *p, V a) { v_store_n(p, a, V_LANES); }
+V_INLINE V v_set1(float a) { return (V){a, a, a, a}; }
+V_INLINE V v_fma(V a, V b, V c) { return a * b + c; }
+V_INLINE V v_max(V a, V b) {
+    for (int i = 0; i < V_LANES; i++)
+        b[i] = a[i] > b[i] ? a[i] : b[i];
+    return b;
+}
+V_INLINE V v_min(V a, V b) {
+    for (int i = 0; i < V_LANES; i++)
+        b[i] = a[i] < b[i] ? a[i] : b[i];
+    return b;
+}
+V_INLINE V v_sqrt(V a) { return (V){sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3])}; }
+V_INLINE V v_where_positive(V x, V a) {
+    for (int i = 0; i < V_LANES; i++)
+        a[i] = x[i] > 0 ? a[i] : 0;
+    return a;
+}
+#endif
+
+// What the three share:
+//   v_fma(a, b, c)         a * b + c, one rounding where the hardware has it
+//   v_max(a, b), v_min     a > b ? a : b, so b where either is NaN: v_max(v_zero(), x) is a ReLU that
+//                          passes NaN on
+//   v_where_positive(x, a) a where x > 0, else 0
+V_INLINE V v_zero(void) { return v_set1(0.0f); }
+
+// Sum of the lanes, always in the same order.
+V_INLINE float v_sum(V a) {
+    float lane[V_LANES];
+    memcpy(lane, &a, sizeof lane);
+    for (int half = V_LANES / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            lane[i] += lane[i + half];
+    return lane[0];
+}
+
+#if V_LANES == 16
+#define V_ZIP_LOW_ 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define V_ZIP_HIGH_ 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#elif V_LANES == 8
+#define V_ZIP_LOW_ 0, 8, 1, 9, 2, 10, 3, 11
+#define V_ZIP_HIGH_ 4, 12, 5, 13, 6, 14, 7, 15
+#else
+#define V_ZIP_LOW_ 0, 4, 1, 5
+#define V_ZIP_HIGH_ 2, 6, 3, 7
+#endif
+
+// Transposes the V_LANES x V_LANES matrix whose rows are r[]: log2(V_LANES) perfect shuffles.
+V_INLINE void v_transpose(V r[V_LANES]) {
+    V t[V_LANES];
+    for (int step = 1; step < V_LANES; step *= 2) {
+        V_UNROLL for (int i = 0; i < V_LANES / 2; i++) {
+            t[2 * i] = __builtin_shufflevector(r[i], r[i + V_LANES / 2], V_ZIP_LOW_);
+            t[2 * i + 1] = __builtin_shufflevector(r[i], r[i + V_LANES / 2], V_ZIP_HIGH_);
+        }
+        V_UNROLL for (int i = 0; i < V_LANES; i++) r[i] = t[i];
+    }
+}
+
+#endif
