@@ -20,7 +20,7 @@ const SrHead *sr_head_at(int i) {
 }
 
 SrStatus sr_head_find(const char *name, const SrHead **out) {
-    const char *known[SR_COUNT(registry)]; // one longer than needed: the list is never empty
+    const char *known[SR_COUNT(registry)] = {NULL}; // one longer than needed: a list may be empty
     int n = 0;
     for (; registry[n]; n++) {
         known[n] = registry[n]->name;

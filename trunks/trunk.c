@@ -20,7 +20,7 @@ const SrTrunk *sr_trunk_at(int i) {
 }
 
 SrStatus sr_trunk_find(const char *name, const SrTrunk **out) {
-    const char *known[SR_COUNT(registry)]; // one longer than needed: the list is never empty
+    const char *known[SR_COUNT(registry)] = {NULL}; // one longer than needed: a list may be empty
     int n = 0;
     for (; registry[n]; n++) {
         known[n] = registry[n]->name;
