@@ -1,0 +1,301 @@
+// The builder: scopes and prefixes into names, ops' slots into table entries, the first error kept.
+//
+// Node names follow torchvision's feature extraction (_get_node_qualname): a name used before in the same parent
+// gets _1, _2, ...  Parameter names follow torch.nn.Module and carry neither that suffix nor the pass.
+#include "graph/builder.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graph/graph_internal.h"
+
+enum { MAX_SCOPES = 32, PATH_BYTES = 512, SUFFIX_BYTES = 64, MAX_INITS = SR_OP_MAX_SLOTS };
+
+struct SrBuilder {
+    SrGraph *graph; // borrowed
+    SrStatus status;
+    char message[1024]; // of the first error
+
+    char path[PATH_BYTES]; // open scopes, joined by dots
+    size_t ends[MAX_SCOPES]; // length of `path` before each scope was opened
+    int n_scopes;
+    const char *param_prefix, *node_prefix; // in the graph's arena
+    int pass;
+    unsigned mode;
+    bool frozen;
+
+    struct {
+        const char *slot;
+        SrInit init;
+    } inits[MAX_INITS]; // for the next node
+    int n_inits;
+};
+
+SrStatus sr_builder_new(SrGraph *graph, SrBuilder **out) {
+    SrBuilder *b = sr_calloc(1, sizeof *b);
+    *out = b;
+    if (!b)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a graph builder");
+    b->graph = graph;
+    b->param_prefix = b->node_prefix = "";
+    b->mode = SR_MODE_BOTH;
+    return SR_OK;
+}
+
+void sr_builder_free(SrBuilder *b) { sr_free(b); }
+
+SrGraph *sr_builder_graph(SrBuilder *b) { return b->graph; }
+
+SrStatus sr_builder_status(const SrBuilder *b) {
+    return b->status == SR_OK ? SR_OK : sr_fail(b->status, "%s", b->message);
+}
+
+// Keeps the status and this thread's message; later errors are consequences.
+static void stick(SrBuilder *b, SrStatus status) {
+    if (b->status != SR_OK || status == SR_OK)
+        return;
+    b->status = status;
+    snprintf(b->message, sizeof b->message, "%s", sr_status_message());
+}
+
+SrStatus sr_builder_fail(SrBuilder *b, SrStatus status, const char *fmt, ...) {
+    char text[sizeof b->message];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    stick(b, sr_fail(status, "%s%s%s", b->path, b->path[0] ? ": " : "", text));
+    return b->status;
+}
+
+void sr_builder_push(SrBuilder *b, const char *scope) {
+    size_t len = strlen(b->path), more = strlen(scope) + (len > 0);
+    if (b->n_scopes == MAX_SCOPES || len + more >= PATH_BYTES) {
+        sr_builder_fail(b, SR_ERR_CONFIG, "scopes are nested too deeply at '%s'", scope);
+        return;
+    }
+    b->ends[b->n_scopes++] = len;
+    snprintf(b->path + len, PATH_BYTES - len, "%s%s", len > 0 ? "." : "", scope);
+}
+
+void sr_builder_pop(SrBuilder *b) {
+    // After an error pushes may have been refused, so pops no longer match them.
+    if (b->n_scopes == 0) {
+        sr_builder_fail(b, SR_ERR_CONFIG, "a scope is closed that was never opened");
+        return;
+    }
+    b->path[b->ends[--b->n_scopes]] = '\0';
+}
+
+static const char *set_prefix(SrBuilder *b, const char **which, const char *prefix) {
+    const char *old = *which;
+    const char *copy = sr_arena_strdup(sr_graph_arena(b->graph), prefix);
+    if (copy)
+        *which = copy;
+    else
+        sr_builder_fail(b, SR_ERR_MEMORY, "out of memory for the prefix %s", prefix);
+    return old;
+}
+
+const char *sr_builder_set_param_prefix(SrBuilder *b, const char *prefix) {
+    return set_prefix(b, &b->param_prefix, prefix);
+}
+
+const char *sr_builder_set_node_prefix(SrBuilder *b, const char *prefix) {
+    return set_prefix(b, &b->node_prefix, prefix);
+}
+
+void sr_builder_set_pass(SrBuilder *b, int pass) { b->pass = pass; }
+
+void sr_builder_set_mode(SrBuilder *b, unsigned mode) { b->mode = mode; }
+
+void sr_builder_set_frozen(SrBuilder *b, bool frozen) { b->frozen = frozen; }
+
+void sr_builder_set_init(SrBuilder *b, const char *slot, SrInit init) {
+    if (b->n_inits == MAX_INITS) {
+        sr_builder_fail(b, SR_ERR_CONFIG, "more than %d initialisations for one node", MAX_INITS);
+        return;
+    }
+    b->inits[b->n_inits].slot = slot;
+    b->inits[b->n_inits++].init = init;
+}
+
+typedef struct {
+    char s[2 * PATH_BYTES];
+} Name;
+
+// prefix + scopes + leaf, the one form of all names; leaves room for "_12", "@1" or ".num_batches_tracked".
+static Name qualify(const SrBuilder *b, const char *prefix, const char *leaf) {
+    Name name;
+    snprintf(name.s, sizeof name.s - SUFFIX_BYTES, "%s%s%s%s", prefix, b->path, b->path[0] ? "." : "", leaf);
+    return name;
+}
+
+static void add_pass(const SrBuilder *b, Name *name) {
+    size_t len = strlen(name->s);
+    if (b->pass > 0)
+        snprintf(name->s + len, sizeof name->s - len, "@%d", b->pass);
+}
+
+// The first of x, x_1, x_2, ... that is free in this pass.
+static Name node_name(const SrBuilder *b, const char *leaf) {
+    Name base = qualify(b, b->node_prefix, leaf), name = base;
+    add_pass(b, &name);
+    size_t len = strlen(base.s);
+    for (int k = 1; sr__graph_named(b->graph, name.s) != SR_NO_NODE; k++) {
+        name = base;
+        snprintf(name.s + len, sizeof name.s - len, "_%d", k);
+        add_pass(b, &name);
+    }
+    return name;
+}
+
+// A table entry; one that is new follows the builder's frozen flag.
+static SrStatus add_entry(SrBuilder *b, const char *name, const SrSlot *slot, int *index) {
+    SrParams *params = sr_graph_params(b->graph);
+    int before = sr_params_count(params);
+    SR_TRY(sr_params_add(params, name, slot, index));
+    if (*index == before && b->frozen)
+        sr_params_at(params, *index)->trainable = false;
+    return SR_OK;
+}
+
+static void apply_inits(SrBuilder *b, const SrOp *op, SrSlot *slots, int n) {
+    for (int k = 0; k < b->n_inits; k++) {
+        int i = 0;
+        while (i < n && strcmp(slots[i].name, b->inits[k].slot) != 0)
+            i++;
+        if (i < n)
+            slots[i].init = b->inits[k].init;
+        else
+            sr_builder_fail(b, SR_ERR_CONFIG, "%s has no slot '%s' to initialise", op->name,
+                            b->inits[k].slot);
+    }
+}
+
+// Creates or finds the entries a node owns: <param prefix><scopes>.<leaf>.<slot>.
+static SrStatus bind_slots(SrBuilder *b, const SrNodeSpec *spec, const char *leaf, int *w, int *n_w) {
+    *n_w = 0;
+    if (!spec->op->slots)
+        return SR_OK;
+    SrShape x[SR_OP_MAX_IN], y;
+    SrSlot slots[SR_OP_MAX_SLOTS];
+    for (int i = 0; i < spec->n_in; i++)
+        x[i] = sr_graph_at(b->graph, spec->in[i])->shape;
+    // Slots may only be asked for inputs the op accepts.
+    if (spec->op->infer(spec->params, x, spec->n_in, &y) != SR_OK)
+        return sr_fail_prefix(SR_ERR_CONFIG, "%s (%s)", spec->name, spec->op->name);
+    *n_w = spec->op->slots(spec->params, x, spec->n_in, slots);
+    apply_inits(b, spec->op, slots, *n_w);
+    for (int i = 0; i < *n_w; i++) {
+        Name name = qualify(b, b->param_prefix, leaf);
+        size_t len = strlen(name.s);
+        snprintf(name.s + len, sizeof name.s - len, ".%s", slots[i].name);
+        SR_TRY(add_entry(b, name.s, &slots[i], &w[i]));
+    }
+    return b->status;
+}
+
+static SrStatus find_op(const char *op, const SrOp **out) {
+    *out = sr_op_find(op);
+    if (*out)
+        return SR_OK;
+    const char *known[256];
+    int n = 0;
+    for (const SrOp *o; n < SR_COUNT(known) && (o = sr_op_at(n)) != NULL; n++)
+        known[n] = o->name;
+    int nearest = sr_text_nearest(op, known, n);
+    return nearest < 0 ? sr_fail(SR_ERR_CONFIG, "there is no operation '%s'", op)
+                       : sr_fail(SR_ERR_CONFIG, "there is no operation '%s'; did you mean '%s'?", op,
+                                 known[nearest]);
+}
+
+// An op's params, with the option table's defaults when the caller has none.
+static SrStatus default_params(SrBuilder *b, const SrOp *op, const char *name, const void **params) {
+    if (*params || op->params_bytes == 0)
+        return SR_OK;
+    void *fresh = sr_arena_alloc(sr_graph_arena(b->graph), op->params_bytes);
+    if (!fresh)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for node %s", name);
+    *params = fresh;
+    return op->options ? sr_options_parse(op->options, NULL, name, sr_graph_arena(b->graph), fresh)
+                       : SR_OK;
+}
+
+// w NULL: bind fresh or shared entries by name.
+static SrStatus add_node(SrBuilder *b, const char *op, const char *leaf, const void *params,
+                         const SrNodeId *x, int n, const int *w, int n_w, SrNodeId *out) {
+    Name name = node_name(b, leaf);
+    int bound[SR_OP_MAX_SLOTS];
+    SrNodeSpec spec = {.name = name.s, .module = b->path, .params = params, .n_in = n, .in = x,
+                       .n_w = n_w, .w = w, .mode = b->mode};
+    SR_TRY(find_op(op, &spec.op));
+    SR_TRY(default_params(b, spec.op, name.s, &spec.params));
+    if (n < spec.op->min_in || n > SR_MIN(spec.op->max_in, SR_OP_MAX_IN))
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s takes %d to %d inputs, not %d", name.s, op, spec.op->min_in,
+                spec.op->max_in, n);
+    for (int i = 0; i < n; i++)
+        if (x[i] < 0 || x[i] >= sr_graph_count(b->graph))
+            SR_FAIL(SR_ERR_CONFIG, "%s: input %d is node %d, which does not exist", name.s, i, x[i]);
+    if (!w) {
+        SR_TRY(bind_slots(b, &spec, leaf, bound, &spec.n_w));
+        spec.w = bound;
+    }
+    return sr_graph_add(b->graph, &spec, out);
+}
+
+SrNodeId sr_build_bound(SrBuilder *b, const char *op, const char *leaf, const void *params,
+                        const SrNodeId *x, int n, const int *w, int n_w) {
+    if (b->status != SR_OK)
+        return SR_NO_NODE;
+    SrNodeId id = SR_NO_NODE;
+    SrStatus status = add_node(b, op, leaf, params, x, n, w, n_w, &id);
+    stick(b, status);
+    b->n_inits = 0;
+    return b->status == SR_OK ? id : SR_NO_NODE;
+}
+
+SrNodeId sr_build_n(SrBuilder *b, const char *op, const char *leaf, const void *params,
+                    const SrNodeId *x, int n) {
+    return sr_build_bound(b, op, leaf, params, x, n, NULL, 0);
+}
+
+SrNodeId sr_build(SrBuilder *b, const char *op, const char *leaf, const void *params, SrNodeId x) {
+    return sr_build_n(b, op, leaf, params, &x, 1);
+}
+
+SrNodeId sr_build_input(SrBuilder *b, const char *name, SrShape shape, SrDtype dtype) {
+    if (b->status != SR_OK)
+        return SR_NO_NODE;
+    Name full = node_name(b, name);
+    SrNodeId id;
+    stick(b, sr_graph_add_input(b->graph, full.s, shape, dtype, &id));
+    return id;
+}
+
+int sr_build_state(SrBuilder *b, const char *name, SrShape shape, SrDtype dtype, SrInit init) {
+    if (b->status != SR_OK)
+        return -1;
+    SrSlot slot = {.name = name, .shape = shape, .dtype = dtype, .kind = SR_SLOT_STATE,
+                   .role = SR_ROLE_OTHER, .init = init};
+    int index = -1;
+    stick(b, add_entry(b, qualify(b, b->param_prefix, name).s, &slot, &index));
+    return b->status == SR_OK ? index : -1;
+}
+
+SrShape sr_build_shape(const SrBuilder *b, SrNodeId id) {
+    if (id < 0 || id >= sr_graph_count(b->graph))
+        return SR_SHAPE(1, 1, 1, 1); // after an error: something build functions may compute with
+    return sr_graph_at(b->graph, id)->shape;
+}
+
+void sr_build_alias(SrBuilder *b, const char *alias, SrNodeId id) {
+    if (b->status != SR_OK)
+        return;
+    Name name;
+    snprintf(name.s, sizeof name.s, "%s%s", b->node_prefix, alias);
+    add_pass(b, &name);
+    stick(b, sr_graph_alias(b->graph, name.s, id));
+}

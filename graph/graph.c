@@ -1,0 +1,223 @@
+// The graph itself: appending nodes with every check, and the invariants.  Names are looked up in query.c.
+#include "graph/graph.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "graph/graph_internal.h"
+
+SrStatus sr_graph_new(SrParams *params, SrGraph **out) {
+    *out = sr_calloc(1, sizeof **out);
+    if (!*out)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a graph");
+    (*out)->params = params;
+    return SR_OK;
+}
+
+void sr_graph_free(SrGraph *graph) {
+    if (!graph)
+        return;
+    sr_name_map_deinit(&graph->by_name);
+    sr_name_map_deinit(&graph->by_alias);
+    sr_arena_deinit(&graph->arena);
+    sr_free(graph->nodes);
+    sr_free(graph->aliases);
+    sr_free(graph);
+}
+
+SrParams *sr_graph_params(const SrGraph *graph) { return graph->params; }
+
+SrArena *sr_graph_arena(SrGraph *graph) { return &graph->arena; }
+
+int sr_graph_count(const SrGraph *graph) { return graph->count; }
+
+const SrNode *sr_graph_at(const SrGraph *graph, SrNodeId id) { return &graph->nodes[id]; }
+
+static SrStatus out_of_memory(const char *name) {
+    return sr_fail(SR_ERR_MEMORY, "out of memory for node %s", name);
+}
+
+static SrStatus check_name(const SrGraph *graph, const char *name) {
+    if (!name || !*name)
+        SR_FAIL(SR_ERR_CONFIG, "node %d has no name", graph->count);
+    if (sr_name_map_find(&graph->by_name, name) >= 0)
+        SR_FAIL(SR_ERR_CONFIG, "there are two nodes %s: names must be unique", name);
+    return SR_OK;
+}
+
+static SrStatus check_inputs(const SrGraph *graph, const SrNodeSpec *spec, unsigned mode) {
+    if (spec->n_in < spec->op->min_in || spec->n_in > SR_MIN(spec->op->max_in, SR_OP_MAX_IN))
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s takes %d to %d inputs, not %d", spec->name, spec->op->name,
+                spec->op->min_in, spec->op->max_in, spec->n_in);
+    for (int i = 0; i < spec->n_in; i++) {
+        if (spec->in[i] < 0 || spec->in[i] >= graph->count)
+            SR_FAIL(SR_ERR_CONFIG, "%s: input %d is node %d, which does not exist", spec->name, i,
+                    spec->in[i]);
+        const SrNode *from = &graph->nodes[spec->in[i]];
+        if (mode & ~from->mode)
+            SR_FAIL(SR_ERR_CONFIG, "%s lives in a mode in which its input %s does not", spec->name,
+                    from->name);
+    }
+    return SR_OK;
+}
+
+// The bound table entries are what the op would have created for these shapes.
+static SrStatus check_slots(const SrGraph *graph, const SrNode *node, const SrShape *x) {
+    SrSlot slots[SR_OP_MAX_SLOTS];
+    int n = node->op->slots ? node->op->slots(node->params, x, node->n_in, slots) : 0;
+    if (node->n_w != n)
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s has %d slots, %d are bound", node->name, node->op->name, n,
+                node->n_w);
+    for (int i = 0; i < n; i++) {
+        if (node->w[i] < 0 || node->w[i] >= sr_params_count(graph->params))
+            SR_FAIL(SR_ERR_CONFIG, "%s: slot %s is bound to entry %d, which does not exist",
+                    node->name, slots[i].name, node->w[i]);
+        const SrParam *p = sr_params_at(graph->params, node->w[i]);
+        char have[SR_SHAPE_TEXT_BYTES], want[SR_SHAPE_TEXT_BYTES];
+        if (!sr_shape_equal(p->shape, slots[i].shape) || p->dtype != slots[i].dtype)
+            SR_FAIL(SR_ERR_CONFIG, "%s: slot %s must be %s %s, but %s is %s %s", node->name,
+                    slots[i].name, sr_dtype_name(slots[i].dtype),
+                    sr_shape_text(slots[i].shape, want, sizeof want), p->name,
+                    sr_dtype_name(p->dtype), sr_shape_text(p->shape, have, sizeof have));
+    }
+    return SR_OK;
+}
+
+static bool copy_list(SrArena *arena, int n, size_t item_bytes, const void **v) {
+    if (n == 0)
+        return true;
+    *v = sr_arena_copy(arena, *v, (size_t)n * item_bytes);
+    return *v != NULL;
+}
+
+static bool copy_strings(SrArena *arena, SrStrings *list) {
+    if (list->n == 0)
+        return true;
+    const char **copy = sr_arena_alloc(arena, (size_t)list->n * sizeof *copy);
+    for (int i = 0; copy && i < list->n; i++)
+        if (!(copy[i] = sr_arena_strdup(arena, list->v[i])))
+            return false;
+    list->v = copy;
+    return copy != NULL;
+}
+
+// Brings what an option points to into the arena, so that a caller's lists may be on its stack.
+static bool own_option(SrArena *arena, const SrOption *option, void *params) {
+    void *field = (char *)params + option->offset;
+    SrInts *ints = field;
+    SrDoubles *doubles = field;
+    const char **string = field;
+    switch (option->type) {
+    case SR_OPT_INTS:
+        return copy_list(arena, ints->n, sizeof *ints->v, (const void **)&ints->v);
+    case SR_OPT_FLOATS:
+        return copy_list(arena, doubles->n, sizeof *doubles->v, (const void **)&doubles->v);
+    case SR_OPT_STRINGS:
+        return copy_strings(arena, field);
+    case SR_OPT_STRING:
+        return !*string || (*string = sr_arena_strdup(arena, *string)) != NULL;
+    default:
+        return true;
+    }
+}
+
+SrStatus sr__params_copy(SrArena *arena, const SrOp *op, const char *name, const void *from,
+                         const void **out) {
+    *out = NULL;
+    if (op->params_bytes == 0)
+        return SR_OK;
+    void *params = sr_arena_alloc(arena, op->params_bytes);
+    if (!params)
+        return out_of_memory(name);
+    *out = params;
+    if (!from)
+        return op->options ? sr_options_parse(op->options, NULL, name, arena, params) : SR_OK;
+    memcpy(params, from, op->params_bytes);
+    for (const SrOption *o = op->options; o && o->name; o++)
+        if (!own_option(arena, o, params))
+            return out_of_memory(name);
+    return SR_OK;
+}
+
+static SrStatus append(SrGraph *graph, const SrNode *node, SrNodeId *out) {
+    if (graph->count == graph->capacity) {
+        int capacity = graph->capacity ? 2 * graph->capacity : 64;
+        SrNode *nodes = sr_realloc(graph->nodes, (size_t)capacity * sizeof *nodes);
+        if (!nodes)
+            return out_of_memory(node->name);
+        graph->nodes = nodes;
+        graph->capacity = capacity;
+    }
+    SR_TRY(sr_name_map_put(&graph->by_name, node->name, graph->count));
+    graph->nodes[graph->count] = *node;
+    *out = graph->count++;
+    return SR_OK;
+}
+
+SrStatus sr_graph_add(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out) {
+    *out = SR_NO_NODE;
+    unsigned mode = spec->mode ? spec->mode : SR_MODE_BOTH;
+    SR_TRY(check_name(graph, spec->name));
+    SR_TRY(check_inputs(graph, spec, mode));
+    SrNode node = {.op = spec->op, .n_in = spec->n_in, .n_w = spec->n_w, .mode = mode, .dtype = SR_F32};
+    node.name = sr_arena_strdup(&graph->arena, spec->name);
+    node.module = sr_arena_strdup(&graph->arena, spec->module ? spec->module : "");
+    if (!node.name || !node.module)
+        return out_of_memory(spec->name);
+    SR_TRY(sr__params_copy(&graph->arena, spec->op, spec->name, spec->params, &node.params));
+    SrShape x[SR_OP_MAX_IN];
+    for (int i = 0; i < spec->n_in; i++) {
+        node.in[i] = spec->in[i];
+        x[i] = graph->nodes[spec->in[i]].shape;
+    }
+    if (spec->op->infer(node.params, x, spec->n_in, &node.shape) != SR_OK)
+        return sr_fail_prefix(SR_ERR_CONFIG, "%s (%s)", spec->name, spec->op->name);
+    if (spec->op->is_view && spec->op->is_view(node.params, x, spec->n_in))
+        node.dtype = graph->nodes[spec->in[0]].dtype;
+    for (int i = 0; i < SR_MIN(spec->n_w, SR_OP_MAX_SLOTS); i++)
+        node.w[i] = spec->w[i];
+    SR_TRY(check_slots(graph, &node, x));
+    return append(graph, &node, out);
+}
+
+SrStatus sr_graph_add_input(SrGraph *graph, const char *name, SrShape shape, SrDtype dtype,
+                            SrNodeId *out) {
+    *out = SR_NO_NODE;
+    SR_TRY(check_name(graph, name));
+    for (int i = 0; i < shape.rank; i++)
+        if (shape.d[i] < 1)
+            SR_FAIL(SR_ERR_CONFIG, "input %s: dimension %d is %d, must be at least 1", name, i,
+                    shape.d[i]);
+    SrNode node = {.module = "", .shape = shape, .dtype = dtype, .mode = SR_MODE_BOTH};
+    node.name = sr_arena_strdup(&graph->arena, name);
+    return node.name ? append(graph, &node, out) : out_of_memory(name);
+}
+
+static SrStatus check_node(const SrGraph *graph, SrNodeId id) {
+    const SrNode *node = &graph->nodes[id];
+    if (sr_name_map_find(&graph->by_name, node->name) != id)
+        SR_FAIL(SR_ERR_CONFIG, "graph: name %s does not lead to node %d", node->name, id);
+    if (!node->op)
+        return SR_OK;
+    SrShape x[SR_OP_MAX_IN], y;
+    for (int i = 0; i < node->n_in; i++) {
+        if (node->in[i] < 0 || node->in[i] >= id)
+            SR_FAIL(SR_ERR_CONFIG, "graph: input %d of %s does not come before it", i, node->name);
+        if (node->mode & ~graph->nodes[node->in[i]].mode)
+            SR_FAIL(SR_ERR_CONFIG, "graph: %s outlives its input %d", node->name, i);
+        x[i] = graph->nodes[node->in[i]].shape;
+    }
+    SR_TRY(node->op->infer(node->params, x, node->n_in, &y));
+    if (!sr_shape_equal(y, node->shape))
+        SR_FAIL(SR_ERR_CONFIG, "graph: %s has a shape its op would not give", node->name);
+    return check_slots(graph, node, x);
+}
+
+SrStatus sr_graph_check(const SrGraph *graph) {
+    for (SrNodeId id = 0; id < graph->count; id++)
+        SR_TRY(check_node(graph, id));
+    for (int i = 0; i < graph->n_aliases; i++)
+        if (graph->aliases[i].id < 0 || graph->aliases[i].id >= graph->count)
+            SR_FAIL(SR_ERR_CONFIG, "graph: alias %s leads nowhere", graph->aliases[i].name);
+    return SR_OK;
+}

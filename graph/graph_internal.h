@@ -1,0 +1,31 @@
+// What graph.c, query.c and builder.c share; nobody else looks inside.
+#ifndef SR_GRAPH_GRAPH_INTERNAL_H
+#define SR_GRAPH_GRAPH_INTERNAL_H
+
+#include "graph/graph.h"
+#include "graph/name_map.h"
+
+typedef struct {
+    const char *name;
+    SrNodeId id;
+} SrAlias;
+
+struct SrGraph {
+    SrParams *params; // borrowed
+    SrArena arena;    // names, params structs
+    SrNode *nodes;
+    int count, capacity;
+    SrNameMap by_name;
+    SrAlias *aliases;
+    int n_aliases, aliases_capacity;
+    SrNameMap by_alias; // alias -> node
+};
+
+// An op's params struct with all its strings and lists, copied; `from` NULL: the defaults.
+SrStatus sr__params_copy(SrArena *arena, const SrOp *op, const char *name, const void *from,
+                         const void **out);
+
+// The node of exactly this name, not an alias; SR_NO_NODE.
+SrNodeId sr__graph_named(const SrGraph *graph, const char *name);
+
+#endif

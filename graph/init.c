@@ -1,0 +1,95 @@
+// How fresh parameters are drawn: PyTorch's distributions (torch.nn.init), our own counter-based numbers.
+//
+// A tensor is drawn in pieces of fixed size, each a stream of its own, so the bits depend on neither the
+// number of threads nor the order in which entries were added.
+#include "graph/init.h"
+
+#include <math.h>
+
+#include "base/compiler.h"
+#include "base/parallel.h"
+#include "base/rng.h"
+
+enum { PIECE = 1 << 14 }; // numbers a stream; part of what makes a run repeatable
+
+typedef struct {
+    float *value; // (count)
+    int64_t count;
+    SrInitKind kind;
+    double scale; // the bound or the deviation
+    uint64_t seed, key;
+} Draw;
+
+static double truncated_normal(SrRng *rng) {
+    double z;
+    do
+        z = sr_rng_normal(rng);
+    while (fabs(z) > 2);
+    return z;
+}
+
+static void draw_piece(void *arg, int64_t piece, int thread) {
+    (void)thread;
+    const Draw *d = arg;
+    SrRng rng = sr_rng(d->seed, SR_RNG_INIT, (uint64_t)piece, d->key, 0, 0);
+    int64_t end = SR_MIN((piece + 1) * PIECE, d->count);
+    for (int64_t i = piece * PIECE; i < end; i++) {
+        double v = d->kind == SR_INIT_TRUNCATED_NORMAL ? d->scale * truncated_normal(&rng)
+                   : d->kind == SR_INIT_UNIFORM        ? sr_rng_range(&rng, -d->scale, d->scale)
+                                                       : d->scale * sr_rng_normal(&rng);
+        d->value[i] = (float)v;
+    }
+}
+
+static int64_t fan_in(SrShape shape) { // weight (out, in, ...)
+    int64_t n = 1;
+    for (int i = 1; i < shape.rank; i++)
+        n *= shape.d[i];
+    return n;
+}
+
+static int64_t fan_out(SrShape shape) { // weight (out, in, R, S): out * R * S, as torch.nn.init counts
+    int64_t n = shape.rank > 0 ? shape.d[0] : 1;
+    for (int i = 2; i < shape.rank; i++)
+        n *= shape.d[i];
+    return n;
+}
+
+static void fill(SrParam *p, double value) {
+    int64_t count = sr_shape_count(p->shape);
+    for (int64_t i = 0; i < count; i++) {
+        if (p->dtype == SR_I64)
+            ((int64_t *)p->value)[i] = (int64_t)value;
+        else if (p->dtype == SR_F32)
+            ((float *)p->value)[i] = (float)value;
+    }
+}
+
+void sr__init_draw(SrParam *p, uint64_t seed) {
+    if (p->dtype != SR_F32 || p->init.kind == SR_INIT_CONSTANT) {
+        fill(p, p->init.value);
+        return;
+    }
+    Draw d = {.value = p->value, .count = sr_shape_count(p->shape), .kind = p->init.kind,
+              .scale = p->init.value, .seed = seed, .key = sr_rng_hash(p->name)};
+    if (d.kind == SR_INIT_UNIFORM_FAN_IN) {
+        d.kind = SR_INIT_UNIFORM;
+        d.scale = p->init.value / sqrt((double)SR_MAX(fan_in(p->shape), 1));
+    } else if (d.kind == SR_INIT_KAIMING_FAN_OUT) {
+        d.kind = SR_INIT_NORMAL;
+        d.scale = sqrt(2.0 / (double)SR_MAX(fan_out(p->shape), 1));
+    }
+    sr_parallel_for((d.count + PIECE - 1) / PIECE, draw_piece, &d);
+}
+
+void sr__init_row_norms(SrParam *g, const SrParam *v) {
+    int64_t rows = sr_shape_count(g->shape), width = sr_shape_count(v->shape) / SR_MAX(rows, 1);
+    const float *in = v->value; // (rows, width)
+    float *out = g->value;      // (rows)
+    for (int64_t r = 0; r < rows; r++) {
+        double sum = 0;
+        for (int64_t i = 0; i < width; i++)
+            sum += (double)in[r * width + i] * (double)in[r * width + i];
+        out[r] = (float)sqrt(sum);
+    }
+}

@@ -1,0 +1,59 @@
+// Name -> index: linear probing from the FNV-1a hash, doubled at three quarters full.
+#include "graph/name_map.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+// The place of `name`: where it is, or the free place where it belongs.
+static int probe(const SrNameMap *map, const char *name) {
+    int mask = map->capacity - 1;
+    int i = (int)(sr_rng_hash(name) & (uint64_t)mask);
+    while (map->names[i] && strcmp(map->names[i], name) != 0)
+        i = (i + 1) & mask;
+    return i;
+}
+
+static SrStatus grow(SrNameMap *map) {
+    SrNameMap bigger = {.capacity = map->capacity ? 2 * map->capacity : 64, .count = map->count};
+    bigger.names = sr_calloc((size_t)bigger.capacity, sizeof *bigger.names);
+    bigger.values = sr_calloc((size_t)bigger.capacity, sizeof *bigger.values);
+    if (!bigger.names || !bigger.values) {
+        sr_name_map_deinit(&bigger);
+        return sr_fail(SR_ERR_MEMORY, "out of memory for %d names", bigger.capacity);
+    }
+    for (int i = 0; i < map->capacity; i++) {
+        if (!map->names[i])
+            continue;
+        int at = probe(&bigger, map->names[i]);
+        bigger.names[at] = map->names[i];
+        bigger.values[at] = map->values[i];
+    }
+    sr_name_map_deinit(map);
+    *map = bigger;
+    return SR_OK;
+}
+
+SrStatus sr_name_map_put(SrNameMap *map, const char *name, int value) {
+    if (4 * (map->count + 1) > 3 * map->capacity)
+        SR_TRY(grow(map));
+    int at = probe(map, name);
+    map->names[at] = name;
+    map->values[at] = value;
+    map->count++;
+    return SR_OK;
+}
+
+int sr_name_map_find(const SrNameMap *map, const char *name) {
+    if (map->capacity == 0)
+        return -1;
+    int at = probe(map, name);
+    return map->names[at] ? map->values[at] : -1;
+}
+
+void sr_name_map_deinit(SrNameMap *map) {
+    sr_free(map->names);
+    sr_free(map->values);
+    *map = (SrNameMap){0};
+}

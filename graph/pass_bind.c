@@ -1,0 +1,134 @@
+// Numbers to addresses: fills the SrOpCall of every scheduled call, so that a run only walks the list.
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "graph/plan_internal.h"
+#include "kernels/accumulate.h"
+
+static void run_add(const SrOpCall *call) {
+    sr_accumulate(call->y.data, call->x[0].data, sr_shape_count(call->y.shape));
+}
+
+static void run_copy(const SrOpCall *call) {
+    memcpy(call->y.data, call->x[0].data, (size_t)sr_shape_count(call->y.shape) * sizeof(float));
+}
+
+static void run_zero(const SrOpCall *call) {
+    memset(call->y.data, 0, (size_t)sr_shape_count(call->y.shape) * sizeof(float));
+}
+
+static void *address(const SrPlan *plan, int buffer) {
+    return buffer == SR_NO_BUFFER || !plan->memory ? NULL : plan->memory + plan->buffers[buffer].offset;
+}
+
+static SrStatus out_of_memory(void) {
+    return sr_fail(SR_ERR_MEMORY, "out of memory for the calls of a plan");
+}
+
+// A gradient sum has one input and one output of the node's shape, both float.
+static SrStatus bind_sum(SrPlan *plan, SrPlanCall *call) {
+    const SrPlanNode *node = &plan->nodes[call->node];
+    SrTensor *x = sr_arena_alloc(&plan->arena, sizeof *x);
+    if (!x)
+        return out_of_memory();
+    *x = (SrTensor){node->shape, SR_F32, address(plan, call->x[0])};
+    call->args = (SrOpCall){.n_in = 1, .x = x, .y = {node->shape, SR_F32, address(plan, call->y)}};
+    call->run = call->kind == SR_CALL_ADD ? run_add : call->kind == SR_CALL_COPY ? run_copy : run_zero;
+    call->flops = call->kind == SR_CALL_ADD ? sr_shape_count(node->shape) : 0;
+    return SR_OK;
+}
+
+static SrStatus bind_slots(SrPlan *plan, const SrPlanNode *node, SrOpCall *args) {
+    size_t n = (size_t)node->n_w;
+    SrTensor *w = sr_arena_alloc(&plan->arena, (n + 1) * sizeof *w);
+    float **dw = sr_arena_alloc(&plan->arena, (n + 1) * sizeof *dw);
+    if (!w || !dw)
+        return out_of_memory();
+    for (int i = 0; i < node->n_w; i++) {
+        const SrParam *p = sr_params_at(plan->params, node->w[i]);
+        w[i] = (SrTensor){p->shape, p->dtype, p->value};
+        dw[i] = p->trainable ? p->grad : NULL;
+    }
+    args->n_w = node->n_w;
+    args->w = w;
+    args->dw = dw;
+    return SR_OK;
+}
+
+static SrStatus bind_activations(SrPlan *plan, const SrPlanCall *call, SrOpCall *args) {
+    const SrPlanNode *node = &plan->nodes[call->node];
+    size_t n = (size_t)node->n_in;
+    SrTensor *x = sr_arena_alloc(&plan->arena, (n + 1) * sizeof *x);
+    float **dx = sr_arena_alloc(&plan->arena, (n + 1) * sizeof *dx);
+    if (!x || !dx)
+        return out_of_memory();
+    for (int i = 0; i < node->n_in; i++) {
+        const SrPlanNode *from = &plan->nodes[node->in[i]];
+        x[i] = (SrTensor){from->shape, from->dtype, address(plan, call->x[i])};
+        dx[i] = address(plan, call->dx[i]);
+    }
+    args->n_in = node->n_in;
+    args->x = x;
+    args->dx = dx;
+    args->dx_add = call->dx_add;
+    args->y = (SrTensor){node->shape, node->dtype, address(plan, call->y)};
+    args->dy = address(plan, call->dy);
+    args->saved = address(plan, call->saved);
+    args->scratch = address(plan, call->scratch);
+    return SR_OK;
+}
+
+// A forward, once for itself; a backward, once for each gradient it makes (all weights count as one).
+static int64_t count_flops(const SrPlan *plan, const SrPlanCall *call) {
+    const SrPlanNode *node = &plan->nodes[call->node];
+    SrShape x[SR_OP_MAX_IN];
+    sr__plan_shapes(plan, node, x);
+    int64_t forward = node->op->flops ? node->op->flops(node->params, x, node->n_in, node->shape) : 0;
+    if (call->kind != SR_CALL_BACKWARD)
+        return forward;
+    int times = 0;
+    for (int i = 0; i < node->n_in; i++)
+        times += call->dx[i] != SR_NO_BUFFER;
+    for (int i = 0; i < node->n_w; i++) {
+        if (sr_params_at(plan->params, node->w[i])->trainable) {
+            times++;
+            break;
+        }
+    }
+    return forward * times;
+}
+
+static SrStatus bind_call(SrPlan *plan, SrPlanCall *call) {
+    if (call->kind > SR_CALL_BACKWARD)
+        return bind_sum(plan, call);
+    const SrPlanNode *node = &plan->nodes[call->node];
+    call->args = (SrOpCall){.params = node->params, .train = plan->mode == SR_MODE_TRAIN,
+                            .again = call->kind == SR_CALL_RECOMPUTE, .seed = plan->seed,
+                            .node_key = sr_rng_hash(node->name)};
+    call->run = call->kind == SR_CALL_BACKWARD ? node->op->backward : node->op->forward;
+    call->flops = count_flops(plan, call);
+    SR_TRY(bind_slots(plan, node, &call->args));
+    return bind_activations(plan, call, &call->args);
+}
+
+// A scalar loss starts its gradient at 1; the host may change that.
+static void fill_seeds(SrPlan *plan) {
+    for (int k = 0; k < plan->n_losses; k++)
+        if (sr_shape_count(plan->nodes[plan->losses[k]].shape) == 1)
+            *(float *)address(plan, plan->seeds[k]) = 1;
+}
+
+SrStatus sr__pass_bind(SrPlan *plan) {
+    if (!plan->no_allocate) {
+        SR_TRY(sr_params_allocate(plan->params));
+        plan->memory = sr_map(plan->memory_bytes);
+        if (!plan->memory)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory: the plan needs %zu MiB for activations; use a "
+                                   "smaller batch", plan->memory_bytes >> 20);
+        fill_seeds(plan);
+    }
+    for (int c = 0; c < plan->n_calls; c++)
+        SR_TRY(bind_call(plan, &plan->calls[c]));
+    return SR_OK;
+}

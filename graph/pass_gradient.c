@@ -1,0 +1,67 @@
+// Which gradients exist: wanted from above (trainable parameters, input_grads), reaching from below (losses).
+// Also what each backward call will read, which decides what is kept.
+#include "graph/plan_internal.h"
+
+static bool learns(const SrPlan *plan, const SrPlanNode *node) {
+    for (int i = 0; i < node->n_w; i++)
+        if (sr_params_at(plan->params, node->w[i])->trainable)
+            return true;
+    return false;
+}
+
+// Does gradient have somewhere to go through this node: its parameters or an input?
+static bool passes_on(const SrPlan *plan, const SrPlanNode *node) {
+    if (!node->op || (node->op->flags & SR_OP_NO_GRAD))
+        return false;
+    if (learns(plan, node))
+        return true;
+    for (int i = 0; i < node->n_in; i++)
+        if (plan->nodes[node->in[i]].needs_grad)
+            return true;
+    return false;
+}
+
+static void mark_reads(SrPlan *plan, SrPlanNode *node) {
+    unsigned reads = node->op->reads ? node->op->reads(node->params) : 0;
+    for (int i = 0; i < node->n_in; i++)
+        if (reads & SR_READS_X(i))
+            plan->nodes[plan->nodes[node->in[i]].root].kept = true;
+    if (reads & SR_READS_Y)
+        plan->nodes[node->root].kept = true;
+}
+
+static void contribute(SrPlan *plan, SrNodeId to) {
+    SrPlanNode *node = &plan->nodes[to];
+    if (node->needs_grad)
+        plan->nodes[node->grad_root].n_contributions++;
+}
+
+SrStatus sr__pass_gradient(SrPlan *plan) {
+    if (plan->n_losses == 0)
+        return SR_OK;
+    for (SrNodeId id = 0; id < plan->n_nodes; id++) {
+        SrPlanNode *node = &plan->nodes[id];
+        node->needs_grad = node->live && (node->is_grad_out || passes_on(plan, node));
+    }
+    for (int k = 0; k < plan->n_losses; k++)
+        contribute(plan, plan->losses[k]);
+    for (SrNodeId id = plan->n_nodes - 1; id >= 0; id--) {
+        SrPlanNode *node = &plan->nodes[id];
+        bool reached = plan->nodes[node->grad_root].n_contributions > 0;
+        if (!node->live || !reached || !passes_on(plan, node))
+            continue;
+        if (node->is_view) {
+            if (node->grad_root == id)
+                contribute(plan, node->in[0]);
+            continue;
+        }
+        if (!node->op->backward)
+            SR_FAIL(SR_ERR_CONFIG, "%s: %s has no gradient, but a loss needs one through it",
+                    node->name, node->op->name);
+        node->has_backward = true;
+        mark_reads(plan, node);
+        for (int i = 0; i < node->n_in; i++)
+            contribute(plan, node->in[i]);
+    }
+    return SR_OK;
+}

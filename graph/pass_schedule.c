@@ -1,0 +1,232 @@
+// The list of kernel calls over numbered buffers: all forwards in node order, then the backwards in reverse order
+// with recomputations and gradient sums in between.
+//
+// Gradients: the first contribution to a value's gradient writes its buffer, later ones add, inside the
+// kernel where it can (SR_OP_ADDS_DX) and through a temporary where it cannot.
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "graph/plan_internal.h"
+
+static SrStatus new_buffer(SrPlan *plan, size_t bytes, int *out) {
+    if (plan->n_buffers == plan->buffers_capacity) {
+        int capacity = plan->buffers_capacity ? 2 * plan->buffers_capacity : 256;
+        SrBuffer *buffers = sr_realloc(plan->buffers, (size_t)capacity * sizeof *buffers);
+        if (!buffers)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for a plan of %d buffers", capacity);
+        plan->buffers = buffers;
+        plan->buffers_capacity = capacity;
+    }
+    bytes = (SR_MAX(bytes, 1) + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
+    plan->buffers[plan->n_buffers] = (SrBuffer){.bytes = bytes, .first = -1, .last = -1};
+    *out = plan->n_buffers++;
+    return SR_OK;
+}
+
+static size_t value_bytes(const SrPlanNode *node) {
+    return (size_t)sr_shape_count(node->shape) * sr_dtype_bytes(node->dtype);
+}
+
+static SrStatus new_gradient(SrPlan *plan, const SrPlanNode *node, int *out) {
+    SR_TRY(new_buffer(plan, (size_t)sr_shape_count(node->shape) * sizeof(float), out));
+    plan->buffers[*out].to_end = node->is_grad_out;
+    return SR_OK;
+}
+
+// A fresh call with no buffers; the pointer holds until the next one.
+static SrStatus new_call(SrPlan *plan, SrCallKind kind, SrNodeId node, SrPlanCall **out) {
+    if (plan->n_calls == plan->calls_capacity) {
+        int capacity = plan->calls_capacity ? 2 * plan->calls_capacity : 256;
+        SrPlanCall *calls = sr_realloc(plan->calls, (size_t)capacity * sizeof *calls);
+        if (!calls)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for a plan of %d calls", capacity);
+        plan->calls = calls;
+        plan->calls_capacity = capacity;
+    }
+    SrPlanCall *call = *out = &plan->calls[plan->n_calls++];
+    *call = (SrPlanCall){.kind = kind, .node = node, .y = SR_NO_BUFFER, .dy = SR_NO_BUFFER,
+                         .saved = SR_NO_BUFFER, .scratch = SR_NO_BUFFER};
+    for (int i = 0; i < SR_OP_MAX_IN; i++)
+        call->x[i] = call->dx[i] = SR_NO_BUFFER;
+    return SR_OK;
+}
+
+static SrStatus add_scratch(SrPlan *plan, const SrPlanNode *node, SrPlanCall *call) {
+    SrShape x[SR_OP_MAX_IN];
+    sr__plan_shapes(plan, node, x);
+    size_t bytes = node->op->scratch_bytes ? node->op->scratch_bytes(node->params, x, node->n_in) : 0;
+    return bytes ? new_buffer(plan, bytes, &call->scratch) : SR_OK;
+}
+
+static SrStatus schedule_forward(SrPlan *plan, SrNodeId id) {
+    SrPlanNode *node = &plan->nodes[id];
+    SrPlanCall *call;
+    SrShape x[SR_OP_MAX_IN];
+    sr__plan_shapes(plan, node, x);
+    SR_TRY(new_buffer(plan, value_bytes(node), &node->value));
+    plan->buffers[node->value].to_end = node->is_output;
+    SR_TRY(new_call(plan, SR_CALL_FORWARD, id, &call));
+    size_t saved = node->op->saved_bytes ? node->op->saved_bytes(node->params, x, node->n_in) : 0;
+    if (saved)
+        SR_TRY(new_buffer(plan, saved, &node->saved));
+    call->y = node->value;
+    call->saved = node->saved;
+    for (int i = 0; i < node->n_in; i++)
+        call->x[i] = plan->nodes[plan->nodes[node->in[i]].root].value;
+    return add_scratch(plan, node, call);
+}
+
+// The buffer in which a backward call finds a value; schedules its recomputation at the first use.
+static SrStatus value_in_backward(SrPlan *plan, SrNodeId root, int *out) {
+    SrPlanNode *node = &plan->nodes[root];
+    if (!node->recompute || node->again != SR_NO_BUFFER) {
+        *out = node->recompute ? node->again : node->value;
+        return SR_OK;
+    }
+    SrPlanCall *call;
+    SR_TRY(new_buffer(plan, value_bytes(node), &node->again));
+    SR_TRY(new_call(plan, SR_CALL_RECOMPUTE, root, &call));
+    call->y = *out = node->again;
+    call->saved = node->saved;
+    for (int i = 0; i < node->n_in; i++) // none of these is recomputed itself (pass_recompute)
+        call->x[i] = plan->nodes[plan->nodes[node->in[i]].root].value;
+    return add_scratch(plan, node, call);
+}
+
+// y = x or y += x over the gradient of `node`.
+static SrStatus schedule_sum(SrPlan *plan, SrCallKind kind, SrNodeId node, int y, int x) {
+    SrPlanCall *call;
+    SR_TRY(new_call(plan, kind, node, &call));
+    call->y = y;
+    call->x[0] = x;
+    return SR_OK;
+}
+
+// Brings a gradient that lies complete in `from` into the gradient of grad root `to`.
+static SrStatus merge_gradient(SrPlan *plan, SrNodeId to, int from) {
+    SrPlanNode *node = &plan->nodes[to];
+    if (node->grad != SR_NO_BUFFER)
+        return schedule_sum(plan, SR_CALL_ADD, to, node->grad, from);
+    SR_TRY(new_gradient(plan, node, &node->grad));
+    return schedule_sum(plan, SR_CALL_COPY, to, node->grad, from);
+}
+
+static SrStatus schedule_seeds(SrPlan *plan) {
+    for (int k = 0; k < plan->n_losses; k++) {
+        const SrPlanNode *loss = &plan->nodes[plan->losses[k]];
+        SrPlanNode *root = &plan->nodes[loss->grad_root];
+        SR_TRY(new_buffer(plan, (size_t)sr_shape_count(loss->shape) * sizeof(float), &plan->seeds[k]));
+        plan->buffers[plan->seeds[k]].whole_run = true;
+        if (!loss->needs_grad)
+            continue;
+        if (root->n_contributions == 1) // nobody adds to it, so the host's copy stays intact
+            root->grad = plan->seeds[k];
+        else
+            SR_TRY(merge_gradient(plan, loss->grad_root, plan->seeds[k]));
+    }
+    return SR_OK;
+}
+
+// May the gradient of input i take over the memory of dy?
+static bool takes_over(const SrPlan *plan, const SrPlanNode *node, int dy, int i) {
+    const SrPlanNode *from = &plan->nodes[node->in[i]];
+    return node->op->inplace && node->op->inplace(node->params) == i &&
+           !plan->buffers[dy].whole_run && !plan->buffers[dy].to_end &&
+           sr_shape_count(from->shape) == sr_shape_count(node->shape);
+}
+
+// Where backward call `at` puts the gradient of input i; *temporary is set if it must be added afterwards.
+static SrStatus place_dx(SrPlan *plan, int at, int i, bool *temporary) {
+    const SrPlanNode *node = &plan->nodes[plan->calls[at].node];
+    SrPlanNode *to = &plan->nodes[plan->nodes[node->in[i]].grad_root];
+    int dy = plan->calls[at].dy;
+    *temporary = false;
+    if (to->grad == SR_NO_BUFFER && takes_over(plan, node, dy, i)) {
+        to->grad = dy;
+        plan->buffers[dy].to_end = to->is_grad_out;
+        plan->shared_bytes += plan->buffers[dy].bytes;
+    } else if (to->grad == SR_NO_BUFFER) {
+        SR_TRY(new_gradient(plan, to, &to->grad));
+    } else {
+        bool twice = false; // the same value as an earlier input of this very call
+        for (int j = 0; j < i; j++)
+            twice |= plan->calls[at].dx[j] == to->grad;
+        *temporary = twice || !(node->op->flags & SR_OP_ADDS_DX);
+        if (!*temporary)
+            plan->calls[at].dx_add |= 1u << i;
+    }
+    plan->calls[at].dx[i] = to->grad;
+    if (*temporary)
+        SR_TRY(new_buffer(plan, (size_t)sr_shape_count(to->shape) * sizeof(float),
+                          &plan->calls[at].dx[i]));
+    return SR_OK;
+}
+
+static SrStatus schedule_backward(SrPlan *plan, SrNodeId id) {
+    SrPlanNode *node = &plan->nodes[id];
+    unsigned reads = node->op->reads ? node->op->reads(node->params) : 0;
+    int x[SR_OP_MAX_IN], y = SR_NO_BUFFER;
+    for (int i = 0; i < node->n_in; i++) {
+        x[i] = SR_NO_BUFFER;
+        if (reads & SR_READS_X(i))
+            SR_TRY(value_in_backward(plan, plan->nodes[node->in[i]].root, &x[i]));
+    }
+    if (reads & SR_READS_Y)
+        SR_TRY(value_in_backward(plan, id, &y));
+
+    SrPlanCall *call;
+    int at = plan->n_calls;
+    bool temporary[SR_OP_MAX_IN] = {false};
+    SR_TRY(new_call(plan, SR_CALL_BACKWARD, id, &call));
+    call->y = y;
+    call->dy = node->grad;
+    call->saved = node->saved;
+    for (int i = 0; i < node->n_in; i++) {
+        call->x[i] = x[i];
+        if (plan->nodes[node->in[i]].needs_grad)
+            SR_TRY(place_dx(plan, at, i, &temporary[i]));
+    }
+    SR_TRY(add_scratch(plan, node, call));
+    for (int i = 0; i < node->n_in; i++) {
+        SrNodeId to = plan->nodes[node->in[i]].grad_root;
+        if (temporary[i])
+            SR_TRY(schedule_sum(plan, SR_CALL_ADD, to, plan->nodes[to].grad, plan->calls[at].dx[i]));
+    }
+    return SR_OK;
+}
+
+static SrStatus schedule_backwards(SrPlan *plan) {
+    SR_TRY(schedule_seeds(plan));
+    for (SrNodeId id = plan->n_nodes - 1; id >= 0; id--) {
+        SrPlanNode *node = &plan->nodes[id];
+        if (node->has_backward)
+            SR_TRY(schedule_backward(plan, id));
+        else if (node->is_view && node->grad_root == id && node->grad != SR_NO_BUFFER &&
+                 plan->nodes[node->in[0]].needs_grad)
+            SR_TRY(merge_gradient(plan, plan->nodes[node->in[0]].grad_root, node->grad));
+    }
+    // A gradient asked for that no loss reaches reads as zero.
+    for (SrNodeId id = 0; id < plan->n_nodes; id++) {
+        SrPlanNode *node = &plan->nodes[id];
+        if (!node->is_grad_out || plan->nodes[node->grad_root].grad != SR_NO_BUFFER)
+            continue;
+        SR_TRY(new_gradient(plan, node, &node->grad));
+        SR_TRY(schedule_sum(plan, SR_CALL_ZERO, id, node->grad, SR_NO_BUFFER));
+    }
+    return SR_OK;
+}
+
+SrStatus sr__pass_schedule(SrPlan *plan) {
+    for (SrNodeId id = 0; id < plan->n_nodes; id++) {
+        SrPlanNode *node = &plan->nodes[id];
+        if (node->op) {
+            if (node->live && !node->is_view)
+                SR_TRY(schedule_forward(plan, id));
+            continue;
+        }
+        // Even inputs nobody reads get memory: the host fills them all alike.
+        SR_TRY(new_buffer(plan, value_bytes(node), &node->value));
+        plan->buffers[node->value].whole_run = true;
+    }
+    plan->n_forward = plan->n_calls;
+    return plan->n_losses ? schedule_backwards(plan) : SR_OK;
+}

@@ -1,0 +1,121 @@
+// Running a plan: two walks over a list.  Also the same walks with a clock, and with an eye on NaNs.
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "graph/plan_internal.h"
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void run_timed(SrPlanCall *call) {
+    double start = now_s();
+    call->run(&call->args);
+    call->seconds += now_s() - start;
+    call->times++;
+}
+
+static void run_range(SrPlan *plan, int first, int end) {
+    for (int c = first; c < end; c++) {
+        SrPlanCall *call = &plan->calls[c];
+        call->args.iteration = plan->iteration;
+        if (plan->profiling)
+            run_timed(call);
+        else
+            call->run(&call->args);
+    }
+}
+
+void sr_plan_forward(SrPlan *plan, int64_t iteration) {
+    if (!plan->memory)
+        return;
+    plan->iteration = iteration;
+    run_range(plan, 0, plan->n_forward);
+}
+
+void sr_plan_backward(SrPlan *plan) {
+    if (plan->memory)
+        run_range(plan, plan->n_forward, plan->n_calls);
+}
+
+void sr_plan_profile(SrPlan *plan, bool on) { plan->profiling = on; }
+
+const char *sr__call_kind_name(SrCallKind kind) {
+    static const char *const names[] = {"forward", "recompute", "backward", "add", "copy", "zero"};
+    return names[kind];
+}
+
+bool sr_plan_profile_at(const SrPlan *plan, int i, const char **name, const char **op,
+                        const char **pass, double *seconds, int64_t *calls, int64_t *flops) {
+    if (i < 0 || i >= plan->n_calls)
+        return false;
+    const SrPlanCall *call = &plan->calls[i];
+    const SrPlanNode *node = &plan->nodes[call->node];
+    *name = node->name;
+    *op = node->op ? node->op->name : "input";
+    *pass = sr__call_kind_name(call->kind);
+    *seconds = call->seconds;
+    *calls = call->times;
+    *flops = call->flops;
+    return true;
+}
+
+static bool all_finite(const float *v, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(v[i]))
+            return false;
+    return true;
+}
+
+static bool is_finite(const SrPlan *plan, const SrPlanNode *node) {
+    const void *data = plan->memory + plan->buffers[plan->nodes[node->root].value].offset;
+    return node->dtype != SR_F32 || all_finite(data, sr_shape_count(node->shape));
+}
+
+static size_t state_bytes(const SrParam *p) {
+    return p->kind == SR_SLOT_STATE && p->value
+               ? (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype) : 0;
+}
+
+// Copies all state entries of the table to (out) or from the block.
+static void move_state(SrParams *params, char *block, bool out) {
+    for (int i = 0; i < sr_params_count(params); i++) {
+        SrParam *p = sr_params_at(params, i);
+        size_t bytes = state_bytes(p);
+        if (bytes)
+            memcpy(out ? block : p->value, out ? p->value : block, bytes);
+        block += bytes;
+    }
+}
+
+static const char *first_nonfinite(SrPlan *plan, int64_t iteration) {
+    for (SrNodeId id = 0; id < plan->n_nodes; id++)
+        if (!plan->nodes[id].op && !is_finite(plan, &plan->nodes[id]))
+            return plan->nodes[id].name;
+    for (int c = 0; c < plan->n_forward; c++) {
+        SrPlanCall *call = &plan->calls[c];
+        call->args.iteration = iteration;
+        call->run(&call->args);
+        if (!is_finite(plan, &plan->nodes[call->node]))
+            return plan->nodes[call->node].name;
+    }
+    return NULL;
+}
+
+const char *sr_plan_find_nonfinite(SrPlan *plan, int64_t iteration) {
+    size_t bytes = 0;
+    for (int i = 0; i < sr_params_count(plan->params); i++)
+        bytes += state_bytes(sr_params_at(plan->params, i));
+    char *state = plan->memory ? sr_alloc(bytes) : NULL;
+    if (!state)
+        return NULL;
+    move_state(plan->params, state, true);
+    const char *name = first_nonfinite(plan, iteration);
+    move_state(plan->params, state, false);
+    sr_free(state);
+    return name;
+}

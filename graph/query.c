@@ -1,0 +1,101 @@
+// Names: aliases, and finding a node the way torchvision's feature extraction does (exact name, or a module's
+// path for the last node in it).
+#include <string.h>
+
+#include "base/mem.h"
+#include "graph/graph_internal.h"
+
+SrStatus sr_graph_alias(SrGraph *graph, const char *alias, SrNodeId id) {
+    if (id < 0 || id >= graph->count)
+        SR_FAIL(SR_ERR_CONFIG, "stage %s is node %d, which does not exist", alias, id);
+    int old = sr_name_map_find(&graph->by_alias, alias);
+    if (old == id)
+        return SR_OK;
+    if (old >= 0)
+        SR_FAIL(SR_ERR_CONFIG, "stage %s is announced twice, at %s and at %s", alias,
+                graph->nodes[old].name, graph->nodes[id].name);
+    if (graph->n_aliases == graph->aliases_capacity) {
+        int capacity = graph->aliases_capacity ? 2 * graph->aliases_capacity : 16;
+        SrAlias *aliases = sr_realloc(graph->aliases, (size_t)capacity * sizeof *aliases);
+        if (!aliases)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for stage %s", alias);
+        graph->aliases = aliases;
+        graph->aliases_capacity = capacity;
+    }
+    char *name = sr_arena_strdup(&graph->arena, alias);
+    if (!name)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for stage %s", alias);
+    SR_TRY(sr_name_map_put(&graph->by_alias, name, id));
+    graph->aliases[graph->n_aliases++] = (SrAlias){name, id};
+    return SR_OK;
+}
+
+int sr_graph_alias_count(const SrGraph *graph) { return graph->n_aliases; }
+
+const char *sr_graph_alias_at(const SrGraph *graph, int i, SrNodeId *id) {
+    *id = graph->aliases[i].id;
+    return graph->aliases[i].name;
+}
+
+SrNodeId sr__graph_named(const SrGraph *graph, const char *name) {
+    return sr_name_map_find(&graph->by_name, name);
+}
+
+SrNodeId sr_graph_find(const SrGraph *graph, const char *name) {
+    SrNodeId id = sr__graph_named(graph, name);
+    return id >= 0 ? id : sr_name_map_find(&graph->by_alias, name);
+}
+
+// The length of a name without its pass ("layer1.0.add@1": 12) and where the pass starts ("@1", or "").
+static size_t split_pass(const char *name, const char **pass) {
+    const char *at = strrchr(name, '@');
+    *pass = at ? at : name + strlen(name);
+    return (size_t)(*pass - name);
+}
+
+// "layer1" is above "layer1.0.add", "layer1@1" above "layer1.0.add@1"; never across passes.
+static bool is_below(const char *name, const char *query) {
+    const char *query_pass, *name_pass;
+    size_t query_len = split_pass(query, &query_pass), name_len = split_pass(name, &name_pass);
+    return name_len > query_len && strncmp(name, query, query_len) == 0 && name[query_len] == '.' &&
+           strcmp(name_pass, query_pass) == 0;
+}
+
+// "did you mean 'layer3' or 'layer2'?": the nearest of everything a query may say.
+static SrStatus unknown(const SrGraph *graph, const char *query) {
+    int n = graph->count + graph->n_aliases;
+    const char **names = sr_calloc((size_t)n + 1, sizeof *names);
+    if (!names)
+        SR_FAIL(SR_ERR_CONFIG, "there is no layer '%s'", query);
+    for (int i = 0; i < graph->n_aliases; i++)
+        names[i] = graph->aliases[i].name;
+    for (int i = 0; i < graph->count; i++)
+        names[graph->n_aliases + i] = graph->nodes[i].name;
+    SrText nearest = SR_TEXT_INIT;
+    for (int k = 0; k < 3; k++) {
+        int best = sr_text_nearest(query, names, n);
+        if (best < 0)
+            break;
+        sr_text_printf(&nearest, "%s'%s'", k ? " or " : "; did you mean ", names[best]);
+        names[best] = names[--n];
+    }
+    sr_text_add(&nearest, nearest.len ? "?" : "; `sslrun graph` lists them");
+    SrStatus status = sr_fail(SR_ERR_CONFIG, "there is no layer '%s'%s", query,
+                              nearest.s ? nearest.s : "");
+    sr_text_deinit(&nearest);
+    sr_free(names);
+    return status;
+}
+
+SrStatus sr_graph_query(const SrGraph *graph, const char *query, SrNodeId *out) {
+    *out = sr_graph_find(graph, query);
+    if (*out != SR_NO_NODE)
+        return SR_OK;
+    for (SrNodeId id = graph->count - 1; id >= 0; id--) {
+        if (is_below(graph->nodes[id].name, query)) {
+            *out = id;
+            return SR_OK;
+        }
+    }
+    return unknown(graph, query);
+}
