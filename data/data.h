@@ -64,10 +64,16 @@ typedef struct SrDataset {
     int64_t (*label)(const void *set, int64_t i); // -1 if it has none
     int (*classes)(const void *set);              // 0 if it has no labels
     const char *(*class_name)(const void *set, int c); // NULL allowed
+    // Does this path look like one of ours, and hold images of that split ("TRAIN", "TEST")?  For an empty
+    // DATA_SOURCES; looks at names only, opens nothing large.  NULL: never inferred.
+    bool (*accepts)(const char *path, const char *split);
 } SrDataset;
 
 const SrDataset *sr_dataset_at(int i);
 SrStatus sr_dataset_find(const char *name, const SrDataset **out);
+// The source whose `accepts` says yes, in the registry's order but disk_folder last, because it takes any folder.
+// None: SR_ERR_CONFIG that says what was looked for.
+SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset **out);
 
 // Decodes JPEG or PNG (stb_image) to RGB as PIL's convert("RGB") does.  Dimensions are read and bounded
 // (1 .. 65500 a side, 178 Mpixel: PIL's own bound) before anything is decoded.  SR_ERR_IO with the reason.

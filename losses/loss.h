@@ -50,6 +50,13 @@ typedef struct {
     int epoch;
 } SrLossStep;
 
+// What a loss can say of itself before the first step, so that the trainer can warn of runs that learn nothing.
+typedef struct {
+    double chance; // the loss of a model that spreads everything evenly (SwAV: ln of the prototypes); 0: none
+    int classes;   // prototypes, or whatever samples are spread over
+    int64_t rows;  // samples spread over them at a time: batch and queue
+} SrLossFacts;
+
 typedef struct SrLoss {
     const char *name; // LOSS.name
     const char *help;
@@ -66,6 +73,7 @@ typedef struct SrLoss {
     void (*after_update)(void *state, const SrLossStep *step);   // parameters moved: renormalise, EMA, queue
     // Extra key=value pairs for the progress line and the metrics (teacher temperature, ...): NULL or text.
     void (*report)(void *state, const SrLossStep *step, SrText *json_fields);
+    void (*facts)(const void *state, SrLossFacts *out); // fills a zeroed struct
 } SrLoss;
 
 const SrLoss *sr_loss_at(int i);
