@@ -10,6 +10,22 @@
 #define SR_MUST_USE
 #endif
 
+// Makes this thread's floating-point unit read and write denormals as zero: gradients that fade out
+// would otherwise take a trap of a hundred cycles each.  A no-op where the machine is unknown.
+#if defined(__GNUC__) && defined(__SSE2__)
+#define SR_MXCSR_FTZ_DAZ 0x8040u
+#define SR_FLUSH_DENORMALS() __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | SR_MXCSR_FTZ_DAZ)
+#elif defined(__GNUC__) && defined(__aarch64__)
+#define SR_FLUSH_DENORMALS()                                                                       \
+    do {                                                                                           \
+        unsigned long fpcr_;                                                                       \
+        __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr_));                                            \
+        __asm__ volatile("msr fpcr, %0" : : "r"(fpcr_ | (1ul << 24)));                             \
+    } while (0)
+#else
+#define SR_FLUSH_DENORMALS() ((void)0)
+#endif
+
 #define SR_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 #define SR_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define SR_MAX(a, b) ((a) > (b) ? (a) : (b))

@@ -1,0 +1,76 @@
+// Bump allocation in blocks that double up to 256 KiB; a larger request gets a block of its own size.
+#include "base/arena.h"
+
+#include <stdalign.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { FIRST_BLOCK = 1024, LARGEST_BLOCK = 256 * 1024, UNIT = alignof(max_align_t) };
+
+struct SrArenaBlock {
+    SrArenaBlock *older;
+    size_t used, bytes;                   // of data
+    alignas(max_align_t) unsigned char data[]; // zeroed at birth and handed out once
+};
+
+static SrArenaBlock *add_block(SrArena *arena, size_t at_least) {
+    size_t bytes = arena->head ? SR_MIN(2 * arena->head->bytes, (size_t)LARGEST_BLOCK) : FIRST_BLOCK;
+    bytes = SR_MAX(bytes, at_least);
+    if (bytes > SIZE_MAX - sizeof(SrArenaBlock))
+        return NULL;
+    SrArenaBlock *block = sr_calloc(1, sizeof *block + bytes);
+    if (!block)
+        return NULL;
+    block->bytes = bytes;
+    block->older = arena->head;
+    arena->head = block;
+    return block;
+}
+
+void *sr_arena_alloc(SrArena *arena, size_t bytes) {
+    if (bytes > SIZE_MAX / 2)
+        return NULL;
+    size_t rounded = (SR_MAX(bytes, (size_t)1) + UNIT - 1) / UNIT * UNIT;
+    SrArenaBlock *block = arena->head;
+    if (!block || block->bytes - block->used < rounded)
+        block = add_block(arena, rounded);
+    if (!block)
+        return NULL;
+    void *p = block->data + block->used;
+    block->used += rounded;
+    return p;
+}
+
+void *sr_arena_copy(SrArena *arena, const void *src, size_t bytes) {
+    void *p = sr_arena_alloc(arena, bytes);
+    if (p && bytes)
+        memcpy(p, src, bytes);
+    return p;
+}
+
+char *sr_arena_strdup(SrArena *arena, const char *s) { return sr_arena_copy(arena, s, strlen(s) + 1); }
+
+char *sr_arena_printf(SrArena *arena, const char *fmt, ...) {
+    va_list args, again;
+    va_start(args, fmt);
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    char *s = len < 0 ? NULL : sr_arena_alloc(arena, (size_t)len + 1);
+    if (s)
+        vsnprintf(s, (size_t)len + 1, fmt, again);
+    va_end(again);
+    return s;
+}
+
+void sr_arena_deinit(SrArena *arena) {
+    while (arena->head) {
+        SrArenaBlock *older = arena->head->older;
+        sr_free(arena->head);
+        arena->head = older;
+    }
+}

@@ -1,0 +1,93 @@
+// Lines to stderr and the run's log file.  One mutex: loader threads report bad images while the main
+// thread reports progress, and lines must not mix.
+#include "base/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static SrLogLevel threshold = SR_LOG_INFO;
+static FILE *file;
+static int live_shown; // a live line stands on the terminal and must be wiped before the next line
+
+static const char *const marks[] = {
+    [SR_LOG_DEBUG] = "debug: ", [SR_LOG_INFO] = "", [SR_LOG_WARN] = "warning: ", [SR_LOG_ERROR] = "error: "};
+
+int sr_log_is_terminal(void) { return isatty(STDERR_FILENO); }
+
+void sr_log_set_level(SrLogLevel level) {
+    pthread_mutex_lock(&lock);
+    threshold = level;
+    pthread_mutex_unlock(&lock);
+}
+
+static void wipe_live(void) {
+    if (live_shown)
+        fputs("\r\033[K", stderr);
+    live_shown = 0;
+}
+
+static void write_stamped(const char *mark, const char *line) {
+    char stamp[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    localtime_r(&now, &tm);
+    strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &tm);
+    fprintf(file, "%s %s%s\n", stamp, mark, line);
+    fflush(file);
+}
+
+void sr_log(SrLogLevel level, const char *fmt, ...) {
+    char line[4096];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    pthread_mutex_lock(&lock);
+    if (level >= threshold) {
+        wipe_live();
+        fprintf(stderr, "%s%s\n", marks[level], line);
+        if (file)
+            write_stamped(marks[level], line);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+SrStatus sr_log_open(const char *path) {
+    FILE *f = fopen(path, "ae");
+    if (!f)
+        return sr_fail(SR_ERR_IO, "cannot open log file %s: %s", path, strerror(errno));
+    sr_log_close();
+    pthread_mutex_lock(&lock);
+    file = f;
+    pthread_mutex_unlock(&lock);
+    return SR_OK;
+}
+
+void sr_log_close(void) {
+    pthread_mutex_lock(&lock);
+    if (file)
+        fclose(file);
+    file = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
+void sr_log_live(const char *fmt, ...) {
+    if (!sr_log_is_terminal())
+        return;
+    char line[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    pthread_mutex_lock(&lock);
+    fprintf(stderr, "\r%s\033[K", line); // erasing after the text, not before it, does not flicker
+    fflush(stderr);
+    live_shown = 1;
+    pthread_mutex_unlock(&lock);
+}
