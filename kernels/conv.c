@@ -1,0 +1,97 @@
+// The door: picks the design that promises the least time, and does what all of them share (shapes, bias,
+// gradient of the bias).  No arithmetic of a convolution is here.
+#include "kernels/conv.h"
+
+#include <string.h>
+
+#include "base/parallel.h"
+#include "kernels/conv_design.h"
+
+static const SrConvDesign *const designs[] = {&sr__conv_plain};
+static unsigned allowed = SR_CONV_ALL; // sr_conv_allow
+
+void sr_conv_allow(unsigned mask) { allowed = mask; }
+
+void sr_conv_shape(SrConvShape *s) {
+    s->P = (s->H + 2 * s->pad_h - s->dilation_h * (s->R - 1) - 1) / s->stride_h + 1;
+    s->Q = (s->W + 2 * s->pad_w - s->dilation_w * (s->S - 1) - 1) / s->stride_w + 1;
+}
+
+static const SrConvDesign *choose(const SrConvShape *s, SrConvPass pass) {
+    const SrConvDesign *best = &sr__conv_plain;
+    double least = best->cost(s, pass);
+    for (int i = 0; i < SR_COUNT(designs); i++) {
+        const SrConvDesign *d = designs[i];
+        double cost = (d->bit & ~allowed) ? -1 : d->cost(s, pass);
+        if (cost >= 0 && cost < least) {
+            best = d;
+            least = cost;
+        }
+    }
+    return best;
+}
+
+const char *sr_conv_design(const SrConvShape *s, SrConvPass pass) { return choose(s, pass)->name; }
+
+// The gradient of the bias is summed over this many runs of pixels, whatever the number of threads.
+enum { BIAS_RUNS = 64 };
+
+size_t sr_conv_scratch_bytes(const SrConvShape *s, SrConvPass pass) {
+    size_t bytes = sr__conv_align(choose(s, pass)->scratch_bytes(s, pass));
+    size_t bias = pass == SR_CONV_BACKWARD_WEIGHT ? sizeof(float) * BIAS_RUNS * (size_t)s->K : 0;
+    return SR_MAX(bytes, sr__conv_align(bias));
+}
+
+typedef struct {
+    const SrConvShape *s;
+    const float *bias, *dy; // (K), (N, P, Q, K)
+    float *y, *sums;        // (N, P, Q, K), (BIAS_RUNS, K)
+} BiasJob;
+
+static void add_bias_row(void *arg, int64_t i, int thread) {
+    (void)thread;
+    const BiasJob *job = arg;
+    int K = job->s->K, Q = job->s->Q;
+    float *y = job->y + i * Q * K;
+    for (int q = 0; q < Q; q++, y += K)
+        for (int k = 0; k < K; k++)
+            y[k] += job->bias[k];
+}
+
+static void sum_bias_run(void *arg, int64_t i, int thread) {
+    (void)thread;
+    const BiasJob *job = arg;
+    int K = job->s->K;
+    int64_t pixels = (int64_t)job->s->N * job->s->P * job->s->Q;
+    float *sum = job->sums + i * K;
+    memset(sum, 0, sizeof(float) * (size_t)K);
+    for (int64_t p = pixels * i / BIAS_RUNS; p < pixels * (i + 1) / BIAS_RUNS; p++)
+        for (int k = 0; k < K; k++)
+            sum[k] += job->dy[p * K + k];
+}
+
+void sr_conv_forward(const SrConvShape *s, const float *x, const float *w, const float *bias, float *y,
+                     void *scratch) {
+    choose(s, SR_CONV_FORWARD)->forward(s, x, w, y, scratch);
+    if (!bias)
+        return;
+    BiasJob job = {.s = s, .bias = bias, .y = y};
+    sr_parallel_for((int64_t)s->N * s->P, add_bias_row, &job);
+}
+
+void sr_conv_backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx, bool add,
+                           void *scratch) {
+    choose(s, SR_CONV_BACKWARD_DATA)->backward_data(s, dy, w, dx, add, scratch);
+}
+
+void sr_conv_backward_weight(const SrConvShape *s, const float *x, const float *dy, float *dw, float *dbias,
+                             void *scratch) {
+    choose(s, SR_CONV_BACKWARD_WEIGHT)->backward_weight(s, x, dy, dw, scratch);
+    if (!dbias)
+        return;
+    BiasJob job = {.s = s, .dy = dy, .sums = scratch};
+    sr_parallel_for(BIAS_RUNS, sum_bias_run, &job);
+    for (int i = 0; i < BIAS_RUNS; i++)
+        for (int k = 0; k < s->K; k++)
+            dbias[k] += job.sums[i * s->K + k];
+}

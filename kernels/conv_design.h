@@ -1,0 +1,42 @@
+// What stands behind the door of kernels/conv.h: one SrConvDesign a way to compute a convolution.
+// Only kernels/conv*.c include this.
+//
+// Invariants
+//  * A design never allocates; `scratch` is SR_ALIGN-aligned and holds scratch_bytes(s, pass).
+//  * Bias and its gradient are not its business: conv.c adds them.
+//  * backward_data and backward_weight follow kernels/conv.h: dx is overwritten or added to, dw is added to.
+#ifndef SR_KERNELS_CONV_DESIGN_H
+#define SR_KERNELS_CONV_DESIGN_H
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "kernels/conv.h"
+
+typedef struct {
+    const char *name;
+    unsigned bit; // of sr_conv_allow; 0: always allowed
+    // Time of the pass in units of one multiply-add at full speed; < 0 if the design cannot do it.
+    double (*cost)(const SrConvShape *s, SrConvPass pass);
+    size_t (*scratch_bytes)(const SrConvShape *s, SrConvPass pass);
+    void (*forward)(const SrConvShape *s, const float *x, const float *w, float *y, void *scratch);
+    void (*backward_data)(const SrConvShape *s, const float *dy, const float *w, float *dx, bool add,
+                          void *scratch);
+    void (*backward_weight)(const SrConvShape *s, const float *x, const float *dy, float *dw, void *scratch);
+} SrConvDesign;
+
+extern const SrConvDesign sr__conv_plain, sr__conv_direct, sr__conv_winograd4, sr__conv_winograd2;
+
+// Scratch is handed out in order, each piece starting at a cache line.
+static inline size_t sr__conv_align(size_t bytes) {
+    return (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
+}
+static inline void *sr__conv_take(char **scratch, size_t bytes) {
+    char *piece = *scratch;
+    *scratch += sr__conv_align(bytes);
+    return piece;
+}
+
+static inline int sr__conv_ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+#endif

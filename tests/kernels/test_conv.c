@@ -1,0 +1,287 @@
+// Convolution, every design and instruction set, against double-precision loops over random shapes:
+// channel tails, strides, dilation, groups, rectangular kernels, padding larger than the image.
+// Also: bits do not depend on threads, nothing is written past a buffer, scratch may hold garbage.
+#include "kernels/conv.h"
+
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "base/rng.h"
+#include "kernels/cpu.h"
+#include "tests/check.h"
+
+enum { GUARD = 64 }; // floats behind each written buffer that must stay as they were
+
+typedef struct {
+    SrConvShape s;
+    float *x, *w, *dy, *bias;          // inputs
+    double *y, *dx, *dw, *dbias;       // what is right
+    double y_scale, dx_scale, dw_scale; // largest sum of absolute products of one output
+} Case;
+
+static size_t x_len(const SrConvShape *s) { return (size_t)s->N * s->H * s->W * s->C; }
+static size_t y_len(const SrConvShape *s) { return (size_t)s->N * s->P * s->Q * s->K; }
+static size_t w_len(const SrConvShape *s) { return (size_t)s->K * (s->C / s->groups) * s->R * s->S; }
+
+static float *draw(SrRng *rng, size_t n) {
+    float *a = sr_alloc(n * sizeof(float));
+    for (size_t i = 0; i < n; i++)
+        a[i] = (float)sr_rng_range(rng, -1, 1);
+    return a;
+}
+
+// The truth, by seven loops.
+static void reference(Case *t) {
+    const SrConvShape *s = &t->s;
+    int cg = s->C / s->groups, kg = s->K / s->groups;
+    double *ay = sr_calloc(y_len(s), sizeof(double)), *ax = sr_calloc(x_len(s), sizeof(double)),
+           *aw = sr_calloc(w_len(s), sizeof(double));
+    for (int n = 0; n < s->N; n++)
+        for (int p = 0; p < s->P; p++)
+            for (int q = 0; q < s->Q; q++)
+                for (int k = 0; k < s->K; k++) {
+                    size_t o = (((size_t)n * s->P + p) * s->Q + q) * s->K + k;
+                    t->y[o] += t->bias[k];
+                    t->dbias[k] += t->dy[o];
+                    for (int c = 0; c < cg; c++)
+                        for (int r = 0; r < s->R; r++)
+                            for (int u = 0; u < s->S; u++) {
+                                int h = p * s->stride_h - s->pad_h + r * s->dilation_h;
+                                int v = q * s->stride_w - s->pad_w + u * s->dilation_w;
+                                if (h < 0 || h >= s->H || v < 0 || v >= s->W)
+                                    continue;
+                                size_t a = (((size_t)n * s->H + h) * s->W + v) * s->C + k / kg * cg + c;
+                                size_t b = (((size_t)k * cg + c) * s->R + r) * s->S + u;
+                                double x = t->x[a], w = t->w[b], dy = t->dy[o];
+                                t->y[o] += x * w, ay[o] += fabs(x * w);
+                                t->dx[a] += dy * w, ax[a] += fabs(dy * w);
+                                t->dw[b] += x * dy, aw[b] += fabs(x * dy);
+                            }
+                }
+    for (size_t i = 0; i < y_len(s); i++)
+        t->y_scale = fmax(t->y_scale, ay[i]);
+    for (size_t i = 0; i < x_len(s); i++)
+        t->dx_scale = fmax(t->dx_scale, ax[i]);
+    for (size_t i = 0; i < w_len(s); i++)
+        t->dw_scale = fmax(t->dw_scale, aw[i]);
+    sr_free(ay), sr_free(ax), sr_free(aw);
+}
+
+static Case new_case(SrConvShape s, SrRng *rng) {
+    sr_conv_shape(&s);
+    Case t = {.s = s,
+              .x = draw(rng, x_len(&s)),
+              .w = draw(rng, w_len(&s)),
+              .dy = draw(rng, y_len(&s)),
+              .bias = draw(rng, (size_t)s.K),
+              .y = sr_calloc(y_len(&s), sizeof(double)),
+              .dx = sr_calloc(x_len(&s), sizeof(double)),
+              .dw = sr_calloc(w_len(&s), sizeof(double)),
+              .dbias = sr_calloc((size_t)s.K, sizeof(double))};
+    reference(&t);
+    return t;
+}
+
+static void free_case(Case *t) {
+    sr_free(t->x), sr_free(t->w), sr_free(t->dy), sr_free(t->bias);
+    sr_free(t->y), sr_free(t->dx), sr_free(t->dw), sr_free(t->dbias);
+}
+
+static const char *describe(const Case *t, SrConvPass pass) {
+    static char text[256];
+    const SrConvShape *s = &t->s;
+    snprintf(text, sizeof text, "%s %s pass %d: N%d %dx%d C%d -> K%d, %dx%d stride %d,%d pad %d,%d dilation %d,%d groups %d",
+             sr_cpu_name(sr_cpu_level()), sr_conv_design(s, pass), pass, s->N, s->H, s->W, s->C, s->K, s->R,
+             s->S, s->stride_h, s->stride_w, s->pad_h, s->pad_w, s->dilation_h, s->dilation_w, s->groups);
+    return text;
+}
+
+// One pass into a fresh buffer of len + GUARD floats that starts as `start` everywhere.
+static float *run(const Case *t, SrConvPass pass, size_t len, float start, bool add, float *dbias) {
+    const SrConvShape *s = &t->s;
+    size_t bytes = sr_conv_scratch_bytes(s, pass);
+    unsigned char *scratch = aligned_alloc(SR_ALIGN, (bytes + 2 * SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN);
+    memset(scratch, 0xff, bytes + 1); // NaN
+    float *out = sr_alloc((len + GUARD) * sizeof(float));
+    for (size_t i = 0; i < len + GUARD; i++)
+        out[i] = start;
+    if (pass == SR_CONV_FORWARD)
+        sr_conv_forward(s, t->x, t->w, t->bias, out, scratch);
+    else if (pass == SR_CONV_BACKWARD_DATA)
+        sr_conv_backward_data(s, t->dy, t->w, out, add, scratch);
+    else
+        sr_conv_backward_weight(s, t->x, t->dy, out, dbias, scratch);
+    if (scratch[bytes] != 0xff)
+        fail_msg("scratch overrun: %s", describe(t, pass));
+    for (size_t i = len; i < len + GUARD; i++)
+        if (out[i] != start)
+            fail_msg("written %zu past the end: %s", i - len, describe(t, pass));
+    free(scratch);
+    return out;
+}
+
+static void compare(const Case *t, SrConvPass pass, const float *out, const double *right, size_t len,
+                    double start, double tolerance) {
+    for (size_t i = 0; i < len; i++)
+        if (!(fabs(out[i] - right[i] - start) <= tolerance))
+            fail_msg("%s: element %zu is %.9g, expected %.9g, allowed %.3g", describe(t, pass), i, (double)out[i],
+                     right[i] + start, tolerance);
+}
+
+// The three passes of one case; tolerance is relative to the largest sum of absolute products.
+static void check_case(const Case *t, double tolerance) {
+    const SrConvShape *s = &t->s;
+    float *y = run(t, SR_CONV_FORWARD, y_len(s), 7, false, NULL);
+    compare(t, SR_CONV_FORWARD, y, t->y, y_len(s), 0, tolerance * (t->y_scale + 1));
+    sr_free(y);
+    for (int add = 0; add < 2; add++) {
+        float *dx = run(t, SR_CONV_BACKWARD_DATA, x_len(s), 2, add, NULL);
+        compare(t, SR_CONV_BACKWARD_DATA, dx, t->dx, x_len(s), add ? 2 : 0, tolerance * (t->dx_scale + 2));
+        sr_free(dx);
+    }
+    float *dbias = sr_calloc((size_t)s->K, sizeof(float));
+    float *dw = run(t, SR_CONV_BACKWARD_WEIGHT, w_len(s), 1, false, dbias);
+    compare(t, SR_CONV_BACKWARD_WEIGHT, dw, t->dw, w_len(s), 1, tolerance * (t->dw_scale + 1));
+    compare(t, SR_CONV_BACKWARD_WEIGHT, dbias, t->dbias, (size_t)s->K, 0,
+            1e-6 * (s->N * s->P * s->Q + 1));
+    sr_free(dw), sr_free(dbias);
+}
+
+static int pick(SrRng *rng, int low, int high) {
+    return low + (int)sr_rng_below(rng, (uint32_t)(high - low + 1));
+}
+
+// Anything at all, mostly small.
+static SrConvShape random_shape(SrRng *rng) {
+    static const int widths[] = {1, 2, 3, 4, 5, 8, 16, 17, 20, 24, 31, 33, 48, 64, 65, 96};
+    SrConvShape s = {.N = pick(rng, 1, 3),
+                     .H = pick(rng, 1, 9),
+                     .W = pick(rng, 1, 9),
+                     .C = widths[pick(rng, 0, SR_COUNT(widths) - 1)],
+                     .K = widths[pick(rng, 0, SR_COUNT(widths) - 1)],
+                     .R = pick(rng, 1, 4),
+                     .S = pick(rng, 1, 4),
+                     .stride_h = pick(rng, 1, 3),
+                     .stride_w = pick(rng, 1, 3),
+                     .pad_h = pick(rng, 0, 3),
+                     .pad_w = pick(rng, 0, 3),
+                     .dilation_h = pick(rng, 0, 3) ? 1 : 2,
+                     .dilation_w = pick(rng, 0, 3) ? 1 : 3,
+                     .groups = 1};
+    if (pick(rng, 0, 3) == 0) { // 1x1 and 3x3 as networks have them
+        s.R = s.S = pick(rng, 0, 1) ? 3 : 1;
+        s.pad_h = s.pad_w = s.R / 2;
+        s.dilation_h = s.dilation_w = 1;
+    }
+    if (pick(rng, 0, 3) == 0) {
+        s.groups = pick(rng, 2, 9);
+        s.C = s.groups * pick(rng, 1, 9);
+        s.K = s.groups * pick(rng, 1, 9);
+    }
+    // Keep the naive loops cheap.
+    if ((double)s.C * s.K / s.groups * s.N * s.H * s.W * s.R * s.S > 3e5)
+        s.N = 1, s.C = s.groups * SR_MIN(s.C / s.groups, 20);
+    return s;
+}
+
+static bool empty(SrConvShape s) {
+    return s.H + 2 * s.pad_h < s.dilation_h * (s.R - 1) + 1 || s.W + 2 * s.pad_w < s.dilation_w * (s.S - 1) + 1;
+}
+
+static void sweep(unsigned mask, int count, double tolerance, SrConvShape (*shape)(SrRng *)) {
+    SrCpuLevel best = sr_cpu_level();
+    sr_conv_allow(mask);
+    SrRng rng = sr_rng(3, SR_RNG_TEST, 0, mask, 0, 0);
+    for (int i = 0; i < count; i++) {
+        SrConvShape s = shape(&rng);
+        if (empty(s))
+            continue;
+        Case t = new_case(s, &rng);
+        for (int level = SR_CPU_PLAIN; level <= (int)best; level++) {
+            sr_cpu_set_level((SrCpuLevel)level);
+            check_case(&t, tolerance);
+        }
+        sr_cpu_set_level(best);
+        free_case(&t);
+    }
+    sr_conv_allow(SR_CONV_ALL);
+}
+
+static void test_plain(void **state) {
+    (void)state;
+    sweep(0, 100, 1e-6, random_shape);
+}
+
+static void test_direct(void **state) {
+    (void)state;
+    sweep(SR_CONV_DIRECT, 300, 1e-6, random_shape);
+}
+
+static void test_shape_formula(void **state) {
+    (void)state;
+    SrConvShape s = {.H = 224, .W = 97, .R = 7, .S = 3, .stride_h = 2, .stride_w = 3, .pad_h = 3, .pad_w = 0,
+                     .dilation_h = 1, .dilation_w = 2};
+    sr_conv_shape(&s);
+    CHECK_INT(s.P, 112);
+    CHECK_INT(s.Q, 31);
+}
+
+// Larger shapes, so that work is really cut into several chunks.
+static const SrConvShape large[] = {
+    // clang-format off
+    //  N   H   W   C    K  R  S  stride pad  dil  groups
+    {   9, 13, 11, 64, 130, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0},
+    {   5, 17, 14, 70,  96, 3, 3, 2, 2, 1, 1, 1, 1, 1,  0, 0},
+    {   6, 12, 12, 300, 64, 1, 1, 1, 1, 0, 0, 1, 1, 1,  0, 0},
+    {   6, 12, 12, 64, 256, 1, 1, 2, 2, 0, 0, 1, 1, 1,  0, 0},
+    {   3, 33, 31,  3,  64, 7, 7, 2, 2, 3, 3, 1, 1, 1,  0, 0},
+    {  20,  4,  4, 96,  64, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0},
+    {   4, 14, 14, 64,  64, 3, 3, 1, 1, 1, 1, 1, 1, 16, 0, 0},
+    {   4, 14, 14, 64,  64, 3, 3, 1, 1, 2, 2, 2, 2, 1,  0, 0},
+    // clang-format on
+};
+
+static float *bits(const Case *t, SrConvPass pass, int threads, size_t len) {
+    sr_parallel_set_threads(threads);
+    return run(t, pass, len, 1, true, NULL);
+}
+
+static void check_threads(const Case *t) {
+    const size_t len[] = {y_len(&t->s), x_len(&t->s), w_len(&t->s)};
+    for (int pass = 0; pass < 3; pass++) {
+        float *one = bits(t, (SrConvPass)pass, 1, len[pass]);
+        for (int threads = 2; threads <= 3; threads++) {
+            float *many = bits(t, (SrConvPass)pass, threads, len[pass]);
+            if (memcmp(one, many, len[pass] * sizeof(float)) != 0)
+                fail_msg("%d threads change bits: %s", threads, describe(t, (SrConvPass)pass));
+            sr_free(many);
+        }
+        sr_free(one);
+    }
+}
+
+static void test_threads_keep_bits(void **state) {
+    (void)state;
+    static const unsigned masks[] = {0, SR_CONV_DIRECT, SR_CONV_WINOGRAD4, SR_CONV_WINOGRAD2, SR_CONV_ALL};
+    int before = sr_parallel_threads();
+    SrCpuLevel best = sr_cpu_level();
+    SrRng rng = sr_rng(4, SR_RNG_TEST, 0, 0, 0, 0);
+    for (int i = 0; i < SR_COUNT(large); i++) {
+        Case t = new_case(large[i], &rng);
+        for (int m = 0; m < SR_COUNT(masks); m++)
+            for (int level = SR_CPU_PLAIN; level <= (int)best; level++) {
+                sr_cpu_set_level((SrCpuLevel)level);
+                sr_conv_allow(masks[m]);
+                check_threads(&t);
+            }
+        sr_cpu_set_level(best);
+        sr_conv_allow(SR_CONV_ALL);
+        sr_parallel_set_threads(before);
+        check_case(&t, 2e-5);
+        free_case(&t);
+    }
+}
+
+SR_TESTS(conv, unit(test_shape_formula), unit(test_plain), unit(test_direct), unit(test_threads_keep_bits))
