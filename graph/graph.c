@@ -154,8 +154,7 @@ static SrStatus append(SrGraph *graph, const SrNode *node, SrNodeId *out) {
     return SR_OK;
 }
 
-SrStatus sr_graph_add(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out) {
-    *out = SR_NO_NODE;
+static SrStatus add_node(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out) {
     unsigned mode = spec->mode ? spec->mode : SR_MODE_BOTH;
     SR_TRY(check_name(graph, spec->name));
     SR_TRY(check_inputs(graph, spec, mode));
@@ -178,6 +177,13 @@ SrStatus sr_graph_add(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out) {
         node.w[i] = spec->w[i];
     SR_TRY(check_slots(graph, &node, x));
     return append(graph, &node, out);
+}
+
+SrStatus sr_graph_add(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out) {
+    SrNodeId id = SR_NO_NODE; // `out` may be where spec->in points
+    SrStatus status = add_node(graph, spec, &id);
+    *out = id;
+    return status;
 }
 
 SrStatus sr_graph_add_input(SrGraph *graph, const char *name, SrShape shape, SrDtype dtype,
