@@ -15,6 +15,7 @@
 #include "graph/plan.h"
 
 #define SR_MAX_VIEWS 64
+#define SR_LOSS_MAX_KEPT 16
 
 // One input of the step: crop v of every image, (N, H, W, 3).
 typedef struct {
@@ -35,10 +36,13 @@ struct SrLossContext {
     int64_t n_samples;      // images in the training set (0 when unknown: dry run)
     uint64_t seed;
     // Runs the model once more on some views, with parameters named <prefix>trunk..., <prefix>heads... (""
-    // shares the student's), trainable or not.  mode: SR_MODE_TRAIN nodes use batch statistics.
+    // shares the student's), trainable or not; outputs has room for SR_HEAD_MAX_OUT.
     SrStatus (*run_model)(SrLossContext *ctx, const char *prefix, bool trainable, const int *views, int n_views,
                           SrNodeId *outputs, int *n_outputs);
     void *model; // for run_model
+    // Nodes the hooks read with sr_plan_output, besides `outputs`: the plan keeps them until the next run.
+    SrNodeId kept[SR_LOSS_MAX_KEPT];
+    int n_kept;
 };
 
 // What the hooks see.  `instance` is what build returned in *state.

@@ -5,6 +5,7 @@
 #define SR_TRAINER_MODEL_H
 
 #include "graph/plan.h"
+#include "heads/head.h"
 #include "losses/loss.h"
 #include "trainer/config.h"
 #include "trunks/trunk.h"
@@ -22,8 +23,9 @@ typedef struct {
     SrNodeId views[SR_MAX_VIEWS]; // inputs, one a crop: (N, H_v, W_v, 3)
     int n_views;
     SrNodeId sample_index;
-    SrNodeId outputs[16];
-    int n_outputs;
+    // What a plan must keep readable after a step: the model's outputs, then what the loss's hooks read.
+    SrNodeId outputs[SR_HEAD_MAX_OUT + SR_LOSS_MAX_KEPT];
+    int n_outputs, n_model_outputs;
     SrNodeId loss;       // scalar
     const SrLoss *loss_kind;
     void *loss_state;
@@ -37,11 +39,12 @@ SrStatus sr_model_build_train(SrModel *model, int batch, int n_views, const int 
 SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const char *param_prefix, bool trainable, const SrNodeId *views,
                           int n_views, SrNodeId *outputs, int *n_outputs);
 
-// ---- evaluation: one image size, trunk only, tapped at a layer (VISSL or torchvision name), eval mode
+// ---- evaluation: one image size, trunk only, tapped at a layer (sr_feature_tap: VISSL's or torchvision's name).  The
+// graph belongs to the model; compile it in SR_MODE_EVAL.
 SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char *layer, SrGraph **graph,
                              SrNodeId *input, SrNodeId *tap);
 
-// After sr_params_allocate: draws the parameters, applies the heads' multipliers, lets the loss copy (after_init).
+// After sr_params_allocate: draws the parameters, then lets the loss look at them (after_init).
 SrStatus sr_model_init(SrModel *model, const SrTrainGraph *train, uint64_t seed);
 
 #endif

@@ -1,0 +1,106 @@
+// MODEL.HEAD.PARAMS: a list whose entries are [name, {arguments}] or lists of such pairs.
+//
+// With one feature VISSL runs two or more entries as a chain, although they look like alternatives; that is kept, and
+// logged by whoever prints the model.
+#include "trainer/head_modules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define KEY "MODEL.HEAD.PARAMS"
+
+static SrStatus bad_form(const SrYaml *node, const char *where) {
+    return sr_fail(SR_ERR_CONFIG, "%s:%d: %s is %s; expected [name, {arguments}] or a list of such pairs",
+                   node->file ? node->file : "defaults", node->line, where, sr_yaml_type_name(node->type));
+}
+
+// [name], or [name, {arguments}]
+static bool is_module(const SrYaml *node) {
+    return node->type == SR_YAML_LIST && node->n > 0 && node->items[0]->type == SR_YAML_STRING;
+}
+
+static SrStatus parse_module(const SrYaml *node, const char *where, SrArena *arena, SrHeadModule *out) {
+    if (!is_module(node) || node->n > 2)
+        return bad_form(node, where);
+    const SrYaml *arguments = node->n == 2 && node->items[1]->type != SR_YAML_NULL ? node->items[1] : NULL;
+    if (arguments && arguments->type != SR_YAML_MAP)
+        return bad_form(arguments, where);
+    if (sr_head_find(node->items[0]->text, &out->kind) != SR_OK)
+        return sr_fail_prefix(SR_ERR_CONFIG, "%s:%d: %s", node->file, node->line, where);
+    void *params = sr_arena_alloc(arena, out->kind->params_bytes + 1);
+    const char *path = sr_arena_printf(arena, "%s.%s", where, out->kind->name);
+    if (!params || !path)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    out->params = params;
+    return sr_options_parse(out->kind->options, arguments, path, arena, params);
+}
+
+static SrStatus parse_entry(const SrYaml *node, int index, SrArena *arena, SrHeadEntry *out) {
+    char where[64];
+    snprintf(where, sizeof where, KEY "[%d]", index);
+    if (node->type != SR_YAML_LIST || node->n == 0)
+        return bad_form(node, where);
+    out->nested = !is_module(node);
+    out->n = out->nested ? node->n : 1;
+    out->modules = sr_arena_alloc(arena, (size_t)out->n * sizeof *out->modules);
+    if (!out->modules)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    if (!out->nested)
+        return parse_module(node, where, arena, out->modules);
+    for (int j = 0; j < node->n; j++) {
+        snprintf(where, sizeof where, KEY "[%d][%d]", index, j);
+        SR_TRY(parse_module(node->items[j], where, arena, &out->modules[j]));
+    }
+    return SR_OK;
+}
+
+SrStatus sr_head_modules_parse(const SrModelConfig *config, SrArena *arena, SrHeadModules *out) {
+    const SrYaml *list = config->head_params;
+    *out = (SrHeadModules){.settings = {.bn_eps = config->bn_eps, .bn_momentum = config->bn_momentum,
+                                        .params_multiplier = config->params_multiplier}};
+    if (!list || list->type == SR_YAML_NULL)
+        return SR_OK;
+    if (list->type != SR_YAML_LIST)
+        return bad_form(list, KEY);
+    out->n = list->n;
+    out->entries = sr_arena_alloc(arena, (size_t)(list->n + 1) * sizeof *out->entries);
+    if (!out->entries)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for " KEY);
+    for (int i = 0; i < list->n; i++)
+        SR_TRY(parse_entry(list->items[i], i, arena, &out->entries[i]));
+    return SR_OK;
+}
+
+// io: the module's inputs, replaced by its outputs.
+static SrStatus build_module(SrBuilder *b, const SrHeadModule *module, const char *scope, const SrHeadSettings *settings,
+                             SrNodeId io[SR_HEAD_MAX_OUT], int *n) {
+    SrNodeId in[SR_HEAD_MAX_OUT];
+    int n_in = *n;
+    memcpy(in, io, sizeof in);
+    sr_builder_push(b, scope);
+    SrStatus status = module->kind->build(b, module->params, settings, in, n_in, io, n);
+    sr_builder_pop(b);
+    return status;
+}
+
+SrStatus sr_head_modules_build(SrBuilder *b, const SrHeadModules *heads, SrNodeId x, SrNodeId out[SR_HEAD_MAX_OUT],
+                               int *n_out) {
+    if (heads->n == 0)
+        return sr_builder_fail(b, SR_ERR_CONFIG, KEY " is empty: the model has one feature and no head; add one, for "
+                                                     "example [[\"mlp\", {\"dims\": [2048, 128]}]]");
+    for (int i = 0; i < SR_HEAD_MAX_OUT; i++)
+        out[i] = x;
+    *n_out = 1;
+    for (int i = 0; i < heads->n; i++) {
+        const SrHeadEntry *entry = &heads->entries[i];
+        for (int j = 0; j < entry->n; j++) {
+            char scope[48];
+            if (entry->nested)
+                snprintf(scope, sizeof scope, "heads.%d.%d", i, j);
+            else
+                snprintf(scope, sizeof scope, "heads.%d", i);
+            SR_TRY(build_module(b, &entry->modules[j], scope, &heads->settings, out, n_out));
+        }
+    }
+    return SR_OK;
+}
