@@ -1,0 +1,64 @@
+// add: the sum of inputs of one shape, scalars (losses) included.  No broadcasting.
+#include "kernels/op_util.h"
+#include "kernels/rows.h"
+
+static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
+    (void)params;
+    for (int i = 1; i < n_in; i++)
+        if (!sr_shape_equal(x[0], x[i]))
+            return sr__shape_fail("add", x, n_in, "equal shapes");
+    *y = x[0];
+    return SR_OK;
+}
+
+static int inplace(const void *params) {
+    (void)params;
+    return 0;
+}
+
+static void reference(const SrRefCall *call) {
+    for (int64_t i = 0, n = sr_shape_count(call->y_shape); i < n; i++) {
+        call->y[i] = 0;
+        for (int j = 0; j < call->n_in; j++)
+            call->y[i] += call->x[j][i];
+    }
+}
+
+static void forward(const SrOpCall *call) {
+    const SrRows *k = sr__rows();
+    float *y = call->y.data;
+    int64_t n = sr_shape_count(call->y.shape);
+#pragma omp parallel for schedule(static) if (n > SR_CHUNK)
+    for (int64_t i = 0; i < n; i += SR_CHUNK) {
+        const float *so_far = (const float *)call->x[0].data + i;
+        for (int j = 1; j < call->n_in; j++, so_far = y + i)
+            k->add(y + i, so_far, (const float *)call->x[j].data + i, SR_MIN(SR_CHUNK, n - i));
+    }
+}
+
+static void backward(const SrOpCall *call) {
+    for (int j = 0; j < call->n_in; j++)
+        if (call->dx[j])
+            sr__copy(call->dx[j], call->dy, sr_shape_count(call->y.shape));
+}
+
+static const SrOpCase cases[] = {
+    {"{}", 2, {SR_SHAPE(2, 3, 5, 7), SR_SHAPE(2, 3, 5, 7)}, false},
+    {"{}", 3, {SR_SHAPE(4, 6), SR_SHAPE(4, 6), SR_SHAPE(4, 6)}, false},
+    {"{}", 2, {{0}, {0}}, false},
+};
+
+const SrOp sr_op_add = {
+    .name = "add",
+    .help = "Sum of two or more inputs of one shape.",
+    .min_in = 2,
+    .max_in = SR_OP_MAX_IN,
+    .flags = SR_OP_CHEAP,
+    .infer = infer,
+    .inplace = inplace,
+    .reference = reference,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+    .n_cases = SR_COUNT(cases),
+};

@@ -1,0 +1,349 @@
+// batch_norm: torch.nn.BatchNorm1d/2d on (rows, C), with an optional residual and relu in the same pass.
+//
+//   train  mean, biased variance of the batch (Ioffe and Szegedy 2015, algorithm 1); running statistics move by
+//          `momentum` towards them, the variance unbiased, as PyTorch's do
+//   eval   running statistics; also differentiable, because frozen trunks are trained through
+//   y      = relu?((x - mean) * weight * invstd + bias + residual?)
+//
+// Forward and backward read memory twice each: sums per channel, then the rows.  Sums are taken about the first
+// row, so that a mean far from zero costs no digits.  dx[0] may be dy: the masked dy that the residual receives
+// (dx[1]) is written before dx[0] is.
+#include "kernels/batch_norm.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#include "base/comm.h"
+#include "kernels/op_params.h"
+#include "kernels/op_util.h"
+#include "kernels/rows.h"
+
+static const SrOption options[] = {
+    {"eps", SR_OPT_FLOAT, offsetof(SrBatchNormParams, eps), "1e-5", 0, 1, NULL, "Added to the variance."},
+    {"momentum", SR_OPT_FLOAT, offsetof(SrBatchNormParams, momentum), "0.1", 0, 1, NULL,
+     "Share of the batch in the running statistics."},
+    {"relu", SR_OPT_BOOL, offsetof(SrBatchNormParams, relu), "false", 0, 0, NULL, "Rectify the output."},
+    {"residual", SR_OPT_BOOL, offsetof(SrBatchNormParams, residual), "false", 0, 0, NULL,
+     "Add a second input before the relu."},
+    {"sync", SR_OPT_BOOL, offsetof(SrBatchNormParams, sync), "false", 0, 0, NULL, "Statistics over all ranks."},
+    SR_OPTION_END,
+};
+
+enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, COUNT, N_SLOTS };
+
+static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
+    const SrBatchNormParams *p = params;
+    SR_TRY(sr__expect_rank("batch_norm", x, n_in, 2, SR_MAX_RANK));
+    if (n_in != 1 + p->residual)
+        return sr__shape_fail("batch_norm", x, n_in, "%d inputs (residual: %s)", 1 + p->residual,
+                              p->residual ? "true" : "false");
+    if (n_in == 2 && !sr_shape_equal(x[0], x[1]))
+        return sr__shape_fail("batch_norm", x, n_in, "a residual of the input's shape");
+    *y = x[0];
+    return SR_OK;
+}
+
+static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]) {
+    (void)params, (void)n_in;
+    SrShape c = SR_SHAPE(sr_shape_last(x[0]));
+    out[WEIGHT] = (SrSlot){"weight", c, SR_F32, SR_SLOT_PARAM, SR_ROLE_NORM_WEIGHT, {SR_INIT_CONSTANT, 1}};
+    out[BIAS] = (SrSlot){"bias", c, SR_F32, SR_SLOT_PARAM, SR_ROLE_NORM_BIAS, {SR_INIT_CONSTANT, 0}};
+    out[RUNNING_MEAN] = (SrSlot){"running_mean", c, SR_F32, SR_SLOT_STATE, SR_ROLE_OTHER, {SR_INIT_CONSTANT, 0}};
+    out[RUNNING_VAR] = (SrSlot){"running_var", c, SR_F32, SR_SLOT_STATE, SR_ROLE_OTHER, {SR_INIT_CONSTANT, 1}};
+    out[COUNT] = (SrSlot){"num_batches_tracked", SR_SCALAR, SR_I64, SR_SLOT_STATE, SR_ROLE_OTHER,
+                          {SR_INIT_CONSTANT, 0}};
+    return N_SLOTS;
+}
+
+static unsigned reads(const void *params) {
+    const SrBatchNormParams *p = params;
+    return SR_READS_X(0) | (p->relu && p->residual ? SR_READS_Y : 0);
+}
+
+static int inplace(const void *params) {
+    (void)params;
+    return 0;
+}
+
+// Rows are summed in chunks whose number depends on the shape alone.
+static int chunk_count(int64_t rows) {
+    int64_t n = rows / 256;
+    return (int)(n < 1 ? 1 : n > 64 ? 64 : n);
+}
+
+static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
+    (void)params, (void)n_in;
+    return 2 * (size_t)sr_shape_last(x[0]) * sizeof(float); // mean, invstd: each (C)
+}
+
+// Scratch: totals and one partial a chunk, each double (2, C); then three coefficient rows, float (3, C).
+static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
+    (void)params, (void)n_in;
+    size_t C = (size_t)sr_shape_last(x[0]), chunks = (size_t)chunk_count(sr_shape_rows(x[0]));
+    return 2 * C * sizeof(double) * (1 + chunks) + 3 * C * sizeof(float);
+}
+
+typedef struct {
+    int64_t rows;
+    int C, chunks;
+    float *mean, *invstd;     // saved, each (C)
+    double *totals, *partial; // (2, C), (chunks, 2, C)
+    float *a, *k1, *k0;       // each (C)
+    SrBatchNormCoefs k;
+} Work;
+
+static Work work_of(const SrOpCall *call) {
+    Work w = {.rows = sr_shape_rows(call->x[0].shape), .C = sr_shape_last(call->x[0].shape)};
+    w.chunks = chunk_count(w.rows);
+    w.mean = call->saved;
+    w.invstd = w.mean + w.C;
+    w.totals = call->scratch;
+    w.partial = w.totals + 2 * w.C;
+    w.a = (float *)(w.partial + 2 * (int64_t)w.chunks * w.C);
+    w.k1 = w.a + w.C;
+    w.k0 = w.k1 + w.C;
+    w.k = (SrBatchNormCoefs){w.mean, w.a, call->w[BIAS].data, w.k1, w.k0};
+    return w;
+}
+
+static void scale_of(const Work *w, const float *weight) {
+    for (int c = 0; c < w->C; c++)
+        w->a[c] = weight[c] * w->invstd[c];
+}
+
+// totals (2, C) = the partials in chunk order.
+static void add_partials(const Work *w) {
+    for (int i = 0; i < 2 * w->C; i++)
+        w->totals[i] = 0;
+    for (int chunk = 0; chunk < w->chunks; chunk++)
+        for (int i = 0; i < 2 * w->C; i++)
+            w->totals[i] += w->partial[2 * (int64_t)chunk * w->C + i];
+}
+
+// The piece of a loop over chunks x strips: first row, rows, first channel, its partial sums.
+typedef struct {
+    int64_t at, rows; // offset of the strip's first number; rows of the chunk
+    int c, width;
+    double *first, *second; // zeroed, each (width)
+} Piece;
+
+static int strip_count(const Work *w) { return (w->C + SR_STRIP - 1) / SR_STRIP; }
+
+static Piece piece_of(const Work *w, int task) {
+    int chunk = task / strip_count(w), c = task % strip_count(w) * SR_STRIP;
+    int64_t low = w->rows * chunk / w->chunks, high = w->rows * (chunk + 1) / w->chunks;
+    Piece p = {.at = low * w->C + c, .rows = high - low, .c = c, .width = SR_MIN(SR_STRIP, w->C - c)};
+    p.first = w->partial + 2 * (int64_t)chunk * w->C + c;
+    p.second = p.first + w->C;
+    for (int i = 0; i < p.width; i++)
+        p.first[i] = p.second[i] = 0;
+    return p;
+}
+
+static bool parallel_pays(const Work *w) { return w->rows * w->C > SR_CHUNK; }
+
+// totals = sum and sum of squares about the first row of x; returns the number of rows they are over.
+static double batch_sums(const Work *w, const float *x, bool sync) {
+    const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
+    int tasks = w->chunks * strip_count(w);
+#pragma omp parallel for schedule(static) if (parallel_pays(w))
+    for (int task = 0; task < tasks; task++) {
+        Piece p = piece_of(w, task);
+        kernels->stats(x + p.at, p.rows, w->C, p.width, x + p.c, p.first, p.second);
+    }
+    add_partials(w);
+    double rows = (double)w->rows;
+    if (!sync || sr_comm_size() == 1)
+        return rows;
+    // Other ranks have another first row: move the sums to zero, add, and move them back.
+    for (int c = 0; c < w->C; c++) {
+        double shift = (double)x[c], sum = w->totals[c];
+        w->totals[w->C + c] += 2 * shift * sum + rows * shift * shift;
+        w->totals[c] += rows * shift;
+    }
+    double all = rows;
+    sr_comm_all_reduce_f64(w->totals, 2 * w->C, SR_COMM_SUM);
+    sr_comm_all_reduce_f64(&all, 1, SR_COMM_SUM);
+    for (int c = 0; c < w->C; c++) {
+        double shift = (double)x[c];
+        w->totals[c] -= all * shift;
+        w->totals[w->C + c] -= 2 * shift * w->totals[c] + all * shift * shift;
+    }
+    return all;
+}
+
+// One step of a running statistic towards the batch's.
+static float moved(float running, double batch, double momentum) {
+    return (float)((1 - momentum) * (double)running + momentum * batch);
+}
+
+static void batch_statistics(const SrOpCall *call, const Work *w) {
+    const SrBatchNormParams *p = call->params;
+    const float *x = call->x[0].data;
+    float *running_mean = call->w[RUNNING_MEAN].data, *running_var = call->w[RUNNING_VAR].data;
+    double rows = batch_sums(w, x, p->sync), unbias = rows > 1 ? rows / (rows - 1) : 1;
+    for (int c = 0; c < w->C; c++) {
+        double mean = w->totals[c] / rows, var = w->totals[w->C + c] / rows - mean * mean;
+        var = var > 0 || isnan(var) ? var : 0;
+        mean += (double)x[c];
+        w->mean[c] = (float)mean;
+        w->invstd[c] = (float)(1 / sqrt(var + p->eps));
+        running_mean[c] = moved(running_mean[c], mean, p->momentum);
+        running_var[c] = moved(running_var[c], var * unbias, p->momentum);
+    }
+    *(int64_t *)call->w[COUNT].data += 1;
+}
+
+static void running_statistics(const SrOpCall *call, const Work *w) {
+    const SrBatchNormParams *p = call->params;
+    const float *running_mean = call->w[RUNNING_MEAN].data, *running_var = call->w[RUNNING_VAR].data;
+    for (int c = 0; c < w->C; c++) {
+        w->mean[c] = running_mean[c];
+        w->invstd[c] = (float)(1 / sqrt((double)running_var[c] + p->eps));
+    }
+}
+
+static void forward(const SrOpCall *call) {
+    const SrBatchNormParams *p = call->params;
+    const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
+    Work w = work_of(call);
+    if (call->train && !call->again)
+        batch_statistics(call, &w);
+    else if (!call->again)
+        running_statistics(call, &w);
+    scale_of(&w, call->w[WEIGHT].data);
+    const float *x = call->x[0].data, *residual = p->residual ? call->x[1].data : NULL;
+    float *y = call->y.data;
+    int64_t step = SR_MAX(1, SR_CHUNK / w.C);
+#pragma omp parallel for schedule(static) if (parallel_pays(&w))
+    for (int64_t r = 0; r < w.rows; r += step)
+        kernels->apply(y + r * w.C, x + r * w.C, residual ? residual + r * w.C : NULL, SR_MIN(step, w.rows - r),
+                       w.C, w.k, p->relu);
+}
+
+// totals = sum g and sum g (x - mean), where g is dy behind the relu; dx[1] = g.
+static void gradient_sums(const SrOpCall *call, const Work *w, SrBatchNormMask mask) {
+    const SrBatchNormParams *p = call->params;
+    const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
+    const float *x = call->x[0].data, *y = mask == SR_BN_MASK_BY_Y ? call->y.data : call->x[0].data;
+    float *g_out = p->residual ? call->dx[1] : NULL;
+    int tasks = w->chunks * strip_count(w);
+#pragma omp parallel for schedule(static) if (parallel_pays(w))
+    for (int task = 0; task < tasks; task++) {
+        Piece s = piece_of(w, task);
+        SrBatchNormCoefs k = {w->k.mean + s.c, w->k.a + s.c, w->k.b + s.c, NULL, NULL};
+        kernels->reduce(x + s.at, y + s.at, call->dy + s.at, g_out ? g_out + s.at : NULL, s.rows, w->C, s.width,
+                        k, mask, s.first, s.second);
+    }
+    add_partials(w);
+}
+
+// The gradients of weight and bias from the sums over this rank (other ranks' arrive with all gradients).
+static void parameter_gradients(const SrOpCall *call, const Work *w) {
+    for (int c = 0; c < w->C; c++) {
+        if (call->dw[WEIGHT])
+            call->dw[WEIGHT][c] += (float)(w->totals[w->C + c] * (double)w->invstd[c]);
+        if (call->dw[BIAS])
+            call->dw[BIAS][c] += (float)w->totals[c];
+    }
+}
+
+// In training the batch's own mean and variance depend on x: k0 and k1 take that part off again.
+static void sum_coefficients(const SrOpCall *call, const Work *w) {
+    const SrBatchNormParams *p = call->params;
+    double rows = (double)w->rows;
+    if (p->sync && sr_comm_size() > 1) {
+        sr_comm_all_reduce_f64(w->totals, 2 * w->C, SR_COMM_SUM);
+        sr_comm_all_reduce_f64(&rows, 1, SR_COMM_SUM);
+    }
+    for (int c = 0; c < w->C; c++) {
+        double a = call->train ? (double)w->a[c] / rows : 0, invstd = (double)w->invstd[c];
+        w->k0[c] = (float)(a * w->totals[c]);
+        w->k1[c] = (float)(a * invstd * invstd * w->totals[w->C + c]);
+    }
+}
+
+static void backward(const SrOpCall *call) {
+    const SrBatchNormParams *p = call->params;
+    const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
+    Work w = work_of(call);
+    SrBatchNormMask mask = !p->relu ? SR_BN_NO_MASK : p->residual ? SR_BN_MASK_BY_Y : SR_BN_MASK_BY_X;
+    scale_of(&w, call->w[WEIGHT].data);
+    gradient_sums(call, &w, mask);
+    parameter_gradients(call, &w);
+    if (!call->dx[0])
+        return;
+    sum_coefficients(call, &w);
+    const float *x = call->x[0].data, *y = mask == SR_BN_MASK_BY_Y ? call->y.data : x, *dy = call->dy;
+    if (p->residual && call->dx[1]) { // masked already
+        dy = call->dx[1];
+        mask = SR_BN_NO_MASK;
+    }
+    float *dx = call->dx[0];
+    int64_t step = SR_MAX(1, SR_CHUNK / w.C);
+#pragma omp parallel for schedule(static) if (parallel_pays(&w))
+    for (int64_t r = 0; r < w.rows; r += step)
+        kernels->input_grad(dx + r * w.C, x + r * w.C, y + r * w.C, dy + r * w.C, SR_MIN(step, w.rows - r), w.C,
+                            w.k, mask);
+}
+
+static void reference_statistics(const SrRefCall *call, int c, int64_t rows, int C, double *mean, double *var) {
+    const SrBatchNormParams *p = call->params;
+    double sum = 0, square = 0;
+    for (int64_t r = 0; r < rows; r++)
+        sum += call->x[0][r * C + c];
+    *mean = sum / (double)rows;
+    for (int64_t r = 0; r < rows; r++)
+        square += (call->x[0][r * C + c] - *mean) * (call->x[0][r * C + c] - *mean);
+    *var = square / (double)rows;
+    double unbiased = rows > 1 ? square / (double)(rows - 1) : *var, m = p->momentum;
+    call->w[RUNNING_MEAN][c] = (1 - m) * call->w[RUNNING_MEAN][c] + m * *mean;
+    call->w[RUNNING_VAR][c] = (1 - m) * call->w[RUNNING_VAR][c] + m * unbiased;
+}
+
+static void reference(const SrRefCall *call) {
+    const SrBatchNormParams *p = call->params;
+    int64_t rows = sr_shape_rows(call->x_shape[0]);
+    int C = sr_shape_last(call->x_shape[0]);
+    for (int c = 0; c < C; c++) {
+        double mean = call->w[RUNNING_MEAN][c], var = call->w[RUNNING_VAR][c];
+        if (call->train)
+            reference_statistics(call, c, rows, C, &mean, &var);
+        for (int64_t i = c; i < rows * C; i += C) {
+            double v = (call->x[0][i] - mean) / sqrt(var + p->eps) * call->w[WEIGHT][c] + call->w[BIAS][c];
+            v += p->residual ? call->x[1][i] : 0;
+            call->y[i] = p->relu && v < 0 ? 0 : v;
+        }
+    }
+    if (call->train)
+        call->w[COUNT][0] += 1;
+}
+
+static const SrOpCase cases[] = {
+    {"{}", 1, {SR_SHAPE(3, 4, 5, 6)}, false},
+    {"{relu: true, eps: 1e-3, momentum: 0.3}", 1, {SR_SHAPE(19, 70)}, false},
+    {"{relu: true, residual: true}", 2, {SR_SHAPE(2, 3, 3, 17), SR_SHAPE(2, 3, 3, 17)}, false},
+    {"{residual: true}", 2, {SR_SHAPE(8, 5), SR_SHAPE(8, 5)}, false},
+    {"{sync: true}", 1, {SR_SHAPE(700, 2)}, false}, // two chunks of rows
+};
+
+const SrOp sr_op_batch_norm = {
+    .name = "batch_norm",
+    .help = "Batch normalisation per channel, with an optional residual and relu.",
+    .options = options,
+    .params_bytes = sizeof(SrBatchNormParams),
+    .min_in = 1,
+    .max_in = 2,
+    .flags = SR_OP_IMPURE | SR_OP_CHEAP,
+    .infer = infer,
+    .slots = slots,
+    .reads = reads,
+    .saved_bytes = saved_bytes,
+    .scratch_bytes = scratch_bytes,
+    .inplace = inplace,
+    .reference = reference,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+    .n_cases = SR_COUNT(cases),
+};

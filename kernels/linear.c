@@ -1,0 +1,105 @@
+// linear: torch.nn.Linear on the last dimension, y = x W^T + b, by OpenBLAS.
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "kernels/gemm.h"
+#include "kernels/op_params.h"
+#include "kernels/op_util.h"
+
+static const SrOption options[] = {
+    {"out_features", SR_OPT_INT, offsetof(SrLinearParams, out_features), "1", 1, 1 << 24, NULL, "Output features."},
+    {"bias", SR_OPT_BOOL, offsetof(SrLinearParams, bias), "true", 0, 0, NULL, "Add a bias."},
+    SR_OPTION_END,
+};
+
+static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
+    const SrLinearParams *p = params;
+    SR_TRY(sr__expect_rank("linear", x, n_in, 2, SR_MAX_RANK));
+    if (p->out_features < 1)
+        return sr_fail(SR_ERR_CONFIG, "linear: out_features %d: expected at least 1", p->out_features);
+    *y = x[0];
+    y->d[y->rank - 1] = p->out_features;
+    return SR_OK;
+}
+
+static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]) {
+    (void)n_in;
+    const SrLinearParams *p = params;
+    int C = sr_shape_last(x[0]);
+    out[0] = (SrSlot){"weight", SR_SHAPE(p->out_features, C), SR_F32, SR_SLOT_PARAM, SR_ROLE_WEIGHT,
+                      {SR_INIT_UNIFORM_FAN_IN, 1}};
+    // PyTorch draws the bias with the weight's fan-in, which its own shape does not tell.
+    out[1] = (SrSlot){"bias", SR_SHAPE(p->out_features), SR_F32, SR_SLOT_PARAM, SR_ROLE_BIAS,
+                      {SR_INIT_UNIFORM, 1 / sqrt(C)}};
+    return p->bias ? 2 : 1;
+}
+
+static unsigned reads(const void *params) {
+    (void)params;
+    return SR_READS_X(0);
+}
+
+static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
+    (void)params, (void)n_in;
+    return 2 * sr_shape_count(y) * sr_shape_last(x[0]);
+}
+
+static void reference(const SrRefCall *call) {
+    int64_t rows = sr_shape_rows(call->x_shape[0]);
+    int C = sr_shape_last(call->x_shape[0]), K = sr_shape_last(call->y_shape);
+    for (int64_t r = 0; r < rows; r++)
+        for (int k = 0; k < K; k++) {
+            double sum = call->n_w > 1 ? call->w[1][k] : 0;
+            for (int c = 0; c < C; c++)
+                sum += call->x[0][r * C + c] * call->w[0][(int64_t)k * C + c];
+            call->y[r * K + k] = sum;
+        }
+}
+
+static void forward(const SrOpCall *call) {
+    int rows = (int)sr_shape_rows(call->y.shape), C = sr_shape_last(call->x[0].shape);
+    int K = sr_shape_last(call->y.shape);
+    float *y = call->y.data; // (rows, K)
+    const float *bias = call->n_w > 1 ? call->w[1].data : NULL;
+    for (int r = 0; bias && r < rows; r++)
+        memcpy(y + (int64_t)r * K, bias, (size_t)K * sizeof(float));
+    sr_gemm(false, true, rows, K, C, 1, call->x[0].data, C, call->w[0].data, C, bias ? 1 : 0, y, K);
+}
+
+static void backward(const SrOpCall *call) {
+    int rows = (int)sr_shape_rows(call->y.shape), C = sr_shape_last(call->x[0].shape);
+    int K = sr_shape_last(call->y.shape);
+    if (call->dw[0])
+        sr_gemm(true, false, K, C, rows, 1, call->dy, K, call->x[0].data, C, 1, call->dw[0], C);
+    if (call->n_w > 1 && call->dw[1])
+        sr__add_column_sums(call->dy, rows, K, call->dw[1]);
+    if (call->dx[0])
+        sr_gemm(false, false, rows, C, K, 1, call->dy, K, call->w[0].data, C,
+                (float)(call->dx_add & 1), call->dx[0], C);
+}
+
+static const SrOpCase cases[] = {
+    {"{out_features: 5}", 1, {SR_SHAPE(4, 7)}, false},
+    {"{out_features: 3, bias: false}", 1, {SR_SHAPE(2, 3, 6)}, false},
+    {"{out_features: 70}", 1, {SR_SHAPE(33, 2)}, false},
+};
+
+const SrOp sr_op_linear = {
+    .name = "linear",
+    .help = "Matrix product with a weight, on the last dimension.",
+    .options = options,
+    .params_bytes = sizeof(SrLinearParams),
+    .min_in = 1,
+    .max_in = 1,
+    .flags = SR_OP_ADDS_DX,
+    .infer = infer,
+    .slots = slots,
+    .reads = reads,
+    .flops = flops,
+    .reference = reference,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+    .n_cases = SR_COUNT(cases),
+};

@@ -1,0 +1,62 @@
+// What several ops share; see op_util.h.
+#include "kernels/op_util.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "kernels/rows.h"
+
+SrStatus sr__shape_fail(const char *op, const SrShape *x, int n_in, const char *expected, ...) {
+    char shapes[1024] = "", one[SR_SHAPE_TEXT_BYTES], what[256];
+    size_t used = 0;
+    for (int i = 0; i < n_in && used + sizeof one + 2 < sizeof shapes; i++)
+        used += (size_t)snprintf(shapes + used, sizeof shapes - used, "%s%s", i ? ", " : "",
+                                 sr_shape_text(x[i], one, sizeof one));
+    va_list args;
+    va_start(args, expected);
+    vsnprintf(what, sizeof what, expected, args);
+    va_end(args);
+    return sr_fail(SR_ERR_CONFIG, "%s: input%s %s: expected %s", op, n_in > 1 ? "s" : "", shapes, what);
+}
+
+SrStatus sr__expect_rank(const char *op, const SrShape *x, int n_in, int low, int high) {
+    if (x[0].rank >= low && x[0].rank <= high)
+        return SR_OK;
+    if (low == high)
+        return sr__shape_fail(op, x, n_in, "%d dimensions", low);
+    return sr__shape_fail(op, x, n_in, "%d to %d dimensions", low, high);
+}
+
+SrStatus sr__infer_same(const void *params, const SrShape *x, int n_in, SrShape *y) {
+    (void)params, (void)n_in;
+    *y = x[0];
+    return SR_OK;
+}
+
+void sr__copy(float *dst, const float *src, int64_t n) {
+    if (dst == src)
+        return;
+#pragma omp parallel for schedule(static) if (n > SR_CHUNK)
+    for (int64_t i = 0; i < n; i += SR_CHUNK)
+        memcpy(dst + i, src + i, (size_t)SR_MIN(SR_CHUNK, n - i) * sizeof(float));
+}
+
+void sr__zero(float *dst, int64_t n) {
+#pragma omp parallel for schedule(static) if (n > SR_CHUNK)
+    for (int64_t i = 0; i < n; i += SR_CHUNK)
+        memset(dst + i, 0, (size_t)SR_MIN(SR_CHUNK, n - i) * sizeof(float));
+}
+
+void sr__add_column_sums(const float *x, int64_t rows, int C, float *out) {
+    const SrRows *k = sr__rows();
+#pragma omp parallel for schedule(static) if (rows * C > SR_CHUNK)
+    for (int c = 0; c < C; c += SR_STRIP) {
+        double sum[SR_STRIP] = {0};
+        int width = SR_MIN(SR_STRIP, C - c);
+        k->column_sums(sum, x + c, rows, C, width);
+        for (int i = 0; i < width; i++)
+            out[c + i] += (float)sum[i];
+    }
+}

@@ -1,0 +1,24 @@
+// What several ops share: shape checks for infer functions and small loops over whole tensors.
+// Internal to kernels/; the vector loops themselves are in rows.h.
+#ifndef SR_KERNELS_OP_UTIL_H
+#define SR_KERNELS_OP_UTIL_H
+
+#include "kernels/op.h"
+
+// SR_ERR_CONFIG "conv2d: inputs [2, 5], [3]: expected ...".
+SrStatus sr__shape_fail(const char *op, const SrShape *x, int n_in, const char *expected, ...) SR_PRINTF(4, 5);
+// The rank is in [low, high].
+SrStatus sr__expect_rank(const char *op, const SrShape *x, int n_in, int low, int high);
+// infer of ops whose output has the shape of x[0] and takes any rank.
+SrStatus sr__infer_same(const void *params, const SrShape *x, int n_in, SrShape *y);
+
+// Elements a parallel loop hands to a thread at once; below one chunk nothing is parallel.
+enum { SR_CHUNK = 16384 };
+
+// dst (n) = src (n), in parallel; the same address is left alone.
+void sr__copy(float *dst, const float *src, int64_t n);
+void sr__zero(float *dst, int64_t n);
+// out (C) += sums of the columns of x (rows, C), each column in one order on one thread.
+void sr__add_column_sums(const float *x, int64_t rows, int C, float *out);
+
+#endif

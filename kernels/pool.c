@@ -1,0 +1,199 @@
+// Pooling over windows of a map, see pool.h.  Forward runs over rows of the output, backward over rows of the
+// input, so that each number is written by one thread in one order.
+#include "kernels/pool.h"
+
+#include <string.h>
+
+#include "kernels/op_util.h"
+#include "kernels/rows.h"
+
+typedef struct {
+    int low, high; // cut at the borders
+    int start;     // before the cut
+} Span;
+
+static Span span(SrPoolAxis a, int i) {
+    if (!a.kernel) {
+        int low = (int)((int64_t)i * a.in / a.out), high = (int)(((int64_t)(i + 1) * a.in + a.out - 1) / a.out);
+        return (Span){low, high, low};
+    }
+    int start = i * a.stride - a.pad;
+    return (Span){SR_MAX(start, 0), SR_MIN(start + a.kernel, a.in), start};
+}
+
+// Cells in a row of the uncut window, to number its places.
+static int place_step(SrPoolAxis w, Span s) { return w.kernel ? w.kernel : s.high - s.low; }
+
+static SrPoolAxis fixed_axis(int in, int kernel, int stride, int pad, bool ceil_mode) {
+    SrPoolAxis a = {.in = in, .kernel = kernel, .stride = stride, .pad = pad};
+    int room = in + 2 * pad - kernel;
+    a.out = room < 0 ? 0 : (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
+    if (ceil_mode && (a.out - 1) * stride >= in + pad) // PyTorch: the last window starts inside
+        a.out--;
+    return a;
+}
+
+SrPool sr__pool_fixed(const SrPool2dParams *p, SrShape x) {
+    int kernel_w = p->kernel_w ? p->kernel_w : p->kernel_h;
+    int stride_h = p->stride_h ? p->stride_h : p->kernel_h;
+    int stride_w = p->stride_w ? p->stride_w : p->stride_h ? p->stride_h : kernel_w;
+    int pad_w = p->padding_w < 0 ? p->padding_h : p->padding_w;
+    return (SrPool){.N = x.d[0],
+                    .C = x.d[3],
+                    .h = fixed_axis(x.d[1], p->kernel_h, stride_h, p->padding_h, p->ceil_mode),
+                    .w = fixed_axis(x.d[2], kernel_w, stride_w, pad_w, p->ceil_mode),
+                    .exclude_pad = p->exclude_pad};
+}
+
+SrPool sr__pool_adaptive(const SrAdaptivePool2dParams *p, SrShape x) {
+    return (SrPool){.N = x.d[0],
+                    .C = x.d[3],
+                    .h = {.in = x.d[1], .out = p->out_h ? p->out_h : 1},
+                    .w = {.in = x.d[2], .out = p->out_w ? p->out_w : 1},
+                    .exclude_pad = true};
+}
+
+SrStatus sr__pool_fixed_infer(const char *op, const SrPool2dParams *p, const SrShape *x, int n_in, SrShape *y) {
+    SR_TRY(sr__expect_rank(op, x, n_in, 4, 4));
+    if (p->kernel_h < 1)
+        return sr_fail(SR_ERR_CONFIG, "%s: kernel_h %d: expected at least 1", op, p->kernel_h);
+    SrPool pool = sr__pool_fixed(p, x[0]);
+    if (2 * pool.h.pad > pool.h.kernel || 2 * pool.w.pad > pool.w.kernel)
+        return sr_fail(SR_ERR_CONFIG, "%s: padding %d x %d: expected at most half the kernel %d x %d", op,
+                       pool.h.pad, pool.w.pad, pool.h.kernel, pool.w.kernel);
+    if ((int64_t)pool.h.kernel * pool.w.kernel > UINT16_MAX)
+        return sr_fail(SR_ERR_CONFIG, "%s: kernel %d x %d: expected at most 65535 cells", op, pool.h.kernel,
+                       pool.w.kernel);
+    if (pool.h.out < 1 || pool.w.out < 1)
+        return sr__shape_fail(op, x, n_in, "a map no smaller than the %d x %d kernel", pool.h.kernel,
+                              pool.w.kernel);
+    *y = SR_SHAPE(pool.N, pool.h.out, pool.w.out, pool.C);
+    return SR_OK;
+}
+
+SrStatus sr__pool_adaptive_infer(const char *op, const SrAdaptivePool2dParams *p, const SrShape *x, int n_in,
+                                 SrShape *y) {
+    SR_TRY(sr__expect_rank(op, x, n_in, 4, 4));
+    SrPool pool = sr__pool_adaptive(p, x[0]);
+    if (pool.h.out < 0 || pool.w.out < 0)
+        return sr_fail(SR_ERR_CONFIG, "%s: output %d x %d: expected positive sizes", op, pool.h.out, pool.w.out);
+    if ((int64_t)pool.h.in * pool.w.in > UINT16_MAX)
+        return sr__shape_fail(op, x, n_in, "a map of at most 65535 pixels");
+    *y = SR_SHAPE(pool.N, pool.h.out, pool.w.out, pool.C);
+    return SR_OK;
+}
+
+static bool parallel_pays(const SrPool *p) { return (int64_t)p->N * p->h.in * p->w.in * p->C > SR_CHUNK; }
+
+void sr__pool_max(const SrPool *pool, const float *x, float *y, uint16_t *where) {
+    const SrPoolKernels *k = SR_CPU_PICK(sr__pool_kernels);
+    SrPool p = *pool;
+    int64_t stride = (int64_t)p.w.in * p.C; // between rows of x
+#pragma omp parallel for schedule(static) if (parallel_pays(pool))
+    for (int row = 0; row < p.N * p.h.out; row++) {
+        Span h = span(p.h, row % p.h.out);
+        const float *image = x + row / p.h.out * p.h.in * stride;
+        for (int q = 0; q < p.w.out; q++) {
+            Span w = span(p.w, q);
+            int step = place_step(p.w, w);
+            int64_t at = ((int64_t)row * p.w.out + q) * p.C;
+            k->max_window(y + at, where + at, image + h.low * stride + (int64_t)w.low * p.C, h.high - h.low,
+                          w.high - w.low, stride, p.C, (h.low - h.start) * step + w.low - w.start, step);
+        }
+    }
+}
+
+// Outputs p whose window holds input `at`, as [low, high); the windows' ends grow with p.
+static Span owners(SrPoolAxis a, int at) {
+    Span s = {0, 0, 0};
+    while (s.low < a.out && span(a, s.low).high <= at)
+        s.low++;
+    s.high = s.low;
+    while (s.high < a.out && span(a, s.high).low <= at)
+        s.high++;
+    return s;
+}
+
+void sr__pool_max_grad(const SrPool *pool, const float *dy, const uint16_t *where, float *dx) {
+    const SrPoolKernels *k = SR_CPU_PICK(sr__pool_kernels);
+    SrPool p = *pool;
+#pragma omp parallel for schedule(static) if (parallel_pays(pool))
+    for (int row = 0; row < p.N * p.h.in; row++) {
+        int at_h = row % p.h.in, n = row / p.h.in;
+        float *out = dx + (int64_t)row * p.w.in * p.C;
+        memset(out, 0, (size_t)p.w.in * (size_t)p.C * sizeof(float));
+        Span up = owners(p.h, at_h);
+        for (int i = up.low; i < up.high; i++)
+            for (int q = 0; q < p.w.out; q++) {
+                Span w = span(p.w, q);
+                int place = (at_h - span(p.h, i).start) * place_step(p.w, w) - w.start;
+                int64_t from = (((int64_t)n * p.h.out + i) * p.w.out + q) * p.C;
+                for (int v = w.low; v < w.high; v++)
+                    k->max_give(out + (int64_t)v * p.C, dy + from, where + from, place + v, p.C);
+            }
+    }
+}
+
+static float weight(const SrPool *p, Span h, Span w) {
+    int cells = p->exclude_pad ? (h.high - h.low) * (w.high - w.low) : p->h.kernel * p->w.kernel;
+    return 1.0f / (float)cells;
+}
+
+void sr__pool_mean(const SrPool *pool, const float *x, float *y) {
+    const SrRows *k = sr__rows();
+    SrPool p = *pool;
+    int64_t stride = (int64_t)p.w.in * p.C;
+#pragma omp parallel for schedule(static) if (parallel_pays(pool))
+    for (int row = 0; row < p.N * p.h.out; row++) {
+        Span h = span(p.h, row % p.h.out);
+        const float *image = x + row / p.h.out * p.h.in * stride;
+        for (int q = 0; q < p.w.out; q++) {
+            Span w = span(p.w, q);
+            float *out = y + ((int64_t)row * p.w.out + q) * p.C;
+            for (int v = h.low; v < h.high; v++)
+                k->sum_rows(out, image + v * stride + (int64_t)w.low * p.C, w.high - w.low, p.C, p.C,
+                            weight(&p, h, w), v > h.low);
+        }
+    }
+}
+
+void sr__pool_mean_grad(const SrPool *pool, const float *dy, float *dx) {
+    const SrRows *k = sr__rows();
+    SrPool p = *pool;
+#pragma omp parallel for schedule(static) if (parallel_pays(pool))
+    for (int row = 0; row < p.N * p.h.in; row++) {
+        int n = row / p.h.in;
+        float *out = dx + (int64_t)row * p.w.in * p.C;
+        memset(out, 0, (size_t)p.w.in * (size_t)p.C * sizeof(float));
+        Span up = owners(p.h, row % p.h.in);
+        for (int i = up.low; i < up.high; i++)
+            for (int q = 0; q < p.w.out; q++) {
+                Span w = span(p.w, q);
+                const float *from = dy + (((int64_t)n * p.h.out + i) * p.w.out + q) * p.C;
+                for (int v = w.low; v < w.high; v++)
+                    k->axpy(out + (int64_t)v * p.C, from, weight(&p, span(p.h, i), w), p.C);
+            }
+    }
+}
+
+// One output by the plainest loop.  image (H, W, C).
+static double window_reference(const SrPool *p, bool max, const double *image, Span h, Span w, int c) {
+    double best = -1.0 / 0.0, sum = 0;
+    for (int i = h.low; i < h.high; i++)
+        for (int j = w.low; j < w.high; j++) {
+            double v = image[((int64_t)i * p->w.in + j) * p->C + c];
+            best = v > best ? v : best;
+            sum += v;
+        }
+    int cells = p->exclude_pad ? (h.high - h.low) * (w.high - w.low) : p->h.kernel * p->w.kernel;
+    return max ? best : sum / cells;
+}
+
+void sr__pool_reference(const SrPool *p, bool max, const double *x, double *y) {
+    for (int n = 0; n < p->N; n++)
+        for (int i = 0; i < p->h.out; i++)
+            for (int j = 0; j < p->w.out; j++)
+                for (int c = 0; c < p->C; c++)
+                    *y++ = window_reference(p, max, x + (int64_t)n * p->h.in * p->w.in * p->C, span(p->h, i),
+                                            span(p->w, j), c);
+}

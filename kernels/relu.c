@@ -1,0 +1,61 @@
+// relu: y = max(x, 0).  Backward reads y, so that x may be gone; NaN passes through and is found.
+#include "kernels/op_util.h"
+#include "kernels/rows.h"
+
+static unsigned reads(const void *params) {
+    (void)params;
+    return SR_READS_Y;
+}
+
+static int inplace(const void *params) {
+    (void)params;
+    return 0;
+}
+
+static void reference(const SrRefCall *call) {
+    for (int64_t i = 0, n = sr_shape_count(call->y_shape); i < n; i++)
+        call->y[i] = call->x[0][i] < 0 ? 0 : call->x[0][i];
+}
+
+static void forward(const SrOpCall *call) {
+    const SrRows *k = sr__rows();
+    const float *x = call->x[0].data;
+    float *y = call->y.data;
+    int64_t n = sr_shape_count(call->y.shape);
+#pragma omp parallel for schedule(static) if (n > SR_CHUNK)
+    for (int64_t i = 0; i < n; i += SR_CHUNK)
+        k->relu(y + i, x + i, SR_MIN(SR_CHUNK, n - i));
+}
+
+static void backward(const SrOpCall *call) {
+    const SrRows *k = sr__rows();
+    const float *y = call->y.data;
+    float *dx = call->dx[0];
+    int64_t n = sr_shape_count(call->y.shape);
+    if (!dx)
+        return;
+#pragma omp parallel for schedule(static) if (n > SR_CHUNK)
+    for (int64_t i = 0; i < n; i += SR_CHUNK)
+        k->relu_grad(dx + i, y + i, call->dy + i, SR_MIN(SR_CHUNK, n - i));
+}
+
+static const SrOpCase cases[] = {
+    {"{}", 1, {SR_SHAPE(2, 3, 5, 7)}, false},
+    {"{}", 1, {SR_SHAPE(3, 11)}, false},
+};
+
+const SrOp sr_op_relu = {
+    .name = "relu",
+    .help = "Rectifier, max(x, 0).",
+    .min_in = 1,
+    .max_in = 1,
+    .flags = SR_OP_CHEAP,
+    .infer = sr__infer_same,
+    .reads = reads,
+    .inplace = inplace,
+    .reference = reference,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+    .n_cases = SR_COUNT(cases),
+};

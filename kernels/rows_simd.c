@@ -1,0 +1,189 @@
+// Vector loops over contiguous floats; what each does is said in rows.h.
+//
+// Elementwise loops are plain C that compilers vectorise; sums are written with V because the order of their
+// additions must be fixed.
+#include "kernels/rows.h"
+
+#include "base/compiler.h"
+#include "kernels/simd.h"
+#include "kernels/vexp.h"
+
+static void add(float *y, const float *a, const float *b, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] = a[i] + b[i];
+}
+
+static void scale(float *y, const float *x, float factor, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] = factor * x[i];
+}
+
+static void axpy(float *y, const float *x, float factor, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] += factor * x[i];
+}
+
+static void relu(float *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] = x[i] < 0 ? 0 : x[i]; // written so that a NaN stays one and can be found
+}
+
+static void relu_grad(float *dx, const float *y, const float *dy, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        dx[i] = y[i] > 0 ? dy[i] : 0;
+}
+
+// Phi(x), the distribution function of the normal law: erfc(z) / 2 at z = |x| / sqrt(2), mirrored for x > 0.
+// erfc(z) exp(z^2) / t is smooth in t = 1 / (1 + z / 2); the coefficients are our Chebyshev fit of it over
+// 0 <= z <= 10 in powers of 2t - 1, relative error 2e-7 in single precision.  *gauss gets exp(-x^2 / 2).
+static inline float normal_cdf(float x, float *gauss) {
+    float z = (x < 0 ? -x : x) * 0.70710678118654752f;
+    float t = 1.0f / (1.0f + 0.5f * z), s = 2.0f * t - 1.0f;
+    float p = -0.000227805634f;
+    p = p * s + 0.000374366849f;
+    p = p * s + 0.00148658385f;
+    p = p * s - 0.00321585219f;
+    p = p * s - 0.0107407477f;
+    p = p * s + 0.0182168335f;
+    p = p * s + 0.139734671f;
+    p = p * s + 0.343580544f;
+    p = p * s + 0.510791361f;
+    *gauss = sr__expf(-0.5f * x * x);
+    float tail = 0.5f * t * p * *gauss;
+    return x < 0 ? tail : 1.0f - tail;
+}
+
+static void gelu(float *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        float gauss;
+        y[i] = x[i] * normal_cdf(x[i], &gauss);
+    }
+}
+
+static void gelu_grad(float *dx, const float *x, const float *dy, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        float gauss, cdf = normal_cdf(x[i], &gauss);
+        dx[i] = dy[i] * (cdf + x[i] * 0.3989422804014327f * gauss); // 1 / sqrt(2 pi)
+    }
+}
+
+static void keep(float *y, const float *x, const uint8_t *mask, float factor, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] = mask[i] ? factor * x[i] : 0;
+}
+
+// The lanes of up to four accumulators, added in double.
+static double sum_lanes(const V *v, int n) {
+    double total = 0;
+    for (int k = 0; k < n; k++) {
+        float lane[V_LANES];
+        v_store(lane, v[k]);
+        for (int i = 0; i < V_LANES; i++)
+            total += (double)lane[i];
+    }
+    return total;
+}
+
+static double sum(const float *x, int64_t n) {
+    V s[2] = {v_zero(), v_zero()};
+    int64_t i = 0;
+    for (; i + 2 * V_LANES <= n; i += 2 * V_LANES) {
+        s[0] += v_load(x + i);
+        s[1] += v_load(x + i + V_LANES);
+    }
+    for (; i < n; i += V_LANES)
+        s[0] += v_load_n(x + i, (int)SR_MIN(V_LANES, n - i));
+    return sum_lanes(s, 2);
+}
+
+static double exp_sum(float *y, const float *x, float shift, float factor, int64_t n) {
+    enum { BLOCK = 512 }; // stays in the first-level cache between the two loops
+    double total = 0;
+    for (int64_t b = 0; b < n; b += BLOCK) {
+        int64_t m = SR_MIN(BLOCK, n - b);
+        for (int64_t i = 0; i < m; i++)
+            y[b + i] = sr__expf((x[b + i] - shift) * factor);
+        total += sum(y + b, m);
+    }
+    return total;
+}
+
+static float row_max(const float *x, int64_t n) {
+    float best = x[0];
+    V m = v_set1(best);
+    int64_t i = 0;
+    for (; i + V_LANES <= n; i += V_LANES)
+        m = v_max(v_load(x + i), m);
+    float lane[V_LANES];
+    v_store(lane, m);
+    for (int k = 0; k < V_LANES; k++)
+        best = lane[k] > best ? lane[k] : best;
+    for (; i < n; i++)
+        best = x[i] > best ? x[i] : best;
+    return best;
+}
+
+static double dot(const float *a, const float *b, int64_t n) {
+    V s[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
+    int64_t i = 0;
+    for (; i + 4 * V_LANES <= n; i += 4 * V_LANES)
+        V_UNROLL for (int k = 0; k < 4; k++) {
+            s[k] = v_fma(v_load(a + i + k * V_LANES), v_load(b + i + k * V_LANES), s[k]);
+        }
+    for (; i < n; i += V_LANES) {
+        int m = (int)SR_MIN(V_LANES, n - i);
+        s[0] = v_fma(v_load_n(a + i, m), v_load_n(b + i, m), s[0]);
+    }
+    return sum_lanes(s, 4);
+}
+
+V_INLINE void sum_rows_lanes(float *y, const float *x, int64_t n, int64_t stride, int m, float factor, bool add) {
+    V s = v_zero();
+    for (int64_t i = 0; i < n; i++)
+        s += m == V_LANES ? v_load(x + i * stride) : v_load_n(x + i * stride, m);
+    s = s * v_set1(factor);
+    if (add)
+        s += v_load_n(y, m);
+    v_store_n(y, s, m);
+}
+
+static void sum_rows(float *y, const float *x, int64_t n, int64_t stride, int C, float factor, bool add) {
+    int c = 0;
+    for (; c + V_LANES <= C; c += V_LANES)
+        sum_rows_lanes(y + c, x + c, n, stride, V_LANES, factor, add);
+    if (c < C)
+        sum_rows_lanes(y + c, x + c, n, stride, C - c, factor, add);
+}
+
+static void column_sums(double *sums, const float *x, int64_t rows, int64_t stride, int width) {
+    enum { BLOCK = 128 }; // rows added in single precision before they join the sum in double
+    for (int64_t b = 0; b < rows; b += BLOCK) {
+        const float *end = x + SR_MIN(rows, b + BLOCK) * stride;
+        for (int c = 0; c < width; c += V_LANES) {
+            int m = SR_MIN(V_LANES, width - c);
+            V s = v_zero();
+            for (const float *row = x + b * stride + c; row < end; row += stride)
+                s += m == V_LANES ? v_load(row) : v_load_n(row, m);
+            float lane[V_LANES];
+            v_store(lane, s);
+            for (int i = 0; i < m; i++)
+                sums[c + i] += (double)lane[i];
+        }
+    }
+}
+
+const SrRows SR_ISA_SYMBOL(sr__rows_table) = {
+    .add = add,
+    .scale = scale,
+    .axpy = axpy,
+    .relu = relu,
+    .relu_grad = relu_grad,
+    .gelu = gelu,
+    .gelu_grad = gelu_grad,
+    .keep = keep,
+    .exp_sum = exp_sum,
+    .max = row_max,
+    .dot = dot,
+    .sum_rows = sum_rows,
+    .column_sums = column_sums,
+};

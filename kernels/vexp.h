@@ -1,0 +1,44 @@
+// exp and the normal distribution's functions as branch-free float code that compilers turn into vectors.
+// Only for *_simd.c files.
+#ifndef SR_KERNELS_VEXP_H
+#define SR_KERNELS_VEXP_H
+
+#include <stdint.h>
+#include <string.h>
+
+// 2^n for -126 <= n <= 127, from the exponent's bits.
+static inline float sr__exp2i(int32_t n) {
+    int32_t bits = (n + 127) * (1 << 23);
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+// exp(x) to 2 units in the last place; 0 below -104, infinity above 88.73, denormals in between when the
+// processor keeps them.  Cody-Waite reduction x = n ln 2 + r, then the Taylor polynomial of degree 7 (its
+// remainder on |r| <= ln 2 / 2 is below 6e-9), then 2^n in two factors so that denormals come out right.
+static inline float sr__expf(float x) {
+    float t = x < -104.0f ? -104.0f : x;
+    t = t > 89.0f ? 89.0f : t;
+    float n = t * 1.44269504088896f + 12582912.0f; // adding 1.5 * 2^23 rounds to the nearest integer
+    int32_t bits;
+    memcpy(&bits, &n, sizeof bits);
+    int32_t i = bits - 0x4B400000;
+    n -= 12582912.0f;
+    float r = t - n * 0.693145751953125f; // ln 2 in two pieces, the first with 12 trailing zeros
+    r -= n * 1.42860682030941723212e-6f;
+    float p = 1.0f / 5040;
+    p = p * r + 1.0f / 720;
+    p = p * r + 1.0f / 120;
+    p = p * r + 1.0f / 24;
+    p = p * r + 1.0f / 6;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    int32_t half = i >> 1;
+    float y = p * sr__exp2i(half) * sr__exp2i(i - half);
+    y = x < -104.0f ? 0.0f : y;
+    return x != x ? x : y;
+}
+
+#endif
