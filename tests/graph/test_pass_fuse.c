@@ -1,0 +1,299 @@
+// Plans over real ops: fusing, recomputation and threads on a small ResNet, held against double references.
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "graph/builder.h"
+#include "graph/plan_internal.h"
+#include "kernels/op_params.h"
+#include "tests/check.h"
+#include "tests/graph/toy.h"
+
+enum { N = 8, SIDE = 16, C = 8 }; // one activation is 64 KiB: just worth recomputing
+
+typedef struct {
+    SrParams *params;
+    SrGraph *graph;
+    SrBuilder *b;
+    SrNodeId x, last, loss;
+} Net;
+
+static Net begin(void) {
+    Net net = {0};
+    CHECK_OK(sr_params_new(&net.params));
+    CHECK_OK(sr_graph_new(net.params, &net.graph));
+    CHECK_OK(sr_builder_new(net.graph, &net.b));
+    net.x = sr_build_input(net.b, "x", SR_SHAPE(N, SIDE, SIDE, C), SR_F32);
+    return net;
+}
+
+// loss = mean(last * last)
+static void close_net(Net *net, SrNodeId last) {
+    CHECK_OK(sr_builder_status(net->b));
+    SrNodeId in[] = {last, last}, squared;
+    SrNodeSpec square = {.op = &toy_mul, .name = "square", .n_in = 2, .in = in};
+    CHECK_OK(sr_graph_add(net->graph, &square, &squared));
+    SrNodeSpec mean = {.op = &toy_mean, .name = "loss", .n_in = 1, .in = &squared};
+    CHECK_OK(sr_graph_add(net->graph, &mean, &net->loss));
+    net->last = last;
+}
+
+static void end(Net net) {
+    sr_builder_free(net.b);
+    sr_graph_free(net.graph);
+    sr_params_free(net.params);
+}
+
+static SrNodeId conv_norm(SrBuilder *b, const char *conv, const char *norm, int kernel, SrNodeId x) {
+    SrConv2dParams p = {.out_channels = C, .kernel_h = kernel, .padding_h = kernel / 2, .padding_w = -1};
+    return sr_build(b, "batch_norm", norm, NULL, sr_build(b, "conv2d", conv, &p, x));
+}
+
+static SrNodeId block(SrBuilder *b, const char *name, SrNodeId x, bool downsample) {
+    sr_builder_push(b, name);
+    SrNodeId y = sr_build(b, "relu", "relu", NULL, conv_norm(b, "conv1", "bn1", 3, x));
+    y = conv_norm(b, "conv2", "bn2", 3, y);
+    if (downsample)
+        x = conv_norm(b, "downsample.0", "downsample.1", 1, x);
+    y = sr_build_n(b, "add", "add", NULL, (SrNodeId[]){y, x}, 2);
+    y = sr_build(b, "relu", "relu", NULL, y);
+    sr_builder_pop(b);
+    return y;
+}
+
+static Net resnet(int blocks) {
+    Net net = begin();
+    SrNodeId y = net.x;
+    char name[16];
+    for (int i = 0; i < blocks; i++) {
+        snprintf(name, sizeof name, "layer1.%d", i);
+        y = block(net.b, name, y, i == 0);
+    }
+    close_net(&net, y);
+    return net;
+}
+
+static SrPlan *compile(Net net, SrPlanOptions options) {
+    SrPlan *plan = NULL;
+    options.mode = options.mode ? options.mode : SR_MODE_TRAIN;
+    if (!options.n_losses) {
+        options.losses = &net.loss;
+        options.n_losses = 1;
+    }
+    CHECK_OK(sr_params_allocate(net.params));
+    sr_params_init(net.params, 4);
+    CHECK_OK(sr_plan_compile(net.graph, &options, &plan));
+    SrTensor x = sr_plan_input(plan, net.x);
+    toy_fill(x.data, sr_shape_count(x.shape), 1);
+    return plan;
+}
+
+static void step(Net net, SrPlan *plan) {
+    sr_params_zero_grad(net.params);
+    sr_plan_forward(plan, 0);
+    sr_plan_backward(plan);
+}
+
+// All gradients one after another, then all state that is float; the caller frees.
+static float *results(Net net, int64_t *n) {
+    *n = 0;
+    for (int i = 0; i < sr_params_count(net.params); i++)
+        *n += sr_shape_count(sr_params_at(net.params, i)->shape);
+    float *out = sr_calloc((size_t)*n, sizeof *out), *at = out;
+    for (int i = 0; i < sr_params_count(net.params); i++) {
+        const SrParam *p = sr_params_at(net.params, i);
+        int64_t count = sr_shape_count(p->shape);
+        const float *from = p->grad ? p->grad : p->dtype == SR_F32 ? p->value : NULL;
+        if (from)
+            memcpy(at, from, (size_t)count * sizeof *at);
+        at += count;
+    }
+    return out;
+}
+
+static void reset_state(Net net) {
+    for (int i = 0; i < sr_params_count(net.params); i++) {
+        SrParam *p = sr_params_at(net.params, i);
+        if (p->kind == SR_SLOT_STATE)
+            memset(p->value, 0, (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype));
+    }
+}
+
+// One step of a plan with these options from zeroed state.
+static float *one_step(Net net, SrPlanOptions options, int64_t *n, SrPlanCost *cost) {
+    SrPlan *plan = compile(net, options);
+    reset_state(net);
+    step(net, plan);
+    *cost = sr_plan_cost(plan);
+    float *out = results(net, n);
+    sr_plan_free(plan);
+    return out;
+}
+
+static const SrOp *op_of(const SrPlan *plan, const char *name) {
+    for (SrNodeId id = 0; id < plan->n_nodes; id++)
+        if (plan->nodes[id].live && strcmp(plan->nodes[id].name, name) == 0)
+            return plan->nodes[id].op;
+    return NULL;
+}
+
+static void test_what_is_fused(void **state) {
+    (void)state;
+    Net net = resnet(2);
+    SrPlan *plan = compile(net, (SrPlanOptions){0});
+    // conv, bn+relu, conv, (conv, bn,) bn+add+relu; then square and loss
+    CHECK_INT(sr_plan_cost(plan).n_forward, 6 + 4 + 2);
+    CHECK_STR(op_of(plan, "layer1.0.relu_1")->name, "batch_norm");
+    CHECK_STR(op_of(plan, "layer1.0.downsample.1")->name, "batch_norm");
+    CHECK(!op_of(plan, "layer1.0.bn1") && !op_of(plan, "layer1.1.add") && !op_of(plan, "layer1.1.bn2"));
+    sr_plan_free(plan);
+    plan = compile(net, (SrPlanOptions){.no_fuse = true});
+    CHECK_INT(sr_plan_cost(plan).n_forward, 9 + 7 + 2);
+    sr_plan_free(plan);
+    end(net);
+}
+
+// A value somebody looks at stays as it was built.
+static void test_what_is_not_fused(void **state) {
+    (void)state;
+    Net net = resnet(1);
+    SrNodeId bn1 = sr_graph_find(net.graph, "layer1.0.bn1"), sum = sr_graph_find(net.graph, "layer1.0.add");
+    SrNodeId bn2 = sr_graph_find(net.graph, "layer1.0.bn2");
+    SrPlan *plan = compile(net, (SrPlanOptions){.outputs = (SrNodeId[]){bn1, sum}, .n_outputs = 2});
+    CHECK_INT(sr_plan_cost(plan).n_forward, 9 + 2);
+    step(net, plan);
+    const float *y = sr_plan_output(plan, bn1).data;
+    bool negative = false;
+    for (int i = 0; i < 100; i++)
+        negative |= y[i] < 0;
+    CHECK(negative);
+    sr_plan_free(plan);
+    // With bn2 wanted, the sum still has the other norm to go into.
+    plan = compile(net, (SrPlanOptions){.input_grads = &bn2, .n_input_grads = 1});
+    CHECK(op_of(plan, "layer1.0.bn2") && !op_of(plan, "layer1.0.downsample.1"));
+    sr_plan_free(plan);
+    end(net);
+
+    net = begin(); // two readers
+    SrNodeId bn = sr_build(net.b, "batch_norm", "bn", NULL, net.x);
+    SrNodeId r = sr_build(net.b, "relu", "relu", NULL, bn);
+    close_net(&net, sr_build_n(net.b, "add", "add", NULL, (SrNodeId[]){r, bn}, 2));
+    plan = compile(net, (SrPlanOptions){0});
+    CHECK_INT(sr_plan_cost(plan).n_forward, 5);
+    sr_plan_free(plan);
+    end(net);
+
+    net = begin(); // moving the first norm to its relu would swap the updates of one running mean
+    SrNodeId a = sr_build(net.b, "batch_norm", "bn", NULL, net.x);
+    sr_builder_set_pass(net.b, 1);
+    SrNodeId c = sr_build(net.b, "batch_norm", "bn", NULL, a);
+    sr_builder_set_pass(net.b, 0);
+    close_net(&net, sr_build(net.b, "relu", "relu", NULL, c));
+    plan = compile(net, (SrPlanOptions){0});
+    CHECK_INT(sr_plan_cost(plan).n_forward, 4); // only the second is next to its relu
+    sr_plan_free(plan);
+    end(net);
+}
+
+static void check_equal(const float *a, const float *b, int64_t n, double tolerance) {
+    for (int64_t i = 0; i < n; i++)
+        CHECK_NEAR(a[i], b[i], tolerance * (1 + fabs((double)b[i])));
+}
+
+static void test_fused_equals_unfused(void **state) {
+    (void)state;
+    Net net = resnet(3);
+    int64_t n;
+    SrPlanCost cost, plain_cost;
+    for (int mode = 1; mode <= 2; mode++) {
+        float *fused = one_step(net, (SrPlanOptions){.mode = (SrMode)mode}, &n, &cost);
+        float *plain = one_step(net, (SrPlanOptions){.mode = (SrMode)mode, .no_fuse = true}, &n, &plain_cost);
+        if (mode == SR_MODE_TRAIN) // in eval mode zeroed variances make everything large
+            check_equal(fused, plain, n, 1e-6);
+        CHECK(cost.activation_bytes < plain_cost.activation_bytes);
+        sr_free(fused);
+        sr_free(plain);
+    }
+    end(net);
+}
+
+static void test_recompute_is_exact(void **state) {
+    (void)state;
+    Net net = resnet(4);
+    int64_t n;
+    SrPlanCost cost, kept_cost;
+    for (int fused = 0; fused < 2; fused++) {
+        float *again = one_step(net, (SrPlanOptions){.no_fuse = !fused}, &n, &cost);
+        float *kept = one_step(net, (SrPlanOptions){.no_fuse = !fused, .no_recompute = true}, &n, &kept_cost);
+        CHECK(memcmp(again, kept, (size_t)n * sizeof(float)) == 0);
+        CHECK_INT(kept_cost.n_recompute, 0);
+        // Four bn1+relu, and of the sums the second (the first would need the downsampled input kept; the third
+        // is the second's neighbour... the fourth feeds the loss).
+        CHECK(cost.n_recompute >= 5);
+        CHECK(cost.activation_bytes < kept_cost.activation_bytes);
+        sr_free(again);
+        sr_free(kept);
+    }
+    end(net);
+}
+
+static void test_threads(void **state) {
+    (void)state;
+    Net net = resnet(2);
+    int threads = sr_parallel_threads();
+    float *out[2];
+    int64_t n;
+    SrPlanCost cost;
+    for (int k = 0; k < 2; k++) {
+        sr_parallel_set_threads(k ? 3 : 1);
+        out[k] = one_step(net, (SrPlanOptions){0}, &n, &cost);
+    }
+    sr_parallel_set_threads(threads);
+    CHECK(memcmp(out[0], out[1], (size_t)n * sizeof(float)) == 0);
+    sr_free(out[0]);
+    sr_free(out[1]);
+    end(net);
+}
+
+static double loss_along(Net net, const float *x, int entry, int64_t k, double eps) {
+    ToyRun *run = toy_run_new(net.graph, SR_MODE_TRAIN);
+    toy_run_input(run, net.x, x);
+    run->param[entry][k] += eps;
+    toy_run(run);
+    double loss = *run->value[net.loss];
+    toy_run_free(run);
+    return loss;
+}
+
+// The whole step against float64: loss and one weight of each parameter by central differences.
+static void test_against_double(void **state) {
+    (void)state;
+    Net net = resnet(2);
+    SrPlan *plan = compile(net, (SrPlanOptions){0});
+    step(net, plan);
+    const float *x = sr_plan_input(plan, net.x).data;
+    CHECK_NEAR(*(float *)sr_plan_output(plan, net.loss).data, loss_along(net, x, 0, 0, 0), 1e-5);
+    for (int i = 0; i < sr_params_count(net.params); i++) {
+        const SrParam *p = sr_params_at(net.params, i);
+        if (!p->grad)
+            continue;
+        int64_t k = sr_shape_count(p->shape) / 2;
+        double eps = 1e-6, slope = (loss_along(net, x, i, k, eps) - loss_along(net, x, i, k, -eps)) / (2 * eps);
+        CHECK_NEAR(p->grad[k], slope, 2e-5 + 1e-3 * fabs(slope));
+    }
+    sr_plan_free(plan);
+    end(net);
+}
+
+static void test_steps_do_not_allocate(void **state) {
+    (void)state;
+    Net net = resnet(2);
+    SrPlan *plan = compile(net, (SrPlanOptions){0});
+    step(net, plan);
+    int64_t calls = sr_mem_calls();
+    step(net, plan);
+    CHECK_INT(sr_mem_calls(), calls);
+    sr_plan_free(plan);
+    end(net);
+}
+
+SR_TESTS(pass_fuse, unit(test_what_is_fused), unit(test_what_is_not_fused), unit(test_fused_equals_unfused),
+         unit(test_recompute_is_exact), unit(test_threads), unit(test_against_double), unit(test_steps_do_not_allocate))
