@@ -326,6 +326,7 @@ static void test_view_gradient(void **state) {
         if (n > 1)
             CHECK_NEAR(*(float *)sr_plan_input_grad(plan, a).data, 2.0 / 8, 1e-7);
         CHECK_NEAR(gradient(f, "a.bias")[0], 2 * 2.0 / 8, 1e-6);
+        CHECK_INT(sr_plan_cost(plan).n_backward, 5); // four ops and one sum
         check_placement(plan);
         sr_plan_free(plan);
     }
@@ -472,9 +473,9 @@ static void test_random_graphs(void **state) {
     for (uint32_t s = 1; s <= 60; s++)
         one_random_graph(s, 4, 8, 4 + (int)s % 24, &recomputed);
     CHECK_INT(recomputed, 0); // too small to be worth it
-    for (uint32_t s = 1; s <= 8; s++)
+    for (uint32_t s = 1; s <= 12; s++)
         one_random_graph(s, 128, 128, 20, &recomputed);
-    CHECK(recomputed > 8);
+    CHECK(recomputed > 5);
 }
 
 // ---- memory
@@ -497,7 +498,7 @@ static void test_recompute_saves(void **state) {
     options.no_recompute = true;
     SrPlan *more = compile(f, options);
     SrPlanCost a = sr_plan_cost(less), b = sr_plan_cost(more);
-    CHECK_INT(a.n_recompute, 11); // the last one feeds nobody's backward
+    CHECK_INT(a.n_recompute, 10); // not the last two: nobody reads one, the other is needed at once
     CHECK_INT(b.n_recompute, 0);
     CHECK(a.activation_bytes < b.activation_bytes * 65 / 100);
     CHECK(b.naive_bytes > b.activation_bytes);
