@@ -7,7 +7,7 @@
 #include "base/parallel.h"
 #include "kernels/conv_design.h"
 
-static const SrConvDesign *const designs[] = {&sr__conv_plain};
+static const SrConvDesign *const designs[] = {&sr__conv_direct};
 static unsigned allowed = SR_CONV_ALL; // sr_conv_allow
 
 void sr_conv_allow(unsigned mask) { allowed = mask; }
@@ -37,9 +37,9 @@ const char *sr_conv_design(const SrConvShape *s, SrConvPass pass) { return choos
 enum { BIAS_RUNS = 64 };
 
 size_t sr_conv_scratch_bytes(const SrConvShape *s, SrConvPass pass) {
-    size_t bytes = sr__conv_align(choose(s, pass)->scratch_bytes(s, pass));
+    size_t bytes = choose(s, pass)->scratch_bytes(s, pass);
     size_t bias = pass == SR_CONV_BACKWARD_WEIGHT ? sizeof(float) * BIAS_RUNS * (size_t)s->K : 0;
-    return SR_MAX(bytes, sr__conv_align(bias));
+    return SR_MAX(bytes, bias);
 }
 
 typedef struct {

@@ -27,13 +27,15 @@ typedef struct {
 
 extern const SrConvDesign sr__conv_plain, sr__conv_direct, sr__conv_winograd4, sr__conv_winograd2;
 
-// Scratch is handed out in order, each piece starting at a cache line.
-static inline size_t sr__conv_align(size_t bytes) {
-    return (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
-}
-static inline void *sr__conv_take(char **scratch, size_t bytes) {
-    char *piece = *scratch;
-    *scratch += sr__conv_align(bytes);
+// Scratch handed out in order, each piece starting at a cache line.  With base NULL the same calls only
+// count, so that a design states its layout once.
+typedef struct {
+    char *base;
+    size_t used;
+} SrConvScratch;
+static inline void *sr__conv_take(SrConvScratch *s, size_t bytes) {
+    char *piece = s->base ? s->base + s->used : NULL;
+    s->used += (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
     return piece;
 }
 

@@ -199,7 +199,8 @@ static void sweep(unsigned mask, int count, double tolerance, SrConvShape (*shap
         if (empty(s))
             continue;
         Case t = new_case(s, &rng);
-        for (int level = SR_CPU_PLAIN; level <= (int)best; level++) {
+        // The plain design does not depend on the level.
+        for (int level = SR_CPU_PLAIN; level <= (mask ? (int)best : SR_CPU_PLAIN); level++) {
             sr_cpu_set_level((SrCpuLevel)level);
             check_case(&t, tolerance);
         }
@@ -264,7 +265,8 @@ static void check_threads(const Case *t) {
 
 static void test_threads_keep_bits(void **state) {
     (void)state;
-    static const unsigned masks[] = {0, SR_CONV_DIRECT, SR_CONV_WINOGRAD4, SR_CONV_WINOGRAD2, SR_CONV_ALL};
+    static const unsigned masks[] = {SR_CONV_DIRECT, SR_CONV_DIRECT | SR_CONV_WINOGRAD4,
+                                     SR_CONV_DIRECT | SR_CONV_WINOGRAD2};
     int before = sr_parallel_threads();
     SrCpuLevel best = sr_cpu_level();
     SrRng rng = sr_rng(4, SR_RNG_TEST, 0, 0, 0, 0);

@@ -1,0 +1,155 @@
+// Speed of every convolution of the ResNets we train: GFLOP/s of each pass, and its share of this processor's
+// peak, measured between the layers because clocks drift and cores are shared.
+//
+//   make bench-conv                   all lists
+//   build/conv-bench r50-224 [mask]   one list; mask as in sr_conv_allow: 1 direct, 2 F(4x4), 4 F(2x2)
+//
+// FLOPs are those of the plain definition (taps in the padding counted), so Winograd exceeds 100 %.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "kernels/conv.h"
+#include "kernels/conv_kernels.h"
+
+typedef struct {
+    int N, H, C, K, R, stride, times;
+} Layer;
+
+// clang-format off
+#define RESNET50(N, A) /* images, side of the first stage */ \
+    {N, 4 * A, 3, 64, 7, 2, 1}, {N, A, 64, 64, 1, 1, 1}, {N, A, 256, 64, 1, 1, 2}, {N, A, 64, 64, 3, 1, 3}, \
+    {N, A, 64, 256, 1, 1, 4}, {N, A, 256, 128, 1, 1, 1}, {N, A, 128, 128, 3, 2, 1}, {N, A, 256, 512, 1, 2, 1}, \
+    {N, A / 2, 512, 128, 1, 1, 3}, {N, A / 2, 128, 128, 3, 1, 3}, {N, A / 2, 128, 512, 1, 1, 4}, \
+    {N, A / 2, 512, 256, 1, 1, 1}, {N, A / 2, 256, 256, 3, 2, 1}, {N, A / 2, 512, 1024, 1, 2, 1}, \
+    {N, A / 4, 1024, 256, 1, 1, 5}, {N, A / 4, 256, 256, 3, 1, 5}, {N, A / 4, 256, 1024, 1, 1, 6}, \
+    {N, A / 4, 1024, 512, 1, 1, 1}, {N, A / 4, 512, 512, 3, 2, 1}, {N, A / 4, 1024, 2048, 1, 2, 1}, \
+    {N, A / 8, 2048, 512, 1, 1, 2}, {N, A / 8, 512, 512, 3, 1, 2}, {N, A / 8, 512, 2048, 1, 1, 3}
+static const Layer r50_224[] = {RESNET50(16, 56)}, r50_96[] = {RESNET50(48, 24)};
+static const Layer r18_cifar[] = {
+    {128, 32, 3, 64, 3, 1, 1}, {128, 32, 64, 64, 3, 1, 4}, {128, 32, 64, 128, 3, 2, 1}, {128, 32, 64, 128, 1, 2, 1},
+    {128, 16, 128, 128, 3, 1, 3}, {128, 16, 128, 256, 3, 2, 1}, {128, 16, 128, 256, 1, 2, 1},
+    {128, 8, 256, 256, 3, 1, 3}, {128, 8, 256, 512, 3, 2, 1}, {128, 8, 256, 512, 1, 2, 1}, {128, 4, 512, 512, 3, 1, 3},
+};
+static const struct { const char *name; const Layer *layer; int n; } lists[] = {
+    {"r50-224", r50_224, SR_COUNT(r50_224)}, {"r50-96", r50_96, SR_COUNT(r50_96)},
+    {"r18-cifar", r18_cifar, SR_COUNT(r18_cifar)},
+};
+// clang-format on
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// The fastest the micro-kernel's own instructions run: one tile whose operands stay in the first-level cache.
+static void peak_body(void *arg, int64_t i, int thread) {
+    (void)i, (void)thread;
+    const SrConvKernels *kernels = arg;
+    enum { CHANNELS = 64, MOST = 8 };
+    static float x[MOST][CHANNELS], w[CHANNELS * 64];
+    float y[MOST][64], *out[MOST];
+    const float *in[MOST];
+    for (int m = 0; m < MOST; m++) {
+        in[m] = x[m];
+        out[m] = y[m];
+    }
+    SrConvTile t = {.tap = (const int[64]){0}, .taps = 64, .in_stride = 0, .in = in, .channels = CHANNELS, .w = w,
+                    .out = out, .pixels = kernels->rows(kernels->block), .columns = kernels->block};
+    for (int n = 0; n < 400; n++)
+        kernels->tile(&t);
+}
+
+static double peak_gflops(void) {
+    const SrConvKernels *kernels = SR_CPU_PICK(sr__conv_kernels);
+    double best = 1e9;
+    int threads = sr_parallel_threads();
+    for (int i = 0; i < 3; i++) {
+        double t = now();
+        sr_parallel_for(threads, peak_body, (void *)(uintptr_t)kernels);
+        best = SR_MIN(best, now() - t);
+    }
+    return 2e-9 * 400 * 64 * 64 * kernels->block * kernels->rows(kernels->block) * threads / best;
+}
+
+typedef struct {
+    float *x, *y, *w, *dw;
+    void *scratch;
+} Buffers;
+
+static void run_pass(const SrConvShape *s, SrConvPass pass, const Buffers *b) {
+    if (pass == SR_CONV_FORWARD)
+        sr_conv_forward(s, b->x, b->w, NULL, b->y, b->scratch);
+    else if (pass == SR_CONV_BACKWARD_DATA)
+        sr_conv_backward_data(s, b->y, b->w, b->x, false, b->scratch);
+    else
+        sr_conv_backward_weight(s, b->x, b->y, b->dw, NULL, b->scratch);
+}
+
+// Least time of a few calls; at most about a third of a second.
+static double time_pass(const SrConvShape *s, SrConvPass pass, Buffers *b) {
+    b->scratch = sr_map(sr_conv_scratch_bytes(s, pass));
+    run_pass(s, pass, b);
+    double best = 1e9, start = now();
+    for (int i = 0; i < 8 && (i < 2 || now() - start < 0.3); i++) {
+        double t = now();
+        run_pass(s, pass, b);
+        best = SR_MIN(best, now() - t);
+    }
+    sr_unmap(b->scratch, sr_conv_scratch_bytes(s, pass));
+    return best;
+}
+
+static void fill(float *a, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        a[i] = (float)(i * 2654435761u >> 16 & 1023) / 512.0f - 1.0f;
+}
+
+static void bench_layer(const Layer *l, double total[3]) {
+    SrConvShape s = {.N = l->N, .H = l->H, .W = l->H, .C = l->C, .K = l->K, .R = l->R, .S = l->R,
+                     .stride_h = l->stride, .stride_w = l->stride, .pad_h = l->R / 2, .pad_w = l->R / 2,
+                     .dilation_h = 1, .dilation_w = 1, .groups = 1};
+    sr_conv_shape(&s);
+    size_t x = (size_t)s.N * s.H * s.W * s.C, y = (size_t)s.N * s.P * s.Q * s.K, w = (size_t)s.K * s.C * s.R * s.S;
+    Buffers b = {sr_map(x * 4), sr_map(y * 4), sr_map(w * 4), sr_map(w * 4), NULL};
+    fill(b.x, x), fill(b.y, y), fill(b.w, w);
+    double gflop = 2e-9 * (double)y * s.C * s.R * s.S, peak = peak_gflops();
+    printf("%3d %3d %4d>%-4d %dx%d/%d x%d peak %4.0f", s.N, s.H, s.C, s.K, s.R, s.S, s.stride_h, l->times, peak);
+    for (int pass = 0; pass < 3; pass++) {
+        if (pass == SR_CONV_BACKWARD_DATA && s.C == 3) { // nobody asks for the gradient of the images
+            printf(" |                       ");
+            continue;
+        }
+        double t = time_pass(&s, (SrConvPass)pass, &b);
+        total[pass] += t * l->times;
+        printf(" | %4.0f %3.0f%% %-9s %3.0fM", gflop / t, 100 * gflop / t / peak, sr_conv_design(&s, (SrConvPass)pass),
+               (double)sr_conv_scratch_bytes(&s, (SrConvPass)pass) / 1e6);
+    }
+    printf("\n");
+    fflush(stdout);
+    sr_unmap(b.x, x * 4), sr_unmap(b.y, y * 4), sr_unmap(b.w, w * 4), sr_unmap(b.dw, w * 4);
+}
+
+int main(int argc, char **argv) {
+    sr_parallel_init();
+    if (argc > 2)
+        sr_conv_allow((unsigned)atoi(argv[2]));
+    printf("%s, %d threads\n", sr_cpu_name(sr_cpu_level()), sr_parallel_threads());
+    for (int i = 0; i < SR_COUNT(lists); i++) {
+        if (argc > 1 && strcmp(argv[1], lists[i].name) != 0)
+            continue;
+        printf("\n%s: images side C>K kernel/stride times | forward | backward data | backward weight"
+               " (GFLOP/s, of peak, design, scratch)\n", lists[i].name);
+        double total[3] = {0};
+        for (int j = 0; j < lists[i].n; j++)
+            bench_layer(&lists[i].layer[j], total);
+        printf("%s: %.3f + %.3f + %.3f = %.3f s\n", lists[i].name, total[0], total[1], total[2],
+               total[0] + total[1] + total[2]);
+    }
+    return 0;
+}

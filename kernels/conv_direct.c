@@ -1,0 +1,284 @@
+// Direct convolution, forward and backward data: implicit matrix product over pixel pointers, NHWC, weights
+// packed into blocks of output channels.  The micro-kernel is in conv_tile_simd.c; the weight gradient in
+// conv_direct_weight.c.
+//
+// Backward data of a strided convolution falls into stride_h * stride_w phases: the input pixels whose place
+// has the same remainders meet the same taps, and each phase is a dense convolution of dy.
+#include <string.h>
+
+#include "base/parallel.h"
+#include "kernels/conv_design.h"
+#include "kernels/conv_direct.h"
+#include "kernels/conv_pack.h"
+#include "kernels/conv_pixels.h"
+
+enum {
+    PIXELS = 96,              // of one table of pointers: a multiple of 6 and 8
+    UNITS = 48,               // pieces of work wanted, so that many threads end together
+    WEIGHT_BYTES = 640 << 10, // of one block kept in the second-level cache while pixels pass by
+    MAX_TILES = PIXELS / 6,
+};
+
+// One sweep over a grid of outputs, for all groups.
+typedef struct {
+    SrConvGrid grid;
+    float *out; // (N, out_h, out_w, out_c); output (a, b) is its pixel (a * out_step + out_at, ...)
+    int out_h, out_w, out_c, out_step_h, out_step_w, out_at_h, out_at_w;
+    bool add, dense; // dense: 1x1 without stride, pixel after pixel
+    const SrConvKernels *kernels;
+    int groups, reduced, columns; // of one group: channels of a tap, outputs
+    int all_taps;                 // of the kernel; the grid may visit fewer
+    int rows;                     // most pixels in a tile
+    const float *packed;          // (groups, blocks, all taps, reduced, width)
+    int64_t pixels;
+    int pixel_blocks, splits; // units of work: groups * splits * pixel_blocks
+    char *threads;            // one table each
+    size_t thread_bytes;
+} Sweep;
+
+// What one thread needs; lives in scratch.
+typedef struct {
+    const float **in; // (all taps, PIXELS)
+    float **out;      // (PIXELS)
+    int *tap, *taps;  // (MAX_TILES, all taps), (MAX_TILES): taps of a tile that touch the image
+    float *edge;      // (all taps * PIXELS, reduced), for runs cut by the edge
+} Table;
+
+static Table take_table(SrConvScratch *scratch, int all_taps, int run, int reduced) {
+    size_t slots = (size_t)all_taps * PIXELS;
+    return (Table){.in = sr__conv_take(scratch, sizeof(float *) * slots),
+                   .out = sr__conv_take(scratch, sizeof(float *) * PIXELS),
+                   .tap = sr__conv_take(scratch, sizeof(int) * MAX_TILES * (size_t)all_taps),
+                   .taps = sr__conv_take(scratch, sizeof(int) * MAX_TILES),
+                   .edge = sr__conv_take(scratch, run > 1 ? sizeof(float) * slots * (size_t)reduced : 0)};
+}
+
+static size_t table_bytes(int all_taps, int run, int reduced) {
+    SrConvScratch count = {0};
+    take_table(&count, all_taps, run, reduced);
+    return count.used;
+}
+
+static void fill_outputs(const Sweep *s, const Table *table, int64_t first, int count) {
+    for (int i = 0; i < count; i++) {
+        SrConvPlace at = sr__conv_place(&s->grid, first + i);
+        int64_t h = at.a * s->out_step_h + s->out_at_h, w = at.b * s->out_step_w + s->out_at_w;
+        table->out[i] = s->out + ((at.n * (int64_t)s->out_h + h) * s->out_w + w) * s->out_c;
+    }
+}
+
+// For each tile the taps that are inside the image for at least one of its pixels.
+static void list_taps(const Sweep *s, const Table *table, int count) {
+    for (int tile = 0; tile * s->rows < count; tile++) {
+        int from = tile * s->rows, to = SR_MIN(from + s->rows, count), n = 0;
+        for (int t = 0; t < s->grid.taps; t++) {
+            int id = s->grid.tap[t].id, touched = 0;
+            for (int i = from; i < to; i++)
+                touched |= table->in[id * PIXELS + i] != s->grid.zeros;
+            if (touched)
+                table->tap[tile * s->all_taps + n++] = id;
+        }
+        table->taps[tile] = n;
+    }
+}
+
+// In a dense sweep the operands two tiles on are known: asks for the outputs, about to be written, and lets
+// the tile ask for the inputs while it computes.
+static void fetch_ahead(const Sweep *s, SrConvTile *t, int64_t pixel, bool inputs) {
+    int64_t ahead = pixel + 2 * s->rows;
+    for (int64_t i = ahead; i < SR_MIN(ahead + t->pixels, s->pixels); i++)
+        for (int j = 0; j < t->columns; j += SR_ALIGN / (int)sizeof(float))
+            __builtin_prefetch(s->out + i * s->out_c + t->out_first + j, 1);
+    if (!inputs || ahead >= s->pixels)
+        return;
+    t->fetch = (const char *)(s->grid.in + ahead * s->grid.C + t->first * s->rows);
+    t->fetch_step = s->rows * (int64_t)sizeof(float);
+}
+
+// All tiles of the table against channels [c0, c0 + channels) and the block of columns at k0.
+static void run_block(const Sweep *s, const Table *table, int64_t first, int count, int64_t c0, int64_t channels,
+                      int group, int k0) {
+    int columns = SR_MIN(s->columns - k0, s->kernels->block), width = sr__conv_width(s->kernels, columns);
+    int64_t rows = (int64_t)s->all_taps * s->reduced; // of a packed block
+    SrConvTile t = {
+        .in_stride = PIXELS,
+        .first = (int64_t)group * s->reduced + c0,
+        .channels = channels,
+        .w = s->packed + group * rows * sr__conv_width(s->kernels, s->columns) + rows * k0 + c0 * width,
+        .w_tap = (int64_t)s->reduced * width,
+        .out_first = (int64_t)group * s->columns + k0,
+        .columns = columns,
+        .add = s->add || c0 > 0,
+    };
+    for (int from = 0, tile = 0; from < count; from += s->rows, tile++) {
+        t.tap = table->tap + tile * s->all_taps;
+        t.taps = table->taps[tile];
+        t.in = table->in + from;
+        t.out = table->out + from;
+        t.pixels = SR_MIN(count - from, s->rows);
+        t.fetch = NULL;
+        if (s->dense)
+            fetch_ahead(s, &t, first + from, k0 == 0);
+        s->kernels->tile(&t);
+    }
+}
+
+// Channels computed in one go, so that a block's weights stay in the second-level cache.
+static int64_t channel_step(const Sweep *s) {
+    int64_t bytes = (int64_t)s->all_taps * s->reduced * s->kernels->block * (int64_t)sizeof(float);
+    int64_t parts = (bytes + WEIGHT_BYTES - 1) / WEIGHT_BYTES;
+    return (s->reduced + parts * 16 - 1) / (parts * 16) * 16;
+}
+
+// Unit i = (group, split of the columns, block of pixels).
+static void sweep_unit(void *arg, int64_t i, int thread) {
+    const Sweep *s = arg;
+    SrConvScratch scratch = {s->threads + (size_t)thread * s->thread_bytes, 0};
+    Table table = take_table(&scratch, s->all_taps, s->grid.run, s->reduced);
+    int64_t first = i % s->pixel_blocks * PIXELS;
+    int split = (int)(i / s->pixel_blocks % s->splits), group = (int)(i / s->pixel_blocks / s->splits);
+    int count = (int)SR_MIN(s->pixels - first, PIXELS);
+    sr__conv_pixels(&s->grid, first, count, table.in, PIXELS, table.edge);
+    fill_outputs(s, &table, first, count);
+    list_taps(s, &table, count);
+    int blocks = sr__conv_ceil_div(s->columns, s->kernels->block);
+    int from = blocks * split / s->splits, to = blocks * (split + 1) / s->splits;
+    int64_t step = channel_step(s);
+    for (int64_t c0 = 0; c0 < s->reduced; c0 += step)
+        for (int b = from; b < to; b++)
+            run_block(s, &table, first, count, c0, SR_MIN(step, s->reduced - c0), group, b * s->kernels->block);
+}
+
+static void sweep(Sweep *s) {
+    s->pixels = (int64_t)s->grid.N * s->grid.grid_h * s->grid.grid_w;
+    if (s->pixels == 0)
+        return;
+    s->pixel_blocks = (int)((s->pixels + PIXELS - 1) / PIXELS);
+    int blocks = sr__conv_ceil_div(s->columns, s->kernels->block);
+    s->splits = SR_MIN(blocks, sr__conv_ceil_div(UNITS, s->pixel_blocks));
+    s->rows = s->kernels->rows(SR_MIN(sr__conv_width(s->kernels, s->columns), s->kernels->block));
+    s->grid.images_inside = s->grid.taps > 1 && s->grid.grid_h * s->grid.grid_w <= 64 && s->grid.N >= 2 * s->rows;
+    sr_parallel_for((int64_t)s->groups * s->splits * s->pixel_blocks, sweep_unit, s);
+}
+
+// Scratch: what all threads share, then a table for each.
+typedef struct {
+    float *packed, *zeros; // (groups, blocks, taps, reduced, width), (reduced of all groups)
+    SrConvTap *tap;        // (taps)
+    char *threads;
+    size_t thread_bytes;
+} Pieces;
+
+static Pieces take_pieces(SrConvScratch *scratch, const SrConvPacking *p, int run, int reduced, int columns) {
+    size_t weights = (size_t)(p->groups * sr__conv_pack_floats(p, reduced, columns));
+    size_t bytes = table_bytes(p->taps / run, run, run * reduced);
+    Pieces pieces = {.packed = sr__conv_take(scratch, sizeof(float) * weights),
+                     .zeros = sr__conv_take(scratch, sizeof(float) * (size_t)(p->groups * run * reduced)),
+                     .tap = sr__conv_take(scratch, sizeof(SrConvTap) * (size_t)p->taps),
+                     .threads = sr__conv_take(scratch, bytes * (size_t)sr_parallel_threads()),
+                     .thread_bytes = bytes};
+    if (pieces.zeros)
+        memset(pieces.zeros, 0, sizeof(float) * (size_t)(p->groups * run * reduced));
+    return pieces;
+}
+
+static size_t scratch_bytes(const SrConvShape *s, SrConvPass pass) {
+    SrConvPacking p = sr__conv_packing(s);
+    SrConvScratch count = {0};
+    if (pass == SR_CONV_BACKWARD_WEIGHT)
+        return sr__conv_direct_weight_bytes(s);
+    if (pass == SR_CONV_FORWARD)
+        take_pieces(&count, &p, sr__conv_run(s), p.C, p.K);
+    else
+        take_pieces(&count, &p, 1, p.K, p.C);
+    return count.used;
+}
+
+static bool is_point(const SrConvShape *s) {
+    return s->R * s->S == 1 && s->stride_h == 1 && s->stride_w == 1 && s->pad_h == 0 && s->pad_w == 0;
+}
+
+static void forward(const SrConvShape *s, const float *x, const float *w, float *y, void *scratch) {
+    SrConvPacking p = sr__conv_packing(s);
+    int run = sr__conv_run(s);
+    SrConvScratch pool = {scratch, 0};
+    Pieces pieces = take_pieces(&pool, &p, run, p.C, p.K);
+    sr__conv_pack_forward(&p, w, pieces.packed);
+    Sweep job = {
+        .grid = {.in = x, .N = s->N, .H = s->H, .W = s->W, .C = s->C,
+                 .grid_h = s->P, .grid_w = s->Q, .step_h = s->stride_h, .step_w = s->stride_w,
+                 .run = run, .tap = pieces.tap, .taps = sr__conv_taps(s, run, pieces.tap),
+                 .zeros = pieces.zeros},
+        .out = y, .out_h = s->P, .out_w = s->Q, .out_c = s->K, .out_step_h = 1, .out_step_w = 1,
+        .dense = is_point(s), .kernels = p.kernels,
+        .groups = p.groups, .reduced = run * p.C, .columns = p.K, .all_taps = p.taps / run,
+        .packed = pieces.packed, .threads = pieces.threads, .thread_bytes = pieces.thread_bytes,
+    };
+    sweep(&job);
+}
+
+// Whether tap t carries any output to the inputs `at`, at + stride, at + 2 * stride ...; if so, input number i of
+// them comes from output i + *offset.
+static bool reaches(int at, int t, int stride, int pad, int dilation, int *offset) {
+    int a = at + pad - t * dilation;
+    if (((a % stride) + stride) % stride != 0)
+        return false;
+    *offset = a >= 0 ? a / stride : -(-a / stride);
+    return true;
+}
+
+static int phase_taps(const SrConvShape *s, int at_h, int at_w, SrConvTap *tap) {
+    int n = 0;
+    for (int t = 0; t < s->R * s->S; t++) {
+        SrConvTap found = {.id = t};
+        if (reaches(at_h, t / s->S, s->stride_h, s->pad_h, s->dilation_h, &found.dh) &&
+            reaches(at_w, t % s->S, s->stride_w, s->pad_w, s->dilation_w, &found.dw))
+            tap[n++] = found;
+    }
+    return n;
+}
+
+static void backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx, bool add,
+                          void *scratch) {
+    SrConvPacking p = sr__conv_packing(s);
+    SrConvScratch pool = {scratch, 0};
+    Pieces pieces = take_pieces(&pool, &p, 1, p.K, p.C);
+    sr__conv_pack_backward(&p, w, pieces.packed);
+    Sweep job = {
+        .grid = {.in = dy, .N = s->N, .H = s->P, .W = s->Q, .C = s->K, .step_h = 1, .step_w = 1, .run = 1,
+                 .tap = pieces.tap, .zeros = pieces.zeros},
+        .out = dx, .out_h = s->H, .out_w = s->W, .out_c = s->C,
+        .out_step_h = s->stride_h, .out_step_w = s->stride_w,
+        .add = add, .dense = is_point(s), .kernels = p.kernels,
+        .groups = p.groups, .reduced = p.K, .columns = p.C, .all_taps = p.taps,
+        .packed = pieces.packed, .threads = pieces.threads, .thread_bytes = pieces.thread_bytes,
+    };
+    for (int phase = 0; phase < s->stride_h * s->stride_w; phase++) {
+        job.out_at_h = phase / s->stride_w;
+        job.out_at_w = phase % s->stride_w;
+        job.grid.grid_h = sr__conv_ceil_div(SR_MAX(s->H - job.out_at_h, 0), s->stride_h);
+        job.grid.grid_w = sr__conv_ceil_div(SR_MAX(s->W - job.out_at_w, 0), s->stride_w);
+        job.grid.taps = phase_taps(s, job.out_at_h, job.out_at_w, pieces.tap);
+        // A phase no tap reaches still writes its zeros, unless there is something to add to.
+        if (job.grid.taps > 0 || !add)
+            sweep(&job);
+    }
+}
+
+// Multiply-adds done, taps outside small maps left out, at the measured share of the peak.
+static double cost(const SrConvShape *s, SrConvPass pass) {
+    (void)pass;
+    double work = (double)s->N * s->P * s->Q * s->K * (s->C / s->groups) * s->R * s->S;
+    bool skips = s->P * s->Q <= 64 && s->N >= 12;
+    return work * (skips ? sr__conv_inside(s) : 1) / 0.93;
+}
+
+const SrConvDesign sr__conv_direct = {
+    .name = "direct",
+    .bit = SR_CONV_DIRECT,
+    .cost = cost,
+    .scratch_bytes = scratch_bytes,
+    .forward = forward,
+    .backward_data = backward_data,
+    .backward_weight = sr__conv_direct_weight,
+};

@@ -1,0 +1,79 @@
+// The innermost loops of the direct and Winograd designs: one table of functions an instruction set
+// (conv_tile_simd.c, conv_winograd_simd.c).  Only kernels/conv*.c include this.
+//
+// A block is a run of output channels computed together: `block` floats, or for the last one as many whole
+// vectors as its columns need.  Packed operands store a block's columns side by side, zero-padded to the
+// block's width, so that the loops need no masks except where they meet the caller's tensors.
+#ifndef SR_KERNELS_CONV_KERNELS_H
+#define SR_KERNELS_CONV_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/cpu.h"
+
+// out[m][j] (+)= sum over taps and channels of in[tap][m][channel] * w[tap][channel][j]
+// for `pixels` output pixels m and `columns` columns j of one block.
+typedef struct {
+    const int *tap; // (taps): which of the taps below to visit
+    int taps;
+    int in_stride;          // pixels from one tap to the next in `in`
+    const float *const *in; // (all taps, in_stride): where pixel m lies under the tap
+    int64_t first;          // first channel to read there
+    int64_t channels;
+    const float *w;    // (all taps, w_tap): packed, (channels, width) used of each
+    int64_t w_tap;     // floats from tap to tap
+    float *const *out; // (pixels): where pixel m lies in the output
+    int64_t out_first; // first column to write there
+    int pixels, columns;
+    bool add;
+    // Touched once a channel, step by step: input of a later tile.  NULL: nothing to fetch.
+    const char *fetch;
+    int64_t fetch_step; // bytes
+} SrConvTile;
+
+// out[m][j] += sum over pixels of x[pixel][first + m] * y[index[pixel]][j], rows m, one block wide.
+typedef struct {
+    int pixels, rows, width; // width: floats in a row of y, whole vectors
+    const float *const *x;   // (pixels)
+    int64_t first;
+    const float *y;   // (.., width): packed
+    const int *index; // (pixels): rows of y; NULL: 0, 1, 2 ...
+    float *out;       // (rows, out_stride)
+    int64_t out_stride;
+} SrConvOuter;
+
+// Weights as PyTorch stores them, seen as K rows of C * taps floats.
+typedef struct {
+    const float *w; // (K, C, taps) of one group
+    int K, C, taps;
+} SrConvWeights;
+
+typedef struct {
+    int lanes; // floats in a vector
+    int block; // columns of a full block
+    // Most pixels of a tile (and rows of an outer product) for a block of that many floats.
+    int (*rows)(int width);
+    void (*tile)(const SrConvTile *t);
+    void (*outer)(const SrConvOuter *o);
+    // to[i][j] = from[i][first + j] for j < columns, then zeros up to whole vectors.
+    void (*gather)(const float *const *from, int64_t first, int rows, int columns, float *to);
+    // Block of output channels k0 .. k0 + columns: packed[t][c][j] = w[k0 + j][c][t].
+    void (*pack_forward)(const SrConvWeights *w, int k0, int columns, float *packed);
+    // Block of input channels c0 .. c0 + columns: packed[t][k][j] = w[k][c0 + j][t].
+    void (*pack_backward)(const SrConvWeights *w, int c0, int columns, float *packed);
+    // dw[k][c][t] += sum over parts of part[t][c][k] for k0 <= k < k0 + lanes, k < K.  Rows of a part are
+    // `stride` floats, parts `part_stride`.  `dw` has the shape of w.
+    void (*unpack)(const SrConvWeights *shape, float *dw, int k0, const float *part, int parts,
+                   int64_t part_stride, int64_t stride);
+} SrConvKernels;
+
+SR_CPU_TABLES(SrConvKernels, sr__conv_kernels);
+
+// Floats a block of `columns` columns takes in packed operands.
+static inline int sr__conv_width(const SrConvKernels *kernels, int columns) {
+    return (columns + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
+}
+
+#endif

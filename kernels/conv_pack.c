@@ -1,0 +1,134 @@
+// Packing by blocks, in parallel: see conv_pack.h.
+#include "kernels/conv_pack.h"
+
+#include "base/compiler.h"
+#include "base/parallel.h"
+
+// The largest divisor of the groups whose merger still fits into one vector.
+static int merge(const SrConvShape *s, int lanes) {
+    int widest = SR_MAX(s->C, s->K) / s->groups, best = 1;
+    for (int m = 2; m <= s->groups && m * widest <= lanes; m++)
+        if (s->groups % m == 0)
+            best = m;
+    return best;
+}
+
+SrConvPacking sr__conv_packing(const SrConvShape *s) {
+    const SrConvKernels *kernels = SR_CPU_PICK(sr__conv_kernels);
+    int m = merge(s, kernels->lanes);
+    return (SrConvPacking){.kernels = kernels,
+                           .groups = s->groups / m,
+                           .merged = m,
+                           .C = s->C / s->groups * m,
+                           .K = s->K / s->groups * m,
+                           .taps = s->R * s->S,
+                           .Cg = s->C / s->groups,
+                           .Kg = s->K / s->groups};
+}
+
+typedef struct {
+    const SrConvPacking *p;
+    const float *w, *part; // (K, C, taps) of all groups; (parts, groups, taps, C, width)
+    float *packed, *dw;
+    int parts, per_group;
+} Job;
+
+// Weight (k, c, t) of a merged group: zero where k and c come from different groups of the layer.
+static float merged_weight(const SrConvPacking *p, const float *w, int k, int c, int t) {
+    if (k / p->Kg != c / p->Cg)
+        return 0;
+    return w[((int64_t)k * p->Cg + c % p->Cg) * p->taps + t];
+}
+
+static const float *group_weights(const Job *job, int g) {
+    const SrConvPacking *p = job->p;
+    return job->w + (int64_t)g * p->K * p->Cg * p->taps;
+}
+
+static void forward_block(void *arg, int64_t i, int thread) {
+    (void)thread;
+    const Job *job = arg;
+    const SrConvPacking *p = job->p;
+    int g = (int)(i / job->per_group), k0 = (int)(i % job->per_group) * p->kernels->block;
+    int columns = SR_MIN(p->K - k0, p->kernels->block), width = sr__conv_width(p->kernels, columns);
+    const float *w = group_weights(job, g);
+    float *to = job->packed + g * sr__conv_pack_floats(p, p->C, p->K) + (int64_t)k0 * p->taps * p->C;
+    if (p->merged == 1) {
+        SrConvWeights weights = {w, p->K, p->C, p->taps};
+        p->kernels->pack_forward(&weights, k0, columns, to);
+        return;
+    }
+    for (int t = 0; t < p->taps; t++)
+        for (int c = 0; c < p->C; c++)
+            for (int j = 0; j < width; j++)
+                *to++ = j < columns ? merged_weight(p, w, k0 + j, c, t) : 0;
+}
+
+static void backward_block(void *arg, int64_t i, int thread) {
+    (void)thread;
+    const Job *job = arg;
+    const SrConvPacking *p = job->p;
+    int g = (int)(i / job->per_group), c0 = (int)(i % job->per_group) * p->kernels->block;
+    int columns = SR_MIN(p->C - c0, p->kernels->block), width = sr__conv_width(p->kernels, columns);
+    const float *w = group_weights(job, g);
+    float *to = job->packed + g * sr__conv_pack_floats(p, p->K, p->C) + (int64_t)c0 * p->taps * p->K;
+    if (p->merged == 1) {
+        SrConvWeights weights = {w, p->K, p->C, p->taps};
+        p->kernels->pack_backward(&weights, c0, columns, to);
+        return;
+    }
+    for (int t = 0; t < p->taps; t++)
+        for (int k = 0; k < p->K; k++)
+            for (int j = 0; j < width; j++)
+                *to++ = j < columns ? merged_weight(p, w, k, c0 + j, t) : 0;
+}
+
+void sr__conv_pack_forward(const SrConvPacking *p, const float *w, float *packed) {
+    Job job = {.p = p, .w = w, .packed = packed};
+    job.per_group = (p->K + p->kernels->block - 1) / p->kernels->block;
+    sr_parallel_for((int64_t)p->groups * job.per_group, forward_block, &job);
+}
+
+void sr__conv_pack_backward(const SrConvPacking *p, const float *w, float *packed) {
+    Job job = {.p = p, .w = w, .packed = packed};
+    job.per_group = (p->C + p->kernels->block - 1) / p->kernels->block;
+    sr_parallel_for((int64_t)p->groups * job.per_group, backward_block, &job);
+}
+
+// The diagonal of a merged group, all its rows.
+static void unpack_merged(const Job *job, const float *part, int64_t part_stride, int width, float *dw) {
+    const SrConvPacking *p = job->p;
+    for (int k = 0; k < p->K; k++)
+        for (int c = 0; c < p->Cg; c++)
+            for (int t = 0; t < p->taps; t++, dw++) {
+                const float *from = part + ((int64_t)t * p->C + k / p->Kg * p->Cg + c) * width + k;
+                float sum = from[0];
+                for (int i = 1; i < job->parts; i++)
+                    sum += from[i * part_stride];
+                *dw += sum;
+            }
+}
+
+static void unpack_rows(void *arg, int64_t i, int thread) {
+    (void)thread;
+    const Job *job = arg;
+    const SrConvPacking *p = job->p;
+    int g = (int)(i / job->per_group), k0 = (int)(i % job->per_group) * p->kernels->lanes;
+    int64_t group = sr__conv_pack_floats(p, p->C, p->K), part_stride = group * p->groups;
+    const float *part = job->part + g * group;
+    float *dw = job->dw + (int64_t)g * p->K * p->Cg * p->taps;
+    int width = sr__conv_width(p->kernels, p->K);
+    if (p->merged > 1) {
+        unpack_merged(job, part, part_stride, width, dw);
+        return;
+    }
+    SrConvWeights shape = {NULL, p->K, p->C, p->taps};
+    p->kernels->unpack(&shape, dw, k0, part, job->parts, part_stride, width);
+}
+
+void sr__conv_unpack(const SrConvPacking *p, const float *part, int parts, float *dw) {
+    Job job = {.p = p, .part = part, .parts = parts, .dw = dw};
+    // A merged group is one vector wide, so it is one unit too.
+    job.per_group = (p->K + p->kernels->lanes - 1) / p->kernels->lanes;
+    sr_parallel_for((int64_t)p->groups * job.per_group, unpack_rows, &job);
+}

@@ -1,0 +1,194 @@
+// Micro-kernels of the direct convolution, also the matrix products inside the Winograd design.
+//
+// The tile keeps 6 pixels x 64 channels (AVX-512; 6 x 16 AVX2, 6 x 8 plain) in registers: 24 (12)
+// accumulators hide the latency of the fused multiply-add, a step loads 4 (2) weight vectors and
+// broadcasts 6 inputs.  Narrow blocks take 8 pixels.  Every size is one instance of the templates below.
+#include "kernels/conv_kernels.h"
+#include "kernels/simd.h"
+
+#if V_LANES == 16
+#define VECTORS 4 // in a full block
+#else
+#define VECTORS 2
+#endif
+enum { BLOCK = VECTORS * V_LANES, WIDE_ROWS = 6, NARROW_ROWS = 8 };
+
+static int rows(int width) { return width == BLOCK ? WIDE_ROWS : NARROW_ROWS; }
+
+static inline int clamp(int n, int low, int high) { return n < low ? low : n > high ? high : n; }
+
+V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VECTORS]) {
+    if (t->columns == NV * V_LANES && !t->add) {
+        V_UNROLL for (int m = 0; m < M; m++)
+            V_UNROLL for (int j = 0; j < NV; j++)
+                v_store(t->out[m] + t->out_first + j * V_LANES, acc[m][j]);
+        return;
+    }
+    V_UNROLL for (int m = 0; m < M; m++)
+        V_UNROLL for (int j = 0; j < NV; j++) {
+            float *out = t->out[m] + t->out_first + j * V_LANES;
+            int n = clamp(t->columns - j * V_LANES, 0, V_LANES);
+            if (t->add)
+                acc[m][j] = acc[m][j] + v_load_n(out, n);
+            v_store_n(out, acc[m][j], n);
+        }
+}
+
+V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
+    V acc[NARROW_ROWS][VECTORS];
+    V_UNROLL for (int m = 0; m < M; m++)
+        V_UNROLL for (int j = 0; j < NV; j++) acc[m][j] = v_zero();
+    for (int i = 0; i < t->taps; i++) {
+        const float *const *in = t->in + (int64_t)t->tap[i] * t->in_stride;
+        const float *x[NARROW_ROWS], *w = t->w + t->tap[i] * t->w_tap;
+        V_UNROLL for (int m = 0; m < M; m++) x[m] = in[m] + t->first;
+        // Spread over the loop, the fetches never fill the queue of outstanding misses; a burst would.
+        const char *fetch = t->fetch ? t->fetch : (const char *)w;
+        for (int64_t c = 0; c < t->channels; c++, w += NV * V_LANES, fetch += t->fetch_step) {
+            __builtin_prefetch(fetch);
+            V b[VECTORS];
+            V_UNROLL for (int j = 0; j < NV; j++) b[j] = v_load(w + j * V_LANES);
+            V_UNROLL for (int m = 0; m < M; m++) {
+                V a = v_set1(x[m][c]);
+                V_UNROLL for (int j = 0; j < NV; j++) acc[m][j] = v_fma(a, b[j], acc[m][j]);
+            }
+        }
+    }
+    tile_end(M, NV, t, acc);
+}
+
+V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row) {
+    V acc[NARROW_ROWS][VECTORS];
+    float *out = o->out + row * o->out_stride;
+    V_UNROLL for (int m = 0; m < M; m++)
+        V_UNROLL for (int j = 0; j < NV; j++) acc[m][j] = v_load(out + m * o->out_stride + j * V_LANES);
+    for (int i = 0; i < o->pixels; i++) {
+        const float *x = o->x[i] + o->first + row;
+        const float *y = o->y + (int64_t)(o->index ? o->index[i] : i) * (NV * V_LANES);
+        V b[VECTORS];
+        V_UNROLL for (int j = 0; j < NV; j++) b[j] = v_load(y + j * V_LANES);
+        V_UNROLL for (int m = 0; m < M; m++) {
+            V a = v_set1(x[m]);
+            V_UNROLL for (int j = 0; j < NV; j++) acc[m][j] = v_fma(a, b[j], acc[m][j]);
+        }
+    }
+    V_UNROLL for (int m = 0; m < M; m++)
+        V_UNROLL for (int j = 0; j < NV; j++) v_store(out + m * o->out_stride + j * V_LANES, acc[m][j]);
+}
+
+// The instances: tile_M_NV and outer_M_NV.
+#define INSTANCE(M, NV)                                                                            \
+    static __attribute__((noinline)) void tile_##M##_##NV(const SrConvTile *t) { tile_any(M, NV, t); } \
+    static __attribute__((noinline)) void outer_##M##_##NV(const SrConvOuter *o, int row) {        \
+        outer_any(M, NV, o, row);                                                                  \
+    }
+#define INSTANCES(NV)                                                                              \
+    INSTANCE(1, NV) INSTANCE(2, NV) INSTANCE(3, NV) INSTANCE(4, NV) INSTANCE(5, NV) INSTANCE(6, NV) \
+    INSTANCE(7, NV) INSTANCE(8, NV)
+#define TILES(NV)                                                                                  \
+    {NULL,         tile_1_##NV, tile_2_##NV, tile_3_##NV, tile_4_##NV,                             \
+     tile_5_##NV, tile_6_##NV, tile_7_##NV, tile_8_##NV}
+#define OUTERS(NV)                                                                                 \
+    {NULL,          outer_1_##NV, outer_2_##NV, outer_3_##NV, outer_4_##NV,                        \
+     outer_5_##NV, outer_6_##NV, outer_7_##NV, outer_8_##NV}
+
+INSTANCES(1)
+INSTANCES(2)
+#if VECTORS == 4
+INSTANCES(3)
+INSTANCES(4)
+#endif
+
+static void tile(const SrConvTile *t) {
+    static void (*const instances[VECTORS + 1][NARROW_ROWS + 1])(const SrConvTile *) = {
+        {NULL}, TILES(1), TILES(2),
+#if VECTORS == 4
+        TILES(3), TILES(4),
+#endif
+    };
+    instances[(t->columns + V_LANES - 1) / V_LANES][t->pixels](t);
+}
+
+static void outer(const SrConvOuter *o) {
+    static void (*const instances[VECTORS + 1][NARROW_ROWS + 1])(const SrConvOuter *, int) = {
+        {NULL}, OUTERS(1), OUTERS(2),
+#if VECTORS == 4
+        OUTERS(3), OUTERS(4),
+#endif
+    };
+    int most = rows(o->width);
+    for (int row = 0; row < o->rows; row += most)
+        instances[o->width / V_LANES][clamp(o->rows - row, 0, most)](o, row);
+}
+
+static void gather(const float *const *from, int64_t first, int n, int columns, float *to) {
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < columns; j += V_LANES, to += V_LANES)
+            v_store(to, v_load_n(from[i] + first + j, clamp(columns - j, 0, V_LANES)));
+}
+
+// Column c * taps + t of PyTorch's rows is row t * C + c of a packed block.
+static inline int64_t packed_row(const SrConvWeights *w, int column) {
+    return (int64_t)(column % w->taps) * w->C + column / w->taps;
+}
+
+static void pack_forward(const SrConvWeights *w, int k0, int columns, float *packed) {
+    int length = w->C * w->taps, width = (columns + V_LANES - 1) / V_LANES * V_LANES;
+    for (int i = 0; i < length; i += V_LANES) {
+        int n = clamp(length - i, 0, V_LANES);
+        for (int j = 0; j < width; j += V_LANES) {
+            V r[V_LANES];
+            V_UNROLL for (int u = 0; u < V_LANES; u++)
+                r[u] = j + u < columns ? v_load_n(w->w + (int64_t)(k0 + j + u) * length + i, n) : v_zero();
+            v_transpose(r);
+            for (int u = 0; u < n; u++)
+                v_store(packed + packed_row(w, i + u) * width + j, r[u]);
+        }
+    }
+}
+
+static void pack_backward(const SrConvWeights *w, int c0, int columns, float *packed) {
+    int width = (columns + V_LANES - 1) / V_LANES * V_LANES;
+    for (int k = 0; k < w->K; k++) {
+        const float *from = w->w + ((int64_t)k * w->C + c0) * w->taps;
+        for (int t = 0; t < w->taps; t++) {
+            float *to = packed + ((int64_t)t * w->K + k) * width;
+            for (int j = 0; j < columns; j++)
+                to[j] = from[(int64_t)j * w->taps + t];
+            for (int j = columns; j < width; j++)
+                to[j] = 0;
+        }
+    }
+}
+
+static void unpack(const SrConvWeights *shape, float *dw, int k0, const float *part, int parts,
+                   int64_t part_stride, int64_t stride) {
+    int length = shape->C * shape->taps, rows_here = clamp(shape->K - k0, 0, V_LANES);
+    for (int i = 0; i < length; i += V_LANES) {
+        int n = clamp(length - i, 0, V_LANES);
+        V r[V_LANES];
+        for (int u = 0; u < V_LANES; u++) {
+            const float *p = part + packed_row(shape, i + (u < n ? u : 0)) * stride + k0;
+            r[u] = v_load(p);
+            for (int q = 1; q < parts; q++)
+                r[u] = r[u] + v_load(p + q * part_stride);
+        }
+        v_transpose(r);
+        for (int u = 0; u < rows_here; u++) {
+            float *to = dw + (int64_t)(k0 + u) * length + i;
+            v_store_n(to, v_load_n(to, n) + r[u], n);
+        }
+    }
+}
+
+const SrConvKernels SR_ISA_SYMBOL(sr__conv_kernels) = {
+    .lanes = V_LANES,
+    .block = BLOCK,
+    .rows = rows,
+    .tile = tile,
+    .outer = outer,
+    .gather = gather,
+    .pack_forward = pack_forward,
+    .pack_backward = pack_backward,
+    .unpack = unpack,
+};
