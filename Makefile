@@ -30,7 +30,7 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def
 
-.PHONY: all help deps test run golden asan layers clean format bench-conv
+.PHONY: all help deps test run golden asan layers clean format
 all: sslrun libsslrun.a
 
 help:
@@ -54,6 +54,11 @@ $(foreach isa,$(ISAS),$(eval $(call compile_isa,$(isa))))
 $(BUILD)/kernels/%.o: kernels/%.c | $(DEFS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -O3 -c -o $@ $<
+$(BUILD)/data/pixel_%.o: data/pixel_%.c | $(DEFS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -O3 -c -o $@ $<
+# stb_image lets damaged coefficients overflow ints: harmless once that is defined to wrap.
+$(BUILD)/data/decode.o: EXTRA += -fwrapv
 $(BUILD)/%.o: %.c | $(DEFS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<
@@ -95,12 +100,6 @@ asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1" EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=all" \
 	    build/asan/run-tests
 	build/asan/run-tests $(ONLY)
-
-## make bench-conv  GFLOP/s of every convolution, beside the processor's peak
-$(BUILD)/conv-bench: $(BUILD)/bench/conv_bench.o $(BUILD)/libsslrun.a
-	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
-bench-conv: $(BUILD)/conv-bench
-	$(BUILD)/conv-bench
 
 ## make layers     fail on any include against the order of the folders
 layers:

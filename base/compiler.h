@@ -26,6 +26,14 @@
 #define SR_FLUSH_DENORMALS() ((void)0)
 #endif
 
+// A function of plain loops, compiled once for each vector width and chosen at load time.  Only for arithmetic
+// whose result does not depend on the width: integers, or floats without reassociation.
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
+#define SR_VECTOR_CLONES __attribute__((target_clones("default", "avx2")))
+#else
+#define SR_VECTOR_CLONES
+#endif
+
 #define SR_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 #define SR_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define SR_MAX(a, b) ((a) > (b) ? (a) : (b))

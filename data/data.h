@@ -1,8 +1,8 @@
 // The data contracts: data set -> decoded image -> transforms -> views -> collated batch.
 //
-// Images are uint8 RGB, (H, W, 3), until ToTensor; after it a view is float (H, W, 3), NHWC like everything
-// else.  Each random choice comes from Philox keyed by (seed, epoch, sample, view, stage): what an image becomes
-// does not depend on threads, batches or on what was drawn before.
+// Images are uint8 RGB, (H, W, 3), until ToTensor; after it a view is float (H, W, 3), NHWC like
+// everything else.  Each random choice comes from Philox keyed by (seed, epoch, sample, view,
+// stage): what an image becomes does not depend on threads, batches or on what was drawn before.
 #ifndef SR_DATA_DATA_H
 #define SR_DATA_DATA_H
 
@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "base/tensor.h"
 
-// ---- images ----------------------------------------------------------------------------------------------
+// ---- images ----
 typedef struct {
     int H, W;
     uint8_t *rgb; // (H, W, 3), NULL once ToTensor ran; memory of the SrImagePool it came from
@@ -30,26 +30,32 @@ void sr_image_pool_free(SrImagePool *pool);
 void sr_image_pool_reset(SrImagePool *pool); // everything handed out is free again
 // 64-byte aligned, NULL when memory is out; valid until the next reset.
 void *sr_image_pool_take(SrImagePool *pool, size_t bytes);
+// Scratch: what was taken after the mark may be given back at once, newest first.
+size_t sr_image_pool_mark(const SrImagePool *pool);
+void sr_image_pool_rewind(SrImagePool *pool, size_t mark);
+// An image of h x w with its rgb in the pool; the pixels are not set.
+SrStatus sr_image_new(SrImagePool *pool, int h, int w, SrImage *out);
 
-// ---- data sets: one file each, descriptor `const SrDataset sr_dataset_<stem>` in data/<stem>.c ---------------
+// ---- data sets ----
+// One file each, descriptor `const SrDataset sr_dataset_<stem>` in data/<stem>.c.
 typedef struct {
     const void *encoded; // bytes of a JPEG or PNG, or NULL
     size_t encoded_bytes;
-    SrImage image;       // when not encoded: pixels from the pool
-    const char *path;    // for messages; "" if it has none
+    SrImage image;    // when not encoded: pixels from the pool
+    const char *path; // for messages; "" if it has none
 } SrSample;
 
 // DATA.TRAIN or DATA.TEST as far as a data set needs it.
 typedef struct {
-    const char *split;       // "TRAIN" or "TEST"
-    const char *data_path;   // DATA_PATHS[i]
-    const char *label_path;  // LABEL_PATHS[i], "" if none
+    const char *split;      // "TRAIN" or "TEST"
+    const char *data_path;  // DATA_PATHS[i]
+    const char *label_path; // LABEL_PATHS[i], "" if none
     bool mmap;
     const char *remove_prefix, *new_prefix;
-    int64_t data_limit;      // for synthetic's length
-    int gray_size;           // DEFAULT_GRAY_IMG_SIZE
-    bool random_images;      // RANDOM_SYNTHETIC_IMAGES
-    int random_labels;       // RANDOM_SYNTHETIC_LABELS
+    int64_t data_limit; // for synthetic's length
+    int gray_size;      // DEFAULT_GRAY_IMG_SIZE
+    bool random_images; // RANDOM_SYNTHETIC_IMAGES
+    int random_labels;  // RANDOM_SYNTHETIC_LABELS
     uint64_t seed;
 } SrDatasetConfig;
 
@@ -61,37 +67,40 @@ typedef struct SrDataset {
     int64_t (*length)(const void *set);
     // Thread-safe.  Reads item i into memory of the pool.  A file that cannot be read: SR_ERR_IO.
     SrStatus (*read)(const void *set, int64_t i, SrImagePool *pool, SrSample *out);
-    int64_t (*label)(const void *set, int64_t i); // -1 if it has none
-    int (*classes)(const void *set);              // 0 if it has no labels
+    int64_t (*label)(const void *set, int64_t i);      // -1 if it has none
+    int (*classes)(const void *set);                   // 0 if it has no labels
     const char *(*class_name)(const void *set, int c); // NULL allowed
-    // Does this path look like one of ours, and hold images of that split ("TRAIN", "TEST")?  For an empty
-    // DATA_SOURCES; looks at names only, opens nothing large.  NULL: never inferred.
+    // Does this path look like one of ours, and hold images of that split ("TRAIN", "TEST")?  For
+    // an empty DATA_SOURCES; looks at names only, opens nothing large.  NULL: never inferred.
     bool (*accepts)(const char *path, const char *split);
 } SrDataset;
 
 const SrDataset *sr_dataset_at(int i);
 SrStatus sr_dataset_find(const char *name, const SrDataset **out);
-// The source whose `accepts` says yes, in the registry's order but disk_folder last, because it takes any folder.
-// None: SR_ERR_CONFIG that says what was looked for.
+// The source whose `accepts` says yes, in the registry's order but disk_folder last, because it
+// takes any folder. None: SR_ERR_CONFIG that says what was looked for.
 SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset **out);
 
-// Decodes JPEG or PNG (stb_image) to RGB as PIL's convert("RGB") does.  Dimensions are read and bounded
-// (1 .. 65500 a side, 178 Mpixel: PIL's own bound) before anything is decoded.  SR_ERR_IO with the reason.
+// Decodes JPEG or PNG (stb_image) to RGB as PIL's convert("RGB") does.  Dimensions are read and
+// bounded (1 .. 65500 a side, 178 Mpixel: PIL's own bound) before anything is decoded.  SR_ERR_IO
+// with the reason. One difference from PIL: 16-bit grey keeps its high byte, where PIL clips
+// everything above 255.
 SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage *out);
 
-// ---- transforms: one file each, descriptor `const SrTransform sr_transform_<stem>` in data/augment/<stem>.c ---
+// ---- transforms ----
+// One file each, descriptor `const SrTransform sr_transform_<stem>` in data/augment/<stem>.c.
 typedef struct {
-    int n;                       // images so far: 1, then one a view after a multi-crop
+    int n; // images so far: 1, then one a view after a multi-crop
     SrImage view[64];
 } SrViews;
 
 typedef struct {
     uint64_t seed;
     int64_t epoch, sample;
-    uint32_t stage;    // index in TRANSFORMS
-    bool fast;         // false: PIL's arithmetic to one grey level
+    uint32_t stage; // index in TRANSFORMS
+    bool fast;      // false: PIL's arithmetic to one grey level
     SrImagePool *pool;
-    int64_t *label;    // transforms that make their own labels write here
+    int64_t *label; // transforms that make their own labels write here
 } SrTransformContext;
 
 typedef struct SrTransform {
@@ -99,10 +108,16 @@ typedef struct SrTransform {
     const char *help;
     const SrOption *options;
     size_t params_bytes;
+    bool takes_floats, gives_floats;       // ToTensor gives them, Normalize takes and gives them
     SrStatus (*check)(const void *params); // beyond ranges; NULL: nothing to check
-    // Views and sizes it leaves, from the views and sizes it gets (0 x 0: as large as the file).  NULL: the same.
+    // Builds what the parsed options imply (an inner pipeline) in `arena`; `stage` is its own
+    // index; NULL: nothing.
+    SrStatus (*prepare)(void *params, const char *where, uint32_t stage, SrArena *arena);
+    // Views and sizes it leaves, from the views and sizes it gets (0 x 0: as large as the file).
+    // NULL: the same.
     SrStatus (*shape)(const void *params, int *n, int h[64], int w[64]);
-    // Draws for view v with sr_rng(ctx->seed, SR_RNG_TRANSFORM, epoch, sample, v, stage).  SR_ERR_MEMORY only.
+    // Draws for view v with sr_rng(ctx->seed, SR_RNG_TRANSFORM, epoch, sample, v, stage).
+    // SR_ERR_MEMORY only.
     SrStatus (*apply)(const void *params, const SrTransformContext *ctx, SrViews *views);
 } SrTransform;
 
@@ -113,38 +128,59 @@ SrStatus sr_transform_find(const char *name, const SrTransform **out);
 typedef struct SrPipeline SrPipeline;
 SrStatus sr_pipeline_new(const SrYaml *transforms, const char *where, SrPipeline **out);
 void sr_pipeline_free(SrPipeline *pipeline);
-// Number and size of the views that come out; SR_ERR_CONFIG when a size stays open or there is no ToTensor.
+// Number and size of the views that come out; SR_ERR_CONFIG when a size stays open or there is no
+// ToTensor.
 SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[64]);
-SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext *ctx, SrViews *views);
+SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext *ctx,
+                           SrViews *views);
 
-// ---- loader ----------------------------------------------------------------------------------------------
-// What a step gets.  view[v] is (N, H_v, W_v, 3) floats, crop v of all images (VISSL's multicrop layout;
-// simclr_collator and default_collate are the same memory read another way).
+// ---- collators ----
+// How a batch of views is read as VISSL's `data`, `label`, `data_idx`, `data_valid`.  Pixels never
+// move: crop v of all images already lies together.  A collator says how many tensors `data` has,
+// which views each holds one after the other, and how the (N) numbers are repeated to go with them.
+typedef struct SrCollator {
+    const char *name; // COLLATE_FUNCTION
+    const char *help;
+    int views_needed;  // 0: any number
+    bool concatenated; // data is one tensor (V*N, ...), else a list of V tensors (N, ...)
+    bool repeated;     // label, idx and valid are (V*N) crop-major, else (N)
+} SrCollator;
+const SrCollator *sr_collator_at(int i);
+SrStatus sr_collator_find(const char *name, const SrCollator **out);
+// SR_ERR_CONFIG when the views do not fit: wrong number, or sizes that cannot be concatenated.
+SrStatus sr_collator_check(const SrCollator *collator, int n, const int h[64], const int w[64]);
+// out[i] = in[i % N] for i in [0, V*N) or [0, N): the crop-major repetition.  Returns the count.
+int sr_collator_repeat(const SrCollator *collator, int n_views, int batch, const int64_t *in,
+                       int64_t *out);
+
+// ---- loader ----
+// What a step gets.  view[v] is (N, H_v, W_v, 3) floats, crop v of all images (VISSL's multicrop
+// layout; simclr_collator and default_collate are the same memory read another way).
 typedef struct {
     int n_views, batch;
     float *view[64];
     int h[64], w[64];
-    int64_t *label;  // (N)
-    int64_t *index;  // (N) position in the (sub)set
-    int8_t *valid;   // (N) 1, or -1 for a replaced bad image
+    int64_t *label; // (N)
+    int64_t *index; // (N) position in the (sub)set
+    int8_t *valid;  // (N) 1, or -1 for a replaced bad image
 } SrBatch;
 
 typedef struct {
     // where images come from
-    const SrDataset *dataset;     // one source; several are not offered
-    void *set;                    // what dataset->open gave; the caller closes it after the loader
-    int64_t limit;                // DATA_LIMIT, -1: all
+    const SrDataset *dataset; // one source; several are not offered
+    void *set;                // what dataset->open gave; the caller closes it after the loader
+    int64_t limit;            // DATA_LIMIT, -1: all
     bool limit_balanced;
     uint64_t limit_seed;
     int64_t limit_skip;
     const SrPipeline *pipeline;
     int batch;
     bool drop_last, shuffle;
-    const char *label_type;       // "standard", "sample_index", "zero"
-    int threads;                  // NUM_DATALOADER_WORKERS; 0: decode in the caller
-    int prefetch;                 // batches ahead; at least 1
+    const char *label_type; // "standard", "sample_index", "zero"
+    int threads;            // NUM_DATALOADER_WORKERS; 0: decode in the caller
+    int prefetch;           // batches ahead; at least 1
     int gray_size;
-    double max_bad_share;         // fail when more than this share of an epoch's images cannot be decoded
+    double max_bad_share; // fail when more than this share of an epoch's images cannot be decoded
     bool fast;
     uint64_t seed;
 } SrLoaderConfig;
@@ -152,19 +188,19 @@ typedef struct {
 typedef struct SrLoader SrLoader;
 
 SrStatus sr_loader_new(const SrLoaderConfig *config, SrLoader **out);
-void sr_loader_free(SrLoader *loader); // joins all threads
+void sr_loader_free(SrLoader *loader);             // joins all threads
 int64_t sr_loader_length(const SrLoader *loader);  // images an epoch
 int64_t sr_loader_batches(const SrLoader *loader); // batches an epoch
 // Starts an epoch at batch `first` (resume).  The order is a function of (seed, epoch) alone.
 SrStatus sr_loader_start(SrLoader *loader, int64_t epoch, int64_t first);
-// The next batch in order, *batch NULL at the end; memory is valid until the next call.  Allocates nothing once the
-// first epoch's pools have grown.  wait_s: seconds the caller waited.
+// The next batch in order, *batch NULL at the end; memory is valid until the next call.  Allocates
+// nothing once the first epoch's pools have grown.  wait_s: seconds the caller waited.
 SrStatus sr_loader_next(SrLoader *loader, const SrBatch **batch, double *wait_s);
 
 // Bad images so far.
 typedef struct {
     int64_t seen, bad;
-    int n_listed;           // the first 20 paths with their reasons
+    int n_listed; // the first 20 paths with their reasons
     const char *listed[20];
 } SrBadReport;
 void sr_loader_bad(const SrLoader *loader, SrBadReport *out);

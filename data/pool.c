@@ -1,0 +1,102 @@
+// Scratch memory of one loader thread: a bump allocator whose blocks melt into one at the next
+// reset, so that after the first large images nothing is asked from the system any more.
+//
+// Not thread-safe, and never told to give single pieces back except by rewinding to a mark.
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "data/data.h"
+
+#define FIRST_BYTES ((size_t)1 << 20)
+#define HEADER_BYTES ((size_t)SR_ALIGN) // keeps the first piece aligned
+
+typedef struct Block {
+    struct Block *older;
+    size_t cap, used; // bytes after the header
+    size_t before;    // bytes used in all older blocks: makes a mark one number
+} Block;
+
+struct SrImagePool {
+    Block *head; // newest, the only one pieces are taken from
+};
+
+static Block *block_new(size_t cap) {
+    Block *block = sr_map(HEADER_BYTES + cap);
+    if (block)
+        block->cap = cap;
+    return block;
+}
+
+static void blocks_free(Block *block) {
+    while (block) {
+        Block *older = block->older;
+        sr_unmap(block, HEADER_BYTES + block->cap);
+        block = older;
+    }
+}
+
+SrStatus sr_image_pool_new(SrImagePool **out) {
+    *out = sr_calloc(1, sizeof **out);
+    if (!*out)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image pool");
+    return SR_OK;
+}
+
+void sr_image_pool_free(SrImagePool *pool) {
+    if (!pool)
+        return;
+    blocks_free(pool->head);
+    sr_free(pool);
+}
+
+void sr_image_pool_reset(SrImagePool *pool) {
+    Block *head = pool->head;
+    if (!head)
+        return;
+    if (head->older) {
+        size_t total = 0;
+        for (const Block *b = head; b; b = b->older)
+            total += b->cap;
+        blocks_free(head);
+        pool->head = head = block_new(total); // NULL is fine: the next take tries a smaller one
+    }
+    if (head)
+        head->used = 0;
+}
+
+void *sr_image_pool_take(SrImagePool *pool, size_t bytes) {
+    if (bytes > SIZE_MAX / 4)
+        return NULL;
+    size_t need = (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
+    Block *head = pool->head;
+    if (!head || head->cap - head->used < need) {
+        size_t cap = SR_MAX(need, head ? 2 * head->cap : FIRST_BYTES);
+        Block *block = block_new(cap);
+        if (!block)
+            return NULL;
+        block->older = head;
+        block->before = head ? head->before + head->used : 0;
+        pool->head = head = block;
+    }
+    unsigned char *piece = (unsigned char *)head + HEADER_BYTES + head->used;
+    head->used += need;
+    return piece;
+}
+
+size_t sr_image_pool_mark(const SrImagePool *pool) {
+    return pool->head ? pool->head->before + pool->head->used : 0;
+}
+
+void sr_image_pool_rewind(SrImagePool *pool, size_t mark) {
+    // A block begun after the mark stays until the reset; only the first images of a run meet that.
+    if (pool->head && mark >= pool->head->before)
+        pool->head->used = mark - pool->head->before;
+}
+
+SrStatus sr_image_new(SrImagePool *pool, int h, int w, SrImage *out) {
+    *out = (SrImage){.H = h, .W = w, .rgb = sr_image_pool_take(pool, (size_t)h * (size_t)w * 3)};
+    if (!out->rgb)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", h, w);
+    return SR_OK;
+}

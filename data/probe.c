@@ -1,0 +1,174 @@
+// The walk over a file's markers (JPEG, ITU T.81 annex B) or chunks (PNG, RFC 2083) before it is
+// decoded.
+//
+// Not a validator: it checks what bounds time and memory, and the few things stb_image takes on
+// trust.
+#include "data/probe.h"
+
+#include <string.h>
+#include <zlib.h>
+
+#define MAX_SIDE 65500         // libjpeg's limit
+#define MAX_PIXELS 178956970LL // PIL's decompression-bomb bound: 2 * 1024^3 / 4 / 3
+#define MAX_SCANS 256          // each costs a pass over all coefficients, however few bytes it has
+
+static uint32_t be16(const uint8_t *p) {
+    return (uint32_t)p[0] << 8 | p[1];
+}
+
+static uint32_t be32(const uint8_t *p) {
+    return be16(p) << 16 | be16(p + 2);
+}
+
+// No code of either format spends fewer bits: `per_byte` pixels at most come from one byte.
+static SrStatus check_size(SrImageProbe *out, uint32_t h, uint32_t w, size_t n, int64_t per_byte) {
+    if (h < 1 || w < 1 || h > MAX_SIDE || w > MAX_SIDE)
+        SR_FAIL(SR_ERR_IO, "image of %u x %u pixels, expected 1 .. %d a side", w, h, MAX_SIDE);
+    int64_t pixels = (int64_t)h * w;
+    if (pixels > MAX_PIXELS)
+        SR_FAIL(SR_ERR_IO, "image of %u x %u pixels, more than %lld", w, h, MAX_PIXELS);
+    if (pixels / per_byte > (int64_t)n)
+        SR_FAIL(SR_ERR_IO, "%u x %u pixels cannot come from %zu bytes", w, h, n);
+    out->H = (int)h;
+    out->W = (int)w;
+    return SR_OK;
+}
+
+// ---- JPEG ----
+
+typedef struct {
+    const uint8_t *p, *end;
+    size_t n;
+    int components;
+    bool adobe;
+    int scans;
+} Jpeg;
+
+static SrStatus jpeg_frame(Jpeg *j, const uint8_t *body, size_t len, SrImageProbe *out) {
+    if (j->components)
+        SR_FAIL(SR_ERR_IO, "JPEG with two frames");
+    if (len < 6 || len != 6 + 3 * (size_t)body[5])
+        SR_FAIL(SR_ERR_IO, "JPEG frame header of a wrong length");
+    if (body[0] != 8)
+        SR_FAIL(SR_ERR_IO, "JPEG of %d bits a sample, only 8 are read", body[0]);
+    j->components = body[5];
+    // At least one bit a block of 64 samples, and each component's first scan passes all its
+    // blocks; the largest MCU covers 32 x 32 pixels with one block of the coarsest component.
+    return check_size(out, be16(body + 1), be16(body + 3), j->n, 8 * 1024);
+}
+
+// The counts of codes of length 1 .. 16, then as many symbols; a table of more than 256 overruns
+// the decoder.
+static SrStatus jpeg_huffman(const uint8_t *body, size_t len) {
+    while (len >= 17) {
+        size_t codes = 0;
+        for (int i = 1; i <= 16; i++)
+            codes += body[i];
+        if (codes > 256 || 17 + codes > len)
+            SR_FAIL(SR_ERR_IO, "JPEG Huffman table of %zu codes", codes);
+        body += 17 + codes;
+        len -= 17 + codes;
+    }
+    if (len)
+        SR_FAIL(SR_ERR_IO, "JPEG Huffman table cut off");
+    return SR_OK;
+}
+
+static SrStatus jpeg_segment(Jpeg *j, int marker, const uint8_t *body, size_t len,
+                             SrImageProbe *out) {
+    if (marker == 0xC4)
+        return jpeg_huffman(body, len);
+    if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC8 && marker != 0xCC) {
+        if (marker > 0xC2)
+            SR_FAIL(SR_ERR_IO, "JPEG of kind SOF%d (lossless or arithmetic), not read",
+                    marker - 0xC0);
+        return jpeg_frame(j, body, len, out);
+    }
+    if (marker == 0xEE && len >= 12 && memcmp(body, "Adobe", 5) == 0)
+        j->adobe = true;
+    if (marker == 0xDA && ++j->scans > MAX_SCANS)
+        SR_FAIL(SR_ERR_IO, "JPEG of more than %d scans", MAX_SCANS);
+    if (marker == 0xDA && !j->components)
+        SR_FAIL(SR_ERR_IO, "JPEG scan before its frame");
+    return SR_OK;
+}
+
+// Moves to the next 0xFF byte that starts a marker (not stuffing, not a restart) and returns it, -1
+// at the end.
+static int jpeg_next_marker(Jpeg *j) {
+    while (j->end - j->p >= 2) {
+        const uint8_t *ff = memchr(j->p, 0xFF, (size_t)(j->end - j->p));
+        if (!ff || j->end - ff < 2)
+            break;
+        j->p = ff + 1;
+        int marker = ff[1];
+        if (marker == 0xFF || marker == 0 || (marker >= 0xD0 && marker <= 0xD7))
+            continue;
+        j->p = ff + 2;
+        return marker;
+    }
+    return -1;
+}
+
+static SrStatus probe_jpeg(const uint8_t *bytes, size_t n, SrImageProbe *out) {
+    Jpeg j = {.p = bytes + 2, .end = bytes + n, .n = n};
+    int marker;
+    while ((marker = jpeg_next_marker(&j)) >= 0 && marker != 0xD9) {
+        size_t left = (size_t)(j.end - j.p);
+        if (left < 2 || be16(j.p) < 2 || be16(j.p) > left)
+            SR_FAIL(SR_ERR_IO, "JPEG cut off after %zu bytes", n);
+        size_t len = be16(j.p);
+        SR_TRY(jpeg_segment(&j, marker, j.p + 2, len - 2, out));
+        j.p += len;
+    }
+    if (!j.scans)
+        SR_FAIL(SR_ERR_IO, "JPEG without image data");
+    if (j.components == 4 && !j.adobe)
+        SR_FAIL(SR_ERR_IO,
+                "JPEG of four components without Adobe's marker: their meaning is unknown");
+    out->jpeg = true;
+    return SR_OK;
+}
+
+// ---- PNG ----
+
+static SrStatus png_chunk(const uint8_t *chunk, uint32_t len, size_t offset, SrImageProbe *out) {
+    bool palette = memcmp(chunk + 4, "PLTE", 4) == 0;
+    bool header = memcmp(chunk + 4, "IHDR", 4) == 0;
+    if ((header || palette) && crc32(0, chunk + 4, len + 4) != be32(chunk + 8 + len))
+        SR_FAIL(SR_ERR_IO, "PNG with a damaged %.4s chunk", (const char *)chunk + 4);
+    if (palette && (len % 3 || len > 768))
+        SR_FAIL(SR_ERR_IO, "PNG palette of %u bytes", len);
+    if (palette && !out->plte) {
+        out->plte = offset;
+        out->plte_bytes = (int)len;
+    }
+    return SR_OK;
+}
+
+static SrStatus probe_png(const uint8_t *bytes, size_t n, SrImageProbe *out) {
+    if (n < 33 || be32(bytes + 8) != 13 || memcmp(bytes + 12, "IHDR", 4) != 0)
+        SR_FAIL(SR_ERR_IO, "PNG without a header");
+    // Deflate expands at most 1032 times, and a pixel takes at least one bit.
+    SR_TRY(check_size(out, be32(bytes + 20), be32(bytes + 16), n, 1032 * 8));
+    for (size_t at = 8; at + 12 <= n;) {
+        uint32_t len = be32(bytes + at);
+        if (len > n - at - 12)
+            SR_FAIL(SR_ERR_IO, "PNG cut off after %zu bytes", n);
+        SR_TRY(png_chunk(bytes + at, len, at, out));
+        if (memcmp(bytes + at + 4, "IEND", 4) == 0)
+            return SR_OK;
+        at += 12 + (size_t)len;
+    }
+    SR_FAIL(SR_ERR_IO, "PNG cut off after %zu bytes", n);
+}
+
+SrStatus sr__image_probe(const uint8_t *bytes, size_t n, SrImageProbe *out) {
+    static const uint8_t png[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+    *out = (SrImageProbe){0};
+    if (n >= 4 && bytes[0] == 0xFF && bytes[1] == 0xD8)
+        return probe_jpeg(bytes, n, out);
+    if (n >= 8 && memcmp(bytes, png, 8) == 0)
+        return probe_png(bytes, n, out);
+    SR_FAIL(SR_ERR_IO, n ? "neither JPEG nor PNG" : "empty file");
+}

@@ -1,0 +1,24 @@
+// What a JPEG or PNG says about itself, read and bounded before any decoder runs.
+#ifndef SR_DATA_PROBE_H
+#define SR_DATA_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct {
+    bool jpeg; // else PNG
+    int H, W;
+    size_t plte;    // PNG: offset of the palette's chunk, 0 if none
+    int plte_bytes; // its length, a multiple of 3
+} SrImageProbe;
+
+// SR_ERR_IO with the reason: neither JPEG nor PNG, a side beyond 65500, more than PIL's 178,956,970
+// pixels, more pixels than that many bytes can encode, and everything the decoder would not survive
+// or render wrongly (Huffman tables of more than 256 codes, four components without Adobe's marker,
+// hundreds of scans).
+SrStatus sr__image_probe(const uint8_t *bytes, size_t n, SrImageProbe *out);
+
+#endif
