@@ -1,0 +1,66 @@
+// The pixel arithmetic of PIL and torchvision, with every parameter explicit: nothing here draws a
+// random number.
+//
+// Images are uint8 RGB (H, W, 3) in memory of an image pool.  Functions that take an SrImage *
+// alone work in place; those with a pool may point it at new memory.  Each equals PIL 9.4 to the
+// grey level (golden cases tf_*).
+#ifndef SR_DATA_PIXEL_H
+#define SR_DATA_PIXEL_H
+
+#include "data/data.h"
+
+// torchvision's and PIL's numbers.
+typedef enum {
+    SR_FILTER_NEAREST,
+    SR_FILTER_LANCZOS,
+    SR_FILTER_BILINEAR,
+    SR_FILTER_BICUBIC,
+    SR_FILTER_BOX,
+    SR_FILTER_HAMMING
+} SrFilter;
+// For option tables: a name or PIL's number; the index modulo 6 is the filter.
+#define SR_FILTER_CHOICES "nearest|lanczos|bilinear|bicubic|box|hamming|0|1|2|3|4|5"
+
+typedef struct {
+    int top, left, h, w;
+} SrBox;
+
+// ---- geometry ----
+// The box of src, cut out and then resized to h x w with antialiasing: the filter never sees beyond
+// the box.  The box lies inside src.
+SrStatus sr_pixel_resize(const SrImage *src, SrBox box, int h, int w, SrFilter filter,
+                         SrImagePool *pool, SrImage *out);
+// The box of src; what lies outside src is black.
+SrStatus sr_pixel_crop(const SrImage *src, SrBox box, SrImagePool *pool, SrImage *out);
+SrStatus sr_pixel_copy(const SrImage *src, SrImagePool *pool, SrImage *out);
+void sr_pixel_flip(SrImage *image); // left to right
+// Counter-clockwise by `degrees` about the centre, nearest neighbour, same size, black outside.
+SrStatus sr_pixel_rotate(SrImage *image, double degrees, SrImagePool *pool);
+// torchvision's RandomResizedCrop.get_params; draws from rng: up to 10 x (area, aspect), then top,
+// left.
+SrBox sr_pixel_draw_box(SrRng *rng, int H, int W, const double scale[2], const double ratio[2]);
+// Size after torchvision's Resize(size): the shorter side becomes `size`.
+void sr_pixel_fit_shorter(int H, int W, int size, int *h, int *w);
+// The centred box of h x w; partly outside when the image is smaller.
+SrBox sr_pixel_center_box(int H, int W, int h, int w);
+
+// ---- colour ----
+void sr_pixel_brightness(SrImage *image, double factor); // blend with black
+void sr_pixel_contrast(SrImage *image, double factor);   // blend with the mean grey level
+void sr_pixel_saturation(SrImage *image, double factor); // blend with its own grey image
+void sr_pixel_hue(SrImage *image, double shift); // in turns, -0.5 .. 0.5, through PIL's 8-bit HSV
+void sr_pixel_grayscale(SrImage *image);         // ITU-R 601 luma in all three channels
+
+// ---- photometric ----
+// PIL's GaussianBlur(radius): three extended box blurs each way (Gwosdek et al., SSVM 2011).
+SrStatus sr_pixel_blur(SrImage *image, double radius, SrImagePool *pool);
+void sr_pixel_solarize(SrImage *image, int threshold); // inverts levels >= threshold
+void sr_pixel_posterize(SrImage *image, int bits);     // keeps the upper `bits` of 8
+void sr_pixel_autocontrast(SrImage *image);            // each channel stretched to 0 .. 255
+SrStatus sr_pixel_sharpness(SrImage *image, double factor, SrImagePool *pool);
+
+// ---- to floats ----
+SrStatus sr_pixel_to_tensor(SrImage *image, SrImagePool *pool); // / 255; rgb becomes NULL
+void sr_pixel_normalize(SrImage *image, const double mean[3], const double std[3]);
+
+#endif

@@ -1,0 +1,33 @@
+// From bytes to floats: torchvision's ToTensor and Normalize, kept (H, W, 3).
+#include "base/compiler.h"
+#include "data/pixel.h"
+
+SR_VECTOR_CLONES
+static void divide(const uint8_t *restrict p, size_t n, float *restrict out) {
+    for (size_t i = 0; i < n; i++)
+        out[i] = (float)p[i] / 255.0f;
+}
+
+SrStatus sr_pixel_to_tensor(SrImage *image, SrImagePool *pool) {
+    size_t n = (size_t)image->H * (size_t)image->W * 3;
+    float *f = sr_image_pool_take(pool, n * sizeof *f); // (H, W, 3)
+    if (!f)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d floats", image->H, image->W);
+    divide(image->rgb, n, f);
+    image->f = f;
+    image->rgb = NULL;
+    return SR_OK;
+}
+
+SR_VECTOR_CLONES
+static void normalize(float *f, size_t pixels, const float mean[3], const float std[3]) {
+    for (size_t i = 0; i < pixels; i++, f += 3)
+        for (int c = 0; c < 3; c++)
+            f[c] = (f[c] - mean[c]) / std[c];
+}
+
+void sr_pixel_normalize(SrImage *image, const double mean[3], const double std[3]) {
+    const float m[3] = {(float)mean[0], (float)mean[1], (float)mean[2]};
+    const float s[3] = {(float)std[0], (float)std[1], (float)std[2]};
+    normalize(image->f, (size_t)image->H * (size_t)image->W, m, s);
+}

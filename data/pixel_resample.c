@@ -1,0 +1,189 @@
+// Separable resampling with antialiasing, in PIL's fixed point: coefficients of 22 fractional bits,
+// a horizontal pass rounded to bytes, then a vertical one.  The order and the rounding between the
+// passes are part of the result.
+#include <math.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "data/pixel.h"
+
+#define PRECISION 22 // 32 bits - 8 of the pixel - 2 so that overshooting filters do not overflow
+#define STRIP \
+    1536 // bytes of a row summed at a time: their 32-bit sums stay in the first-level cache
+
+typedef struct {
+    double support; // in source pixels at scale 1
+    double (*weight)(double x);
+} Kernel;
+
+static double sinc(double x) {
+    return x == 0 ? 1 : sin(M_PI * x) / (M_PI * x);
+}
+
+static double lanczos(double x) {
+    return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3) : 0;
+}
+
+static double bilinear(double x) {
+    return fabs(x) < 1 ? 1 - fabs(x) : 0;
+}
+
+// Keys' cubic with a = -0.5.
+static double bicubic(double x) {
+    x = fabs(x);
+    if (x < 1)
+        return (1.5 * x - 2.5) * x * x + 1;
+    return x < 2 ? (((x - 5) * x + 8) * x - 4) * -0.5 : 0;
+}
+
+static double box(double x) {
+    return x > -0.5 && x <= 0.5 ? 1 : 0;
+}
+
+static double hamming(double x) {
+    return fabs(x) < 1 ? sinc(x) * (0.54 + 0.46 * cos(M_PI * x)) : 0;
+}
+
+static const Kernel kernels[] = {
+    [SR_FILTER_LANCZOS] = {3, lanczos}, [SR_FILTER_BILINEAR] = {1, bilinear},
+    [SR_FILTER_BICUBIC] = {2, bicubic}, [SR_FILTER_BOX] = {0.5, box},
+    [SR_FILTER_HAMMING] = {1, hamming},
+};
+
+// For each output position: the first source position, how many, and their weights.
+typedef struct {
+    int n, width; // outputs, room for weights each
+    int *first;   // (n)
+    int *count;   // (n)
+    int32_t *k;   // (n, width), 22 fractional bits, sum about 2^22
+} Taps;
+
+// Weights of output i, normalised in double and then rounded half away from zero, as PIL does.
+static void taps_fill(const Kernel *kernel, int i, double scale, int in, double *w, Taps *taps) {
+    double stretch = SR_MAX(scale, 1), support = kernel->support * stretch;
+    double center = (i + 0.5) * scale, sum = 0;
+    int first = SR_MAX((int)(center - support + 0.5), 0);
+    int count = SR_MIN((int)(center + support + 0.5), in) - first;
+    for (int t = 0; t < count; t++) {
+        w[t] = kernel->weight((t + first - center + 0.5) * (1 / stretch));
+        sum += w[t];
+    }
+    for (int t = 0; t < count; t++) {
+        double v = (sum != 0 ? w[t] / sum : w[t]) * (1 << PRECISION);
+        taps->k[(size_t)i * taps->width + t] = (int32_t)(v < 0 ? v - 0.5 : v + 0.5);
+    }
+    taps->first[i] = first;
+    taps->count[i] = count;
+}
+
+static SrStatus taps_make(SrFilter filter, int in, int out, SrImagePool *pool, Taps *taps) {
+    const Kernel *kernel = &kernels[filter];
+    double scale = (double)in / out;
+    *taps = (Taps){.n = out, .width = (int)ceil(kernel->support * SR_MAX(scale, 1)) * 2 + 1};
+    taps->first = sr_image_pool_take(pool, sizeof(int) * (size_t)out);
+    taps->count = sr_image_pool_take(pool, sizeof(int) * (size_t)out);
+    taps->k = sr_image_pool_take(pool, sizeof(int32_t) * (size_t)out * (size_t)taps->width);
+    double *w = sr_image_pool_take(pool, sizeof(double) * (size_t)taps->width);
+    if (!taps->first || !taps->count || !taps->k || !w)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the weights of a resize");
+    for (int i = 0; i < out; i++)
+        taps_fill(kernel, i, scale, in, w, taps);
+    return SR_OK;
+}
+
+static inline uint8_t level(int32_t sum) {
+    int32_t v = sum >> PRECISION;
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+}
+
+// rows of 3 * taps->n bytes from rows `stride` bytes apart.
+SR_VECTOR_CLONES
+static void pass_horizontal(const uint8_t *src, size_t stride, int rows, const Taps *taps,
+                            uint8_t *dst) {
+    for (int y = 0; y < rows; y++, src += stride) {
+        const int32_t *k = taps->k;
+        for (int x = 0; x < taps->n; x++, k += taps->width, dst += 3) {
+            const uint8_t *p = src + 3 * (size_t)taps->first[x];
+            int32_t r = 1 << (PRECISION - 1), g = r, b = r;
+            for (int t = 0; t < taps->count[x]; t++, p += 3) {
+                r += p[0] * k[t];
+                g += p[1] * k[t];
+                b += p[2] * k[t];
+            }
+            dst[0] = level(r);
+            dst[1] = level(g);
+            dst[2] = level(b);
+        }
+    }
+}
+
+// One strip of n <= STRIP bytes of an output row.
+SR_VECTOR_CLONES
+static void strip_vertical(const uint8_t *restrict src, size_t stride, const int32_t *restrict k,
+                           int count, int n, uint8_t *restrict dst) {
+    int32_t sum[STRIP];
+    for (int i = 0; i < n; i++)
+        sum[i] = 1 << (PRECISION - 1);
+    for (int t = 0; t < count; t++, src += stride)
+        for (int i = 0; i < n; i++)
+            sum[i] += src[i] * k[t];
+    for (int i = 0; i < n; i++)
+        dst[i] = level(sum[i]);
+}
+
+static void pass_vertical(const uint8_t *src, size_t stride, int row_bytes, const Taps *taps,
+                          uint8_t *dst) {
+    for (int y = 0; y < taps->n; y++, dst += row_bytes)
+        for (int i = 0; i < row_bytes; i += STRIP)
+            strip_vertical(src + (size_t)taps->first[y] * stride + i, stride,
+                           taps->k + (size_t)y * taps->width, taps->count[y],
+                           SR_MIN(STRIP, row_bytes - i), dst + i);
+}
+
+static void nearest(const uint8_t *src, size_t stride, SrBox b, const SrImage *out) {
+    double sy = (double)b.h / out->H, sx = (double)b.w / out->W;
+    uint8_t *dst = out->rgb;
+    for (int y = 0; y < out->H; y++) {
+        const uint8_t *row = src + (size_t)((y + 0.5) * sy) * stride;
+        for (int x = 0; x < out->W; x++, dst += 3)
+            memcpy(dst, row + 3 * (size_t)((x + 0.5) * sx), 3);
+    }
+}
+
+// A pass that would not change its length is skipped, as PIL does.
+static SrStatus separable(const uint8_t *src, size_t stride, SrBox b, SrFilter filter,
+                          SrImagePool *pool, const SrImage *out) {
+    Taps taps;
+    if (b.w != out->W) {
+        SR_TRY(taps_make(filter, b.w, out->W, pool, &taps));
+        uint8_t *rows =
+            b.h == out->H ? out->rgb : sr_image_pool_take(pool, (size_t)b.h * (size_t)out->W * 3);
+        if (!rows)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for a resize");
+        pass_horizontal(src, stride, b.h, &taps, rows);
+        src = rows;
+        stride = (size_t)out->W * 3;
+    }
+    if (b.h == out->H)
+        return SR_OK;
+    SR_TRY(taps_make(filter, b.h, out->H, pool, &taps));
+    pass_vertical(src, stride, out->W * 3, &taps, out->rgb);
+    return SR_OK;
+}
+
+SrStatus sr_pixel_resize(const SrImage *src, SrBox b, int h, int w, SrFilter filter,
+                         SrImagePool *pool, SrImage *out) {
+    if (b.h == h && b.w == w)
+        return sr_pixel_crop(src, b, pool, out);
+    SrImage result;
+    SR_TRY(sr_image_new(pool, h, w, &result));
+    size_t stride = (size_t)src->W * 3, mark = sr_image_pool_mark(pool);
+    const uint8_t *corner = src->rgb + (size_t)b.top * stride + (size_t)b.left * 3;
+    if (filter == SR_FILTER_NEAREST)
+        nearest(corner, stride, b, &result);
+    else
+        SR_TRY(separable(corner, stride, b, filter, pool, &result));
+    sr_image_pool_rewind(pool, mark);
+    *out = result;
+    return SR_OK;
+}
