@@ -1,0 +1,52 @@
+// CenterCrop: the middle of an image, with black around it when the image is smaller (torchvision).
+#include <stddef.h>
+
+#include "data/pixel.h"
+
+typedef struct {
+    SrInts size;
+} Params;
+
+// clang-format off
+static const SrOption options[] = {
+    {"size", SR_OPT_INTS, offsetof(Params, size), "224", 1, 65500, NULL, "Side of the result in pixels, or [height, width]."},
+    SR_OPTION_END};
+// clang-format on
+
+static SrStatus check(const void *params) {
+    const Params *p = params;
+    if (p->size.n < 1 || p->size.n > 2)
+        SR_FAIL(SR_ERR_CONFIG, "size: expected a number or [height, width]");
+    return SR_OK;
+}
+
+static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+    const Params *p = params;
+    for (int v = 0; v < *n; v++) {
+        h[v] = p->size.v[0];
+        w[v] = p->size.v[p->size.n - 1];
+    }
+    return SR_OK;
+}
+
+static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
+    const Params *p = params;
+    int h = p->size.v[0], w = p->size.v[p->size.n - 1];
+    for (int v = 0; v < views->n; v++) {
+        SrImage src = views->view[v];
+        if (src.H != h || src.W != w)
+            SR_TRY(sr_pixel_crop(&src, sr_pixel_center_box(src.H, src.W, h, w), ctx->pool,
+                                 &views->view[v]));
+    }
+    return SR_OK;
+}
+
+const SrTransform sr_transform_center_crop = {
+    .name = "CenterCrop",
+    .help = "Cuts the middle out of an image; a smaller one gets a black border.",
+    .options = options,
+    .params_bytes = sizeof(Params),
+    .check = check,
+    .shape = shape,
+    .apply = apply,
+};

@@ -1,0 +1,49 @@
+// ImgPilColorDistortion: SimCLR's colour distortion (arXiv:2002.05709, appendix A): with
+// probability 0.8 a colour jitter of (0.8, 0.8, 0.8, 0.2) * strength, then with probability 0.2
+// grey.
+#include <stddef.h>
+
+#include "data/augment/jitter.h"
+#include "data/pipeline.h"
+
+typedef struct {
+    double strength;
+} Params;
+
+// clang-format off
+static const SrOption options[] = {
+    {"strength", SR_OPT_FLOAT, offsetof(Params, strength), "1.0", 0, 2.5, NULL, "Factor on all four ranges."},
+    {"brightness", SR_OPT_IGNORED, 0, "0.8", 0, 0, NULL, "VISSL ignores it too: the ranges follow from strength."},
+    {"contrast", SR_OPT_IGNORED, 0, "0.8", 0, 0, NULL, "VISSL ignores it too: the ranges follow from strength."},
+    {"saturation", SR_OPT_IGNORED, 0, "0.8", 0, 0, NULL, "VISSL ignores it too: the ranges follow from strength."},
+    {"hue", SR_OPT_IGNORED, 0, "0.2", 0, 0, NULL, "VISSL ignores it too: the ranges follow from strength."},
+    {"color_jitter_probability", SR_OPT_IGNORED, 0, "0.8", 0, 0, NULL, "VISSL ignores it too: it is 0.8."},
+    {"grayscale_probability", SR_OPT_IGNORED, 0, "0.2", 0, 0, NULL, "VISSL ignores it too: it is 0.2."},
+    SR_OPTION_END};
+// clang-format on
+
+static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
+    const Params *p = params;
+    double s = p->strength;
+    SrJitterRanges ranges = sr__jitter_ranges(0.8 * s, 0.8 * s, 0.8 * s, 0.2 * s);
+    for (int v = 0; v < views->n; v++) {
+        SrRng rng = sr__transform_rng(ctx, v);
+        bool jittered = sr_rng_uniform(&rng) < 0.8, gray = sr_rng_uniform(&rng) < 0.2;
+        if (jittered) {
+            SrJitter jitter = sr__jitter_draw(&rng, &ranges);
+            sr__jitter_apply(&jitter, &views->view[v]);
+        }
+        if (gray)
+            sr_pixel_grayscale(&views->view[v]);
+    }
+    return SR_OK;
+}
+
+const SrTransform sr_transform_img_pil_color_distortion = {
+    .name = "ImgPilColorDistortion",
+    .help =
+        "SimCLR's colour distortion: jitter with probability 0.8, then grey with probability 0.2.",
+    .options = options,
+    .params_bytes = sizeof(Params),
+    .apply = apply,
+};

@@ -1,0 +1,67 @@
+// ImgPilMultiCropRandomApply: other transforms on each crop with that crop's own probability
+// (VISSL; BYOL's and DINO's asymmetric blur and solarisation).
+#include <stddef.h>
+
+#include "data/pipeline.h"
+
+typedef struct {
+    const SrYaml *transforms;
+    SrDoubles prob; // one a crop
+    SrPipeline *inner;
+} Params;
+
+// clang-format off
+static const SrOption options[] = {
+    {"transforms", SR_OPT_TREE, offsetof(Params, transforms), "[]", 0, 0, NULL, "List of transforms, each {name: ..., options}."},
+    {"prob", SR_OPT_FLOATS, offsetof(Params, prob), "[]", 0, 1, NULL, "For each crop the probability of applying them."},
+    SR_OPTION_END};
+// clang-format on
+
+static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena *arena) {
+    Params *p = params;
+    const char *inside = sr_arena_printf(arena, "%s.transforms", where);
+    if (!inside)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    return sr__pipeline_nested(p->transforms, inside, stage, arena, &p->inner);
+}
+
+static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+    const Params *p = params;
+    if (p->prob.n != *n)
+        SR_FAIL(SR_ERR_CONFIG, "prob has %d entries for %d crops", p->prob.n, *n);
+    for (int v = 0; v < *n; v++) {
+        int one = 1, inner_h[64] = {h[v]}, inner_w[64] = {w[v]};
+        SR_TRY(sr__pipeline_walk_shape(p->inner, &one, inner_h, inner_w));
+        if (one != 1 || inner_h[0] != h[v] || inner_w[0] != w[v])
+            SR_FAIL(SR_ERR_CONFIG,
+                    "its transforms change the size of crop %d, which is only sometimes done", v);
+    }
+    return SR_OK;
+}
+
+static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
+    const Params *p = params;
+    for (int v = 0; v < views->n; v++) {
+        SrRng rng = sr__transform_rng(ctx, v);
+        if (sr_rng_uniform(&rng) >= p->prob.v[v])
+            continue;
+        // Inside it is view 0, so its draws are keyed by a sample of their own: (sample, view) in
+        // one number.
+        SrTransformContext inside = *ctx;
+        inside.sample = ctx->sample * 64 + v;
+        SrViews one = {.n = 1, .view = {views->view[v]}};
+        SR_TRY(sr_pipeline_apply(p->inner, &inside, &one));
+        views->view[v] = one.view[0];
+    }
+    return SR_OK;
+}
+
+const SrTransform sr_transform_img_pil_multi_crop_random_apply = {
+    .name = "ImgPilMultiCropRandomApply",
+    .help = "Applies other transforms to each crop with that crop's own probability.",
+    .options = options,
+    .params_bytes = sizeof(Params),
+    .prepare = prepare,
+    .shape = shape,
+    .apply = apply,
+};

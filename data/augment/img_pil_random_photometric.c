@@ -1,0 +1,39 @@
+// ImgPilRandomPhotometric: with one coin all of posterise, sharpen, solarise, autocontrast, in this
+// order (VISSL).
+#include <stddef.h>
+
+#include "data/pipeline.h"
+#include "data/pixel.h"
+
+typedef struct {
+    double p;
+} Params;
+
+// clang-format off
+static const SrOption options[] = {
+    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.66", 0, 1, NULL, "Probability of the whole chain."},
+    SR_OPTION_END};
+// clang-format on
+
+static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
+    const Params *p = params;
+    for (int v = 0; v < views->n; v++) {
+        SrImage *image = &views->view[v];
+        SrRng rng = sr__transform_rng(ctx, v);
+        if (sr_rng_uniform(&rng) >= p->p)
+            continue;
+        sr_pixel_posterize(image, 4 + (int)sr_rng_below(&rng, 5));
+        SR_TRY(sr_pixel_sharpness(image, sr_rng_range(&rng, 0.1, 1.9), ctx->pool));
+        sr_pixel_solarize(image, (int)sr_rng_below(&rng, 257));
+        sr_pixel_autocontrast(image);
+    }
+    return SR_OK;
+}
+
+const SrTransform sr_transform_img_pil_random_photometric = {
+    .name = "ImgPilRandomPhotometric",
+    .help = "With a probability, posterises, sharpens, solarises and stretches contrast.",
+    .options = options,
+    .params_bytes = sizeof(Params),
+    .apply = apply,
+};

@@ -1,0 +1,39 @@
+// ImgPilRandomSolarize: with a probability inverts what is above a random threshold (VISSL).
+//
+// The threshold is uniform in 0 .. 256, so it may invert everything or nothing; BYOL's paper fixes
+// it at 128, which `threshold: 128` gives.
+#include <stddef.h>
+
+#include "data/pipeline.h"
+#include "data/pixel.h"
+
+typedef struct {
+    double p;
+    int threshold;
+} Params;
+
+// clang-format off
+static const SrOption options[] = {
+    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.66", 0, 1, NULL, "Probability."},
+    {"threshold", SR_OPT_INT, offsetof(Params, threshold), "-1", -1, 256, NULL, "Fixed threshold; -1 draws it from 0 .. 256, as VISSL does."},
+    SR_OPTION_END};
+// clang-format on
+
+static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
+    const Params *p = params;
+    for (int v = 0; v < views->n; v++) {
+        SrRng rng = sr__transform_rng(ctx, v);
+        if (sr_rng_uniform(&rng) < p->p)
+            sr_pixel_solarize(&views->view[v],
+                              p->threshold >= 0 ? p->threshold : (int)sr_rng_below(&rng, 257));
+    }
+    return SR_OK;
+}
+
+const SrTransform sr_transform_img_pil_random_solarize = {
+    .name = "ImgPilRandomSolarize",
+    .help = "With a probability, inverts levels at or above a threshold.",
+    .options = options,
+    .params_bytes = sizeof(Params),
+    .apply = apply,
+};

@@ -1,0 +1,100 @@
+// ImgPilToMultiCrop: several random resized crops of one image, in groups of one size and area
+// range (SwAV, arXiv:2006.09882, section 3.2).
+#include <stddef.h>
+
+#include "data/pipeline.h"
+#include "data/pixel.h"
+
+typedef struct {
+    int total;
+    SrInts counts, sizes; // one entry a group
+    const SrYaml *scales; // list of [low, high], one a group
+    int interpolation;
+    double scale[64][2]; // read from `scales`
+} Params;
+
+// clang-format off
+static const SrOption options[] = {
+    {"total_num_crops", SR_OPT_INT, offsetof(Params, total), "2", 1, 64, NULL, "Crops of an image, the sum of num_crops."},
+    {"num_crops", SR_OPT_INTS, offsetof(Params, counts), "[2]", 1, 64, NULL, "Crops in each group."},
+    {"size_crops", SR_OPT_INTS, offsetof(Params, sizes), "[224]", 1, 4096, NULL, "Side of each group's crops in pixels."},
+    {"crop_scales", SR_OPT_TREE, offsetof(Params, scales), "[[0.14, 1]]", 0, 0, NULL, "Each group's range [low, high] of the crop's share of the image's area."},
+    {"interpolation", SR_OPT_ENUM, offsetof(Params, interpolation), "bilinear", 0, 0, SR_FILTER_CHOICES, "Resampling filter, by name or PIL's number."},
+    SR_OPTION_END};
+// clang-format on
+
+static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena *arena) {
+    (void)stage;
+    (void)arena;
+    Params *p = params;
+    const SrYaml *list = p->scales;
+    if (!list || list->type != SR_YAML_LIST || list->n != p->sizes.n || p->counts.n != p->sizes.n ||
+        list->n > 64)
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "%s: num_crops, size_crops and crop_scales have %d, %d and %d entries, expected equal",
+            where, p->counts.n, p->sizes.n, list && list->type == SR_YAML_LIST ? list->n : 0);
+    for (int g = 0; g < list->n; g++) {
+        const SrYaml *pair = list->items[g];
+        bool numbers = pair->type == SR_YAML_LIST && pair->n == 2;
+        for (int i = 0; numbers && i < 2; i++) {
+            numbers = pair->items[i]->type == SR_YAML_INT || pair->items[i]->type == SR_YAML_FLOAT;
+            p->scale[g][i] = pair->items[i]->f;
+        }
+        if (!numbers ||
+            !(p->scale[g][0] > 0 && p->scale[g][0] <= p->scale[g][1] && p->scale[g][1] <= 1))
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s:%d: %s.crop_scales[%d]: expected [low, high] with 0 < low <= high <= 1",
+                    pair->file, pair->line, where, g);
+    }
+    return SR_OK;
+}
+
+static SrStatus check(const void *params) {
+    const Params *p = params;
+    int sum = 0;
+    for (int g = 0; g < p->counts.n; g++)
+        sum += p->counts.v[g];
+    if (sum != p->total)
+        SR_FAIL(SR_ERR_CONFIG, "num_crops add up to %d, total_num_crops is %d", sum, p->total);
+    return SR_OK;
+}
+
+static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+    const Params *p = params;
+    if (*n != 1)
+        SR_FAIL(SR_ERR_CONFIG, "crops one image, but gets %d", *n);
+    *n = 0;
+    for (int g = 0; g < p->counts.n; g++)
+        for (int i = 0; i < p->counts.v[g]; i++, ++*n)
+            h[*n] = w[*n] = p->sizes.v[g];
+    return SR_OK;
+}
+
+static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
+    const Params *p = params;
+    static const double ratio[2] = {3.0 / 4, 4.0 / 3};
+    SrImage src = views->view[0];
+    int v = 0;
+    for (int g = 0; g < p->counts.n; g++)
+        for (int i = 0; i < p->counts.v[g]; i++, v++) {
+            SrRng rng = sr__transform_rng(ctx, v);
+            SrBox box = sr_pixel_draw_box(&rng, src.H, src.W, p->scale[g], ratio);
+            SR_TRY(sr_pixel_resize(&src, box, p->sizes.v[g], p->sizes.v[g],
+                                   (SrFilter)(p->interpolation % 6), ctx->pool, &views->view[v]));
+        }
+    views->n = v;
+    return SR_OK;
+}
+
+const SrTransform sr_transform_img_pil_to_multi_crop = {
+    .name = "ImgPilToMultiCrop",
+    .help =
+        "Cuts several random resized crops out of an image, in groups of one size and area range.",
+    .options = options,
+    .params_bytes = sizeof(Params),
+    .prepare = prepare,
+    .check = check,
+    .shape = shape,
+    .apply = apply,
+};

@@ -1,0 +1,38 @@
+// ImgRotatePil: turns the image by a random multiple of 360 / num_angles, which becomes its label
+// (RotNet, arXiv:1803.07728).
+#include <stddef.h>
+
+#include "data/pipeline.h"
+#include "data/pixel.h"
+
+typedef struct {
+    int num_angles;
+} Params;
+
+// clang-format off
+static const SrOption options[] = {
+    {"num_angles", SR_OPT_INT, offsetof(Params, num_angles), "4", 1, 360, NULL, "Number of classes."},
+    {"num_rotations_per_img", SR_OPT_IGNORED, 0, "1", 0, 0, NULL, "VISSL ignores it too: one rotation an image."},
+    SR_OPTION_END};
+// clang-format on
+
+static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
+    const Params *p = params;
+    // One class for the whole sample: it has one label.
+    SrRng rng = sr__transform_rng(ctx, 0);
+    int class = (int)sr_rng_below(&rng, (uint32_t)p->num_angles);
+    for (int v = 0; v < views->n; v++)
+        SR_TRY(sr_pixel_rotate(&views->view[v], class * 360.0 / p->num_angles, ctx->pool));
+    if (ctx->label)
+        *ctx->label = class;
+    return SR_OK;
+}
+
+// Any angle keeps the size: what leaves the frame is lost.
+const SrTransform sr_transform_img_rotate_pil = {
+    .name = "ImgRotatePil",
+    .help = "Turns by a random multiple of 360 / num_angles, which becomes the label.",
+    .options = options,
+    .params_bytes = sizeof(Params),
+    .apply = apply,
+};

@@ -1,0 +1,32 @@
+// Colour jitter, shared by torchvision's ColorJitter and VISSL's two transforms that contain it.
+#ifndef SR_DATA_JITTER_H
+#define SR_DATA_JITTER_H
+
+#include "data/pixel.h"
+
+typedef enum {
+    SR_JITTER_BRIGHTNESS,
+    SR_JITTER_CONTRAST,
+    SR_JITTER_SATURATION,
+    SR_JITTER_HUE
+} SrJitterKind;
+
+// One draw: the four operations in the order they are done, and their factors (by kind).
+typedef struct {
+    int order[4];     // SrJitterKind
+    bool used[4];     // by kind; an operation whose range is a point without effect is left out
+    double factor[4]; // by kind
+} SrJitter;
+
+// Ranges [low, high] of the factors, by kind; low == high == 1 (hue: 0) means the operation is not
+// done.
+typedef struct {
+    double range[4][2];
+} SrJitterRanges;
+
+// brightness, contrast, saturation and hue strengths as torchvision reads single numbers.
+SrJitterRanges sr__jitter_ranges(double brightness, double contrast, double saturation, double hue);
+SrJitter sr__jitter_draw(SrRng *rng, const SrJitterRanges *ranges);
+void sr__jitter_apply(const SrJitter *jitter, SrImage *image);
+
+#endif

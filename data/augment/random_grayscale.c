@@ -1,0 +1,33 @@
+// RandomGrayscale: with a probability the luma in all three channels (torchvision).
+#include <stddef.h>
+
+#include "data/pipeline.h"
+#include "data/pixel.h"
+
+typedef struct {
+    double p;
+} Params;
+
+// clang-format off
+static const SrOption options[] = {
+    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.1", 0, 1, NULL, "Probability."},
+    SR_OPTION_END};
+// clang-format on
+
+static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
+    const Params *p = params;
+    for (int v = 0; v < views->n; v++) {
+        SrRng rng = sr__transform_rng(ctx, v);
+        if (sr_rng_uniform(&rng) < p->p)
+            sr_pixel_grayscale(&views->view[v]);
+    }
+    return SR_OK;
+}
+
+const SrTransform sr_transform_random_grayscale = {
+    .name = "RandomGrayscale",
+    .help = "With a probability, grey in all three channels.",
+    .options = options,
+    .params_bytes = sizeof(Params),
+    .apply = apply,
+};

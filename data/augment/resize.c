@@ -1,0 +1,62 @@
+// Resize: the shorter side to a size, or both sides to [height, width] (torchvision).
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "data/pixel.h"
+
+typedef struct {
+    SrInts size;
+    int interpolation;
+} Params;
+
+// clang-format off
+static const SrOption options[] = {
+    {"size", SR_OPT_INTS, offsetof(Params, size), "256", 1, 65500, NULL, "Length of the shorter side in pixels, or [height, width]."},
+    {"interpolation", SR_OPT_ENUM, offsetof(Params, interpolation), "bilinear", 0, 0, SR_FILTER_CHOICES, "Resampling filter, by name or PIL's number."},
+    SR_OPTION_END};
+// clang-format on
+
+static SrStatus check(const void *params) {
+    const Params *p = params;
+    if (p->size.n < 1 || p->size.n > 2)
+        SR_FAIL(SR_ERR_CONFIG, "size: expected a number or [height, width]");
+    return SR_OK;
+}
+
+static void target(const Params *p, int H, int W, int *h, int *w) {
+    *h = p->size.v[0];
+    *w = p->size.v[p->size.n - 1];
+    if (p->size.n == 1)
+        sr_pixel_fit_shorter(H, W, p->size.v[0], h, w);
+}
+
+static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+    const Params *p = params;
+    for (int v = 0; v < *n; v++)
+        if (p->size.n == 2 || (h[v] && w[v]))
+            target(p, SR_MAX(h[v], 1), SR_MAX(w[v], 1), &h[v], &w[v]);
+    return SR_OK;
+}
+
+static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
+    const Params *p = params;
+    for (int v = 0; v < views->n; v++) {
+        SrImage src = views->view[v];
+        int h, w;
+        target(p, src.H, src.W, &h, &w);
+        if (h != src.H || w != src.W)
+            SR_TRY(sr_pixel_resize(&src, (SrBox){0, 0, src.H, src.W}, h, w,
+                                   (SrFilter)(p->interpolation % 6), ctx->pool, &views->view[v]));
+    }
+    return SR_OK;
+}
+
+const SrTransform sr_transform_resize = {
+    .name = "Resize",
+    .help = "Resizes with antialiasing.",
+    .options = options,
+    .params_bytes = sizeof(Params),
+    .check = check,
+    .shape = shape,
+    .apply = apply,
+};

@@ -1,0 +1,168 @@
+// TRANSFORMS: a list of maps, each a transform's name and its options, applied in order to all
+// views of an image.
+//
+// Draws are keyed by the transform's place in the list, so a transform's randomness does not depend
+// on what the others draw.  The place of transform i inside transform s
+// (ImgPilMultiCropRandomApply) is 32 * (s + 1) + i.
+#include "data/pipeline.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+
+#define MAX_STAGES 32 // keeps two levels of nesting within the generator's 16 bits of stage
+
+typedef struct {
+    const SrTransform *transform;
+    void *params;
+    uint32_t stage;
+} Stage;
+
+struct SrPipeline {
+    Stage stage[MAX_STAGES];
+    int n;
+    char where[96]; // for messages
+    SrArena arena;  // of the outermost pipeline only
+};
+
+// Keys that steer VISSL's wrapper and mean nothing with one source of images.
+static const char *const wrapper_keys[] = {"name", "indices", "transform_type"};
+
+static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *where, Stage *stage) {
+    const SrYaml *name = sr_yaml_find(entry, "name");
+    if (!name || name->type != SR_YAML_STRING)
+        SR_FAIL(SR_ERR_CONFIG, "%s:%d: %s: a transform is a map with a `name`, this is %s",
+                entry->file, entry->line, where, sr_yaml_type_name(entry->type));
+    SrStatus status = sr_transform_find(name->text, &stage->transform);
+    if (status != SR_OK)
+        return sr_fail_prefix(status, "%s:%d: %s", name->file, name->line, where);
+    SrYaml *options = sr_yaml_copy(arena, entry);
+    stage->params = sr_arena_alloc(arena, SR_MAX(stage->transform->params_bytes, 1));
+    if (!options || !stage->params)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    for (int i = 0; i < SR_COUNT(wrapper_keys); i++)
+        sr_yaml_remove(options, wrapper_keys[i]);
+    static const SrOption none[] = {SR_OPTION_END};
+    const SrTransform *t = stage->transform;
+    SR_TRY(sr_options_parse(t->options ? t->options : none, options, where, arena, stage->params));
+    if (t->prepare)
+        SR_TRY(t->prepare(stage->params, where, stage->stage, arena));
+    status = t->check ? t->check(stage->params) : SR_OK;
+    if (status != SR_OK)
+        return sr_fail_prefix(status, "%s:%d: %s", entry->file, entry->line, where);
+    return SR_OK;
+}
+
+static SrStatus stages_parse(SrPipeline *p, const SrYaml *list, const char *where, uint32_t first,
+                             SrArena *arena) {
+    snprintf(p->where, sizeof p->where, "%s", where);
+    if (!list || list->type == SR_YAML_NULL)
+        return SR_OK;
+    if (list->type != SR_YAML_LIST)
+        SR_FAIL(SR_ERR_CONFIG, "%s:%d: %s is %s, expected a list of transforms", list->file,
+                list->line, where, sr_yaml_type_name(list->type));
+    if (list->n > MAX_STAGES)
+        SR_FAIL(SR_ERR_CONFIG, "%s:%d: %s has %d transforms, at most %d are taken", list->file,
+                list->line, where, list->n, MAX_STAGES);
+    for (; p->n < list->n; p->n++) {
+        Stage *stage = &p->stage[p->n];
+        stage->stage = first + (uint32_t)p->n;
+        const SrYaml *name = sr_yaml_find(list->items[p->n], "name");
+        const char *place =
+            sr_arena_printf(arena, "%s[%d]%s%s", where, p->n, name && name->text ? "." : "",
+                            name && name->text ? name->text : "");
+        if (!place)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+        SR_TRY(stage_parse(arena, list->items[p->n], place, stage));
+    }
+    return SR_OK;
+}
+
+SrStatus sr__pipeline_nested(const SrYaml *list, const char *where, uint32_t stage, SrArena *arena,
+                             SrPipeline **out) {
+    if (stage >= MAX_STAGES * (MAX_STAGES + 1))
+        SR_FAIL(SR_ERR_CONFIG, "%s: transforms are nested more than twice", where);
+    *out = sr_arena_alloc(arena, sizeof **out);
+    if (!*out)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    SR_TRY(stages_parse(*out, list, where, MAX_STAGES * (stage + 1), arena));
+    for (int i = 0; i < (*out)->n; i++) {
+        const SrTransform *t = (*out)->stage[i].transform;
+        if (t->takes_floats || t->gives_floats)
+            SR_FAIL(SR_ERR_CONFIG, "%s[%d].%s cannot stand inside another transform", where, i,
+                    t->name);
+    }
+    return SR_OK;
+}
+
+SrStatus sr_pipeline_new(const SrYaml *transforms, const char *where, SrPipeline **out) {
+    *out = sr_calloc(1, sizeof **out);
+    if (!*out)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    SrStatus status = stages_parse(*out, transforms, where, 0, &(*out)->arena);
+    if (status != SR_OK) {
+        sr_pipeline_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+void sr_pipeline_free(SrPipeline *pipeline) {
+    if (!pipeline)
+        return;
+    sr_arena_deinit(&pipeline->arena);
+    sr_free(pipeline);
+}
+
+SrStatus sr__pipeline_walk_shape(const SrPipeline *p, int *n, int h[64], int w[64]) {
+    for (int i = 0; i < p->n; i++) {
+        const SrTransform *t = p->stage[i].transform;
+        SrStatus status = t->shape ? t->shape(p->stage[i].params, n, h, w) : SR_OK;
+        if (status != SR_OK)
+            return sr_fail_prefix(status, "%s[%d].%s", p->where, i, t->name);
+    }
+    return SR_OK;
+}
+
+// Pixels are bytes before ToTensor and floats after it.
+static SrStatus check_kinds(const SrPipeline *p) {
+    bool floats = false;
+    for (int i = 0; i < p->n; i++) {
+        const SrTransform *t = p->stage[i].transform;
+        if (t->takes_floats != floats)
+            SR_FAIL(SR_ERR_CONFIG, "%s[%d].%s must stand %s ToTensor", p->where, i, t->name,
+                    floats ? "before" : "after");
+        floats = floats || t->gives_floats;
+    }
+    if (!floats)
+        SR_FAIL(SR_ERR_CONFIG, "%s has no ToTensor: add {name: ToTensor} and Normalize at its end",
+                p->where);
+    return SR_OK;
+}
+
+SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[64]) {
+    SR_TRY(check_kinds(pipeline));
+    *n = 1;
+    h[0] = w[0] = 0;
+    SR_TRY(sr__pipeline_walk_shape(pipeline, n, h, w));
+    for (int v = 0; v < *n; v++)
+        if (h[v] < 1 || w[v] < 1)
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s leaves view %d as large as its file; images of a batch need one size: add "
+                    "RandomResizedCrop, "
+                    "CenterCrop, or Resize with [height, width]",
+                    pipeline->where, v);
+    return SR_OK;
+}
+
+SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext *ctx,
+                           SrViews *views) {
+    SrTransformContext stage = *ctx;
+    for (int i = 0; i < pipeline->n; i++) {
+        stage.stage = pipeline->stage[i].stage;
+        SR_TRY(pipeline->stage[i].transform->apply(pipeline->stage[i].params, &stage, views));
+    }
+    return SR_OK;
+}

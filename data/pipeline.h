@@ -1,0 +1,19 @@
+// What transforms that hold other transforms need of the pipeline; everybody else uses data.h.
+#ifndef SR_DATA_PIPELINE_H
+#define SR_DATA_PIPELINE_H
+
+#include "data/data.h"
+
+// A pipeline inside the transform at `stage`, living in the outer pipeline's arena.
+SrStatus sr__pipeline_nested(const SrYaml *list, const char *where, uint32_t stage, SrArena *arena,
+                             SrPipeline **out);
+// Like sr_pipeline_shape, from any views, without its demands on the result.
+SrStatus sr__pipeline_walk_shape(const SrPipeline *pipeline, int *n, int h[64], int w[64]);
+
+// The stream of draws of view v at this stage.
+static inline SrRng sr__transform_rng(const SrTransformContext *ctx, int v) {
+    return sr_rng(ctx->seed, SR_RNG_TRANSFORM, (uint64_t)ctx->epoch, (uint64_t)ctx->sample,
+                  (uint32_t)v, ctx->stage);
+}
+
+#endif
