@@ -1,0 +1,463 @@
+// Batches in a fixed order out of any number of threads.
+//
+// An epoch is a list of positions; workers take them one by one and write each image's views
+// straight into its place in a ring of batches.  A worker may be at most `prefetch` batches ahead
+// of the caller.  What a place holds depends on (seed, epoch, position) alone, so threads only
+// decide when, never what.
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "data/sampler.h"
+
+#define LISTED 20
+#define LISTED_BYTES 512
+#define EARLY_SEEN 64 // images after which a share of bad ones is believed
+
+typedef struct {
+    SrBatch batch;
+    void *block; // all its arrays
+    int done;    // items written
+    int bad;
+} Slot;
+
+struct SrLoader {
+    SrLoaderConfig config;
+    uint32_t *subset; // (n) or NULL
+    uint32_t *order;  // (n) of this epoch
+    int64_t n, batches;
+    int n_views, h[64], w[64];
+    int64_t view_floats[64];
+
+    Slot *slot;
+    int n_slots;
+    size_t block_bytes;
+    SrImagePool **pool; // one a worker; one at least
+    pthread_t *thread;
+    int n_threads, n_pools;
+
+    // Everything below is guarded by `lock`.
+    pthread_mutex_t lock;
+    pthread_cond_t work;  // there may be an item to take, or it is time to go
+    pthread_cond_t ready; // a batch is complete, no item is in flight, or something failed
+    int64_t epoch;
+    int64_t next_item, end_item; // positions not yet taken
+    int64_t next_batch,
+        free_below; // batch the caller gets next; slots are free for batches below this
+    int in_flight;
+    bool quit;
+    SrStatus failed;
+    char failure[LISTED_BYTES];
+    int64_t seen, bad, epoch_seen, epoch_bad;
+    int n_listed;
+    char listed[LISTED][LISTED_BYTES];
+};
+
+// ---- one image ----
+
+static SrStatus gray_image(int size, SrImagePool *pool, SrImage *out) {
+    SR_TRY(sr_image_new(pool, size, size, out));
+    memset(out->rgb, 128, (size_t)size * (size_t)size * 3);
+    return SR_OK;
+}
+
+static SrStatus load_image(const SrLoader *l, int64_t i, SrImagePool *pool, SrImage *out,
+                           const char **path) {
+    SrSample sample = {.path = ""};
+    SrStatus status = l->config.dataset->read(l->config.set, i, pool, &sample);
+    *path = sample.path ? sample.path : "";
+    if (status != SR_OK || !sample.encoded) {
+        *out = sample.image;
+        return status;
+    }
+    return sr_image_decode(sample.encoded, sample.encoded_bytes, pool, out);
+}
+
+static void list_bad(SrLoader *l, const char *path, const char *reason) {
+    char line[LISTED_BYTES];
+    // Messages about files already begin with what failed on which path.
+    snprintf(line, sizeof line, "%s%s%s", strstr(reason, path) ? "" : path,
+             strstr(reason, path) ? "" : ": ", reason);
+    for (int i = 0; i < l->n_listed; i++)
+        if (strcmp(l->listed[i], line) == 0)
+            return;
+    if (l->n_listed < LISTED)
+        memcpy(l->listed[l->n_listed++], line, sizeof line);
+}
+
+static SrStatus write_views(const SrLoader *l, const SrViews *views, SrBatch *batch, int row) {
+    if (views->n != l->n_views)
+        SR_FAIL(SR_ERR_RUN, "the transforms made %d views, announced %d", views->n, l->n_views);
+    for (int v = 0; v < l->n_views; v++) {
+        const SrImage *image = &views->view[v];
+        if (image->H != l->h[v] || image->W != l->w[v] || !image->f)
+            SR_FAIL(SR_ERR_RUN, "the transforms made view %d of %d x %d, announced %d x %d", v,
+                    image->H, image->W, l->h[v], l->w[v]);
+        memcpy(batch->view[v] + row * l->view_floats[v], image->f,
+               sizeof(float) * (size_t)l->view_floats[v]);
+    }
+    return SR_OK;
+}
+
+static int64_t label_of(const SrLoader *l, int64_t in_set, int64_t in_subset) {
+    if (strcmp(l->config.label_type, "sample_index") == 0)
+        return in_subset;
+    return strcmp(l->config.label_type, "zero") == 0
+               ? 0
+               : l->config.dataset->label(l->config.set, in_set);
+}
+
+// Position `item` of the epoch into its row; *bad when it was replaced by grey.
+static SrStatus load_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool *pool, Slot *slot,
+                          bool *bad) {
+    int row = (int)(item % l->config.batch);
+    int64_t index = l->order[item], in_set = l->subset ? l->subset[index] : index;
+    int64_t label = label_of(l, in_set, index);
+    SrViews views = {.n = 1};
+    const char *path;
+    sr_image_pool_reset(pool);
+    SrStatus status = load_image(l, in_set, pool, &views.view[0], &path);
+    *bad = status == SR_ERR_IO;
+    if (*bad) {
+        pthread_mutex_lock(&l->lock);
+        list_bad(l, path, sr_status_message());
+        pthread_mutex_unlock(&l->lock);
+        status = gray_image(l->config.gray_size, pool, &views.view[0]);
+    }
+    SR_TRY(status);
+    SrTransformContext ctx = {
+        .seed = l->config.seed,
+        .epoch = epoch,
+        .sample = index,
+        .fast = l->config.fast,
+        .pool = pool,
+        .label = &label,
+    };
+    SR_TRY(sr_pipeline_apply(l->config.pipeline, &ctx, &views));
+    slot->batch.label[row] = label;
+    slot->batch.index[row] = index;
+    slot->batch.valid[row] = *bad ? -1 : 1;
+    return write_views(l, &views, &slot->batch, row);
+}
+
+// ---- taking items; all with the lock held ----
+
+static Slot *slot_of(SrLoader *l, int64_t batch) {
+    return &l->slot[batch % l->n_slots];
+}
+
+static int batch_size(const SrLoader *l, int64_t batch) {
+    return (int)SR_MIN(l->config.batch, l->n - batch * l->config.batch);
+}
+
+static bool may_take(const SrLoader *l) {
+    return l->failed == SR_OK && l->next_item < l->end_item &&
+           l->next_item / l->config.batch < l->free_below;
+}
+
+// Takes an item, loads it without the lock, and counts it in.
+static void do_item(SrLoader *l, SrImagePool *pool) {
+    int64_t item = l->next_item++, batch = item / l->config.batch, epoch = l->epoch;
+    Slot *slot = slot_of(l, batch);
+    if (item % l->config.batch == 0) {
+        slot->done = slot->bad = 0;
+        slot->batch.batch = batch_size(l, batch);
+    }
+    l->in_flight++;
+    pthread_mutex_unlock(&l->lock);
+    bool bad = false;
+    SrStatus status = load_item(l, item, epoch, pool, slot, &bad);
+    pthread_mutex_lock(&l->lock);
+    l->in_flight--;
+    slot->done++;
+    slot->bad += bad;
+    if (status != SR_OK && l->failed == SR_OK) {
+        l->failed = status;
+        snprintf(l->failure, sizeof l->failure, "%s", sr_status_message());
+    }
+    if (slot->done == slot->batch.batch || l->in_flight == 0 || l->failed != SR_OK)
+        pthread_cond_broadcast(&l->ready);
+}
+
+typedef struct {
+    SrLoader *loader;
+    SrImagePool *pool;
+} Worker;
+
+static void *work(void *arg) {
+    SrLoader *l = ((Worker *)arg)->loader;
+    SrImagePool *pool = ((Worker *)arg)->pool;
+    sr_free(arg);
+    pthread_mutex_lock(&l->lock);
+    while (!l->quit) {
+        if (may_take(l))
+            do_item(l, pool);
+        else
+            pthread_cond_wait(&l->work, &l->lock);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+// ---- making and ending ----
+
+static size_t aligned(size_t bytes) {
+    return (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
+}
+
+static SrStatus slot_init(SrLoader *l, Slot *slot) {
+    size_t batch = (size_t)l->config.batch;
+    slot->block = sr_map(l->block_bytes);
+    if (!slot->block)
+        SR_FAIL(SR_ERR_MEMORY,
+                "out of memory for %d batches of %zu MB ahead; lower BATCHSIZE_PER_REPLICA",
+                l->n_slots, l->block_bytes >> 20);
+    char *p = slot->block;
+    slot->batch.n_views = l->n_views;
+    for (int v = 0; v < l->n_views; v++) {
+        slot->batch.view[v] = (float *)(void *)p; // (N, h, w, 3)
+        slot->batch.h[v] = l->h[v];
+        slot->batch.w[v] = l->w[v];
+        p += aligned(sizeof(float) * batch * (size_t)l->view_floats[v]);
+    }
+    slot->batch.label = (int64_t *)(void *)p;
+    p += aligned(sizeof(int64_t) * batch);
+    slot->batch.index = (int64_t *)(void *)p;
+    p += aligned(sizeof(int64_t) * batch);
+    slot->batch.valid = (int8_t *)p;
+    return SR_OK;
+}
+
+static SrStatus make_slots(SrLoader *l) {
+    size_t batch = (size_t)l->config.batch;
+    l->block_bytes = 2 * aligned(sizeof(int64_t) * batch) + aligned(batch);
+    for (int v = 0; v < l->n_views; v++) {
+        l->view_floats[v] = (int64_t)l->h[v] * l->w[v] * 3;
+        l->block_bytes += aligned(sizeof(float) * batch * (size_t)l->view_floats[v]);
+    }
+    // One in the caller's hands, the others ahead of it.
+    l->n_slots = l->n_threads ? SR_MAX(1, l->config.prefetch) + 1 : 1;
+    l->slot = sr_calloc((size_t)l->n_slots, sizeof *l->slot);
+    if (!l->slot)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d batches", l->n_slots);
+    for (int i = 0; i < l->n_slots; i++)
+        SR_TRY(slot_init(l, &l->slot[i]));
+    return SR_OK;
+}
+
+// Signals stay with the thread that started the loader.
+static SrStatus start_thread(SrLoader *l, SrImagePool *pool) {
+    Worker *worker = sr_alloc(sizeof *worker);
+    if (!worker)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a loader thread");
+    *worker = (Worker){l, pool};
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&l->thread[l->n_threads], NULL, work, worker);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error) {
+        sr_free(worker);
+        SR_FAIL(SR_ERR_IO, "cannot start loader thread %d: %s; lower DATA.NUM_DATALOADER_WORKERS",
+                l->n_threads, strerror(error));
+    }
+    l->n_threads++;
+    return SR_OK;
+}
+
+static SrStatus make_threads(SrLoader *l, int wanted) {
+    int pools = SR_MAX(1, wanted);
+    l->pool = sr_calloc((size_t)pools, sizeof(SrImagePool *));
+    l->thread = sr_calloc((size_t)pools, sizeof *l->thread);
+    if (!l->pool || !l->thread)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d loader threads", wanted);
+    for (; l->n_pools < pools; l->n_pools++)
+        SR_TRY(sr_image_pool_new(&l->pool[l->n_pools]));
+    l->n_threads = 0;
+    for (int i = 0; i < wanted; i++)
+        SR_TRY(start_thread(l, l->pool[i]));
+    return SR_OK;
+}
+
+static SrStatus check_config(const SrLoaderConfig *c) {
+    static const char *const label_types[] = {"standard", "sample_index", "zero"};
+    if (c->batch < 1)
+        SR_FAIL(SR_ERR_CONFIG, "BATCHSIZE_PER_REPLICA is %d, expected at least 1", c->batch);
+    if (c->threads < 0 || c->threads > 256)
+        SR_FAIL(SR_ERR_CONFIG, "NUM_DATALOADER_WORKERS is %d, expected 0 .. 256", c->threads);
+    if (c->gray_size < 1 || c->gray_size > 8192)
+        SR_FAIL(SR_ERR_CONFIG, "DEFAULT_GRAY_IMG_SIZE is %d, expected 1 .. 8192", c->gray_size);
+    for (int i = 0; i < SR_COUNT(label_types); i++)
+        if (strcmp(c->label_type, label_types[i]) == 0)
+            return SR_OK;
+    SR_FAIL(SR_ERR_CONFIG, "LABEL_TYPE is '%s', expected standard, sample_index or zero",
+            c->label_type);
+}
+
+static SrStatus make_epoch(SrLoader *l) {
+    const SrLoaderConfig *c = &l->config;
+    SR_TRY(sr__sampler_subset(c, &l->subset, &l->n));
+    l->batches = c->drop_last ? l->n / c->batch : (l->n + c->batch - 1) / c->batch;
+    if (!l->batches)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%lld images do not fill one batch of %d, and DROP_LAST drops it: lower "
+                "BATCHSIZE_PER_REPLICA to at "
+                "most %lld or set DROP_LAST=False",
+                (long long)l->n, c->batch, (long long)l->n);
+    l->order = sr_alloc(sizeof *l->order * (size_t)l->n);
+    if (!l->order)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the order of %lld images", (long long)l->n);
+    return sr_pipeline_shape(c->pipeline, &l->n_views, l->h, l->w);
+}
+
+SrStatus sr_loader_new(const SrLoaderConfig *config, SrLoader **out) {
+    *out = NULL;
+    SR_TRY(check_config(config));
+    SrLoader *l = sr_calloc(1, sizeof *l);
+    if (!l)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a loader");
+    l->config = *config;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->work, NULL);
+    pthread_cond_init(&l->ready, NULL);
+    SrStatus status = make_epoch(l);
+    l->n_threads = config->threads; // the ring's size depends on it; make_threads counts anew
+    if (status == SR_OK)
+        status = make_slots(l);
+    l->n_threads = 0;
+    if (status == SR_OK)
+        status = make_threads(l, config->threads);
+    if (status != SR_OK) {
+        sr_loader_free(l);
+        return status;
+    }
+    *out = l;
+    return SR_OK;
+}
+
+void sr_loader_free(SrLoader *l) {
+    if (!l)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->quit = true;
+    pthread_cond_broadcast(&l->work);
+    pthread_mutex_unlock(&l->lock);
+    for (int i = 0; i < l->n_threads; i++)
+        pthread_join(l->thread[i], NULL);
+    for (int i = 0; i < l->n_pools; i++)
+        sr_image_pool_free(l->pool[i]);
+    for (int i = 0; l->slot && i < l->n_slots; i++)
+        if (l->slot[i].block)
+            sr_unmap(l->slot[i].block, l->block_bytes);
+    pthread_cond_destroy(&l->ready);
+    pthread_cond_destroy(&l->work);
+    pthread_mutex_destroy(&l->lock);
+    sr_free(l->thread);
+    sr_free(l->pool);
+    sr_free(l->slot);
+    sr_free(l->order);
+    sr_free(l->subset);
+    sr_free(l);
+}
+
+int64_t sr_loader_length(const SrLoader *l) {
+    return l->config.drop_last ? l->batches * l->config.batch : l->n;
+}
+
+int64_t sr_loader_batches(const SrLoader *l) {
+    return l->batches;
+}
+
+// ---- an epoch ----
+
+SrStatus sr_loader_start(SrLoader *l, int64_t epoch, int64_t first) {
+    if (first < 0 || first > l->batches)
+        SR_FAIL(SR_ERR_CONFIG, "cannot start at batch %lld of %lld", (long long)first,
+                (long long)l->batches);
+    pthread_mutex_lock(&l->lock);
+    l->end_item =
+        l->next_item; // nothing more is taken; what is in flight still writes into its slot
+    while (l->in_flight)
+        pthread_cond_wait(&l->ready, &l->lock);
+    sr__sampler_order(l->config.seed, epoch, l->config.shuffle, l->order, l->n);
+    for (int i = 0; i < l->n_slots; i++)
+        l->slot[i].done = -1; // belongs to no batch yet
+    l->epoch = epoch;
+    l->next_batch = first;
+    l->free_below = first + l->n_slots;
+    l->next_item = first * l->config.batch;
+    l->end_item = sr_loader_length(l);
+    l->epoch_seen = l->epoch_bad = 0;
+    l->failed = SR_OK;
+    pthread_cond_broadcast(&l->work);
+    pthread_mutex_unlock(&l->lock);
+    return SR_OK;
+}
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// Counts the batch in; fails when too many of the epoch's images so far were bad.
+static SrStatus count_batch(SrLoader *l, const Slot *slot) {
+    l->seen += slot->batch.batch;
+    l->bad += slot->bad;
+    l->epoch_seen += slot->batch.batch;
+    l->epoch_bad += slot->bad;
+    bool believed = l->epoch_seen >= EARLY_SEEN || l->next_batch + 1 == l->batches;
+    if (!believed || (double)l->epoch_bad <= l->config.max_bad_share * (double)l->epoch_seen)
+        return SR_OK;
+    SR_FAIL(SR_ERR_RUN,
+            "%lld of %lld images could not be read, more than the share of %g that is tolerated; "
+            "the first: %s",
+            (long long)l->epoch_bad, (long long)l->epoch_seen, l->config.max_bad_share,
+            l->n_listed ? l->listed[0] : "?");
+}
+
+// With the lock held: until the batch is complete, by waiting or, without workers, by doing.
+static SrStatus wait_batch(SrLoader *l, const Slot *slot) {
+    while (l->failed == SR_OK && (slot->done < 0 || slot->done < batch_size(l, l->next_batch))) {
+        if (!l->n_threads)
+            do_item(l, l->pool[0]);
+        else
+            pthread_cond_wait(&l->ready, &l->lock);
+    }
+    if (l->failed != SR_OK)
+        return sr_fail(l->failed, "%s", l->failure);
+    return count_batch(l, slot);
+}
+
+SrStatus sr_loader_next(SrLoader *l, const SrBatch **batch, double *wait_s) {
+    double start = now_s();
+    SrStatus status = SR_OK;
+    *batch = NULL;
+    pthread_mutex_lock(&l->lock);
+    if (l->next_batch < l->batches) {
+        // The batch given out last goes back: its slot becomes the one furthest ahead.
+        Slot *slot = slot_of(l, l->next_batch);
+        l->free_below = l->next_batch + l->n_slots;
+        pthread_cond_broadcast(&l->work);
+        status = wait_batch(l, slot);
+        l->next_batch += status == SR_OK;
+        *batch = status == SR_OK ? &slot->batch : NULL;
+    }
+    pthread_mutex_unlock(&l->lock);
+    if (wait_s)
+        *wait_s = now_s() - start;
+    return status;
+}
+
+void sr_loader_bad(const SrLoader *loader, SrBadReport *out) {
+    SrLoader *l = (SrLoader *)loader; // only to take its lock
+    pthread_mutex_lock(&l->lock);
+    *out = (SrBadReport){.seen = l->seen, .bad = l->bad, .n_listed = l->n_listed};
+    for (int i = 0; i < l->n_listed; i++)
+        out->listed[i] = l->listed[i];
+    pthread_mutex_unlock(&l->lock);
+}

@@ -1,0 +1,141 @@
+// DATA_LIMIT and the order of an epoch, both drawn from the counter generator: nothing to save,
+// nothing to replay.
+#include "data/sampler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+
+// The first `skip + take` of a random order of pool[0 .. n), without the first `skip`.
+static void choose(SrRng *rng, uint32_t *pool, int64_t n, int64_t skip, int64_t take,
+                   uint32_t *out) {
+    for (int64_t i = 0; i < skip + take; i++) {
+        int64_t j = i + sr_rng_below(rng, (uint32_t)(n - i));
+        uint32_t chosen = pool[j];
+        pool[j] = pool[i];
+        pool[i] = chosen;
+        if (i >= skip)
+            out[i - skip] = chosen;
+    }
+}
+
+// One group of `pool` a label; where each begins.
+typedef struct {
+    uint32_t *pool; // (n) positions, label by label
+    int64_t *first; // (classes + 1)
+    int classes;
+} Groups;
+
+static void groups_fill(const SrLoaderConfig *config, int64_t n, Groups *g) {
+    const SrDataset *d = config->dataset;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t label = d->label(config->set, i);
+        if (label >= 0 && label < g->classes)
+            g->first[label + 1]++;
+    }
+    for (int c = 0; c < g->classes; c++)
+        g->first[c + 1] += g->first[c];
+    // Filling moves each begin to its end, which is the next begin: shifted back afterwards.
+    for (int64_t i = 0; i < n; i++) {
+        int64_t label = d->label(config->set, i);
+        if (label >= 0 && label < g->classes)
+            g->pool[g->first[label]++] = (uint32_t)i;
+    }
+    memmove(g->first + 1, g->first, sizeof *g->first * (size_t)g->classes);
+    g->first[0] = 0;
+}
+
+// Class c's share of a total: an equal part, and one more for the first total % C classes that have
+// images.
+static int64_t share(int64_t total, int present, int rank) {
+    return total / present + (rank < total % present);
+}
+
+static SrStatus choose_balanced(const SrLoaderConfig *config, Groups *g, uint32_t *out) {
+    int present = 0, rank = 0;
+    for (int c = 0; c < g->classes; c++)
+        present += g->first[c + 1] > g->first[c];
+    if (config->limit < present)
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA_LIMIT %lld is balanced over %d classes: it must be at least %d",
+                (long long)config->limit, present, present);
+    for (int c = 0; c < g->classes; c++) {
+        int64_t have = g->first[c + 1] - g->first[c];
+        if (!have)
+            continue;
+        int64_t skip = share(config->limit_skip, present, rank),
+                take = share(config->limit, present, rank);
+        if (skip + take > have)
+            SR_FAIL(SR_ERR_CONFIG,
+                    "DATA_LIMIT %lld balanced needs %lld images of class %d, which has %lld",
+                    (long long)config->limit, (long long)(skip + take), c, (long long)have);
+        SrRng rng = sr_rng(config->limit_seed, SR_RNG_SUBSET, 0, (uint64_t)c, 0, 0);
+        choose(&rng, g->pool + g->first[c], have, skip, take, out);
+        out += take;
+        rank++;
+    }
+    return SR_OK;
+}
+
+static SrStatus subset_balanced(const SrLoaderConfig *config, int64_t n, uint32_t *pool,
+                                uint32_t *out) {
+    Groups g = {.pool = pool, .classes = config->dataset->classes(config->set)};
+    if (g.classes < 1)
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA_LIMIT_SAMPLING.IS_BALANCED needs labels, and these images have none");
+    g.first = sr_calloc((size_t)g.classes + 1, sizeof *g.first);
+    if (!g.first)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d classes", g.classes);
+    groups_fill(config, n, &g);
+    SrStatus status = choose_balanced(config, &g, out);
+    sr_free(g.first);
+    return status;
+}
+
+static SrStatus subset_plain(const SrLoaderConfig *config, int64_t n, uint32_t *pool,
+                             uint32_t *out) {
+    SrRng rng = sr_rng(config->limit_seed, SR_RNG_SUBSET, 0, 0, 0, 1);
+    for (int64_t i = 0; i < n; i++)
+        pool[i] = (uint32_t)i;
+    choose(&rng, pool, n, config->limit_skip, config->limit, out);
+    return SR_OK;
+}
+
+SrStatus sr__sampler_subset(const SrLoaderConfig *config, uint32_t **subset, int64_t *n) {
+    *subset = NULL;
+    *n = config->dataset->length(config->set);
+    if (*n > INT32_MAX)
+        SR_FAIL(SR_ERR_CONFIG, "%lld images, at most %d are taken", (long long)*n, INT32_MAX);
+    if (config->limit <= 0)
+        return SR_OK;
+    if (config->limit_skip < 0 || config->limit > *n - config->limit_skip)
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA_LIMIT %lld after SKIP_NUM_SAMPLES %lld, but there are %lld images",
+                (long long)config->limit, (long long)config->limit_skip, (long long)*n);
+    uint32_t *pool = sr_alloc(sizeof *pool * (size_t)*n);
+    *subset = sr_alloc(sizeof **subset * (size_t)config->limit);
+    SrStatus status =
+        pool && *subset ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a subset");
+    if (status == SR_OK)
+        status =
+            (config->limit_balanced ? subset_balanced : subset_plain)(config, *n, pool, *subset);
+    sr_free(pool);
+    *n = config->limit;
+    if (status != SR_OK) {
+        sr_free(*subset);
+        *subset = NULL;
+    }
+    return status;
+}
+
+void sr__sampler_order(uint64_t seed, int64_t epoch, bool shuffle, uint32_t *order, int64_t n) {
+    if (shuffle) {
+        SrRng rng = sr_rng(seed, SR_RNG_ORDER, (uint64_t)epoch, 0, 0, 0);
+        sr_rng_permutation(&rng, order, (uint32_t)n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        order[i] = (uint32_t)i;
+}

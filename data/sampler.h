@@ -1,0 +1,13 @@
+// Which images take part (DATA_LIMIT) and in which order an epoch shows them.
+#ifndef SR_DATA_SAMPLER_H
+#define SR_DATA_SAMPLER_H
+
+#include "data/data.h"
+
+// The subset as positions in the data set: *subset (n), or NULL when all take part.  The caller
+// frees it.
+SrStatus sr__sampler_subset(const SrLoaderConfig *config, uint32_t **subset, int64_t *n);
+// The order of one epoch, a function of (seed, epoch) alone: order (n).
+void sr__sampler_order(uint64_t seed, int64_t epoch, bool shuffle, uint32_t *order, int64_t n);
+
+#endif
