@@ -30,7 +30,7 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def
 
-.PHONY: all help deps test run golden asan layers clean format
+.PHONY: all help deps test run golden asan layers clean format bench-conv
 all: sslrun libsslrun.a
 
 help:
@@ -100,6 +100,12 @@ asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1" EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=all" \
 	    build/asan/run-tests
 	build/asan/run-tests $(ONLY)
+
+## make bench-conv  GFLOP/s of every convolution, beside the processor's peak
+$(BUILD)/conv-bench: $(BUILD)/bench/conv_bench.o $(BUILD)/libsslrun.a
+	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
+bench-conv: $(BUILD)/conv-bench
+	$(BUILD)/conv-bench
 
 ## make layers     fail on any include against the order of the folders
 layers:
