@@ -1,7 +1,9 @@
 // The builder: scopes and prefixes into names, ops' slots into table entries, the first error kept.
 //
-// Node names follow torchvision's feature extraction (_get_node_qualname): a name used before in the same parent
-// gets _1, _2, ...  Parameter names follow torch.nn.Module and carry neither that suffix nor the pass.
+// Node names follow torchvision's feature extraction (_get_node_qualname): a name used before in
+// the same parent gets _1, _2, ...  Parameter names follow torch.nn.Module and carry neither that
+// suffix nor the pass, so a module called twice, or a trunk built at a second resolution, finds its
+// parameters again.
 #include "graph/builder.h"
 
 #include <stdarg.h>
@@ -81,7 +83,8 @@ void sr_builder_push(SrBuilder *b, const char *scope) {
 }
 
 void sr_builder_pop(SrBuilder *b) {
-    // After an error pushes may have been refused, so pops no longer match them.
+    // After an error pushes may have been refused, so pops no longer match them; the first error
+    // stands.
     if (b->n_scopes == 0) {
         sr_builder_fail(b, SR_ERR_CONFIG, "a scope is closed that was never opened");
         return;
@@ -89,6 +92,7 @@ void sr_builder_pop(SrBuilder *b) {
     b->path[b->ends[--b->n_scopes]] = '\0';
 }
 
+// Copies, because the old prefix is handed back and must stay valid.
 static const char *set_prefix(SrBuilder *b, const char **which, const char *prefix) {
     const char *old = *which;
     const char *copy = sr_arena_strdup(sr_graph_arena(b->graph), prefix);
@@ -122,17 +126,22 @@ void sr_builder_set_init(SrBuilder *b, const char *slot, SrInit init) {
     b->inits[b->n_inits++].init = init;
 }
 
+// By value: names are short-lived, and the graph and the table copy what they keep.
 typedef struct {
     char s[2 * PATH_BYTES];
 } Name;
 
-// prefix + scopes + leaf, the one form of all names; leaves room for "_12", "@1" or ".num_batches_tracked".
+// prefix + scopes + leaf, the one form of all names.  Leaves room for "_12", "@1" or
+// ".num_batches_tracked" even when a name is absurdly long, so that suffixes always tell names
+// apart.
 static Name qualify(const SrBuilder *b, const char *prefix, const char *leaf) {
     Name name;
-    snprintf(name.s, sizeof name.s - SUFFIX_BYTES, "%s%s%s%s", prefix, b->path, b->path[0] ? "." : "", leaf);
+    snprintf(name.s, sizeof name.s - SUFFIX_BYTES, "%s%s%s%s", prefix, b->path,
+             b->path[0] ? "." : "", leaf);
     return name;
 }
 
+// "@1" behind the name; the first pass carries nothing.
 static void add_pass(const SrBuilder *b, Name *name) {
     size_t len = strlen(name->s);
     if (b->pass > 0)
@@ -162,8 +171,9 @@ static SrStatus add_entry(SrBuilder *b, const char *name, const SrSlot *slot, in
     return SR_OK;
 }
 
+// What set_init asked for.  A slot the op does not have is the caller's mistake, not to be ignored.
 static void apply_inits(SrBuilder *b, const SrOp *op, SrSlot *slots, int n) {
-    for (int k = 0; k < b->n_inits; k++) {
+    for (int k = 0; k < b->n_inits; k++) { // later calls for the same slot win
         int i = 0;
         while (i < n && strcmp(slots[i].name, b->inits[k].slot) != 0)
             i++;
@@ -176,7 +186,8 @@ static void apply_inits(SrBuilder *b, const SrOp *op, SrSlot *slots, int n) {
 }
 
 // Creates or finds the entries a node owns: <param prefix><scopes>.<leaf>.<slot>.
-static SrStatus bind_slots(SrBuilder *b, const SrNodeSpec *spec, const char *leaf, int *w, int *n_w) {
+static SrStatus bind_slots(SrBuilder *b, const SrNodeSpec *spec, const char *leaf, int *w,
+                           int *n_w) {
     *n_w = 0;
     if (!spec->op->slots)
         return SR_OK;
@@ -207,13 +218,15 @@ static SrStatus find_op(const char *op, const SrOp **out) {
     for (const SrOp *o; n < SR_COUNT(known) && (o = sr_op_at(n)) != NULL; n++)
         known[n] = o->name;
     int nearest = sr_text_nearest(op, known, n);
-    return nearest < 0 ? sr_fail(SR_ERR_CONFIG, "there is no operation '%s'", op)
-                       : sr_fail(SR_ERR_CONFIG, "there is no operation '%s'; did you mean '%s'?", op,
-                                 known[nearest]);
+    if (nearest < 0)
+        SR_FAIL(SR_ERR_CONFIG, "there is no operation '%s'", op);
+    SR_FAIL(SR_ERR_CONFIG, "there is no operation '%s'; did you mean '%s'?", op, known[nearest]);
 }
 
-// An op's params, with the option table's defaults when the caller has none.
-static SrStatus default_params(SrBuilder *b, const SrOp *op, const char *name, const void **params) {
+// An op's params, with the option table's defaults when the caller has none.  Needed before the
+// graph makes its own copy, because the slots depend on them.
+static SrStatus default_params(SrBuilder *b, const SrOp *op, const char *name,
+                               const void **params) {
     if (*params || op->params_bytes == 0)
         return SR_OK;
     void *fresh = sr_arena_alloc(sr_graph_arena(b->graph), op->params_bytes);
@@ -238,7 +251,8 @@ static SrStatus add_node(SrBuilder *b, const char *op, const char *leaf, const v
                 spec.op->max_in, n);
     for (int i = 0; i < n; i++)
         if (x[i] < 0 || x[i] >= sr_graph_count(b->graph))
-            SR_FAIL(SR_ERR_CONFIG, "%s: input %d is node %d, which does not exist", name.s, i, x[i]);
+            SR_FAIL(SR_ERR_CONFIG, "%s: input %d is node %d, which does not exist", name.s, i,
+                    x[i]);
     if (!w) {
         SR_TRY(bind_slots(b, &spec, leaf, bound, &spec.n_w));
         spec.w = bound;
@@ -253,7 +267,7 @@ SrNodeId sr_build_bound(SrBuilder *b, const char *op, const char *leaf, const vo
     SrNodeId id = SR_NO_NODE;
     SrStatus status = add_node(b, op, leaf, params, x, n, w, n_w, &id);
     stick(b, status);
-    b->n_inits = 0;
+    b->n_inits = 0; // they were for this node only
     return b->status == SR_OK ? id : SR_NO_NODE;
 }
 

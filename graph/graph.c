@@ -1,4 +1,8 @@
-// The graph itself: appending nodes with every check, and the invariants.  Names are looked up in query.c.
+// The graph itself: appending nodes with every check, and the invariants.  Names are looked up in
+// query.c.
+//
+// Everything is checked on the way in, so that passes, plans and kernels need not: a kernel cannot
+// fail.
 #include "graph/graph.h"
 
 #include <string.h>
@@ -37,6 +41,7 @@ static SrStatus out_of_memory(const char *name) {
     return sr_fail(SR_ERR_MEMORY, "out of memory for node %s", name);
 }
 
+// Names are how people, configurations and checkpoints speak of nodes: there, and only once.
 static SrStatus check_name(const SrGraph *graph, const char *name) {
     if (!name || !*name)
         SR_FAIL(SR_ERR_CONFIG, "node %d has no name", graph->count);
@@ -45,6 +50,7 @@ static SrStatus check_name(const SrGraph *graph, const char *name) {
     return SR_OK;
 }
 
+// Arity, order and modes: a node cannot live where one of its inputs does not.
 static SrStatus check_inputs(const SrGraph *graph, const SrNodeSpec *spec, unsigned mode) {
     if (spec->n_in < spec->op->min_in || spec->n_in > SR_MIN(spec->op->max_in, SR_OP_MAX_IN))
         SR_FAIL(SR_ERR_CONFIG, "%s: %s takes %d to %d inputs, not %d", spec->name, spec->op->name,
@@ -83,6 +89,7 @@ static SrStatus check_slots(const SrGraph *graph, const SrNode *node, const SrSh
     return SR_OK;
 }
 
+// *v (n items) becomes a copy in the arena; false if memory is out.
 static bool copy_list(SrArena *arena, int n, size_t item_bytes, const void **v) {
     if (n == 0)
         return true;
@@ -90,6 +97,7 @@ static bool copy_list(SrArena *arena, int n, size_t item_bytes, const void **v) 
     return *v != NULL;
 }
 
+// As copy_list, but the strings behind the list are copied too.
 static bool copy_strings(SrArena *arena, SrStrings *list) {
     if (list->n == 0)
         return true;
@@ -116,7 +124,7 @@ static bool own_option(SrArena *arena, const SrOption *option, void *params) {
         return copy_strings(arena, field);
     case SR_OPT_STRING:
         return !*string || (*string = sr_arena_strdup(arena, *string)) != NULL;
-    default:
+    default: // numbers lie in the struct; trees are the configuration's, which outlives graphs
         return true;
     }
 }
@@ -130,7 +138,7 @@ SrStatus sr__params_copy(SrArena *arena, const SrOp *op, const char *name, const
     if (!params)
         return out_of_memory(name);
     *out = params;
-    if (!from)
+    if (!from) // as a configuration that says nothing would give
         return op->options ? sr_options_parse(op->options, NULL, name, arena, params) : SR_OK;
     memcpy(params, from, op->params_bytes);
     for (const SrOption *o = op->options; o && o->name; o++)
@@ -139,6 +147,7 @@ SrStatus sr__params_copy(SrArena *arena, const SrOp *op, const char *name, const
     return SR_OK;
 }
 
+// The one place where `nodes` moves; pointers from sr_graph_at end here.
 static SrStatus append(SrGraph *graph, const SrNode *node, SrNodeId *out) {
     if (graph->count == graph->capacity) {
         int capacity = graph->capacity ? 2 * graph->capacity : 64;
@@ -158,7 +167,8 @@ static SrStatus add_node(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out) 
     unsigned mode = spec->mode ? spec->mode : SR_MODE_BOTH;
     SR_TRY(check_name(graph, spec->name));
     SR_TRY(check_inputs(graph, spec, mode));
-    SrNode node = {.op = spec->op, .n_in = spec->n_in, .n_w = spec->n_w, .mode = mode, .dtype = SR_F32};
+    SrNode node = {.op = spec->op, .n_in = spec->n_in, .n_w = spec->n_w, .mode = mode,
+                   .dtype = SR_F32};
     node.name = sr_arena_strdup(&graph->arena, spec->name);
     node.module = sr_arena_strdup(&graph->arena, spec->module ? spec->module : "");
     if (!node.name || !node.module)
@@ -171,6 +181,7 @@ static SrStatus add_node(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out) 
     }
     if (spec->op->infer(node.params, x, spec->n_in, &node.shape) != SR_OK)
         return sr_fail_prefix(SR_ERR_CONFIG, "%s (%s)", spec->name, spec->op->name);
+    // A view shows what its input carries, labels included; kernels compute floats.
     if (spec->op->is_view && spec->op->is_view(node.params, x, spec->n_in))
         node.dtype = graph->nodes[spec->in[0]].dtype;
     for (int i = 0; i < SR_MIN(spec->n_w, SR_OP_MAX_SLOTS); i++)
@@ -199,11 +210,12 @@ SrStatus sr_graph_add_input(SrGraph *graph, const char *name, SrShape shape, SrD
     return node.name ? append(graph, &node, out) : out_of_memory(name);
 }
 
+// One node against the invariants in graph.h, as if it were added now.
 static SrStatus check_node(const SrGraph *graph, SrNodeId id) {
     const SrNode *node = &graph->nodes[id];
     if (sr_name_map_find(&graph->by_name, node->name) != id)
         SR_FAIL(SR_ERR_CONFIG, "graph: name %s does not lead to node %d", node->name, id);
-    if (!node->op)
+    if (!node->op) // an input has nothing above it
         return SR_OK;
     SrShape x[SR_OP_MAX_IN], y;
     for (int i = 0; i < node->n_in; i++) {

@@ -1,7 +1,8 @@
-// How fresh parameters are drawn: PyTorch's distributions (torch.nn.init), our own counter-based numbers.
+// How fresh parameters are drawn: PyTorch's distributions (torch.nn.init), our own counter-based
+// numbers.
 //
-// A tensor is drawn in pieces of fixed size, each a stream of its own, so the bits depend on neither the
-// number of threads nor the order in which entries were added.
+// A tensor is drawn in pieces of fixed size, each a stream of its own, so the bits depend on
+// neither the number of threads nor the order in which entries were added.
 #include "graph/init.h"
 
 #include <math.h>
@@ -20,6 +21,7 @@ typedef struct {
     uint64_t seed, key;
 } Draw;
 
+// By rejection: 95 % of the draws are taken.
 static double truncated_normal(SrRng *rng) {
     double z;
     do
@@ -28,6 +30,7 @@ static double truncated_normal(SrRng *rng) {
     return z;
 }
 
+// Numbers piece * PIECE .. of the tensor, from the stream (seed, name, piece).
 static void draw_piece(void *arg, int64_t piece, int thread) {
     (void)thread;
     const Draw *d = arg;
@@ -48,13 +51,14 @@ static int64_t fan_in(SrShape shape) { // weight (out, in, ...)
     return n;
 }
 
-static int64_t fan_out(SrShape shape) { // weight (out, in, R, S): out * R * S, as torch.nn.init counts
+static int64_t fan_out(SrShape shape) { // weight (out, in, R, S): out * R * S
     int64_t n = shape.rank > 0 ? shape.d[0] : 1;
     for (int i = 2; i < shape.rank; i++)
         n *= shape.d[i];
     return n;
 }
 
+// Counters (I64) and constants; other types of state start as the zeros they were mapped as.
 static void fill(SrParam *p, double value) {
     int64_t count = sr_shape_count(p->shape);
     for (int64_t i = 0; i < count; i++) {
@@ -73,10 +77,10 @@ void sr__init_draw(SrParam *p, uint64_t seed) {
     Draw d = {.value = p->value, .count = sr_shape_count(p->shape), .kind = p->init.kind,
               .scale = p->init.value, .seed = seed, .key = sr_rng_hash(p->name)};
     if (d.kind == SR_INIT_UNIFORM_FAN_IN) {
-        d.kind = SR_INIT_UNIFORM;
+        d.kind = SR_INIT_UNIFORM; // torch.nn.Linear's default: kaiming_uniform with a = sqrt(5)
         d.scale = p->init.value / sqrt((double)SR_MAX(fan_in(p->shape), 1));
     } else if (d.kind == SR_INIT_KAIMING_FAN_OUT) {
-        d.kind = SR_INIT_NORMAL;
+        d.kind = SR_INIT_NORMAL; // He et al. 2015, gain of a relu
         d.scale = sqrt(2.0 / (double)SR_MAX(fan_out(p->shape), 1));
     }
     sr_parallel_for((d.count + PIECE - 1) / PIECE, draw_piece, &d);

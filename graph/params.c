@@ -1,5 +1,8 @@
-// The parameter table: names to memory.  Values and gradients live in mapped blocks, one pair for each call of
-// allocate that found new entries; so nothing moves when a head or a teacher is added later.
+// The parameter table: names to memory.
+//
+// Values and gradients live in mapped blocks, one pair for each call of allocate that found new
+// entries; so nothing moves when a head or a teacher is added later, and plans may hold plain
+// pointers.
 #include "graph/params.h"
 
 #include <string.h>
@@ -9,6 +12,7 @@
 #include "graph/init.h"
 #include "graph/name_map.h"
 
+// Blocks: two an allocate, and allocate runs once a graph, so a few dozen is already unusual.
 enum { ALIGN_FLOATS = SR_ALIGN / sizeof(float), MAX_BLOCKS = 64 };
 
 typedef struct {
@@ -45,6 +49,8 @@ void sr_params_free(SrParams *params) {
     sr_free(params);
 }
 
+// Room for one more entry in both arrays; either may have grown alone when memory ran out, which is
+// harmless.
 static SrStatus reserve(SrParams *params) {
     if (params->count < params->capacity)
         return SR_OK;
@@ -61,6 +67,8 @@ static SrStatus reserve(SrParams *params) {
     return SR_OK;
 }
 
+// A name means one tensor: a second use must agree, or two modules were given the same name by
+// mistake.
 static SrStatus check_same(const SrParam *p, const SrSlot *slot) {
     if (sr_shape_equal(p->shape, slot->shape) && p->dtype == slot->dtype && p->kind == slot->kind)
         return SR_OK;
@@ -71,6 +79,7 @@ static SrStatus check_same(const SrParam *p, const SrSlot *slot) {
 }
 
 SrStatus sr_params_add(SrParams *params, const char *name, const SrSlot *slot, int *index) {
+    // The first use decides role and initialisation; later passes only look the entry up.
     *index = sr_name_map_find(&params->by_name, name);
     if (*index >= 0)
         return check_same(&params->entries[*index], slot);
@@ -83,7 +92,8 @@ SrStatus sr_params_add(SrParams *params, const char *name, const SrSlot *slot, i
     params->drawn[*index] = false;
     params->entries[*index] = (SrParam){.name = copy, .shape = slot->shape, .dtype = slot->dtype,
                                         .kind = slot->kind, .role = slot->role, .init = slot->init,
-                                        .trainable = slot->kind == SR_SLOT_PARAM, .grad_offset = -1};
+                                        .trainable = slot->kind == SR_SLOT_PARAM,
+                                        .grad_offset = -1};
     return SR_OK;
 }
 
@@ -107,15 +117,18 @@ int sr_params_set_trainable(SrParams *params, const char *glob, bool trainable) 
     return matched;
 }
 
+// Entries start on cache lines, so that no two threads' entries share one.
 static size_t value_bytes(const SrParam *p) {
     size_t bytes = (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype);
     return (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
 }
 
+// Padded alike, so that optimisers may run over the whole block with aligned vectors.
 static int64_t grad_floats(const SrParam *p) {
     return (sr_shape_count(p->shape) + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
 }
 
+// A zeroed block that the table owns, NULL when there is nothing to store.
 static SrStatus map_block(SrParams *params, size_t bytes, void **out) {
     *out = NULL;
     if (bytes == 0)
@@ -130,6 +143,7 @@ static SrStatus map_block(SrParams *params, size_t bytes, void **out) {
 }
 
 SrStatus sr_params_allocate(SrParams *params) {
+    // Two passes over the new entries: sizes, then addresses.
     size_t values = 0;
     int64_t grads = 0;
     for (int i = params->allocated; i < params->count; i++) {
@@ -154,7 +168,7 @@ SrStatus sr_params_allocate(SrParams *params) {
         if (!p->trainable)
             continue;
         p->grad = (float *)grad_block + grad_at;
-        p->grad_offset = params->grad_floats + grad_at;
+        p->grad_offset = params->grad_floats + grad_at; // counts on over earlier blocks
         grad_at += grad_floats(p);
     }
     params->grad_floats += grad_at;

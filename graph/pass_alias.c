@@ -1,7 +1,8 @@
-// Views: a node that only shows its input under another shape shares its memory, and its gradient's.
+// Views: a node that only shows its input under another shape shares its memory, and its
+// gradient's.
 //
-// The gradient of a view that the host wants to read is the one thing that may not be shared: the memory
-// behind it may collect contributions from other readers.
+// The gradient of a view that the host wants to read is the one thing that may not be shared: the
+// memory behind it may collect contributions from other readers.
 #include "graph/plan_internal.h"
 
 SrStatus sr__pass_alias(SrPlan *plan) {
@@ -10,14 +11,16 @@ SrStatus sr__pass_alias(SrPlan *plan) {
         node->root = node->grad_root = id;
         if (!node->live || !node->op || !node->op->is_view)
             continue;
+        // Some ops are views for some shapes only (a pooling of 1 x 1).
         SrShape x[SR_OP_MAX_IN];
         sr__plan_shapes(plan, node, x);
         if (!node->op->is_view(node->params, x, node->n_in))
             continue;
         node->is_view = true;
-        node->root = plan->nodes[node->in[0]].root;
+        node->root = plan->nodes[node->in[0]].root; // views of views lead to one root
         if (!node->is_grad_out)
             node->grad_root = plan->nodes[node->in[0]].grad_root;
+        // Who looks at the view looks at the memory behind it.
         plan->nodes[node->root].is_output |= node->is_output;
     }
     return SR_OK;

@@ -1,4 +1,9 @@
-// Numbers to addresses: fills the SrOpCall of every scheduled call, so that a run only walks the list.
+// Numbers to addresses: fills the SrOpCall of every scheduled call, so that a run only walks the
+// list.
+//
+// This is where memory is taken: first the parameters that have none yet, then one block for the
+// activations. A dry run binds too, with NULL for data, so that shapes, flops and printing work
+// without memory.
 #include <string.h>
 
 #include "base/mem.h"
@@ -6,6 +11,7 @@
 #include "graph/plan_internal.h"
 #include "kernels/accumulate.h"
 
+// Sums of gradients wear the same SrOpCall as kernels do: y and one input.
 static void run_add(const SrOpCall *call) {
     sr_accumulate(call->y.data, call->x[0].data, sr_shape_count(call->y.shape));
 }
@@ -18,10 +24,6 @@ static void run_zero(const SrOpCall *call) {
     memset(call->y.data, 0, (size_t)sr_shape_count(call->y.shape) * sizeof(float));
 }
 
-static void *address(const SrPlan *plan, int buffer) {
-    return buffer == SR_NO_BUFFER || !plan->memory ? NULL : plan->memory + plan->buffers[buffer].offset;
-}
-
 static SrStatus out_of_memory(void) {
     return sr_fail(SR_ERR_MEMORY, "out of memory for the calls of a plan");
 }
@@ -32,13 +34,17 @@ static SrStatus bind_sum(SrPlan *plan, SrPlanCall *call) {
     SrTensor *x = sr_arena_alloc(&plan->arena, sizeof *x);
     if (!x)
         return out_of_memory();
-    *x = (SrTensor){node->shape, SR_F32, address(plan, call->x[0])};
-    call->args = (SrOpCall){.n_in = 1, .x = x, .y = {node->shape, SR_F32, address(plan, call->y)}};
-    call->run = call->kind == SR_CALL_ADD ? run_add : call->kind == SR_CALL_COPY ? run_copy : run_zero;
+    *x = (SrTensor){node->shape, SR_F32, sr__plan_address(plan, call->x[0])};
+    SrTensor y = {node->shape, SR_F32, sr__plan_address(plan, call->y)};
+    call->args = (SrOpCall){.n_in = 1, .x = x, .y = y};
+    call->run = call->kind == SR_CALL_ADD    ? run_add
+                : call->kind == SR_CALL_COPY ? run_copy
+                                             : run_zero;
     call->flops = call->kind == SR_CALL_ADD ? sr_shape_count(node->shape) : 0;
     return SR_OK;
 }
 
+// Values and gradients of the node's table entries; they never move once allocated.
 static SrStatus bind_slots(SrPlan *plan, const SrPlanNode *node, SrOpCall *args) {
     size_t n = (size_t)node->n_w;
     SrTensor *w = sr_arena_alloc(&plan->arena, (n + 1) * sizeof *w);
@@ -48,7 +54,7 @@ static SrStatus bind_slots(SrPlan *plan, const SrPlanNode *node, SrOpCall *args)
     for (int i = 0; i < node->n_w; i++) {
         const SrParam *p = sr_params_at(plan->params, node->w[i]);
         w[i] = (SrTensor){p->shape, p->dtype, p->value};
-        dw[i] = p->trainable ? p->grad : NULL;
+        dw[i] = p->trainable ? p->grad : NULL; // may have been frozen after it got memory
     }
     args->n_w = node->n_w;
     args->w = w;
@@ -56,51 +62,50 @@ static SrStatus bind_slots(SrPlan *plan, const SrPlanNode *node, SrOpCall *args)
     return SR_OK;
 }
 
+// Inputs carry the shapes their nodes have, even where the memory is a view's or not needed at all.
 static SrStatus bind_activations(SrPlan *plan, const SrPlanCall *call, SrOpCall *args) {
     const SrPlanNode *node = &plan->nodes[call->node];
     size_t n = (size_t)node->n_in;
+    // One more than needed, so that an op without inputs or slots gets a pointer all the same.
     SrTensor *x = sr_arena_alloc(&plan->arena, (n + 1) * sizeof *x);
     float **dx = sr_arena_alloc(&plan->arena, (n + 1) * sizeof *dx);
     if (!x || !dx)
         return out_of_memory();
     for (int i = 0; i < node->n_in; i++) {
         const SrPlanNode *from = &plan->nodes[node->in[i]];
-        x[i] = (SrTensor){from->shape, from->dtype, address(plan, call->x[i])};
-        dx[i] = address(plan, call->dx[i]);
+        x[i] = (SrTensor){from->shape, from->dtype, sr__plan_address(plan, call->x[i])};
+        dx[i] = sr__plan_address(plan, call->dx[i]);
     }
     args->n_in = node->n_in;
     args->x = x;
     args->dx = dx;
     args->dx_add = call->dx_add;
-    args->y = (SrTensor){node->shape, node->dtype, address(plan, call->y)};
-    args->dy = address(plan, call->dy);
-    args->saved = address(plan, call->saved);
-    args->scratch = address(plan, call->scratch);
+    args->y = (SrTensor){node->shape, node->dtype, sr__plan_address(plan, call->y)};
+    args->dy = sr__plan_address(plan, call->dy);
+    args->saved = sr__plan_address(plan, call->saved);
+    args->scratch = sr__plan_address(plan, call->scratch);
     return SR_OK;
 }
 
-// A forward, once for itself; a backward, once for each gradient it makes (all weights count as one).
+// A forward, once for itself; a backward, once for each gradient it makes (all weights count as
+// one).
 static int64_t count_flops(const SrPlan *plan, const SrPlanCall *call) {
     const SrPlanNode *node = &plan->nodes[call->node];
     SrShape x[SR_OP_MAX_IN];
     sr__plan_shapes(plan, node, x);
-    int64_t forward = node->op->flops ? node->op->flops(node->params, x, node->n_in, node->shape) : 0;
+    int64_t forward = 0;
+    if (node->op->flops)
+        forward = node->op->flops(node->params, x, node->n_in, node->shape);
     if (call->kind != SR_CALL_BACKWARD)
         return forward;
     int times = 0;
     for (int i = 0; i < node->n_in; i++)
         times += call->dx[i] != SR_NO_BUFFER;
-    for (int i = 0; i < node->n_w; i++) {
-        if (sr_params_at(plan->params, node->w[i])->trainable) {
-            times++;
-            break;
-        }
-    }
-    return forward * times;
+    return forward * (times + sr__plan_learns(plan, node));
 }
 
 static SrStatus bind_call(SrPlan *plan, SrPlanCall *call) {
-    if (call->kind > SR_CALL_BACKWARD)
+    if (call->kind > SR_CALL_BACKWARD) // no op of the graph: add, copy, zero
         return bind_sum(plan, call);
     const SrPlanNode *node = &plan->nodes[call->node];
     call->args = (SrOpCall){.params = node->params, .train = plan->mode == SR_MODE_TRAIN,
@@ -116,7 +121,7 @@ static SrStatus bind_call(SrPlan *plan, SrPlanCall *call) {
 static void fill_seeds(SrPlan *plan) {
     for (int k = 0; k < plan->n_losses; k++)
         if (sr_shape_count(plan->nodes[plan->losses[k]].shape) == 1)
-            *(float *)address(plan, plan->seeds[k]) = 1;
+            *(float *)sr__plan_address(plan, plan->seeds[k]) = 1;
 }
 
 SrStatus sr__pass_bind(SrPlan *plan) {

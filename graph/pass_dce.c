@@ -1,5 +1,6 @@
-// Dead code: only what the outputs, the losses and the gradients asked for need is computed, in this plan's mode.
-// In train mode nodes with side effects (running statistics, queues) stay, as they do in PyTorch.
+// Dead code: only what the outputs, the losses and the gradients asked for need is computed, in
+// this plan's mode. In train mode nodes with side effects (running statistics, queues) stay, as
+// they do in PyTorch.
 #include "graph/plan_internal.h"
 
 SrStatus sr__pass_dce(SrPlan *plan) {

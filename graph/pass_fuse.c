@@ -1,7 +1,8 @@
 // Fusing: norm -> relu and norm -> add -> relu become one node, which reads and writes memory once.
 //
-// An op offers this by options named "relu" and "residual" (its second input is then added before the relu).
-// The fused node takes the place and the name of the relu; whatever lay between must have had no other reader.
+// An op offers this by options named "relu" and "residual" (its second input is then added before
+// the relu). The fused node takes the place and the name of the relu; whatever lay between must
+// have had no other reader.
 #include <string.h>
 
 #include "graph/plan_internal.h"
@@ -22,6 +23,7 @@ static void switch_on(const SrOp *op, const char *name, void *params) {
     *(bool *)((char *)params + find_switch(op, name)->offset) = true;
 }
 
+// Nobody would miss the value: one reader, and the host does not look at it or its gradient.
 static bool has_one_reader(const SrPlan *plan, SrNodeId id, const int *readers) {
     return readers[id] == 1 && !plan->nodes[id].is_output && !plan->nodes[id].is_grad_out;
 }
@@ -34,8 +36,8 @@ static bool shares_state(const SrPlanNode *a, const SrPlanNode *b) {
     return false;
 }
 
-// The fused node runs where the relu stands.  Nodes between must not use the same running statistics, or
-// their updates would change order.
+// The fused node runs where the relu stands.  Nodes between must not use the same running
+// statistics, or their updates would change order.
 static bool may_move(const SrPlan *plan, SrNodeId from, SrNodeId to) {
     for (SrNodeId id = from + 1; id < to; id++)
         if (plan->nodes[id].live && shares_state(&plan->nodes[from], &plan->nodes[id]))
@@ -43,6 +45,8 @@ static bool may_move(const SrPlan *plan, SrNodeId from, SrNodeId to) {
     return true;
 }
 
+// Node `norm` offers a relu that is not in use, and disappearing into node `relu` changes nothing
+// else.
 static bool can_take_relu(const SrPlan *plan, SrNodeId norm, SrNodeId relu, const int *readers) {
     const SrPlanNode *node = &plan->nodes[norm];
     return node->op && has_one_reader(plan, norm, readers) && is_off(node, "relu") &&
@@ -52,9 +56,10 @@ static bool can_take_relu(const SrPlan *plan, SrNodeId norm, SrNodeId relu, cons
 // Which input of `add` is a norm that can take both the sum and the relu; -1 if none.
 static int norm_below_add(const SrPlan *plan, SrNodeId add, SrNodeId relu, const int *readers) {
     const SrPlanNode *node = &plan->nodes[add];
-    if (!node->op || strcmp(node->op->name, "add") != 0 || node->n_in != 2 || node->op->params_bytes ||
-        !has_one_reader(plan, add, readers))
+    if (!node->op || strcmp(node->op->name, "add") != 0 || node->n_in != 2 ||
+        node->op->params_bytes || !has_one_reader(plan, add, readers))
         return -1;
+    // Of two norms the first, as the main branch is written first (out += identity).
     for (int i = 0; i < 2; i++) {
         const SrPlanNode *norm = &plan->nodes[node->in[i]];
         if (can_take_relu(plan, node->in[i], relu, readers) && is_off(norm, "residual") &&
@@ -83,6 +88,7 @@ static SrStatus merge(SrPlan *plan, SrNodeId relu, SrNodeId norm, SrNodeId resid
         switch_on(from->op, "residual", params);
         to->in[to->n_in++] = residual;
     }
+    // The op has the last word on whether it takes these inputs with these params.
     SrShape x[SR_OP_MAX_IN], y;
     sr__plan_shapes(plan, to, x);
     if (to->op->infer(params, x, to->n_in, &y) != SR_OK)
@@ -94,6 +100,7 @@ static SrStatus fuse_relu(SrPlan *plan, SrNodeId relu, const int *readers) {
     SrNodeId below = plan->nodes[relu].in[0];
     if (can_take_relu(plan, below, relu, readers))
         return merge(plan, relu, below, SR_NO_NODE);
+    // No norm right below: perhaps a sum with a norm below that.
     int i = norm_below_add(plan, below, relu, readers);
     if (i < 0)
         return SR_OK;
@@ -105,6 +112,7 @@ SrStatus sr__pass_fuse(SrPlan *plan) {
     int *readers = sr_arena_alloc(&plan->arena, ((size_t)plan->n_nodes + 1) * sizeof *readers);
     if (!readers)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for fusing %d nodes", plan->n_nodes);
+    // Counted once: fusing removes a reader and its value together, so the other counts stay true.
     for (SrNodeId id = 0; id < plan->n_nodes; id++)
         for (int i = 0; plan->nodes[id].live && i < plan->nodes[id].n_in; i++)
             readers[plan->nodes[id].in[i]]++;

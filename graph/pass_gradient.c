@@ -1,8 +1,8 @@
-// Which gradients exist: wanted from above (trainable parameters, input_grads), reaching from below (losses).
-// Also what each backward call will read, which decides what is kept.
+// Which gradients exist: wanted from above (trainable parameters, input_grads), reaching from below
+// (losses). Also what each backward call will read, which decides what is kept.
 #include "graph/plan_internal.h"
 
-static bool learns(const SrPlan *plan, const SrPlanNode *node) {
+bool sr__plan_learns(const SrPlan *plan, const SrPlanNode *node) {
     for (int i = 0; i < node->n_w; i++)
         if (sr_params_at(plan->params, node->w[i])->trainable)
             return true;
@@ -13,7 +13,7 @@ static bool learns(const SrPlan *plan, const SrPlanNode *node) {
 static bool passes_on(const SrPlan *plan, const SrPlanNode *node) {
     if (!node->op || (node->op->flags & SR_OP_NO_GRAD))
         return false;
-    if (learns(plan, node))
+    if (sr__plan_learns(plan, node))
         return true;
     for (int i = 0; i < node->n_in; i++)
         if (plan->nodes[node->in[i]].needs_grad)
@@ -21,6 +21,7 @@ static bool passes_on(const SrPlan *plan, const SrPlanNode *node) {
     return false;
 }
 
+// `kept` is a mark of the memory, so it goes to the roots of views.
 static void mark_reads(SrPlan *plan, SrPlanNode *node) {
     unsigned reads = node->op->reads ? node->op->reads(node->params) : 0;
     for (int i = 0; i < node->n_in; i++)
@@ -30,6 +31,7 @@ static void mark_reads(SrPlan *plan, SrPlanNode *node) {
         plan->nodes[node->root].kept = true;
 }
 
+// One more term in the gradient of node `to`, if anybody wants that.
 static void contribute(SrPlan *plan, SrNodeId to) {
     SrPlanNode *node = &plan->nodes[to];
     if (node->needs_grad)
@@ -37,12 +39,15 @@ static void contribute(SrPlan *plan, SrNodeId to) {
 }
 
 SrStatus sr__pass_gradient(SrPlan *plan) {
-    if (plan->n_losses == 0)
+    if (plan->n_losses == 0) // forward only: nothing is kept
         return SR_OK;
+    // Down the graph: who wants a gradient.
     for (SrNodeId id = 0; id < plan->n_nodes; id++) {
         SrPlanNode *node = &plan->nodes[id];
         node->needs_grad = node->live && (node->is_grad_out || passes_on(plan, node));
     }
+    // Up again: whom one reaches.  Readers come later in the graph, so a node's terms are all
+    // counted when its turn comes.
     for (int k = 0; k < plan->n_losses; k++)
         contribute(plan, plan->losses[k]);
     for (SrNodeId id = plan->n_nodes - 1; id >= 0; id--) {
@@ -50,7 +55,7 @@ SrStatus sr__pass_gradient(SrPlan *plan) {
         bool reached = plan->nodes[node->grad_root].n_contributions > 0;
         if (!node->live || !reached || !passes_on(plan, node))
             continue;
-        if (node->is_view) {
+        if (node->is_view) { // only one with a gradient of its own passes anything on
             if (node->grad_root == id)
                 contribute(plan, node->in[0]);
             continue;

@@ -1,15 +1,16 @@
-// Memory placement: each buffer lives from the first to the last call that touches it; buffers whose spans do not
-// meet may share bytes.
+// Memory placement: each buffer lives from the first to the last call that touches it; buffers
+// whose spans do not meet may share bytes.
 //
-// Largest first, each into the smallest gap that fits among those it meets (the "greedy by size" of Pisarchyk and
-// Lee, "Efficient memory management for deep neural net inference", 2020).  Quadratic in the number of
-// buffers, which is a few thousand at most.
+// Largest first, each into the smallest gap that fits among those it meets (the "greedy by size" of
+// Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020).  Quadratic
+// in the number of buffers, which is a few thousand at most.
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "graph/plan_internal.h"
 
+// Calls are visited in order, so the first touch opens the span and the last one closes it.
 static void touch(SrPlan *plan, int buffer, int call) {
     if (buffer == SR_NO_BUFFER)
         return;
@@ -33,6 +34,7 @@ static void find_spans(SrPlan *plan) {
     }
     for (int i = 0; i < plan->n_buffers; i++) {
         SrBuffer *b = &plan->buffers[i];
+        // The host fills inputs before the first call and reads results after the last.
         if (b->whole_run)
             b->first = 0;
         if (b->whole_run || b->to_end)
@@ -49,7 +51,7 @@ static size_t best_gap(const SrBuffer *b, SrBuffer *const *placed, int n) {
     size_t end = 0, best = SIZE_MAX, best_gap_bytes = SIZE_MAX; // end: of what meets b so far
     for (int i = 0; i < n; i++) {
         const SrBuffer *p = placed[i];
-        if (!spans_meet(b, p))
+        if (!spans_meet(b, p)) // may lie under b
             continue;
         size_t gap = p->offset > end ? p->offset - end : 0;
         if (gap >= b->bytes && gap < best_gap_bytes) {
@@ -58,7 +60,7 @@ static size_t best_gap(const SrBuffer *b, SrBuffer *const *placed, int n) {
         }
         end = SR_MAX(end, p->offset + p->bytes);
     }
-    return best == SIZE_MAX ? end : best;
+    return best == SIZE_MAX ? end : best; // no gap: behind everything it meets
 }
 
 // By size, then by age, so that the order (and the addresses) never depend on the sort.
@@ -86,6 +88,7 @@ SrStatus sr__pass_place(SrPlan *plan) {
         SrBuffer *b = order[i];
         b->offset = best_gap(b, placed, i);
         plan->memory_bytes = SR_MAX(plan->memory_bytes, b->offset + b->bytes);
+        // Keep `placed` in order of offset by insertion.
         int at = i;
         for (; at > 0 && placed[at - 1]->offset > b->offset; at--)
             placed[at] = placed[at - 1];

@@ -1,12 +1,13 @@
-// The list of kernel calls over numbered buffers: all forwards in node order, then the backwards in reverse order
-// with recomputations and gradient sums in between.
+// The list of kernel calls over numbered buffers: all forwards in node order, then the backwards in
+// reverse order with recomputations and gradient sums in between.
 //
-// Gradients: the first contribution to a value's gradient writes its buffer, later ones add, inside the
-// kernel where it can (SR_OP_ADDS_DX) and through a temporary where it cannot.
+// Gradients: the first contribution to a value's gradient writes its buffer, later ones add, inside
+// the kernel where it can (SR_OP_ADDS_DX) and through a temporary where it cannot.
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "graph/plan_internal.h"
 
+// Sizes are rounded up to cache lines; life spans are found later from the calls (pass_place).
 static SrStatus new_buffer(SrPlan *plan, size_t bytes, int *out) {
     if (plan->n_buffers == plan->buffers_capacity) {
         int capacity = plan->buffers_capacity ? 2 * plan->buffers_capacity : 256;
@@ -26,6 +27,7 @@ static size_t value_bytes(const SrPlanNode *node) {
     return (size_t)sr_shape_count(node->shape) * sr_dtype_bytes(node->dtype);
 }
 
+// Gradients are floats whatever the value is.
 static SrStatus new_gradient(SrPlan *plan, const SrPlanNode *node, int *out) {
     SR_TRY(new_buffer(plan, (size_t)sr_shape_count(node->shape) * sizeof(float), out));
     plan->buffers[*out].to_end = node->is_grad_out;
@@ -50,10 +52,13 @@ static SrStatus new_call(SrPlan *plan, SrCallKind kind, SrNodeId node, SrPlanCal
     return SR_OK;
 }
 
+// Scratch is a buffer of one call's life, so it shares memory with everything not alive just then.
 static SrStatus add_scratch(SrPlan *plan, const SrPlanNode *node, SrPlanCall *call) {
     SrShape x[SR_OP_MAX_IN];
     sr__plan_shapes(plan, node, x);
-    size_t bytes = node->op->scratch_bytes ? node->op->scratch_bytes(node->params, x, node->n_in) : 0;
+    size_t bytes = 0;
+    if (node->op->scratch_bytes)
+        bytes = node->op->scratch_bytes(node->params, x, node->n_in);
     return bytes ? new_buffer(plan, bytes, &call->scratch) : SR_OK;
 }
 
@@ -65,6 +70,7 @@ static SrStatus schedule_forward(SrPlan *plan, SrNodeId id) {
     SR_TRY(new_buffer(plan, value_bytes(node), &node->value));
     plan->buffers[node->value].to_end = node->is_output;
     SR_TRY(new_call(plan, SR_CALL_FORWARD, id, &call));
+    // Without a backward the span of `saved` is this one call, as of scratch.
     size_t saved = node->op->saved_bytes ? node->op->saved_bytes(node->params, x, node->n_in) : 0;
     if (saved)
         SR_TRY(new_buffer(plan, saved, &node->saved));
@@ -110,11 +116,13 @@ static SrStatus merge_gradient(SrPlan *plan, SrNodeId to, int from) {
     return schedule_sum(plan, SR_CALL_COPY, to, node->grad, from);
 }
 
+// Every loss gets its seed buffer, and its gradient starts there.
 static SrStatus schedule_seeds(SrPlan *plan) {
     for (int k = 0; k < plan->n_losses; k++) {
         const SrPlanNode *loss = &plan->nodes[plan->losses[k]];
         SrPlanNode *root = &plan->nodes[loss->grad_root];
-        SR_TRY(new_buffer(plan, (size_t)sr_shape_count(loss->shape) * sizeof(float), &plan->seeds[k]));
+        SR_TRY(new_buffer(plan, (size_t)sr_shape_count(loss->shape) * sizeof(float),
+                          &plan->seeds[k]));
         plan->buffers[plan->seeds[k]].whole_run = true;
         if (!loss->needs_grad)
             continue;
@@ -126,7 +134,8 @@ static SrStatus schedule_seeds(SrPlan *plan) {
     return SR_OK;
 }
 
-// May the gradient of input i take over the memory of dy?
+// May the gradient of input i take over the memory of dy?  This call is dy's last reader (it is the
+// backward of the node dy belongs to), unless the host wants to see it.
 static bool takes_over(const SrPlan *plan, const SrPlanNode *node, int dy, int i) {
     const SrPlanNode *from = &plan->nodes[node->in[i]];
     return node->op->inplace && node->op->inplace(node->params) == i &&
@@ -134,20 +143,23 @@ static bool takes_over(const SrPlan *plan, const SrPlanNode *node, int dy, int i
            sr_shape_count(from->shape) == sr_shape_count(node->shape);
 }
 
-// Where backward call `at` puts the gradient of input i; *temporary is set if it must be added afterwards.
+// Where backward call `at` puts the gradient of input i; *temporary is set if it must be added
+// afterwards.
 static SrStatus place_dx(SrPlan *plan, int at, int i, bool *temporary) {
     const SrPlanNode *node = &plan->nodes[plan->calls[at].node];
     SrPlanNode *to = &plan->nodes[plan->nodes[node->in[i]].grad_root];
     int dy = plan->calls[at].dy;
     *temporary = false;
     if (to->grad == SR_NO_BUFFER && takes_over(plan, node, dy, i)) {
-        to->grad = dy;
+        to->grad = dy; // its span just goes on, through the calls that read it under the new owner
         plan->buffers[dy].to_end = to->is_grad_out;
         plan->shared_bytes += plan->buffers[dy].bytes;
     } else if (to->grad == SR_NO_BUFFER) {
         SR_TRY(new_gradient(plan, to, &to->grad));
     } else {
-        bool twice = false; // the same value as an earlier input of this very call
+        // The same value as an earlier input of this very call: kernels may not write one buffer as
+        // two.
+        bool twice = false;
         for (int j = 0; j < i; j++)
             twice |= plan->calls[at].dx[j] == to->grad;
         *temporary = twice || !(node->op->flags & SR_OP_ADDS_DX);
@@ -167,12 +179,13 @@ static SrStatus schedule_backward(SrPlan *plan, SrNodeId id) {
     int x[SR_OP_MAX_IN], y = SR_NO_BUFFER;
     for (int i = 0; i < node->n_in; i++) {
         x[i] = SR_NO_BUFFER;
-        if (reads & SR_READS_X(i))
+        if (reads & SR_READS_X(i)) // may schedule a recomputation, which must come before the call
             SR_TRY(value_in_backward(plan, plan->nodes[node->in[i]].root, &x[i]));
     }
     if (reads & SR_READS_Y)
         SR_TRY(value_in_backward(plan, id, &y));
 
+    // By index, as new buffers and calls move the arrays.
     SrPlanCall *call;
     int at = plan->n_calls;
     bool temporary[SR_OP_MAX_IN] = {false};
@@ -189,13 +202,15 @@ static SrStatus schedule_backward(SrPlan *plan, SrNodeId id) {
     for (int i = 0; i < node->n_in; i++) {
         SrNodeId to = plan->nodes[node->in[i]].grad_root;
         if (temporary[i])
-            SR_TRY(schedule_sum(plan, SR_CALL_ADD, to, plan->nodes[to].grad, plan->calls[at].dx[i]));
+            SR_TRY(schedule_sum(plan, SR_CALL_ADD, to, plan->nodes[to].grad,
+                                plan->calls[at].dx[i]));
     }
     return SR_OK;
 }
 
 static SrStatus schedule_backwards(SrPlan *plan) {
     SR_TRY(schedule_seeds(plan));
+    // Readers first, so that a gradient is complete when its node's turn comes.
     for (SrNodeId id = plan->n_nodes - 1; id >= 0; id--) {
         SrPlanNode *node = &plan->nodes[id];
         if (node->has_backward)

@@ -1,4 +1,5 @@
-// Plans from the outside: compile (the passes in order), free, the views a host reads and writes, the cost.
+// Plans from the outside: compile (the passes in order), free, the views a host reads and writes,
+// the cost. Running is in plan_run.c.
 #include "graph/plan.h"
 
 #include <string.h>
@@ -11,15 +12,22 @@ void sr__plan_shapes(const SrPlan *plan, const SrPlanNode *node, SrShape *x) {
         x[i] = plan->nodes[node->in[i]].shape;
 }
 
+void *sr__plan_address(const SrPlan *plan, int buffer) {
+    bool there = buffer != SR_NO_BUFFER && plan->memory;
+    return there ? plan->memory + plan->buffers[buffer].offset : NULL;
+}
+
+// The plan's own copy, which passes may change; names, params structs and shapes stay the graph's.
 static void load_node(SrPlanNode *to, const SrNode *from, SrMode mode) {
-    *to = (SrPlanNode){.op = from->op, .name = from->name, .params = from->params, .n_in = from->n_in,
-                       .n_w = from->n_w, .shape = from->shape, .dtype = from->dtype,
-                       .live = (from->mode & mode) != 0};
+    *to = (SrPlanNode){.op = from->op, .name = from->name, .params = from->params,
+                       .n_in = from->n_in, .n_w = from->n_w, .shape = from->shape,
+                       .dtype = from->dtype, .live = (from->mode & mode) != 0};
     to->value = to->again = to->grad = to->saved = SR_NO_BUFFER;
     memcpy(to->in, from->in, sizeof to->in);
     memcpy(to->w, from->w, sizeof to->w);
 }
 
+// Before dead code is marked, live means: exists in this mode.
 static SrStatus check_id(const SrPlan *plan, SrNodeId id, const char *what) {
     if (id < 0 || id >= plan->n_nodes)
         SR_FAIL(SR_ERR_CONFIG, "plan: %s node %d does not exist", what, id);
@@ -29,6 +37,7 @@ static SrStatus check_id(const SrPlan *plan, SrNodeId id, const char *what) {
     return SR_OK;
 }
 
+// A loss named twice is one loss.  Losses can be read like outputs.
 static SrStatus load_losses(SrPlan *plan, const SrPlanOptions *options) {
     for (int i = 0; i < options->n_losses; i++) {
         SrNodeId id = options->losses[i];
@@ -58,7 +67,7 @@ static SrStatus load(SrPlan *plan, const SrGraph *graph, const SrPlanOptions *op
         SR_FAIL(SR_ERR_CONFIG, "plan: the mode must be train or eval");
     plan->n_nodes = sr_graph_count(graph);
     plan->nodes = sr_calloc((size_t)plan->n_nodes + 1, sizeof *plan->nodes);
-    size_t n = (size_t)options->n_losses + 1;
+    size_t n = (size_t)options->n_losses + 1; // an empty list is still a pointer
     plan->losses = sr_arena_alloc(&plan->arena, n * sizeof *plan->losses);
     plan->seeds = sr_arena_alloc(&plan->arena, n * sizeof *plan->seeds);
     if (!plan->nodes || !plan->losses || !plan->seeds)
@@ -72,6 +81,7 @@ static SrStatus load(SrPlan *plan, const SrGraph *graph, const SrPlanOptions *op
     return load_losses(plan, options);
 }
 
+// The order is explained in plan_internal.h.
 static SrStatus run_passes(SrPlan *plan) {
     SR_TRY(sr__pass_dce(plan));
     if (!plan->no_fuse)
@@ -91,7 +101,7 @@ SrStatus sr_plan_compile(const SrGraph *graph, const SrPlanOptions *options, SrP
     if (!plan)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a plan");
     SrStatus status;
-    SR_TRY_GOTO(sr_graph_check(graph));
+    SR_TRY_GOTO(sr_graph_check(graph)); // cheap beside one step, and passes rely on it
     SR_TRY_GOTO(load(plan, graph, options));
     SR_TRY_GOTO(run_passes(plan));
     *out = plan;
@@ -113,29 +123,25 @@ void sr_plan_free(SrPlan *plan) {
     sr_free(plan);
 }
 
-static void *address(const SrPlan *plan, int buffer) {
-    return buffer == SR_NO_BUFFER || !plan->memory ? NULL : plan->memory + plan->buffers[buffer].offset;
-}
-
 SrTensor sr_plan_input(SrPlan *plan, SrNodeId input) { return sr_plan_output(plan, input); }
 
 SrTensor sr_plan_output(SrPlan *plan, SrNodeId output) {
     const SrPlanNode *node = &plan->nodes[output], *root = &plan->nodes[node->root];
     bool stays = !root->op || root->is_output; // other buffers hold something else by now
-    return (SrTensor){node->shape, node->dtype, stays ? address(plan, root->value) : NULL};
+    return (SrTensor){node->shape, node->dtype, stays ? sr__plan_address(plan, root->value) : NULL};
 }
 
 float *sr_plan_seed(SrPlan *plan, SrNodeId loss) {
     for (int k = 0; k < plan->n_losses; k++)
         if (plan->losses[k] == loss)
-            return address(plan, plan->seeds[k]);
+            return sr__plan_address(plan, plan->seeds[k]);
     return NULL;
 }
 
 SrTensor sr_plan_input_grad(SrPlan *plan, SrNodeId id) {
     const SrPlanNode *node = &plan->nodes[id];
     int grad = node->is_grad_out ? plan->nodes[node->grad_root].grad : SR_NO_BUFFER;
-    return (SrTensor){node->shape, SR_F32, address(plan, grad)};
+    return (SrTensor){node->shape, SR_F32, sr__plan_address(plan, grad)};
 }
 
 // Recomputed copies would not exist, and no gradient would sit in another's place.

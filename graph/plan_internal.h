@@ -1,8 +1,9 @@
 // A plan while it is being made: what the passes read and write.  Internal to graph/.
 //
-// Order of the passes (sr_plan_compile): dce, fuse, alias, gradient, recompute, schedule, place, bind.  Up to schedule
-// they only mark nodes; schedule writes symbolic calls over numbered buffers; place derives life spans from
-// those calls alone, so a buffer cannot be read outside its span; bind turns numbers into addresses.
+// Order of the passes (sr_plan_compile): dce, fuse, alias, gradient, recompute, schedule, place,
+// bind.  Up to schedule they only mark nodes; schedule writes symbolic calls over numbered buffers;
+// place derives life spans from those calls alone, so a buffer cannot be read outside its span;
+// bind turns numbers into addresses.
 #ifndef SR_GRAPH_PLAN_INTERNAL_H
 #define SR_GRAPH_PLAN_INTERNAL_H
 
@@ -31,7 +32,7 @@ typedef struct {
     bool kept;         // (roots) a backward call reads the value
     bool recompute;    // (roots) dropped after the forward and computed again in the backward
     SrNodeId root;      // whose memory holds the value: itself unless a view
-    SrNodeId grad_root; // whose buffer collects the gradient: like root, but a view with is_grad_out has its own
+    SrNodeId grad_root; // whose buffer collects the gradient: as root, but is_grad_out has its own
     int n_contributions; // (grad roots) how many backward calls and seeds add into the gradient
 
     int value, again; // (roots) buffers of the value and of its recomputed copy
@@ -107,6 +108,10 @@ SrStatus sr__pass_bind(SrPlan *plan);
 
 // Shapes of a node's inputs into x[SR_OP_MAX_IN].
 void sr__plan_shapes(const SrPlan *plan, const SrPlanNode *node, SrShape *x);
+// Has the node a parameter that is not frozen?
+bool sr__plan_learns(const SrPlan *plan, const SrPlanNode *node);
+// NULL for no buffer, and in a dry run.
+void *sr__plan_address(const SrPlan *plan, int buffer);
 // The largest total of buffers alive in one call: no placement can take less.
 size_t sr__plan_live_bytes(const SrPlan *plan);
 const char *sr__call_kind_name(SrCallKind kind);

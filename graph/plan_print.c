@@ -1,4 +1,5 @@
-// A plan as a table: one line a kernel call with what runs, on which shapes, and where its output lies.
+// A plan as a table: one line a kernel call with what runs, on which shapes, and where its output
+// lies.
 #include "graph/plan_internal.h"
 
 // The buffer a call is mainly there to fill: its output, or the first gradient.
@@ -11,6 +12,7 @@ static int main_buffer(const SrPlanCall *call) {
     return SR_NO_BUFFER;
 }
 
+// Column "alive": the call after which the bytes are free again.
 static void print_call(const SrPlan *plan, int c, SrText *out) {
     const SrPlanCall *call = &plan->calls[c];
     const SrPlanNode *node = &plan->nodes[call->node];
@@ -29,17 +31,17 @@ static void print_call(const SrPlan *plan, int c, SrText *out) {
 }
 
 SrStatus sr_plan_print(const SrPlan *plan, SrText *out) {
-    sr_text_printf(out, "%5s  %-9s  %-14s  %-18s  %11s %-12s %-7s  %s\n", "call", "pass", "op", "shape",
-                   "offset", "+bytes", "alive", "node");
+    sr_text_printf(out, "%5s  %-9s  %-14s  %-18s  %11s %-12s %-7s  %s\n", "call", "pass", "op",
+                   "shape", "offset", "+bytes", "alive", "node");
     for (int c = 0; c < plan->n_calls; c++)
         print_call(plan, c, out);
     SrPlanCost cost = sr_plan_cost(plan);
-    sr_text_printf(out, "%d forward, %d backward, %d recomputed; %.1f + %.1f GFLOP\n", cost.n_forward,
-                   cost.n_backward, cost.n_recompute, 1e-9 * (double)cost.forward_flops,
-                   1e-9 * (double)cost.backward_flops);
+    sr_text_printf(out, "%d forward, %d backward, %d recomputed; %.1f + %.1f GFLOP\n",
+                   cost.n_forward, cost.n_backward, cost.n_recompute,
+                   1e-9 * (double)cost.forward_flops, 1e-9 * (double)cost.backward_flops);
     sr_text_printf(out, "%.1f MiB of activations (%.1f MiB alive at once at most, %.1f MiB without "
                         "sharing)\n",
-                   (double)cost.activation_bytes / 0x1p20, (double)sr__plan_live_bytes(plan) / 0x1p20,
-                   (double)cost.naive_bytes / 0x1p20);
+                   (double)cost.activation_bytes / 0x1p20,
+                   (double)sr__plan_live_bytes(plan) / 0x1p20, (double)cost.naive_bytes / 0x1p20);
     return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for printing a plan") : SR_OK;
 }

@@ -1,4 +1,7 @@
-// Running a plan: two walks over a list.  Also the same walks with a clock, and with an eye on NaNs.
+// Running a plan: two walks over a list.  Also the same walks with a clock, and with an eye on
+// NaNs.
+//
+// Nothing here decides anything: order, addresses and shapes were fixed by the passes.
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -19,6 +22,7 @@ static void run_timed(SrPlanCall *call) {
     call->times++;
 }
 
+// Kernels that draw take the iteration; the rest of their arguments never changes.
 static void run_range(SrPlan *plan, int first, int end) {
     for (int c = first; c < end; c++) {
         SrPlanCall *call = &plan->calls[c];
@@ -31,7 +35,7 @@ static void run_range(SrPlan *plan, int first, int end) {
 }
 
 void sr_plan_forward(SrPlan *plan, int64_t iteration) {
-    if (!plan->memory)
+    if (!plan->memory) // a dry run
         return;
     plan->iteration = iteration;
     run_range(plan, 0, plan->n_forward);
@@ -71,11 +75,13 @@ static bool all_finite(const float *v, int64_t n) {
     return true;
 }
 
+// Right after the node's call: later its buffer may hold something else.
 static bool is_finite(const SrPlan *plan, const SrPlanNode *node) {
     const void *data = plan->memory + plan->buffers[plan->nodes[node->root].value].offset;
     return node->dtype != SR_F32 || all_finite(data, sr_shape_count(node->shape));
 }
 
+// Running statistics, queues, counters: what a forward changes beside activations.
 static size_t state_bytes(const SrParam *p) {
     return p->kind == SR_SLOT_STATE && p->value
                ? (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype) : 0;
@@ -92,6 +98,7 @@ static void move_state(SrParams *params, char *block, bool out) {
     }
 }
 
+// Inputs first: a NaN from the loader is the loader's fault, not the first convolution's.
 static const char *first_nonfinite(SrPlan *plan, int64_t iteration) {
     for (SrNodeId id = 0; id < plan->n_nodes; id++)
         if (!plan->nodes[id].op && !is_finite(plan, &plan->nodes[id]))

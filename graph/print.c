@@ -1,8 +1,10 @@
-// Graphs as text: names, a table, graphviz.
+// Graphs as text: names, a table, graphviz.  Of the graph as built; what a plan makes of it is
+// plan_print.c.
 #include "graph/print.h"
 
 #include <string.h>
 
+// All stages that stand for the node, each between `before` and `after`.
 static void add_aliases(const SrGraph *graph, SrNodeId id, const char *before, const char *after,
                         SrText *out) {
     for (int i = 0; i < sr_graph_alias_count(graph); i++) {
@@ -20,7 +22,7 @@ static SrStatus add_options(const SrNode *node, SrText *out) {
     SrArena arena = SR_ARENA_INIT;
     SrStatus status;
     SrYaml *all, *defaults, *changed = sr_yaml_new(&arena, SR_YAML_MAP, "graph", 0);
-    SR_TRY_GOTO(changed ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for printing %s", node->name));
+    SR_TRY_GOTO(changed ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %s", node->name));
     SR_TRY_GOTO(sr_options_print(node->op->options, node->params, &arena, &all));
     SR_TRY_GOTO(sr_options_defaults(node->op->options, &arena, &defaults));
     for (int i = 0; i < all->n; i++) {
@@ -37,6 +39,8 @@ done:
     return status;
 }
 
+// Counted where they are used: shared parameters appear at each of their nodes, and once in the
+// total.
 static int64_t learned_numbers(const SrGraph *graph, const SrNode *node) {
     int64_t n = 0;
     for (int i = 0; i < node->n_w; i++) {
@@ -89,13 +93,15 @@ static void add_quoted(SrText *out, const char *s) {
     sr_text_add(out, "\"");
 }
 
+// Nodes are n0, n1, ... to graphviz, so that any name can be a label.
 static void print_dot_node(const SrGraph *graph, SrNodeId id, SrText *out) {
     const SrNode *node = sr_graph_at(graph, id);
     char shape[SR_SHAPE_TEXT_BYTES];
     sr_text_printf(out, "    n%d [label=", id);
     add_quoted(out, node->name);
     // graphviz joins strings with +
-    sr_text_printf(out, " + \"\\n%s %s", op_name(node), sr_shape_text(node->shape, shape, sizeof shape));
+    sr_text_printf(out, " + \"\\n%s %s", op_name(node),
+                   sr_shape_text(node->shape, shape, sizeof shape));
     add_aliases(graph, id, "\\n<", ">", out);
     sr_text_printf(out, "\"%s];\n", node->op ? "" : ", style=filled");
 }

@@ -1,5 +1,5 @@
-// Names: aliases, and finding a node the way torchvision's feature extraction does (exact name, or a module's
-// path for the last node in it).
+// Names: aliases, and finding a node the way torchvision's feature extraction does (exact name, or
+// a module's path for the last node in it).
 #include <string.h>
 
 #include "base/mem.h"
@@ -8,6 +8,8 @@
 SrStatus sr_graph_alias(SrGraph *graph, const char *alias, SrNodeId id) {
     if (id < 0 || id >= graph->count)
         SR_FAIL(SR_ERR_CONFIG, "stage %s is node %d, which does not exist", alias, id);
+    // An alias may equal another node's name (VISSL's conv1 is torchvision's relu); exact names win
+    // in find.
     int old = sr_name_map_find(&graph->by_alias, alias);
     if (old == id)
         return SR_OK;
@@ -46,7 +48,8 @@ SrNodeId sr_graph_find(const SrGraph *graph, const char *name) {
     return id >= 0 ? id : sr_name_map_find(&graph->by_alias, name);
 }
 
-// The length of a name without its pass ("layer1.0.add@1": 12) and where the pass starts ("@1", or "").
+// The length of a name without its pass ("layer1.0.add@1": 12) and where the pass starts ("@1", or
+// "").
 static size_t split_pass(const char *name, const char **pass) {
     const char *at = strrchr(name, '@');
     *pass = at ? at : name + strlen(name);
@@ -64,6 +67,8 @@ static bool is_below(const char *name, const char *query) {
 // "did you mean 'layer3' or 'layer2'?": the nearest of everything a query may say.
 static SrStatus unknown(const SrGraph *graph, const char *query) {
     int n = graph->count + graph->n_aliases;
+    // Stages first: of equally near names the first wins, and stages are what configurations mostly
+    // say.
     const char **names = sr_calloc((size_t)n + 1, sizeof *names);
     if (!names)
         SR_FAIL(SR_ERR_CONFIG, "there is no layer '%s'", query);
@@ -77,7 +82,7 @@ static SrStatus unknown(const SrGraph *graph, const char *query) {
         if (best < 0)
             break;
         sr_text_printf(&nearest, "%s'%s'", k ? " or " : "; did you mean ", names[best]);
-        names[best] = names[--n];
+        names[best] = names[--n]; // not again
     }
     sr_text_add(&nearest, nearest.len ? "?" : "; `sslrun graph` lists them");
     SrStatus status = sr_fail(SR_ERR_CONFIG, "there is no layer '%s'%s", query,
@@ -91,6 +96,7 @@ SrStatus sr_graph_query(const SrGraph *graph, const char *query, SrNodeId *out) 
     *out = sr_graph_find(graph, query);
     if (*out != SR_NO_NODE)
         return SR_OK;
+    // From the end: the output of a module is its last node.
     for (SrNodeId id = graph->count - 1; id >= 0; id--) {
         if (is_below(graph->nodes[id].name, query)) {
             *out = id;

@@ -121,6 +121,7 @@ static void reset_state(Net net) {
 static float *one_step(Net net, SrPlanOptions options, int64_t *n, SrPlanCost *cost) {
     SrPlan *plan = compile(net, options);
     reset_state(net);
+    toy_poison(plan);
     step(net, plan);
     *cost = sr_plan_cost(plan);
     float *out = results(net, n);

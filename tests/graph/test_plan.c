@@ -1,7 +1,4 @@
 #include "graph/plan.h"
-
-#include <stdlib.h>
-
 #include "base/mem.h"
 #include "graph/plan_internal.h"
 #include "tests/check.h"
@@ -94,17 +91,6 @@ static void check_placement(const SrPlan *plan) {
     }
     CHECK(sr__plan_live_bytes(plan) <= plan->memory_bytes);
     CHECK(plan->memory_bytes <= sr_plan_cost(plan).naive_bytes + 64);
-}
-
-// All memory that the host has not filled becomes NaN: whoever reads before writing shows.
-static void poison(SrPlan *plan) {
-    char *kept = malloc(plan->memory_bytes);
-    memcpy(kept, plan->memory, plan->memory_bytes);
-    memset(plan->memory, 0xff, plan->memory_bytes);
-    for (int i = 0; i < plan->n_buffers; i++)
-        if (plan->buffers[i].whole_run)
-            memcpy(plan->memory + plan->buffers[i].offset, kept + plan->buffers[i].offset, plan->buffers[i].bytes);
-    free(kept);
 }
 
 static void step(Fixture f, SrPlan *plan, int64_t iteration) {
@@ -223,7 +209,7 @@ static void test_same_input_twice(void **state) {
         SrPlan *plan = compile(f, (SrPlanOptions){.outputs = &t, .n_outputs = 1, .losses = &loss, .n_losses = 1,
                                                   .input_grads = (SrNodeId[]){t, y}, .n_input_grads = 2});
         fill_input(plan, f.x);
-        poison(plan);
+        toy_poison(plan);
         step(f, plan, 0);
         const float *v = sr_plan_output(plan, t).data, *dt = sr_plan_input_grad(plan, t).data;
         const float *dy = sr_plan_input_grad(plan, y).data;
@@ -269,7 +255,7 @@ static void test_frozen_and_stopped(void **state) {
     SrNodeId wanted[] = {a, f.x};
     SrPlan *plan = compile(f, (SrPlanOptions){.losses = &loss, .n_losses = 1, .input_grads = wanted, .n_input_grads = 2});
     fill_input(plan, f.x);
-    poison(plan);
+    toy_poison(plan);
     step(f, plan, 0);
     CHECK(gradient(f, "c.weight")[0] != 0);
     CHECK(!gradient(f, "b.weight"));
@@ -297,7 +283,7 @@ static void test_seeds(void **state) {
     *sr_plan_seed(plan, loss) = 2;
     CHECK(!sr_plan_seed(plan, a));
     for (int round = 0; round < 2; round++) { // seeds survive a run
-        poison(plan);
+        toy_poison(plan);
         step(f, plan, round);
         for (int k = 0; k < 2; k++) {
             const float *g = sr_plan_input_grad(plan, wanted[k]).data;
@@ -449,7 +435,7 @@ static void one_random_graph(uint32_t s, int rows, int width, int nodes, int *re
         SrPlan *plan = compile(f, options);
         check_placement(plan);
         fill_input(plan, f.x);
-        poison(plan);
+        toy_poison(plan);
         int64_t calls = sr_mem_calls();
         step(f, plan, 0);
         CHECK_INT(sr_mem_calls(), calls);

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "graph/plan_internal.h"
 
 static SrStatus infer_same(const void *params, const SrShape *x, int n_in, SrShape *y) {
     (void)params;
@@ -335,6 +336,18 @@ void toy_run(ToyRun *run) {
         if (node->op && (node->mode & run->mode))
             toy_run_node(run, id);
     }
+}
+
+void toy_poison(SrPlan *plan) {
+    char *kept = sr_alloc(plan->memory_bytes);
+    memcpy(kept, plan->memory, plan->memory_bytes);
+    memset(plan->memory, 0xff, plan->memory_bytes);
+    for (int i = 0; i < plan->n_buffers; i++) {
+        const SrBuffer *b = &plan->buffers[i];
+        if (b->whole_run)
+            memcpy(plan->memory + b->offset, kept + b->offset, b->bytes);
+    }
+    sr_free(kept);
 }
 
 void toy_fill(float *v, int64_t n, uint64_t key) {

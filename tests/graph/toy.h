@@ -29,6 +29,8 @@ void toy_run_free(ToyRun *run);
 void toy_run_input(ToyRun *run, SrNodeId input, const float *data);
 void toy_run(ToyRun *run); // all nodes of the mode
 
+// All memory of the plan that the host has not filled becomes NaN: whoever reads before writing shows.
+void toy_poison(SrPlan *plan);
 // Deterministic numbers in (-1, 1).
 void toy_fill(float *v, int64_t n, uint64_t key);
 
