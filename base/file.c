@@ -1,0 +1,281 @@
+// Files: whole reads within a bound, mappings, and writes that replace only when complete.
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define PATH_BYTES 4096
+
+static SrStatus fail_errno(const char *what, const char *path) {
+    return sr_fail(SR_ERR_IO, "%s '%s': %s", what, path, strerror(errno));
+}
+
+// Opens a regular file for reading and tells its size; the descriptor is the caller's.
+static SrStatus open_regular(const char *path, int *fd, size_t *bytes) {
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0)
+        return fail_errno("cannot open", path);
+    struct stat st;
+    if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        *bytes = (size_t)st.st_size;
+        return SR_OK;
+    }
+    close(*fd);
+    return sr_fail(SR_ERR_IO, "cannot read '%s': not a regular file", path);
+}
+
+SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *bytes) {
+    int fd;
+    size_t size = 0;
+    SR_TRY(open_regular(path, &fd, &size));
+    if (size > max_bytes) {
+        close(fd);
+        return sr_fail(SR_ERR_IO, "'%s' has %zu bytes; at most %zu are read", path, size, max_bytes);
+    }
+    char *buffer = sr_alloc(size + 1);
+    size_t done = 0;
+    while (buffer && done < size) {
+        ssize_t got = read(fd, buffer + done, size - done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+    }
+    close(fd);
+    if (!buffer)
+        return sr_fail(SR_ERR_MEMORY, "out of memory reading '%s' (%zu bytes)", path, size);
+    if (done < size) {
+        sr_free(buffer);
+        return sr_fail(SR_ERR_IO, "cannot read '%s': got %zu of %zu bytes", path, done, size);
+    }
+    buffer[size] = '\0';
+    *data = buffer;
+    *bytes = size;
+    return SR_OK;
+}
+
+SrStatus sr_file_map(const char *path, const void **data, size_t *bytes) {
+    int fd;
+    *data = NULL;
+    *bytes = 0;
+    size_t size = 0;
+    SR_TRY(open_regular(path, &fd, &size));
+    if (size == 0) {
+        close(fd);
+        return SR_OK;
+    }
+    void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (map == MAP_FAILED)
+        return fail_errno("cannot map", path);
+    *data = map;
+    *bytes = size;
+    return SR_OK;
+}
+
+void sr_file_unmap(const void *data, size_t bytes) {
+    if (data)
+        munmap((void *)(uintptr_t)data, bytes);
+}
+
+// The folder a path lies in, "." when it names none.
+static void parent_of(const char *path, char out[PATH_BYTES]) {
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - path) : 0;
+    if (!slash || len >= PATH_BYTES)
+        snprintf(out, PATH_BYTES, ".");
+    else if (len == 0)
+        snprintf(out, PATH_BYTES, "/");
+    else
+        snprintf(out, PATH_BYTES, "%.*s", (int)len, path);
+}
+
+// A rename is only durable once the folder that holds the name is.
+static void sync_parent(const char *path) {
+    char dir[PATH_BYTES];
+    parent_of(path, dir);
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    fsync(fd);
+    close(fd);
+}
+
+SrStatus sr_file_begin(SrFileWriter *writer, const char *path) {
+    *writer = (SrFileWriter){0};
+    size_t bytes = strlen(path) + 32;
+    writer->path = sr_strdup(path);
+    writer->temporary = sr_alloc(bytes);
+    if (!writer->path || !writer->temporary) {
+        sr_file_abort(writer);
+        return sr_fail(SR_ERR_MEMORY, "out of memory writing '%s'", path);
+    }
+    snprintf(writer->temporary, bytes, "%s.tmp%ld", path, (long)getpid());
+    writer->f = fopen(writer->temporary, "wbe");
+    if (writer->f)
+        return SR_OK;
+    SrStatus status = fail_errno("cannot write", path);
+    sr_file_abort(writer);
+    return status;
+}
+
+SrStatus sr_file_commit(SrFileWriter *writer) {
+    bool ok = fflush(writer->f) == 0 && !ferror(writer->f) && fsync(fileno(writer->f)) == 0;
+    int saved = errno;
+    ok = fclose(writer->f) == 0 && ok;
+    writer->f = NULL;
+    if (ok && rename(writer->temporary, writer->path) == 0) {
+        sync_parent(writer->path);
+        sr_free(writer->temporary);
+        writer->temporary = NULL;
+        sr_file_abort(writer);
+        return SR_OK;
+    }
+    errno = saved ? saved : errno;
+    SrStatus status = fail_errno("cannot write", writer->path);
+    sr_file_abort(writer);
+    return status;
+}
+
+void sr_file_abort(SrFileWriter *writer) {
+    if (writer->f)
+        fclose(writer->f);
+    if (writer->temporary)
+        unlink(writer->temporary);
+    sr_free(writer->temporary);
+    sr_free(writer->path);
+    *writer = (SrFileWriter){0};
+}
+
+SrStatus sr_file_write(const char *path, const void *data, size_t bytes) {
+    SrFileWriter writer;
+    SR_TRY(sr_file_begin(&writer, path));
+    if (fwrite(data, 1, bytes, writer.f) != bytes) {
+        SrStatus status = fail_errno("cannot write", path);
+        sr_file_abort(&writer);
+        return status;
+    }
+    return sr_file_commit(&writer);
+}
+
+bool sr_file_exists(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+bool sr_file_is_dir(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+SrStatus sr_file_mkdirs(const char *path) {
+    char buffer[PATH_BYTES];
+    if (snprintf(buffer, sizeof buffer, "%s", path) >= (int)sizeof buffer)
+        return sr_fail(SR_ERR_CONFIG, "path too long: '%.80s...'", path);
+    for (char *p = buffer + 1;; p++) {
+        if (*p != '/' && *p != '\0')
+            continue;
+        char end = *p;
+        *p = '\0';
+        if (mkdir(buffer, 0777) != 0 && errno != EEXIST)
+            return fail_errno("cannot make folder", buffer);
+        if (end == '\0')
+            break;
+        *p = end;
+    }
+    if (!sr_file_is_dir(path))
+        return sr_fail(SR_ERR_IO, "cannot make folder '%s': a file of that name exists", path);
+    return SR_OK;
+}
+
+SrStatus sr_file_symlink(const char *target, const char *path) {
+    char temporary[PATH_BYTES];
+    int len = snprintf(temporary, sizeof temporary, "%s.tmp%ld", path, (long)getpid());
+    if (len >= (int)sizeof temporary)
+        return sr_fail(SR_ERR_CONFIG, "path too long: '%.80s...'", path);
+    unlink(temporary);
+    if (symlink(target, temporary) != 0)
+        return fail_errno("cannot make link", path);
+    if (rename(temporary, path) != 0) {
+        SrStatus status = fail_errno("cannot make link", path);
+        unlink(temporary);
+        return status;
+    }
+    sync_parent(path);
+    return SR_OK;
+}
+
+SrStatus sr_file_remove(const char *path) {
+    if (unlink(path) != 0 && errno != ENOENT)
+        return fail_errno("cannot remove", path);
+    return SR_OK;
+}
+
+SrStatus sr_file_join(char *out, size_t out_bytes, const char *dir, const char *name) {
+    size_t len = strlen(dir);
+    const char *slash = len == 0 || dir[len - 1] == '/' ? "" : "/";
+    int need = snprintf(out, out_bytes, "%s%s%s", dir, slash, name);
+    if (need < 0 || (size_t)need >= out_bytes)
+        return sr_fail(SR_ERR_CONFIG, "path too long: '%.60s.../%.60s'", dir, name);
+    return SR_OK;
+}
+
+static int by_bytes(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+// Adds one name to a growing list; NULL list elements never occur.
+static bool list_add(char ***names, int *n, int *cap, const char *name) {
+    if (*n == *cap) {
+        int grown = *cap ? 2 * *cap : 64;
+        char **bigger = sr_realloc(*names, (size_t)grown * sizeof *bigger);
+        if (!bigger)
+            return false;
+        *names = bigger;
+        *cap = grown;
+    }
+    (*names)[*n] = sr_strdup(name);
+    if (!(*names)[*n])
+        return false;
+    ++*n;
+    return true;
+}
+
+SrStatus sr_file_list(const char *dir, char ***names, int *n) {
+    *names = NULL;
+    *n = 0;
+    DIR *d = opendir(dir);
+    if (!d)
+        return fail_errno("cannot list folder", dir);
+    int cap = 0;
+    bool ok = true;
+    for (struct dirent *e = readdir(d); ok && e; e = readdir(d)) {
+        bool dots = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+        ok = dots || list_add(names, n, &cap, e->d_name);
+    }
+    closedir(d);
+    if (!ok) {
+        sr_file_list_free(*names, *n);
+        *names = NULL;
+        *n = 0;
+        return sr_fail(SR_ERR_MEMORY, "out of memory listing '%s'", dir);
+    }
+    if (*n > 1)
+        qsort(*names, (size_t)*n, sizeof **names, by_bytes);
+    return SR_OK;
+}
+
+void sr_file_list_free(char **names, int n) {
+    for (int i = 0; i < n; i++)
+        sr_free(names[i]);
+    sr_free(names);
+}

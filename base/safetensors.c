@@ -1,0 +1,231 @@
+// The safetensors format: u64 length, JSON header {"name": {"dtype", "shape", "data_offsets"}}, raw data.
+#include "base/safetensors.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+enum { MAX_HEADER = 100 * 1000 * 1000 };
+
+typedef struct {
+    SrNamedTensor named;
+    uint64_t begin, end; // bytes, from the start of the data
+} Entry;
+
+static int by_begin(const void *a, const void *b) {
+    const Entry *x = a, *y = b;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    return x->end < y->end ? -1 : x->end > y->end;
+}
+
+static SrStatus bad(const char *path, const char *name, const char *what) {
+    return sr_fail(SR_ERR_CONFIG, "%s: tensor '%s': %s", path, name, what);
+}
+
+static SrStatus read_shape(const char *path, const char *name, const SrYaml *shape, SrShape *out, uint64_t *count) {
+    if (!shape || shape->type != SR_YAML_LIST)
+        return bad(path, name, "no shape");
+    if (shape->n > SR_MAX_RANK)
+        return bad(path, name, "more dimensions than are supported");
+    out->rank = shape->n;
+    *count = 1;
+    for (int i = 0; i < shape->n; i++) {
+        const SrYaml *d = shape->items[i];
+        if (d->type != SR_YAML_INT || d->i < 0 || d->i > INT32_MAX)
+            return bad(path, name, "a dimension that is no whole number from 0 to 2^31-1");
+        out->d[i] = (int)d->i;
+        if (__builtin_mul_overflow(*count, (uint64_t)d->i, count))
+            return bad(path, name, "a shape that overflows");
+    }
+    return SR_OK;
+}
+
+static SrStatus read_entry(const char *path, const char *name, const SrYaml *map, uint64_t data_bytes, Entry *out) {
+    const SrYaml *dtype = sr_yaml_find(map, "dtype"), *offsets = sr_yaml_find(map, "data_offsets");
+    uint64_t count = 0, bytes;
+    out->named.name = name;
+    if (!dtype || !dtype->text || !sr_dtype_parse(dtype->text, &out->named.tensor.dtype))
+        return sr_fail(SR_ERR_CONFIG, "%s: tensor '%s': element type '%s' is not supported", path, name,
+                       dtype && dtype->text ? dtype->text : "none");
+    SR_TRY(read_shape(path, name, sr_yaml_find(map, "shape"), &out->named.tensor.shape, &count));
+    bool two = offsets && offsets->type == SR_YAML_LIST && offsets->n == 2 && offsets->items[0]->type == SR_YAML_INT &&
+               offsets->items[1]->type == SR_YAML_INT;
+    if (!two || offsets->items[0]->i < 0 || offsets->items[1]->i < offsets->items[0]->i)
+        return bad(path, name, "data_offsets are not two growing whole numbers");
+    out->begin = (uint64_t)offsets->items[0]->i;
+    out->end = (uint64_t)offsets->items[1]->i;
+    if (out->end > data_bytes)
+        return bad(path, name, "its data lies beyond the end of the file (truncated?)");
+    if (__builtin_mul_overflow(count, sr_dtype_bytes(out->named.tensor.dtype), &bytes) || bytes != out->end - out->begin)
+        return bad(path, name, "its data range does not agree with its shape");
+    return SR_OK;
+}
+
+// Ranges must tile the data: no overlap, no gap (the format's own rule).
+static SrStatus check_tiling(const char *path, const Entry *entries, int n, uint64_t data_bytes) {
+    uint64_t at = 0;
+    for (int i = 0; i < n; i++) {
+        if (entries[i].begin != at)
+            return bad(path, entries[i].named.name, entries[i].begin < at ? "overlaps the one before" : "a gap before it");
+        at = entries[i].end;
+    }
+    if (at != data_bytes)
+        return sr_fail(SR_ERR_CONFIG, "%s: %" PRIu64 " bytes follow the last tensor", path, data_bytes - at);
+    return SR_OK;
+}
+
+static SrStatus read_meta(SrSafetensors *st, const char *path, const SrYaml *meta) {
+    if (meta->type != SR_YAML_MAP)
+        return sr_fail(SR_ERR_CONFIG, "%s: __metadata__ is not a map", path);
+    st->meta_keys = sr_arena_alloc(&st->arena, (size_t)(meta->n + 1) * sizeof *st->meta_keys);
+    st->meta_values = sr_arena_alloc(&st->arena, (size_t)(meta->n + 1) * sizeof *st->meta_values);
+    if (!st->meta_keys || !st->meta_values)
+        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", path);
+    for (int i = 0; i < meta->n; i++) {
+        if (meta->items[i]->type != SR_YAML_STRING)
+            return sr_fail(SR_ERR_CONFIG, "%s: metadata '%s' is not a string", path, meta->keys[i]);
+        st->meta_keys[i] = meta->keys[i];
+        st->meta_values[i] = meta->items[i]->text;
+    }
+    st->n_meta = meta->n;
+    return SR_OK;
+}
+
+static SrStatus read_header(SrSafetensors *st, const char *path, const SrYaml *header, const char *data,
+                            uint64_t data_bytes) {
+    if (header->type != SR_YAML_MAP)
+        return sr_fail(SR_ERR_CONFIG, "%s: the header is not a map", path);
+    Entry *entries = sr_arena_alloc(&st->arena, (size_t)(header->n + 1) * sizeof *entries);
+    st->tensors = sr_arena_alloc(&st->arena, (size_t)(header->n + 1) * sizeof *st->tensors);
+    if (!entries || !st->tensors)
+        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", path);
+    int n = 0;
+    for (int i = 0; i < header->n; i++) {
+        if (strcmp(header->keys[i], "__metadata__") == 0)
+            SR_TRY(read_meta(st, path, header->items[i]));
+        else
+            SR_TRY(read_entry(path, header->keys[i], header->items[i], data_bytes, &entries[n++]));
+    }
+    if (n > 1)
+        qsort(entries, (size_t)n, sizeof *entries, by_begin);
+    SR_TRY(check_tiling(path, entries, n, data_bytes));
+    for (int i = 0; i < n; i++) {
+        st->tensors[i] = entries[i].named;
+        st->tensors[i].tensor.data = (void *)(uintptr_t)(data + entries[i].begin);
+    }
+    st->n = n;
+    return SR_OK;
+}
+
+static SrStatus open_mapped(SrSafetensors *st, const char *path) {
+    uint64_t header_bytes = 0;
+    if (st->map_bytes < 8)
+        return sr_fail(SR_ERR_CONFIG, "%s: not a safetensors file: only %zu bytes", path, st->map_bytes);
+    const unsigned char *map = st->map;
+    for (int i = 7; i >= 0; i--)
+        header_bytes = header_bytes << 8 | map[i];
+    if (header_bytes > MAX_HEADER || header_bytes > st->map_bytes - 8)
+        return sr_fail(SR_ERR_CONFIG, "%s: not a safetensors file: a header of %" PRIu64 " bytes is claimed in %zu", path,
+                       header_bytes, st->map_bytes);
+    const char *text = (const char *)st->map + 8;
+    SrYaml *header;
+    SR_TRY(sr_json_parse(&st->arena, text, (size_t)header_bytes, path, &header));
+    return read_header(st, path, header, text + header_bytes, st->map_bytes - 8 - header_bytes);
+}
+
+SrStatus sr_safetensors_open(SrSafetensors *st, const char *path) {
+    *st = (SrSafetensors){0};
+    SR_TRY(sr_file_map(path, &st->map, &st->map_bytes));
+    SrStatus status = open_mapped(st, path);
+    if (status != SR_OK)
+        sr_safetensors_close(st);
+    return status;
+}
+
+void sr_safetensors_close(SrSafetensors *st) {
+    sr_file_unmap(st->map, st->map_bytes);
+    sr_arena_deinit(&st->arena);
+    *st = (SrSafetensors){0};
+}
+
+const SrTensor *sr_safetensors_find(const SrSafetensors *st, const char *name) {
+    for (int i = 0; i < st->n; i++)
+        if (strcmp(st->tensors[i].name, name) == 0)
+            return &st->tensors[i].tensor;
+    return NULL;
+}
+
+const char *sr_safetensors_meta(const SrSafetensors *st, const char *key) {
+    for (int i = 0; i < st->n_meta; i++)
+        if (strcmp(st->meta_keys[i], key) == 0)
+            return st->meta_values[i];
+    return NULL;
+}
+
+// ---- writing -----------------------------------------------------------------------------------------
+
+// A JSON string node and its quoted text.
+static void add_quoted(SrText *out, const char *s) {
+    SrYaml node = {.type = SR_YAML_STRING, .text = s};
+    sr_json_print(&node, out);
+}
+
+static size_t tensor_bytes(const SrTensor *t) { return (size_t)sr_shape_count(t->shape) * sr_dtype_bytes(t->dtype); }
+
+static void header_text(SrText *out, const SrNamedTensor *tensors, int n, const char *const *keys,
+                        const char *const *values, int n_meta) {
+    sr_text_add(out, "{");
+    if (n_meta)
+        sr_text_add(out, "\"__metadata__\":{");
+    for (int i = 0; i < n_meta; i++) {
+        sr_text_add(out, i ? "," : "");
+        add_quoted(out, keys[i]);
+        sr_text_add(out, ":");
+        add_quoted(out, values[i]);
+    }
+    sr_text_add(out, n_meta ? "}" : "");
+    size_t at = 0;
+    for (int i = 0; i < n; i++) {
+        const SrTensor *t = &tensors[i].tensor;
+        sr_text_add(out, i || n_meta ? "," : "");
+        add_quoted(out, tensors[i].name);
+        sr_text_printf(out, ":{\"dtype\":\"%s\",\"shape\":[", sr_dtype_name(t->dtype));
+        for (int d = 0; d < t->shape.rank; d++)
+            sr_text_printf(out, "%s%d", d ? "," : "", t->shape.d[d]);
+        sr_text_printf(out, "],\"data_offsets\":[%zu,%zu]}", at, at + tensor_bytes(t));
+        at += tensor_bytes(t);
+    }
+    sr_text_add(out, "}");
+    while ((out->len + 8) % SR_ALIGN != 0 && !out->failed) // blanks are legal JSON; data starts aligned
+        sr_text_add(out, " ");
+}
+
+SrStatus sr_safetensors_save(const char *path, const SrNamedTensor *tensors, int n, const char *const *meta_keys,
+                             const char *const *meta_values, int n_meta) {
+    SrText header = SR_TEXT_INIT;
+    header_text(&header, tensors, n, meta_keys, meta_values, n_meta);
+    SrFileWriter writer = {0};
+    SrStatus status = header.failed ? sr_fail(SR_ERR_MEMORY, "%s: out of memory", path) : sr_file_begin(&writer, path);
+    if (status != SR_OK) {
+        sr_text_deinit(&header);
+        return status;
+    }
+    unsigned char length[8];
+    for (int i = 0; i < 8; i++)
+        length[i] = (unsigned char)((uint64_t)header.len >> (8 * i));
+    bool ok = fwrite(length, 1, 8, writer.f) == 8 && fwrite(header.s, 1, header.len, writer.f) == header.len;
+    for (int i = 0; ok && i < n; i++) {
+        size_t bytes = tensor_bytes(&tensors[i].tensor);
+        ok = bytes == 0 || fwrite(tensors[i].tensor.data, 1, bytes, writer.f) == bytes;
+    }
+    sr_text_deinit(&header);
+    if (ok)
+        return sr_file_commit(&writer);
+    sr_file_abort(&writer);
+    return sr_fail(SR_ERR_IO, "cannot write '%s': disk full?", path);
+}

@@ -1,0 +1,260 @@
+// The YAML tree: making, finding, changing, merging and comparing nodes.  Reading text is yaml_load.c,
+// writing it yaml_print.c.
+#include "base/yaml.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static SrStatus out_of_memory(void) { return sr_fail(SR_ERR_MEMORY, "out of memory"); }
+
+SrYaml *sr_yaml_new(SrArena *arena, SrYamlType type, const char *file, int line) {
+    SrYaml *node = sr_arena_alloc(arena, sizeof *node);
+    if (!node)
+        return NULL;
+    node->type = type;
+    node->file = file ? file : "";
+    node->line = line;
+    return node;
+}
+
+static bool is_one_of(const char *s, const char *const *words) {
+    for (; *words; words++)
+        if (strcmp(s, *words) == 0)
+            return true;
+    return false;
+}
+
+// Decimal or 0x digits with a sign; out of int64's range it is no integer.
+static bool parse_int(const char *s, int64_t *out) {
+    const char *digits = s + (*s == '-' || *s == '+');
+    bool hex = digits[0] == '0' && digits[1] == 'x';
+    for (const char *p = digits + (hex ? 2 : 0);; p++) {
+        if (*p == '\0' && p > digits + (hex ? 2 : 0))
+            break;
+        if (!(hex ? isxdigit((unsigned char)*p) : isdigit((unsigned char)*p)))
+            return false;
+    }
+    errno = 0;
+    long long value = strtoll(s, NULL, hex ? 16 : 10);
+    if (errno == ERANGE)
+        return false;
+    *out = value;
+    return true;
+}
+
+// "1.5", "1e-4", ".5", "1.", ".inf", "-.inf", ".nan"; never strtod's own words or hex floats.
+static bool parse_float(const char *s, double *out) {
+    const char *p = s + (*s == '-' || *s == '+');
+    if (strcasecmp(p, ".inf") == 0) {
+        *out = *s == '-' ? -INFINITY : INFINITY;
+        return true;
+    }
+    if (strcasecmp(s, ".nan") == 0) {
+        *out = NAN;
+        return true;
+    }
+    if (!isdigit((unsigned char)p[0]) && !(p[0] == '.' && isdigit((unsigned char)p[1])))
+        return false;
+    if (strspn(p, "0123456789.eE+-") != strlen(p))
+        return false;
+    char *end;
+    *out = strtod(s, &end);
+    return *end == '\0';
+}
+
+SrYaml *sr_yaml_scalar(SrArena *arena, const char *text, const char *file, int line) {
+    static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
+    static const char *const yes[] = {"true", "True", "TRUE", NULL};
+    static const char *const no[] = {"false", "False", "FALSE", NULL};
+    SrYaml *node = sr_yaml_new(arena, SR_YAML_STRING, file, line);
+    if (!node || !(node->text = sr_arena_strdup(arena, text)))
+        return NULL;
+    if (is_one_of(text, nulls)) {
+        node->type = SR_YAML_NULL;
+    } else if (is_one_of(text, yes) || is_one_of(text, no)) {
+        node->type = SR_YAML_BOOL;
+        node->b = is_one_of(text, yes);
+        node->i = node->b;
+        node->f = node->b;
+    } else if (parse_int(text, &node->i)) {
+        node->type = SR_YAML_INT;
+        node->f = (double)node->i;
+    } else if (parse_float(text, &node->f)) {
+        node->type = SR_YAML_FLOAT;
+    }
+    return node;
+}
+
+// Room for one more child.
+static SrStatus grow(SrArena *arena, SrYaml *node) {
+    if (node->n < node->cap)
+        return SR_OK;
+    int cap = node->cap ? 2 * node->cap : 8;
+    SrYaml **items = sr_arena_alloc(arena, (size_t)cap * sizeof *items);
+    const char **keys = sr_arena_alloc(arena, (size_t)cap * sizeof *keys);
+    if (!items || !keys)
+        return out_of_memory();
+    if (node->n) {
+        memcpy(items, node->items, (size_t)node->n * sizeof *items);
+        if (node->keys)
+            memcpy(keys, node->keys, (size_t)node->n * sizeof *keys);
+    }
+    node->items = items;
+    node->keys = keys;
+    node->cap = cap;
+    return SR_OK;
+}
+
+SrStatus sr_yaml_append(SrArena *arena, SrYaml *list, SrYaml *item) {
+    if (!item)
+        return out_of_memory();
+    SR_TRY(grow(arena, list));
+    list->items[list->n++] = item;
+    return SR_OK;
+}
+
+static int index_of(const SrYaml *map, const char *key, size_t len) {
+    if (!map || map->type != SR_YAML_MAP)
+        return -1;
+    for (int i = 0; i < map->n; i++)
+        if (strncmp(map->keys[i], key, len) == 0 && map->keys[i][len] == '\0')
+            return i;
+    return -1;
+}
+
+SrStatus sr_yaml_put(SrArena *arena, SrYaml *map, const char *key, SrYaml *value) {
+    if (!value)
+        return out_of_memory();
+    int at = index_of(map, key, strlen(key));
+    if (at >= 0) {
+        map->items[at] = value;
+        return SR_OK;
+    }
+    SR_TRY(grow(arena, map));
+    map->keys[map->n] = sr_arena_strdup(arena, key);
+    if (!map->keys[map->n])
+        return out_of_memory();
+    map->items[map->n++] = value;
+    return SR_OK;
+}
+
+bool sr_yaml_remove(SrYaml *map, const char *key) {
+    int at = index_of(map, key, strlen(key));
+    if (at < 0)
+        return false;
+    size_t after = (size_t)(map->n - at - 1);
+    memmove(map->items + at, map->items + at + 1, after * sizeof *map->items);
+    memmove(map->keys + at, map->keys + at + 1, after * sizeof *map->keys);
+    map->n--;
+    return true;
+}
+
+SrYaml *sr_yaml_find(const SrYaml *map, const char *key) {
+    int at = index_of(map, key, strlen(key));
+    return at < 0 ? NULL : map->items[at];
+}
+
+// One step of a dotted path: a key of a map or a number into a list.
+static SrYaml *step(const SrYaml *node, const char *part, size_t len) {
+    if (node->type == SR_YAML_LIST) {
+        char *end;
+        long i = strtol(part, &end, 10);
+        return end == part + len && len > 0 && i >= 0 && i < node->n ? node->items[i] : NULL;
+    }
+    int at = index_of(node, part, len);
+    return at < 0 ? NULL : node->items[at];
+}
+
+SrYaml *sr_yaml_find_path(const SrYaml *map, const char *path) {
+    const SrYaml *node = map;
+    while (node && *path) {
+        size_t len = strcspn(path, ".");
+        node = step(node, path, len);
+        path += len + (path[len] == '.');
+    }
+    return (SrYaml *)(uintptr_t)node;
+}
+
+SrStatus sr_yaml_put_path(SrArena *arena, SrYaml *map, const char *path, SrYaml *value) {
+    for (;;) {
+        size_t len = strcspn(path, ".");
+        char *part = sr_arena_printf(arena, "%.*s", (int)len, path);
+        if (!part || !value)
+            return out_of_memory();
+        if (path[len] == '\0')
+            return sr_yaml_put(arena, map, part, value);
+        SrYaml *next = sr_yaml_find(map, part);
+        if (!next || next->type != SR_YAML_MAP) {
+            next = sr_yaml_new(arena, SR_YAML_MAP, value->file, value->line);
+            SR_TRY(sr_yaml_put(arena, map, part, next));
+        }
+        map = next;
+        path += len + 1;
+    }
+}
+
+SrYaml *sr_yaml_copy(SrArena *arena, const SrYaml *node) {
+    SrYaml *copy = sr_arena_copy(arena, node, sizeof *node);
+    if (!copy)
+        return NULL;
+    if (node->text && !(copy->text = sr_arena_strdup(arena, node->text)))
+        return NULL;
+    copy->n = copy->cap = 0;
+    copy->items = NULL;
+    copy->keys = NULL;
+    for (int i = 0; i < node->n; i++) {
+        SrYaml *child = sr_yaml_copy(arena, node->items[i]);
+        SrStatus status = node->type == SR_YAML_MAP ? sr_yaml_put(arena, copy, node->keys[i], child)
+                                                    : sr_yaml_append(arena, copy, child);
+        if (status != SR_OK)
+            return NULL;
+    }
+    return copy;
+}
+
+SrStatus sr_yaml_merge(SrArena *arena, SrYaml *base, const SrYaml *over) {
+    for (int i = 0; i < over->n; i++) {
+        SrYaml *old = sr_yaml_find(base, over->keys[i]);
+        const SrYaml *new = over->items[i];
+        if (old && old->type == SR_YAML_MAP && new->type == SR_YAML_MAP)
+            SR_TRY(sr_yaml_merge(arena, old, new));
+        else
+            SR_TRY(sr_yaml_put(arena, base, over->keys[i], sr_yaml_copy(arena, new)));
+    }
+    return SR_OK;
+}
+
+static bool equal_maps(const SrYaml *a, const SrYaml *b) {
+    for (int i = 0; i < a->n; i++) {
+        const SrYaml *other = sr_yaml_find(b, a->keys[i]);
+        if (!other || !sr_yaml_equal(a->items[i], other))
+            return false;
+    }
+    return true;
+}
+
+bool sr_yaml_equal(const SrYaml *a, const SrYaml *b) {
+    bool numbers = (a->type == SR_YAML_INT || a->type == SR_YAML_FLOAT) &&
+                   (b->type == SR_YAML_INT || b->type == SR_YAML_FLOAT);
+    if (numbers)
+        return a->f == b->f || (isnan(a->f) && isnan(b->f));
+    if (a->type != b->type || a->n != b->n)
+        return false;
+    if (a->type == SR_YAML_MAP)
+        return equal_maps(a, b);
+    for (int i = 0; i < a->n; i++)
+        if (!sr_yaml_equal(a->items[i], b->items[i]))
+            return false;
+    if (a->type == SR_YAML_STRING)
+        return strcmp(a->text, b->text) == 0;
+    return a->type != SR_YAML_BOOL || a->b == b->b;
+}
+
+const char *sr_yaml_type_name(SrYamlType type) {
+    static const char *const names[] = {"null",     "true or false", "an integer", "a number",
+                                        "a string", "a list",        "a map"};
+    return names[type];
+}

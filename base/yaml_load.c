@@ -1,0 +1,200 @@
+// YAML text to tree, on libyaml's event parser.  Everything is bounded here: text, nodes (an alias counts as
+// all the nodes it stands for), depth; duplicate keys are errors.
+#include <string.h>
+#include <yaml.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/yaml.h"
+
+enum { MAX_TEXT = 1 << 20, MAX_NODES = 100000, MAX_DEPTH = 64 };
+
+typedef struct Anchor {
+    const char *name;
+    const SrYaml *node;
+    struct Anchor *next;
+} Anchor;
+
+typedef struct {
+    SrArena *arena;
+    yaml_parser_t parser;
+    const char *file;
+    int nodes;
+    Anchor *anchors; // newest first: a later anchor of the same name hides the earlier one
+} Loader;
+
+static SrStatus parse_node(Loader *l, const yaml_event_t *event, int depth, SrYaml **out);
+
+static SrStatus next_event(Loader *l, yaml_event_t *event) {
+    if (yaml_parser_parse(&l->parser, event))
+        return SR_OK;
+    if (l->parser.error == YAML_MEMORY_ERROR)
+        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
+    return sr_fail(SR_ERR_CONFIG, "%s:%zu: not valid YAML: %s", l->file, l->parser.problem_mark.line + 1,
+                   l->parser.problem ? l->parser.problem : "syntax error");
+}
+
+static int line_of(const yaml_event_t *event) { return (int)event->start_mark.line + 1; }
+
+static SrStatus count_nodes(Loader *l, int line, int n) {
+    l->nodes += n;
+    if (l->nodes <= MAX_NODES)
+        return SR_OK;
+    return sr_fail(SR_ERR_CONFIG, "%s:%d: more than %d values once aliases are expanded; use fewer aliases",
+                   l->file, line, MAX_NODES);
+}
+
+static int tree_size(const SrYaml *node) {
+    int n = 1;
+    for (int i = 0; i < node->n; i++)
+        n += tree_size(node->items[i]);
+    return n;
+}
+
+static SrStatus resolve_alias(Loader *l, const yaml_event_t *event, SrYaml **out) {
+    const char *name = (const char *)event->data.alias.anchor;
+    for (const Anchor *a = l->anchors; a; a = a->next) {
+        if (strcmp(a->name, name) != 0)
+            continue;
+        SR_TRY(count_nodes(l, line_of(event), tree_size(a->node)));
+        *out = sr_yaml_copy(l->arena, a->node);
+        return *out ? SR_OK : sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
+    }
+    return sr_fail(SR_ERR_CONFIG, "%s:%d: alias '*%s' has no anchor before it", l->file, line_of(event), name);
+}
+
+// Only complete nodes get an anchor, so that no tree can hold itself.
+static SrStatus remember_anchor(Loader *l, const yaml_char_t *name, const SrYaml *node) {
+    if (!name)
+        return SR_OK;
+    Anchor *anchor = sr_arena_alloc(l->arena, sizeof *anchor);
+    if (!anchor || !(anchor->name = sr_arena_strdup(l->arena, (const char *)name)))
+        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
+    anchor->node = node;
+    anchor->next = l->anchors;
+    l->anchors = anchor;
+    return SR_OK;
+}
+
+static SrStatus parse_scalar(Loader *l, const yaml_event_t *event, SrYaml **out) {
+    const char *text = (const char *)event->data.scalar.value;
+    if (strlen(text) != event->data.scalar.length)
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: a value holds a NUL character", l->file, line_of(event));
+    if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
+        *out = sr_yaml_scalar(l->arena, text, l->file, line_of(event));
+    } else {
+        *out = sr_yaml_new(l->arena, SR_YAML_STRING, l->file, line_of(event));
+        if (*out && !((*out)->text = sr_arena_strdup(l->arena, text)))
+            *out = NULL;
+    }
+    if (!*out)
+        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
+    return remember_anchor(l, event->data.scalar.anchor, *out);
+}
+
+// One key of a map and, from the following event, its value.
+static SrStatus parse_pair(Loader *l, const yaml_event_t *key, SrYaml *map, int depth) {
+    if (key->type != YAML_SCALAR_EVENT)
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: a key must be a plain word", l->file, line_of(key));
+    const char *name = (const char *)key->data.scalar.value;
+    const SrYaml *old = sr_yaml_find(map, name);
+    if (old)
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: key '%s' stands here twice; the first is at line %d", l->file,
+                       line_of(key), name, old->line);
+    yaml_event_t event;
+    SR_TRY(next_event(l, &event));
+    SrYaml *value = NULL;
+    SrStatus status = parse_node(l, &event, depth + 1, &value);
+    if (status == SR_OK && value->type != SR_YAML_MAP && value->type != SR_YAML_LIST)
+        value->line = line_of(key);
+    yaml_event_delete(&event);
+    SR_TRY(status);
+    return sr_yaml_put(l->arena, map, name, value);
+}
+
+static SrStatus parse_children(Loader *l, SrYaml *node, int depth) {
+    yaml_event_type_t end = node->type == SR_YAML_MAP ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
+    for (;;) {
+        yaml_event_t event;
+        SR_TRY(next_event(l, &event));
+        SrStatus status = SR_OK;
+        bool last = event.type == end;
+        if (!last && node->type == SR_YAML_MAP) {
+            status = parse_pair(l, &event, node, depth);
+        } else if (!last) {
+            SrYaml *item = NULL;
+            status = parse_node(l, &event, depth + 1, &item);
+            if (status == SR_OK)
+                status = sr_yaml_append(l->arena, node, item);
+        }
+        yaml_event_delete(&event);
+        if (last || status != SR_OK)
+            return status;
+    }
+}
+
+static SrStatus parse_node(Loader *l, const yaml_event_t *event, int depth, SrYaml **out) {
+    if (depth > MAX_DEPTH)
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: nested deeper than %d levels", l->file, line_of(event), MAX_DEPTH);
+    if (event->type == YAML_ALIAS_EVENT)
+        return resolve_alias(l, event, out);
+    SR_TRY(count_nodes(l, line_of(event), 1));
+    if (event->type == YAML_SCALAR_EVENT)
+        return parse_scalar(l, event, out);
+    bool map = event->type == YAML_MAPPING_START_EVENT;
+    if (!map && event->type != YAML_SEQUENCE_START_EVENT)
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: not valid YAML: a value is missing", l->file, line_of(event));
+    *out = sr_yaml_new(l->arena, map ? SR_YAML_MAP : SR_YAML_LIST, l->file, line_of(event));
+    if (!*out)
+        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
+    SR_TRY(parse_children(l, *out, depth));
+    return remember_anchor(l, map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor, *out);
+}
+
+// The one document of a stream; an empty stream is a null.
+static SrStatus parse_stream(Loader *l, SrYaml **out) {
+    bool seen = false;
+    for (;;) {
+        yaml_event_t event;
+        SR_TRY(next_event(l, &event));
+        yaml_event_type_t type = event.type;
+        SrStatus status = SR_OK;
+        if (type == YAML_DOCUMENT_START_EVENT && seen)
+            status = sr_fail(SR_ERR_CONFIG, "%s:%d: a second document; one is expected", l->file, line_of(&event));
+        bool outer = type == YAML_STREAM_START_EVENT || type == YAML_STREAM_END_EVENT ||
+                     type == YAML_DOCUMENT_START_EVENT || type == YAML_DOCUMENT_END_EVENT;
+        if (!outer) {
+            status = parse_node(l, &event, 0, out);
+            seen = true;
+        }
+        yaml_event_delete(&event);
+        SR_TRY(status);
+        if (type == YAML_STREAM_END_EVENT)
+            return SR_OK;
+    }
+}
+
+SrStatus sr_yaml_parse(SrArena *arena, const char *text, size_t bytes, const char *file, SrYaml **out) {
+    if (bytes > MAX_TEXT)
+        return sr_fail(SR_ERR_CONFIG, "%s: %zu bytes of YAML; at most %d are read", file, bytes, MAX_TEXT);
+    Loader l = {.arena = arena, .file = sr_arena_strdup(arena, file)};
+    *out = sr_yaml_new(arena, SR_YAML_NULL, l.file, 1);
+    if (!l.file || !*out || !yaml_parser_initialize(&l.parser))
+        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", file);
+    yaml_parser_set_input_string(&l.parser, (const unsigned char *)text, bytes);
+    SrStatus status = parse_stream(&l, out);
+    yaml_parser_delete(&l.parser);
+    return status;
+}
+
+SrStatus sr_yaml_load(SrArena *arena, const char *path, SrYaml **out) {
+    char *text;
+    size_t bytes;
+    SrStatus status = sr_file_read(path, MAX_TEXT, &text, &bytes);
+    if (status == SR_ERR_IO) // a configuration that cannot be read is the user's to mend
+        return SR_ERR_CONFIG;
+    SR_TRY(status);
+    status = sr_yaml_parse(arena, text, bytes, path, out);
+    sr_free(text);
+    return status;
+}
