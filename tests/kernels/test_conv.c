@@ -220,6 +220,35 @@ static void test_direct(void **state) {
     sweep(SR_CONV_DIRECT, 300, 1e-6, random_shape);
 }
 
+// 3x3 kernels with stride 1, channels around the limits of vectors and blocks.
+static SrConvShape winograd_shape(SrRng *rng) {
+    static const int widths[] = {32, 33, 40, 48, 64, 65, 100};
+    return (SrConvShape){.N = pick(rng, 1, 3),
+                         .H = pick(rng, 1, 10),
+                         .W = pick(rng, 1, 10),
+                         .C = widths[pick(rng, 0, SR_COUNT(widths) - 1)],
+                         .K = widths[pick(rng, 0, SR_COUNT(widths) - 1)],
+                         .R = 3,
+                         .S = 3,
+                         .stride_h = 1,
+                         .stride_w = 1,
+                         .pad_h = pick(rng, 0, 2),
+                         .pad_w = pick(rng, 0, 2),
+                         .dilation_h = 1,
+                         .dilation_w = 1,
+                         .groups = 1};
+}
+
+static void test_winograd2(void **state) {
+    (void)state;
+    sweep(SR_CONV_WINOGRAD2, 40, 1e-6, winograd_shape);
+}
+
+static void test_winograd4(void **state) {
+    (void)state;
+    sweep(SR_CONV_WINOGRAD4, 40, 3e-6, winograd_shape);
+}
+
 static void test_shape_formula(void **state) {
     (void)state;
     SrConvShape s = {.H = 224, .W = 97, .R = 7, .S = 3, .stride_h = 2, .stride_w = 3, .pad_h = 3, .pad_w = 0,
@@ -286,4 +315,5 @@ static void test_threads_keep_bits(void **state) {
     }
 }
 
-SR_TESTS(conv, unit(test_shape_formula), unit(test_plain), unit(test_direct), unit(test_threads_keep_bits))
+SR_TESTS(conv, unit(test_shape_formula), unit(test_plain), unit(test_direct), unit(test_winograd2),
+         unit(test_winograd4), unit(test_threads_keep_bits))

@@ -1,0 +1,268 @@
+// Winograd convolution F(m x m, 3 x 3), m = 2 or 4, forward and backward data: 3x3 kernels, stride 1.
+//
+// (m + 2)^2 multiplications replace 9 m^2: 2.25 times fewer for m = 2, 4 times fewer for m = 4, at about ten
+// times the rounding error of the direct sum for m = 4.  Every point xi of the transform is a matrix product
+// over channels, done by the direct design's micro-kernel.  Backward data is the forward of dy with the
+// kernel rotated and C, K exchanged.
+//
+// Two orders of work, whichever keeps less:
+//   by tiles    all weights transformed first; a unit takes TILES tiles through all channels
+//   by columns  all inputs transformed first; a unit transforms the weights of one block of columns.  For
+//               small maps with many channels, whose transformed weights (16 MB for 512 x 512 at m = 2,
+//               38 MB at m = 4) would not fit a cache.
+#include "kernels/conv_winograd.h"
+
+#include <string.h>
+
+#include "base/parallel.h"
+#include "kernels/conv_design.h"
+#include "kernels/conv_kernels.h"
+
+enum {
+    TILES = 96, // multiplied in one go: a multiple of 6 and 8
+    UNITS = 16, // pieces of work wanted when going by columns
+};
+
+typedef struct {
+    const SrConvKernels *gemm;
+    const SrWinogradKernels *transform;
+    SrConvPatch in, out; // without place
+    int m, points, pad_h, pad_w;
+    SrWinogradTiles tiles;
+    int C, K, C_width; // reduced, produced; C in whole vectors
+    SrConvWeights weights;
+    bool backward, add, by_columns;
+    int tile_blocks, column_blocks, tile_groups; // groups of tile blocks: units by columns of one column block
+    float *u, *v, *zeros; // by tiles: u (column blocks, points, C, width); by columns: v (tile blocks, points,
+                          // TILES, C_width)
+    char *threads;
+    size_t thread_bytes;
+} Job;
+
+// What one thread needs; lives in scratch.
+typedef struct {
+    const float **in; // (TILES): rows of v
+    float **out;      // (TILES): rows of m
+    float *u, *v;     // the operand that is not whole: one column block, or one tile block
+    float *work;      // packed weights (9, C, width), later the products (points, TILES, width)
+} Table;
+
+static Table take_table(SrConvScratch *scratch, const Job *job) {
+    size_t block = (size_t)job->gemm->block, points = (size_t)job->points;
+    size_t u = job->by_columns ? points * (size_t)job->C * block : 0;
+    size_t v = job->by_columns ? 0 : points * TILES * (size_t)job->C_width;
+    size_t work = SR_MAX(9 * (size_t)job->C, points * TILES) * block;
+    return (Table){.in = sr__conv_take(scratch, sizeof(float *) * TILES),
+                   .out = sr__conv_take(scratch, sizeof(float *) * TILES),
+                   .u = sr__conv_take(scratch, sizeof(float) * u),
+                   .v = sr__conv_take(scratch, sizeof(float) * v),
+                   .work = sr__conv_take(scratch, sizeof(float) * work)};
+}
+
+static Job new_job(const SrConvShape *s, int m, SrConvPass pass) {
+    bool backward = pass == SR_CONV_BACKWARD_DATA;
+    Job job = {.gemm = SR_CPU_PICK(sr__conv_kernels), .transform = sr__winograd(m), .m = m,
+               .points = (m + 2) * (m + 2), .backward = backward,
+               .weights = {.K = s->K, .C = s->C, .taps = 9}};
+    SrConvPatch x = {.H = s->H, .W = s->W, .C = s->C}, y = {.H = s->P, .W = s->Q, .C = s->K};
+    job.in = backward ? y : x;
+    job.out = backward ? x : y;
+    job.pad_h = backward ? 2 - s->pad_h : s->pad_h;
+    job.pad_w = backward ? 2 - s->pad_w : s->pad_w;
+    job.C = job.in.C;
+    job.K = job.out.C;
+    job.C_width = sr__conv_width(job.gemm, job.C);
+    job.tiles = sr__winograd_tiles(m, s->N, job.out.H, job.out.W);
+    job.tile_blocks = (int)((job.tiles.count + TILES - 1) / TILES);
+    job.column_blocks = sr__conv_ceil_div(job.K, job.gemm->block);
+    job.by_columns = (int64_t)job.tile_blocks * TILES <= job.K;
+    job.tile_groups = SR_MIN(job.tile_blocks, sr__conv_ceil_div(UNITS, job.column_blocks));
+    return job;
+}
+
+static void take_pieces(SrConvScratch *scratch, Job *job) {
+    SrConvScratch count = {0};
+    take_table(&count, job);
+    job->thread_bytes = count.used;
+    size_t points = (size_t)job->points;
+    size_t u = job->by_columns ? 0 : points * (size_t)job->C * (size_t)sr__conv_width(job->gemm, job->K);
+    size_t v = job->by_columns ? points * TILES * (size_t)job->C_width * (size_t)job->tile_blocks : 0;
+    job->u = sr__conv_take(scratch, sizeof(float) * u);
+    job->v = sr__conv_take(scratch, sizeof(float) * v);
+    job->zeros = sr__conv_take(scratch, sizeof(float) * (size_t)job->C);
+    job->threads = sr__conv_take(scratch, count.used * (size_t)sr_parallel_threads());
+}
+
+static Table thread_table(const Job *job, int thread) {
+    SrConvScratch scratch = {job->threads + (size_t)thread * job->thread_bytes, 0};
+    return take_table(&scratch, job);
+}
+
+static int block_columns(const Job *job, int b) {
+    return SR_MIN(job->K - b * job->gemm->block, job->gemm->block);
+}
+
+// The weights of column block b, packed into work, transformed into u.
+static void transform_weights(const Job *job, int b, float *work, float *u) {
+    int columns = block_columns(job, b), k0 = b * job->gemm->block;
+    if (job->backward)
+        job->gemm->pack_backward(&job->weights, k0, columns, work);
+    else
+        job->gemm->pack_forward(&job->weights, k0, columns, work);
+    job->transform->weights(work, job->C, sr__conv_width(job->gemm, columns), job->backward, u);
+}
+
+static SrConvPatch patch_at(const Job *job, const SrConvPatch *tensor, int64_t tile) {
+    int64_t n = tile / (job->tiles.rows * job->tiles.columns);
+    SrConvPatch p = *tensor;
+    p.image += n * p.H * p.W * p.C;
+    p.h = (int)(tile / job->tiles.columns % job->tiles.rows) * job->m;
+    p.w = (int)(tile % job->tiles.columns) * job->m;
+    p.channels = p.C;
+    return p;
+}
+
+static int block_tiles(const Job *job, int block) {
+    return (int)SR_MIN(job->tiles.count - (int64_t)block * TILES, TILES);
+}
+
+// The inputs of tile block `block` into v (points, TILES, C_width).
+static void transform_inputs(const Job *job, int block, float *v) {
+    for (int i = 0; i < block_tiles(job, block); i++) {
+        SrConvPatch p = patch_at(job, &job->in, (int64_t)block * TILES + i);
+        p.h -= job->pad_h;
+        p.w -= job->pad_w;
+        p.zeros = job->zeros;
+        job->transform->input(&p, v + (int64_t)i * job->C_width, (int64_t)TILES * job->C_width);
+    }
+}
+
+// Column block b of tile block `block`: all points' products, then the outputs.
+static void multiply(const Job *job, const Table *table, const float *u, const float *v, int block, int b) {
+    int columns = block_columns(job, b), width = sr__conv_width(job->gemm, columns);
+    int count = block_tiles(job, block), rows = job->gemm->rows(width);
+    for (int i = 0; i < count; i++) {
+        table->in[i] = v + (int64_t)i * job->C_width;
+        table->out[i] = table->work + (int64_t)i * width;
+    }
+    SrConvTile t = {.tap = (const int[]){0}, .taps = 1, .channels = job->C, .columns = width};
+    for (int xi = 0; xi < job->points; xi++) {
+        t.w = u + (int64_t)xi * job->C * width;
+        t.first = (int64_t)xi * TILES * job->C_width;
+        t.out_first = (int64_t)xi * TILES * width;
+        for (int i = 0; i < count; i += rows) {
+            t.in = table->in + i;
+            t.out = table->out + i;
+            t.pixels = SR_MIN(count - i, rows);
+            job->gemm->tile(&t);
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        SrConvPatch p = patch_at(job, &job->out, (int64_t)block * TILES + i);
+        p.first = b * job->gemm->block;
+        p.channels = columns;
+        job->transform->output(table->work + (int64_t)i * width, (int64_t)TILES * width, &p, job->add);
+    }
+}
+
+static int64_t u_block(const Job *job) { return (int64_t)job->points * job->C * job->gemm->block; }
+static int64_t v_block(const Job *job) { return (int64_t)job->points * TILES * job->C_width; }
+
+static void weights_unit(void *arg, int64_t i, int thread) {
+    const Job *job = arg;
+    transform_weights(job, (int)i, thread_table(job, thread).work, job->u + i * u_block(job));
+}
+
+static void inputs_unit(void *arg, int64_t i, int thread) {
+    (void)thread;
+    const Job *job = arg;
+    transform_inputs(job, (int)i, job->v + i * v_block(job));
+}
+
+static void tiles_unit(void *arg, int64_t i, int thread) {
+    const Job *job = arg;
+    Table table = thread_table(job, thread);
+    transform_inputs(job, (int)i, table.v);
+    for (int b = 0; b < job->column_blocks; b++)
+        multiply(job, &table, job->u + b * u_block(job), table.v, (int)i, b);
+}
+
+// Unit i = (column block, group of tile blocks).
+static void columns_unit(void *arg, int64_t i, int thread) {
+    const Job *job = arg;
+    Table table = thread_table(job, thread);
+    int b = (int)(i / job->tile_groups), group = (int)(i % job->tile_groups);
+    transform_weights(job, b, table.work, table.u);
+    int from = job->tile_blocks * group / job->tile_groups, to = job->tile_blocks * (group + 1) / job->tile_groups;
+    for (int block = from; block < to; block++)
+        multiply(job, &table, table.u, job->v + block * v_block(job), block, b);
+}
+
+static void run(const SrConvShape *s, int m, SrConvPass pass, const float *in, const float *w, float *out,
+                bool add, void *scratch) {
+    Job job = new_job(s, m, pass);
+    SrConvScratch pool = {scratch, 0};
+    take_pieces(&pool, &job);
+    memset(job.zeros, 0, sizeof(float) * (size_t)job.C);
+    job.in.image = (float *)in; // only read: the patch of `input`
+    job.out.image = out;
+    job.weights.w = w;
+    job.add = add;
+    if (job.by_columns) {
+        sr_parallel_for(job.tile_blocks, inputs_unit, &job);
+        sr_parallel_for((int64_t)job.column_blocks * job.tile_groups, columns_unit, &job);
+    } else {
+        sr_parallel_for(job.column_blocks, weights_unit, &job);
+        sr_parallel_for(job.tile_blocks, tiles_unit, &job);
+    }
+}
+
+static size_t scratch_bytes(const SrConvShape *s, int m, SrConvPass pass) {
+    if (pass == SR_CONV_BACKWARD_WEIGHT)
+        return sr__winograd_weight_bytes(s, m);
+    Job job = new_job(s, m, pass);
+    SrConvScratch count = {0};
+    take_pieces(&count, &job);
+    return count.used;
+}
+
+static double cost(const SrConvShape *s, int m, SrConvPass pass) {
+    bool fits = s->R == 3 && s->S == 3 && s->stride_h == 1 && s->stride_w == 1 && s->dilation_h == 1 &&
+                s->dilation_w == 1 && s->groups == 1 && s->pad_h <= 2 && s->pad_w <= 2 && s->C >= 32 && s->K >= 32;
+    if (!fits)
+        return -1;
+    bool data = pass == SR_CONV_BACKWARD_DATA;
+    SrWinogradTiles tiles = sr__winograd_tiles(m, s->N, data ? s->H : s->P, data ? s->W : s->Q);
+    double channels = (double)s->C * s->K;
+    return (m + 2) * (m + 2) * channels * (double)tiles.count / 0.7;
+}
+
+// The two sizes as designs.
+#define DESIGN(m)                                                                                  \
+    static double cost_##m(const SrConvShape *s, SrConvPass pass) { return cost(s, m, pass); }     \
+    static size_t scratch_bytes_##m(const SrConvShape *s, SrConvPass pass) {                       \
+        return scratch_bytes(s, m, pass);                                                          \
+    }                                                                                              \
+    static void forward_##m(const SrConvShape *s, const float *x, const float *w, float *y, void *scratch) { \
+        run(s, m, SR_CONV_FORWARD, x, w, y, false, scratch);                                       \
+    }                                                                                              \
+    static void backward_data_##m(const SrConvShape *s, const float *dy, const float *w, float *dx, bool add, \
+                                  void *scratch) {                                                 \
+        run(s, m, SR_CONV_BACKWARD_DATA, dy, w, dx, add, scratch);                                 \
+    }                                                                                              \
+    static void backward_weight_##m(const SrConvShape *s, const float *x, const float *dy, float *dw, \
+                                    void *scratch) {                                               \
+        sr__winograd_weight(s, m, x, dy, dw, scratch);                                             \
+    }                                                                                              \
+    const SrConvDesign sr__conv_winograd##m = {                                                    \
+        .name = "winograd" #m,                                                                     \
+        .bit = SR_CONV_WINOGRAD##m,                                                                \
+        .cost = cost_##m,                                                                          \
+        .scratch_bytes = scratch_bytes_##m,                                                        \
+        .forward = forward_##m,                                                                    \
+        .backward_data = backward_data_##m,                                                        \
+        .backward_weight = backward_weight_##m,                                                    \
+    };
+
+DESIGN(2)
+DESIGN(4)

@@ -1,0 +1,244 @@
+// Winograd's transforms, a vector of channels at a time.
+//
+// Lavin & Gray, "Fast Algorithms for Convolutional Neural Networks" (2015), eq. 8-13:
+//     Y = A^T [ (G w G^T) . (B^T d B) ] A
+// and its derivative by w:  dw = G^T [ (B^T d B) . (A dy A^T) ] G.  Interpolation points 0, 1, -1 (m = 2) and
+// 0, 1, -1, 2, -2 (m = 4).  Each matrix is a function on one column or row; common terms are shared by hand.
+#include "kernels/conv_winograd.h"
+#include "kernels/simd.h"
+
+// The 1-D transforms read in[0], in[s], in[2s] ... and write out[0], out[t], out[2t] ...
+
+V_INLINE void apply_bt(int m, const V *in, int s, V *out, int t) { // m + 2 -> m + 2
+    if (m == 2) {
+        out[0] = in[0] - in[2 * s];
+        out[t] = in[s] + in[2 * s];
+        out[2 * t] = in[2 * s] - in[s];
+        out[3 * t] = in[s] - in[3 * s];
+        return;
+    }
+    V four = v_set1(4), minus5 = v_set1(-5);
+    V even = v_fma(v_set1(-4), in[2 * s], in[4 * s]), odd = v_fma(v_set1(-4), in[s], in[3 * s]);
+    V even2 = in[4 * s] - in[2 * s], odd2 = v_set1(2) * (in[3 * s] - in[s]);
+    out[0] = v_fma(four, in[0], v_fma(minus5, in[2 * s], in[4 * s]));
+    out[t] = even + odd;
+    out[2 * t] = even - odd;
+    out[3 * t] = even2 + odd2;
+    out[4 * t] = even2 - odd2;
+    out[5 * t] = v_fma(four, in[s], v_fma(minus5, in[3 * s], in[5 * s]));
+}
+
+V_INLINE void apply_at(int m, const V *in, int s, V *out, int t) { // m + 2 -> m
+    if (m == 2) {
+        out[0] = in[0] + in[s] + in[2 * s];
+        out[t] = in[s] - in[2 * s] - in[3 * s];
+        return;
+    }
+    V sum = in[s] + in[2 * s], difference = in[s] - in[2 * s];
+    V sum2 = in[3 * s] + in[4 * s], difference2 = in[3 * s] - in[4 * s];
+    out[0] = in[0] + sum + sum2;
+    out[t] = v_fma(v_set1(2), difference2, difference);
+    out[2 * t] = v_fma(v_set1(4), sum2, sum);
+    out[3 * t] = v_fma(v_set1(8), difference2, difference) + in[5 * s];
+}
+
+V_INLINE void apply_a(int m, const V *in, int s, V *out, int t) { // m -> m + 2
+    if (m == 2) {
+        out[0] = in[0];
+        out[t] = in[0] + in[s];
+        out[2 * t] = in[0] - in[s];
+        out[3 * t] = v_zero() - in[s];
+        return;
+    }
+    V even = in[0] + in[2 * s], odd = in[s] + in[3 * s];
+    V even2 = v_fma(v_set1(4), in[2 * s], in[0]);
+    V odd2 = v_fma(v_set1(8), in[3 * s], v_set1(2) * in[s]);
+    out[0] = in[0];
+    out[t] = even + odd;
+    out[2 * t] = even - odd;
+    out[3 * t] = even2 + odd2;
+    out[4 * t] = even2 - odd2;
+    out[5 * t] = in[3 * s];
+}
+
+V_INLINE void apply_g(int m, const V *in, int s, V *out, int t) { // 3 -> m + 2
+    if (m == 2) {
+        V even = v_set1(0.5f) * (in[0] + in[2 * s]), odd = v_set1(0.5f) * in[s];
+        out[0] = in[0];
+        out[t] = even + odd;
+        out[2 * t] = even - odd;
+        out[3 * t] = in[2 * s];
+        return;
+    }
+    V sixth = v_set1(1.0f / 6);
+    V even = v_set1(-1.0f / 6) * (in[0] + in[2 * s]), odd = v_set1(-1.0f / 6) * in[s];
+    V even2 = v_fma(v_set1(1.0f / 24), in[0], sixth * in[2 * s]), odd2 = v_set1(1.0f / 12) * in[s];
+    out[0] = v_set1(0.25f) * in[0];
+    out[t] = even + odd;
+    out[2 * t] = even - odd;
+    out[3 * t] = even2 + odd2;
+    out[4 * t] = even2 - odd2;
+    out[5 * t] = in[2 * s];
+}
+
+V_INLINE void apply_gt(int m, const V *in, int s, V *out, int t) { // m + 2 -> 3
+    if (m == 2) {
+        V sum = v_set1(0.5f) * (in[s] + in[2 * s]), difference = v_set1(0.5f) * (in[s] - in[2 * s]);
+        out[0] = in[0] + sum;
+        out[t] = difference;
+        out[2 * t] = sum + in[3 * s];
+        return;
+    }
+    V sum = v_set1(-1.0f / 6) * (in[s] + in[2 * s]), difference = v_set1(-1.0f / 6) * (in[s] - in[2 * s]);
+    V sum2 = in[3 * s] + in[4 * s], difference2 = in[3 * s] - in[4 * s];
+    out[0] = v_fma(v_set1(0.25f), in[0], v_fma(v_set1(1.0f / 24), sum2, sum));
+    out[t] = v_fma(v_set1(1.0f / 12), difference2, difference);
+    out[2 * t] = v_fma(v_set1(1.0f / 6), sum2, sum) + in[5 * s];
+}
+
+enum { MOST = 6 }; // m + 2 at most
+
+static inline int least(int a, int b) { return a < b ? a : b; }
+
+// Rows of `side` x `side` pixels from the corner; `zeros` for those outside the image.
+V_INLINE void locate(int side, const SrConvPatch *p, const float *at[MOST * MOST]) {
+    for (int a = 0; a < side; a++)
+        for (int b = 0; b < side; b++) {
+            int h = p->h + a, w = p->w + b;
+            bool inside = h >= 0 && h < p->H && w >= 0 && w < p->W;
+            at[a * side + b] = inside ? p->image + ((int64_t)h * p->W + w) * p->C + p->first : p->zeros;
+        }
+}
+
+// One vector of channels, n of them: columns first, then rows.
+V_INLINE void input_vector(int m, const float *const *at, int c, int n, float *v, int64_t point) {
+    enum { A = MOST };
+    V half[A * A], in[A], out[A];
+    int side = m + 2;
+    V_UNROLL for (int b = 0; b < side; b++) {
+        V_UNROLL for (int a = 0; a < side; a++) {
+            const float *from = at[a * side + b] + c;
+            in[a] = n == V_LANES ? v_load(from) : v_load_n(from, n);
+        }
+        apply_bt(m, in, 1, half + b, side);
+    }
+    V_UNROLL for (int a = 0; a < side; a++) {
+        apply_bt(m, half + a * side, 1, out, 1);
+        V_UNROLL for (int b = 0; b < side; b++) v_store(v + (a * side + b) * point + c, out[b]);
+    }
+}
+
+V_INLINE void input_any(int m, const SrConvPatch *p, float *v, int64_t point) {
+    const float *at[MOST * MOST];
+    locate(m + 2, p, at);
+    int c = 0;
+    for (; c + V_LANES <= p->channels; c += V_LANES)
+        input_vector(m, at, c, V_LANES, v, point);
+    if (c < p->channels)
+        input_vector(m, at, c, p->channels - c, v, point);
+}
+
+V_INLINE void gradient_vector(int m, const float *const *at, int c, int n, float *z, int64_t point) {
+    V half[MOST * MOST], in[MOST], out[MOST];
+    int side = m + 2;
+    V_UNROLL for (int b = 0; b < m; b++) {
+        V_UNROLL for (int a = 0; a < m; a++) {
+            const float *from = at[a * m + b] + c;
+            in[a] = n == V_LANES ? v_load(from) : v_load_n(from, n);
+        }
+        apply_a(m, in, 1, half + b, m);
+    }
+    V_UNROLL for (int a = 0; a < side; a++) {
+        apply_a(m, half + a * m, 1, out, 1);
+        V_UNROLL for (int b = 0; b < side; b++) v_store(z + (a * side + b) * point + c, out[b]);
+    }
+}
+
+V_INLINE void gradient_any(int m, const SrConvPatch *p, float *z, int64_t point) {
+    const float *at[MOST * MOST];
+    locate(m, p, at);
+    int c = 0;
+    for (; c + V_LANES <= p->channels; c += V_LANES)
+        gradient_vector(m, at, c, V_LANES, z, point);
+    if (c < p->channels)
+        gradient_vector(m, at, c, p->channels - c, z, point);
+}
+
+V_INLINE void output_any(int m, const float *from, int64_t point, const SrConvPatch *p, bool add) {
+    int side = m + 2, rows = least(m, p->H - p->h), columns = least(m, p->W - p->w);
+    for (int c = 0; c < p->channels; c += V_LANES) {
+        V half[MOST * MOST], in[MOST], out[MOST];
+        int n = least(p->channels - c, V_LANES);
+        V_UNROLL for (int b = 0; b < side; b++) {
+            V_UNROLL for (int a = 0; a < side; a++) in[a] = v_load(from + (a * side + b) * point + c);
+            apply_at(m, in, 1, half + b, side);
+        }
+        V_UNROLL for (int a = 0; a < m; a++) {
+            apply_at(m, half + a * side, 1, out, 1);
+            float *to = p->image + ((int64_t)(p->h + a) * p->W + p->w) * p->C + p->first + c;
+            V_UNROLL for (int b = 0; b < m; b++, to += p->C) {
+                if (a >= rows || b >= columns)
+                    continue;
+                if (add)
+                    out[b] = out[b] + v_load_n(to, n);
+                v_store_n(to, out[b], n);
+            }
+        }
+    }
+}
+
+V_INLINE void weights_any(int m, const float *packed, int rows, int width, bool rotate, float *u) {
+    int side = m + 2;
+    int64_t tap = (int64_t)rows * width;
+    for (int64_t i = 0; i < tap; i += V_LANES) {
+        V w[9], half[3 * MOST], out[MOST];
+        V_UNROLL for (int t = 0; t < 9; t++) w[t] = v_load(packed + (rotate ? 8 - t : t) * tap + i);
+        V_UNROLL for (int s = 0; s < 3; s++) apply_g(m, w + s, 3, half + s, 3);
+        V_UNROLL for (int a = 0; a < side; a++) {
+            apply_g(m, half + 3 * a, 1, out, 1);
+            V_UNROLL for (int b = 0; b < side; b++) v_store(u + (a * side + b) * tap + i, out[b]);
+        }
+    }
+}
+
+V_INLINE void weight_gradient_any(int m, const float *du, int rows, int width, float *to, int64_t tap,
+                                  int64_t stride) {
+    int side = m + 2;
+    int64_t point = (int64_t)rows * width;
+    for (int c = 0; c < rows; c++)
+        for (int j = 0; j < width; j += V_LANES) {
+            V half[3 * MOST], in[MOST], out[3];
+            const float *from = du + (int64_t)c * width + j;
+            V_UNROLL for (int b = 0; b < side; b++) {
+                V_UNROLL for (int a = 0; a < side; a++) in[a] = v_load(from + (a * side + b) * point);
+                apply_gt(m, in, 1, half + b, side);
+            }
+            V_UNROLL for (int r = 0; r < 3; r++) {
+                apply_gt(m, half + r * side, 1, out, 1);
+                V_UNROLL for (int s = 0; s < 3; s++) v_store(to + (3 * r + s) * tap + c * stride + j, out[s]);
+            }
+        }
+}
+
+#define INSTANCE(m)                                                                                \
+    static void input_##m(const SrConvPatch *d, float *v, int64_t point) { input_any(m, d, v, point); } \
+    static void gradient_##m(const SrConvPatch *g, float *z, int64_t point) {                      \
+        gradient_any(m, g, z, point);                                                              \
+    }                                                                                              \
+    static void output_##m(const float *from, int64_t point, const SrConvPatch *y, bool add) {     \
+        output_any(m, from, point, y, add);                                                        \
+    }                                                                                              \
+    static void weights_##m(const float *packed, int rows, int width, bool rotate, float *u) {     \
+        weights_any(m, packed, rows, width, rotate, u);                                            \
+    }                                                                                              \
+    static void weight_gradient_##m(const float *du, int rows, int width, float *to, int64_t tap,  \
+                                    int64_t stride) {                                              \
+        weight_gradient_any(m, du, rows, width, to, tap, stride);                                  \
+    }
+
+INSTANCE(2)
+INSTANCE(4)
+
+const SrWinogradTables SR_ISA_SYMBOL(sr__winograd_kernels) = {
+    {{input_2, gradient_2, output_2, weights_2, weight_gradient_2},
+     {input_4, gradient_4, output_4, weights_4, weight_gradient_4}}};
