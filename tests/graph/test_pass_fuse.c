@@ -62,7 +62,7 @@ static SrNodeId block(SrBuilder *b, const char *name, SrNodeId x, bool downsampl
 static Net resnet(int blocks) {
     Net net = begin();
     SrNodeId y = net.x;
-    char name[16];
+    char name[32];
     for (int i = 0; i < blocks; i++) {
         snprintf(name, sizeof name, "layer1.%d", i);
         y = block(net.b, name, y, i == 0);
