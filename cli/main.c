@@ -1,0 +1,78 @@
+// sslrun: finds the verb and turns its status into an exit code.
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/parallel.h"
+#include "base/text.h"
+#include "cli/verb.h"
+
+#define VERSION "0.1.0"
+
+// Waiting OpenMP threads must not burn the cores the loader's threads decode on.  libgomp reads its setting
+// before main runs, so the only way to give it one is to start again with the environment changed.
+static void restart_with_short_spin(char **argv) {
+    if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY"))
+        return;
+    setenv("GOMP_SPINCOUNT", "20000", 1); // some ten microseconds: longer than the gaps inside a step
+    execv("/proc/self/exe", argv);        // where that fails we go on, only slower
+}
+
+static void print_help(void) {
+    printf("sslrun " VERSION ": self-supervised learning for images\n\n");
+    for (int i = 0; sr_verb_at(i); i++)
+        printf("  %s\n      %s\n", sr_verb_at(i)->usage, sr_verb_at(i)->help);
+    printf("\nKEY=VALUE changes any key of the configuration; `sslrun describe KEY` explains it.\n");
+}
+
+static const SrVerb *find_verb(const char *name) {
+    for (int i = 0; sr_verb_at(i); i++)
+        if (strcmp(sr_verb_at(i)->name, name) == 0)
+            return sr_verb_at(i);
+    return NULL;
+}
+
+// `sslrun configs/swav.yaml` trains: whatever looks like a file is a configuration.
+static bool is_config(const char *arg) {
+    return strchr(arg, '/') || sr_text_ends(arg, ".yaml") || sr_text_ends(arg, ".yml");
+}
+
+static SrStatus unknown_verb(const char *name) {
+    const char *names[64];
+    int n = 0;
+    for (; sr_verb_at(n) && n < SR_COUNT(names); n++)
+        names[n] = sr_verb_at(n)->name;
+    int near = sr_text_nearest(name, names, n);
+    if (near >= 0)
+        return sr_fail(SR_ERR_CONFIG, "unknown verb '%s'; did you mean '%s'?", name, names[near]);
+    return sr_fail(SR_ERR_CONFIG, "unknown verb '%s'; `sslrun --help` lists them", name);
+}
+
+static SrStatus dispatch(int argc, char **argv) {
+    const SrVerb *verb = find_verb(argv[1]);
+    if (verb)
+        return verb->run(argc - 2, argv + 2);
+    verb = find_verb("train");
+    if (verb && is_config(argv[1]))
+        return verb->run(argc - 1, argv + 1);
+    return unknown_verb(argv[1]);
+}
+
+int main(int argc, char **argv) {
+    restart_with_short_spin(argv);
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help();
+        return argc < 2 ? 2 : 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("sslrun " VERSION "\n");
+        return 0;
+    }
+    sr_parallel_init();
+    SrStatus status = dispatch(argc, argv);
+    if (status != SR_OK)
+        fprintf(stderr, "sslrun: %s\n", sr_status_message());
+    return sr_status_exit_code(status);
+}

@@ -1,0 +1,16 @@
+// The table of verbs, found by the build.
+#include "cli/verb.h"
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+#define SR_PLUGIN(stem) extern const SrVerb sr_verb_##stem;
+#include "gen/verb.def"
+#undef SR_PLUGIN
+#define SR_PLUGIN(stem) &sr_verb_##stem,
+static const SrVerb *const verbs[] = {
+#include "gen/verb.def"
+    NULL};
+
+const SrVerb *sr_verb_at(int i) { return i >= 0 && i < SR_COUNT(verbs) ? verbs[i] : NULL; }

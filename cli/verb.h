@@ -1,0 +1,18 @@
+// The verb contract: `sslrun <name> ...` is one file cli/<name>_verb.c with a descriptor
+// `const SrVerb sr_verb_<name>`.  Verbs parse arguments and print; what they do lives in trainer/.
+#ifndef SR_CLI_VERB_H
+#define SR_CLI_VERB_H
+
+#include "base/status.h"
+
+typedef struct SrVerb {
+    const char *name;
+    const char *usage; // "sslrun train CONFIG [KEY=VALUE ...]"
+    const char *help;  // one sentence
+    // argc, argv: the arguments after the verb.  A failure leaves its message with sr_fail.
+    SrStatus (*run)(int argc, char **argv);
+} SrVerb;
+
+const SrVerb *sr_verb_at(int i); // NULL past the end
+
+#endif

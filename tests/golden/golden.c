@@ -1,0 +1,225 @@
+// The golden runner: every CASE.json (+ CASE.safetensors) of a folder through the program's own code.
+//
+//   run-golden DIR [CASE ...]      one line a case; closes with "N passed, M failed, K skipped"
+#include "tests/golden/golden.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/parallel.h"
+
+#define SR_PLUGIN(stem) extern const SrGolden sr_golden_##stem;
+#include "gen/golden.def"
+#undef SR_PLUGIN
+#define SR_PLUGIN(stem) &sr_golden_##stem,
+static const SrGolden *const kinds[] = {
+#include "gen/golden.def"
+    NULL};
+
+enum { MAX_MANIFEST = 64 << 20 };
+
+// ---- helpers of the kinds --------------------------------------------------------------------------------
+
+const SrTensor *golden_tensor(SrGoldenCase *c, const char *name) { return sr_safetensors_find(c->tensors, name); }
+
+static double element(const SrTensor *t, int64_t i) {
+    switch (t->dtype) {
+    case SR_F32: return ((const float *)t->data)[i];
+    case SR_F64: return ((const double *)t->data)[i];
+    case SR_I64: return (double)((const int64_t *)t->data)[i];
+    case SR_I32: return ((const int32_t *)t->data)[i];
+    default: return ((const uint8_t *)t->data)[i]; // U8, BOOL
+    }
+}
+
+float *golden_floats(SrGoldenCase *c, const char *name, int64_t *n) {
+    const SrTensor *t = golden_tensor(c, name);
+    if (!t) {
+        sr_fail(SR_ERR_RUN, "the case has no tensor '%s'", name);
+        return NULL;
+    }
+    int64_t count = sr_shape_count(t->shape);
+    float *out = sr_arena_alloc(c->arena, (size_t)(count + 1) * sizeof *out);
+    for (int64_t i = 0; out && i < count; i++)
+        out[i] = (float)element(t, i);
+    if (n)
+        *n = count;
+    return out;
+}
+
+static void record(SrGoldenCase *c, const char *name, double error, double tolerance) {
+    double share = isnan(error) ? INFINITY : error / tolerance;
+    if (c->compared && share <= c->worst)
+        return;
+    c->worst = share;
+    c->error = error;
+    c->tolerance = tolerance;
+    snprintf(c->where, sizeof c->where, "%s", name);
+}
+
+static SrStatus find_of_size(SrGoldenCase *c, const char *name, int64_t n, const SrTensor **out) {
+    *out = golden_tensor(c, name);
+    if (!*out)
+        return sr_fail(SR_ERR_RUN, "the case has no tensor '%s'", name);
+    if (sr_shape_count((*out)->shape) != n)
+        return sr_fail(SR_ERR_RUN, "'%s' has %lld numbers, ours %lld", name,
+                       (long long)sr_shape_count((*out)->shape), (long long)n);
+    return SR_OK;
+}
+
+// One of ours32, ours64 is given.  A reference of zeros is compared absolutely.
+static SrStatus compare(SrGoldenCase *c, const char *name, const float *ours32, const double *ours64, int64_t n,
+                        double relative) {
+    const SrTensor *t;
+    SR_TRY(find_of_size(c, name, n, &t));
+    double largest = 0, scale = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double a = ours32 ? (double)ours32[i] : ours64[i], b = element(t, i);
+        double d = a == b ? 0 : fabs(a - b); // equal infinities differ by nothing
+        largest = !(d <= largest) ? d : largest;
+        scale = fmax(scale, fabs(b));
+    }
+    record(c, name, largest / (scale > 0 && isfinite(scale) ? scale : 1), relative);
+    c->compared += (int)(n < 1000000 ? n : 1000000);
+    return SR_OK;
+}
+
+SrStatus golden_compare(SrGoldenCase *c, const char *name, const float *ours, int64_t n, double relative) {
+    return compare(c, name, ours, NULL, n, relative);
+}
+
+SrStatus golden_compare_f64(SrGoldenCase *c, const char *name, const double *ours, int64_t n, double relative) {
+    return compare(c, name, NULL, ours, n, relative);
+}
+
+SrStatus golden_compare_u8(SrGoldenCase *c, const char *name, const uint8_t *ours, int64_t n, double levels) {
+    const SrTensor *t;
+    SR_TRY(find_of_size(c, name, n, &t));
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(ours[i] - element(t, i)));
+    record(c, name, largest, levels);
+    c->compared += (int)n;
+    return SR_OK;
+}
+
+SrStatus golden_number(SrGoldenCase *c, const char *name, double ours, double reference, double relative) {
+    double scale = fabs(reference) > 0 ? fabs(reference) : 1;
+    record(c, name, fabs(ours - reference) / scale, relative);
+    c->compared++;
+    return SR_OK;
+}
+
+// Moves between (N, C, H, W) and (N, H, W, C): the axis of length `a` (slow) and `b` (fast) change places.
+static float *swap_axes(SrGoldenCase *c, const float *in, int64_t n, int64_t a, int64_t b) {
+    float *out = sr_arena_alloc(c->arena, (size_t)(n * a * b + 1) * sizeof *out);
+    for (int64_t i = 0; out && i < n; i++)
+        for (int64_t j = 0; j < a; j++)
+            for (int64_t k = 0; k < b; k++)
+                out[(i * b + k) * a + j] = in[(i * a + j) * b + k];
+    return out;
+}
+
+float *golden_to_nhwc(SrGoldenCase *c, const float *nchw, SrShape s) {
+    if (s.rank != 4)
+        return sr_arena_copy(c->arena, nchw, (size_t)sr_shape_count(s) * sizeof *nchw);
+    return swap_axes(c, nchw, s.d[0], s.d[1], (int64_t)s.d[2] * s.d[3]);
+}
+
+float *golden_to_nchw(SrGoldenCase *c, const float *nhwc, SrShape s) {
+    if (s.rank != 4)
+        return sr_arena_copy(c->arena, nhwc, (size_t)sr_shape_count(s) * sizeof *nhwc);
+    return swap_axes(c, nhwc, s.d[0], (int64_t)s.d[1] * s.d[2], s.d[3]);
+}
+
+// ---- the runner ------------------------------------------------------------------------------------------
+
+static const SrGolden *kind_of(const char *name) {
+    const SrGolden *best = NULL;
+    size_t longest = 0;
+    for (int k = 0; kinds[k]; k++)
+        for (int p = 0; p < SR_COUNT(kinds[k]->prefixes) && kinds[k]->prefixes[p]; p++) {
+            const char *prefix = kinds[k]->prefixes[p];
+            if (strlen(prefix) <= longest || !sr_text_starts(name, prefix))
+                continue;
+            best = kinds[k];
+            longest = strlen(prefix);
+        }
+    return best;
+}
+
+static SrStatus load_and_run(const SrGolden *kind, const char *json, const char *tensors, SrGoldenCase *c,
+                             SrSafetensors *st) {
+    SrYaml *manifest;
+    SR_TRY(sr_json_load(c->arena, json, MAX_MANIFEST, &manifest));
+    if (sr_file_exists(tensors))
+        SR_TRY(sr_safetensors_open(st, tensors));
+    c->manifest = manifest;
+    c->config = sr_yaml_find(manifest, "config");
+    c->values = sr_yaml_find(manifest, "values");
+    c->tensors = st;
+    SR_TRY(kind->run(c));
+    return c->compared ? SR_OK : sr_fail(SR_ERR_RUN, "nothing was compared");
+}
+
+// 1 passed, 0 failed, -1 skipped.
+static int run_case(const char *dir, const char *name) {
+    const SrGolden *kind = kind_of(name);
+    if (!kind) {
+        printf("%-36s skip: kind not built\n", name);
+        return -1;
+    }
+    char json[4096], tensors[4096];
+    snprintf(json, sizeof json, "%s/%s.json", dir, name);
+    snprintf(tensors, sizeof tensors, "%s/%s.safetensors", dir, name);
+    SrArena arena = SR_ARENA_INIT;
+    SrSafetensors st = {0};
+    SrGoldenCase c = {.name = name, .arena = &arena};
+    SrStatus status = load_and_run(kind, json, tensors, &c, &st);
+    bool ok = status == SR_OK && c.worst <= 1;
+    if (status != SR_OK)
+        printf("%-36s FAIL  %s\n", name, sr_status_message());
+    else
+        printf("%-36s %.3g  %.3g  %s%s\n", name, c.error, c.tolerance, ok ? "ok" : "FAIL at ", ok ? "" : c.where);
+    fflush(stdout);
+    sr_safetensors_close(&st);
+    sr_arena_deinit(&arena);
+    return ok;
+}
+
+static bool wanted(const char *name, int argc, char **argv) {
+    for (int i = 2; i < argc; i++)
+        if (strcmp(argv[i], name) == 0)
+            return true;
+    return argc < 3;
+}
+
+int main(int argc, char **argv) {
+    char **files;
+    int n;
+    if (argc < 2 || sr_file_list(argv[1], &files, &n) != SR_OK) {
+        fprintf(stderr, "%s\nusage: run-golden DIR [CASE ...]\n", argc < 2 ? "no folder given" : sr_status_message());
+        return 2;
+    }
+    sr_parallel_init();
+    sr_log_set_level(SR_LOG_ERROR);
+    int passed = 0, failed = 0, skipped = 0;
+    for (int i = 0; i < n; i++) {
+        if (!sr_text_ends(files[i], ".json"))
+            continue;
+        files[i][strlen(files[i]) - 5] = '\0';
+        if (!wanted(files[i], argc, argv))
+            continue;
+        int result = run_case(argv[1], files[i]);
+        passed += result == 1;
+        failed += result == 0;
+        skipped += result < 0;
+    }
+    sr_file_list_free(files, n);
+    printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
+    return failed != 0 || passed == 0;
+}
