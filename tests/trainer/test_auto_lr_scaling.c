@@ -1,0 +1,112 @@
+// auto_lr_scaling: the worked examples of spec 1.5.2 and the trees it must refuse.
+#include "base/text.h"
+#include "tests/check.h"
+#include "trainer/schedule.h"
+
+// Scales the tree written as `text` and compares with `expected`, both in flow style.
+static void check_scaled(const char *text, int batch, int node_batch, int nodes,
+                         const char *expected) {
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *tree = NULL, *want = NULL;
+    SrText got = {0}, wanted = {0};
+    CHECK_OK(sr_yaml_parse(&arena, text, strlen(text), "test", &tree));
+    CHECK_OK(sr_yaml_parse(&arena, expected, strlen(expected), "test", &want));
+    CHECK_OK(sr_schedule_auto_scale(tree, "lr", batch, node_batch, nodes, &arena));
+    sr_yaml_print_flow(tree, &got);
+    sr_yaml_print_flow(want, &wanted);
+    CHECK_STR(got.s, wanted.s);
+    sr_text_deinit(&got);
+    sr_text_deinit(&wanted);
+    sr_arena_deinit(&arena);
+}
+
+#define AUTO(base, type)                                    \
+    "auto_lr_scaling: {auto_scale: True, base_value: " base \
+    ", base_lr_batch_size: 256, scaling_type: " type "}"
+
+static void test_switched_off(void **state) {
+    (void)state;
+    check_scaled("{name: constant, value: 0.1, auto_lr_scaling: {auto_scale: False}}", 32, 32, 1,
+                 "{name: constant, value: 0.1, auto_lr_scaling: {auto_scale: False}}");
+    check_scaled("{name: constant, value: 0.1}", 32, 32, 1, "{name: constant, value: 0.1}");
+}
+
+static void test_each_kind(void **state) {
+    (void)state;
+    check_scaled("{" AUTO("0.3", "linear") ", name: linear, start_value: 0.5, end_value: 1.0}", 32,
+                 32, 1,
+                 "{" AUTO("0.3", "linear") ", name: linear, start_value: 0.5, end_value: 0.0375}");
+    check_scaled(
+        "{" AUTO("0.15", "linear") ", name: cosine, start_value: 0.15, end_value: 0.015}", 64, 64,
+        1, "{" AUTO("0.15", "linear") ", name: cosine, start_value: 0.0375, end_value: 0.00375}");
+    check_scaled(
+        "{" AUTO("0.1",
+                 "linear") ", name: multistep, values: [0.1, 0.01, 0.001], milestones: [1, 2]}",
+        32, 32, 1,
+        "{" AUTO("0.1", "linear") ", name: multistep, values: [0.0125, 0.00125, 0.000125], "
+                                  "milestones: [1, 2]}");
+    check_scaled("{" AUTO("0.1", "linear") ", name: step, values: [0.7]}", 512, 512, 1,
+                 "{" AUTO("0.1", "linear") ", name: step, values: [0.2]}");
+    check_scaled("{" AUTO("0.2", "sqrt") ", name: constant, value: 9.0}", 64, 64, 1,
+                 "{" AUTO("0.2", "sqrt") ", name: constant, value: 0.1}");
+    check_scaled("{" AUTO("0.2", "linear") ", name: inverse_sqrt, start_value: 9.0}", 128, 128, 1,
+                 "{" AUTO("0.2", "linear") ", name: inverse_sqrt, start_value: 0.1}");
+    check_scaled("{" AUTO("0.2", "linear") ", name: step_with_fixed_gamma, base_value: 9.0}", 128,
+                 128, 1,
+                 "{" AUTO("0.2", "linear") ", name: step_with_fixed_gamma, base_value: 0.1}");
+}
+
+#define WARM(a, b, c, d)                                            \
+    "schedulers: [{name: linear, start_value: " a ", end_value: " b \
+    "}, {name: cosine, start_value: " c ", end_value: " d "}]"
+
+// Several nodes: the warm-up begins at one node's batch.
+static void test_warm_up_of_eight_nodes(void **state) {
+    (void)state;
+    check_scaled(
+        "{" AUTO("0.3", "linear") ", name: composite, " WARM("0.3", "4.8", "4.8", "0.0048") "}",
+        4096, 512, 8,
+        "{" AUTO("0.3", "linear") ", name: composite, " WARM("0.6", "4.8", "4.8", "0.0048") "}");
+}
+
+// One node: the warm-up would start where it ends, goes, and its neighbour takes over the whole
+// schedule.
+static void test_warm_up_of_one_node_goes(void **state) {
+    (void)state;
+    check_scaled(
+        "{" AUTO("0.3", "linear") ", name: composite, " WARM("0.3", "4.8", "4.8", "0.0048") "}", 32,
+        32, 1,
+        "{" AUTO("0.3",
+                 "linear") ", name: cosine, schedulers: [{name: cosine, start_value: 0.0375, "
+                           "end_value: 3.75e-05}], start_value: 0.0375, end_value: 3.75e-05}");
+}
+
+static SrStatus scale(const char *text) {
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *tree = NULL;
+    SrStatus status = sr_yaml_parse(&arena, text, strlen(text), "test.yaml", &tree);
+    if (status == SR_OK)
+        status = sr_schedule_auto_scale(tree, "lr", 32, 32, 1, &arena);
+    sr_arena_deinit(&arena);
+    return status;
+}
+
+static void test_errors(void **state) {
+    (void)state;
+    CHECK_FAILS(scale("{" AUTO("0.1", "cubic") ", name: constant}"), SR_ERR_CONFIG, "scaling_type");
+    CHECK_FAILS(
+        scale("{" AUTO("0.1", "linear") ", name: cosine, start_value: 0.0, end_value: 0.0}"),
+        SR_ERR_CONFIG, "start_value");
+    CHECK_FAILS(scale("{" AUTO("0.1", "linear") ", name: cosine, start_value: high}"),
+                SR_ERR_CONFIG, "start_value");
+    CHECK_FAILS(scale("{" AUTO("0.1", "linear") ", name: multistep, values: []}"), SR_ERR_CONFIG,
+                "values");
+    CHECK_FAILS(scale("{" AUTO("0.1", "linear") ", name: composite, schedulers: 3}"), SR_ERR_CONFIG,
+                "schedulers");
+    CHECK_FAILS(scale("{" AUTO("0.1", "linear") ", name: composite, schedulers: [3]}"),
+                SR_ERR_CONFIG, "map");
+    CHECK_FAILS(scale("{" AUTO("0.1", "linear") ", name: lineer}"), SR_ERR_CONFIG, "linear");
+}
+
+SR_TESTS(auto_lr_scaling, unit(test_switched_off), unit(test_each_kind),
+         unit(test_warm_up_of_eight_nodes), unit(test_warm_up_of_one_node_goes), unit(test_errors))

@@ -1,0 +1,162 @@
+// Schedules: values at known points, keys of other kinds, and the errors that name the key to
+// change.
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "tests/check.h"
+#include "trainer/schedule.h"
+
+// The value of a schedule written in flow style at one point.
+static double at(const char *text, int num_epochs, double where) {
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *tree = NULL;
+    SrSchedule *schedule = NULL;
+    CHECK_OK(sr_yaml_parse(&arena, text, strlen(text), "test", &tree));
+    CHECK_OK(sr_schedule_new(tree, "lr", num_epochs, &arena, &schedule));
+    double value = sr_schedule_value(schedule, where);
+    sr_arena_deinit(&arena);
+    return value;
+}
+
+static SrStatus build(const char *text, int num_epochs) {
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *tree = NULL;
+    SrSchedule *schedule = NULL;
+    SrStatus status = sr_yaml_parse(&arena, text, strlen(text), "test.yaml", &tree);
+    if (status == SR_OK)
+        status = sr_schedule_new(tree, "lr", num_epochs, &arena, &schedule);
+    sr_arena_deinit(&arena);
+    return status;
+}
+
+static void test_closed_forms(void **state) {
+    (void)state;
+    CHECK_NEAR(at("{name: constant, value: 0.3}", 1, 0.7), 0.3, 0);
+    CHECK_NEAR(at("{name: linear, start_value: 1.0, end_value: 3.0}", 1, 0.25), 1.5, 1e-15);
+    CHECK_NEAR(at("{name: cosine, start_value: 2.0, end_value: 1.0}", 1, 0.0), 2.0, 1e-15);
+    CHECK_NEAR(at("{name: cosine, start_value: 2.0, end_value: 1.0}", 1, 0.5), 1.5, 1e-15);
+    CHECK_NEAR(at("{name: polynomial, base_value: 4.0, power: 2.0}", 1, 0.5), 1.0, 1e-15);
+    CHECK_NEAR(at("{name: inverse_sqrt, start_value: 4.0, warmup_interval_length: 0.25}", 1, 0.25),
+               4.0, 1e-15);
+    CHECK_NEAR(at("{name: inverse_sqrt, start_value: 4.0, warmup_interval_length: 0.25}", 1, 0.0),
+               2.0, 1e-15);
+    CHECK_NEAR(
+        at("{name: step_with_fixed_gamma, base_value: 1.0, gamma: 0.5, num_decays: 3}", 1, 0.6),
+        0.25, 0);
+}
+
+// 3/10 of 10 epochs is epoch 3 although 0.3 * 10 rounds to below 3 in other formulas: epsilon
+// guards it.
+static void test_steps_change_on_the_boundary(void **state) {
+    (void)state;
+    const char *multistep = "{name: multistep, values: [1.0, 0.1, 0.01], milestones: [3, 7]}";
+    CHECK_NEAR(at(multistep, 10, 0.29), 1.0, 0);
+    CHECK_NEAR(at(multistep, 10, 3.0 / 10), 0.1, 0);
+    CHECK_NEAR(at(multistep, 10, 7.0 / 10), 0.01, 0);
+    CHECK_NEAR(at("{name: step, values: [1.0, 2.0, 3.0]}", 3, 1.0 / 3), 2.0, 0);
+    CHECK_NEAR(at("{name: step, values: [1.0, 2.0, 3.0]}", 3, 0.9999999), 3.0, 0);
+}
+
+static void test_composite_scales_as_told(void **state) {
+    (void)state;
+    const char *fixed =
+        "{name: composite, lengths: [0.1, 0.9], interval_scaling: [rescaled, fixed], schedulers: ["
+        "{name: linear, start_value: 0.0, end_value: 1.0}, {name: cosine, start_value: 1.0, "
+        "end_value: 0.0}]}";
+    CHECK_NEAR(at(fixed, 1, 0.05), 0.5, 1e-15);
+    CHECK_NEAR(at(fixed, 1, 0.1), 0.5 * (1 + cos(0.1 * M_PI)), 1e-15);
+    const char *rescaled = "{name: composite, lengths: [0.1, 0.9], interval_scaling: [rescaled, "
+                           "rescaled], schedulers: ["
+                           "{name: linear, start_value: 0.0, end_value: 1.0}, {name: cosine, "
+                           "start_value: 1.0, end_value: 0.0}]}";
+    CHECK_NEAR(at(rescaled, 1, 0.1), 1.0, 1e-12);
+    CHECK_NEAR(at(rescaled, 1, 0.55), 0.5, 1e-12);
+}
+
+static void test_warm_restarts(void **state) {
+    (void)state;
+    const char *half = "{name: cosine_warm_restart, start_value: 1.0, end_value: 0.0, "
+                       "restart_interval_length: 0.25,"
+                       " wave_type: half, lr_multiplier: 0.5}";
+    CHECK_NEAR(at(half, 1, 0.125), 0.5, 1e-15);
+    CHECK_NEAR(at(half, 1, 0.25), 0.5, 1e-15);
+    CHECK_NEAR(at(half, 1, 0.75), 0.125, 1e-15);
+    const char *full = "{name: cosine_warm_restart, start_value: 1.0, end_value: 0.0, "
+                       "restart_interval_length: 0.25,"
+                       " wave_type: full}";
+    CHECK_NEAR(at(full, 1, 0.25), 0.0, 1e-15);
+    CHECK_NEAR(at(full, 1, 0.5), 1.0, 1e-15);
+}
+
+static void test_keys_of_other_kinds_are_left_alone(void **state) {
+    (void)state;
+    CHECK_NEAR(
+        at("{auto_lr_scaling: {auto_scale: False}, name: constant, value: 0.3, values: [1.0], "
+           "milestones: [9],"
+           " schedulers: [], lengths: [], interval_scaling: [], start_value: 1, end_value: 0}",
+           1, 0.0),
+        0.3, 0);
+    CHECK_FAILS(build("{name: constant, value: 0.3, valeu: 1}", 1), SR_ERR_CONFIG, "valeu");
+}
+
+static void test_update_interval(void **state) {
+    (void)state;
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *tree = NULL;
+    SrSchedule *s = NULL;
+    const char *text = "{name: cosine, start_value: 1, end_value: 0, update_interval: epoch}";
+    CHECK_OK(sr_yaml_parse(&arena, text, strlen(text), "test", &tree));
+    CHECK_OK(sr_schedule_new(tree, "lr", 1, &arena, &s));
+    CHECK(sr_schedule_per_epoch(s));
+    sr_yaml_remove(tree, "update_interval");
+    CHECK_OK(sr_schedule_new(tree, "lr", 1, &arena, &s));
+    CHECK(!sr_schedule_per_epoch(s));
+    sr_arena_deinit(&arena);
+    CHECK_FAILS(build("{name: constant, value: 1, update_interval: sometimes}", 1), SR_ERR_CONFIG,
+                "update_interval");
+}
+
+static void test_errors_name_the_key(void **state) {
+    (void)state;
+    CHECK_FAILS(build("{name: cosin, start_value: 1, end_value: 0}", 1), SR_ERR_CONFIG, "cosine");
+    CHECK_FAILS(build("{name: cosine, start_value: 1}", 1), SR_ERR_CONFIG, "end_value");
+    CHECK_FAILS(build("{name: multistep, values: [1, 2], milestones: [30, 60]}", 90), SR_ERR_CONFIG,
+                "milestones");
+    CHECK_FAILS(build("{name: multistep, values: [1, 2, 3], milestones: [60, 30]}", 90),
+                SR_ERR_CONFIG, "rise");
+    CHECK_FAILS(build("{name: multistep, values: [1, 2, 3], milestones: [30, 60]}", 20),
+                SR_ERR_CONFIG, "num_epochs=20");
+    CHECK_FAILS(build("{name: composite, schedulers: [{name: constant, value: 1}], lengths: [0.5], "
+                      "interval_scaling: [fixed]}",
+                      1),
+                SR_ERR_CONFIG, "add up to 1");
+    CHECK_FAILS(build("{name: composite, schedulers: [{name: constant, value: 1}], lengths: [1], "
+                      "interval_scaling: []}",
+                      1),
+                SR_ERR_CONFIG, "interval_scaling");
+    CHECK_FAILS(build("{name: composite, schedulers: [{name: constan, value: 1}], lengths: [1], "
+                      "interval_scaling: [fixed]}",
+                      1),
+                SR_ERR_CONFIG, "lr.schedulers.0");
+    CHECK_FAILS(build("[1, 2]", 1), SR_ERR_CONFIG, "map");
+    CHECK_FAILS(build("{value: 1}", 1), SR_ERR_CONFIG, "lr.name");
+}
+
+// Composites may nest, but not without end.
+static void test_nesting_is_bounded(void **state) {
+    (void)state;
+    SrText text = {0};
+    for (int i = 0; i < 20; i++)
+        sr_text_add(&text,
+                    "{name: composite, lengths: [1], interval_scaling: [rescaled], schedulers: [");
+    sr_text_add(&text, "{name: constant, value: 1}");
+    for (int i = 0; i < 20; i++)
+        sr_text_add(&text, "]}");
+    CHECK_FAILS(build(text.s, 1), SR_ERR_CONFIG, "deeper");
+    sr_text_deinit(&text);
+}
+
+SR_TESTS(schedule, unit(test_closed_forms), unit(test_steps_change_on_the_boundary),
+         unit(test_composite_scales_as_told), unit(test_warm_restarts),
+         unit(test_keys_of_other_kinds_are_left_alone), unit(test_update_interval),
+         unit(test_errors_name_the_key), unit(test_nesting_is_bounded))

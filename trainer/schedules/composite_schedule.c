@@ -1,0 +1,115 @@
+// composite: several schedules one after another, each for a share of the training (fvcore
+// CompositeParamScheduler).  `rescaled` parts see their own share as [0, 1), `fixed` parts see the
+// whole training's where; so a fixed cosine after a 10 % warm-up begins at cos(0.1 pi), not at its
+// peak.
+#include <math.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "trainer/schedule.h"
+
+typedef struct {
+    const SrYaml *schedulers;
+    SrDoubles lengths;
+    SrStrings scaling;
+} Composite;
+
+typedef struct {
+    int n;
+    SrSchedule **parts;
+    double *lengths; // adds up to 1
+    bool *rescaled;
+} Prepared;
+
+static const SrOption options[] = {
+    {"schedulers", SR_OPT_TREE, offsetof(Composite, schedulers), "[]", 0, 0, NULL,
+     "The schedules, in order."},
+    {"lengths", SR_OPT_FLOATS, offsetof(Composite, lengths), "[]", 0, 1, NULL,
+     "Share of training each lasts; sum 1."},
+    {"interval_scaling", SR_OPT_STRINGS, offsetof(Composite, scaling), "[]", 0, 0, NULL,
+     "rescaled or fixed, one a schedule."},
+    SR_OPTION_END,
+};
+
+static SrStatus check_counts(const Composite *p, const SrScheduleBuild *build) {
+    const SrYaml *list = p->schedulers;
+    const SrYaml *at = list && list->line ? list : build->tree;
+    int n = list && list->type == SR_YAML_LIST ? list->n : 0;
+    if (n == 0)
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: %s.schedulers must be a list of schedules", at->file,
+                       at->line, build->where);
+    if (p->lengths.n != n || p->scaling.n != n)
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s:%d: %s: %d schedulers need as many lengths and interval_scaling "
+                       "entries, there are %d and %d",
+                       at->file, at->line, build->where, n, p->lengths.n, p->scaling.n);
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += p->lengths.v[i];
+    if (!(fabs(sum - 1) < 1e-3))
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: %s.lengths must add up to 1, they give %g", at->file,
+                       at->line, build->where, sum);
+    return SR_OK;
+}
+
+static SrStatus prepare_part(const Composite *p, const SrScheduleBuild *build, Prepared *out,
+                             int i) {
+    const char *scaling = p->scaling.v[i];
+    out->rescaled[i] = strcmp(scaling, "rescaled") == 0;
+    if (!out->rescaled[i] && strcmp(scaling, "fixed") != 0)
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s:%d: %s.interval_scaling: '%s' is neither rescaled nor fixed",
+                       build->tree->file, build->tree->line, build->where, scaling);
+    out->lengths[i] = p->lengths.v[i];
+    SrScheduleBuild part = *build;
+    part.tree = p->schedulers->items[i];
+    part.depth++;
+    part.where = sr_arena_printf(build->arena, "%s.schedulers.%d", build->where, i);
+    return part.where ? sr_schedule_build(&part, &out->parts[i])
+                      : sr_fail(SR_ERR_MEMORY, "out of memory");
+}
+
+static SrStatus check(const void *params, const SrScheduleBuild *build, void **prepared) {
+    const Composite *p = params;
+    SR_TRY(check_counts(p, build));
+    int n = p->schedulers->n;
+    Prepared *out = sr_arena_alloc(build->arena, sizeof *out);
+    if (!out)
+        return sr_fail(SR_ERR_MEMORY, "out of memory");
+    out->n = n;
+    out->parts = sr_arena_alloc(build->arena, sizeof(SrSchedule *) * (size_t)n);
+    out->lengths = sr_arena_alloc(build->arena, sizeof(double) * (size_t)n);
+    out->rescaled = sr_arena_alloc(build->arena, sizeof(bool) * (size_t)n);
+    if (!out->parts || !out->lengths || !out->rescaled)
+        return sr_fail(SR_ERR_MEMORY, "out of memory");
+    double before_last = 0;
+    for (int i = 0; i < n; i++) {
+        SR_TRY(prepare_part(p, build, out, i));
+        before_last += i < n - 1 ? out->lengths[i] : 0;
+    }
+    out->lengths[n - 1] = 1 - before_last;
+    *prepared = out;
+    return SR_OK;
+}
+
+static double value(const void *params, const void *prepared, int num_epochs, double where) {
+    (void)params, (void)num_epochs;
+    const Prepared *p = prepared;
+    int i = 0;
+    double end = p->lengths[0];
+    while (where + SR_WHERE_EPSILON > end && i < p->n - 1)
+        end += p->lengths[++i];
+    if (p->rescaled[i])
+        where = p->lengths[i] > 0 ? (where - (end - p->lengths[i])) / p->lengths[i] : 0;
+    return sr_schedule_value(p->parts[i], where);
+}
+
+const SrScheduleKind sr_schedule_composite = {
+    .name = "composite",
+    .help = "Several schedules one after another.",
+    .options = options,
+    .params_bytes = sizeof(Composite),
+    .required = {"schedulers", "lengths", "interval_scaling"},
+    .check = check,
+    .value = value,
+};

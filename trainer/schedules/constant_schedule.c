@@ -1,0 +1,26 @@
+// constant: the same value throughout (fvcore ConstantParamScheduler).
+#include "trainer/schedule.h"
+
+typedef struct {
+    double value;
+} Constant;
+
+static const SrOption options[] = {
+    {"value", SR_OPT_FLOAT, offsetof(Constant, value), "0.1", 0, 0, NULL, "The value."},
+    SR_OPTION_END,
+};
+
+static double value(const void *params, const void *prepared, int num_epochs, double where) {
+    (void)prepared, (void)num_epochs, (void)where;
+    return ((const Constant *)params)->value;
+}
+
+const SrScheduleKind sr_schedule_constant = {
+    .name = "constant",
+    .help = "The same value throughout.",
+    .options = options,
+    .params_bytes = sizeof(Constant),
+    .required = {"value"},
+    .per_epoch = true,
+    .value = value,
+};

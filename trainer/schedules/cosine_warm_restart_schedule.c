@@ -1,0 +1,67 @@
+// cosine_warm_restart: a cosine that begins anew every r of the training (Loshchilov and Hutter,
+// "SGDR", 2017; VISSL cosine_warm_restart).
+//   half wave: restarts at 0, r, 2r, ...   end + (max_k - end) / 2 * (1 + cos(pi * (where mod r) /
+//   r)) full wave: restarts at 0, r, 3r, 5r .. end + (max_k - end) / 2 * (1 + cos(pi * where / r))
+//   (down, then up) max_k = start * lr_multiplier^k, or, adaptive, the value an unbroken cosine has
+//   at restart k (half wave), at restart k plus r (full wave).
+#include <math.h>
+
+#include "trainer/schedule.h"
+
+enum { HALF, FULL };
+
+typedef struct {
+    double start, end, interval, multiplier;
+    int wave;
+    bool adaptive;
+} WarmRestart;
+
+static const SrOption options[] = {
+    {"start_value", SR_OPT_FLOAT, offsetof(WarmRestart, start), "0.1", 0, 0, NULL,
+     "Value at the beginning."},
+    {"end_value", SR_OPT_FLOAT, offsetof(WarmRestart, end), "0.0", 0, 0, NULL,
+     "Value before each restart."},
+    {"restart_interval_length", SR_OPT_FLOAT, offsetof(WarmRestart, interval), "1.0", 1e-6, 1, NULL,
+     "Share of training from one restart to the next."},
+    {"wave_type", SR_OPT_ENUM, offsetof(WarmRestart, wave), "half", 0, 0, "half|full",
+     "half: jumps back up; full: swings back up."},
+    {"lr_multiplier", SR_OPT_FLOAT, offsetof(WarmRestart, multiplier), "1.0", 0, 0, NULL,
+     "Factor on the peak from one restart to the next."},
+    {"is_adaptive", SR_OPT_BOOL, offsetof(WarmRestart, adaptive), "False", 0, 0, NULL,
+     "Peaks follow one cosine over the whole training."},
+    SR_OPTION_END,
+};
+
+// The peak of wave k, which began at `restart`.
+static double peak(const WarmRestart *p, int k, double restart) {
+    if (!p->adaptive)
+        return p->start * pow(p->multiplier, k);
+    if (k == 0)
+        return p->start;
+    double at = p->wave == HALF ? restart : p->interval + restart;
+    return p->end + 0.5 * (p->start - p->end) * (1 + cos(M_PI * at));
+}
+
+static double value(const void *params, const void *prepared, int num_epochs, double where) {
+    (void)prepared, (void)num_epochs;
+    const WarmRestart *p = params;
+    double r = p->interval, restart = 0;
+    int k = 0;
+    // Restarts as a running sum; at most 1e6 of them by the range of the option, in practice a
+    // handful.
+    for (double next = r; next <= where; next += p->wave == HALF ? r : 2 * r) {
+        restart = next;
+        k++;
+    }
+    double phase = p->wave == HALF ? fmod(where, r) / r : where / r;
+    return p->end + 0.5 * (peak(p, k, restart) - p->end) * (1 + cos(M_PI * phase));
+}
+
+const SrScheduleKind sr_schedule_cosine_warm_restart = {
+    .name = "cosine_warm_restart",
+    .help = "A cosine that begins anew at fixed intervals.",
+    .options = options,
+    .params_bytes = sizeof(WarmRestart),
+    .required = {"start_value", "end_value", "restart_interval_length"},
+    .value = value,
+};

@@ -1,0 +1,36 @@
+// inverse_sqrt: falls with the square root of the training done (Vaswani et al., "Attention is all
+// you need", 2017, section 5.3; VISSL inverse_sqrt_decay).
+//   start * sqrt(warmup) * where^-1/2          so that it equals start at where = warmup
+// Meant as the `fixed` second part of a composite whose first part, as long as the warm-up, is
+// linear.
+#include <math.h>
+
+#include "trainer/schedule.h"
+
+typedef struct {
+    double start, warmup;
+} InverseSqrt;
+
+static const SrOption options[] = {
+    {"start_value", SR_OPT_FLOAT, offsetof(InverseSqrt, start), "0.1", 0, 0, NULL,
+     "Value at the end of the warm-up."},
+    {"warmup_interval_length", SR_OPT_FLOAT, offsetof(InverseSqrt, warmup), "0.0", 0, 1, NULL,
+     "Share of training before it begins to fall; 0: none."},
+    SR_OPTION_END,
+};
+
+static double value(const void *params, const void *prepared, int num_epochs, double where) {
+    (void)prepared, (void)num_epochs;
+    const InverseSqrt *p = params;
+    double scale = p->warmup > 0 ? p->start * sqrt(p->warmup) : p->start;
+    return where > 0 ? scale * pow(where, -0.5) : scale; // at 0 the reference leaves the factor out
+}
+
+const SrScheduleKind sr_schedule_inverse_sqrt = {
+    .name = "inverse_sqrt",
+    .help = "Falls with the square root of the share of training done.",
+    .options = options,
+    .params_bytes = sizeof(InverseSqrt),
+    .required = {"start_value", "warmup_interval_length"},
+    .value = value,
+};

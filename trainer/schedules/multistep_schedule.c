@@ -1,0 +1,63 @@
+// multistep: a new value at each of some epochs (fvcore MultiStepParamScheduler).
+//   values[number of milestones <= floor((where + 1e-6) * num_epochs)]
+// Not for steps within an epoch: milestones are epochs, whatever update_interval says.
+#include "trainer/schedule.h"
+
+typedef struct {
+    SrDoubles values;  // n + 1
+    SrInts milestones; // n epochs
+} Multistep;
+
+static const SrOption options[] = {
+    {"values", SR_OPT_FLOATS, offsetof(Multistep, values), "[0.1, 0.01, 0.001]", 0, 0, NULL,
+     "One value more than milestones."},
+    {"milestones", SR_OPT_INTS, offsetof(Multistep, milestones), "[30, 60]", 0, 1e9, NULL,
+     "Epochs (from 0) at which the next value begins, rising."},
+    SR_OPTION_END,
+};
+
+// Lowering OPTIMIZER.num_epochs alone is the most common way to break a shipped recipe, so say what
+// to change.
+static SrStatus check(const void *params, const SrScheduleBuild *build, void **prepared) {
+    (void)prepared;
+    const Multistep *p = params;
+    const SrYaml *at = sr_yaml_find(build->tree, "milestones");
+    at = at ? at : build->tree;
+    if (p->values.n == 0 || p->values.n != p->milestones.n + 1)
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: %s: %d values need %d milestones, there are %d",
+                       at->file, at->line, build->where, p->values.n,
+                       p->values.n > 0 ? p->values.n - 1 : 0, p->milestones.n);
+    for (int i = 0; i < p->milestones.n; i++) {
+        if (i > 0 && p->milestones.v[i] <= p->milestones.v[i - 1])
+            return sr_fail(SR_ERR_CONFIG, "%s:%d: %s.milestones must rise: %d follows %d", at->file,
+                           at->line, build->where, p->milestones.v[i], p->milestones.v[i - 1]);
+        if (p->milestones.v[i] >= build->num_epochs)
+            return sr_fail(SR_ERR_CONFIG,
+                           "%s:%d: %s.milestones: epoch %d is not below OPTIMIZER.num_epochs=%d; "
+                           "lower the milestones "
+                           "(and drop as many values) or raise num_epochs",
+                           at->file, at->line, build->where, p->milestones.v[i], build->num_epochs);
+    }
+    return SR_OK;
+}
+
+static double value(const void *params, const void *prepared, int num_epochs, double where) {
+    (void)prepared;
+    const Multistep *p = params;
+    int epoch = (int)((where + SR_WHERE_EPSILON) * num_epochs);
+    int i = 0;
+    while (i < p->milestones.n && p->milestones.v[i] <= epoch)
+        i++;
+    return p->values.v[i];
+}
+
+const SrScheduleKind sr_schedule_multistep = {
+    .name = "multistep",
+    .help = "A new value at each milestone epoch.",
+    .options = options,
+    .params_bytes = sizeof(Multistep),
+    .required = {"values", "milestones"},
+    .per_epoch = true,
+    .check = check,
+    .value = value,
+};

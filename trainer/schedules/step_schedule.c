@@ -1,0 +1,40 @@
+// step: the training cut into equal segments, one value each (fvcore StepParamScheduler).
+//   values[floor((where + 1e-6) * n)]
+#include "base/compiler.h"
+#include "trainer/schedule.h"
+
+typedef struct {
+    SrDoubles values;
+} Step;
+
+static const SrOption options[] = {
+    {"values", SR_OPT_FLOATS, offsetof(Step, values), "[0.1, 0.01, 0.001]", 0, 0, NULL,
+     "One value a segment."},
+    SR_OPTION_END,
+};
+
+static SrStatus check(const void *params, const SrScheduleBuild *build, void **prepared) {
+    (void)prepared;
+    if (((const Step *)params)->values.n > 0)
+        return SR_OK;
+    return sr_fail(SR_ERR_CONFIG, "%s:%d: %s.values must hold at least one value",
+                   build->tree->file, build->tree->line, build->where);
+}
+
+static double value(const void *params, const void *prepared, int num_epochs, double where) {
+    (void)prepared, (void)num_epochs;
+    const Step *p = params;
+    int i = (int)((where + SR_WHERE_EPSILON) * p->values.n);
+    return p->values.v[SR_MIN(SR_MAX(i, 0), p->values.n - 1)];
+}
+
+const SrScheduleKind sr_schedule_step = {
+    .name = "step",
+    .help = "Equal segments of the training, one value each.",
+    .options = options,
+    .params_bytes = sizeof(Step),
+    .required = {"values"},
+    .per_epoch = true,
+    .check = check,
+    .value = value,
+};
