@@ -21,10 +21,15 @@ typedef struct {
     const char *name, *param_group_constructor;
     bool head_use_different_lr, head_use_different_wd;
     double head_weight_decay;
+    double eps;                 // adam, adamw
+    bool amsgrad;               // adam, adamw
+    double eta;                 // lars
+    bool exclude_bias_and_norm; // lars
     const SrYaml *lr, *lr_head, *weight_decay_schedule, *weight_decay_head_schedule; // schedule trees, may be NULL
 } SrOptimizerConfig;
 
 typedef struct { // DATA.TRAIN or DATA.TEST
+    const SrYaml *tree;
     SrStrings data_sources, data_paths, label_sources, label_paths, dataset_names;
     const char *label_type, *remove_img_path_prefix, *new_img_path_prefix, *collate_function;
     int batchsize_per_replica, default_gray_img_size;
@@ -35,7 +40,7 @@ typedef struct { // DATA.TRAIN or DATA.TEST
     bool drop_last, mmap_mode, random_synthetic_images;
     int random_synthetic_labels;
     double max_bad_share; // MAX_BAD_IMAGE_SHARE, ours
-    const SrYaml *transforms;
+    const SrYaml *transforms, *collate_params;
 } SrSplitConfig;
 
 typedef struct { // an entry of TEMP_FROZEN_PARAMS_ITER_MAP, "module." removed
@@ -49,6 +54,7 @@ typedef struct {
     const SrYaml *head_params; // MODEL.HEAD.PARAMS
     double bn_eps, bn_momentum, params_multiplier;
     bool single_pass_every_crop;
+    const SrYaml *frozen_map; // TEMP_FROZEN_PARAMS_ITER_MAP as written; frozen_until is the same, read
     int n_frozen_until;
     SrFrozenUntil *frozen_until;
     SrStrings non_trainable_params;
@@ -75,13 +81,21 @@ typedef struct { // NEAREST_NEIGHBOR
     const char *layer; // LAYER, ours: the feature compared ("flatten")
 } SrKnnConfig;
 
+typedef struct { // the maps below the root
+    const SrYaml *machine, *hooks, *data, *model, *optimizer, *checkpoint, *distributed, *neighbor,
+        *owned; // by trunks and losses: only there to be pointed at
+} SrConfigSections;
+
 typedef struct SrConfig {
     SrArena arena;
     const char *path;    // of the file
     SrYaml *tree;        // resolved: every key, after inference ("config:" removed)
     uint64_t seed;
     int log_frequency, test_every_num_epoch, num_dataloader_workers;
+    int device;          // MACHINE.DEVICE: both "gpu" and "cpu" run here, on the CPU
+    int num_nodes, num_proc_per_node; // as the file has them; the run itself has sr_comm_size() processes
     bool test_model, test_only, check_nan;
+    SrConfigSections sections;
     const char *loss_name;
     const SrYaml *loss_tree; // LOSS
     SrModelConfig model;
@@ -91,11 +105,15 @@ typedef struct SrConfig {
     SrKnnConfig knn;
 } SrConfig;
 
-// overrides: "A.B=v", "config.A.B=v", "+A.B=v" (new key), "~A.B" (remove).
+// `path` as given, then with .yaml, then both below configs/.  overrides: "A.B=v", "config.A.B=v", "+A.B=v" (new key),
+// "~A.B" (remove), applied in order.  Everything wrong with file or overrides is SR_ERR_CONFIG, in one line.
 SrStatus sr_config_load(const char *path, const char *const *overrides, int n_overrides, SrConfig **out);
 // The same from text, for tests and the golden runner; `name` stands for the file in messages.
 SrStatus sr_config_parse(const char *text, const char *name, const char *const *overrides, int n_overrides,
                          SrConfig **out);
+// Only composed (defaults, file, overrides): nothing checked, inferred or read.  For tools that look at trees.
+SrStatus sr_config_compose(const char *path, const char *const *overrides, int n_overrides, SrArena *arena,
+                           SrYaml **tree);
 void sr_config_free(SrConfig *config);
 // Writes the resolved tree (YAML that loads again) to <dir>/train_config.yaml.
 SrStatus sr_config_save(const SrConfig *config, const char *dir);

@@ -1,0 +1,411 @@
+// Optimisers: each rule against a plain double-precision transcription of its paper, and what holds
+// for all of them (bits independent of threads, skipped parameters untouched, state to be saved).
+#include <math.h>
+
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "base/rng.h"
+#include "tests/check.h"
+#include "trainer/optim.h"
+
+enum { STEPS = 4 };
+
+static const SrSlot matrix_slot = {.name = "weight",
+                                   .shape = {.rank = 2, .d = {37, 29}},
+                                   .dtype = SR_F32,
+                                   .kind = SR_SLOT_PARAM,
+                                   .role = SR_ROLE_WEIGHT,
+                                   .init = {SR_INIT_CONSTANT, 0}};
+static const SrSlot vector_slot = {.name = "bias",
+                                   .shape = {.rank = 1, .d = {33}},
+                                   .dtype = SR_F32,
+                                   .kind = SR_SLOT_PARAM,
+                                   .role = SR_ROLE_BIAS,
+                                   .init = {SR_INIT_CONSTANT, 0}};
+// Longer than one piece of a step, and no multiple of anything.
+static const SrSlot long_slot = {.name = "weight",
+                                 .shape = {.rank = 2, .d = {211, 307}},
+                                 .dtype = SR_F32,
+                                 .kind = SR_SLOT_PARAM,
+                                 .role = SR_ROLE_WEIGHT,
+                                 .init = {SR_INIT_CONSTANT, 0}};
+
+static SrOptimizerConfig usual(const char *name) {
+    static const double betas[] = {0.9, 0.99};
+    return (SrOptimizerConfig){
+        .name = name,
+        .momentum = 0.9,
+        .weight_decay = 0.01,
+        .betas = {2, betas},
+        .eps = 1e-8,
+        .eta = 0.01,
+        .larc_trust = 0.02,
+        .larc_eps = 1e-8,
+        .regularize_bias = true,
+        .param_group_constructor = "default",
+    };
+}
+
+static SrParams *make_params(void) {
+    SrParams *params = NULL;
+    int index = 0;
+    CHECK_OK(sr_params_new(&params));
+    CHECK_OK(sr_params_add(params, "trunk.fc.weight", &matrix_slot, &index));
+    CHECK_OK(sr_params_add(params, "trunk.fc.bias", &vector_slot, &index));
+    CHECK_OK(sr_params_add(params, "heads.0.weight", &long_slot, &index));
+    CHECK_OK(sr_params_allocate(params));
+    return params;
+}
+
+static void fill(float *x, int64_t n, uint64_t what, uint64_t step) {
+    SrRng rng = sr_rng(1, SR_RNG_TEST, step, what, 0, 0);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)sr_rng_normal(&rng);
+}
+
+static void fill_values(SrParams *params) {
+    for (int i = 0; i < sr_params_count(params); i++)
+        fill(sr_params_at(params, i)->value, sr_shape_count(sr_params_at(params, i)->shape),
+             (uint64_t)i, 100);
+}
+
+static void fill_grads(SrParams *params, int step) {
+    for (int i = 0; i < sr_params_count(params); i++)
+        fill(sr_params_at(params, i)->grad, sr_shape_count(sr_params_at(params, i)->shape),
+             (uint64_t)i, (uint64_t)step);
+}
+
+static double norm_of(const double *x, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    return sqrt(sum);
+}
+
+// One parameter in double: value p, gradient g, states s0, s1, all (n).
+typedef void (*Rule)(const SrOptimizerConfig *c, double lr, int t, int rank, int64_t n, double *p,
+                     double *g, double *s0, double *s1);
+
+static void rule_sgd(const SrOptimizerConfig *c, double lr, int t, int rank, int64_t n, double *p,
+                     double *g, double *s0, double *s1) {
+    (void)t, (void)rank, (void)s1;
+    double a = 1, wd = c->weight_decay;
+    if (c->use_larc) {
+        double pn = norm_of(p, n), gn = norm_of(g, n);
+        a = c->larc_trust * pn / (gn + wd * pn + c->larc_eps);
+        a = c->larc_clip ? fmin(a / lr, 1) : a;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        double d = (g[i] + wd * p[i]) * a;
+        s0[i] = c->momentum * s0[i] + d;
+        p[i] -= lr * (c->nesterov ? d + c->momentum * s0[i] : s0[i]);
+    }
+}
+
+static void rule_adam(const SrOptimizerConfig *c, double lr, int t, int rank, int64_t n, double *p,
+                      double *g, double *s0, double *s1) {
+    (void)rank;
+    bool decoupled = strcmp(c->name, "adamw") == 0;
+    double b1 = c->betas.v[0], b2 = c->betas.v[1];
+    for (int64_t i = 0; i < n; i++) {
+        double d = decoupled ? g[i] : g[i] + c->weight_decay * p[i];
+        if (decoupled)
+            p[i] *= 1 - lr * c->weight_decay;
+        s0[i] = b1 * s0[i] + (1 - b1) * d;
+        s1[i] = b2 * s1[i] + (1 - b2) * d * d;
+        p[i] -= lr * (s0[i] / (1 - pow(b1, t + 1))) / (sqrt(s1[i] / (1 - pow(b2, t + 1))) + c->eps);
+    }
+}
+
+static void rule_lars(const SrOptimizerConfig *c, double lr, int t, int rank, int64_t n, double *p,
+                      double *g, double *s0, double *s1) {
+    (void)t, (void)s1;
+    for (int64_t i = 0; i < n; i++)
+        g[i] += c->weight_decay * p[i];
+    double q = c->exclude_bias_and_norm && rank == 1 ? 1 : c->eta * norm_of(p, n) / norm_of(g, n);
+    for (int64_t i = 0; i < n; i++) {
+        s0[i] = c->momentum * s0[i] + q * g[i];
+        p[i] -= lr * s0[i];
+    }
+}
+
+static void check_rule(const SrOptimizerConfig *config, Rule rule) {
+    SrParams *params = make_params();
+    SrOptim *optim = NULL;
+    fill_values(params);
+    CHECK_OK(sr_optim_new(params, config, &optim));
+    double *d[3][4]; // [parameter][value, gradient, state 0, state 1]
+    for (int i = 0; i < 3; i++) {
+        const SrParam *p = sr_params_at(params, i);
+        int64_t n = sr_shape_count(p->shape);
+        for (int k = 0; k < 4; k++)
+            d[i][k] = sr_calloc((size_t)n, sizeof(double));
+        for (int64_t j = 0; j < n; j++)
+            d[i][0][j] = ((const float *)p->value)[j];
+    }
+    for (int t = 0; t < STEPS; t++) {
+        double lr = 0.1 / (t + 1);
+        fill_grads(params, t);
+        for (int i = 0; i < 3; i++) {
+            const SrParam *p = sr_params_at(params, i);
+            int64_t n = sr_shape_count(p->shape);
+            for (int64_t j = 0; j < n; j++)
+                d[i][1][j] = p->grad[j];
+            rule(config, lr, t, p->shape.rank, n, d[i][0], d[i][1], d[i][2], d[i][3]);
+        }
+        sr_optim_step(optim, lr, lr, NULL);
+        for (int i = 0; i < 3; i++)
+            for (int64_t j = 0; j < sr_shape_count(sr_params_at(params, i)->shape); j++)
+                CHECK_NEAR(((const float *)sr_params_at(params, i)->value)[j], d[i][0][j],
+                           2e-6 * (1 + fabs(d[i][0][j])));
+    }
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 4; k++)
+            sr_free(d[i][k]);
+    sr_optim_free(optim);
+    sr_params_free(params);
+}
+
+static void test_sgd(void **state) {
+    (void)state;
+    SrOptimizerConfig c = usual("sgd");
+    check_rule(&c, rule_sgd);
+    c.nesterov = true;
+    check_rule(&c, rule_sgd);
+    c.nesterov = false;
+    c.momentum = 0;
+    check_rule(&c, rule_sgd);
+}
+
+static void test_larc(void **state) {
+    (void)state;
+    SrOptimizerConfig c = usual("sgd");
+    c.use_larc = true;
+    check_rule(&c, rule_sgd);
+    c.larc_clip = true;
+    check_rule(&c, rule_sgd);
+    c.nesterov = true;
+    c.larc_clip = false;
+    check_rule(&c, rule_sgd);
+}
+
+static void test_adam_and_lars(void **state) {
+    (void)state;
+    SrOptimizerConfig c = usual("adam");
+    check_rule(&c, rule_adam);
+    c = usual("adamw");
+    check_rule(&c, rule_adam);
+    c = usual("lars");
+    check_rule(&c, rule_lars);
+    c.exclude_bias_and_norm = true;
+    check_rule(&c, rule_lars);
+}
+
+// A zero gradient (or parameter) switches LARC off for it: no decay, only what momentum still
+// carries.
+static void test_larc_leaves_zero_gradients_alone(void **state) {
+    (void)state;
+    SrOptimizerConfig c = usual("sgd");
+    c.use_larc = true;
+    SrParams *params = make_params();
+    SrOptim *optim = NULL;
+    fill_values(params);
+    CHECK_OK(sr_optim_new(params, &c, &optim));
+    float before = ((const float *)sr_params_at(params, 0)->value)[5];
+    sr_params_zero_grad(params);
+    sr_optim_step(optim, 0.1, 0.1, NULL);
+    CHECK(((const float *)sr_params_at(params, 0)->value)[5] == before);
+    sr_optim_free(optim);
+    sr_params_free(params);
+}
+
+// amsgrad divides by the largest second moment: after a large gradient the steps stay small.
+static void test_amsgrad_remembers(void **state) {
+    (void)state;
+    double moved[2];
+    for (int ams = 0; ams < 2; ams++) {
+        SrOptimizerConfig c = usual("adam");
+        c.weight_decay = 0;
+        c.amsgrad = ams == 1;
+        SrParams *params = make_params();
+        SrOptim *optim = NULL;
+        CHECK_OK(sr_optim_new(params, &c, &optim));
+        float *value = sr_params_at(params, 1)->value, *grad = sr_params_at(params, 1)->grad;
+        for (int t = 0; t < 40; t++) {
+            sr_params_zero_grad(params);
+            grad[0] = t == 0 ? 100.0f : 1.0f;
+            moved[ams] = value[0];
+            sr_optim_step(optim, 0.1, 0.1, NULL);
+            moved[ams] -= value[0];
+        }
+        CHECK_INT(sr_optim_state(optim, 1, 2, NULL, NULL) != NULL, ams);
+        sr_optim_free(optim);
+        sr_params_free(params);
+    }
+    CHECK(moved[1] < moved[0]);
+}
+
+static void run_steps(SrParams *params, SrOptim *optim, int from, int to, const bool *skip) {
+    for (int t = from; t < to; t++) {
+        fill_grads(params, t);
+        sr_optim_step(optim, 0.1, 0.05, skip);
+    }
+}
+
+static void test_bits_do_not_depend_on_threads(void **state) {
+    (void)state;
+    static const char *const names[] = {"sgd", "adam", "adamw", "lars"};
+    int threads = sr_parallel_threads();
+    for (int k = 0; k < 4; k++) {
+        SrOptimizerConfig c = usual(names[k]);
+        c.use_larc = k == 0;
+        SrParams *params[2];
+        for (int run = 0; run < 2; run++) {
+            SrOptim *optim = NULL;
+            sr_parallel_set_threads(run == 0 ? 1 : 3);
+            params[run] = make_params();
+            fill_values(params[run]);
+            CHECK_OK(sr_optim_new(params[run], &c, &optim));
+            run_steps(params[run], optim, 0, STEPS, NULL);
+            sr_optim_free(optim);
+        }
+        for (int i = 0; i < 3; i++)
+            CHECK(memcmp(sr_params_at(params[0], i)->value, sr_params_at(params[1], i)->value,
+                         sizeof(float) *
+                             (size_t)sr_shape_count(sr_params_at(params[0], i)->shape)) == 0);
+        sr_params_free(params[0]);
+        sr_params_free(params[1]);
+    }
+    sr_parallel_set_threads(threads);
+}
+
+// A frozen parameter keeps its value, its momentum and its count of steps; the others go on.
+static void test_skip(void **state) {
+    (void)state;
+    SrOptimizerConfig c = usual("adam");
+    SrParams *params = make_params();
+    SrOptim *optim = NULL;
+    fill_values(params);
+    CHECK_OK(sr_optim_new(params, &c, &optim));
+    float first = ((const float *)sr_params_at(params, 0)->value)[0];
+    float other = ((const float *)sr_params_at(params, 1)->value)[0];
+    run_steps(params, optim, 0, 2, (const bool[]){true, false, false});
+    int64_t *steps = NULL;
+    const char *name = NULL;
+    float *moment = sr_optim_state(optim, 0, 0, &name, &steps);
+    CHECK_STR(name, "exp_avg");
+    CHECK(moment[0] == 0 && *steps == 0);
+    CHECK(((const float *)sr_params_at(params, 0)->value)[0] == first);
+    CHECK(((const float *)sr_params_at(params, 1)->value)[0] != other);
+    sr_optim_state(optim, 1, 0, NULL, &steps);
+    CHECK_INT(*steps, 2);
+    CHECK(sr_optim_state(optim, 0, 2, NULL, NULL) == NULL);
+    CHECK(sr_optim_state(optim, 99, 0, NULL, NULL) == NULL);
+    sr_optim_free(optim);
+    sr_params_free(params);
+}
+
+// State and step counts copied into a fresh optimiser go on with the same bits: what a resume
+// needs.
+static void test_state_is_all_there_is(void **state) {
+    (void)state;
+    SrOptimizerConfig c = usual("adamw");
+    SrParams *a = make_params(), *b = make_params();
+    SrOptim *oa = NULL, *ob = NULL;
+    fill_values(a);
+    CHECK_OK(sr_optim_new(a, &c, &oa));
+    CHECK_OK(sr_optim_new(b, &c, &ob));
+    run_steps(a, oa, 0, 3, NULL);
+    for (int i = 0; i < 3; i++) {
+        size_t bytes = sizeof(float) * (size_t)sr_shape_count(sr_params_at(a, i)->shape);
+        int64_t *from = NULL, *to = NULL;
+        memcpy(sr_params_at(b, i)->value, sr_params_at(a, i)->value, bytes);
+        for (int k = 0; k < 2; k++)
+            memcpy(sr_optim_state(ob, i, k, NULL, &to), sr_optim_state(oa, i, k, NULL, &from),
+                   bytes);
+        *to = *from;
+    }
+    run_steps(a, oa, 3, 5, NULL);
+    run_steps(b, ob, 3, 5, NULL);
+    for (int i = 0; i < 3; i++)
+        CHECK(memcmp(sr_params_at(a, i)->value, sr_params_at(b, i)->value,
+                     sizeof(float) * (size_t)sr_shape_count(sr_params_at(a, i)->shape)) == 0);
+    sr_optim_free(oa);
+    sr_optim_free(ob);
+    sr_params_free(a);
+    sr_params_free(b);
+}
+
+static void test_no_heap_in_a_step(void **state) {
+    (void)state;
+    SrOptimizerConfig c = usual("lars");
+    SrParams *params = make_params();
+    SrOptim *optim = NULL;
+    CHECK_OK(sr_optim_new(params, &c, &optim));
+    run_steps(params, optim, 0, 1, NULL);
+    int64_t calls = sr_mem_calls();
+    run_steps(params, optim, 1, 3, NULL);
+    sr_grad_clip(params, NULL, 2, 1);
+    CHECK_INT(sr_mem_calls(), calls);
+    sr_optim_free(optim);
+    sr_params_free(params);
+}
+
+static SrStatus try_new(const SrOptimizerConfig *config) {
+    SrParams *params = make_params();
+    SrOptim *optim = NULL;
+    SrStatus status = sr_optim_new(params, config, &optim);
+    sr_optim_free(optim);
+    sr_params_free(params);
+    return status;
+}
+
+static void test_errors(void **state) {
+    (void)state;
+    SrOptimizerConfig c = usual("sgdd");
+    CHECK_FAILS(try_new(&c), SR_ERR_CONFIG, "sgd");
+    c = usual("sgd");
+    c.momentum = 1;
+    CHECK_FAILS(try_new(&c), SR_ERR_CONFIG, "momentum");
+    c.momentum = 0;
+    c.nesterov = true;
+    CHECK_FAILS(try_new(&c), SR_ERR_CONFIG, "nesterov");
+    c = usual("adam");
+    c.use_larc = true;
+    CHECK_FAILS(try_new(&c), SR_ERR_CONFIG, "use_larc");
+    c.use_larc = false;
+    c.betas.n = 1;
+    CHECK_FAILS(try_new(&c), SR_ERR_CONFIG, "betas");
+    c = usual("sgd");
+    c.param_group_constructor = "lr_decay";
+    CHECK_FAILS(try_new(&c), SR_ERR_CONFIG, "param_group_constructor");
+}
+
+static void test_grad_clip(void **state) {
+    (void)state;
+    SrParams *params = make_params();
+    sr_params_zero_grad(params);
+    float *g = sr_params_at(params, 0)->grad, *h = sr_params_at(params, 1)->grad;
+    g[0] = 3, h[1] = -4;
+    CHECK_NEAR(sr_grad_clip(params, NULL, 2, 10), 5, 1e-12);
+    CHECK(g[0] == 3);
+    CHECK_NEAR(sr_grad_clip(params, NULL, 2, 1), 5, 1e-12);
+    CHECK_NEAR(g[0], 0.6, 1e-6);
+    g[0] = 3, h[1] = -4;
+    CHECK_NEAR(sr_grad_clip(params, NULL, INFINITY, 2), 4, 1e-12);
+    CHECK_NEAR(h[1], -2, 1e-6);
+    g[0] = 3, h[1] = -4;
+    CHECK_NEAR(sr_grad_clip(params, NULL, 1, 100), 7, 1e-12);
+    CHECK_NEAR(sr_grad_clip(params, (const bool[]){true, false, false}, 2, 1), 4, 1e-12);
+    CHECK(g[0] == 3);
+    g[0] = NAN;
+    CHECK(isnan(sr_grad_clip(params, NULL, 2, 0.001)));
+    CHECK_NEAR(h[1], -1, 1e-5);
+    sr_params_free(params);
+}
+
+SR_TESTS(optim, unit(test_sgd), unit(test_larc), unit(test_adam_and_lars),
+         unit(test_larc_leaves_zero_gradients_alone), unit(test_amsgrad_remembers),
+         unit(test_bits_do_not_depend_on_threads), unit(test_skip),
+         unit(test_state_is_all_there_is), unit(test_no_heap_in_a_step), unit(test_errors),
+         unit(test_grad_clip))

@@ -1,0 +1,52 @@
+// lars: layer-wise adaptive rates as Barlow Twins uses them (You et al., 2017; the reference is the
+// optimiser of the Barlow Twins repository, which VISSL took over).  Not LARC: here the norm is
+// that of the decayed gradient, and there is no eps.
+//   d = g + wd * p;  q = eta * ||p|| / ||d|| if both norms > 0 else 1;  v = mu * v + q * d;  p = p
+//   - lr * v
+// exclude_bias_and_norm: q = 1 for parameters of rank 1 (their decay stays;
+// regularize_bn/bias=False removes it).
+#include "base/compiler.h"
+#include "trainer/optim.h"
+
+static int n_states(const SrOptimizerConfig *config) {
+    (void)config;
+    return 1;
+}
+
+static SrStatus check(const SrOptimizerConfig *config) {
+    if (!(config->momentum >= 0 && config->momentum < 1))
+        return sr_fail(SR_ERR_CONFIG, "OPTIMIZER.momentum is %g, lars needs 0 <= momentum < 1",
+                       config->momentum);
+    return SR_OK;
+}
+
+static SrOptimNorms norms(const SrOptimizerConfig *config) {
+    (void)config;
+    return SR_NORMS_DECAYED;
+}
+
+static void update(const SrOptimUpdate *u, int64_t n, float *value, float *grad,
+                   float *const *state) {
+    const SrOptimizerConfig *c = u->config;
+    bool adapt =
+        !(c->exclude_bias_and_norm && u->rank == 1) && u->value_norm > 0 && u->grad_norm > 0;
+    float q = adapt ? (float)(c->eta * u->value_norm / u->grad_norm) : 1.0f;
+    float wd = (float)u->weight_decay, lr = (float)u->lr, mu = (float)c->momentum;
+    float *restrict p = value, *restrict v = state[0];
+    const float *restrict g = grad;
+    SR_SIMD
+    for (int64_t i = 0; i < n; i++) {
+        v[i] = mu * v[i] + (g[i] + wd * p[i]) * q;
+        p[i] -= lr * v[i];
+    }
+}
+
+const SrOptimizer sr_optimizer_lars = {
+    .name = "lars",
+    .help = "Layer-wise adaptive rates with momentum (Barlow Twins).",
+    .state_names = {"mu"},
+    .n_states = n_states,
+    .check = check,
+    .norms = norms,
+    .update = update,
+};
