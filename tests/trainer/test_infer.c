@@ -1,0 +1,186 @@
+// Inference (spec 1.5): what each rule writes, that it writes only keys that are there, and what it
+// refuses.
+#include "tests/check.h"
+#include "trainer/schema.h"
+#include "trainer/tree.h"
+
+typedef struct {
+    SrArena arena;
+    SrYaml *tree;
+} Tree;
+
+static Tree parse(const char *text) {
+    Tree t = {0};
+    CHECK_OK(sr_yaml_parse(&t.arena, text, strlen(text), "test.yaml", &t.tree));
+    return t;
+}
+
+static SrStatus infer(const char *text, int world) {
+    Tree t = parse(text);
+    SrStatus status = sr__infer(t.tree, world, &t.arena);
+    sr_arena_deinit(&t.arena);
+    return status;
+}
+
+#define SWAV_LOSS(name)                                                               \
+    "LOSS: {name: " name ", " name                                                    \
+    ": {num_prototypes: [3000], embedding_dim: 128, num_crops: 2, output_dir: \".\"," \
+    " queue: {queue_length: 1000, local_queue_length: 0}}}\n"
+#define SWAV_HEAD \
+    "MODEL: {HEAD: {PARAMS: [[swav_head, {dims: [64, 32, 16], num_clusters: [7, 9]}]]}}\n"
+#define DATA(collator)                                                              \
+    "DATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 24, COLLATE_FUNCTION: " collator         \
+    ", DROP_LAST: True, LABEL_TYPE: standard,"                                      \
+    " LABEL_SOURCES: [], TRANSFORMS: [{name: ToTensor}, {name: ImgPilToMultiCrop, " \
+    "total_num_crops: 6,"                                                           \
+    " num_crops: [2, 4]}]}, TEST: {LABEL_TYPE: standard, LABEL_SOURCES: "           \
+    "[disk_folder]}}\nCHECKPOINT: {DIR: run}\n"
+
+static void test_swav(void **state) {
+    (void)state;
+    Tree t = parse(SWAV_LOSS("swav_loss") SWAV_HEAD DATA("multicrop_collator"));
+    CHECK_OK(sr__infer(t.tree, 2, &t.arena));
+    const SrYaml *loss = sr_yaml_find_path(t.tree, "LOSS.swav_loss");
+    CHECK_INT(sr_yaml_find(loss, "num_prototypes")->n, 2);
+    CHECK_INT(sr_yaml_find(loss, "num_prototypes")->items[1]->i, 9);
+    CHECK_INT(sr_tree_int(loss, "embedding_dim", 0), 16);
+    CHECK_INT(sr_tree_int(loss, "num_crops", 0), 6);
+    CHECK_STR(sr_tree_text(loss, "output_dir", ""), "run");
+    CHECK_INT(sr_tree_int(loss, "queue.queue_length", 0), 960); // 20 batches of 2 x 24
+    CHECK_INT(sr_tree_int(loss, "queue.local_queue_length", 0), 480);
+    sr_arena_deinit(&t.arena);
+}
+
+static void test_swav_refuses(void **state) {
+    (void)state;
+    CHECK_FAILS(infer(SWAV_LOSS("swav_loss") SWAV_HEAD DATA("default_collate"), 1), SR_ERR_CONFIG,
+                "COLLATE_FUNCTION");
+    CHECK_FAILS(
+        infer(SWAV_LOSS("swav_loss") "MODEL: {HEAD: {PARAMS: []}}\n" DATA("multicrop_collator"), 1),
+        SR_ERR_CONFIG, "exactly one head");
+    CHECK_FAILS(infer(SWAV_LOSS("swav_loss") "MODEL: {HEAD: {PARAMS: [[mlp, {dims: [1]}]]}}\n" DATA(
+                          "multicrop_collator"),
+                      1),
+                SR_ERR_CONFIG, "swav_head");
+    CHECK_FAILS(
+        infer(SWAV_LOSS("swav_loss") "MODEL: {HEAD: {PARAMS: [[swav, {dims: [1]}]]}}\n" DATA(
+                  "multicrop_collator"),
+              1),
+        SR_ERR_CONFIG, "swav_head");
+    CHECK_FAILS(infer(SWAV_LOSS("swav_loss") "MODEL: {HEAD: {PARAMS: [[swav_head]]}}\n" DATA(
+                          "multicrop_collator"),
+                      1),
+                SR_ERR_CONFIG, "num_clusters");
+    CHECK_FAILS(infer(SWAV_LOSS("swav_loss") "MODEL: {HEAD: {PARAMS: [[swav_head, {num_clusters: "
+                                             "[3], dims: []}]]}}\n" DATA("multicrop_collator"),
+                      1),
+                SR_ERR_CONFIG, "dims");
+    CHECK_FAILS(infer("DATA: {TRAIN: {TRANSFORMS: [{size: 3}]}}\n", 1), SR_ERR_CONFIG, "name");
+    CHECK_FAILS(infer("DATA: {TEST: {TRANSFORMS: {name: x}}}\n", 1), SR_ERR_CONFIG,
+                "DATA.TEST.TRANSFORMS");
+    CHECK_FAILS(infer("DATA: {TRAIN: {TRANSFORMS: [{name: x, total_num_crops: 0}]}}\n", 1),
+                SR_ERR_CONFIG, "total_num_crops");
+}
+
+static void test_momentum_forces_the_collator(void **state) {
+    (void)state;
+    Tree t = parse(SWAV_LOSS("swav_momentum_loss") SWAV_HEAD DATA("default_collate"));
+    CHECK_OK(sr__infer(t.tree, 1, &t.arena));
+    CHECK_STR(sr_tree_text(t.tree, "DATA.TRAIN.COLLATE_FUNCTION", ""), "multicrop_collator");
+    CHECK_INT(sr_tree_int(t.tree, "LOSS.swav_momentum_loss.queue.queue_length", 0), 984);
+    sr_arena_deinit(&t.arena);
+}
+
+// Plain SimCLR counts copies, multi-crop SimCLR images.
+static void test_simclr_counts(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *loss;
+        int effective;
+    } cases[] = {
+        {"LOSS: {name: simclr_info_nce_loss, simclr_info_nce_loss: {buffer_params: {world_size: 64,"
+         " effective_batch_size: 4096}}}\n" DATA("simclr_collator"),
+         "LOSS.simclr_info_nce_loss", 96},
+        {"LOSS: {name: multicrop_simclr_info_nce_loss, multicrop_simclr_info_nce_loss: {num_crops: "
+         "2, buffer_params:"
+         " {world_size: 64, effective_batch_size: 4096}}}\n" DATA("simclr_collator"),
+         "LOSS.multicrop_simclr_info_nce_loss", 48},
+    };
+    for (int i = 0; i < 2; i++) {
+        Tree t = parse(cases[i].text);
+        CHECK_OK(sr__infer(t.tree, 2, &t.arena));
+        const SrYaml *loss = sr_yaml_find_path(t.tree, cases[i].loss);
+        CHECK_INT(sr_tree_int(loss, "buffer_params.world_size", 0), 2);
+        CHECK_INT(sr_tree_int(loss, "buffer_params.effective_batch_size", 0), cases[i].effective);
+        CHECK_INT(sr_tree_int(loss, "num_crops", 6), 6);
+        sr_arena_deinit(&t.arena);
+    }
+}
+
+static void test_other_losses(void **state) {
+    (void)state;
+    Tree t = parse("LOSS: {name: deepclusterv2_loss, deepclusterv2_loss: {DROP_LAST: False, "
+                   "BATCHSIZE_PER_REPLICA: 256,"
+                   " num_crops: 2}}\n" DATA("default_collate"));
+    CHECK_OK(sr__infer(t.tree, 1, &t.arena));
+    CHECK(sr_tree_bool(t.tree, "LOSS.deepclusterv2_loss.DROP_LAST", false));
+    CHECK_INT(sr_tree_int(t.tree, "LOSS.deepclusterv2_loss.BATCHSIZE_PER_REPLICA", 0), 24);
+    sr_arena_deinit(&t.arena);
+
+    t = parse(
+        "LOSS: {name: dino_loss, dino_loss: {output_dim: 65536, num_crops: 2}}\n"
+        "MODEL: {HEAD: {PARAMS: [[dino_head, {num_clusters: [77]}]]}}\n" DATA("default_collate"));
+    CHECK_OK(sr__infer(t.tree, 1, &t.arena));
+    CHECK_INT(sr_tree_int(t.tree, "LOSS.dino_loss.output_dim", 0), 77);
+    CHECK_INT(sr_tree_int(t.tree, "LOSS.dino_loss.num_crops", 0), 6);
+    sr_arena_deinit(&t.arena);
+
+    t = parse("LOSS: {name: ibot_loss, ibot_loss: {out_dim: 1, patch_out_dim: 1, num_global_crops: "
+              "9, num_local_crops: 9}}\n"
+              "MODEL: {HEAD: {PARAMS: [[ibot_head, {out_dim: 33}]]}}\n" DATA(
+                  "ibot_multicrop_masking_collator"));
+    CHECK_OK(sr__infer(t.tree, 1, &t.arena));
+    CHECK_INT(sr_tree_int(t.tree, "LOSS.ibot_loss.patch_out_dim", 0), 33);
+    CHECK_INT(sr_tree_int(t.tree, "LOSS.ibot_loss.num_global_crops", 0), 2);
+    CHECK_INT(sr_tree_int(t.tree, "LOSS.ibot_loss.num_local_crops", 0), 4);
+    sr_arena_deinit(&t.arena);
+}
+
+static void test_labels_and_decay(void **state) {
+    (void)state;
+    Tree t = parse("OPTIMIZER: {weight_decay: 0.25, head_optimizer_params: {use_different_wd: "
+                   "False, weight_decay: 0.5},"
+                   " param_schedulers: {lr: {name: constant, value: 0.1}, lr_head: {name: "
+                   "constant, value: 0.2}}}\n" DATA("default_collate"));
+    CHECK_OK(sr__infer(t.tree, 1, &t.arena));
+    CHECK_STR(sr_tree_text(t.tree, "DATA.TRAIN.LABEL_TYPE", ""), "sample_index");
+    CHECK_STR(sr_tree_text(t.tree, "DATA.TEST.LABEL_TYPE", ""), "standard");
+    CHECK_NEAR(sr_yaml_find_path(t.tree, "OPTIMIZER.head_optimizer_params.weight_decay")->f, 0.25,
+               0);
+    CHECK_NEAR(sr_yaml_find_path(t.tree, "OPTIMIZER.param_schedulers.lr_head.value")->f, 0.1, 0);
+    sr_arena_deinit(&t.arena);
+    t = parse(
+        "DATA: {TRAIN: {LABEL_SOURCES: [], LABEL_TYPE: zero}}\nOPTIMIZER: {head_optimizer_params:"
+        " {use_different_lr: True}, param_schedulers: {lr: {name: constant, value: 0.1}, lr_head: "
+        "{name: constant,"
+        " value: 0.2}}}\n");
+    CHECK_OK(sr__infer(t.tree, 1, &t.arena));
+    CHECK_STR(sr_tree_text(t.tree, "DATA.TRAIN.LABEL_TYPE", ""), "zero");
+    CHECK_NEAR(sr_yaml_find_path(t.tree, "OPTIMIZER.param_schedulers.lr_head.value")->f, 0.2, 0);
+    sr_arena_deinit(&t.arena);
+}
+
+// Keys that a tree does not have are not invented.
+static void test_only_known_keys_are_written(void **state) {
+    (void)state;
+    Tree t = parse("LOSS: {name: swav_loss, swav_loss: {num_crops: 2}}\n" SWAV_HEAD DATA(
+        "multicrop_collator"));
+    CHECK_OK(sr__infer(t.tree, 1, &t.arena));
+    CHECK_INT(sr_yaml_find_path(t.tree, "LOSS.swav_loss")->n, 1);
+    sr_arena_deinit(&t.arena);
+}
+
+SR_TESTS(infer, unit(test_swav), unit(test_swav_refuses), unit(test_momentum_forces_the_collator),
+         unit(test_simclr_counts), unit(test_other_losses), unit(test_labels_and_decay),
+         unit(test_only_known_keys_are_written))

@@ -1,0 +1,83 @@
+// Option tables of MODEL and MODEL.TRUNK (spec 1.4.5).  Each trunk's own map comes from its file.
+#include <math.h>
+
+#include "trainer/schema.h"
+
+#define OFF(field) offsetof(SrModelConfig, field)
+#define NO_GPU "there is no GPU in this program"
+#define ONE_PROCESS "one process runs everything"
+
+// clang-format off
+const SrOption sr__schema_model[] = {
+    {"BASE_MODEL_NAME", SR_OPT_IGNORED, 0, "multi_input_output_model", 0, 0, SR_REFUSED, "there is one base model"},
+    {"INPUT_TYPE", SR_OPT_IGNORED, 0, "rgb", 0, 0, SR_REFUSED, "images are RGB"},
+    {"MULTI_INPUT_HEAD_MAPPING", SR_OPT_IGNORED, 0, "[]", 0, 0, SR_REFUSED, "models with several inputs are not built"},
+    {"SINGLE_PASS_EVERY_CROP", SR_OPT_BOOL, OFF(single_pass_every_crop), "False", 0, 0, NULL,
+     "One trunk pass a crop instead of one a size."},
+    {"NON_TRAINABLE_PARAMS", SR_OPT_STRINGS, OFF(non_trainable_params), "[]", 0, 0, NULL,
+     "Names of parameters that never learn."},
+    {"TEMP_FROZEN_PARAMS_ITER_MAP", SR_OPT_TREE, OFF(frozen_map), "[]", 0, 0, NULL,
+     "List of [parameter name, n]: not updated in the first n iterations."},
+    {"_MODEL_INIT_SEED", SR_OPT_IGNORED, 0, "0", 0, 0, NULL, "parameters are drawn with SEED_VALUE"},
+    {"CUDA_CACHE", SR_OPT_IGNORED, 0, "{CLEAR_CUDA_CACHE: False, CLEAR_FREQ: 100}", 0, 0, NULL, NO_GPU},
+    {"ACTIVATION_CHECKPOINTING", SR_OPT_IGNORED, 0,
+     "{USE_ACTIVATION_CHECKPOINTING: False, NUM_ACTIVATION_CHECKPOINTING_SPLITS: 2}", 0, 0, NULL,
+     "the planner decides what is recomputed"},
+    {"SHARDED_DDP_SETUP", SR_OPT_IGNORED, 0, "{USE_SDP: False, reduce_buffer_size: -1}", 0, 0, NULL, ONE_PROCESS},
+    {"FSDP_CONFIG", SR_OPT_IGNORED, 0,
+     "{AUTO_SETUP_FSDP: False, AUTO_WRAP_THRESHOLD: 0, AMP_TYPE: \"01\", FORCE_SYNC_CUDA: False,"
+     " flatten_parameters: True, mixed_precision: True, fp32_reduce_scatter: False, compute_dtype: float32,"
+     " bucket_cap_mb: 0, clear_autocast_cache: True, verbose: True}", 0, 0, NULL, ONE_PROCESS},
+    {"FEATURE_EVAL_SETTINGS.EVAL_MODE_ON", SR_OPT_BOOL, OFF(eval_mode_on), "False", 0, 0, NULL,
+     "Frozen parts run in eval mode."},
+    {"FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY", SR_OPT_BOOL, OFF(freeze_trunk_only), "False", 0, 0, NULL,
+     "The trunk does not learn."},
+    {"FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_AND_HEAD", SR_OPT_BOOL, OFF(freeze_trunk_and_head), "False", 0, 0, NULL,
+     "Nothing learns."},
+    {"FEATURE_EVAL_SETTINGS.EXTRACT_TRUNK_FEATURES_ONLY", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED, "not built"},
+    {"FEATURE_EVAL_SETTINGS.EVAL_TRUNK_AND_HEAD", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED, "not built"},
+    {"FEATURE_EVAL_SETTINGS.ASSERT_HEAD_LAYER_SHAPE_INIT", SR_OPT_IGNORED, 0, "True", 0, 0, NULL,
+     "shapes are always checked"},
+    {"FEATURE_EVAL_SETTINGS.SHOULD_FLATTEN_FEATS", SR_OPT_IGNORED, 0, "True", 0, 0, SR_REFUSED, "not built"},
+    {"FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP", SR_OPT_IGNORED, 0, "[]", 0, 0, SR_REFUSED, "not built"},
+    {"GRAD_CLIP.USE_GRAD_CLIP", SR_OPT_BOOL, OFF(grad_clip), "False", 0, 0, NULL, "Bound the norm of the gradients."},
+    {"GRAD_CLIP.NORM_TYPE", SR_OPT_FLOAT, OFF(grad_clip_norm_type), "2", 0.1, HUGE_VAL, NULL,
+     "Which norm, over all gradients together; .inf: the largest entry."},
+    {"GRAD_CLIP.MAX_NORM", SR_OPT_FLOAT, OFF(grad_clip_max_norm), "1", 0, 1e300, NULL, "Its bound."},
+    {"HEAD.PARAMS", SR_OPT_TREE, OFF(head_params), "[]", 0, 0, NULL, "List of heads: [name, {options}] or chains."},
+    {"HEAD.BATCHNORM_EPS", SR_OPT_FLOAT, OFF(bn_eps), "1e-5", 0, 1, NULL, "eps of the heads' batch norms."},
+    {"HEAD.BATCHNORM_MOMENTUM", SR_OPT_FLOAT, OFF(bn_momentum), "0.1", 0, 1, NULL, "Momentum of their statistics."},
+    {"HEAD.PARAMS_MULTIPLIER", SR_OPT_FLOAT, OFF(params_multiplier), "1.0", -1e6, 1e6, NULL,
+     "Factor on the heads' linear layers after initialisation."},
+    {"SYNC_BN_CONFIG", SR_OPT_IGNORED, 0, "{CONVERT_BN_TO_SYNC_BN: False, SYNC_BN_TYPE: pytorch, GROUP_SIZE: -1}",
+     0, 0, NULL, "batch norm sees the whole batch: one process runs everything"},
+    {"AMP_PARAMS", SR_OPT_IGNORED, 0, "{USE_AMP: False, AMP_ARGS: {opt_level: O1}, AMP_TYPE: apex}", 0, 0, NULL,
+     "everything is computed in float32"},
+    {"WEIGHTS_INIT.PARAMS_FILE", SR_OPT_STRING, OFF(params_file), "\"\"", 0, 0, NULL, "Checkpoint to start from."},
+    {"WEIGHTS_INIT.STATE_DICT_KEY_NAME", SR_OPT_IGNORED, 0, "classy_state_dict", 0, 0, NULL,
+     "safetensors files have no keys above the tensors"},
+    {"WEIGHTS_INIT.SKIP_LAYERS", SR_OPT_STRINGS, OFF(skip_layers), "[num_batches_tracked]", 0, 0, NULL,
+     "Tensors whose names contain one of these are not loaded."},
+    {"WEIGHTS_INIT.REMOVE_PREFIX", SR_OPT_STRING, OFF(remove_prefix), "\"\"", 0, 0, NULL, "Cut from tensor names."},
+    {"WEIGHTS_INIT.APPEND_PREFIX", SR_OPT_STRING, OFF(append_prefix), "\"\"", 0, 0, NULL, "Put before tensor names."},
+    {"TRUNK", SR_OPT_TREE, OFF(trunk_tree), "{}", 0, 0, NULL, "The backbone."},
+    SR_OPTION_END,
+};
+
+// VISSL's trunk maps that no trunk of ours owns; schema.c drops the row once one does.
+const SrOption sr__schema_trunk[] = {
+    {"NAME", SR_OPT_STRING, OFF(trunk_name), "resnet", 0, 0, NULL, "Which trunk."},
+    {"RESNETS", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the trunk is not built"},
+    {"RESNETS_SK", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the trunk is not built"},
+    {"EFFICIENT_NETS", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the trunk is not built"},
+    {"MOBILE_NET", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the trunk is not built"},
+    {"REGNET", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the trunk is not built"},
+    {"VISION_TRANSFORMERS", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the trunk is not built"},
+    {"XCIT", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the trunk is not built"},
+    {"SWIN_TRANSFORMER", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the trunk is not built"},
+    {"BEIT", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the trunk is not built"},
+    {"CONVNEXT", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the trunk is not built"},
+    {"CONVIT", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the trunk is not built"},
+    SR_OPTION_END,
+};
+// clang-format on

@@ -1,0 +1,134 @@
+// Option tables of the run itself: root, MACHINE, HOOKS, CHECKPOINT, DISTRIBUTED, NEAREST_NEIGHBOR.
+// Names and defaults are VISSL's (spec 1.4); keys marked "ours" are not.
+#include "trainer/schema.h"
+
+#define OFF(field) offsetof(SrConfig, field)
+#define NO_GPU "there is no GPU in this program"
+#define ONE_PROCESS "one process runs everything"
+
+// clang-format off
+const SrOption sr__schema_root[] = {
+    {"VERSION", SR_OPT_IGNORED, 0, "1", 0, 0, SR_REFUSED, "of the configuration format; only 1 exists"},
+    {"VERBOSE", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "the log always has all lines"},
+    {"LOG_FREQUENCY", SR_OPT_INT, OFF(log_frequency), "10", 1, 1e9, NULL, "Iterations between two progress lines."},
+    {"TEST_ONLY", SR_OPT_BOOL, OFF(test_only), "False", 0, 0, NULL, "Evaluate, do not train."},
+    {"TEST_MODEL", SR_OPT_BOOL, OFF(test_model), "True", 0, 0, NULL, "Evaluate during and after training."},
+    {"TEST_EVERY_NUM_EPOCH", SR_OPT_INT, OFF(test_every_num_epoch), "1", 1, 1e9, NULL,
+     "Epochs between two evaluations."},
+    {"SEED_VALUE", SR_OPT_INT64, OFF(seed), "0", 0, 9e15, NULL, "Everything random in the run follows from it."},
+    {"MULTI_PROCESSING_METHOD", SR_OPT_IGNORED, 0, "forkserver", 0, 0, NULL, "the loader has threads, no processes"},
+    {"REPRODUCIBILITY", SR_OPT_IGNORED, 0, "{CUDDN_DETERMINISTIC: False}", 0, 0, NULL,
+     "every run is reproducible to the bit"},
+    {"MACHINE", SR_OPT_TREE, OFF(sections.machine), "{}", 0, 0, NULL, "The machine."},
+    {"TRAINER.TRAIN_STEP_NAME", SR_OPT_IGNORED, 0, "standard_train_step", 0, 0, SR_REFUSED, "there is one step"},
+    {"TRAINER.TASK_NAME", SR_OPT_IGNORED, 0, "self_supervision_task", 0, 0, NULL, "there is one task"},
+    {"SVM_FEATURES_PATH", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "SVM training is not built"},
+    {"HOOKS", SR_OPT_TREE, OFF(sections.hooks), "{}", 0, 0, NULL, "What happens around the steps."},
+    {"MONITORING", SR_OPT_IGNORED, 0, "{MONITOR_ACTIVATION_STATISTICS: 0}", 0, 0, NULL,
+     "activation statistics are not built"},
+    {"PROFILING", SR_OPT_IGNORED, 0,
+     "{START_ITERATION: 0, WARMUP_ITERATIONS: 0, NUM_ITERATIONS: 10, STOP_TRAINING_AFTER_PROFILING: False,"
+     " OUTPUT_FOLDER: \".\", PROFILED_RANKS: [0, 1], MEMORY_PROFILING: {TRACK_BY_LAYER_MEMORY: False},"
+     " RUNTIME_PROFILING: {USE_PROFILER: False, PROFILE_CPU: True, PROFILE_GPU: True, LEGACY_PROFILER: False}}",
+     0, 0, NULL, "torch's profiler; `sslrun bench` times the kernels"},
+    {"DATA", SR_OPT_TREE, OFF(sections.data), "{}", 0, 0, NULL, "Where images come from."},
+    {"METERS", SR_OPT_IGNORED, 0,
+     "{name: \"\", names: [], enable_training_meter: True, model_output_mask: False,"
+     " accuracy_list_meter: {num_meters: 1, topk_values: [1], meter_names: []},"
+     " precision_at_k_list_meter: {num_meters: 1, topk_values: [1], meter_names: []},"
+     " recall_at_k_list_meter: {num_meters: 1, topk_values: [1], meter_names: []},"
+     " mean_ap_list_meter: {num_classes: 9605, num_meters: 1, max_cpu_capacity: -1, meter_names: []}}",
+     0, 0, NULL, "meters of supervised training are not built; kNN measures the trunk"},
+    {"MODEL", SR_OPT_TREE, OFF(sections.model), "{}", 0, 0, NULL, "Trunk, heads and what is frozen."},
+    {"LOSS", SR_OPT_TREE, OFF(loss_tree), "{}", 0, 0, NULL, "The method."},
+    {"OPTIMIZER", SR_OPT_TREE, OFF(sections.optimizer), "{}", 0, 0, NULL, "How parameters move."},
+    {"CHECKPOINT", SR_OPT_TREE, OFF(sections.checkpoint), "{}", 0, 0, NULL, "What is kept of a run."},
+    {"DISTRIBUTED", SR_OPT_TREE, OFF(sections.distributed), "{}", 0, 0, NULL, "Processes of a run."},
+    {"SLURM", SR_OPT_IGNORED, 0, "{USE_SLURM: False}", 0, 0, NULL, "no cluster is asked for machines"},
+    {"EXTRACT_FEATURES", SR_OPT_IGNORED, 0,
+     "{OUTPUT_DIR: \"\", CHUNK_THRESHOLD: -1, MAP_FEATURES_TO_IMG_NAME: False}", 0, 0, NULL, "not built"},
+    {"DISTILLATION", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "not built"},
+    {"CLUSTERFIT", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "not built"},
+    {"RANKING", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "not built"},
+    {"SVM", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "not built"},
+    {"NEAREST_NEIGHBOR", SR_OPT_TREE, OFF(sections.neighbor), "{}", 0, 0, NULL, "Nearest-neighbour evaluation."},
+    {"LOW_SHOT_BENCHMARK", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "not built"},
+    {"IMG_RETRIEVAL", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "not built"},
+    {"GEO_LOCALIZATION", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "not built"},
+    SR_OPTION_END,
+};
+
+const SrOption sr__schema_machine[] = {
+    {"DEVICE", SR_OPT_ENUM, OFF(device), "gpu", 0, 0, "gpu|cpu", "Both mean the CPU here."},
+    SR_OPTION_END,
+};
+
+const SrOption sr__schema_hooks[] = {
+    {"CHECK_NAN", SR_OPT_BOOL, OFF(check_nan), "True", 0, 0, NULL, "Stop at the first loss that is not finite."},
+    {"EMA_MODEL.SAVE_EMA_MODEL", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED, "an averaged model is not built"},
+    {"EMA_MODEL.ENABLE_EMA_METERS", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED, "an averaged model is not built"},
+    {"EMA_MODEL.UPDATE_ITER", SR_OPT_IGNORED, 0, "1", 0, 0, NULL, "an averaged model is not built"},
+    {"EMA_MODEL.WARMUP", SR_OPT_IGNORED, 0, "0.05", 0, 0, NULL, "an averaged model is not built"},
+    {"EMA_MODEL.DECAY", SR_OPT_IGNORED, 0, "0.9999", 0, 0, NULL, "an averaged model is not built"},
+    {"EMA_MODEL.EMA_DEVICE", SR_OPT_IGNORED, 0, "gpu", 0, 0, NULL, NO_GPU},
+    {"PERF_STATS", SR_OPT_IGNORED, 0, "{MONITOR_PERF_STATS: False, PERF_STAT_FREQUENCY: -1, ROLLING_BTIME_FREQ: -1}",
+     0, 0, NULL, "the progress line has images/s and the share of time waiting for data"},
+    {"MEMORY_SUMMARY", SR_OPT_IGNORED, 0,
+     "{PRINT_MEMORY_SUMMARY: True, LOG_ITERATION_NUM: 0, DUMP_MEMORY_ON_EXCEPTION: False}", 0, 0, NULL,
+     "the plan's memory is printed before the first step"},
+    {"LOG_GPU_STATS", SR_OPT_IGNORED, 0, "True", 0, 0, NULL, NO_GPU},
+    {"MODEL_COMPLEXITY", SR_OPT_IGNORED, 0, "{COMPUTE_COMPLEXITY: False, INPUT_SHAPE: [3, 224, 224]}", 0, 0, NULL,
+     "not built"},
+    {"TENSORBOARD_SETUP", SR_OPT_IGNORED, 0,
+     "{USE_TENSORBOARD: False, LOG_DIR: \".\", EXPERIMENT_LOG_DIR: tensorboard, FLUSH_EVERY_N_MIN: 5,"
+     " LOG_PARAMS: True, LOG_PARAMS_GRADIENTS: True, LOG_PARAMS_EVERY_N_ITERS: 310}", 0, 0, NULL,
+     "metrics are JSON lines in the run folder"},
+    SR_OPTION_END,
+};
+
+const SrOption sr__schema_checkpoint[] = {
+    {"DIR", SR_OPT_STRING, OFF(checkpoint.dir), "\".\"", 0, 0, NULL, "The run folder; made if missing."},
+    {"APPEND_DISTR_RUN_ID", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, ONE_PROCESS},
+    {"BACKEND", SR_OPT_IGNORED, 0, "disk", 0, 0, SR_REFUSED, "checkpoints go to disk"},
+    {"AUTO_RESUME", SR_OPT_BOOL, OFF(checkpoint.auto_resume), "True", 0, 0, NULL,
+     "Go on from the newest checkpoint of the run folder."},
+    {"CHECKPOINT_FREQUENCY", SR_OPT_INT, OFF(checkpoint.checkpoint_frequency), "1", -1, 1e9, NULL,
+     "Epochs between two checkpoints; -1 or 0: only at the end."},
+    {"CHECKPOINT_ITER_FREQUENCY", SR_OPT_INT64, OFF(checkpoint.checkpoint_iter_frequency), "-1", -1, 1e15, NULL,
+     "Iterations between two checkpoints within an epoch; -1 or 0: none."},
+    {"OVERWRITE_EXISTING", SR_OPT_BOOL, OFF(checkpoint.overwrite_existing), "False", 0, 0, NULL,
+     "Start anew in a folder that holds a finished or other run."},
+    {"LATEST_CHECKPOINT_RESUME_FILE_NUM", SR_OPT_IGNORED, 0, "1", 0, 0, NULL, "the newest whole checkpoint is taken"},
+    {"USE_SYMLINK_CHECKPOINT_FOR_RESUME", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
+     "the link to the newest checkpoint is always there"},
+    {"KEEP_LAST", SR_OPT_INT, OFF(checkpoint.keep_last), "0", 0, 1e9, NULL,
+     "How many phase and iteration checkpoints stay (ours); 0: all."},
+    SR_OPTION_END,
+};
+
+const SrOption sr__schema_distributed[] = {
+    {"BACKEND", SR_OPT_IGNORED, 0, "nccl", 0, 0, NULL, ONE_PROCESS},
+    {"NCCL_DEBUG", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, ONE_PROCESS},
+    {"NCCL_SOCKET_NTHREADS", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, ONE_PROCESS},
+    {"BROADCAST_BUFFERS", SR_OPT_IGNORED, 0, "True", 0, 0, NULL, ONE_PROCESS},
+    {"NUM_NODES", SR_OPT_INT, OFF(num_nodes), "1", 1, 1e6, NULL, "Machines of a run; this run has one."},
+    {"NUM_PROC_PER_NODE", SR_OPT_INT, OFF(num_proc_per_node), "8", 1, 1e6, NULL,
+     "Processes a machine; this run has one, and batches are counted for it."},
+    {"INIT_METHOD", SR_OPT_IGNORED, 0, "tcp", 0, 0, NULL, ONE_PROCESS},
+    {"RUN_ID", SR_OPT_IGNORED, 0, "auto", 0, 0, NULL, ONE_PROCESS},
+    {"MANUAL_GRADIENT_REDUCTION", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, ONE_PROCESS},
+    SR_OPTION_END,
+};
+
+const SrOption sr__schema_neighbor[] = {
+    {"SIGMA", SR_OPT_FLOAT, OFF(knn.sigma), "0.1", 1e-6, 1e6, NULL, "Temperature of the votes exp(similarity / SIGMA)."},
+    {"TOPK", SR_OPT_INTS, OFF(knn.topk), "200", 1, 1e9, NULL, "Neighbours that vote; a list gives one result each."},
+    {"L2_NORM_FEATS", SR_OPT_BOOL, OFF(knn.l2_norm_feats), "False", 0, 0, NULL, "Normalise features before comparing."},
+    {"LAYER", SR_OPT_STRING, OFF(knn.layer), "flatten", 0, 0, NULL,
+     "The feature compared (ours): any layer name of the trunk."},
+    {"USE_CUDA", SR_OPT_IGNORED, 0, "True", 0, 0, NULL, NO_GPU},
+    {"OPTIMIZE_MEMORY", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "neighbours are always searched in blocks"},
+    {"FEATURES.PATH", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "features are extracted on the spot"},
+    SR_OPTION_END,
+};
+// clang-format on
