@@ -1,0 +1,49 @@
+// Every YAML file below configs/ loads as it stands, or names the one loss that is missing.
+// Runs from the project's folder, as `make test` does.
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "tests/check.h"
+#include "trainer/config.h"
+
+static void check_file(const char *path) {
+    SrConfig *config = NULL;
+    SrStatus status = sr_config_load(path, NULL, 0, &config);
+    if (status != SR_OK && !strstr(sr_status_message(), "is not built; known: "))
+        fail_msg("%s: %s", path, sr_status_message());
+    sr_config_free(config);
+
+    char *text = NULL;
+    size_t bytes = 0;
+    CHECK_OK(sr_file_read(path, 1 << 20, &text, &bytes));
+    if (!strstr(text, "What to expect"))
+        fail_msg("%s does not open with what to expect", path);
+    sr_free(text);
+}
+
+static int walk(const char *dir) {
+    char **names = NULL;
+    int n = 0, files = 0;
+    CHECK_OK(sr_file_list(dir, &names, &n));
+    for (int i = 0; i < n; i++) {
+        char path[1024];
+        CHECK_OK(sr_file_join(path, sizeof path, dir, names[i]));
+        if (sr_file_is_dir(path)) {
+            files += walk(path);
+        } else if (sr_text_ends(path, ".yaml")) {
+            check_file(path);
+            files++;
+        }
+    }
+    sr_file_list_free(names, n);
+    return files;
+}
+
+static void test_all(void **state) {
+    (void)state;
+    CHECK(walk("configs") >= 3);
+}
+
+SR_TESTS(shipped_configs, unit(test_all))
