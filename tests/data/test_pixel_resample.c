@@ -1,0 +1,121 @@
+// Resizing against the textbook formula in double precision, and the rules around it.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/pixel.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+
+// Antialiased triangle filter along one axis, in double, no rounding: out position i of n from `in`
+// samples.
+static double triangle(const double *samples, int in, int i, int n) {
+    double scale = (double)in / n, stretch = fmax(1, scale), center = (i + 0.5) * scale, sum = 0,
+           total = 0;
+    for (int x = 0; x < in; x++) {
+        double w = fmax(0, 1 - fabs((x + 0.5 - center) / stretch));
+        sum += w * samples[x];
+        total += w;
+    }
+    return sum / total;
+}
+
+// The whole resize of channel c at (y, x): columns first, so that only one row of temporaries is
+// needed.
+static double expected(const SrImage *src, SrBox b, int h, int w, int y, int x, int c) {
+    double column[64], row[64];
+    for (int sx = 0; sx < b.w; sx++) {
+        for (int sy = 0; sy < b.h; sy++)
+            column[sy] = src->rgb[((b.top + sy) * src->W + b.left + sx) * 3 + c];
+        row[sx] = triangle(column, b.h, y, h);
+    }
+    return triangle(row, b.w, x, w);
+}
+
+static void test_against_formula(void **state) {
+    (void)state;
+    SrImagePool *pool;
+    CHECK_OK(sr_image_pool_new(&pool));
+    for (uint64_t round = 0; round < 60; round++) {
+        SrRng rng = sr_rng(round, SR_RNG_TEST, 0, 0, 0, 0);
+        sr_image_pool_reset(pool);
+        int H = 1 + (int)sr_rng_below(&rng, 60), W = 1 + (int)sr_rng_below(&rng, 60);
+        SrBox b = {.h = 1 + (int)sr_rng_below(&rng, (uint32_t)H),
+                   .w = 1 + (int)sr_rng_below(&rng, (uint32_t)W)};
+        b.top = (int)sr_rng_below(&rng, (uint32_t)(H - b.h + 1));
+        b.left = (int)sr_rng_below(&rng, (uint32_t)(W - b.w + 1));
+        int h = 1 + (int)sr_rng_below(&rng, 40), w = 1 + (int)sr_rng_below(&rng, 40);
+        SrImage src = fixture_image(pool, H, W, round), out;
+        CHECK_OK(sr_pixel_resize(&src, b, h, w, SR_FILTER_BILINEAR, pool, &out));
+        CHECK_INT(out.H, h);
+        CHECK_INT(out.W, w);
+        for (int i = 0; i < h * w * 3; i++)
+            // Two roundings to bytes lie between the formula and the result.
+            CHECK_NEAR(out.rgb[i], expected(&src, b, h, w, i / 3 / w, i / 3 % w, i % 3), 1.01);
+    }
+    sr_image_pool_free(pool);
+}
+
+static void test_filters(void **state) {
+    (void)state;
+    SrImagePool *pool;
+    CHECK_OK(sr_image_pool_new(&pool));
+    SrImage src, out;
+    CHECK_OK(sr_image_new(pool, 4, 8, &src));
+    for (int i = 0; i < 4 * 8; i++)
+        memset(src.rgb + 3 * i, i % 8 < 4 ? 40 : 200, 3); // an edge in the middle
+    // Halving with a box is the mean of pairs; nearest takes the pixel at the centre.
+    CHECK_OK(sr_pixel_resize(&src, (SrBox){0, 0, 4, 8}, 2, 4, SR_FILTER_BOX, pool, &out));
+    CHECK_INT(out.rgb[0], 40);
+    CHECK_INT(out.rgb[3 * 2], 200);
+    CHECK_OK(sr_pixel_resize(&src, (SrBox){0, 2, 4, 4}, 1, 1, SR_FILTER_BOX, pool, &out));
+    CHECK_INT(out.rgb[0], 120);
+    CHECK_OK(sr_pixel_resize(&src, (SrBox){0, 0, 4, 8}, 3, 3, SR_FILTER_NEAREST, pool, &out));
+    CHECK_INT(out.rgb[0], 40);
+    CHECK_INT(out.rgb[3], 200);
+    // Cubic and Lanczos overshoot at the edge, and are cut off at 0 and 255 rather than wrapped.
+    for (int i = 0; i < 4 * 8; i++)
+        memset(src.rgb + 3 * i, i % 8 < 4 ? 0 : 255, 3);
+    const SrFilter sharp[] = {SR_FILTER_BICUBIC, SR_FILTER_LANCZOS, SR_FILTER_HAMMING};
+    for (int f = 0; f < 3; f++) {
+        CHECK_OK(sr_pixel_resize(&src, (SrBox){0, 0, 4, 8}, 8, 32, sharp[f], pool, &out));
+        for (int x = 0; x < 32; x++)
+            CHECK(x < 12 ? out.rgb[3 * x] < 20 : x < 20 || out.rgb[3 * x] > 235);
+    }
+    sr_image_pool_free(pool);
+}
+
+static void test_constant_stays_constant(void **state) {
+    (void)state;
+    SrImagePool *pool;
+    CHECK_OK(sr_image_pool_new(&pool));
+    for (int filter = 0; filter < 6; filter++)
+        for (int size = 1; size < 60; size += 7) {
+            SrImage src, out;
+            CHECK_OK(sr_image_new(pool, 23, 31, &src));
+            memset(src.rgb, 201, 23 * 31 * 3);
+            CHECK_OK(sr_pixel_resize(&src, (SrBox){0, 0, 23, 31}, size, 2 * size, (SrFilter)filter,
+                                     pool, &out));
+            for (int i = 0; i < size * 2 * size * 3; i++)
+                CHECK_INT(out.rgb[i], 201);
+        }
+    sr_image_pool_free(pool);
+}
+
+static void test_wide_rows(void **state) {
+    (void)state;
+    SrImagePool *pool;
+    CHECK_OK(sr_image_pool_new(&pool));
+    // Wider than a strip of the vertical pass: each column is resized alike.
+    SrImage src = fixture_image(pool, 9, 1100, 1), out, narrow, part;
+    CHECK_OK(
+        sr_pixel_resize(&src, (SrBox){0, 0, 9, 1100}, 5, 1100, SR_FILTER_BILINEAR, pool, &out));
+    CHECK_OK(
+        sr_pixel_resize(&src, (SrBox){0, 700, 9, 20}, 5, 20, SR_FILTER_BILINEAR, pool, &narrow));
+    CHECK_OK(sr_pixel_crop(&out, (SrBox){0, 700, 5, 20}, pool, &part));
+    CHECK(memcmp(part.rgb, narrow.rgb, 5 * 20 * 3) == 0);
+    sr_image_pool_free(pool);
+}
+
+SR_TESTS(pixel_resample, unit(test_against_formula), unit(test_filters),
+         unit(test_constant_stays_constant), unit(test_wide_rows))

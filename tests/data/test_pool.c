@@ -1,0 +1,80 @@
+// The bump allocator of the loader threads.
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/data.h"
+#include "tests/check.h"
+
+static void test_alignment_and_growth(void **state) {
+    (void)state;
+    SrImagePool *pool;
+    CHECK_OK(sr_image_pool_new(&pool));
+    char *last = NULL;
+    for (size_t n = 1; n < 8u << 20; n = n * 3 + 1) {
+        char *p = sr_image_pool_take(pool, n);
+        CHECK(p != NULL && (uintptr_t)p % 64 == 0 && p != last);
+        memset(p, 1, n);
+        last = p;
+    }
+    CHECK(sr_image_pool_take(pool, SIZE_MAX) == NULL);
+    CHECK(sr_image_pool_take(pool, SIZE_MAX / 2) == NULL);
+    sr_image_pool_free(pool);
+    sr_image_pool_free(NULL);
+}
+
+static void take_some(SrImagePool *pool) {
+    sr_image_pool_reset(pool);
+    for (int i = 1; i < 40; i++)
+        CHECK(sr_image_pool_take(pool, (size_t)i * 100000) != NULL);
+}
+
+static void test_steady_state_allocates_nothing(void **state) {
+    (void)state;
+    SrImagePool *pool;
+    int64_t live = sr_mem_live();
+    CHECK_OK(sr_image_pool_new(&pool));
+    take_some(pool);
+    take_some(pool); // the blocks of the first round became one
+    int64_t calls = sr_mem_calls();
+    for (int i = 0; i < 5; i++)
+        take_some(pool);
+    CHECK_INT(sr_mem_calls(), calls);
+    sr_image_pool_free(pool);
+    CHECK_INT(sr_mem_live(), live);
+}
+
+static void test_rewind(void **state) {
+    (void)state;
+    SrImagePool *pool;
+    CHECK_OK(sr_image_pool_new(&pool));
+    char *kept = sr_image_pool_take(pool, 100);
+    strcpy(kept, "kept");
+    size_t mark = sr_image_pool_mark(pool);
+    char *scratch = sr_image_pool_take(pool, 1000);
+    sr_image_pool_rewind(pool, mark);
+    CHECK(sr_image_pool_take(pool, 10) == scratch);
+    // A block begun after the mark: rewinding leaves it alone and what was kept stays valid.
+    mark = sr_image_pool_mark(pool);
+    CHECK(sr_image_pool_take(pool, 64u << 20) != NULL);
+    sr_image_pool_rewind(pool, mark);
+    CHECK(sr_image_pool_take(pool, 10) != NULL);
+    CHECK_STR(kept, "kept");
+    sr_image_pool_free(pool);
+}
+
+static void test_out_of_memory(void **state) {
+    (void)state;
+    SrImagePool *pool;
+    sr_mem_fail_at(1);
+    CHECK_FAILS(sr_image_pool_new(&pool), SR_ERR_MEMORY, "image pool");
+    CHECK_OK(sr_image_pool_new(&pool));
+    sr_mem_fail_at(1);
+    SrImage image;
+    CHECK_FAILS(sr_image_new(pool, 10, 10, &image), SR_ERR_MEMORY, "10 x 10");
+    CHECK_OK(sr_image_new(pool, 10, 10, &image));
+    CHECK_INT(image.H * image.W, 100);
+    sr_image_pool_free(pool);
+}
+
+SR_TESTS(pool, unit(test_alignment_and_growth), unit(test_steady_state_allocates_nothing),
+         unit(test_rewind), unit(test_out_of_memory))
