@@ -63,7 +63,8 @@ SrStatus sr_graph_add(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out);
 SrStatus sr_graph_add_input(SrGraph *graph, const char *name, SrShape shape, SrDtype dtype, SrNodeId *out);
 
 // Stage names beside node names: VISSL's "res2" or timm's index for the node `id`.  Both vocabularies work
-// wherever a layer is named.
+// wherever a layer is named.  Where an alias equals a node's name (VISSL's "conv1" is torchvision's "relu"), the
+// functions below give the node of that name; who speaks VISSL looks through the aliases first.
 SrStatus sr_graph_alias(SrGraph *graph, const char *alias, SrNodeId id);
 int sr_graph_alias_count(const SrGraph *graph);
 const char *sr_graph_alias_at(const SrGraph *graph, int i, SrNodeId *id);

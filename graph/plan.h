@@ -1,7 +1,11 @@
 // SrPlan: a graph compiled to a frozen list of kernel calls at fixed addresses.
 //
-// sr_plan_compile runs the passes (tap, dead code, fuse, order gradients, place memory), allocates once, and
-// from then on a run never allocates.  Memory is a number known before the first step.
+// sr_plan_compile runs the passes (dead code, fuse, gradients, recompute, schedule, place memory; pass_*.c),
+// allocates once, and from then on a run never allocates.  Memory is a number known before the first step.
+//
+//  * Compiling allocates table entries that have no memory yet, so freeze parameters before.
+//  * Kernels asked for scratch for the number of threads at compile time; do not raise it afterwards.
+//  * In train mode nodes with side effects (SR_OP_IMPURE) run even if no output needs them.
 #ifndef SR_GRAPH_PLAN_H
 #define SR_GRAPH_PLAN_H
 
@@ -38,9 +42,10 @@ void sr_plan_backward(SrPlan *plan);
 
 // Views into the plan's memory, at fixed addresses for its whole life.
 SrTensor sr_plan_input(SrPlan *plan, SrNodeId input);   // to be filled before each forward
-SrTensor sr_plan_output(SrPlan *plan, SrNodeId output); // one of options.outputs or a loss
+// One of options.outputs or a loss; data is NULL for other nodes, whose memory holds something else by now.
+SrTensor sr_plan_output(SrPlan *plan, SrNodeId output);
 float *sr_plan_seed(SrPlan *plan, SrNodeId loss);       // gradient of a loss node, to be filled before backward
-SrTensor sr_plan_input_grad(SrPlan *plan, SrNodeId node);
+SrTensor sr_plan_input_grad(SrPlan *plan, SrNodeId node); // zero if no loss reaches it
 
 // What it costs.
 typedef struct {

@@ -1,5 +1,6 @@
 #include "graph/builder.h"
 
+#include "base/mem.h"
 #include "kernels/op_params.h"
 #include "tests/check.h"
 
@@ -195,5 +196,35 @@ static void test_bound(void **state) {
     end(f);
 }
 
+// Every allocation may fail: the builder says so, and nothing leaks.
+static void test_out_of_memory(void **state) {
+    (void)state;
+    int64_t live = sr_mem_live();
+    bool done = false;
+    for (int n = 1; !done && n < 1000; n++) {
+        Fixture f = {0};
+        sr_mem_fail_at(n);
+        SrStatus status = sr_params_new(&f.params);
+        status = status == SR_OK ? sr_graph_new(f.params, &f.graph) : status;
+        status = status == SR_OK ? sr_builder_new(f.graph, &f.b) : status;
+        if (status == SR_OK) {
+            SrNodeId y = sr_build_input(f.b, "x", SR_SHAPE(2, 8, 8, 4), SR_F32);
+            for (int i = 0; i < 6; i++)
+                y = block(f.b, (const char *[]){"0", "1", "2", "3", "4", "5"}[i], y, true);
+            sr_build_alias(f.b, "res2", y);
+            sr_builder_set_node_prefix(f.b, "heads.");
+            status = sr_builder_status(f.b);
+        }
+        sr_mem_fail_at(0);
+        CHECK(status == SR_OK || status == SR_ERR_MEMORY);
+        done = status == SR_OK;
+        sr_builder_free(f.b);
+        sr_graph_free(f.graph);
+        sr_params_free(f.params);
+        CHECK_INT(sr_mem_live(), live);
+    }
+    CHECK(done);
+}
+
 SR_TESTS(builder, unit(test_fx_names), unit(test_third_use), unit(test_prefixes_and_passes), unit(test_entries),
-         unit(test_modes), unit(test_errors_stick), unit(test_bound))
+         unit(test_modes), unit(test_errors_stick), unit(test_bound), unit(test_out_of_memory))

@@ -13,11 +13,11 @@ typedef struct {
     SrParams *params;
     SrGraph *graph;
     SrBuilder *b;
-    SrNodeId x, last, loss;
+    SrNodeId x, small, loss; // small: a second input of half the size, or SR_NO_NODE
 } Net;
 
 static Net begin(void) {
-    Net net = {0};
+    Net net = {.small = SR_NO_NODE};
     CHECK_OK(sr_params_new(&net.params));
     CHECK_OK(sr_graph_new(net.params, &net.graph));
     CHECK_OK(sr_builder_new(net.graph, &net.b));
@@ -33,7 +33,6 @@ static void close_net(Net *net, SrNodeId last) {
     CHECK_OK(sr_graph_add(net->graph, &square, &squared));
     SrNodeSpec mean = {.op = &toy_mean, .name = "loss", .n_in = 1, .in = &squared};
     CHECK_OK(sr_graph_add(net->graph, &mean, &net->loss));
-    net->last = last;
 }
 
 static void end(Net net) {
@@ -83,6 +82,8 @@ static SrPlan *compile(Net net, SrPlanOptions options) {
     CHECK_OK(sr_plan_compile(net.graph, &options, &plan));
     SrTensor x = sr_plan_input(plan, net.x);
     toy_fill(x.data, sr_shape_count(x.shape), 1);
+    if (net.small != SR_NO_NODE)
+        toy_fill(sr_plan_input(plan, net.small).data, sr_shape_count(x.shape) / 4, 2);
     return plan;
 }
 
@@ -254,33 +255,74 @@ static void test_threads(void **state) {
     end(net);
 }
 
-static double loss_along(Net net, const float *x, int entry, int64_t k, double eps) {
+// The net in double precision on the plan's inputs, one parameter moved by eps; the caller frees.
+static ToyRun *run_in_double(Net net, SrPlan *plan, int entry, int64_t k, double eps) {
     ToyRun *run = toy_run_new(net.graph, SR_MODE_TRAIN);
-    toy_run_input(run, net.x, x);
+    toy_run_input(run, net.x, sr_plan_input(plan, net.x).data);
+    if (net.small != SR_NO_NODE)
+        toy_run_input(run, net.small, sr_plan_input(plan, net.small).data);
     run->param[entry][k] += eps;
     toy_run(run);
+    return run;
+}
+
+static double loss_in_double(Net net, SrPlan *plan, int entry, int64_t k, double eps) {
+    ToyRun *run = run_in_double(net, plan, entry, k, eps);
     double loss = *run->value[net.loss];
     toy_run_free(run);
     return loss;
 }
 
-// The whole step against float64: loss and one weight of each parameter by central differences.
+// A whole step against float64: the loss, all state, and by central differences one weight of each parameter.
+static void check_against_double(Net net) {
+    SrPlan *plan = compile(net, (SrPlanOptions){0});
+    ToyRun *run = run_in_double(net, plan, 0, 0, 0); // before the plan moves the running statistics
+    step(net, plan);
+    CHECK_NEAR(*(float *)sr_plan_output(plan, net.loss).data, *run->value[net.loss], 1e-5);
+    for (int i = 0; i < sr_params_count(net.params); i++) {
+        const SrParam *p = sr_params_at(net.params, i);
+        int64_t k = sr_shape_count(p->shape) / 2;
+        if (p->kind == SR_SLOT_STATE && p->dtype == SR_F32)
+            CHECK_NEAR(((float *)p->value)[k], run->param[i][k], 1e-5);
+        if (p->dtype == SR_I64)
+            CHECK_INT(*(int64_t *)p->value, run->param[i][0]);
+        if (!p->grad)
+            continue;
+        double eps = 1e-6, above = loss_in_double(net, plan, i, k, eps), below = loss_in_double(net, plan, i, k, -eps);
+        double slope = (above - below) / (2 * eps);
+        CHECK_NEAR(p->grad[k], slope, 2e-5 + 1e-3 * fabs(slope));
+    }
+    toy_run_free(run);
+    sr_plan_free(plan);
+}
+
 static void test_against_double(void **state) {
     (void)state;
     Net net = resnet(2);
-    SrPlan *plan = compile(net, (SrPlanOptions){0});
-    step(net, plan);
-    const float *x = sr_plan_input(plan, net.x).data;
-    CHECK_NEAR(*(float *)sr_plan_output(plan, net.loss).data, loss_along(net, x, 0, 0, 0), 1e-5);
-    for (int i = 0; i < sr_params_count(net.params); i++) {
-        const SrParam *p = sr_params_at(net.params, i);
-        if (!p->grad)
-            continue;
-        int64_t k = sr_shape_count(p->shape) / 2;
-        double eps = 1e-6, slope = (loss_along(net, x, i, k, eps) - loss_along(net, x, i, k, -eps)) / (2 * eps);
-        CHECK_NEAR(p->grad[k], slope, 2e-5 + 1e-3 * fabs(slope));
-    }
-    sr_plan_free(plan);
+    check_against_double(net);
+    end(net);
+}
+
+static SrNodeId features(Net net, SrNodeId x) {
+    SrNodeId y = block(net.b, "layer1", block(net.b, "stem", x, true), false);
+    return sr_build(net.b, "flatten", "flatten", NULL, sr_build(net.b, "adaptive_avg_pool2d", "avgpool", NULL, y));
+}
+
+// Multi-crop: one trunk at two resolutions, features concatenated, one head.
+static void test_two_resolutions(void **state) {
+    (void)state;
+    Net net = begin();
+    SrNodeId y[2] = {features(net, net.x)};
+    int n = sr_params_count(net.params);
+    sr_builder_set_pass(net.b, 1);
+    net.small = sr_build_input(net.b, "x", SR_SHAPE(N, SIDE / 2, SIDE / 2, C), SR_F32);
+    y[1] = features(net, net.small);
+    sr_builder_set_pass(net.b, 0);
+    CHECK_INT(sr_params_count(net.params), n);
+    SrLinearParams linear = {.out_features = 5, .bias = true};
+    SrNodeId both = sr_build_n(net.b, "concat", "cat", NULL, y, 2);
+    close_net(&net, sr_build(net.b, "linear", "fc", &linear, both));
+    check_against_double(net);
     end(net);
 }
 
@@ -297,4 +339,5 @@ static void test_steps_do_not_allocate(void **state) {
 }
 
 SR_TESTS(pass_fuse, unit(test_what_is_fused), unit(test_what_is_not_fused), unit(test_fused_equals_unfused),
-         unit(test_recompute_is_exact), unit(test_threads), unit(test_against_double), unit(test_steps_do_not_allocate))
+         unit(test_recompute_is_exact), unit(test_threads), unit(test_against_double), unit(test_two_resolutions),
+         unit(test_steps_do_not_allocate))
