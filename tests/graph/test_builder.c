@@ -226,5 +226,6 @@ static void test_out_of_memory(void **state) {
     CHECK(done);
 }
 
-SR_TESTS(builder, unit(test_fx_names), unit(test_third_use), unit(test_prefixes_and_passes), unit(test_entries),
-         unit(test_modes), unit(test_errors_stick), unit(test_bound), unit(test_out_of_memory))
+SR_TESTS(builder, unit(test_fx_names), unit(test_third_use), unit(test_prefixes_and_passes),
+         unit(test_entries), unit(test_modes), unit(test_errors_stick), unit(test_bound),
+         unit(test_out_of_memory))

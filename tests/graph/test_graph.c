@@ -157,4 +157,5 @@ static void test_params_are_copied(void **state) {
     end(f);
 }
 
-SR_TESTS(graph, unit(test_append), unit(test_refusals), unit(test_slots_are_checked), unit(test_query), unit(test_params_are_copied))
+SR_TESTS(graph, unit(test_append), unit(test_refusals), unit(test_slots_are_checked),
+         unit(test_query), unit(test_params_are_copied))

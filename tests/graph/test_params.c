@@ -175,4 +175,5 @@ static void test_out_of_memory(void **state) {
     CHECK(done);
 }
 
-SR_TESTS(params, unit(test_names), unit(test_memory), unit(test_init_kinds), unit(test_init_keys), unit(test_out_of_memory))
+SR_TESTS(params, unit(test_names), unit(test_memory), unit(test_init_kinds), unit(test_init_keys),
+         unit(test_out_of_memory))

@@ -338,6 +338,6 @@ static void test_steps_do_not_allocate(void **state) {
     end(net);
 }
 
-SR_TESTS(pass_fuse, unit(test_what_is_fused), unit(test_what_is_not_fused), unit(test_fused_equals_unfused),
-         unit(test_recompute_is_exact), unit(test_threads), unit(test_against_double), unit(test_two_resolutions),
-         unit(test_steps_do_not_allocate))
+SR_TESTS(pass_fuse, unit(test_what_is_fused), unit(test_what_is_not_fused),
+         unit(test_fused_equals_unfused), unit(test_recompute_is_exact), unit(test_threads),
+         unit(test_against_double), unit(test_two_resolutions), unit(test_steps_do_not_allocate))

@@ -583,4 +583,9 @@ static void test_find_nonfinite(void **state) {
     end(f);
 }
 
-SR_TESTS(plan, unit(test_forward), unit(test_impure_stays_in_train), unit(test_modes), unit(test_gradient), unit(test_same_input_twice), unit(test_shared_parameters), unit(test_frozen_and_stopped), unit(test_seeds), unit(test_view_gradient), unit(test_missing_backward), unit(test_random_graphs), unit(test_recompute_saves), unit(test_forward_memory), unit(test_out_of_memory), unit(test_profile_and_print), unit(test_find_nonfinite))
+SR_TESTS(plan, unit(test_forward), unit(test_impure_stays_in_train), unit(test_modes),
+         unit(test_gradient), unit(test_same_input_twice), unit(test_shared_parameters),
+         unit(test_frozen_and_stopped), unit(test_seeds), unit(test_view_gradient),
+         unit(test_missing_backward), unit(test_random_graphs), unit(test_recompute_saves),
+         unit(test_forward_memory), unit(test_out_of_memory), unit(test_profile_and_print),
+         unit(test_find_nonfinite))
