@@ -26,6 +26,7 @@ struct SrBuilder {
     const char *param_prefix, *node_prefix; // in the graph's arena
     int pass;
     unsigned mode;
+    int64_t eval_from;
     bool frozen;
 
     struct {
@@ -43,6 +44,7 @@ SrStatus sr_builder_new(SrGraph *graph, SrBuilder **out) {
     b->graph = graph;
     b->param_prefix = b->node_prefix = "";
     b->mode = SR_MODE_BOTH;
+    b->eval_from = INT64_MAX;
     return SR_OK;
 }
 
@@ -114,6 +116,8 @@ const char *sr_builder_set_node_prefix(SrBuilder *b, const char *prefix) {
 void sr_builder_set_pass(SrBuilder *b, int pass) { b->pass = pass; }
 
 void sr_builder_set_mode(SrBuilder *b, unsigned mode) { b->mode = mode; }
+
+void sr_builder_set_eval_from(SrBuilder *b, int64_t iteration) { b->eval_from = iteration; }
 
 void sr_builder_set_frozen(SrBuilder *b, bool frozen) { b->frozen = frozen; }
 
@@ -243,7 +247,8 @@ static SrStatus add_node(SrBuilder *b, const char *op, const char *leaf, const v
     Name name = node_name(b, leaf);
     int bound[SR_OP_MAX_SLOTS];
     SrNodeSpec spec = {.name = name.s, .module = b->path, .params = params, .n_in = n, .in = x,
-                       .n_w = n_w, .w = w, .mode = b->mode};
+                       .n_w = n_w, .w = w, .mode = b->mode,
+                       .has_eval_from = true, .eval_from = b->eval_from};
     SR_TRY(find_op(op, &spec.op));
     SR_TRY(default_params(b, spec.op, name.s, &spec.params));
     if (n < spec.op->min_in || n > SR_MIN(spec.op->max_in, SR_OP_MAX_IN))

@@ -29,6 +29,9 @@ const char *sr_builder_set_node_prefix(SrBuilder *b, const char *prefix);
 // Nodes from now on carry "@pass" when pass > 0; parameters are shared with earlier passes by name.
 void sr_builder_set_pass(SrBuilder *b, int pass);
 void sr_builder_set_mode(SrBuilder *b, unsigned mode); // SrMode bits of nodes from now on; BOTH at the start
+// In a train plan nodes from now on run as in evaluation from this iteration on: a teacher that uses running
+// statistics (0), or does so later.  INT64_MAX, as at the start: never.
+void sr_builder_set_eval_from(SrBuilder *b, int64_t iteration);
 // Parameters created from now on are (not) trainable.
 void sr_builder_set_frozen(SrBuilder *b, bool frozen);
 // The next node's slot `slot` ("weight") is drawn like this instead of the op's default.

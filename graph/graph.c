@@ -168,7 +168,8 @@ static SrStatus add_node(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out) 
     SR_TRY(check_name(graph, spec->name));
     SR_TRY(check_inputs(graph, spec, mode));
     SrNode node = {.op = spec->op, .n_in = spec->n_in, .n_w = spec->n_w, .mode = mode,
-                   .dtype = SR_F32};
+                   .dtype = SR_F32,
+                   .eval_from = spec->has_eval_from ? spec->eval_from : INT64_MAX};
     node.name = sr_arena_strdup(&graph->arena, spec->name);
     node.module = sr_arena_strdup(&graph->arena, spec->module ? spec->module : "");
     if (!node.name || !node.module)
@@ -205,7 +206,8 @@ SrStatus sr_graph_add_input(SrGraph *graph, const char *name, SrShape shape, SrD
         if (shape.d[i] < 1)
             SR_FAIL(SR_ERR_CONFIG, "input %s: dimension %d is %d, must be at least 1", name, i,
                     shape.d[i]);
-    SrNode node = {.module = "", .shape = shape, .dtype = dtype, .mode = SR_MODE_BOTH};
+    SrNode node = {.module = "", .shape = shape, .dtype = dtype, .mode = SR_MODE_BOTH,
+                   .eval_from = INT64_MAX};
     node.name = sr_arena_strdup(&graph->arena, name);
     return node.name ? append(graph, &node, out) : out_of_memory(name);
 }

@@ -34,6 +34,7 @@ typedef struct {
     SrShape shape;
     SrDtype dtype; // F32, or what an input carries
     unsigned mode; // SrMode bits
+    int64_t eval_from; // from this iteration on a train plan runs it as in evaluation; INT64_MAX: never
     unsigned tags; // free for passes; 0 at the start
 } SrNode;
 
@@ -58,6 +59,8 @@ typedef struct {
     int n_w;
     const int *w;
     unsigned mode; // 0 means BOTH
+    bool has_eval_from;
+    int64_t eval_from; // read if has_eval_from
 } SrNodeSpec;
 SrStatus sr_graph_add(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out);
 SrStatus sr_graph_add_input(SrGraph *graph, const char *name, SrShape shape, SrDtype dtype, SrNodeId *out);

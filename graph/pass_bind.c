@@ -108,8 +108,8 @@ static SrStatus bind_call(SrPlan *plan, SrPlanCall *call) {
     if (call->kind > SR_CALL_BACKWARD) // no op of the graph: add, copy, zero
         return bind_sum(plan, call);
     const SrPlanNode *node = &plan->nodes[call->node];
-    call->args = (SrOpCall){.params = node->params, .train = plan->mode == SR_MODE_TRAIN,
-                            .again = call->kind == SR_CALL_RECOMPUTE, .seed = plan->seed,
+    call->train_until = plan->mode == SR_MODE_TRAIN ? node->eval_from : INT64_MIN;
+    call->args = (SrOpCall){.params = node->params, .again = call->kind == SR_CALL_RECOMPUTE, .seed = plan->seed,
                             .node_key = sr_rng_hash(node->name)};
     call->run = call->kind == SR_CALL_BACKWARD ? node->op->backward : node->op->forward;
     call->flops = count_flops(plan, call);

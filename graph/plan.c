@@ -21,7 +21,8 @@ void *sr__plan_address(const SrPlan *plan, int buffer) {
 static void load_node(SrPlanNode *to, const SrNode *from, SrMode mode) {
     *to = (SrPlanNode){.op = from->op, .name = from->name, .params = from->params,
                        .n_in = from->n_in, .n_w = from->n_w, .shape = from->shape,
-                       .dtype = from->dtype, .live = (from->mode & mode) != 0};
+                       .dtype = from->dtype, .eval_from = from->eval_from,
+                       .live = (from->mode & mode) != 0};
     to->value = to->again = to->grad = to->saved = SR_NO_BUFFER;
     memcpy(to->in, from->in, sizeof to->in);
     memcpy(to->w, from->w, sizeof to->w);

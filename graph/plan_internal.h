@@ -22,6 +22,7 @@ typedef struct {
     int w[SR_OP_MAX_SLOTS];
     SrShape shape;
     SrDtype dtype;
+    int64_t eval_from;
 
     bool live;         // computed in this plan
     bool is_output;    // readable after a run (outputs and losses)
@@ -63,6 +64,7 @@ typedef struct {
     int x[SR_OP_MAX_IN], y, dy, dx[SR_OP_MAX_IN], saved, scratch; // buffers
     unsigned dx_add;
 
+    int64_t train_until; // runs as in training while the iteration is below
     void (*run)(const SrOpCall *call);
     SrOpCall args; // bound addresses
     int64_t flops;

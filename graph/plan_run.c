@@ -27,6 +27,7 @@ static void run_range(SrPlan *plan, int first, int end) {
     for (int c = first; c < end; c++) {
         SrPlanCall *call = &plan->calls[c];
         call->args.iteration = plan->iteration;
+        call->args.train = plan->iteration < call->train_until;
         if (plan->profiling)
             run_timed(call);
         else
@@ -106,6 +107,7 @@ static const char *first_nonfinite(SrPlan *plan, int64_t iteration) {
     for (int c = 0; c < plan->n_forward; c++) {
         SrPlanCall *call = &plan->calls[c];
         call->args.iteration = iteration;
+        call->args.train = iteration < call->train_until;
         call->run(&call->args);
         if (!is_finite(plan, &plan->nodes[call->node]))
             return plan->nodes[call->node].name;
