@@ -69,6 +69,10 @@ typedef struct { // scale
     double factor;
 } SrScaleParams;
 
+typedef struct { // copy_state
+    int count; // numbers in the two state entries
+} SrCopyStateParams;
+
 typedef enum { SR_SINKHORN_VISSL, SR_SINKHORN_LOG } SrSinkhornForm;
 typedef struct { // sinkhorn
     double epsilon;
