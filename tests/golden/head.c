@@ -1,0 +1,129 @@
+// Heads: parameters and input in; training outputs, gradients of sum(out * cot), running statistics and evaluation
+// outputs compared.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graph/plan.h"
+#include "tests/golden/table.h"
+#include "trainer/head_modules.h"
+
+#define PREFIX "heads.0."
+
+typedef struct {
+    SrGoldenCase *c;
+    SrParams *params;
+    SrGraph *graph;
+    SrNodeId x, out[SR_HEAD_MAX_OUT];
+    int n_out;
+    float *input; // x in our layout
+} HeadRun;
+
+static SrModelConfig config_of(const SrYaml *head) {
+    const SrYaml *eps = sr_yaml_find(head, "BATCHNORM_EPS"), *momentum = sr_yaml_find(head, "BATCHNORM_MOMENTUM"),
+                 *factor = sr_yaml_find(head, "PARAMS_MULTIPLIER");
+    return (SrModelConfig){.head_params = sr_yaml_find(head, "PARAMS"),
+                           .bn_eps = eps ? eps->f : 1e-5,
+                           .bn_momentum = momentum ? momentum->f : 0.1,
+                           .params_multiplier = factor ? factor->f : 1};
+}
+
+static SrShape nhwc(SrShape s) {
+    return s.rank == 4 ? SR_SHAPE(s.d[0], s.d[2], s.d[3], s.d[1]) : s;
+}
+
+static SrStatus build(HeadRun *r) {
+    const SrTensor *x = golden_tensor(r->c, "x");
+    SrHeadModules heads;
+    SrBuilder *b;
+    SrModelConfig config = config_of(sr_yaml_find(r->c->config, "HEAD"));
+    if (!x)
+        SR_FAIL(SR_ERR_RUN, "the case has no input x");
+    SR_TRY(sr_head_modules_parse(&config, r->c->arena, &heads));
+    SR_TRY(sr_params_new(&r->params));
+    SR_TRY(sr_graph_new(r->params, &r->graph));
+    SR_TRY(sr_builder_new(r->graph, &b));
+    r->x = sr_build_input(b, "x", nhwc(x->shape), SR_F32);
+    r->input = golden_to_nhwc(r->c, x->data, x->shape);
+    SrStatus status = sr_head_modules_build(b, &heads, r->x, r->out, &r->n_out);
+    sr_builder_free(b);
+    SR_TRY(status);
+    SR_TRY(sr_params_allocate(r->params));
+    return golden_load_table(r->c, r->params, "param.", PREFIX, true);
+}
+
+static void fill(SrPlan *plan, SrNodeId x, const float *input) {
+    SrTensor to = sr_plan_input(plan, x);
+    memcpy(to.data, input, (size_t)sr_shape_count(to.shape) * sizeof(float));
+}
+
+static SrStatus compare_outputs(HeadRun *r, SrPlan *plan, const char *kind) {
+    for (int i = 0; i < r->n_out; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s%d", kind, i);
+        SrTensor y = sr_plan_output(plan, r->out[i]);
+        SR_TRY(golden_compare(r->c, name, y.data, sr_shape_count(y.shape), GOLDEN_TAP));
+    }
+    return SR_OK;
+}
+
+static SrStatus seed(HeadRun *r, SrPlan *plan) {
+    for (int i = 0; i < r->n_out; i++) {
+        char name[32];
+        int64_t n;
+        snprintf(name, sizeof name, "cot%d", i);
+        const float *cot = golden_floats(r->c, name, &n);
+        if (!cot || n != sr_shape_count(sr_graph_at(r->graph, r->out[i])->shape))
+            SR_FAIL(SR_ERR_RUN, "%s does not fit output %d", name, i);
+        memcpy(sr_plan_seed(plan, r->out[i]), cot, (size_t)n * sizeof(float));
+    }
+    return SR_OK;
+}
+
+static SrStatus train(HeadRun *r, SrPlan *plan) {
+    fill(plan, r->x, r->input);
+    sr_params_zero_grad(r->params);
+    sr_plan_forward(plan, 0);
+    SR_TRY(compare_outputs(r, plan, "out"));
+    SR_TRY(golden_compare_values(r->c, r->params, "after.", PREFIX, GOLDEN_GRAD));
+    SR_TRY(seed(r, plan));
+    sr_plan_backward(plan);
+    SrTensor dx = sr_plan_input_grad(plan, r->x);
+    const float *nchw = golden_to_nchw(r->c, dx.data, dx.shape);
+    SR_TRY(golden_compare(r->c, "grad_x", nchw, sr_shape_count(dx.shape), GOLDEN_GRAD));
+    return golden_compare_grads(r->c, r->params, "grad.", PREFIX, GOLDEN_GRAD);
+}
+
+static SrStatus evaluate(HeadRun *r, SrPlan *plan) {
+    fill(plan, r->x, r->input);
+    sr_plan_forward(plan, 0);
+    return compare_outputs(r, plan, "eval_out");
+}
+
+static SrStatus with_plan(HeadRun *r, const SrPlanOptions *options, SrStatus (*body)(HeadRun *, SrPlan *)) {
+    SrPlan *plan;
+    SR_TRY(sr_plan_compile(r->graph, options, &plan));
+    SrStatus status = body(r, plan);
+    sr_plan_free(plan);
+    return status;
+}
+
+static SrStatus run(SrGoldenCase *c) {
+    HeadRun r = {.c = c};
+    SrStatus status;
+    SR_TRY_GOTO(build(&r));
+    SrPlanOptions training = {.mode = SR_MODE_TRAIN, .outputs = r.out, .n_outputs = r.n_out, .losses = r.out,
+                              .n_losses = r.n_out, .input_grads = &r.x, .n_input_grads = 1};
+    SR_TRY_GOTO(with_plan(&r, &training, train));
+    SrPlanOptions evaluation = {.mode = SR_MODE_EVAL, .outputs = r.out, .n_outputs = r.n_out};
+    SR_TRY_GOTO(with_plan(&r, &evaluation, evaluate));
+done:
+    sr_graph_free(r.graph);
+    sr_params_free(r.params);
+    return status;
+}
+
+const SrGolden sr_golden_head = {
+    .prefixes = {"head_mlp", "head_swav", "head_siamese_concat"},
+    .run = run,
+};

@@ -1,0 +1,116 @@
+// Between a case's tensors and a parameter table; see the header.
+#include "tests/golden/table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+enum { NAME_BYTES = 512 };
+
+// The entry a tensor of this kind belongs to; -1 if there is none.
+static int entry_of(SrParams *params, const char *tensor, const char *kind, const char *prefix) {
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%s%s", prefix, tensor + strlen(kind));
+    return sr_params_find(params, name);
+}
+
+static SrStatus copy_into(const SrParam *entry, const SrNamedTensor *from) {
+    if (entry->dtype != from->tensor.dtype || sr_shape_count(entry->shape) != sr_shape_count(from->tensor.shape))
+        SR_FAIL(SR_ERR_RUN, "%s does not fit the parameter %s", from->name, entry->name);
+    memcpy(entry->value, from->tensor.data, (size_t)sr_shape_count(entry->shape) * sr_dtype_bytes(entry->dtype));
+    return SR_OK;
+}
+
+SrStatus golden_load_table(SrGoldenCase *c, SrParams *params, const char *kind, const char *prefix, bool whole) {
+    int loaded = 0;
+    for (int i = 0; i < c->tensors->n; i++) {
+        const SrNamedTensor *t = &c->tensors->tensors[i];
+        if (!sr_text_starts(t->name, kind))
+            continue;
+        int index = entry_of(params, t->name, kind, prefix);
+        if (index < 0 && whole)
+            SR_FAIL(SR_ERR_RUN, "%s has no counterpart in our table", t->name);
+        if (index < 0)
+            continue;
+        SR_TRY(copy_into(sr_params_at(params, index), t));
+        loaded++;
+    }
+    if (whole && loaded != sr_params_count(params))
+        SR_FAIL(SR_ERR_RUN, "the case sets %d of our %d parameters", loaded, sr_params_count(params));
+    return SR_OK;
+}
+
+static double largest_of(SrGoldenCase *c, const char *tensor) {
+    int64_t n = 0;
+    const float *v = golden_floats(c, tensor, &n);
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs((double)v[i]));
+    return largest;
+}
+
+// A gradient that is zero in exact arithmetic (the bias of a Linear in front of a batch norm) is rounding noise in
+// the reference too: a millionth of the largest gradient is as good as zero, and ours must be as small.
+static const double noise = 1e-6;
+
+static SrStatus compare_grad(SrGoldenCase *c, const char *tensor, const SrParam *entry, double largest, double relative) {
+    int64_t n = sr_shape_count(entry->shape), m;
+    if (largest_of(c, tensor) >= noise * largest)
+        return golden_compare(c, tensor, entry->grad, n, relative);
+    const float *reference = golden_floats(c, tensor, &m);
+    double error = m == n ? 0 : INFINITY;
+    for (int64_t i = 0; i < n && m == n; i++)
+        error = fmax(error, fabs((double)entry->grad[i] - (double)reference[i]) / largest);
+    return golden_number(c, tensor, 1 + error, 1, noise);
+}
+
+static SrStatus compare_value(SrGoldenCase *c, const char *tensor, const SrParam *entry, double relative) {
+    int64_t n = sr_shape_count(entry->shape), m;
+    if (entry->dtype == SR_F32)
+        return golden_compare(c, tensor, entry->value, n, relative);
+    const float *reference = golden_floats(c, tensor, &m);
+    for (int64_t i = 0; i < n; i++)
+        SR_TRY(golden_number(c, tensor, (double)((const int64_t *)entry->value)[i], (double)reference[i], relative));
+    return SR_OK;
+}
+
+static SrStatus find_entry(SrParams *params, const char *tensor, const char *kind, const char *prefix,
+                           const SrParam **out) {
+    int index = entry_of(params, tensor, kind, prefix);
+    if (index < 0)
+        SR_FAIL(SR_ERR_RUN, "%s has no counterpart in our table", tensor);
+    *out = sr_params_at(params, index);
+    return SR_OK;
+}
+
+SrStatus golden_compare_grads(SrGoldenCase *c, SrParams *params, const char *kind, const char *prefix, double relative) {
+    double largest = 0;
+    for (int i = 0; i < c->tensors->n; i++)
+        if (sr_text_starts(c->tensors->tensors[i].name, kind))
+            largest = fmax(largest, largest_of(c, c->tensors->tensors[i].name));
+    for (int i = 0; i < c->tensors->n; i++) {
+        const char *tensor = c->tensors->tensors[i].name;
+        const SrParam *entry = NULL;
+        if (!sr_text_starts(tensor, kind))
+            continue;
+        SR_TRY(find_entry(params, tensor, kind, prefix, &entry));
+        if (!entry->grad)
+            SR_FAIL(SR_ERR_RUN, "%s: our parameter has no gradient", tensor);
+        SR_TRY(compare_grad(c, tensor, entry, largest, relative));
+    }
+    return SR_OK;
+}
+
+SrStatus golden_compare_values(SrGoldenCase *c, SrParams *params, const char *kind, const char *prefix, double relative) {
+    for (int i = 0; i < c->tensors->n; i++) {
+        const char *tensor = c->tensors->tensors[i].name;
+        const SrParam *entry = NULL;
+        if (!sr_text_starts(tensor, kind))
+            continue;
+        SR_TRY(find_entry(params, tensor, kind, prefix, &entry));
+        SR_TRY(compare_value(c, tensor, entry, relative));
+    }
+    return SR_OK;
+}

@@ -1,0 +1,148 @@
+// Trunks: a state dict and an image batch in; VISSL's stages compared in evaluation, and where the case has cotangents
+// in training with all gradients and running statistics.
+#include <string.h>
+
+#include "graph/plan.h"
+#include "tests/golden/table.h"
+#include "trunks/feature_extractor.h"
+#include "trunks/trunk.h"
+
+enum { MAX_TAPS = 32 };
+
+typedef struct {
+    SrGoldenCase *c;
+    SrParams *params;
+    SrGraph *graph;
+    SrNodeId x;
+    float *input; // (N, H, W, C)
+} TrunkRun;
+
+typedef struct { // the case's tensors named <kind><stage>
+    int n;
+    const char *tensor[MAX_TAPS];
+    SrNodeId node[MAX_TAPS];
+} Taps;
+
+static SrStatus find_taps(TrunkRun *r, const char *kind, Taps *out) {
+    *out = (Taps){0};
+    for (int i = 0; i < r->c->tensors->n && out->n < MAX_TAPS; i++) {
+        const char *name = r->c->tensors->tensors[i].name;
+        if (!sr_text_starts(name, kind))
+            continue;
+        out->tensor[out->n] = name;
+        SR_TRY(sr_feature_tap(r->graph, name + strlen(kind), &out->node[out->n++]));
+    }
+    return SR_OK;
+}
+
+static SrStatus build_trunk(TrunkRun *r, SrBuilder *b) {
+    const SrTensor *x = golden_tensor(r->c, "x");
+    const SrYaml *name = sr_yaml_find_path(r->c->config, "MODEL.TRUNK.NAME");
+    const SrTrunk *trunk;
+    SrNodeId last;
+    if (!x)
+        SR_FAIL(SR_ERR_RUN, "the case has no input x");
+    SR_TRY(sr_trunk_find(name ? name->text : "resnet", &trunk));
+    void *params = sr_arena_alloc(r->c->arena, trunk->params_bytes);
+    if (!params)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the trunk's options");
+    SR_TRY(sr_options_parse(trunk->options, sr_yaml_find_path(r->c->config, trunk->subtree), trunk->subtree,
+                            r->c->arena, params));
+    const int *d = x->shape.d; // (N, C, H, W)
+    r->x = sr_build_input(b, "x", SR_SHAPE(d[0], d[2], d[3], d[1]), SR_F32);
+    r->input = golden_to_nhwc(r->c, x->data, x->shape);
+    sr_builder_set_param_prefix(b, trunk->param_prefix);
+    return trunk->build(b, params, r->x, &last);
+}
+
+static SrStatus build(TrunkRun *r) {
+    SrBuilder *b;
+    SR_TRY(sr_params_new(&r->params));
+    SR_TRY(sr_graph_new(r->params, &r->graph));
+    SR_TRY(sr_builder_new(r->graph, &b));
+    SrStatus status = build_trunk(r, b);
+    sr_builder_free(b);
+    SR_TRY(status);
+    SR_TRY(sr_params_allocate(r->params));
+    return golden_load_table(r->c, r->params, "param.", "", true);
+}
+
+static SrStatus compare_nchw(TrunkRun *r, const char *name, SrTensor y, double relative) {
+    const float *nchw = golden_to_nchw(r->c, y.data, y.shape);
+    return golden_compare(r->c, name, nchw, sr_shape_count(y.shape), relative);
+}
+
+static SrStatus compare_taps(TrunkRun *r, SrPlan *plan, const Taps *taps) {
+    for (int i = 0; i < taps->n; i++)
+        SR_TRY(compare_nchw(r, taps->tensor[i], sr_plan_output(plan, taps->node[i]), GOLDEN_TAP));
+    return SR_OK;
+}
+
+static void forward(TrunkRun *r, SrPlan *plan) {
+    SrTensor x = sr_plan_input(plan, r->x);
+    memcpy(x.data, r->input, (size_t)sr_shape_count(x.shape) * sizeof(float));
+    sr_plan_forward(plan, 0);
+}
+
+static SrStatus evaluate(TrunkRun *r) {
+    Taps taps;
+    SrPlan *plan;
+    SR_TRY(find_taps(r, "eval.", &taps));
+    SrPlanOptions options = {.mode = SR_MODE_EVAL, .outputs = taps.node, .n_outputs = taps.n};
+    SR_TRY(sr_plan_compile(r->graph, &options, &plan));
+    forward(r, plan);
+    SrStatus status = compare_taps(r, plan, &taps);
+    sr_plan_free(plan);
+    return status;
+}
+
+static SrStatus backward(TrunkRun *r, SrPlan *plan, const Taps *cots) {
+    for (int i = 0; i < cots->n; i++) {
+        const SrTensor *cot = golden_tensor(r->c, cots->tensor[i]);
+        const float *nhwc = golden_to_nhwc(r->c, cot->data, cot->shape);
+        memcpy(sr_plan_seed(plan, cots->node[i]), nhwc, (size_t)sr_shape_count(cot->shape) * sizeof(float));
+    }
+    sr_plan_backward(plan);
+    SR_TRY(compare_nchw(r, "grad_x", sr_plan_input_grad(plan, r->x), GOLDEN_GRAD));
+    return golden_compare_grads(r->c, r->params, "grad.", "", GOLDEN_GRAD);
+}
+
+static SrStatus train_with(TrunkRun *r, SrPlan *plan, const Taps *taps, const Taps *cots) {
+    sr_params_zero_grad(r->params);
+    forward(r, plan);
+    SR_TRY(compare_taps(r, plan, taps));
+    SR_TRY(golden_compare_values(r->c, r->params, "after.", "", GOLDEN_GRAD));
+    return backward(r, plan, cots);
+}
+
+static SrStatus train(TrunkRun *r) {
+    Taps taps, cots;
+    SrPlan *plan;
+    SR_TRY(find_taps(r, "train.", &taps));
+    SR_TRY(find_taps(r, "cot.", &cots));
+    if (cots.n == 0)
+        return SR_OK;
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN, .outputs = taps.node, .n_outputs = taps.n, .losses = cots.node,
+                             .n_losses = cots.n, .input_grads = &r->x, .n_input_grads = 1};
+    SR_TRY(sr_plan_compile(r->graph, &options, &plan));
+    SrStatus status = train_with(r, plan, &taps, &cots);
+    sr_plan_free(plan);
+    return status;
+}
+
+static SrStatus run(SrGoldenCase *c) {
+    TrunkRun r = {.c = c};
+    SrStatus status;
+    SR_TRY_GOTO(build(&r));
+    SR_TRY_GOTO(evaluate(&r));
+    SR_TRY_GOTO(train(&r));
+done:
+    sr_graph_free(r.graph);
+    sr_params_free(r.params);
+    return status;
+}
+
+const SrGolden sr_golden_trunk = {
+    .prefixes = {"trunk_"},
+    .run = run,
+};
