@@ -1,0 +1,137 @@
+// What swav_loss and swav_momentum_loss share; see the header.
+#include "losses/swav_terms.h"
+
+#include <math.h>
+#include <stdio.h>
+
+// ---- checks
+
+static SrStatus check_crops(SrLossContext *ctx, const char *name, const SrSwavOptions *o) {
+    if (o->num_crops < 2 || o->num_crops != ctx->n_views)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "LOSS.%s.num_crops is %d, but the data give %d crops (at least 2 are needed)", name,
+                               o->num_crops, ctx->n_views);
+    if (o->crops_for_assign.n == 0)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG, "LOSS.%s.crops_for_assign is empty", name);
+    for (int i = 0; i < o->crops_for_assign.n; i++)
+        if (o->crops_for_assign.v[i] < 0 || o->crops_for_assign.v[i] >= o->num_crops)
+            return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                                   "LOSS.%s.crops_for_assign holds %d, but there are crops 0 to %d only", name,
+                                   o->crops_for_assign.v[i], o->num_crops - 1);
+    return SR_OK;
+}
+
+static SrStatus check_set(SrLossContext *ctx, const char *name, const SrSwavOptions *o, int set) {
+    SrShape s = sr_build_shape(ctx->builder, ctx->outputs[1 + set]);
+    if (s.rank != 2 || s.d[0] != ctx->batch * ctx->n_views || s.d[1] != o->num_prototypes.v[set])
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "LOSS.%s.num_prototypes[%d] is %d, but the head gives %d scores for %d rows (expected "
+                               "%d rows); make it equal to num_clusters of the head",
+                               name, set, o->num_prototypes.v[set], sr_shape_last(s), s.d[0], ctx->batch * ctx->n_views);
+    return SR_OK;
+}
+
+SrStatus sr_swav_check(SrLossContext *ctx, const char *name, const SrSwavOptions *o) {
+    int sets = ctx->n_outputs - 1;
+    SR_TRY(check_crops(ctx, name, o));
+    if (sets < 1 || sets > SR_SWAV_MAX_SETS || sets != o->num_prototypes.n)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "LOSS.%s.num_prototypes has %d sets, but the model gives embeddings and %d sets of scores; "
+                               "use a swav_head with return_embeddings and num_clusters",
+                               name, o->num_prototypes.n, SR_MAX(sets, 0));
+    if (sr_shape_last(sr_build_shape(ctx->builder, ctx->outputs[0])) != o->embedding_dim)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG, "LOSS.%s.embedding_dim is %d, but the embeddings have %d",
+                               name, o->embedding_dim, sr_shape_last(sr_build_shape(ctx->builder, ctx->outputs[0])));
+    for (int h = 0; h < sets; h++)
+        SR_TRY(check_set(ctx, name, o, h));
+    return SR_OK;
+}
+
+// ---- state
+
+SrStatus sr_swav_state_build(SrLossContext *ctx, const SrSwavOptions *o, const char *prefix, SrSwavState *state) {
+    SrBuilder *b = ctx->builder;
+    *state = (SrSwavState){.n_sets = ctx->n_outputs - 1,
+                           .n_assign = o->crops_for_assign.n,
+                           .batch = ctx->batch,
+                           .num_crops = o->num_crops,
+                           .crops_for_assign = o->crops_for_assign.v,
+                           .num_prototypes = o->num_prototypes.v,
+                           .normalize = o->normalize_last_layer};
+    state->num_iteration = sr_build_state(b, "num_iteration", SR_SHAPE(1), SR_I64, (SrInit){SR_INIT_CONSTANT, 0});
+    state->queue = (SrSwavQueue){.length = o->local_queue_length,
+                                 .start_iter = o->queue_start_iter,
+                                 .n_assign = state->n_assign,
+                                 .D = o->embedding_dim,
+                                 .n_sets = state->n_sets};
+    SR_TRY(sr_swav_queue_build(b, &state->queue, o->num_prototypes.v));
+    SR_TRY(sr_builder_status(b));
+    SrParams *params = sr_graph_params(sr_builder_graph(b));
+    for (int h = 0; h < state->n_sets && (state->normalize || state->queue.length > 0); h++)
+        SR_TRY(sr_prototypes_find(params, prefix, h, &state->prototypes[h]));
+    return SR_OK;
+}
+
+int64_t *sr_swav_num_iteration(const SrSwavState *state, SrParams *params) {
+    return sr_params_at(params, state->num_iteration)->value;
+}
+
+void sr_swav_facts(const SrSwavState *state, SrLossFacts *out) {
+    for (int h = 0; h < state->n_sets; h++) {
+        int P = state->num_prototypes[h];
+        out->chance += log(P) / state->n_sets;
+        out->classes = SR_MAX(out->classes, P);
+    }
+    out->rows = state->batch + state->queue.length;
+}
+
+// ---- nodes
+
+// Codes of assign crop i in set h.  -> (batch, P)
+static SrNodeId codes(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavState *state, int h, int i) {
+    SrBuilder *b = ctx->builder;
+    int n = ctx->batch;
+    SrSliceParams rows = {.begin = n * (t->assign_rows_only ? i : state->crops_for_assign[i]), .count = n};
+    SrNodeId scores = sr_build(b, "slice", "rows", &rows, t->code_scores[h]);
+    SrSinkhornParams p = t->sinkhorn;
+    int w[3], n_w = 0;
+    if (p.hard_iters > 0)
+        w[n_w++] = state->num_iteration;
+    p.queue_length = state->queue.length;
+    if (p.queue_length > 0) {
+        w[n_w++] = state->queue.scores[h * state->n_assign + i];
+        w[n_w++] = state->queue.in_use;
+    }
+    char leaf[32];
+    snprintf(leaf, sizeof leaf, "codes%d_%d", h, i);
+    return sr_build_bound(b, "sinkhorn", leaf, &p, &scores, 1, w, n_w);
+}
+
+// Mean over assign crops of the mean over all other crops of the cross entropy.  -> scalar
+static SrNodeId set_loss(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavState *state, int h) {
+    SrNodeId all[SR_OP_MAX_IN] = {SR_NO_NODE};
+    for (int i = 0; i < state->n_assign; i++)
+        all[i] = codes(ctx, t, state, h, i);
+    SrNodeId in[2] = {t->scores[h], all[0]};
+    if (state->n_assign > 1)
+        in[1] = sr_build_n(ctx->builder, "concat", "codes", NULL, all, state->n_assign);
+    SrSwavCrossEntropyParams p = {.num_crops = state->num_crops,
+                                  .crops_for_assign = t->options->crops_for_assign,
+                                  .temperature = t->options->temperature};
+    return sr_build_n(ctx->builder, "swav_cross_entropy", "cross_entropy", &p, in, 2);
+}
+
+SrNodeId sr_swav_terms_build(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavState *state) {
+    SrNodeId terms[SR_SWAV_MAX_SETS];
+    if (state->n_assign > SR_OP_MAX_IN) {
+        sr_builder_fail(ctx->builder, SR_ERR_CONFIG, "LOSS.%s.crops_for_assign: at most %d crops are possible", t->name,
+                        SR_OP_MAX_IN);
+        return SR_NO_NODE;
+    }
+    for (int h = 0; h < state->n_sets; h++)
+        terms[h] = set_loss(ctx, t, state, h);
+    if (state->n_sets == 1)
+        return terms[0];
+    SrNodeId sum = sr_build_n(ctx->builder, "add", "add", NULL, terms, state->n_sets);
+    return sr_build(ctx->builder, "scale", "mean", &(SrScaleParams){.factor = 1.0 / state->n_sets}, sum);
+}
