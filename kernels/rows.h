@@ -20,10 +20,12 @@ typedef struct {
     void (*gelu)(float *y, const float *x, int64_t n);                              // x Phi(x)
     void (*gelu_grad)(float *dx, const float *x, const float *dy, int64_t n);       // dy (Phi + x phi)
     void (*keep)(float *y, const float *x, const uint8_t *mask, float factor, int64_t n); // mask ? factor x : 0
-    // y = exp((x - shift) * factor); returns the sum.
+    // y = exp((x - shift) * factor); returns the sum.  y may be NULL.
     double (*exp_sum)(float *y, const float *x, float shift, float factor, int64_t n);
     float (*max)(const float *x, int64_t n); // n >= 1
     double (*dot)(const float *a, const float *b, int64_t n);
+    double (*sum)(const float *x, int64_t n);
+    double (*distance)(const float *a, const float *x, float from, int64_t n); // sum of a (from - x)
     // y (C) = factor * the sum of n rows of x (n, C), rows `stride` apart, in order; adds to y if `add`.
     void (*sum_rows)(float *y, const float *x, int64_t n, int64_t stride, int C, float factor, bool add);
     // sum[i] += column i of x (rows, width) with rows `stride` apart; width <= SR_STRIP.

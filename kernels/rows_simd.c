@@ -98,12 +98,14 @@ static double sum(const float *x, int64_t n) {
 
 static double exp_sum(float *y, const float *x, float shift, float factor, int64_t n) {
     enum { BLOCK = 512 }; // stays in the first-level cache between the two loops
+    float block[BLOCK];
     double total = 0;
     for (int64_t b = 0; b < n; b += BLOCK) {
         int64_t m = SR_MIN(BLOCK, n - b);
+        float *to = y ? y + b : block;
         for (int64_t i = 0; i < m; i++)
-            y[b + i] = sr__expf((x[b + i] - shift) * factor);
-        total += sum(y + b, m);
+            to[i] = sr__expf((x[b + i] - shift) * factor);
+        total += sum(to, m);
     }
     return total;
 }
@@ -147,6 +149,21 @@ V_INLINE void sum_rows_lanes(float *y, const float *x, int64_t n, int64_t stride
     v_store_n(y, s, m);
 }
 
+static double distance(const float *a, const float *x, float from, int64_t n) {
+    V s[2] = {v_zero(), v_zero()}, f = v_set1(from);
+    int64_t i = 0;
+    for (; i + 2 * V_LANES <= n; i += 2 * V_LANES)
+        V_UNROLL for (int k = 0; k < 2; k++) {
+            int64_t at = i + k * V_LANES;
+            s[k] = v_fma(v_load(a + at), f - v_load(x + at), s[k]);
+        }
+    for (; i < n; i += V_LANES) {
+        int m = (int)SR_MIN(V_LANES, n - i);
+        s[0] = v_fma(v_load_n(a + i, m), f - v_load_n(x + i, m), s[0]);
+    }
+    return sum_lanes(s, 2);
+}
+
 static void sum_rows(float *y, const float *x, int64_t n, int64_t stride, int C, float factor, bool add) {
     int c = 0;
     for (; c + V_LANES <= C; c += V_LANES)
@@ -184,6 +201,8 @@ const SrRows SR_ISA_SYMBOL(sr__rows_table) = {
     .exp_sum = exp_sum,
     .max = row_max,
     .dot = dot,
+    .sum = sum,
+    .distance = distance,
     .sum_rows = sum_rows,
     .column_sums = column_sums,
 };

@@ -1,0 +1,236 @@
+// group_norm: torch.nn.GroupNorm on (N, ..., C): each image's channels are normalised in groups over all its
+// pixels (Wu and He 2018).  One group is the LayerNorm of VISSL's ResNets.
+//
+// The loops are batch_norm's, run on one image at a time with per-channel coefficients made from its groups.
+#include <math.h>
+#include <stddef.h>
+
+#include "kernels/batch_norm.h"
+#include "kernels/op_params.h"
+#include "kernels/op_util.h"
+#include "kernels/rows.h"
+
+static const SrOption options[] = {
+    {"num_groups", SR_OPT_INT, offsetof(SrGroupNormParams, num_groups), "32", 1, 1 << 20, NULL, "Groups."},
+    {"eps", SR_OPT_FLOAT, offsetof(SrGroupNormParams, eps), "1e-5", 0, 1, NULL, "Added to the variance."},
+    SR_OPTION_END,
+};
+
+enum { WEIGHT, BIAS, N_SLOTS };
+
+static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
+    const SrGroupNormParams *p = params;
+    SR_TRY(sr__expect_rank("group_norm", x, n_in, 2, SR_MAX_RANK));
+    if (p->num_groups < 1 || sr_shape_last(x[0]) % p->num_groups)
+        return sr__shape_fail("group_norm", x, n_in, "%d channels to be a multiple of num_groups %d",
+                              sr_shape_last(x[0]), p->num_groups);
+    *y = x[0];
+    return SR_OK;
+}
+
+static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]) {
+    (void)params, (void)n_in;
+    SrShape c = SR_SHAPE(sr_shape_last(x[0]));
+    out[WEIGHT] = (SrSlot){"weight", c, SR_F32, SR_SLOT_PARAM, SR_ROLE_OTHER, {SR_INIT_CONSTANT, 1}};
+    out[BIAS] = (SrSlot){"bias", c, SR_F32, SR_SLOT_PARAM, SR_ROLE_OTHER, {SR_INIT_CONSTANT, 0}};
+    return N_SLOTS;
+}
+
+static unsigned reads(const void *params) {
+    (void)params;
+    return SR_READS_X(0);
+}
+
+static int inplace(const void *params) {
+    (void)params;
+    return 0;
+}
+
+// mean, invstd of each image and group: float (2, N, G).
+static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
+    (void)n_in;
+    const SrGroupNormParams *p = params;
+    return 2 * (size_t)x[0].d[0] * (size_t)p->num_groups * sizeof(float);
+}
+
+// Per image: sums, double (2, C); coefficients mean, a, k1, k0, float (4, C).
+static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
+    (void)params, (void)n_in;
+    size_t C = (size_t)sr_shape_last(x[0]);
+    return (size_t)x[0].d[0] * C * (2 * sizeof(double) + 4 * sizeof(float));
+}
+
+// One image of a call.
+typedef struct {
+    int64_t at, rows; // offset of its first number; pixels
+    int C, groups, width; // width: channels in a group
+    double *first, *second; // sums per channel, each (C)
+    float *mean, *invstd;   // saved, each (G)
+    float *channel_mean, *a, *k1, *k0; // each (C)
+    SrBatchNormCoefs k;
+} Image;
+
+static Image image_of(const SrOpCall *call, int n) {
+    const SrGroupNormParams *p = call->params;
+    SrShape s = call->x[0].shape;
+    int N = s.d[0], C = sr_shape_last(s), G = p->num_groups;
+    Image i = {.rows = sr_shape_count(s) / N / C, .C = C, .groups = G, .width = C / G};
+    i.at = n * i.rows * C;
+    i.first = (double *)call->scratch + 2 * (int64_t)n * C;
+    i.second = i.first + C;
+    i.mean = (float *)call->saved + (int64_t)n * G;
+    i.invstd = i.mean + (int64_t)N * G;
+    i.channel_mean = (float *)((double *)call->scratch + 2 * (int64_t)N * C) + 4 * (int64_t)n * C;
+    i.a = i.channel_mean + C;
+    i.k1 = i.a + C;
+    i.k0 = i.k1 + C;
+    i.k = (SrBatchNormCoefs){i.channel_mean, i.a, call->w[BIAS].data, i.k1, i.k0};
+    for (int c = 0; c < 2 * C; c++)
+        i.first[c] = 0;
+    return i;
+}
+
+// Mean and invstd of each group from its channels' sums about their first pixel (Chan's combination).
+static void group_statistics(const Image *i, const float *x, double eps) {
+    for (int g = 0; g < i->groups; g++) {
+        int begin = g * i->width, end = begin + i->width;
+        double rows = (double)i->rows, mean = 0, square = 0;
+        for (int c = begin; c < end; c++)
+            mean += ((double)x[c] + i->first[c] / rows) / i->width;
+        for (int c = begin; c < end; c++) {
+            double off = i->first[c] / rows, away = (double)x[c] + off - mean;
+            square += fmax(i->second[c] - rows * off * off, 0) + rows * away * away;
+        }
+        i->mean[g] = (float)mean;
+        i->invstd[g] = (float)(1 / sqrt(square / (rows * i->width) + eps));
+    }
+}
+
+static void coefficients(const Image *i, const float *weight) {
+    for (int c = 0; c < i->C; c++) {
+        i->channel_mean[c] = i->mean[c / i->width];
+        i->a[c] = weight[c] * i->invstd[c / i->width];
+    }
+}
+
+static void forward(const SrOpCall *call) {
+    const SrGroupNormParams *p = call->params;
+    const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
+    float *y = call->y.data;
+#pragma omp parallel for schedule(static)
+    for (int n = 0; n < call->x[0].shape.d[0]; n++) {
+        Image i = image_of(call, n);
+        const float *x = (const float *)call->x[0].data + i.at;
+        if (!call->again) {
+            kernels->stats(x, i.rows, i.C, i.C, x, i.first, i.second);
+            group_statistics(&i, x, p->eps);
+        }
+        coefficients(&i, call->w[WEIGHT].data);
+        kernels->apply(y + i.at, x, NULL, i.rows, i.C, i.k, false);
+    }
+}
+
+// dx = a dy - k1 (x - mean) - k0 with, over the group, k0 = invstd mean(w dy), k1 = invstd^2 mean(w dy xhat).
+static void sum_coefficients(const Image *i, const float *weight) {
+    for (int g = 0; g < i->groups; g++) {
+        int begin = g * i->width, end = begin + i->width;
+        double invstd = (double)i->invstd[g], count = (double)i->rows * i->width, s1 = 0, s2 = 0;
+        for (int c = begin; c < end; c++) {
+            s1 += (double)weight[c] * i->first[c];
+            s2 += (double)weight[c] * i->second[c];
+        }
+        for (int c = begin; c < end; c++) {
+            i->k0[c] = (float)(invstd * s1 / count);
+            i->k1[c] = (float)(invstd * invstd * invstd * s2 / count);
+        }
+    }
+}
+
+// Weight and bias, over the images in order.
+static void parameter_gradients(const SrOpCall *call) {
+    const SrGroupNormParams *p = call->params;
+    int N = call->x[0].shape.d[0], C = sr_shape_last(call->x[0].shape), width = C / p->num_groups;
+    const float *invstd = (const float *)call->saved + (int64_t)N * p->num_groups; // (N, G)
+    for (int c = 0; c < C; c++) {
+        double dweight = 0, dbias = 0;
+        for (int n = 0; n < N; n++) {
+            const double *sums = (const double *)call->scratch + 2 * (int64_t)n * C;
+            dbias += sums[c];
+            dweight += sums[C + c] * (double)invstd[(int64_t)n * p->num_groups + c / width];
+        }
+        if (call->dw[WEIGHT])
+            call->dw[WEIGHT][c] += (float)dweight;
+        if (call->dw[BIAS])
+            call->dw[BIAS][c] += (float)dbias;
+    }
+}
+
+static void backward(const SrOpCall *call) {
+    const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
+    const float *weight = call->w[WEIGHT].data;
+#pragma omp parallel for schedule(static)
+    for (int n = 0; n < call->x[0].shape.d[0]; n++) {
+        Image i = image_of(call, n);
+        const float *x = (const float *)call->x[0].data + i.at, *dy = call->dy + i.at;
+        coefficients(&i, weight);
+        kernels->reduce(x, x, dy, NULL, i.rows, i.C, i.C, i.k, SR_BN_NO_MASK, i.first, i.second);
+        sum_coefficients(&i, weight);
+        if (call->dx[0])
+            kernels->input_grad(call->dx[0] + i.at, x, x, dy, i.rows, i.C, i.k, SR_BN_NO_MASK);
+    }
+    parameter_gradients(call);
+}
+
+// One group of one image, x and y at its first channel.
+static void reference_group(const SrRefCall *call, const double *x, double *y, int64_t rows, int C, int width,
+                            int first) {
+    const SrGroupNormParams *p = call->params;
+    double mean = 0, var = 0, count = (double)rows * width;
+    for (int64_t r = 0; r < rows; r++)
+        for (int c = 0; c < width; c++)
+            mean += x[r * C + c] / count;
+    for (int64_t r = 0; r < rows; r++)
+        for (int c = 0; c < width; c++)
+            var += (x[r * C + c] - mean) * (x[r * C + c] - mean) / count;
+    for (int64_t r = 0; r < rows; r++)
+        for (int c = 0; c < width; c++)
+            y[r * C + c] = (x[r * C + c] - mean) / sqrt(var + p->eps) * call->w[WEIGHT][first + c] +
+                           call->w[BIAS][first + c];
+}
+
+static void reference(const SrRefCall *call) {
+    const SrGroupNormParams *p = call->params;
+    SrShape s = call->x_shape[0];
+    int C = sr_shape_last(s), width = C / p->num_groups;
+    int64_t image = sr_shape_count(s) / s.d[0];
+    for (int n = 0; n < s.d[0]; n++)
+        for (int c = 0; c < C; c += width)
+            reference_group(call, call->x[0] + n * image + c, call->y + n * image + c, image / C, C, width, c);
+}
+
+static const SrOpCase cases[] = {
+    {"{num_groups: 1}", 1, {SR_SHAPE(2, 3, 4, 6)}, false},
+    {"{num_groups: 4, eps: 1e-3}", 1, {SR_SHAPE(2, 2, 3, 20)}, false},
+    {"{num_groups: 2}", 1, {SR_SHAPE(3, 8)}, false},
+};
+
+const SrOp sr_op_group_norm = {
+    .name = "group_norm",
+    .help = "Normalisation of groups of channels within each image.",
+    .options = options,
+    .params_bytes = sizeof(SrGroupNormParams),
+    .min_in = 1,
+    .max_in = 1,
+    .flags = SR_OP_CHEAP,
+    .infer = infer,
+    .slots = slots,
+    .reads = reads,
+    .saved_bytes = saved_bytes,
+    .scratch_bytes = scratch_bytes,
+    .inplace = inplace,
+    .reference = reference,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+    .n_cases = SR_COUNT(cases),
+};

@@ -1,0 +1,61 @@
+// scale: y = factor x, for weighting losses and averaging.
+#include <stddef.h>
+
+#include "kernels/op_params.h"
+#include "kernels/op_util.h"
+#include "kernels/rows.h"
+
+static const SrOption options[] = {
+    {"factor", SR_OPT_FLOAT, offsetof(SrScaleParams, factor), "1", 0, 0, NULL, "The multiplier."},
+    SR_OPTION_END,
+};
+
+static int inplace(const void *params) {
+    (void)params;
+    return 0;
+}
+
+static void reference(const SrRefCall *call) {
+    const SrScaleParams *p = call->params;
+    for (int64_t i = 0, n = sr_shape_count(call->y_shape); i < n; i++)
+        call->y[i] = p->factor * call->x[0][i];
+}
+
+// to = factor * from; both have the shape of y.
+static void multiply(const SrOpCall *call, float *to, const float *from) {
+    const SrRows *k = sr__rows();
+    const SrScaleParams *p = call->params;
+    int64_t n = sr_shape_count(call->y.shape);
+#pragma omp parallel for schedule(static) if (n > SR_CHUNK)
+    for (int64_t i = 0; i < n; i += SR_CHUNK)
+        k->scale(to + i, from + i, (float)p->factor, SR_MIN(SR_CHUNK, n - i));
+}
+
+static void forward(const SrOpCall *call) { multiply(call, call->y.data, call->x[0].data); }
+
+static void backward(const SrOpCall *call) {
+    if (call->dx[0])
+        multiply(call, call->dx[0], call->dy);
+}
+
+static const SrOpCase cases[] = {
+    {"{factor: -0.37}", 1, {SR_SHAPE(3, 11)}, false},
+    {"{factor: 2}", 1, {{0}}, false},
+};
+
+const SrOp sr_op_scale = {
+    .name = "scale",
+    .help = "Multiplication by a constant.",
+    .options = options,
+    .params_bytes = sizeof(SrScaleParams),
+    .min_in = 1,
+    .max_in = 1,
+    .flags = SR_OP_CHEAP,
+    .infer = sr__infer_same,
+    .inplace = inplace,
+    .reference = reference,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+    .n_cases = SR_COUNT(cases),
+};
