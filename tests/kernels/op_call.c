@@ -1,0 +1,133 @@
+#include "tests/kernels/op_call.h"
+
+#include "tests/check.h"
+
+void *op_call_alloc(OpCall *c, size_t bytes) {
+    char *p = sr_arena_alloc(&c->arena, bytes + 2 * SR_ALIGN);
+    CHECK(p != NULL);
+    return p + (SR_ALIGN - (uintptr_t)p % SR_ALIGN) % SR_ALIGN;
+}
+
+void op_call_fill(double *out, int64_t n, uint64_t seed, uint64_t stream) {
+    SrRng rng = sr_rng(seed, SR_RNG_TEST, 0, stream, 0, 0);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (double)(float)sr_rng_normal(&rng);
+}
+
+static void to_float(float *out, const double *in, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (float)in[i];
+}
+
+// A plausible value for each slot: variances positive, counters 1, the rest normal.
+static void fill_slot(OpCall *c, int i, uint64_t seed) {
+    const SrSlot *slot = &c->slots[i];
+    int64_t n = sr_shape_count(slot->shape);
+    c->w64[i] = op_call_alloc(c, (size_t)n * sizeof(double));
+    op_call_fill(c->w64[i], n, seed, 100 + (uint64_t)i);
+    if (strcmp(slot->name, "running_var") == 0)
+        for (int64_t j = 0; j < n; j++)
+            c->w64[i][j] = (double)(float)(0.5 + fabs(c->w64[i][j]));
+    c->w[i] = (SrTensor){slot->shape, slot->dtype, NULL};
+    c->w[i].data = op_call_alloc(c, (size_t)n * sr_dtype_bytes(slot->dtype));
+    if (slot->dtype == SR_I64) {
+        CHECK_INT(n, 1);
+        c->w64[i][0] = 1;
+        *(int64_t *)c->w[i].data = 1;
+        return;
+    }
+    CHECK_INT(slot->dtype, SR_F32);
+    to_float(c->w[i].data, c->w64[i], n);
+    if (slot->kind == SR_SLOT_PARAM)
+        c->dw[i] = op_call_alloc(c, (size_t)n * sizeof(float));
+}
+
+static void fill_input(OpCall *c, int i, uint64_t seed) {
+    int64_t n = sr_shape_count(c->shapes[i]);
+    c->x64[i] = op_call_alloc(c, (size_t)n * sizeof(double));
+    op_call_fill(c->x64[i], n, seed, (uint64_t)i);
+    c->x[i] = (SrTensor){c->shapes[i], SR_F32, op_call_alloc(c, (size_t)n * sizeof(float))};
+    to_float(c->x[i].data, c->x64[i], n);
+    c->dx[i] = op_call_alloc(c, (size_t)n * sizeof(float));
+}
+
+void op_call_init(OpCall *c, const SrOp *op, const SrOpCase *example, int rows, bool train, uint64_t seed) {
+    *c = (OpCall){.op = op, .train = train, .n_in = example->n_in};
+    SrYaml *map = NULL;
+    CHECK_OK(sr_yaml_parse(&c->arena, example->params, strlen(example->params), op->name, &map));
+    c->params = op_call_alloc(c, op->params_bytes);
+    if (op->options)
+        CHECK_OK(sr_options_parse(op->options, map, op->name, &c->arena, c->params));
+    for (int i = 0; i < c->n_in; i++) {
+        c->shapes[i] = example->x[i];
+        if (c->shapes[i].rank > 0)
+            c->shapes[i].d[0] *= rows;
+    }
+    CHECK_OK(op->infer(c->params, c->shapes, c->n_in, &c->y_shape));
+    c->n_w = op->slots ? op->slots(c->params, c->shapes, c->n_in, c->slots) : 0;
+    for (int i = 0; i < c->n_in; i++)
+        fill_input(c, i, seed);
+    for (int i = 0; i < c->n_w; i++)
+        fill_slot(c, i, seed);
+    int64_t n = sr_shape_count(c->y_shape);
+    c->y = (SrTensor){c->y_shape, SR_F32, op_call_alloc(c, (size_t)n * sizeof(float))};
+    c->y64 = op_call_alloc(c, (size_t)n * sizeof(double));
+    c->dy = op_call_alloc(c, (size_t)n * sizeof(float));
+    op_call_fill(c->y64, n, seed, 200);
+    to_float(c->dy, c->y64, n);
+    c->saved = op_call_alloc(c, op->saved_bytes ? op->saved_bytes(c->params, c->shapes, c->n_in) : 0);
+}
+
+void op_call_deinit(OpCall *c) { sr_arena_deinit(&c->arena); }
+
+static SrOpCall call_of(OpCall *c) {
+    size_t scratch = c->op->scratch_bytes ? c->op->scratch_bytes(c->params, c->shapes, c->n_in) : 0;
+    c->scratch = op_call_alloc(c, scratch);
+    memset(c->scratch, 0xA5, scratch); // rubbish at entry, and NaN-free only by chance
+    return (SrOpCall){
+        .params = c->params, .train = c->train, .again = c->again, .n_in = c->n_in, .x = c->x, .y = c->y,
+        .n_w = c->n_w, .w = c->w, .dw = c->dw, .dy = c->dy, .dx = c->dx, .dx_add = c->dx_add,
+        .saved = c->saved, .scratch = c->scratch, .seed = 7, .iteration = 3, .node_key = 11,
+    };
+}
+
+void op_call_forward(OpCall *c) {
+    SrOpCall call = call_of(c);
+    call.dy = NULL;
+    call.dw = call.dx = NULL;
+    c->op->forward(&call);
+}
+
+void op_call_backward(OpCall *c) {
+    SrOpCall call = call_of(c);
+    SrTensor x[SR_OP_MAX_IN];
+    unsigned reads = c->op->reads ? c->op->reads(c->params) : 0;
+    for (int i = 0; i < c->n_in; i++) {
+        x[i] = c->x[i];
+        if (!(reads & SR_READS_X(i)))
+            x[i].data = NULL; // an op that reads what it did not declare crashes here
+        if (c->dx[i] && c->dx[i] != c->dy && !(c->dx_add >> i & 1))
+            memset(c->dx[i], 0xA5, (size_t)sr_shape_count(c->shapes[i]) * sizeof(float));
+    }
+    call.x = x;
+    if (!(reads & SR_READS_Y))
+        call.y.data = NULL;
+    c->op->backward(&call);
+}
+
+void op_call_reference(OpCall *c) {
+    SrRefCall call = {.params = c->params,
+                      .train = c->train,
+                      .n_in = c->n_in,
+                      .x_shape = c->shapes,
+                      .x = (const double *const *)c->x64,
+                      .y_shape = c->y_shape,
+                      .y = c->y64,
+                      .n_w = c->n_w,
+                      .slots = c->slots,
+                      .w = c->w64,
+                      .seed = 7,
+                      .iteration = 3,
+                      .node_key = 11};
+    c->op->reference(&call);
+}
