@@ -27,9 +27,10 @@ SrStatus sr_fail_prefix(SrStatus status, const char *fmt, ...) {
     va_start(args, fmt);
     vsnprintf(fresh, sizeof fresh, fmt, args);
     va_end(args);
-    size_t len = strlen(fresh);
-    snprintf(fresh + len, sizeof fresh - len, ": %s", message);
-    memcpy(message, fresh, strlen(fresh) + 1);
+    char joined[2 * MESSAGE_BYTES + 2];
+    snprintf(joined, sizeof joined, "%s: %s", fresh, message);
+    joined[MESSAGE_BYTES - 1] = '\0'; // the tail of an over-long message is what goes
+    memcpy(message, joined, strlen(joined) + 1);
     return status;
 }
 
