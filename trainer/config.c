@@ -241,17 +241,21 @@ static SrStatus check_model(const SrConfig *config) {
     return SR_OK;
 }
 
-// The world is this process whatever the file says; say so once if the file says something else.
-static void report_world(const SrConfig *config) {
-    const SrYaml *nodes = sr_yaml_find_path(config->tree, "DISTRIBUTED.NUM_NODES");
-    const SrYaml *procs = sr_yaml_find_path(config->tree, "DISTRIBUTED.NUM_PROC_PER_NODE");
-    bool given = (nodes && nodes->line > 0 && strcmp(nodes->file, "defaults") != 0) ||
-                 (procs && procs->line > 0 && strcmp(procs->file, "defaults") != 0);
-    int asked = config->num_nodes * config->num_proc_per_node;
+// The world is this process whatever the file says.  Say so once if the file says something else,
+// and write down what is true, so that the saved configuration does not ask for it again.
+static SrStatus resolve_world(SrConfig *config) {
+    SrYaml *map = sr_yaml_find(config->tree, "DISTRIBUTED");
+    if (!map || map->type != SR_YAML_MAP)
+        return SR_OK;
+    bool given = !sr_tree_is_default(sr_yaml_find(map, "NUM_NODES")) ||
+                 !sr_tree_is_default(sr_yaml_find(map, "NUM_PROC_PER_NODE"));
+    int64_t asked = (int64_t)config->num_nodes * config->num_proc_per_node;
     if (given && asked != sr_comm_size())
-        sr_info("DISTRIBUTED asks for %d processes; this run has %d, and batch and learning rate "
+        sr_info("DISTRIBUTED asks for %lld processes; this run has %d, and batch and learning rate "
                 "are counted for it",
-                asked, sr_comm_size());
+                (long long)asked, sr_comm_size());
+    SR_TRY(sr_tree_put_int(&config->arena, map, "NUM_NODES", 1));
+    return sr_tree_put_int(&config->arena, map, "NUM_PROC_PER_NODE", sr_comm_size());
 }
 
 // ---- the whole
@@ -260,7 +264,7 @@ static SrStatus resolve(SrConfig *config) {
     SR_TRY(sr__config_read(config));
     SR_TRY(check_names(config));
     SR_TRY(sr__schema_report_ignored(config->tree, &config->arena));
-    report_world(config);
+    SR_TRY(resolve_world(config));
     SR_TRY(sr__infer(config->tree, sr_comm_size(), &config->arena));
     SR_TRY(sr__config_read(config));
     SR_TRY(check_schedules(config));

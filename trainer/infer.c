@@ -20,15 +20,16 @@ typedef struct {
     int64_t batch, world; // images a process, processes
     int64_t total_crops;  // of the transforms; 0: they do not say
     const SrYaml *num_crops;
+    SrLogLevel level; // of the lines about changed values
 } Rules;
 
 // ---- writing with a line in the log
 
-static void say(const char *path, const SrYaml *old, const SrYaml *now) {
+static void say(SrLogLevel level, const char *path, const SrYaml *old, const SrYaml *now) {
     SrText a = {0}, b = {0};
     sr_yaml_print_flow(old, &a);
     sr_yaml_print_flow(now, &b);
-    sr_info("%s: %s, inferred (was %s)", path, b.s ? b.s : "", a.s ? a.s : "");
+    sr_log(level, "%s: %s, inferred (was %s)", path, b.s ? b.s : "", a.s ? a.s : "");
     sr_text_deinit(&a);
     sr_text_deinit(&b);
 }
@@ -44,7 +45,7 @@ static SrStatus set(Rules *r, const char *path, const SrYaml *value) {
         return sr_fail(SR_ERR_MEMORY, "out of memory while inferring %s", path);
     copy->file = old->file;
     copy->line = old->line;
-    say(path, old, copy);
+    say(r->level, path, old, copy);
     return sr_yaml_put_path(r->arena, r->tree, path, copy);
 }
 
@@ -164,15 +165,18 @@ static SrStatus swav_common(Rules *r, const char *at, const SrYaml *head) {
     SR_TRY(set(r, key_of(k, at, "embedding_dim"), dims->items[dims->n - 1]));
     if (r->total_crops)
         SR_TRY(set_int(r, key_of(k, at, "num_crops"), r->total_crops));
-    SR_TRY(
-        set_string(r, key_of(k, at, "output_dir"), sr_tree_text(r->tree, "CHECKPOINT.DIR", ".")));
     int64_t asked = sr_tree_int(r->tree, key_of(k, at, "queue.queue_length"), 0);
     int64_t whole = asked - asked % (r->batch * r->world);
     if (asked > 0 && whole == 0)
         sr_warn("%s is %" PRId64 ", less than one batch of %" PRId64 ": there is no queue", k,
                 asked, r->batch * r->world);
-    SR_TRY(set_int(r, k, whole));
-    return set_int(r, key_of(k, at, "queue.local_queue_length"), whole / r->world);
+    SR_TRY(set_int(r, k, whole)); // k is still the queue's length
+    SR_TRY(set_int(r, key_of(k, at, "queue.local_queue_length"), whole / r->world));
+    r->level = SR_LOG_DEBUG;
+    SR_TRY(
+        set_string(r, key_of(k, at, "output_dir"), sr_tree_text(r->tree, "CHECKPOINT.DIR", ".")));
+    r->level = SR_LOG_INFO;
+    return SR_OK;
 }
 
 static SrStatus infer_swav(Rules *r, const char *at) {
@@ -319,10 +323,12 @@ SrStatus sr__infer(SrYaml *tree, int world, SrArena *arena) {
         .arena = arena,
         .batch = sr_tree_int(tree, "DATA.TRAIN.BATCHSIZE_PER_REPLICA", 256),
         .world = world,
+        .level = SR_LOG_INFO,
     };
     SR_TRY(scan_transforms(&r, "TRAIN"));
     SR_TRY(scan_transforms(&r, "TEST"));
     SR_TRY(infer_loss(&r));
+    r.level = SR_LOG_DEBUG; // the rest holds for nearly every run: nobody asks
     SR_TRY(infer_optimizer(&r));
     SR_TRY(infer_labels(&r, "TRAIN"));
     return infer_labels(&r, "TEST");

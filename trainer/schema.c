@@ -135,14 +135,17 @@ SrStatus sr__schema_defaults(SrArena *arena, SrYaml **out) {
     return SR_OK;
 }
 
-// Everything `given` says is also what `usual` says: a map may leave keys out.
-static bool agrees(const SrYaml *given, const SrYaml *usual) {
+// The first value in `given` that `usual` does not have; NULL if there is none (maps may leave keys
+// out).
+static const SrYaml *difference(const SrYaml *given, const SrYaml *usual) {
     if (!usual || given->type != SR_YAML_MAP || usual->type != SR_YAML_MAP)
-        return usual && sr_yaml_equal(given, usual);
-    for (int i = 0; i < given->n; i++)
-        if (!agrees(given->items[i], sr_yaml_find(usual, given->keys[i])))
-            return false;
-    return true;
+        return usual && sr_yaml_equal(given, usual) ? NULL : given;
+    for (int i = 0; i < given->n; i++) {
+        const SrYaml *other = difference(given->items[i], sr_yaml_find(usual, given->keys[i]));
+        if (other)
+            return other;
+    }
+    return NULL;
 }
 
 static SrStatus report_row(const SrOption *row, const SrYaml *map, const char *section,
@@ -152,10 +155,11 @@ static SrStatus report_row(const SrOption *row, const SrYaml *map, const char *s
         return SR_OK;
     SrYaml *usual = NULL;
     SR_TRY(sr_yaml_parse(arena, row->initial, strlen(row->initial), "defaults", &usual));
-    if (agrees(given, usual))
+    const SrYaml *other = difference(given, usual);
+    if (!other)
         return SR_OK;
     char at[512];
-    sr_tree_at(given, at, sizeof at);
+    sr_tree_at(other, at, sizeof at);
     const char *dot = *section ? "." : "";
     if (row->choices && strcmp(row->choices, SR_REFUSED) == 0)
         return sr_fail(SR_ERR_CONFIG, "%s: %s%s%s can only be %s here: %s", at, section, dot,

@@ -50,6 +50,10 @@ SrStatus sr_tree_put_string(SrArena *arena, SrYaml *map, const char *key, const 
     return put(arena, map, key, value, true);
 }
 
+bool sr_tree_is_default(const SrYaml *node) {
+    return !node || !node->file || strcmp(node->file, "defaults") == 0;
+}
+
 const char *sr_tree_at(const SrYaml *node, char *buf, size_t buf_bytes) {
     if (!node || !node->file)
         snprintf(buf, buf_bytes, "defaults");

@@ -86,6 +86,11 @@ static void test_warm_restarts(void **state) {
                        " wave_type: full}";
     CHECK_NEAR(at(full, 1, 0.25), 0.0, 1e-15);
     CHECK_NEAR(at(full, 1, 0.5), 1.0, 1e-15);
+    // Adaptive full waves take their peak one interval ahead, the first one too.
+    const char *adaptive =
+        "{name: cosine_warm_restart, start_value: 1.0, end_value: 0.0, is_adaptive: True,"
+        " restart_interval_length: 0.5, wave_type: full}";
+    CHECK_NEAR(at(adaptive, 1, 0.0), 0.5, 1e-15);
 }
 
 static void test_keys_of_other_kinds_are_left_alone(void **state) {

@@ -36,8 +36,6 @@ static const SrOption options[] = {
 static double peak(const WarmRestart *p, int k, double restart) {
     if (!p->adaptive)
         return p->start * pow(p->multiplier, k);
-    if (k == 0)
-        return p->start;
     double at = p->wave == HALF ? restart : p->interval + restart;
     return p->end + 0.5 * (p->start - p->end) * (1 + cos(M_PI * at));
 }
