@@ -124,6 +124,6 @@ done:
 }
 
 const SrGolden sr_golden_head = {
-    .prefixes = {"head_mlp", "head_swav", "head_siamese_concat"},
+    .prefixes = {"head_mlp", "head_swav"},
     .run = run,
 };
