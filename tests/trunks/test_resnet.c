@@ -138,6 +138,19 @@ static void test_options(void **state) {
     check_last("{DEPTH: 200, WIDTH_MULTIPLIER: 0.125}", 64, "res4", SR_SHAPE(2, 4, 4, 128));
 }
 
+static void test_norms(void **state) {
+    (void)state;
+    Built t;
+    SrNodeId id;
+    CHECK_OK(build(&t, "{DEPTH: 18, NORM: LayerNorm}", 32));
+    CHECK_OK(sr_graph_query(t.graph, "bn1", &id));
+    CHECK_STR(sr_graph_at(t.graph, id)->op->name, "group_norm");
+    CHECK_INT(sr_params_find(t.params, "_feature_blocks.bn1.running_mean"), -1);
+    deinit(&t);
+    CHECK_FAILS(build(&t, "{DEPTH: 18, NORM: GroupNorm, GROUPNORM_GROUPS: 7}", 32), SR_ERR_CONFIG, "7");
+    deinit(&t);
+}
+
 // The gamma of the last norm of each block, and only that one.
 static void test_zero_init_residual(void **state) {
     (void)state;
@@ -197,5 +210,5 @@ static void test_refused(void **state) {
     CHECK_FAILS(sr_trunk_find("resnett", &trunk), SR_ERR_CONFIG, "resnet");
 }
 
-SR_TESTS(resnet, unit(test_nodes), unit(test_stages), unit(test_parameters), unit(test_options),
+SR_TESTS(resnet, unit(test_nodes), unit(test_stages), unit(test_parameters), unit(test_options), unit(test_norms),
          unit(test_zero_init_residual), unit(test_initial_values), unit(test_refused))
