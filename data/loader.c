@@ -20,8 +20,9 @@
 
 typedef struct {
     SrBatch batch;
-    void *block; // all its arrays
-    int done;    // items written
+    void *block;    // all its arrays
+    int64_t number; // the batch it holds, -1: none yet
+    int done;       // items written
     int bad;
 } Slot;
 
@@ -164,6 +165,7 @@ static void do_item(SrLoader *l, SrImagePool *pool) {
     int64_t item = l->next_item++, batch = item / l->config.batch, epoch = l->epoch;
     Slot *slot = slot_of(l, batch);
     if (item % l->config.batch == 0) {
+        slot->number = batch;
         slot->done = slot->bad = 0;
         slot->batch.batch = batch_size(l, batch);
     }
@@ -385,7 +387,7 @@ SrStatus sr_loader_start(SrLoader *l, int64_t epoch, int64_t first) {
         pthread_cond_wait(&l->ready, &l->lock);
     sr__sampler_order(l->config.seed, epoch, l->config.shuffle, l->order, l->n);
     for (int i = 0; i < l->n_slots; i++)
-        l->slot[i].done = -1; // belongs to no batch yet
+        l->slot[i].number = -1;
     l->epoch = epoch;
     l->next_batch = first;
     l->free_below = first + l->n_slots;
@@ -420,9 +422,14 @@ static SrStatus count_batch(SrLoader *l, const Slot *slot) {
             l->n_listed ? l->listed[0] : "?");
 }
 
+// The slot may still hold an older batch that the caller has given back.
+static bool complete(const SrLoader *l, const Slot *slot) {
+    return slot->number == l->next_batch && slot->done == slot->batch.batch;
+}
+
 // With the lock held: until the batch is complete, by waiting or, without workers, by doing.
 static SrStatus wait_batch(SrLoader *l, const Slot *slot) {
-    while (l->failed == SR_OK && (slot->done < 0 || slot->done < batch_size(l, l->next_batch))) {
+    while (l->failed == SR_OK && !complete(l, slot)) {
         if (!l->n_threads)
             do_item(l, l->pool[0]);
         else

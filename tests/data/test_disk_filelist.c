@@ -1,0 +1,182 @@
+// Lists of paths and labels, as text and as .npy.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "data/npy.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+
+static const SrDataset *source(void) {
+    const SrDataset *d;
+    CHECK_OK(sr_dataset_find("disk_filelist", &d));
+    return d;
+}
+
+// A .npy of format 1 with this dict and these elements.
+static const char *write_npy(const char *dir, const char *name, const char *descr,
+                             const char *shape, const void *items, size_t n) {
+    char file[4096];
+    int len = snprintf(file + 10, 2000,
+                       "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }\n", descr, shape);
+    memcpy(file, "\x93NUMPY\1\0", 8);
+    file[8] = (char)len;
+    file[9] = (char)(len >> 8);
+    memcpy(file + 10 + len, items, n);
+    return fixture_write(dir, name, file, 10 + (size_t)len + n);
+}
+
+static void open_list(const char *data, const char *labels, SrDatasetConfig config, void **set) {
+    config.split = "TRAIN";
+    config.data_path = data;
+    config.label_path = labels;
+    CHECK_OK(source()->open(&config, set));
+}
+
+static void reads(void *set, int64_t i, const char *content) {
+    SrImagePool *pool;
+    SrSample sample;
+    CHECK_OK(sr_image_pool_new(&pool));
+    CHECK_OK(source()->read(set, i, pool, &sample));
+    CHECK_INT(sample.encoded_bytes, strlen(content));
+    CHECK(memcmp(sample.encoded, content, strlen(content)) == 0);
+    sr_image_pool_free(pool);
+}
+
+static void test_text(void **state) {
+    (void)state;
+    char dir[256], list[600], data[300], labels[300];
+    fixture_folder(dir);
+    fixture_write(dir, "img/one.jpg", "ONE", 3);
+    fixture_write(dir, "img/two.jpg", "TWO", 3);
+    snprintf(list, sizeof list, "img/one.jpg\r\n\n%s/img/two.jpg  ",
+             dir); // beside the list, and absolute
+    snprintf(data, sizeof data, "%s", fixture_write(dir, "list.txt", list, strlen(list)));
+    snprintf(labels, sizeof labels, "%s", fixture_write(dir, "labels.txt", "5\n2\n", 4));
+    void *set;
+    open_list(data, labels, (SrDatasetConfig){0}, &set);
+    CHECK_INT(source()->length(set), 2);
+    reads(set, 0, "ONE");
+    reads(set, 1, "TWO");
+    CHECK_INT(source()->label(set, 0), 5);
+    CHECK_INT(source()->label(set, 1), 2);
+    CHECK_INT(source()->classes(set), 6);
+    CHECK(source()->class_name(set, 0) == NULL);
+    source()->close(set);
+    // Names are numbered in the order of their bytes.
+    snprintf(labels, sizeof labels, "%s", fixture_write(dir, "labels.txt", "dog\ncat\n", 8));
+    open_list(data, labels, (SrDatasetConfig){0}, &set);
+    CHECK_INT(source()->label(set, 0), 1);
+    CHECK_INT(source()->classes(set), 2);
+    CHECK_STR(source()->class_name(set, 1), "dog");
+    source()->close(set);
+    open_list(data, "", (SrDatasetConfig){0}, &set);
+    CHECK_INT(source()->label(set, 0), -1);
+    CHECK_INT(source()->classes(set), 0);
+    source()->close(set);
+    fixture_remove(dir);
+}
+
+static void test_npy_strings(void **state) {
+    (void)state;
+    char dir[256], data[300], labels[300];
+    fixture_folder(dir);
+    fixture_write(dir, "a.jpg", "A", 1);
+    fixture_write(dir, "\xC3\xA9.jpg", "E", 1); // e acute, in UTF-8
+    uint32_t wide[2][6] = {{'a', '.', 'j', 'p', 'g', 0}, {0xE9, '.', 'j', 'p', 'g', 0}};
+    snprintf(data, sizeof data, "%s", write_npy(dir, "u.npy", "<U6", "2,", wide, sizeof wide));
+    int16_t numbers[2] = {300, -1};
+    snprintf(labels, sizeof labels, "%s",
+             write_npy(dir, "l.npy", "<i2", "2,", numbers, sizeof numbers));
+    void *set;
+    open_list(data, labels, (SrDatasetConfig){0}, &set);
+    reads(set, 0, "A");
+    reads(set, 1, "E");
+    CHECK_INT(source()->label(set, 0), 300);
+    CHECK_INT(source()->label(set, 1), -1);
+    source()->close(set);
+    snprintf(data, sizeof data, "%s", write_npy(dir, "s.npy", "|S5", "2,", "a.jpga.jpg", 10));
+    snprintf(labels, sizeof labels, "%s", write_npy(dir, "l.npy", "|S3", "2, 1", "dogcat", 6));
+    open_list(data, labels, (SrDatasetConfig){0}, &set);
+    reads(set, 1, "A");
+    CHECK_INT(source()->label(set, 0), 1);
+    source()->close(set);
+    fixture_remove(dir);
+}
+
+static void test_prefixes(void **state) {
+    (void)state;
+    char dir[256], data[300], new_prefix[300];
+    fixture_folder(dir);
+    fixture_write(dir, "moved/a.jpg", "A", 1);
+    snprintf(new_prefix, sizeof new_prefix, "%s/moved", dir);
+    const char *list = "/datasets/in1k/a.jpg\n/other/in1k/b.jpg\n";
+    snprintf(data, sizeof data, "%s", fixture_write(dir, "list.txt", list, strlen(list)));
+    void *set;
+    open_list(data, "",
+              (SrDatasetConfig){.remove_prefix = "/datasets/in1k", .new_prefix = new_prefix}, &set);
+    reads(set, 0, "A");
+    SrImagePool *pool;
+    SrSample sample;
+    CHECK_OK(sr_image_pool_new(&pool));
+    CHECK_FAILS(source()->read(set, 1, pool, &sample), SR_ERR_IO,
+                "/other/in1k/b.jpg"); // another prefix stays
+    sr_image_pool_free(pool);
+    source()->close(set);
+    fixture_remove(dir);
+}
+
+static void refused(const char *data, const char *labels, const char *words) {
+    SrDatasetConfig config = {.split = "TRAIN", .data_path = data, .label_path = labels};
+    void *set;
+    int64_t live = sr_mem_live();
+    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, words);
+    CHECK_INT(sr_mem_live(), live);
+}
+
+static void test_errors(void **state) {
+    (void)state;
+    char dir[256], list[300];
+    fixture_folder(dir);
+    snprintf(list, sizeof list, "%s", fixture_write(dir, "list.txt", "a.jpg\nb.jpg\n", 12));
+    refused("", "", "DATA.TRAIN.DATA_PATHS is empty");
+    refused(dir, "", "disk_folder");
+    refused(fixture_write(dir, "none.txt", "\n \n", 3), "", "lists no image");
+    refused(list, fixture_write(dir, "l.txt", "1\n", 2), "1 labels for 2 images");
+    refused(write_npy(dir, "n.npy", "<i4", "2,", "\1\0\0\0\2\0\0\0", 8), "", "holds numbers");
+    refused(write_npy(dir, "n.npy", "|O", "2,", "xx", 2), "", "pickled");
+    refused(write_npy(dir, "n.npy", ">U2", "1,", "12345678", 8), "", "little-endian");
+    refused(write_npy(dir, "n.npy", "<U2", "3,", "12345678", 8), "", "8 bytes of data");
+    refused(write_npy(dir, "n.npy", "<U2", "1, 1, 1", "12345678", 8), "", "shape");
+    refused(write_npy(dir, "n.npy", "<U2", "-1,", "12345678", 8), "", "shape");
+    refused(fixture_write(dir, "n.npy", "hello", 5), "", "not a .npy");
+    refused(fixture_write(dir, "n.npy", "\x93NUMPY\1\0\xFF\xFF{", 11), "", "header of 65535");
+    fixture_remove(dir);
+}
+
+static void test_npy_numbers(void **state) {
+    (void)state;
+    char dir[256];
+    fixture_folder(dir);
+    SrNpy npy;
+    const uint8_t bytes[16] = {0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 7};
+    CHECK_OK(sr__npy_open(write_npy(dir, "n.npy", "<i8", "2,", bytes, 16), &npy));
+    CHECK_INT(sr__npy_integer(&npy, 0), -2);
+    CHECK_INT(sr__npy_integer(&npy, 1), 7);
+    sr__npy_close(&npy);
+    CHECK_OK(sr__npy_open(write_npy(dir, "n.npy", "|u1", "4, 4", bytes, 16), &npy));
+    CHECK_INT(npy.columns, 4);
+    CHECK_INT(sr__npy_integer(&npy, 0), 254);
+    sr__npy_close(&npy);
+    const double reals[2] = {3, -1e300};
+    CHECK_OK(sr__npy_open(write_npy(dir, "n.npy", "<f8", "2,", reals, 16), &npy));
+    CHECK_INT(sr__npy_integer(&npy, 0), 3);
+    CHECK_INT(sr__npy_integer(&npy, 1), -1);
+    sr__npy_close(&npy);
+    fixture_remove(dir);
+}
+
+SR_TESTS(disk_filelist, unit(test_text), unit(test_npy_strings), unit(test_prefixes),
+         unit(test_errors), unit(test_npy_numbers))

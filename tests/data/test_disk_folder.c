@@ -1,0 +1,166 @@
+// Class folders and flat folders of images.
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+
+static const SrDataset *source(void) {
+    const SrDataset *d;
+    CHECK_OK(sr_dataset_find("disk_folder", &d));
+    return d;
+}
+
+static void write_png(const char *folder, const char *name, int level) {
+    uint8_t pixels[4 * 5 * 3];
+    size_t n;
+    memset(pixels, level, sizeof pixels);
+    void *png = fixture_png(pixels, 4, 5, 3, &n);
+    fixture_write(folder, name, png, n);
+    free(png);
+}
+
+static void *open_set(const char *path) {
+    SrDatasetConfig config = {.split = "TRAIN", .data_path = path};
+    void *set;
+    CHECK_OK(source()->open(&config, &set));
+    return set;
+}
+
+static int level_of(void *set, int64_t i, SrImagePool *pool, const char *ending) {
+    SrSample sample;
+    SrImage image;
+    CHECK_OK(source()->read(set, i, pool, &sample));
+    CHECK(strlen(sample.path) > strlen(ending) &&
+          strcmp(sample.path + strlen(sample.path) - strlen(ending), ending) == 0);
+    CHECK_OK(sr_image_decode(sample.encoded, sample.encoded_bytes, pool, &image));
+    CHECK_INT(image.H, 4);
+    return image.rgb[0];
+}
+
+static void test_classes(void **state) {
+    (void)state;
+    char dir[256];
+    fixture_folder(dir);
+    // Order is by bytes (upper case first); deeper files belong to their class; other files are
+    // passed over.
+    write_png(dir, "cat/b.PNG", 2);
+    write_png(dir, "cat/a.png", 1);
+    write_png(dir, "cat/deep/er/z.jpeg", 3);
+    write_png(dir, "Zebra/only.jpg", 4);
+    fixture_write(dir, "cat/notes.txt", "x", 1);
+    fixture_write(dir, "cat/.hidden.png", "x", 1);
+    fixture_write(dir, ".cache/x.png", "x", 1);
+    fixture_write(dir, "empty/readme", "x", 1);
+    SrImagePool *pool;
+    CHECK_OK(sr_image_pool_new(&pool));
+    void *set = open_set(dir);
+    CHECK_INT(source()->length(set), 4);
+    CHECK_INT(source()->classes(set), 3);
+    CHECK_STR(source()->class_name(set, 0), "Zebra");
+    CHECK_STR(source()->class_name(set, 1), "cat");
+    CHECK_STR(source()->class_name(set, 2), "empty");
+    static const int labels[4] = {0, 1, 1, 1}, levels[4] = {4, 1, 2, 3};
+    static const char *const endings[4] = {"/Zebra/only.jpg", "/cat/a.png", "/cat/b.PNG",
+                                           "/cat/deep/er/z.jpeg"};
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(source()->label(set, i), labels[i]);
+        CHECK_INT(level_of(set, i, pool, endings[i]), levels[i]);
+    }
+    source()->close(set);
+    sr_image_pool_free(pool);
+    fixture_remove(dir);
+}
+
+static void test_flat(void **state) {
+    (void)state;
+    char dir[256];
+    fixture_folder(dir);
+    write_png(dir, "b.png", 2);
+    write_png(dir, "a.png", 1);
+    write_png(dir, "more/c.png", 3);
+    void *set = open_set(dir);
+    CHECK_INT(source()->length(set), 3);
+    CHECK_INT(source()->classes(set), 0);
+    CHECK_INT(source()->label(set, 2), -1);
+    source()->close(set);
+    fixture_remove(dir);
+}
+
+static void test_links(void **state) {
+    (void)state;
+    char dir[256], link[300];
+    fixture_folder(dir);
+    write_png(dir, "a/x.png", 1);
+    snprintf(link, sizeof link, "%s/a/up", dir);
+    CHECK(symlink(dir, link) == 0); // leads back to the root
+    void *set = open_set(dir);
+    CHECK(source()->length(set) >= 1 && source()->length(set) <= 3);
+    source()->close(set);
+    fixture_remove(dir);
+}
+
+static void test_errors(void **state) {
+    (void)state;
+    char dir[256];
+    void *set;
+    fixture_folder(dir);
+    SrDatasetConfig config = {.split = "TRAIN", .data_path = ""};
+    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "DATA.TRAIN.DATA_PATHS is empty");
+    config.data_path = "/no/such/folder";
+    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "/no/such/folder does not exist");
+    config.data_path = dir;
+    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "no .jpg, .jpeg or .png");
+    config.split = "TEST";
+    config.data_path = fixture_write(dir, "c/list.webp", "x", 1);
+    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "DATA.TEST.DATA_PATHS");
+    config.data_path = dir;
+    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "1 other files");
+    fixture_remove(dir);
+}
+
+static void test_file_vanishes(void **state) {
+    (void)state;
+    char dir[256], path[300];
+    fixture_folder(dir);
+    write_png(dir, "a/x.png", 1);
+    void *set = open_set(dir);
+    snprintf(path, sizeof path, "%s/a/x.png", dir);
+    CHECK(unlink(path) == 0);
+    SrImagePool *pool;
+    SrSample sample = {0};
+    CHECK_OK(sr_image_pool_new(&pool));
+    CHECK_FAILS(source()->read(set, 0, pool, &sample), SR_ERR_IO, path);
+    CHECK_STR(sample.path, path);
+    source()->close(set);
+    sr_image_pool_free(pool);
+    fixture_remove(dir);
+}
+
+static void test_out_of_memory(void **state) {
+    (void)state;
+    char dir[256];
+    fixture_folder(dir);
+    write_png(dir, "a/x.png", 1);
+    write_png(dir, "b/y.png", 1);
+    SrDatasetConfig config = {.split = "TRAIN", .data_path = dir};
+    int64_t live = sr_mem_live();
+    SrStatus status = SR_ERR_MEMORY;
+    void *set = NULL;
+    for (int at = 1; at < 200 && status != SR_OK; at++) {
+        sr_mem_fail_at(at);
+        status = source()->open(&config, &set);
+        sr_mem_fail_at(0);
+        if (status != SR_OK)
+            CHECK_INT(sr_mem_live(), live);
+    }
+    CHECK_OK(status);
+    source()->close(set);
+    CHECK_INT(sr_mem_live(), live);
+    fixture_remove(dir);
+}
+
+SR_TESTS(disk_folder, unit(test_classes), unit(test_flat), unit(test_links), unit(test_errors),
+         unit(test_file_vanishes), unit(test_out_of_memory))

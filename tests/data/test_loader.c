@@ -1,0 +1,330 @@
+// The loader: same bits for any number of threads and any starting point, bad images, clean
+// endings.
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+
+// Image i is 12 x 10, all pixels i; those in `bad` cannot be read.
+typedef struct {
+    int n, every_bad; // every k-th image is bad; 0: none
+    SrStatus failure; // what a bad one returns
+} Set;
+
+static int64_t length(const void *set) {
+    return ((const Set *)set)->n;
+}
+static int64_t label(const void *set, int64_t i) {
+    (void)set;
+    return i % 3;
+}
+static int classes(const void *set) {
+    (void)set;
+    return 3;
+}
+static SrStatus read_item(const void *opened, int64_t i, SrImagePool *pool, SrSample *out) {
+    const Set *set = opened;
+    *out = (SrSample){.path = "some.jpg"};
+    if (i % 4 == 3)
+        usleep(300); // let other threads overtake
+    if (set->every_bad && i % set->every_bad == 0)
+        return sr_fail(set->failure, "cannot open some.jpg: test");
+    SR_TRY(sr_image_new(pool, 12, 10, &out->image));
+    memset(out->image.rgb, (int)i, 12 * 10 * 3);
+    return SR_OK;
+}
+static const SrDataset dataset = {
+    .name = "test", .length = length, .label = label, .classes = classes, .read = read_item};
+
+static SrPipeline *pipeline(void) {
+    static const char yaml[] =
+        "[{name: ImgPilToMultiCrop, total_num_crops: 3, num_crops: [1, 2], size_crops: [8, 4],"
+        " crop_scales: [[0.3, 1], [0.1, 0.3]]}, {name: ImgPilColorDistortion},"
+        " {name: ToTensor}]";
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *list;
+    SrPipeline *out;
+    CHECK_OK(sr_yaml_parse(&arena, yaml, strlen(yaml), "test", &list));
+    CHECK_OK(sr_pipeline_new(list, "TRANSFORMS", &out));
+    sr_arena_deinit(&arena);
+    return out;
+}
+
+static SrLoaderConfig config_of(Set *set, const SrPipeline *p, int threads) {
+    return (SrLoaderConfig){
+        .dataset = &dataset,
+        .set = set,
+        .limit = -1,
+        .pipeline = p,
+        .batch = 8,
+        .shuffle = true,
+        .label_type = "standard",
+        .threads = threads,
+        .prefetch = 2,
+        .gray_size = 16,
+        .max_bad_share = 0.5,
+        .seed = 11,
+    };
+}
+
+// A number that changes with any byte of the batch and its place.
+static uint64_t fold(uint64_t hash, const void *bytes, size_t n) {
+    const uint8_t *p = bytes;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ p[i]) * 1099511628211u;
+    return hash;
+}
+
+static uint64_t hash_batch(const SrBatch *b) {
+    uint64_t hash = (uint64_t)b->batch;
+    size_t n = (size_t)b->batch;
+    for (int v = 0; v < b->n_views; v++)
+        hash = fold(hash, b->view[v], sizeof(float) * n * (size_t)(b->h[v] * b->w[v] * 3));
+    hash = fold(hash, b->label, sizeof *b->label * n);
+    hash = fold(hash, b->index, sizeof *b->index * n);
+    return fold(hash, b->valid, n);
+}
+
+// Hashes of the batches of an epoch from `first` on; returns how many.
+static int epoch(SrLoader *loader, int64_t number, int64_t first, uint64_t *hash) {
+    const SrBatch *batch;
+    int n = 0;
+    CHECK_OK(sr_loader_start(loader, number, first));
+    for (;;) {
+        CHECK_OK(sr_loader_next(loader, &batch, NULL));
+        if (!batch)
+            return n;
+        hash[n++] = hash_batch(batch);
+    }
+}
+
+static void test_threads_do_not_matter(void **state) {
+    (void)state;
+    int64_t live = sr_mem_live();
+    Set set = {.n = 61, .every_bad = 9, .failure = SR_ERR_IO};
+    SrPipeline *p = pipeline();
+    uint64_t first[2][8], other[8];
+    for (int threads = 0; threads <= 4; threads++) {
+        SrLoaderConfig config = config_of(&set, p, threads);
+        SrLoader *loader;
+        CHECK_OK(sr_loader_new(&config, &loader));
+        CHECK_INT(sr_loader_batches(loader), 8);
+        CHECK_INT(sr_loader_length(loader), 61);
+        for (int e = 0; e < 2; e++) {
+            CHECK_INT(epoch(loader, e, 0, threads ? other : first[e]), 8);
+            CHECK(threads == 0 || memcmp(other, first[e], sizeof other) == 0);
+        }
+        // Resumed anywhere, also after a start that was never used.
+        for (int64_t start = 0; start <= 8; start += 3) {
+            CHECK_OK(sr_loader_start(loader, 0, 2));
+            CHECK_INT(epoch(loader, 1, start, other), 8 - start);
+            CHECK(memcmp(other, first[1] + start, sizeof *other * (size_t)(8 - start)) == 0);
+        }
+        sr_loader_free(loader);
+    }
+    CHECK(memcmp(first[0], first[1], sizeof first[0]) != 0);
+    sr_pipeline_free(p);
+    CHECK_INT(sr_mem_live(), live);
+}
+
+static void test_contents(void **state) {
+    (void)state;
+    Set set = {.n = 20, .every_bad = 7, .failure = SR_ERR_IO};
+    SrPipeline *p = pipeline();
+    SrLoaderConfig config = config_of(&set, p, 2);
+    config.shuffle = false;
+    SrLoader *loader;
+    const SrBatch *b;
+    double wait_s = -1;
+    CHECK_OK(sr_loader_new(&config, &loader));
+    CHECK_OK(sr_loader_start(loader, 0, 0));
+    for (int k = 0; k < 3; k++) {
+        CHECK_OK(sr_loader_next(loader, &b, &wait_s));
+        CHECK(wait_s >= 0);
+        CHECK_INT(b->batch, k < 2 ? 8 : 4);
+        CHECK_INT(b->n_views, 3);
+        CHECK(b->h[0] == 8 && b->w[2] == 4);
+        for (int i = 0; i < b->batch; i++) {
+            CHECK_INT(b->index[i], 8 * k + i);
+            CHECK_INT(b->label[i], (8 * k + i) % 3);
+            CHECK_INT(b->valid[i], (8 * k + i) % 7 ? 1 : -1);
+        }
+    }
+    CHECK_OK(sr_loader_next(loader, &b, &wait_s));
+    CHECK(b == NULL);
+    CHECK_OK(sr_loader_next(loader, &b, NULL)); // stays at the end
+    CHECK(b == NULL);
+    CHECK_FAILS(sr_loader_start(loader, 0, 4), SR_ERR_CONFIG, "batch 4 of 3");
+    SrBadReport report;
+    sr_loader_bad(loader, &report);
+    CHECK_INT(report.seen, 20);
+    CHECK_INT(report.bad, 3);
+    CHECK_INT(report.n_listed, 1); // the same line once
+    CHECK_STR(report.listed[0], "cannot open some.jpg: test");
+    sr_loader_free(loader);
+    sr_pipeline_free(p);
+}
+
+static void test_label_types(void **state) {
+    (void)state;
+    Set set = {.n = 30};
+    SrPipeline *p = pipeline();
+    SrLoaderConfig config = config_of(&set, p, 1);
+    config.limit = 9;
+    config.label_type = "sample_index";
+    config.batch = 9;
+    for (int type = 0; type < 2; type++) {
+        SrLoader *loader;
+        const SrBatch *b;
+        CHECK_OK(sr_loader_new(&config, &loader));
+        CHECK_OK(sr_loader_start(loader, 0, 0));
+        CHECK_OK(sr_loader_next(loader, &b, NULL));
+        for (int i = 0; i < 9; i++)
+            CHECK_INT(b->label[i], type ? 0 : b->index[i]); // positions in the subset
+        sr_loader_free(loader);
+        config.label_type = "zero";
+    }
+    config.label_type = "standrad";
+    SrLoader *loader;
+    CHECK_FAILS(sr_loader_new(&config, &loader), SR_ERR_CONFIG, "LABEL_TYPE is 'standrad'");
+    sr_pipeline_free(p);
+}
+
+static void test_too_many_bad(void **state) {
+    (void)state;
+    Set set = {.n = 200, .every_bad = 3, .failure = SR_ERR_IO};
+    SrPipeline *p = pipeline();
+    for (int threads = 0; threads < 3; threads++) {
+        SrLoaderConfig config = config_of(&set, p, threads);
+        config.max_bad_share = 0.2;
+        SrLoader *loader;
+        const SrBatch *b;
+        CHECK_OK(sr_loader_new(&config, &loader));
+        CHECK_OK(sr_loader_start(loader, 0, 0));
+        for (int k = 0; k < 7; k++) // believed only once 64 images are seen
+            CHECK_OK(sr_loader_next(loader, &b, NULL));
+        CHECK_FAILS(sr_loader_next(loader, &b, NULL), SR_ERR_RUN, "cannot open some.jpg");
+        CHECK(b == NULL);
+        sr_loader_free(loader);
+        // Fewer images than that: at the end of the epoch.
+        config.limit = 20;
+        config.max_bad_share = 0;
+        CHECK_OK(sr_loader_new(&config, &loader));
+        CHECK_OK(sr_loader_start(loader, 0, 0));
+        CHECK_OK(sr_loader_next(loader, &b, NULL));
+        CHECK_OK(sr_loader_next(loader, &b, NULL));
+        CHECK_FAILS(sr_loader_next(loader, &b, NULL), SR_ERR_RUN, "share of 0");
+        sr_loader_free(loader);
+    }
+    sr_pipeline_free(p);
+}
+
+static void test_other_failures_stop(void **state) {
+    (void)state;
+    Set set = {.n = 100, .every_bad = 50, .failure = SR_ERR_MEMORY};
+    SrPipeline *p = pipeline();
+    for (int threads = 0; threads < 3; threads++) {
+        SrLoaderConfig config = config_of(&set, p, threads);
+        SrLoader *loader;
+        const SrBatch *b;
+        SrStatus status = SR_OK;
+        CHECK_OK(sr_loader_new(&config, &loader));
+        CHECK_OK(sr_loader_start(loader, 0, 0));
+        for (int k = 0; k < 13 && status == SR_OK; k++)
+            status = sr_loader_next(loader, &b, NULL);
+        CHECK_INT(status, SR_ERR_MEMORY);
+        sr_loader_free(loader);
+    }
+    sr_pipeline_free(p);
+}
+
+static void test_small_sets(void **state) {
+    (void)state;
+    Set set = {.n = 5};
+    SrPipeline *p = pipeline();
+    SrLoaderConfig config = config_of(&set, p, 1);
+    SrLoader *loader;
+    config.drop_last = true;
+    CHECK_FAILS(sr_loader_new(&config, &loader), SR_ERR_CONFIG,
+                "BATCHSIZE_PER_REPLICA to at most 5");
+    set.n = 19;
+    CHECK_OK(sr_loader_new(&config, &loader));
+    CHECK_INT(sr_loader_batches(loader), 2);
+    CHECK_INT(sr_loader_length(loader), 16);
+    uint64_t hash[3];
+    CHECK_INT(epoch(loader, 0, 0, hash), 2);
+    sr_loader_free(loader);
+    config.batch = 0;
+    CHECK_FAILS(sr_loader_new(&config, &loader), SR_ERR_CONFIG, "BATCHSIZE_PER_REPLICA is 0");
+    sr_pipeline_free(p);
+}
+
+static void test_steady_state_allocates_nothing(void **state) {
+    (void)state;
+    Set set = {.n = 64};
+    SrPipeline *p = pipeline();
+    for (int threads = 0; threads <= 2; threads += 2) {
+        SrLoaderConfig config = config_of(&set, p, threads);
+        SrLoader *loader;
+        uint64_t hash[8];
+        CHECK_OK(sr_loader_new(&config, &loader));
+        epoch(loader, 0, 0, hash);
+        epoch(loader, 1, 0, hash);
+        int64_t calls = sr_mem_calls();
+        epoch(loader, 2, 0, hash);
+        CHECK_INT(sr_mem_calls(), calls);
+        sr_loader_free(loader);
+    }
+    sr_pipeline_free(p);
+}
+
+static void test_ends_from_any_state(void **state) {
+    (void)state;
+    int64_t live = sr_mem_live();
+    Set set = {.n = 61};
+    SrPipeline *p = pipeline();
+    for (int stop = 0; stop < 8; stop++) {
+        SrLoaderConfig config = config_of(&set, p, 3);
+        SrLoader *loader;
+        const SrBatch *b;
+        CHECK_OK(sr_loader_new(&config, &loader));
+        if (stop) // 0: freed before any start
+            CHECK_OK(sr_loader_start(loader, 0, 0));
+        for (int k = 1; k < stop; k++)
+            CHECK_OK(sr_loader_next(loader, &b, NULL));
+        sr_loader_free(loader);
+    }
+    sr_loader_free(NULL);
+    sr_pipeline_free(p);
+    CHECK_INT(sr_mem_live(), live);
+}
+
+static void test_out_of_memory(void **state) {
+    (void)state;
+    Set set = {.n = 61};
+    SrPipeline *p = pipeline();
+    SrLoaderConfig config = config_of(&set, p, 2);
+    config.limit = 20;
+    int64_t live = sr_mem_live();
+    SrStatus status = SR_ERR_MEMORY;
+    SrLoader *loader = NULL;
+    for (int at = 1; at < 50 && status != SR_OK; at++) {
+        sr_mem_fail_at(at);
+        status = sr_loader_new(&config, &loader);
+        sr_mem_fail_at(0);
+        if (status != SR_OK)
+            CHECK_INT(sr_mem_live(), live);
+    }
+    CHECK_OK(status);
+    sr_loader_free(loader);
+    CHECK_INT(sr_mem_live(), live);
+    sr_pipeline_free(p);
+}
+
+SR_TESTS(loader, unit(test_threads_do_not_matter), unit(test_contents), unit(test_label_types),
+         unit(test_too_many_bad), unit(test_other_failures_stop), unit(test_small_sets),
+         unit(test_steady_state_allocates_nothing), unit(test_ends_from_any_state),
+         unit(test_out_of_memory))

@@ -1,0 +1,120 @@
+// DATA_LIMIT and the order of an epoch.
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/sampler.h"
+#include "tests/check.h"
+
+// 100 images; classes 0, 1, 2 with 60, 30, 10 of them, interleaved.
+static int64_t length(const void *set) {
+    return *(const int *)set;
+}
+static int64_t label(const void *set, int64_t i) {
+    (void)set;
+    return i % 10 < 6 ? 0 : i % 10 < 9 ? 1 : 2;
+}
+static int classes(const void *set) {
+    (void)set;
+    return 3;
+}
+static int no_classes(const void *set) {
+    (void)set;
+    return 0;
+}
+static const SrDataset labelled = {
+    .name = "test", .length = length, .label = label, .classes = classes};
+static const SrDataset bare = {
+    .name = "test", .length = length, .label = label, .classes = no_classes};
+static int hundred = 100;
+
+static SrLoaderConfig limited(int64_t limit, int64_t skip, bool balanced) {
+    return (SrLoaderConfig){.dataset = &labelled,
+                            .set = &hundred,
+                            .limit = limit,
+                            .limit_skip = skip,
+                            .limit_balanced = balanced,
+                            .limit_seed = 3};
+}
+
+static void test_plain(void **state) {
+    (void)state;
+    uint32_t *all, *ten, *again, *skipped;
+    int64_t n;
+    SrLoaderConfig config = limited(-1, 0, false);
+    CHECK_OK(sr__sampler_subset(&config, &all, &n));
+    CHECK(all == NULL && n == 100);
+    config = limited(10, 0, false);
+    CHECK_OK(sr__sampler_subset(&config, &ten, &n));
+    CHECK_OK(sr__sampler_subset(&config, &again, &n));
+    CHECK_INT(n, 10);
+    CHECK(memcmp(ten, again, 10 * sizeof *ten) == 0);
+    bool used[100] = {false};
+    for (int i = 0; i < 10; i++) {
+        CHECK(ten[i] < 100 && !used[ten[i]]);
+        used[ten[i]] = true;
+    }
+    // The next ten are others: a held-out part of the same draw.
+    config = limited(10, 10, false);
+    CHECK_OK(sr__sampler_subset(&config, &skipped, &n));
+    for (int i = 0; i < 10; i++)
+        CHECK(!used[skipped[i]]);
+    sr_free(ten);
+    sr_free(again);
+    sr_free(skipped);
+}
+
+static void test_balanced(void **state) {
+    (void)state;
+    uint32_t *subset;
+    int64_t n;
+    SrLoaderConfig config = limited(20, 4, true);
+    CHECK_OK(sr__sampler_subset(&config, &subset, &n));
+    CHECK_INT(n, 20);
+    // 20 = 7 + 7 + 6, grouped by label.
+    for (int i = 0; i < 20; i++)
+        CHECK_INT(label(NULL, subset[i]), i < 7 ? 0 : i < 14 ? 1 : 2);
+    for (int i = 0; i < 20; i++)
+        for (int k = 0; k < i; k++)
+            CHECK(subset[i] != subset[k]);
+    sr_free(subset);
+}
+
+static void test_errors(void **state) {
+    (void)state;
+    uint32_t *subset;
+    int64_t n, live = sr_mem_live();
+    SrLoaderConfig config = limited(101, 0, false);
+    CHECK_FAILS(sr__sampler_subset(&config, &subset, &n), SR_ERR_CONFIG, "there are 100 images");
+    config = limited(60, 41, false);
+    CHECK_FAILS(sr__sampler_subset(&config, &subset, &n), SR_ERR_CONFIG, "SKIP_NUM_SAMPLES 41");
+    config = limited(2, 0, true);
+    CHECK_FAILS(sr__sampler_subset(&config, &subset, &n), SR_ERR_CONFIG, "at least 3");
+    config = limited(60, 0, true);
+    CHECK_FAILS(sr__sampler_subset(&config, &subset, &n), SR_ERR_CONFIG,
+                "20 images of class 2, which has 10");
+    config.dataset = &bare;
+    CHECK_FAILS(sr__sampler_subset(&config, &subset, &n), SR_ERR_CONFIG, "needs labels");
+    CHECK_INT(sr_mem_live(), live);
+}
+
+static void test_order(void **state) {
+    (void)state;
+    uint32_t a[50], b[50];
+    bool used[50] = {false};
+    sr__sampler_order(1, 0, true, a, 50);
+    sr__sampler_order(1, 0, true, b, 50);
+    CHECK(memcmp(a, b, sizeof a) == 0);
+    for (int i = 0; i < 50; i++) {
+        CHECK(a[i] < 50 && !used[a[i]]);
+        used[a[i]] = true;
+    }
+    sr__sampler_order(1, 1, true, b, 50);
+    CHECK(memcmp(a, b, sizeof a) != 0);
+    sr__sampler_order(2, 0, true, b, 50);
+    CHECK(memcmp(a, b, sizeof a) != 0);
+    sr__sampler_order(1, 0, false, b, 50);
+    for (uint32_t i = 0; i < 50; i++)
+        CHECK_INT(b[i], i);
+}
+
+SR_TESTS(sampler, unit(test_plain), unit(test_balanced), unit(test_errors), unit(test_order))
