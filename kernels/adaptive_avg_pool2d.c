@@ -5,8 +5,10 @@
 #include "kernels/pool.h"
 
 static const SrOption options[] = {
-    {"out_h", SR_OPT_INT, offsetof(SrAdaptivePool2dParams, out_h), "1", 0, 65535, NULL, "Output rows."},
-    {"out_w", SR_OPT_INT, offsetof(SrAdaptivePool2dParams, out_w), "1", 0, 65535, NULL, "Output columns."},
+    {"out_h", SR_OPT_INT, offsetof(SrAdaptivePool2dParams, out_h), "1", 0, 65535, NULL,
+     "Output rows."},
+    {"out_w", SR_OPT_INT, offsetof(SrAdaptivePool2dParams, out_w), "1", 0, 65535, NULL,
+     "Output columns."},
     SR_OPTION_END,
 };
 

@@ -1,12 +1,15 @@
-// adaptive_max_pool2d: maxima over a grid of windows that cover the map, torch.nn.AdaptiveMaxPool2d.
+// adaptive_max_pool2d: maxima over a grid of windows that cover the map,
+// torch.nn.AdaptiveMaxPool2d.
 #include <stddef.h>
 
 #include "kernels/op_util.h"
 #include "kernels/pool.h"
 
 static const SrOption options[] = {
-    {"out_h", SR_OPT_INT, offsetof(SrAdaptivePool2dParams, out_h), "1", 0, 65535, NULL, "Output rows."},
-    {"out_w", SR_OPT_INT, offsetof(SrAdaptivePool2dParams, out_w), "1", 0, 65535, NULL, "Output columns."},
+    {"out_h", SR_OPT_INT, offsetof(SrAdaptivePool2dParams, out_h), "1", 0, 65535, NULL,
+     "Output rows."},
+    {"out_w", SR_OPT_INT, offsetof(SrAdaptivePool2dParams, out_w), "1", 0, 65535, NULL,
+     "Output columns."},
     SR_OPTION_END,
 };
 
@@ -18,7 +21,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)n_in;
     SrPool pool = sr__pool_adaptive(params, x[0]);
-    return (size_t)sr_shape_count(SR_SHAPE(pool.N, pool.h.out, pool.w.out, pool.C)) * sizeof(uint16_t);
+    return (size_t)sr_shape_count(SR_SHAPE(pool.N, pool.h.out, pool.w.out, pool.C)) *
+           sizeof(uint16_t);
 }
 
 static void reference(const SrRefCall *call) {

@@ -5,13 +5,20 @@
 #include "kernels/pool.h"
 
 static const SrOption options[] = {
-    {"kernel_h", SR_OPT_INT, offsetof(SrPool2dParams, kernel_h), "2", 1, 65535, NULL, "Window rows."},
-    {"kernel_w", SR_OPT_INT, offsetof(SrPool2dParams, kernel_w), "0", 0, 65535, NULL, "Window columns; 0: as rows."},
-    {"stride_h", SR_OPT_INT, offsetof(SrPool2dParams, stride_h), "0", 0, 65535, NULL, "Step down; 0: as the window."},
-    {"stride_w", SR_OPT_INT, offsetof(SrPool2dParams, stride_w), "0", 0, 65535, NULL, "Step right; 0: as down."},
-    {"padding_h", SR_OPT_INT, offsetof(SrPool2dParams, padding_h), "0", 0, 65535, NULL, "Rows of padding."},
-    {"padding_w", SR_OPT_INT, offsetof(SrPool2dParams, padding_w), "-1", -1, 65535, NULL, "Columns of padding; -1: as rows."},
-    {"exclude_pad", SR_OPT_BOOL, offsetof(SrPool2dParams, exclude_pad), "false", 0, 0, NULL, "Divide by the pixels inside the map."},
+    {"kernel_h", SR_OPT_INT, offsetof(SrPool2dParams, kernel_h), "2", 1, 65535, NULL,
+     "Window rows."},
+    {"kernel_w", SR_OPT_INT, offsetof(SrPool2dParams, kernel_w), "0", 0, 65535, NULL,
+     "Window columns; 0: as rows."},
+    {"stride_h", SR_OPT_INT, offsetof(SrPool2dParams, stride_h), "0", 0, 65535, NULL,
+     "Step down; 0: as the window."},
+    {"stride_w", SR_OPT_INT, offsetof(SrPool2dParams, stride_w), "0", 0, 65535, NULL,
+     "Step right; 0: as down."},
+    {"padding_h", SR_OPT_INT, offsetof(SrPool2dParams, padding_h), "0", 0, 65535, NULL,
+     "Rows of padding."},
+    {"padding_w", SR_OPT_INT, offsetof(SrPool2dParams, padding_w), "-1", -1, 65535, NULL,
+     "Columns of padding; -1: as rows."},
+    {"exclude_pad", SR_OPT_BOOL, offsetof(SrPool2dParams, exclude_pad), "false", 0, 0, NULL,
+     "Divide by the pixels inside the map."},
     SR_OPTION_END,
 };
 
@@ -35,11 +42,14 @@ static void backward(const SrOpCall *call) {
         sr__pool_mean_grad(&pool, call->dy, call->dx[0]);
 }
 
+// clang-format off
 static const SrOpCase cases[] = {
     {"{kernel_h: 3, stride_h: 2, padding_h: 1}", 1, {SR_SHAPE(2, 8, 7, 5)}, false},
     {"{kernel_h: 2}", 1, {SR_SHAPE(2, 5, 4, 20)}, false},
-    {"{kernel_h: 3, kernel_w: 2, stride_h: 2, stride_w: 1, padding_h: 0, padding_w: 1, exclude_pad: true}", 1, {SR_SHAPE(1, 8, 5, 3)}, false},
+    {"{kernel_h: 3, kernel_w: 2, stride_h: 2, stride_w: 1, padding_w: 1, exclude_pad: true}",
+     1, {SR_SHAPE(1, 8, 5, 3)}, false},
 };
+// clang-format on
 
 const SrOp sr_op_avg_pool2d = {
     .name = "avg_pool2d",

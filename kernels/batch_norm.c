@@ -1,13 +1,14 @@
-// batch_norm: torch.nn.BatchNorm1d/2d on (rows, C), with an optional residual and relu in the same pass.
+// batch_norm: torch.nn.BatchNorm1d/2d on (rows, C), with an optional residual and relu in the same
+// pass.
 //
-//   train  mean, biased variance of the batch (Ioffe and Szegedy 2015, algorithm 1); running statistics move by
-//          `momentum` towards them, the variance unbiased, as PyTorch's do
+//   train  mean, biased variance of the batch (Ioffe and Szegedy 2015, algorithm 1); running
+//          statistics move by `momentum` towards them, the variance unbiased, as PyTorch's do
 //   eval   running statistics; also differentiable, because frozen trunks are trained through
 //   y      = relu?((x - mean) * weight * invstd + bias + residual?)
 //
-// Forward and backward read memory twice each: sums per channel, then the rows.  Sums are taken about the first
-// row, so that a mean far from zero costs no digits.  dx[0] may be dy: the masked dy that the residual receives
-// (dx[1]) is written before dx[0] is.
+// Forward and backward read memory twice each: sums per channel, then the rows.  Sums are taken
+// about the first row, so that a mean far from zero costs no digits.  dx[0] may be dy: the masked
+// dy that the residual receives (dx[1]) is written before dx[0] is.
 #include "kernels/batch_norm.h"
 
 #include <math.h>
@@ -19,13 +20,16 @@
 #include "kernels/rows.h"
 
 static const SrOption options[] = {
-    {"eps", SR_OPT_FLOAT, offsetof(SrBatchNormParams, eps), "1e-5", 0, 1, NULL, "Added to the variance."},
+    {"eps", SR_OPT_FLOAT, offsetof(SrBatchNormParams, eps), "1e-5", 0, 1, NULL,
+     "Added to the variance."},
     {"momentum", SR_OPT_FLOAT, offsetof(SrBatchNormParams, momentum), "0.1", 0, 1, NULL,
      "Share of the batch in the running statistics."},
-    {"relu", SR_OPT_BOOL, offsetof(SrBatchNormParams, relu), "false", 0, 0, NULL, "Rectify the output."},
+    {"relu", SR_OPT_BOOL, offsetof(SrBatchNormParams, relu), "false", 0, 0, NULL,
+     "Rectify the output."},
     {"residual", SR_OPT_BOOL, offsetof(SrBatchNormParams, residual), "false", 0, 0, NULL,
      "Add a second input before the relu."},
-    {"sync", SR_OPT_BOOL, offsetof(SrBatchNormParams, sync), "false", 0, 0, NULL, "Statistics over all ranks."},
+    {"sync", SR_OPT_BOOL, offsetof(SrBatchNormParams, sync), "false", 0, 0, NULL,
+     "Statistics over all ranks."},
     SR_OPTION_END,
 };
 
@@ -46,12 +50,11 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
 static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]) {
     (void)params, (void)n_in;
     SrShape c = SR_SHAPE(sr_shape_last(x[0]));
-    out[WEIGHT] = (SrSlot){"weight", c, SR_F32, SR_SLOT_PARAM, SR_ROLE_NORM_WEIGHT, {SR_INIT_CONSTANT, 1}};
-    out[BIAS] = (SrSlot){"bias", c, SR_F32, SR_SLOT_PARAM, SR_ROLE_NORM_BIAS, {SR_INIT_CONSTANT, 0}};
-    out[RUNNING_MEAN] = (SrSlot){"running_mean", c, SR_F32, SR_SLOT_STATE, SR_ROLE_OTHER, {SR_INIT_CONSTANT, 0}};
-    out[RUNNING_VAR] = (SrSlot){"running_var", c, SR_F32, SR_SLOT_STATE, SR_ROLE_OTHER, {SR_INIT_CONSTANT, 1}};
-    out[COUNT] = (SrSlot){"num_batches_tracked", SR_SCALAR, SR_I64, SR_SLOT_STATE, SR_ROLE_OTHER,
-                          {SR_INIT_CONSTANT, 0}};
+    out[WEIGHT] = sr__param_slot("weight", c, SR_ROLE_NORM_WEIGHT, SR_INIT_CONSTANT, 1);
+    out[BIAS] = sr__param_slot("bias", c, SR_ROLE_NORM_BIAS, SR_INIT_CONSTANT, 0);
+    out[RUNNING_MEAN] = sr__state_slot("running_mean", c, SR_F32, SR_INIT_CONSTANT, 0);
+    out[RUNNING_VAR] = sr__state_slot("running_var", c, SR_F32, SR_INIT_CONSTANT, 1);
+    out[COUNT] = sr__state_slot("num_batches_tracked", SR_SCALAR, SR_I64, SR_INIT_CONSTANT, 0);
     return N_SLOTS;
 }
 
@@ -76,7 +79,8 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     return 2 * (size_t)sr_shape_last(x[0]) * sizeof(float); // mean, invstd: each (C)
 }
 
-// Scratch: totals and one partial a chunk, each double (2, C); then three coefficient rows, float (3, C).
+// Scratch: totals and one partial a chunk, each double (2, C); then three coefficient rows, float
+// (3, C).
 static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     size_t C = (size_t)sr_shape_last(x[0]), chunks = (size_t)chunk_count(sr_shape_rows(x[0]));
@@ -127,12 +131,15 @@ typedef struct {
     double *first, *second; // zeroed, each (width)
 } Piece;
 
-static int strip_count(const Work *w) { return (w->C + SR_STRIP - 1) / SR_STRIP; }
+static int strip_count(const Work *w) {
+    return (w->C + SR_STRIP - 1) / SR_STRIP;
+}
 
 static Piece piece_of(const Work *w, int task) {
     int chunk = task / strip_count(w), c = task % strip_count(w) * SR_STRIP;
     int64_t low = w->rows * chunk / w->chunks, high = w->rows * (chunk + 1) / w->chunks;
-    Piece p = {.at = low * w->C + c, .rows = high - low, .c = c, .width = SR_MIN(SR_STRIP, w->C - c)};
+    Piece p = {
+        .at = low * w->C + c, .rows = high - low, .c = c, .width = SR_MIN(SR_STRIP, w->C - c)};
     p.first = w->partial + 2 * (int64_t)chunk * w->C + c;
     p.second = p.first + w->C;
     for (int i = 0; i < p.width; i++)
@@ -140,9 +147,12 @@ static Piece piece_of(const Work *w, int task) {
     return p;
 }
 
-static bool parallel_pays(const Work *w) { return w->rows * w->C > SR_CHUNK; }
+static bool parallel_pays(const Work *w) {
+    return w->rows * w->C > SR_CHUNK;
+}
 
-// totals = sum and sum of squares about the first row of x; returns the number of rows they are over.
+// totals = sum and sum of squares about the first row of x; returns the number of rows they are
+// over.
 static double batch_sums(const Work *w, const float *x, bool sync) {
     const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
     int tasks = w->chunks * strip_count(w);
@@ -196,7 +206,8 @@ static void batch_statistics(const SrOpCall *call, const Work *w) {
 
 static void running_statistics(const SrOpCall *call, const Work *w) {
     const SrBatchNormParams *p = call->params;
-    const float *running_mean = call->w[RUNNING_MEAN].data, *running_var = call->w[RUNNING_VAR].data;
+    const float *running_mean = call->w[RUNNING_MEAN].data,
+                *running_var = call->w[RUNNING_VAR].data;
     for (int c = 0; c < w->C; c++) {
         w->mean[c] = running_mean[c];
         w->invstd[c] = (float)(1 / sqrt((double)running_var[c] + p->eps));
@@ -217,8 +228,8 @@ static void forward(const SrOpCall *call) {
     int64_t step = SR_MAX(1, SR_CHUNK / w.C);
 #pragma omp parallel for schedule(static) if (parallel_pays(&w))
     for (int64_t r = 0; r < w.rows; r += step)
-        kernels->apply(y + r * w.C, x + r * w.C, residual ? residual + r * w.C : NULL, SR_MIN(step, w.rows - r),
-                       w.C, w.k, p->relu);
+        kernels->apply(y + r * w.C, x + r * w.C, residual ? residual + r * w.C : NULL,
+                       SR_MIN(step, w.rows - r), w.C, w.k, p->relu);
 }
 
 // totals = sum g and sum g (x - mean), where g is dy behind the relu; dx[1] = g.
@@ -232,13 +243,14 @@ static void gradient_sums(const SrOpCall *call, const Work *w, SrBatchNormMask m
     for (int task = 0; task < tasks; task++) {
         Piece s = piece_of(w, task);
         SrBatchNormCoefs k = {w->k.mean + s.c, w->k.a + s.c, w->k.b + s.c, NULL, NULL};
-        kernels->reduce(x + s.at, y + s.at, call->dy + s.at, g_out ? g_out + s.at : NULL, s.rows, w->C, s.width,
-                        k, mask, s.first, s.second);
+        kernels->reduce(x + s.at, y + s.at, call->dy + s.at, g_out ? g_out + s.at : NULL, s.rows,
+                        w->C, s.width, k, mask, s.first, s.second);
     }
     add_partials(w);
 }
 
-// The gradients of weight and bias from the sums over this rank (other ranks' arrive with all gradients).
+// The gradients of weight and bias from the sums over this rank (other ranks' arrive with all
+// gradients).
 static void parameter_gradients(const SrOpCall *call, const Work *w) {
     for (int c = 0; c < w->C; c++) {
         if (call->dw[WEIGHT])
@@ -267,14 +279,17 @@ static void backward(const SrOpCall *call) {
     const SrBatchNormParams *p = call->params;
     const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
     Work w = work_of(call);
-    SrBatchNormMask mask = !p->relu ? SR_BN_NO_MASK : p->residual ? SR_BN_MASK_BY_Y : SR_BN_MASK_BY_X;
+    SrBatchNormMask mask = !p->relu      ? SR_BN_NO_MASK
+                           : p->residual ? SR_BN_MASK_BY_Y
+                                         : SR_BN_MASK_BY_X;
     scale_of(&w, call->w[WEIGHT].data);
     gradient_sums(call, &w, mask);
     parameter_gradients(call, &w);
     if (!call->dx[0])
         return;
     sum_coefficients(call, &w);
-    const float *x = call->x[0].data, *y = mask == SR_BN_MASK_BY_Y ? call->y.data : x, *dy = call->dy;
+    const float *x = call->x[0].data, *y = mask == SR_BN_MASK_BY_Y ? call->y.data : x,
+                *dy = call->dy;
     if (p->residual && call->dx[1]) { // masked already
         dy = call->dx[1];
         mask = SR_BN_NO_MASK;
@@ -283,11 +298,12 @@ static void backward(const SrOpCall *call) {
     int64_t step = SR_MAX(1, SR_CHUNK / w.C);
 #pragma omp parallel for schedule(static) if (parallel_pays(&w))
     for (int64_t r = 0; r < w.rows; r += step)
-        kernels->input_grad(dx + r * w.C, x + r * w.C, y + r * w.C, dy + r * w.C, SR_MIN(step, w.rows - r), w.C,
-                            w.k, mask);
+        kernels->input_grad(dx + r * w.C, x + r * w.C, y + r * w.C, dy + r * w.C,
+                            SR_MIN(step, w.rows - r), w.C, w.k, mask);
 }
 
-static void reference_statistics(const SrRefCall *call, int c, int64_t rows, int C, double *mean, double *var) {
+static void reference_statistics(const SrRefCall *call, int c, int64_t rows, int C, double *mean,
+                                 double *var) {
     const SrBatchNormParams *p = call->params;
     double sum = 0, square = 0;
     for (int64_t r = 0; r < rows; r++)
@@ -310,7 +326,8 @@ static void reference(const SrRefCall *call) {
         if (call->train)
             reference_statistics(call, c, rows, C, &mean, &var);
         for (int64_t i = c; i < rows * C; i += C) {
-            double v = (call->x[0][i] - mean) / sqrt(var + p->eps) * call->w[WEIGHT][c] + call->w[BIAS][c];
+            double v =
+                (call->x[0][i] - mean) / sqrt(var + p->eps) * call->w[WEIGHT][c] + call->w[BIAS][c];
             v += p->residual ? call->x[1][i] : 0;
             call->y[i] = p->relu && v < 0 ? 0 : v;
         }

@@ -17,20 +17,21 @@ typedef struct {
 typedef enum { SR_BN_NO_MASK, SR_BN_MASK_BY_X, SR_BN_MASK_BY_Y } SrBatchNormMask;
 
 typedef struct {
-    // sum[i] += x - shift[i] and square[i] += (x - shift[i])^2 over the rows of a strip (rows, width), rows
-    // `stride` apart.
-    void (*stats)(const float *x, int64_t rows, int64_t stride, int width, const float *shift, double *sum,
-                  double *square);
+    // sum[i] += x - shift[i] and square[i] += (x - shift[i])^2 over the rows of a strip (rows,
+    // width), rows `stride` apart.
+    void (*stats)(const float *x, int64_t rows, int64_t stride, int width, const float *shift,
+                  double *sum, double *square);
     // y = v (+ residual unless NULL) (, relu); all (rows, C) dense.
-    void (*apply)(float *y, const float *x, const float *residual, int64_t rows, int C, SrBatchNormCoefs k,
-                  bool relu);
-    // With g = dy masked: sum_g[i] += g, sum_gx[i] += g (x - mean); g_out (rows, width) = g unless NULL.
-    // Strips as in stats; y is read for SR_BN_MASK_BY_Y only.
-    void (*reduce)(const float *x, const float *y, const float *dy, float *g_out, int64_t rows, int64_t stride,
-                   int width, SrBatchNormCoefs k, SrBatchNormMask mask, double *sum_g, double *sum_gx);
+    void (*apply)(float *y, const float *x, const float *residual, int64_t rows, int C,
+                  SrBatchNormCoefs k, bool relu);
+    // With g = dy masked: sum_g[i] += g, sum_gx[i] += g (x - mean); g_out (rows, width) = g unless
+    // NULL. Strips as in stats; y is read for SR_BN_MASK_BY_Y only.
+    void (*reduce)(const float *x, const float *y, const float *dy, float *g_out, int64_t rows,
+                   int64_t stride, int width, SrBatchNormCoefs k, SrBatchNormMask mask,
+                   double *sum_g, double *sum_gx);
     // dx = a g - k1 (x - mean) - k0; dx may be dy.  All (rows, C) dense.
-    void (*input_grad)(float *dx, const float *x, const float *y, const float *dy, int64_t rows, int C,
-                       SrBatchNormCoefs k, SrBatchNormMask mask);
+    void (*input_grad)(float *dx, const float *x, const float *y, const float *dy, int64_t rows,
+                       int C, SrBatchNormCoefs k, SrBatchNormMask mask);
 } SrBatchNormKernels;
 SR_CPU_TABLES(SrBatchNormKernels, sr__batch_norm_kernels);
 

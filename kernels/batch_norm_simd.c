@@ -1,7 +1,8 @@
 // The vector loops of batch_norm; what each does is said in batch_norm.h.
 //
-// Sums over rows keep their channels in registers, add 128 rows in single precision and then join a sum in
-// double.  Forward and backward compute v by the same expression, so the relu's mask is found again exactly.
+// Sums over rows keep their channels in registers, add 128 rows in single precision and then join a
+// sum in double.  Forward and backward compute v by the same expression, so the relu's mask is
+// found again exactly.
 #include "kernels/batch_norm.h"
 
 #include "base/compiler.h"
@@ -12,7 +13,9 @@ enum {
     BLOCK = 128 // rows added in single precision
 };
 
-V_INLINE V load(const float *p, int m) { return m == V_LANES ? v_load(p) : v_load_n(p, m); }
+V_INLINE V load(const float *p, int m) {
+    return m == V_LANES ? v_load(p) : v_load_n(p, m);
+}
 V_INLINE void store(float *p, V a, int m) {
     if (m == V_LANES)
         v_store(p, a);
@@ -30,8 +33,8 @@ V_INLINE void flush(double *sum, const V *v, int n, int m) {
 }
 
 // n full vectors of channels, or one of m lanes.
-V_INLINE void stats_group(const float *x, int64_t rows, int64_t stride, const float *shift, double *sum,
-                          double *square, int n, int m) {
+V_INLINE void stats_group(const float *x, int64_t rows, int64_t stride, const float *shift,
+                          double *sum, double *square, int n, int m) {
     for (int64_t first = 0; first < rows; first += BLOCK) {
         V s[GROUP], q[GROUP], zero_at[GROUP];
         V_UNROLL for (int k = 0; k < n; k++) {
@@ -50,21 +53,22 @@ V_INLINE void stats_group(const float *x, int64_t rows, int64_t stride, const fl
     }
 }
 
-static void stats(const float *x, int64_t rows, int64_t stride, int width, const float *shift, double *sum,
-                  double *square) {
+static void stats(const float *x, int64_t rows, int64_t stride, int width, const float *shift,
+                  double *sum, double *square) {
     int c = 0;
     for (; c + GROUP * V_LANES <= width; c += GROUP * V_LANES)
         stats_group(x + c, rows, stride, shift + c, sum + c, square + c, GROUP, V_LANES);
     for (; c < width; c += V_LANES)
-        stats_group(x + c, rows, stride, shift + c, sum + c, square + c, 1, SR_MIN(V_LANES, width - c));
+        stats_group(x + c, rows, stride, shift + c, sum + c, square + c, 1,
+                    SR_MIN(V_LANES, width - c));
 }
 
 V_INLINE V normalised(V x, SrBatchNormCoefs k, int c, int m) {
     return v_fma(x - load(k.mean + c, m), load(k.a + c, m), load(k.b + c, m));
 }
 
-V_INLINE void apply_lanes(float *y, const float *x, const float *residual, int c, int m, SrBatchNormCoefs k,
-                          bool relu) {
+V_INLINE void apply_lanes(float *y, const float *x, const float *residual, int c, int m,
+                          SrBatchNormCoefs k, bool relu) {
     V v = normalised(load(x + c, m), k, c, m);
     if (residual)
         v += load(residual + c, m);
@@ -82,8 +86,8 @@ V_INLINE void apply_rows(float *y, const float *x, const float *residual, int64_
     }
 }
 
-static void apply(float *y, const float *x, const float *residual, int64_t rows, int C, SrBatchNormCoefs k,
-                  bool relu) {
+static void apply(float *y, const float *x, const float *residual, int64_t rows, int C,
+                  SrBatchNormCoefs k, bool relu) {
     if (residual && relu)
         apply_rows(y, x, residual, rows, C, k, true);
     else if (residual)
@@ -92,7 +96,8 @@ static void apply(float *y, const float *x, const float *residual, int64_t rows,
         apply_rows(y, x, NULL, rows, C, k, relu);
 }
 
-V_INLINE V masked(V dy, V x, const float *y, SrBatchNormCoefs k, SrBatchNormMask mask, int c, int m) {
+V_INLINE V masked(V dy, V x, const float *y, SrBatchNormCoefs k, SrBatchNormMask mask, int c,
+                  int m) {
     if (mask == SR_BN_MASK_BY_X)
         return v_where_positive(normalised(x, k, c, m), dy);
     if (mask == SR_BN_MASK_BY_Y)
@@ -101,9 +106,9 @@ V_INLINE V masked(V dy, V x, const float *y, SrBatchNormCoefs k, SrBatchNormMask
 }
 
 // Channels c .. of a strip: n full vectors, or one of m lanes.
-V_INLINE void reduce_group(const float *x, const float *y, const float *dy, float *g_out, int64_t rows,
-                           int64_t stride, int c, SrBatchNormCoefs k, SrBatchNormMask mask, double *sum_g,
-                           double *sum_gx, int n, int m) {
+V_INLINE void reduce_group(const float *x, const float *y, const float *dy, float *g_out,
+                           int64_t rows, int64_t stride, int c, SrBatchNormCoefs k,
+                           SrBatchNormMask mask, double *sum_g, double *sum_gx, int n, int m) {
     for (int64_t first = 0; first < rows; first += BLOCK) {
         V s[GROUP], q[GROUP];
         V_UNROLL for (int j = 0; j < n; j++) s[j] = q[j] = v_zero();
@@ -124,18 +129,20 @@ V_INLINE void reduce_group(const float *x, const float *y, const float *dy, floa
     }
 }
 
-V_INLINE void reduce_strip(const float *x, const float *y, const float *dy, float *g_out, int64_t rows,
-                           int64_t stride, int width, SrBatchNormCoefs k, SrBatchNormMask mask, double *sum_g,
-                           double *sum_gx) {
+V_INLINE void reduce_strip(const float *x, const float *y, const float *dy, float *g_out,
+                           int64_t rows, int64_t stride, int width, SrBatchNormCoefs k,
+                           SrBatchNormMask mask, double *sum_g, double *sum_gx) {
     int c = 0;
     for (; c + GROUP * V_LANES <= width; c += GROUP * V_LANES)
         reduce_group(x, y, dy, g_out, rows, stride, c, k, mask, sum_g, sum_gx, GROUP, V_LANES);
     for (; c < width; c += V_LANES)
-        reduce_group(x, y, dy, g_out, rows, stride, c, k, mask, sum_g, sum_gx, 1, SR_MIN(V_LANES, width - c));
+        reduce_group(x, y, dy, g_out, rows, stride, c, k, mask, sum_g, sum_gx, 1,
+                     SR_MIN(V_LANES, width - c));
 }
 
-static void reduce(const float *x, const float *y, const float *dy, float *g_out, int64_t rows, int64_t stride,
-                   int width, SrBatchNormCoefs k, SrBatchNormMask mask, double *sum_g, double *sum_gx) {
+static void reduce(const float *x, const float *y, const float *dy, float *g_out, int64_t rows,
+                   int64_t stride, int width, SrBatchNormCoefs k, SrBatchNormMask mask,
+                   double *sum_g, double *sum_gx) {
     if (mask == SR_BN_MASK_BY_X) // never with a residual, so never with g_out
         reduce_strip(x, x, dy, NULL, rows, stride, width, k, SR_BN_MASK_BY_X, sum_g, sum_gx);
     else if (mask == SR_BN_MASK_BY_Y)
@@ -144,16 +151,16 @@ static void reduce(const float *x, const float *y, const float *dy, float *g_out
         reduce_strip(x, x, dy, g_out, rows, stride, width, k, SR_BN_NO_MASK, sum_g, sum_gx);
 }
 
-V_INLINE void input_grad_lanes(float *dx, const float *x, const float *y, const float *dy, int c, int m,
-                               SrBatchNormCoefs k, SrBatchNormMask mask) {
+V_INLINE void input_grad_lanes(float *dx, const float *x, const float *y, const float *dy, int c,
+                               int m, SrBatchNormCoefs k, SrBatchNormMask mask) {
     V v = load(x + c, m);
     V g = masked(load(dy + c, m), v, y, k, mask, c, m);
     V from_sums = v_fma(v - load(k.mean + c, m), load(k.k1 + c, m), load(k.k0 + c, m));
     store(dx + c, g * load(k.a + c, m) - from_sums, m);
 }
 
-V_INLINE void input_grad_rows(float *dx, const float *x, const float *y, const float *dy, int64_t rows, int C,
-                              SrBatchNormCoefs k, SrBatchNormMask mask) {
+V_INLINE void input_grad_rows(float *dx, const float *x, const float *y, const float *dy,
+                              int64_t rows, int C, SrBatchNormCoefs k, SrBatchNormMask mask) {
     for (int64_t r = 0; r < rows; r++, dx += C, x += C, y += C, dy += C) {
         int c = 0;
         for (; c + V_LANES <= C; c += V_LANES)
@@ -163,8 +170,8 @@ V_INLINE void input_grad_rows(float *dx, const float *x, const float *y, const f
     }
 }
 
-static void input_grad(float *dx, const float *x, const float *y, const float *dy, int64_t rows, int C,
-                       SrBatchNormCoefs k, SrBatchNormMask mask) {
+static void input_grad(float *dx, const float *x, const float *y, const float *dy, int64_t rows,
+                       int C, SrBatchNormCoefs k, SrBatchNormMask mask) {
     if (mask == SR_BN_MASK_BY_X)
         input_grad_rows(dx, x, x, dy, rows, C, k, SR_BN_MASK_BY_X);
     else if (mask == SR_BN_MASK_BY_Y)

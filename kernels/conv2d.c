@@ -7,18 +7,28 @@
 #include "kernels/op_util.h"
 
 static const SrOption options[] = {
-    {"out_channels", SR_OPT_INT, offsetof(SrConv2dParams, out_channels), "1", 1, 1 << 20, NULL, "Output channels."},
-    {"kernel_h", SR_OPT_INT, offsetof(SrConv2dParams, kernel_h), "1", 1, 1024, NULL, "Kernel rows."},
-    {"kernel_w", SR_OPT_INT, offsetof(SrConv2dParams, kernel_w), "0", 0, 1024, NULL, "Kernel columns; 0: as rows."},
-    {"stride_h", SR_OPT_INT, offsetof(SrConv2dParams, stride_h), "1", 0, 1024, NULL, "Step down; 0: 1."},
-    {"stride_w", SR_OPT_INT, offsetof(SrConv2dParams, stride_w), "0", 0, 1024, NULL, "Step right; 0: as down."},
-    {"padding_h", SR_OPT_INT, offsetof(SrConv2dParams, padding_h), "0", 0, 1024, NULL, "Zero rows above and below."},
+    {"out_channels", SR_OPT_INT, offsetof(SrConv2dParams, out_channels), "1", 1, 1 << 20, NULL,
+     "Output channels."},
+    {"kernel_h", SR_OPT_INT, offsetof(SrConv2dParams, kernel_h), "1", 1, 1024, NULL,
+     "Kernel rows."},
+    {"kernel_w", SR_OPT_INT, offsetof(SrConv2dParams, kernel_w), "0", 0, 1024, NULL,
+     "Kernel columns; 0: as rows."},
+    {"stride_h", SR_OPT_INT, offsetof(SrConv2dParams, stride_h), "1", 0, 1024, NULL,
+     "Step down; 0: 1."},
+    {"stride_w", SR_OPT_INT, offsetof(SrConv2dParams, stride_w), "0", 0, 1024, NULL,
+     "Step right; 0: as down."},
+    {"padding_h", SR_OPT_INT, offsetof(SrConv2dParams, padding_h), "0", 0, 1024, NULL,
+     "Zero rows above and below."},
     {"padding_w", SR_OPT_INT, offsetof(SrConv2dParams, padding_w), "-1", -1, 1024, NULL,
      "Zero columns left and right; -1: as rows."},
-    {"dilation_h", SR_OPT_INT, offsetof(SrConv2dParams, dilation_h), "1", 0, 1024, NULL, "Tap distance; 0: 1."},
-    {"dilation_w", SR_OPT_INT, offsetof(SrConv2dParams, dilation_w), "0", 0, 1024, NULL, "Tap distance; 0: as rows."},
-    {"groups", SR_OPT_INT, offsetof(SrConv2dParams, groups), "1", 0, 1 << 20, NULL, "Channel groups; 0: 1."},
-    {"bias", SR_OPT_BOOL, offsetof(SrConv2dParams, bias), "false", 0, 0, NULL, "Add a bias to each output channel."},
+    {"dilation_h", SR_OPT_INT, offsetof(SrConv2dParams, dilation_h), "1", 0, 1024, NULL,
+     "Tap distance; 0: 1."},
+    {"dilation_w", SR_OPT_INT, offsetof(SrConv2dParams, dilation_w), "0", 0, 1024, NULL,
+     "Tap distance; 0: as rows."},
+    {"groups", SR_OPT_INT, offsetof(SrConv2dParams, groups), "1", 0, 1 << 20, NULL,
+     "Channel groups; 0: 1."},
+    {"bias", SR_OPT_BOOL, offsetof(SrConv2dParams, bias), "false", 0, 0, NULL,
+     "Add a bias to each output channel."},
     SR_OPTION_END,
 };
 
@@ -42,12 +52,15 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     SR_TRY(sr__expect_rank("conv2d", x, n_in, 4, 4));
     SrConvShape s = conv_shape(params, x[0]);
     if (s.K < 1 || s.R < 1)
-        return sr_fail(SR_ERR_CONFIG, "conv2d: out_channels %d, kernel_h %d: expected at least 1", s.K, s.R);
+        return sr_fail(SR_ERR_CONFIG, "conv2d: out_channels %d, kernel_h %d: expected at least 1",
+                       s.K, s.R);
     if (s.C % s.groups || s.K % s.groups)
-        return sr__shape_fail("conv2d", x, n_in, "%d and %d channels to be multiples of groups %d", s.C, s.K,
-                              s.groups);
-    if (s.H + 2 * s.pad_h < (s.R - 1) * s.dilation_h + 1 || s.W + 2 * s.pad_w < (s.S - 1) * s.dilation_w + 1)
-        return sr__shape_fail("conv2d", x, n_in, "a map no smaller than the %d x %d kernel", s.R, s.S);
+        return sr__shape_fail("conv2d", x, n_in, "%d and %d channels to be multiples of groups %d",
+                              s.C, s.K, s.groups);
+    if (s.H + 2 * s.pad_h < (s.R - 1) * s.dilation_h + 1 ||
+        s.W + 2 * s.pad_w < (s.S - 1) * s.dilation_w + 1)
+        return sr__shape_fail("conv2d", x, n_in, "a map no smaller than the %d x %d kernel", s.R,
+                              s.S);
     *y = SR_SHAPE(s.N, s.P, s.Q, s.K);
     return SR_OK;
 }
@@ -57,11 +70,10 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     const SrConv2dParams *p = params;
     SrConvShape s = conv_shape(p, x[0]);
     int fan_in = s.C / s.groups * s.R * s.S;
-    out[0] = (SrSlot){"weight", SR_SHAPE(s.K, s.C / s.groups, s.R, s.S), SR_F32, SR_SLOT_PARAM, SR_ROLE_WEIGHT,
-                      {SR_INIT_UNIFORM_FAN_IN, 1}};
+    out[0] = sr__param_slot("weight", SR_SHAPE(s.K, s.C / s.groups, s.R, s.S), SR_ROLE_WEIGHT,
+                            SR_INIT_UNIFORM_FAN_IN, 1);
     // PyTorch draws the bias with the weight's fan-in, which its own shape does not tell.
-    out[1] = (SrSlot){"bias", SR_SHAPE(s.K), SR_F32, SR_SLOT_PARAM, SR_ROLE_BIAS,
-                      {SR_INIT_UNIFORM, 1 / sqrt(fan_in)}};
+    out[1] = sr__param_slot("bias", SR_SHAPE(s.K), SR_ROLE_BIAS, SR_INIT_UNIFORM, 1 / sqrt(fan_in));
     return p->bias ? 2 : 1;
 }
 
@@ -88,7 +100,8 @@ static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) 
 }
 
 // One output of the plainest loops.  x (N, H, W, C), w (K, C/groups, R, S).
-static double tap_sum(const SrConvShape *s, const double *x, const double *w, int n, int p, int q, int k) {
+static double tap_sum(const SrConvShape *s, const double *x, const double *w, int n, int p, int q,
+                      int k) {
     int C_group = s->C / s->groups, first = k / (s->K / s->groups) * C_group;
     double sum = 0;
     for (int r = 0; r < s->R; r++)
@@ -111,13 +124,14 @@ static void reference(const SrRefCall *call) {
         for (int p = 0; p < s.P; p++)
             for (int q = 0; q < s.Q; q++)
                 for (int k = 0; k < s.K; k++)
-                    *y++ = tap_sum(&s, call->x[0], call->w[0], n, p, q, k) + (call->n_w > 1 ? call->w[1][k] : 0);
+                    *y++ = tap_sum(&s, call->x[0], call->w[0], n, p, q, k) +
+                           (call->n_w > 1 ? call->w[1][k] : 0);
 }
 
 static void forward(const SrOpCall *call) {
     SrConvShape s = conv_shape(call->params, call->x[0].shape);
-    sr_conv_forward(&s, call->x[0].data, call->w[0].data, call->n_w > 1 ? call->w[1].data : NULL, call->y.data,
-                    call->scratch);
+    sr_conv_forward(&s, call->x[0].data, call->w[0].data, call->n_w > 1 ? call->w[1].data : NULL,
+                    call->y.data, call->scratch);
 }
 
 // A frozen weight under a learned bias: only the row sums are wanted.
@@ -133,17 +147,22 @@ static void backward(const SrOpCall *call) {
     else if (dbias)
         backward_bias(&s, call->dy, dbias);
     if (call->dx[0])
-        sr_conv_backward_data(&s, call->dy, call->w[0].data, call->dx[0], call->dx_add & 1, call->scratch);
+        sr_conv_backward_data(&s, call->dy, call->w[0].data, call->dx[0], call->dx_add & 1,
+                              call->scratch);
 }
 
+// clang-format off
 static const SrOpCase cases[] = {
     {"{out_channels: 5, kernel_h: 3, padding_h: 1}", 1, {SR_SHAPE(2, 5, 4, 3)}, false},
-    {"{out_channels: 4, kernel_h: 3, stride_h: 2, padding_h: 1, bias: true}", 1, {SR_SHAPE(2, 7, 6, 4)}, false},
+    {"{out_channels: 4, kernel_h: 3, stride_h: 2, padding_h: 1, bias: true}",
+     1, {SR_SHAPE(2, 7, 6, 4)}, false},
     {"{out_channels: 6, kernel_h: 1, stride_h: 2}", 1, {SR_SHAPE(3, 5, 5, 2)}, false},
-    {"{out_channels: 6, kernel_h: 3, padding_h: 2, dilation_h: 2, groups: 2}", 1, {SR_SHAPE(1, 6, 7, 4)}, false},
-    {"{out_channels: 3, kernel_h: 1, kernel_w: 3, stride_h: 1, stride_w: 2, padding_h: 0, padding_w: 1}", 1,
-     {SR_SHAPE(2, 3, 6, 5)}, false},
+    {"{out_channels: 6, kernel_h: 3, padding_h: 2, dilation_h: 2, groups: 2}",
+     1, {SR_SHAPE(1, 6, 7, 4)}, false},
+    {"{out_channels: 3, kernel_h: 1, kernel_w: 3, stride_w: 2, padding_w: 1}",
+     1, {SR_SHAPE(2, 3, 6, 5)}, false},
 };
+// clang-format on
 
 const SrOp sr_op_conv2d = {
     .name = "conv2d",

@@ -1,5 +1,6 @@
 // dropout: in training each number becomes 0 with probability p and is otherwise divided by 1 - p,
-// torch.nn.Dropout (Srivastava et al. 2014); in evaluation a copy.  Draws are keyed by seed, iteration and node.
+// torch.nn.Dropout (Srivastava et al. 2014); in evaluation a copy.  Draws are keyed by seed,
+// iteration and node.
 #include <stddef.h>
 
 #include "base/mem.h"
@@ -37,7 +38,8 @@ static double factor_of(const void *params) {
 }
 
 // One stream a chunk, so that chunks may be drawn in any order.
-static void draw(uint8_t *mask, int64_t chunk, int64_t n, double p, uint64_t seed, int64_t iteration, uint64_t key) {
+static void draw(uint8_t *mask, int64_t chunk, int64_t n, double p, uint64_t seed,
+                 int64_t iteration, uint64_t key) {
     SrRng rng = sr_rng(seed, SR_RNG_DROPOUT, (uint64_t)iteration, key, (uint32_t)chunk & 0xffff,
                        (uint32_t)(chunk >> 16));
     double threshold = p * 4294967296.0;
@@ -50,7 +52,8 @@ static void reference(const SrRefCall *call) {
     int64_t n = sr_shape_count(call->y_shape);
     uint8_t *mask = sr_calloc((size_t)n, 1);
     for (int64_t i = 0; mask && i < n; i += SR_CHUNK)
-        draw(mask + i, i / SR_CHUNK, SR_MIN(SR_CHUNK, n - i), p->p, call->seed, call->iteration, call->node_key);
+        draw(mask + i, i / SR_CHUNK, SR_MIN(SR_CHUNK, n - i), p->p, call->seed, call->iteration,
+             call->node_key);
     for (int64_t i = 0; mask && i < n; i++)
         call->y[i] = !call->train ? call->x[0][i] : mask[i] ? call->x[0][i] * factor_of(p) : 0;
     sr_free(mask);

@@ -1,5 +1,5 @@
-// flatten: torch.flatten(x, 1).  The numbers of one image come in PyTorch's order C, H, W, so that linear
-// weights of checkpoints fit: a transpose of (H W, C), and a mere view where H W or C is 1.
+// flatten: torch.flatten(x, 1).  The numbers of one image come in PyTorch's order C, H, W, so that
+// linear weights of checkpoints fit: a transpose of (H W, C), and a mere view where H W or C is 1.
 #include <string.h>
 
 #include "kernels/op_util.h"
@@ -42,7 +42,8 @@ static void reference(const SrRefCall *call) {
     for (int n = 0; n < s.d[0]; n++)
         for (int c = 0; c < C; c++)
             for (int i = 0; i < pixels; i++)
-                call->y[((int64_t)n * C + c) * pixels + i] = call->x[0][((int64_t)n * pixels + i) * C + c];
+                call->y[((int64_t)n * C + c) * pixels + i] =
+                    call->x[0][((int64_t)n * pixels + i) * C + c];
 }
 
 static void forward(const SrOpCall *call) {

@@ -1,7 +1,7 @@
 // Blocks of C handed to OpenBLAS in parallel; see gemm.h.
 //
-// The block sizes follow from (m, n, k) alone and k is never cut, so each number of C is one dot product
-// computed in one order whatever the number of threads.
+// The block sizes follow from (m, n, k) alone and k is never cut, so each number of C is one dot
+// product computed in one order whatever the number of threads.
 #include "kernels/gemm.h"
 
 #include <cblas.h>
@@ -10,24 +10,24 @@
 
 #include "base/compiler.h"
 
-// Halves the longer side until there are enough blocks to feed many cores or they become too small to be
-// worth a call (OpenBLAS packs both operands anew in each).
+// Halves the longer side until there are enough blocks to feed many cores or they become too small
+// to be worth a call (OpenBLAS packs both operands anew in each).
 static void choose_blocks(int m, int n, int k, int *mb, int *nb) {
-    enum { BLOCKS = 32, SMALLEST = 64 };
+    enum { BLOCKS = 32, SMALLEST_M = 64, SMALLEST_N = 128 };
     const int64_t least_work = 1 << 20; // multiplications in a block
     *mb = SR_MIN(m, 512);
     *nb = SR_MIN(n, 1024);
     for (;;) {
         int64_t blocks = (int64_t)((m + *mb - 1) / *mb) * ((n + *nb - 1) / *nb);
-        int *side = *mb > *nb ? mb : nb;
-        if (blocks >= BLOCKS || *side <= SMALLEST || (int64_t)*mb * *nb * k < 2 * least_work)
+        int *side = 2 * *mb > *nb ? mb : nb, smallest = side == mb ? SMALLEST_M : SMALLEST_N;
+        if (blocks >= BLOCKS || *side <= smallest || (int64_t)*mb * *nb * k < 2 * least_work)
             return;
         *side = (*side / 2 + 15) / 16 * 16;
     }
 }
 
-void sr_gemm(bool ta, bool tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
-             float beta, float *c, int ldc) {
+void sr_gemm(bool ta, bool tb, int m, int n, int k, float alpha, const float *a, int lda,
+             const float *b, int ldb, float beta, float *c, int ldc) {
     if (m <= 0 || n <= 0)
         return;
     int mb, nb;
@@ -38,7 +38,7 @@ void sr_gemm(bool ta, bool tb, int m, int n, int k, float alpha, const float *a,
         ptrdiff_t i = (ptrdiff_t)(block / n_blocks) * mb, j = (ptrdiff_t)(block % n_blocks) * nb;
         const float *ai = ta ? a + i : a + i * lda, *bj = tb ? b + j * ldb : b + j;
         cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,
-                    SR_MIN(mb, m - (int)i), SR_MIN(nb, n - (int)j), k, alpha, ai, lda, bj, ldb, beta,
-                    c + i * ldc + j, ldc);
+                    SR_MIN(mb, m - (int)i), SR_MIN(nb, n - (int)j), k, alpha, ai, lda, bj, ldb,
+                    beta, c + i * ldc + j, ldc);
     }
 }

@@ -1,7 +1,8 @@
-// group_norm: torch.nn.GroupNorm on (N, ..., C): each image's channels are normalised in groups over all its
-// pixels (Wu and He 2018).  One group is the LayerNorm of VISSL's ResNets.
+// group_norm: torch.nn.GroupNorm on (N, ..., C): each image's channels are normalised in groups
+// over all its pixels (Wu and He 2018).  One group is the LayerNorm of VISSL's ResNets.
 //
-// The loops are batch_norm's, run on one image at a time with per-channel coefficients made from its groups.
+// The loops are batch_norm's, run on one image at a time with per-channel coefficients made from
+// its groups.
 #include <math.h>
 #include <stddef.h>
 
@@ -11,8 +12,10 @@
 #include "kernels/rows.h"
 
 static const SrOption options[] = {
-    {"num_groups", SR_OPT_INT, offsetof(SrGroupNormParams, num_groups), "32", 1, 1 << 20, NULL, "Groups."},
-    {"eps", SR_OPT_FLOAT, offsetof(SrGroupNormParams, eps), "1e-5", 0, 1, NULL, "Added to the variance."},
+    {"num_groups", SR_OPT_INT, offsetof(SrGroupNormParams, num_groups), "32", 1, 1 << 20, NULL,
+     "Groups."},
+    {"eps", SR_OPT_FLOAT, offsetof(SrGroupNormParams, eps), "1e-5", 0, 1, NULL,
+     "Added to the variance."},
     SR_OPTION_END,
 };
 
@@ -22,8 +25,9 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     const SrGroupNormParams *p = params;
     SR_TRY(sr__expect_rank("group_norm", x, n_in, 2, SR_MAX_RANK));
     if (p->num_groups < 1 || sr_shape_last(x[0]) % p->num_groups)
-        return sr__shape_fail("group_norm", x, n_in, "%d channels to be a multiple of num_groups %d",
-                              sr_shape_last(x[0]), p->num_groups);
+        return sr__shape_fail("group_norm", x, n_in,
+                              "%d channels to be a multiple of num_groups %d", sr_shape_last(x[0]),
+                              p->num_groups);
     *y = x[0];
     return SR_OK;
 }
@@ -31,8 +35,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
 static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]) {
     (void)params, (void)n_in;
     SrShape c = SR_SHAPE(sr_shape_last(x[0]));
-    out[WEIGHT] = (SrSlot){"weight", c, SR_F32, SR_SLOT_PARAM, SR_ROLE_OTHER, {SR_INIT_CONSTANT, 1}};
-    out[BIAS] = (SrSlot){"bias", c, SR_F32, SR_SLOT_PARAM, SR_ROLE_OTHER, {SR_INIT_CONSTANT, 0}};
+    out[WEIGHT] = sr__param_slot("weight", c, SR_ROLE_OTHER, SR_INIT_CONSTANT, 1);
+    out[BIAS] = sr__param_slot("bias", c, SR_ROLE_OTHER, SR_INIT_CONSTANT, 0);
     return N_SLOTS;
 }
 
@@ -62,10 +66,10 @@ static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
 
 // One image of a call.
 typedef struct {
-    int64_t at, rows; // offset of its first number; pixels
-    int C, groups, width; // width: channels in a group
-    double *first, *second; // sums per channel, each (C)
-    float *mean, *invstd;   // saved, each (G)
+    int64_t at, rows;                  // offset of its first number; pixels
+    int C, groups, width;              // width: channels in a group
+    double *first, *second;            // sums per channel, each (C)
+    float *mean, *invstd;              // saved, each (G)
     float *channel_mean, *a, *k1, *k0; // each (C)
     SrBatchNormCoefs k;
 } Image;
@@ -90,7 +94,8 @@ static Image image_of(const SrOpCall *call, int n) {
     return i;
 }
 
-// Mean and invstd of each group from its channels' sums about their first pixel (Chan's combination).
+// Mean and invstd of each group from its channels' sums about their first pixel (Chan's
+// combination).
 static void group_statistics(const Image *i, const float *x, double eps) {
     for (int g = 0; g < i->groups; g++) {
         int begin = g * i->width, end = begin + i->width;
@@ -130,7 +135,8 @@ static void forward(const SrOpCall *call) {
     }
 }
 
-// dx = a dy - k1 (x - mean) - k0 with, over the group, k0 = invstd mean(w dy), k1 = invstd^2 mean(w dy xhat).
+// dx = a dy - k1 (x - mean) - k0 with, over the group, k0 = invstd mean(w dy), k1 = invstd^2 mean(w
+// dy xhat).
 static void sum_coefficients(const Image *i, const float *weight) {
     for (int g = 0; g < i->groups; g++) {
         int begin = g * i->width, end = begin + i->width;
@@ -182,8 +188,8 @@ static void backward(const SrOpCall *call) {
 }
 
 // One group of one image, x and y at its first channel.
-static void reference_group(const SrRefCall *call, const double *x, double *y, int64_t rows, int C, int width,
-                            int first) {
+static void reference_group(const SrRefCall *call, const double *x, double *y, int64_t rows, int C,
+                            int width, int first) {
     const SrGroupNormParams *p = call->params;
     double mean = 0, var = 0, count = (double)rows * width;
     for (int64_t r = 0; r < rows; r++)
@@ -205,7 +211,8 @@ static void reference(const SrRefCall *call) {
     int64_t image = sr_shape_count(s) / s.d[0];
     for (int n = 0; n < s.d[0]; n++)
         for (int c = 0; c < C; c += width)
-            reference_group(call, call->x[0] + n * image + c, call->y + n * image + c, image / C, C, width, c);
+            reference_group(call, call->x[0] + n * image + c, call->y + n * image + c, image / C, C,
+                            width, c);
 }
 
 static const SrOpCase cases[] = {

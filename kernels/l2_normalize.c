@@ -1,5 +1,5 @@
-// l2_normalize: rows of length one, torch.nn.functional.normalize on the last dimension: y = x / max(|x|, eps).
-// A row shorter than eps is divided by the constant, and so is its gradient.
+// l2_normalize: torch.nn.functional.normalize on the last dimension, y = x / max(|x|, eps).  A row
+// shorter than eps is divided by the constant, and so is its gradient.
 #include <math.h>
 #include <stddef.h>
 
@@ -8,7 +8,8 @@
 #include "kernels/rows.h"
 
 static const SrOption options[] = {
-    {"eps", SR_OPT_FLOAT, offsetof(SrL2NormalizeParams, eps), "1e-12", 0, 1, NULL, "Smallest divisor; 0: 1e-12."},
+    {"eps", SR_OPT_FLOAT, offsetof(SrL2NormalizeParams, eps), "1e-12", 0, 1, NULL,
+     "Smallest divisor; 0: 1e-12."},
     SR_OPTION_END,
 };
 

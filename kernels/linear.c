@@ -8,7 +8,8 @@
 #include "kernels/op_util.h"
 
 static const SrOption options[] = {
-    {"out_features", SR_OPT_INT, offsetof(SrLinearParams, out_features), "1", 1, 1 << 24, NULL, "Output features."},
+    {"out_features", SR_OPT_INT, offsetof(SrLinearParams, out_features), "1", 1, 1 << 24, NULL,
+     "Output features."},
     {"bias", SR_OPT_BOOL, offsetof(SrLinearParams, bias), "true", 0, 0, NULL, "Add a bias."},
     SR_OPTION_END,
 };
@@ -17,7 +18,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     const SrLinearParams *p = params;
     SR_TRY(sr__expect_rank("linear", x, n_in, 2, SR_MAX_RANK));
     if (p->out_features < 1)
-        return sr_fail(SR_ERR_CONFIG, "linear: out_features %d: expected at least 1", p->out_features);
+        return sr_fail(SR_ERR_CONFIG, "linear: out_features %d: expected at least 1",
+                       p->out_features);
     *y = x[0];
     y->d[y->rank - 1] = p->out_features;
     return SR_OK;
@@ -27,11 +29,11 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     (void)n_in;
     const SrLinearParams *p = params;
     int C = sr_shape_last(x[0]);
-    out[0] = (SrSlot){"weight", SR_SHAPE(p->out_features, C), SR_F32, SR_SLOT_PARAM, SR_ROLE_WEIGHT,
-                      {SR_INIT_UNIFORM_FAN_IN, 1}};
+    out[0] = sr__param_slot("weight", SR_SHAPE(p->out_features, C), SR_ROLE_WEIGHT,
+                            SR_INIT_UNIFORM_FAN_IN, 1);
     // PyTorch draws the bias with the weight's fan-in, which its own shape does not tell.
-    out[1] = (SrSlot){"bias", SR_SHAPE(p->out_features), SR_F32, SR_SLOT_PARAM, SR_ROLE_BIAS,
-                      {SR_INIT_UNIFORM, 1 / sqrt(C)}};
+    out[1] = sr__param_slot("bias", SR_SHAPE(p->out_features), SR_ROLE_BIAS, SR_INIT_UNIFORM,
+                            1 / sqrt(C));
     return p->bias ? 2 : 1;
 }
 

@@ -1,8 +1,9 @@
-// The params structs of all ops, for code that builds graphs by hand: trunks, heads, losses, graph passes.
+// The params structs of all ops, for code that builds graphs by hand: trunks, heads, losses, graph
+// passes.
 //
-// Each op's file holds the option table that fills its struct from text.  Structs are copied byte by byte into
-// the graph, so they hold numbers, not pointers (the one exception says so).  A zeroed struct is valid wherever
-// "0:" below says what 0 means.
+// Each op's file holds the option table that fills its struct from text.  Structs are copied byte
+// by byte into the graph, so they hold numbers, not pointers (the one exception says so).  A zeroed
+// struct is valid wherever "0:" below says what 0 means.
 #ifndef SR_KERNELS_OP_PARAMS_H
 #define SR_KERNELS_OP_PARAMS_H
 
@@ -29,7 +30,7 @@ typedef struct { // weight_norm_linear: no bias, as prototypes have none
     int out_features;
 } SrWeightNormLinearParams;
 
-typedef struct { // batch_norm, on (rows, C): 1d and 2d are one op
+typedef struct {          // batch_norm, on (rows, C): 1d and 2d are one op
     double eps, momentum; // PyTorch: 1e-5, 0.1
     bool relu;            // y = max(y, 0) in the same pass
     bool residual;        // a second input of x's shape is added before the relu
@@ -41,15 +42,15 @@ typedef struct { // group_norm; one group is VISSL's LayerNorm of a ResNet
     double eps; // PyTorch: 1e-5
 } SrGroupNormParams;
 
-typedef struct { // max_pool2d, avg_pool2d
+typedef struct {              // max_pool2d, avg_pool2d
     int kernel_h, kernel_w;   // kernel_w 0: as kernel_h
     int stride_h, stride_w;   // 0: as the kernel (PyTorch's default)
     int padding_h, padding_w; // padding_w -1: as padding_h
     bool ceil_mode;           // max_pool2d only
-    bool exclude_pad;         // avg_pool2d only: divide by the pixels inside (count_include_pad=False)
+    bool exclude_pad; // avg_pool2d only: divide by the pixels inside (count_include_pad=False)
 } SrPool2dParams;
 
-typedef struct { // adaptive_avg_pool2d, adaptive_max_pool2d
+typedef struct {      // adaptive_avg_pool2d, adaptive_max_pool2d
     int out_h, out_w; // 0: 1 (global)
 } SrAdaptivePool2dParams;
 
@@ -58,7 +59,7 @@ typedef struct { // dropout
 } SrDropoutParams;
 
 typedef struct { // l2_normalize
-    double eps; // 0: 1e-12
+    double eps;  // 0: 1e-12
 } SrL2NormalizeParams;
 
 typedef struct { // slice: rows begin .. begin + count - 1 of the first dimension
@@ -70,7 +71,7 @@ typedef struct { // scale
 } SrScaleParams;
 
 typedef struct { // copy_state
-    int count; // numbers in the two state entries
+    int count;   // numbers in the two state entries
 } SrCopyStateParams;
 
 typedef enum { SR_SINKHORN_VISSL, SR_SINKHORN_LOG } SrSinkhornForm;

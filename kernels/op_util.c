@@ -18,7 +18,8 @@ SrStatus sr__shape_fail(const char *op, const SrShape *x, int n_in, const char *
     va_start(args, expected);
     vsnprintf(what, sizeof what, expected, args);
     va_end(args);
-    return sr_fail(SR_ERR_CONFIG, "%s: input%s %s: expected %s", op, n_in > 1 ? "s" : "", shapes, what);
+    return sr_fail(SR_ERR_CONFIG, "%s: input%s %s: expected %s", op, n_in > 1 ? "s" : "", shapes,
+                   what);
 }
 
 SrStatus sr__expect_rank(const char *op, const SrShape *x, int n_in, int low, int high) {
@@ -33,6 +34,25 @@ SrStatus sr__infer_same(const void *params, const SrShape *x, int n_in, SrShape 
     (void)params, (void)n_in;
     *y = x[0];
     return SR_OK;
+}
+
+SrSlot sr__param_slot(const char *name, SrShape shape, SrRole role, SrInitKind init, double value) {
+    return (SrSlot){.name = name,
+                    .shape = shape,
+                    .dtype = SR_F32,
+                    .kind = SR_SLOT_PARAM,
+                    .role = role,
+                    .init = {init, value}};
+}
+
+SrSlot sr__state_slot(const char *name, SrShape shape, SrDtype dtype, SrInitKind init,
+                      double value) {
+    return (SrSlot){.name = name,
+                    .shape = shape,
+                    .dtype = dtype,
+                    .kind = SR_SLOT_STATE,
+                    .role = SR_ROLE_OTHER,
+                    .init = {init, value}};
 }
 
 void sr__copy(float *dst, const float *src, int64_t n) {

@@ -6,11 +6,16 @@
 #include "kernels/op.h"
 
 // SR_ERR_CONFIG "conv2d: inputs [2, 5], [3]: expected ...".
-SrStatus sr__shape_fail(const char *op, const SrShape *x, int n_in, const char *expected, ...) SR_PRINTF(4, 5);
+SrStatus sr__shape_fail(const char *op, const SrShape *x, int n_in, const char *expected, ...)
+    SR_PRINTF(4, 5);
 // The rank is in [low, high].
 SrStatus sr__expect_rank(const char *op, const SrShape *x, int n_in, int low, int high);
 // infer of ops whose output has the shape of x[0] and takes any rank.
 SrStatus sr__infer_same(const void *params, const SrShape *x, int n_in, SrShape *y);
+
+SrSlot sr__param_slot(const char *name, SrShape shape, SrRole role, SrInitKind init, double value);
+SrSlot sr__state_slot(const char *name, SrShape shape, SrDtype dtype, SrInitKind init,
+                      double value);
 
 // Elements a parallel loop hands to a thread at once; below one chunk nothing is parallel.
 enum { SR_CHUNK = 16384 };

@@ -1,5 +1,5 @@
-// Pooling over windows of a map, see pool.h.  Forward runs over rows of the output, backward over rows of the
-// input, so that each number is written by one thread in one order.
+// Pooling over windows of a map, see pool.h.  Forward runs over rows of the output, backward over
+// rows of the input, so that each number is written by one thread in one order.
 #include "kernels/pool.h"
 
 #include <string.h>
@@ -14,7 +14,8 @@ typedef struct {
 
 static Span span(SrPoolAxis a, int i) {
     if (!a.kernel) {
-        int low = (int)((int64_t)i * a.in / a.out), high = (int)(((int64_t)(i + 1) * a.in + a.out - 1) / a.out);
+        int low = (int)((int64_t)i * a.in / a.out),
+            high = (int)(((int64_t)(i + 1) * a.in + a.out - 1) / a.out);
         return (Span){low, high, low};
     }
     int start = i * a.stride - a.pad;
@@ -22,7 +23,9 @@ static Span span(SrPoolAxis a, int i) {
 }
 
 // Cells in a row of the uncut window, to number its places.
-static int place_step(SrPoolAxis w, Span s) { return w.kernel ? w.kernel : s.high - s.low; }
+static int place_step(SrPoolAxis w, Span s) {
+    return w.kernel ? w.kernel : s.high - s.low;
+}
 
 static SrPoolAxis fixed_axis(int in, int kernel, int stride, int pad, bool ceil_mode) {
     SrPoolAxis a = {.in = in, .kernel = kernel, .stride = stride, .pad = pad};
@@ -53,37 +56,42 @@ SrPool sr__pool_adaptive(const SrAdaptivePool2dParams *p, SrShape x) {
                     .exclude_pad = true};
 }
 
-SrStatus sr__pool_fixed_infer(const char *op, const SrPool2dParams *p, const SrShape *x, int n_in, SrShape *y) {
+SrStatus sr__pool_fixed_infer(const char *op, const SrPool2dParams *p, const SrShape *x, int n_in,
+                              SrShape *y) {
     SR_TRY(sr__expect_rank(op, x, n_in, 4, 4));
     if (p->kernel_h < 1)
         return sr_fail(SR_ERR_CONFIG, "%s: kernel_h %d: expected at least 1", op, p->kernel_h);
     SrPool pool = sr__pool_fixed(p, x[0]);
     if (2 * pool.h.pad > pool.h.kernel || 2 * pool.w.pad > pool.w.kernel)
-        return sr_fail(SR_ERR_CONFIG, "%s: padding %d x %d: expected at most half the kernel %d x %d", op,
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: padding %d x %d: expected at most half the kernel %d x %d", op,
                        pool.h.pad, pool.w.pad, pool.h.kernel, pool.w.kernel);
     if ((int64_t)pool.h.kernel * pool.w.kernel > UINT16_MAX)
-        return sr_fail(SR_ERR_CONFIG, "%s: kernel %d x %d: expected at most 65535 cells", op, pool.h.kernel,
-                       pool.w.kernel);
+        return sr_fail(SR_ERR_CONFIG, "%s: kernel %d x %d: expected at most 65535 cells", op,
+                       pool.h.kernel, pool.w.kernel);
     if (pool.h.out < 1 || pool.w.out < 1)
-        return sr__shape_fail(op, x, n_in, "a map no smaller than the %d x %d kernel", pool.h.kernel,
-                              pool.w.kernel);
+        return sr__shape_fail(op, x, n_in, "a map no smaller than the %d x %d kernel",
+                              pool.h.kernel, pool.w.kernel);
     *y = SR_SHAPE(pool.N, pool.h.out, pool.w.out, pool.C);
     return SR_OK;
 }
 
-SrStatus sr__pool_adaptive_infer(const char *op, const SrAdaptivePool2dParams *p, const SrShape *x, int n_in,
-                                 SrShape *y) {
+SrStatus sr__pool_adaptive_infer(const char *op, const SrAdaptivePool2dParams *p, const SrShape *x,
+                                 int n_in, SrShape *y) {
     SR_TRY(sr__expect_rank(op, x, n_in, 4, 4));
     SrPool pool = sr__pool_adaptive(p, x[0]);
     if (pool.h.out < 0 || pool.w.out < 0)
-        return sr_fail(SR_ERR_CONFIG, "%s: output %d x %d: expected positive sizes", op, pool.h.out, pool.w.out);
+        return sr_fail(SR_ERR_CONFIG, "%s: output %d x %d: expected positive sizes", op, pool.h.out,
+                       pool.w.out);
     if ((int64_t)pool.h.in * pool.w.in > UINT16_MAX)
         return sr__shape_fail(op, x, n_in, "a map of at most 65535 pixels");
     *y = SR_SHAPE(pool.N, pool.h.out, pool.w.out, pool.C);
     return SR_OK;
 }
 
-static bool parallel_pays(const SrPool *p) { return (int64_t)p->N * p->h.in * p->w.in * p->C > SR_CHUNK; }
+static bool parallel_pays(const SrPool *p) {
+    return (int64_t)p->N * p->h.in * p->w.in * p->C > SR_CHUNK;
+}
 
 void sr__pool_max(const SrPool *pool, const float *x, float *y, uint16_t *where) {
     const SrPoolKernels *k = SR_CPU_PICK(sr__pool_kernels);
@@ -97,8 +105,9 @@ void sr__pool_max(const SrPool *pool, const float *x, float *y, uint16_t *where)
             Span w = span(p.w, q);
             int step = place_step(p.w, w);
             int64_t at = ((int64_t)row * p.w.out + q) * p.C;
-            k->max_window(y + at, where + at, image + h.low * stride + (int64_t)w.low * p.C, h.high - h.low,
-                          w.high - w.low, stride, p.C, (h.low - h.start) * step + w.low - w.start, step);
+            k->max_window(y + at, where + at, image + h.low * stride + (int64_t)w.low * p.C,
+                          h.high - h.low, w.high - w.low, stride, p.C,
+                          (h.low - h.start) * step + w.low - w.start, step);
         }
     }
 }
@@ -151,8 +160,8 @@ void sr__pool_mean(const SrPool *pool, const float *x, float *y) {
             Span w = span(p.w, q);
             float *out = y + ((int64_t)row * p.w.out + q) * p.C;
             for (int v = h.low; v < h.high; v++)
-                k->sum_rows(out, image + v * stride + (int64_t)w.low * p.C, w.high - w.low, p.C, p.C,
-                            weight(&p, h, w), v > h.low);
+                k->sum_rows(out, image + v * stride + (int64_t)w.low * p.C, w.high - w.low, p.C,
+                            p.C, weight(&p, h, w), v > h.low);
         }
     }
 }
@@ -177,7 +186,8 @@ void sr__pool_mean_grad(const SrPool *pool, const float *dy, float *dx) {
 }
 
 // One output by the plainest loop.  image (H, W, C).
-static double window_reference(const SrPool *p, bool max, const double *image, Span h, Span w, int c) {
+static double window_reference(const SrPool *p, bool max, const double *image, Span h, Span w,
+                               int c) {
     double best = -1.0 / 0.0, sum = 0;
     for (int i = h.low; i < h.high; i++)
         for (int j = w.low; j < w.high; j++) {
@@ -194,6 +204,6 @@ void sr__pool_reference(const SrPool *p, bool max, const double *x, double *y) {
         for (int i = 0; i < p->h.out; i++)
             for (int j = 0; j < p->w.out; j++)
                 for (int c = 0; c < p->C; c++)
-                    *y++ = window_reference(p, max, x + (int64_t)n * p->h.in * p->w.in * p->C, span(p->h, i),
-                                            span(p->w, j), c);
+                    *y++ = window_reference(p, max, x + (int64_t)n * p->h.in * p->w.in * p->C,
+                                            span(p->h, i), span(p->w, j), c);
 }

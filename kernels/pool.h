@@ -21,12 +21,14 @@ typedef struct {
 SrPool sr__pool_fixed(const SrPool2dParams *p, SrShape x);
 SrPool sr__pool_adaptive(const SrAdaptivePool2dParams *p, SrShape x);
 // Checks the params and gives y's shape.
-SrStatus sr__pool_fixed_infer(const char *op, const SrPool2dParams *p, const SrShape *x, int n_in, SrShape *y);
-SrStatus sr__pool_adaptive_infer(const char *op, const SrAdaptivePool2dParams *p, const SrShape *x, int n_in,
-                                 SrShape *y);
+SrStatus sr__pool_fixed_infer(const char *op, const SrPool2dParams *p, const SrShape *x, int n_in,
+                              SrShape *y);
+SrStatus sr__pool_adaptive_infer(const char *op, const SrAdaptivePool2dParams *p, const SrShape *x,
+                                 int n_in, SrShape *y);
 
-// x (N, H, W, C), y (N, P, Q, C); where (N, P, Q, C) gets the place of the maximum in its window, counted
-// from the window's first cell before it was cut.  Ties go to the first, NaN wins, as in PyTorch.
+// x (N, H, W, C), y (N, P, Q, C); where (N, P, Q, C) gets the place of the maximum in its window,
+// counted from the window's first cell before it was cut.  Ties go to the first, NaN wins, as in
+// PyTorch.
 void sr__pool_max(const SrPool *pool, const float *x, float *y, uint16_t *where);
 void sr__pool_max_grad(const SrPool *pool, const float *dy, const uint16_t *where, float *dx);
 void sr__pool_mean(const SrPool *pool, const float *x, float *y);
@@ -34,10 +36,10 @@ void sr__pool_mean_grad(const SrPool *pool, const float *dy, float *dx);
 void sr__pool_reference(const SrPool *pool, bool max, const double *x, double *y);
 
 typedef struct {
-    // y (C), where (C) = the maximum over rows x cols pixels of x and its place first + r * step + s; pixels of
-    // a row lie C apart, rows `stride` apart.
-    void (*max_window)(float *y, uint16_t *where, const float *x, int rows, int cols, int64_t stride, int C,
-                       int first, int step);
+    // y (C), where (C) = the maximum over rows x cols pixels of x and its place first + r * step +
+    // s; pixels of a row lie C apart, rows `stride` apart.
+    void (*max_window)(float *y, uint16_t *where, const float *x, int rows, int cols,
+                       int64_t stride, int C, int first, int step);
     // dx (C) += dy where the maximum was at `place`.
     void (*max_give)(float *dx, const float *dy, const uint16_t *where, int place, int C);
 } SrPoolKernels;

@@ -1,13 +1,13 @@
-// The vector loops of max pooling, see pool.h: plain C that compilers vectorise, 64 channels at a time so that
-// the running maximum and its place stay in registers or the nearest cache.
+// The vector loops of max pooling, see pool.h: plain C that compilers vectorise, 64 channels at a
+// time so that the running maximum and its place stay in registers or the nearest cache.
 #include "kernels/pool.h"
 
 #include "kernels/simd.h"
 
 enum { WIDTH = 64 };
 
-V_INLINE void window_strip(float *y, uint16_t *where, const float *x, int rows, int cols, int64_t stride, int C,
-                           int first, int step, int width) {
+V_INLINE void window_strip(float *y, uint16_t *where, const float *x, int rows, int cols,
+                           int64_t stride, int C, int first, int step, int width) {
     float best[WIDTH];
     int32_t place[WIDTH];
     for (int c = 0; c < width; c++) {
@@ -31,8 +31,8 @@ V_INLINE void window_strip(float *y, uint16_t *where, const float *x, int rows, 
     }
 }
 
-static void max_window(float *y, uint16_t *where, const float *x, int rows, int cols, int64_t stride, int C,
-                       int first, int step) {
+static void max_window(float *y, uint16_t *where, const float *x, int rows, int cols,
+                       int64_t stride, int C, int first, int step) {
     int c = 0;
     for (; c + WIDTH <= C; c += WIDTH)
         window_strip(y + c, where + c, x + c, rows, cols, stride, C, first, step, WIDTH);
@@ -40,8 +40,8 @@ static void max_window(float *y, uint16_t *where, const float *x, int rows, int 
         window_strip(y + c, where + c, x + c, rows, cols, stride, C, first, step, C - c);
 }
 
-static void max_give(float *restrict dx, const float *restrict dy, const uint16_t *restrict where, int place,
-                     int C) {
+static void max_give(float *restrict dx, const float *restrict dy, const uint16_t *restrict where,
+                     int place, int C) {
     for (int c = 0; c < C; c++)
         dx[c] += where[c] == place ? dy[c] : 0;
 }

@@ -1,5 +1,5 @@
-// Vector loops over contiguous floats, compiled once an instruction set from rows_simd.c and chosen at start.
-// Single-threaded: the ops cut the work and run these on the pieces.
+// Vector loops over contiguous floats, compiled once an instruction set from rows_simd.c and chosen
+// at start.  Single-threaded: the ops cut the work and run these on the pieces.
 #ifndef SR_KERNELS_ROWS_H
 #define SR_KERNELS_ROWS_H
 
@@ -12,27 +12,33 @@ enum { SR_STRIP = 64 }; // channels a per-channel loop handles at once: 4 AVX-51
 
 typedef struct {
     // Elementwise over n; y may be one of the inputs.
-    void (*add)(float *y, const float *a, const float *b, int64_t n);               // y = a + b
-    void (*scale)(float *y, const float *x, float factor, int64_t n);               // y = factor * x
-    void (*axpy)(float *y, const float *x, float factor, int64_t n);                // y += factor * x
-    void (*relu)(float *y, const float *x, int64_t n);                              // NaN stays NaN
-    void (*relu_grad)(float *dx, const float *y, const float *dy, int64_t n);       // dy where y > 0
-    void (*gelu)(float *y, const float *x, int64_t n);                              // x Phi(x)
-    void (*gelu_grad)(float *dx, const float *x, const float *dy, int64_t n);       // dy (Phi + x phi)
-    void (*keep)(float *y, const float *x, const uint8_t *mask, float factor, int64_t n); // mask ? factor x : 0
+    void (*add)(float *y, const float *a, const float *b, int64_t n);         // y = a + b
+    void (*scale)(float *y, const float *x, float factor, int64_t n);         // y = factor * x
+    void (*axpy)(float *y, const float *x, float factor, int64_t n);          // y += factor * x
+    void (*relu)(float *y, const float *x, int64_t n);                        // NaN stays NaN
+    void (*relu_grad)(float *dx, const float *y, const float *dy, int64_t n); // dy where y > 0
+    void (*gelu)(float *y, const float *x, int64_t n);                        // x Phi(x)
+    void (*gelu_grad)(float *dx, const float *x, const float *dy, int64_t n); // dy (Phi + x phi)
+    // y = mask ? factor x : 0
+    void (*keep)(float *y, const float *x, const uint8_t *mask, float factor, int64_t n);
     // y = exp((x - shift) * factor); returns the sum.  y may be NULL.
     double (*exp_sum)(float *y, const float *x, float shift, float factor, int64_t n);
     float (*max)(const float *x, int64_t n); // n >= 1
     double (*dot)(const float *a, const float *b, int64_t n);
     double (*sum)(const float *x, int64_t n);
-    double (*distance)(const float *a, const float *x, float from, int64_t n); // sum of a (from - x)
-    // y (C) = factor * the sum of n rows of x (n, C), rows `stride` apart, in order; adds to y if `add`.
-    void (*sum_rows)(float *y, const float *x, int64_t n, int64_t stride, int C, float factor, bool add);
+    // sum of a (from - x)
+    double (*distance)(const float *a, const float *x, float from, int64_t n);
+    // y (C) = factor * the sum of n rows of x (n, C), rows `stride` apart, in order; adds to y if
+    // `add`.
+    void (*sum_rows)(float *y, const float *x, int64_t n, int64_t stride, int C, float factor,
+                     bool add);
     // sum[i] += column i of x (rows, width) with rows `stride` apart; width <= SR_STRIP.
     void (*column_sums)(double *sum, const float *x, int64_t rows, int64_t stride, int width);
 } SrRows;
 
 SR_CPU_TABLES(SrRows, sr__rows_table);
-static inline const SrRows *sr__rows(void) { return SR_CPU_PICK(sr__rows_table); }
+static inline const SrRows *sr__rows(void) {
+    return SR_CPU_PICK(sr__rows_table);
+}
 
 #endif

@@ -1,7 +1,7 @@
 // Vector loops over contiguous floats; what each does is said in rows.h.
 //
-// Elementwise loops are plain C that compilers vectorise; sums are written with V because the order of their
-// additions must be fixed.
+// Elementwise loops are plain C that compilers vectorise; sums are written with V because the order
+// of their additions must be fixed.
 #include "kernels/rows.h"
 
 #include "base/compiler.h"
@@ -33,9 +33,10 @@ static void relu_grad(float *dx, const float *y, const float *dy, int64_t n) {
         dx[i] = y[i] > 0 ? dy[i] : 0;
 }
 
-// Phi(x), the distribution function of the normal law: erfc(z) / 2 at z = |x| / sqrt(2), mirrored for x > 0.
-// erfc(z) exp(z^2) / t is smooth in t = 1 / (1 + z / 2); the coefficients are our Chebyshev fit of it over
-// 0 <= z <= 10 in powers of 2t - 1, relative error 2e-7 in single precision.  *gauss gets exp(-x^2 / 2).
+// Phi(x), the distribution function of the normal law: erfc(z) / 2 at z = |x| / sqrt(2), mirrored
+// for x > 0. erfc(z) exp(z^2) / t is smooth in t = 1 / (1 + z / 2); the coefficients are our
+// Chebyshev fit of it over 0 <= z <= 10 in powers of 2t - 1, relative error 2e-7 in single
+// precision.  *gauss gets exp(-x^2 / 2).
 static inline float normal_cdf(float x, float *gauss) {
     float z = (x < 0 ? -x : x) * 0.70710678118654752f;
     float t = 1.0f / (1.0f + 0.5f * z), s = 2.0f * t - 1.0f;
@@ -139,7 +140,8 @@ static double dot(const float *a, const float *b, int64_t n) {
     return sum_lanes(s, 4);
 }
 
-V_INLINE void sum_rows_lanes(float *y, const float *x, int64_t n, int64_t stride, int m, float factor, bool add) {
+V_INLINE void sum_rows_lanes(float *y, const float *x, int64_t n, int64_t stride, int m,
+                             float factor, bool add) {
     V s = v_zero();
     for (int64_t i = 0; i < n; i++)
         s += m == V_LANES ? v_load(x + i * stride) : v_load_n(x + i * stride, m);
@@ -164,7 +166,8 @@ static double distance(const float *a, const float *x, float from, int64_t n) {
     return sum_lanes(s, 2);
 }
 
-static void sum_rows(float *y, const float *x, int64_t n, int64_t stride, int C, float factor, bool add) {
+static void sum_rows(float *y, const float *x, int64_t n, int64_t stride, int C, float factor,
+                     bool add) {
     int c = 0;
     for (; c + V_LANES <= C; c += V_LANES)
         sum_rows_lanes(y + c, x + c, n, stride, V_LANES, factor, add);

@@ -1,7 +1,9 @@
-// sinkhorn: the op around Sinkhorn-Knopp.  Scores of one assign crop (n, P) become codes (n, P); no gradient.
+// sinkhorn: the op around Sinkhorn-Knopp.  Scores of one assign crop (n, P) become codes (n, P); no
+// gradient.
 //
-// A queue of earlier samples' scores may take part in the balancing (SwAV, section 3.2), bound as state slots so
-// that the loss can refill it: num_iteration (if hard_iters > 0), then queue and use_queue (if queue_length > 0).
+// A queue of earlier samples' scores may take part in the balancing (SwAV, section 3.2), bound as
+// state slots so that the loss can refill it: num_iteration (if hard_iters > 0), then queue and
+// use_queue (if queue_length > 0).
 #include "kernels/sinkhorn.h"
 
 #include <math.h>
@@ -19,8 +21,8 @@ static const SrOption options[] = {
      "Rounds of balancing."},
     {"powerlaw", SR_OPT_FLOAT, offsetof(SrSinkhornParams, powerlaw), "0", 0, 1000, NULL,
      "Prototype k gets mass proportional to (k + 1)^-powerlaw; 0: equal."},
-    {"double_precision", SR_OPT_BOOL, offsetof(SrSinkhornParams, double_precision), "false", 0, 0, NULL,
-     "Compute in double."},
+    {"double_precision", SR_OPT_BOOL, offsetof(SrSinkhornParams, double_precision), "false", 0, 0,
+     NULL, "Compute in double."},
     {"no_shift", SR_OPT_BOOL, offsetof(SrSinkhornParams, no_shift), "false", 0, 0, NULL,
      "Leave the largest score in the exponent while that fits."},
     {"form", SR_OPT_ENUM, offsetof(SrSinkhornParams, form), "vissl", 0, 0, "vissl|log",
@@ -74,7 +76,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     const SrSinkhornParams *p = params;
     SR_TRY(sr__expect_rank("sinkhorn", x, n_in, 2, 2));
     if (!(p->epsilon > 0))
-        return sr_fail(SR_ERR_CONFIG, "sinkhorn: epsilon %g: expected a positive number", p->epsilon);
+        return sr_fail(SR_ERR_CONFIG, "sinkhorn: epsilon %g: expected a positive number",
+                       p->epsilon);
     *y = x[0];
     return SR_OK;
 }
@@ -84,13 +87,11 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     const SrSinkhornParams *p = params;
     int n = 0;
     if (p->hard_iters > 0)
-        out[n++] = (SrSlot){"num_iteration", SR_SHAPE(1), SR_I64, SR_SLOT_STATE, SR_ROLE_OTHER,
-                            {SR_INIT_CONSTANT, 0}};
+        out[n++] = sr__state_slot("num_iteration", SR_SHAPE(1), SR_I64, SR_INIT_CONSTANT, 0);
     if (p->queue_length > 0) {
-        out[n++] = (SrSlot){"queue", SR_SHAPE(p->queue_length, x[0].d[1]), SR_F32, SR_SLOT_STATE, SR_ROLE_OTHER,
-                            {SR_INIT_UNIFORM, 1}};
-        out[n++] = (SrSlot){"use_queue", SR_SHAPE(1), SR_I64, SR_SLOT_STATE, SR_ROLE_OTHER,
-                            {SR_INIT_CONSTANT, 0}};
+        out[n++] = sr__state_slot("queue", SR_SHAPE(p->queue_length, x[0].d[1]), SR_F32,
+                                  SR_INIT_UNIFORM, 1);
+        out[n++] = sr__state_slot("use_queue", SR_SHAPE(1), SR_I64, SR_INIT_CONSTANT, 0);
     }
     return n;
 }

@@ -1,9 +1,9 @@
-// Sinkhorn-Knopp: scores of samples against prototypes become soft codes that use all prototypes alike
-// (Cuturi, NIPS 2013; Caron et al., SwAV, NeurIPS 2020, section 3.1).
+// Sinkhorn-Knopp: scores of samples against prototypes become soft codes that use all prototypes
+// alike (Cuturi, NIPS 2013; Caron et al., SwAV, NeurIPS 2020, section 3.1).
 //
-// The plan Q (samples, P) = exp(scores / epsilon) is scaled in turn so that prototype k holds the mass r_k and
-// every sample the mass 1 / samples; at the end each sample's row is divided by its sum.  Sums run over all
-// ranks.  Whatever the scores are, codes are finite and rows sum to one.
+// The plan Q (samples, P) = exp(scores / epsilon) is scaled in turn so that prototype k holds the
+// mass r_k and every sample the mass 1 / samples; at the end each sample's row is divided by its
+// sum.  Sums run over all ranks.  Whatever the scores are, codes are finite and rows sum to one.
 #ifndef SR_KERNELS_SINKHORN_H
 #define SR_KERNELS_SINKHORN_H
 
@@ -13,12 +13,13 @@
 #include "kernels/op_params.h"
 
 typedef struct {
-    int n, n_queue, P;   // samples of the batch; further samples that only help to balance; prototypes
+    int n, n_queue,
+        P; // samples of the batch; further samples that only help to balance; prototypes
     const float *scores; // (n, P)
     const float *queue;  // (n_queue, P), unread if n_queue is 0
-    // The options the maths needs.  SR_SINKHORN_VISSL computes in the precision and order of VISSL's
-    // distributed_sinkhornknopp, underflows included; where that would give NaN it falls back to the other.
-    // SR_SINKHORN_LOG keeps logarithms of the scalings in double.
+    // The options the maths needs.  SR_SINKHORN_VISSL computes in the precision and order of
+    // VISSL's distributed_sinkhornknopp, underflows included; where that would give NaN it falls
+    // back to the other. SR_SINKHORN_LOG keeps logarithms of the scalings in double.
     SrSinkhornForm form;
     double epsilon, powerlaw; // epsilon > 0
     int num_iters;
@@ -29,8 +30,9 @@ typedef struct {
 size_t sr_sinkhorn_scratch_bytes(const SrSinkhorn *s);
 void sr_sinkhorn(const SrSinkhorn *s, float *codes, void *scratch); // codes (n, P)
 
-// The forms, compiled once an instruction set from sinkhorn_simd.c.  r (P) is the mass of each prototype; the
-// scaling forms return false when they met a number they cannot go on with, and codes are then unset.
+// The forms, compiled once an instruction set from sinkhorn_simd.c.  r (P) is the mass of each
+// prototype; the scaling forms return false when they met a number they cannot go on with, and
+// codes are then unset.
 typedef struct {
     size_t (*scratch_bytes)(const SrSinkhorn *s);
     bool (*scale_f32)(const SrSinkhorn *s, const double *r, float *codes, void *scratch);

@@ -1,8 +1,9 @@
-// VISSL's Sinkhorn in one precision: sinkhorn_simd.c includes this twice, with REAL, NAME(f) and EXP(x) set.
+// VISSL's Sinkhorn in one precision: sinkhorn_simd.c includes this twice, with REAL, NAME(f) and
+// EXP(x) set.
 //
-// The order of roundings is VISSL's (losses/distibuted_sinkhornknopp.py): Q / sum, Q * (r / u), Q * (c / column
-// sum), each stored in REAL; only the sums themselves are taken in double.  Q here is (samples, P), its
-// transpose.
+// The order of roundings is VISSL's (losses/distibuted_sinkhornknopp.py): Q / sum, Q * (r / u),
+// Q * (c / column sum), each stored in REAL; only the sums themselves are taken in double.  Q here
+// is (samples, P), its transpose.
 
 typedef struct {
     const SrSinkhorn *s;
@@ -60,7 +61,8 @@ static void NAME(shift_rows)(const NAME(Work) *w, int chunk, REAL total, REAL pl
     int P = w->s->P;
     double *sums = w->partial + (int64_t)chunk * P;
     memset(sums, 0, (size_t)P * sizeof(double));
-    for (int row = first_row(w->rows, chunk, w->chunks); row < first_row(w->rows, chunk + 1, w->chunks); row++) {
+    for (int row = first_row(w->rows, chunk, w->chunks);
+         row < first_row(w->rows, chunk + 1, w->chunks); row++) {
         REAL *q = w->q + (int64_t)row * P;
         for (int k = 0; k < P; k++)
             q[k] = q[k] / total + plus;
@@ -68,13 +70,14 @@ static void NAME(shift_rows)(const NAME(Work) *w, int chunk, REAL total, REAL pl
     }
 }
 
-// One iteration on the rows of a chunk: prototypes scaled by `factor`, samples brought to the mass c, and the
-// new column sums.  False when a sample's row has no mass that REAL can scale.
+// One iteration on the rows of a chunk: prototypes scaled by `factor`, samples brought to the mass
+// c, and the new column sums.  False when a sample's row has no mass that REAL can scale.
 static bool NAME(balance_rows)(const NAME(Work) *w, int chunk, REAL c) {
     int P = w->s->P;
     double *sums = w->partial + (int64_t)chunk * P;
     memset(sums, 0, (size_t)P * sizeof(double));
-    for (int row = first_row(w->rows, chunk, w->chunks); row < first_row(w->rows, chunk + 1, w->chunks); row++) {
+    for (int row = first_row(w->rows, chunk, w->chunks);
+         row < first_row(w->rows, chunk + 1, w->chunks); row++) {
         REAL *q = w->q + (int64_t)row * P;
         for (int k = 0; k < P; k++)
             q[k] *= w->factor[k];
@@ -121,7 +124,8 @@ static double NAME(start)(const NAME(Work) *w, REAL epsilon, REAL shift) {
     for (int chunk = 0; chunk < w->chunks; chunk++) {
         uint64_t mode = sr__denormals_keep();
         w->total[chunk] = 0;
-        for (int row = first_row(w->rows, chunk, w->chunks); row < first_row(w->rows, chunk + 1, w->chunks); row++)
+        for (int row = first_row(w->rows, chunk, w->chunks);
+             row < first_row(w->rows, chunk + 1, w->chunks); row++)
             w->total[chunk] += NAME(exponentials)(w, row, epsilon, shift);
         sr__denormals_restore(mode);
     }

@@ -1,4 +1,5 @@
-// The forms of Sinkhorn-Knopp, see sinkhorn.h: scaling in single and in double precision, and in the log domain.
+// The forms of Sinkhorn-Knopp, see sinkhorn.h: scaling in single and in double precision, and in
+// the log domain.
 #include "kernels/sinkhorn.h"
 
 #include <float.h>
@@ -25,7 +26,9 @@ static int chunk_count(const SrSinkhorn *s) {
     return n < 1 ? 1 : n > 32 ? 32 : n;
 }
 
-static int first_row(int rows, int chunk, int chunks) { return (int)((int64_t)rows * chunk / chunks); }
+static int first_row(int rows, int chunk, int chunks) {
+    return (int)((int64_t)rows * chunk / chunks);
+}
 
 static const float *row_scores(const SrSinkhorn *s, int row) {
     return row < s->n ? s->scores + (int64_t)row * s->P : s->queue + (int64_t)(row - s->n) * s->P;
@@ -72,16 +75,17 @@ static double largest_score(const SrSinkhorn *s) {
 #define EXP(x) exp(x)
 #include "kernels/sinkhorn_scaling.h"
 
-// Log domain: Q_jk = exp(z_jk + a_k + b_j), z = (score - largest) / epsilon; a and b are solved for in turn by
-// log-sum-exp, so nothing underflows but what is negligible beside its row's or column's largest.
+// Log domain: Q_jk = exp(z_jk + a_k + b_j), z = (score - largest) / epsilon; a and b are solved for
+// in turn by log-sum-exp, so nothing underflows but what is negligible beside its row's or column's
+// largest.
 typedef struct {
     const SrSinkhorn *s;
     int rows, chunks;
     double largest, per_epsilon;
-    double *a, *b;         // (P), (rows)
-    double *most, *sum;    // per chunk and prototype: (chunks, P) each
-    double *total_most;    // (P)
-    double *row;           // one row of exponents a chunk: (chunks, P)
+    double *a, *b;      // (P), (rows)
+    double *most, *sum; // per chunk and prototype: (chunks, P) each
+    double *total_most; // (P)
+    double *row;        // one row of exponents a chunk: (chunks, P)
 } LogWork;
 
 static LogWork log_work(const SrSinkhorn *s, void *scratch) {
@@ -98,7 +102,8 @@ static LogWork log_work(const SrSinkhorn *s, void *scratch) {
 }
 
 // out (P) = z + offsets (+ constant); offsets may be NULL.  NaN counts as the lowest score.
-static void exponents(const LogWork *w, int row, const double *offsets, double constant, double *restrict out) {
+static void exponents(const LogWork *w, int row, const double *offsets, double constant,
+                      double *restrict out) {
     const float *x = row_scores(w->s, row);
     const double lowest = -1e300;
     for (int k = 0; k < w->s->P; k++) {
@@ -125,7 +130,9 @@ static double largest_of(const double *v, int n) {
     return largest;
 }
 
-static double exp_distance(double below) { return (double)sr__expf((float)below); }
+static double exp_distance(double below) {
+    return (double)sr__expf((float)below);
+}
 
 // log of the sum of exp(v), v (P).
 static double log_sum_exp(const double *v, int P) {
@@ -141,7 +148,8 @@ static double log_sum_exp(const double *v, int P) {
 
 // most (P), sum (P) of a chunk: the columns' largest exponents and the sums of exp beside them.
 static void column_chunk(const LogWork *w, int chunk) {
-    int P = w->s->P, begin = first_row(w->rows, chunk, w->chunks), end = first_row(w->rows, chunk + 1, w->chunks);
+    int P = w->s->P, begin = first_row(w->rows, chunk, w->chunks),
+        end = first_row(w->rows, chunk + 1, w->chunks);
     double *most = w->most + (int64_t)chunk * P, *sum = w->sum + (int64_t)chunk * P;
     double *row = w->row + (int64_t)chunk * P;
     for (int k = 0; k < P; k++) {
@@ -189,7 +197,8 @@ static void solve_samples(const LogWork *w) {
     double log_c = -log((double)w->rows * sr_comm_size());
 #pragma omp parallel for schedule(static)
     for (int chunk = 0; chunk < w->chunks; chunk++)
-        for (int j = first_row(w->rows, chunk, w->chunks); j < first_row(w->rows, chunk + 1, w->chunks); j++) {
+        for (int j = first_row(w->rows, chunk, w->chunks);
+             j < first_row(w->rows, chunk + 1, w->chunks); j++) {
             double *row = w->row + (int64_t)chunk * P;
             exponents(w, j, w->a, 0, row);
             w->b[j] = log_c - log_sum_exp(row, P);
@@ -200,7 +209,8 @@ static void log_codes(const LogWork *w, float *codes) {
     int P = w->s->P;
 #pragma omp parallel for schedule(static)
     for (int chunk = 0; chunk < w->chunks; chunk++)
-        for (int j = first_row(w->s->n, chunk, w->chunks); j < first_row(w->s->n, chunk + 1, w->chunks); j++) {
+        for (int j = first_row(w->s->n, chunk, w->chunks);
+             j < first_row(w->s->n, chunk + 1, w->chunks); j++) {
             double *row = w->row + (int64_t)chunk * P;
             float *out = codes + (int64_t)j * P;
             exponents(w, j, w->a, 0, row);
@@ -228,4 +238,5 @@ static size_t scratch_bytes(const SrSinkhorn *s) {
     return logs > scaling ? logs : scaling; // the log domain is also where scaling falls back to
 }
 
-const SrSinkhornKernels SR_ISA_SYMBOL(sr__sinkhorn_kernels) = {scratch_bytes, scale_f32, scale_f64, log_domain};
+const SrSinkhornKernels SR_ISA_SYMBOL(sr__sinkhorn_kernels) = {scratch_bytes, scale_f32, scale_f64,
+                                                               log_domain};

@@ -1,4 +1,5 @@
-// slice: rows begin .. begin + count - 1 of the first dimension, one crop of a crop-major batch for example.
+// slice: rows begin .. begin + count - 1 of the first dimension, one crop of a crop-major batch for
+// example.
 #include <stddef.h>
 #include <string.h>
 
@@ -8,7 +9,8 @@
 
 static const SrOption options[] = {
     {"begin", SR_OPT_INT, offsetof(SrSliceParams, begin), "0", 0, 0x7fffffff, NULL, "First row."},
-    {"count", SR_OPT_INT, offsetof(SrSliceParams, count), "1", 1, 0x7fffffff, NULL, "Number of rows."},
+    {"count", SR_OPT_INT, offsetof(SrSliceParams, count), "1", 1, 0x7fffffff, NULL,
+     "Number of rows."},
     SR_OPTION_END,
 };
 
@@ -16,15 +18,17 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     const SrSliceParams *p = params;
     SR_TRY(sr__expect_rank("slice", x, n_in, 1, SR_MAX_RANK));
     if (p->begin < 0 || p->count < 1 || p->begin > x[0].d[0] - p->count)
-        return sr__shape_fail("slice", x, n_in, "rows %d .. %lld inside the first dimension", p->begin,
-                              (long long)p->begin + p->count - 1);
+        return sr__shape_fail("slice", x, n_in, "rows %d .. %lld inside the first dimension",
+                              p->begin, (long long)p->begin + p->count - 1);
     *y = x[0];
     y->d[0] = p->count;
     return SR_OK;
 }
 
 // Numbers in one row of x.
-static int64_t row_size(SrShape x) { return sr_shape_count(x) / x.d[0]; }
+static int64_t row_size(SrShape x) {
+    return sr_shape_count(x) / x.d[0];
+}
 
 static void reference(const SrRefCall *call) {
     const SrSliceParams *p = call->params;
@@ -38,7 +42,8 @@ static void forward(const SrOpCall *call) {
     sr__copy(call->y.data, (const float *)call->x[0].data + p->begin * row, p->count * row);
 }
 
-// Adding touches only the slice's rows, so that several slices of one input cost no more than its size.
+// Adding touches only the slice's rows, so that several slices of one input cost no more than its
+// size.
 static void backward(const SrOpCall *call) {
     const SrSliceParams *p = call->params;
     int64_t row = row_size(call->x[0].shape), n = p->count * row, end = p->begin * row + n;

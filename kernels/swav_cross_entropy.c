@@ -1,9 +1,11 @@
-// swav_cross_entropy: the swapped prediction of SwAV (Caron et al., NeurIPS 2020, equation 2, over many crops):
+// swav_cross_entropy: the swapped prediction of SwAV (Caron et al., NeurIPS 2020, equation 2, over
+// many crops):
 //
-//   L = 1/A sum over assign crops i of 1/(C-1) sum over crops p != c_i of mean over images of -q_i . log softmax(s_p / t)
+//   L = mean over assign crops i and over the C - 1 crops p != c_i of
+//       mean over images of  -q_i . log softmax(s_p / t)
 //
-// scores (C n, P) crop-major, codes (A n, P) in the order of crops_for_assign.  Each row of scores is read once
-// with the sum of the codes that are its targets.
+// scores (C n, P) crop-major, codes (A n, P) in the order of crops_for_assign.  Each row of scores
+// is read once with the sum of the codes that are its targets.
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -13,11 +15,12 @@
 #include "kernels/rows.h"
 
 static const SrOption options[] = {
-    {"num_crops", SR_OPT_INT, offsetof(SrSwavCrossEntropyParams, num_crops), "2", 2, 1024, NULL, "Crops an image."},
-    {"crops_for_assign", SR_OPT_INTS, offsetof(SrSwavCrossEntropyParams, crops_for_assign), "[0, 1]", 0, 1023, NULL,
-     "Crops whose codes are targets."},
-    {"temperature", SR_OPT_FLOAT, offsetof(SrSwavCrossEntropyParams, temperature), "0.1", 1e-10, 1e10, NULL,
-     "Divides the scores."},
+    {"num_crops", SR_OPT_INT, offsetof(SrSwavCrossEntropyParams, num_crops), "2", 2, 1024, NULL,
+     "Crops an image."},
+    {"crops_for_assign", SR_OPT_INTS, offsetof(SrSwavCrossEntropyParams, crops_for_assign),
+     "[0, 1]", 0, 1023, NULL, "Crops whose codes are targets."},
+    {"temperature", SR_OPT_FLOAT, offsetof(SrSwavCrossEntropyParams, temperature), "0.1", 1e-10,
+     1e10, NULL, "Divides the scores."},
     SR_OPTION_END,
 };
 
@@ -26,17 +29,19 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     const char *op = "swav_cross_entropy";
     SR_TRY(sr__expect_rank(op, x, n_in, 2, 2));
     if (p->num_crops < 2 || p->crops_for_assign.n < 1 || !(p->temperature > 0))
-        return sr_fail(SR_ERR_CONFIG, "%s: num_crops %d, %d crops_for_assign, temperature %g: expected at least 2, at "
-                       "least 1, positive", op, p->num_crops, p->crops_for_assign.n, p->temperature);
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: %d crops, %d to assign, temperature %g: expected at least 2, at least "
+                       "1, a positive number",
+                       op, p->num_crops, p->crops_for_assign.n, p->temperature);
     for (int a = 0; a < p->crops_for_assign.n; a++)
         if (p->crops_for_assign.v[a] < 0 || p->crops_for_assign.v[a] >= p->num_crops)
-            return sr_fail(SR_ERR_CONFIG, "%s: crops_for_assign holds %d: expected crops 0 .. %d", op,
-                           p->crops_for_assign.v[a], p->num_crops - 1);
+            return sr_fail(SR_ERR_CONFIG, "%s: crops_for_assign holds %d: expected crops 0 .. %d",
+                           op, p->crops_for_assign.v[a], p->num_crops - 1);
     int n = x[0].d[0] / p->num_crops;
     if (x[0].d[0] % p->num_crops || x[1].rank != 2 || x[1].d[0] != n * p->crops_for_assign.n ||
         x[1].d[1] != x[0].d[1])
-        return sr__shape_fail(op, x, n_in, "scores of %d crops and codes of %d for the same images", p->num_crops,
-                              p->crops_for_assign.n);
+        return sr__shape_fail(op, x, n_in, "scores of %d crops and codes of %d for the same images",
+                              p->num_crops, p->crops_for_assign.n);
     *y = SR_SCALAR;
     return SR_OK;
 }
@@ -46,7 +51,8 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0) | SR_READS_X(1);
 }
 
-// Per row of scores: its maximum, the sum of exp((s - maximum) / t), the mass of its targets.  float (3, C n).
+// Per row of scores its maximum, the sum of exp((s - maximum) / t) and the mass of its targets:
+// float (3, C n).
 static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     (void)params, (void)n_in;
     return 3 * (size_t)x[0].d[0] * sizeof(float);
@@ -60,7 +66,7 @@ static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
 
 typedef struct {
     const SrSwavCrossEntropyParams *p;
-    int rows, n, P; // rows = C n
+    int rows, n, P;              // rows = C n
     const float *scores, *codes; // (rows, P), (A n, P)
     float *most, *sum, *mass;    // each (rows)
     double weight;               // of one row and one target: 1 / (A (C - 1) n)
@@ -123,7 +129,8 @@ static void scores_gradient(const Work *w, double dy, float *dx) {
 #pragma omp parallel for schedule(static) if ((int64_t)w->rows * w->P > SR_CHUNK)
     for (int row = 0; row < w->rows; row++) {
         float *out = dx + (int64_t)row * w->P;
-        k->exp_sum(out, w->scores + (int64_t)row * w->P, w->most[row], (float)(1 / w->p->temperature), w->P);
+        k->exp_sum(out, w->scores + (int64_t)row * w->P, w->most[row],
+                   (float)(1 / w->p->temperature), w->P);
         k->scale(out, out, (float)(factor * (double)w->mass[row] / (double)w->sum[row]), w->P);
         for (int a = 0; a < w->p->crops_for_assign.n; a++)
             if (target(w, row, a))
@@ -143,7 +150,8 @@ static void codes_gradient(const Work *w, double dy, float *dq) {
             float *out = dq + (target(w, row, a) - w->codes);
             double log_sum = log((double)w->sum[row]);
             for (int k = 0; k < w->P; k++)
-                out[k] += (float)(factor * ((double)(w->most[row] - s[k]) / w->p->temperature + log_sum));
+                out[k] +=
+                    (float)(factor * ((double)(w->most[row] - s[k]) / w->p->temperature + log_sum));
         }
 }
 
@@ -169,21 +177,27 @@ static double reference_pair(const double *q, const double *s, int P, double tem
 
 static void reference(const SrRefCall *call) {
     const SrSwavCrossEntropyParams *p = call->params;
-    int P = call->x_shape[0].d[1], n = call->x_shape[0].d[0] / p->num_crops, A = p->crops_for_assign.n;
+    int P = call->x_shape[0].d[1], n = call->x_shape[0].d[0] / p->num_crops,
+        A = p->crops_for_assign.n;
     double total = 0;
     for (int a = 0; a < A; a++)
         for (int crop = 0; crop < p->num_crops; crop++)
             for (int i = 0; i < n && crop != p->crops_for_assign.v[a]; i++)
-                total += reference_pair(call->x[1] + ((int64_t)a * n + i) * P,
-                                        call->x[0] + ((int64_t)crop * n + i) * P, P, p->temperature);
+                total +=
+                    reference_pair(call->x[1] + ((int64_t)a * n + i) * P,
+                                   call->x[0] + ((int64_t)crop * n + i) * P, P, p->temperature);
     call->y[0] = total / A / (p->num_crops - 1) / n;
 }
 
+// clang-format off
 static const SrOpCase cases[] = {
     {"{num_crops: 2, temperature: 0.7}", 2, {SR_SHAPE(6, 5), SR_SHAPE(6, 5)}, false},
-    {"{num_crops: 4, crops_for_assign: [2, 0], temperature: 0.5}", 2, {SR_SHAPE(8, 33), SR_SHAPE(4, 33)}, false},
-    {"{num_crops: 3, crops_for_assign: [1], temperature: 2}", 2, {SR_SHAPE(9, 4), SR_SHAPE(3, 4)}, false},
+    {"{num_crops: 4, crops_for_assign: [2, 0], temperature: 0.5}",
+     2, {SR_SHAPE(8, 33), SR_SHAPE(4, 33)}, false},
+    {"{num_crops: 3, crops_for_assign: [1], temperature: 2}",
+     2, {SR_SHAPE(9, 4), SR_SHAPE(3, 4)}, false},
 };
+// clang-format on
 
 const SrOp sr_op_swav_cross_entropy = {
     .name = "swav_cross_entropy",

@@ -1,5 +1,5 @@
-// exp and the normal distribution's functions as branch-free float code that compilers turn into vectors.
-// Only for *_simd.c files.
+// exp and the normal distribution's functions as branch-free float code that compilers turn into
+// vectors. Only for *_simd.c files.
 #ifndef SR_KERNELS_VEXP_H
 #define SR_KERNELS_VEXP_H
 
@@ -14,13 +14,15 @@ static inline float sr__exp2i(int32_t n) {
     return f;
 }
 
-// exp(x) to 2 units in the last place; 0 below -104, infinity above 88.73, denormals in between when the
-// processor keeps them.  Cody-Waite reduction x = n ln 2 + r, then the Taylor polynomial of degree 7 (its
-// remainder on |r| <= ln 2 / 2 is below 6e-9), then 2^n in two factors so that denormals come out right.
+// exp(x) to 2 units in the last place; 0 below -104, infinity above 88.73, denormals in between
+// when the processor keeps them.  Cody-Waite reduction x = n ln 2 + r, then the Taylor polynomial
+// of degree 7 (its remainder on |r| <= ln 2 / 2 is below 6e-9), then 2^n in two factors so that
+// denormals come out right.
 static inline float sr__expf(float x) {
     float t = x < -104.0f ? -104.0f : x;
     t = t > 89.0f ? 89.0f : t;
-    float n = t * 1.44269504088896f + 12582912.0f; // adding 1.5 * 2^23 rounds to the nearest integer
+    float n =
+        t * 1.44269504088896f + 12582912.0f; // adding 1.5 * 2^23 rounds to the nearest integer
     int32_t bits;
     memcpy(&bits, &n, sizeof bits);
     int32_t i = bits - 0x4B400000;

@@ -9,8 +9,8 @@
 #include "kernels/rows.h"
 
 static const SrOption options[] = {
-    {"out_features", SR_OPT_INT, offsetof(SrWeightNormLinearParams, out_features), "1", 1, 1 << 24, NULL,
-     "Output features."},
+    {"out_features", SR_OPT_INT, offsetof(SrWeightNormLinearParams, out_features), "1", 1, 1 << 24,
+     NULL, "Output features."},
     SR_OPTION_END,
 };
 
@@ -20,7 +20,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     const SrWeightNormLinearParams *p = params;
     SR_TRY(sr__expect_rank("weight_norm_linear", x, n_in, 2, SR_MAX_RANK));
     if (p->out_features < 1)
-        return sr_fail(SR_ERR_CONFIG, "weight_norm_linear: out_features %d: expected at least 1", p->out_features);
+        return sr_fail(SR_ERR_CONFIG, "weight_norm_linear: out_features %d: expected at least 1",
+                       p->out_features);
     *y = x[0];
     y->d[y->rank - 1] = p->out_features;
     return SR_OK;
@@ -29,10 +30,10 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
 static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]) {
     (void)n_in;
     const SrWeightNormLinearParams *p = params;
-    out[G] = (SrSlot){"weight_g", SR_SHAPE(p->out_features, 1), SR_F32, SR_SLOT_PARAM, SR_ROLE_WEIGHT,
-                      {SR_INIT_NORM_OF, 0}};
-    out[V] = (SrSlot){"weight_v", SR_SHAPE(p->out_features, sr_shape_last(x[0])), SR_F32, SR_SLOT_PARAM,
-                      SR_ROLE_WEIGHT, {SR_INIT_UNIFORM_FAN_IN, 1}};
+    out[G] = sr__param_slot("weight_g", SR_SHAPE(p->out_features, 1), SR_ROLE_WEIGHT,
+                            SR_INIT_NORM_OF, 0);
+    out[V] = sr__param_slot("weight_v", SR_SHAPE(p->out_features, sr_shape_last(x[0])),
+                            SR_ROLE_WEIGHT, SR_INIT_UNIFORM_FAN_IN, 1);
     return N_SLOTS;
 }
 
@@ -64,7 +65,9 @@ static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) 
     return 2 * sr_shape_count(y) * sr_shape_last(x[0]);
 }
 
-static double inverse_norm(double square) { return 1 / fmax(sqrt(square), 1e-30); }
+static double inverse_norm(double square) {
+    return 1 / fmax(sqrt(square), 1e-30);
+}
 
 static void reference(const SrRefCall *call) {
     int64_t rows = sr_shape_rows(call->x_shape[0]);
@@ -99,7 +102,8 @@ static void forward(const SrOpCall *call) {
 }
 
 // dg = dW . v / |v|,  dv = g / |v| (dW - (dW . v) v / |v|^2).
-static void split_gradient(const SrOpCall *call, const float *dweight, const float *inverse, int K, int D) {
+static void split_gradient(const SrOpCall *call, const float *dweight, const float *inverse, int K,
+                           int D) {
     const SrRows *rows = sr__rows();
     const float *g = call->w[G].data, *v = call->w[V].data;
 #pragma omp parallel for schedule(static) if ((int64_t)K * D > SR_CHUNK)
@@ -126,7 +130,8 @@ static void backward(const SrOpCall *call) {
         split_gradient(call, dweight, weight + (int64_t)K * D, K, D);
     }
     if (call->dx[0])
-        sr_gemm(false, false, n, D, K, 1, call->dy, K, weight, D, (float)(call->dx_add & 1), call->dx[0], D);
+        sr_gemm(false, false, n, D, K, 1, call->dy, K, weight, D, (float)(call->dx_add & 1),
+                call->dx[0], D);
 }
 
 static const SrOpCase cases[] = {

@@ -1,5 +1,5 @@
-// Golden kind "sinkhorn": Sinkhorn-Knopp alone over a grid; each tensor codes<i>_eps<epsilon>_it<iterations> is the
-// answer for the scores<i> of the same case.
+// Golden kind "sinkhorn": Sinkhorn-Knopp alone over a grid; each tensor
+// codes<i>_eps<epsilon>_it<iterations> is the answer for the scores<i> of the same case.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,8 @@ typedef struct {
 
 static bool parse_name(const char *name, GridPoint *out) {
     char rest;
-    return sscanf(name, "codes%d_eps%lf_it%d%c", &out->scores, &out->epsilon, &out->num_iters, &rest) == 3;
+    return sscanf(name, "codes%d_eps%lf_it%d%c", &out->scores, &out->epsilon, &out->num_iters,
+                  &rest) == 3;
 }
 
 static SrStatus solve(SrGoldenCase *c, const char *name, GridPoint at) {
@@ -25,7 +26,10 @@ static SrStatus solve(SrGoldenCase *c, const char *name, GridPoint at) {
     float *scores = golden_floats(c, scores_name, NULL);
     if (!scores || t->shape.rank != 2)
         return sr_fail(SR_ERR_RUN, "%s: no matrix '%s' beside it", name, scores_name);
-    SrSinkhorn s = {.n = t->shape.d[0], .P = t->shape.d[1], .scores = scores, .epsilon = at.epsilon,
+    SrSinkhorn s = {.n = t->shape.d[0],
+                    .P = t->shape.d[1],
+                    .scores = scores,
+                    .epsilon = at.epsilon,
                     .num_iters = at.num_iters};
     int64_t n = (int64_t)s.n * s.P;
     float *codes = sr_arena_alloc(c->arena, (size_t)n * sizeof *codes);
@@ -46,7 +50,8 @@ static SrStatus run(SrGoldenCase *c) {
         if (strncmp(name, "codes", 5) != 0)
             continue;
         if (!parse_name(name, &at))
-            return sr_fail(SR_ERR_RUN, "tensor '%s': expected codes<i>_eps<epsilon>_it<iterations>", name);
+            return sr_fail(SR_ERR_RUN, "tensor '%s': expected codes<i>_eps<epsilon>_it<iterations>",
+                           name);
         SR_TRY(solve(c, name, at));
     }
     return SR_OK;

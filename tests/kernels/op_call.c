@@ -51,7 +51,8 @@ static void fill_input(OpCall *c, int i, uint64_t seed) {
     c->dx[i] = op_call_alloc(c, (size_t)n * sizeof(float));
 }
 
-void op_call_init(OpCall *c, const SrOp *op, const SrOpCase *example, int rows, bool train, uint64_t seed) {
+void op_call_init(OpCall *c, const SrOp *op, const SrOpCase *example, int rows, bool train,
+                  uint64_t seed) {
     *c = (OpCall){.op = op, .train = train, .n_in = example->n_in};
     SrYaml *map = NULL;
     CHECK_OK(sr_yaml_parse(&c->arena, example->params, strlen(example->params), op->name, &map));
@@ -75,19 +76,36 @@ void op_call_init(OpCall *c, const SrOp *op, const SrOpCase *example, int rows, 
     c->dy = op_call_alloc(c, (size_t)n * sizeof(float));
     op_call_fill(c->y64, n, seed, 200);
     to_float(c->dy, c->y64, n);
-    c->saved = op_call_alloc(c, op->saved_bytes ? op->saved_bytes(c->params, c->shapes, c->n_in) : 0);
+    c->saved =
+        op_call_alloc(c, op->saved_bytes ? op->saved_bytes(c->params, c->shapes, c->n_in) : 0);
 }
 
-void op_call_deinit(OpCall *c) { sr_arena_deinit(&c->arena); }
+void op_call_deinit(OpCall *c) {
+    sr_arena_deinit(&c->arena);
+}
 
 static SrOpCall call_of(OpCall *c) {
     size_t scratch = c->op->scratch_bytes ? c->op->scratch_bytes(c->params, c->shapes, c->n_in) : 0;
     c->scratch = op_call_alloc(c, scratch);
     memset(c->scratch, 0xA5, scratch); // rubbish at entry, and NaN-free only by chance
     return (SrOpCall){
-        .params = c->params, .train = c->train, .again = c->again, .n_in = c->n_in, .x = c->x, .y = c->y,
-        .n_w = c->n_w, .w = c->w, .dw = c->dw, .dy = c->dy, .dx = c->dx, .dx_add = c->dx_add,
-        .saved = c->saved, .scratch = c->scratch, .seed = 7, .iteration = 3, .node_key = 11,
+        .params = c->params,
+        .train = c->train,
+        .again = c->again,
+        .n_in = c->n_in,
+        .x = c->x,
+        .y = c->y,
+        .n_w = c->n_w,
+        .w = c->w,
+        .dw = c->dw,
+        .dy = c->dy,
+        .dx = c->dx,
+        .dx_add = c->dx_add,
+        .saved = c->saved,
+        .scratch = c->scratch,
+        .seed = 7,
+        .iteration = 3,
+        .node_key = 11,
     };
 }
 

@@ -1,4 +1,5 @@
-// One op on one of its cases with buffers of its own, for tests: float for the kernels, double for the reference.
+// One op on one of its cases with buffers of its own, for tests: float for the kernels, double for
+// the reference.
 #ifndef SR_TESTS_KERNELS_OP_CALL_H
 #define SR_TESTS_KERNELS_OP_CALL_H
 
@@ -22,14 +23,16 @@ typedef struct {
     bool again;
 } OpCall;
 
-// Parses the params, asks for shapes and slots, fills x, w and dy with draws of `seed`; fails the test otherwise.
-// Rows of the first dimension are repeated `rows` times over.
-void op_call_init(OpCall *c, const SrOp *op, const SrOpCase *example, int rows, bool train, uint64_t seed);
+// Parses the params, asks for shapes and slots, fills x, w and dy with draws of `seed`; fails the
+// test otherwise. Rows of the first dimension are repeated `rows` times over.
+void op_call_init(OpCall *c, const SrOp *op, const SrOpCase *example, int rows, bool train,
+                  uint64_t seed);
 void op_call_deinit(OpCall *c);
 void op_call_forward(OpCall *c);
-void op_call_backward(OpCall *c);   // dx is filled with rubbish first unless dx_add is set
-void op_call_reference(OpCall *c);  // y64 from x64, w64; state slots of w64 may change
+void op_call_backward(OpCall *c);  // dx is filled with rubbish first unless dx_add is set
+void op_call_reference(OpCall *c); // y64 from x64, w64; state slots of w64 may change
 void *op_call_alloc(OpCall *c, size_t bytes); // aligned as the plan's memory is
-void op_call_fill(double *out, int64_t n, uint64_t seed, uint64_t stream); // normal draws that floats hold
+void op_call_fill(double *out, int64_t n, uint64_t seed,
+                  uint64_t stream); // normal draws that floats hold
 
 #endif

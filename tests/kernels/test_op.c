@@ -14,8 +14,8 @@ static void each_case(CaseBody body) {
 }
 
 // |a - b| <= tolerance * max |b| + 1e-6 for all of n.
-static void check_close(const char *what, const SrOp *op, const SrOpCase *example, bool train, const float *a,
-                        const double *b, int64_t n, double tolerance) {
+static void check_close(const char *what, const SrOp *op, const SrOpCase *example, bool train,
+                        const float *a, const double *b, int64_t n, double tolerance) {
     double largest = 0;
     for (int64_t i = 0; i < n; i++)
         largest = fmax(largest, fabs(b[i]));
@@ -91,7 +91,8 @@ static void gradient_case(const SrOp *op, const SrOpCase *example, bool train) {
     op_call_backward(&c);
     for (int i = 0; i < c.n_in; i++) {
         int64_t n = sr_shape_count(c.shapes[i]);
-        check_close("dx", op, example, train, c.dx[i], numeric_gradient(&c, kept, c.x64[i], n), n, 1e-4);
+        check_close("dx", op, example, train, c.dx[i], numeric_gradient(&c, kept, c.x64[i], n), n,
+                    1e-4);
     }
     for (int i = 0; i < c.n_w; i++) {
         int64_t n = sr_shape_count(c.slots[i].shape);
@@ -136,11 +137,12 @@ static void adding_case(const SrOp *op, const SrOpCase *example, bool train) {
     c.dx_add = adds ? ~0u : 0;
     op_call_backward(&c);
     for (int i = 0; i < c.n_in; i++)
-        check_close("added dx", op, example, train, c.dx[i], dx[i], sr_shape_count(c.shapes[i]), 1e-5);
+        check_close("added dx", op, example, train, c.dx[i], dx[i], sr_shape_count(c.shapes[i]),
+                    1e-5);
     for (int i = 0; i < c.n_w; i++)
         if (c.dw[i])
-            check_close("accumulated dw", op, example, train, c.dw[i], dw[i], sr_shape_count(c.slots[i].shape),
-                        1e-5);
+            check_close("accumulated dw", op, example, train, c.dw[i], dw[i],
+                        sr_shape_count(c.slots[i].shape), 1e-5);
     op_call_deinit(&c);
 }
 
@@ -149,8 +151,8 @@ static void test_gradients_add_up(void **state) {
     each_case(adding_case);
 }
 
-static void same_bits(const char *what, const SrOp *op, const SrOpCase *example, const void *a, const void *b,
-                      size_t bytes) {
+static void same_bits(const char *what, const SrOp *op, const SrOpCase *example, const void *a,
+                      const void *b, size_t bytes) {
     if (memcmp(a, b, bytes) != 0)
         fail_msg("%s %s: bits of %s differ", op->name, example->params, what);
 }
@@ -215,11 +217,13 @@ static void again_case(const SrOp *op, const SrOpCase *example, bool train) {
     size_t bytes = (size_t)sr_shape_count(c.y_shape) * sizeof(float), saved_bytes = 0;
     if (op->saved_bytes)
         saved_bytes = op->saved_bytes(c.params, c.shapes, c.n_in);
-    void *y = op_call_alloc(&c, bytes), *saved = op_call_alloc(&c, saved_bytes), *w[SR_OP_MAX_SLOTS];
+    void *y = op_call_alloc(&c, bytes), *saved = op_call_alloc(&c, saved_bytes),
+         *w[SR_OP_MAX_SLOTS];
     memcpy(y, c.y.data, bytes);
     memcpy(saved, c.saved, saved_bytes);
     for (int i = 0; i < c.n_w; i++) {
-        size_t w_bytes = (size_t)sr_shape_count(c.slots[i].shape) * sr_dtype_bytes(c.slots[i].dtype);
+        size_t w_bytes =
+            (size_t)sr_shape_count(c.slots[i].shape) * sr_dtype_bytes(c.slots[i].dtype);
         w[i] = op_call_alloc(&c, w_bytes);
         memcpy(w[i], c.w[i].data, w_bytes);
     }
@@ -247,7 +251,8 @@ static int rows_for_threads(const SrOpCase *example) {
     return (int)(40000 / most + 1);
 }
 
-static void run_with_threads(OpCall *c, const SrOp *op, const SrOpCase *example, bool train, int threads) {
+static void run_with_threads(OpCall *c, const SrOp *op, const SrOpCase *example, bool train,
+                             int threads) {
     sr_parallel_set_threads(threads);
     op_call_init(c, op, example, rows_for_threads(example), train, 8);
     op_call_forward(c);
@@ -271,7 +276,8 @@ static void threads_case(const SrOp *op, const SrOpCase *example, bool train) {
             same_bits("w with threads", op, example, one.w[i].data, more.w[i].data,
                       (size_t)n * sr_dtype_bytes(one.slots[i].dtype));
             if (one.dw[i])
-                same_bits("dw with threads", op, example, one.dw[i], more.dw[i], (size_t)n * sizeof(float));
+                same_bits("dw with threads", op, example, one.dw[i], more.dw[i],
+                          (size_t)n * sizeof(float));
         }
         op_call_deinit(&more);
     }
@@ -354,8 +360,8 @@ static void test_views(void **state) {
     each_case(view_case);
 }
 
-SR_TESTS(op, unit(test_descriptors), unit(test_forward_matches_reference), unit(test_gradients_match_differences),
-         unit(test_gradients_add_up), unit(test_any_gradient_may_be_unwanted),
-         unit(test_gradient_may_take_the_place_of_dy), unit(test_forward_again_repeats),
-         unit(test_bits_do_not_depend_on_threads), unit(test_all_levels), unit(test_strange_shapes),
-         unit(test_views))
+SR_TESTS(op, unit(test_descriptors), unit(test_forward_matches_reference),
+         unit(test_gradients_match_differences), unit(test_gradients_add_up),
+         unit(test_any_gradient_may_be_unwanted), unit(test_gradient_may_take_the_place_of_dy),
+         unit(test_forward_again_repeats), unit(test_bits_do_not_depend_on_threads),
+         unit(test_all_levels), unit(test_strange_shapes), unit(test_views))
