@@ -1,0 +1,310 @@
+// Whole SwAV training steps: images in; losses, the first step's outputs and gradients, and the state after the last
+// update compared.  The case's tree goes through the program's own configuration, model, loss, schedule and optimiser.
+//
+// Such steps can be ill-conditioned: a batch norm over two rows cancels almost everything, and float32 gradients are
+// then off by per cent from float64's, in PyTorch as here.  So every case runs twice, once with the last bit of all
+// images and parameters shaken; where that moves a number by more than the tolerance, it sets the tolerance.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "tests/golden/table.h"
+#include "trainer/model.h"
+#include "trainer/optim.h"
+
+enum { MAX_FROZEN = 4096, MAX_ROWS = 4096 };
+
+// Everything compared, in the order it was computed: one block of floats a tensor of the case.
+typedef struct {
+    int n;
+    struct {
+        const char *tensor;
+        float *values;
+        int64_t n;
+    } rows[MAX_ROWS];
+} Trace;
+
+typedef struct {
+    SrGoldenCase *c;
+    SrConfig *config;
+    SrModel *model;
+    SrTrainGraph graph;
+    SrPlan *plan;
+    SrOptim *optim;
+    SrSchedule *lr;
+    int max_iteration, batch;
+    bool shaken;
+    Trace *trace;
+    bool skip[MAX_FROZEN];
+} StepsRun;
+
+static SrStatus keep(StepsRun *r, const char *tensor, const float *values, int64_t n) {
+    Trace *t = r->trace;
+    if (!tensor || t->n == MAX_ROWS)
+        SR_FAIL(SR_ERR_RUN, "too many tensors to compare");
+    t->rows[t->n].tensor = tensor;
+    t->rows[t->n].values = sr_arena_copy(r->c->arena, values, (size_t)n * sizeof *values);
+    t->rows[t->n].n = n;
+    return t->rows[t->n++].values ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %s", tensor);
+}
+
+// Entries that have a tensor "<kind><name>" in the case.
+static SrStatus keep_table(StepsRun *r, const char *kind, bool grads) {
+    SrParams *params = sr_model_params(r->model);
+    for (int i = 0; i < r->c->tensors->n; i++) {
+        const char *tensor = r->c->tensors->tensors[i].name;
+        if (!sr_text_starts(tensor, kind))
+            continue;
+        int index = sr_params_find(params, tensor + strlen(kind));
+        const SrParam *p = index < 0 ? NULL : sr_params_at(params, index);
+        if (!p || (grads && !p->grad))
+            SR_FAIL(SR_ERR_RUN, "%s has no counterpart in our table", tensor);
+        if (p->dtype == SR_F32)
+            SR_TRY(keep(r, tensor, grads ? p->grad : p->value, sr_shape_count(p->shape)));
+    }
+    return SR_OK;
+}
+
+// Every number by one unit in its last place, up or down.
+static void shake(float *x, int64_t n, uint64_t key) {
+    SrRng rng = sr_rng(1, SR_RNG_TEST, 0, key, 0, 0);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = nextafterf(x[i], sr_rng_below(&rng, 2) ? INFINITY : -INFINITY);
+}
+
+static int integer(const SrYaml *map, const char *key) {
+    const SrYaml *node = sr_yaml_find(map, key);
+    return node ? (int)node->i : 0;
+}
+
+// ---- the configuration
+
+// The case's tree as a user would write it: the schedule in its place, and the data it does not mention.
+static SrStatus compose(StepsRun *r, SrYaml **out) {
+    SrArena *arena = r->c->arena;
+    SrYaml *tree = sr_yaml_new(arena, SR_YAML_MAP, "golden", 0);
+    if (!tree)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the configuration");
+    for (int i = 0; i < 3; i++) {
+        const char *section = (const char *const[]){"MODEL", "LOSS", "OPTIMIZER"}[i];
+        SR_TRY(sr_yaml_put(arena, tree, section, sr_yaml_copy(arena, sr_yaml_find(r->c->config, section))));
+    }
+    SrYaml *optimizer = sr_yaml_find(tree, "OPTIMIZER"), *lr = sr_yaml_find(optimizer, "lr");
+    if (!lr)
+        SR_FAIL(SR_ERR_RUN, "the case has no OPTIMIZER.lr");
+    SR_TRY(sr_yaml_put_path(arena, tree, "OPTIMIZER.param_schedulers.lr", lr));
+    sr_yaml_remove(optimizer, "lr");
+    const char *batch = sr_arena_printf(arena, "%d", r->batch);
+    const char *const data[][2] = {{"DATA.TRAIN.COLLATE_FUNCTION", "multicrop_collator"},
+                                   {"DATA.TRAIN.BATCHSIZE_PER_REPLICA", batch}};
+    for (int i = 0; i < 2; i++)
+        SR_TRY(sr_yaml_put_path(arena, tree, data[i][0], sr_yaml_scalar(arena, data[i][1], "golden", 0)));
+    *out = tree;
+    return SR_OK;
+}
+
+static SrStatus configure(StepsRun *r) {
+    SrYaml *tree = NULL;
+    SrText text = SR_TEXT_INIT;
+    r->batch = integer(r->c->config, "bs");
+    r->max_iteration = integer(r->c->config, "max_iteration");
+    SR_TRY(compose(r, &tree));
+    sr_yaml_print(tree, &text);
+    SrStatus status = sr_config_parse(text.s ? text.s : "", r->c->name, NULL, 0, &r->config);
+    sr_text_deinit(&text);
+    return status;
+}
+
+// ---- building
+
+static SrStatus build(StepsRun *r) {
+    int n = 0, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
+    for (const SrTensor *t; n < SR_MAX_VIEWS; n++) {
+        t = golden_tensor(r->c, sr_arena_printf(r->c->arena, "crop0_%d", n));
+        if (!t)
+            break;
+        h[n] = t->shape.d[2];
+        w[n] = t->shape.d[3];
+    }
+    SR_TRY(sr_model_new(r->config, &r->model));
+    SR_TRY(sr_model_build_train(r->model, r->batch, n, h, w, 0, &r->graph));
+    SrParams *params = sr_model_params(r->model);
+    SR_TRY(sr_params_allocate(params));
+    SR_TRY(sr_model_init(r->model, &r->graph, 1));
+    SR_TRY(golden_load_table(r->c, params, "param.", "", false));
+    for (int i = 0; i < sr_params_count(params) && r->shaken; i++) {
+        const SrParam *p = sr_params_at(params, i);
+        if (p->kind == SR_SLOT_PARAM)
+            shake(p->value, sr_shape_count(p->shape), (uint64_t)i);
+    }
+    SR_TRY(sr_schedule_new(r->config->optimizer.lr, "lr", 1, r->c->arena, &r->lr));
+    SR_TRY(sr_optim_new(params, &r->config->optimizer, &r->optim));
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN, .outputs = r->graph.outputs, .n_outputs = r->graph.n_outputs,
+                             .losses = &r->graph.loss, .n_losses = 1};
+    return sr_plan_compile(r->graph.graph, &options, &r->plan);
+}
+
+// Every trunk and head entry is set by the case, and by no other name.
+static SrStatus check_cover(StepsRun *r) {
+    SrParams *params = sr_model_params(r->model);
+    for (int i = 0; i < sr_params_count(params); i++) {
+        const char *name = sr_params_at(params, i)->name;
+        if (!sr_text_starts(name, "loss.") && !golden_tensor(r->c, sr_arena_printf(r->c->arena, "param.%s", name)))
+            SR_FAIL(SR_ERR_RUN, "the case does not set our parameter %s", name);
+    }
+    return SR_OK;
+}
+
+// ---- one step
+
+static SrStatus fill(StepsRun *r, int step) {
+    for (int v = 0; v < r->graph.n_views; v++) {
+        const char *name = sr_arena_printf(r->c->arena, "crop%d_%d", step, v);
+        const SrTensor *t = golden_tensor(r->c, name);
+        SrTensor x = sr_plan_input(r->plan, r->graph.views[v]);
+        if (!t || sr_shape_count(t->shape) != sr_shape_count(x.shape))
+            SR_FAIL(SR_ERR_RUN, "%s does not fit the crop", name);
+        const float *nhwc = golden_to_nhwc(r->c, t->data, t->shape);
+        memcpy(x.data, nhwc, (size_t)sr_shape_count(x.shape) * sizeof(float));
+        if (r->shaken)
+            shake(x.data, sr_shape_count(x.shape), (uint64_t)(1000 * step + v));
+    }
+    return SR_OK;
+}
+
+static SrStatus keep_first(StepsRun *r) {
+    for (int i = 0; i < r->graph.n_model_outputs; i++) {
+        const char *name = i == 0 ? "emb0" : i == 1 ? "scores0" : sr_arena_printf(r->c->arena, "scores0_%d", i - 1);
+        SrTensor y = sr_plan_output(r->plan, r->graph.outputs[i]);
+        if (golden_tensor(r->c, name))
+            SR_TRY(keep(r, name, y.data, sr_shape_count(y.shape)));
+    }
+    return keep_table(r, "grad0.", true);
+}
+
+static const bool *frozen(StepsRun *r, int step) {
+    const SrModelConfig *m = &r->config->model;
+    memset(r->skip, 0, sizeof r->skip);
+    for (int i = 0; i < m->n_frozen_until; i++) {
+        int index = sr_params_find(sr_model_params(r->model), m->frozen_until[i].param);
+        if (index >= 0 && index < MAX_FROZEN && step < m->frozen_until[i].iterations)
+            r->skip[index] = true;
+    }
+    return r->skip;
+}
+
+static SrStatus check_lr(StepsRun *r, int step, double lr) {
+    const SrYaml *all = sr_yaml_find(r->c->values, "lr_per_step");
+    return all && step < all->n ? golden_number(r->c, "lr_per_step", lr, all->items[step]->f, 1e-12) : SR_OK;
+}
+
+static SrStatus run_step(StepsRun *r, int step) {
+    SrParams *params = sr_model_params(r->model);
+    const SrLoss *loss = r->graph.loss_kind;
+    SrLossStep hook = {.params = params, .plan = r->plan, .iteration = step, .max_iterations = r->max_iteration};
+    SR_TRY(fill(r, step));
+    if (loss->before_step)
+        loss->before_step(r->graph.loss_state, &hook);
+    sr_params_zero_grad(params);
+    sr_plan_forward(r->plan, step);
+    SR_TRY(keep(r, sr_arena_printf(r->c->arena, "loss%d", step), sr_plan_output(r->plan, r->graph.loss).data, 1));
+    sr_plan_backward(r->plan);
+    if (step == 0)
+        SR_TRY(keep_first(r));
+    double lr = sr_schedule_value(r->lr, (double)step / r->max_iteration);
+    SR_TRY(check_lr(r, step, lr));
+    sr_optim_step(r->optim, lr, lr, frozen(r, step));
+    if (loss->after_update)
+        loss->after_update(r->graph.loss_state, &hook);
+    return SR_OK;
+}
+
+static SrStatus run_steps(StepsRun *r) {
+    SR_TRY(configure(r));
+    SR_TRY(build(r));
+    SR_TRY(check_cover(r));
+    for (int step = 0; step < r->max_iteration; step++)
+        SR_TRY(run_step(r, step));
+    return keep_table(r, "final.", false);
+}
+
+static SrStatus run_once(SrGoldenCase *c, bool shaken, Trace *trace) {
+    StepsRun r = {.c = c, .shaken = shaken, .trace = trace};
+    SrStatus status = run_steps(&r);
+    sr_plan_free(r.plan);
+    sr_optim_free(r.optim);
+    sr_model_free(r.model);
+    sr_config_free(r.config);
+    return status;
+}
+
+// ---- comparing
+
+static double largest_move(const float *a, const float *b, int64_t n) {
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs((double)a[i] - (b ? (double)b[i] : 0)));
+    return largest;
+}
+
+// Rounding happens at every operation, the shaking only at the start.
+static const double margin = 16;
+
+// The bias of a Linear in front of a batch norm has no gradient but rounding noise, in the reference too, and LARC
+// multiplies it by trust / weight_decay: its last digits are anybody's.
+static bool moves_by_noise(SrGoldenCase *c, const char *tensor, double largest_grad) {
+    if (!sr_text_starts(tensor, "final."))
+        return false;
+    int64_t n = 0;
+    const float *grad = golden_floats(c, sr_arena_printf(c->arena, "grad0.%s", tensor + strlen("final.")), &n);
+    return grad && largest_move(grad, NULL, n) < 1e-6 * largest_grad;
+}
+
+static double base_tolerance(SrGoldenCase *c, const char *tensor, double largest_grad) {
+    if (moves_by_noise(c, tensor, largest_grad))
+        return 2e-3;
+    bool tap = sr_text_starts(tensor, "emb") || sr_text_starts(tensor, "scores");
+    return tap ? GOLDEN_TAP : GOLDEN_GRAD;
+}
+
+static double largest_gradient(const Trace *t) {
+    double largest = 0;
+    for (int k = 0; k < t->n; k++)
+        if (sr_text_starts(t->rows[k].tensor, "grad0."))
+            largest = fmax(largest, largest_move(t->rows[k].values, NULL, t->rows[k].n));
+    return largest;
+}
+
+static SrStatus compare(SrGoldenCase *c, const Trace *plain, const Trace *shaken) {
+    double largest_grad = largest_gradient(plain);
+    for (int k = 0; k < plain->n; k++) {
+        const char *tensor = plain->rows[k].tensor;
+        int64_t n = plain->rows[k].n, m = 0;
+        const float *reference = golden_floats(c, tensor, &m);
+        double scale = reference ? largest_move(reference, NULL, m) : 0;
+        double moved = largest_move(plain->rows[k].values, shaken->rows[k].values, n);
+        double tolerance = fmax(base_tolerance(c, tensor, largest_grad), scale > 0 ? margin * moved / scale : 0);
+        SR_TRY(golden_compare(c, tensor, plain->rows[k].values, n, tolerance));
+    }
+    return SR_OK;
+}
+
+static SrStatus run(SrGoldenCase *c) {
+    Trace *traces = sr_calloc(2, sizeof *traces);
+    SrStatus status;
+    if (!traces)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for what is compared");
+    SR_TRY_GOTO(run_once(c, true, &traces[1]));
+    SR_TRY_GOTO(run_once(c, false, &traces[0]));
+    SR_TRY_GOTO(compare(c, &traces[0], &traces[1]));
+done:
+    sr_free(traces);
+    return status;
+}
+
+const SrGolden sr_golden_swav_steps = {
+    .prefixes = {"swav_steps_"},
+    .run = run,
+};
