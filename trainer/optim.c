@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/plugin.h"
+#include "trainer/sums.h"
 
 #define SR_PLUGIN(stem) extern const SrOptimizer sr_optimizer_##stem;
 #include "gen/optimizer.def"
@@ -24,7 +25,7 @@ static const SrOptimizer *const optimizers[] = {
 
 // Numbers of one piece: 64 KiB a stream, so that value, gradient and state of a piece stay in a
 // core's cache.
-enum { PIECE = 16384, ACCUMULATORS = 16 };
+enum { PIECE = 16384 };
 
 typedef struct { // one trainable parameter
     int index, group, rank;
@@ -233,46 +234,6 @@ void sr_optim_set_weight_decay(SrOptim *o, double weight_decay, double head_weig
 
 // ---- a step
 
-// Sixteen running sums: a fixed order of additions that still fills a vector register.
-static double sum_squares(const float *x, int64_t n) // (n)
-{
-    double sums[ACCUMULATORS] = {0};
-    int64_t i = 0;
-    for (; i + ACCUMULATORS <= n; i += ACCUMULATORS) {
-        SR_SIMD
-        for (int j = 0; j < ACCUMULATORS; j++)
-            sums[j] += (double)x[i + j] * x[i + j];
-    }
-    double total = 0;
-    for (; i < n; i++)
-        total += (double)x[i] * x[i];
-    for (int j = 0; j < ACCUMULATORS; j++)
-        total += sums[j];
-    return total;
-}
-
-// ||g + wd p||^2, rounding the sum to float as the update will.
-static double sum_decayed_squares(const float *g, const float *p, float wd, int64_t n) // (n), (n)
-{
-    double sums[ACCUMULATORS] = {0};
-    int64_t i = 0;
-    for (; i + ACCUMULATORS <= n; i += ACCUMULATORS) {
-        SR_SIMD
-        for (int j = 0; j < ACCUMULATORS; j++) {
-            float d = g[i + j] + wd * p[i + j];
-            sums[j] += (double)d * d;
-        }
-    }
-    double total = 0;
-    for (; i < n; i++) {
-        float d = g[i] + wd * p[i];
-        total += (double)d * d;
-    }
-    for (int j = 0; j < ACCUMULATORS; j++)
-        total += sums[j];
-    return total;
-}
-
 static void norm_body(void *arg, int64_t i, int thread) {
     (void)thread;
     SrOptim *o = arg;
@@ -281,11 +242,11 @@ static void norm_body(void *arg, int64_t i, int thread) {
     if (!slot->active)
         return;
     const float *value = slot->value + piece->offset, *grad = slot->grad + piece->offset;
-    piece->value_squares = sum_squares(value, piece->n);
+    piece->value_squares = sr__sum_squares(value, piece->n);
     piece->grad_squares =
         o->norms == SR_NORMS_GRAD
-            ? sum_squares(grad, piece->n)
-            : sum_decayed_squares(grad, value, (float)slot->update.weight_decay, piece->n);
+            ? sr__sum_squares(grad, piece->n)
+            : sr__sum_decayed_squares(grad, value, (float)slot->update.weight_decay, piece->n);
 }
 
 static void update_body(void *arg, int64_t i, int thread) {

@@ -398,7 +398,12 @@ static void test_grad_clip(void **state) {
     CHECK_NEAR(sr_grad_clip(params, NULL, 1, 100), 7, 1e-12);
     CHECK_NEAR(sr_grad_clip(params, (const bool[]){true, false, false}, 2, 1), 4, 1e-12);
     CHECK(g[0] == 3);
+    g[0] = 3, h[1] = INFINITY;
+    CHECK(isinf(sr_grad_clip(params, NULL, 2, 0.001)));
+    CHECK(g[0] == 3);
+    h[1] = -1;
     g[0] = NAN;
+    CHECK(isnan(sr_grad_clip(params, NULL, INFINITY, 0.001)));
     CHECK(isnan(sr_grad_clip(params, NULL, 2, 0.001)));
     CHECK_NEAR(h[1], -1, 1e-5);
     sr_params_free(params);
