@@ -32,10 +32,12 @@ typedef struct {
     char path[MAX_PATH_BYTES];
 } Set;
 
+// Labels first, then red, green and blue planes.
 static size_t record_bytes(const Set *set) {
     return (size_t)set->label_bytes + 3 * PLANE;
 }
 
+// The file's size is its only header: anything but whole records is refused.
 static SrStatus add_file(Set *set, const char *path) {
     if (set->n_batches == MAX_BATCHES)
         SR_FAIL(SR_ERR_CONFIG, "more than %d batch files beside %s", MAX_BATCHES, path);
@@ -63,6 +65,7 @@ static bool is_batch(const char *name, bool test, bool *hundred) {
            (test ? strcmp(name, "test_batch.bin") == 0 : sr_text_glob("data_batch_*.bin", name));
 }
 
+// Files in the order of their names, as every reader of CIFAR joins them.
 static SrStatus add_folder(Set *set, const char *folder, const char *split) {
     bool test = strcmp(split, "TEST") == 0, hundred;
     char **names;
@@ -93,6 +96,7 @@ static void set_close(void *opened) {
     sr_free(set);
 }
 
+// All bytes are read at once: 180 MB at most, and no image is ever waited for again.
 static SrStatus set_open(const SrDatasetConfig *config, void **out) {
     *out = NULL;
     SR_TRY(sr__source_check_path(config));
@@ -116,6 +120,7 @@ static int64_t set_length(const void *opened) {
     return ((const Set *)opened)->n;
 }
 
+// Batches are few: a walk is cheaper than an index.
 static const uint8_t *record(const Set *set, int64_t i) {
     const Batch *batch = set->batch;
     while (i >= (int64_t)batch->n) {
@@ -125,6 +130,7 @@ static const uint8_t *record(const Set *set, int64_t i) {
     return (const uint8_t *)batch->bytes + (size_t)i * record_bytes(set);
 }
 
+// Planes to pixels; always a copy, because transforms work in place.
 static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSample *out) {
     const Set *set = opened;
     *out = (SrSample){.path = set->path};
@@ -136,6 +142,7 @@ static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSam
     return SR_OK;
 }
 
+// CIFAR-100 keeps the coarse label first; the last byte before the pixels is the one meant.
 static int64_t set_label(const void *opened, int64_t i) {
     const Set *set = opened;
     return record(set, i)[set->label_bytes - 1];
@@ -145,12 +152,14 @@ static int set_classes(const void *opened) {
     return ((const Set *)opened)->label_bytes == 1 ? 10 : 100;
 }
 
+// CIFAR-100's hundred names are not kept: numbers will do in a table of that length.
 static const char *set_class_name(const void *opened, int c) {
     static const char *const ten[] = {"airplane", "automobile", "bird",  "cat",  "deer",
                                       "dog",      "frog",       "horse", "ship", "truck"};
     return ((const Set *)opened)->label_bytes == 1 && c < SR_COUNT(ten) ? ten[c] : NULL;
 }
 
+// Names only: nothing is opened to find out.
 static bool accepts(const char *path, const char *split) {
     bool test = strcmp(split, "TEST") == 0, hundred, found = false;
     const char *slash = strrchr(path, '/');

@@ -1,6 +1,7 @@
 // The collators of VISSL whose result is SrBatch's memory read in another way: nothing is copied.
 #include "data/data.h"
 
+// Called once, when the configuration is read: a batch that passed here always fits.
 SrStatus sr_collator_check(const SrCollator *collator, int n, const int h[64], const int w[64]) {
     if (collator->views_needed && collator->views_needed != n)
         SR_FAIL(SR_ERR_CONFIG,
@@ -16,6 +17,7 @@ SrStatus sr_collator_check(const SrCollator *collator, int n, const int h[64], c
     return SR_OK;
 }
 
+// Crop-major: all images of view 0, then all of view 1.  The caller's `out` has room for V * N.
 int sr_collator_repeat(const SrCollator *collator, int n_views, int batch, const int64_t *in,
                        int64_t *out) {
     int n = collator->repeated ? n_views * batch : batch;
@@ -24,6 +26,8 @@ int sr_collator_repeat(const SrCollator *collator, int n_views, int batch, const
     return n;
 }
 
+// VISSL's others move pixels or blend images (mixup) or order by sample (siamese); they are not
+// offered.
 const SrCollator sr_collator_default_collate = {
     .name = "default_collate",
     .help = "One view an image, stacked.",

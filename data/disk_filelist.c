@@ -36,6 +36,7 @@ typedef struct {
 
 // ---- lists ----
 
+// One entry a line, trailing blanks and carriage returns dropped, empty lines passed over.
 static SrStatus split_lines(const char *text, size_t bytes, SrNames *lines) {
     for (const char *p = text, *end = text + bytes; p < end;) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
@@ -50,6 +51,7 @@ static SrStatus split_lines(const char *text, size_t bytes, SrNames *lines) {
     return SR_OK;
 }
 
+// A .npy stays mapped and costs no memory however long; text is copied once.
 static SrStatus list_open(const char *path, List *list) {
     if (sr_text_ends(path, ".npy")) {
         SR_TRY(sr__npy_open(path, &list->npy));
@@ -70,11 +72,13 @@ static void list_close(List *list) {
     sr__names_deinit(&list->lines);
 }
 
+// Bytes that entry i needs, with its NUL.
 static size_t list_room(const List *list, int64_t i) {
     return list->npy.map ? sr__npy_string_room(&list->npy)
                          : strlen(sr__names_get(&list->lines, i)) + 1;
 }
 
+// Entry i as UTF-8 with its NUL; returns its length.
 static size_t list_string(const List *list, int64_t i, char *out, size_t room) {
     if (list->npy.map)
         return sr__npy_string(&list->npy, i, out, room);
@@ -86,6 +90,7 @@ static size_t list_string(const List *list, int64_t i, char *out, size_t room) {
 
 // ---- labels ----
 
+// The whole line must be the number: "3 cats" is a name.
 static bool parse_integer(const char *s, int64_t *out) {
     char *end;
     errno = 0;
@@ -125,6 +130,7 @@ static SrStatus labels_from_names(Set *set, const List *list) {
     return status;
 }
 
+// Fills labels and the number of classes: the largest label + 1, or the number of distinct names.
 static SrStatus labels_fill(Set *set, const SrDatasetConfig *config, const List *list) {
     if (list->n != set->paths.n)
         SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s has %lld labels for %lld images",
@@ -150,6 +156,7 @@ static SrStatus labels_fill(Set *set, const SrDatasetConfig *config, const List 
     return SR_OK;
 }
 
+// No LABEL_PATHS: the images have no labels, which is fine for pretraining.
 static SrStatus labels_open(Set *set, const SrDatasetConfig *config) {
     if (!config->label_path || !*config->label_path)
         return SR_OK;
@@ -178,6 +185,7 @@ static void set_close(void *opened) {
     sr_free(set);
 }
 
+// What it takes before a failure is given back by the caller through set_close.
 static SrStatus set_fill(Set *set, const SrDatasetConfig *config) {
     SrStatus status = list_open(config->data_path, &set->paths);
     if (status != SR_OK)
@@ -222,6 +230,7 @@ static int64_t set_length(const void *opened) {
     return ((const Set *)opened)->paths.n;
 }
 
+// The file system is asked for each image anew: a list may name files that come and go.
 static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSample *out) {
     const Set *set = opened;
     size_t room = list_room(&set->paths, i), folder = strlen(set->folder),
@@ -256,6 +265,7 @@ static const char *set_class_name(const void *opened, int c) {
     return c < set->classes.n ? sr__names_get(&set->classes, c) : NULL;
 }
 
+// Endings that people give such lists.
 static bool accepts(const char *path, const char *split) {
     (void)split;
     bool list =

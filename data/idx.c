@@ -31,6 +31,7 @@ typedef struct {
     uint8_t *items;
 } Idx;
 
+// gzread takes an unsigned count: large files come in pieces.
 static SrStatus read_exactly(gzFile f, const char *path, void *out, int64_t bytes) {
     uint8_t *p = out;
     while (bytes > 0) {
@@ -44,6 +45,8 @@ static SrStatus read_exactly(gzFile f, const char *path, void *out, int64_t byte
     return SR_OK;
 }
 
+// Magic (two zeros, type 8 = bytes, rank), then big-endian dimensions; their product is bounded
+// before it is used.
 static SrStatus read_header(gzFile f, const char *path, Idx *idx) {
     uint8_t magic[4], d[4];
     SR_TRY(read_exactly(f, path, magic, 4));
@@ -103,6 +106,7 @@ static bool find_in_folder(const char *folder, const char *split, const char *wh
     return false;
 }
 
+// The folder's file for the split, or the path itself when it is a file.
 static SrStatus find_images(const SrDatasetConfig *config, char *out) {
     SR_TRY(sr__source_check_path(config));
     if (!sr_file_is_dir(config->data_path)) {
@@ -151,6 +155,7 @@ static void set_close(void *opened) {
     sr_free(set);
 }
 
+// Grey (n, H, W), or colour as (n, H, W, 3).
 static SrStatus open_images(Set *set, const SrDatasetConfig *config) {
     Idx idx;
     SR_TRY(find_images(config, set->path));
@@ -170,6 +175,7 @@ static SrStatus open_images(Set *set, const SrDatasetConfig *config) {
     return SR_OK;
 }
 
+// Labels are optional: without a file beside the images they have none.
 static SrStatus open_labels(Set *set, const SrDatasetConfig *config) {
     char path[MAX_PATH_BYTES];
     Idx idx;
@@ -208,6 +214,7 @@ static int64_t set_length(const void *opened) {
     return ((const Set *)opened)->n;
 }
 
+// Grey becomes RGB here, so that every transform sees three channels.
 static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSample *out) {
     const Set *set = opened;
     size_t n = (size_t)set->H * (size_t)set->W;
@@ -233,6 +240,7 @@ static int set_classes(const void *opened) {
     return ((const Set *)opened)->n_classes;
 }
 
+// A folder must hold the images of that very split: the test set may live elsewhere.
 static bool accepts(const char *path, const char *split) {
     char found[MAX_PATH_BYTES];
     const char *base = strrchr(path, '/');

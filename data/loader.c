@@ -60,12 +60,14 @@ struct SrLoader {
 
 // ---- one image ----
 
+// What VISSL puts in the place of an image it cannot read; marked valid = -1.
 static SrStatus gray_image(int size, SrImagePool *pool, SrImage *out) {
     SR_TRY(sr_image_new(pool, size, size, out));
     memset(out->rgb, 128, (size_t)size * (size_t)size * 3);
     return SR_OK;
 }
 
+// SR_ERR_IO: this image is bad and may be replaced.  Anything else ends the run.
 static SrStatus load_image(const SrLoader *l, int64_t i, SrImagePool *pool, SrImage *out,
                            const char **path) {
     SrSample sample = {.path = ""};
@@ -78,6 +80,7 @@ static SrStatus load_image(const SrLoader *l, int64_t i, SrImagePool *pool, SrIm
     return sr_image_decode(sample.encoded, sample.encoded_bytes, pool, out);
 }
 
+// With the lock held.  The same file fails in every epoch: it is listed once.
 static void list_bad(SrLoader *l, const char *path, const char *reason) {
     char line[LISTED_BYTES];
     // Messages about files already begin with what failed on which path.
@@ -90,6 +93,7 @@ static void list_bad(SrLoader *l, const char *path, const char *reason) {
         memcpy(l->listed[l->n_listed++], line, sizeof line);
 }
 
+// Rows of a batch never overlap, so workers write without a lock.
 static SrStatus write_views(const SrLoader *l, const SrViews *views, SrBatch *batch, int row) {
     if (views->n != l->n_views)
         SR_FAIL(SR_ERR_RUN, "the transforms made %d views, announced %d", views->n, l->n_views);
@@ -104,6 +108,7 @@ static SrStatus write_views(const SrLoader *l, const SrViews *views, SrBatch *ba
     return SR_OK;
 }
 
+// LABEL_TYPE; sample_index counts within the subset, because memory banks are as long as that.
 static int64_t label_of(const SrLoader *l, int64_t in_set, int64_t in_subset) {
     if (strcmp(l->config.label_type, "sample_index") == 0)
         return in_subset;
@@ -151,10 +156,12 @@ static Slot *slot_of(SrLoader *l, int64_t batch) {
     return &l->slot[batch % l->n_slots];
 }
 
+// The last batch of an epoch may be smaller.
 static int batch_size(const SrLoader *l, int64_t batch) {
     return (int)SR_MIN(l->config.batch, l->n - batch * l->config.batch);
 }
 
+// Never into a batch whose slot the caller may still be reading.
 static bool may_take(const SrLoader *l) {
     return l->failed == SR_OK && l->next_item < l->end_item &&
            l->next_item / l->config.batch < l->free_below;
@@ -190,6 +197,7 @@ typedef struct {
     SrImagePool *pool;
 } Worker;
 
+// Sleeps while the ring is full, between epochs and after a failure.
 static void *work(void *arg) {
     SrLoader *l = ((Worker *)arg)->loader;
     SrImagePool *pool = ((Worker *)arg)->pool;
@@ -211,6 +219,7 @@ static size_t aligned(size_t bytes) {
     return (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
 }
 
+// One block a slot, every array at a 64-byte boundary.
 static SrStatus slot_init(SrLoader *l, Slot *slot) {
     size_t batch = (size_t)l->config.batch;
     slot->block = sr_map(l->block_bytes);
@@ -234,6 +243,7 @@ static SrStatus slot_init(SrLoader *l, Slot *slot) {
     return SR_OK;
 }
 
+// The only large memory of the loader, taken before the first step.
 static SrStatus make_slots(SrLoader *l) {
     size_t batch = (size_t)l->config.batch;
     l->block_bytes = 2 * aligned(sizeof(int64_t) * batch) + aligned(batch);
@@ -271,6 +281,7 @@ static SrStatus start_thread(SrLoader *l, SrImagePool *pool) {
     return SR_OK;
 }
 
+// Without workers one pool remains, for the caller's own thread.
 static SrStatus make_threads(SrLoader *l, int wanted) {
     int pools = SR_MAX(1, wanted);
     l->pool = sr_calloc((size_t)pools, sizeof(SrImagePool *));
@@ -285,6 +296,7 @@ static SrStatus make_threads(SrLoader *l, int wanted) {
     return SR_OK;
 }
 
+// These come from the configuration without a range of their own there.
 static SrStatus check_config(const SrLoaderConfig *c) {
     static const char *const label_types[] = {"standard", "sample_index", "zero"};
     if (c->batch < 1)
@@ -300,6 +312,7 @@ static SrStatus check_config(const SrLoaderConfig *c) {
             c->label_type);
 }
 
+// Everything about an epoch that does not change from one to the next.
 static SrStatus make_epoch(SrLoader *l) {
     const SrLoaderConfig *c = &l->config;
     SR_TRY(sr__sampler_subset(c, &l->subset, &l->n));
@@ -313,9 +326,11 @@ static SrStatus make_epoch(SrLoader *l) {
     l->order = sr_alloc(sizeof *l->order * (size_t)l->n);
     if (!l->order)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the order of %lld images", (long long)l->n);
+    l->next_batch = l->batches; // no epoch yet: nothing to give
     return sr_pipeline_shape(c->pipeline, &l->n_views, l->h, l->w);
 }
 
+// sr_loader_free copes with any half-made loader, so there is one way out.
 SrStatus sr_loader_new(const SrLoaderConfig *config, SrLoader **out) {
     *out = NULL;
     SR_TRY(check_config(config));
@@ -341,6 +356,7 @@ SrStatus sr_loader_new(const SrLoaderConfig *config, SrLoader **out) {
     return SR_OK;
 }
 
+// Workers finish the image they are at and see `quit`; nothing is ever cancelled.
 void sr_loader_free(SrLoader *l) {
     if (!l)
         return;

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 
+// Doubles *p until `need` items fit; the old memory stays valid on failure.
 static SrStatus grow(void **p, size_t item_bytes, size_t need, size_t cap, size_t *new_cap) {
     *new_cap = cap;
     if (need <= cap)
@@ -19,6 +20,7 @@ static SrStatus grow(void **p, size_t item_bytes, size_t need, size_t cap, size_
     return SR_OK;
 }
 
+// Positions, not pointers, are kept: the text moves when it grows.
 SrStatus sr__names_add(SrNames *names, const char *s, size_t len) {
     size_t at_cap = 0;
     void *text = names->text, *at = names->at;
@@ -39,12 +41,14 @@ static int by_bytes(const void *a, const void *b, void *text) {
     return strcmp(base + *(const size_t *)a, base + *(const size_t *)b);
 }
 
+// Only the positions move.
 void sr__names_sort(SrNames *names, int64_t first) {
     if (names->n > first)
         qsort_r(names->at + first, (size_t)(names->n - first), sizeof *names->at, by_bytes,
                 names->text);
 }
 
+// The dropped strings stay in the text: they are few or short.
 void sr__names_unique(SrNames *names) {
     int64_t kept = 0;
     for (int64_t i = 0; i < names->n; i++)

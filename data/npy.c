@@ -19,6 +19,7 @@ static const char *value_of(const char *header, const char *key) {
     return p ? p + 1 + strspn(p + 1, " ") : NULL;
 }
 
+// Byte order, kind and size: "<U12", "|S20", "<i8".  Unicode counts characters, of four bytes each.
 static SrStatus parse_descr(const char *path, const char *descr, SrNpy *npy) {
     if (descr && strncmp(descr, "'|O'", 4) == 0)
         SR_FAIL(SR_ERR_CONFIG,
@@ -40,6 +41,7 @@ static SrStatus parse_descr(const char *path, const char *descr, SrNpy *npy) {
     return SR_OK;
 }
 
+// "(1281167,)" or "(1281167, 1)".
 static SrStatus parse_shape(const char *path, const char *shape, SrNpy *npy) {
     long long d[2] = {0, 1};
     char *end = NULL;
@@ -61,6 +63,8 @@ static SrStatus parse_shape(const char *path, const char *shape, SrNpy *npy) {
     return SR_OK;
 }
 
+// The dict is Python source; only the three keys are looked at, and what they promise must be
+// exactly what the file holds.
 static SrStatus parse_header(const char *path, SrNpy *npy) {
     const uint8_t *p = npy->map;
     if (npy->map_bytes < 10 || memcmp(p, "\x93NUMPY", 6) != 0 || p[6] < 1 || p[6] > 3)
@@ -103,6 +107,7 @@ void sr__npy_close(SrNpy *npy) {
     *npy = (SrNpy){0};
 }
 
+// The four lengths of UTF-8; returns the bytes written.
 static size_t put_utf8(uint32_t c, char out[4]) {
     if (c < 0x80) {
         out[0] = (char)c;
@@ -115,6 +120,7 @@ static size_t put_utf8(uint32_t c, char out[4]) {
     return n;
 }
 
+// UTF-8 never needs more bytes than UTF-32.
 size_t sr__npy_string_room(const SrNpy *npy) {
     return (size_t)npy->width + 1;
 }
@@ -142,6 +148,7 @@ size_t sr__npy_string(const SrNpy *npy, int64_t i, char *out, size_t room) {
     return len;
 }
 
+// Little-endian by the byte, whatever the machine and the alignment.
 int64_t sr__npy_integer(const SrNpy *npy, int64_t i) {
     const uint8_t *p = npy->items + (size_t)i * (size_t)npy->width;
     if (npy->kind == 'f') {

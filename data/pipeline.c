@@ -14,6 +14,7 @@
 
 #define MAX_STAGES 32 // keeps two levels of nesting within the generator's 16 bits of stage
 
+// A transform with its parsed options; `stage` keys its random streams.
 typedef struct {
     const SrTransform *transform;
     void *params;
@@ -30,6 +31,7 @@ struct SrPipeline {
 // Keys that steer VISSL's wrapper and mean nothing with one source of images.
 static const char *const wrapper_keys[] = {"name", "indices", "transform_type"};
 
+// Everything wrong with an entry is said here, with its line and its place in the list.
 static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *where, Stage *stage) {
     const SrYaml *name = sr_yaml_find(entry, "name");
     if (!name || name->type != SR_YAML_STRING)
@@ -80,6 +82,7 @@ static SrStatus stages_parse(SrPipeline *p, const SrYaml *list, const char *wher
     return SR_OK;
 }
 
+// Nested transforms work on bytes: ToTensor and Normalize belong to the outer list.
 SrStatus sr__pipeline_nested(const SrYaml *list, const char *where, uint32_t stage, SrArena *arena,
                              SrPipeline **out) {
     if (stage >= MAX_STAGES * (MAX_STAGES + 1))
@@ -109,6 +112,7 @@ SrStatus sr_pipeline_new(const SrYaml *transforms, const char *where, SrPipeline
     return status;
 }
 
+// Inner pipelines live in the outer one's arena and go with it.
 void sr_pipeline_free(SrPipeline *pipeline) {
     if (!pipeline)
         return;
@@ -157,6 +161,7 @@ SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[
     return SR_OK;
 }
 
+// Reads the pipeline only: any number of threads may share it, each with its own context and pool.
 SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext *ctx,
                            SrViews *views) {
     SrTransformContext stage = *ctx;

@@ -49,6 +49,7 @@ static void blur_line(const uint8_t *restrict padded, int w, Box box, uint32_t *
         out[i] = scaled(sum[i], (uint32_t)padded[i] + padded[i + far], box);
 }
 
+// All three passes of a row while it is in the first-level cache.
 static void blur_rows(SrImage *image, Box box, uint8_t *padded, uint32_t *sum) {
     size_t row = (size_t)image->W * 3, pad = (size_t)(box.radius + 1) * 3;
     for (int y = 0; y < image->H; y++) {
@@ -74,6 +75,7 @@ static void blur_row_down(uint32_t *restrict sum, const uint8_t *entering, const
     }
 }
 
+// One pass from `in` to `out`; `sum` (row) carries each column's window from row to row.
 static void blur_columns(const uint8_t *in, int h, size_t row, Box box, uint32_t *sum,
                          uint8_t *out) {
     int r = box.radius;

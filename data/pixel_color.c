@@ -25,6 +25,7 @@ static size_t pixels(const SrImage *image) {
 }
 
 SR_VECTOR_CLONES
+// p (n): every byte through a table.
 static void map_levels(uint8_t *restrict p, size_t n, const uint8_t *restrict table) {
     for (size_t i = 0; i < n; i++)
         p[i] = table[p[i]];
@@ -44,6 +45,7 @@ void sr_pixel_brightness(SrImage *image, double factor) {
 }
 
 SR_VECTOR_CLONES
+// p (n, 3): the sum of all grey levels, from which the mean is exact.
 static int64_t luma_sum(const uint8_t *p, size_t n) {
     int64_t sum = 0;
     while (n) {
@@ -58,6 +60,7 @@ static int64_t luma_sum(const uint8_t *p, size_t n) {
     return sum;
 }
 
+// The mean is rounded to a level first: PIL blends with an image, not with a number.
 void sr_pixel_contrast(SrImage *image, double factor) {
     if ((float)factor == 1)
         return;
@@ -66,6 +69,7 @@ void sr_pixel_contrast(SrImage *image, double factor) {
 }
 
 SR_VECTOR_CLONES
+// p (n, 3), each pixel blended with its own grey.
 static void saturate(uint8_t *p, size_t n, float factor) {
     for (size_t i = 0; i < n; i++, p += 3) {
         int gray = luma(p);
@@ -144,6 +148,7 @@ static inline void from_hsv(Hsv c, const Hues *hues, uint8_t *p) {
         p[i] = level[from[i]];
 }
 
+// A shift of 0 is not skipped: the way through 8-bit HSV and back changes levels, in PIL as well.
 void sr_pixel_hue(SrImage *image, double shift) {
     Hues hues;
     hues_fill(&hues);

@@ -3,6 +3,7 @@
 #include "data/pixel.h"
 
 SR_VECTOR_CLONES
+// A division, as PyTorch does: the product with 1/255 differs in the last bit.
 static void divide(const uint8_t *restrict p, size_t n, float *restrict out) {
     for (size_t i = 0; i < n; i++)
         out[i] = (float)p[i] / 255.0f;
@@ -20,6 +21,7 @@ SrStatus sr_pixel_to_tensor(SrImage *image, SrImagePool *pool) {
 }
 
 SR_VECTOR_CLONES
+// f (pixels, 3); PyTorch subtracts and divides in single precision, in this order.
 static void normalize(float *f, size_t pixels, const float mean[3], const float std[3]) {
     for (size_t i = 0; i < pixels; i++, f += 3)
         for (int c = 0; c < 3; c++)

@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "data/pixel.h"
 
+// [y0, y1) x [x0, x1) is the part of the result that the image covers.
 SrStatus sr_pixel_crop(const SrImage *src, SrBox box, SrImagePool *pool, SrImage *out) {
     SrImage result;
     SR_TRY(sr_image_new(pool, box.h, box.w, &result));
@@ -25,6 +26,7 @@ SrStatus sr_pixel_copy(const SrImage *src, SrImagePool *pool, SrImage *out) {
     return sr_pixel_crop(src, (SrBox){0, 0, src->H, src->W}, pool, out);
 }
 
+// Pixels swap from both ends; the middle one of an odd row stays.
 void sr_pixel_flip(SrImage *image) {
     for (int y = 0; y < image->H; y++) {
         uint8_t *a = image->rgb + (size_t)y * (size_t)image->W * 3,
@@ -68,6 +70,7 @@ static void rotate_into(const SrImage *src, double degrees, SrImage *out) {
     }
 }
 
+// Size stays: what turns out of the frame is lost, what turns in is black.
 SrStatus sr_pixel_rotate(SrImage *image, double degrees, SrImagePool *pool) {
     degrees = fmod(fmod(degrees, 360) + 360, 360);
     if (degrees == 0)
@@ -93,6 +96,7 @@ static SrBox fallback_box(int H, int W, const double ratio[2]) {
     return (SrBox){(H - h) / 2, (W - w) / 2, h, w};
 }
 
+// Halves are rounded to even, as Python does.
 SrBox sr_pixel_draw_box(SrRng *rng, int H, int W, const double scale[2], const double ratio[2]) {
     double area = (double)H * W, log_low = log(ratio[0]), log_high = log(ratio[1]);
     for (int try = 0; try < 10; try++) {
@@ -108,6 +112,7 @@ SrBox sr_pixel_draw_box(SrRng *rng, int H, int W, const double scale[2], const d
     return fallback_box(H, W, ratio);
 }
 
+// The longer side is truncated, as torchvision does: int(size * long / short).
 void sr_pixel_fit_shorter(int H, int W, int size, int *h, int *w) {
     int64_t longer = (int64_t)size * SR_MAX(H, W) / SR_MIN(H, W);
     *h = H <= W ? size : (int)longer;

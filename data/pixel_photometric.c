@@ -8,6 +8,7 @@ static size_t levels(const SrImage *image) {
     return (size_t)image->H * (size_t)image->W * 3;
 }
 
+// Threshold 0 inverts everything, 256 nothing.
 void sr_pixel_solarize(SrImage *image, int threshold) {
     uint8_t *p = image->rgb;
     for (size_t i = 0, n = levels(image); i < n; i++)
@@ -20,6 +21,7 @@ void sr_pixel_posterize(SrImage *image, int bits) {
         p[i] &= mask;
 }
 
+// Without a cut-off; a channel of one level only is left alone.
 void sr_pixel_autocontrast(SrImage *image) {
     uint8_t *p = image->rgb;
     for (int c = 0; c < 3; c++) {
@@ -53,6 +55,7 @@ static uint8_t smooth(const uint8_t *p, size_t row) {
     return (uint8_t)(sum >= 255 ? 255 : sum);
 }
 
+// Blends with the smoothed image: factor 0 smooths, 1 changes nothing, 2 sharpens.
 SrStatus sr_pixel_sharpness(SrImage *image, double factor, SrImagePool *pool) {
     SrImage out;
     float f = (float)factor;

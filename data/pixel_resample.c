@@ -20,6 +20,7 @@ static double sinc(double x) {
     return x == 0 ? 1 : sin(M_PI * x) / (M_PI * x);
 }
 
+// Three lobes.
 static double lanczos(double x) {
     return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3) : 0;
 }
@@ -40,6 +41,7 @@ static double box(double x) {
     return x > -0.5 && x <= 0.5 ? 1 : 0;
 }
 
+// A sinc under a Hamming window: sharper than the triangle at the same support.
 static double hamming(double x) {
     return fabs(x) < 1 ? sinc(x) * (0.54 + 0.46 * cos(M_PI * x)) : 0;
 }
@@ -76,6 +78,7 @@ static void taps_fill(const Kernel *kernel, int i, double scale, int in, double 
     taps->count[i] = count;
 }
 
+// Resizing `in` samples to `out`; all of it scratch of the pool.
 static SrStatus taps_make(SrFilter filter, int in, int out, SrImagePool *pool, Taps *taps) {
     const Kernel *kernel = &kernels[filter];
     double scale = (double)in / out;
@@ -91,6 +94,7 @@ static SrStatus taps_make(SrFilter filter, int in, int out, SrImagePool *pool, T
     return SR_OK;
 }
 
+// Back from fixed point; filters with negative lobes overshoot.
 static inline uint8_t level(int32_t sum) {
     int32_t v = sum >> PRECISION;
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
@@ -131,6 +135,7 @@ static void strip_vertical(const uint8_t *restrict src, size_t stride, const int
         dst[i] = level(sum[i]);
 }
 
+// Rows are combined whole, strip by strip: neighbouring bytes need no shuffling into vectors.
 static void pass_vertical(const uint8_t *src, size_t stride, int row_bytes, const Taps *taps,
                           uint8_t *dst) {
     for (int y = 0; y < taps->n; y++, dst += row_bytes)
@@ -140,6 +145,7 @@ static void pass_vertical(const uint8_t *src, size_t stride, int row_bytes, cons
                            SR_MIN(STRIP, row_bytes - i), dst + i);
 }
 
+// PIL takes the source pixel that the centre of the output pixel falls into.
 static void nearest(const uint8_t *src, size_t stride, SrBox b, const SrImage *out) {
     double sy = (double)b.h / out->H, sx = (double)b.w / out->W;
     uint8_t *dst = out->rgb;
@@ -171,6 +177,7 @@ static SrStatus separable(const uint8_t *src, size_t stride, SrBox b, SrFilter f
     return SR_OK;
 }
 
+// `out` may be `src`: it is written last.
 SrStatus sr_pixel_resize(const SrImage *src, SrBox b, int h, int w, SrFilter filter,
                          SrImagePool *pool, SrImage *out) {
     if (b.h == h && b.w == w)

@@ -21,6 +21,7 @@ struct SrImagePool {
     Block *head; // newest, the only one pieces are taken from
 };
 
+// Large and rarely asked for: straight from the system, huge pages where it has them.
 static Block *block_new(size_t cap) {
     Block *block = sr_map(HEADER_BYTES + cap);
     if (block)
@@ -65,6 +66,7 @@ void sr_image_pool_reset(SrImagePool *pool) {
         head->used = 0;
 }
 
+// Blocks at least double, so a pool of any size is reached in a few steps.
 void *sr_image_pool_take(SrImagePool *pool, size_t bytes) {
     if (bytes > SIZE_MAX / 4)
         return NULL;

@@ -44,6 +44,7 @@ typedef struct {
     int scans;
 } Jpeg;
 
+// SOF: precision, height, width, number of components, three bytes for each.
 static SrStatus jpeg_frame(Jpeg *j, const uint8_t *body, size_t len, SrImageProbe *out) {
     if (j->components)
         SR_FAIL(SR_ERR_IO, "JPEG with two frames");
@@ -74,6 +75,7 @@ static SrStatus jpeg_huffman(const uint8_t *body, size_t len) {
     return SR_OK;
 }
 
+// The markers that matter before decoding; all others are the decoder's business.
 static SrStatus jpeg_segment(Jpeg *j, int marker, const uint8_t *body, size_t len,
                              SrImageProbe *out) {
     if (marker == 0xC4)
@@ -110,6 +112,8 @@ static int jpeg_next_marker(Jpeg *j) {
     return -1;
 }
 
+// Walks to the end of image, also past the entropy-coded data: scans are counted wherever they
+// hide.
 static SrStatus probe_jpeg(const uint8_t *bytes, size_t n, SrImageProbe *out) {
     Jpeg j = {.p = bytes + 2, .end = bytes + n, .n = n};
     int marker;
@@ -132,6 +136,8 @@ static SrStatus probe_jpeg(const uint8_t *bytes, size_t n, SrImageProbe *out) {
 
 // ---- PNG ----
 
+// Checksums of the two chunks whose damage would decode to nonsense; image data has its own
+// (Adler-32).
 static SrStatus png_chunk(const uint8_t *chunk, uint32_t len, size_t offset, SrImageProbe *out) {
     bool palette = memcmp(chunk + 4, "PLTE", 4) == 0;
     bool header = memcmp(chunk + 4, "IHDR", 4) == 0;
@@ -163,6 +169,7 @@ static SrStatus probe_png(const uint8_t *bytes, size_t n, SrImageProbe *out) {
     SR_FAIL(SR_ERR_IO, "PNG cut off after %zu bytes", n);
 }
 
+// By content, never by the name's ending: many .jpg are PNG.
 SrStatus sr__image_probe(const uint8_t *bytes, size_t n, SrImageProbe *out) {
     static const uint8_t png[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
     *out = (SrImageProbe){0};

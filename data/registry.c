@@ -50,6 +50,7 @@ static const SrCollator *const collators[] = {
     }
 
 REGISTRY(SrDataset, dataset, datasets, "data source")
+// By name, not by its place: disk_folder accepts every folder and must come last.
 SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset **out) {
     const SrDataset *last = &sr_dataset_disk_folder;
     for (int i = 0; datasets[i]; i++)

@@ -28,6 +28,7 @@ typedef struct {
     int classes;
 } Groups;
 
+// A counting sort by label: positions within a class stay in order.
 static void groups_fill(const SrLoaderConfig *config, int64_t n, Groups *g) {
     const SrDataset *d = config->dataset;
     for (int64_t i = 0; i < n; i++) {
@@ -53,6 +54,7 @@ static int64_t share(int64_t total, int present, int rank) {
     return total / present + (rank < total % present);
 }
 
+// A stream for each class: adding a class does not move the draws of the others.
 static SrStatus choose_balanced(const SrLoaderConfig *config, Groups *g, uint32_t *out) {
     int present = 0, rank = 0;
     for (int c = 0; c < g->classes; c++)
@@ -94,6 +96,7 @@ static SrStatus subset_balanced(const SrLoaderConfig *config, int64_t n, uint32_
     return status;
 }
 
+// VISSL draws with NumPy's generator: the subsets differ, their distribution does not.
 static SrStatus subset_plain(const SrLoaderConfig *config, int64_t n, uint32_t *pool,
                              uint32_t *out) {
     SrRng rng = sr_rng(config->limit_seed, SR_RNG_SUBSET, 0, 0, 0, 1);
@@ -103,6 +106,8 @@ static SrStatus subset_plain(const SrLoaderConfig *config, int64_t n, uint32_t *
     return SR_OK;
 }
 
+// Positions are kept in 32 bits: four bytes an image, and more than two billion images do not fit
+// anyway.
 SrStatus sr__sampler_subset(const SrLoaderConfig *config, uint32_t **subset, int64_t *n) {
     *subset = NULL;
     *n = config->dataset->length(config->set);

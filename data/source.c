@@ -9,8 +9,10 @@
 
 #include "base/file.h"
 
+// Above this it is a disk image or a film, not a photo.
 #define MAX_FILE_BYTES ((off_t)512 << 20)
 
+// read() may return less than asked for, and be interrupted.
 static SrStatus read_all(int fd, const char *path, SrImagePool *pool, const void **bytes,
                          size_t *n) {
     struct stat st;
@@ -39,6 +41,7 @@ static SrStatus read_all(int fd, const char *path, SrImagePool *pool, const void
     return SR_OK;
 }
 
+// Into the pool, not mapped: a mapping of a file that shrinks kills the process.
 SrStatus sr__source_read_file(const char *path, SrImagePool *pool, const void **bytes, size_t *n) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -48,6 +51,7 @@ SrStatus sr__source_read_file(const char *path, SrImagePool *pool, const void **
     return status;
 }
 
+// The first thing a newcomer gets wrong: the message must name the key to set.
 SrStatus sr__source_check_path(const SrDatasetConfig *config) {
     if (!config->data_path || !*config->data_path)
         SR_FAIL(SR_ERR_CONFIG,

@@ -19,6 +19,7 @@ static const SrOption options[] = {
     SR_OPTION_END};
 // clang-format on
 
+// A single number x stands for [max(0, 1-x), 1+x] (hue: [-x, x]); a pair is taken as it is.
 static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena *arena) {
     (void)stage;
     (void)arena;
@@ -40,6 +41,7 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
     return SR_OK;
 }
 
+// Five draws a view, always the same number: what one operation draws never moves another.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     const Params *p = params;
     for (int v = 0; v < views->n; v++) {

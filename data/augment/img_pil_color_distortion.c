@@ -22,6 +22,8 @@ static const SrOption options[] = {
     SR_OPTION_END};
 // clang-format on
 
+// Both coins are drawn before the factors, so that an image's greyness does not depend on its
+// jitter.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     const Params *p = params;
     double s = p->strength;

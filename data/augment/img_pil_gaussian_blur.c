@@ -5,6 +5,7 @@
 #include "data/pipeline.h"
 #include "data/pixel.h"
 
+// VISSL calls the standard deviation a radius, after PIL's parameter.
 typedef struct {
     double p, radius_min, radius_max;
 } Params;
@@ -25,6 +26,7 @@ static SrStatus check(const void *params) {
     return SR_OK;
 }
 
+// The coin first: the width is drawn only where it is used.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     const Params *p = params;
     for (int v = 0; v < views->n; v++) {

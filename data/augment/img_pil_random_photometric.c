@@ -15,6 +15,8 @@ static const SrOption options[] = {
     SR_OPTION_END};
 // clang-format on
 
+// Bits 4 .. 8, sharpness factor 0.1 .. 1.9, threshold 0 .. 256: VISSL's ranges, which no key
+// changes.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     const Params *p = params;
     for (int v = 0; v < views->n; v++) {

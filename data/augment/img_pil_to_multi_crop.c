@@ -23,6 +23,8 @@ static const SrOption options[] = {
     SR_OPTION_END};
 // clang-format on
 
+// The option table knows no list of pairs: crop_scales is read here, into `scale`, with its own
+// checks.
 static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena *arena) {
     (void)stage;
     (void)arena;
@@ -50,6 +52,7 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
     return SR_OK;
 }
 
+// total_num_crops is redundant and VISSL asserts it; a typo in num_crops is found by it.
 static SrStatus check(const void *params) {
     const Params *p = params;
     int sum = 0;
@@ -60,6 +63,7 @@ static SrStatus check(const void *params) {
     return SR_OK;
 }
 
+// Group after group: the large crops come first, as the loss numbers them.
 static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
     const Params *p = params;
     if (*n != 1)
@@ -71,6 +75,7 @@ static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
     return SR_OK;
 }
 
+// Each crop resamples its own box of the source only; the source itself is never resized.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     const Params *p = params;
     static const double ratio[2] = {3.0 / 4, 4.0 / 3};

@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 
+// Factors below 0 would invert; torchvision cuts them off at 0.
 SrJitterRanges sr__jitter_ranges(double brightness, double contrast, double saturation,
                                  double hue) {
     return (SrJitterRanges){{{SR_MAX(0, 1 - brightness), 1 + brightness},
@@ -12,6 +13,7 @@ SrJitterRanges sr__jitter_ranges(double brightness, double contrast, double satu
                              {-hue, hue}}};
 }
 
+// Order first, then four factors, used or not: the stream's layout does not depend on the ranges.
 SrJitter sr__jitter_draw(SrRng *rng, const SrJitterRanges *ranges) {
     SrJitter jitter;
     uint32_t order[4];
@@ -26,6 +28,8 @@ SrJitter sr__jitter_draw(SrRng *rng, const SrJitterRanges *ranges) {
     return jitter;
 }
 
+// A factor drawn as exactly 1 is skipped by the pixel function; a hue shift of 0 is not, because
+// the way through 8-bit HSV changes levels and PIL takes it too.
 void sr__jitter_apply(const SrJitter *jitter, SrImage *image) {
     static void (*const apply[4])(SrImage *, double) = {sr_pixel_brightness, sr_pixel_contrast,
                                                         sr_pixel_saturation, sr_pixel_hue};

@@ -14,6 +14,7 @@ static const SrOption options[] = {
     SR_OPTION_END};
 // clang-format on
 
+// All images are RGB from the decoder on, so there are always three channels.
 static SrStatus check(const void *params) {
     const Params *p = params;
     if (p->mean.n != 3 || p->std.n != 3)
@@ -22,6 +23,7 @@ static SrStatus check(const void *params) {
     return SR_OK;
 }
 
+// In place: the floats are this view's own.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     (void)ctx;
     const Params *p = params;

@@ -45,6 +45,7 @@ static int draw(SrRng *rng, int length, int size, int padding) {
     return (int)sr_rng_below(rng, (uint32_t)room + 1) - padding;
 }
 
+// The box may reach outside the image: cropping pads with black by itself, without a padded copy.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     const Params *p = params;
     int h = p->size.v[0], w = p->size.v[p->size.n - 1];

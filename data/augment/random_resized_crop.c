@@ -19,6 +19,7 @@ static const SrOption options[] = {
     SR_OPTION_END};
 // clang-format on
 
+// Ranges are inclusive below and exclusive above; equal ends fix the value.
 static SrStatus check_pair(const char *key, SrDoubles pair) {
     if (pair.n != 2 || pair.v[0] > pair.v[1])
         SR_FAIL(SR_ERR_CONFIG, "%s: expected [low, high] with low <= high", key);
@@ -33,6 +34,7 @@ static SrStatus check(const void *params) {
     return check_pair("ratio", p->ratio);
 }
 
+// [height, width], or one number for both: v[n - 1] is the width in either case.
 static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
     const Params *p = params;
     for (int v = 0; v < *n; v++) {
@@ -42,6 +44,7 @@ static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
     return SR_OK;
 }
 
+// The box is drawn for each view from that view's own stream.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     const Params *p = params;
     for (int v = 0; v < views->n; v++) {

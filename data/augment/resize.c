@@ -23,6 +23,7 @@ static SrStatus check(const void *params) {
     return SR_OK;
 }
 
+// One number keeps the aspect, two do not.
 static void target(const Params *p, int H, int W, int *h, int *w) {
     *h = p->size.v[0];
     *w = p->size.v[p->size.n - 1];
@@ -30,6 +31,7 @@ static void target(const Params *p, int H, int W, int *h, int *w) {
         sr_pixel_fit_shorter(H, W, p->size.v[0], h, w);
 }
 
+// With one number the size stays open unless the incoming size is known.
 static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
     const Params *p = params;
     for (int v = 0; v < *n; v++)

@@ -1,6 +1,7 @@
 // ToTensor: levels 0 .. 255 to floats 0 .. 1 (torchvision), kept (H, W, 3).
 #include "data/pixel.h"
 
+// New memory: bytes cannot grow to floats in place.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     (void)params;
     for (int v = 0; v < views->n; v++)

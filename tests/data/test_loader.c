@@ -140,6 +140,8 @@ static void test_contents(void **state) {
     const SrBatch *b;
     double wait_s = -1;
     CHECK_OK(sr_loader_new(&config, &loader));
+    CHECK_OK(sr_loader_next(loader, &b, NULL)); // before any epoch: nothing
+    CHECK(b == NULL);
     CHECK_OK(sr_loader_start(loader, 0, 0));
     for (int k = 0; k < 3; k++) {
         CHECK_OK(sr_loader_next(loader, &b, &wait_s));
