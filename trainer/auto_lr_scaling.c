@@ -56,6 +56,8 @@ static SrStatus scale_cosine(SrYaml *tree, const Target *t) {
             SR_ERR_CONFIG,
             "%s:%d: %s.start_value is 0; auto_lr_scaling needs a cosine that starts above 0",
             tree->file, tree->line, t->where);
+    if (start == t->scaled) // done before (a saved configuration): end must not drift by a rounding
+        return SR_OK;
     SR_TRY(sr_tree_put_float(t->arena, tree, "end_value", t->scaled * (end / start)));
     return sr_tree_put_float(t->arena, tree, "start_value", t->scaled);
 }
@@ -114,6 +116,7 @@ static SrStatus drop_or_start_warmups(SrYaml *parts, const Target *t) {
     return SR_OK;
 }
 
+// All parts are scaled to the same peak; a part left alone becomes the whole schedule.
 static SrStatus scale_composite(SrYaml *tree, const Target *t, int depth) {
     SrYaml *parts = sr_yaml_find(tree, "schedulers");
     if (!parts || parts->type != SR_YAML_LIST || parts->n == 0)
@@ -156,6 +159,7 @@ static SrStatus scale_tree(SrYaml *tree, const Target *t, int depth) {
                    tree->file, tree->line, t->where, name);
 }
 
+// Scaling a tree again (a saved configuration) leaves it as it is.
 SrStatus sr_schedule_auto_scale(SrYaml *tree, const char *where, int global_batch, int node_batch,
                                 int nodes, SrArena *arena) {
     const SrYaml *section = sr_yaml_find(tree, "auto_lr_scaling");

@@ -25,6 +25,7 @@
 static const char *const launcher_keys[] = {"config", "hydra", "defaults", "node_id",
                                             "engine_name"};
 
+// VISSL demands 1 and stops otherwise: a file of another version may mean other things by its keys.
 static SrStatus check_version(const SrYaml *tree) {
     const SrYaml *version = sr_yaml_find(tree, "VERSION");
     if (!version || (version->type == SR_YAML_INT && version->i == 1))
@@ -65,6 +66,8 @@ static SrStatus unwrap(SrYaml *file, SrYaml **out) {
     return SR_OK;
 }
 
+// The one place where the order of the sources is decided: later ones win, maps merge, lists and
+// scalars are replaced whole.
 static SrStatus compose(SrYaml *file, const char *const *overrides, int n_overrides, SrArena *arena,
                         SrYaml **out) {
     SrYaml *tree = NULL, *given = NULL;
@@ -97,6 +100,8 @@ static SrStatus find_file(const char *path, SrArena *arena, const char **out) {
                    path);
 }
 
+// A path that cannot be read is the user's mistake, like any other in the configuration: exit
+// code 2.
 static SrStatus load_file(const char *path, SrArena *arena, const char **found, SrYaml **file) {
     SR_TRY(find_file(path, arena, found));
     SrStatus status = sr_yaml_load(arena, *found, file);
@@ -115,6 +120,8 @@ SrStatus sr_config_compose(const char *path, const char *const *overrides, int n
 
 // ---- reading
 
+// Only for its errors: whoever builds the trunk or the loss reads the map again into its own
+// struct.
 static SrStatus read_owned(const SrSchemaEntry *entry, const SrYaml *map, SrArena *arena) {
     void *params = sr_arena_alloc(arena, entry->params_bytes + 1);
     if (!params)
@@ -122,6 +129,7 @@ static SrStatus read_owned(const SrSchemaEntry *entry, const SrYaml *map, SrAren
     return sr_options_parse(entry->section.table, map, entry->section.path, arena, params);
 }
 
+// Tables decide what is known, so a key that no table has fails here, with the place it came from.
 static SrStatus read_sections(SrConfig *config) {
     SrSchemaEntry *entries = NULL;
     int n = 0;
@@ -173,6 +181,7 @@ static SrStatus read_frozen(SrConfig *config) {
     return SR_OK;
 }
 
+// A schedule that is not asked for is an empty map in the tree and NULL in the struct.
 static const SrYaml *or_null(const SrYaml *map) {
     return map && map->type == SR_YAML_MAP && map->n > 0 ? map : NULL;
 }
@@ -188,6 +197,8 @@ SrStatus sr__config_read(SrConfig *config) {
 
 // ---- checking
 
+// Names of plugins are no keys, so no table has checked them.  A loss of VISSL's that is not built
+// gets an answer of its own: the user has not misspelt anything.
 static SrStatus check_names(const SrConfig *config) {
     char at[512];
     const SrTrunk *trunk = NULL;
@@ -214,6 +225,7 @@ static SrStatus check_names(const SrConfig *config) {
                           sr_tree_at(sr_yaml_find_path(config->tree, "LOSS.name"), at, sizeof at));
 }
 
+// Built for its errors only: milestones beyond the last epoch should not wait for the training.
 static SrStatus check_schedule(SrConfig *config, const SrYaml *tree, const char *where) {
     SrSchedule *unused = NULL;
     return tree
@@ -232,6 +244,7 @@ static SrStatus check_schedules(SrConfig *config) {
                           "OPTIMIZER.param_schedulers.weight_decay_head");
 }
 
+// Flags that contradict each other; each alone is fine by its table.
 static SrStatus check_model(const SrConfig *config) {
     if (config->model.freeze_trunk_only && config->model.freeze_trunk_and_head)
         return sr_fail(
@@ -260,6 +273,8 @@ static SrStatus resolve_world(SrConfig *config) {
 
 // ---- the whole
 
+// From a composed tree to a configuration.  Names come before the lines about ignored keys, so that
+// a wrong file gives its error and nothing else.
 static SrStatus resolve(SrConfig *config) {
     SR_TRY(sr__config_read(config));
     SR_TRY(check_names(config));
@@ -271,6 +286,7 @@ static SrStatus resolve(SrConfig *config) {
     return check_model(config);
 }
 
+// What loading from a file and from text share.  Takes over `config`, also when it fails.
 static SrStatus finish(SrConfig *config, SrYaml *file, const char *const *overrides,
                        int n_overrides, SrStatus status, SrConfig **out) {
     if (status == SR_OK)
@@ -307,6 +323,7 @@ SrStatus sr_config_parse(const char *text, const char *name, const char *const *
     return finish(config, file, overrides, n_overrides, status, out);
 }
 
+// The arena holds everything, the struct only the arena: free what the copy points to.
 void sr_config_free(SrConfig *config) {
     if (!config)
         return;

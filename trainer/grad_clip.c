@@ -51,6 +51,7 @@ static void scale_body(void *arg, int64_t i, int thread) {
         g[k] *= w->factor;
 }
 
+// The number of pieces; at most MAX_PIECES, so that their sums fit on the stack.
 static int64_t cut(Work *w, const SrParam *p) {
     w->grad = p->grad;
     w->n = sr_shape_count(p->shape);
@@ -58,6 +59,7 @@ static int64_t cut(Work *w, const SrParam *p) {
     return (w->n + w->piece - 1) / w->piece;
 }
 
+// NaN wins over any maximum: fmax alone would lose it.
 static double combine(double total, double part, double power) {
     if (!isinf(power))
         return total + part;

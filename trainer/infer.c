@@ -49,6 +49,7 @@ static SrStatus set(Rules *r, const char *path, const SrYaml *value) {
     return sr_yaml_put_path(r->arena, r->tree, path, copy);
 }
 
+// Written as text first, because a node's number and text must always agree.
 static SrStatus set_int(Rules *r, const char *path, int64_t value) {
     char text[24];
     snprintf(text, sizeof text, "%" PRId64, value);
@@ -67,6 +68,8 @@ static SrStatus set_string(Rules *r, const char *path, const char *value) {
 
 // ---- what rules look at
 
+// The number of crops is known only to the transform that makes them; the last one that says wins.
+// Test transforms are looked at for their form alone.
 static SrStatus scan_transforms(Rules *r, const char *split) {
     char path[64], at[512];
     snprintf(path, sizeof path, "DATA.%s.TRANSFORMS", split);
@@ -121,6 +124,8 @@ static SrStatus only_head(const Rules *r, const char *loss, const char *names,
     return SR_OK;
 }
 
+// An argument of the head that a rule depends on; the head's own table may give it a default, a
+// rule needs it written down.
 static SrStatus need_argument(const SrYaml *arguments, const char *key, SrYamlType type,
                               const SrYaml **out) {
     char at[512];
@@ -131,10 +136,12 @@ static SrStatus need_argument(const SrYaml *arguments, const char *key, SrYamlTy
                    sr_tree_at(arguments, at, sizeof at), key, sr_yaml_type_name(type));
 }
 
+// Some losses make sense with one collator only, and VISSL then sets it instead of complaining.
 static SrStatus force_collator(Rules *r, const char *name) {
     return set_string(r, "DATA.TRAIN.COLLATE_FUNCTION", name);
 }
 
+// The first of the allowed ones is what the message recommends.
 static SrStatus check_collator(const Rules *r, const char *loss, const char *const *allowed,
                                int n) {
     const SrYaml *node = sr_yaml_find_path(r->tree, "DATA.TRAIN.COLLATE_FUNCTION");
@@ -179,6 +186,7 @@ static SrStatus swav_common(Rules *r, const char *at, const SrYaml *head) {
     return SR_OK;
 }
 
+// SwAV complains about another collator where its momentum variant, below, sets the right one.
 static SrStatus infer_swav(Rules *r, const char *at) {
     static const char *const collators[] = {"multicrop_collator", "multicrop_mixup_collator",
                                             "cutmixup_collator"};
@@ -195,6 +203,7 @@ static SrStatus infer_swav_momentum(Rules *r, const char *at) {
     return swav_common(r, at, head);
 }
 
+// The loss sees both copies of every image of every process.
 static SrStatus infer_simclr(Rules *r, const char *at) {
     char k[256];
     SR_TRY(set_int(r, key_of(k, at, "buffer_params.world_size"), r->world));
@@ -216,6 +225,7 @@ static SrStatus infer_bce(Rules *r, const char *at) {
     return set_int(r, key_of(k, at, "world_size"), r->world);
 }
 
+// Its memory is filled in batches, so it must know how the loader cuts them.
 static SrStatus infer_deepcluster(Rules *r, const char *at) {
     char k[256];
     const SrYaml *drop = sr_yaml_find_path(r->tree, "DATA.TRAIN.DROP_LAST");
@@ -227,6 +237,7 @@ static SrStatus infer_deepcluster(Rules *r, const char *at) {
     return force_collator(r, "multicrop_collator");
 }
 
+// The teacher's centre is as wide as the head's output.
 static SrStatus infer_dino(Rules *r, const char *at) {
     char k[256];
     const SrYaml *head = NULL, *clusters = NULL;
@@ -238,6 +249,8 @@ static SrStatus infer_dino(Rules *r, const char *at) {
     return force_collator(r, "multicrop_collator");
 }
 
+// The patch head may be shared; VISSL takes one width for both in any case.  The first crop group
+// is the global one.
 static SrStatus infer_ibot(Rules *r, const char *at) {
     static const char *const collators[] = {"ibot_multicrop_masking_collator"};
     char k[256];
@@ -256,6 +269,7 @@ static SrStatus infer_ibot(Rules *r, const char *at) {
     return set_int(r, key_of(k, at, "num_local_crops"), r->total_crops - first->i);
 }
 
+// One rule a loss that has one; the others (MoCo, Barlow Twins, NPID, ...) need nothing inferred.
 static SrStatus infer_loss(Rules *r) {
     static const struct {
         const char *loss;
@@ -283,6 +297,7 @@ static SrStatus infer_loss(Rules *r) {
 
 // ---- learning rate, decay, labels
 
+// One machine, one process: the batch of a node is the batch of the run (see resolve_world).
 static SrStatus infer_optimizer(Rules *r) {
     static const char lr_path[] = "OPTIMIZER.param_schedulers.lr",
                       head_path[] = "OPTIMIZER.param_schedulers.lr_head";
@@ -305,6 +320,7 @@ static SrStatus infer_optimizer(Rules *r) {
     return SR_OK;
 }
 
+// Without a source of labels the index of the sample stands in, which is what memory banks want.
 static SrStatus infer_labels(Rules *r, const char *split) {
     char path[64];
     snprintf(path, sizeof path, "DATA.%s.LABEL_SOURCES", split);

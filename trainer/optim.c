@@ -78,6 +78,8 @@ SrStatus sr_optimizer_find(const char *name, const SrOptimizer **out) {
 
 // ---- set-up
 
+// The groups' decay changes during training and their lists may live in the caller's arena: own
+// both.
 static SrStatus copy_groups(SrOptim *o, const SrParamGroups *groups) {
     o->groups.n = groups->n;
     o->groups.groups =
@@ -100,6 +102,7 @@ static int64_t pieces_of(int64_t n) {
     return (n + PIECE - 1) / PIECE;
 }
 
+// One slot a parameter, in group order.  Addresses are taken once: the table never moves them.
 static SrStatus fill_slots(SrOptim *o, SrParams *params) {
     o->n_params = sr_params_count(params);
     o->slots = sr_arena_alloc(&o->arena, sizeof(Slot) * (size_t)(o->n_slots + 1));
@@ -131,6 +134,8 @@ static SrStatus fill_slots(SrOptim *o, SrParams *params) {
     return SR_OK;
 }
 
+// Pieces of all parameters in one list, so that a thousand small parameters and one large one are
+// the same work for the threads.
 static SrStatus fill_pieces(SrOptim *o) {
     o->pieces = sr_arena_alloc(&o->arena, sizeof(Piece) * (size_t)(o->n_pieces + 1));
     if (!o->pieces)
@@ -168,6 +173,7 @@ static SrStatus allocate_state(SrOptim *o) {
     return SR_OK;
 }
 
+// All that can fail; the caller frees what is there when it does.
 static SrStatus set_up(SrOptim *o, SrParams *params, const SrParamGroups *groups) {
     SR_TRY(sr_optimizer_find(o->config->name, &o->kind));
     if (o->config->use_larc && strcmp(o->kind->name, "sgd") != 0)
@@ -224,6 +230,7 @@ const SrParamGroups *sr_optim_groups(const SrOptim *o) {
     return &o->groups;
 }
 
+// Unregularised groups stay at 0 whatever the schedule says.
 void sr_optim_set_weight_decay(SrOptim *o, double weight_decay, double head_weight_decay) {
     for (int g = 0; g < o->groups.n; g++) {
         SrParamGroup *group = &o->groups.groups[g];
@@ -234,6 +241,7 @@ void sr_optim_set_weight_decay(SrOptim *o, double weight_decay, double head_weig
 
 // ---- a step
 
+// One piece's share of both norms; pieces of skipped parameters keep stale sums that nobody reads.
 static void norm_body(void *arg, int64_t i, int thread) {
     (void)thread;
     SrOptim *o = arg;
@@ -249,6 +257,7 @@ static void norm_body(void *arg, int64_t i, int thread) {
             : sr__sum_decayed_squares(grad, value, (float)slot->update.weight_decay, piece->n);
 }
 
+// The rule sees a piece as if it were the whole parameter.
 static void update_body(void *arg, int64_t i, int thread) {
     (void)thread;
     SrOptim *o = arg;
@@ -263,6 +272,7 @@ static void update_body(void *arg, int64_t i, int thread) {
                     slot->grad + piece->offset, state);
 }
 
+// Sums in piece order: which thread made a partial sum leaves no trace.
 static void take_norms(SrOptim *o) {
     sr_parallel_for(o->n_pieces, norm_body, o);
     for (int s = 0; s < o->n_slots; s++) {

@@ -38,6 +38,7 @@ static void space_keys(const char *value, SrText *out) {
     }
 }
 
+// Lists, maps and quoted strings are YAML; everything else is one scalar.
 static SrStatus parse_value(const char *value, const char *text, SrArena *arena, SrYaml **out) {
     value += strspn(value, " ");
     // A bare scalar, whatever it holds ("a: b", "# c"); A.B= is the empty string, as in Hydra.
@@ -94,6 +95,7 @@ static SrStatus unknown(const SrYaml *tree, const char *path, const char *text) 
     }
 }
 
+// What is removed falls back to its table's default when the tree is read.
 static SrStatus remove_key(SrYaml *tree, const char *path, const char *text) {
     char parent[MAX_PATH_LEN];
     const char *key = split(path, parent);
@@ -103,6 +105,8 @@ static SrStatus remove_key(SrYaml *tree, const char *path, const char *text) {
     return SR_OK;
 }
 
+// A map is merged into a map, as a file would be; anything else is replaced.  New parents are made
+// on the way (only +A.B=v comes here without them).
 static SrStatus set_key(SrYaml *tree, const char *path, SrYaml *value, const char *text,
                         SrArena *arena) {
     char parent[MAX_PATH_LEN];
@@ -139,6 +143,8 @@ static SrStatus read_path(const char *text, const char *start, size_t len,
     return SR_OK;
 }
 
+// Hydra's "struct mode": a key must exist unless a plus says that it is new.  The schema still has
+// the last word on what a plus adds.
 SrStatus sr__override_apply(SrYaml *tree, const char *text, SrArena *arena) {
     bool removes = text[0] == '~';
     size_t plus = strspn(text, "+");

@@ -18,6 +18,7 @@ static const char *const group_names[N_GROUPS] = {
     "head unregularised", "remaining regularised", "remaining unregularised",
 };
 
+// Substrings, as VISSL compares them: "pos_embedding" finds it wherever it is.
 static bool is_listed(const char *name, const SrStrings *substrings) {
     for (int i = 0; i < substrings->n; i++)
         if (strstr(name, substrings->v[i]))
@@ -25,6 +26,8 @@ static bool is_listed(const char *name, const SrStrings *substrings) {
     return false;
 }
 
+// VISSL finds heads by "head" anywhere in a module's name; ours all start with "heads.", and a
+// trunk module that happens to contain the word should not move.
 static int group_of(const SrParam *p, const SrOptimizerConfig *c) {
     if (is_listed(p->name, &c->non_regularized_parameters))
         return REST_FREE;
@@ -48,6 +51,7 @@ static int group_of(const SrParam *p, const SrOptimizerConfig *c) {
     return decays ? base : base + 1;
 }
 
+// Trainable parameters of one group, in the table's order; which < 0: all of them.
 static SrStatus fill(SrParams *params, const SrOptimizerConfig *config, int which, SrArena *arena,
                      SrParamGroup *g) {
     int n = 0, count = sr_params_count(params);
@@ -64,6 +68,7 @@ static SrStatus fill(SrParams *params, const SrOptimizerConfig *config, int whic
     return SR_OK;
 }
 
+// construct_single_param_group_only: heads too take the trunk's rate, and biases decay.
 static SrStatus one_group(SrParams *params, const SrOptimizerConfig *config, SrArena *arena,
                           SrParamGroups *out) {
     out->n = 1;

@@ -50,6 +50,7 @@ SrStatus sr_schedule_kind_find(const char *name, const SrScheduleKind **out) {
     return sr_plugin_unknown("schedule", name, names, n);
 }
 
+// Keys that no kind owns but every tree may have.
 static bool is_common(const char *key) {
     for (int i = 0; i < SR_COUNT(common_keys); i++)
         if (strcmp(common_keys[i], key) == 0)
@@ -57,6 +58,7 @@ static bool is_common(const char *key) {
     return false;
 }
 
+// Some kind's key: in VISSL's one tree it may stand beside another kind's name.
 static bool is_known(const char *key) {
     for (int i = 0; kinds[i]; i++)
         if (sr_options_find(kinds[i]->options, key))
@@ -84,6 +86,7 @@ static SrStatus own_keys(const SrScheduleKind *kind, const SrScheduleBuild *buil
     return SR_OK;
 }
 
+// When the value is taken: before each step, or once at the beginning of an epoch.
 static SrStatus read_interval(const SrScheduleBuild *build, bool *per_epoch) {
     const SrYaml *node = sr_yaml_find(build->tree, "update_interval");
     if (!node || node->type == SR_YAML_NULL)

@@ -49,6 +49,7 @@ static const char *name_inside(const char *section, const char *subtree) {
                                                                                  : NULL;
 }
 
+// Two trunks may share a map (vision transformers do): one row is enough.
 static bool has_row(const SrOption *rows, int n, const char *name) {
     for (int i = 0; i < n; i++)
         if (strcmp(rows[i].name, name) == 0)
@@ -56,6 +57,7 @@ static bool has_row(const SrOption *rows, int n, const char *name) {
     return false;
 }
 
+// A plugin has taken over a map that the table lists as "not built".
 static bool is_owned(const char *section, const char *name) {
     SrSchemaEntry e;
     for (int k = 0; owned_map(k, &e); k++) {
@@ -93,6 +95,7 @@ static SrStatus with_owned(const SrSection *section, SrArena *arena, const SrOpt
     return SR_OK;
 }
 
+// MODEL.TRUNK and LOSS are the only sections whose children belong to plugins.
 SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n) {
     int owned = 0;
     SrSchemaEntry e;
@@ -116,6 +119,7 @@ SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n) {
     return SR_OK;
 }
 
+// Parents first: a child's defaults are merged into the placeholder its parent has for it.
 SrStatus sr__schema_defaults(SrArena *arena, SrYaml **out) {
     SrSchemaEntry *entries = NULL;
     int n = 0;
@@ -148,6 +152,8 @@ static const SrYaml *difference(const SrYaml *given, const SrYaml *usual) {
     return NULL;
 }
 
+// Only values that differ from VISSL's default are worth a line: shipped files set many that do
+// not.
 static SrStatus report_row(const SrOption *row, const SrYaml *map, const char *section,
                            SrArena *arena) {
     const SrYaml *given = sr_yaml_find_path(map, row->name);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+// A number must come back as the same double from a saved configuration, and stay readable in it.
 const char *sr_tree_float_text(double value, char *buf, size_t buf_bytes) {
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(buf, buf_bytes, "%.*g", digits, value);
@@ -64,6 +65,7 @@ const char *sr_tree_at(const SrYaml *node, char *buf, size_t buf_bytes) {
     return buf;
 }
 
+// For trees that no option table describes (schedules before they are built).
 SrStatus sr_tree_number(const SrYaml *map, const char *key, const char *where, double *out) {
     const SrYaml *node = sr_yaml_find(map, key);
     if (node && (node->type == SR_YAML_INT || node->type == SR_YAML_FLOAT)) {

@@ -1,4 +1,5 @@
 // auto_lr_scaling: the worked examples of spec 1.5.2 and the trees it must refuse.
+#include "base/log.h"
 #include "base/text.h"
 #include "tests/check.h"
 #include "trainer/schedule.h"
@@ -91,6 +92,31 @@ static SrStatus scale(const char *text) {
     return status;
 }
 
+// A saved configuration is scaled once more when it is loaded: nothing may move, not by one bit.
+static void test_twice_is_once(void **state) {
+    (void)state;
+    sr_log_set_level(SR_LOG_WARN);
+    static const char *const texts[] = {
+        "{" AUTO("0.3", "linear") ", name: composite, " WARM("0.3", "4.8", "4.8", "0.0048") "}",
+        "{" AUTO("0.3", "sqrt") ", name: cosine, start_value: 0.7, end_value: 0.003}",
+        "{" AUTO("0.1",
+                 "sqrt") ", name: multistep, values: [0.1, 0.01, 0.001], milestones: [1, 2]}",
+    };
+    for (int i = 0; i < 3; i++) {
+        for (int batch = 1; batch < 300; batch += 13) {
+            SrArena arena = SR_ARENA_INIT;
+            SrYaml *tree = NULL;
+            CHECK_OK(sr_yaml_parse(&arena, texts[i], strlen(texts[i]), "test", &tree));
+            CHECK_OK(sr_schedule_auto_scale(tree, "lr", batch, batch, 1, &arena));
+            SrYaml *once = sr_yaml_copy(&arena, tree);
+            CHECK_OK(sr_schedule_auto_scale(tree, "lr", batch, batch, 1, &arena));
+            CHECK(sr_yaml_equal(tree, once));
+            sr_arena_deinit(&arena);
+        }
+    }
+    sr_log_set_level(SR_LOG_INFO);
+}
+
 static void test_errors(void **state) {
     (void)state;
     CHECK_FAILS(scale("{" AUTO("0.1", "cubic") ", name: constant}"), SR_ERR_CONFIG, "scaling_type");
@@ -109,4 +135,5 @@ static void test_errors(void **state) {
 }
 
 SR_TESTS(auto_lr_scaling, unit(test_switched_off), unit(test_each_kind),
-         unit(test_warm_up_of_eight_nodes), unit(test_warm_up_of_one_node_goes), unit(test_errors))
+         unit(test_warm_up_of_eight_nodes), unit(test_warm_up_of_one_node_goes),
+         unit(test_twice_is_once), unit(test_errors))

@@ -5,6 +5,7 @@
 //   p = p - lr / (1 - b1^t) * m / (sqrt(s) / sqrt(1 - b2^t) + eps)
 #include "trainer/optim/moments.h"
 
+// L2 decay goes through both moments; that is what adamw.c undoes.
 static void update(const SrOptimUpdate *u, int64_t n, float *value, float *grad,
                    float *const *state) {
     float wd = (float)u->weight_decay;

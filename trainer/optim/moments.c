@@ -19,10 +19,12 @@ SrStatus sr__moments_check(const SrOptimizerConfig *config) {
 void sr__moments_update(const SrOptimUpdate *u, int64_t n, float *value, const float *grad,
                         float *const *state) {
     double beta1 = u->config->betas.v[0], beta2 = u->config->betas.v[1];
+    // Bias corrections in double, as Python computes them; the arrays see floats, as PyTorch's do.
     double t = (double)(u->steps + 1);
     float b1 = (float)beta1, c1 = (float)(1 - beta1), b2 = (float)beta2, c2 = (float)(1 - beta2);
     float step = (float)(u->lr / (1 - pow(beta1, t)));
     float correction = (float)sqrt(1 - pow(beta2, t)), eps = (float)u->config->eps;
+    // Denominator in PyTorch's order: the root first, then the correction, then eps.
     float *restrict p = value, *restrict m = state[0], *restrict s = state[1];
     const float *restrict g = grad;
     SR_SIMD

@@ -31,6 +31,7 @@ static const SrOption options[] = {
     SR_OPTION_END,
 };
 
+// VISSL's default tree has empty lists here, so a forgotten interval_scaling shows as a count of 0.
 static SrStatus check_counts(const Composite *p, const SrScheduleBuild *build) {
     const SrYaml *list = p->schedulers;
     const SrYaml *at = list && list->line ? list : build->tree;
@@ -52,6 +53,7 @@ static SrStatus check_counts(const Composite *p, const SrScheduleBuild *build) {
     return SR_OK;
 }
 
+// A part is a whole schedule of its own, with a path of its own for its errors.
 static SrStatus prepare_part(const Composite *p, const SrScheduleBuild *build, Prepared *out,
                              int i) {
     const char *scaling = p->scaling.v[i];
@@ -69,6 +71,7 @@ static SrStatus prepare_part(const Composite *p, const SrScheduleBuild *build, P
                       : sr_fail(SR_ERR_MEMORY, "out of memory");
 }
 
+// Rounded lengths (0.0556, 0.9444) are common: the last part takes what is left of 1.
 static SrStatus check(const void *params, const SrScheduleBuild *build, void **prepared) {
     const Composite *p = params;
     SR_TRY(check_counts(p, build));
@@ -97,6 +100,7 @@ static double value(const void *params, const void *prepared, int num_epochs, do
     const Prepared *p = prepared;
     int i = 0;
     double end = p->lengths[0];
+    // The first part whose end is not yet passed; epsilon moves a boundary to the next part.
     while (where + SR_WHERE_EPSILON > end && i < p->n - 1)
         end += p->lengths[++i];
     if (p->rescaled[i])

@@ -13,6 +13,7 @@ static const SrOption options[] = {
     SR_OPTION_END,
 };
 
+// An empty list has no value to give; all other lists do.
 static SrStatus check(const void *params, const SrScheduleBuild *build, void **prepared) {
     (void)prepared;
     if (((const Step *)params)->values.n > 0)
