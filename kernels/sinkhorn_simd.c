@@ -134,16 +134,16 @@ static double exp_distance(double below) {
     return (double)sr__expf((float)below);
 }
 
-// log of the sum of exp(v), v (P).
-static double log_sum_exp(const double *v, int P) {
-    double largest = largest_of(v, P), lane[LANES] = {0};
+// Sum of exp(v - largest), v (P).
+static double exp_sum(const double *v, int P, double largest) {
+    double lane[LANES] = {0};
     int k = 0;
     for (; k + LANES <= P; k += LANES)
         for (int i = 0; i < LANES; i++)
             lane[i] += exp_distance(v[k + i] - largest);
     for (int i = 0; k < P; k++, i++)
         lane[i] += exp_distance(v[k] - largest);
-    return largest + log(add_lanes(lane));
+    return add_lanes(lane);
 }
 
 // most (P), sum (P) of a chunk: the columns' largest exponents and the sums of exp beside them.
@@ -201,7 +201,8 @@ static void solve_samples(const LogWork *w) {
              j < first_row(w->rows, chunk + 1, w->chunks); j++) {
             double *row = w->row + (int64_t)chunk * P;
             exponents(w, j, w->a, 0, row);
-            w->b[j] = log_c - log_sum_exp(row, P);
+            double largest = largest_of(row, P);
+            w->b[j] = log_c - largest - log(exp_sum(row, P, largest));
         }
 }
 
@@ -214,9 +215,10 @@ static void log_codes(const LogWork *w, float *codes) {
             double *row = w->row + (int64_t)chunk * P;
             float *out = codes + (int64_t)j * P;
             exponents(w, j, w->a, 0, row);
-            double total = log_sum_exp(row, P);
+            // Beside exponents of 1e30 a logarithm of the sum would be lost: divide by it instead.
+            double largest = largest_of(row, P), sum = exp_sum(row, P, largest);
             for (int k = 0; k < P; k++)
-                out[k] = sr__expf((float)(row[k] - total));
+                out[k] = (float)(exp_distance(row[k] - largest) / sum);
         }
 }
 

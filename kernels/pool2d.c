@@ -1,6 +1,6 @@
-// Pooling over windows of a map, see pool.h.  Forward runs over rows of the output, backward over
+// Pooling over windows of a map, see pool2d.h.  Forward runs over rows of the output, backward over
 // rows of the input, so that each number is written by one thread in one order.
-#include "kernels/pool.h"
+#include "kernels/pool2d.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // Pooling over windows of a map: what max_pool2d, avg_pool2d and their adaptive forms share.
-#ifndef SR_KERNELS_POOL_H
-#define SR_KERNELS_POOL_H
+#ifndef SR_KERNELS_POOL2D_H
+#define SR_KERNELS_POOL2D_H
 
 #include "kernels/cpu.h"
 #include "kernels/op.h"

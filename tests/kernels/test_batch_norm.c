@@ -1,0 +1,121 @@
+// batch_norm beyond the contract: PyTorch's running statistics, means far from zero, tiny batches.
+#include "kernels/op_params.h"
+#include "tests/check.h"
+#include "tests/kernels/op_call.h"
+
+enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, COUNT };
+
+static OpCall *start(OpCall *c, const char *params, SrShape shape, int n_in, bool train) {
+    SrOpCase example = {params, n_in, {shape, shape}, false};
+    op_call_init(c, sr_op_find("batch_norm"), &example, 1, train, 1);
+    return c;
+}
+
+static float *floats(SrTensor t) {
+    return t.data;
+}
+
+static void set(float *to, const double *from, int n) {
+    for (int i = 0; i < n; i++)
+        to[i] = (float)from[i];
+}
+
+// x = 1, 2, 3, 6 in one channel: mean 3, biased variance 3.5, unbiased 14/3.
+static void test_running_statistics(void **state) {
+    (void)state;
+    OpCall c;
+    start(&c, "{momentum: 0.25, eps: 0.5}", SR_SHAPE(4, 1), 1, true);
+    set(c.x[0].data, (double[]){1, 2, 3, 6}, 4);
+    floats(c.w[WEIGHT])[0] = 2;
+    floats(c.w[BIAS])[0] = -1;
+    floats(c.w[RUNNING_MEAN])[0] = 1;
+    floats(c.w[RUNNING_VAR])[0] = 2;
+    op_call_forward(&c);
+    CHECK_NEAR(floats(c.w[RUNNING_MEAN])[0], 0.75 * 1 + 0.25 * 3, 1e-6);
+    CHECK_NEAR(floats(c.w[RUNNING_VAR])[0], 0.75 * 2 + 0.25 * 14 / 3, 1e-6);
+    CHECK_INT(*(int64_t *)c.w[COUNT].data, 2);
+    CHECK_NEAR(floats(c.y)[3], 2 * 3 / sqrt(4.0) - 1, 1e-6);
+    op_call_deinit(&c);
+}
+
+static void test_evaluation_leaves_state_alone(void **state) {
+    (void)state;
+    OpCall c;
+    start(&c, "{}", SR_SHAPE(5, 3), 1, false);
+    float mean = floats(c.w[RUNNING_MEAN])[1], var = floats(c.w[RUNNING_VAR])[1];
+    op_call_forward(&c);
+    op_call_backward(&c);
+    CHECK(floats(c.w[RUNNING_MEAN])[1] == mean && floats(c.w[RUNNING_VAR])[1] == var);
+    CHECK_INT(*(int64_t *)c.w[COUNT].data, 1);
+    double expected = (double)c.dy[1] * (double)floats(c.w[WEIGHT])[1] / sqrt((double)var + 1e-5);
+    CHECK_NEAR(c.dx[0][1], expected, 1e-5 * fabs(expected)); // no sums over the batch in evaluation
+    op_call_deinit(&c);
+}
+
+// A mean of 10000 with a deviation of 0.01: sums about zero in single precision would lose
+// everything.
+static void test_mean_far_from_zero(void **state) {
+    (void)state;
+    OpCall c;
+    enum { ROWS = 3000 };
+    start(&c, "{eps: 0}", SR_SHAPE(ROWS, 2), 1, true);
+    double sum = 0, square = 0;
+    for (int i = 0; i < ROWS; i++) {
+        floats(c.x[0])[2 * i] =
+            10000 + 0.0078125f * (float)(i % 5 - 2); // exact in single precision
+        sum += (double)floats(c.x[0])[2 * i];
+    }
+    for (int i = 0; i < ROWS; i++)
+        square += pow((double)floats(c.x[0])[2 * i] - sum / ROWS, 2);
+    floats(c.w[WEIGHT])[0] = 1;
+    floats(c.w[BIAS])[0] = 0;
+    op_call_forward(&c);
+    double first = ((double)floats(c.x[0])[0] - sum / ROWS) / sqrt(square / ROWS);
+    CHECK_NEAR(floats(c.y)[0], first, 1e-5);
+    op_call_deinit(&c);
+}
+
+// A batch of one row has no variance: the output is the bias, and nothing divides by zero.
+static void test_one_row(void **state) {
+    (void)state;
+    OpCall c;
+    start(&c, "{}", SR_SHAPE(1, 3), 1, true);
+    op_call_forward(&c);
+    op_call_backward(&c);
+    for (int i = 0; i < 3; i++) {
+        CHECK_NEAR(floats(c.y)[i], floats(c.w[BIAS])[i], 1e-6);
+        CHECK(isfinite(floats(c.w[RUNNING_VAR])[i]));
+        CHECK_NEAR(c.dx[0][i], 0, 1e-4); // beside 1 / sqrt(eps) = 316
+    }
+    op_call_deinit(&c);
+}
+
+static void test_residual_receives_masked_gradient(void **state) {
+    (void)state;
+    OpCall c;
+    start(&c, "{relu: true, residual: true}", SR_SHAPE(40, 21), 2, true);
+    op_call_forward(&c);
+    op_call_backward(&c);
+    int masked = 0;
+    for (int i = 0; i < 40 * 21; i++) {
+        CHECK(c.dx[1][i] == (floats(c.y)[i] > 0 ? c.dy[i] : 0));
+        masked += floats(c.y)[i] <= 0;
+    }
+    CHECK(masked > 100 && masked < 740);
+    op_call_deinit(&c);
+}
+
+static void test_nan_is_passed_on(void **state) {
+    (void)state;
+    OpCall c;
+    start(&c, "{relu: true}", SR_SHAPE(9, 2), 1, true);
+    floats(c.x[0])[4] = NAN;
+    op_call_forward(&c);
+    CHECK(isnan(floats(c.y)[0]) && isnan(floats(c.y)[4]));
+    CHECK(isfinite(floats(c.y)[1]));
+    op_call_deinit(&c);
+}
+
+SR_TESTS(batch_norm, unit(test_running_statistics), unit(test_evaluation_leaves_state_alone),
+         unit(test_mean_far_from_zero), unit(test_one_row), unit(test_nan_is_passed_on),
+         unit(test_residual_receives_masked_gradient))

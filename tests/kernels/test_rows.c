@@ -1,0 +1,117 @@
+// The vector loops against libm in double, on every instruction set of this processor.
+#include "kernels/rows.h"
+
+#include "tests/check.h"
+
+static void on_every_level(void (*body)(const SrRows *k)) {
+    SrCpuLevel best = sr_cpu_level();
+    for (int level = SR_CPU_PLAIN; level <= (int)best; level++) {
+        sr_cpu_set_level((SrCpuLevel)level);
+        body(sr__rows());
+    }
+    sr_cpu_set_level(best);
+}
+
+static void check_exp(const SrRows *k) {
+    float x[1001], y[1001];
+    for (int i = 0; i <= 1000; i++)
+        x[i] = -87 + 0.1757f * (float)i; // to 88.7
+    double sum = k->exp_sum(y, x, 0, 1, 501), expected = 0;
+    k->exp_sum(y, x, 0, 1, 1001);
+    for (int i = 0; i <= 1000; i++)
+        CHECK_NEAR(y[i] / exp((double)x[i]), 1, 2.5e-7);
+    for (int i = 0; i <= 500; i++)
+        expected += exp((double)x[i]);
+    CHECK_NEAR(sum / expected, 1, 1e-6);
+    CHECK_NEAR(k->exp_sum(NULL, x, 0, 1, 501), sum, 0);
+}
+
+static void check_exp_limits(const SrRows *k) {
+    float x[] = {-1e30f, -105, 0, 200, NAN, -INFINITY, INFINITY}, y[7];
+    k->exp_sum(y, x, 0, 1, 7);
+    CHECK(y[0] == 0 && y[1] == 0 && y[2] == 1 && isinf(y[3]) && isnan(y[4]) && y[5] == 0 &&
+          isinf(y[6]));
+}
+
+static void check_gelu(const SrRows *k) {
+    float x[801], y[801], dx[801], one[801];
+    for (int i = 0; i <= 800; i++) {
+        x[i] = 0.025f * (float)(i - 400); // -10 .. 10
+        one[i] = 1;
+    }
+    k->gelu(y, x, 801);
+    k->gelu_grad(dx, x, one, 801);
+    for (int i = 0; i <= 800; i++) {
+        double v = (double)x[i], cdf = 0.5 * erfc(-v * sqrt(0.5));
+        CHECK_NEAR(y[i], v * cdf, 4e-7 * (1 + fabs(v)));
+        CHECK_NEAR(dx[i], cdf + v * exp(-v * v / 2) / sqrt(8 * atan(1)), 4e-7);
+    }
+    float far[] = {-100, 100, NAN}, out[3];
+    k->gelu(out, far, 3);
+    CHECK_NEAR(out[0], 0, 0);
+    CHECK_NEAR(out[1], 100, 0);
+    CHECK(isnan(out[2]));
+}
+
+// Every length from 1 to beyond a few vectors, so that each tail is walked.
+static void check_sums(const SrRows *k) {
+    float a[200], b[200], y[3];
+    for (int i = 0; i < 200; i++) {
+        a[i] = (float)(i % 7 - 3) + 0.25f;
+        b[i] = (float)(i % 5);
+    }
+    for (int n = 1; n <= 200; n++) {
+        double dot = 0, sum = 0, distance = 0, most = -10;
+        for (int i = 0; i < n; i++) {
+            dot += (double)(a[i] * b[i]);
+            sum += (double)a[i];
+            distance += (double)(a[i] * (4 - b[i]));
+            most = fmax(most, (double)a[i]);
+        }
+        CHECK_NEAR(k->dot(a, b, n), dot, 1e-4);
+        CHECK_NEAR(k->sum(a, n), sum, 1e-4);
+        CHECK_NEAR(k->distance(a, b, 4, n), distance, 1e-4);
+        CHECK_NEAR(k->max(a, n), most, 0);
+    }
+    double columns[3] = {1, 2, 3};
+    k->column_sums(columns, a, 10, 20, 3);
+    k->sum_rows(y, a, 10, 20, 3, 0.5f, false);
+    for (int c = 0; c < 3; c++) {
+        double sum = 0;
+        for (int r = 0; r < 10; r++)
+            sum += (double)a[20 * r + c];
+        CHECK_NEAR(columns[c], sum + c + 1, 1e-5);
+        CHECK_NEAR(y[c], sum / 2, 1e-5);
+    }
+}
+
+static void check_relu(const SrRows *k) {
+    float x[] = {-1, 0, 2, NAN}, dy[] = {5, 6, 7, 8}, y[4], dx[4];
+    k->relu(y, x, 4);
+    CHECK(y[0] == 0 && y[1] == 0 && y[2] == 2 && isnan(y[3]));
+    k->relu_grad(dx, y, dy, 3);
+    CHECK(dx[0] == 0 && dx[1] == 0 && dx[2] == 7);
+}
+
+static void test_exp(void **state) {
+    (void)state;
+    on_every_level(check_exp);
+    on_every_level(check_exp_limits);
+}
+
+static void test_gelu(void **state) {
+    (void)state;
+    on_every_level(check_gelu);
+}
+
+static void test_sums(void **state) {
+    (void)state;
+    on_every_level(check_sums);
+}
+
+static void test_relu(void **state) {
+    (void)state;
+    on_every_level(check_relu);
+}
+
+SR_TESTS(rows, unit(test_exp), unit(test_gelu), unit(test_sums), unit(test_relu))

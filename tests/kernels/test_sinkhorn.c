@@ -1,0 +1,207 @@
+// Sinkhorn beyond the contract and the golden grid: extremes, empty prototypes, balance, queue,
+// hard codes.
+#include "kernels/sinkhorn.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "tests/check.h"
+
+static void solve(const SrSinkhorn *s, float *codes) {
+    void *scratch = sr_alloc(sr_sinkhorn_scratch_bytes(s));
+    CHECK(scratch != NULL);
+    memset(codes, 0xA5, (size_t)s->n * (size_t)s->P * sizeof *codes);
+    sr_sinkhorn(s, codes, scratch);
+    sr_free(scratch);
+}
+
+static void check_rows(const SrSinkhorn *s, const float *codes) {
+    for (int r = 0; r < s->n; r++) {
+        double sum = 0;
+        for (int k = 0; k < s->P; k++) {
+            CHECK(codes[r * s->P + k] >= 0 && codes[r * s->P + k] <= 1.000001f);
+            sum += (double)codes[r * s->P + k];
+        }
+        CHECK_NEAR(sum, 1, 1e-5);
+    }
+}
+
+// Every combination of the forms and precisions on these scores: finite, rows of sum one.
+static void check_all_forms(const float *scores, int n, int P) {
+    const double epsilons[] = {1e-30, 1e-4, 0.05, 1, 1e30};
+    float codes[64];
+    for (int e = 0; e < SR_COUNT(epsilons); e++)
+        for (int bits = 0; bits < 8; bits++)
+            for (int num_iters = 0; num_iters < 5; num_iters += 2) {
+                SrSinkhorn s = {.n = n,
+                                .P = P,
+                                .scores = scores,
+                                .epsilon = epsilons[e],
+                                .num_iters = num_iters};
+                s.form = bits & 1 ? SR_SINKHORN_LOG : SR_SINKHORN_VISSL;
+                s.double_precision = bits & 2;
+                s.no_shift = bits & 4;
+                solve(&s, codes);
+                check_rows(&s, codes);
+            }
+}
+
+static void test_extreme_scores_stay_finite(void **state) {
+    (void)state;
+    float equal[12], huge[] = {1e30f, -1e30f, 3e38f, -3e38f, 0, 1};
+    for (int i = 0; i < 12; i++)
+        equal[i] = 1e30f;
+    check_all_forms(equal, 3, 4);
+    check_all_forms(huge, 2, 3);
+    check_all_forms(huge, 3, 2);
+    check_all_forms((float[]){0, 0, 0, 0}, 2, 2);
+    check_all_forms((float[]){-3e38f}, 1, 1);
+}
+
+// Scores a diverged model gives: codes stay numbers, so that the first bad layer is found
+// elsewhere.
+static void test_scores_that_are_no_numbers(void **state) {
+    (void)state;
+    check_all_forms((float[]){NAN, 1, 2, INFINITY}, 2, 2);
+    check_all_forms((float[]){NAN, NAN, NAN, NAN}, 2, 2);
+    check_all_forms((float[]){-INFINITY, -INFINITY, -INFINITY, 4}, 2, 2);
+}
+
+// Prototype 2 is so far from everyone that its exponentials underflow: VISSL lends it 1e-12
+// everywhere, so after one round its mass is spread evenly; in the log domain it follows its own
+// scores.
+static void test_empty_prototype(void **state) {
+    (void)state;
+    float scores[] = {0, 0, -10, 0, 0, -20}, codes[6];
+    SrSinkhorn s = {.n = 2, .P = 3, .scores = scores, .epsilon = 0.05, .num_iters = 1};
+    solve(&s, codes);
+    check_rows(&s, codes);
+    CHECK_NEAR(codes[2], 1.0 / 3, 1e-5);
+    CHECK_NEAR(codes[5], 1.0 / 3, 1e-5);
+    s.form = SR_SINKHORN_LOG;
+    solve(&s, codes);
+    CHECK_NEAR(codes[2], 0.5, 1e-5); // all of it belongs to the first sample
+    CHECK_NEAR(codes[5], 0, 1e-5);
+}
+
+// Sample 1 is so far from all prototypes that its whole row underflows while no prototype is empty;
+// scaling would give 0/0, and the answer is that of the log domain.
+static void test_empty_sample(void **state) {
+    (void)state;
+    float scores[] = {1, 1, -20, -19}, codes[4], exact[4];
+    SrSinkhorn s = {.n = 2, .P = 2, .scores = scores, .epsilon = 0.05, .num_iters = 3};
+    solve(&s, codes);
+    s.form = SR_SINKHORN_LOG;
+    solve(&s, exact);
+    for (int i = 0; i < 4; i++)
+        CHECK_NEAR(codes[i], exact[i], 1e-6);
+}
+
+static void fill(float *x, int n, double scale, uint64_t seed) {
+    SrRng rng = sr_rng(seed, SR_RNG_TEST, 0, 0, 0, 0);
+    for (int i = 0; i < n; i++)
+        x[i] = (float)(scale * sr_rng_normal(&rng));
+}
+
+static void test_no_rounds_is_softmax(void **state) {
+    (void)state;
+    float scores[15], codes[15];
+    fill(scores, 15, 0.1, 1);
+    SrSinkhorn s = {.n = 3, .P = 5, .scores = scores, .epsilon = 0.05};
+    for (int form = 0; form < 2; form++) {
+        s.form = form ? SR_SINKHORN_LOG : SR_SINKHORN_VISSL;
+        solve(&s, codes);
+        double sum = 0;
+        for (int k = 0; k < 5; k++)
+            sum += exp((double)scores[5 + k] / 0.05);
+        CHECK_NEAR(codes[7], exp((double)scores[7] / 0.05) / sum, 1e-6);
+    }
+}
+
+// After many rounds each prototype holds its share of the samples.
+static void test_prototypes_are_balanced(void **state) {
+    (void)state;
+    enum { N = 40, P = 6 };
+    float scores[N * P], codes[N * P];
+    fill(scores, N * P, 0.2, 2);
+    for (int i = 0; i < N; i++)
+        scores[i * P] += 0.5f; // everyone likes prototype 0
+    SrSinkhorn s = {.n = N, .P = P, .scores = scores, .epsilon = 0.1, .num_iters = 200};
+    for (int bits = 0; bits < 4; bits++) {
+        s.form = bits & 1 ? SR_SINKHORN_LOG : SR_SINKHORN_VISSL;
+        s.powerlaw = bits & 2 ? 1 : 0;
+        solve(&s, codes);
+        double harmonic = 1 + 1 / 2.0 + 1 / 3.0 + 1 / 4.0 + 1 / 5.0 + 1 / 6.0;
+        for (int k = 0; k < P; k++) {
+            double mass = 0;
+            for (int i = 0; i < N; i++)
+                mass += (double)codes[i * P + k];
+            CHECK_NEAR(mass / N, s.powerlaw > 0 ? 1 / (harmonic * (k + 1)) : 1.0 / P, 1e-4);
+        }
+    }
+}
+
+// Rows of a queue count exactly like rows of the batch; only their codes are not given.
+static void test_queue_is_more_rows(void **state) {
+    (void)state;
+    enum { N = 5, Q = 30, P = 7 };
+    float scores[(N + Q) * P], all[(N + Q) * P], batch[N * P];
+    fill(scores, (N + Q) * P, 0.3, 3);
+    for (int form = 0; form < 2; form++) {
+        SrSinkhorn s = {.n = N + Q, .P = P, .scores = scores, .epsilon = 0.05, .num_iters = 3};
+        s.form = form ? SR_SINKHORN_LOG : SR_SINKHORN_VISSL;
+        solve(&s, all);
+        s.n = N;
+        s.n_queue = Q;
+        s.queue = scores + N * P;
+        solve(&s, batch);
+        for (int i = 0; i < N * P; i++)
+            CHECK_NEAR(batch[i], all[i], 1e-6);
+    }
+}
+
+static void test_hard_codes(void **state) {
+    (void)state;
+    float scores[] = {0.1f, 0.4f, 0.2f, 0.3f, 0.3f, 0.1f}, codes[6];
+    SrSinkhorn s = {.n = 2, .P = 3, .scores = scores, .epsilon = 0.5, .hard = true};
+    solve(&s, codes);
+    const float expected[] = {0, 1, 0, 1, 0, 0}; // the first of equals
+    CHECK(memcmp(codes, expected, sizeof codes) == 0);
+}
+
+// Without the shift the exponent still has room here; beyond 88 it is taken off.  Both are the same
+// codes.
+static void test_no_shift(void **state) {
+    (void)state;
+    float scores[20], shifted[20], codes[20];
+    fill(scores, 20, 0.3, 4);
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < 20; k++)
+            scores[k] += 10.0f * (float)i;
+        SrSinkhorn s = {.n = 4, .P = 5, .scores = scores, .epsilon = 0.05, .num_iters = 3};
+        solve(&s, shifted);
+        s.no_shift = true;
+        solve(&s, codes);
+        for (int k = 0; k < 20; k++)
+            CHECK_NEAR(codes[k], shifted[k], 1e-4);
+    }
+}
+
+// The program flushes denormals to zero; here they decide: both exponentials of prototype 1 are
+// denormal, and only their ratio e tells whom it belongs to.  Flushed, they would be 0 and their
+// mass spread evenly.
+static void test_denormals_are_kept_inside_only(void **state) {
+    (void)state;
+    float scores[] = {0, -8.83f, 0, -8.93f}, codes[4];
+    SrSinkhorn s = {.n = 2, .P = 2, .scores = scores, .epsilon = 0.1, .num_iters = 1};
+    volatile float tiny = 1e-38f, tenth = 0.1f, before = tiny * tenth;
+    solve(&s, codes);
+    volatile float after = tiny * tenth;
+    CHECK(before == after);
+    double share = exp(1) / (1 + exp(1));
+    CHECK_NEAR(codes[1], share / (share + 0.5), 1e-3);
+}
+
+SR_TESTS(sinkhorn, unit(test_extreme_scores_stay_finite), unit(test_scores_that_are_no_numbers),
+         unit(test_empty_prototype), unit(test_empty_sample), unit(test_no_rounds_is_softmax),
+         unit(test_prototypes_are_balanced), unit(test_queue_is_more_rows), unit(test_hard_codes),
+         unit(test_no_shift), unit(test_denormals_are_kept_inside_only))
