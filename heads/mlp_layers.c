@@ -1,6 +1,7 @@
 // What several heads share; see the header.  Not a head itself.
 #include "heads/mlp_layers.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "kernels/op_params.h"
@@ -13,12 +14,11 @@ static SrNodeId layer(SrBuilder *b, const char *op, const void *params, int *ind
 }
 
 static SrNodeId linear(SrBuilder *b, const SrMlpLayers *layers, int out_features, int *index, SrNodeId x) {
-    double factor = layers->init_factor != 0 ? layers->init_factor : 1;
-    if (factor != 1) { // scaled uniform values are uniform values with a scaled bound
-        sr_builder_set_init(b, "weight", (SrInit){SR_INIT_UNIFORM_FAN_IN, factor});
-        if (layers->use_bias)
-            sr_builder_set_init(b, "bias", (SrInit){SR_INIT_UNIFORM_FAN_IN, factor});
-    }
+    // Scaled uniform values are uniform values with a scaled bound; both have PyTorch's, 1 / sqrt(in_features).
+    SrInit init = {SR_INIT_UNIFORM, layers->init_factor / sqrt(sr_shape_last(sr_build_shape(b, x)))};
+    sr_builder_set_init(b, "weight", init);
+    if (layers->use_bias)
+        sr_builder_set_init(b, "bias", init);
     SrLinearParams p = {.out_features = out_features, .bias = layers->use_bias};
     return layer(b, "linear", &p, index, x);
 }

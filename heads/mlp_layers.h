@@ -8,7 +8,7 @@
 typedef struct {
     bool use_bn, use_relu, use_gelu, use_dropout, use_bias;
     bool bare_last;     // nothing follows the last Linear
-    double init_factor; // on the bound of every Linear's initial values; 0: 1
+    double init_factor; // on every Linear's initial values: 1, or PARAMS_MULTIPLIER
 } SrMlpLayers;
 
 // Nodes "0", "1", ... under the builder's scope, numbered over all kinds of layers as in a Sequential.

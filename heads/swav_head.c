@@ -79,7 +79,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
     SR_TRY(check(b, p));
     SR_TRY(sr_head_one_vector(b, "swav_head", in, n_in, &x));
     SR_TRY(sr_head_check_dims(b, "swav_head", &p->dims, x));
-    SrMlpLayers layers = {.use_bn = p->use_bn, .use_bias = p->use_bias, .bare_last = p->skip_last_bn,
+    SrMlpLayers layers = {.use_bn = p->use_bn, .use_bias = p->use_bias, .bare_last = p->skip_last_bn, .init_factor = 1,
                           .use_relu = p->activation == ACTIVATION_RELU, .use_gelu = p->activation == ACTIVATION_GELU};
     sr_builder_push(b, "projection_head");
     x = sr_mlp_layers_build(b, &layers, &p->dims, settings, x);
