@@ -1,0 +1,108 @@
+// Every head of the registry: builds on features, gives outputs with a row an image, can be differentiated, and its
+// entries stay under its scope.  Arguments are chosen from the head's own option table.
+#include "tests/check.h"
+
+#include "base/text.h"
+#include "graph/plan.h"
+#include "heads/head.h"
+
+enum { ROWS = 4, CHANNELS = 8 };
+
+static const SrHeadSettings settings = {.bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = 1};
+
+typedef struct {
+    SrArena arena;
+    SrParams *params;
+    SrGraph *graph;
+    SrNodeId x, out[SR_HEAD_MAX_OUT];
+    int n_out;
+} Built;
+
+static const char *arguments_for(const SrHead *head) {
+    bool dims = sr_options_find(head->options, "dims"), sets = sr_options_find(head->options, "num_clusters");
+    return dims && sets ? "{dims: [8, 6, 4], use_bn: true, num_clusters: [5, 3]}" : dims ? "{dims: [8, 6, 4]}" : "{}";
+}
+
+static void build(Built *t, const SrHead *head, const char *arguments) {
+    SrYaml *map = NULL;
+    SrBuilder *b;
+    *t = (Built){.n_out = 0};
+    CHECK_OK(sr_yaml_parse(&t->arena, arguments, strlen(arguments), "test", &map));
+    void *params = sr_arena_alloc(&t->arena, head->params_bytes + 1);
+    CHECK_OK(sr_options_parse(head->options, map, head->name, &t->arena, params));
+    CHECK_OK(sr_params_new(&t->params));
+    CHECK_OK(sr_graph_new(t->params, &t->graph));
+    CHECK_OK(sr_builder_new(t->graph, &b));
+    t->x = sr_build_input(b, "x", SR_SHAPE(ROWS, CHANNELS), SR_F32);
+    sr_builder_push(b, "heads.0");
+    CHECK_OK(head->build(b, params, &settings, &t->x, 1, t->out, &t->n_out));
+    sr_builder_pop(b);
+    CHECK_OK(sr_builder_status(b));
+    sr_builder_free(b);
+}
+
+static void deinit(Built *t) {
+    sr_graph_free(t->graph);
+    sr_params_free(t->params);
+    sr_arena_deinit(&t->arena);
+}
+
+static void check_shapes(Built *t) {
+    CHECK(t->n_out >= 1 && t->n_out <= SR_HEAD_MAX_OUT);
+    for (int i = 0; i < t->n_out; i++)
+        CHECK_INT(sr_graph_at(t->graph, t->out[i])->shape.d[0], ROWS);
+    for (int i = 0; i < sr_params_count(t->params); i++)
+        CHECK(sr_text_starts(sr_params_at(t->params, i)->name, "heads.0."));
+}
+
+// A gradient of ones at every output reaches every trainable parameter that is not in front of a batch norm.
+static void check_gradients(Built *t) {
+    SrPlan *plan;
+    CHECK_OK(sr_params_allocate(t->params));
+    sr_params_init(t->params, 3);
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN, .outputs = t->out, .n_outputs = t->n_out, .losses = t->out,
+                             .n_losses = t->n_out};
+    CHECK_OK(sr_plan_compile(t->graph, &options, &plan));
+    float *x = sr_plan_input(plan, t->x).data;
+    for (int i = 0; i < ROWS * CHANNELS; i++)
+        x[i] = (float)sin(i * i);
+    for (int k = 0; k < t->n_out; k++)
+        for (int64_t i = 0; i < sr_shape_count(sr_graph_at(t->graph, t->out[k])->shape); i++)
+            sr_plan_seed(plan, t->out[k])[i] = (float)cos((double)(3 * i + k));
+    sr_plan_forward(plan, 0);
+    sr_plan_backward(plan);
+    for (int i = 0; i < sr_params_count(t->params); i++) {
+        const SrParam *p = sr_params_at(t->params, i);
+        double sum = 0;
+        for (int64_t j = 0; p->grad && j < sr_shape_count(p->shape); j++)
+            sum += fabs((double)p->grad[j]);
+        if (p->trainable && !sr_text_ends(p->name, "bias") && !(sum > 0 && isfinite(sum)))
+            fail_msg("%s has no gradient", p->name);
+    }
+    sr_plan_free(plan);
+}
+
+static void test_every_head(void **state) {
+    (void)state;
+    for (int i = 0; sr_head_at(i); i++) {
+        Built t;
+        const SrHead *found;
+        CHECK(sr_head_at(i)->help && sr_head_at(i)->options);
+        CHECK_OK(sr_head_find(sr_head_at(i)->name, &found));
+        CHECK(found == sr_head_at(i));
+        build(&t, found, arguments_for(found));
+        check_shapes(&t);
+        if (sr_params_count(t.params) > 0)
+            check_gradients(&t);
+        deinit(&t);
+    }
+    CHECK(sr_head_at(-1) == NULL);
+}
+
+static void test_unknown(void **state) {
+    (void)state;
+    const SrHead *head;
+    CHECK_FAILS(sr_head_find("swav_haed", &head), SR_ERR_CONFIG, "swav_head");
+}
+
+SR_TESTS(head, unit(test_every_head), unit(test_unknown))

@@ -1,0 +1,84 @@
+// MODEL.HEAD.PARAMS: its forms, the chain over one feature, state keys, and what is refused with file and line.
+#include "tests/check.h"
+
+#include "trainer/head_modules.h"
+
+typedef struct {
+    SrArena arena;
+    SrParams *params;
+    SrGraph *graph;
+    SrNodeId out[SR_HEAD_MAX_OUT];
+    int n_out;
+} Built;
+
+// A feature of 4 rows and 16 channels through the heads of the list.
+static SrStatus build(Built *t, const char *list) {
+    SrYaml *tree = NULL;
+    SrHeadModules heads;
+    SrBuilder *b;
+    *t = (Built){.n_out = 0};
+    CHECK_OK(sr_yaml_parse(&t->arena, list, strlen(list), "heads.yaml", &tree));
+    SrModelConfig config = {.head_params = tree, .bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = 1};
+    CHECK_OK(sr_params_new(&t->params));
+    CHECK_OK(sr_graph_new(t->params, &t->graph));
+    SR_TRY(sr_head_modules_parse(&config, &t->arena, &heads));
+    CHECK_OK(sr_builder_new(t->graph, &b));
+    SrNodeId x = sr_build_input(b, "x", SR_SHAPE(4, 16), SR_F32);
+    SrStatus status = sr_head_modules_build(b, &heads, x, t->out, &t->n_out);
+    sr_builder_free(b);
+    return status;
+}
+
+static void deinit(Built *t) {
+    sr_graph_free(t->graph);
+    sr_params_free(t->params);
+    sr_arena_deinit(&t->arena);
+}
+
+static void check_built(const char *list, const char *parameter, int n_out, int last) {
+    Built t;
+    CHECK_OK(build(&t, list));
+    CHECK_INT(t.n_out, n_out);
+    CHECK_INT(sr_shape_last(sr_graph_at(t.graph, t.out[n_out - 1])->shape), last);
+    if (sr_params_find(t.params, parameter) < 0)
+        fail_msg("%s: no parameter %s", list, parameter);
+    deinit(&t);
+}
+
+static void test_forms(void **state) {
+    (void)state;
+    check_built("[[mlp, {dims: [16, 3]}]]", "heads.0.clf.0.weight", 1, 3);
+    check_built("[[swav_head, {dims: [16, 8], num_clusters: [5, 7]}]]", "heads.0.prototypes1.weight", 3, 7);
+    check_built("[[[mlp, {dims: [16, 12]}], [mlp, {dims: [12, 3]}]]]", "heads.0.1.clf.0.bias", 1, 3);
+    check_built("[[mlp, {dims: [16, 12]}], [mlp, {dims: [12, 3]}]]", "heads.1.clf.0.bias", 1, 3);
+    check_built("[[identity], [mlp, {dims: [16, 3]}]]", "heads.1.clf.0.weight", 1, 3);
+    // A projection without prototypes returns one output, which an mlp accepts.
+    check_built("[[[swav_head, {dims: [16, 8], num_clusters: []}], [mlp, {dims: [8, 2]}]]]", "heads.0.1.clf.0.weight", 1, 2);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"[]", "MODEL.HEAD.PARAMS is empty"},
+        {"{mlp: 1}", "heads.yaml:1: MODEL.HEAD.PARAMS is"},
+        {"[mlp]", "heads.yaml:1: MODEL.HEAD.PARAMS[0] is"},
+        {"[[mlp, [16, 3]]]", "heads.yaml:1: MODEL.HEAD.PARAMS[0] is a list"},
+        {"[[mlp, {dims: [16, 3]}, 1]]", "MODEL.HEAD.PARAMS[0]"},
+        {"\n[[mpl, {dims: [16, 3]}]]", "heads.yaml:2: MODEL.HEAD.PARAMS[0]"},
+        {"[[mpl, {dims: [16, 3]}]]", "mlp"},
+        {"[[mlp, {dims: [16]}]]", "at least two"},
+        {"[[mlp, {dims: [15, 3]}]]", "heads.0: mlp: dims starts with 15, but its input has 16"},
+        {"[[mlp, {dim: [16, 3]}]]", "dims"},
+        {"[[[mlp, {dims: [16, 3]}], [mlp, {dims: [4, 3]}]]]", "heads.0.1: mlp: dims starts with 4, but its input has 3"},
+        {"[[swav_head, {dims: [16, 8], num_clusters: [5]}], [mlp, {dims: [8, 3]}]]", "mlp takes one input"},
+        {"[[swav_head, {dims: [16, 8], normalize_last_layer: true}]]", "use_weight_norm_prototypes"},
+        {"[[swav_head, {dims: [16, 8], return_embeddings: false}]]", "returns nothing"},
+        {"[[swav_head, {dims: [16, 8], activation_name: Relu6}]]", "activation_name"}};
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        Built t;
+        CHECK_FAILS(build(&t, rows[i][0]), SR_ERR_CONFIG, rows[i][1]);
+        deinit(&t);
+    }
+}
+
+SR_TESTS(head_modules, unit(test_forms), unit(test_refused))

@@ -1,0 +1,147 @@
+// The wiring of models: passes by crop size, chains of heads, names, freezing, evaluation taps, and what is refused.
+#include "tests/check.h"
+
+#include "tests/trainer/tiny_model.h"
+
+#define SWAV "name: swav_loss, swav_loss: {epsilon: 0.1}"
+
+static const int sizes_2_2[] = {16, 16, 8, 8};
+
+static void open_swav(TinyModel *t, const char *more, int n, const int *sizes) {
+    char model[512];
+    snprintf(model, sizeof model, TINY_TRUNK ", " TINY_SWAV_HEAD "%s", more);
+    CHECK_OK(tiny_model_open(t, model, SWAV, 4, n, sizes));
+}
+
+static int count_passes(const TinyModel *t) {
+    int n = 0;
+    char name[16] = "bn1";
+    while (tiny_model_has_node(t, name))
+        snprintf(name, sizeof name, "bn1@%d", ++n);
+    return n;
+}
+
+static void test_crops_of_one_size_share_a_pass(void **state) {
+    (void)state;
+    TinyModel t;
+    SrNodeId id;
+    open_swav(&t, "", 4, sizes_2_2);
+    CHECK_INT(count_passes(&t), 2);
+    CHECK_OK(sr_graph_query(t.graph.graph, "layer4@1", &id));
+    CHECK_INT(sr_graph_at(t.graph.graph, id)->shape.d[0], 8); // two crops of four images
+    CHECK_INT(sr_graph_at(t.graph.graph, t.graph.outputs[0])->shape.d[0], 16);
+    CHECK_INT(sr_graph_at(t.graph.graph, t.graph.outputs[1])->shape.d[1], 6);
+    CHECK_INT(t.graph.n_model_outputs, 2);
+    CHECK_INT(sr_shape_count(sr_graph_at(t.graph.graph, t.graph.loss)->shape), 1);
+    tiny_model_close(&t);
+    open_swav(&t, "", 3, (const int[]){16, 8, 16}); // runs, not sizes, are grouped
+    CHECK_INT(count_passes(&t), 3);
+    tiny_model_close(&t);
+    open_swav(&t, ", SINGLE_PASS_EVERY_CROP: true", 4, sizes_2_2);
+    CHECK_INT(count_passes(&t), 4);
+    tiny_model_close(&t);
+}
+
+// Rows are crop-major, and passes share every parameter: the same image in all crops gives the same row in each.
+static void test_rows_are_crop_major(void **state) {
+    (void)state;
+    TinyModel t;
+    CHECK_OK(tiny_model_start(&t, TINY_TRUNK ", " TINY_SWAV_HEAD ", SINGLE_PASS_EVERY_CROP: true", SWAV, 4, 2,
+                              (const int[]){16, 16}));
+    SrTensor a = sr_plan_input(t.plan, t.graph.views[0]), b = sr_plan_input(t.plan, t.graph.views[1]);
+    memcpy(b.data, a.data, (size_t)sr_shape_count(a.shape) * sizeof(float));
+    sr_plan_forward(t.plan, 0);
+    const float *e = sr_plan_output(t.plan, t.graph.outputs[0]).data; // (2 * 4, 8)
+    for (int i = 0; i < 32; i++)
+        CHECK_NEAR((double)e[i], (double)e[32 + i], 1e-5);
+    CHECK(fabs((double)e[0] - (double)e[8]) + fabs((double)e[1] - (double)e[9]) > 1e-4);
+    tiny_model_close(&t);
+}
+
+static void test_statistics_move_once_a_pass(void **state) {
+    (void)state;
+    TinyModel t;
+    CHECK_OK(tiny_model_start(&t, TINY_TRUNK ", " TINY_SWAV_HEAD, SWAV, 4, 4, sizes_2_2));
+    tiny_model_step(&t, 0);
+    const SrParam *trunk = tiny_model_param(&t, "trunk._feature_blocks.bn1.num_batches_tracked");
+    const SrParam *head = tiny_model_param(&t, "heads.0.projection_head.1.num_batches_tracked");
+    CHECK_INT(*(const int64_t *)trunk->value, 2);
+    CHECK_INT(*(const int64_t *)head->value, 1);
+    tiny_model_close(&t);
+}
+
+static void test_names(void **state) {
+    (void)state;
+    static const char *const names[] = {
+        "trunk._feature_blocks.conv1.weight", "trunk._feature_blocks.layer1.0.bn1.running_var",
+        "trunk._feature_blocks.layer4.0.downsample.0.weight", "heads.0.projection_head.0.weight",
+        "heads.0.projection_head.3.bias", "heads.0.prototypes0.weight", "loss.num_iteration"};
+    TinyModel t;
+    open_swav(&t, "", 2, sizes_2_2);
+    for (int i = 0; i < SR_COUNT(names); i++)
+        if (!tiny_model_param(&t, names[i]))
+            fail_msg("no parameter %s", names[i]);
+    CHECK(tiny_model_has_node(&t, "heads.0.prototypes0"));
+    CHECK(tiny_model_has_node(&t, "layer1.0.relu_1"));
+    CHECK_INT(sr_params_find(sr_model_params(t.model), "trunk._feature_blocks.fc.weight"), -1);
+    tiny_model_close(&t);
+}
+
+static void test_freezing(void **state) {
+    (void)state;
+    TinyModel t;
+    open_swav(&t, ", FEATURE_EVAL_SETTINGS: {FREEZE_TRUNK_ONLY: true}", 4, sizes_2_2);
+    CHECK(!tiny_model_param(&t, "trunk._feature_blocks.conv1.weight")->trainable);
+    CHECK(tiny_model_param(&t, "heads.0.prototypes0.weight")->trainable);
+    tiny_model_close(&t);
+    open_swav(&t, ", FEATURE_EVAL_SETTINGS: {FREEZE_TRUNK_AND_HEAD: true}", 4, sizes_2_2);
+    CHECK(!tiny_model_param(&t, "heads.0.prototypes0.weight")->trainable);
+    tiny_model_close(&t);
+    open_swav(&t, ", NON_TRAINABLE_PARAMS: [heads.0.prototypes0.weight]", 4, sizes_2_2);
+    CHECK(!tiny_model_param(&t, "heads.0.prototypes0.weight")->trainable);
+    CHECK(tiny_model_param(&t, "heads.0.projection_head.0.weight")->trainable);
+    tiny_model_close(&t);
+}
+
+static void test_evaluation(void **state) {
+    (void)state;
+    TinyModel t;
+    SrGraph *graph;
+    SrNodeId input, tap;
+    open_swav(&t, "", 2, sizes_2_2);
+    int before = sr_params_count(sr_model_params(t.model));
+    CHECK_OK(sr_model_build_eval(t.model, 3, 24, 16, "res5avg", &graph, &input, &tap));
+    CHECK_INT(sr_params_count(sr_model_params(t.model)), before);
+    CHECK_STR(sr_graph_at(graph, input)->name, "x");
+    CHECK_STR(sr_graph_at(graph, tap)->name, "avgpool");
+    CHECK_INT(sr_graph_at(graph, tap)->shape.d[0], 3);
+    CHECK_OK(sr_model_build_eval(t.model, 3, 24, 16, "conv1", &graph, &input, &tap));
+    CHECK_STR(sr_graph_at(graph, tap)->name, "relu"); // VISSL's stage, not torchvision's convolution
+    CHECK_FAILS(sr_model_build_eval(t.model, 3, 24, 16, "res5agv", &graph, &input, &tap), SR_ERR_CONFIG, "res5avg");
+    tiny_model_close(&t);
+}
+
+static void check_refused(const char *model, const char *loss, int n, const char *text) {
+    TinyModel t;
+    CHECK_FAILS(tiny_model_open(&t, model, loss, 4, n, sizes_2_2), SR_ERR_CONFIG, text);
+    tiny_model_close(&t);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    check_refused(TINY_TRUNK ", HEAD: {PARAMS: [[swav_head, {dims: [31, 8], num_clusters: [6]}]]}", SWAV, 4,
+                  "dims starts with 31, but its input has 32");
+    check_refused(TINY_TRUNK ", HEAD: {PARAMS: [[swav_head, {dims: [32, 8], num_cluster: [6]}]]}", SWAV, 4, "num_clusters");
+    check_refused(TINY_TRUNK ", HEAD: {PARAMS: [[swav_head, {dims: [32, 8], num_clusters: [6], return_embeddings: false}]]}",
+                  SWAV, 4, "num_prototypes has 1 sets");
+    check_refused("TRUNK: {NAME: resnt}, " TINY_SWAV_HEAD, SWAV, 4, "resnet");
+    check_refused(TINY_TRUNK ", " TINY_SWAV_HEAD, "name: swav_los", 4, "swav_loss");
+    check_refused(TINY_TRUNK ", " TINY_SWAV_HEAD ", NON_TRAINABLE_PARAMS: [heads.0.prototype.weight]", SWAV, 4,
+                  "heads.0.prototype.weight");
+    check_refused(TINY_TRUNK ", " TINY_SWAV_HEAD, "name: swav_loss, swav_loss: {crops_for_assign: [0, 4]}", 4,
+                  "crops_for_assign holds 4");
+}
+
+SR_TESTS(model, unit(test_crops_of_one_size_share_a_pass), unit(test_rows_are_crop_major),
+         unit(test_statistics_move_once_a_pass), unit(test_names), unit(test_freezing),
+         unit(test_evaluation), unit(test_refused))

@@ -1,0 +1,34 @@
+// A model small enough for tests, from a few lines of configuration, with a plan and a way to take steps.
+#ifndef SR_TESTS_TRAINER_TINY_MODEL_H
+#define SR_TESTS_TRAINER_TINY_MODEL_H
+
+#include "trainer/model.h"
+#include "trainer/optim.h"
+
+typedef struct {
+    SrConfig *config;
+    SrModel *model;
+    SrTrainGraph graph;
+    SrPlan *plan;
+    int64_t iteration;
+} TinyModel;
+
+// MODEL.TRUNK is a ResNet-18 of 1/16 width with the stem for small images unless `model` says otherwise.
+#define TINY_TRUNK "TRUNK: {RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625, SMALL_IMAGE_STEM: true}}"
+#define TINY_SWAV_HEAD "HEAD: {PARAMS: [[swav_head, {dims: [32, 16, 8], use_bn: true, num_clusters: [6]}]]}"
+
+// model, loss: the inside of MODEL: {} and LOSS: {}.  sizes: one square crop each.
+SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int batch, int n_views, const int *sizes);
+// The same with memory, drawn parameters and a train plan.
+SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int batch, int n_views, const int *sizes);
+void tiny_model_close(TinyModel *t);
+
+// Images that depend on (image, view, pixel) smoothly, so that views of an image resemble each other.
+void tiny_model_fill(TinyModel *t);
+// One step of plain SGD on the images filled in; returns the loss before it.
+double tiny_model_step(TinyModel *t, double lr);
+// How many nodes of the training graph have this name.
+bool tiny_model_has_node(const TinyModel *t, const char *name);
+const SrParam *tiny_model_param(TinyModel *t, const char *name); // NULL if absent
+
+#endif
