@@ -70,8 +70,9 @@ typedef struct SrDataset {
     int64_t (*label)(const void *set, int64_t i);      // -1 if it has none
     int (*classes)(const void *set);                   // 0 if it has no labels
     const char *(*class_name)(const void *set, int c); // NULL allowed
-    // Does this path look like one of ours, and hold images of that split ("TRAIN", "TEST")?  For
-    // an empty DATA_SOURCES; looks at names only, opens nothing large.  NULL: never inferred.
+    // Does this path look like one of ours, and hold images of that split ("TRAIN", "TEST")?  TEST
+    // only where the source itself tells its test images apart.  For an empty DATA_SOURCES; looks at
+    // names only, opens nothing large.  NULL: never inferred.
     bool (*accepts)(const char *path, const char *split);
 } SrDataset;
 

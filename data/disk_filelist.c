@@ -265,9 +265,10 @@ static const char *set_class_name(const void *opened, int c) {
     return c < set->classes.n ? sr__names_get(&set->classes, c) : NULL;
 }
 
-// Endings that people give such lists.
+// By the endings that people give such lists.  A list is one set of images: another is the test set.
 static bool accepts(const char *path, const char *split) {
-    (void)split;
+    if (strcmp(split, "TRAIN") != 0)
+        return false;
     bool list =
         sr_text_ends(path, ".npy") || sr_text_ends(path, ".txt") || sr_text_ends(path, ".lst");
     return list && sr_file_exists(path) && !sr_file_is_dir(path);

@@ -223,9 +223,9 @@ static const char *set_class_name(const void *opened, int c) {
     return sr__names_get(&((const Set *)opened)->classes, c);
 }
 
+// A folder is one set of images; where its test set lies is for the configuration to say.
 static bool accepts(const char *path, const char *split) {
-    (void)split;
-    return sr_file_is_dir(path);
+    return strcmp(split, "TRAIN") == 0 && sr_file_is_dir(path);
 }
 
 const SrDataset sr_dataset_disk_folder = {

@@ -246,7 +246,8 @@ static bool accepts(const char *path, const char *split) {
     const char *base = strrchr(path, '/');
     if (sr_file_is_dir(path))
         return find_in_folder(path, split, "images-idx3", found);
-    return strstr(base ? base : path, "idx3") && sr_file_exists(path);
+    // A file is one set of images: the test set is another file.
+    return strcmp(split, "TRAIN") == 0 && strstr(base ? base : path, "idx3") && sr_file_exists(path);
 }
 
 const SrDataset sr_dataset_idx = {

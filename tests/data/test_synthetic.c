@@ -68,8 +68,11 @@ static void test_inference(void **state) {
     fixture_write(dir, "train-images-idx3-ubyte.gz", "", 0);
     CHECK_OK(sr_dataset_infer(dir, "TRAIN", &d));
     CHECK_STR(d->name, "idx");
+    // A folder is no test set of its own unless a source finds test files in it.
+    CHECK_FAILS(sr_dataset_infer(dir, "TEST", &d), SR_ERR_CONFIG, "DATA.TEST.DATA_SOURCES");
+    fixture_write(dir, "t10k-images-idx3-ubyte.gz", "", 0);
     CHECK_OK(sr_dataset_infer(dir, "TEST", &d));
-    CHECK_STR(d->name, "disk_folder");
+    CHECK_STR(d->name, "idx");
     snprintf(path, sizeof path, "%s", fixture_write(dir, "test_batch.bin", "", 0));
     CHECK_OK(sr_dataset_infer(path, "TEST", &d));
     CHECK_STR(d->name, "cifar");
