@@ -1,0 +1,99 @@
+// WEIGHTS_INIT: VISSL's and torchvision's names, what is skipped, and refusing a file that fits
+// nothing.
+#include <stdio.h>
+
+#include "base/safetensors.h"
+#include "tests/check.h"
+#include "tests/temp_dir.h"
+#include "trainer/weights.h"
+
+static SrParams *model(void) {
+    SrParams *params;
+    int index;
+    const SrInit zero = {SR_INIT_CONSTANT, 0};
+    const SrSlot weight = {"weight", SR_SHAPE(2, 3), SR_F32, SR_SLOT_PARAM, SR_ROLE_WEIGHT, zero};
+    const SrSlot count = {"n", SR_SCALAR, SR_I64, SR_SLOT_STATE, SR_ROLE_OTHER, zero};
+    CHECK_OK(sr_params_new(&params));
+    CHECK_OK(sr_params_add(params, "trunk._feature_blocks.conv1.weight", &weight, &index));
+    CHECK_OK(
+        sr_params_add(params, "trunk._feature_blocks.bn1.num_batches_tracked", &count, &index));
+    CHECK_OK(sr_params_add(params, "heads.0.clf.weight", &weight, &index));
+    CHECK_OK(sr_params_add(params, "loss.queue", &weight, &index));
+    CHECK_OK(sr_params_allocate(params));
+    sr_params_init(params, 0);
+    return params;
+}
+
+static float first(SrParams *params, int index) {
+    return ((float *)sr_params_at(params, index)->value)[0];
+}
+
+static void test_names(void **state) {
+    (void)state;
+    char dir[64], path[128];
+    float x[6] = {1, 2, 3, 4, 5, 6};
+    int64_t n = 9;
+    static const char *const skip[] = {"num_batches_tracked"};
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/w.safetensors", dir);
+    const SrTensor matrix = {SR_SHAPE(2, 3), SR_F32, x};
+    const SrNamedTensor torchvision[] = {
+        {"module.conv1.weight", matrix},
+        {"module.bn1.num_batches_tracked", {SR_SCALAR, SR_I64, &n}},
+        {"module.fc.weight", matrix}};
+    SrWeightsSource source = {.path = path,
+                              .remove_prefix = "module.",
+                              .append_prefix = "trunk._feature_blocks.",
+                              .skip_layers = {1, skip}};
+    SrParams *params = model();
+    CHECK_OK(sr_safetensors_save(path, torchvision, 3, NULL, NULL, 0));
+    CHECK_OK(sr_weights_load(&source, params));
+    CHECK_NEAR(first(params, 0), 1, 0);
+    CHECK_INT(*(int64_t *)sr_params_at(params, 1)->value, 0); // skipped
+    CHECK_NEAR(first(params, 2), 0, 0);                       // not in the file
+    source.skip_layers.n = 0;
+    CHECK_OK(sr_weights_load(&source, params));
+    CHECK_INT(*(int64_t *)sr_params_at(params, 1)->value, 9);
+    source.append_prefix = "";
+    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "APPEND_PREFIX");
+    // Names that look right and fit nothing of the trunk.
+    source.append_prefix = "trunk.";
+    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "0 of the trunk's 2 tensors");
+
+    const SrNamedTensor vissl[] = {{"trunk._feature_blocks.conv1.weight", matrix},
+                                   {"heads.0.clf.weight", matrix}};
+    source.append_prefix = "";
+    CHECK_OK(sr_safetensors_save(path, vissl, 2, NULL, NULL, 0));
+    CHECK_OK(sr_weights_load(&source, params));
+    CHECK_NEAR(first(params, 2), 1, 0);
+    source.whole_trunk = true;
+    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "1 of the trunk's 2 tensors");
+    sr_params_free(params);
+    temp_dir_remove(dir);
+}
+
+static void test_misfits(void **state) {
+    (void)state;
+    char dir[64], path[128];
+    float x[6] = {0};
+    int64_t whole[6] = {0};
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/w.safetensors", dir);
+    SrParams *params = model();
+    SrWeightsSource source = {.path = path, .remove_prefix = "", .append_prefix = ""};
+    const SrNamedTensor turned = {"trunk._feature_blocks.conv1.weight",
+                                  {SR_SHAPE(3, 2), SR_F32, x}};
+    CHECK_OK(sr_safetensors_save(path, &turned, 1, NULL, NULL, 0));
+    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG,
+                "conv1.weight have different shapes: checkpoint: [3, 2], model: [2, 3]");
+    const SrNamedTensor typed = {"trunk._feature_blocks.conv1.weight",
+                                 {SR_SHAPE(2, 3), SR_I64, whole}};
+    CHECK_OK(sr_safetensors_save(path, &typed, 1, NULL, NULL, 0));
+    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "holds I64, the model needs F32");
+    source.path = "no/such/file";
+    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_IO, "no/such/file");
+    sr_params_free(params);
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(weights, unit(test_names), unit(test_misfits))

@@ -1,0 +1,164 @@
+// Initial weights.  Not resuming (folder.c): optimiser state and position in the file are ignored.
+#include "trainer/weights.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/safetensors.h"
+#include "base/text.h"
+#include "trainer/checkpoint.h"
+
+typedef struct {
+    const SrWeightsSource *source;
+    SrParams *params;
+    SrSafetensors st;
+    const char **names; // (st.n) after the prefixes were changed
+    bool *used;         // (st.n)
+    int width;          // of the longest parameter name
+    int trunk, trunk_loaded, heads, heads_loaded;
+} Load;
+
+SR_PRINTF(2, 3) static void say(const Load *l, const char *fmt, ...) {
+    char line[512];
+    va_list args;
+    if (l->source->quiet)
+        return;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    sr_info("%s", line);
+}
+
+// REMOVE_PREFIX off, then APPEND_PREFIX in front, of every key (VISSL's order).
+static SrStatus rename_keys(Load *l) {
+    const char *cut = l->source->remove_prefix, *add = l->source->append_prefix;
+    size_t n = (size_t)l->st.n + 1;
+    l->names = sr_arena_alloc(&l->st.arena, n * sizeof *l->names);
+    l->used = sr_arena_alloc(&l->st.arena, n * sizeof *l->used);
+    if (!l->names || !l->used)
+        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
+    bool any = false;
+    for (int i = 0; i < l->st.n; i++) {
+        const char *name = l->st.tensors[i].name;
+        if (*cut && sr_text_starts(name, cut))
+            name += strlen(cut);
+        l->names[i] = sr_arena_printf(&l->st.arena, "%s%s", add, name);
+        if (!l->names[i])
+            return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
+        any |= sr_text_starts(l->names[i], "trunk.") || sr_text_starts(l->names[i], "heads.");
+    }
+    if (any)
+        return SR_OK;
+    return sr_fail(SR_ERR_CONFIG,
+                   "%s: no tensor begins with trunk. or heads. (the first is '%s'); set "
+                   "MODEL.WEIGHTS_INIT.APPEND_PREFIX (\"trunk._feature_blocks.\" for torchvision's "
+                   "names) or REMOVE_PREFIX",
+                   l->source->path, l->st.n ? l->names[0] : "(none)");
+}
+
+static bool is_skipped(const SrWeightsSource *c, const char *name) {
+    for (int i = 0; i < c->skip_layers.n; i++)
+        if (strstr(name, c->skip_layers.v[i]))
+            return true;
+    return false;
+}
+
+static int find_key(const Load *l, const char *name) {
+    for (int i = 0; i < l->st.n; i++)
+        if (strcmp(l->names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static SrStatus copy_tensor(const Load *l, const SrTensor *from, const SrParam *to) {
+    char a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
+    sr_shape_text(from->shape, a, sizeof a);
+    sr_shape_text(to->shape, b, sizeof b);
+    if (!sr_shape_equal(from->shape, to->shape))
+        return sr_fail(SR_ERR_CONFIG, "%s have different shapes: checkpoint: %s, model: %s",
+                       to->name, a, b);
+    if (from->dtype != to->dtype)
+        return sr_fail(SR_ERR_CONFIG, "%s: %s holds %s, the model needs %s", to->name,
+                       l->source->path, sr_dtype_name(from->dtype), sr_dtype_name(to->dtype));
+    memcpy(to->value, from->data, (size_t)sr_shape_count(to->shape) * sr_dtype_bytes(to->dtype));
+    say(l, "Loaded: %-*s of shape: torch.Size(%s) from checkpoint", l->width, to->name, a);
+    return SR_OK;
+}
+
+static SrStatus load_param(Load *l, const SrParam *p) {
+    bool trunk = sr_text_starts(p->name, "trunk."), heads = sr_text_starts(p->name, "heads.");
+    if (!trunk && !heads)
+        return SR_OK; // the loss's own state
+    int key = find_key(l, p->name);
+    if (key >= 0)
+        l->used[key] = true;
+    if (is_skipped(l->source, p->name)) {
+        say(l, "Ignored layer:\t%s", p->name);
+        return SR_OK;
+    }
+    l->trunk += trunk;
+    l->heads += heads;
+    if (key < 0) {
+        say(l, "Not found:\t\t%s, not initialized", p->name);
+        return SR_OK;
+    }
+    SR_TRY(copy_tensor(l, &l->st.tensors[key].tensor, p));
+    l->trunk_loaded += trunk;
+    l->heads_loaded += heads;
+    return SR_OK;
+}
+
+static void say_extra(const Load *l) {
+    SrText text = SR_TEXT_INIT;
+    for (int i = 0; i < l->st.n; i++)
+        if (!l->used[i] &&
+            (sr_text_starts(l->names[i], "trunk.") || sr_text_starts(l->names[i], "heads.")))
+            sr_text_printf(&text, "%s%s", text.len ? ", " : "", l->names[i]);
+    if (text.len > 0)
+        sr_info("Extra layers not loaded from checkpoint: [%s]", text.s);
+    sr_text_deinit(&text);
+}
+
+static SrStatus check_counts(const Load *l) {
+    const char *path = l->source->path;
+    if (!l->source->quiet)
+        sr_info("%s: loaded %d of %d trunk tensors, %d of %d of the heads", path, l->trunk_loaded,
+                l->trunk, l->heads_loaded, l->heads);
+    if (l->trunk_loaded == 0 || (l->source->whole_trunk && l->trunk_loaded < l->trunk))
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "%s: %d of the trunk's %d tensors were found in it; see its names with `sslrun inspect "
+            "%s`, and MODEL.WEIGHTS_INIT.APPEND_PREFIX and REMOVE_PREFIX to change them",
+            path, l->trunk_loaded, l->trunk, path);
+    return SR_OK;
+}
+
+SrWeightsSource sr_weights_source(const SrModelConfig *config) {
+    return (SrWeightsSource){.path = config->params_file,
+                             .remove_prefix = config->remove_prefix,
+                             .append_prefix = config->append_prefix,
+                             .skip_layers = config->skip_layers};
+}
+
+SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params) {
+    Load l = {.source = source, .params = params};
+    SR_TRY(sr_safetensors_open(&l.st, source->path));
+    SrStatus status = SR_OK;
+    int n = sr_params_count(params);
+    for (int i = 0; i < n; i++)
+        l.width = SR_MAX(l.width, (int)strlen(sr_params_at(params, i)->name));
+    if (sr_safetensors_meta(&l.st, "checksums"))
+        SR_TRY_GOTO(sr_checkpoint_verify(&l.st, source->path));
+    SR_TRY_GOTO(rename_keys(&l));
+    for (int i = 0; i < n; i++)
+        SR_TRY_GOTO(load_param(&l, sr_params_at(params, i)));
+    if (!source->quiet)
+        say_extra(&l);
+    status = check_counts(&l);
+done:
+    sr_safetensors_close(&l.st);
+    return status;
+}

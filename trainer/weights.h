@@ -1,0 +1,23 @@
+// MODEL.WEIGHTS_INIT: starting from somebody's weights (spec 9.7).  Reads safetensors with VISSL's
+// names or, through REMOVE_PREFIX and APPEND_PREFIX, torchvision's.  Says what became of each
+// tensor in VISSL's words, and unlike VISSL refuses to go on when nothing of the trunk was found.
+#ifndef SR_TRAINER_WEIGHTS_H
+#define SR_TRAINER_WEIGHTS_H
+
+#include "graph/params.h"
+#include "trainer/config.h"
+
+typedef struct {
+    const char *path;
+    const char *remove_prefix, *append_prefix; // "" for none
+    SrStrings skip_layers;                     // parts of names left as they are
+    bool quiet;                                // no line a tensor
+    bool whole_trunk; // every tensor of the trunk must be there (evaluation)
+} SrWeightsSource;
+
+SrWeightsSource sr_weights_source(const SrModelConfig *config); // WEIGHTS_INIT as configured
+// A checkpoint of ours is verified first, damaged: SR_ERR_IO.  Shapes that differ: SR_ERR_CONFIG
+// with both.
+SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params);
+
+#endif
