@@ -1,0 +1,160 @@
+// Feature extraction for evaluation: plan forward, rows copied out.  The tap may have any shape (N,
+// ...).
+#include "trainer/eval/features.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "trainer/progress.h"
+
+static SrStatus features_init(SrFeatures *f, int64_t n, int d) {
+    if (n < 1)
+        return sr_fail(SR_ERR_CONFIG, "there are no images to take features of");
+    *f = (SrFeatures){.n = n, .d = d};
+    f->x = sr_map((size_t)n * (size_t)d * sizeof(float));
+    f->label = sr_calloc((size_t)n, sizeof *f->label);
+    if (f->x && f->label)
+        return SR_OK;
+    return sr_fail(SR_ERR_MEMORY, "out of memory for %lld features of length %d: lower DATA_LIMIT",
+                   (long long)n, d);
+}
+
+// One row an image into f->x; what a batch contributes is up to the caller.
+typedef void (*RowsOfBatch)(void *arg, const SrBatch *batch, float *rows);
+
+static SrStatus run_split(SrSplit *split, SrFeatures *f, RowsOfBatch rows_of, void *arg,
+                          int64_t max_batches) {
+    int64_t done = 0;
+    double said = sr_clock();
+    SR_TRY(sr_loader_start(split->loader, 0, 0));
+    for (int64_t b = 0; max_batches < 0 || b < max_batches; b++) {
+        const SrBatch *batch;
+        double wait_s;
+        SR_TRY(sr_loader_next(split->loader, &batch, &wait_s));
+        if (!batch)
+            break;
+        int64_t n = batch->batch;
+        if (f && n > f->n - done)
+            return sr_fail(SR_ERR_RUN, "the loader gave more than its %lld images",
+                           (long long)f->n);
+        rows_of(arg, batch, f ? f->x + done * f->d : NULL);
+        if (f)
+            memcpy(f->label + done, batch->label, (size_t)n * sizeof *f->label);
+        done += n;
+        if (f && sr_clock() - said > 0.5) {
+            said = sr_clock();
+            sr_log_live("features: %lld of %lld images", (long long)done, (long long)f->n);
+        }
+    }
+    if (f && done != f->n)
+        return sr_fail(SR_ERR_RUN, "the loader gave %lld images of %lld", (long long)done,
+                       (long long)f->n);
+    return SR_OK;
+}
+
+// ---- through the trunk --------------------------------------------------------------------------
+
+typedef struct {
+    SrGraph *graph;
+    SrPlan *plan;
+    SrTensor input; // (N, H, W, 3)
+    SrTensor tap;   // (N, ...)
+    int64_t passes;
+} Trunk;
+
+static SrStatus trunk_open(Trunk *t, SrModel *model, const char *layer, const SrSplit *split,
+                           int batch, SrMode mode) {
+    SrNodeId input, tap;
+    *t = (Trunk){0};
+    SR_TRY(sr_model_build_eval(model, batch, split->h[0], split->w[0], layer, &t->graph, &input,
+                               &tap));
+    SR_TRY(sr_params_allocate(sr_model_params(model)));
+    SrPlanOptions options = {.mode = mode, .outputs = &tap, .n_outputs = 1};
+    SR_TRY(sr_plan_compile(t->graph, &options, &t->plan));
+    t->input = sr_plan_input(t->plan, input);
+    t->tap = sr_plan_output(t->plan, tap);
+    return SR_OK;
+}
+
+static int row_length(SrTensor tap) {
+    return (int)(sr_shape_count(tap.shape) / tap.shape.d[0]);
+}
+
+// A last batch that is not full leaves old images in the plan's other rows; they are computed and
+// not read.
+static void rows_of_trunk(void *arg, const SrBatch *batch, float *rows) {
+    Trunk *t = arg;
+    size_t image = (size_t)sr_shape_count(t->input.shape) / (size_t)t->input.shape.d[0];
+    memcpy(t->input.data, batch->view[0], (size_t)batch->batch * image * sizeof(float));
+    sr_plan_forward(t->plan, t->passes++);
+    if (rows)
+        memcpy(rows, t->tap.data,
+               (size_t)batch->batch * (size_t)row_length(t->tap) * sizeof(float));
+}
+
+SrStatus sr_features_extract(SrModel *model, const char *layer, SrSplit *split, int batch,
+                             SrFeatures *out) {
+    Trunk t;
+    SrStatus status;
+    *out = (SrFeatures){0};
+    SR_TRY_GOTO(trunk_open(&t, model, layer, split, batch, SR_MODE_EVAL));
+    SR_TRY_GOTO(features_init(out, sr_loader_length(split->loader), row_length(t.tap)));
+    SR_TRY_GOTO(run_split(split, out, rows_of_trunk, &t, -1));
+done:
+    sr_plan_free(t.plan);
+    if (status != SR_OK)
+        sr_features_deinit(out);
+    return status;
+}
+
+SrStatus sr_features_calibrate(SrModel *model, const char *layer, SrSplit *split, int batch,
+                               int batches) {
+    Trunk t;
+    SrStatus status;
+    SR_TRY_GOTO(trunk_open(&t, model, layer, split, batch, SR_MODE_TRAIN));
+    SR_TRY_GOTO(run_split(split, NULL, rows_of_trunk, &t, batches));
+done:
+    sr_plan_free(t.plan);
+    return status;
+}
+
+// ---- raw pixels ---------------------------------------------------------------------------------
+
+typedef struct {
+    int h, w;   // of the view
+    int s;      // side of the square averaged
+    int oh, ow; // what is left
+} Pixels;
+
+// Mean over s x s squares; the last rows and columns that fill none are left out.
+static void average_pixels(const Pixels *p, const float *x /* (h, w, 3) */,
+                           float *y /* (oh, ow, 3) */) {
+    float scale = 1.0f / (float)(p->s * p->s);
+    for (int i = 0; i < p->oh * p->ow * 3; i++) {
+        int c = i % 3, col = i / 3 % p->ow, row = i / 3 / p->ow;
+        float sum = 0;
+        for (int k = 0; k < p->s * p->s; k++)
+            sum += x[((row * p->s + k / p->s) * p->w + col * p->s + k % p->s) * 3 + c];
+        y[i] = sum * scale;
+    }
+}
+
+static void rows_of_pixels(void *arg, const SrBatch *batch, float *rows) {
+    const Pixels *p = arg;
+    for (int i = 0; i < batch->batch; i++)
+        average_pixels(p, batch->view[0] + (size_t)i * (size_t)(p->h * p->w * 3),
+                       rows + (size_t)i * (size_t)(p->oh * p->ow * 3));
+}
+
+SrStatus sr_features_pixels(SrSplit *split, SrFeatures *out) {
+    Pixels p = {.h = split->h[0], .w = split->w[0]};
+    p.s = (SR_MAX(p.h, p.w) + SR_PIXELS_MAX_SIDE - 1) / SR_PIXELS_MAX_SIDE;
+    p.oh = p.h / p.s;
+    p.ow = p.w / p.s;
+    SR_TRY(features_init(out, sr_loader_length(split->loader), p.oh * p.ow * 3));
+    SrStatus status = run_split(split, out, rows_of_pixels, &p, -1);
+    if (status != SR_OK)
+        sr_features_deinit(out);
+    return status;
+}

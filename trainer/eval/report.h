@@ -1,0 +1,44 @@
+// How good a trunk is, beside what nothing would have given: kNN on its features, on those of the
+// same trunk before training, on raw pixels, and the share of the most frequent class.
+#ifndef SR_TRAINER_EVAL_REPORT_H
+#define SR_TRAINER_EVAL_REPORT_H
+
+#include "trainer/eval/knn.h"
+#include "trainer/model.h"
+
+#define SR_REPORT_MAX_K 16
+
+typedef enum {
+    SR_ROW_MAJORITY,
+    SR_ROW_PIXELS,
+    SR_ROW_UNTRAINED,
+    SR_ROW_TRAINED,
+    SR_ROW_COUNT
+} SrReportRow;
+
+typedef struct {
+    bool labels; // false: the data has none and nothing was computed
+    int n_k;
+    int k[SR_REPORT_MAX_K];
+    bool has[SR_ROW_COUNT];
+    SrKnnResult row[SR_ROW_COUNT][SR_REPORT_MAX_K];
+    int64_t n_bank, n_test;
+    int feature_length;
+    const char *layer, *note;
+    double seconds;
+} SrKnnReport;
+
+const char *sr_report_row_name(SrReportRow row); // "untrained trunk"
+
+// Trains nothing and changes nothing in `trained`, whose parameters have their values.  baselines:
+// all four rows, else the trained one alone.
+SrStatus sr_knn_report(const SrConfig *config, SrModel *trained, bool baselines, SrKnnReport *out);
+// The same with the weights of a file: a checkpoint, or MODEL.WEIGHTS_INIT.PARAMS_FILE with its
+// prefixes.
+SrStatus sr_knn_report_file(const SrConfig *config, const char *path, bool baselines,
+                            SrKnnReport *out);
+
+void sr_knn_report_text(const SrKnnReport *report, SrText *out); // a table
+void sr_knn_report_json(const SrKnnReport *report, SrText *out); // one line
+
+#endif

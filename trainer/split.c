@@ -1,0 +1,277 @@
+// Opening data: which source, which images of it, which transforms.  The loader itself is
+// data/loader.c.
+#include "trainer/split.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#define PATH_BYTES 4096
+#define PREFETCH 3 // batches ahead: rides out one slow batch without holding much memory
+
+// ---- source -------------------------------------------------------------------------------------
+
+static const char *first_of(const SrStrings *list) {
+    return list->n > 0 ? list->v[0] : "";
+}
+
+static SrStatus check_single(const SrSplitConfig *c, const char *which) {
+    if (c->data_sources.n > 1 || c->data_paths.n > 1)
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "DATA.%s: %d data sources; exactly one is supported, put the images into one folder "
+            "or list",
+            which, SR_MAX(c->data_sources.n, c->data_paths.n));
+    return SR_OK;
+}
+
+// DATA_SOURCES names the plugin; empty, the path itself tells (an IDX folder, CIFAR's files, a
+// list, a folder).  A path given for the test need not look like a test set.
+static SrStatus find_source(const SrSplitConfig *c, const char *which, const char *path,
+                            const SrDataset **out) {
+    SR_TRY(check_single(c, which));
+    if (c->data_sources.n > 0)
+        return sr_dataset_find(c->data_sources.v[0], out);
+    if (!*path)
+        return sr_fail(SR_ERR_CONFIG,
+                       "DATA.%s.DATA_PATHS is empty: name a folder of images "
+                       "(DATA.%s.DATA_PATHS=[folder])",
+                       which, which);
+    return sr_dataset_infer(path, which, out) == SR_OK ? SR_OK
+                                                       : sr_dataset_infer(path, "TRAIN", out);
+}
+
+static bool subfolder(const char *dir, const char *name, char out[PATH_BYTES]) {
+    return sr_file_join(out, PATH_BYTES, dir, name) == SR_OK && sr_file_is_dir(out);
+}
+
+// The folder of one split where train/ lies beside test/ or val/: below `path`, or, for the test,
+// beside a path that is itself such a train/.  False: `path` has no such parts.
+static bool split_folder(const char *path, bool test, char out[PATH_BYTES]) {
+    char other[PATH_BYTES];
+    const char *slash = strrchr(path, '/');
+    if (!*path)
+        return false;
+    bool has_test = subfolder(path, "test", other) || subfolder(path, "val", other);
+    if (has_test && subfolder(path, "train", out)) {
+        if (test)
+            memcpy(out, other, sizeof other);
+        return true;
+    }
+    if (!test || strcmp(slash ? slash + 1 : path, "train") != 0)
+        return false;
+    snprintf(other, sizeof other, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    return subfolder(other, "test", out) || subfolder(other, "val", out);
+}
+
+static SrStatus open_set(const SrConfig *config, const SrSplitConfig *c, const char *which,
+                         SrSplit *out) {
+    char part[PATH_BYTES];
+    const char *path = first_of(&c->data_paths);
+    if (split_folder(path, strcmp(which, "TEST") == 0, part))
+        path = part;
+    SR_TRY(find_source(c, which, path, &out->source));
+    SrDatasetConfig set = {
+        .split = which,
+        .data_path = path,
+        .label_path = first_of(&c->label_paths),
+        .mmap = c->mmap_mode,
+        .remove_prefix = c->remove_img_path_prefix,
+        .new_prefix = c->new_img_path_prefix,
+        .data_limit = c->data_limit,
+        .gray_size = c->default_gray_img_size,
+        .random_images = c->random_synthetic_images,
+        .random_labels = c->random_synthetic_labels,
+        .seed = config->seed,
+    };
+    SR_TRY(out->source->open(&set, &out->set));
+    out->classes = out->source->classes ? out->source->classes(out->set) : 0;
+    return SR_OK;
+}
+
+// What all loaders share.
+static SrLoaderConfig loader_config(const SrConfig *config, const SrSplitConfig *c,
+                                    const SrSplit *split) {
+    return (SrLoaderConfig){
+        .dataset = split->source,
+        .set = split->set,
+        .limit = c->data_limit,
+        .limit_balanced = c->data_limit_balanced,
+        .limit_seed = (uint64_t)c->data_limit_seed,
+        .limit_skip = c->data_limit_skip,
+        .pipeline = split->pipeline,
+        .batch = c->batchsize_per_replica,
+        .label_type = "standard",
+        .threads = config->num_dataloader_workers,
+        .prefetch = PREFETCH,
+        .gray_size = c->default_gray_img_size,
+        .max_bad_share = c->max_bad_share,
+        .fast = true,
+        .seed = config->seed,
+    };
+}
+
+// ---- training -----------------------------------------------------------------------------------
+
+SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[64], int w[64]) {
+    SrPipeline *pipeline;
+    SR_TRY(sr_pipeline_new(config->train.transforms, "DATA.TRAIN.TRANSFORMS", &pipeline));
+    SrStatus status = sr_pipeline_shape(pipeline, n_views, h, w);
+    sr_pipeline_free(pipeline);
+    return status;
+}
+
+static SrStatus open_train(const SrConfig *config, SrSplit *out) {
+    const SrSplitConfig *c = &config->train;
+    SR_TRY(sr_pipeline_new(c->transforms, "DATA.TRAIN.TRANSFORMS", &out->pipeline));
+    SR_TRY(sr_pipeline_shape(out->pipeline, &out->n_views, out->h, out->w));
+    SR_TRY(open_set(config, c, "TRAIN", out));
+    SrLoaderConfig loader = loader_config(config, c, out);
+    loader.shuffle = true;
+    // A plan has one batch size, so the last partial batch is always dropped (VISSL's recipes set
+    // DROP_LAST).
+    loader.drop_last = true;
+    loader.label_type = c->label_type;
+    SR_TRY(sr_loader_new(&loader, &out->loader));
+    if (sr_loader_batches(out->loader) < 1)
+        return sr_fail(SR_ERR_CONFIG,
+                       "DATA.TRAIN: %lld images do not fill one batch of BATCHSIZE_PER_REPLICA=%d",
+                       (long long)sr_loader_length(out->loader), c->batchsize_per_replica);
+    return SR_OK;
+}
+
+SrStatus sr_split_open_train(const SrConfig *config, SrSplit *out) {
+    *out = (SrSplit){.note = ""};
+    SrStatus status = open_train(config, out);
+    if (status != SR_OK)
+        sr_split_close(out);
+    return status;
+}
+
+// ---- evaluation ---------------------------------------------------------------------------------
+
+static const SrYaml *find_normalize(const SrYaml *transforms) {
+    for (int i = 0; transforms && i < transforms->n; i++) {
+        const SrYaml *name = sr_yaml_find(transforms->items[i], "name");
+        if (name && name->text && strcmp(name->text, "Normalize") == 0)
+            return transforms->items[i];
+    }
+    return NULL;
+}
+
+// ImageNet's convention is a resize to 256 for a crop of 224; small images have no margin to give
+// away.
+static SrStatus default_transforms(const SrConfig *config, int crop, SrArena *arena,
+                                   const SrYaml **out) {
+    SrText text = SR_TEXT_INIT;
+    int resize = crop < 64 ? crop : crop * 8 / 7;
+    sr_text_printf(&text,
+                   "[{name: Resize, size: %d}, {name: CenterCrop, size: %d}, {name: ToTensor}",
+                   resize, crop);
+    const SrYaml *normalize = find_normalize(config->train.transforms);
+    if (normalize) {
+        sr_text_add(&text, ", ");
+        sr_yaml_print_flow(normalize, &text);
+    }
+    sr_text_add(&text, "]");
+    SrYaml *tree = NULL;
+    SrStatus status =
+        text.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the transforms of evaluation")
+                    : sr_yaml_parse(arena, text.s, text.len, "transforms of evaluation", &tree);
+    sr_text_deinit(&text);
+    *out = tree;
+    return status;
+}
+
+static SrStatus open_eval_pipeline(const SrConfig *config, int crop, SrSplit *out) {
+    const SrYaml *transforms = config->test.transforms;
+    const char *where = "DATA.TEST.TRANSFORMS";
+    if (!transforms || transforms->n == 0) {
+        where = "transforms of evaluation";
+        SR_TRY(default_transforms(config, crop, &out->arena, &transforms));
+    }
+    SR_TRY(sr_pipeline_new(transforms, where, &out->pipeline));
+    SR_TRY(sr_pipeline_shape(out->pipeline, &out->n_views, out->h, out->w));
+    if (out->n_views != 1)
+        return sr_fail(SR_ERR_CONFIG, "DATA.TEST.TRANSFORMS gives %d views, evaluation needs one",
+                       out->n_views);
+    return SR_OK;
+}
+
+// Where the test images come from.
+typedef enum { TEST_CONFIGURED, TEST_OF_SOURCE, TEST_HELD_OUT } TestOrigin;
+
+static TestOrigin test_origin(const SrConfig *config) {
+    char part[PATH_BYTES];
+    const SrDataset *source = NULL;
+    const SrStrings *sources = &config->train.data_sources;
+    if (config->test.data_paths.n > 0 || config->test.data_sources.n > 0)
+        return TEST_CONFIGURED;
+    const char *path = first_of(&config->train.data_paths);
+    if (split_folder(path, true, part))
+        return TEST_OF_SOURCE;
+    SrStatus found = sources->n > 0 ? sr_dataset_find(sources->v[0], &source)
+                                    : sr_dataset_infer(path, "TEST", &source);
+    bool own = found == SR_OK && source->accepts && source->accepts(path, "TEST");
+    return own ? TEST_OF_SOURCE : TEST_HELD_OUT;
+}
+
+// A tenth of the chosen training images for the test, the rest for the bank: two stretches of one
+// shuffled order.
+static void hold_out(SrLoaderConfig *loader, SrEvalSide side, int64_t length) {
+    int64_t all = loader->limit > 0 ? SR_MIN(loader->limit, length) : length;
+    int64_t test = SR_MAX(all / 10, 1);
+    if (loader->limit <= 0)
+        loader->limit_skip = 0; // it has no meaning without a limit
+    loader->limit_balanced = false;
+    loader->limit = side == SR_SIDE_TEST ? test : all - test;
+    loader->limit_skip += side == SR_SIDE_TEST ? 0 : test;
+}
+
+static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch, int crop,
+                          SrSplit *out) {
+    TestOrigin origin = test_origin(config);
+    // Sources and paths are the training side's unless the test has its own; limits are always the
+    // side's own.
+    SrSplitConfig c =
+        side == SR_SIDE_TEST && origin == TEST_CONFIGURED ? config->test : config->train;
+    if (side == SR_SIDE_TEST && origin == TEST_OF_SOURCE) {
+        c.data_limit = config->test.data_limit;
+        c.data_limit_seed = config->test.data_limit_seed;
+        c.data_limit_balanced = config->test.data_limit_balanced;
+        c.data_limit_skip = config->test.data_limit_skip;
+        c.label_paths = config->test.label_paths;
+    }
+    const char *which = side == SR_SIDE_TEST && origin != TEST_HELD_OUT ? "TEST" : "TRAIN";
+    SR_TRY(open_eval_pipeline(config, crop, out));
+    SR_TRY(open_set(config, &c, which, out));
+    SrLoaderConfig loader = loader_config(config, &c, out);
+    if (origin == TEST_HELD_OUT) {
+        hold_out(&loader, side, out->source->length(out->set));
+        out->note = "no test set: a tenth of the training images is held out of the bank";
+    }
+    loader.batch = batch;
+    loader.shuffle = loader.drop_last = sample;
+    return sr_loader_new(&loader, &out->loader);
+}
+
+SrStatus sr_split_open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch,
+                            int crop, SrSplit *out) {
+    *out = (SrSplit){.note = ""};
+    SrStatus status = open_eval(config, side, sample, batch, crop, out);
+    if (status != SR_OK)
+        sr_split_close(out);
+    return status;
+}
+
+void sr_split_close(SrSplit *split) {
+    sr_loader_free(split->loader);
+    if (split->set)
+        split->source->close(split->set);
+    sr_pipeline_free(split->pipeline);
+    sr_arena_deinit(&split->arena);
+    *split = (SrSplit){.note = ""};
+}
