@@ -1,0 +1,112 @@
+// One training step: no heap call, loss that falls, freezing, clipping, and what a NaN leaves
+// behind.
+#include "base/mem.h"
+#include "base/rng.h"
+#include "tests/check.h"
+#include "trainer/run.h"
+
+#define CONFIG "tests/cli/tiny.yaml"
+#define PROTOTYPES "heads.0.prototypes0.weight"
+
+static SrRun *open_run(SrConfig **config, const char *override) {
+    SrRun *run = NULL;
+    CHECK_OK(sr_config_load(CONFIG, &override, override ? 1 : 0, config));
+    CHECK_OK(sr_run_open(*config, SR_RUN_BENCH, &run));
+    for (int v = 0; v < run->graph.n_views; v++) {
+        SrTensor x = sr_plan_input(run->plan, run->graph.views[v]);
+        SrRng rng = sr_rng(1, SR_RNG_TEST, 0, (uint64_t)v, 0, 0);
+        for (int64_t i = 0; i < sr_shape_count(x.shape); i++)
+            ((float *)x.data)[i] = (float)sr_rng_normal(&rng);
+    }
+    return run;
+}
+
+static void close_run(SrRun *run, SrConfig *config) {
+    sr_run_close(run);
+    sr_config_free(config);
+}
+
+static double step_at(SrRun *run, int64_t iteration, double lr) {
+    SrStepArgs args = {.lr = lr, .lr_head = lr, .iteration = iteration};
+    double loss = NAN;
+    CHECK_OK(sr_step_run(&run->step, &args, &loss));
+    return loss;
+}
+
+static void test_learns_without_heap(void **state) {
+    (void)state;
+    SrConfig *config;
+    SrRun *run = open_run(&config, "OPTIMIZER.use_larc=False");
+    double first = step_at(run, 0, 0.05), last = 0;
+    int64_t calls = sr_mem_calls();
+    for (int i = 1; i < 40; i++)
+        last = step_at(run, i, 0.05);
+    CHECK_INT(sr_mem_calls(), calls);
+    CHECK(last < first - 0.1); // the same images again and again
+    close_run(run, config);
+}
+
+static void test_freezing(void **state) {
+    (void)state;
+    SrConfig *config;
+    SrRun *run = open_run(&config, NULL); // frozen for 5 iterations
+    SrParams *params = sr_model_params(run->model);
+    SrParam *p = sr_params_at(params, sr_params_find(params, PROTOTYPES));
+    size_t bytes = (size_t)sr_shape_count(p->shape) * sizeof(float);
+    float *unit = sr_alloc(bytes);
+    CHECK(unit);
+    step_at(run, 0, 0.3);
+    memcpy(unit, p->value, bytes); // normalised once, then still
+    for (int i = 1; i < 5; i++)
+        step_at(run, i, 0.3);
+    const float *now = p->value;
+    for (size_t i = 0; i < bytes / sizeof(float); i++)
+        CHECK_NEAR(now[i], unit[i], 1e-6); // renormalising a unit row may move its last bit
+    step_at(run, 5, 0.3);
+    CHECK(memcmp(unit, p->value, bytes) != 0);
+    sr_free(unit);
+    close_run(run, config);
+
+    const char *wrong = "MODEL.TEMP_FROZEN_PARAMS_ITER_MAP=[[module.heads.0.prototype0.weight,3]]";
+    CHECK_OK(sr_config_load(CONFIG, &wrong, 1, &config));
+    CHECK_FAILS(sr_run_open(config, SR_RUN_BENCH, &run), SR_ERR_CONFIG,
+                "did you mean '" PROTOTYPES "'?");
+    sr_config_free(config);
+}
+
+static void test_not_finite(void **state) {
+    (void)state;
+    SrConfig *config;
+    SrRun *run = open_run(&config, NULL);
+    SrParams *params = sr_model_params(run->model);
+    step_at(run, 0, 0.01);
+    int index = sr_params_find(params, "trunk._feature_blocks.layer3.0.conv1.weight");
+    CHECK(index >= 0);
+    ((float *)sr_params_at(params, index)->value)[0] = INFINITY;
+    SrStepArgs args = {.lr = 0.01, .lr_head = 0.01, .iteration = 1};
+    double loss = 0;
+    CHECK_FAILS(sr_step_run(&run->step, &args, &loss), SR_ERR_RUN, "iteration 1: the loss is");
+    CHECK(strstr(sr_status_message(), "layer3.0.conv1"));
+    CHECK(!isfinite(loss));
+    close_run(run, config);
+}
+
+static void test_cost(void **state) {
+    (void)state;
+    SrConfig *config;
+    SrRun *dry = NULL, *run = open_run(&config, NULL);
+    CHECK_OK(sr_run_open(config, SR_RUN_CHECK, &dry));
+    CHECK_INT(dry->cost.plan.activation_bytes, run->cost.plan.activation_bytes);
+    CHECK_INT(dry->cost.parameters, run->cost.parameters);
+    CHECK(dry->cost.plan.forward_flops > 1000000);
+    CHECK(dry->cost.plan.backward_flops > dry->cost.plan.forward_flops);
+    SrText text = SR_TEXT_INIT;
+    sr_run_cost_text(dry, &text);
+    CHECK(strstr(text.s, "a step of 8 images, 3 views"));
+    sr_text_deinit(&text);
+    sr_run_close(dry);
+    close_run(run, config);
+}
+
+SR_TESTS(step, unit(test_learns_without_heap), unit(test_freezing), unit(test_not_finite),
+         unit(test_cost))

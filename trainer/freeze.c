@@ -1,0 +1,58 @@
+// Temporary freezing by name and iteration.  Not freezing for good (graph/params.h: trainable).
+#include "trainer/freeze.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+static SrStatus unknown(SrParams *params, const char *name) {
+    int n = sr_params_count(params), kept = 0;
+    const char **names = sr_calloc((size_t)n + 1, sizeof *names);
+    if (!names)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for %d parameter names", n);
+    for (int i = 0; i < n; i++)
+        if (sr_params_at(params, i)->trainable)
+            names[kept++] = sr_params_at(params, i)->name;
+    int near = sr_text_nearest(name, names, kept);
+    SrStatus status =
+        sr_fail(SR_ERR_CONFIG,
+                "MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: no trainable parameter is called '%s'"
+                "%s%s%s",
+                name, near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
+                near >= 0 ? "'?" : "");
+    sr_free(names);
+    return status;
+}
+
+SrStatus sr_freeze_new(SrParams *params, const SrModelConfig *config, SrArena *arena,
+                       SrFreeze *out) {
+    int n = config->n_frozen_until;
+    *out = (SrFreeze){.n = n};
+    out->param = sr_arena_alloc(arena, (size_t)(n + 1) * sizeof *out->param);
+    out->iterations = sr_arena_alloc(arena, (size_t)(n + 1) * sizeof *out->iterations);
+    out->skip = sr_arena_alloc(arena, (size_t)(sr_params_count(params) + 1) * sizeof *out->skip);
+    if (!out->param || !out->iterations || !out->skip)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for the map of frozen parameters");
+    for (int i = 0; i < n; i++) {
+        int index = sr_params_find(params, config->frozen_until[i].param);
+        if (index < 0 || !sr_params_at(params, index)->trainable)
+            return unknown(params, config->frozen_until[i].param);
+        out->param[i] = index;
+        out->iterations[i] = config->frozen_until[i].iterations;
+        out->last = SR_MAX(out->last, out->iterations[i]);
+    }
+    return SR_OK;
+}
+
+const bool *sr_freeze_at(SrFreeze *freeze, int64_t iteration) {
+    if (iteration >= freeze->last)
+        return NULL;
+    // Two entries may name one parameter: frozen as long as any of them says so.
+    for (int i = 0; i < freeze->n; i++)
+        freeze->skip[freeze->param[i]] = false;
+    for (int i = 0; i < freeze->n; i++)
+        freeze->skip[freeze->param[i]] |= iteration < freeze->iterations[i];
+    return freeze->skip;
+}

@@ -1,0 +1,247 @@
+// Building a run.  The order matters: shapes, model, graph, memory check on a dry plan, and only
+// then real memory.
+#include "trainer/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "trainer/progress.h"
+
+// ---- memory -------------------------------------------------------------------------------------
+
+static size_t read_number_file(const char *path) {
+    char line[64] = "";
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return 0;
+    const char *got = fgets(line, sizeof line, f);
+    fclose(f);
+    return got ? (size_t)strtoull(line, NULL, 10) : 0; // "max" reads as 0: no limit
+}
+
+size_t sr_memory_available(void) {
+    size_t available = 0;
+    char line[128];
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "MemAvailable:", 13) == 0)
+            available = (size_t)strtoull(line + 13, NULL, 10) * 1024;
+    if (f)
+        fclose(f);
+    size_t limit = read_number_file("/sys/fs/cgroup/memory.max");
+    size_t used = read_number_file("/sys/fs/cgroup/memory.current");
+    if (limit > 0 && limit - SR_MIN(used, limit) < available)
+        available = limit - SR_MIN(used, limit);
+    return available;
+}
+
+static SrStatus check_memory(const SrRun *run) {
+    const SrRunCost *c = &run->cost;
+    size_t need = c->plan.activation_bytes + c->parameter_bytes + c->optimizer_bytes;
+    char a[32], b[32];
+    if (c->available_bytes == 0 || need <= c->available_bytes)
+        return SR_OK;
+    return sr_fail(
+        SR_ERR_MEMORY,
+        "the step needs %s and this machine has %s free: lower DATA.TRAIN.BATCHSIZE_PER_REPLICA "
+        "(now %d) or the crop sizes",
+        sr_bytes_text((double)need, a, sizeof a),
+        sr_bytes_text((double)c->available_bytes, b, sizeof b), run->batch);
+}
+
+// ---- pieces -------------------------------------------------------------------------------------
+
+static SrStatus open_data(SrRun *run) {
+    if (run->mode != SR_RUN_TRAIN)
+        return sr_split_train_shape(run->config, &run->train.n_views, run->train.h, run->train.w);
+    SR_TRY(sr_split_open_train(run->config, &run->train));
+    run->steps_per_epoch = sr_loader_batches(run->train.loader);
+    run->max_iterations = run->steps_per_epoch * run->config->optimizer.num_epochs;
+    return SR_OK;
+}
+
+static SrStatus build_model(SrRun *run) {
+    const SrSplit *d = &run->train;
+    int64_t samples = d->loader ? sr_loader_length(d->loader) : 0;
+    SR_TRY(sr_model_new(run->config, &run->model));
+    return sr_model_build_train(run->model, run->batch, d->n_views, d->h, d->w, samples,
+                                &run->graph);
+}
+
+static SrStatus compile(SrRun *run, bool dry, SrPlan **out) {
+    SrPlanOptions options = {
+        .mode = SR_MODE_TRAIN,
+        .outputs = run->graph.outputs,
+        .n_outputs = run->graph.n_outputs,
+        .losses = &run->graph.loss,
+        .n_losses = 1,
+        .seed = run->config->seed,
+        .no_allocate = dry,
+    };
+    return sr_plan_compile(run->graph.graph, &options, out);
+}
+
+// Plans once without memory: the numbers are known, and too large a step is refused, before
+// anything is taken.
+static SrStatus count_cost(SrRun *run) {
+    SrPlan *dry = NULL;
+    SR_TRY(compile(run, true, &dry));
+    SrParams *params = sr_model_params(run->model);
+    run->cost = (SrRunCost){
+        .parameters = sr_params_numbers(params, false),
+        .trainable = sr_params_numbers(params, true),
+        .plan = sr_plan_cost(dry),
+        .available_bytes = sr_memory_available(),
+    };
+    sr_plan_free(dry);
+    run->cost.parameter_bytes =
+        (size_t)(run->cost.parameters + run->cost.trainable) * sizeof(float);
+    // Momentum; the true number replaces it once the optimiser exists.
+    run->cost.optimizer_bytes = (size_t)run->cost.trainable * sizeof(float);
+    return run->mode == SR_RUN_CHECK ? SR_OK : check_memory(run);
+}
+
+static SrStatus build_schedules(SrRun *run) {
+    const SrOptimizerConfig *o = &run->config->optimizer;
+    const struct {
+        const SrYaml *tree;
+        const char *where;
+        SrSchedule **out;
+    } rows[] = {
+        {o->lr, "OPTIMIZER.param_schedulers.lr", &run->lr},
+        {o->head_use_different_lr ? o->lr_head : NULL, "OPTIMIZER.param_schedulers.lr_head",
+         &run->lr_head},
+        {o->weight_decay_schedule, "OPTIMIZER.param_schedulers.weight_decay", &run->decay},
+        {o->weight_decay_head_schedule, "OPTIMIZER.param_schedulers.weight_decay_head",
+         &run->decay_head},
+    };
+    for (int i = 0; i < SR_COUNT(rows); i++)
+        if (rows[i].tree)
+            SR_TRY(sr_schedule_new(rows[i].tree, rows[i].where, o->num_epochs, &run->arena,
+                                   rows[i].out));
+    if (!run->lr_head)
+        run->lr_head = run->lr;
+    if (!run->lr)
+        return sr_fail(SR_ERR_CONFIG, "OPTIMIZER.param_schedulers.lr is missing");
+    return SR_OK;
+}
+
+static SrStatus build_step(SrRun *run) {
+    const SrModelConfig *m = &run->config->model;
+    SrParams *params = sr_model_params(run->model);
+    run->step = (SrStep){
+        .params = params,
+        .graph = &run->graph,
+        .plan = run->plan,
+        .optim = run->optim,
+        .clip = m->grad_clip,
+        .clip_norm_type = m->grad_clip_norm_type,
+        .clip_max_norm = m->grad_clip_max_norm,
+        .check_nan = run->config->check_nan,
+        .max_iterations = run->max_iterations,
+    };
+    return sr_freeze_new(params, m, &run->arena, &run->step.freeze);
+}
+
+static SrStatus open_all(SrRun *run) {
+    SR_TRY(open_data(run));
+    SR_TRY(build_model(run));
+    SR_TRY(build_schedules(run));
+    SR_TRY(count_cost(run));
+    if (run->mode == SR_RUN_CHECK)
+        return build_step(run);
+    SrParams *params = sr_model_params(run->model);
+    SR_TRY(sr_params_allocate(params));
+    SR_TRY(sr_model_init(run->model, &run->graph, run->config->seed));
+    SR_TRY(sr_optim_new(params, &run->config->optimizer, &run->optim));
+    run->cost.optimizer_bytes = sr_optim_bytes(run->optim);
+    run->cost.parameter_bytes = sr_params_bytes(params);
+    SR_TRY(compile(run, false, &run->plan));
+    return build_step(run);
+}
+
+SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
+    SrRun *run = sr_calloc(1, sizeof *run);
+    if (!run)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for a run");
+    run->config = config;
+    run->mode = mode;
+    run->batch = config->train.batchsize_per_replica;
+    SrStatus status = open_all(run);
+    if (status != SR_OK) {
+        sr_run_close(run);
+        return status;
+    }
+    *out = run;
+    return SR_OK;
+}
+
+void sr_run_close(SrRun *run) {
+    if (!run)
+        return;
+    sr_split_close(&run->train);
+    sr_plan_free(run->plan);
+    sr_optim_free(run->optim);
+    sr_model_free(run->model);
+    sr_arena_deinit(&run->arena);
+    sr_free(run);
+}
+
+SrCheckpointParts sr_run_parts(SrRun *run) {
+    return (SrCheckpointParts){sr_model_params(run->model), run->optim, run->config->tree};
+}
+
+// ---- schedules ----------------------------------------------------------------------------------
+
+// `where` is the share of updates done; a schedule that moves per epoch sees it as it was when the
+// epoch began.
+static double value_at(const SrRun *run, const SrSchedule *s, int64_t iteration) {
+    if (sr_schedule_per_epoch(s) && run->steps_per_epoch > 0)
+        iteration -= iteration % run->steps_per_epoch;
+    return sr_schedule_value(s, (double)iteration / (double)SR_MAX(run->max_iterations, 1));
+}
+
+void sr_run_rates(SrRun *run, int64_t iteration, double *lr, double *lr_head) {
+    *lr = value_at(run, run->lr, iteration);
+    *lr_head = run->lr_head == run->lr ? *lr : value_at(run, run->lr_head, iteration);
+    if (!run->decay)
+        return;
+    double decay = value_at(run, run->decay, iteration);
+    sr_optim_set_weight_decay(run->optim, decay,
+                              run->decay_head ? value_at(run, run->decay_head, iteration) : decay);
+}
+
+// ---- cost in words ------------------------------------------------------------------------------
+
+void sr_run_cost_text(const SrRun *run, SrText *out) {
+    const SrRunCost *c = &run->cost;
+    char a[32], p[32], o[32];
+    sr_text_printf(
+        out,
+        "%.2f M parameters (%.2f M trained); memory: activations %s, parameters and gradients %s, "
+        "optimiser %s; %.2f GFLOP a step of %d images, %d views",
+        (double)c->parameters / 1e6, (double)c->trainable / 1e6,
+        sr_bytes_text((double)c->plan.activation_bytes, a, sizeof a),
+        sr_bytes_text((double)c->parameter_bytes, p, sizeof p),
+        sr_bytes_text((double)c->optimizer_bytes, o, sizeof o),
+        (double)(c->plan.forward_flops + c->plan.backward_flops) / 1e9, run->batch,
+        run->train.n_views);
+}
+
+void sr_run_cost_json(const SrRun *run, SrText *out) {
+    const SrRunCost *c = &run->cost;
+    sr_json_int(out, "parameters", c->parameters);
+    sr_json_int(out, "trainable", c->trainable);
+    sr_json_int(out, "activation_bytes", (int64_t)c->plan.activation_bytes);
+    sr_json_int(out, "parameter_bytes", (int64_t)c->parameter_bytes);
+    sr_json_int(out, "optimizer_bytes", (int64_t)c->optimizer_bytes);
+    sr_json_int(out, "forward_flops", c->plan.forward_flops);
+    sr_json_int(out, "backward_flops", c->plan.backward_flops);
+    sr_json_int(out, "batch", run->batch);
+    sr_json_int(out, "views", run->train.n_views);
+}

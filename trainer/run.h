@@ -1,0 +1,58 @@
+// Everything a training run stands on, built once from the configuration: data, model, graph, plan,
+// optimiser, schedules. Also the dry version without data or memory, for `sslrun check`.
+#ifndef SR_TRAINER_RUN_H
+#define SR_TRAINER_RUN_H
+
+#include "trainer/checkpoint.h"
+#include "trainer/split.h"
+#include "trainer/step.h"
+
+typedef enum {
+    SR_RUN_TRAIN, // data, memory, everything
+    SR_RUN_BENCH, // no data: the inputs are filled by the caller
+    SR_RUN_CHECK, // no data, no activation memory: builds, plans and counts
+} SrRunMode;
+
+// What a run costs, before the first step.
+typedef struct {
+    int64_t parameters, trainable;
+    size_t parameter_bytes; // values and gradients
+    size_t optimizer_bytes;
+    SrPlanCost plan;
+    size_t available_bytes; // free memory of this machine (or of its control group); 0: unknown
+} SrRunCost;
+
+typedef struct {
+    const SrConfig *config; // borrowed
+    SrRunMode mode;
+    SrArena arena;
+    SrSplit train; // empty but for n_views, h, w outside of SR_RUN_TRAIN
+    SrModel *model;
+    SrTrainGraph graph;
+    SrPlan *plan;
+    SrOptim *optim;
+    SrSchedule *lr, *lr_head, *decay,
+        *decay_head; // lr_head: lr unless configured; decay: NULL unless configured
+    SrStep step;
+    SrRunCost cost;
+    int batch;
+    int64_t steps_per_epoch; // 0 without data
+    int64_t max_iterations;
+} SrRun;
+
+SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out);
+void sr_run_close(SrRun *run);
+SrCheckpointParts sr_run_parts(SrRun *run);
+
+// Learning rates (and decay, set in the optimiser) for the update after `iteration` others; per
+// step or per epoch.
+void sr_run_rates(SrRun *run, int64_t iteration, double *lr, double *lr_head);
+
+// "24.6 M parameters; memory: 1.2 GB activations, ...; 33.1 GFLOP a step".
+void sr_run_cost_text(const SrRun *run, SrText *out);
+// The same as JSON fields of an object already begun.
+void sr_run_cost_json(const SrRun *run, SrText *out);
+
+size_t sr_memory_available(void); // bytes; 0: unknown
+
+#endif

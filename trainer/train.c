@@ -1,0 +1,341 @@
+// The training loop.  Not the step (step.c), not what a run is made of (run.c), not evaluation
+// (eval/).
+#include "trainer/train.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "trainer/folder.h"
+#include "trainer/metrics.h"
+#include "trainer/progress.h"
+#include "trainer/weights.h"
+
+#define PATH_BYTES 4096
+
+typedef struct {
+    const SrConfig *config;
+    const SrTrainOptions *options;
+    SrRun *run;
+    SrPosition at;
+    SrLossFacts facts;
+    SrProgress progress;
+    SrMetrics lines, epochs; // stdout.json, metrics.json
+    SrTrainResult *result;
+    double waited_s; // of result->seconds
+    int64_t steps;   // done by this process
+    double live_at;  // clock of the last live line
+    char last_saved[PATH_BYTES];
+} Train;
+
+// ---- before the first step ----------------------------------------------------------------------
+
+static SrStatus open_folder(Train *t) {
+    const char *dir = t->config->checkpoint.dir;
+    char path[PATH_BYTES];
+    SR_TRY(sr_file_mkdirs(dir));
+    SR_TRY(sr_file_join(path, sizeof path, dir, "log.txt"));
+    SR_TRY(sr_log_open(path));
+    SR_TRY(sr_metrics_open(&t->lines, dir, "stdout.json"));
+    return sr_metrics_open(&t->epochs, dir, "metrics.json");
+}
+
+static void say_cost(const Train *t) {
+    SrText text = SR_TEXT_INIT;
+    sr_run_cost_text(t->run, &text);
+    sr_info("%s", text.s ? text.s : "");
+    sr_text_deinit(&text);
+}
+
+// SwAV's two silent failures, said before hours are spent: too few rows for the prototypes, and
+// what a loss that learns nothing looks like (spec 13.2).
+static void say_facts(Train *t) {
+    const SrTrainGraph *g = &t->run->graph;
+    if (g->loss_kind->facts)
+        g->loss_kind->facts(g->loss_state, &t->facts);
+    if (t->facts.chance > 0)
+        sr_info("a loss that stays at %.4f has learned nothing (ln of %d prototypes)",
+                t->facts.chance, t->facts.classes);
+    if (t->facts.rows > 0 && t->facts.rows < t->facts.classes)
+        sr_warn("batch and queue together hold %lld images, fewer than the %d prototypes they are "
+                "spread over: "
+                "assignments will be poor; use fewer prototypes, a larger batch or a queue",
+                (long long)t->facts.rows, t->facts.classes);
+}
+
+static SrStatus resume_or_init(Train *t, SrResume *how) {
+    SrCheckpointParts parts = sr_run_parts(t->run);
+    SR_TRY(sr_folder_resume(&t->config->checkpoint, &parts, t->run->max_iterations, &t->at, how,
+                            t->last_saved, sizeof t->last_saved));
+    if (*how == SR_RESUME_FRESH) {
+        SrWeightsSource source = sr_weights_source(&t->config->model);
+        t->last_saved[0] = '\0';
+        return *source.path ? sr_weights_load(&source, parts.params) : SR_OK;
+    }
+    if (*how == SR_RESUME_CONTINUE)
+        sr_info("going on from %s: epoch %lld, batch %lld, %lld of %lld updates done",
+                t->last_saved, (long long)t->at.epoch, (long long)t->at.batch,
+                (long long)t->at.iteration, (long long)t->run->max_iterations);
+    return SR_OK;
+}
+
+// A checkpoint from another batch size or data set counts batches that are not ours: its epoch
+// starts again.
+static void check_position(Train *t) {
+    int64_t expected = t->at.epoch * t->run->steps_per_epoch + t->at.batch;
+    if (t->at.iteration == expected && t->at.batch < t->run->steps_per_epoch)
+        return;
+    sr_warn("the checkpoint counts %lld updates where this data and batch size give %lld: starting "
+            "its epoch %lld again",
+            (long long)t->at.iteration, (long long)expected, (long long)t->at.epoch);
+    t->at.batch = 0;
+    t->at.iteration = t->at.epoch * t->run->steps_per_epoch;
+}
+
+// ---- saving -------------------------------------------------------------------------------------
+
+static SrStatus save(Train *t, SrSaveKind kind) {
+    char name[96];
+    SrCheckpointParts parts = sr_run_parts(t->run);
+    const char *bad = sr_params_nonfinite(parts.params);
+    if (bad)
+        return sr_fail(SR_ERR_RUN,
+                       "after iteration %lld '%s' holds a NaN or an infinity; nothing was saved, "
+                       "the last good "
+                       "checkpoint is %s",
+                       (long long)t->at.iteration - 1, bad,
+                       *t->last_saved ? t->last_saved : "(none yet)");
+    SR_TRY(sr_folder_save(&t->config->checkpoint, kind, &parts, &t->at, name, sizeof name));
+    return sr_file_join(t->last_saved, sizeof t->last_saved, t->config->checkpoint.dir, name);
+}
+
+static SrStatus save_by_iteration(Train *t) {
+    int64_t every = t->config->checkpoint.checkpoint_iter_frequency;
+    return every > 0 && t->at.iteration % every == 0 ? save(t, SR_SAVE_ITERATION) : SR_OK;
+}
+
+static SrStatus save_by_epoch(Train *t) {
+    int64_t done = t->at.epoch - 1; // the epoch just completed
+    int every = t->config->checkpoint.checkpoint_frequency;
+    if (t->at.finished)
+        return save(t, SR_SAVE_FINAL);
+    return every > 0 && done % every == 0 ? save(t, SR_SAVE_PHASE) : save_by_iteration(t);
+}
+
+static SrStatus interrupted(Train *t) {
+    SR_TRY(save(t, SR_SAVE_ITERATION));
+    return sr_fail(SR_ERR_INTERRUPT,
+                   "stopped after %lld of %lld updates and saved %s; to go on: %s",
+                   (long long)t->at.iteration, (long long)t->run->max_iterations, t->last_saved,
+                   t->options->again ? t->options->again : "give the same command again");
+}
+
+// ---- saying -------------------------------------------------------------------------------------
+
+static void write_metrics(Train *t, const SrProgressLine *line) {
+    SrText *out = sr_metrics_begin(&t->lines);
+    sr_json_int(out, "ep", line->epoch);
+    sr_json_int(out, "iter", line->iteration);
+    sr_json_float(out, "lr", line->lr);
+    sr_json_float(out, "loss", line->loss);
+    sr_json_float(out, "btime(ms)", 1e3 * t->progress.step_s);
+    sr_json_float(out, "eta_s", sr_progress_eta(&t->progress, line->iteration + 1));
+    sr_json_float(out, "images_per_s", sr_progress_rate(&t->progress));
+    sr_json_float(out, "data_wait", sr_progress_wait(&t->progress));
+    const SrTrainGraph *g = &t->run->graph;
+    SrLossStep step = {t->run->step.params, t->run->plan, line->iteration, t->run->max_iterations,
+                       (int)line->epoch};
+    if (g->loss_kind->report)
+        g->loss_kind->report(g->loss_state, &step, out);
+    sr_metrics_end(&t->lines);
+}
+
+// A plain line every LOG_FREQUENCY updates and at the end of an epoch; between them a live one on a
+// terminal.
+static void say_step(Train *t, const SrProgressLine *line) {
+    char text[512];
+    int every = SR_MAX(t->config->log_frequency, 1);
+    bool due = line->iteration % every == 0 || line->epoch_step + 1 == line->epoch_steps;
+    double now = sr_clock();
+    if (!due && (!sr_log_is_terminal() || now - t->live_at < 0.2))
+        return;
+    sr_progress_text(&t->progress, line, text, sizeof text);
+    if (!due) {
+        t->live_at = now;
+        sr_log_live("%s", text);
+        return;
+    }
+    sr_info("%s", text);
+    write_metrics(t, line);
+    sr_progress_reset_window(&t->progress);
+}
+
+static void say_epoch(Train *t, int64_t epoch, double mean, double seconds) {
+    char took[48];
+    sr_info("epoch %lld done in %s: mean loss %.5f", (long long)epoch,
+            sr_duration_text(seconds, took, sizeof took), mean);
+    SrText *out = sr_metrics_begin(&t->epochs);
+    sr_json_int(out, "iteration", t->at.iteration);
+    sr_json_int(out, "train_phase_idx", epoch);
+    sr_json_float(out, "train_loss", mean);
+    sr_json_float(out, "seconds", seconds);
+    sr_metrics_end(&t->epochs);
+    double near = 0.01 * t->facts.chance;
+    if (t->facts.chance > 0 && t->at.loss_min >= t->facts.chance - near &&
+        t->at.loss_max <= t->facts.chance + near)
+        sr_warn("the loss stayed within 1 %% of %.4f for the whole epoch: nothing is being "
+                "learned; try a higher learning "
+                "rate, fewer prototypes, or freeze them for longer",
+                t->facts.chance);
+}
+
+static void say_bad_images(const Train *t) {
+    SrBadReport bad;
+    sr_loader_bad(t->run->train.loader, &bad);
+    if (bad.bad == 0)
+        return;
+    sr_warn("%lld of %lld images could not be read and were replaced:", (long long)bad.bad,
+            (long long)bad.seen);
+    for (int i = 0; i < bad.n_listed; i++)
+        sr_warn("  %s", bad.listed[i]);
+}
+
+// ---- the loop -----------------------------------------------------------------------------------
+
+static void count_loss(SrPosition *at, double loss) {
+    bool first = at->batch == 0;
+    at->loss_sum = first ? loss : at->loss_sum + loss;
+    at->loss_min = first ? loss : fmin(at->loss_min, loss);
+    at->loss_max = first ? loss : fmax(at->loss_max, loss);
+}
+
+// One update: batch in hand, position moved on, everything said and saved that is due.
+static SrStatus one_step(Train *t, const SrBatch *batch, double began, double wait_s) {
+    SrRun *run = t->run;
+    SrStepArgs args = {.iteration = t->at.iteration, .epoch = (int)t->at.epoch};
+    double loss = 0;
+    sr_run_rates(run, t->at.iteration, &args.lr, &args.lr_head);
+    sr_step_fill(&run->step, batch);
+    SrStatus status = sr_step_run(&run->step, &args, &loss);
+    if (status == SR_ERR_RUN)
+        return sr_fail(status, "%s; the last good checkpoint is %s", sr_status_message(),
+                       *t->last_saved ? t->last_saved : "(none yet)");
+    SR_TRY(status);
+    double seconds = sr_clock() - began;
+    sr_progress_step(&t->progress, seconds, wait_s);
+    t->result->seconds += seconds;
+    t->waited_s += wait_s;
+    t->steps++;
+    count_loss(&t->at, loss);
+    SrProgressLine line = {t->at.epoch,          t->at.iteration, t->at.batch,
+                           run->steps_per_epoch, args.lr,         loss};
+    t->at.batch++;
+    t->at.iteration++;
+    say_step(t, &line);
+    return SR_OK;
+}
+
+// After the last batch: the position becomes the start of the next epoch.
+static SrStatus end_epoch(Train *t, double began) {
+    int64_t epoch = t->at.epoch;
+    double mean = t->at.loss_sum / (double)SR_MAX(t->at.batch, 1);
+    t->at.epoch++;
+    t->at.batch = 0;
+    t->at.finished = t->at.epoch >= t->config->optimizer.num_epochs;
+    say_epoch(t, epoch, mean, sr_clock() - began);
+    if (t->result->epochs++ == 0)
+        t->result->first_loss = mean;
+    t->result->last_loss = mean;
+    return save_by_epoch(t);
+}
+
+static bool stop_asked(const Train *t) {
+    return t->options->stop && t->options->stop(t->options->stop_arg);
+}
+
+static SrStatus train_epoch(Train *t) {
+    SrRun *run = t->run;
+    double epoch_began = sr_clock();
+    const SrTrainGraph *g = &run->graph;
+    SrLossStep hook = {run->step.params, run->plan, t->at.iteration, run->max_iterations,
+                       (int)t->at.epoch};
+    // What an epoch's start computes is part of the state that a checkpoint inside the epoch holds.
+    if (g->loss_kind->before_epoch && t->at.batch == 0)
+        g->loss_kind->before_epoch(g->loss_state, &hook);
+    SR_TRY(sr_loader_start(run->train.loader, t->at.epoch, t->at.batch));
+    for (;;) {
+        const SrBatch *batch;
+        double wait_s, began = sr_clock();
+        SR_TRY(sr_loader_next(run->train.loader, &batch, &wait_s));
+        if (!batch)
+            return end_epoch(t, epoch_began);
+        SR_TRY(one_step(t, batch, began, wait_s));
+        // The last step's checkpoints are end_epoch's.
+        if (t->at.batch == run->steps_per_epoch)
+            continue;
+        SR_TRY(save_by_iteration(t));
+        if (stop_asked(t))
+            return interrupted(t);
+    }
+}
+
+static SrStatus train_all(Train *t) {
+    SrResume how;
+    SR_TRY(resume_or_init(t, &how));
+    if (how == SR_RESUME_FINISHED) {
+        t->result->already_finished = true;
+        t->result->iterations = t->at.iteration;
+        sr_info("%s: training has finished (%lld updates); set CHECKPOINT.OVERWRITE_EXISTING=true "
+                "or another "
+                "CHECKPOINT.DIR to train again",
+                t->last_saved, (long long)t->at.iteration);
+        return SR_OK;
+    }
+    check_position(t);
+    say_cost(t);
+    say_facts(t);
+    SR_TRY(sr_config_save(t->config, t->config->checkpoint.dir));
+    sr_info("%lld images, %d views, batch %d: %lld updates an epoch, %d epochs",
+            (long long)sr_loader_length(t->run->train.loader), t->run->train.n_views, t->run->batch,
+            (long long)t->run->steps_per_epoch, t->config->optimizer.num_epochs);
+    sr_progress_start(&t->progress, t->run->max_iterations, t->run->batch);
+    while (t->at.epoch < t->config->optimizer.num_epochs) {
+        SR_TRY(train_epoch(t));
+        if (stop_asked(t) && !t->at.finished)
+            return interrupted(t);
+    }
+    return SR_OK;
+}
+
+static void fill_result(Train *t) {
+    struct rusage usage;
+    SrTrainResult *r = t->result;
+    r->iterations = t->at.iteration;
+    r->images_per_s = r->seconds > 0 ? (double)t->steps * t->run->batch / r->seconds : 0;
+    r->wait_share = r->seconds > 0 ? fmin(t->waited_s / r->seconds, 1) : 0;
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        r->peak_bytes = (size_t)usage.ru_maxrss * 1024;
+}
+
+SrStatus sr_train(const SrConfig *config, const SrTrainOptions *options, SrRun **run,
+                  SrTrainResult *result) {
+    Train t = {.config = config, .options = options, .result = result};
+    SrStatus status;
+    *result = (SrTrainResult){0};
+    *run = NULL;
+    SR_TRY_GOTO(open_folder(&t));
+    SR_TRY_GOTO(sr_run_open(config, SR_RUN_TRAIN, &t.run));
+    *run = t.run;
+    SR_TRY_GOTO(train_all(&t));
+done:
+    if (t.run && !result->already_finished) {
+        fill_result(&t);
+        say_bad_images(&t);
+    }
+    sr_metrics_close(&t.lines);
+    sr_metrics_close(&t.epochs);
+    return status;
+}
