@@ -1,0 +1,190 @@
+// Timing of whole steps and of the kernel calls in them.
+#include "trainer/bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "base/rng.h"
+#include "kernels/cpu.h"
+#include "trainer/progress.h"
+
+#define BENCH_LR 0.001 // small: the numbers must stay ordinary ones for as long as it runs
+
+static void fill_inputs(SrRun *run) {
+    for (int v = 0; v < run->graph.n_views; v++) {
+        SrTensor x = sr_plan_input(run->plan, run->graph.views[v]); // (N, H, W, 3)
+        SrRng rng = sr_rng(run->config->seed, SR_RNG_SYNTHETIC, 0, (uint64_t)v, 0, 0);
+        float *values = x.data;
+        for (int64_t i = 0; i < sr_shape_count(x.shape); i++)
+            values[i] = (float)sr_rng_normal(&rng);
+    }
+}
+
+// "2x224,6x96": runs of crops of one size.
+static void crops_text(const SrRun *run, char *out, size_t bytes) {
+    size_t len = 0;
+    out[0] = '\0';
+    for (int v = 0, last; v < run->train.n_views && len < bytes; v = last) {
+        for (last = v + 1; last < run->train.n_views && run->train.h[last] == run->train.h[v];)
+            last++;
+        len += (size_t)snprintf(out + len, bytes - len, "%s%dx%d", v ? "," : "", last - v,
+                                run->train.h[v]);
+    }
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static SrStatus time_steps(SrRun *run, const SrBenchOptions *o, double *seconds) {
+    for (int i = 0; i < o->warmup + o->steps; i++) {
+        SrStepArgs args = {.lr = BENCH_LR, .lr_head = BENCH_LR, .iteration = i};
+        double began = sr_clock(), loss;
+        if (i == o->warmup)
+            sr_plan_profile(run->plan, o->profile);
+        SR_TRY(sr_step_run(&run->step, &args, &loss));
+        if (i >= o->warmup)
+            seconds[i - o->warmup] = sr_clock() - began;
+    }
+    qsort(seconds, (size_t)o->steps, sizeof *seconds, compare_doubles);
+    return SR_OK;
+}
+
+// ---- where the time goes ------------------------------------------------------------------------
+
+typedef struct {
+    const char *name, *op, *pass;
+    double seconds;
+    int64_t calls, flops;
+} Line;
+
+static int slowest_first(const void *a, const void *b) {
+    const Line *x = a, *y = b;
+    return (x->seconds < y->seconds) - (x->seconds > y->seconds);
+}
+
+static void add_line(Line *lines, int *n, const Line *x) {
+    for (int i = 0; i < *n; i++) {
+        if (strcmp(lines[i].op, x->op) != 0 || strcmp(lines[i].pass, x->pass) != 0)
+            continue;
+        lines[i].seconds += x->seconds;
+        lines[i].calls += x->calls;
+        lines[i].flops += x->flops;
+        return;
+    }
+    lines[(*n)++] = *x;
+}
+
+static void print_lines(const Line *lines, int n, int steps, double total, SrText *out) {
+    for (int i = 0; i < n; i++)
+        sr_text_printf(out, "  %-34s %-10s %8.2f ms %5.1f %% %8.1f GFLOP/s\n", lines[i].name,
+                       lines[i].pass, 1e3 * lines[i].seconds / steps,
+                       100 * lines[i].seconds / total,
+                       lines[i].seconds > 0 ? (double)lines[i].flops / lines[i].seconds / 1e9 : 0);
+}
+
+// Sums by op and pass, then the slowest calls.
+static SrStatus print_profile(SrPlan *plan, int steps, SrText *out) {
+    Line x;
+    int n = 0, n_sums = 0;
+    double total = 0;
+    while (sr_plan_profile_at(plan, n, &x.name, &x.op, &x.pass, &x.seconds, &x.calls, &x.flops))
+        n++;
+    Line *calls = sr_calloc((size_t)n + 1, sizeof *calls),
+         *sums = sr_calloc((size_t)n + 1, sizeof *sums);
+    if (!calls || !sums) {
+        sr_free(calls);
+        sr_free(sums);
+        return sr_fail(SR_ERR_MEMORY, "out of memory for the profile");
+    }
+    for (int i = 0; i < n; i++) {
+        Line *c = &calls[i];
+        sr_plan_profile_at(plan, i, &c->name, &c->op, &c->pass, &c->seconds, &c->calls, &c->flops);
+        c->flops *= c->calls;
+        total += c->seconds;
+        x = *c;
+        x.name = x.op;
+        add_line(sums, &n_sums, &x);
+    }
+    qsort(sums, (size_t)n_sums, sizeof *sums, slowest_first);
+    qsort(calls, (size_t)n, sizeof *calls, slowest_first);
+    sr_text_printf(out, "by op, %.1f ms in kernels a step:\n", 1e3 * total / steps);
+    print_lines(sums, n_sums, steps, total, out);
+    sr_text_add(out, "slowest calls:\n");
+    print_lines(calls, SR_MIN(n, 25), steps, total, out);
+    sr_free(calls);
+    sr_free(sums);
+    return SR_OK;
+}
+
+// ---- putting it together ------------------------------------------------------------------------
+
+static void fill_result(const SrRun *run, const double *seconds, int steps, SrBenchResult *r) {
+    struct rusage usage;
+    double median =
+        steps % 2 ? seconds[steps / 2] : 0.5 * (seconds[steps / 2 - 1] + seconds[steps / 2]);
+    *r = (SrBenchResult){
+        .median_ms = 1e3 * median,
+        .min_ms = 1e3 * seconds[0],
+        .images_per_s = run->batch / median,
+        .gflops =
+            (double)(run->cost.plan.forward_flops + run->cost.plan.backward_flops) / median / 1e9,
+        .steps = steps,
+        .threads = sr_parallel_threads(),
+        .batch = run->batch,
+        .cpu = sr_cpu_name(sr_cpu_level()),
+    };
+    crops_text(run, r->crops, sizeof r->crops);
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        r->peak_bytes = (size_t)usage.ru_maxrss * 1024;
+}
+
+SrStatus sr_bench(const SrConfig *config, const SrBenchOptions *options, SrBenchResult *out,
+                  SrText *profile) {
+    SrRun *run = NULL;
+    SrStatus status;
+    double *seconds = sr_calloc((size_t)options->steps + 1, sizeof *seconds);
+    if (!seconds)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for %d timings", options->steps);
+    SR_TRY_GOTO(sr_run_open(config, SR_RUN_BENCH, &run));
+    fill_inputs(run);
+    SR_TRY_GOTO(time_steps(run, options, seconds));
+    fill_result(run, seconds, options->steps, out);
+    if (options->profile)
+        status = print_profile(run->plan, options->steps, profile);
+done:
+    sr_run_close(run);
+    sr_free(seconds);
+    return status;
+}
+
+void sr_bench_text(const SrBenchResult *r, SrText *out) {
+    char peak[32];
+    sr_text_printf(
+        out,
+        "step of %d images, crops %s: median %.1f ms, fastest %.1f ms of %d; %.1f images/s, "
+        "%.1f GFLOP/s; %d threads (%s), peak memory %s\n",
+        r->batch, r->crops, r->median_ms, r->min_ms, r->steps, r->images_per_s, r->gflops,
+        r->threads, r->cpu, sr_bytes_text((double)r->peak_bytes, peak, sizeof peak));
+}
+
+void sr_bench_json(const SrConfig *config, const SrBenchResult *r, SrText *out) {
+    sr_json_begin(out);
+    sr_json_string(out, "arch", config->model.trunk_name);
+    sr_json_string(out, "crops", r->crops);
+    sr_json_int(out, "batch", r->batch);
+    sr_json_string(out, "dtype", "f32");
+    sr_json_int(out, "threads", r->threads);
+    sr_json_float(out, "median_ms", r->median_ms);
+    sr_json_float(out, "min_ms", r->min_ms);
+    sr_json_float(out, "images_per_s", r->images_per_s);
+    sr_json_float(out, "gflops", r->gflops);
+    sr_json_int(out, "max_rss_mb", (int64_t)(r->peak_bytes >> 20));
+    sr_json_end(out);
+}

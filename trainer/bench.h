@@ -1,0 +1,30 @@
+// How long a training step takes on this machine, with random images instead of data: the figure
+// that stands beside peer measurements, and where the time goes.
+#ifndef SR_TRAINER_BENCH_H
+#define SR_TRAINER_BENCH_H
+
+#include "trainer/run.h"
+
+typedef struct {
+    int steps, warmup;
+    bool profile; // times every kernel call: costs a little, so not for figures
+} SrBenchOptions;
+
+typedef struct {
+    double median_ms, min_ms;
+    double images_per_s; // from the median
+    double gflops;       // nominal, per second
+    int steps, threads, batch;
+    size_t peak_bytes; // largest resident size of the process
+    const char *cpu;
+    char crops[128]; // "2x224,6x96"
+} SrBenchResult;
+
+SrStatus sr_bench(const SrConfig *config, const SrBenchOptions *options, SrBenchResult *out,
+                  SrText *profile);
+void sr_bench_text(const SrBenchResult *result, SrText *out);
+// One line with the keys of the peer scripts: arch, crops, batch, dtype, threads, median_ms,
+// min_ms, max_rss_mb.
+void sr_bench_json(const SrConfig *config, const SrBenchResult *result, SrText *out);
+
+#endif
