@@ -7,9 +7,9 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "base/version.h"
+#include "cli/interrupt.h"
 #include "cli/verb.h"
-
-#define VERSION "0.1.0"
 
 // Waiting OpenMP threads must not burn the cores the loader's threads decode on.  libgomp reads its setting
 // before main runs, so the only way to give it one is to start again with the environment changed.
@@ -21,7 +21,7 @@ static void restart_with_short_spin(char **argv) {
 }
 
 static void print_help(void) {
-    printf("sslrun " VERSION ": self-supervised learning for images\n\n");
+    printf("sslrun " SR_VERSION ": self-supervised learning for images\n\n");
     for (int i = 0; sr_verb_at(i); i++)
         printf("  %s\n      %s\n", sr_verb_at(i)->usage, sr_verb_at(i)->help);
     printf("\nKEY=VALUE changes any key of the configuration; `sslrun describe KEY` explains it.\n");
@@ -67,12 +67,13 @@ int main(int argc, char **argv) {
         return argc < 2 ? 2 : 0;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("sslrun " VERSION "\n");
+        printf("sslrun " SR_VERSION "\n");
         return 0;
     }
     sr_parallel_init();
     SrStatus status = dispatch(argc, argv);
     if (status != SR_OK)
         fprintf(stderr, "sslrun: %s\n", sr_status_message());
-    return sr_status_exit_code(status);
+    // The shell's convention for a process ended by a signal, though this one saved its state first.
+    return status == SR_ERR_INTERRUPT ? 128 + sr_interrupt_signal() : sr_status_exit_code(status);
 }

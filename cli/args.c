@@ -1,0 +1,88 @@
+// Command lines of the verbs.
+#include "cli/args.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static SrStatus unknown_flag(const char *arg, const SrFlag *flags) {
+    const char *names[16];
+    int n = 0;
+    while (n < SR_COUNT(names) && flags[n].name) {
+        names[n] = flags[n].name;
+        n++;
+    }
+    int near = sr_text_nearest(arg, names, n);
+    return sr_fail(SR_ERR_CONFIG, "unknown option '%s'%s%s%s", arg,
+                   near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
+                   near >= 0 ? "'?" : "");
+}
+
+static SrStatus parse_number(const SrFlag *flag, const char *text) {
+    char *end;
+    long value = strtol(text ? text : "", &end, 10);
+    if (!text || end == text || *end || value < 0 || value > 1000000000)
+        return sr_fail(SR_ERR_CONFIG, "%s needs a whole number, got '%s'", flag->name,
+                       text ? text : "nothing");
+    *flag->number = (int)value;
+    return SR_OK;
+}
+
+// One flag at argv[*i]; a number may follow in the next argument.
+static SrStatus parse_flag(int argc, char **argv, int *i, const SrFlag *flags) {
+    const char *arg = argv[*i], *equals = strchr(arg, '=');
+    size_t len = equals ? (size_t)(equals - arg) : strlen(arg);
+    for (const SrFlag *f = flags; f->name; f++) {
+        if (strlen(f->name) != len || strncmp(f->name, arg, len) != 0)
+            continue;
+        if (f->number)
+            return parse_number(f, equals ? equals + 1 : *i + 1 < argc ? argv[++*i] : NULL);
+        if (equals)
+            return sr_fail(SR_ERR_CONFIG, "%s takes no value", f->name);
+        *f->on = true;
+        return SR_OK;
+    }
+    return unknown_flag(arg, flags);
+}
+
+static bool is_override(const char *arg) {
+    return strchr(arg, '=') || arg[0] == '~' || arg[0] == '+';
+}
+
+SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out) {
+    *out = (SrArgs){.n_names = 0};
+    if (argc > SR_ARGS_MAX)
+        return sr_fail(SR_ERR_CONFIG, "%d arguments; at most %d are possible", argc, SR_ARGS_MAX);
+    for (int i = 0; i < argc; i++) {
+        if (strncmp(argv[i], "--", 2) == 0)
+            SR_TRY(parse_flag(argc, argv, &i, flags));
+        else if (is_override(argv[i]))
+            out->overrides[out->n_overrides++] = argv[i];
+        else
+            out->names[out->n_names++] = argv[i];
+    }
+    return SR_OK;
+}
+
+SrStatus sr_args_load_config(const SrArgs *args, const char *verb, SrConfig **out) {
+    if (args->n_names == 0)
+        return sr_fail(SR_ERR_CONFIG,
+                       "sslrun %s: which configuration? Give a YAML file such as configs/swav.yaml",
+                       verb);
+    if (args->n_names > 1)
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "sslrun %s: what is '%s'? One YAML file and KEY=VALUE overrides are expected", verb,
+            args->names[1]);
+    return sr_config_load(args->names[0], args->overrides, args->n_overrides, out);
+}
+
+SrStatus sr_args_print(SrText *text) {
+    SrStatus status = SR_OK;
+    if (text->failed)
+        status = sr_fail(SR_ERR_MEMORY, "out of memory for the output");
+    else if (text->s && (fputs(text->s, stdout) == EOF || fflush(stdout) != 0))
+        status = sr_fail(SR_ERR_IO, "cannot write to standard output");
+    sr_text_deinit(text);
+    return status;
+}

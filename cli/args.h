@@ -1,0 +1,35 @@
+// What verbs share: CONFIG, KEY=VALUE overrides and --flags from a command line.
+#ifndef SR_CLI_ARGS_H
+#define SR_CLI_ARGS_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+#include "base/text.h"
+#include "trainer/config.h"
+
+#define SR_ARGS_MAX 256
+
+// A flag of one verb; a table ends with {0}.
+typedef struct {
+    const char *name; // "--json"
+    bool *on;         // set by its presence, or
+    int *number;      // by the number that follows ("--steps 10", "--steps=10")
+    const char *help;
+} SrFlag;
+
+typedef struct {
+    const char *names[SR_ARGS_MAX]; // what is neither flag nor override, in order
+    int n_names;
+    const char *overrides[SR_ARGS_MAX]; // KEY=VALUE, +KEY=VALUE, ~KEY
+    int n_overrides;
+} SrArgs;
+
+// argv: the arguments after the verb.  Unknown flag: SR_ERR_CONFIG with the nearest.
+SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out);
+// The configuration a verb was given; exactly one name is expected.
+SrStatus sr_args_load_config(const SrArgs *args, const char *verb, SrConfig **out);
+// Prints text to stdout and empties it.
+SrStatus sr_args_print(SrText *text);
+
+#endif

@@ -1,0 +1,65 @@
+// sslrun check CONFIG [KEY=VALUE ...]: composes, validates, builds and plans, without data and
+// without memory.
+#include "base/json.h"
+#include "base/log.h"
+#include "cli/args.h"
+#include "cli/verb.h"
+#include "trainer/progress.h"
+#include "trainer/run.h"
+
+static void print_text(const SrRun *run, SrText *out) {
+    char need[32], free_now[32];
+    const SrRunCost *c = &run->cost;
+    size_t bytes = c->plan.activation_bytes + c->parameter_bytes + c->optimizer_bytes;
+    sr_text_printf(out, "%s: trunk %s, loss %s\n  ", run->config->path,
+                   run->config->model.trunk_name, run->config->loss_name);
+    sr_run_cost_text(run, out);
+    sr_text_printf(out, "\n  %s in all, %s free on this machine%s\n",
+                   sr_bytes_text((double)bytes, need, sizeof need),
+                   sr_bytes_text((double)c->available_bytes, free_now, sizeof free_now),
+                   c->available_bytes > 0 && bytes > c->available_bytes ? ": too large" : "");
+}
+
+static SrStatus check(const SrConfig *config, bool json) {
+    SrRun *run;
+    SrText out = SR_TEXT_INIT;
+    SR_TRY(sr_run_open(config, SR_RUN_CHECK, &run));
+    if (json) {
+        sr_json_begin(&out);
+        sr_json_string(&out, "config", config->path);
+        sr_run_cost_json(run, &out);
+        sr_json_end(&out);
+    } else {
+        print_text(run, &out);
+    }
+    sr_run_close(run);
+    return sr_args_print(&out);
+}
+
+static SrStatus run_verb(int argc, char **argv) {
+    bool json = false, tree = false;
+    const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line"},
+                            {"--tree", &tree, NULL, "prints the resolved configuration instead"},
+                            {0}};
+    SrArgs args;
+    SrConfig *config;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_load_config(&args, "check", &config));
+    SrText out = SR_TEXT_INIT;
+    SrStatus status;
+    if (tree) {
+        sr_yaml_print(config->tree, &out);
+        status = sr_args_print(&out);
+    } else {
+        status = check(config, json);
+    }
+    sr_config_free(config);
+    return status;
+}
+
+const SrVerb sr_verb_check = {
+    .name = "check",
+    .usage = "sslrun check CONFIG [KEY=VALUE ...] [--tree] [--json]",
+    .help = "Validates a configuration and plans its step without data: parameters, memory, FLOPs.",
+    .run = run_verb,
+};

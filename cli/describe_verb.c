@@ -1,0 +1,29 @@
+// sslrun describe NAME ...: what a plugin, a key or a section of the configuration means.
+#include "cli/args.h"
+#include "cli/verb.h"
+#include "trainer/manual.h"
+
+static SrStatus run_verb(int argc, char **argv) {
+    const SrFlag flags[] = {{0}};
+    SrArgs args;
+    SrText out = SR_TEXT_INIT;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    if (args.n_names == 0)
+        return sr_fail(SR_ERR_CONFIG, "sslrun describe: what? Give a plugin (resnet), a key "
+                                      "(LOSS.swav_loss.epsilon) or a section (OPTIMIZER)");
+    for (int i = 0; i < args.n_names; i++) {
+        SrStatus status = sr_manual_describe(args.names[i], &out);
+        if (status != SR_OK) {
+            sr_text_deinit(&out);
+            return status;
+        }
+    }
+    return sr_args_print(&out);
+}
+
+const SrVerb sr_verb_describe = {
+    .name = "describe",
+    .usage = "sslrun describe NAME ...",
+    .help = "Explains plugins, keys (LOSS.swav_loss.epsilon) and sections (OPTIMIZER).",
+    .run = run_verb,
+};

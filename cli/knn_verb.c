@@ -1,0 +1,48 @@
+// sslrun knn CONFIG [KEY=VALUE ...]: weighted kNN of a checkpoint's trunk, beside three baselines.
+#include <stdio.h>
+
+#include "base/log.h"
+#include "cli/args.h"
+#include "cli/verb.h"
+#include "trainer/eval/report.h"
+#include "trainer/folder.h"
+
+static SrStatus evaluate(const SrConfig *config, bool only, bool json) {
+    char newest[4096];
+    const char *path = config->model.params_file;
+    if (!*path) {
+        SR_TRY(sr_folder_newest(config->checkpoint.dir, newest, sizeof newest));
+        path = newest;
+    }
+    sr_info("weights of %s", path);
+    SrKnnReport report;
+    SrText out = SR_TEXT_INIT;
+    SR_TRY(sr_knn_report_file(config, path, !only, &report));
+    if (json)
+        sr_knn_report_json(&report, &out);
+    else
+        sr_knn_report_text(&report, &out);
+    return sr_args_print(&out);
+}
+
+static SrStatus run_verb(int argc, char **argv) {
+    bool json = false, only = false;
+    const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line"},
+                            {"--no-baselines", &only, NULL, "the trained trunk alone"},
+                            {0}};
+    SrArgs args;
+    SrConfig *config;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_load_config(&args, "knn", &config));
+    SrStatus status = evaluate(config, only, json);
+    sr_config_free(config);
+    return status;
+}
+
+const SrVerb sr_verb_knn = {
+    .name = "knn",
+    .usage = "sslrun knn CONFIG [KEY=VALUE ...] [--no-baselines] [--json]",
+    .help = "Weighted kNN on the newest checkpoint (or MODEL.WEIGHTS_INIT.PARAMS_FILE), beside its "
+            "baselines.",
+    .run = run_verb,
+};

@@ -1,0 +1,23 @@
+// sslrun list [KIND]: every trunk, head, loss, data source, transform, optimizer, schedule and op.
+#include "cli/args.h"
+#include "cli/verb.h"
+#include "trainer/manual.h"
+
+static SrStatus run_verb(int argc, char **argv) {
+    const SrFlag flags[] = {{0}};
+    SrArgs args;
+    SrText out = SR_TEXT_INIT;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SrStatus status = sr_manual_list(args.n_names > 0 ? args.names[0] : NULL, &out);
+    if (status == SR_OK)
+        return sr_args_print(&out);
+    sr_text_deinit(&out);
+    return status;
+}
+
+const SrVerb sr_verb_list = {
+    .name = "list",
+    .usage = "sslrun list [KIND]",
+    .help = "Lists trunks, heads, losses, data sources, transforms, optimizers, schedules and ops.",
+    .run = run_verb,
+};

@@ -1,0 +1,107 @@
+// sslrun train CONFIG [KEY=VALUE ...]: trains, and at the end says how good the trunk is.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "cli/args.h"
+#include "cli/interrupt.h"
+#include "cli/verb.h"
+#include "trainer/eval/report.h"
+#include "trainer/metrics.h"
+#include "trainer/progress.h"
+#include "trainer/train.h"
+
+// The command that continues this run, for the message of an interrupted one.
+static void command_line(const SrArgs *args, SrText *out) {
+    sr_text_add(out, "sslrun");
+    for (int i = 0; i < args->n_names; i++)
+        sr_text_printf(out, " %s", args->names[i]);
+    for (int i = 0; i < args->n_overrides; i++)
+        sr_text_printf(out, " %s", args->overrides[i]);
+}
+
+static void print_result(const SrTrainResult *r, bool json, SrText *out) {
+    char took[48], peak[32];
+    if (json) {
+        sr_json_begin(out);
+        sr_json_int(out, "iterations", r->iterations);
+        sr_json_bool(out, "already_finished", r->already_finished);
+        sr_json_float(out, "seconds", r->seconds);
+        sr_json_float(out, "images_per_s", r->images_per_s);
+        sr_json_float(out, "data_wait", r->wait_share);
+        sr_json_float(out, "first_loss", r->first_loss);
+        sr_json_float(out, "last_loss", r->last_loss);
+        sr_json_int(out, "peak_bytes", (int64_t)r->peak_bytes);
+        sr_json_end(out);
+    } else if (!r->already_finished) {
+        sr_text_printf(out,
+                       "trained %lld updates in %s: %.0f images/s, %.0f%% of the time waiting for "
+                       "data, peak memory %s\n"
+                       "mean loss of the first epoch %.4f, of the last %.4f\n",
+                       (long long)r->iterations, sr_duration_text(r->seconds, took, sizeof took),
+                       r->images_per_s, 100 * r->wait_share,
+                       sr_bytes_text((double)r->peak_bytes, peak, sizeof peak), r->first_loss,
+                       r->last_loss);
+    }
+}
+
+// The report goes to the terminal and, as a line, to metrics.json.
+static SrStatus evaluate(const SrConfig *config, SrRun *run, bool json, SrText *out) {
+    SrKnnReport report;
+    SrMetrics metrics;
+    sr_info("evaluating the frozen trunk and its baselines (TEST_MODEL=False leaves this out)");
+    SR_TRY(sr_knn_report(config, run->model, true, &report));
+    if (json)
+        sr_knn_report_json(&report, out);
+    else
+        sr_knn_report_text(&report, out);
+    SR_TRY(sr_metrics_open(&metrics, config->checkpoint.dir, "metrics.json"));
+    metrics.line.len = 0;
+    sr_knn_report_json(&report, &metrics.line);
+    sr_metrics_write(&metrics);
+    sr_metrics_close(&metrics);
+    return SR_OK;
+}
+
+static SrStatus train(const SrArgs *args, const SrConfig *config, bool json) {
+    SrText command = SR_TEXT_INIT, out = SR_TEXT_INIT;
+    SrRun *run = NULL;
+    SrTrainResult result;
+    command_line(args, &command);
+    sr_interrupt_install();
+    SrTrainOptions options = {.stop = sr_interrupt_asked, .again = command.s};
+    SrStatus status = sr_train(config, &options, &run, &result);
+    if (status == SR_OK) {
+        print_result(&result, json, &out);
+        status = sr_args_print(&out);
+    }
+    if (status == SR_OK && config->test_model && !result.already_finished) {
+        status = evaluate(config, run, json, &out);
+        if (status == SR_OK)
+            status = sr_args_print(&out);
+    }
+    sr_run_close(run);
+    sr_text_deinit(&command);
+    sr_text_deinit(&out);
+    return status;
+}
+
+static SrStatus run_verb(int argc, char **argv) {
+    bool json = false;
+    const SrFlag flags[] = {{"--json", &json, NULL, "results as JSON lines"}, {0}};
+    SrArgs args;
+    SrConfig *config;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_load_config(&args, "train", &config));
+    SrStatus status = train(&args, config, json);
+    sr_config_free(config);
+    return status;
+}
+
+const SrVerb sr_verb_train = {
+    .name = "train",
+    .usage = "sslrun [train] CONFIG [KEY=VALUE ...] [--json]",
+    .help = "Pretrains from a configuration, going on where the run folder stands.",
+    .run = run_verb,
+};

@@ -1,0 +1,127 @@
+// The command line as a person meets it: what is printed where, and exit codes.
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "tests/check.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+#define CONFIG "tests/cli/tiny.yaml"
+
+static ProgramResult result; // two 64 kB texts: too large for the stack of a test
+
+#define RUN(...) program_run(&result, 0, (const char *const[]){__VA_ARGS__, NULL})
+
+// Exit code 2, nothing on stdout, and one line at the end of stderr that contains the text.
+static void expect_refused(const char *text) {
+    const char *line = strstr(result.err, "sslrun: ");
+    const char *end = line ? strchr(line, '\n') : NULL;
+    if (result.code != 2 || *result.out || !line || !strstr(line, text) || !end || end[1])
+        fail_msg("expected exit code 2 and a last line with \"%s\", got %d and:\n%s%s", text,
+                 result.code, result.out, result.err);
+}
+
+static void test_wrong_configuration(void **state) {
+    (void)state;
+    RUN("no/such.yaml");
+    expect_refused("no/such.yaml");
+    RUN(CONFIG, "OPTIMIZER.num_epoch=3");
+    expect_refused("num_epochs");
+    RUN(CONFIG, "OPTIMIZER.num_epochs=three");
+    expect_refused("OPTIMIZER.num_epochs");
+    RUN(CONFIG, "OPTIMIZER.num_epochs=-1");
+    expect_refused("OPTIMIZER.num_epochs");
+    RUN(CONFIG, "MODEL.TRUNK.NAME=resnett");
+    expect_refused("did you mean 'resnet'");
+    RUN(CONFIG, "LOSS.name=swaw_loss");
+    expect_refused("swav_loss");
+    RUN(CONFIG, "config.LOSS.swav_loss.epsilonn=0.1");
+    expect_refused("epsilon");
+    RUN(CONFIG, "DATA.TRAIN.DATA_SOURCES=[]", "DATA.TRAIN.DATA_PATHS=[]");
+    expect_refused("DATA.TRAIN.DATA_PATHS");
+    RUN(CONFIG, "DATA.TRAIN.DATA_SOURCES=[]", "DATA.TRAIN.DATA_PATHS=[no/such/folder]");
+    expect_refused("no/such/folder");
+    RUN(CONFIG, "--jsonn");
+    expect_refused("'--json'");
+    RUN(CONFIG, "another.yaml");
+    expect_refused("another.yaml");
+    RUN("knn", CONFIG, "CHECKPOINT.DIR=no/such/folder");
+    expect_refused("no checkpoint");
+}
+
+static void test_check_and_manual(void **state) {
+    (void)state;
+    RUN("check", CONFIG);
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "trunk resnet, loss swav_loss"));
+    CHECK(strstr(result.out, "GFLOP a step of 8 images, 3 views"));
+    RUN("check", CONFIG, "--json");
+    CHECK_INT(result.code, 0);
+    CHECK(result.out[0] == '{' && strstr(result.out, "\"forward_flops\":"));
+    RUN("list");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "resnet") && strstr(result.out, "ImgPilToMultiCrop"));
+    RUN("list", "trunks");
+    expect_refused("trunk");
+    RUN("describe", "LOSS.swav_loss.epsilon", "resnet");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "epsilon") && strstr(result.out, "DEPTH"));
+    RUN("describe", "LOSS.swav_loss.epsilom");
+    expect_refused("LOSS.swav_loss.epsilon");
+}
+
+// Divergence ends with the iteration, the layer and exit code 1, and leaves no bad checkpoint.
+static void test_divergence(void **state) {
+    (void)state;
+    char dir[64], key[128], path[128];
+    temp_dir_make(dir);
+    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
+    RUN(CONFIG, key, "OPTIMIZER.use_larc=False",
+        "OPTIMIZER.param_schedulers.lr.start_value=1.0e+30",
+        "OPTIMIZER.param_schedulers.lr.end_value=1.0e+30");
+    if (result.code != 1 || !strstr(result.err, "last good checkpoint"))
+        fail_msg("exit code %d: %s", result.code, result.err);
+    snprintf(path, sizeof path, "%s/model_final_checkpoint_phase2.safetensors", dir);
+    CHECK(!sr_file_exists(path));
+    temp_dir_remove(dir);
+}
+
+// What a run leaves behind, and what reads it.
+static void test_run_folder(void **state) {
+    (void)state;
+    char dir[64], key[128], path[128];
+    static const char *const files[] = {"log.txt",
+                                        "stdout.json",
+                                        "metrics.json",
+                                        "train_config.yaml",
+                                        "checkpoint.safetensors",
+                                        "model_final_checkpoint_phase2.safetensors"};
+    temp_dir_make(dir);
+    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
+    RUN(CONFIG, key, "TEST_MODEL=True", "--json");
+    if (result.code != 0)
+        fail_msg("exit code %d: %s", result.code, result.err);
+    CHECK(strstr(result.out, "\"iterations\": 24"));
+    CHECK(strstr(result.out, "\"trained_top1_k5\": ") &&
+          strstr(result.out, "\"untrained_top1_k5\":"));
+    for (int i = 0; i < SR_COUNT(files); i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+        if (!sr_file_exists(path))
+            fail_msg("%s is missing", path);
+    }
+    RUN("knn", CONFIG, key, "--no-baselines");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "trained trunk") && !strstr(result.out, "untrained trunk"));
+    RUN("inspect", path);
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "checksums: all agree") &&
+          strstr(result.out, "heads.0.prototypes0.weight"));
+    // A configuration of another shape is refused with what differs.
+    RUN(CONFIG, key, "MODEL.TRUNK.RESNETS.SMALL_IMAGE_STEM=False");
+    expect_refused("conv1.weight: checkpoint [4, 3, 3, 3], model [4, 3, 7, 7]");
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(cli, unit(test_wrong_configuration), unit(test_check_and_manual), unit(test_divergence),
+         unit(test_run_folder))

@@ -1,0 +1,152 @@
+// Runs that are killed, interrupted, or given other numbers of threads end in the same bits.
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/rng.h"
+#include "base/safetensors.h"
+#include "tests/check.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+#define CONFIG "tests/cli/tiny.yaml"
+#define FINAL "model_final_checkpoint_phase2.safetensors"
+#define KILLS 20
+
+static pid_t start_run(const char *dir, int threads, const char *extra) {
+    char key[128];
+    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
+    const char *args[] = {CONFIG, key, extra, NULL};
+    return program_start(dir, threads, args);
+}
+
+static void finish_run(const char *dir, int threads) {
+    char err[1 << 14];
+    int code = program_wait(start_run(dir, threads, NULL));
+    program_read(dir, "err", err, sizeof err);
+    if (code != 0)
+        fail_msg("exit code %d: %s", code, err);
+}
+
+// Every tensor of both files: parameters, statistics, queues, momentum, counters.
+static void check_same_final(const char *a, const char *b) {
+    char path[128];
+    SrSafetensors x, y;
+    snprintf(path, sizeof path, "%s/" FINAL, a);
+    CHECK_OK(sr_safetensors_open(&x, path));
+    snprintf(path, sizeof path, "%s/" FINAL, b);
+    CHECK_OK(sr_safetensors_open(&y, path));
+    CHECK_INT(x.n, y.n);
+    CHECK(x.n > 100);
+    for (int i = 0; i < x.n; i++) {
+        const SrTensor *t = &x.tensors[i].tensor;
+        const SrTensor *u = sr_safetensors_find(&y, x.tensors[i].name);
+        CHECK(u && sr_shape_equal(t->shape, u->shape) && t->dtype == u->dtype);
+        if (memcmp(t->data, u->data, (size_t)sr_shape_count(t->shape) * sr_dtype_bytes(t->dtype)) !=
+            0)
+            fail_msg("'%s' differs", x.tensors[i].name);
+    }
+    CHECK_STR(sr_safetensors_meta(&x, "iteration"), sr_safetensors_meta(&y, "iteration"));
+    CHECK_STR(sr_safetensors_meta(&x, "loss_sum"), sr_safetensors_meta(&y, "loss_sum"));
+    sr_safetensors_close(&x);
+    sr_safetensors_close(&y);
+}
+
+static void sleep_ms(double ms) {
+    struct timespec t = {(time_t)(ms / 1e3), (long)((ms - 1e3 * (double)(time_t)(ms / 1e3)) * 1e6)};
+    nanosleep(&t, NULL);
+}
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+// Kills at random moments of a whole run's length, restarting each time; a run that gets to its end
+// is compared and begun anew, until there were enough kills.
+static void test_sigkill(void **state) {
+    (void)state;
+    char whole[64], dir[64];
+    temp_dir_make(whole);
+    double began = now_ms();
+    finish_run(whole, 2);
+    double length = now_ms() - began;
+    SrRng rng = sr_rng((uint64_t)began, SR_RNG_TEST, 0, 0, 0, 0);
+    int kills = 0, compared = 0;
+    while (kills < KILLS || compared == 0) {
+        temp_dir_make(dir);
+        for (bool ended = false; !ended;) {
+            pid_t pid = start_run(dir, 1 + kills % 2, NULL);
+            if (kills < KILLS) {
+                sleep_ms(sr_rng_range(&rng, 0.1, 0.7) * length);
+                kill(pid, SIGKILL);
+            }
+            int code = program_wait(pid);
+            kills += code == 128 + SIGKILL;
+            ended = code == 0;
+            CHECK(ended || code == 128 + SIGKILL);
+        }
+        check_same_final(whole, dir);
+        compared++;
+        temp_dir_remove(dir);
+    }
+    temp_dir_remove(whole);
+}
+
+static void test_threads(void **state) {
+    (void)state;
+    char one[64], two[64];
+    temp_dir_make(one);
+    temp_dir_make(two);
+    finish_run(one, 1);
+    finish_run(two, 2);
+    check_same_final(one, two);
+    temp_dir_remove(one);
+    temp_dir_remove(two);
+}
+
+static bool has_progress(const char *dir) {
+    char text[4096];
+    program_read(dir, "stdout.json", text, sizeof text);
+    return strchr(text, '\n') != NULL;
+}
+
+static void interrupt_with(int signal_number, int expected) {
+    char whole[64], dir[64], err[1 << 14];
+    temp_dir_make(whole);
+    temp_dir_make(dir);
+    finish_run(whole, 0);
+    pid_t pid = start_run(dir, 0, "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1");
+    for (int i = 0; i < 2000 && !has_progress(dir); i++)
+        sleep_ms(2);
+    CHECK(kill(pid, signal_number) == 0);
+    int code = program_wait(pid);
+    program_read(dir, "err", err, sizeof err);
+    if (code != expected || !strstr(err, "saved") || !strstr(err, "to go on: "))
+        fail_msg("exit code %d: %s", code, err);
+    finish_run(dir, 0);
+    program_read(dir, "err", err, sizeof err);
+    CHECK(strstr(err, "going on from"));
+    check_same_final(whole, dir);
+    // A finished run says so, does nothing, and is no failure.
+    finish_run(dir, 0);
+    program_read(dir, "err", err, sizeof err);
+    CHECK(strstr(err, "training has finished"));
+    temp_dir_remove(whole);
+    temp_dir_remove(dir);
+}
+
+static void test_sigterm(void **state) {
+    (void)state;
+    interrupt_with(SIGTERM, 143);
+}
+
+static void test_sigint(void **state) {
+    (void)state;
+    interrupt_with(SIGINT, 130);
+}
+
+SR_TESTS(resume, unit(test_sigkill), unit(test_threads), unit(test_sigterm), unit(test_sigint))

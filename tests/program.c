@@ -1,0 +1,86 @@
+// Running the built program from tests.
+#include "tests/program.h"
+
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+#include "tests/temp_dir.h"
+
+enum { MAX_ARGS = 32, PATH_BYTES = 4096 };
+
+static void program_path(char out[PATH_BYTES]) {
+    char self[PATH_BYTES - 16];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    CHECK(n > 0);
+    self[n] = '\0';
+    snprintf(out, PATH_BYTES, "%s/sslrun", dirname(self));
+}
+
+static int open_output(const char *dir, const char *name) {
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+}
+
+// Everything is prepared before the fork: a child of a program with threads may only exec.
+pid_t program_start(const char *dir, int threads, const char *const *args) {
+    char path[PATH_BYTES], number[16];
+    char *argv[MAX_ARGS + 2];
+    int n = 0;
+    program_path(path);
+    argv[n++] = path;
+    for (int i = 0; args[i]; i++) {
+        CHECK(n <= MAX_ARGS);
+        argv[n++] = (char *)args[i];
+    }
+    argv[n] = NULL;
+    if (threads > 0) {
+        snprintf(number, sizeof number, "%d", threads);
+        setenv("OMP_NUM_THREADS", number, 1);
+    }
+    int out = open_output(dir, "out"), err = open_output(dir, "err");
+    CHECK(out >= 0 && err >= 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(out, STDOUT_FILENO);
+        dup2(err, STDERR_FILENO);
+        execv(path, argv);
+        _exit(127);
+    }
+    close(out);
+    close(err);
+    if (threads > 0)
+        unsetenv("OMP_NUM_THREADS");
+    CHECK(pid > 0);
+    return pid;
+}
+
+int program_wait(pid_t pid) {
+    int status = 0;
+    CHECK(waitpid(pid, &status, 0) == pid);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void program_read(const char *dir, const char *name, char *text, int n) {
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "r");
+    size_t got = f ? fread(text, 1, (size_t)n - 1, f) : 0;
+    text[got] = '\0';
+    if (f)
+        fclose(f);
+}
+
+void program_run(ProgramResult *result, int threads, const char *const *args) {
+    char dir[64];
+    temp_dir_make(dir);
+    result->code = program_wait(program_start(dir, threads, args));
+    program_read(dir, "out", result->out, sizeof result->out);
+    program_read(dir, "err", result->err, sizeof result->err);
+    temp_dir_remove(dir);
+}

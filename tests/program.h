@@ -1,0 +1,20 @@
+// The program itself, run as a person runs it: the binary beside the test binary, output captured.
+#ifndef SR_TESTS_PROGRAM_H
+#define SR_TESTS_PROGRAM_H
+
+#include <sys/types.h>
+
+typedef struct {
+    int code; // exit code, or 128 + signal
+    char out[1 << 16], err[1 << 16];
+} ProgramResult;
+
+// args: without the program's name, NULL at the end.  threads: OMP_NUM_THREADS, 0 to leave it.
+void program_run(ProgramResult *result, int threads, const char *const *args);
+// Started and not waited for; what it prints goes to <dir>/out and <dir>/err.
+pid_t program_start(const char *dir, int threads, const char *const *args);
+int program_wait(pid_t pid); // exit code, or 128 + signal
+// The file's text, at most n - 1 bytes; "" if it is missing.
+void program_read(const char *dir, const char *name, char *text, int n);
+
+#endif
