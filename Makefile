@@ -37,7 +37,9 @@ help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
 ## make            build ./sslrun and libsslrun.a
-sslrun: $(BUILD)/cli/main.o $(BUILD)/libsslrun.a
+sslrun: $(BUILD)/sslrun
+	cp $< $@
+$(BUILD)/sslrun: $(BUILD)/cli/main.o $(BUILD)/libsslrun.a
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
 libsslrun.a: $(BUILD)/libsslrun.a
 	cp $< $@
@@ -80,7 +82,8 @@ $(BUILD)/gen/golden.def: $(TESTS) Makefile
 	@sed -n 's/^const SrGolden sr_golden_\([a-z0-9_]*\) *=.*/SR_PLUGIN(\1)/p' $(TESTS) | sort >$@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
-$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a
+# tests/cli runs the program that lies beside the test binary.
+$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 $(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
@@ -89,6 +92,12 @@ $(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
 test: deps
 	@$(MAKE) --no-print-directory sslrun $(BUILD)/run-tests
 	$(BUILD)/run-tests $(ONLY)
+
+## make run        install what is missing, build, pretrain the quick start and report how good the trunk got
+run:
+	@tests/deps.sh $(PACKAGES) dataset-fashion-mnist
+	@$(MAKE) --no-print-directory sslrun
+	./sslrun configs/swav.yaml $(ARGS)
 
 ## make golden     compare with the reference numbers in GOLDEN=DIR
 GOLDEN ?= ../shared/golden/vissl
