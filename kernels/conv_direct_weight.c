@@ -12,11 +12,15 @@
 #include "kernels/conv_pixels.h"
 
 enum {
-    PIXELS = 256,          // multiplied in one go: long enough to hide loading and storing the sums
+    PIXELS = 96,           // multiplied in one go: long enough to hide loading and storing the sums
     ROWS = 64,             // of x copied side by side at a time
     COPY_FROM = 128,       // channels: beyond, pixels lie so far apart that they share cache sets
     STEP = 256,            // rows and columns of a unit at most
-    UNITS = 32,            // pieces of work wanted
+    LINE = SR_ALIGN / (int)sizeof(float),
+    FETCHED_TAPS = 4,
+    FETCHES = (FETCHED_TAPS + 1) * STEP / LINE,
+    UNITS = 16,            // pieces of work wanted of the cut into ranges
+    RANGE_PIXELS = 1024,   // of a range at least
     PART_BYTES = 8 << 20,  // of all partial sums together, unless a single one is larger
 };
 
@@ -24,6 +28,8 @@ typedef struct {
     SrConvGrid grid;
     const float *dy; // (N, P, Q, K)
     int K;           // of all groups
+    int taps_w;      // columns of taps
+    bool dy_packed;  // dy as it stands is one block of whole vectors
     const SrConvKernels *kernels;
     int groups, rows, columns; // of one group: channels of a tap, outputs
     int64_t pixels;
@@ -41,7 +47,11 @@ typedef struct {
     const float **at; // (PIXELS): the pixels of dy
     float *y, *x;     // (blocks, PIXELS, width), (PIXELS, ROWS): copied side by side
     const float **x_at; // (PIXELS): rows of x
-    float *edge;      // (taps * PIXELS, rows)
+    float *edge;        // (taps * PIXELS, rows)
+    // Of the next chunk, to be brought into the cache: pixels of x (FETCHED_TAPS, PIXELS) and dy (PIXELS),
+    // and their lines.
+    const float **next_x, **next_dy;
+    SrConvFetch *fetch; // (FETCHES)
 } Table;
 
 static Table take_table(SrConvScratch *scratch, int taps, int run, int rows, int column_step) {
@@ -53,7 +63,10 @@ static Table take_table(SrConvScratch *scratch, int taps, int run, int rows, int
                    .y = sr__conv_take(scratch, sizeof(float) * PIXELS * (size_t)column_step),
                    .x = sr__conv_take(scratch, sizeof(float) * PIXELS * ROWS),
                    .x_at = sr__conv_take(scratch, sizeof(float *) * PIXELS),
-                   .edge = sr__conv_take(scratch, run > 1 ? sizeof(float) * slots * (size_t)rows : 0)};
+                   .edge = sr__conv_take(scratch, run > 1 ? sizeof(float) * slots * (size_t)rows : 0),
+                   .next_x = sr__conv_take(scratch, sizeof(float *) * PIXELS * FETCHED_TAPS),
+                   .next_dy = sr__conv_take(scratch, sizeof(float *) * PIXELS),
+                   .fetch = sr__conv_take(scratch, sizeof(SrConvFetch) * FETCHES)};
 }
 
 static int64_t part_floats(const Job *job) {
@@ -65,18 +78,18 @@ static int64_t units(const Job *job) {
            sr__conv_ceil_div(job->columns, job->column_step);
 }
 
-// Cuts the work; depends on the shape alone.
+// Ranges depend on the shape alone, for their sums are added; steps only say who computes what, so they may
+// follow the number of threads.  Ranges cost sums to clear and add, short steps copying operands again.
 static void cut(Job *job) {
-    int64_t chunks = (job->pixels + PIXELS - 1) / PIXELS;
     int64_t most = PART_BYTES / (part_floats(job) * (int64_t)sizeof(float));
     job->row_step = job->column_step = STEP;
     job->ranges = 1;
     int64_t wanted = (UNITS + units(job) - 1) / units(job);
-    job->ranges = (int)SR_MAX(1, SR_MIN(wanted, SR_MIN(most, chunks)));
+    job->ranges = (int)SR_MAX(1, SR_MIN(wanted, SR_MIN(most, job->pixels / RANGE_PIXELS)));
     for (int step = STEP / 2; step >= ROWS; step /= 2) {
-        if (units(job) < UNITS)
+        if (units(job) < 2 * sr_parallel_threads())
             job->row_step = step;
-        if (units(job) < UNITS)
+        if (units(job) < 2 * sr_parallel_threads())
             job->column_step = step;
     }
 }
@@ -86,13 +99,30 @@ static Job new_job(const SrConvShape *s, const SrConvPacking *p) {
     Job job = {
         .grid = {.N = s->N, .H = s->H, .W = s->W, .C = s->C, .grid_h = s->P, .grid_w = s->Q,
                  .step_h = s->stride_h, .step_w = s->stride_w, .run = run, .taps = p->taps / run},
-        .K = s->K,
+        .K = s->K, .taps_w = s->S / run,
+        .dy_packed = p->groups == 1 && s->K <= p->kernels->block && s->K % p->kernels->lanes == 0,
         .kernels = p->kernels,
         .groups = p->groups, .rows = run * p->C, .columns = p->K,
         .pixels = (int64_t)s->N * s->P * s->Q,
     };
     cut(&job);
     return job;
+}
+
+typedef struct {
+    int group, range, c0, c1, k0, k1;
+} Unit;
+
+static Unit unit_at(const Job *job, int64_t i) {
+    int row_steps = sr__conv_ceil_div(job->rows, job->row_step);
+    int column_steps = sr__conv_ceil_div(job->columns, job->column_step);
+    Unit u = {.k0 = (int)(i % column_steps) * job->column_step};
+    u.c0 = (int)(i / column_steps % row_steps) * job->row_step;
+    u.range = (int)(i / column_steps / row_steps % job->ranges);
+    u.group = (int)(i / column_steps / row_steps / job->ranges);
+    u.c1 = SR_MIN(u.c0 + job->row_step, job->rows);
+    u.k1 = SR_MIN(u.k0 + job->column_step, job->columns);
+    return u;
 }
 
 // Keeps only the pixels whose tap is inside the image.
@@ -110,18 +140,64 @@ static void list_inside(const Job *job, const Table *table, int count) {
 }
 
 // Columns [k0, k1) of dy's pixels, block after block.
-static void copy_dy(const Job *job, const Table *table, int64_t first, int count, int group, int k0, int k1) {
+static void copy_dy(const Job *job, const Table *table, const Unit *u, int64_t first, int count) {
+    if (job->dy_packed)
+        return;
     for (int i = 0; i < count; i++)
-        table->at[i] = job->dy + (first + i) * job->K + group * job->columns;
-    for (int k = k0; k < k1; k += job->kernels->block)
-        job->kernels->gather(table->at, k, count, SR_MIN(k1 - k, job->kernels->block),
-                             table->y + (int64_t)(k - k0) * PIXELS);
+        table->at[i] = job->dy + (first + i) * job->K + u->group * job->columns;
+    for (int k = u->k0; k < u->k1; k += job->kernels->block)
+        job->kernels->gather(table->at, k, count, SR_MIN(u->k1 - k, job->kernels->block),
+                             table->y + (int64_t)(k - u->k0) * PIXELS);
+}
+
+// What is still to be asked for while a chunk is multiplied.
+typedef struct {
+    const SrConvFetch *next;
+    int left;
+} Fetches;
+
+// Taps that together touch every pixel the chunk does: the middle one and, with strides, its neighbours.
+static int fetched_taps(const Job *job, SrConvTap tap[FETCHED_TAPS]) {
+    int columns = job->taps_w, rows = job->grid.taps / columns, n = 0;
+    for (int r = rows / 2; r < SR_MIN(rows / 2 + SR_MIN(job->grid.step_h, 2), rows); r++)
+        for (int s = columns / 2; s < SR_MIN(columns / 2 + SR_MIN(job->grid.step_w, 2), columns); s++) {
+            tap[n] = job->grid.tap[r * columns + s];
+            tap[n].id = n;
+            n++;
+        }
+    return n;
+}
+
+// The lines of the chunk at `first` that the unit will read.
+static Fetches fetch_chunk(const Job *job, const Table *table, const Unit *u, int64_t first) {
+    int count = (int)SR_MIN(job->pixels - first, PIXELS), n = 0;
+    if (count <= 0)
+        return (Fetches){NULL, 0};
+    SrConvTap tap[FETCHED_TAPS];
+    SrConvGrid grid = job->grid;
+    grid.tap = tap;
+    grid.taps = fetched_taps(job, tap);
+    grid.run = 1;
+    sr__conv_pixels(&grid, first, count, table->next_x, PIXELS, table->edge);
+    for (int i = 0; i < count; i++)
+        table->next_dy[i] = job->dy + (first + i) * job->K + u->group * job->columns;
+    for (int i = count; i < PIXELS; i++) {
+        for (int t = 0; t < grid.taps; t++)
+            table->next_x[t * PIXELS + i] = table->next_x[t * PIXELS];
+        table->next_dy[i] = table->next_dy[0];
+    }
+    for (int c = u->c0; c < u->c1; c += LINE)
+        for (int t = 0; t < grid.taps; t++)
+            table->fetch[n++] = (SrConvFetch){table->next_x + t * PIXELS, u->group * job->rows + c};
+    for (int k = u->k0; k < u->k1; k += LINE)
+        table->fetch[n++] = (SrConvFetch){table->next_dy, k};
+    return (Fetches){table->fetch, n};
 }
 
 // Rows [c, c + rows) of tap t: all columns of the unit.
-static void add_rows(const Job *job, const Table *table, int t, int c, int rows, int group, int k0, int k1,
-                     float *part) {
-    int width = sr__conv_width(job->kernels, job->columns), channel = group * job->rows + c;
+static void add_rows(const Job *job, const Table *table, const Unit *u, int64_t first, int t, int c, int rows,
+                     Fetches *fetches, float *part) {
+    int width = sr__conv_width(job->kernels, job->columns), channel = u->group * job->rows + c;
     SrConvOuter o = {.pixels = table->inside[t],
                      .rows = rows,
                      .x = table->in + t * PIXELS,
@@ -135,28 +211,17 @@ static void add_rows(const Job *job, const Table *table, int t, int c, int rows,
         o.x = table->x_at;
         o.first = 0;
     }
-    for (int k = k0; k < k1; k += job->kernels->block) {
-        o.width = sr__conv_width(job->kernels, SR_MIN(k1 - k, job->kernels->block));
-        o.y = table->y + (int64_t)(k - k0) * PIXELS;
+    for (int k = u->k0; k < u->k1; k += job->kernels->block) {
+        o.width = sr__conv_width(job->kernels, SR_MIN(u->k1 - k, job->kernels->block));
+        o.y = job->dy_packed ? job->dy + first * job->K : table->y + (int64_t)(k - u->k0) * PIXELS;
         o.out = part + ((int64_t)t * job->rows + c) * width + k;
+        o.fetch = fetches->next;
+        o.fetches = fetches->left;
+        int runs = SR_MIN(sr__conv_runs(job->kernels, rows, o.width), fetches->left);
+        fetches->next += runs;
+        fetches->left -= runs;
         job->kernels->outer(&o);
     }
-}
-
-typedef struct {
-    int group, range, c0, c1, k0, k1;
-} Unit;
-
-static Unit unit_at(const Job *job, int64_t i) {
-    int row_steps = sr__conv_ceil_div(job->rows, job->row_step);
-    int column_steps = sr__conv_ceil_div(job->columns, job->column_step);
-    Unit u = {.k0 = (int)(i % column_steps) * job->column_step};
-    u.c0 = (int)(i / column_steps % row_steps) * job->row_step;
-    u.range = (int)(i / column_steps / row_steps % job->ranges);
-    u.group = (int)(i / column_steps / row_steps / job->ranges);
-    u.c1 = SR_MIN(u.c0 + job->row_step, job->rows);
-    u.k1 = SR_MIN(u.k0 + job->column_step, job->columns);
-    return u;
 }
 
 static void clear(const Job *job, const Unit *u, float *part) {
@@ -179,10 +244,11 @@ static void run_unit(void *arg, int64_t i, int thread) {
         int count = (int)SR_MIN(job->pixels - first, PIXELS);
         sr__conv_pixels(&job->grid, first, count, table.in, PIXELS, table.edge);
         list_inside(job, &table, count);
-        copy_dy(job, &table, first, count, u.group, u.k0, u.k1);
+        copy_dy(job, &table, &u, first, count);
+        Fetches fetches = fetch_chunk(job, &table, &u, first + PIXELS);
         for (int t = 0; t < job->grid.taps; t++)
             for (int c = u.c0; c < u.c1; c += ROWS)
-                add_rows(job, &table, t, c, SR_MIN(u.c1 - c, ROWS), u.group, u.k0, u.k1, part);
+                add_rows(job, &table, &u, first, t, c, SR_MIN(u.c1 - c, ROWS), &fetches, part);
     }
 }
 

@@ -33,6 +33,12 @@ typedef struct {
     int64_t fetch_step; // bytes
 } SrConvTile;
 
+// A line of the cache under each pixel of a list: at[i] + first.
+typedef struct {
+    const float *const *at;
+    int64_t first;
+} SrConvFetch;
+
 // out[m][j] += sum over pixels of x[pixel][first + m] * y[index[pixel]][j], rows m, one block wide.
 typedef struct {
     int pixels, rows, width; // width: floats in a row of y, whole vectors
@@ -42,6 +48,10 @@ typedef struct {
     const int *index; // (pixels): rows of y; NULL: 0, 1, 2 ...
     float *out;       // (rows, out_stride)
     int64_t out_stride;
+    // Later operands to bring into the cache meanwhile: run number i over the pixels, sr__conv_runs in all,
+    // asks for fetch[i] of as many pixels.
+    const SrConvFetch *fetch;
+    int fetches;
 } SrConvOuter;
 
 // Weights as PyTorch stores them, seen as K rows of C * taps floats.
@@ -70,6 +80,12 @@ typedef struct {
 } SrConvKernels;
 
 SR_CPU_TABLES(SrConvKernels, sr__conv_kernels);
+
+// Times an outer product of that many rows walks over its pixels.
+static inline int sr__conv_runs(const SrConvKernels *kernels, int rows, int width) {
+    int most = kernels->rows(width);
+    return (rows + most - 1) / most;
+}
 
 // Floats a block of `columns` columns takes in packed operands.
 static inline int sr__conv_width(const SrConvKernels *kernels, int columns) {

@@ -12,22 +12,6 @@ SrConvPlace sr__conv_place(const SrConvGrid *g, int64_t i) {
     return (SrConvPlace){(int)n, at / g->grid_w, at % g->grid_w};
 }
 
-// The same for the pixel after it.
-static void advance(const SrConvGrid *g, SrConvPlace *at) {
-    if (g->images_inside) {
-        if (++at->n < g->N)
-            return;
-        at->n = 0;
-    }
-    if (++at->b < g->grid_w)
-        return;
-    at->b = 0;
-    if (++at->a < g->grid_h)
-        return;
-    at->a = 0;
-    at->n++;
-}
-
 // A run that the edge of the image cuts, w < 0 or w + run > W: its inside copied, zeros around.
 static const float *cut_run(const SrConvGrid *g, const float *row, int w, float *edge) {
     int from = SR_MAX(w, 0), to = SR_MIN(w + g->run, g->W);
@@ -37,22 +21,48 @@ static const float *cut_run(const SrConvGrid *g, const float *row, int w, float 
     return edge;
 }
 
+// Pixels (n, a, b) .. (n, a, b + count - 1) under one tap.
+static void fill_row(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, int count, const float **in,
+                     float *edge) {
+    int h = at.a * g->step_h + tap->dh, w = at.b * g->step_w + tap->dw;
+    bool outside = h < 0 || h >= g->H;
+    const float *row = outside ? NULL : g->in + ((int64_t)at.n * g->H + h) * g->W * g->C;
+    for (int i = 0; i < count; i++, w += g->step_w) {
+        if (outside || w + g->run <= 0 || w >= g->W)
+            in[i] = g->zeros;
+        else if (w >= 0 && w + g->run <= g->W)
+            in[i] = row + (int64_t)w * g->C;
+        else
+            in[i] = cut_run(g, row, w, edge + (int64_t)i * g->run * g->C);
+    }
+}
+
+// Pixel (n, a, b) of images n .. n + count - 1 under one tap.
+static void fill_images(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, int count, const float **in,
+                        float *edge) {
+    SrConvPlace next = at;
+    fill_row(g, tap, at, 1, in, edge);
+    bool direct = in[0] != g->zeros && in[0] != edge;
+    for (int i = 1; i < count; i++) {
+        next.n = at.n + i;
+        if (direct)
+            in[i] = in[i - 1] + (int64_t)g->H * g->W * g->C;
+        else
+            fill_row(g, tap, next, 1, in + i, edge + (int64_t)i * g->run * g->C);
+    }
+}
+
 void sr__conv_pixels(const SrConvGrid *g, int64_t first, int count, const float **in, int stride, float *edge) {
-    SrConvPlace at = sr__conv_place(g, first);
-    for (int i = 0; i < count; i++, advance(g, &at)) {
-        const float *image = g->in + (int64_t)at.n * g->H * g->W * g->C;
+    for (int i = 0, n; i < count; i += n) {
+        SrConvPlace at = sr__conv_place(g, first + i);
+        n = SR_MIN(count - i, g->images_inside ? g->N - at.n : g->grid_w - at.b);
         for (int t = 0; t < g->taps; t++) {
-            int h = at.a * g->step_h + g->tap[t].dh, w = at.b * g->step_w + g->tap[t].dw;
-            const float **slot = &in[(int64_t)g->tap[t].id * stride + i];
-            if (h < 0 || h >= g->H || w + g->run <= 0 || w >= g->W) {
-                *slot = g->zeros;
-                continue;
-            }
-            const float *row = image + (int64_t)h * g->W * g->C;
-            if (w >= 0 && w + g->run <= g->W)
-                *slot = row + (int64_t)w * g->C;
+            const float **to = in + (int64_t)g->tap[t].id * stride + i;
+            float *cut = edge + ((int64_t)t * stride + i) * g->run * g->C;
+            if (g->images_inside)
+                fill_images(g, &g->tap[t], at, n, to, cut);
             else
-                *slot = cut_run(g, row, w, edge + ((int64_t)t * stride + i) * g->run * g->C);
+                fill_row(g, &g->tap[t], at, n, to, cut);
         }
     }
 }

@@ -57,13 +57,14 @@ V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
     tile_end(M, NV, t, acc);
 }
 
-V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row) {
+V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetch fetch) {
     V acc[NARROW_ROWS][VECTORS];
     float *out = o->out + row * o->out_stride;
     V_UNROLL for (int m = 0; m < M; m++)
         V_UNROLL for (int j = 0; j < NV; j++) acc[m][j] = v_load(out + m * o->out_stride + j * V_LANES);
     for (int i = 0; i < o->pixels; i++) {
         const float *x = o->x[i] + o->first + row;
+        __builtin_prefetch(fetch.at[i] + fetch.first);
         const float *y = o->y + (int64_t)(o->index ? o->index[i] : i) * (NV * V_LANES);
         V b[VECTORS];
         V_UNROLL for (int j = 0; j < NV; j++) b[j] = v_load(y + j * V_LANES);
@@ -79,8 +80,9 @@ V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row) {
 // The instances: tile_M_NV and outer_M_NV.
 #define INSTANCE(M, NV)                                                                            \
     static __attribute__((noinline)) void tile_##M##_##NV(const SrConvTile *t) { tile_any(M, NV, t); } \
-    static __attribute__((noinline)) void outer_##M##_##NV(const SrConvOuter *o, int row) {        \
-        outer_any(M, NV, o, row);                                                                  \
+    static __attribute__((noinline)) void outer_##M##_##NV(const SrConvOuter *o, int row,          \
+                                                            SrConvFetch fetch) {                   \
+        outer_any(M, NV, o, row, fetch);                                                           \
     }
 #define INSTANCES(NV)                                                                              \
     INSTANCE(1, NV) INSTANCE(2, NV) INSTANCE(3, NV) INSTANCE(4, NV) INSTANCE(5, NV) INSTANCE(6, NV) \
@@ -110,21 +112,30 @@ static void tile(const SrConvTile *t) {
 }
 
 static void outer(const SrConvOuter *o) {
-    static void (*const instances[VECTORS + 1][NARROW_ROWS + 1])(const SrConvOuter *, int) = {
+    static void (*const instances[VECTORS + 1][NARROW_ROWS + 1])(const SrConvOuter *, int, SrConvFetch) = {
         {NULL}, OUTERS(1), OUTERS(2),
 #if VECTORS == 4
         OUTERS(3), OUTERS(4),
 #endif
     };
     int most = rows(o->width);
-    for (int row = 0; row < o->rows; row += most)
-        instances[o->width / V_LANES][clamp(o->rows - row, 0, most)](o, row);
+    for (int row = 0, run = 0; row < o->rows; row += most, run++) {
+        SrConvFetch again = {o->x, o->first}; // already there: costs nothing
+        instances[o->width / V_LANES][clamp(o->rows - row, 0, most)](o, row, run < o->fetches ? o->fetch[run] : again);
+    }
 }
 
 static void gather(const float *const *from, int64_t first, int n, int columns, float *to) {
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < columns; j += V_LANES, to += V_LANES)
-            v_store(to, v_load_n(from[i] + first + j, clamp(columns - j, 0, V_LANES)));
+    int whole = columns / V_LANES * V_LANES;
+    for (int i = 0; i < n; i++) {
+        const float *x = from[i] + first;
+        for (int j = 0; j < whole; j += V_LANES, to += V_LANES)
+            v_store(to, v_load(x + j));
+        if (whole < columns) {
+            v_store(to, v_load_n(x + whole, columns - whole));
+            to += V_LANES;
+        }
+    }
 }
 
 // Column c * taps + t of PyTorch's rows is row t * C + c of a packed block.

@@ -19,8 +19,8 @@
 #include "kernels/conv_kernels.h"
 
 enum {
-    TILES = 96, // multiplied in one go: a multiple of 6 and 8
-    UNITS = 16, // pieces of work wanted when going by columns
+    TILES = 24,       // multiplied in one go: a multiple of 6 and 8
+    GROUP_TILES = 96, // at least, that weights are transformed for
 };
 
 typedef struct {
@@ -47,11 +47,14 @@ typedef struct {
     float *work;      // packed weights (9, C, width), later the products (points, TILES, width)
 } Table;
 
+static int64_t u_block(const Job *job) { return (int64_t)job->points * job->C * job->gemm->block; }
+static int64_t v_block(const Job *job) { return job->points * sr__winograd_point(TILES, job->C_width); }
+
 static Table take_table(SrConvScratch *scratch, const Job *job) {
     size_t block = (size_t)job->gemm->block, points = (size_t)job->points;
     size_t u = job->by_columns ? points * (size_t)job->C * block : 0;
-    size_t v = job->by_columns ? 0 : points * TILES * (size_t)job->C_width;
-    size_t work = SR_MAX(9 * (size_t)job->C, points * TILES) * block;
+    size_t v = job->by_columns ? 0 : (size_t)v_block(job);
+    size_t work = SR_MAX(9 * (size_t)job->C * block, points * (size_t)sr__winograd_point(TILES, (int)block));
     return (Table){.in = sr__conv_take(scratch, sizeof(float *) * TILES),
                    .out = sr__conv_take(scratch, sizeof(float *) * TILES),
                    .u = sr__conv_take(scratch, sizeof(float) * u),
@@ -76,7 +79,9 @@ static Job new_job(const SrConvShape *s, int m, SrConvPass pass) {
     job.tile_blocks = (int)((job.tiles.count + TILES - 1) / TILES);
     job.column_blocks = sr__conv_ceil_div(job.K, job.gemm->block);
     job.by_columns = (int64_t)job.tile_blocks * TILES <= job.K;
-    job.tile_groups = SR_MIN(job.tile_blocks, sr__conv_ceil_div(UNITS, job.column_blocks));
+    // Two units a thread; does not touch bits, every output is computed the same way in any unit.
+    int wanted = sr__conv_ceil_div(2 * sr_parallel_threads(), job.column_blocks);
+    job.tile_groups = (int)SR_MAX(1, SR_MIN(wanted, job.tiles.count / GROUP_TILES));
     return job;
 }
 
@@ -86,7 +91,7 @@ static void take_pieces(SrConvScratch *scratch, Job *job) {
     job->thread_bytes = count.used;
     size_t points = (size_t)job->points;
     size_t u = job->by_columns ? 0 : points * (size_t)job->C * (size_t)sr__conv_width(job->gemm, job->K);
-    size_t v = job->by_columns ? points * TILES * (size_t)job->C_width * (size_t)job->tile_blocks : 0;
+    size_t v = job->by_columns ? (size_t)v_block(job) * (size_t)job->tile_blocks : 0;
     job->u = sr__conv_take(scratch, sizeof(float) * u);
     job->v = sr__conv_take(scratch, sizeof(float) * v);
     job->zeros = sr__conv_take(scratch, sizeof(float) * (size_t)job->C);
@@ -133,7 +138,7 @@ static void transform_inputs(const Job *job, int block, float *v) {
         p.h -= job->pad_h;
         p.w -= job->pad_w;
         p.zeros = job->zeros;
-        job->transform->input(&p, v + (int64_t)i * job->C_width, (int64_t)TILES * job->C_width);
+        job->transform->input(&p, v + (int64_t)i * job->C_width, sr__winograd_point(TILES, job->C_width));
     }
 }
 
@@ -148,8 +153,8 @@ static void multiply(const Job *job, const Table *table, const float *u, const f
     SrConvTile t = {.tap = (const int[]){0}, .taps = 1, .channels = job->C, .columns = width};
     for (int xi = 0; xi < job->points; xi++) {
         t.w = u + (int64_t)xi * job->C * width;
-        t.first = (int64_t)xi * TILES * job->C_width;
-        t.out_first = (int64_t)xi * TILES * width;
+        t.first = xi * sr__winograd_point(TILES, job->C_width);
+        t.out_first = xi * sr__winograd_point(TILES, width);
         for (int i = 0; i < count; i += rows) {
             t.in = table->in + i;
             t.out = table->out + i;
@@ -161,12 +166,9 @@ static void multiply(const Job *job, const Table *table, const float *u, const f
         SrConvPatch p = patch_at(job, &job->out, (int64_t)block * TILES + i);
         p.first = b * job->gemm->block;
         p.channels = columns;
-        job->transform->output(table->work + (int64_t)i * width, (int64_t)TILES * width, &p, job->add);
+        job->transform->output(table->work + (int64_t)i * width, sr__winograd_point(TILES, width), &p, job->add);
     }
 }
-
-static int64_t u_block(const Job *job) { return (int64_t)job->points * job->C * job->gemm->block; }
-static int64_t v_block(const Job *job) { return (int64_t)job->points * TILES * job->C_width; }
 
 static void weights_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;

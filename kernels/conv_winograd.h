@@ -46,6 +46,10 @@ static inline const SrWinogradKernels *sr__winograd(int m) {
     return &SR_CPU_PICK(sr__winograd_kernels)->size[m == 4];
 }
 
+// Floats from point to point of `rows` rows of `width` floats: one cache line more than they take, or the same
+// place of all points would fall into the same set of the first-level cache.
+static inline int64_t sr__winograd_point(int rows, int width) { return (int64_t)rows * width + 16; }
+
 // The tiles of m x m pixels that cover all (N, H, W) ones.
 typedef struct {
     int rows, columns;

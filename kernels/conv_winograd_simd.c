@@ -111,13 +111,15 @@ V_INLINE void locate(int side, const SrConvPatch *p, const float *at[MOST * MOST
 }
 
 // One vector of channels, n of them: columns first, then rows.
-V_INLINE void input_vector(int m, const float *const *at, int c, int n, float *v, int64_t point) {
+V_INLINE void input_vector(int m, const float *const *at, int c, int n, float *v, int64_t point, int64_t ahead) {
     enum { A = MOST };
     V half[A * A], in[A], out[A];
     int side = m + 2;
     V_UNROLL for (int b = 0; b < side; b++) {
         V_UNROLL for (int a = 0; a < side; a++) {
             const float *from = at[a * side + b] + c;
+            if (b >= 2)
+                __builtin_prefetch(from + ahead);
             in[a] = n == V_LANES ? v_load(from) : v_load_n(from, n);
         }
         apply_bt(m, in, 1, half + b, side);
@@ -133,17 +135,18 @@ V_INLINE void input_any(int m, const SrConvPatch *p, float *v, int64_t point) {
     locate(m + 2, p, at);
     int c = 0;
     for (; c + V_LANES <= p->channels; c += V_LANES)
-        input_vector(m, at, c, V_LANES, v, point);
+        input_vector(m, at, c, V_LANES, v, point, m * (int64_t)p->C);
     if (c < p->channels)
-        input_vector(m, at, c, p->channels - c, v, point);
+        input_vector(m, at, c, p->channels - c, v, point, m * (int64_t)p->C);
 }
 
-V_INLINE void gradient_vector(int m, const float *const *at, int c, int n, float *z, int64_t point) {
+V_INLINE void gradient_vector(int m, const float *const *at, int c, int n, float *z, int64_t point, int64_t ahead) {
     V half[MOST * MOST], in[MOST], out[MOST];
     int side = m + 2;
     V_UNROLL for (int b = 0; b < m; b++) {
         V_UNROLL for (int a = 0; a < m; a++) {
             const float *from = at[a * m + b] + c;
+            __builtin_prefetch(from + ahead);
             in[a] = n == V_LANES ? v_load(from) : v_load_n(from, n);
         }
         apply_a(m, in, 1, half + b, m);
@@ -159,9 +162,9 @@ V_INLINE void gradient_any(int m, const SrConvPatch *p, float *z, int64_t point)
     locate(m, p, at);
     int c = 0;
     for (; c + V_LANES <= p->channels; c += V_LANES)
-        gradient_vector(m, at, c, V_LANES, z, point);
+        gradient_vector(m, at, c, V_LANES, z, point, m * (int64_t)p->C);
     if (c < p->channels)
-        gradient_vector(m, at, c, p->channels - c, z, point);
+        gradient_vector(m, at, c, p->channels - c, z, point, m * (int64_t)p->C);
 }
 
 V_INLINE void output_any(int m, const float *from, int64_t point, const SrConvPatch *p, bool add) {

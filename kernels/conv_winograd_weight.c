@@ -13,10 +13,10 @@
 #include "kernels/conv_pack.h"
 
 enum {
-    TILES = 96,           // multiplied in one go
-    STEP = 128,           // rows and columns of a unit at most
+    TILES = 48,           // multiplied in one go
+    STEP = 128,           // rows and columns of a unit at most; the more, the fewer tiles transformed twice
     LEAST_STEP = 64,
-    UNITS = 32,           // pieces of work wanted
+    UNITS = 16,           // pieces of work wanted of the cut into ranges
     RANGE_TILES = 192,    // of a range at least: pays for its transform back
     PART_BYTES = 8 << 20, // of all partial sums together, unless a single one is larger
 };
@@ -40,11 +40,15 @@ typedef struct {
     float *du;          // (points, rows, columns of the unit)
 } Table;
 
+// Of one block of columns in z.
+static int64_t z_floats(const Job *job) { return job->points * sr__winograd_point(TILES, job->gemm->block); }
+
 static Table take_table(SrConvScratch *scratch, const Job *job) {
     size_t points = (size_t)job->points, rows = (size_t)job->row_step, columns = (size_t)job->column_step;
+    size_t blocks = columns / (size_t)job->gemm->block, z_block = (size_t)z_floats(job);
     return (Table){.rows = sr__conv_take(scratch, sizeof(float *) * TILES),
-                   .v = sr__conv_take(scratch, sizeof(float) * points * TILES * rows),
-                   .z = sr__conv_take(scratch, sizeof(float) * points * TILES * columns),
+                   .v = sr__conv_take(scratch, sizeof(float) * points * (size_t)sr__winograd_point(TILES, job->row_step)),
+                   .z = sr__conv_take(scratch, sizeof(float) * blocks * z_block),
                    .du = sr__conv_take(scratch, sizeof(float) * points * rows * columns)};
 }
 
@@ -53,16 +57,17 @@ static int64_t units(const Job *job) {
            sr__conv_ceil_div(job->K, job->column_step);
 }
 
-// Cuts the work; depends on the shape alone.
+// Ranges depend on the shape alone, for their sums are added; steps only say who computes what, so they may
+// follow the number of threads.
 static void cut(Job *job) {
     int64_t part = (int64_t)sizeof(float) * 9 * job->C * job->K_width;
     job->row_step = job->column_step = STEP;
     job->ranges = 1;
     int64_t most = SR_MIN(PART_BYTES / part, job->tiles.count / RANGE_TILES);
     job->ranges = (int)SR_MAX(1, SR_MIN((UNITS + units(job) - 1) / units(job), most));
-    if (units(job) < UNITS)
+    if (units(job) < 2 * sr_parallel_threads())
         job->row_step = LEAST_STEP;
-    if (units(job) < UNITS)
+    if (units(job) < 2 * sr_parallel_threads())
         job->column_step = LEAST_STEP;
 }
 
@@ -127,12 +132,12 @@ static void transform(const Job *job, const Table *table, const Unit *u, int64_t
         SrConvPatch d = patch_at(job, &job->x, first + i, u->c0, u->rows);
         d.h -= job->pad_h;
         d.w -= job->pad_w;
-        job->transform->input(&d, table->v + (int64_t)i * u->row_width, (int64_t)TILES * u->row_width);
+        job->transform->input(&d, table->v + (int64_t)i * u->row_width, sr__winograd_point(TILES, u->row_width));
         for (int k = 0; k < u->columns; k += block) {
             int columns = SR_MIN(block, u->columns - k), width = sr__conv_width(job->gemm, columns);
             SrConvPatch g = patch_at(job, &job->dy, first + i, u->k0 + k, columns);
-            float *z = table->z + (int64_t)job->points * TILES * k;
-            job->transform->gradient(&g, z + (int64_t)i * width, (int64_t)TILES * width);
+            float *z = table->z + k / block * z_floats(job);
+            job->transform->gradient(&g, z + (int64_t)i * width, sr__winograd_point(TILES, width));
         }
     }
 }
@@ -144,8 +149,8 @@ static void multiply(const Job *job, const Table *table, const Unit *u, int coun
     for (int xi = 0; xi < job->points; xi++)
         for (int k = 0; k < u->columns; k += block) {
             o.width = sr__conv_width(job->gemm, SR_MIN(block, u->columns - k));
-            o.first = (int64_t)xi * TILES * u->row_width;
-            o.y = table->z + (int64_t)job->points * TILES * k + (int64_t)xi * TILES * o.width;
+            o.first = xi * sr__winograd_point(TILES, u->row_width);
+            o.y = table->z + k / block * z_floats(job) + xi * sr__winograd_point(TILES, o.width);
             o.out = table->du + (int64_t)job->points * u->rows * k + (int64_t)xi * u->rows * o.width;
             o.out_stride = o.width;
             job->gemm->outer(&o);
