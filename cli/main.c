@@ -16,8 +16,13 @@
 static void restart_with_short_spin(char **argv) {
     if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY"))
         return;
+    char self[4096]; // the real path, so that the process keeps its name for ps and pkill
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (len <= 0)
+        return;
+    self[len] = '\0';
     setenv("GOMP_SPINCOUNT", "20000", 1); // some ten microseconds: longer than the gaps inside a step
-    execv("/proc/self/exe", argv);        // where that fails we go on, only slower
+    execv(self, argv);                    // where that fails we go on, only slower
 }
 
 static void print_help(void) {
