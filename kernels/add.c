@@ -24,9 +24,10 @@ static void reference(const SrRefCall *call) {
     }
 }
 
+// Chunk by chunk through all inputs, so that y stays in the nearest cache between two additions.
 static void forward(const SrOpCall *call) {
     const SrRows *k = sr__rows();
-    float *y = call->y.data;
+    float *y = call->y.data; // (n), as every input
     int64_t n = sr_shape_count(call->y.shape);
 #pragma omp parallel for schedule(static) if (n > SR_CHUNK)
     for (int64_t i = 0; i < n; i += SR_CHUNK) {
@@ -36,6 +37,7 @@ static void forward(const SrOpCall *call) {
     }
 }
 
+// The gradient goes to everyone as it is.  The first dx may be dy itself, the others are copies.
 static void backward(const SrOpCall *call) {
     for (int j = 0; j < call->n_in; j++)
         if (call->dx[j])

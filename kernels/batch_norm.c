@@ -35,6 +35,8 @@ static const SrOption options[] = {
 
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, COUNT, N_SLOTS };
 
+// Any rank from 2: what is not the last dimension is rows.  (N, C) and (N, H, W, C) are the same to
+// it.
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrBatchNormParams *p = params;
     SR_TRY(sr__expect_rank("batch_norm", x, n_in, 2, SR_MAX_RANK));
@@ -58,11 +60,13 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return N_SLOTS;
 }
 
+// The mask of the relu follows from x again, except that a residual can move a number across zero.
 static unsigned reads(const void *params) {
     const SrBatchNormParams *p = params;
     return SR_READS_X(0) | (p->relu && p->residual ? SR_READS_Y : 0);
 }
 
+// dx[0] may lie on dy: number i of dx depends on number i of dy and on sums taken before.
 static int inplace(const void *params) {
     (void)params;
     return 0;
@@ -110,6 +114,7 @@ static Work work_of(const SrOpCall *call) {
     return w;
 }
 
+// a = weight * invstd.  Made anew in each call because weight lives in the table, not in `saved`.
 static void scale_of(const Work *w, const float *weight) {
     for (int c = 0; c < w->C; c++)
         w->a[c] = weight[c] * w->invstd[c];
@@ -189,7 +194,7 @@ static float moved(float running, double batch, double momentum) {
 
 static void batch_statistics(const SrOpCall *call, const Work *w) {
     const SrBatchNormParams *p = call->params;
-    const float *x = call->x[0].data;
+    const float *x = call->x[0].data; // (rows, C)
     float *running_mean = call->w[RUNNING_MEAN].data, *running_var = call->w[RUNNING_VAR].data;
     double rows = batch_sums(w, x, p->sync), unbias = rows > 1 ? rows / (rows - 1) : 1;
     for (int c = 0; c < w->C; c++) {
@@ -204,6 +209,8 @@ static void batch_statistics(const SrOpCall *call, const Work *w) {
     *(int64_t *)call->w[COUNT].data += 1;
 }
 
+// Evaluation normalises by what training gathered; kept in `saved` so that backward need not ask
+// which mode it was.
 static void running_statistics(const SrOpCall *call, const Work *w) {
     const SrBatchNormParams *p = call->params;
     const float *running_mean = call->w[RUNNING_MEAN].data,
@@ -214,6 +221,7 @@ static void running_statistics(const SrOpCall *call, const Work *w) {
     }
 }
 
+// Recomputing (again) starts at the second pass: mean and invstd are still in `saved`.
 static void forward(const SrOpCall *call) {
     const SrBatchNormParams *p = call->params;
     const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
@@ -275,6 +283,8 @@ static void sum_coefficients(const SrOpCall *call, const Work *w) {
     }
 }
 
+// Two passes over memory: sums (and the masked dy for the residual), then dx.  Ioffe and Szegedy
+// 2015, section 3, with the terms gathered per channel: dx = a g - k1 (x - mean) - k0.
 static void backward(const SrOpCall *call) {
     const SrBatchNormParams *p = call->params;
     const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
@@ -294,7 +304,7 @@ static void backward(const SrOpCall *call) {
         dy = call->dx[1];
         mask = SR_BN_NO_MASK;
     }
-    float *dx = call->dx[0];
+    float *dx = call->dx[0]; // (rows, C), perhaps where dy is
     int64_t step = SR_MAX(1, SR_CHUNK / w.C);
 #pragma omp parallel for schedule(static) if (parallel_pays(&w))
     for (int64_t r = 0; r < w.rows; r += step)
@@ -317,6 +327,7 @@ static void reference_statistics(const SrRefCall *call, int c, int64_t rows, int
     call->w[RUNNING_VAR][c] = (1 - m) * call->w[RUNNING_VAR][c] + m * unbiased;
 }
 
+// The definition, one channel after the other; no clever sums to get wrong.
 static void reference(const SrRefCall *call) {
     const SrBatchNormParams *p = call->params;
     int64_t rows = sr_shape_rows(call->x_shape[0]);

@@ -13,6 +13,7 @@ enum {
     BLOCK = 128 // rows added in single precision
 };
 
+// With m a constant the branch is gone and full vectors are read without a mask.
 V_INLINE V load(const float *p, int m) {
     return m == V_LANES ? v_load(p) : v_load_n(p, m);
 }
@@ -23,6 +24,7 @@ V_INLINE void store(float *p, V a, int m) {
         v_store_n(p, a, m);
 }
 
+// n accumulators join the running sums; the first m lanes of each are channels.
 V_INLINE void flush(double *sum, const V *v, int n, int m) {
     for (int k = 0; k < n; k++) {
         float lane[V_LANES];
@@ -63,6 +65,8 @@ static void stats(const float *x, int64_t rows, int64_t stride, int width, const
                     SR_MIN(V_LANES, width - c));
 }
 
+// v of the header, at channels c .. of row x.  x - mean comes first: folding the mean into the bias
+// would cancel when it is large beside the deviation.
 V_INLINE V normalised(V x, SrBatchNormCoefs k, int c, int m) {
     return v_fma(x - load(k.mean + c, m), load(k.a + c, m), load(k.b + c, m));
 }
@@ -75,6 +79,7 @@ V_INLINE void apply_lanes(float *y, const float *x, const float *residual, int c
     store(y + c, relu ? v_max(v_zero(), v) : v, m);
 }
 
+// Constant `residual == NULL` and `relu` make one loop each; inlined three times below.
 V_INLINE void apply_rows(float *y, const float *x, const float *residual, int64_t rows, int C,
                          SrBatchNormCoefs k, bool relu) {
     for (int64_t r = 0; r < rows; r++, y += C, x += C, residual = residual ? residual + C : NULL) {
@@ -96,6 +101,7 @@ static void apply(float *y, const float *x, const float *residual, int64_t rows,
         apply_rows(y, x, NULL, rows, C, k, relu);
 }
 
+// dy where the relu let its input pass.
 V_INLINE V masked(V dy, V x, const float *y, SrBatchNormCoefs k, SrBatchNormMask mask, int c,
                   int m) {
     if (mask == SR_BN_MASK_BY_X)

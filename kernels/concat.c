@@ -3,6 +3,7 @@
 
 #include "kernels/op_util.h"
 
+// y (sum of the first dimensions, ...).
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     (void)params;
     SR_TRY(sr__expect_rank("concat", x, n_in, 1, SR_MAX_RANK));
@@ -26,8 +27,9 @@ static void reference(const SrRefCall *call) {
     }
 }
 
+// Row-major tensors joined at the first dimension are joined in memory.
 static void forward(const SrOpCall *call) {
-    float *y = call->y.data;
+    float *y = call->y.data; // moves from input to input
     for (int i = 0; i < call->n_in; i++) {
         int64_t n = sr_shape_count(call->x[i].shape);
         sr__copy(y, call->x[i].data, n);
@@ -35,8 +37,9 @@ static void forward(const SrOpCall *call) {
     }
 }
 
+// Each input takes its stretch of dy back.
 static void backward(const SrOpCall *call) {
-    const float *dy = call->dy;
+    const float *dy = call->dy; // moves likewise
     for (int i = 0; i < call->n_in; i++) {
         int64_t n = sr_shape_count(call->x[i].shape);
         if (call->dx[i])

@@ -48,6 +48,8 @@ static SrConvShape conv_shape(const SrConv2dParams *p, SrShape x) {
     return s;
 }
 
+// y (N, P, Q, K).  Checked before slots or scratch are asked for, which divide by what is checked
+// here.
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     SR_TRY(sr__expect_rank("conv2d", x, n_in, 4, 4));
     SrConvShape s = conv_shape(params, x[0]);
@@ -77,11 +79,13 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return p->bias ? 2 : 1;
 }
 
+// The weight gradient is a product of x and dy; dx needs only dy and the weight.
 static unsigned reads(const void *params) {
     (void)params;
     return SR_READS_X(0);
 }
 
+// One size serves all passes: the plan gives a node one scratch area at a time.
 static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
     (void)n_in;
     SrConvShape s = conv_shape(params, x[0]);
@@ -93,6 +97,7 @@ static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
     return most;
 }
 
+// Taps that fall on padding are counted, as everyone does who quotes GFLOP/s of convolutions.
 static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
     (void)n_in;
     SrConvShape s = conv_shape(params, x[0]);
@@ -139,6 +144,7 @@ static void backward_bias(const SrConvShape *s, const float *dy, float *dbias) {
     sr__add_column_sums(dy, (int64_t)s->N * s->P * s->Q, s->K, dbias);
 }
 
+// Whoever is frozen or unwanted is NULL and costs nothing.
 static void backward(const SrOpCall *call) {
     SrConvShape s = conv_shape(call->params, call->x[0].shape);
     float *dbias = call->n_w > 1 ? call->dw[1] : NULL;

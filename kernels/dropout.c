@@ -47,6 +47,7 @@ static void draw(uint8_t *mask, int64_t chunk, int64_t n, double p, uint64_t see
         mask[i] = (double)sr_rng_u32(&rng) >= threshold;
 }
 
+// The same draws as the fast path, so that both can be compared number by number.
 static void reference(const SrRefCall *call) {
     const SrDropoutParams *p = call->params;
     int64_t n = sr_shape_count(call->y_shape);
@@ -59,12 +60,13 @@ static void reference(const SrRefCall *call) {
     sr_free(mask);
 }
 
+// Recomputing (again) uses the mask that is there.
 static void forward(const SrOpCall *call) {
     const SrRows *k = sr__rows();
     const SrDropoutParams *p = call->params;
-    const float *x = call->x[0].data;
-    float *y = call->y.data;
-    uint8_t *mask = call->saved;
+    const float *x = call->x[0].data; // (n)
+    float *y = call->y.data;          // (n)
+    uint8_t *mask = call->saved;      // (n)
     int64_t n = sr_shape_count(call->y.shape);
     if (!call->train) {
         sr__copy(y, x, n);

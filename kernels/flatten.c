@@ -54,6 +54,7 @@ static void forward(const SrOpCall *call) {
         transpose(call->y.data, call->x[0].data, s.d[0], s.d[1] * s.d[2], s.d[3]);
 }
 
+// The way back is the same transpose with the sides exchanged.
 static void backward(const SrOpCall *call) {
     SrShape s = call->x[0].shape;
     if (!call->dx[0])

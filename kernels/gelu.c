@@ -4,6 +4,7 @@
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
+// The slope depends on x; y = x Phi(x) cannot be inverted (it is not monotone).
 static unsigned reads(const void *params) {
     (void)params;
     return SR_READS_X(0);
@@ -21,8 +22,8 @@ static void reference(const SrRefCall *call) {
 
 static void forward(const SrOpCall *call) {
     const SrRows *k = sr__rows();
-    const float *x = call->x[0].data;
-    float *y = call->y.data;
+    const float *x = call->x[0].data; // (n)
+    float *y = call->y.data;          // (n)
     int64_t n = sr_shape_count(call->y.shape);
 #pragma omp parallel for schedule(static) if (n > SR_CHUNK)
     for (int64_t i = 0; i < n; i += SR_CHUNK)
@@ -31,8 +32,8 @@ static void forward(const SrOpCall *call) {
 
 static void backward(const SrOpCall *call) {
     const SrRows *k = sr__rows();
-    const float *x = call->x[0].data;
-    float *dx = call->dx[0];
+    const float *x = call->x[0].data; // (n)
+    float *dx = call->dx[0];          // (n)
     int64_t n = sr_shape_count(call->y.shape);
     if (!dx)
         return;

@@ -45,6 +45,7 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0);
 }
 
+// dx may lie on dy, as in batch_norm.
 static int inplace(const void *params) {
     (void)params;
     return 0;
@@ -111,6 +112,7 @@ static void group_statistics(const Image *i, const float *x, double eps) {
     }
 }
 
+// What batch_norm has per channel, filled from the channel's group.
 static void coefficients(const Image *i, const float *weight) {
     for (int c = 0; c < i->C; c++) {
         i->channel_mean[c] = i->mean[c / i->width];
@@ -118,6 +120,7 @@ static void coefficients(const Image *i, const float *weight) {
     }
 }
 
+// One image is one task: its statistics need no other image.
 static void forward(const SrOpCall *call) {
     const SrGroupNormParams *p = call->params;
     const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
@@ -171,6 +174,7 @@ static void parameter_gradients(const SrOpCall *call) {
     }
 }
 
+// Sums per channel, then per group, then dx; parameter sums wait until all images are done.
 static void backward(const SrOpCall *call) {
     const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
     const float *weight = call->w[WEIGHT].data;

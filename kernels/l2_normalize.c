@@ -25,6 +25,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
+// y is the unit vector the gradient must be orthogonal to; x is not needed again.
 static unsigned reads(const void *params) {
     (void)params;
     return SR_READS_Y;
@@ -53,10 +54,12 @@ static void reference(const SrRefCall *call) {
     }
 }
 
+// Sums of squares in single precision over 64 lanes, added up in double: enough for any width in
+// use.
 static void forward(const SrOpCall *call) {
     const SrRows *k = sr__rows();
-    const float *x = call->x[0].data; // (rows, D)
-    float *y = call->y.data, *inverse = call->saved;
+    const float *x = call->x[0].data;                // (rows, D)
+    float *y = call->y.data, *inverse = call->saved; // (rows, D), (rows)
     int64_t rows = sr_shape_rows(call->y.shape);
     int D = sr_shape_last(call->y.shape);
     double eps = eps_of(call->params);
@@ -74,8 +77,8 @@ static void forward(const SrOpCall *call) {
 // dx = (dy - y (y . dy)) / |x|.
 static void backward(const SrOpCall *call) {
     const SrRows *k = sr__rows();
-    const float *y = call->y.data, *inverse = call->saved;
-    float *dx = call->dx[0];
+    const float *y = call->y.data, *inverse = call->saved; // (rows, D), (rows)
+    float *dx = call->dx[0];                               // (rows, D)
     int64_t rows = sr_shape_rows(call->y.shape);
     int D = sr_shape_last(call->y.shape);
     if (!dx)

@@ -14,6 +14,7 @@ static const SrOption options[] = {
     SR_OPTION_END,
 };
 
+// y has the shape of x with the last dimension replaced.
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrLinearParams *p = params;
     SR_TRY(sr__expect_rank("linear", x, n_in, 2, SR_MAX_RANK));
@@ -37,6 +38,7 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return p->bias ? 2 : 1;
 }
 
+// The weight gradient is dy^T x; dx needs only dy and the weight.
 static unsigned reads(const void *params) {
     (void)params;
     return SR_READS_X(0);
@@ -59,16 +61,18 @@ static void reference(const SrRefCall *call) {
         }
 }
 
+// The bias is laid into y first and the product added to it: one pass less than adding afterwards.
 static void forward(const SrOpCall *call) {
     int rows = (int)sr_shape_rows(call->y.shape), C = sr_shape_last(call->x[0].shape);
     int K = sr_shape_last(call->y.shape);
-    float *y = call->y.data; // (rows, K)
-    const float *bias = call->n_w > 1 ? call->w[1].data : NULL;
+    float *y = call->y.data;                                    // (rows, K)
+    const float *bias = call->n_w > 1 ? call->w[1].data : NULL; // (K)
     for (int r = 0; bias && r < rows; r++)
         memcpy(y + (int64_t)r * K, bias, (size_t)K * sizeof(float));
     sr_gemm(false, true, rows, K, C, 1, call->x[0].data, C, call->w[0].data, C, bias ? 1 : 0, y, K);
 }
 
+// dW (K, C) += dy^T x,  db (K) += column sums of dy,  dx (rows, C) = or += dy W.
 static void backward(const SrOpCall *call) {
     int rows = (int)sr_shape_rows(call->y.shape), C = sr_shape_last(call->x[0].shape);
     int K = sr_shape_last(call->y.shape);

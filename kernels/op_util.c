@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "kernels/rows.h"
 
+// All shapes of the call go into the message: which input is at fault is often a matter of view.
 SrStatus sr__shape_fail(const char *op, const SrShape *x, int n_in, const char *expected, ...) {
     char shapes[1024] = "", one[SR_SHAPE_TEXT_BYTES], what[256];
     size_t used = 0;
@@ -55,6 +56,7 @@ SrSlot sr__state_slot(const char *name, SrShape shape, SrDtype dtype, SrInitKind
                     .init = {init, value}};
 }
 
+// Plain memory traffic, cut into chunks so that several cores share the bandwidth.
 void sr__copy(float *dst, const float *src, int64_t n) {
     if (dst == src)
         return;
@@ -69,6 +71,7 @@ void sr__zero(float *dst, int64_t n) {
         memset(dst + i, 0, (size_t)SR_MIN(SR_CHUNK, n - i) * sizeof(float));
 }
 
+// A strip of channels belongs to one thread, which walks all rows: no partial sums, one order.
 void sr__add_column_sums(const float *x, int64_t rows, int C, float *out) {
     const SrRows *k = sr__rows();
 #pragma omp parallel for schedule(static) if (rows * C > SR_CHUNK)

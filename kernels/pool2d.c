@@ -36,6 +36,7 @@ static SrPoolAxis fixed_axis(int in, int kernel, int stride, int pad, bool ceil_
     return a;
 }
 
+// The zeros of the params resolved as op_params.h says.
 SrPool sr__pool_fixed(const SrPool2dParams *p, SrShape x) {
     int kernel_w = p->kernel_w ? p->kernel_w : p->kernel_h;
     int stride_h = p->stride_h ? p->stride_h : p->kernel_h;
@@ -93,6 +94,7 @@ static bool parallel_pays(const SrPool *p) {
     return (int64_t)p->N * p->h.in * p->w.in * p->C > SR_CHUNK;
 }
 
+// A row of outputs is one task; each window is walked with its channels side by side.
 void sr__pool_max(const SrPool *pool, const float *x, float *y, uint16_t *where) {
     const SrPoolKernels *k = SR_CPU_PICK(sr__pool_kernels);
     SrPool p = *pool;
@@ -123,6 +125,8 @@ static Span owners(SrPoolAxis a, int at) {
     return s;
 }
 
+// A row of inputs is one task and asks the windows above it, so that overlapping windows add up in
+// one order without atomics.
 void sr__pool_max_grad(const SrPool *pool, const float *dy, const uint16_t *where, float *dx) {
     const SrPoolKernels *k = SR_CPU_PICK(sr__pool_kernels);
     SrPool p = *pool;
@@ -143,11 +147,13 @@ void sr__pool_max_grad(const SrPool *pool, const float *dy, const uint16_t *wher
     }
 }
 
+// What one pixel counts in a window's mean.
 static float weight(const SrPool *p, Span h, Span w) {
     int cells = p->exclude_pad ? (h.high - h.low) * (w.high - w.low) : p->h.kernel * p->w.kernel;
     return 1.0f / (float)cells;
 }
 
+// Window rows are summed and weighed one after the other: y (C) stays in the nearest cache.
 void sr__pool_mean(const SrPool *pool, const float *x, float *y) {
     const SrRows *k = sr__rows();
     SrPool p = *pool;

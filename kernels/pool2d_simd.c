@@ -6,6 +6,8 @@
 
 enum { WIDTH = 64 };
 
+// width channels of one window.  `|` and `!=` instead of branches: the loop over c must become
+// vectors, and NaN must win and then stay.
 V_INLINE void window_strip(float *y, uint16_t *where, const float *x, int rows, int cols,
                            int64_t stride, int C, int first, int step, int width) {
     float best[WIDTH];

@@ -2,6 +2,7 @@
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
+// x may be overwritten or dropped by then: where y is 0, so is the gradient.
 static unsigned reads(const void *params) {
     (void)params;
     return SR_READS_Y;
@@ -17,10 +18,11 @@ static void reference(const SrRefCall *call) {
         call->y[i] = call->x[0][i] < 0 ? 0 : call->x[0][i];
 }
 
+// Rows do not matter here: the tensor is one run of numbers, in chunks.
 static void forward(const SrOpCall *call) {
     const SrRows *k = sr__rows();
-    const float *x = call->x[0].data;
-    float *y = call->y.data;
+    const float *x = call->x[0].data; // (n)
+    float *y = call->y.data;          // (n)
     int64_t n = sr_shape_count(call->y.shape);
 #pragma omp parallel for schedule(static) if (n > SR_CHUNK)
     for (int64_t i = 0; i < n; i += SR_CHUNK)
@@ -29,8 +31,8 @@ static void forward(const SrOpCall *call) {
 
 static void backward(const SrOpCall *call) {
     const SrRows *k = sr__rows();
-    const float *y = call->y.data;
-    float *dx = call->dx[0];
+    const float *y = call->y.data; // (n)
+    float *dx = call->dx[0];       // (n)
     int64_t n = sr_shape_count(call->y.shape);
     if (!dx)
         return;

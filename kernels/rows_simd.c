@@ -85,6 +85,7 @@ static double sum_lanes(const V *v, int n) {
     return total;
 }
 
+// Two chains of additions hide the latency of one.
 static double sum(const float *x, int64_t n) {
     V s[2] = {v_zero(), v_zero()};
     int64_t i = 0;
@@ -111,6 +112,7 @@ static double exp_sum(float *y, const float *x, float shift, float factor, int64
     return total;
 }
 
+// NaN is never larger, so a row with one still has the maximum of the rest.
 static float row_max(const float *x, int64_t n) {
     float best = x[0];
     V m = v_set1(best);
@@ -126,6 +128,7 @@ static float row_max(const float *x, int64_t n) {
     return best;
 }
 
+// Four chains of fused multiply-adds; the lanes join in double.
 static double dot(const float *a, const float *b, int64_t n) {
     V s[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
     int64_t i = 0;
@@ -140,6 +143,7 @@ static double dot(const float *a, const float *b, int64_t n) {
     return sum_lanes(s, 4);
 }
 
+// Channels of m lanes down n rows, in order.
 V_INLINE void sum_rows_lanes(float *y, const float *x, int64_t n, int64_t stride, int m,
                              float factor, bool add) {
     V s = v_zero();

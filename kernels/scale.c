@@ -35,6 +35,7 @@ static void forward(const SrOpCall *call) {
     multiply(call, call->y.data, call->x[0].data);
 }
 
+// The gradient of a multiplication by a constant is the same multiplication.
 static void backward(const SrOpCall *call) {
     if (call->dx[0])
         multiply(call, call->dx[0], call->dy);

@@ -72,6 +72,7 @@ void sr_sinkhorn(const SrSinkhorn *s, float *codes, void *scratch) {
         make_hard(codes, s->n, s->P);
 }
 
+// Codes have the shape of the scores.
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrSinkhornParams *p = params;
     SR_TRY(sr__expect_rank("sinkhorn", x, n_in, 2, 2));
@@ -109,12 +110,15 @@ static SrSinkhorn problem(const SrSinkhornParams *p, SrShape x) {
                         .no_shift = p->no_shift};
 }
 
+// Sized for a full queue, whether or not it takes part yet.
 static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
     (void)n_in;
     SrSinkhorn s = problem(params, x[0]);
     return sr_sinkhorn_scratch_bytes(&s);
 }
 
+// State is read through the slots at run time, so that one plan serves before and after the queue
+// starts and the hard codes end.
 static void forward(const SrOpCall *call) {
     const SrSinkhornParams *p = call->params;
     SrSinkhorn s = problem(p, call->x[0].shape);

@@ -42,9 +42,9 @@ static float largest_in_row(const float *x, int P) {
     int k = 0;
     for (; k + LANES <= P; k += LANES)
         for (int i = 0; i < LANES; i++)
-            lane[i] = (x[k + i] > lane[i]) & (x[k + i] <= FLT_MAX) ? x[k + i] : lane[i];
+            lane[i] = ((x[k + i] > lane[i]) & (x[k + i] <= FLT_MAX)) ? x[k + i] : lane[i];
     for (int i = 0; k < P; k++, i++)
-        lane[i] = (x[k] > lane[i]) & (x[k] <= FLT_MAX) ? x[k] : lane[i];
+        lane[i] = ((x[k] > lane[i]) & (x[k] <= FLT_MAX)) ? x[k] : lane[i];
     for (int i = 0; i < LANES; i++)
         largest = lane[i] > largest ? lane[i] : largest;
     return largest;

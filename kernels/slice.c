@@ -47,7 +47,7 @@ static void forward(const SrOpCall *call) {
 static void backward(const SrOpCall *call) {
     const SrSliceParams *p = call->params;
     int64_t row = row_size(call->x[0].shape), n = p->count * row, end = p->begin * row + n;
-    float *dx = call->dx[0];
+    float *dx = call->dx[0]; // (rows of x, row)
     if (!dx)
         return;
     if (call->dx_add & 1) {

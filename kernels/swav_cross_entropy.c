@@ -46,6 +46,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
+// softmax(s / t) is made again from the scores: that costs less than keeping it.
 static unsigned reads(const void *params) {
     (void)params;
     return SR_READS_X(0) | SR_READS_X(1);
@@ -111,6 +112,7 @@ static double row_loss(const Work *w, int row) {
     return distance / w->p->temperature + mass * log(sum);
 }
 
+// Rows in parallel, then their losses in order in double: the same bits for any number of threads.
 static void forward(const SrOpCall *call) {
     Work w = work_of(call);
     double *losses = call->scratch, total = 0;

@@ -8,7 +8,7 @@
 
 // 2^n for -126 <= n <= 127, from the exponent's bits.
 static inline float sr__exp2i(int32_t n) {
-    int32_t bits = (n + 127) * (1 << 23);
+    uint32_t bits = ((uint32_t)n + 127) << 23; // unsigned: a NaN upstream gives any n
     float f;
     memcpy(&f, &bits, sizeof f);
     return f;

@@ -65,6 +65,7 @@ static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) 
     return 2 * sr_shape_count(y) * sr_shape_last(x[0]);
 }
 
+// A row of zeros stays a row of zeros instead of becoming NaN.
 static double inverse_norm(double square) {
     return 1 / fmax(sqrt(square), 1e-30);
 }
@@ -86,12 +87,13 @@ static void reference(const SrRefCall *call) {
     }
 }
 
+// W is made once a step; the product is then linear.c's.
 static void forward(const SrOpCall *call) {
     const SrRows *rows = sr__rows();
     int n = (int)sr_shape_rows(call->y.shape), D = sr_shape_last(call->x[0].shape);
     int K = sr_shape_last(call->y.shape);
     const float *g = call->w[G].data, *v = call->w[V].data;
-    float *weight = call->saved, *inverse = weight + (int64_t)K * D;
+    float *weight = call->saved, *inverse = weight + (int64_t)K * D; // (K, D), (K)
 #pragma omp parallel for schedule(static) if ((int64_t)K * D > SR_CHUNK)
     for (int k = 0; k < K; k++) {
         const float *row = v + (int64_t)k * D;
@@ -120,11 +122,12 @@ static void split_gradient(const SrOpCall *call, const float *dweight, const flo
     }
 }
 
+// dW (K, D) is gathered for this call alone, because dg and dv are functions of it, and then split.
 static void backward(const SrOpCall *call) {
     int n = (int)sr_shape_rows(call->y.shape), D = sr_shape_last(call->x[0].shape);
     int K = sr_shape_last(call->y.shape);
-    const float *weight = call->saved;
-    float *dweight = call->scratch;
+    const float *weight = call->saved; // (K, D)
+    float *dweight = call->scratch;    // (K, D)
     if (call->dw[G] || call->dw[V]) {
         sr_gemm(true, false, K, D, n, 1, call->dy, K, call->x[0].data, D, 0, dweight, D);
         split_gradient(call, dweight, weight + (int64_t)K * D, K, D);
