@@ -22,6 +22,8 @@ struct SrBuilder {
 
     char path[PATH_BYTES]; // open scopes, joined by dots
     size_t ends[MAX_SCOPES]; // length of `path` before each scope was opened
+    const char *classes[MAX_SCOPES]; // of blocks, in the graph's arena; NULL for other scopes
+    SrNodeId firsts[MAX_SCOPES];     // node count when each was opened
     int n_scopes;
     const char *param_prefix, *node_prefix; // in the graph's arena
     int pass;
@@ -80,8 +82,28 @@ void sr_builder_push(SrBuilder *b, const char *scope) {
         sr_builder_fail(b, SR_ERR_CONFIG, "scopes are nested too deeply at '%s'", scope);
         return;
     }
+    b->classes[b->n_scopes] = NULL;
+    b->firsts[b->n_scopes] = sr_graph_count(b->graph);
     b->ends[b->n_scopes++] = len;
     snprintf(b->path + len, PATH_BYTES - len, "%s%s", len > 0 ? "." : "", scope);
+}
+
+void sr_builder_push_block(SrBuilder *b, const char *scope, const char *class_name) {
+    int depth = b->n_scopes;
+    sr_builder_push(b, scope);
+    if (b->n_scopes == depth) // refused
+        return;
+    b->classes[depth] = sr_arena_strdup(sr_graph_arena(b->graph), class_name);
+    if (!b->classes[depth])
+        sr_builder_fail(b, SR_ERR_MEMORY, "out of memory for block %s", scope);
+}
+
+// The nodes added since scope `top` was opened are one call of its module.
+static SrStatus close_block(SrBuilder *b, int top) {
+    char path[2 * PATH_BYTES];
+    snprintf(path, sizeof path, "%s%s", b->node_prefix, b->path);
+    return sr_graph_add_block(b->graph, path, b->classes[top], b->firsts[top],
+                              sr_graph_count(b->graph));
 }
 
 void sr_builder_pop(SrBuilder *b) {
@@ -91,7 +113,10 @@ void sr_builder_pop(SrBuilder *b) {
         sr_builder_fail(b, SR_ERR_CONFIG, "a scope is closed that was never opened");
         return;
     }
-    b->path[b->ends[--b->n_scopes]] = '\0';
+    int top = --b->n_scopes;
+    if (b->classes[top] && b->status == SR_OK)
+        stick(b, close_block(b, top));
+    b->path[b->ends[top]] = '\0';
 }
 
 // Copies, because the old prefix is handed back and must stay valid.

@@ -21,6 +21,8 @@ SrStatus sr_builder_status(const SrBuilder *b);      // the first error
 SrStatus sr_builder_fail(SrBuilder *b, SrStatus status, const char *fmt, ...) SR_PRINTF(3, 4);
 
 void sr_builder_push(SrBuilder *b, const char *scope); // module path component(s): "layer1", "0", "heads.0"
+// The same for a module of a class ("Bottleneck"), which listings and passes may keep closed.
+void sr_builder_push_block(SrBuilder *b, const char *scope, const char *class_name);
 void sr_builder_pop(SrBuilder *b);
 // Put before every parameter name from now on ("trunk._feature_blocks."), outside the scopes; and before
 // every node name ("" for the trunk: torchvision's names stand bare).  Return the old one to restore.

@@ -26,6 +26,10 @@ void sr_graph_free(SrGraph *graph) {
     sr_arena_deinit(&graph->arena);
     sr_free(graph->nodes);
     sr_free(graph->aliases);
+    sr_free(graph->blocks);
+    for (int i = 0; i < graph->n_bodies; i++)
+        sr_graph_free(graph->bodies[i]);
+    sr_free(graph->bodies);
     sr_free(graph);
 }
 
@@ -36,6 +40,18 @@ SrArena *sr_graph_arena(SrGraph *graph) { return &graph->arena; }
 int sr_graph_count(const SrGraph *graph) { return graph->count; }
 
 const SrNode *sr_graph_at(const SrGraph *graph, SrNodeId id) { return &graph->nodes[id]; }
+
+void sr_graph_set_tags(SrGraph *graph, SrNodeId id, unsigned tags) { graph->nodes[id].tags = tags; }
+
+SrStatus sr_graph_set_title(SrGraph *graph, const char *title) {
+    char *copy = sr_arena_strdup(&graph->arena, title);
+    if (!copy)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the title %s", title);
+    graph->title = copy;
+    return SR_OK;
+}
+
+const char *sr_graph_title(const SrGraph *graph) { return graph->title ? graph->title : "TRUNK|CONFIG"; }
 
 static SrStatus out_of_memory(const char *name) {
     return sr_fail(SR_ERR_MEMORY, "out of memory for node %s", name);
@@ -210,6 +226,41 @@ SrStatus sr_graph_add_input(SrGraph *graph, const char *name, SrShape shape, SrD
                    .eval_from = INT64_MAX};
     node.name = sr_arena_strdup(&graph->arena, name);
     return node.name ? append(graph, &node, out) : out_of_memory(name);
+}
+
+SrStatus sr_graph_add_block(SrGraph *graph, const char *path, const char *class_name,
+                            SrNodeId first, SrNodeId end) {
+    if (first < 0 || end > graph->count || first > end)
+        SR_FAIL(SR_ERR_CONFIG, "block %s: nodes %d to %d do not exist", path, first, end - 1);
+    if (graph->n_blocks == graph->blocks_capacity) {
+        int capacity = graph->blocks_capacity ? 2 * graph->blocks_capacity : 32;
+        SrBlock *blocks = sr_realloc(graph->blocks, (size_t)capacity * sizeof *blocks);
+        if (!blocks)
+            return out_of_memory(path);
+        graph->blocks = blocks;
+        graph->blocks_capacity = capacity;
+    }
+    SrBlock block = {.first = first, .end = end};
+    block.path = sr_arena_strdup(&graph->arena, path);
+    block.class_name = sr_arena_strdup(&graph->arena, class_name);
+    if (!block.path || !block.class_name)
+        return out_of_memory(path);
+    graph->blocks[graph->n_blocks++] = block;
+    return SR_OK;
+}
+
+int sr_graph_block_count(const SrGraph *graph) { return graph->n_blocks; }
+
+const SrBlock *sr_graph_block_at(const SrGraph *graph, int i) { return &graph->blocks[i]; }
+
+SrStatus sr__graph_own(SrGraph *graph, SrGraph *body) {
+    size_t n = (size_t)graph->n_bodies + 1;
+    SrGraph **bodies = sr_realloc(graph->bodies, n * sizeof *bodies);
+    if (!bodies)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a closed block");
+    graph->bodies = bodies;
+    graph->bodies[graph->n_bodies++] = body;
+    return SR_OK;
 }
 
 // One node against the invariants in graph.h, as if it were added now.

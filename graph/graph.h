@@ -72,10 +72,34 @@ SrStatus sr_graph_alias(SrGraph *graph, const char *alias, SrNodeId id);
 int sr_graph_alias_count(const SrGraph *graph);
 const char *sr_graph_alias_at(const SrGraph *graph, int i, SrNodeId *id);
 
+// What a person calls this graph ("resnet18"): messages then name the command that lists its nodes.
+SrStatus sr_graph_set_title(SrGraph *graph, const char *title);
+const char *sr_graph_title(const SrGraph *graph); // "TRUNK|CONFIG" unless set
+
+// Blocks: the module calls behind the nodes, by class ("Bottleneck"), so that listings and passes can keep them closed
+// (graph/blocks.h).  One call's nodes lie side by side: first .. end - 1.
+typedef struct {
+    const char *path;       // "layer1.0"
+    const char *class_name; // torchvision's
+    SrNodeId first, end;
+} SrBlock;
+SrStatus sr_graph_add_block(SrGraph *graph, const char *path, const char *class_name, SrNodeId first, SrNodeId end);
+int sr_graph_block_count(const SrGraph *graph);
+const SrBlock *sr_graph_block_at(const SrGraph *graph, int i);
+
+void sr_graph_set_tags(SrGraph *graph, SrNodeId id, unsigned tags);
+
 // Exact name, alias, or dotted prefix (the last node below it).  Unknown: SR_ERR_CONFIG with the nearest names.
 SrStatus sr_graph_query(const SrGraph *graph, const char *query, SrNodeId *out);
+// The same, but a prefix means the last node below it that lives in one of these modes, if any does.
+SrStatus sr_graph_query_mode(const SrGraph *graph, const char *query, unsigned mode, SrNodeId *out);
 SrNodeId sr_graph_find(const SrGraph *graph, const char *name); // exact or alias; SR_NO_NODE
 
 SrStatus sr_graph_check(const SrGraph *graph); // the invariants above
+
+// What a node costs: floating-point operations of its forward, learned numbers it uses, bytes of its value.
+int64_t sr_graph_flops(const SrGraph *graph, SrNodeId id);
+int64_t sr_graph_numbers(const SrGraph *graph, SrNodeId id);
+int64_t sr_graph_bytes(const SrGraph *graph, SrNodeId id);
 
 #endif

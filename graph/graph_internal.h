@@ -19,11 +19,19 @@ struct SrGraph {
     SrAlias *aliases;
     int n_aliases, aliases_capacity;
     SrNameMap by_alias; // alias -> node
+    const char *title;  // NULL unless set
+    SrBlock *blocks;
+    int n_blocks, blocks_capacity;
+    SrGraph **bodies; // of closed blocks, freed with this graph
+    int n_bodies;
 };
 
 // An op's params struct with all its strings and lists, copied; `from` NULL: the defaults.
 SrStatus sr__params_copy(SrArena *arena, const SrOp *op, const char *name, const void *from,
                          const void **out);
+
+// Makes `body` live as long as `graph`.
+SrStatus sr__graph_own(SrGraph *graph, SrGraph *body);
 
 // The node of exactly this name, not an alias; SR_NO_NODE.
 SrNodeId sr__graph_named(const SrGraph *graph, const char *name);

@@ -189,6 +189,22 @@ void sr_params_init(SrParams *params, uint64_t seed) {
         params->drawn[i] = true;
 }
 
+SrStatus sr_params_copy(SrParams *to, SrParams *from) {
+    SR_TRY(sr_params_allocate(to));
+    for (int i = 0; i < to->count; i++) {
+        SrParam *p = &to->entries[i];
+        int k = sr_params_find(from, p->name);
+        const SrParam *q = k < 0 ? NULL : &from->entries[k];
+        if (!q || !q->value)
+            continue;
+        if (!sr_shape_equal(p->shape, q->shape) || p->dtype != q->dtype)
+            SR_FAIL(SR_ERR_CONFIG, "parameter %s differs in shape or type from what is to be copied", p->name);
+        memcpy(p->value, q->value, (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype));
+        to->drawn[i] = from->drawn[k];
+    }
+    return SR_OK;
+}
+
 void sr_params_zero_grad(SrParams *params) {
     for (int i = 0; i < params->allocated; i++) {
         SrParam *p = &params->entries[i];

@@ -44,6 +44,9 @@ int sr_params_set_trainable(SrParams *params, const char *glob, bool trainable);
 SrStatus sr_params_allocate(SrParams *params);
 // Draws every entry that was allocated and never initialised, keyed by (seed, name).
 void sr_params_init(SrParams *params, uint64_t seed);
+// Allocates `to` and gives each of its entries the value of from's entry of that name, where there is one with memory;
+// such entries are not drawn again.  Shapes and dtypes must agree.
+SrStatus sr_params_copy(SrParams *to, SrParams *from);
 void sr_params_zero_grad(SrParams *params);
 size_t sr_params_bytes(const SrParams *params); // values and gradients together
 int64_t sr_params_numbers(const SrParams *params, bool trainable_only); // learned numbers

@@ -15,42 +15,43 @@ static void add_aliases(const SrGraph *graph, SrNodeId id, const char *before, c
     }
 }
 
-// {stride_h: 2}: only what differs from the option table's defaults.
-static SrStatus add_options(const SrNode *node, SrText *out) {
+SrStatus sr__graph_options(const SrNode *node, SrArena *arena, SrYaml **changed) {
+    SrYaml *all, *defaults;
+    *changed = sr_yaml_new(arena, SR_YAML_MAP, "graph", 0);
+    if (!*changed)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", node->name);
     if (!node->op || !node->op->options)
         return SR_OK;
-    SrArena arena = SR_ARENA_INIT;
-    SrStatus status;
-    SrYaml *all, *defaults, *changed = sr_yaml_new(&arena, SR_YAML_MAP, "graph", 0);
-    SR_TRY_GOTO(changed ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %s", node->name));
-    SR_TRY_GOTO(sr_options_print(node->op->options, node->params, &arena, &all));
-    SR_TRY_GOTO(sr_options_defaults(node->op->options, &arena, &defaults));
+    SR_TRY(sr_options_print(node->op->options, node->params, arena, &all));
+    SR_TRY(sr_options_defaults(node->op->options, arena, &defaults));
     for (int i = 0; i < all->n; i++) {
         const SrYaml *usual = sr_yaml_find(defaults, all->keys[i]);
         if (!usual || !sr_yaml_equal(usual, all->items[i]))
-            SR_TRY_GOTO(sr_yaml_put(&arena, changed, all->keys[i], all->items[i]));
+            SR_TRY(sr_yaml_put(arena, *changed, all->keys[i], all->items[i]));
     }
-    if (changed->n > 0) {
+    return SR_OK;
+}
+
+// {stride_h: 2}: only what differs from the option table's defaults.
+static SrStatus add_options(const SrNode *node, SrText *out) {
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *changed;
+    SrStatus status = sr__graph_options(node, &arena, &changed);
+    if (status == SR_OK && changed->n > 0) {
         sr_text_add(out, "  ");
         sr_yaml_print_flow(changed, out);
     }
-done:
     sr_arena_deinit(&arena);
     return status;
 }
 
-// Counted where they are used: shared parameters appear at each of their nodes, and once in the
-// total.
-static int64_t learned_numbers(const SrGraph *graph, const SrNode *node) {
-    int64_t n = 0;
-    for (int i = 0; i < node->n_w; i++) {
-        const SrParam *p = sr_params_at(sr_graph_params(graph), node->w[i]);
-        n += p->kind == SR_SLOT_PARAM ? sr_shape_count(p->shape) : 0;
-    }
-    return n;
+static const char *op_name(const SrNode *node) { return node->op ? node->op->name : "input"; }
+
+SrShape sr_shape_nchw(SrShape s) {
+    return s.rank == 4 ? SR_SHAPE(s.d[0], s.d[3], s.d[1], s.d[2]) : s;
 }
 
-static const char *op_name(const SrNode *node) { return node->op ? node->op->name : "input"; }
+static bool is_shown(const SrNode *node, unsigned mode) { return (node->mode & mode) != 0; }
 
 static int longest_name(const SrGraph *graph) {
     size_t longest = 4;
@@ -59,26 +60,39 @@ static int longest_name(const SrGraph *graph) {
     return (int)longest;
 }
 
-static SrStatus print_table(const SrGraph *graph, SrText *out) {
-    int width = longest_name(graph);
-    sr_text_printf(out, "%-*s  %-20s  %-20s  %10s  %s\n", width, "node", "op", "shape", "learned",
-                   "inputs  options");
+static void print_table_line(const SrGraph *graph, SrNodeId id, int width, SrText *out) {
+    const SrNode *node = sr_graph_at(graph, id);
+    char shape[SR_SHAPE_TEXT_BYTES];
+    sr_text_printf(out, "%-*s  %-20s  %-20s  %10lld  %14lld  %12lld  ", width, node->name, op_name(node),
+                   sr_shape_text(sr_shape_nchw(node->shape), shape, sizeof shape),
+                   (long long)sr_graph_numbers(graph, id), (long long)sr_graph_flops(graph, id),
+                   (long long)sr_graph_bytes(graph, id));
+    for (int i = 0; i < node->n_in; i++)
+        sr_text_printf(out, "%s%s", i ? ", " : "", sr_graph_at(graph, node->in[i])->name);
+}
+
+static SrStatus print_table(const SrGraph *graph, unsigned mode, SrText *out) {
+    int width = longest_name(graph), nodes = 0;
+    int64_t flops = 0, bytes = 0;
+    sr_text_printf(out, "%-*s  %-20s  %-20s  %10s  %14s  %12s  %s\n", width, "node", "op", "shape", "learned",
+                   "FLOPs", "bytes", "inputs  options");
     for (SrNodeId id = 0; id < sr_graph_count(graph); id++) {
         const SrNode *node = sr_graph_at(graph, id);
-        char shape[SR_SHAPE_TEXT_BYTES];
-        sr_text_printf(out, "%-*s  %-20s  %-20s  %10lld  ", width, node->name, op_name(node),
-                       sr_shape_text(node->shape, shape, sizeof shape),
-                       (long long)learned_numbers(graph, node));
-        for (int i = 0; i < node->n_in; i++)
-            sr_text_printf(out, "%s%s", i ? ", " : "", sr_graph_at(graph, node->in[i])->name);
+        if (!is_shown(node, mode))
+            continue;
+        print_table_line(graph, id, width, out);
         SR_TRY(add_options(node, out));
         if (node->mode != SR_MODE_BOTH)
             sr_text_add(out, node->mode == SR_MODE_TRAIN ? "  [train]" : "  [eval]");
         add_aliases(graph, id, "  <", ">", out);
         sr_text_add(out, "\n");
+        nodes++;
+        flops += sr_graph_flops(graph, id);
+        bytes += sr_graph_bytes(graph, id);
     }
-    sr_text_printf(out, "%d nodes, %lld learned numbers\n", sr_graph_count(graph),
-                   (long long)sr_params_numbers(sr_graph_params(graph), false));
+    sr_text_printf(out, "%d nodes, %lld learned numbers, %lld FLOPs, %lld bytes of activations\n", nodes,
+                   (long long)sr_params_numbers(sr_graph_params(graph), false), (long long)flops,
+                   (long long)bytes);
     return SR_OK;
 }
 
@@ -101,17 +115,19 @@ static void print_dot_node(const SrGraph *graph, SrNodeId id, SrText *out) {
     add_quoted(out, node->name);
     // graphviz joins strings with +
     sr_text_printf(out, " + \"\\n%s %s", op_name(node),
-                   sr_shape_text(node->shape, shape, sizeof shape));
+                   sr_shape_text(sr_shape_nchw(node->shape), shape, sizeof shape));
     add_aliases(graph, id, "\\n<", ">", out);
     sr_text_printf(out, "\"%s];\n", node->op ? "" : ", style=filled");
 }
 
 // Nodes of one module follow each other almost always, so a cluster is a run of equal modules.
-static void print_dot(const SrGraph *graph, SrText *out) {
+static void print_dot(const SrGraph *graph, unsigned mode, SrText *out) {
     sr_text_add(out, "digraph model {\n  node [shape=box, fontname=sans];\n");
     const char *module = "";
     for (SrNodeId id = 0; id < sr_graph_count(graph); id++) {
         const SrNode *node = sr_graph_at(graph, id);
+        if (!is_shown(node, mode))
+            continue;
         if (strcmp(node->module, module) != 0) {
             sr_text_add(out, *module ? "  }\n" : "");
             module = node->module;
@@ -125,17 +141,94 @@ static void print_dot(const SrGraph *graph, SrText *out) {
     }
     sr_text_add(out, *module ? "  }\n" : "");
     for (SrNodeId id = 0; id < sr_graph_count(graph); id++)
-        for (int i = 0; i < sr_graph_at(graph, id)->n_in; i++)
+        for (int i = 0; is_shown(sr_graph_at(graph, id), mode) && i < sr_graph_at(graph, id)->n_in; i++)
             sr_text_printf(out, "  n%d -> n%d;\n", sr_graph_at(graph, id)->in[i], id);
     sr_text_add(out, "}\n");
 }
 
-SrStatus sr_graph_print(const SrGraph *graph, SrGraphFormat format, SrText *out) {
-    if (format == SR_GRAPH_TABLE)
-        SR_TRY(print_table(graph, out));
-    if (format == SR_GRAPH_DOT)
-        print_dot(graph, out);
-    for (SrNodeId id = 0; format == SR_GRAPH_NAMES && id < sr_graph_count(graph); id++)
-        sr_text_printf(out, "%s\n", sr_graph_at(graph, id)->name);
+static void print_list(const SrGraph *graph, unsigned mode, bool shapes, SrText *out) {
+    for (SrNodeId id = 0; id < sr_graph_count(graph); id++) {
+        const SrNode *node = sr_graph_at(graph, id);
+        char shape[SR_SHAPE_TEXT_BYTES];
+        if (!is_shown(node, mode))
+            continue;
+        sr_shape_text(sr_shape_nchw(node->shape), shape, sizeof shape);
+        sr_text_printf(out, "%s%s%s\n", node->name, shapes ? " " : "", shapes ? shape : "");
+    }
+}
+
+// "layer1.0.add = add(layer1.0.bn2, relu)": node names hold dots, so this is for eyes only.
+static SrStatus print_code(const SrGraph *graph, unsigned mode, SrText *out) {
+    for (SrNodeId id = 0; id < sr_graph_count(graph); id++) {
+        const SrNode *node = sr_graph_at(graph, id);
+        char shape[SR_SHAPE_TEXT_BYTES];
+        if (!is_shown(node, mode))
+            continue;
+        sr_text_printf(out, "%s = %s(", node->name, op_name(node));
+        for (int i = 0; i < node->n_in; i++)
+            sr_text_printf(out, "%s%s", i ? ", " : "", sr_graph_at(graph, node->in[i])->name);
+        sr_text_add(out, ")");
+        SR_TRY(add_options(node, out));
+        sr_text_printf(out, "  # %s\n", sr_shape_text(sr_shape_nchw(node->shape), shape, sizeof shape));
+    }
+    return SR_OK;
+}
+
+static int count_mode(const SrGraph *graph, unsigned mode) {
+    int n = 0;
+    for (SrNodeId id = 0; id < sr_graph_count(graph); id++)
+        n += sr_graph_at(graph, id)->mode == mode;
+    return n;
+}
+
+// " (a, b)": nodes that live in this mode alone.
+static void add_only(const SrGraph *graph, unsigned mode, SrText *out) {
+    const char *before = " (";
+    for (SrNodeId id = 0; id < sr_graph_count(graph); id++) {
+        if (sr_graph_at(graph, id)->mode != mode)
+            continue;
+        sr_text_printf(out, "%s%s", before, sr_graph_at(graph, id)->name);
+        before = ", ";
+    }
+    sr_text_add(out, ")");
+}
+
+SrStatus sr_graph_print_modes(const SrGraph *graph, SrText *out) {
+    int train = count_mode(graph, SR_MODE_TRAIN), eval = count_mode(graph, SR_MODE_EVAL);
+    int both = count_mode(graph, SR_MODE_BOTH);
+    if (train == 0 && eval == 0) {
+        sr_text_printf(out, "train and eval: the same %d nodes\n", both);
+    } else if (train == 0 || eval == 0) {
+        const char *more = train ? "train" : "eval", *less = train ? "eval" : "train";
+        sr_text_printf(out, "%s (%d nodes) is a subsequence of %s (%d nodes), which adds %d", less, both,
+                       more, both + train + eval, train + eval);
+        add_only(graph, train ? SR_MODE_TRAIN : SR_MODE_EVAL, out);
+        sr_text_add(out, "\n");
+    } else {
+        sr_text_printf(out, "train and eval differ: %d nodes are shared, %d are train's alone", both, train);
+        add_only(graph, SR_MODE_TRAIN, out);
+        sr_text_printf(out, ", %d eval's alone", eval);
+        add_only(graph, SR_MODE_EVAL, out);
+        sr_text_add(out, "\n");
+    }
     return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for printing a graph") : SR_OK;
+}
+
+SrStatus sr_graph_print_mode(const SrGraph *graph, SrGraphFormat format, unsigned mode, SrText *out) {
+    SrStatus status = SR_OK;
+    switch (format) {
+    case SR_GRAPH_NAMES: print_list(graph, mode, false, out); break;
+    case SR_GRAPH_LIST: print_list(graph, mode, true, out); break;
+    case SR_GRAPH_TABLE: status = print_table(graph, mode, out); break;
+    case SR_GRAPH_DOT: print_dot(graph, mode, out); break;
+    case SR_GRAPH_CODE: status = print_code(graph, mode, out); break;
+    case SR_GRAPH_JSON: status = sr__graph_print_json(graph, out); break;
+    }
+    if (status == SR_OK && out->failed)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for printing a graph");
+    return status;
+}
+
+SrStatus sr_graph_print(const SrGraph *graph, SrGraphFormat format, SrText *out) {
+    return sr_graph_print_mode(graph, format, SR_MODE_BOTH, out);
 }

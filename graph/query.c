@@ -66,7 +66,7 @@ static bool is_below(const char *name, const char *query) {
 
 // "did you mean 'layer3' or 'layer2'?": the nearest of everything a query may say.
 static SrStatus unknown(const SrGraph *graph, const char *query) {
-    int n = graph->count + graph->n_aliases;
+    int n = graph->count + graph->n_aliases + graph->n_blocks;
     // Stages first: of equally near names the first wins, and stages are what configurations mostly
     // say.
     const char **names = sr_calloc((size_t)n + 1, sizeof *names);
@@ -76,6 +76,8 @@ static SrStatus unknown(const SrGraph *graph, const char *query) {
         names[i] = graph->aliases[i].name;
     for (int i = 0; i < graph->count; i++)
         names[graph->n_aliases + i] = graph->nodes[i].name;
+    for (int i = 0; i < graph->n_blocks; i++)
+        names[graph->n_aliases + graph->count + i] = graph->blocks[i].path;
     SrText nearest = SR_TEXT_INIT;
     for (int k = 0; k < 3; k++) {
         int best = sr_text_nearest(query, names, n);
@@ -84,24 +86,31 @@ static SrStatus unknown(const SrGraph *graph, const char *query) {
         sr_text_printf(&nearest, "%s'%s'", k ? " or " : "; did you mean ", names[best]);
         names[best] = names[--n]; // not again
     }
-    sr_text_add(&nearest, nearest.len ? "?" : "; `sslrun graph` lists them");
-    SrStatus status = sr_fail(SR_ERR_CONFIG, "there is no layer '%s'%s", query,
-                              nearest.s ? nearest.s : "");
+    SrStatus status = sr_fail(SR_ERR_CONFIG, "there is no layer '%s'%s%s `sslrun graph %s` lists them all",
+                              query, nearest.s ? nearest.s : "", nearest.len ? "?" : ";",
+                              sr_graph_title(graph));
     sr_text_deinit(&nearest);
     sr_free(names);
     return status;
 }
 
-SrStatus sr_graph_query(const SrGraph *graph, const char *query, SrNodeId *out) {
+// From the end: the output of a module is its last node.
+static SrNodeId last_below(const SrGraph *graph, const char *query, unsigned mode) {
+    for (SrNodeId id = graph->count - 1; id >= 0; id--)
+        if ((graph->nodes[id].mode & mode) && is_below(graph->nodes[id].name, query))
+            return id;
+    return SR_NO_NODE;
+}
+
+SrStatus sr_graph_query_mode(const SrGraph *graph, const char *query, unsigned mode, SrNodeId *out) {
     *out = sr_graph_find(graph, query);
-    if (*out != SR_NO_NODE)
-        return SR_OK;
-    // From the end: the output of a module is its last node.
-    for (SrNodeId id = graph->count - 1; id >= 0; id--) {
-        if (is_below(graph->nodes[id].name, query)) {
-            *out = id;
-            return SR_OK;
-        }
-    }
-    return unknown(graph, query);
+    if (*out == SR_NO_NODE)
+        *out = last_below(graph, query, mode);
+    if (*out == SR_NO_NODE)
+        *out = last_below(graph, query, SR_MODE_BOTH);
+    return *out == SR_NO_NODE ? unknown(graph, query) : SR_OK;
+}
+
+SrStatus sr_graph_query(const SrGraph *graph, const char *query, SrNodeId *out) {
+    return sr_graph_query_mode(graph, query, SR_MODE_BOTH, out);
 }
