@@ -114,7 +114,7 @@ static SrNodeId bottleneck_branch(SrBuilder *b, const Resnet *r, SrNodeId x, int
 static SrNodeId shortcut(SrBuilder *b, const Resnet *r, SrNodeId x, int channels, int stride) {
     if (stride == 1 && sr_shape_last(sr_build_shape(b, x)) == channels)
         return x;
-    sr_builder_push(b, "downsample");
+    sr_builder_push_block(b, "downsample", "Sequential");
     x = conv(b, "0", x, channels, 1, stride, 1);
     x = norm(b, r, "1", x);
     sr_builder_pop(b);
@@ -134,18 +134,20 @@ static SrNodeId block(SrBuilder *b, const Resnet *r, const Layout *layout, SrNod
 static SrNodeId stage(SrBuilder *b, const Resnet *r, const Layout *layout, SrNodeId x, int s) {
     static const char *const names[] = {"layer1", "layer2", "layer3", "layer4"};
     static const char *const aliases[] = {"res2", "res3", "res4", "res5"};
+    static const char *const indices[] = {"1", "2", "3", "4"}; // timm's out_indices
     int planes = (int)(64 * r->width_multiplier * (1 << s));
     int stride = s == 0 ? 1 : s == 3 ? r->layer4_stride : 2;
-    sr_builder_push(b, names[s]);
+    sr_builder_push_block(b, names[s], "Sequential");
     for (int i = 0; i < layout->blocks[s]; i++) {
         char scope[16];
         snprintf(scope, sizeof scope, "%d", i);
-        sr_builder_push(b, scope);
+        sr_builder_push_block(b, scope, layout->bottleneck ? "Bottleneck" : "BasicBlock");
         x = block(b, r, layout, x, planes, i == 0 ? stride : 1);
         sr_builder_pop(b);
     }
     sr_builder_pop(b);
     sr_build_alias(b, aliases[s], x);
+    sr_build_alias(b, indices[s], x);
     return x;
 }
 
@@ -155,6 +157,7 @@ static SrNodeId stem(SrBuilder *b, const Resnet *r, SrNodeId x) {
     x = r->small_image_stem ? conv(b, "conv1", x, planes, 3, 1, 1) : conv(b, "conv1", x, planes, 7, 2, 1);
     x = relu(b, norm(b, r, "bn1", x));
     sr_build_alias(b, "conv1", x);
+    sr_build_alias(b, "0", x);
     if (!r->small_image_stem) {
         SrPool2dParams pool = {.kernel_h = 3, .stride_h = 2, .padding_h = 1, .padding_w = -1};
         x = sr_build(b, "max_pool2d", "maxpool", &pool, x);
