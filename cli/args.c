@@ -28,13 +28,22 @@ static SrStatus parse_number(const SrFlag *flag, const char *text) {
     return SR_OK;
 }
 
-// One flag at argv[*i]; a number may follow in the next argument.
+static SrStatus parse_text(const SrFlag *flag, const char *text) {
+    if (!text || !*text)
+        return sr_fail(SR_ERR_CONFIG, "%s needs a value: %s", flag->name, flag->help);
+    *flag->text = text;
+    return SR_OK;
+}
+
+// One flag at argv[*i]; its value may follow in the next argument.
 static SrStatus parse_flag(int argc, char **argv, int *i, const SrFlag *flags) {
     const char *arg = argv[*i], *equals = strchr(arg, '=');
     size_t len = equals ? (size_t)(equals - arg) : strlen(arg);
     for (const SrFlag *f = flags; f->name; f++) {
         if (strlen(f->name) != len || strncmp(f->name, arg, len) != 0)
             continue;
+        if (f->text)
+            return parse_text(f, equals ? equals + 1 : *i + 1 < argc ? argv[++*i] : NULL);
         if (f->number)
             return parse_number(f, equals ? equals + 1 : *i + 1 < argc ? argv[++*i] : NULL);
         if (equals)

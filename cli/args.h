@@ -16,6 +16,7 @@ typedef struct {
     bool *on;         // set by its presence, or
     int *number;      // by the number that follows ("--steps 10", "--steps=10")
     const char *help;
+    const char **text; // or by the word that follows ("--mode eval", "--mode=eval")
 } SrFlag;
 
 typedef struct {

@@ -38,8 +38,8 @@ static SrStatus check(const SrConfig *config, bool json) {
 
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false, tree = false;
-    const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line"},
-                            {"--tree", &tree, NULL, "prints the resolved configuration instead"},
+    const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
+                            {"--tree", &tree, NULL, "prints the resolved configuration instead", NULL},
                             {0}};
     SrArgs args;
     SrConfig *config;

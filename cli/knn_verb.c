@@ -27,8 +27,8 @@ static SrStatus evaluate(const SrConfig *config, bool only, bool json) {
 
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false, only = false;
-    const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line"},
-                            {"--no-baselines", &only, NULL, "the trained trunk alone"},
+    const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
+                            {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
                             {0}};
     SrArgs args;
     SrConfig *config;

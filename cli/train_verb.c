@@ -89,7 +89,7 @@ static SrStatus train(const SrArgs *args, const SrConfig *config, bool json) {
 
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false;
-    const SrFlag flags[] = {{"--json", &json, NULL, "results as JSON lines"}, {0}};
+    const SrFlag flags[] = {{"--json", &json, NULL, "results as JSON lines", NULL}, {0}};
     SrArgs args;
     SrConfig *config;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));

@@ -1,0 +1,166 @@
+// sslrun graph TRUNK|CONFIG: the nodes of a trunk, in torchvision's names or with all that is known of them; and what
+// an extraction would leave of it.
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/args.h"
+#include "cli/verb.h"
+#include "graph/blocks.h"
+#include "graph/extract.h"
+#include "graph/print.h"
+#include "trainer/trunk_graph.h"
+
+typedef struct {
+    const char *mode, *leaf, *format, *nodes, *train_nodes, *eval_nodes;
+    int batch, size;
+    bool stages;
+} Options;
+
+// The place of `word` among the choices "a|b|c".
+static SrStatus choose(const char *flag, const char *word, const char *const *choices, int n, int *out) {
+    SrText list = SR_TEXT_INIT;
+    for (*out = 0; *out < n; ++*out) {
+        if (strcmp(choices[*out], word) == 0) {
+            sr_text_deinit(&list);
+            return SR_OK;
+        }
+        sr_text_printf(&list, "%s%s", *out ? ", " : "", choices[*out]);
+    }
+    SrStatus status = sr_fail(SR_ERR_CONFIG, "%s %s: expected %s", flag, word, list.s ? list.s : "");
+    sr_text_deinit(&list);
+    return status;
+}
+
+static SrStatus parse_mode(const char *word, unsigned *out) {
+    static const char *const names[] = {"train", "eval", "both"};
+    int i;
+    SR_TRY(choose("--mode", word, names, SR_COUNT(names), &i));
+    *out = (unsigned)i + 1; // SrMode's bits
+    return SR_OK;
+}
+
+static SrStatus parse_format(const char *word, SrGraphFormat *out) {
+    static const char *const names[] = {"names", "tabular", "dot", "code", "json"};
+    static const SrGraphFormat formats[] = {SR_GRAPH_LIST, SR_GRAPH_TABLE, SR_GRAPH_DOT, SR_GRAPH_CODE, SR_GRAPH_JSON};
+    int i;
+    SR_TRY(choose("--format", word, names, SR_COUNT(names), &i));
+    *out = formats[i];
+    return SR_OK;
+}
+
+// Taps of one mode: its own list, else the one for both.
+static SrStatus parse_taps(const char *own, const char *both, bool wanted, SrArena *arena, SrTaps *out, SrTaps **taps) {
+    const char *text = own ? own : both;
+    *taps = NULL;
+    if (!wanted || !text)
+        return SR_OK;
+    SR_TRY(sr_taps_parse(text, arena, out));
+    *taps = out;
+    return SR_OK;
+}
+
+// The graph of the taps instead of the whole; *graph unchanged when none were asked for.
+static SrStatus extract(const Options *o, unsigned mode, SrArena *arena, const SrGraph **graph, SrExtraction *e) {
+    SrTaps lists[2], *train, *eval;
+    SrText report = SR_TEXT_INIT;
+    SR_TRY(parse_taps(o->train_nodes, o->nodes, mode & SR_MODE_TRAIN, arena, &lists[0], &train));
+    SR_TRY(parse_taps(o->eval_nodes, o->nodes, mode & SR_MODE_EVAL, arena, &lists[1], &eval));
+    if (!train && !eval)
+        return SR_OK;
+    SR_TRY(sr_graph_extract(*graph, train, eval, e));
+    *graph = e->graph;
+    sr_extraction_report(e, &report);
+    fprintf(stderr, "%s\n", report.s ? report.s : "");
+    sr_text_deinit(&report);
+    return SR_OK;
+}
+
+// "INDEX NAME NODE CHANNELS REDUCTION": timm's feature_info, VISSL's stage beside each.
+static void print_stages(const SrTrunkGraph *trunk, SrText *out) {
+    int height = sr_graph_at(trunk->graph, trunk->input)->shape.d[1];
+    for (int i = 0; i < sr_graph_alias_count(trunk->graph); i++) {
+        SrNodeId id;
+        const char *alias = sr_graph_alias_at(trunk->graph, i, &id);
+        SrShape s = sr_graph_at(trunk->graph, id)->shape;
+        sr_text_printf(out, "%-8s %-24s channels %-6d", alias, sr_graph_at(trunk->graph, id)->name, sr_shape_last(s));
+        if (s.rank == 4)
+            sr_text_printf(out, " reduction %d", (height + s.d[1] - 1) / s.d[1]);
+        sr_text_add(out, "\n");
+    }
+}
+
+static SrStatus print_graph(const Options *o, const SrTrunkGraph *trunk, SrText *out) {
+    SrArena arena = SR_ARENA_INIT;
+    SrExtraction extraction = {.params = NULL};
+    SrGraph *closed = NULL;
+    const SrGraph *graph = trunk->graph;
+    SrGraphFormat format;
+    SrStrings leaf;
+    SrStatus status;
+    unsigned mode;
+    SR_TRY_GOTO(parse_mode(o->mode, &mode));
+    SR_TRY_GOTO(parse_format(o->format, &format));
+    SR_TRY_GOTO(sr_leaf_parse(graph, o->leaf, &arena, &leaf));
+    SR_TRY_GOTO(extract(o, mode, &arena, &graph, &extraction));
+    if (format != SR_GRAPH_JSON || strcmp(o->leaf, "default") != 0) { // JSON holds whole graphs
+        SR_TRY_GOTO(sr_graph_close(graph, &leaf, &closed));
+        graph = closed;
+    }
+    SR_TRY_GOTO(sr_graph_print_mode(graph, format, mode, out));
+    if (mode == SR_MODE_BOTH && format == SR_GRAPH_LIST) {
+        SrText modes = SR_TEXT_INIT; // a remark, not part of the list
+        SR_TRY_GOTO(sr_graph_print_modes(graph, &modes));
+        fputs(modes.s, stderr);
+        sr_text_deinit(&modes);
+    }
+done:
+    sr_graph_free(closed);
+    sr_extraction_free(&extraction);
+    sr_arena_deinit(&arena);
+    return status;
+}
+
+static SrStatus run_graph(const Options *o, const SrArgs *args) {
+    SrTrunkGraph trunk;
+    SrText out = SR_TEXT_INIT;
+    SR_TRY(sr_trunk_graph_open(args->names[0], args->overrides, args->n_overrides, o->batch, o->size, o->size, &trunk));
+    SrStatus status = SR_OK;
+    if (o->stages)
+        print_stages(&trunk, &out);
+    else
+        status = print_graph(o, &trunk, &out);
+    if (status == SR_OK)
+        status = sr_args_print(&out);
+    sr_text_deinit(&out);
+    sr_trunk_graph_close(&trunk);
+    return status;
+}
+
+static SrStatus run_verb(int argc, char **argv) {
+    // Batch and size of torchvision's reference lists.
+    Options o = {.mode = "eval", .leaf = "default", .format = "names", .batch = 2, .size = 64};
+    const SrFlag flags[] = {
+        {.name = "--mode", .text = &o.mode, .help = "train, eval or both"},
+        {.name = "--batch", .number = &o.batch, .help = "images"},
+        {.name = "--size", .number = &o.size, .help = "pixels a side"},
+        {.name = "--leaf", .text = &o.leaf, .help = "default, through, or classes of blocks to keep closed"},
+        {.name = "--format", .text = &o.format, .help = "names, tabular, dot, code or json"},
+        {.name = "--nodes", .text = &o.nodes, .help = "only what these need, as in layer1,layer4:deep"},
+        {.name = "--train-nodes", .text = &o.train_nodes, .help = "the same for train mode"},
+        {.name = "--eval-nodes", .text = &o.eval_nodes, .help = "the same for eval mode"},
+        {.name = "--stages", .on = &o.stages, .help = "the stages: timm's indices and VISSL's names"},
+        {0}};
+    SrArgs args;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    if (args.n_names != 1)
+        return sr_fail(SR_ERR_CONFIG, "sslrun graph: which trunk? Give a model (resnet50) or a YAML file");
+    return run_graph(&o, &args);
+}
+
+const SrVerb sr_verb_graph = {
+    .name = "graph",
+    .usage = "sslrun graph TRUNK|CONFIG [--mode train|eval|both] [--batch N] [--size N] "
+             "[--leaf default|through|LIST] [--format names|tabular|dot|code|json] [--nodes a,b:c] [--stages]",
+    .help = "Lists a trunk's nodes by torchvision's names, with shapes and costs, or what some layers need.",
+    .run = run_verb,
+};

@@ -1,0 +1,130 @@
+// sslrun graph: the reference lists text for text in both granularities, formats, closed blocks, extraction, and what is
+// refused.
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "tests/check.h"
+#include "tests/program.h"
+
+static ProgramResult result; // two 64 kB texts: too large for the stack of a test
+
+#define RUN(...) program_run(&result, 0, (const char *const[]){"graph", __VA_ARGS__, NULL})
+
+static void expect_refused(const char *text) {
+    if (result.code != 2 || *result.out || !strstr(result.err, text))
+        fail_msg("expected exit code 2 and \"%s\", got %d and:\n%s%s", text, result.code, result.out, result.err);
+}
+
+static void expect_list(const char *model, const char *leaf) {
+    char path[128], *text;
+    size_t bytes;
+    snprintf(path, sizeof path, "tests/trunks/nodes/%s.txt", model);
+    CHECK_OK(sr_file_read(path, 1 << 20, &text, &bytes));
+    RUN(model, "--batch", "2", "--size", "64", "--leaf", leaf);
+    CHECK_INT(result.code, 0);
+    CHECK_STR(result.out, text);
+    sr_free(text);
+}
+
+static void test_reference_lists(void **state) {
+    (void)state;
+    static const char *const models[] = {"resnet18", "resnet50", "resnext50_32x4d", "wide_resnet50_2"};
+    for (int i = 0; i < SR_COUNT(models); i++) {
+        expect_list(models[i], "default");
+        expect_list(models[i], "through"); // these nets have no composites, so nothing differs
+    }
+}
+
+static int lines(const char *text) {
+    int n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+// torchvision's node counts: 3 + 4 blocks ... as get_graph_node_names gives them.
+static void test_family(void **state) {
+    (void)state;
+    static const struct {
+        const char *model;
+        int nodes;
+        const char *line;
+    } rows[] = {{"resnet34", 126, "layer3.5.relu_1 [1, 256, 2, 2]\n"},
+                {"resnet101", 346, "layer3.22.relu_2 [1, 1024, 2, 2]\n"},
+                {"resnet152", 516, "layer2.7.conv2 [1, 128, 4, 4]\n"},
+                {"resnext101_32x8d", 346, "layer1.0.conv2 [1, 256, 8, 8]\n"},
+                {"resnext101_64x4d", 346, "layer1.0.conv2 [1, 256, 8, 8]\n"},
+                {"wide_resnet101_2", 346, "layer4.2.conv1 [1, 1024, 1, 1]\n"}};
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        RUN(rows[i].model, "--batch=1", "--size=32");
+        CHECK_INT(lines(result.out), rows[i].nodes);
+        CHECK(strstr(result.out, rows[i].line));
+        CHECK(strstr(result.out, "fc [1, 1000]\n"));
+    }
+}
+
+static void test_closed_blocks(void **state) {
+    (void)state;
+    RUN("resnet18", "--leaf", "BasicBlock");
+    CHECK(strstr(result.out, "maxpool [2, 64, 16, 16]\nlayer1.0 [2, 64, 16, 16]\nlayer1.1 [2, 64, 16, 16]\nlayer2.0"));
+    CHECK_INT(lines(result.out), 16);
+    RUN("resnet50", "--leaf", "SqueezeExcitation,Bottleneck");
+    CHECK_INT(lines(result.out), 24);
+    RUN("resnet18", "--leaf", "Bottleneck");
+    expect_refused("classes here: BasicBlock, Sequential");
+    RUN("resnet50", "--leaf", "Botleneck");
+    expect_refused("did you mean 'Bottleneck'?");
+    RUN("resnet50", "--leaf", ",");
+    expect_refused("an empty list of blocks");
+}
+
+static void test_formats(void **state) {
+    (void)state;
+    RUN("resnet18", "--format", "tabular");
+    CHECK(strstr(result.out, "70 nodes, 11689512 learned numbers"));
+    RUN("resnet18", "--format", "dot");
+    CHECK(sr_text_starts(result.out, "digraph model {"));
+    RUN("resnet18", "--format", "code");
+    CHECK(strstr(result.out, "layer1.0.add = add(layer1.0.bn2, maxpool)"));
+    RUN("resnet18", "--format", "json");
+    CHECK(sr_text_starts(result.out, "{\"format\": \"sslrun graph 1\""));
+    RUN("resnet18", "--mode", "both");
+    CHECK(strstr(result.err, "train and eval: the same 70 nodes"));
+    RUN("resnet18", "--stages");
+    CHECK(strstr(result.out, "3        layer3.1.relu_1          channels 256    reduction 16\n"));
+    RUN("resnet18", "--format", "nmes");
+    expect_refused("names, tabular, dot, code, json");
+    RUN("resnet18", "--mode", "test");
+    expect_refused("train, eval, both");
+}
+
+static void test_extraction(void **state) {
+    (void)state;
+    RUN("resnet18", "--nodes", "layer1:deep,conv1");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.err, "19 of 70 nodes, 0.16 of 11.69 M parameters"));
+    CHECK(sr_text_ends(result.out, "layer1.1.relu_1 [2, 64, 16, 16]\n"));
+    RUN("resnet18", "--nodes", "2");
+    CHECK(sr_text_ends(result.out, "layer2.1.relu_1 [2, 128, 8, 8]\n"));
+    RUN("resnet18", "--nodes", "layr4");
+    expect_refused("did you mean 'layer4'");
+    RUN("resnet18", "--nodes", "zzzzzzzz");
+    expect_refused("`sslrun graph resnet18` lists them all");
+    RUN("resnet18", "--nodes", "layer1,layer2:layer1");
+    expect_refused("two outputs are called 'layer1'");
+    RUN("resnet18", "--nodes", " ");
+    expect_refused("an empty list of layers");
+    RUN("resnet18", "--nodes", "layer1,,layer2");
+    expect_refused("a layer without a name");
+    RUN("resnet81");
+    expect_refused("did you mean 'resnet18'");
+    RUN("resnet18", "DEPTH=5");
+    expect_refused("takes no KEY=VALUE");
+    RUN("--batch", "3");
+    expect_refused("which trunk?");
+}
+
+SR_TESTS(graph_verb, unit(test_reference_lists), unit(test_family), unit(test_closed_blocks), unit(test_formats),
+         unit(test_extraction))
