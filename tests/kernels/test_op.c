@@ -290,11 +290,11 @@ static void test_bits_do_not_depend_on_threads(void **state) {
     each_case(threads_case);
 }
 
-// Every instruction set of this processor agrees with the reference.
-static void test_all_levels(void **state) {
+// The lower instruction sets agree with the reference too; the best one ran in the tests above.
+static void test_lower_levels(void **state) {
     (void)state;
     SrCpuLevel best = sr_cpu_level();
-    for (int level = SR_CPU_PLAIN; level <= (int)best; level++) {
+    for (int level = SR_CPU_PLAIN; level < (int)best; level++) {
         sr_cpu_set_level((SrCpuLevel)level);
         each_case(forward_case);
         each_case(gradient_case);
@@ -364,4 +364,4 @@ SR_TESTS(op, unit(test_descriptors), unit(test_forward_matches_reference),
          unit(test_gradients_match_differences), unit(test_gradients_add_up),
          unit(test_any_gradient_may_be_unwanted), unit(test_gradient_may_take_the_place_of_dy),
          unit(test_forward_again_repeats), unit(test_bits_do_not_depend_on_threads),
-         unit(test_all_levels), unit(test_strange_shapes), unit(test_views))
+         unit(test_lower_levels), unit(test_strange_shapes), unit(test_views))
