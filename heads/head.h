@@ -1,4 +1,5 @@
-// The head contract: maps features to outputs.  A descriptor `const SrHead sr_head_<stem>` in heads/<stem>.c.
+// The head contract: maps features to outputs.  A descriptor `const SrHead sr_head_<stem>` in
+// heads/<stem>.c.
 #ifndef SR_HEADS_HEAD_H
 #define SR_HEADS_HEAD_H
 
@@ -17,10 +18,10 @@ typedef struct SrHead {
     const char *help;
     const SrOption *options; // the entry's argument map
     size_t params_bytes;
-    // Nodes under the builder's scope (the model has pushed "heads.0" or "heads.0.1").  in: the features, or the
-    // previous module's outputs in a chain.  At most SR_HEAD_MAX_OUT outputs.
-    SrStatus (*build)(SrBuilder *b, const void *params, const SrHeadSettings *settings, const SrNodeId *in, int n_in,
-                      SrNodeId out[SR_HEAD_MAX_OUT], int *n_out);
+    // Nodes under the builder's scope (the model has pushed "heads.0" or "heads.0.1").  in: the
+    // features, or the previous module's outputs in a chain.  At most SR_HEAD_MAX_OUT outputs.
+    SrStatus (*build)(SrBuilder *b, const void *params, const SrHeadSettings *settings,
+                      const SrNodeId *in, int n_in, SrNodeId out[SR_HEAD_MAX_OUT], int *n_out);
 } SrHead;
 
 const SrHead *sr_head_at(int i);

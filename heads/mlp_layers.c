@@ -13,9 +13,12 @@ static SrNodeId layer(SrBuilder *b, const char *op, const void *params, int *ind
     return sr_build(b, op, leaf, params, x);
 }
 
-static SrNodeId linear(SrBuilder *b, const SrMlpLayers *layers, int out_features, int *index, SrNodeId x) {
-    // Scaled uniform values are uniform values with a scaled bound; both have PyTorch's, 1 / sqrt(in_features).
-    SrInit init = {SR_INIT_UNIFORM, layers->init_factor / sqrt(sr_shape_last(sr_build_shape(b, x)))};
+static SrNodeId linear(SrBuilder *b, const SrMlpLayers *layers, int out_features, int *index,
+                       SrNodeId x) {
+    // Scaled uniform values are uniform values with a scaled bound; both have PyTorch's, 1 /
+    // sqrt(in_features).
+    SrInit init = {SR_INIT_UNIFORM,
+                   layers->init_factor / sqrt(sr_shape_last(sr_build_shape(b, x)))};
     sr_builder_set_init(b, "weight", init);
     if (layers->use_bias)
         sr_builder_set_init(b, "bias", init);
@@ -26,7 +29,7 @@ static SrNodeId linear(SrBuilder *b, const SrMlpLayers *layers, int out_features
 SrNodeId sr_mlp_layers_build(SrBuilder *b, const SrMlpLayers *layers, const SrInts *dims,
                              const SrHeadSettings *settings, SrNodeId x) {
     SrBatchNormParams bn = {.eps = settings->bn_eps, .momentum = settings->bn_momentum};
-    int index = 0;
+    int index = 0; // counts every module, activations included: those are the state keys
     for (int i = 1; i < dims->n; i++) {
         x = linear(b, layers, dims->v[i], &index, x);
         if (i == dims->n - 1 && layers->bare_last)
@@ -41,27 +44,35 @@ SrNodeId sr_mlp_layers_build(SrBuilder *b, const SrMlpLayers *layers, const SrIn
     return x;
 }
 
-SrStatus sr_head_one_vector(SrBuilder *b, const char *head, const SrNodeId *in, int n_in, SrNodeId *x) {
+// VISSL's heads take (N, C, 1, 1) too, which is (N, 1, 1, C) here; a map must be pooled, because
+// flattening it would tie the head to one image size.
+SrStatus sr_head_one_vector(SrBuilder *b, const char *head, const SrNodeId *in, int n_in,
+                            SrNodeId *x) {
     if (n_in != 1)
-        return sr_builder_fail(b, SR_ERR_CONFIG, "%s takes one input, but the module before it gives %d", head, n_in);
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "%s takes one input, but the module before it gives %d", head, n_in);
     SrShape s = sr_build_shape(b, in[0]);
     char text[SR_SHAPE_TEXT_BYTES];
     *x = in[0];
     if (s.rank == 2)
         return SR_OK;
     if (s.rank != 4 || s.d[1] != 1 || s.d[2] != 1)
-        return sr_builder_fail(b, SR_ERR_CONFIG, "%s takes features of shape (N, C) or (N, 1, 1, C), not %s; pool them first",
-                               head, sr_shape_text(s, text, sizeof text));
+        return sr_builder_fail(
+            b, SR_ERR_CONFIG,
+            "%s takes features of shape (N, C) or (N, 1, 1, C), not %s; pool them first", head,
+            sr_shape_text(s, text, sizeof text));
     *x = sr_build(b, "flatten", "reshape", NULL, in[0]);
     return sr_builder_status(b);
 }
 
 SrStatus sr_head_check_dims(SrBuilder *b, const char *head, const SrInts *dims, SrNodeId x) {
     if (dims->n < 2)
-        return sr_builder_fail(b, SR_ERR_CONFIG, "%s: dims needs at least two sizes, input and output", head);
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "%s: dims needs at least two sizes, input and output", head);
     int channels = sr_shape_last(sr_build_shape(b, x));
     if (dims->v[0] != channels)
-        return sr_builder_fail(b, SR_ERR_CONFIG, "%s: dims starts with %d, but its input has %d channels", head,
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "%s: dims starts with %d, but its input has %d channels", head,
                                dims->v[0], channels);
     return SR_OK;
 }

@@ -1,34 +1,41 @@
 // SwAV's head: an MLP to the embedding, then one bias-free Linear a set of prototypes.
-// Caron et al., "Unsupervised learning of visual features by contrasting cluster assignments" (NeurIPS 2020), 3.
-// Not the loss, and not the renormalisation of the prototypes after an update: losses/swav_loss.c does both.
+// Caron et al., "Unsupervised learning of visual features by contrasting cluster assignments"
+// (NeurIPS 2020), 3. Not the loss, and not the renormalisation of the prototypes after an update:
+// losses/swav_loss.c does both.
 //
-// VISSL's normalize_last_layer without weight norm is an AttributeError and an unknown activation means none; here
-// both are errors by name.
+// VISSL's normalize_last_layer without weight norm is an AttributeError and an unknown activation
+// means none; here both are errors by name.
 #include <stdio.h>
 
 #include "heads/mlp_layers.h"
 #include "kernels/op_params.h"
 
 typedef struct {
-    SrInts dims, num_clusters;
+    SrInts dims, num_clusters; // one set of prototypes an element
     bool use_bn, use_bias, return_embeddings, skip_last_bn, normalize_feats;
-    int activation;
-    bool weight_norm, normalize_last_layer;
+    int activation;                         // ACTIVATION_...
+    bool weight_norm, normalize_last_layer; // of the prototypes
 } SwavHead;
 
 enum { ACTIVATION_RELU, ACTIVATION_GELU, ACTIVATION_NONE };
 
-// clang-format off
 #define FIELD(f) offsetof(SwavHead, f)
 static const SrOption options[] = {
-    {"dims", SR_OPT_INTS, FIELD(dims), "[]", 1, 1 << 24, NULL, "Sizes of the projection: [2048, 2048, 128]."},
+    {"dims", SR_OPT_INTS, FIELD(dims), "[]", 1, 1 << 24, NULL,
+     "Sizes of the projection: [2048, 2048, 128]."},
     {"use_bn", SR_OPT_BOOL, FIELD(use_bn), "False", 0, 0, NULL, "Batch norm between the layers."},
-    {"num_clusters", SR_OPT_INTS, FIELD(num_clusters), "[]", 1, 1 << 24, NULL, "Prototypes of each set: [3000]."},
-    {"use_bias", SR_OPT_BOOL, FIELD(use_bias), "True", 0, 0, NULL, "The Linear layers of the projection have a bias."},
-    {"return_embeddings", SR_OPT_BOOL, FIELD(return_embeddings), "True", 0, 0, NULL, "Embeddings come before the scores."},
-    {"skip_last_bn", SR_OPT_BOOL, FIELD(skip_last_bn), "True", 0, 0, NULL, "The last Linear of the projection stands alone."},
-    {"normalize_feats", SR_OPT_BOOL, FIELD(normalize_feats), "True", 0, 0, NULL, "Embeddings have length 1."},
-    {"activation_name", SR_OPT_ENUM, FIELD(activation), "ReLU", 0, 0, "ReLU|GELU|none", "Between the layers."},
+    {"num_clusters", SR_OPT_INTS, FIELD(num_clusters), "[]", 1, 1 << 24, NULL,
+     "Prototypes of each set: [3000]."},
+    {"use_bias", SR_OPT_BOOL, FIELD(use_bias), "True", 0, 0, NULL,
+     "The Linear layers of the projection have a bias."},
+    {"return_embeddings", SR_OPT_BOOL, FIELD(return_embeddings), "True", 0, 0, NULL,
+     "Embeddings come before the scores."},
+    {"skip_last_bn", SR_OPT_BOOL, FIELD(skip_last_bn), "True", 0, 0, NULL,
+     "The last Linear of the projection stands alone."},
+    {"normalize_feats", SR_OPT_BOOL, FIELD(normalize_feats), "True", 0, 0, NULL,
+     "Embeddings have length 1."},
+    {"activation_name", SR_OPT_ENUM, FIELD(activation), "ReLU", 0, 0, "ReLU|GELU|none",
+     "Between the layers."},
     {"use_weight_norm_prototypes", SR_OPT_BOOL, FIELD(weight_norm), "False", 0, 0, NULL,
      "Prototypes are g v / |v| with g and v learned."},
     {"normalize_last_layer", SR_OPT_BOOL, FIELD(normalize_last_layer), "False", 0, 0, NULL,
@@ -36,12 +43,13 @@ static const SrOption options[] = {
     SR_OPTION_END,
 };
 #undef FIELD
-// clang-format on
 
 // g starts at 1 and stays there when frozen, so that every prototype keeps length 1.
-static SrNodeId weight_norm_prototypes(SrBuilder *b, const SwavHead *p, const char *leaf, int count, SrNodeId x) {
+static SrNodeId weight_norm_prototypes(SrBuilder *b, const SwavHead *p, const char *leaf, int count,
+                                       SrNodeId x) {
     sr_builder_set_init(b, "weight_g", (SrInit){SR_INIT_CONSTANT, 1});
-    SrNodeId y = sr_build(b, "weight_norm_linear", leaf, &(SrWeightNormLinearParams){.out_features = count}, x);
+    SrNodeId y = sr_build(b, "weight_norm_linear", leaf,
+                          &(SrWeightNormLinearParams){.out_features = count}, x);
     if (y == SR_NO_NODE || !p->normalize_last_layer)
         return y;
     SrGraph *graph = sr_builder_graph(b);
@@ -61,29 +69,39 @@ static SrNodeId prototypes(SrBuilder *b, const SwavHead *p, int set, SrNodeId x)
 
 static SrStatus check(SrBuilder *b, const SwavHead *p) {
     if (p->num_clusters.n > SR_HEAD_MAX_OUT - 1)
-        return sr_builder_fail(b, SR_ERR_CONFIG, "swav_head: num_clusters has %d sets; at most %d are possible",
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "swav_head: num_clusters has %d sets; at most %d are possible",
                                p->num_clusters.n, SR_HEAD_MAX_OUT - 1);
     if (p->normalize_last_layer && !p->weight_norm)
-        return sr_builder_fail(b, SR_ERR_CONFIG, "swav_head: normalize_last_layer needs use_weight_norm_prototypes; for "
-                                                 "plain prototypes set LOSS.swav_loss.normalize_last_layer");
+        return sr_builder_fail(
+            b, SR_ERR_CONFIG,
+            "swav_head: normalize_last_layer needs use_weight_norm_prototypes; for "
+            "plain prototypes set LOSS.swav_loss.normalize_last_layer");
     if (p->num_clusters.n == 0 && !p->return_embeddings)
-        return sr_builder_fail(b, SR_ERR_CONFIG, "swav_head: without num_clusters and return_embeddings it returns nothing");
+        return sr_builder_fail(
+            b, SR_ERR_CONFIG,
+            "swav_head: without num_clusters and return_embeddings it returns nothing");
     return SR_OK;
 }
 
 // in: (N, C) -> [embeddings (N, D)], scores0 (N, P_0), scores1, ...
-static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *settings, const SrNodeId *in, int n_in,
-                      SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
+static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *settings,
+                      const SrNodeId *in, int n_in, SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
     const SwavHead *p = params;
     SrNodeId x;
     SR_TRY(check(b, p));
     SR_TRY(sr_head_one_vector(b, "swav_head", in, n_in, &x));
     SR_TRY(sr_head_check_dims(b, "swav_head", &p->dims, x));
-    SrMlpLayers layers = {.use_bn = p->use_bn, .use_bias = p->use_bias, .bare_last = p->skip_last_bn, .init_factor = 1,
-                          .use_relu = p->activation == ACTIVATION_RELU, .use_gelu = p->activation == ACTIVATION_GELU};
+    SrMlpLayers layers = {.use_bn = p->use_bn,
+                          .use_bias = p->use_bias,
+                          .bare_last = p->skip_last_bn,
+                          .init_factor = 1,
+                          .use_relu = p->activation == ACTIVATION_RELU,
+                          .use_gelu = p->activation == ACTIVATION_GELU};
     sr_builder_push(b, "projection_head");
     x = sr_mlp_layers_build(b, &layers, &p->dims, settings, x);
     sr_builder_pop(b);
+    // Length 1 makes scores cosines (times the prototypes' length, 1 after the first update).
     if (p->normalize_feats)
         x = sr_build(b, "l2_normalize", "normalize", &(SrL2NormalizeParams){0}, x);
     *n_out = 0;

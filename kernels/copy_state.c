@@ -1,7 +1,9 @@
-// copy_state: one state entry takes the values of another when the node runs in training; the input is passed on.
+// copy_state: one state entry takes the values of another when the node runs in training; the input
+// is passed on.
 //
-// A teacher that normalises with the student's running statistics needs them as they are after the student's
-// forward of the same step, which no code outside the plan can see.  Node order is execution order.
+// A teacher that normalises with the student's running statistics needs them as they are after the
+// student's forward of the same step, which no code outside the plan can see.  Node order is
+// execution order.
 #include <stddef.h>
 #include <string.h>
 
@@ -9,7 +11,8 @@
 #include "kernels/op_util.h"
 
 static const SrOption options[] = {
-    {"count", SR_OPT_INT, offsetof(SrCopyStateParams, count), "1", 1, 0x7fffffff, NULL, "Numbers in the entry."},
+    {"count", SR_OPT_INT, offsetof(SrCopyStateParams, count), "1", 1, 0x7fffffff, NULL,
+     "Numbers in the entry."},
     SR_OPTION_END,
 };
 

@@ -1,4 +1,5 @@
-// Prototypes in the parameter table; see the header.  Host code between plan runs, not part of the graph.
+// Prototypes in the parameter table; see the header.  Host code between plan runs, not part of the
+// graph.
 #include "losses/prototypes.h"
 
 #include <math.h>
@@ -29,9 +30,13 @@ SrStatus sr_prototypes_find(SrParams *params, const char *prefix, int set, SrPro
     int n = find(params, prefix, set, "weight", &out->weight);
     n += find(params, prefix, set, "weight_v", &out->weight);
     if (n == 0)
-        SR_FAIL(SR_ERR_CONFIG, "no head has prototypes%d; MODEL.HEAD.PARAMS needs a swav_head with num_clusters", set);
+        SR_FAIL(SR_ERR_CONFIG,
+                "no head has prototypes%d; MODEL.HEAD.PARAMS needs a swav_head with num_clusters",
+                set);
     if (n > 1)
-        SR_FAIL(SR_ERR_CONFIG, "%d heads have prototypes%d; MODEL.HEAD.PARAMS may hold only one swav_head", n, set);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%d heads have prototypes%d; MODEL.HEAD.PARAMS may hold only one swav_head", n,
+                set);
     find(params, prefix, set, "weight_g", &out->norm);
     SrShape shape = sr_params_at(params, out->weight)->shape;
     out->P = shape.d[0];
@@ -39,6 +44,7 @@ SrStatus sr_prototypes_find(SrParams *params, const char *prefix, int set, SrPro
     return SR_OK;
 }
 
+// In double: rows are short, and the length divides all of them.
 static double row_length(const float *row, int n) {
     double sum = 0;
     for (int j = 0; j < n; j++)
@@ -71,11 +77,13 @@ void sr_prototypes_normalize(SrParams *params, const SrPrototypes *p) {
     sr_parallel_for(p->P, normalize_row, &rows);
 }
 
-void sr_prototypes_scores(SrParams *params, const SrPrototypes *p, const float *x, int n, float *scores) {
+void sr_prototypes_scores(SrParams *params, const SrPrototypes *p, const float *x, int n,
+                          float *scores) {
     const float *w = sr_params_at(params, p->weight)->value; // (P, D)
     sr_gemm(false, true, n, p->P, p->D, 1, x, p->D, w, p->D, 0, scores, p->P);
     if (p->norm < 0)
         return;
+    // g v / |v| scales a prototype's scores, so v need not be normalised first.
     const float *g = sr_params_at(params, p->norm)->value; // (P, 1)
     for (int k = 0; k < p->P; k++) {
         float factor = (float)(g[k] / SR_MAX(row_length(w + (int64_t)k * p->D, p->D), tiny_length));

@@ -1,10 +1,12 @@
-// SwAV: codes of some crops, made equally common over the prototypes by Sinkhorn-Knopp, predicted from all others.
-// Caron et al., "Unsupervised learning of visual features by contrasting cluster assignments" (NeurIPS 2020).
-// Not the multi-crop forward (trainer/model.c) and not the head (heads/swav_head.c).
+// SwAV: codes of some crops, made equally common over the prototypes by Sinkhorn-Knopp, predicted
+// from all others. Caron et al., "Unsupervised learning of visual features by contrasting cluster
+// assignments" (NeurIPS 2020). Not the multi-crop forward (trainer/model.c) and not the head
+// (heads/swav_head.c).
 //
-// VISSL's timing is kept where results depend on it.  Prototypes are renormalised after an update, so the first forward
-// sees them as drawn.  The queue's scores are refreshed by a hook that looks at a flag set by the previous loss call,
-// so the first step with a queue uses its random scores; the queue starts random and is filled only while in use.
+// VISSL's timing is kept where results depend on it.  Prototypes are renormalised after an update,
+// so the first forward sees them as drawn.  The queue's scores are refreshed by a hook that looks
+// at a flag set by the previous loss call, so the first step with a queue uses its random scores;
+// the queue starts random and is filled only while in use.
 #include "losses/swav_terms.h"
 
 typedef struct {
@@ -16,31 +18,46 @@ typedef struct {
     const char *output_dir;
 } SwavLoss;
 
-// clang-format off
 #define FIELD(f) offsetof(SwavLoss, f)
 static const SrOption options[] = {
-    {"embedding_dim", SR_OPT_INT, FIELD(swav.embedding_dim), "128", 1, 1 << 24, NULL, "Size of an embedding (inferred from the head)."},
-    {"temperature", SR_OPT_FLOAT, FIELD(swav.temperature), "0.1", 1e-6, 1e6, NULL, "Divides the scores in the prediction."},
-    {"use_double_precision", SR_OPT_BOOL, FIELD(swav.double_precision), "False", 0, 0, NULL, "Sinkhorn in double, without the maximum removed."},
-    {"normalize_last_layer", SR_OPT_BOOL, FIELD(swav.normalize_last_layer), "True", 0, 0, NULL, "Prototypes get length 1 after each update."},
-    {"num_iters", SR_OPT_INT, FIELD(swav.num_iters), "3", 0, 10000, NULL, "Iterations of Sinkhorn-Knopp."},
-    {"epsilon", SR_OPT_FLOAT, FIELD(swav.epsilon), "0.05", 1e-9, 1e9, NULL, "Entropy of the codes: smaller is sharper."},
-    {"num_crops", SR_OPT_INT, FIELD(swav.num_crops), "2", 2, SR_MAX_VIEWS, NULL, "Crops of an image (inferred from the transforms)."},
-    {"crops_for_assign", SR_OPT_INTS, FIELD(swav.crops_for_assign), "[0, 1]", 0, SR_MAX_VIEWS - 1, NULL, "Crops whose codes are predicted."},
-    {"num_prototypes", SR_OPT_INTS, FIELD(swav.num_prototypes), "[3000]", 1, 1 << 24, NULL, "Prototypes of each set (inferred from the head)."},
-    {"temp_hard_assignment_iters", SR_OPT_INT, FIELD(hard_assignment_iters), "0", 0, 1 << 30, NULL, "One-hot codes for the first steps."},
-    {"output_dir", SR_OPT_STRING, FIELD(output_dir), "\".\"", 0, 0, NULL, "Where VISSL puts matrices of a NaN; not written here."},
-    {"queue.queue_length", SR_OPT_INT, FIELD(queue_length), "0", 0, 1 << 30, NULL, "Rows of the queue over all processes; 0: none."},
-    {"queue.start_iter", SR_OPT_INT, FIELD(swav.queue_start_iter), "0", 0, 1 << 30, NULL, "First step that uses the queue."},
-    {"queue.local_queue_length", SR_OPT_INT, FIELD(swav.local_queue_length), "0", 0, 1 << 30, NULL, "Rows of the queue in this process (inferred)."},
-    {"shk_powerlaw", SR_OPT_FLOAT, FIELD(powerlaw), "0.0", 0, 100, NULL, "Prototype k gets mass like (k + 1)^-p; 0: equal."},
-    {"sinkhorn", SR_OPT_ENUM, FIELD(sinkhorn), "vissl", 0, 0, "vissl|log", "log: exact in the log domain, finite for every epsilon and score."},
+    {"embedding_dim", SR_OPT_INT, FIELD(swav.embedding_dim), "128", 1, 1 << 24, NULL,
+     "Size of an embedding (inferred from the head)."},
+    {"temperature", SR_OPT_FLOAT, FIELD(swav.temperature), "0.1", 1e-6, 1e6, NULL,
+     "Divides the scores in the prediction."},
+    {"use_double_precision", SR_OPT_BOOL, FIELD(swav.double_precision), "False", 0, 0, NULL,
+     "Sinkhorn in double, without the maximum removed."},
+    {"normalize_last_layer", SR_OPT_BOOL, FIELD(swav.normalize_last_layer), "True", 0, 0, NULL,
+     "Prototypes get length 1 after each update."},
+    {"num_iters", SR_OPT_INT, FIELD(swav.num_iters), "3", 0, 10000, NULL,
+     "Iterations of Sinkhorn-Knopp."},
+    {"epsilon", SR_OPT_FLOAT, FIELD(swav.epsilon), "0.05", 1e-9, 1e9, NULL,
+     "Entropy of the codes: smaller is sharper."},
+    {"num_crops", SR_OPT_INT, FIELD(swav.num_crops), "2", 2, SR_MAX_VIEWS, NULL,
+     "Crops of an image (inferred from the transforms)."},
+    {"crops_for_assign", SR_OPT_INTS, FIELD(swav.crops_for_assign), "[0, 1]", 0, SR_MAX_VIEWS - 1,
+     NULL, "Crops whose codes are predicted."},
+    {"num_prototypes", SR_OPT_INTS, FIELD(swav.num_prototypes), "[3000]", 1, 1 << 24, NULL,
+     "Prototypes of each set (inferred from the head)."},
+    {"temp_hard_assignment_iters", SR_OPT_INT, FIELD(hard_assignment_iters), "0", 0, 1 << 30, NULL,
+     "One-hot codes for the first steps."},
+    {"output_dir", SR_OPT_STRING, FIELD(output_dir), "\".\"", 0, 0, NULL,
+     "Where VISSL puts matrices of a NaN; not written here."},
+    {"queue.queue_length", SR_OPT_INT, FIELD(queue_length), "0", 0, 1 << 30, NULL,
+     "Rows of the queue over all processes; 0: none."},
+    {"queue.start_iter", SR_OPT_INT, FIELD(swav.queue_start_iter), "0", 0, 1 << 30, NULL,
+     "First step that uses the queue."},
+    {"queue.local_queue_length", SR_OPT_INT, FIELD(swav.local_queue_length), "0", 0, 1 << 30, NULL,
+     "Rows of the queue in this process (inferred)."},
+    {"shk_powerlaw", SR_OPT_FLOAT, FIELD(powerlaw), "0.0", 0, 100, NULL,
+     "Prototype k gets mass like (k + 1)^-p; 0: equal."},
+    {"sinkhorn", SR_OPT_ENUM, FIELD(sinkhorn), "vissl", 0, 0, "vissl|log",
+     "log: exact in the log domain, finite for every epsilon and score."},
     SR_OPTION_END,
 };
 #undef FIELD
-// clang-format on
 
-static SrStatus build_terms(SrLossContext *ctx, const SwavLoss *p, SrSwavState *state, SrNodeId *loss) {
+static SrStatus build_terms(SrLossContext *ctx, const SwavLoss *p, SrSwavState *state,
+                            SrNodeId *loss) {
     const SrSwavOptions *o = &p->swav;
     SR_TRY(sr_swav_check(ctx, "swav_loss", o));
     SR_TRY(sr_swav_state_build(ctx, o, "", state));
@@ -81,12 +98,14 @@ static void before_step(void *instance, const SrLossStep *step) {
     sr_swav_queue_begin(&s->queue, step->params, *sr_swav_num_iteration(s, step->params));
 }
 
+// VISSL pushes at the end of the loss's forward; nothing reads the queue between there and here.
 static void push_embeddings(const State *state, const SrLossStep *step) {
     const SrSwavState *s = &state->swav;
     SrTensor x = sr_plan_output(step->plan, state->embeddings); // (num_crops * batch, D)
     for (int i = 0; i < s->n_assign; i++) {
         int64_t first = (int64_t)s->crops_for_assign[i] * s->batch;
-        sr_swav_queue_push(&s->queue, step->params, i, (const float *)x.data + first * s->queue.D, s->batch);
+        sr_swav_queue_push(&s->queue, step->params, i, (const float *)x.data + first * s->queue.D,
+                           s->batch);
     }
 }
 

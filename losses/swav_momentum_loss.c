@@ -1,13 +1,16 @@
-// SwAV with a momentum encoder: the codes come from a slow copy of the model that sees the assign crops only, the
-// predictions from the model itself.  VISSL's swav_momentum_loss; see swav_loss.c for SwAV.
+// SwAV with a momentum encoder: the codes come from a slow copy of the model that sees the assign
+// crops only, the predictions from the model itself.  VISSL's swav_momentum_loss; see swav_loss.c
+// for SwAV.
 //
-// VISSL's order within a step: forward of the model, teacher <- m teacher + (1 - m) model, forward of the teacher, loss,
-// update, prototypes of both renormalised.  The weights do not move between the two forwards, so the teacher may follow
-// before the step; its running statistics are the model's, after this step's forward.
+// VISSL's order within a step: forward of the model, teacher <- m teacher + (1 - m) model, forward
+// of the teacher, loss, update, prototypes of both renormalised.  The weights do not move between
+// the two forwards, so the teacher may follow before the step; its running statistics are the
+// model's, after this step's forward.
 //
-// Kept: exp(s / epsilon) without the maximum removed (while it fits), and a queue that takes rows / num_crops rows of
-// the teacher's embeddings a crop, although these are of the assign crops only: with more crops than assign crops a
-// part of the batch never enters it.  Not kept: log(softmax), which gives NaN for far scores; it is log_softmax here.
+// Kept: exp(s / epsilon) without the maximum removed (while it fits), and a queue that takes rows /
+// num_crops rows of the teacher's embeddings a crop, although these are of the assign crops only:
+// with more crops than assign crops a part of the batch never enters it.  Not kept: log(softmax),
+// which gives NaN for far scores; it is log_softmax here.
 #include "losses/momentum_encoder.h"
 #include "losses/swav_terms.h"
 
@@ -21,28 +24,41 @@ typedef struct {
     int queue_length;
 } SwavMomentumLoss;
 
-// clang-format off
 #define FIELD(f) offsetof(SwavMomentumLoss, f)
 static const SrOption options[] = {
-    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.99", 0, 1, NULL, "Share the momentum encoder keeps a step."},
-    {"momentum_eval_mode_iter_start", SR_OPT_INT, FIELD(eval_mode_iter_start), "0", 0, 1 << 30, NULL, "From this step on the momentum encoder normalises with running statistics."},
-    {"embedding_dim", SR_OPT_INT, FIELD(swav.embedding_dim), "128", 1, 1 << 24, NULL, "Size of an embedding (inferred from the head)."},
-    {"temperature", SR_OPT_FLOAT, FIELD(swav.temperature), "0.1", 1e-6, 1e6, NULL, "Divides the scores in the prediction."},
-    {"use_double_precision", SR_OPT_BOOL, FIELD(swav.double_precision), "False", 0, 0, NULL, "Sinkhorn in double (VISSL declares it and does not read it)."},
-    {"normalize_last_layer", SR_OPT_BOOL, FIELD(swav.normalize_last_layer), "True", 0, 0, NULL, "Prototypes get length 1 after each update."},
-    {"num_iters", SR_OPT_INT, FIELD(swav.num_iters), "3", 0, 10000, NULL, "Iterations of Sinkhorn-Knopp."},
-    {"epsilon", SR_OPT_FLOAT, FIELD(swav.epsilon), "0.05", 1e-9, 1e9, NULL, "Entropy of the codes: smaller is sharper."},
-    {"num_crops", SR_OPT_INT, FIELD(swav.num_crops), "2", 2, SR_MAX_VIEWS, NULL, "Crops of an image (inferred from the transforms)."},
-    {"crops_for_assign", SR_OPT_INTS, FIELD(swav.crops_for_assign), "[0, 1]", 0, SR_MAX_VIEWS - 1, NULL, "Crops whose codes are predicted."},
-    {"num_prototypes", SR_OPT_INTS, FIELD(swav.num_prototypes), "[3000]", 1, 1 << 24, NULL, "Prototypes of each set (inferred from the head)."},
-    {"queue.queue_length", SR_OPT_INT, FIELD(queue_length), "0", 0, 1 << 30, NULL, "Rows of the queue over all processes; 0: none."},
-    {"queue.start_iter", SR_OPT_INT, FIELD(swav.queue_start_iter), "0", 0, 1 << 30, NULL, "First step that uses the queue."},
-    {"queue.local_queue_length", SR_OPT_INT, FIELD(swav.local_queue_length), "0", 0, 1 << 30, NULL, "Rows of the queue in this process (inferred)."},
-    {"sinkhorn", SR_OPT_ENUM, FIELD(sinkhorn), "vissl", 0, 0, "vissl|log", "log: exact in the log domain, finite for every epsilon and score."},
+    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.99", 0, 1, NULL,
+     "Share the momentum encoder keeps a step."},
+    {"momentum_eval_mode_iter_start", SR_OPT_INT, FIELD(eval_mode_iter_start), "0", 0, 1 << 30,
+     NULL, "From this step on the momentum encoder normalises with running statistics."},
+    {"embedding_dim", SR_OPT_INT, FIELD(swav.embedding_dim), "128", 1, 1 << 24, NULL,
+     "Size of an embedding (inferred from the head)."},
+    {"temperature", SR_OPT_FLOAT, FIELD(swav.temperature), "0.1", 1e-6, 1e6, NULL,
+     "Divides the scores in the prediction."},
+    {"use_double_precision", SR_OPT_BOOL, FIELD(swav.double_precision), "False", 0, 0, NULL,
+     "Sinkhorn in double (VISSL declares it and does not read it)."},
+    {"normalize_last_layer", SR_OPT_BOOL, FIELD(swav.normalize_last_layer), "True", 0, 0, NULL,
+     "Prototypes get length 1 after each update."},
+    {"num_iters", SR_OPT_INT, FIELD(swav.num_iters), "3", 0, 10000, NULL,
+     "Iterations of Sinkhorn-Knopp."},
+    {"epsilon", SR_OPT_FLOAT, FIELD(swav.epsilon), "0.05", 1e-9, 1e9, NULL,
+     "Entropy of the codes: smaller is sharper."},
+    {"num_crops", SR_OPT_INT, FIELD(swav.num_crops), "2", 2, SR_MAX_VIEWS, NULL,
+     "Crops of an image (inferred from the transforms)."},
+    {"crops_for_assign", SR_OPT_INTS, FIELD(swav.crops_for_assign), "[0, 1]", 0, SR_MAX_VIEWS - 1,
+     NULL, "Crops whose codes are predicted."},
+    {"num_prototypes", SR_OPT_INTS, FIELD(swav.num_prototypes), "[3000]", 1, 1 << 24, NULL,
+     "Prototypes of each set (inferred from the head)."},
+    {"queue.queue_length", SR_OPT_INT, FIELD(queue_length), "0", 0, 1 << 30, NULL,
+     "Rows of the queue over all processes; 0: none."},
+    {"queue.start_iter", SR_OPT_INT, FIELD(swav.queue_start_iter), "0", 0, 1 << 30, NULL,
+     "First step that uses the queue."},
+    {"queue.local_queue_length", SR_OPT_INT, FIELD(swav.local_queue_length), "0", 0, 1 << 30, NULL,
+     "Rows of the queue in this process (inferred)."},
+    {"sinkhorn", SR_OPT_ENUM, FIELD(sinkhorn), "vissl", 0, 0, "vissl|log",
+     "log: exact in the log domain, finite for every epsilon and score."},
     SR_OPTION_END,
 };
 #undef FIELD
-// clang-format on
 
 typedef struct {
     SrSwavState swav; // its prototypes are the teacher's
@@ -72,7 +88,8 @@ static SrStatus find_student(SrLossContext *ctx, State *state) {
     return SR_OK;
 }
 
-static SrStatus build_nodes(SrLossContext *ctx, const SwavMomentumLoss *p, State *state, SrNodeId *loss) {
+static SrStatus build_nodes(SrLossContext *ctx, const SwavMomentumLoss *p, State *state,
+                            SrNodeId *loss) {
     const SrSwavOptions *o = &p->swav;
     SrNodeId teacher[SR_MAX_VIEWS];
     SR_TRY(sr_swav_check(ctx, "swav_momentum_loss", o));

@@ -9,8 +9,8 @@ static void add_scores(SrBuilder *b, SrSwavQueue *queue, int h, int P) {
     for (int i = 0; i < queue->n_assign; i++) {
         char name[48];
         snprintf(name, sizeof name, "local_queue%d.%d", h, i);
-        queue->scores[h * queue->n_assign + i] =
-            sr_build_state(b, name, SR_SHAPE(queue->length, P), SR_F32, (SrInit){SR_INIT_UNIFORM, 1});
+        queue->scores[h * queue->n_assign + i] = sr_build_state(
+            b, name, SR_SHAPE(queue->length, P), SR_F32, (SrInit){SR_INIT_UNIFORM, 1});
     }
 }
 
@@ -26,7 +26,8 @@ SrStatus sr_swav_queue_build(SrBuilder *b, SrSwavQueue *queue, const int *P) {
     SrInit init = {SR_INIT_UNIFORM, 1 / sqrt(queue->D / 3.0)}; // rows of length about 1
     SrShape shape = SR_SHAPE(queue->n_assign, queue->length, queue->D);
     queue->embeddings = sr_build_state(b, "local_emb_queue", shape, SR_F32, init);
-    queue->in_use = sr_build_state(b, "use_queue", SR_SHAPE(1), SR_I64, (SrInit){SR_INIT_CONSTANT, 0});
+    queue->in_use =
+        sr_build_state(b, "use_queue", SR_SHAPE(1), SR_I64, (SrInit){SR_INIT_CONSTANT, 0});
     return sr_builder_status(b);
 }
 
@@ -42,20 +43,26 @@ bool sr_swav_queue_begin(const SrSwavQueue *queue, SrParams *params, int64_t num
     return in_use;
 }
 
-void sr_swav_queue_refresh(const SrSwavQueue *queue, SrParams *params, const SrPrototypes *prototypes) {
+void sr_swav_queue_refresh(const SrSwavQueue *queue, SrParams *params,
+                           const SrPrototypes *prototypes) {
     const float *embeddings = sr_params_at(params, queue->embeddings)->value; // (n_assign, L, D)
     for (int h = 0; h < queue->n_sets; h++) {
         for (int i = 0; i < queue->n_assign; i++) {
-            float *scores = sr_params_at(params, queue->scores[h * queue->n_assign + i])->value; // (L, P)
-            sr_prototypes_scores(params, &prototypes[h], embeddings + (int64_t)i * queue->length * queue->D,
-                                 queue->length, scores);
+            float *scores =
+                sr_params_at(params, queue->scores[h * queue->n_assign + i])->value; // (L, P)
+            sr_prototypes_scores(params, &prototypes[h],
+                                 embeddings + (int64_t)i * queue->length * queue->D, queue->length,
+                                 scores);
         }
     }
 }
 
-void sr_swav_queue_push(const SrSwavQueue *queue, SrParams *params, int i, const float *x, int rows) {
+void sr_swav_queue_push(const SrSwavQueue *queue, SrParams *params, int i, const float *x,
+                        int rows) {
     size_t row = (size_t)queue->D;
-    float *q = (float *)sr_params_at(params, queue->embeddings)->value + (size_t)i * (size_t)queue->length * row;
+    float *q = (float *)sr_params_at(params, queue->embeddings)->value +
+               (size_t)i * (size_t)queue->length * row;
+    // More rows than the queue holds: the first ones, as VISSL's slices would take if they could.
     rows = SR_MIN(rows, queue->length);
     memmove(q + (size_t)rows * row, q, (size_t)(queue->length - rows) * row * sizeof *q);
     memcpy(q, x, (size_t)rows * row * sizeof *q);

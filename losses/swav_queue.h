@@ -1,5 +1,6 @@
-// SwAV's queue: embeddings of past batches, whose scores join the batch in Sinkhorn so that few images a step can be
-// spread over many prototypes (Caron et al. 2020, section 4.1 "small batch").  VISSL's state names and timing.
+// SwAV's queue: embeddings of past batches, whose scores join the batch in Sinkhorn so that few
+// images a step can be spread over many prototypes (Caron et al. 2020, section 4.1 "small batch").
+// VISSL's state names and timing.
 #ifndef SR_LOSSES_SWAV_QUEUE_H
 #define SR_LOSSES_SWAV_QUEUE_H
 
@@ -15,18 +16,22 @@ typedef struct {
     int D, n_sets;
     int embeddings; // table index: local_emb_queue (n_assign, L, D), newest rows first
     int in_use;     // table index: use_queue, I64 (1): whether Sinkhorn sees the queue
-    int *scores;    // table indices of local_queue<h>.<i> (L, P_h), crop i of set h at h * n_assign + i
+    int *
+        scores; // table indices of local_queue<h>.<i> (L, P_h), crop i of set h at h * n_assign + i
 } SrSwavQueue;
 
-// Adds the state entries under the builder's prefix.  P: prototypes of each set.  VISSL starts a queue with random
-// numbers and fills it only while it is in use; its local_queue<h> is cut here into one entry a crop.
+// Adds the state entries under the builder's prefix.  P: prototypes of each set.  VISSL starts a
+// queue with random numbers and fills it only while it is in use; its local_queue<h> is cut here
+// into one entry a crop.
 SrStatus sr_swav_queue_build(SrBuilder *b, SrSwavQueue *queue, const int *P);
 // What use_queue holds now; and setting it for the step with this number.
 bool sr_swav_queue_in_use(const SrSwavQueue *queue, SrParams *params);
 bool sr_swav_queue_begin(const SrSwavQueue *queue, SrParams *params, int64_t num_iteration);
 // Scores of the stored embeddings against the prototypes as they are now.
-void sr_swav_queue_refresh(const SrSwavQueue *queue, SrParams *params, const SrPrototypes *prototypes);
+void sr_swav_queue_refresh(const SrSwavQueue *queue, SrParams *params,
+                           const SrPrototypes *prototypes);
 // Pushes `rows` rows of crop i, oldest rows fall out.  x: (rows, D)
-void sr_swav_queue_push(const SrSwavQueue *queue, SrParams *params, int i, const float *x, int rows);
+void sr_swav_queue_push(const SrSwavQueue *queue, SrParams *params, int i, const float *x,
+                        int rows);
 
 #endif

@@ -6,28 +6,35 @@
 
 // ---- checks
 
+// The data decide how many crops there are, the configuration says so again (inferred, or by hand).
 static SrStatus check_crops(SrLossContext *ctx, const char *name, const SrSwavOptions *o) {
     if (o->num_crops < 2 || o->num_crops != ctx->n_views)
-        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "LOSS.%s.num_crops is %d, but the data give %d crops (at least 2 are needed)", name,
-                               o->num_crops, ctx->n_views);
+        return sr_builder_fail(
+            ctx->builder, SR_ERR_CONFIG,
+            "LOSS.%s.num_crops is %d, but the data give %d crops (at least 2 are needed)", name,
+            o->num_crops, ctx->n_views);
     if (o->crops_for_assign.n == 0)
-        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG, "LOSS.%s.crops_for_assign is empty", name);
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG, "LOSS.%s.crops_for_assign is empty",
+                               name);
     for (int i = 0; i < o->crops_for_assign.n; i++)
         if (o->crops_for_assign.v[i] < 0 || o->crops_for_assign.v[i] >= o->num_crops)
-            return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                                   "LOSS.%s.crops_for_assign holds %d, but there are crops 0 to %d only", name,
-                                   o->crops_for_assign.v[i], o->num_crops - 1);
+            return sr_builder_fail(
+                ctx->builder, SR_ERR_CONFIG,
+                "LOSS.%s.crops_for_assign holds %d, but there are crops 0 to %d only", name,
+                o->crops_for_assign.v[i], o->num_crops - 1);
     return SR_OK;
 }
 
+// Scores of a set are (crops * batch, P).
 static SrStatus check_set(SrLossContext *ctx, const char *name, const SrSwavOptions *o, int set) {
     SrShape s = sr_build_shape(ctx->builder, ctx->outputs[1 + set]);
     if (s.rank != 2 || s.d[0] != ctx->batch * ctx->n_views || s.d[1] != o->num_prototypes.v[set])
-        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "LOSS.%s.num_prototypes[%d] is %d, but the head gives %d scores for %d rows (expected "
-                               "%d rows); make it equal to num_clusters of the head",
-                               name, set, o->num_prototypes.v[set], sr_shape_last(s), s.d[0], ctx->batch * ctx->n_views);
+        return sr_builder_fail(
+            ctx->builder, SR_ERR_CONFIG,
+            "LOSS.%s.num_prototypes[%d] is %d, but the head gives %d scores for %d rows (expected "
+            "%d rows); make it equal to num_clusters of the head",
+            name, set, o->num_prototypes.v[set], sr_shape_last(s), s.d[0],
+            ctx->batch * ctx->n_views);
     return SR_OK;
 }
 
@@ -36,12 +43,14 @@ SrStatus sr_swav_check(SrLossContext *ctx, const char *name, const SrSwavOptions
     SR_TRY(check_crops(ctx, name, o));
     if (sets < 1 || sets > SR_SWAV_MAX_SETS || sets != o->num_prototypes.n)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "LOSS.%s.num_prototypes has %d sets, but the model gives embeddings and %d sets of scores; "
+                               "LOSS.%s.num_prototypes has %d sets, but the model gives embeddings "
+                               "and %d sets of scores; "
                                "use a swav_head with return_embeddings and num_clusters",
                                name, o->num_prototypes.n, SR_MAX(sets, 0));
     if (sr_shape_last(sr_build_shape(ctx->builder, ctx->outputs[0])) != o->embedding_dim)
-        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG, "LOSS.%s.embedding_dim is %d, but the embeddings have %d",
-                               name, o->embedding_dim, sr_shape_last(sr_build_shape(ctx->builder, ctx->outputs[0])));
+        return sr_builder_fail(
+            ctx->builder, SR_ERR_CONFIG, "LOSS.%s.embedding_dim is %d, but the embeddings have %d",
+            name, o->embedding_dim, sr_shape_last(sr_build_shape(ctx->builder, ctx->outputs[0])));
     for (int h = 0; h < sets; h++)
         SR_TRY(check_set(ctx, name, o, h));
     return SR_OK;
@@ -49,7 +58,8 @@ SrStatus sr_swav_check(SrLossContext *ctx, const char *name, const SrSwavOptions
 
 // ---- state
 
-SrStatus sr_swav_state_build(SrLossContext *ctx, const SrSwavOptions *o, const char *prefix, SrSwavState *state) {
+SrStatus sr_swav_state_build(SrLossContext *ctx, const SrSwavOptions *o, const char *prefix,
+                             SrSwavState *state) {
     SrBuilder *b = ctx->builder;
     *state = (SrSwavState){.n_sets = ctx->n_outputs - 1,
                            .n_assign = o->crops_for_assign.n,
@@ -58,7 +68,8 @@ SrStatus sr_swav_state_build(SrLossContext *ctx, const SrSwavOptions *o, const c
                            .crops_for_assign = o->crops_for_assign.v,
                            .num_prototypes = o->num_prototypes.v,
                            .normalize = o->normalize_last_layer};
-    state->num_iteration = sr_build_state(b, "num_iteration", SR_SHAPE(1), SR_I64, (SrInit){SR_INIT_CONSTANT, 0});
+    state->num_iteration =
+        sr_build_state(b, "num_iteration", SR_SHAPE(1), SR_I64, (SrInit){SR_INIT_CONSTANT, 0});
     state->queue = (SrSwavQueue){.length = o->local_queue_length,
                                  .start_iter = o->queue_start_iter,
                                  .n_assign = state->n_assign,
@@ -67,6 +78,7 @@ SrStatus sr_swav_state_build(SrLossContext *ctx, const SrSwavOptions *o, const c
     SR_TRY(sr_swav_queue_build(b, &state->queue, o->num_prototypes.v));
     SR_TRY(sr_builder_status(b));
     SrParams *params = sr_graph_params(sr_builder_graph(b));
+    // A head without prototypes of its own is fine as long as nobody touches them.
     for (int h = 0; h < state->n_sets && (state->normalize || state->queue.length > 0); h++)
         SR_TRY(sr_prototypes_find(params, prefix, h, &state->prototypes[h]));
     return SR_OK;
@@ -76,6 +88,7 @@ int64_t *sr_swav_num_iteration(const SrSwavState *state, SrParams *params) {
     return sr_params_at(params, state->num_iteration)->value;
 }
 
+// A model that gives every prototype the same score pays ln P in each set.
 void sr_swav_facts(const SrSwavState *state, SrLossFacts *out) {
     for (int h = 0; h < state->n_sets; h++) {
         int P = state->num_prototypes[h];
@@ -88,12 +101,15 @@ void sr_swav_facts(const SrSwavState *state, SrLossFacts *out) {
 // ---- nodes
 
 // Codes of assign crop i in set h.  -> (batch, P)
-static SrNodeId codes(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavState *state, int h, int i) {
+static SrNodeId codes(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavState *state, int h,
+                      int i) {
     SrBuilder *b = ctx->builder;
     int n = ctx->batch;
-    SrSliceParams rows = {.begin = n * (t->assign_rows_only ? i : state->crops_for_assign[i]), .count = n};
+    SrSliceParams rows = {.begin = n * (t->assign_rows_only ? i : state->crops_for_assign[i]),
+                          .count = n};
     SrNodeId scores = sr_build(b, "slice", "rows", &rows, t->code_scores[h]);
     SrSinkhornParams p = t->sinkhorn;
+    // The slots of sinkhorn, in its order: which are there depends on its params.
     int w[3], n_w = 0;
     if (p.hard_iters > 0)
         w[n_w++] = state->num_iteration;
@@ -108,7 +124,8 @@ static SrNodeId codes(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavStat
 }
 
 // Mean over assign crops of the mean over all other crops of the cross entropy.  -> scalar
-static SrNodeId set_loss(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavState *state, int h) {
+static SrNodeId set_loss(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavState *state,
+                         int h) {
     SrNodeId all[SR_OP_MAX_IN] = {SR_NO_NODE};
     for (int i = 0; i < state->n_assign; i++)
         all[i] = codes(ctx, t, state, h, i);
@@ -124,7 +141,8 @@ static SrNodeId set_loss(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavS
 SrNodeId sr_swav_terms_build(SrLossContext *ctx, const SrSwavTerms *t, const SrSwavState *state) {
     SrNodeId terms[SR_SWAV_MAX_SETS];
     if (state->n_assign > SR_OP_MAX_IN) {
-        sr_builder_fail(ctx->builder, SR_ERR_CONFIG, "LOSS.%s.crops_for_assign: at most %d crops are possible", t->name,
+        sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                        "LOSS.%s.crops_for_assign: at most %d crops are possible", t->name,
                         SR_OP_MAX_IN);
         return SR_NO_NODE;
     }
@@ -133,5 +151,6 @@ SrNodeId sr_swav_terms_build(SrLossContext *ctx, const SrSwavTerms *t, const SrS
     if (state->n_sets == 1)
         return terms[0];
     SrNodeId sum = sr_build_n(ctx->builder, "add", "add", NULL, terms, state->n_sets);
-    return sr_build(ctx->builder, "scale", "mean", &(SrScaleParams){.factor = 1.0 / state->n_sets}, sum);
+    return sr_build(ctx->builder, "scale", "mean", &(SrScaleParams){.factor = 1.0 / state->n_sets},
+                    sum);
 }

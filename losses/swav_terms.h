@@ -1,5 +1,6 @@
-// What swav_loss and swav_momentum_loss share: codes by Sinkhorn-Knopp for the assign crops, swapped prediction of
-// them from all other crops, averaged over assign crops and prototype sets (Caron et al. 2020, eqs. 1-5).
+// What swav_loss and swav_momentum_loss share: codes by Sinkhorn-Knopp for the assign crops,
+// swapped prediction of them from all other crops, averaged over assign crops and prototype sets
+// (Caron et al. 2020, eqs. 1-5).
 #ifndef SR_LOSSES_SWAV_TERMS_H
 #define SR_LOSSES_SWAV_TERMS_H
 
@@ -19,7 +20,8 @@ typedef struct {
     const char *name; // of the loss, for messages
     const SrSwavOptions *options;
     SrSinkhornParams sinkhorn; // everything but the queue
-    // Scores the codes come from, one node a set, and whether its rows are of the assign crops only.
+    // Scores the codes come from, one node a set, and whether its rows are of the assign crops
+    // only.
     const SrNodeId *code_scores;
     bool assign_rows_only;
     const SrNodeId *scores; // predictions, rows of all crops, crop-major
@@ -39,9 +41,12 @@ typedef struct {
 // Checks options against the model's outputs; a mismatch is SR_ERR_CONFIG that names the key.
 SrStatus sr_swav_check(SrLossContext *ctx, const char *name, const SrSwavOptions *options);
 // State entries, and the prototypes under `prefix` where they are needed.
-SrStatus sr_swav_state_build(SrLossContext *ctx, const SrSwavOptions *options, const char *prefix, SrSwavState *state);
-// The nodes from scores to the scalar loss.  Codes are nodes "codes<set>_<i>", i in order of crops_for_assign.
-SrNodeId sr_swav_terms_build(SrLossContext *ctx, const SrSwavTerms *terms, const SrSwavState *state);
+SrStatus sr_swav_state_build(SrLossContext *ctx, const SrSwavOptions *options, const char *prefix,
+                             SrSwavState *state);
+// The nodes from scores to the scalar loss.  Codes are nodes "codes<set>_<i>", i in order of
+// crops_for_assign.
+SrNodeId sr_swav_terms_build(SrLossContext *ctx, const SrSwavTerms *terms,
+                             const SrSwavState *state);
 
 int64_t *sr_swav_num_iteration(const SrSwavState *state, SrParams *params);
 void sr_swav_facts(const SrSwavState *state, SrLossFacts *out);

@@ -1,7 +1,7 @@
 // MODEL.HEAD.PARAMS: a list whose entries are [name, {arguments}] or lists of such pairs.
 //
-// With one feature VISSL runs two or more entries as a chain, although they look like alternatives; that is kept, and
-// logged by whoever prints the model.
+// With one feature VISSL runs two or more entries as a chain, although they look like alternatives;
+// that is kept, and logged by whoever prints the model.
 #include "trainer/head_modules.h"
 
 #include <stdio.h>
@@ -10,8 +10,9 @@
 #define KEY "MODEL.HEAD.PARAMS"
 
 static SrStatus bad_form(const SrYaml *node, const char *where) {
-    return sr_fail(SR_ERR_CONFIG, "%s:%d: %s is %s; expected [name, {arguments}] or a list of such pairs",
-                   node->file ? node->file : "defaults", node->line, where, sr_yaml_type_name(node->type));
+    return sr_fail(
+        SR_ERR_CONFIG, "%s:%d: %s is %s; expected [name, {arguments}] or a list of such pairs",
+        node->file ? node->file : "defaults", node->line, where, sr_yaml_type_name(node->type));
 }
 
 // [name], or [name, {arguments}]
@@ -19,10 +20,13 @@ static bool is_module(const SrYaml *node) {
     return node->type == SR_YAML_LIST && node->n > 0 && node->items[0]->type == SR_YAML_STRING;
 }
 
-static SrStatus parse_module(const SrYaml *node, const char *where, SrArena *arena, SrHeadModule *out) {
+// One [name, {arguments}] into its head's params struct.  `where` is its path for messages.
+static SrStatus parse_module(const SrYaml *node, const char *where, SrArena *arena,
+                             SrHeadModule *out) {
     if (!is_module(node) || node->n > 2)
         return bad_form(node, where);
-    const SrYaml *arguments = node->n == 2 && node->items[1]->type != SR_YAML_NULL ? node->items[1] : NULL;
+    const SrYaml *arguments =
+        node->n == 2 && node->items[1]->type != SR_YAML_NULL ? node->items[1] : NULL;
     if (arguments && arguments->type != SR_YAML_MAP)
         return bad_form(arguments, where);
     if (sr_head_find(node->items[0]->text, &out->kind) != SR_OK)
@@ -35,6 +39,7 @@ static SrStatus parse_module(const SrYaml *node, const char *where, SrArena *are
     return sr_options_parse(out->kind->options, arguments, path, arena, params);
 }
 
+// Entry `index` of the list: a module, or a list of modules.
 static SrStatus parse_entry(const SrYaml *node, int index, SrArena *arena, SrHeadEntry *out) {
     char where[64];
     snprintf(where, sizeof where, KEY "[%d]", index);
@@ -56,7 +61,8 @@ static SrStatus parse_entry(const SrYaml *node, int index, SrArena *arena, SrHea
 
 SrStatus sr_head_modules_parse(const SrModelConfig *config, SrArena *arena, SrHeadModules *out) {
     const SrYaml *list = config->head_params;
-    *out = (SrHeadModules){.settings = {.bn_eps = config->bn_eps, .bn_momentum = config->bn_momentum,
+    *out = (SrHeadModules){.settings = {.bn_eps = config->bn_eps,
+                                        .bn_momentum = config->bn_momentum,
                                         .params_multiplier = config->params_multiplier}};
     if (!list || list->type == SR_YAML_NULL)
         return SR_OK;
@@ -72,8 +78,8 @@ SrStatus sr_head_modules_parse(const SrModelConfig *config, SrArena *arena, SrHe
 }
 
 // io: the module's inputs, replaced by its outputs.
-static SrStatus build_module(SrBuilder *b, const SrHeadModule *module, const char *scope, const SrHeadSettings *settings,
-                             SrNodeId io[SR_HEAD_MAX_OUT], int *n) {
+static SrStatus build_module(SrBuilder *b, const SrHeadModule *module, const char *scope,
+                             const SrHeadSettings *settings, SrNodeId io[SR_HEAD_MAX_OUT], int *n) {
     SrNodeId in[SR_HEAD_MAX_OUT];
     int n_in = *n;
     memcpy(in, io, sizeof in);
@@ -83,11 +89,12 @@ static SrStatus build_module(SrBuilder *b, const SrHeadModule *module, const cha
     return status;
 }
 
-SrStatus sr_head_modules_build(SrBuilder *b, const SrHeadModules *heads, SrNodeId x, SrNodeId out[SR_HEAD_MAX_OUT],
-                               int *n_out) {
+SrStatus sr_head_modules_build(SrBuilder *b, const SrHeadModules *heads, SrNodeId x,
+                               SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
     if (heads->n == 0)
-        return sr_builder_fail(b, SR_ERR_CONFIG, KEY " is empty: the model has one feature and no head; add one, for "
-                                                     "example [[\"mlp\", {\"dims\": [2048, 128]}]]");
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               KEY " is empty: the model has one feature and no head; add one, for "
+                                   "example [[\"mlp\", {\"dims\": [2048, 128]}]]");
     for (int i = 0; i < SR_HEAD_MAX_OUT; i++)
         out[i] = x;
     *n_out = 1;

@@ -1,4 +1,5 @@
-// MODEL.HEAD.PARAMS read and built: which head modules there are and how they are chained (spec 3 and 4.6).
+// MODEL.HEAD.PARAMS read and built: which head modules there are and how they are chained (spec 3
+// and 4.6).
 #ifndef SR_TRAINER_HEAD_MODULES_H
 #define SR_TRAINER_HEAD_MODULES_H
 
@@ -11,7 +12,8 @@ typedef struct {
 } SrHeadModule;
 
 typedef struct { // one entry: a single module, or several in a row
-    bool nested; // written as a list of modules: state keys "heads.<i>.<j>." instead of "heads.<i>."
+    bool
+        nested; // written as a list of modules: state keys "heads.<i>.<j>." instead of "heads.<i>."
     int n;
     SrHeadModule *modules;
 } SrHeadEntry;
@@ -22,12 +24,13 @@ typedef struct {
     SrHeadSettings settings;
 } SrHeadModules;
 
-// Everything lives in the arena.  Unknown heads, unknown arguments, another form: SR_ERR_CONFIG with file:line.
+// Everything lives in the arena.  Unknown heads, unknown arguments, another form: SR_ERR_CONFIG
+// with file:line.
 SrStatus sr_head_modules_parse(const SrModelConfig *config, SrArena *arena, SrHeadModules *out);
 
-// One feature through all entries in a row (with one entry: through it).  No entries: SR_ERR_CONFIG that names the
-// key.  x: (rows, C)
-SrStatus sr_head_modules_build(SrBuilder *b, const SrHeadModules *heads, SrNodeId x, SrNodeId out[SR_HEAD_MAX_OUT],
-                               int *n_out);
+// One feature through all entries in a row (with one entry: through it).  No entries: SR_ERR_CONFIG
+// that names the key.  x: (rows, C)
+SrStatus sr_head_modules_build(SrBuilder *b, const SrHeadModules *heads, SrNodeId x,
+                               SrNodeId out[SR_HEAD_MAX_OUT], int *n_out);
 
 #endif

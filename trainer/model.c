@@ -11,7 +11,8 @@
 
 enum { MAX_PREFIXES = 8, PREFIX_BYTES = 256 };
 
-// How often the model was built under a parameter prefix in the present graph; numbers the passes of names.
+// How often the model was built under a parameter prefix in the present graph; numbers the passes
+// of names.
 typedef struct {
     char prefix[PREFIX_BYTES];
     int trunk, heads;
@@ -34,9 +35,11 @@ struct SrModel {
 
 // ---- reading the configuration
 
-// The options of a plugin from its part of a section: subtree "MODEL.TRUNK.RESNETS" in the map MODEL.TRUNK.
-static SrStatus parse_options(SrModel *model, const SrOption *table, size_t bytes, const char *subtree,
-                              const char *section, const SrYaml *map, const void **out) {
+// The options of a plugin from its part of a section: subtree "MODEL.TRUNK.RESNETS" in the map
+// MODEL.TRUNK.
+static SrStatus parse_options(SrModel *model, const SrOption *table, size_t bytes,
+                              const char *subtree, const char *section, const SrYaml *map,
+                              const void **out) {
     void *params = sr_arena_alloc(&model->arena, bytes + 1);
     if (!params)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", subtree);
@@ -50,16 +53,16 @@ static SrStatus read_trunk(SrModel *model) {
     if (sr_trunk_find(config->trunk_name, &model->trunk) != SR_OK)
         return sr_fail_prefix(SR_ERR_CONFIG, "MODEL.TRUNK.NAME");
     const SrTrunk *t = model->trunk;
-    return parse_options(model, t->options, t->params_bytes, t->subtree, "MODEL.TRUNK", config->trunk_tree,
-                         &model->trunk_params);
+    return parse_options(model, t->options, t->params_bytes, t->subtree, "MODEL.TRUNK",
+                         config->trunk_tree, &model->trunk_params);
 }
 
 static SrStatus read_loss(SrModel *model) {
     if (sr_loss_find(model->config->loss_name, &model->loss) != SR_OK)
         return sr_fail_prefix(SR_ERR_CONFIG, "LOSS.name");
     const SrLoss *l = model->loss;
-    return parse_options(model, l->options, l->params_bytes, l->subtree, "LOSS", model->config->loss_tree,
-                         &model->loss_params);
+    return parse_options(model, l->options, l->params_bytes, l->subtree, "LOSS",
+                         model->config->loss_tree, &model->loss_params);
 }
 
 SrStatus sr_model_new(const SrConfig *config, SrModel **out) {
@@ -112,7 +115,8 @@ static Passes *passes_of(SrModel *model, SrBuilder *b, const char *prefix) {
         if (!strcmp(model->passes[i].prefix, prefix))
             return &model->passes[i];
     if (model->n_passes == MAX_PREFIXES || strlen(prefix) >= PREFIX_BYTES) {
-        sr_builder_fail(b, SR_ERR_CONFIG, "no room for another copy of the model under '%s'", prefix);
+        sr_builder_fail(b, SR_ERR_CONFIG, "no room for another copy of the model under '%s'",
+                        prefix);
         return &model->passes[0];
     }
     Passes *p = &model->passes[model->n_passes++];
@@ -121,18 +125,21 @@ static Passes *passes_of(SrModel *model, SrBuilder *b, const char *prefix) {
     return p;
 }
 
+// What fx calls torch.cat: rows of all, one below the other.
 static SrNodeId concat(SrBuilder *b, const SrNodeId *x, int n) {
     return n == 1 ? x[0] : sr_build_n(b, "concat", "cat", NULL, x, n);
 }
 
 // x: (rows, H, W, 3) -> (rows, C)
-static SrNodeId trunk_pass(SrModel *model, SrBuilder *b, const char *prefix, bool trainable, int pass, SrNodeId x) {
+static SrNodeId trunk_pass(SrModel *model, SrBuilder *b, const char *prefix, bool trainable,
+                           int pass, SrNodeId x) {
     char parameters[2 * PREFIX_BYTES];
     SrNodeId y = SR_NO_NODE;
     snprintf(parameters, sizeof parameters, "%strunk.%s", prefix, model->trunk->param_prefix);
     const SrModelConfig *config = &model->config->model;
     const char *old = sr_builder_set_param_prefix(b, parameters);
-    sr_builder_set_frozen(b, !trainable || config->freeze_trunk_only || config->freeze_trunk_and_head);
+    sr_builder_set_frozen(b,
+                          !trainable || config->freeze_trunk_only || config->freeze_trunk_and_head);
     sr_builder_set_pass(b, pass);
     model->trunk->build(b, model->trunk_params, x, &y); // its errors stick to the builder
     sr_builder_set_pass(b, 0);
@@ -140,22 +147,26 @@ static SrNodeId trunk_pass(SrModel *model, SrBuilder *b, const char *prefix, boo
     return y;
 }
 
+// VISSL compares widths alone and would fail on heights that differ.
 static bool same_group(const SrModel *model, SrShape a, SrShape b) {
     return !model->config->model.single_pass_every_crop && a.d[1] == b.d[1] && a.d[2] == b.d[2];
 }
 
-// Consecutive crops of one size share a pass and so their batch statistics (spec 4.4).  -> (all rows, C), crop-major
-static SrNodeId features(SrModel *model, SrBuilder *b, const char *prefix, bool trainable, Passes *passes,
-                         const SrNodeId *views, int n) {
+// Consecutive crops of one size share a pass and so their batch statistics (spec 4.4).  -> (all
+// rows, C), crop-major
+static SrNodeId features(SrModel *model, SrBuilder *b, const char *prefix, bool trainable,
+                         Passes *passes, const SrNodeId *views, int n) {
     SrNodeId groups[SR_OP_MAX_IN];
     int n_groups = 0;
     for (int first = 0, last; first < n; first = last) {
         SrShape shape = sr_build_shape(b, views[first]);
-        for (last = first + 1; last < n && same_group(model, shape, sr_build_shape(b, views[last])); last++)
+        for (last = first + 1; last < n && same_group(model, shape, sr_build_shape(b, views[last]));
+             last++)
             ;
         if (n_groups == SR_OP_MAX_IN || last - first > SR_OP_MAX_IN) {
-            sr_builder_fail(b, SR_ERR_CONFIG, "%d crops: at most %d of one size in a row and %d changes of size are "
-                                              "possible; put crops of one size beside each other",
+            sr_builder_fail(b, SR_ERR_CONFIG,
+                            "%d crops: at most %d of one size in a row and %d changes of size are "
+                            "possible; put crops of one size beside each other",
                             n, SR_OP_MAX_IN, SR_OP_MAX_IN - 1);
             return SR_NO_NODE;
         }
@@ -165,8 +176,8 @@ static SrNodeId features(SrModel *model, SrBuilder *b, const char *prefix, bool 
     return concat(b, groups, n_groups);
 }
 
-SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const char *param_prefix, bool trainable, const SrNodeId *views,
-                          int n_views, SrNodeId *outputs, int *n_outputs) {
+SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const char *param_prefix, bool trainable,
+                          const SrNodeId *views, int n_views, SrNodeId *outputs, int *n_outputs) {
     Passes *passes = passes_of(model, b, param_prefix);
     const char *old_nodes = sr_builder_set_node_prefix(b, param_prefix);
     SrNodeId x = features(model, b, param_prefix, trainable, passes, views, n_views);
@@ -184,14 +195,17 @@ SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const char *param_prefix
 
 // ---- the training graph
 
-static SrStatus run_model(SrLossContext *ctx, const char *prefix, bool trainable, const int *views, int n_views,
-                          SrNodeId *outputs, int *n_outputs) {
+// SrLossContext.run_model: the same wiring under the loss's own prefix.
+static SrStatus run_model(SrLossContext *ctx, const char *prefix, bool trainable, const int *views,
+                          int n_views, SrNodeId *outputs, int *n_outputs) {
     SrNodeId inputs[SR_MAX_VIEWS];
     for (int i = 0; i < n_views; i++)
         inputs[i] = ctx->views[views[i]].input;
-    return sr_model_forward(ctx->model, ctx->builder, prefix, trainable, inputs, n_views, outputs, n_outputs);
+    return sr_model_forward(ctx->model, ctx->builder, prefix, trainable, inputs, n_views, outputs,
+                            n_outputs);
 }
 
+// The loss's own entries and nodes stand under "loss.".
 static SrStatus build_loss(SrModel *model, SrLossContext *ctx, SrTrainGraph *out) {
     SrBuilder *b = ctx->builder;
     sr_builder_set_param_prefix(b, "loss.");
@@ -208,10 +222,15 @@ static SrStatus build_loss(SrModel *model, SrLossContext *ctx, SrTrainGraph *out
     return SR_OK;
 }
 
-static SrStatus build_into(SrModel *model, SrBuilder *b, int batch, const int *h, const int *w, int64_t n_samples,
-                           SrTrainGraph *out) {
-    SrLossContext ctx = {.builder = b, .batch = batch, .n_views = out->n_views, .n_samples = n_samples,
-                         .seed = model->config->seed, .run_model = run_model, .model = model};
+static SrStatus build_into(SrModel *model, SrBuilder *b, int batch, const int *h, const int *w,
+                           int64_t n_samples, SrTrainGraph *out) {
+    SrLossContext ctx = {.builder = b,
+                         .batch = batch,
+                         .n_views = out->n_views,
+                         .n_samples = n_samples,
+                         .seed = model->config->seed,
+                         .run_model = run_model,
+                         .model = model};
     for (int v = 0; v < out->n_views; v++) {
         char name[24];
         snprintf(name, sizeof name, "crop%d", v);
@@ -219,7 +238,8 @@ static SrStatus build_into(SrModel *model, SrBuilder *b, int batch, const int *h
         ctx.views[v] = (SrView){out->views[v], h[v], w[v]};
     }
     out->sample_index = sr_build_input(b, "sample_index", SR_SHAPE(batch), SR_I64);
-    SR_TRY(sr_model_forward(model, b, "", true, out->views, out->n_views, out->outputs, &out->n_model_outputs));
+    SR_TRY(sr_model_forward(model, b, "", true, out->views, out->n_views, out->outputs,
+                            &out->n_model_outputs));
     out->n_outputs = out->n_model_outputs;
     ctx.outputs = out->outputs;
     ctx.n_outputs = out->n_model_outputs;
@@ -233,14 +253,15 @@ static SrStatus freeze_named(SrModel *model) {
     for (int i = 0; i < names.n; i++) {
         int index = sr_params_find(model->params, names.v[i]);
         if (index < 0)
-            SR_FAIL(SR_ERR_CONFIG, "MODEL.NON_TRAINABLE_PARAMS: the model has no parameter '%s'", names.v[i]);
+            SR_FAIL(SR_ERR_CONFIG, "MODEL.NON_TRAINABLE_PARAMS: the model has no parameter '%s'",
+                    names.v[i]);
         sr_params_at(model->params, index)->trainable = false;
     }
     return SR_OK;
 }
 
-SrStatus sr_model_build_train(SrModel *model, int batch, int n_views, const int *h, const int *w, int64_t n_samples,
-                              SrTrainGraph *out) {
+SrStatus sr_model_build_train(SrModel *model, int batch, int n_views, const int *h, const int *w,
+                              int64_t n_samples, SrTrainGraph *out) {
     SrBuilder *b = NULL;
     SrStatus status;
     *out = (SrTrainGraph){.n_views = n_views, .loss = SR_NO_NODE, .sample_index = SR_NO_NODE};
@@ -258,12 +279,13 @@ done:
 
 // ---- evaluation
 
-SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char *layer, SrGraph **graph,
-                             SrNodeId *input, SrNodeId *tap) {
+SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char *layer,
+                             SrGraph **graph, SrNodeId *input, SrNodeId *tap) {
     SrBuilder *b = NULL;
     SrStatus status;
     SR_TRY(new_graph(model, graph));
     SR_TRY(sr_builder_new(*graph, &b));
+    // torch.fx calls a module's first argument by its name in forward, which is x in torchvision.
     *input = sr_build_input(b, "x", SR_SHAPE(batch, h, w, 3), SR_F32);
     trunk_pass(model, b, "", true, 0, *input);
     SR_TRY_GOTO(sr_builder_status(b));

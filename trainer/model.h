@@ -1,6 +1,8 @@
-// The model: trunk, head modules and their wiring, built into one graph from the configuration (spec 4).
+// The model: trunk, head modules and their wiring, built into one graph from the configuration
+// (spec 4).
 //
-// Parameter names are VISSL's: "trunk._feature_blocks...", "heads.<i>...." (chains "heads.<i>.<j>....").
+// Parameter names are VISSL's: "trunk._feature_blocks...", "heads.<i>...." (chains
+// "heads.<i>.<j>....").
 #ifndef SR_TRAINER_MODEL_H
 #define SR_TRAINER_MODEL_H
 
@@ -19,30 +21,32 @@ SrParams *sr_model_params(SrModel *model);
 
 // ---- the training graph: views -> trunk passes -> concatenated features -> heads -> loss
 typedef struct {
-    SrGraph *graph;      // owned by the model
+    SrGraph *graph;               // owned by the model
     SrNodeId views[SR_MAX_VIEWS]; // inputs, one a crop: (N, H_v, W_v, 3)
     int n_views;
     SrNodeId sample_index;
-    // What a plan must keep readable after a step: the model's outputs, then what the loss's hooks read.
+    // What a plan must keep readable after a step: the model's outputs, then what the loss's hooks
+    // read.
     SrNodeId outputs[SR_HEAD_MAX_OUT + SR_LOSS_MAX_KEPT];
     int n_outputs, n_model_outputs;
-    SrNodeId loss;       // scalar
+    SrNodeId loss; // scalar
     const SrLoss *loss_kind;
     void *loss_state;
 } SrTrainGraph;
 // h, w: size of each view; `batch` images; n_samples: size of the training set, 0 if unknown.
-SrStatus sr_model_build_train(SrModel *model, int batch, int n_views, const int *h, const int *w, int64_t n_samples,
-                              SrTrainGraph *out);
+SrStatus sr_model_build_train(SrModel *model, int batch, int n_views, const int *h, const int *w,
+                              int64_t n_samples, SrTrainGraph *out);
 
-// Forward of views through the model into an existing builder (multi-resolution rules of spec 4.4: consecutive
-// crops of equal width in one trunk pass, features concatenated in order, heads once).  Row order: crop-major.
-SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const char *param_prefix, bool trainable, const SrNodeId *views,
-                          int n_views, SrNodeId *outputs, int *n_outputs);
+// Forward of views through the model into an existing builder (multi-resolution rules of spec 4.4:
+// consecutive crops of equal width in one trunk pass, features concatenated in order, heads once).
+// Row order: crop-major.
+SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const char *param_prefix, bool trainable,
+                          const SrNodeId *views, int n_views, SrNodeId *outputs, int *n_outputs);
 
-// ---- evaluation: one image size, trunk only, tapped at a layer (sr_feature_tap: VISSL's or torchvision's name).  The
-// graph belongs to the model; compile it in SR_MODE_EVAL.
-SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char *layer, SrGraph **graph,
-                             SrNodeId *input, SrNodeId *tap);
+// ---- evaluation: one image size, trunk only, tapped at a layer (sr_feature_tap: VISSL's or
+// torchvision's name).  The graph belongs to the model; compile it in SR_MODE_EVAL.
+SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char *layer,
+                             SrGraph **graph, SrNodeId *input, SrNodeId *tap);
 
 // After sr_params_allocate: draws the parameters, then lets the loss look at them (after_init).
 SrStatus sr_model_init(SrModel *model, const SrTrainGraph *train, uint64_t seed);

@@ -1,11 +1,13 @@
 // ResNet, wide ResNet and ResNeXt: torchvision's layers and names, VISSL's keys and stages.
 // Not the SK, ShuffleNet or RegNet relatives; the CIFAR net of three stages is its own trunk.
 //
-// He et al., "Deep residual learning for image recognition" (CVPR 2016), with the stride on the 3x3 of a
-// bottleneck ("v1.5"); Xie et al., "Aggregated residual transformations" (CVPR 2017) for GROUPS.
+// He et al., "Deep residual learning for image recognition" (CVPR 2016), with the stride on the 3x3
+// of a bottleneck ("v1.5"); Xie et al., "Aggregated residual transformations" (CVPR 2017) for
+// GROUPS.
 //
-// Weights start at PyTorch's module defaults.  VISSL builds torchvision's network and then replaces every layer,
-// so neither the Kaiming initialisation nor ZERO_INIT_RESIDUAL of the original survives there; here the switch works.
+// Weights start at PyTorch's module defaults.  VISSL builds torchvision's network and then replaces
+// every layer, so neither the Kaiming initialisation nor ZERO_INIT_RESIDUAL of the original
+// survives there; here the switch works.
 #include <stdio.h>
 
 #include "kernels/op_params.h"
@@ -24,37 +26,40 @@ typedef struct {
 
 enum { NORM_BATCH, NORM_LAYER, NORM_GROUP };
 
-// clang-format off
 #define FIELD(f) offsetof(Resnet, f)
 static const SrOption options[] = {
-    {"DEPTH", SR_OPT_INT, FIELD(depth), "50", 18, 200, NULL, "Layers: 18, 34, 50, 101, 152 or 200."},
+    {"DEPTH", SR_OPT_INT, FIELD(depth), "50", 18, 200, NULL,
+     "Layers: 18, 34, 50, 101, 152 or 200."},
     {"WIDTH_MULTIPLIER", SR_OPT_FLOAT, FIELD(width_multiplier), "1", 0.015625, 64, NULL,
      "Factor on the channels of every stage; fractions make small nets."},
     {"NORM", SR_OPT_ENUM, FIELD(norm), "BatchNorm", 0, 0, "BatchNorm|LayerNorm|GroupNorm",
      "LayerNorm is group norm with one group, as in VISSL."},
-    {"GROUPNORM_GROUPS", SR_OPT_INT, FIELD(groupnorm_groups), "32", 1, 65536, NULL, "Groups of GroupNorm."},
-    {"STANDARDIZE_CONVOLUTIONS", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "VISSL declares it and reads it nowhere."},
-    {"GROUPS", SR_OPT_INT, FIELD(groups), "1", 1, 65536, NULL, "Groups of the 3x3 convolution (ResNeXt: 32)."},
+    {"GROUPNORM_GROUPS", SR_OPT_INT, FIELD(groupnorm_groups), "32", 1, 65536, NULL,
+     "Groups of GroupNorm."},
+    {"STANDARDIZE_CONVOLUTIONS", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
+     "VISSL declares it and reads it nowhere."},
+    {"GROUPS", SR_OPT_INT, FIELD(groups), "1", 1, 65536, NULL,
+     "Groups of the 3x3 convolution (ResNeXt: 32)."},
     {"ZERO_INIT_RESIDUAL", SR_OPT_BOOL, FIELD(zero_init_residual), "False", 0, 0, NULL,
      "The last norm of a block starts at 0, so that a block starts as the identity."},
     {"WIDTH_PER_GROUP", SR_OPT_INT, FIELD(width_per_group), "64", 1, 65536, NULL,
      "Inner channels a group at 64 planes (ResNeXt 32x4d: 4, wide ResNet: 128)."},
-    {"LAYER4_STRIDE", SR_OPT_INT, FIELD(layer4_stride), "2", 1, 2, NULL, "Stride of the last stage: 1 or 2."},
+    {"LAYER4_STRIDE", SR_OPT_INT, FIELD(layer4_stride), "2", 1, 2, NULL,
+     "Stride of the last stage: 1 or 2."},
     {"SMALL_IMAGE_STEM", SR_OPT_BOOL, FIELD(small_image_stem), "False", 0, 0, NULL,
      "A 3x3 stem of stride 1 without max-pool, for images of about 32 pixels."},
     SR_OPTION_END,
 };
 #undef FIELD
-// clang-format on
 
-typedef struct {
+typedef struct { // He et al. 2015, table 1
     int depth;
-    bool bottleneck;
-    int blocks[4];
+    bool bottleneck; // three convolutions a block instead of two, four times the channels
+    int blocks[4];   // of each stage
 } Layout;
 
 static const Layout layouts[] = {
-    {18, false, {2, 2, 2, 2}}, {34, false, {3, 4, 6, 3}},  {50, true, {3, 4, 6, 3}},
+    {18, false, {2, 2, 2, 2}},  {34, false, {3, 4, 6, 3}},  {50, true, {3, 4, 6, 3}},
     {101, true, {3, 4, 23, 3}}, {152, true, {3, 8, 36, 3}}, {200, true, {3, 24, 36, 3}},
 };
 
@@ -65,25 +70,37 @@ static const Layout *layout_of(int depth) {
     return NULL;
 }
 
-static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel, int stride, int groups) {
-    SrConv2dParams p = {.out_channels = channels, .kernel_h = kernel, .stride_h = stride,
-                        .padding_h = kernel / 2, .padding_w = -1, .groups = groups};
+// Padding keeps the size at stride 1; no bias, because a norm follows.
+// x: (N, H, W, C) -> (N, ceil(H / stride), ceil(W / stride), channels)
+static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel,
+                     int stride, int groups) {
+    SrConv2dParams p = {.out_channels = channels,
+                        .kernel_h = kernel,
+                        .stride_h = stride,
+                        .padding_h = kernel / 2,
+                        .padding_w = -1,
+                        .groups = groups};
     return sr_build(b, "conv2d", leaf, &p, x);
 }
 
 static SrNodeId norm(SrBuilder *b, const Resnet *r, const char *leaf, SrNodeId x) {
     if (r->norm == NORM_BATCH)
-        return sr_build(b, "batch_norm", leaf, &(SrBatchNormParams){.eps = 1e-5, .momentum = 0.1}, x);
+        return sr_build(b, "batch_norm", leaf, &(SrBatchNormParams){.eps = 1e-5, .momentum = 0.1},
+                        x);
     int groups = r->norm == NORM_LAYER ? 1 : r->groupnorm_groups;
-    return sr_build(b, "group_norm", leaf, &(SrGroupNormParams){.num_groups = groups, .eps = 1e-5}, x);
+    return sr_build(b, "group_norm", leaf, &(SrGroupNormParams){.num_groups = groups, .eps = 1e-5},
+                    x);
 }
 
+// The norm before the addition, whose gamma decides how much of the branch enters the sum (Goyal et
+// al., "Accurate, large minibatch SGD", 2017, section 5.1: zero eases the first epochs).
 static SrNodeId last_norm(SrBuilder *b, const Resnet *r, const char *leaf, SrNodeId x) {
     if (r->zero_init_residual)
         sr_builder_set_init(b, "weight", (SrInit){SR_INIT_CONSTANT, 0});
     return norm(b, r, leaf, x);
 }
 
+// Always the leaf "relu": torch counts the calls of one module as relu, relu_1, relu_2.
 static SrNodeId relu(SrBuilder *b, SrNodeId x) {
     return sr_build(b, "relu", "relu", NULL, x);
 }
@@ -97,10 +114,13 @@ static SrNodeId basic_branch(SrBuilder *b, const Resnet *r, SrNodeId x, int plan
 }
 
 // 1x1 down, 3x3 in groups, 1x1 up.  x: (N, H, W, C) -> (N, H/stride, W/stride, 4 * planes)
-static SrNodeId bottleneck_branch(SrBuilder *b, const Resnet *r, SrNodeId x, int planes, int stride) {
+static SrNodeId bottleneck_branch(SrBuilder *b, const Resnet *r, SrNodeId x, int planes,
+                                  int stride) {
+    // torchvision's arithmetic, rounding before the groups are multiplied in.
     int width = (int)(planes * (r->width_per_group / 64.0)) * r->groups;
     if (width < 1)
-        sr_builder_fail(b, SR_ERR_CONFIG, "WIDTH_MULTIPLIER %g and WIDTH_PER_GROUP %d leave no inner channels",
+        sr_builder_fail(b, SR_ERR_CONFIG,
+                        "WIDTH_MULTIPLIER %g and WIDTH_PER_GROUP %d leave no inner channels",
                         r->width_multiplier, r->width_per_group);
     x = conv(b, "conv1", x, width, 1, 1, 1);
     x = relu(b, norm(b, r, "bn1", x));
@@ -110,7 +130,8 @@ static SrNodeId bottleneck_branch(SrBuilder *b, const Resnet *r, SrNodeId x, int
     return last_norm(b, r, "bn3", x);
 }
 
-// The identity, or a 1x1 convolution where the shape changes.  Built after the branch, as torchvision runs it.
+// The identity, or a 1x1 convolution where the shape changes.  Built after the branch, as
+// torchvision runs it.
 static SrNodeId shortcut(SrBuilder *b, const Resnet *r, SrNodeId x, int channels, int stride) {
     if (stride == 1 && sr_shape_last(sr_build_shape(b, x)) == channels)
         return x;
@@ -121,7 +142,9 @@ static SrNodeId shortcut(SrBuilder *b, const Resnet *r, SrNodeId x, int channels
     return x;
 }
 
-static SrNodeId block(SrBuilder *b, const Resnet *r, const Layout *layout, SrNodeId x, int planes, int stride) {
+// relu(branch(x) + shortcut(x))
+static SrNodeId block(SrBuilder *b, const Resnet *r, const Layout *layout, SrNodeId x, int planes,
+                      int stride) {
     int channels = layout->bottleneck ? 4 * planes : planes;
     SrNodeId sum[2];
     sum[0] = layout->bottleneck ? bottleneck_branch(b, r, x, planes, stride)
@@ -154,7 +177,8 @@ static SrNodeId stage(SrBuilder *b, const Resnet *r, const Layout *layout, SrNod
 // VISSL's stage conv1 is after the ReLU, unlike torchvision's node of that name.
 static SrNodeId stem(SrBuilder *b, const Resnet *r, SrNodeId x) {
     int planes = (int)(64 * r->width_multiplier);
-    x = r->small_image_stem ? conv(b, "conv1", x, planes, 3, 1, 1) : conv(b, "conv1", x, planes, 7, 2, 1);
+    x = r->small_image_stem ? conv(b, "conv1", x, planes, 3, 1, 1)
+                            : conv(b, "conv1", x, planes, 7, 2, 1);
     x = relu(b, norm(b, r, "bn1", x));
     sr_build_alias(b, "conv1", x);
     sr_build_alias(b, "0", x);
@@ -168,13 +192,15 @@ static SrNodeId stem(SrBuilder *b, const Resnet *r, SrNodeId x) {
 
 static SrStatus check(SrBuilder *b, const Resnet *r, const Layout *layout) {
     if (!layout)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               "MODEL.TRUNK.RESNETS.DEPTH is %d; expected 18, 34, 50, 101, 152 or 200", r->depth);
+        return sr_builder_fail(
+            b, SR_ERR_CONFIG,
+            "MODEL.TRUNK.RESNETS.DEPTH is %d; expected 18, 34, 50, 101, 152 or 200", r->depth);
     if (!layout->bottleneck && (r->groups != 1 || r->width_per_group != 64))
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               "MODEL.TRUNK.RESNETS: depth %d has blocks of two 3x3 convolutions, which allow only "
-                               "GROUPS 1 and WIDTH_PER_GROUP 64 (got %d and %d); take depth 50 or more",
-                               r->depth, r->groups, r->width_per_group);
+        return sr_builder_fail(
+            b, SR_ERR_CONFIG,
+            "MODEL.TRUNK.RESNETS: depth %d has blocks of two 3x3 convolutions, which allow only "
+            "GROUPS 1 and WIDTH_PER_GROUP 64 (got %d and %d); take depth 50 or more",
+            r->depth, r->groups, r->width_per_group);
     return SR_OK;
 }
 
@@ -185,6 +211,8 @@ static SrStatus build(SrBuilder *b, const void *params, SrNodeId input, SrNodeId
     SrNodeId x = stem(b, r, input);
     for (int s = 0; s < 4; s++)
         x = stage(b, r, layout, x, s);
+    // (N, H, W, C) -> (N, 1, 1, C) -> (N, C); the classifier of torchvision's network is a head
+    // here.
     x = sr_build(b, "adaptive_avg_pool2d", "avgpool", &(SrAdaptivePool2dParams){0}, x);
     sr_build_alias(b, "res5avg", x);
     x = sr_build(b, "flatten", "flatten", NULL, x);

@@ -1,5 +1,5 @@
-// The registry of trunks: every descriptor `const SrTrunk sr_trunk_<stem>` the build found, in name order.
-// It knows names only; what a trunk does is in its own file.
+// The registry of trunks: every descriptor `const SrTrunk sr_trunk_<stem>` the build found, in name
+// order. It knows names only; what a trunk does is in its own file.
 #include "trunks/trunk.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// Heads: parameters and input in; training outputs, gradients of sum(out * cot), running statistics and evaluation
-// outputs compared.
+// Heads: parameters and input in; training outputs, gradients of sum(out * cot), running statistics
+// and evaluation outputs compared.
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +20,8 @@ typedef struct {
 } HeadRun;
 
 static SrModelConfig config_of(const SrYaml *head) {
-    const SrYaml *eps = sr_yaml_find(head, "BATCHNORM_EPS"), *momentum = sr_yaml_find(head, "BATCHNORM_MOMENTUM"),
+    const SrYaml *eps = sr_yaml_find(head, "BATCHNORM_EPS"),
+                 *momentum = sr_yaml_find(head, "BATCHNORM_MOMENTUM"),
                  *factor = sr_yaml_find(head, "PARAMS_MULTIPLIER");
     return (SrModelConfig){.head_params = sr_yaml_find(head, "PARAMS"),
                            .bn_eps = eps ? eps->f : 1e-5,
@@ -100,7 +101,8 @@ static SrStatus evaluate(HeadRun *r, SrPlan *plan) {
     return compare_outputs(r, plan, "eval_out");
 }
 
-static SrStatus with_plan(HeadRun *r, const SrPlanOptions *options, SrStatus (*body)(HeadRun *, SrPlan *)) {
+static SrStatus with_plan(HeadRun *r, const SrPlanOptions *options,
+                          SrStatus (*body)(HeadRun *, SrPlan *)) {
     SrPlan *plan;
     SR_TRY(sr_plan_compile(r->graph, options, &plan));
     SrStatus status = body(r, plan);
@@ -112,8 +114,13 @@ static SrStatus run(SrGoldenCase *c) {
     HeadRun r = {.c = c};
     SrStatus status;
     SR_TRY_GOTO(build(&r));
-    SrPlanOptions training = {.mode = SR_MODE_TRAIN, .outputs = r.out, .n_outputs = r.n_out, .losses = r.out,
-                              .n_losses = r.n_out, .input_grads = &r.x, .n_input_grads = 1};
+    SrPlanOptions training = {.mode = SR_MODE_TRAIN,
+                              .outputs = r.out,
+                              .n_outputs = r.n_out,
+                              .losses = r.out,
+                              .n_losses = r.n_out,
+                              .input_grads = &r.x,
+                              .n_input_grads = 1};
     SR_TRY_GOTO(with_plan(&r, &training, train));
     SrPlanOptions evaluation = {.mode = SR_MODE_EVAL, .outputs = r.out, .n_outputs = r.n_out};
     SR_TRY_GOTO(with_plan(&r, &evaluation, evaluate));

@@ -1,5 +1,6 @@
-// The SwAV losses: embeddings and scores in; codes, loss, gradient of the scores and the queue compared, step by step.
-// With a momentum encoder its embeddings and scores are given too.  Also the renormalisation of prototypes alone.
+// The SwAV losses: embeddings and scores in; codes, loss, gradient of the scores and the queue
+// compared, step by step. With a momentum encoder its embeddings and scores are given too.  Also
+// the renormalisation of prototypes alone.
 #include <stdio.h>
 #include <string.h>
 
@@ -45,11 +46,13 @@ static SrNodeId input_like(SwavRun *r, const char *name, const char *tensor) {
 // The model as the loss sees it: scores are given, and a head that nobody runs owns the prototypes.
 static SrStatus build_student(SwavRun *r, bool momentum) {
     r->in[0] = input_like(r, "embeddings", momentum ? "momentum_emb0" : "emb0");
-    while (r->n_sets < MAX_SETS && golden_tensor(r->c, tensor_name(r, "scores0_%d", r->n_sets, 0, 0)))
+    while (r->n_sets < MAX_SETS &&
+           golden_tensor(r->c, tensor_name(r, "scores0_%d", r->n_sets, 0, 0)))
         r->n_sets++;
     sr_builder_push(r->b, "heads.0");
     for (int h = 0; h < r->n_sets; h++) {
-        r->in[1 + h] = input_like(r, tensor_name(r, "scores%d", h, 0, 0), tensor_name(r, "scores0_%d", h, 0, 0));
+        r->in[1 + h] = input_like(r, tensor_name(r, "scores%d", h, 0, 0),
+                                  tensor_name(r, "scores0_%d", h, 0, 0));
         SrLinearParams p = {.out_features = sr_shape_last(sr_build_shape(r->b, r->in[1 + h]))};
         sr_build(r->b, "linear", tensor_name(r, "prototypes%d", h, 0, 0), &p, r->in[0]);
     }
@@ -58,8 +61,8 @@ static SrStatus build_student(SwavRun *r, bool momentum) {
 }
 
 // Stands for the momentum encoder's forward.
-static SrStatus run_teacher(SrLossContext *ctx, const char *prefix, bool trainable, const int *views, int n_views,
-                            SrNodeId *outputs, int *n_outputs) {
+static SrStatus run_teacher(SrLossContext *ctx, const char *prefix, bool trainable,
+                            const int *views, int n_views, SrNodeId *outputs, int *n_outputs) {
     SwavRun *r = ctx->model;
     (void)prefix, (void)trainable, (void)views, (void)n_views;
     r->teacher[0] = input_like(r, "momentum_embeddings", "momentum_emb0");
@@ -80,8 +83,14 @@ static SrStatus build_loss(SwavRun *r) {
     SR_TRY(sr_options_parse(r->kind->options, map, r->kind->subtree, r->c->arena, params));
     r->batch = (int)bs->i;
     r->n_crops = (int)crops->i;
-    r->ctx = (SrLossContext){.builder = r->b, .batch = r->batch, .n_views = r->n_crops, .n_outputs = 1 + r->n_sets,
-                             .outputs = r->in, .sample_index = SR_NO_NODE, .run_model = run_teacher, .model = r};
+    r->ctx = (SrLossContext){.builder = r->b,
+                             .batch = r->batch,
+                             .n_views = r->n_crops,
+                             .n_outputs = 1 + r->n_sets,
+                             .outputs = r->in,
+                             .sample_index = SR_NO_NODE,
+                             .run_model = run_teacher,
+                             .model = r};
     sr_builder_set_param_prefix(r->b, "loss.");
     sr_builder_set_node_prefix(r->b, "loss.");
     return r->kind->build(&r->ctx, params, &r->loss, &r->state);
@@ -100,8 +109,13 @@ static SrStatus compile(SwavRun *r) {
                 outputs[n++] = codes;
         }
     }
-    SrPlanOptions options = {.mode = SR_MODE_TRAIN, .outputs = outputs, .n_outputs = n, .losses = &r->loss,
-                             .n_losses = 1, .input_grads = r->in + 1, .n_input_grads = r->n_sets};
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN,
+                             .outputs = outputs,
+                             .n_outputs = n,
+                             .losses = &r->loss,
+                             .n_losses = 1,
+                             .input_grads = r->in + 1,
+                             .n_input_grads = r->n_sets};
     return sr_plan_compile(r->graph, &options, &r->plan);
 }
 
@@ -137,14 +151,16 @@ static SrStatus load_queue(SwavRun *r) {
     return SR_OK;
 }
 
-// The case's prototypes are the same in every step, so what the loss does to them after an update is undone.
+// The case's prototypes are the same in every step, so what the loss does to them after an update
+// is undone.
 static SrStatus load_prototypes(SwavRun *r) {
     for (int h = 0; h < r->n_sets; h++) {
         const char *student = tensor_name(r, "heads.0.prototypes%d.weight", h, 0, 0);
         const char *teacher = tensor_name(r, TEACHER "heads.0.prototypes%d.weight", h, 0, 0);
         const char *of_teacher = tensor_name(r, "momentum_prototypes%d", h, 0, 0);
         bool momentum = golden_tensor(r->c, of_teacher) != NULL;
-        SR_TRY(load(r, student, momentum ? of_teacher : tensor_name(r, "prototypes%d", h, 0, 0), 0));
+        SR_TRY(
+            load(r, student, momentum ? of_teacher : tensor_name(r, "prototypes%d", h, 0, 0), 0));
         if (momentum)
             SR_TRY(load(r, teacher, of_teacher, 0));
     }
@@ -187,7 +203,8 @@ static SrStatus compare_codes(SwavRun *r, int step) {
             if (node == SR_NO_NODE)
                 SR_FAIL(SR_ERR_RUN, "there is no node for %s", name);
             SrTensor codes = sr_plan_output(r->plan, node);
-            SR_TRY(golden_compare(r->c, name, codes.data, sr_shape_count(codes.shape), GOLDEN_GRAD));
+            SR_TRY(
+                golden_compare(r->c, name, codes.data, sr_shape_count(codes.shape), GOLDEN_GRAD));
         }
     }
     return SR_OK;
@@ -196,8 +213,8 @@ static SrStatus compare_codes(SwavRun *r, int step) {
 static SrStatus compare_grads(SwavRun *r, int step) {
     for (int h = 0; h < r->n_sets; h++) {
         SrTensor dx = sr_plan_input_grad(r->plan, r->in[1 + h]);
-        SR_TRY(golden_compare(r->c, tensor_name(r, "grad%d_%d", step, h, 0), dx.data, sr_shape_count(dx.shape),
-                              GOLDEN_GRAD));
+        SR_TRY(golden_compare(r->c, tensor_name(r, "grad%d_%d", step, h, 0), dx.data,
+                              sr_shape_count(dx.shape), GOLDEN_GRAD));
     }
     return SR_OK;
 }
@@ -216,8 +233,8 @@ static SrStatus run_step(SwavRun *r, int step) {
     SR_TRY(fill_step(r, step));
     r->kind->before_step(r->state, &hook);
     sr_plan_forward(r->plan, step);
-    SR_TRY(golden_compare(r->c, tensor_name(r, "loss%d", step, 0, 0), sr_plan_output(r->plan, r->loss).data, 1,
-                          GOLDEN_GRAD));
+    SR_TRY(golden_compare(r->c, tensor_name(r, "loss%d", step, 0, 0),
+                          sr_plan_output(r->plan, r->loss).data, 1, GOLDEN_GRAD));
     SR_TRY(compare_codes(r, step));
     sr_plan_backward(r->plan);
     SR_TRY(compare_grads(r, step));

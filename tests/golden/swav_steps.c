@@ -1,9 +1,11 @@
-// Whole SwAV training steps: images in; losses, the first step's outputs and gradients, and the state after the last
-// update compared.  The case's tree goes through the program's own configuration, model, loss, schedule and optimiser.
+// Whole SwAV training steps: images in; losses, the first step's outputs and gradients, and the
+// state after the last update compared.  The case's tree goes through the program's own
+// configuration, model, loss, schedule and optimiser.
 //
-// Such steps can be ill-conditioned: a batch norm over two rows cancels almost everything, and float32 gradients are
-// then off by per cent from float64's, in PyTorch as here.  So every case runs twice, once with the last bit of all
-// images and parameters shaken; where that moves a number by more than the tolerance, it sets the tolerance.
+// Such steps can be ill-conditioned: a batch norm over two rows cancels almost everything, and
+// float32 gradients are then off by per cent from float64's, in PyTorch as here.  So every case
+// runs twice, once with the last bit of all images and parameters shaken; where that moves a number
+// by more than the tolerance, it sets the tolerance.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,7 +83,8 @@ static int integer(const SrYaml *map, const char *key) {
 
 // ---- the configuration
 
-// The case's tree as a user would write it: the schedule in its place, and the data it does not mention.
+// The case's tree as a user would write it: the schedule in its place, and the data it does not
+// mention.
 static SrStatus compose(StepsRun *r, SrYaml **out) {
     SrArena *arena = r->c->arena;
     SrYaml *tree = sr_yaml_new(arena, SR_YAML_MAP, "golden", 0);
@@ -89,7 +92,8 @@ static SrStatus compose(StepsRun *r, SrYaml **out) {
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the configuration");
     for (int i = 0; i < 3; i++) {
         const char *section = (const char *const[]){"MODEL", "LOSS", "OPTIMIZER"}[i];
-        SR_TRY(sr_yaml_put(arena, tree, section, sr_yaml_copy(arena, sr_yaml_find(r->c->config, section))));
+        SR_TRY(sr_yaml_put(arena, tree, section,
+                           sr_yaml_copy(arena, sr_yaml_find(r->c->config, section))));
     }
     SrYaml *optimizer = sr_yaml_find(tree, "OPTIMIZER"), *lr = sr_yaml_find(optimizer, "lr");
     if (!lr)
@@ -100,7 +104,8 @@ static SrStatus compose(StepsRun *r, SrYaml **out) {
     const char *const data[][2] = {{"DATA.TRAIN.COLLATE_FUNCTION", "multicrop_collator"},
                                    {"DATA.TRAIN.BATCHSIZE_PER_REPLICA", batch}};
     for (int i = 0; i < 2; i++)
-        SR_TRY(sr_yaml_put_path(arena, tree, data[i][0], sr_yaml_scalar(arena, data[i][1], "golden", 0)));
+        SR_TRY(sr_yaml_put_path(arena, tree, data[i][0],
+                                sr_yaml_scalar(arena, data[i][1], "golden", 0)));
     *out = tree;
     return SR_OK;
 }
@@ -141,8 +146,11 @@ static SrStatus build(StepsRun *r) {
     }
     SR_TRY(sr_schedule_new(r->config->optimizer.lr, "lr", 1, r->c->arena, &r->lr));
     SR_TRY(sr_optim_new(params, &r->config->optimizer, &r->optim));
-    SrPlanOptions options = {.mode = SR_MODE_TRAIN, .outputs = r->graph.outputs, .n_outputs = r->graph.n_outputs,
-                             .losses = &r->graph.loss, .n_losses = 1};
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN,
+                             .outputs = r->graph.outputs,
+                             .n_outputs = r->graph.n_outputs,
+                             .losses = &r->graph.loss,
+                             .n_losses = 1};
     return sr_plan_compile(r->graph.graph, &options, &r->plan);
 }
 
@@ -151,7 +159,8 @@ static SrStatus check_cover(StepsRun *r) {
     SrParams *params = sr_model_params(r->model);
     for (int i = 0; i < sr_params_count(params); i++) {
         const char *name = sr_params_at(params, i)->name;
-        if (!sr_text_starts(name, "loss.") && !golden_tensor(r->c, sr_arena_printf(r->c->arena, "param.%s", name)))
+        if (!sr_text_starts(name, "loss.") &&
+            !golden_tensor(r->c, sr_arena_printf(r->c->arena, "param.%s", name)))
             SR_FAIL(SR_ERR_RUN, "the case does not set our parameter %s", name);
     }
     return SR_OK;
@@ -176,7 +185,9 @@ static SrStatus fill(StepsRun *r, int step) {
 
 static SrStatus keep_first(StepsRun *r) {
     for (int i = 0; i < r->graph.n_model_outputs; i++) {
-        const char *name = i == 0 ? "emb0" : i == 1 ? "scores0" : sr_arena_printf(r->c->arena, "scores0_%d", i - 1);
+        const char *name = i == 0   ? "emb0"
+                           : i == 1 ? "scores0"
+                                    : sr_arena_printf(r->c->arena, "scores0_%d", i - 1);
         SrTensor y = sr_plan_output(r->plan, r->graph.outputs[i]);
         if (golden_tensor(r->c, name))
             SR_TRY(keep(r, name, y.data, sr_shape_count(y.shape)));
@@ -197,19 +208,22 @@ static const bool *frozen(StepsRun *r, int step) {
 
 static SrStatus check_lr(StepsRun *r, int step, double lr) {
     const SrYaml *all = sr_yaml_find(r->c->values, "lr_per_step");
-    return all && step < all->n ? golden_number(r->c, "lr_per_step", lr, all->items[step]->f, 1e-12) : SR_OK;
+    return all && step < all->n ? golden_number(r->c, "lr_per_step", lr, all->items[step]->f, 1e-12)
+                                : SR_OK;
 }
 
 static SrStatus run_step(StepsRun *r, int step) {
     SrParams *params = sr_model_params(r->model);
     const SrLoss *loss = r->graph.loss_kind;
-    SrLossStep hook = {.params = params, .plan = r->plan, .iteration = step, .max_iterations = r->max_iteration};
+    SrLossStep hook = {
+        .params = params, .plan = r->plan, .iteration = step, .max_iterations = r->max_iteration};
     SR_TRY(fill(r, step));
     if (loss->before_step)
         loss->before_step(r->graph.loss_state, &hook);
     sr_params_zero_grad(params);
     sr_plan_forward(r->plan, step);
-    SR_TRY(keep(r, sr_arena_printf(r->c->arena, "loss%d", step), sr_plan_output(r->plan, r->graph.loss).data, 1));
+    SR_TRY(keep(r, sr_arena_printf(r->c->arena, "loss%d", step),
+                sr_plan_output(r->plan, r->graph.loss).data, 1));
     sr_plan_backward(r->plan);
     if (step == 0)
         SR_TRY(keep_first(r));
@@ -252,13 +266,14 @@ static double largest_move(const float *a, const float *b, int64_t n) {
 // Rounding happens at every operation, the shaking only at the start.
 static const double margin = 16;
 
-// The bias of a Linear in front of a batch norm has no gradient but rounding noise, in the reference too, and LARC
-// multiplies it by trust / weight_decay: its last digits are anybody's.
+// The bias of a Linear in front of a batch norm has no gradient but rounding noise, in the
+// reference too, and LARC multiplies it by trust / weight_decay: its last digits are anybody's.
 static bool moves_by_noise(SrGoldenCase *c, const char *tensor, double largest_grad) {
     if (!sr_text_starts(tensor, "final."))
         return false;
     int64_t n = 0;
-    const float *grad = golden_floats(c, sr_arena_printf(c->arena, "grad0.%s", tensor + strlen("final.")), &n);
+    const float *grad =
+        golden_floats(c, sr_arena_printf(c->arena, "grad0.%s", tensor + strlen("final.")), &n);
     return grad && largest_move(grad, NULL, n) < 1e-6 * largest_grad;
 }
 
@@ -285,7 +300,8 @@ static SrStatus compare(SrGoldenCase *c, const Trace *plain, const Trace *shaken
         const float *reference = golden_floats(c, tensor, &m);
         double scale = reference ? largest_move(reference, NULL, m) : 0;
         double moved = largest_move(plain->rows[k].values, shaken->rows[k].values, n);
-        double tolerance = fmax(base_tolerance(c, tensor, largest_grad), scale > 0 ? margin * moved / scale : 0);
+        double tolerance =
+            fmax(base_tolerance(c, tensor, largest_grad), scale > 0 ? margin * moved / scale : 0);
         SR_TRY(golden_compare(c, tensor, plain->rows[k].values, n, tolerance));
     }
     return SR_OK;

@@ -17,13 +17,16 @@ static int entry_of(SrParams *params, const char *tensor, const char *kind, cons
 }
 
 static SrStatus copy_into(const SrParam *entry, const SrNamedTensor *from) {
-    if (entry->dtype != from->tensor.dtype || sr_shape_count(entry->shape) != sr_shape_count(from->tensor.shape))
+    if (entry->dtype != from->tensor.dtype ||
+        sr_shape_count(entry->shape) != sr_shape_count(from->tensor.shape))
         SR_FAIL(SR_ERR_RUN, "%s does not fit the parameter %s", from->name, entry->name);
-    memcpy(entry->value, from->tensor.data, (size_t)sr_shape_count(entry->shape) * sr_dtype_bytes(entry->dtype));
+    memcpy(entry->value, from->tensor.data,
+           (size_t)sr_shape_count(entry->shape) * sr_dtype_bytes(entry->dtype));
     return SR_OK;
 }
 
-SrStatus golden_load_table(SrGoldenCase *c, SrParams *params, const char *kind, const char *prefix, bool whole) {
+SrStatus golden_load_table(SrGoldenCase *c, SrParams *params, const char *kind, const char *prefix,
+                           bool whole) {
     int loaded = 0;
     for (int i = 0; i < c->tensors->n; i++) {
         const SrNamedTensor *t = &c->tensors->tensors[i];
@@ -38,7 +41,8 @@ SrStatus golden_load_table(SrGoldenCase *c, SrParams *params, const char *kind, 
         loaded++;
     }
     if (whole && loaded != sr_params_count(params))
-        SR_FAIL(SR_ERR_RUN, "the case sets %d of our %d parameters", loaded, sr_params_count(params));
+        SR_FAIL(SR_ERR_RUN, "the case sets %d of our %d parameters", loaded,
+                sr_params_count(params));
     return SR_OK;
 }
 
@@ -51,11 +55,13 @@ static double largest_of(SrGoldenCase *c, const char *tensor) {
     return largest;
 }
 
-// A gradient that is zero in exact arithmetic (the bias of a Linear in front of a batch norm) is rounding noise in
-// the reference too: a millionth of the largest gradient is as good as zero, and ours must be as small.
+// A gradient that is zero in exact arithmetic (the bias of a Linear in front of a batch norm) is
+// rounding noise in the reference too: a millionth of the largest gradient is as good as zero, and
+// ours must be as small.
 static const double noise = 1e-6;
 
-static SrStatus compare_grad(SrGoldenCase *c, const char *tensor, const SrParam *entry, double largest, double relative) {
+static SrStatus compare_grad(SrGoldenCase *c, const char *tensor, const SrParam *entry,
+                             double largest, double relative) {
     int64_t n = sr_shape_count(entry->shape), m;
     if (largest_of(c, tensor) >= noise * largest)
         return golden_compare(c, tensor, entry->grad, n, relative);
@@ -66,18 +72,20 @@ static SrStatus compare_grad(SrGoldenCase *c, const char *tensor, const SrParam 
     return golden_number(c, tensor, 1 + error, 1, noise);
 }
 
-static SrStatus compare_value(SrGoldenCase *c, const char *tensor, const SrParam *entry, double relative) {
+static SrStatus compare_value(SrGoldenCase *c, const char *tensor, const SrParam *entry,
+                              double relative) {
     int64_t n = sr_shape_count(entry->shape), m;
     if (entry->dtype == SR_F32)
         return golden_compare(c, tensor, entry->value, n, relative);
     const float *reference = golden_floats(c, tensor, &m);
     for (int64_t i = 0; i < n; i++)
-        SR_TRY(golden_number(c, tensor, (double)((const int64_t *)entry->value)[i], (double)reference[i], relative));
+        SR_TRY(golden_number(c, tensor, (double)((const int64_t *)entry->value)[i],
+                             (double)reference[i], relative));
     return SR_OK;
 }
 
-static SrStatus find_entry(SrParams *params, const char *tensor, const char *kind, const char *prefix,
-                           const SrParam **out) {
+static SrStatus find_entry(SrParams *params, const char *tensor, const char *kind,
+                           const char *prefix, const SrParam **out) {
     int index = entry_of(params, tensor, kind, prefix);
     if (index < 0)
         SR_FAIL(SR_ERR_RUN, "%s has no counterpart in our table", tensor);
@@ -85,7 +93,8 @@ static SrStatus find_entry(SrParams *params, const char *tensor, const char *kin
     return SR_OK;
 }
 
-SrStatus golden_compare_grads(SrGoldenCase *c, SrParams *params, const char *kind, const char *prefix, double relative) {
+SrStatus golden_compare_grads(SrGoldenCase *c, SrParams *params, const char *kind,
+                              const char *prefix, double relative) {
     double largest = 0;
     for (int i = 0; i < c->tensors->n; i++)
         if (sr_text_starts(c->tensors->tensors[i].name, kind))
@@ -103,7 +112,8 @@ SrStatus golden_compare_grads(SrGoldenCase *c, SrParams *params, const char *kin
     return SR_OK;
 }
 
-SrStatus golden_compare_values(SrGoldenCase *c, SrParams *params, const char *kind, const char *prefix, double relative) {
+SrStatus golden_compare_values(SrGoldenCase *c, SrParams *params, const char *kind,
+                               const char *prefix, double relative) {
     for (int i = 0; i < c->tensors->n; i++) {
         const char *tensor = c->tensors->tensors[i].name;
         const SrParam *entry = NULL;

@@ -1,5 +1,5 @@
-// Trunks: a state dict and an image batch in; VISSL's stages compared in evaluation, and where the case has cotangents
-// in training with all gradients and running statistics.
+// Trunks: a state dict and an image batch in; VISSL's stages compared in evaluation, and where the
+// case has cotangents in training with all gradients and running statistics.
 #include <string.h>
 
 #include "graph/plan.h"
@@ -46,8 +46,8 @@ static SrStatus build_trunk(TrunkRun *r, SrBuilder *b) {
     void *params = sr_arena_alloc(r->c->arena, trunk->params_bytes);
     if (!params)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the trunk's options");
-    SR_TRY(sr_options_parse(trunk->options, sr_yaml_find_path(r->c->config, trunk->subtree), trunk->subtree,
-                            r->c->arena, params));
+    SR_TRY(sr_options_parse(trunk->options, sr_yaml_find_path(r->c->config, trunk->subtree),
+                            trunk->subtree, r->c->arena, params));
     const int *d = x->shape.d; // (N, C, H, W)
     r->x = sr_build_input(b, "x", SR_SHAPE(d[0], d[2], d[3], d[1]), SR_F32);
     r->input = golden_to_nhwc(r->c, x->data, x->shape);
@@ -100,7 +100,8 @@ static SrStatus backward(TrunkRun *r, SrPlan *plan, const Taps *cots) {
     for (int i = 0; i < cots->n; i++) {
         const SrTensor *cot = golden_tensor(r->c, cots->tensor[i]);
         const float *nhwc = golden_to_nhwc(r->c, cot->data, cot->shape);
-        memcpy(sr_plan_seed(plan, cots->node[i]), nhwc, (size_t)sr_shape_count(cot->shape) * sizeof(float));
+        memcpy(sr_plan_seed(plan, cots->node[i]), nhwc,
+               (size_t)sr_shape_count(cot->shape) * sizeof(float));
     }
     sr_plan_backward(plan);
     SR_TRY(compare_nchw(r, "grad_x", sr_plan_input_grad(plan, r->x), GOLDEN_GRAD));
@@ -122,8 +123,13 @@ static SrStatus train(TrunkRun *r) {
     SR_TRY(find_taps(r, "cot.", &cots));
     if (cots.n == 0)
         return SR_OK;
-    SrPlanOptions options = {.mode = SR_MODE_TRAIN, .outputs = taps.node, .n_outputs = taps.n, .losses = cots.node,
-                             .n_losses = cots.n, .input_grads = &r->x, .n_input_grads = 1};
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN,
+                             .outputs = taps.node,
+                             .n_outputs = taps.n,
+                             .losses = cots.node,
+                             .n_losses = cots.n,
+                             .input_grads = &r->x,
+                             .n_input_grads = 1};
     SR_TRY(sr_plan_compile(r->graph, &options, &plan));
     SrStatus status = train_with(r, plan, &taps, &cots);
     sr_plan_free(plan);

@@ -1,5 +1,6 @@
-// Every head of the registry: builds on features, gives outputs with a row an image, can be differentiated, and its
-// entries stay under its scope.  Arguments are chosen from the head's own option table.
+// Every head of the registry: builds on features, gives outputs with a row an image, can be
+// differentiated, and its entries stay under its scope.  Arguments are chosen from the head's own
+// option table.
 #include "tests/check.h"
 
 #include "base/text.h"
@@ -19,8 +20,11 @@ typedef struct {
 } Built;
 
 static const char *arguments_for(const SrHead *head) {
-    bool dims = sr_options_find(head->options, "dims"), sets = sr_options_find(head->options, "num_clusters");
-    return dims && sets ? "{dims: [8, 6, 4], use_bn: true, num_clusters: [5, 3]}" : dims ? "{dims: [8, 6, 4]}" : "{}";
+    bool dims = sr_options_find(head->options, "dims"),
+         sets = sr_options_find(head->options, "num_clusters");
+    return dims && sets ? "{dims: [8, 6, 4], use_bn: true, num_clusters: [5, 3]}"
+           : dims       ? "{dims: [8, 6, 4]}"
+                        : "{}";
 }
 
 static void build(Built *t, const SrHead *head, const char *arguments) {
@@ -55,12 +59,16 @@ static void check_shapes(Built *t) {
         CHECK(sr_text_starts(sr_params_at(t->params, i)->name, "heads.0."));
 }
 
-// A gradient of ones at every output reaches every trainable parameter that is not in front of a batch norm.
+// A gradient of ones at every output reaches every trainable parameter that is not in front of a
+// batch norm.
 static void check_gradients(Built *t) {
     SrPlan *plan;
     CHECK_OK(sr_params_allocate(t->params));
     sr_params_init(t->params, 3);
-    SrPlanOptions options = {.mode = SR_MODE_TRAIN, .outputs = t->out, .n_outputs = t->n_out, .losses = t->out,
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN,
+                             .outputs = t->out,
+                             .n_outputs = t->n_out,
+                             .losses = t->out,
                              .n_losses = t->n_out};
     CHECK_OK(sr_plan_compile(t->graph, &options, &plan));
     float *x = sr_plan_input(plan, t->x).data;

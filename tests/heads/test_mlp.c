@@ -1,4 +1,5 @@
-// mlp: numbering of its layers, PARAMS_MULTIPLIER, features with empty dimensions, and features it refuses.
+// mlp: numbering of its layers, PARAMS_MULTIPLIER, features with empty dimensions, and features it
+// refuses.
 #include "tests/check.h"
 
 #include "heads/head.h"
@@ -43,11 +44,14 @@ static bool has(Built *t, const char *name) {
 static void test_numbers(void **state) {
     (void)state;
     Built t;
-    CHECK_OK(build(&t, "{dims: [6, 8, 4], use_bn: true, use_relu: true, use_dropout: true}", SR_SHAPE(3, 6), 1));
-    CHECK(has(&t, "clf.0.weight") && has(&t, "clf.1.weight") && has(&t, "clf.4.weight") && !has(&t, "clf.5.weight"));
-    deinit(&t);
-    CHECK_OK(build(&t, "{dims: [6, 8, 4], use_bn: true, skip_last_layer_relu_bn: false, use_bias: false}",
+    CHECK_OK(build(&t, "{dims: [6, 8, 4], use_bn: true, use_relu: true, use_dropout: true}",
                    SR_SHAPE(3, 6), 1));
+    CHECK(has(&t, "clf.0.weight") && has(&t, "clf.1.weight") && has(&t, "clf.4.weight") &&
+          !has(&t, "clf.5.weight"));
+    deinit(&t);
+    CHECK_OK(build(
+        &t, "{dims: [6, 8, 4], use_bn: true, skip_last_layer_relu_bn: false, use_bias: false}",
+        SR_SHAPE(3, 6), 1));
     CHECK(has(&t, "clf.2.weight") && has(&t, "clf.3.running_var") && !has(&t, "clf.2.bias"));
     deinit(&t);
 }
@@ -81,7 +85,8 @@ static void test_features(void **state) {
     CHECK_OK(build(&t, "{dims: [6, 4]}", SR_SHAPE(3, 1, 1, 6), 1));
     CHECK(sr_shape_equal(sr_graph_at(t.graph, t.out[0])->shape, SR_SHAPE(3, 4)));
     deinit(&t);
-    CHECK_FAILS(build(&t, "{dims: [6, 4]}", SR_SHAPE(3, 2, 2, 6), 1), SR_ERR_CONFIG, "[3, 2, 2, 6]");
+    CHECK_FAILS(build(&t, "{dims: [6, 4]}", SR_SHAPE(3, 2, 2, 6), 1), SR_ERR_CONFIG,
+                "[3, 2, 2, 6]");
     deinit(&t);
     CHECK_FAILS(build(&t, "{dims: []}", SR_SHAPE(3, 6), 1), SR_ERR_CONFIG, "at least two");
     deinit(&t);

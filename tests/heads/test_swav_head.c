@@ -1,4 +1,5 @@
-// swav_head: what it returns, its state keys with and without weight norm, and that embeddings have length 1.
+// swav_head: what it returns, its state keys with and without weight norm, and that embeddings have
+// length 1.
 #include "tests/check.h"
 
 #include "graph/plan.h"
@@ -13,7 +14,8 @@ typedef struct {
 } Built;
 
 static void build(Built *t, const char *arguments) {
-    static const SrHeadSettings settings = {.bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = 1};
+    static const SrHeadSettings settings = {
+        .bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = 1};
     const SrHead *head;
     SrYaml *map = NULL;
     SrBuilder *b;
@@ -53,21 +55,26 @@ static void test_layers(void **state) {
     CHECK(entry(&t, "projection_head.6.bias") && !entry(&t, "projection_head.7.weight"));
     CHECK(entry(&t, "prototypes0.weight") && !entry(&t, "prototypes0.bias"));
     deinit(&t);
-    build(&t, "{dims: [6, 8, 4], use_bn: true, num_clusters: [], skip_last_bn: false, use_bias: false}");
+    build(
+        &t,
+        "{dims: [6, 8, 4], use_bn: true, num_clusters: [], skip_last_bn: false, use_bias: false}");
     CHECK_INT(t.n_out, 1);
     CHECK(entry(&t, "projection_head.4.weight") && !entry(&t, "projection_head.3.bias"));
     deinit(&t);
-    build(&t, "{dims: [6, 8, 4], num_clusters: [3], return_embeddings: false, activation_name: none}");
+    build(&t,
+          "{dims: [6, 8, 4], num_clusters: [3], return_embeddings: false, activation_name: none}");
     CHECK_INT(t.n_out, 1);
     CHECK_INT(sr_shape_last(sr_graph_at(t.graph, t.out[0])->shape), 3);
-    CHECK(entry(&t, "projection_head.1.weight") != NULL); // no activation between, so no number for it
+    CHECK(entry(&t, "projection_head.1.weight") !=
+          NULL); // no activation between, so no number for it
     deinit(&t);
 }
 
 static void test_weight_norm(void **state) {
     (void)state;
     Built t;
-    build(&t, "{dims: [6, 4], num_clusters: [3], use_weight_norm_prototypes: true, normalize_last_layer: true}");
+    build(&t, "{dims: [6, 4], num_clusters: [3], use_weight_norm_prototypes: true, "
+              "normalize_last_layer: true}");
     const SrParam *g = entry(&t, "prototypes0.weight_g"), *v = entry(&t, "prototypes0.weight_v");
     CHECK(g && v && !g->trainable && v->trainable);
     for (int i = 0; i < 3; i++)
@@ -80,7 +87,8 @@ static void test_weight_norm(void **state) {
 
 // Rows of length 1; scores are their products with the prototypes.
 static void check_outputs(Built *t, SrPlan *plan) {
-    const float *e = sr_plan_output(plan, t->out[0]).data, *s = sr_plan_output(plan, t->out[1]).data;
+    const float *e = sr_plan_output(plan, t->out[0]).data,
+                *s = sr_plan_output(plan, t->out[1]).data;
     const float *w = entry(t, "prototypes0.weight")->value; // (3, 4)
     for (int i = 0; i < 5; i++) {
         double length = 0, score = 0;

@@ -1,5 +1,5 @@
-// Every loss of the registry on a tiny model: it falls over a few steps on toy data, no step allocates, and a run
-// that is stopped, copied and gone on with ends in the same bits.
+// Every loss of the registry on a tiny model: it falls over a few steps on toy data, no step
+// allocates, and a run that is stopped, copied and gone on with ends in the same bits.
 #include "tests/check.h"
 
 #include "base/mem.h"
@@ -54,7 +54,8 @@ static void copy_table(TinyModel *to, TinyModel *from) {
     CHECK_INT(sr_params_count(a), sr_params_count(b));
     for (int i = 0; i < sr_params_count(a); i++) {
         CHECK_STR(sr_params_at(a, i)->name, sr_params_at(b, i)->name);
-        memcpy(sr_params_at(b, i)->value, sr_params_at(a, i)->value, table_bytes(sr_params_at(a, i)));
+        memcpy(sr_params_at(b, i)->value, sr_params_at(a, i)->value,
+               table_bytes(sr_params_at(a, i)));
     }
     to->iteration = from->iteration;
 }
@@ -62,7 +63,8 @@ static void copy_table(TinyModel *to, TinyModel *from) {
 static void check_same_table(TinyModel *x, TinyModel *y) {
     SrParams *a = sr_model_params(x->model), *b = sr_model_params(y->model);
     for (int i = 0; i < sr_params_count(a); i++)
-        if (memcmp(sr_params_at(a, i)->value, sr_params_at(b, i)->value, table_bytes(sr_params_at(a, i))) != 0)
+        if (memcmp(sr_params_at(a, i)->value, sr_params_at(b, i)->value,
+                   table_bytes(sr_params_at(a, i))) != 0)
             fail_msg("%s differs", sr_params_at(a, i)->name);
 }
 
@@ -92,4 +94,5 @@ static void test_unknown(void **state) {
     CHECK(sr_loss_at(-1) == NULL);
 }
 
-SR_TESTS(loss, unit(test_falls), unit(test_steps_do_not_allocate), unit(test_state_is_in_the_table), unit(test_unknown))
+SR_TESTS(loss, unit(test_falls), unit(test_steps_do_not_allocate), unit(test_state_is_in_the_table),
+         unit(test_unknown))

@@ -29,7 +29,8 @@ static void test_find(void **state) {
     CHECK_INT(p.norm, -1);
     CHECK_STR(sr_params_at(params, p.weight)->name, "heads.0.prototypes1.weight");
     CHECK_OK(sr_prototypes_find(params, "loss.momentum_encoder.", 1, &p));
-    CHECK_STR(sr_params_at(params, p.weight)->name, "loss.momentum_encoder.heads.0.prototypes1.weight");
+    CHECK_STR(sr_params_at(params, p.weight)->name,
+              "loss.momentum_encoder.heads.0.prototypes1.weight");
     add(params, "heads.1.0.prototypes1.weight", SR_SHAPE(7, 4));
     CHECK_FAILS(sr_prototypes_find(params, "", 1, &p), SR_ERR_CONFIG, "2 heads");
     sr_params_free(params);
@@ -48,7 +49,7 @@ static void test_normalize(void **state) {
     const float *w = value(params, index);
     CHECK_NEAR((double)w[0], 0.6, 1e-7);
     CHECK_NEAR((double)w[1], 0.8, 1e-7);
-    CHECK_NEAR((double)w[2], 0, 0); // a row of zeros stays
+    CHECK_NEAR((double)w[2], 0, 0);         // a row of zeros stays
     CHECK_NEAR((double)w[4], -2e-8, 1e-14); // shorter than PyTorch's floor of 1e-12
     sr_params_free(params);
 }

@@ -1,5 +1,5 @@
-// swav_loss beyond the golden cases: its state and names, the queue's timing, renormalisation, the value of a
-// degenerate case, finite losses for any epsilon, and what is refused.
+// swav_loss beyond the golden cases: its state and names, the queue's timing, renormalisation, the
+// value of a degenerate case, finite losses for any epsilon, and what is refused.
 #include "tests/check.h"
 
 #include "tests/trainer/tiny_model.h"
@@ -17,7 +17,8 @@ static double row_length(const SrParam *p, int row) {
     int D = p->shape.d[1];
     double sum = 0;
     for (int j = 0; j < D; j++)
-        sum += (double)((const float *)p->value)[row * D + j] * (double)((const float *)p->value)[row * D + j];
+        sum += (double)((const float *)p->value)[row * D + j] *
+               (double)((const float *)p->value)[row * D + j];
     return sqrt(sum);
 }
 
@@ -38,7 +39,8 @@ static void test_prototypes_after_a_step(void **state) {
     tiny_model_close(&t);
 }
 
-// The queue is random until start_iter, takes the assign crops' embeddings from then on, newest rows first.
+// The queue is random until start_iter, takes the assign crops' embeddings from then on, newest
+// rows first.
 static void test_queue(void **state) {
     (void)state;
     TinyModel t;
@@ -54,9 +56,11 @@ static void test_queue(void **state) {
     CHECK(memcmp(before, queue->value, sizeof before) == 0);
     tiny_model_step(&t, 0.05);
     CHECK_INT(*(const int64_t *)in_use->value, 1);
-    memcpy(newest, sr_plan_output(t.plan, t.graph.outputs[0]).data, sizeof newest); // crop 0: (4, 8)
+    memcpy(newest, sr_plan_output(t.plan, t.graph.outputs[0]).data,
+           sizeof newest); // crop 0: (4, 8)
     CHECK(memcmp(newest, queue->value, sizeof newest) == 0);
-    CHECK(memcmp(before, (const float *)queue->value + 32, sizeof newest) == 0); // moved down by a batch
+    CHECK(memcmp(before, (const float *)queue->value + 32, sizeof newest) ==
+          0); // moved down by a batch
     tiny_model_close(&t);
 }
 
@@ -65,8 +69,9 @@ static void test_one_prototype(void **state) {
     (void)state;
     TinyModel t;
     SrLossFacts facts = {.chance = 0};
-    CHECK_OK(tiny_model_start(&t, TINY_TRUNK ", HEAD: {PARAMS: [[swav_head, {dims: [32, 8], num_clusters: [1]}]]}",
-                              "name: swav_loss", 4, 3, sizes));
+    CHECK_OK(tiny_model_start(
+        &t, TINY_TRUNK ", HEAD: {PARAMS: [[swav_head, {dims: [32, 8], num_clusters: [1]}]]}",
+        "name: swav_loss", 4, 3, sizes));
     CHECK_NEAR(tiny_model_step(&t, 0.1), 0, 1e-6);
     t.graph.loss_kind->facts(t.graph.loss_state, &facts);
     CHECK_NEAR(facts.chance, 0, 1e-12);
@@ -89,10 +94,14 @@ static void test_facts(void **state) {
 
 static void test_stays_finite(void **state) {
     (void)state;
-    static const char *const rows[] = {
-        "epsilon: 0.0001", "epsilon: 0.0001, sinkhorn: log", "epsilon: 1000", "epsilon: 0.001, use_double_precision: true",
-        "epsilon: 0.001, temperature: 0.001, num_iters: 50", "num_iters: 0", "shk_powerlaw: 2, temp_hard_assignment_iters: 1",
-        "epsilon: 0.0001, queue: {queue_length: 40}"};
+    static const char *const rows[] = {"epsilon: 0.0001",
+                                       "epsilon: 0.0001, sinkhorn: log",
+                                       "epsilon: 1000",
+                                       "epsilon: 0.001, use_double_precision: true",
+                                       "epsilon: 0.001, temperature: 0.001, num_iters: 50",
+                                       "num_iters: 0",
+                                       "shk_powerlaw: 2, temp_hard_assignment_iters: 1",
+                                       "epsilon: 0.0001, queue: {queue_length: 40}"};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         TinyModel t;
         start(&t, rows[i]);
@@ -138,5 +147,5 @@ static void test_refused(void **state) {
     tiny_model_close(&t);
 }
 
-SR_TESTS(swav_loss, unit(test_prototypes_after_a_step), unit(test_queue), unit(test_one_prototype), unit(test_facts),
-         unit(test_stays_finite), unit(test_log_form), unit(test_refused))
+SR_TESTS(swav_loss, unit(test_prototypes_after_a_step), unit(test_queue), unit(test_one_prototype),
+         unit(test_facts), unit(test_stays_finite), unit(test_log_form), unit(test_refused))

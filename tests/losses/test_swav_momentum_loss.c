@@ -1,5 +1,6 @@
-// swav_momentum_loss and its encoder: a copy at first, a slow follower then, never trained; its running statistics are
-// the student's; train or evaluation mode by iteration; the queue's odd size.
+// swav_momentum_loss and its encoder: a copy at first, a slow follower then, never trained; its
+// running statistics are the student's; train or evaluation mode by iteration; the queue's odd
+// size.
 #include "tests/check.h"
 
 #include "base/text.h"
@@ -29,7 +30,8 @@ static void test_follows(void **state) {
     start(&t, "momentum: 0.9");
     double first = (double)values(&t, CONV)[0];
     tiny_model_step(&t, 0.5);
-    CHECK_NEAR((double)values(&t, PREFIX CONV)[0], first, 0); // a copy of what the first forward saw
+    CHECK_NEAR((double)values(&t, PREFIX CONV)[0], first,
+               0); // a copy of what the first forward saw
     double second = (double)values(&t, CONV)[0];
     CHECK(fabs(second - first) > 1e-6);
     tiny_model_step(&t, 0.5);
@@ -59,7 +61,8 @@ static void test_is_not_trained(void **state) {
 // In evaluation mode as in training: what the student's forward of the same step left.
 static void test_statistics(void **state) {
     (void)state;
-    static const char *const rows[] = {"momentum_eval_mode_iter_start: 0", "momentum_eval_mode_iter_start: 100"};
+    static const char *const rows[] = {"momentum_eval_mode_iter_start: 0",
+                                       "momentum_eval_mode_iter_start: 100"};
     TinyModel t;
     start(&t, rows[0]);
     for (int k = 0; k < 2; k++) {
@@ -75,14 +78,16 @@ static void test_statistics(void **state) {
 }
 
 static double embedding_sum(TinyModel *t) {
-    SrTensor e = sr_plan_output(t->plan, t->graph.outputs[t->graph.n_model_outputs]); // the teacher's
+    SrTensor e =
+        sr_plan_output(t->plan, t->graph.outputs[t->graph.n_model_outputs]); // the teacher's
     double sum = 0;
     for (int64_t i = 0; i < sr_shape_count(e.shape); i++)
         sum += (double)((const float *)e.data)[i] * (double)(i + 1);
     return sum;
 }
 
-// The switch is per step, inside one plan: before it as a run that never switches, after it as one that always did.
+// The switch is per step, inside one plan: before it as a run that never switches, after it as one
+// that always did.
 static void test_mode_switch(void **state) {
     (void)state;
     TinyModel never, later, always;
@@ -113,7 +118,8 @@ static void test_queue(void **state) {
     const float *queue = values(&t, "loss.local_emb_queue"); // (2, 8, 8)
     memcpy(before, queue, sizeof before);
     tiny_model_step(&t, 0.1);
-    const float *e = sr_plan_output(t.plan, t.graph.outputs[t.graph.n_model_outputs]).data; // (8, 8)
+    const float *e =
+        sr_plan_output(t.plan, t.graph.outputs[t.graph.n_model_outputs]).data; // (8, 8)
     CHECK(memcmp(queue, e, 2 * 8 * sizeof(float)) == 0);
     CHECK(memcmp(queue + 64, e + 16, 2 * 8 * sizeof(float)) == 0);
     CHECK(memcmp(queue + 16, before, 6 * 8 * sizeof(float)) == 0);

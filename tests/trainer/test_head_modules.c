@@ -1,4 +1,5 @@
-// MODEL.HEAD.PARAMS: its forms, the chain over one feature, state keys, and what is refused with file and line.
+// MODEL.HEAD.PARAMS: its forms, the chain over one feature, state keys, and what is refused with
+// file and line.
 #include "tests/check.h"
 
 #include "trainer/head_modules.h"
@@ -18,7 +19,8 @@ static SrStatus build(Built *t, const char *list) {
     SrBuilder *b;
     *t = (Built){.n_out = 0};
     CHECK_OK(sr_yaml_parse(&t->arena, list, strlen(list), "heads.yaml", &tree));
-    SrModelConfig config = {.head_params = tree, .bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = 1};
+    SrModelConfig config = {
+        .head_params = tree, .bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = 1};
     CHECK_OK(sr_params_new(&t->params));
     CHECK_OK(sr_graph_new(t->params, &t->graph));
     SR_TRY(sr_head_modules_parse(&config, &t->arena, &heads));
@@ -48,12 +50,15 @@ static void check_built(const char *list, const char *parameter, int n_out, int 
 static void test_forms(void **state) {
     (void)state;
     check_built("[[mlp, {dims: [16, 3]}]]", "heads.0.clf.0.weight", 1, 3);
-    check_built("[[swav_head, {dims: [16, 8], num_clusters: [5, 7]}]]", "heads.0.prototypes1.weight", 3, 7);
-    check_built("[[[mlp, {dims: [16, 12]}], [mlp, {dims: [12, 3]}]]]", "heads.0.1.clf.0.bias", 1, 3);
+    check_built("[[swav_head, {dims: [16, 8], num_clusters: [5, 7]}]]",
+                "heads.0.prototypes1.weight", 3, 7);
+    check_built("[[[mlp, {dims: [16, 12]}], [mlp, {dims: [12, 3]}]]]", "heads.0.1.clf.0.bias", 1,
+                3);
     check_built("[[mlp, {dims: [16, 12]}], [mlp, {dims: [12, 3]}]]", "heads.1.clf.0.bias", 1, 3);
     check_built("[[identity], [mlp, {dims: [16, 3]}]]", "heads.1.clf.0.weight", 1, 3);
     // A projection without prototypes returns one output, which an mlp accepts.
-    check_built("[[[swav_head, {dims: [16, 8], num_clusters: []}], [mlp, {dims: [8, 2]}]]]", "heads.0.1.clf.0.weight", 1, 2);
+    check_built("[[[swav_head, {dims: [16, 8], num_clusters: []}], [mlp, {dims: [8, 2]}]]]",
+                "heads.0.1.clf.0.weight", 1, 2);
 }
 
 static void test_refused(void **state) {
@@ -69,9 +74,12 @@ static void test_refused(void **state) {
         {"[[mlp, {dims: [16]}]]", "at least two"},
         {"[[mlp, {dims: [15, 3]}]]", "heads.0: mlp: dims starts with 15, but its input has 16"},
         {"[[mlp, {dim: [16, 3]}]]", "dims"},
-        {"[[[mlp, {dims: [16, 3]}], [mlp, {dims: [4, 3]}]]]", "heads.0.1: mlp: dims starts with 4, but its input has 3"},
-        {"[[swav_head, {dims: [16, 8], num_clusters: [5]}], [mlp, {dims: [8, 3]}]]", "mlp takes one input"},
-        {"[[swav_head, {dims: [16, 8], normalize_last_layer: true}]]", "use_weight_norm_prototypes"},
+        {"[[[mlp, {dims: [16, 3]}], [mlp, {dims: [4, 3]}]]]",
+         "heads.0.1: mlp: dims starts with 4, but its input has 3"},
+        {"[[swav_head, {dims: [16, 8], num_clusters: [5]}], [mlp, {dims: [8, 3]}]]",
+         "mlp takes one input"},
+        {"[[swav_head, {dims: [16, 8], normalize_last_layer: true}]]",
+         "use_weight_norm_prototypes"},
         {"[[swav_head, {dims: [16, 8], return_embeddings: false}]]", "returns nothing"},
         {"[[swav_head, {dims: [16, 8], activation_name: Relu6}]]", "activation_name"}};
     for (int i = 0; i < SR_COUNT(rows); i++) {

@@ -1,4 +1,5 @@
-// The wiring of models: passes by crop size, chains of heads, names, freezing, evaluation taps, and what is refused.
+// The wiring of models: passes by crop size, chains of heads, names, freezing, evaluation taps, and
+// what is refused.
 #include "tests/check.h"
 
 #include "tests/trainer/tiny_model.h"
@@ -42,13 +43,15 @@ static void test_crops_of_one_size_share_a_pass(void **state) {
     tiny_model_close(&t);
 }
 
-// Rows are crop-major, and passes share every parameter: the same image in all crops gives the same row in each.
+// Rows are crop-major, and passes share every parameter: the same image in all crops gives the same
+// row in each.
 static void test_rows_are_crop_major(void **state) {
     (void)state;
     TinyModel t;
-    CHECK_OK(tiny_model_start(&t, TINY_TRUNK ", " TINY_SWAV_HEAD ", SINGLE_PASS_EVERY_CROP: true", SWAV, 4, 2,
-                              (const int[]){16, 16}));
-    SrTensor a = sr_plan_input(t.plan, t.graph.views[0]), b = sr_plan_input(t.plan, t.graph.views[1]);
+    CHECK_OK(tiny_model_start(&t, TINY_TRUNK ", " TINY_SWAV_HEAD ", SINGLE_PASS_EVERY_CROP: true",
+                              SWAV, 4, 2, (const int[]){16, 16}));
+    SrTensor a = sr_plan_input(t.plan, t.graph.views[0]),
+             b = sr_plan_input(t.plan, t.graph.views[1]);
     memcpy(b.data, a.data, (size_t)sr_shape_count(a.shape) * sizeof(float));
     sr_plan_forward(t.plan, 0);
     const float *e = sr_plan_output(t.plan, t.graph.outputs[0]).data; // (2 * 4, 8)
@@ -72,10 +75,13 @@ static void test_statistics_move_once_a_pass(void **state) {
 
 static void test_names(void **state) {
     (void)state;
-    static const char *const names[] = {
-        "trunk._feature_blocks.conv1.weight", "trunk._feature_blocks.layer1.0.bn1.running_var",
-        "trunk._feature_blocks.layer4.0.downsample.0.weight", "heads.0.projection_head.0.weight",
-        "heads.0.projection_head.3.bias", "heads.0.prototypes0.weight", "loss.num_iteration"};
+    static const char *const names[] = {"trunk._feature_blocks.conv1.weight",
+                                        "trunk._feature_blocks.layer1.0.bn1.running_var",
+                                        "trunk._feature_blocks.layer4.0.downsample.0.weight",
+                                        "heads.0.projection_head.0.weight",
+                                        "heads.0.projection_head.3.bias",
+                                        "heads.0.prototypes0.weight",
+                                        "loss.num_iteration"};
     TinyModel t;
     open_swav(&t, "", 2, sizes_2_2);
     for (int i = 0; i < SR_COUNT(names); i++)
@@ -116,8 +122,10 @@ static void test_evaluation(void **state) {
     CHECK_STR(sr_graph_at(graph, tap)->name, "avgpool");
     CHECK_INT(sr_graph_at(graph, tap)->shape.d[0], 3);
     CHECK_OK(sr_model_build_eval(t.model, 3, 24, 16, "conv1", &graph, &input, &tap));
-    CHECK_STR(sr_graph_at(graph, tap)->name, "relu"); // VISSL's stage, not torchvision's convolution
-    CHECK_FAILS(sr_model_build_eval(t.model, 3, 24, 16, "res5agv", &graph, &input, &tap), SR_ERR_CONFIG, "res5avg");
+    CHECK_STR(sr_graph_at(graph, tap)->name,
+              "relu"); // VISSL's stage, not torchvision's convolution
+    CHECK_FAILS(sr_model_build_eval(t.model, 3, 24, 16, "res5agv", &graph, &input, &tap),
+                SR_ERR_CONFIG, "res5avg");
     tiny_model_close(&t);
 }
 
@@ -129,16 +137,20 @@ static void check_refused(const char *model, const char *loss, int n, const char
 
 static void test_refused(void **state) {
     (void)state;
-    check_refused(TINY_TRUNK ", HEAD: {PARAMS: [[swav_head, {dims: [31, 8], num_clusters: [6]}]]}", SWAV, 4,
-                  "dims starts with 31, but its input has 32");
-    check_refused(TINY_TRUNK ", HEAD: {PARAMS: [[swav_head, {dims: [32, 8], num_cluster: [6]}]]}", SWAV, 4, "num_clusters");
-    check_refused(TINY_TRUNK ", HEAD: {PARAMS: [[swav_head, {dims: [32, 8], num_clusters: [6], return_embeddings: false}]]}",
+    check_refused(TINY_TRUNK ", HEAD: {PARAMS: [[swav_head, {dims: [31, 8], num_clusters: [6]}]]}",
+                  SWAV, 4, "dims starts with 31, but its input has 32");
+    check_refused(TINY_TRUNK ", HEAD: {PARAMS: [[swav_head, {dims: [32, 8], num_cluster: [6]}]]}",
+                  SWAV, 4, "num_clusters");
+    check_refused(TINY_TRUNK ", HEAD: {PARAMS: [[swav_head, {dims: [32, 8], num_clusters: [6], "
+                             "return_embeddings: false}]]}",
                   SWAV, 4, "num_prototypes has 1 sets");
     check_refused("TRUNK: {NAME: resnt}, " TINY_SWAV_HEAD, SWAV, 4, "resnet");
     check_refused(TINY_TRUNK ", " TINY_SWAV_HEAD, "name: swav_los", 4, "swav_loss");
-    check_refused(TINY_TRUNK ", " TINY_SWAV_HEAD ", NON_TRAINABLE_PARAMS: [heads.0.prototype.weight]", SWAV, 4,
-                  "heads.0.prototype.weight");
-    check_refused(TINY_TRUNK ", " TINY_SWAV_HEAD, "name: swav_loss, swav_loss: {crops_for_assign: [0, 4]}", 4,
+    check_refused(TINY_TRUNK ", " TINY_SWAV_HEAD
+                             ", NON_TRAINABLE_PARAMS: [heads.0.prototype.weight]",
+                  SWAV, 4, "heads.0.prototype.weight");
+    check_refused(TINY_TRUNK ", " TINY_SWAV_HEAD,
+                  "name: swav_loss, swav_loss: {crops_for_assign: [0, 4]}", 4,
                   "crops_for_assign holds 4");
 }
 

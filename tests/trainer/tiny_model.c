@@ -4,14 +4,16 @@
 #include <math.h>
 #include <string.h>
 
-SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int batch, int n_views, const int *sizes) {
+SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
+                         const int *sizes) {
     SrText text = SR_TEXT_INIT;
     *t = (TinyModel){.iteration = 0};
-    sr_text_printf(&text,
-                   "MODEL: {%s}\nLOSS: {%s}\nDATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator, "
-                   "BATCHSIZE_PER_REPLICA: %d, TRANSFORMS: [{name: ImgPilToMultiCrop, total_num_crops: %d, "
-                   "num_crops: [%d]}]}}\n",
-                   model, loss, batch, n_views, n_views);
+    sr_text_printf(
+        &text,
+        "MODEL: {%s}\nLOSS: {%s}\nDATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator, "
+        "BATCHSIZE_PER_REPLICA: %d, TRANSFORMS: [{name: ImgPilToMultiCrop, total_num_crops: %d, "
+        "num_crops: [%d]}]}}\n",
+        model, loss, batch, n_views, n_views);
     SrStatus status = sr_config_parse(text.s, "tiny.yaml", NULL, 0, &t->config);
     sr_text_deinit(&text);
     SR_TRY(status);
@@ -19,12 +21,16 @@ SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int 
     return sr_model_build_train(t->model, batch, n_views, sizes, sizes, 0, &t->graph);
 }
 
-SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int batch, int n_views, const int *sizes) {
+SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
+                          const int *sizes) {
     SR_TRY(tiny_model_open(t, model, loss, batch, n_views, sizes));
     SR_TRY(sr_params_allocate(sr_model_params(t->model)));
     SR_TRY(sr_model_init(t->model, &t->graph, 1));
-    SrPlanOptions options = {.mode = SR_MODE_TRAIN, .outputs = t->graph.outputs, .n_outputs = t->graph.n_outputs,
-                             .losses = &t->graph.loss, .n_losses = 1};
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN,
+                             .outputs = t->graph.outputs,
+                             .n_outputs = t->graph.n_outputs,
+                             .losses = &t->graph.loss,
+                             .n_losses = 1};
     SR_TRY(sr_plan_compile(t->graph.graph, &options, &t->plan));
     tiny_model_fill(t);
     return SR_OK;
@@ -58,7 +64,8 @@ static void descend(SrParams *params, double lr) {
 double tiny_model_step(TinyModel *t, double lr) {
     SrParams *params = sr_model_params(t->model);
     const SrLoss *kind = t->graph.loss_kind;
-    SrLossStep step = {.params = params, .plan = t->plan, .iteration = t->iteration, .max_iterations = 100};
+    SrLossStep step = {
+        .params = params, .plan = t->plan, .iteration = t->iteration, .max_iterations = 100};
     if (kind->before_step)
         kind->before_step(t->graph.loss_state, &step);
     sr_params_zero_grad(params);

@@ -1,4 +1,5 @@
-// A model small enough for tests, from a few lines of configuration, with a plan and a way to take steps.
+// A model small enough for tests, from a few lines of configuration, with a plan and a way to take
+// steps.
 #ifndef SR_TESTS_TRAINER_TINY_MODEL_H
 #define SR_TESTS_TRAINER_TINY_MODEL_H
 
@@ -13,17 +14,22 @@ typedef struct {
     int64_t iteration;
 } TinyModel;
 
-// MODEL.TRUNK is a ResNet-18 of 1/16 width with the stem for small images unless `model` says otherwise.
+// MODEL.TRUNK is a ResNet-18 of 1/16 width with the stem for small images unless `model` says
+// otherwise.
 #define TINY_TRUNK "TRUNK: {RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625, SMALL_IMAGE_STEM: true}}"
-#define TINY_SWAV_HEAD "HEAD: {PARAMS: [[swav_head, {dims: [32, 16, 8], use_bn: true, num_clusters: [6]}]]}"
+#define TINY_SWAV_HEAD \
+    "HEAD: {PARAMS: [[swav_head, {dims: [32, 16, 8], use_bn: true, num_clusters: [6]}]]}"
 
 // model, loss: the inside of MODEL: {} and LOSS: {}.  sizes: one square crop each.
-SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int batch, int n_views, const int *sizes);
+SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
+                         const int *sizes);
 // The same with memory, drawn parameters and a train plan.
-SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int batch, int n_views, const int *sizes);
+SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
+                          const int *sizes);
 void tiny_model_close(TinyModel *t);
 
-// Images that depend on (image, view, pixel) smoothly, so that views of an image resemble each other.
+// Images that depend on (image, view, pixel) smoothly, so that views of an image resemble each
+// other.
 void tiny_model_fill(TinyModel *t);
 // One step of plain SGD on the images filled in; returns the loss before it.
 double tiny_model_step(TinyModel *t, double lr);

@@ -1,5 +1,5 @@
-// The resnet trunk: torchvision's node names and shapes (lists in tests/trunks/nodes), VISSL's stages, parameter names
-// and counts, options that change the shape, and what must be refused.
+// The resnet trunk: torchvision's node names and shapes (lists in tests/trunks/nodes), VISSL's
+// stages, parameter names and counts, options that change the shape, and what must be refused.
 #include "tests/check.h"
 
 #include "base/file.h"
@@ -63,7 +63,8 @@ static void check_nodes(const char *list, const char *options) {
     CHECK_OK(sr_file_read(path, 1 << 20, &text, &bytes));
     int i = 0;
     // The lists end in torchvision's classifier, which is a head here.
-    for (char *line = strtok_r(text, "\n", &save); line && !sr_text_starts(line, "fc "); line = strtok_r(NULL, "\n", &save)) {
+    for (char *line = strtok_r(text, "\n", &save); line && !sr_text_starts(line, "fc ");
+         line = strtok_r(NULL, "\n", &save)) {
         CHECK(i < sr_graph_count(t.graph));
         check_line(line, sr_graph_at(t.graph, i++));
     }
@@ -82,10 +83,16 @@ static void test_nodes(void **state) {
 
 static void test_stages(void **state) {
     (void)state;
-    static const char *const stages[][2] = {
-        {"conv1", "relu"},          {"res1", "maxpool"},        {"res2", "layer1.1.relu_1"}, {"res3", "layer2.1.relu_1"},
-        {"res4", "layer3.1.relu_1"}, {"res5", "layer4.1.relu_1"}, {"res5avg", "avgpool"},     {"flatten", "flatten"},
-        {"layer2", "layer2.1.relu_1"}, {"layer2.0.bn1", "layer2.0.bn1"}};
+    static const char *const stages[][2] = {{"conv1", "relu"},
+                                            {"res1", "maxpool"},
+                                            {"res2", "layer1.1.relu_1"},
+                                            {"res3", "layer2.1.relu_1"},
+                                            {"res4", "layer3.1.relu_1"},
+                                            {"res5", "layer4.1.relu_1"},
+                                            {"res5avg", "avgpool"},
+                                            {"flatten", "flatten"},
+                                            {"layer2", "layer2.1.relu_1"},
+                                            {"layer2.0.bn1", "layer2.0.bn1"}};
     Built t;
     SrNodeId id;
     CHECK_OK(build(&t, "{DEPTH: 18}", 64));
@@ -104,9 +111,10 @@ static void test_parameters(void **state) {
     static const struct {
         const char *options;
         int64_t numbers;
-    } rows[] = {{"{DEPTH: 18}", 11176512}, {"{DEPTH: 34}", 21284672},
-                {"{DEPTH: 50}", 23508032}, {"{DEPTH: 101}", 42500160},
-                {"{DEPTH: 152}", 58143808}, {"{DEPTH: 50, GROUPS: 32, WIDTH_PER_GROUP: 4}", 22979904}};
+    } rows[] = {
+        {"{DEPTH: 18}", 11176512},  {"{DEPTH: 34}", 21284672},
+        {"{DEPTH: 50}", 23508032},  {"{DEPTH: 101}", 42500160},
+        {"{DEPTH: 152}", 58143808}, {"{DEPTH: 50, GROUPS: 32, WIDTH_PER_GROUP: 4}", 22979904}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         Built t;
         CHECK_OK(build(&t, rows[i].options, 32));
@@ -124,7 +132,8 @@ static void check_last(const char *options, int size, const char *layer, SrShape
     char a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
     CHECK_OK(build(&t, options, size));
     CHECK_OK(sr_feature_tap(t.graph, layer, &id));
-    CHECK_STR(sr_shape_text(sr_graph_at(t.graph, id)->shape, a, sizeof a), sr_shape_text(expected, b, sizeof b));
+    CHECK_STR(sr_shape_text(sr_graph_at(t.graph, id)->shape, a, sizeof a),
+              sr_shape_text(expected, b, sizeof b));
     deinit(&t);
 }
 
@@ -147,7 +156,8 @@ static void test_norms(void **state) {
     CHECK_STR(sr_graph_at(t.graph, id)->op->name, "group_norm");
     CHECK_INT(sr_params_find(t.params, "_feature_blocks.bn1.running_mean"), -1);
     deinit(&t);
-    CHECK_FAILS(build(&t, "{DEPTH: 18, NORM: GroupNorm, GROUPNORM_GROUPS: 7}", 32), SR_ERR_CONFIG, "7");
+    CHECK_FAILS(build(&t, "{DEPTH: 18, NORM: GroupNorm, GROUPNORM_GROUPS: 7}", 32), SR_ERR_CONFIG,
+                "7");
     deinit(&t);
 }
 
@@ -178,7 +188,8 @@ static void test_initial_values(void **state) {
     CHECK_OK(build(&t, "{DEPTH: 18}", 32));
     CHECK_OK(sr_params_allocate(t.params));
     sr_params_init(t.params, 1);
-    const SrParam *p = sr_params_at(t.params, sr_params_find(t.params, "_feature_blocks.layer3.1.conv2.weight"));
+    const SrParam *p =
+        sr_params_at(t.params, sr_params_find(t.params, "_feature_blocks.layer3.1.conv2.weight"));
     const float *v = p->value; // (256, 256, 3, 3)
     double largest = 0, squares = 0, bound = 1 / sqrt(256 * 9.0);
     int64_t n = sr_shape_count(p->shape);
@@ -210,5 +221,6 @@ static void test_refused(void **state) {
     CHECK_FAILS(sr_trunk_find("resnett", &trunk), SR_ERR_CONFIG, "resnet");
 }
 
-SR_TESTS(resnet, unit(test_nodes), unit(test_stages), unit(test_parameters), unit(test_options), unit(test_norms),
-         unit(test_zero_init_residual), unit(test_initial_values), unit(test_refused))
+SR_TESTS(resnet, unit(test_nodes), unit(test_stages), unit(test_parameters), unit(test_options),
+         unit(test_norms), unit(test_zero_init_residual), unit(test_initial_values),
+         unit(test_refused))
