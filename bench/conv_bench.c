@@ -51,7 +51,7 @@ static double now(void) {
 static void peak_body(void *arg, int64_t i, int thread) {
     (void)i, (void)thread;
     const SrConvKernels *kernels = arg;
-    enum { CHANNELS = 64, MOST = 8 };
+    enum { CHANNELS = 64, MOST = SR_CONV_FETCH };
     static float x[MOST][CHANNELS], w[CHANNELS * 64];
     float y[MOST][64], *out[MOST];
     const float *in[MOST];

@@ -17,6 +17,8 @@ enum {
     UNITS = 48,               // pieces of work wanted, so that many threads end together
     WEIGHT_BYTES = 640 << 10, // of one block kept in the second-level cache while pixels pass by
     MAX_TILES = PIXELS / 6,
+    AHEAD = 2,                // tiles from the one computed to those whose inputs are brought in
+    TABLE = PIXELS + 40,      // and the pointers those need: AHEAD * 8 + SR_CONV_FETCH and a tile
 };
 
 // One sweep over a grid of outputs, for all groups.
@@ -24,7 +26,7 @@ typedef struct {
     SrConvGrid grid;
     float *out; // (N, out_h, out_w, out_c); output (a, b) is its pixel (a * out_step + out_at, ...)
     int out_h, out_w, out_c, out_step_h, out_step_w, out_at_h, out_at_w;
-    bool add, dense; // dense: 1x1 without stride, pixel after pixel
+    bool add;
     const SrConvKernels *kernels;
     int groups, reduced, columns; // of one group: channels of a tap, outputs
     int all_taps;                 // of the kernel; the grid may visit fewer
@@ -38,16 +40,16 @@ typedef struct {
 
 // What one thread needs; lives in scratch.
 typedef struct {
-    const float **in; // (all taps, PIXELS)
-    float **out;      // (PIXELS)
+    const float **in; // (all taps, TABLE)
+    float **out;      // (TABLE)
     int *tap, *taps;  // (MAX_TILES, all taps), (MAX_TILES): taps of a tile that touch the image
-    float *edge;      // (all taps * PIXELS, reduced), for runs cut by the edge
+    float *edge;      // (all taps * TABLE, reduced), for runs cut by the edge
 } Table;
 
 static Table take_table(SrConvScratch *scratch, int all_taps, int run, int reduced) {
-    size_t slots = (size_t)all_taps * PIXELS;
+    size_t slots = (size_t)all_taps * TABLE;
     return (Table){.in = sr__conv_take(scratch, sizeof(float *) * slots),
-                   .out = sr__conv_take(scratch, sizeof(float *) * PIXELS),
+                   .out = sr__conv_take(scratch, sizeof(float *) * TABLE),
                    .tap = sr__conv_take(scratch, sizeof(int) * MAX_TILES * (size_t)all_taps),
                    .taps = sr__conv_take(scratch, sizeof(int) * MAX_TILES),
                    .edge = sr__conv_take(scratch, run > 1 ? sizeof(float) * slots * (size_t)reduced : 0)};
@@ -59,12 +61,25 @@ static size_t table_bytes(int all_taps, int run, int reduced) {
     return count.used;
 }
 
-static void fill_outputs(const Sweep *s, const Table *table, int64_t first, int count) {
-    for (int i = 0; i < count; i++) {
-        SrConvPlace at = sr__conv_place(&s->grid, first + i);
+// The pointers of `count` pixels from `first`; past the last pixel of all, pointers to anything.
+static void fill_table(const Sweep *s, const Table *table, int64_t first) {
+    int count = (int)SR_MIN(s->pixels - first, TABLE);
+    sr__conv_pixels(&s->grid, first, count, table->in, TABLE, table->edge);
+    for (int t = 0; t < s->grid.taps; t++)
+        for (int i = count; i < TABLE; i++)
+            table->in[s->grid.tap[t].id * TABLE + i] = s->grid.zeros;
+    SrConvPlace at;
+    int64_t image = (int64_t)s->out_h * s->out_w * s->out_c;
+    int64_t step = s->grid.images_inside ? image : (int64_t)s->out_step_w * s->out_c;
+    for (int i = 0; i < count; i += at.together) {
+        at = sr__conv_place(&s->grid, first + i, count - i);
         int64_t h = at.a * s->out_step_h + s->out_at_h, w = at.b * s->out_step_w + s->out_at_w;
-        table->out[i] = s->out + ((at.n * (int64_t)s->out_h + h) * s->out_w + w) * s->out_c;
+        float *out = s->out + at.n * image + (h * s->out_w + w) * s->out_c;
+        for (int j = 0; j < at.together; j++)
+            table->out[i + j] = out + j * step;
     }
+    for (int i = count; i < TABLE; i++)
+        table->out[i] = s->out;
 }
 
 // For each tile the taps that are inside the image for at least one of its pixels.
@@ -74,7 +89,7 @@ static void list_taps(const Sweep *s, const Table *table, int count) {
         for (int t = 0; t < s->grid.taps; t++) {
             int id = s->grid.tap[t].id, touched = 0;
             for (int i = from; i < to; i++)
-                touched |= table->in[id * PIXELS + i] != s->grid.zeros;
+                touched |= table->in[id * TABLE + i] != s->grid.zeros;
             if (touched)
                 table->tap[tile * s->all_taps + n++] = id;
         }
@@ -82,26 +97,14 @@ static void list_taps(const Sweep *s, const Table *table, int count) {
     }
 }
 
-// In a dense sweep the operands two tiles on are known: asks for the outputs, about to be written, and lets
-// the tile ask for the inputs while it computes.
-static void fetch_ahead(const Sweep *s, SrConvTile *t, int64_t pixel, bool inputs) {
-    int64_t ahead = pixel + 2 * s->rows;
-    for (int64_t i = ahead; i < SR_MIN(ahead + t->pixels, s->pixels); i++)
-        for (int j = 0; j < t->columns; j += SR_ALIGN / (int)sizeof(float))
-            __builtin_prefetch(s->out + i * s->out_c + t->out_first + j, 1);
-    if (!inputs || ahead >= s->pixels)
-        return;
-    t->fetch = (const char *)(s->grid.in + ahead * s->grid.C + t->first * s->rows);
-    t->fetch_step = s->rows * (int64_t)sizeof(float);
-}
-
-// All tiles of the table against channels [c0, c0 + channels) and the block of columns at k0.
-static void run_block(const Sweep *s, const Table *table, int64_t first, int count, int64_t c0, int64_t channels,
-                      int group, int k0) {
+// All tiles of the table against channels [c0, c0 + channels) and the block of columns at k0.  The first block
+// of some channels also brings the inputs of later tiles into the cache.
+static void run_block(const Sweep *s, const Table *table, int count, int64_t c0, int64_t channels, int group, int k0,
+                      bool first_block) {
     int columns = SR_MIN(s->columns - k0, s->kernels->block), width = sr__conv_width(s->kernels, columns);
     int64_t rows = (int64_t)s->all_taps * s->reduced; // of a packed block
     SrConvTile t = {
-        .in_stride = PIXELS,
+        .in_stride = TABLE,
         .first = (int64_t)group * s->reduced + c0,
         .channels = channels,
         .w = s->packed + group * rows * sr__conv_width(s->kernels, s->columns) + rows * k0 + c0 * width,
@@ -109,6 +112,8 @@ static void run_block(const Sweep *s, const Table *table, int64_t first, int cou
         .out_first = (int64_t)group * s->columns + k0,
         .columns = columns,
         .add = s->add || c0 > 0,
+        .ahead = first_block ? AHEAD * s->rows : 0,
+        .out_ahead = AHEAD * s->rows,
     };
     for (int from = 0, tile = 0; from < count; from += s->rows, tile++) {
         t.tap = table->tap + tile * s->all_taps;
@@ -116,9 +121,6 @@ static void run_block(const Sweep *s, const Table *table, int64_t first, int cou
         t.in = table->in + from;
         t.out = table->out + from;
         t.pixels = SR_MIN(count - from, s->rows);
-        t.fetch = NULL;
-        if (s->dense)
-            fetch_ahead(s, &t, first + from, k0 == 0);
         s->kernels->tile(&t);
     }
 }
@@ -138,15 +140,14 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
     int64_t first = i % s->pixel_blocks * PIXELS;
     int split = (int)(i / s->pixel_blocks % s->splits), group = (int)(i / s->pixel_blocks / s->splits);
     int count = (int)SR_MIN(s->pixels - first, PIXELS);
-    sr__conv_pixels(&s->grid, first, count, table.in, PIXELS, table.edge);
-    fill_outputs(s, &table, first, count);
+    fill_table(s, &table, first);
     list_taps(s, &table, count);
     int blocks = sr__conv_ceil_div(s->columns, s->kernels->block);
     int from = blocks * split / s->splits, to = blocks * (split + 1) / s->splits;
     int64_t step = channel_step(s);
     for (int64_t c0 = 0; c0 < s->reduced; c0 += step)
         for (int b = from; b < to; b++)
-            run_block(s, &table, first, count, c0, SR_MIN(step, s->reduced - c0), group, b * s->kernels->block);
+            run_block(s, &table, count, c0, SR_MIN(step, s->reduced - c0), group, b * s->kernels->block, b == from);
 }
 
 static void sweep(Sweep *s) {
@@ -194,10 +195,6 @@ static size_t scratch_bytes(const SrConvShape *s, SrConvPass pass) {
     return count.used;
 }
 
-static bool is_point(const SrConvShape *s) {
-    return s->R * s->S == 1 && s->stride_h == 1 && s->stride_w == 1 && s->pad_h == 0 && s->pad_w == 0;
-}
-
 static void forward(const SrConvShape *s, const float *x, const float *w, float *y, void *scratch) {
     SrConvPacking p = sr__conv_packing(s);
     int run = sr__conv_run(s);
@@ -210,7 +207,7 @@ static void forward(const SrConvShape *s, const float *x, const float *w, float 
                  .run = run, .tap = pieces.tap, .taps = sr__conv_taps(s, run, pieces.tap),
                  .zeros = pieces.zeros},
         .out = y, .out_h = s->P, .out_w = s->Q, .out_c = s->K, .out_step_h = 1, .out_step_w = 1,
-        .dense = is_point(s), .kernels = p.kernels,
+        .kernels = p.kernels,
         .groups = p.groups, .reduced = run * p.C, .columns = p.K, .all_taps = p.taps / run,
         .packed = pieces.packed, .threads = pieces.threads, .thread_bytes = pieces.thread_bytes,
     };
@@ -249,7 +246,7 @@ static void backward_data(const SrConvShape *s, const float *dy, const float *w,
                  .tap = pieces.tap, .zeros = pieces.zeros},
         .out = dx, .out_h = s->H, .out_w = s->W, .out_c = s->C,
         .out_step_h = s->stride_h, .out_step_w = s->stride_w,
-        .add = add, .dense = is_point(s), .kernels = p.kernels,
+        .add = add, .kernels = p.kernels,
         .groups = p.groups, .reduced = p.K, .columns = p.C, .all_taps = p.taps,
         .packed = pieces.packed, .threads = pieces.threads, .thread_bytes = pieces.thread_bytes,
     };

@@ -28,10 +28,12 @@ typedef struct {
     int64_t out_first; // first column to write there
     int pixels, columns;
     bool add;
-    // Touched once a channel, step by step: input of a later tile.  NULL: nothing to fetch.
-    const char *fetch;
-    int64_t fetch_step; // bytes
+    // What the tile brings into the cache for later ones, 0 for nothing new: under each tap the pixels
+    // in[ahead .. ahead + SR_CONV_FETCH), which must be pointers to something whatever `ahead` is; and the
+    // outputs out[out_ahead + m].
+    int ahead, out_ahead;
 } SrConvTile;
+enum { SR_CONV_FETCH = 8 };
 
 // A line of the cache under each pixel of a list: at[i] + first.
 typedef struct {

@@ -5,11 +5,13 @@
 
 #include "base/compiler.h"
 
-SrConvPlace sr__conv_place(const SrConvGrid *g, int64_t i) {
+SrConvPlace sr__conv_place(const SrConvGrid *g, int64_t i, int most) {
     int64_t area = (int64_t)g->grid_h * g->grid_w;
     int64_t n = g->images_inside ? i % g->N : i / area;
     int at = (int)(g->images_inside ? i / g->N : i % area);
-    return (SrConvPlace){(int)n, at / g->grid_w, at % g->grid_w};
+    SrConvPlace place = {(int)n, at / g->grid_w, at % g->grid_w, 0};
+    place.together = SR_MIN(most, g->images_inside ? g->N - place.n : g->grid_w - place.b);
+    return place;
 }
 
 // A run that the edge of the image cuts, w < 0 or w + run > W: its inside copied, zeros around.
@@ -21,13 +23,12 @@ static const float *cut_run(const SrConvGrid *g, const float *row, int w, float 
     return edge;
 }
 
-// Pixels (n, a, b) .. (n, a, b + count - 1) under one tap.
-static void fill_row(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, int count, const float **in,
-                     float *edge) {
+// Pixels (n, a, b) .. (n, a, b + together - 1) under one tap.
+static void fill_row(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, const float **in, float *edge) {
     int h = at.a * g->step_h + tap->dh, w = at.b * g->step_w + tap->dw;
     bool outside = h < 0 || h >= g->H;
     const float *row = outside ? NULL : g->in + ((int64_t)at.n * g->H + h) * g->W * g->C;
-    for (int i = 0; i < count; i++, w += g->step_w) {
+    for (int i = 0; i < at.together; i++, w += g->step_w) {
         if (outside || w + g->run <= 0 || w >= g->W)
             in[i] = g->zeros;
         else if (w >= 0 && w + g->run <= g->W)
@@ -37,32 +38,32 @@ static void fill_row(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, 
     }
 }
 
-// Pixel (n, a, b) of images n .. n + count - 1 under one tap.
-static void fill_images(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, int count, const float **in,
-                        float *edge) {
-    SrConvPlace next = at;
-    fill_row(g, tap, at, 1, in, edge);
+// Pixel (n, a, b) of images n .. n + together - 1 under one tap.
+static void fill_images(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, const float **in, float *edge) {
+    int count = at.together;
+    at.together = 1;
+    fill_row(g, tap, at, in, edge);
     bool direct = in[0] != g->zeros && in[0] != edge;
     for (int i = 1; i < count; i++) {
-        next.n = at.n + i;
+        at.n++;
         if (direct)
             in[i] = in[i - 1] + (int64_t)g->H * g->W * g->C;
         else
-            fill_row(g, tap, next, 1, in + i, edge + (int64_t)i * g->run * g->C);
+            fill_row(g, tap, at, in + i, edge + (int64_t)i * g->run * g->C);
     }
 }
 
 void sr__conv_pixels(const SrConvGrid *g, int64_t first, int count, const float **in, int stride, float *edge) {
-    for (int i = 0, n; i < count; i += n) {
-        SrConvPlace at = sr__conv_place(g, first + i);
-        n = SR_MIN(count - i, g->images_inside ? g->N - at.n : g->grid_w - at.b);
+    SrConvPlace at;
+    for (int i = 0; i < count; i += at.together) {
+        at = sr__conv_place(g, first + i, count - i);
         for (int t = 0; t < g->taps; t++) {
             const float **to = in + (int64_t)g->tap[t].id * stride + i;
             float *cut = edge + ((int64_t)t * stride + i) * g->run * g->C;
             if (g->images_inside)
-                fill_images(g, &g->tap[t], at, n, to, cut);
+                fill_images(g, &g->tap[t], at, to, cut);
             else
-                fill_row(g, &g->tap[t], at, n, to, cut);
+                fill_row(g, &g->tap[t], at, to, cut);
         }
     }
 }

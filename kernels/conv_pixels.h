@@ -30,11 +30,12 @@ typedef struct {
     const float *zeros; // (run * C): what is read outside the image
 } SrConvGrid;
 
-// Image, row and column of pixel i in the grid's order.
+// Pixel i in the grid's order, its image, row and column; and how many of the next `most` pixels, itself
+// included, are its neighbours in a row (or, images inside, lie at its place in other images).
 typedef struct {
-    int n, a, b;
+    int n, a, b, together;
 } SrConvPlace;
-SrConvPlace sr__conv_place(const SrConvGrid *g, int64_t i);
+SrConvPlace sr__conv_place(const SrConvGrid *g, int64_t i, int most);
 
 // in[id * stride + i] for the pixels first + i, i < count.  Runs cut by the image's edge are copied to
 // `edge`, (stride * taps, run * C) floats; not used when run is 1.

@@ -11,7 +11,7 @@
 #else
 #define VECTORS 2
 #endif
-enum { BLOCK = VECTORS * V_LANES, WIDE_ROWS = 6, NARROW_ROWS = 8 };
+enum { BLOCK = VECTORS * V_LANES, WIDE_ROWS = 6, NARROW_ROWS = 8, LINE = 16 };
 
 static int rows(int width) { return width == BLOCK ? WIDE_ROWS : NARROW_ROWS; }
 
@@ -38,14 +38,18 @@ V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
     V acc[NARROW_ROWS][VECTORS];
     V_UNROLL for (int m = 0; m < M; m++)
         V_UNROLL for (int j = 0; j < NV; j++) acc[m][j] = v_zero();
+    if (t->out_ahead)
+        V_UNROLL for (int m = 0; m < M; m++)
+            for (int j = 0; j < NV * V_LANES; j += LINE)
+                __builtin_prefetch(t->out[t->out_ahead + m] + t->out_first + j, 1);
     for (int i = 0; i < t->taps; i++) {
         const float *const *in = t->in + (int64_t)t->tap[i] * t->in_stride;
         const float *x[NARROW_ROWS], *w = t->w + t->tap[i] * t->w_tap;
         V_UNROLL for (int m = 0; m < M; m++) x[m] = in[m] + t->first;
-        // Spread over the loop, the fetches never fill the queue of outstanding misses; a burst would.
-        const char *fetch = t->fetch ? t->fetch : (const char *)w;
-        for (int64_t c = 0; c < t->channels; c++, w += NV * V_LANES, fetch += t->fetch_step) {
-            __builtin_prefetch(fetch);
+        const float *const *later = in + t->ahead;
+        for (int64_t c = 0; c < t->channels; c++, w += NV * V_LANES) {
+            // One line a step never fills the queue of outstanding misses; a burst would.
+            __builtin_prefetch(later[c % SR_CONV_FETCH] + t->first + c / LINE * LINE);
             V b[VECTORS];
             V_UNROLL for (int j = 0; j < NV; j++) b[j] = v_load(w + j * V_LANES);
             V_UNROLL for (int m = 0; m < M; m++) {

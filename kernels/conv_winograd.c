@@ -41,7 +41,7 @@ typedef struct {
 
 // What one thread needs; lives in scratch.
 typedef struct {
-    const float **in; // (TILES): rows of v
+    const float **in; // (TILES + SR_CONV_FETCH): rows of v
     float **out;      // (TILES): rows of m
     float *u, *v;     // the operand that is not whole: one column block, or one tile block
     float *work;      // packed weights (9, C, width), later the products (points, TILES, width)
@@ -55,7 +55,7 @@ static Table take_table(SrConvScratch *scratch, const Job *job) {
     size_t u = job->by_columns ? points * (size_t)job->C * block : 0;
     size_t v = job->by_columns ? 0 : (size_t)v_block(job);
     size_t work = SR_MAX(9 * (size_t)job->C * block, points * (size_t)sr__winograd_point(TILES, (int)block));
-    return (Table){.in = sr__conv_take(scratch, sizeof(float *) * TILES),
+    return (Table){.in = sr__conv_take(scratch, sizeof(float *) * (TILES + SR_CONV_FETCH)),
                    .out = sr__conv_take(scratch, sizeof(float *) * TILES),
                    .u = sr__conv_take(scratch, sizeof(float) * u),
                    .v = sr__conv_take(scratch, sizeof(float) * v),
@@ -146,10 +146,10 @@ static void transform_inputs(const Job *job, int block, float *v) {
 static void multiply(const Job *job, const Table *table, const float *u, const float *v, int block, int b) {
     int columns = block_columns(job, b), width = sr__conv_width(job->gemm, columns);
     int count = block_tiles(job, block), rows = job->gemm->rows(width);
-    for (int i = 0; i < count; i++) {
-        table->in[i] = v + (int64_t)i * job->C_width;
+    for (int i = 0; i < count + SR_CONV_FETCH; i++)
+        table->in[i] = v + (int64_t)SR_MIN(i, TILES - 1) * job->C_width;
+    for (int i = 0; i < count; i++)
         table->out[i] = table->work + (int64_t)i * width;
-    }
     SrConvTile t = {.tap = (const int[]){0}, .taps = 1, .channels = job->C, .columns = width};
     for (int xi = 0; xi < job->points; xi++) {
         t.w = u + (int64_t)xi * job->C * width;
