@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,7 +21,7 @@ static SrStatus fail_errno(const char *what, const char *path) {
 
 // Opens a regular file for reading and tells its size; the descriptor is the caller's.
 static SrStatus open_regular(const char *path, int *fd, size_t *bytes) {
-    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // opening a pipe must not wait for its writer
     if (*fd < 0)
         return fail_errno("cannot open", path);
     struct stat st;
@@ -90,13 +91,12 @@ void sr_file_unmap(const void *data, size_t bytes) {
 // The folder a path lies in, "." when it names none.
 static void parent_of(const char *path, char out[PATH_BYTES]) {
     const char *slash = strrchr(path, '/');
-    size_t len = slash ? (size_t)(slash - path) : 0;
-    if (!slash || len >= PATH_BYTES)
+    if (!slash)
         snprintf(out, PATH_BYTES, ".");
-    else if (len == 0)
+    else if (slash == path)
         snprintf(out, PATH_BYTES, "/");
     else
-        snprintf(out, PATH_BYTES, "%.*s", (int)len, path);
+        snprintf(out, PATH_BYTES, "%.*s", (int)(slash - path), path);
 }
 
 // A rename is only durable once the folder that holds the name is.
@@ -110,6 +110,34 @@ static void sync_parent(const char *path) {
     close(fd);
 }
 
+// The process a name "<base>.tmp<pid>" belongs to; 0 if the name has another form.
+static long writer_of(const char *name, const char *base) {
+    size_t len = strlen(base);
+    if (strncmp(name, base, len) != 0 || strncmp(name + len, ".tmp", 4) != 0)
+        return 0;
+    const char *digits = name + len + 4;
+    char *end;
+    long pid = strtol(digits, &end, 10);
+    return *end == '\0' && end != digits && pid > 0 ? pid : 0;
+}
+
+// A process that was killed left its temporary behind; checkpoints are large, so whoever writes the same
+// file next clears it away.  Best effort: nothing depends on it.
+static void remove_orphans(const char *path) {
+    char dir[PATH_BYTES];
+    parent_of(path, dir);
+    const char *slash = strrchr(path, '/');
+    DIR *d = opendir(dir);
+    if (!d)
+        return;
+    for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+        long pid = writer_of(e->d_name, slash ? slash + 1 : path);
+        if (pid && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+            unlinkat(dirfd(d), e->d_name, 0);
+    }
+    closedir(d);
+}
+
 SrStatus sr_file_begin(SrFileWriter *writer, const char *path) {
     *writer = (SrFileWriter){0};
     size_t bytes = strlen(path) + 32;
@@ -119,6 +147,7 @@ SrStatus sr_file_begin(SrFileWriter *writer, const char *path) {
         sr_file_abort(writer);
         return sr_fail(SR_ERR_MEMORY, "out of memory writing '%s'", path);
     }
+    remove_orphans(path);
     snprintf(writer->temporary, bytes, "%s.tmp%ld", path, (long)getpid());
     writer->f = fopen(writer->temporary, "wbe");
     if (writer->f)
@@ -128,22 +157,29 @@ SrStatus sr_file_begin(SrFileWriter *writer, const char *path) {
     return status;
 }
 
+// Everything that can fail before the new file may take the old one's place.
+static bool flush_and_close(FILE *f) {
+    bool ok = !ferror(f) && fflush(f) == 0 && fsync(fileno(f)) == 0;
+    int cause = errno; // closing may set another
+    bool closed = fclose(f) == 0;
+    if (!ok)
+        errno = cause;
+    return ok && closed;
+}
+
 SrStatus sr_file_commit(SrFileWriter *writer) {
-    bool ok = fflush(writer->f) == 0 && !ferror(writer->f) && fsync(fileno(writer->f)) == 0;
-    int saved = errno;
-    ok = fclose(writer->f) == 0 && ok;
+    bool complete = flush_and_close(writer->f);
     writer->f = NULL;
-    if (ok && rename(writer->temporary, writer->path) == 0) {
-        sync_parent(writer->path);
-        sr_free(writer->temporary);
-        writer->temporary = NULL;
+    if (!complete || rename(writer->temporary, writer->path) != 0) {
+        SrStatus status = fail_errno("cannot write", writer->path);
         sr_file_abort(writer);
-        return SR_OK;
+        return status;
     }
-    errno = saved ? saved : errno;
-    SrStatus status = fail_errno("cannot write", writer->path);
+    sync_parent(writer->path);
+    sr_free(writer->temporary);
+    writer->temporary = NULL; // it has become the file: abort only frees
     sr_file_abort(writer);
-    return status;
+    return SR_OK;
 }
 
 void sr_file_abort(SrFileWriter *writer) {
@@ -159,7 +195,7 @@ void sr_file_abort(SrFileWriter *writer) {
 SrStatus sr_file_write(const char *path, const void *data, size_t bytes) {
     SrFileWriter writer;
     SR_TRY(sr_file_begin(&writer, path));
-    if (fwrite(data, 1, bytes, writer.f) != bytes) {
+    if (bytes && fwrite(data, 1, bytes, writer.f) != bytes) {
         SrStatus status = fail_errno("cannot write", path);
         sr_file_abort(&writer);
         return status;
@@ -179,6 +215,8 @@ bool sr_file_is_dir(const char *path) {
 
 SrStatus sr_file_mkdirs(const char *path) {
     char buffer[PATH_BYTES];
+    if (!*path)
+        return sr_fail(SR_ERR_CONFIG, "cannot make a folder without a name");
     if (snprintf(buffer, sizeof buffer, "%s", path) >= (int)sizeof buffer)
         return sr_fail(SR_ERR_CONFIG, "path too long: '%.80s...'", path);
     for (char *p = buffer + 1;; p++) {
@@ -186,7 +224,7 @@ SrStatus sr_file_mkdirs(const char *path) {
             continue;
         char end = *p;
         *p = '\0';
-        if (mkdir(buffer, 0777) != 0 && errno != EEXIST)
+        if (mkdir(buffer, 0777) != 0 && errno != EEXIST && !sr_file_is_dir(buffer))
             return fail_errno("cannot make folder", buffer);
         if (end == '\0')
             break;

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -54,6 +55,31 @@ void sr_text_printf(SrText *text, const char *fmt, ...) {
 void sr_text_deinit(SrText *text) {
     sr_free(text->s);
     *text = (SrText)SR_TEXT_INIT;
+}
+
+// Fifteen digits hold every number a person writes ("%g" drops the zeros), seventeen every double.
+const char *sr_text_number(double value, char buf[SR_TEXT_NUMBER_BYTES]) {
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(buf, SR_TEXT_NUMBER_BYTES, "%.*g", digits, value);
+        if (strtod(buf, NULL) == value)
+            break;
+    }
+    return buf;
+}
+
+// RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+int sr_text_utf8(const char *s, uint32_t *code) {
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *p = (const unsigned char *)s;
+    int len = p[0] < 0x80 ? 1 : p[0] >> 5 == 6 ? 2 : p[0] >> 4 == 14 ? 3 : p[0] >> 3 == 30 ? 4 : 0;
+    *code = len == 1 ? p[0] : p[0] & (0xFFu >> (len + 1));
+    for (int i = 1; i < len; i++) {
+        if (p[i] >> 6 != 2)
+            return 0;
+        *code = *code << 6 | (p[i] & 0x3F);
+    }
+    bool surrogate = *code >= 0xD800 && *code < 0xE000;
+    return *code < smallest[len] || *code > 0x10FFFF || surrogate ? 0 : len;
 }
 
 enum { DISTANCE_CHARS = 127 }; // longer names are compared by their beginnings

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -19,6 +20,13 @@ void sr_text_add(SrText *text, const char *s);
 void sr_text_addn(SrText *text, const char *s, size_t len);
 void sr_text_printf(SrText *text, const char *fmt, ...) SR_PRINTF(2, 3);
 void sr_text_deinit(SrText *text);
+
+// The shortest decimal that reads back as the same double ("0.1", "1e-05", "224"); "nan", "inf" as printf has
+// them.  Returns buf.
+#define SR_TEXT_NUMBER_BYTES 32
+const char *sr_text_number(double value, char buf[SR_TEXT_NUMBER_BYTES]);
+// How many bytes the UTF-8 character at s takes (1 to 4) and which it is; 0 when s does not start with one.
+int sr_text_utf8(const char *s, uint32_t *code);
 
 // Edit distance with transpositions, upper and lower case alike costing half.
 double sr_text_distance(const char *a, const char *b);
