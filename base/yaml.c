@@ -1,12 +1,12 @@
 // The YAML tree: making, finding, changing, merging and comparing nodes.  Reading text is yaml_load.c,
-// writing it yaml_print.c.
+// writing it yaml_print.c, telling a number from a word yaml_scalar.c.
 #include "base/yaml.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 static SrStatus out_of_memory(void) { return sr_fail(SR_ERR_MEMORY, "out of memory"); }
 
@@ -17,74 +17,6 @@ SrYaml *sr_yaml_new(SrArena *arena, SrYamlType type, const char *file, int line)
     node->type = type;
     node->file = file ? file : "";
     node->line = line;
-    return node;
-}
-
-static bool is_one_of(const char *s, const char *const *words) {
-    for (; *words; words++)
-        if (strcmp(s, *words) == 0)
-            return true;
-    return false;
-}
-
-// Decimal or 0x digits with a sign; out of int64's range it is no integer.
-static bool parse_int(const char *s, int64_t *out) {
-    const char *digits = s + (*s == '-' || *s == '+');
-    bool hex = digits[0] == '0' && digits[1] == 'x';
-    for (const char *p = digits + (hex ? 2 : 0);; p++) {
-        if (*p == '\0' && p > digits + (hex ? 2 : 0))
-            break;
-        if (!(hex ? isxdigit((unsigned char)*p) : isdigit((unsigned char)*p)))
-            return false;
-    }
-    errno = 0;
-    long long value = strtoll(s, NULL, hex ? 16 : 10);
-    if (errno == ERANGE)
-        return false;
-    *out = value;
-    return true;
-}
-
-// "1.5", "1e-4", ".5", "1.", ".inf", "-.inf", ".nan"; never strtod's own words or hex floats.
-static bool parse_float(const char *s, double *out) {
-    const char *p = s + (*s == '-' || *s == '+');
-    if (strcasecmp(p, ".inf") == 0) {
-        *out = *s == '-' ? -INFINITY : INFINITY;
-        return true;
-    }
-    if (strcasecmp(s, ".nan") == 0) {
-        *out = NAN;
-        return true;
-    }
-    if (!isdigit((unsigned char)p[0]) && !(p[0] == '.' && isdigit((unsigned char)p[1])))
-        return false;
-    if (strspn(p, "0123456789.eE+-") != strlen(p))
-        return false;
-    char *end;
-    *out = strtod(s, &end);
-    return *end == '\0';
-}
-
-SrYaml *sr_yaml_scalar(SrArena *arena, const char *text, const char *file, int line) {
-    static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
-    static const char *const yes[] = {"true", "True", "TRUE", NULL};
-    static const char *const no[] = {"false", "False", "FALSE", NULL};
-    SrYaml *node = sr_yaml_new(arena, SR_YAML_STRING, file, line);
-    if (!node || !(node->text = sr_arena_strdup(arena, text)))
-        return NULL;
-    if (is_one_of(text, nulls)) {
-        node->type = SR_YAML_NULL;
-    } else if (is_one_of(text, yes) || is_one_of(text, no)) {
-        node->type = SR_YAML_BOOL;
-        node->b = is_one_of(text, yes);
-        node->i = node->b;
-        node->f = node->b;
-    } else if (parse_int(text, &node->i)) {
-        node->type = SR_YAML_INT;
-        node->f = (double)node->i;
-    } else if (parse_float(text, &node->f)) {
-        node->type = SR_YAML_FLOAT;
-    }
     return node;
 }
 
@@ -125,19 +57,56 @@ static int index_of(const SrYaml *map, const char *key, size_t len) {
     return -1;
 }
 
-SrStatus sr_yaml_put(SrArena *arena, SrYaml *map, const char *key, SrYaml *value) {
+SrStatus sr__yaml_push(SrArena *arena, SrYaml *map, const char *key, SrYaml *value) {
     if (!value)
         return out_of_memory();
-    int at = index_of(map, key, strlen(key));
-    if (at >= 0) {
-        map->items[at] = value;
-        return SR_OK;
-    }
     SR_TRY(grow(arena, map));
     map->keys[map->n] = sr_arena_strdup(arena, key);
     if (!map->keys[map->n])
         return out_of_memory();
     map->items[map->n++] = value;
+    return SR_OK;
+}
+
+SrStatus sr_yaml_put(SrArena *arena, SrYaml *map, const char *key, SrYaml *value) {
+    if (!value)
+        return out_of_memory();
+    int at = index_of(map, key, strlen(key));
+    if (at < 0)
+        return sr__yaml_push(arena, map, key, value);
+    map->items[at] = value;
+    return SR_OK;
+}
+
+typedef struct {
+    const char *key;
+    int at;
+} Place;
+
+static int by_key_and_place(const void *a, const void *b) {
+    const Place *x = a, *y = b;
+    int order = strcmp(x->key, y->key);
+    return order ? order : x->at - y->at;
+}
+
+SrStatus sr__yaml_repeated(const SrYaml *map, int *first, int *second) {
+    *first = *second = -1;
+    if (map->n < 2)
+        return SR_OK;
+    Place *places = sr_calloc((size_t)map->n, sizeof *places);
+    if (!places)
+        return out_of_memory();
+    for (int i = 0; i < map->n; i++)
+        places[i] = (Place){map->keys[i], i};
+    qsort(places, (size_t)map->n, sizeof *places, by_key_and_place);
+    for (int i = 1; i < map->n; i++) {
+        bool same = strcmp(places[i - 1].key, places[i].key) == 0;
+        if (!same || (*second >= 0 && places[i].at > *second))
+            continue;
+        *first = places[i - 1].at;
+        *second = places[i].at;
+    }
+    sr_free(places);
     return SR_OK;
 }
 
@@ -207,8 +176,9 @@ SrYaml *sr_yaml_copy(SrArena *arena, const SrYaml *node) {
     copy->keys = NULL;
     for (int i = 0; i < node->n; i++) {
         SrYaml *child = sr_yaml_copy(arena, node->items[i]);
-        SrStatus status = node->type == SR_YAML_MAP ? sr_yaml_put(arena, copy, node->keys[i], child)
-                                                    : sr_yaml_append(arena, copy, child);
+        SrStatus status = node->type == SR_YAML_MAP
+                              ? sr__yaml_push(arena, copy, node->keys[i], child)
+                              : sr_yaml_append(arena, copy, child);
         if (status != SR_OK)
             return NULL;
     }
@@ -216,6 +186,12 @@ SrYaml *sr_yaml_copy(SrArena *arena, const SrYaml *node) {
 }
 
 SrStatus sr_yaml_merge(SrArena *arena, SrYaml *base, const SrYaml *over) {
+    if (over->type == SR_YAML_NULL)
+        return SR_OK; // an empty file changes nothing
+    const SrYaml *wrong = base->type != SR_YAML_MAP ? base : over;
+    if (wrong->type != SR_YAML_MAP)
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: %s where a map of keys is expected", wrong->file,
+                       wrong->line, sr_yaml_type_name(wrong->type));
     for (int i = 0; i < over->n; i++) {
         SrYaml *old = sr_yaml_find(base, over->keys[i]);
         const SrYaml *new = over->items[i];

@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "base/yaml.h"
 
-enum { MAX_TEXT = 1 << 20, MAX_NODES = 100000, MAX_DEPTH = 64 };
+enum { MAX_TEXT = 1 << 20, MAX_NODES = 100000, MAX_DEPTH = 64, MAX_ANCHORS = 1000 };
+enum { MAX_KEY = 200 }; // libyaml reads a key back only if it takes at most 1024 characters, escapes and all
 
 typedef struct Anchor {
     const char *name;
@@ -19,7 +20,7 @@ typedef struct {
     SrArena *arena;
     yaml_parser_t parser;
     const char *file;
-    int nodes;
+    int nodes, n_anchors;
     Anchor *anchors; // newest first: a later anchor of the same name hides the earlier one
 } Loader;
 
@@ -51,12 +52,27 @@ static int tree_size(const SrYaml *node) {
     return n;
 }
 
-static SrStatus resolve_alias(Loader *l, const yaml_event_t *event, SrYaml **out) {
+static int tree_depth(const SrYaml *node) {
+    int deepest = 0;
+    for (int i = 0; i < node->n; i++) {
+        int depth = 1 + tree_depth(node->items[i]);
+        deepest = SR_MAX(deepest, depth);
+    }
+    return deepest;
+}
+
+static SrStatus too_deep(const Loader *l, int line) {
+    return sr_fail(SR_ERR_CONFIG, "%s:%d: nested deeper than %d levels", l->file, line, MAX_DEPTH);
+}
+
+static SrStatus resolve_alias(Loader *l, const yaml_event_t *event, int depth, SrYaml **out) {
     const char *name = (const char *)event->data.alias.anchor;
     for (const Anchor *a = l->anchors; a; a = a->next) {
         if (strcmp(a->name, name) != 0)
             continue;
         SR_TRY(count_nodes(l, line_of(event), tree_size(a->node)));
+        if (depth + tree_depth(a->node) > MAX_DEPTH)
+            return too_deep(l, line_of(event));
         *out = sr_yaml_copy(l->arena, a->node);
         return *out ? SR_OK : sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
     }
@@ -67,6 +83,8 @@ static SrStatus resolve_alias(Loader *l, const yaml_event_t *event, SrYaml **out
 static SrStatus remember_anchor(Loader *l, const yaml_char_t *name, const SrYaml *node) {
     if (!name)
         return SR_OK;
+    if (++l->n_anchors > MAX_ANCHORS)
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: more than %d anchors", l->file, node->line, MAX_ANCHORS);
     Anchor *anchor = sr_arena_alloc(l->arena, sizeof *anchor);
     if (!anchor || !(anchor->name = sr_arena_strdup(l->arena, (const char *)name)))
         return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
@@ -76,11 +94,21 @@ static SrStatus remember_anchor(Loader *l, const yaml_char_t *name, const SrYaml
     return SR_OK;
 }
 
+static SrStatus unknown_tag(const Loader *l, const yaml_event_t *event, const char *tag) {
+    return sr_fail(SR_ERR_CONFIG, "%s:%d: tag '%.60s' is not supported; write the value without it",
+                   l->file, line_of(event), tag);
+}
+
+// A tag can only say !!str here: all other types are told from the text.
 static SrStatus parse_scalar(Loader *l, const yaml_event_t *event, SrYaml **out) {
     const char *text = (const char *)event->data.scalar.value;
+    const char *tag = (const char *)event->data.scalar.tag;
+    bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (strlen(text) != event->data.scalar.length)
         return sr_fail(SR_ERR_CONFIG, "%s:%d: a value holds a NUL character", l->file, line_of(event));
-    if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
+    if (tag && strcmp(tag, YAML_STR_TAG) != 0)
+        return unknown_tag(l, event, tag);
+    if (plain && !tag) {
         *out = sr_yaml_scalar(l->arena, text, l->file, line_of(event));
     } else {
         *out = sr_yaml_new(l->arena, SR_YAML_STRING, l->file, line_of(event));
@@ -97,19 +125,26 @@ static SrStatus parse_pair(Loader *l, const yaml_event_t *key, SrYaml *map, int 
     if (key->type != YAML_SCALAR_EVENT)
         return sr_fail(SR_ERR_CONFIG, "%s:%d: a key must be a plain word", l->file, line_of(key));
     const char *name = (const char *)key->data.scalar.value;
-    const SrYaml *old = sr_yaml_find(map, name);
-    if (old)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: key '%s' stands here twice; the first is at line %d", l->file,
-                       line_of(key), name, old->line);
+    if (strlen(name) != key->data.scalar.length || key->data.scalar.length > MAX_KEY)
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: key '%.40s' is longer than %d bytes or holds a NUL",
+                       l->file, line_of(key), name, MAX_KEY);
     yaml_event_t event;
     SR_TRY(next_event(l, &event));
     SrYaml *value = NULL;
     SrStatus status = parse_node(l, &event, depth + 1, &value);
-    if (status == SR_OK && value->type != SR_YAML_MAP && value->type != SR_YAML_LIST)
-        value->line = line_of(key);
     yaml_event_delete(&event);
     SR_TRY(status);
-    return sr_yaml_put(l->arena, map, name, value);
+    value->line = line_of(key); // where a person looks, also when the value starts further down
+    return sr__yaml_push(l->arena, map, name, value);
+}
+
+static SrStatus check_repeated(const Loader *l, const SrYaml *map) {
+    int first, second;
+    SR_TRY(sr__yaml_repeated(map, &first, &second));
+    if (second < 0)
+        return SR_OK;
+    return sr_fail(SR_ERR_CONFIG, "%s:%d: key '%s' stands here twice; the first is at line %d", l->file,
+                   map->items[second]->line, map->keys[second], map->items[first]->line);
 }
 
 static SrStatus parse_children(Loader *l, SrYaml *node, int depth) {
@@ -128,27 +163,33 @@ static SrStatus parse_children(Loader *l, SrYaml *node, int depth) {
                 status = sr_yaml_append(l->arena, node, item);
         }
         yaml_event_delete(&event);
-        if (last || status != SR_OK)
-            return status;
+        if (last)
+            return node->type == SR_YAML_MAP ? check_repeated(l, node) : SR_OK;
+        SR_TRY(status);
     }
 }
 
 static SrStatus parse_node(Loader *l, const yaml_event_t *event, int depth, SrYaml **out) {
     if (depth > MAX_DEPTH)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: nested deeper than %d levels", l->file, line_of(event), MAX_DEPTH);
+        return too_deep(l, line_of(event));
     if (event->type == YAML_ALIAS_EVENT)
-        return resolve_alias(l, event, out);
+        return resolve_alias(l, event, depth, out);
     SR_TRY(count_nodes(l, line_of(event), 1));
     if (event->type == YAML_SCALAR_EVENT)
         return parse_scalar(l, event, out);
     bool map = event->type == YAML_MAPPING_START_EVENT;
     if (!map && event->type != YAML_SEQUENCE_START_EVENT)
         return sr_fail(SR_ERR_CONFIG, "%s:%d: not valid YAML: a value is missing", l->file, line_of(event));
+    const yaml_char_t *tag = map ? event->data.mapping_start.tag : event->data.sequence_start.tag;
+    const yaml_char_t *anchor =
+        map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor;
+    if (tag)
+        return unknown_tag(l, event, (const char *)tag);
     *out = sr_yaml_new(l->arena, map ? SR_YAML_MAP : SR_YAML_LIST, l->file, line_of(event));
     if (!*out)
         return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
     SR_TRY(parse_children(l, *out, depth));
-    return remember_anchor(l, map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor, *out);
+    return remember_anchor(l, anchor, *out);
 }
 
 // The one document of a stream; an empty stream is a null.

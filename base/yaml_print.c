@@ -1,7 +1,35 @@
 // YAML tree to text: block style for files, flow style for one line.  What is printed parses back equal.
+#include <math.h>
 #include <string.h>
 
 #include "base/yaml.h"
+
+// The characters libyaml's reader takes and does not fold: no controls, no line breaks of any alphabet,
+// no byte order mark.
+static bool is_printable(uint32_t code) {
+    if (code < 0xA0)
+        return code >= 0x20 && code < 0x7F;
+    return code != 0x2028 && code != 0x2029 && code != 0xFEFF && (code & 0xFFFE) != 0xFFFE;
+}
+
+static bool all_printable(const char *s) {
+    uint32_t code;
+    for (int len; *s; s += len) {
+        len = sr_text_utf8(s, &code);
+        if (len == 0 || !is_printable(code))
+            return false;
+    }
+    return true;
+}
+
+// Words that other YAML readers take for something else than a string.
+static bool is_reserved(const char *s) {
+    static const char *const words[] = {"yes", "no", "on", "off", "y", "n", "...", "=", "<<"};
+    for (int i = 0; i < SR_COUNT(words); i++)
+        if (strcasecmp(s, words[i]) == 0)
+            return true;
+    return false;
+}
 
 // Plain when a parser would give the same string back; otherwise in double quotes.
 static bool is_plain(const char *s) {
@@ -9,14 +37,28 @@ static bool is_plain(const char *s) {
     const SrYaml *typed = sr_yaml_scalar(&arena, s, "", 0);
     bool string = typed && typed->type == SR_YAML_STRING;
     sr_arena_deinit(&arena);
-    if (!string || strchr("-?:,[]{}#&*!|>'\"%@` ", s[0]))
+    if (!string || is_reserved(s) || !all_printable(s))
         return false;
-    for (const char *p = s; *p; p++) {
-        bool control = (unsigned char)*p < 0x20 || *p == 0x7f;
-        if (control || strchr(",[]{}\"#:", *p))
-            return false;
-    }
-    return s[strlen(s) - 1] != ' ';
+    return !strchr("-?!|>'%@`& *", s[0]) && !strpbrk(s, ",[]{}\"#:") && s[strlen(s) - 1] != ' ';
+}
+
+// A byte that is no UTF-8 (a file name of another age) has no form in YAML: it is written as the
+// character of that number, so that the file stays readable.
+static void print_escaped(const char **s, SrText *out) {
+    uint32_t code;
+    int len = sr_text_utf8(*s, &code);
+    unsigned byte = (unsigned char)**s;
+    if (len == 0)
+        sr_text_printf(out, "\\x%02x", byte);
+    else if (byte == '"' || byte == '\\')
+        sr_text_printf(out, "\\%c", (int)byte);
+    else if (byte == '\n')
+        sr_text_add(out, "\\n");
+    else if (is_printable(code))
+        sr_text_addn(out, *s, (size_t)len);
+    else
+        sr_text_printf(out, code > 0xFFFF ? "\\U%08x" : code > 0xFF ? "\\u%04x" : "\\x%02x", (unsigned)code);
+    *s += len ? len : 1;
 }
 
 static void print_string(const char *s, SrText *out) {
@@ -25,18 +67,19 @@ static void print_string(const char *s, SrText *out) {
         return;
     }
     sr_text_add(out, "\"");
-    for (const char *p = s; *p; p++) {
-        unsigned char c = (unsigned char)*p;
-        if (c == '"' || c == '\\')
-            sr_text_printf(out, "\\%c", c);
-        else if (c == '\n')
-            sr_text_add(out, "\\n");
-        else if (c < 0x20 || c == 0x7f)
-            sr_text_printf(out, "\\x%02x", c);
-        else
-            sr_text_addn(out, p, 1);
-    }
+    while (*s)
+        print_escaped(&s, out);
     sr_text_add(out, "\"");
+}
+
+static void print_float(double value, SrText *out) {
+    char text[SR_TEXT_NUMBER_BYTES];
+    if (isnan(value))
+        sr_text_add(out, ".nan");
+    else if (isinf(value))
+        sr_text_add(out, value < 0 ? "-.inf" : ".inf");
+    else
+        sr_text_add(out, sr_text_number(value, text));
 }
 
 static void print_scalar(const SrYaml *node, SrText *out) {
@@ -51,7 +94,7 @@ static void print_scalar(const SrYaml *node, SrText *out) {
     else if (node->type == SR_YAML_INT)
         sr_text_printf(out, "%lld", (long long)node->i);
     else
-        sr_text_printf(out, "%.17g", node->f);
+        print_float(node->f, out);
 }
 
 static bool is_collection(const SrYaml *node) { return node->type == SR_YAML_LIST || node->type == SR_YAML_MAP; }
