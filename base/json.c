@@ -3,12 +3,76 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/mem.h"
 
+enum { MAX_DEPTH = 64, MAX_VALUES = 2000000 };
+
+// cJSON reports a failed allocation and a syntax error alike; this tells them apart.
+static _Thread_local bool exhausted;
+
+static void *json_alloc(size_t bytes) {
+    void *p = sr_alloc(bytes);
+    exhausted = exhausted || !p;
+    return p;
+}
+
+static void hook_memory(void) {
+    cJSON_Hooks hooks = {.malloc_fn = json_alloc, .free_fn = sr_free};
+    cJSON_InitHooks(&hooks);
+}
+
 static SrStatus out_of_memory(const char *file) { return sr_fail(SR_ERR_MEMORY, "%s: out of memory", file); }
+
+// What is known of a text before cJSON sees it.
+typedef struct {
+    int depth, deepest;
+    int64_t values; // an upper bound: one a bracket, one a comma, one
+    int line;
+} Scan;
+
+// The closing quote of the string that opens at p; `end` if there is none, or if the string holds a NUL,
+// which would cut it short.
+static const char *scan_string(const char *p, const char *end) {
+    for (p++; p < end && *p != '"'; p++) {
+        if (*p != '\\')
+            continue;
+        if (end - p < 2 || (end - p > 5 && memcmp(p, "\\u0000", 6) == 0))
+            return end;
+        p++;
+    }
+    return p;
+}
+
+// Brackets must close, or cJSON before 1.7.18 reads on behind a text that ends in a comma; they bound its
+// recursion and its memory (64 bytes a value) before any is spent.
+static SrStatus check_bounds(const char *text, size_t bytes, const char *file) {
+    Scan scan = {.values = 1, .line = 1};
+    const char *end = text + bytes;
+    for (const char *p = text; p < end && scan.depth >= 0; p++) {
+        bool opens = *p == '{' || *p == '[';
+        scan.line += *p == '\n';
+        scan.values += opens || *p == ',';
+        scan.depth += opens - (*p == '}' || *p == ']');
+        scan.deepest = SR_MAX(scan.deepest, scan.depth);
+        if (*p == '"')
+            p = scan_string(p, end);
+        if (p == end)
+            return sr_fail(SR_ERR_CONFIG, "%s:%d: not valid JSON: a string is not closed or holds a NUL", file,
+                           scan.line);
+    }
+    if (scan.depth != 0)
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: not valid JSON: brackets do not match", file, scan.line);
+    if (scan.deepest > MAX_DEPTH)
+        return sr_fail(SR_ERR_CONFIG, "%s: JSON nested deeper than %d levels", file, MAX_DEPTH);
+    if (scan.values > MAX_VALUES)
+        return sr_fail(SR_ERR_CONFIG, "%s: more than %d JSON values", file, MAX_VALUES);
+    return SR_OK;
+}
 
 // Whole numbers up to 2^53 keep their exactness through cJSON's double.
 static SrYaml *number_node(SrArena *arena, double value, const char *file) {
@@ -16,9 +80,15 @@ static SrYaml *number_node(SrArena *arena, double value, const char *file) {
     SrYaml *node = sr_yaml_new(arena, whole ? SR_YAML_INT : SR_YAML_FLOAT, file, 0);
     if (!node)
         return NULL;
+    char text[SR_TEXT_NUMBER_BYTES];
     node->f = value;
     node->i = whole ? (int64_t)value : 0;
-    node->text = whole ? sr_arena_printf(arena, "%lld", (long long)node->i) : sr_arena_printf(arena, "%.17g", value);
+    if (whole)
+        node->text = sr_arena_printf(arena, "%lld", (long long)node->i);
+    else if (isinf(value)) // 1e999
+        node->text = value < 0 ? "-.inf" : ".inf";
+    else
+        node->text = sr_arena_strdup(arena, sr_text_number(value, text));
     return node->text ? node : NULL;
 }
 
@@ -40,7 +110,14 @@ static SrYaml *scalar_node(SrArena *arena, const cJSON *j, const char *file) {
     return node;
 }
 
-// cJSON bounds the nesting (CJSON_NESTING_LIMIT) before this recursion sees it.
+static SrStatus check_repeated(const SrYaml *map, const char *file) {
+    int first, second;
+    SR_TRY(sr__yaml_repeated(map, &first, &second));
+    if (second < 0)
+        return SR_OK;
+    return sr_fail(SR_ERR_CONFIG, "%s: key '%s' stands in one object twice", file, map->keys[second]);
+}
+
 static SrStatus convert(SrArena *arena, const cJSON *j, const char *file, SrYaml **out) {
     bool object = cJSON_IsObject(j);
     if (!object && !cJSON_IsArray(j)) {
@@ -53,33 +130,40 @@ static SrStatus convert(SrArena *arena, const cJSON *j, const char *file, SrYaml
     for (const cJSON *c = j->child; c; c = c->next) {
         SrYaml *child;
         SR_TRY(convert(arena, c, file, &child));
-        if (object && (*out)->n < 4096 && sr_yaml_find(*out, c->string))
-            return sr_fail(SR_ERR_CONFIG, "%s: key '%s' stands in one object twice", file, c->string);
-        SR_TRY(object ? sr_yaml_put(arena, *out, c->string, child) : sr_yaml_append(arena, *out, child));
+        SR_TRY(object ? sr__yaml_push(arena, *out, c->string, child) : sr_yaml_append(arena, *out, child));
     }
-    return SR_OK;
+    return object ? check_repeated(*out, file) : SR_OK;
+}
+
+static bool only_blanks(const char *p, const char *end) {
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n'))
+        p++;
+    return p == end;
+}
+
+static SrStatus parse_failure(const char *text, size_t bytes, const char *at, const char *file) {
+    if (exhausted)
+        return out_of_memory(file);
+    int line = 1;
+    for (const char *p = text; at && p < at && p < text + bytes; p++)
+        line += *p == '\n';
+    return sr_fail(SR_ERR_CONFIG, "%s:%d: not valid JSON", file, line);
 }
 
 SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const char *file, SrYaml **out) {
-    const char *name = sr_arena_strdup(arena, file);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, hook_memory);
+    SR_TRY(check_bounds(text, bytes, file));
+    const char *name = sr_arena_strdup(arena, file), *end = NULL;
     if (!name)
         return out_of_memory(file);
-    const char *end = NULL;
+    exhausted = false;
     cJSON *root = cJSON_ParseWithLengthOpts(text, bytes, &end, 0);
-    if (!root) {
-        int line = 1;
-        for (const char *p = text; end && p < end && p < text + bytes; p++)
-            line += *p == '\n';
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: not valid JSON", file, line);
-    }
-    const char *rest = end;
-    while (rest < text + bytes && strchr(" \t\r\n", *rest) && *rest)
-        rest++;
-    SrStatus status = SR_OK;
-    if (rest < text + bytes && *rest)
-        status = sr_fail(SR_ERR_CONFIG, "%s: something follows the JSON document", file);
-    if (status == SR_OK)
-        status = convert(arena, root, name, out);
+    if (!root)
+        return parse_failure(text, bytes, end, file);
+    SrStatus status = only_blanks(end, text + bytes)
+                          ? convert(arena, root, name, out)
+                          : sr_fail(SR_ERR_CONFIG, "%s: something follows the JSON document", file);
     cJSON_Delete(root);
     return status;
 }
@@ -93,35 +177,27 @@ SrStatus sr_json_load(SrArena *arena, const char *path, size_t max_bytes, SrYaml
     return status;
 }
 
-// ---- writing -----------------------------------------------------------------------------------------
-
+// Bytes that are no UTF-8 become U+FFFD: other readers would refuse the whole document for them.
 static void quote(SrText *out, const char *s) {
     sr_text_add(out, "\"");
-    for (const char *p = s; *p; p++) {
-        unsigned char c = (unsigned char)*p;
-        if (c == '"' || c == '\\')
-            sr_text_printf(out, "\\%c", c);
-        else if (c < 0x20)
-            sr_text_printf(out, "\\u%04x", c);
+    for (int len; *s; s += len ? len : 1) {
+        uint32_t code;
+        len = sr_text_utf8(s, &code);
+        if (len == 0)
+            sr_text_add(out, "\\ufffd");
+        else if (*s == '"' || *s == '\\')
+            sr_text_printf(out, "\\%c", *s);
+        else if (code < 0x20)
+            sr_text_printf(out, "\\u%04x", (unsigned)code);
         else
-            sr_text_addn(out, p, 1);
+            sr_text_addn(out, s, (size_t)len);
     }
     sr_text_add(out, "\"");
 }
 
 static void number(SrText *out, double value) {
-    char text[40];
-    if (!isfinite(value)) {
-        sr_text_add(out, "null");
-        return;
-    }
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        double back = 0;
-        if (sscanf(text, "%lf", &back) == 1 && back == value)
-            break;
-    }
-    sr_text_add(out, text);
+    char text[SR_TEXT_NUMBER_BYTES];
+    sr_text_add(out, isfinite(value) ? sr_text_number(value, text) : "null");
 }
 
 static void key_of(SrText *out, const char *key) {

@@ -11,7 +11,8 @@
 #include "base/yaml.h"
 
 // A JSON document into the same tree as YAML (objects: MAP, null: NULL, strings always STRING), so that one
-// set of readers serves both.  Bounded like YAML, but up to max_bytes of text.
+// set of readers serves both.  Bounded like YAML, but up to
+// max_bytes of text and 2 million values; a string may not hold U+0000.
 SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const char *file, SrYaml **out);
 SrStatus sr_json_load(SrArena *arena, const char *path, size_t max_bytes, SrYaml **out);
 
