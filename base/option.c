@@ -269,20 +269,15 @@ static SrYaml *scalar_node(SrArena *arena, SrYamlType type, const char *text) {
     return node;
 }
 
-// A float so that it reads back as the same number and as a float, in as few digits as that takes.
+// A float so that it reads back as the same number and as a float.
 static SrYaml *float_node(SrArena *arena, double f) {
-    char text[40];
+    char text[SR_TEXT_NUMBER_BYTES];
     if (isnan(f) || isinf(f))
         return scalar_node(arena, SR_YAML_FLOAT, isnan(f) ? ".nan" : f < 0 ? "-.inf" : ".inf");
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, f);
-        double back;
-        if (sscanf(text, "%lf", &back) == 1 && back == f)
-            break;
-    }
-    if (!strpbrk(text, ".e"))
-        strcat(text, ".0");
-    return scalar_node(arena, SR_YAML_FLOAT, text);
+    sr_text_number(f, text);
+    const char *point = strpbrk(text, ".e") ? "" : ".0";
+    char *whole = sr_arena_printf(arena, "%s%s", text, point);
+    return whole ? scalar_node(arena, SR_YAML_FLOAT, whole) : NULL;
 }
 
 static SrYaml *int_node(SrArena *arena, int64_t i) {
@@ -296,7 +291,8 @@ static SrYaml *choice_node(SrArena *arena, const char *choices, int i) {
         choices += strcspn(choices, "|");
         choices += *choices == '|';
     }
-    return sr_yaml_scalar(arena, sr_arena_printf(arena, "%.*s", (int)strcspn(choices, "|"), choices), "", 0);
+    const char *word = sr_arena_printf(arena, "%.*s", (int)strcspn(choices, "|"), choices);
+    return word ? sr_yaml_scalar(arena, word, "", 0) : NULL;
 }
 
 static SrStatus print_list(const SrOption *o, const void *slot, SrArena *arena, SrYaml **out) {

@@ -1,6 +1,7 @@
 // The safetensors format: u64 length, JSON header {"name": {"dtype", "shape", "data_offsets"}}, raw data.
 #include "base/safetensors.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,15 +40,16 @@ static SrStatus read_shape(const char *path, const char *name, const SrYaml *sha
         if (d->type != SR_YAML_INT || d->i < 0 || d->i > INT32_MAX)
             return bad(path, name, "a dimension that is no whole number from 0 to 2^31-1");
         out->d[i] = (int)d->i;
-        if (__builtin_mul_overflow(*count, (uint64_t)d->i, count))
+        if (d->i > 0 && *count > UINT64_MAX / 16 / (uint64_t)d->i) // 16: room for any element's bytes
             return bad(path, name, "a shape that overflows");
+        *count *= (uint64_t)d->i;
     }
     return SR_OK;
 }
 
 static SrStatus read_entry(const char *path, const char *name, const SrYaml *map, uint64_t data_bytes, Entry *out) {
     const SrYaml *dtype = sr_yaml_find(map, "dtype"), *offsets = sr_yaml_find(map, "data_offsets");
-    uint64_t count = 0, bytes;
+    uint64_t count = 0;
     out->named.name = name;
     if (!dtype || !dtype->text || !sr_dtype_parse(dtype->text, &out->named.tensor.dtype))
         return sr_fail(SR_ERR_CONFIG, "%s: tensor '%s': element type '%s' is not supported", path, name,
@@ -61,7 +63,7 @@ static SrStatus read_entry(const char *path, const char *name, const SrYaml *map
     out->end = (uint64_t)offsets->items[1]->i;
     if (out->end > data_bytes)
         return bad(path, name, "its data lies beyond the end of the file (truncated?)");
-    if (__builtin_mul_overflow(count, sr_dtype_bytes(out->named.tensor.dtype), &bytes) || bytes != out->end - out->begin)
+    if (count * sr_dtype_bytes(out->named.tensor.dtype) != out->end - out->begin)
         return bad(path, name, "its data range does not agree with its shape");
     return SR_OK;
 }
@@ -96,6 +98,16 @@ static SrStatus read_meta(SrSafetensors *st, const char *path, const SrYaml *met
     return SR_OK;
 }
 
+// The format does not promise that a tensor starts at a multiple of its element: one that does not is copied.
+static SrStatus place_data(SrSafetensors *st, const char *path, SrTensor *t, const char *at) {
+    size_t element = sr_dtype_bytes(t->dtype);
+    t->data = (void *)(uintptr_t)at;
+    if ((uintptr_t)at % element == 0)
+        return SR_OK;
+    t->data = sr_arena_copy(&st->arena, at, (size_t)sr_shape_count(t->shape) * element);
+    return t->data ? SR_OK : sr_fail(SR_ERR_MEMORY, "%s: out of memory", path);
+}
+
 static SrStatus read_header(SrSafetensors *st, const char *path, const SrYaml *header, const char *data,
                             uint64_t data_bytes) {
     if (header->type != SR_YAML_MAP)
@@ -116,7 +128,7 @@ static SrStatus read_header(SrSafetensors *st, const char *path, const SrYaml *h
     SR_TRY(check_tiling(path, entries, n, data_bytes));
     for (int i = 0; i < n; i++) {
         st->tensors[i] = entries[i].named;
-        st->tensors[i].tensor.data = (void *)(uintptr_t)(data + entries[i].begin);
+        SR_TRY(place_data(st, path, &st->tensors[i].tensor, data + entries[i].begin));
     }
     st->n = n;
     return SR_OK;
@@ -167,9 +179,6 @@ const char *sr_safetensors_meta(const SrSafetensors *st, const char *key) {
     return NULL;
 }
 
-// ---- writing -----------------------------------------------------------------------------------------
-
-// A JSON string node and its quoted text.
 static void add_quoted(SrText *out, const char *s) {
     SrYaml node = {.type = SR_YAML_STRING, .text = s};
     sr_json_print(&node, out);
@@ -215,6 +224,7 @@ SrStatus sr_safetensors_save(const char *path, const SrNamedTensor *tensors, int
         sr_text_deinit(&header);
         return status;
     }
+    errno = 0;
     unsigned char length[8];
     for (int i = 0; i < 8; i++)
         length[i] = (unsigned char)((uint64_t)header.len >> (8 * i));
@@ -226,6 +236,7 @@ SrStatus sr_safetensors_save(const char *path, const SrNamedTensor *tensors, int
     sr_text_deinit(&header);
     if (ok)
         return sr_file_commit(&writer);
+    status = sr_fail(SR_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
     sr_file_abort(&writer);
-    return sr_fail(SR_ERR_IO, "cannot write '%s': disk full?", path);
+    return status;
 }

@@ -13,6 +13,7 @@ typedef struct {
 } SrNamedTensor;
 
 // An open file: tensors in the order of their data, string metadata.  Valid until sr_safetensors_close.
+// Data that is not aligned to its element in the file is a copy in the arena, the rest is the mapping.
 typedef struct {
     int n;
     SrNamedTensor *tensors;
