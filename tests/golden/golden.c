@@ -32,6 +32,10 @@ static double element(const SrTensor *t, int64_t i) {
     case SR_F64: return ((const double *)t->data)[i];
     case SR_I64: return (double)((const int64_t *)t->data)[i];
     case SR_I32: return ((const int32_t *)t->data)[i];
+    case SR_I16: return ((const int16_t *)t->data)[i];
+    case SR_I8: return ((const int8_t *)t->data)[i];
+    case SR_F16:
+    case SR_BF16: return NAN; // no case holds them; a comparison with one fails
     default: return ((const uint8_t *)t->data)[i]; // U8, BOOL
     }
 }
@@ -52,7 +56,9 @@ float *golden_floats(SrGoldenCase *c, const char *name, int64_t *n) {
 }
 
 static void record(SrGoldenCase *c, const char *name, double error, double tolerance) {
-    double share = isnan(error) ? INFINITY : error / tolerance;
+    double share = error <= tolerance ? (error > 0 ? error / tolerance : 0) : INFINITY;
+    if (error > tolerance && tolerance > 0)
+        share = error / tolerance;
     if (c->compared && share <= c->worst)
         return;
     c->worst = share;
@@ -80,7 +86,7 @@ static SrStatus compare(SrGoldenCase *c, const char *name, const float *ours32, 
     for (int64_t i = 0; i < n; i++) {
         double a = ours32 ? (double)ours32[i] : ours64[i], b = element(t, i);
         double d = a == b ? 0 : fabs(a - b); // equal infinities differ by nothing
-        largest = !(d <= largest) ? d : largest;
+        largest = isnan(largest) || d <= largest ? largest : d; // a NaN stays
         scale = fmax(scale, fabs(b));
     }
     record(c, name, largest / (scale > 0 && isfinite(scale) ? scale : 1), relative);
