@@ -326,9 +326,10 @@ SrStatus sr_train(const SrConfig *config, const SrTrainOptions *options, SrRun *
     SrStatus status;
     *result = (SrTrainResult){0};
     *run = NULL;
-    SR_TRY_GOTO(open_folder(&t));
+    // The folder comes second: a wrong configuration leaves no trace on disk.
     SR_TRY_GOTO(sr_run_open(config, SR_RUN_TRAIN, &t.run));
     *run = t.run;
+    SR_TRY_GOTO(open_folder(&t));
     SR_TRY_GOTO(train_all(&t));
 done:
     if (t.run && !result->already_finished) {
