@@ -19,7 +19,7 @@ static inline float sr__exp2i(int32_t n) {
 // of degree 7 (its remainder on |r| <= ln 2 / 2 is below 6e-9), then 2^n in two factors so that
 // denormals come out right.
 static inline float sr__expf(float x) {
-    float t = x < -104.0f ? -104.0f : x;
+    float t = x > -104.0f ? x : -104.0f; // so that a NaN makes no absurd integer below
     t = t > 89.0f ? 89.0f : t;
     float n =
         t * 1.44269504088896f + 12582912.0f; // adding 1.5 * 2^23 rounds to the nearest integer
