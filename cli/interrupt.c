@@ -26,6 +26,11 @@ void sr_interrupt_install(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
+void sr_interrupt_uninstall(void) {
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+}
+
 int sr_interrupt_signal(void) {
     return (int)received;
 }

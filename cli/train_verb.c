@@ -76,12 +76,17 @@ static SrStatus train(const SrArgs *args, const SrConfig *config, bool json) {
         print_result(&result, json, &out);
         status = sr_args_print(&out);
     }
+    sr_interrupt_uninstall(); // evaluation has no state to save
+    if (status == SR_OK && sr_interrupt_signal())
+        status = sr_fail(SR_ERR_INTERRUPT,
+                         "training had just finished and is saved; `sslrun knn` evaluates it");
     if (status == SR_OK && config->test_model && !result.already_finished) {
         status = evaluate(config, run, json, &out);
         if (status == SR_OK)
             status = sr_args_print(&out);
     }
     sr_run_close(run);
+    sr_log_close();
     sr_text_deinit(&command);
     sr_text_deinit(&out);
     return status;

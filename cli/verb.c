@@ -13,4 +13,6 @@ static const SrVerb *const verbs[] = {
 #include "gen/verb.def"
     NULL};
 
-const SrVerb *sr_verb_at(int i) { return i >= 0 && i < SR_COUNT(verbs) ? verbs[i] : NULL; }
+const SrVerb *sr_verb_at(int i) {
+    return i >= 0 && i < SR_COUNT(verbs) ? verbs[i] : NULL;
+}

@@ -23,33 +23,25 @@ static SrStatus features_init(SrFeatures *f, int64_t n, int d) {
 // One row an image into f->x; what a batch contributes is up to the caller.
 typedef void (*RowsOfBatch)(void *arg, const SrBatch *batch, float *rows);
 
-static SrStatus run_split(SrSplit *split, SrFeatures *f, RowsOfBatch rows_of, void *arg,
-                          int64_t max_batches) {
+static SrStatus fill_features(SrSplit *split, SrFeatures *f, RowsOfBatch rows_of, void *arg) {
     int64_t done = 0;
-    double said = sr_clock();
+    double said = sr_clock(), wait_s;
+    const SrBatch *batch;
     SR_TRY(sr_loader_start(split->loader, 0, 0));
-    for (int64_t b = 0; max_batches < 0 || b < max_batches; b++) {
-        const SrBatch *batch;
-        double wait_s;
+    for (;;) {
         SR_TRY(sr_loader_next(split->loader, &batch, &wait_s));
-        if (!batch)
+        if (!batch || batch->batch > f->n - done)
             break;
-        int64_t n = batch->batch;
-        if (f && n > f->n - done)
-            return sr_fail(SR_ERR_RUN, "the loader gave more than its %lld images",
-                           (long long)f->n);
-        rows_of(arg, batch, f ? f->x + done * f->d : NULL);
-        if (f)
-            memcpy(f->label + done, batch->label, (size_t)n * sizeof *f->label);
-        done += n;
-        if (f && sr_clock() - said > 0.5) {
-            said = sr_clock();
-            sr_log_live("features: %lld of %lld images", (long long)done, (long long)f->n);
-        }
+        rows_of(arg, batch, f->x + done * f->d);
+        memcpy(f->label + done, batch->label, (size_t)batch->batch * sizeof *f->label);
+        done += batch->batch;
+        if (sr_clock() - said < 0.5)
+            continue;
+        said = sr_clock();
+        sr_log_live("features: %lld of %lld images", (long long)done, (long long)f->n);
     }
-    if (f && done != f->n)
-        return sr_fail(SR_ERR_RUN, "the loader gave %lld images of %lld", (long long)done,
-                       (long long)f->n);
+    if (batch || done != f->n)
+        return sr_fail(SR_ERR_RUN, "the loader gave other than its %lld images", (long long)f->n);
     return SR_OK;
 }
 
@@ -100,7 +92,7 @@ SrStatus sr_features_extract(SrModel *model, const char *layer, SrSplit *split, 
     *out = (SrFeatures){0};
     SR_TRY_GOTO(trunk_open(&t, model, layer, split, batch, SR_MODE_EVAL));
     SR_TRY_GOTO(features_init(out, sr_loader_length(split->loader), row_length(t.tap)));
-    SR_TRY_GOTO(run_split(split, out, rows_of_trunk, &t, -1));
+    SR_TRY_GOTO(fill_features(split, out, rows_of_trunk, &t));
 done:
     sr_plan_free(t.plan);
     if (status != SR_OK)
@@ -113,7 +105,17 @@ SrStatus sr_features_calibrate(SrModel *model, const char *layer, SrSplit *split
     Trunk t;
     SrStatus status;
     SR_TRY_GOTO(trunk_open(&t, model, layer, split, batch, SR_MODE_TRAIN));
-    SR_TRY_GOTO(run_split(split, NULL, rows_of_trunk, &t, batches));
+    // As many epochs as it takes: a small set passes several times, in another order each.
+    for (int64_t epoch = 0; t.passes < batches; epoch++) {
+        const SrBatch *images = NULL;
+        double wait_s;
+        SR_TRY_GOTO(sr_loader_start(split->loader, epoch, 0));
+        SR_TRY_GOTO(sr_loader_next(split->loader, &images, &wait_s));
+        while (images && t.passes < batches) {
+            rows_of_trunk(&t, images, NULL);
+            SR_TRY_GOTO(sr_loader_next(split->loader, &images, &wait_s));
+        }
+    }
 done:
     sr_plan_free(t.plan);
     return status;
@@ -153,7 +155,7 @@ SrStatus sr_features_pixels(SrSplit *split, SrFeatures *out) {
     p.oh = p.h / p.s;
     p.ow = p.w / p.s;
     SR_TRY(features_init(out, sr_loader_length(split->loader), p.oh * p.ow * 3));
-    SrStatus status = run_split(split, out, rows_of_pixels, &p, -1);
+    SrStatus status = fill_features(split, out, rows_of_pixels, &p);
     if (status != SR_OK)
         sr_features_deinit(out);
     return status;

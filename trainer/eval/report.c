@@ -166,19 +166,21 @@ void sr_knn_report_text(const SrKnnReport *report, SrText *out) {
                    report->feature_length, sr_duration_text(report->seconds, took, sizeof took));
     if (*report->note)
         sr_text_printf(out, "  %s\n", report->note);
-    sr_text_printf(out, "  %-18s", "");
+    sr_text_printf(out, "  %-16s", "");
     for (int i = 0; i < report->n_k; i++)
-        sr_text_printf(out, "  k=%-4d top-1  top-5", report->row[SR_ROW_TRAINED][i].k);
+        sr_text_printf(out, "  top-1 k=%-4d top-5", report->row[SR_ROW_TRAINED][i].k);
     sr_text_add(out, "\n");
     for (int row = 0; row < SR_ROW_COUNT; row++) {
         if (!report->has[row])
             continue;
-        sr_text_printf(out, "  %-18s", sr_report_row_name((SrReportRow)row));
-        for (int i = 0; i < report->n_k && row == SR_ROW_MAJORITY; i++)
-            sr_text_printf(out, "        %6.2f       ", report->row[row][i].top1);
-        for (int i = 0; i < report->n_k && row != SR_ROW_MAJORITY; i++)
-            sr_text_printf(out, "        %6.2f %6.2f", report->row[row][i].top1,
-                           report->row[row][i].top5);
+        sr_text_printf(out, "  %-16s", sr_report_row_name((SrReportRow)row));
+        for (int i = 0; i < report->n_k; i++) {
+            sr_text_printf(out, "      %6.2f", report->row[row][i].top1);
+            if (row == SR_ROW_MAJORITY)
+                sr_text_add(out, i + 1 < report->n_k ? "        " : "");
+            else
+                sr_text_printf(out, "  %6.2f", report->row[row][i].top5);
+        }
         sr_text_add(out, "\n");
     }
 }
