@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "base/tensor.h"
 
 typedef struct {
     char kind;       // 'U' UTF-32 strings, 'S' byte strings, 'i' 'u' 'b' integers, 'f' floats
@@ -29,5 +30,8 @@ void sr__npy_close(SrNpy *npy);
 size_t sr__npy_string(const SrNpy *npy, int64_t i, char *out, size_t room);
 size_t sr__npy_string_room(const SrNpy *npy); // room that any of its strings needs
 int64_t sr__npy_integer(const SrNpy *npy, int64_t i);
+
+// Writes an array atomically: descr as NumPy has it ("<f4", "<i8", "|S12"), shape (rank up to SR_MAX_RANK), dense rows.
+SrStatus sr_npy_save(const char *path, const char *descr, SrShape shape, const void *data, size_t bytes);
 
 #endif
