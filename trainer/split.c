@@ -186,13 +186,20 @@ static SrStatus default_transforms(const SrConfig *config, int crop, SrArena *ar
     return status;
 }
 
+SrStatus sr_split_eval_transforms(const SrConfig *config, int crop, SrArena *arena,
+                                  const SrYaml **out, const char **where) {
+    *out = config->test.transforms;
+    *where = "DATA.TEST.TRANSFORMS";
+    if (*out && (*out)->n > 0)
+        return SR_OK;
+    *where = "transforms of evaluation";
+    return default_transforms(config, crop, arena, out);
+}
+
 static SrStatus open_eval_pipeline(const SrConfig *config, int crop, SrSplit *out) {
-    const SrYaml *transforms = config->test.transforms;
-    const char *where = "DATA.TEST.TRANSFORMS";
-    if (!transforms || transforms->n == 0) {
-        where = "transforms of evaluation";
-        SR_TRY(default_transforms(config, crop, &out->arena, &transforms));
-    }
+    const SrYaml *transforms;
+    const char *where;
+    SR_TRY(sr_split_eval_transforms(config, crop, &out->arena, &transforms, &where));
     SR_TRY(sr_pipeline_new(transforms, where, &out->pipeline));
     SR_TRY(sr_pipeline_shape(out->pipeline, &out->n_views, out->h, out->w));
     if (out->n_views != 1)

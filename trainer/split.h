@@ -35,6 +35,10 @@ typedef enum { SR_SIDE_BANK, SR_SIDE_TEST } SrEvalSide;
 SrStatus sr_split_open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch,
                             int crop, SrSplit *out);
 
+// The transforms of evaluation as sr_split_open_eval takes them, and what to call them in messages.
+SrStatus sr_split_eval_transforms(const SrConfig *config, int crop, SrArena *arena,
+                                  const SrYaml **out, const char **where);
+
 void sr_split_close(SrSplit *split); // joins the loader's threads; a zeroed split is fine
 
 #endif

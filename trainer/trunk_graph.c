@@ -7,8 +7,9 @@
 #include "base/text.h"
 #include "graph/builder.h"
 
-static bool is_config(const char *what) {
-    return strchr(what, '/') || sr_text_ends(what, ".yaml") || sr_text_ends(what, ".yml") || sr_file_exists(what);
+bool sr_trunk_is_config(const char *what) {
+    return !sr_preset_find(what) &&
+           (strchr(what, '/') || sr_text_ends(what, ".yaml") || sr_text_ends(what, ".yml") || sr_file_exists(what));
 }
 
 static SrStatus unknown(const char *what) {
@@ -55,7 +56,7 @@ static SrStatus open_config(SrTrunkGraph *t, const char *path, const char *const
 
 static SrStatus open_any(SrTrunkGraph *t, const char *what, const char *const *overrides, int n, SrShape shape) {
     t->preset = sr_preset_find(what);
-    if (!t->preset && !is_config(what))
+    if (!t->preset && !sr_trunk_is_config(what))
         return unknown(what);
     if (t->preset && n > 0)
         SR_FAIL(SR_ERR_CONFIG, "%s: a model takes no KEY=VALUE; those belong to configurations", what);

@@ -7,6 +7,8 @@
 #include "trainer/model.h"
 #include "trunks/presets.h"
 
+bool sr_trunk_is_config(const char *what); // no model's name, and looks like a file
+
 typedef struct {
     const SrPreset *preset; // NULL: of a configuration
     SrConfig *config;       // NULL: of a preset

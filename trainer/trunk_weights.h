@@ -1,0 +1,21 @@
+// A frozen trunk's weights from a safetensors file with torchvision's or VISSL's key names, strictly: what
+// load_state_dict(strict=True) checks, with everything that is wrong listed at once.
+//
+// Not MODEL.WEIGHTS_INIT (weights.c), which starts a training from whatever fits.
+#ifndef SR_TRAINER_TRUNK_WEIGHTS_H
+#define SR_TRAINER_TRUNK_WEIGHTS_H
+
+#include "graph/params.h"
+
+typedef struct {
+    const char *path;
+    const char *classifier; // "fc": may be missing where no node needs it, and may be left over where there is none
+    bool lax; // what is missing keeps its value, what is left over is ignored; misshapen is an error all the same
+} SrTrunkWeights;
+
+// whole: the table of the whole trunk, which the file must match; params: what is wanted of it, allocated here.
+// The prefix of the keys ("", "trunk._feature_blocks.", "module.", ...) is found by what matches most.  Counters
+// (num_batches_tracked) may be missing, as in files older than them.
+SrStatus sr_trunk_weights_load(const SrTrunkWeights *source, SrParams *whole, SrParams *params);
+
+#endif
