@@ -30,7 +30,7 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def
 
-.PHONY: all help deps test run golden asan layers clean format bench-conv
+.PHONY: parity all help deps test run golden asan layers clean format bench-conv
 all: sslrun libsslrun.a
 
 help:
@@ -103,6 +103,11 @@ run:
 GOLDEN ?= ../shared/golden/vissl
 golden: $(BUILD)/run-golden
 	$(BUILD)/run-golden $(GOLDEN) $(ONLY)
+
+## make parity     features against torchvision's, where python3-torch is installed
+parity: sslrun
+	@/usr/bin/python3 tests/parity/parity.py ./sslrun $(ONLY) || { test -x /usr/bin/python3 && exit 1 || \
+	    echo "parity: skipped, there is no /usr/bin/python3"; }
 
 ## make asan       all tests under the address and undefined-behaviour sanitizers
 asan:

@@ -1,0 +1,89 @@
+// sslrun extract TRUNK|CONFIG: features of named layers into files.
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/verb.h"
+#include "base/text.h"
+#include "trainer/extract_file.h"
+
+typedef struct {
+    const char *mode, *layout, *format;
+    bool lax, keep_norms;
+    SrExtractOptions o;
+} Options;
+
+static SrStatus one_of(const char *flag, const char *word, const char *first, const char *second, bool *is_second) {
+    *is_second = strcmp(word, second) == 0;
+    if (*is_second || strcmp(word, first) == 0)
+        return SR_OK;
+    return sr_fail(SR_ERR_CONFIG, "%s %s: expected %s or %s", flag, word, first, second);
+}
+
+static SrStatus check(Options *p) {
+    bool train;
+    SrExtractOptions *o = &p->o;
+    SR_TRY(one_of("--mode", p->mode, "eval", "train", &train));
+    SR_TRY(one_of("--layout", p->layout, "nchw", "nhwc", &o->nhwc));
+    SR_TRY(one_of("--format", p->format, "safetensors", "npy", &o->npy));
+    o->extractor.mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL;
+    o->extractor.lax = p->lax;
+    o->extractor.keep_norms = p->keep_norms;
+    if (!o->extractor.weights || !o->extractor.nodes || !o->out)
+        return sr_fail(SR_ERR_CONFIG, "sslrun extract needs --weights FILE, --nodes a,b:c and --out");
+    if (!o->input == !o->data)
+        return sr_fail(SR_ERR_CONFIG, "sslrun extract needs one of --input x.safetensors and --data DIR|LIST");
+    if (o->input && o->npy)
+        return sr_fail(SR_ERR_CONFIG, "--format npy goes with --data; --input gives one .safetensors");
+    if (o->data && sr_text_ends(o->out, ".safetensors"))
+        return sr_fail(SR_ERR_CONFIG, "--out %s: --data fills a folder with shards, so name a folder", o->out);
+    if (o->data && train)
+        return sr_fail(SR_ERR_CONFIG, "--mode train needs --input: statistics of a batch have no meaning over shards");
+    return SR_OK;
+}
+
+static SrStatus run_verb(int argc, char **argv) {
+    Options p = {.mode = "eval", .layout = "nchw", .format = "safetensors"};
+    SrExtractOptions *o = &p.o;
+    o->threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    const SrFlag flags[] = {
+        {.name = "--weights", .text = &o->extractor.weights, .help = "a safetensors file"},
+        {.name = "--nodes", .text = &o->extractor.nodes, .help = "layers, as in layer1,layer4:deep"},
+        {.name = "--mode", .text = &p.mode, .help = "eval or train"},
+        {.name = "--input", .text = &o->input, .help = "a safetensors file with x (N, 3, H, W)"},
+        {.name = "--data", .text = &o->data, .help = "a folder of images, or a list of them"},
+        {.name = "--out", .text = &o->out, .help = "a .safetensors file, or a folder for --data"},
+        {.name = "--layout", .text = &p.layout, .help = "nchw or nhwc"},
+        {.name = "--format", .text = &p.format, .help = "safetensors or npy"},
+        {.name = "--batch", .number = &o->extractor.batch, .help = "images at once"},
+        {.name = "--size", .number = &o->size, .help = "pixels a side, with --data"},
+        {.name = "--shard", .number = &o->shard, .help = "images a shard"},
+        {.name = "--threads", .number = &o->threads, .help = "threads that decode images"},
+        {.name = "--lax", .on = &p.lax, .help = "missing and unexpected weights are no error"},
+        {.name = "--no-fold", .on = &p.keep_norms, .help = "batch norms stay as they are"},
+        {0}};
+    SrArgs args;
+    SrText report = SR_TEXT_INIT;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    if (args.n_names != 1)
+        return sr_fail(SR_ERR_CONFIG, "sslrun extract: which trunk? Give a model (resnet50) or a YAML file");
+    SR_TRY(check(&p));
+    o->extractor.trunk = args.names[0];
+    o->extractor.overrides = args.overrides;
+    o->extractor.n_overrides = args.n_overrides;
+    SrStatus status = o->input ? sr_extract_input(o, &report) : sr_extract_data(o, &report);
+    if (report.s)
+        fputs(report.s, stderr);
+    sr_text_deinit(&report);
+    return status;
+}
+
+const SrVerb sr_verb_extract = {
+    .name = "extract",
+    .usage = "sslrun extract TRUNK|CONFIG --weights FILE --nodes a,b:c [--mode eval|train] "
+             "(--input x.safetensors | --data DIR|LIST) --out FILE.safetensors|DIR [--layout nchw|nhwc] "
+             "[--format safetensors|npy] [--batch N] [--size N] [--shard N] [--lax] [--no-fold]",
+    .help = "Writes the features of named layers, for a tensor of images or a folder of them.",
+    .run = run_verb,
+};

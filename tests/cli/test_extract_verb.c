@@ -1,0 +1,183 @@
+// sslrun extract: a tensor in, features out; a folder in, shards out; going on after a stop; what is refused.
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/safetensors.h"
+#include "data/npy.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+#include "trainer/extractor.h"
+
+#define CONFIG "tests/cli/tiny.yaml"
+static ProgramResult result; // two 64 kB texts: too large for the stack of a test
+
+#define RUN(...) program_run(&result, 0, (const char *const[]){"extract", __VA_ARGS__, NULL})
+
+typedef struct {
+    char dir[64], weights[128], x[128], out[128], images[128];
+    SrExtractor e;
+} Fixture;
+
+static void save_weights(const Fixture *f) {
+    SrNamedTensor tensors[256];
+    SrParams *params = f->e.extraction.params;
+    for (int i = 0; i < sr_params_count(params); i++) {
+        const SrParam *p = sr_params_at(params, i);
+        tensors[i] = (SrNamedTensor){p->name, {p->shape, p->dtype, p->value}};
+    }
+    CHECK_OK(sr_safetensors_save(f->weights, tensors, sr_params_count(params), NULL, NULL, 0));
+}
+
+static void begin(Fixture *f) {
+    SrExtractorOptions o = {.trunk = CONFIG, .batch = 2, .height = 16, .width = 12, .nodes = "layer1,flatten",
+                            .mode = SR_MODE_EVAL, .seed = 3, .keep_norms = true};
+    temp_dir_make(f->dir);
+    snprintf(f->weights, sizeof f->weights, "%s/w.safetensors", f->dir);
+    snprintf(f->x, sizeof f->x, "%s/x.safetensors", f->dir);
+    snprintf(f->out, sizeof f->out, "%s/out", f->dir);
+    snprintf(f->images, sizeof f->images, "%s/images", f->dir);
+    CHECK_OK(sr_extractor_open(&o, &f->e));
+    save_weights(f);
+}
+
+static void end(Fixture *f) {
+    sr_extractor_close(&f->e);
+    temp_dir_remove(f->dir);
+}
+
+static void test_input(void **state) {
+    (void)state;
+    Fixture f;
+    begin(&f);
+    float x[5 * 3 * 16 * 12], nchw[2 * 4 * 16 * 12]; // layer1: (2, 16, 12, 4)
+    for (int i = 0; i < SR_COUNT(x); i++)
+        x[i] = sinf((float)i);
+    SrNamedTensor named = {"x", {SR_SHAPE(5, 3, 16, 12), SR_F32, x}};
+    CHECK_OK(sr_safetensors_save(f.x, &named, 1, NULL, NULL, 0));
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1:low,flatten", "--input", f.x, "--out", f.out, "--batch", "2");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.err, "5 images"));
+    SrSafetensors st;
+    CHECK_OK(sr_safetensors_open(&st, f.out));
+    const SrTensor *low = sr_safetensors_find(&st, "low"), *flat = sr_safetensors_find(&st, "flatten");
+    CHECK(low && sr_shape_equal(low->shape, SR_SHAPE(5, 4, 16, 12)));
+    CHECK(flat && sr_shape_equal(flat->shape, SR_SHAPE(5, 32)));
+    SrTensor in = sr_extractor_input(&f.e);
+    sr_layout_to_nhwc(x, in.shape, in.data);
+    sr_extractor_run(&f.e);
+    SrTensor y = sr_extractor_output(&f.e, 0);
+    sr_layout_to_nchw(y.data, y.shape, nchw);
+    for (int i = 0; i < SR_COUNT(nchw); i++)
+        CHECK_NEAR(((float *)low->data)[i], nchw[i], 1e-4);
+    sr_safetensors_close(&st);
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "res2", "--input", f.x, "--out", f.out, "--layout", "nhwc",
+        "--mode", "train");
+    CHECK_INT(result.code, 0);
+    CHECK_OK(sr_safetensors_open(&st, f.out));
+    CHECK(sr_shape_equal(sr_safetensors_find(&st, "res2")->shape, SR_SHAPE(5, 16, 12, 4)));
+    sr_safetensors_close(&st);
+    end(&f);
+}
+
+static void write_images(const Fixture *f, int n) {
+    uint8_t pixels[20 * 24 * 3];
+    CHECK_OK(sr_file_mkdirs(f->images));
+    for (int i = 0; i < n; i++) {
+        char name[32];
+        size_t bytes;
+        fixture_noise(pixels, sizeof pixels, (uint64_t)i);
+        void *png = fixture_png(pixels, 20, 24, 3, &bytes);
+        snprintf(name, sizeof name, "%c/%d.png", 'a' + i % 2, i);
+        fixture_write(f->images, name, png, bytes);
+        sr_free(png);
+    }
+}
+
+#define RUN_DATA(...)                                                                                                  \
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1,flatten:f", "--data", f.images, "--out", f.out, "--batch",  \
+        "2", "--shard", "4", __VA_ARGS__)
+
+static void check_shard(const Fixture *f, int i, int rows, const char *file) {
+    char path[256];
+    SrSafetensors st;
+    snprintf(path, sizeof path, "%s/features-%05d.safetensors", f->out, i);
+    CHECK_OK(sr_safetensors_open(&st, path));
+    CHECK(sr_shape_equal(sr_safetensors_find(&st, "layer1")->shape, SR_SHAPE(rows, 4, 16, 16)));
+    CHECK(sr_shape_equal(sr_safetensors_find(&st, "f")->shape, SR_SHAPE(rows, 32)));
+    const int64_t *label = sr_safetensors_find(&st, "labels")->data;
+    CHECK_INT(label[rows - 1], i > 0); // a/: 0 2 4 6, then b/: 1 3 5
+    CHECK(strstr(sr_safetensors_meta(&st, "files"), file));
+    sr_safetensors_close(&st);
+}
+
+static void test_data_in_shards(void **state) {
+    (void)state;
+    Fixture f;
+    char path[256];
+    begin(&f);
+    write_images(&f, 7);
+    RUN_DATA("--size", "16");
+    CHECK_INT(result.code, 0);
+    check_shard(&f, 0, 4, "a/0.png");
+    check_shard(&f, 1, 3, "b/5.png");
+    snprintf(path, sizeof path, "%s/features-00001.safetensors", f.out);
+    CHECK_OK(sr_file_remove(path)); // as if the run had been stopped
+    RUN_DATA("--size", "16");
+    CHECK(strstr(result.err, "1 of them there before"));
+    check_shard(&f, 1, 3, "b/5.png");
+    RUN_DATA("--size", "24");
+    CHECK_INT(result.code, 2);
+    CHECK(strstr(result.err, "holds another extraction"));
+    end(&f);
+}
+
+static void test_npy(void **state) {
+    (void)state;
+    Fixture f;
+    SrNpy npy;
+    char path[256], name[256];
+    begin(&f);
+    write_images(&f, 3);
+    RUN_DATA("--size=16", "--format", "npy");
+    CHECK_INT(result.code, 0);
+    snprintf(path, sizeof path, "%s/f-00000.npy", f.out);
+    CHECK_OK(sr__npy_open(path, &npy));
+    CHECK_INT(npy.n, 3);
+    CHECK_INT(npy.columns, 32);
+    sr__npy_close(&npy);
+    snprintf(path, sizeof path, "%s/files-00000.npy", f.out);
+    CHECK_OK(sr__npy_open(path, &npy));
+    sr__npy_string(&npy, 2, name, sizeof name);
+    CHECK(strstr(name, "b/1.png"));
+    sr__npy_close(&npy);
+    end(&f);
+}
+
+static void expect_refused(const char *text) {
+    if (result.code != 2 || !strstr(result.err, text))
+        fail_msg("expected exit code 2 and \"%s\", got %d and:\n%s", text, result.code, result.err);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    Fixture f;
+    begin(&f);
+    RUN(CONFIG, "--nodes", "layer1", "--input", f.x, "--out", f.out);
+    expect_refused("needs --weights");
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--out", f.out);
+    expect_refused("one of --input");
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--data", f.dir, "--out", "f.safetensors");
+    expect_refused("name a folder");
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--input", f.weights, "--out", f.out);
+    expect_refused("expected a tensor \"x\"");
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--input", f.x, "--out", f.out, "--layout", "chwn");
+    expect_refused("expected nchw or nhwc");
+    RUN("resnet50", "--weights", f.weights, "--nodes");
+    expect_refused("--nodes needs a value");
+    end(&f);
+}
+
+SR_TESTS(extract_verb, unit(test_input), unit(test_data_in_shards), unit(test_npy), unit(test_refused))

@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+"""Features of sslrun against torchvision's, live, on random weights.
+
+    tests/parity/parity.py [PROGRAM] [MODEL ...]
+
+Every case builds a torchvision model with random batch-norm statistics, taps some nodes in
+evaluation or training, and compares with `sslrun extract` on the same weights and images: the
+largest difference, relative to the largest value of the tensor, must stay within 1e-4.
+Without torch and torchvision (Debian: python3-torch, python3-torchvision) it says so and passes.
+"""
+import json, os, struct, subprocess, sys, tempfile, warnings
+
+warnings.simplefilter("ignore")
+try:
+    import torch, torchvision
+    from torch import fx
+    from torchvision.models.feature_extraction import create_feature_extractor, get_graph_node_names
+except ImportError as missing:
+    print(f"parity: skipped, {missing} (apt-get install python3-torch python3-torchvision)")
+    sys.exit(0)
+
+LIMIT = 1e-4
+CASES = [  # model, nodes, size, batch, train
+    ("resnet18", "conv1,layer1,layer3.1.relu_1,avgpool", 64, 2, False),
+    ("resnet18", "bn1,layer2.0.downsample.1,layer4.1.add,flatten,fc", 97, 3, False),
+    ("resnet18", "relu,layer1.0.conv2,layer2,layer4", 64, 4, True),
+    ("resnet50", "maxpool,layer1.0.relu_2,layer2.3,layer4:deep,fc:logits", 64, 2, False),
+    ("resnet50", "layer1.2.bn3,layer3.0.conv2,layer3", 80, 3, False),
+    ("resnet50", "layer1,layer2.1.relu_1,layer4", 96, 4, True),
+    ("resnext50_32x4d", "layer1.0.conv2,layer2,layer4.2.relu,flatten", 64, 2, False),
+    ("resnext50_32x4d", "layer1.1.bn2,layer3", 64, 3, True),
+    ("wide_resnet50_2", "layer1.0.bn2,layer3.5.add,avgpool,fc", 64, 2, False),
+    ("wide_resnet50_2", "layer2.3.relu_2,layer3.0", 65, 3, True),
+]
+LISTED = ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d", "resnext101_32x8d",
+          "resnext101_64x4d", "wide_resnet50_2", "wide_resnet101_2"]
+
+
+def save(path, tensors):
+    """A dict of tensors as safetensors."""
+    kinds = {torch.float32: "F32", torch.int64: "I64"}
+    header, blobs, at = {}, [], 0
+    for name, t in tensors.items():
+        raw = t.detach().contiguous().numpy().tobytes()
+        header[name] = {"dtype": kinds[t.dtype], "shape": list(t.shape), "data_offsets": [at, at + len(raw)]}
+        blobs.append(raw)
+        at += len(raw)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + b"".join(blobs))
+
+
+def load(path):
+    with open(path, "rb") as f:
+        data = f.read()
+    n = struct.unpack("<Q", data[:8])[0]
+    out = {}
+    for name, t in json.loads(data[8 : 8 + n]).items():
+        if name != "__metadata__":
+            first, end = t["data_offsets"]
+            flat = torch.frombuffer(bytearray(data[8 + n + first : 8 + n + end]), dtype=torch.float32)
+            out[name] = flat.reshape(t["shape"])
+    return out
+
+
+def random_model(name, train):
+    torch.manual_seed(len(name))
+    model = torchvision.models.get_model(name, weights=None)
+    for m in model.modules():
+        if isinstance(m, torch.nn.BatchNorm2d):
+            m.running_mean.normal_(0, 0.1)
+            m.running_var.uniform_(0.5, 1.5)
+            m.weight.data.uniform_(0.5, 1.5)
+            m.bias.data.normal_(0, 0.1)
+    return model.train(train)
+
+
+class Copies(fx.Interpreter):
+    """Keeps a copy of every value: ReLU(inplace=True) and += overwrite what bn1, add, ... gave."""
+
+    def run_node(self, n):
+        value = super().run_node(n)
+        self.copies = getattr(self, "copies", {})
+        self.copies[n] = value.clone() if torch.is_tensor(value) else None
+        return value
+
+
+def features(model, nodes, x, train):
+    pairs = dict((q.split(":") + [q])[:2] for q in nodes.split(","))
+    taps = create_feature_extractor(model, pairs, suppress_diff_warning=True).train(train)
+    run = Copies(taps)
+    with torch.no_grad():
+        run.run(x)
+    output = next(n for n in taps.graph.nodes if n.op == "output")
+    return {name: run.copies[node] for name, node in output.args[0].items()}
+
+
+def compare(program, case, folder):
+    name, nodes, size, batch, train = case
+    path = lambda f: os.path.join(folder, f)
+    model = random_model(name, train)
+    x = torch.randn(batch, 3, size, size)
+    save(path("weights.safetensors"), model.state_dict())
+    save(path("x.safetensors"), {"x": x})
+    expected = features(model, nodes, x, train)
+    subprocess.run([program, "extract", name, "--weights", path("weights.safetensors"), "--nodes", nodes,
+                    "--mode", "train" if train else "eval", "--input", path("x.safetensors"),
+                    "--out", path("out.safetensors")], check=True, stderr=subprocess.DEVNULL)
+    got = load(path("out.safetensors"))
+    assert set(got) == set(expected), (sorted(got), sorted(expected))
+    worst = 0.0
+    for key, value in expected.items():
+        assert got[key].shape == value.shape, (key, got[key].shape, value.shape)
+        worst = max(worst, ((got[key] - value).abs().max() / value.abs().max()).item())
+    return worst
+
+
+def check_list(program, name):
+    """The names, by torchvision's own function."""
+    train, evaluation = get_graph_node_names(torchvision.models.get_model(name, weights=None))
+    assert train == evaluation
+    text = subprocess.run([program, "graph", name], check=True, capture_output=True, text=True).stdout
+    return [line.split(" ")[0] for line in text.splitlines()] == train
+
+
+def main():
+    program = sys.argv[1] if len(sys.argv) > 1 else "./sslrun"
+    wanted = sys.argv[2:]
+    bad = 0
+    for name in LISTED:
+        if not wanted or name in wanted:
+            good = check_list(program, name)
+            bad += not good
+            print(f"{'ok  ' if good else 'FAIL'} names of {name}", flush=True)
+    for case in CASES:
+        if wanted and case[0] not in wanted:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            error = compare(program, case, folder)
+        good = error <= LIMIT
+        bad += not good
+        mode = "train" if case[4] else "eval"
+        print(f"{'ok  ' if good else 'FAIL'} {error:.1e} {case[0]} {mode} {case[3]} x {case[2]}: {case[1]}", flush=True)
+    print("parity: " + (f"{bad} failed" if bad else "all agree"))
+    return 1 if bad else 0
+
+
+sys.exit(main())
