@@ -24,11 +24,12 @@ done:
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false;
     SrBenchOptions options = {.steps = 5, .warmup = 1};
-    const SrFlag flags[] = {{"--steps", NULL, &options.steps, "timed steps, default 5", NULL},
-                            {"--warmup", NULL, &options.warmup, "steps before them, default 1", NULL},
-                            {"--profile", &options.profile, NULL, "time of each kernel call", NULL},
-                            {"--json", &json, NULL, "results as one JSON line", NULL},
-                            {0}};
+    const SrFlag flags[] = {
+        {"--steps", NULL, &options.steps, "timed steps, default 5", NULL},
+        {"--warmup", NULL, &options.warmup, "steps before them, default 1", NULL},
+        {"--profile", &options.profile, NULL, "time of each kernel call", NULL},
+        {"--json", &json, NULL, "results as one JSON line", NULL},
+        {0}};
     SrArgs args;
     SrConfig *config;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));

@@ -38,9 +38,10 @@ static SrStatus check(const SrConfig *config, bool json) {
 
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false, tree = false;
-    const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
-                            {"--tree", &tree, NULL, "prints the resolved configuration instead", NULL},
-                            {0}};
+    const SrFlag flags[] = {
+        {"--json", &json, NULL, "results as one JSON line", NULL},
+        {"--tree", &tree, NULL, "prints the resolved configuration instead", NULL},
+        {0}};
     SrArgs args;
     SrConfig *config;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));

@@ -1,5 +1,5 @@
-// sslrun graph TRUNK|CONFIG: the nodes of a trunk, in torchvision's names or with all that is known of them; and what
-// an extraction would leave of it.
+// sslrun graph TRUNK|CONFIG: the nodes of a trunk, in torchvision's names or with all that is known
+// of them; and what an extraction would leave of it.
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,8 @@ typedef struct {
 } Options;
 
 // The place of `word` among the choices "a|b|c".
-static SrStatus choose(const char *flag, const char *word, const char *const *choices, int n, int *out) {
+static SrStatus choose(const char *flag, const char *word, const char *const *choices, int n,
+                       int *out) {
     SrText list = SR_TEXT_INIT;
     for (*out = 0; *out < n; ++*out) {
         if (strcmp(choices[*out], word) == 0) {
@@ -26,7 +27,8 @@ static SrStatus choose(const char *flag, const char *word, const char *const *ch
         }
         sr_text_printf(&list, "%s%s", *out ? ", " : "", choices[*out]);
     }
-    SrStatus status = sr_fail(SR_ERR_CONFIG, "%s %s: expected %s", flag, word, list.s ? list.s : "");
+    SrStatus status =
+        sr_fail(SR_ERR_CONFIG, "%s %s: expected %s", flag, word, list.s ? list.s : "");
     sr_text_deinit(&list);
     return status;
 }
@@ -41,7 +43,8 @@ static SrStatus parse_mode(const char *word, unsigned *out) {
 
 static SrStatus parse_format(const char *word, SrGraphFormat *out) {
     static const char *const names[] = {"names", "tabular", "dot", "code", "json"};
-    static const SrGraphFormat formats[] = {SR_GRAPH_LIST, SR_GRAPH_TABLE, SR_GRAPH_DOT, SR_GRAPH_CODE, SR_GRAPH_JSON};
+    static const SrGraphFormat formats[] = {SR_GRAPH_LIST, SR_GRAPH_TABLE, SR_GRAPH_DOT,
+                                            SR_GRAPH_CODE, SR_GRAPH_JSON};
     int i;
     SR_TRY(choose("--format", word, names, SR_COUNT(names), &i));
     *out = formats[i];
@@ -49,7 +52,8 @@ static SrStatus parse_format(const char *word, SrGraphFormat *out) {
 }
 
 // Taps of one mode: its own list, else the one for both.
-static SrStatus parse_taps(const char *own, const char *both, bool wanted, SrArena *arena, SrTaps *out, SrTaps **taps) {
+static SrStatus parse_taps(const char *own, const char *both, bool wanted, SrArena *arena,
+                           SrTaps *out, SrTaps **taps) {
     const char *text = own ? own : both;
     *taps = NULL;
     if (!wanted || !text)
@@ -60,7 +64,8 @@ static SrStatus parse_taps(const char *own, const char *both, bool wanted, SrAre
 }
 
 // The graph of the taps instead of the whole; *graph unchanged when none were asked for.
-static SrStatus extract(const Options *o, unsigned mode, SrArena *arena, const SrGraph **graph, SrExtraction *e) {
+static SrStatus extract(const Options *o, unsigned mode, SrArena *arena, const SrGraph **graph,
+                        SrExtraction *e) {
     SrTaps lists[2], *train, *eval;
     SrText report = SR_TEXT_INIT;
     SR_TRY(parse_taps(o->train_nodes, o->nodes, mode & SR_MODE_TRAIN, arena, &lists[0], &train));
@@ -82,7 +87,8 @@ static void print_stages(const SrTrunkGraph *trunk, SrText *out) {
         SrNodeId id;
         const char *alias = sr_graph_alias_at(trunk->graph, i, &id);
         SrShape s = sr_graph_at(trunk->graph, id)->shape;
-        sr_text_printf(out, "%-8s %-24s channels %-6d", alias, sr_graph_at(trunk->graph, id)->name, sr_shape_last(s));
+        sr_text_printf(out, "%-8s %-24s channels %-6d", alias, sr_graph_at(trunk->graph, id)->name,
+                       sr_shape_last(s));
         if (s.rank == 4)
             sr_text_printf(out, " reduction %d", (height + s.d[1] - 1) / s.d[1]);
         sr_text_add(out, "\n");
@@ -123,7 +129,8 @@ done:
 static SrStatus run_graph(const Options *o, const SrArgs *args) {
     SrTrunkGraph trunk;
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_trunk_graph_open(args->names[0], args->overrides, args->n_overrides, o->batch, o->size, o->size, &trunk));
+    SR_TRY(sr_trunk_graph_open(args->names[0], args->overrides, args->n_overrides, o->batch,
+                               o->size, o->size, &trunk));
     SrStatus status = SR_OK;
     if (o->stages)
         print_stages(&trunk, &out);
@@ -143,24 +150,33 @@ static SrStatus run_verb(int argc, char **argv) {
         {.name = "--mode", .text = &o.mode, .help = "train, eval or both"},
         {.name = "--batch", .number = &o.batch, .help = "images"},
         {.name = "--size", .number = &o.size, .help = "pixels a side"},
-        {.name = "--leaf", .text = &o.leaf, .help = "default, through, or classes of blocks to keep closed"},
+        {.name = "--leaf",
+         .text = &o.leaf,
+         .help = "default, through, or classes of blocks to keep closed"},
         {.name = "--format", .text = &o.format, .help = "names, tabular, dot, code or json"},
-        {.name = "--nodes", .text = &o.nodes, .help = "only what these need, as in layer1,layer4:deep"},
+        {.name = "--nodes",
+         .text = &o.nodes,
+         .help = "only what these need, as in layer1,layer4:deep"},
         {.name = "--train-nodes", .text = &o.train_nodes, .help = "the same for train mode"},
         {.name = "--eval-nodes", .text = &o.eval_nodes, .help = "the same for eval mode"},
-        {.name = "--stages", .on = &o.stages, .help = "the stages: timm's indices and VISSL's names"},
+        {.name = "--stages",
+         .on = &o.stages,
+         .help = "the stages: timm's indices and VISSL's names"},
         {0}};
     SrArgs args;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 1)
-        return sr_fail(SR_ERR_CONFIG, "sslrun graph: which trunk? Give a model (resnet50) or a YAML file");
+        return sr_fail(SR_ERR_CONFIG,
+                       "sslrun graph: which trunk? Give a model (resnet50) or a YAML file");
     return run_graph(&o, &args);
 }
 
 const SrVerb sr_verb_graph = {
     .name = "graph",
     .usage = "sslrun graph TRUNK|CONFIG [--mode train|eval|both] [--batch N] [--size N] "
-             "[--leaf default|through|LIST] [--format names|tabular|dot|code|json] [--nodes a,b:c] [--stages]",
-    .help = "Lists a trunk's nodes by torchvision's names, with shapes and costs, or what some layers need.",
+             "[--leaf default|through|LIST] [--format names|tabular|dot|code|json] [--nodes a,b:c] "
+             "[--stages]",
+    .help = "Lists a trunk's nodes by torchvision's names, with shapes and costs, or what some "
+            "layers need.",
     .run = run_verb,
 };

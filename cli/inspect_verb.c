@@ -99,7 +99,8 @@ static SrStatus print_config(const SrSafetensors *st, const char *path, SrText *
 static SrStatus run_verb(int argc, char **argv) {
     bool config = false;
     const SrFlag flags[] = {
-        {"--config", &config, NULL, "prints the configuration a checkpoint was made with", NULL}, {0}};
+        {"--config", &config, NULL, "prints the configuration a checkpoint was made with", NULL},
+        {0}};
     SrArgs args;
     SrSafetensors st;
     SrText out = SR_TEXT_INIT;

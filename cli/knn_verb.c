@@ -1,27 +1,13 @@
 // sslrun knn CONFIG [KEY=VALUE ...]: weighted kNN of a checkpoint's trunk, beside three baselines.
-#include <stdio.h>
-
-#include "base/log.h"
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "trainer/eval/report.h"
-#include "trainer/folder.h"
 
 static SrStatus evaluate(const SrConfig *config, bool only, bool json) {
-    char newest[4096];
-    const char *path = config->model.params_file;
-    if (!*path) {
-        SR_TRY(sr_folder_newest(config->checkpoint.dir, newest, sizeof newest));
-        path = newest;
-    }
-    sr_info("weights of %s", path);
     SrKnnReport report;
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_knn_report_file(config, path, !only, &report));
-    if (json)
-        sr_knn_report_json(&report, &out);
-    else
-        sr_knn_report_text(&report, &out);
+    SR_TRY(sr_knn_report_configured(config, !only, &report));
+    sr_knn_report_print(&report, json, &out);
     return sr_args_print(&out);
 }
 

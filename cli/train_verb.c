@@ -52,16 +52,22 @@ static SrStatus evaluate(const SrConfig *config, SrRun *run, bool json, SrText *
     SrMetrics metrics;
     sr_info("evaluating the frozen trunk and its baselines (TEST_MODEL=False leaves this out)");
     SR_TRY(sr_knn_report(config, run->model, true, &report));
-    if (json)
-        sr_knn_report_json(&report, out);
-    else
-        sr_knn_report_text(&report, out);
+    sr_knn_report_print(&report, json, out);
     SR_TRY(sr_metrics_open(&metrics, config->checkpoint.dir, "metrics.json"));
     metrics.line.len = 0;
     sr_knn_report_json(&report, &metrics.line);
     sr_metrics_write(&metrics);
     sr_metrics_close(&metrics);
     return SR_OK;
+}
+
+// TEST_ONLY: what `sslrun knn` does.
+static SrStatus only_evaluate(const SrConfig *config, bool json) {
+    SrKnnReport report;
+    SrText out = SR_TEXT_INIT;
+    SR_TRY(sr_knn_report_configured(config, true, &report));
+    sr_knn_report_print(&report, json, &out);
+    return sr_args_print(&out);
 }
 
 static SrStatus train(const SrArgs *args, const SrConfig *config, bool json) {
@@ -99,7 +105,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrConfig *config;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     SR_TRY(sr_args_load_config(&args, "train", &config));
-    SrStatus status = train(&args, config, json);
+    SrStatus status = config->test_only ? only_evaluate(config, json) : train(&args, config, json);
     sr_config_free(config);
     return status;
 }

@@ -91,7 +91,7 @@ typedef struct SrConfig {
     const char *path;    // of the file
     SrYaml *tree;        // resolved: every key, after inference ("config:" removed)
     uint64_t seed;
-    int log_frequency, test_every_num_epoch, num_dataloader_workers;
+    int log_frequency, num_dataloader_workers;
     int device;          // MACHINE.DEVICE: both "gpu" and "cpu" run here, on the CPU
     int num_nodes, num_proc_per_node; // 1 and sr_comm_size(), whatever the file asks for
     bool test_model, test_only, check_nan;

@@ -59,6 +59,14 @@ static void test_check_and_manual(void **state) {
     RUN("check", CONFIG, "--json");
     CHECK_INT(result.code, 0);
     CHECK(result.out[0] == '{' && strstr(result.out, "\"forward_flops\":"));
+    RUN("bench", CONFIG, "--steps", "1", "--warmup=0", "--json");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "\"crops\": \"2x16,1x8\"") && strstr(result.out, "\"median_ms\": "));
+    RUN("bench", CONFIG, "--steps", "1", "--profile");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "conv2d") && strstr(result.out, "slowest calls"));
+    RUN("bench", CONFIG, "--steps", "ten");
+    expect_refused("--steps needs a whole number, got 'ten'");
     RUN("list");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "resnet") && strstr(result.out, "ImgPilToMultiCrop"));
@@ -69,6 +77,20 @@ static void test_check_and_manual(void **state) {
     CHECK(strstr(result.out, "epsilon") && strstr(result.out, "DEPTH"));
     RUN("describe", "LOSS.swav_loss.epsilom");
     expect_refused("LOSS.swav_loss.epsilon");
+}
+
+// A step that cannot fit is refused before any memory is taken.
+static void test_too_large(void **state) {
+    (void)state;
+    const char *size = "DATA.TRAIN.TRANSFORMS.0.size_crops=[1024,1024]";
+    const char *batch = "DATA.TRAIN.BATCHSIZE_PER_REPLICA=8192";
+    RUN("check", CONFIG, size, batch);
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, ": too large"));
+    RUN(CONFIG, size, batch, "DATA.TRAIN.DATA_LIMIT=-1");
+    CHECK_INT(result.code, 1);
+    CHECK(strstr(result.err, "sslrun: the step needs ") &&
+          strstr(result.err, "BATCHSIZE_PER_REPLICA (now 8192)"));
 }
 
 // Divergence ends with the iteration, the layer and exit code 1, and leaves no bad checkpoint.
@@ -113,6 +135,9 @@ static void test_run_folder(void **state) {
     RUN("knn", CONFIG, key, "--no-baselines");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "trained trunk") && !strstr(result.out, "untrained trunk"));
+    RUN(CONFIG, key, "TEST_ONLY=True", "--json");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "\"majority_top1_k5\": "));
     RUN("inspect", path);
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "checksums: all agree") &&
@@ -124,4 +149,4 @@ static void test_run_folder(void **state) {
 }
 
 SR_TESTS(cli, unit(test_wrong_configuration), unit(test_check_and_manual), unit(test_divergence),
-         unit(test_run_folder))
+         unit(test_too_large), unit(test_run_folder))

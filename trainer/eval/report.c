@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "trainer/eval/features.h"
+#include "trainer/folder.h"
 #include "trainer/progress.h"
 #include "trainer/split.h"
 #include "trainer/weights.h"
@@ -153,6 +154,17 @@ done:
     return status;
 }
 
+SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, SrKnnReport *out) {
+    char newest[4096];
+    const char *path = config->model.params_file;
+    if (!*path) {
+        SR_TRY(sr_folder_newest(config->checkpoint.dir, newest, sizeof newest));
+        path = newest;
+    }
+    sr_info("weights of %s", path);
+    return sr_knn_report_file(config, path, baselines, out);
+}
+
 // ---- presentation -------------------------------------------------------------------------------
 
 void sr_knn_report_text(const SrKnnReport *report, SrText *out) {
@@ -205,4 +217,11 @@ void sr_knn_report_json(const SrKnnReport *report, SrText *out) {
                 sr_json_float(out, key, report->row[row][i].top5);
         }
     sr_json_end(out);
+}
+
+void sr_knn_report_print(const SrKnnReport *report, bool json, SrText *out) {
+    if (json)
+        sr_knn_report_json(report, out);
+    else
+        sr_knn_report_text(report, out);
 }

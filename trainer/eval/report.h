@@ -38,7 +38,11 @@ SrStatus sr_knn_report(const SrConfig *config, SrModel *trained, bool baselines,
 SrStatus sr_knn_report_file(const SrConfig *config, const char *path, bool baselines,
                             SrKnnReport *out);
 
+// The same with the weights the configuration names: PARAMS_FILE, or else the newest checkpoint.
+SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, SrKnnReport *out);
+
 void sr_knn_report_text(const SrKnnReport *report, SrText *out); // a table
 void sr_knn_report_json(const SrKnnReport *report, SrText *out); // one line
+void sr_knn_report_print(const SrKnnReport *report, bool json, SrText *out);
 
 #endif
