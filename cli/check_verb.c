@@ -10,7 +10,7 @@
 static void print_text(const SrRun *run, SrText *out) {
     char need[32], free_now[32];
     const SrRunCost *c = &run->cost;
-    size_t bytes = c->plan.activation_bytes + c->parameter_bytes + c->optimizer_bytes;
+    size_t bytes = sr_run_bytes(c);
     sr_text_printf(out, "%s: trunk %s, loss %s\n  ", run->config->path,
                    run->config->model.trunk_name, run->config->loss_name);
     sr_run_cost_text(run, out);

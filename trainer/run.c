@@ -40,9 +40,13 @@ size_t sr_memory_available(void) {
     return available;
 }
 
+size_t sr_run_bytes(const SrRunCost *c) {
+    return c->plan.activation_bytes + c->parameter_bytes + c->optimizer_bytes + c->loader_bytes;
+}
+
 static SrStatus check_memory(const SrRun *run) {
     const SrRunCost *c = &run->cost;
-    size_t need = c->plan.activation_bytes + c->parameter_bytes + c->optimizer_bytes;
+    size_t need = sr_run_bytes(c);
     char a[32], b[32];
     if (c->available_bytes == 0 || need <= c->available_bytes)
         return SR_OK;
@@ -86,8 +90,7 @@ static SrStatus compile(SrRun *run, bool dry, SrPlan **out) {
     return sr_plan_compile(run->graph.graph, &options, out);
 }
 
-// Plans once without memory: the numbers are known, and too large a step is refused, before
-// anything is taken.
+// From a plan without memory.
 static SrStatus count_cost(SrRun *run) {
     SrPlan *dry = NULL;
     SR_TRY(compile(run, true, &dry));
@@ -103,7 +106,10 @@ static SrStatus count_cost(SrRun *run) {
         (size_t)(run->cost.parameters + run->cost.trainable) * sizeof(float);
     // Momentum; the true number replaces it once the optimiser exists.
     run->cost.optimizer_bytes = (size_t)run->cost.trainable * sizeof(float);
-    return run->mode == SR_RUN_CHECK ? SR_OK : check_memory(run);
+    for (int v = 0; v < run->train.n_views; v++)
+        run->cost.loader_bytes += SR_SPLIT_BATCHES_AHEAD * (size_t)run->batch * 3 * sizeof(float) *
+                                  (size_t)run->train.h[v] * (size_t)run->train.w[v];
+    return SR_OK;
 }
 
 static SrStatus build_schedules(SrRun *run) {
@@ -165,7 +171,19 @@ static SrStatus open_all(SrRun *run) {
     return build_step(run);
 }
 
+// A dry run first: what the configuration gets wrong, and a step too large for this machine, are
+// told before a file is read or memory taken.
+static SrStatus rehearse(const SrConfig *config) {
+    SrRun *dry;
+    SR_TRY(sr_run_open(config, SR_RUN_CHECK, &dry));
+    SrStatus status = check_memory(dry);
+    sr_run_close(dry);
+    return status;
+}
+
 SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
+    if (mode != SR_RUN_CHECK)
+        SR_TRY(rehearse(config));
     SrRun *run = sr_calloc(1, sizeof *run);
     if (!run)
         return sr_fail(SR_ERR_MEMORY, "out of memory for a run");

@@ -18,6 +18,7 @@ typedef struct {
     int64_t parameters, trainable;
     size_t parameter_bytes; // values and gradients
     size_t optimizer_bytes;
+    size_t loader_bytes; // batches ahead of the step
     SrPlanCost plan;
     size_t available_bytes; // free memory of this machine (or of its control group); 0: unknown
 } SrRunCost;
@@ -53,6 +54,7 @@ void sr_run_cost_text(const SrRun *run, SrText *out);
 // The same as JSON fields of an object already begun.
 void sr_run_cost_json(const SrRun *run, SrText *out);
 
-size_t sr_memory_available(void); // bytes; 0: unknown
+size_t sr_run_bytes(const SrRunCost *cost); // all of it together
+size_t sr_memory_available(void);           // bytes; 0: unknown
 
 #endif

@@ -10,7 +10,6 @@
 #include "base/text.h"
 
 #define PATH_BYTES 4096
-#define PREFETCH 3 // batches ahead: rides out one slow batch without holding much memory
 
 // ---- source -------------------------------------------------------------------------------------
 
@@ -106,7 +105,7 @@ static SrLoaderConfig loader_config(const SrConfig *config, const SrSplitConfig 
         .batch = c->batchsize_per_replica,
         .label_type = "standard",
         .threads = config->num_dataloader_workers,
-        .prefetch = PREFETCH,
+        .prefetch = SR_SPLIT_BATCHES_AHEAD - 1, // rides out a slow batch without holding much
         .gray_size = c->default_gray_img_size,
         .max_bad_share = c->max_bad_share,
         .fast = true,

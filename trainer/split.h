@@ -7,6 +7,8 @@
 #include "data/data.h"
 #include "trainer/config.h"
 
+#define SR_SPLIT_BATCHES_AHEAD 4 // that a loader holds, the one in use included
+
 typedef struct {
     const SrDataset *source;
     void *set;
