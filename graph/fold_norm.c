@@ -118,6 +118,7 @@ static SrStatus fold_each(SrRewrite *rw, SrNodeId id) {
 // Values of what stayed by name, then the folded ones over them.
 static SrStatus fill(const SrExtraction *from, const Fold *f, const SrNodeId *map, SrExtraction *out, int *n) {
     SR_TRY(sr_params_copy(out->params, from->params));
+    sr_params_init(out->params, 0); // so that nobody draws the new entries later, over what is put there now
     for (SrNodeId id = 0; id < sr_graph_count(from->graph); id++) {
         if (map[id] == SR_NO_NODE || !can_fold(from->graph, id, f))
             continue;

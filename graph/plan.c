@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "graph/blocks.h"
 #include "graph/plan_internal.h"
 
 void sr__plan_shapes(const SrPlan *plan, const SrPlanNode *node, SrShape *x) {
@@ -73,8 +74,11 @@ static SrStatus load(SrPlan *plan, const SrGraph *graph, const SrPlanOptions *op
     plan->seeds = sr_arena_alloc(&plan->arena, n * sizeof *plan->seeds);
     if (!plan->nodes || !plan->losses || !plan->seeds)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a plan of %d nodes", plan->n_nodes);
-    for (SrNodeId id = 0; id < plan->n_nodes; id++)
+    for (SrNodeId id = 0; id < plan->n_nodes; id++) {
+        if (sr_graph_at(graph, id)->op == &sr__op_block)
+            SR_FAIL(SR_ERR_CONFIG, "plan: %s is a closed block; inline it first", sr_graph_at(graph, id)->name);
         load_node(&plan->nodes[id], sr_graph_at(graph, id), plan->mode);
+    }
     for (int i = 0; i < options->n_outputs; i++) {
         SR_TRY(check_id(plan, options->outputs[i], "output"));
         plan->nodes[options->outputs[i]].is_output = true;
