@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Tables of flags are short; sixteen is more than any verb has.
 static SrStatus unknown_flag(const char *arg, const SrFlag *flags) {
     const char *names[16];
     int n = 0;
@@ -18,6 +19,7 @@ static SrStatus unknown_flag(const char *arg, const SrFlag *flags) {
                    near >= 0 ? "'?" : "");
 }
 
+// Bounded to what an int holds, and never negative.
 static SrStatus parse_number(const SrFlag *flag, const char *text) {
     char *end;
     long value = strtol(text ? text : "", &end, 10);
@@ -54,10 +56,12 @@ static SrStatus parse_flag(int argc, char **argv, int *i, const SrFlag *flags) {
     return unknown_flag(arg, flags);
 }
 
+// VISSL's grammar (spec 1.2): KEY=VALUE, +KEY=VALUE for a new key, ~KEY to remove one.
 static bool is_override(const char *arg) {
     return strchr(arg, '=') || arg[0] == '~' || arg[0] == '+';
 }
 
+// Order does not matter: flags and overrides may stand before or after the configuration.
 SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out) {
     *out = (SrArgs){.n_names = 0};
     if (argc > SR_ARGS_MAX)
@@ -73,6 +77,7 @@ SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out) 
     return SR_OK;
 }
 
+// One file: VISSL's further +config/... files are overrides of single keys here.
 SrStatus sr_args_load_config(const SrArgs *args, const char *verb, SrConfig **out) {
     if (args->n_names == 0)
         return sr_fail(SR_ERR_CONFIG,
@@ -86,6 +91,7 @@ SrStatus sr_args_load_config(const SrArgs *args, const char *verb, SrConfig **ou
     return sr_config_load(args->names[0], args->overrides, args->n_overrides, out);
 }
 
+// A full disk or a closed pipe behind stdout is a failure of the command.
 SrStatus sr_args_print(SrText *text) {
     SrStatus status = SR_OK;
     if (text->failed)

@@ -7,6 +7,7 @@
 #include "trainer/progress.h"
 #include "trainer/run.h"
 
+// Says too large without failing: the configuration may be meant for another machine.
 static void print_text(const SrRun *run, SrText *out) {
     char need[32], free_now[32];
     const SrRunCost *c = &run->cost;

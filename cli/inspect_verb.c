@@ -42,6 +42,7 @@ static bool tensor_stats(const SrTensor *t, Stats *s) {
     return true;
 }
 
+// Counters are shown as the number they hold; everything else by its distribution.
 static void print_tensor(const SrNamedTensor *t, SrText *out) {
     char shape[SR_SHAPE_TEXT_BYTES];
     Stats s;
@@ -69,6 +70,7 @@ static void print_meta(const SrSafetensors *st, SrText *out) {
     }
 }
 
+// Checksums are verified here rather than believed.
 static void print_file(const SrSafetensors *st, const char *path, SrText *out) {
     int64_t numbers = 0;
     for (int i = 0; i < st->n; i++)
@@ -83,6 +85,7 @@ static void print_file(const SrSafetensors *st, const char *path, SrText *out) {
         print_tensor(&st->tensors[i], out);
 }
 
+// As YAML that loads again.
 static SrStatus print_config(const SrSafetensors *st, const char *path, SrText *out) {
     const char *text = sr_safetensors_meta(st, "config");
     SrArena arena = SR_ARENA_INIT;

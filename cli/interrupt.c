@@ -7,6 +7,7 @@
 
 static volatile sig_atomic_t received;
 
+// Only what a handler may do: set the flag, write, _exit.
 static void on_signal(int number) {
     static const char note[] = "\nfinishing the step and saving; once more to stop at once\n";
     if (received)
@@ -35,6 +36,7 @@ int sr_interrupt_signal(void) {
     return (int)received;
 }
 
+// Signature of SrTrainOptions.stop.
 int sr_interrupt_asked(void *unused) {
     (void)unused;
     return sr_interrupt_signal();

@@ -21,6 +21,7 @@ static void command_line(const SrArgs *args, SrText *out) {
         sr_text_printf(out, " %s", args->overrides[i]);
 }
 
+// Mean losses of the first and last epoch say at a glance whether anything was learned.
 static void print_result(const SrTrainResult *r, bool json, SrText *out) {
     char took[48], peak[32];
     if (json) {
@@ -70,6 +71,7 @@ static SrStatus only_evaluate(const SrConfig *config, bool json) {
     return sr_args_print(&out);
 }
 
+// The run stays open until after the evaluation, which looks at the parameters in memory.
 static SrStatus train(const SrArgs *args, const SrConfig *config, bool json) {
     SrText command = SR_TEXT_INIT, out = SR_TEXT_INIT;
     SrRun *run = NULL;

@@ -15,6 +15,8 @@
 
 #define BENCH_LR 0.001 // small: the numbers must stay ordinary ones for as long as it runs
 
+// Normal numbers, as normalised images have: zeros would make ReLU's sparsity and denormals unlike
+// training's.
 static void fill_inputs(SrRun *run) {
     for (int v = 0; v < run->graph.n_views; v++) {
         SrTensor x = sr_plan_input(run->plan, run->graph.views[v]); // (N, H, W, 3)
@@ -25,7 +27,7 @@ static void fill_inputs(SrRun *run) {
     }
 }
 
-// "2x224,6x96": runs of crops of one size.
+// "2x224,6x96": runs of crops of one size.  In the notation of the peer script's --crops.
 static void crops_text(const SrRun *run, char *out, size_t bytes) {
     size_t len = 0;
     out[0] = '\0';
@@ -37,11 +39,14 @@ static void crops_text(const SrRun *run, char *out, size_t bytes) {
     }
 }
 
+// Ascending, for the median.
 static int compare_doubles(const void *a, const void *b) {
     const double *x = a, *y = b;
     return (*x > *y) - (*x < *y);
 }
 
+// Whole steps as training runs them, optimiser and hooks included, data loading left out.  Warm-up
+// touches every page and settles the processor's clock.
 static SrStatus time_steps(SrRun *run, const SrBenchOptions *o, double *seconds) {
     for (int i = 0; i < o->warmup + o->steps; i++) {
         SrStepArgs args = {.lr = BENCH_LR, .lr_head = BENCH_LR, .iteration = i};
@@ -64,11 +69,13 @@ typedef struct {
     int64_t calls, flops;
 } Line;
 
+// Descending by time.
 static int slowest_first(const void *a, const void *b) {
     const Line *x = a, *y = b;
     return (x->seconds < y->seconds) - (x->seconds > y->seconds);
 }
 
+// Linear search: a plan has tens of kinds of calls.
 static void add_line(Line *lines, int *n, const Line *x) {
     for (int i = 0; i < *n; i++) {
         if (strcmp(lines[i].op, x->op) != 0 || strcmp(lines[i].pass, x->pass) != 0)
@@ -81,6 +88,7 @@ static void add_line(Line *lines, int *n, const Line *x) {
     lines[(*n)++] = *x;
 }
 
+// GFLOP/s is nominal: padding taps count, and a Winograd kernel may exceed the processor's peak.
 static void print_lines(const Line *lines, int n, int steps, double total, SrText *out) {
     for (int i = 0; i < n; i++)
         sr_text_printf(out, "  %-34s %-10s %8.2f ms %5.1f %% %8.1f GFLOP/s\n", lines[i].name,
@@ -89,7 +97,8 @@ static void print_lines(const Line *lines, int n, int steps, double total, SrTex
                        lines[i].seconds > 0 ? (double)lines[i].flops / lines[i].seconds / 1e9 : 0);
 }
 
-// Sums by op and pass, then the slowest calls.
+// Sums by op and pass, then the slowest calls.  Two tables: which op to improve, and at which shape
+// it is slow.
 static SrStatus print_profile(SrPlan *plan, int steps, SrText *out) {
     Line x;
     int n = 0, n_sums = 0;
@@ -125,6 +134,7 @@ static SrStatus print_profile(SrPlan *plan, int steps, SrText *out) {
 
 // ---- putting it together ------------------------------------------------------------------------
 
+// The median of an even count is the mean of the middle two, as Python's statistics module has it.
 static void fill_result(const SrRun *run, const double *seconds, int steps, SrBenchResult *r) {
     struct rusage usage;
     double median =
@@ -145,6 +155,7 @@ static void fill_result(const SrRun *run, const double *seconds, int steps, SrBe
         r->peak_bytes = (size_t)usage.ru_maxrss * 1024;
 }
 
+// A run like a training one but for the data.
 SrStatus sr_bench(const SrConfig *config, const SrBenchOptions *options, SrBenchResult *out,
                   SrText *profile) {
     SrRun *run = NULL;
@@ -164,6 +175,7 @@ done:
     return status;
 }
 
+// For the person.
 void sr_bench_text(const SrBenchResult *r, SrText *out) {
     char peak[32];
     sr_text_printf(
@@ -174,6 +186,7 @@ void sr_bench_text(const SrBenchResult *r, SrText *out) {
         r->threads, r->cpu, sr_bytes_text((double)r->peak_bytes, peak, sizeof peak));
 }
 
+// For bench/peer.sh, which sets it beside PyTorch's line.
 void sr_bench_json(const SrConfig *config, const SrBenchResult *r, SrText *out) {
     sr_json_begin(out);
     sr_json_string(out, "arch", config->model.trunk_name);

@@ -21,7 +21,8 @@
 
 // ---- checksums ----------------------------------------------------------------------------------
 
-// zlib takes 32-bit lengths; a tensor may be larger.
+// zlib takes 32-bit lengths; a tensor may be larger.  CRC-32 continued from `crc`.  It guards
+// against bit rot and cut writes, not against forgery, and runs at memory speed.
 static uint32_t checksum(uint32_t crc, const void *data, size_t bytes) {
     const unsigned char *p = data;
     while (bytes > 0) {
@@ -33,6 +34,7 @@ static uint32_t checksum(uint32_t crc, const void *data, size_t bytes) {
     return crc;
 }
 
+// Bytes of the data alone; 0-d tensors hold one number.
 static size_t tensor_bytes(const SrTensor *t) {
     return (size_t)sr_shape_count(t->shape) * sr_dtype_bytes(t->dtype);
 }
@@ -58,10 +60,12 @@ typedef struct {
     int n;
 } TensorList;
 
+// Names are the arena's; the tensors themselves belong to the tables and stay.
 static void list_deinit(TensorList *list) {
     sr_arena_deinit(&list->arena);
 }
 
+// name NULL: the arena ran out of memory while making it, so callers need no check of their own.
 static SrStatus list_add(TensorList *list, const char *name, SrTensor tensor) {
     if (!name)
         return sr_fail(SR_ERR_MEMORY, "checkpoint: out of memory for tensor names");
@@ -69,6 +73,9 @@ static SrStatus list_add(TensorList *list, const char *name, SrTensor tensor) {
     return SR_OK;
 }
 
+// Momentum and its kind, and how many updates the parameter has had: Adam's bias correction and the
+// first step of SGD's momentum depend on that number, and a parameter that was frozen for a while
+// has had fewer than the run.
 static SrStatus list_add_optimizer(TensorList *list, SrOptim *optim, int index,
                                    const SrParam *param) {
     int64_t *steps = NULL;
@@ -87,7 +94,8 @@ static SrStatus list_add_optimizer(TensorList *list, SrOptim *optim, int index,
 }
 
 // Views of every tensor that belongs in the file, in the table's order: parameters, then optimiser
-// state.
+// state.  The same list serves saving, comparing and loading, so the three cannot disagree about
+// what belongs in a file.
 static SrStatus list_init(TensorList *list, const SrCheckpointParts *parts) {
     const int per_param = 6; // value, up to four states, step count
     int n = sr_params_count(parts->params);
@@ -115,20 +123,25 @@ typedef struct {
     bool failed;
 } Meta;
 
+// A NULL value marks the whole set as failed; the caller looks once at the end.
 static void meta_add(Meta *m, const char *key, const char *value) {
     m->failed |= !value;
     m->keys[m->n] = key;
     m->values[m->n++] = value ? value : "";
 }
 
+// Metadata of safetensors is strings only; numbers go in as decimal text.
 static void meta_int(Meta *m, const char *key, int64_t value) {
     meta_add(m, key, sr_arena_printf(m->arena, "%lld", (long long)value));
 }
 
+// The running sums of a resumed epoch must be the same doubles.
 static void meta_float(Meta *m, const char *key, double value) {
     meta_add(m, key, sr_arena_printf(m->arena, "%.17g", value)); // 17 digits read back equal
 }
 
+// Together with the configuration's seed this is all that sample order, augmentation and schedules
+// depend on.
 static void meta_position(Meta *m, const SrPosition *at) {
     meta_int(m, "epoch", at->epoch);
     meta_int(m, "batch", at->batch);
@@ -139,6 +152,7 @@ static void meta_position(Meta *m, const SrPosition *at) {
     meta_int(m, "finished", at->finished);
 }
 
+// One entry a tensor, so that damage can be told from disagreement and named.
 static void meta_checksums(Meta *m, const TensorList *list) {
     SrText text = SR_TEXT_INIT;
     for (int i = 0; i < list->n; i++) {
@@ -151,6 +165,7 @@ static void meta_checksums(Meta *m, const TensorList *list) {
     sr_text_deinit(&text);
 }
 
+// As JSON on one line: it is compared on resume and printed by `sslrun inspect --config`.
 static void meta_config(Meta *m, const SrYaml *config) {
     SrText text = SR_TEXT_INIT;
     sr_json_print(config, &text);
@@ -158,6 +173,7 @@ static void meta_config(Meta *m, const SrYaml *config) {
     sr_text_deinit(&text);
 }
 
+// The metadata's own checksum comes last because it covers all entries before it.
 SrStatus sr_checkpoint_save(const char *path, const SrCheckpointParts *parts,
                             const SrPosition *at) {
     TensorList list;
@@ -183,6 +199,7 @@ done:
 
 // ---- verifying ----------------------------------------------------------------------------------
 
+// SR_ERR_IO is what tells the folder that an older checkpoint may serve.
 static SrStatus damaged(const char *path, const char *what) {
     return sr_fail(SR_ERR_IO, "%s: damaged checkpoint: %s", path, what);
 }
@@ -206,6 +223,7 @@ static SrStatus verify_metadata(const SrSafetensors *st, const char *path) {
     return SR_OK;
 }
 
+// Both ways: a tensor without a checksum and a checksum without a tensor are damage.
 static SrStatus verify_tensors(const SrSafetensors *st, const char *path, const SrYaml *sums) {
     for (int i = 0; i < st->n; i++) {
         const SrNamedTensor *t = &st->tensors[i];
@@ -219,6 +237,7 @@ static SrStatus verify_tensors(const SrSafetensors *st, const char *path, const 
     return SR_OK;
 }
 
+// Reads every byte of the file once; a few hundred milliseconds a gigabyte, paid on resume only.
 SrStatus sr_checkpoint_verify(const SrSafetensors *st, const char *path) {
     SR_TRY(verify_metadata(st, path));
     const char *text = sr_safetensors_meta(st, "checksums");
@@ -241,11 +260,13 @@ static SrStatus open_file(SrSafetensors *st, const char *path) {
 
 // ---- reading ------------------------------------------------------------------------------------
 
+// A key that an older program did not write reads as 0.
 static double meta_number(const SrSafetensors *st, const char *key) {
     const char *text = sr_safetensors_meta(st, key);
     return text ? strtod(text, NULL) : 0;
 }
 
+// Doubles hold whole numbers exactly up to 2^53, far beyond any count of updates.
 static void read_position(const SrSafetensors *st, SrPosition *at) {
     *at = (SrPosition){
         .epoch = (int64_t)meta_number(st, "epoch"),
@@ -263,6 +284,7 @@ static int list_differences(const SrSafetensors *st, const TensorList *list, SrT
     int n = 0;
     char a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
     for (int i = 0; i < list->n; i++) {
+        // What the model wants and the file lacks or holds in another shape ...
         const SrNamedTensor *want = &list->tensors[i];
         const SrTensor *have = sr_safetensors_find(st, want->name);
         if (have && sr_shape_equal(have->shape, want->tensor.shape) &&
@@ -276,6 +298,7 @@ static int list_differences(const SrSafetensors *st, const TensorList *list, SrT
                        have ? sr_shape_text(have->shape, a, sizeof a) : "", b);
     }
     for (int i = 0; i < st->n; i++) {
+        // ... and what the file holds beyond it.
         bool known = false;
         for (int j = 0; j < list->n && !known; j++)
             known = strcmp(st->tensors[i].name, list->tensors[j].name) == 0;
@@ -285,6 +308,8 @@ static int list_differences(const SrSafetensors *st, const TensorList *list, SrT
     return n;
 }
 
+// The likeliest cause is an override of the model's shape in a folder that already holds a run, so
+// the message offers both ways out.
 static SrStatus check_same_tensors(const SrSafetensors *st, const TensorList *list,
                                    const char *path) {
     SrText text = SR_TEXT_INIT;
@@ -300,6 +325,7 @@ static SrStatus check_same_tensors(const SrSafetensors *st, const TensorList *li
     return status;
 }
 
+// Checks come first and copies last: on any failure the model is as it was.
 SrStatus sr_checkpoint_load(const char *path, const SrCheckpointParts *parts, SrPosition *at) {
     SrSafetensors st;
     SR_TRY(open_file(&st, path));
@@ -321,6 +347,7 @@ done:
     return status;
 }
 
+// Looks at the header alone: a folder of large checkpoints is listed in milliseconds.
 SrStatus sr_checkpoint_position(const char *path, SrPosition *at) {
     SrSafetensors st;
     SR_TRY(open_file(&st, path));
@@ -354,6 +381,7 @@ static bool is_bookkeeping(const char *path) {
     return false;
 }
 
+// Values in flow style keep a changed list of transforms on the one line.
 static void add_change(const char *path, const SrYaml *old, const SrYaml *now, SrText *out) {
     if (is_bookkeeping(path))
         return;
@@ -393,6 +421,8 @@ static SrStatus compare_trees(SrArena *arena, const char *path, const SrYaml *ol
     return SR_OK;
 }
 
+// Compares what the two runs resolved to, not what their files say: a value that is now inferred
+// and was written before is no change.
 SrStatus sr_checkpoint_changes(const char *path, const SrYaml *config, SrText *out) {
     SrSafetensors st;
     SrArena arena = SR_ARENA_INIT;
@@ -419,6 +449,8 @@ done:
     return status;
 }
 
+// A pass over all parameters costs less than writing them, and a checkpoint of NaNs would replace
+// the last one that is of use.
 const char *sr_params_nonfinite(SrParams *params) {
     for (int i = 0; i < sr_params_count(params); i++) {
         const SrParam *p = sr_params_at(params, i);

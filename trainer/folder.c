@@ -20,11 +20,13 @@ static const char *const stems[] = {
 
 // ---- names --------------------------------------------------------------------------------------
 
+// VISSL counts phases from 0, and iterations by the updates done.
 static void entry_name(SrSaveKind kind, int64_t number, char *out, size_t bytes) {
     snprintf(out, bytes, "%s%lld.safetensors", stems[kind], (long long)number);
 }
 
-// "model_phase12.safetensors" -> PHASE, 12.  False for any other file.
+// "model_phase12.safetensors" -> PHASE, 12.  False for any other file.  The link, other people's
+// files and temporaries of a killed run fall through.
 static bool parse_name(const char *name, SrFolderEntry *out) {
     for (int k = 0; k < SR_COUNT(stems); k++) {
         size_t len = strlen(stems[k]);
@@ -51,6 +53,7 @@ static int newer_first(const void *a, const void *b) {
     return (x->kind < y->kind) - (x->kind > y->kind);
 }
 
+// A file that cannot be read keeps iteration -1: it sorts last and is tried last.
 static SrStatus read_entry(const char *dir, SrFolderEntry *entry) {
     char path[PATH_BYTES];
     SrPosition at;
@@ -62,6 +65,8 @@ static SrStatus read_entry(const char *dir, SrFolderEntry *entry) {
     return SR_OK;
 }
 
+// Order by the metadata, not by names: phase 10 sorts before phase 2 by name, and iteration files
+// stand between phases.
 SrStatus sr_folder_list(const char *dir, SrFolderEntry **out, int *n) {
     char **names = NULL;
     int n_names = 0;
@@ -90,6 +95,7 @@ done:
     return SR_OK;
 }
 
+// For evaluation; the loader of weights verifies the file again before it uses a number of it.
 SrStatus sr_folder_newest(const char *dir, char *path, size_t path_bytes) {
     SrFolderEntry *entries;
     int n;
@@ -129,6 +135,8 @@ static SrStatus prune(const char *dir, int keep) {
     return status;
 }
 
+// The link moves after the file is safely there, and pruning comes last: killed anywhere between,
+// the folder holds at least one whole checkpoint and the link points to a whole file.
 SrStatus sr_folder_save(const SrCheckpointConfig *config, SrSaveKind kind,
                         const SrCheckpointParts *parts, const SrPosition *at, char *name,
                         size_t name_bytes) {
@@ -145,6 +153,7 @@ SrStatus sr_folder_save(const SrCheckpointConfig *config, SrSaveKind kind,
 
 // ---- resuming -----------------------------------------------------------------------------------
 
+// One line, not an error: raising num_epochs or the learning rate of a resumed run is legitimate.
 static SrStatus say_changes(const char *path, const SrCheckpointParts *parts) {
     SrText changes = SR_TEXT_INIT;
     SrStatus status = sr_checkpoint_changes(path, parts->config, &changes);
@@ -160,6 +169,7 @@ static SrStatus try_entries(const SrCheckpointConfig *config, const SrFolderEntr
                             const SrCheckpointParts *parts, SrPosition *at, SrResume *out,
                             char *path, size_t path_bytes) {
     for (int i = 0; i < n; i++) {
+        // VISSL's meaning of the key.
         if (config->overwrite_existing && entries[i].kind == SR_SAVE_FINAL)
             continue;
         SR_TRY(sr_file_join(path, path_bytes, config->dir, entries[i].name));
@@ -175,6 +185,8 @@ static SrStatus try_entries(const SrCheckpointConfig *config, const SrFolderEntr
     return SR_OK;
 }
 
+// Whether a run has finished is judged by the updates it has seen and not by the name of its file,
+// so raising num_epochs continues a finished run.
 SrStatus sr_folder_resume(const SrCheckpointConfig *config, const SrCheckpointParts *parts,
                           int64_t max_iterations, SrPosition *at, SrResume *out, char *path,
                           size_t path_bytes) {

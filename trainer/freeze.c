@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 
+// VISSL wants a leading "module." in each entry; the configuration has removed it, so the
+// suggestion is a plain parameter name.
 static SrStatus unknown(SrParams *params, const char *name) {
     int n = sr_params_count(params), kept = 0;
     const char **names = sr_calloc((size_t)n + 1, sizeof *names);
@@ -26,6 +28,8 @@ static SrStatus unknown(SrParams *params, const char *name) {
     return status;
 }
 
+// A parameter that is frozen for good has no gradient to skip, and naming it here is as much a
+// mistake as a misspelt name.
 SrStatus sr_freeze_new(SrParams *params, const SrModelConfig *config, SrArena *arena,
                        SrFreeze *out) {
     int n = config->n_frozen_until;
@@ -46,6 +50,7 @@ SrStatus sr_freeze_new(SrParams *params, const SrModelConfig *config, SrArena *a
     return SR_OK;
 }
 
+// The iteration is the number of updates done, from 0: exactly n updates are skipped.
 const bool *sr_freeze_at(SrFreeze *freeze, int64_t iteration) {
     if (iteration >= freeze->last)
         return NULL;

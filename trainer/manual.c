@@ -56,6 +56,7 @@ static const struct {
     {"op", "ops of the graph", op_entry},
 };
 
+// Registries are sorted by name at build time, so the list is stable.
 SrStatus sr_manual_list(const char *kind, SrText *out) {
     const char *names[SR_COUNT(kinds)];
     bool found = false;
@@ -75,6 +76,7 @@ SrStatus sr_manual_list(const char *kind, SrText *out) {
 // ---- describing
 // -----------------------------------------------------------------------------------
 
+// One paragraph an option, worded by the option's own row.
 static void describe_table(const SrOption *table, SrText *out) {
     for (const SrOption *o = table; o && o->name; o++) {
         sr_text_add(out, "  ");
@@ -101,7 +103,9 @@ static bool describe_plugins(const char *name, SrText *out) {
     return found;
 }
 
-// The row a dotted key names, or the whole section.
+// The row a dotted key names, or the whole section.  A key may be given whole
+// (LOSS.swav_loss.epsilon) or as the section it stands in; dotted rows of a table
+// (queue.start_iter) are keys like any other.
 static bool describe_key(const SrSchemaEntry *entries, int n, const char *key, SrText *out) {
     bool found = false;
     for (int i = 0; i < n; i++) {
@@ -125,7 +129,8 @@ static bool describe_key(const SrSchemaEntry *entries, int n, const char *key, S
     return found;
 }
 
-// Every name that could have been meant: plugins, sections, and the keys of all sections.
+// Every name that could have been meant: plugins, sections, and the keys of all sections.  Every
+// name of every kind is a candidate for the suggestion.
 static SrStatus unknown(const SrSchemaEntry *entries, int n, const char *name, SrArena *arena) {
     enum { MAX_NAMES = 4096 };
     const char **names = sr_arena_alloc(arena, MAX_NAMES * sizeof *names);
@@ -151,6 +156,7 @@ static SrStatus unknown(const SrSchemaEntry *entries, int n, const char *name, S
                    near >= 0 ? "'?" : "");
 }
 
+// VISSL's habit of writing config. before every key is accepted.
 SrStatus sr_manual_describe(const char *name, SrText *out) {
     SrArena arena = SR_ARENA_INIT;
     SrSchemaEntry *entries;

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 
+// Appends: a resumed run adds to the lines of the one before it.
 SrStatus sr_metrics_open(SrMetrics *m, const char *dir, const char *name) {
     char path[4096];
     *m = (SrMetrics){0};
@@ -15,6 +16,7 @@ SrStatus sr_metrics_open(SrMetrics *m, const char *dir, const char *name) {
     return m->f ? SR_OK : sr_fail(SR_ERR_IO, "%s: %s", path, strerror(errno));
 }
 
+// The text keeps its memory from line to line.
 SrText *sr_metrics_begin(SrMetrics *m) {
     m->line.len = 0;
     sr_json_begin(&m->line);
@@ -38,6 +40,7 @@ void sr_metrics_end(SrMetrics *m) {
     sr_metrics_write(m);
 }
 
+// Also of one that was never opened.
 void sr_metrics_close(SrMetrics *m) {
     if (m->f)
         fclose(m->f);

@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 
+// Not the wall clock, which may be set while a run is on.
 double sr_clock(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -29,14 +30,17 @@ void sr_progress_step(SrProgress *p, double seconds, double wait_s) {
     p->window_wait_s += wait_s;
 }
 
+// Only steps are foreseen; what evaluation takes at the end is not.
 double sr_progress_eta(const SrProgress *p, int64_t updates_done) {
     return p->step_s * (double)SR_MAX(p->total - updates_done, 0);
 }
 
+// Since the last line, so that a change of load shows in the next one.
 double sr_progress_rate(const SrProgress *p) {
     return p->window_s > 0 ? (double)p->window_steps * p->images / p->window_s : 0;
 }
 
+// High values mean that more loader threads or smaller source images would speed the run up.
 double sr_progress_wait(const SrProgress *p) {
     return p->window_s > 0 ? fmin(p->window_wait_s / p->window_s, 1) : 0;
 }
@@ -46,6 +50,7 @@ void sr_progress_reset_window(SrProgress *p) {
     p->window_s = p->window_wait_s = 0;
 }
 
+// The first six fields are VISSL's, so that scripts made for its logs find them.
 void sr_progress_text(const SrProgress *p, const SrProgressLine *line, char *out, size_t bytes) {
     char eta[48];
     sr_duration_text(sr_progress_eta(p, line->iteration + 1), eta, sizeof eta);
@@ -58,6 +63,7 @@ void sr_progress_text(const SrProgress *p, const SrProgressLine *line, char *out
              100 * sr_progress_wait(p));
 }
 
+// Rounded to the second; nonsense (NaN, negative) reads as 0.
 const char *sr_duration_text(double seconds, char *out, size_t bytes) {
     long long s = seconds > 0 && seconds < 1e15 ? (long long)(seconds + 0.5) : 0;
     long long days = s / 86400;
@@ -70,6 +76,7 @@ const char *sr_duration_text(double seconds, char *out, size_t bytes) {
     return out;
 }
 
+// One decimal is what a person compares.
 const char *sr_bytes_text(double bytes_value, char *out, size_t bytes) {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
     int u = 0;

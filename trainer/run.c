@@ -14,6 +14,7 @@
 
 // ---- memory -------------------------------------------------------------------------------------
 
+// A one-number file of the kernel; 0 when it is missing.
 static size_t read_number_file(const char *path) {
     char line[64] = "";
     FILE *f = fopen(path, "re");
@@ -24,6 +25,8 @@ static size_t read_number_file(const char *path) {
     return got ? (size_t)strtoull(line, NULL, 10) : 0; // "max" reads as 0: no limit
 }
 
+// MemAvailable counts what the kernel would give up without swapping; inside a container the
+// control group's limit is the smaller truth.
 size_t sr_memory_available(void) {
     size_t available = 0;
     char line[128];
@@ -44,6 +47,8 @@ size_t sr_run_bytes(const SrRunCost *c) {
     return c->plan.activation_bytes + c->parameter_bytes + c->optimizer_bytes + c->loader_bytes;
 }
 
+// Being killed by the kernel an hour in, when the loader's buffers have grown, is worse than being
+// told now.
 static SrStatus check_memory(const SrRun *run) {
     const SrRunCost *c = &run->cost;
     size_t need = sr_run_bytes(c);
@@ -60,6 +65,7 @@ static SrStatus check_memory(const SrRun *run) {
 
 // ---- pieces -------------------------------------------------------------------------------------
 
+// Without data there is no epoch, and the schedules run over one notional update.
 static SrStatus open_data(SrRun *run) {
     if (run->mode != SR_RUN_TRAIN)
         return sr_split_train_shape(run->config, &run->train.n_views, run->train.h, run->train.w);
@@ -69,6 +75,7 @@ static SrStatus open_data(SrRun *run) {
     return SR_OK;
 }
 
+// Memory banks are as long as the training set, so the number of images is part of the model.
 static SrStatus build_model(SrRun *run) {
     const SrSplit *d = &run->train;
     int64_t samples = d->loader ? sr_loader_length(d->loader) : 0;
@@ -77,6 +84,8 @@ static SrStatus build_model(SrRun *run) {
                                 &run->graph);
 }
 
+// The model's outputs stay readable after a step because hooks of the loss want them (SwAV's queue
+// takes the embeddings).
 static SrStatus compile(SrRun *run, bool dry, SrPlan **out) {
     SrPlanOptions options = {
         .mode = SR_MODE_TRAIN,
@@ -112,7 +121,9 @@ static SrStatus count_cost(SrRun *run) {
     return SR_OK;
 }
 
+// VISSL uses lr_head only where head_optimizer_params.use_different_lr says so.
 static SrStatus build_schedules(SrRun *run) {
+    // A table, because the four differ in nothing but where they come from and go to.
     const SrOptimizerConfig *o = &run->config->optimizer;
     const struct {
         const SrYaml *tree;
@@ -137,6 +148,7 @@ static SrStatus build_schedules(SrRun *run) {
     return SR_OK;
 }
 
+// What a step needs every time, gathered so that it looks up nothing.
 static SrStatus build_step(SrRun *run) {
     const SrModelConfig *m = &run->config->model;
     SrParams *params = sr_model_params(run->model);
@@ -154,6 +166,8 @@ static SrStatus build_step(SrRun *run) {
     return sr_freeze_new(params, m, &run->arena, &run->step.freeze);
 }
 
+// Parameters are allocated once all graphs that add entries exist: the training graph holds the
+// momentum encoder and the queues too.
 static SrStatus open_all(SrRun *run) {
     SR_TRY(open_data(run));
     SR_TRY(build_model(run));
@@ -199,6 +213,7 @@ SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
     return SR_OK;
 }
 
+// In the reverse order of building; each part tolerates never having been built.
 void sr_run_close(SrRun *run) {
     if (!run)
         return;
@@ -210,6 +225,7 @@ void sr_run_close(SrRun *run) {
     sr_free(run);
 }
 
+// What a checkpoint of this run consists of.
 SrCheckpointParts sr_run_parts(SrRun *run) {
     return (SrCheckpointParts){sr_model_params(run->model), run->optim, run->config->tree};
 }
@@ -224,6 +240,8 @@ static double value_at(const SrRun *run, const SrSchedule *s, int64_t iteration)
     return sr_schedule_value(s, (double)iteration / (double)SR_MAX(run->max_iterations, 1));
 }
 
+// Rates are computed from the number of updates done, never accumulated, so a resumed run sees the
+// same doubles.
 void sr_run_rates(SrRun *run, int64_t iteration, double *lr, double *lr_head) {
     *lr = value_at(run, run->lr, iteration);
     *lr_head = run->lr_head == run->lr ? *lr : value_at(run, run->lr_head, iteration);
@@ -236,6 +254,7 @@ void sr_run_rates(SrRun *run, int64_t iteration, double *lr, double *lr_head) {
 
 // ---- cost in words ------------------------------------------------------------------------------
 
+// One line for the log and for `sslrun check`.
 void sr_run_cost_text(const SrRun *run, SrText *out) {
     const SrRunCost *c = &run->cost;
     char a[32], p[32], o[32];
@@ -251,6 +270,7 @@ void sr_run_cost_text(const SrRun *run, SrText *out) {
         run->train.n_views);
 }
 
+// Raw numbers: bytes, floating-point operations.
 void sr_run_cost_json(const SrRun *run, SrText *out) {
     const SrRunCost *c = &run->cost;
     sr_json_int(out, "parameters", c->parameters);

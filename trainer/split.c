@@ -13,10 +13,13 @@
 
 // ---- source -------------------------------------------------------------------------------------
 
+// Lists of the configuration hold one entry a source; there is one source.
 static const char *first_of(const SrStrings *list) {
     return list->n > 0 ? list->v[0] : "";
 }
 
+// VISSL joins several sources image by image, which its own issue tracker calls broken (471); here
+// it is an error that says what to do instead.
 static SrStatus check_single(const SrSplitConfig *c, const char *which) {
     if (c->data_sources.n > 1 || c->data_paths.n > 1)
         return sr_fail(
@@ -43,12 +46,15 @@ static SrStatus find_source(const SrSplitConfig *c, const char *which, const cha
                                                        : sr_dataset_infer(path, "TRAIN", out);
 }
 
+// Existing folders only.
 static bool subfolder(const char *dir, const char *name, char out[PATH_BYTES]) {
     return sr_file_join(out, PATH_BYTES, dir, name) == SR_OK && sr_file_is_dir(out);
 }
 
 // The folder of one split where train/ lies beside test/ or val/: below `path`, or, for the test,
-// beside a path that is itself such a train/.  False: `path` has no such parts.
+// beside a path that is itself such a train/.  False: `path` has no such parts.  The layout of
+// ImageNet's and most public sets' archives.  Without this rule `train` and `test` would become the
+// two classes of one set.
 static bool split_folder(const char *path, bool test, char out[PATH_BYTES]) {
     char other[PATH_BYTES];
     const char *slash = strrchr(path, '/');
@@ -66,6 +72,7 @@ static bool split_folder(const char *path, bool test, char out[PATH_BYTES]) {
     return subfolder(other, "test", out) || subfolder(other, "val", out);
 }
 
+// The path given is replaced by its train/ or test/ part where there is one.
 static SrStatus open_set(const SrConfig *config, const SrSplitConfig *c, const char *which,
                          SrSplit *out) {
     char part[PATH_BYTES];
@@ -91,7 +98,8 @@ static SrStatus open_set(const SrConfig *config, const SrSplitConfig *c, const c
     return SR_OK;
 }
 
-// What all loaders share.
+// What all loaders share.  Training and evaluation read the same images in the same way but for
+// order, batch and transforms.
 static SrLoaderConfig loader_config(const SrConfig *config, const SrSplitConfig *c,
                                     const SrSplit *split) {
     return (SrLoaderConfig){
@@ -115,6 +123,7 @@ static SrLoaderConfig loader_config(const SrConfig *config, const SrSplitConfig 
 
 // ---- training -----------------------------------------------------------------------------------
 
+// Sizes follow from the transforms alone; a pipeline that leaves a size open is an error here.
 SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[64], int w[64]) {
     SrPipeline *pipeline;
     SR_TRY(sr_pipeline_new(config->train.transforms, "DATA.TRAIN.TRANSFORMS", &pipeline));
@@ -123,6 +132,7 @@ SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[64], i
     return status;
 }
 
+// Epochs are shuffled by (seed, epoch); the loader keeps that order for any number of threads.
 static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     const SrSplitConfig *c = &config->train;
     SR_TRY(sr_pipeline_new(c->transforms, "DATA.TRAIN.TRANSFORMS", &out->pipeline));
@@ -142,6 +152,7 @@ static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     return SR_OK;
 }
 
+// On failure nothing stays open.
 SrStatus sr_split_open_train(const SrConfig *config, SrSplit *out) {
     *out = (SrSplit){.note = ""};
     SrStatus status = open_train(config, out);
@@ -152,6 +163,7 @@ SrStatus sr_split_open_train(const SrConfig *config, SrSplit *out) {
 
 // ---- evaluation ---------------------------------------------------------------------------------
 
+// The features of a trunk make sense only on pixels scaled as in its training.
 static const SrYaml *find_normalize(const SrYaml *transforms) {
     for (int i = 0; transforms && i < transforms->n; i++) {
         const SrYaml *name = sr_yaml_find(transforms->items[i], "name");
@@ -162,7 +174,8 @@ static const SrYaml *find_normalize(const SrYaml *transforms) {
 }
 
 // ImageNet's convention is a resize to 256 for a crop of 224; small images have no margin to give
-// away.
+// away.  Written as the YAML a person would have put under DATA.TEST.TRANSFORMS, and read by the
+// same parser.
 static SrStatus default_transforms(const SrConfig *config, int crop, SrArena *arena,
                                    const SrYaml **out) {
     SrText text = SR_TEXT_INIT;
@@ -195,6 +208,7 @@ SrStatus sr_split_eval_transforms(const SrConfig *config, int crop, SrArena *are
     return default_transforms(config, crop, arena, out);
 }
 
+// Evaluation compares one vector an image.
 static SrStatus open_eval_pipeline(const SrConfig *config, int crop, SrSplit *out) {
     const SrYaml *transforms;
     const char *where;
@@ -210,6 +224,7 @@ static SrStatus open_eval_pipeline(const SrConfig *config, int crop, SrSplit *ou
 // Where the test images come from.
 typedef enum { TEST_CONFIGURED, TEST_OF_SOURCE, TEST_HELD_OUT } TestOrigin;
 
+// From the most to the least explicit; the last resort is said in the report.
 static TestOrigin test_origin(const SrConfig *config) {
     char part[PATH_BYTES];
     const SrDataset *source = NULL;
@@ -226,7 +241,8 @@ static TestOrigin test_origin(const SrConfig *config) {
 }
 
 // A tenth of the chosen training images for the test, the rest for the bank: two stretches of one
-// shuffled order.
+// shuffled order.  The draw is keyed by DATA_LIMIT_SAMPLING.SEED, so every evaluation of a run
+// holds out the same images.
 static void hold_out(SrLoaderConfig *loader, SrEvalSide side, int64_t length) {
     int64_t all = loader->limit > 0 ? SR_MIN(loader->limit, length) : length;
     int64_t test = SR_MAX(all / 10, 1);
@@ -237,6 +253,7 @@ static void hold_out(SrLoaderConfig *loader, SrEvalSide side, int64_t length) {
     loader->limit_skip += side == SR_SIDE_TEST ? 0 : test;
 }
 
+// The bank is always of the training side; only its counterpart moves.
 static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch, int crop,
                           SrSplit *out) {
     TestOrigin origin = test_origin(config);
@@ -264,6 +281,7 @@ static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, 
     return sr_loader_new(&loader, &out->loader);
 }
 
+// On failure nothing stays open.
 SrStatus sr_split_open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch,
                             int crop, SrSplit *out) {
     *out = (SrSplit){.note = ""};
@@ -273,6 +291,7 @@ SrStatus sr_split_open_eval(const SrConfig *config, SrEvalSide side, bool sample
     return status;
 }
 
+// The loader goes first: its threads read from the set and through the pipeline.
 void sr_split_close(SrSplit *split) {
     sr_loader_free(split->loader);
     if (split->set)

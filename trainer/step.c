@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+// A copy, because the plan's inputs lie at fixed addresses inside its arena; it costs a thousandth
+// of a step.
 void sr_step_fill(SrStep *step, const SrBatch *batch) {
     const SrTrainGraph *g = step->graph;
     for (int v = 0; v < g->n_views; v++) {
@@ -17,6 +19,7 @@ void sr_step_fill(SrStep *step, const SrBatch *batch) {
         memcpy(index.data, batch->index, (size_t)sr_shape_count(index.shape) * sizeof(int64_t));
 }
 
+// Runs the forward once more, node by node, which allocates and is slow: the run is over anyway.
 static SrStatus not_finite(SrStep *step, int64_t iteration, double loss) {
     const char *layer = sr_plan_find_nonfinite(step->plan, iteration);
     return sr_fail(
@@ -35,10 +38,13 @@ SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss) {
                        .iteration = args->iteration,
                        .max_iterations = step->max_iterations,
                        .epoch = args->epoch};
+    // The queue's scores with the present prototypes, drawn negatives, a momentum encoder's moves.
     if (kind->before_step)
         kind->before_step(state, &hook);
+    // Several passes of the trunk add into the same gradients, so they start from zero.
     sr_params_zero_grad(step->params);
     sr_plan_forward(step->plan, args->iteration);
+    // Looked at before the backward: a NaN must not reach the parameters.
     const float *value = sr_plan_output(step->plan, step->graph->loss).data; // scalar
     *loss = (double)value[0];
     if (step->check_nan && !isfinite(*loss))
@@ -51,6 +57,7 @@ SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss) {
         sr_grad_clip(step->params, NULL, step->clip_norm_type, step->clip_max_norm);
     sr_optim_step(step->optim, args->lr, args->lr_head,
                   sr_freeze_at(&step->freeze, args->iteration));
+    // Prototypes back to unit length, teachers towards the student, this batch into the queue.
     if (kind->after_update)
         kind->after_update(state, &hook);
     return SR_OK;

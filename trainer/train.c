@@ -33,6 +33,8 @@ typedef struct {
 
 // ---- before the first step ----------------------------------------------------------------------
 
+// Names are VISSL's; all three files are appended to, so a run that was resumed ten times is one
+// story.
 static SrStatus open_folder(Train *t) {
     const char *dir = t->config->checkpoint.dir;
     char path[PATH_BYTES];
@@ -43,6 +45,7 @@ static SrStatus open_folder(Train *t) {
     return sr_metrics_open(&t->epochs, dir, "metrics.json");
 }
 
+// Before the first step, when changing one's mind is still cheap.
 static void say_cost(const Train *t) {
     SrText text = SR_TEXT_INIT;
     sr_run_cost_text(t->run, &text);
@@ -66,6 +69,7 @@ static void say_facts(Train *t) {
                 (long long)t->facts.rows, t->facts.classes);
 }
 
+// A checkpoint of this folder wins over PARAMS_FILE, which describes how the run began.
 static SrStatus resume_or_init(Train *t, SrResume *how) {
     SrCheckpointParts parts = sr_run_parts(t->run);
     SR_TRY(sr_folder_resume(&t->config->checkpoint, &parts, t->run->max_iterations, &t->at, how,
@@ -97,6 +101,8 @@ static void check_position(Train *t) {
 
 // ---- saving -------------------------------------------------------------------------------------
 
+// Refuses to write parameters that are not numbers: the check of the loss would only see them in
+// the next step, after the last good file may have been pruned.
 static SrStatus save(Train *t, SrSaveKind kind) {
     char name[96];
     SrCheckpointParts parts = sr_run_parts(t->run);
@@ -112,11 +118,13 @@ static SrStatus save(Train *t, SrSaveKind kind) {
     return sr_file_join(t->last_saved, sizeof t->last_saved, t->config->checkpoint.dir, name);
 }
 
+// CHECKPOINT_ITER_FREQUENCY: after every n-th update of the whole run.
 static SrStatus save_by_iteration(Train *t) {
     int64_t every = t->config->checkpoint.checkpoint_iter_frequency;
     return every > 0 && t->at.iteration % every == 0 ? save(t, SR_SAVE_ITERATION) : SR_OK;
 }
 
+// VISSL's rule: the phases 0, n, 2n, ... and always the last one, under its own name.
 static SrStatus save_by_epoch(Train *t) {
     int64_t done = t->at.epoch - 1; // the epoch just completed
     int every = t->config->checkpoint.checkpoint_frequency;
@@ -125,6 +133,7 @@ static SrStatus save_by_epoch(Train *t) {
     return every > 0 && done % every == 0 ? save(t, SR_SAVE_PHASE) : save_by_iteration(t);
 }
 
+// An iteration checkpoint whatever the frequencies say; the message ends in the command to paste.
 static SrStatus interrupted(Train *t) {
     SR_TRY(save(t, SR_SAVE_ITERATION));
     return sr_fail(SR_ERR_INTERRUPT,
@@ -135,6 +144,7 @@ static SrStatus interrupted(Train *t) {
 
 // ---- saying -------------------------------------------------------------------------------------
 
+// VISSL's keys where it has one; what the loss reports of itself goes in as it is.
 static void write_metrics(Train *t, const SrProgressLine *line) {
     SrText *out = sr_metrics_begin(&t->lines);
     sr_json_int(out, "ep", line->epoch);
@@ -173,6 +183,8 @@ static void say_step(Train *t, const SrProgressLine *line) {
     sr_progress_reset_window(&t->progress);
 }
 
+// One line for the person, one for the file, and the warning that VISSL's users asked for (swav
+// issues 12 and 120): a loss glued to ln K for a whole epoch.
 static void say_epoch(Train *t, int64_t epoch, double mean, double seconds) {
     char took[48];
     sr_info("epoch %lld done in %s: mean loss %.5f", (long long)epoch,
@@ -192,6 +204,7 @@ static void say_epoch(Train *t, int64_t epoch, double mean, double seconds) {
                 t->facts.chance);
 }
 
+// Said at the end as well as when it happens, because the log in between is long.
 static void say_bad_images(const Train *t) {
     SrBadReport bad;
     sr_loader_bad(t->run->train.loader, &bad);
@@ -205,6 +218,7 @@ static void say_bad_images(const Train *t) {
 
 // ---- the loop -----------------------------------------------------------------------------------
 
+// Part of the position, so that a resumed epoch reports the mean of all its steps.
 static void count_loss(SrPosition *at, double loss) {
     bool first = at->batch == 0;
     at->loss_sum = first ? loss : at->loss_sum + loss;
@@ -212,7 +226,8 @@ static void count_loss(SrPosition *at, double loss) {
     at->loss_max = first ? loss : fmax(at->loss_max, loss);
 }
 
-// One update: batch in hand, position moved on, everything said and saved that is due.
+// One update: batch in hand, position moved on, everything said and saved that is due.  Whatever
+// the step failed of, the message adds where to go on from.
 static SrStatus one_step(Train *t, const SrBatch *batch, double began, double wait_s) {
     SrRun *run = t->run;
     SrStepArgs args = {.iteration = t->at.iteration, .epoch = (int)t->at.epoch};
@@ -252,10 +267,13 @@ static SrStatus end_epoch(Train *t, double began) {
     return save_by_epoch(t);
 }
 
+// Between steps only: a step is the unit that is either done and saved or not begun.
 static bool stop_asked(const Train *t) {
     return t->options->stop && t->options->stop(t->options->stop_arg);
 }
 
+// The loader is told at which batch to begin, which is all there is to resuming within an epoch:
+// order and draws follow from (seed, epoch, sample).
 static SrStatus train_epoch(Train *t) {
     SrRun *run = t->run;
     double epoch_began = sr_clock();
@@ -282,9 +300,12 @@ static SrStatus train_epoch(Train *t) {
     }
 }
 
+// Everything that can be said before the first step is said before it.
 static SrStatus train_all(Train *t) {
     SrResume how;
     SR_TRY(resume_or_init(t, &how));
+    // VISSL exits without a word on the screen here; scripts that restart until success rely on the
+    // exit code 0.
     if (how == SR_RESUME_FINISHED) {
         t->result->already_finished = true;
         t->result->iterations = t->at.iteration;
@@ -310,6 +331,7 @@ static SrStatus train_all(Train *t) {
     return SR_OK;
 }
 
+// Also of a run that was interrupted or failed: how far it got.
 static void fill_result(Train *t) {
     struct rusage usage;
     SrTrainResult *r = t->result;

@@ -21,6 +21,8 @@ typedef struct {
     int trunk, trunk_loaded, heads, heads_loaded;
 } Load;
 
+// The table of what was loaded is the way to find a misnamed layer; evaluation, which insists on
+// all of the trunk, does without.
 SR_PRINTF(2, 3) static void say(const Load *l, const char *fmt, ...) {
     char line[512];
     va_list args;
@@ -32,7 +34,9 @@ SR_PRINTF(2, 3) static void say(const Load *l, const char *fmt, ...) {
     sr_info("%s", line);
 }
 
-// REMOVE_PREFIX off, then APPEND_PREFIX in front, of every key (VISSL's order).
+// REMOVE_PREFIX off, then APPEND_PREFIX in front, of every key (VISSL's order).  VISSL refuses a
+// file in which no key starts with trunk. or heads. after this; the message names the commonest
+// prefix because torchvision's files are the commonest case.
 static SrStatus rename_keys(Load *l) {
     const char *cut = l->source->remove_prefix, *add = l->source->append_prefix;
     size_t n = (size_t)l->st.n + 1;
@@ -59,6 +63,7 @@ static SrStatus rename_keys(Load *l) {
                    l->source->path, l->st.n ? l->names[0] : "(none)");
 }
 
+// A part of the name suffices (SKIP_LAYERS: [num_batches_tracked] by default).
 static bool is_skipped(const SrWeightsSource *c, const char *name) {
     for (int i = 0; i < c->skip_layers.n; i++)
         if (strstr(name, c->skip_layers.v[i]))
@@ -66,6 +71,7 @@ static bool is_skipped(const SrWeightsSource *c, const char *name) {
     return false;
 }
 
+// Linear: a few hundred names, once a run.
 static int find_key(const Load *l, const char *name) {
     for (int i = 0; i < l->st.n; i++)
         if (strcmp(l->names[i], name) == 0)
@@ -73,6 +79,7 @@ static int find_key(const Load *l, const char *name) {
     return -1;
 }
 
+// VISSL's words for both outcomes, so that logs of the two programs can be compared line by line.
 static SrStatus copy_tensor(const Load *l, const SrTensor *from, const SrParam *to) {
     char a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
     sr_shape_text(from->shape, a, sizeof a);
@@ -88,6 +95,8 @@ static SrStatus copy_tensor(const Load *l, const SrTensor *from, const SrParam *
     return SR_OK;
 }
 
+// Counts what the trunk and the heads wanted and what they got; entries of the loss's own state
+// have no counterpart in foreign files.
 static SrStatus load_param(Load *l, const SrParam *p) {
     bool trunk = sr_text_starts(p->name, "trunk."), heads = sr_text_starts(p->name, "heads.");
     if (!trunk && !heads)
@@ -111,6 +120,8 @@ static SrStatus load_param(Load *l, const SrParam *p) {
     return SR_OK;
 }
 
+// Names that look like the model's and fit nothing in it: nearly always another depth, or a prefix
+// too many.
 static void say_extra(const Load *l) {
     SrText text = SR_TEXT_INIT;
     for (int i = 0; i < l->st.n; i++)
@@ -122,6 +133,8 @@ static void say_extra(const Load *l) {
     sr_text_deinit(&text);
 }
 
+// VISSL goes on with random weights when nothing fits, which its users found out after the
+// training.
 static SrStatus check_counts(const Load *l) {
     const char *path = l->source->path;
     if (!l->source->quiet)
@@ -136,6 +149,7 @@ static SrStatus check_counts(const Load *l) {
     return SR_OK;
 }
 
+// Borrows the configuration's strings.
 SrWeightsSource sr_weights_source(const SrModelConfig *config) {
     return (SrWeightsSource){.path = config->params_file,
                              .remove_prefix = config->remove_prefix,
@@ -143,6 +157,8 @@ SrWeightsSource sr_weights_source(const SrModelConfig *config) {
                              .skip_layers = config->skip_layers};
 }
 
+// Tensors are copied one by one, so an error may leave a model half loaded; it is only ever called
+// on a model that is dropped on failure.
 SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params) {
     Load l = {.source = source, .params = params};
     SR_TRY(sr_safetensors_open(&l.st, source->path));

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "trainer/progress.h"
 
+// Mapped, not allocated: 60,000 rows of a ResNet-50 are half a gigabyte.
 static SrStatus features_init(SrFeatures *f, int64_t n, int d) {
     if (n < 1)
         return sr_fail(SR_ERR_CONFIG, "there are no images to take features of");
@@ -23,6 +24,8 @@ static SrStatus features_init(SrFeatures *f, int64_t n, int d) {
 // One row an image into f->x; what a batch contributes is up to the caller.
 typedef void (*RowsOfBatch)(void *arg, const SrBatch *batch, float *rows);
 
+// Rows come in the loader's order, which for an evaluation is that of the set, so features line up
+// with labels whatever the number of threads.
 static SrStatus fill_features(SrSplit *split, SrFeatures *f, RowsOfBatch rows_of, void *arg) {
     int64_t done = 0;
     double said = sr_clock(), wait_s;
@@ -55,6 +58,7 @@ typedef struct {
     int64_t passes;
 } Trunk;
 
+// The graph stays the model's; only the plan's memory is given back afterwards.
 static SrStatus trunk_open(Trunk *t, SrModel *model, const char *layer, const SrSplit *split,
                            int batch, SrMode mode) {
     SrNodeId input, tap;
@@ -69,6 +73,7 @@ static SrStatus trunk_open(Trunk *t, SrModel *model, const char *layer, const Sr
     return SR_OK;
 }
 
+// A tap of (N, H, W, C) is compared as one long vector.
 static int row_length(SrTensor tap) {
     return (int)(sr_shape_count(tap.shape) / tap.shape.d[0]);
 }
@@ -85,6 +90,7 @@ static void rows_of_trunk(void *arg, const SrBatch *batch, float *rows) {
                (size_t)batch->batch * (size_t)row_length(t->tap) * sizeof(float));
 }
 
+// Eval mode: batch norm with running statistics, so a row does not depend on its batch.
 SrStatus sr_features_extract(SrModel *model, const char *layer, SrSplit *split, int batch,
                              SrFeatures *out) {
     Trunk t;
@@ -100,6 +106,7 @@ done:
     return status;
 }
 
+// Momentum 0.1 forgets the initial mean 0 and variance 1 at 0.9 a pass.
 SrStatus sr_features_calibrate(SrModel *model, const char *layer, SrSplit *split, int batch,
                                int batches) {
     Trunk t;
@@ -142,6 +149,7 @@ static void average_pixels(const Pixels *p, const float *x /* (h, w, 3) */,
     }
 }
 
+// view: (batch, h, w, 3).
 static void rows_of_pixels(void *arg, const SrBatch *batch, float *rows) {
     const Pixels *p = arg;
     for (int i = 0; i < batch->batch; i++)
@@ -149,6 +157,8 @@ static void rows_of_pixels(void *arg, const SrBatch *batch, float *rows) {
                        rows + (size_t)i * (size_t)(p->oh * p->ow * 3));
 }
 
+// Large images are averaged down because raw pixels at 224 x 224 are 150,000 numbers a row, and
+// what little they tell is in their coarse structure.
 SrStatus sr_features_pixels(SrSplit *split, SrFeatures *out) {
     Pixels p = {.h = split->h[0], .w = split->w[0]};
     p.s = (SR_MAX(p.h, p.w) + SR_PIXELS_MAX_SIDE - 1) / SR_PIXELS_MAX_SIDE;

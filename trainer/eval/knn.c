@@ -29,10 +29,12 @@ typedef struct {
     int n, cap;
 } Heap;
 
+// The order of the heap: the root is the neighbour to be displaced next.
 static bool worse(Neighbour a, Neighbour b) {
     return a.sim < b.sim || (a.sim == b.sim && a.row > b.row);
 }
 
+// Downwards from i until neither child is worse.
 static void heap_sift(Heap *h, int i) {
     for (;;) {
         int worst = i, left = 2 * i + 1, right = left + 1;
@@ -69,6 +71,7 @@ static void heap_offer(Heap *h, Neighbour x) {
     }
 }
 
+// The order in which neighbours vote, and in which the first k of them are taken.
 static int best_first(const void *a, const void *b) {
     const Neighbour *x = a, *y = b;
     if (x->sim != y->sim)
@@ -86,6 +89,7 @@ typedef struct {
     int columns;
 } Scan;
 
+// One test image per call: threads share nothing.
 static void scan_row(void *arg, int64_t i, int thread) {
     (void)thread;
     const Scan *s = arg;
@@ -95,6 +99,8 @@ static void scan_row(void *arg, int64_t i, int thread) {
             heap_offer(&s->heaps[i], (Neighbour){row[j], (int32_t)(s->first + j)});
 }
 
+// Every test row of the block meets every training row; the product of a block is read while it is
+// still in the cache.
 static void search_block(const SrFeatures *train, const float *test, int rows, float *sim,
                          Heap *heaps) {
     for (int64_t first = 0; first < train->n; first += TRAIN_BLOCK) {
@@ -129,6 +135,7 @@ static void vote_vissl(const SrKnnOptions *o, const SrFeatures *train, const Hea
     memset(votes, 0, (size_t)classes * sizeof *votes);
     for (int i = 0; i < SR_MIN(k, h->n); i++) {
         int64_t label = train->label[h->at[i].row];
+        // Single precision on purpose: its overflow is what is being reproduced.
         float weight = expf(h->at[i].sim / (float)o->sigma);
         votes[label] += (double)weight;
         if (isinf(weight)) {
@@ -170,6 +177,7 @@ typedef struct {
     int k_max, classes;
 } Work;
 
+// Classes are numbered by labels; the largest k asked for bounds the heaps.
 static SrStatus work_init(Work *w, const SrFeatures *train, const int *k, int n_k) {
     *w = (Work){.classes = 1};
     int64_t labelled = 0;
@@ -191,12 +199,14 @@ static SrStatus work_init(Work *w, const SrFeatures *train, const int *k, int n_
     return SR_OK;
 }
 
+// Also of a half-made one.
 static void work_deinit(Work *w) {
     sr_free(w->sim);
     sr_free(w->neighbours);
     sr_free(w->votes);
 }
 
+// Unlabelled test images are ranked and not counted.
 static void count_hits(SrKnnResult *r, const int64_t top[SR_KNN_TOP], int64_t label) {
     if (label < 0)
         return;
@@ -247,6 +257,7 @@ done:
     return status;
 }
 
+// What always naming the most frequent class would score on these test images.
 double sr_knn_majority(const SrFeatures *test) {
     int64_t best = 0, labelled = 0;
     for (int64_t i = 0; i < test->n; i++) {
@@ -263,6 +274,7 @@ double sr_knn_majority(const SrFeatures *test) {
     return labelled ? 100.0 * (double)best / (double)labelled : 0;
 }
 
+// Summed in double: rows of raw pixels are thousands of numbers long.
 static void normalize_row(void *arg, int64_t i, int thread) {
     (void)thread;
     SrFeatures *f = arg;
@@ -275,10 +287,12 @@ static void normalize_row(void *arg, int64_t i, int thread) {
         x[j] *= scale;
 }
 
+// Row by row, in place.
 void sr_features_normalize(SrFeatures *features) {
     sr_parallel_for(features->n, normalize_row, features);
 }
 
+// Rows were mapped by eval/features.c.
 void sr_features_deinit(SrFeatures *features) {
     if (features->x)
         sr_unmap(features->x, (size_t)features->n * (size_t)features->d * sizeof(float));

@@ -23,18 +23,21 @@ typedef struct {
     SrKnnReport *out;
 } Report;
 
+// Also the labels of the table.
 const char *sr_report_row_name(SrReportRow row) {
     static const char *const names[] = {"majority class", "raw pixels", "untrained trunk",
                                         "trained trunk"};
     return names[row];
 }
 
-// As many images a pass as 40 of 224 x 224 have pixels: bounds the memory of evaluation.
+// As many images a pass as 40 of 224 x 224 have pixels: bounds the memory of evaluation.  A pass
+// over small images needs many of them to keep the cores busy.
 static int batch_for(int crop) {
     int64_t n = (int64_t)40 * 224 * 224 / ((int64_t)crop * crop);
     return (int)SR_MAX(SR_MIN(n, 256), 8);
 }
 
+// The image size of evaluation is that of the first, largest crop of training.
 static SrStatus open_report(Report *r, const SrConfig *config, SrKnnReport *out) {
     int n, h[64], w[64];
     SR_TRY(sr_split_train_shape(config, &n, h, w));
@@ -52,6 +55,7 @@ static SrStatus open_report(Report *r, const SrConfig *config, SrKnnReport *out)
     return SR_OK;
 }
 
+// All rows are compared under the same k, sigma and normalisation.
 static SrStatus compare(Report *r, SrReportRow row, SrFeatures *bank, SrFeatures *test) {
     const SrKnnConfig *c = &r->config->knn;
     SrKnnOptions options = {.sigma = c->sigma, .l2_norm = c->l2_norm_feats};
@@ -60,6 +64,7 @@ static SrStatus compare(Report *r, SrReportRow row, SrFeatures *bank, SrFeatures
     return SR_OK;
 }
 
+// Bank and test features exist for the length of one row only, which bounds memory.
 static SrStatus report_trunk(Report *r, SrReportRow row, SrModel *model) {
     SrFeatures bank = {0}, test = {0};
     SrStatus status;
@@ -73,6 +78,7 @@ done:
     return status;
 }
 
+// The two rows that need no trunk share one pass over the images.
 static SrStatus report_pixels(Report *r) {
     SrFeatures bank = {0}, test = {0};
     SrStatus status;
@@ -89,7 +95,8 @@ done:
     return status;
 }
 
-// The trunk as the run's seed drew it, with batch-norm statistics of these images.
+// The trunk as the run's seed drew it, with batch-norm statistics of these images.  A model of its
+// own: the trained one's parameters stay as they are.
 static SrStatus report_untrained(Report *r) {
     SrModel *model = NULL;
     SrSplit sample = {.note = ""};
@@ -112,6 +119,7 @@ done:
     return status;
 }
 
+// Stops early where there are no labels: nothing could be compared.
 SrStatus sr_knn_report(const SrConfig *config, SrModel *trained, bool baselines, SrKnnReport *out) {
     Report r = {0};
     SrStatus status;
@@ -131,6 +139,7 @@ done:
     return status;
 }
 
+// Builds the trunk alone, without heads, loss or optimiser.
 SrStatus sr_knn_report_file(const SrConfig *config, const char *path, bool baselines,
                             SrKnnReport *out) {
     int n, h[64], w[64];
@@ -154,6 +163,7 @@ done:
     return status;
 }
 
+// What `sslrun knn` and TEST_ONLY do.
 SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, SrKnnReport *out) {
     char newest[4096];
     const char *path = config->model.params_file;
@@ -167,6 +177,7 @@ SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, SrKnnR
 
 // ---- presentation -------------------------------------------------------------------------------
 
+// Columns repeat for each k asked for; the majority class has no top-5.
 void sr_knn_report_text(const SrKnnReport *report, SrText *out) {
     char took[48];
     if (!report->labels) {
@@ -197,6 +208,7 @@ void sr_knn_report_text(const SrKnnReport *report, SrText *out) {
     }
 }
 
+// Flat keys such as trained_top1_k20, so that a line can be read by grep.
 void sr_knn_report_json(const SrKnnReport *report, SrText *out) {
     static const char *const keys[] = {"majority", "pixels", "untrained", "trained"};
     char key[64];
