@@ -9,7 +9,7 @@ CFLAGS = -std=c17 $(OPT) -g $(WARN) $(STRICT) -D_GNU_SOURCE -I. -I$(BUILD) -fope
 LDLIBS = -lopenblas -lyaml -lcjson -lz -lm -lpthread
 PACKAGES = gcc make libopenblas-dev libyaml-dev libstb-dev zlib1g-dev libcjson-dev libcmocka-dev pkg-config
 
-FOLDERS = base kernels graph trunks heads losses data trainer cli
+FOLDERS = base formats kernels graph trunks heads losses data trainer cli
 SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c) $(wildcard $(d)/*/*.c)))
 HEADERS := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.h) $(wildcard $(d)/*/*.h)))
 # kernels/*_simd.c are written once in plain loops or vector templates and compiled once an instruction set.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fails on any include that points to the right in: base kernels graph {trunks heads losses} trainer cli; data stands on base.
+# Fails on any include that points to the right in: base kernels graph {trunks heads losses} trainer cli; data and formats stand on base.
 cd "$(dirname "$0")/.." || exit 1
 bad=0
 allow() { # folder, then the folders it may include
@@ -18,7 +18,8 @@ allow trunks base kernels graph
 allow heads base kernels graph
 allow losses base kernels graph
 allow data base
-allow trainer base kernels graph trunks heads losses data
-allow cli base kernels graph trunks heads losses data trainer
+allow formats base
+allow trainer base kernels graph trunks heads losses data formats
+allow cli base kernels graph trunks heads losses data formats trainer
 [ $bad = 0 ] && echo "layers: ok"
 exit $bad

@@ -1,0 +1,165 @@
+// The reader door over files that PyTorch 1.13 and NumPy wrote (tests/formats/files), and over
+// broken ones: every cut and a sweep of flipped bytes must fail cleanly or read.
+#include "formats/weights.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "tests/check.h"
+
+#define FILES "tests/formats/files/"
+
+static double element(SrWeights *w, const char *name, int64_t i) {
+    SrTensor t = {0};
+    double out = 0;
+    int at = sr_weights_find(w, name);
+    CHECK(at >= 0);
+    CHECK_OK(sr_weights_read(w, at, &t));
+    sr_weights_doubles(&t, i, 1, &out);
+    return out;
+}
+
+static void check_nested(const char *path, SrWeightsFormat format) {
+    SrWeights w;
+    char shape[SR_SHAPE_TEXT_BYTES];
+    CHECK_OK(sr_weights_open(&w, path));
+    CHECK_INT(w.format, format);
+    CHECK_INT(w.n, 9);
+    CHECK_STR(w.tensors[0].name, "state_dict.module.fc.weight");
+    CHECK_STR(sr_shape_text(w.tensors[0].shape, shape, sizeof shape), "[2, 3]");
+    CHECK_NEAR(element(&w, "state_dict.module.fc.weight", 4), 4, 0);
+    CHECK_NEAR(element(&w, "state_dict.module.n", 0), 7, 0);
+    CHECK_NEAR(element(&w, "optimizer.state.0.momentum_buffer", 1), 1, 0);
+    CHECK_NEAR(element(&w, "t", 1), 3, 0); // (3, 2), strides (1, 3)
+    CHECK_NEAR(element(&w, "t", 4), 2, 0);
+    CHECK_NEAR(element(&w, "h", 1), -0.5, 0);
+    CHECK_NEAR(element(&w, "h", 2), 65504, 0);
+    CHECK_NEAR(element(&w, "h", 3), 0x1p-24, 0); // the smallest subnormal
+    CHECK_NEAR(element(&w, "bf", 1), -2, 0);
+    CHECK_NEAR(element(&w, "b", 0), 1, 0);
+    CHECK_NEAR(element(&w, "e", 3), 3, 0); // expanded: strides 0
+    CHECK_STR(sr_weights_meta(&w, "epoch"), "3");
+    CHECK_STR(sr_weights_meta(&w, "best"), "0.5");
+    CHECK_STR(sr_weights_meta(&w, "args.name"), "x");
+    CHECK_STR(sr_weights_meta(&w, "big"), "1099511627776");
+    CHECK_STR(sr_weights_meta(&w, "neg"), "-3");
+    CHECK_STR(sr_weights_meta(&w, "none"), "None");
+    CHECK_STR(sr_weights_meta(&w, "optimizer.param_groups.0.params"), "[0, 1]");
+    sr_weights_close(&w);
+}
+
+static void test_torch(void **state) {
+    (void)state;
+    check_nested(FILES "nested.pth", SR_WEIGHTS_TORCH);
+    check_nested(FILES "nested_protocol4.pth", SR_WEIGHTS_TORCH);
+    check_nested(FILES "nested_legacy.pth", SR_WEIGHTS_TORCH_LEGACY);
+}
+
+static void test_numpy(void **state) {
+    (void)state;
+    const char *const paths[] = {FILES "arrays.npz", FILES "arrays_deflated.npz"};
+    SrWeights w;
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(sr_weights_open(&w, paths[i]));
+        CHECK_INT(w.n, 3);
+        CHECK_STR(w.tensors[0].name, "w");
+        CHECK_NEAR(element(&w, "w", 11), 11, 0);
+        CHECK_NEAR(element(&w, "b", 2), 2, 0);
+        CHECK_NEAR(element(&w, "f", 1), 1, 0); // column-major in the file
+        CHECK_NEAR(element(&w, "f", 3), 3, 0);
+        sr_weights_close(&w);
+    }
+    CHECK_OK(sr_weights_open(&w, FILES "matrix.npy"));
+    CHECK_INT(w.format, SR_WEIGHTS_NPY);
+    CHECK_NEAR(element(&w, "array", 5), 5, 0);
+    sr_weights_close(&w);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    SrWeights w;
+    CHECK_FAILS(sr_weights_open(&w, FILES "foreign_global.pth"), SR_ERR_CONFIG, "posix.system");
+    CHECK_FAILS(sr_weights_open(&w, FILES "foreign_global_legacy.pth"), SR_ERR_CONFIG, "posix.system");
+    CHECK_FAILS(sr_weights_open(&w, FILES "recursive.pth"), SR_ERR_CONFIG, "nested deeper");
+    CHECK_FAILS(sr_weights_open(&w, FILES "laughs.pth"), SR_ERR_CONFIG, "16 MiB");
+    CHECK_FAILS(sr_weights_open(&w, FILES "objects.npy"), SR_ERR_CONFIG, "element type");
+    CHECK_FAILS(sr_weights_open(&w, FILES "big_endian.npy"), SR_ERR_CONFIG, "element type");
+    CHECK_FAILS(sr_weights_open(&w, FILES "truncated.pth"), SR_ERR_CONFIG, "truncated");
+    CHECK_FAILS(sr_weights_open(&w, FILES), SR_ERR_CONFIG, "a directory");
+    CHECK_FAILS(sr_weights_open(&w, FILES "absent.pth"), SR_ERR_CONFIG, "no such file");
+    CHECK_FAILS(sr_weights_open(&w, "Makefile"), SR_ERR_CONFIG, "not a weights file");
+}
+
+static void test_bomb(void **state) {
+    (void)state;
+    SrWeights w;
+    SrTensor t;
+    CHECK_OK(sr_weights_open(&w, FILES "bomb.npz"));
+    CHECK_FAILS(sr_weights_read(&w, 0, &t), SR_ERR_CONFIG, "would unfold to 40000128 bytes");
+    CHECK_INT(w.scratch_bytes, 0);
+    sr_weights_close(&w);
+}
+
+// Opens and reads everything; whatever comes, no crash and no block left over.
+static void read_all(const char *path) {
+    SrWeights w;
+    SrTensor t;
+    int64_t live = sr_mem_live();
+    SrStatus status = sr_weights_open(&w, path);
+    CHECK(status == SR_OK || (status == SR_ERR_CONFIG && *sr_status_message()));
+    for (int i = 0; status == SR_OK && i < w.n; i++)
+        (void)sr_weights_read(&w, i, &t);
+    if (status == SR_OK)
+        sr_weights_close(&w);
+    CHECK_INT(sr_mem_live(), live);
+}
+
+static void sweep(const char *path) {
+    char *data, name[] = "/tmp/sslrun-weights-XXXXXX";
+    size_t bytes;
+    int fd = mkstemp(name);
+    CHECK(fd >= 0);
+    CHECK_OK(sr_file_read(path, 1 << 20, &data, &bytes));
+    for (size_t at = 0; at < bytes; at += 7) {
+        char saved = data[at];
+        data[at] = (char)~saved;
+        CHECK(ftruncate(fd, 0) == 0 && pwrite(fd, data, bytes, 0) == (ssize_t)bytes);
+        read_all(name);
+        data[at] = saved;
+        CHECK(ftruncate(fd, 0) == 0 && pwrite(fd, data, at, 0) == (ssize_t)at);
+        read_all(name);
+    }
+    close(fd);
+    unlink(name);
+    sr_free(data);
+}
+
+static void test_damaged(void **state) {
+    (void)state;
+    sweep(FILES "nested.pth");
+    sweep(FILES "nested_legacy.pth");
+    sweep(FILES "arrays.npz");
+    sweep(FILES "arrays_deflated.npz");
+    sweep(FILES "matrix.npy");
+}
+
+static void test_out_of_memory(void **state) {
+    (void)state;
+    SrWeights w;
+    SrStatus status = SR_ERR_MEMORY;
+    for (int n = 1; status != SR_OK; n++) {
+        int64_t live = sr_mem_live();
+        sr_mem_fail_at(n);
+        status = sr_weights_open(&w, FILES "nested.pth");
+        sr_mem_fail_at(0);
+        CHECK(status == SR_OK || status == SR_ERR_MEMORY);
+        if (status == SR_OK)
+            sr_weights_close(&w);
+        CHECK_INT(sr_mem_live(), live);
+    }
+}
+
+SR_TESTS(weights_files, unit(test_torch), unit(test_numpy), unit(test_refused), unit(test_bomb),
+         unit(test_damaged), unit(test_out_of_memory))
