@@ -30,7 +30,7 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def
 
-.PHONY: parity all help deps test run golden asan layers clean format bench-conv
+.PHONY: example install parity all help deps test run golden asan layers clean format bench-conv
 all: sslrun libsslrun.a
 
 help:
@@ -83,7 +83,7 @@ $(BUILD)/gen/golden.def: $(TESTS) Makefile
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 # tests/cli runs the program that lies beside the test binary.
-$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun
+$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/features
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 $(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
@@ -103,6 +103,25 @@ run:
 GOLDEN ?= ../shared/golden/vissl
 golden: $(BUILD)/run-golden
 	$(BUILD)/run-golden $(GOLDEN) $(ONLY)
+
+## make example    the C interface's example
+$(BUILD)/features: examples/features.c sslrun.h $(BUILD)/libsslrun.a
+	$(CC) $(CFLAGS) -o $@ $< $(BUILD)/libsslrun.a $(LDLIBS)
+example: $(BUILD)/features
+	$(BUILD)/features
+
+## make install    into PREFIX (/usr/local): the program, libsslrun.a, sslrun.h, sslrun.pc
+PREFIX ?= /usr/local
+DESTDIR ?=
+VERSION := $(shell sed -n 's/.define SR_VERSION "\(.*\)"/\1/p' base/version.h)
+install: sslrun libsslrun.a
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
+	install sslrun $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 libsslrun.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 sslrun.h $(DESTDIR)$(PREFIX)/include/
+	printf '%s\n' 'prefix=$(PREFIX)' 'Name: sslrun' 'Description: features of vision trunks' 'Version: $(VERSION)' \
+	    'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lsslrun' 'Libs.private: -fopenmp $(LDLIBS)' \
+	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/sslrun.pc
 
 ## make parity     features against torchvision's, where python3-torch is installed
 parity: sslrun
