@@ -19,9 +19,11 @@ static SrNodeId linear(SrBuilder *b, const SrMlpLayers *layers, int out_features
     // sqrt(in_features).
     SrInit init = {SR_INIT_UNIFORM,
                    layers->init_factor / sqrt(sr_shape_last(sr_build_shape(b, x)))};
-    sr_builder_set_init(b, "weight", init);
+    SrInit weight = {SR_INIT_TRUNCATED_NORMAL, layers->init_normal}, zero = {SR_INIT_CONSTANT, 0};
+    bool normal = layers->init_normal > 0;
+    sr_builder_set_init(b, "weight", normal ? weight : init);
     if (layers->use_bias)
-        sr_builder_set_init(b, "bias", init);
+        sr_builder_set_init(b, "bias", normal ? zero : init);
     SrLinearParams p = {.out_features = out_features, .bias = layers->use_bias};
     return layer(b, "linear", &p, index, x);
 }
@@ -44,13 +46,52 @@ SrNodeId sr_mlp_layers_build(SrBuilder *b, const SrMlpLayers *layers, const SrIn
     return x;
 }
 
+// Block i: (N, dims[i]) -> (N, dims[i + 1])
+static SrNodeId residual_block(SrBuilder *b, SrMlpLayers layers, const SrInts *dims,
+                               const SrHeadSettings *settings, int i, SrNodeId x) {
+    SrInts pair = {2, dims->v + i};
+    char scope[48];
+    layers.bare_last = layers.bare_last && i == dims->n - 2;
+    snprintf(scope, sizeof scope, "%d.mlp_res_block", i);
+    sr_builder_push(b, scope);
+    SrNodeId y = sr_mlp_layers_build(b, &layers, &pair, settings, x);
+    sr_builder_pop(b);
+    if (pair.v[0] != pair.v[1])
+        return y;
+    return sr_build_n(b, "add", "add", NULL, (SrNodeId[]){y, x, x}, 3);
+}
+
+SrNodeId sr_mlp_residual_build(SrBuilder *b, const SrMlpLayers *layers, const SrInts *dims,
+                               const SrHeadSettings *settings, SrNodeId x) {
+    for (int i = 0; i + 1 < dims->n; i++)
+        x = residual_block(b, *layers, dims, settings, i, x);
+    return x;
+}
+
+SrNodeId sr_head_unit_prototypes(SrBuilder *b, const char *leaf, int count, bool freeze_g,
+                                 SrNodeId x) {
+    sr_builder_set_init(b, "weight_g", (SrInit){SR_INIT_CONSTANT, 1});
+    SrNodeId y = sr_build(b, "weight_norm_linear", leaf,
+                          &(SrWeightNormLinearParams){.out_features = count}, x);
+    if (y == SR_NO_NODE || !freeze_g)
+        return y;
+    SrGraph *graph = sr_builder_graph(b);
+    sr_params_at(sr_graph_params(graph), sr_graph_at(graph, y)->w[0])->trainable = false;
+    return y;
+}
+
+SrStatus sr_head_one_input(SrBuilder *b, const char *head, int n_in) {
+    if (n_in == 1)
+        return sr_builder_status(b);
+    return sr_builder_fail(b, SR_ERR_CONFIG,
+                           "%s takes one input, but the module before it gives %d", head, n_in);
+}
+
 // VISSL's heads take (N, C, 1, 1) too, which is (N, 1, 1, C) here; a map must be pooled, because
 // flattening it would tie the head to one image size.
 SrStatus sr_head_one_vector(SrBuilder *b, const char *head, const SrNodeId *in, int n_in,
                             SrNodeId *x) {
-    if (n_in != 1)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               "%s takes one input, but the module before it gives %d", head, n_in);
+    SR_TRY(sr_head_one_input(b, head, n_in));
     SrShape s = sr_build_shape(b, in[0]);
     char text[SR_SHAPE_TEXT_BYTES];
     *x = in[0];

@@ -2,8 +2,6 @@
 //
 // VISSL adds the input twice where the sizes allow it: once inside the block and once around it.
 // Results depend on it, so it is kept.  State keys: "clf.<block>.mlp_res_block.<layer>.weight".
-#include <stdio.h>
-
 #include "heads/mlp_layers.h"
 
 typedef struct {
@@ -29,23 +27,6 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-// Block i: (N, dims[i]) -> (N, dims[i + 1])
-static SrNodeId block(SrBuilder *b, const MlpRes *p, const SrHeadSettings *settings, int i,
-                      SrNodeId x) {
-    SrInts dims = {2, p->dims.v + i};
-    SrMlpLayers layers = p->layers;
-    char scope[48];
-    layers.bare_last = p->layers.bare_last && i == p->dims.n - 2;
-    layers.init_factor = settings->params_multiplier;
-    snprintf(scope, sizeof scope, "%d.mlp_res_block", i);
-    sr_builder_push(b, scope);
-    SrNodeId y = sr_mlp_layers_build(b, &layers, &dims, settings, x);
-    sr_builder_pop(b);
-    if (dims.v[0] != dims.v[1])
-        return y;
-    return sr_build_n(b, "add", "add", NULL, (SrNodeId[]){y, x, x}, 3);
-}
-
 // in: (N, C) or (N, 1, 1, C) -> (N, dims[last])
 static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *settings,
                       const SrNodeId *in, int n_in, SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
@@ -53,11 +34,11 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
     SrNodeId x;
     SR_TRY(sr_head_one_vector(b, "mlp_res", in, n_in, &x));
     SR_TRY(sr_head_check_dims(b, "mlp_res", &p->dims, x));
+    SrMlpLayers layers = p->layers;
+    layers.init_factor = settings->params_multiplier;
     sr_builder_push(b, "clf");
-    for (int i = 0; i + 1 < p->dims.n; i++)
-        x = block(b, p, settings, i, x);
+    out[0] = sr_mlp_residual_build(b, &layers, &p->dims, settings, x);
     sr_builder_pop(b);
-    out[0] = x;
     *n_out = 1;
     return sr_builder_status(b);
 }

@@ -44,26 +44,13 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-// g starts at 1 and stays there when frozen, so that every prototype keeps length 1.
-static SrNodeId weight_norm_prototypes(SrBuilder *b, const SwavHead *p, const char *leaf, int count,
-                                       SrNodeId x) {
-    sr_builder_set_init(b, "weight_g", (SrInit){SR_INIT_CONSTANT, 1});
-    SrNodeId y = sr_build(b, "weight_norm_linear", leaf,
-                          &(SrWeightNormLinearParams){.out_features = count}, x);
-    if (y == SR_NO_NODE || !p->normalize_last_layer)
-        return y;
-    SrGraph *graph = sr_builder_graph(b);
-    sr_params_at(sr_graph_params(graph), sr_graph_at(graph, y)->w[0])->trainable = false;
-    return y;
-}
-
 // x: (N, D) -> scores (N, P)
 static SrNodeId prototypes(SrBuilder *b, const SwavHead *p, int set, SrNodeId x) {
     char leaf[32];
     snprintf(leaf, sizeof leaf, "prototypes%d", set);
     int count = p->num_clusters.v[set];
     if (p->weight_norm)
-        return weight_norm_prototypes(b, p, leaf, count, x);
+        return sr_head_unit_prototypes(b, leaf, count, p->normalize_last_layer, x);
     return sr_build(b, "linear", leaf, &(SrLinearParams){.out_features = count}, x);
 }
 

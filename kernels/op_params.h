@@ -66,6 +66,15 @@ typedef struct { // slice: rows begin .. begin + count - 1 of the first dimensio
     int begin, count;
 } SrSliceParams;
 
+typedef struct { // merge_rows
+    int count;
+} SrMergeRowsParams;
+
+typedef struct { // select_tokens: x[:, begin : begin + count]
+    int begin, count;
+    bool squeeze; // one token: (N, D)
+} SrSelectTokensParams;
+
 typedef struct { // scale
     double factor;
 } SrScaleParams;

@@ -33,11 +33,22 @@ static SrShape nhwc(SrShape s) {
     return s.rank == 4 ? SR_SHAPE(s.d[0], s.d[2], s.d[3], s.d[1]) : s;
 }
 
+// ibot_head with shared_head: the case holds one tensor under two names.
+static bool shares_tensors(const SrYaml *head) {
+    const SrYaml *entry = sr_yaml_find(head, "PARAMS");
+    while (entry && entry->type == SR_YAML_LIST && entry->n > 0)
+        entry = entry->items[entry->n - 1];
+    const SrYaml *shared =
+        entry && entry->type == SR_YAML_MAP ? sr_yaml_find(entry, "shared_head") : NULL;
+    return shared && shared->type == SR_YAML_BOOL && shared->b;
+}
+
 static SrStatus build(HeadRun *r) {
     const SrTensor *x = golden_tensor(r->c, "x");
     SrHeadModules heads;
     SrBuilder *b;
-    SrModelConfig config = config_of(sr_yaml_find(r->c->config, "HEAD"));
+    const SrYaml *head = sr_yaml_find(r->c->config, "HEAD");
+    SrModelConfig config = config_of(head);
     if (!x)
         SR_FAIL(SR_ERR_RUN, "the case has no input x");
     SR_TRY(sr_head_modules_parse(&config, r->c->arena, &heads));
@@ -50,7 +61,7 @@ static SrStatus build(HeadRun *r) {
     sr_builder_free(b);
     SR_TRY(status);
     SR_TRY(sr_params_allocate(r->params));
-    return golden_load_table(r->c, r->params, "param.", PREFIX, true);
+    return golden_load_table(r->c, r->params, "param.", PREFIX, !shares_tensors(head));
 }
 
 static void fill(SrPlan *plan, SrNodeId x, const float *input) {
@@ -131,6 +142,6 @@ done:
 }
 
 const SrGolden sr_golden_head = {
-    .prefixes = {"head_mlp", "head_swav"},
+    .prefixes = {"head_"},
     .run = run,
 };

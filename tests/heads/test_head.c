@@ -19,12 +19,20 @@ typedef struct {
     int n_out;
 } Built;
 
+// Sizes that fit CHANNELS, by the names heads give them.
 static const char *arguments_for(const SrHead *head) {
     bool dims = sr_options_find(head->options, "dims"),
-         sets = sr_options_find(head->options, "num_clusters");
-    return dims && sets ? "{dims: [8, 6, 4], use_bn: true, num_clusters: [5, 3]}"
-           : dims       ? "{dims: [8, 6, 4]}"
-                        : "{}";
+         sets = sr_options_find(head->options, "num_clusters"),
+         channels = sr_options_find(head->options, "in_channels");
+    if (sr_options_find(head->options, "in_dim"))
+        return sets ? "{in_dim: 8, num_clusters: [5], hidden_dim: 6, bottleneck_dim: 4}"
+                    : "{in_dim: 8, hidden_dim: 6}";
+    return dims && sets       ? "{dims: [8, 6, 4], use_bn: true, num_clusters: [5, 3]}"
+           : dims && channels ? "{in_channels: 8, dims: [8, 6, 4]}"
+           : dims             ? "{dims: [8, 6, 4]}"
+           : sr_options_find(head->options, "in_plane")
+               ? "{in_plane: 8, hidden_dim: 6, num_classes: 3}"
+               : "{}";
 }
 
 static void build(Built *t, const SrHead *head, const char *arguments) {
@@ -37,7 +45,10 @@ static void build(Built *t, const SrHead *head, const char *arguments) {
     CHECK_OK(sr_params_new(&t->params));
     CHECK_OK(sr_graph_new(t->params, &t->graph));
     CHECK_OK(sr_builder_new(t->graph, &b));
-    t->x = sr_build_input(b, "x", SR_SHAPE(ROWS, CHANNELS), SR_F32);
+    // The one head that takes tokens only; a sequence as long as the batch keeps a row an image.
+    bool tokens = !strcmp(head->name, "eval_mlp_pooled");
+    SrShape shape = tokens ? SR_SHAPE(ROWS, ROWS, CHANNELS) : SR_SHAPE(ROWS, CHANNELS);
+    t->x = sr_build_input(b, "x", shape, SR_F32);
     sr_builder_push(b, "heads.0");
     CHECK_OK(head->build(b, params, &settings, &t->x, 1, t->out, &t->n_out));
     sr_builder_pop(b);
@@ -59,20 +70,32 @@ static void check_shapes(Built *t) {
         CHECK(sr_text_starts(sr_params_at(t->params, i)->name, "heads.0."));
 }
 
+// Classifiers that start at zero would hide every gradient behind them.
+static void randomize_constants(SrParams *params) {
+    for (int i = 0; i < sr_params_count(params); i++) {
+        SrParam *p = sr_params_at(params, i);
+        bool zero = p->trainable && p->role == SR_ROLE_WEIGHT && p->init.kind == SR_INIT_CONSTANT;
+        for (int64_t j = 0; zero && j < sr_shape_count(p->shape); j++)
+            ((float *)p->value)[j] = (float)sin((double)(7 * j + i));
+    }
+}
+
 // A gradient of ones at every output reaches every trainable parameter that is not in front of a
 // batch norm.
 static void check_gradients(Built *t) {
     SrPlan *plan;
     CHECK_OK(sr_params_allocate(t->params));
     sr_params_init(t->params, 3);
+    randomize_constants(t->params);
     SrPlanOptions options = {.mode = SR_MODE_TRAIN,
                              .outputs = t->out,
                              .n_outputs = t->n_out,
                              .losses = t->out,
                              .n_losses = t->n_out};
     CHECK_OK(sr_plan_compile(t->graph, &options, &plan));
-    float *x = sr_plan_input(plan, t->x).data;
-    for (int i = 0; i < ROWS * CHANNELS; i++)
+    SrTensor input = sr_plan_input(plan, t->x);
+    float *x = input.data;
+    for (int i = 0; i < sr_shape_count(input.shape); i++)
         x[i] = (float)sin(i * i);
     for (int k = 0; k < t->n_out; k++)
         for (int64_t i = 0; i < sr_shape_count(sr_graph_at(t->graph, t->out[k])->shape); i++)

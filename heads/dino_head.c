@@ -1,0 +1,55 @@
+// DINO's head: a projection with GELU to a bottleneck of length 1, then prototypes with weight
+// norm.  Caron et al., "Emerging properties in self-supervised vision transformers" (ICCV 2021).
+// Not the teacher, its temperature or its centre: the loss's.
+#include "heads/projection.h"
+
+typedef struct {
+    SrProjection projection;
+    SrInts num_clusters;
+    bool normalize_last_layer;
+} DinoHead;
+
+#define FIELD(f) offsetof(DinoHead, f)
+static const SrOption options[] = {
+    {"in_dim", SR_OPT_INT, FIELD(projection.in_dim), "384", 1, 1 << 24, NULL,
+     "Features that come in."},
+    {"num_clusters", SR_OPT_INTS, FIELD(num_clusters), "[65536]", 1, 1 << 24, NULL,
+     "Prototypes, as a list of one number."},
+    {"use_bn", SR_OPT_BOOL, FIELD(projection.use_bn), "False", 0, 0, NULL,
+     "Batch norm between the layers."},
+    {"normalize_last_layer", SR_OPT_BOOL, FIELD(normalize_last_layer), "True", 0, 0, NULL,
+     "Every prototype keeps length 1."},
+    {"num_layers", SR_OPT_INT, FIELD(projection.num_layers), "3", 1, 16, NULL,
+     "Linear layers of the projection."},
+    {"hidden_dim", SR_OPT_INT, FIELD(projection.hidden_dim), "2048", 1, 1 << 20, NULL,
+     "Size between them."},
+    {"bottleneck_dim", SR_OPT_INT, FIELD(projection.bottleneck_dim), "256", 1, 1 << 20, NULL,
+     "Size of the last one."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+// in: (N, in_dim) -> scores (N, num_clusters[0])
+static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *settings,
+                      const SrNodeId *in, int n_in, SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
+    const DinoHead *p = params;
+    SrNodeId x;
+    if (p->num_clusters.n != 1)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "dino_head: num_clusters has %d sets; DINO has one: [65536]",
+                               p->num_clusters.n);
+    SR_TRY(sr_head_one_vector(b, "dino_head", in, n_in, &x));
+    SR_TRY(sr_head_projection_build(b, "dino_head", &p->projection, settings, x, &x));
+    out[0] = sr_head_unit_prototypes(b, "prototypes0", p->num_clusters.v[0],
+                                     p->normalize_last_layer, x);
+    *n_out = 1;
+    return sr_builder_status(b);
+}
+
+const SrHead sr_head_dino_head = {
+    .name = "dino_head",
+    .help = "projection with GELU to unit length, then prototypes: DINO",
+    .options = options,
+    .params_bytes = sizeof(DinoHead),
+    .build = build,
+};

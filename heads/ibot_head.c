@@ -1,0 +1,92 @@
+// iBOT's head: DINO's for the class token, and the same projection with prototypes of its own (or
+// the same ones) for the patches.  Zhou et al., "iBOT: image BERT pre-training with online
+// tokenizer" (ICLR 2022), 3.2.
+//
+// With shared_head VISSL saves the prototypes twice, as prototypes0 and prototypes1; here they are
+// one tensor, prototypes0.
+#include "heads/projection.h"
+#include "kernels/op_params.h"
+
+typedef struct {
+    SrProjection projection;
+    int out_dim, patch_out_dim;
+    int norm, act, last_norm; // NORM_...; the others have one choice
+    bool normalize_last_layer, shared_head;
+} IbotHead;
+
+enum { NORM_NONE, NORM_BN };
+
+#define FIELD(f) offsetof(IbotHead, f)
+static const SrOption options[] = {
+    {"in_dim", SR_OPT_INT, FIELD(projection.in_dim), "384", 1, 1 << 24, NULL,
+     "Features of a token."},
+    {"out_dim", SR_OPT_INT, FIELD(out_dim), "8192", 1, 1 << 24, NULL,
+     "Prototypes of the class token."},
+    {"patch_out_dim", SR_OPT_INT, FIELD(patch_out_dim), "0", 0, 1 << 24, NULL,
+     "Prototypes of the patches; 0: out_dim."},
+    {"norm", SR_OPT_ENUM, FIELD(norm), "none", 0, 0, "none|bn", "Norm between the layers."},
+    {"act", SR_OPT_ENUM, FIELD(act), "gelu", 0, 0, "gelu", "Activation between the layers."},
+    {"last_norm", SR_OPT_ENUM, FIELD(last_norm), "none", 0, 0, "none", "Norm of the scores."},
+    {"normalize_last_layer", SR_OPT_BOOL, FIELD(normalize_last_layer), "True", 0, 0, NULL,
+     "Every prototype keeps length 1."},
+    {"num_layers", SR_OPT_INT, FIELD(projection.num_layers), "3", 1, 16, NULL,
+     "Linear layers of the projection."},
+    {"hidden_dim", SR_OPT_INT, FIELD(projection.hidden_dim), "2048", 1, 1 << 20, NULL,
+     "Size between them."},
+    {"bottleneck_dim", SR_OPT_INT, FIELD(projection.bottleneck_dim), "256", 1, 1 << 20, NULL,
+     "Size of the last one."},
+    {"shared_head", SR_OPT_BOOL, FIELD(shared_head), "False", 0, 0, NULL,
+     "Patches are matched to the class token's prototypes."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+// x: (N, 1 + L, D) -> class scores (N, out_dim), patch scores (N, L, patch_out_dim)
+static SrStatus tokens(SrBuilder *b, const IbotHead *p, SrNodeId x, SrNodeId out[SR_HEAD_MAX_OUT],
+                       int *n_out) {
+    int length = sr_build_shape(b, x).d[1];
+    bool shared = p->shared_head;
+    int patch_out = p->patch_out_dim > 0 ? p->patch_out_dim : p->out_dim;
+    if (length < 2)
+        return sr_builder_fail(b, SR_ERR_CONFIG, "ibot_head: one token leaves no patches");
+    if (shared && patch_out != p->out_dim)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "ibot_head: shared_head needs patch_out_dim 0 or %d (out_dim), not "
+                               "%d",
+                               p->out_dim, patch_out);
+    SrSelectTokensParams class_token = {.begin = 0, .count = 1, .squeeze = true},
+                         patches = {.begin = 1, .count = length - 1};
+    out[0] = sr_head_unit_prototypes(b, "prototypes0", p->out_dim, p->normalize_last_layer,
+                                     sr_build(b, "select_tokens", "getitem", &class_token, x));
+    out[1] = sr_head_unit_prototypes(b, shared ? "prototypes0" : "prototypes1", patch_out,
+                                     p->normalize_last_layer,
+                                     sr_build(b, "select_tokens", "getitem", &patches, x));
+    *n_out = 2;
+    return sr_builder_status(b);
+}
+
+// in: (N, D) -> [class scores]; (N, 1 + L, D) -> [class scores, patch scores]
+static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *settings,
+                      const SrNodeId *in, int n_in, SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
+    const IbotHead *p = params;
+    SrProjection projection = p->projection;
+    projection.use_bn = p->norm == NORM_BN;
+    SR_TRY(sr_head_one_input(b, "ibot_head", n_in));
+    SrNodeId x = in[0];
+    if (sr_build_shape(b, x).rank != 3)
+        SR_TRY(sr_head_one_vector(b, "ibot_head", in, n_in, &x));
+    SR_TRY(sr_head_projection_build(b, "ibot_head", &projection, settings, x, &x));
+    if (sr_build_shape(b, x).rank == 3)
+        return tokens(b, p, x, out, n_out);
+    out[0] = sr_head_unit_prototypes(b, "prototypes0", p->out_dim, p->normalize_last_layer, x);
+    *n_out = 1;
+    return sr_builder_status(b);
+}
+
+const SrHead sr_head_ibot_head = {
+    .name = "ibot_head",
+    .help = "DINO's head for the class token and for the patches: iBOT",
+    .options = options,
+    .params_bytes = sizeof(IbotHead),
+    .build = build,
+};

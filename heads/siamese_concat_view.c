@@ -1,0 +1,42 @@
+// The towers of an image side by side: (N T, C) -> (N, T C), without parameters.  PIRL's and
+// jigsaw's nine patches become one row.  Rows must be sample-major: all towers of image 0 first.
+#include "heads/mlp_layers.h"
+#include "kernels/op_params.h"
+
+typedef struct {
+    int num_towers;
+} SiameseConcatView;
+
+static const SrOption options[] = {
+    {"num_towers", SR_OPT_INT, offsetof(SiameseConcatView, num_towers), "1", 1, 1 << 16, NULL,
+     "Rows of an image: 9 patches."},
+    SR_OPTION_END,
+};
+
+// in: (N T, C) or (N T, H, W, C) -> (N, T C) or (N, T C H W), each tower in PyTorch's order
+static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *settings,
+                      const SrNodeId *in, int n_in, SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
+    (void)settings;
+    const SiameseConcatView *p = params;
+    SR_TRY(sr_head_one_input(b, "siamese_concat_view", n_in));
+    SrNodeId x = in[0];
+    if (sr_build_shape(b, x).rank > 2)
+        x = sr_build(b, "flatten", "flatten", NULL, x);
+    int rows = sr_build_shape(b, x).d[0];
+    if (rows % p->num_towers != 0)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "siamese_concat_view: num_towers is %d, but %d rows come in; they "
+                               "must be a multiple of it",
+                               p->num_towers, rows);
+    out[0] = sr_build(b, "merge_rows", "view", &(SrMergeRowsParams){p->num_towers}, x);
+    *n_out = 1;
+    return sr_builder_status(b);
+}
+
+const SrHead sr_head_siamese_concat_view = {
+    .name = "siamese_concat_view",
+    .help = "the features of an image's patches side by side",
+    .options = options,
+    .params_bytes = sizeof(SiameseConcatView),
+    .build = build,
+};

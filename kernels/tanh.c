@@ -1,0 +1,63 @@
+// tanh: torch.tanh, between the two layers of a vision transformer's classifier.  One call of
+// libm a number: it runs on (N, D) features, never on maps.
+#include <math.h>
+
+#include "kernels/op_util.h"
+
+// dy/dx = 1 - y^2, so x may be gone.
+static unsigned reads(const void *params) {
+    (void)params;
+    return SR_READS_Y;
+}
+
+static int inplace(const void *params) {
+    (void)params;
+    return 0;
+}
+
+static void reference(const SrRefCall *call) {
+    for (int64_t i = 0, n = sr_shape_count(call->y_shape); i < n; i++)
+        call->y[i] = tanh(call->x[0][i]);
+}
+
+static void forward(const SrOpCall *call) {
+    const float *x = call->x[0].data; // (n)
+    float *y = call->y.data;          // (n)
+    int64_t n = sr_shape_count(call->y.shape);
+#pragma omp parallel for schedule(static) if (n > SR_CHUNK)
+    for (int64_t i = 0; i < n; i++)
+        y[i] = tanhf(x[i]);
+}
+
+static void backward(const SrOpCall *call) {
+    const float *y = call->y.data; // (n)
+    const float *dy = call->dy;    // (n)
+    float *dx = call->dx[0];       // (n)
+    int64_t n = sr_shape_count(call->y.shape);
+    if (!dx)
+        return;
+#pragma omp parallel for schedule(static) if (n > SR_CHUNK)
+    for (int64_t i = 0; i < n; i++)
+        dx[i] = dy[i] * (1 - y[i] * y[i]);
+}
+
+static const SrOpCase cases[] = {
+    {"{}", 1, {SR_SHAPE(3, 11)}, false},
+    {"{}", 1, {SR_SHAPE(2, 3, 4)}, false},
+};
+
+const SrOp sr_op_tanh = {
+    .name = "tanh",
+    .help = "Hyperbolic tangent.",
+    .min_in = 1,
+    .max_in = 1,
+    .flags = SR_OP_CHEAP,
+    .infer = sr__infer_same,
+    .reads = reads,
+    .inplace = inplace,
+    .reference = reference,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+    .n_cases = SR_COUNT(cases),
+};

@@ -1,0 +1,91 @@
+// ibot_head: class token and patches by their own or by shared prototypes, and what is refused;
+// the other heads' refusals beside it.
+#include "tests/check.h"
+
+#include "heads/head.h"
+
+typedef struct {
+    SrArena arena;
+    SrParams *params;
+    SrGraph *graph;
+    SrNodeId out[SR_HEAD_MAX_OUT];
+    int n_out;
+} Built;
+
+static SrStatus build(Built *t, const char *name, const char *arguments, SrShape shape) {
+    static const SrHeadSettings settings = {1e-5, 0.1, 1};
+    const SrHead *head;
+    SrYaml *map = NULL;
+    SrBuilder *b;
+    *t = (Built){.n_out = 0};
+    CHECK_OK(sr_head_find(name, &head));
+    CHECK_OK(sr_yaml_parse(&t->arena, arguments, strlen(arguments), "test", &map));
+    void *params = sr_arena_alloc(&t->arena, head->params_bytes + 1);
+    CHECK_OK(sr_options_parse(head->options, map, name, &t->arena, params));
+    CHECK_OK(sr_params_new(&t->params));
+    CHECK_OK(sr_graph_new(t->params, &t->graph));
+    CHECK_OK(sr_builder_new(t->graph, &b));
+    SrNodeId x = sr_build_input(b, "x", shape, SR_F32);
+    SrStatus status = head->build(b, params, &settings, &x, 1, t->out, &t->n_out);
+    sr_builder_free(b);
+    return status;
+}
+
+static void deinit(Built *t) {
+    sr_graph_free(t->graph);
+    sr_params_free(t->params);
+    sr_arena_deinit(&t->arena);
+}
+
+static void check_outputs(const char *arguments, SrShape shape, int n_out, SrShape last,
+                          bool second) {
+    Built t;
+    CHECK_OK(build(&t, "ibot_head", arguments, shape));
+    CHECK_INT(t.n_out, n_out);
+    CHECK(sr_shape_equal(sr_graph_at(t.graph, t.out[n_out - 1])->shape, last));
+    CHECK(sr_params_find(t.params, "prototypes0.weight_v") >= 0);
+    CHECK((sr_params_find(t.params, "prototypes1.weight_v") >= 0) == second);
+    CHECK(!sr_params_at(t.params, sr_params_find(t.params, "prototypes0.weight_g"))->trainable);
+    deinit(&t);
+}
+
+#define SIZES "in_dim: 8, hidden_dim: 6, bottleneck_dim: 4, out_dim: 5"
+
+static void test_outputs(void **state) {
+    (void)state;
+    check_outputs("{" SIZES "}", SR_SHAPE(3, 8), 1, SR_SHAPE(3, 5), false);
+    check_outputs("{" SIZES "}", SR_SHAPE(3, 7, 8), 2, SR_SHAPE(3, 6, 5), true);
+    check_outputs("{" SIZES ", patch_out_dim: 9}", SR_SHAPE(3, 7, 8), 2, SR_SHAPE(3, 6, 9), true);
+    check_outputs("{" SIZES ", shared_head: true}", SR_SHAPE(3, 7, 8), 2, SR_SHAPE(3, 6, 5), false);
+    check_outputs("{" SIZES ", norm: bn, num_layers: 1}", SR_SHAPE(2, 8), 1, SR_SHAPE(2, 5), false);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *head, *arguments;
+        SrShape shape;
+        const char *text;
+    } rows[] = {
+        {"ibot_head", "{in_dim: 9}", SR_SHAPE(3, 8), "in_dim is 9, but its input has 8"},
+        {"ibot_head", "{in_dim: 8}", SR_SHAPE(3, 1, 8), "no patches"},
+        {"ibot_head", "{in_dim: 8, shared_head: true, patch_out_dim: 3}", SR_SHAPE(3, 2, 8),
+         "shared_head needs patch_out_dim"},
+        {"dino_head", "{in_dim: 8, num_clusters: [5, 6]}", SR_SHAPE(3, 8), "2 sets"},
+        {"siamese_concat_view", "{num_towers: 2}", SR_SHAPE(3, 8), "num_towers is 2, but 3 rows"},
+        {"eval_mlp", "{in_channels: 4, dims: [8, 2]}", SR_SHAPE(3, 8), "SHOULD_FLATTEN_FEATS"},
+        {"eval_mlp", "{in_channels: 5, dims: [8, 2]}", SR_SHAPE(3, 8), "input has 8 channels"},
+        {"eval_mlp", "{in_channels: 8, dims: [8, 2]}", SR_SHAPE(3, 2, 2, 8), "dims starts with 8"},
+        {"eval_mlp", "{in_channels: 8, dims: [8, 2]}", SR_SHAPE(3, 2, 8), "not [3, 2, 8]"},
+        {"eval_mlp_pooled", "{in_channels: 8, dims: [8, 2]}", SR_SHAPE(3, 8), "takes tokens"},
+        {"vision_transformer_head", "{in_plane: 7}", SR_SHAPE(3, 8), "in_plane is 7"},
+        {"msn_head", "{in_dim: 7}", SR_SHAPE(3, 8), "msn_head: in_dim is 7"}};
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        Built t;
+        CHECK_FAILS(build(&t, rows[i].head, rows[i].arguments, rows[i].shape), SR_ERR_CONFIG,
+                    rows[i].text);
+        deinit(&t);
+    }
+}
+
+SR_TESTS(ibot_head, unit(test_outputs), unit(test_refused))
