@@ -52,13 +52,14 @@ static int tree_size(const SrYaml *node) {
     return n;
 }
 
+// Levels of lists and maps: 0 for a scalar, 1 for a list of scalars.
 static int tree_depth(const SrYaml *node) {
     int deepest = 0;
     for (int i = 0; i < node->n; i++) {
-        int depth = 1 + tree_depth(node->items[i]);
+        int depth = tree_depth(node->items[i]);
         deepest = SR_MAX(deepest, depth);
     }
-    return deepest;
+    return deepest + (node->type == SR_YAML_LIST || node->type == SR_YAML_MAP);
 }
 
 static SrStatus too_deep(const Loader *l, int line) {
@@ -170,8 +171,6 @@ static SrStatus parse_children(Loader *l, SrYaml *node, int depth) {
 }
 
 static SrStatus parse_node(Loader *l, const yaml_event_t *event, int depth, SrYaml **out) {
-    if (depth > MAX_DEPTH)
-        return too_deep(l, line_of(event));
     if (event->type == YAML_ALIAS_EVENT)
         return resolve_alias(l, event, depth, out);
     SR_TRY(count_nodes(l, line_of(event), 1));
@@ -185,6 +184,8 @@ static SrStatus parse_node(Loader *l, const yaml_event_t *event, int depth, SrYa
         map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor;
     if (tag)
         return unknown_tag(l, event, (const char *)tag);
+    if (depth >= MAX_DEPTH)
+        return too_deep(l, line_of(event));
     *out = sr_yaml_new(l->arena, map ? SR_YAML_MAP : SR_YAML_LIST, l->file, line_of(event));
     if (!*out)
         return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);

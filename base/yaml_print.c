@@ -24,7 +24,7 @@ static bool all_printable(const char *s) {
 
 // Words that other YAML readers take for something else than a string.
 static bool is_reserved(const char *s) {
-    static const char *const words[] = {"yes", "no", "on", "off", "y", "n", "...", "=", "<<"};
+    static const char *const words[] = {"yes", "no", "on", "off", "...", "=", "<<"};
     for (int i = 0; i < SR_COUNT(words); i++)
         if (strcasecmp(s, words[i]) == 0)
             return true;

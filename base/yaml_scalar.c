@@ -72,8 +72,11 @@ static bool parse_float(const char *s, double *out) {
     if (octal_like || !starts || strspn(p, "0123456789.eE+-") != strlen(p))
         return false;
     char *end;
-    *out = strtod(s, &end);
-    return *end == '\0';
+    double value = strtod(s, &end);
+    if (*end != '\0')
+        return false;
+    *out = value;
+    return true;
 }
 
 SrYaml *sr_yaml_scalar(SrArena *arena, const char *text, const char *file, int line) {

@@ -1,0 +1,259 @@
+// Files: bounds, mappings, and writes that leave either the old file or the new one, never a piece.
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "tests/check.h"
+#include "tests/temp_dir.h"
+
+static char dir[64];
+
+static int set_up(void **state) {
+    (void)state;
+    temp_dir_make(dir);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    temp_dir_remove(dir);
+    return 0;
+}
+
+// "name" in the test's folder; a few may be held at once.
+static const char *in(const char *name) {
+    static char paths[4][256];
+    static int next;
+    char *path = paths[next++ % 4];
+    CHECK_OK(sr_file_join(path, sizeof paths[0], dir, name));
+    return path;
+}
+
+static void check_content(const char *path, const char *expected) {
+    char *data;
+    size_t bytes;
+    CHECK_OK(sr_file_read(path, 1000, &data, &bytes));
+    CHECK_INT(bytes, strlen(expected));
+    CHECK_STR(data, expected);
+    sr_free(data);
+}
+
+static int names_in_dir(void) {
+    char **names;
+    int n;
+    CHECK_OK(sr_file_list(dir, &names, &n));
+    sr_file_list_free(names, n);
+    return n;
+}
+
+static void test_read_is_bounded(void **state) {
+    (void)state;
+    char *data;
+    size_t bytes;
+    CHECK_OK(sr_file_write(in("a"), "hello", 5));
+    check_content(in("a"), "hello");
+    CHECK_OK(sr_file_read(in("a"), 5, &data, &bytes));
+    sr_free(data);
+    CHECK_FAILS(sr_file_read(in("a"), 4, &data, &bytes), SR_ERR_IO, "has 5 bytes; at most 4");
+    CHECK_FAILS(sr_file_read(in("none"), 9, &data, &bytes), SR_ERR_IO, "/none': No such file");
+    CHECK_FAILS(sr_file_read(dir, 9, &data, &bytes), SR_ERR_IO, "not a regular file");
+    CHECK_INT(mkfifo(in("pipe"), 0600), 0);
+    CHECK_FAILS(sr_file_read(in("pipe"), 9, &data, &bytes), SR_ERR_IO, "not a regular file"); // does not wait
+    CHECK_OK(sr_file_write(in("empty"), NULL, 0));
+    check_content(in("empty"), "");
+}
+
+static void test_map(void **state) {
+    (void)state;
+    const void *map;
+    size_t bytes;
+    CHECK_OK(sr_file_write(in("a"), "mapped", 6));
+    CHECK_OK(sr_file_map(in("a"), &map, &bytes));
+    CHECK_INT(bytes, 6);
+    CHECK(memcmp(map, "mapped", 6) == 0);
+    CHECK_OK(sr_file_write(in("a"), "X", 1)); // replaces the name; the mapping keeps the old file
+    CHECK(memcmp(map, "mapped", 6) == 0);
+    sr_file_unmap(map, bytes);
+    CHECK_OK(sr_file_write(in("empty"), "", 0));
+    CHECK_OK(sr_file_map(in("empty"), &map, &bytes));
+    CHECK(!map && bytes == 0);
+    sr_file_unmap(map, bytes);
+    CHECK_FAILS(sr_file_map(in("none"), &map, &bytes), SR_ERR_IO, "No such file");
+}
+
+static void test_writing_shows_nothing_before_commit(void **state) {
+    (void)state;
+    SrFileWriter writer;
+    CHECK_OK(sr_file_write(in("a"), "old", 3));
+    CHECK_OK(sr_file_begin(&writer, in("a")));
+    fputs("new and longer", writer.f);
+    fflush(writer.f);
+    check_content(in("a"), "old");
+    CHECK_OK(sr_file_commit(&writer));
+    check_content(in("a"), "new and longer");
+    CHECK_INT(names_in_dir(), 1);
+}
+
+static void test_abort_leaves_nothing(void **state) {
+    (void)state;
+    SrFileWriter writer;
+    CHECK_OK(sr_file_begin(&writer, in("a")));
+    fputs("half", writer.f);
+    CHECK_INT(names_in_dir(), 1);
+    sr_file_abort(&writer);
+    CHECK_INT(names_in_dir(), 0);
+    CHECK_FAILS(sr_file_begin(&writer, in("no/such/folder")), SR_ERR_IO, "cannot write");
+    CHECK_INT(mkdir(in("taken"), 0700), 0);
+    CHECK_FAILS(sr_file_write(in("taken"), "x", 1), SR_ERR_IO, "Is a directory");
+    CHECK_INT(names_in_dir(), 1);
+}
+
+// A writer killed in the middle: the old content stands, and the next writer clears its temporary away but
+// not that of a process that lives.
+static void test_killed_writer(void **state) {
+    (void)state;
+    CHECK_OK(sr_file_write(in("a"), "old", 3));
+    pid_t child = fork();
+    if (child == 0) {
+        SrFileWriter writer;
+        if (sr_file_begin(&writer, in("a")) == SR_OK && fputs("half", writer.f) > 0 && fflush(writer.f) == 0)
+            raise(SIGKILL);
+        _exit(1);
+    }
+    int how = 0;
+    CHECK_INT(waitpid(child, &how, 0), child);
+    CHECK(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+    check_content(in("a"), "old");
+    CHECK_INT(names_in_dir(), 2);
+    char living[64];
+    snprintf(living, sizeof living, "a.tmp%ld", (long)getppid());
+    CHECK_OK(sr_file_write(in("a.tmpx"), "not a temporary", 15));
+    CHECK_INT(rename(in("a.tmpx"), in(living)), 0);
+    CHECK_OK(sr_file_write(in("a.tmp12.txt"), "a name of its own", 17));
+    CHECK_OK(sr_file_write(in("a"), "new", 3));
+    check_content(in("a"), "new");
+    CHECK(sr_file_exists(in(living)) && sr_file_exists(in("a.tmp12.txt")));
+    CHECK_INT(names_in_dir(), 3);
+}
+
+static void test_folders(void **state) {
+    (void)state;
+    CHECK_OK(sr_file_mkdirs(in("x/y//z/")));
+    CHECK(sr_file_is_dir(in("x/y/z")) && sr_file_exists(in("x")));
+    CHECK_OK(sr_file_mkdirs(in("x/y")));
+    CHECK_OK(sr_file_mkdirs("/"));
+    CHECK_OK(sr_file_mkdirs("."));
+    CHECK_OK(sr_file_write(in("f"), "", 0));
+    CHECK(!sr_file_is_dir(in("f")) && !sr_file_is_dir(in("none")) && !sr_file_exists(in("none")));
+    CHECK_FAILS(sr_file_mkdirs(in("f")), SR_ERR_IO, "file of that name");
+    CHECK_FAILS(sr_file_mkdirs(in("f/g")), SR_ERR_IO, "Not a directory");
+    CHECK_FAILS(sr_file_mkdirs(""), SR_ERR_CONFIG, "without a name");
+    char *path = sr_alloc(5001);
+    memset(path, 'a', 5000);
+    path[5000] = '\0';
+    CHECK_FAILS(sr_file_mkdirs(path), SR_ERR_CONFIG, "too long");
+    sr_free(path);
+}
+
+static void test_list_is_sorted(void **state) {
+    (void)state;
+    const char *const made[] = {"b", "a10", "a9", "B", ".hidden"};
+    const char *const sorted[] = {".hidden", "B", "a10", "a9", "b"};
+    for (int i = 0; i < SR_COUNT(made); i++)
+        CHECK_OK(sr_file_write(in(made[i]), "", 0));
+    char **names;
+    int n;
+    CHECK_OK(sr_file_list(dir, &names, &n));
+    CHECK_INT(n, SR_COUNT(sorted));
+    for (int i = 0; i < n; i++)
+        CHECK_STR(names[i], sorted[i]);
+    sr_file_list_free(names, n);
+    CHECK_FAILS(sr_file_list(in("none"), &names, &n), SR_ERR_IO, "/none");
+    sr_file_list_free(names, n);
+}
+
+static void test_links_and_removal(void **state) {
+    (void)state;
+    char target[64];
+    CHECK_OK(sr_file_write(in("one"), "1", 1));
+    CHECK_OK(sr_file_write(in("two"), "2", 1));
+    CHECK_OK(sr_file_symlink("one", in("newest")));
+    CHECK_OK(sr_file_symlink("two", in("newest")));
+    check_content(in("newest"), "2");
+    CHECK_INT(readlink(in("newest"), target, sizeof target), 3);
+    CHECK_OK(sr_file_remove(in("newest")));
+    CHECK_OK(sr_file_remove(in("newest")));
+    CHECK_INT(names_in_dir(), 2);
+    CHECK_FAILS(sr_file_remove(dir), SR_ERR_IO, "cannot remove");
+    CHECK_FAILS(sr_file_symlink("x", in("no/such/link")), SR_ERR_IO, "cannot make link");
+}
+
+static void test_join(void **state) {
+    (void)state;
+    char out[8];
+    CHECK_OK(sr_file_join(out, sizeof out, "ab", "cd"));
+    CHECK_STR(out, "ab/cd");
+    CHECK_OK(sr_file_join(out, sizeof out, "ab/", "cd"));
+    CHECK_STR(out, "ab/cd");
+    CHECK_OK(sr_file_join(out, sizeof out, "", "cd"));
+    CHECK_STR(out, "cd");
+    CHECK_OK(sr_file_join(out, sizeof out, "abc", "def")); // seven characters and the NUL
+    CHECK_FAILS(sr_file_join(out, sizeof out, "abcd", "def"), SR_ERR_CONFIG, "too long");
+}
+
+// Every allocation fails in turn: an error, no leak, no temporary left, the old file intact.
+static void test_without_memory(void **state) {
+    (void)state;
+    CHECK_OK(sr_file_write(in("a"), "old", 3));
+    int64_t live = sr_mem_live();
+    for (int n = 1;; n++) {
+        sr_mem_fail_at(n);
+        SrStatus status = sr_file_write(in("a"), "new", 3);
+        sr_mem_fail_at(0);
+        CHECK_INT(sr_mem_live(), live);
+        CHECK_INT(names_in_dir(), 1);
+        if (status == SR_OK)
+            break;
+        CHECK_INT(status, SR_ERR_MEMORY);
+        check_content(in("a"), "old");
+    }
+    check_content(in("a"), "new");
+    char *data, **names;
+    size_t bytes;
+    int count;
+    sr_mem_fail_at(1);
+    CHECK_FAILS(sr_file_read(in("a"), 100, &data, &bytes), SR_ERR_MEMORY, "out of memory");
+    for (int n = 1; n <= 2; n++) {
+        sr_mem_fail_at(n);
+        CHECK_FAILS(sr_file_list(dir, &names, &count), SR_ERR_MEMORY, "out of memory");
+    }
+    CHECK_INT(sr_mem_live(), live);
+}
+
+// A full disk, as far as a machine without one can show it.
+static void test_full_disk(void **state) {
+    (void)state;
+    SrFileWriter writer;
+    CHECK_OK(sr_file_begin(&writer, in("a")));
+    writer.f = freopen("/dev/full", "wb", writer.f);
+    if (!writer.f) {
+        sr_file_abort(&writer);
+        skip();
+    }
+    fputs("does not fit", writer.f);
+    CHECK_FAILS(sr_file_commit(&writer), SR_ERR_IO, "No space left on device");
+    CHECK_INT(names_in_dir(), 0);
+}
+
+#define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+SR_TESTS(file, in_folder(test_read_is_bounded), in_folder(test_map),
+         in_folder(test_writing_shows_nothing_before_commit), in_folder(test_abort_leaves_nothing),
+         in_folder(test_killed_writer), in_folder(test_folders), in_folder(test_list_is_sorted),
+         in_folder(test_links_and_removal), in_folder(test_join), in_folder(test_without_memory),
+         in_folder(test_full_disk))

@@ -1,0 +1,42 @@
+// The log file: levels, marks, appending.  What goes to stderr is looked at by no test.
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "tests/check.h"
+#include "tests/temp_dir.h"
+
+static void test_file_gets_marked_lines(void **state) {
+    (void)state;
+    char dir[64], path[128], *text;
+    size_t bytes;
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/log.txt", dir);
+    sr_log_set_level(SR_LOG_WARN);
+    CHECK_OK(sr_log_open(path));
+    sr_info("not wanted");
+    sr_warn("slow %d", 5);
+    sr_log_close();
+    sr_warn("no file is open");
+    CHECK_OK(sr_log_open(path)); // again: appends
+    sr_log(SR_LOG_ERROR, "broken");
+    sr_log_live("a live line leaves no trace in the file");
+    sr_log_close();
+    sr_log_close();
+    sr_log_set_level(SR_LOG_INFO);
+    CHECK_OK(sr_file_read(path, 10000, &text, &bytes));
+    const char *second = strchr(text, '\n') + 1;
+    CHECK_STR(strstr(second, "error: "), "error: broken\n");
+    CHECK(strncmp(strstr(text, "warning: "), "warning: slow 5\n", 16) == 0);
+    CHECK(!strstr(text, "wanted") && !strstr(text, "no file") && !strstr(text, "live"));
+    CHECK(text[4] == '-' && text[10] == ' ' && text[13] == ':'); // 2024-01-31 23:59:59
+    sr_free(text);
+    temp_dir_remove(dir);
+}
+
+static void test_unwritable(void **state) {
+    (void)state;
+    CHECK_FAILS(sr_log_open("/nonexistent/folder/log.txt"), SR_ERR_IO, "/nonexistent/folder/log.txt");
+    sr_info("still works");
+}
+
+SR_TESTS(log, unit(test_file_gets_marked_lines), unit(test_unwritable))

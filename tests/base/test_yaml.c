@@ -1,0 +1,260 @@
+// Reading YAML: types, lines, bounds, errors.
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/yaml.h"
+#include "tests/check.h"
+
+static SrArena arena;
+
+static int set_up(void **state) {
+    (void)state;
+    arena = (SrArena)SR_ARENA_INIT;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    sr_arena_deinit(&arena);
+    return 0;
+}
+
+static SrStatus parse(const char *text, SrYaml **out) {
+    return sr_yaml_parse(&arena, text, strlen(text), "t.yaml", out);
+}
+
+static SrYaml *tree(const char *text) {
+    SrYaml *node = NULL;
+    CHECK_OK(parse(text, &node));
+    return node;
+}
+
+static void fails(const char *text, const char *message) {
+    SrYaml *node;
+    CHECK_FAILS(parse(text, &node), SR_ERR_CONFIG, message);
+}
+
+static void test_scalar_types(void **state) {
+    (void)state;
+    static const struct { const char *text; SrYamlType type; double f; } cases[] = {
+        {"1", SR_YAML_INT, 1},           {"-17", SR_YAML_INT, -17},      {"+3", SR_YAML_INT, 3},
+        {"0x1F", SR_YAML_INT, 31},       {"-0x10", SR_YAML_INT, -16},    {"010", SR_YAML_INT, 8},
+        {"0b101", SR_YAML_INT, 5},       {"1_000_000", SR_YAML_INT, 1e6}, {"0", SR_YAML_INT, 0},
+        {"1.5", SR_YAML_FLOAT, 1.5},     {"1e-4", SR_YAML_FLOAT, 1e-4},  {".5", SR_YAML_FLOAT, 0.5},
+        {"1.", SR_YAML_FLOAT, 1},        {"-2.5E+3", SR_YAML_FLOAT, -2500}, {"0.05", SR_YAML_FLOAT, 0.05},
+        {".inf", SR_YAML_FLOAT, INFINITY}, {"-.Inf", SR_YAML_FLOAT, -INFINITY},
+        {"99999999999999999999", SR_YAML_FLOAT, 1e20},
+        {"true", SR_YAML_BOOL, 1},       {"False", SR_YAML_BOOL, 0},     {"~", SR_YAML_NULL, 0},
+        {"null", SR_YAML_NULL, 0},       {"", SR_YAML_NULL, 0},          {"yes", SR_YAML_STRING, 0},
+        {"Off", SR_YAML_STRING, 0},      {"08", SR_YAML_STRING, 0},      {"0x", SR_YAML_STRING, 0},
+        {"0b2", SR_YAML_STRING, 0},      {"1e", SR_YAML_STRING, 0},      {"1-2", SR_YAML_STRING, 0},
+        {"1.2.3", SR_YAML_STRING, 0},    {"nan", SR_YAML_STRING, 0},     {"inf", SR_YAML_STRING, 0},
+        {"0x1p3", SR_YAML_STRING, 0},    {"_1", SR_YAML_STRING, 0},      {"+", SR_YAML_STRING, 0},
+        {"--1", SR_YAML_STRING, 0},      {"0x-1", SR_YAML_STRING, 0},    {"2024-01-31", SR_YAML_STRING, 0},
+        {"tRUE", SR_YAML_STRING, 0},     {"1 2", SR_YAML_STRING, 0},
+    };
+    for (int i = 0; i < SR_COUNT(cases); i++) {
+        const SrYaml *node = sr_yaml_scalar(&arena, cases[i].text, "", 0);
+        if (node->type != cases[i].type || node->f != cases[i].f)
+            fail_msg("'%s' is %s %g", cases[i].text, sr_yaml_type_name(node->type), node->f);
+        CHECK_STR(node->text, cases[i].text);
+    }
+    CHECK(isnan(sr_yaml_scalar(&arena, ".NaN", "", 0)->f));
+    CHECK(sr_yaml_scalar(&arena, "-9223372036854775808", "", 0)->i == INT64_MIN);
+    CHECK(sr_yaml_scalar(&arena, "9007199254740993", "", 0)->i == 9007199254740993);
+    CHECK_INT(sr_yaml_scalar(&arena, "TRUE", "", 0)->i, 1);
+}
+
+static void test_tree_and_lines(void **state) {
+    (void)state;
+    SrYaml *root = tree("# @package _global_\n"
+                        "config:\n"
+                        "  LOSS:\n"
+                        "    name: swav_loss # why\n"
+                        "    crops: [0, 1]\n"
+                        "  text: |\n"
+                        "    two\n"
+                        "    lines\n"
+                        "  quoted: '5'\n"
+                        "  nothing:\n"
+                        "  list:\n"
+                        "  - {a: 1}\n"
+                        "  - 2\n");
+    CHECK_STR(sr_yaml_find_path(root, "config.LOSS.name")->text, "swav_loss");
+    CHECK_INT(sr_yaml_find_path(root, "config.LOSS.name")->line, 4);
+    CHECK_STR(sr_yaml_find_path(root, "config.LOSS.name")->file, "t.yaml");
+    CHECK_INT(sr_yaml_find_path(root, "config.LOSS")->line, 3); // the key's line, not its first child's
+    CHECK_INT(sr_yaml_find_path(root, "config.LOSS.crops.1")->i, 1);
+    CHECK_STR(sr_yaml_find_path(root, "config.text")->text, "two\nlines\n");
+    CHECK_INT(sr_yaml_find_path(root, "config.quoted")->type, SR_YAML_STRING);
+    CHECK_INT(sr_yaml_find_path(root, "config.nothing")->type, SR_YAML_NULL);
+    CHECK_INT(sr_yaml_find_path(root, "config.list.0.a")->i, 1);
+    CHECK_INT(sr_yaml_find_path(root, "config.list.1")->line, 13);
+    CHECK(!sr_yaml_find_path(root, "config.list.2"));
+    CHECK(!sr_yaml_find_path(root, "config.list.-1"));
+    CHECK(!sr_yaml_find_path(root, "config.list.x"));
+    CHECK(!sr_yaml_find_path(root, "config.nothing.x"));
+    CHECK(!sr_yaml_find_path(root, "conf"));
+    CHECK(sr_yaml_find_path(root, "") == root);
+    CHECK(!sr_yaml_find(NULL, "x"));
+    CHECK(!sr_yaml_find(sr_yaml_find_path(root, "config.list"), "x"));
+}
+
+static void test_empty_documents(void **state) {
+    (void)state;
+    CHECK_INT(tree("")->type, SR_YAML_NULL);
+    CHECK_INT(tree("# nothing\n")->type, SR_YAML_NULL);
+    CHECK_INT(tree("---\n...\n")->type, SR_YAML_NULL);
+    CHECK_INT(tree("[]")->n, 0);
+    CHECK_INT(tree("{}")->type, SR_YAML_MAP);
+}
+
+static void test_tags(void **state) {
+    (void)state;
+    CHECK_INT(sr_yaml_find(tree("a: !!str 5"), "a")->type, SR_YAML_STRING);
+    fails("a: 1\nb: !!python/object:os.system x", "t.yaml:2: tag 'tag:yaml.org,2002:python/object:os.system'");
+    fails("a: !include b.yaml", "t.yaml:1: tag '!include' is not supported");
+    fails("!!set {a, b}", "tag");
+    fails("a: !x [1]", "tag '!x'");
+}
+
+static void test_errors_name_the_place(void **state) {
+    (void)state;
+    fails("a: 1\nb: 2\na: 3\n", "t.yaml:3: key 'a' stands here twice; the first is at line 1");
+    fails("x:\n  k: 1\n  l: 2\n  k:\n    m: 1\n", "t.yaml:4: key 'k' stands here twice; the first is at line 2");
+    fails("{a: 1, b: 1, b: 2, a: 2}", "key 'b'"); // the first that repeats
+    fails("a: [1, 2\nb: 3", "t.yaml:2");
+    fails("a: \"x", "not valid YAML");
+    fails("a: 1\n b: 2", "t.yaml:2");
+    fails("\tx: 1", "t.yaml:1");
+    fails("a: 1\n---\nb: 2", "t.yaml:2: a second document");
+    fails("a: *missing", "t.yaml:1: alias '*missing' has no anchor");
+    fails("&a [*a]", "alias '*a' has no anchor"); // no tree holds itself
+    fails("[1, 2]: 3", "a key must be a plain word");
+    fails("? {a: 1}\n: 3", "a key must be a plain word");
+    fails("a: \"x\\0y\"", "holds a NUL");
+    fails("\"x\\0y\": 1", "holds a NUL");
+    fails("a: \xff\xfe", "not valid YAML");
+}
+
+static void test_aliases_are_copies(void **state) {
+    (void)state;
+    SrYaml *root = tree("base: &b {x: 1, y: [2, 3]}\nother: *b\nscalar: &s 7\nmore: [*s, *s, *b]\n&k key: *s\n");
+    SrYaml *base = sr_yaml_find(root, "base"), *other = sr_yaml_find(root, "other");
+    CHECK(sr_yaml_equal(base, other) && base != other);
+    CHECK_OK(sr_yaml_put(&arena, other, "x", sr_yaml_scalar(&arena, "9", "", 0)));
+    CHECK_INT(sr_yaml_find(base, "x")->i, 1);
+    CHECK_INT(sr_yaml_find_path(root, "more.2.y.1")->i, 3);
+    CHECK_INT(sr_yaml_find(root, "key")->i, 7);
+    CHECK_INT(sr_yaml_find(tree("[&a 1, &a 2, *a]"), "x") == NULL, 1);
+    CHECK_INT(tree("[&a 1, &a 2, *a]")->items[2]->i, 2); // the nearest anchor before it
+}
+
+// Each level stands for ten of the level before: 10^9 values from ten lines.
+static void test_billion_laughs(void **state) {
+    (void)state;
+    SrText bomb = SR_TEXT_INIT;
+    sr_text_add(&bomb, "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n");
+    for (int i = 1; i < 10; i++) {
+        sr_text_printf(&bomb, "a%d: &a%d [", i, i);
+        for (int j = 0; j < 10; j++)
+            sr_text_printf(&bomb, "%s*a%d", j ? ", " : "", i - 1);
+        sr_text_add(&bomb, "]\n");
+    }
+    int64_t calls = sr_mem_calls();
+    fails(bomb.s, "t.yaml:5: more than 100000 values once aliases are expanded");
+    CHECK(sr_mem_calls() - calls < 500); // found before the memory is spent
+    sr_text_deinit(&bomb);
+}
+
+// Nesting through aliases counts like any other: each list puts the one before some levels down.
+static void test_depth(void **state) {
+    (void)state;
+    char deep[300];
+    memset(deep, '[', 65);
+    memset(deep + 65, ']', 65);
+    deep[130] = '\0';
+    fails(deep, "nested deeper than 64 levels");
+    deep[64] = '1';
+    deep[129] = '\0';
+    CHECK_INT(tree(deep)->n, 1);
+    memset(deep, '[', 299);
+    deep[299] = '\0';
+    fails(deep, "nested deeper than 64 levels");
+    SrText text = SR_TEXT_INIT;
+    sr_text_add(&text, "a0: &a0 [[[[1]]]]\n");
+    for (int i = 1; i < 20; i++)
+        sr_text_printf(&text, "a%d: &a%d [[[[*a%d]]]]\n", i, i, i - 1);
+    fails(text.s, "t.yaml:16: nested deeper than 64 levels");
+    sr_text_deinit(&text);
+}
+
+static void test_sizes_are_bounded(void **state) {
+    (void)state;
+    SrText text = SR_TEXT_INIT;
+    SrYaml *node;
+    for (int i = 0; i < 100001; i++)
+        sr_text_add(&text, "- 1\n");
+    fails(text.s, "more than 100000 values");
+    while (text.len <= 1 << 20)
+        sr_text_add(&text, "# a comment of some length\n");
+    fails(text.s, "at most 1048576 are read");
+    sr_text_deinit(&text);
+    for (int i = 0; i < 1001; i++)
+        sr_text_printf(&text, "- &a%d 1\n", i);
+    fails(text.s, "t.yaml:1001: more than 1000 anchors");
+    sr_text_deinit(&text);
+    sr_text_printf(&text, "%0201d: 1", 0);
+    fails(text.s, "longer than 200 bytes");
+    CHECK_OK(sr_yaml_parse(&arena, text.s + 1, text.len - 1, "t.yaml", &node));
+    sr_text_deinit(&text);
+}
+
+// Many keys take no quadratic time: 90,000 would need 4 * 10^9 comparisons.
+static void test_wide_maps(void **state) {
+    (void)state;
+    SrText text = SR_TEXT_INIT;
+    for (int i = 0; i < 90000; i++)
+        sr_text_printf(&text, "k%d: 1\n", i);
+    CHECK_INT(tree(text.s)->n, 90000);
+    sr_text_add(&text, "k77: 1\n");
+    fails(text.s, "t.yaml:90001: key 'k77' stands here twice; the first is at line 78");
+    sr_text_deinit(&text);
+}
+
+static void test_load(void **state) {
+    (void)state;
+    SrYaml *node;
+    CHECK_FAILS(sr_yaml_load(&arena, "/nonexistent.yaml", &node), SR_ERR_CONFIG, "/nonexistent.yaml");
+    CHECK_FAILS(sr_yaml_load(&arena, "/", &node), SR_ERR_CONFIG, "not a regular file");
+}
+
+// Every allocation fails in turn: a memory error, no leak.
+static void test_without_memory(void **state) {
+    (void)state;
+    SrText text = SR_TEXT_INIT;
+    for (int i = 0; i < 300; i++)
+        sr_text_printf(&text, "k%d: {a: &a%d [1, 2.5, x], b: *a%d, c: \"q\"}\n", i, i, i);
+    int64_t live = sr_mem_live();
+    int failures = 0;
+    for (int n = 1;; n++) {
+        SrArena scratch = SR_ARENA_INIT;
+        SrYaml *node;
+        sr_mem_fail_at(n);
+        SrStatus status = sr_yaml_parse(&scratch, text.s, text.len, "t.yaml", &node);
+        sr_mem_fail_at(0);
+        sr_arena_deinit(&scratch);
+        CHECK_INT(sr_mem_live(), live);
+        if (status == SR_OK)
+            break;
+        CHECK_INT(status, SR_ERR_MEMORY);
+        failures++;
+    }
+    CHECK(failures > 20);
+    sr_text_deinit(&text);
+}
+
+#define in_arena(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+SR_TESTS(yaml, in_arena(test_scalar_types), in_arena(test_tree_and_lines), in_arena(test_empty_documents),
+         in_arena(test_tags), in_arena(test_errors_name_the_place), in_arena(test_aliases_are_copies),
+         in_arena(test_billion_laughs), in_arena(test_depth), in_arena(test_sizes_are_bounded),
+         in_arena(test_wide_maps), in_arena(test_load), in_arena(test_without_memory))

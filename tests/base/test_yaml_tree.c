@@ -1,0 +1,208 @@
+// Changing, merging and printing YAML trees; what is printed reads back equal.
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/yaml.h"
+#include "tests/check.h"
+
+static SrArena arena;
+
+static int set_up(void **state) {
+    (void)state;
+    arena = (SrArena)SR_ARENA_INIT;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    sr_arena_deinit(&arena);
+    return 0;
+}
+
+static SrYaml *tree(const char *text) {
+    SrYaml *node = NULL;
+    CHECK_OK(sr_yaml_parse(&arena, text, strlen(text), "t.yaml", &node));
+    return node;
+}
+
+static void check_flow(const SrYaml *node, const char *expected) {
+    SrText text = SR_TEXT_INIT;
+    sr_yaml_print_flow(node, &text);
+    CHECK_STR(text.s, expected);
+    sr_text_deinit(&text);
+}
+
+static void test_put_and_remove(void **state) {
+    (void)state;
+    SrYaml *map = tree("{a: 1, b: 2, c: 3}");
+    CHECK_OK(sr_yaml_put(&arena, map, "b", sr_yaml_scalar(&arena, "x", "", 0)));
+    CHECK_OK(sr_yaml_put(&arena, map, "d", sr_yaml_scalar(&arena, "4", "", 0)));
+    CHECK(sr_yaml_remove(map, "a"));
+    CHECK(!sr_yaml_remove(map, "a"));
+    check_flow(map, "{b: x, c: 3, d: 4}");
+    CHECK_OK(sr_yaml_put_path(&arena, map, "n.m.k", sr_yaml_scalar(&arena, "5", "", 0)));
+    CHECK_OK(sr_yaml_put_path(&arena, map, "c.k", sr_yaml_scalar(&arena, "6", "", 0))); // replaces a scalar
+    check_flow(map, "{b: x, c: {k: 6}, d: 4, n: {m: {k: 5}}}");
+    CHECK_FAILS(sr_yaml_put(&arena, map, "e", NULL), SR_ERR_MEMORY, "memory");
+}
+
+static void test_append(void **state) {
+    (void)state;
+    SrYaml *list = sr_yaml_new(&arena, SR_YAML_LIST, "f", 1);
+    for (int i = 0; i < 100; i++)
+        CHECK_OK(sr_yaml_append(&arena, list, sr_yaml_scalar(&arena, i % 2 ? "1" : "0", "", 0)));
+    CHECK_INT(list->n, 100);
+    for (int i = 0; i < 100; i++)
+        CHECK_INT(list->items[i]->i, i % 2);
+}
+
+static void test_merge(void **state) {
+    (void)state;
+    SrYaml *base = tree("{a: 1, m: {x: 1, y: [1, 2, 3]}, n: {k: 1}}");
+    SrYaml *over = tree("{m: {y: [9], z: 0}, n: null, new: {p: 1}}");
+    CHECK_OK(sr_yaml_merge(&arena, base, over));
+    check_flow(base, "{a: 1, m: {x: 1, y: [9], z: 0}, n: null, new: {p: 1}}");
+    sr_yaml_find_path(over, "new.p")->i = 5; // `over` was copied
+    CHECK_INT(sr_yaml_find_path(base, "new.p")->i, 1);
+    CHECK_OK(sr_yaml_merge(&arena, base, tree("")));
+    CHECK_FAILS(sr_yaml_merge(&arena, base, tree("[1]")), SR_ERR_CONFIG, "t.yaml:1: a list where a map");
+    CHECK_FAILS(sr_yaml_merge(&arena, tree("[1]"), base), SR_ERR_CONFIG, "a map of keys is expected");
+}
+
+static void test_equal(void **state) {
+    (void)state;
+    CHECK(sr_yaml_equal(tree("{a: 1, b: [x, null]}"), tree("b: ['x', ~]\na: 1.0\n"))); // order of keys is free
+    CHECK(sr_yaml_equal(tree(".nan"), tree(".NaN")));
+    const char *const different[][2] = {{"1", "2"},         {"1", "'1'"},           {"[1, 2]", "[2, 1]"},
+                                        {"[1]", "[1, 1]"},  {"{a: 1}", "{b: 1}"},   {"true", "false"},
+                                        {"true", "'true'"}, {"null", "''"},         {"{}", "[]"},
+                                        {"a", "b"},         {"{a: 1, b: 1}", "{a: 1}"}};
+    for (int i = 0; i < SR_COUNT(different); i++)
+        CHECK(!sr_yaml_equal(tree(different[i][0]), tree(different[i][1])));
+}
+
+static void test_block_style(void **state) {
+    (void)state;
+    SrText text = SR_TEXT_INIT;
+    sr_yaml_print(tree("{a: {b: {c: 1}}, l: [1, two, 3.5], e: {}, f: [], n: null, m: [{x: 1}, [2]]}"), &text);
+    CHECK_STR(text.s, "a:\n"
+                      "  b:\n"
+                      "    c: 1\n"
+                      "l: [1, two, 3.5]\n"
+                      "e: {}\n"
+                      "f: []\n"
+                      "n: null\n"
+                      "m:\n"
+                      "  - {x: 1}\n"
+                      "  - [2]\n");
+    sr_text_deinit(&text);
+    sr_yaml_print(tree("[]"), &text);
+    CHECK_STR(text.s, "[]\n");
+    sr_text_deinit(&text);
+}
+
+static SrYaml *string_node(const char *s) {
+    SrYaml *node = sr_yaml_new(&arena, SR_YAML_STRING, "", 0);
+    node->text = s;
+    return node;
+}
+
+// As a value, as a key and on its own, in both styles.
+static void check_string_reads_back(const char *s) {
+    SrYaml *map = sr_yaml_new(&arena, SR_YAML_MAP, "", 0), *list = sr_yaml_new(&arena, SR_YAML_LIST, "", 0);
+    CHECK_OK(sr_yaml_put(&arena, map, "key", string_node(s)));
+    CHECK_OK(sr_yaml_put(&arena, map, s, string_node("value")));
+    CHECK_OK(sr_yaml_append(&arena, list, string_node(s)));
+    CHECK_OK(sr_yaml_put(&arena, map, "list", list));
+    const SrYaml *nodes[] = {map, list, string_node(s)};
+    for (int i = 0; i < 6; i++) {
+        SrText text = SR_TEXT_INIT;
+        SrYaml *back = NULL;
+        (i % 2 ? sr_yaml_print : sr_yaml_print_flow)(nodes[i / 2], &text);
+        if (sr_yaml_parse(&arena, text.s, text.len, "printed", &back) != SR_OK)
+            fail_msg("%s: %s", sr_status_message(), text.s);
+        if (!sr_yaml_equal(nodes[i / 2], back))
+            fail_msg("not equal: %s", text.s);
+        sr_text_deinit(&text);
+    }
+}
+
+static void test_strings_read_back(void **state) {
+    (void)state;
+    const char *const strings[] = {
+        "plain", "with blank", " leading", "trailing ", "", "null", "~", "true", "5", "1e-4", ".inf", "yes", "off",
+        "-", "- x", "?", ":", "a: b", "a:b", "#no", "a #b", "[x]", "{x}", ",", "a,b", "'q'", "\"q\"", "a\"b", "\\",
+        "a\\nb", "line\nbreak", "\n", "tab\there", "\r\n", "!tag", "&a", "*a", "|", ">", "%d", "@x", "`x", "...",
+        "---", "=", "<<", "~/data", "/a/b.yaml", "caf\xc3\xa9", "\xf0\x9f\x98\x80", "\xc2\x85", "\xe2\x80\xa8x",
+        "\xe2\x80\xa9", "\xef\xbb\xbfx", "\xc2\x80", "\x7f", "\x01", "0x1F", "0b1", "010", "1_0", "2024-01-31"};
+    for (int i = 0; i < SR_COUNT(strings); i++)
+        check_string_reads_back(strings[i]);
+}
+
+static void test_random_strings_read_back(void **state) {
+    (void)state;
+    static const char *const pieces[] = {"a", "0", "-", " ", ":", "#", ",", "\"", "'", "\\", "\n", "\t", "?", "[", "]",
+                                         "{", "}", "&", "*", "!", "|", ">", "%", ".", "e", "_", "~", "\xc2\x85", "\xc3\xa9"};
+    SrRng rng = sr_rng(11, SR_RNG_TEST, 0, 0, 0, 0);
+    for (int i = 0; i < 500; i++) {
+        char s[32] = "";
+        for (uint32_t n = sr_rng_below(&rng, 8); n > 0; n--)
+            strcat(s, pieces[sr_rng_below(&rng, SR_COUNT(pieces))]);
+        check_string_reads_back(s);
+        sr_arena_deinit(&arena);
+    }
+}
+
+// Bytes that are no UTF-8 have no form in YAML; the file must still be readable.
+static void test_broken_utf8_stays_readable(void **state) {
+    (void)state;
+    SrText text = SR_TEXT_INIT;
+    sr_yaml_print_flow(string_node("caf\xe9 \xff"), &text);
+    CHECK_STR(text.s, "\"caf\\xe9 \\xff\"");
+    CHECK_STR(tree(text.s)->text, "caf\xc3\xa9 \xc3\xbf");
+    sr_text_deinit(&text);
+}
+
+static void test_numbers_without_text(void **state) {
+    (void)state;
+    SrYaml *node = sr_yaml_new(&arena, SR_YAML_FLOAT, "", 0);
+    node->f = -INFINITY;
+    check_flow(node, "-.inf");
+    node->f = 0.1;
+    check_flow(node, "0.1");
+    node = sr_yaml_new(&arena, SR_YAML_INT, "", 0);
+    node->i = -5;
+    check_flow(node, "-5");
+}
+
+// Copying and merging with every allocation failing in turn.
+static void test_without_memory(void **state) {
+    (void)state;
+    SrText text = SR_TEXT_INIT;
+    for (int i = 0; i < 200; i++)
+        sr_text_printf(&text, "k%d: {a: [1, 2.5, x], b: {c: \"q\"}}\n", i);
+    SrYaml *over = tree(text.s);
+    int64_t live = sr_mem_live();
+    int failures = 0;
+    for (int n = 1;; n++) {
+        SrArena scratch = SR_ARENA_INIT;
+        sr_mem_fail_at(n);
+        SrYaml *base = sr_yaml_new(&scratch, SR_YAML_MAP, "", 0);
+        SrStatus status = base ? sr_yaml_merge(&scratch, base, over) : SR_ERR_MEMORY;
+        sr_mem_fail_at(0);
+        CHECK(status != SR_OK || sr_yaml_equal(base, over));
+        sr_arena_deinit(&scratch);
+        CHECK_INT(sr_mem_live(), live);
+        if (status == SR_OK)
+            break;
+        CHECK_INT(status, SR_ERR_MEMORY);
+        failures++;
+    }
+    CHECK(failures > 5);
+    sr_text_deinit(&text);
+}
+
+#define in_arena(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+SR_TESTS(yaml_tree, in_arena(test_put_and_remove), in_arena(test_append), in_arena(test_merge), in_arena(test_equal),
+         in_arena(test_block_style), in_arena(test_strings_read_back), in_arena(test_random_strings_read_back),
+         in_arena(test_broken_utf8_stays_readable), in_arena(test_numbers_without_text),
+         in_arena(test_without_memory))
