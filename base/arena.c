@@ -1,4 +1,5 @@
-// Bump allocation in blocks that double up to 256 KiB; a larger request gets a block of its own size.
+// Bump allocation in blocks that double up to 256 KiB; a larger request gets a block of its own
+// size.
 #include "base/arena.h"
 
 #include <stdalign.h>
@@ -13,12 +14,13 @@ enum { FIRST_BLOCK = 1024, LARGEST_BLOCK = 256 * 1024, UNIT = alignof(max_align_
 
 struct SrArenaBlock {
     SrArenaBlock *older;
-    size_t used, bytes;                   // of data
+    size_t used, bytes;                        // of data
     alignas(max_align_t) unsigned char data[]; // zeroed at birth and handed out once
 };
 
 static SrArenaBlock *add_block(SrArena *arena, size_t at_least) {
-    size_t bytes = arena->head ? SR_MIN(2 * arena->head->bytes, (size_t)LARGEST_BLOCK) : FIRST_BLOCK;
+    size_t bytes =
+        arena->head ? SR_MIN(2 * arena->head->bytes, (size_t)LARGEST_BLOCK) : FIRST_BLOCK;
     bytes = SR_MAX(bytes, at_least);
     if (bytes > SIZE_MAX - sizeof(SrArenaBlock))
         return NULL;
@@ -52,7 +54,9 @@ void *sr_arena_copy(SrArena *arena, const void *src, size_t bytes) {
     return p;
 }
 
-char *sr_arena_strdup(SrArena *arena, const char *s) { return sr_arena_copy(arena, s, strlen(s) + 1); }
+char *sr_arena_strdup(SrArena *arena, const char *s) {
+    return sr_arena_copy(arena, s, strlen(s) + 1);
+}
 
 char *sr_arena_printf(SrArena *arena, const char *fmt, ...) {
     va_list args, again;

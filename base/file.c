@@ -21,7 +21,8 @@ static SrStatus fail_errno(const char *what, const char *path) {
 
 // Opens a regular file for reading and tells its size; the descriptor is the caller's.
 static SrStatus open_regular(const char *path, int *fd, size_t *bytes) {
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // opening a pipe must not wait for its writer
+    *fd = open(path,
+               O_RDONLY | O_CLOEXEC | O_NONBLOCK); // opening a pipe must not wait for its writer
     if (*fd < 0)
         return fail_errno("cannot open", path);
     struct stat st;
@@ -39,7 +40,8 @@ SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *b
     SR_TRY(open_regular(path, &fd, &size));
     if (size > max_bytes) {
         close(fd);
-        return sr_fail(SR_ERR_IO, "'%s' has %zu bytes; at most %zu are read", path, size, max_bytes);
+        return sr_fail(SR_ERR_IO, "'%s' has %zu bytes; at most %zu are read", path, size,
+                       max_bytes);
     }
     char *buffer = sr_alloc(size + 1);
     size_t done = 0;
@@ -121,8 +123,8 @@ static long writer_of(const char *name, const char *base) {
     return *end == '\0' && end != digits && pid > 0 ? pid : 0;
 }
 
-// A process that was killed left its temporary behind; checkpoints are large, so whoever writes the same
-// file next clears it away.  Best effort: nothing depends on it.
+// A process that was killed left its temporary behind; checkpoints are large, so whoever writes the
+// same file next clears it away.  Best effort: nothing depends on it.
 static void remove_orphans(const char *path) {
     char dir[PATH_BYTES];
     parent_of(path, dir);

@@ -26,7 +26,9 @@ static void hook_memory(void) {
     cJSON_InitHooks(&hooks);
 }
 
-static SrStatus out_of_memory(const char *file) { return sr_fail(SR_ERR_MEMORY, "%s: out of memory", file); }
+static SrStatus out_of_memory(const char *file) {
+    return sr_fail(SR_ERR_MEMORY, "%s: out of memory", file);
+}
 
 // What is known of a text before cJSON sees it.
 typedef struct {
@@ -35,8 +37,8 @@ typedef struct {
     int line;
 } Scan;
 
-// The closing quote of the string that opens at p; `end` if there is none, or if the string holds a NUL,
-// which would cut it short.
+// The closing quote of the string that opens at p; `end` if there is none, or if the string holds a
+// NUL, which would cut it short.
 static const char *scan_string(const char *p, const char *end) {
     for (p++; p < end && *p != '"'; p++) {
         if (*p != '\\')
@@ -48,8 +50,8 @@ static const char *scan_string(const char *p, const char *end) {
     return p;
 }
 
-// Brackets must close, or cJSON before 1.7.18 reads on behind a text that ends in a comma; they bound its
-// recursion and its memory (64 bytes a value) before any is spent.
+// Brackets must close, or cJSON before 1.7.18 reads on behind a text that ends in a comma; they
+// bound its recursion and its memory (64 bytes a value) before any is spent.
 static SrStatus check_bounds(const char *text, size_t bytes, const char *file) {
     Scan scan = {.values = 1, .line = 1};
     const char *end = text + bytes;
@@ -62,11 +64,13 @@ static SrStatus check_bounds(const char *text, size_t bytes, const char *file) {
         if (*p == '"')
             p = scan_string(p, end);
         if (p == end)
-            return sr_fail(SR_ERR_CONFIG, "%s:%d: not valid JSON: a string is not closed or holds a NUL", file,
+            return sr_fail(SR_ERR_CONFIG,
+                           "%s:%d: not valid JSON: a string is not closed or holds a NUL", file,
                            scan.line);
     }
     if (scan.depth != 0)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: not valid JSON: brackets do not match", file, scan.line);
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: not valid JSON: brackets do not match", file,
+                       scan.line);
     if (scan.deepest > MAX_DEPTH)
         return sr_fail(SR_ERR_CONFIG, "%s: JSON nested deeper than %d levels", file, MAX_DEPTH);
     if (scan.values > MAX_VALUES)
@@ -115,7 +119,8 @@ static SrStatus check_repeated(const SrYaml *map, const char *file) {
     SR_TRY(sr__yaml_repeated(map, &first, &second));
     if (second < 0)
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s: key '%s' stands in one object twice", file, map->keys[second]);
+    return sr_fail(SR_ERR_CONFIG, "%s: key '%s' stands in one object twice", file,
+                   map->keys[second]);
 }
 
 static SrStatus convert(SrArena *arena, const cJSON *j, const char *file, SrYaml **out) {
@@ -130,7 +135,8 @@ static SrStatus convert(SrArena *arena, const cJSON *j, const char *file, SrYaml
     for (const cJSON *c = j->child; c; c = c->next) {
         SrYaml *child;
         SR_TRY(convert(arena, c, file, &child));
-        SR_TRY(object ? sr__yaml_push(arena, *out, c->string, child) : sr_yaml_append(arena, *out, child));
+        SR_TRY(object ? sr__yaml_push(arena, *out, c->string, child)
+                      : sr_yaml_append(arena, *out, child));
     }
     return object ? check_repeated(*out, file) : SR_OK;
 }
@@ -150,7 +156,8 @@ static SrStatus parse_failure(const char *text, size_t bytes, const char *at, co
     return sr_fail(SR_ERR_CONFIG, "%s:%d: not valid JSON", file, line);
 }
 
-SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const char *file, SrYaml **out) {
+SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const char *file,
+                       SrYaml **out) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, hook_memory);
     SR_TRY(check_bounds(text, bytes, file));

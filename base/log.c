@@ -1,5 +1,5 @@
-// Lines to stderr and the run's log file.  One mutex: loader threads report bad images while the main
-// thread reports progress, and lines must not mix.
+// Lines to stderr and the run's log file.  One mutex: loader threads report bad images while the
+// main thread reports progress, and lines must not mix.
 #include "base/log.h"
 
 #include <errno.h>
@@ -15,8 +15,10 @@ static SrLogLevel threshold = SR_LOG_INFO;
 static FILE *file;
 static int live_shown; // a live line stands on the terminal and must be wiped before the next line
 
-static const char *const marks[] = {
-    [SR_LOG_DEBUG] = "debug: ", [SR_LOG_INFO] = "", [SR_LOG_WARN] = "warning: ", [SR_LOG_ERROR] = "error: "};
+static const char *const marks[] = {[SR_LOG_DEBUG] = "debug: ",
+                                    [SR_LOG_INFO] = "",
+                                    [SR_LOG_WARN] = "warning: ",
+                                    [SR_LOG_ERROR] = "error: "};
 
 int sr_log_is_terminal(void) { return isatty(STDERR_FILENO); }
 

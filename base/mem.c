@@ -1,7 +1,7 @@
 // The counting allocator: malloc and mmap with two counters and a fuse.
 //
-// The counters are atomic because loader threads allocate too.  The fuse counts down over all threads;
-// fault tests use one.
+// The counters are atomic because loader threads allocate too.  The fuse counts down over all
+// threads; fault tests use one.
 #include "base/mem.h"
 
 #include <stdatomic.h>
@@ -10,7 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static _Atomic int64_t calls, live, fuse; // fuse: 0 is off, else the call at which it reaches 0 fails
+static _Atomic int64_t calls, live,
+    fuse; // fuse: 0 is off, else the call at which it reaches 0 fails
 
 // Counts one call; false if it is the one told to fail.
 static bool permit(void) {
@@ -58,7 +59,8 @@ char *sr_strdup(const char *s) {
 void *sr_map(size_t bytes) {
     if (!permit())
         return NULL;
-    void *p = mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p =
+        mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
     (void)madvise(p, bytes, MADV_HUGEPAGE);

@@ -35,8 +35,9 @@ static SrStatus wrong(const Parser *p, const SrOption *o, const SrYaml *v, const
     char at[512];
     SrText text = SR_TEXT_INIT;
     sr_yaml_print_flow(v, &text);
-    SrStatus status = sr_fail(SR_ERR_CONFIG, "%s%s%s%s is %.60s, expected %s", place(v, at, sizeof at), p->where,
-                              dot(p->where), o->name, text.s ? text.s : "?", expected);
+    SrStatus status =
+        sr_fail(SR_ERR_CONFIG, "%s%s%s%s is %.60s, expected %s", place(v, at, sizeof at), p->where,
+                dot(p->where), o->name, text.s ? text.s : "?", expected);
     sr_text_deinit(&text);
     return status;
 }
@@ -50,7 +51,9 @@ static SrStatus check_range(const Parser *p, const SrOption *o, const SrYaml *v)
     return wrong(p, o, v, bounded ? expected : "a number");
 }
 
-static bool is_number(const SrYaml *v) { return v->type == SR_YAML_INT || v->type == SR_YAML_FLOAT; }
+static bool is_number(const SrYaml *v) {
+    return v->type == SR_YAML_INT || v->type == SR_YAML_FLOAT;
+}
 
 static SrStatus number(const Parser *p, const SrOption *o, const SrYaml *v, bool whole) {
     bool ok = is_number(v) && (!whole || (v->f == floor(v->f) && fabs(v->f) < 9.2e18));
@@ -92,7 +95,8 @@ static SrStatus parse_enum(const Parser *p, const SrOption *o, const SrYaml *v, 
     return SR_OK;
 }
 
-static SrStatus parse_string(const Parser *p, const SrOption *o, const SrYaml *v, const char **out) {
+static SrStatus parse_string(const Parser *p, const SrOption *o, const SrYaml *v,
+                             const char **out) {
     if (v->type == SR_YAML_LIST || v->type == SR_YAML_MAP)
         return wrong(p, o, v, "a string");
     *out = v->type == SR_YAML_NULL ? "" : sr_arena_strdup(p->arena, v->text);
@@ -100,7 +104,9 @@ static SrStatus parse_string(const Parser *p, const SrOption *o, const SrYaml *v
 }
 
 // A list, or one value standing for a list of one.  Null is the empty list.
-static const SrYaml *element(const SrYaml *v, int i) { return v->type == SR_YAML_LIST ? v->items[i] : v; }
+static const SrYaml *element(const SrYaml *v, int i) {
+    return v->type == SR_YAML_LIST ? v->items[i] : v;
+}
 static int elements(const SrYaml *v) {
     return v->type == SR_YAML_LIST ? v->n : v->type == SR_YAML_NULL ? 0 : 1;
 }
@@ -185,9 +191,10 @@ static SrStatus unknown_key(const Parser *p, const SrYaml *v, const char *key) {
     char at[512];
     place(v, at, sizeof at);
     SrStatus status =
-        near >= 0 ? sr_fail(SR_ERR_CONFIG, "%sunknown key '%s%s%s'; did you mean '%s'?", at, p->where, dot(p->where),
-                            key, names[near])
-                  : sr_fail(SR_ERR_CONFIG, "%sunknown key '%s%s%s'; `sslrun describe %s` lists the known ones", at,
+        near >= 0 ? sr_fail(SR_ERR_CONFIG, "%sunknown key '%s%s%s'; did you mean '%s'?", at,
+                            p->where, dot(p->where), key, names[near])
+                  : sr_fail(SR_ERR_CONFIG,
+                            "%sunknown key '%s%s%s'; `sslrun describe %s` lists the known ones", at,
                             p->where, dot(p->where), key, p->where);
     sr_free(names);
     return status;
@@ -205,7 +212,8 @@ static bool is_section(const SrOption *table, const char *prefix) {
 // Walks a map; dotted options are found by joining the keys on the way.
 static SrStatus parse_map(const Parser *p, const SrYaml *map, const char *prefix) {
     for (int i = 0; i < map->n; i++) {
-        const char *key = sr_arena_printf(p->arena, "%s%s%s", prefix, *prefix ? "." : "", map->keys[i]);
+        const char *key =
+            sr_arena_printf(p->arena, "%s%s%s", prefix, *prefix ? "." : "", map->keys[i]);
         if (!key)
             return out_of_memory();
         const SrYaml *v = map->items[i];
@@ -227,8 +235,8 @@ static SrStatus default_value(const SrOption *o, SrArena *arena, SrYaml **out) {
     return sr_yaml_parse(arena, text, strlen(text), "", out);
 }
 
-SrStatus sr_options_parse(const SrOption *table, const SrYaml *map, const char *where, SrArena *arena,
-                          void *params) {
+SrStatus sr_options_parse(const SrOption *table, const SrYaml *map, const char *where,
+                          SrArena *arena, void *params) {
     Parser p = {table, where ? where : "", arena, params};
     for (const SrOption *o = table; o && o->name; o++) {
         SrYaml *v;
@@ -241,8 +249,8 @@ SrStatus sr_options_parse(const SrOption *table, const SrYaml *map, const char *
         return SR_OK;
     char at[512];
     if (map->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s%s is %s, expected a map", place(map, at, sizeof at), p.where,
-                       sr_yaml_type_name(map->type));
+        return sr_fail(SR_ERR_CONFIG, "%s%s is %s, expected a map", place(map, at, sizeof at),
+                       p.where, sr_yaml_type_name(map->type));
     return parse_map(&p, map, "");
 }
 
@@ -301,9 +309,10 @@ static SrStatus print_list(const SrOption *o, const void *slot, SrArena *arena, 
         return out_of_memory();
     int n = ((const SrInts *)slot)->n; // n comes first in all three list types
     for (int i = 0; i < n; i++) {
-        SrYaml *item = o->type == SR_OPT_INTS      ? int_node(arena, ((const SrInts *)slot)->v[i])
-                       : o->type == SR_OPT_STRINGS ? scalar_node(arena, SR_YAML_STRING, ((const SrStrings *)slot)->v[i])
-                                                   : float_node(arena, ((const SrDoubles *)slot)->v[i]);
+        SrYaml *item = o->type == SR_OPT_INTS ? int_node(arena, ((const SrInts *)slot)->v[i])
+                       : o->type == SR_OPT_STRINGS
+                           ? scalar_node(arena, SR_YAML_STRING, ((const SrStrings *)slot)->v[i])
+                           : float_node(arena, ((const SrDoubles *)slot)->v[i]);
         SR_TRY(sr_yaml_append(arena, *out, item));
     }
     return SR_OK;
@@ -313,7 +322,9 @@ static SrStatus print_value(const SrOption *o, const char *params, SrArena *aren
     const void *slot = params + o->offset;
     *out = NULL;
     switch (o->type) {
-    case SR_OPT_BOOL: *out = sr_yaml_scalar(arena, *(const bool *)slot ? "true" : "false", "", 0); break;
+    case SR_OPT_BOOL:
+        *out = sr_yaml_scalar(arena, *(const bool *)slot ? "true" : "false", "", 0);
+        break;
     case SR_OPT_INT: *out = int_node(arena, *(const int *)slot); break;
     case SR_OPT_INT64: *out = int_node(arena, *(const int64_t *)slot); break;
     case SR_OPT_FLOAT: *out = float_node(arena, *(const double *)slot); break;
@@ -349,9 +360,17 @@ SrStatus sr_options_print(const SrOption *table, const void *params, SrArena *ar
 }
 
 static const char *type_word(SrOptionType type) {
-    static const char *const words[] = {"true|false", "whole number",  "whole number", "number",          "string",
-                                        "",           "list of whole numbers", "list of numbers", "list of strings",
-                                        "tree",       "accepted, no effect"};
+    static const char *const words[] = {"true|false",
+                                        "whole number",
+                                        "whole number",
+                                        "number",
+                                        "string",
+                                        "",
+                                        "list of whole numbers",
+                                        "list of numbers",
+                                        "list of strings",
+                                        "tree",
+                                        "accepted, no effect"};
     return words[type];
 }
 

@@ -8,7 +8,8 @@
 // OpenBLAS's own control, declared here because cblas.h moves between distributions' folders.
 void openblas_set_num_threads(int n);
 
-// The flag is per thread and teams are pooled, so one region of the full size reaches all who will work.
+// The flag is per thread and teams are pooled, so one region of the full size reaches all who will
+// work.
 static void flush_denormals_everywhere(void) {
     SR_FLUSH_DENORMALS();
 #pragma omp parallel
@@ -17,7 +18,8 @@ static void flush_denormals_everywhere(void) {
 
 void sr_parallel_init(void) {
     openblas_set_num_threads(1);
-    omp_set_dynamic(0); // a team smaller than announced would leave per-thread scratch sized wrongly
+    omp_set_dynamic(
+        0); // a team smaller than announced would leave per-thread scratch sized wrongly
     flush_denormals_everywhere();
 }
 

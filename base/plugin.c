@@ -12,7 +12,8 @@ SrStatus sr_plugin_unknown(const char *kind, const char *name, const char *const
     for (int i = 0; i < n; i++)
         sr_text_printf(&hint, "%s%s", i ? ", " : "", known[i]);
     sr_text_add(&hint, n ? ")" : "none)");
-    SrStatus status = sr_fail(SR_ERR_CONFIG, "unknown %s '%s'%s", kind, name, hint.failed ? "" : hint.s);
+    SrStatus status =
+        sr_fail(SR_ERR_CONFIG, "unknown %s '%s'%s", kind, name, hint.failed ? "" : hint.s);
     sr_text_deinit(&hint);
     return status;
 }

@@ -1,7 +1,7 @@
 // Philox4x32-10 and the distributions drawn from it.
 //
-// Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011, section 3.3: ten
-// rounds of two 32x32 -> 64 multiplications and a Weyl sequence on the key.
+// Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011, section 3.3:
+// ten rounds of two 32x32 -> 64 multiplications and a Weyl sequence on the key.
 #include "base/rng.h"
 
 #include <math.h>
@@ -28,16 +28,16 @@ void sr_rng_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
     out[3] = c3;
 }
 
-// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): a bijection, so that two seeds never
-// share a key under one purpose.
+// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): a bijection, so that two seeds
+// never share a key under one purpose.
 static uint64_t mix(uint64_t x) {
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
     return x ^ (x >> 31);
 }
 
-// What the number is for does not fit beside the seed in Philox's 192 bits of input, so purpose, view and
-// stage are mixed into the key; sample and epoch are the counter as they stand.
+// What the number is for does not fit beside the seed in Philox's 192 bits of input, so purpose,
+// view and stage are mixed into the key; sample and epoch are the counter as they stand.
 SrRng sr_rng(uint64_t seed, SrRngPurpose purpose, uint64_t epoch, uint64_t sample, uint32_t view,
              uint32_t stage) {
     uint64_t use = (uint64_t)purpose << 32 | (uint64_t)(view & 0xFFFF) << 16 | (stage & 0xFFFF);

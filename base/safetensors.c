@@ -1,4 +1,5 @@
-// The safetensors format: u64 length, JSON header {"name": {"dtype", "shape", "data_offsets"}}, raw data.
+// The safetensors format: u64 length, header {"name": {"dtype", "shape", "data_offsets"}}, raw
+// data.
 #include "base/safetensors.h"
 
 #include <errno.h>
@@ -28,7 +29,8 @@ static SrStatus bad(const char *path, const char *name, const char *what) {
     return sr_fail(SR_ERR_CONFIG, "%s: tensor '%s': %s", path, name, what);
 }
 
-static SrStatus read_shape(const char *path, const char *name, const SrYaml *shape, SrShape *out, uint64_t *count) {
+static SrStatus read_shape(const char *path, const char *name, const SrYaml *shape, SrShape *out,
+                           uint64_t *count) {
     if (!shape || shape->type != SR_YAML_LIST)
         return bad(path, name, "no shape");
     if (shape->n > SR_MAX_RANK)
@@ -40,23 +42,24 @@ static SrStatus read_shape(const char *path, const char *name, const SrYaml *sha
         if (d->type != SR_YAML_INT || d->i < 0 || d->i > INT32_MAX)
             return bad(path, name, "a dimension that is no whole number from 0 to 2^31-1");
         out->d[i] = (int)d->i;
-        if (d->i > 0 && *count > UINT64_MAX / 16 / (uint64_t)d->i) // 16: room for any element's bytes
+        if (d->i > 0 && *count > UINT64_MAX / 16 / (uint64_t)d->i) // 16: an element and more
             return bad(path, name, "a shape that overflows");
         *count *= (uint64_t)d->i;
     }
     return SR_OK;
 }
 
-static SrStatus read_entry(const char *path, const char *name, const SrYaml *map, uint64_t data_bytes, Entry *out) {
+static SrStatus read_entry(const char *path, const char *name, const SrYaml *map,
+                           uint64_t data_bytes, Entry *out) {
     const SrYaml *dtype = sr_yaml_find(map, "dtype"), *offsets = sr_yaml_find(map, "data_offsets");
     uint64_t count = 0;
     out->named.name = name;
     if (!dtype || !dtype->text || !sr_dtype_parse(dtype->text, &out->named.tensor.dtype))
-        return sr_fail(SR_ERR_CONFIG, "%s: tensor '%s': element type '%s' is not supported", path, name,
-                       dtype && dtype->text ? dtype->text : "none");
+        return sr_fail(SR_ERR_CONFIG, "%s: tensor '%s': element type '%s' is not supported", path,
+                       name, dtype && dtype->text ? dtype->text : "none");
     SR_TRY(read_shape(path, name, sr_yaml_find(map, "shape"), &out->named.tensor.shape, &count));
-    bool two = offsets && offsets->type == SR_YAML_LIST && offsets->n == 2 && offsets->items[0]->type == SR_YAML_INT &&
-               offsets->items[1]->type == SR_YAML_INT;
+    bool two = offsets && offsets->type == SR_YAML_LIST && offsets->n == 2 &&
+               offsets->items[0]->type == SR_YAML_INT && offsets->items[1]->type == SR_YAML_INT;
     if (!two || offsets->items[0]->i < 0 || offsets->items[1]->i < offsets->items[0]->i)
         return bad(path, name, "data_offsets are not two growing whole numbers");
     out->begin = (uint64_t)offsets->items[0]->i;
@@ -73,11 +76,13 @@ static SrStatus check_tiling(const char *path, const Entry *entries, int n, uint
     uint64_t at = 0;
     for (int i = 0; i < n; i++) {
         if (entries[i].begin != at)
-            return bad(path, entries[i].named.name, entries[i].begin < at ? "overlaps the one before" : "a gap before it");
+            return bad(path, entries[i].named.name,
+                       entries[i].begin < at ? "overlaps the one before" : "a gap before it");
         at = entries[i].end;
     }
     if (at != data_bytes)
-        return sr_fail(SR_ERR_CONFIG, "%s: %" PRIu64 " bytes follow the last tensor", path, data_bytes - at);
+        return sr_fail(SR_ERR_CONFIG, "%s: %" PRIu64 " bytes follow the last tensor", path,
+                       data_bytes - at);
     return SR_OK;
 }
 
@@ -98,7 +103,8 @@ static SrStatus read_meta(SrSafetensors *st, const char *path, const SrYaml *met
     return SR_OK;
 }
 
-// The format does not promise that a tensor starts at a multiple of its element: one that does not is copied.
+// The format does not promise that a tensor starts at a multiple of its element: one that does not
+// is copied.
 static SrStatus place_data(SrSafetensors *st, const char *path, SrTensor *t, const char *at) {
     size_t element = sr_dtype_bytes(t->dtype);
     t->data = (void *)(uintptr_t)at;
@@ -108,8 +114,8 @@ static SrStatus place_data(SrSafetensors *st, const char *path, SrTensor *t, con
     return t->data ? SR_OK : sr_fail(SR_ERR_MEMORY, "%s: out of memory", path);
 }
 
-static SrStatus read_header(SrSafetensors *st, const char *path, const SrYaml *header, const char *data,
-                            uint64_t data_bytes) {
+static SrStatus read_header(SrSafetensors *st, const char *path, const SrYaml *header,
+                            const char *data, uint64_t data_bytes) {
     if (header->type != SR_YAML_MAP)
         return sr_fail(SR_ERR_CONFIG, "%s: the header is not a map", path);
     Entry *entries = sr_arena_alloc(&st->arena, (size_t)(header->n + 1) * sizeof *entries);
@@ -137,13 +143,16 @@ static SrStatus read_header(SrSafetensors *st, const char *path, const SrYaml *h
 static SrStatus open_mapped(SrSafetensors *st, const char *path) {
     uint64_t header_bytes = 0;
     if (st->map_bytes < 8)
-        return sr_fail(SR_ERR_CONFIG, "%s: not a safetensors file: only %zu bytes", path, st->map_bytes);
+        return sr_fail(SR_ERR_CONFIG, "%s: not a safetensors file: only %zu bytes", path,
+                       st->map_bytes);
     const unsigned char *map = st->map;
     for (int i = 7; i >= 0; i--)
         header_bytes = header_bytes << 8 | map[i];
     if (header_bytes > MAX_HEADER || header_bytes > st->map_bytes - 8)
-        return sr_fail(SR_ERR_CONFIG, "%s: not a safetensors file: a header of %" PRIu64 " bytes is claimed in %zu", path,
-                       header_bytes, st->map_bytes);
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: not a safetensors file: a header of %" PRIu64
+                       " bytes is claimed in %zu",
+                       path, header_bytes, st->map_bytes);
     const char *text = (const char *)st->map + 8;
     SrYaml *header;
     SR_TRY(sr_json_parse(&st->arena, text, (size_t)header_bytes, path, &header));
@@ -184,7 +193,9 @@ static void add_quoted(SrText *out, const char *s) {
     sr_json_print(&node, out);
 }
 
-static size_t tensor_bytes(const SrTensor *t) { return (size_t)sr_shape_count(t->shape) * sr_dtype_bytes(t->dtype); }
+static size_t tensor_bytes(const SrTensor *t) {
+    return (size_t)sr_shape_count(t->shape) * sr_dtype_bytes(t->dtype);
+}
 
 static void header_text(SrText *out, const SrNamedTensor *tensors, int n, const char *const *keys,
                         const char *const *values, int n_meta) {
@@ -210,16 +221,18 @@ static void header_text(SrText *out, const SrNamedTensor *tensors, int n, const 
         at += tensor_bytes(t);
     }
     sr_text_add(out, "}");
-    while ((out->len + 8) % SR_ALIGN != 0 && !out->failed) // blanks are legal JSON; data starts aligned
-        sr_text_add(out, " ");
+    while ((out->len + 8) % SR_ALIGN != 0 && !out->failed)
+        sr_text_add(out, " "); // blanks are legal JSON; the data starts aligned
 }
 
-SrStatus sr_safetensors_save(const char *path, const SrNamedTensor *tensors, int n, const char *const *meta_keys,
-                             const char *const *meta_values, int n_meta) {
+SrStatus sr_safetensors_save(const char *path, const SrNamedTensor *tensors, int n,
+                             const char *const *meta_keys, const char *const *meta_values,
+                             int n_meta) {
     SrText header = SR_TEXT_INIT;
     header_text(&header, tensors, n, meta_keys, meta_values, n_meta);
     SrFileWriter writer = {0};
-    SrStatus status = header.failed ? sr_fail(SR_ERR_MEMORY, "%s: out of memory", path) : sr_file_begin(&writer, path);
+    SrStatus status = header.failed ? sr_fail(SR_ERR_MEMORY, "%s: out of memory", path)
+                                    : sr_file_begin(&writer, path);
     if (status != SR_OK) {
         sr_text_deinit(&header);
         return status;
@@ -228,7 +241,8 @@ SrStatus sr_safetensors_save(const char *path, const SrNamedTensor *tensors, int
     unsigned char length[8];
     for (int i = 0; i < 8; i++)
         length[i] = (unsigned char)((uint64_t)header.len >> (8 * i));
-    bool ok = fwrite(length, 1, 8, writer.f) == 8 && fwrite(header.s, 1, header.len, writer.f) == header.len;
+    bool ok = fwrite(length, 1, 8, writer.f) == 8 &&
+              fwrite(header.s, 1, header.len, writer.f) == header.len;
     for (int i = 0; ok && i < n; i++) {
         size_t bytes = tensor_bytes(&tensors[i].tensor);
         ok = bytes == 0 || fwrite(tensors[i].tensor.data, 1, bytes, writer.f) == bytes;

@@ -9,8 +9,8 @@ enum { MESSAGE_BYTES = 4096 };
 
 static _Thread_local char message[MESSAGE_BYTES];
 
-// The arguments may well point into `message` (a caller who quotes the last failure), so the text is
-// made in a second buffer and copied.
+// The arguments may well point into `message` (a caller who quotes the last failure), so the text
+// is made in a second buffer and copied.
 SrStatus sr_fail(SrStatus status, const char *fmt, ...) {
     char fresh[MESSAGE_BYTES];
     va_list args;

@@ -8,8 +8,8 @@ static const struct {
     const char *name; // as safetensors writes it
     size_t bytes;
 } dtypes[] = {
-    [SR_F32] = {"F32", 4}, [SR_F64] = {"F64", 8}, [SR_F16] = {"F16", 2}, [SR_BF16] = {"BF16", 2},
-    [SR_I8] = {"I8", 1},   [SR_I16] = {"I16", 2}, [SR_I32] = {"I32", 4}, [SR_I64] = {"I64", 8},
+    [SR_F32] = {"F32", 4}, [SR_F64] = {"F64", 8},   [SR_F16] = {"F16", 2}, [SR_BF16] = {"BF16", 2},
+    [SR_I8] = {"I8", 1},   [SR_I16] = {"I16", 2},   [SR_I32] = {"I32", 4}, [SR_I64] = {"I64", 8},
     [SR_U8] = {"U8", 1},   [SR_BOOL] = {"BOOL", 1},
 };
 enum { N_DTYPES = sizeof dtypes / sizeof dtypes[0] };

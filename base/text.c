@@ -123,8 +123,8 @@ int sr_text_nearest(const char *name, const char *const *names, int n) {
     return found;
 }
 
-// A star remembers where it stood; on a mismatch it swallows one character more.  Only the last star
-// needs remembering, so the time is at most the product of the lengths.
+// A star remembers where it stood; on a mismatch it swallows one character more.  Only the last
+// star needs remembering, so the time is at most the product of the lengths.
 bool sr_text_glob(const char *pattern, const char *s) {
     const char *star = NULL, *resume = NULL;
     while (*s) {
@@ -146,7 +146,9 @@ bool sr_text_glob(const char *pattern, const char *s) {
     return *pattern == '\0';
 }
 
-bool sr_text_starts(const char *s, const char *prefix) { return strncmp(s, prefix, strlen(prefix)) == 0; }
+bool sr_text_starts(const char *s, const char *prefix) {
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
 
 bool sr_text_ends(const char *s, const char *suffix) {
     size_t len = strlen(s), tail = strlen(suffix);

@@ -1,5 +1,5 @@
-// The YAML tree: making, finding, changing, merging and comparing nodes.  Reading text is yaml_load.c,
-// writing it yaml_print.c, telling a number from a word yaml_scalar.c.
+// The YAML tree: making, finding, changing, merging and comparing nodes.  Reading text is
+// yaml_load.c, writing it yaml_print.c, telling a number from a word yaml_scalar.c.
 #include "base/yaml.h"
 
 #include <math.h>

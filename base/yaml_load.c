@@ -1,5 +1,5 @@
-// YAML text to tree, on libyaml's event parser.  Everything is bounded here: text, nodes (an alias counts as
-// all the nodes it stands for), depth; duplicate keys are errors.
+// YAML text to tree, on libyaml's event parser.  Everything is bounded here: text, nodes (an alias
+// counts as all the nodes it stands for), depth; duplicate keys are errors.
 #include <string.h>
 #include <yaml.h>
 
@@ -8,7 +8,9 @@
 #include "base/yaml.h"
 
 enum { MAX_TEXT = 1 << 20, MAX_NODES = 100000, MAX_DEPTH = 64, MAX_ANCHORS = 1000 };
-enum { MAX_KEY = 200 }; // libyaml reads a key back only if it takes at most 1024 characters, escapes and all
+enum {
+    MAX_KEY = 200
+}; // libyaml reads a key back only if it takes at most 1024 characters, escapes and all
 
 typedef struct Anchor {
     const char *name;
@@ -31,7 +33,8 @@ static SrStatus next_event(Loader *l, yaml_event_t *event) {
         return SR_OK;
     if (l->parser.error == YAML_MEMORY_ERROR)
         return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
-    return sr_fail(SR_ERR_CONFIG, "%s:%zu: not valid YAML: %s", l->file, l->parser.problem_mark.line + 1,
+    return sr_fail(SR_ERR_CONFIG, "%s:%zu: not valid YAML: %s", l->file,
+                   l->parser.problem_mark.line + 1,
                    l->parser.problem ? l->parser.problem : "syntax error");
 }
 
@@ -41,7 +44,8 @@ static SrStatus count_nodes(Loader *l, int line, int n) {
     l->nodes += n;
     if (l->nodes <= MAX_NODES)
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s:%d: more than %d values once aliases are expanded; use fewer aliases",
+    return sr_fail(SR_ERR_CONFIG,
+                   "%s:%d: more than %d values once aliases are expanded; use fewer aliases",
                    l->file, line, MAX_NODES);
 }
 
@@ -77,7 +81,8 @@ static SrStatus resolve_alias(Loader *l, const yaml_event_t *event, int depth, S
         *out = sr_yaml_copy(l->arena, a->node);
         return *out ? SR_OK : sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
     }
-    return sr_fail(SR_ERR_CONFIG, "%s:%d: alias '*%s' has no anchor before it", l->file, line_of(event), name);
+    return sr_fail(SR_ERR_CONFIG, "%s:%d: alias '*%s' has no anchor before it", l->file,
+                   line_of(event), name);
 }
 
 // Only complete nodes get an anchor, so that no tree can hold itself.
@@ -85,7 +90,8 @@ static SrStatus remember_anchor(Loader *l, const yaml_char_t *name, const SrYaml
     if (!name)
         return SR_OK;
     if (++l->n_anchors > MAX_ANCHORS)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: more than %d anchors", l->file, node->line, MAX_ANCHORS);
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: more than %d anchors", l->file, node->line,
+                       MAX_ANCHORS);
     Anchor *anchor = sr_arena_alloc(l->arena, sizeof *anchor);
     if (!anchor || !(anchor->name = sr_arena_strdup(l->arena, (const char *)name)))
         return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
@@ -106,7 +112,8 @@ static SrStatus parse_scalar(Loader *l, const yaml_event_t *event, SrYaml **out)
     const char *tag = (const char *)event->data.scalar.tag;
     bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (strlen(text) != event->data.scalar.length)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: a value holds a NUL character", l->file, line_of(event));
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: a value holds a NUL character", l->file,
+                       line_of(event));
     if (tag && strcmp(tag, YAML_STR_TAG) != 0)
         return unknown_tag(l, event, tag);
     if (plain && !tag) {
@@ -144,12 +151,13 @@ static SrStatus check_repeated(const Loader *l, const SrYaml *map) {
     SR_TRY(sr__yaml_repeated(map, &first, &second));
     if (second < 0)
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s:%d: key '%s' stands here twice; the first is at line %d", l->file,
-                   map->items[second]->line, map->keys[second], map->items[first]->line);
+    return sr_fail(SR_ERR_CONFIG, "%s:%d: key '%s' stands here twice; the first is at line %d",
+                   l->file, map->items[second]->line, map->keys[second], map->items[first]->line);
 }
 
 static SrStatus parse_children(Loader *l, SrYaml *node, int depth) {
-    yaml_event_type_t end = node->type == SR_YAML_MAP ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
+    yaml_event_type_t end =
+        node->type == SR_YAML_MAP ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
     for (;;) {
         yaml_event_t event;
         SR_TRY(next_event(l, &event));
@@ -178,7 +186,8 @@ static SrStatus parse_node(Loader *l, const yaml_event_t *event, int depth, SrYa
         return parse_scalar(l, event, out);
     bool map = event->type == YAML_MAPPING_START_EVENT;
     if (!map && event->type != YAML_SEQUENCE_START_EVENT)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: not valid YAML: a value is missing", l->file, line_of(event));
+        return sr_fail(SR_ERR_CONFIG, "%s:%d: not valid YAML: a value is missing", l->file,
+                       line_of(event));
     const yaml_char_t *tag = map ? event->data.mapping_start.tag : event->data.sequence_start.tag;
     const yaml_char_t *anchor =
         map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor;
@@ -202,7 +211,8 @@ static SrStatus parse_stream(Loader *l, SrYaml **out) {
         yaml_event_type_t type = event.type;
         SrStatus status = SR_OK;
         if (type == YAML_DOCUMENT_START_EVENT && seen)
-            status = sr_fail(SR_ERR_CONFIG, "%s:%d: a second document; one is expected", l->file, line_of(&event));
+            status = sr_fail(SR_ERR_CONFIG, "%s:%d: a second document; one is expected", l->file,
+                             line_of(&event));
         bool outer = type == YAML_STREAM_START_EVENT || type == YAML_STREAM_END_EVENT ||
                      type == YAML_DOCUMENT_START_EVENT || type == YAML_DOCUMENT_END_EVENT;
         if (!outer) {
@@ -216,9 +226,11 @@ static SrStatus parse_stream(Loader *l, SrYaml **out) {
     }
 }
 
-SrStatus sr_yaml_parse(SrArena *arena, const char *text, size_t bytes, const char *file, SrYaml **out) {
+SrStatus sr_yaml_parse(SrArena *arena, const char *text, size_t bytes, const char *file,
+                       SrYaml **out) {
     if (bytes > MAX_TEXT)
-        return sr_fail(SR_ERR_CONFIG, "%s: %zu bytes of YAML; at most %d are read", file, bytes, MAX_TEXT);
+        return sr_fail(SR_ERR_CONFIG, "%s: %zu bytes of YAML; at most %d are read", file, bytes,
+                       MAX_TEXT);
     Loader l = {.arena = arena, .file = sr_arena_strdup(arena, file)};
     *out = sr_yaml_new(arena, SR_YAML_NULL, l.file, 1);
     if (!l.file || !*out || !yaml_parser_initialize(&l.parser))

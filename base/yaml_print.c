@@ -1,11 +1,12 @@
-// YAML tree to text: block style for files, flow style for one line.  What is printed parses back equal.
+// YAML tree to text: block style for files, flow style for one line.  What is printed parses back
+// equal.
 #include <math.h>
 #include <string.h>
 
 #include "base/yaml.h"
 
-// The characters libyaml's reader takes and does not fold: no controls, no line breaks of any alphabet,
-// no byte order mark.
+// The characters libyaml's reader takes and does not fold: no controls, no line breaks of any
+// alphabet, no byte order mark.
 static bool is_printable(uint32_t code) {
     if (code < 0xA0)
         return code >= 0x20 && code < 0x7F;
@@ -57,7 +58,11 @@ static void print_escaped(const char **s, SrText *out) {
     else if (is_printable(code))
         sr_text_addn(out, *s, (size_t)len);
     else
-        sr_text_printf(out, code > 0xFFFF ? "\\U%08x" : code > 0xFF ? "\\u%04x" : "\\x%02x", (unsigned)code);
+        sr_text_printf(out,
+                       code > 0xFFFF ? "\\U%08x"
+                       : code > 0xFF ? "\\u%04x"
+                                     : "\\x%02x",
+                       (unsigned)code);
     *s += len ? len : 1;
 }
 
@@ -97,7 +102,9 @@ static void print_scalar(const SrYaml *node, SrText *out) {
         print_float(node->f, out);
 }
 
-static bool is_collection(const SrYaml *node) { return node->type == SR_YAML_LIST || node->type == SR_YAML_MAP; }
+static bool is_collection(const SrYaml *node) {
+    return node->type == SR_YAML_LIST || node->type == SR_YAML_MAP;
+}
 
 void sr_yaml_print_flow(const SrYaml *node, SrText *out) {
     if (!is_collection(node)) {

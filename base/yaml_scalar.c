@@ -1,5 +1,6 @@
-// Which type a plain YAML scalar has: YAML 1.1 as PyYAML resolves it (octal 010, binary, 1_000), with
-// OmegaConf's floats (1e-4), and with yes/no/on/off left as words.  Dates and base-60 stay strings.
+// Which type a plain YAML scalar has: YAML 1.1 as PyYAML resolves it (octal 010, binary, 1_000),
+// with OmegaConf's floats (1e-4), and with yes/no/on/off left as words.  Dates and base-60 stay
+// strings.
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -56,7 +57,8 @@ static bool parse_int(const char *s, int64_t *out) {
     return true;
 }
 
-// "1.5", "1e-4", ".5", "1." and whole numbers beyond 64 bits; never strtod's own words or hex floats.
+// "1.5", "1e-4", ".5", "1." and whole numbers beyond 64 bits; never strtod's own words or hex
+// floats.
 static bool parse_float(const char *s, double *out) {
     const char *p = s + (*s == '-' || *s == '+');
     if (strcasecmp(p, ".inf") == 0) {

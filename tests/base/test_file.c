@@ -64,7 +64,8 @@ static void test_read_is_bounded(void **state) {
     CHECK_FAILS(sr_file_read(in("none"), 9, &data, &bytes), SR_ERR_IO, "/none': No such file");
     CHECK_FAILS(sr_file_read(dir, 9, &data, &bytes), SR_ERR_IO, "not a regular file");
     CHECK_INT(mkfifo(in("pipe"), 0600), 0);
-    CHECK_FAILS(sr_file_read(in("pipe"), 9, &data, &bytes), SR_ERR_IO, "not a regular file"); // does not wait
+    CHECK_FAILS(sr_file_read(in("pipe"), 9, &data, &bytes), SR_ERR_IO,
+                "not a regular file"); // does not wait
     CHECK_OK(sr_file_write(in("empty"), NULL, 0));
     check_content(in("empty"), "");
 }
@@ -114,15 +115,16 @@ static void test_abort_leaves_nothing(void **state) {
     CHECK_INT(names_in_dir(), 1);
 }
 
-// A writer killed in the middle: the old content stands, and the next writer clears its temporary away but
-// not that of a process that lives.
+// A writer killed in the middle: the old content stands, and the next writer clears its temporary
+// away but not that of a process that lives.
 static void test_killed_writer(void **state) {
     (void)state;
     CHECK_OK(sr_file_write(in("a"), "old", 3));
     pid_t child = fork();
     if (child == 0) {
         SrFileWriter writer;
-        if (sr_file_begin(&writer, in("a")) == SR_OK && fputs("half", writer.f) > 0 && fflush(writer.f) == 0)
+        if (sr_file_begin(&writer, in("a")) == SR_OK && fputs("half", writer.f) > 0 &&
+            fflush(writer.f) == 0)
             raise(SIGKILL);
         _exit(1);
     }

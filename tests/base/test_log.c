@@ -35,7 +35,8 @@ static void test_file_gets_marked_lines(void **state) {
 
 static void test_unwritable(void **state) {
     (void)state;
-    CHECK_FAILS(sr_log_open("/nonexistent/folder/log.txt"), SR_ERR_IO, "/nonexistent/folder/log.txt");
+    CHECK_FAILS(sr_log_open("/nonexistent/folder/log.txt"), SR_ERR_IO,
+                "/nonexistent/folder/log.txt");
     sr_info("still works");
 }
 

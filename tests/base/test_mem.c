@@ -6,7 +6,8 @@
 static void test_counts(void **state) {
     (void)state;
     int64_t calls = sr_mem_calls(), live = sr_mem_live();
-    void *blocks[] = {sr_alloc(10), sr_calloc(3, 5), sr_strdup("abc"), sr_map(5000), sr_realloc(NULL, 7)};
+    void *blocks[] = {sr_alloc(10), sr_calloc(3, 5), sr_strdup("abc"), sr_map(5000),
+                      sr_realloc(NULL, 7)};
     CHECK_INT(sr_mem_calls() - calls, 5);
     CHECK_INT(sr_mem_live() - live, 5);
     blocks[0] = sr_realloc(blocks[0], 1000);
@@ -68,5 +69,5 @@ static void test_fuse(void **state) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-SR_TESTS(mem, unit(test_counts), unit(test_empty_and_impossible), unit(test_map_is_zero_and_aligned),
-         unit(test_fuse))
+SR_TESTS(mem, unit(test_counts), unit(test_empty_and_impossible),
+         unit(test_map_is_zero_and_aligned), unit(test_fuse))

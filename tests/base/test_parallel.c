@@ -1,4 +1,5 @@
-// sr_parallel_for visits each index once, tells threads apart, and no thread computes with denormals.
+// sr_parallel_for visits each index once, tells threads apart, and no thread computes with
+// denormals.
 #include <stdatomic.h>
 
 #include "base/compiler.h"

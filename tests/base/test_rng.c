@@ -1,8 +1,10 @@
-// Philox against the vectors published with Random123 (kat_vectors), and the distributions' moments.
+// Philox against the vectors published with Random123 (kat_vectors), and the distributions'
+// moments.
 #include "base/rng.h"
 #include "tests/check.h"
 
-static void check_block(const uint32_t counter[4], const uint32_t key[2], const uint32_t expected[4]) {
+static void check_block(const uint32_t counter[4], const uint32_t key[2],
+                        const uint32_t expected[4]) {
     uint32_t out[4];
     sr_rng_philox(counter, key, out);
     for (int i = 0; i < 4; i++)
@@ -25,10 +27,10 @@ static void test_known_answers(void **state) {
 static void test_streams_differ(void **state) {
     (void)state;
     SrRng streams[] = {
-        sr_rng(1, SR_RNG_TEST, 0, 0, 0, 0), sr_rng(2, SR_RNG_TEST, 0, 0, 0, 0),
-        sr_rng(1, SR_RNG_INIT, 0, 0, 0, 0), sr_rng(1, SR_RNG_TEST, 1, 0, 0, 0),
-        sr_rng(1, SR_RNG_TEST, 0, 1, 0, 0), sr_rng(1, SR_RNG_TEST, 0, 1ull << 32, 0, 0),
-        sr_rng(1, SR_RNG_TEST, 0, 0, 1, 0), sr_rng(1, SR_RNG_TEST, 0, 0, 0, 1),
+        sr_rng(1, SR_RNG_TEST, 0, 0, 0, 0),          sr_rng(2, SR_RNG_TEST, 0, 0, 0, 0),
+        sr_rng(1, SR_RNG_INIT, 0, 0, 0, 0),          sr_rng(1, SR_RNG_TEST, 1, 0, 0, 0),
+        sr_rng(1, SR_RNG_TEST, 0, 1, 0, 0),          sr_rng(1, SR_RNG_TEST, 0, 1ull << 32, 0, 0),
+        sr_rng(1, SR_RNG_TEST, 0, 0, 1, 0),          sr_rng(1, SR_RNG_TEST, 0, 0, 0, 1),
         sr_rng(1ull << 32, SR_RNG_TEST, 0, 0, 0, 0),
     };
     uint32_t first[SR_COUNT(streams)];
@@ -112,4 +114,5 @@ static void test_hash(void **state) {
 }
 
 SR_TESTS(rng, unit(test_known_answers), unit(test_streams_differ), unit(test_moments),
-         unit(test_range_excludes_its_end), unit(test_below_is_even), unit(test_permutation), unit(test_hash))
+         unit(test_range_excludes_its_end), unit(test_below_is_even), unit(test_permutation),
+         unit(test_hash))

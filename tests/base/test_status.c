@@ -26,7 +26,9 @@ static void test_long_messages_are_cut(void **state) {
     CHECK(strncmp(sr_status_message(), "why: xxx", 8) == 0);
 }
 
-static SrStatus inner(SrStatus status) { return status == SR_OK ? SR_OK : sr_fail(status, "inner"); }
+static SrStatus inner(SrStatus status) {
+    return status == SR_OK ? SR_OK : sr_fail(status, "inner");
+}
 
 static SrStatus tries(SrStatus first, int *reached) {
     SR_TRY(inner(first));
@@ -55,9 +57,8 @@ static void test_try(void **state) {
 
 static void test_exit_codes(void **state) {
     (void)state;
-    const int expected[] = {
-        [SR_OK] = 0,      [SR_ERR_CONFIG] = 2, [SR_ERR_IO] = 1, [SR_ERR_MEMORY] = 1,
-        [SR_ERR_RUN] = 1, [SR_ERR_INTERRUPT] = 130};
+    const int expected[] = {[SR_OK] = 0,         [SR_ERR_CONFIG] = 2, [SR_ERR_IO] = 1,
+                            [SR_ERR_MEMORY] = 1, [SR_ERR_RUN] = 1,    [SR_ERR_INTERRUPT] = 130};
     for (int i = 0; i < SR_COUNT(expected); i++)
         CHECK_INT(sr_status_exit_code((SrStatus)i), expected[i]);
 }
@@ -79,5 +80,5 @@ static void test_threads_have_their_own(void **state) {
     CHECK_STR(sr_status_message(), "ours");
 }
 
-SR_TESTS(status, unit(test_message_may_quote_itself), unit(test_long_messages_are_cut), unit(test_try),
-         unit(test_exit_codes), unit(test_threads_have_their_own))
+SR_TESTS(status, unit(test_message_may_quote_itself), unit(test_long_messages_are_cut),
+         unit(test_try), unit(test_exit_codes), unit(test_threads_have_their_own))

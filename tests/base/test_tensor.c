@@ -40,9 +40,13 @@ static void test_text(void **state) {
 
 static void test_dtypes(void **state) {
     (void)state;
-    static const struct { SrDtype dtype; const char *name; size_t bytes; } known[] = {
-        {SR_F32, "F32", 4}, {SR_F64, "F64", 8}, {SR_F16, "F16", 2}, {SR_BF16, "BF16", 2}, {SR_I8, "I8", 1},
-        {SR_I16, "I16", 2}, {SR_I32, "I32", 4}, {SR_I64, "I64", 8}, {SR_U8, "U8", 1},     {SR_BOOL, "BOOL", 1}};
+    static const struct {
+        SrDtype dtype;
+        const char *name;
+        size_t bytes;
+    } known[] = {{SR_F32, "F32", 4}, {SR_F64, "F64", 8},  {SR_F16, "F16", 2}, {SR_BF16, "BF16", 2},
+                 {SR_I8, "I8", 1},   {SR_I16, "I16", 2},  {SR_I32, "I32", 4}, {SR_I64, "I64", 8},
+                 {SR_U8, "U8", 1},   {SR_BOOL, "BOOL", 1}};
     for (int i = 0; i < SR_COUNT(known); i++) {
         SrDtype parsed;
         CHECK(sr_dtype_parse(known[i].name, &parsed));
@@ -56,5 +60,5 @@ static void test_dtypes(void **state) {
     CHECK_INT(untouched, SR_I8);
 }
 
-SR_TESTS(tensor, unit(test_counts), unit(test_equality_ignores_what_lies_beyond_the_rank), unit(test_text),
-         unit(test_dtypes))
+SR_TESTS(tensor, unit(test_counts), unit(test_equality_ignores_what_lies_beyond_the_rank),
+         unit(test_text), unit(test_dtypes))

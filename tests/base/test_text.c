@@ -69,8 +69,16 @@ static void test_utf8(void **state) {
     CHECK_INT(utf8_len("\xe2\x82\xac", 0x20AC), 3);
     CHECK_INT(utf8_len("\xf0\x9f\x98\x80", 0x1F600), 4);
     CHECK_INT(utf8_len("\xf4\x8f\xbf\xbf", 0x10FFFF), 4);
-    const char *const bad[] = {"\x80", "\xc3", "\xc3(", "\xe2\x82", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80",
-                               "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\xff"};
+    const char *const bad[] = {"\x80",
+                               "\xc3",
+                               "\xc3(",
+                               "\xe2\x82",
+                               "\xc0\x80",
+                               "\xe0\x80\x80",
+                               "\xed\xa0\x80",
+                               "\xf4\x90\x80\x80",
+                               "\xf8\x88\x80\x80\x80",
+                               "\xff"};
     for (int i = 0; i < SR_COUNT(bad); i++)
         CHECK_INT(utf8_len(bad[i], 0), 0);
 }
@@ -112,14 +120,17 @@ static void test_glob(void **state) {
     char many[200];
     memset(many, 'a', sizeof many - 1);
     many[sizeof many - 1] = '\0';
-    CHECK(!sr_text_glob("*a*a*a*a*a*a*a*a*a*a*a*b", many)); // returns at once, not in exponential time
+    CHECK(!sr_text_glob("*a*a*a*a*a*a*a*a*a*a*a*b",
+                        many)); // returns at once, not in exponential time
 }
 
 static void test_ends(void **state) {
     (void)state;
-    CHECK(sr_text_starts("config.X", "config.") && sr_text_starts("x", "") && !sr_text_starts("con", "config"));
+    CHECK(sr_text_starts("config.X", "config.") && sr_text_starts("x", "") &&
+          !sr_text_starts("con", "config"));
     CHECK(sr_text_ends("a.yaml", ".yaml") && sr_text_ends("x", "") && !sr_text_ends("l", ".yaml"));
 }
 
-SR_TESTS(text, unit(test_growing), unit(test_out_of_memory_keeps_what_was_there), unit(test_numbers_read_back),
-         unit(test_utf8), unit(test_distance), unit(test_nearest), unit(test_glob), unit(test_ends))
+SR_TESTS(text, unit(test_growing), unit(test_out_of_memory_keeps_what_was_there),
+         unit(test_numbers_read_back), unit(test_utf8), unit(test_distance), unit(test_nearest),
+         unit(test_glob), unit(test_ends))

@@ -35,12 +35,14 @@ static void fails(const char *text, const char *message) {
 
 static void test_scalar_types(void **state) {
     (void)state;
+    // clang-format off
     static const struct { const char *text; SrYamlType type; double f; } cases[] = {
         {"1", SR_YAML_INT, 1},           {"-17", SR_YAML_INT, -17},      {"+3", SR_YAML_INT, 3},
         {"0x1F", SR_YAML_INT, 31},       {"-0x10", SR_YAML_INT, -16},    {"010", SR_YAML_INT, 8},
         {"0b101", SR_YAML_INT, 5},       {"1_000_000", SR_YAML_INT, 1e6}, {"0", SR_YAML_INT, 0},
         {"1.5", SR_YAML_FLOAT, 1.5},     {"1e-4", SR_YAML_FLOAT, 1e-4},  {".5", SR_YAML_FLOAT, 0.5},
-        {"1.", SR_YAML_FLOAT, 1},        {"-2.5E+3", SR_YAML_FLOAT, -2500}, {"0.05", SR_YAML_FLOAT, 0.05},
+        {"1.", SR_YAML_FLOAT, 1},        {"-2.5E+3", SR_YAML_FLOAT, -2500},
+        {"0.05", SR_YAML_FLOAT, 0.05},
         {".inf", SR_YAML_FLOAT, INFINITY}, {"-.Inf", SR_YAML_FLOAT, -INFINITY},
         {"99999999999999999999", SR_YAML_FLOAT, 1e20},
         {"true", SR_YAML_BOOL, 1},       {"False", SR_YAML_BOOL, 0},     {"~", SR_YAML_NULL, 0},
@@ -49,9 +51,11 @@ static void test_scalar_types(void **state) {
         {"0b2", SR_YAML_STRING, 0},      {"1e", SR_YAML_STRING, 0},      {"1-2", SR_YAML_STRING, 0},
         {"1.2.3", SR_YAML_STRING, 0},    {"nan", SR_YAML_STRING, 0},     {"inf", SR_YAML_STRING, 0},
         {"0x1p3", SR_YAML_STRING, 0},    {"_1", SR_YAML_STRING, 0},      {"+", SR_YAML_STRING, 0},
-        {"--1", SR_YAML_STRING, 0},      {"0x-1", SR_YAML_STRING, 0},    {"2024-01-31", SR_YAML_STRING, 0},
+        {"--1", SR_YAML_STRING, 0},      {"0x-1", SR_YAML_STRING, 0},
+        {"2024-01-31", SR_YAML_STRING, 0},
         {"tRUE", SR_YAML_STRING, 0},     {"1 2", SR_YAML_STRING, 0},
     };
+    // clang-format on
     for (int i = 0; i < SR_COUNT(cases); i++) {
         const SrYaml *node = sr_yaml_scalar(&arena, cases[i].text, "", 0);
         if (node->type != cases[i].type || node->f != cases[i].f)
@@ -82,7 +86,8 @@ static void test_tree_and_lines(void **state) {
     CHECK_STR(sr_yaml_find_path(root, "config.LOSS.name")->text, "swav_loss");
     CHECK_INT(sr_yaml_find_path(root, "config.LOSS.name")->line, 4);
     CHECK_STR(sr_yaml_find_path(root, "config.LOSS.name")->file, "t.yaml");
-    CHECK_INT(sr_yaml_find_path(root, "config.LOSS")->line, 3); // the key's line, not its first child's
+    CHECK_INT(sr_yaml_find_path(root, "config.LOSS")->line,
+              3); // the key's line, not its first child's
     CHECK_INT(sr_yaml_find_path(root, "config.LOSS.crops.1")->i, 1);
     CHECK_STR(sr_yaml_find_path(root, "config.text")->text, "two\nlines\n");
     CHECK_INT(sr_yaml_find_path(root, "config.quoted")->type, SR_YAML_STRING);
@@ -111,7 +116,8 @@ static void test_empty_documents(void **state) {
 static void test_tags(void **state) {
     (void)state;
     CHECK_INT(sr_yaml_find(tree("a: !!str 5"), "a")->type, SR_YAML_STRING);
-    fails("a: 1\nb: !!python/object:os.system x", "t.yaml:2: tag 'tag:yaml.org,2002:python/object:os.system'");
+    fails("a: 1\nb: !!python/object:os.system x",
+          "t.yaml:2: tag 'tag:yaml.org,2002:python/object:os.system'");
     fails("a: !include b.yaml", "t.yaml:1: tag '!include' is not supported");
     fails("!!set {a, b}", "tag");
     fails("a: !x [1]", "tag '!x'");
@@ -120,7 +126,8 @@ static void test_tags(void **state) {
 static void test_errors_name_the_place(void **state) {
     (void)state;
     fails("a: 1\nb: 2\na: 3\n", "t.yaml:3: key 'a' stands here twice; the first is at line 1");
-    fails("x:\n  k: 1\n  l: 2\n  k:\n    m: 1\n", "t.yaml:4: key 'k' stands here twice; the first is at line 2");
+    fails("x:\n  k: 1\n  l: 2\n  k:\n    m: 1\n",
+          "t.yaml:4: key 'k' stands here twice; the first is at line 2");
     fails("{a: 1, b: 1, b: 2, a: 2}", "key 'b'"); // the first that repeats
     fails("a: [1, 2\nb: 3", "t.yaml:2");
     fails("a: \"x", "not valid YAML");
@@ -138,7 +145,8 @@ static void test_errors_name_the_place(void **state) {
 
 static void test_aliases_are_copies(void **state) {
     (void)state;
-    SrYaml *root = tree("base: &b {x: 1, y: [2, 3]}\nother: *b\nscalar: &s 7\nmore: [*s, *s, *b]\n&k key: *s\n");
+    SrYaml *root = tree(
+        "base: &b {x: 1, y: [2, 3]}\nother: *b\nscalar: &s 7\nmore: [*s, *s, *b]\n&k key: *s\n");
     SrYaml *base = sr_yaml_find(root, "base"), *other = sr_yaml_find(root, "other");
     CHECK(sr_yaml_equal(base, other) && base != other);
     CHECK_OK(sr_yaml_put(&arena, other, "x", sr_yaml_scalar(&arena, "9", "", 0)));
@@ -224,7 +232,8 @@ static void test_wide_maps(void **state) {
 static void test_load(void **state) {
     (void)state;
     SrYaml *node;
-    CHECK_FAILS(sr_yaml_load(&arena, "/nonexistent.yaml", &node), SR_ERR_CONFIG, "/nonexistent.yaml");
+    CHECK_FAILS(sr_yaml_load(&arena, "/nonexistent.yaml", &node), SR_ERR_CONFIG,
+                "/nonexistent.yaml");
     CHECK_FAILS(sr_yaml_load(&arena, "/", &node), SR_ERR_CONFIG, "not a regular file");
 }
 
@@ -254,7 +263,8 @@ static void test_without_memory(void **state) {
 }
 
 #define in_arena(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-SR_TESTS(yaml, in_arena(test_scalar_types), in_arena(test_tree_and_lines), in_arena(test_empty_documents),
-         in_arena(test_tags), in_arena(test_errors_name_the_place), in_arena(test_aliases_are_copies),
-         in_arena(test_billion_laughs), in_arena(test_depth), in_arena(test_sizes_are_bounded),
-         in_arena(test_wide_maps), in_arena(test_load), in_arena(test_without_memory))
+SR_TESTS(yaml, in_arena(test_scalar_types), in_arena(test_tree_and_lines),
+         in_arena(test_empty_documents), in_arena(test_tags), in_arena(test_errors_name_the_place),
+         in_arena(test_aliases_are_copies), in_arena(test_billion_laughs), in_arena(test_depth),
+         in_arena(test_sizes_are_bounded), in_arena(test_wide_maps), in_arena(test_load),
+         in_arena(test_without_memory))

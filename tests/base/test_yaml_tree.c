@@ -40,7 +40,8 @@ static void test_put_and_remove(void **state) {
     CHECK(!sr_yaml_remove(map, "a"));
     check_flow(map, "{b: x, c: 3, d: 4}");
     CHECK_OK(sr_yaml_put_path(&arena, map, "n.m.k", sr_yaml_scalar(&arena, "5", "", 0)));
-    CHECK_OK(sr_yaml_put_path(&arena, map, "c.k", sr_yaml_scalar(&arena, "6", "", 0))); // replaces a scalar
+    CHECK_OK(sr_yaml_put_path(&arena, map, "c.k",
+                              sr_yaml_scalar(&arena, "6", "", 0))); // replaces a scalar
     check_flow(map, "{b: x, c: {k: 6}, d: 4, n: {m: {k: 5}}}");
     CHECK_FAILS(sr_yaml_put(&arena, map, "e", NULL), SR_ERR_MEMORY, "memory");
 }
@@ -64,18 +65,21 @@ static void test_merge(void **state) {
     sr_yaml_find_path(over, "new.p")->i = 5; // `over` was copied
     CHECK_INT(sr_yaml_find_path(base, "new.p")->i, 1);
     CHECK_OK(sr_yaml_merge(&arena, base, tree("")));
-    CHECK_FAILS(sr_yaml_merge(&arena, base, tree("[1]")), SR_ERR_CONFIG, "t.yaml:1: a list where a map");
-    CHECK_FAILS(sr_yaml_merge(&arena, tree("[1]"), base), SR_ERR_CONFIG, "a map of keys is expected");
+    CHECK_FAILS(sr_yaml_merge(&arena, base, tree("[1]")), SR_ERR_CONFIG,
+                "t.yaml:1: a list where a map");
+    CHECK_FAILS(sr_yaml_merge(&arena, tree("[1]"), base), SR_ERR_CONFIG,
+                "a map of keys is expected");
 }
 
 static void test_equal(void **state) {
     (void)state;
-    CHECK(sr_yaml_equal(tree("{a: 1, b: [x, null]}"), tree("b: ['x', ~]\na: 1.0\n"))); // order of keys is free
+    CHECK(sr_yaml_equal(tree("{a: 1, b: [x, null]}"),
+                        tree("b: ['x', ~]\na: 1.0\n"))); // order of keys is free
     CHECK(sr_yaml_equal(tree(".nan"), tree(".NaN")));
-    const char *const different[][2] = {{"1", "2"},         {"1", "'1'"},           {"[1, 2]", "[2, 1]"},
-                                        {"[1]", "[1, 1]"},  {"{a: 1}", "{b: 1}"},   {"true", "false"},
-                                        {"true", "'true'"}, {"null", "''"},         {"{}", "[]"},
-                                        {"a", "b"},         {"{a: 1, b: 1}", "{a: 1}"}};
+    const char *const different[][2] = {
+        {"1", "2"},           {"1", "'1'"},      {"[1, 2]", "[2, 1]"},      {"[1]", "[1, 1]"},
+        {"{a: 1}", "{b: 1}"}, {"true", "false"}, {"true", "'true'"},        {"null", "''"},
+        {"{}", "[]"},         {"a", "b"},        {"{a: 1, b: 1}", "{a: 1}"}};
     for (int i = 0; i < SR_COUNT(different); i++)
         CHECK(!sr_yaml_equal(tree(different[i][0]), tree(different[i][1])));
 }
@@ -83,7 +87,8 @@ static void test_equal(void **state) {
 static void test_block_style(void **state) {
     (void)state;
     SrText text = SR_TEXT_INIT;
-    sr_yaml_print(tree("{a: {b: {c: 1}}, l: [1, two, 3.5], e: {}, f: [], n: null, m: [{x: 1}, [2]]}"), &text);
+    sr_yaml_print(
+        tree("{a: {b: {c: 1}}, l: [1, two, 3.5], e: {}, f: [], n: null, m: [{x: 1}, [2]]}"), &text);
     CHECK_STR(text.s, "a:\n"
                       "  b:\n"
                       "    c: 1\n"
@@ -108,7 +113,8 @@ static SrYaml *string_node(const char *s) {
 
 // As a value, as a key and on its own, in both styles.
 static void check_string_reads_back(const char *s) {
-    SrYaml *map = sr_yaml_new(&arena, SR_YAML_MAP, "", 0), *list = sr_yaml_new(&arena, SR_YAML_LIST, "", 0);
+    SrYaml *map = sr_yaml_new(&arena, SR_YAML_MAP, "", 0),
+           *list = sr_yaml_new(&arena, SR_YAML_LIST, "", 0);
     CHECK_OK(sr_yaml_put(&arena, map, "key", string_node(s)));
     CHECK_OK(sr_yaml_put(&arena, map, s, string_node("value")));
     CHECK_OK(sr_yaml_append(&arena, list, string_node(s)));
@@ -128,20 +134,77 @@ static void check_string_reads_back(const char *s) {
 
 static void test_strings_read_back(void **state) {
     (void)state;
-    const char *const strings[] = {
-        "plain", "with blank", " leading", "trailing ", "", "null", "~", "true", "5", "1e-4", ".inf", "yes", "off",
-        "-", "- x", "?", ":", "a: b", "a:b", "#no", "a #b", "[x]", "{x}", ",", "a,b", "'q'", "\"q\"", "a\"b", "\\",
-        "a\\nb", "line\nbreak", "\n", "tab\there", "\r\n", "!tag", "&a", "*a", "|", ">", "%d", "@x", "`x", "...",
-        "---", "=", "<<", "~/data", "/a/b.yaml", "caf\xc3\xa9", "\xf0\x9f\x98\x80", "\xc2\x85", "\xe2\x80\xa8x",
-        "\xe2\x80\xa9", "\xef\xbb\xbfx", "\xc2\x80", "\x7f", "\x01", "0x1F", "0b1", "010", "1_0", "2024-01-31"};
+    const char *const strings[] = {"plain",
+                                   "with blank",
+                                   " leading",
+                                   "trailing ",
+                                   "",
+                                   "null",
+                                   "~",
+                                   "true",
+                                   "5",
+                                   "1e-4",
+                                   ".inf",
+                                   "yes",
+                                   "off",
+                                   "-",
+                                   "- x",
+                                   "?",
+                                   ":",
+                                   "a: b",
+                                   "a:b",
+                                   "#no",
+                                   "a #b",
+                                   "[x]",
+                                   "{x}",
+                                   ",",
+                                   "a,b",
+                                   "'q'",
+                                   "\"q\"",
+                                   "a\"b",
+                                   "\\",
+                                   "a\\nb",
+                                   "line\nbreak",
+                                   "\n",
+                                   "tab\there",
+                                   "\r\n",
+                                   "!tag",
+                                   "&a",
+                                   "*a",
+                                   "|",
+                                   ">",
+                                   "%d",
+                                   "@x",
+                                   "`x",
+                                   "...",
+                                   "---",
+                                   "=",
+                                   "<<",
+                                   "~/data",
+                                   "/a/b.yaml",
+                                   "caf\xc3\xa9",
+                                   "\xf0\x9f\x98\x80",
+                                   "\xc2\x85",
+                                   "\xe2\x80\xa8x",
+                                   "\xe2\x80\xa9",
+                                   "\xef\xbb\xbfx",
+                                   "\xc2\x80",
+                                   "\x7f",
+                                   "\x01",
+                                   "0x1F",
+                                   "0b1",
+                                   "010",
+                                   "1_0",
+                                   "2024-01-31"};
     for (int i = 0; i < SR_COUNT(strings); i++)
         check_string_reads_back(strings[i]);
 }
 
 static void test_random_strings_read_back(void **state) {
     (void)state;
-    static const char *const pieces[] = {"a", "0", "-", " ", ":", "#", ",", "\"", "'", "\\", "\n", "\t", "?", "[", "]",
-                                         "{", "}", "&", "*", "!", "|", ">", "%", ".", "e", "_", "~", "\xc2\x85", "\xc3\xa9"};
+    static const char *const pieces[] = {
+        "a", "0", "-", " ", ":", "#", ",", "\"", "'", "\\", "\n", "\t", "?",        "[",       "]",
+        "{", "}", "&", "*", "!", "|", ">", "%",  ".", "e",  "_",  "~",  "\xc2\x85", "\xc3\xa9"};
     SrRng rng = sr_rng(11, SR_RNG_TEST, 0, 0, 0, 0);
     for (int i = 0; i < 500; i++) {
         char s[32] = "";
@@ -202,7 +265,7 @@ static void test_without_memory(void **state) {
 }
 
 #define in_arena(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-SR_TESTS(yaml_tree, in_arena(test_put_and_remove), in_arena(test_append), in_arena(test_merge), in_arena(test_equal),
-         in_arena(test_block_style), in_arena(test_strings_read_back), in_arena(test_random_strings_read_back),
-         in_arena(test_broken_utf8_stays_readable), in_arena(test_numbers_without_text),
-         in_arena(test_without_memory))
+SR_TESTS(yaml_tree, in_arena(test_put_and_remove), in_arena(test_append), in_arena(test_merge),
+         in_arena(test_equal), in_arena(test_block_style), in_arena(test_strings_read_back),
+         in_arena(test_random_strings_read_back), in_arena(test_broken_utf8_stays_readable),
+         in_arena(test_numbers_without_text), in_arena(test_without_memory))

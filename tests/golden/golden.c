@@ -1,4 +1,5 @@
-// The golden runner: every CASE.json (+ CASE.safetensors) of a folder through the program's own code.
+// The golden runner: every CASE.json (+ CASE.safetensors) of a folder through the program's own
+// code.
 //
 //   run-golden DIR [CASE ...]      one line a case; closes with "N passed, M failed, K skipped"
 #include "tests/golden/golden.h"
@@ -22,9 +23,12 @@ static const SrGolden *const kinds[] = {
 
 enum { MAX_MANIFEST = 64 << 20 };
 
-// ---- helpers of the kinds --------------------------------------------------------------------------------
+// ---- helpers of the kinds
+// --------------------------------------------------------------------------------
 
-const SrTensor *golden_tensor(SrGoldenCase *c, const char *name) { return sr_safetensors_find(c->tensors, name); }
+const SrTensor *golden_tensor(SrGoldenCase *c, const char *name) {
+    return sr_safetensors_find(c->tensors, name);
+}
 
 static double element(const SrTensor *t, int64_t i) {
     switch (t->dtype) {
@@ -78,8 +82,8 @@ static SrStatus find_of_size(SrGoldenCase *c, const char *name, int64_t n, const
 }
 
 // One of ours32, ours64 is given.  A reference of zeros is compared absolutely.
-static SrStatus compare(SrGoldenCase *c, const char *name, const float *ours32, const double *ours64, int64_t n,
-                        double relative) {
+static SrStatus compare(SrGoldenCase *c, const char *name, const float *ours32,
+                        const double *ours64, int64_t n, double relative) {
     const SrTensor *t;
     SR_TRY(find_of_size(c, name, n, &t));
     double largest = 0, scale = 0;
@@ -94,15 +98,18 @@ static SrStatus compare(SrGoldenCase *c, const char *name, const float *ours32, 
     return SR_OK;
 }
 
-SrStatus golden_compare(SrGoldenCase *c, const char *name, const float *ours, int64_t n, double relative) {
+SrStatus golden_compare(SrGoldenCase *c, const char *name, const float *ours, int64_t n,
+                        double relative) {
     return compare(c, name, ours, NULL, n, relative);
 }
 
-SrStatus golden_compare_f64(SrGoldenCase *c, const char *name, const double *ours, int64_t n, double relative) {
+SrStatus golden_compare_f64(SrGoldenCase *c, const char *name, const double *ours, int64_t n,
+                            double relative) {
     return compare(c, name, NULL, ours, n, relative);
 }
 
-SrStatus golden_compare_u8(SrGoldenCase *c, const char *name, const uint8_t *ours, int64_t n, double levels) {
+SrStatus golden_compare_u8(SrGoldenCase *c, const char *name, const uint8_t *ours, int64_t n,
+                           double levels) {
     const SrTensor *t;
     SR_TRY(find_of_size(c, name, n, &t));
     double largest = 0;
@@ -113,14 +120,16 @@ SrStatus golden_compare_u8(SrGoldenCase *c, const char *name, const uint8_t *our
     return SR_OK;
 }
 
-SrStatus golden_number(SrGoldenCase *c, const char *name, double ours, double reference, double relative) {
+SrStatus golden_number(SrGoldenCase *c, const char *name, double ours, double reference,
+                       double relative) {
     double scale = fabs(reference) > 0 ? fabs(reference) : 1;
     record(c, name, fabs(ours - reference) / scale, relative);
     c->compared++;
     return SR_OK;
 }
 
-// Moves between (N, C, H, W) and (N, H, W, C): the axis of length `a` (slow) and `b` (fast) change places.
+// Moves between (N, C, H, W) and (N, H, W, C): the axis of length `a` (slow) and `b` (fast) change
+// places.
 static float *swap_axes(SrGoldenCase *c, const float *in, int64_t n, int64_t a, int64_t b) {
     float *out = sr_arena_alloc(c->arena, (size_t)(n * a * b + 1) * sizeof *out);
     for (int64_t i = 0; out && i < n; i++)
@@ -142,7 +151,8 @@ float *golden_to_nchw(SrGoldenCase *c, const float *nhwc, SrShape s) {
     return swap_axes(c, nhwc, s.d[0], (int64_t)s.d[1] * s.d[2], s.d[3]);
 }
 
-// ---- the runner ------------------------------------------------------------------------------------------
+// ---- the runner
+// ------------------------------------------------------------------------------------------
 
 static const SrGolden *kind_of(const char *name) {
     const SrGolden *best = NULL;
@@ -158,8 +168,8 @@ static const SrGolden *kind_of(const char *name) {
     return best;
 }
 
-static SrStatus load_and_run(const SrGolden *kind, const char *json, const char *tensors, SrGoldenCase *c,
-                             SrSafetensors *st) {
+static SrStatus load_and_run(const SrGolden *kind, const char *json, const char *tensors,
+                             SrGoldenCase *c, SrSafetensors *st) {
     SrYaml *manifest;
     SR_TRY(sr_json_load(c->arena, json, MAX_MANIFEST, &manifest));
     if (sr_file_exists(tensors))
@@ -190,7 +200,8 @@ static int run_case(const char *dir, const char *name) {
     if (status != SR_OK)
         printf("%-36s FAIL  %s\n", name, sr_status_message());
     else
-        printf("%-36s %.3g  %.3g  %s%s\n", name, c.error, c.tolerance, ok ? "ok" : "FAIL at ", ok ? "" : c.where);
+        printf("%-36s %.3g  %.3g  %s%s\n", name, c.error, c.tolerance, ok ? "ok" : "FAIL at ",
+               ok ? "" : c.where);
     fflush(stdout);
     sr_safetensors_close(&st);
     sr_arena_deinit(&arena);
@@ -208,7 +219,8 @@ int main(int argc, char **argv) {
     char **files;
     int n;
     if (argc < 2 || sr_file_list(argv[1], &files, &n) != SR_OK) {
-        fprintf(stderr, "%s\nusage: run-golden DIR [CASE ...]\n", argc < 2 ? "no folder given" : sr_status_message());
+        fprintf(stderr, "%s\nusage: run-golden DIR [CASE ...]\n",
+                argc < 2 ? "no folder given" : sr_status_message());
         return 2;
     }
     sr_parallel_init();

@@ -1,0 +1,202 @@
+// JSON: types, exact integers, bounds, errors, writing that reads back.
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "tests/check.h"
+
+static SrArena arena;
+
+static int set_up(void **state) {
+    (void)state;
+    arena = (SrArena)SR_ARENA_INIT;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    sr_arena_deinit(&arena);
+    return 0;
+}
+
+// Parsed from memory of exactly that size, so that a sanitizer sees any reading beyond it.
+static SrStatus parse_bytes(SrArena *into, const char *text, size_t bytes, SrYaml **out) {
+    char *exact = sr_alloc(bytes);
+    CHECK(exact);
+    memcpy(exact, text, bytes);
+    SrStatus status = sr_json_parse(into, exact, bytes, "t.json", out);
+    sr_free(exact);
+    return status;
+}
+
+static SrYaml *tree(const char *text) {
+    SrYaml *node = NULL;
+    CHECK_OK(parse_bytes(&arena, text, strlen(text), &node));
+    return node;
+}
+
+static void fails(const char *text, const char *message) {
+    SrYaml *node;
+    CHECK_FAILS(parse_bytes(&arena, text, strlen(text), &node), SR_ERR_CONFIG, message);
+}
+
+static void test_types(void **state) {
+    (void)state;
+    SrYaml *root = tree(
+        "{\"i\": -3, \"f\": 0.25, \"s\": \"5\", \"t\": true, \"n\": null, \"l\": [1, [], {}],\n"
+        " \"u\": \"\\u00e9\\ud83d\\ude00\\n\\\"\", \"whole\": 1e3, \"\": 7}");
+    CHECK_INT(root->n, 9);
+    CHECK(sr_yaml_find(root, "i")->type == SR_YAML_INT && sr_yaml_find(root, "i")->i == -3);
+    CHECK(sr_yaml_find(root, "f")->type == SR_YAML_FLOAT && sr_yaml_find(root, "f")->f == 0.25);
+    CHECK_STR(sr_yaml_find(root, "f")->text, "0.25");
+    CHECK_INT(sr_yaml_find(root, "s")->type, SR_YAML_STRING); // never typed by its text
+    CHECK(sr_yaml_find(root, "t")->b && sr_yaml_find(root, "t")->type == SR_YAML_BOOL);
+    CHECK_INT(sr_yaml_find(root, "n")->type, SR_YAML_NULL);
+    CHECK_INT(sr_yaml_find_path(root, "l.2")->type, SR_YAML_MAP);
+    CHECK_STR(sr_yaml_find(root, "u")->text, "\xc3\xa9\xf0\x9f\x98\x80\n\"");
+    CHECK(sr_yaml_find(root, "whole")->type == SR_YAML_INT &&
+          sr_yaml_find(root, "whole")->i == 1000);
+    CHECK_INT(sr_yaml_find(root, "")->i, 7);
+    CHECK_STR(root->file, "t.json");
+}
+
+static void test_numbers(void **state) {
+    (void)state;
+    CHECK(tree("9007199254740992")->i == 9007199254740992);
+    CHECK(tree("-9007199254740991")->i == -9007199254740991);
+    CHECK_STR(tree("9007199254740991")->text, "9007199254740991");
+    CHECK_INT(tree("1e300")->type, SR_YAML_FLOAT);
+    SrYaml *huge = tree("[1e999, -1e999]");
+    CHECK_STR(huge->items[0]->text, ".inf");
+    CHECK_STR(huge->items[1]->text, "-.inf");
+    CHECK(tree("0.1")->f == 0.1);
+}
+
+static void test_errors(void **state) {
+    (void)state;
+    fails("", "not valid JSON");
+    fails("nul", "not valid JSON");
+    fails("{\"a\": 1,\n \"b\": }", "t.json:2: not valid JSON");
+    fails("{\"a\": 1,", "brackets do not match");
+    fails("[1, 2", "brackets do not match");
+    fails("]", "brackets do not match");
+    fails("]{\"a\":1,", "brackets do not match");
+    fails("[}", "not valid JSON");
+    fails("{\"a\":1]", "not valid JSON");
+    fails("\"abc", "a string is not closed");
+    fails("\"abc\\", "a string is not closed");
+    fails("\"a\\u0000b\"", "holds a NUL");
+    fails("{\"k\\u0000\": 1}", "holds a NUL");
+    CHECK_STR(tree("\"\\\\u0000\"")->text, "\\u0000"); // an escaped backslash is no escape
+    fails("{} {}", "something follows");
+    fails("1,", "something follows");
+    fails("{\"a\": 1, \"b\": 2, \"a\": 3}", "key 'a' stands in one object twice");
+    SrYaml *node;
+    CHECK_FAILS(parse_bytes(&arena, "{}\0", 3, &node), SR_ERR_CONFIG, "something follows");
+    CHECK_FAILS(sr_json_load(&arena, "/nonexistent.json", 10, &node), SR_ERR_IO,
+                "/nonexistent.json");
+}
+
+// A text cut anywhere is an error, and nothing is read behind the cut.
+static void test_truncated(void **state) {
+    (void)state;
+    const char *text = "{\"name\": [1.5, true, null, \"x\\u00e9\\\\\"], \"b\": {\"c\": false}}";
+    SrYaml *node;
+    for (size_t n = 0; n < strlen(text); n++)
+        CHECK_INT(parse_bytes(&arena, text, n, &node), SR_ERR_CONFIG);
+}
+
+static void test_bounds(void **state) {
+    (void)state;
+    char deep[131] = "";
+    memset(deep, '[', 65);
+    memset(deep + 65, ']', 65);
+    fails(deep, "nested deeper than 64 levels");
+    deep[129] = '\0';
+    CHECK_INT(tree(deep + 1)->n, 1);
+    SrText text = SR_TEXT_INIT;
+    for (int i = 0; i < 100000; i++)
+        sr_text_add(&text, "[[[[[[[[[[[[[[[[[[[[");
+    fails(text.s, "brackets do not match");
+    sr_text_deinit(&text);
+    sr_text_add(&text, "[");
+    for (int i = 0; i < 2000001; i++)
+        sr_text_add(&text, "1,");
+    sr_text_add(&text, "1]");
+    fails(text.s, "more than 2000000 JSON values");
+    sr_text_deinit(&text);
+    sr_text_add(&text, "{\"x\": 1"); // a wide object takes no quadratic time
+    for (int i = 0; i < 100000; i++)
+        sr_text_printf(&text, ", \"k%d\": %d", i, i);
+    sr_text_add(&text, "}");
+    CHECK_INT(tree(text.s)->n, 100001);
+    sr_text_deinit(&text);
+}
+
+static void test_records(void **state) {
+    (void)state;
+    SrText text = SR_TEXT_INIT;
+    sr_json_begin(&text);
+    sr_json_int(&text, "step", 9007199254740993);
+    sr_json_float(&text, "loss", 0.1);
+    sr_json_float(&text, "bad", NAN);
+    sr_json_float(&text, "worse", -INFINITY);
+    sr_json_string(&text, "na\"me", "a\\b\n\x01\xc3\xa9\xff");
+    sr_json_bool(&text, "ok", 1);
+    sr_json_end(&text);
+    CHECK_STR(text.s, "{\"step\": 9007199254740993, \"loss\": 0.1, \"bad\": null, \"worse\": null, "
+                      "\"na\\\"me\": \"a\\\\b\\u000a\\u0001\xc3\xa9\\ufffd\", \"ok\": true}\n");
+    SrYaml *root = tree(text.s);
+    CHECK_STR(sr_yaml_find(root, "na\"me")->text, "a\\b\n\x01\xc3\xa9\xef\xbf\xbd");
+    sr_text_deinit(&text);
+    sr_json_begin(&text);
+    sr_json_end(&text);
+    sr_json_begin(&text); // a second record in the same text starts afresh
+    sr_json_int(&text, "a", 1);
+    sr_json_end(&text);
+    CHECK_STR(text.s, "{}\n{\"a\": 1}\n");
+    sr_text_deinit(&text);
+}
+
+static void test_trees_print_and_read_back(void **state) {
+    (void)state;
+    SrYaml *root =
+        tree("{\"a\": [1, 2.5, -1e-300, \"x\", true, null], \"b\": {\"c\": {}}, \"d\": [[]]}");
+    SrText text = SR_TEXT_INIT;
+    sr_json_print(root, &text);
+    CHECK_STR(text.s,
+              "{\"a\": [1, 2.5, -1e-300, \"x\", true, null], \"b\": {\"c\": {}}, \"d\": [[]]}");
+    CHECK(sr_yaml_equal(root, tree(text.s)));
+    sr_text_deinit(&text);
+}
+
+// Every allocation fails in turn, cJSON's among them: a memory error, no leak.
+static void test_without_memory(void **state) {
+    (void)state;
+    SrText text = SR_TEXT_INIT;
+    sr_text_add(&text, "[0");
+    for (int i = 0; i < 60; i++)
+        sr_text_printf(&text, ", {\"key\": [\"s%d\", %d.5]}", i, i);
+    sr_text_add(&text, "]");
+    int64_t live = sr_mem_live();
+    int failures = 0;
+    for (int n = 1;; n++) {
+        SrArena scratch = SR_ARENA_INIT;
+        SrYaml *node;
+        sr_mem_fail_at(n);
+        SrStatus status = sr_json_parse(&scratch, text.s, text.len, "t.json", &node);
+        sr_mem_fail_at(0);
+        sr_arena_deinit(&scratch);
+        CHECK_INT(sr_mem_live(), live);
+        if (status == SR_OK)
+            break;
+        CHECK_INT(status, SR_ERR_MEMORY);
+        failures++;
+    }
+    CHECK(failures > 200);
+    sr_text_deinit(&text);
+}
+
+#define in_arena(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+SR_TESTS(json, in_arena(test_types), in_arena(test_numbers), in_arena(test_errors),
+         in_arena(test_truncated), in_arena(test_bounds), in_arena(test_records),
+         in_arena(test_trees_print_and_read_back), in_arena(test_without_memory))
