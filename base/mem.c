@@ -27,15 +27,23 @@ static void *count_live(void *p) {
     return p;
 }
 
-void *sr_alloc(size_t bytes) { return permit() ? count_live(malloc(bytes ? bytes : 1)) : NULL; }
+// No object is larger than PTRDIFF_MAX; asking the system for one is an error of ours under
+// sanitizers.
+static bool is_possible(size_t bytes) { return bytes <= PTRDIFF_MAX; }
+
+void *sr_alloc(size_t bytes) {
+    return permit() && is_possible(bytes) ? count_live(malloc(bytes ? bytes : 1)) : NULL;
+}
 
 void *sr_calloc(size_t count, size_t bytes) {
+    if (!permit() || (bytes && count > PTRDIFF_MAX / bytes))
+        return NULL;
     bool empty = count == 0 || bytes == 0;
-    return permit() ? count_live(calloc(empty ? 1 : count, empty ? 1 : bytes)) : NULL;
+    return count_live(calloc(empty ? 1 : count, empty ? 1 : bytes));
 }
 
 void *sr_realloc(void *p, size_t bytes) {
-    if (!permit())
+    if (!permit() || !is_possible(bytes))
         return NULL;
     void *grown = realloc(p, bytes ? bytes : 1);
     return p ? grown : count_live(grown);
