@@ -79,6 +79,7 @@ typedef struct { // NEAREST_NEIGHBOR
     SrInts topk;
     bool l2_norm_feats;
     const char *layer; // LAYER, ours: the feature compared ("flatten")
+    int64_t bank_limit; // BANK_LIMIT, ours: training images compared with; 0: all
 } SrKnnConfig;
 
 typedef struct { // the maps below the root

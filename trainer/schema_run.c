@@ -126,6 +126,8 @@ const SrOption sr__schema_neighbor[] = {
     {"L2_NORM_FEATS", SR_OPT_BOOL, OFF(knn.l2_norm_feats), "False", 0, 0, NULL, "Normalise features before comparing."},
     {"LAYER", SR_OPT_STRING, OFF(knn.layer), "flatten", 0, 0, NULL,
      "The feature compared (ours): any layer name of the trunk."},
+    {"BANK_LIMIT", SR_OPT_INT64, OFF(knn.bank_limit), "0", 0, 1e15, NULL,
+     "At most so many training images, drawn at random, are compared with (ours); 0: all."},
     {"USE_CUDA", SR_OPT_IGNORED, 0, "True", 0, 0, NULL, NO_GPU},
     {"OPTIMIZE_MEMORY", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "neighbours are always searched in blocks"},
     {"FEATURES.PATH", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "features are extracted on the spot"},

@@ -132,6 +132,10 @@ SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[64], i
     return status;
 }
 
+static int64_t images_of(const SrSplitConfig *c, const SrSplit *split) {
+    return c->data_limit > 0 ? c->data_limit : split->source->length(split->set);
+}
+
 // Epochs are shuffled by (seed, epoch); the loader keeps that order for any number of threads.
 static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     const SrSplitConfig *c = &config->train;
@@ -147,8 +151,9 @@ static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     SR_TRY(sr_loader_new(&loader, &out->loader));
     if (sr_loader_batches(out->loader) < 1)
         return sr_fail(SR_ERR_CONFIG,
-                       "DATA.TRAIN: %lld images do not fill one batch of BATCHSIZE_PER_REPLICA=%d",
-                       (long long)sr_loader_length(out->loader), c->batchsize_per_replica);
+                       "DATA.TRAIN: %lld images do not fill one batch of %d; set "
+                       "DATA.TRAIN.BATCHSIZE_PER_REPLICA to at most their number",
+                       (long long)images_of(c, out), c->batchsize_per_replica);
     return SR_OK;
 }
 
@@ -253,6 +258,17 @@ static void hold_out(SrLoaderConfig *loader, SrEvalSide side, int64_t length) {
     loader->limit_skip += side == SR_SIDE_TEST ? 0 : test;
 }
 
+// NEAREST_NEIGHBOR.BANK_LIMIT: a bank of a few ten thousand images ranks trunks as the whole set
+// does, in a fraction of the time.
+static void cap_bank(SrLoaderConfig *loader, int64_t cap, int64_t length) {
+    int64_t all = loader->limit > 0 ? loader->limit : length;
+    if (cap <= 0 || all <= cap)
+        return;
+    if (loader->limit <= 0)
+        loader->limit_skip = 0;
+    loader->limit = cap;
+}
+
 // The bank is always of the training side; only its counterpart moves.
 static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch, int crop,
                           SrSplit *out) {
@@ -276,6 +292,8 @@ static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, 
         hold_out(&loader, side, out->source->length(out->set));
         out->note = "no test set: a tenth of the training images is held out of the bank";
     }
+    if (side == SR_SIDE_BANK)
+        cap_bank(&loader, config->knn.bank_limit, out->source->length(out->set));
     loader.batch = batch;
     loader.shuffle = loader.drop_last = sample;
     return sr_loader_new(&loader, &out->loader);

@@ -92,6 +92,9 @@ static void test_limits_and_errors(void **state) {
     const char *limited[] = {"DATA.TRAIN.DATA_LIMIT=50"};
     CHECK_OK(sizes_of(limited, 1, &s));
     CHECK(s.train == 48 && s.bank == 45 && s.test == 5);
+    const char *capped[] = {"DATA.TRAIN.DATA_LIMIT=50", "NEAREST_NEIGHBOR.BANK_LIMIT=20"};
+    CHECK_OK(sizes_of(capped, 2, &s));
+    CHECK(s.train == 48 && s.bank == 20 && s.test == 5);
     const char *two[] = {"DATA.TRAIN.DATA_SOURCES=[synthetic,synthetic]"};
     CHECK_FAILS(sizes_of(two, 1, &s), SR_ERR_CONFIG, "2 data sources");
     const char *views[] = {"DATA.TEST.TRANSFORMS=[{name: ImgReplicatePil, num_times: 2}, {name: "
