@@ -228,15 +228,18 @@ static size_t scratch_bytes(const SrConvShape *s, int m, SrConvPass pass) {
     return count.used;
 }
 
+// Multiplications done, at the measured share of the peak (bench/conv_bench.c; the transforms make the rest).
+// Transforming the weights takes as long as 16 tiles.  The rule that follows: m = 4 for maps of 3, 4 and from 7,
+// m = 2 for 5 and 6, the direct design for smaller ones and for a few tiles of many channels.
 static double cost(const SrConvShape *s, int m, SrConvPass pass) {
     bool fits = s->R == 3 && s->S == 3 && s->stride_h == 1 && s->stride_w == 1 && s->dilation_h == 1 &&
-                s->dilation_w == 1 && s->groups == 1 && s->pad_h <= 2 && s->pad_w <= 2 && s->C >= 32 && s->K >= 32;
+                s->dilation_w == 1 && s->groups == 1 && s->pad_h <= 2 && s->pad_w <= 2 && s->C >= 16 && s->K >= 16;
     if (!fits)
         return -1;
     bool data = pass == SR_CONV_BACKWARD_DATA;
     SrWinogradTiles tiles = sr__winograd_tiles(m, s->N, data ? s->H : s->P, data ? s->W : s->Q);
-    double channels = (double)s->C * s->K;
-    return (m + 2) * (m + 2) * channels * (double)tiles.count / 0.7;
+    double share = m == 4 ? 0.72 : 0.85;
+    return (m + 2) * (m + 2) * ((double)tiles.count + 16) * s->C * s->K / share;
 }
 
 // The two sizes as designs.
