@@ -1,8 +1,9 @@
-// Speed of every convolution of the ResNets we train: GFLOP/s of each pass, and its share of this processor's
-// peak, measured between the layers because clocks drift and cores are shared.
+// Speed of every convolution of the ResNets we train: GFLOP/s of each pass, and its share of this
+// processor's peak, measured between the layers because clocks drift and cores are shared.
 //
 //   make bench-conv                   all lists
-//   build/conv-bench r50-224 [mask]   one list; mask as in sr_conv_allow: 1 direct, 2 F(4x4), 4 F(2x2)
+//   build/conv-bench r50-224 [mask]   one list; mask as in sr_conv_allow: 1 direct, 2 F(4x4), 4
+//   F(2x2)
 //
 // FLOPs are those of the plain definition (taps in the padding counted), so Winograd exceeds 100 %.
 #include <stdio.h>
@@ -47,7 +48,8 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// The fastest the micro-kernel's own instructions run: one tile whose operands stay in the first-level cache.
+// The fastest the micro-kernel's own instructions run: one tile whose operands stay in the
+// first-level cache.
 static void peak_body(void *arg, int64_t i, int thread) {
     (void)i, (void)thread;
     const SrConvKernels *kernels = arg;
@@ -59,8 +61,15 @@ static void peak_body(void *arg, int64_t i, int thread) {
         in[m] = x[m];
         out[m] = y[m];
     }
-    SrConvTile t = {.tap = (const int[64]){0}, .taps = 64, .in_stride = 0, .in = in, .channels = CHANNELS, .w = w,
-                    .out = out, .pixels = kernels->rows(kernels->block), .columns = kernels->block};
+    SrConvTile t = {.tap = (const int[64]){0},
+                    .taps = 64,
+                    .in_stride = 0,
+                    .in = in,
+                    .channels = CHANNELS,
+                    .w = w,
+                    .out = out,
+                    .pixels = kernels->rows(kernels->block),
+                    .columns = kernels->block};
     for (int n = 0; n < 400; n++)
         kernels->tile(&t);
 }
@@ -111,23 +120,38 @@ static void fill(float *a, size_t n) {
 }
 
 static void bench_layer(const Layer *l, double total[3]) {
-    SrConvShape s = {.N = l->N, .H = l->H, .W = l->H, .C = l->C, .K = l->K, .R = l->R, .S = l->R,
-                     .stride_h = l->stride, .stride_w = l->stride, .pad_h = l->R / 2, .pad_w = l->R / 2,
-                     .dilation_h = 1, .dilation_w = 1, .groups = 1};
+    SrConvShape s = {.N = l->N,
+                     .H = l->H,
+                     .W = l->H,
+                     .C = l->C,
+                     .K = l->K,
+                     .R = l->R,
+                     .S = l->R,
+                     .stride_h = l->stride,
+                     .stride_w = l->stride,
+                     .pad_h = l->R / 2,
+                     .pad_w = l->R / 2,
+                     .dilation_h = 1,
+                     .dilation_w = 1,
+                     .groups = 1};
     sr_conv_shape(&s);
-    size_t x = (size_t)s.N * s.H * s.W * s.C, y = (size_t)s.N * s.P * s.Q * s.K, w = (size_t)s.K * s.C * s.R * s.S;
+    size_t x = (size_t)s.N * s.H * s.W * s.C, y = (size_t)s.N * s.P * s.Q * s.K,
+           w = (size_t)s.K * s.C * s.R * s.S;
     Buffers b = {sr_map(x * 4), sr_map(y * 4), sr_map(w * 4), sr_map(w * 4), NULL};
     fill(b.x, x), fill(b.y, y), fill(b.w, w);
     double gflop = 2e-9 * (double)y * s.C * s.R * s.S, peak = peak_gflops();
-    printf("%3d %3d %4d>%-4d %dx%d/%d x%d peak %4.0f", s.N, s.H, s.C, s.K, s.R, s.S, s.stride_h, l->times, peak);
+    printf("%3d %3d %4d>%-4d %dx%d/%d x%d peak %4.0f", s.N, s.H, s.C, s.K, s.R, s.S, s.stride_h,
+           l->times, peak);
     for (int pass = 0; pass < 3; pass++) {
-        if (pass == SR_CONV_BACKWARD_DATA && s.C == 3) { // nobody asks for the gradient of the images
+        if (pass == SR_CONV_BACKWARD_DATA &&
+            s.C == 3) { // nobody asks for the gradient of the images
             printf(" |                       ");
             continue;
         }
         double t = time_pass(&s, (SrConvPass)pass, &b);
         total[pass] += t * l->times;
-        printf(" | %4.0f %3.0f%% %-9s %3.0fM", gflop / t, 100 * gflop / t / peak, sr_conv_design(&s, (SrConvPass)pass),
+        printf(" | %4.0f %3.0f%% %-9s %3.0fM", gflop / t, 100 * gflop / t / peak,
+               sr_conv_design(&s, (SrConvPass)pass),
                (double)sr_conv_scratch_bytes(&s, (SrConvPass)pass) / 1e6);
     }
     printf("\n");
@@ -143,8 +167,10 @@ int main(int argc, char **argv) {
     for (int i = 0; i < SR_COUNT(lists); i++) {
         if (argc > 1 && strcmp(argv[1], lists[i].name) != 0)
             continue;
-        printf("\n%s: images side C>K kernel/stride times | forward | backward data | backward weight"
-               " (GFLOP/s, of peak, design, scratch)\n", lists[i].name);
+        printf(
+            "\n%s: images side C>K kernel/stride times | forward | backward data | backward weight"
+            " (GFLOP/s, of peak, design, scratch)\n",
+            lists[i].name);
         double total[3] = {0};
         for (int j = 0; j < lists[i].n; j++)
             bench_layer(&lists[i].layer[j], total);

@@ -1,5 +1,5 @@
-// The door: picks the design that promises the least time, and does what all of them share (shapes, bias,
-// gradient of the bias).  No arithmetic of a convolution is here.
+// The door: picks the design that promises the least time, and does what all of them share (shapes,
+// bias, gradient of the bias).  No arithmetic of a convolution is here.
 #include "kernels/conv.h"
 
 #include <string.h>
@@ -7,10 +7,13 @@
 #include "base/parallel.h"
 #include "kernels/conv_design.h"
 
-static const SrConvDesign *const designs[] = {&sr__conv_direct, &sr__conv_winograd2, &sr__conv_winograd4};
+static const SrConvDesign *const designs[] = {&sr__conv_direct, &sr__conv_winograd2,
+                                              &sr__conv_winograd4};
 static unsigned allowed = SR_CONV_ALL; // sr_conv_allow
 
-void sr_conv_allow(unsigned mask) { allowed = mask; }
+void sr_conv_allow(unsigned mask) {
+    allowed = mask;
+}
 
 void sr_conv_shape(SrConvShape *s) {
     s->P = (s->H + 2 * s->pad_h - s->dilation_h * (s->R - 1) - 1) / s->stride_h + 1;
@@ -31,7 +34,9 @@ static const SrConvDesign *choose(const SrConvShape *s, SrConvPass pass) {
     return best;
 }
 
-const char *sr_conv_design(const SrConvShape *s, SrConvPass pass) { return choose(s, pass)->name; }
+const char *sr_conv_design(const SrConvShape *s, SrConvPass pass) {
+    return choose(s, pass)->name;
+}
 
 // The gradient of the bias is summed over this many runs of pixels, whatever the number of threads.
 enum { BIAS_RUNS = 64 };
@@ -70,8 +75,8 @@ static void sum_bias_run(void *arg, int64_t i, int thread) {
             sum[k] += job->dy[p * K + k];
 }
 
-void sr_conv_forward(const SrConvShape *s, const float *x, const float *w, const float *bias, float *y,
-                     void *scratch) {
+void sr_conv_forward(const SrConvShape *s, const float *x, const float *w, const float *bias,
+                     float *y, void *scratch) {
     choose(s, SR_CONV_FORWARD)->forward(s, x, w, y, scratch);
     if (!bias)
         return;
@@ -79,13 +84,13 @@ void sr_conv_forward(const SrConvShape *s, const float *x, const float *w, const
     sr_parallel_for((int64_t)s->N * s->P, add_bias_row, &job);
 }
 
-void sr_conv_backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx, bool add,
-                           void *scratch) {
+void sr_conv_backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx,
+                           bool add, void *scratch) {
     choose(s, SR_CONV_BACKWARD_DATA)->backward_data(s, dy, w, dx, add, scratch);
 }
 
-void sr_conv_backward_weight(const SrConvShape *s, const float *x, const float *dy, float *dw, float *dbias,
-                             void *scratch) {
+void sr_conv_backward_weight(const SrConvShape *s, const float *x, const float *dy, float *dw,
+                             float *dbias, void *scratch) {
     choose(s, SR_CONV_BACKWARD_WEIGHT)->backward_weight(s, x, dy, dw, scratch);
     if (!dbias)
         return;

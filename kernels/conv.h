@@ -1,7 +1,7 @@
 // The one door to convolution: every design (direct, Winograd, plain C) stands behind these calls.
 //
-// x (N, H, W, C), w (K, C/groups, R, S) as PyTorch stores it, y (N, P, Q, K), fp32, dense, any channel
-// count, stride, padding, dilation and groups.  Bits do not depend on the number of threads.
+// x (N, H, W, C), w (K, C/groups, R, S) as PyTorch stores it, y (N, P, Q, K), fp32, dense, any
+// channel count, stride, padding, dilation and groups.  Bits do not depend on the number of threads.
 #ifndef SR_KERNELS_CONV_H
 #define SR_KERNELS_CONV_H
 
@@ -23,16 +23,16 @@ void sr_conv_shape(SrConvShape *s); // P, Q from the rest (PyTorch's formula)
 size_t sr_conv_scratch_bytes(const SrConvShape *s, SrConvPass pass);
 
 // y = x * w + bias; bias (K) may be NULL.
-void sr_conv_forward(const SrConvShape *s, const float *x, const float *w, const float *bias, float *y,
-                     void *scratch);
+void sr_conv_forward(const SrConvShape *s, const float *x, const float *w, const float *bias,
+                     float *y, void *scratch);
 // dx = or += the transposed product; `add` chooses.
-void sr_conv_backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx, bool add,
-                           void *scratch);
+void sr_conv_backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx,
+                           bool add, void *scratch);
 // dw += the gradient; dbias (K) += row sums of dy unless NULL.
-void sr_conv_backward_weight(const SrConvShape *s, const float *x, const float *dy, float *dw, float *dbias,
-                             void *scratch);
+void sr_conv_backward_weight(const SrConvShape *s, const float *x, const float *dy, float *dw,
+                             float *dbias, void *scratch);
 
-// Which design a pass takes ("direct", "winograd4", "winograd2", "plain", ...), for listings and benches.
+// Which design a pass takes ("direct", "winograd4", "winograd2", "plain", ...), for listings.
 const char *sr_conv_design(const SrConvShape *s, SrConvPass pass);
 
 // For tests and the bench: only designs in this mask are considered (plain always remains).

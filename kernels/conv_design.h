@@ -4,7 +4,8 @@
 // Invariants
 //  * A design never allocates; `scratch` is SR_ALIGN-aligned and holds scratch_bytes(s, pass).
 //  * Bias and its gradient are not its business: conv.c adds them.
-//  * backward_data and backward_weight follow kernels/conv.h: dx is overwritten or added to, dw is added to.
+//  * backward_data and backward_weight follow kernels/conv.h: dx is overwritten or added to, dw is
+//  added to.
 #ifndef SR_KERNELS_CONV_DESIGN_H
 #define SR_KERNELS_CONV_DESIGN_H
 
@@ -20,15 +21,16 @@ typedef struct {
     double (*cost)(const SrConvShape *s, SrConvPass pass);
     size_t (*scratch_bytes)(const SrConvShape *s, SrConvPass pass);
     void (*forward)(const SrConvShape *s, const float *x, const float *w, float *y, void *scratch);
-    void (*backward_data)(const SrConvShape *s, const float *dy, const float *w, float *dx, bool add,
-                          void *scratch);
-    void (*backward_weight)(const SrConvShape *s, const float *x, const float *dy, float *dw, void *scratch);
+    void (*backward_data)(const SrConvShape *s, const float *dy, const float *w, float *dx,
+                          bool add, void *scratch);
+    void (*backward_weight)(const SrConvShape *s, const float *x, const float *dy, float *dw,
+                            void *scratch);
 } SrConvDesign;
 
 extern const SrConvDesign sr__conv_plain, sr__conv_direct, sr__conv_winograd4, sr__conv_winograd2;
 
-// Scratch handed out in order, each piece starting at a cache line.  With base NULL the same calls only
-// count, so that a design states its layout once.
+// Scratch handed out in order, each piece starting at a cache line.  With base NULL the same calls
+// only count, so that a design states its layout once.
 typedef struct {
     char *base;
     size_t used;
@@ -39,6 +41,8 @@ static inline void *sr__conv_take(SrConvScratch *s, size_t bytes) {
     return piece;
 }
 
-static inline int sr__conv_ceil_div(int a, int b) { return (a + b - 1) / b; }
+static inline int sr__conv_ceil_div(int a, int b) {
+    return (a + b - 1) / b;
+}
 
 #endif

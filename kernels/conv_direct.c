@@ -1,9 +1,10 @@
-// Direct convolution, forward and backward data: implicit matrix product over pixel pointers, NHWC, weights
-// packed into blocks of output channels.  The micro-kernel is in conv_tile_simd.c; the weight gradient in
-// conv_direct_weight.c.
+// Direct convolution, forward and backward data: implicit matrix product over pixel pointers, NHWC,
+// weights packed into blocks of output channels.  The micro-kernel is in conv_tile_simd.c; the
+// weight gradient in conv_direct_weight.c.
 //
-// Backward data of a strided convolution falls into stride_h * stride_w phases: the input pixels whose place
-// has the same remainders meet the same taps, and each phase is a dense convolution of dy.
+// Backward data of a strided convolution falls into stride_h * stride_w phases: the input pixels
+// whose place has the same remainders meet the same taps, and each phase is a dense convolution of
+// dy.
 #include <string.h>
 
 #include "base/parallel.h"
@@ -17,8 +18,8 @@ enum {
     UNITS = 48,               // pieces of work wanted, so that many threads end together
     WEIGHT_BYTES = 640 << 10, // of one block kept in the second-level cache while pixels pass by
     MAX_TILES = PIXELS / 6,
-    AHEAD = 2,                // tiles from the one computed to those whose inputs are brought in
-    TABLE = PIXELS + 40,      // and the pointers those need: AHEAD * 8 + SR_CONV_FETCH and a tile
+    AHEAD = 2,           // tiles from the one computed to those whose inputs are brought in
+    TABLE = PIXELS + 40, // and the pointers those need: AHEAD * 8 + SR_CONV_FETCH and a tile
 };
 
 // One sweep over a grid of outputs, for all groups.
@@ -48,11 +49,12 @@ typedef struct {
 
 static Table take_table(SrConvScratch *scratch, int all_taps, int run, int reduced) {
     size_t slots = (size_t)all_taps * TABLE;
-    return (Table){.in = sr__conv_take(scratch, sizeof(float *) * slots),
-                   .out = sr__conv_take(scratch, sizeof(float *) * TABLE),
-                   .tap = sr__conv_take(scratch, sizeof(int) * MAX_TILES * (size_t)all_taps),
-                   .taps = sr__conv_take(scratch, sizeof(int) * MAX_TILES),
-                   .edge = sr__conv_take(scratch, run > 1 ? sizeof(float) * slots * (size_t)reduced : 0)};
+    return (Table){
+        .in = sr__conv_take(scratch, sizeof(float *) * slots),
+        .out = sr__conv_take(scratch, sizeof(float *) * TABLE),
+        .tap = sr__conv_take(scratch, sizeof(int) * MAX_TILES * (size_t)all_taps),
+        .taps = sr__conv_take(scratch, sizeof(int) * MAX_TILES),
+        .edge = sr__conv_take(scratch, run > 1 ? sizeof(float) * slots * (size_t)reduced : 0)};
 }
 
 static size_t table_bytes(int all_taps, int run, int reduced) {
@@ -97,17 +99,19 @@ static void list_taps(const Sweep *s, const Table *table, int count) {
     }
 }
 
-// All tiles of the table against channels [c0, c0 + channels) and the block of columns at k0.  The first block
-// of some channels also brings the inputs of later tiles into the cache.
-static void run_block(const Sweep *s, const Table *table, int count, int64_t c0, int64_t channels, int group, int k0,
-                      bool first_block) {
-    int columns = SR_MIN(s->columns - k0, s->kernels->block), width = sr__conv_width(s->kernels, columns);
+// All tiles of the table against channels [c0, c0 + channels) and the block of columns at k0.  The
+// first block of some channels also brings the inputs of later tiles into the cache.
+static void run_block(const Sweep *s, const Table *table, int count, int64_t c0, int64_t channels,
+                      int group, int k0, bool first_block) {
+    int columns = SR_MIN(s->columns - k0, s->kernels->block),
+        width = sr__conv_width(s->kernels, columns);
     int64_t rows = (int64_t)s->all_taps * s->reduced; // of a packed block
     SrConvTile t = {
         .in_stride = TABLE,
         .first = (int64_t)group * s->reduced + c0,
         .channels = channels,
-        .w = s->packed + group * rows * sr__conv_width(s->kernels, s->columns) + rows * k0 + c0 * width,
+        .w = s->packed + group * rows * sr__conv_width(s->kernels, s->columns) + rows * k0 +
+             c0 * width,
         .w_tap = (int64_t)s->reduced * width,
         .out_first = (int64_t)group * s->columns + k0,
         .columns = columns,
@@ -138,7 +142,8 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
     SrConvScratch scratch = {s->threads + (size_t)thread * s->thread_bytes, 0};
     Table table = take_table(&scratch, s->all_taps, s->grid.run, s->reduced);
     int64_t first = i % s->pixel_blocks * PIXELS;
-    int split = (int)(i / s->pixel_blocks % s->splits), group = (int)(i / s->pixel_blocks / s->splits);
+    int split = (int)(i / s->pixel_blocks % s->splits),
+        group = (int)(i / s->pixel_blocks / s->splits);
     int count = (int)SR_MIN(s->pixels - first, PIXELS);
     fill_table(s, &table, first);
     list_taps(s, &table, count);
@@ -147,7 +152,8 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
     int64_t step = channel_step(s);
     for (int64_t c0 = 0; c0 < s->reduced; c0 += step)
         for (int b = from; b < to; b++)
-            run_block(s, &table, count, c0, SR_MIN(step, s->reduced - c0), group, b * s->kernels->block, b == from);
+            run_block(s, &table, count, c0, SR_MIN(step, s->reduced - c0), group,
+                      b * s->kernels->block, b == from);
 }
 
 static void sweep(Sweep *s) {
@@ -158,7 +164,8 @@ static void sweep(Sweep *s) {
     int blocks = sr__conv_ceil_div(s->columns, s->kernels->block);
     s->splits = SR_MIN(blocks, sr__conv_ceil_div(UNITS, s->pixel_blocks));
     s->rows = s->kernels->rows(SR_MIN(sr__conv_width(s->kernels, s->columns), s->kernels->block));
-    s->grid.images_inside = s->grid.taps > 1 && s->grid.grid_h * s->grid.grid_w <= 64 && s->grid.N >= 2 * s->rows;
+    s->grid.images_inside =
+        s->grid.taps > 1 && s->grid.grid_h * s->grid.grid_w <= 64 && s->grid.N >= 2 * s->rows;
     sr_parallel_for((int64_t)s->groups * s->splits * s->pixel_blocks, sweep_unit, s);
 }
 
@@ -170,14 +177,16 @@ typedef struct {
     size_t thread_bytes;
 } Pieces;
 
-static Pieces take_pieces(SrConvScratch *scratch, const SrConvPacking *p, int run, int reduced, int columns) {
+static Pieces take_pieces(SrConvScratch *scratch, const SrConvPacking *p, int run, int reduced,
+                          int columns) {
     size_t weights = (size_t)(p->groups * sr__conv_pack_floats(p, reduced, columns));
     size_t bytes = table_bytes(p->taps / run, run, run * reduced);
-    Pieces pieces = {.packed = sr__conv_take(scratch, sizeof(float) * weights),
-                     .zeros = sr__conv_take(scratch, sizeof(float) * (size_t)(p->groups * run * reduced)),
-                     .tap = sr__conv_take(scratch, sizeof(SrConvTap) * (size_t)p->taps),
-                     .threads = sr__conv_take(scratch, bytes * (size_t)sr_parallel_threads()),
-                     .thread_bytes = bytes};
+    Pieces pieces = {
+        .packed = sr__conv_take(scratch, sizeof(float) * weights),
+        .zeros = sr__conv_take(scratch, sizeof(float) * (size_t)(p->groups * run * reduced)),
+        .tap = sr__conv_take(scratch, sizeof(SrConvTap) * (size_t)p->taps),
+        .threads = sr__conv_take(scratch, bytes * (size_t)sr_parallel_threads()),
+        .thread_bytes = bytes};
     if (pieces.zeros)
         memset(pieces.zeros, 0, sizeof(float) * (size_t)(p->groups * run * reduced));
     return pieces;
@@ -202,20 +211,39 @@ static void forward(const SrConvShape *s, const float *x, const float *w, float 
     Pieces pieces = take_pieces(&pool, &p, run, p.C, p.K);
     sr__conv_pack_forward(&p, w, pieces.packed);
     Sweep job = {
-        .grid = {.in = x, .N = s->N, .H = s->H, .W = s->W, .C = s->C,
-                 .grid_h = s->P, .grid_w = s->Q, .step_h = s->stride_h, .step_w = s->stride_w,
-                 .run = run, .tap = pieces.tap, .taps = sr__conv_taps(s, run, pieces.tap),
+        .grid = {.in = x,
+                 .N = s->N,
+                 .H = s->H,
+                 .W = s->W,
+                 .C = s->C,
+                 .grid_h = s->P,
+                 .grid_w = s->Q,
+                 .step_h = s->stride_h,
+                 .step_w = s->stride_w,
+                 .run = run,
+                 .tap = pieces.tap,
+                 .taps = sr__conv_taps(s, run, pieces.tap),
                  .zeros = pieces.zeros},
-        .out = y, .out_h = s->P, .out_w = s->Q, .out_c = s->K, .out_step_h = 1, .out_step_w = 1,
+        .out = y,
+        .out_h = s->P,
+        .out_w = s->Q,
+        .out_c = s->K,
+        .out_step_h = 1,
+        .out_step_w = 1,
         .kernels = p.kernels,
-        .groups = p.groups, .reduced = run * p.C, .columns = p.K, .all_taps = p.taps / run,
-        .packed = pieces.packed, .threads = pieces.threads, .thread_bytes = pieces.thread_bytes,
+        .groups = p.groups,
+        .reduced = run * p.C,
+        .columns = p.K,
+        .all_taps = p.taps / run,
+        .packed = pieces.packed,
+        .threads = pieces.threads,
+        .thread_bytes = pieces.thread_bytes,
     };
     sweep(&job);
 }
 
-// Whether tap t carries any output to the inputs `at`, at + stride, at + 2 * stride ...; if so, input number i of
-// them comes from output i + *offset.
+// Whether tap t carries any output to the inputs `at`, at + stride, at + 2 * stride ...; if so,
+// input number i of them comes from output i + *offset.
 static bool reaches(int at, int t, int stride, int pad, int dilation, int *offset) {
     int a = at + pad - t * dilation;
     if (((a % stride) + stride) % stride != 0)
@@ -235,20 +263,38 @@ static int phase_taps(const SrConvShape *s, int at_h, int at_w, SrConvTap *tap) 
     return n;
 }
 
-static void backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx, bool add,
-                          void *scratch) {
+static void backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx,
+                          bool add, void *scratch) {
     SrConvPacking p = sr__conv_packing(s);
     SrConvScratch pool = {scratch, 0};
     Pieces pieces = take_pieces(&pool, &p, 1, p.K, p.C);
     sr__conv_pack_backward(&p, w, pieces.packed);
     Sweep job = {
-        .grid = {.in = dy, .N = s->N, .H = s->P, .W = s->Q, .C = s->K, .step_h = 1, .step_w = 1, .run = 1,
-                 .tap = pieces.tap, .zeros = pieces.zeros},
-        .out = dx, .out_h = s->H, .out_w = s->W, .out_c = s->C,
-        .out_step_h = s->stride_h, .out_step_w = s->stride_w,
-        .add = add, .kernels = p.kernels,
-        .groups = p.groups, .reduced = p.K, .columns = p.C, .all_taps = p.taps,
-        .packed = pieces.packed, .threads = pieces.threads, .thread_bytes = pieces.thread_bytes,
+        .grid = {.in = dy,
+                 .N = s->N,
+                 .H = s->P,
+                 .W = s->Q,
+                 .C = s->K,
+                 .step_h = 1,
+                 .step_w = 1,
+                 .run = 1,
+                 .tap = pieces.tap,
+                 .zeros = pieces.zeros},
+        .out = dx,
+        .out_h = s->H,
+        .out_w = s->W,
+        .out_c = s->C,
+        .out_step_h = s->stride_h,
+        .out_step_w = s->stride_w,
+        .add = add,
+        .kernels = p.kernels,
+        .groups = p.groups,
+        .reduced = p.K,
+        .columns = p.C,
+        .all_taps = p.taps,
+        .packed = pieces.packed,
+        .threads = pieces.threads,
+        .thread_bytes = pieces.thread_bytes,
     };
     for (int phase = 0; phase < s->stride_h * s->stride_w; phase++) {
         job.out_at_h = phase / s->stride_w;

@@ -1,10 +1,12 @@
-// The weight gradient of the direct design, kept in its own file.  Only kernels/conv*.c include this.
+// The weight gradient of the direct design, kept in its own file.  Only kernels/conv*.c include
+// this.
 #ifndef SR_KERNELS_CONV_DIRECT_H
 #define SR_KERNELS_CONV_DIRECT_H
 
 #include "kernels/conv.h"
 
 size_t sr__conv_direct_weight_bytes(const SrConvShape *s);
-void sr__conv_direct_weight(const SrConvShape *s, const float *x, const float *dy, float *dw, void *scratch);
+void sr__conv_direct_weight(const SrConvShape *s, const float *x, const float *dy, float *dw,
+                            void *scratch);
 
 #endif

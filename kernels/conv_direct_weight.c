@@ -1,8 +1,9 @@
-// Weight gradient of the direct convolution: for each tap, dw (C, K) += x^T dy over the pixels the tap reaches.
+// Weight gradient of the direct convolution: for each tap, dw (C, K) += x^T dy over the pixels the
+// tap reaches.
 //
-// Work is cut into units (group, range of pixels, rows of C, columns of K), all taps each, so that x is read
-// from memory once a unit and its neighbourhood comes from cache.  Ranges have partial sums of their own,
-// (range, group, tap, C, K); sr__conv_unpack adds them in order.
+// Work is cut into units (group, range of pixels, rows of C, columns of K), all taps each, so that
+// x is read from memory once a unit and its neighbourhood comes from cache.  Ranges have partial
+// sums of their own, (range, group, tap, C, K); sr__conv_unpack adds them in order.
 #include <string.h>
 
 #include "base/parallel.h"
@@ -12,16 +13,16 @@
 #include "kernels/conv_pixels.h"
 
 enum {
-    PIXELS = 96,           // multiplied in one go: long enough to hide loading and storing the sums
-    ROWS = 64,             // of x copied side by side at a time
-    COPY_FROM = 128,       // channels: beyond, pixels lie so far apart that they share cache sets
-    STEP = 256,            // rows and columns of a unit at most
+    PIXELS = 96,     // multiplied in one go: long enough to hide loading and storing the sums
+    ROWS = 64,       // of x copied side by side at a time
+    COPY_FROM = 128, // channels: beyond, pixels lie so far apart that they share cache sets
+    STEP = 256,      // rows and columns of a unit at most
     LINE = SR_ALIGN / (int)sizeof(float),
     FETCHED_TAPS = 4,
     FETCHES = (FETCHED_TAPS + 1) * STEP / LINE,
-    UNITS = 16,            // pieces of work wanted of the cut into ranges
-    RANGE_PIXELS = 1024,   // of a range at least
-    PART_BYTES = 8 << 20,  // of all partial sums together, unless a single one is larger
+    UNITS = 16,           // pieces of work wanted of the cut into ranges
+    RANGE_PIXELS = 1024,  // of a range at least
+    PART_BYTES = 8 << 20, // of all partial sums together, unless a single one is larger
 };
 
 typedef struct {
@@ -41,15 +42,15 @@ typedef struct {
 
 // What one thread needs; lives in scratch.
 typedef struct {
-    const float **in; // (taps, PIXELS): after list_inside only the pixels inside the image
-    int *index;       // (taps, PIXELS): which pixels those are
-    int *inside;      // (taps): how many
-    const float **at; // (PIXELS): the pixels of dy
-    float *y, *x;     // (blocks, PIXELS, width), (PIXELS, ROWS): copied side by side
+    const float **in;   // (taps, PIXELS): after list_inside only the pixels inside the image
+    int *index;         // (taps, PIXELS): which pixels those are
+    int *inside;        // (taps): how many
+    const float **at;   // (PIXELS): the pixels of dy
+    float *y, *x;       // (blocks, PIXELS, width), (PIXELS, ROWS): copied side by side
     const float **x_at; // (PIXELS): rows of x
     float *edge;        // (taps * PIXELS, rows)
-    // Of the next chunk, to be brought into the cache: pixels of x (FETCHED_TAPS, PIXELS) and dy (PIXELS),
-    // and their lines.
+    // Of the next chunk, to be brought into the cache: pixels of x (FETCHED_TAPS, PIXELS) and dy
+    // (PIXELS), and their lines.
     const float **next_x, **next_dy;
     SrConvFetch *fetch; // (FETCHES)
 } Table;
@@ -63,14 +64,16 @@ static Table take_table(SrConvScratch *scratch, int taps, int run, int rows, int
                    .y = sr__conv_take(scratch, sizeof(float) * PIXELS * (size_t)column_step),
                    .x = sr__conv_take(scratch, sizeof(float) * PIXELS * ROWS),
                    .x_at = sr__conv_take(scratch, sizeof(float *) * PIXELS),
-                   .edge = sr__conv_take(scratch, run > 1 ? sizeof(float) * slots * (size_t)rows : 0),
+                   .edge =
+                       sr__conv_take(scratch, run > 1 ? sizeof(float) * slots * (size_t)rows : 0),
                    .next_x = sr__conv_take(scratch, sizeof(float *) * PIXELS * FETCHED_TAPS),
                    .next_dy = sr__conv_take(scratch, sizeof(float *) * PIXELS),
                    .fetch = sr__conv_take(scratch, sizeof(SrConvFetch) * FETCHES)};
 }
 
 static int64_t part_floats(const Job *job) {
-    return (int64_t)job->groups * job->grid.taps * job->rows * sr__conv_width(job->kernels, job->columns);
+    return (int64_t)job->groups * job->grid.taps * job->rows *
+           sr__conv_width(job->kernels, job->columns);
 }
 
 static int64_t units(const Job *job) {
@@ -78,8 +81,9 @@ static int64_t units(const Job *job) {
            sr__conv_ceil_div(job->columns, job->column_step);
 }
 
-// Ranges depend on the shape alone, for their sums are added; steps only say who computes what, so they may
-// follow the number of threads.  Ranges cost sums to clear and add, short steps copying operands again.
+// Ranges depend on the shape alone, for their sums are added; steps only say who computes what, so
+// they may follow the number of threads.  Ranges cost sums to clear and add, short steps copying
+// operands again.
 static void cut(Job *job) {
     int64_t most = PART_BYTES / (part_floats(job) * (int64_t)sizeof(float));
     job->row_step = job->column_step = STEP;
@@ -97,12 +101,23 @@ static void cut(Job *job) {
 static Job new_job(const SrConvShape *s, const SrConvPacking *p) {
     int run = sr__conv_run(s);
     Job job = {
-        .grid = {.N = s->N, .H = s->H, .W = s->W, .C = s->C, .grid_h = s->P, .grid_w = s->Q,
-                 .step_h = s->stride_h, .step_w = s->stride_w, .run = run, .taps = p->taps / run},
-        .K = s->K, .taps_w = s->S / run,
+        .grid = {.N = s->N,
+                 .H = s->H,
+                 .W = s->W,
+                 .C = s->C,
+                 .grid_h = s->P,
+                 .grid_w = s->Q,
+                 .step_h = s->stride_h,
+                 .step_w = s->stride_w,
+                 .run = run,
+                 .taps = p->taps / run},
+        .K = s->K,
+        .taps_w = s->S / run,
         .dy_packed = p->groups == 1 && s->K <= p->kernels->block && s->K % p->kernels->lanes == 0,
         .kernels = p->kernels,
-        .groups = p->groups, .rows = run * p->C, .columns = p->K,
+        .groups = p->groups,
+        .rows = run * p->C,
+        .columns = p->K,
         .pixels = (int64_t)s->N * s->P * s->Q,
     };
     cut(&job);
@@ -156,11 +171,13 @@ typedef struct {
     int left;
 } Fetches;
 
-// Taps that together touch every pixel the chunk does: the middle one and, with strides, its neighbours.
+// Taps that together touch every pixel the chunk does: the middle one and, with strides, its
+// neighbours.
 static int fetched_taps(const Job *job, SrConvTap tap[FETCHED_TAPS]) {
     int columns = job->taps_w, rows = job->grid.taps / columns, n = 0;
     for (int r = rows / 2; r < SR_MIN(rows / 2 + SR_MIN(job->grid.step_h, 2), rows); r++)
-        for (int s = columns / 2; s < SR_MIN(columns / 2 + SR_MIN(job->grid.step_w, 2), columns); s++) {
+        for (int s = columns / 2; s < SR_MIN(columns / 2 + SR_MIN(job->grid.step_w, 2), columns);
+             s++) {
             tap[n] = job->grid.tap[r * columns + s];
             tap[n].id = n;
             n++;
@@ -195,8 +212,8 @@ static Fetches fetch_chunk(const Job *job, const Table *table, const Unit *u, in
 }
 
 // Rows [c, c + rows) of tap t: all columns of the unit.
-static void add_rows(const Job *job, const Table *table, const Unit *u, int64_t first, int t, int c, int rows,
-                     Fetches *fetches, float *part) {
+static void add_rows(const Job *job, const Table *table, const Unit *u, int64_t first, int t, int c,
+                     int rows, Fetches *fetches, float *part) {
     int width = sr__conv_width(job->kernels, job->columns), channel = u->group * job->rows + c;
     SrConvOuter o = {.pixels = table->inside[t],
                      .rows = rows,
@@ -225,10 +242,12 @@ static void add_rows(const Job *job, const Table *table, const Unit *u, int64_t 
 }
 
 static void clear(const Job *job, const Unit *u, float *part) {
-    int width = sr__conv_width(job->kernels, job->columns), to = sr__conv_width(job->kernels, u->k1);
+    int width = sr__conv_width(job->kernels, job->columns),
+        to = sr__conv_width(job->kernels, u->k1);
     for (int t = 0; t < job->grid.taps; t++)
         for (int c = u->c0; c < u->c1; c++)
-            memset(part + ((int64_t)t * job->rows + c) * width + u->k0, 0, sizeof(float) * (size_t)(to - u->k0));
+            memset(part + ((int64_t)t * job->rows + c) * width + u->k0, 0,
+                   sizeof(float) * (size_t)(to - u->k0));
 }
 
 static void run_unit(void *arg, int64_t i, int thread) {
@@ -236,10 +255,12 @@ static void run_unit(void *arg, int64_t i, int thread) {
     Unit u = unit_at(job, i);
     SrConvScratch scratch = {job->threads + (size_t)thread * job->thread_bytes, 0};
     Table table = take_table(&scratch, job->grid.taps, job->grid.run, job->rows, job->column_step);
-    float *part = job->part + (u.range * (int64_t)job->groups + u.group) * (part_floats(job) / job->groups);
+    float *part =
+        job->part + (u.range * (int64_t)job->groups + u.group) * (part_floats(job) / job->groups);
     clear(job, &u, part);
     int64_t chunks = (job->pixels + PIXELS - 1) / PIXELS;
-    for (int64_t chunk = chunks * u.range / job->ranges; chunk < chunks * (u.range + 1) / job->ranges; chunk++) {
+    for (int64_t chunk = chunks * u.range / job->ranges;
+         chunk < chunks * (u.range + 1) / job->ranges; chunk++) {
         int64_t first = chunk * PIXELS;
         int count = (int)SR_MIN(job->pixels - first, PIXELS);
         sr__conv_pixels(&job->grid, first, count, table.in, PIXELS, table.edge);
@@ -270,7 +291,8 @@ size_t sr__conv_direct_weight_bytes(const SrConvShape *s) {
     return count.used;
 }
 
-void sr__conv_direct_weight(const SrConvShape *s, const float *x, const float *dy, float *dw, void *scratch) {
+void sr__conv_direct_weight(const SrConvShape *s, const float *x, const float *dy, float *dw,
+                            void *scratch) {
     SrConvPacking p = sr__conv_packing(s);
     Job job = new_job(s, &p);
     SrConvScratch pool = {scratch, 0};

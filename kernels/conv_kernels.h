@@ -1,9 +1,10 @@
 // The innermost loops of the direct and Winograd designs: one table of functions an instruction set
 // (conv_tile_simd.c, conv_winograd_simd.c).  Only kernels/conv*.c include this.
 //
-// A block is a run of output channels computed together: `block` floats, or for the last one as many whole
-// vectors as its columns need.  Packed operands store a block's columns side by side, zero-padded to the
-// block's width, so that the loops need no masks except where they meet the caller's tensors.
+// A block is a run of output channels computed together: `block` floats, or for the last one as
+// many whole vectors as its columns need.  Packed operands store a block's columns side by side,
+// zero-padded to the block's width, so that the loops need no masks except where they meet the
+// caller's tensors.
 #ifndef SR_KERNELS_CONV_KERNELS_H
 #define SR_KERNELS_CONV_KERNELS_H
 
@@ -28,9 +29,9 @@ typedef struct {
     int64_t out_first; // first column to write there
     int pixels, columns;
     bool add;
-    // What the tile brings into the cache for later ones, 0 for nothing new: under each tap the pixels
-    // in[ahead .. ahead + SR_CONV_FETCH), which must be pointers to something whatever `ahead` is; and the
-    // outputs out[out_ahead + m].
+    // What the tile brings into the cache for later ones, 0 for nothing new: under each tap the
+    // pixels in[ahead .. ahead + SR_CONV_FETCH), which must be pointers to something whatever
+    // `ahead` is; and the outputs out[out_ahead + m].
     int ahead, out_ahead;
 } SrConvTile;
 enum { SR_CONV_FETCH = 8 };
@@ -50,8 +51,8 @@ typedef struct {
     const int *index; // (pixels): rows of y; NULL: 0, 1, 2 ...
     float *out;       // (rows, out_stride)
     int64_t out_stride;
-    // Later operands to bring into the cache meanwhile: run number i over the pixels, sr__conv_runs in all,
-    // asks for fetch[i] of as many pixels.
+    // Later operands to bring into the cache meanwhile: run number i over the pixels, sr__conv_runs
+    // in all, asks for fetch[i] of as many pixels.
     const SrConvFetch *fetch;
     int fetches;
 } SrConvOuter;
@@ -75,8 +76,8 @@ typedef struct {
     void (*pack_forward)(const SrConvWeights *w, int k0, int columns, float *packed);
     // Block of input channels c0 .. c0 + columns: packed[t][k][j] = w[k][c0 + j][t].
     void (*pack_backward)(const SrConvWeights *w, int c0, int columns, float *packed);
-    // dw[k][c][t] += sum over parts of part[t][c][k] for k0 <= k < k0 + lanes, k < K.  Rows of a part are
-    // `stride` floats, parts `part_stride`.  `dw` has the shape of w.
+    // dw[k][c][t] += sum over parts of part[t][c][k] for k0 <= k < k0 + lanes, k < K.  Rows of a
+    // part are `stride` floats, parts `part_stride`.  `dw` has the shape of w.
     void (*unpack)(const SrConvWeights *shape, float *dw, int k0, const float *part, int parts,
                    int64_t part_stride, int64_t stride);
 } SrConvKernels;

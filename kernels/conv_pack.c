@@ -52,7 +52,8 @@ static void forward_block(void *arg, int64_t i, int thread) {
     int g = (int)(i / job->per_group), k0 = (int)(i % job->per_group) * p->kernels->block;
     int columns = SR_MIN(p->K - k0, p->kernels->block), width = sr__conv_width(p->kernels, columns);
     const float *w = group_weights(job, g);
-    float *to = job->packed + g * sr__conv_pack_floats(p, p->C, p->K) + (int64_t)k0 * p->taps * p->C;
+    float *to =
+        job->packed + g * sr__conv_pack_floats(p, p->C, p->K) + (int64_t)k0 * p->taps * p->C;
     if (p->merged == 1) {
         SrConvWeights weights = {w, p->K, p->C, p->taps};
         p->kernels->pack_forward(&weights, k0, columns, to);
@@ -71,7 +72,8 @@ static void backward_block(void *arg, int64_t i, int thread) {
     int g = (int)(i / job->per_group), c0 = (int)(i % job->per_group) * p->kernels->block;
     int columns = SR_MIN(p->C - c0, p->kernels->block), width = sr__conv_width(p->kernels, columns);
     const float *w = group_weights(job, g);
-    float *to = job->packed + g * sr__conv_pack_floats(p, p->K, p->C) + (int64_t)c0 * p->taps * p->K;
+    float *to =
+        job->packed + g * sr__conv_pack_floats(p, p->K, p->C) + (int64_t)c0 * p->taps * p->K;
     if (p->merged == 1) {
         SrConvWeights weights = {w, p->K, p->C, p->taps};
         p->kernels->pack_backward(&weights, c0, columns, to);
@@ -96,7 +98,8 @@ void sr__conv_pack_backward(const SrConvPacking *p, const float *w, float *packe
 }
 
 // The diagonal of a merged group, all its rows.
-static void unpack_merged(const Job *job, const float *part, int64_t part_stride, int width, float *dw) {
+static void unpack_merged(const Job *job, const float *part, int64_t part_stride, int width,
+                          float *dw) {
     const SrConvPacking *p = job->p;
     for (int k = 0; k < p->K; k++)
         for (int c = 0; c < p->Cg; c++)

@@ -1,8 +1,9 @@
-// Weights of the direct design: from PyTorch's order to blocks the micro-kernels read, and gradients back.
-// Only kernels/conv*.c include this.
+// Weights of the direct design: from PyTorch's order to blocks the micro-kernels read, and
+// gradients back. Only kernels/conv*.c include this.
 //
-// Groups narrower than a vector are merged: `merged` of them become one dense group with zeros between
-// unlike members.  The vectors would have been that empty anyway, and there are fewer, fuller tiles.
+// Groups narrower than a vector are merged: `merged` of them become one dense group with zeros
+// between unlike members.  The vectors would have been that empty anyway, and there are fewer,
+// fuller tiles.
 #ifndef SR_KERNELS_CONV_PACK_H
 #define SR_KERNELS_CONV_PACK_H
 
@@ -18,8 +19,8 @@ typedef struct {
 
 SrConvPacking sr__conv_packing(const SrConvShape *s);
 
-// Floats of one group's packed weights, (blocks, taps, reduced channels, width); a full block before block b
-// takes taps * reduced * block floats.  Forward reduces over C, backward over K.
+// Floats of one group's packed weights, (blocks, taps, reduced channels, width); a full block
+// before block b takes taps * reduced * block floats.  Forward reduces over C, backward over K.
 static inline int64_t sr__conv_pack_floats(const SrConvPacking *p, int reduced, int columns) {
     return (int64_t)p->taps * reduced * sr__conv_width(p->kernels, columns);
 }

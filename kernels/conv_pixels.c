@@ -24,7 +24,8 @@ static const float *cut_run(const SrConvGrid *g, const float *row, int w, float 
 }
 
 // Pixels (n, a, b) .. (n, a, b + together - 1) under one tap.
-static void fill_row(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, const float **in, float *edge) {
+static void fill_row(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, const float **in,
+                     float *edge) {
     int h = at.a * g->step_h + tap->dh, w = at.b * g->step_w + tap->dw;
     bool outside = h < 0 || h >= g->H;
     const float *row = outside ? NULL : g->in + ((int64_t)at.n * g->H + h) * g->W * g->C;
@@ -39,7 +40,8 @@ static void fill_row(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, 
 }
 
 // Pixel (n, a, b) of images n .. n + together - 1 under one tap.
-static void fill_images(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, const float **in, float *edge) {
+static void fill_images(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, const float **in,
+                        float *edge) {
     int count = at.together;
     at.together = 1;
     fill_row(g, tap, at, in, edge);
@@ -53,7 +55,8 @@ static void fill_images(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace a
     }
 }
 
-void sr__conv_pixels(const SrConvGrid *g, int64_t first, int count, const float **in, int stride, float *edge) {
+void sr__conv_pixels(const SrConvGrid *g, int64_t first, int count, const float **in, int stride,
+                     float *edge) {
     SrConvPlace at;
     for (int i = 0; i < count; i += at.together) {
         at = sr__conv_place(g, first + i, count - i);
@@ -68,7 +71,8 @@ void sr__conv_pixels(const SrConvGrid *g, int64_t first, int count, const float 
     }
 }
 
-// With 16 channels and more a tap is long enough by itself, and skipping taps is worth more than folding.
+// With 16 channels and more a tap is long enough by itself, and skipping taps is worth more than
+// folding.
 int sr__conv_run(const SrConvShape *s) {
     return s->groups == 1 && s->C < 16 && s->dilation_w == 1 ? s->S : 1;
 }
@@ -76,7 +80,8 @@ int sr__conv_run(const SrConvShape *s) {
 int sr__conv_taps(const SrConvShape *s, int run, SrConvTap *tap) {
     int columns = s->S / run;
     for (int t = 0; t < s->R * columns; t++)
-        tap[t] = (SrConvTap){t / columns * s->dilation_h - s->pad_h, t % columns * s->dilation_w - s->pad_w, t};
+        tap[t] = (SrConvTap){t / columns * s->dilation_h - s->pad_h,
+                             t % columns * s->dilation_w - s->pad_w, t};
     return s->R * columns;
 }
 

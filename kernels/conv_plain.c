@@ -1,7 +1,8 @@
-// Convolution by plain loops, any shape: the design every other one is held against, and what is left when
-// none of them fits.  Not fast: about a tenth of the direct design's speed.
+// Convolution by plain loops, any shape: the design every other one is held against, and what is
+// left when none of them fits.  Not fast: about a tenth of the direct design's speed.
 //
-// The weights are first reordered so that the innermost loop runs over contiguous channels of the output.
+// The weights are first reordered so that the innermost loop runs over contiguous channels of the
+// output.
 #include <string.h>
 
 #include "base/parallel.h"
@@ -14,8 +15,12 @@ typedef struct {
     bool add;
 } Job;
 
-static int group_in(const SrConvShape *s) { return s->C / s->groups; }
-static int group_out(const SrConvShape *s) { return s->K / s->groups; }
+static int group_in(const SrConvShape *s) {
+    return s->C / s->groups;
+}
+static int group_out(const SrConvShape *s) {
+    return s->K / s->groups;
+}
 
 static double cost(const SrConvShape *s, SrConvPass pass) {
     (void)pass;
@@ -37,7 +42,8 @@ static size_t place_tck(const SrConvShape *s, int k, int c, int t) {
 // ... and in the order (group, t, k in group, c).
 static size_t place_tkc(const SrConvShape *s, int k, int c, int t) {
     int kg = group_out(s), cg = group_in(s), g = k / kg;
-    return (((size_t)g * (size_t)(s->R * s->S) + (size_t)t) * (size_t)kg + (size_t)(k % kg)) * (size_t)cg +
+    return (((size_t)g * (size_t)(s->R * s->S) + (size_t)t) * (size_t)kg + (size_t)(k % kg)) *
+               (size_t)cg +
            (size_t)c;
 }
 
@@ -114,8 +120,8 @@ static void data_row(void *arg, int64_t i, int thread) {
     }
 }
 
-static void backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx, bool add,
-                          void *scratch) {
+static void backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx,
+                          bool add, void *scratch) {
     Job job = {.s = s, .dy = dy, .dx = dx, .packed = scratch, .add = add};
     pack(s, w, job.packed, place_tkc);
     sr_parallel_for((int64_t)s->N * s->H, data_row, &job);
@@ -145,7 +151,8 @@ static void weight_tap(void *arg, int64_t i, int thread) {
     }
 }
 
-static void backward_weight(const SrConvShape *s, const float *x, const float *dy, float *dw, void *scratch) {
+static void backward_weight(const SrConvShape *s, const float *x, const float *dy, float *dw,
+                            void *scratch) {
     Job job = {.s = s, .x = x, .dy = dy, .packed = scratch};
     sr_parallel_for((int64_t)s->groups * s->R * s->S, weight_tap, &job);
     for (int k = 0; k < s->K; k++)

@@ -2,7 +2,8 @@
 //
 // The tile keeps 6 pixels x 64 channels (AVX-512; 6 x 16 AVX2, 6 x 8 plain) in registers: 24 (12)
 // accumulators hide the latency of the fused multiply-add, a step loads 4 (2) weight vectors and
-// broadcasts 6 inputs.  Narrow blocks take 8 pixels.  Every size is one instance of the templates below.
+// broadcasts 6 inputs.  Narrow blocks take 8 pixels.  Every size is one instance of the templates
+// below.
 #include "kernels/conv_kernels.h"
 #include "kernels/simd.h"
 
@@ -13,19 +14,23 @@
 #endif
 enum { BLOCK = VECTORS * V_LANES, WIDE_ROWS = 6, NARROW_ROWS = 8, LINE = 16 };
 
-static int rows(int width) { return width == BLOCK ? WIDE_ROWS : NARROW_ROWS; }
+static int rows(int width) {
+    return width == BLOCK ? WIDE_ROWS : NARROW_ROWS;
+}
 
-static inline int clamp(int n, int low, int high) { return n < low ? low : n > high ? high : n; }
+static inline int clamp(int n, int low, int high) {
+    return n < low ? low : n > high ? high : n;
+}
 
 V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VECTORS]) {
     if (t->columns == NV * V_LANES && !t->add) {
-        V_UNROLL for (int m = 0; m < M; m++)
-            V_UNROLL for (int j = 0; j < NV; j++)
+        V_FOR (m, M)
+            V_FOR (j, NV)
                 v_store(t->out[m] + t->out_first + j * V_LANES, acc[m][j]);
         return;
     }
-    V_UNROLL for (int m = 0; m < M; m++)
-        V_UNROLL for (int j = 0; j < NV; j++) {
+    V_FOR (m, M)
+        V_FOR (j, NV) {
             float *out = t->out[m] + t->out_first + j * V_LANES;
             int n = clamp(t->columns - j * V_LANES, 0, V_LANES);
             if (t->add)
@@ -36,25 +41,29 @@ V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VE
 
 V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
     V acc[NARROW_ROWS][VECTORS];
-    V_UNROLL for (int m = 0; m < M; m++)
-        V_UNROLL for (int j = 0; j < NV; j++) acc[m][j] = v_zero();
+    V_FOR (m, M)
+        V_FOR (j, NV)
+            acc[m][j] = v_zero();
     if (t->out_ahead)
-        V_UNROLL for (int m = 0; m < M; m++)
+        V_FOR (m, M)
             for (int j = 0; j < NV * V_LANES; j += LINE)
                 __builtin_prefetch(t->out[t->out_ahead + m] + t->out_first + j, 1);
     for (int i = 0; i < t->taps; i++) {
         const float *const *in = t->in + (int64_t)t->tap[i] * t->in_stride;
         const float *x[NARROW_ROWS], *w = t->w + t->tap[i] * t->w_tap;
-        V_UNROLL for (int m = 0; m < M; m++) x[m] = in[m] + t->first;
+        V_FOR (m, M)
+            x[m] = in[m] + t->first;
         const float *const *later = in + t->ahead;
         for (int64_t c = 0; c < t->channels; c++, w += NV * V_LANES) {
             // One line a step never fills the queue of outstanding misses; a burst would.
             __builtin_prefetch(later[c % SR_CONV_FETCH] + t->first + c / LINE * LINE);
             V b[VECTORS];
-            V_UNROLL for (int j = 0; j < NV; j++) b[j] = v_load(w + j * V_LANES);
-            V_UNROLL for (int m = 0; m < M; m++) {
+            V_FOR (j, NV)
+                b[j] = v_load(w + j * V_LANES);
+            V_FOR (m, M) {
                 V a = v_set1(x[m][c]);
-                V_UNROLL for (int j = 0; j < NV; j++) acc[m][j] = v_fma(a, b[j], acc[m][j]);
+                V_FOR (j, NV)
+                    acc[m][j] = v_fma(a, b[j], acc[m][j]);
             }
         }
     }
@@ -64,68 +73,68 @@ V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
 V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetch fetch) {
     V acc[NARROW_ROWS][VECTORS];
     float *out = o->out + row * o->out_stride;
-    V_UNROLL for (int m = 0; m < M; m++)
-        V_UNROLL for (int j = 0; j < NV; j++) acc[m][j] = v_load(out + m * o->out_stride + j * V_LANES);
+    V_FOR (m, M)
+        V_FOR (j, NV)
+            acc[m][j] = v_load(out + m * o->out_stride + j * V_LANES);
     for (int i = 0; i < o->pixels; i++) {
         const float *x = o->x[i] + o->first + row;
         __builtin_prefetch(fetch.at[i] + fetch.first);
         const float *y = o->y + (int64_t)(o->index ? o->index[i] : i) * (NV * V_LANES);
         V b[VECTORS];
-        V_UNROLL for (int j = 0; j < NV; j++) b[j] = v_load(y + j * V_LANES);
-        V_UNROLL for (int m = 0; m < M; m++) {
+        V_FOR (j, NV)
+            b[j] = v_load(y + j * V_LANES);
+        V_FOR (m, M) {
             V a = v_set1(x[m]);
-            V_UNROLL for (int j = 0; j < NV; j++) acc[m][j] = v_fma(a, b[j], acc[m][j]);
+            V_FOR (j, NV)
+                acc[m][j] = v_fma(a, b[j], acc[m][j]);
         }
     }
-    V_UNROLL for (int m = 0; m < M; m++)
-        V_UNROLL for (int j = 0; j < NV; j++) v_store(out + m * o->out_stride + j * V_LANES, acc[m][j]);
+    V_FOR (m, M)
+        V_FOR (j, NV)
+            v_store(out + m * o->out_stride + j * V_LANES, acc[m][j]);
 }
 
-// The instances: tile_M_NV and outer_M_NV.
+// The instances: tile_M_NV and outer_M_NV, and rows of tables that hold them by M.
+// clang-format off
 #define INSTANCE(M, NV)                                                                            \
-    static __attribute__((noinline)) void tile_##M##_##NV(const SrConvTile *t) { tile_any(M, NV, t); } \
+    static __attribute__((noinline)) void tile_##M##_##NV(const SrConvTile *t) {                   \
+        tile_any(M, NV, t);                                                                        \
+    }                                                                                              \
     static __attribute__((noinline)) void outer_##M##_##NV(const SrConvOuter *o, int row,          \
-                                                            SrConvFetch fetch) {                   \
+                                                           SrConvFetch fetch) {                    \
         outer_any(M, NV, o, row, fetch);                                                           \
     }
 #define INSTANCES(NV)                                                                              \
-    INSTANCE(1, NV) INSTANCE(2, NV) INSTANCE(3, NV) INSTANCE(4, NV) INSTANCE(5, NV) INSTANCE(6, NV) \
-    INSTANCE(7, NV) INSTANCE(8, NV)
-#define TILES(NV)                                                                                  \
-    {NULL,         tile_1_##NV, tile_2_##NV, tile_3_##NV, tile_4_##NV,                             \
-     tile_5_##NV, tile_6_##NV, tile_7_##NV, tile_8_##NV}
-#define OUTERS(NV)                                                                                 \
-    {NULL,          outer_1_##NV, outer_2_##NV, outer_3_##NV, outer_4_##NV,                        \
-     outer_5_##NV, outer_6_##NV, outer_7_##NV, outer_8_##NV}
-
+    INSTANCE(1, NV) INSTANCE(2, NV) INSTANCE(3, NV) INSTANCE(4, NV)                                \
+    INSTANCE(5, NV) INSTANCE(6, NV) INSTANCE(7, NV) INSTANCE(8, NV)
+#define TABLE(name, NV)                                                                            \
+    {NULL, name##_1_##NV, name##_2_##NV, name##_3_##NV, name##_4_##NV,                             \
+     name##_5_##NV, name##_6_##NV, name##_7_##NV, name##_8_##NV}
 INSTANCES(1)
 INSTANCES(2)
 #if VECTORS == 4
 INSTANCES(3)
 INSTANCES(4)
+#define TABLES(name) {NULL}, TABLE(name, 1), TABLE(name, 2), TABLE(name, 3), TABLE(name, 4)
+#else
+#define TABLES(name) {NULL}, TABLE(name, 1), TABLE(name, 2)
 #endif
+// clang-format on
 
 static void tile(const SrConvTile *t) {
     static void (*const instances[VECTORS + 1][NARROW_ROWS + 1])(const SrConvTile *) = {
-        {NULL}, TILES(1), TILES(2),
-#if VECTORS == 4
-        TILES(3), TILES(4),
-#endif
-    };
+        TABLES(tile)};
     instances[(t->columns + V_LANES - 1) / V_LANES][t->pixels](t);
 }
 
 static void outer(const SrConvOuter *o) {
-    static void (*const instances[VECTORS + 1][NARROW_ROWS + 1])(const SrConvOuter *, int, SrConvFetch) = {
-        {NULL}, OUTERS(1), OUTERS(2),
-#if VECTORS == 4
-        OUTERS(3), OUTERS(4),
-#endif
-    };
+    static void (*const instances[VECTORS + 1][NARROW_ROWS + 1])(const SrConvOuter *, int,
+                                                                 SrConvFetch) = {TABLES(outer)};
     int most = rows(o->width);
     for (int row = 0, run = 0; row < o->rows; row += most, run++) {
         SrConvFetch again = {o->x, o->first}; // already there: costs nothing
-        instances[o->width / V_LANES][clamp(o->rows - row, 0, most)](o, row, run < o->fetches ? o->fetch[run] : again);
+        instances[o->width / V_LANES][clamp(o->rows - row, 0, most)](
+            o, row, run < o->fetches ? o->fetch[run] : again);
     }
 }
 
@@ -153,8 +162,9 @@ static void pack_forward(const SrConvWeights *w, int k0, int columns, float *pac
         int n = clamp(length - i, 0, V_LANES);
         for (int j = 0; j < width; j += V_LANES) {
             V r[V_LANES];
-            V_UNROLL for (int u = 0; u < V_LANES; u++)
-                r[u] = j + u < columns ? v_load_n(w->w + (int64_t)(k0 + j + u) * length + i, n) : v_zero();
+            V_FOR (u, V_LANES)
+                r[u] = j + u < columns ? v_load_n(w->w + (int64_t)(k0 + j + u) * length + i, n)
+                                       : v_zero();
             v_transpose(r);
             for (int u = 0; u < n; u++)
                 v_store(packed + packed_row(w, i + u) * width + j, r[u]);

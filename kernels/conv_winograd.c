@@ -1,15 +1,17 @@
-// Winograd convolution F(m x m, 3 x 3), m = 2 or 4, forward and backward data: 3x3 kernels, stride 1.
+// Winograd convolution F(m x m, 3 x 3), m = 2 or 4, forward and backward data: 3x3 kernels,
+// stride 1.
 //
-// (m + 2)^2 multiplications replace 9 m^2: 2.25 times fewer for m = 2, 4 times fewer for m = 4, at about ten
-// times the rounding error of the direct sum for m = 4.  Every point xi of the transform is a matrix product
-// over channels, done by the direct design's micro-kernel.  Backward data is the forward of dy with the
-// kernel rotated and C, K exchanged.
+// (m + 2)^2 multiplications replace 9 m^2: 2.25 times fewer for m = 2, 4 times fewer for m = 4, at
+// about ten times the rounding error of the direct sum for m = 4.  Every point xi of the transform
+// is a matrix product over channels, done by the direct design's micro-kernel.  Backward data is
+// the forward of dy with the kernel rotated and C, K exchanged.
 //
 // Two orders of work, whichever keeps less:
 //   by tiles    all weights transformed first; a unit takes TILES tiles through all channels
-//   by columns  all inputs transformed first; a unit transforms the weights of one block of columns.  For
-//               small maps with many channels, whose transformed weights (16 MB for 512 x 512 at m = 2,
-//               38 MB at m = 4) would not fit a cache.
+//   by columns  all inputs transformed first; a unit transforms the weights of one block of
+//   columns.  For
+//               small maps with many channels, whose transformed weights (16 MB for 512 x 512 at m
+//               = 2, 38 MB at m = 4) would not fit a cache.
 #include "kernels/conv_winograd.h"
 
 #include <string.h>
@@ -32,9 +34,10 @@ typedef struct {
     int C, K, C_width; // reduced, produced; C in whole vectors
     SrConvWeights weights;
     bool backward, add, by_columns;
-    int tile_blocks, column_blocks, tile_groups; // groups of tile blocks: units by columns of one column block
-    float *u, *v, *zeros; // by tiles: u (column blocks, points, C, width); by columns: v (tile blocks, points,
-                          // TILES, C_width)
+    int tile_blocks, column_blocks,
+        tile_groups;      // groups of tile blocks: units by columns of one column block
+    float *u, *v, *zeros; // by tiles: u (column blocks, points, C, width); by columns: v (tile
+                          // blocks, points, TILES, C_width)
     char *threads;
     size_t thread_bytes;
 } Job;
@@ -47,14 +50,19 @@ typedef struct {
     float *work;      // packed weights (9, C, width), later the products (points, TILES, width)
 } Table;
 
-static int64_t u_block(const Job *job) { return (int64_t)job->points * job->C * job->gemm->block; }
-static int64_t v_block(const Job *job) { return job->points * sr__winograd_point(TILES, job->C_width); }
+static int64_t u_block(const Job *job) {
+    return (int64_t)job->points * job->C * job->gemm->block;
+}
+static int64_t v_block(const Job *job) {
+    return job->points * sr__winograd_point(TILES, job->C_width);
+}
 
 static Table take_table(SrConvScratch *scratch, const Job *job) {
     size_t block = (size_t)job->gemm->block, points = (size_t)job->points;
     size_t u = job->by_columns ? points * (size_t)job->C * block : 0;
     size_t v = job->by_columns ? 0 : (size_t)v_block(job);
-    size_t work = SR_MAX(9 * (size_t)job->C * block, points * (size_t)sr__winograd_point(TILES, (int)block));
+    size_t work =
+        SR_MAX(9 * (size_t)job->C * block, points * (size_t)sr__winograd_point(TILES, (int)block));
     return (Table){.in = sr__conv_take(scratch, sizeof(float *) * (TILES + SR_CONV_FETCH)),
                    .out = sr__conv_take(scratch, sizeof(float *) * TILES),
                    .u = sr__conv_take(scratch, sizeof(float) * u),
@@ -64,8 +72,11 @@ static Table take_table(SrConvScratch *scratch, const Job *job) {
 
 static Job new_job(const SrConvShape *s, int m, SrConvPass pass) {
     bool backward = pass == SR_CONV_BACKWARD_DATA;
-    Job job = {.gemm = SR_CPU_PICK(sr__conv_kernels), .transform = sr__winograd(m), .m = m,
-               .points = (m + 2) * (m + 2), .backward = backward,
+    Job job = {.gemm = SR_CPU_PICK(sr__conv_kernels),
+               .transform = sr__winograd(m),
+               .m = m,
+               .points = (m + 2) * (m + 2),
+               .backward = backward,
                .weights = {.K = s->K, .C = s->C, .taps = 9}};
     SrConvPatch x = {.H = s->H, .W = s->W, .C = s->C}, y = {.H = s->P, .W = s->Q, .C = s->K};
     job.in = backward ? y : x;
@@ -90,7 +101,8 @@ static void take_pieces(SrConvScratch *scratch, Job *job) {
     take_table(&count, job);
     job->thread_bytes = count.used;
     size_t points = (size_t)job->points;
-    size_t u = job->by_columns ? 0 : points * (size_t)job->C * (size_t)sr__conv_width(job->gemm, job->K);
+    size_t u =
+        job->by_columns ? 0 : points * (size_t)job->C * (size_t)sr__conv_width(job->gemm, job->K);
     size_t v = job->by_columns ? (size_t)v_block(job) * (size_t)job->tile_blocks : 0;
     job->u = sr__conv_take(scratch, sizeof(float) * u);
     job->v = sr__conv_take(scratch, sizeof(float) * v);
@@ -138,12 +150,14 @@ static void transform_inputs(const Job *job, int block, float *v) {
         p.h -= job->pad_h;
         p.w -= job->pad_w;
         p.zeros = job->zeros;
-        job->transform->input(&p, v + (int64_t)i * job->C_width, sr__winograd_point(TILES, job->C_width));
+        job->transform->input(&p, v + (int64_t)i * job->C_width,
+                              sr__winograd_point(TILES, job->C_width));
     }
 }
 
 // Column block b of tile block `block`: all points' products, then the outputs.
-static void multiply(const Job *job, const Table *table, const float *u, const float *v, int block, int b) {
+static void multiply(const Job *job, const Table *table, const float *u, const float *v, int block,
+                     int b) {
     int columns = block_columns(job, b), width = sr__conv_width(job->gemm, columns);
     int count = block_tiles(job, block), rows = job->gemm->rows(width);
     for (int i = 0; i < count + SR_CONV_FETCH; i++)
@@ -166,7 +180,8 @@ static void multiply(const Job *job, const Table *table, const float *u, const f
         SrConvPatch p = patch_at(job, &job->out, (int64_t)block * TILES + i);
         p.first = b * job->gemm->block;
         p.channels = columns;
-        job->transform->output(table->work + (int64_t)i * width, sr__winograd_point(TILES, width), &p, job->add);
+        job->transform->output(table->work + (int64_t)i * width, sr__winograd_point(TILES, width),
+                               &p, job->add);
     }
 }
 
@@ -195,13 +210,14 @@ static void columns_unit(void *arg, int64_t i, int thread) {
     Table table = thread_table(job, thread);
     int b = (int)(i / job->tile_groups), group = (int)(i % job->tile_groups);
     transform_weights(job, b, table.work, table.u);
-    int from = job->tile_blocks * group / job->tile_groups, to = job->tile_blocks * (group + 1) / job->tile_groups;
+    int from = job->tile_blocks * group / job->tile_groups,
+        to = job->tile_blocks * (group + 1) / job->tile_groups;
     for (int block = from; block < to; block++)
         multiply(job, &table, table.u, job->v + block * v_block(job), block, b);
 }
 
-static void run(const SrConvShape *s, int m, SrConvPass pass, const float *in, const float *w, float *out,
-                bool add, void *scratch) {
+static void run(const SrConvShape *s, int m, SrConvPass pass, const float *in, const float *w,
+                float *out, bool add, void *scratch) {
     Job job = new_job(s, m, pass);
     SrConvScratch pool = {scratch, 0};
     take_pieces(&pool, &job);
@@ -228,12 +244,14 @@ static size_t scratch_bytes(const SrConvShape *s, int m, SrConvPass pass) {
     return count.used;
 }
 
-// Multiplications done, at the measured share of the peak (bench/conv_bench.c; the transforms make the rest).
-// Transforming the weights takes as long as 16 tiles.  The rule that follows: m = 4 for maps of 3, 4 and from 7,
-// m = 2 for 5 and 6, the direct design for smaller ones and for a few tiles of many channels.
+// Multiplications done, at the measured share of the peak (bench/conv_bench.c; the transforms make
+// the rest). Transforming the weights takes as long as 16 tiles.  The rule that follows: m = 4 for
+// maps of 3, 4 and from 7, m = 2 for 5 and 6, the direct design for smaller ones and for a few
+// tiles of many channels.
 static double cost(const SrConvShape *s, int m, SrConvPass pass) {
-    bool fits = s->R == 3 && s->S == 3 && s->stride_h == 1 && s->stride_w == 1 && s->dilation_h == 1 &&
-                s->dilation_w == 1 && s->groups == 1 && s->pad_h <= 2 && s->pad_w <= 2 && s->C >= 16 && s->K >= 16;
+    bool fits = s->R == 3 && s->S == 3 && s->stride_h == 1 && s->stride_w == 1 &&
+                s->dilation_h == 1 && s->dilation_w == 1 && s->groups == 1 && s->pad_h <= 2 &&
+                s->pad_w <= 2 && s->C >= 16 && s->K >= 16;
     if (!fits)
         return -1;
     bool data = pass == SR_CONV_BACKWARD_DATA;
@@ -243,30 +261,33 @@ static double cost(const SrConvShape *s, int m, SrConvPass pass) {
 }
 
 // The two sizes as designs.
-#define DESIGN(m)                                                                                  \
-    static double cost_##m(const SrConvShape *s, SrConvPass pass) { return cost(s, m, pass); }     \
-    static size_t scratch_bytes_##m(const SrConvShape *s, SrConvPass pass) {                       \
-        return scratch_bytes(s, m, pass);                                                          \
-    }                                                                                              \
-    static void forward_##m(const SrConvShape *s, const float *x, const float *w, float *y, void *scratch) { \
-        run(s, m, SR_CONV_FORWARD, x, w, y, false, scratch);                                       \
-    }                                                                                              \
-    static void backward_data_##m(const SrConvShape *s, const float *dy, const float *w, float *dx, bool add, \
-                                  void *scratch) {                                                 \
-        run(s, m, SR_CONV_BACKWARD_DATA, dy, w, dx, add, scratch);                                 \
-    }                                                                                              \
-    static void backward_weight_##m(const SrConvShape *s, const float *x, const float *dy, float *dw, \
-                                    void *scratch) {                                               \
-        sr__winograd_weight(s, m, x, dy, dw, scratch);                                             \
-    }                                                                                              \
-    const SrConvDesign sr__conv_winograd##m = {                                                    \
-        .name = "winograd" #m,                                                                     \
-        .bit = SR_CONV_WINOGRAD##m,                                                                \
-        .cost = cost_##m,                                                                          \
-        .scratch_bytes = scratch_bytes_##m,                                                        \
-        .forward = forward_##m,                                                                    \
-        .backward_data = backward_data_##m,                                                        \
-        .backward_weight = backward_weight_##m,                                                    \
+#define DESIGN(m)                                                                           \
+    static double cost_##m(const SrConvShape *s, SrConvPass pass) {                         \
+        return cost(s, m, pass);                                                            \
+    }                                                                                       \
+    static size_t scratch_bytes_##m(const SrConvShape *s, SrConvPass pass) {                \
+        return scratch_bytes(s, m, pass);                                                   \
+    }                                                                                       \
+    static void forward_##m(const SrConvShape *s, const float *x, const float *w, float *y, \
+                            void *scratch) {                                                \
+        run(s, m, SR_CONV_FORWARD, x, w, y, false, scratch);                                \
+    }                                                                                       \
+    static void backward_data_##m(const SrConvShape *s, const float *dy, const float *w,    \
+                                  float *dx, bool add, void *scratch) {                     \
+        run(s, m, SR_CONV_BACKWARD_DATA, dy, w, dx, add, scratch);                          \
+    }                                                                                       \
+    static void backward_weight_##m(const SrConvShape *s, const float *x, const float *dy,  \
+                                    float *dw, void *scratch) {                             \
+        sr__winograd_weight(s, m, x, dy, dw, scratch);                                      \
+    }                                                                                       \
+    const SrConvDesign sr__conv_winograd##m = {                                             \
+        .name = "winograd" #m,                                                              \
+        .bit = SR_CONV_WINOGRAD##m,                                                         \
+        .cost = cost_##m,                                                                   \
+        .scratch_bytes = scratch_bytes_##m,                                                 \
+        .forward = forward_##m,                                                             \
+        .backward_data = backward_data_##m,                                                 \
+        .backward_weight = backward_weight_##m,                                             \
     };
 
 DESIGN(2)

@@ -1,8 +1,9 @@
 // The transforms of the Winograd design, one table an instruction set (conv_winograd_simd.c).
 // Only kernels/conv_winograd*.c include this.
 //
-// F(m x m, 3 x 3), m = 2 or 4, computes m * m outputs from a patch of (m + 2)^2 inputs.  Its (m + 2)^2 points
-// are counted by xi; a transformed operand is stored point after point, `point` floats apart.
+// F(m x m, 3 x 3), m = 2 or 4, computes m * m outputs from a patch of (m + 2)^2 inputs.  Its (m +
+// 2)^2 points are counted by xi; a transformed operand is stored point after point, `point` floats
+// apart.
 #ifndef SR_KERNELS_CONV_WINOGRAD_H
 #define SR_KERNELS_CONV_WINOGRAD_H
 
@@ -12,8 +13,8 @@
 #include "kernels/conv.h"
 #include "kernels/cpu.h"
 
-// A square of one image whose corner may lie outside it; channels [first, first + channels), of which the
-// transformed side holds whole vectors (padded with zeros).
+// A square of one image whose corner may lie outside it; channels [first, first + channels), of
+// which the transformed side holds whole vectors (padded with zeros).
 typedef struct {
     float *image; // (H, W, C); read, or written by `output`
     int H, W, C;
@@ -31,8 +32,10 @@ typedef struct {
     void (*output)(const float *m, int64_t point, const SrConvPatch *y, bool add);
     // u[xi][c][j] = (G w G^T)[xi], w: packed (9, rows, width); rotate: taps in reverse order
     void (*weights)(const float *packed, int rows, int width, bool rotate, float *u);
-    // out[tap][c][j] = (G^T du G)[tap], du: (xi, rows, width); out: rows `stride`, taps `tap` floats apart
-    void (*weight_gradient)(const float *du, int rows, int width, float *out, int64_t tap, int64_t stride);
+    // out[tap][c][j] = (G^T du G)[tap], du: (xi, rows, width); out: rows `stride`, taps `tap`
+    // floats apart
+    void (*weight_gradient)(const float *du, int rows, int width, float *out, int64_t tap,
+                            int64_t stride);
 } SrWinogradKernels;
 
 // [0]: F(2x2, 3x3), [1]: F(4x4, 3x3)
@@ -46,9 +49,11 @@ static inline const SrWinogradKernels *sr__winograd(int m) {
     return &SR_CPU_PICK(sr__winograd_kernels)->size[m == 4];
 }
 
-// Floats from point to point of `rows` rows of `width` floats: one cache line more than they take, or the same
-// place of all points would fall into the same set of the first-level cache.
-static inline int64_t sr__winograd_point(int rows, int width) { return (int64_t)rows * width + 16; }
+// Floats from point to point of `rows` rows of `width` floats: one cache line more than they take,
+// or the same place of all points would fall into the same set of the first-level cache.
+static inline int64_t sr__winograd_point(int rows, int width) {
+    return (int64_t)rows * width + 16;
+}
 
 // The tiles of m x m pixels that cover all (N, H, W) ones.
 typedef struct {
@@ -63,6 +68,7 @@ static inline SrWinogradTiles sr__winograd_tiles(int m, int N, int H, int W) {
 
 // The weight gradient, in a file of its own.
 size_t sr__winograd_weight_bytes(const SrConvShape *s, int m);
-void sr__winograd_weight(const SrConvShape *s, int m, const float *x, const float *dy, float *dw, void *scratch);
+void sr__winograd_weight(const SrConvShape *s, int m, const float *x, const float *dy, float *dw,
+                         void *scratch);
 
 #endif

@@ -2,8 +2,9 @@
 //
 // Lavin & Gray, "Fast Algorithms for Convolutional Neural Networks" (2015), eq. 8-13:
 //     Y = A^T [ (G w G^T) . (B^T d B) ] A
-// and its derivative by w:  dw = G^T [ (B^T d B) . (A dy A^T) ] G.  Interpolation points 0, 1, -1 (m = 2) and
-// 0, 1, -1, 2, -2 (m = 4).  Each matrix is a function on one column or row; common terms are shared by hand.
+// and its derivative by w:  dw = G^T [ (B^T d B) . (A dy A^T) ] G.  Interpolation points 0, 1, -1
+// (m = 2) and 0, 1, -1, 2, -2 (m = 4).  Each matrix is a function on one column or row; common
+// terms are shared by hand.
 #include "kernels/conv_winograd.h"
 #include "kernels/simd.h"
 
@@ -89,7 +90,8 @@ V_INLINE void apply_gt(int m, const V *in, int s, V *out, int t) { // m + 2 -> 3
         out[2 * t] = sum + in[3 * s];
         return;
     }
-    V sum = v_set1(-1.0f / 6) * (in[s] + in[2 * s]), difference = v_set1(-1.0f / 6) * (in[s] - in[2 * s]);
+    V sum = v_set1(-1.0f / 6) * (in[s] + in[2 * s]),
+      difference = v_set1(-1.0f / 6) * (in[s] - in[2 * s]);
     V sum2 = in[3 * s] + in[4 * s], difference2 = in[3 * s] - in[4 * s];
     out[0] = v_fma(v_set1(0.25f), in[0], v_fma(v_set1(1.0f / 24), sum2, sum));
     out[t] = v_fma(v_set1(1.0f / 12), difference2, difference);
@@ -98,7 +100,9 @@ V_INLINE void apply_gt(int m, const V *in, int s, V *out, int t) { // m + 2 -> 3
 
 enum { MOST = 6 }; // m + 2 at most
 
-static inline int least(int a, int b) { return a < b ? a : b; }
+static inline int least(int a, int b) {
+    return a < b ? a : b;
+}
 
 // Rows of `side` x `side` pixels from the corner; `zeros` for those outside the image.
 V_INLINE void locate(int side, const SrConvPatch *p, const float *at[MOST * MOST]) {
@@ -106,65 +110,44 @@ V_INLINE void locate(int side, const SrConvPatch *p, const float *at[MOST * MOST
         for (int b = 0; b < side; b++) {
             int h = p->h + a, w = p->w + b;
             bool inside = h >= 0 && h < p->H && w >= 0 && w < p->W;
-            at[a * side + b] = inside ? p->image + ((int64_t)h * p->W + w) * p->C + p->first : p->zeros;
+            at[a * side + b] =
+                inside ? p->image + ((int64_t)h * p->W + w) * p->C + p->first : p->zeros;
         }
 }
 
-// One vector of channels, n of them: columns first, then rows.
-V_INLINE void input_vector(int m, const float *const *at, int c, int n, float *v, int64_t point, int64_t ahead) {
-    enum { A = MOST };
-    V half[A * A], in[A], out[A];
-    int side = m + 2;
-    V_UNROLL for (int b = 0; b < side; b++) {
-        V_UNROLL for (int a = 0; a < side; a++) {
-            const float *from = at[a * side + b] + c;
-            if (b >= 2)
-                __builtin_prefetch(from + ahead);
-            in[a] = n == V_LANES ? v_load(from) : v_load_n(from, n);
-        }
-        apply_bt(m, in, 1, half + b, side);
-    }
-    V_UNROLL for (int a = 0; a < side; a++) {
-        apply_bt(m, half + a * side, 1, out, 1);
-        V_UNROLL for (int b = 0; b < side; b++) v_store(v + (a * side + b) * point + c, out[b]);
-    }
-}
-
-V_INLINE void input_any(int m, const SrConvPatch *p, float *v, int64_t point) {
-    const float *at[MOST * MOST];
-    locate(m + 2, p, at);
-    int c = 0;
-    for (; c + V_LANES <= p->channels; c += V_LANES)
-        input_vector(m, at, c, V_LANES, v, point, m * (int64_t)p->C);
-    if (c < p->channels)
-        input_vector(m, at, c, p->channels - c, v, point, m * (int64_t)p->C);
-}
-
-V_INLINE void gradient_vector(int m, const float *const *at, int c, int n, float *z, int64_t point, int64_t ahead) {
+// One vector of channels, n of them, of a patch of inputs (B^T d B) or a tile of gradients (A g
+// A^T): columns first, then rows.  `ahead` floats on lies the next patch of the row: brought into
+// the cache meanwhile, but for the two columns an input patch shares with it.
+V_INLINE void patch_vector(int m, bool inputs, const float *const *at, int c, int n, int64_t ahead,
+                           float *v, int64_t point) {
+    int from = inputs ? m + 2 : m, to = m + 2;
     V half[MOST * MOST], in[MOST], out[MOST];
-    int side = m + 2;
-    V_UNROLL for (int b = 0; b < m; b++) {
-        V_UNROLL for (int a = 0; a < m; a++) {
-            const float *from = at[a * m + b] + c;
-            __builtin_prefetch(from + ahead);
-            in[a] = n == V_LANES ? v_load(from) : v_load_n(from, n);
+    V_FOR (b, from) {
+        V_FOR (a, from) {
+            const float *x = at[a * from + b] + c;
+            if (!inputs || b >= 2)
+                __builtin_prefetch(x + ahead);
+            in[a] = n == V_LANES ? v_load(x) : v_load_n(x, n);
         }
-        apply_a(m, in, 1, half + b, m);
+        inputs ? apply_bt(m, in, 1, half + b, from) : apply_a(m, in, 1, half + b, from);
     }
-    V_UNROLL for (int a = 0; a < side; a++) {
-        apply_a(m, half + a * m, 1, out, 1);
-        V_UNROLL for (int b = 0; b < side; b++) v_store(z + (a * side + b) * point + c, out[b]);
+    V_FOR (a, to) {
+        V *row = half + a * from;
+        inputs ? apply_bt(m, row, 1, out, 1) : apply_a(m, row, 1, out, 1);
+        V_FOR (b, to)
+            v_store(v + (a * to + b) * point + c, out[b]);
     }
 }
 
-V_INLINE void gradient_any(int m, const SrConvPatch *p, float *z, int64_t point) {
+V_INLINE void patch_any(int m, bool inputs, const SrConvPatch *p, float *v, int64_t point) {
     const float *at[MOST * MOST];
-    locate(m, p, at);
+    locate(inputs ? m + 2 : m, p, at);
+    int64_t ahead = m * (int64_t)p->C;
     int c = 0;
     for (; c + V_LANES <= p->channels; c += V_LANES)
-        gradient_vector(m, at, c, V_LANES, z, point, m * (int64_t)p->C);
+        patch_vector(m, inputs, at, c, V_LANES, ahead, v, point);
     if (c < p->channels)
-        gradient_vector(m, at, c, p->channels - c, z, point, m * (int64_t)p->C);
+        patch_vector(m, inputs, at, c, p->channels - c, ahead, v, point);
 }
 
 V_INLINE void output_any(int m, const float *from, int64_t point, const SrConvPatch *p, bool add) {
@@ -172,14 +155,16 @@ V_INLINE void output_any(int m, const float *from, int64_t point, const SrConvPa
     for (int c = 0; c < p->channels; c += V_LANES) {
         V half[MOST * MOST], in[MOST], out[MOST];
         int n = least(p->channels - c, V_LANES);
-        V_UNROLL for (int b = 0; b < side; b++) {
-            V_UNROLL for (int a = 0; a < side; a++) in[a] = v_load(from + (a * side + b) * point + c);
+        V_FOR (b, side) {
+            V_FOR (a, side)
+                in[a] = v_load(from + (a * side + b) * point + c);
             apply_at(m, in, 1, half + b, side);
         }
-        V_UNROLL for (int a = 0; a < m; a++) {
+        V_FOR (a, m) {
             apply_at(m, half + a * side, 1, out, 1);
-            float *to = p->image + ((int64_t)(p->h + a) * p->W + p->w) * p->C + p->first + c;
-            V_UNROLL for (int b = 0; b < m; b++, to += p->C) {
+            float *row = p->image + ((int64_t)(p->h + a) * p->W + p->w) * p->C + p->first + c;
+            V_FOR (b, m) {
+                float *to = row + (int64_t)b * p->C;
                 if (a >= rows || b >= columns)
                     continue;
                 if (add)
@@ -195,48 +180,55 @@ V_INLINE void weights_any(int m, const float *packed, int rows, int width, bool 
     int64_t tap = (int64_t)rows * width;
     for (int64_t i = 0; i < tap; i += V_LANES) {
         V w[9], half[3 * MOST], out[MOST];
-        V_UNROLL for (int t = 0; t < 9; t++) w[t] = v_load(packed + (rotate ? 8 - t : t) * tap + i);
-        V_UNROLL for (int s = 0; s < 3; s++) apply_g(m, w + s, 3, half + s, 3);
-        V_UNROLL for (int a = 0; a < side; a++) {
+        V_FOR (t, 9)
+            w[t] = v_load(packed + (rotate ? 8 - t : t) * tap + i);
+        V_FOR (s, 3)
+            apply_g(m, w + s, 3, half + s, 3);
+        V_FOR (a, side) {
             apply_g(m, half + 3 * a, 1, out, 1);
-            V_UNROLL for (int b = 0; b < side; b++) v_store(u + (a * side + b) * tap + i, out[b]);
+            V_FOR (b, side)
+                v_store(u + (a * side + b) * tap + i, out[b]);
         }
     }
 }
 
-V_INLINE void weight_gradient_any(int m, const float *du, int rows, int width, float *to, int64_t tap,
-                                  int64_t stride) {
+V_INLINE void weight_gradient_any(int m, const float *du, int rows, int width, float *to,
+                                  int64_t tap, int64_t stride) {
     int side = m + 2;
     int64_t point = (int64_t)rows * width;
     for (int c = 0; c < rows; c++)
         for (int j = 0; j < width; j += V_LANES) {
             V half[3 * MOST], in[MOST], out[3];
             const float *from = du + (int64_t)c * width + j;
-            V_UNROLL for (int b = 0; b < side; b++) {
-                V_UNROLL for (int a = 0; a < side; a++) in[a] = v_load(from + (a * side + b) * point);
+            V_FOR (b, side) {
+                V_FOR (a, side)
+                    in[a] = v_load(from + (a * side + b) * point);
                 apply_gt(m, in, 1, half + b, side);
             }
-            V_UNROLL for (int r = 0; r < 3; r++) {
+            V_FOR (r, 3) {
                 apply_gt(m, half + r * side, 1, out, 1);
-                V_UNROLL for (int s = 0; s < 3; s++) v_store(to + (3 * r + s) * tap + c * stride + j, out[s]);
+                V_FOR (s, 3)
+                    v_store(to + (3 * r + s) * tap + c * stride + j, out[s]);
             }
         }
 }
 
-#define INSTANCE(m)                                                                                \
-    static void input_##m(const SrConvPatch *d, float *v, int64_t point) { input_any(m, d, v, point); } \
-    static void gradient_##m(const SrConvPatch *g, float *z, int64_t point) {                      \
-        gradient_any(m, g, z, point);                                                              \
-    }                                                                                              \
-    static void output_##m(const float *from, int64_t point, const SrConvPatch *y, bool add) {     \
-        output_any(m, from, point, y, add);                                                        \
-    }                                                                                              \
-    static void weights_##m(const float *packed, int rows, int width, bool rotate, float *u) {     \
-        weights_any(m, packed, rows, width, rotate, u);                                            \
-    }                                                                                              \
-    static void weight_gradient_##m(const float *du, int rows, int width, float *to, int64_t tap,  \
-                                    int64_t stride) {                                              \
-        weight_gradient_any(m, du, rows, width, to, tap, stride);                                  \
+#define INSTANCE(m)                                                                               \
+    static void input_##m(const SrConvPatch *d, float *v, int64_t point) {                        \
+        patch_any(m, true, d, v, point);                                                          \
+    }                                                                                             \
+    static void gradient_##m(const SrConvPatch *g, float *z, int64_t point) {                     \
+        patch_any(m, false, g, z, point);                                                         \
+    }                                                                                             \
+    static void output_##m(const float *from, int64_t point, const SrConvPatch *y, bool add) {    \
+        output_any(m, from, point, y, add);                                                       \
+    }                                                                                             \
+    static void weights_##m(const float *packed, int rows, int width, bool rotate, float *u) {    \
+        weights_any(m, packed, rows, width, rotate, u);                                           \
+    }                                                                                             \
+    static void weight_gradient_##m(const float *du, int rows, int width, float *to, int64_t tap, \
+                                    int64_t stride) {                                             \
+        weight_gradient_any(m, du, rows, width, to, tap, stride);                                 \
     }
 
 INSTANCE(2)

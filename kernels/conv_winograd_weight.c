@@ -1,9 +1,9 @@
-// Weight gradient by Winograd's transform: du[xi] (C, K) += V[xi]^T Z[xi] over all tiles, V the transformed
-// inputs and Z the transformed output gradients; dw = G^T du G.
+// Weight gradient by Winograd's transform: du[xi] (C, K) += V[xi]^T Z[xi] over all tiles, V the
+// transformed inputs and Z the transformed output gradients; dw = G^T du G.
 //
-// A unit is (range of tiles, rows of C, columns of K).  It keeps du for its corner of the matrix in the cache
-// and turns it back into nine taps at its end, so that partial sums of ranges have the layout and size of the
-// direct design's, (range, tap, C, K), and are added by the same function.
+// A unit is (range of tiles, rows of C, columns of K).  It keeps du for its corner of the matrix in
+// the cache and turns it back into nine taps at its end, so that partial sums of ranges have the
+// layout and size of the direct design's, (range, tap, C, K), and are added by the same function.
 #include "kernels/conv_winograd.h"
 
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "kernels/conv_pack.h"
 
 enum {
-    TILES = 48,           // multiplied in one go
-    STEP = 128,           // rows and columns of a unit at most; the more, the fewer tiles transformed twice
+    TILES = 48, // multiplied in one go
+    STEP = 128, // rows and columns of a unit at most; the more, the fewer tiles transformed twice
     LEAST_STEP = 64,
     UNITS = 16,           // pieces of work wanted of the cut into ranges
     RANGE_TILES = 192,    // of a range at least: pays for its transform back
@@ -36,18 +36,23 @@ typedef struct {
 // What one thread needs; lives in scratch.
 typedef struct {
     const float **rows; // (TILES): of v
-    float *v, *z;       // (points, TILES, row_step), (points, TILES, column_step) in blocks of columns
-    float *du;          // (points, rows, columns of the unit)
+    float *v, *z; // (points, TILES, row_step), (points, TILES, column_step) in blocks of columns
+    float *du;    // (points, rows, columns of the unit)
 } Table;
 
 // Of one block of columns in z.
-static int64_t z_floats(const Job *job) { return job->points * sr__winograd_point(TILES, job->gemm->block); }
+static int64_t z_floats(const Job *job) {
+    return job->points * sr__winograd_point(TILES, job->gemm->block);
+}
 
 static Table take_table(SrConvScratch *scratch, const Job *job) {
-    size_t points = (size_t)job->points, rows = (size_t)job->row_step, columns = (size_t)job->column_step;
+    size_t points = (size_t)job->points, rows = (size_t)job->row_step,
+           columns = (size_t)job->column_step;
     size_t blocks = columns / (size_t)job->gemm->block, z_block = (size_t)z_floats(job);
     return (Table){.rows = sr__conv_take(scratch, sizeof(float *) * TILES),
-                   .v = sr__conv_take(scratch, sizeof(float) * points * (size_t)sr__winograd_point(TILES, job->row_step)),
+                   .v =
+                       sr__conv_take(scratch, sizeof(float) * points *
+                                                  (size_t)sr__winograd_point(TILES, job->row_step)),
                    .z = sr__conv_take(scratch, sizeof(float) * blocks * z_block),
                    .du = sr__conv_take(scratch, sizeof(float) * points * rows * columns)};
 }
@@ -57,8 +62,8 @@ static int64_t units(const Job *job) {
            sr__conv_ceil_div(job->K, job->column_step);
 }
 
-// Ranges depend on the shape alone, for their sums are added; steps only say who computes what, so they may
-// follow the number of threads.
+// Ranges depend on the shape alone, for their sums are added; steps only say who computes what, so
+// they may follow the number of threads.
 static void cut(Job *job) {
     int64_t part = (int64_t)sizeof(float) * 9 * job->C * job->K_width;
     job->row_step = job->column_step = STEP;
@@ -92,7 +97,8 @@ static void take_pieces(SrConvScratch *scratch, Job *job) {
     SrConvScratch count = {0};
     take_table(&count, job);
     job->thread_bytes = count.used;
-    job->part = sr__conv_take(scratch, sizeof(float) * 9 * (size_t)(job->ranges * job->C) * (size_t)job->K_width);
+    job->part = sr__conv_take(scratch, sizeof(float) * 9 * (size_t)(job->ranges * job->C) *
+                                           (size_t)job->K_width);
     job->zeros = sr__conv_take(scratch, sizeof(float) * (size_t)SR_MAX(job->C, job->K));
     job->threads = sr__conv_take(scratch, count.used * (size_t)sr_parallel_threads());
 }
@@ -114,7 +120,8 @@ static Unit unit_at(const Job *job, int64_t i) {
     return u;
 }
 
-static SrConvPatch patch_at(const Job *job, const SrConvPatch *tensor, int64_t tile, int first, int channels) {
+static SrConvPatch patch_at(const Job *job, const SrConvPatch *tensor, int64_t tile, int first,
+                            int channels) {
     SrConvPatch p = *tensor;
     p.image += tile / (job->tiles.rows * job->tiles.columns) * p.H * p.W * p.C;
     p.h = (int)(tile / job->tiles.columns % job->tiles.rows) * job->m;
@@ -125,14 +132,16 @@ static SrConvPatch patch_at(const Job *job, const SrConvPatch *tensor, int64_t t
     return p;
 }
 
-// Tiles first .. first + count into v and z; z a block of columns at a time, each (points, TILES, width).
+// Tiles first .. first + count into v and z; z a block of columns at a time, each (points, TILES,
+// width).
 static void transform(const Job *job, const Table *table, const Unit *u, int64_t first, int count) {
     int block = job->gemm->block;
     for (int i = 0; i < count; i++) {
         SrConvPatch d = patch_at(job, &job->x, first + i, u->c0, u->rows);
         d.h -= job->pad_h;
         d.w -= job->pad_w;
-        job->transform->input(&d, table->v + (int64_t)i * u->row_width, sr__winograd_point(TILES, u->row_width));
+        job->transform->input(&d, table->v + (int64_t)i * u->row_width,
+                              sr__winograd_point(TILES, u->row_width));
         for (int k = 0; k < u->columns; k += block) {
             int columns = SR_MIN(block, u->columns - k), width = sr__conv_width(job->gemm, columns);
             SrConvPatch g = patch_at(job, &job->dy, first + i, u->k0 + k, columns);
@@ -151,7 +160,8 @@ static void multiply(const Job *job, const Table *table, const Unit *u, int coun
             o.width = sr__conv_width(job->gemm, SR_MIN(block, u->columns - k));
             o.first = xi * sr__winograd_point(TILES, u->row_width);
             o.y = table->z + k / block * z_floats(job) + xi * sr__winograd_point(TILES, o.width);
-            o.out = table->du + (int64_t)job->points * u->rows * k + (int64_t)xi * u->rows * o.width;
+            o.out =
+                table->du + (int64_t)job->points * u->rows * k + (int64_t)xi * u->rows * o.width;
             o.out_stride = o.width;
             job->gemm->outer(&o);
         }
@@ -166,7 +176,8 @@ static void run_unit(void *arg, int64_t i, int thread) {
     memset(table.du, 0, sizeof(float) * (size_t)job->points * (size_t)u.rows * (size_t)width);
     for (int j = 0; j < TILES; j++)
         table.rows[j] = table.v + (int64_t)j * u.row_width;
-    int64_t from = job->tiles.count * u.range / job->ranges, to = job->tiles.count * (u.range + 1) / job->ranges;
+    int64_t from = job->tiles.count * u.range / job->ranges,
+            to = job->tiles.count * (u.range + 1) / job->ranges;
     for (int64_t first = from; first < to; first += TILES) {
         int count = (int)SR_MIN(to - first, TILES);
         transform(job, &table, &u, first, count);
@@ -175,9 +186,10 @@ static void run_unit(void *arg, int64_t i, int thread) {
     int64_t tap = (int64_t)job->C * job->K_width;
     float *part = job->part + u.range * 9 * tap + (int64_t)u.c0 * job->K_width + u.k0;
     for (int k = 0; k < u.columns; k += job->gemm->block)
-        job->transform->weight_gradient(table.du + (int64_t)job->points * u.rows * k, u.rows,
-                                        sr__conv_width(job->gemm, SR_MIN(job->gemm->block, u.columns - k)),
-                                        part + k, tap, job->K_width);
+        job->transform->weight_gradient(
+            table.du + (int64_t)job->points * u.rows * k, u.rows,
+            sr__conv_width(job->gemm, SR_MIN(job->gemm->block, u.columns - k)), part + k, tap,
+            job->K_width);
 }
 
 size_t sr__winograd_weight_bytes(const SrConvShape *s, int m) {
@@ -187,7 +199,8 @@ size_t sr__winograd_weight_bytes(const SrConvShape *s, int m) {
     return count.used;
 }
 
-void sr__winograd_weight(const SrConvShape *s, int m, const float *x, const float *dy, float *dw, void *scratch) {
+void sr__winograd_weight(const SrConvShape *s, int m, const float *x, const float *dy, float *dw,
+                         void *scratch) {
     Job job = new_job(s, m);
     SrConvScratch pool = {scratch, 0};
     take_pieces(&pool, &job);

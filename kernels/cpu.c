@@ -1,5 +1,5 @@
-// The level of the processor: CPUID through the compiler's own table, which also asks whether the operating
-// system saves the wide registers (XGETBV).
+// The level of the processor: CPUID through the compiler's own table, which also asks whether the
+// operating system saves the wide registers (XGETBV).
 #include "kernels/cpu.h"
 
 #include <stdatomic.h>
@@ -8,7 +8,9 @@
 
 static const char *const names[] = {"plain", "avx2", "avx512"};
 
-const char *sr_cpu_name(SrCpuLevel level) { return names[level]; }
+const char *sr_cpu_name(SrCpuLevel level) {
+    return names[level];
+}
 
 static SrCpuLevel detect(void) {
 #if defined(__x86_64__)

@@ -18,8 +18,14 @@
 #define SR_ISA_SYMBOL(name) SR_ISA_PASTE(name, SR_ISA)
 
 // Before a loop whose count the compiler knows and whose arrays must become registers.
+#if defined(__clang__)
+#define V_UNROLL _Pragma("clang loop unroll(full)")
+#else
 #define V_UNROLL _Pragma("GCC unroll 36")
+#endif
+#define V_FOR(i, n) V_UNROLL for (int i = 0; i < (n); i++)
 
+// clang-format off: one intrinsic a line
 #if defined(SR_ISA_avx512)
 #include <immintrin.h>
 #define V_LANES 16
@@ -94,6 +100,8 @@ V_INLINE V v_where_positive(V x, V a) {
 }
 #endif
 
+// clang-format on
+
 // What the three share:
 //   v_fma(a, b, c)         a * b + c, one rounding where the hardware has it
 //   v_max(a, b), v_min     a > b ? a : b, so b where either is NaN: v_max(v_zero(), x) is a ReLU that
@@ -126,11 +134,12 @@ V_INLINE float v_sum(V a) {
 V_INLINE void v_transpose(V r[V_LANES]) {
     V t[V_LANES];
     for (int step = 1; step < V_LANES; step *= 2) {
-        V_UNROLL for (int i = 0; i < V_LANES / 2; i++) {
+        V_FOR (i, V_LANES / 2) {
             t[2 * i] = __builtin_shufflevector(r[i], r[i + V_LANES / 2], V_ZIP_LOW_);
             t[2 * i + 1] = __builtin_shufflevector(r[i], r[i + V_LANES / 2], V_ZIP_HIGH_);
         }
-        V_UNROLL for (int i = 0; i < V_LANES; i++) r[i] = t[i];
+        V_FOR (i, V_LANES)
+            r[i] = t[i];
     }
 }
 
