@@ -144,6 +144,8 @@ void sr_builder_set_mode(SrBuilder *b, unsigned mode) { b->mode = mode; }
 
 void sr_builder_set_eval_from(SrBuilder *b, int64_t iteration) { b->eval_from = iteration; }
 
+int64_t sr_builder_eval_from(const SrBuilder *b) { return b->eval_from; }
+
 void sr_builder_set_frozen(SrBuilder *b, bool frozen) { b->frozen = frozen; }
 
 void sr_builder_set_init(SrBuilder *b, const char *slot, SrInit init) {

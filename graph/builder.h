@@ -34,6 +34,7 @@ void sr_builder_set_mode(SrBuilder *b, unsigned mode); // SrMode bits of nodes f
 // In a train plan nodes from now on run as in evaluation from this iteration on: a teacher that uses running
 // statistics (0), or does so later.  INT64_MAX, as at the start: never.
 void sr_builder_set_eval_from(SrBuilder *b, int64_t iteration);
+int64_t sr_builder_eval_from(const SrBuilder *b); // what was set, to restore it
 // Parameters created from now on are (not) trainable.
 void sr_builder_set_frozen(SrBuilder *b, bool frozen);
 // The next node's slot `slot` ("weight") is drawn like this instead of the op's default.

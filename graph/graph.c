@@ -41,6 +41,10 @@ int sr_graph_count(const SrGraph *graph) { return graph->count; }
 
 const SrNode *sr_graph_at(const SrGraph *graph, SrNodeId id) { return &graph->nodes[id]; }
 
+void sr_graph_set_optional(SrGraph *graph, SrNodeId id, bool optional) {
+    graph->nodes[id].optional = optional;
+}
+
 void sr_graph_set_tags(SrGraph *graph, SrNodeId id, unsigned tags) { graph->nodes[id].tags = tags; }
 
 SrStatus sr_graph_set_title(SrGraph *graph, const char *title) {

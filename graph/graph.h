@@ -35,6 +35,7 @@ typedef struct {
     SrDtype dtype; // F32, or what an input carries
     unsigned mode; // SrMode bits
     int64_t eval_from; // from this iteration on a train plan runs it as in evaluation; INT64_MAX: never
+    bool optional; // dropped when nothing needs it, though it has side effects
     unsigned tags; // free for passes; 0 at the start
 } SrNode;
 
@@ -87,6 +88,7 @@ SrStatus sr_graph_add_block(SrGraph *graph, const char *path, const char *class_
 int sr_graph_block_count(const SrGraph *graph);
 const SrBlock *sr_graph_block_at(const SrGraph *graph, int i);
 
+void sr_graph_set_optional(SrGraph *graph, SrNodeId id, bool optional);
 void sr_graph_set_tags(SrGraph *graph, SrNodeId id, unsigned tags);
 
 // Exact name, alias, or dotted prefix (the last node below it).  Unknown: SR_ERR_CONFIG with the nearest names.

@@ -7,7 +7,8 @@ SrStatus sr__pass_dce(SrPlan *plan) {
     for (SrNodeId id = plan->n_nodes - 1; id >= 0; id--) {
         SrPlanNode *node = &plan->nodes[id];
         bool in_mode = node->live; // as the plan was loaded
-        bool effect = plan->mode == SR_MODE_TRAIN && node->op && (node->op->flags & SR_OP_IMPURE);
+        bool effect = plan->mode == SR_MODE_TRAIN && node->op && !node->optional &&
+                      (node->op->flags & SR_OP_IMPURE);
         // Consumers come later, so their marks in `kept` are complete.
         node->live = in_mode && (effect || node->is_output || node->is_grad_out || node->kept);
         for (int i = 0; node->live && i < node->n_in; i++)

@@ -23,6 +23,7 @@ static void load_node(SrPlanNode *to, const SrNode *from, SrMode mode) {
     *to = (SrPlanNode){.op = from->op, .name = from->name, .params = from->params,
                        .n_in = from->n_in, .n_w = from->n_w, .shape = from->shape,
                        .dtype = from->dtype, .eval_from = from->eval_from,
+                       .optional = from->optional,
                        .live = (from->mode & mode) != 0};
     to->value = to->again = to->grad = to->saved = SR_NO_BUFFER;
     memcpy(to->in, from->in, sizeof to->in);

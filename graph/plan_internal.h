@@ -23,6 +23,7 @@ typedef struct {
     SrShape shape;
     SrDtype dtype;
     int64_t eval_from;
+    bool optional;     // side effects alone are no reason to run it
 
     bool live;         // computed in this plan
     bool is_output;    // readable after a run (outputs and losses)

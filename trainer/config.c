@@ -251,6 +251,15 @@ static SrStatus check_model(const SrConfig *config) {
             SR_ERR_CONFIG,
             "MODEL.FEATURE_EVAL_SETTINGS: set FREEZE_TRUNK_ONLY or FREEZE_TRUNK_AND_HEAD, "
             "not both");
+    if (config->model.extract_trunk_features_only && !config->model.eval_mode_on)
+        return sr_fail(SR_ERR_CONFIG,
+                       "MODEL.FEATURE_EVAL_SETTINGS: EXTRACT_TRUNK_FEATURES_ONLY does nothing "
+                       "without EVAL_MODE_ON; for features set both and FREEZE_TRUNK_ONLY");
+    if (config->model.extract_trunk_features_only && config->model.eval_trunk_and_head)
+        return sr_fail(SR_ERR_CONFIG,
+                       "MODEL.FEATURE_EVAL_SETTINGS: EXTRACT_TRUNK_FEATURES_ONLY runs no heads, "
+                       "EVAL_TRUNK_AND_HEAD wants them; for the head's output set "
+                       "EXTRACT_TRUNK_FEATURES_ONLY to False");
     return SR_OK;
 }
 

@@ -59,6 +59,12 @@ typedef struct {
     SrFrozenUntil *frozen_until;
     SrStrings non_trainable_params;
     bool freeze_trunk_only, freeze_trunk_and_head, eval_mode_on;
+    bool extract_trunk_features_only, eval_trunk_and_head, flatten_feats;
+    bool assert_head_shapes;     // ASSERT_HEAD_LAYER_SHAPE_INIT
+    const SrYaml *feat_pool_ops; // LINEAR_EVAL_FEAT_POOL_OPS_MAP
+    const SrYaml *input_mapping; // MULTI_INPUT_HEAD_MAPPING
+    bool parallel_heads;         // HEAD.PARALLEL, ours
+    double min_trunk_share;      // WEIGHTS_INIT.MIN_TRUNK_SHARE, ours
     const char *params_file; // WEIGHTS_INIT.PARAMS_FILE
     SrStrings skip_layers;
     const char *append_prefix, *remove_prefix;

@@ -1,7 +1,8 @@
 // MODEL.HEAD.PARAMS: a list whose entries are [name, {arguments}] or lists of such pairs.
 //
-// With one feature VISSL runs two or more entries as a chain, although they look like alternatives;
-// that is kept, and logged by whoever prints the model.
+// With one feature VISSL runs two or more entries as a chain, although they look like alternatives.
+// Its own configurations are written that way (SimCLR's two mlp entries), so that is kept;
+// MODEL.HEAD.PARALLEL puts them side by side.
 #include "trainer/head_modules.h"
 
 #include <stdio.h>
@@ -89,6 +90,20 @@ static SrStatus build_module(SrBuilder *b, const SrHeadModule *module, const cha
     return status;
 }
 
+static SrStatus build_entry(SrBuilder *b, const SrHeadModules *heads, int index,
+                            SrNodeId io[SR_HEAD_MAX_OUT], int *n) {
+    const SrHeadEntry *entry = &heads->entries[index];
+    for (int j = 0; j < entry->n; j++) {
+        char scope[48];
+        if (entry->nested)
+            snprintf(scope, sizeof scope, "heads.%d.%d", index, j);
+        else
+            snprintf(scope, sizeof scope, "heads.%d", index);
+        SR_TRY(build_module(b, &entry->modules[j], scope, &heads->settings, io, n));
+    }
+    return SR_OK;
+}
+
 SrStatus sr_head_modules_build(SrBuilder *b, const SrHeadModules *heads, SrNodeId x,
                                SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
     if (heads->n == 0)
@@ -98,16 +113,18 @@ SrStatus sr_head_modules_build(SrBuilder *b, const SrHeadModules *heads, SrNodeI
     for (int i = 0; i < SR_HEAD_MAX_OUT; i++)
         out[i] = x;
     *n_out = 1;
-    for (int i = 0; i < heads->n; i++) {
-        const SrHeadEntry *entry = &heads->entries[i];
-        for (int j = 0; j < entry->n; j++) {
-            char scope[48];
-            if (entry->nested)
-                snprintf(scope, sizeof scope, "heads.%d.%d", i, j);
-            else
-                snprintf(scope, sizeof scope, "heads.%d", i);
-            SR_TRY(build_module(b, &entry->modules[j], scope, &heads->settings, out, n_out));
-        }
-    }
+    for (int i = 0; i < heads->n; i++)
+        SR_TRY(build_entry(b, heads, i, out, n_out));
     return SR_OK;
+}
+
+SrStatus sr_head_modules_build_one(SrBuilder *b, const SrHeadModules *heads, int index, SrNodeId x,
+                                   SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
+    if (index < 0 || index >= heads->n)
+        return sr_builder_fail(b, SR_ERR_CONFIG, KEY " has %d heads, but one more is needed",
+                               heads->n);
+    for (int i = 0; i < SR_HEAD_MAX_OUT; i++)
+        out[i] = x;
+    *n_out = 1;
+    return build_entry(b, heads, index, out, n_out);
 }

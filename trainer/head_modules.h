@@ -32,5 +32,8 @@ SrStatus sr_head_modules_parse(const SrModelConfig *config, SrArena *arena, SrHe
 // that names the key.  x: (rows, C)
 SrStatus sr_head_modules_build(SrBuilder *b, const SrHeadModules *heads, SrNodeId x,
                                SrNodeId out[SR_HEAD_MAX_OUT], int *n_out);
+// Entry `index` alone on one feature.
+SrStatus sr_head_modules_build_one(SrBuilder *b, const SrHeadModules *heads, int index, SrNodeId x,
+                                   SrNodeId out[SR_HEAD_MAX_OUT], int *n_out);
 
 #endif

@@ -1,37 +1,13 @@
 // The model: trunk passes, heads and loss wired into graphs over one parameter table (spec 4).
-// Not the running of them (trainer/step.c), and no plugin by name.
+// Not one forward of it (trainer/model_forward.c), not the running of them (trainer/step.c), and no plugin by name.
 #include "trainer/model.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
-#include "trainer/head_modules.h"
-#include "trunks/feature_extractor.h"
-
-enum { MAX_PREFIXES = 8, PREFIX_BYTES = 256 };
-
-// How often the model was built under a parameter prefix in the present graph; numbers the passes
-// of names.
-typedef struct {
-    char prefix[PREFIX_BYTES];
-    int trunk, heads;
-} Passes;
-
-struct SrModel {
-    SrArena arena; // options of the plugins
-    const SrConfig *config;
-    SrParams *params;
-    const SrTrunk *trunk;
-    const void *trunk_params;
-    SrHeadModules heads;
-    const SrLoss *loss;
-    const void *loss_params;
-    SrGraph **graphs; // every graph handed out
-    int n_graphs;
-    Passes passes[MAX_PREFIXES]; // of the graph being built
-    int n_passes;
-};
+#include "trainer/model_internal.h"
 
 // ---- reading the configuration
 
@@ -65,6 +41,21 @@ static SrStatus read_loss(SrModel *model) {
                          model->config->loss_tree, &model->loss_params);
 }
 
+// Which features are wanted, and by which input.
+static SrStatus read_features(SrModel *model) {
+    const SrModelConfig *config = &model->config->model;
+    SR_TRY(sr_features_parse(config->feat_pool_ops,
+                             "MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP",
+                             &model->arena, &model->features));
+    SR_TRY(sr_input_mapping_parse(config->input_mapping, model->heads.n, &model->arena,
+                                  &model->mapping));
+    if (model->features.n > 0 && model->mapping.n > 0)
+        SR_FAIL(SR_ERR_CONFIG, "MODEL.MULTI_INPUT_HEAD_MAPPING and MODEL.FEATURE_EVAL_SETTINGS."
+                               "LINEAR_EVAL_FEAT_POOL_OPS_MAP both say which features to take; "
+                               "empty one of them");
+    return SR_OK;
+}
+
 SrStatus sr_model_new(const SrConfig *config, SrModel **out) {
     SrModel *model = sr_calloc(1, sizeof *model);
     SrStatus status;
@@ -75,6 +66,7 @@ SrStatus sr_model_new(const SrConfig *config, SrModel **out) {
     SR_TRY_GOTO(sr_params_new(&model->params));
     SR_TRY_GOTO(read_trunk(model));
     SR_TRY_GOTO(sr_head_modules_parse(&config->model, &model->arena, &model->heads));
+    SR_TRY_GOTO(read_features(model));
     *out = model;
     return SR_OK;
 done:
@@ -104,93 +96,8 @@ static SrStatus new_graph(SrModel *model, SrGraph **out) {
     model->graphs = graphs;
     SR_TRY(sr_graph_new(model->params, out));
     model->graphs[model->n_graphs++] = *out;
-    model->n_passes = 0;
+    model->n_passes = model->n_view_nodes = 0;
     return SR_OK;
-}
-
-// ---- one forward: views -> trunk passes -> features -> heads
-
-static Passes *passes_of(SrModel *model, SrBuilder *b, const char *prefix) {
-    for (int i = 0; i < model->n_passes; i++)
-        if (!strcmp(model->passes[i].prefix, prefix))
-            return &model->passes[i];
-    if (model->n_passes == MAX_PREFIXES || strlen(prefix) >= PREFIX_BYTES) {
-        sr_builder_fail(b, SR_ERR_CONFIG, "no room for another copy of the model under '%s'",
-                        prefix);
-        return &model->passes[0];
-    }
-    Passes *p = &model->passes[model->n_passes++];
-    *p = (Passes){.trunk = 0};
-    memcpy(p->prefix, prefix, strlen(prefix) + 1);
-    return p;
-}
-
-// What fx calls torch.cat: rows of all, one below the other.
-static SrNodeId concat(SrBuilder *b, const SrNodeId *x, int n) {
-    return n == 1 ? x[0] : sr_build_n(b, "concat", "cat", NULL, x, n);
-}
-
-// x: (rows, H, W, 3) -> (rows, C)
-static SrNodeId trunk_pass(SrModel *model, SrBuilder *b, const char *prefix, bool trainable,
-                           int pass, SrNodeId x) {
-    char parameters[2 * PREFIX_BYTES];
-    SrNodeId y = SR_NO_NODE;
-    snprintf(parameters, sizeof parameters, "%strunk.%s", prefix, model->trunk->param_prefix);
-    const SrModelConfig *config = &model->config->model;
-    const char *old = sr_builder_set_param_prefix(b, parameters);
-    sr_builder_set_frozen(b,
-                          !trainable || config->freeze_trunk_only || config->freeze_trunk_and_head);
-    sr_builder_set_pass(b, pass);
-    model->trunk->build(b, model->trunk_params, x, &y); // its errors stick to the builder
-    sr_builder_set_pass(b, 0);
-    sr_builder_set_param_prefix(b, old);
-    return y;
-}
-
-// VISSL compares widths alone and would fail on heights that differ.
-static bool same_group(const SrModel *model, SrShape a, SrShape b) {
-    return !model->config->model.single_pass_every_crop && a.d[1] == b.d[1] && a.d[2] == b.d[2];
-}
-
-// Consecutive crops of one size share a pass and so their batch statistics (spec 4.4).  -> (all
-// rows, C), crop-major
-static SrNodeId features(SrModel *model, SrBuilder *b, const char *prefix, bool trainable,
-                         Passes *passes, const SrNodeId *views, int n) {
-    SrNodeId groups[SR_OP_MAX_IN];
-    int n_groups = 0;
-    for (int first = 0, last; first < n; first = last) {
-        SrShape shape = sr_build_shape(b, views[first]);
-        for (last = first + 1; last < n && same_group(model, shape, sr_build_shape(b, views[last]));
-             last++)
-            ;
-        if (n_groups == SR_OP_MAX_IN || last - first > SR_OP_MAX_IN) {
-            sr_builder_fail(b, SR_ERR_CONFIG,
-                            "%d crops: at most %d of one size in a row and %d changes of size are "
-                            "possible; put crops of one size beside each other",
-                            n, SR_OP_MAX_IN, SR_OP_MAX_IN - 1);
-            return SR_NO_NODE;
-        }
-        SrNodeId x = concat(b, views + first, last - first);
-        groups[n_groups++] = trunk_pass(model, b, prefix, trainable, passes->trunk++, x);
-    }
-    return concat(b, groups, n_groups);
-}
-
-SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const char *param_prefix, bool trainable,
-                          const SrNodeId *views, int n_views, SrNodeId *outputs, int *n_outputs) {
-    Passes *passes = passes_of(model, b, param_prefix);
-    const char *old_nodes = sr_builder_set_node_prefix(b, param_prefix);
-    SrNodeId x = features(model, b, param_prefix, trainable, passes, views, n_views);
-    const char *old_params = sr_builder_set_param_prefix(b, param_prefix);
-    sr_builder_set_frozen(b, !trainable || model->config->model.freeze_trunk_and_head);
-    sr_builder_set_pass(b, passes->heads++);
-    if (sr_builder_status(b) == SR_OK)
-        sr_head_modules_build(b, &model->heads, x, outputs, n_outputs);
-    sr_builder_set_pass(b, 0);
-    sr_builder_set_frozen(b, false);
-    sr_builder_set_param_prefix(b, old_params);
-    sr_builder_set_node_prefix(b, old_nodes);
-    return sr_builder_status(b);
 }
 
 // ---- the training graph
@@ -222,6 +129,27 @@ static SrStatus build_loss(SrModel *model, SrLossContext *ctx, SrTrainGraph *out
     return SR_OK;
 }
 
+void sr_model_set_view_keys(SrModel *model, SrStrings keys) {
+    model->view_keys = keys;
+}
+
+// Which entry of MULTI_INPUT_HEAD_MAPPING view `v` belongs to.
+static SrStatus map_view(SrModel *model, int v, int n_views, SrNodeId node) {
+    const SrInputMapping *mapping = &model->mapping;
+    int entry = v;
+    if (model->view_keys.n == n_views)
+        entry = sr_input_mapping_find(mapping, model->view_keys.v[v]); // -1: used by no head
+    else if (mapping->n > 0 && mapping->n != n_views)
+        SR_FAIL(SR_ERR_CONFIG,
+                "MODEL.MULTI_INPUT_HEAD_MAPPING has %d inputs (the first is '%s'), but the batch "
+                "has %d; there must be one a view",
+                mapping->n, mapping->v[0].key, n_views);
+    model->view_node[v] = node;
+    model->view_entry[v] = entry;
+    model->n_view_nodes = v + 1;
+    return SR_OK;
+}
+
 static SrStatus build_into(SrModel *model, SrBuilder *b, int batch, const int *h, const int *w,
                            int64_t n_samples, SrTrainGraph *out) {
     SrLossContext ctx = {.builder = b,
@@ -236,6 +164,7 @@ static SrStatus build_into(SrModel *model, SrBuilder *b, int batch, const int *h
         snprintf(name, sizeof name, "crop%d", v);
         out->views[v] = sr_build_input(b, name, SR_SHAPE(batch, h[v], w[v], 3), SR_F32);
         ctx.views[v] = (SrView){out->views[v], h[v], w[v]};
+        SR_TRY(map_view(model, v, out->n_views, out->views[v]));
     }
     out->sample_index = sr_build_input(b, "sample_index", SR_SHAPE(batch), SR_I64);
     SR_TRY(sr_model_forward(model, b, "", true, out->views, out->n_views, out->outputs,
@@ -247,10 +176,44 @@ static SrStatus build_into(SrModel *model, SrBuilder *b, int batch, const int *h
     return build_loss(model, &ctx, out);
 }
 
-// MODEL.NON_TRAINABLE_PARAMS: exact names, each of which must exist.
+// Parameters that the loss does not depend on have no gradient in torch, so its optimisers leave
+// them alone; a gradient of zero would let weight decay shrink them.
+static SrStatus freeze_unused(SrModel *model, const SrTrainGraph *train) {
+    int n = sr_params_count(model->params), frozen = 0;
+    bool *needed = sr_calloc((size_t)sr_graph_count(train->graph) + 1, sizeof *needed);
+    bool *used = sr_calloc((size_t)n + 1, sizeof *used);
+    if (!needed || !used) {
+        sr_free(needed);
+        sr_free(used);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d parameters", n);
+    }
+    needed[train->loss] = true;
+    for (SrNodeId id = sr_graph_count(train->graph) - 1; id >= 0; id--) {
+        const SrNode *node = sr_graph_at(train->graph, id);
+        for (int i = 0; needed[id] && i < node->n_in; i++)
+            needed[node->in[i]] = true;
+        for (int i = 0; needed[id] && i < node->n_w; i++)
+            used[node->w[i]] = true;
+    }
+    for (int i = 0; i < n; i++) {
+        SrParam *p = sr_params_at(model->params, i);
+        frozen += p->trainable && !used[i];
+        p->trainable = p->trainable && used[i];
+    }
+    if (frozen > 0)
+        sr_info("%d parameters feed no loss and stay as they are", frozen);
+    sr_free(needed);
+    sr_free(used);
+    return SR_OK;
+}
+
+// MODEL.NON_TRAINABLE_PARAMS: names or patterns, each of which must fit something.
 static SrStatus freeze_named(SrModel *model) {
     SrStrings names = model->config->model.non_trainable_params;
     for (int i = 0; i < names.n; i++) {
+        // A pattern is ours: "heads.*" freezes all heads.
+        if (strchr(names.v[i], '*') && sr_params_set_trainable(model->params, names.v[i], false) > 0)
+            continue;
         int index = sr_params_find(model->params, names.v[i]);
         if (index < 0)
             SR_FAIL(SR_ERR_CONFIG, "MODEL.NON_TRAINABLE_PARAMS: the model has no parameter '%s'",
@@ -272,6 +235,7 @@ SrStatus sr_model_build_train(SrModel *model, int batch, int n_views, const int 
     SR_TRY(sr_builder_new(out->graph, &b));
     SR_TRY_GOTO(build_into(model, b, batch, h, w, n_samples, out));
     SR_TRY_GOTO(freeze_named(model));
+    SR_TRY_GOTO(freeze_unused(model, out));
 done:
     sr_builder_free(b);
     return status;
@@ -287,8 +251,10 @@ SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char
     SR_TRY(sr_builder_new(*graph, &b));
     // torch.fx calls a module's first argument by its name in forward, which is x in torchvision.
     *input = sr_build_input(b, "x", SR_SHAPE(batch, h, w, 3), SR_F32);
-    trunk_pass(model, b, "", true, 0, *input);
-    SR_TRY_GOTO(sr_builder_status(b));
+    SrNodeId last[SR_MAX_FEATURES];
+    int n = 0;
+    SR_TRY_GOTO(sr__model_trunk_pass(model, b, "", true, 0, &(SrFeatures){0, NULL}, *input, last,
+                                     &n));
     SR_TRY_GOTO(sr_feature_tap(*graph, layer, tap));
 done:
     sr_builder_free(b);
@@ -301,4 +267,27 @@ SrStatus sr_model_init(SrModel *model, const SrTrainGraph *train, uint64_t seed)
     if (train->loss_kind->after_init)
         train->loss_kind->after_init(train->loss_state, &step);
     return SR_OK;
+}
+
+SrStatus sr_model_build_outputs(SrModel *model, int batch, int n_views, const int *h, const int *w,
+                                SrOutputGraph *out) {
+    SrBuilder *b = NULL;
+    SrStatus status;
+    *out = (SrOutputGraph){.n_views = n_views};
+    if (n_views < 1 || n_views > SR_MAX_VIEWS)
+        SR_FAIL(SR_ERR_CONFIG, "%d crops an image; 1 to %d are possible", n_views, SR_MAX_VIEWS);
+    SR_TRY(new_graph(model, &out->graph));
+    SR_TRY(sr_builder_new(out->graph, &b));
+    for (int v = 0; v < n_views; v++) {
+        char name[24];
+        snprintf(name, sizeof name, "crop%d", v);
+        out->views[v] = sr_build_input(b, name, SR_SHAPE(batch, h[v], w[v], 3), SR_F32);
+        SR_TRY_GOTO(map_view(model, v, n_views, out->views[v]));
+    }
+    SR_TRY_GOTO(sr_model_forward(model, b, "", true, out->views, n_views, out->outputs,
+                                 &out->n_outputs));
+    SR_TRY_GOTO(freeze_named(model));
+done:
+    sr_builder_free(b);
+    return status;
 }

@@ -48,6 +48,22 @@ SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const char *param_prefix
 SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char *layer,
                              SrGraph **graph, SrNodeId *input, SrNodeId *tap);
 
+// The model without a loss: its outputs for views, features where EXTRACT_TRUNK_FEATURES_ONLY says
+// so, else what the heads give.  For evaluation and extraction, or to seed gradients by hand.
+typedef struct {
+    SrGraph *graph; // owned by the model
+    SrNodeId views[SR_MAX_VIEWS];
+    int n_views;
+    SrNodeId outputs[SR_HEAD_MAX_OUT];
+    int n_outputs;
+} SrOutputGraph;
+SrStatus sr_model_build_outputs(SrModel *model, int batch, int n_views, const int *h, const int *w,
+                                SrOutputGraph *out);
+
+// The batch's key of each view ("images", "patches"), for MULTI_INPUT_HEAD_MAPPING; keys live as
+// long as the model.  Unless set, view i is the mapping's entry i.
+void sr_model_set_view_keys(SrModel *model, SrStrings keys);
+
 // After sr_params_allocate: draws the parameters, then lets the loss look at them (after_init).
 SrStatus sr_model_init(SrModel *model, const SrTrainGraph *train, uint64_t seed);
 
