@@ -225,9 +225,22 @@ static void header_text(SrText *out, const SrNamedTensor *tensors, int n, const 
         sr_text_add(out, " "); // blanks are legal JSON; the data starts aligned
 }
 
-SrStatus sr_safetensors_save(const char *path, const SrNamedTensor *tensors, int n,
-                             const char *const *meta_keys, const char *const *meta_values,
-                             int n_meta) {
+static SrStatus write_tensors(FILE *f, const char *path, const SrNamedTensor *tensors, int n,
+                              SrTensorRead read, void *arg) {
+    for (int i = 0; i < n; i++) {
+        size_t bytes = tensor_bytes(&tensors[i].tensor);
+        const void *data = tensors[i].tensor.data;
+        if (read)
+            SR_TRY(read(arg, i, &data));
+        if (bytes > 0 && fwrite(data, 1, bytes, f) != bytes)
+            return sr_fail(SR_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+    }
+    return SR_OK;
+}
+
+SrStatus sr_safetensors_save_from(const char *path, const SrNamedTensor *tensors, int n,
+                                  const char *const *meta_keys, const char *const *meta_values,
+                                  int n_meta, SrTensorRead read, void *arg) {
     SrText header = SR_TEXT_INIT;
     header_text(&header, tensors, n, meta_keys, meta_values, n_meta);
     SrFileWriter writer = {0};
@@ -243,14 +256,17 @@ SrStatus sr_safetensors_save(const char *path, const SrNamedTensor *tensors, int
         length[i] = (unsigned char)((uint64_t)header.len >> (8 * i));
     bool ok = fwrite(length, 1, 8, writer.f) == 8 &&
               fwrite(header.s, 1, header.len, writer.f) == header.len;
-    for (int i = 0; ok && i < n; i++) {
-        size_t bytes = tensor_bytes(&tensors[i].tensor);
-        ok = bytes == 0 || fwrite(tensors[i].tensor.data, 1, bytes, writer.f) == bytes;
-    }
     sr_text_deinit(&header);
-    if (ok)
+    status = ok ? write_tensors(writer.f, path, tensors, n, read, arg)
+                : sr_fail(SR_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+    if (status == SR_OK)
         return sr_file_commit(&writer);
-    status = sr_fail(SR_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
     sr_file_abort(&writer);
     return status;
+}
+
+SrStatus sr_safetensors_save(const char *path, const SrNamedTensor *tensors, int n,
+                             const char *const *meta_keys, const char *const *meta_values,
+                             int n_meta) {
+    return sr_safetensors_save_from(path, tensors, n, meta_keys, meta_values, n_meta, NULL, NULL);
 }

@@ -1,130 +1,256 @@
-// sslrun inspect FILE: what a safetensors file holds - metadata, tensors, shapes, and what their
-// numbers look like.
-#include <math.h>
+// sslrun inspect FILE: what a file of weights is - format, writer, trunk, metadata, tensors - and,
+// if asked, what their numbers look like.  Without --stats no number is read, so that a file of any
+// size opens at once.
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "base/safetensors.h"
 #include "cli/args.h"
 #include "cli/verb.h"
+#include "formats/naming.h"
+#include "formats/stats.h"
+#include "formats/weights.h"
 #include "trainer/checkpoint.h"
 
 typedef struct {
-    double min, max, mean, deviation;
-    int64_t nonfinite;
-} Stats;
+    bool stats, json, tree, config;
+    const char *filter; // NULL: every tensor
+    SrWeights w;
+    SrNaming naming;
+    SrText out;
+    char checksums[256]; // "97 agree", "none", or what is wrong
+    bool damaged;
+} Inspect;
 
-// Statistics of a float tensor's finite numbers; false for other types.
-static bool tensor_stats(const SrTensor *t, Stats *s) {
-    int64_t n = sr_shape_count(t->shape), finite = 0;
-    const float *x = t->data; // t->shape
-    double sum = 0, squares = 0;
-    *s = (Stats){.min = INFINITY, .max = -INFINITY};
-    if (t->dtype != SR_F32)
-        return false;
-    for (int64_t i = 0; i < n; i++) {
-        double v = (double)x[i];
-        if (!isfinite(v)) {
-            s->nonfinite++;
-            continue;
-        }
-        finite++;
-        sum += v;
-        squares += v * v;
-        s->min = fmin(s->min, v);
-        s->max = fmax(s->max, v);
-    }
-    if (finite == 0)
-        return false;
-    s->mean = sum / (double)finite;
-    s->deviation = sqrt(fmax(squares / (double)finite - s->mean * s->mean, 0));
-    return true;
+static bool is_wanted(const Inspect *in, int i) {
+    return !in->filter || sr_text_glob(in->filter, in->w.tensors[i].name);
 }
 
-// Counters are shown as the number they hold; everything else by its distribution.
-static void print_tensor(const SrNamedTensor *t, SrText *out) {
-    char shape[SR_SHAPE_TEXT_BYTES];
-    Stats s;
-    sr_text_printf(out, "  %-64s %-4s %-20s", t->name, sr_dtype_name(t->tensor.dtype),
-                   sr_shape_text(t->tensor.shape, shape, sizeof shape));
-    if (tensor_stats(&t->tensor, &s))
-        sr_text_printf(out, " mean %11.4g  std %10.4g  min %11.4g  max %11.4g", s.mean, s.deviation,
-                       s.min, s.max);
-    else if (t->tensor.dtype == SR_I64 && sr_shape_count(t->tensor.shape) == 1)
-        sr_text_printf(out, " %lld", (long long)*(const int64_t *)t->tensor.data);
-    if (s.nonfinite > 0)
-        sr_text_printf(out, "  %lld NaN or infinite", (long long)s.nonfinite);
-    sr_text_add(out, "\n");
+static int64_t count_of(const SrWeightsTensor *t) {
+    return sr_shape_count(t->shape);
 }
+
+// ---- checksums ----------------------------------------------------------------------------------
+
+// Ours hold a CRC-32 a tensor, zip archives one an entry; they are verified, not believed.
+static void verify(Inspect *in) {
+    int checked = 0;
+    SrStatus status = SR_OK;
+    bool ours = sr_weights_meta(&in->w, "checksums") && in->w.format == SR_WEIGHTS_SAFETENSORS;
+    if (ours)
+        status = sr_checkpoint_verify(&in->w.st, in->w.path);
+    else
+        status = sr_weights_verify(&in->w, &checked);
+    in->damaged = status != SR_OK;
+    if (in->damaged)
+        snprintf(in->checksums, sizeof in->checksums, "%.250s", sr_status_message());
+    else if (ours)
+        snprintf(in->checksums, sizeof in->checksums, "all agree");
+    else if (checked)
+        snprintf(in->checksums, sizeof in->checksums, "all %d agree", checked);
+    else
+        snprintf(in->checksums, sizeof in->checksums, "none in this format");
+}
+
+// ---- text ---------------------------------------------------------------------------------------
 
 // The configuration and the checksums are long; their length is what a person wants here.
-static void print_meta(const SrSafetensors *st, SrText *out) {
-    for (int i = 0; i < st->n_meta; i++) {
-        size_t len = strlen(st->meta_values[i]);
-        if (len <= 80)
-            sr_text_printf(out, "  %s: %s\n", st->meta_keys[i], st->meta_values[i]);
+static void print_meta(Inspect *in) {
+    for (int i = 0; i < in->w.n_meta; i++) {
+        size_t len = strlen(in->w.meta_values[i]);
+        if (in->filter && !sr_text_glob(in->filter, in->w.meta_keys[i]))
+            continue;
+        if (len <= 120)
+            sr_text_printf(&in->out, "  %s: %s\n", in->w.meta_keys[i], in->w.meta_values[i]);
         else
-            sr_text_printf(out, "  %s: (%zu bytes; --config prints the configuration)\n",
-                           st->meta_keys[i], len);
+            sr_text_printf(&in->out, "  %s: (%zu bytes%s)\n", in->w.meta_keys[i], len,
+                           strcmp(in->w.meta_keys[i], "config") ? "" : "; --config prints it");
     }
 }
 
-// Checksums are verified here rather than believed.
-static void print_file(const SrSafetensors *st, const char *path, SrText *out) {
+static void print_head(Inspect *in) {
     int64_t numbers = 0;
-    for (int i = 0; i < st->n; i++)
-        numbers += sr_shape_count(st->tensors[i].tensor.shape);
-    sr_text_printf(out, "%s: %d tensors, %lld numbers, %zu bytes\n", path, st->n,
-                   (long long)numbers, st->map_bytes);
-    print_meta(st, out);
-    if (sr_safetensors_meta(st, "checksums"))
-        sr_text_printf(out, "  checksums: %s\n",
-                       sr_checkpoint_verify(st, path) == SR_OK ? "all agree" : sr_status_message());
-    for (int i = 0; i < st->n; i++)
-        print_tensor(&st->tensors[i], out);
+    for (int i = 0; i < in->w.n; i++)
+        numbers += count_of(&in->w.tensors[i]);
+    sr_text_printf(&in->out, "%s: %s, %d tensors, %" PRId64 " numbers, %zu bytes\n", in->w.path,
+                   sr_weights_format_name(in->w.format), in->w.n, numbers, in->w.file_bytes);
+    sr_text_printf(&in->out, "  written by: %s\n", in->naming.writer);
+    if (*in->naming.trunk)
+        sr_text_printf(&in->out, "  trunk: %s%s%s%s\n", in->naming.trunk,
+                       *in->naming.prefix ? " under '" : "", in->naming.prefix,
+                       *in->naming.prefix ? "'" : "");
+    if (in->stats)
+        sr_text_printf(&in->out, "  checksums: %s\n", in->checksums);
+    print_meta(in);
 }
 
+static SrStatus print_tensor(Inspect *in, int i) {
+    const SrWeightsTensor *t = &in->w.tensors[i];
+    char shape[SR_SHAPE_TEXT_BYTES];
+    SrTensor data;
+    SrTensorStats s;
+    sr_text_printf(&in->out, "  %-56s %-4s %-20s %11zu", t->name, sr_dtype_name(t->dtype),
+                   sr_shape_text(t->shape, shape, sizeof shape), t->bytes);
+    if (in->stats) {
+        SR_TRY(sr_weights_read(&in->w, i, &data));
+        sr_tensor_stats(&data, &s);
+        sr_text_printf(
+            &in->out, "  min %.4g  max %.4g  mean %.4g  std %.4g  norm %.4g  zeros %.3g%%", s.min,
+            s.max, s.mean, s.deviation, s.norm, s.n ? 100 * (double)s.zeros / (double)s.n : 0);
+        if (s.nonfinite > 0)
+            sr_text_printf(&in->out, "  %" PRId64 " NaN or infinite", s.nonfinite);
+    }
+    sr_text_add(&in->out, "\n");
+    return SR_OK;
+}
+
+// ---- tree ---------------------------------------------------------------------------------------
+
+static bool in_module(const char *name, const char *module, size_t len) {
+    return strncmp(name, module, len) == 0 && name[len] == '.';
+}
+
+// Each module where it first appears, with the numbers of all that follow in it.
+static void print_tree(Inspect *in) {
+    const char *before = "";
+    for (int i = 0; i < in->w.n; i++) {
+        const char *name = in->w.tensors[i].name;
+        int depth = 1;
+        if (!is_wanted(in, i))
+            continue;
+        for (const char *dot = name; (dot = strchr(dot, '.')); dot++, depth++) {
+            size_t len = (size_t)(dot - name), start = len;
+            int64_t numbers = 0;
+            if (in_module(before, name, len))
+                continue;
+            while (start > 0 && name[start - 1] != '.')
+                start--;
+            for (int j = i; j < in->w.n && in_module(in->w.tensors[j].name, name, len); j++)
+                numbers += is_wanted(in, j) ? count_of(&in->w.tensors[j]) : 0;
+            sr_text_printf(&in->out, "%*s%.*s: %" PRId64 "\n", 2 * depth, "", (int)(len - start),
+                           name + start, numbers);
+        }
+        const char *last = strrchr(name, '.');
+        char shape[SR_SHAPE_TEXT_BYTES];
+        sr_text_printf(&in->out, "%*s%s %s %s\n", 2 * depth, "", last ? last + 1 : name,
+                       sr_dtype_name(in->w.tensors[i].dtype),
+                       sr_shape_text(in->w.tensors[i].shape, shape, sizeof shape));
+        before = name;
+    }
+}
+
+// ---- JSON: one line for the file, one a tensor --------------------------------------------------
+
+static void print_head_json(Inspect *in) {
+    sr_json_begin(&in->out);
+    sr_json_string(&in->out, "file", in->w.path);
+    sr_json_string(&in->out, "format", sr_weights_format_name(in->w.format));
+    sr_json_string(&in->out, "writer", in->naming.writer);
+    sr_json_string(&in->out, "trunk", in->naming.trunk);
+    sr_json_string(&in->out, "prefix", in->naming.prefix);
+    sr_json_int(&in->out, "tensors", in->w.n);
+    sr_json_int(&in->out, "bytes", (int64_t)in->w.file_bytes);
+    if (in->stats)
+        sr_json_string(&in->out, "checksums", in->checksums);
+    for (int i = 0; i < in->w.n_meta; i++) {
+        char key[300];
+        snprintf(key, sizeof key, "meta.%.290s", in->w.meta_keys[i]);
+        if (strcmp(in->w.meta_keys[i], "checksums") != 0)
+            sr_json_string(&in->out, key, in->w.meta_values[i]);
+    }
+    sr_json_end(&in->out);
+}
+
+static SrStatus print_tensor_json(Inspect *in, int i) {
+    const SrWeightsTensor *t = &in->w.tensors[i];
+    char shape[SR_SHAPE_TEXT_BYTES];
+    SrTensor data;
+    SrTensorStats s;
+    sr_json_begin(&in->out);
+    sr_json_string(&in->out, "name", t->name);
+    sr_json_string(&in->out, "dtype", sr_dtype_name(t->dtype));
+    sr_json_string(&in->out, "shape", sr_shape_text(t->shape, shape, sizeof shape));
+    sr_json_int(&in->out, "bytes", (int64_t)t->bytes);
+    if (in->stats) {
+        SR_TRY(sr_weights_read(&in->w, i, &data));
+        sr_tensor_stats(&data, &s);
+        sr_json_float(&in->out, "min", s.min);
+        sr_json_float(&in->out, "max", s.max);
+        sr_json_float(&in->out, "mean", s.mean);
+        sr_json_float(&in->out, "std", s.deviation);
+        sr_json_float(&in->out, "norm", s.norm);
+        sr_json_int(&in->out, "zeros", s.zeros);
+        sr_json_int(&in->out, "nonfinite", s.nonfinite);
+    }
+    sr_json_end(&in->out);
+    return SR_OK;
+}
+
+// ---- the verb -----------------------------------------------------------------------------------
+
 // As YAML that loads again.
-static SrStatus print_config(const SrSafetensors *st, const char *path, SrText *out) {
-    const char *text = sr_safetensors_meta(st, "config");
+static SrStatus print_config(Inspect *in) {
+    const char *text = sr_weights_meta(&in->w, "config");
     SrArena arena = SR_ARENA_INIT;
     SrYaml *tree;
     if (!text)
-        return sr_fail(SR_ERR_CONFIG, "%s holds no configuration", path);
-    SrStatus status = sr_json_parse(&arena, text, strlen(text), path, &tree);
+        return sr_fail(SR_ERR_CONFIG, "%s holds no configuration", in->w.path);
+    SrStatus status = sr_json_parse(&arena, text, strlen(text), in->w.path, &tree);
     if (status == SR_OK)
-        sr_yaml_print(tree, out);
+        sr_yaml_print(tree, &in->out);
     sr_arena_deinit(&arena);
     return status;
 }
 
+static SrStatus print_file(Inspect *in) {
+    if (in->config)
+        return print_config(in);
+    sr_naming_detect(&in->w, &in->naming);
+    if (in->stats)
+        verify(in);
+    if (in->json)
+        print_head_json(in);
+    else
+        print_head(in);
+    if (in->tree && !in->json)
+        print_tree(in);
+    for (int i = 0; (in->json || !in->tree) && i < in->w.n; i++)
+        if (is_wanted(in, i))
+            SR_TRY(in->json ? print_tensor_json(in, i) : print_tensor(in, i));
+    if (in->damaged)
+        return sr_fail(SR_ERR_CONFIG, "%s", in->checksums);
+    return SR_OK;
+}
+
 static SrStatus run_verb(int argc, char **argv) {
-    bool config = false;
+    Inspect in = {.stats = false};
     const SrFlag flags[] = {
-        {"--config", &config, NULL, "prints the configuration a checkpoint was made with", NULL},
+        {"--stats", &in.stats, NULL, "reads the numbers: statistics, and checksums verified", NULL},
+        {"--filter", NULL, NULL, "only names that match, with * and ?", &in.filter},
+        {"--json", &in.json, NULL, "JSON, one line for the file and one a tensor", NULL},
+        {"--tree", &in.tree, NULL, "modules and the numbers in each", NULL},
+        {"--config", &in.config, NULL, "prints the configuration a checkpoint was made with", NULL},
         {0}};
     SrArgs args;
-    SrSafetensors st;
-    SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 1)
-        return sr_fail(SR_ERR_CONFIG, "sslrun inspect: which file? Give one .safetensors file");
-    SR_TRY(sr_safetensors_open(&st, args.names[0]));
-    SrStatus status = SR_OK;
-    if (config)
-        status = print_config(&st, args.names[0], &out);
-    else
-        print_file(&st, args.names[0], &out);
-    sr_safetensors_close(&st);
-    SrStatus printed = sr_args_print(&out);
-    return status != SR_OK ? status : printed;
+        return sr_fail(SR_ERR_CONFIG,
+                       "sslrun inspect: which file? Give one of weights: .safetensors, "
+                       ".pth, .npz, .npy");
+    SR_TRY(sr_weights_open(&in.w, args.names[0]));
+    SrStatus status = print_file(&in);
+    sr_weights_close(&in.w);
+    // What was found before a damaged place is worth reading; the message goes to stderr.
+    char message[512];
+    snprintf(message, sizeof message, "%.500s", sr_status_message());
+    SR_TRY(sr_args_print(&in.out));
+    return status == SR_OK ? SR_OK : sr_fail(status, "%s", message);
 }
 
 const SrVerb sr_verb_inspect = {
     .name = "inspect",
-    .usage = "sslrun inspect FILE.safetensors [--config]",
-    .help = "Lists a checkpoint's metadata and tensors with their statistics, and verifies its "
-            "checksums.",
+    .usage = "sslrun inspect FILE [--stats] [--filter GLOB] [--tree] [--json] [--config]",
+    .help = "Lists what a file of weights holds: format, writer, trunk, metadata, tensors.",
     .run = run_verb,
 };

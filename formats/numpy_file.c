@@ -37,7 +37,7 @@ static bool parse_dtype(const char *s, SrDtype *out) {
     static const struct {
         const char *name;
         SrDtype dtype;
-    } names[] = {{"f4", SR_F32}, {"f8", SR_F64}, {"f2", SR_F16}, {"i1", SR_I8},   {"i2", SR_I16},
+    } names[] = {{"f4", SR_F32}, {"f8", SR_F64}, {"f2", SR_F16}, {"i1", SR_I8},  {"i2", SR_I16},
                  {"i4", SR_I32}, {"i8", SR_I64}, {"u1", SR_U8},  {"b1", SR_BOOL}};
     if (*s != '<' && *s != '|' && *s != '=')
         return false;
@@ -151,8 +151,9 @@ static SrStatus read_plain(SrWeights *w, const uint8_t *p, uint64_t bytes, SrWei
         return bad(w, t->name, "not NumPy's format, or its header is cut off");
     SR_TRY(read_header(w, (const char *)p + text_at, end - text_at, t));
     if (bytes - end != t->bytes)
-        return bad(w, t->name, bytes - end < t->bytes ? "fewer bytes than its shape needs (truncated?)"
-                                                      : "more bytes than its shape needs");
+        return bad(w, t->name,
+                   bytes - end < t->bytes ? "fewer bytes than its shape needs (truncated?)"
+                                          : "more bytes than its shape needs");
     t->data = p + end;
     return SR_OK;
 }
@@ -207,7 +208,8 @@ SrStatus sr__numpy_archive_open(SrWeights *w) {
         size_t len = strlen(order[i]->name);
         if (len <= 4 || strcmp(order[i]->name + len - 4, ".npy") != 0)
             continue;
-        SrWeightsTensor t = {.name = sr_arena_printf(&w->arena, "%.*s", (int)len - 4, order[i]->name)};
+        SrWeightsTensor t = {.name =
+                                 sr_arena_printf(&w->arena, "%.*s", (int)len - 4, order[i]->name)};
         if (!t.name)
             return sr_fail(SR_ERR_MEMORY, "%s: out of memory", w->path);
         SR_TRY(order[i]->deflated ? read_deflated(w, order[i], &t)

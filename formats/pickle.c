@@ -15,15 +15,57 @@ enum {
 
 // Opcodes, named as Python's pickletools names them.
 enum {
-    MARK = '(', STOP = '.', POP = '0', POP_MARK = '1', DUP = '2', BININT = 'J', BININT1 = 'K',
-    BININT2 = 'M', NONE = 'N', BINPERSID = 'Q', REDUCE = 'R', BINSTRING = 'T', SHORT_BINSTRING = 'U',
-    BINUNICODE = 'X', BINBYTES = 'B', SHORT_BINBYTES = 'C', APPEND = 'a', BUILD = 'b', GLOBAL = 'c',
-    DICT = 'd', EMPTY_DICT = '}', APPENDS = 'e', BINGET = 'h', LONG_BINGET = 'j', LIST = 'l',
-    EMPTY_LIST = ']', BINPUT = 'q', LONG_BINPUT = 'r', SETITEM = 's', TUPLE = 't', EMPTY_TUPLE = ')',
-    SETITEMS = 'u', BINFLOAT = 'G', PROTO = 0x80, NEWOBJ = 0x81, TUPLE1 = 0x85, TUPLE2 = 0x86,
-    TUPLE3 = 0x87, NEWTRUE = 0x88, NEWFALSE = 0x89, LONG1 = 0x8a, LONG4 = 0x8b,
-    SHORT_BINUNICODE = 0x8c, BINUNICODE8 = 0x8d, BINBYTES8 = 0x8e, EMPTY_SET = 0x8f, ADDITEMS = 0x90,
-    FROZENSET = 0x91, STACK_GLOBAL = 0x93, MEMOIZE = 0x94, FRAME = 0x95,
+    MARK = '(',
+    STOP = '.',
+    POP = '0',
+    POP_MARK = '1',
+    DUP = '2',
+    BININT = 'J',
+    BININT1 = 'K',
+    BININT2 = 'M',
+    NONE = 'N',
+    BINPERSID = 'Q',
+    REDUCE = 'R',
+    BINSTRING = 'T',
+    SHORT_BINSTRING = 'U',
+    BINUNICODE = 'X',
+    BINBYTES = 'B',
+    SHORT_BINBYTES = 'C',
+    APPEND = 'a',
+    BUILD = 'b',
+    GLOBAL = 'c',
+    DICT = 'd',
+    EMPTY_DICT = '}',
+    APPENDS = 'e',
+    BINGET = 'h',
+    LONG_BINGET = 'j',
+    LIST = 'l',
+    EMPTY_LIST = ']',
+    BINPUT = 'q',
+    LONG_BINPUT = 'r',
+    SETITEM = 's',
+    TUPLE = 't',
+    EMPTY_TUPLE = ')',
+    SETITEMS = 'u',
+    BINFLOAT = 'G',
+    PROTO = 0x80,
+    NEWOBJ = 0x81,
+    TUPLE1 = 0x85,
+    TUPLE2 = 0x86,
+    TUPLE3 = 0x87,
+    NEWTRUE = 0x88,
+    NEWFALSE = 0x89,
+    LONG1 = 0x8a,
+    LONG4 = 0x8b,
+    SHORT_BINUNICODE = 0x8c,
+    BINUNICODE8 = 0x8d,
+    BINBYTES8 = 0x8e,
+    EMPTY_SET = 0x8f,
+    ADDITEMS = 0x90,
+    FROZENSET = 0x91,
+    STACK_GLOBAL = 0x93,
+    MEMOIZE = 0x94,
+    FRAME = 0x95,
 };
 
 typedef struct {
@@ -39,9 +81,9 @@ typedef struct {
 
 void *sr__pickle_take(SrPickle *p, size_t bytes) {
     if (bytes > p->budget) {
-        p->failure = sr_fail(SR_ERR_CONFIG,
-                             "%s: its pickle unfolds to more than %zu MiB beside the tensors",
-                             p->path, SR_PICKLE_BUDGET >> 20);
+        p->failure =
+            sr_fail(SR_ERR_CONFIG, "%s: its pickle unfolds to more than %zu MiB beside the tensors",
+                    p->path, SR_PICKLE_BUDGET >> 20);
         return NULL;
     }
     void *out = sr_arena_alloc(p->arena, bytes);
@@ -106,7 +148,9 @@ static SrStatus push(Machine *m, SrPickleValue *v) {
 }
 
 // The lowest place an opcode may pop: nothing reaches below the last mark.
-static int floor_of(const Machine *m) { return m->n_marks ? m->marks[m->n_marks - 1] : 0; }
+static int floor_of(const Machine *m) {
+    return m->n_marks ? m->marks[m->n_marks - 1] : 0;
+}
 
 static SrStatus pop(Machine *m, SrPickleValue **out) {
     if (m->depth <= floor_of(m))
@@ -345,7 +389,8 @@ static SrStatus do_stack(Machine *m, int op) {
             return bad(m, "nested deeper than 1024 levels");
         m->marks[m->n_marks++] = m->depth;
         return SR_OK;
-    case POP: return pop(m, &v);
+    case POP:
+        return pop(m, &v);
     case POP_MARK:
         SR_TRY(pop_mark(m, &first));
         m->depth = first;
@@ -359,15 +404,27 @@ static SrStatus do_stack(Machine *m, int op) {
 static SrStatus do_number(Machine *m, int op) {
     uint64_t v = 0;
     switch (op) {
-    case NONE: return push_int(m, SR_PICKLE_NONE, 0);
-    case NEWTRUE: return push_int(m, SR_PICKLE_BOOL, 1);
-    case NEWFALSE: return push_int(m, SR_PICKLE_BOOL, 0);
-    case BININT: SR_TRY(take_number(m, 4, &v)); return push_int(m, SR_PICKLE_INT, (int32_t)v);
-    case BININT1: SR_TRY(take_number(m, 1, &v)); return push_int(m, SR_PICKLE_INT, (int64_t)v);
-    case BININT2: SR_TRY(take_number(m, 2, &v)); return push_int(m, SR_PICKLE_INT, (int64_t)v);
-    case LONG1: return push_long(m, 1);
-    case LONG4: return push_long(m, 4);
-    default: return push_float(m);
+    case NONE:
+        return push_int(m, SR_PICKLE_NONE, 0);
+    case NEWTRUE:
+        return push_int(m, SR_PICKLE_BOOL, 1);
+    case NEWFALSE:
+        return push_int(m, SR_PICKLE_BOOL, 0);
+    case BININT:
+        SR_TRY(take_number(m, 4, &v));
+        return push_int(m, SR_PICKLE_INT, (int32_t)v);
+    case BININT1:
+        SR_TRY(take_number(m, 1, &v));
+        return push_int(m, SR_PICKLE_INT, (int64_t)v);
+    case BININT2:
+        SR_TRY(take_number(m, 2, &v));
+        return push_int(m, SR_PICKLE_INT, (int64_t)v);
+    case LONG1:
+        return push_long(m, 1);
+    case LONG4:
+        return push_long(m, 4);
+    default:
+        return push_float(m);
     }
 }
 
@@ -381,30 +438,78 @@ static SrStatus do_memo(Machine *m, int op) {
 static SrStatus step(Machine *m, int op) {
     uint64_t skipped = 0;
     switch (op) {
-    case PROTO: return take_number(m, 1, &skipped);
-    case FRAME: return take_number(m, 8, &skipped);
-    case MARK: case POP: case POP_MARK: case DUP: return do_stack(m, op);
-    case NONE: case NEWTRUE: case NEWFALSE: case BININT: case BININT1: case BININT2: case LONG1:
-    case LONG4: case BINFLOAT: return do_number(m, op);
-    case SHORT_BINSTRING: case SHORT_BINBYTES: case SHORT_BINUNICODE: return push_text(m, 1);
-    case BINSTRING: case BINBYTES: case BINUNICODE: return push_text(m, 4);
-    case BINUNICODE8: case BINBYTES8: return push_text(m, 8);
-    case EMPTY_DICT: return push(m, sr__pickle_new(m->p, SR_PICKLE_DICT));
-    case EMPTY_LIST: case EMPTY_TUPLE: case EMPTY_SET:
+    case PROTO:
+        return take_number(m, 1, &skipped);
+    case FRAME:
+        return take_number(m, 8, &skipped);
+    case MARK:
+    case POP:
+    case POP_MARK:
+    case DUP:
+        return do_stack(m, op);
+    case NONE:
+    case NEWTRUE:
+    case NEWFALSE:
+    case BININT:
+    case BININT1:
+    case BININT2:
+    case LONG1:
+    case LONG4:
+    case BINFLOAT:
+        return do_number(m, op);
+    case SHORT_BINSTRING:
+    case SHORT_BINBYTES:
+    case SHORT_BINUNICODE:
+        return push_text(m, 1);
+    case BINSTRING:
+    case BINBYTES:
+    case BINUNICODE:
+        return push_text(m, 4);
+    case BINUNICODE8:
+    case BINBYTES8:
+        return push_text(m, 8);
+    case EMPTY_DICT:
+        return push(m, sr__pickle_new(m->p, SR_PICKLE_DICT));
+    case EMPTY_LIST:
+    case EMPTY_TUPLE:
+    case EMPTY_SET:
         return push(m, sr__pickle_new(m->p, SR_PICKLE_LIST));
-    case TUPLE1: case TUPLE2: case TUPLE3: return collect_n(m, op - TUPLE1 + 1);
-    case TUPLE: case LIST: case FROZENSET: return collect_marked(m, SR_PICKLE_LIST);
-    case DICT: return collect_marked(m, SR_PICKLE_DICT);
-    case APPEND: return extend_one(m, 1, SR_PICKLE_LIST);
-    case APPENDS: case ADDITEMS: return extend_marked(m, SR_PICKLE_LIST);
-    case SETITEM: return extend_one(m, 2, SR_PICKLE_DICT);
-    case SETITEMS: return extend_marked(m, SR_PICKLE_DICT);
-    case BINPUT: case LONG_BINPUT: case MEMOIZE: case BINGET: case LONG_BINGET: return do_memo(m, op);
-    case GLOBAL: return do_global(m);
-    case STACK_GLOBAL: return do_stack_global(m);
-    case REDUCE: case NEWOBJ: return do_call(m);
-    case BUILD: return do_build(m);
-    case BINPERSID: return do_persistent(m);
+    case TUPLE1:
+    case TUPLE2:
+    case TUPLE3:
+        return collect_n(m, op - TUPLE1 + 1);
+    case TUPLE:
+    case LIST:
+    case FROZENSET:
+        return collect_marked(m, SR_PICKLE_LIST);
+    case DICT:
+        return collect_marked(m, SR_PICKLE_DICT);
+    case APPEND:
+        return extend_one(m, 1, SR_PICKLE_LIST);
+    case APPENDS:
+    case ADDITEMS:
+        return extend_marked(m, SR_PICKLE_LIST);
+    case SETITEM:
+        return extend_one(m, 2, SR_PICKLE_DICT);
+    case SETITEMS:
+        return extend_marked(m, SR_PICKLE_DICT);
+    case BINPUT:
+    case LONG_BINPUT:
+    case MEMOIZE:
+    case BINGET:
+    case LONG_BINGET:
+        return do_memo(m, op);
+    case GLOBAL:
+        return do_global(m);
+    case STACK_GLOBAL:
+        return do_stack_global(m);
+    case REDUCE:
+    case NEWOBJ:
+        return do_call(m);
+    case BUILD:
+        return do_build(m);
+    case BINPERSID:
+        return do_persistent(m);
     default:
         return sr_fail(SR_ERR_CONFIG, "%s: damaged pickle, or none: opcode 0x%02x", m->p->path,
                        (unsigned)op);

@@ -1,8 +1,9 @@
 // The part of Python's pickle format that state dicts need, as a tree of inert values.
 //
-// Nothing is ever executed: a "call" of one of a dozen known constructors (formats/pickle_globals.c)
-// builds a value here, any other global is refused by its name.  Opcodes of protocols 2 to 5
-// (PEP 3154, Python's pickletools.py); the text opcodes of protocols 0 and 1 are refused.
+// Nothing is ever executed: a "call" of one of a dozen known constructors
+// (formats/pickle_globals.c) builds a value here, any other global is refused by its name.  Opcodes
+// of protocols 2 to 5 (PEP 3154, Python's pickletools.py); the text opcodes of protocols 0 and 1
+// are refused.
 #ifndef SR_FORMATS_PICKLE_H
 #define SR_FORMATS_PICKLE_H
 
@@ -18,9 +19,9 @@ typedef enum {
     SR_PICKLE_BOOL,
     SR_PICKLE_INT,
     SR_PICKLE_FLOAT,
-    SR_PICKLE_TEXT,  // str or bytes, also device and dtype names
-    SR_PICKLE_LIST,  // list, tuple, set, torch.Size
-    SR_PICKLE_DICT,  // dict, OrderedDict, defaultdict, Namespace
+    SR_PICKLE_TEXT, // str or bytes, also device and dtype names
+    SR_PICKLE_LIST, // list, tuple, set, torch.Size
+    SR_PICKLE_DICT, // dict, OrderedDict, defaultdict, Namespace
     SR_PICKLE_GLOBAL,
     SR_PICKLE_STORAGE,
     SR_PICKLE_TENSOR,
@@ -33,7 +34,7 @@ typedef struct SrPickleGlobal SrPickleGlobal;
 typedef struct {
     const char *key;
     SrDtype dtype;
-    int64_t count;      // elements
+    int64_t count;       // elements
     const uint8_t *data; // NULL until the container has found it
 } SrPickleStorage;
 
@@ -61,9 +62,9 @@ struct SrPickleValue {
 // Memory and stack of one file; several pickles in a row share it.
 typedef struct {
     SrArena *arena;
-    const char *path;   // for messages
-    size_t budget;      // bytes the values may still take
-    SrStatus failure;   // why the last sr__pickle_take gave nothing
+    const char *path;         // for messages
+    size_t budget;            // bytes the values may still take
+    SrStatus failure;         // why the last sr__pickle_take gave nothing
     SrPickleValue **storages; // in the order met; one a tensor, so that keys repeat
     int n_storages, cap_storages;
 } SrPickle;
@@ -77,7 +78,8 @@ SrStatus sr_pickle_read(SrPickle *p, const uint8_t *data, size_t bytes, size_t *
                         SrPickleValue **out);
 
 // ---- shared with pickle_globals.c
-void *sr__pickle_take(SrPickle *p, size_t bytes); // zeroed, charged to the budget; NULL: message set
+void *sr__pickle_take(SrPickle *p,
+                      size_t bytes); // zeroed, charged to the budget; NULL: message set
 SrPickleValue *sr__pickle_new(SrPickle *p, SrPickleKind kind);
 SrStatus sr__pickle_push(SrPickle *p, SrPickleValue *list, SrPickleValue *item);
 SrStatus sr__pickle_global(const SrPickle *p, const char *module, const char *name,

@@ -84,7 +84,9 @@ SrStatus sr__pickle_global(const SrPickle *p, const char *module, const char *na
                    p->path, module, name);
 }
 
-const char *sr_pickle_global_name(const SrPickleGlobal *global) { return global->name; }
+const char *sr_pickle_global_name(const SrPickleGlobal *global) {
+    return global->name;
+}
 
 static SrStatus bad(const SrPickle *p, const char *what) {
     return sr_fail(SR_ERR_CONFIG, "%s: damaged pickle: %s", p->path, what);
@@ -188,25 +190,32 @@ SrStatus sr__pickle_call(SrPickle *p, const SrPickleValue *fn, SrPickleValue *ar
     const SrPickleGlobal *g = fn->global;
     SrPickleValue *first = args->n ? args->items[0] : NULL;
     switch (g->meaning) {
-    case AS_TENSOR: return make_tensor(p, args, out);
+    case AS_TENSOR:
+        return make_tensor(p, args, out);
     case AS_PARAMETER:
         if (!first || first->kind != SR_PICKLE_TENSOR)
             return bad(p, "a parameter without a tensor");
         *out = first;
         return SR_OK;
-    case AS_DICT: return make_dict(p, g, args, out);
+    case AS_DICT:
+        return make_dict(p, g, args, out);
     case AS_LIST:
     case AS_TEXT:
-    case AS_FIRST: *out = first ? first : args; return SR_OK;
-    case AS_BYTES: return make_bytes(p, first, out);
-    case AS_SCALAR: return make_scalar(p, args, out);
-    default: return bad(p, "it calls a type that is only ever named");
+    case AS_FIRST:
+        *out = first ? first : args;
+        return SR_OK;
+    case AS_BYTES:
+        return make_bytes(p, first, out);
+    case AS_SCALAR:
+        return make_scalar(p, args, out);
+    default:
+        return bad(p, "it calls a type that is only ever named");
     }
 }
 
 static SrStatus remember(SrPickle *p, SrPickleValue *storage) {
-    SrPickleValue list = {.kind = SR_PICKLE_LIST, .n = p->n_storages, .cap = p->cap_storages,
-                          .items = p->storages};
+    SrPickleValue list = {
+        .kind = SR_PICKLE_LIST, .n = p->n_storages, .cap = p->cap_storages, .items = p->storages};
     SR_TRY(sr__pickle_push(p, &list, storage));
     p->storages = list.items;
     p->n_storages = list.n;
@@ -230,9 +239,8 @@ SrStatus sr__pickle_storage(SrPickle *p, const SrPickleValue *id, SrPickleValue 
     *out = s ? sr__pickle_new(p, SR_PICKLE_STORAGE) : NULL;
     if (!*out)
         return p->failure;
-    *s = (SrPickleStorage){.key = id->items[2]->text,
-                           .dtype = id->items[1]->global->dtype,
-                           .count = id->items[4]->i};
+    *s = (SrPickleStorage){
+        .key = id->items[2]->text, .dtype = id->items[1]->global->dtype, .count = id->items[4]->i};
     (*out)->storage = s;
     return remember(p, *out);
 }

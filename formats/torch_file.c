@@ -16,9 +16,9 @@
 
 enum {
     MAX_DEPTH = 32,
-    MAX_VISITS = 2000000,          // shared parts are visited once a path to them
-    MAX_NAMES_BYTES = 16 << 20,    // of all names and texts
-    LISTED = 8,                    // items of a list shown as text
+    MAX_VISITS = 2000000,       // shared parts are visited once a path to them
+    MAX_NAMES_BYTES = 16 << 20, // of all names and texts
+    LISTED = 8,                 // items of a list shown as text
     MAX_PATH = 1024,
 };
 
@@ -48,13 +48,27 @@ static SrStatus kept(const Flatten *f) {
 
 static void scalar_text(const SrPickleValue *v, SrText *out) {
     switch (v->kind) {
-    case SR_PICKLE_NONE: sr_text_add(out, "None"); break;
-    case SR_PICKLE_BOOL: sr_text_add(out, v->i ? "True" : "False"); break;
-    case SR_PICKLE_INT: sr_text_printf(out, "%" PRId64, v->i); break;
-    case SR_PICKLE_FLOAT: sr_text_printf(out, "%.17g", v->f); break;
-    case SR_PICKLE_TEXT: sr_text_printf(out, "%.4000s", v->text); break;
-    case SR_PICKLE_GLOBAL: sr_text_add(out, sr_pickle_global_name(v->global)); break;
-    default: sr_text_add(out, v->kind == SR_PICKLE_DICT ? "{...}" : "[...]"); break;
+    case SR_PICKLE_NONE:
+        sr_text_add(out, "None");
+        break;
+    case SR_PICKLE_BOOL:
+        sr_text_add(out, v->i ? "True" : "False");
+        break;
+    case SR_PICKLE_INT:
+        sr_text_printf(out, "%" PRId64, v->i);
+        break;
+    case SR_PICKLE_FLOAT:
+        sr_text_printf(out, "%.17g", v->f);
+        break;
+    case SR_PICKLE_TEXT:
+        sr_text_printf(out, "%.4000s", v->text);
+        break;
+    case SR_PICKLE_GLOBAL:
+        sr_text_add(out, sr_pickle_global_name(v->global));
+        break;
+    default:
+        sr_text_add(out, v->kind == SR_PICKLE_DICT ? "{...}" : "[...]");
+        break;
     }
 }
 
@@ -288,8 +302,9 @@ static SrStatus place_storages(const SrWeights *w, SrPickle *p, const SrPickleVa
                            w->path, key);
         memcpy(&count, map + at, 8);
         if (count != s->count)
-            return sr_fail(SR_ERR_CONFIG, "%s: storage '%.80s' has %" PRId64 " elements, not %" PRId64,
-                           w->path, key, count, s->count);
+            return sr_fail(SR_ERR_CONFIG,
+                           "%s: storage '%.80s' has %" PRId64 " elements, not %" PRId64, w->path,
+                           key, count, s->count);
         for (; i < p->n_storages && strcmp(p->storages[i]->storage->key, key) == 0; i++) {
             if (p->storages[i]->storage->count != s->count ||
                 p->storages[i]->storage->dtype != s->dtype)

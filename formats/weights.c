@@ -77,7 +77,8 @@ SrStatus sr__weights_measure(const SrWeights *w, SrWeightsTensor *t) {
 
 static SrStatus open_safetensors(SrWeights *w) {
     int cap = 0;
-    sr_file_unmap(w->map, w->file_bytes); // it is mapped again, and pages of two mappings count twice
+    sr_file_unmap(w->map,
+                  w->file_bytes); // it is mapped again, and pages of two mappings count twice
     w->map = NULL;
     SR_TRY(sr_safetensors_open(&w->st, w->path));
     for (int i = 0; i < w->st.n; i++) {
@@ -141,23 +142,24 @@ static SrStatus open_mapped(SrWeights *w) {
 }
 
 static int by_name(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return strcmp((*(const SrWeightsTensor *const *)a)->name,
+                  (*(const SrWeightsTensor *const *)b)->name);
 }
 
-static SrStatus check_names(SrWeights *w) {
-    const char **names = sr_alloc((size_t)(w->n + 1) * sizeof *names);
-    SrStatus status = SR_OK;
-    if (!names)
+static SrStatus sort_names(SrWeights *w) {
+    const SrWeightsTensor **order = sr_arena_alloc(&w->arena, (size_t)(w->n + 1) * sizeof *order);
+    if (!order)
         return out_of_memory(w);
     for (int i = 0; i < w->n; i++)
-        names[i] = w->tensors[i].name;
+        order[i] = &w->tensors[i];
     if (w->n > 1)
-        qsort(names, (size_t)w->n, sizeof *names, by_name);
-    for (int i = 1; status == SR_OK && i < w->n; i++)
-        if (strcmp(names[i - 1], names[i]) == 0)
-            status = sr_fail(SR_ERR_CONFIG, "%s: two tensors are called '%.200s'", w->path, names[i]);
-    sr_free(names);
-    return status;
+        qsort(order, (size_t)w->n, sizeof *order, by_name);
+    for (int i = 1; i < w->n; i++)
+        if (strcmp(order[i - 1]->name, order[i]->name) == 0)
+            return sr_fail(SR_ERR_CONFIG, "%s: two tensors are called '%.200s'", w->path,
+                           order[i]->name);
+    w->by_name = order;
+    return SR_OK;
 }
 
 SrStatus sr_weights_open(SrWeights *w, const char *path) {
@@ -174,7 +176,7 @@ SrStatus sr_weights_open(SrWeights *w, const char *path) {
     if (status == SR_OK)
         status = open_mapped(w);
     if (status == SR_OK)
-        status = check_names(w);
+        status = sort_names(w);
     if (status != SR_OK)
         sr_weights_close(w);
     return status;
@@ -192,9 +194,10 @@ void sr_weights_close(SrWeights *w) {
 
 static SrStatus need_scratch(SrWeights *w, const SrWeightsTensor *t, size_t bytes) {
     if (bytes > w->file_bytes + SCRATCH_EXTRA)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: tensor '%.200s' would unfold to %zu bytes, beyond the file's %zu + 24 MiB",
-                       w->path, t->name, bytes, w->file_bytes);
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "%s: tensor '%.200s' would unfold to %zu bytes, beyond the file's %zu + 24 MiB",
+            w->path, t->name, bytes, w->file_bytes);
     if (bytes <= w->scratch_bytes)
         return SR_OK;
     sr_free(w->scratch); // not realloc: old and new need not both exist
@@ -264,10 +267,12 @@ SrStatus sr_weights_verify(const SrWeights *w, int *checked) {
 }
 
 int sr_weights_find(const SrWeights *w, const char *name) {
-    for (int i = 0; i < w->n; i++)
-        if (strcmp(w->tensors[i].name, name) == 0)
-            return i;
-    return -1;
+    const SrWeightsTensor key = {.name = name}, *wanted = &key;
+    if (w->n == 0)
+        return -1;
+    const SrWeightsTensor **found =
+        bsearch(&wanted, w->by_name, (size_t)w->n, sizeof *w->by_name, by_name);
+    return found ? (int)(*found - w->tensors) : -1;
 }
 
 const char *sr_weights_meta(const SrWeights *w, const char *key) {
@@ -310,16 +315,34 @@ void sr_weights_doubles(const SrTensor *t, int64_t begin, int64_t n, double *out
     const uint8_t *p = (const uint8_t *)t->data + (size_t)begin * sr_dtype_bytes(t->dtype);
     for (int64_t i = 0; i < n; i++) {
         switch (t->dtype) {
-        case SR_F32: out[i] = (double)((const float *)p)[i]; break;
-        case SR_F64: out[i] = ((const double *)p)[i]; break;
-        case SR_F16: out[i] = from_half(((const uint16_t *)p)[i]); break;
-        case SR_BF16: out[i] = from_bfloat(((const uint16_t *)p)[i]); break;
-        case SR_I8: out[i] = (double)((const int8_t *)p)[i]; break;
-        case SR_I16: out[i] = (double)((const int16_t *)p)[i]; break;
-        case SR_I32: out[i] = (double)((const int32_t *)p)[i]; break;
-        case SR_I64: out[i] = (double)((const int64_t *)p)[i]; break;
+        case SR_F32:
+            out[i] = (double)((const float *)p)[i];
+            break;
+        case SR_F64:
+            out[i] = ((const double *)p)[i];
+            break;
+        case SR_F16:
+            out[i] = from_half(((const uint16_t *)p)[i]);
+            break;
+        case SR_BF16:
+            out[i] = from_bfloat(((const uint16_t *)p)[i]);
+            break;
+        case SR_I8:
+            out[i] = (double)((const int8_t *)p)[i];
+            break;
+        case SR_I16:
+            out[i] = (double)((const int16_t *)p)[i];
+            break;
+        case SR_I32:
+            out[i] = (double)((const int32_t *)p)[i];
+            break;
+        case SR_I64:
+            out[i] = (double)((const int64_t *)p)[i];
+            break;
         case SR_U8:
-        case SR_BOOL: out[i] = (double)p[i]; break;
+        case SR_BOOL:
+            out[i] = (double)p[i];
+            break;
         }
     }
 }

@@ -2,7 +2,7 @@
 // older one), .npz, .npy.  The format is recognised by content, never by the name.
 //
 // Opening reads names and shapes, not numbers: a file is mapped, and a tensor costs memory only
-// while it is read, and only where it cannot be pointed at (compressed, strided, unaligned).  Beside
+// while it is read, and only where it cannot be pointed at (compressed, strided, unaligned). Beside
 // the mapping no file makes us hold more than its own size + 64 MiB.
 #ifndef SR_FORMATS_WEIGHTS_H
 #define SR_FORMATS_WEIGHTS_H
@@ -40,7 +40,8 @@ typedef struct {
     SrWeightsFormat format;
     const char *path;
     int n;
-    SrWeightsTensor *tensors; // in the file's order
+    SrWeightsTensor *tensors;        // in the file's order
+    const SrWeightsTensor **by_name; // the same, sorted
     int n_meta;
     const char **meta_keys, **meta_values; // what else the file says, as text
     size_t file_bytes;
@@ -61,9 +62,9 @@ SrStatus sr_weights_read(SrWeights *w, int i, SrTensor *out);
 // Checks what checksums the container has (zip: CRC-32); *checked counts them.
 SrStatus sr_weights_verify(const SrWeights *w, int *checked);
 
-int sr_weights_find(const SrWeights *w, const char *name);              // -1 if absent
-const char *sr_weights_meta(const SrWeights *w, const char *key);       // NULL if absent
-const char *sr_weights_format_name(SrWeightsFormat format);             // "PyTorch (zip)"
+int sr_weights_find(const SrWeights *w, const char *name);        // -1 if absent
+const char *sr_weights_meta(const SrWeights *w, const char *key); // NULL if absent
+const char *sr_weights_format_name(SrWeightsFormat format);       // "PyTorch (zip)"
 
 // Elements [begin, begin + n) as doubles, for statistics and comparison.
 void sr_weights_doubles(const SrTensor *t, int64_t begin, int64_t n, double *out);

@@ -1,4 +1,5 @@
-// Reading zip directories.  All numbers are little-endian; offsets are checked before they are used.
+// Reading zip directories.  All numbers are little-endian; offsets are checked before they are
+// used.
 #include "formats/zip.h"
 
 #include <inttypes.h>
@@ -234,8 +235,9 @@ SrStatus sr_zip_read(const SrZipEntry *entry, const char *path, void *out, uint6
     if (!entry->deflated)
         memcpy(out, entry->data, (size_t)n);
     else if (!inflate_into(entry, out, n))
-        return sr_fail(SR_ERR_CONFIG, "%s: zip entry '%.200s' is damaged: it does not inflate to "
-                                      "the %" PRIu64 " bytes it claims",
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: zip entry '%.200s' is damaged: it does not inflate to "
+                       "the %" PRIu64 " bytes it claims",
                        path, entry->name, entry->bytes);
     return n == entry->bytes ? check_sum(entry, path, out) : SR_OK;
 }

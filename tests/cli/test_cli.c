@@ -138,7 +138,7 @@ static void test_run_folder(void **state) {
     RUN(CONFIG, key, "TEST_ONLY=True", "--json");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "\"majority_top1_k5\": "));
-    RUN("inspect", path);
+    RUN("inspect", path, "--stats");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "checksums: all agree") &&
           strstr(result.out, "heads.0.prototypes0.weight"));

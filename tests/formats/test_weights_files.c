@@ -81,7 +81,8 @@ static void test_refused(void **state) {
     (void)state;
     SrWeights w;
     CHECK_FAILS(sr_weights_open(&w, FILES "foreign_global.pth"), SR_ERR_CONFIG, "posix.system");
-    CHECK_FAILS(sr_weights_open(&w, FILES "foreign_global_legacy.pth"), SR_ERR_CONFIG, "posix.system");
+    CHECK_FAILS(sr_weights_open(&w, FILES "foreign_global_legacy.pth"), SR_ERR_CONFIG,
+                "posix.system");
     CHECK_FAILS(sr_weights_open(&w, FILES "recursive.pth"), SR_ERR_CONFIG, "nested deeper");
     CHECK_FAILS(sr_weights_open(&w, FILES "laughs.pth"), SR_ERR_CONFIG, "16 MiB");
     CHECK_FAILS(sr_weights_open(&w, FILES "objects.npy"), SR_ERR_CONFIG, "element type");

@@ -1,0 +1,62 @@
+// sslrun convert IN OUT: weights from one format and naming into another.
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/args.h"
+#include "cli/verb.h"
+#include "formats/convert.h"
+
+static SrStatus parse_options(const char *to, const char *only, SrConvertOptions *out) {
+    if (to && !sr_names_parse(to, &out->names))
+        return sr_fail(SR_ERR_CONFIG, "--to %s: known are torchvision, vissl, timm", to);
+    if (only && strcmp(only, "trunk") != 0)
+        return sr_fail(SR_ERR_CONFIG, "--only %s: known is trunk", only);
+    out->rename = to != NULL;
+    out->only_trunk = only != NULL;
+    return SR_OK;
+}
+
+static SrStatus run_verb(int argc, char **argv) {
+    const char *to = NULL, *only = NULL;
+    bool force = false;
+    const SrFlag flags[] = {
+        {"--to", NULL, NULL, "names to write: torchvision, vissl or timm; as they are by default",
+         &to},
+        {"--only", NULL, NULL, "trunk: leaves heads, losses, optimiser and classifier out", &only},
+        {"--force", &force, NULL, "replaces a file that exists", NULL},
+        {0}};
+    SrArgs args;
+    SrConvertOptions options = {.rename = false};
+    SrConvertResult result;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    if (args.n_names != 2)
+        return sr_fail(SR_ERR_CONFIG, "sslrun convert: two files are expected, IN and OUT");
+    SR_TRY(parse_options(to, only, &options));
+    const char *in = args.names[0], *out = args.names[1];
+    if (sr_file_is_dir(out))
+        return sr_fail(SR_ERR_CONFIG, "%s: a directory; name the file to write", out);
+    if (!force && sr_file_exists(out))
+        return sr_fail(SR_ERR_CONFIG, "%s exists; --force replaces it", out);
+    SR_TRY(sr_convert(in, out, &options, &result));
+    if (result.blank_classifier)
+        sr_info("%s has no classifier: fc.* of zeros were added, so that torchvision loads it with "
+                "strict=True (--only trunk leaves them out)",
+                in);
+    SrText text = SR_TEXT_INIT;
+    sr_text_printf(&text, "%s: %d tensors written", out, result.tensors);
+    if (result.left_out > 0)
+        sr_text_printf(&text, ", %d of %s left out", result.left_out, in);
+    sr_text_printf(&text, " (%s%s%s)\n", result.naming.writer, *result.naming.trunk ? ", " : "",
+                   result.naming.trunk);
+    return sr_args_print(&text);
+}
+
+const SrVerb sr_verb_convert = {
+    .name = "convert",
+    .usage = "sslrun convert IN OUT [--to torchvision|vissl|timm] [--only trunk] [--force]",
+    .help =
+        "Converts weights between .safetensors, .pth, .npz (read also .npy and PyTorch's legacy "
+        "format), renaming them if asked.",
+    .run = run_verb,
+};

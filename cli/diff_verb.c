@@ -1,0 +1,99 @@
+// sslrun diff A B: what changed between two files of weights, whatever their formats.
+#include <string.h>
+
+#include "cli/args.h"
+#include "cli/verb.h"
+#include "formats/stats.h"
+#include "formats/weights.h"
+
+typedef struct {
+    SrWeights a, b;
+    int added, removed, changed, reshaped;
+    double largest;
+} Diff;
+
+static SrStatus diff_tensor(Diff *d, int i, int j, SrText *out) {
+    const SrWeightsTensor *a = &d->a.tensors[i], *b = &d->b.tensors[j];
+    char from[SR_SHAPE_TEXT_BYTES], to[SR_SHAPE_TEXT_BYTES];
+    SrTensor x, y;
+    SrTensorDiff diff;
+    if (!sr_shape_equal(a->shape, b->shape)) {
+        d->reshaped++;
+        sr_text_printf(out, "~ %s: shape %s -> %s\n", a->name,
+                       sr_shape_text(a->shape, from, sizeof from),
+                       sr_shape_text(b->shape, to, sizeof to));
+        return SR_OK;
+    }
+    SR_TRY(sr_weights_read(&d->a, i, &x));
+    SR_TRY(sr_weights_read(&d->b, j, &y));
+    sr_tensor_diff(&x, &y, &diff);
+    if (diff.same_bits)
+        return SR_OK;
+    d->changed++;
+    d->largest = diff.largest > d->largest ? diff.largest : d->largest;
+    sr_text_printf(out, "~ %s: largest difference %.4g, relative %.4g, cosine %.9g", a->name,
+                   diff.largest, diff.relative, diff.cosine);
+    if (a->dtype != b->dtype)
+        sr_text_printf(out, ", %s -> %s", sr_dtype_name(a->dtype), sr_dtype_name(b->dtype));
+    sr_text_add(out, "\n");
+    return SR_OK;
+}
+
+static SrStatus diff_all(Diff *d, SrText *out) {
+    for (int i = 0; i < d->a.n; i++) {
+        int j = sr_weights_find(&d->b, d->a.tensors[i].name);
+        if (j >= 0) {
+            SR_TRY(diff_tensor(d, i, j, out));
+            continue;
+        }
+        d->removed++;
+        sr_text_printf(out, "- %s\n", d->a.tensors[i].name);
+    }
+    for (int j = 0; j < d->b.n; j++) {
+        if (sr_weights_find(&d->a, d->b.tensors[j].name) >= 0)
+            continue;
+        d->added++;
+        sr_text_printf(out, "+ %s\n", d->b.tensors[j].name);
+    }
+    return SR_OK;
+}
+
+static SrStatus print_result(const Diff *d, const SrArgs *args, SrText *out) {
+    bool same = !d->added && !d->removed && !d->changed && !d->reshaped;
+    if (same)
+        sr_text_add(out, "identical\n");
+    else
+        sr_text_printf(
+            out, "different: %d added, %d removed, %d of another shape, %d changed by up to %.4g\n",
+            d->added, d->removed, d->reshaped, d->changed, d->largest);
+    SR_TRY(sr_args_print(out));
+    return same ? SR_OK : sr_fail(SR_ERR_RUN, "%s and %s differ", args->names[0], args->names[1]);
+}
+
+static SrStatus run_verb(int argc, char **argv) {
+    const SrFlag flags[] = {{0}};
+    SrArgs args;
+    Diff d = {.added = 0};
+    SrText out = SR_TEXT_INIT;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    if (args.n_names != 2)
+        return sr_fail(SR_ERR_CONFIG, "sslrun diff: two files are expected");
+    SR_TRY(sr_weights_open(&d.a, args.names[0]));
+    SrStatus status = sr_weights_open(&d.b, args.names[1]);
+    if (status == SR_OK)
+        status = diff_all(&d, &out);
+    sr_weights_close(&d.b);
+    sr_weights_close(&d.a);
+    if (status == SR_OK)
+        return print_result(&d, &args, &out);
+    sr_text_deinit(&out);
+    return status;
+}
+
+const SrVerb sr_verb_diff = {
+    .name = "diff",
+    .usage = "sslrun diff A B",
+    .help =
+        "Compares two files of weights tensor by tensor; exit code 0 when identical, 1 when not.",
+    .run = run_verb,
+};

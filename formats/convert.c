@@ -1,0 +1,184 @@
+// Conversion: plans the list of values to be written, then streams one tensor at a time.
+#include "formats/convert.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+enum { CLASSES = 1000, NAME_BYTES = 1024, EXTRA_ITEMS = 16 };
+
+#define HEAD "0.clf.0" // VISSL's only layer of a linear head
+#define VISSL_MODEL "classy_state_dict/base_model/model/"
+
+typedef struct {
+    SrWeights w;
+    const SrConvertOptions *options;
+    SrConvertResult *result;
+    SrSaveItem *items;
+    int *source; // (n) place in w, -1 for zeros
+    int n;
+    void *zeros;
+} Convert;
+
+static SrStatus out_of_memory(const Convert *c) {
+    return sr_fail(SR_ERR_MEMORY, "%s: out of memory", c->w.path);
+}
+
+static SrStatus add(Convert *c, const char *name, SrShape shape, SrDtype dtype, int source) {
+    char *copy = sr_arena_strdup(&c->w.arena, name);
+    if (!copy)
+        return out_of_memory(c);
+    c->source[c->n] = source;
+    c->items[c->n++] = (SrSaveItem){.name = copy, .shape = shape, .dtype = dtype};
+    c->result->tensors++;
+    return SR_OK;
+}
+
+static void add_value(Convert *c, const char *name, SrSaveKind kind, const char *text) {
+    c->source[c->n] = -1;
+    c->items[c->n++] = (SrSaveItem){.name = name, .kind = kind, .text = text};
+}
+
+// Heads as VISSL and this program write them; NULL for any other name.
+static const char *head_name(const char *name) {
+    static const char *const prefixes[] = {"classy_state_dict.base_model.model.heads.", "heads."};
+    for (int i = 0; i < SR_COUNT(prefixes); i++)
+        if (sr_text_starts(name, prefixes[i]))
+            return name + strlen(prefixes[i]);
+    return NULL;
+}
+
+static SrStatus add_trunk(Convert *c, bool vissl) {
+    char bare[NAME_BYTES], name[NAME_BYTES + 64];
+    for (int i = 0; i < c->w.n; i++) {
+        const SrWeightsTensor *t = &c->w.tensors[i];
+        bool keep =
+            sr_naming_bare(&c->result->naming, t->name, c->options->names, bare, sizeof bare);
+        bool classifier = keep && sr_naming_is_classifier(bare);
+        keep = keep && !(c->options->only_trunk && classifier) && !(vissl && classifier);
+        c->result->left_out += !keep;
+        if (!keep)
+            continue;
+        snprintf(name, sizeof name, "%s%s", vissl ? VISSL_MODEL "trunk/_feature_blocks." : "",
+                 c->options->rename ? bare : t->name);
+        SR_TRY(add(c, name, t->shape, t->dtype, i));
+    }
+    return SR_OK;
+}
+
+// A classifier becomes the eval_mlp head that VISSL would have trained.
+static SrStatus add_heads(Convert *c) {
+    char name[NAME_BYTES + 64], bare[NAME_BYTES];
+    int before = c->n;
+    for (int i = 0; i < c->w.n && !c->options->only_trunk; i++) {
+        const SrWeightsTensor *t = &c->w.tensors[i];
+        const char *head = head_name(t->name);
+        if (head && strlen(head) < NAME_BYTES)
+            snprintf(name, sizeof name, VISSL_MODEL "heads/%s", head);
+        else if (sr_naming_bare(&c->result->naming, t->name, SR_NAMES_VISSL, bare, sizeof bare) &&
+                 sr_naming_is_classifier(bare))
+            snprintf(name, sizeof name, VISSL_MODEL "heads/" HEAD "%s", strrchr(bare, '.'));
+        else
+            continue;
+        SR_TRY(add(c, name, t->shape, t->dtype, i));
+        c->result->left_out--;
+    }
+    if (c->n == before)
+        add_value(c, VISSL_MODEL "heads", SR_SAVE_DICT, NULL);
+    return SR_OK;
+}
+
+// load_state_dict(strict=True) of torchvision's ResNets wants fc.weight and fc.bias.
+// VISSL's linear head serves; failing that, zeros.
+static SrStatus add_classifier(Convert *c) {
+    char name[NAME_BYTES];
+    bool found = false;
+    int features = 0;
+    for (int i = 0; i < c->n; i++) {
+        if (sr_naming_is_classifier(c->items[i].name))
+            return SR_OK;
+        if (sr_text_starts(c->items[i].name, "layer4.") &&
+            sr_text_ends(c->items[i].name, ".weight"))
+            features = SR_MAX(features, c->items[i].shape.d[0]);
+    }
+    if (features == 0)
+        return SR_OK;
+    for (int i = 0; i < c->w.n; i++) {
+        const SrWeightsTensor *t = &c->w.tensors[i];
+        const char *head = head_name(t->name);
+        if (!head || !sr_text_starts(head, HEAD "."))
+            continue;
+        snprintf(name, sizeof name, "fc%s", head + strlen(HEAD));
+        SR_TRY(add(c, name, t->shape, t->dtype, i));
+        found = true;
+    }
+    if (found)
+        return SR_OK;
+    c->zeros = sr_calloc((size_t)features * CLASSES, sizeof(float));
+    if (!c->zeros)
+        return out_of_memory(c);
+    c->result->blank_classifier = true;
+    SR_TRY(add(c, "fc.weight", SR_SHAPE(CLASSES, features), SR_F32, -1));
+    return add(c, "fc.bias", SR_SHAPE(CLASSES), SR_F32, -1);
+}
+
+static SrStatus plan(Convert *c) {
+    const SrConvertOptions *o = c->options;
+    size_t room = (size_t)c->w.n + EXTRA_ITEMS;
+    c->items = sr_arena_alloc(&c->w.arena, room * sizeof *c->items);
+    c->source = sr_arena_alloc(&c->w.arena, room * sizeof *c->source);
+    if (!c->items || !c->source)
+        return out_of_memory(c);
+    if (!o->rename && !o->only_trunk) {
+        for (int i = 0; i < c->w.n; i++)
+            SR_TRY(add(c, c->w.tensors[i].name, c->w.tensors[i].shape, c->w.tensors[i].dtype, i));
+        return SR_OK;
+    }
+    if (c->result->naming.kind == SR_TRUNK_UNKNOWN)
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: no trunk of a known kind (ResNet, vision transformer) among its %d "
+                       "tensors; convert without --to and --only keeps all names",
+                       c->w.path, c->w.n);
+    bool vissl = o->rename && o->names == SR_NAMES_VISSL;
+    SR_TRY(add_trunk(c, vissl));
+    if (vissl) {
+        SR_TRY(add_heads(c));
+        add_value(c, "classy_state_dict/base_model/meta", SR_SAVE_DICT, NULL);
+        add_value(c, "type", SR_SAVE_TEXT, "consolidated");
+        return SR_OK;
+    }
+    bool blank = o->names == SR_NAMES_TORCHVISION && !o->only_trunk;
+    return blank ? add_classifier(c) : SR_OK;
+}
+
+static SrStatus read_item(void *arg, int i, const void **data) {
+    Convert *c = arg;
+    SrTensor t;
+    if (c->source[i] < 0) {
+        *data = c->zeros;
+        return SR_OK;
+    }
+    SR_TRY(sr_weights_read(&c->w, c->source[i], &t));
+    *data = t.data;
+    return SR_OK;
+}
+
+SrStatus sr_convert(const char *in, const char *out, const SrConvertOptions *options,
+                    SrConvertResult *result) {
+    Convert c = {.options = options, .result = result};
+    *result = (SrConvertResult){.tensors = 0};
+    SR_TRY(sr_save_check(out));
+    SR_TRY(sr_weights_open(&c.w, in));
+    sr_naming_detect(&c.w, &result->naming);
+    SrStatus status = plan(&c);
+    if (status == SR_OK) {
+        SrSave save = {c.items, c.n, read_item, &c};
+        status = sr_save(out, &save);
+    }
+    sr_free(c.zeros);
+    sr_weights_close(&c.w);
+    return status;
+}

@@ -1,0 +1,293 @@
+// Recognising writers by their prefixes, trunks by their keys and shapes, and renaming.
+#include "formats/naming.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/text.h"
+
+// A name that ends in an anchor belongs to such a trunk; what stands before it is the prefix.
+static const struct {
+    const char *name;
+    SrTrunkKind kind;
+} anchors[] = {{"layer1.0.conv1.weight", SR_TRUNK_RESNET},
+               {"4.0.conv1.weight", SR_TRUNK_SEQUENTIAL},
+               {"blocks.0.attn.qkv.weight", SR_TRUNK_VIT_TIMM},
+               {"encoder.layers.encoder_layer_0.ln_1.weight", SR_TRUNK_VIT}};
+
+// Where several trunks are in a file, the one whose prefix has the higher rank is meant.
+static int prefix_rank(const char *prefix) {
+    static const struct {
+        const char *part;
+        int rank;
+    } parts[] = {{"optimizer", -9}, {"encoder_k", -3},        {"momentum", -2},
+                 {"student", -1},   {"teacher_backbone", -2}, {"teacher", 2},
+                 {"encoder_q", 1},  {"base_encoder", 1}};
+    for (int i = 0; i < SR_COUNT(parts); i++)
+        if (strstr(prefix, parts[i].part))
+            return parts[i].rank;
+    return 0;
+}
+
+static bool find_anchor(const char *name, SrTrunkKind *kind, size_t *prefix_len) {
+    for (int i = 0; i < SR_COUNT(anchors); i++) {
+        size_t len = strlen(name), tail = strlen(anchors[i].name);
+        if (len < tail || strcmp(name + len - tail, anchors[i].name) != 0)
+            continue;
+        if (len > tail && name[len - tail - 1] != '.')
+            continue; // "14.0.conv1.weight"
+        *kind = anchors[i].kind;
+        *prefix_len = len - tail;
+        return true;
+    }
+    return false;
+}
+
+static void find_trunk(const SrWeights *w, SrNaming *out) {
+    int best = -8; // optimiser state never counts
+    for (int i = 0; i < w->n; i++) {
+        SrTrunkKind kind;
+        size_t len;
+        char prefix[sizeof out->prefix];
+        if (!find_anchor(w->tensors[i].name, &kind, &len) || len >= sizeof prefix)
+            continue;
+        snprintf(prefix, sizeof prefix, "%.*s", (int)len, w->tensors[i].name);
+        if (prefix_rank(prefix) <= best)
+            continue;
+        best = prefix_rank(prefix);
+        out->kind = kind;
+        memcpy(out->prefix, prefix, sizeof prefix);
+    }
+}
+
+static bool any_name_with(const SrWeights *w, const char *part) {
+    for (int i = 0; i < w->n; i++)
+        if (strstr(w->tensors[i].name, part))
+            return true;
+    return false;
+}
+
+static const char *guess_writer(const SrWeights *w, const SrNaming *n) {
+    const char *p = n->prefix;
+    if (sr_weights_meta(w, "sslrun_version"))
+        return "sslrun";
+    if (strstr(p, "classy_state_dict") || strstr(p, "_feature_blocks"))
+        return "VISSL";
+    if (strstr(p, "encoder_q") || strstr(p, "base_encoder"))
+        return "MoCo";
+    if (n->kind == SR_TRUNK_SEQUENTIAL)
+        return "lightly";
+    if ((strstr(p, "teacher") || strstr(p, "student")) && strstr(p, "backbone"))
+        return "DINO";
+    if (strstr(p, "backbone") || strstr(p, "encoder."))
+        return "solo-learn";
+    if (any_name_with(w, "projection_head") || any_name_with(w, "prototypes"))
+        return "SwAV";
+    if (n->kind == SR_TRUNK_VIT_TIMM)
+        return "timm";
+    if (n->kind != SR_TRUNK_UNKNOWN)
+        return *p ? "torchvision's names in a wrapper" : "torchvision's names";
+    return "unknown";
+}
+
+// ---- which trunk --------------------------------------------------------------------------------
+
+static const SrWeightsTensor *find(const SrWeights *w, const SrNaming *n, const char *bare) {
+    char name[512];
+    snprintf(name, sizeof name, "%s%s", n->prefix, bare);
+    int i = sr_weights_find(w, name);
+    return i < 0 ? NULL : &w->tensors[i];
+}
+
+// Blocks of stage 1 .. 4: the first index without a conv1.
+static int count_blocks(const SrWeights *w, const SrNaming *n, int stage) {
+    char name[64];
+    int blocks = 0;
+    do {
+        if (n->kind == SR_TRUNK_SEQUENTIAL)
+            snprintf(name, sizeof name, "%d.%d.conv1.weight", stage + 3, blocks);
+        else
+            snprintf(name, sizeof name, "layer%d.%d.conv1.weight", stage, blocks);
+    } while (find(w, n, name) && ++blocks < 1000);
+    return blocks;
+}
+
+static void guess_resnet(const SrWeights *w, SrNaming *n) {
+    static const struct {
+        int blocks[4];
+        bool bottleneck;
+        const char *depth;
+    } known[] = {{{2, 2, 2, 2}, false, "18"},
+                 {{3, 4, 6, 3}, false, "34"},
+                 {{3, 4, 6, 3}, true, "50"},
+                 {{3, 4, 23, 3}, true, "101"},
+                 {{3, 8, 36, 3}, true, "152"}};
+    bool sequential = n->kind == SR_TRUNK_SEQUENTIAL;
+    const SrWeightsTensor *third =
+        find(w, n, sequential ? "4.0.conv3.weight" : "layer1.0.conv3.weight");
+    const SrWeightsTensor *second =
+        find(w, n, sequential ? "4.0.conv2.weight" : "layer1.0.conv2.weight");
+    int blocks[4];
+    for (int s = 0; s < 4; s++)
+        blocks[s] = count_blocks(w, n, s + 1);
+    if (blocks[3] == 0 && !third) { // three stages: the ResNets of CIFAR, 6 n + 2 layers
+        snprintf(n->trunk, sizeof n->trunk, "resnet%d_cifar",
+                 2 * (blocks[0] + blocks[1] + blocks[2]) + 2);
+        return;
+    }
+    for (int i = 0; i < SR_COUNT(known); i++) {
+        if (memcmp(blocks, known[i].blocks, sizeof blocks) != 0 ||
+            known[i].bottleneck != (third != NULL))
+            continue;
+        snprintf(n->trunk, sizeof n->trunk, "resnet%s", known[i].depth);
+        if (!third || !second || second->shape.rank != 4 || second->shape.d[1] == 0)
+            return;
+        int groups = second->shape.d[0] / second->shape.d[1], width = second->shape.d[1];
+        if (groups > 1)
+            snprintf(n->trunk, sizeof n->trunk, "resnext%s_%dx%dd", known[i].depth, groups, width);
+        else if (width > 64 && width % 64 == 0)
+            snprintf(n->trunk, sizeof n->trunk, width == 128 ? "wide_resnet%s_%d" : "resnet%sw%d",
+                     known[i].depth, width / 64);
+        return;
+    }
+}
+
+static void guess_vit(const SrWeights *w, SrNaming *n) {
+    bool timm = n->kind == SR_TRUNK_VIT_TIMM;
+    const SrWeightsTensor *patch =
+        find(w, n, timm ? "patch_embed.proj.weight" : "conv_proj.weight");
+    if (!patch || patch->shape.rank != 4)
+        return;
+    int width = patch->shape.d[0], size = patch->shape.d[2];
+    const char *name = width == 192    ? "tiny"
+                       : width == 384  ? "small"
+                       : width == 768  ? "base"
+                       : width == 1024 ? "large"
+                                       : "other";
+    snprintf(n->trunk, sizeof n->trunk, "vit_%s_patch%d", name, size);
+}
+
+void sr_naming_detect(const SrWeights *w, SrNaming *out) {
+    *out = (SrNaming){.kind = SR_TRUNK_UNKNOWN};
+    find_trunk(w, out);
+    out->writer = guess_writer(w, out);
+    if (out->kind == SR_TRUNK_RESNET || out->kind == SR_TRUNK_SEQUENTIAL)
+        guess_resnet(w, out);
+    else if (out->kind != SR_TRUNK_UNKNOWN)
+        guess_vit(w, out);
+}
+
+bool sr_names_parse(const char *text, SrNames *out) {
+    static const char *const names[] = {"torchvision", "vissl", "timm"};
+    for (int i = 0; i < SR_COUNT(names); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *out = (SrNames)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+// ---- renaming -----------------------------------------------------------------------------------
+
+// torchvision's (0.13 on) and timm's words for the parts of a vision transformer.
+static const char *const vit_blocks[][2] = {
+    {"ln_1.", "norm1."},
+    {"ln_2.", "norm2."},
+    {"self_attention.in_proj_", "attn.qkv."},
+    {"self_attention.out_proj.", "attn.proj."},
+    {"mlp.0.", "mlp.fc1."},
+    {"mlp.3.", "mlp.fc2."},
+};
+static const char *const vit_whole[][2] = {
+    {"class_token", "cls_token"},
+    {"encoder.pos_embedding", "pos_embed"},
+    {"conv_proj.", "patch_embed.proj."},
+    {"encoder.ln.", "norm."},
+    {"heads.head.", "head."},
+};
+
+// The number after a prefix that numbers blocks, and what follows its dot; NULL if name has no
+// such.
+static const char *after_number(const char *name, const char *prefix, int *number) {
+    char *end;
+    if (!sr_text_starts(name, prefix))
+        return NULL;
+    long v = strtol(name + strlen(prefix), &end, 10);
+    if (end == name + strlen(prefix) || *end != '.' || v < 0 || v > 9999)
+        return NULL;
+    *number = (int)v;
+    return end + 1;
+}
+
+static bool rename_vit(const char *name, int from, char *out, size_t bytes) {
+    static const char *const prefixes[] = {"encoder.layers.encoder_layer_", "blocks."};
+    int to = 1 - from, number;
+    const char *rest = after_number(name, prefixes[from], &number);
+    for (int i = 0; rest && i < SR_COUNT(vit_blocks); i++) {
+        if (!sr_text_starts(rest, vit_blocks[i][from]))
+            continue;
+        snprintf(out, bytes, "%s%d.%s%s", prefixes[to], number, vit_blocks[i][to],
+                 rest + strlen(vit_blocks[i][from]));
+        return true;
+    }
+    for (int i = 0; !rest && i < SR_COUNT(vit_whole); i++) {
+        if (!sr_text_starts(name, vit_whole[i][from]))
+            continue;
+        snprintf(out, bytes, "%s%s", vit_whole[i][to], name + strlen(vit_whole[i][from]));
+        return true;
+    }
+    return false;
+}
+
+// Places of torchvision's ResNet as children in order; 2 (relu), 3 (pool), 8 (pool) hold nothing.
+static bool rename_sequential(const char *name, char *out, size_t bytes) {
+    static const char *const children[] = {"conv1",  "bn1",    NULL,     NULL,
+                                           "layer1", "layer2", "layer3", "layer4"};
+    int number;
+    const char *rest = after_number(name, "", &number);
+    if (!rest || number >= SR_COUNT(children) || !children[number])
+        return false;
+    snprintf(out, bytes, "%s.%s", children[number], rest);
+    return true;
+}
+
+bool sr_naming_is_classifier(const char *bare) {
+    static const char *const names[] = {"fc.", "head.", "heads.head.", "linear.", "classifier."};
+    for (int i = 0; i < SR_COUNT(names); i++)
+        if (sr_text_starts(bare, names[i]))
+            return true;
+    return false;
+}
+
+// Modules beside a trunk under the same prefix (SwAV keeps its heads there).
+static bool is_resnet_name(const char *bare) {
+    static const char *const names[] = {"conv1.",  "bn1.",    "layer1.",
+                                        "layer2.", "layer3.", "layer4."};
+    for (int i = 0; i < SR_COUNT(names); i++)
+        if (sr_text_starts(bare, names[i]))
+            return true;
+    return sr_naming_is_classifier(bare);
+}
+
+bool sr_naming_bare(const SrNaming *n, const char *name, SrNames to, char *out, size_t bytes) {
+    if (n->kind == SR_TRUNK_UNKNOWN || !sr_text_starts(name, n->prefix))
+        return false;
+    const char *bare = name + strlen(n->prefix);
+    if (strlen(bare) + 64 > bytes)
+        return false;
+    if (n->kind == SR_TRUNK_SEQUENTIAL)
+        return rename_sequential(bare, out, bytes);
+    if (n->kind == SR_TRUNK_VIT_TIMM && to == SR_NAMES_TORCHVISION)
+        return rename_vit(bare, 1, out, bytes);
+    if (n->kind == SR_TRUNK_VIT && to != SR_NAMES_TORCHVISION)
+        return rename_vit(bare, 0, out, bytes);
+    if (n->kind == SR_TRUNK_RESNET && !is_resnet_name(bare))
+        return false;
+    if (sr_text_starts(bare, "projection_head.") || sr_text_starts(bare, "prototypes"))
+        return false;
+    snprintf(out, bytes, "%s", bare);
+    return true;
+}

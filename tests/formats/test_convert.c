@@ -1,0 +1,245 @@
+// Writers, renaming, conversion: what is written reads back equal, under the names asked for.
+#include "formats/convert.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "formats/stats.h"
+#include "tests/check.h"
+
+#define FILES "tests/formats/files/"
+
+typedef struct {
+    char dir[64], path[160];
+} Folder;
+
+static const char *in_folder(Folder *f, const char *name) {
+    CHECK_OK(sr_file_join(f->path, sizeof f->path, f->dir, name));
+    return f->path;
+}
+
+static void folder_init(Folder *f) {
+    snprintf(f->dir, sizeof f->dir, "/tmp/sslrun-convert-XXXXXX");
+    CHECK(mkdtemp(f->dir));
+}
+
+static void folder_deinit(Folder *f) {
+    char **names;
+    int n;
+    CHECK_OK(sr_file_list(f->dir, &names, &n));
+    for (int i = 0; i < n; i++)
+        CHECK_OK(sr_file_remove(in_folder(f, names[i])));
+    sr_file_list_free(names, n);
+    rmdir(f->dir);
+}
+
+static void check_same(const char *a_path, const char *b_path) {
+    SrWeights a, b;
+    SrTensor x, y;
+    SrTensorDiff diff;
+    CHECK_OK(sr_weights_open(&a, a_path));
+    CHECK_OK(sr_weights_open(&b, b_path));
+    CHECK_INT(a.n, b.n);
+    for (int i = 0; i < a.n; i++) {
+        int j = sr_weights_find(&b, a.tensors[i].name);
+        CHECK(j >= 0);
+        CHECK(sr_shape_equal(a.tensors[i].shape, b.tensors[j].shape));
+        CHECK_OK(sr_weights_read(&a, i, &x));
+        CHECK_OK(sr_weights_read(&b, j, &y));
+        sr_tensor_diff(&x, &y, &diff);
+        CHECK(diff.same_bits);
+    }
+    sr_weights_close(&a);
+    sr_weights_close(&b);
+}
+
+static void test_formats(void **state) {
+    (void)state;
+    static const char *const names[] = {"a.pth", "a.safetensors", "b.pt"};
+    SrConvertOptions options = {.rename = false};
+    SrConvertResult result;
+    Folder f;
+    folder_init(&f);
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(sr_convert(FILES "nested.pth", in_folder(&f, names[i]), &options, &result));
+        CHECK_INT(result.tensors, 9);
+        check_same(FILES "nested.pth", f.path);
+    }
+    CHECK_FAILS(sr_convert(FILES "nested.pth", in_folder(&f, "a.npz"), &options, &result),
+                SR_ERR_CONFIG, "NumPy has no BF16");
+    CHECK(!sr_file_exists(f.path)); // nothing half-written is left
+    CHECK_OK(sr_convert(FILES "arrays.npz", in_folder(&f, "a.npz"), &options, &result));
+    check_same(FILES "arrays_deflated.npz", f.path);
+    CHECK_FAILS(sr_convert(FILES "arrays.npz", "a.xyz", &options, &result), SR_ERR_CONFIG,
+                ".safetensors");
+    CHECK_FAILS(sr_convert(FILES "bomb.npz", in_folder(&f, "bomb.pth"), &options, &result),
+                SR_ERR_CONFIG, "would unfold");
+    CHECK(!sr_file_exists(f.path));
+    folder_deinit(&f);
+}
+
+// ---- names --------------------------------------------------------------------------------------
+
+static SrStatus read_zeros(void *arg, int i, const void **data) {
+    (void)i;
+    *data = arg;
+    return SR_OK;
+}
+
+// A .pth with a tensor (4, 4, 1, 1) a name; names end with NULL.
+static void write_names(const char *path, const char *const *names) {
+    static float zeros[16];
+    SrSaveItem items[32];
+    int n = 0;
+    for (; names[n]; n++)
+        items[n] = (SrSaveItem){.name = names[n], .shape = SR_SHAPE(4, 4, 1, 1), .dtype = SR_F32};
+    SrSave save = {items, n, read_zeros, zeros};
+    CHECK_OK(sr_save(path, &save));
+}
+
+static void test_writers(void **state) {
+    (void)state;
+    static const struct {
+        const char *names[6];
+        const char *writer, *prefix;
+        const char *from, *to; // one tensor and its torchvision name
+    } cases[] = {
+        {{"layer1.0.conv1.weight", "fc.weight"},
+         "torchvision's names",
+         "",
+         "fc.weight",
+         "fc.weight"},
+        {{"module.layer1.0.conv1.weight", "module.conv1.weight", "module.prototypes.weight"},
+         "SwAV",
+         "module.",
+         "module.conv1.weight",
+         "conv1.weight"},
+        {{"state_dict/module.encoder_k.layer1.0.conv1.weight",
+          "state_dict/module.encoder_q.layer1.0.conv1.weight",
+          "state_dict/module.encoder_q.bn1.bias"},
+         "MoCo",
+         "state_dict.module.encoder_q.",
+         "state_dict.module.encoder_q.bn1.bias",
+         "bn1.bias"},
+        {{"student/module.backbone.layer1.0.conv1.weight",
+          "teacher/backbone.layer1.0.conv1.weight"},
+         "DINO",
+         "teacher.backbone.",
+         "teacher.backbone.layer1.0.conv1.weight",
+         "layer1.0.conv1.weight"},
+        {{"teacher/backbone.blocks.0.attn.qkv.weight", "teacher/backbone.cls_token"},
+         "DINO",
+         "teacher.backbone.",
+         "teacher.backbone.cls_token",
+         "class_token"},
+        {{"state_dict/backbone.0.weight", "state_dict/backbone.4.0.conv1.weight",
+          "state_dict/backbone.7.1.bn2.bias"},
+         "lightly",
+         "state_dict.backbone.",
+         "state_dict.backbone.7.1.bn2.bias",
+         "layer4.1.bn2.bias"},
+        {{"state_dict/momentum_backbone.layer1.0.conv1.weight",
+          "state_dict/backbone.layer1.0.conv1.weight"},
+         "solo-learn",
+         "state_dict.backbone.",
+         "state_dict.backbone.layer1.0.conv1.weight",
+         "layer1.0.conv1.weight"},
+        {{"trunk._feature_blocks.layer1.0.conv1.weight", "heads.0.clf.0.weight"},
+         "VISSL",
+         "trunk._feature_blocks.",
+         "trunk._feature_blocks.layer1.0.conv1.weight",
+         "layer1.0.conv1.weight"},
+        {{"blocks.0.attn.qkv.weight", "blocks.0.mlp.fc2.bias"},
+         "timm",
+         "",
+         "blocks.0.mlp.fc2.bias",
+         "encoder.layers.encoder_layer_0.mlp.3.bias"},
+    };
+    Folder f;
+    folder_init(&f);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        SrWeights w;
+        SrNaming naming;
+        char bare[256];
+        write_names(in_folder(&f, "x.pth"), cases[i].names);
+        CHECK_OK(sr_weights_open(&w, f.path));
+        sr_naming_detect(&w, &naming);
+        CHECK_STR(naming.writer, cases[i].writer);
+        CHECK_STR(naming.prefix, cases[i].prefix);
+        CHECK(sr_naming_bare(&naming, cases[i].from, SR_NAMES_TORCHVISION, bare, sizeof bare));
+        CHECK_STR(bare, cases[i].to);
+        CHECK(!sr_naming_bare(&naming, "optimizer.state.0.step", SR_NAMES_TORCHVISION, bare,
+                              sizeof bare) ||
+              !*cases[i].prefix);
+        sr_weights_close(&w);
+    }
+    folder_deinit(&f);
+}
+
+static void test_rename(void **state) {
+    (void)state;
+    static const char *const names[] = {"conv1.weight", "layer1.0.conv1.weight",
+                                        "layer4.0.conv1.weight", "fc.weight", NULL};
+    SrConvertOptions vissl = {.rename = true, .names = SR_NAMES_VISSL};
+    SrConvertOptions torchvision = {.rename = true}, trunk = {.only_trunk = true};
+    SrConvertResult result;
+    SrWeights w;
+    Folder f;
+    char first[160], second[160];
+    folder_init(&f);
+    snprintf(first, sizeof first, "%s/first.pth", f.dir);
+    snprintf(second, sizeof second, "%s/vissl.torch", f.dir);
+    write_names(first, names);
+    CHECK_OK(sr_convert(first, second, &vissl, &result));
+    CHECK_OK(sr_weights_open(&w, second));
+    CHECK(sr_weights_find(
+              &w, "classy_state_dict.base_model.model.trunk._feature_blocks.conv1.weight") >= 0);
+    CHECK(sr_weights_find(&w, "classy_state_dict.base_model.model.heads.0.clf.0.weight") >= 0);
+    CHECK_STR(sr_weights_meta(&w, "type"), "consolidated");
+    sr_weights_close(&w);
+    CHECK_OK(sr_convert(second, in_folder(&f, "back.pth"), &torchvision, &result));
+    check_same(first, f.path);
+    CHECK_OK(sr_convert(first, second, &trunk, &result));
+    CHECK_INT(result.tensors, 3);
+    CHECK_INT(result.left_out, 1);
+    CHECK_OK(sr_convert(second, in_folder(&f, "strict.pth"), &torchvision, &result));
+    CHECK(result.blank_classifier);
+    CHECK_OK(sr_weights_open(&w, f.path));
+    int fc = sr_weights_find(&w, "fc.weight");
+    CHECK(fc >= 0);
+    CHECK_INT(w.tensors[fc].shape.d[0], 1000);
+    CHECK_INT(w.tensors[fc].shape.d[1], 4);
+    sr_weights_close(&w);
+    CHECK_FAILS(sr_convert(FILES "nested.pth", in_folder(&f, "n.pth"), &torchvision, &result),
+                SR_ERR_CONFIG, "no trunk of a known kind");
+    folder_deinit(&f);
+}
+
+static void test_stats(void **state) {
+    (void)state;
+    float a[] = {0, -3, 4, NAN, INFINITY}, b[] = {0, -3, 4.5f, NAN, 1};
+    SrTensor x = {SR_SHAPE(5), SR_F32, a}, y = {SR_SHAPE(5), SR_F32, b};
+    SrTensorStats s;
+    SrTensorDiff d;
+    sr_tensor_stats(&x, &s);
+    CHECK_INT(s.nonfinite, 2);
+    CHECK_INT(s.zeros, 1);
+    CHECK_NEAR(s.min, -3, 0);
+    CHECK_NEAR(s.max, 4, 0);
+    CHECK_NEAR(s.norm, 5, 1e-12);
+    CHECK_NEAR(s.mean, 1.0 / 3, 1e-12);
+    CHECK_NEAR(s.deviation, sqrt(25.0 / 3 - 1.0 / 9), 1e-12);
+    sr_tensor_diff(&x, &y, &d);
+    CHECK(!d.same_bits && isinf(d.largest));
+    x.shape = y.shape = SR_SHAPE(4);
+    sr_tensor_diff(&x, &y, &d);
+    CHECK_NEAR(d.largest, 0.5, 0);
+    CHECK_NEAR(d.relative, 0.125, 0);
+    CHECK_NEAR(d.cosine, 27 / (5 * sqrt(29.25)), 1e-12);
+    sr_tensor_diff(&x, &x, &d);
+    CHECK(d.same_bits);
+}
+
+SR_TESTS(convert, unit(test_formats), unit(test_writers), unit(test_rename), unit(test_stats))
