@@ -12,7 +12,7 @@ export OMP_NUM_THREADS="$threads" MALLOC_MMAP_THRESHOLD_=8589934592 MALLOC_TRIM_
 case $what in
 rn50) ours="configs/pretrain/swav/swav_resnet50.yaml DATA.TRAIN.BATCHSIZE_PER_REPLICA=8"
       theirs="--arch resnet50 --crops 2x224,6x96 --batch 8" ;;
-r18)  ours="configs/pretrain/swav/swav_cifar10.yaml"
+r18)  ours="bench/swav_r18.yaml"
       theirs="--arch resnet18 --crops 2x32,4x16 --batch 64 --cifar-stem" ;;
 *) echo "usage: bench/peer.sh [ROUNDS] rn50|r18" >&2; exit 2 ;;
 esac
