@@ -30,7 +30,7 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def
 
-.PHONY: example install parity all help deps test run golden asan layers clean format bench-conv
+.PHONY: fuzz example install parity all help deps test run golden asan layers clean format bench-conv
 all: sslrun libsslrun.a
 
 help:
@@ -122,6 +122,19 @@ install: sslrun libsslrun.a
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: sslrun' 'Description: features of vision trunks' 'Version: $(VERSION)' \
 	    'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lsslrun' 'Libs.private: -fopenmp $(LDLIBS)' \
 	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/sslrun.pc
+
+## make fuzz       SECONDS of libFuzzer (clang) over what people type and the parser of graphs, sanitized
+SECONDS ?= 60
+FUZZ = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-openmp -Wno-unknown-pragmas -Wno-unused-command-line-argument
+fuzz:
+	@$(MAKE) --no-print-directory CC="$(FUZZ_CC)" BUILD=build/fuzz OPT=-O1 EXTRA="$(FUZZ) -fsanitize=fuzzer-no-link" \
+	    build/fuzz/libsslrun.a
+	$(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. -Ibuild/fuzz -DSR_FUZZ_ENTRY $(FUZZ) -fsanitize=fuzzer \
+	    -o build/fuzz/graph-fuzz tests/fuzz/graph_fuzz.c build/fuzz/libsslrun.a $(LDLIBS)
+	@mkdir -p build/fuzz/found
+	build/fuzz/graph-fuzz -max_total_time=$(SECONDS) -timeout=20 -max_len=4096 -print_final_stats=0 -verbosity=0 \
+	    -artifact_prefix=build/fuzz/ build/fuzz/found tests/fuzz/corpus/graph
+FUZZ_CC ?= clang
 
 ## make parity     features against torchvision's, where python3-torch is installed
 parity: sslrun
