@@ -1,49 +1,81 @@
-// sslrun bench CONFIG [KEY=VALUE ...]: times training steps on random images.
+// sslrun bench CONFIG [KEY=VALUE ...]: times training steps on random images; with --forward-only, features of a trunk.
 #include "base/log.h"
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "trainer/bench.h"
+#include "trainer/bench_forward.h"
 
-static SrStatus bench(const SrConfig *config, const SrBenchOptions *options, bool json) {
-    SrBenchResult result;
-    SrText out = SR_TEXT_INIT, profile = SR_TEXT_INIT;
-    SrStatus status;
-    SR_TRY_GOTO(sr_bench(config, options, &result, &profile));
+typedef struct {
+    SrBenchOptions bench;
+    SrExtractorOptions forward; // of --forward-only
+    int size;
+    bool json, forward_only;
+} Options;
+
+static SrStatus print(const char *arch, const SrBenchResult *result, bool json, SrText *profile) {
+    SrText out = SR_TEXT_INIT;
     if (json)
-        sr_bench_json(config, &result, &out);
+        sr_bench_json(arch, result, &out);
     else
-        sr_bench_text(&result, &out);
-    SR_TRY_GOTO(sr_args_print(&out));
-    SR_TRY_GOTO(sr_args_print(&profile));
-done:
-    sr_text_deinit(&out);
+        sr_bench_text(result, &out);
+    SR_TRY(sr_args_print(&out));
+    return sr_args_print(profile);
+}
+
+static SrStatus bench_steps(const Options *o, const SrArgs *args) {
+    SrBenchResult result;
+    SrText profile = SR_TEXT_INIT;
+    SrConfig *config;
+    SR_TRY(sr_args_load_config(args, "bench", &config));
+    SrStatus status = sr_bench(config, &o->bench, &result, &profile);
+    if (status == SR_OK)
+        status = print(config->model.trunk_name, &result, o->json, &profile);
+    sr_text_deinit(&profile);
+    sr_config_free(config);
+    return status;
+}
+
+static SrStatus bench_forward(Options *o, const SrArgs *args) {
+    SrBenchResult result;
+    SrText profile = SR_TEXT_INIT;
+    if (args->n_names != 1)
+        return sr_fail(SR_ERR_CONFIG, "sslrun bench --forward-only: which trunk? Give a model (resnet50) or a YAML file");
+    o->forward.trunk = args->names[0];
+    o->forward.overrides = args->overrides;
+    o->forward.n_overrides = args->n_overrides;
+    o->forward.height = o->forward.width = o->size;
+    SrStatus status = sr_bench_forward(&o->forward, &o->bench, &result, &profile);
+    if (status == SR_OK)
+        status = print(args->names[0], &result, o->json, &profile);
     sr_text_deinit(&profile);
     return status;
 }
 
 static SrStatus run_verb(int argc, char **argv) {
-    bool json = false;
-    SrBenchOptions options = {.steps = 5, .warmup = 1};
+    Options o = {.bench = {.steps = 5, .warmup = 1}, .size = 224,
+                 .forward = {.batch = 16, .nodes = "flatten", .mode = SR_MODE_EVAL}};
     const SrFlag flags[] = {
-        {"--steps", NULL, &options.steps, "timed steps, default 5", NULL},
-        {"--warmup", NULL, &options.warmup, "steps before them, default 1", NULL},
-        {"--profile", &options.profile, NULL, "time of each kernel call", NULL},
-        {"--json", &json, NULL, "results as one JSON line", NULL},
+        {"--steps", NULL, &o.bench.steps, "timed steps, default 5", NULL},
+        {"--warmup", NULL, &o.bench.warmup, "steps before them, default 1", NULL},
+        {"--profile", &o.bench.profile, NULL, "time of each kernel call", NULL},
+        {"--json", &o.json, NULL, "results as one JSON line", NULL},
+        {"--forward-only", &o.forward_only, NULL, "features in evaluation instead of training steps", NULL},
+        {"--batch", NULL, &o.forward.batch, "images, with --forward-only", NULL},
+        {"--size", NULL, &o.size, "pixels a side, with --forward-only", NULL},
+        {"--nodes", NULL, NULL, "layers, with --forward-only; default flatten", &o.forward.nodes},
+        {"--no-fold", &o.forward.keep_norms, NULL, "batch norms stay, with --forward-only", NULL},
         {0}};
     SrArgs args;
-    SrConfig *config;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    if (options.steps < 1)
+    if (o.bench.steps < 1)
         return sr_fail(SR_ERR_CONFIG, "--steps needs at least 1");
-    SR_TRY(sr_args_load_config(&args, "bench", &config));
-    SrStatus status = bench(config, &options, json);
-    sr_config_free(config);
-    return status;
+    return o.forward_only ? bench_forward(&o, &args) : bench_steps(&o, &args);
 }
 
 const SrVerb sr_verb_bench = {
     .name = "bench",
-    .usage = "sslrun bench CONFIG [KEY=VALUE ...] [--steps N] [--warmup N] [--profile] [--json]",
-    .help = "Times training steps of a configuration on random images.",
+    .usage = "sslrun bench CONFIG [KEY=VALUE ...] [--steps N] [--warmup N] [--profile] [--json]\n"
+             "  sslrun bench TRUNK|CONFIG --forward-only [--batch N] [--size N] [--nodes a,b] [--no-fold] ...",
+    .help = "Times training steps of a configuration, or forwards of a trunk, on random images.",
     .run = run_verb,
 };

@@ -99,7 +99,7 @@ static void print_lines(const Line *lines, int n, int steps, double total, SrTex
 
 // Sums by op and pass, then the slowest calls.  Two tables: which op to improve, and at which shape
 // it is slow.
-static SrStatus print_profile(SrPlan *plan, int steps, SrText *out) {
+SrStatus sr_bench_profile(SrPlan *plan, int steps, SrText *out) {
     Line x;
     int n = 0, n_sums = 0;
     double total = 0;
@@ -168,7 +168,7 @@ SrStatus sr_bench(const SrConfig *config, const SrBenchOptions *options, SrBench
     SR_TRY_GOTO(time_steps(run, options, seconds));
     fill_result(run, seconds, options->steps, out);
     if (options->profile)
-        status = print_profile(run->plan, options->steps, profile);
+        status = sr_bench_profile(run->plan, options->steps, profile);
 done:
     sr_run_close(run);
     sr_free(seconds);
@@ -187,9 +187,9 @@ void sr_bench_text(const SrBenchResult *r, SrText *out) {
 }
 
 // For bench/peer.sh, which sets it beside PyTorch's line.
-void sr_bench_json(const SrConfig *config, const SrBenchResult *r, SrText *out) {
+void sr_bench_json(const char *arch, const SrBenchResult *r, SrText *out) {
     sr_json_begin(out);
-    sr_json_string(out, "arch", config->model.trunk_name);
+    sr_json_string(out, "arch", arch);
     sr_json_string(out, "crops", r->crops);
     sr_json_int(out, "batch", r->batch);
     sr_json_string(out, "dtype", "f32");

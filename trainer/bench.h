@@ -22,9 +22,11 @@ typedef struct {
 
 SrStatus sr_bench(const SrConfig *config, const SrBenchOptions *options, SrBenchResult *out,
                   SrText *profile);
+// Where the time went since the plan's profile was switched on: by op, then the slowest calls.
+SrStatus sr_bench_profile(SrPlan *plan, int steps, SrText *out);
 void sr_bench_text(const SrBenchResult *result, SrText *out);
 // One line with the keys of the peer scripts: arch, crops, batch, dtype, threads, median_ms,
 // min_ms, max_rss_mb.
-void sr_bench_json(const SrConfig *config, const SrBenchResult *result, SrText *out);
+void sr_bench_json(const char *arch, const SrBenchResult *result, SrText *out);
 
 #endif
