@@ -49,19 +49,9 @@ size_t sr_conv_scratch_bytes(const SrConvShape *s, SrConvPass pass) {
 
 typedef struct {
     const SrConvShape *s;
-    const float *bias, *dy; // (K), (N, P, Q, K)
-    float *y, *sums;        // (N, P, Q, K), (BIAS_RUNS, K)
+    const float *dy; // (N, P, Q, K)
+    float *sums;     // (BIAS_RUNS, K)
 } BiasJob;
-
-static void add_bias_row(void *arg, int64_t i, int thread) {
-    (void)thread;
-    const BiasJob *job = arg;
-    int K = job->s->K, Q = job->s->Q;
-    float *y = job->y + i * Q * K;
-    for (int q = 0; q < Q; q++, y += K)
-        for (int k = 0; k < K; k++)
-            y[k] += job->bias[k];
-}
 
 static void sum_bias_run(void *arg, int64_t i, int thread) {
     (void)thread;
@@ -75,13 +65,15 @@ static void sum_bias_run(void *arg, int64_t i, int thread) {
             sum[k] += job->dy[p * K + k];
 }
 
+void sr_conv_forward_end(const SrConvShape *s, const float *x, const float *w, const SrConvEnd *end,
+                         float *y, void *scratch) {
+    bool nothing = !end->bias && !end->residual && !end->relu;
+    choose(s, SR_CONV_FORWARD)->forward(s, x, w, nothing ? NULL : end, y, scratch);
+}
+
 void sr_conv_forward(const SrConvShape *s, const float *x, const float *w, const float *bias,
                      float *y, void *scratch) {
-    choose(s, SR_CONV_FORWARD)->forward(s, x, w, y, scratch);
-    if (!bias)
-        return;
-    BiasJob job = {.s = s, .bias = bias, .y = y};
-    sr_parallel_for((int64_t)s->N * s->P, add_bias_row, &job);
+    sr_conv_forward_end(s, x, w, &(SrConvEnd){.bias = bias}, y, scratch);
 }
 
 void sr_conv_backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx,

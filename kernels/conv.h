@@ -25,6 +25,16 @@ size_t sr_conv_scratch_bytes(const SrConvShape *s, SrConvPass pass);
 // y = x * w + bias; bias (K) may be NULL.
 void sr_conv_forward(const SrConvShape *s, const float *x, const float *w, const float *bias,
                      float *y, void *scratch);
+// What happens to an output on its way out, while it is still in the cache:
+// y = relu(y + bias + residual), without the parts that are NULL or false.
+typedef struct {
+    const float *bias;     // (K)
+    const float *residual; // (N, P, Q, K)
+    bool relu;             // a NaN stays one
+} SrConvEnd;
+void sr_conv_forward_end(const SrConvShape *s, const float *x, const float *w, const SrConvEnd *end,
+                         float *y, void *scratch);
+
 // dx = or += the transposed product; `add` chooses.
 void sr_conv_backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx,
                            bool add, void *scratch);

@@ -29,6 +29,10 @@ static const SrOption options[] = {
      "Channel groups; 0: 1."},
     {"bias", SR_OPT_BOOL, offsetof(SrConv2dParams, bias), "false", 0, 0, NULL,
      "Add a bias to each output channel."},
+    {"relu", SR_OPT_BOOL, offsetof(SrConv2dParams, relu), "false", 0, 0, NULL,
+     "Apply a ReLU to the result; without gradients only."},
+    {"residual", SR_OPT_BOOL, offsetof(SrConv2dParams, residual), "false", 0, 0, NULL,
+     "Add a second input before the ReLU; without gradients only."},
     SR_OPTION_END,
 };
 
@@ -51,6 +55,10 @@ static SrConvShape conv_shape(const SrConv2dParams *p, SrShape x) {
 // y (N, P, Q, K).  Checked before slots or scratch are asked for, which divide by what is checked
 // here.
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
+    const SrConv2dParams *p = params;
+    if (n_in != 1 + p->residual)
+        return sr__shape_fail("conv2d", x, n_in, "%d inputs (residual: %s)",
+                              1 + p->residual, p->residual ? "on" : "off");
     SR_TRY(sr__expect_rank("conv2d", x, n_in, 4, 4));
     SrConvShape s = conv_shape(params, x[0]);
     if (s.K < 1 || s.R < 1)
@@ -64,6 +72,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
         return sr__shape_fail("conv2d", x, n_in, "a map no smaller than the %d x %d kernel", s.R,
                               s.S);
     *y = SR_SHAPE(s.N, s.P, s.Q, s.K);
+    if (p->residual && !sr_shape_equal(x[1], *y))
+        return sr__shape_fail("conv2d", x, n_in, "a residual of the output's shape");
     return SR_OK;
 }
 
@@ -131,12 +141,20 @@ static void reference(const SrRefCall *call) {
                 for (int k = 0; k < s.K; k++)
                     *y++ = tap_sum(&s, call->x[0], call->w[0], n, p, q, k) +
                            (call->n_w > 1 ? call->w[1][k] : 0);
+    const SrConv2dParams *o = call->params;
+    for (int64_t i = 0; i < sr_shape_count(call->y_shape); i++) {
+        double v = call->y[i] + (o->residual ? call->x[1][i] : 0);
+        call->y[i] = o->relu && v < 0 ? 0 : v;
+    }
 }
 
 static void forward(const SrOpCall *call) {
     SrConvShape s = conv_shape(call->params, call->x[0].shape);
-    sr_conv_forward(&s, call->x[0].data, call->w[0].data, call->n_w > 1 ? call->w[1].data : NULL,
-                    call->y.data, call->scratch);
+    const SrConv2dParams *p = call->params;
+    SrConvEnd end = {.bias = p->bias ? call->w[1].data : NULL,
+                     .residual = p->residual ? call->x[1].data : NULL,
+                     .relu = p->relu};
+    sr_conv_forward_end(&s, call->x[0].data, call->w[0].data, &end, call->y.data, call->scratch);
 }
 
 // A frozen weight under a learned bias: only the row sums are wanted.
@@ -176,8 +194,8 @@ const SrOp sr_op_conv2d = {
     .options = options,
     .params_bytes = sizeof(SrConv2dParams),
     .min_in = 1,
-    .max_in = 1,
-    .flags = SR_OP_ADDS_DX,
+    .max_in = 2,
+    .flags = SR_OP_ADDS_DX | SR_OP_FUSED_NO_GRAD,
     .infer = infer,
     .slots = slots,
     .reads = reads,

@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "kernels/conv.h"
+#include "kernels/rows.h"
 
 typedef struct {
     const char *name;
@@ -20,7 +21,8 @@ typedef struct {
     // Time of the pass in units of one multiply-add at full speed; < 0 if the design cannot do it.
     double (*cost)(const SrConvShape *s, SrConvPass pass);
     size_t (*scratch_bytes)(const SrConvShape *s, SrConvPass pass);
-    void (*forward)(const SrConvShape *s, const float *x, const float *w, float *y, void *scratch);
+    void (*forward)(const SrConvShape *s, const float *x, const float *w, const SrConvEnd *end,
+                    float *y, void *scratch); // end NULL: nothing
     void (*backward_data)(const SrConvShape *s, const float *dy, const float *w, float *dx,
                           bool add, void *scratch);
     void (*backward_weight)(const SrConvShape *s, const float *x, const float *dy, float *dw,
@@ -39,6 +41,12 @@ static inline void *sr__conv_take(SrConvScratch *s, size_t bytes) {
     char *piece = s->base ? s->base + s->used : NULL;
     s->used += (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
     return piece;
+}
+
+// The end of n outputs y of one pixel, channels k and up, inside the whole output base (N, P, Q, K).
+static inline void sr__conv_finish(const SrConvEnd *end, const float *base, float *y, int k, int n) {
+    sr__rows()->finish(y, end->bias ? end->bias + k : NULL,
+                       end->residual ? end->residual + (y - base) : NULL, end->relu, n);
 }
 
 static inline int sr__conv_ceil_div(int a, int b) {

@@ -28,6 +28,7 @@ typedef struct {
     float *out; // (N, out_h, out_w, out_c); output (a, b) is its pixel (a * out_step + out_at, ...)
     int out_h, out_w, out_c, out_step_h, out_step_w, out_at_h, out_at_w;
     bool add;
+    const SrConvEnd *end; // NULL: nothing
     const SrConvKernels *kernels;
     int groups, reduced, columns; // of one group: channels of a tap, outputs
     int all_taps;                 // of the kernel; the grid may visit fewer
@@ -129,6 +130,13 @@ static void run_block(const Sweep *s, const Table *table, int count, int64_t c0,
     }
 }
 
+// The block's outputs are complete and in the first-level cache.
+static void finish_block(const Sweep *s, const Table *table, int count, int group, int k0) {
+    int k = group * s->columns + k0, n = SR_MIN(s->columns - k0, s->kernels->block);
+    for (int i = 0; i < count; i++)
+        sr__conv_finish(s->end, s->out, table->out[i] + k, k, n);
+}
+
 // Channels computed in one go, so that a block's weights stay in the second-level cache.
 static int64_t channel_step(const Sweep *s) {
     int64_t bytes = (int64_t)s->all_taps * s->reduced * s->kernels->block * (int64_t)sizeof(float);
@@ -151,9 +159,12 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
     int from = blocks * split / s->splits, to = blocks * (split + 1) / s->splits;
     int64_t step = channel_step(s);
     for (int64_t c0 = 0; c0 < s->reduced; c0 += step)
-        for (int b = from; b < to; b++)
-            run_block(s, &table, count, c0, SR_MIN(step, s->reduced - c0), group,
-                      b * s->kernels->block, b == from);
+        for (int b = from; b < to; b++) {
+            int k0 = b * s->kernels->block;
+            run_block(s, &table, count, c0, SR_MIN(step, s->reduced - c0), group, k0, b == from);
+            if (s->end && c0 + step >= s->reduced)
+                finish_block(s, &table, count, group, k0);
+        }
 }
 
 static void sweep(Sweep *s) {
@@ -204,7 +215,8 @@ static size_t scratch_bytes(const SrConvShape *s, SrConvPass pass) {
     return count.used;
 }
 
-static void forward(const SrConvShape *s, const float *x, const float *w, float *y, void *scratch) {
+static void forward(const SrConvShape *s, const float *x, const float *w, const SrConvEnd *end,
+                    float *y, void *scratch) {
     SrConvPacking p = sr__conv_packing(s);
     int run = sr__conv_run(s);
     SrConvScratch pool = {scratch, 0};
@@ -230,7 +242,7 @@ static void forward(const SrConvShape *s, const float *x, const float *w, float 
         .out_c = s->K,
         .out_step_h = 1,
         .out_step_w = 1,
-        .kernels = p.kernels,
+        .end = end, .kernels = p.kernels,
         .groups = p.groups,
         .reduced = run * p.C,
         .columns = p.K,

@@ -13,6 +13,7 @@ typedef struct {
     const float *x, *w, *dy; // (N, H, W, C), as packed below, (N, P, Q, K)
     float *y, *dx, *packed;
     bool add;
+    const SrConvEnd *end; // of the forward; NULL: nothing
 } Job;
 
 static int group_in(const SrConvShape *s) {
@@ -78,11 +79,14 @@ static void forward_row(void *arg, int64_t i, int thread) {
                     for (int k = 0; k < kg; k++)
                         y[g * kg + k] += x[c] * w[(size_t)c * (size_t)kg + (size_t)k];
             }
+        if (job->end)
+            sr__conv_finish(job->end, job->y, y, 0, s->K);
     }
 }
 
-static void forward(const SrConvShape *s, const float *x, const float *w, float *y, void *scratch) {
-    Job job = {.s = s, .x = x, .y = y, .packed = scratch};
+static void forward(const SrConvShape *s, const float *x, const float *w, const SrConvEnd *end,
+                    float *y, void *scratch) {
+    Job job = {.s = s, .x = x, .y = y, .end = end, .packed = scratch};
     pack(s, w, job.packed, place_tck);
     sr_parallel_for((int64_t)s->N * s->P, forward_row, &job);
 }

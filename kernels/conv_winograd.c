@@ -34,6 +34,7 @@ typedef struct {
     int C, K, C_width; // reduced, produced; C in whole vectors
     SrConvWeights weights;
     bool backward, add, by_columns;
+    const SrConvEnd *end; // NULL: nothing
     int tile_blocks, column_blocks,
         tile_groups;      // groups of tile blocks: units by columns of one column block
     float *u, *v, *zeros; // by tiles: u (column blocks, points, C, width); by columns: v (tile
@@ -155,6 +156,14 @@ static void transform_inputs(const Job *job, int block, float *v) {
     }
 }
 
+// What follows the sums, for the outputs of a tile that lie in the image.
+static void finish_patch(const Job *job, const SrConvPatch *p) {
+    for (int h = p->h; h < SR_MIN(p->h + job->m, p->H); h++)
+        for (int w = p->w; w < SR_MIN(p->w + job->m, p->W); w++)
+            sr__conv_finish(job->end, job->out.image, p->image + ((int64_t)h * p->W + w) * p->C + p->first,
+                            p->first, p->channels);
+}
+
 // Column block b of tile block `block`: all points' products, then the outputs.
 static void multiply(const Job *job, const Table *table, const float *u, const float *v, int block,
                      int b) {
@@ -182,6 +191,8 @@ static void multiply(const Job *job, const Table *table, const float *u, const f
         p.channels = columns;
         job->transform->output(table->work + (int64_t)i * width, sr__winograd_point(TILES, width),
                                &p, job->add);
+        if (job->end)
+            finish_patch(job, &p);
     }
 }
 
@@ -217,7 +228,7 @@ static void columns_unit(void *arg, int64_t i, int thread) {
 }
 
 static void run(const SrConvShape *s, int m, SrConvPass pass, const float *in, const float *w,
-                float *out, bool add, void *scratch) {
+                const SrConvEnd *end, float *out, bool add, void *scratch) {
     Job job = new_job(s, m, pass);
     SrConvScratch pool = {scratch, 0};
     take_pieces(&pool, &job);
@@ -226,6 +237,7 @@ static void run(const SrConvShape *s, int m, SrConvPass pass, const float *in, c
     job.out.image = out;
     job.weights.w = w;
     job.add = add;
+    job.end = end;
     if (job.by_columns) {
         sr_parallel_for(job.tile_blocks, inputs_unit, &job);
         sr_parallel_for((int64_t)job.column_blocks * job.tile_groups, columns_unit, &job);
@@ -268,13 +280,13 @@ static double cost(const SrConvShape *s, int m, SrConvPass pass) {
     static size_t scratch_bytes_##m(const SrConvShape *s, SrConvPass pass) {                \
         return scratch_bytes(s, m, pass);                                                   \
     }                                                                                       \
-    static void forward_##m(const SrConvShape *s, const float *x, const float *w, float *y, \
-                            void *scratch) {                                                \
-        run(s, m, SR_CONV_FORWARD, x, w, y, false, scratch);                                \
+    static void forward_##m(const SrConvShape *s, const float *x, const float *w,           \
+                            const SrConvEnd *end, float *y, void *scratch) {                \
+        run(s, m, SR_CONV_FORWARD, x, w, end, y, false, scratch);                           \
     }                                                                                       \
     static void backward_data_##m(const SrConvShape *s, const float *dy, const float *w,    \
                                   float *dx, bool add, void *scratch) {                     \
-        run(s, m, SR_CONV_BACKWARD_DATA, dy, w, dx, add, scratch);                          \
+        run(s, m, SR_CONV_BACKWARD_DATA, dy, w, NULL, dx, add, scratch);                    \
     }                                                                                       \
     static void backward_weight_##m(const SrConvShape *s, const float *x, const float *dy,  \
                                     float *dw, void *scratch) {                             \

@@ -105,6 +105,7 @@ enum { // SrOp.flags
     SR_OP_IMPURE = 1,    // updates state or draws: never merged, never dropped in train mode
     SR_OP_ADDS_DX = 2,   // backward honours dx_add
     SR_OP_CHEAP = 4,     // forward costs about one pass over memory: may be recomputed in the backward
+    SR_OP_FUSED_NO_GRAD = 16, // no backward once its option relu or residual is on
     SR_OP_NO_GRAD = 8,   // gradients stop here: no backward (sinkhorn, detach)
 };
 

@@ -19,6 +19,8 @@ typedef struct { // conv2d
     int dilation_h, dilation_w; // 0: as for stride
     int groups;                 // 0: 1
     bool bias;
+    // Without gradients only: y = max(y, 0), after a second input of y's shape was added.
+    bool relu, residual;
 } SrConv2dParams;
 
 typedef struct { // linear

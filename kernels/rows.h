@@ -16,6 +16,8 @@ typedef struct {
     void (*scale)(float *y, const float *x, float factor, int64_t n);         // y = factor * x
     void (*axpy)(float *y, const float *x, float factor, int64_t n);          // y += factor * x
     void (*relu)(float *y, const float *x, int64_t n);                        // NaN stays NaN
+    // y = relu(y + a + b): a and b NULL, relu false where there is none.
+    void (*finish)(float *y, const float *a, const float *b, bool relu, int64_t n);
     void (*relu_grad)(float *dx, const float *y, const float *dy, int64_t n); // dy where y > 0
     void (*gelu)(float *y, const float *x, int64_t n);                        // x Phi(x)
     void (*gelu_grad)(float *dx, const float *x, const float *dy, int64_t n); // dy (Phi + x phi)

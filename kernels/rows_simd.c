@@ -4,6 +4,8 @@
 // of their additions must be fixed.
 #include "kernels/rows.h"
 
+#include <stddef.h>
+
 #include "base/compiler.h"
 #include "kernels/simd.h"
 #include "kernels/vexp.h"
@@ -26,6 +28,27 @@ static void axpy(float *y, const float *x, float factor, int64_t n) {
 static void relu(float *y, const float *x, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         y[i] = x[i] < 0 ? 0 : x[i]; // written so that a NaN stays one and can be found
+}
+
+static inline void finish_any(float *y, const float *a, const float *b, bool with_relu, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        float v = y[i];
+        v = a ? v + a[i] : v;
+        v = b ? v + b[i] : v;
+        y[i] = with_relu && v < 0 ? 0 : v;
+    }
+}
+
+// Each case by itself, so that its loop has no branch.
+static void finish(float *y, const float *a, const float *b, bool with_relu, int64_t n) {
+    if (a && b && with_relu)
+        finish_any(y, a, b, true, n);
+    else if (a && with_relu)
+        finish_any(y, a, NULL, true, n);
+    else if (a && !b)
+        finish_any(y, a, NULL, false, n);
+    else
+        finish_any(y, a, b, with_relu, n);
 }
 
 static void relu_grad(float *dx, const float *y, const float *dy, int64_t n) {
@@ -201,6 +224,7 @@ const SrRows SR_ISA_SYMBOL(sr__rows_table) = {
     .scale = scale,
     .axpy = axpy,
     .relu = relu,
+    .finish = finish,
     .relu_grad = relu_grad,
     .gelu = gelu,
     .gelu_grad = gelu_grad,
