@@ -34,7 +34,8 @@ static bool can_fold(const SrGraph *graph, SrNodeId id, const Fold *f) {
         return false;
     const SrBatchNormParams *p = norm->params;
     const SrNode *conv = sr_graph_at(graph, norm->in[0]);
-    return !p->relu && !p->residual && is_op(conv, "conv2d") && f->readers[norm->in[0]] == 1 &&
+    return !p->relu && !p->residual && is_op(conv, "conv2d") && conv->n_in == 1 &&
+           !((const SrConv2dParams *)conv->params)->relu && f->readers[norm->in[0]] == 1 &&
            !f->tapped[norm->in[0]] && users_of(graph, conv->w[0]) == 1;
 }
 

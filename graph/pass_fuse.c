@@ -1,4 +1,5 @@
 // Fusing: norm -> relu and norm -> add -> relu become one node, which reads and writes memory once.
+// In plans without gradients convolutions offer the same (SR_OP_FUSED_NO_GRAD).
 //
 // An op offers this by options named "relu" and "residual" (its second input is then added before
 // the relu). The fused node takes the place and the name of the relu; whatever lay between must
@@ -17,6 +18,13 @@ static const SrOption *find_switch(const SrOp *op, const char *name) {
 static bool is_off(const SrPlanNode *node, const char *name) {
     const SrOption *option = find_switch(node->op, name);
     return option && !*(const bool *)((const char *)node->params + option->offset);
+}
+
+static bool wants_grads(const SrPlan *plan) {
+    bool any = plan->n_losses > 0;
+    for (SrNodeId id = 0; id < plan->n_nodes; id++)
+        any |= plan->nodes[id].is_grad_out;
+    return any;
 }
 
 static void switch_on(const SrOp *op, const char *name, void *params) {
@@ -49,7 +57,7 @@ static bool may_move(const SrPlan *plan, SrNodeId from, SrNodeId to) {
 // else.
 static bool can_take_relu(const SrPlan *plan, SrNodeId norm, SrNodeId relu, const int *readers) {
     const SrPlanNode *node = &plan->nodes[norm];
-    return node->op && has_one_reader(plan, norm, readers) && is_off(node, "relu") &&
+    return node->op && (!(node->op->flags & SR_OP_FUSED_NO_GRAD) || !wants_grads(plan)) && has_one_reader(plan, norm, readers) && is_off(node, "relu") &&
            may_move(plan, norm, relu);
 }
 
@@ -106,6 +114,20 @@ static SrStatus fuse_relu(SrPlan *plan, SrNodeId relu, const int *readers) {
         return SR_OK;
     plan->nodes[below].live = false;
     return merge(plan, relu, plan->nodes[below].in[i], plan->nodes[below].in[1 - i]);
+}
+
+static bool is_on(const SrPlanNode *node, const char *name) {
+    return find_switch(node->op, name) && !is_off(node, name);
+}
+
+SrStatus sr__plan_check_fused(const SrPlan *plan) {
+    for (SrNodeId id = 0; wants_grads(plan) && id < plan->n_nodes; id++) {
+        const SrPlanNode *node = &plan->nodes[id];
+        if (node->live && node->op && (node->op->flags & SR_OP_FUSED_NO_GRAD) &&
+            (is_on(node, "relu") || is_on(node, "residual")))
+            SR_FAIL(SR_ERR_CONFIG, "plan: %s (%s with relu or residual) has no gradient", node->name, node->op->name);
+    }
+    return SR_OK;
 }
 
 SrStatus sr__pass_fuse(SrPlan *plan) {

@@ -90,6 +90,7 @@ static SrStatus load(SrPlan *plan, const SrGraph *graph, const SrPlanOptions *op
 // The order is explained in plan_internal.h.
 static SrStatus run_passes(SrPlan *plan) {
     SR_TRY(sr__pass_dce(plan));
+    SR_TRY(sr__plan_check_fused(plan));
     if (!plan->no_fuse)
         SR_TRY(sr__pass_fuse(plan));
     SR_TRY(sr__pass_alias(plan));

@@ -102,6 +102,7 @@ struct SrPlan {
 // Passes, one file each.
 SrStatus sr__pass_dce(SrPlan *plan);
 SrStatus sr__pass_fuse(SrPlan *plan);
+SrStatus sr__plan_check_fused(const SrPlan *plan); // no SR_OP_FUSED_NO_GRAD in use where gradients are wanted
 SrStatus sr__pass_alias(SrPlan *plan);
 SrStatus sr__pass_gradient(SrPlan *plan);
 SrStatus sr__pass_recompute(SrPlan *plan);

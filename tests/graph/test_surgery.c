@@ -403,6 +403,28 @@ static void test_fold(void **state) {
     end(f);
 }
 
+// A convolution may end in a relu and a sum, but only where nobody wants gradients.
+static void test_fused_convolution(void **state) {
+    (void)state;
+    Fixture f = begin();
+    SrGraph *g;
+    SrPlan *plan;
+    SrConv2dParams conv = {.out_channels = 4, .kernel_h = 3, .padding_h = 1, .padding_w = -1, .relu = true};
+    SrNodeId id = find(f.graph, "layer.0.conv"), last;
+    CHECK_OK(sr_graph_replace(f.graph, id, &(SrGraft){.op = "conv2d", .params = &conv}, &g));
+    last = find(g, "half");
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN, .outputs = &last, .n_outputs = 1};
+    CHECK_OK(sr_plan_compile(g, &options, &plan));
+    sr_plan_free(plan);
+    options.losses = &last;
+    options.n_losses = 1;
+    CHECK_FAILS(sr_plan_compile(g, &options, &plan), SR_ERR_CONFIG, "layer.0.conv (conv2d with relu or residual) has no gradient");
+    CHECK_OK(sr_plan_compile(f.graph, &options, &plan)); // convolutions of the ordinary graph stay apart
+    sr_plan_free(plan);
+    sr_graph_free(g);
+    end(f);
+}
+
 // Every allocation of a pass fails once: an error, no leak, and the graph as before.
 static SrStatus all_passes(const SrGraph *graph) {
     SrArena arena = SR_ARENA_INIT;
@@ -452,4 +474,5 @@ static void test_no_memory(void **state) {
 
 SR_TESTS(surgery, unit(test_tags), unit(test_find_chain), unit(test_replace), unit(test_append_and_erase),
          unit(test_invert), unit(test_close_and_inline), unit(test_module_called_twice), unit(test_json_round_trip),
-         unit(test_json_errors), unit(test_taps), unit(test_extraction_per_mode), unit(test_fold), unit(test_no_memory))
+         unit(test_json_errors), unit(test_taps), unit(test_extraction_per_mode), unit(test_fold), unit(test_fused_convolution),
+         unit(test_no_memory))
