@@ -24,7 +24,7 @@ ISA_plain  =
 ISA_avx2   = -mavx2 -mfma -mf16c -ffp-contract=fast
 ISA_avx512 = -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 -ffp-contract=fast
 OBJECTS := $(PLAIN:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(SIMD:%.c=$(BUILD)/%.$(isa).o))
-TESTS   := $(sort $(wildcard tests/*.c) $(wildcard tests/*/*.c))
+TESTS   := $(filter-out tests/fuzz/%,$(sort $(wildcard tests/*.c) $(wildcard tests/*/*.c)))
 TESTOBJ := $(filter-out $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
@@ -140,6 +140,19 @@ FUZZ_CC ?= clang
 parity: sslrun
 	@/usr/bin/python3 tests/parity/parity.py ./sslrun $(ONLY) || { test -x /usr/bin/python3 && exit 1 || \
 	    echo "parity: skipped, there is no /usr/bin/python3"; }
+	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/exchange.py ./sslrun
+
+## make fuzz       libFuzzer on the readers of weights for FUZZ_SECONDS (clang)
+FUZZ_SECONDS ?= 60
+FUZZED = tests/fuzz/fuzz_weights.c $(wildcard formats/*.c) $(filter-out base/parallel.c,$(wildcard base/*.c))
+$(BUILD)/fuzz-weights: $(FUZZED) $(HEADERS)
+	@mkdir -p $(@D)
+	clang -std=c17 -O1 -g -D_GNU_SOURCE -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $(FUZZED) \
+	    -lyaml -lcjson -lz -lm -lpthread
+fuzz: $(BUILD)/fuzz-weights
+	@mkdir -p $(BUILD)/corpus
+	$(BUILD)/fuzz-weights -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=512 -artifact_prefix=$(BUILD)/ \
+	    $(BUILD)/corpus tests/formats/files
 
 ## make asan       all tests under the address and undefined-behaviour sanitizers
 asan:

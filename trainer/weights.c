@@ -7,16 +7,17 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/safetensors.h"
 #include "base/text.h"
+#include "formats/naming.h"
+#include "formats/weights.h"
 #include "trainer/checkpoint.h"
 
 typedef struct {
     const SrWeightsSource *source;
     SrParams *params;
-    SrSafetensors st;
-    const char **names; // (st.n) after the prefixes were changed
-    bool *used;         // (st.n)
+    SrWeights w;
+    const char **names; // (w.n) after the prefixes were changed
+    bool *used;         // (w.n)
     int width;          // of the longest parameter name
     int trunk, trunk_loaded, heads, heads_loaded;
 } Load;
@@ -34,22 +35,46 @@ SR_PRINTF(2, 3) static void say(const Load *l, const char *fmt, ...) {
     sr_info("%s", line);
 }
 
-// REMOVE_PREFIX off, then APPEND_PREFIX in front, of every key (VISSL's order).  VISSL refuses a
-// file in which no key starts with trunk. or heads. after this; the message names the commonest
-// prefix because torchvision's files are the commonest case.
-static SrStatus rename_keys(Load *l) {
+// The dicts VISSL's STATE_DICT_KEY_NAME descends through are recognised instead of asked for.
+static const char *without_containers(const char *name) {
+    static const char *const containers[] = {"classy_state_dict.base_model.model.", "state_dict.",
+                                             "model_state_dict."};
+    for (int i = 0; i < SR_COUNT(containers); i++)
+        if (sr_text_starts(name, containers[i]))
+            return name + strlen(containers[i]);
+    return name;
+}
+
+// The name in the model: REMOVE_PREFIX off, then APPEND_PREFIX in front (VISSL's order).  Where
+// neither is given, a trunk in somebody else's naming is mapped to ours.
+static const char *model_name(Load *l, const SrNaming *naming, const char *name) {
     const char *cut = l->source->remove_prefix, *add = l->source->append_prefix;
-    size_t n = (size_t)l->st.n + 1;
-    l->names = sr_arena_alloc(&l->st.arena, n * sizeof *l->names);
-    l->used = sr_arena_alloc(&l->st.arena, n * sizeof *l->used);
+    char bare[1024];
+    bool ours = sr_text_starts(without_containers(name), "trunk.");
+    if (!*cut && !*add && !ours &&
+        sr_naming_bare(naming, name, SR_NAMES_VISSL, bare, sizeof bare) &&
+        !sr_naming_is_classifier(bare))
+        return sr_arena_printf(&l->w.arena, "trunk._feature_blocks.%s", bare);
+    if (!*cut || !sr_text_starts(name, cut))
+        name = without_containers(name);
+    if (*cut && sr_text_starts(name, cut))
+        name += strlen(cut);
+    return sr_arena_printf(&l->w.arena, "%s%s", add, name);
+}
+
+// VISSL refuses a file in which no key starts with trunk. or heads. after renaming; the message
+// names the commonest prefix because torchvision's files are the commonest case.
+static SrStatus rename_keys(Load *l) {
+    size_t n = (size_t)l->w.n + 1;
+    SrNaming naming;
+    sr_naming_detect(&l->w, &naming);
+    l->names = sr_arena_alloc(&l->w.arena, n * sizeof *l->names);
+    l->used = sr_arena_alloc(&l->w.arena, n * sizeof *l->used);
     if (!l->names || !l->used)
         return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
     bool any = false;
-    for (int i = 0; i < l->st.n; i++) {
-        const char *name = l->st.tensors[i].name;
-        if (*cut && sr_text_starts(name, cut))
-            name += strlen(cut);
-        l->names[i] = sr_arena_printf(&l->st.arena, "%s%s", add, name);
+    for (int i = 0; i < l->w.n; i++) {
+        l->names[i] = model_name(l, &naming, l->w.tensors[i].name);
         if (!l->names[i])
             return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
         any |= sr_text_starts(l->names[i], "trunk.") || sr_text_starts(l->names[i], "heads.");
@@ -60,7 +85,7 @@ static SrStatus rename_keys(Load *l) {
                    "%s: no tensor begins with trunk. or heads. (the first is '%s'); set "
                    "MODEL.WEIGHTS_INIT.APPEND_PREFIX (\"trunk._feature_blocks.\" for torchvision's "
                    "names) or REMOVE_PREFIX",
-                   l->source->path, l->st.n ? l->names[0] : "(none)");
+                   l->source->path, l->w.n ? l->names[0] : "(none)");
 }
 
 // A part of the name suffices (SKIP_LAYERS: [num_batches_tracked] by default).
@@ -73,15 +98,17 @@ static bool is_skipped(const SrWeightsSource *c, const char *name) {
 
 // Linear: a few hundred names, once a run.
 static int find_key(const Load *l, const char *name) {
-    for (int i = 0; i < l->st.n; i++)
+    for (int i = 0; i < l->w.n; i++)
         if (strcmp(l->names[i], name) == 0)
             return i;
     return -1;
 }
 
 // VISSL's words for both outcomes, so that logs of the two programs can be compared line by line.
-static SrStatus copy_tensor(const Load *l, const SrTensor *from, const SrParam *to) {
+static SrStatus copy_tensor(Load *l, int key, const SrParam *to) {
     char a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
+    const SrWeightsTensor *from = &l->w.tensors[key];
+    SrTensor data;
     sr_shape_text(from->shape, a, sizeof a);
     sr_shape_text(to->shape, b, sizeof b);
     if (!sr_shape_equal(from->shape, to->shape))
@@ -90,7 +117,8 @@ static SrStatus copy_tensor(const Load *l, const SrTensor *from, const SrParam *
     if (from->dtype != to->dtype)
         return sr_fail(SR_ERR_CONFIG, "%s: %s holds %s, the model needs %s", to->name,
                        l->source->path, sr_dtype_name(from->dtype), sr_dtype_name(to->dtype));
-    memcpy(to->value, from->data, (size_t)sr_shape_count(to->shape) * sr_dtype_bytes(to->dtype));
+    SR_TRY(sr_weights_read(&l->w, key, &data));
+    memcpy(to->value, data.data, from->bytes);
     say(l, "Loaded: %-*s of shape: torch.Size(%s) from checkpoint", l->width, to->name, a);
     return SR_OK;
 }
@@ -114,7 +142,7 @@ static SrStatus load_param(Load *l, const SrParam *p) {
         say(l, "Not found:\t\t%s, not initialized", p->name);
         return SR_OK;
     }
-    SR_TRY(copy_tensor(l, &l->st.tensors[key].tensor, p));
+    SR_TRY(copy_tensor(l, key, p));
     l->trunk_loaded += trunk;
     l->heads_loaded += heads;
     return SR_OK;
@@ -124,7 +152,7 @@ static SrStatus load_param(Load *l, const SrParam *p) {
 // too many.
 static void say_extra(const Load *l) {
     SrText text = SR_TEXT_INIT;
-    for (int i = 0; i < l->st.n; i++)
+    for (int i = 0; i < l->w.n; i++)
         if (!l->used[i] &&
             (sr_text_starts(l->names[i], "trunk.") || sr_text_starts(l->names[i], "heads.")))
             sr_text_printf(&text, "%s%s", text.len ? ", " : "", l->names[i]);
@@ -161,13 +189,13 @@ SrWeightsSource sr_weights_source(const SrModelConfig *config) {
 // on a model that is dropped on failure.
 SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params) {
     Load l = {.source = source, .params = params};
-    SR_TRY(sr_safetensors_open(&l.st, source->path));
+    SR_TRY(sr_weights_open(&l.w, source->path));
     SrStatus status = SR_OK;
     int n = sr_params_count(params);
     for (int i = 0; i < n; i++)
         l.width = SR_MAX(l.width, (int)strlen(sr_params_at(params, i)->name));
-    if (sr_safetensors_meta(&l.st, "checksums"))
-        SR_TRY_GOTO(sr_checkpoint_verify(&l.st, source->path));
+    if (sr_safetensors_meta(&l.w.st, "checksums"))
+        SR_TRY_GOTO(sr_checkpoint_verify(&l.w.st, source->path));
     SR_TRY_GOTO(rename_keys(&l));
     for (int i = 0; i < n; i++)
         SR_TRY_GOTO(load_param(&l, sr_params_at(params, i)));
@@ -175,6 +203,6 @@ SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params) {
         say_extra(&l);
     status = check_counts(&l);
 done:
-    sr_safetensors_close(&l.st);
+    sr_weights_close(&l.w);
     return status;
 }
