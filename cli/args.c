@@ -77,18 +77,49 @@ SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out) 
     return SR_OK;
 }
 
-// One file: VISSL's further +config/... files are overrides of single keys here.
-SrStatus sr_args_load_config(const SrArgs *args, const char *verb, SrConfig **out) {
-    if (args->n_names == 0)
+// VISSL's "config=pretrain/swav/x" is the configuration by another name: moved to the names.
+static void take_config(SrArgs *args) {
+    int kept = 0;
+    for (int i = 0; i < args->n_overrides; i++) {
+        if (strncmp(args->overrides[i], "config=", 7) == 0 && args->n_names < SR_ARGS_MAX)
+            args->names[args->n_names++] = args->overrides[i] + 7;
+        else
+            args->overrides[kept++] = args->overrides[i];
+    }
+    args->n_overrides = kept;
+}
+
+// VISSL chooses the program by this key; training where features were asked for would be a bad
+// surprise.
+static SrStatus check_engine(const SrArgs *args, const char *verb) {
+    for (int i = 0; i < args->n_overrides; i++) {
+        const char *text = args->overrides[i];
+        text += *text == '+' ? 1 : 0;
+        if (sr_text_starts(text, "engine_name=") && strcmp(verb, "train") == 0 &&
+            strcmp(text, "engine_name=train") != 0)
+            return sr_fail(SR_ERR_CONFIG,
+                           "%s: `sslrun train` only trains; `sslrun extract` writes features and "
+                           "`sslrun knn` evaluates",
+                           text);
+    }
+    return SR_OK;
+}
+
+// One configuration; what is merged over it comes as +config/DIR=FILE among the overrides.
+SrStatus sr_args_load_config(const SrArgs *given, const char *verb, SrConfig **out) {
+    SrArgs args = *given;
+    take_config(&args);
+    SR_TRY(check_engine(&args, verb));
+    if (args.n_names == 0 || !*args.names[0])
         return sr_fail(SR_ERR_CONFIG,
                        "sslrun %s: which configuration? Give a YAML file such as configs/swav.yaml",
                        verb);
-    if (args->n_names > 1)
+    if (args.n_names > 1)
         return sr_fail(
             SR_ERR_CONFIG,
             "sslrun %s: what is '%s'? One YAML file and KEY=VALUE overrides are expected", verb,
-            args->names[1]);
-    return sr_config_load(args->names[0], args->overrides, args->n_overrides, out);
+            args.names[1]);
+    return sr_config_load(args.names[0], args.overrides, args.n_overrides, out);
 }
 
 // A full disk or a closed pipe behind stdout is a failure of the command.

@@ -39,9 +39,10 @@ static const SrVerb *find_verb(const char *name) {
     return NULL;
 }
 
-// `sslrun configs/swav.yaml` trains: whatever looks like a file is a configuration.
+// `sslrun configs/swav.yaml` and VISSL's `config=pretrain/x/y` train: whatever looks like a file or
+// an override belongs to a configuration.
 static bool is_config(const char *arg) {
-    return strchr(arg, '/') || sr_text_ends(arg, ".yaml") || sr_text_ends(arg, ".yml");
+    return strchr(arg, '/') || strchr(arg, '=') || sr_text_ends(arg, ".yaml") || sr_text_ends(arg, ".yml");
 }
 
 static SrStatus unknown_verb(const char *name) {

@@ -1,6 +1,6 @@
 // From a file and overrides to a checked, complete configuration (spec 1.2, 1.3).
 //
-// compose: defaults <- file <- overrides.  read: every section against its table, into the structs.
+// Composing is compose.c's.  read: every section against its table, into the structs.
 // Reading happens twice: before inference, so that the rules meet only well-formed trees, and after
 // it, for the resolved values.
 #include "trainer/config.h"
@@ -14,108 +14,18 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "losses/loss.h"
+#include "trainer/compose.h"
 #include "trainer/schedule.h"
 #include "trainer/schema.h"
 #include "trainer/tree.h"
 #include "trunks/trunk.h"
 
-// ---- composing
-
-// Hydra's own keys beside `config:` in a file: they steer its launcher and mean nothing here.
-static const char *const launcher_keys[] = {"config", "hydra", "defaults", "node_id",
-                                            "engine_name"};
-
-// VISSL demands 1 and stops otherwise: a file of another version may mean other things by its keys.
-static SrStatus check_version(const SrYaml *tree) {
-    const SrYaml *version = sr_yaml_find(tree, "VERSION");
-    if (!version || (version->type == SR_YAML_INT && version->i == 1))
-        return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s:%d: VERSION must be 1", version->file, version->line);
-}
-
-// What lies below the top key `config:`, or the whole file where there is none.
-static SrStatus unwrap(SrYaml *file, SrYaml **out) {
-    if (file->type == SR_YAML_NULL) { // an empty file changes nothing
-        *out = NULL;
-        return SR_OK;
-    }
-    if (file->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: a configuration is a map of keys, this is %s",
-                       file->file, file->line, sr_yaml_type_name(file->type));
-    SR_TRY(check_version(file));
-    sr_yaml_remove(file, "VERSION");
-    *out = sr_yaml_find(file, "config");
-    if (!*out) {
-        *out = file;
-        return SR_OK;
-    }
-    for (int i = 0; i < file->n; i++) {
-        bool known = false;
-        for (int k = 0; k < SR_COUNT(launcher_keys); k++)
-            known |= strcmp(file->keys[i], launcher_keys[k]) == 0;
-        if (!known)
-            return sr_fail(SR_ERR_CONFIG,
-                           "%s:%d: the key '%s' stands beside `config:`; move it below", file->file,
-                           file->items[i]->line, file->keys[i]);
-    }
-    if ((*out)->type == SR_YAML_NULL)
-        *out = NULL;
-    else if ((*out)->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: `config:` must hold a map of keys, this is %s",
-                       (*out)->file, (*out)->line, sr_yaml_type_name((*out)->type));
-    return SR_OK;
-}
-
-// The one place where the order of the sources is decided: later ones win, maps merge, lists and
-// scalars are replaced whole.
-static SrStatus compose(SrYaml *file, const char *const *overrides, int n_overrides, SrArena *arena,
-                        SrYaml **out) {
-    SrYaml *tree = NULL, *given = NULL;
-    SR_TRY(sr__schema_defaults(arena, &tree));
-    if (file)
-        SR_TRY(unwrap(file, &given));
-    if (given)
-        SR_TRY(sr_yaml_merge(arena, tree, given));
-    for (int i = 0; i < n_overrides; i++)
-        SR_TRY(sr__override_apply(tree, overrides[i], arena));
-    *out = tree;
-    return SR_OK;
-}
-
-// The file as given, then with .yaml, then both below configs/: VISSL's names carry neither.
-static SrStatus find_file(const char *path, SrArena *arena, const char **out) {
-    static const char *const places[][2] = {
-        {"", ""}, {"", ".yaml"}, {"configs/", ""}, {"configs/", ".yaml"}};
-    for (int i = 0; i < SR_COUNT(places); i++) {
-        char candidate[4096];
-        int len = snprintf(candidate, sizeof candidate, "%s%s%s", places[i][0], path, places[i][1]);
-        if (len < 0 || (size_t)len >= sizeof candidate || !sr_file_exists(candidate) ||
-            sr_file_is_dir(candidate))
-            continue;
-        *out = sr_arena_strdup(arena, candidate);
-        return *out ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory");
-    }
-    return sr_fail(SR_ERR_CONFIG,
-                   "%s: no such configuration file (nor %s.yaml, nor either below configs/)", path,
-                   path);
-}
-
-// A path that cannot be read is the user's mistake, like any other in the configuration: exit
-// code 2.
-static SrStatus load_file(const char *path, SrArena *arena, const char **found, SrYaml **file) {
-    SR_TRY(find_file(path, arena, found));
-    SrStatus status = sr_yaml_load(arena, *found, file);
-    if (status == SR_ERR_IO) // unreadable or too large: what the user named is wrong
-        return sr_fail_prefix(SR_ERR_CONFIG, "configuration");
-    return status;
-}
-
 SrStatus sr_config_compose(const char *path, const char *const *overrides, int n_overrides,
                            SrArena *arena, SrYaml **tree) {
     const char *found = NULL;
     SrYaml *file = NULL;
-    SR_TRY(load_file(path, arena, &found, &file));
-    return compose(file, overrides, n_overrides, arena, tree);
+    SR_TRY(sr__compose_load(path, arena, &found, &file));
+    return sr__compose(file, overrides, n_overrides, arena, tree);
 }
 
 // ---- reading
@@ -244,25 +154,6 @@ static SrStatus check_schedules(SrConfig *config) {
                           "OPTIMIZER.param_schedulers.weight_decay_head");
 }
 
-// Flags that contradict each other; each alone is fine by its table.
-static SrStatus check_model(const SrConfig *config) {
-    if (config->model.freeze_trunk_only && config->model.freeze_trunk_and_head)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "MODEL.FEATURE_EVAL_SETTINGS: set FREEZE_TRUNK_ONLY or FREEZE_TRUNK_AND_HEAD, "
-            "not both");
-    if (config->model.extract_trunk_features_only && !config->model.eval_mode_on)
-        return sr_fail(SR_ERR_CONFIG,
-                       "MODEL.FEATURE_EVAL_SETTINGS: EXTRACT_TRUNK_FEATURES_ONLY does nothing "
-                       "without EVAL_MODE_ON; for features set both and FREEZE_TRUNK_ONLY");
-    if (config->model.extract_trunk_features_only && config->model.eval_trunk_and_head)
-        return sr_fail(SR_ERR_CONFIG,
-                       "MODEL.FEATURE_EVAL_SETTINGS: EXTRACT_TRUNK_FEATURES_ONLY runs no heads, "
-                       "EVAL_TRUNK_AND_HEAD wants them; for the head's output set "
-                       "EXTRACT_TRUNK_FEATURES_ONLY to False");
-    return SR_OK;
-}
-
 // The world is this process whatever the file says.  Say so once if the file says something else,
 // and write down what is true, so that the saved configuration does not ask for it again.
 static SrStatus resolve_world(SrConfig *config) {
@@ -287,19 +178,19 @@ static SrStatus resolve_world(SrConfig *config) {
 static SrStatus resolve(SrConfig *config) {
     SR_TRY(sr__config_read(config));
     SR_TRY(check_names(config));
+    SR_TRY(sr__eval_settings_check(config->tree));
     SR_TRY(sr__schema_report_ignored(config->tree, &config->arena));
     SR_TRY(resolve_world(config));
     SR_TRY(sr__infer(config->tree, sr_comm_size(), &config->arena));
     SR_TRY(sr__config_read(config));
-    SR_TRY(check_schedules(config));
-    return check_model(config);
+    return check_schedules(config);
 }
 
 // What loading from a file and from text share.  Takes over `config`, also when it fails.
 static SrStatus finish(SrConfig *config, SrYaml *file, const char *const *overrides,
                        int n_overrides, SrStatus status, SrConfig **out) {
     if (status == SR_OK)
-        status = compose(file, overrides, n_overrides, &config->arena, &config->tree);
+        status = sr__compose(file, overrides, n_overrides, &config->arena, &config->tree);
     if (status == SR_OK)
         status = resolve(config);
     if (status != SR_OK)
@@ -315,7 +206,7 @@ SrStatus sr_config_load(const char *path, const char *const *overrides, int n_ov
     if (!config)
         return sr_fail(SR_ERR_MEMORY, "out of memory for the configuration");
     SrYaml *file = NULL;
-    SrStatus status = load_file(path, &config->arena, &config->path, &file);
+    SrStatus status = sr__compose_load(path, &config->arena, &config->path, &file);
     return finish(config, file, overrides, n_overrides, status, out);
 }
 

@@ -112,8 +112,8 @@ typedef struct SrConfig {
     SrKnnConfig knn;
 } SrConfig;
 
-// `path` as given, then with .yaml, then both below configs/.  overrides: "A.B=v", "config.A.B=v", "+A.B=v" (new key),
-// "~A.B" (remove), applied in order.  Everything wrong with file or overrides is SR_ERR_CONFIG, in one line.
+// `path`: a file, or a name below configs/ as VISSL writes it (trainer/compose.h).  overrides: "+config/DIR=FILE"
+// first, then "A.B=v", "config.A.B=v", "+A.B=v" (new key), "~A.B" (remove), each in order.  Everything wrong with file or overrides is SR_ERR_CONFIG, in one line.
 SrStatus sr_config_load(const char *path, const char *const *overrides, int n_overrides, SrConfig **out);
 // The same from text, for tests and the golden runner; `name` stands for the file in messages.
 SrStatus sr_config_parse(const char *text, const char *name, const char *const *overrides, int n_overrides,

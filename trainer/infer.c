@@ -1,5 +1,5 @@
 // VISSL's inference rules (spec 1.5) as functions over the composed tree, in VISSL's order: losses,
-// learning rate, labels.  Each changed value is one log line: people ask why numbers change.
+// learning rate, meters, labels.  Each changed value is one log line: people ask why numbers change.
 //
 // A rule writes only keys that the tree has, so a loss that does not declare a key is left alone.
 // The tree has been checked against its tables before: the types below are what they should be,
@@ -295,6 +295,82 @@ static SrStatus infer_loss(Rules *r) {
     return SR_OK;
 }
 
+// ---- meters
+
+static bool has_text(const SrYaml *list, const char *text) {
+    for (int i = 0; i < list->n; i++)
+        if (list->items[i]->type == SR_YAML_STRING && strcmp(list->items[i]->text, text) == 0)
+            return true;
+    return false;
+}
+
+// The deprecated METERS.name joins METERS.names, at its end: VISSL makes a set of them and loses the
+// order in which results are printed.
+static SrStatus join_meter_names(Rules *r, SrYaml **out) {
+    const SrYaml *names = sr_yaml_find_path(r->tree, "METERS.names");
+    const char *single = sr_tree_text(r->tree, "METERS.name", "");
+    *out = names && names->type == SR_YAML_LIST ? sr_yaml_copy(r->arena, names)
+                                                : sr_yaml_new(r->arena, SR_YAML_LIST, "inferred", 0);
+    if (!*out)
+        return sr_fail(SR_ERR_MEMORY, "out of memory while inferring METERS.names");
+    if (!*single || has_text(*out, single))
+        return SR_OK;
+    SrYaml *node = sr_yaml_new(r->arena, SR_YAML_STRING, "inferred", 0);
+    if (!node)
+        return sr_fail(SR_ERR_MEMORY, "out of memory while inferring METERS.names");
+    node->text = single;
+    SR_TRY(sr_yaml_append(r->arena, *out, node));
+    return set(r, "METERS.names", *out);
+}
+
+// A frozen trunk with pooled layers has one head, so one meter, for each of them (spec 2.12).
+static const SrYaml *pooled_layers(const Rules *r) {
+    static const char settings[] = "MODEL.FEATURE_EVAL_SETTINGS";
+    const SrYaml *s = sr_yaml_find_path(r->tree, settings);
+    const SrYaml *map = sr_yaml_find(s, "LINEAR_EVAL_FEAT_POOL_OPS_MAP");
+    bool frozen = sr_tree_bool(s, "FREEZE_TRUNK_ONLY", false) ||
+                  sr_tree_bool(s, "FREEZE_TRUNK_AND_HEAD", false);
+    bool used = sr_tree_bool(s, "EVAL_MODE_ON", false) && frozen;
+    return used && map && map->type == SR_YAML_LIST && map->n > 0 ? map : NULL;
+}
+
+// Names of the layers in the map's order, repeated ones twice: heads are told apart by position.
+static SrStatus layer_names(const Rules *r, const SrYaml *map, SrYaml **out) {
+    *out = sr_yaml_new(r->arena, SR_YAML_LIST, "inferred", 0);
+    if (!*out)
+        return sr_fail(SR_ERR_MEMORY, "out of memory while inferring METERS");
+    for (int i = 0; i < map->n; i++) {
+        const SrYaml *name = map->items[i]->type == SR_YAML_LIST && map->items[i]->n > 0
+                                 ? map->items[i]->items[0]
+                                 : map->items[i];
+        SrYaml *copy = sr_yaml_copy(r->arena, name);
+        if (!copy)
+            return sr_fail(SR_ERR_MEMORY, "out of memory while inferring METERS");
+        SR_TRY(sr_yaml_append(r->arena, *out, copy));
+    }
+    return SR_OK;
+}
+
+static SrStatus infer_meters(Rules *r) {
+    static const char *const meters[] = {"accuracy_list_meter", "mean_ap_list_meter",
+                                         "precision_at_k_list_meter", "recall_at_k_list_meter"};
+    SrYaml *names = NULL, *layers = NULL;
+    SR_TRY(join_meter_names(r, &names));
+    const SrYaml *map = pooled_layers(r);
+    if (!map)
+        return SR_OK;
+    SR_TRY(layer_names(r, map, &layers));
+    for (int i = 0; i < SR_COUNT(meters); i++) {
+        char at[128], k[256];
+        if (!has_text(names, meters[i]))
+            continue;
+        snprintf(at, sizeof at, "METERS.%s", meters[i]);
+        SR_TRY(set_int(r, key_of(k, at, "num_meters"), map->n));
+        SR_TRY(set(r, key_of(k, at, "meter_names"), layers));
+    }
+    return SR_OK;
+}
+
 // ---- learning rate, decay, labels
 
 // One machine, one process: the batch of a node is the batch of the run (see resolve_world).
@@ -346,6 +422,7 @@ SrStatus sr__infer(SrYaml *tree, int world, SrArena *arena) {
     SR_TRY(infer_loss(&r));
     r.level = SR_LOG_DEBUG; // the rest holds for nearly every run: nobody asks
     SR_TRY(infer_optimizer(&r));
+    SR_TRY(infer_meters(&r));
     SR_TRY(infer_labels(&r, "TRAIN"));
     return infer_labels(&r, "TEST");
 }

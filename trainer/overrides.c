@@ -1,6 +1,7 @@
 // Command-line overrides in Hydra's grammar (spec 1.2): A.B=v, +A.B=v, ++A.B=v, ~A.B, with or
 // without "config.". Values are YAML in flow style; {k:v} without a blank after the colon, as Hydra
-// has it, is understood. Not built: file composition (+config/dir=file) and sweeps (a=1,2).
+// has it, is understood.  Not here: files (+config/dir=file), which compose.c merges; sweeps (a=1,2),
+// which are refused.
 #include <ctype.h>
 #include <string.h>
 
@@ -38,9 +39,33 @@ static void space_keys(const char *value, SrText *out) {
     }
 }
 
+// Hydra runs once for each part of a value with a comma outside brackets and quotes; one run of this
+// program is one configuration, and a list that lost its brackets is the likelier reason.
+static SrStatus refuse_sweep(const char *value, const char *text) {
+    int depth = 0;
+    char quote = 0;
+    for (const char *c = value; *c; c++) {
+        if (quote)
+            quote = *c == quote ? 0 : quote;
+        else if (*c == '"' || *c == '\'')
+            quote = *c;
+        else if (strchr("[{", *c))
+            depth++;
+        else if (strchr("]}", *c))
+            depth--;
+        else if (*c == ',' && depth <= 0)
+            return sr_fail(SR_ERR_CONFIG,
+                           "override '%s': sweeps are not built; write [%s] for a list, or run "
+                           "once for each value",
+                           text, value);
+    }
+    return SR_OK;
+}
+
 // Lists, maps and quoted strings are YAML; everything else is one scalar.
 static SrStatus parse_value(const char *value, const char *text, SrArena *arena, SrYaml **out) {
     value += strspn(value, " ");
+    SR_TRY(refuse_sweep(value, text));
     // A bare scalar, whatever it holds ("a: b", "# c"); A.B= is the empty string, as in Hydra.
     if (!*value || !strchr("[{\"'", *value)) {
         *out = *value ? sr_yaml_scalar(arena, value, "command line", 0)
@@ -137,7 +162,8 @@ static SrStatus read_path(const char *text, const char *start, size_t len,
     path[len] = '\0';
     if (strchr(path, '/') || strcmp(path, "config") == 0)
         return sr_fail(SR_ERR_CONFIG,
-                       "override '%s': files are not composed; put the keys into one file", text);
+                       "override '%s': files are named as config=FILE, once, or +config/DIR=FILE",
+                       text);
     if (strstr(path, ".."))
         return sr_fail(SR_ERR_CONFIG, "override '%s': the key '%s' has an empty part", text, path);
     return SR_OK;

@@ -39,6 +39,8 @@ SrStatus sr__schema_report_ignored(const SrYaml *tree, SrArena *arena);
 SrStatus sr__config_read(SrConfig *config);
 // overrides.c: one command-line override applied to the tree.
 SrStatus sr__override_apply(SrYaml *tree, const char *text, SrArena *arena);
+// eval_settings.c: flags of MODEL.FEATURE_EVAL_SETTINGS that contradict each other, and what was probably meant.
+SrStatus sr__eval_settings_check(const SrYaml *tree);
 // infer.c: spec 1.5 over the composed tree.  world: processes of the run.
 SrStatus sr__infer(SrYaml *tree, int world, SrArena *arena);
 

@@ -3,31 +3,60 @@
 #include "trainer/schema.h"
 
 #define OFF(field) offsetof(SrOptimizerConfig, field)
-#define UNBUILT_LOSS(name) {name, SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the loss is not built"}
+// VISSL's own map stands here until the loss brings its table, so that VISSL's command lines find their keys.
+#define UNBUILT_LOSS(name, map) {name, SR_OPT_IGNORED, 0, "{" map "}", 0, 0, NULL, "the loss is not built"}
+#define NCE_BUFFER "buffer_params: {world_size: 64, embedding_dim: 128, effective_batch_size: 4096}"
 
 // clang-format off
 // VISSL's losses that no file of ours owns; schema.c drops the row once one does.
 const SrOption sr__schema_loss[] = {
     {"name", SR_OPT_STRING, offsetof(SrConfig, loss_name), "CrossEntropyLoss", 0, 0, NULL, "Which loss."},
-    UNBUILT_LOSS("CrossEntropyLoss"),
-    UNBUILT_LOSS("cross_entropy_multiple_output_single_target"),
-    UNBUILT_LOSS("bce_logits_multiple_output_single_target"),
-    UNBUILT_LOSS("nce_loss_with_memory"),
-    UNBUILT_LOSS("simclr_info_nce_loss"),
-    UNBUILT_LOSS("multicrop_simclr_info_nce_loss"),
-    UNBUILT_LOSS("swav_loss"),
-    UNBUILT_LOSS("swav_momentum_loss"),
-    UNBUILT_LOSS("dino_loss"),
-    UNBUILT_LOSS("ibot_loss"),
-    UNBUILT_LOSS("msn_loss"),
-    UNBUILT_LOSS("deepclusterv2_loss"),
-    UNBUILT_LOSS("moco_loss"),
-    UNBUILT_LOSS("barlow_twins_loss"),
-    UNBUILT_LOSS("swav_distillation_loss"),
-    UNBUILT_LOSS("dino_distillation_loss"),
-    UNBUILT_LOSS("ibot_distillation_loss"),
-    UNBUILT_LOSS("msn_distillation_loss"),
-    UNBUILT_LOSS("distillation_loss"),
+    UNBUILT_LOSS("CrossEntropyLoss", "ignore_index: -1"),
+    UNBUILT_LOSS("cross_entropy_multiple_output_single_target",
+                 "weight: null, reduction: mean, ignore_index: -1, normalize_output: False, temperature: 1.0,"
+                 " label_smoothing: 0.0"),
+    UNBUILT_LOSS("bce_logits_multiple_output_single_target", "reduction: none, world_size: 1, normalize_output: False"),
+    UNBUILT_LOSS("nce_loss_with_memory",
+                 "loss_type: nce, norm_embedding: True, temperature: 0.07, loss_weights: [1.0], norm_constant: -1,"
+                 " update_mem_with_emb_index: -100, negative_sampling_params: {num_negatives: 16000, type: random},"
+                 " memory_params: {memory_size: -1, embedding_dim: 128, momentum: 0.5, norm_init: True,"
+                 " update_mem_on_forward: True}, num_train_samples: -1, ignore_index: -1"),
+    UNBUILT_LOSS("simclr_info_nce_loss", "temperature: 0.1, " NCE_BUFFER),
+    UNBUILT_LOSS("multicrop_simclr_info_nce_loss", "temperature: 0.1, num_crops: 2, " NCE_BUFFER),
+    UNBUILT_LOSS("swav_loss", ""),
+    UNBUILT_LOSS("swav_momentum_loss", ""),
+    UNBUILT_LOSS("dino_loss",
+                 "momentum: 0.996, student_temp: 0.1, teacher_temp_min: 0.04, teacher_temp_max: 0.07,"
+                 " teacher_temp_warmup_iters: 37500, crops_for_teacher: [0, 1], ema_center: 0.9, output_dim: 65536,"
+                 " num_crops: 10, normalize_last_layer: False"),
+    UNBUILT_LOSS("ibot_loss",
+                 "teacher_momentum: 0.996, warmup_teacher_temp: 0.04, teacher_temp: 0.04,"
+                 " warmup_teacher_patch_temp: 0.04, teacher_patch_temp: 0.07, warmup_teacher_temp_epochs: 30,"
+                 " student_temp: 0.1, center_momentum: 0.9, center_momentum2: 0.9, lambda1: 1, lambda2: 1,"
+                 " mim_start_epoch: 0, num_global_crops: 2, num_local_crops: 8, out_dim: 8192, patch_out_dim: 8192,"
+                 " num_epochs: 10"),
+    UNBUILT_LOSS("msn_loss", "momentum: 0.996, temperature: 0.1, output_dim: 1024"),
+    UNBUILT_LOSS("deepclusterv2_loss",
+                 "DROP_LAST: True, BATCHSIZE_PER_REPLICA: 256, num_crops: 2, temperature: 0.1,"
+                 " num_clusters: [3000, 3000, 3000], kmeans_iters: 10,"
+                 " memory_params: {crops_for_mb: [0], embedding_dim: 128}, num_train_samples: -1"),
+    UNBUILT_LOSS("moco_loss", "embedding_dim: 128, queue_size: 65536, momentum: 0.999, temperature: 0.2"),
+    UNBUILT_LOSS("barlow_twins_loss", "lambda_: 0.0051, scale_loss: 0.024, embedding_dim: 8192"),
+    UNBUILT_LOSS("swav_distillation_loss",
+                 "temperature: 0.1, use_double_precision: False, num_iters: 3, epsilon: 0.03, num_crops: 6,"
+                 " num_prototypes: [3000], temp_hard_assignment_iters: 0, local_queue_length: 0, queue_start_iter: 0,"
+                 " normalize_student_feats: False, use_student_prototypes: True, use_teacher_prototypes: False,"
+                 " use_two_crops_for_teacher: True, swapped_assignment: False"),
+    UNBUILT_LOSS("dino_distillation_loss",
+                 "swapped_assignment: False, teacher_num_crops: 2, teacher_temperature: 0.07, student_num_crops: 10,"
+                 " student_temperature: 0.1"),
+    UNBUILT_LOSS("ibot_distillation_loss",
+                 "swapped_assignment: False, use_teacher_prototypes: False, num_global_crops: 2,"
+                 " student_num_crops: 12, student_temp: 0.1, teacher_temp: 0.07, teacher_patch_temp: 0.07, lambda1: 1,"
+                 " lambda2: 1"),
+    UNBUILT_LOSS("msn_distillation_loss",
+                 "swapped_assignment: False, student_temperature: 0.1, teacher_num_crops: 2, student_num_crops: 12"),
+    UNBUILT_LOSS("distillation_loss", "soft_target_alpha: 0.5, temperature: 1.0, loss_type: kl_divergence"),
     SR_OPTION_END,
 };
 

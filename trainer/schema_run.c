@@ -44,17 +44,51 @@ const SrOption sr__schema_root[] = {
     {"OPTIMIZER", SR_OPT_TREE, OFF(sections.optimizer), "{}", 0, 0, NULL, "How parameters move."},
     {"CHECKPOINT", SR_OPT_TREE, OFF(sections.checkpoint), "{}", 0, 0, NULL, "What is kept of a run."},
     {"DISTRIBUTED", SR_OPT_TREE, OFF(sections.distributed), "{}", 0, 0, NULL, "Processes of a run."},
-    {"SLURM", SR_OPT_IGNORED, 0, "{USE_SLURM: False}", 0, 0, NULL, "no cluster is asked for machines"},
+    {"SLURM", SR_OPT_IGNORED, 0,
+     "{USE_SLURM: False, NAME: vissl, COMMENT: \"vissl job\", PARTITION: \"\", LOG_FOLDER: \".\", "
+     "TIME_HOURS: 72, TIME_MINUTES: 0, NUM_CPU_PER_PROC: 8, MEM_GB: 250, PORT_ID: 40050, "
+     "CONSTRAINT: \"\", ADDITIONAL_PARAMETERS: {}}",
+     0, 0, NULL, "no cluster is asked for machines"},
     {"EXTRACT_FEATURES", SR_OPT_IGNORED, 0,
      "{OUTPUT_DIR: \"\", CHUNK_THRESHOLD: -1, MAP_FEATURES_TO_IMG_NAME: False}", 0, 0, NULL, "not built"},
-    {"DISTILLATION", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "not built"},
-    {"CLUSTERFIT", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "not built"},
-    {"RANKING", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "not built"},
-    {"SVM", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "not built"},
+    {"DISTILLATION", SR_OPT_IGNORED, 0,
+     "{eager_teacher_init: False, TEACHER_MODEL: {}}",
+     0, 0, NULL, "not built"},
+    {"CLUSTERFIT", SR_OPT_IGNORED, 0,
+     "{OUTPUT_DIR: \".\", NUM_ITER: 50, NUM_CLUSTERS: 16000, DATA_LIMIT: -1, "
+     "DATA_LIMIT_SAMPLING: {SEED: 0}, CLUSTER_BACKEND: faiss, FEATURES: {EXTRACT: False, "
+     "PATH: \".\", DATA_PARTITION: TRAIN, TEST_PARTITION: TEST, DATASET_NAME: \"\", LAYER_NAME: "
+     "\"\", DIMENSIONALITY_REDUCTION: 0}}",
+     0, 0, NULL, "not built"},
+    {"RANKING", SR_OPT_IGNORED, 0,
+     "{USE_GPU: False, RANKING_BACKEND: faiss, NORMALIZE_FEATS: True, APPLY_PCA: False, "
+     "PCA_DIM: 128, FEATURES: {EXTRACT: False, PATH: \".\", DATA_PARTITION: TRAIN, "
+     "TEST_PARTITION: TEST, DATASET_NAME: \"\", LAYER_NAME: \"\", DIMENSIONALITY_REDUCTION: 0}}",
+     0, 0, NULL, "not built"},
+    {"SVM", SR_OPT_IGNORED, 0,
+     "{normalize: True, cls_list: [], loss: squared_hinge, penalty: l2, dual: True, "
+     "max_iter: 2000, cross_val_folds: 3, costs: {costs_list: [0.1, 0.01], base: -1.0, "
+     "power_range: [4, 20]}, force_retrain: False, low_shot: {dataset_name: voc, "
+     "sample_inds: [1, 2, 3, 4, 5], k_values: [1, 2, 4, 8, 16, 32, 64, 96]}}",
+     0, 0, NULL, "not built"},
     {"NEAREST_NEIGHBOR", SR_OPT_TREE, OFF(sections.neighbor), "{}", 0, 0, NULL, "Nearest-neighbour evaluation."},
-    {"LOW_SHOT_BENCHMARK", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "not built"},
-    {"IMG_RETRIEVAL", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "not built"},
-    {"GEO_LOCALIZATION", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "not built"},
+    {"LOW_SHOT_BENCHMARK", SR_OPT_IGNORED, 0,
+     "{METHOD: logistic_regression, LOGISTIC_REGRESSION: {LAMBDA: 0.025, SEEDS: [0]}, "
+     "FEATURES: {PATH: \"\"}}",
+     0, 0, NULL, "not built"},
+    {"IMG_RETRIEVAL", SR_OPT_IGNORED, 0,
+     "{TRAIN_DATASET_NAME: Oxford, EVAL_DATASET_NAME: Paris, DATASET_PATH: \"\", "
+     "WHITEN_IMG_LIST: \"\", EVAL_BINARY_PATH: \"\", DEBUG_MODE: False, NUM_TRAINING_SAMPLES: "
+     "-1, NUM_QUERY_SAMPLES: -1, NUM_DATABASE_SAMPLES: -1, USE_DISTRACTORS: False, "
+     "IMG_SCALINGS: [1], SIMILARITY_MEASURE: cosine_similarity, RESIZE_IMG: 1024, "
+     "SPATIAL_LEVELS: 3, N_PCA: 512, TRAIN_PCA_WHITENING: True, FEATS_PROCESSING_TYPE: \"\", "
+     "GEM_POOL_POWER: 4.0, CROP_QUERY_ROI: False, NORMALIZE_FEATURES: True, CENTER_CROP: "
+     "False, SAVE_RETRIEVAL_RANKINGS_SCORES: True, SAVE_FEATURES: False, "
+     "USE_FEATURE_EXTRACTION_ENGINE: False, FEATURE_EXTRACTION_DIR: \"\"}",
+     0, 0, NULL, "not built"},
+    {"GEO_LOCALIZATION", SR_OPT_IGNORED, 0,
+     "{TRAIN_LABEL_MAPPING: \"/path/to/.json\", ACC_KM_THRESHOLDS: [1, 25, 200, 750, 2500]}",
+     0, 0, NULL, "not built"},
     SR_OPTION_END,
 };
 

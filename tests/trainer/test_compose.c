@@ -1,0 +1,159 @@
+// Composing: names below configs/config, files added on the command line, `defaults:` lists, and the order
+// in which all of them win.  Each test writes its files into a folder of its own and works from there.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "tests/check.h"
+#include "tests/temp_dir.h"
+#include "trainer/compose.h"
+#include "trainer/config.h"
+#include "trainer/tree.h"
+
+typedef struct {
+    char before[4096], dir[64];
+    SrArena arena;
+} Place;
+
+static void put(const char *path, const char *text) {
+    CHECK_OK(sr_file_write(path, text, strlen(text)));
+}
+
+// VISSL's layout: a user's folder holds configs/config/<method>/<file>.yaml.
+static void open_place(Place *p) {
+    *p = (Place){.arena = SR_ARENA_INIT};
+    CHECK(getcwd(p->before, sizeof p->before) != NULL);
+    temp_dir_make(p->dir);
+    CHECK_INT(chdir(p->dir), 0);
+    CHECK_OK(sr_file_mkdirs("configs/config/pretrain/m/models"));
+    put("configs/config/pretrain/m/main.yaml",
+        "# @package _global_\nconfig:\n  SEED_VALUE: 1\n  LOG_FREQUENCY: 5\n"
+        "  MODEL: {TRUNK: {RESNETS: {DEPTH: 34}}}\n");
+    put("configs/config/pretrain/m/models/wide.yaml",
+        "# @package _global_\nconfig:\n  SEED_VALUE: 2\n"
+        "  MODEL: {TRUNK: {RESNETS: {WIDTH_MULTIPLIER: 2}}}\n");
+    put("configs/config/pretrain/m/models/deep.yaml",
+        "config:\n  SEED_VALUE: 3\n  MODEL: {TRUNK: {RESNETS: {DEPTH: 101}}}\n");
+}
+
+static void close_place(Place *p) {
+    sr_arena_deinit(&p->arena);
+    CHECK_INT(chdir(p->before), 0);
+    temp_dir_remove(p->dir);
+}
+
+static int64_t number(const SrYaml *tree, const char *path) {
+    return sr_tree_int(tree, path, -99);
+}
+
+static void test_names(void **state) {
+    (void)state;
+    static const char *const names[] = {"pretrain/m/main", "pretrain/m/main.yaml",
+                                        "configs/config/pretrain/m/main.yaml",
+                                        "config/pretrain/m/main"};
+    Place p;
+    open_place(&p);
+    for (int i = 0; i < SR_COUNT(names); i++) {
+        SrYaml *tree = NULL;
+        CHECK_OK(sr_config_compose(names[i], NULL, 0, &p.arena, &tree));
+        CHECK_INT(number(tree, "SEED_VALUE"), 1);
+        CHECK_INT(number(tree, "MODEL.TRUNK.RESNETS.DEPTH"), 34);
+    }
+    SrYaml *tree = NULL;
+    CHECK_FAILS(sr_config_compose("pretrain/m/mian", NULL, 0, &p.arena, &tree), SR_ERR_CONFIG,
+                "did you mean 'pretrain/m/main'");
+    close_place(&p);
+}
+
+// Files win in the order of the command line, keys over all files wherever they stand.
+static void test_added_files(void **state) {
+    (void)state;
+    static const char *const both[] = {"config.LOG_FREQUENCY=7", "+config/pretrain/m/models=wide",
+                                       "+config/pretrain/m/models=deep.yaml"};
+    static const char *const turned[] = {"+config/pretrain/m/models=deep", "SEED_VALUE=9",
+                                         "++config/pretrain/m/models=wide"};
+    Place p;
+    SrYaml *tree = NULL;
+    open_place(&p);
+    CHECK_OK(sr_config_compose("pretrain/m/main", both, 3, &p.arena, &tree));
+    CHECK_INT(number(tree, "SEED_VALUE"), 3);
+    CHECK_INT(number(tree, "LOG_FREQUENCY"), 7);
+    CHECK_INT(number(tree, "MODEL.TRUNK.RESNETS.DEPTH"), 101);
+    CHECK_INT(number(tree, "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER"), 2);
+    CHECK_OK(sr_config_compose("pretrain/m/main", turned, 2, &p.arena, &tree));
+    CHECK_INT(number(tree, "SEED_VALUE"), 9);
+    CHECK_OK(sr_config_compose("pretrain/m/main", turned, 3, &p.arena, &tree));
+    CHECK_INT(number(tree, "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER"), 2);
+    close_place(&p);
+}
+
+static void test_wrong_files(void **state) {
+    (void)state;
+    static const struct {
+        const char *override, *message;
+    } cases[] = {
+        {"config/pretrain/m/models=wide", "with a plus in front"},
+        {"+config/pretrain/m/models=wode", "did you mean 'pretrain/m/models/wide'"},
+        {"+config/pretrain/m/models=", "which file?"},
+        {"+config/=x", "which file?"},
+    };
+    Place p;
+    SrYaml *tree = NULL;
+    open_place(&p);
+    for (int i = 0; i < SR_COUNT(cases); i++)
+        CHECK_FAILS(sr_config_compose("pretrain/m/main", &cases[i].override, 1, &p.arena, &tree),
+                    SR_ERR_CONFIG, cases[i].message);
+    close_place(&p);
+}
+
+// What a list names lies under the file, what stands after _self_ over it.
+static void test_defaults_lists(void **state) {
+    (void)state;
+    Place p;
+    SrYaml *tree = NULL;
+    open_place(&p);
+    put("a.yaml", "defaults:\n  - pretrain/m/main\n  - config/pretrain/m/models: wide\n"
+                  "config: {SEED_VALUE: 5}\n");
+    CHECK_OK(sr_config_compose("a.yaml", NULL, 0, &p.arena, &tree));
+    CHECK_INT(number(tree, "SEED_VALUE"), 5);
+    CHECK_INT(number(tree, "LOG_FREQUENCY"), 5);
+    CHECK_INT(number(tree, "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER"), 2);
+    put("b.yaml", "defaults:\n  - _self_\n  - /config/pretrain/m/models@_global_: deep\n"
+                  "config: {SEED_VALUE: 5, LOG_FREQUENCY: 8}\n");
+    CHECK_OK(sr_config_compose("b.yaml", NULL, 0, &p.arena, &tree));
+    CHECK_INT(number(tree, "SEED_VALUE"), 3);
+    CHECK_INT(number(tree, "LOG_FREQUENCY"), 8);
+    put("ring.yaml", "defaults: [ring.yaml]\nconfig: {}\n");
+    CHECK_FAILS(sr_config_compose("ring.yaml", NULL, 0, &p.arena, &tree), SR_ERR_CONFIG, "ring");
+    put("bomb.yaml", "defaults: [bomb2, bomb2, bomb2, bomb2, bomb2, bomb2, bomb2, bomb2, bomb2]\n");
+    put("bomb2.yaml", "defaults: [c, c, c, c, c, c, c, c, c]\n");
+    put("c.yaml", "config: {}\n");
+    CHECK_FAILS(sr_config_compose("bomb.yaml", NULL, 0, &p.arena, &tree), SR_ERR_CONFIG,
+                "more than 64 files");
+    put("bad.yaml", "defaults: [{a: b, c: d}]\n");
+    CHECK_FAILS(sr_config_compose("bad.yaml", NULL, 0, &p.arena, &tree), SR_ERR_CONFIG,
+                "bad.yaml:1: defaults: each entry");
+    close_place(&p);
+}
+
+static void test_launcher_and_sweeps(void **state) {
+    (void)state;
+    static const char *const ours[] = {"hydra.verbose=true", "node_id=0", "engine_name=train",
+                                       "config.SLURM.NAME=job"};
+    static const char *const sweep = "SEED_VALUE=0,1", *const quoted = "CHECKPOINT.DIR='a,b'";
+    Place p;
+    SrYaml *tree = NULL;
+    open_place(&p);
+    CHECK_OK(sr_config_compose("pretrain/m/main", ours, 4, &p.arena, &tree));
+    CHECK_STR(sr_tree_text(tree, "SLURM.NAME", ""), "job");
+    CHECK_FAILS(sr_config_compose("pretrain/m/main", &sweep, 1, &p.arena, &tree), SR_ERR_CONFIG,
+                "sweeps are not built; write [0,1]");
+    CHECK_OK(sr_config_compose("pretrain/m/main", &quoted, 1, &p.arena, &tree));
+    CHECK_STR(sr_tree_text(tree, "CHECKPOINT.DIR", ""), "a,b");
+    close_place(&p);
+}
+
+SR_TESTS(compose, unit(test_names), unit(test_added_files), unit(test_wrong_files),
+         unit(test_defaults_lists), unit(test_launcher_and_sweeps))
