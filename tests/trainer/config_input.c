@@ -1,0 +1,65 @@
+// Taking a fuzzer's input apart and putting it through the whole loader (config_input.h).
+#include "tests/trainer/config_input.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "base/yaml.h"
+#include "trainer/config.h"
+
+enum { MAX_OVERRIDES = 16, MAX_TEXT = 1 << 16 };
+
+typedef struct {
+    const char *overrides[MAX_OVERRIDES];
+    int n;
+    const char *text;
+} Input;
+
+// Cuts the copy at its line ends; overrides lead, as on a command line they would follow.
+static Input take_apart(char *copy) {
+    Input in = {.n = 0};
+    while (*copy == '!' && in.n < MAX_OVERRIDES) {
+        char *end = strchr(copy, '\n');
+        in.overrides[in.n++] = copy + 1;
+        if (!end) {
+            copy += strlen(copy);
+            break;
+        }
+        *end = '\0';
+        copy = end + 1;
+    }
+    in.text = copy;
+    return in;
+}
+
+// A saved configuration is what a run is resumed from, so it must say the same again.  The second
+// load runs every inference rule on its own results: they must be at rest.
+static void check_round_trip(const SrConfig *config) {
+    SrArena arena = SR_ARENA_INIT;
+    SrText text = {0};
+    SrYaml *again = NULL;
+    sr_yaml_print(config->tree, &text);
+    if (text.failed || sr_yaml_parse(&arena, text.s, text.len, "again", &again) != SR_OK ||
+        !sr_yaml_equal(config->tree, again))
+        abort();
+    sr_text_deinit(&text);
+    sr_arena_deinit(&arena);
+}
+
+void config_input_try(const char *data, size_t bytes) {
+    if (bytes > MAX_TEXT)
+        return;
+    char *copy = sr_calloc(1, bytes + 1);
+    if (!copy)
+        return;
+    memcpy(copy, data, bytes);
+    Input in = take_apart(copy);
+    SrConfig *config = NULL;
+    if (sr_config_parse(in.text, "input.yaml", in.overrides, in.n, &config) == SR_OK) {
+        check_round_trip(config);
+        sr_config_free(config);
+    }
+    sr_free(copy);
+}
