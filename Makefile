@@ -30,7 +30,7 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def
 
-.PHONY: fuzz example install parity all help deps test run golden asan layers clean format bench-conv
+.PHONY: fuzz fuzz-graph example install parity all help deps test run golden asan layers clean format bench-conv
 all: sslrun libsslrun.a
 
 help:
@@ -123,17 +123,16 @@ install: sslrun libsslrun.a
 	    'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lsslrun' 'Libs.private: -fopenmp $(LDLIBS)' \
 	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/sslrun.pc
 
-## make fuzz       SECONDS of libFuzzer (clang) over what people type and the parser of graphs, sanitized
-SECONDS ?= 60
+## make fuzz-graph libFuzzer over what people type and the parser of graphs for FUZZ_SECONDS (clang)
 # The vector templates are not fuzzed, and clang needs many minutes to instrument them.
 FUZZ = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-openmp -Wno-unknown-pragmas -Wno-unused-command-line-argument
-fuzz:
+fuzz-graph:
 	@$(MAKE) --no-print-directory CC="$(FUZZ_CC)" BUILD=build/fuzz OPT=-O1 EXTRA="$(FUZZ) -fsanitize=fuzzer-no-link" \
 	    SIMD_EXTRA=-fno-sanitize=all build/fuzz/libsslrun.a
 	$(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. -Ibuild/fuzz -DSR_FUZZ_ENTRY $(FUZZ) -fsanitize=fuzzer \
 	    -o build/fuzz/graph-fuzz tests/fuzz/graph_fuzz.c build/fuzz/libsslrun.a $(LDLIBS)
 	@mkdir -p build/fuzz/found
-	build/fuzz/graph-fuzz -max_total_time=$(SECONDS) -timeout=20 -max_len=4096 -print_final_stats=0 -verbosity=0 \
+	build/fuzz/graph-fuzz -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=4096 -print_final_stats=0 -verbosity=0 \
 	    -artifact_prefix=build/fuzz/ build/fuzz/found tests/fuzz/corpus/graph
 FUZZ_CC ?= clang
 
@@ -150,7 +149,7 @@ $(BUILD)/fuzz-weights: $(FUZZED) $(HEADERS)
 	@mkdir -p $(@D)
 	clang -std=c17 -O1 -g -D_GNU_SOURCE -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $(FUZZED) \
 	    -lyaml -lcjson -lz -lm -lpthread
-fuzz: $(BUILD)/fuzz-weights
+fuzz: fuzz-graph $(BUILD)/fuzz-weights
 	@mkdir -p $(BUILD)/corpus
 	$(BUILD)/fuzz-weights -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=512 -artifact_prefix=$(BUILD)/ \
 	    $(BUILD)/corpus tests/formats/files
