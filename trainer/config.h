@@ -51,6 +51,7 @@ typedef struct { // an entry of TEMP_FROZEN_PARAMS_ITER_MAP, "module." removed
 typedef struct {
     const char *trunk_name;
     const SrYaml *trunk_tree; // MODEL.TRUNK
+    const SrYaml *owned;      // a map below it that a trunk owns: only there to be pointed at
     const SrYaml *head_params; // MODEL.HEAD.PARAMS
     double bn_eps, bn_momentum, params_multiplier;
     bool single_pass_every_crop;

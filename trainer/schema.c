@@ -81,6 +81,10 @@ static SrStatus with_owned(const SrSection *section, SrArena *arena, const SrOpt
     if (!rows)
         return sr_fail(SR_ERR_MEMORY, "out of memory for the schema");
     int m = 0;
+    // Rows fill the section's own struct: MODEL.TRUNK's is SrModelConfig, LOSS's is SrConfig.
+    size_t place = section->offset == offsetof(SrConfig, model)
+                       ? offsetof(SrModelConfig, owned)
+                       : offsetof(SrConfig, sections.owned);
     for (int i = 0; i < n; i++)
         if (section->table[i].type != SR_OPT_IGNORED ||
             !is_owned(section->path, section->table[i].name))
@@ -88,8 +92,7 @@ static SrStatus with_owned(const SrSection *section, SrArena *arena, const SrOpt
     for (int k = 0; owned_map(k, &e); k++) {
         const char *name = name_inside(section->path, e.section.path);
         if (name && !has_row(rows, m, name)) // two trunks may share a map
-            rows[m++] = (SrOption){
-                name, SR_OPT_TREE, offsetof(SrConfig, sections.owned), "{}", 0, 0, NULL, ""};
+            rows[m++] = (SrOption){name, SR_OPT_TREE, place, "{}", 0, 0, NULL, ""};
     }
     *out = rows;
     return SR_OK;
