@@ -19,7 +19,8 @@ typedef struct {
     const char **names; // (w.n) after the prefixes were changed
     bool *used;         // (w.n)
     int width;          // of the longest parameter name
-    int trunk, trunk_loaded, heads, heads_loaded;
+    bool extractor;     // the model's trunk stands under trunk.base_model.
+    int trunk, trunk_loaded, heads, heads_loaded, missing, skipped, misshapen;
 } Load;
 
 // The table of what was loaded is the way to find a misnamed layer; evaluation, which insists on
@@ -33,6 +34,19 @@ SR_PRINTF(2, 3) static void say(const Load *l, const char *fmt, ...) {
     vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
     sr_info("%s", line);
+}
+
+#define BASE "trunk.base_model."
+
+// A trunk for linear evaluation has its names under trunk.base_model., others under trunk.; a file
+// of one kind fits the other.
+static const char *in_model(Load *l, const char *name) {
+    bool has = sr_text_starts(name, BASE);
+    if (has && !l->extractor)
+        return sr_arena_printf(&l->w.arena, "trunk.%s", name + strlen(BASE));
+    if (!has && l->extractor && sr_text_starts(name, "trunk."))
+        return sr_arena_printf(&l->w.arena, BASE "%s", name + strlen("trunk."));
+    return name;
 }
 
 // The dicts VISSL's STATE_DICT_KEY_NAME descends through are recognised instead of asked for.
@@ -74,7 +88,8 @@ static SrStatus rename_keys(Load *l) {
         return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
     bool any = false;
     for (int i = 0; i < l->w.n; i++) {
-        l->names[i] = model_name(l, &naming, l->w.tensors[i].name);
+        const char *name = model_name(l, &naming, l->w.tensors[i].name);
+        l->names[i] = name ? in_model(l, name) : NULL;
         if (!l->names[i])
             return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
         any |= sr_text_starts(l->names[i], "trunk.") || sr_text_starts(l->names[i], "heads.");
@@ -132,14 +147,22 @@ static SrStatus load_param(Load *l, const SrParam *p) {
     int key = find_key(l, p->name);
     if (key >= 0)
         l->used[key] = true;
-    if (is_skipped(l->source, p->name)) {
+    if (is_skipped(l->source, p->name) || (heads && l->source->skip_heads)) {
         say(l, "Ignored layer:\t%s", p->name);
+        l->skipped++;
         return SR_OK;
     }
     l->trunk += trunk;
     l->heads += heads;
     if (key < 0) {
         say(l, "Not found:\t\t%s, not initialized", p->name);
+        l->missing++;
+        return SR_OK;
+    }
+    if (heads && l->source->lax_head_shapes &&
+        !sr_shape_equal(l->w.tensors[key].shape, p->shape)) {
+        say(l, "Ignored layer:\t%s, of another shape", p->name);
+        l->misshapen++;
         return SR_OK;
     }
     SR_TRY(copy_tensor(l, key, p));
@@ -166,13 +189,17 @@ static void say_extra(const Load *l) {
 static SrStatus check_counts(const Load *l) {
     const char *path = l->source->path;
     if (!l->source->quiet)
-        sr_info("%s: loaded %d of %d trunk tensors, %d of %d of the heads", path, l->trunk_loaded,
-                l->trunk, l->heads_loaded, l->heads);
-    if (l->trunk_loaded == 0 || (l->source->whole_trunk && l->trunk_loaded < l->trunk))
+        sr_info("%s: trunk %d of %d, heads %d of %d, %d skipped, %d missing, %d of another shape: "
+                "%d of %d tensors loaded",
+                path, l->trunk_loaded, l->trunk, l->heads_loaded, l->heads, l->skipped, l->missing,
+                l->misshapen, l->trunk_loaded + l->heads_loaded, l->trunk + l->heads);
+    if (l->trunk_loaded == 0 || (l->source->whole_trunk && l->trunk_loaded < l->trunk) ||
+        l->trunk_loaded < l->source->min_trunk_share * l->trunk)
         return sr_fail(
             SR_ERR_CONFIG,
             "%s: %d of the trunk's %d tensors were found in it; see its names with `sslrun inspect "
-            "%s`, and MODEL.WEIGHTS_INIT.APPEND_PREFIX and REMOVE_PREFIX to change them",
+            "%s`, and MODEL.WEIGHTS_INIT.APPEND_PREFIX and REMOVE_PREFIX to change them (or "
+            "MIN_TRUNK_SHARE to be content with fewer)",
             path, l->trunk_loaded, l->trunk, path);
     return SR_OK;
 }
@@ -182,6 +209,9 @@ SrWeightsSource sr_weights_source(const SrModelConfig *config) {
     return (SrWeightsSource){.path = config->params_file,
                              .remove_prefix = config->remove_prefix,
                              .append_prefix = config->append_prefix,
+                             .skip_heads = config->eval_mode_on && !config->eval_trunk_and_head,
+                             .lax_head_shapes = !config->assert_head_shapes,
+                             .min_trunk_share = config->min_trunk_share,
                              .skip_layers = config->skip_layers};
 }
 
@@ -192,8 +222,10 @@ SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params) {
     SR_TRY(sr_weights_open(&l.w, source->path));
     SrStatus status = SR_OK;
     int n = sr_params_count(params);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        l.extractor |= sr_text_starts(sr_params_at(params, i)->name, BASE);
         l.width = SR_MAX(l.width, (int)strlen(sr_params_at(params, i)->name));
+    }
     if (sr_safetensors_meta(&l.w.st, "checksums"))
         SR_TRY_GOTO(sr_checkpoint_verify(&l.w.st, source->path));
     SR_TRY_GOTO(rename_keys(&l));

@@ -323,7 +323,8 @@ static void toy_run_node(ToyRun *run, SrNodeId id) {
         w[i] = run->param[node->w[i]];
     if (node->op->slots)
         node->op->slots(node->params, shapes, node->n_in, slots);
-    SrRefCall call = {.params = node->params, .train = run->mode == SR_MODE_TRAIN, .n_in = node->n_in,
+    SrRefCall call = {.params = node->params, .n_in = node->n_in,
+                      .train = run->mode == SR_MODE_TRAIN && run->iteration < node->eval_from,
                       .x_shape = shapes, .x = x, .y_shape = node->shape, .y = run->value[id],
                       .n_w = node->n_w, .slots = slots, .w = w, .seed = run->seed,
                       .iteration = run->iteration, .node_key = sr_rng_hash(node->name)};

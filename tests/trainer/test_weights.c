@@ -96,4 +96,31 @@ static void test_misfits(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(weights, unit(test_names), unit(test_misfits))
+// Heads may be left out, or load in part; half of a trunk is not enough unless it is said to be.
+static void test_heads_and_shares(void **state) {
+    (void)state;
+    char dir[64], path[128];
+    float x[6] = {1, 2, 3, 4, 5, 6};
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/w.safetensors", dir);
+    const SrNamedTensor file[] = {
+        {"trunk.base_model._feature_blocks.conv1.weight", {SR_SHAPE(2, 3), SR_F32, x}},
+        {"heads.0.clf.weight", {SR_SHAPE(3, 2), SR_F32, x}}};
+    SrWeightsSource source = {.path = path, .remove_prefix = "", .append_prefix = ""};
+    CHECK_OK(sr_safetensors_save(path, file, 2, NULL, NULL, 0));
+    SrParams *params = model();
+    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "heads.0.clf.weight have different");
+    CHECK_NEAR(first(params, 0), 1, 0); // a linear evaluation's trunk in a plain model
+    source.lax_head_shapes = true;
+    CHECK_OK(sr_weights_load(&source, params));
+    CHECK_NEAR(first(params, 2), 0, 0);
+    source.lax_head_shapes = false;
+    source.skip_heads = true;
+    CHECK_OK(sr_weights_load(&source, params));
+    source.min_trunk_share = 0.6;
+    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "MIN_TRUNK_SHARE");
+    sr_params_free(params);
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(weights, unit(test_names), unit(test_misfits), unit(test_heads_and_shares))
