@@ -24,7 +24,7 @@ ISA_plain  =
 ISA_avx2   = -mavx2 -mfma -mf16c -ffp-contract=fast
 ISA_avx512 = -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 -ffp-contract=fast
 OBJECTS := $(PLAIN:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(SIMD:%.c=$(BUILD)/%.$(isa).o))
-TESTS   := $(filter-out tests/fuzz/%,$(sort $(wildcard tests/*.c) $(wildcard tests/*/*.c)))
+TESTS   := $(filter-out tests/fuzz/fuzz_%,$(sort $(wildcard tests/*.c) $(wildcard tests/*/*.c)))
 TESTOBJ := $(filter-out $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb

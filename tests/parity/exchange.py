@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Weights exchanged with live PyTorch: what torch.save writes is read, what we write loads strictly.
 
-    tests/parity/exchange.py [PROGRAM]
+    tests/parity/exchange.py [PROGRAM] [MODEL ...]
 
 Without torch and torchvision (Debian: python3-torch, python3-torchvision) it says so and passes.
 """
@@ -16,6 +16,7 @@ except ImportError as missing:
 
 PROGRAM = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "./sslrun")
 LIMIT = 1e-5
+NAMES = sys.argv[2:] or ["resnet18", "resnet50", "resnext50_32x4d"]
 
 
 def run(*args):
@@ -53,5 +54,5 @@ def check(name, folder, zipped):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    results = [check(n, folder, z) for n in ("resnet18", "resnet50", "resnext50_32x4d") for z in (True, False)]
+    results = [check(n, folder, z) for n in NAMES for z in (True, False)]
 sys.exit(not all(results))
