@@ -11,9 +11,7 @@ static const SrConvDesign *const designs[] = {&sr__conv_direct, &sr__conv_winogr
                                               &sr__conv_winograd4};
 static unsigned allowed = SR_CONV_ALL; // sr_conv_allow
 
-void sr_conv_allow(unsigned mask) {
-    allowed = mask;
-}
+void sr_conv_allow(unsigned mask) { allowed = mask; }
 
 void sr_conv_shape(SrConvShape *s) {
     s->P = (s->H + 2 * s->pad_h - s->dilation_h * (s->R - 1) - 1) / s->stride_h + 1;
@@ -34,9 +32,7 @@ static const SrConvDesign *choose(const SrConvShape *s, SrConvPass pass) {
     return best;
 }
 
-const char *sr_conv_design(const SrConvShape *s, SrConvPass pass) {
-    return choose(s, pass)->name;
-}
+const char *sr_conv_design(const SrConvShape *s, SrConvPass pass) { return choose(s, pass)->name; }
 
 // The gradient of the bias is summed over this many runs of pixels, whatever the number of threads.
 enum { BIAS_RUNS = 64 };

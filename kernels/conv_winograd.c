@@ -51,9 +51,7 @@ typedef struct {
     float *work;      // packed weights (9, C, width), later the products (points, TILES, width)
 } Table;
 
-static int64_t u_block(const Job *job) {
-    return (int64_t)job->points * job->C * job->gemm->block;
-}
+static int64_t u_block(const Job *job) { return (int64_t)job->points * job->C * job->gemm->block; }
 static int64_t v_block(const Job *job) {
     return job->points * sr__winograd_point(TILES, job->C_width);
 }
@@ -160,8 +158,9 @@ static void transform_inputs(const Job *job, int block, float *v) {
 static void finish_patch(const Job *job, const SrConvPatch *p) {
     for (int h = p->h; h < SR_MIN(p->h + job->m, p->H); h++)
         for (int w = p->w; w < SR_MIN(p->w + job->m, p->W); w++)
-            sr__conv_finish(job->end, job->out.image, p->image + ((int64_t)h * p->W + w) * p->C + p->first,
-                            p->first, p->channels);
+            sr__conv_finish(job->end, job->out.image,
+                            p->image + ((int64_t)h * p->W + w) * p->C + p->first, p->first,
+                            p->channels);
 }
 
 // Column block b of tile block `block`: all points' products, then the outputs.
@@ -273,33 +272,31 @@ static double cost(const SrConvShape *s, int m, SrConvPass pass) {
 }
 
 // The two sizes as designs.
-#define DESIGN(m)                                                                           \
-    static double cost_##m(const SrConvShape *s, SrConvPass pass) {                         \
-        return cost(s, m, pass);                                                            \
-    }                                                                                       \
-    static size_t scratch_bytes_##m(const SrConvShape *s, SrConvPass pass) {                \
-        return scratch_bytes(s, m, pass);                                                   \
-    }                                                                                       \
-    static void forward_##m(const SrConvShape *s, const float *x, const float *w,           \
-                            const SrConvEnd *end, float *y, void *scratch) {                \
-        run(s, m, SR_CONV_FORWARD, x, w, end, y, false, scratch);                           \
-    }                                                                                       \
-    static void backward_data_##m(const SrConvShape *s, const float *dy, const float *w,    \
-                                  float *dx, bool add, void *scratch) {                     \
-        run(s, m, SR_CONV_BACKWARD_DATA, dy, w, NULL, dx, add, scratch);                    \
-    }                                                                                       \
-    static void backward_weight_##m(const SrConvShape *s, const float *x, const float *dy,  \
-                                    float *dw, void *scratch) {                             \
-        sr__winograd_weight(s, m, x, dy, dw, scratch);                                      \
-    }                                                                                       \
-    const SrConvDesign sr__conv_winograd##m = {                                             \
-        .name = "winograd" #m,                                                              \
-        .bit = SR_CONV_WINOGRAD##m,                                                         \
-        .cost = cost_##m,                                                                   \
-        .scratch_bytes = scratch_bytes_##m,                                                 \
-        .forward = forward_##m,                                                             \
-        .backward_data = backward_data_##m,                                                 \
-        .backward_weight = backward_weight_##m,                                             \
+#define DESIGN(m)                                                                              \
+    static double cost_##m(const SrConvShape *s, SrConvPass pass) { return cost(s, m, pass); } \
+    static size_t scratch_bytes_##m(const SrConvShape *s, SrConvPass pass) {                   \
+        return scratch_bytes(s, m, pass);                                                      \
+    }                                                                                          \
+    static void forward_##m(const SrConvShape *s, const float *x, const float *w,              \
+                            const SrConvEnd *end, float *y, void *scratch) {                   \
+        run(s, m, SR_CONV_FORWARD, x, w, end, y, false, scratch);                              \
+    }                                                                                          \
+    static void backward_data_##m(const SrConvShape *s, const float *dy, const float *w,       \
+                                  float *dx, bool add, void *scratch) {                        \
+        run(s, m, SR_CONV_BACKWARD_DATA, dy, w, NULL, dx, add, scratch);                       \
+    }                                                                                          \
+    static void backward_weight_##m(const SrConvShape *s, const float *x, const float *dy,     \
+                                    float *dw, void *scratch) {                                \
+        sr__winograd_weight(s, m, x, dy, dw, scratch);                                         \
+    }                                                                                          \
+    const SrConvDesign sr__conv_winograd##m = {                                                \
+        .name = "winograd" #m,                                                                 \
+        .bit = SR_CONV_WINOGRAD##m,                                                            \
+        .cost = cost_##m,                                                                      \
+        .scratch_bytes = scratch_bytes_##m,                                                    \
+        .forward = forward_##m,                                                                \
+        .backward_data = backward_data_##m,                                                    \
+        .backward_weight = backward_weight_##m,                                                \
     };
 
 DESIGN(2)

@@ -100,9 +100,7 @@ V_INLINE void apply_gt(int m, const V *in, int s, V *out, int t) { // m + 2 -> 3
 
 enum { MOST = 6 }; // m + 2 at most
 
-static inline int least(int a, int b) {
-    return a < b ? a : b;
-}
+static inline int least(int a, int b) { return a < b ? a : b; }
 
 // Rows of `side` x `side` pixels from the corner; `zeros` for those outside the image.
 V_INLINE void locate(int side, const SrConvPatch *p, const float *at[MOST * MOST]) {
