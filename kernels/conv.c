@@ -18,6 +18,8 @@ void sr_conv_shape(SrConvShape *s) {
     s->Q = (s->W + 2 * s->pad_w - s->dilation_w * (s->S - 1) - 1) / s->stride_w + 1;
 }
 
+// The same answer for the size of the scratch and for the call that gets it: it depends on nothing
+// but the shape, the pass and the mask.
 static const SrConvDesign *choose(const SrConvShape *s, SrConvPass pass) {
     const SrConvDesign *best = &sr__conv_plain;
     double least = best->cost(s, pass);
@@ -37,6 +39,7 @@ const char *sr_conv_design(const SrConvShape *s, SrConvPass pass) { return choos
 // The gradient of the bias is summed over this many runs of pixels, whatever the number of threads.
 enum { BIAS_RUNS = 64 };
 
+// The design's scratch is free again when the bias is summed, so the larger of the two is enough.
 size_t sr_conv_scratch_bytes(const SrConvShape *s, SrConvPass pass) {
     size_t bytes = choose(s, pass)->scratch_bytes(s, pass);
     size_t bias = pass == SR_CONV_BACKWARD_WEIGHT ? sizeof(float) * BIAS_RUNS * (size_t)s->K : 0;
@@ -49,6 +52,7 @@ typedef struct {
     float *sums;     // (BIAS_RUNS, K)
 } BiasJob;
 
+// Run i of the pixels; its bounds depend on the shape alone.
 static void sum_bias_run(void *arg, int64_t i, int thread) {
     (void)thread;
     const BiasJob *job = arg;

@@ -167,6 +167,8 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
         }
 }
 
+// A unit is a block of pixels against a share of the columns; columns are split only where the
+// pixels alone give too few units, for each share looks the pixels up again.
 static void sweep(Sweep *s) {
     s->pixels = (int64_t)s->grid.N * s->grid.grid_h * s->grid.grid_w;
     if (s->pixels == 0)
@@ -265,6 +267,7 @@ static bool reaches(int at, int t, int stride, int pad, int dilation, int *offse
     return true;
 }
 
+// The taps of one phase: inputs whose row has remainder at_h and whose column has at_w.
 static int phase_taps(const SrConvShape *s, int at_h, int at_w, SrConvTap *tap) {
     int n = 0;
     for (int t = 0; t < s->R * s->S; t++) {

@@ -45,6 +45,7 @@ static const float *group_weights(const Job *job, int g) {
     return job->w + (int64_t)g * p->K * p->Cg * p->taps;
 }
 
+// Unit i = (group, block of output channels).
 static void forward_block(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
@@ -65,6 +66,7 @@ static void forward_block(void *arg, int64_t i, int thread) {
                 *to++ = j < columns ? merged_weight(p, w, k0 + j, c, t) : 0;
 }
 
+// Unit i = (group, block of input channels).
 static void backward_block(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
@@ -112,6 +114,7 @@ static void unpack_merged(const Job *job, const float *part, int64_t part_stride
             }
 }
 
+// Unit i = (group, a vector of output channels): no two units write the same row of dw.
 static void unpack_rows(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;

@@ -8,6 +8,14 @@
 #include "kernels/conv_winograd.h"
 #include "kernels/simd.h"
 
+// For m = 4:
+//        4  0 -5  0  1  0                                            1/4     0     0
+//        0 -4 -4  1  1  0              1  1  1  1  1  0             -1/6  -1/6  -1/6
+// B^T =  0  4 -4 -1  1  0      A^T =   0  1 -1  2 -2  0      G =    -1/6   1/6  -1/6
+//        0 -2 -1  2  1  0              0  1  1  4  4  0              1/24  1/12   1/6
+//        0  2 -1 -2  1  0              0  1 -1  8 -8  1              1/24 -1/12   1/6
+//        0  4  0 -5  0  1                                               0     0     1
+//
 // The 1-D transforms read in[0], in[s], in[2s] ... and write out[0], out[t], out[2t] ...
 
 V_INLINE void apply_bt(int m, const V *in, int s, V *out, int t) { // m + 2 -> m + 2
@@ -148,6 +156,7 @@ V_INLINE void patch_any(int m, bool inputs, const SrConvPatch *p, float *v, int6
         patch_vector(m, inputs, at, c, p->channels - c, ahead, v, point);
 }
 
+// A^T M A for all channels of one tile; the part of it past the image's end is not written.
 V_INLINE void output_any(int m, const float *from, int64_t point, const SrConvPatch *p, bool add) {
     int side = m + 2, rows = least(m, p->H - p->h), columns = least(m, p->W - p->w);
     for (int c = 0; c < p->channels; c += V_LANES) {
@@ -173,6 +182,7 @@ V_INLINE void output_any(int m, const float *from, int64_t point, const SrConvPa
     }
 }
 
+// G w G^T for every (row, column) of a packed block; rows and columns need no telling apart.
 V_INLINE void weights_any(int m, const float *packed, int rows, int width, bool rotate, float *u) {
     int side = m + 2;
     int64_t tap = (int64_t)rows * width;
@@ -190,6 +200,7 @@ V_INLINE void weights_any(int m, const float *packed, int rows, int width, bool 
     }
 }
 
+// G^T du G for every (row, column), each tap to a plane of its own.
 V_INLINE void weight_gradient_any(int m, const float *du, int rows, int width, float *to,
                                   int64_t tap, int64_t stride) {
     int side = m + 2;
