@@ -30,7 +30,8 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def
 
-.PHONY: fuzz fuzz-graph example install parity all help deps test run golden asan layers clean format bench-conv
+.PHONY: fuzz fuzz-graph fuzz-weights fuzz-yaml fuzz-safetensors example install parity all help deps test run golden asan \
+    layers clean format bench-conv
 all: sslrun libsslrun.a
 
 help:
@@ -123,42 +124,43 @@ install: sslrun libsslrun.a
 	    'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lsslrun' 'Libs.private: -fopenmp $(LDLIBS)' \
 	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/sslrun.pc
 
-## make fuzz-graph libFuzzer over what people type and the parser of graphs for FUZZ_SECONDS (clang)
-# The vector templates are not fuzzed, and clang needs many minutes to instrument them.
-FUZZ = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-openmp -Wno-unknown-pragmas -Wno-unused-command-line-argument
-fuzz-graph:
-	@$(MAKE) --no-print-directory CC="$(FUZZ_CC)" BUILD=build/fuzz OPT=-O1 EXTRA="$(FUZZ) -fsanitize=fuzzer-no-link" \
-	    SIMD_EXTRA=-fno-sanitize=all build/fuzz/libsslrun.a
-	$(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. -Ibuild/fuzz -DSR_FUZZ_ENTRY $(FUZZ) -fsanitize=fuzzer \
-	    -o build/fuzz/graph-fuzz tests/fuzz/graph_fuzz.c build/fuzz/libsslrun.a $(LDLIBS)
-	@mkdir -p build/fuzz/found
-	build/fuzz/graph-fuzz -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=4096 -print_final_stats=0 -verbosity=0 \
-	    -artifact_prefix=build/fuzz/ build/fuzz/found tests/fuzz/corpus/graph
-FUZZ_CC ?= clang
-
 ## make parity     features against torchvision's, where python3-torch is installed
 parity: sslrun
 	@/usr/bin/python3 tests/parity/parity.py ./sslrun $(ONLY) || { test -x /usr/bin/python3 && exit 1 || \
 	    echo "parity: skipped, there is no /usr/bin/python3"; }
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/exchange.py ./sslrun
 
-## make fuzz       libFuzzer on the readers of weights for FUZZ_SECONDS (clang)
-FUZZ_SECONDS ?= 60
-FUZZED = tests/fuzz/fuzz_weights.c $(wildcard formats/*.c) $(filter-out base/parallel.c,$(wildcard base/*.c))
-$(BUILD)/fuzz-weights: $(FUZZED) $(HEADERS)
-	@mkdir -p $(@D)
-	clang -std=c17 -O1 -g -D_GNU_SOURCE -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $(FUZZED) \
-	    -lyaml -lcjson -lz -lm -lpthread
-fuzz: fuzz-graph $(BUILD)/fuzz-weights
-	@mkdir -p $(BUILD)/corpus
-	$(BUILD)/fuzz-weights -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=512 -artifact_prefix=$(BUILD)/ \
-	    $(BUILD)/corpus tests/formats/files
-
 ## make asan       all tests under the address and undefined-behaviour sanitizers
 asan:
 	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1" EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=all" \
 	    build/asan/run-tests
 	build/asan/run-tests $(ONLY)
+
+## make fuzz       FUZZ_SECONDS (60) of libFuzzer (clang) each on whatever strangers write: configurations, weights, graphs
+FUZZ_SECONDS ?= 60
+FUZZ_CC ?= clang
+FUZZ = -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-unknown-pragmas
+FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 -artifact_prefix=$(BUILD)/
+FUZZED = $(filter-out base/parallel.c,$(wildcard base/*.c)) $(wildcard formats/*.c)
+fuzz: fuzz-yaml fuzz-safetensors fuzz-weights fuzz-graph
+$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZED) $(HEADERS)
+	@mkdir -p $(BUILD)/corpus/$*
+	$(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. $(FUZZ) -fsanitize=fuzzer -o $@ $< $(FUZZED) -lyaml -lcjson -lz -lm -lpthread
+fuzz-yaml: $(BUILD)/fuzz_yaml
+	$< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/yaml.dict $(BUILD)/corpus/yaml configs
+fuzz-safetensors: $(BUILD)/fuzz_safetensors
+	$< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/safetensors.dict $(BUILD)/corpus/safetensors tests/fuzz/seeds
+fuzz-weights: $(BUILD)/fuzz_weights
+	$< $(FUZZ_FLAGS) -max_len=65536 $(BUILD)/corpus/weights tests/formats/files
+# The graph needs the whole library.  The vector templates in it are not fuzzed, and clang needs many minutes to
+# instrument them.
+fuzz-graph:
+	@$(MAKE) --no-print-directory CC="$(FUZZ_CC)" BUILD=build/fuzz OPT=-O1 SIMD_EXTRA=-fno-sanitize=all build/fuzz/libsslrun.a \
+	    EXTRA="$(FUZZ) -fsanitize=fuzzer-no-link -fno-openmp -Wno-unused-command-line-argument"
+	@mkdir -p $(BUILD)/corpus/graph
+	$(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. -Ibuild/fuzz -DSR_FUZZ_ENTRY $(FUZZ) -fsanitize=fuzzer \
+	    -o $(BUILD)/fuzz_graph tests/fuzz/graph_fuzz.c build/fuzz/libsslrun.a $(LDLIBS)
+	$(BUILD)/fuzz_graph $(FUZZ_FLAGS) -max_len=4096 $(BUILD)/corpus/graph tests/fuzz/corpus/graph
 
 ## make bench-conv  GFLOP/s of every convolution, beside the processor's peak
 $(BUILD)/conv-bench: $(BUILD)/bench/conv_bench.o $(BUILD)/libsslrun.a

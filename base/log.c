@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -26,6 +27,15 @@ void sr_log_set_level(SrLogLevel level) {
     pthread_mutex_lock(&lock);
     threshold = level;
     pthread_mutex_unlock(&lock);
+}
+
+// Names of files and keys come from strangers and must not steer the terminal.
+static void disarm(char *line) {
+    for (; *line; line++) {
+        bool control = (unsigned char)*line < 0x20 || *line == 0x7F;
+        if (control && *line != '\n' && *line != '\t')
+            *line = '?';
+    }
 }
 
 static void wipe_live(void) {
@@ -50,6 +60,7 @@ void sr_log(SrLogLevel level, const char *fmt, ...) {
     va_start(args, fmt);
     vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
+    disarm(line);
     pthread_mutex_lock(&lock);
     if (level >= threshold) {
         wipe_live();

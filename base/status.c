@@ -2,12 +2,23 @@
 #include "base/status.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { MESSAGE_BYTES = 4096 };
 
 static _Thread_local char message[MESSAGE_BYTES];
+
+// One line, whatever a file's name or key holds: line breaks and terminal escapes become '?'.  The
+// tail of an over-long message is what goes.
+static void keep(const char *fresh) {
+    size_t len = 0;
+    for (; fresh[len] && len + 1 < MESSAGE_BYTES; len++) {
+        bool control = (unsigned char)fresh[len] < 0x20 || fresh[len] == 0x7F;
+        message[len] = control ? '?' : fresh[len];
+    }
+    message[len] = '\0';
+}
 
 // The arguments may well point into `message` (a caller who quotes the last failure), so the text
 // is made in a second buffer and copied.
@@ -17,7 +28,7 @@ SrStatus sr_fail(SrStatus status, const char *fmt, ...) {
     va_start(args, fmt);
     vsnprintf(fresh, sizeof fresh, fmt, args);
     va_end(args);
-    memcpy(message, fresh, strlen(fresh) + 1);
+    keep(fresh);
     return status;
 }
 
@@ -29,8 +40,7 @@ SrStatus sr_fail_prefix(SrStatus status, const char *fmt, ...) {
     va_end(args);
     char joined[2 * MESSAGE_BYTES + 2];
     snprintf(joined, sizeof joined, "%s: %s", fresh, message);
-    joined[MESSAGE_BYTES - 1] = '\0'; // the tail of an over-long message is what goes
-    memcpy(message, joined, strlen(joined) + 1);
+    keep(joined);
     return status;
 }
 

@@ -16,7 +16,7 @@ typedef enum {
     SR_ERR_INTERRUPT, // SIGINT or SIGTERM arrived and the state was saved: exit code 130 or 143
 } SrStatus;
 
-// Records the message (printf style, at most 4095 bytes kept) and returns `status`, so that it can be
+// Records the message (printf style, at most 4095 bytes kept, control characters become '?') and returns `status`, so that it can be
 // the expression of a return statement.  The last message of a thread wins.
 SrStatus sr_fail(SrStatus status, const char *fmt, ...) SR_PRINTF(2, 3);
 

@@ -25,7 +25,7 @@ static bool all_printable(const char *s) {
 
 // Words that other YAML readers take for something else than a string.
 static bool is_reserved(const char *s) {
-    static const char *const words[] = {"yes", "no", "on", "off", "...", "=", "<<"};
+    static const char *const words[] = {"yes", "no", "on", "off", "=", "<<"};
     for (int i = 0; i < SR_COUNT(words); i++)
         if (strcasecmp(s, words[i]) == 0)
             return true;
@@ -40,7 +40,9 @@ static bool is_plain(const char *s) {
     sr_arena_deinit(&arena);
     if (!string || is_reserved(s) || !all_printable(s))
         return false;
-    return !strchr("-?!|>'%@`& *", s[0]) && !strpbrk(s, ",[]{}\"#:") && s[strlen(s) - 1] != ' ';
+    bool ends_document = sr_text_starts(s, "..."); // at the start of a line
+    return !ends_document && !strchr("-?!|>'%@`& *", s[0]) && !strpbrk(s, ",[]{}\"#:") &&
+           s[strlen(s) - 1] != ' ';
 }
 
 // A byte that is no UTF-8 (a file name of another age) has no form in YAML: it is written as the

@@ -26,6 +26,12 @@ static void test_long_messages_are_cut(void **state) {
     CHECK(strncmp(sr_status_message(), "why: xxx", 8) == 0);
 }
 
+static void test_one_line_without_controls(void **state) {
+    (void)state;
+    sr_fail(SR_ERR_CONFIG, "unknown key 'a\nb\033[2J\177'; caf\xc3\xa9");
+    CHECK_STR(sr_status_message(), "unknown key 'a?b?[2J?'; caf\xc3\xa9");
+}
+
 static SrStatus inner(SrStatus status) {
     return status == SR_OK ? SR_OK : sr_fail(status, "inner");
 }
@@ -81,4 +87,5 @@ static void test_threads_have_their_own(void **state) {
 }
 
 SR_TESTS(status, unit(test_message_may_quote_itself), unit(test_long_messages_are_cut),
-         unit(test_try), unit(test_exit_codes), unit(test_threads_have_their_own))
+         unit(test_one_line_without_controls), unit(test_try), unit(test_exit_codes),
+         unit(test_threads_have_their_own))

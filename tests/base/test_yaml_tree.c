@@ -177,6 +177,7 @@ static void test_strings_read_back(void **state) {
                                    "@x",
                                    "`x",
                                    "...",
+                                   "... x",
                                    "---",
                                    "=",
                                    "<<",
