@@ -1,4 +1,8 @@
 # sslrun: `make run` and `make test` do everything on a fresh Debian machine; `make help` lists the rest.
+# All cores unless the caller says otherwise; only the outermost make may, or the job server is lost.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += --jobs=$(shell nproc)
+endif
 CC ?= gcc
 BUILD ?= build
 OPT ?= -O2
