@@ -305,10 +305,10 @@ static void test_refused(void **state) {
 static void test_contradictions(void **state) {
     (void)state;
     static const char *const rows[][2] = {
-        {"EXTRACT_TRUNK_FEATURES_ONLY: true", "without EVAL_MODE_ON"},
+        {"EXTRACT_TRUNK_FEATURES_ONLY: true", "needs a frozen trunk"},
         {"EXTRACT_TRUNK_FEATURES_ONLY: true, EVAL_MODE_ON: true, EVAL_TRUNK_AND_HEAD: true",
-         "EVAL_TRUNK_AND_HEAD wants them"},
-        {"FREEZE_TRUNK_ONLY: true, FREEZE_TRUNK_AND_HEAD: true", "not both"}};
+         "has no head"},
+        {"FREEZE_TRUNK_ONLY: true, FREEZE_TRUNK_AND_HEAD: true", "exclude each other"}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         char text[512];
         SrConfig *config;
