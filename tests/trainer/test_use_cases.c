@@ -311,11 +311,11 @@ static void test_contradictions(void **state) {
         {"FREEZE_TRUNK_ONLY: true, FREEZE_TRUNK_AND_HEAD: true", "exclude each other"}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         char text[512];
-        SrConfig *config;
+        SrConfig *config = NULL;
         snprintf(text, sizeof text, "MODEL: {" TINY_TRUNK ", " TINY_SWAV_HEAD ", " FEAT
                  "{%s}}" REST, rows[i][0]);
         CHECK_FAILS(sr_config_parse(text, "case.yaml", NULL, 0, &config), SR_ERR_CONFIG, rows[i][1]);
-        sr_config_free(config);
+        sr_config_free(config); // a failure left it NULL
     }
 }
 
