@@ -12,12 +12,15 @@
 
 enum { FIRST_BLOCK = 1024, LARGEST_BLOCK = 256 * 1024, UNIT = alignof(max_align_t) };
 
+// Blocks form a list from the newest to the oldest; only the newest has room.
 struct SrArenaBlock {
     SrArenaBlock *older;
     size_t used, bytes;                        // of data
     alignas(max_align_t) unsigned char data[]; // zeroed at birth and handed out once
 };
 
+// The rest of the block before is given up: requests are small beside a block, and a list of
+// half-empty blocks would have to be searched each time.
 static SrArenaBlock *add_block(SrArena *arena, size_t at_least) {
     size_t bytes =
         arena->head ? SR_MIN(2 * arena->head->bytes, (size_t)LARGEST_BLOCK) : FIRST_BLOCK;
@@ -33,6 +36,8 @@ static SrArenaBlock *add_block(SrArena *arena, size_t at_least) {
     return block;
 }
 
+// A single bound keeps every sum below from overflowing: rounding up and the header add less than
+// the half of the address space that is left.
 void *sr_arena_alloc(SrArena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 2)
         return NULL;
@@ -58,6 +63,7 @@ char *sr_arena_strdup(SrArena *arena, const char *s) {
     return sr_arena_copy(arena, s, strlen(s) + 1);
 }
 
+// Measured first, written second: the arena cannot give back what a guess took too much.
 char *sr_arena_printf(SrArena *arena, const char *fmt, ...) {
     va_list args, again;
     va_start(args, fmt);

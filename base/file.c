@@ -20,6 +20,7 @@ static SrStatus fail_errno(const char *what, const char *path) {
 }
 
 // Opens a regular file for reading and tells its size; the descriptor is the caller's.
+// Folders, devices and pipes have no size to bound the reading by.
 static SrStatus open_regular(const char *path, int *fd, size_t *bytes) {
     *fd = open(path,
                O_RDONLY | O_CLOEXEC | O_NONBLOCK); // opening a pipe must not wait for its writer
@@ -66,6 +67,8 @@ SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *b
     return SR_OK;
 }
 
+// The mapping outlives the descriptor and the name: replacing the file while it is mapped is safe,
+// because writers here never change a file in place.
 SrStatus sr_file_map(const char *path, const void **data, size_t *bytes) {
     int fd;
     *data = NULL;
@@ -85,6 +88,7 @@ SrStatus sr_file_map(const char *path, const void **data, size_t *bytes) {
     return SR_OK;
 }
 
+// munmap wants a pointer to non-const; the pages themselves were never writable.
 void sr_file_unmap(const void *data, size_t bytes) {
     if (data)
         munmap((void *)(uintptr_t)data, bytes);
@@ -140,22 +144,35 @@ static void remove_orphans(const char *path) {
     closedir(d);
 }
 
-SrStatus sr_file_begin(SrFileWriter *writer, const char *path) {
+// Frees the names; what they name stays.
+static void forget(SrFileWriter *writer) {
+    sr_free(writer->temporary);
+    sr_free(writer->path);
     *writer = (SrFileWriter){0};
+}
+
+static char *temporary_name(const char *path) {
     size_t bytes = strlen(path) + 32;
-    writer->path = sr_strdup(path);
-    writer->temporary = sr_alloc(bytes);
+    char *name = sr_alloc(bytes);
+    if (name)
+        snprintf(name, bytes, "%s.tmp%ld", path, (long)getpid());
+    return name;
+}
+
+// The temporary stands in the folder of the final name: a rename is atomic only within a file
+// system.
+SrStatus sr_file_begin(SrFileWriter *writer, const char *path) {
+    *writer = (SrFileWriter){.path = sr_strdup(path), .temporary = temporary_name(path)};
     if (!writer->path || !writer->temporary) {
-        sr_file_abort(writer);
+        forget(writer);
         return sr_fail(SR_ERR_MEMORY, "out of memory writing '%s'", path);
     }
     remove_orphans(path);
-    snprintf(writer->temporary, bytes, "%s.tmp%ld", path, (long)getpid());
     writer->f = fopen(writer->temporary, "wbe");
     if (writer->f)
         return SR_OK;
     SrStatus status = fail_errno("cannot write", path);
-    sr_file_abort(writer);
+    forget(writer);
     return status;
 }
 
@@ -178,9 +195,7 @@ SrStatus sr_file_commit(SrFileWriter *writer) {
         return status;
     }
     sync_parent(writer->path);
-    sr_free(writer->temporary);
-    writer->temporary = NULL; // it has become the file: abort only frees
-    sr_file_abort(writer);
+    forget(writer);
     return SR_OK;
 }
 
@@ -189,9 +204,7 @@ void sr_file_abort(SrFileWriter *writer) {
         fclose(writer->f);
     if (writer->temporary)
         unlink(writer->temporary);
-    sr_free(writer->temporary);
-    sr_free(writer->path);
-    *writer = (SrFileWriter){0};
+    forget(writer);
 }
 
 SrStatus sr_file_write(const char *path, const void *data, size_t bytes) {
@@ -215,6 +228,8 @@ bool sr_file_is_dir(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+// Each prefix that ends at a slash is made in turn.  What stands there already may be unwritable,
+// of someone else, or a link: only whether it is a folder matters.
 SrStatus sr_file_mkdirs(const char *path) {
     char buffer[PATH_BYTES];
     if (!*path)
@@ -237,6 +252,7 @@ SrStatus sr_file_mkdirs(const char *path) {
     return SR_OK;
 }
 
+// symlink() refuses to replace, so a link of another name takes the old one's place.
 SrStatus sr_file_symlink(const char *target, const char *path) {
     char temporary[PATH_BYTES];
     int len = snprintf(temporary, sizeof temporary, "%s.tmp%ld", path, (long)getpid());
@@ -269,6 +285,7 @@ SrStatus sr_file_join(char *out, size_t out_bytes, const char *dir, const char *
     return SR_OK;
 }
 
+// Not strcoll: the order of files must not depend on the user's language.
 static int by_bytes(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }

@@ -15,6 +15,7 @@ enum { MAX_DEPTH = 64, MAX_VALUES = 2000000 };
 // cJSON reports a failed allocation and a syntax error alike; this tells them apart.
 static _Thread_local bool exhausted;
 
+// cJSON allocates through here from the first document on; sr_free is its counterpart.
 static void *json_alloc(size_t bytes) {
     void *p = sr_alloc(bytes);
     exhausted = exhausted || !p;
@@ -96,6 +97,7 @@ static SrYaml *number_node(SrArena *arena, double value, const char *file) {
     return node->text ? node : NULL;
 }
 
+// Literals share static text; strings and numbers are copied, because cJSON's tree is freed.
 static SrYaml *scalar_node(SrArena *arena, const cJSON *j, const char *file) {
     if (cJSON_IsNumber(j))
         return number_node(arena, j->valuedouble, file);
@@ -114,6 +116,7 @@ static SrYaml *scalar_node(SrArena *arena, const cJSON *j, const char *file) {
     return node;
 }
 
+// RFC 8259 leaves repeated keys undefined; two readers that choose differently are a way to lie.
 static SrStatus check_repeated(const SrYaml *map, const char *file) {
     int first, second;
     SR_TRY(sr__yaml_repeated(map, &first, &second));
@@ -123,6 +126,7 @@ static SrStatus check_repeated(const SrYaml *map, const char *file) {
                    map->keys[second]);
 }
 
+// The recursion is as deep as check_bounds allowed.  Lines are 0: cJSON does not keep them.
 static SrStatus convert(SrArena *arena, const cJSON *j, const char *file, SrYaml **out) {
     bool object = cJSON_IsObject(j);
     if (!object && !cJSON_IsArray(j)) {
@@ -147,6 +151,7 @@ static bool only_blanks(const char *p, const char *end) {
     return p == end;
 }
 
+// `at` is where cJSON gave up; counting the lines before it costs nothing until it fails.
 static SrStatus parse_failure(const char *text, size_t bytes, const char *at, const char *file) {
     if (exhausted)
         return out_of_memory(file);
@@ -191,7 +196,7 @@ static void quote(SrText *out, const char *s) {
         uint32_t code;
         len = sr_text_utf8(s, &code);
         if (len == 0)
-            sr_text_add(out, "\\ufffd");
+            sr_text_add(out, "\xef\xbf\xbd");
         else if (*s == '"' || *s == '\\')
             sr_text_printf(out, "\\%c", *s);
         else if (code < 0x20)
@@ -207,6 +212,7 @@ static void number(SrText *out, double value) {
     sr_text_add(out, isfinite(value) ? sr_text_number(value, text) : "null");
 }
 
+// A field is the first of its record when the text ends in the bracket that opened it.
 static void key_of(SrText *out, const char *key) {
     if (out->len && out->s[out->len - 1] != '{')
         sr_text_add(out, ", ");
@@ -237,6 +243,7 @@ void sr_json_bool(SrText *out, const char *key, int value) {
     sr_text_add(out, value ? "true" : "false");
 }
 
+// Recursion without a bound of its own: trees come from readers that have one.
 void sr_json_print(const SrYaml *node, SrText *out) {
     switch (node->type) {
     case SR_YAML_NULL: sr_text_add(out, "null"); return;

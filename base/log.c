@@ -44,6 +44,7 @@ static void wipe_live(void) {
     live_shown = 0;
 }
 
+// Flushed line by line: after a kill the log ends where the run did.
 static void write_stamped(const char *mark, const char *line) {
     char stamp[32];
     time_t now = time(NULL);
@@ -71,6 +72,7 @@ void sr_log(SrLogLevel level, const char *fmt, ...) {
     pthread_mutex_unlock(&lock);
 }
 
+// Appending, because a resumed run goes on in the log it left.
 SrStatus sr_log_open(const char *path) {
     FILE *f = fopen(path, "ae");
     if (!f)
@@ -90,6 +92,7 @@ void sr_log_close(void) {
     pthread_mutex_unlock(&lock);
 }
 
+// A terminal narrower than the line would wrap and leave remains behind; callers keep it short.
 void sr_log_live(const char *fmt, ...) {
     if (!sr_log_is_terminal())
         return;

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 
+// What every step of one parse needs, so that messages can name the place.
 typedef struct {
     const SrOption *table;
     const char *where; // path of the whole map, for messages
@@ -28,6 +29,7 @@ static const char *place(const SrYaml *v, char *buf, size_t bytes) {
     return buf;
 }
 
+// At the root of a configuration a key stands alone, elsewhere behind its path.
 static const char *dot(const char *where) { return *where ? "." : ""; }
 
 // "a.yaml:3: LOSS.swav_loss.epsilon is a string ("x"), expected a number".
@@ -42,6 +44,8 @@ static SrStatus wrong(const Parser *p, const SrOption *o, const SrYaml *v, const
     return status;
 }
 
+// NaN passes no comparison and would pass a range check written the other way round.  A range of 0
+// to 0 is the table's way to say none.
 static SrStatus check_range(const Parser *p, const SrOption *o, const SrYaml *v) {
     bool bounded = o->min != 0 || o->max != 0;
     if (!isnan(v->f) && (!bounded || (v->f >= o->min && v->f <= o->max)))
@@ -55,6 +59,8 @@ static bool is_number(const SrYaml *v) {
     return v->type == SR_YAML_INT || v->type == SR_YAML_FLOAT;
 }
 
+// 2.0 is taken for a whole number: schedules and overrides write epochs so.  9.2e18 is the largest
+// round double that int64_t holds.
 static SrStatus number(const Parser *p, const SrOption *o, const SrYaml *v, bool whole) {
     bool ok = is_number(v) && (!whole || (v->f == floor(v->f) && fabs(v->f) < 9.2e18));
     if (!ok)
@@ -64,6 +70,7 @@ static SrStatus number(const Parser *p, const SrOption *o, const SrYaml *v, bool
 
 static int64_t whole_of(const SrYaml *v) { return v->type == SR_YAML_INT ? v->i : (int64_t)v->f; }
 
+// The range check comes first: a table's range is a better message than 32 bits.
 static SrStatus int_of(const Parser *p, const SrOption *o, const SrYaml *v, int *out) {
     SR_TRY(number(p, o, v, true));
     int64_t i = whole_of(v);
@@ -85,6 +92,7 @@ static int choice_index(const char *choices, const char *word) {
     return -1;
 }
 
+// The index is what the params struct keeps; the table's `choices` stays the only list of names.
 static SrStatus parse_enum(const Parser *p, const SrOption *o, const SrYaml *v, int *out) {
     char expected[256];
     snprintf(expected, sizeof expected, "one of %s", o->choices);
@@ -95,6 +103,7 @@ static SrStatus parse_enum(const Parser *p, const SrOption *o, const SrYaml *v, 
     return SR_OK;
 }
 
+// Numbers and words like true are taken as they were written: names may look like either.
 static SrStatus parse_string(const Parser *p, const SrOption *o, const SrYaml *v,
                              const char **out) {
     if (v->type == SR_YAML_LIST || v->type == SR_YAML_MAP)
@@ -111,6 +120,7 @@ static int elements(const SrYaml *v) {
     return v->type == SR_YAML_LIST ? v->n : v->type == SR_YAML_NULL ? 0 : 1;
 }
 
+// One allocation whatever the element: 8 bytes hold an int, a double or a pointer.
 static SrStatus parse_list(const Parser *p, const SrOption *o, const SrYaml *v, void *slot) {
     if (v->type == SR_YAML_MAP)
         return wrong(p, o, v, "a list");
@@ -138,6 +148,7 @@ static SrStatus parse_list(const Parser *p, const SrOption *o, const SrYaml *v, 
     return SR_OK;
 }
 
+// Writes one field of the params struct through its offset; the table vouches for the type.
 static SrStatus parse_value(const Parser *p, const SrOption *o, const SrYaml *v) {
     void *slot = p->params + o->offset;
     switch (o->type) {
@@ -180,6 +191,8 @@ const SrOption *sr_options_find(const SrOption *table, const char *name) {
     return NULL;
 }
 
+// `v` gives the line; the key itself has none.  Names are compared whole, dots and all, so that a
+// slip in the second part of "queue.length" is found as well.
 static SrStatus unknown_key(const Parser *p, const SrYaml *v, const char *key) {
     int n = table_count(p->table);
     const char **names = sr_alloc((size_t)(n + 1) * sizeof *names);
@@ -230,11 +243,14 @@ static SrStatus parse_map(const Parser *p, const SrYaml *map, const char *prefix
     return SR_OK;
 }
 
+// Defaults are YAML text so that the manual, the default tree and the parser cannot disagree.
 static SrStatus default_value(const SrOption *o, SrArena *arena, SrYaml **out) {
     const char *text = o->initial ? o->initial : "null";
     return sr_yaml_parse(arena, text, strlen(text), "", out);
 }
 
+// Defaults go through the same checks as what a person writes: a default outside its own range
+// fails the first test that touches the table.
 SrStatus sr_options_parse(const SrOption *table, const SrYaml *map, const char *where,
                           SrArena *arena, void *params) {
     Parser p = {table, where ? where : "", arena, params};
@@ -268,6 +284,7 @@ SrStatus sr_options_defaults(const SrOption *table, SrArena *arena, SrYaml **out
     return SR_OK;
 }
 
+// A string keeps its type whatever it looks like ("5"); other texts are typed by their looks.
 static SrYaml *scalar_node(SrArena *arena, SrYamlType type, const char *text) {
     if (type != SR_YAML_STRING)
         return sr_yaml_scalar(arena, text, "", 0);
@@ -294,6 +311,7 @@ static SrYaml *int_node(SrArena *arena, int64_t i) {
     return scalar_node(arena, SR_YAML_INT, text);
 }
 
+// The word of an index; past the last one the empty word, which parses as null and is refused.
 static SrYaml *choice_node(SrArena *arena, const char *choices, int i) {
     while (i-- > 0) {
         choices += strcspn(choices, "|");
@@ -318,6 +336,7 @@ static SrStatus print_list(const SrOption *o, const void *slot, SrArena *arena, 
     return SR_OK;
 }
 
+// The inverse of parse_value.
 static SrStatus print_value(const SrOption *o, const char *params, SrArena *arena, SrYaml **out) {
     const void *slot = params + o->offset;
     *out = NULL;
@@ -374,6 +393,7 @@ static const char *type_word(SrOptionType type) {
     return words[type];
 }
 
+// The only text about an option there is: the manual and `sslrun describe` print it.
 void sr_option_describe(const SrOption *option, SrText *out) {
     const char *word = option->type == SR_OPT_ENUM ? option->choices : type_word(option->type);
     sr_text_printf(out, "%-28s %s", option->name, word);

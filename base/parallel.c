@@ -1,9 +1,18 @@
 // OpenMP behind three functions.
 #include "base/parallel.h"
 
-#include <omp.h>
-
 #include "base/compiler.h"
+
+// Without OpenMP (fuzzers, a clang without its library) there is one thread and the pragmas say
+// nothing.
+#if defined(_OPENMP)
+#include <omp.h>
+#else
+static int omp_get_max_threads(void) { return 1; }
+static int omp_get_thread_num(void) { return 0; }
+static void omp_set_num_threads(int n) { (void)n; }
+static void omp_set_dynamic(int on) { (void)on; }
+#endif
 
 // OpenBLAS's own control, declared here because cblas.h moves between distributions' folders.
 void openblas_set_num_threads(int n);
@@ -18,8 +27,7 @@ static void flush_denormals_everywhere(void) {
 
 void sr_parallel_init(void) {
     openblas_set_num_threads(1);
-    omp_set_dynamic(
-        0); // a team smaller than announced would leave per-thread scratch sized wrongly
+    omp_set_dynamic(0); // a team smaller than announced would leave some scratch buffers unused
     flush_denormals_everywhere();
 }
 
@@ -30,6 +38,8 @@ void sr_parallel_set_threads(int n) {
     flush_denormals_everywhere();
 }
 
+// One index at a time to whoever is free: chunks are large and uneven, and which thread computes
+// one does not show in the result.
 void sr_parallel_for(int64_t n, SrParallelBody body, void *arg) {
 #pragma omp parallel for schedule(dynamic, 1) if (n > 1)
     for (int64_t i = 0; i < n; i++)

@@ -18,6 +18,8 @@ typedef struct {
     uint64_t begin, end; // bytes, from the start of the data
 } Entry;
 
+// Ties are broken by the end, so that empty tensors come before the one that starts at the same
+// byte.
 static int by_begin(const void *a, const void *b) {
     const Entry *x = a, *y = b;
     if (x->begin != y->begin)
@@ -29,6 +31,7 @@ static SrStatus bad(const char *path, const char *name, const char *what) {
     return sr_fail(SR_ERR_CONFIG, "%s: tensor '%s': %s", path, name, what);
 }
 
+// `count` is the product, checked factor by factor: 2^31 * 2^31 * 4 would come back as 0.
 static SrStatus read_shape(const char *path, const char *name, const SrYaml *shape, SrShape *out,
                            uint64_t *count) {
     if (!shape || shape->type != SR_YAML_LIST)
@@ -49,6 +52,8 @@ static SrStatus read_shape(const char *path, const char *name, const SrYaml *sha
     return SR_OK;
 }
 
+// Everything a tensor claims, held against the file before a pointer is made of it.  Unknown fields
+// are left alone: the format grows.
 static SrStatus read_entry(const char *path, const char *name, const SrYaml *map,
                            uint64_t data_bytes, Entry *out) {
     const SrYaml *dtype = sr_yaml_find(map, "dtype"), *offsets = sr_yaml_find(map, "data_offsets");
@@ -86,6 +91,7 @@ static SrStatus check_tiling(const char *path, const Entry *entries, int n, uint
     return SR_OK;
 }
 
+// Keys and values stay in the header's tree; only the lists of pointers are new.
 static SrStatus read_meta(SrSafetensors *st, const char *path, const SrYaml *meta) {
     if (meta->type != SR_YAML_MAP)
         return sr_fail(SR_ERR_CONFIG, "%s: __metadata__ is not a map", path);
@@ -140,6 +146,8 @@ static SrStatus read_header(SrSafetensors *st, const char *path, const SrYaml *h
     return SR_OK;
 }
 
+// The length is little-endian on every machine.  Subtracting from what is known to be there,
+// instead of adding to what is claimed, cannot overflow.
 static SrStatus open_mapped(SrSafetensors *st, const char *path) {
     uint64_t header_bytes = 0;
     if (st->map_bytes < 8)
@@ -159,6 +167,7 @@ static SrStatus open_mapped(SrSafetensors *st, const char *path) {
     return read_header(st, path, header, text + header_bytes, st->map_bytes - 8 - header_bytes);
 }
 
+// A failure leaves `st` empty, so that closing it again is legal.
 SrStatus sr_safetensors_open(SrSafetensors *st, const char *path) {
     *st = (SrSafetensors){0};
     SR_TRY(sr_file_map(path, &st->map, &st->map_bytes));
@@ -197,6 +206,7 @@ static size_t tensor_bytes(const SrTensor *t) {
     return (size_t)sr_shape_count(t->shape) * sr_dtype_bytes(t->dtype);
 }
 
+// Offsets follow the order given, without gaps: the reader of any framework accepts nothing else.
 static void header_text(SrText *out, const SrNamedTensor *tensors, int n, const char *const *keys,
                         const char *const *values, int n_meta) {
     sr_text_add(out, "{");
@@ -265,6 +275,8 @@ SrStatus sr_safetensors_save_from(const char *path, const SrNamedTensor *tensors
     return status;
 }
 
+// Header and data go through stdio's buffer into the temporary; nothing of the old file is touched
+// before the commit.
 SrStatus sr_safetensors_save(const char *path, const SrNamedTensor *tensors, int n,
                              const char *const *meta_keys, const char *const *meta_values,
                              int n_meta) {

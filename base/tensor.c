@@ -27,6 +27,7 @@ bool sr_dtype_parse(const char *name, SrDtype *out) {
     return false;
 }
 
+// 64 bits: a batch of activations passes 2^31 elements early.
 int64_t sr_shape_count(SrShape shape) {
     int64_t count = 1;
     for (int i = 0; i < shape.rank; i++)
@@ -52,6 +53,7 @@ int64_t sr_shape_rows(SrShape shape) {
 
 int sr_shape_last(SrShape shape) { return shape.rank ? shape.d[shape.rank - 1] : 1; }
 
+// Cut, never overrun: snprintf tells how long it would have been, and the loop stops there.
 const char *sr_shape_text(SrShape shape, char *buf, size_t buf_bytes) {
     if (buf_bytes == 0)
         return buf;

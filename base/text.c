@@ -37,6 +37,7 @@ void sr_text_addn(SrText *text, const char *s, size_t len) {
 
 void sr_text_add(SrText *text, const char *s) { sr_text_addn(text, s, strlen(s)); }
 
+// Measured first, so that one growth is enough for any length.
 void sr_text_printf(SrText *text, const char *fmt, ...) {
     va_list args, again;
     va_start(args, fmt);
@@ -84,6 +85,7 @@ int sr_text_utf8(const char *s, uint32_t *code) {
 
 enum { DISTANCE_CHARS = 127 }; // longer names are compared by their beginnings
 
+// Half for a change of case: "RESNET" should find "resnet" before it finds "regnet".
 static double swap_cost(char a, char b) {
     if (a == b)
         return 0;
@@ -110,6 +112,7 @@ double sr_text_distance(const char *a, const char *b) {
     return rows[len_a % 3][len_b];
 }
 
+// Of equally near names the first wins, so that messages do not depend on anything but the table.
 int sr_text_nearest(const char *name, const char *const *names, int n) {
     double best = 0.4 * (double)strlen(name) + 1;
     int found = -1;

@@ -21,6 +21,7 @@ SrYaml *sr_yaml_new(SrArena *arena, SrYamlType type, const char *file, int line)
 }
 
 // Room for one more child.
+// Doubling in an arena leaves the old arrays behind: twice the memory, still linear.
 static SrStatus grow(SrArena *arena, SrYaml *node) {
     if (node->n < node->cap)
         return SR_OK;
@@ -48,6 +49,7 @@ SrStatus sr_yaml_append(SrArena *arena, SrYaml *list, SrYaml *item) {
     return SR_OK;
 }
 
+// `key` need not end at `len`: paths are searched without being cut up.
 static int index_of(const SrYaml *map, const char *key, size_t len) {
     if (!map || map->type != SR_YAML_MAP)
         return -1;
@@ -83,6 +85,7 @@ typedef struct {
     int at;
 } Place;
 
+// By place within equal keys, so that neighbours are a key and the one it repeats.
 static int by_key_and_place(const void *a, const void *b) {
     const Place *x = a, *y = b;
     int order = strcmp(x->key, y->key);
@@ -147,6 +150,7 @@ SrYaml *sr_yaml_find_path(const SrYaml *map, const char *path) {
     return (SrYaml *)(uintptr_t)node;
 }
 
+// A scalar in the way gives place to a map: the later word counts, as in merging.
 SrStatus sr_yaml_put_path(SrArena *arena, SrYaml *map, const char *path, SrYaml *value) {
     for (;;) {
         size_t len = strcspn(path, ".");
@@ -165,24 +169,35 @@ SrStatus sr_yaml_put_path(SrArena *arena, SrYaml *map, const char *path, SrYaml 
     }
 }
 
-SrYaml *sr_yaml_copy(SrArena *arena, const SrYaml *node) {
-    SrYaml *copy = sr_arena_copy(arena, node, sizeof *node);
+// The name of the file a node came from, copied once for all nodes that share it.
+typedef struct {
+    const char *from, *to;
+} FileName;
+
+static SrYaml *copy_node(SrArena *arena, const SrYaml *node, FileName *file) {
+    SrYaml *copy = sr_yaml_new(arena, node->type, NULL, node->line);
     if (!copy)
         return NULL;
-    if (node->text && !(copy->text = sr_arena_strdup(arena, node->text)))
-        return NULL;
-    copy->n = copy->cap = 0;
-    copy->items = NULL;
-    copy->keys = NULL;
-    for (int i = 0; i < node->n; i++) {
-        SrYaml *child = sr_yaml_copy(arena, node->items[i]);
+    if (!file->to || node->file != file->from)
+        *file = (FileName){node->file, sr_arena_strdup(arena, node->file ? node->file : "")};
+    copy->file = file->to;
+    copy->b = node->b;
+    copy->i = node->i;
+    copy->f = node->f;
+    bool ok = file->to && (!node->text || (copy->text = sr_arena_strdup(arena, node->text)));
+    for (int i = 0; ok && i < node->n; i++) {
+        SrYaml *child = copy_node(arena, node->items[i], file);
         SrStatus status = node->type == SR_YAML_MAP
                               ? sr__yaml_push(arena, copy, node->keys[i], child)
                               : sr_yaml_append(arena, copy, child);
-        if (status != SR_OK)
-            return NULL;
+        ok = status == SR_OK;
     }
-    return copy;
+    return ok ? copy : NULL;
+}
+
+// Nothing is shared: the copy may outlive the arena it came from, the original may change.
+SrYaml *sr_yaml_copy(SrArena *arena, const SrYaml *node) {
+    return copy_node(arena, node, &(FileName){NULL, NULL});
 }
 
 SrStatus sr_yaml_merge(SrArena *arena, SrYaml *base, const SrYaml *over) {
@@ -203,6 +218,7 @@ SrStatus sr_yaml_merge(SrArena *arena, SrYaml *base, const SrYaml *over) {
     return SR_OK;
 }
 
+// Keys in any order: both have as many, and none repeats.
 static bool equal_maps(const SrYaml *a, const SrYaml *b) {
     for (int i = 0; i < a->n; i++) {
         const SrYaml *other = sr_yaml_find(b, a->keys[i]);
@@ -212,6 +228,7 @@ static bool equal_maps(const SrYaml *a, const SrYaml *b) {
     return true;
 }
 
+// By meaning, not by writing: 1 and 1.0 are equal, "1" is another thing, NaN equals itself here.
 bool sr_yaml_equal(const SrYaml *a, const SrYaml *b) {
     bool numbers = (a->type == SR_YAML_INT || a->type == SR_YAML_FLOAT) &&
                    (b->type == SR_YAML_INT || b->type == SR_YAML_FLOAT);

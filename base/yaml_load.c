@@ -12,6 +12,7 @@ enum {
     MAX_KEY = 200
 }; // libyaml reads a key back only if it takes at most 1024 characters, escapes and all
 
+// An alias may name any anchor before it; documents have few, so a list is enough.
 typedef struct Anchor {
     const char *name;
     const SrYaml *node;
@@ -28,6 +29,7 @@ typedef struct {
 
 static SrStatus parse_node(Loader *l, const yaml_event_t *event, int depth, SrYaml **out);
 
+// The caller deletes the event.  libyaml says where it stumbled, from line 0.
 static SrStatus next_event(Loader *l, yaml_event_t *event) {
     if (yaml_parser_parse(&l->parser, event))
         return SR_OK;
@@ -40,6 +42,7 @@ static SrStatus next_event(Loader *l, yaml_event_t *event) {
 
 static int line_of(const yaml_event_t *event) { return (int)event->start_mark.line + 1; }
 
+// Counted before memory is spent on them: a bomb costs no more than an honest file of the limit.
 static SrStatus count_nodes(Loader *l, int line, int n) {
     l->nodes += n;
     if (l->nodes <= MAX_NODES)
@@ -49,6 +52,7 @@ static SrStatus count_nodes(Loader *l, int line, int n) {
                    l->file, line, MAX_NODES);
 }
 
+// No overflow: a tree that exists was counted, and is within the limit.
 static int tree_size(const SrYaml *node) {
     int n = 1;
     for (int i = 0; i < node->n; i++)
@@ -155,6 +159,7 @@ static SrStatus check_repeated(const Loader *l, const SrYaml *map) {
                    l->file, map->items[second]->line, map->keys[second], map->items[first]->line);
 }
 
+// The events of a list or a map up to its end, which libyaml guarantees to come or to be an error.
 static SrStatus parse_children(Loader *l, SrYaml *node, int depth) {
     yaml_event_type_t end =
         node->type == SR_YAML_MAP ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
@@ -178,6 +183,8 @@ static SrStatus parse_children(Loader *l, SrYaml *node, int depth) {
     }
 }
 
+// One value from its first event on; events of children are read by parse_children.  The recursion
+// is MAX_DEPTH deep at most.
 static SrStatus parse_node(Loader *l, const yaml_event_t *event, int depth, SrYaml **out) {
     if (event->type == YAML_ALIAS_EVENT)
         return resolve_alias(l, event, depth, out);
@@ -226,6 +233,7 @@ static SrStatus parse_stream(Loader *l, SrYaml **out) {
     }
 }
 
+// libyaml's own memory is not ours to count: it is bounded by the text.
 SrStatus sr_yaml_parse(SrArena *arena, const char *text, size_t bytes, const char *file,
                        SrYaml **out) {
     if (bytes > MAX_TEXT)

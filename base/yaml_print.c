@@ -79,6 +79,7 @@ static void print_string(const char *s, SrText *out) {
     sr_text_add(out, "\"");
 }
 
+// A float made by a program has no text of its own.
 static void print_float(double value, SrText *out) {
     char text[SR_TEXT_NUMBER_BYTES];
     if (isnan(value))
@@ -89,6 +90,7 @@ static void print_float(double value, SrText *out) {
         sr_text_add(out, sr_text_number(value, text));
 }
 
+// Numbers are printed as they were written: 1e-4 stays 1e-4, 0x1F stays 0x1F.
 static void print_scalar(const SrYaml *node, SrText *out) {
     if (node->type == SR_YAML_STRING)
         print_string(node->text, out);
@@ -108,6 +110,7 @@ static bool is_collection(const SrYaml *node) {
     return node->type == SR_YAML_LIST || node->type == SR_YAML_MAP;
 }
 
+// Only print_string decides about quotes, and it quotes whatever means something in flow style.
 void sr_yaml_print_flow(const SrYaml *node, SrText *out) {
     if (!is_collection(node)) {
         print_scalar(node, out);
@@ -138,6 +141,7 @@ static bool fits_flow(const SrYaml *node) {
     return true;
 }
 
+// Lists of collections hold theirs in flow style: rare, and always unambiguous.
 static void print_block(const SrYaml *node, int indent, SrText *out) {
     for (int i = 0; i < node->n; i++) {
         const SrYaml *child = node->items[i];

@@ -71,6 +71,22 @@ static void test_merge(void **state) {
                 "a map of keys is expected");
 }
 
+// A copy holds nothing of the arena it came from.
+static void test_copy_stands_alone(void **state) {
+    (void)state;
+    SrArena source = SR_ARENA_INIT;
+    SrYaml *node, *copy;
+    const char *text = "{a: [1, 2.5, x], b: {c: true}}";
+    CHECK_OK(sr_yaml_parse(&source, text, strlen(text), "source.yaml", &node));
+    copy = sr_yaml_copy(&arena, node);
+    sr_arena_deinit(&source);
+    check_flow(copy, text);
+    CHECK_STR(sr_yaml_find_path(copy, "a.2")->file, "source.yaml");
+    CHECK_STR(sr_yaml_find_path(copy, "b.c")->file, "source.yaml");
+    CHECK_INT(sr_yaml_find_path(copy, "b.c")->b, 1);
+    CHECK_INT(sr_yaml_find_path(copy, "b.c")->line, 1);
+}
+
 static void test_equal(void **state) {
     (void)state;
     CHECK(sr_yaml_equal(tree("{a: 1, b: [x, null]}"),
@@ -267,6 +283,7 @@ static void test_without_memory(void **state) {
 
 #define in_arena(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 SR_TESTS(yaml_tree, in_arena(test_put_and_remove), in_arena(test_append), in_arena(test_merge),
-         in_arena(test_equal), in_arena(test_block_style), in_arena(test_strings_read_back),
-         in_arena(test_random_strings_read_back), in_arena(test_broken_utf8_stays_readable),
-         in_arena(test_numbers_without_text), in_arena(test_without_memory))
+         in_arena(test_copy_stands_alone), in_arena(test_equal), in_arena(test_block_style),
+         in_arena(test_strings_read_back), in_arena(test_random_strings_read_back),
+         in_arena(test_broken_utf8_stays_readable), in_arena(test_numbers_without_text),
+         in_arena(test_without_memory))
