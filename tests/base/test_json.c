@@ -143,8 +143,9 @@ static void test_records(void **state) {
     sr_json_string(&text, "na\"me", "a\\b\n\x01\xc3\xa9\xff");
     sr_json_bool(&text, "ok", 1);
     sr_json_end(&text);
-    CHECK_STR(text.s, "{\"step\": 9007199254740993, \"loss\": 0.1, \"bad\": null, \"worse\": null, "
-                      "\"na\\\"me\": \"a\\\\b\\u000a\\u0001\xc3\xa9\xef\xbf\xbd\", \"ok\": true}\n");
+    CHECK_STR(text.s,
+              "{\"step\": 9007199254740993, \"loss\": 0.1, \"bad\": null, \"worse\": null, "
+              "\"na\\\"me\": \"a\\\\b\\u000a\\u0001\xc3\xa9\xef\xbf\xbd\", \"ok\": true}\n");
     SrYaml *root = tree(text.s);
     CHECK_STR(sr_yaml_find(root, "na\"me")->text, "a\\b\n\x01\xc3\xa9\xef\xbf\xbd");
     sr_text_deinit(&text);
