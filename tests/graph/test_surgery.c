@@ -209,7 +209,7 @@ static void test_close_and_inline(void **state) {
     Fixture f = begin();
     SrArena arena = SR_ARENA_INIT;
     SrStrings leaf;
-    SrGraph *closed, *open, *one;
+    SrGraph *closed, *open, *one, *none;
     CHECK_OK(sr_leaf_parse(f.graph, "Block,default", &arena, &leaf));
     CHECK_OK(sr_graph_close(f.graph, &leaf, &closed));
     char *text = text_of(closed, SR_GRAPH_NAMES);
@@ -230,7 +230,7 @@ static void test_close_and_inline(void **state) {
                 SR_ERR_CONFIG, "closed block");
     CHECK_FAILS(sr_graph_print(closed, SR_GRAPH_JSON, &out), SR_ERR_CONFIG, "closed block");
     sr_text_deinit(&out);
-    CHECK_FAILS(sr_graph_inline(f.graph, 1, &open), SR_ERR_CONFIG, "no closed block");
+    CHECK_FAILS(sr_graph_inline(f.graph, 1, &none), SR_ERR_CONFIG, "no closed block");
     CHECK_FAILS(sr_leaf_parse(f.graph, "Blok", &arena, &leaf), SR_ERR_CONFIG, "did you mean 'Block'?");
     CHECK_OK(sr_leaf_parse(f.graph, "through", &arena, &leaf));
     CHECK_INT(leaf.n, 0);
