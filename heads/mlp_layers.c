@@ -117,3 +117,35 @@ SrStatus sr_head_check_dims(SrBuilder *b, const char *head, const SrInts *dims, 
                                dims->v[0], channels);
     return SR_OK;
 }
+
+#define FIELD(f) offsetof(SrMlpParams, f)
+const SrOption sr_mlp_options[] = {
+    {"dims", SR_OPT_INTS, FIELD(dims), "[]", 1, 1 << 24, NULL,
+     "Sizes from input to output: [2048, 2048, 128]."},
+    {"use_bn", SR_OPT_BOOL, FIELD(layers.use_bn), "False", 0, 0, NULL,
+     "Batch norm after each Linear."},
+    {"use_relu", SR_OPT_BOOL, FIELD(layers.use_relu), "False", 0, 0, NULL,
+     "ReLU after each Linear (and its norm)."},
+    {"use_dropout", SR_OPT_BOOL, FIELD(layers.use_dropout), "False", 0, 0, NULL,
+     "Dropout of 0.5 after that."},
+    {"use_bias", SR_OPT_BOOL, FIELD(layers.use_bias), "True", 0, 0, NULL,
+     "The Linear layers have a bias."},
+    {"skip_last_layer_relu_bn", SR_OPT_BOOL, FIELD(layers.bare_last), "True", 0, 0, NULL,
+     "The last Linear stands alone."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+SrStatus sr_mlp_clf_build(SrBuilder *b, const char *head, const SrMlpParams *p,
+                          const SrHeadSettings *settings, SrMlpLayersBuild build_layers,
+                          const SrNodeId *in, int n_in, SrNodeId *out) {
+    SrNodeId x;
+    SR_TRY(sr_head_one_vector(b, head, in, n_in, &x));
+    SR_TRY(sr_head_check_dims(b, head, &p->dims, x));
+    SrMlpLayers layers = p->layers;
+    layers.init_factor = settings->params_multiplier;
+    sr_builder_push(b, "clf");
+    *out = build_layers(b, &layers, &p->dims, settings, x);
+    sr_builder_pop(b);
+    return sr_builder_status(b);
+}

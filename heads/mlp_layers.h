@@ -22,6 +22,19 @@ SrNodeId sr_mlp_layers_build(SrBuilder *b, const SrMlpLayers *layers, const SrIn
 SrNodeId sr_mlp_residual_build(SrBuilder *b, const SrMlpLayers *layers, const SrInts *dims,
                                const SrHeadSettings *settings, SrNodeId x);
 
+// What mlp and mlp_res take (spec 3), and the whole of their build: the checks of the input, then
+// `layers` (one of the two above) under the scope "clf".  *out: (N, dims[last])
+typedef struct {
+    SrMlpLayers layers;
+    SrInts dims;
+} SrMlpParams;
+extern const SrOption sr_mlp_options[];
+typedef SrNodeId (*SrMlpLayersBuild)(SrBuilder *b, const SrMlpLayers *layers, const SrInts *dims,
+                                     const SrHeadSettings *settings, SrNodeId x);
+SrStatus sr_mlp_clf_build(SrBuilder *b, const char *head, const SrMlpParams *p,
+                          const SrHeadSettings *settings, SrMlpLayersBuild build_layers,
+                          const SrNodeId *in, int n_in, SrNodeId *out);
+
 // Prototypes `leaf` with weight norm, g v / |v|; g starts at 1 and with freeze_g stays there, so
 // that every prototype keeps length 1.  x: (..., D) -> (..., count)
 SrNodeId sr_head_unit_prototypes(SrBuilder *b, const char *leaf, int count, bool freeze_g,
