@@ -48,7 +48,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrExtractOptions *o = &p.o;
     o->threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
     const SrFlag flags[] = {
-        {.name = "--weights", .text = &o->extractor.weights, .help = "a safetensors file"},
+        {.name = "--weights", .text = &o->extractor.weights, .help = "a file of weights: safetensors, .pth, .npz"},
         {.name = "--nodes", .text = &o->extractor.nodes, .help = "layers, as in layer1,layer4:deep"},
         {.name = "--mode", .text = &p.mode, .help = "eval or train"},
         {.name = "--input", .text = &o->input, .help = "a safetensors file with x (N, 3, H, W)"},

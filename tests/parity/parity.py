@@ -101,10 +101,14 @@ def compare(program, case, folder):
     path = lambda f: os.path.join(folder, f)
     model = random_model(name, train)
     x = torch.randn(batch, 3, size, size)
-    save(path("weights.safetensors"), model.state_dict())
+    weights = path(("weights.safetensors", "weights.pth", "legacy.pth")[size % 3])
+    if weights.endswith(".pth"):
+        torch.save(model.state_dict(), weights, _use_new_zipfile_serialization="legacy" not in weights)
+    else:
+        save(weights, model.state_dict())
     save(path("x.safetensors"), {"x": x})
     expected = features(model, nodes, x, train)
-    subprocess.run([program, "extract", name, "--weights", path("weights.safetensors"), "--nodes", nodes,
+    subprocess.run([program, "extract", name, "--weights", weights, "--nodes", nodes,
                     "--mode", "train" if train else "eval", "--input", path("x.safetensors"),
                     "--out", path("out.safetensors")], check=True, stderr=subprocess.DEVNULL)
     got = load(path("out.safetensors"))

@@ -134,7 +134,8 @@ static void test_cut(void **state) {
 
 static void test_names_of_weights(void **state) {
     (void)state;
-    static const char *const prefixes[] = {"", "trunk._feature_blocks.", "module.", "_feature_blocks."};
+    static const char *const prefixes[] = {"", "trunk._feature_blocks.", "module.", "_feature_blocks.",
+                                           "teacher.backbone.", "module.encoder_q."};
     for (int i = 0; i < SR_COUNT(prefixes); i++) {
         Fixture f;
         SrExtractor e;
