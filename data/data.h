@@ -67,6 +67,8 @@ typedef struct SrDataset {
     int64_t (*length)(const void *set);
     // Thread-safe.  Reads item i into memory of the pool.  A file that cannot be read: SR_ERR_IO.
     SrStatus (*read)(const void *set, int64_t i, SrImagePool *pool, SrSample *out);
+    // The file item i lies in, in memory of the pool, without opening it; NULL: items have no files.
+    SrStatus (*path)(const void *set, int64_t i, SrImagePool *pool, const char **out);
     int64_t (*label)(const void *set, int64_t i);      // -1 if it has none
     int (*classes)(const void *set);                   // 0 if it has no labels
     const char *(*class_name)(const void *set, int c); // NULL allowed

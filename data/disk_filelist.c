@@ -231,7 +231,7 @@ static int64_t set_length(const void *opened) {
 }
 
 // The file system is asked for each image anew: a list may name files that come and go.
-static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSample *out) {
+static SrStatus set_path(const void *opened, int64_t i, SrImagePool *pool, const char **out) {
     const Set *set = opened;
     size_t room = list_room(&set->paths, i), folder = strlen(set->folder),
            prefix = strlen(set->new_prefix);
@@ -247,7 +247,13 @@ static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSam
     memcpy(path + folder, set->new_prefix, rewritten ? prefix : 0);
     strcpy(path + folder + (rewritten ? prefix : 0), rest);
     bool here = path[folder] == '/' || (folder && !sr_file_exists(path));
-    *out = (SrSample){.path = here ? path + folder : path};
+    *out = here ? path + folder : path;
+    return SR_OK;
+}
+
+static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSample *out) {
+    *out = (SrSample){.path = ""};
+    SR_TRY(set_path(opened, i, pool, &out->path));
     return sr__source_read_file(out->path, pool, &out->encoded, &out->encoded_bytes);
 }
 
@@ -281,6 +287,7 @@ const SrDataset sr_dataset_disk_filelist = {
     .close = set_close,
     .length = set_length,
     .read = set_read,
+    .path = set_path,
     .label = set_label,
     .classes = set_classes,
     .class_name = set_class_name,

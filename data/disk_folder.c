@@ -190,7 +190,7 @@ static int64_t set_length(const void *opened) {
 }
 
 // The path lives in the pool, as long as the sample does.
-static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSample *out) {
+static SrStatus set_path(const void *opened, int64_t i, SrImagePool *pool, const char **out) {
     const Set *set = opened;
     const char *relative = sr__names_get(&set->paths, i);
     size_t room = strlen(set->root) + strlen(relative) + 2;
@@ -198,8 +198,14 @@ static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSam
     if (!path)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a path");
     SR_TRY(sr_file_join(path, room, set->root, relative));
-    *out = (SrSample){.path = path};
-    return sr__source_read_file(path, pool, &out->encoded, &out->encoded_bytes);
+    *out = path;
+    return SR_OK;
+}
+
+static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSample *out) {
+    *out = (SrSample){.path = ""};
+    SR_TRY(set_path(opened, i, pool, &out->path));
+    return sr__source_read_file(out->path, pool, &out->encoded, &out->encoded_bytes);
 }
 
 static int64_t set_label(const void *opened, int64_t i) {
@@ -236,6 +242,7 @@ const SrDataset sr_dataset_disk_folder = {
     .close = set_close,
     .length = set_length,
     .read = set_read,
+    .path = set_path,
     .label = set_label,
     .classes = set_classes,
     .class_name = set_class_name,

@@ -128,17 +128,19 @@ static SrStatus allocate_shard(Run *r) {
     return good ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a shard of %d images; give --shard", r->shard);
 }
 
-// The file an image came from: data sets know it only while they read.
-static void name_of(Run *r, int64_t index, char out[NAME_BYTES]) {
-    SrSample sample = {.path = ""};
+// The file an image came from, empty where a data set has none.
+static SrStatus name_of(Run *r, int64_t index, char out[NAME_BYTES]) {
+    const char *path = "";
     sr_image_pool_reset(r->pool);
-    if (r->source->read(r->set, index, r->pool, &sample) != SR_OK || !sample.path)
-        sample.path = "";
-    snprintf(out, NAME_BYTES, "%s", sample.path);
+    if (r->source->path)
+        SR_TRY(r->source->path(r->set, index, r->pool, &path));
+    if (snprintf(out, NAME_BYTES, "%s", path) >= NAME_BYTES)
+        SR_FAIL(SR_ERR_CONFIG, "%s: a path of more than %d bytes does not fit the output", path, NAME_BYTES - 1);
+    return SR_OK;
 }
 
 // Rows of one batch into the shard at row `at`.
-static void keep_batch(Run *r, const SrBatch *b, int64_t at) {
+static SrStatus keep_batch(Run *r, const SrBatch *b, int64_t at) {
     for (int i = 0; i < r->ex.taps.n; i++) {
         SrTensor t = sr_extractor_output(&r->ex, i);
         int64_t row = sr_shape_count(t.shape) / r->batch;
@@ -152,8 +154,9 @@ static void keep_batch(Run *r, const SrBatch *b, int64_t at) {
     for (int k = 0; k < b->batch; k++) {
         r->labels[at + k] = b->label[k];
         r->valid[at + k] = b->valid[k] == 1;
-        name_of(r, b->index[k], r->files[at + k]);
+        SR_TRY(name_of(r, b->index[k], r->files[at + k]));
     }
+    return SR_OK;
 }
 
 static SrStatus fill_shard(Run *r, int64_t images) {
@@ -166,7 +169,7 @@ static SrStatus fill_shard(Run *r, int64_t images) {
             SR_FAIL(SR_ERR_RUN, "%s gave fewer images than it said", r->o->data);
         memcpy(in.data, b->view[0], (size_t)(sr_shape_count(in.shape) / r->batch * b->batch) * sizeof(float));
         sr_extractor_run(&r->ex);
-        keep_batch(r, b, at);
+        SR_TRY(keep_batch(r, b, at));
         at += b->batch;
     }
     return SR_OK;
