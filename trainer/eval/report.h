@@ -3,18 +3,9 @@
 #ifndef SR_TRAINER_EVAL_REPORT_H
 #define SR_TRAINER_EVAL_REPORT_H
 
-#include "trainer/eval/knn.h"
-#include "trainer/model.h"
+#include "trainer/eval/rows.h"
 
 #define SR_REPORT_MAX_K 16
-
-typedef enum {
-    SR_ROW_MAJORITY,
-    SR_ROW_PIXELS,
-    SR_ROW_UNTRAINED,
-    SR_ROW_TRAINED,
-    SR_ROW_COUNT
-} SrReportRow;
 
 typedef struct {
     bool labels; // false: the data has none and nothing was computed
@@ -28,16 +19,9 @@ typedef struct {
     double seconds;
 } SrKnnReport;
 
-const char *sr_report_row_name(SrReportRow row); // "untrained trunk"
-
 // Trains nothing and changes nothing in `trained`, whose parameters have their values.  baselines:
 // all four rows, else the trained one alone.
 SrStatus sr_knn_report(const SrConfig *config, SrModel *trained, bool baselines, SrKnnReport *out);
-// The same with the weights of a file: a checkpoint, or MODEL.WEIGHTS_INIT.PARAMS_FILE with its
-// prefixes.
-SrStatus sr_knn_report_file(const SrConfig *config, const char *path, bool baselines,
-                            SrKnnReport *out);
-
 // The same with the weights the configuration names: PARAMS_FILE, or else the newest checkpoint.
 SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, SrKnnReport *out);
 
