@@ -2,12 +2,13 @@
 // passes.
 //
 // Each op's file holds the option table that fills its struct from text.  Structs are copied byte
-// by byte into the graph, so they hold numbers, not pointers (the one exception says so).  A zeroed
+// by byte into the graph, so they hold numbers, not pointers (the exceptions say so).  A zeroed
 // struct is valid wherever "0:" below says what 0 means.
 #ifndef SR_KERNELS_OP_PARAMS_H
 #define SR_KERNELS_OP_PARAMS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/option.h"
 
@@ -102,5 +103,12 @@ typedef struct { // swav_cross_entropy
     SrInts crops_for_assign; // points to memory that outlives the graph
     double temperature;
 } SrSwavCrossEntropyParams;
+
+typedef struct { // cross_entropy
+    double temperature; // divides the scores; 0: 1
+    double label_smoothing;
+    int64_t ignore_index; // rows of this label count for nothing
+    SrDoubles weight;     // of each class; n 0: all 1.  Points to memory that outlives the graph
+} SrCrossEntropyParams;
 
 #endif

@@ -1,6 +1,7 @@
 // What several ops share; see op_util.h.
 #include "kernels/op_util.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,4 +83,9 @@ void sr__add_column_sums(const float *x, int64_t rows, int C, float *out) {
         for (int i = 0; i < width; i++)
             out[c + i] += (float)sum[i];
     }
+}
+
+int64_t sr__label_at(const SrTensor *labels, int64_t i) {
+    return labels->dtype == SR_I64 ? ((const int64_t *)labels->data)[i]
+                                   : (int64_t)floorf(((const float *)labels->data)[i]);
 }

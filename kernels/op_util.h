@@ -17,6 +17,9 @@ SrSlot sr__param_slot(const char *name, SrShape shape, SrRole role, SrInitKind i
 SrSlot sr__state_slot(const char *name, SrShape shape, SrDtype dtype, SrInitKind init,
                       double value);
 
+// Number i of a tensor of labels (I64, or F32 as tests have them), rounded down.
+int64_t sr__label_at(const SrTensor *labels, int64_t i);
+
 // Elements a parallel loop hands to a thread at once; below one chunk nothing is parallel.
 enum { SR_CHUNK = 16384 };
 

@@ -36,6 +36,8 @@ struct SrLossContext {
     const SrNodeId *outputs;
     // Input (N) of I64: index of each image in the data set; SR_NO_NODE if there is none.
     SrNodeId sample_index;
+    // Input (N) of I64: the class of each image; SR_NO_NODE unless the loss needs_labels.
+    SrNodeId labels;
     int64_t n_samples; // images in the training set (0 when unknown: dry run)
     uint64_t seed;
     // Runs the model once more on some views, with parameters named <prefix>trunk...,
@@ -74,6 +76,7 @@ typedef struct SrLoss {
     const char *subtree; // "LOSS.swav_loss"
     const SrOption *options;
     size_t params_bytes;
+    bool needs_labels; // the outputs are class scores: the run has meters and test phases
     // *loss: scalar node; *state: the method's own bookkeeping, from the graph's arena (no free
     // needed).
     SrStatus (*build)(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state);

@@ -167,12 +167,15 @@ static SrStatus build_into(SrModel *model, SrBuilder *b, int batch, const int *h
         SR_TRY(map_view(model, v, out->n_views, out->views[v]));
     }
     out->sample_index = sr_build_input(b, "sample_index", SR_SHAPE(batch), SR_I64);
+    if (model->loss->needs_labels)
+        out->labels = sr_build_input(b, "label", SR_SHAPE(batch), SR_I64);
     SR_TRY(sr_model_forward(model, b, "", true, out->views, out->n_views, out->outputs,
                             &out->n_model_outputs));
     out->n_outputs = out->n_model_outputs;
     ctx.outputs = out->outputs;
     ctx.n_outputs = out->n_model_outputs;
     ctx.sample_index = out->sample_index;
+    ctx.labels = out->labels;
     return build_loss(model, &ctx, out);
 }
 
@@ -227,7 +230,8 @@ SrStatus sr_model_build_train(SrModel *model, int batch, int n_views, const int 
                               int64_t n_samples, SrTrainGraph *out) {
     SrBuilder *b = NULL;
     SrStatus status;
-    *out = (SrTrainGraph){.n_views = n_views, .loss = SR_NO_NODE, .sample_index = SR_NO_NODE};
+    *out = (SrTrainGraph){.n_views = n_views, .loss = SR_NO_NODE, .sample_index = SR_NO_NODE,
+                          .labels = SR_NO_NODE};
     if (n_views < 1 || n_views > SR_MAX_VIEWS)
         SR_FAIL(SR_ERR_CONFIG, "%d crops an image; 1 to %d are possible", n_views, SR_MAX_VIEWS);
     SR_TRY(read_loss(model));

@@ -4,6 +4,15 @@
 #include <math.h>
 #include <string.h>
 
+// from: (N); the plan has no memory for an input that nothing reads.
+static void fill_numbers(SrPlan *plan, SrNodeId input, const int64_t *from) {
+    if (input == SR_NO_NODE)
+        return;
+    SrTensor to = sr_plan_input(plan, input); // (N)
+    if (to.data)
+        memcpy(to.data, from, (size_t)sr_shape_count(to.shape) * sizeof(int64_t));
+}
+
 // A copy, because the plan's inputs lie at fixed addresses inside its arena; it costs a thousandth
 // of a step.
 void sr_step_fill(SrStep *step, const SrBatch *batch) {
@@ -12,11 +21,8 @@ void sr_step_fill(SrStep *step, const SrBatch *batch) {
         SrTensor x = sr_plan_input(step->plan, g->views[v]); // (N, H_v, W_v, 3)
         memcpy(x.data, batch->view[v], (size_t)sr_shape_count(x.shape) * sizeof(float));
     }
-    if (g->sample_index == SR_NO_NODE)
-        return;
-    SrTensor index = sr_plan_input(step->plan, g->sample_index); // (N)
-    if (index.data)
-        memcpy(index.data, batch->index, (size_t)sr_shape_count(index.shape) * sizeof(int64_t));
+    fill_numbers(step->plan, g->sample_index, batch->index);
+    fill_numbers(step->plan, g->labels, batch->label);
 }
 
 // Runs the forward once more, node by node, which allocates and is slow: the run is over anyway.

@@ -89,6 +89,7 @@ static SrStatus build_loss(SwavRun *r) {
                              .n_outputs = 1 + r->n_sets,
                              .outputs = r->in,
                              .sample_index = SR_NO_NODE,
+                             .labels = SR_NO_NODE,
                              .run_model = run_teacher,
                              .model = r};
     sr_builder_set_param_prefix(r->b, "loss.");

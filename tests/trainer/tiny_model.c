@@ -51,6 +51,11 @@ void tiny_model_fill(TinyModel *t) {
             ((float *)x.data)[i] = (float)(sin(20 * k * p + k) + 0.1 * cos(17.0 * v + 300 * p));
         }
     }
+    if (t->graph.labels == SR_NO_NODE)
+        return;
+    SrTensor labels = sr_plan_input(t->plan, t->graph.labels); // (N)
+    for (int64_t i = 0; i < sr_shape_count(labels.shape); i++)
+        ((int64_t *)labels.data)[i] = i % 4;
 }
 
 static void descend(SrParams *params, double lr) {

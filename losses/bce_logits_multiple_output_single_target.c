@@ -1,0 +1,37 @@
+// Binary cross entropy of every output with the same targets, summed over outputs: VISSL's loss of
+// images with several labels (OpenImages, VOC).  Not the arithmetic (kernels/bce_logits.c).
+#include "losses/label_terms.h"
+
+typedef struct {
+    bool normalize;
+    int world_size;
+    const char *reduction;
+} BceLogits;
+
+#define FIELD(f) offsetof(BceLogits, f)
+static const SrOption options[] = {
+    {"reduction", SR_OPT_STRING, FIELD(reduction), "none", 0, 0, NULL,
+     "VISSL allows none alone: the sum over classes of each class's mean."},
+    {"world_size", SR_OPT_INT, FIELD(world_size), "1", 1, 1 << 20, NULL,
+     "Processes of the run (inferred)."},
+    {"normalize_output", SR_OPT_BOOL, FIELD(normalize), "False", 0, 0, NULL,
+     "Each row of logits gets length 1."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
+    *state = NULL;
+    return sr_label_terms_build(ctx, "bce_logits_multiple_output_single_target", "bce_logits",
+                                NULL, ((const BceLogits *)params)->normalize, loss);
+}
+
+const SrLoss sr_loss_bce_logits_multiple_output_single_target = {
+    .name = "bce_logits_multiple_output_single_target",
+    .help = "binary cross entropy of each output with the image's labels, summed over outputs",
+    .subtree = "LOSS.bce_logits_multiple_output_single_target",
+    .options = options,
+    .params_bytes = sizeof(BceLogits),
+    .needs_labels = true,
+    .build = build,
+};

@@ -1,0 +1,29 @@
+// CrossEntropyLoss: torch.nn.CrossEntropyLoss of a model with one output.
+#include "kernels/op_params.h"
+#include "losses/label_terms.h"
+
+static const SrOption options[] = {
+    {"ignore_index", SR_OPT_INT64, offsetof(SrCrossEntropyParams, ignore_index), "-1", 0, 0, NULL,
+     "Images of this label count for nothing."},
+    SR_OPTION_END,
+};
+
+static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
+    *state = NULL;
+    if (ctx->n_outputs != 1)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "CrossEntropyLoss takes a model with one output, this one has %d; "
+                               "use cross_entropy_multiple_output_single_target",
+                               ctx->n_outputs);
+    return sr_label_terms_build(ctx, "CrossEntropyLoss", "cross_entropy", params, false, loss);
+}
+
+const SrLoss sr_loss_cross_entropy_loss = {
+    .name = "CrossEntropyLoss",
+    .help = "cross entropy of the one output with the image's label",
+    .subtree = "LOSS.CrossEntropyLoss",
+    .options = options,
+    .params_bytes = sizeof(SrCrossEntropyParams),
+    .needs_labels = true,
+    .build = build,
+};

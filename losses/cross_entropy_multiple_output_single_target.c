@@ -1,0 +1,49 @@
+// Cross entropy of every output with the same labels, summed over outputs: VISSL's loss of linear
+// evaluation and fine-tuning.  Not the arithmetic (kernels/cross_entropy.c).
+//
+// Labels are class indices; VISSL's target vectors (mixup) are not built.  Where VISSL turns label
+// smoothing into target vectors and then forgets weight and ignore_index, both keep their meaning
+// here, as in torch.
+#include "kernels/op_params.h"
+#include "losses/label_terms.h"
+
+typedef struct {
+    SrCrossEntropyParams op;
+    bool normalize;
+    const char *reduction;
+} CrossEntropy;
+
+#define FIELD(f) offsetof(CrossEntropy, f)
+static const SrOption options[] = {
+    {"weight", SR_OPT_FLOATS, FIELD(op.weight), "null", 0, 1e10, NULL,
+     "Of each class in the mean; null: all 1."},
+    {"reduction", SR_OPT_STRING, FIELD(reduction), "mean", 0, 0, NULL,
+     "VISSL reads it nowhere; the mean is taken."},
+    {"ignore_index", SR_OPT_INT64, FIELD(op.ignore_index), "-1", 0, 0, NULL,
+     "Images of this label count for nothing."},
+    {"normalize_output", SR_OPT_BOOL, FIELD(normalize), "False", 0, 0, NULL,
+     "Each row of scores gets length 1."},
+    {"temperature", SR_OPT_FLOAT, FIELD(op.temperature), "1.0", 1e-10, 1e10, NULL,
+     "Divides the scores."},
+    {"label_smoothing", SR_OPT_FLOAT, FIELD(op.label_smoothing), "0.0", 0, 1, NULL,
+     "Share of a target spread over all classes."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
+    const CrossEntropy *p = params;
+    *state = NULL;
+    return sr_label_terms_build(ctx, "cross_entropy_multiple_output_single_target",
+                                "cross_entropy", &p->op, p->normalize, loss);
+}
+
+const SrLoss sr_loss_cross_entropy_multiple_output_single_target = {
+    .name = "cross_entropy_multiple_output_single_target",
+    .help = "cross entropy of each output with the image's label, summed over outputs",
+    .subtree = "LOSS.cross_entropy_multiple_output_single_target",
+    .options = options,
+    .params_bytes = sizeof(CrossEntropy),
+    .needs_labels = true,
+    .build = build,
+};

@@ -1,0 +1,40 @@
+// See the header.
+#include "losses/label_terms.h"
+
+#include <stdio.h>
+
+#include "kernels/op_params.h"
+
+// A multi-crop or ensemble output has several rows an image; they come image by image in rounds, as
+// the kernels expect.
+static SrStatus check_output(SrLossContext *ctx, const char *loss_name, int i) {
+    SrShape s = sr_build_shape(ctx->builder, ctx->outputs[i]);
+    char text[SR_SHAPE_TEXT_BYTES];
+    int64_t rows = sr_shape_count(s) / SR_MAX(sr_shape_last(s), 1);
+    if ((s.rank == 2 || s.rank == 3) && rows % ctx->batch == 0)
+        return SR_OK;
+    return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                           "%s: output %d of the model has shape %s; expected class scores for "
+                           "each of %d images",
+                           loss_name, i, sr_shape_text(s, text, sizeof text), ctx->batch);
+}
+
+SrStatus sr_label_terms_build(SrLossContext *ctx, const char *loss_name, const char *op,
+                              const void *params, bool normalize, SrNodeId *loss) {
+    SrBuilder *b = ctx->builder;
+    if (ctx->labels == SR_NO_NODE)
+        return sr_builder_fail(b, SR_ERR_CONFIG, "%s needs labels, and the images have none",
+                               loss_name);
+    for (int i = 0; i < ctx->n_outputs; i++) {
+        char leaf[32], normalized[32];
+        SR_TRY(check_output(ctx, loss_name, i));
+        snprintf(leaf, sizeof leaf, "%s%d", op, i);
+        snprintf(normalized, sizeof normalized, "normalized%d", i);
+        SrNodeId x = ctx->outputs[i];
+        if (normalize)
+            x = sr_build(b, "l2_normalize", normalized, &(SrL2NormalizeParams){0}, x);
+        SrNodeId term = sr_build_n(b, op, leaf, params, (SrNodeId[]){x, ctx->labels}, 2);
+        *loss = i == 0 ? term : sr_build_n(b, "add", "add", NULL, (SrNodeId[]){*loss, term}, 2);
+    }
+    return sr_builder_status(b);
+}
