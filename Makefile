@@ -15,6 +15,17 @@ PACKAGES = gcc make libopenblas-dev libyaml-dev libstb-dev zlib1g-dev libcjson-d
 
 FOLDERS = base formats kernels graph trunks heads losses data trainer cli
 SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c) $(wildcard $(d)/*/*.c)))
+# libjpeg-turbo (libturbojpeg0-dev) reads JPEG where it is installed; TURBOJPEG=no builds without it, on stb_image alone.
+ifeq ($(origin TURBOJPEG),undefined)
+TURBOJPEG := $(shell printf '\043include <turbojpeg.h>\nint main(void) { return !tjInitDecompress(); }' | \
+    $(CC) -x c - -lturbojpeg -o /dev/null 2>/dev/null && echo yes || echo no)
+endif
+export TURBOJPEG
+ifeq ($(TURBOJPEG),yes)
+LDLIBS += -lturbojpeg
+else
+SOURCES := $(filter-out data/jpeg_turbo.c,$(SOURCES))
+endif
 HEADERS := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.h) $(wildcard $(d)/*/*.h)))
 # kernels/*_simd.c are written once in plain loops or vector templates and compiled once an instruction set.
 SIMD   := $(filter %_simd.c,$(SOURCES))
@@ -32,9 +43,9 @@ TESTS   := $(filter-out tests/fuzz/fuzz_%,$(sort $(wildcard tests/*.c) $(wildcar
 TESTOBJ := $(filter-out $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
-DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def
+DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def $(BUILD)/gen/build.h
 
-.PHONY: fuzz fuzz-graph fuzz-weights fuzz-yaml fuzz-safetensors example install parity all help deps test run golden asan \
+.PHONY: FORCE fuzz fuzz-graph fuzz-weights fuzz-yaml fuzz-safetensors example install parity all help deps test run golden asan \
     layers clean format bench-conv
 all: sslrun libsslrun.a
 
@@ -69,6 +80,13 @@ $(BUILD)/data/decode.o $(BUILD)/tests/data/fixture.o: override EXTRA += -fwrapv 
 $(BUILD)/%.o: %.c | $(DEFS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<
+
+# What this build was made with; rewritten only when that changes.
+$(BUILD)/gen/build.h: FORCE
+	@mkdir -p $(@D)
+	@echo '#define SR_TURBOJPEG $(if $(filter yes,$(TURBOJPEG)),1,0)' >$@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+FORCE:
 
 # Every line "const SrTrunk sr_trunk_resnet" in the sources becomes SR_PLUGIN(resnet) in gen/trunk.def.
 define plugin_list

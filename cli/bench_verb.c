@@ -1,15 +1,17 @@
-// sslrun bench CONFIG [KEY=VALUE ...]: times training steps on random images; with --forward-only, features of a trunk.
+// sslrun bench CONFIG [KEY=VALUE ...]: times training steps on random images; with --forward-only,
+// features of a trunk; with --data, the loader.
 #include "base/log.h"
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "trainer/bench.h"
+#include "trainer/bench_data.h"
 #include "trainer/bench_forward.h"
 
 typedef struct {
     SrBenchOptions bench;
     SrExtractorOptions forward; // of --forward-only
     int size;
-    bool json, forward_only;
+    bool json, forward_only, data_only;
 } Options;
 
 static SrStatus print(const char *arch, const SrBenchResult *result, bool json, SrText *profile) {
@@ -31,6 +33,20 @@ static SrStatus bench_steps(const Options *o, const SrArgs *args) {
     if (status == SR_OK)
         status = print(config->model.trunk_name, &result, o->json, &profile);
     sr_text_deinit(&profile);
+    sr_config_free(config);
+    return status;
+}
+
+static SrStatus bench_data(const Options *o, const SrArgs *args) {
+    SrBenchResult result;
+    SrText out = SR_TEXT_INIT;
+    SrConfig *config;
+    SR_TRY(sr_args_load_config(args, "bench", &config));
+    SrStatus status = sr_bench_data(config, &o->bench, &result);
+    if (status == SR_OK) {
+        (o->json ? sr_bench_data_json : sr_bench_data_text)(&result, config, &out);
+        status = sr_args_print(&out);
+    }
     sr_config_free(config);
     return status;
 }
@@ -60,6 +76,7 @@ static SrStatus run_verb(int argc, char **argv) {
         {"--profile", &o.bench.profile, NULL, "time of each kernel call", NULL},
         {"--json", &o.json, NULL, "results as one JSON line", NULL},
         {"--forward-only", &o.forward_only, NULL, "features in evaluation instead of training steps", NULL},
+        {"--data", &o.data_only, NULL, "only the images of DATA.TRAIN, in one thread", NULL},
         {"--batch", NULL, &o.forward.batch, "images, with --forward-only", NULL},
         {"--size", NULL, &o.size, "pixels a side, with --forward-only", NULL},
         {"--nodes", NULL, NULL, "layers, with --forward-only; default flatten", &o.forward.nodes},
@@ -69,13 +86,17 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (o.bench.steps < 1)
         return sr_fail(SR_ERR_CONFIG, "--steps needs at least 1");
+    if (o.data_only && o.forward_only)
+        return sr_fail(SR_ERR_CONFIG, "--data and --forward-only: one of them");
+    if (o.data_only)
+        return bench_data(&o, &args);
     return o.forward_only ? bench_forward(&o, &args) : bench_steps(&o, &args);
 }
 
 const SrVerb sr_verb_bench = {
     .name = "bench",
-    .usage = "sslrun bench CONFIG [KEY=VALUE ...] [--steps N] [--warmup N] [--profile] [--json]\n"
+    .usage = "sslrun bench CONFIG [KEY=VALUE ...] [--steps N] [--warmup N] [--profile] [--json] [--data]\n"
              "  sslrun bench TRUNK|CONFIG --forward-only [--batch N] [--size N] [--nodes a,b] [--no-fold] ...",
-    .help = "Times training steps of a configuration, or forwards of a trunk, on random images.",
+    .help = "Times training steps of a configuration, or forwards of a trunk, on random images; or its loader on its own.",
     .run = run_verb,
 };

@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
+#include "data/data.h"
 
 // Waiting OpenMP threads must not burn the cores the loader's threads decode on.  libgomp reads its setting
 // before main runs, so the only way to give it one is to start again with the environment changed.
@@ -73,7 +74,7 @@ int main(int argc, char **argv) {
         return argc < 2 ? 2 : 0;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("sslrun " SR_VERSION "\n");
+        printf("sslrun " SR_VERSION "\nJPEG by %s\n", sr_image_decoder_name());
         return 0;
     }
     sr_parallel_init();

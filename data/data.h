@@ -88,6 +88,7 @@ SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset *
 // bounded (1 .. 65500 a side, 178 Mpixel: PIL's own bound) before anything is decoded.  SR_ERR_IO
 // with the reason. One difference from PIL: 16-bit grey keeps its high byte, where PIL clips
 // everything above 255.
+const char *sr_image_decoder_name(void); // what reads JPEG in this build: "libjpeg-turbo" or "stb_image"
 SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage *out);
 
 // ---- transforms ----

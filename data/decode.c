@@ -1,7 +1,7 @@
 // JPEG and PNG to RGB: stb_image behind a probe that bounds it and an allocator that takes from the
-// image pool.
+// image pool.  A build with libjpeg-turbo reads JPEG through jpeg_turbo.c instead.
 //
-// Not a faithful copy of libjpeg: chroma upsampling and the inverse DCT round differently, 0.01 -
+// stb_image is no faithful copy of libjpeg: chroma upsampling and the inverse DCT round differently, 0.01 -
 // 0.13 grey levels in the mean and 10 at most.  PNG is exact.  What PIL's convert("RGB") drops
 // (alpha, colour keys, gamma, orientation) is dropped here.
 #include <limits.h>
@@ -9,7 +9,9 @@
 
 #include "base/compiler.h"
 #include "data/data.h"
+#include "data/jpeg_turbo.h"
 #include "data/probe.h"
+#include "gen/build.h"
 
 // stb_image's heap while one image is decoded.  It frees nothing singly: the pool is rewound
 // afterwards.
@@ -85,24 +87,36 @@ static SrStatus keep_result(SrImagePool *pool, size_t mark, int h, int w, const 
     return SR_OK;
 }
 
-SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage *out) {
-    SrImageProbe probe;
-    const uint8_t *data = bytes;
-    SR_TRY(sr__image_probe(data, n, &probe));
-    if (n > INT_MAX / 2)
-        SR_FAIL(SR_ERR_IO, "image file of %zu bytes", n);
+static SrStatus stb_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n, SrImagePool *pool,
+                           SrImage *out) {
     size_t mark = sr_image_pool_mark(pool);
-    if (probe.plte && probe.plte_bytes < 768)
-        SR_TRY(extend_palette(&probe, &data, &n, pool));
+    if (probe->plte && probe->plte_bytes < 768)
+        SR_TRY(extend_palette(probe, &bytes, &n, pool));
     heap.pool = pool;
-    heap.left = heap_bound(&probe, n);
+    heap.left = heap_bound(probe, n);
     int w = 0, h = 0, channels = 0;
-    uint8_t *rgb = stbi_load_from_memory(data, (int)n, &w, &h, &channels, 3);
+    uint8_t *rgb = stbi_load_from_memory(bytes, (int)n, &w, &h, &channels, 3);
     heap.pool = NULL;
-    if (!rgb || h != probe.H || w != probe.W) {
+    if (!rgb || h != probe->H || w != probe->W) {
         sr_image_pool_rewind(pool, mark);
-        SR_FAIL(SR_ERR_IO, "damaged %s (%s)", probe.jpeg ? "JPEG" : "PNG",
+        SR_FAIL(SR_ERR_IO, "damaged %s (%s)", probe->jpeg ? "JPEG" : "PNG",
                 rgb ? "size" : stbi_failure_reason());
     }
     return keep_result(pool, mark, h, w, rgb, out);
+}
+
+const char *sr_image_decoder_name(void) {
+    return SR_TURBOJPEG ? "libjpeg-turbo" : "stb_image";
+}
+
+SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage *out) {
+    SrImageProbe probe;
+    SR_TRY(sr__image_probe(bytes, n, &probe));
+    if (n > INT_MAX / 2)
+        SR_FAIL(SR_ERR_IO, "image file of %zu bytes", n);
+#if SR_TURBOJPEG
+    if (probe.jpeg)
+        return sr__jpeg_turbo_decode(&probe, bytes, n, 1, false, pool, out);
+#endif
+    return stb_decode(&probe, bytes, n, pool, out);
 }

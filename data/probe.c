@@ -104,7 +104,8 @@ static int jpeg_next_marker(Jpeg *j) {
             break;
         j->p = ff + 1;
         int marker = ff[1];
-        if (marker == 0xFF || marker == 0 || (marker >= 0xD0 && marker <= 0xD7))
+        bool bare = marker <= 1 || (marker >= 0xD0 && marker <= 0xD7); // stuffing, TEM, restarts
+        if (marker == 0xFF || bare)
             continue;
         j->p = ff + 2;
         return marker;
@@ -127,10 +128,13 @@ static SrStatus probe_jpeg(const uint8_t *bytes, size_t n, SrImageProbe *out) {
     }
     if (!j.scans)
         SR_FAIL(SR_ERR_IO, "JPEG without image data");
+    if (marker != 0xD9) // both decoders would fill the rest with grey
+        SR_FAIL(SR_ERR_IO, "JPEG cut off after %zu bytes", n);
     if (j.components == 4 && !j.adobe)
         SR_FAIL(SR_ERR_IO,
                 "JPEG of four components without Adobe's marker: their meaning is unknown");
     out->jpeg = true;
+    out->components = j.components;
     return SR_OK;
 }
 

@@ -11,6 +11,7 @@
 typedef struct {
     bool jpeg; // else PNG
     int H, W;
+    int components; // JPEG: 1, 3 or 4 planes
     size_t plte;    // PNG: offset of the palette's chunk, 0 if none
     int plte_bytes; // its length, a multiple of 3
 } SrImageProbe;

@@ -28,21 +28,25 @@ static void fill_inputs(SrRun *run) {
 }
 
 // "2x224,6x96": runs of crops of one size.  In the notation of the peer script's --crops.
-static void crops_text(const SrRun *run, char *out, size_t bytes) {
+void sr_bench_crops(const SrSplit *train, char *out, size_t bytes) {
     size_t len = 0;
     out[0] = '\0';
-    for (int v = 0, last; v < run->train.n_views && len < bytes; v = last) {
-        for (last = v + 1; last < run->train.n_views && run->train.h[last] == run->train.h[v];)
+    for (int v = 0, last; v < train->n_views && len < bytes; v = last) {
+        for (last = v + 1; last < train->n_views && train->h[last] == train->h[v];)
             last++;
-        len += (size_t)snprintf(out + len, bytes - len, "%s%dx%d", v ? "," : "", last - v,
-                                run->train.h[v]);
+        len += (size_t)snprintf(out + len, bytes - len, "%s%dx%d", v ? "," : "", last - v, train->h[v]);
     }
 }
 
-// Ascending, for the median.
-static int compare_doubles(const void *a, const void *b) {
+static int ascending(const void *a, const void *b) {
     const double *x = a, *y = b;
     return (*x > *y) - (*x < *y);
+}
+
+// The median of an even count is the mean of the middle two, as Python's statistics module has it.
+double sr_bench_median(double *seconds, int n) {
+    qsort(seconds, (size_t)n, sizeof *seconds, ascending);
+    return n % 2 ? seconds[n / 2] : 0.5 * (seconds[n / 2 - 1] + seconds[n / 2]);
 }
 
 // Whole steps as training runs them, optimiser and hooks included, data loading left out.  Warm-up
@@ -57,7 +61,6 @@ static SrStatus time_steps(SrRun *run, const SrBenchOptions *o, double *seconds)
         if (i >= o->warmup)
             seconds[i - o->warmup] = sr_clock() - began;
     }
-    qsort(seconds, (size_t)o->steps, sizeof *seconds, compare_doubles);
     return SR_OK;
 }
 
@@ -134,11 +137,9 @@ SrStatus sr_bench_profile(SrPlan *plan, int steps, SrText *out) {
 
 // ---- putting it together ------------------------------------------------------------------------
 
-// The median of an even count is the mean of the middle two, as Python's statistics module has it.
-static void fill_result(const SrRun *run, const double *seconds, int steps, SrBenchResult *r) {
+static void fill_result(const SrRun *run, double *seconds, int steps, SrBenchResult *r) {
     struct rusage usage;
-    double median =
-        steps % 2 ? seconds[steps / 2] : 0.5 * (seconds[steps / 2 - 1] + seconds[steps / 2]);
+    double median = sr_bench_median(seconds, steps);
     *r = (SrBenchResult){
         .median_ms = 1e3 * median,
         .min_ms = 1e3 * seconds[0],
@@ -150,7 +151,7 @@ static void fill_result(const SrRun *run, const double *seconds, int steps, SrBe
         .batch = run->batch,
         .cpu = sr_cpu_name(sr_cpu_level()),
     };
-    crops_text(run, r->crops, sizeof r->crops);
+    sr_bench_crops(&run->train, r->crops, sizeof r->crops);
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         r->peak_bytes = (size_t)usage.ru_maxrss * 1024;
 }

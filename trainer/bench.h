@@ -20,6 +20,10 @@ typedef struct {
     char crops[128]; // "2x224,6x96"
 } SrBenchResult;
 
+// Sorts seconds (n) and returns their median.
+double sr_bench_median(double *seconds, int n);
+// "2x224,6x96" of the views of a split.
+void sr_bench_crops(const SrSplit *train, char *out, size_t bytes);
 SrStatus sr_bench(const SrConfig *config, const SrBenchOptions *options, SrBenchResult *out,
                   SrText *profile);
 // Where the time went since the plan's profile was switched on: by op, then the slowest calls.

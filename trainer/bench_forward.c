@@ -11,12 +11,6 @@
 #include "kernels/cpu.h"
 #include "trainer/progress.h"
 
-// Ascending, for the median.
-static int compare_doubles(const void *a, const void *b) {
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static void fill_input(const SrExtractor *e) {
     SrTensor x = sr_extractor_input(e); // (N, H, W, 3)
     SrRng rng = sr_rng(0, SR_RNG_SYNTHETIC, 0, 0, 0, 0);
@@ -34,13 +28,12 @@ static void time_forwards(SrExtractor *e, const SrBenchOptions *o, double *secon
         if (i >= o->warmup)
             seconds[i - o->warmup] = sr_clock() - began;
     }
-    qsort(seconds, (size_t)o->steps, sizeof *seconds, compare_doubles);
 }
 
-static void fill_result(const SrExtractor *e, const SrExtractorOptions *x, const double *seconds, int steps,
+static void fill_result(const SrExtractor *e, const SrExtractorOptions *x, double *seconds, int steps,
                         SrBenchResult *r) {
     struct rusage usage;
-    double median = steps % 2 ? seconds[steps / 2] : 0.5 * (seconds[steps / 2 - 1] + seconds[steps / 2]);
+    double median = sr_bench_median(seconds, steps);
     *r = (SrBenchResult){
         .median_ms = 1e3 * median, .min_ms = 1e3 * seconds[0], .images_per_s = x->batch / median,
         .gflops = (double)e->extraction.after.flops / median / 1e9,

@@ -40,6 +40,7 @@ typedef struct { // DATA.TRAIN or DATA.TEST
     bool drop_last, mmap_mode, random_synthetic_images;
     int random_synthetic_labels;
     double max_bad_share; // MAX_BAD_IMAGE_SHARE, ours
+    int fast_pixels;      // PIXELS, ours: 0 exact, 1 fast
     const SrYaml *transforms, *collate_params;
 } SrSplitConfig;
 

@@ -43,6 +43,8 @@ const SrOption sr__schema_split[] = {
      "Side of the grey image that stands for an unreadable one."},
     {"MAX_BAD_IMAGE_SHARE", SR_OPT_FLOAT, OFF(max_bad_share), "0.1", 0, 1, NULL,
      "The run fails when a larger share of images cannot be read (ours)."},
+    {"PIXELS", SR_OPT_ENUM, OFF(fast_pixels), "exact", 0, 0, "exact|fast",
+     "exact: PIL's pixels; fast: shortcuts of a grey level or two, and large JPEGs decoded at a fraction (ours)."},
     {"RANDOM_SYNTHETIC_IMAGES", SR_OPT_BOOL, OFF(random_synthetic_images), "False", 0, 0, NULL,
      "synthetic: noise instead of one grey image."},
     {"RANDOM_SYNTHETIC_LABELS", SR_OPT_INT, OFF(random_synthetic_labels), "0", 0, 1e9, NULL,

@@ -116,7 +116,7 @@ static SrLoaderConfig loader_config(const SrConfig *config, const SrSplitConfig 
         .prefetch = SR_SPLIT_BATCHES_AHEAD - 1, // rides out a slow batch without holding much
         .gray_size = c->default_gray_img_size,
         .max_bad_share = c->max_bad_share,
-        .fast = true,
+        .fast = c->fast_pixels == 1,
         .seed = config->seed,
     };
 }

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "data/data.h"
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
@@ -48,6 +49,23 @@ static void test_wrong_configuration(void **state) {
     expect_refused("another.yaml");
     RUN("knn", CONFIG, "CHECKPOINT.DIR=no/such/folder");
     expect_refused("no checkpoint");
+}
+
+// The loader on its own, and which decoder it reads JPEG with.
+static void test_bench_data(void **state) {
+    (void)state;
+    RUN("bench", CONFIG, "DATA.TRAIN.PIXELS=fast", "--data", "--steps", "2", "--json");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "\"pixels\": \"fast\""));
+    CHECK(strstr(result.out, "\"images_per_s\": "));
+    CHECK(strstr(result.out, sr_image_decoder_name()));
+    RUN("--version");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, sr_image_decoder_name()));
+    RUN(CONFIG, "DATA.TRAIN.PIXELS=fats");
+    expect_refused("exact|fast");
+    RUN("bench", CONFIG, "--data", "--forward-only");
+    expect_refused("--data and --forward-only");
 }
 
 static void test_check_and_manual(void **state) {
@@ -148,5 +166,5 @@ static void test_run_folder(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(cli, unit(test_wrong_configuration), unit(test_check_and_manual), unit(test_divergence),
+SR_TESTS(cli, unit(test_wrong_configuration), unit(test_check_and_manual), unit(test_bench_data), unit(test_divergence),
          unit(test_too_large), unit(test_run_folder))

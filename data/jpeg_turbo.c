@@ -1,0 +1,56 @@
+// JPEG to RGB by libjpeg-turbo, PIL's own decoder: the same pixels, and about twice as fast as stb_image.
+//
+// Only built where turbojpeg.h is found; `make TURBOJPEG=no` leaves it out.  What may be decoded at all is the probe's
+// decision, as for stb_image.  Like PIL, damage inside the entropy-coded data is taken as it comes (grey blocks), a file
+// without its end is refused.
+#include "data/jpeg_turbo.h"
+
+#include <string.h>
+#include <turbojpeg.h>
+
+// Adobe stores the inverse of CMYK; a channel of RGB is what ink and black leave of white, rounded as PIL rounds it.
+static void cmyk_to_rgb(const uint8_t *restrict cmyk, size_t n, uint8_t *restrict rgb) {
+    for (size_t i = 0; i < n; i++, cmyk += 4, rgb += 3)
+        for (int c = 0; c < 3; c++) {
+            int ink = 255 - cmyk[c], white = cmyk[3], t = ink * white + 128;
+            rgb[c] = (uint8_t)(white - (((t >> 8) + t) >> 8));
+        }
+}
+
+// Zeroed first: rows that a damaged file never reaches are the same whatever was there before.
+static SrStatus decode_into(tjhandle tj, const uint8_t *bytes, size_t n, bool cmyk, int flags, SrImagePool *pool,
+                            SrImage *out) {
+    size_t pixels = (size_t)out->H * (size_t)out->W, channels = cmyk ? 4 : 3, mark = sr_image_pool_mark(pool);
+    uint8_t *target = cmyk ? sr_image_pool_take(pool, pixels * channels) : out->rgb;
+    if (!target)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", out->H, out->W);
+    memset(target, 0, pixels * channels);
+    int failed = tjDecompress2(tj, bytes, n, target, out->W, 0, out->H, cmyk ? TJPF_CMYK : TJPF_RGB, flags);
+    if (failed && tjGetErrorCode(tj) == TJERR_FATAL)
+        SR_FAIL(SR_ERR_IO, "damaged JPEG (%s)", tjGetErrorStr2(tj));
+    if (cmyk)
+        cmyk_to_rgb(target, pixels, out->rgb);
+    sr_image_pool_rewind(pool, mark);
+    return SR_OK;
+}
+
+// The library must see the frame that the probe bounded: it fills in the size before it judges the rest of the header.
+static SrStatus decode(tjhandle tj, const SrImageProbe *probe, const uint8_t *bytes, size_t n, int flags,
+                       SrImagePool *pool, SrImage *out) {
+    int w = 0, h = 0, sampling = 0, space = 0;
+    int failed = tjDecompressHeader3(tj, bytes, n, &w, &h, &sampling, &space);
+    if (w != probe->W || h != probe->H)
+        SR_FAIL(SR_ERR_IO, "damaged JPEG (%s)", failed ? tjGetErrorStr2(tj) : "size");
+    return decode_into(tj, bytes, n, probe->components == 4, flags, pool, out);
+}
+
+SrStatus sr__jpeg_turbo_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n, int denom, bool fast,
+                               SrImagePool *pool, SrImage *out) {
+    SR_TRY(sr_image_new(pool, (probe->H + denom - 1) / denom, (probe->W + denom - 1) / denom, out));
+    tjhandle tj = tjInitDecompress();
+    if (!tj)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a JPEG decoder");
+    SrStatus status = decode(tj, probe, bytes, n, fast ? TJFLAG_FASTDCT | TJFLAG_FASTUPSAMPLE : TJFLAG_ACCURATEDCT, pool, out);
+    tjDestroy(tj);
+    return status;
+}
