@@ -117,6 +117,8 @@ static void run_block(const Sweep *s, const Table *table, int count, int64_t c0,
         .out_first = (int64_t)group * s->columns + k0,
         .columns = columns,
         .add = s->add || c0 > 0,
+        .end = c0 + channels == s->reduced ? s->end : NULL,
+        .out_base = s->out,
         .ahead = first_block ? AHEAD * s->rows : 0,
         .out_ahead = AHEAD * s->rows,
     };
@@ -128,13 +130,6 @@ static void run_block(const Sweep *s, const Table *table, int count, int64_t c0,
         t.pixels = SR_MIN(count - from, s->rows);
         s->kernels->tile(&t);
     }
-}
-
-// The block's outputs are complete and in the first-level cache.
-static void finish_block(const Sweep *s, const Table *table, int count, int group, int k0) {
-    int k = group * s->columns + k0, n = SR_MIN(s->columns - k0, s->kernels->block);
-    for (int i = 0; i < count; i++)
-        sr__conv_finish(s->end, s->out, table->out[i] + k, k, n);
 }
 
 // Channels computed in one go, so that a block's weights stay in the second-level cache.
@@ -159,12 +154,9 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
     int from = blocks * split / s->splits, to = blocks * (split + 1) / s->splits;
     int64_t step = channel_step(s);
     for (int64_t c0 = 0; c0 < s->reduced; c0 += step)
-        for (int b = from; b < to; b++) {
-            int k0 = b * s->kernels->block;
-            run_block(s, &table, count, c0, SR_MIN(step, s->reduced - c0), group, k0, b == from);
-            if (s->end && c0 + step >= s->reduced)
-                finish_block(s, &table, count, group, k0);
-        }
+        for (int b = from; b < to; b++)
+            run_block(s, &table, count, c0, SR_MIN(step, s->reduced - c0), group,
+                      b * s->kernels->block, b == from);
 }
 
 // A unit is a block of pixels against a share of the columns; columns are split only where the

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/conv.h"
 #include "kernels/cpu.h"
 
 // out[m][j] (+)= sum over taps and channels of in[tap][m][channel] * w[tap][channel][j]
@@ -29,6 +30,8 @@ typedef struct {
     int64_t out_first; // first column to write there
     int pixels, columns;
     bool add;
+    const SrConvEnd *end;  // what follows, for these channels and pixels; NULL: nothing
+    const float *out_base; // the whole output, where end's residual begins
     // What the tile brings into the cache for later ones, 0 for nothing new: under each tap the
     // pixels in[ahead .. ahead + SR_CONV_FETCH), which must be pointers to something whatever
     // `ahead` is; and the outputs out[out_ahead + m].

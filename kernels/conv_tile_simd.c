@@ -18,24 +18,51 @@ static int rows(int width) { return width == BLOCK ? WIDE_ROWS : NARROW_ROWS; }
 
 static inline int clamp(int n, int low, int high) { return n < low ? low : n > high ? high : n; }
 
+// What follows the sums, still in registers: bias, residual, ReLU, in conv_plain's order.
+V_INLINE void end_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VECTORS]) {
+    const SrConvEnd *end = t->end;
+    int n[VECTORS]; // columns of each vector
+    V_FOR (j, NV)
+        n[j] = clamp(t->columns - j * V_LANES, 0, V_LANES);
+    if (end->bias)
+        V_FOR (j, NV) {
+            V bias = v_load_n(end->bias + t->out_first + j * V_LANES, n[j]);
+            V_FOR (m, M)
+                acc[m][j] = acc[m][j] + bias;
+        }
+    if (end->residual)
+        V_FOR (m, M) {
+            const float *residual = end->residual + (t->out[m] - t->out_base) + t->out_first;
+            V_FOR (j, NV)
+                acc[m][j] = acc[m][j] + v_load_n(residual + j * V_LANES, n[j]);
+        }
+    if (end->relu)
+        V_FOR (m, M)
+            V_FOR (j, NV)
+                acc[m][j] = v_max(v_zero(), acc[m][j]);
+}
+
 // Writes the sums, or adds them to what is there.  Adding comes last although starting from the old
 // values would save an addition: loads before the loop make gcc 12 keep one weight vector on the
 // stack.
 V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VECTORS]) {
-    if (t->columns == NV * V_LANES && !t->add) {
+    if (t->add)
+        V_FOR (m, M)
+            V_FOR (j, NV)
+                acc[m][j] = acc[m][j] + v_load_n(t->out[m] + t->out_first + j * V_LANES,
+                                                 clamp(t->columns - j * V_LANES, 0, V_LANES));
+    if (t->end)
+        end_sums(M, NV, t, acc);
+    if (t->columns == NV * V_LANES) {
         V_FOR (m, M)
             V_FOR (j, NV)
                 v_store(t->out[m] + t->out_first + j * V_LANES, acc[m][j]);
         return;
     }
     V_FOR (m, M)
-        V_FOR (j, NV) {
-            float *out = t->out[m] + t->out_first + j * V_LANES;
-            int n = clamp(t->columns - j * V_LANES, 0, V_LANES);
-            if (t->add)
-                acc[m][j] = acc[m][j] + v_load_n(out, n);
-            v_store_n(out, acc[m][j], n);
-        }
+        V_FOR (j, NV)
+            v_store_n(t->out[m] + t->out_first + j * V_LANES, acc[m][j],
+                      clamp(t->columns - j * V_LANES, 0, V_LANES));
 }
 
 // The sum over taps and channels for M pixels and NV vectors of columns.  M and NV are constants

@@ -136,7 +136,8 @@ static const char *describe(const Case *t, SrConvPass pass) {
     return text;
 }
 
-// One pass into a fresh buffer of len + GUARD floats that starts as `start` everywhere.
+// One pass into a fresh buffer of len + GUARD floats that starts as `start` everywhere.  `add` asks a
+// forward for a residual (dy, which has its shape) and a ReLU as well.
 static float *run(const Case *t, SrConvPass pass, size_t len, float start, bool add, float *dbias) {
     const SrConvShape *s = &t->s;
     size_t bytes = sr_conv_scratch_bytes(s, pass);
@@ -147,7 +148,7 @@ static float *run(const Case *t, SrConvPass pass, size_t len, float start, bool 
     for (size_t i = 0; i < len + GUARD; i++)
         out[i] = start;
     if (pass == SR_CONV_FORWARD)
-        sr_conv_forward(s, t->x, t->w, t->bias, out, scratch);
+        sr_conv_forward_end(s, t->x, t->w, &(SrConvEnd){t->bias, add ? t->dy : NULL, add}, out, scratch);
     else if (pass == SR_CONV_BACKWARD_DATA)
         sr_conv_backward_data(s, t->dy, t->w, out, add, scratch);
     else
@@ -175,6 +176,12 @@ static void check_case(const Case *t, double tolerance) {
     float *y = run(t, SR_CONV_FORWARD, y_len(s), 7, false, NULL);
     compare(t, SR_CONV_FORWARD, y, t->y, y_len(s), 0, tolerance * (t->y_scale + 1));
     sr_free(y);
+    double *ended = sr_alloc(y_len(s) * sizeof *ended);
+    for (size_t i = 0; i < y_len(s); i++)
+        ended[i] = fmax(t->y[i] + (double)t->dy[i], 0);
+    y = run(t, SR_CONV_FORWARD, y_len(s), 7, true, NULL);
+    compare(t, SR_CONV_FORWARD, y, ended, y_len(s), 0, tolerance * (t->y_scale + 2));
+    sr_free(y), sr_free(ended);
     for (int add = 0; add < 2; add++) {
         float *dx = run(t, SR_CONV_BACKWARD_DATA, x_len(s), 2, add, NULL);
         compare(t, SR_CONV_BACKWARD_DATA, dx, t->dx, x_len(s), add ? 2 : 0,
