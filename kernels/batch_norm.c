@@ -72,6 +72,13 @@ static int inplace(const void *params) {
     return 0;
 }
 
+enum {
+    NARROWEST = 64, // channels of a strip
+    PIECES = 16,    // pieces of work wanted of a sum
+    // Floats of a tensor that no cache will keep until it is read again: written past the caches.
+    STREAMED = 4 << 20,
+};
+
 // Rows are summed in chunks whose number depends on the shape alone.
 static int chunk_count(int64_t rows) {
     int64_t n = rows / 256;
@@ -93,16 +100,26 @@ static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
 
 typedef struct {
     int64_t rows;
-    int C, chunks;
+    int C, chunks, strip; // channels, runs of rows, channels of a piece of work
     float *mean, *invstd;     // saved, each (C)
     double *totals, *partial; // (2, C), (chunks, 2, C)
     float *a, *k1, *k0;       // each (C)
     SrBatchNormCoefs k;
 } Work;
 
+// Wide strips read memory in long runs; narrow ones keep all threads busy where chunks are few.  No
+// sum crosses channels, so the width does not touch bits.
+static int strip_width(const Work *w) {
+    int width = SR_BN_STRIP;
+    while (width > NARROWEST && w->chunks * ((w->C + width - 1) / width) < PIECES)
+        width /= 2;
+    return width;
+}
+
 static Work work_of(const SrOpCall *call) {
     Work w = {.rows = sr_shape_rows(call->x[0].shape), .C = sr_shape_last(call->x[0].shape)};
     w.chunks = chunk_count(w.rows);
+    w.strip = strip_width(&w);
     w.mean = call->saved;
     w.invstd = w.mean + w.C;
     w.totals = call->scratch;
@@ -137,14 +154,15 @@ typedef struct {
 } Piece;
 
 static int strip_count(const Work *w) {
-    return (w->C + SR_STRIP - 1) / SR_STRIP;
+    return (w->C + w->strip - 1) / w->strip;
 }
 
 static Piece piece_of(const Work *w, int task) {
-    int chunk = task / strip_count(w), c = task % strip_count(w) * SR_STRIP;
+    int chunk = task / strip_count(w), c = task % strip_count(w) * w->strip;
     int64_t low = w->rows * chunk / w->chunks, high = w->rows * (chunk + 1) / w->chunks;
     Piece p = {
-        .at = low * w->C + c, .rows = high - low, .c = c, .width = SR_MIN(SR_STRIP, w->C - c)};
+        .at = low * w->C + c, .rows = high - low, .c = c, 
+        .width = SR_MIN(w->strip, w->C - c)};
     p.first = w->partial + 2 * (int64_t)chunk * w->C + c;
     p.second = p.first + w->C;
     for (int i = 0; i < p.width; i++)
@@ -234,10 +252,11 @@ static void forward(const SrOpCall *call) {
     const float *x = call->x[0].data, *residual = p->residual ? call->x[1].data : NULL;
     float *y = call->y.data;
     int64_t step = SR_MAX(1, SR_CHUNK / w.C);
+    bool stream = w.rows * w.C >= STREAMED;
 #pragma omp parallel for schedule(static) if (parallel_pays(&w))
     for (int64_t r = 0; r < w.rows; r += step)
         kernels->apply(y + r * w.C, x + r * w.C, residual ? residual + r * w.C : NULL,
-                       SR_MIN(step, w.rows - r), w.C, w.k, p->relu);
+                       SR_MIN(step, w.rows - r), w.C, w.k, p->relu, stream);
 }
 
 // totals = sum g and sum g (x - mean), where g is dy behind the relu; dx[1] = g.
@@ -252,7 +271,7 @@ static void gradient_sums(const SrOpCall *call, const Work *w, SrBatchNormMask m
         Piece s = piece_of(w, task);
         SrBatchNormCoefs k = {w->k.mean + s.c, w->k.a + s.c, w->k.b + s.c, NULL, NULL};
         kernels->reduce(x + s.at, y + s.at, call->dy + s.at, g_out ? g_out + s.at : NULL, s.rows,
-                        w->C, s.width, k, mask, s.first, s.second);
+                        w->C, s.width, k, mask, w->rows * w->C >= STREAMED, s.first, s.second);
     }
     add_partials(w);
 }
@@ -306,10 +325,11 @@ static void backward(const SrOpCall *call) {
     }
     float *dx = call->dx[0]; // (rows, C), perhaps where dy is
     int64_t step = SR_MAX(1, SR_CHUNK / w.C);
+    bool stream = w.rows * w.C >= STREAMED && dx != dy;
 #pragma omp parallel for schedule(static) if (parallel_pays(&w))
     for (int64_t r = 0; r < w.rows; r += step)
         kernels->input_grad(dx + r * w.C, x + r * w.C, y + r * w.C, dy + r * w.C,
-                            SR_MIN(step, w.rows - r), w.C, w.k, mask);
+                            SR_MIN(step, w.rows - r), w.C, w.k, mask, stream);
 }
 
 static void reference_statistics(const SrRefCall *call, int c, int64_t rows, int C, double *mean,

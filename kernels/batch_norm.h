@@ -13,6 +13,8 @@ typedef struct {
     const float *k1, *k0;      // backward: dx = a g - k1 (x - mean) - k0
 } SrBatchNormCoefs;
 
+enum { SR_BN_STRIP = 512 }; // most channels of a strip
+
 // Where the backward of the fused relu finds its mask.
 typedef enum { SR_BN_NO_MASK, SR_BN_MASK_BY_X, SR_BN_MASK_BY_Y } SrBatchNormMask;
 
@@ -21,17 +23,18 @@ typedef struct {
     // width), rows `stride` apart.
     void (*stats)(const float *x, int64_t rows, int64_t stride, int width, const float *shift,
                   double *sum, double *square);
-    // y = v (+ residual unless NULL) (, relu); all (rows, C) dense.
+    // y = v (+ residual unless NULL) (, relu); all (rows, C) dense.  stream: y goes past the caches.
     void (*apply)(float *y, const float *x, const float *residual, int64_t rows, int C,
-                  SrBatchNormCoefs k, bool relu);
+                  SrBatchNormCoefs k, bool relu, bool stream);
     // With g = dy masked: sum_g[i] += g, sum_gx[i] += g (x - mean); g_out (rows, width) = g unless
-    // NULL. Strips as in stats; y is read for SR_BN_MASK_BY_Y only.
+    // NULL. Strips as in stats; y is read for SR_BN_MASK_BY_Y only.  stream: g_out goes past the caches.
     void (*reduce)(const float *x, const float *y, const float *dy, float *g_out, int64_t rows,
                    int64_t stride, int width, SrBatchNormCoefs k, SrBatchNormMask mask,
-                   double *sum_g, double *sum_gx);
-    // dx = a g - k1 (x - mean) - k0; dx may be dy.  All (rows, C) dense.
+                   bool stream, double *sum_g, double *sum_gx);
+    // dx = a g - k1 (x - mean) - k0; dx may be dy.  All (rows, C) dense.  stream: dx, which is not dy,
+    // goes past the caches.
     void (*input_grad)(float *dx, const float *x, const float *y, const float *dy, int64_t rows,
-                       int C, SrBatchNormCoefs k, SrBatchNormMask mask);
+                       int C, SrBatchNormCoefs k, SrBatchNormMask mask, bool stream);
 } SrBatchNormKernels;
 SR_CPU_TABLES(SrBatchNormKernels, sr__batch_norm_kernels);
 

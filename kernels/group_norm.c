@@ -134,7 +134,7 @@ static void forward(const SrOpCall *call) {
             group_statistics(&i, x, p->eps);
         }
         coefficients(&i, call->w[WEIGHT].data);
-        kernels->apply(y + i.at, x, NULL, i.rows, i.C, i.k, false);
+        kernels->apply(y + i.at, x, NULL, i.rows, i.C, i.k, false, false);
     }
 }
 
@@ -183,10 +183,12 @@ static void backward(const SrOpCall *call) {
         Image i = image_of(call, n);
         const float *x = (const float *)call->x[0].data + i.at, *dy = call->dy + i.at;
         coefficients(&i, weight);
-        kernels->reduce(x, x, dy, NULL, i.rows, i.C, i.C, i.k, SR_BN_NO_MASK, i.first, i.second);
+        kernels->reduce(x, x, dy, NULL, i.rows, i.C, i.C, i.k, SR_BN_NO_MASK, false, i.first,
+                        i.second);
         sum_coefficients(&i, weight);
         if (call->dx[0])
-            kernels->input_grad(call->dx[0] + i.at, x, x, dy, i.rows, i.C, i.k, SR_BN_NO_MASK);
+            kernels->input_grad(call->dx[0] + i.at, x, x, dy, i.rows, i.C, i.k, SR_BN_NO_MASK,
+                                false);
     }
     parameter_gradients(call);
 }

@@ -36,6 +36,8 @@ V_INLINE V v_load(const float *p) { return _mm512_loadu_ps(p); }
 V_INLINE V v_load_n(const float *p, int n) { return _mm512_maskz_loadu_ps(v_mask_(n), p); }
 V_INLINE void v_store(float *p, V a) { _mm512_storeu_ps(p, a); }
 V_INLINE void v_store_n(float *p, V a, int n) { _mm512_mask_storeu_ps(p, v_mask_(n), a); }
+V_INLINE void v_stream(float *p, V a) { _mm512_stream_ps(p, a); }
+V_INLINE void v_stream_end(void) { _mm_sfence(); }
 V_INLINE V v_set1(float a) { return _mm512_set1_ps(a); }
 V_INLINE V v_fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
 V_INLINE V v_max(V a, V b) { return _mm512_max_ps(a, b); }
@@ -58,6 +60,8 @@ V_INLINE V v_load(const float *p) { return _mm256_loadu_ps(p); }
 V_INLINE V v_load_n(const float *p, int n) { return _mm256_maskload_ps(p, v_mask_(n)); }
 V_INLINE void v_store(float *p, V a) { _mm256_storeu_ps(p, a); }
 V_INLINE void v_store_n(float *p, V a, int n) { _mm256_maskstore_ps(p, v_mask_(n), a); }
+V_INLINE void v_stream(float *p, V a) { _mm256_stream_ps(p, a); }
+V_INLINE void v_stream_end(void) { _mm_sfence(); }
 V_INLINE V v_set1(float a) { return _mm256_set1_ps(a); }
 V_INLINE V v_fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
 V_INLINE V v_max(V a, V b) { return _mm256_max_ps(a, b); }
@@ -80,6 +84,8 @@ V_INLINE V v_load_n(const float *p, int n) {
 V_INLINE void v_store_n(float *p, V a, int n) { memcpy(p, &a, (size_t)n * sizeof(float)); }
 V_INLINE V v_load(const float *p) { return v_load_n(p, V_LANES); }
 V_INLINE void v_store(float *p, V a) { v_store_n(p, a, V_LANES); }
+V_INLINE void v_stream(float *p, V a) { v_store(p, a); }
+V_INLINE void v_stream_end(void) {}
 V_INLINE V v_set1(float a) { return (V){a, a, a, a}; }
 V_INLINE V v_fma(V a, V b, V c) { return a * b + c; }
 V_INLINE V v_max(V a, V b) {
@@ -107,6 +113,8 @@ V_INLINE V v_where_positive(V x, V a) {
 //   v_max(a, b), v_min     a > b ? a : b, so b where either is NaN: v_max(v_zero(), x) is a ReLU that
 //                          passes NaN on
 //   v_where_positive(x, a) a where x > 0, else 0
+//   v_stream(p, a)         a whole vector to an aligned p, past the caches: a line that is not in them need
+//                          not be read before it is overwritten.  v_stream_end() before others read it.
 V_INLINE V v_zero(void) { return v_set1(0.0f); }
 
 // Sum of the lanes, always in the same order.

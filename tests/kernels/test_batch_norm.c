@@ -1,4 +1,6 @@
 // batch_norm beyond the contract: PyTorch's running statistics, means far from zero, tiny batches.
+#include <string.h>
+
 #include "kernels/op_params.h"
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
@@ -116,6 +118,37 @@ static void test_nan_is_passed_on(void **state) {
     op_call_deinit(&c);
 }
 
-SR_TESTS(batch_norm, unit(test_running_statistics), unit(test_evaluation_leaves_state_alone),
+// Tensors past the size of caches take other stores, and wide ones several strips: the same rows many
+// times over have the same statistics, outputs and gradients.
+static void test_large_is_like_small(void **state) {
+    (void)state;
+    enum { ROWS = 10, C = 640, TIMES = 700 };
+    SrShape shape = SR_SHAPE(ROWS, C);
+    SrOpCase example = {"{relu: true, residual: true}", 2, {shape, shape}, false};
+    OpCall small, large;
+    op_call_init(&small, sr_op_find("batch_norm"), &example, 1, true, 1);
+    op_call_init(&large, sr_op_find("batch_norm"), &example, TIMES, true, 1);
+    for (int t = 0; t < TIMES; t++) { // dy is drawn anew for every row
+        memcpy(large.dy + (int64_t)t * ROWS * C, small.dy, sizeof(float) * ROWS * C);
+        for (int i = 0; i < 2; i++)
+            memcpy(floats(large.x[i]) + (int64_t)t * ROWS * C, small.x[i].data,
+                   sizeof(float) * ROWS * C);
+    }
+    for (int i = 0; i < 2; i++)
+        memcpy(large.w[i].data, small.w[i].data, sizeof(float) * C);
+    op_call_forward(&small), op_call_backward(&small);
+    op_call_forward(&large), op_call_backward(&large);
+    double worst = 0;
+    for (int64_t i = 0; i < (int64_t)ROWS * C * TIMES; i++) {
+        int64_t j = i % (ROWS * C);
+        worst = fmax(worst, fabs((double)floats(large.y)[i] - (double)floats(small.y)[j]));
+        worst = fmax(worst, fabs((double)large.dx[0][i] - (double)small.dx[0][j]));
+        worst = fmax(worst, fabs((double)large.dx[1][i] - (double)small.dx[1][j]));
+    }
+    CHECK_NEAR(worst, 0, 1e-4);
+    op_call_deinit(&small), op_call_deinit(&large);
+}
+
+SR_TESTS(batch_norm, unit(test_large_is_like_small), unit(test_running_statistics), unit(test_evaluation_leaves_state_alone),
          unit(test_mean_far_from_zero), unit(test_one_row), unit(test_nan_is_passed_on),
          unit(test_residual_receives_masked_gradient))
