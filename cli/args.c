@@ -61,9 +61,29 @@ static bool is_override(const char *arg) {
     return strchr(arg, '=') || arg[0] == '~' || arg[0] == '+';
 }
 
+bool sr_args_ask_help(int argc, char **argv) {
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return false;
+}
+
+// The verb's usage is printed already (main.c); only the verb itself knows its flags.
+static void print_flags(const SrFlag *flags) {
+    for (const SrFlag *f = flags; f->name; f++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s%s", f->name, f->number ? " N" : f->text ? " TEXT" : "");
+        printf("  %-20s %s\n", name, f->help);
+    }
+}
+
 // Order does not matter: flags and overrides may stand before or after the configuration.
 SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out) {
     *out = (SrArgs){.n_names = 0};
+    if (sr_args_ask_help(argc, argv)) {
+        print_flags(flags);
+        exit(0);
+    }
     if (argc > SR_ARGS_MAX)
         return sr_fail(SR_ERR_CONFIG, "%d arguments; at most %d are possible", argc, SR_ARGS_MAX);
     for (int i = 0; i < argc; i++) {

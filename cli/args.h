@@ -26,8 +26,10 @@ typedef struct {
     int n_overrides;
 } SrArgs;
 
-// argv: the arguments after the verb.  Unknown flag: SR_ERR_CONFIG with the nearest.
+// argv: the arguments after the verb.  Unknown flag: SR_ERR_CONFIG with the nearest.  --help among them prints the flags
+// and ends the program.
 SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out);
+bool sr_args_ask_help(int argc, char **argv); // --help or -h anywhere
 // The configuration a verb was given; exactly one name is expected.
 SrStatus sr_args_load_config(const SrArgs *args, const char *verb, SrConfig **out);
 // Prints text to stdout and empties it.

@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "cli/args.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
 #include "data/data.h"
@@ -59,6 +60,8 @@ static SrStatus unknown_verb(const char *name) {
 
 static SrStatus dispatch(int argc, char **argv) {
     const SrVerb *verb = find_verb(argv[1]);
+    if (verb && sr_args_ask_help(argc - 2, argv + 2))
+        printf("usage: %s\n%s\n", verb->usage, verb->help);
     if (verb)
         return verb->run(argc - 2, argv + 2);
     verb = find_verb("train");

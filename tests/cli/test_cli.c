@@ -68,6 +68,22 @@ static void test_bench_data(void **state) {
     expect_refused("--data and --forward-only");
 }
 
+// Every verb explains itself, flags included.
+static void test_help(void **state) {
+    (void)state;
+    static const char *const verbs[] = {"train", "knn", "check", "list", "describe", "inspect", "diff",
+                                        "convert", "graph", "extract", "bench"};
+    for (int i = 0; i < SR_COUNT(verbs); i++) {
+        RUN(verbs[i], "--help");
+        CHECK_INT(result.code, 0);
+        CHECK(strstr(result.out, "usage: sslrun "));
+        CHECK(strstr(result.out, verbs[i]));
+        CHECK_STR(result.err, "");
+    }
+    RUN("extract", "resnet18", "-h");
+    CHECK(strstr(result.out, "--weights TEXT") && strstr(result.out, "--batch N"));
+}
+
 static void test_check_and_manual(void **state) {
     (void)state;
     RUN("check", CONFIG);
@@ -166,5 +182,5 @@ static void test_run_folder(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(cli, unit(test_wrong_configuration), unit(test_check_and_manual), unit(test_bench_data), unit(test_divergence),
+SR_TESTS(cli, unit(test_wrong_configuration), unit(test_help), unit(test_check_and_manual), unit(test_bench_data), unit(test_divergence),
          unit(test_too_large), unit(test_run_folder))
