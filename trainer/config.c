@@ -13,12 +13,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "losses/loss.h"
 #include "trainer/compose.h"
 #include "trainer/schedule.h"
 #include "trainer/schema.h"
 #include "trainer/tree.h"
-#include "trunks/trunk.h"
 
 SrStatus sr_config_compose(const char *path, const char *const *overrides, int n_overrides,
                            SrArena *arena, SrYaml **tree) {
@@ -61,7 +59,7 @@ static SrStatus read_sections(SrConfig *config) {
 }
 
 // TEMP_FROZEN_PARAMS_ITER_MAP: [[module.heads.0.prototypes0.weight, 313], ...].  VISSL demands
-// "module."; we take names with and without it.
+// "module."; we take names with and without it, and without what sharding puts between.
 static SrStatus read_frozen(SrConfig *config) {
     const SrYaml *list = config->model.frozen_map;
     int n = list && list->type == SR_YAML_LIST ? list->n : 0;
@@ -83,8 +81,9 @@ static SrStatus read_frozen(SrConfig *config) {
                            "%s:%d: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: each entry is [parameter "
                            "name, iterations]",
                            e->file, e->line);
-        const char *name = e->items[0]->text;
-        name += sr_text_starts(name, "module.") ? strlen("module.") : 0;
+        const char *name = sr__plain_param_name(e->items[0]->text, &config->arena);
+        if (!name)
+            return sr_fail(SR_ERR_MEMORY, "out of memory");
         config->model.frozen_until[i] = (SrFrozenUntil){name, e->items[1]->i};
     }
     config->model.n_frozen_until = n;
@@ -107,34 +106,6 @@ SrStatus sr__config_read(SrConfig *config) {
 
 // ---- checking
 
-// Names of plugins are no keys, so no table has checked them.  A loss of VISSL's that is not built
-// gets an answer of its own: the user has not misspelt anything.
-static SrStatus check_names(const SrConfig *config) {
-    char at[512];
-    const SrTrunk *trunk = NULL;
-    SrStatus status = sr_trunk_find(config->model.trunk_name, &trunk);
-    if (status != SR_OK)
-        return sr_fail_prefix(
-            status, "%s: MODEL.TRUNK.NAME",
-            sr_tree_at(sr_yaml_find_path(config->tree, "MODEL.TRUNK.NAME"), at, sizeof at));
-    const SrLoss *loss = NULL;
-    status = sr_loss_find(config->loss_name, &loss);
-    if (status == SR_OK)
-        return SR_OK;
-    for (const SrOption *row = sr__schema_loss; row->name;
-         row++) // one of VISSL's: it is not a misspelling
-        if (row->type == SR_OPT_IGNORED && strcmp(row->name, config->loss_name) == 0)
-            status = sr_fail(status, "loss '%s' is not built", row->name);
-    SrText known = {0};
-    for (int i = 0; sr_loss_at(i); i++)
-        sr_text_printf(&known, "%s%s", i ? ", " : "", sr_loss_at(i)->name);
-    if (strstr(sr_status_message(), "is not built"))
-        status = sr_fail(status, "%s; known: %s", sr_status_message(), known.s ? known.s : "none");
-    sr_text_deinit(&known);
-    return sr_fail_prefix(status, "%s: LOSS.name",
-                          sr_tree_at(sr_yaml_find_path(config->tree, "LOSS.name"), at, sizeof at));
-}
-
 // Built for its errors only: milestones beyond the last epoch should not wait for the training.
 static SrStatus check_schedule(SrConfig *config, const SrYaml *tree, const char *where) {
     SrSchedule *unused = NULL;
@@ -154,33 +125,18 @@ static SrStatus check_schedules(SrConfig *config) {
                           "OPTIMIZER.param_schedulers.weight_decay_head");
 }
 
-// The world is this process whatever the file says.  Say so once if the file says something else,
-// and write down what is true, so that the saved configuration does not ask for it again.
-static SrStatus resolve_world(SrConfig *config) {
-    SrYaml *map = sr_yaml_find(config->tree, "DISTRIBUTED");
-    if (!map || map->type != SR_YAML_MAP)
-        return SR_OK;
-    bool given = !sr_tree_is_default(sr_yaml_find(map, "NUM_NODES")) ||
-                 !sr_tree_is_default(sr_yaml_find(map, "NUM_PROC_PER_NODE"));
-    int64_t asked = (int64_t)config->num_nodes * config->num_proc_per_node;
-    if (given && asked != sr_comm_size())
-        sr_info("DISTRIBUTED asks for %lld processes; this run has %d, and batch and learning rate "
-                "are counted for it",
-                (long long)asked, sr_comm_size());
-    SR_TRY(sr_tree_put_int(&config->arena, map, "NUM_NODES", 1));
-    return sr_tree_put_int(&config->arena, map, "NUM_PROC_PER_NODE", sr_comm_size());
-}
-
 // ---- the whole
 
 // From a composed tree to a configuration.  Names come before the lines about ignored keys, so that
 // a wrong file gives its error and nothing else.
 static SrStatus resolve(SrConfig *config) {
     SR_TRY(sr__config_read(config));
-    SR_TRY(check_names(config));
+    SrStatus status = sr__needs_check(config->tree, &config->arena);
+    if (status != SR_OK)
+        return sr_fail_prefix(status, "%s", config->path);
     SR_TRY(sr__eval_settings_check(config->tree));
     SR_TRY(sr__schema_report_ignored(config->tree, &config->arena));
-    SR_TRY(resolve_world(config));
+    SR_TRY(sr__cluster_resolve(config));
     SR_TRY(sr__infer(config->tree, sr_comm_size(), &config->arena));
     SR_TRY(sr__config_read(config));
     return check_schedules(config);

@@ -98,7 +98,7 @@ static SrStatus scan_transforms(Rules *r, const char *split) {
 }
 
 // The one head a loss works on: its arguments, and SR_ERR_CONFIG unless HEAD.PARAMS is a single
-// entry with one of the `names` ("swav_head swav_head_fsdp").
+// entry with one of the `names` ("swav_head").
 static SrStatus only_head(const Rules *r, const char *loss, const char *names,
                           const SrYaml **arguments) {
     const SrYaml *list = sr_yaml_find_path(r->tree, "MODEL.HEAD.PARAMS");
@@ -191,7 +191,7 @@ static SrStatus infer_swav(Rules *r, const char *at) {
     static const char *const collators[] = {"multicrop_collator", "multicrop_mixup_collator",
                                             "cutmixup_collator"};
     const SrYaml *head = NULL;
-    SR_TRY(only_head(r, "swav_loss", "swav_head swav_head_fsdp", &head));
+    SR_TRY(only_head(r, "swav_loss", "swav_head", &head));
     SR_TRY(check_collator(r, "swav_loss", collators, SR_COUNT(collators)));
     return swav_common(r, at, head);
 }
@@ -241,7 +241,7 @@ static SrStatus infer_deepcluster(Rules *r, const char *at) {
 static SrStatus infer_dino(Rules *r, const char *at) {
     char k[256];
     const SrYaml *head = NULL, *clusters = NULL;
-    SR_TRY(only_head(r, "dino_loss", "swav_head dino_head dino_head_fsdp", &head));
+    SR_TRY(only_head(r, "dino_loss", "swav_head dino_head", &head));
     SR_TRY(need_argument(head, "num_clusters", SR_YAML_LIST, &clusters));
     SR_TRY(set(r, key_of(k, at, "output_dim"), clusters->items[0]));
     if (r->total_crops)

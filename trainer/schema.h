@@ -41,6 +41,15 @@ SrStatus sr__config_read(SrConfig *config);
 SrStatus sr__override_apply(SrYaml *tree, const char *text, SrArena *arena);
 // eval_settings.c: flags of MODEL.FEATURE_EVAL_SETTINGS that contradict each other, and what was probably meant.
 SrStatus sr__eval_settings_check(const SrYaml *tree);
+// cluster.c: sharded modules and several machines, read by one process; one line each.
+SrStatus sr__cluster_resolve(SrConfig *config);
+// "regnet_fsdp" -> "regnet"; other names as they are.  NULL without memory.
+const char *sr__unsharded_name(const char *name, SrArena *arena);
+// "module." and the infixes of sharding taken out of a parameter's name.  NULL without memory.
+const char *sr__plain_param_name(const char *name, SrArena *arena);
+// needs.c: every plugin named anywhere; all that are missing in one line, a misspelt one with the nearest name.
+SrStatus sr__needs_check(const SrYaml *tree, SrArena *arena);
+bool sr__learns(const SrYaml *tree); // false: everything is frozen, so that no loss and no optimiser is needed
 // infer.c: spec 1.5 over the composed tree.  world: processes of the run.
 SrStatus sr__infer(SrYaml *tree, int world, SrArena *arena);
 
