@@ -53,6 +53,7 @@ static SrStatus read_sections(SrConfig *config) {
             SR_TRY(sr_options_parse(s->table, map, s->path, &config->arena,
                                     (char *)config + s->offset));
     }
+    config->learns = sr__learns(config->tree);
     config->train.tree = sr_yaml_find_path(config->tree, "DATA.TRAIN");
     config->test.tree = sr_yaml_find_path(config->tree, "DATA.TEST");
     return SR_OK;

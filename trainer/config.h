@@ -104,6 +104,7 @@ typedef struct SrConfig {
     int device;          // MACHINE.DEVICE: both "gpu" and "cpu" run here, on the CPU
     int num_nodes, num_proc_per_node; // 1 and sr_comm_size(), whatever the file asks for
     bool test_model, test_only, check_nan;
+    bool learns; // false: FEATURE_EVAL_SETTINGS freezes everything, so that there is no loss
     SrConfigSections sections;
     const char *loss_name;
     const SrYaml *loss_tree; // LOSS

@@ -1,11 +1,12 @@
 // Temporary freezing by name and iteration.  Not freezing for good (graph/params.h: trainable).
 #include "trainer/freeze.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "trainer/tree.h"
 
 // VISSL wants a leading "module." in each entry; the configuration has removed it, so the
 // suggestion is a plain parameter name.
@@ -20,7 +21,7 @@ static SrStatus unknown(SrParams *params, const char *name) {
     int near = sr_text_nearest(name, names, kept);
     SrStatus status =
         sr_fail(SR_ERR_CONFIG,
-                "MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: no trainable parameter is called '%s'"
+                "MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: no parameter is called '%s'"
                 "%s%s%s",
                 name, near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
                 near >= 0 ? "'?" : "");
@@ -28,8 +29,22 @@ static SrStatus unknown(SrParams *params, const char *name) {
     return status;
 }
 
-// A parameter that is frozen for good has no gradient to skip, and naming it here is as much a
-// mistake as a misspelt name.
+// iBOT with shared_head names both sets of prototypes, which are one tensor here (heads/ibot_head.c).
+static int find(SrParams *params, const char *name, const SrModelConfig *config) {
+    static const char second[] = ".prototypes1.";
+    char first[256];
+    int index = sr_params_find(params, name);
+    const char *hit = strstr(name, second);
+    const SrYaml *arguments = sr_yaml_find_path(config->head_params, "0.1");
+    if (index >= 0 || !hit || !sr_tree_bool(arguments, "shared_head", false))
+        return index;
+    snprintf(first, sizeof first, "%.*s.prototypes0.%s", (int)(hit - name), name,
+             hit + strlen(second));
+    return sr_params_find(params, first);
+}
+
+// A parameter that is frozen for good may be named too, as DINO's files do with weight_g: it has no
+// gradient to skip.
 SrStatus sr_freeze_new(SrParams *params, const SrModelConfig *config, SrArena *arena,
                        SrFreeze *out) {
     int n = config->n_frozen_until;
@@ -40,8 +55,8 @@ SrStatus sr_freeze_new(SrParams *params, const SrModelConfig *config, SrArena *a
     if (!out->param || !out->iterations || !out->skip)
         return sr_fail(SR_ERR_MEMORY, "out of memory for the map of frozen parameters");
     for (int i = 0; i < n; i++) {
-        int index = sr_params_find(params, config->frozen_until[i].param);
-        if (index < 0 || !sr_params_at(params, index)->trainable)
+        int index = find(params, config->frozen_until[i].param, config);
+        if (index < 0)
             return unknown(params, config->frozen_until[i].param);
         out->param[i] = index;
         out->iterations[i] = config->frozen_until[i].iterations;

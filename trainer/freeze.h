@@ -14,7 +14,7 @@ typedef struct {
     int64_t last;        // no entry is frozen from this iteration on
 } SrFreeze;
 
-// A name that is no trainable parameter: SR_ERR_CONFIG with the nearest (VISSL finds out when the
+// A name that is no parameter: SR_ERR_CONFIG with the nearest (VISSL finds out when the
 // map expires, or never).  Memory comes from the arena.
 SrStatus sr_freeze_new(SrParams *params, const SrModelConfig *config, SrArena *arena,
                        SrFreeze *out);

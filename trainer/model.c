@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "trainer/model_internal.h"
+#include "trainer/schema.h"
 
 // ---- reading the configuration
 
@@ -214,13 +215,16 @@ static SrStatus freeze_unused(SrModel *model, const SrTrainGraph *train) {
 static SrStatus freeze_named(SrModel *model) {
     SrStrings names = model->config->model.non_trainable_params;
     for (int i = 0; i < names.n; i++) {
+        const char *name = sr__plain_param_name(names.v[i], &model->arena);
+        if (!name)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for MODEL.NON_TRAINABLE_PARAMS");
         // A pattern is ours: "heads.*" freezes all heads.
-        if (strchr(names.v[i], '*') && sr_params_set_trainable(model->params, names.v[i], false) > 0)
+        if (strchr(name, '*') && sr_params_set_trainable(model->params, name, false) > 0)
             continue;
-        int index = sr_params_find(model->params, names.v[i]);
+        int index = sr_params_find(model->params, name);
         if (index < 0)
             SR_FAIL(SR_ERR_CONFIG, "MODEL.NON_TRAINABLE_PARAMS: the model has no parameter '%s'",
-                    names.v[i]);
+                    name);
         sr_params_at(model->params, index)->trainable = false;
     }
     return SR_OK;

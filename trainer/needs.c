@@ -135,7 +135,8 @@ static SrStatus want_all(Needs *needs) {
     SR_TRY(want_heads(needs));
     SR_TRY(want_data(needs, "TRAIN", false));
     SR_TRY(want_data(needs, "TEST", false));
-    SR_TRY(want_at(needs, SR_NAME_COLLATOR, "DATA.TRAIN.COLLATE_FUNCTION"));
+    if (learns) // frozen models are given one view
+        SR_TRY(want_at(needs, SR_NAME_COLLATOR, "DATA.TRAIN.COLLATE_FUNCTION"));
     SR_TRY(want_at(needs, SR_NAME_COLLATOR, "DATA.TEST.COLLATE_FUNCTION"));
     SR_TRY(want_data(needs, "TRAIN", true));
     SR_TRY(want_data(needs, "TEST", true));

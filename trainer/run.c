@@ -67,6 +67,8 @@ static SrStatus check_memory(const SrRun *run) {
 
 // Without data there is no epoch, and the schedules run over one notional update.
 static SrStatus open_data(SrRun *run) {
+    if (!run->config->learns)
+        return sr_split_eval_shape(run->config, &run->train.n_views, run->train.h, run->train.w);
     if (run->mode != SR_RUN_TRAIN)
         return sr_split_train_shape(run->config, &run->train.n_views, run->train.h, run->train.w);
     SR_TRY(sr_split_open_train(run->config, &run->train));
@@ -75,11 +77,27 @@ static SrStatus open_data(SrRun *run) {
     return SR_OK;
 }
 
+// Everything is frozen: the outputs are all there is, with no loss behind them.
+static SrStatus build_frozen(SrRun *run) {
+    const SrSplit *d = &run->train;
+    SrOutputGraph outputs;
+    SR_TRY(sr_model_build_outputs(run->model, run->batch, d->n_views, d->h, d->w, &outputs));
+    run->graph = (SrTrainGraph){.graph = outputs.graph,
+                                .n_views = outputs.n_views,
+                                .n_outputs = outputs.n_outputs,
+                                .n_model_outputs = outputs.n_outputs,
+                                .loss = SR_NO_NODE};
+    memcpy(run->graph.outputs, outputs.outputs, sizeof outputs.outputs);
+    return SR_OK;
+}
+
 // Memory banks are as long as the training set, so the number of images is part of the model.
 static SrStatus build_model(SrRun *run) {
     const SrSplit *d = &run->train;
     int64_t samples = d->loader ? sr_loader_length(d->loader) : 0;
     SR_TRY(sr_model_new(run->config, &run->model));
+    if (!run->config->learns)
+        return build_frozen(run);
     return sr_model_build_train(run->model, run->batch, d->n_views, d->h, d->w, samples,
                                 &run->graph);
 }
@@ -88,11 +106,11 @@ static SrStatus build_model(SrRun *run) {
 // takes the embeddings).
 static SrStatus compile(SrRun *run, bool dry, SrPlan **out) {
     SrPlanOptions options = {
-        .mode = SR_MODE_TRAIN,
+        .mode = run->config->learns ? SR_MODE_TRAIN : SR_MODE_EVAL,
         .outputs = run->graph.outputs,
         .n_outputs = run->graph.n_outputs,
         .losses = &run->graph.loss,
-        .n_losses = 1,
+        .n_losses = run->config->learns ? 1 : 0,
         .seed = run->config->seed,
         .no_allocate = dry,
     };
@@ -171,6 +189,8 @@ static SrStatus build_step(SrRun *run) {
 static SrStatus open_all(SrRun *run) {
     SR_TRY(open_data(run));
     SR_TRY(build_model(run));
+    if (!run->config->learns)
+        return count_cost(run);
     SR_TRY(build_schedules(run));
     SR_TRY(count_cost(run));
     if (run->mode == SR_RUN_CHECK)
@@ -196,6 +216,11 @@ static SrStatus rehearse(const SrConfig *config) {
 }
 
 SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
+    if (mode != SR_RUN_CHECK && !config->learns)
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: nothing learns: MODEL.FEATURE_EVAL_SETTINGS freezes trunk and heads; "
+                       "`sslrun extract` computes their features",
+                       config->path);
     if (mode != SR_RUN_CHECK)
         SR_TRY(rehearse(config));
     SrRun *run = sr_calloc(1, sizeof *run);

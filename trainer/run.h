@@ -41,6 +41,7 @@ typedef struct {
     int64_t max_iterations;
 } SrRun;
 
+// A configuration whose parameters are all frozen can only be checked: its cost is one forward.
 SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out);
 void sr_run_close(SrRun *run);
 SrCheckpointParts sr_run_parts(SrRun *run);

@@ -226,6 +226,18 @@ static SrStatus open_eval_pipeline(const SrConfig *config, int crop, SrSplit *ou
     return SR_OK;
 }
 
+SrStatus sr_split_eval_shape(const SrConfig *config, int *n_views, int h[64], int w[64]) {
+    SrSplit unused = {.note = ""};
+    SrStatus status = open_eval_pipeline(config, SR_SPLIT_EVAL_CROP, &unused);
+    *n_views = unused.n_views;
+    for (int v = 0; v < unused.n_views; v++) {
+        h[v] = unused.h[v];
+        w[v] = unused.w[v];
+    }
+    sr_split_close(&unused);
+    return status;
+}
+
 // Where the test images come from.
 typedef enum { TEST_CONFIGURED, TEST_OF_SOURCE, TEST_HELD_OUT } TestOrigin;
 

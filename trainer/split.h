@@ -23,6 +23,9 @@ typedef struct {
 
 // Number and sizes of the training views alone, without touching any data (check, bench).
 SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[64], int w[64]);
+// The same of the transforms of evaluation; SR_SPLIT_EVAL_CROP where the configuration has none.
+#define SR_SPLIT_EVAL_CROP 224
+SrStatus sr_split_eval_shape(const SrConfig *config, int *n_views, int h[64], int w[64]);
 
 // first_epoch order and draws follow from config->seed; batches of BATCHSIZE_PER_REPLICA.
 SrStatus sr_split_open_train(const SrConfig *config, SrSplit *out);
