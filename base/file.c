@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -335,4 +336,38 @@ void sr_file_list_free(char **names, int n) {
     for (int i = 0; i < n; i++)
         sr_free(names[i]);
     sr_free(names);
+}
+
+// The number is for the message alone; the claim is the kernel's lock, which no crash leaves behind.
+static SrStatus refuse_lock(int fd, const char *path) {
+    char pid[32] = "";
+    ssize_t n = read(fd, pid, sizeof pid - 1);
+    pid[n > 0 ? n : 0] = '\0';
+    pid[strcspn(pid, "\n")] = '\0';
+    close(fd);
+    return sr_fail(SR_ERR_IO, "'%s' is held by another process%s%s", path, *pid ? ", number " : "", pid);
+}
+
+SrStatus sr_file_lock(const char *path, int *out) {
+    *out = -1;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return fail_errno("cannot open", path);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK)
+            return refuse_lock(fd, path);
+        close(fd);
+        return SR_OK;
+    }
+    if (ftruncate(fd, 0) != 0 || dprintf(fd, "%ld\n", (long)getpid()) < 0) {
+        close(fd);
+        return fail_errno("cannot write", path);
+    }
+    *out = fd;
+    return SR_OK;
+}
+
+void sr_file_unlock(int lock) {
+    if (lock >= 0)
+        close(lock);
 }

@@ -33,6 +33,11 @@ bool sr_file_is_dir(const char *path);
 SrStatus sr_file_mkdirs(const char *path);                         // like mkdir -p
 SrStatus sr_file_symlink(const char *target, const char *path);    // atomic; replaces an older link
 SrStatus sr_file_remove(const char *path);                         // missing is fine
+// Claims a file for this process until sr_file_unlock or its end, however it ends; the file appears if
+// need be, stays, and names the holder.  *out: the claim.  SR_ERR_IO when another process holds it: the message names it.
+// Where the file system knows no locks, -1 and no protection.
+SrStatus sr_file_lock(const char *path, int *out);
+void sr_file_unlock(int lock); // -1 is legal
 // "dir/name" into a buffer of the caller's; SR_ERR_CONFIG if it does not fit.
 SrStatus sr_file_join(char *out, size_t out_bytes, const char *dir, const char *name);
 // Names in a folder, sorted by bytes, without "." and ".."; free with sr_file_list_free.

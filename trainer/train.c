@@ -29,6 +29,7 @@ typedef struct {
     int64_t steps;   // done by this process
     double live_at;  // clock of the last live line
     char last_saved[PATH_BYTES];
+    int lock; // on the folder
 } Train;
 
 // ---- before the first step ----------------------------------------------------------------------
@@ -39,6 +40,11 @@ static SrStatus open_folder(Train *t) {
     const char *dir = t->config->checkpoint.dir;
     char path[PATH_BYTES];
     SR_TRY(sr_file_mkdirs(dir));
+    SR_TRY(sr_file_join(path, sizeof path, dir, ".lock"));
+    SrStatus claimed = sr_file_lock(path, &t->lock);
+    if (claimed != SR_OK)
+        return sr_fail(claimed, "CHECKPOINT.DIR: %s; wait for that run, stop it, or give another folder",
+                       sr_status_message());
     SR_TRY(sr_file_join(path, sizeof path, dir, "log.txt"));
     SR_TRY(sr_log_open(path));
     SR_TRY(sr_metrics_open(&t->lines, dir, "stdout.json"));
@@ -344,7 +350,7 @@ static void fill_result(Train *t) {
 
 SrStatus sr_train(const SrConfig *config, const SrTrainOptions *options, SrRun **run,
                   SrTrainResult *result) {
-    Train t = {.config = config, .options = options, .result = result};
+    Train t = {.config = config, .options = options, .result = result, .lock = -1};
     SrStatus status;
     *result = (SrTrainResult){0};
     *run = NULL;
@@ -360,5 +366,6 @@ done:
     }
     sr_metrics_close(&t.lines);
     sr_metrics_close(&t.epochs);
+    sr_file_unlock(t.lock);
     return status;
 }

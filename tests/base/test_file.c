@@ -254,7 +254,24 @@ static void test_full_disk(void **state) {
 }
 
 #define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-SR_TESTS(file, in_folder(test_read_is_bounded), in_folder(test_map),
+static void test_lock(void **state) {
+    (void)state;
+    const char *path = in("lock");
+    char expected[64];
+    int mine, other;
+    CHECK_OK(sr_file_lock(path, &mine));
+    CHECK(mine >= 0);
+    snprintf(expected, sizeof expected, "number %ld", (long)getpid());
+    CHECK_FAILS(sr_file_lock(path, &other), SR_ERR_IO, expected); // a lock belongs to an opening, not to a process
+    CHECK_INT(other, -1);
+    sr_file_unlock(mine);
+    CHECK_OK(sr_file_lock(path, &mine));
+    sr_file_unlock(mine);
+    sr_file_unlock(-1);
+    CHECK_FAILS(sr_file_lock("no/such/folder/lock", &mine), SR_ERR_IO, "no/such/folder");
+}
+
+SR_TESTS(file, in_folder(test_lock), in_folder(test_read_is_bounded), in_folder(test_map),
          in_folder(test_writing_shows_nothing_before_commit), in_folder(test_abort_leaves_nothing),
          in_folder(test_killed_writer), in_folder(test_folders), in_folder(test_list_is_sorted),
          in_folder(test_links_and_removal), in_folder(test_join), in_folder(test_without_memory),

@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/rng.h"
 #include "base/safetensors.h"
 #include "tests/check.h"
@@ -149,4 +150,20 @@ static void test_sigint(void **state) {
     interrupt_with(SIGINT, 130);
 }
 
-SR_TESTS(resume, unit(test_sigkill), unit(test_threads), unit(test_sigterm), unit(test_sigint))
+// Two runs in one folder would prune each other's checkpoints.
+static void test_folder_is_held(void **state) {
+    (void)state;
+    char dir[64], path[128], err[1 << 14];
+    int lock;
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/.lock", dir);
+    CHECK_OK(sr_file_lock(path, &lock));
+    CHECK_INT(program_wait(start_run(dir, 0, NULL)), 1);
+    program_read(dir, "err", err, sizeof err);
+    CHECK(strstr(err, "CHECKPOINT.DIR: ") && strstr(err, "is held by another process"));
+    sr_file_unlock(lock);
+    finish_run(dir, 0);
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(resume, unit(test_folder_is_held), unit(test_sigkill), unit(test_threads), unit(test_sigterm), unit(test_sigint))
