@@ -45,6 +45,21 @@ void sr_pixel_fit_shorter(int H, int W, int size, int *h, int *w);
 SrBox sr_pixel_center_box(int H, int W, int h, int w);
 
 // ---- colour ----
+typedef enum {
+    SR_COLOR_BRIGHTNESS,
+    SR_COLOR_CONTRAST,
+    SR_COLOR_SATURATION,
+    SR_COLOR_HUE,
+    SR_COLOR_GRAY
+} SrColorKind;
+typedef struct {
+    SrColorKind kind;
+    double factor; // as the functions below take it; none for grey
+} SrColorStep;
+#define SR_COLOR_STEPS_MAX 8
+// n <= SR_COLOR_STEPS_MAX steps, one hue at most, in order, in as few walks as can be.  The same as
+// one after the other:
+void sr_pixel_color(SrImage *image, const SrColorStep *steps, int n);
 void sr_pixel_brightness(SrImage *image, double factor); // blend with black
 void sr_pixel_contrast(SrImage *image, double factor);   // blend with the mean grey level
 void sr_pixel_saturation(SrImage *image, double factor); // blend with its own grey image

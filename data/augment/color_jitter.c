@@ -6,7 +6,7 @@
 #include "data/pipeline.h"
 
 typedef struct {
-    SrDoubles strength[4]; // by SrJitterKind: one number, or [low, high]
+    SrDoubles strength[4]; // by SrColorKind: one number, or [low, high]
     SrJitterRanges ranges; // made from them
 } Params;
 
@@ -47,7 +47,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
     for (int v = 0; v < views->n; v++) {
         SrRng rng = sr__transform_rng(ctx, v);
         SrJitter jitter = sr__jitter_draw(&rng, &p->ranges);
-        sr__jitter_apply(&jitter, &views->view[v]);
+        sr__jitter_apply(&jitter, false, &views->view[v]);
     }
     return SR_OK;
 }

@@ -31,12 +31,10 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
     for (int v = 0; v < views->n; v++) {
         SrRng rng = sr__transform_rng(ctx, v);
         bool jittered = sr_rng_uniform(&rng) < 0.8, gray = sr_rng_uniform(&rng) < 0.2;
-        if (jittered) {
-            SrJitter jitter = sr__jitter_draw(&rng, &ranges);
-            sr__jitter_apply(&jitter, &views->view[v]);
-        }
-        if (gray)
-            sr_pixel_grayscale(&views->view[v]);
+        SrJitter jitter;
+        if (jittered)
+            jitter = sr__jitter_draw(&rng, &ranges);
+        sr__jitter_apply(jittered ? &jitter : NULL, gray, &views->view[v]);
     }
     return SR_OK;
 }

@@ -20,7 +20,7 @@ SrJitter sr__jitter_draw(SrRng *rng, const SrJitterRanges *ranges) {
     sr_rng_permutation(rng, order, 4);
     for (int i = 0; i < 4; i++) {
         const double *range = ranges->range[i];
-        double nothing = i == SR_JITTER_HUE ? 0 : 1;
+        double nothing = i == SR_COLOR_HUE ? 0 : 1;
         jitter.order[i] = (int)order[i];
         jitter.used[i] = range[0] != nothing || range[1] != nothing;
         jitter.factor[i] = sr_rng_range(rng, range[0], range[1]);
@@ -30,12 +30,15 @@ SrJitter sr__jitter_draw(SrRng *rng, const SrJitterRanges *ranges) {
 
 // A factor drawn as exactly 1 is skipped by the pixel function; a hue shift of 0 is not, because
 // the way through 8-bit HSV changes levels and PIL takes it too.
-void sr__jitter_apply(const SrJitter *jitter, SrImage *image) {
-    static void (*const apply[4])(SrImage *, double) = {sr_pixel_brightness, sr_pixel_contrast,
-                                                        sr_pixel_saturation, sr_pixel_hue};
-    for (int i = 0; i < 4; i++) {
+void sr__jitter_apply(const SrJitter *jitter, bool gray, SrImage *image) {
+    SrColorStep steps[5];
+    int n = 0;
+    for (int i = 0; jitter && i < 4; i++) {
         int kind = jitter->order[i];
         if (jitter->used[kind])
-            apply[kind](image, jitter->factor[kind]);
+            steps[n++] = (SrColorStep){(SrColorKind)kind, jitter->factor[kind]};
     }
+    if (gray)
+        steps[n++] = (SrColorStep){SR_COLOR_GRAY, 0};
+    sr_pixel_color(image, steps, n);
 }

@@ -4,16 +4,9 @@
 
 #include "data/pixel.h"
 
-typedef enum {
-    SR_JITTER_BRIGHTNESS,
-    SR_JITTER_CONTRAST,
-    SR_JITTER_SATURATION,
-    SR_JITTER_HUE
-} SrJitterKind;
-
 // One draw: the four operations in the order they are done, and their factors (by kind).
 typedef struct {
-    int order[4];     // SrJitterKind
+    int order[4];     // SrColorKind, brightness .. hue
     bool used[4];     // by kind; an operation whose range is a point without effect is left out
     double factor[4]; // by kind
 } SrJitter;
@@ -27,6 +20,7 @@ typedef struct {
 // brightness, contrast, saturation and hue strengths as torchvision reads single numbers.
 SrJitterRanges sr__jitter_ranges(double brightness, double contrast, double saturation, double hue);
 SrJitter sr__jitter_draw(SrRng *rng, const SrJitterRanges *ranges);
-void sr__jitter_apply(const SrJitter *jitter, SrImage *image);
+// jitter NULL: none; gray: the luma of the result in all channels.
+void sr__jitter_apply(const SrJitter *jitter, bool gray, SrImage *image);
 
 #endif

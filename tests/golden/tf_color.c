@@ -109,7 +109,7 @@ static SrStatus run_draws(Run r) {
                 jitter.used[k] = true;
                 jitter.factor[k] = number(draw, keys[k]);
             }
-            sr__jitter_apply(&jitter, &image);
+            sr__jitter_apply(&jitter, false, &image);
         }
         if (number(draw, "gray") != 0)
             sr_pixel_grayscale(&image);

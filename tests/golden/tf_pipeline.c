@@ -55,7 +55,7 @@ static SrStatus apply_draw(const SrYaml *draw, SrImagePool *pool, int side, cons
             jitter.used[k] = true;
             jitter.factor[k] = factors->items[k]->f;
         }
-        sr__jitter_apply(&jitter, out);
+        sr__jitter_apply(&jitter, false, out);
     }
     if (gray && gray->b)
         sr_pixel_grayscale(out);
