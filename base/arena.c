@@ -27,9 +27,14 @@ static SrArenaBlock *add_block(SrArena *arena, size_t at_least) {
     bytes = SR_MAX(bytes, at_least);
     if (bytes > SIZE_MAX - sizeof(SrArenaBlock))
         return NULL;
+    if (arena->bound && (arena->bytes > arena->bound || bytes > arena->bound - arena->bytes)) {
+        arena->refused = true;
+        return NULL;
+    }
     SrArenaBlock *block = sr_calloc(1, sizeof *block + bytes);
     if (!block)
         return NULL;
+    arena->bytes += bytes;
     block->bytes = bytes;
     block->older = arena->head;
     arena->head = block;
@@ -77,10 +82,19 @@ char *sr_arena_printf(SrArena *arena, const char *fmt, ...) {
     return s;
 }
 
+SrStatus sr_arena_failure(const SrArena *arena, const char *path) {
+    if (!arena->refused)
+        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", path);
+    return sr_fail(SR_ERR_CONFIG, "%s: what it holds unfolds to more than %zu bytes; refused", path,
+                   arena->bound);
+}
+
 void sr_arena_deinit(SrArena *arena) {
     while (arena->head) {
         SrArenaBlock *older = arena->head->older;
         sr_free(arena->head);
         arena->head = older;
     }
+    arena->bytes = 0;
+    arena->refused = false;
 }

@@ -10,7 +10,11 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-enum { MAX_DEPTH = 64, MAX_VALUES = 2000000 };
+enum {
+    MAX_DEPTH = 64,
+    MAX_VALUES = 2000000,   // up to 300 bytes each while cJSON's tree becomes ours
+    MEMBER_VALUES = 100000, // of a member read alone
+};
 
 // cJSON reports a failed allocation and a syntax error alike; this tells them apart.
 static _Thread_local bool exhausted;
@@ -53,7 +57,8 @@ static const char *scan_string(const char *p, const char *end) {
 
 // Brackets must close, or cJSON before 1.7.18 reads on behind a text that ends in a comma; they
 // bound its recursion and its memory (64 bytes a value) before any is spent.
-static SrStatus check_bounds(const char *text, size_t bytes, const char *file) {
+static SrStatus check_bounds(const char *text, size_t bytes, int64_t max_values,
+                             const char *file) {
     Scan scan = {.values = 1, .line = 1};
     const char *end = text + bytes;
     for (const char *p = text; p < end && scan.depth >= 0; p++) {
@@ -74,8 +79,9 @@ static SrStatus check_bounds(const char *text, size_t bytes, const char *file) {
                        scan.line);
     if (scan.deepest > MAX_DEPTH)
         return sr_fail(SR_ERR_CONFIG, "%s: JSON nested deeper than %d levels", file, MAX_DEPTH);
-    if (scan.values > MAX_VALUES)
-        return sr_fail(SR_ERR_CONFIG, "%s: more than %d JSON values", file, MAX_VALUES);
+    if (scan.values > max_values)
+        return sr_fail(SR_ERR_CONFIG, "%s: more than %lld JSON values", file,
+                       (long long)max_values);
     return SR_OK;
 }
 
@@ -145,10 +151,10 @@ static SrStatus convert(SrArena *arena, const cJSON *j, const char *file, SrYaml
     return object ? check_repeated(*out, file) : SR_OK;
 }
 
-static bool only_blanks(const char *p, const char *end) {
+static const char *skip_blanks(const char *p, const char *end) {
     while (p < end && (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n'))
         p++;
-    return p == end;
+    return p;
 }
 
 // `at` is where cJSON gave up; counting the lines before it costs nothing until it fails.
@@ -165,7 +171,7 @@ SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const cha
                        SrYaml **out) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, hook_memory);
-    SR_TRY(check_bounds(text, bytes, file));
+    SR_TRY(check_bounds(text, bytes, MAX_VALUES, file));
     const char *name = sr_arena_strdup(arena, file), *end = NULL;
     if (!name)
         return out_of_memory(file);
@@ -173,11 +179,69 @@ SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const cha
     cJSON *root = cJSON_ParseWithLengthOpts(text, bytes, &end, 0);
     if (!root)
         return parse_failure(text, bytes, end, file);
-    SrStatus status = only_blanks(end, text + bytes)
+    SrStatus status = skip_blanks(end, text + bytes) == text + bytes
                           ? convert(arena, root, name, out)
                           : sr_fail(SR_ERR_CONFIG, "%s: something follows the JSON document", file);
     cJSON_Delete(root);
     return status;
+}
+
+// The comma or brace that ends the member at p.  check_bounds has been here: strings are closed
+// and brackets match.
+static const char *member_end(const char *p, const char *end) {
+    for (int depth = 0; p < end; p++) {
+        if (*p == '"')
+            p = scan_string(p, end);
+        else if (depth == 0 && (*p == ',' || *p == '}' || *p == ']'))
+            return p;
+        else
+            depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+    }
+    return end;
+}
+
+// One member, put between braces for cJSON.
+static SrStatus read_member(const char *text, size_t bytes, const char *file, SrJsonMember fn,
+                            void *arg) {
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *tree = NULL;
+    char *object = sr_alloc(bytes + 2);
+    if (!object)
+        return out_of_memory(file);
+    object[0] = '{';
+    memcpy(object + 1, text, bytes);
+    object[bytes + 1] = '}';
+    SrStatus status = sr_json_parse(&arena, object, bytes + 2, file, &tree);
+    sr_free(object);
+    if (status == SR_OK && tree->n != 1)
+        status = sr_fail(SR_ERR_CONFIG, "%s: not valid JSON: a comma without a member", file);
+    if (status == SR_OK)
+        status = fn(arg, tree->keys[0], tree->items[0]);
+    sr_arena_deinit(&arena);
+    return status;
+}
+
+SrStatus sr_json_members(const char *text, size_t bytes, const char *file, size_t max_member,
+                         SrJsonMember fn, void *arg) {
+    const char *end = text + bytes, *p = skip_blanks(text, end);
+    SR_TRY(check_bounds(text, bytes, MAX_VALUES, file));
+    if (p == end || *p != '{')
+        return sr_fail(SR_ERR_CONFIG, "%s: not valid JSON: an object in braces is expected", file);
+    p = skip_blanks(p + 1, end);
+    bool more = p < end && *p != '}';
+    while (more) {
+        const char *stop = member_end(p, end);
+        if ((size_t)(stop - p) > max_member)
+            return sr_fail(SR_ERR_CONFIG, "%s: a JSON member of %zu bytes; at most %zu are read",
+                           file, (size_t)(stop - p), max_member);
+        SR_TRY(check_bounds(p, (size_t)(stop - p), MEMBER_VALUES, file));
+        SR_TRY(read_member(p, (size_t)(stop - p), file, fn, arg));
+        more = stop < end && *stop == ',';
+        p = more ? stop + 1 : stop;
+    }
+    if (p == end || *p != '}' || skip_blanks(p + 1, end) != end)
+        return sr_fail(SR_ERR_CONFIG, "%s: not valid JSON: something follows the object", file);
+    return SR_OK;
 }
 
 SrStatus sr_json_load(SrArena *arena, const char *path, size_t max_bytes, SrYaml **out) {

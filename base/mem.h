@@ -23,6 +23,11 @@ void sr_unmap(void *p, size_t bytes);
 int64_t sr_mem_calls(void);
 // Blocks not yet freed, for leak tests.
 int64_t sr_mem_live(void);
+// Bytes in those blocks, as the system counts them, and the most there were since sr_mem_peak_reset,
+// for tests of what a file can make us allocate.
+int64_t sr_mem_bytes(void);
+int64_t sr_mem_peak(void);
+void sr_mem_peak_reset(void);
 // The n-th allocation call from now on fails (1 = the next); 0 switches that off.  For fault tests.
 void sr_mem_fail_at(int64_t n);
 

@@ -11,12 +11,27 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-enum { MAX_HEADER = 100 * 1000 * 1000 };
+enum {
+    MAX_HEADER = 100 * 1000 * 1000,
+    MAX_TENSORS = 100000,
+    MAX_META = 65536,     // pairs
+    MAX_MEMBER = 4 << 20, // bytes of text: a tensor's line, or all metadata
+};
 
 typedef struct {
     SrNamedTensor named;
     uint64_t begin, end; // bytes, from the start of the data
 } Entry;
+
+// What is known of a file while its header is read, a member at a time.
+typedef struct {
+    SrSafetensors *st;
+    const char *path;
+    uint64_t data_bytes;
+    Entry *entries;
+    int n, cap;
+    bool meta;
+} Header;
 
 // Ties are broken by the end, so that empty tensors come before the one that starts at the same
 // byte.
@@ -91,22 +106,54 @@ static SrStatus check_tiling(const char *path, const Entry *entries, int n, uint
     return SR_OK;
 }
 
-// Keys and values stay in the header's tree; only the lists of pointers are new.
-static SrStatus read_meta(SrSafetensors *st, const char *path, const SrYaml *meta) {
+static SrStatus out_of_memory(const char *path) {
+    return sr_fail(SR_ERR_MEMORY, "%s: out of memory", path);
+}
+
+static SrStatus read_meta(Header *h, const SrYaml *meta) {
+    SrSafetensors *st = h->st;
     if (meta->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s: __metadata__ is not a map", path);
+        return sr_fail(SR_ERR_CONFIG, "%s: __metadata__ is not a map", h->path);
+    if (h->meta || meta->n > MAX_META)
+        return sr_fail(SR_ERR_CONFIG, "%s: __metadata__ stands there twice, or has more than %d keys",
+                       h->path, MAX_META);
+    h->meta = true;
     st->meta_keys = sr_arena_alloc(&st->arena, (size_t)(meta->n + 1) * sizeof *st->meta_keys);
     st->meta_values = sr_arena_alloc(&st->arena, (size_t)(meta->n + 1) * sizeof *st->meta_values);
     if (!st->meta_keys || !st->meta_values)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", path);
+        return out_of_memory(h->path);
     for (int i = 0; i < meta->n; i++) {
         if (meta->items[i]->type != SR_YAML_STRING)
-            return sr_fail(SR_ERR_CONFIG, "%s: metadata '%s' is not a string", path, meta->keys[i]);
-        st->meta_keys[i] = meta->keys[i];
-        st->meta_values[i] = meta->items[i]->text;
+            return sr_fail(SR_ERR_CONFIG, "%s: metadata '%s' is not a string", h->path,
+                           meta->keys[i]);
+        st->meta_keys[i] = sr_arena_strdup(&st->arena, meta->keys[i]);
+        st->meta_values[i] = sr_arena_strdup(&st->arena, meta->items[i]->text);
+        if (!st->meta_keys[i] || !st->meta_values[i])
+            return out_of_memory(h->path);
     }
     st->n_meta = meta->n;
     return SR_OK;
+}
+
+static SrStatus read_member(void *arg, const char *key, const SrYaml *value) {
+    Header *h = arg;
+    if (strcmp(key, "__metadata__") == 0)
+        return read_meta(h, value);
+    if (h->n == MAX_TENSORS)
+        return sr_fail(SR_ERR_CONFIG, "%s: more than %d tensors", h->path, MAX_TENSORS);
+    if (h->n == h->cap) {
+        int grown = h->cap ? 2 * h->cap : 256;
+        Entry *bigger = sr_realloc(h->entries, (size_t)grown * sizeof *bigger);
+        if (!bigger)
+            return out_of_memory(h->path);
+        h->entries = bigger;
+        h->cap = grown;
+    }
+    Entry *e = &h->entries[h->n];
+    SR_TRY(read_entry(h->path, key, value, h->data_bytes, e));
+    e->named.name = sr_arena_strdup(&h->st->arena, key);
+    h->n++;
+    return e->named.name ? SR_OK : out_of_memory(h->path);
 }
 
 // The format does not promise that a tensor starts at a multiple of its element: one that does not
@@ -117,32 +164,37 @@ static SrStatus place_data(SrSafetensors *st, const char *path, SrTensor *t, con
     if ((uintptr_t)at % element == 0)
         return SR_OK;
     t->data = sr_arena_copy(&st->arena, at, (size_t)sr_shape_count(t->shape) * element);
-    return t->data ? SR_OK : sr_fail(SR_ERR_MEMORY, "%s: out of memory", path);
+    return t->data ? SR_OK : out_of_memory(path);
 }
 
-static SrStatus read_header(SrSafetensors *st, const char *path, const SrYaml *header,
-                            const char *data, uint64_t data_bytes) {
-    if (header->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s: the header is not a map", path);
-    Entry *entries = sr_arena_alloc(&st->arena, (size_t)(header->n + 1) * sizeof *entries);
-    st->tensors = sr_arena_alloc(&st->arena, (size_t)(header->n + 1) * sizeof *st->tensors);
-    if (!entries || !st->tensors)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", path);
-    int n = 0;
-    for (int i = 0; i < header->n; i++) {
-        if (strcmp(header->keys[i], "__metadata__") == 0)
-            SR_TRY(read_meta(st, path, header->items[i]));
-        else
-            SR_TRY(read_entry(path, header->keys[i], header->items[i], data_bytes, &entries[n++]));
-    }
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const Entry *)a)->named.name, ((const Entry *)b)->named.name);
+}
+
+// JSON leaves repeated keys undefined; two readers that choose differently are a way to lie.
+static SrStatus check_names(const char *path, Entry *entries, int n) {
     if (n > 1)
-        qsort(entries, (size_t)n, sizeof *entries, by_begin);
-    SR_TRY(check_tiling(path, entries, n, data_bytes));
-    for (int i = 0; i < n; i++) {
-        st->tensors[i] = entries[i].named;
-        SR_TRY(place_data(st, path, &st->tensors[i].tensor, data + entries[i].begin));
+        qsort(entries, (size_t)n, sizeof *entries, by_name);
+    for (int i = 1; i < n; i++)
+        if (strcmp(entries[i - 1].named.name, entries[i].named.name) == 0)
+            return bad(path, entries[i].named.name, "stands there twice");
+    return SR_OK;
+}
+
+static SrStatus place_tensors(const Header *h, const char *data) {
+    SrSafetensors *st = h->st;
+    SR_TRY(check_names(h->path, h->entries, h->n));
+    if (h->n > 1)
+        qsort(h->entries, (size_t)h->n, sizeof *h->entries, by_begin);
+    SR_TRY(check_tiling(h->path, h->entries, h->n, h->data_bytes));
+    st->tensors = sr_arena_alloc(&st->arena, (size_t)(h->n + 1) * sizeof *st->tensors);
+    if (!st->tensors)
+        return out_of_memory(h->path);
+    for (int i = 0; i < h->n; i++) {
+        st->tensors[i] = h->entries[i].named;
+        SR_TRY(place_data(st, h->path, &st->tensors[i].tensor, data + h->entries[i].begin));
     }
-    st->n = n;
+    st->n = h->n;
     return SR_OK;
 }
 
@@ -162,9 +214,13 @@ static SrStatus open_mapped(SrSafetensors *st, const char *path) {
                        " bytes is claimed in %zu",
                        path, header_bytes, st->map_bytes);
     const char *text = (const char *)st->map + 8;
-    SrYaml *header;
-    SR_TRY(sr_json_parse(&st->arena, text, (size_t)header_bytes, path, &header));
-    return read_header(st, path, header, text + header_bytes, st->map_bytes - 8 - header_bytes);
+    Header h = {.st = st, .path = path, .data_bytes = st->map_bytes - 8 - header_bytes};
+    SrStatus status =
+        sr_json_members(text, (size_t)header_bytes, path, MAX_MEMBER, read_member, &h);
+    if (status == SR_OK)
+        status = place_tensors(&h, text + header_bytes);
+    sr_free(h.entries);
+    return status;
 }
 
 // A failure leaves `st` empty, so that closing it again is legal.

@@ -25,8 +25,9 @@ typedef struct {
     size_t map_bytes;
 } SrSafetensors;
 
-// SR_ERR_CONFIG: header longer than the file or 100 MB, not JSON, unknown dtype, rank >
-// SR_MAX_RANK, ranges that overflow, overlap, leave gaps, or disagree with shape * dtype.
+// SR_ERR_CONFIG: header longer than the file or 100 MB, not JSON, more than 100000 tensors, unknown
+// dtype, rank > SR_MAX_RANK, a name twice, ranges that overflow, overlap, leave gaps, or disagree
+// with shape * dtype.  Beside the mapping, no file takes more than its own size and 40 MiB.
 SrStatus sr_safetensors_open(SrSafetensors *st, const char *path);
 void sr_safetensors_close(SrSafetensors *st);
 const SrTensor *sr_safetensors_find(const SrSafetensors *st, const char *name); // NULL if absent

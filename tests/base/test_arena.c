@@ -40,6 +40,20 @@ static void test_large_requests(void **state) {
     sr_arena_deinit(&arena);
 }
 
+static void test_bound(void **state) {
+    (void)state;
+    SrArena arena = {.bound = 10000};
+    CHECK(sr_arena_alloc(&arena, 100) && sr_arena_alloc(&arena, 5000));
+    CHECK(!sr_arena_alloc(&arena, 5000) && arena.refused && arena.bytes <= 10000);
+    CHECK_FAILS(sr_arena_failure(&arena, "f"), SR_ERR_CONFIG, "f: what it holds unfolds to more");
+    sr_arena_deinit(&arena);
+    sr_mem_fail_at(1);
+    CHECK(!sr_arena_alloc(&arena, 4000)); // empty again, so this is the system
+    sr_mem_fail_at(0);
+    CHECK_FAILS(sr_arena_failure(&arena, "f"), SR_ERR_MEMORY, "f: out of memory");
+    sr_arena_deinit(&arena);
+}
+
 static void test_strings(void **state) {
     (void)state;
     SrArena arena = SR_ARENA_INIT;
@@ -62,5 +76,5 @@ static void test_out_of_memory(void **state) {
     sr_arena_deinit(&arena);
 }
 
-SR_TESTS(arena, unit(test_blocks_do_not_overlap), unit(test_large_requests), unit(test_strings),
+SR_TESTS(arena, unit(test_blocks_do_not_overlap), unit(test_large_requests), unit(test_bound), unit(test_strings),
          unit(test_out_of_memory))

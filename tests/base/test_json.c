@@ -197,7 +197,51 @@ static void test_without_memory(void **state) {
     sr_text_deinit(&text);
 }
 
+// Keys and values of an object's members, one after the other.
+static SrStatus note_member(void *arg, const char *key, const SrYaml *value) {
+    SrText *out = arg;
+    sr_text_printf(out, "%s=", key);
+    sr_json_print(value, out);
+    sr_text_add(out, ";");
+    return SR_OK;
+}
+
+static void test_members(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *out; // out: NULL where it is refused
+    } cases[] = {
+        {"{}", ""},
+        {" { \"a\" : 1 , \"b\":[1,{\"c\":2}]\n} ", "a=1;b=[1, {\"c\": 2}];"},
+        {"{\"a\":1,\"a\":2}", "a=1;a=2;"}, // the reader's to judge
+        {"{\"x,}\\\"\":\"{[\"}", "x,}\"=\"{[\";"},
+        {"{\"a\":1,}", NULL},
+        {"{,\"a\":1}", NULL},
+        {"{\"a\":1}}", NULL},
+        {"{\"a\":1} {}", NULL},
+        {"{\"a\"}", NULL},
+        {"{\"a\":1]", NULL},
+        {"[1]", NULL},
+        {"", NULL},
+        {"{", NULL},
+        {"{\"a\":\"123456789\"}", NULL}, // longer than 12 bytes
+    };
+    for (int i = 0; i < SR_COUNT(cases); i++) {
+        SrText out = SR_TEXT_INIT;
+        size_t room = cases[i].out ? 1000 : 12;
+        SrStatus status = sr_json_members(cases[i].text, strlen(cases[i].text), "t.json", room,
+                                          note_member, &out);
+        CHECK_INT(status, cases[i].out ? SR_OK : SR_ERR_CONFIG);
+        if (cases[i].out)
+            CHECK_STR(out.s ? out.s : "", cases[i].out);
+        else
+            CHECK(strstr(sr_status_message(), "t.json"));
+        sr_text_deinit(&out);
+    }
+}
+
 #define in_arena(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 SR_TESTS(json, in_arena(test_types), in_arena(test_numbers), in_arena(test_errors),
          in_arena(test_truncated), in_arena(test_bounds), in_arena(test_records),
-         in_arena(test_trees_print_and_read_back), in_arena(test_without_memory))
+         in_arena(test_trees_print_and_read_back), in_arena(test_without_memory),
+         in_arena(test_members))

@@ -23,6 +23,23 @@ static void test_counts(void **state) {
     CHECK_INT(sr_mem_calls() - calls, 6);
 }
 
+static void test_bytes(void **state) {
+    (void)state;
+    int64_t before = sr_mem_bytes();
+    sr_mem_peak_reset();
+    void *a = sr_alloc(1000), *b = sr_map(100000);
+    int64_t both = sr_mem_bytes() - before;
+    CHECK(both >= 101000 && both < 102000);
+    a = sr_realloc(a, 5000);
+    CHECK(sr_mem_bytes() - before >= 105000);
+    sr_unmap(b, 100000);
+    sr_free(a);
+    CHECK_INT(sr_mem_bytes(), before);
+    CHECK(sr_mem_peak() - before >= 105000);
+    sr_mem_peak_reset();
+    CHECK_INT(sr_mem_peak(), before);
+}
+
 static void test_empty_and_impossible(void **state) {
     (void)state;
     int64_t live = sr_mem_live();
@@ -69,5 +86,5 @@ static void test_fuse(void **state) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-SR_TESTS(mem, unit(test_counts), unit(test_empty_and_impossible),
+SR_TESTS(mem, unit(test_counts), unit(test_bytes), unit(test_empty_and_impossible),
          unit(test_map_is_zero_and_aligned), unit(test_fuse))

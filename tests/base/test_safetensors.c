@@ -118,7 +118,7 @@ static void test_foreign_file(void **state) {
 static void test_lying_headers(void **state) {
     (void)state;
     refuses("", 0, "not valid JSON");
-    refuses("[]", 0, "header is not a map");
+    refuses("[]", 0, "an object in braces");
     refuses("{", 0, "not valid JSON");
     refuses("{\"t\":1}", 0, "element type 'none'");
     refuses(TENSOR("\"F99\"", "[1]", "[0,4]"), 4,
@@ -152,7 +152,7 @@ static void test_lying_maps(void **state) {
             3, "tensor 'b': overlaps");
     refuses("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
             "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",
-            2, "key 'a' stands in one object twice");
+            2, "tensor 'a': stands there twice");
     refuses("{\"__metadata__\":5}", 0, "__metadata__ is not a map");
     refuses("{\"__metadata__\":{\"a\":5}}", 0, "metadata 'a' is not a string");
 }
