@@ -130,7 +130,7 @@ static SrStatus read_header(SrWeights *w, const char *text, size_t len, SrWeight
     bool fortran = false;
     int64_t stride = 1;
     if (!copy)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", w->path);
+        return sr_arena_failure(&w->arena, w->path);
     memcpy(copy, text, len);
     Header h = {w, t->name, copy};
     SR_TRY(parse_header(&h, t, &fortran));
@@ -170,7 +170,7 @@ static SrStatus read_deflated(SrWeights *w, const SrZipEntry *e, SrWeightsTensor
         return bad(w, t->name, "not NumPy's format, or its header is cut off");
     char *header = sr_arena_alloc(&w->arena, end);
     if (!header)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", w->path);
+        return sr_arena_failure(&w->arena, w->path);
     SR_TRY(sr_zip_read(e, w->path, header, end));
     SR_TRY(read_header(w, header + text_at, end - text_at, t));
     if (e->bytes - end != t->bytes)
@@ -195,12 +195,11 @@ static int by_begin(const void *x, const void *y) {
 
 SrStatus sr__numpy_archive_open(SrWeights *w) {
     size_t n = (size_t)w->zip.n;
-    uint64_t headers = 0;
     int cap = 0;
     w->format = SR_WEIGHTS_NPZ;
     const SrZipEntry **order = sr_arena_alloc(&w->arena, (n + 1) * sizeof *order);
     if (!order)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", w->path);
+        return sr_arena_failure(&w->arena, w->path);
     for (size_t i = 0; i < n; i++)
         order[i] = &w->zip.entries[i];
     qsort(order, n, sizeof *order, by_begin); // the order they were saved in
@@ -211,12 +210,9 @@ SrStatus sr__numpy_archive_open(SrWeights *w) {
         SrWeightsTensor t = {.name =
                                  sr_arena_printf(&w->arena, "%.*s", (int)len - 4, order[i]->name)};
         if (!t.name)
-            return sr_fail(SR_ERR_MEMORY, "%s: out of memory", w->path);
+            return sr_arena_failure(&w->arena, w->path);
         SR_TRY(order[i]->deflated ? read_deflated(w, order[i], &t)
                                   : read_plain(w, order[i]->data, order[i]->bytes, &t));
-        headers += t.deflated ? 2 * t.skip : (uint64_t)(t.data - order[i]->data);
-        if (headers > (16u << 20))
-            return sr_fail(SR_ERR_CONFIG, "%s: more than 16 MiB of headers", w->path);
         SR_TRY(sr__weights_add(w, &cap, &t));
     }
     return SR_OK;

@@ -7,8 +7,7 @@
 #include "base/mem.h"
 
 enum {
-    MAX_STACK = 1 << 20,
-    MAX_MEMO = 1 << 20,
+    MAX_STACK = 1 << 20, // values on the stack, and remembered
     MAX_MARKS = 1024,
     MAX_NAME = 128, // of a module or a global
 };
@@ -70,7 +69,7 @@ enum {
 
 typedef struct {
     SrPickle *p;
-    const uint8_t *at, *end;
+    const uint8_t *begin, *at, *end;
     SrPickleValue **stack, **memo;
     int depth, stack_cap, memo_n, memo_cap;
     int marks[MAX_MARKS];
@@ -80,17 +79,9 @@ typedef struct {
 // ---- values -------------------------------------------------------------------------------------
 
 void *sr__pickle_take(SrPickle *p, size_t bytes) {
-    if (bytes > p->budget) {
-        p->failure =
-            sr_fail(SR_ERR_CONFIG, "%s: its pickle unfolds to more than %zu MiB beside the tensors",
-                    p->path, SR_PICKLE_BUDGET >> 20);
-        return NULL;
-    }
     void *out = sr_arena_alloc(p->arena, bytes);
-    if (out)
-        p->budget -= bytes;
-    else
-        p->failure = sr_fail(SR_ERR_MEMORY, "%s: out of memory", p->path);
+    if (!out)
+        p->failure = sr_arena_failure(p->arena, p->path);
     return out;
 }
 
@@ -124,12 +115,12 @@ static SrStatus bad(const Machine *m, const char *what) {
 }
 
 // A pointer table that doubles up to its bound; new places are NULL.
-static SrStatus grow(const Machine *m, SrPickleValue ***table, int *cap, int need, int most) {
+static SrStatus grow(const Machine *m, SrPickleValue ***table, int *cap, int need) {
     if (need <= *cap)
         return SR_OK;
-    if (need > most)
+    if (need > MAX_STACK)
         return bad(m, "it keeps more than a million values at once");
-    int bigger = SR_MAX(need, SR_MIN(most, SR_MAX(64, 2 * *cap)));
+    int bigger = SR_MAX(need, SR_MIN(MAX_STACK, SR_MAX(64, 2 * *cap)));
     SrPickleValue **p = sr_realloc(*table, (size_t)bigger * sizeof *p);
     if (!p)
         return sr_fail(SR_ERR_MEMORY, "%s: out of memory", m->p->path);
@@ -142,7 +133,7 @@ static SrStatus grow(const Machine *m, SrPickleValue ***table, int *cap, int nee
 static SrStatus push(Machine *m, SrPickleValue *v) {
     if (!v)
         return m->p->failure;
-    SR_TRY(grow(m, &m->stack, &m->stack_cap, m->depth + 1, MAX_STACK));
+    SR_TRY(grow(m, &m->stack, &m->stack_cap, m->depth + 1));
     m->stack[m->depth++] = v;
     return SR_OK;
 }
@@ -203,8 +194,8 @@ static SrStatus push_text(Machine *m, int length_bytes) {
     const uint8_t *from = NULL;
     SR_TRY(take_number(m, length_bytes, &n));
     SR_TRY(take_bytes(m, n, &from));
-    if (n > SR_PICKLE_BUDGET)
-        return bad(m, "a text of more than 40 MiB");
+    if (n > INT32_MAX)
+        return bad(m, "a text of more than 2 GiB");
     char *text = sr__pickle_take(m->p, (size_t)n + 1);
     SrPickleValue *v = text ? sr__pickle_new(m->p, SR_PICKLE_TEXT) : NULL;
     if (!v)
@@ -298,9 +289,9 @@ static SrStatus collect_marked(Machine *m, SrPickleKind kind) {
 static SrStatus memo_put(Machine *m, uint64_t index) {
     SrPickleValue *v = NULL;
     SR_TRY(top(m, &v));
-    if (index >= MAX_MEMO)
-        return bad(m, "it remembers more than a million values");
-    SR_TRY(grow(m, &m->memo, &m->memo_cap, (int)index + 1, MAX_MEMO));
+    if (index >= (uint64_t)(m->at - m->begin)) // Python counts them up, an opcode each
+        return bad(m, "it remembers a value under a number it cannot have reached");
+    SR_TRY(grow(m, &m->memo, &m->memo_cap, (int)SR_MIN(index, MAX_STACK) + 1));
     m->memo[index] = v;
     m->memo_n = SR_MAX(m->memo_n, (int)index + 1);
     return SR_OK;
@@ -518,7 +509,7 @@ static SrStatus step(Machine *m, int op) {
 
 SrStatus sr_pickle_read(SrPickle *p, const uint8_t *data, size_t bytes, size_t *used,
                         SrPickleValue **out) {
-    Machine m = {.p = p, .at = data, .end = data + bytes};
+    Machine m = {.p = p, .begin = data, .at = data, .end = data + bytes};
     SrStatus status = SR_OK;
     uint64_t op = 0;
     while (status == SR_OK && op != STOP) {

@@ -61,25 +61,21 @@ struct SrPickleValue {
 
 // Memory and stack of one file; several pickles in a row share it.
 typedef struct {
-    SrArena *arena;
+    SrArena *arena;           // its bound is what the values may take
     const char *path;         // for messages
-    size_t budget;            // bytes the values may still take
     SrStatus failure;         // why the last sr__pickle_take gave nothing
     SrPickleValue **storages; // in the order met; one a tensor, so that keys repeat
     int n_storages, cap_storages;
 } SrPickle;
 
-#define SR_PICKLE_BUDGET ((size_t)40 << 20)
-
 // One pickle from data; used gets its length.  Values live in the arena and may share parts, even
 // contain themselves: whoever walks them bounds depth and count.  SR_ERR_CONFIG: cut off, unknown
-// opcode or global, more than the budget.
+// opcode or global, more than the arena's bound.
 SrStatus sr_pickle_read(SrPickle *p, const uint8_t *data, size_t bytes, size_t *used,
                         SrPickleValue **out);
 
 // ---- shared with pickle_globals.c
-void *sr__pickle_take(SrPickle *p,
-                      size_t bytes); // zeroed, charged to the budget; NULL: message set
+void *sr__pickle_take(SrPickle *p, size_t bytes); // zeroed; NULL: p->failure is set
 SrPickleValue *sr__pickle_new(SrPickle *p, SrPickleKind kind);
 SrStatus sr__pickle_push(SrPickle *p, SrPickleValue *list, SrPickleValue *item);
 SrStatus sr__pickle_global(const SrPickle *p, const char *module, const char *name,

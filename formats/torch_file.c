@@ -16,8 +16,7 @@
 
 enum {
     MAX_DEPTH = 32,
-    MAX_VISITS = 2000000,       // shared parts are visited once a path to them
-    MAX_NAMES_BYTES = 16 << 20, // of all names and texts
+    MORE_VISITS = 20000, // than the file has bytes: shared parts are visited once a path to them
     LISTED = 8,                 // items of a list shown as text
     MAX_PATH = 1024,
 };
@@ -28,23 +27,11 @@ static const uint8_t magic[] = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46,
 typedef struct {
     SrWeights *w;
     int tensors_cap, meta_cap;
-    int visits;
-    size_t names_bytes;
+    size_t visits;
     char path[MAX_PATH]; // keys from the root to here
 } Flatten;
 
 // ---- the tree as a list -------------------------------------------------------------------------
-
-static char *keep(Flatten *f, const char *text) {
-    f->names_bytes += strlen(text) + 1;
-    return f->names_bytes <= MAX_NAMES_BYTES ? sr_arena_strdup(&f->w->arena, text) : NULL;
-}
-
-static SrStatus kept(const Flatten *f) {
-    if (f->names_bytes > MAX_NAMES_BYTES)
-        return sr_fail(SR_ERR_CONFIG, "%s: its names need more than 16 MiB", f->w->path);
-    return sr_fail(SR_ERR_MEMORY, "%s: out of memory", f->w->path);
-}
 
 static void scalar_text(const SrPickleValue *v, SrText *out) {
     switch (v->kind) {
@@ -73,8 +60,10 @@ static void scalar_text(const SrPickleValue *v, SrText *out) {
 }
 
 static SrStatus add_text(Flatten *f, SrText *text) {
-    char *key = keep(f, f->path), *value = key && text->s ? keep(f, text->s) : NULL;
-    SrStatus status = value ? sr__weights_add_meta(f->w, &f->meta_cap, key, value) : kept(f);
+    SrArena *arena = &f->w->arena;
+    char *key = sr_arena_strdup(arena, f->path);
+    char *value = text->s ? sr_arena_strdup(arena, text->s) : NULL;
+    SrStatus status = sr__weights_add_meta(f->w, &f->meta_cap, key, value);
     sr_text_deinit(text);
     return status;
 }
@@ -117,9 +106,9 @@ static SrStatus add_tensor(Flatten *f, const SrPickleTensor *t) {
     const SrPickleStorage *s = t->storage->storage;
     SrWeightsTensor out = {.dtype = s->dtype};
     SR_TRY(check_extent(f, t));
-    out.name = keep(f, f->path);
+    out.name = sr_arena_strdup(&f->w->arena, f->path);
     if (!out.name)
-        return kept(f);
+        return sr_arena_failure(&f->w->arena, f->w->path);
     out.shape.rank = t->rank;
     for (int i = 0; i < t->rank; i++) {
         out.shape.d[i] = (int)t->sizes[i];
@@ -169,8 +158,9 @@ static SrStatus flatten_child(Flatten *f, const SrPickleValue *key, int index,
 
 static SrStatus flatten(Flatten *f, const SrPickleValue *v, int depth) {
     SrText text = SR_TEXT_INIT;
-    if (depth > MAX_DEPTH || ++f->visits > MAX_VISITS)
-        return sr_fail(SR_ERR_CONFIG, "%s: nested deeper than %d levels, or 2000000 values",
+    if (depth > MAX_DEPTH || ++f->visits > f->w->file_bytes + MORE_VISITS)
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: nested deeper than %d levels, or more values than its bytes can hold",
                        f->w->path, MAX_DEPTH);
     if (v->kind == SR_PICKLE_TENSOR)
         return add_tensor(f, v->tensor);
@@ -242,7 +232,7 @@ static SrStatus find_storage(const SrWeights *w, const char *prefix, int prefix_
 SrStatus sr__torch_zip_open(SrWeights *w) {
     size_t folder = 0, used = 0;
     SrPickleValue *root = NULL;
-    SrPickle p = {.arena = &w->arena, .path = w->path, .budget = SR_PICKLE_BUDGET};
+    SrPickle p = {.arena = &w->arena, .path = w->path};
     const SrZipEntry *e = find_pickle(w, &folder);
     w->format = SR_WEIGHTS_TORCH;
     if (!e || e->deflated)
@@ -318,7 +308,7 @@ static SrStatus place_storages(const SrWeights *w, SrPickle *p, const SrPickleVa
 }
 
 SrStatus sr__torch_legacy_open(SrWeights *w) {
-    SrPickle p = {.arena = &w->arena, .path = w->path, .budget = SR_PICKLE_BUDGET};
+    SrPickle p = {.arena = &w->arena, .path = w->path};
     SrPickleValue *parts[5] = {NULL}; // magic, protocol, system, the object, storage keys
     const uint8_t *map = w->map;
     size_t at = 0;

@@ -8,14 +8,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-// What one tensor may take beside the mapping: the file's size and half of the 64 MiB; the other
-// half is for names, pickles and headers.
-#define SCRATCH_EXTRA ((size_t)24 << 20)
 #define MAX_TENSORS 100000
-
-static SrStatus out_of_memory(const SrWeights *w) {
-    return sr_fail(SR_ERR_MEMORY, "%s: out of memory", w->path);
-}
 
 // ---- lists --------------------------------------------------------------------------------------
 
@@ -26,7 +19,7 @@ SrStatus sr__weights_add(SrWeights *w, int *cap, const SrWeightsTensor *tensor) 
         int grown = *cap ? 2 * *cap : 256;
         SrWeightsTensor *bigger = sr_arena_alloc(&w->arena, (size_t)grown * sizeof *bigger);
         if (!bigger)
-            return out_of_memory(w);
+            return sr_arena_failure(&w->arena, w->path);
         if (w->n)
             memcpy(bigger, w->tensors, (size_t)w->n * sizeof *bigger);
         w->tensors = bigger;
@@ -41,7 +34,7 @@ SrStatus sr__weights_add_meta(SrWeights *w, int *cap, const char *key, const cha
         int grown = *cap ? 2 * *cap : 64;
         const char **both = sr_arena_alloc(&w->arena, 2 * (size_t)grown * sizeof *both);
         if (!both)
-            return out_of_memory(w);
+            return sr_arena_failure(&w->arena, w->path);
         if (w->n_meta) {
             memcpy(both, w->meta_keys, (size_t)w->n_meta * sizeof *both);
             memcpy(both + grown, w->meta_values, (size_t)w->n_meta * sizeof *both);
@@ -51,7 +44,7 @@ SrStatus sr__weights_add_meta(SrWeights *w, int *cap, const char *key, const cha
         *cap = grown;
     }
     if (!key || !value)
-        return out_of_memory(w);
+        return sr_arena_failure(&w->arena, w->path);
     w->meta_keys[w->n_meta] = key;
     w->meta_values[w->n_meta++] = value;
     return SR_OK;
@@ -81,6 +74,10 @@ static SrStatus open_safetensors(SrWeights *w) {
                   w->file_bytes); // it is mapped again, and pages of two mappings count twice
     w->map = NULL;
     SR_TRY(sr_safetensors_open(&w->st, w->path));
+    cap = w->st.n;
+    w->tensors = sr_arena_alloc(&w->arena, (size_t)(cap + 1) * sizeof *w->tensors);
+    if (!w->tensors)
+        return sr_arena_failure(&w->arena, w->path);
     for (int i = 0; i < w->st.n; i++) {
         const SrTensor *from = &w->st.tensors[i].tensor;
         SrWeightsTensor t = {.name = w->st.tensors[i].name,
@@ -149,7 +146,7 @@ static int by_name(const void *a, const void *b) {
 static SrStatus sort_names(SrWeights *w) {
     const SrWeightsTensor **order = sr_arena_alloc(&w->arena, (size_t)(w->n + 1) * sizeof *order);
     if (!order)
-        return out_of_memory(w);
+        return sr_arena_failure(&w->arena, w->path);
     for (int i = 0; i < w->n; i++)
         order[i] = &w->tensors[i];
     if (w->n > 1)
@@ -171,6 +168,7 @@ SrStatus sr_weights_open(SrWeights *w, const char *path) {
     w->path = sr_arena_strdup(&w->arena, path);
     SrStatus status = w->path ? sr_file_map(path, &w->map, &w->file_bytes)
                               : sr_fail(SR_ERR_MEMORY, "%s: out of memory", path);
+    w->arena.bound = w->file_bytes + SR_WEIGHTS_KNOWN;
     if (status == SR_OK && w->file_bytes == 0)
         status = sr_fail(SR_ERR_CONFIG, "%s: an empty file", path);
     if (status == SR_OK)
@@ -193,17 +191,17 @@ void sr_weights_close(SrWeights *w) {
 // ---- reading ------------------------------------------------------------------------------------
 
 static SrStatus need_scratch(SrWeights *w, const SrWeightsTensor *t, size_t bytes) {
-    if (bytes > w->file_bytes + SCRATCH_EXTRA)
+    if (bytes > w->file_bytes + SR_WEIGHTS_SCRATCH - w->arena.bytes)
         return sr_fail(
             SR_ERR_CONFIG,
-            "%s: tensor '%.200s' would unfold to %zu bytes, beyond the file's %zu + 24 MiB",
+            "%s: tensor '%.200s' would unfold to %zu bytes, beyond the file's %zu + 60 MiB",
             w->path, t->name, bytes, w->file_bytes);
     if (bytes <= w->scratch_bytes)
         return SR_OK;
     sr_free(w->scratch); // not realloc: old and new need not both exist
     w->scratch = sr_alloc(bytes);
     w->scratch_bytes = w->scratch ? bytes : 0;
-    return w->scratch ? SR_OK : out_of_memory(w);
+    return w->scratch ? SR_OK : sr_arena_failure(&w->arena, w->path);
 }
 
 // Copies elements in C order from any strides, a row of the last dimension at a time.

@@ -2,8 +2,11 @@
 // older one), .npz, .npy.  The format is recognised by content, never by the name.
 //
 // Opening reads names and shapes, not numbers: a file is mapped, and a tensor costs memory only
-// while it is read, and only where it cannot be pointed at (compressed, strided, unaligned). Beside
-// the mapping no file makes us hold more than its own size + 64 MiB.
+// while it is read, and only where it cannot be pointed at (compressed, strided, unaligned).
+//
+// Beside the mapping no file makes us hold more than its own size + 64 MiB: 40 of them for what is
+// known of the tensors (the arena is bounded), the rest for tables of the moment and for the tensor
+// being read.  What would need more is refused (SR_ERR_CONFIG), whatever it claims.
 #ifndef SR_FORMATS_WEIGHTS_H
 #define SR_FORMATS_WEIGHTS_H
 
@@ -70,6 +73,8 @@ const char *sr_weights_format_name(SrWeightsFormat format);       // "PyTorch (z
 void sr_weights_doubles(const SrTensor *t, int64_t begin, int64_t n, double *out);
 
 // ---- for the readers in this folder
+#define SR_WEIGHTS_KNOWN ((size_t)40 << 20)   // of the arena, beyond the file's size
+#define SR_WEIGHTS_SCRATCH ((size_t)60 << 20) // of arena and tensor together
 SrStatus sr__weights_add(SrWeights *w, int *cap, const SrWeightsTensor *tensor);
 SrStatus sr__weights_add_meta(SrWeights *w, int *cap, const char *key, const char *value);
 // bytes and packed from shape, dtype and strides; SR_ERR_CONFIG when that overflows.

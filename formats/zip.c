@@ -115,7 +115,7 @@ static SrStatus read_entry(const Archive *a, SrArena *arena, const uint8_t *p, u
         return bad(a, "its directory is cut off");
     char *copy = sr_arena_alloc(arena, name + 1);
     if (!copy)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", a->path);
+        return sr_arena_failure(arena, a->path);
     memcpy(copy, p + CENTRAL_BYTES, name);
     uint64_t flags = number(p + 8, 2), method = number(p + 10, 2);
     *e = (SrZipEntry){.name = copy,
@@ -169,7 +169,7 @@ SrStatus sr_zip_open(SrZip *zip, SrArena *arena, const void *map, size_t bytes, 
         return bad(&a, "its directory claims more entries than it holds or than are read (200000)");
     zip->entries = sr_arena_alloc(arena, (size_t)(a.n + 1) * sizeof *zip->entries);
     if (!zip->entries)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", path);
+        return sr_arena_failure(arena, path);
     uint64_t at = 0, used = 0;
     for (; zip->n < (int)a.n; zip->n++, at += used)
         SR_TRY(read_entry(&a, arena, a.map + a.directory + at, a.directory_bytes - at,

@@ -84,7 +84,7 @@ static void test_refused(void **state) {
     CHECK_FAILS(sr_weights_open(&w, FILES "foreign_global_legacy.pth"), SR_ERR_CONFIG,
                 "posix.system");
     CHECK_FAILS(sr_weights_open(&w, FILES "recursive.pth"), SR_ERR_CONFIG, "nested deeper");
-    CHECK_FAILS(sr_weights_open(&w, FILES "laughs.pth"), SR_ERR_CONFIG, "16 MiB");
+    CHECK_FAILS(sr_weights_open(&w, FILES "laughs.pth"), SR_ERR_CONFIG, "more values than its bytes");
     CHECK_FAILS(sr_weights_open(&w, FILES "objects.npy"), SR_ERR_CONFIG, "element type");
     CHECK_FAILS(sr_weights_open(&w, FILES "big_endian.npy"), SR_ERR_CONFIG, "element type");
     CHECK_FAILS(sr_weights_open(&w, FILES "truncated.pth"), SR_ERR_CONFIG, "truncated");
@@ -98,7 +98,7 @@ static void test_bomb(void **state) {
     SrWeights w;
     SrTensor t;
     CHECK_OK(sr_weights_open(&w, FILES "bomb.npz"));
-    CHECK_FAILS(sr_weights_read(&w, 0, &t), SR_ERR_CONFIG, "would unfold to 40000128 bytes");
+    CHECK_FAILS(sr_weights_read(&w, 0, &t), SR_ERR_CONFIG, "would unfold to 72000128 bytes");
     CHECK_INT(w.scratch_bytes, 0);
     sr_weights_close(&w);
 }

@@ -1,0 +1,171 @@
+// No file makes the readers hold more than its own size + 64 MiB: files made to unfold, a way each.
+#include "formats/weights.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "formats/save.h"
+#include "formats/zip_write.h"
+#include "tests/check.h"
+#include "tests/temp_dir.h"
+
+static char dir[64], path[128];
+
+static int set_up(void **state) {
+    (void)state;
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/file", dir);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    temp_dir_remove(dir);
+    return 0;
+}
+
+// Opens the file and reads all of it; whether that works is not the question.
+static SrStatus open_within_bound(void) {
+    SrWeights w;
+    SrTensor t;
+    const void *map;
+    size_t bytes;
+    CHECK_OK(sr_file_map(path, &map, &bytes));
+    sr_file_unmap(map, bytes);
+    int64_t before = sr_mem_bytes();
+    sr_mem_peak_reset();
+    SrStatus status = sr_weights_open(&w, path);
+    CHECK(status == SR_OK || status == SR_ERR_CONFIG);
+    for (int i = 0; status == SR_OK && i < w.n; i++)
+        (void)sr_weights_read(&w, i, &t);
+    if (status == SR_OK)
+        sr_weights_close(&w);
+    CHECK(sr_mem_peak() - before <= (int64_t)bytes + (64 << 20));
+    CHECK_INT(sr_mem_bytes(), before);
+    return status;
+}
+
+// ---- safetensors --------------------------------------------------------------------------------
+
+static SrStatus open_safetensors(const SrText *header) {
+    SrText file = SR_TEXT_INIT;
+    for (int i = 0; i < 8; i++)
+        sr_text_addn(&file, (char[]){(char)(header->len >> (8 * i))}, 1);
+    sr_text_addn(&file, header->s, header->len);
+    CHECK_OK(sr_file_write(path, file.s, file.len));
+    sr_text_deinit(&file);
+    return open_within_bound();
+}
+
+static void test_many_tensors(void **state) {
+    (void)state;
+    SrText header = SR_TEXT_INIT;
+    for (int i = 0; i < 99999; i++)
+        sr_text_printf(&header, "%c\"%x\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}",
+                       i ? ',' : '{', i);
+    sr_text_add(&header, "}");
+    CHECK_OK(open_safetensors(&header));
+    sr_text_deinit(&header);
+}
+
+// A header may be 100 MB; cJSON takes 64 bytes for a "0," and our tree twice that.
+static void test_many_values(void **state) {
+    (void)state;
+    SrText header = SR_TEXT_INIT;
+    sr_text_add(&header, "{\"a\":{\"x\":[0");
+    for (int i = 0; i < 1500000; i++)
+        sr_text_add(&header, ",0");
+    sr_text_add(&header, "]}}");
+    CHECK_INT(open_safetensors(&header), SR_ERR_CONFIG);
+    CHECK(strstr(sr_status_message(), "JSON values"));
+    sr_text_deinit(&header);
+    sr_text_add(&header, "{\"__metadata__\":{");
+    for (int i = 0; i < 65000; i++)
+        sr_text_printf(&header, "%s\"%x\":\"%060d\"", i ? "," : "", i, i);
+    sr_text_add(&header, "}}");
+    CHECK_INT(open_safetensors(&header), SR_ERR_CONFIG); // 4 MiB
+    CHECK(strstr(sr_status_message(), "JSON member"));
+    sr_text_deinit(&header);
+    sr_text_add(&header, "{\"__metadata__\":{");
+    for (int i = 0; i < 65000; i++)
+        sr_text_printf(&header, "%s\"%x\":\"%040d\"", i ? "," : "", i, i);
+    sr_text_add(&header, "}}");
+    CHECK_OK(open_safetensors(&header));
+    sr_text_deinit(&header);
+}
+
+// ---- pickles ------------------------------------------------------------------------------------
+
+static SrStatus open_pickle(const SrText *pickle) {
+    SrZipWriter z;
+    CHECK_OK(sr_zip_begin(&z, path));
+    CHECK_OK(sr_zip_add(&z, "archive/data.pkl", NULL, 0, pickle->s, pickle->len));
+    CHECK_OK(sr_zip_commit(&z));
+    return open_within_bound();
+}
+
+static void repeat(SrText *out, const char *s, int n) {
+    for (int i = 0; i < n; i++)
+        sr_text_add(out, s);
+}
+
+static void test_pickles(void **state) {
+    (void)state;
+    SrText p = SR_TEXT_INIT;
+    repeat(&p, "N", 1 << 20); // a value of 24 bytes a byte, all on the stack
+    sr_text_add(&p, "N.");
+    CHECK_INT(open_pickle(&p), SR_ERR_CONFIG);
+    sr_text_deinit(&p);
+    sr_text_add(&p, "](");
+    repeat(&p, "N", 1000000); // and then a list of as many pointers, twice over while it grows
+    sr_text_add(&p, "e.");
+    (void)open_pickle(&p);
+    sr_text_deinit(&p);
+    sr_text_add(&p, "](");
+    for (int i = 0; i < 700000; i++)
+        sr_text_addn(&p, (char[]){']', 'r', (char)i, (char)(i >> 8), (char)(i >> 16), 0}, 6);
+    sr_text_add(&p, "e."); // 700000 empty lists, each remembered
+    (void)open_pickle(&p);
+    sr_text_deinit(&p);
+    sr_text_add(&p, "]r");
+    sr_text_addn(&p, "\377\377\17\0.", 5); // 8 MiB of memory asked for in 6 bytes
+    CHECK_INT(open_pickle(&p), SR_ERR_CONFIG);
+    CHECK(strstr(sr_status_message(), "cannot have reached"));
+    sr_text_deinit(&p);
+    for (int block = 0; block < 200; block++) { // requests just beyond half of an arena's block
+        sr_text_addn(&p, "X\20\0\2\0", 5);
+        repeat(&p, "0123456789abcdef", 0x20010 / 16);
+        sr_text_add(&p, "0");
+    }
+    sr_text_add(&p, "N.");
+    (void)open_pickle(&p);
+    sr_text_deinit(&p);
+}
+
+// ---- archives -----------------------------------------------------------------------------------
+
+static void test_many_entries(void **state) {
+    (void)state;
+    SrZipWriter z;
+    char name[32];
+    CHECK_OK(sr_zip_begin(&z, path));
+    for (int i = 0; i < 120000; i++) {
+        snprintf(name, sizeof name, "%x.npy", i);
+        CHECK_OK(sr_zip_add(&z, name, NULL, 0, "", 0));
+    }
+    CHECK_OK(sr_zip_commit(&z));
+    CHECK_INT(open_within_bound(), SR_ERR_CONFIG);
+}
+
+static void test_bomb(void **state) {
+    (void)state;
+    snprintf(path, sizeof path, "tests/formats/files/bomb.npz");
+    CHECK_OK(open_within_bound()); // opens; its tensor is refused
+}
+
+#define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+SR_TESTS(weights_memory, in_folder(test_many_tensors), in_folder(test_many_values),
+         in_folder(test_pickles), in_folder(test_many_entries), in_folder(test_bomb))
