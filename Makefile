@@ -45,7 +45,7 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def $(BUILD)/gen/build.h
 
-.PHONY: FORCE fuzz fuzz-graph fuzz-weights fuzz-yaml fuzz-safetensors example install parity all help deps test run golden asan \
+.PHONY: FORCE fuzz fuzz-graph fuzz-yaml example install parity all help deps test run golden asan \
     layers clean format bench-conv
 all: sslrun libsslrun.a
 
@@ -164,16 +164,26 @@ FUZZ_CC ?= clang
 FUZZ = -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-unknown-pragmas
 FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 -artifact_prefix=$(BUILD)/
 FUZZED = $(filter-out base/parallel.c,$(wildcard base/*.c)) $(wildcard formats/*.c)
-fuzz: fuzz-yaml fuzz-safetensors fuzz-weights fuzz-graph
-$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZED) $(HEADERS)
+FUZZ_FORMATS = safetensors pth npz npy
+.PHONY: $(FUZZ_FORMATS:%=fuzz-%)
+fuzz: fuzz-yaml $(FUZZ_FORMATS:%=fuzz-%) fuzz-graph
+FUZZ_COMPILE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. $(FUZZ)
+FUZZ_LINK = -lyaml -lcjson -lz -lm -lpthread
+FUZZ_OBJECTS = $(FUZZED:%.c=$(BUILD)/fuzzed/%.o)
+$(FUZZ_OBJECTS): $(BUILD)/fuzzed/%.o: %.c
+	@mkdir -p $(@D)
+	$(FUZZ_COMPILE) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+$(BUILD)/fuzz_yaml: tests/fuzz/fuzz_yaml.c $(FUZZ_OBJECTS)
+	@mkdir -p $(BUILD)/corpus/yaml
+	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK)
+$(FUZZ_FORMATS:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: tests/fuzz/weights_fuzz.c tests/fuzz/weights_fuzz.h $(FUZZ_OBJECTS)
 	@mkdir -p $(BUILD)/corpus/$*
-	$(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. $(FUZZ) -fsanitize=fuzzer -o $@ $< $(FUZZED) -lyaml -lcjson -lz -lm -lpthread
+	$(FUZZ_COMPILE) -fsanitize=fuzzer -DSR_FUZZ_ENTRY=fuzz_$* -o $@ $< $(FUZZ_OBJECTS) $(FUZZ_LINK)
 fuzz-yaml: $(BUILD)/fuzz_yaml
 	$< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/yaml.dict $(BUILD)/corpus/yaml configs
-fuzz-safetensors: $(BUILD)/fuzz_safetensors
-	$< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/safetensors.dict $(BUILD)/corpus/safetensors tests/fuzz/seeds
-fuzz-weights: $(BUILD)/fuzz_weights
-	$< $(FUZZ_FLAGS) -max_len=65536 $(BUILD)/corpus/weights tests/formats/files
+# An hour each: make fuzz-pth FUZZ_SECONDS=3600.  A finding becomes a file of tests/fuzz/corpus/pth.
+$(FUZZ_FORMATS:%=fuzz-%): fuzz-%: $(BUILD)/fuzz_%
+	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/$(patsubst npz,npy,$*).dict $(BUILD)/corpus/$* tests/fuzz/corpus/$*
 # The graph needs the whole library.  The vector templates in it are not fuzzed, and clang needs many minutes to
 # instrument them.
 fuzz-graph:
