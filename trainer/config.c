@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "trainer/compose.h"
+#include "trainer/meter.h"
 #include "trainer/schedule.h"
 #include "trainer/schema.h"
 #include "trainer/tree.h"
@@ -107,6 +108,16 @@ SrStatus sr__config_read(SrConfig *config) {
 
 // ---- checking
 
+static SrStatus check_meters(const SrConfig *config) {
+    const SrMeter *meter;
+    char at[512];
+    const SrYaml *list = sr_yaml_find_path(config->tree, "METERS.names");
+    for (int i = 0; i < config->meters.names.n; i++)
+        if (sr_meter_find(config->meters.names.v[i], &meter) != SR_OK)
+            return sr_fail_prefix(SR_ERR_CONFIG, "%s: METERS.names", sr_tree_at(list, at, sizeof at));
+    return SR_OK;
+}
+
 // Built for its errors only: milestones beyond the last epoch should not wait for the training.
 static SrStatus check_schedule(SrConfig *config, const SrYaml *tree, const char *where) {
     SrSchedule *unused = NULL;
@@ -140,6 +151,7 @@ static SrStatus resolve(SrConfig *config) {
     SR_TRY(sr__cluster_resolve(config));
     SR_TRY(sr__infer(config->tree, sr_comm_size(), &config->arena));
     SR_TRY(sr__config_read(config));
+    SR_TRY(check_meters(config));
     return check_schedules(config);
 }
 

@@ -90,8 +90,13 @@ typedef struct { // NEAREST_NEIGHBOR
     int64_t bank_limit; // BANK_LIMIT, ours: training images compared with; 0: all
 } SrKnnConfig;
 
+typedef struct {      // METERS
+    SrStrings names;  // in order; the deprecated METERS.name among them
+    bool training;    // enable_training_meter
+} SrMetersConfig;
+
 typedef struct { // the maps below the root
-    const SrYaml *machine, *hooks, *data, *model, *optimizer, *checkpoint, *distributed, *neighbor,
+    const SrYaml *machine, *hooks, *data, *model, *optimizer, *checkpoint, *distributed, *neighbor, *meters,
         *owned; // by trunks and losses: only there to be pointed at
 } SrConfigSections;
 
@@ -105,6 +110,7 @@ typedef struct SrConfig {
     int num_nodes, num_proc_per_node; // 1 and sr_comm_size(), whatever the file asks for
     bool test_model, test_only, check_nan;
     bool learns; // false: FEATURE_EVAL_SETTINGS freezes everything, so that there is no loss
+    int test_every_num_epoch;
     SrConfigSections sections;
     const char *loss_name;
     const SrYaml *loss_tree; // LOSS
@@ -113,6 +119,7 @@ typedef struct SrConfig {
     SrSplitConfig train, test;
     SrCheckpointConfig checkpoint;
     SrKnnConfig knn;
+    SrMetersConfig meters;
 } SrConfig;
 
 // `path`: a file, or a name below configs/ as VISSL writes it (trainer/compose.h).  overrides: "+config/DIR=FILE"

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "losses/loss.h"
+#include "trainer/meter.h"
 #include "trainer/tree.h"
 #include "trunks/trunk.h"
 
@@ -24,22 +25,28 @@ static const SrSection sections[] = {
     {"CHECKPOINT", sr__schema_checkpoint, 0},
     {"DISTRIBUTED", sr__schema_distributed, 0},
     {"NEAREST_NEIGHBOR", sr__schema_neighbor, 0},
+    {"METERS", sr__schema_meters, 0},
 };
 
-// The k-th map that a plugin owns: trunks first, then losses.  False past the end.
+// The k-th map that a plugin owns: trunks first, then losses, then meters.  False past the end.
 static bool owned_map(int k, SrSchemaEntry *out) {
-    int trunks = 0;
+    int trunks = 0, losses = 0;
     while (sr_trunk_at(trunks))
         trunks++;
+    while (sr_loss_at(losses))
+        losses++;
     if (k < trunks) {
         const SrTrunk *t = sr_trunk_at(k);
         *out = (SrSchemaEntry){{t->subtree, t->options, 0}, true, t->params_bytes};
         return true;
     }
     const SrLoss *l = sr_loss_at(k - trunks);
+    const SrMeter *m = sr_meter_at(k - trunks - losses);
     if (l)
         *out = (SrSchemaEntry){{l->subtree, l->options, 0}, true, l->params_bytes};
-    return l != NULL;
+    else if (m)
+        *out = (SrSchemaEntry){{m->subtree, m->options, 0}, true, m->params_bytes};
+    return l || m;
 }
 
 // Name of `subtree` inside `section`, NULL if it lies elsewhere.
@@ -98,7 +105,7 @@ static SrStatus with_owned(const SrSection *section, SrArena *arena, const SrOpt
     return SR_OK;
 }
 
-// MODEL.TRUNK and LOSS are the only sections whose children belong to plugins.
+// MODEL.TRUNK, LOSS and METERS are the sections whose children belong to plugins.
 SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n) {
     int owned = 0;
     SrSchemaEntry e;
@@ -111,7 +118,8 @@ SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n) {
     *n = 0;
     for (int i = 0; i < SR_COUNT(sections); i++) {
         list[*n].section = sections[i];
-        if (strcmp(sections[i].path, "MODEL.TRUNK") == 0 || strcmp(sections[i].path, "LOSS") == 0)
+        if (strcmp(sections[i].path, "MODEL.TRUNK") == 0 || strcmp(sections[i].path, "LOSS") == 0 ||
+            strcmp(sections[i].path, "METERS") == 0)
             SR_TRY(with_owned(&sections[i], arena, &list[*n].section.table));
         (*n)++;
     }

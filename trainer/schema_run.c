@@ -13,8 +13,8 @@ const SrOption sr__schema_root[] = {
     {"LOG_FREQUENCY", SR_OPT_INT, OFF(log_frequency), "10", 1, 1e9, NULL, "Iterations between two progress lines."},
     {"TEST_ONLY", SR_OPT_BOOL, OFF(test_only), "False", 0, 0, NULL, "Evaluate, do not train."},
     {"TEST_MODEL", SR_OPT_BOOL, OFF(test_model), "True", 0, 0, NULL, "Evaluate during and after training."},
-    {"TEST_EVERY_NUM_EPOCH", SR_OPT_IGNORED, 0, "1", 0, 0, NULL,
-     "the trunk is evaluated at the end; `sslrun knn` does it at any time"},
+    {"TEST_EVERY_NUM_EPOCH", SR_OPT_INT, OFF(test_every_num_epoch), "1", 1, 1e9, NULL,
+     "With labels: a test phase after epochs 0, n, 2n, ... and the last.  A trunk alone is evaluated at the end."},
     {"SEED_VALUE", SR_OPT_INT64, OFF(seed), "0", 0, 9e15, NULL, "Everything random in the run follows from it."},
     {"MULTI_PROCESSING_METHOD", SR_OPT_IGNORED, 0, "forkserver", 0, 0, NULL, "the loader has threads, no processes"},
     {"REPRODUCIBILITY", SR_OPT_IGNORED, 0, "{CUDDN_DETERMINISTIC: False}", 0, 0, NULL,
@@ -32,13 +32,7 @@ const SrOption sr__schema_root[] = {
      " RUNTIME_PROFILING: {USE_PROFILER: False, PROFILE_CPU: True, PROFILE_GPU: True, LEGACY_PROFILER: False}}",
      0, 0, NULL, "torch's profiler; `sslrun bench` times the kernels"},
     {"DATA", SR_OPT_TREE, OFF(sections.data), "{}", 0, 0, NULL, "Where images come from."},
-    {"METERS", SR_OPT_IGNORED, 0,
-     "{name: \"\", names: [], enable_training_meter: True, model_output_mask: False,"
-     " accuracy_list_meter: {num_meters: 1, topk_values: [1], meter_names: []},"
-     " precision_at_k_list_meter: {num_meters: 1, topk_values: [1], meter_names: []},"
-     " recall_at_k_list_meter: {num_meters: 1, topk_values: [1], meter_names: []},"
-     " mean_ap_list_meter: {num_classes: 9605, num_meters: 1, max_cpu_capacity: -1, meter_names: []}}",
-     0, 0, NULL, "meters of supervised training are not built; kNN measures the trunk"},
+    {"METERS", SR_OPT_TREE, OFF(sections.meters), "{}", 0, 0, NULL, "What phases with labels measure."},
     {"MODEL", SR_OPT_TREE, OFF(sections.model), "{}", 0, 0, NULL, "Trunk, heads and what is frozen."},
     {"LOSS", SR_OPT_TREE, OFF(loss_tree), "{}", 0, 0, NULL, "The method."},
     {"OPTIMIZER", SR_OPT_TREE, OFF(sections.optimizer), "{}", 0, 0, NULL, "How parameters move."},
@@ -117,6 +111,16 @@ const SrOption sr__schema_hooks[] = {
      "{USE_TENSORBOARD: False, LOG_DIR: \".\", EXPERIMENT_LOG_DIR: tensorboard, FLUSH_EVERY_N_MIN: 5,"
      " LOG_PARAMS: True, LOG_PARAMS_GRADIENTS: True, LOG_PARAMS_EVERY_N_ITERS: 310}", 0, 0, NULL,
      "metrics are JSON lines in the run folder"},
+    SR_OPTION_END,
+};
+
+// The maps of the meters are their own (trainer/meters/).
+const SrOption sr__schema_meters[] = {
+    {"name", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "deprecated by VISSL: it joins METERS.names"},
+    {"names", SR_OPT_STRINGS, OFF(meters.names), "[]", 0, 0, NULL, "Meters of train and test phases."},
+    {"enable_training_meter", SR_OPT_BOOL, OFF(meters.training), "True", 0, 0, NULL,
+     "Meters in train phases too."},
+    {"model_output_mask", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED, "not built"},
     SR_OPTION_END,
 };
 
