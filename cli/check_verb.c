@@ -12,9 +12,12 @@ static void print_text(const SrRun *run, SrText *out) {
     char need[32], free_now[32];
     const SrRunCost *c = &run->cost;
     size_t bytes = sr_run_bytes(c);
+    const char *method = !run->config->learns     ? "no loss: everything is frozen"
+                         : run->config->test_only ? "evaluation only"
+                                                  : run->config->loss_name;
     sr_text_printf(out, "%s: trunk %s, %s%s\n  ", run->config->path,
-                   run->config->model.trunk_name, run->config->learns ? "loss " : "no loss: ",
-                   run->config->learns ? run->config->loss_name : "everything is frozen");
+                   run->config->model.trunk_name, method == run->config->loss_name ? "loss " : "",
+                   method);
     sr_run_cost_text(run, out);
     sr_text_printf(out, "\n  %s in all, %s free on this machine%s\n",
                    sr_bytes_text((double)bytes, need, sizeof need),

@@ -133,7 +133,7 @@ typedef struct SrPipeline SrPipeline;
 SrStatus sr_pipeline_new(const SrYaml *transforms, const char *where, SrPipeline **out);
 void sr_pipeline_free(SrPipeline *pipeline);
 // Number and size of the views that come out; SR_ERR_CONFIG when a size stays open or there is no
-// ToTensor.
+// ToTensor.  Where only square files give one size, they are taken to be square.
 SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[64]);
 SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext *ctx,
                            SrViews *views);

@@ -100,8 +100,10 @@ static SrStatus write_views(const SrLoader *l, const SrViews *views, SrBatch *ba
     for (int v = 0; v < l->n_views; v++) {
         const SrImage *image = &views->view[v];
         if (image->H != l->h[v] || image->W != l->w[v] || !image->f)
-            SR_FAIL(SR_ERR_RUN, "the transforms made view %d of %d x %d, announced %d x %d", v,
-                    image->H, image->W, l->h[v], l->w[v]);
+            SR_FAIL(SR_ERR_RUN,
+                    "the transforms made view %d of %d x %d, not %d x %d: where images are not "
+                    "square, TRANSFORMS need CenterCrop or Resize with [height, width]",
+                    v, image->H, image->W, l->h[v], l->w[v]);
         memcpy(batch->view[v] + row * l->view_floats[v], image->f,
                sizeof(float) * (size_t)l->view_floats[v]);
     }

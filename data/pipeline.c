@@ -146,18 +146,34 @@ static SrStatus check_kinds(const SrPipeline *p) {
     return SR_OK;
 }
 
-SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[64]) {
-    SR_TRY(check_kinds(pipeline));
+// Sizes that come out when every file is side x side; 0: files of any size.
+static SrStatus shape_from(const SrPipeline *pipeline, int side, int *n, int h[64], int w[64]) {
     *n = 1;
-    h[0] = w[0] = 0;
-    SR_TRY(sr__pipeline_walk_shape(pipeline, n, h, w));
+    h[0] = w[0] = side;
+    return sr__pipeline_walk_shape(pipeline, n, h, w);
+}
+
+// VISSL's files for data sets of square images end in Resize with one number.  When two squares
+// come out alike all do, and the loader refuses an image that is none.
+static SrStatus shape_of_squares(const SrPipeline *pipeline, int *n, int h[64], int w[64]) {
+    int other_n, other_h[64], other_w[64];
+    SR_TRY(shape_from(pipeline, 64, n, h, w));
+    SR_TRY(shape_from(pipeline, 256, &other_n, other_h, other_w));
     for (int v = 0; v < *n; v++)
-        if (h[v] < 1 || w[v] < 1)
+        if (h[v] != other_h[v] || w[v] != other_w[v])
             SR_FAIL(SR_ERR_CONFIG,
                     "%s leaves view %d as large as its file; images of a batch need one size: add "
-                    "RandomResizedCrop, "
-                    "CenterCrop, or Resize with [height, width]",
+                    "RandomResizedCrop, CenterCrop, or Resize with [height, width]",
                     pipeline->where, v);
+    return SR_OK;
+}
+
+SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[64]) {
+    SR_TRY(check_kinds(pipeline));
+    SR_TRY(shape_from(pipeline, 0, n, h, w));
+    for (int v = 0; v < *n; v++)
+        if (h[v] < 1 || w[v] < 1)
+            return shape_of_squares(pipeline, n, h, w);
     return SR_OK;
 }
 

@@ -139,9 +139,25 @@ static SrStatus check_schedules(SrConfig *config) {
 
 // ---- the whole
 
+// Files of VISSL's first year nest the trunks' maps below TRUNK_PARAMS; its present reader looks for
+// them beside NAME and ignores the old place in silence.
+static SrStatus lift_trunk_params(SrConfig *config) {
+    char at[512];
+    SrYaml *trunk = sr_yaml_find_path(config->tree, "MODEL.TRUNK");
+    const SrYaml *old = sr_yaml_find(trunk, "TRUNK_PARAMS");
+    if (!old || old->type != SR_YAML_MAP)
+        return SR_OK;
+    SR_TRY(sr_yaml_merge(&config->arena, trunk, old));
+    sr_info("%s: MODEL.TRUNK.TRUNK_PARAMS: its maps are read as if they stood in MODEL.TRUNK",
+            sr_tree_at(old, at, sizeof at));
+    sr_yaml_remove(trunk, "TRUNK_PARAMS");
+    return SR_OK;
+}
+
 // From a composed tree to a configuration.  Names come before the lines about ignored keys, so that
 // a wrong file gives its error and nothing else.
 static SrStatus resolve(SrConfig *config) {
+    SR_TRY(lift_trunk_params(config));
     SR_TRY(sr__config_read(config));
     SrStatus status = sr__needs_check(config->tree, &config->arena);
     if (status != SR_OK)

@@ -63,11 +63,16 @@ static SrStatus check_memory(const SrRun *run) {
         sr_bytes_text((double)c->available_bytes, b, sizeof b), run->batch);
 }
 
+// Without learning a run is one forward on the images of evaluation.
+static bool forward_only(const SrRun *run) {
+    return !run->config->learns || (run->mode == SR_RUN_CHECK && run->config->test_only);
+}
+
 // ---- pieces -------------------------------------------------------------------------------------
 
 // Without data there is no epoch, and the schedules run over one notional update.
 static SrStatus open_data(SrRun *run) {
-    if (!run->config->learns)
+    if (forward_only(run))
         return sr_split_eval_shape(run->config, &run->train.n_views, run->train.h, run->train.w);
     if (run->mode != SR_RUN_TRAIN)
         return sr_split_train_shape(run->config, &run->train.n_views, run->train.h, run->train.w);
@@ -96,7 +101,7 @@ static SrStatus build_model(SrRun *run) {
     const SrSplit *d = &run->train;
     int64_t samples = d->loader ? sr_loader_length(d->loader) : 0;
     SR_TRY(sr_model_new(run->config, &run->model));
-    if (!run->config->learns)
+    if (forward_only(run))
         return build_frozen(run);
     return sr_model_build_train(run->model, run->batch, d->n_views, d->h, d->w, samples,
                                 &run->graph);
@@ -106,11 +111,11 @@ static SrStatus build_model(SrRun *run) {
 // takes the embeddings).
 static SrStatus compile(SrRun *run, bool dry, SrPlan **out) {
     SrPlanOptions options = {
-        .mode = run->config->learns ? SR_MODE_TRAIN : SR_MODE_EVAL,
+        .mode = forward_only(run) ? SR_MODE_EVAL : SR_MODE_TRAIN,
         .outputs = run->graph.outputs,
         .n_outputs = run->graph.n_outputs,
         .losses = &run->graph.loss,
-        .n_losses = run->config->learns ? 1 : 0,
+        .n_losses = forward_only(run) ? 0 : 1,
         .seed = run->config->seed,
         .no_allocate = dry,
     };
@@ -189,7 +194,7 @@ static SrStatus build_step(SrRun *run) {
 static SrStatus open_all(SrRun *run) {
     SR_TRY(open_data(run));
     SR_TRY(build_model(run));
-    if (!run->config->learns)
+    if (forward_only(run))
         return count_cost(run);
     SR_TRY(build_schedules(run));
     SR_TRY(count_cost(run));

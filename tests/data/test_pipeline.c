@@ -62,7 +62,7 @@ static void test_shapes(void **state) {
     (void)state;
     shapeless("[]", "no ToTensor");
     shapeless("[{name: ToTensor}]", "as large as its file");
-    shapeless("[{name: Resize, size: 32}, {name: ToTensor}]", "as large as its file");
+    shapeless("[{name: RandomHorizontalFlip}, {name: ToTensor}]", "as large as its file");
     shapeless("[{name: Normalize}]", "after ToTensor");
     shapeless("[{name: CenterCrop, size: 8}, {name: ToTensor}, {name: RandomGrayscale}]",
               "before ToTensor");
@@ -86,6 +86,10 @@ static void test_shapes(void **state) {
     CHECK_INT(n, 1);
     CHECK_INT(h[0], 28);
     CHECK_INT(w[0], 20);
+    sr_pipeline_free(p);
+    CHECK_OK(parse("[{name: Resize, size: 32}, {name: ToTensor}]", &p)); // of square files
+    CHECK_OK(sr_pipeline_shape(p, &n, h, w));
+    CHECK(n == 1 && h[0] == 32 && w[0] == 32);
     sr_pipeline_free(p);
     // A known size stays known: 40 x 60 with the shorter side to 20.
     CHECK_OK(parse(
