@@ -45,7 +45,7 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def $(BUILD)/gen/build.h
 
-.PHONY: FORCE fuzz fuzz-graph fuzz-yaml example install parity all help deps test run golden asan \
+.PHONY: FORCE fuzz fuzz-library fuzz-graph fuzz-config fuzz-yaml example install parity all help deps test run golden asan \
     layers clean format bench-conv
 all: sslrun libsslrun.a
 
@@ -166,7 +166,7 @@ FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 -art
 FUZZED = $(filter-out base/parallel.c,$(wildcard base/*.c)) $(wildcard formats/*.c)
 FUZZ_FORMATS = safetensors pth npz npy
 .PHONY: $(FUZZ_FORMATS:%=fuzz-%)
-fuzz: fuzz-yaml $(FUZZ_FORMATS:%=fuzz-%) fuzz-graph
+fuzz: fuzz-yaml $(FUZZ_FORMATS:%=fuzz-%) fuzz-graph fuzz-config
 FUZZ_COMPILE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. $(FUZZ)
 FUZZ_LINK = -lyaml -lcjson -lz -lm -lpthread
 FUZZ_OBJECTS = $(FUZZED:%.c=$(BUILD)/fuzzed/%.o)
@@ -184,15 +184,24 @@ fuzz-yaml: $(BUILD)/fuzz_yaml
 # An hour each: make fuzz-pth FUZZ_SECONDS=3600.  A finding becomes a file of tests/fuzz/corpus/pth.
 $(FUZZ_FORMATS:%=fuzz-%): fuzz-%: $(BUILD)/fuzz_%
 	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/$(patsubst npz,npy,$*).dict $(BUILD)/corpus/$* tests/fuzz/corpus/$*
-# The graph needs the whole library.  The vector templates in it are not fuzzed, and clang needs many minutes to
-# instrument them.
-fuzz-graph:
+# Graphs and configurations need the whole library.  The vector templates in it are not fuzzed, and clang needs many
+# minutes to instrument them.
+FUZZ_WHOLE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. -Ibuild/fuzz $(FUZZ) -fsanitize=fuzzer
+fuzz-library:
 	@$(MAKE) --no-print-directory CC="$(FUZZ_CC)" BUILD=build/fuzz OPT=-O1 SIMD_EXTRA=-fno-sanitize=all build/fuzz/libsslrun.a \
 	    EXTRA="$(FUZZ) -fsanitize=fuzzer-no-link -fno-openmp -Wno-unused-command-line-argument"
+fuzz-graph: fuzz-library
 	@mkdir -p $(BUILD)/corpus/graph
-	$(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. -Ibuild/fuzz -DSR_FUZZ_ENTRY $(FUZZ) -fsanitize=fuzzer \
-	    -o $(BUILD)/fuzz_graph tests/fuzz/graph_fuzz.c build/fuzz/libsslrun.a $(LDLIBS)
+	$(FUZZ_WHOLE) -DSR_FUZZ_ENTRY -o $(BUILD)/fuzz_graph tests/fuzz/graph_fuzz.c build/fuzz/libsslrun.a $(LDLIBS)
 	$(BUILD)/fuzz_graph $(FUZZ_FLAGS) -max_len=4096 $(BUILD)/corpus/graph tests/fuzz/corpus/graph
+# Bounds of the loader: 5 seconds, 256 MiB (tests/fuzz/fuzz_config.c).  The words are the keys and names of the tables.
+fuzz-config: fuzz-library
+	@mkdir -p $(BUILD)/corpus/config
+	@{ grep -hoE '^ *\{"[A-Za-z_.0-9]+"' $(SOURCES) | tr -d ' {'; grep -hoE '^ *\.name = "[A-Za-z_.0-9]+"' $(SOURCES) | \
+	    sed 's/.*= //'; cat tests/fuzz/yaml.dict; } | sort -u >$(BUILD)/config.dict
+	$(FUZZ_WHOLE) -o $(BUILD)/fuzz_config tests/fuzz/fuzz_config.c tests/trainer/config_input.c build/fuzz/libsslrun.a $(LDLIBS)
+	ASAN_OPTIONS=quarantine_size_mb=16 $(BUILD)/fuzz_config $(FUZZ_FLAGS) -timeout=5 -max_len=8192 \
+	    -dict=$(BUILD)/config.dict $(BUILD)/corpus/config tests/fuzz/corpus/config configs/examples
 
 ## make bench-conv  GFLOP/s of every convolution, beside the processor's peak
 $(BUILD)/conv-bench: $(BUILD)/bench/conv_bench.o $(BUILD)/libsslrun.a

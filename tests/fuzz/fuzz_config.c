@@ -1,5 +1,7 @@
-// libFuzzer target: YAML text and overrides through composing, checking and inference.
-// Bounds are libFuzzer's: -rss_limit_mb=256 -timeout=5.
+// libFuzzer target: YAML text and overrides through composing, checking, inference, the model and its plan.
+//
+// No input may take 5 seconds (-timeout, libFuzzer's) or 256 MiB (config_input.c counts what the project allocates;
+// libFuzzer's own limit has room for the sanitizers' shadow and quarantine).
 #include <stdint.h>
 
 #include "base/log.h"

@@ -1,15 +1,16 @@
 // Taking a fuzzer's input apart and putting it through the whole loader (config_input.h).
 #include "tests/trainer/config_input.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/yaml.h"
-#include "trainer/config.h"
+#include "trainer/run.h"
 
-enum { MAX_OVERRIDES = 16, MAX_TEXT = 1 << 16 };
+enum { MAX_OVERRIDES = 16, MAX_TEXT = 1 << 16, MAX_BYTES = 256 << 20 };
 
 typedef struct {
     const char *overrides[MAX_OVERRIDES];
@@ -48,6 +49,22 @@ static void check_round_trip(const SrConfig *config) {
     sr_arena_deinit(&arena);
 }
 
+// What `sslrun check` does: builds and plans the step without its memory.
+static void check_run(const SrConfig *config) {
+    SrRun *run = NULL;
+    if (sr_run_open(config, SR_RUN_CHECK, &run) == SR_OK)
+        sr_run_close(run);
+}
+
+static void load(Input in) {
+    SrConfig *config = NULL;
+    if (sr_config_parse(in.text, "input.yaml", in.overrides, in.n, &config) != SR_OK)
+        return;
+    check_round_trip(config);
+    check_run(config);
+    sr_config_free(config);
+}
+
 void config_input_try(const char *data, size_t bytes) {
     if (bytes > MAX_TEXT)
         return;
@@ -55,11 +72,13 @@ void config_input_try(const char *data, size_t bytes) {
     if (!copy)
         return;
     memcpy(copy, data, bytes);
-    Input in = take_apart(copy);
-    SrConfig *config = NULL;
-    if (sr_config_parse(in.text, "input.yaml", in.overrides, in.n, &config) == SR_OK) {
-        check_round_trip(config);
-        sr_config_free(config);
+    int64_t live = sr_mem_live(), before = sr_mem_bytes();
+    sr_mem_peak_reset();
+    load(take_apart(copy));
+    if (sr_mem_peak() - before > MAX_BYTES || sr_mem_live() != live) {
+        fprintf(stderr, "%lld bytes at once, %lld blocks left\n", (long long)(sr_mem_peak() - before),
+                (long long)(sr_mem_live() - live));
+        abort();
     }
     sr_free(copy);
 }

@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-// Loads what the input says and, where that works, prints the tree and loads it again.  Aborts when the
-// second tree differs; every other outcome is fine as long as nothing crashes.
+// Loads what the input says and, where that works, prints the tree, reads it again, builds the model and plans its
+// step.  Aborts when the second tree differs, when all that held more than 256 MiB at once, or when a block is left;
+// every other outcome is fine as long as nothing crashes.
 void config_input_try(const char *data, size_t bytes);
 
 #endif
