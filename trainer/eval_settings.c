@@ -3,6 +3,7 @@
 //
 // Each flag is fine by itself, and VISSL takes any mixture: the flag it happens to read first wins.
 // People mix them when they copy from two recipes, so each refusal names the recipe that is nearest.
+#include "base/log.h"
 #include "trainer/schema.h"
 #include "trainer/tree.h"
 
@@ -40,18 +41,23 @@ static const char *contradiction(Flags f) {
                "EVAL_TRUNK_AND_HEAD need; " TRUNK_FEATURES ", " HEAD_FEATURES;
     if (f.extract && !(f.eval && f.trunk))
         return "EXTRACT_TRUNK_FEATURES_ONLY needs a frozen trunk; " TRUNK_FEATURES;
-    // VISSL taps the layers and silently leaves the pooling out.
-    if (f.pooled && !(f.eval && (f.trunk || f.both)))
-        return "LINEAR_EVAL_FEAT_POOL_OPS_MAP pools features of a frozen trunk only; " LINEAR_EVAL
-               " as well, or leave the map empty to fine-tune";
+    // VISSL builds its feature extractor in evaluation only, and leaves the map out otherwise.
+    if (f.pooled && (f.trunk || f.both) && !f.eval)
+        return "LINEAR_EVAL_FEAT_POOL_OPS_MAP over a frozen trunk needs EVAL_MODE_ON; " LINEAR_EVAL;
     return NULL;
 }
 
+// A map without freezing is how heads stand on several layers of a trunk that learns, and what is left of a linear
+// evaluation whose flags were forgotten.
 SrStatus sr__eval_settings_check(const SrYaml *tree) {
     const SrYaml *settings = sr_yaml_find_path(tree, "MODEL.FEATURE_EVAL_SETTINGS");
-    const char *what = contradiction(read_flags(settings));
+    Flags f = read_flags(settings);
+    const char *what = contradiction(f);
     char at[512];
-    return what ? sr_fail(SR_ERR_CONFIG, "%s: MODEL.FEATURE_EVAL_SETTINGS: %s",
-                          sr_tree_at(settings, at, sizeof at), what)
-                : SR_OK;
+    if (what)
+        return sr_fail(SR_ERR_CONFIG, "%s: MODEL.FEATURE_EVAL_SETTINGS: %s", sr_tree_at(settings, at, sizeof at),
+                       what);
+    if (f.pooled && !f.trunk && !f.both)
+        sr_info("LINEAR_EVAL_FEAT_POOL_OPS_MAP: the heads stand on these layers and the trunk learns (" LINEAR_EVAL ")");
+    return SR_OK;
 }

@@ -261,7 +261,7 @@ SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char
     *input = sr_build_input(b, "x", SR_SHAPE(batch, h, w, 3), SR_F32);
     SrNodeId last[SR_MAX_FEATURES];
     int n = 0;
-    SR_TRY_GOTO(sr__model_trunk_pass(model, b, "", true, 0, &(SrFeatures){0, NULL}, *input, last,
+    SR_TRY_GOTO(sr__model_trunk_pass(model, b, "", true, 0, &(SrFeatures){.n = 0}, *input, last,
                                      &n));
     SR_TRY_GOTO(sr_feature_tap(*graph, layer, tap));
 done:

@@ -118,7 +118,7 @@ static SrStatus read_operation(const Place *p, const char *name, const SrYaml *a
 }
 
 static SrStatus begin(const SrYaml *list, const char *key, SrArena *arena, SrFeatures *out) {
-    *out = (SrFeatures){0, NULL};
+    *out = (SrFeatures){.n = 0};
     if (!list || list->type == SR_YAML_NULL)
         return SR_OK;
     if (list->type != SR_YAML_LIST || list->n > SR_MAX_FEATURES)
@@ -128,6 +128,7 @@ static SrStatus begin(const SrYaml *list, const char *key, SrArena *arena, SrFea
     if (!out->v)
         return sr_fail(SR_ERR_MEMORY, "out of memory for %s", key);
     out->n = list->n;
+    out->key = key;
     return SR_OK;
 }
 
@@ -168,7 +169,7 @@ SrStatus sr_features_parse_names(const SrYaml *list, const char *key, SrArena *a
 
 // Looked up under the names this pass gave: "res4" of the second pass of a teacher is
 // "teacher.res4@1".
-static SrStatus tap_of_pass(SrBuilder *b, const char *prefix, int pass, const char *layer,
+static SrStatus tap_of_pass(SrBuilder *b, const char *key, const char *prefix, int pass, const char *layer,
                             SrNodeId *out) {
     char name[512], suffix[16] = "";
     if (pass > 0)
@@ -176,17 +177,19 @@ static SrStatus tap_of_pass(SrBuilder *b, const char *prefix, int pass, const ch
     snprintf(name, sizeof name, "%s%s%s", prefix, layer, suffix);
     if (sr_feature_tap(sr_builder_graph(b), name, out) == SR_OK)
         return SR_OK;
-    return sr_builder_fail(b, SR_ERR_CONFIG, "%s", sr_status_message());
+    sr_feature_tap(sr_builder_graph(b), layer, out); // for a message without this pass's decoration
+    return sr_builder_fail(b, SR_ERR_CONFIG, "%s: %s", key, sr_status_message());
 }
 
 SrStatus sr_features_build(SrBuilder *b, const SrFeatures *features, const char *prefix, int pass,
                            bool flatten, SrNodeId out[SR_MAX_FEATURES]) {
+    for (int i = 0; i < features->n; i++)
+        SR_TRY(tap_of_pass(b, features->key, prefix, pass, features->v[i].layer, &out[i]));
     sr_builder_push(b, "feature_pool_ops");
     for (int i = 0; i < features->n && sr_builder_status(b) == SR_OK; i++) {
         const SrFeature *f = &features->v[i];
         char leaf[16];
         snprintf(leaf, sizeof leaf, "%d", i);
-        SR_TRY(tap_of_pass(b, prefix, pass, f->layer, &out[i]));
         if (f->op)
             out[i] = sr_build(b, f->op, leaf, &f->params, out[i]);
         if (flatten && sr_build_shape(b, out[i]).rank > 2)

@@ -27,6 +27,7 @@ typedef struct {
 typedef struct { // in the order asked for, repeats allowed; n 0: the trunk's last block
     int n;
     SrFeature *v;
+    const char *key; // of the configuration, for messages
 } SrFeatures;
 
 // LINEAR_EVAL_FEAT_POOL_OPS_MAP: entries [layer, [operation, [arguments]]], operations with torch's

@@ -2,15 +2,92 @@
 //
 // No input may take 5 seconds (-timeout, libFuzzer's) or 256 MiB (config_input.c counts what the project allocates;
 // libFuzzer's own limit has room for the sanitizers' shadow and quarantine).
+//
+// Bytes flipped in YAML mostly give text that is no YAML, so half of the mutations keep it readable: a known key gets a
+// new value as an override, or a number in the text becomes one that has broken programs before.
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "tests/trainer/config_input.h"
+#include "trainer/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t bytes, size_t most);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t most, unsigned seed);
+
+static SrArena arena;
+static SrSchemaEntry *entries;
+static int n_entries;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc;
+    (void)argv;
+    sr_log_set_level(SR_LOG_ERROR);
+    if (sr__schema_entries(&arena, &entries, &n_entries) != SR_OK)
+        abort();
+    return 0;
+}
+
+static const char *const numbers[] = {"0",  "-1",   "1",    "2",          "3",          "7",
+                                      "64", "65",   "1000", "65536",      "1000000",    "2147483647",
+                                      "2147483648", "16777216", "9223372036854775807",
+                                      "1e300", ".5", ".inf", ".nan", "-0.0"};
+static const char *const others[] = {"[]", "{}", "null", "True", "False", "x", "[1,2]", "[[1,2],[3]]", "{name: x}",
+                                     "[{name: ToTensor}]", "[[res5,[AvgPool2d,[[6,6],1,0]]]]", "[[mlp,{dims: [8,3]}]]"};
+
+#define PICK(list, seed) ((list)[(seed) % (sizeof(list) / sizeof *(list))])
+
+static const char *value(unsigned seed) {
+    return seed % 3 ? PICK(numbers, seed / 3) : PICK(others, seed / 3);
+}
+
+// "!SECTION.KEY=VALUE" before everything else.
+static size_t add_override(uint8_t *data, size_t bytes, size_t most, unsigned seed) {
+    char line[256];
+    const SrSection *s = &entries[seed % (unsigned)n_entries].section;
+    unsigned n = 0;
+    while (s->table && s->table[n].name)
+        n++;
+    if (n == 0)
+        return bytes;
+    int len = snprintf(line, sizeof line, "!%s%s%s=%s\n", s->path, *s->path ? "." : "", s->table[seed / 16 % n].name,
+                       value(seed / 4096));
+    if (len < 0 || (size_t)len >= sizeof line || bytes + (size_t)len > most)
+        return bytes;
+    memmove(data + len, data, bytes);
+    memcpy(data, line, (size_t)len);
+    return bytes + (size_t)len;
+}
+
+// One run of digits replaced.
+static size_t change_number(uint8_t *data, size_t bytes, size_t most, unsigned seed) {
+    const char *text = PICK(numbers, seed / 256);
+    size_t len = strlen(text), at = bytes ? seed % bytes : 0, end;
+    while (at < bytes && (data[at] < '0' || data[at] > '9'))
+        at++;
+    for (end = at; end < bytes && data[end] >= '0' && data[end] <= '9';)
+        end++;
+    if (end == at || bytes - (end - at) + len > most)
+        return bytes;
+    memmove(data + at + len, data + end, bytes - end);
+    memcpy(data + at, text, len);
+    return bytes - (end - at) + len;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t most, unsigned seed) {
+    unsigned rest = seed / 4;
+    if (seed % 4 == 0)
+        return add_override(data, bytes, most, rest);
+    if (seed % 4 == 1)
+        return change_number(data, bytes, most, rest);
+    return LLVMFuzzerMutate(data, bytes, most);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
-    sr_log_set_level(SR_LOG_ERROR);
     config_input_try((const char *)data, bytes);
     return 0;
 }

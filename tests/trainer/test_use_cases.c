@@ -13,11 +13,7 @@
 #define FEAT "FEATURE_EVAL_SETTINGS: "
 #define TWO_LAYERS "LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res3, [AdaptiveAvgPool2d, [[2, 1]]]], " \
                    "[res2, [MaxPool2d, [4, 4]]]]"
-#define TWO_PROBES "HEAD: {PARAMS: [[eval_mlp, {in_channels: 8, dims: [16, 3]}], " \
-                   "[eval_mlp, {in_channels: 4, dims: [16, 2]}]]}"
 #define TWO_MLPS "PARAMS: [[mlp, {dims: [32, 3], use_relu: true}], [mlp, {dims: [32, 2]}]]"
-#define LINEAR_EVAL FEAT "{EVAL_MODE_ON: true, FREEZE_TRUNK_ONLY: true, SHOULD_FLATTEN_FEATS: " \
-                         "false, " TWO_LAYERS "}"
 
 enum { BATCH = 6 };
 
@@ -29,24 +25,31 @@ typedef struct {
 } Case;
 
 // The model stands without its loss here, so what a loss demands of the heads is passed by: a
-// configuration that SwAV accepts, then the case's own keys over it.
-static SrStatus configure(Case *t, const char *model) {
+// configuration that SwAV accepts, then the case's own map MODEL over it.
+static SrStatus configure(Case *t, const SrYaml *model) {
     static const char plain[] = "MODEL: {" TINY_TRUNK ", " TINY_SWAV_HEAD "}" REST;
-    char text[1024];
-    SrYaml *given;
     CHECK_OK(sr_config_parse(plain, "plain.yaml", NULL, 0, &t->config));
-    SrArena *arena = &t->config->arena;
-    snprintf(text, sizeof text, "{%s}", model);
-    CHECK_OK(sr_yaml_parse(arena, text, strlen(text), "case.yaml", &given));
-    CHECK_OK(sr_yaml_merge(arena, sr_yaml_find(t->config->tree, "MODEL"), given));
+    CHECK_OK(sr_yaml_merge(&t->config->arena, sr_yaml_find(t->config->tree, "MODEL"), model));
     return sr__config_read(t->config);
 }
 
-static SrStatus open_case(Case *t, const char *model, int n_views, const int *sizes) {
-    *t = (Case){.plan = NULL};
-    SR_TRY(configure(t, model));
+static SrStatus build(Case *t, int n_views, const int *sizes) {
     SR_TRY(sr_model_new(t->config, &t->model));
     return sr_model_build_outputs(t->model, BATCH, n_views, sizes, sizes, &t->g);
+}
+
+// model: the inside of MODEL: {}.
+static SrStatus open_case(Case *t, const char *model, int n_views, const int *sizes) {
+    char text[1024];
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *given;
+    *t = (Case){.plan = NULL};
+    snprintf(text, sizeof text, "{%s}", model);
+    CHECK_OK(sr_yaml_parse(&arena, text, strlen(text), "case.yaml", &given));
+    SrStatus status = configure(t, given);
+    sr_arena_deinit(&arena);
+    SR_TRY(status);
+    return build(t, n_views, sizes);
 }
 
 static void close_case(Case *t) {
@@ -86,19 +89,58 @@ static double objective(Case *t, ToyRun *run) {
     return sum;
 }
 
-// One number of a parameter, by central differences.
-static double slope(Case *t, ToyRun *run, int param, int64_t k) {
-    double *w = &run->param[param][k], kept = *w, h = 1e-6;
-    *w = kept + h;
+// +1 or -1: a direction in which no number of a parameter stands still.
+static double sign(int64_t k) {
+    return (((uint64_t)k * 0x9E3779B97F4A7C15u) >> 40) & 1 ? 1 : -1;
+}
+
+static void move(double *w, int64_t n, double by) {
+    for (int64_t k = 0; k < n; k++)
+        w[k] += by * sign(k);
+}
+
+// The derivative along that direction, by central differences; so close that hardly any ReLU has its kink between.
+static double slope(Case *t, ToyRun *run, int param, int64_t n) {
+    double *w = run->param[param], h = 1e-8;
+    move(w, n, h);
     double above = objective(t, run);
-    *w = kept - h;
+    move(w, n, -2 * h);
     double below = objective(t, run);
-    *w = kept;
+    move(w, n, h);
     return (above - below) / (2 * h);
 }
 
-// Every parameter of the heads and every seventh of the trunk, at one place each.
-static void check_gradients(Case *t) {
+// The plan in single precision against the graph run in double.
+static void check_forward(Case *t, const ToyRun *run) {
+    for (int i = 0; i < t->g.n_outputs; i++) {
+        SrNodeId id = t->g.outputs[i];
+        SrTensor y = sr_plan_output(t->plan, id);
+        double largest = 0, worst = 0;
+        for (int64_t k = 0; k < sr_shape_count(y.shape); k++) {
+            largest = fmax(largest, fabs(run->value[id][k]));
+            worst = fmax(worst, fabs(run->value[id][k] - (double)((const float *)y.data)[k]));
+        }
+        if (!(largest > 0 && worst <= 1e-4 * largest))
+            fail_msg("output %d: off by %g of at most %g", i, worst, largest);
+    }
+}
+
+// One parameter: its whole gradient, each number with its sign of the direction.
+static void check_gradient(Case *t, ToyRun *run, int i) {
+    const SrParam *p = sr_params_at(sr_model_params(t->model), i);
+    int64_t n = sr_shape_count(p->shape);
+    double got = 0, squares = 0, expected = slope(t, run, i, n);
+    for (int64_t k = 0; k < n; k++) {
+        got += sign(k) * (double)p->grad[k];
+        squares += (double)p->grad[k] * (double)p->grad[k];
+    }
+    if (!(fabs(got - expected) <= 2e-3 * sqrt(squares) + 2e-6))
+        fail_msg("%s: gradient along a direction %g, finite differences %g (norm %g)", p->name, got,
+                 expected, sqrt(squares));
+}
+
+// All outputs and the gradients of all parameters that learn; returns how many do.
+static int check_gradients(Case *t) {
     SrParams *params = sr_model_params(t->model);
     ToyRun *run = toy_run_new(t->g.graph, SR_MODE_TRAIN);
     int checked = 0;
@@ -107,22 +149,16 @@ static void check_gradients(Case *t) {
     sr_params_zero_grad(params);
     sr_plan_forward(t->plan, 0);
     sr_plan_backward(t->plan);
+    objective(t, run);
+    check_forward(t, run);
     for (int i = 0; i < sr_params_count(params); i++) {
-        const SrParam *p = sr_params_at(params, i);
-        bool head = !strncmp(p->name, "heads.", 6);
-        if (!p->trainable || (!head && i % 7))
+        if (!sr_params_at(params, i)->trainable)
             continue;
-        int64_t n = sr_shape_count(p->shape), k = n / 2;
-        double largest = 1e-3, expected = slope(t, run, i, k), got = (double)p->grad[k];
-        for (int64_t j = 0; j < n; j++)
-            largest = fmax(largest, fabs((double)p->grad[j]));
-        if (!(fabs(got - expected) <= 2e-3 * largest))
-            fail_msg("%s[%lld]: gradient %g, finite differences %g", p->name, (long long)k, got,
-                     expected);
+        check_gradient(t, run, i);
         checked++;
     }
-    CHECK(checked > 0);
     toy_run_free(run);
+    return checked;
 }
 
 static const SrParam *param(Case *t, const char *name) {
@@ -137,91 +173,108 @@ static SrShape shape(Case *t, int i) {
     return sr_graph_at(t->g.graph, t->g.outputs[i])->shape;
 }
 
+static int64_t counter(Case *t, const char *module) {
+    char name[128];
+    snprintf(name, sizeof name, "%s.num_batches_tracked", module);
+    return *(const int64_t *)param(t, name)->value;
+}
+
 static const int one[] = {8}, two[] = {8, 12};
 
-static void test_single_output(void **state) {
-    (void)state;
-    Case t;
-    CHECK_OK(open_case(&t, "HEAD: {PARAMS: [[mlp, {dims: [32, 3]}]]}", 1, one));
-    CHECK_INT(t.g.n_outputs, 1);
-    start(&t);
-    check_gradients(&t);
-    close_case(&t);
+// ---- the files of configs/examples
+
+// Its MODEL as composed; views of `sizes`, since 16 pixels would cost four times the time of 8.
+static void open_example(Case *t, const char *name, int n_views, const int *sizes) {
+    char path[128];
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *tree;
+    *t = (Case){.plan = NULL};
+    snprintf(path, sizeof path, "configs/examples/%s.yaml", name);
+    CHECK_OK(sr_config_compose(path, NULL, 0, &arena, &tree));
+    CHECK_OK(configure(t, sr_yaml_find(tree, "MODEL")));
+    sr_arena_deinit(&arena);
+    CHECK_OK(build(t, n_views, sizes));
 }
 
-static void test_several_resolutions(void **state) {
+// Outputs (rows, width) and how many parameters learn: a ResNet-18 has 20 convolutions and 20 batch
+// norms of two each, so 60.
+static void test_examples(void **state) {
     (void)state;
-    Case t;
-    CHECK_OK(open_case(&t, "HEAD: {PARAMS: [[mlp, {dims: [32, 3]}]]}", 2, two));
-    CHECK_INT(shape(&t, 0).d[0], 2 * BATCH);
-    start(&t);
-    check_gradients(&t);
-    close_case(&t);
+    static const struct {
+        const char *name;
+        int n_views, n_outputs, rows[3], widths[3], trained;
+    } rows[] = {
+        {"single_output", 1, 1, {BATCH}, {4}, 62},
+        {"head_chain", 1, 1, {BATCH}, {4}, 60 + 6 + 2},
+        {"several_heads", 1, 2, {BATCH, BATCH}, {4, 2}, 60 + 6 + 2},
+        {"several_layers", 1, 3, {BATCH, BATCH, BATCH}, {4, 4, 4}, 60 + 12},
+        {"chain_and_head", 1, 2, {BATCH, BATCH}, {4, 4}, 60 + 6},
+        {"several_inputs", 2, 2, {BATCH, BATCH}, {4, 4}, 60 + 6},
+        {"several_resolutions", 2, 2, {2 * BATCH, 2 * BATCH}, {8, 6}, 60 + 7},
+        {"frozen_trunk", 1, 2, {BATCH, BATCH}, {4, 4}, 8},
+        {"frozen_head", 1, 1, {BATCH}, {4}, 60},
+        {"frozen_trunk_and_head", 1, 1, {BATCH}, {4}, 0}};
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        Case t;
+        // The pooling of frozen_trunk, 4 x 4 of res3, wants the 16 pixels of its file.
+        static const int full[] = {16};
+        open_example(&t, rows[i].name, rows[i].n_views, strcmp(rows[i].name, "frozen_trunk") ? two : full);
+        CHECK_INT(t.g.n_outputs, rows[i].n_outputs);
+        for (int k = 0; k < t.g.n_outputs; k++)
+            CHECK(sr_shape_equal(shape(&t, k), SR_SHAPE(rows[i].rows[k], rows[i].widths[k])));
+        start(&t);
+        CHECK_INT(check_gradients(&t), rows[i].trained);
+        close_case(&t);
+    }
 }
 
-// A chain, as VISSL has it, and the same two heads side by side.
-static void test_several_heads_on_one_feature(void **state) {
-    (void)state;
-    Case t;
-    CHECK_FAILS(open_case(&t, "HEAD: {" TWO_MLPS "}", 1, one), SR_ERR_CONFIG,
-                "dims starts with 32, but its input has 3");
-    close_case(&t);
-    CHECK_OK(open_case(&t, "HEAD: {PARAMS: [[mlp, {dims: [32, 5]}], [mlp, {dims: [5, 2]}]]}", 1,
-                       one));
-    CHECK_INT(t.g.n_outputs, 1);
-    close_case(&t);
-    CHECK_OK(open_case(&t, "HEAD: {PARALLEL: true, " TWO_MLPS "}", 1, one));
-    CHECK_INT(t.g.n_outputs, 2);
-    CHECK_INT(shape(&t, 0).d[1], 3);
-    CHECK_INT(shape(&t, 1).d[1], 2);
-    start(&t);
-    check_gradients(&t);
-    close_case(&t);
-}
+// ---- what the figures above do not show
 
-// Features in the order asked for, a head each; what lies behind the last one is left alone.
+// What lies behind the last feature is left alone.
 static void test_several_layers(void **state) {
     (void)state;
     Case t;
-    CHECK_OK(open_case(&t, TWO_PROBES ", " FEAT "{SHOULD_FLATTEN_FEATS: false, " TWO_LAYERS "}", 1,
-                       one));
-    CHECK_INT(t.g.n_outputs, 2);
-    CHECK_INT(shape(&t, 0).d[1], 3);
+    open_example(&t, "several_layers", 1, one);
     start(&t);
     check_gradients(&t);
-    const char *counter = "trunk._feature_blocks.layer2.0.bn1.num_batches_tracked";
-    CHECK_INT(*(const int64_t *)param(&t, counter)->value, 1);
-    counter = "trunk._feature_blocks.layer3.0.bn1.num_batches_tracked";
-    CHECK_INT(*(const int64_t *)param(&t, counter)->value, 0);
+    CHECK_INT(counter(&t, "trunk._feature_blocks.layer3.1.bn2"), 1);
+    CHECK_INT(counter(&t, "trunk._feature_blocks.layer4.0.bn1"), 0);
     close_case(&t);
 }
 
+// The trunk runs in evaluation, the heads train.
 static void test_frozen_trunk(void **state) {
     (void)state;
+    static const int full[] = {16};
     Case t;
-    CHECK_OK(open_case(&t, TWO_PROBES ", " LINEAR_EVAL, 1, one));
+    open_example(&t, "frozen_trunk", 1, full);
     start(&t);
     check_gradients(&t);
     CHECK(!param(&t, "trunk.base_model._feature_blocks.conv1.weight")->trainable);
     CHECK(param(&t, "heads.1.clf.clf.0.weight")->trainable);
-    const char *counter = "trunk.base_model._feature_blocks.bn1.num_batches_tracked";
-    CHECK_INT(*(const int64_t *)param(&t, counter)->value, 0); // runs in evaluation
-    CHECK_INT(*(const int64_t *)param(&t, "heads.0.channel_bn.num_batches_tracked")->value, 1);
+    CHECK_INT(counter(&t, "trunk.base_model._feature_blocks.bn1"), 0);
+    CHECK_INT(counter(&t, "heads.0.channel_bn"), 1);
     close_case(&t);
 }
 
-static void test_frozen_head_and_both(void **state) {
+// Neither statistics nor weights of a model that is fully frozen move.
+static void test_frozen_trunk_and_head(void **state) {
     (void)state;
     Case t;
-    CHECK_OK(open_case(&t, "NON_TRAINABLE_PARAMS: [heads.*], HEAD: {PARAMS: [[mlp, {dims: [32, 3]}]]}",
-                       1, one));
-    CHECK(!param(&t, "heads.0.clf.0.weight")->trainable);
+    open_example(&t, "frozen_trunk_and_head", 1, one);
     start(&t);
     check_gradients(&t);
-    close_case(&t);
-    CHECK_OK(open_case(&t, "HEAD: {PARAMS: [[mlp, {dims: [32, 3]}]]}, " FEAT
-                           "{EVAL_MODE_ON: true, FREEZE_TRUNK_AND_HEAD: true}", 1, one));
     CHECK_INT(sr_params_numbers(sr_model_params(t.model), true), 0);
+    CHECK_INT(counter(&t, "trunk._feature_blocks.bn1"), 0);
+    CHECK_INT(sr_plan_cost(t.plan).n_backward, 0);
+    close_case(&t);
+}
+
+static void test_chain_must_fit(void **state) {
+    (void)state;
+    Case t;
+    CHECK_FAILS(open_case(&t, "HEAD: {" TWO_MLPS "}", 1, one), SR_ERR_CONFIG,
+                "dims starts with 32, but its input has 3");
     close_case(&t);
 }
 
@@ -239,7 +292,7 @@ static void test_features_only(void **state) {
 #define MAPPED_HEADS ", HEAD: {PARAMS: [[mlp, {dims: [32, 3]}], [[mlp, {dims: [8, 4]}], " \
                      "[siamese_concat_view, {num_towers: 2}]]]}"
 
-// Two inputs of their own size, layer and head over one trunk; list and dict forms.
+// Towers are concatenated behind the first module; running statistics see each input by itself.
 static void test_several_inputs(void **state) {
     (void)state;
     Case t;
@@ -252,15 +305,14 @@ static void test_several_inputs(void **state) {
     CHECK(sr_shape_equal(shape(&t, 1), SR_SHAPE(BATCH / 2, 8)));
     start(&t);
     check_gradients(&t);
-    CHECK_INT(*(const int64_t *)param(&t, "trunk._feature_blocks.bn1.num_batches_tracked")->value,
-              2);
+    CHECK_INT(counter(&t, "trunk._feature_blocks.bn1"), 2);
     close_case(&t);
     // One head for both inputs: its parameters are shared.
     CHECK_OK(open_case(&t, "MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [flatten]]], "
                            "HEAD: {PARAMS: [[mlp, {dims: [32, 3]}]]}", 2, two));
     CHECK_INT(t.g.n_outputs, 2);
     start(&t);
-    check_gradients(&t);
+    CHECK_INT(check_gradients(&t), 62);
     close_case(&t);
 }
 
@@ -281,7 +333,8 @@ static void test_refused(void **state) {
          MAPPED_HEADS, 2, "head_index must be 0 .. 1"},
         {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, {feat_name: [res3]}]]" MAPPED_HEADS, 2,
          "unknown key 'feat_name'"},
-        {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [res9]]]" MAPPED_HEADS, 2, "res"},
+        {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [res9]]]" MAPPED_HEADS, 2,
+         "MODEL.MULTI_INPUT_HEAD_MAPPING: there is no layer 'res9'; did you mean 'res1'"},
         {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [res3, res4]]]" MAPPED_HEADS, 2,
          "2 features for one head"},
         {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [res3]]]" MAPPED_HEADS, 1,
@@ -294,7 +347,8 @@ static void test_refused(void **state) {
          "LINEAR_EVAL_FEAT_POOL_OPS_MAP[0]: there is no pooling 'AvgPool'"},
         {FEAT "{LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res3, [AvgPool2d]]]}", 1, "takes [kernel"},
         {FEAT "{LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res3, Identity]]}", 1, "expected [layer"},
-        {FEAT "{LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[rse3, [Identity, []]]]}", 1, "res3"}};
+        {FEAT "{LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[rse3, [Identity, []]]]}", 1,
+         "LINEAR_EVAL_FEAT_POOL_OPS_MAP: there is no layer 'rse3'; did you mean 'res"}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         Case t;
         CHECK_FAILS(open_case(&t, rows[i].model, rows[i].views, two), SR_ERR_CONFIG, rows[i].text);
@@ -308,7 +362,9 @@ static void test_contradictions(void **state) {
         {"EXTRACT_TRUNK_FEATURES_ONLY: true", "needs a frozen trunk"},
         {"EXTRACT_TRUNK_FEATURES_ONLY: true, EVAL_MODE_ON: true, EVAL_TRUNK_AND_HEAD: true",
          "has no head"},
-        {"FREEZE_TRUNK_ONLY: true, FREEZE_TRUNK_AND_HEAD: true", "exclude each other"}};
+        {"FREEZE_TRUNK_ONLY: true, FREEZE_TRUNK_AND_HEAD: true", "exclude each other"},
+        {"FREEZE_TRUNK_ONLY: true, LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res5, [Identity, []]]]",
+         "needs EVAL_MODE_ON"}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         char text[512];
         SrConfig *config = NULL;
@@ -319,7 +375,6 @@ static void test_contradictions(void **state) {
     }
 }
 
-SR_TESTS(use_cases, unit(test_single_output), unit(test_several_resolutions),
-         unit(test_several_heads_on_one_feature), unit(test_several_layers), unit(test_frozen_trunk),
-         unit(test_frozen_head_and_both), unit(test_features_only), unit(test_several_inputs),
-         unit(test_refused), unit(test_contradictions))
+SR_TESTS(use_cases, unit(test_examples), unit(test_several_layers), unit(test_frozen_trunk),
+         unit(test_frozen_trunk_and_head), unit(test_chain_must_fit), unit(test_features_only),
+         unit(test_several_inputs), unit(test_refused), unit(test_contradictions))
