@@ -34,6 +34,13 @@
 #define SR_VECTOR_CLONES
 #endif
 
+// For the helpers of such functions: compiled into each clone, never called in the narrowest form.
+#if defined(__GNUC__)
+#define SR_INLINE static inline __attribute__((always_inline))
+#else
+#define SR_INLINE static inline
+#endif
+
 #define SR_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 #define SR_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define SR_MAX(a, b) ((a) > (b) ? (a) : (b))

@@ -31,7 +31,7 @@ static Box box_of(float sigma) {
     return box;
 }
 
-static inline uint8_t scaled(uint32_t inner_sum, uint32_t outer_sum, Box box) {
+SR_INLINE uint8_t scaled(uint32_t inner_sum, uint32_t outer_sum, Box box) {
     return (uint8_t)((inner_sum * box.inner + outer_sum * box.outer + (1u << 23)) >> 24);
 }
 

@@ -17,12 +17,12 @@ typedef struct {
 } Planes;
 
 // ITU-R 601 luma with 16 fractional bits.
-static inline int luma(int r, int g, int b) {
+SR_INLINE int luma(int r, int g, int b) {
     return (r * 19595 + g * 38470 + b * 7471 + 0x8000) >> 16;
 }
 
 // a + f * (b - a), cut off at 0 and 255 and truncated: ImagingBlend.
-static inline uint8_t blend(int a, int b, float f) {
+SR_INLINE uint8_t blend(int a, int b, float f) {
     float v = (float)a + f * (float)(b - a);
     v = v < 0 ? 0 : v;
     return (uint8_t)(int)(v > 255 ? 255 : v);

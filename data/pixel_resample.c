@@ -94,55 +94,151 @@ static SrStatus taps_make(SrFilter filter, int in, int out, SrImagePool *pool, T
     return SR_OK;
 }
 
+// ---- weighted sums of rows of bytes ----
+
 // Back from fixed point; filters with negative lobes overshoot.
-static inline uint8_t level(int32_t sum) {
+SR_INLINE uint8_t level(int32_t sum) {
     int32_t v = sum >> PRECISION;
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
 }
 
-// rows of 3 * taps->n bytes from rows `stride` bytes apart.
-SR_VECTOR_CLONES
-static void pass_horizontal(const uint8_t *src, size_t stride, int rows, const Taps *taps,
-                            uint8_t *dst) {
-    for (int y = 0; y < rows; y++, src += stride) {
-        const int32_t *k = taps->k;
-        for (int x = 0; x < taps->n; x++, k += taps->width, dst += 3) {
-            const uint8_t *p = src + 3 * (size_t)taps->first[x];
-            int32_t r = 1 << (PRECISION - 1), g = r, b = r;
-            for (int t = 0; t < taps->count[x]; t++, p += 3) {
-                r += p[0] * k[t];
-                g += p[1] * k[t];
-                b += p[2] * k[t];
-            }
-            dst[0] = level(r);
-            dst[1] = level(g);
-            dst[2] = level(b);
-        }
+// sum[i] (n) = start[i] + up to four taps; `taps` is a constant where it is called.
+SR_INLINE int32_t four(const uint8_t *const s[4], const int32_t k[4], int taps, int i) {
+    int32_t v = s[0][i] * k[0] + s[1][i] * k[1];
+    if (taps > 2)
+        v += s[2][i] * k[2];
+    return taps > 3 ? v + s[3][i] * k[3] : v;
+}
+
+// All of a sum's taps at once, without a sum in memory.
+SR_INLINE void sum_few(const uint8_t *const s[4], const int32_t k[4], int taps, int n,
+                           uint8_t *restrict dst) {
+    for (int i = 0; i < n; i++)
+        dst[i] = level((1 << (PRECISION - 1)) + four(s, k, taps, i));
+}
+
+// The next four of `count` rows, and their weights; what is missing weighs nothing.
+SR_INLINE void next_four(const uint8_t *src, size_t stride, const int32_t *weights, int count,
+                             const uint8_t *s[4], int32_t k[4]) {
+    for (int t = 0; t < 4; t++) {
+        s[t] = src + (t < count ? (size_t)t * stride : 0);
+        k[t] = t < count ? weights[t] : 0;
     }
 }
 
-// One strip of n <= STRIP bytes of an output row.
-SR_VECTOR_CLONES
-static void strip_vertical(const uint8_t *restrict src, size_t stride, const int32_t *restrict k,
-                           int count, int n, uint8_t *restrict dst) {
-    int32_t sum[STRIP];
-    for (int i = 0; i < n; i++)
-        sum[i] = 1 << (PRECISION - 1);
-    for (int t = 0; t < count; t++, src += stride)
+// dst (n <= STRIP) = the rows src, src + stride, ... weighted.
+SR_INLINE void sum_rows(const uint8_t *src, size_t stride, const int32_t *weights, int count, int n,
+                            uint8_t *restrict dst) {
+    const uint8_t *s[4];
+    int32_t k[4], sum[STRIP];
+    next_four(src, stride, weights, count, s, k);
+    if (count <= 2) {
+        sum_few(s, k, 2, n, dst);
+    } else if (count == 3) {
+        sum_few(s, k, 3, n, dst);
+    } else if (count == 4) {
+        sum_few(s, k, 4, n, dst);
+    } else {
         for (int i = 0; i < n; i++)
-            sum[i] += src[i] * k[t];
-    for (int i = 0; i < n; i++)
-        dst[i] = level(sum[i]);
+            sum[i] = (1 << (PRECISION - 1)) + four(s, k, 4, i);
+        int t = 4;
+        for (; t + 4 < count; t += 4) {
+            next_four(src + (size_t)t * stride, stride, weights + t, 4, s, k);
+            for (int i = 0; i < n; i++)
+                sum[i] += four(s, k, 4, i);
+        }
+        next_four(src + (size_t)t * stride, stride, weights + t, count - t, s, k);
+        for (int i = 0; i < n; i++)
+            dst[i] = level(sum[i] + four(s, k, 4, i));
+    }
 }
 
-// Rows are combined whole, strip by strip: neighbouring bytes need no shuffling into vectors.
+// ---- vertical ----
+
+// A row of the result is a sum of rows of the source, strip by strip.
+SR_VECTOR_CLONES
 static void pass_vertical(const uint8_t *src, size_t stride, int row_bytes, const Taps *taps,
                           uint8_t *dst) {
     for (int y = 0; y < taps->n; y++, dst += row_bytes)
         for (int i = 0; i < row_bytes; i += STRIP)
-            strip_vertical(src + (size_t)taps->first[y] * stride + i, stride,
-                           taps->k + (size_t)y * taps->width, taps->count[y],
-                           SR_MIN(STRIP, row_bytes - i), dst + i);
+            sum_rows(src + (size_t)taps->first[y] * stride + i, stride, taps->k + (size_t)y * taps->width,
+                     taps->count[y], SR_MIN(STRIP, row_bytes - i), dst + i);
+}
+
+// ---- horizontal: the same on its side ----
+// Sixteen rows are laid across each other, byte by byte, so that a pixel of all of them is COLUMN
+// neighbouring bytes and a column of the result is a sum of columns of the source; then back.  Both
+// ways are four rounds of riffling, which are vector instructions on every machine.
+
+#define ROWS 16
+#define COLUMN (3 * ROWS)
+
+// out (2 n) takes turns of a and b (n).
+SR_VECTOR_CLONES
+static void riffle(const uint8_t *restrict a, const uint8_t *restrict b, size_t n, uint8_t *restrict out) {
+    for (size_t i = 0; i < n; i++) {
+        out[2 * i] = a[i];
+        out[2 * i + 1] = b[i];
+    }
+}
+
+// The other way.
+SR_VECTOR_CLONES
+static void unriffle(const uint8_t *restrict in, size_t n, uint8_t *restrict a, uint8_t *restrict b) {
+    for (size_t i = 0; i < n; i++) {
+        a[i] = in[2 * i];
+        b[i] = in[2 * i + 1];
+    }
+}
+
+// rows [0, count) of n bytes, `stride` apart, to out (n, ROWS); the last row stands for missing ones.
+// `other` (n, ROWS) is scratch.
+static void lay_across(const uint8_t *src, size_t stride, int count, size_t n, uint8_t *other, uint8_t *out) {
+    for (int r = 0; r < 8; r++)
+        riffle(src + (size_t)SR_MIN(r, count - 1) * stride, src + (size_t)SR_MIN(r + 8, count - 1) * stride, n,
+               other + (size_t)r * 2 * n);
+    for (int r = 0; r < 4; r++)
+        riffle(other + (size_t)r * 2 * n, other + (size_t)(r + 4) * 2 * n, 2 * n, out + (size_t)r * 4 * n);
+    for (int r = 0; r < 2; r++)
+        riffle(out + (size_t)r * 4 * n, out + (size_t)(r + 2) * 4 * n, 4 * n, other + (size_t)r * 8 * n);
+    riffle(other, other + 8 * n, 8 * n, out);
+}
+
+// in (n, ROWS), which is lost, to the rows [0, count) of n bytes, `stride` apart.
+static void lay_back(uint8_t *in, size_t n, uint8_t *other, int count, size_t stride, uint8_t *dst) {
+    unriffle(in, 8 * n, other, other + 8 * n); // even rows, odd rows
+    for (int r = 0; r < 2; r++)
+        unriffle(other + (size_t)r * 8 * n, 4 * n, in + (size_t)r * 4 * n, in + (size_t)(r + 2) * 4 * n);
+    for (int r = 0; r < 4; r++)
+        unriffle(in + (size_t)r * 4 * n, 2 * n, other + (size_t)r * 2 * n, other + (size_t)(r + 4) * 2 * n);
+    for (int r = 0; r < 8; r++)
+        unriffle(other + (size_t)r * 2 * n, n, in + (size_t)r * n, in + (size_t)(r + 8) * n);
+    for (int r = 0; r < count; r++)
+        memcpy(dst + (size_t)r * stride, in + (size_t)r * n, n);
+}
+
+SR_VECTOR_CLONES
+static void sum_columns(const uint8_t *src, const Taps *taps, uint8_t *dst) {
+    for (int x = 0; x < taps->n; x++, dst += COLUMN)
+        sum_rows(src + (size_t)taps->first[x] * COLUMN, COLUMN, taps->k + (size_t)x * taps->width, taps->count[x],
+                 COLUMN, dst);
+}
+
+// `rows` rows of w pixels, `stride` bytes apart, to rows of 3 * taps->n bytes.
+static SrStatus pass_horizontal(const uint8_t *src, size_t stride, int rows, int w, const Taps *taps,
+                                SrImagePool *pool, uint8_t *dst) {
+    size_t in = (size_t)w * 3, out = (size_t)taps->n * 3, larger = SR_MAX(in, out) * ROWS;
+    uint8_t *across = sr_image_pool_take(pool, larger), *other = sr_image_pool_take(pool, larger);
+    uint8_t *result = sr_image_pool_take(pool, out * ROWS);
+    if (!across || !other || !result)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a resize");
+    for (int y = 0; y < rows; y += ROWS, src += ROWS * stride, dst += ROWS * out) {
+        int count = SR_MIN(ROWS, rows - y);
+        lay_across(src, stride, count, in, other, across);
+        sum_columns(across, taps, result);
+        lay_back(result, out, other, count, out, dst);
+    }
+    return SR_OK;
 }
 
 // PIL takes the source pixel that the centre of the output pixel falls into.
@@ -166,7 +262,7 @@ static SrStatus separable(const uint8_t *src, size_t stride, SrBox b, SrFilter f
             b.h == out->H ? out->rgb : sr_image_pool_take(pool, (size_t)b.h * (size_t)out->W * 3);
         if (!rows)
             SR_FAIL(SR_ERR_MEMORY, "out of memory for a resize");
-        pass_horizontal(src, stride, b.h, &taps, rows);
+        SR_TRY(pass_horizontal(src, stride, b.h, b.w, &taps, pool, rows));
         src = rows;
         stride = (size_t)out->W * 3;
     }
