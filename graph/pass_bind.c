@@ -9,37 +9,37 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "graph/plan_internal.h"
-#include "kernels/accumulate.h"
+#include "kernels/cast.h"
 
 // Sums of gradients wear the same SrOpCall as kernels do: y and one input.
 static void run_add(const SrOpCall *call) {
-    sr_accumulate(call->y.data, call->x[0].data, sr_shape_count(call->y.shape));
+    sr_accumulate(call->y.dtype, call->y.data, call->x[0].dtype, call->x[0].data, sr_shape_count(call->y.shape));
 }
 
 static void run_copy(const SrOpCall *call) {
-    memcpy(call->y.data, call->x[0].data, (size_t)sr_shape_count(call->y.shape) * sizeof(float));
+    sr_cast(call->y.dtype, call->y.data, call->x[0].dtype, call->x[0].data, sr_shape_count(call->y.shape));
 }
 
 static void run_zero(const SrOpCall *call) {
-    memset(call->y.data, 0, (size_t)sr_shape_count(call->y.shape) * sizeof(float));
+    memset(call->y.data, 0, (size_t)sr_shape_count(call->y.shape) * sr_dtype_bytes(call->y.dtype));
 }
 
 static SrStatus out_of_memory(void) {
     return sr_fail(SR_ERR_MEMORY, "out of memory for the calls of a plan");
 }
 
-// A gradient sum has one input and one output of the node's shape, both float.
+// A sum has one input and one output of the node's shape.
 static SrStatus bind_sum(SrPlan *plan, SrPlanCall *call) {
     const SrPlanNode *node = &plan->nodes[call->node];
     SrTensor *x = sr_arena_alloc(&plan->arena, sizeof *x);
     if (!x)
         return out_of_memory();
-    *x = (SrTensor){node->shape, SR_F32, sr__plan_address(plan, call->x[0])};
-    SrTensor y = {node->shape, SR_F32, sr__plan_address(plan, call->y)};
+    *x = (SrTensor){node->shape, call->from, sr__plan_address(plan, call->x[0])};
+    SrTensor y = {node->shape, call->to, sr__plan_address(plan, call->y)};
     call->args = (SrOpCall){.n_in = 1, .x = x, .y = y};
     call->run = call->kind == SR_CALL_ADD    ? run_add
-                : call->kind == SR_CALL_COPY ? run_copy
-                                             : run_zero;
+                : call->kind == SR_CALL_ZERO ? run_zero
+                                             : run_copy;
     call->flops = call->kind == SR_CALL_ADD ? sr_shape_count(node->shape) : 0;
     return SR_OK;
 }
@@ -73,7 +73,7 @@ static SrStatus bind_activations(SrPlan *plan, const SrPlanCall *call, SrOpCall 
         return out_of_memory();
     for (int i = 0; i < node->n_in; i++) {
         const SrPlanNode *from = &plan->nodes[node->in[i]];
-        x[i] = (SrTensor){from->shape, from->dtype, sr__plan_address(plan, call->x[i])};
+        x[i] = (SrTensor){from->shape, sr__plan_input_type(node, from), sr__plan_address(plan, call->x[i])};
         dx[i] = sr__plan_address(plan, call->dx[i]);
     }
     args->n_in = node->n_in;
@@ -105,7 +105,7 @@ static int64_t count_flops(const SrPlan *plan, const SrPlanCall *call) {
 }
 
 static SrStatus bind_call(SrPlan *plan, SrPlanCall *call) {
-    if (call->kind > SR_CALL_BACKWARD) // no op of the graph: add, copy, zero
+    if (call->kind > SR_CALL_BACKWARD) // no op of the graph: add, copy, cast, zero
         return bind_sum(plan, call);
     const SrPlanNode *node = &plan->nodes[call->node];
     call->train_until = plan->mode == SR_MODE_TRAIN ? node->eval_from : INT64_MIN;

@@ -1,6 +1,9 @@
 // The list of kernel calls over numbered buffers: all forwards in node order, then the backwards in
 // reverse order with recomputations and gradient sums in between.
 //
+// A call runs in one element type (pass_precision.c): what it reads in another is converted before it into a buffer
+// of its own, and gradients it makes for another are joined like those of a kernel that cannot add.
+//
 // Gradients: the first contribution to a value's gradient writes its buffer, later ones add, inside
 // the kernel where it can (SR_OP_ADDS_DX) and through a temporary where it cannot.
 #include "base/compiler.h"
@@ -23,13 +26,12 @@ static SrStatus new_buffer(SrPlan *plan, size_t bytes, int *out) {
     return SR_OK;
 }
 
-static size_t value_bytes(const SrPlanNode *node) {
-    return (size_t)sr_shape_count(node->shape) * sr_dtype_bytes(node->dtype);
+static size_t typed_bytes(const SrPlanNode *node, SrDtype type) {
+    return (size_t)sr_shape_count(node->shape) * sr_dtype_bytes(type);
 }
 
-// Gradients are floats whatever the value is.
 static SrStatus new_gradient(SrPlan *plan, const SrPlanNode *node, int *out) {
-    SR_TRY(new_buffer(plan, (size_t)sr_shape_count(node->shape) * sizeof(float), out));
+    SR_TRY(new_buffer(plan, typed_bytes(node, sr__plan_grad_type(node)), out));
     plan->buffers[*out].to_end = node->is_grad_out;
     return SR_OK;
 }
@@ -56,18 +58,52 @@ static SrStatus new_call(SrPlan *plan, SrCallKind kind, SrNodeId node, SrPlanCal
 static SrStatus add_scratch(SrPlan *plan, const SrPlanNode *node, SrPlanCall *call) {
     SrShape x[SR_OP_MAX_IN];
     sr__plan_shapes(plan, node, x);
-    size_t bytes = 0;
-    if (node->op->scratch_bytes)
-        bytes = node->op->scratch_bytes(node->params, x, node->n_in);
+    bool half = node->dtype == SR_BF16 && node->op->bf16_scratch_bytes;
+    size_t (*scratch)(const void *, const SrShape *, int) =
+        half ? node->op->bf16_scratch_bytes : node->op->scratch_bytes;
+    size_t bytes = scratch ? scratch(node->params, x, node->n_in) : 0;
     return bytes ? new_buffer(plan, bytes, &call->scratch) : SR_OK;
+}
+
+// y = x or y += x over the value or the gradient of `node`.
+static SrStatus schedule_sum(SrPlan *plan, SrCallKind kind, SrNodeId node, int y, SrDtype to, int x, SrDtype from) {
+    SrPlanCall *call;
+    SR_TRY(new_call(plan, kind, node, &call));
+    call->y = y;
+    call->x[0] = x;
+    call->to = to;
+    call->from = from;
+    return SR_OK;
+}
+
+// Input i of a call of `node`, which lies in *buffer, in the type the call wants.
+static SrStatus convert_input(SrPlan *plan, const SrPlanNode *node, int i, int *buffer) {
+    const SrPlanNode *from = &plan->nodes[node->in[i]];
+    SrDtype type = sr__plan_input_type(node, from);
+    int as_it_is = *buffer;
+    if (type == from->dtype)
+        return SR_OK;
+    SR_TRY(new_buffer(plan, typed_bytes(from, type), buffer));
+    return schedule_sum(plan, SR_CALL_CAST, node->in[i], *buffer, type, as_it_is, from->dtype);
+}
+
+// The inputs of a forward call.
+static SrStatus forward_inputs(SrPlan *plan, const SrPlanNode *node, int x[SR_OP_MAX_IN]) {
+    for (int i = 0; i < node->n_in; i++) {
+        x[i] = plan->nodes[plan->nodes[node->in[i]].root].value;
+        SR_TRY(convert_input(plan, node, i, &x[i]));
+    }
+    return SR_OK;
 }
 
 static SrStatus schedule_forward(SrPlan *plan, SrNodeId id) {
     SrPlanNode *node = &plan->nodes[id];
     SrPlanCall *call;
     SrShape x[SR_OP_MAX_IN];
+    int inputs[SR_OP_MAX_IN];
     sr__plan_shapes(plan, node, x);
-    SR_TRY(new_buffer(plan, value_bytes(node), &node->value));
+    SR_TRY(forward_inputs(plan, node, inputs));
+    SR_TRY(new_buffer(plan, typed_bytes(node, node->dtype), &node->value));
     plan->buffers[node->value].to_end = node->is_output;
     SR_TRY(new_call(plan, SR_CALL_FORWARD, id, &call));
     // Without a backward the span of `saved` is this one call, as of scratch.
@@ -77,7 +113,7 @@ static SrStatus schedule_forward(SrPlan *plan, SrNodeId id) {
     call->y = node->value;
     call->saved = node->saved;
     for (int i = 0; i < node->n_in; i++)
-        call->x[i] = plan->nodes[plan->nodes[node->in[i]].root].value;
+        call->x[i] = inputs[i];
     return add_scratch(plan, node, call);
 }
 
@@ -89,31 +125,24 @@ static SrStatus value_in_backward(SrPlan *plan, SrNodeId root, int *out) {
         return SR_OK;
     }
     SrPlanCall *call;
-    SR_TRY(new_buffer(plan, value_bytes(node), &node->again));
+    int inputs[SR_OP_MAX_IN]; // none of these is recomputed itself (pass_recompute)
+    SR_TRY(forward_inputs(plan, node, inputs));
+    SR_TRY(new_buffer(plan, typed_bytes(node, node->dtype), &node->again));
     SR_TRY(new_call(plan, SR_CALL_RECOMPUTE, root, &call));
     call->y = *out = node->again;
     call->saved = node->saved;
-    for (int i = 0; i < node->n_in; i++) // none of these is recomputed itself (pass_recompute)
-        call->x[i] = plan->nodes[plan->nodes[node->in[i]].root].value;
+    for (int i = 0; i < node->n_in; i++)
+        call->x[i] = inputs[i];
     return add_scratch(plan, node, call);
 }
 
-// y = x or y += x over the gradient of `node`.
-static SrStatus schedule_sum(SrPlan *plan, SrCallKind kind, SrNodeId node, int y, int x) {
-    SrPlanCall *call;
-    SR_TRY(new_call(plan, kind, node, &call));
-    call->y = y;
-    call->x[0] = x;
-    return SR_OK;
-}
-
 // Brings a gradient that lies complete in `from` into the gradient of grad root `to`.
-static SrStatus merge_gradient(SrPlan *plan, SrNodeId to, int from) {
+static SrStatus merge_gradient(SrPlan *plan, SrNodeId to, int from, SrDtype type) {
     SrPlanNode *node = &plan->nodes[to];
-    if (node->grad != SR_NO_BUFFER)
-        return schedule_sum(plan, SR_CALL_ADD, to, node->grad, from);
-    SR_TRY(new_gradient(plan, node, &node->grad));
-    return schedule_sum(plan, SR_CALL_COPY, to, node->grad, from);
+    SrCallKind kind = node->grad == SR_NO_BUFFER ? SR_CALL_COPY : SR_CALL_ADD;
+    if (kind == SR_CALL_COPY)
+        SR_TRY(new_gradient(plan, node, &node->grad));
+    return schedule_sum(plan, kind, to, node->grad, sr__plan_grad_type(node), from, type);
 }
 
 // Every loss gets its seed buffer, and its gradient starts there.
@@ -126,10 +155,10 @@ static SrStatus schedule_seeds(SrPlan *plan) {
         plan->buffers[plan->seeds[k]].whole_run = true;
         if (!loss->needs_grad)
             continue;
-        if (root->n_contributions == 1) // nobody adds to it, so the host's copy stays intact
+        if (root->n_contributions == 1 && sr__plan_grad_type(root) == SR_F32) // nobody adds to it, so the host's copy stays intact
             root->grad = plan->seeds[k];
         else
-            SR_TRY(merge_gradient(plan, loss->grad_root, plan->seeds[k]));
+            SR_TRY(merge_gradient(plan, loss->grad_root, plan->seeds[k], SR_F32));
     }
     return SR_OK;
 }
@@ -143,14 +172,16 @@ static bool takes_over(const SrPlan *plan, const SrPlanNode *node, int dy, int i
            sr_shape_count(from->shape) == sr_shape_count(node->shape);
 }
 
-// Where backward call `at` puts the gradient of input i; *temporary is set if it must be added
-// afterwards.
+// Where backward call `at` puts the gradient of input i; *temporary is set if it must be joined to
+// the input's gradient afterwards.
 static SrStatus place_dx(SrPlan *plan, int at, int i, bool *temporary) {
     const SrPlanNode *node = &plan->nodes[plan->calls[at].node];
     SrPlanNode *to = &plan->nodes[plan->nodes[node->in[i]].grad_root];
     int dy = plan->calls[at].dy;
-    *temporary = false;
-    if (to->grad == SR_NO_BUFFER && takes_over(plan, node, dy, i)) {
+    *temporary = sr__plan_grad_type(to) != sr__plan_grad_type(node);
+    if (*temporary) {
+        // the other type
+    } else if (to->grad == SR_NO_BUFFER && takes_over(plan, node, dy, i)) {
         to->grad = dy; // its span just goes on, through the calls that read it under the new owner
         plan->buffers[dy].to_end = to->is_grad_out;
         plan->shared_bytes += plan->buffers[dy].bytes;
@@ -167,10 +198,7 @@ static SrStatus place_dx(SrPlan *plan, int at, int i, bool *temporary) {
             plan->calls[at].dx_add |= 1u << i;
     }
     plan->calls[at].dx[i] = to->grad;
-    if (*temporary)
-        SR_TRY(new_buffer(plan, (size_t)sr_shape_count(to->shape) * sizeof(float),
-                          &plan->calls[at].dx[i]));
-    return SR_OK;
+    return *temporary ? new_buffer(plan, typed_bytes(to, sr__plan_grad_type(node)), &plan->calls[at].dx[i]) : SR_OK;
 }
 
 static SrStatus schedule_backward(SrPlan *plan, SrNodeId id) {
@@ -179,8 +207,11 @@ static SrStatus schedule_backward(SrPlan *plan, SrNodeId id) {
     int x[SR_OP_MAX_IN], y = SR_NO_BUFFER;
     for (int i = 0; i < node->n_in; i++) {
         x[i] = SR_NO_BUFFER;
-        if (reads & SR_READS_X(i)) // may schedule a recomputation, which must come before the call
-            SR_TRY(value_in_backward(plan, plan->nodes[node->in[i]].root, &x[i]));
+        if (!(reads & SR_READS_X(i)))
+            continue;
+        // May schedule a recomputation and a conversion, which must come before the call.
+        SR_TRY(value_in_backward(plan, plan->nodes[node->in[i]].root, &x[i]));
+        SR_TRY(convert_input(plan, node, i, &x[i]));
     }
     if (reads & SR_READS_Y)
         SR_TRY(value_in_backward(plan, id, &y));
@@ -202,8 +233,7 @@ static SrStatus schedule_backward(SrPlan *plan, SrNodeId id) {
     for (int i = 0; i < node->n_in; i++) {
         SrNodeId to = plan->nodes[node->in[i]].grad_root;
         if (temporary[i])
-            SR_TRY(schedule_sum(plan, SR_CALL_ADD, to, plan->nodes[to].grad,
-                                plan->calls[at].dx[i]));
+            SR_TRY(merge_gradient(plan, to, plan->calls[at].dx[i], sr__plan_grad_type(node)));
     }
     return SR_OK;
 }
@@ -217,7 +247,8 @@ static SrStatus schedule_backwards(SrPlan *plan) {
             SR_TRY(schedule_backward(plan, id));
         else if (node->is_view && node->grad_root == id && node->grad != SR_NO_BUFFER &&
                  plan->nodes[node->in[0]].needs_grad)
-            SR_TRY(merge_gradient(plan, plan->nodes[node->in[0]].grad_root, node->grad));
+            SR_TRY(merge_gradient(plan, plan->nodes[node->in[0]].grad_root, node->grad,
+                                  sr__plan_grad_type(node)));
     }
     // A gradient asked for that no loss reaches reads as zero.
     for (SrNodeId id = 0; id < plan->n_nodes; id++) {
@@ -225,7 +256,8 @@ static SrStatus schedule_backwards(SrPlan *plan) {
         if (!node->is_grad_out || plan->nodes[node->grad_root].grad != SR_NO_BUFFER)
             continue;
         SR_TRY(new_gradient(plan, node, &node->grad));
-        SR_TRY(schedule_sum(plan, SR_CALL_ZERO, id, node->grad, SR_NO_BUFFER));
+        SrDtype type = sr__plan_grad_type(node);
+        SR_TRY(schedule_sum(plan, SR_CALL_ZERO, id, node->grad, type, SR_NO_BUFFER, type));
     }
     return SR_OK;
 }
@@ -239,7 +271,7 @@ SrStatus sr__pass_schedule(SrPlan *plan) {
             continue;
         }
         // Even inputs nobody reads get memory: the host fills them all alike.
-        SR_TRY(new_buffer(plan, value_bytes(node), &node->value));
+        SR_TRY(new_buffer(plan, typed_bytes(node, node->dtype), &node->value));
         plan->buffers[node->value].whole_run = true;
     }
     plan->n_forward = plan->n_calls;

@@ -65,6 +65,7 @@ static SrStatus load(SrPlan *plan, const SrGraph *graph, const SrPlanOptions *op
     plan->seed = options->seed;
     plan->no_fuse = options->no_fuse;
     plan->no_recompute = options->no_recompute;
+    plan->bf16 = options->bf16;
     plan->no_allocate = options->no_allocate;
     if (plan->mode != SR_MODE_TRAIN && plan->mode != SR_MODE_EVAL)
         SR_FAIL(SR_ERR_CONFIG, "plan: the mode must be train or eval");
@@ -94,6 +95,7 @@ static SrStatus run_passes(SrPlan *plan) {
     if (!plan->no_fuse)
         SR_TRY(sr__pass_fuse(plan));
     SR_TRY(sr__pass_alias(plan));
+    SR_TRY(sr__pass_precision(plan));
     SR_TRY(sr__pass_gradient(plan));
     if (!plan->no_recompute)
         SR_TRY(sr__pass_recompute(plan));

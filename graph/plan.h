@@ -1,6 +1,6 @@
 // SrPlan: a graph compiled to a frozen list of kernel calls at fixed addresses.
 //
-// sr_plan_compile runs the passes (dead code, fuse, gradients, recompute, schedule, place memory; pass_*.c),
+// sr_plan_compile runs the passes (dead code, fuse, precision, gradients, recompute, schedule, place memory; pass_*.c),
 // allocates once, and from then on a run never allocates.  Memory is a number known before the first step.
 //
 //  * Compiling allocates table entries that have no memory yet, so freeze parameters before.
@@ -27,6 +27,7 @@ typedef struct {
     uint64_t seed;       // for ops that draw
     bool no_fuse;        // keep every node as built (tests, NaN hunting)
     bool no_recompute;   // keep cheap outputs instead of recomputing them in the backward
+    bool bf16;           // store maps and their gradients as bfloat16 where the op can (pass_precision.c)
     bool no_allocate;    // dry run: plan and count, but take no activation memory and do not run
 } SrPlanOptions;
 

@@ -1,6 +1,6 @@
 // A plan while it is being made: what the passes read and write.  Internal to graph/.
 //
-// Order of the passes (sr_plan_compile): dce, fuse, alias, gradient, recompute, schedule, place,
+// Order of the passes (sr_plan_compile): dce, fuse, alias, precision, gradient, recompute, schedule, place,
 // bind.  Up to schedule they only mark nodes; schedule writes symbolic calls over numbered buffers;
 // place derives life spans from those calls alone, so a buffer cannot be read outside its span;
 // bind turns numbers into addresses.
@@ -21,7 +21,7 @@ typedef struct {
     int n_w;
     int w[SR_OP_MAX_SLOTS];
     SrShape shape;
-    SrDtype dtype;
+    SrDtype dtype; // of the value, and of all of a call's activations but integer inputs
     int64_t eval_from;
     bool optional;     // side effects alone are no reason to run it
 
@@ -56,6 +56,7 @@ typedef enum {
     SR_CALL_BACKWARD,
     SR_CALL_ADD,  // y += x[0], over gradients
     SR_CALL_COPY, // y = x[0]
+    SR_CALL_CAST, // y = x[0], over values
     SR_CALL_ZERO, // y = 0
 } SrCallKind;
 
@@ -64,6 +65,7 @@ typedef struct {
     SrNodeId node; // whose op runs, or whose gradient is added to
     int x[SR_OP_MAX_IN], y, dy, dx[SR_OP_MAX_IN], saved, scratch; // buffers
     unsigned dx_add;
+    SrDtype from, to; // of add, copy, cast, zero: the types of x[0] and y
 
     int64_t train_until; // runs as in training while the iteration is below
     void (*run)(const SrOpCall *call);
@@ -78,7 +80,7 @@ struct SrPlan {
     SrArena arena;    // everything of fixed size, names excepted (the graph's)
     SrMode mode;
     uint64_t seed;
-    bool no_fuse, no_recompute, no_allocate;
+    bool no_fuse, no_recompute, no_allocate, bf16;
 
     SrPlanNode *nodes;
     int n_nodes;
@@ -104,6 +106,7 @@ SrStatus sr__pass_dce(SrPlan *plan);
 SrStatus sr__pass_fuse(SrPlan *plan);
 SrStatus sr__plan_check_fused(const SrPlan *plan); // no SR_OP_FUSED_NO_GRAD in use where gradients are wanted
 SrStatus sr__pass_alias(SrPlan *plan);
+SrStatus sr__pass_precision(SrPlan *plan);
 SrStatus sr__pass_gradient(SrPlan *plan);
 SrStatus sr__pass_recompute(SrPlan *plan);
 SrStatus sr__pass_schedule(SrPlan *plan);
@@ -112,6 +115,8 @@ SrStatus sr__pass_bind(SrPlan *plan);
 
 // Shapes of a node's inputs into x[SR_OP_MAX_IN].
 void sr__plan_shapes(const SrPlan *plan, const SrPlanNode *node, SrShape *x);
+SrDtype sr__plan_grad_type(const SrPlanNode *node); // of the gradient collected under this node
+SrDtype sr__plan_input_type(const SrPlanNode *node, const SrPlanNode *from); // in which a call of `node` reads `from`
 // Has the node a parameter that is not frozen?
 bool sr__plan_learns(const SrPlan *plan, const SrPlanNode *node);
 // NULL for no buffer, and in a dry run.

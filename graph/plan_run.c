@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/bf16.h"
 #include "base/mem.h"
 #include "graph/plan_internal.h"
 
@@ -50,7 +51,7 @@ void sr_plan_backward(SrPlan *plan) {
 void sr_plan_profile(SrPlan *plan, bool on) { plan->profiling = on; }
 
 const char *sr__call_kind_name(SrCallKind kind) {
-    static const char *const names[] = {"forward", "recompute", "backward", "add", "copy", "zero"};
+    static const char *const names[] = {"forward", "recompute", "backward", "add", "copy", "cast", "zero"};
     return names[kind];
 }
 
@@ -69,9 +70,9 @@ bool sr_plan_profile_at(const SrPlan *plan, int i, const char **name, const char
     return true;
 }
 
-static bool all_finite(const float *v, int64_t n) {
+static bool all_finite(SrDtype type, const void *v, int64_t n) {
     for (int64_t i = 0; i < n; i++)
-        if (!isfinite(v[i]))
+        if (!isfinite(type == SR_BF16 ? sr_bf16_float(((const SrBf16 *)v)[i]) : ((const float *)v)[i]))
             return false;
     return true;
 }
@@ -79,7 +80,8 @@ static bool all_finite(const float *v, int64_t n) {
 // Right after the node's call: later its buffer may hold something else.
 static bool is_finite(const SrPlan *plan, const SrPlanNode *node) {
     const void *data = plan->memory + plan->buffers[plan->nodes[node->root].value].offset;
-    return node->dtype != SR_F32 || all_finite(data, sr_shape_count(node->shape));
+    bool is_float = node->dtype == SR_F32 || node->dtype == SR_BF16;
+    return !is_float || all_finite(node->dtype, data, sr_shape_count(node->shape));
 }
 
 // Running statistics, queues, counters: what a forward changes beside activations.

@@ -32,13 +32,13 @@ static void reference(const SrRefCall *call) {
 
 static void forward(const SrOpCall *call) {
     SrPool pool = sr__pool_adaptive(call->params, call->x[0].shape);
-    sr__pool_max(&pool, call->x[0].data, call->y.data, call->saved);
+    sr__pool_max(&pool, call->y.dtype, call->x[0].data, call->y.data, call->saved);
 }
 
 static void backward(const SrOpCall *call) {
     SrPool pool = sr__pool_adaptive(call->params, call->x[0].shape);
     if (call->dx[0])
-        sr__pool_max_grad(&pool, call->dy, call->saved, call->dx[0]);
+        sr__pool_max_grad(&pool, call->y.dtype, call->dy, call->saved, call->dx[0]);
 }
 
 static const SrOpCase cases[] = {
@@ -54,7 +54,7 @@ const SrOp sr_op_adaptive_max_pool2d = {
     .params_bytes = sizeof(SrAdaptivePool2dParams),
     .min_in = 1,
     .max_in = 1,
-    .flags = SR_OP_CHEAP,
+    .flags = SR_OP_CHEAP | SR_OP_BF16,
     .infer = infer,
     .saved_bytes = saved_bytes,
     .reference = reference,

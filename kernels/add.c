@@ -1,4 +1,5 @@
 // add: the sum of inputs of one shape, scalars (losses) included.  No broadcasting.
+#include "kernels/cast.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
@@ -27,13 +28,15 @@ static void reference(const SrRefCall *call) {
 // Chunk by chunk through all inputs, so that y stays in the nearest cache between two additions.
 static void forward(const SrOpCall *call) {
     const SrRows *k = sr__rows();
-    float *y = call->y.data; // (n), as every input
+    SrDtype type = call->y.dtype;
+    void *y = call->y.data; // (n), as every input
     int64_t n = sr_shape_count(call->y.shape);
 #pragma omp parallel for schedule(static) if (n > SR_CHUNK)
     for (int64_t i = 0; i < n; i += SR_CHUNK) {
-        const float *so_far = (const float *)call->x[0].data + i;
-        for (int j = 1; j < call->n_in; j++, so_far = y + i)
-            k->add(y + i, so_far, (const float *)call->x[j].data + i, SR_MIN(SR_CHUNK, n - i));
+        const void *so_far = sr__at(type, call->x[0].data, i);
+        void *to = sr__at(type, y, i);
+        for (int j = 1; j < call->n_in; j++, so_far = to)
+            k->add(type, to, so_far, sr__at(type, call->x[j].data, i), SR_MIN(SR_CHUNK, n - i));
     }
 }
 
@@ -41,7 +44,8 @@ static void forward(const SrOpCall *call) {
 static void backward(const SrOpCall *call) {
     for (int j = 0; j < call->n_in; j++)
         if (call->dx[j])
-            sr__copy(call->dx[j], call->dy, sr_shape_count(call->y.shape));
+            sr_cast(call->y.dtype, call->dx[j], call->y.dtype, call->dy,
+                       sr_shape_count(call->y.shape));
 }
 
 static const SrOpCase cases[] = {
@@ -55,7 +59,7 @@ const SrOp sr_op_add = {
     .help = "Sum of two or more inputs of one shape.",
     .min_in = 2,
     .max_in = SR_OP_MAX_IN,
-    .flags = SR_OP_CHEAP,
+    .flags = SR_OP_CHEAP | SR_OP_BF16,
     .infer = infer,
     .inplace = inplace,
     .reference = reference,

@@ -8,12 +8,14 @@
 //
 // Forward and backward read memory twice each: sums per channel, then the rows.  Sums are taken
 // about the first row, so that a mean far from zero costs no digits.  dx[0] may be dy: the masked
-// dy that the residual receives (dx[1]) is written before dx[0] is.
+// dy that the residual receives (dx[1]) is written before dx[0] is.  In bfloat16 only x, y, dy and dx
+// are: statistics, coefficients and sums are what they are for floats.
 #include "kernels/batch_norm.h"
 
 #include <math.h>
 #include <stddef.h>
 
+#include "base/bf16.h"
 #include "base/comm.h"
 #include "kernels/op_params.h"
 #include "kernels/op_util.h"
@@ -105,6 +107,8 @@ typedef struct {
     double *totals, *partial; // (2, C), (chunks, 2, C)
     float *a, *k1, *k0;       // each (C)
     SrBatchNormCoefs k;
+    SrDtype type; // of x, y and their gradients
+    const SrBatchNormKernels *kernels;
 } Work;
 
 // Wide strips read memory in long runs; narrow ones keep all threads busy where chunks are few.  No
@@ -128,6 +132,8 @@ static Work work_of(const SrOpCall *call) {
     w.k1 = w.a + w.C;
     w.k0 = w.k1 + w.C;
     w.k = (SrBatchNormCoefs){w.mean, w.a, call->w[BIAS].data, w.k1, w.k0};
+    w.type = call->x[0].dtype;
+    w.kernels = sr__batch_norm(w.type);
     return w;
 }
 
@@ -174,15 +180,20 @@ static bool parallel_pays(const Work *w) {
     return w->rows * w->C > SR_CHUNK;
 }
 
+static double first_row(const Work *w, const void *x, int c) {
+    return w->type == SR_BF16 ? (double)sr_bf16_float(((const SrBf16 *)x)[c])
+                              : (double)((const float *)x)[c];
+}
+
 // totals = sum and sum of squares about the first row of x; returns the number of rows they are
 // over.
-static double batch_sums(const Work *w, const float *x, bool sync) {
-    const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
+static double batch_sums(const Work *w, const void *x, bool sync) {
     int tasks = w->chunks * strip_count(w);
 #pragma omp parallel for schedule(static) if (parallel_pays(w))
     for (int task = 0; task < tasks; task++) {
         Piece p = piece_of(w, task);
-        kernels->stats(x + p.at, p.rows, w->C, p.width, x + p.c, p.first, p.second);
+        w->kernels->stats(sr__at(w->type, x, p.at), p.rows, w->C, p.width, sr__at(w->type, x, p.c),
+                          p.first, p.second);
     }
     add_partials(w);
     double rows = (double)w->rows;
@@ -190,7 +201,7 @@ static double batch_sums(const Work *w, const float *x, bool sync) {
         return rows;
     // Other ranks have another first row: move the sums to zero, add, and move them back.
     for (int c = 0; c < w->C; c++) {
-        double shift = (double)x[c], sum = w->totals[c];
+        double shift = first_row(w, x, c), sum = w->totals[c];
         w->totals[w->C + c] += 2 * shift * sum + rows * shift * shift;
         w->totals[c] += rows * shift;
     }
@@ -198,7 +209,7 @@ static double batch_sums(const Work *w, const float *x, bool sync) {
     sr_comm_all_reduce_f64(w->totals, 2 * w->C, SR_COMM_SUM);
     sr_comm_all_reduce_f64(&all, 1, SR_COMM_SUM);
     for (int c = 0; c < w->C; c++) {
-        double shift = (double)x[c];
+        double shift = first_row(w, x, c);
         w->totals[c] -= all * shift;
         w->totals[w->C + c] -= 2 * shift * w->totals[c] + all * shift * shift;
     }
@@ -212,13 +223,13 @@ static float moved(float running, double batch, double momentum) {
 
 static void batch_statistics(const SrOpCall *call, const Work *w) {
     const SrBatchNormParams *p = call->params;
-    const float *x = call->x[0].data; // (rows, C)
+    const void *x = call->x[0].data; // (rows, C)
     float *running_mean = call->w[RUNNING_MEAN].data, *running_var = call->w[RUNNING_VAR].data;
     double rows = batch_sums(w, x, p->sync), unbias = rows > 1 ? rows / (rows - 1) : 1;
     for (int c = 0; c < w->C; c++) {
         double mean = w->totals[c] / rows, var = w->totals[w->C + c] / rows - mean * mean;
         var = var > 0 || isnan(var) ? var : 0;
-        mean += (double)x[c];
+        mean += first_row(w, x, c);
         w->mean[c] = (float)mean;
         w->invstd[c] = (float)(1 / sqrt(var + p->eps));
         running_mean[c] = moved(running_mean[c], mean, p->momentum);
@@ -242,36 +253,37 @@ static void running_statistics(const SrOpCall *call, const Work *w) {
 // Recomputing (again) starts at the second pass: mean and invstd are still in `saved`.
 static void forward(const SrOpCall *call) {
     const SrBatchNormParams *p = call->params;
-    const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
     Work w = work_of(call);
     if (call->train && !call->again)
         batch_statistics(call, &w);
     else if (!call->again)
         running_statistics(call, &w);
     scale_of(&w, call->w[WEIGHT].data);
-    const float *x = call->x[0].data, *residual = p->residual ? call->x[1].data : NULL;
-    float *y = call->y.data;
+    const void *x = call->x[0].data, *residual = p->residual ? call->x[1].data : NULL;
+    void *y = call->y.data;
     int64_t step = SR_MAX(1, SR_CHUNK / w.C);
     bool stream = w.rows * w.C >= STREAMED;
 #pragma omp parallel for schedule(static) if (parallel_pays(&w))
     for (int64_t r = 0; r < w.rows; r += step)
-        kernels->apply(y + r * w.C, x + r * w.C, residual ? residual + r * w.C : NULL,
-                       SR_MIN(step, w.rows - r), w.C, w.k, p->relu, stream);
+        w.kernels->apply(sr__at(w.type, y, r * w.C), sr__at(w.type, x, r * w.C),
+                         sr__at(w.type, residual, r * w.C), SR_MIN(step, w.rows - r), w.C, w.k,
+                         p->relu, stream);
 }
 
 // totals = sum g and sum g (x - mean), where g is dy behind the relu; dx[1] = g.
 static void gradient_sums(const SrOpCall *call, const Work *w, SrBatchNormMask mask) {
     const SrBatchNormParams *p = call->params;
-    const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
-    const float *x = call->x[0].data, *y = mask == SR_BN_MASK_BY_Y ? call->y.data : call->x[0].data;
-    float *g_out = p->residual ? call->dx[1] : NULL;
+    const void *x = call->x[0].data, *y = mask == SR_BN_MASK_BY_Y ? call->y.data : call->x[0].data;
+    void *g_out = p->residual ? call->dx[1] : NULL;
     int tasks = w->chunks * strip_count(w);
 #pragma omp parallel for schedule(static) if (parallel_pays(w))
     for (int task = 0; task < tasks; task++) {
         Piece s = piece_of(w, task);
         SrBatchNormCoefs k = {w->k.mean + s.c, w->k.a + s.c, w->k.b + s.c, NULL, NULL};
-        kernels->reduce(x + s.at, y + s.at, call->dy + s.at, g_out ? g_out + s.at : NULL, s.rows,
-                        w->C, s.width, k, mask, w->rows * w->C >= STREAMED, s.first, s.second);
+        w->kernels->reduce(sr__at(w->type, x, s.at), sr__at(w->type, y, s.at),
+                           sr__at(w->type, call->dy, s.at), sr__at(w->type, g_out, s.at), s.rows,
+                           w->C, s.width, k, mask,
+                           w->rows * w->C >= STREAMED, s.first, s.second);
     }
     add_partials(w);
 }
@@ -306,7 +318,6 @@ static void sum_coefficients(const SrOpCall *call, const Work *w) {
 // 2015, section 3, with the terms gathered per channel: dx = a g - k1 (x - mean) - k0.
 static void backward(const SrOpCall *call) {
     const SrBatchNormParams *p = call->params;
-    const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
     Work w = work_of(call);
     SrBatchNormMask mask = !p->relu      ? SR_BN_NO_MASK
                            : p->residual ? SR_BN_MASK_BY_Y
@@ -317,19 +328,20 @@ static void backward(const SrOpCall *call) {
     if (!call->dx[0])
         return;
     sum_coefficients(call, &w);
-    const float *x = call->x[0].data, *y = mask == SR_BN_MASK_BY_Y ? call->y.data : x,
-                *dy = call->dy;
+    const void *x = call->x[0].data, *y = mask == SR_BN_MASK_BY_Y ? call->y.data : x,
+               *dy = call->dy;
     if (p->residual && call->dx[1]) { // masked already
         dy = call->dx[1];
         mask = SR_BN_NO_MASK;
     }
-    float *dx = call->dx[0]; // (rows, C), perhaps where dy is
+    void *dx = call->dx[0]; // (rows, C), perhaps where dy is
     int64_t step = SR_MAX(1, SR_CHUNK / w.C);
     bool stream = w.rows * w.C >= STREAMED && dx != dy;
 #pragma omp parallel for schedule(static) if (parallel_pays(&w))
     for (int64_t r = 0; r < w.rows; r += step)
-        kernels->input_grad(dx + r * w.C, x + r * w.C, y + r * w.C, dy + r * w.C,
-                            SR_MIN(step, w.rows - r), w.C, w.k, mask, stream);
+        w.kernels->input_grad(sr__at(w.type, dx, r * w.C), sr__at(w.type, x, r * w.C),
+                              sr__at(w.type, y, r * w.C), sr__at(w.type, dy, r * w.C),
+                              SR_MIN(step, w.rows - r), w.C, w.k, mask, stream);
 }
 
 static void reference_statistics(const SrRefCall *call, int c, int64_t rows, int C, double *mean,
@@ -382,7 +394,7 @@ const SrOp sr_op_batch_norm = {
     .params_bytes = sizeof(SrBatchNormParams),
     .min_in = 1,
     .max_in = 2,
-    .flags = SR_OP_IMPURE | SR_OP_CHEAP,
+    .flags = SR_OP_IMPURE | SR_OP_CHEAP | SR_OP_BF16,
     .infer = infer,
     .slots = slots,
     .reads = reads,

@@ -123,7 +123,7 @@ static void coefficients(const Image *i, const float *weight) {
 // One image is one task: its statistics need no other image.
 static void forward(const SrOpCall *call) {
     const SrGroupNormParams *p = call->params;
-    const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
+    const SrBatchNormKernels *kernels = sr__batch_norm(SR_F32);
     float *y = call->y.data;
 #pragma omp parallel for schedule(static)
     for (int n = 0; n < call->x[0].shape.d[0]; n++) {
@@ -176,7 +176,7 @@ static void parameter_gradients(const SrOpCall *call) {
 
 // Sums per channel, then per group, then dx; parameter sums wait until all images are done.
 static void backward(const SrOpCall *call) {
-    const SrBatchNormKernels *kernels = SR_CPU_PICK(sr__batch_norm_kernels);
+    const SrBatchNormKernels *kernels = sr__batch_norm(SR_F32);
     const float *weight = call->w[WEIGHT].data;
 #pragma omp parallel for schedule(static)
     for (int n = 0; n < call->x[0].shape.d[0]; n++) {

@@ -62,6 +62,10 @@ typedef struct {
 
 // Everything one kernel call sees.  Pointers a call does not need are NULL (x[i].data in a backward that
 // does not read it).  No two buffers overlap, except where `inplace` below allows it.
+//
+// All x, y, dy and dx of a call have one element type, y.dtype (integer inputs excepted): F32, or
+// BF16 for ops with SR_OP_BF16, which then read dy and dx as what they are.  w, dw and saved
+// statistics are floats either way.
 typedef struct {
     const void *params;  // the op's params struct
     bool train;          // mode of the pass
@@ -106,6 +110,7 @@ enum { // SrOp.flags
     SR_OP_ADDS_DX = 2,   // backward honours dx_add
     SR_OP_CHEAP = 4,     // forward costs about one pass over memory: may be recomputed in the backward
     SR_OP_FUSED_NO_GRAD = 16, // no backward once its option relu or residual is on
+    SR_OP_BF16 = 32,     // forward and backward also run on bfloat16, see SrOpCall
     SR_OP_NO_GRAD = 8,   // gradients stop here: no backward (sinkhorn, detach)
 };
 
@@ -137,6 +142,7 @@ typedef struct SrOp {
     // Bytes the forward leaves for the backward / needs while it runs (any pass).  NULL: 0.
     size_t (*saved_bytes)(const void *params, const SrShape *x, int n_in);
     size_t (*scratch_bytes)(const void *params, const SrShape *x, int n_in);
+    size_t (*bf16_scratch_bytes)(const void *params, const SrShape *x, int n_in); // NULL: the same
     // True when y is x[0] under another shape: no kernel runs and no memory is planned.  NULL: never.
     bool (*is_view)(const void *params, const SrShape *x, int n_in);
     // Index of the input whose dx may be the same memory as dy, -1 for none.  NULL: none.

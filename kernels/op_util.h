@@ -23,6 +23,11 @@ int64_t sr__label_at(const SrTensor *labels, int64_t i);
 // Elements a parallel loop hands to a thread at once; below one chunk nothing is parallel.
 enum { SR_CHUNK = 16384 };
 
+// Element i of memory of that type; NULL stays NULL.
+static inline void *sr__at(SrDtype type, const void *p, int64_t i) {
+    return p ? (char *)p + i * (int64_t)sr_dtype_bytes(type) : NULL;
+}
+
 // dst (n) = src (n), in parallel; the same address is left alone.
 void sr__copy(float *dst, const float *src, int64_t n);
 void sr__zero(float *dst, int64_t n);

@@ -95,19 +95,20 @@ static bool parallel_pays(const SrPool *p) {
 }
 
 // A row of outputs is one task; each window is walked with its channels side by side.
-void sr__pool_max(const SrPool *pool, const float *x, float *y, uint16_t *where) {
+void sr__pool_max(const SrPool *pool, SrDtype type, const void *x, void *y, uint16_t *where) {
     const SrPoolKernels *k = SR_CPU_PICK(sr__pool_kernels);
     SrPool p = *pool;
     int64_t stride = (int64_t)p.w.in * p.C; // between rows of x
 #pragma omp parallel for schedule(static) if (parallel_pays(pool))
     for (int row = 0; row < p.N * p.h.out; row++) {
         Span h = span(p.h, row % p.h.out);
-        const float *image = x + row / p.h.out * p.h.in * stride;
+        int64_t image = row / p.h.out * p.h.in * stride;
         for (int q = 0; q < p.w.out; q++) {
             Span w = span(p.w, q);
             int step = place_step(p.w, w);
             int64_t at = ((int64_t)row * p.w.out + q) * p.C;
-            k->max_window(y + at, where + at, image + h.low * stride + (int64_t)w.low * p.C,
+            k->max_window(type, sr__at(type, y, at), where + at,
+                          sr__at(type, x, image + h.low * stride + (int64_t)w.low * p.C),
                           h.high - h.low, w.high - w.low, stride, p.C,
                           (h.low - h.start) * step + w.low - w.start, step);
         }
@@ -127,14 +128,15 @@ static Span owners(SrPoolAxis a, int at) {
 
 // A row of inputs is one task and asks the windows above it, so that overlapping windows add up in
 // one order without atomics.
-void sr__pool_max_grad(const SrPool *pool, const float *dy, const uint16_t *where, float *dx) {
+void sr__pool_max_grad(const SrPool *pool, SrDtype type, const void *dy, const uint16_t *where,
+                       void *dx) {
     const SrPoolKernels *k = SR_CPU_PICK(sr__pool_kernels);
     SrPool p = *pool;
 #pragma omp parallel for schedule(static) if (parallel_pays(pool))
     for (int row = 0; row < p.N * p.h.in; row++) {
         int at_h = row % p.h.in, n = row / p.h.in;
-        float *out = dx + (int64_t)row * p.w.in * p.C;
-        memset(out, 0, (size_t)p.w.in * (size_t)p.C * sizeof(float));
+        int64_t out = (int64_t)row * p.w.in * p.C;
+        memset(sr__at(type, dx, out), 0, (size_t)p.w.in * (size_t)p.C * sr_dtype_bytes(type));
         Span up = owners(p.h, at_h);
         for (int i = up.low; i < up.high; i++)
             for (int q = 0; q < p.w.out; q++) {
@@ -142,7 +144,8 @@ void sr__pool_max_grad(const SrPool *pool, const float *dy, const uint16_t *wher
                 int place = (at_h - span(p.h, i).start) * place_step(p.w, w) - w.start;
                 int64_t from = (((int64_t)n * p.h.out + i) * p.w.out + q) * p.C;
                 for (int v = w.low; v < w.high; v++)
-                    k->max_give(out + (int64_t)v * p.C, dy + from, where + from, place + v, p.C);
+                    k->max_give(type, sr__at(type, dx, out + (int64_t)v * p.C),
+                                sr__at(type, dy, from), where + from, place + v, p.C);
             }
     }
 }

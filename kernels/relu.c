@@ -21,24 +21,27 @@ static void reference(const SrRefCall *call) {
 // Rows do not matter here: the tensor is one run of numbers, in chunks.
 static void forward(const SrOpCall *call) {
     const SrRows *k = sr__rows();
-    const float *x = call->x[0].data; // (n)
-    float *y = call->y.data;          // (n)
+    SrDtype type = call->y.dtype;
+    const void *x = call->x[0].data; // (n)
+    void *y = call->y.data;          // (n)
     int64_t n = sr_shape_count(call->y.shape);
 #pragma omp parallel for schedule(static) if (n > SR_CHUNK)
     for (int64_t i = 0; i < n; i += SR_CHUNK)
-        k->relu(y + i, x + i, SR_MIN(SR_CHUNK, n - i));
+        k->relu(type, sr__at(type, y, i), sr__at(type, x, i), SR_MIN(SR_CHUNK, n - i));
 }
 
 static void backward(const SrOpCall *call) {
     const SrRows *k = sr__rows();
-    const float *y = call->y.data; // (n)
-    float *dx = call->dx[0];       // (n)
+    SrDtype type = call->y.dtype;
+    const void *y = call->y.data, *dy = call->dy; // (n)
+    void *dx = call->dx[0];                       // (n)
     int64_t n = sr_shape_count(call->y.shape);
     if (!dx)
         return;
 #pragma omp parallel for schedule(static) if (n > SR_CHUNK)
     for (int64_t i = 0; i < n; i += SR_CHUNK)
-        k->relu_grad(dx + i, y + i, call->dy + i, SR_MIN(SR_CHUNK, n - i));
+        k->relu_grad(type, sr__at(type, dx, i), sr__at(type, y, i), sr__at(type, dy, i),
+                     SR_MIN(SR_CHUNK, n - i));
 }
 
 static const SrOpCase cases[] = {
@@ -51,7 +54,7 @@ const SrOp sr_op_relu = {
     .help = "Rectifier, max(x, 0).",
     .min_in = 1,
     .max_in = 1,
-    .flags = SR_OP_CHEAP,
+    .flags = SR_OP_CHEAP | SR_OP_BF16,
     .infer = sr__infer_same,
     .reads = reads,
     .inplace = inplace,

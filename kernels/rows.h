@@ -6,19 +6,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/tensor.h"
 #include "kernels/cpu.h"
 
 enum { SR_STRIP = 64 }; // channels a per-channel loop handles at once: 4 AVX-512 registers
 
 typedef struct {
-    // Elementwise over n; y may be one of the inputs.
-    void (*add)(float *y, const float *a, const float *b, int64_t n);         // y = a + b
+    // Elementwise over n; y may be one of the inputs.  Those with a type serve floats and bfloat16.
+    void (*add)(SrDtype type, void *y, const void *a, const void *b, int64_t n); // y = a + b
+    void (*relu)(SrDtype type, void *y, const void *x, int64_t n);               // NaN stays NaN
+    void (*relu_grad)(SrDtype type, void *dx, const void *y, const void *dy, int64_t n); // dy where y > 0
+    // y = or += x
+    void (*cast)(SrDtype to, void *y, SrDtype from, const void *x, int64_t n, bool add);
     void (*scale)(float *y, const float *x, float factor, int64_t n);         // y = factor * x
     void (*axpy)(float *y, const float *x, float factor, int64_t n);          // y += factor * x
-    void (*relu)(float *y, const float *x, int64_t n);                        // NaN stays NaN
     // y = relu(y + a + b): a and b NULL, relu false where there is none.
     void (*finish)(float *y, const float *a, const float *b, bool relu, int64_t n);
-    void (*relu_grad)(float *dx, const float *y, const float *dy, int64_t n); // dy where y > 0
     void (*gelu)(float *y, const float *x, int64_t n);                        // x Phi(x)
     void (*gelu_grad)(float *dx, const float *x, const float *dy, int64_t n); // dy (Phi + x phi)
     // y = mask ? factor x : 0

@@ -10,9 +10,58 @@
 #include "kernels/simd.h"
 #include "kernels/vexp.h"
 
-static void add(float *y, const float *a, const float *b, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        y[i] = a[i] + b[i];
+V_INLINE void add_any(SrDtype type, void *y, const void *a, const void *b, int64_t n) {
+    for (int64_t i = 0; i < n; i += V_LANES) {
+        int m = (int)SR_MIN(V_LANES, n - i);
+        v_put(type, y, i, v_get(type, a, i, m) + v_get(type, b, i, m), m);
+    }
+}
+
+static void add(SrDtype type, void *y, const void *a, const void *b, int64_t n) {
+    type == SR_BF16 ? add_any(SR_BF16, y, a, b, n) : add_any(SR_F32, y, a, b, n);
+}
+
+V_INLINE void relu_any(SrDtype type, void *y, const void *x, int64_t n) {
+    for (int64_t i = 0; i < n; i += V_LANES) {
+        int m = (int)SR_MIN(V_LANES, n - i);
+        v_put(type, y, i, v_max(v_zero(), v_get(type, x, i, m)), m); // a NaN stays one
+    }
+}
+
+static void relu(SrDtype type, void *y, const void *x, int64_t n) {
+    type == SR_BF16 ? relu_any(SR_BF16, y, x, n) : relu_any(SR_F32, y, x, n);
+}
+
+V_INLINE void relu_grad_any(SrDtype type, void *dx, const void *y, const void *dy, int64_t n) {
+    for (int64_t i = 0; i < n; i += V_LANES) {
+        int m = (int)SR_MIN(V_LANES, n - i);
+        v_put(type, dx, i, v_where_positive(v_get(type, y, i, m), v_get(type, dy, i, m)), m);
+    }
+}
+
+static void relu_grad(SrDtype type, void *dx, const void *y, const void *dy, int64_t n) {
+    type == SR_BF16 ? relu_grad_any(SR_BF16, dx, y, dy, n) : relu_grad_any(SR_F32, dx, y, dy, n);
+}
+
+V_INLINE void cast_any(SrDtype to, void *y, SrDtype from, const void *x, int64_t n, bool join) {
+    for (int64_t i = 0; i < n; i += V_LANES) {
+        int m = (int)SR_MIN(V_LANES, n - i);
+        V v = v_get(from, x, i, m);
+        if (join)
+            v = v + v_get(to, y, i, m);
+        v_put(to, y, i, v, m);
+    }
+}
+
+static void cast(SrDtype to, void *y, SrDtype from, const void *x, int64_t n, bool join) {
+    if (to == SR_BF16 && from == SR_BF16)
+        cast_any(SR_BF16, y, SR_BF16, x, n, join);
+    else if (to == SR_BF16)
+        cast_any(SR_BF16, y, SR_F32, x, n, join);
+    else if (from == SR_BF16)
+        cast_any(SR_F32, y, SR_BF16, x, n, join);
+    else
+        cast_any(SR_F32, y, SR_F32, x, n, join);
 }
 
 static void scale(float *y, const float *x, float factor, int64_t n) {
@@ -23,11 +72,6 @@ static void scale(float *y, const float *x, float factor, int64_t n) {
 static void axpy(float *y, const float *x, float factor, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         y[i] += factor * x[i];
-}
-
-static void relu(float *y, const float *x, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        y[i] = x[i] < 0 ? 0 : x[i]; // written so that a NaN stays one and can be found
 }
 
 static inline void finish_any(float *y, const float *a, const float *b, bool with_relu, int64_t n) {
@@ -49,11 +93,6 @@ static void finish(float *y, const float *a, const float *b, bool with_relu, int
         finish_any(y, a, NULL, false, n);
     else
         finish_any(y, a, b, with_relu, n);
-}
-
-static void relu_grad(float *dx, const float *y, const float *dy, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        dx[i] = y[i] > 0 ? dy[i] : 0;
 }
 
 // Phi(x), the distribution function of the normal law: erfc(z) / 2 at z = |x| / sqrt(2), mirrored
@@ -226,6 +265,7 @@ const SrRows SR_ISA_SYMBOL(sr__rows_table) = {
     .relu = relu,
     .finish = finish,
     .relu_grad = relu_grad,
+    .cast = cast,
     .gelu = gelu,
     .gelu_grad = gelu_grad,
     .keep = keep,

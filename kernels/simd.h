@@ -6,11 +6,17 @@
 //
 // + - * / and unary minus work on V lane by lane (but not inside ?:, where gcc sees two types).  The _n forms touch only the first n lanes in memory,
 // 0 <= n <= V_LANES; lanes past n read as zero.  Addresses need no alignment.
+//
+// The _bf16 forms read and write bfloat16 in memory and floats in the register.  A loop that serves both element
+// types is written once with v_get and v_put, `type` a constant wherever it is inlined.
 #ifndef SR_KERNELS_SIMD_H
 #define SR_KERNELS_SIMD_H
 
 #include <stdint.h>
 #include <string.h>
+
+#include "base/bf16.h"
+#include "base/tensor.h"
 
 #define V_INLINE static inline __attribute__((always_inline))
 #define SR_ISA_PASTE2(name, isa) name##_##isa
@@ -46,6 +52,26 @@ V_INLINE V v_sqrt(V a) { return _mm512_sqrt_ps(a); }
 V_INLINE V v_where_positive(V x, V a) {
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), a);
 }
+V_INLINE V v_widen_(__m256i h) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
+}
+V_INLINE __m256i v_narrow_(V a) {
+#if defined(__AVX512BF16__)
+    return (__m256i)_mm512_cvtneps_pbh(a);
+#else
+    __m512i bits = _mm512_castps_si512(a), high = _mm512_srli_epi32(bits, 16);
+    __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
+    __m512i up = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7FFF)), odd);
+    __m512i quiet = _mm512_or_si512(high, _mm512_set1_epi32(0x40));
+    __mmask16 nan = _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+    return _mm512_cvtepi32_epi16(_mm512_mask_mov_epi32(_mm512_srli_epi32(up, 16), nan, quiet));
+#endif
+}
+V_INLINE V v_load_bf16(const SrBf16 *p) { return v_widen_(_mm256_loadu_si256((const __m256i *)p)); }
+V_INLINE V v_load_bf16_n(const SrBf16 *p, int n) { return v_widen_(_mm256_maskz_loadu_epi16(v_mask_(n), p)); }
+V_INLINE void v_store_bf16(SrBf16 *p, V a) { _mm256_storeu_si256((__m256i *)p, v_narrow_(a)); }
+V_INLINE void v_store_bf16_n(SrBf16 *p, V a, int n) { _mm256_mask_storeu_epi16(p, v_mask_(n), v_narrow_(a)); }
+V_INLINE void v_stream_bf16(SrBf16 *p, V a) { _mm256_stream_si256((__m256i *)p, v_narrow_(a)); }
 
 #elif defined(SR_ISA_avx2)
 #include <immintrin.h>
@@ -69,6 +95,32 @@ V_INLINE V v_min(V a, V b) { return _mm256_min_ps(a, b); }
 V_INLINE V v_sqrt(V a) { return _mm256_sqrt_ps(a); }
 V_INLINE V v_where_positive(V x, V a) {
     return _mm256_and_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_GT_OQ), a);
+}
+V_INLINE V v_load_bf16(const SrBf16 *p) {
+    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+}
+V_INLINE V v_load_bf16_n(const SrBf16 *p, int n) {
+    SrBf16 all[V_LANES] = {0};
+    memcpy(all, p, (size_t)n * sizeof *p);
+    return v_load_bf16(all);
+}
+V_INLINE __m128i v_narrow_(V a) {
+    __m256i bits = _mm256_castps_si256(a), high = _mm256_srli_epi32(bits, 16);
+    __m256i odd = _mm256_and_si256(high, _mm256_set1_epi32(1));
+    __m256i up = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7FFF)), odd);
+    __m256i quiet = _mm256_or_si256(high, _mm256_set1_epi32(0x40));
+    __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+    __m256i h = _mm256_blendv_epi8(_mm256_srli_epi32(up, 16), quiet, nan);
+    h = _mm256_permute4x64_epi64(_mm256_packus_epi32(h, h), 0x08); // the two low quarters side by side
+    return _mm256_castsi256_si128(h);
+}
+V_INLINE void v_store_bf16(SrBf16 *p, V a) { _mm_storeu_si128((__m128i *)p, v_narrow_(a)); }
+V_INLINE void v_stream_bf16(SrBf16 *p, V a) { _mm_stream_si128((__m128i *)p, v_narrow_(a)); }
+V_INLINE void v_store_bf16_n(SrBf16 *p, V a, int n) {
+    SrBf16 all[V_LANES];
+    v_store_bf16(all, a);
+    memcpy(p, all, (size_t)n * sizeof *p);
 }
 
 #else // any processor: four floats of the compiler's own vector type
@@ -104,6 +156,19 @@ V_INLINE V v_where_positive(V x, V a) {
         a[i] = x[i] > 0 ? a[i] : 0;
     return a;
 }
+V_INLINE V v_load_bf16_n(const SrBf16 *p, int n) {
+    V a = {0};
+    for (int i = 0; i < n; i++)
+        a[i] = sr_bf16_float(p[i]);
+    return a;
+}
+V_INLINE void v_store_bf16_n(SrBf16 *p, V a, int n) {
+    for (int i = 0; i < n; i++)
+        p[i] = sr_bf16_round(a[i]);
+}
+V_INLINE V v_load_bf16(const SrBf16 *p) { return v_load_bf16_n(p, V_LANES); }
+V_INLINE void v_store_bf16(SrBf16 *p, V a) { v_store_bf16_n(p, a, V_LANES); }
+V_INLINE void v_stream_bf16(SrBf16 *p, V a) { v_store_bf16(p, a); }
 #endif
 
 // clang-format on
@@ -113,9 +178,26 @@ V_INLINE V v_where_positive(V x, V a) {
 //   v_max(a, b), v_min     a > b ? a : b, so b where either is NaN: v_max(v_zero(), x) is a ReLU that
 //                          passes NaN on
 //   v_where_positive(x, a) a where x > 0, else 0
-//   v_stream(p, a)         a whole vector to an aligned p, past the caches: a line that is not in them need
+//   v_stream(p, a), _bf16  a whole vector to an aligned p, past the caches: a line that is not in them need
 //                          not be read before it is overwritten.  v_stream_end() before others read it.
 V_INLINE V v_zero(void) { return v_set1(0.0f); }
+
+// Element i and the n - 1 after it, in memory of either type.
+V_INLINE V v_get(SrDtype type, const void *p, int64_t i, int n) {
+    if (type == SR_BF16)
+        return n == V_LANES ? v_load_bf16((const SrBf16 *)p + i) : v_load_bf16_n((const SrBf16 *)p + i, n);
+    return n == V_LANES ? v_load((const float *)p + i) : v_load_n((const float *)p + i, n);
+}
+V_INLINE void v_put(SrDtype type, void *p, int64_t i, V a, int n) {
+    if (type == SR_BF16 && n == V_LANES)
+        v_store_bf16((SrBf16 *)p + i, a);
+    else if (type == SR_BF16)
+        v_store_bf16_n((SrBf16 *)p + i, a, n);
+    else if (n == V_LANES)
+        v_store((float *)p + i, a);
+    else
+        v_store_n((float *)p + i, a, n);
+}
 
 // Sum of the lanes, always in the same order.
 V_INLINE float v_sum(V a) {

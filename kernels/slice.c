@@ -52,7 +52,7 @@ static void backward(const SrOpCall *call) {
         return;
     if (call->dx_add & 1) {
         float *to = dx + p->begin * row;
-        sr__rows()->add(to, to, call->dy, n);
+        sr__rows()->add(SR_F32, to, to, call->dy, n);
         return;
     }
     sr__zero(dx, p->begin * row);

@@ -87,9 +87,9 @@ static void check_sums(const SrRows *k) {
 
 static void check_relu(const SrRows *k) {
     float x[] = {-1, 0, 2, NAN}, dy[] = {5, 6, 7, 8}, y[4], dx[4];
-    k->relu(y, x, 4);
+    k->relu(SR_F32, y, x, 4);
     CHECK(y[0] == 0 && y[1] == 0 && y[2] == 2 && isnan(y[3]));
-    k->relu_grad(dx, y, dy, 3);
+    k->relu_grad(SR_F32, dx, y, dy, 3);
     CHECK(dx[0] == 0 && dx[1] == 0 && dx[2] == 7);
 }
 

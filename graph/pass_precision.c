@@ -1,0 +1,34 @@
+// Which values are stored as bfloat16: maps, (N, H, W, C), whose op runs on them (SR_OP_BF16).  The rest of the
+// graph, heads and losses above all, stays in floats, as do parameters, statistics and everything the host reads.
+//
+// A call runs in the type of its output, and a gradient has the type of its value.  Where two types meet the
+// schedule converts: inputs on their way into a call, their gradients on the way out.
+//
+// The scheme is that of Micikevicius et al., "Mixed precision training" (2018), with Kalamkar et al., "A study of
+// BFLOAT16 for deep learning training" (2019): the range of a float needs no scaling of the loss.
+#include "graph/plan_internal.h"
+
+SrDtype sr__plan_grad_type(const SrPlanNode *node) {
+    return node->dtype == SR_BF16 && !node->is_grad_out ? SR_BF16 : SR_F32;
+}
+
+static bool is_float(SrDtype type) { return type == SR_F32 || type == SR_BF16; }
+
+SrDtype sr__plan_input_type(const SrPlanNode *node, const SrPlanNode *from) {
+    return is_float(from->dtype) && is_float(node->dtype) ? node->dtype : from->dtype;
+}
+
+static bool is_map(const SrPlanNode *node) { return node->shape.rank == 4; }
+
+SrStatus sr__pass_precision(SrPlan *plan) {
+    for (SrNodeId id = 0; plan->bf16 && id < plan->n_nodes; id++) {
+        SrPlanNode *node = &plan->nodes[id];
+        if (!node->live || !node->op)
+            continue;
+        if (node->is_view) // the same memory, so the same type
+            node->dtype = plan->nodes[node->root].dtype;
+        else if ((node->op->flags & SR_OP_BF16) && is_map(node) && !node->is_output && !node->is_grad_out)
+            node->dtype = SR_BF16;
+    }
+    return SR_OK;
+}

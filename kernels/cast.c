@@ -1,0 +1,29 @@
+// Conversions and sums over whole tensors, element by element, so threads cannot change a bit.  The
+// vector loop is rows.h's.
+#include "kernels/cast.h"
+
+#include <string.h>
+
+#include "kernels/op_util.h"
+#include "kernels/rows.h"
+
+static void run(SrDtype to, void *y, SrDtype from, const void *x, int64_t n, bool add) {
+    const SrRows *k = sr__rows();
+#pragma omp parallel for schedule(static) if (n > SR_CHUNK)
+    for (int64_t i = 0; i < n; i += SR_CHUNK) {
+        int64_t count = SR_MIN(SR_CHUNK, n - i);
+        if (to == from && !add)
+            memcpy(sr__at(to, y, i), sr__at(from, x, i), (size_t)count * sr_dtype_bytes(to));
+        else
+            k->cast(to, sr__at(to, y, i), from, sr__at(from, x, i), count, add);
+    }
+}
+
+void sr_cast(SrDtype to, void *y, SrDtype from, const void *x, int64_t n) {
+    if (y != x)
+        run(to, y, from, x, n, false);
+}
+
+void sr_accumulate(SrDtype to, void *y, SrDtype from, const void *x, int64_t n) {
+    run(to, y, from, x, n, true);
+}
