@@ -146,11 +146,15 @@ install: sslrun libsslrun.a
 	    'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lsslrun' 'Libs.private: -fopenmp $(LDLIBS)' \
 	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/sslrun.pc
 
+RESNET20 ?= ../shared/weights/resnet20-12fca82f.th
+CIFAR10 ?= ../shared/data/cifar10_jpeg.tar
 ## make parity     features against torchvision's, where python3-torch is installed
 parity: sslrun
 	@/usr/bin/python3 tests/parity/parity.py ./sslrun $(ONLY) || { test -x /usr/bin/python3 && exit 1 || \
 	    echo "parity: skipped, there is no /usr/bin/python3"; }
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/exchange.py ./sslrun
+	@test ! -x /usr/bin/python3 || test ! -f $(RESNET20) || \
+	    /usr/bin/python3 tests/parity/resnet20.py ./sslrun $(RESNET20) $(CIFAR10)
 
 ## make asan       all tests under the address and undefined-behaviour sanitizers
 asan:

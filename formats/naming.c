@@ -133,8 +133,8 @@ static void guess_resnet(const SrWeights *w, SrNaming *n) {
     for (int s = 0; s < 4; s++)
         blocks[s] = count_blocks(w, n, s + 1);
     if (blocks[3] == 0 && !third) { // three stages: the ResNets of CIFAR, 6 n + 2 layers
-        snprintf(n->trunk, sizeof n->trunk, "resnet%d_cifar",
-                 2 * (blocks[0] + blocks[1] + blocks[2]) + 2);
+        int depth = 2 * (blocks[0] + blocks[1] + blocks[2]) + 2;
+        snprintf(n->trunk, sizeof n->trunk, "resnet%d", depth);
         return;
     }
     for (int i = 0; i < SR_COUNT(known); i++) {

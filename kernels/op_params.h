@@ -69,6 +69,10 @@ typedef struct { // slice: rows begin .. begin + count - 1 of the first dimensio
     int begin, count;
 } SrSliceParams;
 
+typedef struct { // pad: channels of zeros
+    int before, after;
+} SrPadParams;
+
 typedef struct { // merge_rows
     int count;
 } SrMergeRowsParams;

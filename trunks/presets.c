@@ -17,6 +17,11 @@ static const SrPreset presets[] = {
     {"resnext101_64x4d", "resnet", "{DEPTH: 101, GROUPS: 64, WIDTH_PER_GROUP: 4}", "fc", 1000},
     {"wide_resnet50_2",  "resnet", "{DEPTH: 50, WIDTH_PER_GROUP: 128}", "fc", 1000},
     {"wide_resnet101_2", "resnet", "{DEPTH: 101, WIDTH_PER_GROUP: 128}", "fc", 1000},
+    {"resnet20",         "resnet_cifar", "{DEPTH: 20}", "linear", 10},
+    {"resnet32",         "resnet_cifar", "{DEPTH: 32}", "linear", 10},
+    {"resnet44",         "resnet_cifar", "{DEPTH: 44}", "linear", 10},
+    {"resnet56",         "resnet_cifar", "{DEPTH: 56}", "linear", 10},
+    {"resnet110",        "resnet_cifar", "{DEPTH: 110}", "linear", 10},
 };
 // clang-format on
 

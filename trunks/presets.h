@@ -1,4 +1,4 @@
-// Torchvision's model names: a trunk with its options, and the classifier torchvision puts on top.
+// Models by name, torchvision's and CIFAR's: a trunk with its options, and the classifier they put on top.
 #ifndef SR_TRUNKS_PRESETS_H
 #define SR_TRUNKS_PRESETS_H
 
