@@ -17,10 +17,13 @@
 #include "base/tensor.h"
 
 // ---- images ----
+// One of rgb, f and encoded is set.
 typedef struct {
     int H, W;
-    uint8_t *rgb; // (H, W, 3), NULL once ToTensor ran; memory of the SrImagePool it came from
-    float *f;     // (H, W, 3) after ToTensor, else NULL
+    uint8_t *rgb;        // (H, W, 3), memory of the SrImagePool it came from
+    float *f;            // (H, W, 3) after ToTensor
+    const void *encoded; // a JPEG or PNG of H x W that nobody has needed the pixels of yet
+    size_t encoded_bytes;
 } SrImage;
 
 // Scratch memory of one loader thread: grows while the first images pass, then is reused.
@@ -90,12 +93,18 @@ SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset *
 // everything above 255.
 const char *sr_image_decoder_name(void); // what reads JPEG in this build: "libjpeg-turbo" or "stb_image"
 SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage *out);
+// The same in two steps: the size first (`encoded` is borrowed), the pixels when it is known what for.
+SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out);
+// No-op on an image that has its pixels.  reduce 1, 2, 4, 8: H and W become that part, rounded up, where
+// the decoder can do it (JPEG with libjpeg-turbo), or stay.  fast: a grey level or two for speed.
+SrStatus sr_image_finish(SrImage *image, int reduce, bool fast, SrImagePool *pool);
 
 // ---- transforms ----
 // One file each, descriptor `const SrTransform sr_transform_<stem>` in data/augment/<stem>.c.
 typedef struct {
     int n; // images so far: 1, then one a view after a multi-crop
     SrImage view[64];
+    float *out[64]; // where ToTensor shall put each view, NULL: into the pool
 } SrViews;
 
 typedef struct {
@@ -113,15 +122,19 @@ typedef struct SrTransform {
     const SrOption *options;
     size_t params_bytes;
     bool takes_floats, gives_floats;       // ToTensor gives them, Normalize takes and gives them
+    bool takes_encoded; // finishes images itself; for all others the pipeline does before
     SrStatus (*check)(const void *params); // beyond ranges; NULL: nothing to check
     // Builds what the parsed options imply (an inner pipeline) in `arena`; `stage` is its own
     // index; NULL: nothing.
     SrStatus (*prepare)(void *params, const char *where, uint32_t stage, SrArena *arena);
+    // Can it do what the transform after it does on the way?  Then that one is not run; its draws are
+    // still keyed by its own stage.  NULL: no.
+    bool (*absorb)(void *params, const struct SrTransform *next, const void *next_params, uint32_t next_stage);
     // Views and sizes it leaves, from the views and sizes it gets (0 x 0: as large as the file).
     // NULL: the same.
     SrStatus (*shape)(const void *params, int *n, int h[64], int w[64]);
     // Draws for view v with sr_rng(ctx->seed, SR_RNG_TRANSFORM, epoch, sample, v, stage).
-    // SR_ERR_MEMORY only.
+    // SR_ERR_MEMORY, or SR_ERR_IO from finishing a damaged image.
     SrStatus (*apply)(const void *params, const SrTransformContext *ctx, SrViews *views);
 } SrTransform;
 

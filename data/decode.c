@@ -109,14 +109,33 @@ const char *sr_image_decoder_name(void) {
     return SR_TURBOJPEG ? "libjpeg-turbo" : "stb_image";
 }
 
-SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage *out) {
+SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out) {
     SrImageProbe probe;
     SR_TRY(sr__image_probe(bytes, n, &probe));
     if (n > INT_MAX / 2)
         SR_FAIL(SR_ERR_IO, "image file of %zu bytes", n);
+    *out = (SrImage){.H = probe.H, .W = probe.W, .encoded = bytes, .encoded_bytes = n};
+    return SR_OK;
+}
+
+// Probed again: the walk over the markers takes a hundredth of the decoding, and an image stays small.
+SrStatus sr_image_finish(SrImage *image, int reduce, bool fast, SrImagePool *pool) {
+    const void *bytes = image->encoded;
+    size_t n = image->encoded_bytes;
+    SrImageProbe probe;
+    if (!bytes)
+        return SR_OK;
+    SR_TRY(sr__image_probe(bytes, n, &probe));
 #if SR_TURBOJPEG
     if (probe.jpeg)
-        return sr__jpeg_turbo_decode(&probe, bytes, n, 1, false, pool, out);
+        return sr__jpeg_turbo_decode(&probe, bytes, n, reduce, fast, pool, image);
 #endif
-    return stb_decode(&probe, bytes, n, pool, out);
+    (void)reduce;
+    (void)fast;
+    return stb_decode(&probe, bytes, n, pool, image);
+}
+
+SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage *out) {
+    SR_TRY(sr_image_open(bytes, n, out));
+    return sr_image_finish(out, 1, false, pool);
 }

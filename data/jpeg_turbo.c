@@ -44,9 +44,9 @@ static SrStatus decode(tjhandle tj, const SrImageProbe *probe, const uint8_t *by
     return decode_into(tj, bytes, n, probe->components == 4, flags, pool, out);
 }
 
-SrStatus sr__jpeg_turbo_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n, int denom, bool fast,
+SrStatus sr__jpeg_turbo_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n, int reduce, bool fast,
                                SrImagePool *pool, SrImage *out) {
-    SR_TRY(sr_image_new(pool, (probe->H + denom - 1) / denom, (probe->W + denom - 1) / denom, out));
+    SR_TRY(sr_image_new(pool, (probe->H + reduce - 1) / reduce, (probe->W + reduce - 1) / reduce, out));
     tjhandle tj = tjInitDecompress();
     if (!tj)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a JPEG decoder");

@@ -68,7 +68,7 @@ static SrStatus gray_image(int size, SrImagePool *pool, SrImage *out) {
 }
 
 // SR_ERR_IO: this image is bad and may be replaced.  Anything else ends the run.
-static SrStatus load_image(const SrLoader *l, int64_t i, SrImagePool *pool, SrImage *out,
+static SrStatus open_image(const SrLoader *l, int64_t i, SrImagePool *pool, SrImage *out,
                            const char **path) {
     SrSample sample = {.path = ""};
     SrStatus status = l->config.dataset->read(l->config.set, i, pool, &sample);
@@ -77,7 +77,7 @@ static SrStatus load_image(const SrLoader *l, int64_t i, SrImagePool *pool, SrIm
         *out = sample.image;
         return status;
     }
-    return sr_image_decode(sample.encoded, sample.encoded_bytes, pool, out);
+    return sr_image_open(sample.encoded, sample.encoded_bytes, out);
 }
 
 // With the lock held.  The same file fails in every epoch: it is listed once.
@@ -94,7 +94,7 @@ static void list_bad(SrLoader *l, const char *path, const char *reason) {
 }
 
 // Rows of a batch never overlap, so workers write without a lock.
-static SrStatus write_views(const SrLoader *l, const SrViews *views, SrBatch *batch, int row) {
+static SrStatus write_views(const SrLoader *l, const SrViews *views) {
     if (views->n != l->n_views)
         SR_FAIL(SR_ERR_RUN, "the transforms made %d views, announced %d", views->n, l->n_views);
     for (int v = 0; v < l->n_views; v++) {
@@ -104,8 +104,8 @@ static SrStatus write_views(const SrLoader *l, const SrViews *views, SrBatch *ba
                     "the transforms made view %d of %d x %d, not %d x %d: where images are not "
                     "square, TRANSFORMS need CenterCrop or Resize with [height, width]",
                     v, image->H, image->W, l->h[v], l->w[v]);
-        memcpy(batch->view[v] + row * l->view_floats[v], image->f,
-               sizeof(float) * (size_t)l->view_floats[v]);
+        if (image->f != views->out[v])
+            memcpy(views->out[v], image->f, sizeof(float) * (size_t)l->view_floats[v]);
     }
     return SR_OK;
 }
@@ -127,16 +127,8 @@ static SrStatus load_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool 
     int64_t label = label_of(l, in_set, index);
     SrViews views = {.n = 1};
     const char *path;
-    sr_image_pool_reset(pool);
-    SrStatus status = load_image(l, in_set, pool, &views.view[0], &path);
-    *bad = status == SR_ERR_IO;
-    if (*bad) {
-        pthread_mutex_lock(&l->lock);
-        list_bad(l, path, sr_status_message());
-        pthread_mutex_unlock(&l->lock);
-        status = gray_image(l->config.gray_size, pool, &views.view[0]);
-    }
-    SR_TRY(status);
+    for (int v = 0; v < l->n_views; v++)
+        views.out[v] = slot->batch.view[v] + row * l->view_floats[v];
     SrTransformContext ctx = {
         .seed = l->config.seed,
         .epoch = epoch,
@@ -145,11 +137,24 @@ static SrStatus load_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool 
         .pool = pool,
         .label = &label,
     };
-    SR_TRY(sr_pipeline_apply(l->config.pipeline, &ctx, &views));
+    sr_image_pool_reset(pool);
+    SrStatus status = open_image(l, in_set, pool, &views.view[0], &path);
+    if (status == SR_OK)
+        status = sr_pipeline_apply(l->config.pipeline, &ctx, &views);
+    *bad = status == SR_ERR_IO;
+    if (*bad) {
+        pthread_mutex_lock(&l->lock);
+        list_bad(l, path, sr_status_message());
+        pthread_mutex_unlock(&l->lock);
+        views.n = 1;
+        SR_TRY(gray_image(l->config.gray_size, pool, &views.view[0]));
+        status = sr_pipeline_apply(l->config.pipeline, &ctx, &views);
+    }
+    SR_TRY(status);
     slot->batch.label[row] = label;
     slot->batch.index[row] = index;
     slot->batch.valid[row] = *bad ? -1 : 1;
-    return write_views(l, &views, &slot->batch, row);
+    return write_views(l, &views);
 }
 
 // ---- taking items; all with the lock held ----

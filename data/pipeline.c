@@ -19,6 +19,7 @@ typedef struct {
     const SrTransform *transform;
     void *params;
     uint32_t stage;
+    bool absorbed; // the transform before does its work
 } Stage;
 
 struct SrPipeline {
@@ -57,6 +58,16 @@ static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *whe
     return SR_OK;
 }
 
+// Neighbours that are cheaper in one walk over the pixels than in two.
+static void stages_join(SrPipeline *p) {
+    for (int i = 0; i + 1 < p->n; i++) {
+        const Stage *stage = &p->stage[i];
+        Stage *next = &p->stage[i + 1];
+        next->absorbed = !stage->absorbed && stage->transform->absorb &&
+                         stage->transform->absorb(stage->params, next->transform, next->params, next->stage);
+    }
+}
+
 static SrStatus stages_parse(SrPipeline *p, const SrYaml *list, const char *where, uint32_t first,
                              SrArena *arena) {
     snprintf(p->where, sizeof p->where, "%s", where);
@@ -79,6 +90,7 @@ static SrStatus stages_parse(SrPipeline *p, const SrYaml *list, const char *wher
             SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
         SR_TRY(stage_parse(arena, list->items[p->n], place, stage));
     }
+    stages_join(p);
     return SR_OK;
 }
 
@@ -180,10 +192,15 @@ SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[
 // Reads the pipeline only: any number of threads may share it, each with its own context and pool.
 SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext *ctx,
                            SrViews *views) {
-    SrTransformContext stage = *ctx;
+    SrTransformContext context = *ctx;
     for (int i = 0; i < pipeline->n; i++) {
-        stage.stage = pipeline->stage[i].stage;
-        SR_TRY(pipeline->stage[i].transform->apply(pipeline->stage[i].params, &stage, views));
+        const Stage *stage = &pipeline->stage[i];
+        if (stage->absorbed)
+            continue;
+        for (int v = 0; v < views->n && !stage->transform->takes_encoded; v++)
+            SR_TRY(sr_image_finish(&views->view[v], 1, ctx->fast, ctx->pool));
+        context.stage = stage->stage;
+        SR_TRY(stage->transform->apply(stage->params, &context, views));
     }
     return SR_OK;
 }

@@ -25,11 +25,18 @@ typedef struct {
     int top, left, h, w;
 } SrBox;
 
+typedef struct {
+    double top, left, h, w;
+} SrArea;
+
 // ---- geometry ----
 // The box of src, cut out and then resized to h x w with antialiasing: the filter never sees beyond
 // the box.  The box lies inside src.
 SrStatus sr_pixel_resize(const SrImage *src, SrBox box, int h, int w, SrFilter filter,
                          SrImagePool *pool, SrImage *out);
+// The same for a box that may begin and end between pixels, mirrored on the way if `flip`.
+SrStatus sr_pixel_resample(const SrImage *src, SrArea area, int h, int w, SrFilter filter, bool flip,
+                           SrImagePool *pool, SrImage *out);
 // The box of src; what lies outside src is black.
 SrStatus sr_pixel_crop(const SrImage *src, SrBox box, SrImagePool *pool, SrImage *out);
 SrStatus sr_pixel_copy(const SrImage *src, SrImagePool *pool, SrImage *out);
@@ -76,6 +83,8 @@ SrStatus sr_pixel_sharpness(SrImage *image, double factor, SrImagePool *pool);
 
 // ---- to floats ----
 SrStatus sr_pixel_to_tensor(SrImage *image, SrImagePool *pool); // / 255; rgb becomes NULL
+// Both in one walk, a product and a sum a level (1e-7 from the divisions); out (H, W, 3).
+void sr_pixel_to_normalized(SrImage *image, const double mean[3], const double std[3], float *out);
 void sr_pixel_normalize(SrImage *image, const double mean[3], const double std[3]);
 
 #endif

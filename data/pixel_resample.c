@@ -61,9 +61,9 @@ typedef struct {
 } Taps;
 
 // Weights of output i, normalised in double and then rounded half away from zero, as PIL does.
-static void taps_fill(const Kernel *kernel, int i, double scale, int in, double *w, Taps *taps) {
+static void taps_fill(const Kernel *kernel, int i, double start, double scale, int in, double *w, Taps *taps) {
     double stretch = SR_MAX(scale, 1), support = kernel->support * stretch;
-    double center = (i + 0.5) * scale, sum = 0;
+    double center = start + (i + 0.5) * scale, sum = 0;
     int first = SR_MAX((int)(center - support + 0.5), 0);
     int count = SR_MIN((int)(center + support + 0.5), in) - first;
     for (int t = 0; t < count; t++) {
@@ -78,10 +78,16 @@ static void taps_fill(const Kernel *kernel, int i, double scale, int in, double 
     taps->count[i] = count;
 }
 
-// Resizing `in` samples to `out`; all of it scratch of the pool.
-static SrStatus taps_make(SrFilter filter, int in, int out, SrImagePool *pool, Taps *taps) {
+// Part of an axis: `length` from `start` on, of `in` samples.
+typedef struct {
+    int in;
+    double start, length;
+} Span;
+
+// Resizing a span to `out`; all of it scratch of the pool.
+static SrStatus taps_make(SrFilter filter, Span span, int out, SrImagePool *pool, Taps *taps) {
     const Kernel *kernel = &kernels[filter];
-    double scale = (double)in / out;
+    double scale = span.length / out;
     *taps = (Taps){.n = out, .width = (int)ceil(kernel->support * SR_MAX(scale, 1)) * 2 + 1};
     taps->first = sr_image_pool_take(pool, sizeof(int) * (size_t)out);
     taps->count = sr_image_pool_take(pool, sizeof(int) * (size_t)out);
@@ -90,7 +96,7 @@ static SrStatus taps_make(SrFilter filter, int in, int out, SrImagePool *pool, T
     if (!taps->first || !taps->count || !taps->k || !w)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the weights of a resize");
     for (int i = 0; i < out; i++)
-        taps_fill(kernel, i, scale, in, w, taps);
+        taps_fill(kernel, i, span.start, scale, span.in, w, taps);
     return SR_OK;
 }
 
@@ -217,15 +223,16 @@ static void lay_back(uint8_t *in, size_t n, uint8_t *other, int count, size_t st
         memcpy(dst + (size_t)r * stride, in + (size_t)r * n, n);
 }
 
+// flip: from right to left.
 SR_VECTOR_CLONES
-static void sum_columns(const uint8_t *src, const Taps *taps, uint8_t *dst) {
-    for (int x = 0; x < taps->n; x++, dst += COLUMN)
+static void sum_columns(const uint8_t *src, const Taps *taps, bool flip, uint8_t *dst) {
+    for (int x = 0; x < taps->n; x++)
         sum_rows(src + (size_t)taps->first[x] * COLUMN, COLUMN, taps->k + (size_t)x * taps->width, taps->count[x],
-                 COLUMN, dst);
+                 COLUMN, dst + (size_t)(flip ? taps->n - 1 - x : x) * COLUMN);
 }
 
 // `rows` rows of w pixels, `stride` bytes apart, to rows of 3 * taps->n bytes.
-static SrStatus pass_horizontal(const uint8_t *src, size_t stride, int rows, int w, const Taps *taps,
+static SrStatus pass_horizontal(const uint8_t *src, size_t stride, int rows, int w, const Taps *taps, bool flip,
                                 SrImagePool *pool, uint8_t *dst) {
     size_t in = (size_t)w * 3, out = (size_t)taps->n * 3, larger = SR_MAX(in, out) * ROWS;
     uint8_t *across = sr_image_pool_take(pool, larger), *other = sr_image_pool_take(pool, larger);
@@ -235,58 +242,92 @@ static SrStatus pass_horizontal(const uint8_t *src, size_t stride, int rows, int
     for (int y = 0; y < rows; y += ROWS, src += ROWS * stride, dst += ROWS * out) {
         int count = SR_MIN(ROWS, rows - y);
         lay_across(src, stride, count, in, other, across);
-        sum_columns(across, taps, result);
+        sum_columns(across, taps, flip, result);
         lay_back(result, out, other, count, out, dst);
     }
     return SR_OK;
 }
 
+// ---- both ----
+
+// The whole pixels that an area touches, and where in them it begins.
+typedef struct {
+    const uint8_t *corner;
+    size_t stride;
+    Span y, x;
+} Source;
+
+static Source source_of(const SrImage *src, SrArea a) {
+    int top = (int)a.top, left = (int)a.left;
+    int bottom = SR_MIN((int)ceil(a.top + a.h), src->H), right = SR_MIN((int)ceil(a.left + a.w), src->W);
+    size_t stride = (size_t)src->W * 3;
+    return (Source){.corner = src->rgb + (size_t)top * stride + (size_t)left * 3,
+                    .stride = stride,
+                    .y = {bottom - top, a.top - top, a.h},
+                    .x = {right - left, a.left - left, a.w}};
+}
+
+// A pass that would not change anything is skipped, as PIL does.
+static bool unchanged(Span span, int out) {
+    return span.in == out && span.start == 0 && span.length == out;
+}
+
 // PIL takes the source pixel that the centre of the output pixel falls into.
-static void nearest(const uint8_t *src, size_t stride, SrBox b, const SrImage *out) {
-    double sy = (double)b.h / out->H, sx = (double)b.w / out->W;
+static void nearest(const Source *s, const SrImage *out) {
+    double sy = s->y.length / out->H, sx = s->x.length / out->W;
     uint8_t *dst = out->rgb;
     for (int y = 0; y < out->H; y++) {
-        const uint8_t *row = src + (size_t)((y + 0.5) * sy) * stride;
+        const uint8_t *row = s->corner + (size_t)(s->y.start + (y + 0.5) * sy) * s->stride;
         for (int x = 0; x < out->W; x++, dst += 3)
-            memcpy(dst, row + 3 * (size_t)((x + 0.5) * sx), 3);
+            memcpy(dst, row + 3 * (size_t)(s->x.start + (x + 0.5) * sx), 3);
     }
 }
 
-// A pass that would not change its length is skipped, as PIL does.
-static SrStatus separable(const uint8_t *src, size_t stride, SrBox b, SrFilter filter,
-                          SrImagePool *pool, const SrImage *out) {
+// *flip is left set when there was no horizontal pass to do it in.
+static SrStatus separable(Source s, SrFilter filter, bool *flip, SrImagePool *pool, const SrImage *out) {
     Taps taps;
-    if (b.w != out->W) {
-        SR_TRY(taps_make(filter, b.w, out->W, pool, &taps));
-        uint8_t *rows =
-            b.h == out->H ? out->rgb : sr_image_pool_take(pool, (size_t)b.h * (size_t)out->W * 3);
+    bool only = unchanged(s.y, out->H);
+    size_t row = (size_t)out->W * 3;
+    if (!unchanged(s.x, out->W)) {
+        SR_TRY(taps_make(filter, s.x, out->W, pool, &taps));
+        uint8_t *rows = only ? out->rgb : sr_image_pool_take(pool, (size_t)s.y.in * row);
         if (!rows)
             SR_FAIL(SR_ERR_MEMORY, "out of memory for a resize");
-        SR_TRY(pass_horizontal(src, stride, b.h, b.w, &taps, pool, rows));
-        src = rows;
-        stride = (size_t)out->W * 3;
+        SR_TRY(pass_horizontal(s.corner, s.stride, s.y.in, s.x.in, &taps, *flip, pool, rows));
+        *flip = false;
+        s.corner = rows;
+        s.stride = row;
     }
-    if (b.h == out->H)
+    if (only)
         return SR_OK;
-    SR_TRY(taps_make(filter, b.h, out->H, pool, &taps));
-    pass_vertical(src, stride, out->W * 3, &taps, out->rgb);
+    SR_TRY(taps_make(filter, s.y, out->H, pool, &taps));
+    pass_vertical(s.corner, s.stride, (int)row, &taps, out->rgb);
     return SR_OK;
 }
 
 // `out` may be `src`: it is written last.
-SrStatus sr_pixel_resize(const SrImage *src, SrBox b, int h, int w, SrFilter filter,
-                         SrImagePool *pool, SrImage *out) {
-    if (b.h == h && b.w == w)
-        return sr_pixel_crop(src, b, pool, out);
+SrStatus sr_pixel_resample(const SrImage *src, SrArea area, int h, int w, SrFilter filter, bool flip,
+                           SrImagePool *pool, SrImage *out) {
     SrImage result;
-    SR_TRY(sr_image_new(pool, h, w, &result));
-    size_t stride = (size_t)src->W * 3, mark = sr_image_pool_mark(pool);
-    const uint8_t *corner = src->rgb + (size_t)b.top * stride + (size_t)b.left * 3;
-    if (filter == SR_FILTER_NEAREST)
-        nearest(corner, stride, b, &result);
-    else
-        SR_TRY(separable(corner, stride, b, filter, pool, &result));
-    sr_image_pool_rewind(pool, mark);
+    Source source = source_of(src, area);
+    if (unchanged(source.y, h) && unchanged(source.x, w)) {
+        SR_TRY(sr_pixel_crop(src, (SrBox){(int)area.top, (int)area.left, h, w}, pool, &result));
+    } else {
+        SR_TRY(sr_image_new(pool, h, w, &result));
+        size_t mark = sr_image_pool_mark(pool);
+        if (filter == SR_FILTER_NEAREST)
+            nearest(&source, &result);
+        else
+            SR_TRY(separable(source, filter, &flip, pool, &result));
+        sr_image_pool_rewind(pool, mark);
+    }
+    if (flip)
+        sr_pixel_flip(&result);
     *out = result;
     return SR_OK;
+}
+
+SrStatus sr_pixel_resize(const SrImage *src, SrBox b, int h, int w, SrFilter filter,
+                         SrImagePool *pool, SrImage *out) {
+    return sr_pixel_resample(src, (SrArea){b.top, b.left, b.h, b.w}, h, w, filter, false, pool, out);
 }

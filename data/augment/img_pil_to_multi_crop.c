@@ -2,8 +2,7 @@
 // range (SwAV, arXiv:2006.09882, section 3.2).
 #include <stddef.h>
 
-#include "data/pipeline.h"
-#include "data/pixel.h"
+#include "data/augment/crop.h"
 
 typedef struct {
     int total;
@@ -11,6 +10,7 @@ typedef struct {
     const SrYaml *scales; // list of [low, high], one a group
     int interpolation;
     double scale[64][2]; // read from `scales`
+    SrCropStyle style;
 } Params;
 
 // clang-format off
@@ -29,6 +29,7 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
     (void)stage;
     (void)arena;
     Params *p = params;
+    p->style.filter = (SrFilter)(p->interpolation % 6);
     const SrYaml *list = p->scales;
     if (!list || list->type != SR_YAML_LIST || list->n != p->sizes.n || p->counts.n != p->sizes.n ||
         list->n > 64)
@@ -75,21 +76,25 @@ static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
     return SR_OK;
 }
 
+static bool absorb(void *params, const SrTransform *next, const void *next_params, uint32_t next_stage) {
+    return sr__crop_absorb(&((Params *)params)->style, next, next_params, next_stage);
+}
+
 // Each crop resamples its own box of the source only; the source itself is never resized.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     const Params *p = params;
     static const double ratio[2] = {3.0 / 4, 4.0 / 3};
     SrImage src = views->view[0];
+    SrCrop crops[64];
     int v = 0;
     for (int g = 0; g < p->counts.n; g++)
         for (int i = 0; i < p->counts.v[g]; i++, v++) {
             SrRng rng = sr__transform_rng(ctx, v);
             SrBox box = sr_pixel_draw_box(&rng, src.H, src.W, p->scale[g], ratio);
-            SR_TRY(sr_pixel_resize(&src, box, p->sizes.v[g], p->sizes.v[g],
-                                   (SrFilter)(p->interpolation % 6), ctx->pool, &views->view[v]));
+            crops[v] = (SrCrop){box, p->sizes.v[g], p->sizes.v[g]};
         }
     views->n = v;
-    return SR_OK;
+    return sr__crop_all(&p->style, ctx, src, crops, 0, v, views->view);
 }
 
 const SrTransform sr_transform_img_pil_to_multi_crop = {
@@ -98,7 +103,9 @@ const SrTransform sr_transform_img_pil_to_multi_crop = {
         "Cuts several random resized crops out of an image, in groups of one size and area range.",
     .options = options,
     .params_bytes = sizeof(Params),
+    .takes_encoded = true,
     .prepare = prepare,
+    .absorb = absorb,
     .check = check,
     .shape = shape,
     .apply = apply,

@@ -1,22 +1,19 @@
 // Normalize: (x - mean) / std for each channel (torchvision); stands after ToTensor.
 #include <stddef.h>
 
+#include "data/augment/normalize.h"
 #include "data/pixel.h"
-
-typedef struct {
-    SrDoubles mean, std;
-} Params;
 
 // clang-format off
 static const SrOption options[] = {
-    {"mean", SR_OPT_FLOATS, offsetof(Params, mean), "[0.485, 0.456, 0.406]", -1e6, 1e6, NULL, "Mean of each channel."},
-    {"std", SR_OPT_FLOATS, offsetof(Params, std), "[0.229, 0.224, 0.225]", 1e-6, 1e6, NULL, "Standard deviation of each channel."},
+    {"mean", SR_OPT_FLOATS, offsetof(SrNormalize, mean), "[0.485, 0.456, 0.406]", -1e6, 1e6, NULL, "Mean of each channel."},
+    {"std", SR_OPT_FLOATS, offsetof(SrNormalize, std), "[0.229, 0.224, 0.225]", 1e-6, 1e6, NULL, "Standard deviation of each channel."},
     SR_OPTION_END};
 // clang-format on
 
 // All images are RGB from the decoder on, so there are always three channels.
 static SrStatus check(const void *params) {
-    const Params *p = params;
+    const SrNormalize *p = params;
     if (p->mean.n != 3 || p->std.n != 3)
         SR_FAIL(SR_ERR_CONFIG, "mean and std have %d and %d entries, expected 3 (red, green, blue)",
                 p->mean.n, p->std.n);
@@ -26,7 +23,7 @@ static SrStatus check(const void *params) {
 // In place: the floats are this view's own.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     (void)ctx;
-    const Params *p = params;
+    const SrNormalize *p = params;
     for (int v = 0; v < views->n; v++)
         sr_pixel_normalize(&views->view[v], p->mean.v, p->std.v);
     return SR_OK;
@@ -36,7 +33,7 @@ const SrTransform sr_transform_normalize = {
     .name = "Normalize",
     .help = "Subtracts each channel's mean and divides by its standard deviation.",
     .options = options,
-    .params_bytes = sizeof(Params),
+    .params_bytes = sizeof(SrNormalize),
     .takes_floats = true,
     .gives_floats = true,
     .check = check,

@@ -1,27 +1,19 @@
 // RandomHorizontalFlip: mirrors left to right with a probability (torchvision).
 #include <stddef.h>
 
-#include "data/pipeline.h"
-#include "data/pixel.h"
-
-typedef struct {
-    double p;
-} Params;
+#include "data/augment/crop.h"
 
 // clang-format off
 static const SrOption options[] = {
-    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.5", 0, 1, NULL, "Probability."},
+    {"p", SR_OPT_FLOAT, offsetof(SrFlip, p), "0.5", 0, 1, NULL, "Probability."},
     SR_OPTION_END};
 // clang-format on
 
 // One coin a view.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
-    const Params *p = params;
-    for (int v = 0; v < views->n; v++) {
-        SrRng rng = sr__transform_rng(ctx, v);
-        if (sr_rng_uniform(&rng) < p->p)
+    for (int v = 0; v < views->n; v++)
+        if (sr__flip_drawn(params, ctx, v, ctx->stage))
             sr_pixel_flip(&views->view[v]);
-    }
     return SR_OK;
 }
 
@@ -29,6 +21,6 @@ const SrTransform sr_transform_random_horizontal_flip = {
     .name = "RandomHorizontalFlip",
     .help = "Mirrors left to right with a probability.",
     .options = options,
-    .params_bytes = sizeof(Params),
+    .params_bytes = sizeof(SrFlip),
     .apply = apply,
 };

@@ -1,13 +1,13 @@
 // RandomResizedCrop: a box of random area and aspect, resized to a fixed size (torchvision).
 #include <stddef.h>
 
-#include "data/pipeline.h"
-#include "data/pixel.h"
+#include "data/augment/crop.h"
 
 typedef struct {
     SrInts size;
     SrDoubles scale, ratio;
     int interpolation;
+    SrCropStyle style;
 } Params;
 
 // clang-format off
@@ -44,6 +44,19 @@ static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
     return SR_OK;
 }
 
+static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena *arena) {
+    (void)where;
+    (void)stage;
+    (void)arena;
+    Params *p = params;
+    p->style.filter = (SrFilter)(p->interpolation % 6);
+    return SR_OK;
+}
+
+static bool absorb(void *params, const SrTransform *next, const void *next_params, uint32_t next_stage) {
+    return sr__crop_absorb(&((Params *)params)->style, next, next_params, next_stage);
+}
+
 // The box is drawn for each view from that view's own stream.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     const Params *p = params;
@@ -51,8 +64,8 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
         SrImage src = views->view[v];
         SrRng rng = sr__transform_rng(ctx, v);
         SrBox box = sr_pixel_draw_box(&rng, src.H, src.W, p->scale.v, p->ratio.v);
-        SR_TRY(sr_pixel_resize(&src, box, p->size.v[0], p->size.v[p->size.n - 1],
-                               (SrFilter)(p->interpolation % 6), ctx->pool, &views->view[v]));
+        SrCrop crop = {box, p->size.v[0], p->size.v[p->size.n - 1]};
+        SR_TRY(sr__crop_all(&p->style, ctx, src, &crop, v, 1, &views->view[v]));
     }
     return SR_OK;
 }
@@ -62,7 +75,10 @@ const SrTransform sr_transform_random_resized_crop = {
     .help = "Cuts a box of random area and aspect and resizes it.",
     .options = options,
     .params_bytes = sizeof(Params),
+    .takes_encoded = true,
+    .prepare = prepare,
     .check = check,
+    .absorb = absorb,
     .shape = shape,
     .apply = apply,
 };

@@ -1,17 +1,46 @@
-// ToTensor: levels 0 .. 255 to floats 0 .. 1 (torchvision), kept (H, W, 3).
+// ToTensor: levels 0 .. 255 to floats 0 .. 1 (torchvision), kept (H, W, 3).  A Normalize after it is
+// done in the same walk, straight into the batch where there is one.
+#include <string.h>
+
+#include "data/augment/normalize.h"
 #include "data/pixel.h"
+
+typedef struct {
+    const SrNormalize *normalize; // NULL: only to 0 .. 1
+} Params;
+
+static bool absorb(void *params, const SrTransform *next, const void *next_params, uint32_t next_stage) {
+    (void)next_stage;
+    Params *p = params;
+    if (strcmp(next->name, "Normalize") != 0)
+        return false;
+    p->normalize = next_params;
+    return true;
+}
+
+static SrStatus normalized(const SrNormalize *normalize, SrImagePool *pool, float *out, SrImage *image) {
+    if (!out)
+        out = sr_image_pool_take(pool, sizeof(float) * 3 * (size_t)image->H * (size_t)image->W);
+    if (!out)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d floats", image->H, image->W);
+    sr_pixel_to_normalized(image, normalize->mean.v, normalize->std.v, out);
+    return SR_OK;
+}
 
 // New memory: bytes cannot grow to floats in place.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
-    (void)params;
+    const Params *p = params;
     for (int v = 0; v < views->n; v++)
-        SR_TRY(sr_pixel_to_tensor(&views->view[v], ctx->pool));
+        SR_TRY(p->normalize ? normalized(p->normalize, ctx->pool, views->out[v], &views->view[v])
+                            : sr_pixel_to_tensor(&views->view[v], ctx->pool));
     return SR_OK;
 }
 
 const SrTransform sr_transform_to_tensor = {
     .name = "ToTensor",
     .help = "Levels 0 .. 255 to floats 0 .. 1.",
+    .params_bytes = sizeof(Params),
     .gives_floats = true,
+    .absorb = absorb,
     .apply = apply,
 };

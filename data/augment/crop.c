@@ -1,0 +1,43 @@
+// Cutting several views out of one image that may not be decoded yet.
+#include "data/augment/crop.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+
+bool sr__flip_drawn(const SrFlip *flip, const SrTransformContext *ctx, int v, uint32_t stage) {
+    SrRng rng = sr__stage_rng(ctx, v, stage);
+    return sr_rng_uniform(&rng) < flip->p;
+}
+
+bool sr__crop_absorb(SrCropStyle *style, const SrTransform *next, const void *params, uint32_t stage) {
+    if (strcmp(next->name, "RandomHorizontalFlip") != 0)
+        return false;
+    style->flip = params;
+    style->flip_stage = stage;
+    return true;
+}
+
+// The largest of 1, 2, 4, 8 at which no crop's box has fewer pixels than the crop: what is lost then is
+// what the resizing would have averaged away.
+static int reduction(const SrCrop *crops, int n) {
+    int reduce = 8;
+    for (int i = 0; i < n; i++)
+        while (reduce > 1 && (crops[i].box.h < reduce * crops[i].h || crops[i].box.w < reduce * crops[i].w))
+            reduce /= 2;
+    return reduce;
+}
+
+SrStatus sr__crop_all(const SrCropStyle *style, const SrTransformContext *ctx, SrImage src, const SrCrop *crops,
+                      int first, int n, SrImage *out) {
+    double full_h = src.H, full_w = src.W;
+    SR_TRY(sr_image_finish(&src, ctx->fast ? reduction(crops, n) : 1, ctx->fast, ctx->pool));
+    double y = src.H / full_h, x = src.W / full_w; // 1 unless decoded at a fraction
+    for (int i = 0; i < n; i++) {
+        SrBox b = crops[i].box;
+        SrArea area = {b.top * y, b.left * x, b.h * y, b.w * x};
+        bool flip = style->flip && sr__flip_drawn(style->flip, ctx, first + i, style->flip_stage);
+        SR_TRY(sr_pixel_resample(&src, area, crops[i].h, crops[i].w, style->filter, flip, ctx->pool, &out[i]));
+    }
+    return SR_OK;
+}

@@ -1,0 +1,11 @@
+// Normalize's parameters, for ToTensor, which does both at once.
+#ifndef SR_DATA_NORMALIZE_H
+#define SR_DATA_NORMALIZE_H
+
+#include "base/option.h"
+
+typedef struct {
+    SrDoubles mean, std; // 3 each
+} SrNormalize;
+
+#endif
