@@ -1,7 +1,11 @@
 // Weight gradient of the direct convolution: for each tap, dw (C, K) += x^T dy over the pixels the
 // tap reaches.
 //
-// Work is cut into units (group, range of pixels, rows of C, columns of K), all taps each, so that
+// A 1x1 kernel's gradient is computed the other way round, dw (K, C) += dy^T x: that is how PyTorch
+// stores it, so where no partial sums are needed the products are added to dw where it stands.
+// "Rows" and "columns" below mean whichever of C and K is which.
+//
+// Work is cut into units (group, range of pixels, rows, columns), all taps each, so that
 // x is read from memory once a unit and its neighbourhood comes from cache.  Ranges have partial
 // sums of their own, (range, group, tap, C, K); sr__conv_unpack adds them in order.
 #include <string.h>
@@ -30,9 +34,11 @@ typedef struct {
     const float *dy; // (N, P, Q, K)
     int K;           // of all groups
     int taps_w;      // columns of taps
-    bool dy_packed;  // dy as it stands is one block of whole vectors
+    bool turned;     // rows are outputs and columns channels, not channels of a tap and outputs
+    bool in_place;   // part is dw itself
+    bool packed;     // the columns' tensor as it stands is one block of whole vectors
     const SrConvKernels *kernels;
-    int groups, rows, columns; // of one group: channels of a tap, outputs
+    int groups, rows, columns; // of one group
     int64_t pixels;
     int ranges, row_step, column_step;
     float *part; // (ranges, groups, taps, rows, width of columns)
@@ -46,7 +52,7 @@ typedef struct {
     int *index;         // (taps, PIXELS): which pixels those are
     int *inside;        // (taps): how many
     const float **at;   // (PIXELS): the pixels of dy
-    float *y, *x;       // (blocks, PIXELS, width), (PIXELS, ROWS): copied side by side
+    float *y, *x;       // (blocks, PIXELS, width), (PIXELS, ROWS): columns and rows side by side
     const float **x_at; // (PIXELS): rows of x
     float *edge;        // (taps * PIXELS, rows)
     // Of the next chunk, to be brought into the cache: pixels of x (FETCHED_TAPS, PIXELS) and dy
@@ -100,6 +106,8 @@ static void cut(Job *job) {
 
 static Job new_job(const SrConvShape *s, const SrConvPacking *p) {
     int run = sr__conv_run(s);
+    bool turned = p->taps == 1 && p->merged == 1 && s->pad_h == 0 && s->pad_w == 0;
+    bool dense = s->stride_h == 1 && s->stride_w == 1; // pixels of x side by side
     Job job = {
         .grid = {.N = s->N,
                  .H = s->H,
@@ -113,14 +121,17 @@ static Job new_job(const SrConvShape *s, const SrConvPacking *p) {
                  .taps = p->taps / run},
         .K = s->K,
         .taps_w = s->S / run,
-        .dy_packed = p->groups == 1 && s->K <= p->kernels->block && s->K % p->kernels->lanes == 0,
+        .turned = turned,
         .kernels = p->kernels,
         .groups = p->groups,
-        .rows = run * p->C,
-        .columns = p->K,
+        .rows = turned ? p->K : run * p->C,
+        .columns = turned ? p->C : p->K,
         .pixels = (int64_t)s->N * s->P * s->Q,
     };
+    bool whole = job.columns % p->kernels->lanes == 0;
+    job.packed = p->groups == 1 && job.columns <= p->kernels->block && whole && (dense || !turned);
     cut(&job);
+    job.in_place = turned && whole && job.ranges == 1;
     return job;
 }
 
@@ -154,14 +165,22 @@ static void list_inside(const Job *job, const Table *table, int count) {
     }
 }
 
-// Columns [k0, k1) of dy's pixels, block after block.
-static void copy_dy(const Job *job, const Table *table, const Unit *u, int64_t first, int count) {
-    if (job->dy_packed)
-        return;
+// The pixels a tap's rows and columns come from.
+static const float **row_pixels(const Job *job, const Table *table, int t) {
+    return job->turned ? table->at : table->in + t * PIXELS;
+}
+
+// Columns [k0, k1) of the chunk's pixels, block after block.
+static void copy_columns(const Job *job, const Table *table, const Unit *u, int64_t first,
+                         int count) {
     for (int i = 0; i < count; i++)
-        table->at[i] = job->dy + (first + i) * job->K + u->group * job->columns;
+        table->at[i] = job->dy + (first + i) * job->K;
+    if (job->packed)
+        return;
+    const float **from = job->turned ? table->in : table->at;
     for (int k = u->k0; k < u->k1; k += job->kernels->block)
-        job->kernels->gather(table->at, k, count, SR_MIN(u->k1 - k, job->kernels->block),
+        job->kernels->gather(from, u->group * job->columns + k, count,
+                             SR_MIN(u->k1 - k, job->kernels->block),
                              table->y + (int64_t)(k - u->k0) * PIXELS);
 }
 
@@ -185,8 +204,9 @@ static int fetched_taps(const Job *job, SrConvTap tap[FETCHED_TAPS]) {
     return n;
 }
 
-// The lines of the chunk at `first` that the unit will read.
-static Fetches fetch_chunk(const Job *job, const Table *table, const Unit *u, int64_t first) {
+// The lines of the chunk at `first` that the unit will read: channels [x0, x1) of x, [dy0, dy1) of dy.
+static Fetches fetch_lines(const Job *job, const Table *table, int64_t first, int x0, int x1,
+                           int dy0, int dy1) {
     int count = (int)SR_MIN(job->pixels - first, PIXELS), n = 0;
     if (count <= 0)
         return (Fetches){NULL, 0};
@@ -197,18 +217,30 @@ static Fetches fetch_chunk(const Job *job, const Table *table, const Unit *u, in
     grid.run = 1;
     sr__conv_pixels(&grid, first, count, table->next_x, PIXELS, table->edge);
     for (int i = 0; i < count; i++)
-        table->next_dy[i] = job->dy + (first + i) * job->K + u->group * job->columns;
+        table->next_dy[i] = job->dy + (first + i) * job->K;
     for (int i = count; i < PIXELS; i++) {
         for (int t = 0; t < grid.taps; t++)
             table->next_x[t * PIXELS + i] = table->next_x[t * PIXELS];
         table->next_dy[i] = table->next_dy[0];
     }
-    for (int c = u->c0; c < u->c1; c += LINE)
+    for (int c = x0; c < x1; c += LINE)
         for (int t = 0; t < grid.taps; t++)
-            table->fetch[n++] = (SrConvFetch){table->next_x + t * PIXELS, u->group * job->rows + c};
-    for (int k = u->k0; k < u->k1; k += LINE)
+            table->fetch[n++] = (SrConvFetch){table->next_x + t * PIXELS, c};
+    for (int k = dy0; k < dy1; k += LINE)
         table->fetch[n++] = (SrConvFetch){table->next_dy, k};
     return (Fetches){table->fetch, n};
+}
+
+static Fetches fetch_chunk(const Job *job, const Table *table, const Unit *u, int64_t first) {
+    int row = u->group * job->rows, column = u->group * job->columns;
+    int r0 = row + u->c0, r1 = row + u->c1, c0 = column + u->k0, c1 = column + u->k1;
+    return job->turned ? fetch_lines(job, table, first, c0, c1, r0, r1)
+                       : fetch_lines(job, table, first, r0, r1, c0, c1);
+}
+
+// Columns that need no copy: those of pixel `first` and up.
+static const float *packed_columns(const Job *job, int64_t first) {
+    return (job->turned ? job->grid.in : job->dy) + first * job->columns;
 }
 
 // Rows [c, c + rows) of tap t: all columns of the unit.
@@ -217,11 +249,11 @@ static void add_rows(const Job *job, const Table *table, const Unit *u, int64_t 
     int width = sr__conv_width(job->kernels, job->columns), channel = u->group * job->rows + c;
     SrConvOuter o = {.pixels = table->inside[t],
                      .rows = rows,
-                     .x = table->in + t * PIXELS,
+                     .x = row_pixels(job, table, t),
                      .first = channel,
                      .index = table->index + t * PIXELS,
                      .out_stride = width};
-    if (job->grid.C >= COPY_FROM) {
+    if ((job->turned ? job->K : job->grid.C) >= COPY_FROM) {
         job->kernels->gather(o.x, channel, o.pixels, rows, table->x);
         for (int i = 0; i < o.pixels; i++)
             table->x_at[i] = table->x + i * sr__conv_width(job->kernels, rows);
@@ -230,7 +262,7 @@ static void add_rows(const Job *job, const Table *table, const Unit *u, int64_t 
     }
     for (int k = u->k0; k < u->k1; k += job->kernels->block) {
         o.width = sr__conv_width(job->kernels, SR_MIN(u->k1 - k, job->kernels->block));
-        o.y = job->dy_packed ? job->dy + first * job->K : table->y + (int64_t)(k - u->k0) * PIXELS;
+        o.y = job->packed ? packed_columns(job, first) : table->y + (int64_t)(k - u->k0) * PIXELS;
         o.out = part + ((int64_t)t * job->rows + c) * width + k;
         o.fetch = fetches->next;
         o.fetches = fetches->left;
@@ -257,7 +289,8 @@ static void run_unit(void *arg, int64_t i, int thread) {
     Table table = take_table(&scratch, job->grid.taps, job->grid.run, job->rows, job->column_step);
     float *part =
         job->part + (u.range * (int64_t)job->groups + u.group) * (part_floats(job) / job->groups);
-    clear(job, &u, part);
+    if (!job->in_place)
+        clear(job, &u, part);
     int64_t chunks = (job->pixels + PIXELS - 1) / PIXELS;
     for (int64_t chunk = chunks * u.range / job->ranges;
          chunk < chunks * (u.range + 1) / job->ranges; chunk++) {
@@ -265,7 +298,7 @@ static void run_unit(void *arg, int64_t i, int thread) {
         int count = (int)SR_MIN(job->pixels - first, PIXELS);
         sr__conv_pixels(&job->grid, first, count, table.in, PIXELS, table.edge);
         list_inside(job, &table, count);
-        copy_dy(job, &table, &u, first, count);
+        copy_columns(job, &table, &u, first, count);
         Fetches fetches = fetch_chunk(job, &table, &u, first + PIXELS);
         for (int t = 0; t < job->grid.taps; t++)
             for (int c = u.c0; c < u.c1; c += ROWS)
@@ -278,9 +311,32 @@ static SrConvTap *take_pieces(SrConvScratch *scratch, Job *job) {
     SrConvScratch count = {0};
     take_table(&count, job->grid.taps, job->grid.run, job->rows, job->column_step);
     job->thread_bytes = count.used;
-    job->part = sr__conv_take(scratch, sizeof(float) * (size_t)(job->ranges * part_floats(job)));
+    size_t part = job->in_place ? 0 : (size_t)(job->ranges * part_floats(job));
+    job->part = sr__conv_take(scratch, sizeof(float) * part);
     job->threads = sr__conv_take(scratch, count.used * (size_t)sr_parallel_threads());
     return sr__conv_take(scratch, sizeof(SrConvTap) * (size_t)job->grid.taps);
+}
+
+typedef struct {
+    const Job *job;
+    float *dw; // (groups, rows, columns)
+} SumJob;
+
+// Row i of dw += the parts' rows in order.
+static void sum_row(void *arg, int64_t i, int thread) {
+    (void)thread;
+    const SumJob *sum = arg;
+    const Job *job = sum->job;
+    int64_t width = sr__conv_width(job->kernels, job->columns), part = part_floats(job);
+    float *row = job->part + i * width; // of the first part, which becomes the sum
+    for (int r = 1; r < job->ranges; r++)
+        sr__rows()->add(row, row, row + r * part, job->columns);
+    sr__rows()->add(sum->dw + i * job->columns, sum->dw + i * job->columns, row, job->columns);
+}
+
+static void sum_parts(const Job *job, float *dw) {
+    SumJob sum = {job, dw};
+    sr_parallel_for((int64_t)job->groups * job->rows, sum_row, &sum);
 }
 
 size_t sr__conv_direct_weight_bytes(const SrConvShape *s) {
@@ -300,8 +356,13 @@ void sr__conv_direct_weight(const SrConvShape *s, const float *x, const float *d
     sr__conv_taps(s, job.grid.run, tap);
     job.grid.tap = tap;
     job.grid.in = x;
-    job.grid.zeros = job.part; // never read, only told from x by list_inside
+    job.grid.zeros = scratch; // never read, only told from x by list_inside
     job.dy = dy;
+    if (job.in_place)
+        job.part = dw;
     sr_parallel_for(units(&job), run_unit, &job);
-    sr__conv_unpack(&p, job.part, job.ranges, dw);
+    if (job.turned && !job.in_place)
+        sum_parts(&job, dw);
+    else if (!job.turned)
+        sr__conv_unpack(&p, job.part, job.ranges, dw);
 }

@@ -176,8 +176,10 @@ static void gather(const float *const *from, int64_t first, int n, int columns, 
     int whole = columns / V_LANES * V_LANES;
     for (int i = 0; i < n; i++) {
         const float *x = from[i] + first;
-        for (int j = 0; j < whole; j += V_LANES, to += V_LANES)
+        for (int j = 0; j < whole; j += V_LANES, to += V_LANES) {
+            __builtin_prefetch(to + 4 * LINE, 1); // or stores would wait for their lines one by one
             v_store(to, v_load(x + j));
+        }
         if (whole < columns) {
             v_store(to, v_load_n(x + whole, columns - whole));
             to += V_LANES;
