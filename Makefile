@@ -10,8 +10,8 @@ WARN = -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototy
 STRICT ?=
 CFLAGS = -std=c17 $(OPT) -g $(WARN) $(STRICT) -D_GNU_SOURCE -I. -I$(BUILD) -fopenmp -fno-math-errno -fno-trapping-math \
          -ffp-contract=off -MMD -MP $(EXTRA)
-LDLIBS = -lopenblas -lyaml -lcjson -lz -lm -lpthread
-PACKAGES = gcc make libopenblas-dev libyaml-dev libstb-dev zlib1g-dev libcjson-dev libcmocka-dev pkg-config
+LDLIBS = -lopenblas -llinear -lyaml -lcjson -lz -lm -lpthread
+PACKAGES = gcc make libopenblas-dev liblinear-dev libyaml-dev libstb-dev zlib1g-dev libcjson-dev libcmocka-dev pkg-config
 
 FOLDERS = base formats kernels graph trunks heads losses data trainer cli
 SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c) $(wildcard $(d)/*/*.c)))
@@ -155,6 +155,7 @@ parity: sslrun
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/exchange.py ./sslrun
 	@test ! -x /usr/bin/python3 || test ! -f $(RESNET20) || \
 	    /usr/bin/python3 tests/parity/resnet20.py ./sslrun $(RESNET20) $(CIFAR10)
+	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/linear.py ./sslrun
 
 ## make asan       all tests under the address and undefined-behaviour sanitizers
 asan:

@@ -18,6 +18,8 @@ typedef enum {
     SR_RNG_STATE = 5,     // queues, memory banks, centres
     SR_RNG_SYNTHETIC = 6, // synthetic images
     SR_RNG_SUBSET = 7,    // DATA_LIMIT
+    SR_RNG_LOW_SHOT = 11, // few images a class: epoch = draw, sample = class, view = k
+    SR_RNG_CLUSTER = 12,  // first centres of k-means, empty clusters
     SR_RNG_TEST = 99,
 } SrRngPurpose;
 

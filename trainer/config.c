@@ -208,6 +208,21 @@ SrStatus sr_config_parse(const char *text, const char *name, const char *const *
     return finish(config, file, overrides, n_overrides, status, out);
 }
 
+SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConfig **out) {
+    SrConfig *config = sr_calloc(1, sizeof *config);
+    if (!config)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for the configuration");
+    config->path = "command line";
+    SrStatus status = sr__compose(NULL, overrides, n_overrides, &config->arena, &config->tree);
+    if (status == SR_OK)
+        status = sr__config_read(config);
+    if (status != SR_OK)
+        sr_config_free(config);
+    else
+        *out = config;
+    return status;
+}
+
 // The arena holds everything, the struct only the arena: free what the copy points to.
 void sr_config_free(SrConfig *config) {
     if (!config)

@@ -95,8 +95,26 @@ typedef struct {      // METERS
     bool training;    // enable_training_meter
 } SrMetersConfig;
 
+typedef struct { // SVM
+    bool normalize;
+    SrInts classes;    // cls_list; empty: all
+    int loss, penalty; // squared_hinge or hinge; l2 or l1
+    int folds;         // cross_val_folds
+    SrDoubles costs;
+    double cost_base; // base^k for k in the power range too, when above 0
+    SrInts power_range;
+    SrInts low_shot_draws, low_shot_k;
+} SrSvmConfig;
+
+typedef struct { // LOW_SHOT_BENCHMARK
+    SrDoubles lambdas;
+    SrInts seeds;
+    int per_class; // SAMPLES_PER_CLASS, ours
+} SrLowShotConfig;
+
 typedef struct { // the maps below the root
     const SrYaml *machine, *hooks, *data, *model, *optimizer, *checkpoint, *distributed, *neighbor, *meters,
+        *svm, *low_shot,
         *owned; // by trunks and losses: only there to be pointed at
 } SrConfigSections;
 
@@ -120,6 +138,8 @@ typedef struct SrConfig {
     SrCheckpointConfig checkpoint;
     SrKnnConfig knn;
     SrMetersConfig meters;
+    SrSvmConfig svm;
+    SrLowShotConfig low_shot;
 } SrConfig;
 
 // `path`: a file, or a name below configs/ as VISSL writes it (trainer/compose.h).  overrides: "+config/DIR=FILE"
@@ -128,6 +148,9 @@ SrStatus sr_config_load(const char *path, const char *const *overrides, int n_ov
 // The same from text, for tests and the golden runner; `name` stands for the file in messages.
 SrStatus sr_config_parse(const char *text, const char *name, const char *const *overrides, int n_overrides,
                          SrConfig **out);
+// The defaults with overrides and no file: keys are checked, but there need be nothing to train.  For what works on
+// files of features and reads sections such as SVM.
+SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConfig **out);
 // Only composed (defaults, file, overrides): nothing checked, inferred or read.  For tools that look at trees.
 SrStatus sr_config_compose(const char *path, const char *const *overrides, int n_overrides, SrArena *arena,
                            SrYaml **tree);

@@ -26,6 +26,8 @@ static const SrSection sections[] = {
     {"DISTRIBUTED", sr__schema_distributed, 0},
     {"NEAREST_NEIGHBOR", sr__schema_neighbor, 0},
     {"METERS", sr__schema_meters, 0},
+    {"SVM", sr__schema_svm, 0},
+    {"LOW_SHOT_BENCHMARK", sr__schema_low_shot, 0},
 };
 
 // The k-th map that a plugin owns: trunks first, then losses, then meters.  False past the end.

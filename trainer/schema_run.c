@@ -22,7 +22,7 @@ const SrOption sr__schema_root[] = {
     {"MACHINE", SR_OPT_TREE, OFF(sections.machine), "{}", 0, 0, NULL, "The machine."},
     {"TRAINER.TRAIN_STEP_NAME", SR_OPT_IGNORED, 0, "standard_train_step", 0, 0, SR_REFUSED, "there is one step"},
     {"TRAINER.TASK_NAME", SR_OPT_IGNORED, 0, "self_supervision_task", 0, 0, NULL, "there is one task"},
-    {"SVM_FEATURES_PATH", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "SVM training is not built"},
+    {"SVM_FEATURES_PATH", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "`sslrun svm TRAIN TEST` takes folders of features"},
     {"HOOKS", SR_OPT_TREE, OFF(sections.hooks), "{}", 0, 0, NULL, "What happens around the steps."},
     {"MONITORING", SR_OPT_IGNORED, 0, "{MONITOR_ACTIVATION_STATISTICS: 0}", 0, 0, NULL,
      "activation statistics are not built"},
@@ -59,17 +59,9 @@ const SrOption sr__schema_root[] = {
      "PCA_DIM: 128, FEATURES: {EXTRACT: False, PATH: \".\", DATA_PARTITION: TRAIN, "
      "TEST_PARTITION: TEST, DATASET_NAME: \"\", LAYER_NAME: \"\", DIMENSIONALITY_REDUCTION: 0}}",
      0, 0, NULL, "not built"},
-    {"SVM", SR_OPT_IGNORED, 0,
-     "{normalize: True, cls_list: [], loss: squared_hinge, penalty: l2, dual: True, "
-     "max_iter: 2000, cross_val_folds: 3, costs: {costs_list: [0.1, 0.01], base: -1.0, "
-     "power_range: [4, 20]}, force_retrain: False, low_shot: {dataset_name: voc, "
-     "sample_inds: [1, 2, 3, 4, 5], k_values: [1, 2, 4, 8, 16, 32, 64, 96]}}",
-     0, 0, NULL, "not built"},
+    {"SVM", SR_OPT_TREE, OFF(sections.svm), "{}", 0, 0, NULL, "Linear support vector machines on features."},
     {"NEAREST_NEIGHBOR", SR_OPT_TREE, OFF(sections.neighbor), "{}", 0, 0, NULL, "Nearest-neighbour evaluation."},
-    {"LOW_SHOT_BENCHMARK", SR_OPT_IGNORED, 0,
-     "{METHOD: logistic_regression, LOGISTIC_REGRESSION: {LAMBDA: 0.025, SEEDS: [0]}, "
-     "FEATURES: {PATH: \"\"}}",
-     0, 0, NULL, "not built"},
+    {"LOW_SHOT_BENCHMARK", SR_OPT_TREE, OFF(sections.low_shot), "{}", 0, 0, NULL, "Logistic regression on features."},
     {"IMG_RETRIEVAL", SR_OPT_IGNORED, 0,
      "{TRAIN_DATASET_NAME: Oxford, EVAL_DATASET_NAME: Paris, DATASET_PATH: \"\", "
      "WHITEN_IMG_LIST: \"\", EVAL_BINARY_PATH: \"\", DEBUG_MODE: False, NUM_TRAINING_SAMPLES: "

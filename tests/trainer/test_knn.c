@@ -73,7 +73,7 @@ static void test_ties_and_bounds(void **state) {
     // wins.
     float x[4 * 2] = {1, 0, 1, 0, 1, 0, 1, 0}, t[2] = {1, 0};
     int64_t lx[4] = {3, 2, 0, 0}, lt[1] = {2}, ranked[2 * SR_KNN_TOP];
-    SrFeatures train = {4, 2, x, lx}, test = {1, 2, t, lt};
+    SrFeatures train = {.n = 4, .d = 2, .x = x, .label = lx}, test = {.n = 1, .d = 2, .x = t, .label = lt};
     const int k[2] = {2, 100};
     SrKnnResult result[2];
     SrKnnOptions o = {.sigma = 0.1};
@@ -101,7 +101,7 @@ static void test_large_similarities(void **state) {
     // exp(100 / 0.1) overflows everything; only ratios matter, so the nearer one still wins.
     float x[3 * 1] = {100, 99, 98}, t[1] = {1};
     int64_t lx[3] = {1, 0, 2}, lt[1] = {1}, ranked[SR_KNN_TOP];
-    SrFeatures train = {3, 1, x, lx}, test = {1, 1, t, lt};
+    SrFeatures train = {.n = 3, .d = 1, .x = x, .label = lx}, test = {.n = 1, .d = 1, .x = t, .label = lt};
     const int k = 3;
     SrKnnResult result;
     SrKnnOptions o = {.sigma = 0.1};

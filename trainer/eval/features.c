@@ -5,21 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/mem.h"
 #include "trainer/progress.h"
-
-// Mapped, not allocated: 60,000 rows of a ResNet-50 are half a gigabyte.
-static SrStatus features_init(SrFeatures *f, int64_t n, int d) {
-    if (n < 1)
-        return sr_fail(SR_ERR_CONFIG, "there are no images to take features of");
-    *f = (SrFeatures){.n = n, .d = d};
-    f->x = sr_map((size_t)n * (size_t)d * sizeof(float));
-    f->label = sr_calloc((size_t)n, sizeof *f->label);
-    if (f->x && f->label)
-        return SR_OK;
-    return sr_fail(SR_ERR_MEMORY, "out of memory for %lld features of length %d: lower DATA_LIMIT",
-                   (long long)n, d);
-}
 
 // One row an image into f->x; what a batch contributes is up to the caller.
 typedef void (*RowsOfBatch)(void *arg, const SrBatch *batch, float *rows);
@@ -97,7 +83,7 @@ SrStatus sr_features_extract(SrModel *model, const char *layer, SrSplit *split, 
     SrStatus status;
     *out = (SrFeatures){0};
     SR_TRY_GOTO(trunk_open(&t, model, layer, split, batch, SR_MODE_EVAL));
-    SR_TRY_GOTO(features_init(out, sr_loader_length(split->loader), row_length(t.tap)));
+    SR_TRY_GOTO(sr_features_init(out, sr_loader_length(split->loader), row_length(t.tap)));
     SR_TRY_GOTO(fill_features(split, out, rows_of_trunk, &t));
 done:
     sr_plan_free(t.plan);
@@ -164,7 +150,7 @@ SrStatus sr_features_pixels(SrSplit *split, SrFeatures *out) {
     p.s = (SR_MAX(p.h, p.w) + SR_PIXELS_MAX_SIDE - 1) / SR_PIXELS_MAX_SIDE;
     p.oh = p.h / p.s;
     p.ow = p.w / p.s;
-    SR_TRY(features_init(out, sr_loader_length(split->loader), p.oh * p.ow * 3));
+    SR_TRY(sr_features_init(out, sr_loader_length(split->loader), p.oh * p.ow * 3));
     SrStatus status = fill_features(split, out, rows_of_pixels, &p);
     if (status != SR_OK)
         sr_features_deinit(out);

@@ -226,8 +226,8 @@ SrStatus sr_knn(const SrKnnOptions *options, SrFeatures *train, SrFeatures *test
     SrStatus status;
     SR_TRY_GOTO(work_init(w, train, k, n_k));
     if (options->l2_norm) {
-        sr_features_normalize(train);
-        sr_features_normalize(test);
+        sr_features_normalize(train, 0);
+        sr_features_normalize(test, 0);
     }
     for (int j = 0; j < n_k; j++)
         result[j] = (SrKnnResult){.k = SR_MIN(k[j], w->k_max)};
@@ -272,30 +272,4 @@ double sr_knn_majority(const SrFeatures *test) {
         best = SR_MAX(best, count);
     }
     return labelled ? 100.0 * (double)best / (double)labelled : 0;
-}
-
-// Summed in double: rows of raw pixels are thousands of numbers long.
-static void normalize_row(void *arg, int64_t i, int thread) {
-    (void)thread;
-    SrFeatures *f = arg;
-    float *x = f->x + i * f->d; // (d)
-    double sum = 0;
-    for (int j = 0; j < f->d; j++)
-        sum += (double)x[j] * (double)x[j];
-    float scale = (float)(1.0 / fmax(sqrt(sum), 1e-12));
-    for (int j = 0; j < f->d; j++)
-        x[j] *= scale;
-}
-
-// Row by row, in place.
-void sr_features_normalize(SrFeatures *features) {
-    sr_parallel_for(features->n, normalize_row, features);
-}
-
-// Rows were mapped by eval/features.c.
-void sr_features_deinit(SrFeatures *features) {
-    if (features->x)
-        sr_unmap(features->x, (size_t)features->n * (size_t)features->d * sizeof(float));
-    sr_free(features->label);
-    *features = (SrFeatures){0};
 }

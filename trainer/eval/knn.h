@@ -8,20 +8,9 @@
 #ifndef SR_TRAINER_EVAL_KNN_H
 #define SR_TRAINER_EVAL_KNN_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/status.h"
+#include "trainer/eval/feature_rows.h"
 
 #define SR_KNN_TOP 5 // classes ranked for each image
-
-// Owned by the caller.  Rows with label -1 are ignored.
-typedef struct {
-    int64_t n;
-    int d;
-    float *x;       // (n, d)
-    int64_t *label; // (n)
-} SrFeatures;
 
 typedef struct {
     double sigma;
@@ -46,9 +35,5 @@ SrStatus sr_knn(const SrKnnOptions *options, SrFeatures *train, SrFeatures *test
 
 // Share of the most frequent class among the labelled rows, per cent.
 double sr_knn_majority(const SrFeatures *test);
-// A row's length becomes 1 (rows of zeros stay), as torch.nn.functional.normalize does with eps
-// 1e-12.
-void sr_features_normalize(SrFeatures *features);
-void sr_features_deinit(SrFeatures *features);
 
 #endif

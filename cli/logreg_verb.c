@@ -1,0 +1,101 @@
+// sslrun logreg CONFIG | TRAIN TEST: logistic regression on frozen features.
+#include <stdio.h>
+
+#include "base/json.h"
+#include "cli/side_args.h"
+#include "cli/verb.h"
+#include "trainer/eval/logreg.h"
+
+typedef struct {
+    const SrConfig *config;
+    SrArena arena;
+    bool has[SR_ROW_COUNT];
+    double majority; // -1 with several labels an image
+    SrLogregResult *row[SR_ROW_COUNT];
+    int n; // lambdas
+} Report;
+
+static SrStatus evaluate(void *arg, SrReportRow row, SrFeatures *train, SrFeatures *test) {
+    Report *r = arg;
+    r->has[row] = true;
+    r->majority = test->target ? -1 : sr_knn_majority(test);
+    return sr_logreg(&r->config->low_shot, r->config->seed, train, test, &r->arena, &r->row[row], &r->n);
+}
+
+static void print_table(const Report *r, const SrSides *sides, SrText *out) {
+    char lambda[SR_TEXT_NUMBER_BYTES];
+    const char *measure = r->majority >= 0 ? "top-1" : "   AP";
+    sr_text_printf(out, "  %-16s  lambda  images  train %s  test %s\n", "", measure, measure);
+    if (r->majority >= 0)
+        sr_text_printf(out, "  %-16s                              %6.2f\n",
+                       sr_report_row_name(SR_ROW_MAJORITY), r->majority);
+    for (int row = 0; row < SR_ROW_COUNT; row++)
+        for (int i = 0; r->has[row] && i < r->n; i++) {
+            const SrLogregResult *g = &r->row[row][i];
+            sr_text_printf(out, "  %-16s  %6s  %6lld       %6.2f      %6.2f",
+                           sr_sides_row_name(sides, row), sr_text_number(g->lambda, lambda),
+                           (long long)g->images, g->train, g->test);
+            if (g->n > 1)
+                sr_text_printf(out, " +- %.2f over %d draws", g->test_std, g->n);
+            sr_text_add(out, "\n");
+        }
+}
+
+// Flat keys such as trained_top1_lambda0.025.
+static void print_json(const Report *r, const SrSides *sides, SrText *out) {
+    char key[96], lambda[SR_TEXT_NUMBER_BYTES];
+    const char *measure = r->majority >= 0 ? "top1" : "mean_ap";
+    sr_json_begin(out);
+    sr_sides_json(sides, out);
+    for (int row = 0; row < SR_ROW_COUNT; row++)
+        for (int i = 0; r->has[row] && i < r->n; i++) {
+            const SrLogregResult *g = &r->row[row][i];
+            const struct {
+                const char *name;
+                double value;
+            } fields[] = {{"", g->test}, {"_std", g->test_std}, {"_train", g->train}};
+            for (int j = 0; j < SR_COUNT(fields); j++) {
+                snprintf(key, sizeof key, "%s_%s_lambda%s%s", sr_report_row_key((SrReportRow)row), measure,
+                         sr_text_number(g->lambda, lambda), fields[j].name);
+                sr_json_float(out, key, fields[j].value);
+            }
+        }
+    sr_json_end(out);
+}
+
+static SrStatus run_verb(int argc, char **argv) {
+    bool json = false, only = false;
+    SrSides sides = {.layer = NULL};
+    Report report = {.n = 0};
+    const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
+                            {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
+                            {"--layer", NULL, NULL, "the feature, as in flatten", &sides.layer},
+                            {0}};
+    SrArgs args;
+    SrConfig *config = NULL;
+    SrText out = SR_TEXT_INIT;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_sides(&args, "logreg", &config, &sides));
+    sides.baselines = !only;
+    report.config = config;
+    SrStatus status = sr_sides_each(&sides, evaluate, &report);
+    if (status == SR_OK) {
+        if (json) {
+            print_json(&report, &sides, &out);
+        } else {
+            sr_sides_text(&sides, "logistic regression", &out);
+            print_table(&report, &sides, &out);
+        }
+        status = sr_args_print(&out);
+    }
+    sr_arena_deinit(&report.arena);
+    sr_config_free(config);
+    return status;
+}
+
+const SrVerb sr_verb_logreg = {
+    .name = "logreg",
+    .usage = "sslrun logreg CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--no-baselines] [--json]",
+    .help = "Logistic regression on the frozen trunk's features, or on files of features.",
+    .run = run_verb,
+};

@@ -1,0 +1,35 @@
+// CONFIG or TRAIN TEST.
+#include "cli/side_args.h"
+
+#include "base/file.h"
+
+bool sr_args_is_features(const char *name) {
+    static const char *const ends[] = {".safetensors", ".npz", ".npy", ".pth", ".pt", ".torch"};
+    for (int i = 0; i < SR_COUNT(ends); i++)
+        if (sr_text_ends(name, ends[i]))
+            return true;
+    return sr_file_is_dir(name);
+}
+
+SrStatus sr_args_load_options(const SrArgs *args, const char *verb, SrConfig **out) {
+    if (args->n_names > 0 && sr_args_is_features(args->names[0]))
+        return sr_config_options(args->overrides, args->n_overrides, out);
+    return sr_args_load_config(args, verb, out);
+}
+
+SrStatus sr_args_sides(const SrArgs *args, const char *verb, SrConfig **config, SrSides *sides) {
+    bool files = args->n_names > 0 && sr_args_is_features(args->names[0]);
+    if (args->n_names == 0 && args->n_overrides == 0)
+        return sr_fail(SR_ERR_CONFIG,
+                       "sslrun %s: of what? Give a YAML file, or two folders of features (TRAIN TEST)", verb);
+    if (files && args->n_names > 2)
+        return sr_fail(SR_ERR_CONFIG, "sslrun %s: what is '%s'? Features of TRAIN and of TEST are expected",
+                       verb, args->names[2]);
+    SR_TRY(sr_args_load_options(args, verb, config));
+    sides->config = *config;
+    if (files) {
+        sides->train = args->names[0];
+        sides->test = args->n_names > 1 ? args->names[1] : args->names[0];
+    }
+    return SR_OK;
+}

@@ -1,0 +1,16 @@
+// What the verbs on features take: CONFIG [KEY=VALUE ...], or files of features, with KEY=VALUE over the defaults.
+#ifndef SR_CLI_SIDE_ARGS_H
+#define SR_CLI_SIDE_ARGS_H
+
+#include "cli/args.h"
+#include "trainer/eval/sides.h"
+
+// Is this name a folder or file of features rather than a configuration?
+bool sr_args_is_features(const char *name);
+// The configuration a name stands for; of files: the defaults with the overrides.
+SrStatus sr_args_load_options(const SrArgs *args, const char *verb, SrConfig **out);
+// Fills config (to be freed with sr_config_free(*config)), train and test.  One folder may hold both sides, as VISSL's
+// extractions do.
+SrStatus sr_args_sides(const SrArgs *args, const char *verb, SrConfig **config, SrSides *sides);
+
+#endif

@@ -1,0 +1,168 @@
+// sslrun svm CONFIG | TRAIN TEST: linear support vector machines on frozen features.
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/side_args.h"
+#include "cli/verb.h"
+#include "data/npy.h"
+#include "trainer/eval/svm.h"
+
+typedef struct {
+    const SrConfig *config;
+    SrArena arena;
+    const char *out; // folder for the results of the trained trunk, or NULL
+    bool has[SR_ROW_COUNT], low_shot;
+    double majority;
+    SrSvmResult svm[SR_ROW_COUNT];
+    SrLowShotResult *few[SR_ROW_COUNT];
+    int n_few;
+} Report;
+
+static SrStatus save_array(const char *dir, const char *name, SrShape shape, const double *data) {
+    char path[4096];
+    SR_TRY(sr_file_join(path, sizeof path, dir, name));
+    return sr_npy_save(path, "<f8", shape, data, (size_t)sr_shape_count(shape) * sizeof *data);
+}
+
+// VISSL's names, and the machines themselves.
+static SrStatus save_result(const char *dir, const SrSvmResult *r, int d) {
+    SR_TRY(sr_file_mkdirs(dir));
+    SR_TRY(save_array(dir, "crossval_ap.npy", SR_SHAPE(r->classes, r->n_costs), r->crossval_ap));
+    SR_TRY(save_array(dir, "chosen_cost.npy", SR_SHAPE(r->classes), r->chosen));
+    SR_TRY(save_array(dir, "test_ap.npy", SR_SHAPE(r->classes), r->ap));
+    return save_array(dir, "weights.npy", SR_SHAPE(r->classes, d + 1), r->w);
+}
+
+static SrStatus evaluate(void *arg, SrReportRow row, SrFeatures *train, SrFeatures *test) {
+    Report *r = arg;
+    r->has[row] = true;
+    if (!test->target)
+        r->majority = sr_knn_majority(test);
+    if (r->low_shot)
+        return sr_svm_low_shot(&r->config->svm, r->config->seed, train, test, &r->arena, &r->few[row],
+                               &r->n_few);
+    SR_TRY(sr_svm(&r->config->svm, train, test, &r->arena, &r->svm[row]));
+    return r->out && row == SR_ROW_TRAINED ? save_result(r->out, &r->svm[row], train->d) : SR_OK;
+}
+
+// ---- in words -----------------------------------------------------------------------------------
+
+// "0.1", or "0.01 to 0.1" where classes differ.
+static void print_costs(const SrSvmResult *s, SrText *out) {
+    double low = 0, high = 0;
+    char a[SR_TEXT_NUMBER_BYTES], b[SR_TEXT_NUMBER_BYTES];
+    for (int c = 0; c < s->classes; c++) {
+        if (s->chosen[c] < 0)
+            continue;
+        low = low == 0 || s->chosen[c] < low ? s->chosen[c] : low;
+        high = s->chosen[c] > high ? s->chosen[c] : high;
+    }
+    sr_text_printf(out, "  %s", sr_text_number(low, a));
+    if (low != high)
+        sr_text_printf(out, " to %s", sr_text_number(high, b));
+    sr_text_add(out, "\n");
+}
+
+static void print_table(const Report *r, const SrSides *sides, SrText *out) {
+    bool single = r->svm[SR_ROW_TRAINED].accuracy >= 0;
+    sr_text_printf(out, "  %-16s  mean AP%s  cost\n", "", single ? "   top-1" : "");
+    if (single)
+        sr_text_printf(out, "  %-16s         %8.2f\n", sr_report_row_name(SR_ROW_MAJORITY), r->majority);
+    for (int row = 0; row < SR_ROW_COUNT; row++) {
+        const SrSvmResult *s = &r->svm[row];
+        if (!r->has[row])
+            continue;
+        sr_text_printf(out, "  %-16s  %7.4f", sr_sides_row_name(sides, row), s->mean_ap);
+        if (single)
+            sr_text_printf(out, "%8.2f", s->accuracy);
+        print_costs(s, out);
+    }
+}
+
+static void print_low_shot(const Report *r, const SrSides *sides, SrText *out) {
+    char cost[SR_TEXT_NUMBER_BYTES];
+    sr_text_printf(out, "  %-16s  images    cost    mean     std     min     max\n", "");
+    for (int row = 0; row < SR_ROW_COUNT; row++)
+        for (int i = 0; r->has[row] && i < r->n_few; i++) {
+            const SrLowShotResult *f = &r->few[row][i];
+            sr_text_printf(out, "  %-16s  %6d  %6s  %6.2f  %6.2f  %6.2f  %6.2f\n",
+                           sr_sides_row_name(sides, row), f->k, sr_text_number(f->cost, cost),
+                           f->mean, f->std, f->min, f->max);
+        }
+}
+
+// Flat keys such as trained_mean_ap and trained_k16_c0.1_mean, so that a line can be read by grep.
+static void print_json_row(const Report *r, SrReportRow row, SrText *out) {
+    char key[96], cost[SR_TEXT_NUMBER_BYTES];
+    const char *name = sr_report_row_key(row);
+    for (int i = 0; r->low_shot && i < r->n_few; i++) {
+        const SrLowShotResult *f = &r->few[row][i];
+        const struct {
+            const char *name;
+            double value;
+        } fields[] = {{"mean", f->mean}, {"std", f->std}, {"min", f->min}, {"max", f->max}};
+        for (int j = 0; j < SR_COUNT(fields); j++) {
+            snprintf(key, sizeof key, "%s_k%d_c%s_%s", name, f->k, sr_text_number(f->cost, cost),
+                     fields[j].name);
+            sr_json_float(out, key, fields[j].value);
+        }
+    }
+    if (r->low_shot)
+        return;
+    snprintf(key, sizeof key, "%s_mean_ap", name);
+    sr_json_float(out, key, r->svm[row].mean_ap);
+    snprintf(key, sizeof key, "%s_top1", name);
+    if (r->svm[row].accuracy >= 0)
+        sr_json_float(out, key, r->svm[row].accuracy);
+}
+
+static void print_report(const Report *r, const SrSides *sides, bool json, SrText *out) {
+    if (!json) {
+        sr_sides_text(sides, r->low_shot ? "low-shot SVM" : "SVM", out);
+        (r->low_shot ? print_low_shot : print_table)(r, sides, out);
+        return;
+    }
+    sr_json_begin(out);
+    sr_sides_json(sides, out);
+    for (int row = 0; row < SR_ROW_COUNT; row++)
+        if (r->has[row])
+            print_json_row(r, (SrReportRow)row, out);
+    sr_json_end(out);
+}
+
+static SrStatus run_verb(int argc, char **argv) {
+    bool json = false, only = false;
+    SrSides sides = {.layer = NULL};
+    Report report = {.out = NULL};
+    const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
+                            {"--low-shot", &report.low_shot, NULL, "SVM.low_shot's draws", NULL},
+                            {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
+                            {"--layer", NULL, NULL, "the feature, as in flatten", &sides.layer},
+                            {"--out", NULL, NULL, "a folder for the machines and their figures", &report.out},
+                            {0}};
+    SrArgs args;
+    SrConfig *config = NULL;
+    SrText out = SR_TEXT_INIT;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    if (report.out && report.low_shot)
+        return sr_fail(SR_ERR_CONFIG, "--low-shot trains many machines and keeps none: leave out --out");
+    SR_TRY(sr_args_sides(&args, "svm", &config, &sides));
+    sides.baselines = !only;
+    report.config = config;
+    SrStatus status = sr_sides_each(&sides, evaluate, &report);
+    if (status == SR_OK) {
+        print_report(&report, &sides, json, &out);
+        status = sr_args_print(&out);
+    }
+    sr_arena_deinit(&report.arena);
+    sr_config_free(config);
+    return status;
+}
+
+const SrVerb sr_verb_svm = {
+    .name = "svm",
+    .usage = "sslrun svm CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--low-shot] [--out DIR] [--no-baselines] [--json]",
+    .help = "Linear support vector machines on the frozen trunk's features, or on files of features.",
+    .run = run_verb,
+};

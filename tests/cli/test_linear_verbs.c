@@ -1,0 +1,105 @@
+// sslrun svm and logreg: on files of features and on a configuration's trunk, what is printed, what is refused.
+#include <stdio.h>
+
+#include "base/file.h"
+#include "tests/check.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+#include "tests/trainer/feature_rows.h"
+
+#define CONFIG "tests/cli/tiny.yaml"
+
+static ProgramResult result; // two 64 kB texts: too large for the stack of a test
+
+#define RUN(...) program_run(&result, 0, (const char *const[]){__VA_ARGS__, NULL})
+
+typedef struct {
+    char dir[64], train[128], test[128], out[128], run[128];
+} Fixture;
+
+static void begin(Fixture *f) {
+    SrFeatures rows;
+    temp_dir_make(f->dir);
+    snprintf(f->train, sizeof f->train, "%s/train.safetensors", f->dir);
+    snprintf(f->test, sizeof f->test, "%s/test.safetensors", f->dir);
+    snprintf(f->out, sizeof f->out, "%s/out", f->dir);
+    snprintf(f->run, sizeof f->run, "CHECKPOINT.DIR=%s/run", f->dir);
+    test_rows_planted(&rows, 90, 6, 3, 2, 1);
+    test_rows_save(&rows, f->train, "res5");
+    sr_features_deinit(&rows);
+    test_rows_planted(&rows, 60, 6, 3, 2, 2);
+    test_rows_save(&rows, f->test, "res5");
+    sr_features_deinit(&rows);
+}
+
+static void expect_refused(const char *text) {
+    if (result.code != 2 || !strstr(result.err, text))
+        fail_msg("expected exit code 2 and \"%s\", got %d and:\n%s", text, result.code, result.err);
+}
+
+static void test_files(void **state) {
+    (void)state;
+    Fixture f;
+    char path[256];
+    begin(&f);
+    RUN("svm", f.train, f.test, "--out", f.out);
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "SVM: 60 test images against 90, 6 numbers each"));
+    CHECK(strstr(result.out, "majority class") && strstr(result.out, "33.33") && strstr(result.out, "features"));
+    snprintf(path, sizeof path, "%s/test_ap.npy", f.out);
+    CHECK(sr_file_exists(path));
+    RUN("svm", f.train, f.test, "--json", "--layer=res5", "SVM.costs.costs_list=[1]");
+    CHECK(result.code == 0 && strstr(result.out, "\"trained_top1\": ") && strstr(result.out, "\"layer\": \"res5\""));
+    RUN("svm", f.train, f.test, "--low-shot", "SVM.low_shot.k_values=[2]");
+    CHECK(result.code == 0 && strstr(result.out, "low-shot SVM") && strstr(result.out, "std"));
+    RUN("svm", f.train, f.test, "--low-shot", "SVM.low_shot.k_values=[2]", "--json");
+    CHECK(result.code == 0 && strstr(result.out, "\"trained_k2_c0.01_mean\": "));
+    RUN("logreg", f.train, f.test, "--json");
+    CHECK(result.code == 0 && strstr(result.out, "\"trained_top1_lambda0.025\": "));
+    RUN("logreg", f.train, f.test, "LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION.SAMPLES_PER_CLASS=5",
+        "LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION.SEEDS=[1, 2]");
+    CHECK(result.code == 0 && strstr(result.out, "over 2 draws"));
+    temp_dir_remove(f.dir);
+}
+
+static void test_trunk(void **state) {
+    (void)state;
+    Fixture f;
+    begin(&f);
+    RUN(CONFIG, f.run, "OPTIMIZER.num_epochs=1");
+    CHECK_INT(result.code, 0);
+    RUN("svm", CONFIG, f.run, "OPTIMIZER.num_epochs=1");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "raw pixels") && strstr(result.out, "untrained trunk") &&
+          strstr(result.out, "trained trunk") && strstr(result.out, "layer flatten (32 numbers)"));
+    RUN("logreg", CONFIG, f.run, "OPTIMIZER.num_epochs=1", "--no-baselines", "--layer", "layer4");
+    CHECK(result.code == 0 && !strstr(result.out, "raw pixels") && strstr(result.out, "layer layer4"));
+    RUN("svm", CONFIG, f.run, "--layer", "layer9");
+    expect_refused("layer9");
+    temp_dir_remove(f.dir);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    Fixture f;
+    begin(&f);
+    RUN("svm");
+    expect_refused("of what?");
+    RUN("svm", f.train, f.test, "SVM.cost.costs_list=[1]");
+    expect_refused("did you mean 'SVM.costs'");
+    RUN("svm", f.train, f.test, "--lowshot");
+    expect_refused("did you mean '--low-shot'");
+    RUN("svm", f.train, f.test, "--layer", "res55");
+    expect_refused("did you mean 'res5'");
+    RUN("svm", f.train, f.test, "--low-shot", "--out", f.out);
+    expect_refused("leave out --out");
+    RUN("logreg", f.train, f.test, f.test);
+    expect_refused("what is");
+    RUN("logreg", f.dir);
+    expect_refused("holds no features of train images");
+    RUN("logreg", "no/such.safetensors", f.test);
+    expect_refused("no such file");
+    temp_dir_remove(f.dir);
+}
+
+SR_TESTS(linear_verbs, unit(test_files), unit(test_trunk), unit(test_refused))

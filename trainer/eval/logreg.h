@@ -1,0 +1,22 @@
+// Logistic regression on frozen features: VISSL's low_shot_test (spec 10.7) through liblinear.
+//
+// Columns are standardised by the training images; the cost is their number over lambda, the penalty L2.  One
+// classifier a class against the rest (VISSL's sklearn fits all classes at once: tests/parity/linear.py shows both).
+#ifndef SR_TRAINER_EVAL_LOGREG_H
+#define SR_TRAINER_EVAL_LOGREG_H
+
+#include "trainer/eval/svm.h"
+
+// One lambda; accuracies in per cent, averaged over the draws.  With several labels an image they are 100 mean AP.
+typedef struct {
+    double lambda;
+    double train, test, test_std; // std over the draws
+    int n;                        // draws
+    int64_t images;               // trained on, in the last draw
+} SrLogregResult;
+
+// Changes neither side: draws are copies.
+SrStatus sr_logreg(const SrLowShotConfig *config, uint64_t seed, const SrFeatures *train,
+                   const SrFeatures *test, SrArena *arena, SrLogregResult **out, int *n);
+
+#endif
