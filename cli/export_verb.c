@@ -1,0 +1,67 @@
+// sslrun export TRUNK|CONFIG: a frozen trunk as ONNX, for programs that are not this one.  A verb of its own beside
+// convert, which renames tensors and never sees a graph, and extract, which runs one.
+#include "base/file.h"
+#include "cli/args.h"
+#include "cli/verb.h"
+#include "trainer/export_onnx.h"
+
+static SrStatus check(const SrArgs *args, const SrExtractorOptions *o, const char *out, bool force) {
+    if (args->n_names != 1)
+        return sr_fail(SR_ERR_CONFIG, "sslrun export: which trunk? Give a model (resnet50) or a YAML file");
+    if (!o->weights || !o->nodes || !out)
+        return sr_fail(SR_ERR_CONFIG, "sslrun export needs --weights FILE, --nodes a,b:c and --out FILE.onnx");
+    if (!sr_text_ends(out, ".onnx"))
+        return sr_fail(SR_ERR_CONFIG, "--out %s: the name should end in .onnx", out);
+    if (sr_file_is_dir(out))
+        return sr_fail(SR_ERR_CONFIG, "%s: a directory; name the file to write", out);
+    if (!force && sr_file_exists(out))
+        return sr_fail(SR_ERR_CONFIG, "%s exists; --force replaces it", out);
+    return SR_OK;
+}
+
+static SrStatus run_export(const SrExtractorOptions *o, const char *out) {
+    SrExtractor ex;
+    SrText text = SR_TEXT_INIT;
+    SR_TRY(sr_extractor_open(o, &ex));
+    SrStatus status = sr_export_onnx(&ex, out);
+    sr_text_printf(&text, "%s: ", out);
+    sr_extraction_report(&ex.extraction, &text);
+    sr_text_printf(&text, ", %d norms folded\n", ex.n_folded);
+    sr_extractor_close(&ex);
+    if (status == SR_OK)
+        return sr_args_print(&text);
+    sr_text_deinit(&text);
+    return status;
+}
+
+static SrStatus run_verb(int argc, char **argv) {
+    SrExtractorOptions o = {.batch = 1, .mode = SR_MODE_EVAL};
+    const char *out = NULL;
+    int size = 224;
+    bool force = false;
+    const SrFlag flags[] = {
+        {.name = "--weights", .text = &o.weights, .help = "a file of weights, in any format that is read"},
+        {.name = "--nodes", .text = &o.nodes, .help = "layers to give, as in layer4,flatten:features"},
+        {.name = "--out", .text = &out, .help = "the .onnx file"},
+        {.name = "--size", .number = &size, .help = "pixels a side of the images"},
+        {.name = "--lax", .on = &o.lax, .help = "missing and unexpected weights are no error"},
+        {.name = "--no-fold", .on = &o.keep_norms, .help = "batch norms stay as they are"},
+        {.name = "--force", .on = &force, .help = "replaces a file that exists"},
+        {0}};
+    SrArgs args;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(check(&args, &o, out, force));
+    o.trunk = args.names[0];
+    o.overrides = args.overrides;
+    o.n_overrides = args.n_overrides;
+    o.height = o.width = size;
+    return run_export(&o, out);
+}
+
+const SrVerb sr_verb_export = {
+    .name = "export",
+    .usage = "sslrun export TRUNK|CONFIG --weights FILE --nodes a,b:c --out FILE.onnx [--size N] [--no-fold] [--lax] "
+             "[--force]",
+    .help = "Writes a frozen trunk as ONNX: images (N, 3, H, W) in, the features of named layers out.",
+    .run = run_verb,
+};
