@@ -330,8 +330,8 @@ static void sum_row(void *arg, int64_t i, int thread) {
     int64_t width = sr__conv_width(job->kernels, job->columns), part = part_floats(job);
     float *row = job->part + i * width; // of the first part, which becomes the sum
     for (int r = 1; r < job->ranges; r++)
-        sr__rows()->add(row, row, row + r * part, job->columns);
-    sr__rows()->add(sum->dw + i * job->columns, sum->dw + i * job->columns, row, job->columns);
+        sr__rows()->axpy(row, row + r * part, 1, job->columns);
+    sr__rows()->axpy(sum->dw + i * job->columns, row, 1, job->columns);
 }
 
 static void sum_parts(const Job *job, float *dw) {
