@@ -37,8 +37,14 @@ endif
 ISAS ?= plain
 ISA_plain  =
 ISA_avx2   = -mavx2 -mfma -mf16c -ffp-contract=fast
+# Only for files whose products are made of bfloat16 pairs, beside the others; taken where the processor has it.
+ISA_avx512bf16 = $(ISA_avx512) -mavx512bf16
 ISA_avx512 = -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 -ffp-contract=fast
-OBJECTS := $(PLAIN:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(SIMD:%.c=$(BUILD)/%.$(isa).o))
+ifneq ($(filter avx512,$(ISAS)),)
+BF16   := kernels/conv_tile_simd.c
+endif
+OBJECTS := $(PLAIN:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(SIMD:%.c=$(BUILD)/%.$(isa).o)) \
+           $(BF16:%.c=$(BUILD)/%.avx512bf16.o)
 TESTS   := $(filter-out tests/fuzz/fuzz_%,$(sort $(wildcard tests/*.c) $(wildcard tests/*/*.c)))
 TESTOBJ := $(filter-out $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
@@ -68,7 +74,7 @@ $(BUILD)/%_simd.$(1).o: %_simd.c | $(DEFS)
 	@mkdir -p $$(@D)
 	$$(CC) $$(CFLAGS) -O3 $$(ISA_$(1)) $$(SIMD_EXTRA) -DSR_ISA=$(1) -DSR_ISA_$(1)=1 -c -o $$@ $$<
 endef
-$(foreach isa,$(ISAS),$(eval $(call compile_isa,$(isa))))
+$(foreach isa,$(ISAS) avx512bf16,$(eval $(call compile_isa,$(isa))))
 $(BUILD)/kernels/%.o: kernels/%.c | $(DEFS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -O3 -c -o $@ $<

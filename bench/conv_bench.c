@@ -75,7 +75,7 @@ static void peak_body(void *arg, int64_t i, int thread) {
 }
 
 static double peak_gflops(void) {
-    const SrConvKernels *kernels = SR_CPU_PICK(sr__conv_kernels);
+    const SrConvKernels *kernels = sr__conv_kernels(SR_F32);
     double best = 1e9;
     int threads = sr_parallel_threads();
     for (int i = 0; i < 3; i++) {

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/bf16.h"
 #include "base/parallel.h"
 #include "kernels/conv_design.h"
 
@@ -21,7 +22,7 @@ void sr_conv_shape(SrConvShape *s) {
 // The same answer for the size of the scratch and for the call that gets it: it depends on nothing
 // but the shape, the pass and the mask.
 static const SrConvDesign *choose(const SrConvShape *s, SrConvPass pass) {
-    const SrConvDesign *best = &sr__conv_plain;
+    const SrConvDesign *best = s->type == SR_BF16 ? &sr__conv_wide : &sr__conv_plain;
     double least = best->cost(s, pass);
     for (int i = 0; i < SR_COUNT(designs); i++) {
         const SrConvDesign *d = designs[i];
@@ -32,6 +33,10 @@ static const SrConvDesign *choose(const SrConvShape *s, SrConvPass pass) {
         }
     }
     return best;
+}
+
+double sr__conv_cost(const SrConvShape *s, SrConvPass pass) {
+    return choose(s, pass)->cost(s, pass);
 }
 
 const char *sr_conv_design(const SrConvShape *s, SrConvPass pass) { return choose(s, pass)->name; }
@@ -48,9 +53,13 @@ size_t sr_conv_scratch_bytes(const SrConvShape *s, SrConvPass pass) {
 
 typedef struct {
     const SrConvShape *s;
-    const float *dy; // (N, P, Q, K)
-    float *sums;     // (BIAS_RUNS, K)
+    const void *dy; // (N, P, Q, K)
+    float *sums;    // (BIAS_RUNS, K)
 } BiasJob;
+
+static float number(SrDtype type, const void *p, int64_t i) {
+    return type == SR_BF16 ? sr_bf16_float(((const SrBf16 *)p)[i]) : ((const float *)p)[i];
+}
 
 // Run i of the pixels; its bounds depend on the shape alone.
 static void sum_bias_run(void *arg, int64_t i, int thread) {
@@ -62,33 +71,36 @@ static void sum_bias_run(void *arg, int64_t i, int thread) {
     memset(sum, 0, sizeof(float) * (size_t)K);
     for (int64_t p = pixels * i / BIAS_RUNS; p < pixels * (i + 1) / BIAS_RUNS; p++)
         for (int k = 0; k < K; k++)
-            sum[k] += job->dy[p * K + k];
+            sum[k] += number(job->s->type, job->dy, p * K + k);
 }
 
-void sr_conv_forward_end(const SrConvShape *s, const float *x, const float *w, const SrConvEnd *end,
-                         float *y, void *scratch) {
-    bool nothing = !end->bias && !end->residual && !end->relu;
-    choose(s, SR_CONV_FORWARD)->forward(s, x, w, nothing ? NULL : end, y, scratch);
-}
-
-void sr_conv_forward(const SrConvShape *s, const float *x, const float *w, const float *bias,
-                     float *y, void *scratch) {
-    sr_conv_forward_end(s, x, w, &(SrConvEnd){.bias = bias}, y, scratch);
-}
-
-void sr_conv_backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx,
-                           bool add, void *scratch) {
-    choose(s, SR_CONV_BACKWARD_DATA)->backward_data(s, dy, w, dx, add, scratch);
-}
-
-void sr_conv_backward_weight(const SrConvShape *s, const float *x, const float *dy, float *dw,
-                             float *dbias, void *scratch) {
-    choose(s, SR_CONV_BACKWARD_WEIGHT)->backward_weight(s, x, dy, dw, scratch);
-    if (!dbias)
-        return;
+void sr_conv_backward_bias(const SrConvShape *s, const void *dy, float *dbias, void *scratch) {
     BiasJob job = {.s = s, .dy = dy, .sums = scratch};
     sr_parallel_for(BIAS_RUNS, sum_bias_run, &job);
     for (int i = 0; i < BIAS_RUNS; i++)
         for (int k = 0; k < s->K; k++)
             dbias[k] += job.sums[i * s->K + k];
+}
+
+void sr_conv_forward_end(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
+                         void *y, void *scratch) {
+    bool nothing = !end->bias && !end->residual && !end->relu;
+    choose(s, SR_CONV_FORWARD)->forward(s, x, w, nothing ? NULL : end, y, scratch);
+}
+
+void sr_conv_forward(const SrConvShape *s, const void *x, const float *w, const float *bias,
+                     void *y, void *scratch) {
+    sr_conv_forward_end(s, x, w, &(SrConvEnd){.bias = bias}, y, scratch);
+}
+
+void sr_conv_backward_data(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
+                           void *scratch) {
+    choose(s, SR_CONV_BACKWARD_DATA)->backward_data(s, dy, w, dx, add, scratch);
+}
+
+void sr_conv_backward_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
+                             float *dbias, void *scratch) {
+    choose(s, SR_CONV_BACKWARD_WEIGHT)->backward_weight(s, x, dy, dw, scratch);
+    if (dbias)
+        sr_conv_backward_bias(s, dy, dbias, scratch);
 }

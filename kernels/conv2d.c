@@ -37,8 +37,9 @@ static const SrOption options[] = {
 };
 
 // The full shape with the zeros of the params resolved.  x (N, H, W, C).
-static SrConvShape conv_shape(const SrConv2dParams *p, SrShape x) {
+static SrConvShape conv_shape(const SrConv2dParams *p, SrShape x, SrDtype type) {
     SrConvShape s = {.N = x.d[0], .H = x.d[1], .W = x.d[2], .C = x.d[3], .K = p->out_channels};
+    s.type = type;
     s.R = p->kernel_h;
     s.S = p->kernel_w ? p->kernel_w : s.R;
     s.stride_h = p->stride_h ? p->stride_h : 1;
@@ -60,7 +61,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
         return sr__shape_fail("conv2d", x, n_in, "%d inputs (residual: %s)",
                               1 + p->residual, p->residual ? "on" : "off");
     SR_TRY(sr__expect_rank("conv2d", x, n_in, 4, 4));
-    SrConvShape s = conv_shape(params, x[0]);
+    SrConvShape s = conv_shape(params, x[0], SR_F32);
     if (s.K < 1 || s.R < 1)
         return sr_fail(SR_ERR_CONFIG, "conv2d: out_channels %d, kernel_h %d: expected at least 1",
                        s.K, s.R);
@@ -80,7 +81,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
 static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]) {
     (void)n_in;
     const SrConv2dParams *p = params;
-    SrConvShape s = conv_shape(p, x[0]);
+    SrConvShape s = conv_shape(p, x[0], SR_F32);
     int fan_in = s.C / s.groups * s.R * s.S;
     out[0] = sr__param_slot("weight", SR_SHAPE(s.K, s.C / s.groups, s.R, s.S), SR_ROLE_WEIGHT,
                             SR_INIT_UNIFORM_FAN_IN, 1);
@@ -96,9 +97,8 @@ static unsigned reads(const void *params) {
 }
 
 // One size serves all passes: the plan gives a node one scratch area at a time.
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)n_in;
-    SrConvShape s = conv_shape(params, x[0]);
+static size_t typed_scratch_bytes(const void *params, const SrShape *x, SrDtype type) {
+    SrConvShape s = conv_shape(params, x[0], type);
     size_t most = 0;
     for (int pass = SR_CONV_FORWARD; pass <= SR_CONV_BACKWARD_WEIGHT; pass++) {
         size_t bytes = sr_conv_scratch_bytes(&s, (SrConvPass)pass);
@@ -107,10 +107,20 @@ static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
     return most;
 }
 
+static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
+    (void)n_in;
+    return typed_scratch_bytes(params, x, SR_F32);
+}
+
+static size_t bf16_scratch_bytes(const void *params, const SrShape *x, int n_in) {
+    (void)n_in;
+    return typed_scratch_bytes(params, x, SR_BF16);
+}
+
 // Taps that fall on padding are counted, as everyone does who quotes GFLOP/s of convolutions.
 static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
     (void)n_in;
-    SrConvShape s = conv_shape(params, x[0]);
+    SrConvShape s = conv_shape(params, x[0], SR_F32);
     return 2 * sr_shape_count(y) * s.R * s.S * (s.C / s.groups);
 }
 
@@ -133,7 +143,7 @@ static double tap_sum(const SrConvShape *s, const double *x, const double *w, in
 }
 
 static void reference(const SrRefCall *call) {
-    SrConvShape s = conv_shape(call->params, call->x_shape[0]);
+    SrConvShape s = conv_shape(call->params, call->x_shape[0], SR_F32);
     double *y = call->y;
     for (int n = 0; n < s.N; n++)
         for (int p = 0; p < s.P; p++)
@@ -149,7 +159,7 @@ static void reference(const SrRefCall *call) {
 }
 
 static void forward(const SrOpCall *call) {
-    SrConvShape s = conv_shape(call->params, call->x[0].shape);
+    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
     const SrConv2dParams *p = call->params;
     SrConvEnd end = {.bias = p->bias ? call->w[1].data : NULL,
                      .residual = p->residual ? call->x[1].data : NULL,
@@ -157,19 +167,14 @@ static void forward(const SrOpCall *call) {
     sr_conv_forward_end(&s, call->x[0].data, call->w[0].data, &end, call->y.data, call->scratch);
 }
 
-// A frozen weight under a learned bias: only the row sums are wanted.
-static void backward_bias(const SrConvShape *s, const float *dy, float *dbias) {
-    sr__add_column_sums(dy, (int64_t)s->N * s->P * s->Q, s->K, dbias);
-}
-
 // Whoever is frozen or unwanted is NULL and costs nothing.
 static void backward(const SrOpCall *call) {
-    SrConvShape s = conv_shape(call->params, call->x[0].shape);
+    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
     float *dbias = call->n_w > 1 ? call->dw[1] : NULL;
     if (call->dw[0])
         sr_conv_backward_weight(&s, call->x[0].data, call->dy, call->dw[0], dbias, call->scratch);
     else if (dbias)
-        backward_bias(&s, call->dy, dbias);
+        sr_conv_backward_bias(&s, call->dy, dbias, call->scratch);
     if (call->dx[0])
         sr_conv_backward_data(&s, call->dy, call->w[0].data, call->dx[0], call->dx_add & 1,
                               call->scratch);
@@ -195,11 +200,12 @@ const SrOp sr_op_conv2d = {
     .params_bytes = sizeof(SrConv2dParams),
     .min_in = 1,
     .max_in = 2,
-    .flags = SR_OP_ADDS_DX | SR_OP_FUSED_NO_GRAD,
+    .flags = SR_OP_ADDS_DX | SR_OP_FUSED_NO_GRAD | SR_OP_BF16,
     .infer = infer,
     .slots = slots,
     .reads = reads,
     .scratch_bytes = scratch_bytes,
+    .bf16_scratch_bytes = bf16_scratch_bytes,
     .flops = flops,
     .reference = reference,
     .forward = forward,

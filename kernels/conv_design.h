@@ -21,15 +21,19 @@ typedef struct {
     // Time of the pass in units of one multiply-add at full speed; < 0 if the design cannot do it.
     double (*cost)(const SrConvShape *s, SrConvPass pass);
     size_t (*scratch_bytes)(const SrConvShape *s, SrConvPass pass);
-    void (*forward)(const SrConvShape *s, const float *x, const float *w, const SrConvEnd *end,
-                    float *y, void *scratch); // end NULL: nothing
-    void (*backward_data)(const SrConvShape *s, const float *dy, const float *w, float *dx,
-                          bool add, void *scratch);
-    void (*backward_weight)(const SrConvShape *s, const float *x, const float *dy, float *dw,
+    void (*forward)(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
+                    void *y, void *scratch); // end NULL: nothing
+    void (*backward_data)(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
+                          void *scratch);
+    void (*backward_weight)(const SrConvShape *s, const void *x, const void *dy, float *dw,
                             void *scratch);
 } SrConvDesign;
 
-extern const SrConvDesign sr__conv_plain, sr__conv_direct, sr__conv_winograd4, sr__conv_winograd2;
+extern const SrConvDesign sr__conv_plain, sr__conv_direct, sr__conv_winograd4, sr__conv_winograd2,
+    sr__conv_wide;
+
+// Of the design the door would take.
+double sr__conv_cost(const SrConvShape *s, SrConvPass pass);
 
 // Scratch handed out in order, each piece starting at a cache line.  With base NULL the same calls
 // only count, so that a design states its layout once.
@@ -43,10 +47,11 @@ static inline void *sr__conv_take(SrConvScratch *s, size_t bytes) {
     return piece;
 }
 
-// The end of n outputs y of one pixel, channels k and up, inside the whole output base (N, P, Q, K).
+// The end of n outputs y of one pixel, channels k and up, inside the whole output base (N, P, Q, K),
+// all floats.
 static inline void sr__conv_finish(const SrConvEnd *end, const float *base, float *y, int k, int n) {
     sr__rows()->finish(y, end->bias ? end->bias + k : NULL,
-                       end->residual ? end->residual + (y - base) : NULL, end->relu, n);
+                       end->residual ? (const float *)end->residual + (y - base) : NULL, end->relu, n);
 }
 
 static inline int sr__conv_ceil_div(int a, int b) {

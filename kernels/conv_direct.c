@@ -25,12 +25,12 @@ enum {
 // One sweep over a grid of outputs, for all groups.
 typedef struct {
     SrConvGrid grid;
-    float *out; // (N, out_h, out_w, out_c); output (a, b) is its pixel (a * out_step + out_at, ...)
+    float *out; // (N, out_h, out_w, out_c units); output (a, b) is its pixel (a * out_step + out_at, ...)
     int out_h, out_w, out_c, out_step_h, out_step_w, out_at_h, out_at_w;
     bool add;
     const SrConvEnd *end; // NULL: nothing
     const SrConvKernels *kernels;
-    int groups, reduced, columns; // of one group: channels of a tap, outputs
+    int groups, reduced, columns; // of one group: units of a tap, outputs
     int all_taps;                 // of the kernel; the grid may visit fewer
     int rows;                     // most pixels in a tile
     const float *packed;          // (groups, blocks, all taps, reduced, width)
@@ -133,7 +133,10 @@ static void run_block(const Sweep *s, const Table *table, int count, int64_t c0,
 }
 
 // Channels computed in one go, so that a block's weights stay in the second-level cache.
+// bfloat16 outputs cannot hold a sum that is not complete.
 static int64_t channel_step(const Sweep *s) {
+    if (s->kernels->depth > 1)
+        return s->reduced;
     int64_t bytes = (int64_t)s->all_taps * s->reduced * s->kernels->block * (int64_t)sizeof(float);
     int64_t parts = (bytes + WEIGHT_BYTES - 1) / WEIGHT_BYTES;
     return (s->reduced + parts * 16 - 1) / (parts * 16) * 16;
@@ -203,25 +206,25 @@ static size_t scratch_bytes(const SrConvShape *s, SrConvPass pass) {
     if (pass == SR_CONV_BACKWARD_WEIGHT)
         return sr__conv_direct_weight_bytes(s);
     if (pass == SR_CONV_FORWARD)
-        take_pieces(&count, &p, sr__conv_run(s), p.C, p.K);
+        take_pieces(&count, &p, sr__conv_run(s), p.C / p.kernels->depth, p.K);
     else
-        take_pieces(&count, &p, 1, p.K, p.C);
+        take_pieces(&count, &p, 1, p.K / p.kernels->depth, p.C);
     return count.used;
 }
 
-static void forward(const SrConvShape *s, const float *x, const float *w, const SrConvEnd *end,
-                    float *y, void *scratch) {
+static void forward(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
+                    void *y, void *scratch) {
     SrConvPacking p = sr__conv_packing(s);
-    int run = sr__conv_run(s);
+    int run = sr__conv_run(s), depth = p.kernels->depth;
     SrConvScratch pool = {scratch, 0};
-    Pieces pieces = take_pieces(&pool, &p, run, p.C, p.K);
+    Pieces pieces = take_pieces(&pool, &p, run, p.C / depth, p.K);
     sr__conv_pack_forward(&p, w, pieces.packed);
     Sweep job = {
         .grid = {.in = x,
                  .N = s->N,
                  .H = s->H,
                  .W = s->W,
-                 .C = s->C,
+                 .C = s->C / depth,
                  .grid_h = s->P,
                  .grid_w = s->Q,
                  .step_h = s->stride_h,
@@ -233,13 +236,13 @@ static void forward(const SrConvShape *s, const float *x, const float *w, const 
         .out = y,
         .out_h = s->P,
         .out_w = s->Q,
-        .out_c = s->K,
+        .out_c = s->K / depth,
         .out_step_h = 1,
         .out_step_w = 1,
         .end = end,
         .kernels = p.kernels,
         .groups = p.groups,
-        .reduced = run * p.C,
+        .reduced = run * p.C / depth,
         .columns = p.K,
         .all_taps = p.taps / run,
         .packed = pieces.packed,
@@ -271,18 +274,19 @@ static int phase_taps(const SrConvShape *s, int at_h, int at_w, SrConvTap *tap) 
     return n;
 }
 
-static void backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx,
-                          bool add, void *scratch) {
+static void backward_data(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
+                          void *scratch) {
     SrConvPacking p = sr__conv_packing(s);
+    int depth = p.kernels->depth;
     SrConvScratch pool = {scratch, 0};
-    Pieces pieces = take_pieces(&pool, &p, 1, p.K, p.C);
+    Pieces pieces = take_pieces(&pool, &p, 1, p.K / depth, p.C);
     sr__conv_pack_backward(&p, w, pieces.packed);
     Sweep job = {
         .grid = {.in = dy,
                  .N = s->N,
                  .H = s->P,
                  .W = s->Q,
-                 .C = s->K,
+                 .C = s->K / depth,
                  .step_h = 1,
                  .step_w = 1,
                  .run = 1,
@@ -291,13 +295,13 @@ static void backward_data(const SrConvShape *s, const float *dy, const float *w,
         .out = dx,
         .out_h = s->H,
         .out_w = s->W,
-        .out_c = s->C,
+        .out_c = s->C / depth,
         .out_step_h = s->stride_h,
         .out_step_w = s->stride_w,
         .add = add,
         .kernels = p.kernels,
         .groups = p.groups,
-        .reduced = p.K,
+        .reduced = p.K / depth,
         .columns = p.C,
         .all_taps = p.taps,
         .packed = pieces.packed,
@@ -318,10 +322,14 @@ static void backward_data(const SrConvShape *s, const float *dy, const float *w,
 
 // Multiply-adds done, taps outside small maps left out, at the measured share of the peak.
 static double cost(const SrConvShape *s, SrConvPass pass) {
-    (void)pass;
+    const SrConvKernels *kernels = sr__conv_kernels(s->type);
+    if (!kernels || s->C / s->groups % kernels->depth || s->K / s->groups % kernels->depth)
+        return -1;
+    if (s->type == SR_BF16 && pass == SR_CONV_BACKWARD_WEIGHT)
+        return -1;
     double work = (double)s->N * s->P * s->Q * s->K * (s->C / s->groups) * s->R * s->S;
     bool skips = s->P * s->Q <= 64 && s->N >= 12;
-    return work * (skips ? sr__conv_inside(s) : 1) / 0.93;
+    return work * (skips ? sr__conv_inside(s) : 1) / (0.93 * kernels->depth);
 }
 
 const SrConvDesign sr__conv_direct = {

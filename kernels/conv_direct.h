@@ -6,7 +6,7 @@
 #include "kernels/conv.h"
 
 size_t sr__conv_direct_weight_bytes(const SrConvShape *s);
-void sr__conv_direct_weight(const SrConvShape *s, const float *x, const float *dy, float *dw,
+void sr__conv_direct_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
                             void *scratch);
 
 #endif

@@ -347,7 +347,7 @@ size_t sr__conv_direct_weight_bytes(const SrConvShape *s) {
     return count.used;
 }
 
-void sr__conv_direct_weight(const SrConvShape *s, const float *x, const float *dy, float *dw,
+void sr__conv_direct_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
                             void *scratch) {
     SrConvPacking p = sr__conv_packing(s);
     Job job = new_job(s, &p);

@@ -5,6 +5,12 @@
 // many whole vectors as its columns need.  Packed operands store a block's columns side by side,
 // zero-padded to the block's width, so that the loops need no masks except where they meet the
 // caller's tensors.
+//
+// bfloat16: the same loops on units of two neighbouring bfloat16 numbers, which take the place of a
+// float.  A pixel of C channels is C / 2 units; packed weights hold at (unit, column) the pair of
+// weights that meets the pair of channels; rows of an outer product are pairs of pixels.  So all
+// pointers and distances below count units of four bytes, whatever these are.  Only outputs and
+// `columns`, `out_first` count numbers, and partial sums (SrConvOuter.out) are floats.
 #ifndef SR_KERNELS_CONV_KERNELS_H
 #define SR_KERNELS_CONV_KERNELS_H
 
@@ -67,6 +73,7 @@ typedef struct {
 } SrConvWeights;
 
 typedef struct {
+    int depth; // channels in a unit: 1, or 2 for bfloat16
     int lanes; // floats in a vector
     int block; // columns of a full block
     // Most pixels of a tile (and rows of an outer product) for a block of that many floats.
@@ -86,6 +93,18 @@ typedef struct {
 } SrConvKernels;
 
 SR_CPU_TABLES(SrConvKernels, sr__conv_kernels);
+#if defined(__x86_64__)
+extern const SrConvKernels sr__conv_kernels_avx512bf16;
+#endif
+
+// The kernels for tensors of that type; NULL for bfloat16 on processors that cannot multiply it.
+static inline const SrConvKernels *sr__conv_kernels(SrDtype type) {
+#if defined(__x86_64__)
+    if (type == SR_BF16)
+        return sr_cpu_has_bf16() ? &sr__conv_kernels_avx512bf16 : NULL;
+#endif
+    return type == SR_F32 ? SR_CPU_PICK(sr__conv_kernels) : NULL;
+}
 
 // Times an outer product of that many rows walks over its pixels.
 static inline int sr__conv_runs(const SrConvKernels *kernels, int rows, int width) {

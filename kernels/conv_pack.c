@@ -1,6 +1,9 @@
 // Packing by blocks, in parallel: see conv_pack.h.
 #include "kernels/conv_pack.h"
 
+#include <string.h>
+
+#include "base/bf16.h"
 #include "base/compiler.h"
 #include "base/parallel.h"
 
@@ -14,7 +17,7 @@ static int merge(const SrConvShape *s, int lanes) {
 }
 
 SrConvPacking sr__conv_packing(const SrConvShape *s) {
-    const SrConvKernels *kernels = SR_CPU_PICK(sr__conv_kernels);
+    const SrConvKernels *kernels = sr__conv_kernels(s->type);
     int m = merge(s, kernels->lanes);
     return (SrConvPacking){.kernels = kernels,
                            .groups = s->groups / m,
@@ -40,6 +43,14 @@ static float merged_weight(const SrConvPacking *p, const float *w, int k, int c,
     return w[((int64_t)k * p->Cg + c % p->Cg) * p->taps + t];
 }
 
+// A unit of two weights.
+static float pair(float low, float high) {
+    SrBf16 both[2] = {sr_bf16_round(low), sr_bf16_round(high)};
+    float unit;
+    memcpy(&unit, both, sizeof unit);
+    return unit;
+}
+
 static const float *group_weights(const Job *job, int g) {
     const SrConvPacking *p = job->p;
     return job->w + (int64_t)g * p->K * p->Cg * p->taps;
@@ -53,17 +64,21 @@ static void forward_block(void *arg, int64_t i, int thread) {
     int g = (int)(i / job->per_group), k0 = (int)(i % job->per_group) * p->kernels->block;
     int columns = SR_MIN(p->K - k0, p->kernels->block), width = sr__conv_width(p->kernels, columns);
     const float *w = group_weights(job, g);
-    float *to =
-        job->packed + g * sr__conv_pack_floats(p, p->C, p->K) + (int64_t)k0 * p->taps * p->C;
+    int units = p->C / p->kernels->depth;
+    float *to = job->packed + g * sr__conv_pack_floats(p, units, p->K) + (int64_t)k0 * p->taps * units;
     if (p->merged == 1) {
         SrConvWeights weights = {w, p->K, p->C, p->taps};
         p->kernels->pack_forward(&weights, k0, columns, to);
         return;
     }
+    int depth = p->kernels->depth;
     for (int t = 0; t < p->taps; t++)
-        for (int c = 0; c < p->C; c++)
+        for (int c = 0; c < p->C; c += depth)
             for (int j = 0; j < width; j++)
-                *to++ = j < columns ? merged_weight(p, w, k0 + j, c, t) : 0;
+                *to++ = j >= columns ? 0
+                        : depth == 1 ? merged_weight(p, w, k0 + j, c, t)
+                                     : pair(merged_weight(p, w, k0 + j, c, t),
+                                            merged_weight(p, w, k0 + j, c + 1, t));
 }
 
 // Unit i = (group, block of input channels).
@@ -74,17 +89,21 @@ static void backward_block(void *arg, int64_t i, int thread) {
     int g = (int)(i / job->per_group), c0 = (int)(i % job->per_group) * p->kernels->block;
     int columns = SR_MIN(p->C - c0, p->kernels->block), width = sr__conv_width(p->kernels, columns);
     const float *w = group_weights(job, g);
-    float *to =
-        job->packed + g * sr__conv_pack_floats(p, p->K, p->C) + (int64_t)c0 * p->taps * p->K;
+    int units = p->K / p->kernels->depth;
+    float *to = job->packed + g * sr__conv_pack_floats(p, units, p->C) + (int64_t)c0 * p->taps * units;
     if (p->merged == 1) {
         SrConvWeights weights = {w, p->K, p->C, p->taps};
         p->kernels->pack_backward(&weights, c0, columns, to);
         return;
     }
+    int depth = p->kernels->depth;
     for (int t = 0; t < p->taps; t++)
-        for (int k = 0; k < p->K; k++)
+        for (int k = 0; k < p->K; k += depth)
             for (int j = 0; j < width; j++)
-                *to++ = j < columns ? merged_weight(p, w, k, c0 + j, t) : 0;
+                *to++ = j >= columns ? 0
+                        : depth == 1 ? merged_weight(p, w, k, c0 + j, t)
+                                     : pair(merged_weight(p, w, k, c0 + j, t),
+                                            merged_weight(p, w, k + 1, c0 + j, t));
 }
 
 void sr__conv_pack_forward(const SrConvPacking *p, const float *w, float *packed) {

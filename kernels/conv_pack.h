@@ -10,6 +10,7 @@
 #include "kernels/conv.h"
 #include "kernels/conv_kernels.h"
 
+// Channels to reduce over are counted in the kernels' units (conv_kernels.h).
 typedef struct {
     const SrConvKernels *kernels;
     int groups, merged; // after merging; how many of the layer's in one
@@ -19,7 +20,7 @@ typedef struct {
 
 SrConvPacking sr__conv_packing(const SrConvShape *s);
 
-// Floats of one group's packed weights, (blocks, taps, reduced channels, width); a full block
+// Units of one group's packed weights, (blocks, taps, reduced units, width); a full block
 // before block b takes taps * reduced * block floats.  Forward reduces over C, backward over K.
 static inline int64_t sr__conv_pack_floats(const SrConvPacking *p, int reduced, int columns) {
     return (int64_t)p->taps * reduced * sr__conv_width(p->kernels, columns);

@@ -25,6 +25,8 @@ static int group_out(const SrConvShape *s) {
 
 static double cost(const SrConvShape *s, SrConvPass pass) {
     (void)pass;
+    if (s->type != SR_F32)
+        return -1;
     return 20.0 * s->N * s->P * s->Q * s->K * group_in(s) * s->R * s->S;
 }
 
@@ -84,8 +86,8 @@ static void forward_row(void *arg, int64_t i, int thread) {
     }
 }
 
-static void forward(const SrConvShape *s, const float *x, const float *w, const SrConvEnd *end,
-                    float *y, void *scratch) {
+static void forward(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
+                    void *y, void *scratch) {
     Job job = {.s = s, .x = x, .y = y, .end = end, .packed = scratch};
     pack(s, w, job.packed, place_tck);
     sr_parallel_for((int64_t)s->N * s->P, forward_row, &job);
@@ -124,8 +126,8 @@ static void data_row(void *arg, int64_t i, int thread) {
     }
 }
 
-static void backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx,
-                          bool add, void *scratch) {
+static void backward_data(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
+                          void *scratch) {
     Job job = {.s = s, .dy = dy, .dx = dx, .packed = scratch, .add = add};
     pack(s, w, job.packed, place_tkc);
     sr_parallel_for((int64_t)s->N * s->H, data_row, &job);
@@ -155,7 +157,7 @@ static void weight_tap(void *arg, int64_t i, int thread) {
     }
 }
 
-static void backward_weight(const SrConvShape *s, const float *x, const float *dy, float *dw,
+static void backward_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
                             void *scratch) {
     Job job = {.s = s, .x = x, .dy = dy, .packed = scratch};
     sr_parallel_for((int64_t)s->groups * s->R * s->S, weight_tap, &job);

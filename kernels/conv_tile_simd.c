@@ -4,8 +4,24 @@
 // accumulators hide the latency of the fused multiply-add, a step loads 4 (2) weight vectors and
 // broadcasts 6 inputs.  Narrow blocks take 8 pixels.  Every size is one instance of the templates
 // below.
+//
+// Compiled once more for bfloat16 (SR_ISA_avx512bf16): there a broadcast brings a pair of channels,
+// a lane of a weight vector holds a pair of weights, and one instruction adds both products to the
+// float of the lane.  Four bytes take four bytes' place, so the loops are the same.
 #include "kernels/conv_kernels.h"
 #include "kernels/simd.h"
+
+#if defined(SR_ISA_avx512bf16)
+#define TYPE SR_BF16
+typedef SrBf16 Number; // of outputs
+enum { DEPTH = 2 };
+V_INLINE V v_dot(V a, V b, V sum) { return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b); }
+#else
+#define TYPE SR_F32
+typedef float Number;
+enum { DEPTH = 1 };
+V_INLINE V v_dot(V a, V b, V sum) { return v_fma(a, b, sum); }
+#endif
 
 #if V_LANES == 16
 #define VECTORS 4 // in a full block
@@ -32,9 +48,9 @@ V_INLINE void end_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VE
         }
     if (end->residual)
         V_FOR (m, M) {
-            const float *residual = end->residual + (t->out[m] - t->out_base) + t->out_first;
+            int64_t at = (t->out[m] - t->out_base) * DEPTH + t->out_first;
             V_FOR (j, NV)
-                acc[m][j] = acc[m][j] + v_load_n(residual + j * V_LANES, n[j]);
+                acc[m][j] = acc[m][j] + v_get(TYPE, end->residual, at + j * V_LANES, n[j]);
         }
     if (end->relu)
         V_FOR (m, M)
@@ -49,20 +65,20 @@ V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VE
     if (t->add)
         V_FOR (m, M)
             V_FOR (j, NV)
-                acc[m][j] = acc[m][j] + v_load_n(t->out[m] + t->out_first + j * V_LANES,
-                                                 clamp(t->columns - j * V_LANES, 0, V_LANES));
+                acc[m][j] = acc[m][j] + v_get(TYPE, t->out[m], t->out_first + j * V_LANES,
+                                              clamp(t->columns - j * V_LANES, 0, V_LANES));
     if (t->end)
         end_sums(M, NV, t, acc);
     if (t->columns == NV * V_LANES) {
         V_FOR (m, M)
             V_FOR (j, NV)
-                v_store(t->out[m] + t->out_first + j * V_LANES, acc[m][j]);
+                v_put(TYPE, t->out[m], t->out_first + j * V_LANES, acc[m][j], V_LANES);
         return;
     }
     V_FOR (m, M)
         V_FOR (j, NV)
-            v_store_n(t->out[m] + t->out_first + j * V_LANES, acc[m][j],
-                      clamp(t->columns - j * V_LANES, 0, V_LANES));
+            v_put(TYPE, t->out[m], t->out_first + j * V_LANES, acc[m][j],
+                  clamp(t->columns - j * V_LANES, 0, V_LANES));
 }
 
 // The sum over taps and channels for M pixels and NV vectors of columns.  M and NV are constants
@@ -75,8 +91,8 @@ V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
             acc[m][j] = v_zero();
     if (t->out_ahead)
         V_FOR (m, M)
-            for (int j = 0; j < NV * V_LANES; j += LINE)
-                __builtin_prefetch(t->out[t->out_ahead + m] + t->out_first + j, 1);
+            for (int j = 0; j < NV * V_LANES; j += LINE * DEPTH)
+                __builtin_prefetch((Number *)t->out[t->out_ahead + m] + t->out_first + j, 1);
     for (int i = 0; i < t->taps; i++) {
         const float *const *in = t->in + (int64_t)t->tap[i] * t->in_stride;
         const float *x[NARROW_ROWS], *w = t->w + t->tap[i] * t->w_tap;
@@ -92,7 +108,7 @@ V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
             V_FOR (m, M) {
                 V a = v_set1(x[m][c]);
                 V_FOR (j, NV)
-                    acc[m][j] = v_fma(a, b[j], acc[m][j]);
+                    acc[m][j] = v_dot(a, b[j], acc[m][j]);
             }
         }
     }
@@ -118,7 +134,7 @@ V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetc
         V_FOR (m, M) {
             V a = v_set1(x[m]);
             V_FOR (j, NV)
-                acc[m][j] = v_fma(a, b[j], acc[m][j]);
+                acc[m][j] = v_dot(a, b[j], acc[m][j]);
         }
     }
     V_FOR (m, M)
@@ -187,9 +203,23 @@ static void gather(const float *const *from, int64_t first, int n, int columns, 
     }
 }
 
-// Column c * taps + t of PyTorch's rows is row t * C + c of a packed block.
+// Column c * taps + t of PyTorch's rows is row t * C + c of a packed block, or half of its row
+// (t * C + c) / 2.
 static inline int64_t packed_row(const SrConvWeights *w, int column) {
     return (int64_t)(column % w->taps) * w->C + column / w->taps;
+}
+
+// Weights of one row of a block to their place.  Of a pair the first comes first.
+V_INLINE void put_weights(float *packed, int64_t row, int width, int j, V a) {
+#if defined(SR_ISA_avx512bf16)
+    float *to = packed + row / 2 * width + j;
+    __m512i half = _mm512_cvtepu16_epi32(v_narrow_(a));
+    if (row % 2)
+        half = _mm512_or_si512(_mm512_loadu_si512(to), _mm512_slli_epi32(half, 16));
+    _mm512_storeu_si512(to, half);
+#else
+    v_store(packed + row * width + j, a);
+#endif
 }
 
 // Squares of V_LANES output channels x V_LANES weights, transposed in registers: both sides are
@@ -205,7 +235,7 @@ static void pack_forward(const SrConvWeights *w, int k0, int columns, float *pac
                                        : v_zero();
             v_transpose(r);
             for (int u = 0; u < n; u++)
-                v_store(packed + packed_row(w, i + u) * width + j, r[u]);
+                put_weights(packed, packed_row(w, i + u), width, j, r[u]);
         }
     }
 }
@@ -214,14 +244,14 @@ static void pack_forward(const SrConvWeights *w, int k0, int columns, float *pac
 // transposition.
 static void pack_backward(const SrConvWeights *w, int c0, int columns, float *packed) {
     int width = (columns + V_LANES - 1) / V_LANES * V_LANES;
+    float row[BLOCK] = {0};
     for (int k = 0; k < w->K; k++) {
         const float *from = w->w + ((int64_t)k * w->C + c0) * w->taps;
         for (int t = 0; t < w->taps; t++) {
-            float *to = packed + ((int64_t)t * w->K + k) * width;
             for (int j = 0; j < columns; j++)
-                to[j] = from[(int64_t)j * w->taps + t];
-            for (int j = columns; j < width; j++)
-                to[j] = 0;
+                row[j] = from[(int64_t)j * w->taps + t];
+            for (int j = 0; j < width; j += V_LANES)
+                put_weights(packed, (int64_t)t * w->K + k, width, j, v_load(row + j));
         }
     }
 }
@@ -248,6 +278,7 @@ static void unpack(const SrConvWeights *shape, float *dw, int k0, const float *p
 }
 
 const SrConvKernels SR_ISA_SYMBOL(sr__conv_kernels) = {
+    .depth = DEPTH,
     .lanes = V_LANES,
     .block = BLOCK,
     .rows = rows,

@@ -71,7 +71,7 @@ static Table take_table(SrConvScratch *scratch, const Job *job) {
 
 static Job new_job(const SrConvShape *s, int m, SrConvPass pass) {
     bool backward = pass == SR_CONV_BACKWARD_DATA;
-    Job job = {.gemm = SR_CPU_PICK(sr__conv_kernels),
+    Job job = {.gemm = sr__conv_kernels(SR_F32),
                .transform = sr__winograd(m),
                .m = m,
                .points = (m + 2) * (m + 2),
@@ -260,7 +260,7 @@ static size_t scratch_bytes(const SrConvShape *s, int m, SrConvPass pass) {
 // maps of 3, 4 and from 7, m = 2 for 5 and 6, the direct design for smaller ones and for a few
 // tiles of many channels.
 static double cost(const SrConvShape *s, int m, SrConvPass pass) {
-    bool fits = s->R == 3 && s->S == 3 && s->stride_h == 1 && s->stride_w == 1 &&
+    bool fits = s->type == SR_F32 && s->R == 3 && s->S == 3 && s->stride_h == 1 && s->stride_w == 1 &&
                 s->dilation_h == 1 && s->dilation_w == 1 && s->groups == 1 && s->pad_h <= 2 &&
                 s->pad_w <= 2 && s->C >= 16 && s->K >= 16;
     if (!fits)
@@ -277,15 +277,15 @@ static double cost(const SrConvShape *s, int m, SrConvPass pass) {
     static size_t scratch_bytes_##m(const SrConvShape *s, SrConvPass pass) {                   \
         return scratch_bytes(s, m, pass);                                                      \
     }                                                                                          \
-    static void forward_##m(const SrConvShape *s, const float *x, const float *w,              \
-                            const SrConvEnd *end, float *y, void *scratch) {                   \
+    static void forward_##m(const SrConvShape *s, const void *x, const float *w,               \
+                            const SrConvEnd *end, void *y, void *scratch) {                    \
         run(s, m, SR_CONV_FORWARD, x, w, end, y, false, scratch);                              \
     }                                                                                          \
-    static void backward_data_##m(const SrConvShape *s, const float *dy, const float *w,       \
-                                  float *dx, bool add, void *scratch) {                        \
+    static void backward_data_##m(const SrConvShape *s, const void *dy, const float *w,        \
+                                  void *dx, bool add, void *scratch) {                         \
         run(s, m, SR_CONV_BACKWARD_DATA, dy, w, NULL, dx, add, scratch);                       \
     }                                                                                          \
-    static void backward_weight_##m(const SrConvShape *s, const float *x, const float *dy,     \
+    static void backward_weight_##m(const SrConvShape *s, const void *x, const void *dy,       \
                                     float *dw, void *scratch) {                                \
         sr__winograd_weight(s, m, x, dy, dw, scratch);                                         \
     }                                                                                          \

@@ -77,7 +77,7 @@ static void cut(Job *job) {
 }
 
 static Job new_job(const SrConvShape *s, int m) {
-    Job job = {.gemm = SR_CPU_PICK(sr__conv_kernels),
+    Job job = {.gemm = sr__conv_kernels(SR_F32),
                .transform = sr__winograd(m),
                .x = {.H = s->H, .W = s->W, .C = s->C},
                .dy = {.H = s->P, .W = s->Q, .C = s->K},

@@ -32,7 +32,7 @@
 #define V_FOR(i, n) V_UNROLL for (int i = 0; i < (n); i++)
 
 // clang-format off: one intrinsic a line
-#if defined(SR_ISA_avx512)
+#if defined(SR_ISA_avx512) || defined(SR_ISA_avx512bf16)
 #include <immintrin.h>
 #define V_LANES 16
 typedef __m512 V;

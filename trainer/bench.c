@@ -150,6 +150,7 @@ static void fill_result(const SrRun *run, double *seconds, int steps, SrBenchRes
         .threads = sr_parallel_threads(),
         .batch = run->batch,
         .cpu = sr_cpu_name(sr_cpu_level()),
+        .dtype = run->config->model.use_amp ? "bf16" : "f32",
     };
     sr_bench_crops(&run->train, r->crops, sizeof r->crops);
     if (getrusage(RUSAGE_SELF, &usage) == 0)
@@ -182,9 +183,9 @@ void sr_bench_text(const SrBenchResult *r, SrText *out) {
     sr_text_printf(
         out,
         "step of %d images, crops %s: median %.1f ms, fastest %.1f ms of %d; %.1f images/s, "
-        "%.1f GFLOP/s; %d threads (%s), peak memory %s\n",
+        "%.1f GFLOP/s; %d threads (%s, %s), peak memory %s\n",
         r->batch, r->crops, r->median_ms, r->min_ms, r->steps, r->images_per_s, r->gflops,
-        r->threads, r->cpu, sr_bytes_text((double)r->peak_bytes, peak, sizeof peak));
+        r->threads, r->cpu, r->dtype, sr_bytes_text((double)r->peak_bytes, peak, sizeof peak));
 }
 
 // For bench/peer.sh, which sets it beside PyTorch's line.
@@ -193,7 +194,7 @@ void sr_bench_json(const char *arch, const SrBenchResult *r, SrText *out) {
     sr_json_string(out, "arch", arch);
     sr_json_string(out, "crops", r->crops);
     sr_json_int(out, "batch", r->batch);
-    sr_json_string(out, "dtype", "f32");
+    sr_json_string(out, "dtype", r->dtype);
     sr_json_int(out, "threads", r->threads);
     sr_json_float(out, "median_ms", r->median_ms);
     sr_json_float(out, "min_ms", r->min_ms);

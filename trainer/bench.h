@@ -16,7 +16,7 @@ typedef struct {
     double gflops;       // nominal, per second
     int steps, threads, batch;
     size_t peak_bytes; // largest resident size of the process
-    const char *cpu;
+    const char *cpu, *dtype; // "f32", "bf16"
     char crops[128]; // "2x224,6x96"
 } SrBenchResult;
 

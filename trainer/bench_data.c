@@ -54,6 +54,7 @@ SrStatus sr_bench_data(const SrConfig *config, const SrBenchOptions *options, Sr
         .threads = 1,
         .batch = config->train.batchsize_per_replica,
         .cpu = "",
+        .dtype = "f32",
     };
     sr_bench_crops(&split, out->crops, sizeof out->crops);
 done:

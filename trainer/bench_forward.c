@@ -37,7 +37,7 @@ static void fill_result(const SrExtractor *e, const SrExtractorOptions *x, doubl
     *r = (SrBenchResult){
         .median_ms = 1e3 * median, .min_ms = 1e3 * seconds[0], .images_per_s = x->batch / median,
         .gflops = (double)e->extraction.after.flops / median / 1e9,
-        .steps = steps, .threads = sr_parallel_threads(), .batch = x->batch, .cpu = sr_cpu_name(sr_cpu_level()),
+        .steps = steps, .threads = sr_parallel_threads(), .batch = x->batch, .cpu = sr_cpu_name(sr_cpu_level()), .dtype = "f32",
     };
     snprintf(r->crops, sizeof r->crops, "1x%d", x->height);
     if (getrusage(RUSAGE_SELF, &usage) == 0)

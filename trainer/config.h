@@ -56,6 +56,7 @@ typedef struct {
     const SrYaml *head_params; // MODEL.HEAD.PARAMS
     double bn_eps, bn_momentum, params_multiplier;
     bool single_pass_every_crop;
+    bool use_amp; // AMP_PARAMS.USE_AMP
     const SrYaml *frozen_map; // TEMP_FROZEN_PARAMS_ITER_MAP as written; frozen_until is the same, read
     int n_frozen_until;
     SrFrozenUntil *frozen_until;

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "kernels/cpu.h"
 #include "trainer/progress.h"
 
 // ---- memory -------------------------------------------------------------------------------------
@@ -117,6 +118,7 @@ static SrStatus compile(SrRun *run, bool dry, SrPlan **out) {
         .losses = &run->graph.loss,
         .n_losses = forward_only(run) ? 0 : 1,
         .seed = run->config->seed,
+        .bf16 = run->config->model.use_amp,
         .no_allocate = dry,
     };
     return sr_plan_compile(run->graph.graph, &options, out);
@@ -284,6 +286,14 @@ void sr_run_rates(SrRun *run, int64_t iteration, double *lr, double *lr_head) {
 
 // ---- cost in words ------------------------------------------------------------------------------
 
+// What MODEL.AMP_PARAMS.USE_AMP comes to on this processor.
+static const char *precision_text(const SrRun *run) {
+    if (!run->config->model.use_amp)
+        return "float32";
+    return sr_cpu_has_bf16() ? "maps and their products in bfloat16"
+                             : "maps stored in bfloat16, products in float32 (this processor has no avx512_bf16)";
+}
+
 // One line for the log and for `sslrun check`.
 void sr_run_cost_text(const SrRun *run, SrText *out) {
     const SrRunCost *c = &run->cost;
@@ -291,13 +301,13 @@ void sr_run_cost_text(const SrRun *run, SrText *out) {
     sr_text_printf(
         out,
         "%.2f M parameters (%.2f M trained); memory: activations %s, parameters and gradients %s, "
-        "optimiser %s; %.2f GFLOP a step of %d images, %d views",
+        "optimiser %s; %.2f GFLOP a step of %d images, %d views; %s",
         (double)c->parameters / 1e6, (double)c->trainable / 1e6,
         sr_bytes_text((double)c->plan.activation_bytes, a, sizeof a),
         sr_bytes_text((double)c->parameter_bytes, p, sizeof p),
         sr_bytes_text((double)c->optimizer_bytes, o, sizeof o),
         (double)(c->plan.forward_flops + c->plan.backward_flops) / 1e9, run->batch,
-        run->train.n_views);
+        run->train.n_views, precision_text(run));
 }
 
 // Raw numbers: bytes, floating-point operations.
@@ -312,4 +322,5 @@ void sr_run_cost_json(const SrRun *run, SrText *out) {
     sr_json_int(out, "backward_flops", c->plan.backward_flops);
     sr_json_int(out, "batch", run->batch);
     sr_json_int(out, "views", run->train.n_views);
+    sr_json_string(out, "precision", run->config->model.use_amp ? "bf16" : "f32");
 }

@@ -5,10 +5,12 @@
 
 #include <stdlib.h>
 
+#include "base/bf16.h"
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "kernels/cast.h"
 #include "kernels/cpu.h"
 #include "tests/check.h"
 
@@ -104,6 +106,12 @@ static void reference(Case *t) {
     sr_free(w), sr_free(y), sr_free(dx), sr_free(dw), sr_free(dw_tap_last);
 }
 
+// To what the type can hold, so that the reference sees what the kernels see.
+static void round_to(SrDtype type, float *a, size_t n) {
+    for (size_t i = 0; type == SR_BF16 && i < n; i++)
+        a[i] = sr_bf16_float(sr_bf16_round(a[i]));
+}
+
 static Case new_case(SrConvShape s, SrRng *rng) {
     sr_conv_shape(&s);
     Case t = {.s = s,
@@ -115,6 +123,8 @@ static Case new_case(SrConvShape s, SrRng *rng) {
               .dx = sr_calloc(x_len(&s), sizeof(double)),
               .dw = sr_calloc(w_len(&s), sizeof(double)),
               .dbias = sr_calloc((size_t)s.K, sizeof(double))};
+    round_to(s.type, t.x, x_len(&s));
+    round_to(s.type, t.dy, y_len(&s));
     reference(&t);
     return t;
 }
@@ -128,16 +138,23 @@ static const char *describe(const Case *t, SrConvPass pass) {
     static char text[256];
     const SrConvShape *s = &t->s;
     snprintf(text, sizeof text,
-             "%s %s pass %d: N%d %dx%d C%d -> K%d, %dx%d stride %d,%d pad %d,%d dilation %d,%d "
+             "%s %s %s pass %d: N%d %dx%d C%d -> K%d, %dx%d stride %d,%d pad %d,%d dilation %d,%d "
              "groups %d",
-             sr_cpu_name(sr_cpu_level()), sr_conv_design(s, pass), pass, s->N, s->H, s->W, s->C,
+             sr_cpu_name(sr_cpu_level()), sr_dtype_name(s->type), sr_conv_design(s, pass), pass, s->N, s->H, s->W, s->C,
              s->K, s->R, s->S, s->stride_h, s->stride_w, s->pad_h, s->pad_w, s->dilation_h,
              s->dilation_w, s->groups);
     return text;
 }
 
-// One pass into a fresh buffer of len + GUARD floats that starts as `start` everywhere.  `add` asks a
-// forward for a residual (dy, which has its shape) and a ReLU as well.
+// A copy in the type of the shape.
+static void *typed(SrDtype type, const float *a, size_t n) {
+    void *out = sr_alloc(n * sizeof(float));
+    sr_cast(type, out, SR_F32, a, (int64_t)n);
+    return out;
+}
+
+// One pass into a fresh buffer of len + GUARD numbers that starts as `start` everywhere; what it held,
+// as floats.  `add` asks a forward for a residual (dy, which has its shape) and a ReLU as well.
 static float *run(const Case *t, SrConvPass pass, size_t len, float start, bool add, float *dbias) {
     const SrConvShape *s = &t->s;
     size_t bytes = sr_conv_scratch_bytes(s, pass);
@@ -147,12 +164,17 @@ static float *run(const Case *t, SrConvPass pass, size_t len, float start, bool 
     float *out = sr_alloc((len + GUARD) * sizeof(float));
     for (size_t i = 0; i < len + GUARD; i++)
         out[i] = start;
+    SrDtype type = pass == SR_CONV_BACKWARD_WEIGHT ? SR_F32 : s->type;
+    void *x = typed(s->type, t->x, x_len(s)), *dy = typed(s->type, t->dy, y_len(s));
+    void *raw = typed(type, out, len + GUARD);
     if (pass == SR_CONV_FORWARD)
-        sr_conv_forward_end(s, t->x, t->w, &(SrConvEnd){t->bias, add ? t->dy : NULL, add}, out, scratch);
+        sr_conv_forward_end(s, x, t->w, &(SrConvEnd){t->bias, add ? dy : NULL, add}, raw, scratch);
     else if (pass == SR_CONV_BACKWARD_DATA)
-        sr_conv_backward_data(s, t->dy, t->w, out, add, scratch);
+        sr_conv_backward_data(s, dy, t->w, raw, add, scratch);
     else
-        sr_conv_backward_weight(s, t->x, t->dy, out, dbias, scratch);
+        sr_conv_backward_weight(s, x, dy, raw, dbias, scratch);
+    sr_cast(SR_F32, out, type, raw, (int64_t)(len + GUARD));
+    sr_free(x), sr_free(dy), sr_free(raw);
     if (scratch[bytes] != 0xff)
         fail_msg("scratch overrun: %s", describe(t, pass));
     for (size_t i = len; i < len + GUARD; i++)
@@ -170,9 +192,11 @@ static void compare(const Case *t, SrConvPass pass, const float *out, const doub
                      (double)out[i], right[i] + start, tolerance);
 }
 
-// The three passes of one case; tolerance is relative to the largest sum of absolute products.
-static void check_case(const Case *t, double tolerance) {
+// The three passes of one case; tolerance is relative to the largest sum of absolute products.  In
+// bfloat16 weights and outputs are rounded, 2^-9 each; the weight gradient has neither.
+static void check_case(const Case *t, double exact) {
     const SrConvShape *s = &t->s;
+    double tolerance = exact + (s->type == SR_BF16 ? 0x1p-8 : 0);
     float *y = run(t, SR_CONV_FORWARD, y_len(s), 7, false, NULL);
     compare(t, SR_CONV_FORWARD, y, t->y, y_len(s), 0, tolerance * (t->y_scale + 1));
     sr_free(y);
@@ -190,7 +214,7 @@ static void check_case(const Case *t, double tolerance) {
     }
     float *dbias = sr_calloc((size_t)s->K, sizeof(float));
     float *dw = run(t, SR_CONV_BACKWARD_WEIGHT, w_len(s), 1, false, dbias);
-    compare(t, SR_CONV_BACKWARD_WEIGHT, dw, t->dw, w_len(s), 1, tolerance * (t->dw_scale + 1));
+    compare(t, SR_CONV_BACKWARD_WEIGHT, dw, t->dw, w_len(s), 1, exact * (t->dw_scale + 1));
     compare(t, SR_CONV_BACKWARD_WEIGHT, dbias, t->dbias, (size_t)s->K, 0,
             1e-6 * (s->N * s->P * s->Q + 1));
     sr_free(dw), sr_free(dbias);
@@ -243,7 +267,8 @@ static bool empty(SrConvShape s) {
            s.W + 2 * s.pad_w < s.dilation_w * (s.S - 1) + 1;
 }
 
-static void sweep(unsigned mask, int count, double tolerance, SrConvShape (*shape)(SrRng *)) {
+static void sweep(SrDtype type, unsigned mask, int count, double tolerance,
+                  SrConvShape (*shape)(SrRng *)) {
     SrCpuLevel best = sr_cpu_level();
     int threads = sr_parallel_threads();
     sr_parallel_set_threads(1); // thousands of small calls; threads have their own test
@@ -251,6 +276,7 @@ static void sweep(unsigned mask, int count, double tolerance, SrConvShape (*shap
     SrRng rng = sr_rng(3, SR_RNG_TEST, 0, mask, 0, 0);
     for (int i = 0; i < count; i++) {
         SrConvShape s = shape(&rng);
+        s.type = type;
         if (empty(s))
             continue;
         Case t = new_case(s, &rng);
@@ -268,12 +294,12 @@ static void sweep(unsigned mask, int count, double tolerance, SrConvShape (*shap
 
 static void test_plain(void **state) {
     (void)state;
-    sweep(0, 100, 1e-6, random_shape);
+    sweep(SR_F32, 0, 100, 1e-6, random_shape);
 }
 
 static void test_direct(void **state) {
     (void)state;
-    sweep(SR_CONV_DIRECT, 1000, 1e-6, random_shape);
+    sweep(SR_F32, SR_CONV_DIRECT, 1000, 1e-6, random_shape);
 }
 
 // 3x3 kernels with stride 1, channels around the limits of vectors and blocks.
@@ -297,12 +323,22 @@ static SrConvShape winograd_shape(SrRng *rng) {
 
 static void test_winograd2(void **state) {
     (void)state;
-    sweep(SR_CONV_WINOGRAD2, 60, 1e-6, winograd_shape);
+    sweep(SR_F32, SR_CONV_WINOGRAD2, 60, 1e-6, winograd_shape);
 }
 
 static void test_winograd4(void **state) {
     (void)state;
-    sweep(SR_CONV_WINOGRAD4, 60, 3e-6, winograd_shape);
+    sweep(SR_F32, SR_CONV_WINOGRAD4, 60, 3e-6, winograd_shape);
+}
+
+static void test_bf16_widened(void **state) {
+    (void)state;
+    sweep(SR_BF16, 0, 100, 1e-6, random_shape);
+}
+
+static void test_bf16_direct(void **state) {
+    (void)state;
+    sweep(SR_BF16, SR_CONV_DIRECT, 1000, 1e-6, random_shape);
 }
 
 static void test_shape_formula(void **state) {
@@ -326,17 +362,17 @@ static void test_shape_formula(void **state) {
 static const SrConvShape large[] = {
     // clang-format off
     //  N   H   W    C    K  R  S  stride pad   dil  groups
-    {   5, 13, 11,  64, 130, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0}, // three blocks of columns
-    {   5, 17, 14,  70,  96, 3, 3, 2, 2, 1, 1, 1, 1, 1,  0, 0},
-    {   6, 12, 12, 300,  64, 1, 1, 1, 1, 0, 0, 1, 1, 1,  0, 0},
-    {   3,  6,  7, 300,  40, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0}, // channels in two steps
-    {   6, 12, 12,  64, 256, 1, 1, 2, 2, 0, 0, 1, 1, 1,  0, 0}, // phases no tap reaches
-    {   3, 33, 31,   3,  64, 7, 7, 2, 2, 3, 3, 1, 1, 1,  0, 0}, // rows of the kernel folded
-    {  20,  4,  4,  96,  64, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0}, // taps skipped on small maps
-    {   8, 28, 28,  20,  24, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0}, // weight gradient in ranges
-    { 200,  3,  3,  16, 216, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0}, // Winograd by columns, two groups
-    {   4, 14, 14,  64,  64, 3, 3, 1, 1, 1, 1, 1, 1, 16, 0, 0},
-    {   4, 14, 14,  64,  64, 3, 3, 1, 1, 2, 2, 2, 2, 1,  0, 0},
+    {   5, 13, 11,  64, 130, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // three blocks of columns
+    {   5, 17, 14,  70,  96, 3, 3, 2, 2, 1, 1, 1, 1, 1,  0, 0, SR_F32},
+    {   6, 12, 12, 300,  64, 1, 1, 1, 1, 0, 0, 1, 1, 1,  0, 0, SR_F32},
+    {   3,  6,  7, 300,  40, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // channels in two steps
+    {   6, 12, 12,  64, 256, 1, 1, 2, 2, 0, 0, 1, 1, 1,  0, 0, SR_F32}, // phases no tap reaches
+    {   3, 33, 31,   3,  64, 7, 7, 2, 2, 3, 3, 1, 1, 1,  0, 0, SR_F32}, // rows of the kernel folded
+    {  20,  4,  4,  96,  64, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // taps skipped on small maps
+    {   8, 28, 28,  20,  24, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // weight gradient in ranges
+    { 200,  3,  3,  16, 216, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // Winograd by columns, two groups
+    {   4, 14, 14,  64,  64, 3, 3, 1, 1, 1, 1, 1, 1, 16,  0, 0, SR_F32},
+    {   4, 14, 14,  64,  64, 3, 3, 1, 1, 2, 2, 2, 2, 1,  0, 0, SR_F32},
     // clang-format on
 };
 
@@ -367,8 +403,10 @@ static void test_threads_keep_bits(void **state) {
                                      SR_CONV_DIRECT | SR_CONV_WINOGRAD2};
     SrCpuLevel best = sr_cpu_level();
     SrRng rng = sr_rng(4, SR_RNG_TEST, 0, 0, 0, 0);
-    for (int i = 0; i < SR_COUNT(large); i++) {
-        Case t = new_case(large[i], &rng);
+    for (int i = 0; i < 2 * SR_COUNT(large); i++) {
+        SrConvShape s = large[i / 2];
+        s.type = i % 2 ? SR_BF16 : SR_F32;
+        Case t = new_case(s, &rng);
         for (int m = 0; m < SR_COUNT(masks); m++)
             for (int level = SR_CPU_PLAIN; level <= (int)best; level++) {
                 sr_cpu_set_level((SrCpuLevel)level);
@@ -384,7 +422,7 @@ static void test_threads_keep_bits(void **state) {
 }
 
 static const char *design(int N, int side, int C, int K, int R, int stride, int groups) {
-    SrConvShape s = {N, side, side, C, K, R, R, stride, stride, R / 2, R / 2, 1, 1, groups, 0, 0};
+    SrConvShape s = {N, side, side, C, K, R, R, stride, stride, R / 2, R / 2, 1, 1, groups, 0, 0, SR_F32};
     sr_conv_shape(&s);
     return sr_conv_design(&s, SR_CONV_FORWARD);
 }
@@ -405,4 +443,5 @@ static void test_choice(void **state) {
 }
 
 SR_TESTS(conv, unit(test_shape_formula), unit(test_choice), unit(test_plain), unit(test_direct),
-         unit(test_winograd2), unit(test_winograd4), unit(test_threads_keep_bits))
+         unit(test_winograd2), unit(test_winograd4), unit(test_bf16_widened), unit(test_bf16_direct),
+         unit(test_threads_keep_bits))
