@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "trainer/compose.h"
 #include "trainer/meter.h"
+#include "trainer/optim.h"
 #include "trainer/schedule.h"
 #include "trainer/schema.h"
 #include "trainer/tree.h"
@@ -102,6 +103,9 @@ SrStatus sr__config_read(SrConfig *config) {
     SR_TRY(read_frozen(config));
     SrOptimizerConfig *o = &config->optimizer;
     o->weight_decay_schedule = or_null(o->weight_decay_schedule);
+    o->trunk_name = config->model.trunk_name;
+    o->trunk_layers =
+        (int)sr_tree_int(config->tree, "MODEL.TRUNK.VISION_TRANSFORMERS.NUM_LAYERS", 12);
     o->weight_decay_head_schedule = or_null(o->weight_decay_head_schedule);
     return SR_OK;
 }
@@ -168,6 +172,8 @@ static SrStatus resolve(SrConfig *config) {
     SR_TRY(sr__infer(config->tree, sr_comm_size(), &config->arena));
     SR_TRY(sr__config_read(config));
     SR_TRY(check_meters(config));
+    if (config->learns)
+        SR_TRY(sr_param_groups_check(&config->optimizer));
     return check_schedules(config);
 }
 

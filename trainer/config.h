@@ -19,6 +19,10 @@ typedef struct {
     bool regularize_bn, regularize_bias, construct_single_param_group_only;
     SrStrings non_regularized_parameters;
     const char *name, *param_group_constructor;
+    double layer_decay;              // layer_wise_lr_decay.decay
+    const SrYaml *linear_eval_heads; // list of {lr, weight_decay, regularize_bn}
+    const char *trunk_name;          // MODEL.TRUNK.NAME and its number of layers, for lr_decay
+    int trunk_layers;
     bool head_use_different_lr, head_use_different_wd;
     double head_weight_decay;
     double eps;                 // adam, adamw
@@ -57,6 +61,7 @@ typedef struct {
     double bn_eps, bn_momentum, params_multiplier;
     bool single_pass_every_crop;
     bool use_amp; // AMP_PARAMS.USE_AMP
+    uint64_t init_seed; // _MODEL_INIT_SEED: SEED_VALUE
     const SrYaml *frozen_map; // TEMP_FROZEN_PARAMS_ITER_MAP as written; frozen_until is the same, read
     int n_frozen_until;
     SrFrozenUntil *frozen_until;

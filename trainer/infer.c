@@ -246,7 +246,33 @@ static SrStatus infer_dino(Rules *r, const char *at) {
     SR_TRY(set(r, key_of(k, at, "output_dim"), clusters->items[0]));
     if (r->total_crops)
         SR_TRY(set_int(r, key_of(k, at, "num_crops"), r->total_crops));
+    else if (sr_tree_is_default(sr_yaml_find_path(r->tree, key_of(k, at, "num_crops"))))
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: how many crops? A transform with total_num_crops in "
+                       "DATA.TRAIN.TRANSFORMS says it, or the key itself",
+                       k);
     return force_collator(r, "multicrop_collator");
+}
+
+// Masks are drawn over the grid of patches, whose size the transformer knows.
+static SrStatus infer_mask_patches(Rules *r) {
+    const SrYaml *patch = sr_yaml_find_path(r->tree, "MODEL.TRUNK.VISION_TRANSFORMERS.PATCH_SIZE"),
+                 *list = sr_yaml_find_path(r->tree, "DATA.TRAIN.TRANSFORMS");
+    const char *trunk = sr_tree_text(r->tree, "MODEL.TRUNK.NAME", "");
+    if (!patch || !sr_text_starts(trunk, "vision_transformer"))
+        return SR_OK;
+    for (int i = 0; list && i < list->n; i++) {
+        SrYaml *t = list->items[i], *copy = sr_yaml_copy(r->arena, patch);
+        const SrYaml *old = sr_yaml_find(t, "patch_size");
+        if (strcmp(sr_tree_text(t, "name", ""), "MaskedImageModeling") != 0)
+            continue;
+        if (!copy)
+            return sr_fail(SR_ERR_MEMORY, "out of memory while inferring patch_size");
+        if (old && !sr_yaml_equal(old, copy))
+            say(r->level, "DATA.TRAIN.TRANSFORMS: MaskedImageModeling.patch_size", old, copy);
+        SR_TRY(sr_yaml_put(r->arena, t, "patch_size", copy));
+    }
+    return SR_OK;
 }
 
 // The patch head may be shared; VISSL takes one width for both in any case.  The first crop group
@@ -256,6 +282,7 @@ static SrStatus infer_ibot(Rules *r, const char *at) {
     char k[256];
     const SrYaml *head = NULL, *out = NULL;
     SR_TRY(check_collator(r, "ibot_loss", collators, 1));
+    SR_TRY(infer_mask_patches(r));
     SR_TRY(only_head(r, "ibot_loss", "ibot_head", &head));
     SR_TRY(need_argument(head, "out_dim", SR_YAML_INT, &out));
     SR_TRY(set(r, key_of(k, at, "out_dim"), out));
@@ -421,6 +448,7 @@ SrStatus sr__infer(SrYaml *tree, int world, SrArena *arena) {
     SR_TRY(scan_transforms(&r, "TEST"));
     SR_TRY(infer_loss(&r));
     r.level = SR_LOG_DEBUG; // the rest holds for nearly every run: nobody asks
+    SR_TRY(set_int(&r, "MODEL._MODEL_INIT_SEED", sr_tree_int(tree, "SEED_VALUE", 0)));
     SR_TRY(infer_optimizer(&r));
     SR_TRY(infer_meters(&r));
     SR_TRY(infer_labels(&r, "TRAIN"));

@@ -307,8 +307,10 @@ void sr_optim_step_groups(SrOptim *o, const double *lr, const bool *skip) {
 }
 
 void sr_optim_step(SrOptim *o, double lr, double lr_head, const bool *skip) {
-    for (int g = 0; g < o->groups.n; g++)
-        o->lr[g] = o->groups.groups[g].head_lr ? lr_head : lr;
+    for (int g = 0; g < o->groups.n; g++) {
+        double scale = o->groups.groups[g].lr_scale;
+        o->lr[g] = (o->groups.groups[g].head_lr ? lr_head : lr) * (scale != 0 ? scale : 1);
+    }
     sr_optim_step_groups(o, o->lr, skip);
 }
 

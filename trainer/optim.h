@@ -17,11 +17,14 @@ typedef struct {
     double weight_decay;
     bool head_lr;     // uses lr_head
     bool regularised; // its decay follows the schedule, if there is one
+    double lr_scale;  // times the scheduled rate; 0: 1
 } SrParamGroup;
 typedef struct {
     int n;
-    SrParamGroup *groups; // the four trunk/head groups always, the remaining ones when not empty
+    SrParamGroup *groups; // default: the four trunk/head groups always, the remaining ones when not empty
 } SrParamGroups;
+// OPTIMIZER.param_group_constructor and its own keys, as far as they can be checked without parameters.
+SrStatus sr_param_groups_check(const SrOptimizerConfig *config);
 SrStatus sr_param_groups(SrParams *params, const SrOptimizerConfig *config, SrArena *arena, SrParamGroups *out);
 
 // Which norms an update rule wants before it starts.

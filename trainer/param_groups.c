@@ -1,5 +1,5 @@
-// Which parameter gets which decay and which learning rate: VISSL's `default` constructor
-// (spec 8.2).
+// Which parameter gets which decay and which learning rate: the constructors by name, and VISSL's
+// `default` one (spec 8.2; the others are in param_groups_named.c).
 //
 // Layers decay their weights always and their biases with regularize_bias; batch and layer norm
 // decay gamma with regularize_bn, beta with both; what belongs to neither (group norm, tokens)
@@ -7,9 +7,9 @@
 // decay.
 #include <string.h>
 
-#include "base/log.h"
+#include "base/plugin.h"
 #include "base/text.h"
-#include "trainer/optim.h"
+#include "trainer/param_groups.h"
 
 enum { TRUNK_REG, TRUNK_FREE, HEAD_REG, HEAD_FREE, REST_REG, REST_FREE, N_GROUPS };
 
@@ -51,42 +51,21 @@ static int group_of(const SrParam *p, const SrOptimizerConfig *c) {
     return decays ? base : base + 1;
 }
 
-// Trainable parameters of one group, in the table's order; which < 0: all of them.
-static SrStatus fill(SrParams *params, const SrOptimizerConfig *config, int which, SrArena *arena,
-                     SrParamGroup *g) {
-    int n = 0, count = sr_params_count(params);
-    int *members = sr_arena_alloc(arena, sizeof(int) * (size_t)(count + 1));
-    if (!members)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for parameter groups");
-    for (int i = 0; i < count; i++) {
-        const SrParam *p = sr_params_at(params, i);
-        if (p->trainable && (which < 0 || group_of(p, config) == which))
-            members[n++] = i;
-    }
-    g->n = n;
-    g->params = members;
-    return SR_OK;
+// construct_single_param_group_only: heads too take the trunk's rate, and biases decay.
+static int all_in_one(const SrParam *p, const SrOptimizerConfig *c) {
+    (void)p;
+    (void)c;
+    return 0;
 }
 
-// construct_single_param_group_only: heads too take the trunk's rate, and biases decay.
 static SrStatus one_group(SrParams *params, const SrOptimizerConfig *config, SrArena *arena,
                           SrParamGroups *out) {
-    out->n = 1;
-    out->groups[0] =
-        (SrParamGroup){.name = "all", .weight_decay = config->weight_decay, .regularised = true};
-    return fill(params, config, -1, arena, &out->groups[0]);
+    SrParamGroup g = {.name = "all", .weight_decay = config->weight_decay, .regularised = true};
+    return sr__param_groups_add(params, config, all_in_one, 0, &g, arena, out);
 }
 
-SrStatus sr_param_groups(SrParams *params, const SrOptimizerConfig *config, SrArena *arena,
-                         SrParamGroups *out) {
-    out->n = 0;
-    out->groups = sr_arena_alloc(arena, sizeof(SrParamGroup) * N_GROUPS);
-    if (!out->groups)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for parameter groups");
-    if (strcmp(config->param_group_constructor, "default") != 0)
-        return sr_fail(SR_ERR_CONFIG,
-                       "OPTIMIZER.param_group_constructor: '%s' is not built; known: default",
-                       config->param_group_constructor);
+static SrStatus by_default(SrParams *params, const SrOptimizerConfig *config, SrArena *arena,
+                           SrParamGroups *out) {
     if (config->construct_single_param_group_only)
         return one_group(params, config, arena, out);
     double head_decay =
@@ -101,9 +80,77 @@ SrStatus sr_param_groups(SrParams *params, const SrOptimizerConfig *config, SrAr
             .head_lr = head,
             .regularised = reg,
         };
-        SR_TRY(fill(params, config, which, arena, &g));
-        if (g.n > 0 || which < REST_REG)
-            out->groups[out->n++] = g;
+        SR_TRY(sr__param_groups_add(params, config, group_of, which, &g, arena, out));
+        if (which >= REST_REG && out->groups[out->n - 1].n == 0)
+            out->n--; // VISSL passes the other four even when they are empty
     }
+    return SR_OK;
+}
+
+// ---- constructors by name
+
+static const struct {
+    const char *name;
+    SrParamGroupConstructor *build;
+} constructors[] = {
+    {"default", by_default},
+    {"dino", sr__param_groups_dino},
+    {"lr_decay", sr__param_groups_lr_decay},
+    {"linear_eval_heads", sr__param_groups_linear_eval_heads},
+};
+
+static SrStatus find(const char *name, SrParamGroupConstructor **out) {
+    const char *known[SR_COUNT(constructors)];
+    for (int i = 0; i < SR_COUNT(constructors); i++) {
+        known[i] = constructors[i].name;
+        if (strcmp(name, known[i]) == 0) {
+            *out = constructors[i].build;
+            return SR_OK;
+        }
+    }
+    return sr_plugin_unknown("constructor", name, known, SR_COUNT(constructors));
+}
+
+SrStatus sr_param_groups_check(const SrOptimizerConfig *config) {
+    SrParamGroupConstructor *build = NULL;
+    SrStatus status = find(config->param_group_constructor, &build);
+    if (status != SR_OK)
+        return sr_fail_prefix(status, "OPTIMIZER.param_group_constructor");
+    if (build == sr__param_groups_lr_decay)
+        return sr__param_groups_lr_decay_check(config);
+    return build == sr__param_groups_linear_eval_heads ? sr__param_groups_heads_check(config)
+                                                       : SR_OK;
+}
+
+SrStatus sr_param_groups(SrParams *params, const SrOptimizerConfig *config, SrArena *arena,
+                         SrParamGroups *out) {
+    SrParamGroupConstructor *build = NULL;
+    SR_TRY(sr_param_groups_check(config));
+    SR_TRY(find(config->param_group_constructor, &build));
+    *out = (SrParamGroups){0, NULL};
+    return build(params, config, arena, out);
+}
+
+// Groups are few, so the list is copied to grow; members keep the table's order.
+SrStatus sr__param_groups_add(SrParams *params, const SrOptimizerConfig *config,
+                              SrParamGroupOf *group_of_param, int which, const SrParamGroup *like,
+                              SrArena *arena, SrParamGroups *out) {
+    int count = sr_params_count(params);
+    SrParamGroup *groups = sr_arena_alloc(arena, sizeof *groups * (size_t)(out->n + 1));
+    int *members = sr_arena_alloc(arena, sizeof(int) * (size_t)(count + 1));
+    if (!groups || !members)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for parameter groups");
+    if (out->n > 0)
+        memcpy(groups, out->groups, sizeof *groups * (size_t)out->n);
+    SrParamGroup *g = &groups[out->n++];
+    *g = *like;
+    g->n = 0;
+    g->params = members;
+    for (int i = 0; i < count; i++) {
+        const SrParam *p = sr_params_at(params, i);
+        if (p->trainable && group_of_param(p, config) == which)
+            members[g->n++] = i;
+    }
+    out->groups = groups;
     return SR_OK;
 }

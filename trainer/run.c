@@ -204,7 +204,7 @@ static SrStatus open_all(SrRun *run) {
         return build_step(run);
     SrParams *params = sr_model_params(run->model);
     SR_TRY(sr_params_allocate(params));
-    SR_TRY(sr_model_init(run->model, &run->graph, run->config->seed));
+    SR_TRY(sr_model_init(run->model, &run->graph, run->config->model.init_seed));
     SR_TRY(sr_optim_new(params, &run->config->optimizer, &run->optim));
     run->cost.optimizer_bytes = sr_optim_bytes(run->optim);
     run->cost.parameter_bytes = sr_params_bytes(params);

@@ -56,7 +56,7 @@ const SrOption sr__schema_loss[] = {
                  " lambda2: 1"),
     UNBUILT_LOSS("msn_distillation_loss",
                  "swapped_assignment: False, student_temperature: 0.1, teacher_num_crops: 2, student_num_crops: 12"),
-    UNBUILT_LOSS("distillation_loss", "soft_target_alpha: 0.5, temperature: 1.0, loss_type: kl_divergence"),
+    UNBUILT_LOSS("distillation_loss", "loss_type: kl_divergence"),
     SR_OPTION_END,
 };
 
@@ -90,9 +90,11 @@ const SrOption sr__schema_optimizer[] = {
     {"construct_single_param_group_only", SR_OPT_BOOL, OFF(construct_single_param_group_only), "False", 0, 0, NULL,
      "One group: the same decay and rate for all."},
     {"param_group_constructor", SR_OPT_STRING, OFF(param_group_constructor), "default", 0, 0, NULL,
-     "How parameters are grouped."},
-    {"layer_wise_lr_decay", SR_OPT_IGNORED, 0, "{decay: 0.9}", 0, 0, NULL, "not built"},
-    {"linear_eval_heads", SR_OPT_IGNORED, 0, "[]", 0, 0, SR_REFUSED, "not built"},
+     "How parameters are grouped: default, dino, lr_decay or linear_eval_heads."},
+    {"layer_wise_lr_decay.decay", SR_OPT_FLOAT, OFF(layer_decay), "0.9", 1e-6, 1e3, NULL,
+     "lr_decay: factor on the rate from a layer to the one below it."},
+    {"linear_eval_heads", SR_OPT_TREE, OFF(linear_eval_heads), "[]", 0, 0, NULL,
+     "linear_eval_heads: {lr: factor on the rate, weight_decay, regularize_bn} for each head."},
     {"head_optimizer_params.use_different_lr", SR_OPT_BOOL, OFF(head_use_different_lr), "False", 0, 0, NULL,
      "Heads follow param_schedulers.lr_head."},
     {"head_optimizer_params.use_different_wd", SR_OPT_BOOL, OFF(head_use_different_wd), "False", 0, 0, NULL,

@@ -181,6 +181,50 @@ static void test_only_known_keys_are_written(void **state) {
     sr_arena_deinit(&t.arena);
 }
 
+// The grid of patches is the transformer's, whatever the transform says.
+static void test_ibot_masks(void **state) {
+    (void)state;
+    static const char text[] =
+        "LOSS: {name: ibot_loss, ibot_loss: {out_dim: 1}}\n"
+        "MODEL: {TRUNK: {NAME: %s, VISION_TRANSFORMERS: {PATCH_SIZE: 8}}, HEAD: {PARAMS: [[ibot_head, {out_dim: "
+        "33}]]}}\n"
+        "DATA: {TRAIN: {COLLATE_FUNCTION: ibot_multicrop_masking_collator, TRANSFORMS: [{name: ToTensor}, "
+        "{name: MaskedImageModeling, patch_size: 16}, {name: MaskedImageModeling}]}}\n";
+    char yaml[1024];
+    snprintf(yaml, sizeof yaml, text, "vision_transformer");
+    Tree t = parse(yaml);
+    CHECK_OK(sr__infer(t.tree, 1, &t.arena));
+    CHECK_INT(sr_tree_int(t.tree, "DATA.TRAIN.TRANSFORMS.1.patch_size", 0), 8);
+    CHECK_INT(sr_tree_int(t.tree, "DATA.TRAIN.TRANSFORMS.2.patch_size", 0), 8);
+    CHECK(!sr_yaml_find_path(t.tree, "DATA.TRAIN.TRANSFORMS.0.patch_size"));
+    sr_arena_deinit(&t.arena);
+    snprintf(yaml, sizeof yaml, text, "xcit");
+    t = parse(yaml);
+    CHECK_OK(sr__infer(t.tree, 1, &t.arena));
+    CHECK_INT(sr_tree_int(t.tree, "DATA.TRAIN.TRANSFORMS.1.patch_size", 0), 16);
+    sr_arena_deinit(&t.arena);
+}
+
+// Neither the transforms nor the file say how many crops there are.
+static void test_dino_needs_crops(void **state) {
+    (void)state;
+    CHECK_FAILS(infer("LOSS: {name: dino_loss, dino_loss: {output_dim: 1}}\n"
+                      "MODEL: {HEAD: {PARAMS: [[dino_head, {num_clusters: [77]}]]}}\n",
+                      1),
+                SR_ERR_CONFIG, "LOSS.dino_loss.num_crops: how many crops?");
+    CHECK_OK(infer("LOSS: {name: dino_loss, dino_loss: {output_dim: 1, num_crops: 4}}\n"
+                   "MODEL: {HEAD: {PARAMS: [[dino_head, {num_clusters: [77]}]]}}\n",
+                   1));
+}
+
+static void test_init_seed(void **state) {
+    (void)state;
+    Tree t = parse("SEED_VALUE: 7\nMODEL: {_MODEL_INIT_SEED: 3}\n");
+    CHECK_OK(sr__infer(t.tree, 1, &t.arena));
+    CHECK_INT(sr_tree_int(t.tree, "MODEL._MODEL_INIT_SEED", 0), 7);
+    sr_arena_deinit(&t.arena);
+}
+
 SR_TESTS(infer, unit(test_swav), unit(test_swav_refuses), unit(test_momentum_forces_the_collator),
          unit(test_simclr_counts), unit(test_other_losses), unit(test_labels_and_decay),
-         unit(test_only_known_keys_are_written))
+         unit(test_only_known_keys_are_written), unit(test_ibot_masks), unit(test_dino_needs_crops), unit(test_init_seed))

@@ -377,7 +377,7 @@ static void test_errors(void **state) {
     c.betas.n = 1;
     CHECK_FAILS(try_new(&c), SR_ERR_CONFIG, "betas");
     c = usual("sgd");
-    c.param_group_constructor = "lr_decay";
+    c.param_group_constructor = "lr_decai";
     CHECK_FAILS(try_new(&c), SR_ERR_CONFIG, "param_group_constructor");
 }
 

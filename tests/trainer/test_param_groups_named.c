@@ -1,0 +1,205 @@
+// The constructors dino, lr_decay and linear_eval_heads: who is in which group, with which rate and decay.
+#include "tests/check.h"
+#include "trainer/optim.h"
+#include "trainer/schema.h"
+
+typedef struct {
+    const char *name;
+    SrRole role;
+} Row;
+
+static const Row resnet[] = {
+    {"trunk._feature_blocks.conv1.weight", SR_ROLE_WEIGHT},
+    {"trunk._feature_blocks.bn1.weight", SR_ROLE_NORM_WEIGHT},
+    {"trunk._feature_blocks.bn1.bias", SR_ROLE_NORM_BIAS},
+    {"trunk._feature_blocks.layer1.0.conv1.weight", SR_ROLE_WEIGHT},
+    {"trunk._feature_blocks.layer4.1.downsample.1.weight", SR_ROLE_NORM_WEIGHT},
+    {"heads.0.clf.0.weight", SR_ROLE_WEIGHT},
+    {"heads.0.clf.0.bias", SR_ROLE_BIAS},
+    {NULL, SR_ROLE_OTHER},
+};
+
+static const Row vit[] = {
+    {"trunk.cls_token", SR_ROLE_OTHER},
+    {"trunk.patch_embed.proj.bias", SR_ROLE_BIAS},
+    {"trunk.blocks.0.norm1.weight", SR_ROLE_NORM_WEIGHT},
+    {"trunk.blocks.11.mlp.fc1.weight", SR_ROLE_WEIGHT},
+    {"trunk.norm.bias", SR_ROLE_NORM_BIAS},
+    {"heads.0.prototypes0.weight_g", SR_ROLE_WEIGHT},
+    {NULL, SR_ROLE_OTHER},
+};
+
+static const Row probes[] = {
+    {"heads.0.channel_bn.weight", SR_ROLE_NORM_WEIGHT},
+    {"heads.0.channel_bn.bias", SR_ROLE_NORM_BIAS},
+    {"heads.0.clf.clf.0.weight", SR_ROLE_WEIGHT},
+    {"heads.1.channel_bn.weight", SR_ROLE_NORM_WEIGHT},
+    {"heads.1.clf.clf.0.bias", SR_ROLE_BIAS},
+    {NULL, SR_ROLE_OTHER},
+};
+
+typedef struct {
+    SrArena arena;
+    SrParams *params;
+    SrParamGroups groups;
+} Case;
+
+static SrStatus build(Case *c, const Row *rows, const SrOptimizerConfig *config) {
+    *c = (Case){.params = NULL};
+    CHECK_OK(sr_params_new(&c->params));
+    for (int i = 0; rows[i].name; i++) {
+        SrSlot slot = {
+            .name = "weight", .shape = SR_SHAPE(2), .dtype = SR_F32, .kind = SR_SLOT_PARAM, .role = rows[i].role};
+        int index = 0;
+        CHECK_OK(sr_params_add(c->params, rows[i].name, &slot, &index));
+    }
+    return sr_param_groups(c->params, config, &c->arena, &c->groups);
+}
+
+static void close_case(Case *c) {
+    sr_params_free(c->params);
+    sr_arena_deinit(&c->arena);
+}
+
+static void check_group(const Case *c, int g, const char *members, double decay, bool scheduled, double scale) {
+    char text[128] = "";
+    CHECK(g < c->groups.n);
+    const SrParamGroup *group = &c->groups.groups[g];
+    for (int i = 0; i < group->n; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", i ? " " : "", group->params[i]);
+    CHECK_STR(text, members);
+    CHECK_NEAR(group->weight_decay, decay, 0);
+    CHECK_INT(group->regularised, scheduled);
+    CHECK_NEAR(group->lr_scale, scale, 1e-12);
+    CHECK(!group->head_lr);
+}
+
+static void test_dino(void **state) {
+    (void)state;
+    Case c;
+    SrOptimizerConfig config = {.param_group_constructor = "dino", .weight_decay = 0.04, .trunk_name = "xcit"};
+    CHECK_OK(build(&c, vit, &config));
+    CHECK_INT(c.groups.n, 2);
+    check_group(&c, 0, "0 3 5", 0.04, true, 0);
+    check_group(&c, 1, "1 2 4", 0, false, 0);
+    close_case(&c);
+    CHECK_OK(build(&c, probes + 2, &config)); // two regularised names only
+    close_case(&c);
+}
+
+static void test_lr_decay_resnet(void **state) {
+    (void)state;
+    Case c;
+    SrOptimizerConfig config = {.param_group_constructor = "lr_decay",
+                                .weight_decay = 0.5,
+                                .layer_decay = 0.5,
+                                .trunk_name = "resnet",
+                                .regularize_bias = true};
+    CHECK_OK(build(&c, resnet, &config));
+    CHECK_INT(c.groups.n, 5);
+    check_group(&c, 0, "0 2", 0.5, true, 1.0 / 32); // conv1 and the bias of bn1
+    check_group(&c, 1, "1", 0, false, 1.0 / 32);
+    check_group(&c, 2, "3", 0.5, true, 1.0 / 16);
+    check_group(&c, 3, "4", 0, false, 0.5); // downsample.1 is a batch norm
+    check_group(&c, 4, "5 6", 0.5, true, 1);
+    close_case(&c);
+}
+
+static void test_lr_decay_transformer(void **state) {
+    (void)state;
+    Case c;
+    SrOptimizerConfig config = {.param_group_constructor = "lr_decay",
+                                .weight_decay = 0.5,
+                                .layer_decay = 0.5,
+                                .trunk_name = "vision_transformer",
+                                .trunk_layers = 12};
+    CHECK_OK(build(&c, vit, &config));
+    CHECK_INT(c.groups.n, 6);
+    check_group(&c, 0, "0", 0.5, true, pow(0.5, 13));
+    check_group(&c, 1, "1", 0, false, pow(0.5, 13));
+    check_group(&c, 2, "2", 0, false, pow(0.5, 12)); // block 0 is at depth 1
+    check_group(&c, 3, "3", 0.5, true, 0.5);         // block 11 at 12, beside the last norm
+    check_group(&c, 4, "4", 0, false, 0.5);
+    check_group(&c, 5, "5", 0.5, true, 1);
+    close_case(&c);
+}
+
+static void test_linear_eval_heads(void **state) {
+    (void)state;
+    static const char list[] = "[{lr: 2.0, weight_decay: 0.1, regularize_bn: true}, {lr: 0.5}]";
+    Case c;
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *heads = NULL;
+    CHECK_OK(sr_yaml_parse(&arena, list, strlen(list), "test.yaml", &heads));
+    SrOptimizerConfig config = {.param_group_constructor = "linear_eval_heads",
+                                .weight_decay = 0.3,
+                                .regularize_bias = false,
+                                .linear_eval_heads = heads};
+    CHECK_OK(build(&c, probes, &config));
+    CHECK_INT(c.groups.n, 3);
+    check_group(&c, 0, "1", 0, false, 2);
+    check_group(&c, 1, "0 2", 0.1, false, 2);
+    check_group(&c, 2, "3 4", 0, false, 0.5);
+    close_case(&c);
+    CHECK_FAILS(build(&c, resnet, &config), SR_ERR_CONFIG, "FREEZE_TRUNK_ONLY");
+    close_case(&c);
+    heads->n = 1;
+    CHECK_FAILS(build(&c, probes, &config), SR_ERR_CONFIG, "has 1 entries, none for heads.1");
+    close_case(&c);
+    sr_arena_deinit(&arena);
+}
+
+static SrStatus load(const char *optimizer) {
+    SrConfig *config = NULL;
+    char text[512];
+    snprintf(text, sizeof text,
+             "LOSS: {name: swav_loss}\nOPTIMIZER: {%s}\nDATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator}}\n"
+             "MODEL: {HEAD: {PARAMS: [[swav_head, {dims: [2048, 16], num_clusters: [7]}]]}}\n",
+             optimizer);
+    SrStatus status = sr_config_parse(text, "test.yaml", NULL, 0, &config);
+    sr_config_free(config);
+    return status;
+}
+
+static void test_checked_with_the_configuration(void **state) {
+    (void)state;
+    CHECK_OK(load("param_group_constructor: lr_decay, layer_wise_lr_decay: {decay: 0.75}"));
+    CHECK_FAILS(load("param_group_constructor: dinno"), SR_ERR_CONFIG,
+                "OPTIMIZER.param_group_constructor: unknown constructor 'dinno'; did you mean 'dino'?");
+    CHECK_FAILS(load("param_group_constructor: linear_eval_heads"), SR_ERR_CONFIG, "one a head");
+    CHECK_FAILS(load("param_group_constructor: linear_eval_heads, linear_eval_heads: [{lr: 0}]"), SR_ERR_CONFIG,
+                "above 0");
+    CHECK_FAILS(load("param_group_constructor: linear_eval_heads, linear_eval_heads: [{rl: 1}]"), SR_ERR_CONFIG,
+                "holds lr, weight_decay and regularize_bn only");
+    CHECK_FAILS(load("layer_wise_lr_decay: {decay: 0}"), SR_ERR_CONFIG, "decay");
+    SrOptimizerConfig config = {.param_group_constructor = "lr_decay", .trunk_name = "xcit"};
+    CHECK_FAILS(sr_param_groups_check(&config), SR_ERR_CONFIG, "not of xcit");
+}
+
+// The group's factor is on the scheduled rate, every step.
+static void test_scaled_steps(void **state) {
+    (void)state;
+    static const Row rows[] = {{"trunk.a.bias", SR_ROLE_BIAS}, {"heads.0.weight", SR_ROLE_WEIGHT}, {NULL, 0}};
+    Case c;
+    SrOptim *optim = NULL;
+    SrOptimizerConfig config = {.name = "sgd",
+                                .param_group_constructor = "lr_decay",
+                                .layer_decay = 0.5,
+                                .trunk_name = "vision_transformer",
+                                .trunk_layers = 1};
+    CHECK_OK(build(&c, rows, &config));
+    CHECK_OK(sr_params_allocate(c.params));
+    CHECK_OK(sr_optim_new(c.params, &config, &optim));
+    for (int i = 0; i < 2; i++) {
+        ((float *)sr_params_at(c.params, i)->value)[0] = 1;
+        sr_params_at(c.params, i)->grad[0] = 1;
+    }
+    sr_optim_step(optim, 0.5, 0.5, NULL);
+    CHECK_NEAR(((float *)sr_params_at(c.params, 0)->value)[0], 0.75, 0); // depth 1 of 2
+    CHECK_NEAR(((float *)sr_params_at(c.params, 1)->value)[0], 0.5, 0);
+    sr_optim_free(optim);
+    close_case(&c);
+}
+
+SR_TESTS(param_groups_named, unit(test_dino), unit(test_lr_decay_resnet), unit(test_lr_decay_transformer),
+         unit(test_linear_eval_heads), unit(test_checked_with_the_configuration), unit(test_scaled_steps))
