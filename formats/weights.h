@@ -60,6 +60,9 @@ typedef struct {
 // name), two tensors of one name.  SR_ERR_MEMORY.
 SrStatus sr_weights_open(SrWeights *w, const char *path);
 void sr_weights_close(SrWeights *w); // also legal after a failed open
+// Keeps the tensors below a key of the outermost dict ("teacher", "state_dict"), under the rest of their names.  None:
+// SR_ERR_CONFIG with the keys there are.
+SrStatus sr_weights_descend(SrWeights *w, const char *key);
 // Tensor i packed in C order; data is valid until the next read.
 SrStatus sr_weights_read(SrWeights *w, int i, SrTensor *out);
 // Checks what checksums the container has (zip: CRC-32); *checked counts them.

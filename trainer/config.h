@@ -74,6 +74,7 @@ typedef struct {
     bool parallel_heads;         // HEAD.PARALLEL, ours
     double min_trunk_share;      // WEIGHTS_INIT.MIN_TRUNK_SHARE, ours
     const char *params_file; // WEIGHTS_INIT.PARAMS_FILE
+    SrStrings state_dict_keys; // STATE_DICT_KEY_NAME
     SrStrings skip_layers;
     const char *append_prefix, *remove_prefix;
     bool grad_clip;

@@ -49,7 +49,18 @@ static const char *in_model(Load *l, const char *name) {
     return name;
 }
 
-// The dicts VISSL's STATE_DICT_KEY_NAME descends through are recognised instead of asked for.
+// The dicts of STATE_DICT_KEY_NAME one in the other; its default and "" ask for nothing that is not
+// recognised below.
+static SrStatus descend(Load *l) {
+    SrStrings keys = l->source->keys;
+    bool usual = keys.n == 1 && (!*keys.v[0] || strcmp(keys.v[0], "classy_state_dict") == 0);
+    for (int i = 0; i < keys.n && !usual; i++)
+        if (sr_weights_descend(&l->w, keys.v[i]) != SR_OK)
+            return sr_fail_prefix(SR_ERR_CONFIG, "MODEL.WEIGHTS_INIT.STATE_DICT_KEY_NAME");
+    return SR_OK;
+}
+
+// The dicts that nearly every file of VISSL's and others' has are recognised instead of asked for.
 static const char *without_containers(const char *name) {
     static const char *const containers[] = {"classy_state_dict.base_model.model.", "state_dict.",
                                              "model_state_dict."};
@@ -207,6 +218,7 @@ static SrStatus check_counts(const Load *l) {
 // Borrows the configuration's strings.
 SrWeightsSource sr_weights_source(const SrModelConfig *config) {
     return (SrWeightsSource){.path = config->params_file,
+                             .keys = config->state_dict_keys,
                              .remove_prefix = config->remove_prefix,
                              .append_prefix = config->append_prefix,
                              .skip_heads = config->eval_mode_on && !config->eval_trunk_and_head,
@@ -219,6 +231,11 @@ SrWeightsSource sr_weights_source(const SrModelConfig *config) {
 // on a model that is dropped on failure.
 SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params) {
     Load l = {.source = source, .params = params};
+    if (strstr(source->path, "://"))
+        return sr_fail(SR_ERR_CONFIG,
+                       "MODEL.WEIGHTS_INIT.PARAMS_FILE: nothing is downloaded here; fetch it with "
+                       "`curl -LO %s` and give the file",
+                       source->path);
     SR_TRY(sr_weights_open(&l.w, source->path));
     SrStatus status = SR_OK;
     int n = sr_params_count(params);
@@ -228,6 +245,7 @@ SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params) {
     }
     if (sr_safetensors_meta(&l.w.st, "checksums"))
         SR_TRY_GOTO(sr_checkpoint_verify(&l.w.st, source->path));
+    SR_TRY_GOTO(descend(&l));
     SR_TRY_GOTO(rename_keys(&l));
     for (int i = 0; i < n; i++)
         SR_TRY_GOTO(load_param(&l, sr_params_at(params, i)));

@@ -12,7 +12,8 @@
 typedef struct {
     const char *path;
     const char *remove_prefix, *append_prefix; // "" for none
-    SrStrings skip_layers;                     // parts of names left as they are
+    SrStrings keys;        // STATE_DICT_KEY_NAME: dicts to enter; n 0: the usual ones are recognised
+    SrStrings skip_layers; // parts of names left as they are
     bool quiet;                                // no line a tensor
     bool skip_heads;       // what the file holds for the heads is not wanted
     bool lax_head_shapes;  // heads of another shape are skipped instead of refused

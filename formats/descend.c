@@ -1,0 +1,64 @@
+// Entering a file's nested dicts by key, as VISSL's STATE_DICT_KEY_NAME does: a checkpoint that holds a teacher and a
+// student, or a model beside its optimiser, is read as if it held one of them.
+#include <string.h>
+
+#include "base/text.h"
+#include "formats/weights.h"
+
+// The outermost keys of the file, for the message: a misnamed key is the usual mistake.
+static void list_keys(const SrWeights *w, SrText *out) {
+    enum { MAX_LISTED = 12 };
+    const char *last = "";
+    size_t last_len = 0;
+    int listed = 0;
+    for (int i = 0; i < w->n && listed < MAX_LISTED; i++) {
+        const char *name = w->by_name[i]->name;
+        size_t len = strcspn(name, ".");
+        if (len == last_len && strncmp(name, last, len) == 0)
+            continue;
+        sr_text_printf(out, "%s%.*s", listed++ ? ", " : "", (int)len, name);
+        last = name;
+        last_len = len;
+    }
+}
+
+static SrStatus unknown_key(const SrWeights *w, const char *key) {
+    SrText keys = SR_TEXT_INIT;
+    list_keys(w, &keys);
+    SrStatus status = sr_fail(SR_ERR_CONFIG, "%s: no key '%s' in it; there are: %s", w->path, key,
+                              keys.s ? keys.s : "none");
+    sr_text_deinit(&keys);
+    return status;
+}
+
+// Tensors of which the name goes on behind "key.".
+static bool is_inside(const SrWeightsTensor *t, const char *key, size_t len) {
+    return strncmp(t->name, key, len) == 0 && t->name[len] == '.';
+}
+
+// Both orders survive: names that share what is cut off are sorted as before.
+SrStatus sr_weights_descend(SrWeights *w, const char *key) {
+    size_t len = strlen(key);
+    int n = 0;
+    SrWeightsTensor *tensors = sr_arena_alloc(&w->arena, sizeof *tensors * (size_t)(w->n + 1));
+    const SrWeightsTensor **by_name = sr_arena_alloc(&w->arena, sizeof *by_name * (size_t)(w->n + 1));
+    int *place = sr_arena_alloc(&w->arena, sizeof *place * (size_t)(w->n + 1));
+    if (!tensors || !by_name || !place)
+        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", w->path);
+    for (int i = 0; i < w->n; i++) {
+        if (!is_inside(&w->tensors[i], key, len))
+            continue;
+        place[i] = n;
+        tensors[n] = w->tensors[i];
+        tensors[n++].name += len + 1;
+    }
+    if (n == 0)
+        return unknown_key(w, key);
+    for (int i = 0, sorted = 0; i < w->n; i++)
+        if (is_inside(w->by_name[i], key, len))
+            by_name[sorted++] = &tensors[place[w->by_name[i] - w->tensors]];
+    w->tensors = tensors;
+    w->by_name = by_name;
+    w->n = n;
+    return SR_OK;
+}
