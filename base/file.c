@@ -371,3 +371,31 @@ void sr_file_unlock(int lock) {
     if (lock >= 0)
         close(lock);
 }
+
+// The name is removed at once, so that a killed process leaves nothing behind.
+SrStatus sr_file_map_temporary(const char *dir, size_t bytes, void **data) {
+    char path[4096];
+    *data = NULL;
+    SR_TRY(sr_file_mkdirs(dir));
+    SR_TRY(sr_file_join(path, sizeof path, dir, ".map-XXXXXX"));
+    int fd = mkstemp(path);
+    if (fd < 0)
+        return sr_fail(SR_ERR_IO, "%s: %s", path, strerror(errno));
+    unlink(path);
+    // Room is claimed now: a full disk found by a write to the mapping would be a signal.
+    int failed = posix_fallocate(fd, 0, (off_t)SR_MAX(bytes, (size_t)1));
+    void *p = failed ? MAP_FAILED
+                     : mmap(NULL, SR_MAX(bytes, (size_t)1), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    int reason = failed ? failed : errno;
+    close(fd);
+    if (p == MAP_FAILED)
+        return sr_fail(SR_ERR_IO, "%s: no room for a file of %zu bytes: %s", dir, bytes,
+                       strerror(reason));
+    *data = p;
+    return SR_OK;
+}
+
+void sr_file_unmap_temporary(void *data, size_t bytes) {
+    if (data)
+        munmap(data, SR_MAX(bytes, (size_t)1));
+}

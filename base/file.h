@@ -16,6 +16,10 @@ SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *b
 SrStatus sr_file_map(const char *path, const void **data, size_t *bytes);
 void sr_file_unmap(const void *data, size_t bytes);
 
+// A writable mapping of a new file in `dir` that has no name and is gone with it; zeroes at first.
+SrStatus sr_file_map_temporary(const char *dir, size_t bytes, void **data);
+void sr_file_unmap_temporary(void *data, size_t bytes);
+
 // Atomic replacement: open a temporary name in the same folder, write, then commit = flush, fsync,
 // rename, fsync of the folder.  abort removes the temporary.  Exactly one of them ends the writing.
 typedef struct {

@@ -88,7 +88,8 @@ static SrStatus train(const SrArgs *args, const SrConfig *config, bool json) {
     if (status == SR_OK && sr_interrupt_signal())
         status = sr_fail(SR_ERR_INTERRUPT,
                          "training had just finished and is saved; `sslrun knn` evaluates it");
-    if (status == SR_OK && config->test_model && !result.already_finished) {
+    bool whole = !config->supervised; // a model with labels had its test phases
+    if (status == SR_OK && whole && config->test_model && !result.already_finished) {
         status = evaluate(config, run, json, &out);
         if (status == SR_OK)
             status = sr_args_print(&out);
@@ -107,7 +108,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrConfig *config;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     SR_TRY(sr_args_load_config(&args, "train", &config));
-    SrStatus status = config->test_only ? only_evaluate(config, json) : train(&args, config, json);
+    SrStatus status = config->test_only && !config->supervised ? only_evaluate(config, json) : train(&args, config, json);
     sr_config_free(config);
     return status;
 }

@@ -121,6 +121,7 @@ typedef struct SrTransform {
     const char *help;
     const SrOption *options;
     size_t params_bytes;
+    bool fixed; // draws nothing and looks at nothing but the image: the same in every epoch
     bool takes_floats, gives_floats;       // ToTensor gives them, Normalize takes and gives them
     bool takes_encoded; // finishes images itself; for all others the pipeline does before
     SrStatus (*check)(const void *params); // beyond ranges; NULL: nothing to check
@@ -148,6 +149,8 @@ void sr_pipeline_free(SrPipeline *pipeline);
 // Number and size of the views that come out; SR_ERR_CONFIG when a size stays open or there is no
 // ToTensor.  Where only square files give one size, they are taken to be square.
 SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[64]);
+// Every transform is fixed: what comes out depends on the image alone and may be kept.
+bool sr_pipeline_is_fixed(const SrPipeline *pipeline);
 SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext *ctx,
                            SrViews *views);
 

@@ -189,6 +189,13 @@ SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[
     return SR_OK;
 }
 
+bool sr_pipeline_is_fixed(const SrPipeline *pipeline) {
+    for (int i = 0; i < pipeline->n; i++)
+        if (!pipeline->stage[i].transform->fixed)
+            return false;
+    return true;
+}
+
 // Reads the pipeline only: any number of threads may share it, each with its own context and pool.
 SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext *ctx,
                            SrViews *views) {

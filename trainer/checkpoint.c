@@ -2,7 +2,7 @@
 // of a file.
 //
 // Metadata keys: format, format_version, sslrun_version, epoch, batch, iteration, loss_sum,
-// loss_min, loss_max, finished, config (JSON), checksums (JSON: name -> CRC-32), metadata_checksum
+// loss_min, loss_max, best, finished, config (JSON), checksums (JSON: name -> CRC-32), metadata_checksum
 // (CRC-32 over all the others).
 #include "trainer/checkpoint.h"
 
@@ -149,6 +149,7 @@ static void meta_position(Meta *m, const SrPosition *at) {
     meta_float(m, "loss_sum", at->loss_sum);
     meta_float(m, "loss_min", at->loss_min);
     meta_float(m, "loss_max", at->loss_max);
+    meta_float(m, "best", at->best);
     meta_int(m, "finished", at->finished);
 }
 
@@ -275,6 +276,7 @@ static void read_position(const SrSafetensors *st, SrPosition *at) {
         .loss_sum = meta_number(st, "loss_sum"),
         .loss_min = meta_number(st, "loss_min"),
         .loss_max = meta_number(st, "loss_max"),
+        .best = meta_number(st, "best"),
         .finished = meta_number(st, "finished") != 0,
     };
 }

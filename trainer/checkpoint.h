@@ -20,6 +20,7 @@ typedef struct {
     int64_t iteration; // updates done since the start
     double loss_sum;   // of this epoch's steps so far, for its mean
     double loss_min, loss_max;
+    double best;   // of the test phases so far, in the first meter's first value; 0: none
     bool finished; // the last update of the run has been done
 } SrPosition;
 

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "losses/loss.h"
 #include "trainer/compose.h"
 #include "trainer/meter.h"
 #include "trainer/optim.h"
@@ -56,6 +57,11 @@ static SrStatus read_sections(SrConfig *config) {
                                     (char *)config + s->offset));
     }
     config->learns = sr__learns(config->tree);
+    const SrLoss *loss = NULL;
+    for (int i = 0; sr_loss_at(i); i++)
+        if (strcmp(sr_loss_at(i)->name, config->loss_name) == 0)
+            loss = sr_loss_at(i);
+    config->supervised = config->learns && loss && loss->needs_labels;
     config->train.tree = sr_yaml_find_path(config->tree, "DATA.TRAIN");
     config->test.tree = sr_yaml_find_path(config->tree, "DATA.TEST");
     return SR_OK;

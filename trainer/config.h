@@ -67,6 +67,7 @@ typedef struct {
     SrFrozenUntil *frozen_until;
     SrStrings non_trainable_params;
     bool freeze_trunk_only, freeze_trunk_and_head, eval_mode_on;
+    int cache_features; // CACHE_FEATURES, ours: SrCacheKind of trainer/feed.h
     bool extract_trunk_features_only, eval_trunk_and_head, flatten_feats;
     bool assert_head_shapes;     // ASSERT_HEAD_LAYER_SHAPE_INIT
     const SrYaml *feat_pool_ops; // LINEAR_EVAL_FEAT_POOL_OPS_MAP
@@ -86,6 +87,7 @@ typedef struct {
     bool auto_resume, overwrite_existing;
     int checkpoint_frequency;
     int64_t checkpoint_iter_frequency;
+    bool keep_best; // KEEP_BEST, ours: model_best holds the best test phase
     int keep_last; // KEEP_LAST, ours: how many phase and iteration checkpoints stay; 0: all
 } SrCheckpointConfig;
 
@@ -134,6 +136,7 @@ typedef struct SrConfig {
     int device;          // MACHINE.DEVICE: both "gpu" and "cpu" run here, on the CPU
     int num_nodes, num_proc_per_node; // 1 and sr_comm_size(), whatever the file asks for
     bool test_model, test_only, check_nan;
+    bool supervised; // the loss needs labels: train and test phases with meters
     bool learns; // false: FEATURE_EVAL_SETTINGS freezes everything, so that there is no loss
     int test_every_num_epoch;
     SrConfigSections sections;

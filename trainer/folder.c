@@ -16,13 +16,17 @@ static const char *const stems[] = {
     [SR_SAVE_ITERATION] = "model_iteration",
     [SR_SAVE_PHASE] = "model_phase",
     [SR_SAVE_FINAL] = "model_final_checkpoint_phase",
+    [SR_SAVE_BEST] = "model_best", // without a number, so no entry of a listing
 };
 
 // ---- names --------------------------------------------------------------------------------------
 
 // VISSL counts phases from 0, and iterations by the updates done.
 static void entry_name(SrSaveKind kind, int64_t number, char *out, size_t bytes) {
-    snprintf(out, bytes, "%s%lld.safetensors", stems[kind], (long long)number);
+    if (kind == SR_SAVE_BEST)
+        snprintf(out, bytes, "%s.safetensors", stems[kind]);
+    else
+        snprintf(out, bytes, "%s%lld.safetensors", stems[kind], (long long)number);
 }
 
 // "model_phase12.safetensors" -> PHASE, 12.  False for any other file.  The link, other people's
@@ -145,9 +149,11 @@ SrStatus sr_folder_save(const SrCheckpointConfig *config, SrSaveKind kind,
     SR_TRY(sr_file_join(path, sizeof path, config->dir, file));
     SR_TRY(sr_file_join(link, sizeof link, config->dir, LINK_NAME));
     SR_TRY(sr_checkpoint_save(path, parts, at));
-    SR_TRY(sr_file_symlink(file, link));
     if (name)
         snprintf(name, name_bytes, "%s", file);
+    if (kind == SR_SAVE_BEST)
+        return SR_OK;
+    SR_TRY(sr_file_symlink(file, link));
     return prune(config->dir, config->keep_last);
 }
 

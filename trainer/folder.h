@@ -8,8 +8,10 @@
 #include "trainer/checkpoint.h"
 #include "trainer/config.h"
 
-typedef enum { SR_SAVE_ITERATION, SR_SAVE_PHASE, SR_SAVE_FINAL } SrSaveKind;
+typedef enum { SR_SAVE_ITERATION, SR_SAVE_PHASE, SR_SAVE_FINAL, SR_SAVE_BEST } SrSaveKind;
 
+// model_best.safetensors (SR_SAVE_BEST) stands beside these: a run never goes on from it, nothing
+// removes it, and the link does not point to it.
 // Saves under the kind's name (the phase is at->epoch - 1, the epoch just done; the iteration is
 // at->iteration), moves the link and removes what KEEP_LAST does not keep.  name: receives the
 // file's name, NULL allowed.

@@ -151,27 +151,48 @@ static SrStatus map_view(SrModel *model, int v, int n_views, SrNodeId node) {
     return SR_OK;
 }
 
-static SrStatus build_into(SrModel *model, SrBuilder *b, int batch, const int *h, const int *w,
-                           int64_t n_samples, SrTrainGraph *out) {
+// What the graph begins with: images of each view, or features of a trunk that stands apart.
+typedef struct {
+    int batch, n;
+    const int *h, *w;        // of each view
+    const SrShape *features; // NULL: images
+} Inputs;
+
+static SrStatus build_inputs(SrModel *model, SrBuilder *b, const Inputs *in, SrNodeId *nodes) {
+    for (int v = 0; v < in->n; v++) {
+        char name[24];
+        snprintf(name, sizeof name, in->features ? "feature%d" : "crop%d", v);
+        SrShape shape = in->features ? in->features[v]
+                                     : SR_SHAPE(in->batch, in->h[v], in->w[v], 3);
+        nodes[v] = sr_build_input(b, name, shape, SR_F32);
+        if (!in->features)
+            SR_TRY(map_view(model, v, in->n, nodes[v]));
+    }
+    return sr_builder_status(b);
+}
+
+static SrStatus build_outputs(SrModel *model, SrBuilder *b, const Inputs *in, SrNodeId *nodes,
+                              SrNodeId *outputs, int *n_outputs) {
+    SR_TRY(build_inputs(model, b, in, nodes));
+    return in->features ? sr__model_heads(model, b, nodes, in->n, outputs, n_outputs)
+                        : sr_model_forward(model, b, "", true, nodes, in->n, outputs, n_outputs);
+}
+
+static SrStatus build_into(SrModel *model, SrBuilder *b, const Inputs *in, int64_t n_samples,
+                           SrTrainGraph *out) {
     SrLossContext ctx = {.builder = b,
-                         .batch = batch,
-                         .n_views = out->n_views,
+                         .batch = in->batch,
+                         .n_views = in->n,
                          .n_samples = n_samples,
                          .seed = model->config->seed,
                          .run_model = run_model,
                          .model = model};
-    for (int v = 0; v < out->n_views; v++) {
-        char name[24];
-        snprintf(name, sizeof name, "crop%d", v);
-        out->views[v] = sr_build_input(b, name, SR_SHAPE(batch, h[v], w[v], 3), SR_F32);
-        ctx.views[v] = (SrView){out->views[v], h[v], w[v]};
-        SR_TRY(map_view(model, v, out->n_views, out->views[v]));
-    }
-    out->sample_index = sr_build_input(b, "sample_index", SR_SHAPE(batch), SR_I64);
+    out->sample_index = sr_build_input(b, "sample_index", SR_SHAPE(in->batch), SR_I64);
     if (model->loss->needs_labels)
-        out->labels = sr_build_input(b, "label", SR_SHAPE(batch), SR_I64);
-    SR_TRY(sr_model_forward(model, b, "", true, out->views, out->n_views, out->outputs,
-                            &out->n_model_outputs));
+        out->labels = sr_build_input(b, "label", SR_SHAPE(in->batch), SR_I64);
+    SR_TRY(build_outputs(model, b, in, out->views, out->outputs, &out->n_model_outputs));
+    for (int v = 0; !in->features && v < in->n; v++)
+        ctx.views[v] = (SrView){out->views[v], in->h[v], in->w[v]};
     out->n_outputs = out->n_model_outputs;
     ctx.outputs = out->outputs;
     ctx.n_outputs = out->n_model_outputs;
@@ -230,20 +251,55 @@ static SrStatus freeze_named(SrModel *model) {
     return SR_OK;
 }
 
-SrStatus sr_model_build_train(SrModel *model, int batch, int n_views, const int *h, const int *w,
-                              int64_t n_samples, SrTrainGraph *out) {
+static SrStatus build_train(SrModel *model, const Inputs *in, int64_t n_samples,
+                            SrTrainGraph *out) {
     SrBuilder *b = NULL;
     SrStatus status;
-    *out = (SrTrainGraph){.n_views = n_views, .loss = SR_NO_NODE, .sample_index = SR_NO_NODE,
+    *out = (SrTrainGraph){.n_views = in->n, .loss = SR_NO_NODE, .sample_index = SR_NO_NODE,
                           .labels = SR_NO_NODE};
-    if (n_views < 1 || n_views > SR_MAX_VIEWS)
-        SR_FAIL(SR_ERR_CONFIG, "%d crops an image; 1 to %d are possible", n_views, SR_MAX_VIEWS);
+    if (in->n < 1 || in->n > SR_MAX_VIEWS)
+        SR_FAIL(SR_ERR_CONFIG, "%d crops an image; 1 to %d are possible", in->n, SR_MAX_VIEWS);
     SR_TRY(read_loss(model));
     SR_TRY(new_graph(model, &out->graph));
     SR_TRY(sr_builder_new(out->graph, &b));
-    SR_TRY_GOTO(build_into(model, b, batch, h, w, n_samples, out));
+    SR_TRY_GOTO(build_into(model, b, in, n_samples, out));
     SR_TRY_GOTO(freeze_named(model));
     SR_TRY_GOTO(freeze_unused(model, out));
+done:
+    sr_builder_free(b);
+    return status;
+}
+
+SrStatus sr_model_build_train(SrModel *model, int batch, int n_views, const int *h, const int *w,
+                              int64_t n_samples, SrTrainGraph *out) {
+    Inputs in = {.batch = batch, .n = n_views, .h = h, .w = w};
+    return build_train(model, &in, n_samples, out);
+}
+
+// ---- a trunk that never moves
+
+bool sr_model_has_frozen_trunk(const SrModel *model) {
+    const SrModelConfig *c = &model->config->model;
+    return c->eval_mode_on && c->freeze_trunk_only && !c->extract_trunk_features_only &&
+           model->features.n > 0;
+}
+
+SrStatus sr_model_build_train_heads(SrModel *model, int batch, const SrShape *features, int n,
+                                    int64_t n_samples, SrTrainGraph *out) {
+    Inputs in = {.batch = batch, .n = n, .features = features};
+    return build_train(model, &in, n_samples, out);
+}
+
+SrStatus sr_model_build_features(SrModel *model, int batch, int h, int w, SrOutputGraph *out) {
+    SrBuilder *b = NULL;
+    SrStatus status;
+    *out = (SrOutputGraph){.n_views = 1};
+    SR_TRY(new_graph(model, &out->graph));
+    SR_TRY(sr_builder_new(out->graph, &b));
+    Inputs in = {.batch = batch, .n = 1, .h = &h, .w = &w};
+    SR_TRY_GOTO(build_inputs(model, b, &in, out->views));
+    SR_TRY_GOTO(sr__model_trunk_pass(model, b, "", false, 0, &model->features, out->views[0],
+                                     out->outputs, &out->n_outputs));
 done:
     sr_builder_free(b);
     return status;
@@ -261,8 +317,11 @@ SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char
     *input = sr_build_input(b, "x", SR_SHAPE(batch, h, w, 3), SR_F32);
     SrNodeId last[SR_MAX_FEATURES];
     int n = 0;
-    SR_TRY_GOTO(sr__model_trunk_pass(model, b, "", true, 0, &(SrFeatures){.n = 0}, *input, last,
-                                     &n));
+    // In a train plan statistics are to be collected, also for a trunk that will be frozen.
+    model->learn_statistics = true;
+    status = sr__model_trunk_pass(model, b, "", true, 0, &(SrFeatures){.n = 0}, *input, last, &n);
+    model->learn_statistics = false;
+    SR_TRY_GOTO(status);
     SR_TRY_GOTO(sr_feature_tap(*graph, layer, tap));
 done:
     sr_builder_free(b);
@@ -277,25 +336,29 @@ SrStatus sr_model_init(SrModel *model, const SrTrainGraph *train, uint64_t seed)
     return SR_OK;
 }
 
-SrStatus sr_model_build_outputs(SrModel *model, int batch, int n_views, const int *h, const int *w,
-                                SrOutputGraph *out) {
+static SrStatus build_output_graph(SrModel *model, const Inputs *in, SrOutputGraph *out) {
     SrBuilder *b = NULL;
     SrStatus status;
-    *out = (SrOutputGraph){.n_views = n_views};
-    if (n_views < 1 || n_views > SR_MAX_VIEWS)
-        SR_FAIL(SR_ERR_CONFIG, "%d crops an image; 1 to %d are possible", n_views, SR_MAX_VIEWS);
+    *out = (SrOutputGraph){.n_views = in->n};
+    if (in->n < 1 || in->n > SR_MAX_VIEWS)
+        SR_FAIL(SR_ERR_CONFIG, "%d crops an image; 1 to %d are possible", in->n, SR_MAX_VIEWS);
     SR_TRY(new_graph(model, &out->graph));
     SR_TRY(sr_builder_new(out->graph, &b));
-    for (int v = 0; v < n_views; v++) {
-        char name[24];
-        snprintf(name, sizeof name, "crop%d", v);
-        out->views[v] = sr_build_input(b, name, SR_SHAPE(batch, h[v], w[v], 3), SR_F32);
-        SR_TRY_GOTO(map_view(model, v, n_views, out->views[v]));
-    }
-    SR_TRY_GOTO(sr_model_forward(model, b, "", true, out->views, n_views, out->outputs,
-                                 &out->n_outputs));
+    SR_TRY_GOTO(build_outputs(model, b, in, out->views, out->outputs, &out->n_outputs));
     SR_TRY_GOTO(freeze_named(model));
 done:
     sr_builder_free(b);
     return status;
+}
+
+SrStatus sr_model_build_outputs(SrModel *model, int batch, int n_views, const int *h, const int *w,
+                                SrOutputGraph *out) {
+    Inputs in = {.batch = batch, .n = n_views, .h = h, .w = w};
+    return build_output_graph(model, &in, out);
+}
+
+SrStatus sr_model_build_head_outputs(SrModel *model, int batch, const SrShape *features, int n,
+                                     SrOutputGraph *out) {
+    Inputs in = {.batch = batch, .n = n, .features = features};
+    return build_output_graph(model, &in, out);
 }

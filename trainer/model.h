@@ -38,6 +38,19 @@ typedef struct {
 SrStatus sr_model_build_train(SrModel *model, int batch, int n_views, const int *h, const int *w,
                               int64_t n_samples, SrTrainGraph *out);
 
+// ---- a trunk that never moves: its features are computed apart, and only the heads are a training graph
+// FEATURE_EVAL_SETTINGS freezes the trunk in evaluation mode, below heads that learn.
+bool sr_model_has_frozen_trunk(const SrModel *model);
+// The pooled features of (batch, h, w, 3), inputs and outputs as in SrOutputGraph below.
+typedef struct SrOutputGraph SrOutputGraph;
+SrStatus sr_model_build_features(SrModel *model, int batch, int h, int w, SrOutputGraph *out);
+// Heads and loss over features of these shapes; `views` are the inputs, one a feature.
+SrStatus sr_model_build_train_heads(SrModel *model, int batch, const SrShape *features, int n,
+                                    int64_t n_samples, SrTrainGraph *out);
+// The heads alone.
+SrStatus sr_model_build_head_outputs(SrModel *model, int batch, const SrShape *features, int n,
+                                     SrOutputGraph *out);
+
 // Forward of views through the model into an existing builder (multi-resolution rules of spec 4.4:
 // consecutive crops of equal width in one trunk pass, features concatenated in order, heads once).
 // Row order: crop-major.
@@ -51,13 +64,13 @@ SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char
 
 // The model without a loss: its outputs for views, features where EXTRACT_TRUNK_FEATURES_ONLY says
 // so, else what the heads give.  For evaluation and extraction, or to seed gradients by hand.
-typedef struct {
+struct SrOutputGraph {
     SrGraph *graph; // owned by the model
     SrNodeId views[SR_MAX_VIEWS];
     int n_views;
     SrNodeId outputs[SR_HEAD_MAX_OUT];
     int n_outputs;
-} SrOutputGraph;
+};
 SrStatus sr_model_build_outputs(SrModel *model, int batch, int n_views, const int *h, const int *w,
                                 SrOutputGraph *out);
 

@@ -51,7 +51,7 @@ SrStatus sr__model_trunk_pass(SrModel *model, SrBuilder *b, const char *prefix, 
     const char *old = sr_builder_set_param_prefix(b, parameters);
     int64_t eval_from = sr_builder_eval_from(b);
     sr_builder_set_frozen(b, !trainable || frozen);
-    if (frozen && config->eval_mode_on)
+    if (frozen && config->eval_mode_on && !model->learn_statistics)
         sr_builder_set_eval_from(b, 0); // running statistics are used and stay
     sr_builder_set_pass(b, pass);
     model->trunk->build(b, model->trunk_params, x, &out[0]); // its errors stick to the builder
@@ -168,15 +168,10 @@ static SrStatus all_heads(const Forward *f, const SrNodeId *features, int n, Out
 
 // ---- the whole
 
-// One input through the trunk and `head` (-1: all of them; none where only features are wanted).
-static SrStatus one_input(const Forward *f, const SrFeatures *want, int head, const SrNodeId *views,
-                          int n_views, Outputs *out) {
+// Features through `head` (-1: all of them), frozen and in evaluation where the settings say so.
+static SrStatus heads_over(const Forward *f, int head, const SrNodeId *features, int n,
+                           Outputs *out) {
     const SrModelConfig *config = &f->model->config->model;
-    SrNodeId features[SR_MAX_FEATURES];
-    int n = 0;
-    SR_TRY(trunk(f, want, views, n_views, features, &n));
-    if (config->extract_trunk_features_only)
-        return append(f->b, out, features, n);
     const char *old = sr_builder_set_param_prefix(f->b, f->prefix);
     int64_t eval_from = sr_builder_eval_from(f->b);
     sr_builder_set_frozen(f->b, !f->trainable || config->freeze_trunk_and_head);
@@ -191,6 +186,17 @@ static SrStatus one_input(const Forward *f, const SrFeatures *want, int head, co
     sr_builder_set_eval_from(f->b, eval_from);
     sr_builder_set_param_prefix(f->b, old);
     return status;
+}
+
+// One input through the trunk and `head` (-1: all of them; none where only features are wanted).
+static SrStatus one_input(const Forward *f, const SrFeatures *want, int head, const SrNodeId *views,
+                          int n_views, Outputs *out) {
+    SrNodeId features[SR_MAX_FEATURES];
+    int n = 0;
+    SR_TRY(trunk(f, want, views, n_views, features, &n));
+    if (f->model->config->model.extract_trunk_features_only)
+        return append(f->b, out, features, n);
+    return heads_over(f, head, features, n, out);
 }
 
 // The views of one entry of the mapping, in their order.
@@ -226,6 +232,18 @@ SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const char *param_prefix
                           : one_input(&f, &model->features, -1, views, n_views, &out);
     sr_builder_set_frozen(b, false);
     sr_builder_set_node_prefix(b, old_nodes);
+    SR_TRY(status);
+    memcpy(outputs, out.v, sizeof out.v);
+    *n_outputs = out.n;
+    return sr_builder_status(b);
+}
+
+SrStatus sr__model_heads(SrModel *model, SrBuilder *b, const SrNodeId *features, int n,
+                         SrNodeId *outputs, int *n_outputs) {
+    Forward f = {model, b, "", true, passes_of(model, b, "")};
+    Outputs out = {.n = 0};
+    SrStatus status = heads_over(&f, -1, features, n, &out);
+    sr_builder_set_frozen(b, false);
     SR_TRY(status);
     memcpy(outputs, out.v, sizeof out.v);
     *n_outputs = out.n;

@@ -32,6 +32,7 @@ struct SrModel {
     int n_graphs;
     SrModelPasses passes[SR__MAX_PREFIXES]; // of the graph being built
     int n_passes;
+    bool learn_statistics; // batch norms of a frozen trunk follow the plan's mode after all
     SrNodeId view_node[SR_MAX_VIEWS]; // of the graph being built, and the mapping's entry of each
     int view_entry[SR_MAX_VIEWS], n_view_nodes;
 };
@@ -41,5 +42,9 @@ struct SrModel {
 SrStatus sr__model_trunk_pass(SrModel *model, SrBuilder *b, const char *prefix, bool trainable,
                               int pass, const SrFeatures *features, SrNodeId x,
                               SrNodeId out[SR_MAX_FEATURES], int *n_out);
+
+// All heads over given features, as sr_model_forward has them after the trunk.
+SrStatus sr__model_heads(SrModel *model, SrBuilder *b, const SrNodeId *features, int n,
+                         SrNodeId *outputs, int *n_outputs);
 
 #endif

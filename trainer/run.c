@@ -97,6 +97,18 @@ static SrStatus build_frozen(SrRun *run) {
     return SR_OK;
 }
 
+// The trunk's features are computed apart: the training graph begins with them.
+static SrStatus build_over_frozen_trunk(SrRun *run, int64_t samples) {
+    const SrSplit *d = &run->train;
+    if (d->n_views != 1)
+        return sr_fail(SR_ERR_CONFIG,
+                       "DATA.TRAIN.TRANSFORMS gives %d views; heads over a frozen trunk take one",
+                       d->n_views);
+    SR_TRY(sr_frozen_trunk_build(run->model, run->batch, d->h[0], d->w[0], &run->trunk));
+    return sr_model_build_train_heads(run->model, run->batch, run->trunk.shape, run->trunk.n,
+                                      samples, &run->graph);
+}
+
 // Memory banks are as long as the training set, so the number of images is part of the model.
 static SrStatus build_model(SrRun *run) {
     const SrSplit *d = &run->train;
@@ -104,6 +116,9 @@ static SrStatus build_model(SrRun *run) {
     SR_TRY(sr_model_new(run->config, &run->model));
     if (forward_only(run))
         return build_frozen(run);
+    run->frozen_trunk = sr_model_has_frozen_trunk(run->model);
+    if (run->frozen_trunk)
+        return build_over_frozen_trunk(run, samples);
     return sr_model_build_train(run->model, run->batch, d->n_views, d->h, d->w, samples,
                                 &run->graph);
 }
@@ -122,6 +137,19 @@ static SrStatus compile(SrRun *run, bool dry, SrPlan **out) {
         .no_allocate = dry,
     };
     return sr_plan_compile(run->graph.graph, &options, out);
+}
+
+// A frozen trunk has a plan of its own.
+static SrStatus add_trunk_cost(SrRun *run) {
+    SrPlan *dry = NULL;
+    const SrOutputGraph *g = &run->trunk.whole;
+    SrPlanOptions options = {.mode = SR_MODE_EVAL, .outputs = g->outputs,
+                             .n_outputs = g->n_outputs, .no_allocate = true};
+    SR_TRY(sr_plan_compile(g->graph, &options, &dry));
+    run->cost.plan.activation_bytes += sr_plan_cost(dry).activation_bytes;
+    run->cost.plan.forward_flops += sr_plan_cost(dry).forward_flops;
+    sr_plan_free(dry);
+    return SR_OK;
 }
 
 // From a plan without memory.
@@ -143,7 +171,7 @@ static SrStatus count_cost(SrRun *run) {
     for (int v = 0; v < run->train.n_views; v++)
         run->cost.loader_bytes += SR_SPLIT_BATCHES_AHEAD * (size_t)run->batch * 3 * sizeof(float) *
                                   (size_t)run->train.h[v] * (size_t)run->train.w[v];
-    return SR_OK;
+    return run->frozen_trunk ? add_trunk_cost(run) : SR_OK;
 }
 
 // VISSL uses lr_head only where head_optimizer_params.use_different_lr says so.
@@ -196,6 +224,8 @@ static SrStatus build_step(SrRun *run) {
 static SrStatus open_all(SrRun *run) {
     SR_TRY(open_data(run));
     SR_TRY(build_model(run));
+    if (run->train.loader)
+        SR_TRY(sr_run_check_classes(run, &run->train, "TRAIN"));
     if (forward_only(run))
         return count_cost(run);
     SR_TRY(build_schedules(run));
@@ -209,7 +239,53 @@ static SrStatus open_all(SrRun *run) {
     run->cost.optimizer_bytes = sr_optim_bytes(run->optim);
     run->cost.parameter_bytes = sr_params_bytes(params);
     SR_TRY(compile(run, false, &run->plan));
+    run->feed = (SrFeed){.loader = run->train.loader, .batch = run->batch, .shuffle = true,
+                         .drop_last = true, .seed = run->config->seed};
     return build_step(run);
+}
+
+SrStatus sr_run_freeze(SrRun *run) {
+    const SrModelConfig *m = &run->config->model;
+    if (!run->frozen_trunk)
+        return SR_OK;
+    SR_TRY(sr_frozen_trunk_compile(&run->trunk));
+    run->feed.trunk = &run->trunk;
+    if (m->cache_features == SR_CACHE_OFF)
+        return SR_OK;
+    if (!sr_pipeline_is_fixed(run->train.pipeline)) {
+        sr_info("DATA.TRAIN.TRANSFORMS draw anew in every epoch, so features are computed in each");
+        return SR_OK;
+    }
+    SrLoader *in_order;
+    SR_TRY(sr_split_in_order(run->config, &run->train, &in_order));
+    SrStatus status = sr_feed_keep(&run->feed, in_order, (SrCacheKind)m->cache_features,
+                                   run->config->checkpoint.dir);
+    sr_loader_free(in_order);
+    return status;
+}
+
+SrFeedTarget sr_run_target(const SrRun *run) {
+    return (SrFeedTarget){.plan = run->plan, .inputs = run->graph.views,
+                          .n_inputs = run->graph.n_views, .labels = run->graph.labels,
+                          .sample_index = run->graph.sample_index};
+}
+
+SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char *which) {
+    const SrTrainGraph *g = &run->graph;
+    if (!run->config->supervised)
+        return SR_OK;
+    if (split->classes < 1)
+        return sr_fail(SR_ERR_CONFIG, "DATA.%s: LOSS.name %s needs labels, and the images have none",
+                       which, run->config->loss_name);
+    for (int i = 0; i < g->n_model_outputs; i++) {
+        int scores = sr_shape_last(sr_graph_at(g->graph, g->outputs[i])->shape);
+        if (scores < split->classes)
+            return sr_fail(SR_ERR_CONFIG,
+                           "DATA.%s has %d classes, but output %d of the model has %d scores: the "
+                           "last number of `dims` in MODEL.HEAD.PARAMS is the number of classes",
+                           which, split->classes, i, scores);
+    }
+    return SR_OK;
 }
 
 // A dry run first: what the configuration gets wrong, and a step too large for this machine, are
@@ -249,7 +325,9 @@ SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
 void sr_run_close(SrRun *run) {
     if (!run)
         return;
+    sr_feed_close(&run->feed);
     sr_split_close(&run->train);
+    sr_frozen_trunk_close(&run->trunk);
     sr_plan_free(run->plan);
     sr_optim_free(run->optim);
     sr_model_free(run->model);

@@ -4,6 +4,7 @@
 #define SR_TRAINER_RUN_H
 
 #include "trainer/checkpoint.h"
+#include "trainer/feed.h"
 #include "trainer/split.h"
 #include "trainer/step.h"
 
@@ -29,6 +30,9 @@ typedef struct {
     SrArena arena;
     SrSplit train; // empty but for n_views, h, w outside of SR_RUN_TRAIN
     SrModel *model;
+    bool frozen_trunk; // the graph begins with the trunk's features
+    SrFrozenTrunk trunk;
+    SrFeed feed; // fills the plan
     SrTrainGraph graph;
     SrPlan *plan;
     SrOptim *optim;
@@ -44,6 +48,13 @@ typedef struct {
 // A configuration whose parameters are all frozen can only be checked: its cost is one forward.
 SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out);
 void sr_run_close(SrRun *run);
+// Once parameters have the values a run begins with: compiles a frozen trunk and keeps its features
+// where that is possible.  Before the first step.
+SrStatus sr_run_freeze(SrRun *run);
+// The plan's inputs, for sr_feed_next.
+SrFeedTarget sr_run_target(const SrRun *run);
+// Labels of the split against the scores of each output; which: "TRAIN" or "TEST".  A run without labels: fine.
+SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char *which);
 SrCheckpointParts sr_run_parts(SrRun *run);
 
 // Learning rates (and decay, set in the optimiser) for the update after `iteration` others; per

@@ -42,6 +42,10 @@ const SrOption sr__schema_model[] = {
      "With EVAL_MODE_ON: initial weights are loaded into the heads too."},
     {"FEATURE_EVAL_SETTINGS.ASSERT_HEAD_LAYER_SHAPE_INIT", SR_OPT_BOOL, OFF(assert_head_shapes), "True", 0, 0, NULL,
      "Initial weights of another shape are an error in the heads too; False: they are skipped."},
+    {"FEATURE_EVAL_SETTINGS.CACHE_FEATURES", SR_OPT_ENUM, OFF(cache_features), "auto", 0, 0,
+     "auto|memory|disk|off",
+     "Features of a frozen trunk are computed once where the transforms draw nothing (ours); auto: in memory, or in a "
+     "file of the run folder if they are large."},
     {"FEATURE_EVAL_SETTINGS.SHOULD_FLATTEN_FEATS", SR_OPT_BOOL, OFF(flatten_feats), "True", 0, 0, NULL,
      "Pooled features become vectors."},
     {"FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP", SR_OPT_TREE, OFF(feat_pool_ops), "[]", 0, 0, NULL,

@@ -131,6 +131,8 @@ const SrOption sr__schema_checkpoint[] = {
     {"LATEST_CHECKPOINT_RESUME_FILE_NUM", SR_OPT_IGNORED, 0, "1", 0, 0, NULL, "the newest whole checkpoint is taken"},
     {"USE_SYMLINK_CHECKPOINT_FOR_RESUME", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
      "the link to the newest checkpoint is always there"},
+    {"KEEP_BEST", SR_OPT_BOOL, OFF(checkpoint.keep_best), "True", 0, 0, NULL,
+     "With labels: model_best holds the model of the best test phase, by the first meter's first value (ours)."},
     {"KEEP_LAST", SR_OPT_INT, OFF(checkpoint.keep_last), "0", 0, 1e9, NULL,
      "How many phase and iteration checkpoints stay (ours); 0: all."},
     SR_OPTION_END,

@@ -136,6 +136,19 @@ static int64_t images_of(const SrSplitConfig *c, const SrSplit *split) {
     return c->data_limit > 0 ? c->data_limit : split->source->length(split->set);
 }
 
+// Without LABEL_SOURCES VISSL numbers the samples, which is no class: a loss that needs labels takes
+// the source's own.
+static const char *label_type(const SrConfig *config) {
+    const SrSplitConfig *c = &config->train;
+    return config->supervised && c->label_sources.n == 0 ? "standard" : c->label_type;
+}
+
+SrStatus sr_split_in_order(const SrConfig *config, const SrSplit *train, SrLoader **out) {
+    SrLoaderConfig loader = loader_config(config, &config->train, train);
+    loader.label_type = label_type(config);
+    return sr_loader_new(&loader, out);
+}
+
 // Epochs are shuffled by (seed, epoch); the loader keeps that order for any number of threads.
 static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     const SrSplitConfig *c = &config->train;
@@ -147,7 +160,7 @@ static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     // A plan has one batch size, so the last partial batch is always dropped (VISSL's recipes set
     // DROP_LAST).
     loader.drop_last = true;
-    loader.label_type = c->label_type;
+    loader.label_type = label_type(config);
     SR_TRY(sr_loader_new(&loader, &out->loader));
     if (sr_loader_batches(out->loader) < 1)
         return sr_fail(SR_ERR_CONFIG,
@@ -255,6 +268,10 @@ static TestOrigin test_origin(const SrConfig *config) {
                                     : sr_dataset_infer(path, "TEST", &source);
     bool own = found == SR_OK && source->accepts && source->accepts(path, "TEST");
     return own ? TEST_OF_SOURCE : TEST_HELD_OUT;
+}
+
+bool sr_split_has_test(const SrConfig *config) {
+    return test_origin(config) != TEST_HELD_OUT;
 }
 
 // A tenth of the chosen training images for the test, the rest for the bank: two stretches of one

@@ -44,6 +44,11 @@ SrStatus sr_split_open_eval(const SrConfig *config, SrEvalSide side, bool sample
 SrStatus sr_split_eval_transforms(const SrConfig *config, int crop, SrArena *arena,
                                   const SrYaml **out, const char **where);
 
+// Whether there are test images that training never sees (sr_split_open_eval would hold some out).
+bool sr_split_has_test(const SrConfig *config);
+// A second loader over an open training split: every image once, in the set's order.
+SrStatus sr_split_in_order(const SrConfig *config, const SrSplit *train, SrLoader **out);
+
 void sr_split_close(SrSplit *split); // joins the loader's threads; a zeroed split is fine
 
 #endif

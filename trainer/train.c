@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "trainer/folder.h"
 #include "trainer/metrics.h"
+#include "trainer/phases.h"
 #include "trainer/progress.h"
 #include "trainer/weights.h"
 
@@ -23,6 +24,8 @@ typedef struct {
     SrPosition at;
     SrLossFacts facts;
     SrProgress progress;
+    SrPhases phases;
+    bool whole_epoch; // this process saw its first batch
     SrMetrics lines, epochs; // stdout.json, metrics.json
     SrTrainResult *result;
     double waited_s; // of result->seconds
@@ -234,17 +237,17 @@ static void count_loss(SrPosition *at, double loss) {
 
 // One update: batch in hand, position moved on, everything said and saved that is due.  Whatever
 // the step failed of, the message adds where to go on from.
-static SrStatus one_step(Train *t, const SrBatch *batch, double began, double wait_s) {
+static SrStatus one_step(Train *t, const int64_t *labels, double began, double wait_s) {
     SrRun *run = t->run;
     SrStepArgs args = {.iteration = t->at.iteration, .epoch = (int)t->at.epoch};
     double loss = 0;
     sr_run_rates(run, t->at.iteration, &args.lr, &args.lr_head);
-    sr_step_fill(&run->step, batch);
     SrStatus status = sr_step_run(&run->step, &args, &loss);
     if (status == SR_ERR_RUN)
         return sr_fail(status, "%s; the last good checkpoint is %s", sr_status_message(),
                        *t->last_saved ? t->last_saved : "(none yet)");
     SR_TRY(status);
+    sr_phases_count(&t->phases, run, labels);
     double seconds = sr_clock() - began;
     sr_progress_step(&t->progress, seconds, wait_s);
     t->result->seconds += seconds;
@@ -259,6 +262,38 @@ static SrStatus one_step(Train *t, const SrBatch *batch, double began, double wa
     return SR_OK;
 }
 
+// Meters of the epoch's training; one that was resumed within has seen a part only and says nothing.
+static void say_training(Train *t, int64_t epoch) {
+    SrMeterList *meters = t->phases.train;
+    if (!meters || !t->whole_epoch || sr_meter_list_count(meters) == 0)
+        return;
+    sr_meter_list_say(meters, "train");
+    SrText *out = sr_metrics_begin(&t->epochs);
+    sr_json_int(out, "iteration", t->at.iteration);
+    sr_json_int(out, "train_phase_idx", epoch);
+    sr_meter_list_json(meters, "train", out);
+    sr_metrics_end(&t->epochs);
+}
+
+// The test phase after `epoch`; the model is kept aside when it is the best so far.
+static SrStatus test(Train *t, int64_t epoch) {
+    SrMeterList *meters = t->phases.test;
+    double began = sr_clock(), value = 0;
+    SR_TRY(sr_phases_run_test(&t->phases));
+    sr_meter_list_say(meters, "test");
+    SrText *out = sr_metrics_begin(&t->epochs);
+    sr_json_int(out, "iteration", t->at.iteration);
+    sr_json_int(out, "train_phase_idx", epoch);
+    sr_meter_list_json(meters, "test", out);
+    sr_json_float(out, "seconds", sr_clock() - began);
+    sr_metrics_end(&t->epochs);
+    if (!sr_meter_list_best(meters, &value) || value <= t->at.best)
+        return SR_OK;
+    t->at.best = value;
+    bool kept = t->config->checkpoint.keep_best && !t->config->test_only;
+    return kept ? save(t, SR_SAVE_BEST) : SR_OK;
+}
+
 // After the last batch: the position becomes the start of the next epoch.
 static SrStatus end_epoch(Train *t, double began) {
     int64_t epoch = t->at.epoch;
@@ -270,6 +305,9 @@ static SrStatus end_epoch(Train *t, double began) {
     if (t->result->epochs++ == 0)
         t->result->first_loss = mean;
     t->result->last_loss = mean;
+    say_training(t, epoch);
+    if (sr_phases_test_due(&t->phases, t->config, epoch))
+        SR_TRY(test(t, epoch));
     return save_by_epoch(t);
 }
 
@@ -289,14 +327,19 @@ static SrStatus train_epoch(Train *t) {
     // What an epoch's start computes is part of the state that a checkpoint inside the epoch holds.
     if (g->loss_kind->before_epoch && t->at.batch == 0)
         g->loss_kind->before_epoch(g->loss_state, &hook);
-    SR_TRY(sr_loader_start(run->train.loader, t->at.epoch, t->at.batch));
+    SrFeedTarget to = sr_run_target(run);
+    SR_TRY(sr_feed_start(&run->feed, t->at.epoch, t->at.batch));
+    t->whole_epoch = t->at.batch == 0;
+    if (t->phases.train)
+        sr_meter_list_reset(t->phases.train);
     for (;;) {
-        const SrBatch *batch;
+        const int64_t *labels;
+        int rows;
         double wait_s, began = sr_clock();
-        SR_TRY(sr_loader_next(run->train.loader, &batch, &wait_s));
-        if (!batch)
+        SR_TRY(sr_feed_next(&run->feed, &to, &rows, &labels, &wait_s));
+        if (rows == 0)
             return end_epoch(t, epoch_began);
-        SR_TRY(one_step(t, batch, began, wait_s));
+        SR_TRY(one_step(t, labels, began, wait_s));
         // The last step's checkpoints are end_epoch's.
         if (t->at.batch == run->steps_per_epoch)
             continue;
@@ -306,10 +349,21 @@ static SrStatus train_epoch(Train *t) {
     }
 }
 
+// TEST_ONLY: one test phase with the weights of the newest checkpoint or of PARAMS_FILE.
+static SrStatus test_alone(Train *t) {
+    SR_TRY(sr_phases_open(t->run, &t->phases));
+    if (!t->phases.test)
+        return sr_fail(SR_ERR_CONFIG, "TEST_ONLY needs TEST_MODEL and test images: set "
+                                      "DATA.TEST.DATA_PATHS");
+    return test(t, t->at.epoch);
+}
+
 // Everything that can be said before the first step is said before it.
 static SrStatus train_all(Train *t) {
     SrResume how;
     SR_TRY(resume_or_init(t, &how));
+    if (t->config->test_only)
+        return test_alone(t);
     // VISSL exits without a word on the screen here; scripts that restart until success rely on the
     // exit code 0.
     if (how == SR_RESUME_FINISHED) {
@@ -328,6 +382,8 @@ static SrStatus train_all(Train *t) {
     sr_info("%lld images, %d views, batch %d: %lld updates an epoch, %d epochs",
             (long long)sr_loader_length(t->run->train.loader), t->run->train.n_views, t->run->batch,
             (long long)t->run->steps_per_epoch, t->config->optimizer.num_epochs);
+    SR_TRY(sr_run_freeze(t->run));
+    SR_TRY(sr_phases_open(t->run, &t->phases));
     sr_progress_start(&t->progress, t->run->max_iterations, t->run->batch);
     while (t->at.epoch < t->config->optimizer.num_epochs) {
         SR_TRY(train_epoch(t));
@@ -364,6 +420,7 @@ done:
         fill_result(&t);
         say_bad_images(&t);
     }
+    sr_phases_close(&t.phases);
     sr_metrics_close(&t.lines);
     sr_metrics_close(&t.epochs);
     sr_file_unlock(t.lock);

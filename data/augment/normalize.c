@@ -32,6 +32,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 const SrTransform sr_transform_normalize = {
     .name = "Normalize",
     .help = "Subtracts each channel's mean and divides by its standard deviation.",
+    .fixed = true,
     .options = options,
     .params_bytes = sizeof(SrNormalize),
     .takes_floats = true,

@@ -56,6 +56,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 const SrTransform sr_transform_resize = {
     .name = "Resize",
     .help = "Resizes with antialiasing.",
+    .fixed = true,
     .options = options,
     .params_bytes = sizeof(Params),
     .check = check,

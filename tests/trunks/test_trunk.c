@@ -42,6 +42,7 @@ static void finish(Built *t) {
     sr_arena_deinit(&t->arena);
 }
 
+// A trunk without parameters (pixels) costs nothing that is counted.
 static void check_plans(Built *t, SrNodeId y) {
     static const SrMode modes[] = {SR_MODE_TRAIN, SR_MODE_EVAL};
     for (int m = 0; m < SR_COUNT(modes); m++) {
@@ -49,7 +50,7 @@ static void check_plans(Built *t, SrNodeId y) {
         SrPlanOptions options = {
             .mode = modes[m], .outputs = &y, .n_outputs = 1, .no_allocate = true};
         CHECK_OK(sr_plan_compile(t->graph, &options, &plan));
-        CHECK(sr_plan_cost(plan).forward_flops > 0);
+        CHECK(sr_plan_cost(plan).forward_flops > 0 || sr_params_count(t->params) == 0);
         sr_plan_free(plan);
     }
 }

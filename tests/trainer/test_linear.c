@@ -1,0 +1,190 @@
+// Heads over a frozen trunk: kept features give the bits of computed ones, the trunk stays as it is
+// and has no gradients, phases come when VISSL has them, and the best model is kept aside.
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/safetensors.h"
+#include "tests/check.h"
+#include "tests/temp_dir.h"
+#include "trainer/phases.h"
+#include "trainer/train.h"
+
+static const char text[] =
+    "TEST_EVERY_NUM_EPOCH: 2\n"
+    "DATA:\n"
+    "  NUM_DATALOADER_WORKERS: 1\n"
+    "  TRAIN: &split\n"
+    "    DATA_SOURCES: [synthetic]\n"
+    "    LABEL_SOURCES: [synthetic]\n"
+    "    RANDOM_SYNTHETIC_IMAGES: True\n"
+    "    RANDOM_SYNTHETIC_LABELS: 3\n"
+    "    DEFAULT_GRAY_IMG_SIZE: 16\n"
+    "    DATA_LIMIT: 37\n"
+    "    BATCHSIZE_PER_REPLICA: 8\n"
+    "    TRANSFORMS: [{name: CenterCrop, size: 16}, {name: ToTensor}, {name: Normalize}]\n"
+    "  TEST: *split\n"
+    "METERS: {names: [accuracy_list_meter]}\n"
+    "MODEL:\n"
+    "  FEATURE_EVAL_SETTINGS:\n"
+    "    EVAL_MODE_ON: True\n"
+    "    FREEZE_TRUNK_ONLY: True\n"
+    "    SHOULD_FLATTEN_FEATS: False\n"
+    "    LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res2, [AvgPool2d, [[8, 8], 8, 0]]], "
+    "[res5avg, [Identity, []]], [res5avg, [Identity, []]]]\n"
+    "  TRUNK: {RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625, SMALL_IMAGE_STEM: true}}\n"
+    "  HEAD: {PARAMS: [[eval_mlp, {in_channels: 4, dims: [16, 3]}], "
+    "[eval_mlp, {in_channels: 32, dims: [32, 3]}], [mlp, {dims: [32, 3]}]]}\n"
+    "LOSS: {name: cross_entropy_multiple_output_single_target}\n"
+    "OPTIMIZER: {num_epochs: 4, param_schedulers: {lr: {name: constant, value: 0.05}}}\n";
+
+typedef struct {
+    char dir[64];
+    SrConfig *config;
+    SrRun *run;
+    SrTrainResult result;
+} Linear;
+
+static SrStatus start(Linear *l, const char *const *overrides, int n) {
+    char folder[96];
+    const char *all[8] = {folder};
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", l->dir);
+    for (int i = 0; i < n; i++)
+        all[1 + i] = overrides[i];
+    CHECK_OK(sr_config_parse(text, "linear.yaml", all, n + 1, &l->config));
+    return sr_train(l->config, &(SrTrainOptions){0}, &l->run, &l->result);
+}
+
+static void finish(Linear *l) {
+    sr_run_close(l->run);
+    sr_config_free(l->config);
+}
+
+static void check_same(Linear *a, Linear *b) {
+    SrParams *x = sr_model_params(a->run->model), *y = sr_model_params(b->run->model);
+    CHECK_INT(sr_params_count(x), sr_params_count(y));
+    for (int i = 0; i < sr_params_count(x); i++) {
+        const SrParam *p = sr_params_at(x, i), *q = sr_params_at(y, i);
+        if (memcmp(p->value, q->value, (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype)))
+            fail_msg("'%s' differs", p->name);
+    }
+    CHECK_NEAR(a->result.last_loss, b->result.last_loss, 0);
+}
+
+#define CACHE "MODEL.FEATURE_EVAL_SETTINGS.CACHE_FEATURES="
+
+static void test_kept_is_computed(void **state) {
+    (void)state;
+    const char *const kinds[] = {CACHE "off", CACHE "memory", CACHE "disk"};
+    Linear l[3];
+    for (int k = 0; k < 3; k++) {
+        temp_dir_make(l[k].dir);
+        CHECK_OK(start(&l[k], &kinds[k], 1));
+        CHECK((l[k].run->feed.rows != NULL) == (k > 0));
+        CHECK(l[k].run->feed.on_disk == (k == 2));
+    }
+    check_same(&l[0], &l[1]);
+    check_same(&l[0], &l[2]);
+    CHECK(l[0].result.last_loss < l[0].result.first_loss);
+    for (int k = 0; k < 3; k++) {
+        finish(&l[k]);
+        temp_dir_remove(l[k].dir);
+    }
+}
+
+// Transforms that draw are never kept.
+static void test_drawing_transforms(void **state) {
+    (void)state;
+    const char *const flip[] = {CACHE "memory", "OPTIMIZER.num_epochs=1",
+                                "DATA.TRAIN.TRANSFORMS=[{name: CenterCrop, size: 16}, "
+                                "{name: RandomHorizontalFlip}, {name: ToTensor}, {name: Normalize}]"};
+    Linear l;
+    temp_dir_make(l.dir);
+    CHECK_OK(start(&l, flip, 3));
+    CHECK(l.run->feed.rows == NULL);
+    finish(&l);
+    temp_dir_remove(l.dir);
+}
+
+static void test_trunk_stays(void **state) {
+    (void)state;
+    Linear l;
+    temp_dir_make(l.dir);
+    CHECK_OK(start(&l, NULL, 0));
+    SrParams *params = sr_model_params(l.run->model);
+    int trunk = 0, heads = 0;
+    SrConfig *config = l.config;
+    SrRun *fresh;
+    CHECK_OK(sr_run_open(config, SR_RUN_TRAIN, &fresh));
+    for (int i = 0; i < sr_params_count(params); i++) {
+        const SrParam *p = sr_params_at(params, i), *q = sr_params_at(sr_model_params(fresh->model), i);
+        bool is_trunk = strncmp(p->name, "trunk.base_model._feature_blocks.", 33) == 0;
+        trunk += is_trunk;
+        heads += p->trainable;
+        CHECK(is_trunk || strncmp(p->name, "heads.", 6) == 0);
+        CHECK(!is_trunk || (!p->trainable && p->grad == NULL));
+        CHECK(!is_trunk || memcmp(p->value, q->value, (size_t)sr_shape_count(p->shape) *
+                                                         sr_dtype_bytes(p->dtype)) == 0);
+    }
+    CHECK(trunk > 60);
+    CHECK_INT(heads, 4 + 4 + 2);
+    sr_run_close(fresh);
+    finish(&l);
+    temp_dir_remove(l.dir);
+}
+
+static int count_lines(const char *dir, const char *name, const char *with) {
+    char path[128], *data;
+    size_t bytes;
+    int n = 0;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    CHECK_OK(sr_file_read(path, 1 << 20, &data, &bytes));
+    for (const char *at = data; (at = strstr(at, with)) != NULL; at++)
+        n++;
+    sr_free(data);
+    return n;
+}
+
+// Epochs 0, 2 and the last (3); the best of them is kept, and TEST_ONLY gives its number again.
+static void test_phases(void **state) {
+    (void)state;
+    Linear l;
+    char path[128];
+    temp_dir_make(l.dir);
+    CHECK_OK(start(&l, NULL, 0));
+    finish(&l);
+    CHECK_INT(count_lines(l.dir, "metrics.json", "\"test_accuracy_list_meter\""), 3);
+    CHECK_INT(count_lines(l.dir, "metrics.json", "\"train_accuracy_list_meter\""), 4);
+    CHECK_INT(count_lines(l.dir, "metrics.json", "\"res5avg\": ["), 7);
+    snprintf(path, sizeof path, "%s/model_best.safetensors", l.dir);
+    CHECK(sr_file_exists(path));
+    SrPosition at;
+    CHECK_OK(sr_checkpoint_position(path, &at));
+    CHECK(at.best > 33);
+    const char *const only[] = {"TEST_ONLY=True"};
+    CHECK_OK(start(&l, only, 1));
+    CHECK_INT(l.result.epochs, 0);
+    finish(&l);
+    CHECK_INT(count_lines(l.dir, "metrics.json", "\"test_accuracy_list_meter\""), 4);
+    temp_dir_remove(l.dir);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *override, *message;
+    } rows[] = {
+        {"DATA.TRAIN.RANDOM_SYNTHETIC_LABELS=5", "has 5 classes, but output 0 of the model has 3"},
+        {"METERS.accuracy_list_meter.topk_values=[]", "topk_values"},
+    };
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        Linear l;
+        temp_dir_make(l.dir);
+        CHECK_FAILS(start(&l, &rows[i].override, 1), SR_ERR_CONFIG, rows[i].message);
+        finish(&l);
+        temp_dir_remove(l.dir);
+    }
+}
+
+SR_TESTS(linear, unit(test_kept_is_computed), unit(test_drawing_transforms), unit(test_trunk_stays),
+         unit(test_phases), unit(test_refusals))

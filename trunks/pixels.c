@@ -1,0 +1,40 @@
+// pixels: no network at all.  The image, averaged over squares until no side is longer than `side`,
+// as a "trunk" without parameters: what a probe of any trunk has to beat.
+#include "base/compiler.h"
+#include "kernels/op_params.h"
+#include "trunks/trunk.h"
+
+typedef struct {
+    int side;
+} Pixels;
+
+static const SrOption options[] = {
+    {"SIDE", SR_OPT_INT, offsetof(Pixels, side), "32", 1, 65500, NULL,
+     "The longest side left: larger images are averaged over squares."},
+    SR_OPTION_END,
+};
+
+// Raw pixels at 224 x 224 are 150,000 numbers, and what little they tell is in their coarse structure.
+static SrStatus build(SrBuilder *b, const void *params, SrNodeId input, SrNodeId *output) {
+    const Pixels *p = params;
+    SrShape s = sr_build_shape(b, input); // (N, H, W, C)
+    int square = (SR_MAX(s.d[1], s.d[2]) + p->side - 1) / SR_MAX(p->side, 1);
+    SrPool2dParams pool = {.kernel_h = square, .kernel_w = square};
+    SrNodeId x = square > 1 ? sr_build(b, "avg_pool2d", "pixels", &pool, input)
+                            : sr_build(b, "identity", "pixels", NULL, input);
+    sr_build_alias(b, "pixels", x);
+    x = sr_build(b, "flatten", "flatten", NULL, x);
+    sr_build_alias(b, "flatten", x);
+    *output = x;
+    return sr_builder_status(b);
+}
+
+const SrTrunk sr_trunk_pixels = {
+    .name = "pixels",
+    .help = "the image itself: the baseline of every probe",
+    .subtree = "MODEL.TRUNK.PIXELS",
+    .options = options,
+    .params_bytes = sizeof(Pixels),
+    .param_prefix = "",
+    .build = build,
+};
