@@ -8,6 +8,10 @@
 // Work is cut into units (group, range of pixels, rows, columns), all taps each, so that
 // x is read from memory once a unit and its neighbourhood comes from cache.  Ranges have partial
 // sums of their own, (range, group, tap, C, K); sr__conv_unpack adds them in order.
+//
+// bfloat16 multiplies pairs of pixels: the copies side by side put the same channel of two pixels
+// next to each other, and what is said of a pixel below holds for a pair.  A pair with one pixel
+// outside the image has zeros in its place.
 #include <string.h>
 
 #include "base/parallel.h"
@@ -17,7 +21,7 @@
 #include "kernels/conv_pixels.h"
 
 enum {
-    PIXELS = 96,     // multiplied in one go: long enough to hide loading and storing the sums
+    PIXELS = 96,     // or pairs, multiplied in one go: long enough to hide loading and storing the sums
     ROWS = 64,       // of x copied side by side at a time
     COPY_FROM = 128, // channels: beyond, pixels lie so far apart that they share cache sets
     STEP = 256,      // rows and columns of a unit at most
@@ -38,6 +42,7 @@ typedef struct {
     bool in_place;   // part is dw itself
     bool packed;     // the columns' tensor as it stands is one block of whole vectors
     const SrConvKernels *kernels;
+    int depth, chunk;          // pixels in a unit; pixels multiplied in one go
     int groups, rows, columns; // of one group
     int64_t pixels;
     int ranges, row_step, column_step;
@@ -48,32 +53,32 @@ typedef struct {
 
 // What one thread needs; lives in scratch.
 typedef struct {
-    const float **in;   // (taps, PIXELS): after list_inside only the pixels inside the image
-    int *index;         // (taps, PIXELS): which pixels those are
+    const float **in;   // (taps, chunk): after list_inside only the pixels inside the image
+    int *index;         // (taps, PIXELS): which units those are
     int *inside;        // (taps): how many
-    const float **at;   // (PIXELS): the pixels of dy
+    const float **at;   // (chunk): the pixels of dy
     float *y, *x;       // (blocks, PIXELS, width), (PIXELS, ROWS): columns and rows side by side
-    const float **x_at; // (PIXELS): rows of x
-    float *edge;        // (taps * PIXELS, rows)
-    // Of the next chunk, to be brought into the cache: pixels of x (FETCHED_TAPS, PIXELS) and dy
-    // (PIXELS), and their lines.
+    const float **x_at; // (chunk): rows of x
+    float *edge;        // (taps * chunk, rows)
+    // Of the next chunk, to be brought into the cache: pixels of x (FETCHED_TAPS, chunk) and dy
+    // (chunk), and their lines.
     const float **next_x, **next_dy;
     SrConvFetch *fetch; // (FETCHES)
 } Table;
 
-static Table take_table(SrConvScratch *scratch, int taps, int run, int rows, int column_step) {
-    size_t slots = (size_t)taps * PIXELS;
-    return (Table){.in = sr__conv_take(scratch, sizeof(float *) * slots),
-                   .index = sr__conv_take(scratch, sizeof(int) * slots),
-                   .inside = sr__conv_take(scratch, sizeof(int) * (size_t)taps),
-                   .at = sr__conv_take(scratch, sizeof(float *) * PIXELS),
-                   .y = sr__conv_take(scratch, sizeof(float) * PIXELS * (size_t)column_step),
+static Table take_table(SrConvScratch *scratch, const Job *job) {
+    size_t taps = (size_t)job->grid.taps, chunk = (size_t)job->chunk;
+    size_t edge = job->grid.run > 1 ? taps * chunk * (size_t)job->rows : 0;
+    return (Table){.in = sr__conv_take(scratch, sizeof(float *) * taps * chunk),
+                   .index = sr__conv_take(scratch, sizeof(int) * taps * PIXELS),
+                   .inside = sr__conv_take(scratch, sizeof(int) * taps),
+                   .at = sr__conv_take(scratch, sizeof(float *) * chunk),
+                   .y = sr__conv_take(scratch, sizeof(float) * PIXELS * (size_t)job->column_step),
                    .x = sr__conv_take(scratch, sizeof(float) * PIXELS * ROWS),
-                   .x_at = sr__conv_take(scratch, sizeof(float *) * PIXELS),
-                   .edge =
-                       sr__conv_take(scratch, run > 1 ? sizeof(float) * slots * (size_t)rows : 0),
-                   .next_x = sr__conv_take(scratch, sizeof(float *) * PIXELS * FETCHED_TAPS),
-                   .next_dy = sr__conv_take(scratch, sizeof(float *) * PIXELS),
+                   .x_at = sr__conv_take(scratch, sizeof(float *) * chunk),
+                   .edge = sr__conv_take(scratch, sizeof(float) * edge),
+                   .next_x = sr__conv_take(scratch, sizeof(float *) * chunk * FETCHED_TAPS),
+                   .next_dy = sr__conv_take(scratch, sizeof(float *) * chunk),
                    .fetch = sr__conv_take(scratch, sizeof(SrConvFetch) * FETCHES)};
 }
 
@@ -112,7 +117,7 @@ static Job new_job(const SrConvShape *s, const SrConvPacking *p) {
         .grid = {.N = s->N,
                  .H = s->H,
                  .W = s->W,
-                 .C = s->C,
+                 .C = s->C / p->kernels->depth,
                  .grid_h = s->P,
                  .grid_w = s->Q,
                  .step_h = s->stride_h,
@@ -123,13 +128,15 @@ static Job new_job(const SrConvShape *s, const SrConvPacking *p) {
         .taps_w = s->S / run,
         .turned = turned,
         .kernels = p->kernels,
+        .depth = p->kernels->depth,
+        .chunk = PIXELS * p->kernels->depth,
         .groups = p->groups,
         .rows = turned ? p->K : run * p->C,
         .columns = turned ? p->C : p->K,
         .pixels = (int64_t)s->N * s->P * s->Q,
     };
     bool whole = job.columns % p->kernels->lanes == 0;
-    job.packed = p->groups == 1 && job.columns <= p->kernels->block && whole && (dense || !turned);
+    job.packed = job.depth == 1 && p->groups == 1 && job.columns <= p->kernels->block && whole && (dense || !turned);
     cut(&job);
     job.in_place = turned && whole && job.ranges == 1;
     return job;
@@ -151,30 +158,37 @@ static Unit unit_at(const Job *job, int64_t i) {
     return u;
 }
 
-// Keeps only the pixels whose tap is inside the image.
+// Keeps only the pixels whose tap is inside the image, and pairs of which one is.
 static void list_inside(const Job *job, const Table *table, int count) {
+    const float *zeros = job->grid.zeros;
     for (int t = 0; t < job->grid.taps; t++) {
-        const float **in = table->in + t * PIXELS;
+        const float **in = table->in + t * job->chunk;
         int *index = table->index + t * PIXELS, n = 0;
-        for (int i = 0; i < count; i++)
-            if (in[i] != job->grid.zeros) {
-                in[n] = in[i];
-                index[n++] = i;
-            }
+        for (int i = 0; i < count; i += job->depth) {
+            const float *second = i + 1 < count ? in[i + 1] : zeros; // of a pair
+            if (in[i] == zeros && (job->depth == 1 || second == zeros))
+                continue;
+            in[n * job->depth] = in[i];
+            if (job->depth == 2)
+                in[2 * n + 1] = second;
+            index[n++] = i / job->depth;
+        }
         table->inside[t] = n;
     }
 }
 
 // The pixels a tap's rows and columns come from.
 static const float **row_pixels(const Job *job, const Table *table, int t) {
-    return job->turned ? table->at : table->in + t * PIXELS;
+    return job->turned ? table->at : table->in + t * job->chunk;
 }
 
 // Columns [k0, k1) of the chunk's pixels, block after block.
 static void copy_columns(const Job *job, const Table *table, const Unit *u, int64_t first,
                          int count) {
     for (int i = 0; i < count; i++)
-        table->at[i] = job->dy + (first + i) * job->K;
+        table->at[i] = job->dy + (first + i) * (job->K / job->depth);
+    if (count % job->depth)
+        table->at[count++] = job->grid.zeros;
     if (job->packed)
         return;
     const float **from = job->turned ? table->in : table->at;
@@ -207,7 +221,7 @@ static int fetched_taps(const Job *job, SrConvTap tap[FETCHED_TAPS]) {
 // The lines of the chunk at `first` that the unit will read: channels [x0, x1) of x, [dy0, dy1) of dy.
 static Fetches fetch_lines(const Job *job, const Table *table, int64_t first, int x0, int x1,
                            int dy0, int dy1) {
-    int count = (int)SR_MIN(job->pixels - first, PIXELS), n = 0;
+    int chunk = job->chunk, count = (int)SR_MIN(job->pixels - first, chunk), n = 0;
     if (count <= 0)
         return (Fetches){NULL, 0};
     SrConvTap tap[FETCHED_TAPS];
@@ -215,19 +229,19 @@ static Fetches fetch_lines(const Job *job, const Table *table, int64_t first, in
     grid.tap = tap;
     grid.taps = fetched_taps(job, tap);
     grid.run = 1;
-    sr__conv_pixels(&grid, first, count, table->next_x, PIXELS, table->edge);
+    sr__conv_pixels(&grid, first, count, table->next_x, chunk, table->edge);
     for (int i = 0; i < count; i++)
-        table->next_dy[i] = job->dy + (first + i) * job->K;
-    for (int i = count; i < PIXELS; i++) {
+        table->next_dy[i] = job->dy + (first + i) * (job->K / job->depth);
+    for (int i = count; i < chunk; i++) {
         for (int t = 0; t < grid.taps; t++)
-            table->next_x[t * PIXELS + i] = table->next_x[t * PIXELS];
+            table->next_x[t * chunk + i] = table->next_x[t * chunk];
         table->next_dy[i] = table->next_dy[0];
     }
-    for (int c = x0; c < x1; c += LINE)
+    for (int c = x0; c < x1; c += LINE * job->depth)
         for (int t = 0; t < grid.taps; t++)
-            table->fetch[n++] = (SrConvFetch){table->next_x + t * PIXELS, c};
-    for (int k = dy0; k < dy1; k += LINE)
-        table->fetch[n++] = (SrConvFetch){table->next_dy, k};
+            table->fetch[n++] = (SrConvFetch){table->next_x + t * chunk, c / job->depth};
+    for (int k = dy0; k < dy1; k += LINE * job->depth)
+        table->fetch[n++] = (SrConvFetch){table->next_dy, k / job->depth};
     return (Fetches){table->fetch, n};
 }
 
@@ -253,10 +267,10 @@ static void add_rows(const Job *job, const Table *table, const Unit *u, int64_t 
                      .first = channel,
                      .index = table->index + t * PIXELS,
                      .out_stride = width};
-    if ((job->turned ? job->K : job->grid.C) >= COPY_FROM) {
-        job->kernels->gather(o.x, channel, o.pixels, rows, table->x);
-        for (int i = 0; i < o.pixels; i++)
-            table->x_at[i] = table->x + i * sr__conv_width(job->kernels, rows);
+    if (job->depth > 1 || (job->turned ? job->K : job->grid.C) >= COPY_FROM) {
+        job->kernels->gather(o.x, channel, o.pixels * job->depth, rows, table->x);
+        for (int i = 0; i < o.pixels * job->depth; i++) // all of them for the prefetch
+            table->x_at[i] = table->x + i % PIXELS * sr__conv_width(job->kernels, rows);
         o.x = table->x_at;
         o.first = 0;
     }
@@ -286,20 +300,20 @@ static void run_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
     Unit u = unit_at(job, i);
     SrConvScratch scratch = {job->threads + (size_t)thread * job->thread_bytes, 0};
-    Table table = take_table(&scratch, job->grid.taps, job->grid.run, job->rows, job->column_step);
+    Table table = take_table(&scratch, job);
     float *part =
         job->part + (u.range * (int64_t)job->groups + u.group) * (part_floats(job) / job->groups);
     if (!job->in_place)
         clear(job, &u, part);
-    int64_t chunks = (job->pixels + PIXELS - 1) / PIXELS;
+    int64_t chunks = (job->pixels + job->chunk - 1) / job->chunk;
     for (int64_t chunk = chunks * u.range / job->ranges;
          chunk < chunks * (u.range + 1) / job->ranges; chunk++) {
-        int64_t first = chunk * PIXELS;
-        int count = (int)SR_MIN(job->pixels - first, PIXELS);
-        sr__conv_pixels(&job->grid, first, count, table.in, PIXELS, table.edge);
+        int64_t first = chunk * job->chunk;
+        int count = (int)SR_MIN(job->pixels - first, job->chunk);
+        sr__conv_pixels(&job->grid, first, count, table.in, job->chunk, table.edge);
         list_inside(job, &table, count);
         copy_columns(job, &table, &u, first, count);
-        Fetches fetches = fetch_chunk(job, &table, &u, first + PIXELS);
+        Fetches fetches = fetch_chunk(job, &table, &u, first + job->chunk);
         for (int t = 0; t < job->grid.taps; t++)
             for (int c = u.c0; c < u.c1; c += ROWS)
                 add_rows(job, &table, &u, first, t, c, SR_MIN(u.c1 - c, ROWS), &fetches, part);
@@ -309,11 +323,17 @@ static void run_unit(void *arg, int64_t i, int thread) {
 // Scratch: what all threads share, then a table for each.  Returns the place of the taps.
 static SrConvTap *take_pieces(SrConvScratch *scratch, Job *job) {
     SrConvScratch count = {0};
-    take_table(&count, job->grid.taps, job->grid.run, job->rows, job->column_step);
+    take_table(&count, job);
     job->thread_bytes = count.used;
     size_t part = job->in_place ? 0 : (size_t)(job->ranges * part_floats(job));
     job->part = sr__conv_take(scratch, sizeof(float) * part);
     job->threads = sr__conv_take(scratch, count.used * (size_t)sr_parallel_threads());
+    // Only told from x by list_inside, but for pairs.
+    size_t zeros = job->depth > 1 ? (size_t)SR_MAX(job->grid.run * job->grid.C, job->K) : 1;
+    float *row = sr__conv_take(scratch, sizeof(float) * zeros);
+    if (row)
+        memset(row, 0, sizeof(float) * zeros);
+    job->grid.zeros = row;
     return sr__conv_take(scratch, sizeof(SrConvTap) * (size_t)job->grid.taps);
 }
 
@@ -356,7 +376,6 @@ void sr__conv_direct_weight(const SrConvShape *s, const void *x, const void *dy,
     sr__conv_taps(s, job.grid.run, tap);
     job.grid.tap = tap;
     job.grid.in = x;
-    job.grid.zeros = scratch; // never read, only told from x by list_inside
     job.dy = dy;
     if (job.in_place)
         job.part = dw;

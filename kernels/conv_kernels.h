@@ -51,6 +51,7 @@ typedef struct {
     int64_t first;
 } SrConvFetch;
 
+// Pixels are pairs of them where depth is 2, each pair's channels side by side (gather).
 // out[m][j] += sum over pixels of x[pixel][first + m] * y[index[pixel]][j], rows m, one block wide.
 typedef struct {
     int pixels, rows, width; // width: floats in a row of y, whole vectors
@@ -61,7 +62,7 @@ typedef struct {
     float *out;       // (rows, out_stride)
     int64_t out_stride;
     // Later operands to bring into the cache meanwhile: run number i over the pixels, sr__conv_runs
-    // in all, asks for fetch[i] of as many pixels.
+    // in all, asks for fetch[i] of as many pixels, both of a pair.
     const SrConvFetch *fetch;
     int fetches;
 } SrConvOuter;
@@ -80,7 +81,8 @@ typedef struct {
     int (*rows)(int width);
     void (*tile)(const SrConvTile *t);
     void (*outer)(const SrConvOuter *o);
-    // to[i][j] = from[i][first + j] for j < columns, then zeros up to whole vectors.
+    // to[i][j] = from[i][first + j] for j < columns, then zeros up to whole vectors.  Depth 2: rows
+    // is even, first counts numbers, and to[i][j] is the pair from[2i][first + j], from[2i + 1][..].
     void (*gather)(const float *const *from, int64_t first, int rows, int columns, float *to);
     // Block of output channels k0 .. k0 + columns: packed[t][c][j] = w[k0 + j][c][t].
     void (*pack_forward)(const SrConvWeights *w, int k0, int columns, float *packed);

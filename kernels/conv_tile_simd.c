@@ -126,7 +126,8 @@ V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetc
             acc[m][j] = v_load(out + m * o->out_stride + j * V_LANES);
     for (int i = 0; i < o->pixels; i++) {
         const float *x = o->x[i] + o->first + row;
-        __builtin_prefetch(fetch.at[i] + fetch.first);
+        V_FOR (d, DEPTH)
+            __builtin_prefetch(fetch.at[DEPTH * i + d] + fetch.first);
         const float *y = o->y + (int64_t)(o->index ? o->index[i] : i) * (NV * V_LANES);
         V b[VECTORS];
         V_FOR (j, NV)
@@ -188,6 +189,23 @@ static void outer(const SrConvOuter *o) {
 
 // Copying costs one pass over the cache and buys rows without gaps: pixels a power of two apart
 // would share a few sets of the first-level cache and push each other out.
+#if defined(SR_ISA_avx512bf16)
+// n numbers of two rows, each pair in a unit.
+V_INLINE V v_pairs(const float *a, const float *b, int64_t first, int n) {
+    __m256i low = _mm256_maskz_loadu_epi16(v_mask_(n), (const Number *)a + first);
+    __m256i high = _mm256_maskz_loadu_epi16(v_mask_(n), (const Number *)b + first);
+    __m512i wide = _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16);
+    return _mm512_castsi512_ps(_mm512_or_si512(wide, _mm512_cvtepu16_epi32(low)));
+}
+
+static void gather(const float *const *from, int64_t first, int n, int columns, float *to) {
+    for (int i = 0; i < n; i += 2)
+        for (int j = 0; j < columns; j += V_LANES, to += V_LANES) {
+            __builtin_prefetch(to + 256, 1);
+            v_store(to, v_pairs(from[i], from[i + 1], first + j, clamp(columns - j, 0, V_LANES)));
+        }
+}
+#else
 static void gather(const float *const *from, int64_t first, int n, int columns, float *to) {
     int whole = columns / V_LANES * V_LANES;
     for (int i = 0; i < n; i++) {
@@ -202,6 +220,7 @@ static void gather(const float *const *from, int64_t first, int n, int columns, 
         }
     }
 }
+#endif
 
 // Column c * taps + t of PyTorch's rows is row t * C + c of a packed block, or half of its row
 // (t * C + c) / 2.
