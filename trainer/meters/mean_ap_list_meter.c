@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
-#include "trainer/meters/average_precision.h"
+#include "trainer/eval/average_precision.h"
 #include "trainer/meter.h"
 
 typedef struct {
@@ -24,9 +25,8 @@ static const SrOption options[] = {
 typedef struct {
     int classes;
     int64_t n, room;
-    float *scores;   // (room, classes)
-    int8_t *target;  // (room, classes): 1, 0, -1
-    SrRanked *order; // (room) of one class
+    float *scores;  // (classes, room)
+    int8_t *target; // (classes, room): 1, 0, -1
 } MeanAp;
 
 static void close(void *state) {
@@ -35,7 +35,6 @@ static void close(void *state) {
         return;
     sr_free(m->scores);
     sr_free(m->target);
-    sr_free(m->order);
     sr_free(m);
 }
 
@@ -48,8 +47,7 @@ static SrStatus open(const void *params, int classes, int64_t rows, void **state
     size_t cells = (size_t)rows * (size_t)classes;
     m->scores = sr_alloc((cells + 1) * sizeof *m->scores);
     m->target = sr_alloc(cells + 1);
-    m->order = sr_alloc(((size_t)rows + 1) * sizeof *m->order);
-    if (!m->scores || !m->target || !m->order) {
+    if (!m->scores || !m->target) {
         close(m);
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the scores of %lld images and %d classes",
                 (long long)rows, classes);
@@ -72,18 +70,18 @@ static void update(void *state, const SrMeterRows *rows) {
     MeanAp *m = state;
     for (int64_t row = 0; row < rows->rows && m->n < m->room; row++, m->n++)
         for (int c = 0; c < m->classes; c++) {
-            m->scores[m->n * m->classes + c] = rows->scores[row * m->classes + c];
-            m->target[m->n * m->classes + c] = target_at(rows, row, c);
+            m->scores[c * m->room + m->n] = rows->scores[row * m->classes + c];
+            m->target[c * m->room + m->n] = target_at(rows, row, c);
         }
 }
 
-static double class_ap(MeanAp *m, int c) {
-    int64_t n = 0;
-    for (int64_t i = 0; i < m->n; i++)
-        if (m->target[i * m->classes + c] >= 0)
-            m->order[n++] = (SrRanked){m->scores[i * m->classes + c],
-                                       m->target[i * m->classes + c] > 0};
-    return sr_average_precision(m->order, n);
+// -1: nothing of the class is there, or no memory to rank it in.
+static double class_ap(const MeanAp *m, int c) {
+    double ap = -1;
+    if (sr_average_precision(m->scores + c * m->room, m->target + c * m->room, m->n,
+                             SR_AP_ENVELOPE, &ap) != SR_OK)
+        sr_warn("%s", sr_status_message());
+    return ap;
 }
 
 static int values(void *state, SrMeterValue out[SR_METER_MAX_VALUES]) {
