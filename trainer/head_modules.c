@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
+
 #define KEY "MODEL.HEAD.PARAMS"
 
 static SrStatus bad_form(const SrYaml *node, const char *where) {
@@ -21,13 +23,21 @@ static bool is_module(const SrYaml *node) {
     return node->type == SR_YAML_LIST && node->n > 0 && node->items[0]->type == SR_YAML_STRING;
 }
 
+// [name, {arguments}, {more}]: two of PIRL's files close the first map too early.
+static bool is_map_too_many(const SrYaml *node) {
+    return node->n == 3 && node->items[2]->type == SR_YAML_MAP;
+}
+
 // One [name, {arguments}] into its head's params struct.  `where` is its path for messages.
 static SrStatus parse_module(const SrYaml *node, const char *where, SrArena *arena,
                              SrHeadModule *out) {
-    if (!is_module(node) || node->n > 2)
+    if (!is_module(node) || (node->n > 2 && !is_map_too_many(node)))
         return bad_form(node, where);
+    if (node->n > 2)
+        sr_warn("%s:%d: %s: only the first map of arguments counts, as in VISSL", node->file,
+                node->line, where);
     const SrYaml *arguments =
-        node->n == 2 && node->items[1]->type != SR_YAML_NULL ? node->items[1] : NULL;
+        node->n >= 2 && node->items[1]->type != SR_YAML_NULL ? node->items[1] : NULL;
     if (arguments && arguments->type != SR_YAML_MAP)
         return bad_form(arguments, where);
     if (sr_head_find(node->items[0]->text, &out->kind) != SR_OK)

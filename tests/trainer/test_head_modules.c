@@ -55,6 +55,7 @@ static void test_forms(void **state) {
     check_built("[[[mlp, {dims: [16, 12]}], [mlp, {dims: [12, 3]}]]]", "heads.0.1.clf.0.bias", 1,
                 3);
     check_built("[[mlp, {dims: [16, 12]}], [mlp, {dims: [12, 3]}]]", "heads.1.clf.0.bias", 1, 3);
+    check_built("[[mlp, {dims: [16, 3]}, {use_relu: true}]]", "heads.0.clf.0.weight", 1, 3); // PIRL's
     check_built("[[identity], [mlp, {dims: [16, 3]}]]", "heads.1.clf.0.weight", 1, 3);
     // A projection without prototypes returns one output, which an mlp accepts.
     check_built("[[[swav_head, {dims: [16, 8], num_clusters: []}], [mlp, {dims: [8, 2]}]]]",
