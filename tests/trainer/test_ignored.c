@@ -1,0 +1,87 @@
+// Values that mean something on a GPU or a cluster only: each is accepted and said once, in one line that names the
+// key; left at VISSL's default it is not worth a line.
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "tests/check.h"
+#include "tests/temp_dir.h"
+#include "trainer/config.h"
+
+static const char text[] = "LOSS: {name: swav_loss}\n"
+                           "DISTRIBUTED: {NUM_NODES: 1, NUM_PROC_PER_NODE: 1}\n"
+                           "DATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator}}\n"
+                           "MODEL: {HEAD: {PARAMS: [[swav_head, {dims: [2048, 16], num_clusters: [7]}]]}}\n";
+
+// Lines of the log with these words while the configuration is read under the override.
+static int lines_with(const char *override, const char *words) {
+    char dir[64], path[128], *log = NULL;
+    size_t bytes = 0;
+    SrConfig *config = NULL;
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/log.txt", dir);
+    CHECK_OK(sr_log_open(path));
+    CHECK_OK(sr_config_parse(text, "test.yaml", &override, override ? 1 : 0, &config));
+    sr_log_close();
+    sr_config_free(config);
+    CHECK_OK(sr_file_read(path, 1 << 20, &log, &bytes));
+    int n = 0;
+    for (const char *line = log; line && *line;) {
+        const char *end = strchr(line, '\n'), *hit = strstr(line, words);
+        n += hit && (!end || hit < end);
+        line = end ? end + 1 : NULL;
+    }
+    sr_free(log);
+    temp_dir_remove(dir);
+    return n;
+}
+
+static void test_one_line_each(void **state) {
+    (void)state;
+    static const struct {
+        const char *override, *line;
+    } rows[] = {
+        {"REPRODUCIBILITY.CUDDN_DETERMINISTIC=True", "REPRODUCIBILITY is accepted"},
+        {"MULTI_PROCESSING_METHOD=spawn", "MULTI_PROCESSING_METHOD is accepted"},
+        {"TRAINER.TASK_NAME=self_supervision_fsdp_task", "TRAINER.TASK_NAME is accepted"},
+        {"HOOKS.LOG_GPU_STATS=False", "HOOKS.LOG_GPU_STATS is accepted"},
+        {"HOOKS.MEMORY_SUMMARY.DUMP_MEMORY_ON_EXCEPTION=True", "HOOKS.MEMORY_SUMMARY is accepted"},
+        {"DATA.PIN_MEMORY=False", "DATA.PIN_MEMORY is accepted"},
+        {"DATA.ENABLE_ASYNC_GPU_COPY=False", "DATA.ENABLE_ASYNC_GPU_COPY is accepted"},
+        {"DATA.DDP_BUCKET_CAP_MB=50", "DATA.DDP_BUCKET_CAP_MB is accepted"},
+        {"DATA.TRAIN.USE_STATEFUL_DISTRIBUTED_SAMPLER=True", "USE_STATEFUL_DISTRIBUTED_SAMPLER is accepted"},
+        {"DATA.TRAIN.COPY_TO_LOCAL_DISK=True", "DATA.TRAIN.COPY_TO_LOCAL_DISK is accepted"},
+        {"MODEL.CUDA_CACHE.CLEAR_CUDA_CACHE=True", "MODEL.CUDA_CACHE is accepted"},
+        {"MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING=True", "ACTIVATION_CHECKPOINTING is accepted"},
+        {"MODEL.SHARDED_DDP_SETUP.USE_SDP=True", "MODEL.SHARDED_DDP_SETUP is accepted"},
+        {"MODEL.FSDP_CONFIG.AUTO_SETUP_FSDP=True", "MODEL.FSDP_CONFIG is accepted"},
+        {"MODEL.SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN=True", "MODEL.SYNC_BN_CONFIG is accepted"},
+        {"OPTIMIZER.use_zero=True", "OPTIMIZER.use_zero is accepted"},
+        {"OPTIMIZER.name=sgd_fsdp", "OPTIMIZER.name: sgd_fsdp is sgd here"},
+        {"MODEL.TRUNK.NAME=resnet_fsdp", "MODEL.TRUNK.NAME: resnet_fsdp is resnet here"},
+        {"CHECKPOINT.APPEND_DISTR_RUN_ID=True", "CHECKPOINT.APPEND_DISTR_RUN_ID is accepted"},
+        {"DISTRIBUTED.BACKEND=gloo", "DISTRIBUTED.BACKEND is accepted"},
+        {"DISTRIBUTED.NUM_PROC_PER_NODE=8", "DISTRIBUTED asks for 8 processes"},
+        {"DISTRIBUTED.NCCL_DEBUG=True", "DISTRIBUTED.NCCL_DEBUG is accepted"},
+        {"DISTRIBUTED.RUN_ID=localhost:1234", "DISTRIBUTED.RUN_ID is accepted"},
+        {"DISTRIBUTED.MANUAL_GRADIENT_REDUCTION=True", "MANUAL_GRADIENT_REDUCTION is accepted"},
+        {"SLURM.USE_SLURM=True", "SLURM is accepted"},
+        {"NEAREST_NEIGHBOR.USE_CUDA=False", "NEAREST_NEIGHBOR.USE_CUDA is accepted"},
+        {"hydra.verbose=true", "hydra.verbose=true is accepted"},
+        {"node_id=0", "node_id=0 is accepted"},
+    };
+    for (int i = 0; i < (int)(sizeof rows / sizeof rows[0]); i++) {
+        int n = lines_with(rows[i].override, rows[i].line);
+        if (n != 1)
+            fail_msg("%s: %d lines with \"%s\"", rows[i].override, n, rows[i].line);
+    }
+    CHECK_INT(lines_with("MACHINE.DEVICE=cpu", "DEVICE"), 0); // both mean the same here
+}
+
+static void test_defaults_are_silent(void **state) {
+    (void)state;
+    CHECK_INT(lines_with(NULL, "is accepted"), 0);
+    CHECK_INT(lines_with("DISTRIBUTED.BACKEND=nccl", "is accepted"), 0);
+    CHECK_INT(lines_with("MODEL.FSDP_CONFIG.AUTO_SETUP_FSDP=False", "is accepted"), 0);
+}
+
+SR_TESTS(ignored, unit(test_one_line_each), unit(test_defaults_are_silent))
