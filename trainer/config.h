@@ -121,9 +121,17 @@ typedef struct { // LOW_SHOT_BENCHMARK
     int per_class; // SAMPLES_PER_CLASS, ours
 } SrLowShotConfig;
 
+typedef struct { // CLUSTERFIT
+    const char *output_dir, *name, *layer; // FEATURES.DATASET_NAME, FEATURES.LAYER_NAME
+    int iterations, clusters;
+    int64_t limit; // DATA_LIMIT: rows that the centres are made from, -1: all
+    int limit_seed;
+    bool normalize, spherical; // ours
+} SrClusterConfig;
+
 typedef struct { // the maps below the root
     const SrYaml *machine, *hooks, *data, *model, *optimizer, *checkpoint, *distributed, *neighbor, *meters,
-        *svm, *low_shot,
+        *svm, *low_shot, *cluster,
         *owned; // by trunks and losses: only there to be pointed at
 } SrConfigSections;
 
@@ -150,6 +158,7 @@ typedef struct SrConfig {
     SrMetersConfig meters;
     SrSvmConfig svm;
     SrLowShotConfig low_shot;
+    SrClusterConfig cluster;
 } SrConfig;
 
 // `path`: a file, or a name below configs/ as VISSL writes it (trainer/compose.h).  overrides: "+config/DIR=FILE"

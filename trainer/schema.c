@@ -28,6 +28,7 @@ static const SrSection sections[] = {
     {"METERS", sr__schema_meters, 0},
     {"SVM", sr__schema_svm, 0},
     {"LOW_SHOT_BENCHMARK", sr__schema_low_shot, 0},
+    {"CLUSTERFIT", sr__schema_cluster, 0},
 };
 
 // The k-th map that a plugin owns: trunks first, then losses, then meters.  False past the end.

@@ -17,7 +17,7 @@ typedef struct {
 
 extern const SrOption sr__schema_root[], sr__schema_machine[], sr__schema_hooks[], sr__schema_checkpoint[],
     sr__schema_distributed[], sr__schema_neighbor[], sr__schema_meters[];   // schema_run.c
-extern const SrOption sr__schema_svm[], sr__schema_low_shot[];              // schema_features.c
+extern const SrOption sr__schema_svm[], sr__schema_low_shot[], sr__schema_cluster[]; // schema_features.c
 extern const SrOption sr__schema_data[], sr__schema_split[];                // schema_data.c
 extern const SrOption sr__schema_model[], sr__schema_trunk[];               // schema_model.c
 extern const SrOption sr__schema_loss[], sr__schema_optimizer[];            // schema_optimizer.c

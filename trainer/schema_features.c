@@ -1,4 +1,4 @@
-// Option tables of what is computed on extracted features: SVM, LOW_SHOT_BENCHMARK.  Names and defaults are VISSL's
+// Option tables of what is computed on extracted features: SVM, LOW_SHOT_BENCHMARK, CLUSTERFIT.  Names and defaults are VISSL's
 // (spec 1.4.9); keys marked "ours" are not.
 #include "trainer/schema.h"
 
@@ -37,6 +37,26 @@ const SrOption sr__schema_low_shot[] = {
     {"LOGISTIC_REGRESSION.SAMPLES_PER_CLASS", SR_OPT_INT, OFF(low_shot.per_class), "0", 0, 1e9, NULL,
      "Training images a class, drawn once a seed (ours); 0: all."},
     {"FEATURES.PATH", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "`sslrun logreg TRAIN TEST` takes folders of features"},
+    SR_OPTION_END,
+};
+const SrOption sr__schema_cluster[] = {
+    {"OUTPUT_DIR", SR_OPT_STRING, OFF(cluster.output_dir), "\".\"", 0, 0, NULL, "Where label files go."},
+    {"NUM_ITER", SR_OPT_INT, OFF(cluster.iterations), "50", 0, 1e6, NULL, "Iterations at most."},
+    {"NUM_CLUSTERS", SR_OPT_INT, OFF(cluster.clusters), "16000", 1, 1e6, NULL, "Clusters."},
+    {"DATA_LIMIT", SR_OPT_INT64, OFF(cluster.limit), "-1", -1, 1e15, NULL,
+     "Rows that the centres are made from, drawn at random; -1: all.  All rows get a label."},
+    {"DATA_LIMIT_SAMPLING.SEED", SR_OPT_INT, OFF(cluster.limit_seed), "0", 0, 2e9, NULL, "Which rows DATA_LIMIT takes."},
+    {"CLUSTER_BACKEND", SR_OPT_IGNORED, 0, "faiss", 0, 0, NULL, "there is one"},
+    {"NORMALIZE", SR_OPT_BOOL, OFF(cluster.normalize), "True", 0, 0, NULL, "Divide each row by its length (ours; VISSL always does)."},
+    {"SPHERICAL", SR_OPT_BOOL, OFF(cluster.spherical), "False", 0, 0, NULL,
+     "Centres have length 1 and are compared by their product (ours)."},
+    {"FEATURES.EXTRACT", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "`sslrun extract --data` does"},
+    {"FEATURES.PATH", SR_OPT_IGNORED, 0, "\".\"", 0, 0, NULL, "`sslrun cluster TRAIN [TEST]` takes the folders"},
+    {"FEATURES.DATA_PARTITION", SR_OPT_IGNORED, 0, "TRAIN", 0, 0, NULL, "the centres come from the first folder"},
+    {"FEATURES.TEST_PARTITION", SR_OPT_IGNORED, 0, "TEST", 0, 0, NULL, "the second folder is only labelled"},
+    {"FEATURES.DATASET_NAME", SR_OPT_STRING, OFF(cluster.name), "\"\"", 0, 0, NULL, "How the files' names begin; empty: features."},
+    {"FEATURES.LAYER_NAME", SR_OPT_STRING, OFF(cluster.layer), "\"\"", 0, 0, NULL, "The layer; empty: the only one."},
+    {"FEATURES.DIMENSIONALITY_REDUCTION", SR_OPT_IGNORED, 0, "0", 0, 0, SR_REFUSED, "principal components are not built"},
     SR_OPTION_END,
 };
 // clang-format on

@@ -48,12 +48,7 @@ const SrOption sr__schema_root[] = {
     {"DISTILLATION", SR_OPT_IGNORED, 0,
      "{eager_teacher_init: False, TEACHER_MODEL: {}}",
      0, 0, NULL, "not built"},
-    {"CLUSTERFIT", SR_OPT_IGNORED, 0,
-     "{OUTPUT_DIR: \".\", NUM_ITER: 50, NUM_CLUSTERS: 16000, DATA_LIMIT: -1, "
-     "DATA_LIMIT_SAMPLING: {SEED: 0}, CLUSTER_BACKEND: faiss, FEATURES: {EXTRACT: False, "
-     "PATH: \".\", DATA_PARTITION: TRAIN, TEST_PARTITION: TEST, DATASET_NAME: \"\", LAYER_NAME: "
-     "\"\", DIMENSIONALITY_REDUCTION: 0}}",
-     0, 0, NULL, "not built"},
+    {"CLUSTERFIT", SR_OPT_TREE, OFF(sections.cluster), "{}", 0, 0, NULL, "k-means of features."},
     {"RANKING", SR_OPT_IGNORED, 0,
      "{USE_GPU: False, RANKING_BACKEND: faiss, NORMALIZE_FEATS: True, APPLY_PCA: False, "
      "PCA_DIM: 128, FEATURES: {EXTRACT: False, PATH: \".\", DATA_PARTITION: TRAIN, "
