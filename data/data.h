@@ -96,8 +96,8 @@ SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage
 // The same in two steps: the size first (`encoded` is borrowed), the pixels when it is known what for.
 SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out);
 // No-op on an image that has its pixels.  reduce 1, 2, 4, 8: H and W become that part, rounded up, where
-// the decoder can do it (JPEG with libjpeg-turbo), or stay.  fast: a grey level or two for speed.
-SrStatus sr_image_finish(SrImage *image, int reduce, bool fast, SrImagePool *pool);
+// the decoder can do it (JPEG with libjpeg-turbo), or stay.
+SrStatus sr_image_finish(SrImage *image, int reduce, SrImagePool *pool);
 
 // ---- transforms ----
 // One file each, descriptor `const SrTransform sr_transform_<stem>` in data/augment/<stem>.c.

@@ -119,7 +119,7 @@ SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out) {
 }
 
 // Probed again: the walk over the markers takes a hundredth of the decoding, and an image stays small.
-SrStatus sr_image_finish(SrImage *image, int reduce, bool fast, SrImagePool *pool) {
+SrStatus sr_image_finish(SrImage *image, int reduce, SrImagePool *pool) {
     const void *bytes = image->encoded;
     size_t n = image->encoded_bytes;
     SrImageProbe probe;
@@ -128,14 +128,13 @@ SrStatus sr_image_finish(SrImage *image, int reduce, bool fast, SrImagePool *poo
     SR_TRY(sr__image_probe(bytes, n, &probe));
 #if SR_TURBOJPEG
     if (probe.jpeg)
-        return sr__jpeg_turbo_decode(&probe, bytes, n, reduce, fast, pool, image);
+        return sr__jpeg_turbo_decode(&probe, bytes, n, reduce, pool, image);
 #endif
     (void)reduce;
-    (void)fast;
     return stb_decode(&probe, bytes, n, pool, image);
 }
 
 SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage *out) {
     SR_TRY(sr_image_open(bytes, n, out));
-    return sr_image_finish(out, 1, false, pool);
+    return sr_image_finish(out, 1, pool);
 }

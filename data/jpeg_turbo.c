@@ -18,14 +18,15 @@ static void cmyk_to_rgb(const uint8_t *restrict cmyk, size_t n, uint8_t *restric
 }
 
 // Zeroed first: rows that a damaged file never reaches are the same whatever was there before.
-static SrStatus decode_into(tjhandle tj, const uint8_t *bytes, size_t n, bool cmyk, int flags, SrImagePool *pool,
-                            SrImage *out) {
+static SrStatus decode_into(tjhandle tj, const uint8_t *bytes, size_t n, bool cmyk, SrImagePool *pool, SrImage *out) {
     size_t pixels = (size_t)out->H * (size_t)out->W, channels = cmyk ? 4 : 3, mark = sr_image_pool_mark(pool);
     uint8_t *target = cmyk ? sr_image_pool_take(pool, pixels * channels) : out->rgb;
     if (!target)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", out->H, out->W);
     memset(target, 0, pixels * channels);
-    int failed = tjDecompress2(tj, bytes, n, target, out->W, 0, out->H, cmyk ? TJPF_CMYK : TJPF_RGB, flags);
+    // The quick DCT and unsmoothed chroma would save 0.05 of 0.75 ms on 500 x 375: not worth a level.
+    int failed = tjDecompress2(tj, bytes, n, target, out->W, 0, out->H, cmyk ? TJPF_CMYK : TJPF_RGB,
+                               TJFLAG_ACCURATEDCT);
     if (failed && tjGetErrorCode(tj) == TJERR_FATAL)
         SR_FAIL(SR_ERR_IO, "damaged JPEG (%s)", tjGetErrorStr2(tj));
     if (cmyk)
@@ -35,22 +36,22 @@ static SrStatus decode_into(tjhandle tj, const uint8_t *bytes, size_t n, bool cm
 }
 
 // The library must see the frame that the probe bounded: it fills in the size before it judges the rest of the header.
-static SrStatus decode(tjhandle tj, const SrImageProbe *probe, const uint8_t *bytes, size_t n, int flags,
-                       SrImagePool *pool, SrImage *out) {
+static SrStatus decode(tjhandle tj, const SrImageProbe *probe, const uint8_t *bytes, size_t n, SrImagePool *pool,
+                       SrImage *out) {
     int w = 0, h = 0, sampling = 0, space = 0;
     int failed = tjDecompressHeader3(tj, bytes, n, &w, &h, &sampling, &space);
     if (w != probe->W || h != probe->H)
         SR_FAIL(SR_ERR_IO, "damaged JPEG (%s)", failed ? tjGetErrorStr2(tj) : "size");
-    return decode_into(tj, bytes, n, probe->components == 4, flags, pool, out);
+    return decode_into(tj, bytes, n, probe->components == 4, pool, out);
 }
 
-SrStatus sr__jpeg_turbo_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n, int reduce, bool fast,
+SrStatus sr__jpeg_turbo_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n, int reduce,
                                SrImagePool *pool, SrImage *out) {
     SR_TRY(sr_image_new(pool, (probe->H + reduce - 1) / reduce, (probe->W + reduce - 1) / reduce, out));
     tjhandle tj = tjInitDecompress();
     if (!tj)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a JPEG decoder");
-    SrStatus status = decode(tj, probe, bytes, n, fast ? TJFLAG_FASTDCT | TJFLAG_FASTUPSAMPLE : TJFLAG_ACCURATEDCT, pool, out);
+    SrStatus status = decode(tj, probe, bytes, n, pool, out);
     tjDestroy(tj);
     return status;
 }

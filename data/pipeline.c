@@ -205,7 +205,7 @@ SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext 
         if (stage->absorbed)
             continue;
         for (int v = 0; v < views->n && !stage->transform->takes_encoded; v++)
-            SR_TRY(sr_image_finish(&views->view[v], 1, ctx->fast, ctx->pool));
+            SR_TRY(sr_image_finish(&views->view[v], 1, ctx->pool));
         context.stage = stage->stage;
         SR_TRY(stage->transform->apply(stage->params, &context, views));
     }

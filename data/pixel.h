@@ -34,9 +34,14 @@ typedef struct {
 // the box.  The box lies inside src.
 SrStatus sr_pixel_resize(const SrImage *src, SrBox box, int h, int w, SrFilter filter,
                          SrImagePool *pool, SrImage *out);
-// The same for a box that may begin and end between pixels, mirrored on the way if `flip`.
-SrStatus sr_pixel_resample(const SrImage *src, SrArea area, int h, int w, SrFilter filter, bool flip,
-                           SrImagePool *pool, SrImage *out);
+// The same for a box that may begin and end between pixels.
+typedef struct {
+    int h, w;
+    SrFilter filter;
+    bool flip; // mirrored on the way
+    bool fast; // weights of 16 bits instead of 22 where none is negative: now and then a level off
+} SrResample;
+SrStatus sr_pixel_resample(const SrImage *src, SrArea area, SrResample how, SrImagePool *pool, SrImage *out);
 // The box of src; what lies outside src is black.
 SrStatus sr_pixel_crop(const SrImage *src, SrBox box, SrImagePool *pool, SrImage *out);
 SrStatus sr_pixel_copy(const SrImage *src, SrImagePool *pool, SrImage *out);

@@ -31,13 +31,14 @@ static int reduction(const SrCrop *crops, int n) {
 SrStatus sr__crop_all(const SrCropStyle *style, const SrTransformContext *ctx, SrImage src, const SrCrop *crops,
                       int first, int n, SrImage *out) {
     double full_h = src.H, full_w = src.W;
-    SR_TRY(sr_image_finish(&src, ctx->fast ? reduction(crops, n) : 1, ctx->fast, ctx->pool));
+    SR_TRY(sr_image_finish(&src, ctx->fast ? reduction(crops, n) : 1, ctx->pool));
     double y = src.H / full_h, x = src.W / full_w; // 1 unless decoded at a fraction
     for (int i = 0; i < n; i++) {
         SrBox b = crops[i].box;
         SrArea area = {b.top * y, b.left * x, b.h * y, b.w * x};
         bool flip = style->flip && sr__flip_drawn(style->flip, ctx, first + i, style->flip_stage);
-        SR_TRY(sr_pixel_resample(&src, area, crops[i].h, crops[i].w, style->filter, flip, ctx->pool, &out[i]));
+        SrResample how = {.h = crops[i].h, .w = crops[i].w, .filter = style->filter, .flip = flip, .fast = ctx->fast};
+        SR_TRY(sr_pixel_resample(&src, area, how, ctx->pool, &out[i]));
     }
     return SR_OK;
 }

@@ -68,13 +68,37 @@ static void test_between_pixels(void **state) {
     for (int i = 0; i < 20 * 60 * 3; i++)
         ramp.rgb[i] = (uint8_t)(4 * (i / 3 % 60));
     for (int filter = 1; filter < 6; filter++) {
-        CHECK_OK(sr_pixel_resample(&ramp, (SrArea){2, 10, 10, 40}, 5, 20, (SrFilter)filter, false, pool, &a));
-        CHECK_OK(sr_pixel_resample(&ramp, (SrArea){2.5, 10.5, 10, 40}, 5, 20, (SrFilter)filter, false, pool, &b));
+        CHECK_OK(sr_pixel_resample(&ramp, (SrArea){2, 10, 10, 40}, (SrResample){5, 20, (SrFilter)filter, false, false}, pool, &a));
+        CHECK_OK(sr_pixel_resample(&ramp, (SrArea){2.5, 10.5, 10, 40}, (SrResample){5, 20, (SrFilter)filter, false, false}, pool, &b));
         for (int x = 3; x < 17; x++)
             CHECK_NEAR(b.rgb[3 * x] - a.rgb[3 * x], 2, filter == SR_FILTER_BOX ? 2 : 1);
-        CHECK_OK(sr_pixel_resample(&ramp, (SrArea){2.5, 10.5, 10, 40}, 5, 20, (SrFilter)filter, true, pool, &a));
+        CHECK_OK(sr_pixel_resample(&ramp, (SrArea){2.5, 10.5, 10, 40}, (SrResample){5, 20, (SrFilter)filter, true, false}, pool, &a));
         sr_pixel_flip(&a);
         CHECK(memcmp(a.rgb, b.rgb, 5 * 20 * 3) == 0);
+    }
+    sr_image_pool_free(pool);
+}
+
+// Fast weights stay within a level of the exact ones a pass, and negative ones are left exact.
+static void test_fast_weights(void **state) {
+    (void)state;
+    SrImagePool *pool;
+    CHECK_OK(sr_image_pool_new(&pool));
+    for (uint64_t round = 0; round < 60; round++) {
+        sr_image_pool_reset(pool);
+        SrRng rng = sr_rng(round, SR_RNG_TEST, 0, 0, 0, 0);
+        SrImage src = fixture_image(pool, 20 + (int)sr_rng_below(&rng, 90), 20 + (int)sr_rng_below(&rng, 90), round);
+        SrArea area = {sr_rng_range(&rng, 0, 9), sr_rng_range(&rng, 0, 9), sr_rng_range(&rng, 1, 11),
+                       sr_rng_range(&rng, 1, src.W - 9)};
+        SrResample how = {1 + (int)sr_rng_below(&rng, 40), 1 + (int)sr_rng_below(&rng, 40),
+                          (SrFilter)(1 + round % 5), round % 2, false};
+        SrImage exact, fast;
+        CHECK_OK(sr_pixel_resample(&src, area, how, pool, &exact));
+        how.fast = true;
+        CHECK_OK(sr_pixel_resample(&src, area, how, pool, &fast));
+        bool negative = how.filter == SR_FILTER_BICUBIC || how.filter == SR_FILTER_LANCZOS;
+        for (int i = 0; i < how.h * how.w * 3; i++)
+            CHECK_NEAR(fast.rgb[i], exact.rgb[i], negative ? 0 : 2);
     }
     sr_image_pool_free(pool);
 }
@@ -92,7 +116,7 @@ static void test_reduced_decoding(void **state) {
     CHECK_INT(file.H, 301);
     CHECK(file.rgb == NULL);
     part = file;
-    CHECK_OK(sr_image_finish(&part, 4, true, pool));
+    CHECK_OK(sr_image_finish(&part, 4, pool));
     bool reduces = strcmp(sr_image_decoder_name(), "libjpeg-turbo") == 0;
     CHECK_INT(part.H, reduces ? 76 : 301);
     CHECK_INT(part.W, reduces ? 101 : 402);
@@ -125,10 +149,10 @@ static void test_damage_found_late(void **state) {
         scan += 2 + ((size_t)jpeg[scan + 2] << 8 | jpeg[scan + 3]);
     jpeg[scan + 5] = 77; // a component that the frame does not have
     CHECK_OK(sr_image_open(jpeg, n, &file));
-    CHECK_FAILS(sr_image_finish(&file, 1, false, pool), SR_ERR_IO, "damaged JPEG");
+    CHECK_FAILS(sr_image_finish(&file, 1, pool), SR_ERR_IO, "damaged JPEG");
     free(jpeg);
     sr_image_pool_free(pool);
 }
 
-SR_TESTS(crop, unit(test_joined_is_the_same), unit(test_between_pixels), unit(test_reduced_decoding),
-         unit(test_damage_found_late))
+SR_TESTS(crop, unit(test_joined_is_the_same), unit(test_between_pixels), unit(test_fast_weights),
+         unit(test_reduced_decoding), unit(test_damage_found_late))
