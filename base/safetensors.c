@@ -158,12 +158,11 @@ static SrStatus read_member(void *arg, const char *key, const SrYaml *value) {
 
 // The format does not promise that a tensor starts at a multiple of its element: one that does not
 // is copied.
-static SrStatus place_data(SrSafetensors *st, const char *path, SrTensor *t, const char *at) {
+static SrStatus align_data(SrSafetensors *st, const char *path, SrTensor *t) {
     size_t element = sr_dtype_bytes(t->dtype);
-    t->data = (void *)(uintptr_t)at;
-    if ((uintptr_t)at % element == 0)
+    if ((uintptr_t)t->data % element == 0)
         return SR_OK;
-    t->data = sr_arena_copy(&st->arena, at, (size_t)sr_shape_count(t->shape) * element);
+    t->data = sr_arena_copy(&st->arena, t->data, (size_t)sr_shape_count(t->shape) * element);
     return t->data ? SR_OK : out_of_memory(path);
 }
 
@@ -192,7 +191,7 @@ static SrStatus place_tensors(const Header *h, const char *data) {
         return out_of_memory(h->path);
     for (int i = 0; i < h->n; i++) {
         st->tensors[i] = h->entries[i].named;
-        SR_TRY(place_data(st, h->path, &st->tensors[i].tensor, data + h->entries[i].begin));
+        st->tensors[i].tensor.data = (void *)(uintptr_t)(data + h->entries[i].begin);
     }
     st->n = h->n;
     return SR_OK;
@@ -224,10 +223,20 @@ static SrStatus open_mapped(SrSafetensors *st, const char *path) {
 }
 
 // A failure leaves `st` empty, so that closing it again is legal.
-SrStatus sr_safetensors_open(SrSafetensors *st, const char *path) {
+SrStatus sr_safetensors_map(SrSafetensors *st, const char *path) {
     *st = (SrSafetensors){0};
     SR_TRY(sr_file_map(path, &st->map, &st->map_bytes));
     SrStatus status = open_mapped(st, path);
+    if (status != SR_OK)
+        sr_safetensors_close(st);
+    return status;
+}
+
+SrStatus sr_safetensors_open(SrSafetensors *st, const char *path) {
+    SR_TRY(sr_safetensors_map(st, path));
+    SrStatus status = SR_OK;
+    for (int i = 0; status == SR_OK && i < st->n; i++)
+        status = align_data(st, path, &st->tensors[i].tensor);
     if (status != SR_OK)
         sr_safetensors_close(st);
     return status;

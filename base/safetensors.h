@@ -29,6 +29,8 @@ typedef struct {
 // dtype, rank > SR_MAX_RANK, a name twice, ranges that overflow, overlap, leave gaps, or disagree
 // with shape * dtype.  Beside the mapping, no file takes more than its own size and 40 MiB.
 SrStatus sr_safetensors_open(SrSafetensors *st, const char *path);
+// The same without the copies, for readers of files larger than memory: data may be at any address.
+SrStatus sr_safetensors_map(SrSafetensors *st, const char *path);
 void sr_safetensors_close(SrSafetensors *st);
 const SrTensor *sr_safetensors_find(const SrSafetensors *st, const char *name); // NULL if absent
 const char *sr_safetensors_meta(const SrSafetensors *st, const char *key);      // NULL if absent

@@ -51,7 +51,7 @@ static SrStatus run_verb(int argc, char **argv) {
         {.name = "--weights", .text = &o->extractor.weights, .help = "a file of weights: safetensors, .pth, .npz"},
         {.name = "--nodes", .text = &o->extractor.nodes, .help = "layers, as in layer1,layer4:deep"},
         {.name = "--mode", .text = &p.mode, .help = "eval or train"},
-        {.name = "--input", .text = &o->input, .help = "a safetensors file with x (N, 3, H, W)"},
+        {.name = "--input", .text = &o->input, .help = "a file of tensors (.safetensors, .npz) with x (N, 3, H, W)"},
         {.name = "--data", .text = &o->data, .help = "a folder of images, or a list of them"},
         {.name = "--out", .text = &o->out, .help = "a .safetensors file, or a folder for --data"},
         {.name = "--layout", .text = &p.layout, .help = "nchw or nhwc"},

@@ -98,8 +98,8 @@ static SrStatus print_tensor(Inspect *in, int i) {
         sr_text_printf(
             &in->out, "  min %.4g  max %.4g  mean %.4g  std %.4g  norm %.4g  zeros %.3g%%", s.min,
             s.max, s.mean, s.deviation, s.norm, s.n ? 100 * (double)s.zeros / (double)s.n : 0);
-        if (s.nonfinite > 0)
-            sr_text_printf(&in->out, "  %" PRId64 " NaN or infinite", s.nonfinite);
+        if (s.nan + s.infinite > 0)
+            sr_text_printf(&in->out, "  %" PRId64 " NaN, %" PRId64 " infinite", s.nan, s.infinite);
     }
     sr_text_add(&in->out, "\n");
     return SR_OK;
@@ -181,7 +181,8 @@ static SrStatus print_tensor_json(Inspect *in, int i) {
         sr_json_float(&in->out, "std", s.deviation);
         sr_json_float(&in->out, "norm", s.norm);
         sr_json_int(&in->out, "zeros", s.zeros);
-        sr_json_int(&in->out, "nonfinite", s.nonfinite);
+        sr_json_int(&in->out, "nan", s.nan);
+        sr_json_int(&in->out, "infinite", s.infinite);
     }
     sr_json_end(&in->out);
     return SR_OK;

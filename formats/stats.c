@@ -18,7 +18,7 @@ void sr_tensor_stats(const SrTensor *t, SrTensorStats *out) {
         sr_weights_doubles(t, at, piece, x);
         for (int64_t i = 0; i < piece; i++) {
             if (!isfinite(x[i])) {
-                out->nonfinite++;
+                *(isnan(x[i]) ? &out->nan : &out->infinite) += 1;
                 continue;
             }
             finite++;

@@ -8,7 +8,8 @@
 #include "base/tensor.h"
 
 typedef struct {
-    int64_t n, zeros, nonfinite; // NaN and infinities are counted, and left out of the rest
+    int64_t n, zeros;
+    int64_t nan, infinite; // counted, and left out of the rest
     double min, max, mean, deviation, norm; // 0 where no number is finite
 } SrTensorStats;
 

@@ -73,7 +73,7 @@ static SrStatus open_safetensors(SrWeights *w) {
     sr_file_unmap(w->map,
                   w->file_bytes); // it is mapped again, and pages of two mappings count twice
     w->map = NULL;
-    SR_TRY(sr_safetensors_open(&w->st, w->path));
+    SR_TRY(sr_safetensors_map(&w->st, w->path));
     cap = w->st.n;
     w->tensors = sr_arena_alloc(&w->arena, (size_t)(cap + 1) * sizeof *w->tensors);
     if (!w->tensors)

@@ -6,7 +6,7 @@
 
 typedef struct {
     SrExtractorOptions extractor; // batch 0: chosen here; height and width: set from the images
-    const char *input;            // safetensors with "x" (N, 3, H, W), or
+    const char *input;            // a file of formats/ with "x" (N, 3, H, W), or
     const char *data;             // a folder of images, or a list of them
     const char *out;              // one .safetensors for `input`; a folder for `data`
     bool nhwc;                    // spatial features as (N, H, W, C) instead of (N, C, H, W)

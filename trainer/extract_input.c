@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/safetensors.h"
+#include "formats/weights.h"
 #include "kernels/conv.h"
 #include "trainer/extract_file.h"
 
@@ -16,12 +17,12 @@ typedef struct {
     SrNamedTensor *out; // one a tap; data owned
 } Run;
 
-static SrStatus check_input(const SrSafetensors *st, const char *path, const SrTensor **out) {
+static SrStatus read_input(SrWeights *w, const char *path, SrTensor *x) {
     char shape[SR_SHAPE_TEXT_BYTES];
-    const SrTensor *x = sr_safetensors_find(st, "x");
-    *out = x;
-    if (!x)
+    int i = sr_weights_find(w, "x");
+    if (i < 0)
         SR_FAIL(SR_ERR_CONFIG, "%s: expected a tensor \"x\" of images, (N, 3, H, W)", path);
+    SR_TRY(sr_weights_read(w, i, x));
     if (x->dtype != SR_F32 || x->shape.rank != 4 || x->shape.d[1] != 3 || sr_shape_count(x->shape) == 0)
         SR_FAIL(SR_ERR_CONFIG, "%s: x is %s %s; expected F32 of (N, 3, H, W)", path, sr_dtype_name(x->dtype),
                 sr_shape_text(x->shape, shape, sizeof shape));
@@ -89,15 +90,15 @@ static SrStatus open(Run *r, SrShape x) {
 static unsigned designs(SrMode mode) { return mode == SR_MODE_TRAIN ? SR_CONV_DIRECT : SR_CONV_ALL; }
 
 SrStatus sr_extract_input(const SrExtractOptions *o, SrText *report) {
-    SrSafetensors st;
-    const SrTensor *x;
+    SrWeights w;
+    SrTensor x;
     Run r = {.o = o};
     SrStatus status;
-    SR_TRY(sr_safetensors_open(&st, o->input));
-    SR_TRY_GOTO(check_input(&st, o->input, &x));
+    SR_TRY(sr_weights_open(&w, o->input));
+    SR_TRY_GOTO(read_input(&w, o->input, &x));
     sr_conv_allow(designs(o->extractor.mode));
-    SR_TRY_GOTO(open(&r, x->shape));
-    r.x = x->data;
+    SR_TRY_GOTO(open(&r, x.shape));
+    r.x = x.data;
     for (int first = 0; first < r.n; first += r.batch)
         run_chunk(&r, first, SR_MIN(r.batch, r.n - first));
     sr_extraction_report(&r.ex.extraction, report);
@@ -109,6 +110,6 @@ done:
         sr_free(r.out[i].tensor.data);
     sr_free(r.out);
     sr_extractor_close(&r.ex);
-    sr_safetensors_close(&st);
+    sr_weights_close(&w);
     return status;
 }

@@ -1,0 +1,345 @@
+// sslrun inspect, diff, convert as a person runs them: every flag, on every format; and what no verb may swallow: files
+// that are cut off, lie, unfold, name foreign code, or are none.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/safetensors.h"
+#include "tests/check.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+#define FILES "tests/formats/files/"
+static ProgramResult result; // two 64 kB texts: too large for the stack of a test
+static char dir[64], path[160], other[160];
+
+#define RUN(...) program_run(&result, 0, (const char *const[]){__VA_ARGS__, NULL})
+
+static int set_up(void **state) {
+    (void)state;
+    temp_dir_make(dir);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    temp_dir_remove(dir);
+    return 0;
+}
+
+static const char *in_dir(char out[160], const char *name) {
+    snprintf(out, 160, "%s/%s", dir, name);
+    return out;
+}
+
+static const char *last_line(const char *text) {
+    const char *line = text, *end = text + strlen(text);
+    for (const char *p = text; p + 1 < end; p++)
+        if (*p == '\n')
+            line = p + 1;
+    return line;
+}
+
+static void expect(int code, const char *text) {
+    if (result.code != code || !strstr(result.out, text))
+        fail_msg("exit code %d, expected %d with '%s' in:\n%s%s", result.code, code, text, result.out, result.err);
+}
+
+// Exit code 2, nothing on stdout, one line on stderr that names the file.
+static void expect_refused(const char *file) {
+    const char *newline = strchr(result.err, '\n');
+    if (result.code != 2 || *result.out || !newline || newline[1] || !strstr(result.err, file))
+        fail_msg("%s: exit code %d, expected 2 and one line:\n%s%s", file, result.code, result.out, result.err);
+}
+
+static const float five[] = {0, -1.5f, 4, NAN, INFINITY};
+
+// A checkpoint-like safetensors file: a trunk's tensors, one with numbers that are none.
+static void write_trunk(const char *name, float first) {
+    float conv[4 * 3] = {first, 1, 2};
+    SrNamedTensor tensors[] = {
+        {"module.layer1.0.conv1.weight", {SR_SHAPE(4, 3, 1, 1), SR_F32, conv}},
+        {"module.conv1.weight", {SR_SHAPE(4, 3, 1, 1), SR_F32, conv}},
+        {"module.bn1.running_var", {SR_SHAPE(5), SR_F32, (void *)(uintptr_t)five}},
+    };
+    CHECK_OK(sr_safetensors_save(in_dir(path, name), tensors, 3, (const char *[]){"epoch"}, (const char *[]){"7"}, 1));
+}
+
+// ---- inspect
+
+static void test_inspect(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *format, *tensor;
+    } cases[] = {{FILES "nested.pth", "PyTorch (zip), 9 tensors", "state_dict.module.fc.weight "},
+                 {FILES "nested_legacy.pth", "PyTorch (legacy), 9 tensors", "epoch: 3"},
+                 {FILES "arrays.npz", "NumPy .npz, 3 tensors", "  w "},
+                 {FILES "arrays_deflated.npz", "NumPy .npz, 3 tensors", "  f "},
+                 {FILES "matrix.npy", "NumPy .npy, 1 tensors", "  array "}};
+    for (int i = 0; i < SR_COUNT(cases); i++) {
+        RUN("inspect", cases[i].file);
+        expect(0, cases[i].format);
+        expect(0, cases[i].tensor);
+    }
+    write_trunk("t.safetensors", 0);
+    RUN("inspect", path);
+    expect(0, "safetensors, 3 tensors, 29 numbers");
+    expect(0, "written by: torchvision's names in a wrapper");
+    expect(0, "under 'module.'");
+    expect(0, "epoch: 7");
+    CHECK(!strstr(result.out, "NaN"));
+}
+
+static void test_inspect_flags(void **state) {
+    (void)state;
+    write_trunk("t.safetensors", 0);
+    RUN("inspect", path, "--stats", "--filter", "*running_var");
+    expect(0, "min -1.5  max 4  mean 0.8333  std 2.321  norm 4.272  zeros 20%  1 NaN, 1 infinite");
+    CHECK(!strstr(result.out, "conv1"));
+    RUN("inspect", path, "--tree");
+    expect(0, "module: 29\n    layer1: 12\n      0: 12\n        conv1: 12\n");
+    expect(0, "weight F32 [4, 3, 1, 1]");
+    RUN("inspect", FILES "nested.pth", "--stats");
+    expect(0, "checksums: all ");
+    RUN("inspect", path, "--config");
+    expect_refused(path);
+    RUN("inspect", path, "--statts");
+    CHECK(result.code == 2 && strstr(result.err, "--stats"));
+}
+
+// Every line is a JSON object; the tensor's has the numbers.
+static void test_inspect_json(void **state) {
+    (void)state;
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *tree;
+    int lines = 0;
+    char *save = NULL;
+    write_trunk("t.safetensors", 0);
+    RUN("inspect", path, "--json", "--stats");
+    CHECK_INT(result.code, 0);
+    for (char *line = strtok_r(result.out, "\n", &save); line; line = strtok_r(NULL, "\n", &save), lines++) {
+        CHECK_OK(sr_json_parse(&arena, line, strlen(line), "line", &tree));
+        CHECK(sr_yaml_find(tree, lines ? "dtype" : "format"));
+        if (lines == 0)
+            CHECK_STR(sr_yaml_find(tree, "meta.epoch")->text, "7");
+        if (lines == 3) {
+            CHECK_STR(sr_yaml_find(tree, "name")->text, "module.bn1.running_var");
+            CHECK_INT(sr_yaml_find(tree, "nan")->i, 1);
+            CHECK_INT(sr_yaml_find(tree, "infinite")->i, 1);
+            CHECK_INT(sr_yaml_find(tree, "zeros")->i, 1);
+            CHECK_NEAR(sr_yaml_find(tree, "max")->f, 4, 0);
+        }
+    }
+    CHECK_INT(lines, 4);
+    sr_arena_deinit(&arena);
+}
+
+static void flip_byte(const char *file, long at) {
+    FILE *f = fopen(file, "r+b");
+    CHECK(f && fseek(f, at, SEEK_SET) == 0);
+    int c = fgetc(f);
+    CHECK(fseek(f, at, SEEK_SET) == 0 && fputc(~c, f) != EOF && fclose(f) == 0);
+}
+
+static void test_checksums(void **state) {
+    (void)state;
+    RUN("convert", FILES "nested.pth", in_dir(path, "c.pth"));
+    CHECK_INT(result.code, 0);
+    char *data;
+    size_t bytes;
+    CHECK_OK(sr_file_read(path, 1 << 20, &data, &bytes));
+    const float one = 1, two = 2, numbers[] = {one, two};
+    char *at = memmem(data, bytes, numbers, sizeof numbers);
+    CHECK(at);
+    flip_byte(path, at - data);
+    sr_free(data);
+    RUN("inspect", path); // reads no numbers
+    CHECK_INT(result.code, 0);
+    RUN("inspect", path, "--stats");
+    CHECK(result.code == 2 && strstr(result.err, "CRC-32"));
+}
+
+// 10 GB of which the disk holds a page: only what is printed is read.  The header makes the data unaligned.
+static void test_huge(void **state) {
+    (void)state;
+    const char *header = "{\"big\":{\"dtype\":\"F32\",\"shape\":[2500000,1024],\"data_offsets\":[0,10240000000]}}";
+    FILE *f = fopen(in_dir(path, "big.safetensors"), "wb");
+    CHECK(f);
+    for (int i = 0; i < 8; i++)
+        fputc((int)(strlen(header) >> (8 * i) & 255), f);
+    fputs(header, f);
+    CHECK(fclose(f) == 0 && truncate(path, (off_t)(8 + strlen(header) + 10240000000)) == 0);
+    RUN("inspect", path);
+    expect(0, "2560000000 numbers");
+    expect(0, "[2500000, 1024]");
+    write_trunk("t.safetensors", 0);
+    RUN("diff", in_dir(other, "big.safetensors"), path);
+    expect(1, "different: 3 added, 1 removed");
+}
+
+// ---- diff
+
+static void test_diff(void **state) {
+    (void)state;
+    RUN("diff", FILES "nested.pth", FILES "nested_legacy.pth");
+    expect(0, "identical\n");
+    CHECK_STR(last_line(result.out), "identical\n");
+    RUN("diff", FILES "arrays.npz", FILES "arrays_deflated.npz");
+    CHECK_STR(result.out, "identical\n");
+    write_trunk("a.safetensors", 0);
+    write_trunk("b.safetensors", 0.25f);
+    RUN("diff", in_dir(other, "a.safetensors"), path);
+    expect(1, "~ module.conv1.weight: largest difference 0.25, relative 0.125, cosine 0.99");
+    CHECK_STR(last_line(result.out), "different: 0 added, 0 removed, 0 of another shape, 2 changed by up to 0.25\n");
+    RUN("diff", path, FILES "matrix.npy");
+    expect(1, "- module.conv1.weight\n");
+    expect(1, "+ array\n");
+    RUN("diff", path);
+    CHECK_INT(result.code, 2);
+}
+
+// ---- convert
+
+static void test_convert(void **state) {
+    (void)state;
+    static const char *const outputs[] = {"o.safetensors", "o.pth", "o.pt", "o.torch", "o.npz"};
+    write_trunk("t.safetensors", 3);
+    snprintf(other, sizeof other, "%s", path);
+    for (int i = 0; i < SR_COUNT(outputs); i++) {
+        RUN("convert", other, in_dir(path, outputs[i]));
+        expect(0, "3 tensors written");
+        RUN("diff", other, path);
+        CHECK_STR(result.out, "identical\n");
+    }
+    RUN("convert", other, in_dir(path, "v.torch"), "--to", "vissl", "--only", "trunk");
+    expect(0, "3 tensors written");
+    RUN("inspect", path);
+    expect(0, "written by: VISSL");
+    expect(0, "classy_state_dict.base_model.model.trunk._feature_blocks.layer1.0.conv1.weight");
+    RUN("convert", path, in_dir(other, "back.pth"), "--to", "torchvision", "--only", "trunk");
+    expect(0, "3 tensors written");
+    RUN("inspect", other);
+    expect(0, "\n  layer1.0.conv1.weight ");
+}
+
+static void test_convert_refuses(void **state) {
+    (void)state;
+    write_trunk("t.safetensors", 3);
+    write_trunk("u.safetensors", 4);
+    RUN("convert", in_dir(other, "t.safetensors"), path);
+    expect_refused("--force");
+    RUN("diff", other, path);
+    CHECK_INT(result.code, 1); // nothing was written
+    RUN("convert", other, path, "--force");
+    CHECK_INT(result.code, 0);
+    RUN("diff", other, path);
+    CHECK_INT(result.code, 0);
+    RUN("convert", other, in_dir(path, "x.pth"), "--to", "tensorflow");
+    expect_refused("torchvision, vissl, timm");
+    RUN("convert", other, path, "--only", "head");
+    expect_refused("trunk");
+    RUN("convert", other, in_dir(path, "x.onnx"));
+    expect_refused(".safetensors");
+    RUN("convert", other, dir, "--force");
+    expect_refused(dir);
+    RUN("convert", FILES "matrix.npy", in_dir(path, "x.pth"), "--to", "vissl");
+    expect_refused("no trunk of a known kind");
+    CHECK(!sr_file_exists(path));
+}
+
+// ---- bad input
+
+typedef struct {
+    const char *name;
+    const char *header; // of a safetensors file with 8 bytes of data; NULL: `file`
+    const char *file;
+    bool opens; // the fault shows when numbers are read
+} Bad;
+
+#define ENTRY(name, shape, offsets) "\"" name "\":{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
+static const Bad bad[] = {
+    {"overlapping", "{" ENTRY("a", "[2]", "[0,8]") "," ENTRY("b", "[1]", "[4,8]") "}", NULL, false},
+    {"beyond the end", "{" ENTRY("a", "[4]", "[0,16]") "}", NULL, false},
+    {"overflowing", "{" ENTRY("a", "[2147483647,2147483647,2147483647]", "[0,8]") "}", NULL, false},
+    {"lying", "{" ENTRY("a", "[3]", "[0,8]") "}", NULL, false},
+    {"twice", "{" ENTRY("a", "[1]", "[0,4]") "," ENTRY("a", "[1]", "[4,8]") "}", NULL, false},
+    {"no JSON", "{\"a\":", NULL, false},
+    {"truncated", NULL, FILES "truncated.pth", false},
+    {"foreign global", NULL, FILES "foreign_global.pth", false},
+    {"foreign global, legacy", NULL, FILES "foreign_global_legacy.pth", false},
+    {"recursive", NULL, FILES "recursive.pth", false},
+    {"billion laughs", NULL, FILES "laughs.pth", false},
+    {"objects", NULL, FILES "objects.npy", false},
+    {"big endian", NULL, FILES "big_endian.npy", false},
+    {"zip bomb", NULL, FILES "bomb.npz", true},
+    {"a directory", NULL, FILES, false},
+    {"absent", NULL, FILES "absent.pth", false},
+    {"no weights", NULL, "Makefile", false},
+};
+
+static const char *make_bad(const Bad *b) {
+    if (!b->header)
+        return b->file;
+    size_t len = strlen(b->header);
+    FILE *f = fopen(in_dir(path, "bad.safetensors"), "wb");
+    CHECK(f);
+    for (int i = 0; i < 8; i++)
+        fputc((int)(len >> (8 * i) & 255), f);
+    fputs(b->header, f);
+    CHECK(fwrite("01234567", 1, 8, f) == 8 && fclose(f) == 0);
+    return path;
+}
+
+static void test_bad_input(void **state) {
+    (void)state;
+    char out[160], good[160];
+    write_trunk("good.safetensors", 0);
+    snprintf(good, sizeof good, "%s", path);
+    for (int i = 0; i < SR_COUNT(bad); i++) {
+        const char *file = make_bad(&bad[i]);
+        RUN("inspect", file);
+        if (bad[i].opens)
+            CHECK_INT(result.code, 0);
+        else
+            expect_refused(file);
+        RUN("inspect", file, "--stats");
+        CHECK_INT(result.code, 2);
+        RUN("diff", file, file);
+        expect_refused(file);
+        if (!bad[i].opens) {
+            RUN("diff", good, file);
+            expect_refused(file);
+        }
+        RUN("convert", file, in_dir(out, "out.pth"));
+        expect_refused(file);
+        CHECK(!sr_file_exists(out));
+        RUN("extract", "resnet18", "--weights", file, "--nodes", "relu", "--input", good, "--out", out);
+        CHECK_INT(result.code, 2); // for the input if not for the weights
+        RUN("extract", "resnet18", "--weights", good, "--nodes", "relu", "--input", file, "--out", out);
+        expect_refused(file);
+        RUN("export", "resnet18", "--weights", file, "--nodes", "relu", "--out", in_dir(out, "out.onnx"), "--size", "32");
+        expect_refused(file);
+        CHECK(!sr_file_exists(out));
+    }
+}
+
+static void test_wrong_shapes(void **state) {
+    (void)state;
+    char out[160];
+    write_trunk("t.safetensors", 0); // conv1.weight (4, 3, 1, 1)
+    RUN("export", "resnet18", "--weights", path, "--nodes", "layer1", "--out", in_dir(out, "o.onnx"), "--size", "32", "--lax");
+    expect_refused("of another shape or type: module.conv1.weight (F32 [4, 3, 1, 1] in the file");
+    RUN("export", "resnet18", "--weights", path, "--nodes", "layer1", "--out", in_dir(out, "o.pth"));
+    expect_refused(".onnx");
+    RUN("export", "resnet81", "--weights", path, "--nodes", "layer1", "--out", in_dir(out, "o.onnx"));
+    expect_refused("did you mean 'resnet18'");
+    RUN("export", "resnet18", "--nodes", "layer1");
+    expect_refused("--weights FILE");
+}
+
+#define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+SR_TESTS(exchange_verbs, in_folder(test_inspect), in_folder(test_inspect_flags), in_folder(test_inspect_json),
+         in_folder(test_checksums), in_folder(test_huge), in_folder(test_diff), in_folder(test_convert),
+         in_folder(test_convert_refuses), in_folder(test_bad_input), in_folder(test_wrong_shapes))
