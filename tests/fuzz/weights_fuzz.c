@@ -40,6 +40,19 @@ static void read_tensors(SrWeights *w) {
     }
 }
 
+// The door of base/, which checkpoints use: what the other refuses, it refuses; all is aligned.
+static void open_safetensors(const char *path) {
+    SrSafetensors st;
+    if (sr_safetensors_open(&st, path) != SR_OK)
+        return;
+    for (int i = 0; i < st.n; i++) {
+        const SrTensor *t = &st.tensors[i].tensor;
+        require((uintptr_t)t->data % sr_dtype_bytes(t->dtype) == 0, "numbers at an odd address");
+        require(sr_safetensors_find(&st, st.tensors[i].name) == t, "a tensor is not found");
+    }
+    sr_safetensors_close(&st);
+}
+
 static void open_file(const void *file, size_t bytes) {
     char path[64];
     SrWeights w;
@@ -62,19 +75,6 @@ static void open_file(const void *file, size_t bytes) {
     require(sr_mem_peak() - before <= (int64_t)bytes + (64 << 20), "too much memory");
     require(sr_mem_bytes() == before, "memory is left over");
     close(fd);
-}
-
-// The door of base/, which checkpoints use: what the other refuses, it refuses; all is aligned.
-static void open_safetensors(const char *path) {
-    SrSafetensors st;
-    if (sr_safetensors_open(&st, path) != SR_OK)
-        return;
-    for (int i = 0; i < st.n; i++) {
-        const SrTensor *t = &st.tensors[i].tensor;
-        require((uintptr_t)t->data % sr_dtype_bytes(t->dtype) == 0, "numbers at an odd address");
-        require(sr_safetensors_find(&st, st.tensors[i].name) == t, "a tensor is not found");
-    }
-    sr_safetensors_close(&st);
 }
 
 // A file of a beginning, the input, and an end.
