@@ -7,6 +7,7 @@
 #include "cli/args.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
+#include "trainer/eval/linear.h"
 #include "trainer/eval/report.h"
 #include "trainer/metrics.h"
 #include "trainer/progress.h"
@@ -47,19 +48,40 @@ static void print_result(const SrTrainResult *r, bool json, SrText *out) {
     }
 }
 
-// The report goes to the terminal and, as a line, to metrics.json.
-static SrStatus evaluate(const SrConfig *config, SrRun *run, bool json, SrText *out) {
-    SrKnnReport report;
+// The report as a line of metrics.json too.
+static SrStatus keep_line(const SrConfig *config, SrText *line) {
     SrMetrics metrics;
-    sr_info("evaluating the frozen trunk and its baselines (TEST_MODEL=False leaves this out)");
-    SR_TRY(sr_knn_report(config, run->model, true, &report));
-    sr_knn_report_print(&report, json, out);
     SR_TRY(sr_metrics_open(&metrics, config->checkpoint.dir, "metrics.json"));
     metrics.line.len = 0;
-    sr_knn_report_json(&report, &metrics.line);
+    sr_text_add(&metrics.line, line->s ? line->s : "");
     sr_metrics_write(&metrics);
     sr_metrics_close(&metrics);
     return SR_OK;
+}
+
+// A trunk by kNN; linear probes over a frozen one by their layers; any other model with labels has
+// had its test phases.
+static SrStatus evaluate(const SrConfig *config, SrRun *run, bool json, SrText *out) {
+    SrText line = SR_TEXT_INIT;
+    SrStatus status = SR_OK;
+    if (config->supervised && !run->frozen_trunk)
+        return SR_OK;
+    sr_info("evaluating the frozen trunk and its baselines (TEST_MODEL=False leaves this out)");
+    if (config->supervised) {
+        SrLinearReport report;
+        SR_TRY_GOTO(sr_linear_report(run, &report));
+        sr_linear_report_print(&report, json, out);
+        sr_linear_report_print(&report, true, &line);
+    } else {
+        SrKnnReport report;
+        SR_TRY_GOTO(sr_knn_report(config, run->model, true, &report));
+        sr_knn_report_print(&report, json, out);
+        sr_knn_report_json(&report, &line);
+    }
+    SR_TRY_GOTO(keep_line(config, &line));
+done:
+    sr_text_deinit(&line);
+    return status;
 }
 
 // TEST_ONLY: what `sslrun knn` does.
@@ -80,7 +102,7 @@ static SrStatus train(const SrArgs *args, const SrConfig *config, bool json) {
     sr_interrupt_install();
     SrTrainOptions options = {.stop = sr_interrupt_asked, .again = command.s};
     SrStatus status = sr_train(config, &options, &run, &result);
-    if (status == SR_OK) {
+    if (status == SR_OK && !config->test_only) {
         print_result(&result, json, &out);
         status = sr_args_print(&out);
     }
@@ -88,8 +110,8 @@ static SrStatus train(const SrArgs *args, const SrConfig *config, bool json) {
     if (status == SR_OK && sr_interrupt_signal())
         status = sr_fail(SR_ERR_INTERRUPT,
                          "training had just finished and is saved; `sslrun knn` evaluates it");
-    bool whole = !config->supervised; // a model with labels had its test phases
-    if (status == SR_OK && whole && config->test_model && !result.already_finished) {
+    bool test = config->test_model && !config->test_only && !result.already_finished;
+    if (status == SR_OK && test && (!config->supervised || sr_split_has_test(config))) {
         status = evaluate(config, run, json, &out);
         if (status == SR_OK)
             status = sr_args_print(&out);

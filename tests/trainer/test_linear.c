@@ -3,10 +3,12 @@
 #include <stdio.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/safetensors.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
+#include "trainer/eval/linear.h"
 #include "trainer/phases.h"
 #include "trainer/train.h"
 
@@ -169,6 +171,35 @@ static void test_phases(void **state) {
     temp_dir_remove(l.dir);
 }
 
+// Trained values are the run's own, the baselines are there, and the JSON line holds them all.
+static void test_report(void **state) {
+    (void)state;
+    Linear l;
+    SrLinearReport r;
+    SrText out = SR_TEXT_INIT;
+    temp_dir_make(l.dir);
+    int64_t live = sr_mem_live();
+    CHECK_OK(start(&l, NULL, 0));
+    CHECK_OK(sr_linear_report(l.run, &r));
+    CHECK_INT(r.n_layers, 3);
+    CHECK_INT(r.n_values, 1);
+    CHECK_STR(r.layer[1], "res5avg");
+    for (int row = 0; row < SR_ROW_COUNT; row++)
+        CHECK(r.has[row]);
+    CHECK(r.majority > 33 && r.majority < 100);
+    sr_linear_report_print(&r, true, &out);
+    CHECK(strstr(out.s, "\"pixels_top_1\": ") && strstr(out.s, "\"untrained_res2_top_1\": ") &&
+          strstr(out.s, "\"trained_res5avg_2_top_1\": "));
+    sr_text_deinit(&out);
+    sr_linear_report_print(&r, false, &out);
+    CHECK(strstr(out.s, "raw pixels") && strstr(out.s, "majority class"));
+    sr_text_deinit(&out);
+    finish(&l);
+    sr_log_close();
+    CHECK_INT(sr_mem_live(), live);
+    temp_dir_remove(l.dir);
+}
+
 static void test_refusals(void **state) {
     (void)state;
     static const struct {
@@ -187,4 +218,5 @@ static void test_refusals(void **state) {
 }
 
 SR_TESTS(linear, unit(test_kept_is_computed), unit(test_drawing_transforms), unit(test_trunk_stays),
-         unit(test_phases), unit(test_refusals))
+         unit(test_phases), unit(test_report),
+         unit(test_refusals))

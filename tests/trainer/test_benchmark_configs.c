@@ -1,0 +1,79 @@
+// Every recipe of configs/benchmark trains a few steps on noise and has its test phase.  Runs from
+// the project's folder.
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "tests/check.h"
+#include "tests/temp_dir.h"
+#include "trainer/train.h"
+
+static const char *const shared[] = {
+    "DATA.NUM_DATALOADER_WORKERS=0",
+    "DATA.TRAIN.DATA_SOURCES=[synthetic]",
+    "DATA.TRAIN.DATA_PATHS=[]",
+    "DATA.TRAIN.RANDOM_SYNTHETIC_IMAGES=True",
+    "DATA.TRAIN.RANDOM_SYNTHETIC_LABELS=10",
+    "DATA.TRAIN.DATA_LIMIT=16",
+    "DATA.TRAIN.DATA_LIMIT_SAMPLING.IS_BALANCED=False",
+    "DATA.TRAIN.BATCHSIZE_PER_REPLICA=8",
+    "DATA.TEST.DATA_SOURCES=[synthetic]",
+    "DATA.TEST.DATA_PATHS=[]",
+    "DATA.TEST.RANDOM_SYNTHETIC_IMAGES=True",
+    "DATA.TEST.RANDOM_SYNTHETIC_LABELS=10",
+    "DATA.TEST.DATA_LIMIT=9",
+    "OPTIMIZER.num_epochs=1",
+    "OPTIMIZER.param_schedulers.lr.auto_lr_scaling.auto_scale=False",
+    "OPTIMIZER.param_schedulers.lr.name=constant",
+    "OPTIMIZER.param_schedulers.lr.value=0.01",
+};
+
+static void run_recipe(const char *path) {
+    char dir[64], folder[96], best[128];
+    const char *overrides[SR_COUNT(shared) + 1];
+    SrConfig *config;
+    SrRun *run;
+    SrTrainResult result;
+    temp_dir_make(dir);
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", dir);
+    memcpy(overrides, shared, sizeof shared);
+    overrides[SR_COUNT(shared)] = folder;
+    SrStatus status = sr_config_load(path, overrides, SR_COUNT(overrides), &config);
+    if (status == SR_OK)
+        status = sr_train(config, &(SrTrainOptions){0}, &run, &result);
+    if (status != SR_OK)
+        fail_msg("%s: %s", path, sr_status_message());
+    CHECK_INT(result.iterations, 2);
+    CHECK(config->supervised && config->meters.names.n > 0);
+    snprintf(best, sizeof best, "%s/metrics.json", dir);
+    char *text;
+    size_t bytes;
+    CHECK_OK(sr_file_read(best, 1 << 20, &text, &bytes));
+    CHECK(strstr(text, "\"test_accuracy_list_meter\"") != NULL);
+    sr_free(text);
+    sr_run_close(run);
+    sr_config_free(config);
+    sr_log_close();
+    temp_dir_remove(dir);
+}
+
+static void test_all(void **state) {
+    (void)state;
+    char **names = NULL;
+    int n = 0, run = 0;
+    CHECK_OK(sr_file_list("configs/benchmark", &names, &n));
+    for (int i = 0; i < n; i++) {
+        char path[256];
+        snprintf(path, sizeof path, "configs/benchmark/%s", names[i]);
+        if (!sr_text_ends(path, ".yaml"))
+            continue;
+        run_recipe(path);
+        run++;
+    }
+    sr_file_list_free(names, n);
+    CHECK(run >= 4);
+}
+
+SR_TESTS(benchmark_configs, unit(test_all))

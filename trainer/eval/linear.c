@@ -1,0 +1,222 @@
+// A baseline is a run of its own from the same configuration, a few keys changed, without a folder.
+// See the header.
+#include "trainer/eval/linear.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "trainer/phases.h"
+#include "trainer/progress.h"
+
+#define CALIBRATION_BATCHES 40 // as for kNN: what is left of the initial statistics is 1.5 %
+#define PIXELS_SIDE 32         // MODEL.TRUNK.PIXELS.SIDE
+
+// ---- one row
+
+static double majority_of(const SrFeed *feed) {
+    SrFeatures labels = {.n = feed->n, .label = feed->labels};
+    return feed->labels ? sr_knn_majority(&labels) : 0;
+}
+
+// The test phase of a run that has ended.
+static SrStatus measure(SrRun *run, SrReportRow row, SrLinearReport *out) {
+    SrPhases phases;
+    SrStatus status;
+    SR_TRY(sr_phases_open(run, &phases));
+    SR_TRY_GOTO(phases.test ? sr_phases_run_test(&phases)
+                            : sr_fail(SR_ERR_CONFIG, "there are no test images"));
+    for (int k = 0; sr_meter_list_count(phases.test) > 0 && k < run->graph.n_model_outputs; k++)
+        out->n_values = sr_meter_list_values(phases.test, 0, k, out->value[row][k]);
+    for (int k = 0; row == SR_ROW_TRAINED && k < run->graph.n_model_outputs; k++) {
+        char buf[16];
+        snprintf(out->layer[k], sizeof out->layer[k], "%s",
+                 sr_meter_list_output(phases.test, k, buf));
+        out->n_layers = k + 1;
+    }
+    out->has[row] = true;
+    if (row == SR_ROW_TRAINED) {
+        out->n_test = sr_loader_length(phases.split.loader);
+        out->majority = majority_of(&phases.feed);
+        out->has[SR_ROW_MAJORITY] = phases.feed.labels != NULL;
+    }
+done:
+    sr_phases_close(&phases);
+    return status;
+}
+
+// ---- baselines
+
+static SrStatus clone(const SrConfig *config, const char *const *overrides, int n, SrConfig **out) {
+    SrText text = SR_TEXT_INIT;
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *root = sr_yaml_new(&arena, SR_YAML_MAP, config->path, 0);
+    SrStatus status = root ? sr_yaml_put(&arena, root, "config", config->tree)
+                           : sr_fail(SR_ERR_MEMORY, "out of memory for a baseline");
+    if (status == SR_OK) {
+        sr_yaml_print(root, &text);
+        status = text.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for a baseline")
+                             : sr_config_parse(text.s, config->path, overrides, n, out);
+    }
+    sr_text_deinit(&text);
+    sr_arena_deinit(&arena);
+    return status;
+}
+
+// Without statistics of these images an untrained trunk would be unfairly bad.
+static SrStatus calibrate(SrRun *run) {
+    const SrYaml *map = run->config->model.feat_pool_ops;
+    const SrYaml *last = map->items[map->n - 1];
+    SrSplit sample = {.note = ""};
+    SR_TRY(sr_split_open_eval(run->config, SR_SIDE_BANK, true, run->batch, run->train.h[0],
+                              &sample));
+    SrStatus status = sr_features_calibrate(run->model, last->items[0]->text, &sample, run->batch,
+                                            CALIBRATION_BATCHES);
+    sr_split_close(&sample);
+    return status;
+}
+
+static SrStatus epoch_of(SrRun *run, int64_t epoch) {
+    SrFeedTarget to = sr_run_target(run);
+    SR_TRY(sr_feed_start(&run->feed, epoch, 0));
+    for (int64_t at = 0;; at++) {
+        const int64_t *labels;
+        int rows;
+        double wait_s, loss;
+        SR_TRY(sr_feed_next(&run->feed, &to, &rows, &labels, &wait_s));
+        if (rows == 0)
+            return SR_OK;
+        SrStepArgs args = {.iteration = epoch * run->steps_per_epoch + at, .epoch = (int)epoch};
+        sr_run_rates(run, args.iteration, &args.lr, &args.lr_head);
+        SR_TRY(sr_step_run(&run->step, &args, &loss));
+    }
+}
+
+static SrStatus train(SrRun *run) {
+    SR_TRY(sr_run_freeze(run));
+    for (int64_t epoch = 0; epoch < run->config->optimizer.num_epochs; epoch++) {
+        SR_TRY(epoch_of(run, epoch));
+        sr_log_live("baseline: epoch %lld of %d", (long long)epoch + 1,
+                    run->config->optimizer.num_epochs);
+    }
+    return SR_OK;
+}
+
+static SrStatus baseline(const SrConfig *config, const char *const *overrides, int n,
+                         SrReportRow row, SrLinearReport *out) {
+    SrConfig *changed = NULL;
+    SrRun *run = NULL;
+    SrStatus status;
+    sr_log_set_level(SR_LOG_WARN); // its lines would be taken for the run's
+    SR_TRY_GOTO(clone(config, overrides, n, &changed));
+    SR_TRY_GOTO(sr_run_open(changed, SR_RUN_TRAIN, &run));
+    if (row == SR_ROW_UNTRAINED)
+        SR_TRY_GOTO(calibrate(run));
+    SR_TRY_GOTO(train(run));
+    SR_TRY_GOTO(measure(run, row, out));
+done:
+    sr_log_set_level(SR_LOG_INFO);
+    sr_run_close(run);
+    sr_config_free(changed);
+    return status == SR_OK ? status : sr_fail_prefix(status, "%s", sr_report_row_name(row));
+}
+
+// One probe of the averaged image, shaped as VISSL's: norm over channels, then one Linear.
+static SrStatus pixels(SrRun *trained, SrLinearReport *out) {
+    const SrSplit *s = &trained->train;
+    int square = (SR_MAX(s->h[0], s->w[0]) + PIXELS_SIDE - 1) / PIXELS_SIDE;
+    const SrTrainGraph *g = &trained->graph;
+    int classes = sr_shape_last(sr_graph_at(g->graph, g->outputs[0])->shape);
+    char head[128];
+    snprintf(head, sizeof head,
+             "MODEL.HEAD.PARAMS=[[eval_mlp, {in_channels: 3, dims: [%d, %d]}]]",
+             3 * (s->h[0] / square) * (s->w[0] / square), classes);
+    const char *const overrides[] = {
+        head, "MODEL.TRUNK.NAME=pixels",
+        "MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP=[[pixels, [Identity, []]]]",
+        "MODEL.FEATURE_EVAL_SETTINGS.SHOULD_FLATTEN_FEATS=False",
+        "MODEL.WEIGHTS_INIT.PARAMS_FILE=''", "MODEL.NON_TRAINABLE_PARAMS=[]"};
+    return baseline(trained->config, overrides, SR_COUNT(overrides), SR_ROW_PIXELS, out);
+}
+
+SrStatus sr_linear_report(SrRun *trained, SrLinearReport *out) {
+    static const char *const untrained[] = {"MODEL.WEIGHTS_INIT.PARAMS_FILE=''"};
+    double began = sr_clock();
+    *out = (SrLinearReport){.n_train = sr_loader_length(trained->train.loader)};
+    SR_TRY(measure(trained, SR_ROW_TRAINED, out));
+    if (trained->feed.rows) {
+        SR_TRY(baseline(trained->config, untrained, 1, SR_ROW_UNTRAINED, out));
+        SR_TRY(pixels(trained, out));
+    } else {
+        sr_info("baselines are left out: without kept features each costs as much as the run");
+    }
+    out->seconds = sr_clock() - began;
+    return SR_OK;
+}
+
+// ---- presentation
+
+static void add_line(const char *name, const SrMeterValue *a, const SrMeterValue *b, int n,
+                     SrText *out) {
+    sr_text_printf(out, "  %-16s", name);
+    for (int i = 0; i < n; i++)
+        sr_text_printf(out, "  %7.2f", a[i].value);
+    for (int i = 0; b && i < n; i++)
+        sr_text_printf(out, "%s  %7.2f", i == 0 ? "   |" : "", b[i].value);
+    sr_text_add(out, "\n");
+}
+
+static void print_text(const SrLinearReport *r, SrText *out) {
+    bool both = r->has[SR_ROW_UNTRAINED];
+    sr_text_printf(out, "linear probes: %lld training and %lld test images, per cent of the test\n",
+                   (long long)r->n_train, (long long)r->n_test);
+    sr_text_printf(out, "  %-16s", "");
+    for (int pass = 0; pass <= both; pass++)
+        for (int i = 0; i < r->n_values; i++)
+            sr_text_printf(out, "%s  %7s", pass && i == 0 ? "   |" : "",
+                           r->value[SR_ROW_TRAINED][0][i].key);
+    sr_text_add(out, both ? "   (right: the same trunk untrained)\n" : "\n");
+    for (int k = 0; k < r->n_layers; k++)
+        add_line(r->layer[k], r->value[SR_ROW_TRAINED][k],
+                 both ? r->value[SR_ROW_UNTRAINED][k] : NULL, r->n_values, out);
+    if (r->has[SR_ROW_PIXELS])
+        add_line("raw pixels", r->value[SR_ROW_PIXELS][0], NULL, r->n_values, out);
+    if (r->has[SR_ROW_MAJORITY])
+        sr_text_printf(out, "  %-16s  %7.2f\n", "majority class", r->majority);
+}
+
+// Flat keys such as trained_res5_top_1; of layers named twice the first has the name, later ones
+// their position behind it.
+static void print_json(const SrLinearReport *r, SrText *out) {
+    char key[96];
+    sr_json_begin(out);
+    sr_json_int(out, "train_images", r->n_train);
+    sr_json_int(out, "test_images", r->n_test);
+    for (int row = 0; row < SR_ROW_COUNT; row++)
+        for (int k = 0; r->has[row] && row != SR_ROW_MAJORITY &&
+                        k < (row == SR_ROW_PIXELS ? 1 : r->n_layers); k++)
+            for (int i = 0; i < r->n_values; i++) {
+                bool again = false;
+                for (int j = 0; j < k; j++)
+                    again |= strcmp(r->layer[j], r->layer[k]) == 0;
+                char place[16] = "";
+                if (again)
+                    snprintf(place, sizeof place, "_%d", k);
+                snprintf(key, sizeof key, "%s_%s%s%s%s", sr_report_row_key((SrReportRow)row),
+                         row == SR_ROW_PIXELS ? "" : r->layer[k], place,
+                         row == SR_ROW_PIXELS ? "" : "_", r->value[row][k][i].key);
+                sr_json_float(out, key, r->value[row][k][i].value);
+            }
+    if (r->has[SR_ROW_MAJORITY])
+        sr_json_float(out, "majority_top_1", r->majority);
+    sr_json_float(out, "seconds", r->seconds);
+    sr_json_end(out);
+}
+
+void sr_linear_report_print(const SrLinearReport *report, bool json, SrText *out) {
+    if (json)
+        print_json(report, out);
+    else
+        print_text(report, out);
+}

@@ -1,0 +1,29 @@
+// How good the layers of a frozen trunk are, beside what nothing would have given: the same linear
+// probes over the same trunk before training, one over raw pixels, and the share of the most
+// frequent class (spec 10.4; the baselines are ours).
+#ifndef SR_TRAINER_EVAL_LINEAR_H
+#define SR_TRAINER_EVAL_LINEAR_H
+
+#include "base/text.h"
+#include "trainer/eval/rows.h"
+#include "trainer/meter_list.h"
+#include "trainer/run.h"
+
+#define SR_LINEAR_NAME_BYTES 32
+
+typedef struct {
+    bool has[SR_ROW_COUNT];
+    int n_layers, n_values;
+    char layer[SR_HEAD_MAX_OUT][SR_LINEAR_NAME_BYTES];
+    SrMeterValue value[SR_ROW_COUNT][SR_HEAD_MAX_OUT][SR_METER_MAX_VALUES]; // of the first meter
+    double majority; // per cent of the test images
+    int64_t n_train, n_test;
+    double seconds;
+} SrLinearReport;
+
+// trained: a run that has ended, over a frozen trunk.  Baselines take the same recipe and are left
+// out where features are not kept, because each would cost as much as the run itself.
+SrStatus sr_linear_report(SrRun *trained, SrLinearReport *out);
+void sr_linear_report_print(const SrLinearReport *report, bool json, SrText *out);
+
+#endif
