@@ -4,6 +4,7 @@
 //   make bench-conv                   all lists
 //   build/conv-bench r50-224 [mask]   one list; mask as in sr_conv_allow: 1 direct, 2 F(4x4), 4
 //   F(2x2)
+//   build/conv-bench r50-224 7 bf16   the same in bfloat16; the peak is that type's
 //
 // FLOPs are those of the plain definition (taps in the padding counted), so Winograd exceeds 100 %.
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/bf16.h"
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -74,8 +76,9 @@ static void peak_body(void *arg, int64_t i, int thread) {
         kernels->tile(&t);
 }
 
-static double peak_gflops(void) {
-    const SrConvKernels *kernels = sr__conv_kernels(SR_F32);
+static double peak_gflops(SrDtype type) {
+    const SrConvKernels *kernels = sr__conv_kernels(type);
+    kernels = kernels ? kernels : sr__conv_kernels(SR_F32);
     double best = 1e9;
     int threads = sr_parallel_threads();
     for (int i = 0; i < 3; i++) {
@@ -83,11 +86,12 @@ static double peak_gflops(void) {
         sr_parallel_for(threads, peak_body, (void *)(uintptr_t)kernels);
         best = SR_MIN(best, now() - t);
     }
-    return 2e-9 * 400 * 64 * 64 * kernels->block * kernels->rows(kernels->block) * threads / best;
+    return 2e-9 * 400 * 64 * 64 * kernels->depth * kernels->block * kernels->rows(kernels->block) * threads / best;
 }
 
 typedef struct {
-    float *x, *y, *w, *dw;
+    void *x, *y; // of the type measured
+    float *w, *dw;
     void *scratch;
 } Buffers;
 
@@ -114,12 +118,17 @@ static double time_pass(const SrConvShape *s, SrConvPass pass, Buffers *b) {
     return best;
 }
 
-static void fill(float *a, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        a[i] = (float)(i * 2654435761u >> 16 & 1023) / 512.0f - 1.0f;
+static void fill(SrDtype type, void *a, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        float v = (float)(i * 2654435761u >> 16 & 1023) / 512.0f - 1.0f;
+        if (type == SR_BF16)
+            ((SrBf16 *)a)[i] = sr_bf16_round(v);
+        else
+            ((float *)a)[i] = v;
+    }
 }
 
-static void bench_layer(const Layer *l, double total[3]) {
+static void bench_layer(const Layer *l, SrDtype type, double total[3]) {
     SrConvShape s = {.N = l->N,
                      .H = l->H,
                      .W = l->H,
@@ -133,13 +142,14 @@ static void bench_layer(const Layer *l, double total[3]) {
                      .pad_w = l->R / 2,
                      .dilation_h = 1,
                      .dilation_w = 1,
-                     .groups = 1};
+                     .groups = 1,
+                     .type = type};
     sr_conv_shape(&s);
     size_t x = (size_t)s.N * s.H * s.W * s.C, y = (size_t)s.N * s.P * s.Q * s.K,
            w = (size_t)s.K * s.C * s.R * s.S;
     Buffers b = {sr_map(x * 4), sr_map(y * 4), sr_map(w * 4), sr_map(w * 4), NULL};
-    fill(b.x, x), fill(b.y, y), fill(b.w, w);
-    double gflop = 2e-9 * (double)y * s.C * s.R * s.S, peak = peak_gflops();
+    fill(type, b.x, x), fill(type, b.y, y), fill(SR_F32, b.w, w);
+    double gflop = 2e-9 * (double)y * s.C * s.R * s.S, peak = peak_gflops(type);
     printf("%3d %3d %4d>%-4d %dx%d/%d x%d peak %4.0f", s.N, s.H, s.C, s.K, s.R, s.S, s.stride_h,
            l->times, peak);
     for (int pass = 0; pass < 3; pass++) {
@@ -161,9 +171,10 @@ static void bench_layer(const Layer *l, double total[3]) {
 
 int main(int argc, char **argv) {
     sr_parallel_init();
+    SrDtype type = argc > 3 && strcmp(argv[3], "bf16") == 0 ? SR_BF16 : SR_F32;
     if (argc > 2)
         sr_conv_allow((unsigned)atoi(argv[2]));
-    printf("%s, %d threads\n", sr_cpu_name(sr_cpu_level()), sr_parallel_threads());
+    printf("%s, %s, %d threads\n", sr_cpu_name(sr_cpu_level()), sr_dtype_name(type), sr_parallel_threads());
     for (int i = 0; i < SR_COUNT(lists); i++) {
         if (argc > 1 && strcmp(argv[1], lists[i].name) != 0)
             continue;
@@ -173,7 +184,7 @@ int main(int argc, char **argv) {
             lists[i].name);
         double total[3] = {0};
         for (int j = 0; j < lists[i].n; j++)
-            bench_layer(&lists[i].layer[j], total);
+            bench_layer(&lists[i].layer[j], type, total);
         printf("%s: %.3f + %.3f + %.3f = %.3f s\n", lists[i].name, total[0], total[1], total[2],
                total[0] + total[1] + total[2]);
     }
