@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "kernels/conv.h"
+#include "kernels/op_util.h"
 #include "kernels/rows.h"
 
 typedef struct {
@@ -47,11 +48,11 @@ static inline void *sr__conv_take(SrConvScratch *s, size_t bytes) {
     return piece;
 }
 
-// The end of n outputs y of one pixel, channels k and up, inside the whole output base (N, P, Q, K),
-// all floats.
-static inline void sr__conv_finish(const SrConvEnd *end, const float *base, float *y, int k, int n) {
-    sr__rows()->finish(y, end->bias ? end->bias + k : NULL,
-                       end->residual ? (const float *)end->residual + (y - base) : NULL, end->relu, n);
+// The end of n outputs y of one pixel, channels k and up, inside the whole output base (N, P, Q, K).
+static inline void sr__conv_finish(const SrConvEnd *end, SrDtype type, const void *base, void *y, int k, int n) {
+    const char *residual = end->residual; // lies as y does
+    sr__rows()->finish(type, y, end->bias ? end->bias + k : NULL,
+                       residual ? residual + ((const char *)y - (const char *)base) : NULL, end->relu, n);
 }
 
 static inline int sr__conv_ceil_div(int a, int b) {

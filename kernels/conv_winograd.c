@@ -31,6 +31,7 @@ typedef struct {
     SrConvPatch in, out; // without place
     int m, points, pad_h, pad_w;
     SrWinogradTiles tiles;
+    SrDtype type;      // of the images
     int C, K, C_width; // reduced, produced; C in whole vectors
     SrConvWeights weights;
     bool backward, add, by_columns;
@@ -72,7 +73,8 @@ static Table take_table(SrConvScratch *scratch, const Job *job) {
 static Job new_job(const SrConvShape *s, int m, SrConvPass pass) {
     bool backward = pass == SR_CONV_BACKWARD_DATA;
     Job job = {.gemm = sr__conv_kernels(SR_F32),
-               .transform = sr__winograd(m),
+               .transform = sr__winograd(m, s->type),
+               .type = s->type,
                .m = m,
                .points = (m + 2) * (m + 2),
                .backward = backward,
@@ -131,7 +133,7 @@ static void transform_weights(const Job *job, int b, float *work, float *u) {
 static SrConvPatch patch_at(const Job *job, const SrConvPatch *tensor, int64_t tile) {
     int64_t n = tile / (job->tiles.rows * job->tiles.columns);
     SrConvPatch p = *tensor;
-    p.image += n * p.H * p.W * p.C;
+    p.image = sr__at(job->type, p.image, n * p.H * p.W * p.C);
     p.h = (int)(tile / job->tiles.columns % job->tiles.rows) * job->m;
     p.w = (int)(tile % job->tiles.columns) * job->m;
     p.channels = p.C;
@@ -158,9 +160,9 @@ static void transform_inputs(const Job *job, int block, float *v) {
 static void finish_patch(const Job *job, const SrConvPatch *p) {
     for (int h = p->h; h < SR_MIN(p->h + job->m, p->H); h++)
         for (int w = p->w; w < SR_MIN(p->w + job->m, p->W); w++)
-            sr__conv_finish(job->end, job->out.image,
-                            p->image + ((int64_t)h * p->W + w) * p->C + p->first, p->first,
-                            p->channels);
+            sr__conv_finish(job->end, job->type, job->out.image,
+                            sr__at(job->type, p->image, ((int64_t)h * p->W + w) * p->C + p->first),
+                            p->first, p->channels);
 }
 
 // Column block b of tile block `block`: all points' products, then the outputs.
@@ -226,13 +228,13 @@ static void columns_unit(void *arg, int64_t i, int thread) {
         multiply(job, &table, table.u, job->v + block * v_block(job), block, b);
 }
 
-static void run(const SrConvShape *s, int m, SrConvPass pass, const float *in, const float *w,
-                const SrConvEnd *end, float *out, bool add, void *scratch) {
+static void run(const SrConvShape *s, int m, SrConvPass pass, const void *in, const float *w,
+                const SrConvEnd *end, void *out, bool add, void *scratch) {
     Job job = new_job(s, m, pass);
     SrConvScratch pool = {scratch, 0};
     take_pieces(&pool, &job);
     memset(job.zeros, 0, sizeof(float) * (size_t)job.C);
-    job.in.image = (float *)in; // only read: the patch of `input`
+    job.in.image = (void *)in; // only read: the patch of `input`
     job.out.image = out;
     job.weights.w = w;
     job.add = add;
@@ -260,7 +262,7 @@ static size_t scratch_bytes(const SrConvShape *s, int m, SrConvPass pass) {
 // maps of 3, 4 and from 7, m = 2 for 5 and 6, the direct design for smaller ones and for a few
 // tiles of many channels.
 static double cost(const SrConvShape *s, int m, SrConvPass pass) {
-    bool fits = s->type == SR_F32 && s->R == 3 && s->S == 3 && s->stride_h == 1 && s->stride_w == 1 &&
+    bool fits = s->R == 3 && s->S == 3 && s->stride_h == 1 && s->stride_w == 1 &&
                 s->dilation_h == 1 && s->dilation_w == 1 && s->groups == 1 && s->pad_h <= 2 &&
                 s->pad_w <= 2 && s->C >= 16 && s->K >= 16;
     if (!fits)

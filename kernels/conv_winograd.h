@@ -3,7 +3,8 @@
 //
 // F(m x m, 3 x 3), m = 2 or 4, computes m * m outputs from a patch of (m + 2)^2 inputs.  Its (m +
 // 2)^2 points are counted by xi; a transformed operand is stored point after point, `point` floats
-// apart.
+// apart.  Images may be bfloat16; transformed operands and their products are floats, for the
+// transforms lose digits that bfloat16 does not have.
 #ifndef SR_KERNELS_CONV_WINOGRAD_H
 #define SR_KERNELS_CONV_WINOGRAD_H
 
@@ -16,11 +17,11 @@
 // A square of one image whose corner may lie outside it; channels [first, first + channels), of
 // which the transformed side holds whole vectors (padded with zeros).
 typedef struct {
-    float *image; // (H, W, C); read, or written by `output`
+    void *image; // (H, W, C), of the table's type; read, or written by `output`
     int H, W, C;
     int h, w; // corner
     int first, channels;
-    const float *zeros; // (channels): what is read outside
+    const void *zeros; // (channels): what is read outside
 } SrConvPatch;
 
 typedef struct {
@@ -38,15 +39,16 @@ typedef struct {
                             int64_t stride);
 } SrWinogradKernels;
 
-// [0]: F(2x2, 3x3), [1]: F(4x4, 3x3)
+// size[0]: F(2x2, 3x3), [1]: F(4x4, 3x3)
 typedef struct {
-    SrWinogradKernels size[2];
+    SrWinogradKernels f32[2], bf16[2];
 } SrWinogradTables;
 
 SR_CPU_TABLES(SrWinogradTables, sr__winograd_kernels);
 
-static inline const SrWinogradKernels *sr__winograd(int m) {
-    return &SR_CPU_PICK(sr__winograd_kernels)->size[m == 4];
+static inline const SrWinogradKernels *sr__winograd(int m, SrDtype type) {
+    const SrWinogradTables *tables = SR_CPU_PICK(sr__winograd_kernels);
+    return type == SR_BF16 ? &tables->bf16[m == 4] : &tables->f32[m == 4];
 }
 
 // Floats from point to point of `rows` rows of `width` floats: one cache line more than they take,
@@ -68,7 +70,7 @@ static inline SrWinogradTiles sr__winograd_tiles(int m, int N, int H, int W) {
 
 // The weight gradient, in a file of its own.
 size_t sr__winograd_weight_bytes(const SrConvShape *s, int m);
-void sr__winograd_weight(const SrConvShape *s, int m, const float *x, const float *dy, float *dw,
+void sr__winograd_weight(const SrConvShape *s, int m, const void *x, const void *dy, float *dw,
                          void *scratch);
 
 #endif

@@ -110,30 +110,33 @@ enum { MOST = 6 }; // m + 2 at most
 
 static inline int least(int a, int b) { return a < b ? a : b; }
 
+V_INLINE int64_t number_bytes(SrDtype type) { return type == SR_BF16 ? sizeof(SrBf16) : sizeof(float); }
+
 // Rows of `side` x `side` pixels from the corner; `zeros` for those outside the image.
-V_INLINE void locate(int side, const SrConvPatch *p, const float *at[MOST * MOST]) {
+V_INLINE void locate(SrDtype type, int side, const SrConvPatch *p, const void *at[MOST * MOST]) {
+    const char *image = p->image;
     for (int a = 0; a < side; a++)
         for (int b = 0; b < side; b++) {
             int h = p->h + a, w = p->w + b;
             bool inside = h >= 0 && h < p->H && w >= 0 && w < p->W;
-            at[a * side + b] =
-                inside ? p->image + ((int64_t)h * p->W + w) * p->C + p->first : p->zeros;
+            int64_t i = ((int64_t)h * p->W + w) * p->C + p->first;
+            at[a * side + b] = inside ? image + i * number_bytes(type) : p->zeros;
         }
 }
 
 // One vector of channels, n of them, of a patch of inputs (B^T d B) or a tile of gradients (A g
-// A^T): columns first, then rows.  `ahead` floats on lies the next patch of the row: brought into
+// A^T): columns first, then rows.  `ahead` numbers on lies the next patch of the row: brought into
 // the cache meanwhile, but for the two columns an input patch shares with it.
-V_INLINE void patch_vector(int m, bool inputs, const float *const *at, int c, int n, int64_t ahead,
-                           float *v, int64_t point) {
+V_INLINE void patch_vector(SrDtype type, int m, bool inputs, const void *const *at, int c, int n,
+                           int64_t ahead, float *v, int64_t point) {
     int from = inputs ? m + 2 : m, to = m + 2;
     V half[MOST * MOST], in[MOST], out[MOST];
     V_FOR (b, from) {
         V_FOR (a, from) {
-            const float *x = at[a * from + b] + c;
+            const void *x = at[a * from + b];
             if (!inputs || b >= 2)
-                __builtin_prefetch(x + ahead);
-            in[a] = n == V_LANES ? v_load(x) : v_load_n(x, n);
+                __builtin_prefetch((const char *)x + (c + ahead) * number_bytes(type));
+            in[a] = v_get(type, x, c, n);
         }
         inputs ? apply_bt(m, in, 1, half + b, from) : apply_a(m, in, 1, half + b, from);
     }
@@ -145,19 +148,21 @@ V_INLINE void patch_vector(int m, bool inputs, const float *const *at, int c, in
     }
 }
 
-V_INLINE void patch_any(int m, bool inputs, const SrConvPatch *p, float *v, int64_t point) {
-    const float *at[MOST * MOST];
-    locate(inputs ? m + 2 : m, p, at);
+V_INLINE void patch_any(SrDtype type, int m, bool inputs, const SrConvPatch *p, float *v,
+                        int64_t point) {
+    const void *at[MOST * MOST];
+    locate(type, inputs ? m + 2 : m, p, at);
     int64_t ahead = m * (int64_t)p->C;
     int c = 0;
     for (; c + V_LANES <= p->channels; c += V_LANES)
-        patch_vector(m, inputs, at, c, V_LANES, ahead, v, point);
+        patch_vector(type, m, inputs, at, c, V_LANES, ahead, v, point);
     if (c < p->channels)
-        patch_vector(m, inputs, at, c, p->channels - c, ahead, v, point);
+        patch_vector(type, m, inputs, at, c, p->channels - c, ahead, v, point);
 }
 
 // A^T M A for all channels of one tile; the part of it past the image's end is not written.
-V_INLINE void output_any(int m, const float *from, int64_t point, const SrConvPatch *p, bool add) {
+V_INLINE void output_any(SrDtype type, int m, const float *from, int64_t point,
+                         const SrConvPatch *p, bool add) {
     int side = m + 2, rows = least(m, p->H - p->h), columns = least(m, p->W - p->w);
     for (int c = 0; c < p->channels; c += V_LANES) {
         V half[MOST * MOST], in[MOST], out[MOST];
@@ -169,14 +174,14 @@ V_INLINE void output_any(int m, const float *from, int64_t point, const SrConvPa
         }
         V_FOR (a, m) {
             apply_at(m, half + a * side, 1, out, 1);
-            float *row = p->image + ((int64_t)(p->h + a) * p->W + p->w) * p->C + p->first + c;
+            int64_t row = ((int64_t)(p->h + a) * p->W + p->w) * p->C + p->first + c;
             V_FOR (b, m) {
-                float *to = row + (int64_t)b * p->C;
+                int64_t to = row + (int64_t)b * p->C;
                 if (a >= rows || b >= columns)
                     continue;
                 if (add)
-                    out[b] = out[b] + v_load_n(to, n);
-                v_store_n(to, out[b], n);
+                    out[b] = out[b] + v_get(type, p->image, to, n);
+                v_put(type, p->image, to, out[b], n);
             }
         }
     }
@@ -222,16 +227,20 @@ V_INLINE void weight_gradient_any(int m, const float *du, int rows, int width, f
         }
 }
 
+#define TYPED(m, name, type)                                                                       \
+    static void input_##m##_##name(const SrConvPatch *d, float *v, int64_t point) {               \
+        patch_any(type, m, true, d, v, point);                                                    \
+    }                                                                                             \
+    static void gradient_##m##_##name(const SrConvPatch *g, float *z, int64_t point) {            \
+        patch_any(type, m, false, g, z, point);                                                   \
+    }                                                                                             \
+    static void output_##m##_##name(const float *from, int64_t point, const SrConvPatch *y,       \
+                                    bool add) {                                                   \
+        output_any(type, m, from, point, y, add);                                                 \
+    }
 #define INSTANCE(m)                                                                               \
-    static void input_##m(const SrConvPatch *d, float *v, int64_t point) {                        \
-        patch_any(m, true, d, v, point);                                                          \
-    }                                                                                             \
-    static void gradient_##m(const SrConvPatch *g, float *z, int64_t point) {                     \
-        patch_any(m, false, g, z, point);                                                         \
-    }                                                                                             \
-    static void output_##m(const float *from, int64_t point, const SrConvPatch *y, bool add) {    \
-        output_any(m, from, point, y, add);                                                       \
-    }                                                                                             \
+    TYPED(m, f32, SR_F32)                                                                         \
+    TYPED(m, bf16, SR_BF16)                                                                       \
     static void weights_##m(const float *packed, int rows, int width, bool rotate, float *u) {    \
         weights_any(m, packed, rows, width, rotate, u);                                           \
     }                                                                                             \
@@ -239,10 +248,13 @@ V_INLINE void weight_gradient_any(int m, const float *du, int rows, int width, f
                                     int64_t stride) {                                             \
         weight_gradient_any(m, du, rows, width, to, tap, stride);                                 \
     }
+#define ROW(m, name)                                                                              \
+    {input_##m##_##name, gradient_##m##_##name, output_##m##_##name, weights_##m, weight_gradient_##m}
 
 INSTANCE(2)
 INSTANCE(4)
 
 const SrWinogradTables SR_ISA_SYMBOL(sr__winograd_kernels) = {
-    {{input_2, gradient_2, output_2, weights_2, weight_gradient_2},
-     {input_4, gradient_4, output_4, weights_4, weight_gradient_4}}};
+    .f32 = {ROW(2, f32), ROW(4, f32)},
+    .bf16 = {ROW(2, bf16), ROW(4, bf16)},
+};

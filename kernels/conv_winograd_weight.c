@@ -24,6 +24,7 @@ enum {
 typedef struct {
     const SrConvKernels *gemm;
     const SrWinogradKernels *transform;
+    SrDtype type;      // of x and dy
     SrConvPatch x, dy; // without place
     int m, points, pad_h, pad_w, C, K, K_width;
     SrWinogradTiles tiles;
@@ -78,7 +79,8 @@ static void cut(Job *job) {
 
 static Job new_job(const SrConvShape *s, int m) {
     Job job = {.gemm = sr__conv_kernels(SR_F32),
-               .transform = sr__winograd(m),
+               .transform = sr__winograd(m, s->type),
+               .type = s->type,
                .x = {.H = s->H, .W = s->W, .C = s->C},
                .dy = {.H = s->P, .W = s->Q, .C = s->K},
                .m = m,
@@ -123,7 +125,8 @@ static Unit unit_at(const Job *job, int64_t i) {
 static SrConvPatch patch_at(const Job *job, const SrConvPatch *tensor, int64_t tile, int first,
                             int channels) {
     SrConvPatch p = *tensor;
-    p.image += tile / (job->tiles.rows * job->tiles.columns) * p.H * p.W * p.C;
+    int64_t image = tile / (job->tiles.rows * job->tiles.columns);
+    p.image = sr__at(job->type, p.image, image * p.H * p.W * p.C);
     p.h = (int)(tile / job->tiles.columns % job->tiles.rows) * job->m;
     p.w = (int)(tile % job->tiles.columns) * job->m;
     p.first = first;
@@ -199,15 +202,17 @@ size_t sr__winograd_weight_bytes(const SrConvShape *s, int m) {
     return count.used;
 }
 
-void sr__winograd_weight(const SrConvShape *s, int m, const float *x, const float *dy, float *dw,
+void sr__winograd_weight(const SrConvShape *s, int m, const void *x, const void *dy, float *dw,
                          void *scratch) {
     Job job = new_job(s, m);
     SrConvScratch pool = {scratch, 0};
     take_pieces(&pool, &job);
     memset(job.zeros, 0, sizeof(float) * (size_t)SR_MAX(job.C, job.K));
-    job.x.image = (float *)x; // only read: the patches of `input` and `gradient`
-    job.dy.image = (float *)dy;
+    job.x.image = (void *)x; // only read: the patches of `input` and `gradient`
+    job.dy.image = (void *)dy;
     sr_parallel_for(units(&job), run_unit, &job);
-    SrConvPacking p = sr__conv_packing(s);
+    SrConvShape floats = *s; // as the partial sums are, whatever x is
+    floats.type = SR_F32;
+    SrConvPacking p = sr__conv_packing(&floats);
     sr__conv_unpack(&p, job.part, job.ranges, dw);
 }

@@ -74,25 +74,35 @@ static void axpy(float *y, const float *x, float factor, int64_t n) {
         y[i] += factor * x[i];
 }
 
-static inline void finish_any(float *y, const float *a, const float *b, bool with_relu, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        float v = y[i];
-        v = a ? v + a[i] : v;
-        v = b ? v + b[i] : v;
-        y[i] = with_relu && v < 0 ? 0 : v;
+V_INLINE void finish_any(SrDtype type, void *y, const float *a, const void *b, bool with_relu,
+                         int64_t n) {
+    for (int64_t i = 0; i < n; i += V_LANES) {
+        int m = (int)SR_MIN(V_LANES, n - i);
+        V v = v_get(type, y, i, m);
+        if (a)
+            v = v + v_load_n(a + i, m);
+        if (b)
+            v = v + v_get(type, b, i, m);
+        v_put(type, y, i, with_relu ? v_max(v_zero(), v) : v, m);
     }
 }
 
 // Each case by itself, so that its loop has no branch.
-static void finish(float *y, const float *a, const float *b, bool with_relu, int64_t n) {
+V_INLINE void finish_kind(SrDtype type, void *y, const float *a, const void *b, bool with_relu,
+                          int64_t n) {
     if (a && b && with_relu)
-        finish_any(y, a, b, true, n);
+        finish_any(type, y, a, b, true, n);
     else if (a && with_relu)
-        finish_any(y, a, NULL, true, n);
+        finish_any(type, y, a, NULL, true, n);
     else if (a && !b)
-        finish_any(y, a, NULL, false, n);
+        finish_any(type, y, a, NULL, false, n);
     else
-        finish_any(y, a, b, with_relu, n);
+        finish_any(type, y, a, b, with_relu, n);
+}
+
+static void finish(SrDtype type, void *y, const float *a, const void *b, bool with_relu, int64_t n) {
+    type == SR_BF16 ? finish_kind(SR_BF16, y, a, b, with_relu, n)
+                    : finish_kind(SR_F32, y, a, b, with_relu, n);
 }
 
 // Phi(x), the distribution function of the normal law: erfc(z) / 2 at z = |x| / sqrt(2), mirrored

@@ -341,6 +341,12 @@ static void test_bf16_direct(void **state) {
     sweep(SR_BF16, SR_CONV_DIRECT, 1000, 1e-6, random_shape);
 }
 
+static void test_bf16_winograd(void **state) {
+    (void)state;
+    sweep(SR_BF16, SR_CONV_WINOGRAD2, 40, 1e-6, winograd_shape);
+    sweep(SR_BF16, SR_CONV_WINOGRAD4, 40, 3e-6, winograd_shape);
+}
+
 static void test_shape_formula(void **state) {
     (void)state;
     SrConvShape s = {.H = 224,
@@ -443,5 +449,5 @@ static void test_choice(void **state) {
 }
 
 SR_TESTS(conv, unit(test_shape_formula), unit(test_choice), unit(test_plain), unit(test_direct),
-         unit(test_winograd2), unit(test_winograd4), unit(test_bf16_widened), unit(test_bf16_direct),
+         unit(test_winograd2), unit(test_winograd4), unit(test_bf16_widened), unit(test_bf16_direct), unit(test_bf16_winograd),
          unit(test_threads_keep_bits))
