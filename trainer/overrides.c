@@ -169,6 +169,19 @@ static SrStatus read_path(const char *text, const char *start, size_t len,
     return SR_OK;
 }
 
+// As YAML files are: what a run saves could not say other bytes again.
+static SrStatus check_utf8(const char *text) {
+    uint32_t code;
+    for (const char *c = text; *c;) {
+        int len = sr_text_utf8(c, &code);
+        if (len == 0)
+            return sr_fail(SR_ERR_CONFIG, "override '%.*s...': the byte 0x%02x is no UTF-8, which configurations are in",
+                           (int)SR_MIN(c - text, 200), text, (unsigned char)*c);
+        c += len;
+    }
+    return SR_OK;
+}
+
 // Hydra's "struct mode": a key must exist unless a plus says that it is new.  The schema still has
 // the last word on what a plus adds.
 SrStatus sr__override_apply(SrYaml *tree, const char *text, SrArena *arena) {
@@ -177,6 +190,7 @@ SrStatus sr__override_apply(SrYaml *tree, const char *text, SrArena *arena) {
     const char *start = text + (removes ? 1 : SR_MIN(plus, (size_t)2));
     const char *equals = strchr(start, '=');
     char path[MAX_PATH_LEN];
+    SR_TRY(check_utf8(text));
     if (!equals && !removes)
         return sr_fail(SR_ERR_CONFIG,
                        "override '%s' has no '='; write KEY=VALUE, as in LOG_FREQUENCY=5", text);

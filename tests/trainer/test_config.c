@@ -152,6 +152,7 @@ static void test_add_and_remove(void **state) {
 static void test_override_errors(void **state) {
     (void)state;
     CHECK_FAILS(try_override("LOG_FREQUENCY"), SR_ERR_CONFIG, "no '='");
+    CHECK_FAILS(try_override("CHECKPOINT.DIR=a\xffz"), SR_ERR_CONFIG, "0xff is no UTF-8");
     CHECK_FAILS(try_override("=5"), SR_ERR_CONFIG, "no key");
     CHECK_FAILS(try_override("OPTIMIZER.num_epoch=5"), SR_ERR_CONFIG,
                 "did you mean 'OPTIMIZER.num_epochs'");
