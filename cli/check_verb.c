@@ -2,13 +2,14 @@
 // without memory.
 #include "base/json.h"
 #include "base/log.h"
+#include "base/parallel.h"
 #include "cli/args.h"
 #include "cli/verb.h"
+#include "trainer/estimate.h"
 #include "trainer/progress.h"
-#include "trainer/run.h"
 
 // Says too large without failing: the configuration may be meant for another machine.
-static void print_text(const SrRun *run, SrText *out) {
+static void print_text(const SrRun *run, double seconds, SrText *out) {
     char need[32], free_now[32];
     const SrRunCost *c = &run->cost;
     size_t bytes = sr_run_bytes(c);
@@ -19,23 +20,32 @@ static void print_text(const SrRun *run, SrText *out) {
                    run->config->model.trunk_name, method == run->config->loss_name ? "loss " : "",
                    method);
     sr_run_cost_text(run, out);
-    sr_text_printf(out, "\n  %s in all, %s free on this machine%s\n",
+    sr_text_printf(out, "\n  %s in all, %s free on this machine%s",
                    sr_bytes_text((double)bytes, need, sizeof need),
                    sr_bytes_text((double)c->available_bytes, free_now, sizeof free_now),
                    c->available_bytes > 0 && bytes > c->available_bytes ? ": too large" : "");
+    sr_text_printf(out, "\n  about %.3g s a step on this machine with %d threads: an estimate, `sslrun bench` measures\n",
+                   seconds, sr_parallel_threads());
 }
 
 static SrStatus check(const SrConfig *config, bool json) {
     SrRun *run;
+    double seconds;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_run_open(config, SR_RUN_CHECK, &run));
+    SrStatus status = sr_estimate_step(run, &seconds);
+    if (status != SR_OK) {
+        sr_run_close(run);
+        return status;
+    }
     if (json) {
         sr_json_begin(&out);
         sr_json_string(&out, "config", config->path);
         sr_run_cost_json(run, &out);
+        sr_json_float(&out, "estimated_step_ms", 1e3 * seconds);
         sr_json_end(&out);
     } else {
-        print_text(run, &out);
+        print_text(run, seconds, &out);
     }
     sr_run_close(run);
     return sr_args_print(&out);
@@ -66,6 +76,6 @@ static SrStatus run_verb(int argc, char **argv) {
 const SrVerb sr_verb_check = {
     .name = "check",
     .usage = "sslrun check CONFIG [KEY=VALUE ...] [--tree] [--json]",
-    .help = "Validates a configuration and plans its step without data: parameters, memory, FLOPs.",
+    .help = "Validates a configuration and plans its step without data: parameters, memory, FLOPs, time.",
     .run = run_verb,
 };

@@ -57,6 +57,16 @@ typedef struct {
 } SrPlanCost;
 SrPlanCost sr_plan_cost(const SrPlan *plan);
 
+// What a machine does in a second; from measured kernels, so that peaks nobody reaches mislead nobody.
+typedef struct {
+    double window_flops; // of convolutions larger than 1x1
+    double matrix_flops; // of 1x1 convolutions and linear layers
+    double bytes;        // of memory
+} SrPlanRates;
+// Seconds of one forward and backward at these rates, and the bytes it moves (graph/plan_time.c).  Dry plans will do.
+double sr_plan_seconds(const SrPlan *plan, const SrPlanRates *rates);
+double sr_plan_traffic(const SrPlan *plan);
+
 // One line a kernel call with name, op, shapes, address range; for `sslrun graph --plan` and debugging.
 SrStatus sr_plan_print(const SrPlan *plan, SrText *out);
 // Seconds spent in each call since compile (timing is on after sr_plan_profile(plan, true)); i counts calls in

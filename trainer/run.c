@@ -125,7 +125,7 @@ static SrStatus build_model(SrRun *run) {
 
 // The model's outputs stay readable after a step because hooks of the loss want them (SwAV's queue
 // takes the embeddings).
-static SrStatus compile(SrRun *run, bool dry, SrPlan **out) {
+SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out) {
     SrPlanOptions options = {
         .mode = forward_only(run) ? SR_MODE_EVAL : SR_MODE_TRAIN,
         .outputs = run->graph.outputs,
@@ -155,7 +155,7 @@ static SrStatus add_trunk_cost(SrRun *run) {
 // From a plan without memory.
 static SrStatus count_cost(SrRun *run) {
     SrPlan *dry = NULL;
-    SR_TRY(compile(run, true, &dry));
+    SR_TRY(sr_run_compile(run, true, &dry));
     SrParams *params = sr_model_params(run->model);
     run->cost = (SrRunCost){
         .parameters = sr_params_numbers(params, false),
@@ -238,7 +238,7 @@ static SrStatus open_all(SrRun *run) {
     SR_TRY(sr_optim_new(params, &run->config->optimizer, &run->optim));
     run->cost.optimizer_bytes = sr_optim_bytes(run->optim);
     run->cost.parameter_bytes = sr_params_bytes(params);
-    SR_TRY(compile(run, false, &run->plan));
+    SR_TRY(sr_run_compile(run, false, &run->plan));
     run->feed = (SrFeed){.loader = run->train.loader, .batch = run->batch, .shuffle = true,
                          .drop_last = true, .seed = run->config->seed};
     return build_step(run);

@@ -55,6 +55,8 @@ SrStatus sr_run_freeze(SrRun *run);
 SrFeedTarget sr_run_target(const SrRun *run);
 // Labels of the split against the scores of each output; which: "TRAIN" or "TEST".  A run without labels: fine.
 SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char *which);
+// The plan of a step; dry: without memory.  The run does not own it.
+SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out);
 SrCheckpointParts sr_run_parts(SrRun *run);
 
 // Learning rates (and decay, set in the optimiser) for the update after `iteration` others; per

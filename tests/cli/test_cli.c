@@ -1,5 +1,6 @@
 // The command line as a person meets it: what is printed where, and exit codes.
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -90,9 +91,12 @@ static void test_check_and_manual(void **state) {
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "trunk resnet, loss swav_loss"));
     CHECK(strstr(result.out, "GFLOP a step of 8 images, 3 views"));
+    CHECK(strstr(result.out, "s a step on this machine with ") && strstr(result.out, "an estimate"));
     RUN("check", CONFIG, "--json");
     CHECK_INT(result.code, 0);
     CHECK(result.out[0] == '{' && strstr(result.out, "\"forward_flops\":"));
+    const char *estimate = strstr(result.out, "\"estimated_step_ms\":");
+    CHECK(estimate && strtod(strchr(estimate, ':') + 1, NULL) > 0);
     RUN("bench", CONFIG, "--steps", "1", "--warmup=0", "--json");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "\"crops\": \"2x16,1x8\"") && strstr(result.out, "\"median_ms\": "));

@@ -1,0 +1,48 @@
+// How long a plan's step would take on a machine of known speed: the roofline model (Williams, Waterman and Patterson,
+// "Roofline: an insightful visual performance model for multicore architectures", CACM 2009) call by call.
+//
+// Not a measurement (bench does that): a call takes as long as its arithmetic or its memory traffic, whichever is
+// longer, and nothing is in a cache when it starts.
+#include <string.h>
+
+#include "graph/plan_internal.h"
+#include "kernels/op_params.h"
+
+static double bytes_of(const SrPlan *plan, int buffer) {
+    return buffer == SR_NO_BUFFER ? 0 : (double)plan->buffers[buffer].bytes;
+}
+
+// Everything it reads or writes, once; scratch stays in the cache.
+static double traffic(const SrPlan *plan, const SrPlanCall *call) {
+    double bytes = bytes_of(plan, call->y) + bytes_of(plan, call->dy) + bytes_of(plan, call->saved);
+    for (int i = 0; i < SR_OP_MAX_IN; i++)
+        bytes += bytes_of(plan, call->x[i]) + bytes_of(plan, call->dx[i]);
+    const SrPlanNode *node = &plan->nodes[call->node];
+    for (int i = 0; i < node->n_w; i++)
+        bytes += (double)sr_shape_count(sr_params_at(plan->params, node->w[i])->shape) * sizeof(float);
+    return bytes;
+}
+
+double sr_plan_traffic(const SrPlan *plan) {
+    double bytes = 0;
+    for (int c = 0; c < plan->n_calls; c++)
+        bytes += traffic(plan, &plan->calls[c]);
+    return bytes;
+}
+
+// A convolution over more than one pixel; everything else that computes much is a matrix product.
+static bool is_window(const SrOp *op, const void *params) {
+    return op && strcmp(op->name, "conv2d") == 0 && ((const SrConv2dParams *)params)->kernel_h > 1;
+}
+
+double sr_plan_seconds(const SrPlan *plan, const SrPlanRates *rates) {
+    double seconds = 0;
+    for (int c = 0; c < plan->n_calls; c++) {
+        const SrPlanCall *call = &plan->calls[c];
+        const SrPlanNode *node = &plan->nodes[call->node];
+        double flops = is_window(node->op, node->params) ? rates->window_flops : rates->matrix_flops;
+        double arithmetic = (double)call->flops / flops, memory = traffic(plan, call) / rates->bytes;
+        seconds += SR_MAX(arithmetic, memory);
+    }
+    return seconds;
+}

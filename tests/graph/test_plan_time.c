@@ -1,0 +1,39 @@
+// The roofline over a plan: halved rates double the time, and each rate counts where it bounds.
+#include "graph/builder.h"
+#include "graph/plan.h"
+#include "kernels/op_params.h"
+#include "tests/check.h"
+
+static void test_roofline(void **state) {
+    (void)state;
+    SrParams *params;
+    SrGraph *graph;
+    SrBuilder *b;
+    SrPlan *plan;
+    CHECK_OK(sr_params_new(&params));
+    CHECK_OK(sr_graph_new(params, &graph));
+    CHECK_OK(sr_builder_new(graph, &b));
+    SrNodeId x = sr_build_input(b, "x", SR_SHAPE(2, 8, 8, 16), SR_F32);
+    SrConv2dParams window = {.out_channels = 16, .kernel_h = 3, .padding_h = 1, .padding_w = 1};
+    SrConv2dParams point = {.out_channels = 16, .kernel_h = 1};
+    SrNodeId y = sr_build(b, "conv2d", "conv2", &point, sr_build(b, "conv2d", "conv1", &window, x));
+    CHECK_OK(sr_builder_status(b));
+    SrPlanOptions options = {.mode = SR_MODE_EVAL, .outputs = &y, .n_outputs = 1, .no_allocate = true};
+    CHECK_OK(sr_plan_compile(graph, &options, &plan));
+
+    // 2 images of 8 x 8 pixels, 16 x 16 products of 2 FLOPs each, 9 of them a pixel for the window.
+    double flops = 2 * 64 * 16 * 16 * 2;
+    CHECK_NEAR(sr_plan_seconds(plan, &(SrPlanRates){flops, HUGE_VAL, HUGE_VAL}), 9, 1e-9);
+    CHECK_NEAR(sr_plan_seconds(plan, &(SrPlanRates){HUGE_VAL, flops, HUGE_VAL}), 1, 1e-9);
+    CHECK_NEAR(sr_plan_seconds(plan, &(SrPlanRates){flops, flops / 2, HUGE_VAL}), 11, 1e-9);
+    // Each call reads and writes 2 * 64 * 16 floats and reads its weights once.
+    double bytes = 4.0 * (4 * 2 * 64 * 16 + 10 * 16 * 16);
+    CHECK_NEAR(sr_plan_traffic(plan), bytes, 1e-9);
+    CHECK_NEAR(sr_plan_seconds(plan, &(SrPlanRates){HUGE_VAL, HUGE_VAL, bytes / 2}), 2, 1e-9);
+    sr_plan_free(plan);
+    sr_builder_free(b);
+    sr_graph_free(graph);
+    sr_params_free(params);
+}
+
+SR_TESTS(plan_time, unit(test_roofline))
