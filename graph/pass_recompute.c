@@ -1,60 +1,136 @@
-// Which values to drop after the forward and compute again when the backward first reads them:
-// outputs of cheap ops (a batch norm with its relu, an activation) whose inputs are kept anyway.
+// Which values to drop after the forward and compute again when the backward first reads them.
 //
-// This is selective checkpointing (Chen et al., "Training deep nets with sublinear memory cost",
-// 2016) with no chains: a recomputed value never feeds another recomputation, so each costs one
-// pass over memory.  Along a residual chain every other sum is recomputed, because its neighbours
-// are what it is recomputed from.
+// Always (unless switched off): outputs of cheap ops (a batch norm with its relu, an activation)
+// that follow from what is kept anyway.  That is selective checkpointing (Chen et al., "Training
+// deep nets with sublinear memory cost", 2016): each costs one pass over memory.  Sums along a
+// residual chain follow from one another; all come back together when the last one is read.
+//
+// With `splits` the same paper's segments, VISSL's ACTIVATION_CHECKPOINTING: values stay only where
+// the graph narrows to one, at most splits - 1 times; all between is computed again, convolutions
+// too, which costs up to one more forward.
+//
+// Recomputing repeats the kernel's arithmetic on the same inputs, so no bit changes.
 #include "graph/plan_internal.h"
 
 enum { SMALLEST_BYTES = 64 << 10 }; // below this the saving does not pay for a call
+
+// Of each node.
+typedef struct {
+    SrNodeId last;    // the last node that reads the value in the forward
+    SrNodeId need;    // the last whose backward reads it, itself or through what is recomputed from it
+    int64_t chain;    // bytes that come back with it
+    bool reachable;   // there in the backward: kept, or computed from what is
+    bool boundary;    // between segments
+    bool again;       // something dropped is recomputed from it
+} Fate;
 
 static int64_t value_bytes(const SrPlanNode *node) {
     return sr_shape_count(node->shape) * (int64_t)sr_dtype_bytes(node->dtype);
 }
 
-// Will the buffer of this value still hold it in the backward?
-static bool stays(const SrPlan *plan, SrNodeId id) {
-    const SrPlanNode *root = &plan->nodes[plan->nodes[id].root];
-    return !root->op || root->is_output || (root->kept && !root->recompute);
+static SrNodeId root_of(const SrPlan *plan, SrNodeId id) { return plan->nodes[id].root; }
+
+// May the node's kernel run a second time?  What draws or counts is left alone unless it says that
+// it knows how (SR_OP_CHEAP); what leaves notes for its backward would have to keep those.
+static bool runs_again(const SrPlan *plan, SrNodeId id) {
+    const SrPlanNode *node = &plan->nodes[id];
+    if (!node->live || !node->op || node->root != id || node->is_output || node->is_view)
+        return false;
+    bool pure = !(node->op->flags & SR_OP_IMPURE) && !node->op->saved_bytes;
+    return (node->op->flags & SR_OP_CHEAP) || (plan->splits > 1 && pure);
 }
 
-static bool may_recompute(const SrPlan *plan, SrNodeId id) {
+// Ascending, as inputs come before their readers.
+static void find_reachable(const SrPlan *plan, Fate *fate) {
+    for (SrNodeId id = 0; id < plan->n_nodes; id++) {
+        const SrPlanNode *node = &plan->nodes[id];
+        bool inputs = runs_again(plan, id);
+        for (int i = 0; inputs && i < node->n_in; i++)
+            inputs = fate[root_of(plan, node->in[i])].reachable;
+        fate[id].reachable = !node->op || node->is_output || node->kept || inputs;
+        fate[id].last = id;
+        for (int i = 0; node->live && i < node->n_in; i++)
+            fate[root_of(plan, node->in[i])].last = id;
+    }
+}
+
+// Will be recomputable when its turn comes: every input is there or can be brought back.
+static bool may_drop(const SrPlan *plan, const Fate *fate, SrNodeId id) {
     const SrPlanNode *node = &plan->nodes[id];
-    if (!node->kept || !node->op || node->root != id || node->is_output ||
-        !(node->op->flags & SR_OP_CHEAP) || value_bytes(node) < SMALLEST_BYTES)
+    if (!runs_again(plan, id) || value_bytes(node) < SMALLEST_BYTES)
         return false;
     for (int i = 0; i < node->n_in; i++)
-        if (!stays(plan, node->in[i]))
+        if (!fate[root_of(plan, node->in[i])].reachable)
             return false;
     return true;
 }
 
-// The last node that reads each value in the forward.
-static void find_last_readers(const SrPlan *plan, SrNodeId *last) {
+// Nodes are boundaries where hardly anything but their value is read later on; of those, the ones
+// that cut the kept bytes into equal parts.
+static void find_boundaries(const SrPlan *plan, Fate *fate) {
+    int64_t total = 0, so_far = 0;
+    for (SrNodeId id = 0; id < plan->n_nodes; id++)
+        total += plan->nodes[id].kept ? value_bytes(&plan->nodes[id]) : 0;
+    int found = 1;
     for (SrNodeId id = 0; id < plan->n_nodes; id++) {
-        last[id] = id;
-        for (int i = 0; plan->nodes[id].live && i < plan->nodes[id].n_in; i++)
-            last[plan->nodes[plan->nodes[id].in[i]].root] = id;
+        const SrPlanNode *node = &plan->nodes[id];
+        so_far += node->kept ? value_bytes(node) : 0;
+        if (found >= plan->splits || so_far < total / plan->splits * found || !node->op ||
+            node->root != id || !node->kept)
+            continue;
+        int64_t crossing = 0;
+        for (SrNodeId from = 0; from < id; from++)
+            if (plan->nodes[from].op && plan->nodes[from].live && fate[from].last > id)
+                crossing += value_bytes(&plan->nodes[from]);
+        fate[id].boundary = crossing < value_bytes(node);
+        found += fate[id].boundary;
     }
+}
+
+// Node `id` is to be recomputed at the backward of `need`, with `chain` bytes: so are its inputs
+// that will not be there.
+static void pass_on(const SrPlan *plan, Fate *fate, SrNodeId id) {
+    const SrPlanNode *node = &plan->nodes[id];
+    for (int i = 0; i < node->n_in; i++) {
+        Fate *input = &fate[root_of(plan, node->in[i])];
+        input->again = true;
+        input->need = SR_MAX(input->need, fate[id].need);
+        input->chain = SR_MAX(input->chain, fate[id].chain);
+    }
+}
+
+// Memory peaks at the turn from forward to backward.  A value with less kept behind it than comes
+// back with it would be back before the peak is over, so dropping it would gain nothing.  Segments
+// have another peak, in their own backward; only the last one is needed at once.
+static bool pays(const SrPlan *plan, const Fate *fate, int64_t kept_behind, bool last_segment) {
+    return plan->splits > 1 ? !fate->boundary && !last_segment : kept_behind >= fate->chain;
 }
 
 SrStatus sr__pass_recompute(SrPlan *plan) {
     size_t n = (size_t)plan->n_nodes + 1;
-    SrNodeId *last = sr_arena_alloc(&plan->arena, n * sizeof *last);
+    Fate *fate = sr_arena_alloc(&plan->arena, n * sizeof *fate);
     // Bytes kept of this node and all later ones.
     int64_t *kept_from = sr_arena_alloc(&plan->arena, n * sizeof *kept_from);
-    if (!last || !kept_from)
+    if (!fate || !kept_from)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a plan of %d nodes", plan->n_nodes);
-    find_last_readers(plan, last);
+    find_reachable(plan, fate);
+    if (plan->splits > 1)
+        find_boundaries(plan, fate);
+    bool last_segment = true;
     for (SrNodeId id = plan->n_nodes - 1; id >= 0; id--) {
-        const SrPlanNode *node = &plan->nodes[id];
-        kept_from[id] = kept_from[id + 1] + (node->kept ? value_bytes(node) : 0);
+        SrPlanNode *node = &plan->nodes[id];
+        Fate *f = &fate[id];
+        last_segment = last_segment && !f->boundary;
+        f->need = SR_MAX(f->need, f->last);
+        f->chain += value_bytes(node);
+        if (node->kept)
+            node->recompute =
+                may_drop(plan, fate, id) && pays(plan, f, kept_from[f->need + 1], last_segment);
+        else // not there in the backward, but wanted for something that was dropped
+            node->recompute = f->again && node->op && !node->is_output;
+        if (node->recompute)
+            pass_on(plan, fate, id);
+        kept_from[id] = kept_from[id + 1] + (node->kept && !node->recompute ? value_bytes(node) : 0);
     }
-    // Memory peaks at the turn from forward to backward.  A value with little kept behind it would
-    // be back before the peak is over, so dropping it would gain nothing.
-    for (SrNodeId id = 0; id < plan->n_nodes; id++)
-        plan->nodes[id].recompute = may_recompute(plan, id) &&
-                                    kept_from[last[id] + 1] >= value_bytes(&plan->nodes[id]);
     return SR_OK;
 }

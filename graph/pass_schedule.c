@@ -125,8 +125,11 @@ static SrStatus value_in_backward(SrPlan *plan, SrNodeId root, int *out) {
         return SR_OK;
     }
     SrPlanCall *call;
-    int inputs[SR_OP_MAX_IN]; // none of these is recomputed itself (pass_recompute)
-    SR_TRY(forward_inputs(plan, node, inputs));
+    int inputs[SR_OP_MAX_IN];
+    for (int i = 0; i < node->n_in; i++) { // what it follows from may have to come back first
+        SR_TRY(value_in_backward(plan, plan->nodes[node->in[i]].root, &inputs[i]));
+        SR_TRY(convert_input(plan, node, i, &inputs[i]));
+    }
     SR_TRY(new_buffer(plan, typed_bytes(node, node->dtype), &node->again));
     SR_TRY(new_call(plan, SR_CALL_RECOMPUTE, root, &call));
     call->y = *out = node->again;

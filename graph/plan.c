@@ -65,6 +65,7 @@ static SrStatus load(SrPlan *plan, const SrGraph *graph, const SrPlanOptions *op
     plan->seed = options->seed;
     plan->no_fuse = options->no_fuse;
     plan->no_recompute = options->no_recompute;
+    plan->splits = options->splits;
     plan->bf16 = options->bf16;
     plan->no_allocate = options->no_allocate;
     if (plan->mode != SR_MODE_TRAIN && plan->mode != SR_MODE_EVAL)

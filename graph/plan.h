@@ -27,6 +27,7 @@ typedef struct {
     uint64_t seed;       // for ops that draw
     bool no_fuse;        // keep every node as built (tests, NaN hunting)
     bool no_recompute;   // keep cheap outputs instead of recomputing them in the backward
+    int splits;          // > 1: of the forward keep only what lies between that many segments (pass_recompute.c)
     bool bf16;           // store maps and their gradients as bfloat16 where the op can (pass_precision.c)
     bool no_allocate;    // dry run: plan and count, but take no activation memory and do not run
 } SrPlanOptions;

@@ -81,6 +81,7 @@ struct SrPlan {
     SrMode mode;
     uint64_t seed;
     bool no_fuse, no_recompute, no_allocate, bf16;
+    int splits;
 
     SrPlanNode *nodes;
     int n_nodes;

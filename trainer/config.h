@@ -62,6 +62,8 @@ typedef struct {
     bool single_pass_every_crop;
     bool use_amp; // AMP_PARAMS.USE_AMP
     uint64_t init_seed; // _MODEL_INIT_SEED: SEED_VALUE
+    bool checkpointing; // ACTIVATION_CHECKPOINTING
+    int checkpointing_splits;
     const SrYaml *frozen_map; // TEMP_FROZEN_PARAMS_ITER_MAP as written; frozen_until is the same, read
     int n_frozen_until;
     SrFrozenUntil *frozen_until;
@@ -142,6 +144,7 @@ typedef struct SrConfig {
     uint64_t seed;
     int log_frequency, num_dataloader_workers;
     int device;          // MACHINE.DEVICE: both "gpu" and "cpu" run here, on the CPU
+    int winograd;        // MACHINE.WINOGRAD: 0 none, 1 F(2x2), 2 F(4x4) too
     int num_nodes, num_proc_per_node; // 1 and sr_comm_size(), whatever the file asks for
     bool test_model, test_only, check_nan;
     bool supervised; // the loss needs labels: train and test phases with meters

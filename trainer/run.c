@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "kernels/conv.h"
 #include "kernels/cpu.h"
 #include "trainer/progress.h"
 
@@ -123,6 +124,16 @@ static SrStatus build_model(SrRun *run) {
                                 &run->graph);
 }
 
+// VISSL's segments are those of one trunk pass, and there is a pass a run of crops of one size.
+static int plan_splits(const SrRun *run) {
+    const SrSplit *d = &run->train;
+    int passes = 1;
+    for (int v = 1; v < d->n_views; v++)
+        passes += d->h[v] != d->h[v - 1] || d->w[v] != d->w[v - 1] ||
+                  run->config->model.single_pass_every_crop;
+    return run->config->model.checkpointing ? passes * run->config->model.checkpointing_splits : 0;
+}
+
 // The model's outputs stay readable after a step because hooks of the loss want them (SwAV's queue
 // takes the embeddings).
 SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out) {
@@ -134,6 +145,7 @@ SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out) {
         .n_losses = forward_only(run) ? 0 : 1,
         .seed = run->config->seed,
         .bf16 = run->config->model.use_amp,
+        .splits = plan_splits(run),
         .no_allocate = dry,
     };
     return sr_plan_compile(run->graph.graph, &options, out);
@@ -298,12 +310,20 @@ static SrStatus rehearse(const SrConfig *config) {
     return status;
 }
 
+// Of the whole process, as the designs are.
+static void allow_convolutions(const SrConfig *config) {
+    static const unsigned allowed[] = {SR_CONV_DIRECT, SR_CONV_DIRECT | SR_CONV_WINOGRAD2,
+                                       SR_CONV_ALL};
+    sr_conv_allow(allowed[config->winograd]);
+}
+
 SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
     if (mode != SR_RUN_CHECK && !config->learns)
         return sr_fail(SR_ERR_CONFIG,
                        "%s: nothing learns: MODEL.FEATURE_EVAL_SETTINGS freezes trunk and heads; "
                        "`sslrun extract` computes their features",
                        config->path);
+    allow_convolutions(config);
     if (mode != SR_RUN_CHECK)
         SR_TRY(rehearse(config));
     SrRun *run = sr_calloc(1, sizeof *run);

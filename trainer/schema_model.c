@@ -22,9 +22,11 @@ const SrOption sr__schema_model[] = {
     {"_MODEL_INIT_SEED", SR_OPT_INT64, OFF(init_seed), "0", 0, 9e15, NULL,
      "Parameters are drawn with it; always SEED_VALUE, as VISSL infers it."},
     {"CUDA_CACHE", SR_OPT_IGNORED, 0, "{CLEAR_CUDA_CACHE: False, CLEAR_FREQ: 100}", 0, 0, NULL, NO_GPU},
-    {"ACTIVATION_CHECKPOINTING", SR_OPT_IGNORED, 0,
-     "{USE_ACTIVATION_CHECKPOINTING: False, NUM_ACTIVATION_CHECKPOINTING_SPLITS: 2}", 0, 0, NULL,
-     "the planner decides what is recomputed"},
+    {"ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING", SR_OPT_BOOL, OFF(checkpointing), "False", 0, 0, NULL,
+     "Keep only what lies between segments of a trunk pass and compute the rest again in the backward: less memory,"
+     " a longer step, the same bits.  Off: batch norms and activations are computed again, which costs little."},
+    {"ACTIVATION_CHECKPOINTING.NUM_ACTIVATION_CHECKPOINTING_SPLITS", SR_OPT_INT, OFF(checkpointing_splits), "2", 1,
+     1000, NULL, "Segments of a trunk pass."},
     {"SHARDED_DDP_SETUP", SR_OPT_IGNORED, 0, "{USE_SDP: False, reduce_buffer_size: -1}", 0, 0, NULL, ONE_PROCESS},
     {"FSDP_CONFIG", SR_OPT_IGNORED, 0,
      "{AUTO_SETUP_FSDP: False, AUTO_WRAP_THRESHOLD: 0, AMP_TYPE: \"01\", FORCE_SYNC_CUDA: False,"

@@ -210,7 +210,8 @@ static void test_fused_equals_unfused(void **state) {
         float *plain = one_step(net, (SrPlanOptions){.mode = (SrMode)mode, .no_fuse = true}, &n, &plain_cost);
         if (mode == SR_MODE_TRAIN) // in eval mode zeroed variances make everything large
             check_equal(fused, plain, n, 1e-6);
-        CHECK(cost.activation_bytes < plain_cost.activation_bytes);
+        CHECK(cost.n_forward < plain_cost.n_forward);
+        CHECK(cost.activation_bytes <= plain_cost.activation_bytes);
         sr_free(fused);
         sr_free(plain);
     }
@@ -227,13 +228,33 @@ static void test_recompute_is_exact(void **state) {
         float *kept = one_step(net, (SrPlanOptions){.no_fuse = !fused, .no_recompute = true}, &n, &kept_cost);
         CHECK(memcmp(again, kept, (size_t)n * sizeof(float)) == 0);
         CHECK_INT(kept_cost.n_recompute, 0);
-        // Unfused, a norm's output is nobody's to keep.  Fused: the relu inside each block, and the second sum; the
-        // first has no kept residual, the third has the second as its own, the fourth is needed at once.
-        CHECK_INT(cost.n_recompute, fused ? 5 : 0);
-        CHECK(!fused || cost.activation_bytes < kept_cost.activation_bytes);
+        // Fused: the relu inside each block but the last, the three sums before the last and the downsampling norm
+        // that the first follows from.  Unfused, norms, sums and relus are calls of their own.
+        CHECK_INT(cost.n_recompute, fused ? 7 : 15);
+        CHECK(cost.activation_bytes < kept_cost.activation_bytes);
         sr_free(again);
         sr_free(kept);
     }
+    end(net);
+}
+
+// Segments: convolutions too are computed again, and no bit of gradients or statistics changes.
+static void test_segments_are_exact(void **state) {
+    (void)state;
+    Net net = resnet(8);
+    int64_t n;
+    SrPlanCost cost, kept_cost;
+    float *kept = one_step(net, (SrPlanOptions){.no_recompute = true}, &n, &kept_cost);
+    size_t before = kept_cost.activation_bytes;
+    for (int splits = 2; splits <= 4; splits += 2) {
+        float *again = one_step(net, (SrPlanOptions){.splits = splits}, &n, &cost);
+        CHECK(memcmp(again, kept, (size_t)n * sizeof(float)) == 0);
+        CHECK(cost.n_recompute >= 8);
+        CHECK(cost.activation_bytes < before * 9 / 10);
+        before = cost.activation_bytes;
+        sr_free(again);
+    }
+    sr_free(kept);
     end(net);
 }
 
@@ -339,5 +360,5 @@ static void test_steps_do_not_allocate(void **state) {
 }
 
 SR_TESTS(pass_fuse, unit(test_what_is_fused), unit(test_what_is_not_fused),
-         unit(test_fused_equals_unfused), unit(test_recompute_is_exact), unit(test_threads),
+         unit(test_fused_equals_unfused), unit(test_recompute_is_exact), unit(test_segments_are_exact), unit(test_threads),
          unit(test_against_double), unit(test_two_resolutions), unit(test_steps_do_not_allocate))

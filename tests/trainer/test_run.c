@@ -1,6 +1,7 @@
 // Building a run when memory runs out at any allocation: an error, no leak, no crash; and
 // schedules.
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "tests/check.h"
@@ -32,6 +33,43 @@ static void test_out_of_memory(void **state) {
     CHECK_INT(sr_mem_live(), live);
     CHECK(failures > 50);
     sr_config_free(config);
+}
+
+// One step of the tiny configuration with an override; the loss, and the plan's memory.
+static double one_step(const char *override, size_t *bytes, float *weights, int64_t n) {
+    SrConfig *config;
+    SrRun *run;
+    double loss;
+    CHECK_OK(sr_config_load(CONFIG, &override, 1, &config));
+    CHECK_OK(sr_run_open(config, SR_RUN_BENCH, &run));
+    for (int v = 0; v < run->graph.n_views; v++) {
+        SrTensor x = sr_plan_input(run->plan, run->graph.views[v]);
+        for (int64_t i = 0; i < sr_shape_count(x.shape); i++)
+            ((float *)x.data)[i] = (float)((i * 7919 + v) % 1013) / 500 - 1;
+    }
+    SrStepArgs args = {.lr = 0.1, .lr_head = 0.1};
+    CHECK_OK(sr_step_run(&run->step, &args, &loss));
+    *bytes = run->cost.plan.activation_bytes;
+    const SrParam *p = sr_params_at(sr_model_params(run->model), 0);
+    memcpy(weights, p->value, sizeof(float) * (size_t)SR_MIN(n, sr_shape_count(p->shape)));
+    sr_run_close(run);
+    sr_config_free(config);
+    return loss;
+}
+
+// Segments need less memory and change no bit; other convolutions change bits, and little.
+static void test_activation_checkpointing(void **state) {
+    (void)state;
+    enum { N = 64 };
+    float with[N] = {0}, without[N] = {0}, direct[N] = {0};
+    size_t less, more, other;
+    double a = one_step("MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING=True", &less, with, N);
+    double b = one_step("SEED_VALUE=0", &more, without, N);
+    double c = one_step("MACHINE.WINOGRAD=none", &other, direct, N);
+    CHECK(a == b && memcmp(with, without, sizeof with) == 0);
+    CHECK(less < more);
+    CHECK(memcmp(direct, without, sizeof with) != 0);
+    CHECK_NEAR(c, b, 1e-3);
 }
 
 static void test_checkpoint_out_of_memory(void **state) {
@@ -98,4 +136,4 @@ static void test_rates(void **state) {
     sr_config_free(config);
 }
 
-SR_TESTS(run, unit(test_out_of_memory), unit(test_checkpoint_out_of_memory), unit(test_rates))
+SR_TESTS(run, unit(test_activation_checkpointing), unit(test_out_of_memory), unit(test_checkpoint_out_of_memory), unit(test_rates))
