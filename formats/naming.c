@@ -23,8 +23,8 @@ static int prefix_rank(const char *prefix) {
         const char *part;
         int rank;
     } parts[] = {{"optimizer", -9}, {"encoder_k", -3},        {"momentum", -2},
-                 {"student", -1},   {"teacher_backbone", -2}, {"teacher", 2},
-                 {"encoder_q", 1},  {"base_encoder", 1}};
+                 {"ema_model", -2}, {"teacher_backbone", -2}, {"student", -1},
+                 {"teacher", 2},    {"encoder_q", 1},         {"base_encoder", 1}};
     for (int i = 0; i < SR_COUNT(parts); i++)
         if (strstr(prefix, parts[i].part))
             return parts[i].rank;
@@ -132,9 +132,8 @@ static void guess_resnet(const SrWeights *w, SrNaming *n) {
     int blocks[4];
     for (int s = 0; s < 4; s++)
         blocks[s] = count_blocks(w, n, s + 1);
-    if (blocks[3] == 0 && !third) { // three stages: the ResNets of CIFAR, 6 n + 2 layers
-        int depth = 2 * (blocks[0] + blocks[1] + blocks[2]) + 2;
-        snprintf(n->trunk, sizeof n->trunk, "resnet%d", depth);
+    if (blocks[3] == 0 && blocks[0] == blocks[1] && blocks[1] == blocks[2] && !third) { // CIFAR's
+        snprintf(n->trunk, sizeof n->trunk, "resnet%d", 6 * blocks[0] + 2);
         return;
     }
     for (int i = 0; i < SR_COUNT(known); i++) {
