@@ -12,6 +12,7 @@
 #include "trainer/optim.h"
 #include "trainer/schedule.h"
 #include "trainer/schema.h"
+#include "trainer/vissl_names.h"
 #include "trunks/trunk.h"
 
 // ---- registries as one table
@@ -150,6 +151,10 @@ static SrStatus unknown(const SrSchemaEntry *entries, int n, const char *name, S
                 names[count++] = key;
         }
     }
+    for (int k = 0; k < SR_NAME_KINDS; k++)
+        if (sr__is_vissl_name((SrNameKind)k, name))
+            return sr_fail(SR_ERR_CONFIG, "VISSL's %s '%s' is not built yet (`sslrun list` shows what is)",
+                           sr__name_kind((SrNameKind)k), name);
     near = sr_text_nearest(name, names, count);
     return sr_fail(SR_ERR_CONFIG, "nothing is called '%s'%s%s%s (`sslrun list` shows all plugins)",
                    name, near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",

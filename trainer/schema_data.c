@@ -33,7 +33,7 @@ const SrOption sr__schema_split[] = {
      "Put before paths in file lists."},
     {"DATASET_NAMES", SR_OPT_STRINGS, OFF(dataset_names), "[imagenet1k_folder]", 0, 0, NULL, "Names, for messages."},
     {"DATA_SOURCES", SR_OPT_STRINGS, OFF(data_sources), "[]", 0, 0, NULL,
-     "Kind of each source: disk_folder, disk_filelist, idx, cifar, synthetic."},
+     "Kind of each source: disk_folder, disk_filelist, torchvision_dataset, idx, cifar, synthetic."},
     {"DATA_PATHS", SR_OPT_STRINGS, OFF(data_paths), "[]", 0, 0, NULL, "Folder or file of each source."},
     {"LABEL_SOURCES", SR_OPT_STRINGS, OFF(label_sources), "[]", 0, 0, NULL, "Where labels come from, a source each."},
     {"LABEL_PATHS", SR_OPT_STRINGS, OFF(label_paths), "[]", 0, 0, NULL, "Label file of each source."},
