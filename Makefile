@@ -178,7 +178,7 @@ FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 -art
 FUZZED = $(filter-out base/parallel.c,$(wildcard base/*.c)) $(wildcard formats/*.c)
 FUZZ_FORMATS = safetensors pth npz npy
 .PHONY: $(FUZZ_FORMATS:%=fuzz-%)
-fuzz: fuzz-yaml $(FUZZ_FORMATS:%=fuzz-%) fuzz-graph fuzz-config
+fuzz: fuzz-yaml fuzz-image $(FUZZ_FORMATS:%=fuzz-%) fuzz-graph fuzz-config
 FUZZ_COMPILE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. $(FUZZ)
 FUZZ_LINK = -lyaml -lcjson -lz -lm -lpthread
 FUZZ_OBJECTS = $(FUZZED:%.c=$(BUILD)/fuzzed/%.o)
@@ -193,6 +193,14 @@ $(FUZZ_FORMATS:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: tests/fuzz/weights_fuzz.c te
 	$(FUZZ_COMPILE) -fsanitize=fuzzer -DSR_FUZZ_ENTRY=fuzz_$* -o $@ $< $(FUZZ_OBJECTS) $(FUZZ_LINK)
 fuzz-yaml: $(BUILD)/fuzz_yaml
 	$< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/yaml.dict $(BUILD)/corpus/yaml configs
+# libjpeg-turbo itself is not instrumented, stb_image is (TURBOJPEG=no).
+FUZZ_IMAGE = tests/fuzz/fuzz_image.c $(filter data/decode.c data/probe.c data/pool.c data/jpeg_turbo.c,$(SOURCES))
+$(BUILD)/fuzz_image: $(FUZZ_IMAGE) $(FUZZ_OBJECTS) $(BUILD)/gen/build.h
+	@mkdir -p $(BUILD)/corpus/image
+	$(FUZZ_COMPILE) -I$(BUILD) -fwrapv -fno-sanitize=shift -fsanitize=fuzzer -o $@ $(FUZZ_IMAGE) $(FUZZ_OBJECTS) \
+	    $(FUZZ_LINK) $(filter -lturbojpeg,$(LDLIBS))
+fuzz-image: $(BUILD)/fuzz_image
+	$< $(FUZZ_FLAGS) -max_len=4096 $(BUILD)/corpus/image tests/data/files
 # An hour each: make fuzz-pth FUZZ_SECONDS=3600.  A finding becomes a file of tests/fuzz/corpus/pth.
 $(FUZZ_FORMATS:%=fuzz-%): fuzz-%: $(BUILD)/fuzz_%
 	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/$(patsubst npz,npy,$*).dict $(BUILD)/corpus/$* tests/fuzz/corpus/$*

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <turbojpeg.h>
 
+#include "base/compiler.h"
+
 // Adobe stores the inverse of CMYK; a channel of RGB is what ink and black leave of white, rounded as PIL rounds it.
 static void cmyk_to_rgb(const uint8_t *restrict cmyk, size_t n, uint8_t *restrict rgb) {
     for (size_t i = 0; i < n; i++, cmyk += 4, rgb += 3)
@@ -15,6 +17,18 @@ static void cmyk_to_rgb(const uint8_t *restrict cmyk, size_t n, uint8_t *restric
             int ink = 255 - cmyk[c], white = cmyk[3], t = ink * white + 128;
             rgb[c] = (uint8_t)(white - (((t >> 8) + t) >> 8));
         }
+}
+
+// After a warning the library calls a fatal error a warning too: only the message, which is the last one's, tells.
+// These are what libjpeg warns of once an image is being read.
+static bool only_warned(tjhandle tj) {
+    static const char *const warnings[] = {"Corrupt JPEG data", "Premature end", "Inconsistent progression",
+                                           "Invalid SOS parameters", "Unknown Adobe color", "Caution:", "Warning:"};
+    const char *message = tjGetErrorStr2(tj);
+    for (int i = 0; i < SR_COUNT(warnings); i++)
+        if (strncmp(message, warnings[i], strlen(warnings[i])) == 0)
+            return tjGetErrorCode(tj) == TJERR_WARNING;
+    return false;
 }
 
 // Zeroed first: rows that a damaged file never reaches are the same whatever was there before.
@@ -27,7 +41,7 @@ static SrStatus decode_into(tjhandle tj, const uint8_t *bytes, size_t n, bool cm
     // The quick DCT and unsmoothed chroma would save 0.05 of 0.75 ms on 500 x 375: not worth a level.
     int failed = tjDecompress2(tj, bytes, n, target, out->W, 0, out->H, cmyk ? TJPF_CMYK : TJPF_RGB,
                                TJFLAG_ACCURATEDCT);
-    if (failed && tjGetErrorCode(tj) == TJERR_FATAL)
+    if (failed && !only_warned(tj))
         SR_FAIL(SR_ERR_IO, "damaged JPEG (%s)", tjGetErrorStr2(tj));
     if (cmyk)
         cmyk_to_rgb(target, pixels, out->rgb);

@@ -1,7 +1,10 @@
 // JPEG and PNG to RGB, and everything a hostile file may try.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
@@ -216,6 +219,32 @@ static void test_no_heap_once_warm(void **state) {
     sr_image_pool_free(pool);
 }
 
+// Files that Pillow wrote and what it reads from them: CMYK as Adobe has it, progressive, grey, and 4:2:2 with an
+// EXIF orientation, which PIL's convert leaves to others.  Equal with libjpeg-turbo, near with stb_image.
+static void test_kinds_of_jpeg(void **state) {
+    (void)state;
+    static const char *const names[] = {"cmyk", "progressive", "gray", "turned"};
+    int levels = strcmp(sr_image_decoder_name(), "libjpeg-turbo") == 0 ? 0 : 10;
+    CHECK_OK(setup());
+    for (int k = 0; k < SR_COUNT(names); k++) {
+        char path[64], *jpeg, *ppm;
+        size_t n, m;
+        SrImage image;
+        snprintf(path, sizeof path, "tests/data/files/%s.jpg", names[k]);
+        CHECK_OK(sr_file_read(path, 1 << 16, &jpeg, &n));
+        snprintf(path, sizeof path, "tests/data/files/%s.ppm", names[k]);
+        CHECK_OK(sr_file_read(path, 1 << 16, &ppm, &m));
+        CHECK_OK(sr_image_decode(jpeg, n, pool, &image));
+        CHECK(image.H == 13 && image.W == 21 && m > 13 * 21 * 3);
+        const uint8_t *want = (const uint8_t *)ppm + m - 13 * 21 * 3;
+        for (int i = 0; i < 13 * 21 * 3; i++)
+            CHECK_NEAR(image.rgb[i], want[i], levels);
+        sr_free(jpeg);
+        sr_free(ppm);
+    }
+    sr_image_pool_free(pool);
+}
+
 SR_TESTS(decode, unit(test_png_exact), unit(test_png_depths), unit(test_jpeg_near),
          unit(test_refused_before_decoding), unit(test_cut_off_is_refused),
-         unit(test_damaged_files), unit(test_no_heap_once_warm))
+         unit(test_damaged_files), unit(test_no_heap_once_warm), unit(test_kinds_of_jpeg))
