@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kernels/conv.h"
-#include "kernels/conv_kernels.h"
+#include "kernels/cpu.h"
 
 typedef struct {
     int N, H, C, K, R, stride, times;
@@ -48,45 +48,6 @@ static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-// The fastest the micro-kernel's own instructions run: one tile whose operands stay in the
-// first-level cache.
-static void peak_body(void *arg, int64_t i, int thread) {
-    (void)i, (void)thread;
-    const SrConvKernels *kernels = arg;
-    enum { CHANNELS = 64, MOST = SR_CONV_FETCH };
-    static float x[MOST][CHANNELS], w[CHANNELS * 64];
-    float y[MOST][64], *out[MOST];
-    const float *in[MOST];
-    for (int m = 0; m < MOST; m++) {
-        in[m] = x[m];
-        out[m] = y[m];
-    }
-    SrConvTile t = {.tap = (const int[64]){0},
-                    .taps = 64,
-                    .in_stride = 0,
-                    .in = in,
-                    .channels = CHANNELS,
-                    .w = w,
-                    .out = out,
-                    .pixels = kernels->rows(kernels->block),
-                    .columns = kernels->block};
-    for (int n = 0; n < 400; n++)
-        kernels->tile(&t);
-}
-
-static double peak_gflops(SrDtype type) {
-    const SrConvKernels *kernels = sr__conv_kernels(type);
-    kernels = kernels ? kernels : sr__conv_kernels(SR_F32);
-    double best = 1e9;
-    int threads = sr_parallel_threads();
-    for (int i = 0; i < 3; i++) {
-        double t = now();
-        sr_parallel_for(threads, peak_body, (void *)(uintptr_t)kernels);
-        best = SR_MIN(best, now() - t);
-    }
-    return 2e-9 * 400 * 64 * 64 * kernels->depth * kernels->block * kernels->rows(kernels->block) * threads / best;
 }
 
 typedef struct {
@@ -149,7 +110,7 @@ static void bench_layer(const Layer *l, SrDtype type, double total[3]) {
            w = (size_t)s.K * s.C * s.R * s.S;
     Buffers b = {sr_map(x * 4), sr_map(y * 4), sr_map(w * 4), sr_map(w * 4), NULL};
     fill(type, b.x, x), fill(type, b.y, y), fill(SR_F32, b.w, w);
-    double gflop = 2e-9 * (double)y * s.C * s.R * s.S, peak = peak_gflops(type);
+    double gflop = 2e-9 * (double)y * s.C * s.R * s.S, peak = sr_conv_peak_gflops(type);
     printf("%3d %3d %4d>%-4d %dx%d/%d x%d peak %4.0f", s.N, s.H, s.C, s.K, s.R, s.S, s.stride_h,
            l->times, peak);
     for (int pass = 0; pass < 3; pass++) {

@@ -74,6 +74,7 @@ static SrStatus run_verb(int argc, char **argv) {
         {"--steps", NULL, &o.bench.steps, "timed steps, default 5", NULL},
         {"--warmup", NULL, &o.bench.warmup, "steps before them, default 1", NULL},
         {"--profile", &o.bench.profile, NULL, "time of each kernel call", NULL},
+        {"--ops", &o.bench.ops, NULL, "the same for every call: GFLOP/s, share of the peak, bytes", NULL},
         {"--json", &o.json, NULL, "results as one JSON line", NULL},
         {"--forward-only", &o.forward_only, NULL, "features in evaluation instead of training steps", NULL},
         {"--data", &o.data_only, NULL, "only the images of DATA.TRAIN, in one thread", NULL},
@@ -95,7 +96,7 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_bench = {
     .name = "bench",
-    .usage = "sslrun bench CONFIG [KEY=VALUE ...] [--steps N] [--warmup N] [--profile] [--json] [--data]\n"
+    .usage = "sslrun bench CONFIG [KEY=VALUE ...] [--steps N] [--warmup N] [--profile|--ops] [--json] [--data]\n"
              "  sslrun bench TRUNK|CONFIG --forward-only [--batch N] [--size N] [--nodes a,b] [--no-fold] ...",
     .help = "Times training steps of a configuration, or forwards of a trunk, on random images; or its loader on its own.",
     .run = run_verb,

@@ -73,8 +73,13 @@ SrStatus sr_plan_print(const SrPlan *plan, SrText *out);
 // Seconds spent in each call since compile (timing is on after sr_plan_profile(plan, true)); i counts calls in
 // order of first use; false past the end.
 void sr_plan_profile(SrPlan *plan, bool on);
-bool sr_plan_profile_at(const SrPlan *plan, int i, const char **name, const char **op, const char **pass,
-                        double *seconds, int64_t *calls, int64_t *flops);
+typedef struct {
+    const char *name, *op, *pass;
+    double seconds;
+    int64_t calls, flops; // flops of one call
+    int64_t bytes;        // of the tensors one call reads and writes, each once; parameters not counted
+} SrPlanTiming;
+bool sr_plan_profile_at(const SrPlan *plan, int i, SrPlanTiming *out);
 // Name of the first node, in execution order, whose value holds a NaN or an infinity after running the forward
 // once more step by step on the present inputs (state is put back); NULL if none.  Slow; for error messages.
 const char *sr_plan_find_nonfinite(SrPlan *plan, int64_t iteration);

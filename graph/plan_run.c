@@ -55,18 +55,29 @@ const char *sr__call_kind_name(SrCallKind kind) {
     return names[kind];
 }
 
-bool sr_plan_profile_at(const SrPlan *plan, int i, const char **name, const char **op,
-                        const char **pass, double *seconds, int64_t *calls, int64_t *flops) {
+static int64_t buffer_bytes(const SrPlan *plan, int buffer) {
+    return buffer == SR_NO_BUFFER ? 0 : (int64_t)plan->buffers[buffer].bytes;
+}
+
+static int64_t call_bytes(const SrPlan *plan, const SrPlanCall *call) {
+    int64_t bytes = buffer_bytes(plan, call->y) + buffer_bytes(plan, call->dy);
+    for (int i = 0; i < SR_OP_MAX_IN; i++)
+        bytes += buffer_bytes(plan, call->x[i]) + buffer_bytes(plan, call->dx[i]);
+    return bytes;
+}
+
+bool sr_plan_profile_at(const SrPlan *plan, int i, SrPlanTiming *out) {
     if (i < 0 || i >= plan->n_calls)
         return false;
     const SrPlanCall *call = &plan->calls[i];
     const SrPlanNode *node = &plan->nodes[call->node];
-    *name = node->name;
-    *op = node->op ? node->op->name : "input";
-    *pass = sr__call_kind_name(call->kind);
-    *seconds = call->seconds;
-    *calls = call->times;
-    *flops = call->flops;
+    *out = (SrPlanTiming){.name = node->name,
+                          .op = node->op ? node->op->name : "input",
+                          .pass = sr__call_kind_name(call->kind),
+                          .seconds = call->seconds,
+                          .calls = call->times,
+                          .flops = call->flops,
+                          .bytes = call_bytes(plan, call)};
     return true;
 }
 

@@ -57,4 +57,8 @@ const char *sr_conv_design(const SrConvShape *s, SrConvPass pass);
 enum { SR_CONV_DIRECT = 1, SR_CONV_WINOGRAD4 = 2, SR_CONV_WINOGRAD2 = 4, SR_CONV_ALL = 7 };
 void sr_conv_allow(unsigned mask);
 
+// What the present threads reach at full speed in products of that type, measured now: takes a few milliseconds
+// (conv_peak.c).
+double sr_conv_peak_gflops(SrDtype type);
+
 #endif

@@ -1,6 +1,7 @@
 // Timing of whole steps and of the kernel calls in them.
 #include "trainer/bench.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "kernels/conv.h"
 #include "kernels/cpu.h"
 #include "trainer/progress.h"
 
@@ -56,7 +58,7 @@ static SrStatus time_steps(SrRun *run, const SrBenchOptions *o, double *seconds)
         SrStepArgs args = {.lr = BENCH_LR, .lr_head = BENCH_LR, .iteration = i};
         double began = sr_clock(), loss;
         if (i == o->warmup)
-            sr_plan_profile(run->plan, o->profile);
+            sr_plan_profile(run->plan, o->profile || o->ops);
         SR_TRY(sr_step_run(&run->step, &args, &loss));
         if (i >= o->warmup)
             seconds[i - o->warmup] = sr_clock() - began;
@@ -66,70 +68,78 @@ static SrStatus time_steps(SrRun *run, const SrBenchOptions *o, double *seconds)
 
 // ---- where the time goes ------------------------------------------------------------------------
 
-typedef struct {
-    const char *name, *op, *pass;
-    double seconds;
-    int64_t calls, flops;
-} Line;
-
 // Descending by time.
 static int slowest_first(const void *a, const void *b) {
-    const Line *x = a, *y = b;
+    const SrPlanTiming *x = a, *y = b;
     return (x->seconds < y->seconds) - (x->seconds > y->seconds);
 }
 
 // Linear search: a plan has tens of kinds of calls.
-static void add_line(Line *lines, int *n, const Line *x) {
+static void add_line(SrPlanTiming *lines, int *n, const SrPlanTiming *x) {
     for (int i = 0; i < *n; i++) {
         if (strcmp(lines[i].op, x->op) != 0 || strcmp(lines[i].pass, x->pass) != 0)
             continue;
         lines[i].seconds += x->seconds;
         lines[i].calls += x->calls;
         lines[i].flops += x->flops;
+        lines[i].bytes += x->bytes;
         return;
     }
     lines[(*n)++] = *x;
 }
 
 // GFLOP/s is nominal: padding taps count, and a Winograd kernel may exceed the processor's peak.
-static void print_lines(const Line *lines, int n, int steps, double total, SrText *out) {
-    for (int i = 0; i < n; i++)
-        sr_text_printf(out, "  %-34s %-10s %8.2f ms %5.1f %% %8.1f GFLOP/s\n", lines[i].name,
-                       lines[i].pass, 1e3 * lines[i].seconds / steps,
-                       100 * lines[i].seconds / total,
-                       lines[i].seconds > 0 ? (double)lines[i].flops / lines[i].seconds / 1e9 : 0);
+static void print_lines(const SrPlanTiming *lines, int n, int steps, double total, double peak,
+                        SrText *out) {
+    for (int i = 0; i < n; i++) {
+        const SrPlanTiming *l = &lines[i];
+        double s = l->seconds > 0 ? l->seconds : INFINITY, gflops = (double)l->flops / s / 1e9;
+        sr_text_printf(out, "  %-34s %-10s %8.2f ms %5.1f %% %8.1f GFLOP/s %4.0f %% of peak %6.1f GB/s %8.1f MB\n",
+                       l->name, l->pass, 1e3 * l->seconds / steps, 100 * l->seconds / total, gflops,
+                       100 * gflops / peak, (double)l->bytes / s / 1e9,
+                       (double)l->bytes / steps / 1e6);
+    }
 }
 
-// Sums by op and pass, then the slowest calls.  Two tables: which op to improve, and at which shape
-// it is slow.
-SrStatus sr_bench_profile(SrPlan *plan, int steps, SrText *out) {
-    Line x;
-    int n = 0, n_sums = 0;
-    double total = 0;
-    while (sr_plan_profile_at(plan, n, &x.name, &x.op, &x.pass, &x.seconds, &x.calls, &x.flops))
-        n++;
-    Line *calls = sr_calloc((size_t)n + 1, sizeof *calls),
-         *sums = sr_calloc((size_t)n + 1, sizeof *sums);
+static int load_timings(const SrPlan *plan, SrPlanTiming *lines) {
+    SrPlanTiming x;
+    int n = 0;
+    for (; sr_plan_profile_at(plan, n, &x); n++)
+        if (lines) {
+            x.flops *= x.calls; // sums over all steps from here on
+            x.bytes *= x.calls;
+            lines[n] = x;
+        }
+    return n;
+}
+
+// Sums by op and pass, then calls: the slowest, or all in order.  Two tables: which op to improve,
+// and at which shape it is slow.  The peak is that of float32.
+SrStatus sr_bench_profile(SrPlan *plan, int steps, bool all, SrText *out) {
+    int n = load_timings(plan, NULL), n_sums = 0;
+    double total = 0, peak = sr_conv_peak_gflops(SR_F32);
+    SrPlanTiming *calls = sr_calloc((size_t)n + 1, sizeof *calls),
+                 *sums = sr_calloc((size_t)n + 1, sizeof *sums);
     if (!calls || !sums) {
         sr_free(calls);
         sr_free(sums);
         return sr_fail(SR_ERR_MEMORY, "out of memory for the profile");
     }
+    load_timings(plan, calls);
     for (int i = 0; i < n; i++) {
-        Line *c = &calls[i];
-        sr_plan_profile_at(plan, i, &c->name, &c->op, &c->pass, &c->seconds, &c->calls, &c->flops);
-        c->flops *= c->calls;
-        total += c->seconds;
-        x = *c;
+        SrPlanTiming x = calls[i];
+        total += x.seconds;
         x.name = x.op;
         add_line(sums, &n_sums, &x);
     }
     qsort(sums, (size_t)n_sums, sizeof *sums, slowest_first);
-    qsort(calls, (size_t)n, sizeof *calls, slowest_first);
-    sr_text_printf(out, "by op, %.1f ms in kernels a step:\n", 1e3 * total / steps);
-    print_lines(sums, n_sums, steps, total, out);
-    sr_text_add(out, "slowest calls:\n");
-    print_lines(calls, SR_MIN(n, 25), steps, total, out);
+    if (!all)
+        qsort(calls, (size_t)n, sizeof *calls, slowest_first);
+    sr_text_printf(out, "by op, %.1f ms in kernels a step; measured peak %.0f GFLOP/s:\n",
+                   1e3 * total / steps, peak);
+    print_lines(sums, n_sums, steps, total, peak, out);
+    sr_text_add(out, all ? "all calls in order:\n" : "slowest calls:\n");
+    print_lines(calls, all ? n : SR_MIN(n, 25), steps, total, peak, out);
     sr_free(calls);
     sr_free(sums);
     return SR_OK;
@@ -150,6 +160,8 @@ static void fill_result(const SrRun *run, double *seconds, int steps, SrBenchRes
         .threads = sr_parallel_threads(),
         .batch = run->batch,
         .cpu = sr_cpu_name(sr_cpu_level()),
+        .peak_gflops = sr_conv_peak_gflops(SR_F32),
+        .plan_bytes = run->cost.plan.activation_bytes,
         .dtype = run->config->model.use_amp ? "bf16" : "f32",
     };
     sr_bench_crops(&run->train, r->crops, sizeof r->crops);
@@ -165,12 +177,15 @@ SrStatus sr_bench(const SrConfig *config, const SrBenchOptions *options, SrBench
     double *seconds = sr_calloc((size_t)options->steps + 1, sizeof *seconds);
     if (!seconds)
         return sr_fail(SR_ERR_MEMORY, "out of memory for %d timings", options->steps);
+    double began = sr_clock();
     SR_TRY_GOTO(sr_run_open(config, SR_RUN_BENCH, &run));
+    double start_s = sr_clock() - began;
     fill_inputs(run);
     SR_TRY_GOTO(time_steps(run, options, seconds));
     fill_result(run, seconds, options->steps, out);
-    if (options->profile)
-        status = sr_bench_profile(run->plan, options->steps, profile);
+    out->start_s = start_s;
+    if (options->profile || options->ops)
+        status = sr_bench_profile(run->plan, options->steps, options->ops, profile);
 done:
     sr_run_close(run);
     sr_free(seconds);
@@ -200,6 +215,11 @@ void sr_bench_json(const char *arch, const SrBenchResult *r, SrText *out) {
     sr_json_float(out, "min_ms", r->min_ms);
     sr_json_float(out, "images_per_s", r->images_per_s);
     sr_json_float(out, "gflops", r->gflops);
+    sr_json_int(out, "steps", r->steps);
+    sr_json_string(out, "cpu", r->cpu);
+    sr_json_float(out, "peak_gflops", r->peak_gflops);
+    sr_json_float(out, "start_s", r->start_s);
+    sr_json_int(out, "plan_mb", (int64_t)(r->plan_bytes >> 20));
     sr_json_int(out, "max_rss_mb", (int64_t)(r->peak_bytes >> 20));
     sr_json_end(out);
 }

@@ -8,6 +8,7 @@
 typedef struct {
     int steps, warmup;
     bool profile; // times every kernel call: costs a little, so not for figures
+    bool ops;     // the same, with every call listed
 } SrBenchOptions;
 
 typedef struct {
@@ -15,6 +16,9 @@ typedef struct {
     double images_per_s; // from the median
     double gflops;       // nominal, per second
     int steps, threads, batch;
+    double peak_gflops; // float32, of the present threads, measured after the steps
+    double start_s;     // from the start of building to the first step's beginning
+    size_t plan_bytes;  // activations
     size_t peak_bytes; // largest resident size of the process
     const char *cpu, *dtype; // "f32", "bf16"
     char crops[128]; // "2x224,6x96"
@@ -26,8 +30,8 @@ double sr_bench_median(double *seconds, int n);
 void sr_bench_crops(const SrSplit *train, char *out, size_t bytes);
 SrStatus sr_bench(const SrConfig *config, const SrBenchOptions *options, SrBenchResult *out,
                   SrText *profile);
-// Where the time went since the plan's profile was switched on: by op, then the slowest calls.
-SrStatus sr_bench_profile(SrPlan *plan, int steps, SrText *out);
+// Where the time went since the plan's profile was switched on: by op, then the slowest calls or all of them.
+SrStatus sr_bench_profile(SrPlan *plan, int steps, bool all, SrText *out);
 void sr_bench_text(const SrBenchResult *result, SrText *out);
 // One line with the keys of the peer scripts: arch, crops, batch, dtype, threads, median_ms,
 // min_ms, max_rss_mb.

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "kernels/conv.h"
 #include "kernels/cpu.h"
 #include "trainer/progress.h"
 
@@ -22,7 +23,7 @@ static void time_forwards(SrExtractor *e, const SrBenchOptions *o, double *secon
     fill_input(e);
     for (int i = 0; i < o->warmup + o->steps; i++) {
         if (i == o->warmup)
-            sr_plan_profile(e->plan, o->profile);
+            sr_plan_profile(e->plan, o->profile || o->ops);
         double began = sr_clock();
         sr_extractor_run(e);
         if (i >= o->warmup)
@@ -38,6 +39,7 @@ static void fill_result(const SrExtractor *e, const SrExtractorOptions *x, doubl
         .median_ms = 1e3 * median, .min_ms = 1e3 * seconds[0], .images_per_s = x->batch / median,
         .gflops = (double)e->extraction.after.flops / median / 1e9,
         .steps = steps, .threads = sr_parallel_threads(), .batch = x->batch, .cpu = sr_cpu_name(sr_cpu_level()), .dtype = "f32",
+        .peak_gflops = sr_conv_peak_gflops(SR_F32), .plan_bytes = sr_plan_cost(e->plan).activation_bytes,
     };
     snprintf(r->crops, sizeof r->crops, "1x%d", x->height);
     if (getrusage(RUSAGE_SELF, &usage) == 0)
@@ -54,8 +56,8 @@ SrStatus sr_bench_forward(const SrExtractorOptions *extractor, const SrBenchOpti
     if (status == SR_OK) {
         time_forwards(&e, options, seconds);
         fill_result(&e, extractor, seconds, options->steps, out);
-        if (options->profile)
-            status = sr_bench_profile(e.plan, options->steps, profile);
+        if (options->profile || options->ops)
+            status = sr_bench_profile(e.plan, options->steps, options->ops, profile);
         sr_extractor_close(&e);
     }
     sr_free(seconds);

@@ -103,6 +103,8 @@ static void test_check_and_manual(void **state) {
     RUN("bench", CONFIG, "--steps", "1", "--profile");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "conv2d") && strstr(result.out, "slowest calls"));
+    RUN("bench", CONFIG, "--steps", "1", "--warmup=0", "--ops");
+    CHECK(strstr(result.out, "measured peak") && strstr(result.out, "all calls in order:\n"));
     RUN("bench", CONFIG, "--steps", "ten");
     expect_refused("--steps needs a whole number, got 'ten'");
     RUN("list");
