@@ -94,6 +94,34 @@ static void test_kept_is_computed(void **state) {
     }
 }
 
+static int stop_after(void *left) {
+    return --*(int *)left == 0;
+}
+
+// Stopped within an epoch and gone on with: the bits of a run that was not.
+static void test_resume(void **state) {
+    (void)state;
+    Linear whole, l;
+    int left = 6; // of 16 updates, 4 an epoch
+    char folder[96];
+    const char *overrides[] = {folder};
+    temp_dir_make(whole.dir);
+    temp_dir_make(l.dir);
+    CHECK_OK(start(&whole, NULL, 0));
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", l.dir);
+    CHECK_OK(sr_config_parse(text, "linear.yaml", overrides, 1, &l.config));
+    SrTrainOptions options = {.stop = stop_after, .stop_arg = &left};
+    CHECK_INT(sr_train(l.config, &options, &l.run, &l.result), SR_ERR_INTERRUPT);
+    CHECK_INT(l.result.iterations, 6);
+    finish(&l);
+    CHECK_OK(start(&l, NULL, 0));
+    check_same(&whole, &l);
+    finish(&whole);
+    finish(&l);
+    temp_dir_remove(whole.dir);
+    temp_dir_remove(l.dir);
+}
+
 // Transforms that draw are never kept.
 static void test_drawing_transforms(void **state) {
     (void)state;
@@ -217,6 +245,7 @@ static void test_refusals(void **state) {
     }
 }
 
-SR_TESTS(linear, unit(test_kept_is_computed), unit(test_drawing_transforms), unit(test_trunk_stays),
+SR_TESTS(linear, unit(test_kept_is_computed), unit(test_resume),
+         unit(test_drawing_transforms), unit(test_trunk_stays),
          unit(test_phases), unit(test_report),
          unit(test_refusals))

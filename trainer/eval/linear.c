@@ -77,7 +77,7 @@ static SrStatus calibrate(SrRun *run) {
     return status;
 }
 
-static SrStatus epoch_of(SrRun *run, int64_t epoch) {
+static SrStatus epoch_of(SrRun *run, int64_t epoch, double rate) {
     SrFeedTarget to = sr_run_target(run);
     SR_TRY(sr_feed_start(&run->feed, epoch, 0));
     for (int64_t at = 0;; at++) {
@@ -89,35 +89,50 @@ static SrStatus epoch_of(SrRun *run, int64_t epoch) {
             return SR_OK;
         SrStepArgs args = {.iteration = epoch * run->steps_per_epoch + at, .epoch = (int)epoch};
         sr_run_rates(run, args.iteration, &args.lr, &args.lr_head);
+        args.lr *= rate;
+        args.lr_head *= rate;
         SR_TRY(sr_step_run(&run->step, &args, &loss));
     }
 }
 
-static SrStatus train(SrRun *run) {
+static SrStatus train(SrRun *run, double rate) {
     SR_TRY(sr_run_freeze(run));
     for (int64_t epoch = 0; epoch < run->config->optimizer.num_epochs; epoch++) {
-        SR_TRY(epoch_of(run, epoch));
+        SR_TRY(epoch_of(run, epoch, rate));
         sr_log_live("baseline: epoch %lld of %d", (long long)epoch + 1,
                     run->config->optimizer.num_epochs);
     }
     return SR_OK;
 }
 
+// rate: factor of the configured learning rates.
+static SrStatus attempt(const SrConfig *config, double rate, SrReportRow row, SrLinearReport *out) {
+    SrRun *run = NULL;
+    SrStatus status;
+    SR_TRY_GOTO(sr_run_open(config, SR_RUN_TRAIN, &run));
+    if (row == SR_ROW_UNTRAINED)
+        SR_TRY_GOTO(calibrate(run));
+    SR_TRY_GOTO(train(run, rate));
+    SR_TRY_GOTO(measure(run, row, out));
+done:
+    sr_run_close(run);
+    out->rate[row] = rate;
+    return status;
+}
+
+// What diverges tries again at a tenth: neighbouring pixels are so alike that a rate which suits
+// features is too high for them.
 static SrStatus baseline(const SrConfig *config, const char *const *overrides, int n,
                          SrReportRow row, SrLinearReport *out) {
     SrConfig *changed = NULL;
-    SrRun *run = NULL;
     SrStatus status;
     sr_log_set_level(SR_LOG_WARN); // its lines would be taken for the run's
     SR_TRY_GOTO(clone(config, overrides, n, &changed));
-    SR_TRY_GOTO(sr_run_open(changed, SR_RUN_TRAIN, &run));
-    if (row == SR_ROW_UNTRAINED)
-        SR_TRY_GOTO(calibrate(run));
-    SR_TRY_GOTO(train(run));
-    SR_TRY_GOTO(measure(run, row, out));
+    status = attempt(changed, 1, row, out);
+    for (double rate = 0.1; status == SR_ERR_RUN && rate > 1e-4; rate /= 10)
+        status = attempt(changed, rate, row, out);
 done:
     sr_log_set_level(SR_LOG_INFO);
-    sr_run_close(run);
     sr_config_free(changed);
     return status == SR_OK ? status : sr_fail_prefix(status, "%s", sr_report_row_name(row));
 }
@@ -182,6 +197,10 @@ static void print_text(const SrLinearReport *r, SrText *out) {
                  both ? r->value[SR_ROW_UNTRAINED][k] : NULL, r->n_values, out);
     if (r->has[SR_ROW_PIXELS])
         add_line("raw pixels", r->value[SR_ROW_PIXELS][0], NULL, r->n_values, out);
+    for (int row = 0; row < SR_ROW_COUNT; row++)
+        if (r->has[row] && r->rate[row] > 0 && r->rate[row] < 1)
+            sr_text_printf(out, "  (%s: diverged, learned at %g of the rate)\n",
+                           sr_report_row_name((SrReportRow)row), r->rate[row]);
     if (r->has[SR_ROW_MAJORITY])
         sr_text_printf(out, "  %-16s  %7.2f\n", "majority class", r->majority);
 }
