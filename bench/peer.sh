@@ -1,12 +1,13 @@
 #!/bin/sh
 # One training step beside PyTorch's, in turn in one run; prints every figure, the medians and the ratio.
 #
-#   bench/peer.sh [ROUNDS] [WHAT]     WHAT: rn50 (default) | r18     needs python3-torch, python3-torchvision
+#   bench/peer.sh [ROUNDS] [WHAT] [DTYPE]   WHAT: rn50 (default) | r18; DTYPE: f32 (default) | bf16
+#                                           needs python3-torch, python3-torchvision
 #   PEER=path/to/torch_step.py        the script to compare with; THREADS=n, both sides
 #
 # PyTorch is granted its fastest layout (nhwc) and an allocator that does not return memory (MALLOC_*).
 cd "$(dirname "$0")/.." || exit 1
-rounds=${1:-5} what=${2:-rn50} peer=${PEER:-../shared/peer/torch_step.py}
+rounds=${1:-5} what=${2:-rn50} dtype=${3:-f32} peer=${PEER:-../shared/peer/torch_step.py}
 threads=${THREADS:-$(nproc)}
 export OMP_NUM_THREADS="$threads" MALLOC_MMAP_THRESHOLD_=8589934592 MALLOC_TRIM_THRESHOLD_=17179869184
 case $what in
@@ -14,7 +15,12 @@ rn50) ours="configs/pretrain/swav/swav_resnet50.yaml DATA.TRAIN.BATCHSIZE_PER_RE
       theirs="--arch resnet50 --crops 2x224,6x96 --batch 8" ;;
 r18)  ours="bench/swav_r18.yaml"
       theirs="--arch resnet18 --crops 2x32,4x16 --batch 64 --cifar-stem" ;;
-*) echo "usage: bench/peer.sh [ROUNDS] rn50|r18" >&2; exit 2 ;;
+*) echo "usage: bench/peer.sh [ROUNDS] rn50|r18 [f32|bf16]" >&2; exit 2 ;;
+esac
+case $dtype in
+f32) ;;
+bf16) ours="$ours MODEL.AMP_PARAMS.USE_AMP=true" theirs="$theirs --dtype bf16" ;;
+*) echo "usage: bench/peer.sh [ROUNDS] rn50|r18 [f32|bf16]" >&2; exit 2 ;;
 esac
 field() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p"; }
 median() { sort -n | awk '{a[NR]=$1} END {print NR%2 ? a[(NR+1)/2] : (a[NR/2]+a[NR/2+1])/2}'; }
@@ -31,5 +37,5 @@ while [ $i -lt "$rounds" ]; do
     echo "$a $b" | awk '{print $2/$1}' >>"$tmp/rs"
     echo "round $i: sslrun $a ms $am MB, torch $b ms $bm MB"
 done
-echo "median of $rounds, $threads threads, $what fp32: sslrun $(median <"$tmp/as") ms, torch $(median <"$tmp/bs") ms," \
+echo "median of $rounds, $threads threads, $what $dtype: sslrun $(median <"$tmp/as") ms, torch $(median <"$tmp/bs") ms," \
     "torch/sslrun $(median <"$tmp/rs"); memory $(median <"$tmp/ams") MB and $(median <"$tmp/bms") MB"

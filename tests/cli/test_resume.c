@@ -23,12 +23,16 @@ static pid_t start_run(const char *dir, int threads, const char *extra) {
     return program_start(dir, threads, args);
 }
 
-static void finish_run(const char *dir, int threads) {
+static void finish_run_with(const char *dir, int threads, const char *extra) {
     char err[1 << 14];
-    int code = program_wait(start_run(dir, threads, NULL));
+    int code = program_wait(start_run(dir, threads, extra));
     program_read(dir, "err", err, sizeof err);
     if (code != 0)
         fail_msg("exit code %d: %s", code, err);
+}
+
+static void finish_run(const char *dir, int threads) {
+    finish_run_with(dir, threads, NULL);
 }
 
 // Every tensor of both files: parameters, statistics, queues, momentum, counters.
@@ -109,6 +113,28 @@ static void test_threads(void **state) {
     temp_dir_remove(two);
 }
 
+// bfloat16: a whole run with two threads, and one with one thread that is killed on its way.
+static void test_bf16(void **state) {
+    (void)state;
+    const char *amp = "MODEL.AMP_PARAMS.USE_AMP=True";
+    char whole[64], dir[64], err[1 << 14];
+    temp_dir_make(whole);
+    temp_dir_make(dir);
+    double began = now_ms();
+    finish_run_with(whole, 2, amp);
+    program_read(whole, "err", err, sizeof err);
+    CHECK(strstr(err, "bfloat16"));
+    double length = now_ms() - began;
+    pid_t pid = start_run(dir, 1, amp);
+    sleep_ms(0.5 * length);
+    kill(pid, SIGKILL);
+    program_wait(pid);
+    finish_run_with(dir, 1, amp);
+    check_same_final(whole, dir);
+    temp_dir_remove(whole);
+    temp_dir_remove(dir);
+}
+
 static bool has_progress(const char *dir) {
     char text[4096];
     program_read(dir, "stdout.json", text, sizeof text);
@@ -166,4 +192,4 @@ static void test_folder_is_held(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(resume, unit(test_folder_is_held), unit(test_sigkill), unit(test_threads), unit(test_sigterm), unit(test_sigint))
+SR_TESTS(resume, unit(test_folder_is_held), unit(test_sigkill), unit(test_threads), unit(test_bf16), unit(test_sigterm), unit(test_sigint))

@@ -1,0 +1,141 @@
+// Types of a plan's values: which are bfloat16, that conversions stand where types meet, and that the whole computes
+// what the plan of floats does.
+#include "base/mem.h"
+#include "graph/builder.h"
+#include "graph/plan_internal.h"
+#include "kernels/op_params.h"
+#include "tests/check.h"
+#include "tests/graph/toy.h"
+
+typedef struct {
+    SrParams *params;
+    SrGraph *graph;
+    SrNodeId x, conv, relu, gelu, last, pooled, out;
+} Net;
+
+// Two convolutions with a residual around the second; gelu, which has no bfloat16, between them and the pooling.
+static Net build(void) {
+    Net n;
+    SrBuilder *b;
+    CHECK_OK(sr_params_new(&n.params));
+    CHECK_OK(sr_graph_new(n.params, &n.graph));
+    CHECK_OK(sr_builder_new(n.graph, &b));
+    n.x = sr_build_input(b, "x", SR_SHAPE(3, 9, 8, 4), SR_F32);
+    SrConv2dParams conv = {.out_channels = 8, .kernel_h = 3, .padding_h = 1, .padding_w = -1};
+    SrBatchNormParams norm = {.eps = 1e-5, .momentum = 0.1};
+    n.conv = sr_build(b, "conv2d", "conv1", &conv, n.x);
+    n.relu = sr_build(b, "relu", "relu", NULL, sr_build(b, "batch_norm", "bn1", &norm, n.conv));
+    SrNodeId second = sr_build(b, "batch_norm", "bn2", &norm, sr_build(b, "conv2d", "conv2", &conv, n.relu));
+    n.gelu = sr_build(b, "gelu", "gelu", NULL, sr_build_n(b, "add", "add", NULL, (SrNodeId[]){second, n.relu}, 2));
+    n.last = sr_build(b, "conv2d", "conv3", &conv, n.gelu);
+    SrAdaptivePool2dParams pool = {1, 1};
+    n.pooled = sr_build(b, "adaptive_avg_pool2d", "avgpool", &pool, n.last);
+    n.out = sr_build(b, "flatten", "flatten", NULL, n.pooled);
+    CHECK_OK(sr_builder_status(b));
+    sr_builder_free(b);
+    return n;
+}
+
+static void free_net(Net n) {
+    sr_graph_free(n.graph);
+    sr_params_free(n.params);
+}
+
+static SrPlan *compile(const Net *n, bool bf16, const SrNodeId *grad) {
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN, .outputs = &n->out, .n_outputs = 1, .losses = &n->out, .n_losses = 1,
+                             .input_grads = grad, .n_input_grads = grad != NULL, .bf16 = bf16};
+    SrPlan *plan = NULL;
+    CHECK_OK(sr_params_allocate(n->params));
+    sr_params_init(n->params, 1);
+    CHECK_OK(sr_plan_compile(n->graph, &options, &plan));
+    return plan;
+}
+
+static int calls_of(const SrPlan *plan, SrCallKind kind) {
+    int n = 0;
+    for (int c = 0; c < plan->n_calls; c++)
+        n += plan->calls[c].kind == kind;
+    return n;
+}
+
+static void test_types(void **state) {
+    (void)state;
+    Net n = build();
+    SrPlan *floats = compile(&n, false, NULL), *plan = compile(&n, true, NULL);
+    for (SrNodeId id = 0; id < floats->n_nodes; id++)
+        CHECK_INT(floats->nodes[id].dtype, SR_F32);
+    CHECK_INT(calls_of(floats, SR_CALL_CAST), 0);
+    CHECK_INT(plan->nodes[n.conv].dtype, SR_BF16);
+    CHECK_INT(plan->nodes[n.relu].dtype, SR_BF16);
+    CHECK_INT(plan->nodes[n.last].dtype, SR_BF16);
+    CHECK_INT(plan->nodes[n.gelu].dtype, SR_F32);   // no bfloat16 of its own
+    CHECK_INT(plan->nodes[n.pooled].dtype, SR_F32); // the host reads it through the view
+    // x, into gelu, out of it, into the pooling; in the backward x, gelu's input and its output again.
+    CHECK_INT(calls_of(plan, SR_CALL_CAST), 7);
+    CHECK_INT(2 * plan->buffers[plan->nodes[n.conv].value].bytes, floats->buffers[floats->nodes[n.conv].value].bytes);
+    for (int c = 0; c < plan->n_calls; c++) { // one type a call
+        const SrPlanCall *call = &plan->calls[c];
+        SrDtype type = plan->nodes[call->node].dtype;
+        for (int i = 0; call->kind <= SR_CALL_BACKWARD && i < call->args.n_in; i++)
+            CHECK_INT(call->args.x[i].dtype, type);
+    }
+    sr_plan_free(floats);
+    sr_plan_free(plan);
+    free_net(n);
+}
+
+static void run(const Net *n, SrPlan *plan) {
+    SrTensor x = sr_plan_input(plan, n->x);
+    toy_poison(plan);
+    toy_fill(x.data, sr_shape_count(x.shape), 5);
+    toy_fill(sr_plan_seed(plan, n->out), 3 * 8, 6);
+    sr_params_zero_grad(n->params);
+    sr_plan_forward(plan, 0);
+    sr_plan_backward(plan);
+}
+
+static void check_near(const char *what, const float *a, const float *b, int64_t n) {
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs((double)b[i]));
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs((double)a[i] - (double)b[i]) <= 0.04 * largest + 1e-6))
+            fail_msg("%s[%lld] is %g, expected about %g", what, (long long)i, (double)a[i], (double)b[i]);
+}
+
+// Output, all parameters' gradients, and the gradients of the input and of a value in the middle, both floats.
+static void compare_with_floats(const Net *n, SrNodeId grad) {
+    SrPlan *floats = compile(n, false, &grad), *plan = compile(n, true, &grad);
+    CHECK_INT(plan->nodes[grad].dtype, SR_F32);
+    run(n, floats);
+    float *kept[32];
+    for (int i = 0; i < sr_params_count(n->params); i++) {
+        SrParam *p = sr_params_at(n->params, i);
+        kept[i] = sr_alloc((size_t)sr_shape_count(p->shape) * sizeof(float));
+        if (p->grad)
+            memcpy(kept[i], p->grad, (size_t)sr_shape_count(p->shape) * sizeof(float));
+    }
+    run(n, plan);
+    check_near("out", sr_plan_output(plan, n->out).data, sr_plan_output(floats, n->out).data, 3 * 8);
+    SrTensor a = sr_plan_input_grad(plan, grad), b = sr_plan_input_grad(floats, grad);
+    CHECK_INT(a.dtype, SR_F32);
+    check_near("gradient", a.data, b.data, sr_shape_count(a.shape));
+    for (int i = 0; i < sr_params_count(n->params); i++) {
+        SrParam *p = sr_params_at(n->params, i);
+        if (p->grad)
+            check_near(p->name, p->grad, kept[i], sr_shape_count(p->shape));
+        sr_free(kept[i]);
+    }
+    sr_plan_free(floats);
+    sr_plan_free(plan);
+}
+
+static void test_computes_what_floats_do(void **state) {
+    (void)state;
+    Net n = build();
+    compare_with_floats(&n, n.x);
+    compare_with_floats(&n, n.relu);
+    free_net(n);
+}
+
+SR_TESTS(pass_precision, unit(test_types), unit(test_computes_what_floats_do))
