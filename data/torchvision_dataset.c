@@ -1,6 +1,7 @@
-// VISSL's source `torchvision_dataset`: the data sets torchvision knows by name, as far as a source here reads their
-// files: CIFAR-10, CIFAR-100 (binary version), MNIST and its kin (IDX).  Which one it is, the files themselves tell;
-// DATASET_NAMES is for messages.  Nothing is downloaded, and torchvision's pickled CIFAR batches are not read.
+// VISSL's source `torchvision_dataset`: the data sets torchvision knows by name, as far as a source
+// here reads their files: CIFAR-10, CIFAR-100 (binary version), MNIST and its kin (IDX).  Which one
+// it is, the files themselves tell; DATASET_NAMES is for messages.  Nothing is downloaded, and
+// torchvision's pickled CIFAR batches are not read.
 #include <stdio.h>
 #include <string.h>
 
@@ -17,10 +18,12 @@ typedef struct {
 } Set;
 
 // Where torchvision and the archives put the files below the root they are given.
-static const char *const folders[] = {"", "cifar-10-batches-bin", "cifar-100-binary", "MNIST/raw", "FashionMNIST/raw"};
+static const char *const folders[] = {"", "cifar-10-batches-bin", "cifar-100-binary", "MNIST/raw",
+                                      "FashionMNIST/raw"};
 static const char *const kinds[] = {"cifar", "idx"};
 
-static SrStatus find_files(const SrDatasetConfig *config, char path[MAX_PATH_BYTES], const SrDataset **kind) {
+static SrStatus find_files(const SrDatasetConfig *config, char path[MAX_PATH_BYTES],
+                           const SrDataset **kind) {
     for (int f = 0; f < SR_COUNT(folders); f++) {
         SR_TRY(sr_file_join(path, MAX_PATH_BYTES, config->data_path, folders[f]));
         for (int k = 0; k < SR_COUNT(kinds); k++) {
@@ -33,7 +36,8 @@ static SrStatus find_files(const SrDatasetConfig *config, char path[MAX_PATH_BYT
         }
     }
     SR_FAIL(SR_ERR_CONFIG,
-            "DATA.%s.DATA_PATHS: %s holds neither CIFAR's binary batches (cifar-10-binary.tar.gz, unpacked) nor IDX "
+            "DATA.%s.DATA_PATHS: %s holds neither CIFAR's binary batches (cifar-10-binary.tar.gz, "
+            "unpacked) nor IDX "
             "files; torchvision_dataset downloads nothing and reads no pickled batches",
             config->split, config->data_path);
 }

@@ -1,5 +1,6 @@
-// Entering a file's nested dicts by key, as VISSL's STATE_DICT_KEY_NAME does: a checkpoint that holds a teacher and a
-// student, or a model beside its optimiser, is read as if it held one of them.
+// Entering a file's nested dicts by key, as VISSL's STATE_DICT_KEY_NAME does: a checkpoint that
+// holds a teacher and a student, or a model beside its optimiser, is read as if it held one of
+// them.
 #include <string.h>
 
 #include "base/text.h"
@@ -36,12 +37,14 @@ static bool is_inside(const SrWeightsTensor *t, const char *key, size_t len) {
     return strncmp(t->name, key, len) == 0 && t->name[len] == '.';
 }
 
-// Both orders survive: names that share what is cut off are sorted as before.
+// Only names and lists change: numbers stay where they are in the mapping.  Both orders survive:
+// names that share what is cut off are sorted as before.
 SrStatus sr_weights_descend(SrWeights *w, const char *key) {
     size_t len = strlen(key);
     int n = 0;
     SrWeightsTensor *tensors = sr_arena_alloc(&w->arena, sizeof *tensors * (size_t)(w->n + 1));
-    const SrWeightsTensor **by_name = sr_arena_alloc(&w->arena, sizeof *by_name * (size_t)(w->n + 1));
+    const SrWeightsTensor **by_name =
+        sr_arena_alloc(&w->arena, sizeof *by_name * (size_t)(w->n + 1));
     int *place = sr_arena_alloc(&w->arena, sizeof *place * (size_t)(w->n + 1));
     if (!tensors || !by_name || !place)
         return sr_fail(SR_ERR_MEMORY, "%s: out of memory", w->path);

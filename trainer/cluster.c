@@ -1,5 +1,6 @@
-// What VISSL's files say to a cluster, read by one process: names of sharded modules, numbers of machines.
-// Not the keys that mean nothing here at all: their tables list them as ignored (trainer/schema_*.c).
+// What VISSL's files say to a cluster, read by one process: names of sharded modules, numbers of
+// machines. Not the keys that mean nothing here at all: their tables list them as ignored
+// (trainer/schema_*.c).
 #include <string.h>
 
 #include "base/comm.h"
@@ -11,6 +12,7 @@
 // Fully sharded modules compute what the plain ones do; VISSL marks them by the name's ending.
 static const char sharded[] = "_fsdp";
 
+// Also where only the name matters (trainer/needs.c), before anything is replaced.
 const char *sr__unsharded_name(const char *name, SrArena *arena) {
     if (!sr_text_ends(name, sharded))
         return name;
@@ -31,6 +33,7 @@ static SrStatus unshard(SrYaml *node, const char *key, SrArena *arena) {
     return SR_OK;
 }
 
+// Single heads and chains; entries of another form are the parser's to refuse.
 static SrStatus unshard_heads(SrYaml *list, SrArena *arena) {
     static const char key[] = "MODEL.HEAD.PARAMS";
     for (int i = 0; list && list->type == SR_YAML_LIST && i < list->n; i++) {
@@ -62,6 +65,7 @@ static SrStatus resolve_world(SrConfig *config) {
     return sr_tree_put_int(&config->arena, map, "NUM_PROC_PER_NODE", sr_comm_size());
 }
 
+// After the names were found to be known: a wrong file gives its error and no other line.
 SrStatus sr__cluster_resolve(SrConfig *config) {
     SrYaml *tree = config->tree;
     SrArena *arena = &config->arena;

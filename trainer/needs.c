@@ -1,8 +1,9 @@
-// Which plugins a configuration names, and which of them are missing: all of them in one line, so that nobody finds
-// out about the loss after having built the trunk (spec 1.5 has no counterpart: VISSL asserts one at a time).
+// Which plugins a configuration names, and which of them are missing: all of them in one line, so
+// that nobody finds out about the loss after having built the trunk (spec 1.5 has no counterpart:
+// VISSL asserts one at a time).
 //
-// A name VISSL has and we have not is "not built yet"; a name nobody has is a misspelling, and gets the nearest one.
-// Only names are looked at: what stands beside them is read by their owners.
+// A name VISSL has and we have not is "not built yet"; a name nobody has is a misspelling, and gets
+// the nearest one. Only names are looked at: what stands beside them is read by their owners.
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "trainer/tree.h"
 #include "trainer/vissl_names.h"
 
+// The walk under way.  Misspelt names end it at once, missing pieces are gathered.
 typedef struct {
     const SrYaml *tree;
     SrArena *arena;
@@ -65,6 +67,7 @@ static SrStatus want(Needs *needs, SrNameKind kind, const char *key, const SrYam
     return SR_OK;
 }
 
+// A key that holds one name.
 static SrStatus want_at(Needs *needs, SrNameKind kind, const char *path) {
     return want(needs, kind, path, sr_yaml_find_path(needs->tree, path));
 }
@@ -76,9 +79,7 @@ bool sr__learns(const SrYaml *tree) {
            !sr_tree_bool(s, "EXTRACT_TRUNK_FEATURES_ONLY", false);
 }
 
-static bool is_list(const SrYaml *node) {
-    return node && node->type == SR_YAML_LIST;
-}
+static bool is_list(const SrYaml *node) { return node && node->type == SR_YAML_LIST; }
 
 // [name, {...}] or a list of such pairs; other forms are the parser's to complain about.
 static SrStatus want_heads(Needs *needs) {
@@ -108,6 +109,7 @@ static SrStatus want_transforms(Needs *needs, const char *path, const SrYaml *li
     return SR_OK;
 }
 
+// A key that holds several names, or one without its brackets.
 static SrStatus want_list(Needs *needs, SrNameKind kind, const char *path) {
     const SrYaml *list = sr_yaml_find_path(needs->tree, path);
     if (list && !is_list(list))
@@ -117,6 +119,8 @@ static SrStatus want_list(Needs *needs, SrNameKind kind, const char *path) {
     return SR_OK;
 }
 
+// Transforms are said before sources, so that the line reads model, method, transforms, data.
+// Both splits count: what evaluates a run is named in the same file.
 static SrStatus want_data(Needs *needs, const char *split, bool sources) {
     char path[64];
     snprintf(path, sizeof path, "DATA.%s.TRANSFORMS", split);
@@ -143,6 +147,7 @@ static SrStatus want_all(Needs *needs) {
     return learns ? want_at(needs, SR_NAME_OPTIMIZER, "OPTIMIZER.name") : SR_OK;
 }
 
+// The message names no line: the pieces stand on many.
 SrStatus sr__needs_check(const SrYaml *tree, SrArena *arena) {
     Needs needs = {.tree = tree, .arena = arena};
     SrStatus status = want_all(&needs);

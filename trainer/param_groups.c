@@ -33,19 +33,11 @@ static int group_of(const SrParam *p, const SrOptimizerConfig *c) {
         return REST_FREE;
     bool decays = true;
     switch (p->role) {
-    case SR_ROLE_WEIGHT:
-        break;
-    case SR_ROLE_BIAS:
-        decays = c->regularize_bias;
-        break;
-    case SR_ROLE_NORM_WEIGHT:
-        decays = c->regularize_bn;
-        break;
-    case SR_ROLE_NORM_BIAS:
-        decays = c->regularize_bn && c->regularize_bias;
-        break;
-    case SR_ROLE_OTHER:
-        return REST_REG;
+    case SR_ROLE_WEIGHT: break;
+    case SR_ROLE_BIAS: decays = c->regularize_bias; break;
+    case SR_ROLE_NORM_WEIGHT: decays = c->regularize_bn; break;
+    case SR_ROLE_NORM_BIAS: decays = c->regularize_bn && c->regularize_bias; break;
+    case SR_ROLE_OTHER: return REST_REG;
     }
     int base = sr_text_starts(p->name, "heads.") ? HEAD_REG : TRUNK_REG;
     return decays ? base : base + 1;
@@ -64,6 +56,7 @@ static SrStatus one_group(SrParams *params, const SrOptimizerConfig *config, SrA
     return sr__param_groups_add(params, config, all_in_one, 0, &g, arena, out);
 }
 
+// Unregularised groups have decay 0 and no schedule moves it.
 static SrStatus by_default(SrParams *params, const SrOptimizerConfig *config, SrArena *arena,
                            SrParamGroups *out) {
     if (config->construct_single_param_group_only)
@@ -99,6 +92,7 @@ static const struct {
     {"linear_eval_heads", sr__param_groups_linear_eval_heads},
 };
 
+// By name, as OPTIMIZER.param_group_constructor gives it.
 static SrStatus find(const char *name, SrParamGroupConstructor **out) {
     const char *known[SR_COUNT(constructors)];
     for (int i = 0; i < SR_COUNT(constructors); i++) {
@@ -111,6 +105,7 @@ static SrStatus find(const char *name, SrParamGroupConstructor **out) {
     return sr_plugin_unknown("constructor", name, known, SR_COUNT(constructors));
 }
 
+// `sslrun check` has no optimiser, so what the constructor needs of the configuration is said here.
 SrStatus sr_param_groups_check(const SrOptimizerConfig *config) {
     SrParamGroupConstructor *build = NULL;
     SrStatus status = find(config->param_group_constructor, &build);

@@ -1,5 +1,6 @@
 // VISSL's registries as lists of names, and ours behind the same door (vissl_names.h).
-// Names that end in _fsdp are not here: one process reads them without the ending (trainer/cluster.c).
+// Names that end in _fsdp are not here: one process reads them without the ending
+// (trainer/cluster.c).
 #include "trainer/vissl_names.h"
 
 #include <string.h>
@@ -49,11 +50,14 @@ static const char *const sources[] = {
 static const char *const optimizers[] = {"adam", "adamw", "lars", "rmsprop", "rmsprop_tf", "sgd", "zero", NULL};
 // clang-format on
 
-// One function a registry, because their elements differ in type.
-#define BUILT(noun, Type)                                          \
-    static const char *noun##_name(int i) {                        \
-        const Type *p = sr_##noun##_at(i);                         \
-        return p ? p->name : NULL;                                 \
+// ---- ours
+
+// The build makes the registries, so nothing here has to be kept in step with them.  One function a
+// registry, because their elements differ in type.
+#define BUILT(noun, Type)                   \
+    static const char *noun##_name(int i) { \
+        const Type *p = sr_##noun##_at(i);  \
+        return p ? p->name : NULL;          \
     }
 BUILT(trunk, SrTrunk)
 BUILT(loss, SrLoss)
@@ -63,6 +67,7 @@ BUILT(collator, SrCollator)
 BUILT(dataset, SrDataset)
 BUILT(optimizer, SrOptimizer)
 
+// The noun is the one of messages and of tests/vissl/files.txt.
 static const struct {
     const char *noun;
     const char *const *vissl; // ends with NULL
@@ -77,18 +82,13 @@ static const struct {
     [SR_NAME_OPTIMIZER] = {"optimizer", optimizers, optimizer_name},
 };
 
-const char *sr__name_kind(SrNameKind kind) {
-    return kinds[kind].noun;
-}
+const char *sr__name_kind(SrNameKind kind) { return kinds[kind].noun; }
 
-const char *sr__vissl_name_at(SrNameKind kind, int i) {
-    return kinds[kind].vissl[i];
-}
+const char *sr__vissl_name_at(SrNameKind kind, int i) { return kinds[kind].vissl[i]; }
 
-const char *sr__built_name_at(SrNameKind kind, int i) {
-    return kinds[kind].built(i);
-}
+const char *sr__built_name_at(SrNameKind kind, int i) { return kinds[kind].built(i); }
 
+// Linear: the longest list has seventy names, and each is looked up once a run.
 bool sr__is_vissl_name(SrNameKind kind, const char *name) {
     for (int i = 0; kinds[kind].vissl[i]; i++)
         if (strcmp(kinds[kind].vissl[i], name) == 0)

@@ -1,4 +1,5 @@
-// torchvision_dataset: the files of CIFAR and MNIST are found below the root, and read as their own sources do.
+// torchvision_dataset: the files of CIFAR and MNIST are found below the root, and read as their own
+// sources do.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,19 +1,21 @@
-// What files written for a cluster become in one process: names of sharded modules and parameters, the world.
+// What files written for a cluster become in one process: names of sharded modules and parameters,
+// the world.
 #include "tests/check.h"
 #include "trainer/schema.h"
 #include "trainer/tree.h"
 
-static const char text[] = "config:\n"
-                           "  LOSS: {name: swav_loss}\n"
-                           "  OPTIMIZER: {name: sgd_fsdp}\n"
-                           "  DISTRIBUTED: {NUM_NODES: 2, NUM_PROC_PER_NODE: 4}\n"
-                           "  DATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator}}\n"
-                           "  MODEL:\n"
-                           "    TEMP_FROZEN_PARAMS_ITER_MAP:\n"
-                           "      - [module.heads.0.prototypes0.weight, 3]\n"
-                           "      - [_fsdp_wrapped_module.heads.0._fsdp_wrapped_module._fpw_module.prototypes0."
-                           "_fsdp_wrapped_module.weight, 4]\n"
-                           "    HEAD: {PARAMS: [[swav_head_fsdp, {dims: [2048, 16], num_clusters: [7]}]]}\n";
+static const char text[] =
+    "config:\n"
+    "  LOSS: {name: swav_loss}\n"
+    "  OPTIMIZER: {name: sgd_fsdp}\n"
+    "  DISTRIBUTED: {NUM_NODES: 2, NUM_PROC_PER_NODE: 4}\n"
+    "  DATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator}}\n"
+    "  MODEL:\n"
+    "    TEMP_FROZEN_PARAMS_ITER_MAP:\n"
+    "      - [module.heads.0.prototypes0.weight, 3]\n"
+    "      - [_fsdp_wrapped_module.heads.0._fsdp_wrapped_module._fpw_module.prototypes0."
+    "_fsdp_wrapped_module.weight, 4]\n"
+    "    HEAD: {PARAMS: [[swav_head_fsdp, {dims: [2048, 16], num_clusters: [7]}]]}\n";
 
 static void test_names_in_a_configuration(void **state) {
     (void)state;
@@ -38,8 +40,9 @@ static void test_names(void **state) {
     CHECK_STR(sr__unsharded_name("fsdp_net", &arena), "fsdp_net");
     CHECK_STR(sr__plain_param_name("module.trunk.conv1.weight", &arena), "trunk.conv1.weight");
     CHECK_STR(sr__plain_param_name("trunk.module.weight", &arena), "trunk.module.weight");
-    CHECK_STR(sr__plain_param_name("module._fsdp_wrapped_module.trunk._fpw_module.a.weight", &arena),
-              "trunk.a.weight");
+    CHECK_STR(
+        sr__plain_param_name("module._fsdp_wrapped_module.trunk._fpw_module.a.weight", &arena),
+        "trunk.a.weight");
     sr_arena_deinit(&arena);
 }
 

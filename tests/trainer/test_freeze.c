@@ -2,13 +2,15 @@
 #include "tests/check.h"
 #include "trainer/freeze.h"
 
-static const char *const names[] = {"trunk.w", "heads.0.prototypes0.weight_v", "heads.0.prototypes0.weight_g"};
+static const char *const names[] = {"trunk.w", "heads.0.prototypes0.weight_v",
+                                    "heads.0.prototypes0.weight_g"};
 
 static SrParams *make_params(void) {
     SrParams *params = NULL;
     CHECK_OK(sr_params_new(&params));
     for (int i = 0; i < 3; i++) {
-        SrSlot slot = {.name = "weight", .shape = SR_SHAPE(2), .dtype = SR_F32, .kind = SR_SLOT_PARAM};
+        SrSlot slot = {
+            .name = "weight", .shape = SR_SHAPE(2), .dtype = SR_F32, .kind = SR_SLOT_PARAM};
         int index = 0;
         CHECK_OK(sr_params_add(params, names[i], &slot, &index));
     }
@@ -17,7 +19,8 @@ static SrParams *make_params(void) {
 }
 
 // One entry for 3 iterations; head: HEAD.PARAMS.
-static SrStatus freeze(const char *name, const char *head, SrFreeze *out, SrArena *arena, SrParams *params) {
+static SrStatus freeze(const char *name, const char *head, SrFreeze *out, SrArena *arena,
+                       SrParams *params) {
     static SrFrozenUntil entries[2];
     SrYaml *tree = NULL;
     CHECK_OK(sr_yaml_parse(arena, head, strlen(head), "test.yaml", &tree));
@@ -64,8 +67,8 @@ static void test_shared_head(void **state) {
     static const char patches[] = "heads.0.prototypes1.weight_v";
     CHECK_OK(freeze(patches, "[[ibot_head, {shared_head: true}]]", &f, &arena, params));
     CHECK(sr_freeze_at(&f, 2)[1]);
-    CHECK_FAILS(freeze(patches, "[[ibot_head, {shared_head: false}]]", &f, &arena, params), SR_ERR_CONFIG,
-                "no parameter is called");
+    CHECK_FAILS(freeze(patches, "[[ibot_head, {shared_head: false}]]", &f, &arena, params),
+                SR_ERR_CONFIG, "no parameter is called");
     sr_params_free(params);
     sr_arena_deinit(&arena);
 }

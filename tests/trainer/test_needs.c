@@ -1,5 +1,5 @@
-// What a configuration needs: every missing piece in one line, misspelt names with the nearest, sharded names read as
-// the plain ones, nothing asked of a method where nothing learns.
+// What a configuration needs: every missing piece in one line, misspelt names with the nearest,
+// sharded names read as the plain ones, nothing asked of a method where nothing learns.
 #include "tests/check.h"
 #include "trainer/schema.h"
 #include "trainer/vissl_names.h"
@@ -16,13 +16,16 @@ static SrStatus needs(const char *text) {
 // Pieces that only VISSL's own clusters have, so that no later plugin changes the line.
 static void test_all_in_one_line(void **state) {
     (void)state;
-    CHECK_FAILS(needs("DATA: {TRAIN: {DATA_SOURCES: [everstore]}, TEST: {DATA_SOURCES: [airstore, everstore]}}\n"
+    CHECK_FAILS(needs("DATA: {TRAIN: {DATA_SOURCES: [everstore]}, TEST: {DATA_SOURCES: [airstore, "
+                      "everstore]}}\n"
                       "LOSS: {name: swav_loss}\n"
                       "OPTIMIZER: {name: zero}\n"),
                 SR_ERR_CONFIG,
-                "this configuration needs data source 'everstore', data source 'airstore', optimizer 'zero', "
+                "this configuration needs data source 'everstore', data source 'airstore', "
+                "optimizer 'zero', "
                 "which are not built yet");
-    CHECK_FAILS(needs("LOSS: {name: swav_loss}\nDATA: {TRAIN: {DATA_SOURCES: [manifold]}}\n"), SR_ERR_CONFIG,
+    CHECK_FAILS(needs("LOSS: {name: swav_loss}\nDATA: {TRAIN: {DATA_SOURCES: [manifold]}}\n"),
+                SR_ERR_CONFIG,
                 "this configuration needs data source 'manifold', which is not built yet");
     CHECK_FAILS(needs("LOSS: {name: swav_loss}\n"
                       "DATA: {TRAIN: {TRANSFORMS: [{name: Blur, transform_type: augly}]}}\n"),
@@ -40,12 +43,15 @@ static void test_misspelt(void **state) {
     CHECK_FAILS(needs("MODEL: {HEAD: {PARAMS: [[swav_hed, {}]]}}\n"), SR_ERR_CONFIG, "'swav_head'");
     CHECK_FAILS(needs("DATA: {TEST: {TRANSFORMS: [{name: ToTensr}]}}\n"), SR_ERR_CONFIG,
                 "DATA.TEST.TRANSFORMS: unknown transform 'ToTensr'; did you mean 'ToTensor'?");
-    CHECK_FAILS(needs("DATA: {TRAIN: {TRANSFORMS: [{name: ImgPilMultiCropRandomApply, prob: [1], transforms: "
-                      "[{name: ImgPilGausianBlur}]}]}}\n"),
-                SR_ERR_CONFIG, "did you mean 'ImgPilGaussianBlur'?");
+    CHECK_FAILS(
+        needs(
+            "DATA: {TRAIN: {TRANSFORMS: [{name: ImgPilMultiCropRandomApply, prob: [1], transforms: "
+            "[{name: ImgPilGausianBlur}]}]}}\n"),
+        SR_ERR_CONFIG, "did you mean 'ImgPilGaussianBlur'?");
     CHECK_FAILS(needs("DATA: {TRAIN: {COLLATE_FUNCTION: multicrop_colator}}\n"), SR_ERR_CONFIG,
                 "did you mean 'multicrop_collator'?");
-    CHECK_FAILS(needs("DATA: {TRAIN: {DATA_SOURCES: [disk_foldr]}}\n"), SR_ERR_CONFIG, "'disk_folder'");
+    CHECK_FAILS(needs("DATA: {TRAIN: {DATA_SOURCES: [disk_foldr]}}\n"), SR_ERR_CONFIG,
+                "'disk_folder'");
     CHECK_FAILS(needs("OPTIMIZER: {name: sdg}\n"), SR_ERR_CONFIG, "did you mean 'sgd'?");
     CHECK_FAILS(needs("OPTIMIZER: {name: unlikely_to_be_near}\n"), SR_ERR_CONFIG,
                 "unknown optimizer 'unlikely_to_be_near' (known: adam");
@@ -53,20 +59,25 @@ static void test_misspelt(void **state) {
 
 static void test_sharded_names(void **state) {
     (void)state;
-    CHECK_OK(needs("MODEL: {TRUNK: {NAME: resnet_fsdp}, HEAD: {PARAMS: [[swav_head_fsdp, {}], [[mlp_fsdp, {}]]]}}\n"
+    CHECK_OK(needs("MODEL: {TRUNK: {NAME: resnet_fsdp}, HEAD: {PARAMS: [[swav_head_fsdp, {}], "
+                   "[[mlp_fsdp, {}]]]}}\n"
                    "OPTIMIZER: {name: sgd_fsdp}\n"));
-    CHECK_FAILS(needs("MODEL: {TRUNK: {NAME: resnett_fsdp}}\n"), SR_ERR_CONFIG, "unknown trunk 'resnett_fsdp'");
+    CHECK_FAILS(needs("MODEL: {TRUNK: {NAME: resnett_fsdp}}\n"), SR_ERR_CONFIG,
+                "unknown trunk 'resnett_fsdp'");
 }
 
 static void test_frozen_models_need_no_method(void **state) {
     (void)state;
     static const char method[] = "LOSS: {name: unheard_of}\nOPTIMIZER: {name: unheard_of}\n";
     char text[512];
-    snprintf(text, sizeof text, "MODEL: {FEATURE_EVAL_SETTINGS: {FREEZE_TRUNK_AND_HEAD: True}}\n%s", method);
+    snprintf(text, sizeof text, "MODEL: {FEATURE_EVAL_SETTINGS: {FREEZE_TRUNK_AND_HEAD: True}}\n%s",
+             method);
     CHECK_OK(needs(text));
-    snprintf(text, sizeof text, "MODEL: {FEATURE_EVAL_SETTINGS: {EXTRACT_TRUNK_FEATURES_ONLY: True}}\n%s", method);
+    snprintf(text, sizeof text,
+             "MODEL: {FEATURE_EVAL_SETTINGS: {EXTRACT_TRUNK_FEATURES_ONLY: True}}\n%s", method);
     CHECK_OK(needs(text));
-    snprintf(text, sizeof text, "MODEL: {FEATURE_EVAL_SETTINGS: {FREEZE_TRUNK_ONLY: True}}\n%s", method);
+    snprintf(text, sizeof text, "MODEL: {FEATURE_EVAL_SETTINGS: {FREEZE_TRUNK_ONLY: True}}\n%s",
+             method);
     CHECK_FAILS(needs(text), SR_ERR_CONFIG, "unheard_of");
 }
 

@@ -1,4 +1,5 @@
-// The constructors dino, lr_decay and linear_eval_heads: who is in which group, with which rate and decay.
+// The constructors dino, lr_decay and linear_eval_heads: who is in which group, with which rate and
+// decay.
 #include "tests/check.h"
 #include "trainer/optim.h"
 #include "trainer/schema.h"
@@ -48,8 +49,11 @@ static SrStatus build(Case *c, const Row *rows, const SrOptimizerConfig *config)
     *c = (Case){.params = NULL};
     CHECK_OK(sr_params_new(&c->params));
     for (int i = 0; rows[i].name; i++) {
-        SrSlot slot = {
-            .name = "weight", .shape = SR_SHAPE(2), .dtype = SR_F32, .kind = SR_SLOT_PARAM, .role = rows[i].role};
+        SrSlot slot = {.name = "weight",
+                       .shape = SR_SHAPE(2),
+                       .dtype = SR_F32,
+                       .kind = SR_SLOT_PARAM,
+                       .role = rows[i].role};
         int index = 0;
         CHECK_OK(sr_params_add(c->params, rows[i].name, &slot, &index));
     }
@@ -61,12 +65,14 @@ static void close_case(Case *c) {
     sr_arena_deinit(&c->arena);
 }
 
-static void check_group(const Case *c, int g, const char *members, double decay, bool scheduled, double scale) {
+static void check_group(const Case *c, int g, const char *members, double decay, bool scheduled,
+                        double scale) {
     char text[128] = "";
     CHECK(g < c->groups.n);
     const SrParamGroup *group = &c->groups.groups[g];
     for (int i = 0; i < group->n; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", i ? " " : "", group->params[i]);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", i ? " " : "",
+                 group->params[i]);
     CHECK_STR(text, members);
     CHECK_NEAR(group->weight_decay, decay, 0);
     CHECK_INT(group->regularised, scheduled);
@@ -77,7 +83,8 @@ static void check_group(const Case *c, int g, const char *members, double decay,
 static void test_dino(void **state) {
     (void)state;
     Case c;
-    SrOptimizerConfig config = {.param_group_constructor = "dino", .weight_decay = 0.04, .trunk_name = "xcit"};
+    SrOptimizerConfig config = {
+        .param_group_constructor = "dino", .weight_decay = 0.04, .trunk_name = "xcit"};
     CHECK_OK(build(&c, vit, &config));
     CHECK_INT(c.groups.n, 2);
     check_group(&c, 0, "0 3 5", 0.04, true, 0);
@@ -153,7 +160,8 @@ static SrStatus load(const char *optimizer) {
     SrConfig *config = NULL;
     char text[512];
     snprintf(text, sizeof text,
-             "LOSS: {name: swav_loss}\nOPTIMIZER: {%s}\nDATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator}}\n"
+             "LOSS: {name: swav_loss}\nOPTIMIZER: {%s}\nDATA: {TRAIN: {COLLATE_FUNCTION: "
+             "multicrop_collator}}\n"
              "MODEL: {HEAD: {PARAMS: [[swav_head, {dims: [2048, 16], num_clusters: [7]}]]}}\n",
              optimizer);
     SrStatus status = sr_config_parse(text, "test.yaml", NULL, 0, &config);
@@ -164,13 +172,14 @@ static SrStatus load(const char *optimizer) {
 static void test_checked_with_the_configuration(void **state) {
     (void)state;
     CHECK_OK(load("param_group_constructor: lr_decay, layer_wise_lr_decay: {decay: 0.75}"));
-    CHECK_FAILS(load("param_group_constructor: dinno"), SR_ERR_CONFIG,
-                "OPTIMIZER.param_group_constructor: unknown constructor 'dinno'; did you mean 'dino'?");
+    CHECK_FAILS(
+        load("param_group_constructor: dinno"), SR_ERR_CONFIG,
+        "OPTIMIZER.param_group_constructor: unknown constructor 'dinno'; did you mean 'dino'?");
     CHECK_FAILS(load("param_group_constructor: linear_eval_heads"), SR_ERR_CONFIG, "one a head");
-    CHECK_FAILS(load("param_group_constructor: linear_eval_heads, linear_eval_heads: [{lr: 0}]"), SR_ERR_CONFIG,
-                "above 0");
-    CHECK_FAILS(load("param_group_constructor: linear_eval_heads, linear_eval_heads: [{rl: 1}]"), SR_ERR_CONFIG,
-                "holds lr, weight_decay and regularize_bn only");
+    CHECK_FAILS(load("param_group_constructor: linear_eval_heads, linear_eval_heads: [{lr: 0}]"),
+                SR_ERR_CONFIG, "above 0");
+    CHECK_FAILS(load("param_group_constructor: linear_eval_heads, linear_eval_heads: [{rl: 1}]"),
+                SR_ERR_CONFIG, "holds lr, weight_decay and regularize_bn only");
     CHECK_FAILS(load("layer_wise_lr_decay: {decay: 0}"), SR_ERR_CONFIG, "decay");
     SrOptimizerConfig config = {.param_group_constructor = "lr_decay", .trunk_name = "xcit"};
     CHECK_FAILS(sr_param_groups_check(&config), SR_ERR_CONFIG, "not of xcit");
@@ -179,7 +188,8 @@ static void test_checked_with_the_configuration(void **state) {
 // The group's factor is on the scheduled rate, every step.
 static void test_scaled_steps(void **state) {
     (void)state;
-    static const Row rows[] = {{"trunk.a.bias", SR_ROLE_BIAS}, {"heads.0.weight", SR_ROLE_WEIGHT}, {NULL, 0}};
+    static const Row rows[] = {
+        {"trunk.a.bias", SR_ROLE_BIAS}, {"heads.0.weight", SR_ROLE_WEIGHT}, {NULL, 0}};
     Case c;
     SrOptim *optim = NULL;
     SrOptimizerConfig config = {.name = "sgd",
@@ -201,5 +211,6 @@ static void test_scaled_steps(void **state) {
     close_case(&c);
 }
 
-SR_TESTS(param_groups_named, unit(test_dino), unit(test_lr_decay_resnet), unit(test_lr_decay_transformer),
-         unit(test_linear_eval_heads), unit(test_checked_with_the_configuration), unit(test_scaled_steps))
+SR_TESTS(param_groups_named, unit(test_dino), unit(test_lr_decay_resnet),
+         unit(test_lr_decay_transformer), unit(test_linear_eval_heads),
+         unit(test_checked_with_the_configuration), unit(test_scaled_steps))

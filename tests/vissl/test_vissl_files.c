@@ -1,7 +1,8 @@
-// Every configuration file of VISSL's (configs/config/, re-derived from its tables): it passes `sslrun check` as
-// written, or the error names exactly the pieces that are not built.  files.txt says what each file names, models.txt the
-// benchmarks' model overrides; what is built is asked of the registries, so that a new loss is tried on VISSL's own files the moment it is there.
-// Runs from the project's folder, as `make test` does.
+// Every configuration file of VISSL's (configs/config/, re-derived from its tables): it passes
+// `sslrun check` as written, or the error names exactly the pieces that are not built.  files.txt
+// says what each file names, models.txt the benchmarks' model overrides; what is built is asked of
+// the registries, so that a new loss is tried on VISSL's own files the moment it is there.  Runs
+// from the project's folder, as `make test` does.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@ typedef struct {
     int n;
 } Pieces;
 
+// Asked of the registries, not of the code under test (trainer/vissl_names.c).
 static bool is_built(const char *kind, const char *name) {
     union {
         const SrTrunk *trunk;
@@ -87,6 +89,7 @@ static void expectation(const Pieces *pieces, SrText *out) {
         sr_text_printf(out, ", which %s not built yet", missing > 1 ? "are" : "is");
 }
 
+// What `sslrun check` does with a file and its overrides.  Cuts `command` into words.
 static SrStatus check_command(char *command) {
     const char *words[MAX_OVERRIDES + 1];
     SrConfig *config = NULL;
@@ -111,16 +114,17 @@ static int try_file(const Pieces *pieces, const char *line) {
     snprintf(command, sizeof command, "%s", line + strspn(line, " "));
     expectation(pieces, &expected);
     SrStatus status = check_command(command);
-    bool right = expected.len == 0 ? status == SR_OK
-                                   : status == SR_ERR_CONFIG &&
-                                         sr_text_ends(sr_status_message(), expected.s);
+    bool right = expected.len == 0
+                     ? status == SR_OK
+                     : status == SR_ERR_CONFIG && sr_text_ends(sr_status_message(), expected.s);
     if (!right)
-        print_error("%s: \"%s\", expected \"%s\"\n", line, status == SR_OK ? "" : sr_status_message(),
-                    expected.len ? expected.s : "");
+        print_error("%s: \"%s\", expected \"%s\"\n", line,
+                    status == SR_OK ? "" : sr_status_message(), expected.len ? expected.s : "");
     sr_text_deinit(&expected);
     return right ? 0 : 1;
 }
 
+// "needs" lines in a row are one heading; it holds for the indented lines up to the next.
 static int try_all(char *text, int *files) {
     Pieces pieces = {.n = 0};
     int wrong = 0;
