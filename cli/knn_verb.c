@@ -1,34 +1,45 @@
-// sslrun knn CONFIG [KEY=VALUE ...]: weighted kNN of a checkpoint's trunk, beside three baselines.
-#include "cli/args.h"
+// sslrun knn CONFIG | TRAIN TEST: weighted kNN of a checkpoint's trunk beside three baselines, or of files of features.
+#include "cli/side_args.h"
 #include "cli/verb.h"
 #include "trainer/eval/report.h"
 
-static SrStatus evaluate(const SrConfig *config, bool only, bool json) {
+static SrStatus evaluate(const SrConfig *config, const SrSides *sides, bool only, bool json) {
     SrKnnReport report;
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_knn_report_configured(config, !only, &report));
+    const char *folder = config->knn.features_path;
+    if (sides->layer && !sides->train && !*folder)
+        return sr_fail(SR_ERR_CONFIG, "--layer is of files of features; here it is NEAREST_NEIGHBOR.LAYER=%s",
+                       sides->layer);
+    if (sides->train)
+        SR_TRY(sr_knn_report_files(config, sides->train, sides->test, sides->layer, &report));
+    else if (*folder)
+        SR_TRY(sr_knn_report_files(config, folder, folder, sides->layer, &report));
+    else
+        SR_TRY(sr_knn_report_configured(config, !only, &report));
     sr_knn_report_print(&report, json, &out);
     return sr_args_print(&out);
 }
 
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false, only = false;
+    SrSides sides = {.layer = NULL};
     const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
                             {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
+                            {"--layer", NULL, NULL, "of files: the feature, as in flatten", &sides.layer},
                             {0}};
     SrArgs args;
-    SrConfig *config;
+    SrConfig *config = NULL;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    SR_TRY(sr_args_load_config(&args, "knn", &config));
-    SrStatus status = evaluate(config, only, json);
+    SR_TRY(sr_args_sides(&args, "knn", &config, &sides));
+    SrStatus status = evaluate(config, &sides, only, json);
     sr_config_free(config);
     return status;
 }
 
 const SrVerb sr_verb_knn = {
     .name = "knn",
-    .usage = "sslrun knn CONFIG [KEY=VALUE ...] [--no-baselines] [--json]",
-    .help = "Weighted kNN on the newest checkpoint (or MODEL.WEIGHTS_INIT.PARAMS_FILE), beside its "
-            "baselines.",
+    .usage = "sslrun knn CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--no-baselines] [--json]",
+    .help = "Weighted kNN on the newest checkpoint (or MODEL.WEIGHTS_INIT.PARAMS_FILE) beside its "
+            "baselines, or on files of features.",
     .run = run_verb,
 };

@@ -228,6 +228,8 @@ SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConf
     SrStatus status = sr__compose(NULL, overrides, n_overrides, &config->arena, &config->tree);
     if (status == SR_OK)
         status = sr__config_read(config);
+    if (status == SR_OK)
+        status = sr__schema_report_ignored(config->tree, &config->arena);
     if (status != SR_OK)
         sr_config_free(config);
     else

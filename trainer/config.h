@@ -99,6 +99,7 @@ typedef struct { // NEAREST_NEIGHBOR
     bool l2_norm_feats;
     const char *layer; // LAYER, ours: the feature compared ("flatten")
     int64_t bank_limit; // BANK_LIMIT, ours: training images compared with; 0: all
+    const char *features_path; // FEATURES.PATH: a folder with both sides' features, "": the trunk's
 } SrKnnConfig;
 
 typedef struct {      // METERS
@@ -162,6 +163,7 @@ typedef struct SrConfig {
     SrSvmConfig svm;
     SrLowShotConfig low_shot;
     SrClusterConfig cluster;
+    bool rank_normalized; // RANKING.NORMALIZE_FEATS
 } SrConfig;
 
 // `path`: a file, or a name below configs/ as VISSL writes it (trainer/compose.h).  overrides: "+config/DIR=FILE"

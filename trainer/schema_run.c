@@ -49,11 +49,16 @@ const SrOption sr__schema_root[] = {
      "{eager_teacher_init: False, TEACHER_MODEL: {}}",
      0, 0, NULL, "not built"},
     {"CLUSTERFIT", SR_OPT_TREE, OFF(sections.cluster), "{}", 0, 0, NULL, "k-means of features."},
-    {"RANKING", SR_OPT_IGNORED, 0,
-     "{USE_GPU: False, RANKING_BACKEND: faiss, NORMALIZE_FEATS: True, APPLY_PCA: False, "
-     "PCA_DIM: 128, FEATURES: {EXTRACT: False, PATH: \".\", DATA_PARTITION: TRAIN, "
-     "TEST_PARTITION: TEST, DATASET_NAME: \"\", LAYER_NAME: \"\", DIMENSIONALITY_REDUCTION: 0}}",
-     0, 0, NULL, "not built"},
+    {"RANKING.NORMALIZE_FEATS", SR_OPT_BOOL, OFF(rank_normalized), "True", 0, 0, NULL,
+     "`sslrun retrieve`: divide each feature by its length."},
+    {"RANKING.USE_GPU", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, NO_GPU},
+    {"RANKING.RANKING_BACKEND", SR_OPT_IGNORED, 0, "faiss", 0, 0, NULL, "there is one"},
+    {"RANKING.APPLY_PCA", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED, "principal components are not built"},
+    {"RANKING.PCA_DIM", SR_OPT_IGNORED, 0, "128", 0, 0, NULL, "principal components are not built"},
+    {"RANKING.FEATURES", SR_OPT_IGNORED, 0,
+     "{EXTRACT: False, PATH: \".\", DATA_PARTITION: TRAIN, TEST_PARTITION: TEST, DATASET_NAME: \"\", "
+     "LAYER_NAME: \"\", DIMENSIONALITY_REDUCTION: 0}",
+     0, 0, NULL, "`sslrun retrieve DATABASE [QUERIES]` takes folders of features"},
     {"SVM", SR_OPT_TREE, OFF(sections.svm), "{}", 0, 0, NULL, "Linear support vector machines on features."},
     {"NEAREST_NEIGHBOR", SR_OPT_TREE, OFF(sections.neighbor), "{}", 0, 0, NULL, "Nearest-neighbour evaluation."},
     {"LOW_SHOT_BENCHMARK", SR_OPT_TREE, OFF(sections.low_shot), "{}", 0, 0, NULL, "Logistic regression on features."},
@@ -160,7 +165,8 @@ const SrOption sr__schema_neighbor[] = {
      "At most so many training images, drawn at random, are compared with (ours); 0: all."},
     {"USE_CUDA", SR_OPT_IGNORED, 0, "True", 0, 0, NULL, NO_GPU},
     {"OPTIMIZE_MEMORY", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "neighbours are always searched in blocks"},
-    {"FEATURES.PATH", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "features are extracted on the spot"},
+    {"FEATURES.PATH", SR_OPT_STRING, OFF(knn.features_path), "\"\"", 0, 0, NULL,
+     "A folder with features of both sides, in place of the trunk's."},
     SR_OPTION_END,
 };
 // clang-format on

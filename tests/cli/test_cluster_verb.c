@@ -15,7 +15,7 @@
 
 static ProgramResult result; // two 64 kB texts: too large for the stack of a test
 
-#define RUN(...) program_run(&result, 0, (const char *const[]){__VA_ARGS__, NULL})
+#define RUN(...) program_run(&result, 1, (const char *const[]){__VA_ARGS__, NULL})
 
 static void write_images(const char *dir, int n) {
     uint8_t pixels[20 * 24 * 3];

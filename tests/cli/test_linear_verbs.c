@@ -1,4 +1,4 @@
-// sslrun svm and logreg: on files of features and on a configuration's trunk, what is printed, what is refused.
+// sslrun svm, logreg, retrieve and knn: on files of features and on a configuration's trunk, what is printed, what is refused.
 #include <stdio.h>
 
 #include "base/file.h"
@@ -11,7 +11,7 @@
 
 static ProgramResult result; // two 64 kB texts: too large for the stack of a test
 
-#define RUN(...) program_run(&result, 0, (const char *const[]){__VA_ARGS__, NULL})
+#define RUN(...) program_run(&result, 1, (const char *const[]){__VA_ARGS__, NULL})
 
 typedef struct {
     char dir[64], train[128], test[128], out[128], run[128];
@@ -62,6 +62,27 @@ static void test_files(void **state) {
     temp_dir_remove(f.dir);
 }
 
+static void test_neighbours(void **state) {
+    (void)state;
+    Fixture f;
+    char folder[160];
+    begin(&f);
+    RUN("retrieve", f.train, f.test);
+    CHECK(result.code == 0 && strstr(result.out, "mAP") && strstr(result.out, "60 test images against 90"));
+    RUN("retrieve", f.train, "--json", "RANKING.NORMALIZE_FEATS=False");
+    CHECK(result.code == 0 && strstr(result.out, "\"trained_map\": ") && strstr(result.out, "\"trained_p10\": "));
+    RUN("knn", f.train, f.test, "NEAREST_NEIGHBOR.TOPK=[3, 7]");
+    CHECK(result.code == 0 && strstr(result.out, "features") && strstr(result.out, "k=7"));
+    snprintf(folder, sizeof folder, "NEAREST_NEIGHBOR.FEATURES.PATH=%s", f.train);
+    RUN("knn", CONFIG, folder, "--json", "--layer", "res5");
+    CHECK(result.code == 0 && strstr(result.out, "\"trained_top1_k5\": "));
+    RUN("knn", CONFIG, "--layer", "res5");
+    expect_refused("NEAREST_NEIGHBOR.LAYER=res5");
+    RUN("retrieve", f.train, f.test, "RANKING.APPLY_PCA=True");
+    expect_refused("RANKING.APPLY_PCA");
+    temp_dir_remove(f.dir);
+}
+
 static void test_trunk(void **state) {
     (void)state;
     Fixture f;
@@ -74,6 +95,8 @@ static void test_trunk(void **state) {
           strstr(result.out, "trained trunk") && strstr(result.out, "layer flatten (32 numbers)"));
     RUN("logreg", CONFIG, f.run, "OPTIMIZER.num_epochs=1", "--no-baselines", "--layer", "layer4");
     CHECK(result.code == 0 && !strstr(result.out, "raw pixels") && strstr(result.out, "layer layer4"));
+    RUN("retrieve", CONFIG, f.run, "OPTIMIZER.num_epochs=1");
+    CHECK(result.code == 0 && strstr(result.out, "raw pixels") && strstr(result.out, "P@10"));
     RUN("svm", CONFIG, f.run, "--layer", "layer9");
     expect_refused("layer9");
     temp_dir_remove(f.dir);
@@ -102,4 +125,4 @@ static void test_refused(void **state) {
     temp_dir_remove(f.dir);
 }
 
-SR_TESTS(linear_verbs, unit(test_files), unit(test_trunk), unit(test_refused))
+SR_TESTS(linear_verbs, unit(test_files), unit(test_neighbours), unit(test_trunk), unit(test_refused))

@@ -89,7 +89,8 @@ def check_logreg(folder, x, y, tx, ty, name):
         rest = LogisticRegression(C=cost, solver="liblinear", random_state=0).fit(x, y)
         check(f"{name} logistic regression C={cost:g}, one against the rest", value, 100 * rest.score(tx, ty), 0.2)
         joint = LogisticRegression(C=cost, max_iter=500).fit(x, y)
-        check(f"{name} logistic regression C={cost:g}, all at once", value, 100 * joint.score(tx, ty), 1)
+        # Another model: where classes overlap much the two differ by more than a point, in either direction.
+        check(f"{name} logistic regression C={cost:g}, all at once", value, 100 * joint.score(tx, ty), 2)
 
 
 def check_targets(folder):

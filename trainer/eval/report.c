@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "trainer/eval/sides.h"
 #include "trainer/progress.h"
 
 typedef struct {
@@ -54,6 +55,22 @@ done:
     return status;
 }
 
+SrStatus sr_knn_report_files(const SrConfig *config, const char *train, const char *test,
+                             const char *layer, SrKnnReport *out) {
+    SrSides sides = {.config = config, .train = train, .test = test, .layer = layer};
+    const SrKnnConfig *knn = &config->knn;
+    Report r = {knn, out};
+    *out = (SrKnnReport){.labels = true, .files = true, .n_k = SR_MIN(knn->topk.n, SR_REPORT_MAX_K), .note = ""};
+    for (int i = 0; i < out->n_k; i++)
+        out->k[i] = knn->topk.v[i];
+    SR_TRY(sr_sides_each(&sides, compare, &r));
+    out->layer = layer ? layer : "features";
+    out->n_bank = sides.n_train;
+    out->n_test = sides.n_test;
+    out->seconds = sides.seconds;
+    return SR_OK;
+}
+
 // What `sslrun knn` and TEST_ONLY do.
 SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, SrKnnReport *out) {
     SrModel *model;
@@ -84,7 +101,7 @@ void sr_knn_report_text(const SrKnnReport *report, SrText *out) {
     for (int row = 0; row < SR_ROW_COUNT; row++) {
         if (!report->has[row])
             continue;
-        sr_text_printf(out, "  %-16s", sr_report_row_name((SrReportRow)row));
+        sr_text_printf(out, "  %-16s", report->files ? "features" : sr_report_row_name((SrReportRow)row));
         for (int i = 0; i < report->n_k; i++) {
             sr_text_printf(out, "      %6.2f", report->row[row][i].top1);
             if (row == SR_ROW_MAJORITY)

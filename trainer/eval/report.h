@@ -8,6 +8,7 @@
 #define SR_REPORT_MAX_K 16
 
 typedef struct {
+    bool files;  // features of files, not of a trunk
     bool labels; // false: the data has none and nothing was computed
     int n_k;
     int k[SR_REPORT_MAX_K];
@@ -24,6 +25,10 @@ typedef struct {
 SrStatus sr_knn_report(const SrConfig *config, SrModel *trained, bool baselines, SrKnnReport *out);
 // The same with the weights the configuration names: PARAMS_FILE, or else the newest checkpoint.
 SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, SrKnnReport *out);
+
+// The same of files of features (features_file.h); layer NULL: the only one.
+SrStatus sr_knn_report_files(const SrConfig *config, const char *train, const char *test,
+                             const char *layer, SrKnnReport *out);
 
 void sr_knn_report_text(const SrKnnReport *report, SrText *out); // a table
 void sr_knn_report_json(const SrKnnReport *report, SrText *out); // one line

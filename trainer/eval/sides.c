@@ -40,7 +40,7 @@ done:
 static SrStatus each_of_files(SrSides *s, Call *call) {
     SrFeatures train = {0}, test = {0};
     SrStatus status;
-    SrFeatureFiles a = {s->train, s->layer, "train"}, b = {s->test, s->layer, "test"};
+    SrFeatureFiles a = {s->train, s->layer, "train"}, b = {s->test, s->layer, s->one_set ? "train" : "test"};
     SR_TRY_GOTO(sr_features_load(&a, &train, NULL));
     SR_TRY_GOTO(sr_features_load(&b, &test, NULL));
     if (sr_features_classes(&train) < 1 || sr_features_classes(&test) < 1)

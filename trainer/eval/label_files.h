@@ -5,8 +5,8 @@
 //   NAME_train_LAYER_N10_D512_images.npy   (n) strings, where the extraction left the images' names
 //   NAME_LAYER_N10_D512_centers.npy        (10, 512) float32
 // The first two are a disk_filelist: LABEL_PATHS and DATA_PATHS of a training.
-#ifndef SR_TRAINER_EVAL_CLUSTER_H
-#define SR_TRAINER_EVAL_CLUSTER_H
+#ifndef SR_TRAINER_EVAL_LABEL_FILES_H
+#define SR_TRAINER_EVAL_LABEL_FILES_H
 
 #include "base/text.h"
 #include "trainer/config.h"

@@ -1,5 +1,5 @@
 // Features in, label files out.
-#include "trainer/eval/cluster.h"
+#include "trainer/eval/label_files.h"
 
 #include <stdio.h>
 #include <string.h>

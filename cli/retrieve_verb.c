@@ -1,0 +1,82 @@
+// sslrun retrieve CONFIG | DATABASE [QUERIES]: nearest-neighbour retrieval with frozen features.
+#include <stdio.h>
+
+#include "base/json.h"
+#include "cli/side_args.h"
+#include "cli/verb.h"
+#include "trainer/eval/retrieval.h"
+
+typedef struct {
+    bool normalize, itself;
+    bool has[SR_ROW_COUNT];
+    SrRetrieval row[SR_ROW_COUNT];
+} Report;
+
+// Test images ask, training images answer; one set of files asks itself.
+static SrStatus evaluate(void *arg, SrReportRow row, SrFeatures *bank, SrFeatures *test) {
+    Report *r = arg;
+    r->has[row] = true;
+    return sr_retrieval(test, r->itself ? NULL : bank, r->normalize, &r->row[row]);
+}
+
+static void print_table(const Report *r, const SrSides *sides, SrText *out) {
+    sr_sides_text(sides, r->itself ? "retrieval, each image without itself" : "retrieval", out);
+    sr_text_printf(out, "  %-16s     mAP     P@1     P@5    P@10  queries\n", "");
+    for (int row = 0; row < SR_ROW_COUNT; row++) {
+        const SrRetrieval *a = &r->row[row];
+        if (r->has[row])
+            sr_text_printf(out, "  %-16s  %6.2f  %6.2f  %6.2f  %6.2f  %7lld\n", sr_sides_row_name(sides, row),
+                           a->map, a->p1, a->p5, a->p10, (long long)a->queries);
+    }
+}
+
+// Flat keys such as trained_map and trained_p10.
+static void print_json(const Report *r, const SrSides *sides, SrText *out) {
+    char key[64];
+    sr_json_begin(out);
+    sr_sides_json(sides, out);
+    for (int row = 0; row < SR_ROW_COUNT; row++) {
+        const SrRetrieval *a = &r->row[row];
+        const struct {
+            const char *name;
+            double value;
+        } fields[] = {{"map", a->map}, {"p1", a->p1}, {"p5", a->p5}, {"p10", a->p10}};
+        for (int i = 0; r->has[row] && i < SR_COUNT(fields); i++) {
+            snprintf(key, sizeof key, "%s_%s", sr_report_row_key((SrReportRow)row), fields[i].name);
+            sr_json_float(out, key, fields[i].value);
+        }
+    }
+    sr_json_end(out);
+}
+
+static SrStatus run_verb(int argc, char **argv) {
+    bool json = false, only = false;
+    SrSides sides = {.layer = NULL};
+    const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
+                            {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
+                            {"--layer", NULL, NULL, "the feature, as in flatten", &sides.layer},
+                            {0}};
+    SrArgs args;
+    SrConfig *config = NULL;
+    SrText out = SR_TEXT_INIT;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_sides(&args, "retrieve", &config, &sides));
+    sides.baselines = !only;
+    Report report = {.normalize = config->rank_normalized, .itself = sides.train && args.n_names == 1};
+    if (report.itself)
+        sides.one_set = true;
+    SrStatus status = sr_sides_each(&sides, evaluate, &report);
+    if (status == SR_OK) {
+        (json ? print_json : print_table)(&report, &sides, &out);
+        status = sr_args_print(&out);
+    }
+    sr_config_free(config);
+    return status;
+}
+
+const SrVerb sr_verb_retrieve = {
+    .name = "retrieve",
+    .usage = "sslrun retrieve CONFIG|DATABASE [QUERIES] [KEY=VALUE ...] [--layer NAME] [--no-baselines] [--json]",
+    .help = "Mean average precision of nearest neighbours that share the query's label.",
+    .run = run_verb,
+};
