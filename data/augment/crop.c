@@ -30,12 +30,12 @@ static int reduction(const SrCrop *crops, int n) {
 
 SrStatus sr__crop_all(const SrCropStyle *style, const SrTransformContext *ctx, SrImage src, const SrCrop *crops,
                       int first, int n, SrImage *out) {
-    double full_h = src.H, full_w = src.W;
-    SR_TRY(sr_image_finish(&src, ctx->fast ? reduction(crops, n) : 1, ctx->pool));
-    double y = src.H / full_h, x = src.W / full_w; // 1 unless decoded at a fraction
+    int full = src.W, reduce = ctx->fast ? reduction(crops, n) : 1;
+    SR_TRY(sr_image_finish(&src, reduce, ctx->pool));
+    double part = src.W == full ? 1 : 1.0 / reduce; // sides are rounded up, the scale is not
     for (int i = 0; i < n; i++) {
         SrBox b = crops[i].box;
-        SrArea area = {b.top * y, b.left * x, b.h * y, b.w * x};
+        SrArea area = {b.top * part, b.left * part, b.h * part, b.w * part};
         bool flip = style->flip && sr__flip_drawn(style->flip, ctx, first + i, style->flip_stage);
         SrResample how = {.h = crops[i].h, .w = crops[i].w, .filter = style->filter, .flip = flip, .fast = ctx->fast};
         SR_TRY(sr_pixel_resample(&src, area, how, ctx->pool, &out[i]));
