@@ -33,9 +33,11 @@ typedef struct {
     int groups, reduced, columns; // of one group: units of a tap, outputs
     int all_taps;                 // of the kernel; the grid may visit fewer
     int rows;                     // most pixels in a tile
+    int own;                      // of merged groups whose lanes pick: channels of one; else 0
+    int32_t lane_from[SR_ALIGN / sizeof(float)]; // (lanes): where the channels of a column's group begin
     const float *packed;          // (groups, blocks, all taps, reduced, width)
     int64_t pixels;
-    int pixel_blocks, splits; // units of work: groups * splits * pixel_blocks
+    int pixel_blocks, splits, shares; // units of work: shares of the groups * splits * pixel_blocks
     char *threads;            // one table each
     size_t thread_bytes;
 } Sweep;
@@ -110,7 +112,9 @@ static void run_block(const Sweep *s, const Table *table, int count, int64_t c0,
     SrConvTile t = {
         .in_stride = TABLE,
         .first = (int64_t)group * s->reduced + c0,
-        .channels = channels,
+        .channels = s->own ? s->own : channels,
+        .lane_from = s->own ? s->lane_from : NULL,
+        .together = s->reduced,
         .w = s->packed + group * rows * sr__conv_width(s->kernels, s->columns) + rows * k0 +
              c0 * width,
         .w_tap = (int64_t)s->reduced * width,
@@ -142,39 +146,55 @@ static int64_t channel_step(const Sweep *s) {
     return (s->reduced + parts * 16 - 1) / (parts * 16) * 16;
 }
 
-// Unit i = (group, split of the columns, block of pixels).
+// The columns of blocks [from, to) of one group.
+static void run_group(const Sweep *s, const Table *table, int count, int group, int from, int to) {
+    int64_t step = channel_step(s);
+    for (int64_t c0 = 0; c0 < s->reduced; c0 += step)
+        for (int b = from; b < to; b++)
+            run_block(s, table, count, c0, SR_MIN(step, s->reduced - c0), group,
+                      b * s->kernels->block, b == from);
+}
+
+// Unit i = (share of the groups, split of the columns, block of pixels).
 static void sweep_unit(void *arg, int64_t i, int thread) {
     const Sweep *s = arg;
     SrConvScratch scratch = {s->threads + (size_t)thread * s->thread_bytes, 0};
     Table table = take_table(&scratch, s->all_taps, s->grid.run, s->reduced);
     int64_t first = i % s->pixel_blocks * PIXELS;
     int split = (int)(i / s->pixel_blocks % s->splits),
-        group = (int)(i / s->pixel_blocks / s->splits);
+        share = (int)(i / s->pixel_blocks / s->splits);
     int count = (int)SR_MIN(s->pixels - first, PIXELS);
     fill_table(s, &table, first);
     list_taps(s, &table, count);
     int blocks = sr__conv_ceil_div(s->columns, s->kernels->block);
-    int from = blocks * split / s->splits, to = blocks * (split + 1) / s->splits;
-    int64_t step = channel_step(s);
-    for (int64_t c0 = 0; c0 < s->reduced; c0 += step)
-        for (int b = from; b < to; b++)
-            run_block(s, &table, count, c0, SR_MIN(step, s->reduced - c0), group,
-                      b * s->kernels->block, b == from);
+    for (int g = s->groups * share / s->shares; g < s->groups * (share + 1) / s->shares; g++)
+        run_group(s, &table, count, g, blocks * split / s->splits,
+                  blocks * (split + 1) / s->splits);
 }
 
-// A unit is a block of pixels against a share of the columns; columns are split only where the
-// pixels alone give too few units, for each share looks the pixels up again.
+// A unit is a block of pixels against a share of the columns; groups and columns are split only where
+// the pixels alone give too few units, for each share looks the pixels up again.
 static void sweep(Sweep *s) {
     s->pixels = (int64_t)s->grid.N * s->grid.grid_h * s->grid.grid_w;
     if (s->pixels == 0)
         return;
     s->pixel_blocks = (int)((s->pixels + PIXELS - 1) / PIXELS);
     int blocks = sr__conv_ceil_div(s->columns, s->kernels->block);
-    s->splits = SR_MIN(blocks, sr__conv_ceil_div(UNITS, s->pixel_blocks));
+    s->shares = SR_MIN(s->groups, sr__conv_ceil_div(UNITS, s->pixel_blocks));
+    s->splits = SR_MIN(blocks, sr__conv_ceil_div(UNITS, s->pixel_blocks * s->shares));
     s->rows = s->kernels->rows(SR_MIN(sr__conv_width(s->kernels, s->columns), s->kernels->block));
     s->grid.images_inside =
         s->grid.taps > 1 && s->grid.grid_h * s->grid.grid_w <= 64 && s->grid.N >= 2 * s->rows;
-    sr_parallel_for((int64_t)s->groups * s->splits * s->pixel_blocks, sweep_unit, s);
+    sr_parallel_for((int64_t)s->shares * s->splits * s->pixel_blocks, sweep_unit, s);
+}
+
+// reduced, produced: channels of one of the merged groups.
+static void pick_lanes(Sweep *s, const SrConvPacking *p, int reduced, int produced) {
+    if (!sr__conv_picks(p))
+        return;
+    s->own = reduced;
+    for (int j = 0; j < p->kernels->lanes; j++) // lanes past the last column read anything
+        s->lane_from[j] = SR_MIN(j, s->columns - 1) / produced * reduced;
 }
 
 // Scratch: what all threads share, then a table for each.
@@ -249,6 +269,7 @@ static void forward(const SrConvShape *s, const void *x, const float *w, const S
         .threads = pieces.threads,
         .thread_bytes = pieces.thread_bytes,
     };
+    pick_lanes(&job, &p, p.Cg, p.Kg);
     sweep(&job);
 }
 
@@ -308,6 +329,7 @@ static void backward_data(const SrConvShape *s, const void *dy, const float *w, 
         .threads = pieces.threads,
         .thread_bytes = pieces.thread_bytes,
     };
+    pick_lanes(&job, &p, p.Kg, p.Cg);
     for (int phase = 0; phase < s->stride_h * s->stride_w; phase++) {
         job.out_at_h = phase / s->stride_w;
         job.out_at_w = phase % s->stride_w;

@@ -35,6 +35,10 @@ typedef struct {
     float *const *out; // (pixels): where pixel m lies in the output
     int64_t out_first; // first column to write there
     int pixels, columns;
+    // Groups narrower than a vector, several side by side: column j meets channel lane_from[j] + c of
+    // the `together` channels at `first`, and w[tap][c][j] is its weight.  NULL: not so.
+    const int32_t *lane_from; // (lanes)
+    int together;
     bool add;
     const SrConvEnd *end;  // what follows, for these channels and pixels; NULL: nothing
     const float *out_base; // the whole output, where end's residual begins
@@ -77,6 +81,7 @@ typedef struct {
     int depth; // channels in a unit: 1, or 2 for bfloat16
     int lanes; // floats in a vector
     int block; // columns of a full block
+    bool picks; // the tile knows lane_from
     // Most pixels of a tile (and rows of an outer product) for a block of that many floats.
     int (*rows)(int width);
     void (*tile)(const SrConvTile *t);

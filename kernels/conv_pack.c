@@ -72,6 +72,13 @@ static void forward_block(void *arg, int64_t i, int thread) {
         return;
     }
     int depth = p->kernels->depth;
+    for (int t = 0; t < p->taps && sr__conv_picks(p); t++)
+        for (int c = 0; c < p->Cg; c++)
+            for (int j = 0; j < width; j++)
+                to[((int64_t)t * p->C + c) * width + j] =
+                    j < columns ? merged_weight(p, w, j, j / p->Kg * p->Cg + c, t) : 0;
+    if (sr__conv_picks(p))
+        return;
     for (int t = 0; t < p->taps; t++)
         for (int c = 0; c < p->C; c += depth)
             for (int j = 0; j < width; j++)
@@ -97,6 +104,13 @@ static void backward_block(void *arg, int64_t i, int thread) {
         return;
     }
     int depth = p->kernels->depth;
+    for (int t = 0; t < p->taps && sr__conv_picks(p); t++)
+        for (int k = 0; k < p->Kg; k++)
+            for (int j = 0; j < width; j++)
+                to[((int64_t)t * p->K + k) * width + j] =
+                    j < columns ? merged_weight(p, w, j / p->Cg * p->Kg + k, j, t) : 0;
+    if (sr__conv_picks(p))
+        return;
     for (int t = 0; t < p->taps; t++)
         for (int k = 0; k < p->K; k += depth)
             for (int j = 0; j < width; j++)

@@ -26,6 +26,12 @@ static inline int64_t sr__conv_pack_floats(const SrConvPacking *p, int reduced, 
     return (int64_t)p->taps * reduced * sr__conv_width(p->kernels, columns);
 }
 
+// A merged group's lanes meet only their own channels where the kernel can pick them: packed rows c of
+// a tap then hold, at column j, the weight of channel c of j's own group; rows past a group are unused.
+static inline bool sr__conv_picks(const SrConvPacking *p) {
+    return p->merged > 1 && p->kernels->picks;
+}
+
 void sr__conv_pack_forward(const SrConvPacking *p, const float *w, float *packed);
 void sr__conv_pack_backward(const SrConvPacking *p, const float *w, float *packed);
 

@@ -20,6 +20,7 @@ V_INLINE V v_dot(V a, V b, V sum) { return _mm512_dpbf16_ps(sum, (__m512bh)a, (_
 #define TYPE SR_F32
 typedef float Number;
 enum { DEPTH = 1 };
+#define DEPTH_IS_ONE 1
 V_INLINE V v_dot(V a, V b, V sum) { return v_fma(a, b, sum); }
 #endif
 
@@ -115,6 +116,38 @@ V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
     tile_end(M, NV, t, acc);
 }
 
+#if DEPTH_IS_ONE
+// Several narrow groups in one vector: every lane multiplies only what belongs to its group.
+V_INLINE void narrow_any(int M, const SrConvTile *t) {
+    V acc[NARROW_ROWS][VECTORS], x[NARROW_ROWS];
+    V_FOR (m, M)
+        acc[m][0] = v_zero();
+    for (int i = 0; i < t->taps; i++) {
+        const float *const *in = t->in + (int64_t)t->tap[i] * t->in_stride;
+        const float *w = t->w + t->tap[i] * t->w_tap;
+        V_FOR (m, M)
+            x[m] = v_load_n(in[m] + t->first, t->together);
+        for (int c = 0; c < t->channels; c++) {
+            V b = v_load(w + c * V_LANES);
+            V_FOR (m, M)
+                acc[m][0] = v_fma(v_pick(x[m], t->lane_from, c), b, acc[m][0]);
+        }
+    }
+    tile_end(M, 1, t, acc);
+}
+
+static void narrow(const SrConvTile *t) {
+    if (t->pixels == NARROW_ROWS) {
+        narrow_any(NARROW_ROWS, t);
+        return;
+    }
+    SrConvTile one = *t; // the last pixels, one by one
+    one.pixels = 1;
+    for (int m = 0; m < t->pixels; m++, one.in++, one.out++)
+        narrow_any(1, &one);
+}
+#endif
+
 // Rows [row, row + M) of the outer product.  The sums are loaded and stored once for all pixels;
 // what limits it is the operands' way from memory, hence the fetch: one line of a later chunk a
 // pixel.
@@ -173,6 +206,12 @@ INSTANCES(4)
 static void tile(const SrConvTile *t) {
     static void (*const instances[VECTORS + 1][NARROW_ROWS + 1])(const SrConvTile *) = {
         TABLES(tile)};
+#if DEPTH_IS_ONE
+    if (t->lane_from) {
+        narrow(t);
+        return;
+    }
+#endif
     instances[(t->columns + V_LANES - 1) / V_LANES][t->pixels](t);
 }
 
@@ -300,6 +339,7 @@ const SrConvKernels SR_ISA_SYMBOL(sr__conv_kernels) = {
     .depth = DEPTH,
     .lanes = V_LANES,
     .block = BLOCK,
+    .picks = DEPTH == 1,
     .rows = rows,
     .tile = tile,
     .outer = outer,

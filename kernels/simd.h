@@ -49,6 +49,10 @@ V_INLINE V v_fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
 V_INLINE V v_max(V a, V b) { return _mm512_max_ps(a, b); }
 V_INLINE V v_min(V a, V b) { return _mm512_min_ps(a, b); }
 V_INLINE V v_sqrt(V a) { return _mm512_sqrt_ps(a); }
+V_INLINE V v_pick(V a, const int32_t *from, int plus) {
+    __m512i index = _mm512_add_epi32(_mm512_loadu_si512(from), _mm512_set1_epi32(plus));
+    return _mm512_permutexvar_ps(index, a);
+}
 V_INLINE V v_where_positive(V x, V a) {
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), a);
 }
@@ -93,6 +97,10 @@ V_INLINE V v_fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
 V_INLINE V v_max(V a, V b) { return _mm256_max_ps(a, b); }
 V_INLINE V v_min(V a, V b) { return _mm256_min_ps(a, b); }
 V_INLINE V v_sqrt(V a) { return _mm256_sqrt_ps(a); }
+V_INLINE V v_pick(V a, const int32_t *from, int plus) {
+    __m256i index = _mm256_loadu_si256((const __m256i *)from);
+    return _mm256_permutevar8x32_ps(a, _mm256_add_epi32(index, _mm256_set1_epi32(plus)));
+}
 V_INLINE V v_where_positive(V x, V a) {
     return _mm256_and_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_GT_OQ), a);
 }
@@ -151,6 +159,10 @@ V_INLINE V v_min(V a, V b) {
     return b;
 }
 V_INLINE V v_sqrt(V a) { return (V){sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3])}; }
+V_INLINE V v_pick(V a, const int32_t *from, int plus) {
+    return (V){a[(from[0] + plus) & 3], a[(from[1] + plus) & 3], a[(from[2] + plus) & 3],
+               a[(from[3] + plus) & 3]};
+}
 V_INLINE V v_where_positive(V x, V a) {
     for (int i = 0; i < V_LANES; i++)
         a[i] = x[i] > 0 ? a[i] : 0;
@@ -178,6 +190,7 @@ V_INLINE void v_stream_bf16(SrBf16 *p, V a) { v_store_bf16(p, a); }
 //   v_max(a, b), v_min     a > b ? a : b, so b where either is NaN: v_max(v_zero(), x) is a ReLU that
 //                          passes NaN on
 //   v_where_positive(x, a) a where x > 0, else 0
+//   v_pick(a, from, plus)  lane j: lane from[j] + plus of a, modulo V_LANES
 //   v_stream(p, a), _bf16  a whole vector to an aligned p, past the caches: a line that is not in them need
 //                          not be read before it is overwritten.  v_stream_end() before others read it.
 V_INLINE V v_zero(void) { return v_set1(0.0f); }
