@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "graph/plan_internal.h"
+#include "kernels/cpu.h"
 #include "kernels/op_params.h"
 
 static double bytes_of(const SrPlan *plan, int buffer) {
@@ -40,7 +41,10 @@ double sr_plan_seconds(const SrPlan *plan, const SrPlanRates *rates) {
     for (int c = 0; c < plan->n_calls; c++) {
         const SrPlanCall *call = &plan->calls[c];
         const SrPlanNode *node = &plan->nodes[call->node];
-        double flops = is_window(node->op, node->params) ? rates->window_flops : rates->matrix_flops;
+        bool window = is_window(node->op, node->params);
+        double flops = window ? rates->window_flops : rates->matrix_flops;
+        if (!window && node->dtype == SR_BF16 && sr_cpu_has_bf16())
+            flops *= 2; // products of pairs; most windows are Winograd's, computed in floats
         double arithmetic = (double)call->flops / flops, memory = traffic(plan, call) / rates->bytes;
         seconds += SR_MAX(arithmetic, memory);
     }
