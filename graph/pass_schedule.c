@@ -158,7 +158,8 @@ static SrStatus schedule_seeds(SrPlan *plan) {
         plan->buffers[plan->seeds[k]].whole_run = true;
         if (!loss->needs_grad)
             continue;
-        if (root->n_contributions == 1 && sr__plan_grad_type(root) == SR_F32) // nobody adds to it, so the host's copy stays intact
+        // Nobody adds to it, so the host's copy stays intact.
+        if (root->n_contributions == 1 && sr__plan_grad_type(root) == SR_F32)
             root->grad = plan->seeds[k];
         else
             SR_TRY(merge_gradient(plan, loss->grad_root, plan->seeds[k], SR_F32));

@@ -26,7 +26,8 @@ SrStatus sr__pool_fixed_infer(const char *op, const SrPool2dParams *p, const SrS
 SrStatus sr__pool_adaptive_infer(const char *op, const SrAdaptivePool2dParams *p, const SrShape *x,
                                  int n_in, SrShape *y);
 
-// x (N, H, W, C), y (N, P, Q, C), floats or bfloat16 for the maximum; where (N, P, Q, C) gets the place of the maximum in its window,
+// x (N, H, W, C), y (N, P, Q, C), floats or bfloat16 for the maximum; where (N, P, Q, C) gets the
+// place of the maximum in its window,
 // counted from the window's first cell before it was cut.  Ties go to the first, NaN wins, as in
 // PyTorch.
 void sr__pool_max(const SrPool *pool, SrDtype type, const void *x, void *y, uint16_t *where);
