@@ -12,7 +12,7 @@ static SrStatus run_verb(int argc, char **argv) {
         return sr_fail(SR_ERR_CONFIG, "sslrun describe: what? Give a plugin (resnet), a key "
                                       "(LOSS.swav_loss.epsilon) or a section (OPTIMIZER)");
     for (int i = 0; i < args.n_names; i++) {
-        SrStatus status = sr_manual_describe(args.names[i], &out);
+        SrStatus status = sr_manual_describe(args.names[i], &sr_manual_verbs, &out);
         if (status != SR_OK) {
             sr_text_deinit(&out);
             return status;
@@ -24,6 +24,6 @@ static SrStatus run_verb(int argc, char **argv) {
 const SrVerb sr_verb_describe = {
     .name = "describe",
     .usage = "sslrun describe NAME ...",
-    .help = "Explains plugins, keys (LOSS.swav_loss.epsilon) and sections (OPTIMIZER).",
+    .help = "Explains plugins, their options (mlp.use_bn), keys (LOSS.swav_loss.epsilon), sections (OPTIMIZER) and verbs.",
     .run = run_verb,
 };

@@ -1,4 +1,4 @@
-// sslrun list [KIND]: every trunk, head, loss, data source, transform, optimizer, schedule and op.
+// sslrun list [KIND]: every trunk, model, head, loss, data source, transform, collator, optimizer, schedule, meter, op and verb.
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "trainer/manual.h"
@@ -8,7 +8,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrArgs args;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    SrStatus status = sr_manual_list(args.n_names > 0 ? args.names[0] : NULL, &out);
+    SrStatus status = sr_manual_list(args.n_names > 0 ? args.names[0] : NULL, &sr_manual_verbs, &out);
     if (status == SR_OK)
         return sr_args_print(&out);
     sr_text_deinit(&out);
@@ -18,6 +18,6 @@ static SrStatus run_verb(int argc, char **argv) {
 const SrVerb sr_verb_list = {
     .name = "list",
     .usage = "sslrun list [KIND]",
-    .help = "Lists trunks, heads, losses, data sources, transforms, optimizers, schedules and ops.",
+    .help = "Lists trunks, heads, losses, data sources, transforms, optimizers, meters and so on.",
     .run = run_verb,
 };

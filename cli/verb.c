@@ -16,3 +16,12 @@ static const SrVerb *const verbs[] = {
 const SrVerb *sr_verb_at(int i) {
     return i >= 0 && i < SR_COUNT(verbs) ? verbs[i] : NULL;
 }
+
+static bool manual_entry(int i, SrManualEntry *out) {
+    const SrVerb *verb = sr_verb_at(i);
+    if (verb)
+        *out = (SrManualEntry){.name = verb->name, .help = verb->help};
+    return verb != NULL;
+}
+
+const SrManualKind sr_manual_verbs = {"verb", "verbs (sslrun VERB --help explains its flags)", manual_entry};

@@ -4,6 +4,7 @@
 #define SR_CLI_VERB_H
 
 #include "base/status.h"
+#include "trainer/manual.h"
 
 typedef struct SrVerb {
     const char *name;
@@ -14,5 +15,6 @@ typedef struct SrVerb {
 } SrVerb;
 
 const SrVerb *sr_verb_at(int i); // NULL past the end
+extern const SrManualKind sr_manual_verbs; // for `list` and `describe`
 
 #endif

@@ -3,14 +3,28 @@
 #ifndef SR_TRAINER_MANUAL_H
 #define SR_TRAINER_MANUAL_H
 
-#include "base/status.h"
+#include <stdbool.h>
+
+#include "base/option.h"
 #include "base/text.h"
 
-// Every plugin with its one line of help, kind by kind.  kind: one of them alone ("trunk"); NULL:
-// all.
-SrStatus sr_manual_list(const char *kind, SrText *out);
-// A plugin by name with its options, or a key of the configuration ("LOSS.swav_loss.epsilon") or a
-// whole section ("OPTIMIZER").  Unknown: SR_ERR_CONFIG with the nearest.
-SrStatus sr_manual_describe(const char *name, SrText *out);
+typedef struct {
+    const char *name, *help;
+    const char *where; // the map its options stand in, NULL if they have no fixed place
+    const SrOption *options;
+} SrManualEntry;
+
+typedef struct {
+    const char *kind, *title;
+    bool (*at)(int i, SrManualEntry *out); // false past the end
+} SrManualKind;
+
+// Every plugin with its one line of help, kind by kind.  kind: one of them alone ("trunk"); NULL: all.
+// more: a kind this folder cannot know (verbs), or NULL.
+SrStatus sr_manual_list(const char *kind, const SrManualKind *more, SrText *out);
+// A plugin by name with its options, one of these ("ImgPilToMultiCrop.size_crops"), a key of the configuration
+// ("LOSS.swav_loss.epsilon"), a section or any map of keys ("OPTIMIZER", "MODEL.HEAD").  Unknown: SR_ERR_CONFIG with the
+// nearest.
+SrStatus sr_manual_describe(const char *name, const SrManualKind *more, SrText *out);
 
 #endif

@@ -42,7 +42,7 @@ const SrOption sr__schema_low_shot[] = {
 const SrOption sr__schema_cluster[] = {
     {"OUTPUT_DIR", SR_OPT_STRING, OFF(cluster.output_dir), "\".\"", 0, 0, NULL, "Where label files go."},
     {"NUM_ITER", SR_OPT_INT, OFF(cluster.iterations), "50", 0, 1e6, NULL, "Iterations at most."},
-    {"NUM_CLUSTERS", SR_OPT_INT, OFF(cluster.clusters), "16000", 1, 1e6, NULL, "Clusters."},
+    {"NUM_CLUSTERS", SR_OPT_INT, OFF(cluster.clusters), "16000", 1, 1e6, NULL, "How many clusters."},
     {"DATA_LIMIT", SR_OPT_INT64, OFF(cluster.limit), "-1", -1, 1e15, NULL,
      "Rows that the centres are made from, drawn at random; -1: all.  All rows get a label."},
     {"DATA_LIMIT_SAMPLING.SEED", SR_OPT_INT, OFF(cluster.limit_seed), "0", 0, 2e9, NULL, "Which rows DATA_LIMIT takes."},

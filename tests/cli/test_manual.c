@@ -1,0 +1,116 @@
+// `sslrun list` and `sslrun describe` know every name there is: loops over the registries and over the tree of all keys.
+#include <stdio.h>
+
+#include "cli/verb.h"
+#include "data/data.h"
+#include "heads/head.h"
+#include "kernels/op.h"
+#include "losses/loss.h"
+#include "tests/check.h"
+#include "trainer/meter.h"
+#include "trainer/schedule.h"
+#include "trainer/schema.h"
+#include "trunks/trunk.h"
+
+static SrArena arena;
+
+// Fails where a name has no description, or one without words.
+static void check_described(const char *name) {
+    SrText out = SR_TEXT_INIT;
+    if (sr_manual_describe(name, &sr_manual_verbs, &out) != SR_OK)
+        fail_msg("describe %s: %s", name, sr_status_message());
+    if (!out.s || !strchr(out.s, ' '))
+        fail_msg("describe %s says nothing: %s", name, out.s ? out.s : "");
+    sr_text_deinit(&out);
+}
+
+// The names under the titles of `sslrun list`: "  name    help".
+static void test_every_listed_name(void **state) {
+    (void)state;
+    SrText out = SR_TEXT_INIT;
+    int kinds = 0, names = 0;
+    CHECK_OK(sr_manual_list(NULL, &sr_manual_verbs, &out));
+    for (char *line = strtok(out.s, "\n"); line; line = strtok(NULL, "\n")) {
+        char name[64], help[512];
+        if (line[0] != ' ') {
+            kinds++;
+            continue;
+        }
+        if (sscanf(line, " %63s %511[^\n]", name, help) != 2)
+            fail_msg("no help in '%s'", line);
+        check_described(name);
+        names++;
+    }
+    sr_text_deinit(&out);
+    CHECK_INT(kinds, 12);
+    CHECK(names > 100);
+}
+
+// Keys of all maps at every depth; what lies in lists is part of their value.
+static int check_keys(const SrYaml *map, const char *prefix) {
+    int n = 0;
+    for (int i = 0; map->type == SR_YAML_MAP && i < map->n; i++) {
+        char *key = sr_arena_printf(&arena, "%s%s%s", prefix, *prefix ? "." : "", map->keys[i]);
+        check_described(key);
+        n += 1 + check_keys(map->items[i], key);
+    }
+    return n;
+}
+
+static void test_every_key(void **state) {
+    (void)state;
+    SrYaml *defaults;
+    CHECK_OK(sr__schema_defaults(&arena, &defaults));
+    CHECK(check_keys(defaults, "") > 400);
+    sr_arena_deinit(&arena);
+}
+
+static void check_rows(const char *where, const SrOption *table) {
+    for (const SrOption *o = table; o && o->name; o++)
+        if (!o->help || strlen(o->help) < 4)
+            fail_msg("%s.%s has no help", where, o->name);
+}
+
+// Every row of every table, of the schema and of plugins, explains itself.
+static void test_every_row_has_help(void **state) {
+    (void)state;
+    SrSchemaEntry *entries;
+    int n;
+    CHECK_OK(sr__schema_entries(&arena, &entries, &n));
+    for (int i = 0; i < n; i++) {
+        const SrSection *s = &entries[i].section;
+        for (const SrOption *o = s->table; o && o->name; o++)
+            if (o->type != SR_OPT_TREE || *o->help) // else a map with a section of its own
+                check_rows(s->path, (const SrOption[]){*o, {0}});
+    }
+    sr_arena_deinit(&arena);
+#define CHECK_KIND(noun)                \
+    for (int i = 0; sr_##noun##_at(i); i++) \
+        check_rows(sr_##noun##_at(i)->name, sr_##noun##_at(i)->options)
+    CHECK_KIND(trunk);
+    CHECK_KIND(head);
+    CHECK_KIND(loss);
+    CHECK_KIND(transform);
+    CHECK_KIND(schedule_kind);
+    CHECK_KIND(meter);
+    CHECK_KIND(op);
+}
+
+static void test_names_nobody_knows(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {{"resnett", "'resnet'"},
+                                          {"resnet500", "'resnet50'"},
+                                          {"chek", "'check'"},
+                                          {"accuracy_list_metre", "'accuracy_list_meter'"},
+                                          {"mlp.use_bm", "'mlp.use_bn'"},
+                                          {"config.OPTIMIZER.num_epoch", "'OPTIMIZER.num_epochs'"},
+                                          {"OPTIMISER", "'OPTIMIZER'"}};
+    SrText out = SR_TEXT_INIT;
+    for (int i = 0; i < SR_COUNT(rows); i++)
+        CHECK_FAILS(sr_manual_describe(rows[i][0], &sr_manual_verbs, &out), SR_ERR_CONFIG, rows[i][1]);
+    CHECK_FAILS(sr_manual_list("meters", &sr_manual_verbs, &out), SR_ERR_CONFIG, "did you mean 'meter'");
+    sr_text_deinit(&out);
+}
+
+SR_TESTS(manual, unit(test_every_listed_name), unit(test_every_key), unit(test_every_row_has_help),
+         unit(test_names_nobody_knows))
