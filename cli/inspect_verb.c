@@ -76,8 +76,9 @@ static void print_head(Inspect *in) {
     sr_text_printf(&in->out, "%s: %s, %d tensors, %" PRId64 " numbers, %zu bytes\n", in->w.path,
                    sr_weights_format_name(in->w.format), in->w.n, numbers, in->w.file_bytes);
     sr_text_printf(&in->out, "  written by: %s\n", in->naming.writer);
-    if (*in->naming.trunk)
-        sr_text_printf(&in->out, "  trunk: %s%s%s%s\n", in->naming.trunk,
+    if (*in->naming.trunk || *in->naming.prefix)
+        sr_text_printf(&in->out, "  trunk: %s%s%s%s\n",
+                       *in->naming.trunk ? in->naming.trunk : "of no known kind",
                        *in->naming.prefix ? " under '" : "", in->naming.prefix,
                        *in->naming.prefix ? "'" : "");
     if (in->stats)
