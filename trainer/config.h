@@ -99,8 +99,14 @@ typedef struct { // NEAREST_NEIGHBOR
     bool l2_norm_feats;
     const char *layer; // LAYER, ours: the feature compared ("flatten")
     int64_t bank_limit; // BANK_LIMIT, ours: training images compared with; 0: all
+    int64_t test_limit; // no key: test images; 0: all.  Probes set it
     const char *features_path; // FEATURES.PATH: a folder with both sides' features, "": the trunk's
 } SrKnnConfig;
+
+typedef struct {          // HOOKS.PROBE, ours
+    int every_num_epochs; // 0: off
+    int64_t limit;        // images on either side; 0: all
+} SrProbeConfig;
 
 typedef struct {      // METERS
     SrStrings names;  // in order; the deprecated METERS.name among them
@@ -159,6 +165,7 @@ typedef struct SrConfig {
     SrSplitConfig train, test;
     SrCheckpointConfig checkpoint;
     SrKnnConfig knn;
+    SrProbeConfig probe;
     SrMetersConfig meters;
     SrSvmConfig svm;
     SrLowShotConfig low_shot;

@@ -58,7 +58,8 @@ SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const char *param_prefix
                           const SrNodeId *views, int n_views, SrNodeId *outputs, int *n_outputs);
 
 // ---- evaluation: one image size, trunk only, tapped at a layer (sr_feature_tap: VISSL's or
-// torchvision's name).  The graph belongs to the model; compile it in SR_MODE_EVAL.
+// torchvision's name).  The graph belongs to the model; compile it in SR_MODE_EVAL.  The same call again gives the
+// same graph.
 SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char *layer,
                              SrGraph **graph, SrNodeId *input, SrNodeId *tap);
 

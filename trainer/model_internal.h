@@ -30,6 +30,12 @@ struct SrModel {
     const void *loss_params;
     SrGraph **graphs; // every graph handed out
     int n_graphs;
+    struct { // the last graph of sr_model_build_eval
+        SrGraph *graph;
+        int batch, h, w;
+        char layer[128];
+        SrNodeId input, tap;
+    } eval;
     SrModelPasses passes[SR__MAX_PREFIXES]; // of the graph being built
     int n_passes;
     bool learn_statistics; // batch norms of a frozen trunk follow the plan's mode after all

@@ -88,6 +88,11 @@ const SrOption sr__schema_machine[] = {
 
 const SrOption sr__schema_hooks[] = {
     {"CHECK_NAN", SR_OPT_BOOL, OFF(check_nan), "True", 0, 0, NULL, "Stop at the first loss that is not finite."},
+    {"PROBE.EVERY_NUM_EPOCHS", SR_OPT_INT, OFF(probe.every_num_epochs), "0", 0, 1e9, NULL,
+     "After every n-th epoch: kNN (NEAREST_NEIGHBOR) and a linear classifier on features of the trunk as it stands"
+     " (ours); training keeps its bits; 0: off."},
+    {"PROBE.LIMIT", SR_OPT_INT64, OFF(probe.limit), "5000", 0, 1e15, NULL,
+     "A probe looks at so many training images at most, drawn at random, and at so many test images (ours); 0: all."},
     {"EMA_MODEL.SAVE_EMA_MODEL", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED, "an averaged model is not built"},
     {"EMA_MODEL.ENABLE_EMA_METERS", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED, "an averaged model is not built"},
     {"EMA_MODEL.UPDATE_ITER", SR_OPT_IGNORED, 0, "1", 0, 0, NULL, "an averaged model is not built"},

@@ -288,8 +288,8 @@ static void hold_out(SrLoaderConfig *loader, SrEvalSide side, int64_t length) {
 }
 
 // NEAREST_NEIGHBOR.BANK_LIMIT: a bank of a few ten thousand images ranks trunks as the whole set
-// does, in a fraction of the time.
-static void cap_bank(SrLoaderConfig *loader, int64_t cap, int64_t length) {
+// does, in a fraction of the time.  Probes limit the test images too.
+static void cap_side(SrLoaderConfig *loader, int64_t cap, int64_t length) {
     int64_t all = loader->limit > 0 ? loader->limit : length;
     if (cap <= 0 || all <= cap)
         return;
@@ -321,8 +321,8 @@ static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, 
         hold_out(&loader, side, out->source->length(out->set));
         out->note = "no test set: a tenth of the training images is held out of the bank";
     }
-    if (side == SR_SIDE_BANK)
-        cap_bank(&loader, config->knn.bank_limit, out->source->length(out->set));
+    int64_t cap = side == SR_SIDE_BANK ? config->knn.bank_limit : config->knn.test_limit;
+    cap_side(&loader, cap, out->source->length(out->set));
     loader.batch = batch;
     loader.shuffle = loader.drop_last = sample;
     return sr_loader_new(&loader, &out->loader);

@@ -1,5 +1,5 @@
 // The training loop.  Not the step (step.c), not what a run is made of (run.c), not evaluation
-// (eval/).
+// (eval/), which it only calls between epochs.
 #include "trainer/train.h"
 
 #include <math.h>
@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "trainer/eval/online_probe.h"
 #include "trainer/folder.h"
 #include "trainer/metrics.h"
 #include "trainer/phases.h"
@@ -25,6 +26,7 @@ typedef struct {
     SrLossFacts facts;
     SrProgress progress;
     SrPhases phases;
+    SrOnlineProbe probe;
     bool whole_epoch; // this process saw its first batch
     SrMetrics lines, epochs; // stdout.json, metrics.json
     SrTrainResult *result;
@@ -294,6 +296,25 @@ static SrStatus test(Train *t, int64_t epoch) {
     return kept ? save(t, SR_SAVE_BEST) : SR_OK;
 }
 
+// What a probe fails of is no reason to lose the epoch: training goes on without its figures.
+static void probe(Train *t, int64_t epoch) {
+    SrProbeResult r;
+    if (sr_online_probe_run(&t->probe, &r) != SR_OK) {
+        sr_warn("no probe after epoch %lld: %s", (long long)epoch, sr_status_message());
+        return;
+    }
+    sr_info("probe after epoch %lld: top-1 of kNN (k=%d) %.2f, linear %.2f; %lld test images against %lld, %.1f s",
+            (long long)epoch, r.knn.k, r.knn.top1, r.linear_top1, (long long)r.n_test, (long long)r.n_train,
+            r.seconds);
+    SrText *out = sr_metrics_begin(&t->epochs);
+    sr_json_int(out, "iteration", t->at.iteration);
+    sr_json_int(out, "train_phase_idx", epoch);
+    sr_json_float(out, "probe_knn_top1", r.knn.top1);
+    sr_json_float(out, "probe_linear_top1", r.linear_top1);
+    sr_json_float(out, "seconds", r.seconds);
+    sr_metrics_end(&t->epochs);
+}
+
 // After the last batch: the position becomes the start of the next epoch.
 static SrStatus end_epoch(Train *t, double began) {
     int64_t epoch = t->at.epoch;
@@ -308,6 +329,9 @@ static SrStatus end_epoch(Train *t, double began) {
     say_training(t, epoch);
     if (sr_phases_test_due(&t->phases, t->config, epoch))
         SR_TRY(test(t, epoch));
+    // Before the checkpoint: a run killed in between says it again rather than never.
+    if (sr_online_probe_due(&t->probe, epoch))
+        probe(t, epoch);
     return save_by_epoch(t);
 }
 
@@ -384,6 +408,7 @@ static SrStatus train_all(Train *t) {
             (long long)t->run->steps_per_epoch, t->config->optimizer.num_epochs);
     SR_TRY(sr_run_freeze(t->run));
     SR_TRY(sr_phases_open(t->run, &t->phases));
+    SR_TRY(sr_online_probe_open(t->config, t->run->model, &t->probe));
     sr_progress_start(&t->progress, t->run->max_iterations, t->run->batch);
     while (t->at.epoch < t->config->optimizer.num_epochs) {
         SR_TRY(train_epoch(t));

@@ -1,6 +1,8 @@
 // Runs that are killed, interrupted, or given other numbers of threads end in the same bits.
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -135,6 +137,69 @@ static void test_bf16(void **state) {
     temp_dir_remove(dir);
 }
 
+// ---- probes between epochs ----------------------------------------------------------------------
+
+#define PROBES "HOOKS.PROBE.EVERY_NUM_EPOCHS=1"
+#define EPOCHS 3
+
+typedef struct {
+    int n;
+    double knn, linear;
+} ProbeLine;
+
+static double field_of(const char *line, const char *key) {
+    const char *at = strstr(line, key);
+    CHECK(at && (at = strchr(at, ':')));
+    return strtod(at + 1, NULL);
+}
+
+// The last line of each epoch, and how many there were: a run killed between a probe and its checkpoint has two.
+static void read_probes(const char *dir, ProbeLine out[EPOCHS]) {
+    char text[1 << 14];
+    program_read(dir, "metrics.json", text, sizeof text);
+    memset(out, 0, EPOCHS * sizeof *out);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        if (!strstr(line, "probe_knn_top1"))
+            continue;
+        int epoch = (int)field_of(line, "train_phase_idx");
+        CHECK(epoch >= 0 && epoch < EPOCHS);
+        out[epoch] = (ProbeLine){out[epoch].n + 1, field_of(line, "probe_knn_top1"),
+                                 field_of(line, "probe_linear_top1")};
+    }
+}
+
+// Training has the bits it has without probes, also when it is killed on its way; probes say the same again.
+static void test_probes(void **state) {
+    (void)state;
+    char plain[64], whole[64], dir[64];
+    ProbeLine none[EPOCHS], expected[EPOCHS], got[EPOCHS];
+    temp_dir_make(plain);
+    temp_dir_make(whole);
+    temp_dir_make(dir);
+    finish_run(plain, 1);
+    double began = now_ms();
+    finish_run_with(whole, 2, PROBES);
+    double length = now_ms() - began;
+    pid_t pid = start_run(dir, 1, PROBES);
+    sleep_ms(0.5 * length);
+    kill(pid, SIGKILL);
+    program_wait(pid);
+    finish_run_with(dir, 2, PROBES);
+    check_same_final(plain, whole);
+    check_same_final(plain, dir);
+    read_probes(plain, none);
+    read_probes(whole, expected);
+    read_probes(dir, got);
+    for (int i = 0; i < EPOCHS; i++) {
+        CHECK_INT(none[i].n, 0);
+        CHECK_INT(expected[i].n, 1);
+        CHECK(got[i].n >= 1 && got[i].knn == expected[i].knn && got[i].linear == expected[i].linear);
+    }
+    temp_dir_remove(plain);
+    temp_dir_remove(whole);
+    temp_dir_remove(dir);
+}
+
 static bool has_progress(const char *dir) {
     char text[4096];
     program_read(dir, "stdout.json", text, sizeof text);
@@ -192,4 +257,4 @@ static void test_folder_is_held(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(resume, unit(test_folder_is_held), unit(test_sigkill), unit(test_threads), unit(test_bf16), unit(test_sigterm), unit(test_sigint))
+SR_TESTS(resume, unit(test_folder_is_held), unit(test_sigkill), unit(test_threads), unit(test_bf16), unit(test_probes), unit(test_sigterm), unit(test_sigint))

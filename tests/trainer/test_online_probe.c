@@ -1,0 +1,105 @@
+// Probes of a trunk between epochs: the figures of the evaluations they stand for, limits, nothing left behind, and
+// what is refused before the first step.
+#include <string.h>
+
+#include "base/mem.h"
+#include "tests/check.h"
+#include "trainer/eval/logreg.h"
+#include "trainer/eval/online_probe.h"
+#include "trainer/eval/report.h"
+#include "trainer/run.h"
+
+#define CONFIG "tests/cli/tiny.yaml"
+#define ON "HOOKS.PROBE.EVERY_NUM_EPOCHS=2"
+
+typedef struct {
+    SrConfig *config;
+    SrRun *run;
+    SrOnlineProbe probe;
+} Fixture;
+
+static SrStatus begin(Fixture *f, const char *a, const char *b) {
+    const char *overrides[] = {"DATA.TRAIN.DATA_LIMIT=400", "NEAREST_NEIGHBOR.L2_NORM_FEATS=True", a, b};
+    *f = (Fixture){.config = NULL};
+    SR_TRY(sr_config_load(CONFIG, overrides, SR_COUNT(overrides), &f->config));
+    SR_TRY(sr_run_open(f->config, SR_RUN_TRAIN, &f->run));
+    return sr_online_probe_open(f->config, f->run->model, &f->probe);
+}
+
+static void end(Fixture *f) {
+    sr_run_close(f->run);
+    sr_config_free(f->config);
+}
+
+static SrStatus linear_of(void *arg, SrReportRow row, SrFeatures *train, SrFeatures *test) {
+    (void)row;
+    double lambda = SR_PROBE_LAMBDA;
+    SrLowShotConfig config = {.lambdas = {.n = 1, .v = &lambda}};
+    SrArena arena = SR_ARENA_INIT;
+    SrLogregResult *r;
+    int n;
+    CHECK_OK(sr_logreg(&config, 0, train, test, &arena, &r, &n));
+    *(double *)arg = r->test;
+    sr_arena_deinit(&arena);
+    return SR_OK;
+}
+
+// Without a limit: what `sslrun knn` and `sslrun logreg` find in the same features.
+static void test_figures(void **state) {
+    (void)state;
+    Fixture f;
+    SrProbeResult first, second;
+    SrKnnReport knn;
+    SrRows rows;
+    double linear = -1;
+    CHECK_OK(begin(&f, ON, "HOOKS.PROBE.LIMIT=0"));
+    CHECK(!sr_online_probe_due(&f.probe, 0) && sr_online_probe_due(&f.probe, 1));
+    CHECK(!sr_online_probe_due(&f.probe, 2) && sr_online_probe_due(&f.probe, 3));
+    CHECK_OK(sr_online_probe_run(&f.probe, &first));
+    CHECK_INT(first.n_train, 360);
+    CHECK_INT(first.n_test, 40);
+    int64_t live = sr_mem_live();
+    CHECK_OK(sr_online_probe_run(&f.probe, &second));
+    CHECK_INT(sr_mem_live(), live); // graphs are the model's: not one more a probe
+    CHECK(first.knn.top1 == second.knn.top1 && first.linear_top1 == second.linear_top1);
+    CHECK_OK(sr_knn_report(f.config, f.run->model, false, &knn));
+    CHECK(first.knn.top1 == knn.row[SR_ROW_TRAINED][0].top1 && first.knn.k == 5);
+    CHECK_OK(sr_rows_open(&rows, f.config, "flatten"));
+    CHECK_OK(sr_rows_each(&rows, f.run->model, false, linear_of, &linear));
+    sr_rows_close(&rows);
+    CHECK(first.linear_top1 == linear && first.knn.top1 > 0 && linear > 0);
+    end(&f);
+}
+
+static void test_limit(void **state) {
+    (void)state;
+    Fixture f;
+    SrProbeResult r;
+    CHECK_OK(begin(&f, ON, "HOOKS.PROBE.LIMIT=30"));
+    CHECK_OK(sr_online_probe_run(&f.probe, &r));
+    CHECK_INT(r.n_train, 30);
+    CHECK_INT(r.n_test, 30);
+    end(&f);
+    CHECK_OK(begin(&f, "HOOKS.PROBE.LIMIT=30", "SEED_VALUE=0")); // off by default
+    for (int epoch = 0; epoch < 4; epoch++)
+        CHECK(!sr_online_probe_due(&f.probe, epoch));
+    end(&f);
+}
+
+static void check_refused(const char *override, const char *text) {
+    Fixture f;
+    CHECK_FAILS(begin(&f, ON, override), SR_ERR_CONFIG, text);
+    end(&f);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    check_refused("DATA.TRAIN.RANDOM_SYNTHETIC_LABELS=1", "labels of two classes");
+    check_refused("MODEL.FEATURE_EVAL_SETTINGS={EVAL_MODE_ON: True, FREEZE_TRUNK_ONLY: True}", "the trunk is frozen");
+    check_refused("NEAREST_NEIGHBOR.LAYER=flaten", "flatten");
+    check_refused("NEAREST_NEIGHBOR.TOPK=[]", "TOPK is empty");
+    check_refused("HOOKS.PROBE.EVERY_NUM_EPOCH=1", "EVERY_NUM_EPOCHS");
+    check_refused("HOOKS.PROBE.LIMIT=-1", "HOOKS.PROBE.LIMIT");
+}
+
+SR_TESTS(online_probe, unit(test_figures), unit(test_limit), unit(test_refused))

@@ -1,0 +1,75 @@
+// See the header.
+#include "trainer/eval/online_probe.h"
+
+#include "trainer/eval/logreg.h"
+#include "trainer/progress.h"
+
+// Images are opened for the length of a call only: between probes they would hold batches of memory.
+SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlineProbe *out) {
+    SrRows rows;
+    SrGraph *graph;
+    SrNodeId input, tap;
+    SrStatus status;
+    *out = (SrOnlineProbe){.model = NULL};
+    if (config->probe.every_num_epochs == 0)
+        return SR_OK;
+    if (config->model.freeze_trunk_only && config->model.eval_mode_on) // nor do statistics move
+        return sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: the trunk is frozen, so that every probe would find the same; "
+                                      "set EVERY_NUM_EPOCHS to 0");
+    if (config->knn.topk.n < 1)
+        return sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: NEAREST_NEIGHBOR.TOPK is empty; the probe takes its first number");
+    out->config = *config;
+    out->config.knn.bank_limit = out->config.knn.test_limit = config->probe.limit;
+    SR_TRY_GOTO(sr_rows_open(&rows, &out->config, config->knn.layer));
+    if (rows.bank.classes < 2 || rows.test.classes < 2)
+        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: the images have no labels of two classes or more, so there "
+                                           "is nothing to probe for; set EVERY_NUM_EPOCHS to 0"));
+    SR_TRY_GOTO(sr_model_build_eval(model, rows.batch, rows.bank.h[0], rows.bank.w[0], rows.layer, &graph, &input,
+                                    &tap)); // knows NEAREST_NEIGHBOR.LAYER
+    out->model = model;
+done:
+    sr_rows_close(&rows);
+    return status;
+}
+
+bool sr_online_probe_due(const SrOnlineProbe *probe, int64_t epoch) {
+    return probe->model && (epoch + 1) % probe->config.probe.every_num_epochs == 0;
+}
+
+typedef struct {
+    const SrConfig *config;
+    SrProbeResult *out;
+} Call;
+
+// The linear one first: kNN normalises the rows in place.
+static SrStatus probe_rows(void *arg, SrReportRow row, SrFeatures *train, SrFeatures *test) {
+    (void)row;
+    const Call *c = arg;
+    SrArena arena = SR_ARENA_INIT;
+    double lambda = SR_PROBE_LAMBDA;
+    SrLowShotConfig logreg = {.lambdas = {.v = &lambda, .n = 1}};
+    SrKnnOptions knn = {.sigma = c->config->knn.sigma, .l2_norm = c->config->knn.l2_norm_feats};
+    SrLogregResult *linear;
+    int n;
+    c->out->n_train = train->n;
+    c->out->n_test = test->n;
+    SrStatus status = sr_logreg(&logreg, c->config->seed, train, test, &arena, &linear, &n);
+    if (status == SR_OK)
+        c->out->linear_top1 = linear[0].test;
+    sr_arena_deinit(&arena);
+    return status == SR_OK ? sr_knn(&knn, train, test, c->config->knn.topk.v, 1, &c->out->knn, NULL) : status;
+}
+
+SrStatus sr_online_probe_run(SrOnlineProbe *probe, SrProbeResult *out) {
+    SrRows rows;
+    SrStatus status;
+    Call call = {&probe->config, out};
+    double began = sr_clock();
+    *out = (SrProbeResult){.n_train = 0};
+    SR_TRY_GOTO(sr_rows_open(&rows, &probe->config, probe->config.knn.layer));
+    SR_TRY_GOTO(sr_rows_each(&rows, probe->model, false, probe_rows, &call));
+    out->seconds = sr_clock() - began;
+done:
+    sr_rows_close(&rows);
+    return status;
+}

@@ -1,0 +1,35 @@
+// How good the trunk is while it is being trained: weighted kNN and a linear classifier on its features every few
+// epochs (HOOKS.PROBE).  Not the evaluation at the end (report.h) and not what linear evaluation trains (linear.h).
+//
+// Each probe starts afresh from features of the trunk as it stands, in evaluation mode: the gradient is stopped by
+// construction, there is no state to save or resume, a run's bits are those without probes, and the figures of two
+// epochs can be compared, which those of a classifier that chases a moving trunk cannot.
+#ifndef SR_TRAINER_EVAL_ONLINE_PROBE_H
+#define SR_TRAINER_EVAL_ONLINE_PROBE_H
+
+#include "trainer/eval/rows.h"
+
+// Penalty of the classifier, as LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION.LAMBDA has it: the cost is images / lambda, 1 with
+// 5000 images.  Little hangs on it (the quick start's trunk after 10 updates, 2500 test images: 76.40 % with 5000,
+// 76.44 with 500, 75.96 with VISSL's 0.025); large ones converge soonest.
+#define SR_PROBE_LAMBDA 5000.0
+
+typedef struct {
+    SrConfig config; // the run's, with the probe's limits; lives no longer than the run's
+    SrModel *model;  // borrowed; NULL: HOOKS.PROBE is off
+} SrOnlineProbe;
+
+typedef struct {
+    SrKnnResult knn;   // for the first of NEAREST_NEIGHBOR.TOPK
+    double linear_top1; // per cent
+    int64_t n_train, n_test;
+    double seconds;
+} SrProbeResult;
+
+// Before the first step: what would keep a probe from working is SR_ERR_CONFIG now, not after an epoch.  The model's
+// parameters have their memory.
+SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlineProbe *out);
+bool sr_online_probe_due(const SrOnlineProbe *probe, int64_t epoch); // after every EVERY_NUM_EPOCHS-th
+SrStatus sr_online_probe_run(SrOnlineProbe *probe, SrProbeResult *out);
+
+#endif
