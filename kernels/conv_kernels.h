@@ -40,12 +40,16 @@ typedef struct {
     const int32_t *lane_from; // (lanes)
     int together;
     bool add;
+    bool stream; // whole aligned vectors go past the caches; stream_end before others read them
     const SrConvEnd *end;  // what follows, for these channels and pixels; NULL: nothing
     const float *out_base; // the whole output, where end's residual begins
     // What the tile brings into the cache for later ones, 0 for nothing new: under each tap the
     // pixels in[ahead .. ahead + SR_CONV_FETCH), which must be pointers to something whatever
     // `ahead` is; and the outputs out[out_ahead + m].
     int ahead, out_ahead;
+    // Instead of inputs, where they are all in the cache: the residual of SR_CONV_FETCH later pixels,
+    // or NULL.  A single tap of as many channels as a block has columns covers them.
+    const float *const *beside;
 } SrConvTile;
 enum { SR_CONV_FETCH = 8 };
 
@@ -85,6 +89,7 @@ typedef struct {
     // Most pixels of a tile (and rows of an outer product) for a block of that many floats.
     int (*rows)(int width);
     void (*tile)(const SrConvTile *t);
+    void (*stream_end)(void);
     void (*outer)(const SrConvOuter *o);
     // to[i][j] = from[i][first + j] for j < columns, then zeros up to whole vectors.  Depth 2: rows
     // is even, first counts numbers, and to[i][j] is the pair from[2i][first + j], from[2i + 1][..].

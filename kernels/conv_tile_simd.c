@@ -59,6 +59,14 @@ V_INLINE void end_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VE
                 acc[m][j] = v_max(v_zero(), acc[m][j]);
 }
 
+// A whole vector of sums past the caches, to an aligned place.
+V_INLINE void stream(void *out, int64_t i, V sum) {
+    if (TYPE == SR_BF16)
+        v_stream_bf16((SrBf16 *)out + i, sum);
+    else
+        v_stream((float *)out + i, sum);
+}
+
 // Writes the sums, or adds them to what is there.  Adding comes last although starting from the old
 // values would save an addition: loads before the loop make gcc 12 keep one weight vector on the
 // stack.
@@ -70,6 +78,12 @@ V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VE
                                               clamp(t->columns - j * V_LANES, 0, V_LANES));
     if (t->end)
         end_sums(M, NV, t, acc);
+    if (t->stream) {
+        V_FOR (m, M)
+            V_FOR (j, NV)
+                stream(t->out[m], t->out_first + j * V_LANES, acc[m][j]);
+        return;
+    }
     if (t->columns == NV * V_LANES) {
         V_FOR (m, M)
             V_FOR (j, NV)
@@ -99,10 +113,11 @@ V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
         const float *x[NARROW_ROWS], *w = t->w + t->tap[i] * t->w_tap;
         V_FOR (m, M)
             x[m] = in[m] + t->first;
-        const float *const *later = in + t->ahead;
+        const float *const *later = t->beside ? t->beside : in + t->ahead;
+        int64_t later_first = t->beside ? t->out_first : t->first;
         for (int64_t c = 0; c < t->channels; c++, w += NV * V_LANES) {
             // One line a step never fills the queue of outstanding misses; a burst would.
-            __builtin_prefetch(later[c % SR_CONV_FETCH] + t->first + c / LINE * LINE);
+            __builtin_prefetch(later[c % SR_CONV_FETCH] + later_first + c / LINE * LINE);
             V b[VECTORS];
             V_FOR (j, NV)
                 b[j] = v_load(w + j * V_LANES);
@@ -342,6 +357,7 @@ const SrConvKernels SR_ISA_SYMBOL(sr__conv_kernels) = {
     .picks = DEPTH == 1,
     .rows = rows,
     .tile = tile,
+    .stream_end = v_stream_end,
     .outer = outer,
     .gather = gather,
     .pack_forward = pack_forward,

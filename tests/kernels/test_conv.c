@@ -448,6 +448,29 @@ static void test_choice(void **state) {
     sr_conv_allow(SR_CONV_ALL);
 }
 
-SR_TESTS(conv, unit(test_shape_formula), unit(test_choice), unit(test_plain), unit(test_direct),
+// An output larger than the caches is written past them, to the same bits as its halves, which are not.
+static void test_streamed_output(void **state) {
+    (void)state;
+    SrRng rng = sr_rng(11, SR_RNG_TEST, 0, 0, 0, 0);
+    SrConvShape s = {.N = 10, .H = 128, .W = 128, .C = 8, .K = 64, .R = 1, .S = 1, .stride_h = 1, .stride_w = 1,
+                     .dilation_h = 1, .dilation_w = 1, .groups = 1};
+    sr_conv_shape(&s);
+    size_t nx = x_len(&s), ny = y_len(&s), bytes = ny * sizeof(float);
+    CHECK(ny >= 8 << 20);
+    float *x = draw(&rng, nx), *w = draw(&rng, w_len(&s)), *bias = draw(&rng, 64), *residual = draw(&rng, ny);
+    float *y = aligned_alloc(SR_ALIGN, bytes), *halves = aligned_alloc(SR_ALIGN, bytes);
+    void *scratch = aligned_alloc(SR_ALIGN, (sr_conv_scratch_bytes(&s, SR_CONV_FORWARD) / SR_ALIGN + 1) * SR_ALIGN);
+    sr_conv_forward_end(&s, x, w, &(SrConvEnd){.bias = bias, .residual = residual, .relu = true}, y, scratch);
+    s.N /= 2;
+    for (size_t half = 0; half < 2; half++)
+        sr_conv_forward_end(&s, x + half * nx / 2, w,
+                            &(SrConvEnd){.bias = bias, .residual = residual + half * ny / 2, .relu = true},
+                            halves + half * ny / 2, scratch);
+    CHECK(memcmp(y, halves, bytes) == 0);
+    free(y), free(halves), free(scratch);
+    sr_free(x), sr_free(w), sr_free(bias), sr_free(residual);
+}
+
+SR_TESTS(conv, unit(test_streamed_output), unit(test_shape_formula), unit(test_choice), unit(test_plain), unit(test_direct),
          unit(test_winograd2), unit(test_winograd4), unit(test_bf16_widened), unit(test_bf16_direct), unit(test_bf16_winograd),
          unit(test_threads_keep_bits))
