@@ -127,7 +127,9 @@ typedef struct { // SVM
 typedef struct { // LOW_SHOT_BENCHMARK
     SrDoubles lambdas;
     SrInts seeds;
-    int per_class; // SAMPLES_PER_CLASS, ours
+    int per_class;    // SAMPLES_PER_CLASS, ours
+    int one_vs_rest;  // MULTI_CLASS, ours: 1 is ovr
+    int max_iter;     // MAX_ITER, ours
 } SrLowShotConfig;
 
 typedef struct { // CLUSTERFIT

@@ -36,6 +36,10 @@ const SrOption sr__schema_low_shot[] = {
      "Numbers of the independent draws, where SAMPLES_PER_CLASS limits the training images."},
     {"LOGISTIC_REGRESSION.SAMPLES_PER_CLASS", SR_OPT_INT, OFF(low_shot.per_class), "0", 0, 1e9, NULL,
      "Training images a class, drawn once a seed (ours); 0: all."},
+    {"LOGISTIC_REGRESSION.MULTI_CLASS", SR_OPT_ENUM, OFF(low_shot.one_vs_rest), "multinomial", 0, 0, "multinomial|ovr",
+     "All classes in one softmax, or each against the rest by liblinear (ours; several labels an image are always)."},
+    {"LOGISTIC_REGRESSION.MAX_ITER", SR_OPT_INT, OFF(low_shot.max_iter), "100", 1, 1e9, NULL,
+     "Iterations of the softmax's fit at most (ours; scikit-learn's default, which VISSL takes)."},
     {"FEATURES.PATH", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "`sslrun logreg TRAIN TEST` takes folders of features"},
     SR_OPTION_END,
 };

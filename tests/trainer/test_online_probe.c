@@ -34,7 +34,7 @@ static void end(Fixture *f) {
 static SrStatus linear_of(void *arg, SrReportRow row, SrFeatures *train, SrFeatures *test) {
     (void)row;
     double lambda = SR_PROBE_LAMBDA;
-    SrLowShotConfig config = {.lambdas = {.n = 1, .v = &lambda}};
+    SrLowShotConfig config = {.lambdas = {.n = 1, .v = &lambda}, .max_iter = SR_PROBE_MAX_ITER};
     SrArena arena = SR_ARENA_INIT;
     SrLogregResult *r;
     int n;

@@ -148,6 +148,7 @@ static void test_threads(void **state) {
     }
 }
 
+// All classes at once by default; each against the rest is another model.
 static void test_logreg(void **state) {
     (void)state;
     Fixture f;
@@ -164,6 +165,10 @@ static void test_logreg(void **state) {
     CHECK(r[0].test > 70 && r[0].train >= r[0].test && r[0].n == 1 && r[0].images == 240);
     CHECK(f.train.x[3] == x); // the caller's rows are as they were
     double everything = r[0].test;
+    SrLowShotConfig rest = c->low_shot;
+    rest.one_vs_rest = 1;
+    CHECK_OK(sr_logreg(&rest, 0, &f.train, &f.test, &f.arena, &r, &n));
+    CHECK(r[0].test > 60 && r[0].test != everything);
     CHECK_OK(sr_logreg(&d->low_shot, 0, &f.train, &f.test, &f.arena, &r, &n));
     CHECK_INT(r[0].images, 12);
     CHECK_INT(r[0].n, 3);

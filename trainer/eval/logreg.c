@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "trainer/eval/softmax.h"
 
 #define TOLERANCE 1e-4
 
@@ -42,7 +43,7 @@ static SrStatus choose_rows(const SrLowShotConfig *config, const SrFeatures *f, 
 // classes).
 typedef struct {
     SrFeatures train, test;
-    SrLinearRows *rows;
+    SrLinearRows *rows; // NULL: all classes at once
     int classes;
     double *w, *chosen;
     int8_t *y;
@@ -57,7 +58,8 @@ static SrStatus draw_init(Draw *d, const SrLowShotConfig *config, uint64_t seed,
     SR_TRY(choose_rows(config, train, seed, sample, &d->train));
     SR_TRY(choose_rows(&all, test, seed, sample, &d->test));
     SR_TRY(sr_features_standardize(&d->train, &d->test));
-    SR_TRY(sr_linear_rows_new(&d->train, &d->rows));
+    if (config->one_vs_rest || train->target)
+        SR_TRY(sr_linear_rows_new(&d->train, &d->rows));
     size_t classes = (size_t)d->classes;
     d->w = sr_alloc(classes * ((size_t)train->d + 1) * sizeof *d->w);
     d->chosen = sr_calloc(classes, sizeof *d->chosen);
@@ -86,15 +88,19 @@ static SrStatus score_side(Draw *d, const SrFeatures *side, double *out) {
     return SR_OK;
 }
 
-// test_std gathers the sum of squares until finish.
-static SrStatus fit(Draw *d, SrLogregResult *r) {
-    double train, test, cost = (double)d->train.n / r->lambda;
+static SrStatus fit_one_vs_rest(Draw *d, double cost) {
     for (int c = 0; c < d->classes; c++) {
         int8_t *y = d->y + c * d->train.n;
         sr_svm_targets(&d->train, c, y);
         d->problem[c] = (SrLinearProblem){y, cost, 1.0, d->w + (int64_t)c * (d->train.d + 1)};
     }
-    SR_TRY(sr_linear_train(d->rows, SR_LINEAR_LOGISTIC, TOLERANCE, d->problem, d->classes));
+    return sr_linear_train(d->rows, SR_LINEAR_LOGISTIC, TOLERANCE, d->problem, d->classes);
+}
+
+// test_std gathers the sum of squares until finish.
+static SrStatus fit(Draw *d, int max_iter, SrLogregResult *r) {
+    double train, test, cost = (double)d->train.n / r->lambda;
+    SR_TRY(d->rows ? fit_one_vs_rest(d, cost) : sr_softmax_train(&d->train, d->classes, cost, max_iter, d->w));
     SR_TRY(score_side(d, &d->train, &train));
     SR_TRY(score_side(d, &d->test, &test));
     r->train += train;
@@ -129,7 +135,7 @@ SrStatus sr_logreg(const SrLowShotConfig *config, uint64_t seed, const SrFeature
         Draw d = {.rows = NULL};
         SrStatus status = draw_init(&d, config, seed, config->seeds.n ? config->seeds.v[s] : 0, train, test);
         for (int i = 0; status == SR_OK && i < *n; i++)
-            status = fit(&d, *out + i);
+            status = fit(&d, config->max_iter, *out + i);
         draw_deinit(&d);
         SR_TRY(status);
     }

@@ -1,7 +1,8 @@
-// Logistic regression on frozen features: VISSL's low_shot_test (spec 10.7) through liblinear.
+// Logistic regression on frozen features: VISSL's low_shot_test (spec 10.7).
 //
-// Columns are standardised by the training images; the cost is their number over lambda, the penalty L2.  One
-// classifier a class against the rest (VISSL's sklearn fits all classes at once: tests/parity/linear.py shows both).
+// Columns are standardised by the training images; the cost is their number over lambda, the penalty L2.  All classes
+// in one softmax (softmax.h), or one classifier a class against the rest (liblinear.h) on request and with several
+// labels an image.  tests/parity/linear.py holds both to scikit-learn's.
 #ifndef SR_TRAINER_EVAL_LOGREG_H
 #define SR_TRAINER_EVAL_LOGREG_H
 

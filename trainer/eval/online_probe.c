@@ -47,7 +47,7 @@ static SrStatus probe_rows(void *arg, SrReportRow row, SrFeatures *train, SrFeat
     const Call *c = arg;
     SrArena arena = SR_ARENA_INIT;
     double lambda = SR_PROBE_LAMBDA;
-    SrLowShotConfig logreg = {.lambdas = {.v = &lambda, .n = 1}};
+    SrLowShotConfig logreg = {.lambdas = {.v = &lambda, .n = 1}, .max_iter = SR_PROBE_MAX_ITER};
     SrKnnOptions knn = {.sigma = c->config->knn.sigma, .l2_norm = c->config->knn.l2_norm_feats};
     SrLogregResult *linear;
     int n;

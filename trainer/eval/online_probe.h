@@ -10,9 +10,9 @@
 #include "trainer/eval/rows.h"
 
 // Penalty of the classifier, as LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION.LAMBDA has it: the cost is images / lambda, 1 with
-// 5000 images.  Little hangs on it (the quick start's trunk after 10 updates, 2500 test images: 76.40 % with 5000,
-// 76.44 with 500, 75.96 with VISSL's 0.025); large ones converge soonest.
+// 5000 images.  Large ones converge soonest.
 #define SR_PROBE_LAMBDA 5000.0
+#define SR_PROBE_MAX_ITER 100
 
 typedef struct {
     SrConfig config; // the run's, with the probe's limits; lives no longer than the run's
