@@ -113,6 +113,15 @@ static double update_bytes(const SrRun *run) {
     return (double)sizeof(float) * (run->config->optimizer.use_larc ? 8 : 6) * (double)run->cost.trainable;
 }
 
+// Heads over a frozen trunk: its forward belongs to the step until its features are kept.
+static SrStatus add_frozen_trunk(SrRun *run, const SrPlanRates *rates, double *seconds) {
+    SrPlan *dry = NULL;
+    SR_TRY(sr_run_compile_trunk(run, &dry));
+    *seconds += sr_plan_seconds(dry, rates);
+    sr_plan_free(dry);
+    return SR_OK;
+}
+
 SrStatus sr_estimate_step(SrRun *run, double *seconds) {
     SrPlan *dry = NULL;
     SrPlanRates rates;
@@ -122,5 +131,5 @@ SrStatus sr_estimate_step(SrRun *run, double *seconds) {
     SR_TRY(sr_run_compile(run, true, &dry));
     *seconds = sr_plan_seconds(dry, &rates) + update_bytes(run) / rates.bytes;
     sr_plan_free(dry);
-    return SR_OK;
+    return run->frozen_trunk ? add_frozen_trunk(run, &rates, seconds) : SR_OK;
 }

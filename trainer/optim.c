@@ -173,15 +173,18 @@ static SrStatus allocate_state(SrOptim *o) {
     return SR_OK;
 }
 
-// All that can fail; the caller frees what is there when it does.
-static SrStatus set_up(SrOptim *o, SrParams *params, const SrParamGroups *groups) {
-    SR_TRY(sr_optimizer_find(o->config->name, &o->kind));
-    if (o->config->use_larc && strcmp(o->kind->name, "sgd") != 0)
+SrStatus sr_optim_check(const SrOptimizerConfig *config, const SrOptimizer **kind) {
+    SR_TRY(sr_optimizer_find(config->name, kind));
+    if (config->use_larc && strcmp((*kind)->name, "sgd") != 0)
         return sr_fail(SR_ERR_CONFIG,
                        "OPTIMIZER.use_larc=True goes with OPTIMIZER.name=sgd, not %s",
-                       o->kind->name);
-    if (o->kind->check)
-        SR_TRY(o->kind->check(o->config));
+                       (*kind)->name);
+    return (*kind)->check ? (*kind)->check(config) : SR_OK;
+}
+
+// All that can fail; the caller frees what is there when it does.
+static SrStatus set_up(SrOptim *o, SrParams *params, const SrParamGroups *groups) {
+    SR_TRY(sr_optim_check(o->config, &o->kind));
     o->n_states = o->kind->n_states(o->config);
     o->norms = o->kind->norms ? o->kind->norms(o->config) : SR_NORMS_NONE;
     SrParamGroups own = {0};

@@ -58,6 +58,8 @@ typedef struct SrOptimizer {
 
 const SrOptimizer *sr_optimizer_at(int i); // NULL past the end
 SrStatus sr_optimizer_find(const char *name, const SrOptimizer **out);
+// The configured one, unless its options exclude each other: what can be said without parameters.
+SrStatus sr_optim_check(const SrOptimizerConfig *config, const SrOptimizer **kind);
 
 typedef struct SrOptim SrOptim;
 // Groups by the configured constructor; allocates state for every trainable parameter.  After sr_params_allocate.

@@ -3,67 +3,12 @@
 #include "trainer/run.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernels/conv.h"
-#include "kernels/cpu.h"
-#include "trainer/progress.h"
-
-// ---- memory -------------------------------------------------------------------------------------
-
-// A one-number file of the kernel; 0 when it is missing.
-static size_t read_number_file(const char *path) {
-    char line[64] = "";
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return 0;
-    const char *got = fgets(line, sizeof line, f);
-    fclose(f);
-    return got ? (size_t)strtoull(line, NULL, 10) : 0; // "max" reads as 0: no limit
-}
-
-// MemAvailable counts what the kernel would give up without swapping; inside a container the
-// control group's limit is the smaller truth.
-size_t sr_memory_available(void) {
-    size_t available = 0;
-    char line[128];
-    FILE *f = fopen("/proc/meminfo", "re");
-    while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, "MemAvailable:", 13) == 0)
-            available = (size_t)strtoull(line + 13, NULL, 10) * 1024;
-    if (f)
-        fclose(f);
-    size_t limit = read_number_file("/sys/fs/cgroup/memory.max");
-    size_t used = read_number_file("/sys/fs/cgroup/memory.current");
-    if (limit > 0 && limit - SR_MIN(used, limit) < available)
-        available = limit - SR_MIN(used, limit);
-    return available;
-}
-
-size_t sr_run_bytes(const SrRunCost *c) {
-    return c->plan.activation_bytes + c->parameter_bytes + c->optimizer_bytes + c->loader_bytes;
-}
-
-// Being killed by the kernel an hour in, when the loader's buffers have grown, is worse than being
-// told now.
-static SrStatus check_memory(const SrRun *run) {
-    const SrRunCost *c = &run->cost;
-    size_t need = sr_run_bytes(c);
-    char a[32], b[32];
-    if (c->available_bytes == 0 || need <= c->available_bytes)
-        return SR_OK;
-    return sr_fail(
-        SR_ERR_MEMORY,
-        "the step needs %s and this machine has %s free: lower DATA.TRAIN.BATCHSIZE_PER_REPLICA "
-        "(now %d) or the crop sizes",
-        sr_bytes_text((double)need, a, sizeof a),
-        sr_bytes_text((double)c->available_bytes, b, sizeof b), run->batch);
-}
 
 // Without learning a run is one forward on the images of evaluation.
 static bool forward_only(const SrRun *run) {
@@ -151,39 +96,12 @@ SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out) {
     return sr_plan_compile(run->graph.graph, &options, out);
 }
 
-// A frozen trunk has a plan of its own.
-static SrStatus add_trunk_cost(SrRun *run) {
-    SrPlan *dry = NULL;
+// Its images are the step's; norms are not folded yet, which changes little of what it costs.
+SrStatus sr_run_compile_trunk(SrRun *run, SrPlan **out) {
     const SrOutputGraph *g = &run->trunk.whole;
     SrPlanOptions options = {.mode = SR_MODE_EVAL, .outputs = g->outputs,
                              .n_outputs = g->n_outputs, .no_allocate = true};
-    SR_TRY(sr_plan_compile(g->graph, &options, &dry));
-    run->cost.plan.activation_bytes += sr_plan_cost(dry).activation_bytes;
-    run->cost.plan.forward_flops += sr_plan_cost(dry).forward_flops;
-    sr_plan_free(dry);
-    return SR_OK;
-}
-
-// From a plan without memory.
-static SrStatus count_cost(SrRun *run) {
-    SrPlan *dry = NULL;
-    SR_TRY(sr_run_compile(run, true, &dry));
-    SrParams *params = sr_model_params(run->model);
-    run->cost = (SrRunCost){
-        .parameters = sr_params_numbers(params, false),
-        .trainable = sr_params_numbers(params, true),
-        .plan = sr_plan_cost(dry),
-        .available_bytes = sr_memory_available(),
-    };
-    sr_plan_free(dry);
-    run->cost.parameter_bytes =
-        (size_t)(run->cost.parameters + run->cost.trainable) * sizeof(float);
-    // Momentum; the true number replaces it once the optimiser exists.
-    run->cost.optimizer_bytes = (size_t)run->cost.trainable * sizeof(float);
-    for (int v = 0; v < run->train.n_views; v++)
-        run->cost.loader_bytes += SR_SPLIT_BATCHES_AHEAD * (size_t)run->batch * 3 * sizeof(float) *
-                                  (size_t)run->train.h[v] * (size_t)run->train.w[v];
-    return run->frozen_trunk ? add_trunk_cost(run) : SR_OK;
+    return sr_plan_compile(g->graph, &options, out);
 }
 
 // VISSL uses lr_head only where head_optimizer_params.use_different_lr says so.
@@ -239,9 +157,9 @@ static SrStatus open_all(SrRun *run) {
     if (run->train.loader)
         SR_TRY(sr_run_check_classes(run, &run->train, "TRAIN"));
     if (forward_only(run))
-        return count_cost(run);
+        return sr__run_count_cost(run);
     SR_TRY(build_schedules(run));
-    SR_TRY(count_cost(run));
+    SR_TRY(sr__run_count_cost(run));
     if (run->mode == SR_RUN_CHECK)
         return build_step(run);
     SrParams *params = sr_model_params(run->model);
@@ -249,7 +167,6 @@ static SrStatus open_all(SrRun *run) {
     SR_TRY(sr_model_init(run->model, &run->graph, run->config->model.init_seed));
     SR_TRY(sr_optim_new(params, &run->config->optimizer, &run->optim));
     run->cost.optimizer_bytes = sr_optim_bytes(run->optim);
-    run->cost.parameter_bytes = sr_params_bytes(params);
     SR_TRY(sr_run_compile(run, false, &run->plan));
     run->feed = (SrFeed){.loader = run->train.loader, .batch = run->batch, .shuffle = true,
                          .drop_last = true, .seed = run->config->seed};
@@ -305,7 +222,7 @@ SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char
 static SrStatus rehearse(const SrConfig *config) {
     SrRun *dry;
     SR_TRY(sr_run_open(config, SR_RUN_CHECK, &dry));
-    SrStatus status = check_memory(dry);
+    SrStatus status = sr__run_check_memory(dry);
     sr_run_close(dry);
     return status;
 }
@@ -380,45 +297,4 @@ void sr_run_rates(SrRun *run, int64_t iteration, double *lr, double *lr_head) {
     double decay = value_at(run, run->decay, iteration);
     sr_optim_set_weight_decay(run->optim, decay,
                               run->decay_head ? value_at(run, run->decay_head, iteration) : decay);
-}
-
-// ---- cost in words ------------------------------------------------------------------------------
-
-// What MODEL.AMP_PARAMS.USE_AMP comes to on this processor.
-static const char *precision_text(const SrRun *run) {
-    if (!run->config->model.use_amp)
-        return "float32";
-    return sr_cpu_has_bf16() ? "maps and their products in bfloat16"
-                             : "maps stored in bfloat16, products in float32 (this processor has no avx512_bf16)";
-}
-
-// One line for the log and for `sslrun check`.
-void sr_run_cost_text(const SrRun *run, SrText *out) {
-    const SrRunCost *c = &run->cost;
-    char a[32], p[32], o[32];
-    sr_text_printf(
-        out,
-        "%.2f M parameters (%.2f M trained); memory: activations %s, parameters and gradients %s, "
-        "optimiser %s; %.2f GFLOP a step of %d images, %d views; %s",
-        (double)c->parameters / 1e6, (double)c->trainable / 1e6,
-        sr_bytes_text((double)c->plan.activation_bytes, a, sizeof a),
-        sr_bytes_text((double)c->parameter_bytes, p, sizeof p),
-        sr_bytes_text((double)c->optimizer_bytes, o, sizeof o),
-        (double)(c->plan.forward_flops + c->plan.backward_flops) / 1e9, run->batch,
-        run->train.n_views, precision_text(run));
-}
-
-// Raw numbers: bytes, floating-point operations.
-void sr_run_cost_json(const SrRun *run, SrText *out) {
-    const SrRunCost *c = &run->cost;
-    sr_json_int(out, "parameters", c->parameters);
-    sr_json_int(out, "trainable", c->trainable);
-    sr_json_int(out, "activation_bytes", (int64_t)c->plan.activation_bytes);
-    sr_json_int(out, "parameter_bytes", (int64_t)c->parameter_bytes);
-    sr_json_int(out, "optimizer_bytes", (int64_t)c->optimizer_bytes);
-    sr_json_int(out, "forward_flops", c->plan.forward_flops);
-    sr_json_int(out, "backward_flops", c->plan.backward_flops);
-    sr_json_int(out, "batch", run->batch);
-    sr_json_int(out, "views", run->train.n_views);
-    sr_json_string(out, "precision", run->config->model.use_amp ? "bf16" : "f32");
 }

@@ -16,9 +16,10 @@ typedef enum {
 
 // What a run costs, before the first step.
 typedef struct {
-    int64_t parameters, trainable;
-    size_t parameter_bytes; // values and gradients
-    size_t optimizer_bytes;
+    int64_t parameters, trainable; // of trunk and heads, and whatever else learns
+    size_t parameter_bytes;        // their values and gradients
+    size_t optimizer_bytes, statistics_bytes; // momentum and the like; running statistics of trunk and heads
+    size_t loss_bytes; // queues, a momentum encoder
     size_t loader_bytes; // batches ahead of the step
     SrPlanCost plan;
     size_t available_bytes; // free memory of this machine (or of its control group); 0: unknown
@@ -57,18 +58,24 @@ SrFeedTarget sr_run_target(const SrRun *run);
 SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char *which);
 // The plan of a step; dry: without memory.  The run does not own it.
 SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out);
+SrStatus sr_run_compile_trunk(SrRun *run, SrPlan **out); // of a frozen trunk alone, always without memory
 SrCheckpointParts sr_run_parts(SrRun *run);
 
 // Learning rates (and decay, set in the optimiser) for the update after `iteration` others; per
 // step or per epoch.
 void sr_run_rates(SrRun *run, int64_t iteration, double *lr, double *lr_head);
 
-// "24.6 M parameters; memory: 1.2 GB activations, ...; 33.1 GFLOP a step".
+// "24.6 M parameters: 24.5 M trained, ... a step", then "  memory: activations 1.2 GB, ...": two lines, no end.
 void sr_run_cost_text(const SrRun *run, SrText *out);
 // The same as JSON fields of an object already begun.
 void sr_run_cost_json(const SrRun *run, SrText *out);
 
-size_t sr_run_bytes(const SrRunCost *cost); // all of it together
-size_t sr_memory_available(void);           // bytes; 0: unknown
+size_t sr_run_state_bytes(const SrRunCost *cost); // optimiser, statistics, loss
+size_t sr_run_bytes(const SrRunCost *cost);       // all of it together
+size_t sr_memory_available(void);                 // bytes; 0: unknown
+
+// For run.c (run_cost.c): fills run->cost from the table and from dry plans; SR_ERR_MEMORY where it does not fit.
+SrStatus sr__run_count_cost(SrRun *run);
+SrStatus sr__run_check_memory(const SrRun *run);
 
 #endif

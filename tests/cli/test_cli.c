@@ -91,10 +91,13 @@ static void test_check_and_manual(void **state) {
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "trunk resnet, loss swav_loss"));
     CHECK(strstr(result.out, "GFLOP a step of 8 images, 3 views"));
+    CHECK(strstr(result.out, " trained, 0 frozen;") && strstr(result.out, "state ") &&
+          strstr(result.out, "activations "));
     CHECK(strstr(result.out, "s a step on this machine with ") && strstr(result.out, "an estimate"));
     RUN("check", CONFIG, "--json");
     CHECK_INT(result.code, 0);
-    CHECK(result.out[0] == '{' && strstr(result.out, "\"forward_flops\":"));
+    CHECK(result.out[0] == '{' && strstr(result.out, "\"forward_flops\":") &&
+          strstr(result.out, "\"state_bytes\":") && strstr(result.out, "\"frozen\": 0"));
     const char *estimate = strstr(result.out, "\"estimated_step_ms\":");
     CHECK(estimate && strtod(strchr(estimate, ':') + 1, NULL) > 0);
     RUN("bench", CONFIG, "--steps", "1", "--warmup=0", "--json");

@@ -143,10 +143,63 @@ static void test_cost(void **state) {
     SrText text = SR_TEXT_INIT;
     sr_run_cost_text(dry, &text);
     CHECK(strstr(text.s, "a step of 8 images, 3 views; float32"));
+    CHECK(strstr(text.s, " trained, 0 frozen;") && strstr(text.s, "state "));
     sr_text_deinit(&text);
     sr_run_close(dry);
     close_run(run, config);
 }
 
+// What `sslrun check` says of the table before there is memory, against what a run then holds.
+static void check_state(const char *const *overrides, int n, int moments, bool teacher) {
+    SrConfig *config;
+    SrRun *dry, *run;
+    CHECK_OK(sr_config_load("tests/cli/tiny.yaml", overrides, n, &config));
+    CHECK_OK(sr_run_open(config, SR_RUN_CHECK, &dry));
+    CHECK_OK(sr_run_open(config, SR_RUN_BENCH, &run));
+    SrParams *params = sr_model_params(run->model);
+    const SrRunCost *c = &dry->cost;
+    size_t values = 0;
+    for (int i = 0; i < sr_params_count(params); i++) {
+        const SrParam *p = sr_params_at(params, i);
+        values += (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype);
+    }
+    CHECK_INT(c->parameter_bytes + c->statistics_bytes + c->loss_bytes,
+              values + (size_t)c->trainable * sizeof(float));
+    CHECK_INT(c->optimizer_bytes, moments * c->trainable * (int64_t)sizeof(float));
+    CHECK(run->cost.optimizer_bytes >= c->optimizer_bytes); // on cache lines
+    CHECK((size_t)c->parameters * sizeof(float) <= c->loss_bytes || !teacher);
+    CHECK_INT(sr_run_state_bytes(c), c->optimizer_bytes + c->statistics_bytes + c->loss_bytes);
+    sr_run_close(dry);
+    sr_run_close(run);
+    sr_config_free(config);
+}
+
+static void test_state(void **state) {
+    (void)state;
+    static const char *const momentum[] = {"OPTIMIZER.momentum=0.9"},
+               *const none[] = {"OPTIMIZER.momentum=0", "OPTIMIZER.nesterov=False"},
+               *const adam[] = {"OPTIMIZER.name=adam", "OPTIMIZER.use_larc=False"},
+               *const teacher[] = {"OPTIMIZER.momentum=0.9", "LOSS.name=swav_momentum_loss"};
+    check_state(momentum, 1, 1, false);
+    check_state(none, 2, 0, false);
+    check_state(adam, 2, 2, false);
+    check_state(teacher, 2, 1, true);
+}
+
+// Without memory an optimiser is not made, and yet what it would refuse is refused.
+static void test_optimizer_is_checked(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"OPTIMIZER.momentum=0", "OPTIMIZER.nesterov=True needs"},
+        {"OPTIMIZER.name=adam", "OPTIMIZER.use_larc=True goes with"}};
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        SrConfig *config;
+        SrRun *run;
+        CHECK_OK(sr_config_load("tests/cli/tiny.yaml", &rows[i][0], 1, &config));
+        CHECK_FAILS(sr_run_open(config, SR_RUN_CHECK, &run), SR_ERR_CONFIG, rows[i][1]);
+        sr_config_free(config);
+    }
+}
+
 SR_TESTS(step, unit(test_learns_without_heap), unit(test_bf16_steps), unit(test_freezing), unit(test_not_finite),
-         unit(test_cost))
+         unit(test_cost), unit(test_state), unit(test_optimizer_is_checked))
