@@ -3,7 +3,7 @@
 // differences of the graph in double precision.
 #include "tests/check.h"
 
-#include "tests/graph/toy.h"
+#include "tests/graph/gradients.h"
 #include "tests/trainer/tiny_model.h"
 #include "trainer/schema.h"
 
@@ -58,6 +58,12 @@ static void close_case(Case *t) {
     sr_config_free(t->config);
 }
 
+static GradientCheck check_of(Case *t) {
+    return (GradientCheck){.graph = t->g.graph, .params = sr_model_params(t->model), .plan = t->plan,
+                           .inputs = t->g.views, .n_inputs = t->g.n_views,
+                           .outputs = t->g.outputs, .n_outputs = t->g.n_outputs};
+}
+
 static void start(Case *t) {
     SrParams *params = sr_model_params(t->model);
     CHECK_OK(sr_params_allocate(params));
@@ -68,97 +74,14 @@ static void start(Case *t) {
                              .losses = t->g.outputs,
                              .n_losses = t->g.n_outputs};
     CHECK_OK(sr_plan_compile(t->g.graph, &options, &t->plan));
-    for (int v = 0; v < t->g.n_views; v++) {
-        SrTensor x = sr_plan_input(t->plan, t->g.views[v]);
-        toy_fill(x.data, sr_shape_count(x.shape), (uint64_t)v);
-    }
-    for (int i = 0; i < t->g.n_outputs; i++)
-        toy_fill(sr_plan_seed(t->plan, t->g.outputs[i]),
-                 sr_shape_count(sr_graph_at(t->g.graph, t->g.outputs[i])->shape), 100 + (uint64_t)i);
+    GradientCheck c = check_of(t);
+    gradients_fill(&c);
 }
 
-static double objective(Case *t, ToyRun *run) {
-    double sum = 0;
-    toy_run(run);
-    for (int i = 0; i < t->g.n_outputs; i++) {
-        SrNodeId id = t->g.outputs[i];
-        const float *cot = sr_plan_seed(t->plan, id);
-        for (int64_t k = 0; k < sr_shape_count(sr_graph_at(t->g.graph, id)->shape); k++)
-            sum += run->value[id][k] * (double)cot[k];
-    }
-    return sum;
-}
-
-// +1 or -1: a direction in which no number of a parameter stands still.
-static double sign(int64_t k) {
-    return (((uint64_t)k * 0x9E3779B97F4A7C15u) >> 40) & 1 ? 1 : -1;
-}
-
-static void move(double *w, int64_t n, double by) {
-    for (int64_t k = 0; k < n; k++)
-        w[k] += by * sign(k);
-}
-
-// The derivative along that direction, by central differences; so close that hardly any ReLU has its kink between.
-static double slope(Case *t, ToyRun *run, int param, int64_t n) {
-    double *w = run->param[param], h = 1e-8;
-    move(w, n, h);
-    double above = objective(t, run);
-    move(w, n, -2 * h);
-    double below = objective(t, run);
-    move(w, n, h);
-    return (above - below) / (2 * h);
-}
-
-// The plan in single precision against the graph run in double.
-static void check_forward(Case *t, const ToyRun *run) {
-    for (int i = 0; i < t->g.n_outputs; i++) {
-        SrNodeId id = t->g.outputs[i];
-        SrTensor y = sr_plan_output(t->plan, id);
-        double largest = 0, worst = 0;
-        for (int64_t k = 0; k < sr_shape_count(y.shape); k++) {
-            largest = fmax(largest, fabs(run->value[id][k]));
-            worst = fmax(worst, fabs(run->value[id][k] - (double)((const float *)y.data)[k]));
-        }
-        if (!(largest > 0 && worst <= 1e-4 * largest))
-            fail_msg("output %d: off by %g of at most %g", i, worst, largest);
-    }
-}
-
-// One parameter: its whole gradient, each number with its sign of the direction.
-static void check_gradient(Case *t, ToyRun *run, int i) {
-    const SrParam *p = sr_params_at(sr_model_params(t->model), i);
-    int64_t n = sr_shape_count(p->shape);
-    double got = 0, squares = 0, expected = slope(t, run, i, n);
-    for (int64_t k = 0; k < n; k++) {
-        got += sign(k) * (double)p->grad[k];
-        squares += (double)p->grad[k] * (double)p->grad[k];
-    }
-    if (!(fabs(got - expected) <= 2e-3 * sqrt(squares) + 2e-6))
-        fail_msg("%s: gradient along a direction %g, finite differences %g (norm %g)", p->name, got,
-                 expected, sqrt(squares));
-}
-
-// All outputs and the gradients of all parameters that learn; returns how many do.
+// Returns how many parameters learn.
 static int check_gradients(Case *t) {
-    SrParams *params = sr_model_params(t->model);
-    ToyRun *run = toy_run_new(t->g.graph, SR_MODE_TRAIN);
-    int checked = 0;
-    for (int v = 0; v < t->g.n_views; v++)
-        toy_run_input(run, t->g.views[v], sr_plan_input(t->plan, t->g.views[v]).data);
-    sr_params_zero_grad(params);
-    sr_plan_forward(t->plan, 0);
-    sr_plan_backward(t->plan);
-    objective(t, run);
-    check_forward(t, run);
-    for (int i = 0; i < sr_params_count(params); i++) {
-        if (!sr_params_at(params, i)->trainable)
-            continue;
-        check_gradient(t, run, i);
-        checked++;
-    }
-    toy_run_free(run);
-    return checked;
+    GradientCheck c = check_of(t);
+    return gradients_check(&c);
 }
 
 static const SrParam *param(Case *t, const char *name) {
