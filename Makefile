@@ -226,6 +226,8 @@ fuzz-config: fuzz-library
 ## make bench-conv  GFLOP/s of every convolution, beside the processor's peak
 $(BUILD)/conv-bench: $(BUILD)/bench/conv_bench.o $(BUILD)/libsslrun.a
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
+$(BUILD)/op-bench: $(BUILD)/bench/op_bench.o $(BUILD)/libsslrun.a
+	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
 bench-conv: $(BUILD)/conv-bench
 	$(BUILD)/conv-bench
 

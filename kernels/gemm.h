@@ -10,4 +10,8 @@
 void sr_gemm(bool ta, bool tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
              float beta, float *c, int ldc);
 
+// The same on the calling thread alone, for the bodies of parallel loops.
+void sr_gemm_here(bool ta, bool tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
+                  float beta, float *c, int ldc);
+
 #endif

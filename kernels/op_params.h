@@ -82,6 +82,11 @@ typedef struct { // select_tokens: x[:, begin : begin + count]
     bool squeeze; // one token: (N, D)
 } SrSelectTokensParams;
 
+typedef struct { // attention
+    int num_heads;
+    double scale; // 0: 1 / sqrt(numbers of a head)
+} SrAttentionParams;
+
 typedef struct { // scale
     double factor;
 } SrScaleParams;

@@ -1,0 +1,100 @@
+// Speed of one operation on one input: least time of its forward and backward, GFLOP/s of the plain definition (twice
+// the forward's for the backward) and the share of the peak that convolutions reach, measured in the same run.
+//
+//   make build/op-bench && build/op-bench attention '{num_heads: 6}' 16,197,1152
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "kernels/conv.h"
+#include "kernels/op.h"
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static float *fill(SrShape shape) {
+    int64_t n = sr_shape_count(shape);
+    float *a = sr_map((size_t)n * sizeof *a);
+    for (int64_t i = 0; a && i < n; i++)
+        a[i] = (float)((uint64_t)i * 2654435761u >> 16 & 1023) / 512.0f - 1.0f;
+    return a;
+}
+
+// "16,197,1152"
+static SrShape parse_shape(const char *text) {
+    SrShape s = {0};
+    for (char *end = (char *)text; *text && s.rank < SR_MAX_RANK; text = *end ? end + 1 : end)
+        s.d[s.rank++] = (int)strtol(text, &end, 10);
+    return s;
+}
+
+static double least_time(void (*pass)(const SrOpCall *), const SrOpCall *call) {
+    double best = 1e9, start = now();
+    pass(call);
+    for (int i = 0; i < 200 && (i < 3 || now() - start < 1); i++) {
+        double t = now();
+        pass(call);
+        best = SR_MIN(best, now() - t);
+    }
+    return best;
+}
+
+static void *map(size_t (*bytes)(const void *, const SrShape *, int), const void *params, const SrShape *x) {
+    return bytes ? sr_map(bytes(params, x, 1)) : NULL;
+}
+
+static SrStatus bench(const SrOp *op, const char *text, SrShape x, SrArena *arena) {
+    SrYaml *map_of_params = NULL;
+    SrShape y;
+    SrSlot slots[SR_OP_MAX_SLOTS];
+    SrTensor w[SR_OP_MAX_SLOTS];
+    float *dw[SR_OP_MAX_SLOTS];
+    void *params = sr_arena_alloc(arena, op->params_bytes + 1);
+    SR_TRY(sr_yaml_parse(arena, text, strlen(text), op->name, &map_of_params));
+    SR_TRY(op->options ? sr_options_parse(op->options, map_of_params, op->name, arena, params) : SR_OK);
+    SR_TRY(op->infer(params, &x, 1, &y));
+    int n_w = op->slots ? op->slots(params, &x, 1, slots) : 0;
+    for (int i = 0; i < n_w; i++) {
+        w[i] = (SrTensor){slots[i].shape, slots[i].dtype, fill(slots[i].shape)};
+        dw[i] = fill(slots[i].shape);
+    }
+    SrTensor in = {x, SR_F32, fill(x)};
+    float *dx = fill(x);
+    SrOpCall call = {.params = params, .train = true, .n_in = 1, .x = &in, .y = {y, SR_F32, fill(y)}, .n_w = n_w, .w = w,
+                     .saved = map(op->saved_bytes, params, &x), .scratch = map(op->scratch_bytes, params, &x)};
+    double gflop = op->flops ? 1e-9 * (double)op->flops(params, &x, 1, y) : 0, peak = sr_conv_peak_gflops(SR_F32);
+    double forward = least_time(op->forward, &call);
+    printf("%s %s: %d threads; forward %.3f ms, %.0f GFLOP/s, %.0f %% of peak", op->name, text, sr_parallel_threads(),
+           1e3 * forward, gflop / forward, 100 * gflop / forward / peak);
+    if (op->backward) {
+        call.dy = fill(y), call.dw = dw, call.dx = &dx;
+        double backward = least_time(op->backward, &call);
+        printf("; backward %.3f ms, %.0f GFLOP/s, %.0f %%", 1e3 * backward, 2 * gflop / backward,
+               200 * gflop / backward / peak);
+    }
+    printf("\n");
+    return SR_OK;
+}
+
+int main(int argc, char **argv) {
+    const SrOp *op = argc == 4 ? sr_op_find(argv[1]) : NULL;
+    if (!op || op->min_in != 1) {
+        fprintf(stderr, "usage: op-bench OP '{params}' N,..,C   (an op of one input; got %s)\n", argc > 1 ? argv[1] : "none");
+        return 2;
+    }
+    sr_parallel_init();
+    SrArena arena = SR_ARENA_INIT;
+    SrStatus status = bench(op, argv[2], parse_shape(argv[3]), &arena);
+    if (status != SR_OK)
+        fprintf(stderr, "%s\n", sr_status_message());
+    sr_arena_deinit(&arena);
+    return status == SR_OK ? 0 : 2;
+}

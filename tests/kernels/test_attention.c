@@ -1,0 +1,101 @@
+// attention at the shapes the registry's cases are too small for: several tiles of keys, a vision transformer's tokens,
+// scores so large that only a softmax about the maximum survives, and any number of threads.
+#include "base/parallel.h"
+#include "tests/check.h"
+#include "tests/kernels/op_call.h"
+
+static const SrOp *attention(void) {
+    const SrOp *op = sr_op_find("attention");
+    CHECK(op != NULL);
+    return op;
+}
+
+static void check_rows(const float *got, const double *want, int64_t n, double tolerance) {
+    for (int64_t i = 0; i < n; i++)
+        CHECK_NEAR(got[i], want[i], tolerance);
+}
+
+static void check_forward(const SrOpCase *example, uint64_t seed) {
+    OpCall c;
+    op_call_init(&c, attention(), example, 1, true, seed);
+    op_call_forward(&c);
+    op_call_reference(&c);
+    check_rows(c.y.data, c.y64, sr_shape_count(c.y_shape), 2e-6);
+    op_call_deinit(&c);
+}
+
+static void test_long_sequences(void **state) {
+    (void)state;
+    const SrOpCase shapes[] = {
+        {"{num_heads: 3}", 1, {SR_SHAPE(2, 197, 3 * 192)}, false},
+        {"{num_heads: 1}", 1, {SR_SHAPE(1, 256, 3 * 8)}, false},
+        {"{num_heads: 2}", 1, {SR_SHAPE(1, 257, 3 * 10)}, false},
+        {"{num_heads: 1}", 1, {SR_SHAPE(1, 785, 3 * 64)}, false},
+        {"{num_heads: 5}", 1, {SR_SHAPE(3, 37, 3 * 35)}, false},
+    };
+    for (int i = 0; i < SR_COUNT(shapes); i++)
+        check_forward(&shapes[i], 11 + (uint64_t)i);
+}
+
+// Along one random direction, the change of sum(dy y) that dx promises, over several tiles of keys.
+static void test_gradient_over_several_tiles_of_keys(void **state) {
+    (void)state;
+    const SrOpCase example = {"{num_heads: 2}", 1, {SR_SHAPE(1, 300, 3 * 8)}, false};
+    const double h = 1e-5;
+    OpCall c;
+    op_call_init(&c, attention(), &example, 1, true, 5);
+    op_call_forward(&c);
+    op_call_backward(&c);
+    int64_t n = sr_shape_count(c.shapes[0]), m = sr_shape_count(c.y_shape);
+    double *way = op_call_alloc(&c, (size_t)n * sizeof *way), promised = 0, change = 0;
+    op_call_fill(way, n, 5, 77);
+    for (int64_t i = 0; i < n; i++)
+        promised += way[i] * (double)c.dx[0][i];
+    for (int side = -1; side <= 1; side += 2) {
+        for (int64_t i = 0; i < n; i++)
+            c.x64[0][i] += side * h * way[i];
+        op_call_reference(&c);
+        for (int64_t i = 0; i < m; i++)
+            change += side * (double)c.dy[i] * c.y64[i] / (2 * h);
+        for (int64_t i = 0; i < n; i++)
+            c.x64[0][i] -= side * h * way[i];
+    }
+    CHECK_NEAR(promised, change, 1e-4 * (fabs(change) + 1));
+    op_call_deinit(&c);
+}
+
+// exp of these scores overflows a float many times over.
+static void test_large_scores(void **state) {
+    (void)state;
+    const SrOpCase example = {"{num_heads: 1, scale: 100}", 1, {SR_SHAPE(1, 300, 3 * 16)}, false};
+    OpCall c;
+    op_call_init(&c, attention(), &example, 1, true, 9);
+    op_call_forward(&c);
+    op_call_backward(&c);
+    for (int64_t i = 0; i < sr_shape_count(c.y_shape); i++)
+        CHECK(isfinite(((float *)c.y.data)[i]));
+    for (int64_t i = 0; i < sr_shape_count(c.shapes[0]); i++)
+        CHECK(isfinite(c.dx[0][i]));
+    op_call_deinit(&c);
+}
+
+static void test_threads_do_not_change_bits(void **state) {
+    (void)state;
+    const SrOpCase example = {"{num_heads: 3}", 1, {SR_SHAPE(3, 130, 3 * 48)}, false};
+    int before = sr_parallel_threads();
+    OpCall c[2];
+    for (int i = 0; i < 2; i++) {
+        sr_parallel_set_threads(i ? 3 : 1);
+        op_call_init(&c[i], attention(), &example, 1, true, 4);
+        op_call_forward(&c[i]);
+        op_call_backward(&c[i]);
+    }
+    sr_parallel_set_threads(before);
+    CHECK(memcmp(c[0].y.data, c[1].y.data, (size_t)sr_shape_count(c[0].y_shape) * sizeof(float)) == 0);
+    CHECK(memcmp(c[0].dx[0], c[1].dx[0], (size_t)sr_shape_count(c[0].shapes[0]) * sizeof(float)) == 0);
+    op_call_deinit(&c[0]);
+    op_call_deinit(&c[1]);
+}
+
+SR_TESTS(attention, unit(test_long_sequences), unit(test_gradient_over_several_tiles_of_keys), unit(test_large_scores),
+         unit(test_threads_do_not_change_bits));
