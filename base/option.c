@@ -51,7 +51,7 @@ static SrStatus check_range(const Parser *p, const SrOption *o, const SrYaml *v)
     if (!isnan(v->f) && (!bounded || (v->f >= o->min && v->f <= o->max)))
         return SR_OK;
     char expected[96];
-    snprintf(expected, sizeof expected, "a number from %g to %g", o->min, o->max);
+    snprintf(expected, sizeof expected, "a number from %.10g to %.10g", o->min, o->max);
     return wrong(p, o, v, bounded ? expected : "a number");
 }
 

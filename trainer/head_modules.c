@@ -28,6 +28,17 @@ static bool is_map_too_many(const SrYaml *node) {
     return node->n == 3 && node->items[2]->type == SR_YAML_MAP;
 }
 
+// Arguments are those of a Python function, where None stands for "as if not given" (hidden_dim: null).
+static SrStatus without_nulls(const SrYaml *map, SrArena *arena, SrYaml **out) {
+    *out = map ? sr_yaml_copy(arena, map) : NULL;
+    if (map && !*out)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for " KEY);
+    for (int i = map ? map->n - 1 : -1; i >= 0; i--)
+        if (map->items[i]->type == SR_YAML_NULL)
+            sr_yaml_remove(*out, map->keys[i]);
+    return SR_OK;
+}
+
 // One [name, {arguments}] into its head's params struct.  `where` is its path for messages.
 static SrStatus parse_module(const SrYaml *node, const char *where, SrArena *arena,
                              SrHeadModule *out) {
@@ -44,10 +55,12 @@ static SrStatus parse_module(const SrYaml *node, const char *where, SrArena *are
         return sr_fail_prefix(SR_ERR_CONFIG, "%s:%d: %s", node->file, node->line, where);
     void *params = sr_arena_alloc(arena, out->kind->params_bytes + 1);
     const char *path = sr_arena_printf(arena, "%s.%s", where, out->kind->name);
+    SrYaml *given = NULL;
     if (!params || !path)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
     out->params = params;
-    return sr_options_parse(out->kind->options, arguments, path, arena, params);
+    SR_TRY(without_nulls(arguments, arena, &given));
+    return sr_options_parse(out->kind->options, given, path, arena, params);
 }
 
 // Entry `index` of the list: a module, or a list of modules.
@@ -100,6 +113,13 @@ static SrStatus build_module(SrBuilder *b, const SrHeadModule *module, const cha
     return status;
 }
 
+// What went wrong in a module, behind its place in the configuration.
+static SrStatus fail_at(SrBuilder *b, const SrHeadEntry *entry, int index, int j) {
+    if (entry->nested)
+        return sr_fail_prefix(sr_builder_status(b), KEY "[%d][%d]", index, j);
+    return sr_fail_prefix(sr_builder_status(b), KEY "[%d]", index);
+}
+
 static SrStatus build_entry(SrBuilder *b, const SrHeadModules *heads, int index,
                             SrNodeId io[SR_HEAD_MAX_OUT], int *n) {
     const SrHeadEntry *entry = &heads->entries[index];
@@ -109,7 +129,8 @@ static SrStatus build_entry(SrBuilder *b, const SrHeadModules *heads, int index,
             snprintf(scope, sizeof scope, "heads.%d.%d", index, j);
         else
             snprintf(scope, sizeof scope, "heads.%d", index);
-        SR_TRY(build_module(b, &entry->modules[j], scope, &heads->settings, io, n));
+        if (build_module(b, &entry->modules[j], scope, &heads->settings, io, n) != SR_OK)
+            return fail_at(b, entry, index, j);
     }
     return SR_OK;
 }
