@@ -75,6 +75,7 @@ SrStatus sr_plan_print(const SrPlan *plan, SrText *out);
 void sr_plan_profile(SrPlan *plan, bool on);
 typedef struct {
     const char *name, *op, *pass;
+    SrDtype dtype; // of what it computes
     double seconds;
     int64_t calls, flops; // flops of one call
     int64_t bytes;        // of the tensors one call reads and writes, each once; parameters not counted

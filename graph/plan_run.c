@@ -74,6 +74,7 @@ bool sr_plan_profile_at(const SrPlan *plan, int i, SrPlanTiming *out) {
     *out = (SrPlanTiming){.name = node->name,
                           .op = node->op ? node->op->name : "input",
                           .pass = sr__call_kind_name(call->kind),
+                          .dtype = node->dtype,
                           .seconds = call->seconds,
                           .calls = call->times,
                           .flops = call->flops,

@@ -77,7 +77,7 @@ static int slowest_first(const void *a, const void *b) {
 // Linear search: a plan has tens of kinds of calls.
 static void add_line(SrPlanTiming *lines, int *n, const SrPlanTiming *x) {
     for (int i = 0; i < *n; i++) {
-        if (strcmp(lines[i].op, x->op) != 0 || strcmp(lines[i].pass, x->pass) != 0)
+        if (strcmp(lines[i].op, x->op) != 0 || strcmp(lines[i].pass, x->pass) != 0 || lines[i].dtype != x->dtype)
             continue;
         lines[i].seconds += x->seconds;
         lines[i].calls += x->calls;
@@ -88,15 +88,22 @@ static void add_line(SrPlanTiming *lines, int *n, const SrPlanTiming *x) {
     lines[(*n)++] = *x;
 }
 
+// Of products of each type, GFLOP/s.  Where bfloat16 is not multiplied as such, its peak is float32's.
+typedef struct {
+    double f32, bf16;
+} Peaks;
+
+static double peak_of(const Peaks *p, SrDtype dtype) { return dtype == SR_BF16 ? p->bf16 : p->f32; }
+
 // GFLOP/s is nominal: padding taps count, and a Winograd kernel may exceed the processor's peak.
-static void print_lines(const SrPlanTiming *lines, int n, int steps, double total, double peak,
+static void print_lines(const SrPlanTiming *lines, int n, int steps, double total, const Peaks *peaks,
                         SrText *out) {
     for (int i = 0; i < n; i++) {
         const SrPlanTiming *l = &lines[i];
         double s = l->seconds > 0 ? l->seconds : INFINITY, gflops = (double)l->flops / s / 1e9;
         sr_text_printf(out, "  %-34s %-10s %8.2f ms %5.1f %% %8.1f GFLOP/s %4.0f %% of peak %6.1f GB/s %8.1f MB\n",
                        l->name, l->pass, 1e3 * l->seconds / steps, 100 * l->seconds / total, gflops,
-                       100 * gflops / peak, (double)l->bytes / s / 1e9,
+                       100 * gflops / peak_of(peaks, l->dtype), (double)l->bytes / s / 1e9,
                        (double)l->bytes / steps / 1e6);
     }
 }
@@ -113,11 +120,13 @@ static int load_timings(const SrPlan *plan, SrPlanTiming *lines) {
     return n;
 }
 
-// Sums by op and pass, then calls: the slowest, or all in order.  Two tables: which op to improve,
-// and at which shape it is slow.  The peak is that of float32.
+// Sums by op, pass and type, then calls: the slowest, or all in order.  Two tables: which op to improve,
+// and at which shape it is slow.
 SrStatus sr_bench_profile(SrPlan *plan, int steps, bool all, SrText *out) {
     int n = load_timings(plan, NULL), n_sums = 0;
-    double total = 0, peak = sr_conv_peak_gflops(SR_F32);
+    double total = 0;
+    bool mixed = false; // some of it in bfloat16
+    Peaks peaks = {sr_conv_peak_gflops(SR_F32), sr_conv_peak_gflops(SR_BF16)};
     SrPlanTiming *calls = sr_calloc((size_t)n + 1, sizeof *calls),
                  *sums = sr_calloc((size_t)n + 1, sizeof *sums);
     if (!calls || !sums) {
@@ -129,17 +138,20 @@ SrStatus sr_bench_profile(SrPlan *plan, int steps, bool all, SrText *out) {
     for (int i = 0; i < n; i++) {
         SrPlanTiming x = calls[i];
         total += x.seconds;
+        mixed |= x.dtype == SR_BF16;
         x.name = x.op;
         add_line(sums, &n_sums, &x);
     }
     qsort(sums, (size_t)n_sums, sizeof *sums, slowest_first);
     if (!all)
         qsort(calls, (size_t)n, sizeof *calls, slowest_first);
-    sr_text_printf(out, "by op, %.1f ms in kernels a step; measured peak %.0f GFLOP/s:\n",
-                   1e3 * total / steps, peak);
-    print_lines(sums, n_sums, steps, total, peak, out);
+    sr_text_printf(out, "by op, %.1f ms in kernels a step; measured peak %.0f GFLOP/s", 1e3 * total / steps, peaks.f32);
+    if (mixed)
+        sr_text_printf(out, ", of bfloat16 %.0f", peaks.bf16);
+    sr_text_add(out, ":\n");
+    print_lines(sums, n_sums, steps, total, &peaks, out);
     sr_text_add(out, all ? "all calls in order:\n" : "slowest calls:\n");
-    print_lines(calls, all ? n : SR_MIN(n, 25), steps, total, peak, out);
+    print_lines(calls, all ? n : SR_MIN(n, 25), steps, total, &peaks, out);
     sr_free(calls);
     sr_free(sums);
     return SR_OK;
@@ -160,7 +172,7 @@ static void fill_result(const SrRun *run, double *seconds, int steps, SrBenchRes
         .threads = sr_parallel_threads(),
         .batch = run->batch,
         .cpu = sr_cpu_name(sr_cpu_level()),
-        .peak_gflops = sr_conv_peak_gflops(SR_F32),
+        .peak_gflops = sr_conv_peak_gflops(run->config->model.use_amp ? SR_BF16 : SR_F32),
         .plan_bytes = run->cost.plan.activation_bytes,
         .dtype = run->config->model.use_amp ? "bf16" : "f32",
     };
