@@ -73,6 +73,9 @@ typedef struct SrDataset {
     // The file item i lies in, in memory of the pool, without opening it; NULL: items have no files.
     SrStatus (*path)(const void *set, int64_t i, SrImagePool *pool, const char **out);
     int64_t (*label)(const void *set, int64_t i);      // -1 if it has none
+    // Several labels an image (VOC): 1, 0, -1 (not known) of each of the `classes` for item i.  NULL, or
+    // NULL for item 0: one class an image.
+    const int8_t *(*targets)(const void *set, int64_t i);
     int (*classes)(const void *set);                   // 0 if it has no labels
     const char *(*class_name)(const void *set, int c); // NULL allowed
     // Does this path look like one of ours, and hold images of that split ("TRAIN", "TEST")?  TEST
@@ -180,7 +183,8 @@ typedef struct {
     int n_views, batch;
     float *view[64];
     int h[64], w[64];
-    int64_t *label; // (N)
+    int n_targets;  // several labels an image: the number of classes; else 0
+    int64_t *label; // (N), or (N, n_targets) of 1, 0, -1
     int64_t *index; // (N) position in the (sub)set
     int8_t *valid;  // (N) 1, or -1 for a replaced bad image
 } SrBatch;
@@ -211,6 +215,7 @@ SrStatus sr_loader_new(const SrLoaderConfig *config, SrLoader **out);
 void sr_loader_free(SrLoader *loader);             // joins all threads
 int64_t sr_loader_length(const SrLoader *loader);  // images an epoch
 int64_t sr_loader_batches(const SrLoader *loader); // batches an epoch
+int sr_loader_targets(const SrLoader *loader);     // n_targets of its batches
 // Starts an epoch at batch `first` (resume).  The order is a function of (seed, epoch) alone.
 SrStatus sr_loader_start(SrLoader *loader, int64_t epoch, int64_t first);
 // The next batch in order, *batch NULL at the end; memory is valid until the next call.  Allocates

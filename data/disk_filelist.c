@@ -1,6 +1,6 @@
 // disk_filelist: images named by a list (.npy of strings, or text with one path a line), labels by
 // another list of the same length (.npy or text; whole numbers, or names that are numbered in the
-// order of their bytes).
+// order of their bytes).  A .npy with a column a class has several labels an image: 1, 0, -1 (not known).
 //
 // A relative path is looked for beside the list and then in the current folder.
 // REMOVE_IMG_PATH_PREFIX and NEW_IMG_PATH_PREFIX rewrite each path first.
@@ -30,6 +30,7 @@ typedef struct {
     char *folder; // of the list, "" for the current one
     char *remove_prefix, *new_prefix;
     int64_t *labels; // (n), NULL if none
+    int8_t *targets; // (n, n_classes), NULL unless there are several labels an image
     SrNames classes; // names, when labels are names
     int n_classes;
 } Set;
@@ -130,14 +131,35 @@ static SrStatus labels_from_names(Set *set, const List *list) {
     return status;
 }
 
+// A matrix of 1, 0, -1: VISSL's multi-label files.
+static SrStatus targets_fill(Set *set, const SrDatasetConfig *config, const SrNpy *npy) {
+    bool numbers = npy->kind != 'U' && npy->kind != 'S';
+    if (npy->columns < 1 || npy->columns > 1 << 20)
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s has %lld columns, expected one a class", config->split,
+                config->label_path, (long long)npy->columns);
+    set->targets = sr_alloc((size_t)npy->n * (size_t)npy->columns);
+    if (!set->targets)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld x %lld labels", (long long)npy->n, (long long)npy->columns);
+    set->n_classes = (int)npy->columns;
+    for (int64_t i = 0; i < npy->n * npy->columns; i++) {
+        int64_t v = numbers && sr__npy_is_whole(npy, i) ? sr__npy_integer(npy, i) : 2;
+        if (v < -1 || v > 1)
+            SR_FAIL(SR_ERR_CONFIG,
+                    "DATA.%s.LABEL_PATHS: %s, row %lld, column %lld: a matrix of labels has a column a class and holds "
+                    "1, 0 and -1 (not known)",
+                    config->split, config->label_path, (long long)(i / npy->columns), (long long)(i % npy->columns));
+        set->targets[i] = (int8_t)v;
+    }
+    return SR_OK;
+}
+
 // Fills labels and the number of classes: the largest label + 1, or the number of distinct names.
 static SrStatus labels_fill(Set *set, const SrDatasetConfig *config, const List *list) {
     if (list->n != set->paths.n)
         SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s has %lld labels for %lld images",
                 config->split, config->label_path, (long long)list->n, (long long)set->paths.n);
     if (list->npy.map && list->npy.columns != 1)
-        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s has %lld labels an image, one is read",
-                config->split, config->label_path, (long long)list->npy.columns);
+        return targets_fill(set, config, &list->npy);
     set->labels = sr_calloc((size_t)SR_MAX(list->n, 1), sizeof *set->labels);
     if (!set->labels)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld labels", (long long)list->n);
@@ -182,6 +204,7 @@ static void set_close(void *opened) {
     sr_free(set->remove_prefix);
     sr_free(set->new_prefix);
     sr_free(set->labels);
+    sr_free(set->targets);
     sr_free(set);
 }
 
@@ -262,6 +285,11 @@ static int64_t set_label(const void *opened, int64_t i) {
     return set->labels ? set->labels[i] : -1;
 }
 
+static const int8_t *set_targets(const void *opened, int64_t i) {
+    const Set *set = opened;
+    return set->targets ? set->targets + i * set->n_classes : NULL;
+}
+
 static int set_classes(const void *opened) {
     return ((const Set *)opened)->n_classes;
 }
@@ -282,13 +310,14 @@ static bool accepts(const char *path, const char *split) {
 
 const SrDataset sr_dataset_disk_filelist = {
     .name = "disk_filelist",
-    .help = "Images named by a .npy or text list, labels by another list of the same length.",
+    .help = "Images named by a .npy or text list, labels by another list of the same length; a matrix of 1, 0, -1: several labels.",
     .open = set_open,
     .close = set_close,
     .length = set_length,
     .read = set_read,
     .path = set_path,
     .label = set_label,
+    .targets = set_targets,
     .classes = set_classes,
     .class_name = set_class_name,
     .accepts = accepts,

@@ -32,6 +32,7 @@ struct SrLoader {
     uint32_t *order;  // (n) of this epoch
     int64_t n, batches;
     int n_views, h[64], w[64];
+    int n_targets; // numbers of a label, 0: one class
     int64_t view_floats[64];
 
     Slot *slot;
@@ -119,6 +120,17 @@ static int64_t label_of(const SrLoader *l, int64_t in_set, int64_t in_subset) {
                : l->config.dataset->label(l->config.set, in_set);
 }
 
+// One number, or the targets of every class.
+static void write_label(const SrLoader *l, int64_t in_set, int64_t label, int row, SrBatch *batch) {
+    if (batch->n_targets == 0) {
+        batch->label[row] = label;
+        return;
+    }
+    const int8_t *targets = l->config.dataset->targets(l->config.set, in_set); // (n_targets)
+    for (int c = 0; c < batch->n_targets; c++)
+        batch->label[(int64_t)row * batch->n_targets + c] = targets[c];
+}
+
 // Position `item` of the epoch into its row; *bad when it was replaced by grey.
 static SrStatus load_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool *pool, Slot *slot,
                           bool *bad) {
@@ -151,7 +163,7 @@ static SrStatus load_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool 
         status = sr_pipeline_apply(l->config.pipeline, &ctx, &views);
     }
     SR_TRY(status);
-    slot->batch.label[row] = label;
+    write_label(l, in_set, label, row, &slot->batch);
     slot->batch.index[row] = index;
     slot->batch.valid[row] = *bad ? -1 : 1;
     return write_views(l, &views);
@@ -242,8 +254,9 @@ static SrStatus slot_init(SrLoader *l, Slot *slot) {
         slot->batch.w[v] = l->w[v];
         p += aligned(sizeof(float) * batch * (size_t)l->view_floats[v]);
     }
+    slot->batch.n_targets = l->n_targets;
     slot->batch.label = (int64_t *)(void *)p;
-    p += aligned(sizeof(int64_t) * batch);
+    p += aligned(sizeof(int64_t) * batch * (size_t)SR_MAX(l->n_targets, 1));
     slot->batch.index = (int64_t *)(void *)p;
     p += aligned(sizeof(int64_t) * batch);
     slot->batch.valid = (int8_t *)p;
@@ -253,7 +266,8 @@ static SrStatus slot_init(SrLoader *l, Slot *slot) {
 // The only large memory of the loader, taken before the first step.
 static SrStatus make_slots(SrLoader *l) {
     size_t batch = (size_t)l->config.batch;
-    l->block_bytes = 2 * aligned(sizeof(int64_t) * batch) + aligned(batch);
+    l->block_bytes = aligned(sizeof(int64_t) * batch * (size_t)SR_MAX(l->n_targets, 1)) +
+                     aligned(sizeof(int64_t) * batch) + aligned(batch);
     for (int v = 0; v < l->n_views; v++) {
         l->view_floats[v] = (int64_t)l->h[v] * l->w[v] * 3;
         l->block_bytes += aligned(sizeof(float) * batch * (size_t)l->view_floats[v]);
@@ -330,6 +344,8 @@ static SrStatus make_epoch(SrLoader *l) {
                 "BATCHSIZE_PER_REPLICA to at "
                 "most %lld or set DROP_LAST=False",
                 (long long)l->n, c->batch, (long long)l->n);
+    bool several = c->dataset->targets && strcmp(c->label_type, "standard") == 0 && c->dataset->targets(c->set, 0);
+    l->n_targets = several ? c->dataset->classes(c->set) : 0;
     l->order = sr_alloc(sizeof *l->order * (size_t)l->n);
     if (!l->order)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the order of %lld images", (long long)l->n);
@@ -395,6 +411,10 @@ int64_t sr_loader_length(const SrLoader *l) {
 
 int64_t sr_loader_batches(const SrLoader *l) {
     return l->batches;
+}
+
+int sr_loader_targets(const SrLoader *l) {
+    return l->n_targets;
 }
 
 // ---- an epoch ----

@@ -3,6 +3,7 @@
 // elements.
 #include "data/npy.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,10 @@ static SrStatus parse_descr(const char *path, const char *descr, SrNpy *npy) {
                 "%s: elements of type %.12s, expected little-endian strings or numbers", path,
                 descr ? descr : "?");
     bool number = kind != 'U' && kind != 'S';
-    if (number && width != 1 && width != 2 && width != 4 && width != 8)
-        SR_FAIL(SR_ERR_CONFIG, "%s: numbers of %d bytes", path, width);
+    bool stored = width == 4 || width == 8 || (kind != 'f' && (width == 1 || width == 2));
+    if (number && !stored)
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s of %d bytes; write it again with numpy.save(path, array.astype(numpy.%s))", path,
+                kind == 'f' ? "floats" : "numbers", width, kind == 'f' ? "float32" : "int64");
     npy->kind = kind;
     npy->width = kind == 'U' ? 4 * width : width;
     return SR_OK;
@@ -148,14 +151,23 @@ size_t sr__npy_string(const SrNpy *npy, int64_t i, char *out, size_t room) {
     return len;
 }
 
+static double real_at(const SrNpy *npy, int64_t i) {
+    const uint8_t *p = npy->items + (size_t)i * (size_t)npy->width;
+    float f = 0;
+    double d = 0;
+    memcpy(npy->width == 4 ? (void *)&f : (void *)&d, p, npy->width == 4 ? 4 : 8);
+    return npy->width == 4 ? (double)f : d;
+}
+
+bool sr__npy_is_whole(const SrNpy *npy, int64_t i) {
+    return npy->kind != 'f' || floor(real_at(npy, i)) == real_at(npy, i);
+}
+
 // Little-endian by the byte, whatever the machine and the alignment.
 int64_t sr__npy_integer(const SrNpy *npy, int64_t i) {
     const uint8_t *p = npy->items + (size_t)i * (size_t)npy->width;
     if (npy->kind == 'f') {
-        float f = 0;
-        double d = 0;
-        memcpy(npy->width == 4 ? (void *)&f : (void *)&d, p, npy->width == 4 ? 4 : 8);
-        d = npy->width == 4 ? (double)f : d;
+        double d = real_at(npy, i);
         return d >= -1e15 && d <= 1e15 ? (int64_t)d : -1;
     }
     uint64_t v = 0;

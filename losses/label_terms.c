@@ -2,6 +2,7 @@
 #include "losses/label_terms.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "kernels/op_params.h"
 
@@ -19,6 +20,25 @@ static SrStatus check_output(SrLossContext *ctx, const char *loss_name, int i) {
                            loss_name, i, sr_shape_text(s, text, sizeof text), ctx->batch);
 }
 
+// Several labels an image go with binary terms alone, one score a column.
+static SrStatus check_labels(SrLossContext *ctx, const char *loss_name, const char *op, int i) {
+    SrShape y = sr_build_shape(ctx->builder, ctx->labels);
+    int scores = sr_shape_last(sr_build_shape(ctx->builder, ctx->outputs[i]));
+    if (y.rank < 2)
+        return SR_OK;
+    if (strcmp(op, "bce_logits") != 0)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "%s takes one class an image, and the images have several labels (LABEL_PATHS with a "
+                               "column a class): LOSS.name=bce_logits_multiple_output_single_target",
+                               loss_name);
+    if (scores == y.d[1])
+        return SR_OK;
+    return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                           "the labels have %d columns, but output %d of the model has %d scores: the last number of "
+                           "`dims` in MODEL.HEAD.PARAMS is the number of classes",
+                           y.d[1], i, scores);
+}
+
 SrStatus sr_label_terms_build(SrLossContext *ctx, const char *loss_name, const char *op,
                               const void *params, bool normalize, SrNodeId *loss) {
     SrBuilder *b = ctx->builder;
@@ -28,6 +48,7 @@ SrStatus sr_label_terms_build(SrLossContext *ctx, const char *loss_name, const c
     for (int i = 0; i < ctx->n_outputs; i++) {
         char leaf[32], normalized[32];
         SR_TRY(check_output(ctx, loss_name, i));
+        SR_TRY(check_labels(ctx, loss_name, op, i));
         snprintf(leaf, sizeof leaf, "%s%d", op, i);
         snprintf(normalized, sizeof normalized, "normalized%d", i);
         SrNodeId x = ctx->outputs[i];

@@ -36,7 +36,8 @@ struct SrLossContext {
     const SrNodeId *outputs;
     // Input (N) of I64: index of each image in the data set; SR_NO_NODE if there is none.
     SrNodeId sample_index;
-    // Input (N) of I64: the class of each image; SR_NO_NODE unless the loss needs_labels.
+    // Input (N) of I64: the class of each image, or (N, classes) of 1, 0, -1 where images have several labels;
+    // SR_NO_NODE unless the loss needs_labels.
     SrNodeId labels;
     int64_t n_samples; // images in the training set (0 when unknown: dry run)
     uint64_t seed;

@@ -30,7 +30,8 @@ typedef struct {
     int batch, shard;  // shard: images, a multiple of batch
     // the shard being filled
     SrTensor *features; // one a tap, (shard, ...) in the layout asked for
-    int64_t *labels;    // (shard)
+    int n_targets;      // several labels an image: how many; else 0
+    int64_t *labels;    // (shard), or (shard, n_targets)
     uint8_t *valid;     // (shard)
     char (*files)[NAME_BYTES]; // (shard)
 } Run;
@@ -85,6 +86,7 @@ static SrStatus open_data(Run *r) {
                              .gray_size = 224, .max_bad_share = 0.5, .fast = false};
     SR_TRY(sr_loader_new(&loader, &r->loader));
     r->n = sr_loader_length(r->loader);
+    r->n_targets = sr_loader_targets(r->loader);
     return sr_image_pool_new(&r->pool);
 }
 
@@ -115,7 +117,7 @@ static SrStatus choose_shard(Run *r) {
 static SrStatus allocate_shard(Run *r) {
     size_t n = (size_t)r->shard;
     r->features = sr_arena_alloc(&r->arena, (size_t)r->ex.taps.n * sizeof *r->features);
-    r->labels = sr_arena_alloc(&r->arena, n * sizeof *r->labels);
+    r->labels = sr_arena_alloc(&r->arena, n * (size_t)SR_MAX(r->n_targets, 1) * sizeof *r->labels);
     r->valid = sr_arena_alloc(&r->arena, n);
     r->files = sr_arena_alloc(&r->arena, n * sizeof *r->files);
     bool good = r->features && r->labels && r->valid && r->files;
@@ -151,8 +153,9 @@ static SrStatus keep_batch(Run *r, const SrBatch *b, int64_t at) {
         else
             sr_layout_to_nchw(t.data, t.shape, to);
     }
+    int64_t length = SR_MAX(r->n_targets, 1);
+    memcpy(r->labels + at * length, b->label, (size_t)(b->batch * length) * sizeof *r->labels);
     for (int k = 0; k < b->batch; k++) {
-        r->labels[at + k] = b->label[k];
         r->valid[at + k] = b->valid[k] == 1;
         SR_TRY(name_of(r, b->index[k], r->files[at + k]));
     }
@@ -195,6 +198,10 @@ static void add_files(const Run *r, int64_t images, SrArena *arena, SrText *out)
         sr_json_print(list, out);
 }
 
+static SrShape label_shape(const Run *r, int64_t images) {
+    return r->n_targets ? SR_SHAPE((int)images, r->n_targets) : SR_SHAPE((int)images);
+}
+
 static SrStatus save_safetensors(Run *r, int64_t shard, int64_t images) {
     char path[PATH_BYTES];
     SrArena arena = SR_ARENA_INIT;
@@ -207,7 +214,7 @@ static SrStatus save_safetensors(Run *r, int64_t shard, int64_t images) {
             tensors[i] = (SrNamedTensor){r->ex.taps.v[i].name, r->features[i]};
             tensors[i].tensor.shape.d[0] = (int)images;
         }
-        tensors[n] = (SrNamedTensor){"labels", {SR_SHAPE((int)images), SR_I64, r->labels}};
+        tensors[n] = (SrNamedTensor){"labels", {label_shape(r, images), SR_I64, r->labels}};
         tensors[n + 1] = (SrNamedTensor){"valid", {SR_SHAPE((int)images), SR_U8, r->valid}};
         add_files(r, images, &arena, &files);
         status = files.failed || !files.s
@@ -231,7 +238,8 @@ static SrStatus save_npy(Run *r, int64_t shard, int64_t images) {
     }
     SrShape rows = SR_SHAPE((int)images);
     SR_TRY(shard_path(r, "labels", shard, path));
-    SR_TRY(sr_npy_save(path, "<i8", rows, r->labels, (size_t)images * sizeof(int64_t)));
+    SrShape labels = label_shape(r, images);
+    SR_TRY(sr_npy_save(path, "<i8", labels, r->labels, (size_t)sr_shape_count(labels) * sizeof(int64_t)));
     SR_TRY(shard_path(r, "valid", shard, path));
     SR_TRY(sr_npy_save(path, "|b1", rows, r->valid, (size_t)images));
     SR_TRY(shard_path(r, "files", shard, path));

@@ -31,6 +31,11 @@ void sr_feed_close(SrFeed *f) {
     *f = (SrFeed){0};
 }
 
+// Numbers of an image's label.
+static size_t label_length(const SrFeed *f) {
+    return (size_t)SR_MAX(f->n_targets, 1);
+}
+
 // In memory when that leaves half of it; a file is read through the page cache, which takes what is
 // left.
 static SrStatus make_room(SrFeed *f, SrCacheKind kind, const char *dir) {
@@ -43,8 +48,8 @@ static SrStatus make_room(SrFeed *f, SrCacheKind kind, const char *dir) {
         SR_TRY(sr_file_map_temporary(dir, f->bytes, (void **)&f->rows));
     else
         f->rows = sr_map(f->bytes);
-    f->labels = sr_calloc((size_t)f->n + 1, sizeof *f->labels);
-    f->batch_labels = sr_calloc((size_t)f->batch, sizeof *f->batch_labels);
+    f->labels = sr_calloc((size_t)f->n * label_length(f) + 1, sizeof *f->labels);
+    f->batch_labels = sr_calloc((size_t)f->batch * label_length(f), sizeof *f->batch_labels);
     f->order = sr_calloc((size_t)f->n + 1, sizeof *f->order);
     if (f->rows && f->labels && f->batch_labels && f->order)
         return SR_OK;
@@ -62,7 +67,8 @@ static void keep_batch(SrFeed *f, const SrBatch *batch, int64_t at) {
             memcpy(f->rows + (at + k) * f->row + offset, x + k * row, (size_t)row * sizeof *x);
         offset += row;
     }
-    memcpy(f->labels + at, batch->label, (size_t)batch->batch * sizeof *f->labels);
+    memcpy(f->labels + (size_t)at * label_length(f), batch->label,
+           (size_t)batch->batch * label_length(f) * sizeof *f->labels);
 }
 
 static SrStatus fill(SrFeed *f, SrLoader *loader) {
@@ -91,6 +97,7 @@ SrStatus sr_feed_keep(SrFeed *f, SrLoader *in_order, SrCacheKind kind, const cha
     char text[32];
     double began = sr_clock();
     f->n = sr_loader_length(in_order);
+    f->n_targets = sr_loader_targets(in_order);
     f->row = 0;
     for (int i = 0; i < f->trunk->n; i++)
         f->row += sr_frozen_trunk_row(f->trunk, i);
@@ -134,8 +141,9 @@ static void next_kept(SrFeed *f, const SrFeedTarget *to, int n) {
         offset += row;
     }
     for (int k = 0; k < n; k++)
-        f->batch_labels[k] = f->labels[f->order[f->at + k]];
-    copy_in(to, to->labels, f->batch_labels, (size_t)n * sizeof(int64_t));
+        memcpy(f->batch_labels + (size_t)k * label_length(f),
+               f->labels + (size_t)f->order[f->at + k] * label_length(f), label_length(f) * sizeof(int64_t));
+    copy_in(to, to->labels, f->batch_labels, (size_t)n * label_length(f) * sizeof(int64_t));
     if (to->sample_index != SR_NO_NODE)
         index = sr_plan_input(to->plan, to->sample_index).data;
     for (int k = 0; index && k < n; k++)
@@ -152,7 +160,7 @@ static void next_computed(SrFeed *f, const SrFeedTarget *to, const SrBatch *batc
         copy_in(to, to->inputs[i],
                 f->trunk ? sr_frozen_trunk_output(f->trunk, i) : batch->view[i], n * row);
     }
-    copy_in(to, to->labels, batch->label, n * sizeof(int64_t));
+    copy_in(to, to->labels, batch->label, n * (size_t)SR_MAX(batch->n_targets, 1) * sizeof(int64_t));
     copy_in(to, to->sample_index, batch->index, n * sizeof(int64_t));
 }
 

@@ -19,8 +19,9 @@ typedef struct {
     // The kept features; rows NULL: there are none.
     int64_t n, row;        // images; floats an image
     float *rows;           // (n, row), the features of an image one after the other
-    int64_t *labels;       // (n)
-    int64_t *batch_labels; // (batch)
+    int n_targets;         // several labels an image: how many; else 0, and a label is one number
+    int64_t *labels;       // (n), or (n, n_targets)
+    int64_t *batch_labels; // the same of a batch
     size_t bytes;          // mapped
     bool on_disk;
     uint32_t *order;       // (n) of the epoch
@@ -41,7 +42,7 @@ typedef struct {
 } SrFeedTarget;
 
 SrStatus sr_feed_start(SrFeed *feed, int64_t epoch, int64_t first);
-// *rows: images in the batch, 0 at the end; labels: (rows), until the next call.
+// *rows: images in the batch, 0 at the end; labels: (rows) or (rows, n_targets), until the next call.
 SrStatus sr_feed_next(SrFeed *feed, const SrFeedTarget *to, int *rows, const int64_t **labels,
                       double *wait_s);
 

@@ -130,6 +130,10 @@ static SrStatus build_loss(SrModel *model, SrLossContext *ctx, SrTrainGraph *out
     return SR_OK;
 }
 
+void sr_model_set_targets(SrModel *model, int classes) {
+    model->n_targets = classes;
+}
+
 void sr_model_set_view_keys(SrModel *model, SrStrings keys) {
     model->view_keys = keys;
 }
@@ -189,7 +193,8 @@ static SrStatus build_into(SrModel *model, SrBuilder *b, const Inputs *in, int64
                          .model = model};
     out->sample_index = sr_build_input(b, "sample_index", SR_SHAPE(in->batch), SR_I64);
     if (model->loss->needs_labels)
-        out->labels = sr_build_input(b, "label", SR_SHAPE(in->batch), SR_I64);
+        out->labels = sr_build_input(
+            b, "label", model->n_targets ? SR_SHAPE(in->batch, model->n_targets) : SR_SHAPE(in->batch), SR_I64);
     SR_TRY(build_outputs(model, b, in, out->views, out->outputs, &out->n_model_outputs));
     for (int v = 0; !in->features && v < in->n; v++)
         ctx.views[v] = (SrView){out->views[v], in->h[v], in->w[v]};

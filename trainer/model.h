@@ -25,7 +25,7 @@ typedef struct {
     SrNodeId views[SR_MAX_VIEWS]; // inputs, one a crop: (N, H_v, W_v, 3)
     int n_views;
     SrNodeId sample_index;
-    SrNodeId labels; // (N) of I64; SR_NO_NODE unless the loss needs them
+    SrNodeId labels; // (N) of I64, or (N, classes) (sr_model_set_targets); SR_NO_NODE unless the loss needs them
     // What a plan must keep readable after a step: the model's outputs, then what the loss's hooks
     // read.
     SrNodeId outputs[SR_HEAD_MAX_OUT + SR_LOSS_MAX_KEPT];
@@ -75,6 +75,8 @@ struct SrOutputGraph {
 SrStatus sr_model_build_outputs(SrModel *model, int batch, int n_views, const int *h, const int *w,
                                 SrOutputGraph *out);
 
+// Several labels an image: the labels of training graphs are (N, classes) of 1, 0, -1.  0, as at first: (N) classes.
+void sr_model_set_targets(SrModel *model, int classes);
 // The batch's key of each view ("images", "patches"), for MULTI_INPUT_HEAD_MAPPING; keys live as
 // long as the model.  Unless set, view i is the mapping's entry i.
 void sr_model_set_view_keys(SrModel *model, SrStrings keys);

@@ -25,6 +25,7 @@ struct SrModel {
     SrHeadModules heads;
     SrFeatures features;    // LINEAR_EVAL_FEAT_POOL_OPS_MAP; n 0: the last block
     SrInputMapping mapping; // n 0: one input
+    int n_targets;          // several labels an image: how many classes
     SrStrings view_keys;    // n 0: views in the mapping's order, one each
     const SrLoss *loss;
     const void *loss_params;

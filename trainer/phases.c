@@ -83,7 +83,7 @@ void sr_phases_close(SrPhases *p) {
 
 // An output has `batch` rows, or several times as many (crops, an ensemble) in rounds.
 static void count(SrMeterList *meters, SrPlan *plan, const SrNodeId *outputs, int n, int batch,
-                  int rows, const int64_t *labels) {
+                  int rows, const int64_t *labels, int n_targets) {
     for (int i = 0; i < n; i++) {
         SrTensor y = sr_plan_output(plan, outputs[i]);
         int classes = sr_shape_last(y.shape);
@@ -93,14 +93,15 @@ static void count(SrMeterList *meters, SrPlan *plan, const SrNodeId *outputs, in
                                  &(SrMeterRows){.rows = rows,
                                                 .classes = classes,
                                                 .scores = (const float *)y.data + at,
-                                                .target = labels});
+                                                .target = labels,
+                                                .multi_hot = n_targets > 0});
     }
 }
 
 void sr_phases_count(SrPhases *p, const SrRun *run, const int64_t *labels) {
     if (p->train)
         count(p->train, run->plan, run->graph.outputs, run->graph.n_model_outputs, run->batch,
-              run->batch, labels);
+              run->batch, labels, run->train.n_targets);
 }
 
 bool sr_phases_test_due(const SrPhases *p, const SrConfig *config, int64_t epoch) {
@@ -121,6 +122,7 @@ SrStatus sr_phases_run_test(SrPhases *p) {
         if (rows == 0)
             return SR_OK;
         sr_plan_forward(p->plan, 0);
-        count(p->test, p->plan, p->graph.outputs, p->graph.n_outputs, p->batch, rows, labels);
+        count(p->test, p->plan, p->graph.outputs, p->graph.n_outputs, p->batch, rows, labels,
+              p->split.n_targets);
     }
 }

@@ -60,6 +60,7 @@ static SrStatus build_model(SrRun *run) {
     const SrSplit *d = &run->train;
     int64_t samples = d->loader ? sr_loader_length(d->loader) : 0;
     SR_TRY(sr_model_new(run->config, &run->model));
+    sr_model_set_targets(run->model, d->n_targets);
     if (forward_only(run))
         return build_frozen(run);
     run->frozen_trunk = sr_model_has_frozen_trunk(run->model);
@@ -203,6 +204,9 @@ SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char
     const SrTrainGraph *g = &run->graph;
     if (!run->config->supervised)
         return SR_OK;
+    if (split->n_targets != run->train.n_targets)
+        return sr_fail(SR_ERR_CONFIG, "DATA.TRAIN and DATA.TEST: the labels of one are a class an image, those of the "
+                                      "other a matrix with a column a class, or they have unlike numbers of columns");
     if (split->classes < 1)
         return sr_fail(SR_ERR_CONFIG, "DATA.%s: LOSS.name %s needs labels, and the images have none",
                        which, run->config->loss_name);

@@ -162,6 +162,7 @@ static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     loader.drop_last = true;
     loader.label_type = label_type(config);
     SR_TRY(sr_loader_new(&loader, &out->loader));
+    out->n_targets = sr_loader_targets(out->loader);
     if (sr_loader_batches(out->loader) < 1)
         return sr_fail(SR_ERR_CONFIG,
                        "DATA.TRAIN: %lld images do not fill one batch of %d; set "
@@ -325,7 +326,9 @@ static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, 
     cap_side(&loader, cap, out->source->length(out->set));
     loader.batch = batch;
     loader.shuffle = loader.drop_last = sample;
-    return sr_loader_new(&loader, &out->loader);
+    SR_TRY(sr_loader_new(&loader, &out->loader));
+    out->n_targets = sr_loader_targets(out->loader);
+    return SR_OK;
 }
 
 // On failure nothing stays open.

@@ -18,6 +18,7 @@ typedef struct {
     int n_views;
     int h[64], w[64]; // of each view
     int classes;      // 0: no labels
+    int n_targets;    // several labels an image: classes; else 0
     const char *note; // how the images were chosen, when that is worth saying; "" otherwise
 } SrSplit;
 

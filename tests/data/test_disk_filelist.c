@@ -175,8 +175,37 @@ static void test_npy_numbers(void **state) {
     CHECK_INT(sr__npy_integer(&npy, 0), 3);
     CHECK_INT(sr__npy_integer(&npy, 1), -1);
     sr__npy_close(&npy);
+    const float halves[2] = {0.5f, -1};
+    CHECK_OK(sr__npy_open(write_npy(dir, "n.npy", "<f4", "2,", halves, 8), &npy));
+    CHECK(!sr__npy_is_whole(&npy, 0) && sr__npy_is_whole(&npy, 1));
+    sr__npy_close(&npy);
+    CHECK_FAILS(sr__npy_open(write_npy(dir, "n.npy", "<f2", "2,", halves, 4), &npy), SR_ERR_CONFIG,
+                "floats of 2 bytes");
+    fixture_remove(dir);
+}
+
+// A column a class: several labels an image.
+static void test_targets(void **state) {
+    (void)state;
+    char dir[256], list[300];
+    void *set;
+    fixture_folder(dir);
+    snprintf(list, sizeof list, "%s", fixture_write(dir, "list.txt", "a.jpg\nb.jpg\n", 12));
+    open_list(list, write_npy(dir, "l.npy", "|i1", "2, 3", "\1\0\377\0\0\1", 6), (SrDatasetConfig){0}, &set);
+    CHECK_INT(source()->classes(set), 3);
+    CHECK_INT(source()->label(set, 1), -1);
+    CHECK_INT(source()->targets(set, 0)[2], -1);
+    CHECK_INT(source()->targets(set, 1)[2], 1);
+    source()->close(set);
+    open_list(list, write_npy(dir, "l.npy", "|i1", "2, 1", "\1\0", 2), (SrDatasetConfig){0}, &set);
+    CHECK(!source()->targets(set, 0) && source()->label(set, 0) == 1);
+    source()->close(set);
+    refused(list, write_npy(dir, "l.npy", "|i1", "2, 2", "\1\0\2\0", 4), "row 1, column 0");
+    refused(list, write_npy(dir, "l.npy", "|S1", "2, 2", "1001", 4), "column a class");
+    refused(list, write_npy(dir, "l.npy", "|i1", "1, 2", "\1\0", 2), "1 labels for 2 images");
     fixture_remove(dir);
 }
 
 SR_TESTS(disk_filelist, unit(test_text), unit(test_npy_strings), unit(test_prefixes),
-         unit(test_errors), unit(test_npy_numbers))
+         unit(test_errors), unit(test_npy_numbers),
+         unit(test_targets))

@@ -5,10 +5,28 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "trainer/progress.h"
 
 // One row an image into f->x; what a batch contributes is up to the caller.
 typedef void (*RowsOfBatch)(void *arg, const SrBatch *batch, float *rows);
+
+static SrStatus make_targets(SrFeatures *f, int classes) {
+    if (classes == 0)
+        return SR_OK;
+    f->n_targets = classes;
+    f->target = sr_calloc((size_t)f->n, (size_t)classes);
+    return f->target ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the labels of %lld images", (long long)f->n);
+}
+
+// With several labels an image `label` says none.
+static void keep_labels(SrFeatures *f, const SrBatch *batch, int64_t at) {
+    for (int i = 0; i < batch->batch; i++) {
+        f->label[at + i] = batch->n_targets ? -1 : batch->label[i];
+        for (int c = 0; c < batch->n_targets; c++)
+            f->target[(at + i) * f->n_targets + c] = (int8_t)batch->label[(int64_t)i * batch->n_targets + c];
+    }
+}
 
 // Rows come in the loader's order, which for an evaluation is that of the set, so features line up
 // with labels whatever the number of threads.
@@ -16,13 +34,14 @@ static SrStatus fill_features(SrSplit *split, SrFeatures *f, RowsOfBatch rows_of
     int64_t done = 0;
     double said = sr_clock(), wait_s;
     const SrBatch *batch;
+    SR_TRY(make_targets(f, split->n_targets));
     SR_TRY(sr_loader_start(split->loader, 0, 0));
     for (;;) {
         SR_TRY(sr_loader_next(split->loader, &batch, &wait_s));
         if (!batch || batch->batch > f->n - done)
             break;
         rows_of(arg, batch, f->x + done * f->d);
-        memcpy(f->label + done, batch->label, (size_t)batch->batch * sizeof *f->label);
+        keep_labels(f, batch, done);
         done += batch->batch;
         if (sr_clock() - said < 0.5)
             continue;

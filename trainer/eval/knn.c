@@ -181,6 +181,9 @@ typedef struct {
 static SrStatus work_init(Work *w, const SrFeatures *train, const int *k, int n_k) {
     *w = (Work){.classes = 1};
     int64_t labelled = 0;
+    if (train->target)
+        return sr_fail(SR_ERR_CONFIG, "neighbours vote for one class, and these images have several labels each: `sslrun "
+                                      "svm`, `logreg` and `retrieve` take them");
     for (int64_t i = 0; i < train->n; i++) {
         labelled += train->label[i] >= 0;
         w->classes = SR_MAX(w->classes, (int)train->label[i] + 1);

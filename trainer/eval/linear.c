@@ -17,7 +17,7 @@
 
 static double majority_of(const SrFeed *feed) {
     SrFeatures labels = {.n = feed->n, .label = feed->labels};
-    return feed->labels ? sr_knn_majority(&labels) : 0;
+    return feed->labels && feed->n_targets == 0 ? sr_knn_majority(&labels) : 0;
 }
 
 // The test phase of a run that has ended.
@@ -39,7 +39,7 @@ static SrStatus measure(SrRun *run, SrReportRow row, SrLinearReport *out) {
     if (row == SR_ROW_TRAINED) {
         out->n_test = sr_loader_length(phases.split.loader);
         out->majority = majority_of(&phases.feed);
-        out->has[SR_ROW_MAJORITY] = phases.feed.labels != NULL;
+        out->has[SR_ROW_MAJORITY] = phases.feed.labels && phases.feed.n_targets == 0;
     }
 done:
     sr_phases_close(&phases);

@@ -21,8 +21,8 @@ SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlinePr
     out->config = *config;
     out->config.knn.bank_limit = out->config.knn.test_limit = config->probe.limit;
     SR_TRY_GOTO(sr_rows_open(&rows, &out->config, config->knn.layer));
-    if (rows.bank.classes < 2 || rows.test.classes < 2)
-        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: the images have no labels of two classes or more, so there "
+    if (rows.bank.classes < 2 || rows.test.classes < 2 || rows.bank.n_targets > 0)
+        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: the images have no labels of two classes or more, or several each, so there "
                                            "is nothing to probe for; set EVERY_NUM_EPOCHS to 0"));
     SR_TRY_GOTO(sr_model_build_eval(model, rows.batch, rows.bank.h[0], rows.bank.w[0], rows.layer, &graph, &input,
                                     &tap)); // knows NEAREST_NEIGHBOR.LAYER

@@ -30,7 +30,7 @@ static SrStatus compare(void *arg, SrReportRow row, SrFeatures *bank, SrFeatures
 
 static void begin_report(const SrRows *rows, const SrKnnConfig *knn, SrKnnReport *out) {
     *out = (SrKnnReport){.layer = rows->layer,
-                         .labels = rows->labels,
+                         .labels = rows->labels && rows->bank.n_targets == 0,
                          .n_k = SR_MIN(knn->topk.n, SR_REPORT_MAX_K),
                          .n_bank = sr_loader_length(rows->bank.loader),
                          .n_test = sr_loader_length(rows->test.loader),
@@ -86,7 +86,7 @@ SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, SrKnnR
 void sr_knn_report_text(const SrKnnReport *report, SrText *out) {
     char took[48];
     if (!report->labels) {
-        sr_text_add(out, "kNN: the images have no labels, so there is nothing to compare with\n");
+        sr_text_add(out, "kNN: the images have no labels, or several each, so there is nothing to compare with\n");
         return;
     }
     sr_text_printf(out, "kNN: %lld test images against %lld, layer %s (%d numbers), %s\n",
