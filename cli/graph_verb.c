@@ -52,24 +52,25 @@ static SrStatus parse_format(const char *word, SrGraphFormat *out) {
 }
 
 // Taps of one mode: its own list, else the one for both.
-static SrStatus parse_taps(const char *own, const char *both, bool wanted, SrArena *arena,
-                           SrTaps *out, SrTaps **taps) {
+static SrStatus parse_taps(const char *own, const char *both, bool wanted, const SrGraph *graph, const SrStrings *leaf,
+                           SrArena *arena, SrTaps *out, SrTaps **taps) {
     const char *text = own ? own : both;
     *taps = NULL;
     if (!wanted || !text)
         return SR_OK;
     SR_TRY(sr_taps_parse(text, arena, out));
+    SR_TRY(sr_leaf_check_taps(graph, leaf, out));
     *taps = out;
     return SR_OK;
 }
 
 // The graph of the taps instead of the whole; *graph unchanged when none were asked for.
-static SrStatus extract(const Options *o, unsigned mode, SrArena *arena, const SrGraph **graph,
+static SrStatus extract(const Options *o, unsigned mode, const SrStrings *leaf, SrArena *arena, const SrGraph **graph,
                         SrExtraction *e) {
     SrTaps lists[2], *train, *eval;
     SrText report = SR_TEXT_INIT;
-    SR_TRY(parse_taps(o->train_nodes, o->nodes, mode & SR_MODE_TRAIN, arena, &lists[0], &train));
-    SR_TRY(parse_taps(o->eval_nodes, o->nodes, mode & SR_MODE_EVAL, arena, &lists[1], &eval));
+    SR_TRY(parse_taps(o->train_nodes, o->nodes, mode & SR_MODE_TRAIN, *graph, leaf, arena, &lists[0], &train));
+    SR_TRY(parse_taps(o->eval_nodes, o->nodes, mode & SR_MODE_EVAL, *graph, leaf, arena, &lists[1], &eval));
     if (!train && !eval)
         return SR_OK;
     SR_TRY(sr_graph_extract(*graph, train, eval, e));
@@ -107,7 +108,7 @@ static SrStatus print_graph(const Options *o, const SrTrunkGraph *trunk, SrText 
     SR_TRY_GOTO(parse_mode(o->mode, &mode));
     SR_TRY_GOTO(parse_format(o->format, &format));
     SR_TRY_GOTO(sr_leaf_parse(graph, o->leaf, &arena, &leaf));
-    SR_TRY_GOTO(extract(o, mode, &arena, &graph, &extraction));
+    SR_TRY_GOTO(extract(o, mode, &leaf, &arena, &graph, &extraction));
     if (format != SR_GRAPH_JSON || strcmp(o->leaf, "default") != 0) { // JSON holds whole graphs
         SR_TRY_GOTO(sr_graph_close(graph, &leaf, &closed));
         graph = closed;

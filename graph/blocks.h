@@ -4,11 +4,15 @@
 #define SR_GRAPH_BLOCKS_H
 
 #include "graph/graph.h"
+#include "graph/taps.h"
 
 // A list of classes to keep closed, as --leaf takes it: "default" (the composites of torchvision.ops, which its
 // feature extraction keeps closed), "through" (none), or classes joined by commas, "default" possibly among them.
 // A class the graph has no block of: SR_ERR_CONFIG with the nearest and all it has.  Strings live in the arena.
 SrStatus sr_leaf_parse(const SrGraph *graph, const char *text, SrArena *arena, SrStrings *out);
+// With these classes closed the names inside their blocks are no nodes: SR_ERR_CONFIG for a query that says one, as
+// torchvision has it.  Names above the blocks, and stages, mean what they always mean.
+SrStatus sr_leaf_check_taps(const SrGraph *graph, const SrStrings *classes, const SrTaps *taps);
 
 // Every outermost block of these classes becomes one node of op `block`, named by its path and standing where its last
 // node stood.  A block of which two values are read outside: SR_ERR_CONFIG.

@@ -78,6 +78,11 @@ static void test_closed_blocks(void **state) {
     expect_refused("did you mean 'Bottleneck'?");
     RUN("resnet50", "--leaf", ",");
     expect_refused("an empty list of blocks");
+    RUN("resnet18", "--leaf", "BasicBlock", "--nodes", "layer1.0.bn1");
+    expect_refused("'layer1.0.bn1' is inside layer1.0, a BasicBlock that is kept closed; ask for 'layer1.0'");
+    RUN("resnet18", "--leaf", "BasicBlock", "--nodes", "layer1.0,layer4,res3:third");
+    CHECK(strstr(result.out, "layer4.0 [2, 512, 2, 2]\nlayer4.1 [2, 512, 2, 2]"));
+    CHECK_INT(lines(result.out), 13);
 }
 
 static void test_formats(void **state) {
