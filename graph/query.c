@@ -74,10 +74,12 @@ static SrStatus unknown(const SrGraph *graph, const char *query) {
         SR_FAIL(SR_ERR_CONFIG, "there is no layer '%s'", query);
     for (int i = 0; i < graph->n_aliases; i++)
         names[i] = graph->aliases[i].name;
+    n = graph->n_aliases;
     for (int i = 0; i < graph->count; i++)
-        names[graph->n_aliases + i] = graph->nodes[i].name;
+        if (graph->nodes[i].op && sr_name_map_find(&graph->by_alias, graph->nodes[i].name) < 0)
+            names[n++] = graph->nodes[i].name; // images and labels are no layers; a name once
     for (int i = 0; i < graph->n_blocks; i++)
-        names[graph->n_aliases + graph->count + i] = graph->blocks[i].path;
+        names[n++] = graph->blocks[i].path;
     SrText nearest = SR_TEXT_INIT;
     for (int k = 0; k < 3; k++) {
         int best = sr_text_nearest(query, names, n);

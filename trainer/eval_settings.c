@@ -47,6 +47,14 @@ static const char *contradiction(Flags f) {
     return NULL;
 }
 
+// The first flag that somebody set, which has a line where the map of all of them may have none.
+static const SrYaml *place(const SrYaml *settings) {
+    for (int i = 0; i < settings->n; i++)
+        if (settings->items[i]->type == SR_YAML_BOOL && settings->items[i]->b && !sr_tree_is_default(settings->items[i]))
+            return settings->items[i];
+    return settings;
+}
+
 // A map without freezing is how heads stand on several layers of a trunk that learns, and what is left of a linear
 // evaluation whose flags were forgotten.
 SrStatus sr__eval_settings_check(const SrYaml *tree) {
@@ -55,8 +63,10 @@ SrStatus sr__eval_settings_check(const SrYaml *tree) {
     const char *what = contradiction(f);
     char at[512];
     if (what)
-        return sr_fail(SR_ERR_CONFIG, "%s: MODEL.FEATURE_EVAL_SETTINGS: %s", sr_tree_at(settings, at, sizeof at),
+        return sr_fail(SR_ERR_CONFIG, "%s: MODEL.FEATURE_EVAL_SETTINGS: %s", sr_tree_at(place(settings), at, sizeof at),
                        what);
+    if (f.both && f.eval && !f.whole)
+        sr_warn("FREEZE_TRUNK_AND_HEAD with EVAL_MODE_ON loads no weights into the heads (" HEAD_FEATURES ")");
     if (f.pooled && !f.trunk && !f.both)
         sr_info("LINEAR_EVAL_FEAT_POOL_OPS_MAP: the heads stand on these layers and the trunk learns (" LINEAR_EVAL ")");
     return SR_OK;

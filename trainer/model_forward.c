@@ -56,16 +56,17 @@ SrStatus sr__model_trunk_pass(SrModel *model, SrBuilder *b, const char *prefix, 
     sr_builder_set_pass(b, pass);
     model->trunk->build(b, model->trunk_params, x, &out[0]); // its errors stick to the builder
     *n_out = 1;
-    if (features->n > 0 && sr_builder_status(b) == SR_OK) {
+    SrStatus status = sr_builder_status(b);
+    if (features->n > 0 && status == SR_OK) {
         mark_optional(graph, first);
         bool flatten = features == &model->features && config->flatten_feats;
-        if (sr_features_build(b, features, prefix, pass, flatten, out) == SR_OK)
-            *n_out = features->n;
+        *n_out = features->n;
+        status = sr_features_build(b, features, prefix, pass, flatten, out);
     }
     sr_builder_set_pass(b, 0);
     sr_builder_set_eval_from(b, eval_from);
     sr_builder_set_param_prefix(b, old);
-    return sr_builder_status(b);
+    return status;
 }
 
 // VISSL compares widths alone and would fail on heights that differ.

@@ -194,6 +194,8 @@ SrStatus sr_features_build(SrBuilder *b, const SrFeatures *features, const char 
             out[i] = sr_build(b, f->op, leaf, &f->params, out[i]);
         if (flatten && sr_build_shape(b, out[i]).rank > 2)
             out[i] = sr_build(b, "flatten", "flatten", NULL, out[i]);
+        if (sr_builder_status(b) != SR_OK)
+            return sr_fail_prefix(sr_builder_status(b), "%s[%d]", features->key, i);
     }
     sr_builder_pop(b);
     return sr_builder_status(b);

@@ -279,25 +279,6 @@ static void test_refused(void **state) {
     }
 }
 
-static void test_contradictions(void **state) {
-    (void)state;
-    static const char *const rows[][2] = {
-        {"EXTRACT_TRUNK_FEATURES_ONLY: true", "needs a frozen trunk"},
-        {"EXTRACT_TRUNK_FEATURES_ONLY: true, EVAL_MODE_ON: true, EVAL_TRUNK_AND_HEAD: true",
-         "has no head"},
-        {"FREEZE_TRUNK_ONLY: true, FREEZE_TRUNK_AND_HEAD: true", "exclude each other"},
-        {"FREEZE_TRUNK_ONLY: true, LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res5, [Identity, []]]]",
-         "needs EVAL_MODE_ON"}};
-    for (int i = 0; i < SR_COUNT(rows); i++) {
-        char text[512];
-        SrConfig *config = NULL;
-        snprintf(text, sizeof text, "MODEL: {" TINY_TRUNK ", " TINY_SWAV_HEAD ", " FEAT
-                 "{%s}}" REST, rows[i][0]);
-        CHECK_FAILS(sr_config_parse(text, "case.yaml", NULL, 0, &config), SR_ERR_CONFIG, rows[i][1]);
-        sr_config_free(config); // a failure left it NULL
-    }
-}
-
 SR_TESTS(use_cases, unit(test_examples), unit(test_several_layers), unit(test_frozen_trunk),
          unit(test_frozen_trunk_and_head), unit(test_chain_must_fit), unit(test_features_only),
-         unit(test_several_inputs), unit(test_refused), unit(test_contradictions))
+         unit(test_several_inputs), unit(test_refused))
