@@ -9,7 +9,7 @@
 #include "trainer/extract_file.h"
 
 typedef struct {
-    const char *mode, *layout, *format;
+    const char *mode, *layout, *format, *split;
     bool lax, keep_norms;
     SrExtractOptions o;
 } Options;
@@ -27,6 +27,7 @@ static SrStatus check(Options *p) {
     SR_TRY(one_of("--mode", p->mode, "eval", "train", &train));
     SR_TRY(one_of("--layout", p->layout, "nchw", "nhwc", &o->nhwc));
     SR_TRY(one_of("--format", p->format, "safetensors", "npy", &o->npy));
+    SR_TRY(one_of("--split", p->split, "train", "test", &o->test));
     o->extractor.mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL;
     o->extractor.lax = p->lax;
     o->extractor.keep_norms = p->keep_norms;
@@ -36,6 +37,8 @@ static SrStatus check(Options *p) {
         return sr_fail(SR_ERR_CONFIG, "sslrun extract needs one of --input x.safetensors and --data DIR|LIST");
     if (o->input && o->npy)
         return sr_fail(SR_ERR_CONFIG, "--format npy goes with --data; --input gives one .safetensors");
+    if (o->input && (o->test || o->labels))
+        return sr_fail(SR_ERR_CONFIG, "--split and --labels go with --data");
     if (o->data && sr_text_ends(o->out, ".safetensors"))
         return sr_fail(SR_ERR_CONFIG, "--out %s: --data fills a folder with shards, so name a folder", o->out);
     if (o->data && train)
@@ -44,7 +47,7 @@ static SrStatus check(Options *p) {
 }
 
 static SrStatus run_verb(int argc, char **argv) {
-    Options p = {.mode = "eval", .layout = "nchw", .format = "safetensors"};
+    Options p = {.mode = "eval", .layout = "nchw", .format = "safetensors", .split = "train"};
     SrExtractOptions *o = &p.o;
     o->threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
     const SrFlag flags[] = {
@@ -52,7 +55,9 @@ static SrStatus run_verb(int argc, char **argv) {
         {.name = "--nodes", .text = &o->extractor.nodes, .help = "layers, as in layer1,layer4:deep"},
         {.name = "--mode", .text = &p.mode, .help = "eval or train"},
         {.name = "--input", .text = &o->input, .help = "a file of tensors (.safetensors, .npz) with x (N, 3, H, W)"},
-        {.name = "--data", .text = &o->data, .help = "a folder of images, or a list of them"},
+        {.name = "--data", .text = &o->data, .help = "a folder of images, a list of them, IDX or CIFAR files"},
+        {.name = "--split", .text = &p.split, .help = "train or test, of a folder that holds both"},
+        {.name = "--labels", .text = &o->labels, .help = "with a list: its labels (.npy, text)"},
         {.name = "--out", .text = &o->out, .help = "a .safetensors file, or a folder for --data"},
         {.name = "--layout", .text = &p.layout, .help = "nchw or nhwc"},
         {.name = "--format", .text = &p.format, .help = "safetensors or npy"},
@@ -82,7 +87,7 @@ static SrStatus run_verb(int argc, char **argv) {
 const SrVerb sr_verb_extract = {
     .name = "extract",
     .usage = "sslrun extract TRUNK|CONFIG --weights FILE --nodes a,b:c [--mode eval|train] "
-             "(--input x.safetensors | --data DIR|LIST) --out FILE.safetensors|DIR [--layout nchw|nhwc] "
+             "(--input x.safetensors | --data DIR|LIST [--split train|test] [--labels LIST]) --out FILE.safetensors|DIR [--layout nchw|nhwc] "
              "[--format safetensors|npy] [--batch N] [--size N] [--shard N] [--lax] [--no-fold]",
     .help = "Writes the features of named layers, for a tensor of images or a folder of them.",
     .run = run_verb,

@@ -21,8 +21,7 @@ typedef struct {
     const SrExtractOptions *o;
     SrConfig *config; // NULL for a model; the pipeline may point into it
     SrExtractor ex;
-    const SrDataset *source;
-    void *set;
+    SrSplit split; // source and images
     SrPipeline *pipeline;
     SrLoader *loader;
     SrImagePool *pool; // for looking up names
@@ -74,14 +73,14 @@ static SrStatus open_pipeline(Run *r, const SrConfig *config, int *h, int *w) {
 }
 
 static SrStatus open_data(Run *r) {
-    const char *path = r->o->data;
-    SrStatus found = sr_dataset_infer(path, "TRAIN", &r->source);
-    if (found != SR_OK)
-        SR_TRY(sr_dataset_infer(path, "TEST", &r->source));
-    SrDatasetConfig set = {.split = "TRAIN", .data_path = path, .label_path = "", .remove_prefix = "",
-                           .new_prefix = "", .data_limit = -1, .gray_size = 224};
-    SR_TRY(r->source->open(&set, &r->set));
-    SrLoaderConfig loader = {.dataset = r->source, .set = r->set, .limit = -1, .pipeline = r->pipeline,
+    SrSplitConfig c = {.data_paths = {1, &r->o->data},
+                       .label_paths = {r->o->labels != NULL, &r->o->labels},
+                       .remove_img_path_prefix = "",
+                       .new_img_path_prefix = "",
+                       .data_limit = -1,
+                       .default_gray_img_size = 224};
+    SR_TRY(sr_split_open_set(&c, r->o->test ? "TEST" : "TRAIN", 0, &r->split));
+    SrLoaderConfig loader = {.dataset = r->split.source, .set = r->split.set, .limit = -1, .pipeline = r->pipeline,
                              .batch = r->batch, .label_type = "standard", .threads = r->o->threads, .prefetch = 3,
                              .gray_size = 224, .max_bad_share = 0.5, .fast = false};
     SR_TRY(sr_loader_new(&loader, &r->loader));
@@ -134,8 +133,8 @@ static SrStatus allocate_shard(Run *r) {
 static SrStatus name_of(Run *r, int64_t index, char out[NAME_BYTES]) {
     const char *path = "";
     sr_image_pool_reset(r->pool);
-    if (r->source->path)
-        SR_TRY(r->source->path(r->set, index, r->pool, &path));
+    if (r->split.source->path)
+        SR_TRY(r->split.source->path(r->split.set, index, r->pool, &path));
     if (snprintf(out, NAME_BYTES, "%s", path) >= NAME_BYTES)
         SR_FAIL(SR_ERR_CONFIG, "%s: a path of more than %d bytes does not fit the output", path, NAME_BYTES - 1);
     return SR_OK;
@@ -258,6 +257,9 @@ static void describe(const Run *r, SrText *out) {
     sr_json_string(out, "weights", o->extractor.weights ? o->extractor.weights : "");
     sr_json_string(out, "nodes", o->extractor.nodes);
     sr_json_string(out, "data", o->data);
+    sr_json_string(out, "split", o->test ? "test" : "train");
+    if (o->labels)
+        sr_json_string(out, "labels", o->labels);
     sr_json_int(out, "images", r->n);
     sr_json_int(out, "height", sr_extractor_input(&r->ex).shape.d[1]);
     sr_json_int(out, "width", sr_extractor_input(&r->ex).shape.d[2]);
@@ -340,8 +342,7 @@ SrStatus sr_extract_data(const SrExtractOptions *o, SrText *report) {
     if (status == SR_OK)
         status = run_shards(&r, report);
     sr_loader_free(r.loader);
-    if (r.set)
-        r.source->close(r.set);
+    sr_split_close(&r.split);
     sr_image_pool_free(r.pool);
     sr_extractor_close(&r.ex);
     sr_pipeline_free(r.pipeline);

@@ -7,7 +7,9 @@
 typedef struct {
     SrExtractorOptions extractor; // batch 0: chosen here; height and width: set from the images
     const char *input;            // a file of formats/ with "x" (N, 3, H, W), or
-    const char *data;             // a folder of images, or a list of them
+    const char *data;             // a folder of images, a list of them, an IDX or CIFAR folder
+    const char *labels;           // of a list or of IDX files: LABEL_PATHS; NULL: what comes with the images
+    bool test;                    // of a source that sets test images apart: those
     const char *out;              // one .safetensors for `input`; a folder for `data`
     bool nhwc;                    // spatial features as (N, H, W, C) instead of (N, C, H, W)
     bool npy;                     // shards as .npy instead of .safetensors

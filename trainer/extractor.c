@@ -4,22 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/log.h"
 #include "trainer/trunk_weights.h"
-
-// Where a name is both a node and a stage, the node is meant; whoever meant the stage should hear of it.
-static void warn_of_stages(const SrExtractor *e) {
-    const SrGraph *graph = e->trunk.graph;
-    for (int i = 0; i < e->taps.n; i++)
-        for (int k = 0; k < sr_graph_alias_count(graph); k++) {
-            SrNodeId stage;
-            const char *alias = sr_graph_alias_at(graph, k, &stage), *query = e->taps.v[i].query;
-            if (strcmp(alias, query) == 0 && strcmp(sr_graph_at(graph, stage)->name, query) != 0 &&
-                sr_graph_find(graph, query) != stage)
-                sr_info("layer '%s' is the node of that name; VISSL's stage %s is node '%s'", query, alias,
-                        sr_graph_at(graph, stage)->name);
-        }
-}
 
 static SrStatus cut(const SrExtractorOptions *o, SrExtractor *e) {
     SrArena arena = SR_ARENA_INIT;
@@ -72,7 +57,6 @@ SrStatus sr_extractor_open(const SrExtractorOptions *o, SrExtractor *e) {
     *e = (SrExtractor){.input = SR_NO_NODE};
     SR_TRY_GOTO(sr_trunk_graph_open(o->trunk, o->overrides, o->n_overrides, o->batch, o->height, o->width, &e->trunk));
     SR_TRY_GOTO(cut(o, e));
-    warn_of_stages(e);
     SR_TRY_GOTO(load(o, e));
     if (o->mode == SR_MODE_EVAL && !o->keep_norms)
         SR_TRY_GOTO(fold(e));

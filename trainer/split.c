@@ -73,8 +73,7 @@ static bool split_folder(const char *path, bool test, char out[PATH_BYTES]) {
 }
 
 // The path given is replaced by its train/ or test/ part where there is one.
-static SrStatus open_set(const SrConfig *config, const SrSplitConfig *c, const char *which,
-                         SrSplit *out) {
+SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t seed, SrSplit *out) {
     char part[PATH_BYTES];
     const char *path = first_of(&c->data_paths);
     if (split_folder(path, strcmp(which, "TEST") == 0, part))
@@ -91,7 +90,7 @@ static SrStatus open_set(const SrConfig *config, const SrSplitConfig *c, const c
         .gray_size = c->default_gray_img_size,
         .random_images = c->random_synthetic_images,
         .random_labels = c->random_synthetic_labels,
-        .seed = config->seed,
+        .seed = seed,
     };
     SR_TRY(out->source->open(&set, &out->set));
     out->classes = out->source->classes ? out->source->classes(out->set) : 0;
@@ -154,7 +153,7 @@ static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     const SrSplitConfig *c = &config->train;
     SR_TRY(sr_pipeline_new(c->transforms, "DATA.TRAIN.TRANSFORMS", &out->pipeline));
     SR_TRY(sr_pipeline_shape(out->pipeline, &out->n_views, out->h, out->w));
-    SR_TRY(open_set(config, c, "TRAIN", out));
+    SR_TRY(sr_split_open_set(c, "TRAIN", config->seed, out));
     SrLoaderConfig loader = loader_config(config, c, out);
     loader.shuffle = true;
     // A plan has one batch size, so the last partial batch is always dropped (VISSL's recipes set
@@ -316,7 +315,7 @@ static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, 
     }
     const char *which = side == SR_SIDE_TEST && origin != TEST_HELD_OUT ? "TEST" : "TRAIN";
     SR_TRY(open_eval_pipeline(config, crop, out));
-    SR_TRY(open_set(config, &c, which, out));
+    SR_TRY(sr_split_open_set(&c, which, config->seed, out));
     SrLoaderConfig loader = loader_config(config, &c, out);
     if (origin == TEST_HELD_OUT) {
         hold_out(&loader, side, out->source->length(out->set));

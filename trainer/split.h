@@ -45,6 +45,10 @@ SrStatus sr_split_open_eval(const SrConfig *config, SrEvalSide side, bool sample
 SrStatus sr_split_eval_transforms(const SrConfig *config, int crop, SrArena *arena,
                                   const SrYaml **out, const char **where);
 
+// Source and images alone, the path's train/ or test/ part where it has them; which: "TRAIN" or "TEST".  Messages speak
+// of DATA.TRAIN or DATA.TEST.  Close with sr_split_close, also on failure.
+SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t seed, SrSplit *out);
+
 // Whether there are test images that training never sees (sr_split_open_eval would hold some out).
 bool sr_split_has_test(const SrConfig *config);
 // A second loader over an open training split: every image once, in the set's order.

@@ -156,6 +156,93 @@ static void test_npy(void **state) {
     end(&f);
 }
 
+// n images of 16 x 16 and their labels, i % 3, as MNIST's files.
+static void write_idx(const Fixture *f, const char *split, int n) {
+    uint8_t pixels[16 + 16 * 256] = {0, 0, 8, 3, 0, 0, 0, (uint8_t)n, 0, 0, 0, 16, 0, 0, 0, 16};
+    uint8_t labels[8 + 16] = {0, 0, 8, 1, 0, 0, 0, (uint8_t)n};
+    char name[64];
+    CHECK(n <= 16);
+    fixture_noise(pixels + 16, (size_t)n * 256, (uint64_t)n);
+    for (int i = 0; i < n; i++)
+        labels[8 + i] = (uint8_t)(i % 3);
+    snprintf(name, sizeof name, "idx/%s-images-idx3-ubyte", split);
+    fixture_write(f->dir, name, pixels, 16 + (size_t)n * 256);
+    snprintf(name, sizeof name, "idx/%s-labels-idx1-ubyte", split);
+    fixture_write(f->dir, name, labels, 8 + (size_t)n);
+}
+
+// Both sides of one folder, for the verbs that compare them.
+static void test_splits(void **state) {
+    (void)state;
+    static const struct {
+        const char *split;
+        int images;
+    } sides[] = {{"train", 7}, {"test", 5}};
+    Fixture f;
+    char data[128], out[2][160];
+    SrSafetensors st;
+    begin(&f);
+    write_idx(&f, "train", 7);
+    write_idx(&f, "t10k", 5);
+    snprintf(data, sizeof data, "%s/idx", f.dir);
+    for (int i = 0; i < 2; i++) {
+        char shard[400];
+        snprintf(out[i], sizeof out[i], "%s/%s", f.dir, sides[i].split);
+        RUN(CONFIG, "--weights", f.weights, "--nodes", "flatten", "--data", data, "--split", sides[i].split, "--size",
+            "16", "--out", out[i]);
+        CHECK_INT(result.code, 0);
+        snprintf(shard, sizeof shard, "%s/features-00000.safetensors", out[i]);
+        CHECK_OK(sr_safetensors_open(&st, shard));
+        const SrTensor *labels = sr_safetensors_find(&st, "labels");
+        CHECK(labels && sr_shape_equal(labels->shape, SR_SHAPE(sides[i].images)));
+        CHECK_INT(((const int64_t *)labels->data)[4], 1);
+        sr_safetensors_close(&st);
+    }
+    program_run(&result, 0, (const char *const[]){"knn", out[0], out[1], "NEAREST_NEIGHBOR.TOPK=3", NULL});
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "5 test images against 7"));
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "flatten", "--data", data, "--split", "val", "--out", f.out);
+    CHECK(result.code == 2 && strstr(result.err, "expected train or test"));
+    end(&f);
+}
+
+// A list with a matrix of labels: what `sslrun svm` takes.
+static void test_labels(void **state) {
+    (void)state;
+    Fixture f;
+    char list[128], labels[128], shard[160];
+    int8_t target[3 * 2] = {1, 0, 0, 1, -1, 1};
+    SrSafetensors st;
+    begin(&f);
+    write_images(&f, 3);
+    snprintf(list, sizeof list, "%s", fixture_write(f.images, "list.txt", "a/0.png\nb/1.png\na/2.png\n", 24));
+    snprintf(labels, sizeof labels, "%s/labels.npy", f.dir);
+    CHECK_OK(sr_npy_save(labels, "|i1", SR_SHAPE(3, 2), target, sizeof target));
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "flatten", "--data", list, "--labels", labels, "--size", "16", "--out",
+        f.out);
+    CHECK_INT(result.code, 0);
+    snprintf(shard, sizeof shard, "%s/features-00000.safetensors", f.out);
+    CHECK_OK(sr_safetensors_open(&st, shard));
+    const SrTensor *t = sr_safetensors_find(&st, "labels");
+    CHECK(t && sr_shape_equal(t->shape, SR_SHAPE(3, 2)));
+    CHECK_INT(((const int64_t *)t->data)[4], -1);
+    CHECK_INT(((const int64_t *)t->data)[3], 1);
+    sr_safetensors_close(&st);
+    end(&f);
+}
+
+// torchvision's conv1, before norm and ReLU; nothing is said about VISSL's stage of that name.
+static void test_conv1(void **state) {
+    (void)state;
+    Fixture f;
+    begin(&f);
+    write_images(&f, 2);
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "conv1", "--data", f.images, "--size", "16", "--out", f.out);
+    CHECK_INT(result.code, 0);
+    CHECK(!strstr(result.err, "conv1"));
+    end(&f);
+}
+
 static void expect_refused(const char *text) {
     if (result.code != 2 || !strstr(result.err, text))
         fail_msg("expected exit code 2 and \"%s\", got %d and:\n%s", text, result.code, result.err);
@@ -169,6 +256,8 @@ static void test_refused(void **state) {
     expect_refused("needs --weights");
     RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--out", f.out);
     expect_refused("one of --input");
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--input", f.x, "--split", "test", "--out", f.out);
+    expect_refused("go with --data");
     RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--data", f.dir, "--out", "f.safetensors");
     expect_refused("name a folder");
     RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--input", f.weights, "--out", f.out);
@@ -180,4 +269,5 @@ static void test_refused(void **state) {
     end(&f);
 }
 
-SR_TESTS(extract_verb, unit(test_input), unit(test_data_in_shards), unit(test_npy), unit(test_refused))
+SR_TESTS(extract_verb, unit(test_input), unit(test_data_in_shards), unit(test_npy), unit(test_splits),
+         unit(test_labels), unit(test_conv1), unit(test_refused))
