@@ -100,10 +100,11 @@ static SrStatus train(const SrArgs *args, const SrConfig *config, bool json) {
     SrTrainResult result;
     command_line(args, &command);
     sr_interrupt_install();
-    SrTrainOptions options = {.stop = sr_interrupt_asked, .again = command.s};
+    SrTrainOptions options = {.stop = sr_interrupt_asked, .test = &out, .again = command.s};
     SrStatus status = sr_train(config, &options, &run, &result);
-    if (status == SR_OK && !config->test_only) {
-        print_result(&result, json, &out);
+    if (status == SR_OK) {
+        if (!config->test_only)
+            print_result(&result, json, &out);
         status = sr_args_print(&out);
     }
     sr_interrupt_uninstall(); // evaluation has no state to save

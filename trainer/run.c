@@ -17,10 +17,20 @@ static bool forward_only(const SrRun *run) {
 
 // ---- pieces -------------------------------------------------------------------------------------
 
+// Nothing is learned: the sizes are those of the test images, whose split is opened by its phase (phases.c).
+static SrStatus only_shape(SrRun *run) {
+    SrSplit *s = &run->train;
+    const SrYaml *test = run->config->test.transforms;
+    return test && test->n > 0 ? sr_split_eval_shape(run->config, &s->n_views, s->h, s->w)
+                               : sr_split_train_shape(run->config, &s->n_views, s->h, s->w);
+}
+
 // Without data there is no epoch, and the schedules run over one notional update.
 static SrStatus open_data(SrRun *run) {
     if (forward_only(run))
         return sr_split_eval_shape(run->config, &run->train.n_views, run->train.h, run->train.w);
+    if (run->config->test_only)
+        return only_shape(run);
     if (run->mode != SR_RUN_TRAIN)
         return sr_split_train_shape(run->config, &run->train.n_views, run->train.h, run->train.w);
     SR_TRY(sr_split_open_train(run->config, &run->train));
@@ -204,7 +214,7 @@ SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char
     const SrTrainGraph *g = &run->graph;
     if (!run->config->supervised)
         return SR_OK;
-    if (split->n_targets != run->train.n_targets)
+    if (run->train.loader && split->n_targets != run->train.n_targets)
         return sr_fail(SR_ERR_CONFIG, "DATA.TRAIN and DATA.TEST: the labels of one are a class an image, those of the "
                                       "other a matrix with a column a class, or they have unlike numbers of columns");
     if (split->classes < 1)

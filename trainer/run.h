@@ -29,7 +29,7 @@ typedef struct {
     const SrConfig *config; // borrowed
     SrRunMode mode;
     SrArena arena;
-    SrSplit train; // empty but for n_views, h, w outside of SR_RUN_TRAIN
+    SrSplit train; // empty but for n_views, h, w outside of SR_RUN_TRAIN, and with TEST_ONLY
     SrModel *model;
     bool frozen_trunk; // the graph begins with the trunk's features
     SrFrozenTrunk trunk;

@@ -88,6 +88,9 @@ static SrStatus resume_or_init(Train *t, SrResume *how) {
     if (*how == SR_RESUME_FRESH) {
         SrWeightsSource source = sr_weights_source(&t->config->model);
         t->last_saved[0] = '\0';
+        if (t->config->test_only && !*source.path)
+            sr_warn("TEST_ONLY: %s holds no checkpoint and MODEL.WEIGHTS_INIT.PARAMS_FILE names none: the model is as "
+                    "it was drawn", t->config->checkpoint.dir);
         return *source.path ? sr_weights_load(&source, parts.params) : SR_OK;
     }
     if (*how == SR_RESUME_CONTINUE)
@@ -216,9 +219,10 @@ static void say_epoch(Train *t, int64_t epoch, double mean, double seconds) {
 }
 
 // Said at the end as well as when it happens, because the log in between is long.
-static void say_bad_images(const Train *t) {
-    SrBadReport bad;
-    sr_loader_bad(t->run->train.loader, &bad);
+static void say_bad_images(const SrLoader *loader) {
+    SrBadReport bad = {.bad = 0};
+    if (loader)
+        sr_loader_bad(loader, &bad);
     if (bad.bad == 0)
         return;
     sr_warn("%lld of %lld images could not be read and were replaced:", (long long)bad.bad,
@@ -289,6 +293,8 @@ static SrStatus test(Train *t, int64_t epoch) {
     sr_meter_list_json(meters, "test", out);
     sr_json_float(out, "seconds", sr_clock() - began);
     sr_metrics_end(&t->epochs);
+    if (t->config->test_only && t->options->test)
+        sr_text_add(t->options->test, out->s ? out->s : "");
     if (!sr_meter_list_best(meters, &value) || value <= t->at.best)
         return SR_OK;
     t->at.best = value;
@@ -443,7 +449,8 @@ SrStatus sr_train(const SrConfig *config, const SrTrainOptions *options, SrRun *
 done:
     if (t.run && !result->already_finished) {
         fill_result(&t);
-        say_bad_images(&t);
+        say_bad_images(t.run->train.loader);
+        say_bad_images(t.phases.split.loader);
     }
     sr_phases_close(&t.phases);
     sr_metrics_close(&t.lines);

@@ -13,6 +13,7 @@ typedef struct {
     // never.
     int (*stop)(void *arg);
     void *stop_arg;
+    SrText *test;      // TEST_ONLY: receives the meters as one JSON line; may be NULL
     const char *again; // the command line that continues this run, for the message; may be NULL
 } SrTrainOptions;
 

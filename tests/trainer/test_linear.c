@@ -191,8 +191,10 @@ static void test_phases(void **state) {
     SrPosition at;
     CHECK_OK(sr_checkpoint_position(path, &at));
     CHECK(at.best > 33);
-    const char *const only[] = {"TEST_ONLY=True"};
-    CHECK_OK(start(&l, only, 1));
+    const char *const only[] = {"TEST_ONLY=True", "DATA.TRAIN.DATA_SOURCES=[disk_folder]", "DATA.TRAIN.DATA_PATHS=[gone]",
+                                "MODEL.WEIGHTS_INIT.PARAMS_FILE=gone"}; // the folder's checkpoint wins
+    CHECK_OK(start(&l, only, 4));
+    CHECK(l.run->train.loader == NULL); // the training images are not needed
     CHECK_INT(l.result.epochs, 0);
     finish(&l);
     CHECK_INT(count_lines(l.dir, "metrics.json", "\"test_accuracy_list_meter\""), 4);
