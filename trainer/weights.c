@@ -20,7 +20,8 @@ typedef struct {
     bool *used;         // (w.n)
     int width;          // of the longest parameter name
     bool extractor;     // the model's trunk stands under trunk.base_model.
-    int trunk, trunk_loaded, heads, heads_loaded, missing, skipped, misshapen;
+    int trunk, trunk_loaded, heads, heads_loaded, missing, skipped, misshapen, refused;
+    char first_refused[512]; // what is said of the first tensor whose shape is wrong
 } Load;
 
 // The table of what was loaded is the way to find a misnamed layer; evaluation, which insists on
@@ -130,23 +131,30 @@ static int find_key(const Load *l, const char *name) {
     return -1;
 }
 
-// VISSL's words for both outcomes, so that logs of the two programs can be compared line by line.
+// VISSL's words, here and above, so that logs of the two programs can be compared line by line.
 static SrStatus copy_tensor(Load *l, int key, const SrParam *to) {
-    char a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
+    char shape[SR_SHAPE_TEXT_BYTES];
     const SrWeightsTensor *from = &l->w.tensors[key];
     SrTensor data;
-    sr_shape_text(from->shape, a, sizeof a);
-    sr_shape_text(to->shape, b, sizeof b);
-    if (!sr_shape_equal(from->shape, to->shape))
-        return sr_fail(SR_ERR_CONFIG, "%s have different shapes: checkpoint: %s, model: %s",
-                       to->name, a, b);
     if (from->dtype != to->dtype)
         return sr_fail(SR_ERR_CONFIG, "%s: %s holds %s, the model needs %s", to->name,
                        l->source->path, sr_dtype_name(from->dtype), sr_dtype_name(to->dtype));
     SR_TRY(sr_weights_read(&l->w, key, &data));
     memcpy(to->value, data.data, from->bytes);
-    say(l, "Loaded: %-*s of shape: torch.Size(%s) from checkpoint", l->width, to->name, a);
+    say(l, "Loaded: %-*s of shape: torch.Size(%s) from checkpoint", l->width, to->name,
+        sr_shape_text(from->shape, shape, sizeof shape));
     return SR_OK;
+}
+
+// All of them are listed before the load fails: one tells little, the list which part differs.
+static void note_shape(Load *l, const SrWeightsTensor *from, const SrParam *to, bool allowed) {
+    char line[sizeof l->first_refused], a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
+    snprintf(line, sizeof line, "%s have different shapes: checkpoint: %s, model: %s", to->name,
+             sr_shape_text(from->shape, a, sizeof a), sr_shape_text(to->shape, b, sizeof b));
+    say(l, "%s%s", allowed ? "Ignored layer:\t" : "", line);
+    l->misshapen++;
+    if (!allowed && l->refused++ == 0)
+        memcpy(l->first_refused, line, sizeof line);
 }
 
 // Counts what the trunk and the heads wanted and what they got; entries of the loss's own state
@@ -170,10 +178,8 @@ static SrStatus load_param(Load *l, const SrParam *p) {
         l->missing++;
         return SR_OK;
     }
-    if (heads && l->source->lax_head_shapes &&
-        !sr_shape_equal(l->w.tensors[key].shape, p->shape)) {
-        say(l, "Ignored layer:\t%s, of another shape", p->name);
-        l->misshapen++;
+    if (!sr_shape_equal(l->w.tensors[key].shape, p->shape)) {
+        note_shape(l, &l->w.tensors[key], p, heads && l->source->lax_head_shapes);
         return SR_OK;
     }
     SR_TRY(copy_tensor(l, key, p));
@@ -204,6 +210,11 @@ static SrStatus check_counts(const Load *l) {
                 "%d of %d tensors loaded",
                 path, l->trunk_loaded, l->trunk, l->heads_loaded, l->heads, l->skipped, l->missing,
                 l->misshapen, l->trunk_loaded + l->heads_loaded, l->trunk + l->heads);
+    if (l->refused > 0)
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s (%d such tensors); MODEL.WEIGHTS_INIT.SKIP_LAYERS leaves tensors out, and "
+                       "MODEL.FEATURE_EVAL_SETTINGS.ASSERT_HEAD_LAYER_SHAPE_INIT=False those of heads",
+                       l->first_refused, l->refused);
     if (l->trunk_loaded == 0 || (l->source->whole_trunk && l->trunk_loaded < l->trunk) ||
         l->trunk_loaded < l->source->min_trunk_share * l->trunk)
         return sr_fail(
