@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plugin.h"
+
 #define KEY "MODEL.MULTI_INPUT_HEAD_MAPPING"
 
 SR_PRINTF(3, 4)
@@ -20,7 +22,7 @@ static SrStatus refuse(const SrYaml *node, int index, const char *fmt, ...) {
                    node->line, index, text);
 }
 
-// {feat_names: [...], head_index: 1}; VISSL's additional_keys feed a mask to a trunk.
+// {feat_names: [...], head_index: 1}; VISSL's additional_keys feed a mask to a vision transformer.
 static SrStatus parse_dict(const SrYaml *spec, int index, const SrYaml **names, int *head) {
     for (int i = 0; i < spec->n; i++) {
         const char *key = spec->keys[i];
@@ -32,7 +34,9 @@ static SrStatus parse_dict(const SrYaml *spec, int index, const SrYaml **names, 
         else if (!strcmp(key, "head_index"))
             return refuse(value, index, "head_index must be a whole number");
         else if (!strcmp(key, "additional_keys") && value->n > 0)
-            return refuse(value, index, "additional_keys: no trunk takes a second input");
+            return refuse(value, index,
+                          "this configuration needs additional_keys, which are not built yet: no trunk takes a second "
+                          "input such as a mask");
         else if (strcmp(key, "additional_keys") != 0)
             return refuse(value, index,
                           "unknown key '%s'; known: feat_names, head_index, additional_keys", key);
@@ -94,6 +98,27 @@ SrStatus sr_input_mapping_parse(const SrYaml *list, int n_heads, SrArena *arena,
         out->n++;
     }
     return out->n > 0 ? check_heads_used(list, out, n_heads) : SR_OK;
+}
+
+SrStatus sr_input_mapping_check_names(const SrInputMapping *mapping, SrStrings names) {
+    if (names.n < 2)
+        return SR_OK;
+    if (mapping->n == 0)
+        return sr_fail(SR_ERR_CONFIG, "DATA.TRAIN.INPUT_KEY_NAMES has %d inputs; " KEY " says which head takes which",
+                       names.n);
+    for (int i = 0; i < names.n; i++)
+        for (int k = 0; k < i; k++)
+            if (!strcmp(names.v[i], names.v[k]))
+                return sr_fail(SR_ERR_CONFIG, "DATA.TRAIN.INPUT_KEY_NAMES: the input '%s' is named twice", names.v[i]);
+    for (int m = 0; m < mapping->n; m++) {
+        bool known = false;
+        for (int i = 0; i < names.n; i++)
+            known |= !strcmp(names.v[i], mapping->v[m].key);
+        if (!known)
+            return sr_fail_prefix(sr_plugin_unknown("input", mapping->v[m].key, names.v, names.n),
+                                  KEY "[%d] (DATA.TRAIN.INPUT_KEY_NAMES)", m);
+    }
+    return SR_OK;
 }
 
 int sr_input_mapping_find(const SrInputMapping *mapping, const char *key) {

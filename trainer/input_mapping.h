@@ -20,6 +20,8 @@ typedef struct { // n 0: one input, all heads
 // that no input uses: SR_ERR_CONFIG with file:line and the key.
 SrStatus sr_input_mapping_parse(const SrYaml *list, int n_heads, SrArena *arena,
                                 SrInputMapping *out);
+// DATA.TRAIN.INPUT_KEY_NAMES, where it has several: each different, each input of the mapping among them.
+SrStatus sr_input_mapping_check_names(const SrInputMapping *mapping, SrStrings names);
 int sr_input_mapping_find(const SrInputMapping *mapping, const char *key); // -1 if absent
 
 #endif

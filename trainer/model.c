@@ -50,6 +50,7 @@ static SrStatus read_features(SrModel *model) {
                              &model->arena, &model->features));
     SR_TRY(sr_input_mapping_parse(config->input_mapping, model->heads.n, &model->arena,
                                   &model->mapping));
+    SR_TRY(sr_input_mapping_check_names(&model->mapping, model->config->train.input_keys));
     if (model->features.n > 0 && model->mapping.n > 0)
         SR_FAIL(SR_ERR_CONFIG, "MODEL.MULTI_INPUT_HEAD_MAPPING and MODEL.FEATURE_EVAL_SETTINGS."
                                "LINEAR_EVAL_FEAT_POOL_OPS_MAP both say which features to take; "
@@ -134,16 +135,17 @@ void sr_model_set_targets(SrModel *model, int classes) {
     model->n_targets = classes;
 }
 
-void sr_model_set_view_keys(SrModel *model, SrStrings keys) {
-    model->view_keys = keys;
-}
-
 // Which entry of MULTI_INPUT_HEAD_MAPPING view `v` belongs to.
 static SrStatus map_view(SrModel *model, int v, int n_views, SrNodeId node) {
     const SrInputMapping *mapping = &model->mapping;
+    SrStrings names = model->config->train.input_keys;
     int entry = v;
-    if (model->view_keys.n == n_views)
-        entry = sr_input_mapping_find(mapping, model->view_keys.v[v]); // -1: used by no head
+    if (mapping->n > 0 && names.n > 1 && names.n != n_views)
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.TRAIN.INPUT_KEY_NAMES has %d names (the first is '%s'), but the batch has %d inputs; there must "
+                "be one a view", names.n, names.v[0], n_views);
+    if (mapping->n > 0 && names.n > 1)
+        entry = sr_input_mapping_find(mapping, names.v[v]); // -1: used by no head
     else if (mapping->n > 0 && mapping->n != n_views)
         SR_FAIL(SR_ERR_CONFIG,
                 "MODEL.MULTI_INPUT_HEAD_MAPPING has %d inputs (the first is '%s'), but the batch "

@@ -77,9 +77,6 @@ SrStatus sr_model_build_outputs(SrModel *model, int batch, int n_views, const in
 
 // Several labels an image: the labels of training graphs are (N, classes) of 1, 0, -1.  0, as at first: (N) classes.
 void sr_model_set_targets(SrModel *model, int classes);
-// The batch's key of each view ("images", "patches"), for MULTI_INPUT_HEAD_MAPPING; keys live as
-// long as the model.  Unless set, view i is the mapping's entry i.
-void sr_model_set_view_keys(SrModel *model, SrStrings keys);
 
 // After sr_params_allocate: draws the parameters, then lets the loss look at them (after_init).
 SrStatus sr_model_init(SrModel *model, const SrTrainGraph *train, uint64_t seed);

@@ -26,7 +26,6 @@ struct SrModel {
     SrFeatures features;    // LINEAR_EVAL_FEAT_POOL_OPS_MAP; n 0: the last block
     SrInputMapping mapping; // n 0: one input
     int n_targets;          // several labels an image: how many classes
-    SrStrings view_keys;    // n 0: views in the mapping's order, one each
     const SrLoss *loss;
     const void *loss_params;
     SrGraph **graphs; // every graph handed out

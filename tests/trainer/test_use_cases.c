@@ -38,8 +38,8 @@ static SrStatus build(Case *t, int n_views, const int *sizes) {
     return sr_model_build_outputs(t->model, BATCH, n_views, sizes, sizes, &t->g);
 }
 
-// model: the inside of MODEL: {}.
-static SrStatus open_case(Case *t, const char *model, int n_views, const int *sizes) {
+// model: the inside of MODEL: {}; names: DATA.TRAIN.INPUT_KEY_NAMES.
+static SrStatus open_named(Case *t, const char *model, SrStrings names, int n_views, const int *sizes) {
     char text[1024];
     SrArena arena = SR_ARENA_INIT;
     SrYaml *given;
@@ -49,7 +49,13 @@ static SrStatus open_case(Case *t, const char *model, int n_views, const int *si
     SrStatus status = configure(t, given);
     sr_arena_deinit(&arena);
     SR_TRY(status);
+    t->config->train.input_keys = names;
     return build(t, n_views, sizes);
+}
+
+static SrStatus open_case(Case *t, const char *model, int n_views, const int *sizes) {
+    static const char *const data = "data";
+    return open_named(t, model, (SrStrings){1, &data}, n_views, sizes);
 }
 
 static void close_case(Case *t) {
@@ -239,6 +245,36 @@ static void test_several_inputs(void **state) {
     close_case(&t);
 }
 
+// Names say which view an input is; without them the first view is the first of the mapping.
+static void test_named_inputs(void **state) {
+    (void)state;
+    static const char *const turned[] = {"patches", "images", "unused"}, *const other[] = {"a", "image"},
+                      *const twice[] = {"images", "images"};
+    static const char mapped[] = "MULTI_INPUT_HEAD_MAPPING: [[images, [flatten]], [patches, [res2]]], HEAD: {PARAMS: "
+                                 "[[mlp, {dims: [32, 3]}], [siamese_concat_view, {num_towers: 1}]]}";
+    Case t;
+    CHECK_OK(open_named(&t, mapped, (SrStrings){2, turned}, 2, two));
+    CHECK(sr_shape_equal(shape(&t, 0), SR_SHAPE(BATCH, 3)));
+    CHECK(sr_shape_equal(shape(&t, 1), SR_SHAPE(BATCH, 4 * two[0] * two[0]))); // patches are the first view
+    start(&t);
+    CHECK_INT(check_gradients(&t), 60 + 2);
+    close_case(&t);
+    static const int sizes[] = {8, 12, 16};
+    CHECK_OK(open_named(&t, mapped, (SrStrings){3, turned}, 3, sizes)); // a view that no head wants
+    CHECK_INT(t.g.n_outputs, 2);
+    close_case(&t);
+    CHECK_FAILS(open_named(&t, mapped, (SrStrings){2, other}, 2, two), SR_ERR_CONFIG,
+                "MULTI_INPUT_HEAD_MAPPING[0] (DATA.TRAIN.INPUT_KEY_NAMES): unknown input 'images'; did you mean 'image'");
+    close_case(&t);
+    CHECK_FAILS(open_named(&t, mapped, (SrStrings){2, twice}, 2, two), SR_ERR_CONFIG, "'images' is named twice");
+    close_case(&t);
+    CHECK_FAILS(open_named(&t, mapped, (SrStrings){2, turned}, 1, two), SR_ERR_CONFIG, "has 2 names (the first is");
+    close_case(&t);
+    CHECK_FAILS(open_named(&t, "CUDA_CACHE: {}", (SrStrings){2, turned}, 2, two), SR_ERR_CONFIG,
+                "MODEL.MULTI_INPUT_HEAD_MAPPING says which head takes which");
+    close_case(&t);
+}
+
 static void test_refused(void **state) {
     (void)state;
     static const struct {
@@ -256,6 +292,8 @@ static void test_refused(void **state) {
          MAPPED_HEADS, 2, "head_index must be 0 .. 1"},
         {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, {feat_name: [res3]}]]" MAPPED_HEADS, 2,
          "unknown key 'feat_name'"},
+        {"MULTI_INPUT_HEAD_MAPPING: [[a, {feat_names: [flatten], additional_keys: [mask]}]]" MAPPED_HEADS, 1,
+         "MULTI_INPUT_HEAD_MAPPING[0]: this configuration needs additional_keys, which are not built yet"},
         {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [res9]]]" MAPPED_HEADS, 2,
          "MODEL.MULTI_INPUT_HEAD_MAPPING: there is no layer 'res9'; did you mean 'res1'"},
         {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [res3, res4]]]" MAPPED_HEADS, 2,
@@ -281,4 +319,4 @@ static void test_refused(void **state) {
 
 SR_TESTS(use_cases, unit(test_examples), unit(test_several_layers), unit(test_frozen_trunk),
          unit(test_frozen_trunk_and_head), unit(test_chain_must_fit), unit(test_features_only),
-         unit(test_several_inputs), unit(test_refused))
+         unit(test_several_inputs), unit(test_named_inputs), unit(test_refused))
