@@ -4,9 +4,10 @@
 #include "trainer/eval/label_files.h"
 
 static SrStatus run_verb(int argc, char **argv) {
-    bool json = false;
+    bool json = false, force = false;
     const char *layer = NULL;
     const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
+                            {"--force", &force, NULL, "replaces files that exist", NULL},
                             {"--layer", NULL, NULL, "the feature, as in flatten", &layer},
                             {0}};
     SrArgs args;
@@ -19,7 +20,8 @@ static SrStatus run_verb(int argc, char **argv) {
                        "sslrun cluster takes features: TRAIN and perhaps TEST, as `sslrun extract --data` "
                        "writes them");
     SR_TRY(sr_config_options(args.overrides, args.n_overrides, &config));
-    SrStatus status = sr_cluster(config, args.names[0], args.n_names > 1 ? args.names[1] : NULL, layer, &report);
+    SrStatus status = sr_cluster(config, args.names[0], args.n_names > 1 ? args.names[1] : NULL, layer, force,
+                                 &report);
     sr_config_free(config);
     SR_TRY(status);
     (json ? sr_cluster_json : sr_cluster_text)(&report, &out);
@@ -28,7 +30,7 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_cluster = {
     .name = "cluster",
-    .usage = "sslrun cluster TRAIN [TEST] [CLUSTERFIT.NUM_CLUSTERS=N ...] [--layer NAME] [--json]",
+    .usage = "sslrun cluster TRAIN [TEST] [CLUSTERFIT.NUM_CLUSTERS=N ...] [--layer NAME] [--force] [--json]",
     .help = "k-means of features into label files, for ClusterFit and DeepCluster.",
     .run = run_verb,
 };

@@ -67,6 +67,7 @@ static SrStatus run_verb(int argc, char **argv) {
         {.name = "--threads", .number = &o->threads, .help = "threads that decode images"},
         {.name = "--lax", .on = &p.lax, .help = "missing and unexpected weights are no error"},
         {.name = "--no-fold", .on = &p.keep_norms, .help = "batch norms stay as they are"},
+        {.name = "--force", .on = &o->force, .help = "--input: replaces a file that is no features"},
         {0}};
     SrArgs args;
     SrText report = SR_TEXT_INIT;
@@ -88,7 +89,7 @@ const SrVerb sr_verb_extract = {
     .name = "extract",
     .usage = "sslrun extract TRUNK|CONFIG --weights FILE --nodes a,b:c [--mode eval|train] "
              "(--input x.safetensors | --data DIR|LIST [--split train|test] [--labels LIST]) --out FILE.safetensors|DIR [--layout nchw|nhwc] "
-             "[--format safetensors|npy] [--batch N] [--size N] [--shard N] [--lax] [--no-fold]",
+             "[--format safetensors|npy] [--batch N] [--size N] [--shard N] [--lax] [--no-fold] [--force]",
     .help = "Writes the features of named layers, for a tensor of images or a folder of them.",
     .run = run_verb,
 };

@@ -21,6 +21,7 @@ typedef struct {
     SrText out;
     char checksums[256]; // "97 agree", "none", or what is wrong
     bool damaged;
+    int listed; // entries of the JSON list begun last
 } Inspect;
 
 static bool is_wanted(const Inspect *in, int i) {
@@ -69,12 +70,16 @@ static void print_meta(Inspect *in) {
     }
 }
 
-static void print_head(Inspect *in) {
+static int64_t count_all(const Inspect *in) {
     int64_t numbers = 0;
     for (int i = 0; i < in->w.n; i++)
         numbers += count_of(&in->w.tensors[i]);
+    return numbers;
+}
+
+static void print_head(Inspect *in) {
     sr_text_printf(&in->out, "%s: %s, %d tensors, %" PRId64 " numbers, %zu bytes\n", in->w.path,
-                   sr_weights_format_name(in->w.format), in->w.n, numbers, in->w.file_bytes);
+                   sr_weights_format_name(in->w.format), in->w.n, count_all(in), in->w.file_bytes);
     sr_text_printf(&in->out, "  written by: %s\n", in->naming.writer);
     if (*in->naming.trunk || *in->naming.prefix)
         sr_text_printf(&in->out, "  trunk: %s%s%s%s\n",
@@ -112,8 +117,11 @@ static bool in_module(const char *name, const char *module, size_t len) {
     return strncmp(name, module, len) == 0 && name[len] == '.';
 }
 
-// Each module where it first appears, with the numbers of all that follow in it.
-static void print_tree(Inspect *in) {
+// name (len bytes, the last part from `start` on) at `depth`, with the numbers below it; or, numbers -1, tensor i.
+typedef void (*EachModule)(Inspect *in, int i, size_t len, size_t start, int depth, int64_t numbers);
+
+// Each module where it first appears, with the numbers of all that follow in it, and the tensors.
+static void each_module(Inspect *in, EachModule each) {
     const char *before = "";
     for (int i = 0; i < in->w.n; i++) {
         const char *name = in->w.tensors[i].name;
@@ -129,19 +137,25 @@ static void print_tree(Inspect *in) {
                 start--;
             for (int j = i; j < in->w.n && in_module(in->w.tensors[j].name, name, len); j++)
                 numbers += is_wanted(in, j) ? count_of(&in->w.tensors[j]) : 0;
-            sr_text_printf(&in->out, "%*s%.*s: %" PRId64 "\n", 2 * depth, "", (int)(len - start),
-                           name + start, numbers);
+            each(in, i, len, start, depth, numbers);
         }
         const char *last = strrchr(name, '.');
-        char shape[SR_SHAPE_TEXT_BYTES];
-        sr_text_printf(&in->out, "%*s%s %s %s\n", 2 * depth, "", last ? last + 1 : name,
-                       sr_dtype_name(in->w.tensors[i].dtype),
-                       sr_shape_text(in->w.tensors[i].shape, shape, sizeof shape));
+        each(in, i, strlen(name), last ? (size_t)(last + 1 - name) : 0, depth, -1);
         before = name;
     }
 }
 
-// ---- JSON: one line for the file, one a tensor --------------------------------------------------
+static void module_text(Inspect *in, int i, size_t len, size_t start, int depth, int64_t numbers) {
+    const SrWeightsTensor *t = &in->w.tensors[i];
+    char shape[SR_SHAPE_TEXT_BYTES];
+    sr_text_printf(&in->out, "%*s%.*s", 2 * depth, "", (int)(len - start), t->name + start);
+    if (numbers >= 0)
+        sr_text_printf(&in->out, ": %" PRId64 "\n", numbers);
+    else
+        sr_text_printf(&in->out, " %s %s\n", sr_dtype_name(t->dtype), sr_shape_text(t->shape, shape, sizeof shape));
+}
+
+// ---- JSON: one object, a line a tensor ----------------------------------------------------------
 
 static void print_head_json(Inspect *in) {
     sr_json_begin(&in->out);
@@ -150,17 +164,26 @@ static void print_head_json(Inspect *in) {
     sr_json_string(&in->out, "writer", in->naming.writer);
     sr_json_string(&in->out, "trunk", in->naming.trunk);
     sr_json_string(&in->out, "prefix", in->naming.prefix);
-    sr_json_int(&in->out, "tensors", in->w.n);
+    sr_json_int(&in->out, "n_tensors", in->w.n);
+    sr_json_int(&in->out, "numbers", count_all(in));
     sr_json_int(&in->out, "bytes", (int64_t)in->w.file_bytes);
     if (in->stats)
         sr_json_string(&in->out, "checksums", in->checksums);
-    for (int i = 0; i < in->w.n_meta; i++) {
-        char key[300];
-        snprintf(key, sizeof key, "meta.%.290s", in->w.meta_keys[i]);
+    sr_text_add(&in->out, ", \"meta\": {");
+    for (int i = 0; i < in->w.n_meta; i++)
         if (strcmp(in->w.meta_keys[i], "checksums") != 0)
-            sr_json_string(&in->out, key, in->w.meta_values[i]);
-    }
-    sr_json_end(&in->out);
+            sr_json_string(&in->out, in->w.meta_keys[i], in->w.meta_values[i]);
+    sr_text_add(&in->out, "}");
+}
+
+static void begin_list(Inspect *in, const char *name) {
+    sr_text_printf(&in->out, ",\n \"%s\": [", name);
+    in->listed = 0;
+}
+
+static void begin_entry(Inspect *in) {
+    sr_text_add(&in->out, in->listed++ ? ",\n  " : "\n  ");
+    sr_json_begin(&in->out);
 }
 
 static SrStatus print_tensor_json(Inspect *in, int i) {
@@ -168,10 +191,10 @@ static SrStatus print_tensor_json(Inspect *in, int i) {
     char shape[SR_SHAPE_TEXT_BYTES];
     SrTensor data;
     SrTensorStats s;
-    sr_json_begin(&in->out);
+    begin_entry(in);
     sr_json_string(&in->out, "name", t->name);
     sr_json_string(&in->out, "dtype", sr_dtype_name(t->dtype));
-    sr_json_string(&in->out, "shape", sr_shape_text(t->shape, shape, sizeof shape));
+    sr_text_printf(&in->out, ", \"shape\": %s", sr_shape_text(t->shape, shape, sizeof shape));
     sr_json_int(&in->out, "bytes", (int64_t)t->bytes);
     if (in->stats) {
         SR_TRY(sr_weights_read(&in->w, i, &data));
@@ -185,8 +208,38 @@ static SrStatus print_tensor_json(Inspect *in, int i) {
         sr_json_int(&in->out, "nan", s.nan);
         sr_json_int(&in->out, "infinite", s.infinite);
     }
-    sr_json_end(&in->out);
+    sr_text_add(&in->out, "}");
     return SR_OK;
+}
+
+// The tensors have a list of their own.
+static void module_json(Inspect *in, int i, size_t len, size_t start, int depth, int64_t numbers) {
+    char name[1024];
+    (void)start, (void)depth;
+    if (numbers < 0)
+        return;
+    snprintf(name, sizeof name, "%.*s", (int)len, in->w.tensors[i].name);
+    begin_entry(in);
+    sr_json_string(&in->out, "name", name);
+    sr_json_int(&in->out, "numbers", numbers);
+    sr_text_add(&in->out, "}");
+}
+
+// What was found before a damaged place is closed like the rest.
+static SrStatus print_json(Inspect *in) {
+    SrStatus status = SR_OK;
+    print_head_json(in);
+    if (in->tree) {
+        begin_list(in, "modules");
+        each_module(in, module_json);
+        sr_text_add(&in->out, "]");
+    }
+    begin_list(in, "tensors");
+    for (int i = 0; i < in->w.n && status == SR_OK; i++)
+        if (is_wanted(in, i))
+            status = print_tensor_json(in, i);
+    sr_text_add(&in->out, status == SR_OK ? "]}\n" : "}]}\n");
+    return status;
 }
 
 // ---- the verb -----------------------------------------------------------------------------------
@@ -211,15 +264,16 @@ static SrStatus print_file(Inspect *in) {
     sr_naming_detect(&in->w, &in->naming);
     if (in->stats)
         verify(in);
-    if (in->json)
-        print_head_json(in);
-    else
+    if (in->json) {
+        SR_TRY(print_json(in));
+    } else {
         print_head(in);
-    if (in->tree && !in->json)
-        print_tree(in);
-    for (int i = 0; (in->json || !in->tree) && i < in->w.n; i++)
+        if (in->tree)
+            each_module(in, module_text);
+    }
+    for (int i = 0; !in->json && !in->tree && i < in->w.n; i++)
         if (is_wanted(in, i))
-            SR_TRY(in->json ? print_tensor_json(in, i) : print_tensor(in, i));
+            SR_TRY(print_tensor(in, i));
     if (in->damaged)
         return sr_fail(SR_ERR_CONFIG, "%s", in->checksums);
     return SR_OK;
@@ -230,7 +284,7 @@ static SrStatus run_verb(int argc, char **argv) {
     const SrFlag flags[] = {
         {"--stats", &in.stats, NULL, "reads the numbers: statistics, and checksums verified", NULL},
         {"--filter", NULL, NULL, "only names that match, with * and ?", &in.filter},
-        {"--json", &in.json, NULL, "JSON, one line for the file and one a tensor", NULL},
+        {"--json", &in.json, NULL, "one JSON object: the file, its metadata, modules (with --tree), tensors", NULL},
         {"--tree", &in.tree, NULL, "modules and the numbers in each", NULL},
         {"--config", &in.config, NULL, "prints the configuration a checkpoint was made with", NULL},
         {0}};

@@ -12,7 +12,7 @@ typedef struct {
     const SrConfig *config;
     SrArena arena;
     const char *out; // folder for the results of the trained trunk, or NULL
-    bool has[SR_ROW_COUNT], low_shot;
+    bool has[SR_ROW_COUNT], low_shot, force;
     double majority;
     SrSvmResult svm[SR_ROW_COUNT];
     SrLowShotResult *few[SR_ROW_COUNT];
@@ -32,6 +32,15 @@ static SrStatus save_result(const char *dir, const SrSvmResult *r, int d) {
     SR_TRY(save_array(dir, "chosen_cost.npy", SR_SHAPE(r->classes), r->chosen));
     SR_TRY(save_array(dir, "test_ap.npy", SR_SHAPE(r->classes), r->ap));
     return save_array(dir, "weights.npy", SR_SHAPE(r->classes, d + 1), r->w);
+}
+
+// Before anything is trained.
+static SrStatus check_out(const char *dir, bool force) {
+    char path[4096];
+    if (!dir || force)
+        return SR_OK;
+    SR_TRY(sr_file_join(path, sizeof path, dir, "weights.npy"));
+    return sr_file_exists(path) ? sr_fail(SR_ERR_CONFIG, "%s exists; --force replaces it", path) : SR_OK;
 }
 
 static SrStatus evaluate(void *arg, SrReportRow row, SrFeatures *train, SrFeatures *test) {
@@ -140,6 +149,7 @@ static SrStatus run_verb(int argc, char **argv) {
                             {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
                             {"--layer", NULL, NULL, "the feature, as in flatten", &sides.layer},
                             {"--out", NULL, NULL, "a folder for the machines and their figures", &report.out},
+                            {"--force", &report.force, NULL, "replaces what is in --out", NULL},
                             {0}};
     SrArgs args;
     SrConfig *config = NULL;
@@ -147,6 +157,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (report.out && report.low_shot)
         return sr_fail(SR_ERR_CONFIG, "--low-shot trains many machines and keeps none: leave out --out");
+    SR_TRY(check_out(report.out, report.force));
     SR_TRY(sr_args_sides(&args, "svm", &config, &sides));
     sides.baselines = !only;
     report.config = config;
@@ -162,7 +173,7 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_svm = {
     .name = "svm",
-    .usage = "sslrun svm CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--low-shot] [--out DIR] [--no-baselines] [--json]",
+    .usage = "sslrun svm CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--low-shot] [--out DIR [--force]] [--no-baselines] [--json]",
     .help = "Linear support vector machines on the frozen trunk's features, or on files of features.",
     .run = run_verb,
 };

@@ -5,6 +5,7 @@
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,9 +61,12 @@ pid_t program_start(const char *dir, int threads, const char *const *args) {
     return pid;
 }
 
-int program_wait(pid_t pid) {
+int program_wait(pid_t pid, long *peak_bytes) {
     int status = 0;
-    CHECK(waitpid(pid, &status, 0) == pid);
+    struct rusage usage;
+    CHECK(wait4(pid, &status, 0, &usage) == pid);
+    if (peak_bytes)
+        *peak_bytes = usage.ru_maxrss * 1024;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -79,7 +83,7 @@ void program_read(const char *dir, const char *name, char *text, int n) {
 void program_run(ProgramResult *result, int threads, const char *const *args) {
     char dir[64];
     temp_dir_make(dir);
-    result->code = program_wait(program_start(dir, threads, args));
+    result->code = program_wait(program_start(dir, threads, args), &result->peak_bytes);
     program_read(dir, "out", result->out, sizeof result->out);
     program_read(dir, "err", result->err, sizeof result->err);
     temp_dir_remove(dir);

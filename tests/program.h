@@ -6,6 +6,7 @@
 
 typedef struct {
     int code; // exit code, or 128 + signal
+    long peak_bytes; // largest resident size
     char out[1 << 16], err[1 << 16];
 } ProgramResult;
 
@@ -13,7 +14,7 @@ typedef struct {
 void program_run(ProgramResult *result, int threads, const char *const *args);
 // Started and not waited for; what it prints goes to <dir>/out and <dir>/err.
 pid_t program_start(const char *dir, int threads, const char *const *args);
-int program_wait(pid_t pid); // exit code, or 128 + signal
+int program_wait(pid_t pid, long *peak_bytes); // exit code, or 128 + signal; peak_bytes may be NULL
 // The file's text, at most n - 1 bytes; "" if it is missing.
 void program_read(const char *dir, const char *name, char *text, int n);
 

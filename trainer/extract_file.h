@@ -15,10 +15,12 @@ typedef struct {
     bool npy;                     // shards as .npy instead of .safetensors
     int size;                     // of the images' crop, 0: 224, or the configuration's
     int shard;                    // images a shard, 0: as many as fit in 256 MiB
+    bool force;                   // replaces a file of `input` that is not features of ours
     int threads;                  // that decode
 } SrExtractOptions;
 
-// One tensor a tap, rows as in x.  In train mode all of x is one batch.
+// One tensor a tap, rows as in x.  In train mode all of x is one batch.  A file that is there already is replaced only
+// if it is one of these.
 SrStatus sr_extract_input(const SrExtractOptions *options, SrText *report);
 // <out>/features-00000.safetensors and so on: taps, "labels" (-1: none), "valid" (0: an unreadable file, another image
 // in its place), and in the metadata "files"; or <tap>-00000.npy, labels-, valid-, files-.  extract.json says what is

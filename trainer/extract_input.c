@@ -1,6 +1,7 @@
 // sslrun extract --input: a tensor of images in, a file of features out.
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/safetensors.h"
 #include "formats/weights.h"
@@ -27,6 +28,24 @@ static SrStatus read_input(SrWeights *w, const char *path, SrTensor *x) {
         SR_FAIL(SR_ERR_CONFIG, "%s: x is %s %s; expected F32 of (N, 3, H, W)", path, sr_dtype_name(x->dtype),
                 sr_shape_text(x->shape, shape, sizeof shape));
     return SR_OK;
+}
+
+#define WRITER_KEY "written_by"
+#define WRITER "sslrun extract"
+
+// Features are made again and again; anything else of that name was not meant.
+static SrStatus may_replace(const SrExtractOptions *o) {
+    SrSafetensors st;
+    if (o->force || !sr_file_exists(o->out))
+        return SR_OK;
+    bool ours = false;
+    if (!sr_file_is_dir(o->out) && sr_safetensors_map(&st, o->out) == SR_OK) {
+        const char *writer = sr_safetensors_meta(&st, WRITER_KEY);
+        ours = writer && strcmp(writer, WRITER) == 0;
+        sr_safetensors_close(&st);
+    }
+    return ours ? SR_OK : sr_fail(SR_ERR_CONFIG, "%s exists and holds no features of `sslrun extract`; --force replaces it",
+                                  o->out);
 }
 
 // The tap's shape for all n rows, in the layout asked for.
@@ -94,6 +113,7 @@ SrStatus sr_extract_input(const SrExtractOptions *o, SrText *report) {
     SrTensor x;
     Run r = {.o = o};
     SrStatus status;
+    SR_TRY(may_replace(o));
     SR_TRY(sr_weights_open(&w, o->input));
     SR_TRY_GOTO(read_input(&w, o->input, &x));
     sr_conv_allow(designs(o->extractor.mode));
@@ -103,7 +123,7 @@ SrStatus sr_extract_input(const SrExtractOptions *o, SrText *report) {
         run_chunk(&r, first, SR_MIN(r.batch, r.n - first));
     sr_extraction_report(&r.ex.extraction, report);
     sr_text_printf(report, "; %d images\n", r.n);
-    SR_TRY_GOTO(sr_safetensors_save(o->out, r.out, r.ex.taps.n, NULL, NULL, 0));
+    SR_TRY_GOTO(sr_safetensors_save(o->out, r.out, r.ex.taps.n, (const char *[]){WRITER_KEY}, (const char *[]){WRITER}, 1));
 done:
     sr_conv_allow(SR_CONV_ALL);
     for (int i = 0; r.out && i < r.ex.taps.n; i++)

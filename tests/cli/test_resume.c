@@ -27,7 +27,7 @@ static pid_t start_run(const char *dir, int threads, const char *extra) {
 
 static void finish_run_with(const char *dir, int threads, const char *extra) {
     char err[1 << 14];
-    int code = program_wait(start_run(dir, threads, extra));
+    int code = program_wait(start_run(dir, threads, extra), NULL);
     program_read(dir, "err", err, sizeof err);
     if (code != 0)
         fail_msg("exit code %d: %s", code, err);
@@ -91,7 +91,7 @@ static void test_sigkill(void **state) {
                 sleep_ms(sr_rng_range(&rng, 0.1, 0.7) * length);
                 kill(pid, SIGKILL);
             }
-            int code = program_wait(pid);
+            int code = program_wait(pid, NULL);
             kills += code == 128 + SIGKILL;
             ended = code == 0;
             CHECK(ended || code == 128 + SIGKILL);
@@ -130,7 +130,7 @@ static void test_bf16(void **state) {
     pid_t pid = start_run(dir, 1, amp);
     sleep_ms(0.5 * length);
     kill(pid, SIGKILL);
-    program_wait(pid);
+    program_wait(pid, NULL);
     finish_run_with(dir, 1, amp);
     check_same_final(whole, dir);
     temp_dir_remove(whole);
@@ -183,7 +183,7 @@ static void test_probes(void **state) {
     pid_t pid = start_run(dir, 1, PROBES);
     sleep_ms(0.5 * length);
     kill(pid, SIGKILL);
-    program_wait(pid);
+    program_wait(pid, NULL);
     finish_run_with(dir, 2, PROBES);
     check_same_final(plain, whole);
     check_same_final(plain, dir);
@@ -215,7 +215,7 @@ static void interrupt_with(int signal_number, int expected) {
     for (int i = 0; i < 2000 && !has_progress(dir); i++)
         sleep_ms(2);
     CHECK(kill(pid, signal_number) == 0);
-    int code = program_wait(pid);
+    int code = program_wait(pid, NULL);
     program_read(dir, "err", err, sizeof err);
     if (code != expected || !strstr(err, "saved") || !strstr(err, "to go on: "))
         fail_msg("exit code %d: %s", code, err);
@@ -249,7 +249,7 @@ static void test_folder_is_held(void **state) {
     temp_dir_make(dir);
     snprintf(path, sizeof path, "%s/.lock", dir);
     CHECK_OK(sr_file_lock(path, &lock));
-    CHECK_INT(program_wait(start_run(dir, 0, NULL)), 1);
+    CHECK_INT(program_wait(start_run(dir, 0, NULL), NULL), 1);
     program_read(dir, "err", err, sizeof err);
     CHECK(strstr(err, "CHECKPOINT.DIR: ") && strstr(err, "is held by another process"));
     sr_file_unlock(lock);

@@ -70,7 +70,7 @@ def check_svm(folder, x, y, tx, ty, classes, name):
                                            scoring="average_precision").mean() for c in costs] for k in range(classes)])
     cost = costs[int(validated.mean(axis=0).argmax())]
     score = np.stack([svm(cost).fit(x, np.where(y == k, 1, -1)).decision_function(tx) for k in range(classes)], 1)
-    ours = run("svm", folder, "--out", f"{folder}/out")
+    ours = run("svm", folder, "--out", f"{folder}/out", "--force")
     check(f"{name} SVM cross-validated AP, largest difference", np.abs(
         np.load(f"{folder}/out/crossval_ap.npy") - validated).max(), 0, 2e-3)
     check(f"{name} SVM mean AP", ours["trained_mean_ap"],

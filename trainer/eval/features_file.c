@@ -253,6 +253,10 @@ static SrStatus measure(Load *l, int64_t *n, int64_t *d) {
         if (row < 1 || row > INT32_MAX || (*d && row != *d))
             SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "%s: rows of %lld numbers, expected %lld", w.path,
                                 (long long)row, (long long)*d));
+        if (w.tensors[i].deflated) { // what it claims to unfold to is checked by unfolding it
+            SrTensor unused;
+            SR_TRY_GOTO(sr_weights_read(&w, i, &unused));
+        }
         *d = row;
         *n += s.d[0];
     done:
@@ -472,6 +476,12 @@ static SrStatus order_rows(const Load *l, SrFeatures *f) {
     return SR_OK;
 }
 
+static void close(Load *l) {
+    if (l->names)
+        sr_file_list_free(l->names, l->n_names);
+    sr_arena_deinit(&l->arena);
+}
+
 static SrStatus load(Load *l, SrFeatures *out, SrNames *files) {
     int64_t n, d, at = 0;
     SR_TRY(find_pieces(l));
@@ -487,13 +497,22 @@ static SrStatus load(Load *l, SrFeatures *out, SrNames *files) {
     return l->index ? order_rows(l, out) : SR_OK;
 }
 
+SrStatus sr_features_measure(const SrFeatureFiles *from, int64_t *n, int *d) {
+    Load l = {.from = from};
+    int64_t row = 0;
+    SrStatus status = find_pieces(&l);
+    if (status == SR_OK)
+        status = measure(&l, n, &row);
+    *d = (int)row;
+    close(&l);
+    return status;
+}
+
 SrStatus sr_features_load(const SrFeatureFiles *from, SrFeatures *out, SrNames *files) {
     Load l = {.from = from};
     *out = (SrFeatures){0};
     SrStatus status = load(&l, out, files);
-    if (l.names)
-        sr_file_list_free(l.names, l.n_names);
-    sr_arena_deinit(&l.arena);
+    close(&l);
     if (status != SR_OK)
         sr_features_deinit(out);
     return status;

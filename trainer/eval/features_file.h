@@ -20,6 +20,9 @@ typedef struct {
     const char *split; // "train" or "test", which of VISSL's files of a folder
 } SrFeatureFiles;
 
+// Rows and the numbers of each, from the headers alone; errors as below.
+SrStatus sr_features_measure(const SrFeatureFiles *from, int64_t *n, int *d);
+
 // files: receives the images' names, row by row, where the extraction left them; may be NULL.  Missing, damaged,
 // ambiguous (the layers are listed), unlike rows, numbers that are not finite: SR_ERR_CONFIG.
 SrStatus sr_features_load(const SrFeatureFiles *from, SrFeatures *out, SrNames *files);

@@ -15,7 +15,9 @@
 typedef struct {
     const SrClusterConfig *config;
     uint64_t seed;
+    const char *wanted; // layer asked for, or NULL
     const char *layer; // for names of files
+    int d;             // numbers of a feature, too
     SrKmeans km;
     SrClusterReport *out;
 } Run;
@@ -29,7 +31,7 @@ static SrStatus file_name(const Run *r, const char *split, const char *what, cha
     char name[1024];
     const SrClusterConfig *c = r->config;
     snprintf(name, sizeof name, "%s%s%s_%s_N%d_D%d_%s.npy", *c->name ? c->name : "features",
-             *split ? "_" : "", split, r->layer, c->clusters, r->km.d, what);
+             *split ? "_" : "", split, r->layer, c->clusters, r->d, what);
     return sr_file_join(out, 4096, c->output_dir, name);
 }
 
@@ -152,13 +154,38 @@ done:
     return status;
 }
 
-SrStatus sr_cluster(const SrConfig *config, const char *train, const char *test, const char *layer,
+static SrStatus not_there(const Run *r, const char *split, const char *what) {
+    char path[4096];
+    SR_TRY(file_name(r, split, what, path));
+    return sr_file_exists(path) ? sr_fail(SR_ERR_CONFIG, "%s exists; --force replaces it", path) : SR_OK;
+}
+
+// What would stop halfway stops here: a side that cannot be opened, unlike sides, files that are there.
+static SrStatus look(Run *r, const char *train, const char *test, bool force) {
+    int64_t n;
+    int d;
+    SrFeatureFiles from = {train, r->wanted, "train"}, to = {test, r->wanted, "test"};
+    SR_TRY(sr_features_measure(&from, &n, &r->d));
+    if (test)
+        SR_TRY(sr_features_measure(&to, &n, &d));
+    if (test && d != r->d)
+        return sr_fail(SR_ERR_CONFIG, "%s has rows of %d numbers, %s of %d", test, d, train, r->d);
+    for (int i = 0; !force && i < (test ? 2 : 1); i++) {
+        SR_TRY(not_there(r, i ? "test" : "train", "labels"));
+        SR_TRY(not_there(r, i ? "test" : "train", "images"));
+    }
+    return force ? SR_OK : not_there(r, "", "centers");
+}
+
+SrStatus sr_cluster(const SrConfig *config, const char *train, const char *test, const char *layer, bool force,
                     SrClusterReport *out) {
     double began = sr_clock();
     if (!layer && *config->cluster.layer)
         layer = config->cluster.layer;
-    Run r = {.config = &config->cluster, .seed = config->seed, .layer = layer ? layer : "features", .out = out};
+    Run r = {.config = &config->cluster, .seed = config->seed, .wanted = layer,
+             .layer = layer ? layer : "features", .out = out};
     *out = (SrClusterReport){.clusters = config->cluster.clusters};
+    SR_TRY(look(&r, train, test, force));
     SR_TRY(sr_file_mkdirs(config->cluster.output_dir));
     SrStatus status = run_side(&r, train, layer, "train", true);
     if (status == SR_OK && test)
