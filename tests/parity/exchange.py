@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Weights exchanged with live PyTorch: what torch.save writes is read, what we write loads strictly.
+"""Weights exchanged with live PyTorch: what torch.save writes is read, what we write loads strictly, and VISSL's loader
+finds what it looks for.
 
     tests/parity/exchange.py [PROGRAM] [MODEL ...]
 
@@ -53,6 +54,60 @@ def check(name, folder, zipped):
     return ok
 
 
+def vissl_load(path, model, heads):
+    """The steps of VISSL's init_model_from_consolidated_weights with its default keys, on a model of its shape: every
+    entry but num_batches_tracked must be there in the right shape (it would only log what is not)."""
+    checkpoint = torch.load(path, map_location="cpu")
+    parts = checkpoint["classy_state_dict"]["base_model"]["model"]
+    assert isinstance(parts["trunk"], dict) and isinstance(parts["heads"], dict)
+    given = {f"{part}.{key}": value for part in ("trunk", "heads") for key, value in parts[part].items()}
+    for key, value in model.state_dict().items():
+        if "num_batches_tracked" in key:
+            continue
+        assert key in given, f"Not found: {key}"
+        assert given[key].shape == value.shape, f"{key} have different shapes"
+        value.copy_(given[key])
+    assert {k.split(".")[1] for k in given if k.startswith("heads.")} == heads, "heads"
+
+
+def vissl_model(net):
+    blocks = torch.nn.ModuleDict({k: v for k, v in net.named_children() if k != "fc"})
+    model = torch.nn.Module()
+    model.trunk = torch.nn.Module()
+    model.trunk._feature_blocks = blocks
+    return model
+
+
+def check_vissl(name, folder):
+    torch.manual_seed(1)
+    net, other = (getattr(torchvision.models, name)().eval() for _ in range(2))
+    source, path = os.path.join(folder, "net.pth"), os.path.join(folder, "net.torch")
+    torch.save(net.state_dict(), source)
+    run("convert", source, path, "--to", "vissl", "--only", "trunk", "--force")
+    vissl_load(path, vissl_model(other), set())
+    other.fc = net.fc
+    x = torch.randn(2, 3, 64, 64)
+    with torch.no_grad():
+        worst = (net(x) - other(x)).abs().max().item()
+    print(f"{'ok  ' if worst <= LIMIT else 'FAIL'} {name} by VISSL's steps: features off by {worst:.1e}")
+    return worst <= LIMIT
+
+
+def check_vissl_run(folder):
+    """A training's own checkpoint, heads included."""
+    config = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli", "tiny.yaml")
+    path = os.path.join(folder, "run.torch")
+    run("train", config, f"CHECKPOINT.DIR={folder}/run", "OPTIMIZER.num_epochs=1", "TEST_MODEL=False")
+    run("convert", f"{folder}/run/checkpoint.safetensors", path, "--to", "vissl")
+    model = torch.nn.Module()
+    vissl_load(path, model, {"0"})
+    trunk = torch.load(path)["classy_state_dict"]["base_model"]["model"]["trunk"]
+    ok = all(k.startswith("_feature_blocks.") for k in trunk) and len(trunk) == 120
+    print(f"{'ok  ' if ok else 'FAIL'} a run's checkpoint by VISSL's steps: {len(trunk)} entries of the trunk")
+    return ok
+
+
 with tempfile.TemporaryDirectory() as folder:
     results = [check(n, folder, z) for n in NAMES for z in (True, False)]
+    results += [check_vissl(n, folder) for n in NAMES] + [check_vissl_run(folder)]
 sys.exit(not all(results))

@@ -230,6 +230,37 @@ static void test_report(void **state) {
     temp_dir_remove(l.dir);
 }
 
+static void put(SrConfig *config, const char *path, double value) {
+    SrYaml *number = sr_yaml_new(&config->arena, SR_YAML_FLOAT, "", 0);
+    CHECK(number);
+    number->f = value;
+    CHECK_OK(sr_yaml_put_path(&config->arena, config->tree, path, number));
+}
+
+// A rate whose weight decay multiplies the weights by 14 a step, and their products more, overflows within the 16
+// updates; a tenth of it does not.  The baselines read the tree, so that the trained run itself stands.
+static void test_diverged_baseline(void **state) {
+    (void)state;
+    Linear l;
+    SrLinearReport r;
+    SrText out = SR_TEXT_INIT;
+    temp_dir_make(l.dir);
+    CHECK_OK(start(&l, NULL, 0));
+    put(l.config, "OPTIMIZER.param_schedulers.lr.value", 15);
+    put(l.config, "OPTIMIZER.weight_decay", 1);
+    put(l.config, "OPTIMIZER.momentum", 0);
+    CHECK_OK(sr_linear_report(l.run, &r));
+    CHECK(r.has[SR_ROW_PIXELS] && r.has[SR_ROW_UNTRAINED] && r.rate[SR_ROW_TRAINED] == 0);
+    CHECK_NEAR(r.rate[SR_ROW_PIXELS], 0.1, 0);
+    sr_linear_report_print(&r, false, &out);
+    CHECK(strstr(out.s, "(raw pixels: diverged, learned at 0.1 of the rate)"));
+    sr_text_deinit(&out);
+    put(l.config, "OPTIMIZER.param_schedulers.lr.value", 1e12); // no tenth of a tenth is low enough
+    CHECK_FAILS(sr_linear_report(l.run, &r), SR_ERR_RUN, "untrained trunk: ");
+    finish(&l);
+    temp_dir_remove(l.dir);
+}
+
 static void test_refusals(void **state) {
     (void)state;
     static const struct {
@@ -249,5 +280,5 @@ static void test_refusals(void **state) {
 
 SR_TESTS(linear, unit(test_kept_is_computed), unit(test_resume),
          unit(test_drawing_transforms), unit(test_trunk_stays),
-         unit(test_phases), unit(test_report),
+         unit(test_phases), unit(test_report), unit(test_diverged_baseline),
          unit(test_refusals))
