@@ -22,9 +22,8 @@
 
 enum {
     PIXELS = 96,     // or pairs, multiplied in one go: long enough to hide loading and storing the sums
-    ROWS = 64,       // of x copied side by side at a time
-    COPY_FROM = 128, // channels: beyond, pixels lie so far apart that they share cache sets
     STEP = 256,      // rows and columns of a unit at most
+    LEAST_STEP = 64,
     LINE = SR_ALIGN / (int)sizeof(float),
     FETCHED_TAPS = 4,
     FETCHES = (FETCHED_TAPS + 1) * STEP / LINE,
@@ -40,7 +39,7 @@ typedef struct {
     int taps_w;      // columns of taps
     bool turned;     // rows are outputs and columns channels, not channels of a tap and outputs
     bool in_place;   // part is dw itself
-    bool packed;     // the columns' tensor as it stands is one block of whole vectors
+    bool copies;     // columns are copied side by side: pairs, or not whole vectors
     const SrConvKernels *kernels;
     int depth, chunk;          // pixels in a unit; pixels multiplied in one go
     int groups, rows, columns; // of one group
@@ -53,13 +52,13 @@ typedef struct {
 
 // What one thread needs; lives in scratch.
 typedef struct {
-    const float **in;   // (taps, chunk): after list_inside only the pixels inside the image
-    int *index;         // (taps, PIXELS): which units those are
-    int *inside;        // (taps): how many
-    const float **at;   // (chunk): the pixels of dy
-    float *y, *x;       // (blocks, PIXELS, width), (PIXELS, ROWS): columns and rows side by side
-    const float **x_at; // (chunk): rows of x
-    float *edge;        // (taps * chunk, rows)
+    const float **in;      // (taps, chunk): after list_inside only the pixels inside the image
+    const float **columns; // (taps, chunk): where the columns lie that meet those
+    int *inside;           // (taps): how many
+    const float **dy;      // (chunk): the pixels of dy
+    float *y, *x;          // (PIXELS, column_step), (PIXELS, row_step): columns and rows side by side
+    const float **x_at;    // (chunk): rows of x
+    float *edge;           // (taps * chunk, rows)
     // Of the next chunk, to be brought into the cache: pixels of x (FETCHED_TAPS, chunk) and dy
     // (chunk), and their lines.
     const float **next_x, **next_dy;
@@ -70,11 +69,11 @@ static Table take_table(SrConvScratch *scratch, const Job *job) {
     size_t taps = (size_t)job->grid.taps, chunk = (size_t)job->chunk;
     size_t edge = job->grid.run > 1 ? taps * chunk * (size_t)job->rows : 0;
     return (Table){.in = sr__conv_take(scratch, sizeof(float *) * taps * chunk),
-                   .index = sr__conv_take(scratch, sizeof(int) * taps * PIXELS),
+                   .columns = sr__conv_take(scratch, sizeof(float *) * taps * chunk),
                    .inside = sr__conv_take(scratch, sizeof(int) * taps),
-                   .at = sr__conv_take(scratch, sizeof(float *) * chunk),
+                   .dy = sr__conv_take(scratch, sizeof(float *) * chunk),
                    .y = sr__conv_take(scratch, sizeof(float) * PIXELS * (size_t)job->column_step),
-                   .x = sr__conv_take(scratch, sizeof(float) * PIXELS * ROWS),
+                   .x = sr__conv_take(scratch, sizeof(float) * PIXELS * (size_t)job->row_step),
                    .x_at = sr__conv_take(scratch, sizeof(float *) * chunk),
                    .edge = sr__conv_take(scratch, sizeof(float) * edge),
                    .next_x = sr__conv_take(scratch, sizeof(float *) * chunk * FETCHED_TAPS),
@@ -97,11 +96,12 @@ static int64_t units(const Job *job) {
 // operands again.
 static void cut(Job *job) {
     int64_t most = PART_BYTES / (part_floats(job) * (int64_t)sizeof(float));
-    job->row_step = job->column_step = STEP;
+    job->column_step = STEP;
+    job->row_step = job->grid.taps > 1 ? LEAST_STEP : STEP; // all taps' sums in the second-level cache
     job->ranges = 1;
     int64_t wanted = (UNITS + units(job) - 1) / units(job);
     job->ranges = (int)SR_MAX(1, SR_MIN(wanted, SR_MIN(most, job->pixels / RANGE_PIXELS)));
-    for (int step = STEP / 2; step >= ROWS; step /= 2) {
+    for (int step = STEP / 2; step >= LEAST_STEP; step /= 2) {
         if (units(job) < 2 * sr_parallel_threads())
             job->row_step = step;
         if (units(job) < 2 * sr_parallel_threads())
@@ -112,7 +112,6 @@ static void cut(Job *job) {
 static Job new_job(const SrConvShape *s, const SrConvPacking *p) {
     int run = sr__conv_run(s);
     bool turned = p->taps == 1 && p->merged == 1 && s->pad_h == 0 && s->pad_w == 0;
-    bool dense = s->stride_h == 1 && s->stride_w == 1; // pixels of x side by side
     Job job = {
         .grid = {.N = s->N,
                  .H = s->H,
@@ -136,7 +135,7 @@ static Job new_job(const SrConvShape *s, const SrConvPacking *p) {
         .pixels = (int64_t)s->N * s->P * s->Q,
     };
     bool whole = job.columns % p->kernels->lanes == 0;
-    job.packed = job.depth == 1 && p->groups == 1 && job.columns <= p->kernels->block && whole && (dense || !turned);
+    job.copies = job.depth > 1 || !whole;
     cut(&job);
     job.in_place = turned && whole && job.ranges == 1;
     return job;
@@ -158,44 +157,50 @@ static Unit unit_at(const Job *job, int64_t i) {
     return u;
 }
 
+// Pixel i, or pair, of the columns: copied or where it stands.
+static const float *column_at(const Job *job, const Table *table, int i) {
+    if (job->copies)
+        return table->y + (int64_t)i * job->column_step;
+    return job->turned ? table->in[i] : table->dy[i];
+}
+
 // Keeps only the pixels whose tap is inside the image, and pairs of which one is.
 static void list_inside(const Job *job, const Table *table, int count) {
     const float *zeros = job->grid.zeros;
     for (int t = 0; t < job->grid.taps; t++) {
-        const float **in = table->in + t * job->chunk;
-        int *index = table->index + t * PIXELS, n = 0;
+        const float **in = table->in + t * job->chunk, **columns = table->columns + t * job->chunk;
+        int n = 0;
         for (int i = 0; i < count; i += job->depth) {
             const float *second = i + 1 < count ? in[i + 1] : zeros; // of a pair
             if (in[i] == zeros && (job->depth == 1 || second == zeros))
                 continue;
+            columns[n] = column_at(job, table, i / job->depth);
             in[n * job->depth] = in[i];
             if (job->depth == 2)
                 in[2 * n + 1] = second;
-            index[n++] = i / job->depth;
+            n++;
         }
         table->inside[t] = n;
     }
 }
 
-// The pixels a tap's rows and columns come from.
+// The pixels a tap's rows come from.
 static const float **row_pixels(const Job *job, const Table *table, int t) {
-    return job->turned ? table->at : table->in + t * job->chunk;
+    return job->turned ? table->dy : table->in + t * job->chunk;
 }
 
-// Columns [k0, k1) of the chunk's pixels, block after block.
+// The chunk's pixels of dy, and the columns [k0, k1) side by side where they must be.
 static void copy_columns(const Job *job, const Table *table, const Unit *u, int64_t first,
                          int count) {
     for (int i = 0; i < count; i++)
-        table->at[i] = job->dy + (first + i) * (job->K / job->depth);
-    if (count % job->depth)
-        table->at[count++] = job->grid.zeros;
-    if (job->packed)
+        table->dy[i] = job->dy + (first + i) * (job->K / job->depth);
+    if (!job->copies)
         return;
-    const float **from = job->turned ? table->in : table->at;
-    for (int k = u->k0; k < u->k1; k += job->kernels->block)
-        job->kernels->gather(from, u->group * job->columns + k, count,
-                             SR_MIN(u->k1 - k, job->kernels->block),
-                             table->y + (int64_t)(k - u->k0) * PIXELS);
+    if (count % job->depth)
+        table->dy[count] = table->in[count] = job->grid.zeros;
+    const float **from = job->turned ? table->in : table->dy;
+    job->kernels->gather(from, u->group * job->columns + u->k0, sr__conv_ceil_div(count, job->depth),
+                         u->k1 - u->k0, table->y, job->column_step);
 }
 
 // What is still to be asked for while a chunk is multiplied.
@@ -252,35 +257,28 @@ static Fetches fetch_chunk(const Job *job, const Table *table, const Unit *u, in
                        : fetch_lines(job, table, first, r0, r1, c0, c1);
 }
 
-// Columns that need no copy: those of pixel `first` and up.
-static const float *packed_columns(const Job *job, int64_t first) {
-    return (job->turned ? job->grid.in : job->dy) + first * job->columns;
-}
-
-// Rows [c, c + rows) of tap t: all columns of the unit.
-static void add_rows(const Job *job, const Table *table, const Unit *u, int64_t first, int t, int c,
-                     int rows, Fetches *fetches, float *part) {
-    int width = sr__conv_width(job->kernels, job->columns), channel = u->group * job->rows + c;
+// Rows of the unit under tap t, all its columns.
+static void add_tap(const Job *job, const Table *table, const Unit *u, int t, Fetches *fetches,
+                    float *part) {
+    int width = sr__conv_width(job->kernels, job->columns), channel = u->group * job->rows + u->c0;
     SrConvOuter o = {.pixels = table->inside[t],
-                     .rows = rows,
+                     .rows = u->c1 - u->c0,
                      .x = row_pixels(job, table, t),
-                     .first = channel,
-                     .index = table->index + t * PIXELS,
+                     .x_first = channel,
                      .out_stride = width};
-    if (job->depth > 1 || (job->turned ? job->K : job->grid.C) >= COPY_FROM) {
-        job->kernels->gather(o.x, channel, o.pixels * job->depth, rows, table->x);
-        for (int i = 0; i < o.pixels * job->depth; i++) // all of them for the prefetch
-            table->x_at[i] = table->x + i % PIXELS * sr__conv_width(job->kernels, rows);
+    if (job->depth > 1) {
+        job->kernels->gather(o.x, channel, o.pixels, o.rows, table->x, job->row_step);
         o.x = table->x_at;
-        o.first = 0;
+        o.x_first = 0;
     }
     for (int k = u->k0; k < u->k1; k += job->kernels->block) {
         o.width = sr__conv_width(job->kernels, SR_MIN(u->k1 - k, job->kernels->block));
-        o.y = job->packed ? packed_columns(job, first) : table->y + (int64_t)(k - u->k0) * PIXELS;
-        o.out = part + ((int64_t)t * job->rows + c) * width + k;
+        o.y = table->columns + t * job->chunk;
+        o.y_first = job->copies ? k - u->k0 : u->group * job->columns + k;
+        o.out = part + ((int64_t)t * job->rows + u->c0) * width + k;
         o.fetch = fetches->next;
         o.fetches = fetches->left;
-        int runs = SR_MIN(sr__conv_runs(job->kernels, rows, o.width), fetches->left);
+        int runs = SR_MIN(sr__conv_runs(job->kernels, o.rows, o.width), fetches->left);
         fetches->next += runs;
         fetches->left -= runs;
         job->kernels->outer(&o);
@@ -305,18 +303,19 @@ static void run_unit(void *arg, int64_t i, int thread) {
         job->part + (u.range * (int64_t)job->groups + u.group) * (part_floats(job) / job->groups);
     if (!job->in_place)
         clear(job, &u, part);
+    for (int p = 0; p < job->chunk; p++) // pairs, and as many again for the prefetch
+        table.x_at[p] = table.x + (int64_t)(p % PIXELS) * job->row_step;
     int64_t chunks = (job->pixels + job->chunk - 1) / job->chunk;
     for (int64_t chunk = chunks * u.range / job->ranges;
          chunk < chunks * (u.range + 1) / job->ranges; chunk++) {
         int64_t first = chunk * job->chunk;
         int count = (int)SR_MIN(job->pixels - first, job->chunk);
         sr__conv_pixels(&job->grid, first, count, table.in, job->chunk, table.edge);
-        list_inside(job, &table, count);
         copy_columns(job, &table, &u, first, count);
+        list_inside(job, &table, count);
         Fetches fetches = fetch_chunk(job, &table, &u, first + job->chunk);
         for (int t = 0; t < job->grid.taps; t++)
-            for (int c = u.c0; c < u.c1; c += ROWS)
-                add_rows(job, &table, &u, first, t, c, SR_MIN(u.c1 - c, ROWS), &fetches, part);
+            add_tap(job, &table, &u, t, &fetches, part);
     }
 }
 

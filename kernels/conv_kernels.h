@@ -60,14 +60,12 @@ typedef struct {
 } SrConvFetch;
 
 // Pixels are pairs of them where depth is 2, each pair's channels side by side (gather).
-// out[m][j] += sum over pixels of x[pixel][first + m] * y[index[pixel]][j], rows m, one block wide.
+// out[m][j] += sum over pixels of x[pixel][x_first + m] * y[pixel][y_first + j], rows m, one block wide.
 typedef struct {
-    int pixels, rows, width; // width: floats in a row of y, whole vectors
-    const float *const *x;   // (pixels)
-    int64_t first;
-    const float *y;   // (.., width): packed
-    const int *index; // (pixels): rows of y; NULL: 0, 1, 2 ...
-    float *out;       // (rows, out_stride)
+    int pixels, rows, width;     // width: whole vectors
+    const float *const *x, *const *y; // (pixels)
+    int64_t x_first, y_first;
+    float *out; // (rows, out_stride)
     int64_t out_stride;
     // Later operands to bring into the cache meanwhile: run number i over the pixels, sr__conv_runs
     // in all, asks for fetch[i] of as many pixels, both of a pair.
@@ -91,9 +89,11 @@ typedef struct {
     void (*tile)(const SrConvTile *t);
     void (*stream_end)(void);
     void (*outer)(const SrConvOuter *o);
-    // to[i][j] = from[i][first + j] for j < columns, then zeros up to whole vectors.  Depth 2: rows
-    // is even, first counts numbers, and to[i][j] is the pair from[2i][first + j], from[2i + 1][..].
-    void (*gather)(const float *const *from, int64_t first, int rows, int columns, float *to);
+    // to[i][j] = from[i][first + j] for j < columns, then zeros up to whole vectors; rows of `to` are
+    // `stride` floats.  Depth 2: first counts numbers, and to[i][j] is the pair from[2i][first + j],
+    // from[2i + 1][..].
+    void (*gather)(const float *const *from, int64_t first, int rows, int columns, float *to,
+                   int64_t stride);
     // Block of output channels k0 .. k0 + columns: packed[t][c][j] = w[k0 + j][c][t].
     void (*pack_forward)(const SrConvWeights *w, int k0, int columns, float *packed);
     // Block of input channels c0 .. c0 + columns: packed[t][k][j] = w[k][c0 + j][t].

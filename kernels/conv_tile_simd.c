@@ -165,18 +165,19 @@ static void narrow(const SrConvTile *t) {
 
 // Rows [row, row + M) of the outer product.  The sums are loaded and stored once for all pixels;
 // what limits it is the operands' way from memory, hence the fetch: one line of a later chunk a
-// pixel.
+// pixel, into the second-level cache, for the first one is full of this chunk.
 V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetch fetch) {
     V acc[NARROW_ROWS][VECTORS];
-    float *out = o->out + row * o->out_stride;
+    int64_t stride = o->out_stride;
+    float *out = o->out + row * stride;
     V_FOR (m, M)
         V_FOR (j, NV)
-            acc[m][j] = v_load(out + m * o->out_stride + j * V_LANES);
+            acc[m][j] = v_load(out + m * stride + j * V_LANES);
     for (int i = 0; i < o->pixels; i++) {
-        const float *x = o->x[i] + o->first + row;
+        const float *x = o->x[i] + o->x_first + row, *y = o->y[i] + o->y_first;
+        __asm__("" : "+r"(x), "+r"(y)); // or gcc 12 keeps ten sums of pointers, some of them in vectors
         V_FOR (d, DEPTH)
-            __builtin_prefetch(fetch.at[DEPTH * i + d] + fetch.first);
-        const float *y = o->y + (int64_t)(o->index ? o->index[i] : i) * (NV * V_LANES);
+            __builtin_prefetch(fetch.at[DEPTH * i + d] + fetch.first, 0, 2);
         V b[VECTORS];
         V_FOR (j, NV)
             b[j] = v_load(y + j * V_LANES);
@@ -188,7 +189,7 @@ V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetc
     }
     V_FOR (m, M)
         V_FOR (j, NV)
-            v_store(out + m * o->out_stride + j * V_LANES, acc[m][j]);
+            v_store(out + m * stride + j * V_LANES, acc[m][j]);
 }
 
 // The instances: tile_M_NV and outer_M_NV, and rows of tables that hold them by M.
@@ -235,7 +236,7 @@ static void outer(const SrConvOuter *o) {
                                                                  SrConvFetch) = {TABLES(outer)};
     int most = rows(o->width);
     for (int row = 0, run = 0; row < o->rows; row += most, run++) {
-        SrConvFetch again = {o->x, o->first}; // already there: costs nothing
+        SrConvFetch again = {o->x, o->x_first}; // already there: costs nothing
         instances[o->width / V_LANES][clamp(o->rows - row, 0, most)](
             o, row, run < o->fetches ? o->fetch[run] : again);
     }
@@ -252,27 +253,22 @@ V_INLINE V v_pairs(const float *a, const float *b, int64_t first, int n) {
     return _mm512_castsi512_ps(_mm512_or_si512(wide, _mm512_cvtepu16_epi32(low)));
 }
 
-static void gather(const float *const *from, int64_t first, int n, int columns, float *to) {
-    for (int i = 0; i < n; i += 2)
-        for (int j = 0; j < columns; j += V_LANES, to += V_LANES) {
-            __builtin_prefetch(to + 256, 1);
-            v_store(to, v_pairs(from[i], from[i + 1], first + j, clamp(columns - j, 0, V_LANES)));
+static void gather(const float *const *from, int64_t first, int n, int columns, float *to,
+                   int64_t stride) {
+    for (int i = 0; i < 2 * n; i += 2, to += stride)
+        for (int j = 0; j < columns; j += V_LANES) {
+            __builtin_prefetch(to + stride + j, 1);
+            v_store(to + j, v_pairs(from[i], from[i + 1], first + j, clamp(columns - j, 0, V_LANES)));
         }
 }
 #else
-static void gather(const float *const *from, int64_t first, int n, int columns, float *to) {
-    int whole = columns / V_LANES * V_LANES;
-    for (int i = 0; i < n; i++) {
-        const float *x = from[i] + first;
-        for (int j = 0; j < whole; j += V_LANES, to += V_LANES) {
-            __builtin_prefetch(to + 4 * LINE, 1); // or stores would wait for their lines one by one
-            v_store(to, v_load(x + j));
+static void gather(const float *const *from, int64_t first, int n, int columns, float *to,
+                   int64_t stride) {
+    for (int i = 0; i < n; i++, to += stride)
+        for (int j = 0; j < columns; j += V_LANES) {
+            __builtin_prefetch(to + stride + j, 1); // or stores would wait for their lines one by one
+            v_store(to + j, v_load_n(from[i] + first + j, clamp(columns - j, 0, V_LANES)));
         }
-        if (whole < columns) {
-            v_store(to, v_load_n(x + whole, columns - whole));
-            to += V_LANES;
-        }
-    }
 }
 #endif
 

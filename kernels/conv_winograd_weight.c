@@ -36,8 +36,8 @@ typedef struct {
 
 // What one thread needs; lives in scratch.
 typedef struct {
-    const float **rows; // (TILES): of v
-    float *v, *z; // (points, TILES, row_step), (points, TILES, column_step) in blocks of columns
+    const float **rows, **columns; // (TILES): of v and of z's first block
+    float *v, *z; // (points, TILES, row_step), (blocks of columns, points, TILES, block)
     float *du;    // (points, rows, columns of the unit)
 } Table;
 
@@ -51,6 +51,7 @@ static Table take_table(SrConvScratch *scratch, const Job *job) {
            columns = (size_t)job->column_step;
     size_t blocks = columns / (size_t)job->gemm->block, z_block = (size_t)z_floats(job);
     return (Table){.rows = sr__conv_take(scratch, sizeof(float *) * TILES),
+                   .columns = sr__conv_take(scratch, sizeof(float *) * TILES),
                    .v =
                        sr__conv_take(scratch, sizeof(float) * points *
                                                   (size_t)sr__winograd_point(TILES, job->row_step)),
@@ -135,8 +136,7 @@ static SrConvPatch patch_at(const Job *job, const SrConvPatch *tensor, int64_t t
     return p;
 }
 
-// Tiles first .. first + count into v and z; z a block of columns at a time, each (points, TILES,
-// width).
+// Tiles first .. first + count into v and z.
 static void transform(const Job *job, const Table *table, const Unit *u, int64_t first, int count) {
     int block = job->gemm->block;
     for (int i = 0; i < count; i++) {
@@ -146,10 +146,10 @@ static void transform(const Job *job, const Table *table, const Unit *u, int64_t
         job->transform->input(&d, table->v + (int64_t)i * u->row_width,
                               sr__winograd_point(TILES, u->row_width));
         for (int k = 0; k < u->columns; k += block) {
-            int columns = SR_MIN(block, u->columns - k), width = sr__conv_width(job->gemm, columns);
-            SrConvPatch g = patch_at(job, &job->dy, first + i, u->k0 + k, columns);
+            SrConvPatch g =
+                patch_at(job, &job->dy, first + i, u->k0 + k, SR_MIN(block, u->columns - k));
             float *z = table->z + k / block * z_floats(job);
-            job->transform->gradient(&g, z + (int64_t)i * width, sr__winograd_point(TILES, width));
+            job->transform->gradient(&g, z + (int64_t)i * block, sr__winograd_point(TILES, block));
         }
     }
 }
@@ -157,12 +157,12 @@ static void transform(const Job *job, const Table *table, const Unit *u, int64_t
 // du[block of columns] (points, rows, width) += V^T Z
 static void multiply(const Job *job, const Table *table, const Unit *u, int count) {
     int block = job->gemm->block;
-    SrConvOuter o = {.pixels = count, .rows = u->rows, .x = table->rows};
+    SrConvOuter o = {.pixels = count, .rows = u->rows, .x = table->rows, .y = table->columns};
     for (int xi = 0; xi < job->points; xi++)
         for (int k = 0; k < u->columns; k += block) {
             o.width = sr__conv_width(job->gemm, SR_MIN(block, u->columns - k));
-            o.first = xi * sr__winograd_point(TILES, u->row_width);
-            o.y = table->z + k / block * z_floats(job) + xi * sr__winograd_point(TILES, o.width);
+            o.x_first = xi * sr__winograd_point(TILES, u->row_width);
+            o.y_first = k / block * z_floats(job) + xi * sr__winograd_point(TILES, block);
             o.out =
                 table->du + (int64_t)job->points * u->rows * k + (int64_t)xi * u->rows * o.width;
             o.out_stride = o.width;
@@ -177,8 +177,10 @@ static void run_unit(void *arg, int64_t i, int thread) {
     Table table = take_table(&scratch, job);
     int width = sr__conv_width(job->gemm, u.columns);
     memset(table.du, 0, sizeof(float) * (size_t)job->points * (size_t)u.rows * (size_t)width);
-    for (int j = 0; j < TILES; j++)
+    for (int j = 0; j < TILES; j++) {
         table.rows[j] = table.v + (int64_t)j * u.row_width;
+        table.columns[j] = table.z + (int64_t)j * job->gemm->block;
+    }
     int64_t from = job->tiles.count * u.range / job->ranges,
             to = job->tiles.count * (u.range + 1) / job->ranges;
     for (int64_t first = from; first < to; first += TILES) {
