@@ -135,10 +135,10 @@ SrStatus sr_args_load_config(const SrArgs *given, const char *verb, SrConfig **o
                        "sslrun %s: which configuration? Give a YAML file such as configs/swav.yaml",
                        verb);
     if (args.n_names > 1)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "sslrun %s: what is '%s'? One YAML file and KEY=VALUE overrides are expected", verb,
-            args.names[1]);
+        return sr_fail(SR_ERR_CONFIG,
+                       "sslrun %s: '%s' stands beside '%s': one YAML file and KEY=VALUE overrides are expected; "
+                       "further files are merged with +config/DIR=FILE",
+                       verb, args.names[1], args.names[0]);
     return sr_config_load(args.names[0], args.overrides, args.n_overrides, out);
 }
 

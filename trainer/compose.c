@@ -315,5 +315,5 @@ SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides
         SR_TRY(merge_file(&c, file));
     SR_TRY(merge_overrides(&c, overrides, n_overrides));
     *tree = c.tree;
-    return SR_OK;
+    return sr__interpolate(c.tree, arena);
 }

@@ -3,7 +3,7 @@
 //   defaults of the schema <- the file and what its `defaults:` list names <- every +config/DIR=FILE in
 //   command-line order <- every KEY=VALUE in command-line order.
 //
-// Maps merge, lists and scalars are replaced whole, later ones win.
+// Maps merge, lists and scalars are replaced whole, later ones win; then ${...} is replaced.
 #ifndef SR_TRAINER_COMPOSE_H
 #define SR_TRAINER_COMPOSE_H
 
@@ -15,5 +15,8 @@
 SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, SrYaml **file);
 // file: parsed, may be NULL.  *tree: a complete tree of keys; nothing in it is checked yet.
 SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides, SrArena *arena, SrYaml **tree);
+// Replaces ${config.A.B} and ${env:NAME} in all strings of a composed tree (interpolate.c).  A key or variable that does
+// not exist, a map, a ring: SR_ERR_CONFIG with file:line.
+SrStatus sr__interpolate(SrYaml *tree, SrArena *arena);
 
 #endif

@@ -1,4 +1,4 @@
-// Command-line overrides in Hydra's grammar (spec 1.2): A.B=v, +A.B=v, ++A.B=v, ~A.B, with or
+// Command-line overrides in Hydra's grammar (spec 1.2): A.B=v, +A.B=v, ++A.B=v, ~A.B, ~A.B=v, with or
 // without "config.". Values are YAML in flow style; {k:v} without a blank after the colon, as Hydra
 // has it, is understood.  Not here: files (+config/dir=file), which compose.c merges; sweeps (a=1,2),
 // which are refused.
@@ -64,7 +64,12 @@ static SrStatus refuse_sweep(const char *value, const char *text) {
 
 // Lists, maps and quoted strings are YAML; everything else is one scalar.
 static SrStatus parse_value(const char *value, const char *text, SrArena *arena, SrYaml **out) {
-    value += strspn(value, " ");
+    size_t len = strlen(value += strspn(value, " "));
+    while (len > 0 && value[len - 1] == ' ')
+        len--;
+    value = sr_arena_printf(arena, "%.*s", (int)len, value); // blanks around it, as in YAML, are no part of it
+    if (!value)
+        return sr_fail(SR_ERR_MEMORY, "out of memory");
     SR_TRY(refuse_sweep(value, text));
     // A bare scalar, whatever it holds ("a: b", "# c"); A.B= is the empty string, as in Hydra.
     if (!*value || !strchr("[{\"'", *value)) {
@@ -120,11 +125,27 @@ static SrStatus unknown(const SrYaml *tree, const char *path, const char *text) 
     }
 }
 
-// What is removed falls back to its table's default when the tree is read.
-static SrStatus remove_key(SrYaml *tree, const char *path, const char *text) {
+// ~A.B=v removes the key only where it has this value: somebody expects it to.
+static SrStatus check_value(const SrYaml *old, const SrYaml *value, const char *text) {
+    SrText flow = SR_TEXT_INIT;
+    if (!old || sr_yaml_equal(old, value))
+        return SR_OK;
+    sr_yaml_print_flow(old, &flow);
+    SrStatus status = sr_fail(SR_ERR_CONFIG, "override '%s': the value is %s; ~KEY alone removes any", text,
+                              flow.s ? flow.s : "another");
+    sr_text_deinit(&flow);
+    return status;
+}
+
+// What is removed falls back to its table's default when the tree is read.  value: NULL, or what it should be.
+static SrStatus remove_key(SrYaml *tree, const char *path, const char *value, const char *text, SrArena *arena) {
     char parent[MAX_PATH_LEN];
     const char *key = split(path, parent);
-    SrYaml *map = *parent ? sr_yaml_find_path(tree, parent) : tree;
+    SrYaml *map = *parent ? sr_yaml_find_path(tree, parent) : tree, *expected = NULL;
+    if (value) {
+        SR_TRY(parse_value(value, text, arena, &expected));
+        SR_TRY(check_value(sr_yaml_find_path(tree, path), expected, text));
+    }
     if (!map || map->type != SR_YAML_MAP || !sr_yaml_remove(map, key))
         return unknown(tree, path, text);
     return SR_OK;
@@ -196,7 +217,7 @@ SrStatus sr__override_apply(SrYaml *tree, const char *text, SrArena *arena) {
                        "override '%s' has no '='; write KEY=VALUE, as in LOG_FREQUENCY=5", text);
     SR_TRY(read_path(text, start, equals ? (size_t)(equals - start) : strlen(start), path));
     if (removes)
-        return remove_key(tree, path, text);
+        return remove_key(tree, path, equals ? equals + 1 : NULL, text, arena);
     if (plus == 0 && !sr_yaml_find_path(tree, path))
         return unknown(tree, path, text);
     SrYaml *value = NULL;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 #include "trainer/compose.h"
@@ -155,5 +156,48 @@ static void test_launcher_and_sweeps(void **state) {
     close_place(&p);
 }
 
+// ${...}: the value of another key with its type, text put together, the environment; wherever a string may stand.
+static void test_references(void **state) {
+    (void)state;
+    static const char *const fine[] = {"CHECKPOINT.DIR=runs/${config.SEED_VALUE}/${LOG_FREQUENCY}",
+                                       "TEST_EVERY_NUM_EPOCH=${config.SEED_VALUE}",
+                                       "DATA.TRAIN.DATA_PATHS=['${env:SSLRUN_TEST_FOLDER}/train', "
+                                       "\"${CHECKPOINT.DIR}/x\"]",
+                                       "DATA.TEST.NEW_IMG_PATH_PREFIX=${oc.env:SSLRUN_TEST_NOWHERE,there}"};
+    static const char *const wrong[][2] = {
+        {"CHECKPOINT.DIR=${CHECKPOINT.DIRR}", "command line: '${CHECKPOINT.DIRR}': there is no key 'CHECKPOINT.DIRR'"},
+        {"CHECKPOINT.DIR=${config.CHECKPOINT}", "'CHECKPOINT' is a map; only single values"},
+        {"CHECKPOINT.DIR=x${CHECKPOINT.DIR}", "go round in a ring"},
+        {"CHECKPOINT.DIR=${env:SSLRUN_TEST_NOWHERE}", "the environment has no SSLRUN_TEST_NOWHERE"},
+        {"CHECKPOINT.DIR=${env:}", "expected ${env:NAME}"},
+        {"CHECKPOINT.DIR=${", "'${' without '}'"},
+        {"CHECKPOINT.DIR=${}", "there is no key ''"}};
+    Place p;
+    SrYaml *tree = NULL;
+    open_place(&p);
+    setenv("SSLRUN_TEST_FOLDER", "/data", 1);
+    CHECK_OK(sr_config_compose("pretrain/m/main", fine, SR_COUNT(fine), &p.arena, &tree));
+    CHECK_STR(sr_tree_text(tree, "CHECKPOINT.DIR", ""), "runs/1/5");
+    CHECK_INT(number(tree, "TEST_EVERY_NUM_EPOCH"), 1);
+    CHECK_STR(sr_tree_text(tree, "DATA.TRAIN.DATA_PATHS.0", ""), "/data/train");
+    CHECK_STR(sr_tree_text(tree, "DATA.TRAIN.DATA_PATHS.1", ""), "runs/1/5/x");
+    CHECK_STR(sr_tree_text(tree, "DATA.TEST.NEW_IMG_PATH_PREFIX", ""), "there");
+    for (int i = 0; i < SR_COUNT(wrong); i++)
+        CHECK_FAILS(sr_config_compose("pretrain/m/main", &wrong[i][0], 1, &p.arena, &tree), SR_ERR_CONFIG,
+                    wrong[i][1]);
+    put("two.yaml", "config:\n  SEED_VALUE: ${LOG_FREQUENCY}\n  LOG_FREQUENCY: ${SEED_VALUE}\n");
+    CHECK_FAILS(sr_config_compose("two", NULL, 0, &p.arena, &tree), SR_ERR_CONFIG, "two.yaml:");
+    // Each string holds the next one twice: it must end by its length, not by the memory.
+    SrText bomb = SR_TEXT_INIT;
+    sr_text_add(&bomb, "config:\n  LOSS:\n    k0: word\n");
+    for (int i = 1; i < 30; i++)
+        sr_text_printf(&bomb, "    k%d: ${LOSS.k%d}${LOSS.k%d}\n", i, i - 1, i - 1);
+    put("bomb3.yaml", bomb.s);
+    sr_text_deinit(&bomb);
+    CHECK_FAILS(sr_config_compose("bomb3", NULL, 0, &p.arena, &tree), SR_ERR_CONFIG, "longer than 4096 bytes");
+    unsetenv("SSLRUN_TEST_FOLDER");
+    close_place(&p);
+}
+
 SR_TESTS(compose, unit(test_names), unit(test_added_files), unit(test_wrong_files),
-         unit(test_defaults_lists), unit(test_launcher_and_sweeps))
+         unit(test_defaults_lists), unit(test_launcher_and_sweeps), unit(test_references))

@@ -149,6 +149,65 @@ static void test_add_and_remove(void **state) {
     CHECK_FAILS(try_override("~NO_SUCH.KEY"), SR_ERR_CONFIG, "NO_SUCH");
 }
 
+// What a value may look like: its type comes from its looks, quotes make a string, the last override wins.
+static void test_values(void **state) {
+    (void)state;
+    static const struct {
+        const char *override, *key, *flow; // flow: the value as the tree prints it; NULL: refused
+    } rows[] = {
+        {"OPTIMIZER.weight_decay=1e-3", "OPTIMIZER.weight_decay", "1e-3"},
+        {"OPTIMIZER.weight_decay=1E-3", "OPTIMIZER.weight_decay", "1E-3"},
+        {"OPTIMIZER.weight_decay=.5", "OPTIMIZER.weight_decay", ".5"},
+        {"OPTIMIZER.weight_decay=2", "OPTIMIZER.weight_decay", "2"},
+        {"OPTIMIZER.weight_decay=True", "weight_decay", NULL},
+        {"OPTIMIZER.weight_decay=null", "weight_decay is null, expected a number", NULL},
+        {"OPTIMIZER.weight_decay=.nan", "weight_decay", NULL},
+        {"OPTIMIZER.weight_decay='0.1'", "weight_decay", NULL},
+        {"OPTIMIZER.use_larc=TRUE", "OPTIMIZER.use_larc", "true"},
+        {"OPTIMIZER.use_larc=1", "expected true or false", NULL},
+        {"OPTIMIZER.use_larc=yes", "expected true or false", NULL},
+        {"SEED_VALUE=1e2", "SEED_VALUE", "1e2"},
+        {"SEED_VALUE=1.5", "expected a whole number", NULL},
+        {"SEED_VALUE= 12 ", "SEED_VALUE", "12"},
+        {"SEED_VALUE=", "SEED_VALUE", NULL},
+        {"CHECKPOINT.DIR=12", "CHECKPOINT.DIR", "12"},
+        {"CHECKPOINT.DIR=a b=c:d, e", "sweeps are not built", NULL},
+        {"CHECKPOINT.DIR=\"a b=c:d, e\"", "CHECKPOINT.DIR", "\"a b=c:d, e\""},
+        {"CHECKPOINT.DIR=null", "CHECKPOINT.DIR", "null"},
+        {"OPTIMIZER.betas=[0.5,0.9]", "OPTIMIZER.betas", "[0.5, 0.9]"},
+        {"OPTIMIZER.betas=[0.5,0.9", "OPTIMIZER.betas", NULL},
+        {"OPTIMIZER.betas.1=0.5", "lists are replaced whole", NULL},
+        {"OPTIMIZER.betas.2=0.5", "OPTIMIZER.betas.2", NULL},
+        {"OPTIMIZER.larc_config={clip:True,eps:1e-9}", "OPTIMIZER.larc_config.eps", "1e-9"},
+        {"OPTIMIZER.larc_config={eps:1e-9}", "OPTIMIZER.larc_config.trust_coefficient", "0.001"},
+        {"OPTIMIZER.larc_config={\"eps\":1e-9,}", "OPTIMIZER.larc_config.eps", "1e-9"},
+        {"OPTIMIZER.larc_config={epz:1}", "did you mean 'larc_config.eps'", NULL},
+        {"OPTIMIZER=5", "expected a map", NULL},
+        {"~OPTIMIZER.num_epochs=90", "OPTIMIZER.num_epochs", ""}, // no longer in the tree
+        {"~OPTIMIZER.num_epochs=91", "the value is 90; ~KEY alone removes any", NULL},
+        {"~OPTIMIZER.betas=[0.9,0.999]", "OPTIMIZER.momentum", "0.9"},
+        {"config.config.SEED_VALUE=1", "there is no key 'config.SEED_VALUE'", NULL},
+        {"seed_value=1", "did you mean 'SEED_VALUE'", NULL},
+        {"MODEL.HEAD.PARAMS[0]=1", "there is no key 'MODEL.HEAD.PARAMS[0]'", NULL}};
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        const char *both[] = {rows[i].override[0] == '~' ? "LOG_FREQUENCY=7" : "SEED_VALUE=3", rows[i].override};
+        SrConfig *config;
+        SrText flow = SR_TEXT_INIT;
+        SrStatus status = parse(swav, both, 2, &config);
+        if (!rows[i].flow)
+            CHECK_FAILS(status, SR_ERR_CONFIG, rows[i].key);
+        else if (status != SR_OK)
+            fail_msg("%s: %s", rows[i].override, sr_status_message());
+        else if (sr_yaml_find_path(config->tree, rows[i].key))
+            sr_yaml_print_flow(sr_yaml_find_path(config->tree, rows[i].key), &flow);
+        const char *got = flow.s ? flow.s : "";
+        if (rows[i].flow && strcmp(got, rows[i].flow) != 0)
+            fail_msg("%s: %s is %s, expected %s", rows[i].override, rows[i].key, got, rows[i].flow);
+        sr_text_deinit(&flow);
+        sr_config_free(config);
+    }
+}
+
 static void test_override_errors(void **state) {
     (void)state;
     CHECK_FAILS(try_override("LOG_FREQUENCY"), SR_ERR_CONFIG, "no '='");
@@ -292,7 +351,7 @@ static void test_out_of_memory(void **state) {
 }
 
 SR_TESTS(config, unit(test_defaults_are_vissls), unit(test_with_and_without_config_key),
-         unit(test_overrides), unit(test_add_and_remove), unit(test_override_errors),
+         unit(test_overrides), unit(test_add_and_remove), unit(test_values), unit(test_override_errors),
          unit(test_unknown_keys_name_line_and_neighbour), unit(test_losses_that_are_not_built),
          unit(test_keys_without_meaning), unit(test_frozen_parameters),
          unit(test_schedules_are_checked_at_once), unit(test_saved_tree_loads_again),
