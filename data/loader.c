@@ -95,16 +95,16 @@ static void list_bad(SrLoader *l, const char *path, const char *reason) {
 }
 
 // Rows of a batch never overlap, so workers write without a lock.
-static SrStatus write_views(const SrLoader *l, const SrViews *views) {
+static SrStatus write_views(const SrLoader *l, const char *path, const SrViews *views) {
     if (views->n != l->n_views)
         SR_FAIL(SR_ERR_RUN, "the transforms made %d views, announced %d", views->n, l->n_views);
     for (int v = 0; v < l->n_views; v++) {
         const SrImage *image = &views->view[v];
         if (image->H != l->h[v] || image->W != l->w[v] || !image->f)
-            SR_FAIL(SR_ERR_RUN,
-                    "the transforms made view %d of %d x %d, not %d x %d: where images are not "
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s: the transforms make %d x %d of it, not %d x %d: where images are not "
                     "square, TRANSFORMS need CenterCrop or Resize with [height, width]",
-                    v, image->H, image->W, l->h[v], l->w[v]);
+                    *path ? path : "an image", image->H, image->W, l->h[v], l->w[v]);
         if (image->f != views->out[v])
             memcpy(views->out[v], image->f, sizeof(float) * (size_t)l->view_floats[v]);
     }
@@ -166,7 +166,7 @@ static SrStatus load_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool 
     write_label(l, in_set, label, row, &slot->batch);
     slot->batch.index[row] = index;
     slot->batch.valid[row] = *bad ? -1 : 1;
-    return write_views(l, &views);
+    return write_views(l, path, &views);
 }
 
 // ---- taking items; all with the lock held ----

@@ -39,11 +39,7 @@ static SrStatus read_item(const void *opened, int64_t i, SrImagePool *pool, SrSa
 static const SrDataset dataset = {
     .name = "test", .length = length, .label = label, .classes = classes, .read = read_item};
 
-static SrPipeline *pipeline(void) {
-    static const char yaml[] =
-        "[{name: ImgPilToMultiCrop, total_num_crops: 3, num_crops: [1, 2], size_crops: [8, 4],"
-        " crop_scales: [[0.3, 1], [0.1, 0.3]]}, {name: ImgPilColorDistortion},"
-        " {name: ToTensor}]";
+static SrPipeline *parse(const char *yaml) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *list;
     SrPipeline *out;
@@ -51,6 +47,12 @@ static SrPipeline *pipeline(void) {
     CHECK_OK(sr_pipeline_new(list, "TRANSFORMS", &out));
     sr_arena_deinit(&arena);
     return out;
+}
+
+static SrPipeline *pipeline(void) {
+    return parse("[{name: ImgPilToMultiCrop, total_num_crops: 3, num_crops: [1, 2], size_crops: [8, 4],"
+                 " crop_scales: [[0.3, 1], [0.1, 0.3]]}, {name: ImgPilColorDistortion},"
+                 " {name: ToTensor}]");
 }
 
 static SrLoaderConfig config_of(Set *set, const SrPipeline *p, int threads) {
@@ -326,7 +328,35 @@ static void test_out_of_memory(void **state) {
     sr_pipeline_free(p);
 }
 
+// Resize with one number keeps the shape of an image, and a batch has one size: torch cannot stack such images either.
+static void test_not_square(void **state) {
+    (void)state;
+    static const struct {
+        const char *transforms;
+        bool fits;
+    } rows[] = {{"[{name: Resize, size: 5}, {name: ToTensor}]", false},
+                {"[{name: Resize, size: [5, 5]}, {name: ToTensor}]", true},
+                {"[{name: Resize, size: 5}, {name: CenterCrop, size: 5}, {name: ToTensor}]", true}};
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        Set set = {.n = 16};
+        SrPipeline *p = parse(rows[i].transforms);
+        SrLoaderConfig config = config_of(&set, p, 1);
+        const SrBatch *batch;
+        SrLoader *loader;
+        CHECK_OK(sr_loader_new(&config, &loader));
+        CHECK_OK(sr_loader_start(loader, 0, 0));
+        if (rows[i].fits)
+            CHECK_OK(sr_loader_next(loader, &batch, NULL));
+        else
+            CHECK_FAILS(sr_loader_next(loader, &batch, NULL), SR_ERR_CONFIG,
+                        "some.jpg: the transforms make 6 x 5 of it, not 5 x 5: where images are not square, TRANSFORMS "
+                        "need CenterCrop or Resize with [height, width]");
+        sr_loader_free(loader);
+        sr_pipeline_free(p);
+    }
+}
+
 SR_TESTS(loader, unit(test_threads_do_not_matter), unit(test_contents), unit(test_label_types),
          unit(test_too_many_bad), unit(test_other_failures_stop), unit(test_small_sets),
          unit(test_steady_state_allocates_nothing), unit(test_ends_from_any_state),
-         unit(test_out_of_memory))
+         unit(test_out_of_memory), unit(test_not_square))
