@@ -3,6 +3,7 @@
 #include "base/yaml.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,8 +206,8 @@ SrStatus sr_yaml_merge(SrArena *arena, SrYaml *base, const SrYaml *over) {
         return SR_OK; // an empty file changes nothing
     const SrYaml *wrong = base->type != SR_YAML_MAP ? base : over;
     if (wrong->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: %s where a map of keys is expected", wrong->file,
-                       wrong->line, sr_yaml_type_name(wrong->type));
+        return sr_fail(SR_ERR_CONFIG, "%s: %s where a map of keys is expected", sr_yaml_place(wrong).text,
+                       sr_yaml_type_name(wrong->type));
     for (int i = 0; i < over->n; i++) {
         SrYaml *old = sr_yaml_find(base, over->keys[i]);
         const SrYaml *new = over->items[i];
@@ -244,6 +245,15 @@ bool sr_yaml_equal(const SrYaml *a, const SrYaml *b) {
     if (a->type == SR_YAML_STRING)
         return strcmp(a->text, b->text) == 0;
     return a->type != SR_YAML_BOOL || a->b == b->b;
+}
+
+SrYamlPlace sr_yaml_place(const SrYaml *node) {
+    SrYamlPlace place = {"defaults"};
+    if (node && node->file && node->line > 0)
+        snprintf(place.text, sizeof place.text, "%s:%d", node->file, node->line);
+    else if (node && node->file && *node->file)
+        snprintf(place.text, sizeof place.text, "%s", node->file);
+    return place;
 }
 
 const char *sr_yaml_type_name(SrYamlType type) {

@@ -67,4 +67,10 @@ void sr_yaml_print_flow(const SrYaml *node, SrText *out);
 bool sr_yaml_equal(const SrYaml *a, const SrYaml *b);
 const char *sr_yaml_type_name(SrYamlType type); // "a list", "an integer", ...
 
+// Where a node stands, for messages: "configs/swav.yaml:12", "command line", "defaults" (also for NULL).
+typedef struct {
+    char text[400];
+} SrYamlPlace;
+SrYamlPlace sr_yaml_place(const SrYaml *node);
+
 #endif

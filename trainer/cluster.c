@@ -21,13 +21,12 @@ const char *sr__unsharded_name(const char *name, SrArena *arena) {
 
 // Replaces the name in place, so that it keeps its line; one line says so.
 static SrStatus unshard(SrYaml *node, const char *key, SrArena *arena) {
-    char at[512];
     if (!node || node->type != SR_YAML_STRING || !sr_text_ends(node->text, sharded))
         return SR_OK;
     const char *plain = sr__unsharded_name(node->text, arena);
     if (!plain)
         return sr_fail(SR_ERR_MEMORY, "out of memory for %s", key);
-    sr_info("%s: %s: %s is %s here: one process runs everything", sr_tree_at(node, at, sizeof at),
+    sr_info("%s: %s: %s is %s here: one process runs everything", sr_yaml_place(node).text,
             key, node->text, plain);
     node->text = plain;
     return SR_OK;

@@ -128,7 +128,7 @@ static SrStatus check_version(const SrYaml *tree) {
     const SrYaml *version = sr_yaml_find(tree, "VERSION");
     if (!version || (version->type == SR_YAML_INT && version->i == 1))
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s:%d: VERSION must be 1", version->file, version->line);
+    return sr_fail(SR_ERR_CONFIG, "%s: VERSION must be 1", sr_yaml_place(version).text);
 }
 
 // Hydra's own keys beside `config:` steer its launcher and mean nothing here; any other key there is
@@ -153,8 +153,8 @@ static SrStatus unwrap(SrYaml *file, SrYaml **defaults, SrYaml **out) {
     if (file->type == SR_YAML_NULL) // an empty file changes nothing
         return SR_OK;
     if (file->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: a configuration is a map of keys, this is %s",
-                       file->file, file->line, sr_yaml_type_name(file->type));
+        return sr_fail(SR_ERR_CONFIG, "%s: a configuration is a map of keys, this is %s", sr_yaml_place(file).text,
+                       sr_yaml_type_name(file->type));
     SR_TRY(check_version(file));
     sr_yaml_remove(file, "VERSION");
     *defaults = sr_yaml_find(file, "defaults");
@@ -168,8 +168,8 @@ static SrStatus unwrap(SrYaml *file, SrYaml **defaults, SrYaml **out) {
     if ((*out)->type == SR_YAML_NULL)
         *out = NULL;
     else if ((*out)->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: `config:` must hold a map of keys, this is %s",
-                       (*out)->file, (*out)->line, sr_yaml_type_name((*out)->type));
+        return sr_fail(SR_ERR_CONFIG, "%s: `config:` must hold a map of keys, this is %s", sr_yaml_place(*out).text,
+                       sr_yaml_type_name((*out)->type));
     return SR_OK;
 }
 
@@ -213,10 +213,8 @@ static SrStatus merge_defaults(Composer *c, const SrYaml *list, int first, int *
             break;
         const char *name = default_name(entry, c->arena);
         if (!name || strcmp(name, "???") == 0)
-            return sr_fail(SR_ERR_CONFIG,
-                           "%s:%d: defaults: each entry is _self_ or a file, as in "
-                           "pretrain/swav/swav_8node_resnet",
-                           entry->file, entry->line);
+            return sr_fail(SR_ERR_CONFIG, "%s: defaults: each entry is _self_ or a file, as in "
+                           "pretrain/swav/swav_8node_resnet", sr_yaml_place(entry).text);
         SR_TRY(merge_named(c, name));
     }
     *next = i + 1;
@@ -229,8 +227,7 @@ static SrStatus merge_file(Composer *c, SrYaml *file) {
     int next = 0;
     SR_TRY(unwrap(file, &list, &own));
     if (list && list->type != SR_YAML_LIST)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: defaults must be a list of files", list->file,
-                       list->line);
+        return sr_fail(SR_ERR_CONFIG, "%s: defaults must be a list of files", sr_yaml_place(list).text);
     if (++c->depth > MAX_DEPTH)
         return sr_fail(SR_ERR_CONFIG, "%s: defaults are nested deeper than %d; do they form a ring?",
                        file->file, MAX_DEPTH);

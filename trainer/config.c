@@ -73,10 +73,8 @@ static SrStatus read_frozen(SrConfig *config) {
     const SrYaml *list = config->model.frozen_map;
     int n = list && list->type == SR_YAML_LIST ? list->n : 0;
     if (list && list->type != SR_YAML_LIST && list->type != SR_YAML_NULL)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "%s:%d: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP must be a list of [name, iterations]",
-            list->file, list->line);
+        return sr_fail(SR_ERR_CONFIG, "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP must be a list of [name, iterations]",
+                       sr_yaml_place(list).text);
     config->model.frozen_until =
         sr_arena_alloc(&config->arena, sizeof(SrFrozenUntil) * (size_t)(n + 1));
     if (!config->model.frozen_until)
@@ -86,10 +84,8 @@ static SrStatus read_frozen(SrConfig *config) {
         bool ok = e->type == SR_YAML_LIST && e->n == 2 && e->items[0]->type == SR_YAML_STRING &&
                   e->items[1]->type == SR_YAML_INT && e->items[1]->i >= 0;
         if (!ok)
-            return sr_fail(SR_ERR_CONFIG,
-                           "%s:%d: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: each entry is [parameter "
-                           "name, iterations]",
-                           e->file, e->line);
+            return sr_fail(SR_ERR_CONFIG, "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: each entry is [parameter name, "
+                           "iterations]", sr_yaml_place(e).text);
         const char *name = sr__plain_param_name(e->items[0]->text, &config->arena);
         if (!name)
             return sr_fail(SR_ERR_MEMORY, "out of memory");
@@ -120,11 +116,10 @@ SrStatus sr__config_read(SrConfig *config) {
 
 static SrStatus check_meters(const SrConfig *config) {
     const SrMeter *meter;
-    char at[512];
     const SrYaml *list = sr_yaml_find_path(config->tree, "METERS.names");
     for (int i = 0; i < config->meters.names.n; i++)
         if (sr_meter_find(config->meters.names.v[i], &meter) != SR_OK)
-            return sr_fail_prefix(SR_ERR_CONFIG, "%s: METERS.names", sr_tree_at(list, at, sizeof at));
+            return sr_fail_prefix(SR_ERR_CONFIG, "%s: METERS.names", sr_yaml_place(list).text);
     return SR_OK;
 }
 
@@ -152,14 +147,13 @@ static SrStatus check_schedules(SrConfig *config) {
 // Files of VISSL's first year nest the trunks' maps below TRUNK_PARAMS; its present reader looks for
 // them beside NAME and ignores the old place in silence.
 static SrStatus lift_trunk_params(SrConfig *config) {
-    char at[512];
     SrYaml *trunk = sr_yaml_find_path(config->tree, "MODEL.TRUNK");
     const SrYaml *old = sr_yaml_find(trunk, "TRUNK_PARAMS");
     if (!old || old->type != SR_YAML_MAP)
         return SR_OK;
     SR_TRY(sr_yaml_merge(&config->arena, trunk, old));
     sr_info("%s: MODEL.TRUNK.TRUNK_PARAMS: its maps are read as if they stood in MODEL.TRUNK",
-            sr_tree_at(old, at, sizeof at));
+            sr_yaml_place(old).text);
     sr_yaml_remove(trunk, "TRUNK_PARAMS");
     return SR_OK;
 }

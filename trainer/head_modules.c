@@ -13,9 +13,8 @@
 #define KEY "MODEL.HEAD.PARAMS"
 
 static SrStatus bad_form(const SrYaml *node, const char *where) {
-    return sr_fail(
-        SR_ERR_CONFIG, "%s:%d: %s is %s; expected [name, {arguments}] or a list of such pairs",
-        node->file ? node->file : "defaults", node->line, where, sr_yaml_type_name(node->type));
+    return sr_fail(SR_ERR_CONFIG, "%s: %s is %s; expected [name, {arguments}] or a list of such pairs",
+                   sr_yaml_place(node).text, where, sr_yaml_type_name(node->type));
 }
 
 // [name], or [name, {arguments}]
@@ -45,14 +44,13 @@ static SrStatus parse_module(const SrYaml *node, const char *where, SrArena *are
     if (!is_module(node) || (node->n > 2 && !is_map_too_many(node)))
         return bad_form(node, where);
     if (node->n > 2)
-        sr_warn("%s:%d: %s: only the first map of arguments counts, as in VISSL", node->file,
-                node->line, where);
+        sr_warn("%s: %s: only the first map of arguments counts, as in VISSL", sr_yaml_place(node).text, where);
     const SrYaml *arguments =
         node->n >= 2 && node->items[1]->type != SR_YAML_NULL ? node->items[1] : NULL;
     if (arguments && arguments->type != SR_YAML_MAP)
         return bad_form(arguments, where);
     if (sr_head_find(node->items[0]->text, &out->kind) != SR_OK)
-        return sr_fail_prefix(SR_ERR_CONFIG, "%s:%d: %s", node->file, node->line, where);
+        return sr_fail_prefix(SR_ERR_CONFIG, "%s: %s", sr_yaml_place(node).text, where);
     void *params = sr_arena_alloc(arena, out->kind->params_bytes + 1);
     const char *path = sr_arena_printf(arena, "%s.%s", where, out->kind->name);
     SrYaml *given = NULL;

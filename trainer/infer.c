@@ -71,26 +71,26 @@ static SrStatus set_string(Rules *r, const char *path, const char *value) {
 // The number of crops is known only to the transform that makes them; the last one that says wins.
 // Test transforms are looked at for their form alone.
 static SrStatus scan_transforms(Rules *r, const char *split) {
-    char path[64], at[512];
+    char path[64];
     snprintf(path, sizeof path, "DATA.%s.TRANSFORMS", split);
     const SrYaml *list = sr_yaml_find_path(r->tree, path);
     if (!list || list->type == SR_YAML_NULL)
         return SR_OK;
     if (list->type != SR_YAML_LIST)
         return sr_fail(SR_ERR_CONFIG, "%s: %s must be a list of {name: ..., options}",
-                       sr_tree_at(list, at, sizeof at), path);
+                       sr_yaml_place(list).text, path);
     bool train = strcmp(split, "TRAIN") == 0;
     for (int i = 0; i < list->n; i++) {
         const SrYaml *name = sr_yaml_find(list->items[i], "name");
         if (!name || name->type != SR_YAML_STRING)
             return sr_fail(SR_ERR_CONFIG, "%s: %s: each transform is a map with a key `name`",
-                           sr_tree_at(list->items[i], at, sizeof at), path);
+                           sr_yaml_place(list->items[i]).text, path);
         const SrYaml *total = sr_yaml_find(list->items[i], "total_num_crops");
         if (!train || !total)
             continue;
         if (total->type != SR_YAML_INT || total->i < 1 || total->i > 1000)
             return sr_fail(SR_ERR_CONFIG, "%s: total_num_crops must be a whole number from 1",
-                           sr_tree_at(total, at, sizeof at));
+                           sr_yaml_place(total).text);
         r->total_crops = total->i;
         r->num_crops = sr_yaml_find(list->items[i], "num_crops");
     }
@@ -102,11 +102,10 @@ static SrStatus scan_transforms(Rules *r, const char *split) {
 static SrStatus only_head(const Rules *r, const char *loss, const char *names,
                           const SrYaml **arguments) {
     const SrYaml *list = sr_yaml_find_path(r->tree, "MODEL.HEAD.PARAMS");
-    char at[512];
-    sr_tree_at(list, at, sizeof at);
+    const SrYamlPlace at = sr_yaml_place(list);
     if (!list || list->type != SR_YAML_LIST || list->n != 1)
         return sr_fail(SR_ERR_CONFIG,
-                       "%s: MODEL.HEAD.PARAMS: %s needs exactly one head, there are %d", at, loss,
+                       "%s: MODEL.HEAD.PARAMS: %s needs exactly one head, there are %d", at.text, loss,
                        list && list->type == SR_YAML_LIST ? list->n : 0);
     const SrYaml *entry = list->items[0];
     const SrYaml *name = entry->type == SR_YAML_LIST && entry->n > 0 ? entry->items[0] : NULL;
@@ -118,7 +117,7 @@ static SrStatus only_head(const Rules *r, const char *loss, const char *names,
     if (!known)
         return sr_fail(
             SR_ERR_CONFIG,
-            "%s: MODEL.HEAD.PARAMS: %s needs the head [%s, {...}], not a chain or another", at,
+            "%s: MODEL.HEAD.PARAMS: %s needs the head [%s, {...}], not a chain or another", at.text,
             loss, names);
     *arguments = entry->n > 1 ? entry->items[1] : NULL;
     return SR_OK;
@@ -128,12 +127,11 @@ static SrStatus only_head(const Rules *r, const char *loss, const char *names,
 // rule needs it written down.
 static SrStatus need_argument(const SrYaml *arguments, const char *key, SrYamlType type,
                               const SrYaml **out) {
-    char at[512];
     *out = sr_yaml_find(arguments, key);
     if (*out && (*out)->type == type && (type != SR_YAML_LIST || (*out)->n > 0))
         return SR_OK;
     return sr_fail(SR_ERR_CONFIG, "%s: MODEL.HEAD.PARAMS: the head needs %s as %s",
-                   sr_tree_at(arguments, at, sizeof at), key, sr_yaml_type_name(type));
+                   sr_yaml_place(arguments).text, key, sr_yaml_type_name(type));
 }
 
 // Some losses make sense with one collator only, and VISSL then sets it instead of complaining.
@@ -148,9 +146,8 @@ static SrStatus check_collator(const Rules *r, const char *loss, const char *con
     for (int i = 0; node && node->text && i < n; i++)
         if (strcmp(node->text, allowed[i]) == 0)
             return SR_OK;
-    char at[512];
     return sr_fail(SR_ERR_CONFIG, "%s: DATA.TRAIN.COLLATE_FUNCTION: %s needs %s, not %s",
-                   sr_tree_at(node, at, sizeof at), loss, allowed[0],
+                   sr_yaml_place(node).text, loss, allowed[0],
                    node && node->text ? node->text : "nothing");
 }
 

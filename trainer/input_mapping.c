@@ -18,8 +18,7 @@ static SrStatus refuse(const SrYaml *node, int index, const char *fmt, ...) {
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    return sr_fail(SR_ERR_CONFIG, "%s:%d: " KEY "[%d]: %s", node->file ? node->file : "defaults",
-                   node->line, index, text);
+    return sr_fail(SR_ERR_CONFIG, "%s: " KEY "[%d]: %s", sr_yaml_place(node).text, index, text);
 }
 
 // {feat_names: [...], head_index: 1}; VISSL's additional_keys feed a mask to a vision transformer.
@@ -71,11 +70,8 @@ static SrStatus check_heads_used(const SrYaml *list, const SrInputMapping *mappi
         for (int i = 0; i < mapping->n; i++)
             used |= mapping->v[i].head == h;
         if (!used)
-            return sr_fail(SR_ERR_CONFIG,
-                           "%s:%d: " KEY ": no input uses MODEL.HEAD.PARAMS[%d]; there are %d heads "
-                           "and %d inputs",
-                           list->file ? list->file : "defaults", list->line, h, n_heads,
-                           mapping->n);
+            return sr_fail(SR_ERR_CONFIG, "%s: " KEY ": no input uses MODEL.HEAD.PARAMS[%d]; there are %d heads and "
+                           "%d inputs", sr_yaml_place(list).text, h, n_heads, mapping->n);
     }
     return SR_OK;
 }
@@ -86,8 +82,7 @@ SrStatus sr_input_mapping_parse(const SrYaml *list, int n_heads, SrArena *arena,
     if (!list || list->type == SR_YAML_NULL)
         return SR_OK;
     if (list->type != SR_YAML_LIST)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: " KEY " must be a list of [input, features]",
-                       list->file, list->line);
+        return sr_fail(SR_ERR_CONFIG, "%s: " KEY " must be a list of [input, features]", sr_yaml_place(list).text);
     out->v = sr_arena_alloc(arena, (size_t)(list->n + 1) * sizeof *out->v);
     if (!out->v)
         return sr_fail(SR_ERR_MEMORY, "out of memory for " KEY);

@@ -22,12 +22,12 @@ typedef struct {
 static SrStatus resolve(Walk *w, SrYaml *node);
 
 SR_PRINTF(2, 3) static SrStatus refuse(const SrYaml *node, const char *fmt, ...) {
-    char text[512], at[512];
+    char text[512];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    return sr_fail(SR_ERR_CONFIG, "%s: '%.80s': %s", sr_tree_at(node, at, sizeof at), node->text, text);
+    return sr_fail(SR_ERR_CONFIG, "%s: '%.80s': %s", sr_yaml_place(node).text, node->text, text);
 }
 
 // "env:NAME" or "oc.env:NAME,otherwise": the variable's text, typed by its looks.

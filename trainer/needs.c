@@ -24,7 +24,6 @@ typedef struct {
 static SrStatus unknown(SrNameKind kind, const char *name, const char *key, const SrYaml *at) {
     enum { MAX_NAMES = 256 };
     const char *names[MAX_NAMES];
-    char place[512];
     int n = 0;
     SrText built = SR_TEXT_INIT;
     for (int i = 0; n < MAX_NAMES && sr__built_name_at(kind, i); i++) {
@@ -36,7 +35,7 @@ static SrStatus unknown(SrNameKind kind, const char *name, const char *key, cons
             names[n++] = sr__vissl_name_at(kind, i);
     int near = sr_text_nearest(name, names, n);
     SrStatus status = sr_fail(SR_ERR_CONFIG, "%s: %s: unknown %s '%s'%s%s%s (known: %s)",
-                              sr_tree_at(at, place, sizeof place), key, sr__name_kind(kind), name,
+                              sr_yaml_place(at).text, key, sr__name_kind(kind), name,
                               near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
                               near >= 0 ? "'?" : "", built.s ? built.s : "none");
     sr_text_deinit(&built);

@@ -148,11 +148,10 @@ static int heads_group(const SrParam *p, const SrOptimizerConfig *config) {
 // The list is a tree of the user's making that no option table reads.
 SrStatus sr__param_groups_heads_check(const SrOptimizerConfig *config) {
     const SrYaml *list = config->linear_eval_heads;
-    char at[512];
     if (!list || list->type != SR_YAML_LIST || list->n == 0)
         return sr_fail(SR_ERR_CONFIG,
                        "%s: %s must be a list of {lr: ..., weight_decay: ...}, one a head",
-                       sr_tree_at(list, at, sizeof at), heads_key);
+                       sr_yaml_place(list).text, heads_key);
     for (int i = 0; i < list->n; i++) {
         double lr = 0;
         const SrYaml *entry = list->items[i];
@@ -162,12 +161,12 @@ SrStatus sr__param_groups_heads_check(const SrOptimizerConfig *config) {
                  strcmp(entry->keys[k], "regularize_bn")))
                 return sr_fail(SR_ERR_CONFIG,
                                "%s: %s[%d] holds lr, weight_decay and regularize_bn only",
-                               sr_tree_at(entry, at, sizeof at), heads_key, i);
+                               sr_yaml_place(entry).text, heads_key, i);
         SR_TRY(sr_tree_number(entry, "lr", heads_key, &lr));
         if (!(lr > 0))
             return sr_fail(SR_ERR_CONFIG,
                            "%s: %s[%d].lr must be above 0: it is a factor on the rate",
-                           sr_tree_at(entry, at, sizeof at), heads_key, i);
+                           sr_yaml_place(entry).text, heads_key, i);
     }
     return SR_OK;
 }

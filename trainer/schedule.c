@@ -81,8 +81,8 @@ static SrStatus own_keys(const SrScheduleKind *kind, const SrScheduleBuild *buil
     }
     for (int i = 0; i < SR_COUNT(kind->required) && kind->required[i]; i++)
         if (!sr_yaml_find(*out, kind->required[i]))
-            return sr_fail(SR_ERR_CONFIG, "%s:%d: %s: schedule '%s' needs the key %s", tree->file,
-                           tree->line, build->where, kind->name, kind->required[i]);
+            return sr_fail(SR_ERR_CONFIG, "%s: %s: schedule '%s' needs the key %s", sr_yaml_place(tree).text,
+                           build->where, kind->name, kind->required[i]);
     return SR_OK;
 }
 
@@ -94,8 +94,8 @@ static SrStatus read_interval(const SrScheduleBuild *build, bool *per_epoch) {
     bool epoch = node->type == SR_YAML_STRING && strcmp(node->text, "epoch") == 0;
     bool step = node->type == SR_YAML_STRING && strcmp(node->text, "step") == 0;
     if (!epoch && !step)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: %s.update_interval must be epoch or step", node->file,
-                       node->line, build->where);
+        return sr_fail(SR_ERR_CONFIG, "%s: %s.update_interval must be epoch or step", sr_yaml_place(node).text,
+                       build->where);
     *per_epoch = epoch;
     return SR_OK;
 }
@@ -103,20 +103,19 @@ static SrStatus read_interval(const SrScheduleBuild *build, bool *per_epoch) {
 SrStatus sr_schedule_build(const SrScheduleBuild *build, SrSchedule **out) {
     const SrYaml *tree = build->tree;
     if (!tree || tree->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: %s must be a map with a key `name`",
-                       tree ? tree->file : "defaults", tree ? tree->line : 0, build->where);
+        return sr_fail(SR_ERR_CONFIG, "%s: %s must be a map with a key `name`", sr_yaml_place(tree).text,
+                       build->where);
     if (build->depth > MAX_DEPTH)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: %s: schedules nest deeper than %d", tree->file,
-                       tree->line, build->where, MAX_DEPTH);
+        return sr_fail(SR_ERR_CONFIG, "%s: %s: schedules nest deeper than %d", sr_yaml_place(tree).text, build->where,
+                       MAX_DEPTH);
     const SrYaml *name = sr_yaml_find(tree, "name");
     if (!name || name->type != SR_YAML_STRING)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: %s.name must name a schedule", tree->file, tree->line,
-                       build->where);
+        return sr_fail(SR_ERR_CONFIG, "%s: %s.name must name a schedule", sr_yaml_place(tree).text, build->where);
 
     const SrScheduleKind *kind = NULL;
     SrStatus found = sr_schedule_kind_find(name->text, &kind);
     if (found != SR_OK)
-        return sr_fail_prefix(found, "%s:%d: %s.name", name->file, name->line, build->where);
+        return sr_fail_prefix(found, "%s: %s.name", sr_yaml_place(name).text, build->where);
 
     SrSchedule *schedule = sr_arena_alloc(build->arena, sizeof *schedule);
     void *params = sr_arena_alloc(build->arena, kind->params_bytes);

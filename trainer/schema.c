@@ -178,13 +178,12 @@ static SrStatus report_row(const SrOption *row, const SrYaml *map, const char *s
     const SrYaml *other = difference(given, usual);
     if (!other)
         return SR_OK;
-    char at[512];
-    sr_tree_at(other, at, sizeof at);
+    const SrYamlPlace at = sr_yaml_place(other);
     const char *dot = *section ? "." : "";
     if (row->choices && strcmp(row->choices, SR_REFUSED) == 0)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s%s%s can only be %s here: %s", at, section, dot,
+        return sr_fail(SR_ERR_CONFIG, "%s: %s%s%s can only be %s here: %s", at.text, section, dot,
                        row->name, row->initial, row->help);
-    sr_info("%s: %s%s%s is accepted and changes nothing: %s", at, section, dot, row->name,
+    sr_info("%s: %s%s%s is accepted and changes nothing: %s", at.text, section, dot, row->name,
             row->help);
     return SR_OK;
 }

@@ -55,16 +55,6 @@ bool sr_tree_is_default(const SrYaml *node) {
     return !node || !node->file || strcmp(node->file, "defaults") == 0;
 }
 
-const char *sr_tree_at(const SrYaml *node, char *buf, size_t buf_bytes) {
-    if (!node || !node->file)
-        snprintf(buf, buf_bytes, "defaults");
-    else if (node->line > 0)
-        snprintf(buf, buf_bytes, "%s:%d", node->file, node->line);
-    else
-        snprintf(buf, buf_bytes, "%s", node->file);
-    return buf;
-}
-
 // For trees that no option table describes (schedules before they are built).
 SrStatus sr_tree_number(const SrYaml *map, const char *key, const char *where, double *out) {
     const SrYaml *node = sr_yaml_find(map, key);
@@ -72,9 +62,8 @@ SrStatus sr_tree_number(const SrYaml *map, const char *key, const char *where, d
         *out = node->f;
         return SR_OK;
     }
-    char at[512];
     return sr_fail(SR_ERR_CONFIG, "%s: %s.%s must be a number",
-                   sr_tree_at(node ? node : map, at, sizeof at), where, key);
+                   sr_yaml_place(node ? node : map).text, where, key);
 }
 
 const char *sr_tree_text(const SrYaml *tree, const char *path, const char *otherwise) {

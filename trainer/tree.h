@@ -16,8 +16,6 @@ const char *sr_tree_text(const SrYaml *tree, const char *path, const char *other
 int64_t sr_tree_int(const SrYaml *tree, const char *path, int64_t otherwise);
 bool sr_tree_bool(const SrYaml *tree, const char *path, bool otherwise);
 bool sr_tree_is_default(const SrYaml *node); // nobody has set it (or it is absent)
-// "file:line" of a node into buf; "defaults" when it has none.  Returns buf.
-const char *sr_tree_at(const SrYaml *node, char *buf, size_t buf_bytes);
 // A double as the shortest text that reads back equal, with a point or an exponent.
 const char *sr_tree_float_text(double value, char *buf, size_t buf_bytes);
 

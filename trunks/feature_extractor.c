@@ -27,8 +27,7 @@ SR_PRINTF(2, 3) static SrStatus refuse(const Place *p, const char *fmt, ...) {
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    return sr_fail(SR_ERR_CONFIG, "%s:%d: %s[%d]: %s", p->node->file ? p->node->file : "defaults",
-                   p->node->line, p->key, p->index, text);
+    return sr_fail(SR_ERR_CONFIG, "%s: %s[%d]: %s", sr_yaml_place(p->node).text, p->key, p->index, text);
 }
 
 // Argument `i` of the list, a number or [height, width]; absent or null: both stay as they are.
@@ -122,8 +121,8 @@ static SrStatus begin(const SrYaml *list, const char *key, SrArena *arena, SrFea
     if (!list || list->type == SR_YAML_NULL)
         return SR_OK;
     if (list->type != SR_YAML_LIST || list->n > SR_MAX_FEATURES)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: %s must be a list of at most %d features",
-                       list->file ? list->file : "defaults", list->line, key, SR_MAX_FEATURES);
+        return sr_fail(SR_ERR_CONFIG, "%s: %s must be a list of at most %d features", sr_yaml_place(list).text, key,
+                       SR_MAX_FEATURES);
     out->v = sr_arena_alloc(arena, (size_t)(list->n + 1) * sizeof *out->v);
     if (!out->v)
         return sr_fail(SR_ERR_MEMORY, "out of memory for %s", key);

@@ -46,9 +46,8 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
         }
         if (!numbers ||
             !(p->scale[g][0] > 0 && p->scale[g][0] <= p->scale[g][1] && p->scale[g][1] <= 1))
-            SR_FAIL(SR_ERR_CONFIG,
-                    "%s:%d: %s.crop_scales[%d]: expected [low, high] with 0 < low <= high <= 1",
-                    pair->file, pair->line, where, g);
+            SR_FAIL(SR_ERR_CONFIG, "%s: %s.crop_scales[%d]: expected [low, high] with 0 < low <= high <= 1",
+                    sr_yaml_place(pair).text, where, g);
     }
     return SR_OK;
 }
