@@ -1,5 +1,7 @@
 // Inference (spec 1.5): what each rule writes, that it writes only keys that are there, and what it
 // refuses.
+#include <stdio.h>
+
 #include "tests/check.h"
 #include "trainer/schema.h"
 #include "trainer/tree.h"
@@ -225,6 +227,110 @@ static void test_init_seed(void **state) {
     sr_arena_deinit(&t.arena);
 }
 
+// Which losses choose the collator themselves; the others leave it alone.
+static void test_collators(void **state) {
+    (void)state;
+    static const struct {
+        const char *loss, *head, *collator; // collator NULL: as it was
+    } rows[] = {{"multicrop_simclr_info_nce_loss", "[mlp, {dims: [4, 2]}]", "multicrop_collator"},
+                {"deepclusterv2_loss", "[mlp, {dims: [4, 2]}]", "multicrop_collator"},
+                {"swav_momentum_loss", "[swav_head, {dims: [4, 2], num_clusters: [3]}]", "multicrop_collator"},
+                {"dino_loss", "[dino_head, {num_clusters: [3]}]", "multicrop_collator"},
+                {"dino_loss", "[swav_head, {num_clusters: [3]}]", "multicrop_collator"},
+                {"simclr_info_nce_loss", "[mlp, {dims: [4, 2]}]", NULL},
+                {"moco_loss", "[mlp, {dims: [4, 2]}]", NULL},
+                {"barlow_twins_loss", "[mlp, {dims: [4, 2]}]", NULL},
+                {"cross_entropy_multiple_output_single_target", "[mlp, {dims: [4, 2]}]", NULL}};
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "LOSS: {name: %s, %s: {}}\nMODEL: {HEAD: {PARAMS: [%s]}}\n" DATA("simclr_collator"),
+                 rows[i].loss, rows[i].loss, rows[i].head);
+        Tree t = parse(text);
+        CHECK_OK(sr__infer(t.tree, 1, &t.arena));
+        CHECK_STR(sr_tree_text(t.tree, "DATA.TRAIN.COLLATE_FUNCTION", ""),
+                  rows[i].collator ? rows[i].collator : "simclr_collator");
+        sr_arena_deinit(&t.arena);
+    }
+}
+
+// Heads that a loss does not take, and collators that it does not set.
+static void test_heads_and_collators_refused(void **state) {
+    (void)state;
+    static const char *const rows[][3] = {
+        {"swav_momentum_loss", "[[mlp, {dims: [4, 2]}]]", "swav_momentum_loss needs the head [swav_head"},
+        {"dino_loss", "[[mlp, {dims: [4, 2]}]]", "dino_loss needs the head [swav_head dino_head"},
+        {"dino_loss", "[[dino_head, {num_clusters: [3]}], [identity]]", "dino_loss needs exactly one head, there are 2"},
+        {"ibot_loss", "[[ibot_head, {out_dim: 3}]]", "ibot_loss needs ibot_multicrop_masking_collator, not default_col"},
+        {"swav_loss", "[[[swav_head, {dims: [4, 2], num_clusters: [3]}]]]", "not a chain or another"}};
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "LOSS: {name: %s}\nMODEL: {HEAD: {PARAMS: %s}}\n" DATA("default_collate"),
+                 rows[i][0], rows[i][1]);
+        CHECK_FAILS(infer(text, 1), SR_ERR_CONFIG, rows[i][2]);
+    }
+}
+
+static void test_world_of_bce(void **state) {
+    (void)state;
+    Tree t = parse("LOSS: {name: bce_logits_multiple_output_single_target, bce_logits_multiple_output_single_target: "
+                   "{world_size: 1}}\n" DATA("default_collate"));
+    CHECK_OK(sr__infer(t.tree, 4, &t.arena));
+    CHECK_INT(sr_tree_int(t.tree, "LOSS.bce_logits_multiple_output_single_target.world_size", 0), 4);
+    sr_arena_deinit(&t.arena);
+}
+
+#define LIST_METER "{num_meters: 1, meter_names: []}"
+
+static Tree with_meters(const char *flags, const char *name, const char *names) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "METERS: {name: \"%s\", names: %s, accuracy_list_meter: " LIST_METER ", mean_ap_list_meter: " LIST_METER
+             ", precision_at_k_list_meter: " LIST_METER ", recall_at_k_list_meter: " LIST_METER "}\n"
+             "MODEL: {FEATURE_EVAL_SETTINGS: {%s, LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res4, [Identity, []]], [res2, "
+             "[Identity, []]], [res4, [Identity, []]]]}}\n", name, names, flags);
+    Tree t = parse(text);
+    CHECK_OK(sr__infer(t.tree, 1, &t.arena));
+    return t;
+}
+
+// One meter a pooled layer of a frozen trunk, in the map's order, for the meters that are named.
+static void test_meters(void **state) {
+    (void)state;
+    static const char linear[] = "EVAL_MODE_ON: true, FREEZE_TRUNK_ONLY: true";
+    static const char *const all[] = {"accuracy_list_meter", "mean_ap_list_meter", "precision_at_k_list_meter",
+                                      "recall_at_k_list_meter"};
+    char key[128];
+    Tree t = with_meters(linear, "", "[accuracy_list_meter, mean_ap_list_meter, precision_at_k_list_meter, "
+                                     "recall_at_k_list_meter]");
+    for (int i = 0; i < SR_COUNT(all); i++) {
+        snprintf(key, sizeof key, "METERS.%s", all[i]);
+        const SrYaml *meter = sr_yaml_find_path(t.tree, key), *names = sr_yaml_find(meter, "meter_names");
+        CHECK_INT(sr_tree_int(meter, "num_meters", 0), 3);
+        CHECK_INT(names->n, 3);
+        CHECK_STR(names->items[0]->text, "res4");
+        CHECK_STR(names->items[1]->text, "res2");
+        CHECK_STR(names->items[2]->text, "res4");
+    }
+    sr_arena_deinit(&t.arena);
+    // The deprecated METERS.name joins at the end, once; a meter that nobody names stays as it is.
+    t = with_meters(linear, "accuracy_list_meter", "[recall_at_k_list_meter]");
+    const SrYaml *names = sr_yaml_find_path(t.tree, "METERS.names");
+    CHECK_INT(names->n, 2);
+    CHECK_STR(names->items[1]->text, "accuracy_list_meter");
+    CHECK_INT(sr_tree_int(t.tree, "METERS.accuracy_list_meter.num_meters", 0), 3);
+    CHECK_INT(sr_tree_int(t.tree, "METERS.mean_ap_list_meter.num_meters", 0), 1);
+    sr_arena_deinit(&t.arena);
+    t = with_meters(linear, "accuracy_list_meter", "[accuracy_list_meter]");
+    CHECK_INT(sr_yaml_find_path(t.tree, "METERS.names")->n, 1);
+    sr_arena_deinit(&t.arena);
+    // A trunk that learns is no feature extractor.
+    t = with_meters("EVAL_MODE_ON: true, FREEZE_TRUNK_ONLY: false", "", "[accuracy_list_meter]");
+    CHECK_INT(sr_tree_int(t.tree, "METERS.accuracy_list_meter.num_meters", 0), 1);
+    sr_arena_deinit(&t.arena);
+}
+
 SR_TESTS(infer, unit(test_swav), unit(test_swav_refuses), unit(test_momentum_forces_the_collator),
          unit(test_simclr_counts), unit(test_other_losses), unit(test_labels_and_decay),
-         unit(test_only_known_keys_are_written), unit(test_ibot_masks), unit(test_dino_needs_crops), unit(test_init_seed))
+         unit(test_only_known_keys_are_written), unit(test_ibot_masks), unit(test_dino_needs_crops), unit(test_init_seed),
+         unit(test_collators),
+         unit(test_heads_and_collators_refused), unit(test_world_of_bce), unit(test_meters))
