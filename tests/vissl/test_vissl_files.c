@@ -3,6 +3,7 @@
 // says what each file names, models.txt the benchmarks' model overrides; what is built is asked of
 // the registries, so that a new loss is tried on VISSL's own files the moment it is there.  Runs
 // from the project's folder, as `make test` does.
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -107,12 +108,81 @@ static SrStatus check_command(char *command) {
     return status;
 }
 
+// ---- the table of families in docs/VISSL.md
+
+typedef struct {
+    char name[64]; // "pretrain/swav"
+    int files, run;
+} Family;
+
+typedef struct {
+    Family v[64];
+    int n, files, run;
+} Families;
+
+// The folder of the last file of the line, without configs/config/: overrides stand behind the file they are made for.
+static void family_of(const char *line, char name[64]) {
+    const char *last = strstr(line, "configs/config/");
+    last = last ? last + strlen("configs/config/") : line + strspn(line, " ");
+    for (const char *p = strstr(line, "+config/"); p; p = strstr(p + 1, "+config/"))
+        last = p + strlen("+config/");
+    size_t len = strcspn(last, "/");
+    if (!sr_text_starts(last, "test/"))
+        len += 1 + strcspn(last + len + 1, "/=");
+    snprintf(name, 64, "%.*s", (int)len, last);
+}
+
+static void count_file(Families *all, const char *line, bool runs) {
+    char name[64];
+    int f = 0;
+    family_of(line, name);
+    while (f < all->n && strcmp(all->v[f].name, name) != 0)
+        f++;
+    CHECK(f < SR_COUNT(all->v));
+    if (f == all->n)
+        memcpy(all->v[all->n++].name, name, sizeof name);
+    all->v[f].files++;
+    all->v[f].run += runs;
+    all->files++;
+    all->run += runs;
+}
+
+// "| pretrain/swav: SwAV (...) | 35 | 26 | ..." for every family, and the sum.
+static void check_documented(const Families *all) {
+    char *text = NULL, *line, *rest;
+    size_t bytes = 0;
+    int rows = 0, wrong = 0;
+    CHECK_OK(sr_file_read("docs/VISSL.md", 1 << 20, &text, &bytes));
+    for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char name[64];
+        int files, run;
+        if (sscanf(line, "| together | %d | %d |", &files, &run) == 2) {
+            wrong += files != all->files || run != all->run;
+            rows++;
+        }
+        if (sscanf(line, "| %63[^:| ]: %*[^|] | %d | %d |", name, &files, &run) != 3)
+            continue;
+        for (int f = 0; f < all->n; f++)
+            if (strcmp(all->v[f].name, name) == 0) {
+                rows++;
+                if (files != all->v[f].files || run != all->v[f].run)
+                    print_message("docs/VISSL.md: %s has %d files, %d run\n", name, all->v[f].files, all->v[f].run);
+                wrong += files != all->v[f].files || run != all->v[f].run;
+            }
+    }
+    sr_free(text);
+    if (wrong || rows != all->n + 1)
+        fail_msg("docs/VISSL.md has %d of %d families; together %d files, %d run", rows - 1, all->n, all->files,
+                 all->run);
+}
+
 // Prints what differs instead of failing, so that one run shows all that is wrong.
-static int try_file(const Pieces *pieces, const char *line) {
+static int try_file(const Pieces *pieces, const char *line, Families *families) {
     char command[2048];
     SrText expected = SR_TEXT_INIT;
     snprintf(command, sizeof command, "%s", line + strspn(line, " "));
     expectation(pieces, &expected);
+    count_file(families, line, expected.len == 0);
     SrStatus status = check_command(command);
     bool right = expected.len == 0
                      ? status == SR_OK
@@ -125,7 +195,7 @@ static int try_file(const Pieces *pieces, const char *line) {
 }
 
 // "needs" lines in a row are one heading; it holds for the indented lines up to the next.
-static int try_all(char *text, int *files) {
+static int try_all(char *text, Families *families) {
     Pieces pieces = {.n = 0};
     int wrong = 0;
     bool heading = false;
@@ -139,8 +209,7 @@ static int try_all(char *text, int *files) {
                 pieces.n = 0, pieces.used = 0;
             add_pieces(&pieces, line + strlen("needs "));
         } else if (*line == ' ') {
-            wrong += try_file(&pieces, line);
-            (*files)++;
+            wrong += try_file(&pieces, line, families);
         }
         heading = sr_text_starts(line, "needs ");
     }
@@ -148,30 +217,32 @@ static int try_all(char *text, int *files) {
 }
 
 // VISSL's names are found below ./configs/config, before those of the program.
-static void try_list(const char *path, int at_least) {
+static void try_list(const char *path, int at_least, Families *families) {
     char *text = NULL, home[4096];
     size_t bytes = 0;
-    int files = 0;
     CHECK(getcwd(home, sizeof home));
     CHECK_OK(sr_file_read(path, 1 << 20, &text, &bytes));
     CHECK(chdir("tests/vissl") == 0);
     sr_log_set_level(SR_LOG_ERROR);
-    int wrong = try_all(text, &files);
+    int wrong = try_all(text, families);
     sr_log_set_level(SR_LOG_INFO);
     CHECK(chdir(home) == 0);
     sr_free(text);
-    CHECK(files >= at_least);
+    CHECK(families->files >= at_least);
     CHECK_INT(wrong, 0);
 }
 
 static void test_every_file(void **state) {
     (void)state;
-    try_list("tests/vissl/files.txt", 294);
+    Families families = {.n = 0};
+    try_list("tests/vissl/files.txt", 294, &families);
+    check_documented(&families);
 }
 
 static void test_models_of_the_benchmarks(void **state) {
     (void)state;
-    try_list("tests/vissl/models.txt", 206);
+    Families families = {.n = 0};
+    try_list("tests/vissl/models.txt", 206, &families);
 }
 
 SR_TESTS(vissl_files, unit(test_every_file), unit(test_models_of_the_benchmarks))
