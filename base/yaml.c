@@ -249,7 +249,7 @@ bool sr_yaml_equal(const SrYaml *a, const SrYaml *b) {
 
 SrYamlPlace sr_yaml_place(const SrYaml *node) {
     SrYamlPlace place = {"defaults"};
-    if (node && node->file && node->line > 0)
+    if (node && node->file && *node->file && node->line > 0)
         snprintf(place.text, sizeof place.text, "%s:%d", node->file, node->line);
     else if (node && node->file && *node->file)
         snprintf(place.text, sizeof place.text, "%s", node->file);

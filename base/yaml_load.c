@@ -8,9 +8,8 @@
 #include "base/yaml.h"
 
 enum { MAX_TEXT = 1 << 20, MAX_NODES = 100000, MAX_DEPTH = 64, MAX_ANCHORS = 1000 };
-enum {
-    MAX_KEY = 200
-}; // libyaml reads a key back only if it takes at most 1024 characters, escapes and all
+enum { MAX_MERGED = 1000 };
+enum { MAX_KEY = 200 }; // libyaml reads a key back only if it takes at most 1024 characters, escapes and all
 
 // An alias may name any anchor before it; documents have few, so a list is enough.
 typedef struct Anchor {
@@ -132,14 +131,15 @@ static SrStatus parse_scalar(Loader *l, const yaml_event_t *event, SrYaml **out)
     return remember_anchor(l, event->data.scalar.anchor, *out);
 }
 
-// One key of a map and, from the following event, its value.
-static SrStatus parse_pair(Loader *l, const yaml_event_t *key, SrYaml *map, int depth) {
+// One key of a map and, from the following event, its value.  *merges: set where the key is <<, not quoted.
+static SrStatus parse_pair(Loader *l, const yaml_event_t *key, SrYaml *map, int depth, bool *merges) {
     if (key->type != YAML_SCALAR_EVENT)
         return sr_fail(SR_ERR_CONFIG, "%s:%d: a key must be a plain word", l->file, line_of(key));
     const char *name = (const char *)key->data.scalar.value;
     if (strlen(name) != key->data.scalar.length || key->data.scalar.length > MAX_KEY)
         return sr_fail(SR_ERR_CONFIG, "%s:%d: key '%.40s' is longer than %d bytes or holds a NUL",
                        l->file, line_of(key), name, MAX_KEY);
+    *merges |= strcmp(name, "<<") == 0 && key->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     yaml_event_t event;
     SR_TRY(next_event(l, &event));
     SrYaml *value = NULL;
@@ -159,17 +159,41 @@ static SrStatus check_repeated(const Loader *l, const SrYaml *map) {
                    l->file, map->items[second]->line, map->keys[second], map->items[first]->line);
 }
 
+// "<<: *usual" (YAML 1.1): the entries of another map, or of several, of which this one has none of its own; the first
+// wins.  Looking each of them up is quadratic, hence the bound.
+static SrStatus merge_key(Loader *l, SrYaml *map) {
+    SrYaml *given = sr_yaml_find(map, "<<");
+    sr_yaml_remove(map, "<<");
+    bool several = given->type == SR_YAML_LIST;
+    for (int i = 0; i < (several ? given->n : 1); i++) {
+        const SrYaml *from = several ? given->items[i] : given;
+        if (from->type != SR_YAML_MAP || from->n > MAX_MERGED || map->n > MAX_MERGED)
+            return sr_fail(SR_ERR_CONFIG, "%s:%d: << takes a map or a list of maps, of at most %d keys", l->file,
+                           given->line, MAX_MERGED);
+        for (int k = 0; k < from->n; k++)
+            if (!sr_yaml_find(map, from->keys[k]))
+                SR_TRY(sr__yaml_push(l->arena, map, from->keys[k], from->items[k]));
+    }
+    return SR_OK;
+}
+
+static SrStatus end_map(Loader *l, SrYaml *map, bool merges) {
+    SR_TRY(check_repeated(l, map));
+    return merges ? merge_key(l, map) : SR_OK;
+}
+
 // The events of a list or a map up to its end, which libyaml guarantees to come or to be an error.
 static SrStatus parse_children(Loader *l, SrYaml *node, int depth) {
     yaml_event_type_t end =
         node->type == SR_YAML_MAP ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
+    bool merges = false;
     for (;;) {
         yaml_event_t event;
         SR_TRY(next_event(l, &event));
         SrStatus status = SR_OK;
         bool last = event.type == end;
         if (!last && node->type == SR_YAML_MAP) {
-            status = parse_pair(l, &event, node, depth);
+            status = parse_pair(l, &event, node, depth, &merges);
         } else if (!last) {
             SrYaml *item = NULL;
             status = parse_node(l, &event, depth + 1, &item);
@@ -178,7 +202,7 @@ static SrStatus parse_children(Loader *l, SrYaml *node, int depth) {
         }
         yaml_event_delete(&event);
         if (last)
-            return node->type == SR_YAML_MAP ? check_repeated(l, node) : SR_OK;
+            return node->type == SR_YAML_MAP ? end_map(l, node, merges) : SR_OK;
         SR_TRY(status);
     }
 }

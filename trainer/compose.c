@@ -182,8 +182,9 @@ static const char *without_group(const char *name) {
 // "pretrain/swav/x", "/config/pretrain/swav/x", {config/pretrain/swav: x}: a name of a file, NULL if
 // it is none of these.  Hydra's package suffix (@_global_) says what is true of every file here.
 static const char *default_name(const SrYaml *entry, SrArena *arena) {
-    if (entry->type == SR_YAML_STRING)
-        return without_group(entry->text);
+    char unused[MAX_PATH_BYTES];
+    if (entry->type == SR_YAML_STRING) // a leading slash is Hydra's "from the top", or the path of a file
+        return try_file("", "", entry->text, unused) ? entry->text : without_group(entry->text);
     if (entry->type != SR_YAML_MAP || entry->n != 1 || entry->items[0]->type != SR_YAML_STRING)
         return NULL;
     const char *group = without_group(entry->keys[0]), *file = entry->items[0]->text;
@@ -215,7 +216,9 @@ static SrStatus merge_defaults(Composer *c, const SrYaml *list, int first, int *
         if (!name || strcmp(name, "???") == 0)
             return sr_fail(SR_ERR_CONFIG, "%s: defaults: each entry is _self_ or a file, as in "
                            "pretrain/swav/swav_8node_resnet", sr_yaml_place(entry).text);
-        SR_TRY(merge_named(c, name));
+        SrStatus status = merge_named(c, name);
+        if (status != SR_OK)
+            return sr_fail_prefix(status, "%s: defaults", sr_yaml_place(entry).text);
     }
     *next = i + 1;
     return SR_OK;

@@ -1,6 +1,7 @@
 // Reading YAML: types, lines, bounds, errors.
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/yaml.h"
 #include "tests/check.h"
 
@@ -263,8 +264,33 @@ static void test_without_memory(void **state) {
 }
 
 #define in_arena(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+// "<<": what is there wins, then the first of several; the maps stay apart.
+static void test_merge_keys(void **state) {
+    (void)state;
+    SrYaml *t = tree("x: &x {a: 1, b: 2}\ny: &y {b: 3, c: 4}\nz: {<<: [*x, *y], a: 5}\nw:\n  <<: *y\n  d: 6\n");
+    const SrYaml *z = sr_yaml_find(t, "z"), *w = sr_yaml_find(t, "w");
+    CHECK_INT(z->n, 3);
+    CHECK_INT(sr_yaml_find(z, "a")->i, 5);
+    CHECK_INT(sr_yaml_find(z, "b")->i, 2);
+    CHECK_INT(sr_yaml_find(z, "c")->i, 4);
+    CHECK_INT(w->n, 3);
+    CHECK(sr_yaml_find(w, "b") != sr_yaml_find_path(t, "y.b"));
+    CHECK_INT(sr_yaml_find_path(tree("a: {\"<<\": 5}"), "a")->n, 1); // quoted: a key like any other
+    fails("a: {<<: 5}", "t.yaml:1: << takes a map or a list of maps");
+    fails("a: {<<: [{b: 1}, 5]}", "t.yaml:1: << takes");
+    fails("a: {<<: {b: 1}, <<: {c: 1}}", "key '<<' stands here twice");
+    SrText wide = SR_TEXT_INIT;
+    sr_text_add(&wide, "a: {<<: {b: 1}");
+    for (int i = 0; i < 1001; i++)
+        sr_text_printf(&wide, ", k%d: 1", i);
+    sr_text_add(&wide, "}");
+    fails(wide.s, "of at most 1000 keys");
+    sr_text_deinit(&wide);
+}
+
 SR_TESTS(yaml, in_arena(test_scalar_types), in_arena(test_tree_and_lines),
          in_arena(test_empty_documents), in_arena(test_tags), in_arena(test_errors_name_the_place),
-         in_arena(test_aliases_are_copies), in_arena(test_billion_laughs), in_arena(test_depth),
+         in_arena(test_aliases_are_copies), in_arena(test_merge_keys),
+         in_arena(test_billion_laughs), in_arena(test_depth),
          in_arena(test_sizes_are_bounded), in_arena(test_wide_maps), in_arena(test_load),
          in_arena(test_without_memory))
