@@ -72,6 +72,17 @@ static bool split_folder(const char *path, bool test, char out[PATH_BYTES]) {
     return subfolder(other, "test", out) || subfolder(other, "val", out);
 }
 
+// VISSL pairs any source of images with any of labels; here a list of labels goes with a list of images.
+static SrStatus check_labels(const SrSplitConfig *c, const SrDataset *source, const char *which) {
+    bool listed = c->label_sources.n > 0 && strcmp(c->label_sources.v[0], "disk_filelist") == 0;
+    if (!listed || c->label_paths.n == 0 || strcmp(source->name, "disk_folder") != 0)
+        return SR_OK;
+    return sr_fail(SR_ERR_CONFIG,
+                   "DATA.%s.LABEL_PATHS is a list (LABEL_SOURCES), but the images of disk_folder have their folders as labels; "
+                   "list the images too (DATA_SOURCES=[disk_filelist])",
+                   which);
+}
+
 // The path given is replaced by its train/ or test/ part where there is one.
 SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t seed, SrSplit *out) {
     char part[PATH_BYTES];
@@ -79,6 +90,7 @@ SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t s
     if (split_folder(path, strcmp(which, "TEST") == 0, part))
         path = part;
     SR_TRY(find_source(c, which, path, &out->source));
+    SR_TRY(check_labels(c, out->source, which));
     SrDatasetConfig set = {
         .split = which,
         .data_path = path,

@@ -102,4 +102,20 @@ static void test_limits_and_errors(void **state) {
     CHECK_FAILS(sizes_of(views, 1, &s), SR_ERR_CONFIG, "2 views");
 }
 
-SR_TESTS(split, unit(test_folders), unit(test_limits_and_errors))
+// Labels that would not be read are no labels.
+static void test_labels_of_folders(void **state) {
+    (void)state;
+    char root[64], data[128];
+    Sizes s;
+    temp_dir_make(root);
+    make_images(root, "a", 9);
+    make_images(root, "b", 9);
+    snprintf(data, sizeof data, "DATA.TRAIN.DATA_PATHS=[%s]", root);
+    const char *overrides[] = {data, "DATA.TRAIN.DATA_SOURCES=[disk_folder]", "DATA.TRAIN.DATA_LIMIT=-1",
+                               "DATA.TRAIN.LABEL_SOURCES=[disk_filelist]", "DATA.TRAIN.LABEL_PATHS=[labels.npy]"};
+    CHECK_OK(sizes_of(overrides, 4, &s));
+    CHECK_FAILS(sizes_of(overrides, 5, &s), SR_ERR_CONFIG, "list the images too");
+    temp_dir_remove(root);
+}
+
+SR_TESTS(split, unit(test_folders), unit(test_labels_of_folders), unit(test_limits_and_errors))
