@@ -1,7 +1,9 @@
 // The constructors dino, lr_decay and linear_eval_heads: who is in which group, with which rate and
 // decay.
+#include "base/mem.h"
 #include "tests/check.h"
 #include "trainer/optim.h"
+#include "trainer/run.h"
 #include "trainer/schema.h"
 
 typedef struct {
@@ -211,6 +213,97 @@ static void test_scaled_steps(void **state) {
     close_case(&c);
 }
 
+// ---- through a configuration
+
+// One step of an example at a rate of 1, without momentum; what each parameter was before.
+static SrRun *one_step(const char *file, const char *const *overrides, int n, SrConfig **config, float **before) {
+    SrRun *run;
+    double loss;
+    CHECK_OK(sr_config_load(file, overrides, n, config));
+    CHECK_OK(sr_run_open(*config, SR_RUN_BENCH, &run));
+    SrParams *params = sr_model_params(run->model);
+    *before = sr_calloc((size_t)sr_params_count(params), sizeof **before);
+    for (int i = 0; i < sr_params_count(params); i++)
+        (*before)[i] = sr_params_at(params, i)->trainable ? *(float *)sr_params_at(params, i)->value : 0;
+    for (int v = 0; v < run->graph.n_views; v++) {
+        SrTensor x = sr_plan_input(run->plan, run->graph.views[v]);
+        for (int64_t i = 0; i < sr_shape_count(x.shape); i++)
+            ((float *)x.data)[i] = (float)((i * 7919 + v) % 1013) / 500 - 1;
+    }
+    CHECK_OK(sr_step_run(&run->step, &(SrStepArgs){.lr = 1, .lr_head = 1}, &loss));
+    return run;
+}
+
+static void end(SrRun *run, SrConfig *config, float *before) {
+    sr_free(before);
+    sr_run_close(run);
+    sr_config_free(config);
+}
+
+// The first number of a parameter has moved by -rate * gradient, rounded as a sum of this size is.
+static void check_rate(SrRun *run, const float *before, const char *name, double rate) {
+    SrParams *params = sr_model_params(run->model);
+    int i = sr_params_find(params, name);
+    if (i < 0)
+        fail_msg("no parameter %s", name);
+    const SrParam *p = sr_params_at(params, i);
+    double moved = (double)*(float *)p->value - (double)before[i], grad = (double)p->grad[0];
+    CHECK(fabs(grad) > 1e-5);
+    CHECK_NEAR(moved, -rate * grad, 1e-6 + 1e-4 * rate * fabs(grad));
+}
+
+#define PLAIN "OPTIMIZER.momentum=0", "OPTIMIZER.nesterov=False", "OPTIMIZER.weight_decay=0"
+
+static void test_configured(void **state) {
+    (void)state;
+    static const char *const decay[] = {PLAIN, "OPTIMIZER.param_group_constructor=lr_decay",
+                                        "OPTIMIZER.layer_wise_lr_decay.decay=0.5"},
+                      *const dino[] = {"OPTIMIZER.momentum=0", "OPTIMIZER.nesterov=False", "OPTIMIZER.weight_decay=0.25",
+                                       "OPTIMIZER.param_group_constructor=dino"},
+                      *const heads[] = {PLAIN, "OPTIMIZER.param_group_constructor=linear_eval_heads",
+                                        "+OPTIMIZER.linear_eval_heads=[{lr:0.5},{lr:0.125}]"};
+    SrConfig *config;
+    float *before;
+    SrRun *run = one_step("configs/examples/single_output.yaml", decay, SR_COUNT(decay), &config, &before);
+    check_rate(run, before, "heads.0.clf.0.weight", 1);
+    check_rate(run, before, "trunk._feature_blocks.layer4.0.conv1.weight", 0.5);
+    check_rate(run, before, "trunk._feature_blocks.layer3.0.conv1.weight", 0.25);
+    check_rate(run, before, "trunk._feature_blocks.layer1.0.bn1.weight", 0.0625);
+    check_rate(run, before, "trunk._feature_blocks.conv1.weight", 0.03125);
+    end(run, config, before);
+    run = one_step("configs/examples/single_output.yaml", dino, SR_COUNT(dino), &config, &before);
+    const SrParamGroups *groups = sr_optim_groups(run->optim);
+    CHECK_INT(groups->n, 2);
+    CHECK_NEAR(groups->groups[0].weight_decay + groups->groups[1].weight_decay, 0.25, 0);
+    check_rate(run, before, "trunk._feature_blocks.bn1.bias", 1);
+    end(run, config, before);
+    run = one_step("configs/examples/frozen_trunk.yaml", heads, SR_COUNT(heads), &config, &before);
+    check_rate(run, before, "heads.0.clf.clf.0.weight", 0.5);
+    check_rate(run, before, "heads.1.clf.clf.0.weight", 0.125);
+    end(run, config, before);
+}
+
+// What a constructor refuses, a check without memory refuses too.
+static void test_configured_wrongly(void **state) {
+    (void)state;
+    static const char named[] = "OPTIMIZER.param_group_constructor=linear_eval_heads";
+    static const struct {
+        const char *file, *list, *message;
+    } rows[] = {{"configs/examples/frozen_trunk.yaml", "+OPTIMIZER.linear_eval_heads=[{lr:1}]",
+                 "OPTIMIZER.linear_eval_heads has 1 entries, none for heads.1."},
+                {"configs/examples/single_output.yaml", "+OPTIMIZER.linear_eval_heads=[{lr:1}]",
+                 "set MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY"}};
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        const char *overrides[] = {named, rows[i].list};
+        SrConfig *config;
+        SrRun *run;
+        CHECK_OK(sr_config_load(rows[i].file, overrides, 2, &config));
+        CHECK_FAILS(sr_run_open(config, SR_RUN_CHECK, &run), SR_ERR_CONFIG, rows[i].message);
+        sr_config_free(config);
+    }
+}
+
 SR_TESTS(param_groups_named, unit(test_dino), unit(test_lr_decay_resnet),
          unit(test_lr_decay_transformer), unit(test_linear_eval_heads),
-         unit(test_checked_with_the_configuration), unit(test_scaled_steps))
+         unit(test_checked_with_the_configuration), unit(test_scaled_steps),
+         unit(test_configured), unit(test_configured_wrongly))
