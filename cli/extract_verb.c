@@ -88,7 +88,8 @@ static SrStatus run_verb(int argc, char **argv) {
 const SrVerb sr_verb_extract = {
     .name = "extract",
     .usage = "sslrun extract TRUNK|CONFIG --weights FILE --nodes a,b:c [--mode eval|train] "
-             "(--input x.safetensors | --data DIR|LIST [--split train|test] [--labels LIST]) --out FILE.safetensors|DIR [--layout nchw|nhwc] "
+             "(--input x.safetensors | --data DIR|LIST [--split train|test] [--labels LIST]) "
+             "--out FILE.safetensors|DIR [--layout nchw|nhwc] "
              "[--format safetensors|npy] [--batch N] [--size N] [--shard N] [--lax] [--no-fold] [--force]",
     .help = "Writes the features of named layers, for a tensor of images or a folder of them.",
     .run = run_verb,

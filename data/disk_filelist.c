@@ -310,7 +310,8 @@ static bool accepts(const char *path, const char *split) {
 
 const SrDataset sr_dataset_disk_filelist = {
     .name = "disk_filelist",
-    .help = "Images named by a .npy or text list, labels by another list of the same length; a matrix of 1, 0, -1: several labels.",
+    .help = "Images named by a .npy or text list, labels by another list of the same length; a matrix of 1, 0, -1: "
+            "several labels.",
     .open = set_open,
     .close = set_close,
     .length = set_length,

@@ -193,6 +193,22 @@ static const char *default_name(const SrYaml *entry, SrArena *arena) {
                                         : sr_arena_printf(arena, "%.*s/%s", len, group, file);
 }
 
+// A name that is nowhere else is looked for in the folders above the file that names it, so that shipped files compose from
+// wherever they lie.  Without such a file: the name as it was.
+static const char *above(const char *naming, const char *name, SrArena *arena) {
+    char folder[MAX_PATH_BYTES], found[MAX_PATH_BYTES];
+    char *slash;
+    if (find_file(name, found) || snprintf(folder, sizeof folder, "%s", naming) >= MAX_PATH_BYTES)
+        return name;
+    while ((slash = strrchr(folder, '/')) != NULL) {
+        slash[1] = '\0';
+        if (try_file(folder, "", name, found))
+            return sr_arena_strdup(arena, found);
+        *slash = '\0';
+    }
+    return name;
+}
+
 static SrStatus merge_file(Composer *c, SrYaml *file);
 
 static SrStatus merge_named(Composer *c, const char *name) {
@@ -216,7 +232,8 @@ static SrStatus merge_defaults(Composer *c, const SrYaml *list, int first, int *
         if (!name || strcmp(name, "???") == 0)
             return sr_fail(SR_ERR_CONFIG, "%s: defaults: each entry is _self_ or a file, as in "
                            "pretrain/swav/swav_8node_resnet", sr_yaml_place(entry).text);
-        SrStatus status = merge_named(c, name);
+        const char *path = above(entry->file, name, c->arena);
+        SrStatus status = path ? merge_named(c, path) : sr_fail(SR_ERR_MEMORY, "out of memory");
         if (status != SR_OK)
             return sr_fail_prefix(status, "%s: defaults", sr_yaml_place(entry).text);
     }

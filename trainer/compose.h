@@ -11,7 +11,8 @@
 #include "base/yaml.h"
 
 // The file of a name as VISSL writes it (pretrain/swav/swav_8node_resnet) or of a path, with or without .yaml.
-// Searched: the path itself, ./configs/config, ./configs, then the same two folders beside the program.
+// Searched: the path itself, ./configs/config, ./configs, then the same two folders beside the program; for a name in a
+// `defaults:` list last the folders above that file.
 SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, SrYaml **file);
 // file: parsed, may be NULL.  *tree: a complete tree of keys; nothing in it is checked yet.
 SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides, SrArena *arena, SrYaml **tree);

@@ -78,8 +78,8 @@ static SrStatus check_labels(const SrSplitConfig *c, const SrDataset *source, co
     if (!listed || c->label_paths.n == 0 || strcmp(source->name, "disk_folder") != 0)
         return SR_OK;
     return sr_fail(SR_ERR_CONFIG,
-                   "DATA.%s.LABEL_PATHS is a list (LABEL_SOURCES), but the images of disk_folder have their folders as labels; "
-                   "list the images too (DATA_SOURCES=[disk_filelist])",
+                   "DATA.%s.LABEL_PATHS is a list (LABEL_SOURCES), but the images of disk_folder have their folders as "
+                   "labels; list the images too (DATA_SOURCES=[disk_filelist])",
                    which);
 }
 

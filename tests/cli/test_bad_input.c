@@ -1,6 +1,6 @@
-// What no verb may swallow: files that are cut off, lie, overlap, unfold, name foreign code, or are none.  Every verb that
-// reads files gets every one of them: exit code 2, nothing on stdout, one line on stderr that names the file, memory
-// within the file's size + 64 MiB, and nothing written.
+// What no verb may swallow: files that are cut off, lie, overlap, unfold, name foreign code, or are none.  Every verb
+// that reads files gets every one of them: exit code 2, nothing on stdout, one line on stderr that names the file,
+// memory within the file's size + 64 MiB, and nothing written.
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -118,7 +118,7 @@ static const Verb verbs[] = {
     {true, false, {"convert", FILE_HERE, out}},
     {true, false, {"extract", "resnet18", "--weights", FILE_HERE, "--nodes", "relu", "--input", images, "--out", out}},
     {true, false, {"extract", "resnet18", "--weights", weights, "--nodes", "relu", "--input", FILE_HERE, "--out", out}},
-    {true, false, {"export", "resnet18", "--weights", FILE_HERE, "--nodes", "relu", "--out", "never.onnx", "--size", "32"}},
+    {true, false, {"export", "resnet18", "--weights", FILE_HERE, "--nodes", "relu", "--out", "never.onnx", "--size=32"}},
     {true, false, {"knn", FILE_HERE, rows}},
     {true, false, {"knn", rows, FILE_HERE}},
     {true, false, {"svm", FILE_HERE, rows}},

@@ -139,6 +139,25 @@ static void test_defaults_lists(void **state) {
     close_place(&p);
 }
 
+// A project's files compose from any working folder; the user's own of that name come first.
+static void test_defaults_beside_the_file(void **state) {
+    (void)state;
+    Place p;
+    SrYaml *tree = NULL;
+    open_place(&p);
+    CHECK_OK(sr_file_mkdirs("project/configs/a/b"));
+    put("project/configs/a/base.yaml", "SEED_VALUE: 11\n");
+    put("project/configs/a/b/leaf.yaml", "defaults: [a/base, _self_]\nconfig: {LOG_FREQUENCY: 3}\n");
+    CHECK_OK(sr_config_compose("project/configs/a/b/leaf", NULL, 0, &p.arena, &tree));
+    CHECK_INT(number(tree, "SEED_VALUE"), 11);
+    CHECK_INT(number(tree, "LOG_FREQUENCY"), 3);
+    CHECK_OK(sr_file_mkdirs("configs/a"));
+    put("configs/a/base.yaml", "SEED_VALUE: 12\n");
+    CHECK_OK(sr_config_compose("project/configs/a/b/leaf", NULL, 0, &p.arena, &tree));
+    CHECK_INT(number(tree, "SEED_VALUE"), 12);
+    close_place(&p);
+}
+
 static void test_launcher_and_sweeps(void **state) {
     (void)state;
     static const char *const ours[] = {"hydra.verbose=true", "node_id=0", "engine_name=train",
@@ -200,4 +219,4 @@ static void test_references(void **state) {
 }
 
 SR_TESTS(compose, unit(test_names), unit(test_added_files), unit(test_wrong_files),
-         unit(test_defaults_lists), unit(test_launcher_and_sweeps), unit(test_references))
+         unit(test_defaults_lists), unit(test_defaults_beside_the_file), unit(test_launcher_and_sweeps), unit(test_references))

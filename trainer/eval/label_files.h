@@ -27,8 +27,8 @@ typedef struct {
     SrClusterSide side[2];
 } SrClusterReport;
 
-// train, test: files of features; test may be NULL.  layer NULL: CLUSTERFIT.FEATURES.LAYER_NAME, or the only one.  Both are
-// looked at, and files of these names that exist refused unless `force`, before anything is written.
+// train, test: files of features; test may be NULL.  layer NULL: CLUSTERFIT.FEATURES.LAYER_NAME, or the only one.  Both
+// are looked at, and files of these names that exist refused unless `force`, before anything is written.
 SrStatus sr_cluster(const SrConfig *config, const char *train, const char *test, const char *layer, bool force,
                     SrClusterReport *out);
 void sr_cluster_text(const SrClusterReport *report, SrText *out);
