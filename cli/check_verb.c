@@ -1,5 +1,8 @@
 // sslrun check CONFIG [KEY=VALUE ...]: composes, validates, builds and plans, without data and
 // without memory.
+#include <string.h>
+
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/parallel.h"
@@ -28,11 +31,19 @@ static void print_text(const SrRun *run, double seconds, SrText *out) {
                    seconds, sr_parallel_threads());
 }
 
+// Only a warning: VISSL's own files name places that the user has yet to fill in.
+static void warn_missing_weights(const SrConfig *config) {
+    const char *path = config->model.params_file;
+    if (*path && !strstr(path, "://") && !sr_file_exists(path))
+        sr_warn("MODEL.WEIGHTS_INIT.PARAMS_FILE: there is no file '%s'; a run will ask for it", path);
+}
+
 static SrStatus check(const SrConfig *config, bool json) {
     SrRun *run;
     double seconds;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_run_open(config, SR_RUN_CHECK, &run));
+    warn_missing_weights(config);
     SrStatus status = sr_estimate_step(run, &seconds);
     if (status != SR_OK) {
         sr_run_close(run);

@@ -49,9 +49,11 @@ static const char *contradiction(Flags f) {
 
 // The first flag that somebody set, which has a line where the map of all of them may have none.
 static const SrYaml *place(const SrYaml *settings) {
-    for (int i = 0; i < settings->n; i++)
-        if (settings->items[i]->type == SR_YAML_BOOL && settings->items[i]->b && !sr_tree_is_default(settings->items[i]))
-            return settings->items[i];
+    for (int i = 0; i < settings->n; i++) {
+        const SrYaml *flag = settings->items[i];
+        if (flag->type == SR_YAML_BOOL && flag->b && !sr_tree_is_default(flag))
+            return flag;
+    }
     return settings;
 }
 

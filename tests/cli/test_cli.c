@@ -100,6 +100,9 @@ static void test_check_and_manual(void **state) {
           strstr(result.out, "\"state_bytes\":") && strstr(result.out, "\"frozen\": 0"));
     const char *estimate = strstr(result.out, "\"estimated_step_ms\":");
     CHECK(estimate && strtod(strchr(estimate, ':') + 1, NULL) > 0);
+    RUN("check", CONFIG, "MODEL.WEIGHTS_INIT.PARAMS_FILE=no/such.torch");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.err, "PARAMS_FILE: there is no file 'no/such.torch'"));
     RUN("bench", CONFIG, "--steps", "1", "--warmup=0", "--json");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "\"crops\": \"2x16,1x8\"") && strstr(result.out, "\"median_ms\": "));

@@ -259,8 +259,8 @@ static void test_heads_and_collators_refused(void **state) {
     static const char *const rows[][3] = {
         {"swav_momentum_loss", "[[mlp, {dims: [4, 2]}]]", "swav_momentum_loss needs the head [swav_head"},
         {"dino_loss", "[[mlp, {dims: [4, 2]}]]", "dino_loss needs the head [swav_head dino_head"},
-        {"dino_loss", "[[dino_head, {num_clusters: [3]}], [identity]]", "dino_loss needs exactly one head, there are 2"},
-        {"ibot_loss", "[[ibot_head, {out_dim: 3}]]", "ibot_loss needs ibot_multicrop_masking_collator, not default_col"},
+        {"dino_loss", "[[dino_head, {num_clusters: [3]}], [identity]]", "needs exactly one head, there are 2"},
+        {"ibot_loss", "[[ibot_head, {out_dim: 3}]]", "needs ibot_multicrop_masking_collator, not default_collate"},
         {"swav_loss", "[[[swav_head, {dims: [4, 2], num_clusters: [3]}]]]", "not a chain or another"}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         char text[1024];

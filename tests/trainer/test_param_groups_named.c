@@ -258,7 +258,7 @@ static void test_configured(void **state) {
     (void)state;
     static const char *const decay[] = {PLAIN, "OPTIMIZER.param_group_constructor=lr_decay",
                                         "OPTIMIZER.layer_wise_lr_decay.decay=0.5"},
-                      *const dino[] = {"OPTIMIZER.momentum=0", "OPTIMIZER.nesterov=False", "OPTIMIZER.weight_decay=0.25",
+                      *const dino[] = {PLAIN, "OPTIMIZER.weight_decay=0.25",
                                        "OPTIMIZER.param_group_constructor=dino"},
                       *const heads[] = {PLAIN, "OPTIMIZER.param_group_constructor=linear_eval_heads",
                                         "+OPTIMIZER.linear_eval_heads=[{lr:0.5},{lr:0.125}]"};

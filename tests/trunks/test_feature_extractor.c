@@ -145,7 +145,8 @@ static void test_poolings(void **state) {
 static void test_order(void **state) {
     (void)state;
     Built t;
-    CHECK_OK(build(&t, "[[end, [Identity]], [body, [AdaptiveAvgPool2d, [1]]], [body, [AdaptiveMaxPool2d, [1]]]]", true));
+    CHECK_OK(build(&t, "[[end, [Identity]], [body, [AdaptiveAvgPool2d, [1]]], [body, [AdaptiveMaxPool2d, [1]]]]",
+                   true));
     start(&t);
     CHECK(sr_shape_equal(sr_plan_output(t.plan, t.out[0]).shape, SR_SHAPE(N, C * H * W)));
     const float *mean = sr_plan_output(t.plan, t.out[1]).data, *most = sr_plan_output(t.plan, t.out[2]).data;
