@@ -10,7 +10,7 @@
 
 // VISSL wants a leading "module." in each entry; the configuration has removed it, so the
 // suggestion is a plain parameter name.
-static SrStatus unknown(SrParams *params, const char *name) {
+SrStatus sr_freeze_unknown(SrParams *params, const char *key, const char *name) {
     int n = sr_params_count(params), kept = 0;
     const char **names = sr_calloc((size_t)n + 1, sizeof *names);
     if (!names)
@@ -21,9 +21,7 @@ static SrStatus unknown(SrParams *params, const char *name) {
     int near = sr_text_nearest(name, names, kept);
     SrStatus status =
         sr_fail(SR_ERR_CONFIG,
-                "MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: no parameter is called '%s'"
-                "%s%s%s",
-                name, near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
+                "%s: no parameter is called '%s'%s%s%s", key, name, near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
                 near >= 0 ? "'?" : "");
     sr_free(names);
     return status;
@@ -57,7 +55,8 @@ SrStatus sr_freeze_new(SrParams *params, const SrModelConfig *config, SrArena *a
     for (int i = 0; i < n; i++) {
         int index = find(params, config->frozen_until[i].param, config);
         if (index < 0)
-            return unknown(params, config->frozen_until[i].param);
+            return sr_freeze_unknown(params, "MODEL.TEMP_FROZEN_PARAMS_ITER_MAP",
+                                     config->frozen_until[i].param);
         out->param[i] = index;
         out->iterations[i] = config->frozen_until[i].iterations;
         out->last = SR_MAX(out->last, out->iterations[i]);

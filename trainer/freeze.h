@@ -18,6 +18,8 @@ typedef struct {
 // map expires, or never).  Memory comes from the arena.
 SrStatus sr_freeze_new(SrParams *params, const SrModelConfig *config, SrArena *arena,
                        SrFreeze *out);
+// The error for a name under `key` that is none of the parameters that learn.
+SrStatus sr_freeze_unknown(SrParams *params, const char *key, const char *name);
 // skip for this iteration, NULL when nothing is frozen.
 const bool *sr_freeze_at(SrFreeze *freeze, int64_t iteration);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/plugin.h"
 #include "base/text.h"
 #include "trainer/schedule.h"
 #include "trainer/schema.h"
@@ -420,9 +421,23 @@ static SrStatus infer_optimizer(Rules *r) {
     return SR_OK;
 }
 
+// Checked here, because the rule below would write over a misspelt one.
+static SrStatus check_label_type(const Rules *r, const char *split) {
+    static const char *const known[] = {"standard", "sample_index", "zero"};
+    char path[64];
+    snprintf(path, sizeof path, "DATA.%s.LABEL_TYPE", split);
+    const char *type = sr_tree_text(r->tree, path, known[0]);
+    for (int i = 0; i < SR_COUNT(known); i++)
+        if (strcmp(type, known[i]) == 0)
+            return SR_OK;
+    return sr_fail_prefix(sr_plugin_unknown("label type", type, known, SR_COUNT(known)), "%s: %s",
+                          sr_yaml_place(sr_yaml_find_path(r->tree, path)).text, path);
+}
+
 // Without a source of labels the index of the sample stands in, which is what memory banks want.
 static SrStatus infer_labels(Rules *r, const char *split) {
     char path[64];
+    SR_TRY(check_label_type(r, split));
     snprintf(path, sizeof path, "DATA.%s.LABEL_SOURCES", split);
     const SrYaml *sources = sr_yaml_find_path(r->tree, path);
     if (sources && sources->n > 0)

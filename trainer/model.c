@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "trainer/freeze.h"
 #include "trainer/model_internal.h"
 #include "trainer/schema.h"
 
@@ -251,8 +252,7 @@ static SrStatus freeze_named(SrModel *model) {
             continue;
         int index = sr_params_find(model->params, name);
         if (index < 0)
-            SR_FAIL(SR_ERR_CONFIG, "MODEL.NON_TRAINABLE_PARAMS: the model has no parameter '%s'",
-                    name);
+            return sr_freeze_unknown(model->params, "MODEL.NON_TRAINABLE_PARAMS", name);
         sr_params_at(model->params, index)->trainable = false;
     }
     return SR_OK;

@@ -126,6 +126,8 @@ static SrStatus want_data(Needs *needs, const char *split, bool sources) {
     if (!sources)
         return want_transforms(needs, path, sr_yaml_find_path(needs->tree, path), 0);
     snprintf(path, sizeof path, "DATA.%s.DATA_SOURCES", split);
+    SR_TRY(want_list(needs, SR_NAME_SOURCE, path));
+    snprintf(path, sizeof path, "DATA.%s.LABEL_SOURCES", split);
     return want_list(needs, SR_NAME_SOURCE, path);
 }
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plugin.h"
+
 SrStatus sr_feature_tap(const SrGraph *graph, const char *layer, SrNodeId *out) {
     for (int i = 0; i < sr_graph_alias_count(graph); i++)
         if (!strcmp(sr_graph_alias_at(graph, i, out), layer))
@@ -111,9 +113,11 @@ static SrStatus read_operation(const Place *p, const char *name, const SrYaml *a
                : i < 2  ? read_adaptive(p, args, out)
                         : read_window(p, args, i == 3, out);
     }
-    return refuse(p, "there is no pooling '%s'; known: AdaptiveAvgPool2d, AdaptiveMaxPool2d, "
-                     "AvgPool2d, MaxPool2d, Identity",
-                  name);
+    const char *known[SR_COUNT(names)];
+    for (int i = 0; i < SR_COUNT(names); i++)
+        known[i] = names[i][0];
+    sr_plugin_unknown("pooling", name, known, SR_COUNT(known));
+    return refuse(p, "%s", sr_status_message());
 }
 
 static SrStatus begin(const SrYaml *list, const char *key, SrArena *arena, SrFeatures *out) {

@@ -270,6 +270,12 @@ static void test_heads_and_collators_refused(void **state) {
     }
 }
 
+static void test_label_type(void **state) {
+    (void)state;
+    CHECK_FAILS(infer("DATA: {TEST: {LABEL_TYPE: standrd}}\n", 1), SR_ERR_CONFIG,
+                "test.yaml:1: DATA.TEST.LABEL_TYPE: unknown label type 'standrd'; did you mean 'standard'?");
+}
+
 static void test_world_of_bce(void **state) {
     (void)state;
     Tree t = parse("LOSS: {name: bce_logits_multiple_output_single_target, bce_logits_multiple_output_single_target: "
@@ -333,4 +339,4 @@ SR_TESTS(infer, unit(test_swav), unit(test_swav_refuses), unit(test_momentum_for
          unit(test_simclr_counts), unit(test_other_losses), unit(test_labels_and_decay),
          unit(test_only_known_keys_are_written), unit(test_ibot_masks), unit(test_dino_needs_crops), unit(test_init_seed),
          unit(test_collators),
-         unit(test_heads_and_collators_refused), unit(test_world_of_bce), unit(test_meters))
+         unit(test_heads_and_collators_refused), unit(test_label_type), unit(test_world_of_bce), unit(test_meters))

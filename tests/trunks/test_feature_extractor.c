@@ -162,7 +162,7 @@ static void test_refused(void **state) {
         {"[[body]]", "map.yaml:1: MAP[0]: expected [layer, [operation, [arguments]]]"},
         {"[[body, Identity]]", "MAP[0]: expected [layer,"},
         {"[[5, [Identity]]]", "MAP[0]: expected [layer,"},
-        {"[[body, [Identity]], [body, [AvgPool2D, [2]]]]", "MAP[1]: there is no pooling 'AvgPool2D'; known: Adaptive"},
+        {"[[body, [Identity]], [body, [AvgPool2D, [2]]]]", "MAP[1]: unknown pooling 'AvgPool2D'; did you mean 'AvgPool2d'?"},
         {"[[body, [AvgPool2d, 2]]]", "the arguments of AvgPool2d must be a list"},
         {"[[body, [AvgPool2d, []]]]", "AvgPool2d takes [kernel, stride, padding]"},
         {"[[body, [AvgPool2d, [0]]]]", "the kernel must be a whole number from 1"},
