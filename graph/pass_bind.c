@@ -82,6 +82,7 @@ static SrStatus bind_activations(SrPlan *plan, const SrPlanCall *call, SrOpCall 
     args->dx_add = call->dx_add;
     args->y = (SrTensor){node->shape, node->dtype, sr__plan_address(plan, call->y)};
     args->dy = sr__plan_address(plan, call->dy);
+    args->prepared = sr__plan_address(plan, call->prepared);
     args->saved = sr__plan_address(plan, call->saved);
     args->scratch = sr__plan_address(plan, call->scratch);
     return SR_OK;
@@ -94,7 +95,7 @@ static int64_t count_flops(const SrPlan *plan, const SrPlanCall *call) {
     SrShape x[SR_OP_MAX_IN];
     sr__plan_shapes(plan, node, x);
     int64_t forward = 0;
-    if (node->op->flops)
+    if (node->op->flops && call->kind != SR_CALL_PREPARE)
         forward = node->op->flops(node->params, x, node->n_in, node->shape);
     if (call->kind != SR_CALL_BACKWARD)
         return forward;
@@ -105,13 +106,15 @@ static int64_t count_flops(const SrPlan *plan, const SrPlanCall *call) {
 }
 
 static SrStatus bind_call(SrPlan *plan, SrPlanCall *call) {
-    if (call->kind > SR_CALL_BACKWARD) // no op of the graph: add, copy, cast, zero
+    if (call->kind >= SR_CALL_ADD) // no op of the graph: add, copy, cast, zero
         return bind_sum(plan, call);
     const SrPlanNode *node = &plan->nodes[call->node];
     call->train_until = plan->mode == SR_MODE_TRAIN ? node->eval_from : INT64_MIN;
     call->args = (SrOpCall){.params = node->params, .again = call->kind == SR_CALL_RECOMPUTE, .seed = plan->seed,
                             .node_key = sr_rng_hash(node->name)};
-    call->run = call->kind == SR_CALL_BACKWARD ? node->op->backward : node->op->forward;
+    call->run = call->kind == SR_CALL_BACKWARD  ? node->op->backward
+                : call->kind == SR_CALL_PREPARE ? node->op->prepare[call->pass]
+                                                : node->op->forward;
     call->flops = count_flops(plan, call);
     SR_TRY(bind_slots(plan, node, &call->args));
     return bind_activations(plan, call, &call->args);

@@ -25,6 +25,7 @@ static void find_spans(SrPlan *plan) {
         const SrPlanCall *call = &plan->calls[c];
         touch(plan, call->y, c);
         touch(plan, call->dy, c);
+        touch(plan, call->prepared, c);
         touch(plan, call->saved, c);
         touch(plan, call->scratch, c);
         for (int i = 0; i < SR_OP_MAX_IN; i++) {

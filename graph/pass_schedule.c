@@ -4,6 +4,9 @@
 // A call runs in one element type (pass_precision.c): what it reads in another is converted before it into a buffer
 // of its own, and gradients it makes for another are joined like those of a kernel that cannot add.
 //
+// What a call wants made of parameters alone (SrOp.prepare) is made before the first call that wants it and lives
+// until the last one, so that passes of several resolutions share packed weights.
+//
 // Gradients: the first contribution to a value's gradient writes its buffer, later ones add, inside
 // the kernel where it can (SR_OP_ADDS_DX) and through a temporary where it cannot.
 #include "base/compiler.h"
@@ -48,7 +51,7 @@ static SrStatus new_call(SrPlan *plan, SrCallKind kind, SrNodeId node, SrPlanCal
     }
     SrPlanCall *call = *out = &plan->calls[plan->n_calls++];
     *call = (SrPlanCall){.kind = kind, .node = node, .y = SR_NO_BUFFER, .dy = SR_NO_BUFFER,
-                         .saved = SR_NO_BUFFER, .scratch = SR_NO_BUFFER};
+                         .prepared = SR_NO_BUFFER, .saved = SR_NO_BUFFER, .scratch = SR_NO_BUFFER};
     for (int i = 0; i < SR_OP_MAX_IN; i++)
         call->x[i] = call->dx[i] = SR_NO_BUFFER;
     return SR_OK;
@@ -63,6 +66,56 @@ static SrStatus add_scratch(SrPlan *plan, const SrPlanNode *node, SrPlanCall *ca
         half ? node->op->bf16_scratch_bytes : node->op->scratch_bytes;
     size_t bytes = scratch ? scratch(node->params, x, node->n_in) : 0;
     return bytes ? new_buffer(plan, bytes, &call->scratch) : SR_OK;
+}
+
+// Does a kernel of this plan write the parameter?
+static bool changes(const SrPlan *plan, int parameter) {
+    for (SrNodeId id = 0; id < plan->n_nodes; id++) {
+        const SrPlanNode *node = &plan->nodes[id];
+        for (int i = 0; node->live && node->op && (node->op->flags & SR_OP_IMPURE) && i < node->n_w; i++)
+            if (node->w[i] == parameter)
+                return true;
+    }
+    return false;
+}
+
+// An earlier preparation of the same parameters in the same form; SR_NO_BUFFER if there is none.  None is
+// shared where activations are few beside weights, or it would make the peak: without gradients and under
+// activation checkpointing.
+static int find_prepared(const SrPlan *plan, const SrPlanNode *node, SrOpPrepared want, SrOpPass pass) {
+    if (!plan->n_losses || plan->splits > 1)
+        return SR_NO_BUFFER;
+    for (int c = plan->prepared_from; c < plan->n_calls; c++) {
+        const SrPlanCall *call = &plan->calls[c];
+        const SrPlanNode *from = &plan->nodes[call->node];
+        bool same = call->kind == SR_CALL_PREPARE && call->pass == pass && call->key == want.key &&
+                    from->op == node->op && plan->buffers[call->prepared].bytes >= want.bytes;
+        for (int i = 0; same && i < node->n_w; i++)
+            same = from->w[i] == node->w[i] && !changes(plan, node->w[i]);
+        if (same)
+            return call->prepared;
+    }
+    return SR_NO_BUFFER;
+}
+
+// Where a call of `node` finds what its pass wants made of the parameters; schedules that at the first use.
+static SrStatus prepare(SrPlan *plan, SrNodeId id, SrOpPass pass, int *out) {
+    const SrPlanNode *node = &plan->nodes[id];
+    SrShape x[SR_OP_MAX_IN];
+    sr__plan_shapes(plan, node, x);
+    SrOpPrepared want = {0};
+    if (node->op->prepared)
+        want = node->op->prepared(node->params, x, node->n_in, node->dtype, pass);
+    *out = want.bytes ? find_prepared(plan, node, want, pass) : SR_NO_BUFFER;
+    if (!want.bytes || *out != SR_NO_BUFFER)
+        return SR_OK;
+    SrPlanCall *call;
+    SR_TRY(new_buffer(plan, want.bytes, out));
+    SR_TRY(new_call(plan, SR_CALL_PREPARE, id, &call));
+    call->prepared = *out;
+    call->pass = pass;
+    call->key = want.key;
+    return SR_OK;
 }
 
 // y = x or y += x over the value or the gradient of `node`.
@@ -102,7 +155,9 @@ static SrStatus schedule_forward(SrPlan *plan, SrNodeId id) {
     SrShape x[SR_OP_MAX_IN];
     int inputs[SR_OP_MAX_IN];
     sr__plan_shapes(plan, node, x);
+    int prepared;
     SR_TRY(forward_inputs(plan, node, inputs));
+    SR_TRY(prepare(plan, id, SR_PASS_FORWARD, &prepared));
     SR_TRY(new_buffer(plan, typed_bytes(node, node->dtype), &node->value));
     plan->buffers[node->value].to_end = node->is_output;
     SR_TRY(new_call(plan, SR_CALL_FORWARD, id, &call));
@@ -111,6 +166,7 @@ static SrStatus schedule_forward(SrPlan *plan, SrNodeId id) {
     if (saved)
         SR_TRY(new_buffer(plan, saved, &node->saved));
     call->y = node->value;
+    call->prepared = prepared;
     call->saved = node->saved;
     for (int i = 0; i < node->n_in; i++)
         call->x[i] = inputs[i];
@@ -130,9 +186,12 @@ static SrStatus value_in_backward(SrPlan *plan, SrNodeId root, int *out) {
         SR_TRY(value_in_backward(plan, plan->nodes[node->in[i]].root, &inputs[i]));
         SR_TRY(convert_input(plan, node, i, &inputs[i]));
     }
+    int prepared;
+    SR_TRY(prepare(plan, root, SR_PASS_FORWARD, &prepared));
     SR_TRY(new_buffer(plan, typed_bytes(node, node->dtype), &node->again));
     SR_TRY(new_call(plan, SR_CALL_RECOMPUTE, root, &call));
     call->y = *out = node->again;
+    call->prepared = prepared;
     call->saved = node->saved;
     for (int i = 0; i < node->n_in; i++)
         call->x[i] = inputs[i];
@@ -205,10 +264,17 @@ static SrStatus place_dx(SrPlan *plan, int at, int i, bool *temporary) {
     return *temporary ? new_buffer(plan, typed_bytes(to, sr__plan_grad_type(node)), &plan->calls[at].dx[i]) : SR_OK;
 }
 
+static bool wants_dx(const SrPlan *plan, const SrPlanNode *node) {
+    bool any = false;
+    for (int i = 0; i < node->n_in; i++)
+        any |= plan->nodes[node->in[i]].needs_grad;
+    return any;
+}
+
 static SrStatus schedule_backward(SrPlan *plan, SrNodeId id) {
     SrPlanNode *node = &plan->nodes[id];
     unsigned reads = node->op->reads ? node->op->reads(node->params) : 0;
-    int x[SR_OP_MAX_IN], y = SR_NO_BUFFER;
+    int x[SR_OP_MAX_IN], y = SR_NO_BUFFER, prepared = SR_NO_BUFFER;
     for (int i = 0; i < node->n_in; i++) {
         x[i] = SR_NO_BUFFER;
         if (!(reads & SR_READS_X(i)))
@@ -219,6 +285,8 @@ static SrStatus schedule_backward(SrPlan *plan, SrNodeId id) {
     }
     if (reads & SR_READS_Y)
         SR_TRY(value_in_backward(plan, id, &y));
+    if (wants_dx(plan, node))
+        SR_TRY(prepare(plan, id, SR_PASS_BACKWARD, &prepared));
 
     // By index, as new buffers and calls move the arrays.
     SrPlanCall *call;
@@ -227,6 +295,7 @@ static SrStatus schedule_backward(SrPlan *plan, SrNodeId id) {
     SR_TRY(new_call(plan, SR_CALL_BACKWARD, id, &call));
     call->y = y;
     call->dy = node->grad;
+    call->prepared = prepared;
     call->saved = node->saved;
     for (int i = 0; i < node->n_in; i++) {
         call->x[i] = x[i];
@@ -278,6 +347,6 @@ SrStatus sr__pass_schedule(SrPlan *plan) {
         SR_TRY(new_buffer(plan, typed_bytes(node, node->dtype), &node->value));
         plan->buffers[node->value].whole_run = true;
     }
-    plan->n_forward = plan->n_calls;
+    plan->n_forward = plan->prepared_from = plan->n_calls;
     return plan->n_losses ? schedule_backwards(plan) : SR_OK;
 }

@@ -166,13 +166,14 @@ static size_t naive_bytes(const SrPlan *plan) {
 }
 
 SrPlanCost sr_plan_cost(const SrPlan *plan) {
-    SrPlanCost cost = {.activation_bytes = plan->memory_bytes, .naive_bytes = naive_bytes(plan),
-                       .n_forward = plan->n_forward};
+    SrPlanCost cost = {.activation_bytes = plan->memory_bytes, .naive_bytes = naive_bytes(plan)};
     for (int c = 0; c < plan->n_calls; c++) {
         const SrPlanCall *call = &plan->calls[c];
-        bool recompute = call->kind == SR_CALL_RECOMPUTE;
+        bool recompute = call->kind == SR_CALL_RECOMPUTE, prepare = call->kind == SR_CALL_PREPARE;
         cost.n_recompute += recompute;
-        cost.n_backward += c >= plan->n_forward && !recompute;
+        cost.n_prepare += prepare;
+        cost.n_forward += c < plan->n_forward && !prepare;
+        cost.n_backward += c >= plan->n_forward && !recompute && !prepare;
         *(c < plan->n_forward ? &cost.forward_flops : &cost.backward_flops) += call->flops;
     }
     return cost;

@@ -54,7 +54,7 @@ typedef struct {
     size_t activation_bytes; // the arena: activations, gradients of activations, saved, scratch
     size_t naive_bytes;      // the same if nothing shared memory
     int64_t forward_flops, backward_flops;
-    int n_forward, n_backward, n_recompute; // kernel calls
+    int n_forward, n_backward, n_recompute, n_prepare; // kernel calls
 } SrPlanCost;
 SrPlanCost sr_plan_cost(const SrPlan *plan);
 

@@ -54,6 +54,7 @@ typedef enum {
     SR_CALL_FORWARD,
     SR_CALL_RECOMPUTE,
     SR_CALL_BACKWARD,
+    SR_CALL_PREPARE, // what calls after it want made of the node's parameters
     SR_CALL_ADD,  // y += x[0], over gradients
     SR_CALL_COPY, // y = x[0]
     SR_CALL_CAST, // y = x[0], over values
@@ -63,7 +64,9 @@ typedef enum {
 typedef struct {
     SrCallKind kind;
     SrNodeId node; // whose op runs, or whose gradient is added to
-    int x[SR_OP_MAX_IN], y, dy, dx[SR_OP_MAX_IN], saved, scratch; // buffers
+    int x[SR_OP_MAX_IN], y, dy, dx[SR_OP_MAX_IN], prepared, saved, scratch; // buffers
+    SrOpPass pass; // of prepare: what for, and
+    uint64_t key;  // in which form
     unsigned dx_add;
     SrDtype from, to; // of add, copy, cast, zero: the types of x[0] and y
 
@@ -94,6 +97,7 @@ struct SrPlan {
     SrPlanCall *calls; // forward calls, then the backward
     int n_calls, calls_capacity;
     int n_forward;
+    int prepared_from; // first call whose preparations may still be shared
     size_t shared_bytes; // gradients that took over another's buffer in place
 
     char *memory; // the arena of activations, memory_bytes long; NULL in a dry run

@@ -4,6 +4,8 @@
 
 // The buffer a call is mainly there to fill: its output, or the first gradient.
 static int main_buffer(const SrPlanCall *call) {
+    if (call->kind == SR_CALL_PREPARE)
+        return call->prepared;
     if (call->kind != SR_CALL_BACKWARD)
         return call->y;
     for (int i = 0; i < SR_OP_MAX_IN; i++)

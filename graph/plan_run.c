@@ -51,7 +51,7 @@ void sr_plan_backward(SrPlan *plan) {
 void sr_plan_profile(SrPlan *plan, bool on) { plan->profiling = on; }
 
 const char *sr__call_kind_name(SrCallKind kind) {
-    static const char *const names[] = {"forward", "recompute", "backward", "add", "copy", "cast", "zero"};
+    static const char *const names[] = {"forward", "recompute", "backward", "prepare", "add", "copy", "cast", "zero"};
     return names[kind];
 }
 
@@ -123,7 +123,7 @@ static const char *first_nonfinite(SrPlan *plan, int64_t iteration) {
         call->args.iteration = iteration;
         call->args.train = iteration < call->train_until;
         call->run(&call->args);
-        if (!is_finite(plan, &plan->nodes[call->node]))
+        if (call->kind != SR_CALL_PREPARE && !is_finite(plan, &plan->nodes[call->node]))
             return plan->nodes[call->node].name;
     }
     return NULL;

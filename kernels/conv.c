@@ -41,6 +41,15 @@ double sr__conv_cost(const SrConvShape *s, SrConvPass pass) {
 
 const char *sr_conv_design(const SrConvShape *s, SrConvPass pass) { return choose(s, pass)->name; }
 
+SrConvPrepared sr_conv_prepared(const SrConvShape *s, SrConvPass pass) {
+    return pass == SR_CONV_BACKWARD_WEIGHT ? (SrConvPrepared){0} : choose(s, pass)->prepared(s, pass);
+}
+
+void sr_conv_prepare(const SrConvShape *s, SrConvPass pass, const float *w, void *prepared) {
+    if (sr_conv_prepared(s, pass).bytes)
+        choose(s, pass)->prepare(s, pass, w, prepared);
+}
+
 // The gradient of the bias is summed over this many runs of pixels, whatever the number of threads.
 enum { BIAS_RUNS = 64 };
 

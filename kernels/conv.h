@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/tensor.h"
 
@@ -27,7 +28,18 @@ void sr_conv_shape(SrConvShape *s); // P, Q from the rest (PyTorch's formula)
 // Scratch for one call of the pass with the present number of threads.
 size_t sr_conv_scratch_bytes(const SrConvShape *s, SrConvPass pass);
 
-// y = x * w + bias; bias (K) may be NULL.
+// Weights in the form a pass reads: packed, perhaps transformed.  Shapes that differ in N, H, W only and
+// ask for the same key can share what is made once; bytes 0: the pass reads w itself.
+typedef struct {
+    size_t bytes;
+    uint64_t key;
+} SrConvPrepared;
+SrConvPrepared sr_conv_prepared(const SrConvShape *s, SrConvPass pass);
+// Fills prepared (sr_conv_prepared bytes) from w (K, C/groups, R, S); nothing where it asks for none.
+void sr_conv_prepare(const SrConvShape *s, SrConvPass pass, const float *w, void *prepared);
+
+// In forward and backward data `w` is what sr_conv_prepare made for the shape and pass, or the weights
+// themselves where it asks for no bytes.  y = x * w + bias; bias (K) may be NULL.
 void sr_conv_forward(const SrConvShape *s, const void *x, const float *w, const float *bias,
                      void *y, void *scratch);
 // What happens to an output on its way out, while it is still in the cache:

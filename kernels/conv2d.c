@@ -117,6 +117,29 @@ static size_t bf16_scratch_bytes(const void *params, const SrShape *x, int n_in)
     return typed_scratch_bytes(params, x, SR_BF16);
 }
 
+static SrOpPrepared prepared(const void *params, const SrShape *x, int n_in, SrDtype type,
+                             SrOpPass pass) {
+    (void)n_in;
+    SrConvShape s = conv_shape(params, x[0], type);
+    SrConvPrepared p = sr_conv_prepared(&s, pass == SR_PASS_FORWARD ? SR_CONV_FORWARD : SR_CONV_BACKWARD_DATA);
+    return (SrOpPrepared){p.bytes, p.key};
+}
+
+static void prepare_forward(const SrOpCall *call) {
+    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
+    sr_conv_prepare(&s, SR_CONV_FORWARD, call->w[0].data, call->prepared);
+}
+
+static void prepare_backward(const SrOpCall *call) {
+    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
+    sr_conv_prepare(&s, SR_CONV_BACKWARD_DATA, call->w[0].data, call->prepared);
+}
+
+// As the pass wants it.
+static const float *weights(const SrOpCall *call) {
+    return call->prepared ? call->prepared : call->w[0].data;
+}
+
 // Taps that fall on padding are counted, as everyone does who quotes GFLOP/s of convolutions.
 static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
     (void)n_in;
@@ -164,7 +187,7 @@ static void forward(const SrOpCall *call) {
     SrConvEnd end = {.bias = p->bias ? call->w[1].data : NULL,
                      .residual = p->residual ? call->x[1].data : NULL,
                      .relu = p->relu};
-    sr_conv_forward_end(&s, call->x[0].data, call->w[0].data, &end, call->y.data, call->scratch);
+    sr_conv_forward_end(&s, call->x[0].data, weights(call), &end, call->y.data, call->scratch);
 }
 
 // Whoever is frozen or unwanted is NULL and costs nothing.
@@ -176,7 +199,7 @@ static void backward(const SrOpCall *call) {
     else if (dbias)
         sr_conv_backward_bias(&s, call->dy, dbias, call->scratch);
     if (call->dx[0])
-        sr_conv_backward_data(&s, call->dy, call->w[0].data, call->dx[0], call->dx_add & 1,
+        sr_conv_backward_data(&s, call->dy, weights(call), call->dx[0], call->dx_add & 1,
                               call->scratch);
 }
 
@@ -206,6 +229,8 @@ const SrOp sr_op_conv2d = {
     .reads = reads,
     .scratch_bytes = scratch_bytes,
     .bf16_scratch_bytes = bf16_scratch_bytes,
+    .prepared = prepared,
+    .prepare = {prepare_forward, prepare_backward},
     .flops = flops,
     .reference = reference,
     .forward = forward,

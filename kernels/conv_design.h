@@ -4,6 +4,7 @@
 // Invariants
 //  * A design never allocates; `scratch` is SR_ALIGN-aligned and holds scratch_bytes(s, pass).
 //  * Bias and its gradient are not its business: conv.c adds them.
+//  * `w` of forward and backward_data is what prepare made, or the layer's own where that takes no bytes.
 //  * backward_data and backward_weight follow kernels/conv.h: dx is overwritten or added to, dw is
 //  added to.
 #ifndef SR_KERNELS_CONV_DESIGN_H
@@ -22,6 +23,9 @@ typedef struct {
     // Time of the pass in units of one multiply-add at full speed; < 0 if the design cannot do it.
     double (*cost)(const SrConvShape *s, SrConvPass pass);
     size_t (*scratch_bytes)(const SrConvShape *s, SrConvPass pass);
+    // See kernels/conv.h; never asked for the weight gradient.
+    SrConvPrepared (*prepared)(const SrConvShape *s, SrConvPass pass);
+    void (*prepare)(const SrConvShape *s, SrConvPass pass, const float *w, float *prepared);
     void (*forward)(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
                     void *y, void *scratch); // end NULL: nothing
     void (*backward_data)(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
@@ -35,6 +39,12 @@ extern const SrConvDesign sr__conv_plain, sr__conv_direct, sr__conv_winograd4, s
 
 // Of the design the door would take.
 double sr__conv_cost(const SrConvShape *s, SrConvPass pass);
+
+static inline SrConvPrepared sr__conv_prepared(unsigned bit, const SrConvShape *s, SrConvPass pass,
+                                               int64_t floats) {
+    uint64_t key = 64 * (uint64_t)bit + 4 * (uint64_t)s->type + (uint64_t)pass;
+    return (SrConvPrepared){sizeof(float) * (size_t)floats, key};
+}
 
 // Scratch handed out in order, each piece starting at a cache line.  With base NULL the same calls
 // only count, so that a design states its layout once.

@@ -220,18 +220,15 @@ static void pick_lanes(Sweep *s, const SrConvPacking *p, int reduced, int produc
 
 // Scratch: what all threads share, then a table for each.
 typedef struct {
-    float *packed, *zeros; // (groups, blocks, taps, reduced, width), (reduced of all groups)
-    SrConvTap *tap;        // (taps)
+    float *zeros;    // (reduced of all groups)
+    SrConvTap *tap;  // (taps)
     char *threads;
     size_t thread_bytes;
 } Pieces;
 
-static Pieces take_pieces(SrConvScratch *scratch, const SrConvPacking *p, int run, int reduced,
-                          int columns) {
-    size_t weights = (size_t)(p->groups * sr__conv_pack_floats(p, reduced, columns));
+static Pieces take_pieces(SrConvScratch *scratch, const SrConvPacking *p, int run, int reduced) {
     size_t bytes = table_bytes(p->taps / run, run, run * reduced);
     Pieces pieces = {
-        .packed = sr__conv_take(scratch, sizeof(float) * weights),
         .zeros = sr__conv_take(scratch, sizeof(float) * (size_t)(p->groups * run * reduced)),
         .tap = sr__conv_take(scratch, sizeof(SrConvTap) * (size_t)p->taps),
         .threads = sr__conv_take(scratch, bytes * (size_t)sr_parallel_threads()),
@@ -247,10 +244,27 @@ static size_t scratch_bytes(const SrConvShape *s, SrConvPass pass) {
     if (pass == SR_CONV_BACKWARD_WEIGHT)
         return sr__conv_direct_weight_bytes(s);
     if (pass == SR_CONV_FORWARD)
-        take_pieces(&count, &p, sr__conv_run(s), p.C / p.kernels->depth, p.K);
+        take_pieces(&count, &p, sr__conv_run(s), p.C / p.kernels->depth);
     else
-        take_pieces(&count, &p, 1, p.K / p.kernels->depth, p.C);
+        take_pieces(&count, &p, 1, p.K / p.kernels->depth);
     return count.used;
+}
+
+// (groups, blocks, taps, reduced, width)
+static SrConvPrepared prepared(const SrConvShape *s, SrConvPass pass) {
+    SrConvPacking p = sr__conv_packing(s);
+    int depth = p.kernels->depth;
+    int64_t group = pass == SR_CONV_FORWARD ? sr__conv_pack_floats(&p, p.C / depth, p.K)
+                                            : sr__conv_pack_floats(&p, p.K / depth, p.C);
+    return sr__conv_prepared(SR_CONV_DIRECT, s, pass, p.groups * group);
+}
+
+static void prepare(const SrConvShape *s, SrConvPass pass, const float *w, float *packed) {
+    SrConvPacking p = sr__conv_packing(s);
+    if (pass == SR_CONV_FORWARD)
+        sr__conv_pack_forward(&p, w, packed);
+    else
+        sr__conv_pack_backward(&p, w, packed);
 }
 
 static void forward(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
@@ -258,8 +272,7 @@ static void forward(const SrConvShape *s, const void *x, const float *w, const S
     SrConvPacking p = sr__conv_packing(s);
     int run = sr__conv_run(s), depth = p.kernels->depth;
     SrConvScratch pool = {scratch, 0};
-    Pieces pieces = take_pieces(&pool, &p, run, p.C / depth, p.K);
-    sr__conv_pack_forward(&p, w, pieces.packed);
+    Pieces pieces = take_pieces(&pool, &p, run, p.C / depth);
     Sweep job = {
         .grid = {.in = x,
                  .N = s->N,
@@ -286,7 +299,7 @@ static void forward(const SrConvShape *s, const void *x, const float *w, const S
         .reduced = run * p.C / depth,
         .columns = p.K,
         .all_taps = p.taps / run,
-        .packed = pieces.packed,
+        .packed = w,
         .threads = pieces.threads,
         .thread_bytes = pieces.thread_bytes,
     };
@@ -321,8 +334,7 @@ static void backward_data(const SrConvShape *s, const void *dy, const float *w, 
     SrConvPacking p = sr__conv_packing(s);
     int depth = p.kernels->depth;
     SrConvScratch pool = {scratch, 0};
-    Pieces pieces = take_pieces(&pool, &p, 1, p.K / depth, p.C);
-    sr__conv_pack_backward(&p, w, pieces.packed);
+    Pieces pieces = take_pieces(&pool, &p, 1, p.K / depth);
     Sweep job = {
         .grid = {.in = dy,
                  .N = s->N,
@@ -346,7 +358,7 @@ static void backward_data(const SrConvShape *s, const void *dy, const float *w, 
         .reduced = p.K / depth,
         .columns = p.C,
         .all_taps = p.taps,
-        .packed = pieces.packed,
+        .packed = w,
         .threads = pieces.threads,
         .thread_bytes = pieces.thread_bytes,
     };
@@ -379,6 +391,8 @@ const SrConvDesign sr__conv_direct = {
     .bit = SR_CONV_DIRECT,
     .cost = cost,
     .scratch_bytes = scratch_bytes,
+    .prepared = prepared,
+    .prepare = prepare,
     .forward = forward,
     .backward_data = backward_data,
     .backward_weight = sr__conv_direct_weight,

@@ -11,7 +11,9 @@
 typedef struct {
     const SrConvShape *s;
     const float *x, *w, *dy; // (N, H, W, C), as packed below, (N, P, Q, K)
-    float *y, *dx, *packed;
+    float *y, *dx;
+    const float *packed; // as below
+    float *dw;           // packed likewise: of the weight gradient
     bool add;
     const SrConvEnd *end; // of the forward; NULL: nothing
 } Job;
@@ -30,9 +32,16 @@ static double cost(const SrConvShape *s, SrConvPass pass) {
     return 20.0 * s->N * s->P * s->Q * s->K * group_in(s) * s->R * s->S;
 }
 
+static int64_t weights(const SrConvShape *s) {
+    return (int64_t)s->K * group_in(s) * s->R * s->S;
+}
+
 static size_t scratch_bytes(const SrConvShape *s, SrConvPass pass) {
-    (void)pass;
-    return sizeof(float) * (size_t)s->K * (size_t)group_in(s) * (size_t)(s->R * s->S);
+    return pass == SR_CONV_BACKWARD_WEIGHT ? sizeof(float) * (size_t)weights(s) : 0;
+}
+
+static SrConvPrepared prepared(const SrConvShape *s, SrConvPass pass) {
+    return sr__conv_prepared(0, s, pass, weights(s));
 }
 
 // Place of weight (k, c, t), t = r * S + s, in the order (group, t, c, k in group).
@@ -50,8 +59,8 @@ static size_t place_tkc(const SrConvShape *s, int k, int c, int t) {
            (size_t)c;
 }
 
-static void pack(const SrConvShape *s, const float *w, float *packed,
-                 size_t (*place)(const SrConvShape *, int, int, int)) {
+static void prepare(const SrConvShape *s, SrConvPass pass, const float *w, float *packed) {
+    size_t (*place)(const SrConvShape *, int, int, int) = pass == SR_CONV_FORWARD ? place_tck : place_tkc;
     for (int k = 0; k < s->K; k++)
         for (int c = 0; c < group_in(s); c++)
             for (int t = 0; t < s->R * s->S; t++)
@@ -88,8 +97,8 @@ static void forward_row(void *arg, int64_t i, int thread) {
 
 static void forward(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
                     void *y, void *scratch) {
-    Job job = {.s = s, .x = x, .y = y, .end = end, .packed = scratch};
-    pack(s, w, job.packed, place_tck);
+    (void)scratch;
+    Job job = {.s = s, .x = x, .y = y, .end = end, .packed = w};
     sr_parallel_for((int64_t)s->N * s->P, forward_row, &job);
 }
 
@@ -128,8 +137,8 @@ static void data_row(void *arg, int64_t i, int thread) {
 
 static void backward_data(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
                           void *scratch) {
-    Job job = {.s = s, .dy = dy, .dx = dx, .packed = scratch, .add = add};
-    pack(s, w, job.packed, place_tkc);
+    (void)scratch;
+    Job job = {.s = s, .dy = dy, .dx = dx, .packed = w, .add = add};
     sr_parallel_for((int64_t)s->N * s->H, data_row, &job);
 }
 
@@ -140,7 +149,7 @@ static void weight_tap(void *arg, int64_t i, int thread) {
     const SrConvShape *s = job->s;
     int cg = group_in(s), kg = group_out(s);
     int g = (int)(i / (s->R * s->S)), t = (int)(i % (s->R * s->S));
-    float *dw = job->packed + (size_t)i * (size_t)cg * (size_t)kg;
+    float *dw = job->dw + (size_t)i * (size_t)cg * (size_t)kg;
     memset(dw, 0, sizeof(float) * (size_t)cg * (size_t)kg);
     const float *dy = job->dy + g * kg;
     for (int64_t pixel = 0; pixel < (int64_t)s->N * s->P * s->Q; pixel++, dy += s->K) {
@@ -159,18 +168,20 @@ static void weight_tap(void *arg, int64_t i, int thread) {
 
 static void backward_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
                             void *scratch) {
-    Job job = {.s = s, .x = x, .dy = dy, .packed = scratch};
+    Job job = {.s = s, .x = x, .dy = dy, .dw = scratch};
     sr_parallel_for((int64_t)s->groups * s->R * s->S, weight_tap, &job);
     for (int k = 0; k < s->K; k++)
         for (int c = 0; c < group_in(s); c++)
             for (int t = 0; t < s->R * s->S; t++)
-                *dw++ += job.packed[place_tck(s, k, c, t)];
+                *dw++ += job.dw[place_tck(s, k, c, t)];
 }
 
 const SrConvDesign sr__conv_plain = {
     .name = "plain",
     .cost = cost,
     .scratch_bytes = scratch_bytes,
+    .prepared = prepared,
+    .prepare = prepare,
     .forward = forward,
     .backward_data = backward_data,
     .backward_weight = backward_weight,

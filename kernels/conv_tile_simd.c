@@ -309,18 +309,27 @@ static void pack_forward(const SrConvWeights *w, int k0, int columns, float *pac
     }
 }
 
-// Here a row of the block comes from one output channel, taps apart: a strided read, no
-// transposition.
+// The taps t .. t + n of V_LANES input channels of one output channel: squares again, of (channel, tap).
+V_INLINE void pack_taps(const SrConvWeights *w, const float *from, int columns, int k, int t, int n,
+                        int width, int j, float *packed) {
+    V r[V_LANES];
+    V_FOR (u, V_LANES)
+        r[u] = j + u < columns ? v_load_n(from + (int64_t)(j + u) * w->taps + t, n) : v_zero();
+    v_transpose(r);
+    for (int u = 0; u < n; u++)
+        put_weights(packed, (int64_t)(t + u) * w->K + k, width, j, r[u]);
+}
+
+// Here a row of the block comes from one output channel, taps apart.
 static void pack_backward(const SrConvWeights *w, int c0, int columns, float *packed) {
     int width = (columns + V_LANES - 1) / V_LANES * V_LANES;
-    float row[BLOCK] = {0};
     for (int k = 0; k < w->K; k++) {
         const float *from = w->w + ((int64_t)k * w->C + c0) * w->taps;
-        for (int t = 0; t < w->taps; t++) {
-            for (int j = 0; j < columns; j++)
-                row[j] = from[(int64_t)j * w->taps + t];
-            for (int j = 0; j < width; j += V_LANES)
-                put_weights(packed, (int64_t)t * w->K + k, width, j, v_load(row + j));
+        for (int j = 0; j < width; j += V_LANES) {
+            if (w->taps == 1)
+                put_weights(packed, k, width, j, v_load_n(from + j, clamp(columns - j, 0, V_LANES)));
+            for (int t = 0; w->taps > 1 && t < w->taps; t += V_LANES)
+                pack_taps(w, from, columns, k, t, clamp(w->taps - t, 0, V_LANES), width, j, packed);
         }
     }
 }

@@ -41,6 +41,16 @@ static size_t scratch_bytes(const SrConvShape *s, SrConvPass pass) {
     return count.used;
 }
 
+static SrConvPrepared prepared(const SrConvShape *s, SrConvPass pass) {
+    SrConvShape wide = widened(s);
+    return sr_conv_prepared(&wide, pass);
+}
+
+static void prepare(const SrConvShape *s, SrConvPass pass, const float *w, float *to) {
+    SrConvShape wide = widened(s);
+    sr_conv_prepare(&wide, pass, w, to);
+}
+
 static void forward(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
                     void *y, void *scratch) {
     SrConvScratch pool = {scratch, 0};
@@ -83,6 +93,8 @@ const SrConvDesign sr__conv_wide = {
     .name = "widened",
     .cost = cost,
     .scratch_bytes = scratch_bytes,
+    .prepared = prepared,
+    .prepare = prepare,
     .forward = forward,
     .backward_data = backward_data,
     .backward_weight = backward_weight,

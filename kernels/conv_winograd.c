@@ -7,11 +7,10 @@
 // the forward of dy with the kernel rotated and C, K exchanged.
 //
 // Two orders of work, whichever keeps less:
-//   by tiles    all weights transformed first; a unit takes TILES tiles through all channels
+//   by tiles    weights come transformed (prepare); a unit takes TILES tiles through all channels
 //   by columns  all inputs transformed first; a unit transforms the weights of one block of
-//   columns.  For
-//               small maps with many channels, whose transformed weights (16 MB for 512 x 512 at m
-//               = 2, 38 MB at m = 4) would not fit a cache.
+//               columns.  For small maps with many channels, whose transformed weights (16 MB for
+//               512 x 512 at m = 2, 38 MB at m = 4) would not fit a cache.
 #include "kernels/conv_winograd.h"
 
 #include <string.h>
@@ -38,8 +37,8 @@ typedef struct {
     const SrConvEnd *end; // NULL: nothing
     int tile_blocks, column_blocks,
         tile_groups;      // groups of tile blocks: units by columns of one column block
-    float *u, *v, *zeros; // by tiles: u (column blocks, points, C, width); by columns: v (tile
-                          // blocks, points, TILES, C_width)
+    const float *u;   // by tiles: (column blocks, points, C, width)
+    float *v, *zeros; // by columns: v (tile blocks, points, TILES, C_width)
     char *threads;
     size_t thread_bytes;
 } Job;
@@ -49,7 +48,7 @@ typedef struct {
     const float **in; // (TILES + SR_CONV_FETCH): rows of v
     float **out;      // (TILES): rows of m
     float *u, *v;     // the operand that is not whole: one column block, or one tile block
-    float *work;      // packed weights (9, C, width), later the products (points, TILES, width)
+    float *work;      // the products (points, TILES, width)
 } Table;
 
 static int64_t u_block(const Job *job) { return (int64_t)job->points * job->C * job->gemm->block; }
@@ -61,8 +60,7 @@ static Table take_table(SrConvScratch *scratch, const Job *job) {
     size_t block = (size_t)job->gemm->block, points = (size_t)job->points;
     size_t u = job->by_columns ? points * (size_t)job->C * block : 0;
     size_t v = job->by_columns ? 0 : (size_t)v_block(job);
-    size_t work =
-        SR_MAX(9 * (size_t)job->C * block, points * (size_t)sr__winograd_point(TILES, (int)block));
+    size_t work = points * (size_t)sr__winograd_point(TILES, (int)block);
     return (Table){.in = sr__conv_take(scratch, sizeof(float *) * (TILES + SR_CONV_FETCH)),
                    .out = sr__conv_take(scratch, sizeof(float *) * TILES),
                    .u = sr__conv_take(scratch, sizeof(float) * u),
@@ -101,11 +99,7 @@ static void take_pieces(SrConvScratch *scratch, Job *job) {
     SrConvScratch count = {0};
     take_table(&count, job);
     job->thread_bytes = count.used;
-    size_t points = (size_t)job->points;
-    size_t u =
-        job->by_columns ? 0 : points * (size_t)job->C * (size_t)sr__conv_width(job->gemm, job->K);
     size_t v = job->by_columns ? (size_t)v_block(job) * (size_t)job->tile_blocks : 0;
-    job->u = sr__conv_take(scratch, sizeof(float) * u);
     job->v = sr__conv_take(scratch, sizeof(float) * v);
     job->zeros = sr__conv_take(scratch, sizeof(float) * (size_t)job->C);
     job->threads = sr__conv_take(scratch, count.used * (size_t)sr_parallel_threads());
@@ -120,9 +114,11 @@ static int block_columns(const Job *job, int b) {
     return SR_MIN(job->K - b * job->gemm->block, job->gemm->block);
 }
 
-// The weights of column block b, packed into work, transformed into u.
-static void transform_weights(const Job *job, int b, float *work, float *u) {
+// The weights of column block b into u: packed to its end, the last 9 points, and transformed from
+// there, which reads all taps of some weights before it writes their points.
+static void transform_weights(const Job *job, int b, float *u) {
     int columns = block_columns(job, b), k0 = b * job->gemm->block;
+    float *work = u + (int64_t)(job->points - 9) * job->C * sr__conv_width(job->gemm, columns);
     if (job->backward)
         job->gemm->pack_backward(&job->weights, k0, columns, work);
     else
@@ -197,9 +193,15 @@ static void multiply(const Job *job, const Table *table, const float *u, const f
     }
 }
 
+typedef struct {
+    const Job *job;
+    float *u; // as in Job
+} Transform;
+
 static void weights_unit(void *arg, int64_t i, int thread) {
-    const Job *job = arg;
-    transform_weights(job, (int)i, thread_table(job, thread).work, job->u + i * u_block(job));
+    (void)thread;
+    const Transform *t = arg;
+    transform_weights(t->job, (int)i, t->u + i * u_block(t->job));
 }
 
 static void inputs_unit(void *arg, int64_t i, int thread) {
@@ -221,7 +223,7 @@ static void columns_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
     Table table = thread_table(job, thread);
     int b = (int)(i / job->tile_groups), group = (int)(i % job->tile_groups);
-    transform_weights(job, b, table.work, table.u);
+    transform_weights(job, b, table.u);
     int from = job->tile_blocks * group / job->tile_groups,
         to = job->tile_blocks * (group + 1) / job->tile_groups;
     for (int block = from; block < to; block++)
@@ -236,16 +238,28 @@ static void run(const SrConvShape *s, int m, SrConvPass pass, const void *in, co
     memset(job.zeros, 0, sizeof(float) * (size_t)job.C);
     job.in.image = (void *)in; // only read: the patch of `input`
     job.out.image = out;
-    job.weights.w = w;
+    job.weights.w = job.u = w;
     job.add = add;
     job.end = end;
     if (job.by_columns) {
         sr_parallel_for(job.tile_blocks, inputs_unit, &job);
         sr_parallel_for((int64_t)job.column_blocks * job.tile_groups, columns_unit, &job);
     } else {
-        sr_parallel_for(job.column_blocks, weights_unit, &job);
         sr_parallel_for(job.tile_blocks, tiles_unit, &job);
     }
+}
+
+static SrConvPrepared prepared(const SrConvShape *s, int m, SrConvPass pass) {
+    Job job = new_job(s, m, pass);
+    int64_t u = (int64_t)job.points * job.C * sr__conv_width(job.gemm, job.K);
+    return sr__conv_prepared(m == 4 ? SR_CONV_WINOGRAD4 : SR_CONV_WINOGRAD2, s, pass,
+                             job.by_columns ? 0 : u);
+}
+
+static void prepare(const SrConvShape *s, int m, SrConvPass pass, const float *w, float *u) {
+    Job job = new_job(s, m, pass);
+    job.weights.w = w;
+    sr_parallel_for(job.column_blocks, weights_unit, &(Transform){&job, u});
 }
 
 static size_t scratch_bytes(const SrConvShape *s, int m, SrConvPass pass) {
@@ -279,6 +293,12 @@ static double cost(const SrConvShape *s, int m, SrConvPass pass) {
     static size_t scratch_bytes_##m(const SrConvShape *s, SrConvPass pass) {                   \
         return scratch_bytes(s, m, pass);                                                      \
     }                                                                                          \
+    static SrConvPrepared prepared_##m(const SrConvShape *s, SrConvPass pass) {                \
+        return prepared(s, m, pass);                                                           \
+    }                                                                                          \
+    static void prepare_##m(const SrConvShape *s, SrConvPass pass, const float *w, float *u) { \
+        prepare(s, m, pass, w, u);                                                             \
+    }                                                                                          \
     static void forward_##m(const SrConvShape *s, const void *x, const float *w,               \
                             const SrConvEnd *end, void *y, void *scratch) {                    \
         run(s, m, SR_CONV_FORWARD, x, w, end, y, false, scratch);                              \
@@ -296,6 +316,8 @@ static double cost(const SrConvShape *s, int m, SrConvPass pass) {
         .bit = SR_CONV_WINOGRAD##m,                                                            \
         .cost = cost_##m,                                                                      \
         .scratch_bytes = scratch_bytes_##m,                                                    \
+        .prepared = prepared_##m,                                                              \
+        .prepare = prepare_##m,                                                                \
         .forward = forward_##m,                                                                \
         .backward_data = backward_data_##m,                                                    \
         .backward_weight = backward_weight_##m,                                                \

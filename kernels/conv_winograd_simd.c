@@ -187,7 +187,8 @@ V_INLINE void output_any(SrDtype type, int m, const float *from, int64_t point,
     }
 }
 
-// G w G^T for every (row, column) of a packed block; rows and columns need no telling apart.
+// G w G^T for every (row, column) of a packed block; rows and columns need no telling apart.  `packed` may be the
+// last 9 points of u: all taps of a vector are read before its points are written.
 V_INLINE void weights_any(int m, const float *packed, int rows, int width, bool rotate, float *u) {
     int side = m + 2;
     int64_t tap = (int64_t)rows * width;

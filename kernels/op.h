@@ -80,6 +80,7 @@ typedef struct {
     const float *dy;     // backward: gradient of y, shape of y
     float *const *dx;    // backward: gradient of input i, NULL when nobody wants it
     unsigned dx_add;     // bit i: add to dx[i] instead of overwriting it
+    void *prepared;      // what `prepare` makes for this pass; NULL where `prepared` asks for nothing
     void *saved;         // saved_bytes, kept from forward to backward
     void *scratch;       // scratch_bytes, garbage at entry
     uint64_t seed;       // of the run; for ops that draw
@@ -118,6 +119,14 @@ enum { // SrOp.flags
 #define SR_READS_X(i) (1u << (i))
 #define SR_READS_Y (1u << 31)
 
+// What a pass wants made of the parameters alone, before it runs: packed weights.  Nodes that share their
+// parameters and ask for the same key share what is made once a step.
+typedef struct {
+    size_t bytes; // 0: nothing
+    uint64_t key;
+} SrOpPrepared;
+typedef enum { SR_PASS_FORWARD, SR_PASS_BACKWARD } SrOpPass;
+
 // One example: params as flow YAML for the op's option table, input shapes; tests and the bench run all.
 typedef struct {
     const char *params;
@@ -143,6 +152,10 @@ typedef struct SrOp {
     size_t (*saved_bytes)(const void *params, const SrShape *x, int n_in);
     size_t (*scratch_bytes)(const void *params, const SrShape *x, int n_in);
     size_t (*bf16_scratch_bytes)(const void *params, const SrShape *x, int n_in); // NULL: the same
+    // NULL: nothing.  type: of the call's activations.  Asked for a backward that makes some dx.
+    SrOpPrepared (*prepared)(const void *params, const SrShape *x, int n_in, SrDtype type, SrOpPass pass);
+    // By pass: fills call->prepared from the parameters; x and y have shapes and types, no data.
+    void (*prepare[2])(const SrOpCall *call);
     // True when y is x[0] under another shape: no kernel runs and no memory is planned.  NULL: never.
     bool (*is_view)(const void *params, const SrShape *x, int n_in);
     // Index of the input whose dx may be the same memory as dy, -1 for none.  NULL: none.

@@ -330,8 +330,7 @@ static SrNodeId features(Net net, SrNodeId x) {
 }
 
 // Multi-crop: one trunk at two resolutions, features concatenated, one head.
-static void test_two_resolutions(void **state) {
-    (void)state;
+static Net two_resolutions(void) {
     Net net = begin();
     SrNodeId y[2] = {features(net, net.x)};
     int n = sr_params_count(net.params);
@@ -343,7 +342,29 @@ static void test_two_resolutions(void **state) {
     SrLinearParams linear = {.out_features = 5, .bias = true};
     SrNodeId both = sr_build_n(net.b, "concat", "cat", NULL, y, 2);
     close_net(&net, sr_build(net.b, "linear", "fc", &linear, both));
+    return net;
+}
+
+static void test_two_resolutions(void **state) {
+    (void)state;
+    Net net = two_resolutions();
     check_against_double(net);
+    end(net);
+}
+
+// Both resolutions read the weights that were packed once a pass, but not where activations are few; no bit cares.
+static void test_prepared_weights_are_shared(void **state) {
+    (void)state;
+    Net net = two_resolutions();
+    int64_t n;
+    SrPlanCost cost, split_cost;
+    float *shared = one_step(net, (SrPlanOptions){0}, &n, &cost);
+    float *apart = one_step(net, (SrPlanOptions){.splits = 2}, &n, &split_cost);
+    CHECK_INT(cost.n_prepare, 5 + 3); // five convolutions, two of which read an image, which wants no gradient
+    CHECK(split_cost.n_prepare >= 2 * (5 + 3));
+    CHECK(memcmp(shared, apart, (size_t)n * sizeof(float)) == 0);
+    sr_free(shared);
+    sr_free(apart);
     end(net);
 }
 
@@ -361,4 +382,4 @@ static void test_steps_do_not_allocate(void **state) {
 
 SR_TESTS(pass_fuse, unit(test_what_is_fused), unit(test_what_is_not_fused),
          unit(test_fused_equals_unfused), unit(test_recompute_is_exact), unit(test_segments_are_exact), unit(test_threads),
-         unit(test_against_double), unit(test_two_resolutions), unit(test_steps_do_not_allocate))
+         unit(test_against_double), unit(test_two_resolutions), unit(test_prepared_weights_are_shared), unit(test_steps_do_not_allocate))

@@ -84,6 +84,15 @@ void op_call_deinit(OpCall *c) {
     sr_arena_deinit(&c->arena);
 }
 
+void op_call_prepare(OpCall *c, SrOpPass pass, SrOpCall *call) {
+    SrOpPrepared want = {0};
+    if (c->op->prepared)
+        want = c->op->prepared(c->params, c->shapes, c->n_in, call->y.dtype, pass);
+    call->prepared = want.bytes ? op_call_alloc(c, want.bytes) : NULL;
+    if (want.bytes)
+        c->op->prepare[pass](call);
+}
+
 static SrOpCall call_of(OpCall *c) {
     size_t scratch = c->op->scratch_bytes ? c->op->scratch_bytes(c->params, c->shapes, c->n_in) : 0;
     c->scratch = op_call_alloc(c, scratch);
@@ -113,6 +122,7 @@ void op_call_forward(OpCall *c) {
     SrOpCall call = call_of(c);
     call.dy = NULL;
     call.dw = call.dx = NULL;
+    op_call_prepare(c, SR_PASS_FORWARD, &call);
     c->op->forward(&call);
 }
 
@@ -130,6 +140,7 @@ void op_call_backward(OpCall *c) {
     call.x = x;
     if (!(reads & SR_READS_Y))
         call.y.data = NULL;
+    op_call_prepare(c, SR_PASS_BACKWARD, &call);
     c->op->backward(&call);
 }
 

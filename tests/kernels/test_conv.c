@@ -153,14 +153,27 @@ static void *typed(SrDtype type, const float *a, size_t n) {
     return out;
 }
 
+// Guarded memory that starts as NaN, and as it should end: nothing written behind `bytes`.
+static unsigned char *guarded(size_t bytes) {
+    unsigned char *p = aligned_alloc(SR_ALIGN, (bytes + 2 * SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN);
+    memset(p, 0xff, bytes + 1);
+    return p;
+}
+
+static void free_guarded(const Case *t, SrConvPass pass, unsigned char *p, size_t bytes, const char *what) {
+    if (p[bytes] != 0xff)
+        fail_msg("%s overrun: %s", what, describe(t, pass));
+    free(p);
+}
+
 // One pass into a fresh buffer of len + GUARD numbers that starts as `start` everywhere; what it held,
 // as floats.  `add` asks a forward for a residual (dy, which has its shape) and a ReLU as well.
 static float *run(const Case *t, SrConvPass pass, size_t len, float start, bool add, float *dbias) {
     const SrConvShape *s = &t->s;
-    size_t bytes = sr_conv_scratch_bytes(s, pass);
-    unsigned char *scratch =
-        aligned_alloc(SR_ALIGN, (bytes + 2 * SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN);
-    memset(scratch, 0xff, bytes + 1); // NaN
+    size_t bytes = sr_conv_scratch_bytes(s, pass), prepared_bytes = sr_conv_prepared(s, pass).bytes;
+    unsigned char *scratch = guarded(bytes), *prepared = guarded(prepared_bytes);
+    sr_conv_prepare(s, pass, t->w, prepared);
+    const float *w = prepared_bytes ? (const float *)prepared : t->w;
     float *out = sr_alloc((len + GUARD) * sizeof(float));
     for (size_t i = 0; i < len + GUARD; i++)
         out[i] = start;
@@ -168,19 +181,18 @@ static float *run(const Case *t, SrConvPass pass, size_t len, float start, bool 
     void *x = typed(s->type, t->x, x_len(s)), *dy = typed(s->type, t->dy, y_len(s));
     void *raw = typed(type, out, len + GUARD);
     if (pass == SR_CONV_FORWARD)
-        sr_conv_forward_end(s, x, t->w, &(SrConvEnd){t->bias, add ? dy : NULL, add}, raw, scratch);
+        sr_conv_forward_end(s, x, w, &(SrConvEnd){t->bias, add ? dy : NULL, add}, raw, scratch);
     else if (pass == SR_CONV_BACKWARD_DATA)
-        sr_conv_backward_data(s, dy, t->w, raw, add, scratch);
+        sr_conv_backward_data(s, dy, w, raw, add, scratch);
     else
         sr_conv_backward_weight(s, x, dy, raw, dbias, scratch);
     sr_cast(SR_F32, out, type, raw, (int64_t)(len + GUARD));
     sr_free(x), sr_free(dy), sr_free(raw);
-    if (scratch[bytes] != 0xff)
-        fail_msg("scratch overrun: %s", describe(t, pass));
     for (size_t i = len; i < len + GUARD; i++)
         if (out[i] != start)
             fail_msg("written %zu past the end: %s", i - len, describe(t, pass));
-    free(scratch);
+    free_guarded(t, pass, scratch, bytes, "scratch");
+    free_guarded(t, pass, prepared, prepared_bytes, "prepared weights");
     return out;
 }
 
@@ -460,14 +472,16 @@ static void test_streamed_output(void **state) {
     float *x = draw(&rng, nx), *w = draw(&rng, w_len(&s)), *bias = draw(&rng, 64), *residual = draw(&rng, ny);
     float *y = aligned_alloc(SR_ALIGN, bytes), *halves = aligned_alloc(SR_ALIGN, bytes);
     void *scratch = aligned_alloc(SR_ALIGN, (sr_conv_scratch_bytes(&s, SR_CONV_FORWARD) / SR_ALIGN + 1) * SR_ALIGN);
-    sr_conv_forward_end(&s, x, w, &(SrConvEnd){.bias = bias, .residual = residual, .relu = true}, y, scratch);
+    float *packed = aligned_alloc(SR_ALIGN, sr_conv_prepared(&s, SR_CONV_FORWARD).bytes);
+    sr_conv_prepare(&s, SR_CONV_FORWARD, w, packed);
+    sr_conv_forward_end(&s, x, packed, &(SrConvEnd){.bias = bias, .residual = residual, .relu = true}, y, scratch);
     s.N /= 2;
     for (size_t half = 0; half < 2; half++)
-        sr_conv_forward_end(&s, x + half * nx / 2, w,
+        sr_conv_forward_end(&s, x + half * nx / 2, packed,
                             &(SrConvEnd){.bias = bias, .residual = residual + half * ny / 2, .relu = true},
                             halves + half * ny / 2, scratch);
     CHECK(memcmp(y, halves, bytes) == 0);
-    free(y), free(halves), free(scratch);
+    free(y), free(halves), free(scratch), free(packed);
     sr_free(x), sr_free(w), sr_free(bias), sr_free(residual);
 }
 

@@ -95,13 +95,23 @@ static double *doubles(OpCall *c, const float *from, int64_t n) {
     return out;
 }
 
+static void run_forward(OpCall *c, Half *h) {
+    op_call_prepare(c, SR_PASS_FORWARD, &h->call);
+    c->op->forward(&h->call);
+}
+
+static void run_backward(OpCall *c, Half *h) {
+    op_call_prepare(c, SR_PASS_BACKWARD, &h->call);
+    c->op->backward(&h->call);
+}
+
 static void forward_case(const SrOp *op, const SrOpCase *example, bool train) {
     OpCall c;
     Half h;
     op_call_init(&c, op, example, 1, train, 21);
     round_inputs(&c);
     begin(&h, &c);
-    op->forward(&h.call);
+    run_forward(&c, &h);
     op_call_reference(&c);
     check_close("y", &c, SR_BF16, h.y.data, c.y64, sr_shape_count(c.y_shape), ROUNDING);
     for (int i = 0; i < c.n_w; i++) // running statistics move as they do for floats
@@ -120,8 +130,8 @@ static void backward_case(const SrOp *op, const SrOpCase *example, bool train) {
     op_call_forward(&c);
     op_call_backward(&c);
     begin(&h, &d);
-    op->forward(&h.call);
-    op->backward(&h.call);
+    run_forward(&d, &h);
+    run_backward(&d, &h);
     for (int i = 0; i < c.n_in; i++) {
         int64_t n = sr_shape_count(c.shapes[i]);
         check_close("dx", &d, SR_BF16, h.dx[i], doubles(&c, c.dx[i], n), n, ROUNDING);
@@ -154,8 +164,8 @@ static void threads_case(const SrOp *op, const SrOpCase *example, bool train) {
         sr_parallel_set_threads(i ? 3 : 1);
         op_call_init(&c[i], op, example, example->x[0].rank ? rows : 1, train, 23);
         begin(&h[i], &c[i]);
-        op->forward(&h[i].call);
-        op->backward(&h[i].call);
+        run_forward(&c[i], &h[i]);
+        run_backward(&c[i], &h[i]);
     }
     bool same = !memcmp(h[0].y.data, h[1].y.data, (size_t)sr_shape_count(c[0].y_shape) * sizeof(SrBf16));
     for (int i = 0; i < c[0].n_in; i++)
