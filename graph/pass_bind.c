@@ -83,6 +83,9 @@ static SrStatus bind_activations(SrPlan *plan, const SrPlanCall *call, SrOpCall 
     args->y = (SrTensor){node->shape, node->dtype, sr__plan_address(plan, call->y)};
     args->dy = sr__plan_address(plan, call->dy);
     args->prepared = sr__plan_address(plan, call->prepared);
+    args->sums = sr__sums_in(sr__plan_address(plan, call->sums), node->sum_units);
+    if (call->x_sums != SR_NO_BUFFER)
+        args->x_sums = sr__sums_in(sr__plan_address(plan, call->x_sums), plan->nodes[node->in[0]].sum_units);
     args->saved = sr__plan_address(plan, call->saved);
     args->scratch = sr__plan_address(plan, call->scratch);
     return SR_OK;

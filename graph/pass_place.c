@@ -26,6 +26,8 @@ static void find_spans(SrPlan *plan) {
         touch(plan, call->y, c);
         touch(plan, call->dy, c);
         touch(plan, call->prepared, c);
+        touch(plan, call->sums, c);
+        touch(plan, call->x_sums, c);
         touch(plan, call->saved, c);
         touch(plan, call->scratch, c);
         for (int i = 0; i < SR_OP_MAX_IN; i++) {

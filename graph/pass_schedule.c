@@ -51,7 +51,7 @@ static SrStatus new_call(SrPlan *plan, SrCallKind kind, SrNodeId node, SrPlanCal
     }
     SrPlanCall *call = *out = &plan->calls[plan->n_calls++];
     *call = (SrPlanCall){.kind = kind, .node = node, .y = SR_NO_BUFFER, .dy = SR_NO_BUFFER,
-                         .prepared = SR_NO_BUFFER, .saved = SR_NO_BUFFER, .scratch = SR_NO_BUFFER};
+                         .prepared = SR_NO_BUFFER, .sums = SR_NO_BUFFER, .x_sums = SR_NO_BUFFER, .saved = SR_NO_BUFFER, .scratch = SR_NO_BUFFER};
     for (int i = 0; i < SR_OP_MAX_IN; i++)
         call->x[i] = call->dx[i] = SR_NO_BUFFER;
     return SR_OK;
@@ -149,6 +149,27 @@ static SrStatus forward_inputs(SrPlan *plan, const SrPlanNode *node, int x[SR_OP
     return SR_OK;
 }
 
+// Does a node that will run in training, in the same type, want the channel sums of the value?
+static bool sums_wanted(const SrPlan *plan, SrNodeId id) {
+    for (SrNodeId to = id + 1; plan->mode == SR_MODE_TRAIN && to < plan->n_nodes; to++) {
+        const SrPlanNode *node = &plan->nodes[to];
+        if (node->live && node->op && (node->op->flags & SR_OP_TAKES_SUMS) && node->in[0] == id &&
+            node->eval_from > 0 && node->dtype == plan->nodes[id].dtype)
+            return true;
+    }
+    return false;
+}
+
+// The buffer of the sums that forward leaves, if anyone wants them and the op can.
+static SrStatus leave_sums(SrPlan *plan, SrNodeId id, const SrShape *x) {
+    SrPlanNode *node = &plan->nodes[id];
+    if (!node->op->sum_units || !sums_wanted(plan, id))
+        return SR_OK;
+    node->sum_units = node->op->sum_units(node->params, x, node->n_in, node->dtype);
+    size_t bytes = sr__sums_bytes(node->sum_units, sr_shape_last(node->shape));
+    return node->sum_units ? new_buffer(plan, bytes, &node->sums) : SR_OK;
+}
+
 static SrStatus schedule_forward(SrPlan *plan, SrNodeId id) {
     SrPlanNode *node = &plan->nodes[id];
     SrPlanCall *call;
@@ -158,6 +179,7 @@ static SrStatus schedule_forward(SrPlan *plan, SrNodeId id) {
     int prepared;
     SR_TRY(forward_inputs(plan, node, inputs));
     SR_TRY(prepare(plan, id, SR_PASS_FORWARD, &prepared));
+    SR_TRY(leave_sums(plan, id, x));
     SR_TRY(new_buffer(plan, typed_bytes(node, node->dtype), &node->value));
     plan->buffers[node->value].to_end = node->is_output;
     SR_TRY(new_call(plan, SR_CALL_FORWARD, id, &call));
@@ -166,6 +188,9 @@ static SrStatus schedule_forward(SrPlan *plan, SrNodeId id) {
     if (saved)
         SR_TRY(new_buffer(plan, saved, &node->saved));
     call->y = node->value;
+    call->sums = node->sums;
+    if ((node->op->flags & SR_OP_TAKES_SUMS) && node->dtype == plan->nodes[node->in[0]].dtype)
+        call->x_sums = plan->nodes[node->in[0]].sums;
     call->prepared = prepared;
     call->saved = node->saved;
     for (int i = 0; i < node->n_in; i++)

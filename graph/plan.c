@@ -25,7 +25,7 @@ static void load_node(SrPlanNode *to, const SrNode *from, SrMode mode) {
                        .dtype = from->dtype, .eval_from = from->eval_from,
                        .optional = from->optional,
                        .live = (from->mode & mode) != 0};
-    to->value = to->again = to->grad = to->saved = SR_NO_BUFFER;
+    to->value = to->again = to->grad = to->sums = to->saved = SR_NO_BUFFER;
     memcpy(to->in, from->in, sizeof to->in);
     memcpy(to->w, from->w, sizeof to->w);
 }

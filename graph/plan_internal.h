@@ -39,6 +39,8 @@ typedef struct {
 
     int value, again; // (roots) buffers of the value and of its recomputed copy
     int grad;         // (grad roots) buffer of the gradient
+    int sums;         // what forward leaves of its value for the reader that wants it,
+    int64_t sum_units; // in that many units
     int saved;        // what forward leaves for backward
 } SrPlanNode;
 
@@ -64,7 +66,7 @@ typedef enum {
 typedef struct {
     SrCallKind kind;
     SrNodeId node; // whose op runs, or whose gradient is added to
-    int x[SR_OP_MAX_IN], y, dy, dx[SR_OP_MAX_IN], prepared, saved, scratch; // buffers
+    int x[SR_OP_MAX_IN], y, dy, dx[SR_OP_MAX_IN], prepared, sums, x_sums, saved, scratch; // buffers
     SrOpPass pass; // of prepare: what for, and
     uint64_t key;  // in which form
     unsigned dx_add;

@@ -6,7 +6,8 @@
 //   eval   running statistics; also differentiable, because frozen trunks are trained through
 //   y      = relu?((x - mean) * weight * invstd + bias + residual?)
 //
-// Forward and backward read memory twice each: sums per channel, then the rows.  Sums are taken
+// Forward and backward read memory twice each: sums per channel (unless the op below took those of the forward
+// on its way, x_sums), then the rows.  Sums are taken
 // about the first row, so that a mean far from zero costs no digits.  dx[0] may be dy: the masked
 // dy that the residual receives (dx[1]) is written before dx[0] is.  In bfloat16 only x, y, dy and dx
 // are: statistics, coefficients and sums are what they are for floats.
@@ -76,6 +77,7 @@ static int inplace(const void *params) {
 
 enum {
     NARROWEST = 64, // channels of a strip
+    JOINED = 16,    // channels of a piece of work that joins sums: a cache line of each unit
     PIECES = 16,    // pieces of work wanted of a sum
     // Floats of a tensor that no cache will keep until it is read again: written past the caches.
     STREAMED = 4 << 20,
@@ -185,9 +187,8 @@ static double first_row(const Work *w, const void *x, int c) {
                               : (double)((const float *)x)[c];
 }
 
-// totals = sum and sum of squares about the first row of x; returns the number of rows they are
-// over.
-static double batch_sums(const Work *w, const void *x, bool sync) {
+// totals = sum and sum of squares about the first row of x, from x itself.
+static void sums_of_rows(const Work *w, const void *x) {
     int tasks = w->chunks * strip_count(w);
 #pragma omp parallel for schedule(static) if (parallel_pays(w))
     for (int task = 0; task < tasks; task++) {
@@ -196,6 +197,26 @@ static double batch_sums(const Work *w, const void *x, bool sync) {
                           p.first, p.second);
     }
     add_partials(w);
+}
+
+// The same from what the op below left.
+static void sums_of_units(const Work *w, const void *x, const SrChannelSums *sums) {
+    float *shift = w->k0; // free in the forward
+    for (int c = 0; c < w->C; c++) {
+        shift[c] = (float)first_row(w, x, c);
+        w->totals[c] = w->totals[w->C + c] = 0;
+    }
+#pragma omp parallel for schedule(static) if (sums->units * w->C > SR_CHUNK)
+    for (int c = 0; c < w->C; c += JOINED)
+        w->kernels->join(sums, w->C, c, SR_MIN(JOINED, w->C - c), shift, w->totals, w->totals + w->C);
+}
+
+// totals as above; returns the number of rows they are over.
+static double batch_sums(const Work *w, const void *x, const SrChannelSums *sums, bool sync) {
+    if (sums->unit)
+        sums_of_units(w, x, sums);
+    else
+        sums_of_rows(w, x);
     double rows = (double)w->rows;
     if (!sync || sr_comm_size() == 1)
         return rows;
@@ -225,7 +246,7 @@ static void batch_statistics(const SrOpCall *call, const Work *w) {
     const SrBatchNormParams *p = call->params;
     const void *x = call->x[0].data; // (rows, C)
     float *running_mean = call->w[RUNNING_MEAN].data, *running_var = call->w[RUNNING_VAR].data;
-    double rows = batch_sums(w, x, p->sync), unbias = rows > 1 ? rows / (rows - 1) : 1;
+    double rows = batch_sums(w, x, &call->x_sums, p->sync), unbias = rows > 1 ? rows / (rows - 1) : 1;
     for (int c = 0; c < w->C; c++) {
         double mean = w->totals[c] / rows, var = w->totals[w->C + c] / rows - mean * mean;
         var = var > 0 || isnan(var) ? var : 0;
@@ -394,7 +415,7 @@ const SrOp sr_op_batch_norm = {
     .params_bytes = sizeof(SrBatchNormParams),
     .min_in = 1,
     .max_in = 2,
-    .flags = SR_OP_IMPURE | SR_OP_CHEAP | SR_OP_BF16,
+    .flags = SR_OP_IMPURE | SR_OP_CHEAP | SR_OP_BF16 | SR_OP_TAKES_SUMS,
     .infer = infer,
     .slots = slots,
     .reads = reads,

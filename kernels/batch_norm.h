@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/tensor.h"
+#include "kernels/channel_sums.h"
 #include "kernels/cpu.h"
 
 // Per-channel numbers of a call, each (C).  The normalised value is v = (x - mean) * a + b.
@@ -25,6 +26,9 @@ typedef struct {
     // width), rows `stride` apart; shift (width) of x's type.
     void (*stats)(const void *x, int64_t rows, int64_t stride, int width, const void *shift,
                   double *sum, double *square);
+    // The same about `shift` (C floats) for channels [from, from + width) of the sums an op left, units in order.
+    void (*join)(const SrChannelSums *sums, int C, int from, int width, const float *shift, double *sum,
+                 double *square);
     // y = v (+ residual unless NULL) (, relu); all (rows, C) dense.  stream: y goes past the caches.
     void (*apply)(void *y, const void *x, const void *residual, int64_t rows, int C,
                   SrBatchNormCoefs k, bool relu, bool stream);

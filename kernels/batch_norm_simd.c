@@ -79,6 +79,20 @@ V_INLINE void stats_any(SrDtype type, const void *x, int64_t rows, int64_t strid
         stats_strip(type, x, rows, stride, c, SR_MIN(width - c, SR_BN_STRIP), shift, sum, square);
 }
 
+// sum of (x - shift) = sum of (x - own) + n (own - shift), and so for squares.
+static void join(const SrChannelSums *sums, int C, int from, int width, const float *shift, double *sum,
+                 double *square) {
+    for (int64_t u = 0; u < sums->units; u++) {
+        const float *own = sums->unit + 3 * u * C + from, *s = own + C, *q = s + C;
+        double n = (double)sums->count[u];
+        for (int i = 0; i < width; i++) {
+            double d = (double)own[i] - (double)shift[from + i];
+            sum[from + i] += (double)s[i] + n * d;
+            square[from + i] += (double)q[i] + d * (2 * (double)s[i] + n * d);
+        }
+    }
+}
+
 // v of the header, at channels c .. of row x.  x - mean comes first: folding the mean into the bias
 // would cancel when it is large beside the deviation.
 V_INLINE V normalised(V x, SrBatchNormCoefs k, int c, int m) {
@@ -259,6 +273,6 @@ INSTANCE(f32, SR_F32)
 INSTANCE(bf16, SR_BF16)
 
 const SrBatchNormTables SR_ISA_SYMBOL(sr__batch_norm_tables) = {
-    .f32 = {stats_f32, apply_f32, reduce_f32, input_grad_f32},
-    .bf16 = {stats_bf16, apply_bf16, reduce_bf16, input_grad_bf16},
+    .f32 = {stats_f32, join, apply_f32, reduce_f32, input_grad_f32},
+    .bf16 = {stats_bf16, join, apply_bf16, reduce_bf16, input_grad_bf16},
 };

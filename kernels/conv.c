@@ -91,9 +91,14 @@ void sr_conv_backward_bias(const SrConvShape *s, const void *dy, float *dbias, v
             dbias[k] += job.sums[i * s->K + k];
 }
 
+int64_t sr_conv_sum_units(const SrConvShape *s) {
+    const SrConvDesign *d = choose(s, SR_CONV_FORWARD);
+    return d->sum_units ? d->sum_units(s) : 0;
+}
+
 void sr_conv_forward_end(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
                          void *y, void *scratch) {
-    bool nothing = !end->bias && !end->residual && !end->relu;
+    bool nothing = !end->bias && !end->residual && !end->relu && !end->sums.unit;
     choose(s, SR_CONV_FORWARD)->forward(s, x, w, nothing ? NULL : end, y, scratch);
 }
 

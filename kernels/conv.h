@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/tensor.h"
+#include "kernels/channel_sums.h"
 
 typedef struct {
     int N, H, W, C; // input
@@ -48,7 +49,9 @@ typedef struct {
     const float *bias;     // (K)
     const void *residual;  // (N, P, Q, K), of y's type
     bool relu;             // a NaN stays one
+    SrChannelSums sums;    // of y as it is stored; with nothing of the above, in units of sr_conv_sum_units
 } SrConvEnd;
+int64_t sr_conv_sum_units(const SrConvShape *s); // 0: this forward takes no sums
 void sr_conv_forward_end(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
                          void *y, void *scratch);
 

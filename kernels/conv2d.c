@@ -125,6 +125,13 @@ static SrOpPrepared prepared(const void *params, const SrShape *x, int n_in, SrD
     return (SrOpPrepared){p.bytes, p.key};
 }
 
+static int64_t sum_units(const void *params, const SrShape *x, int n_in, SrDtype type) {
+    (void)n_in;
+    const SrConv2dParams *p = params;
+    SrConvShape s = conv_shape(params, x[0], type);
+    return p->bias || p->relu || p->residual ? 0 : sr_conv_sum_units(&s);
+}
+
 static void prepare_forward(const SrOpCall *call) {
     SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
     sr_conv_prepare(&s, SR_CONV_FORWARD, call->w[0].data, call->prepared);
@@ -186,7 +193,8 @@ static void forward(const SrOpCall *call) {
     const SrConv2dParams *p = call->params;
     SrConvEnd end = {.bias = p->bias ? call->w[1].data : NULL,
                      .residual = p->residual ? call->x[1].data : NULL,
-                     .relu = p->relu};
+                     .relu = p->relu,
+                     .sums = call->sums};
     sr_conv_forward_end(&s, call->x[0].data, weights(call), &end, call->y.data, call->scratch);
 }
 
@@ -229,6 +237,7 @@ const SrOp sr_op_conv2d = {
     .reads = reads,
     .scratch_bytes = scratch_bytes,
     .bf16_scratch_bytes = bf16_scratch_bytes,
+    .sum_units = sum_units,
     .prepared = prepared,
     .prepare = {prepare_forward, prepare_backward},
     .flops = flops,

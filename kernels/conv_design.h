@@ -26,6 +26,7 @@ typedef struct {
     // See kernels/conv.h; never asked for the weight gradient.
     SrConvPrepared (*prepared)(const SrConvShape *s, SrConvPass pass);
     void (*prepare)(const SrConvShape *s, SrConvPass pass, const float *w, float *prepared);
+    int64_t (*sum_units)(const SrConvShape *s); // NULL: forward takes no sums
     void (*forward)(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
                     void *y, void *scratch); // end NULL: nothing
     void (*backward_data)(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,

@@ -50,6 +50,7 @@ typedef struct {
     const float **in; // (all taps, TABLE)
     float **out;      // (TABLE)
     const float **beside; // (TABLE): the residual of each, with SrConvEnd
+    float *sums;      // (3, all columns) of these pixels' unit; NULL: none
     int *tap, *taps;  // (MAX_TILES, all taps), (MAX_TILES): taps of a tile that touch the image
     float *edge;      // (all taps * TABLE, reduced), for runs cut by the edge
 } Table;
@@ -113,6 +114,7 @@ static void list_taps(const Sweep *s, const Table *table, int count) {
 // first block of some channels also brings the inputs of later tiles into the cache.
 static void run_block(const Sweep *s, const Table *table, int count, int64_t c0, int64_t channels,
                       int group, int k0, bool first_block) {
+    float *sums = c0 + channels == s->reduced ? table->sums : NULL;
     int columns = SR_MIN(s->columns - k0, s->kernels->block),
         width = sr__conv_width(s->kernels, columns);
     int64_t rows = (int64_t)s->all_taps * s->reduced; // of a packed block
@@ -129,6 +131,8 @@ static void run_block(const Sweep *s, const Table *table, int count, int64_t c0,
         .columns = columns,
         .add = s->add || c0 > 0,
         .end = c0 + channels == s->reduced ? s->end : NULL,
+        .sums = sums ? sums + (int64_t)group * s->columns + k0 : NULL,
+        .sums_stride = (int64_t)s->out_c * s->kernels->depth,
         .out_base = s->out,
         .ahead = first_block ? AHEAD * s->rows : 0,
         .out_ahead = s->stream ? 0 : AHEAD * s->rows,
@@ -142,6 +146,7 @@ static void run_block(const Sweep *s, const Table *table, int count, int64_t c0,
         t.in = table->in + from;
         t.out = table->out + from;
         t.pixels = SR_MIN(count - from, s->rows);
+        t.sums_begin = from == 0;
         s->kernels->tile(&t);
     }
 }
@@ -174,6 +179,12 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
     int split = (int)(i / s->pixel_blocks % s->splits),
         share = (int)(i / s->pixel_blocks / s->splits);
     int count = (int)SR_MIN(s->pixels - first, PIXELS);
+    if (s->end && s->end->sums.unit) {
+        int64_t unit = i % s->pixel_blocks;
+        table.sums = s->end->sums.unit + unit * 3 * s->out_c * s->kernels->depth;
+        if (i == unit)
+            s->end->sums.count[unit] = (float)count;
+    }
     fill_table(s, &table, first);
     list_taps(s, &table, count);
     int blocks = sr__conv_ceil_div(s->columns, s->kernels->block);
@@ -248,6 +259,10 @@ static size_t scratch_bytes(const SrConvShape *s, SrConvPass pass) {
     else
         take_pieces(&count, &p, 1, p.K / p.kernels->depth);
     return count.used;
+}
+
+static int64_t sum_units(const SrConvShape *s) {
+    return ((int64_t)s->N * s->P * s->Q + PIXELS - 1) / PIXELS;
 }
 
 // (groups, blocks, taps, reduced, width)
@@ -393,6 +408,7 @@ const SrConvDesign sr__conv_direct = {
     .scratch_bytes = scratch_bytes,
     .prepared = prepared,
     .prepare = prepare,
+    .sum_units = sum_units,
     .forward = forward,
     .backward_data = backward_data,
     .backward_weight = sr__conv_direct_weight,

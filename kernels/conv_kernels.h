@@ -42,6 +42,11 @@ typedef struct {
     bool add;
     bool stream; // whole aligned vectors go past the caches; stream_end before others read them
     const SrConvEnd *end;  // what follows, for these channels and pixels; NULL: nothing
+    // Of these pixels' outputs, the first of a unit if sums_begin: shift, sum and square (channel_sums.h) of the
+    // tile's columns, sums_stride floats apart; NULL: not wanted.
+    float *sums;
+    int64_t sums_stride;
+    bool sums_begin;
     const float *out_base; // the whole output, where end's residual begins
     // What the tile brings into the cache for later ones, 0 for nothing new: under each tap the
     // pixels in[ahead .. ahead + SR_CONV_FETCH), which must be pointers to something whatever

@@ -59,6 +59,28 @@ V_INLINE void end_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VE
                 acc[m][j] = v_max(v_zero(), acc[m][j]);
 }
 
+// The outputs' own sums (channel_sums.h), while they are here.
+V_INLINE void sum_channels(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VECTORS]) {
+    V_FOR (j, NV) {
+        int n = clamp(t->columns - j * V_LANES, 0, V_LANES);
+        float *at = t->sums + j * V_LANES;
+        V shift = v_rounded(TYPE, acc[0][j]), sum = v_zero(), square = v_zero();
+        if (!t->sums_begin) {
+            shift = v_load_n(at, n);
+            sum = v_load_n(at + t->sums_stride, n);
+            square = v_load_n(at + 2 * t->sums_stride, n);
+        }
+        V_FOR (m, M) {
+            V d = v_rounded(TYPE, acc[m][j]) - shift;
+            sum = sum + d;
+            square = v_fma(d, d, square);
+        }
+        v_store_n(at, shift, n);
+        v_store_n(at + t->sums_stride, sum, n);
+        v_store_n(at + 2 * t->sums_stride, square, n);
+    }
+}
+
 // A whole vector of sums past the caches, to an aligned place.
 V_INLINE void stream(void *out, int64_t i, V sum) {
     if (TYPE == SR_BF16)
@@ -78,6 +100,8 @@ V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VE
                                               clamp(t->columns - j * V_LANES, 0, V_LANES));
     if (t->end)
         end_sums(M, NV, t, acc);
+    if (t->sums)
+        sum_channels(M, NV, t, acc);
     if (t->stream) {
         V_FOR (m, M)
             V_FOR (j, NV)
@@ -158,8 +182,10 @@ static void narrow(const SrConvTile *t) {
     }
     SrConvTile one = *t; // the last pixels, one by one
     one.pixels = 1;
-    for (int m = 0; m < t->pixels; m++, one.in++, one.out++)
+    for (int m = 0; m < t->pixels; m++, one.in++, one.out++) {
+        one.sums_begin = t->sums_begin && m == 0;
         narrow_any(1, &one);
+    }
 }
 #endif
 

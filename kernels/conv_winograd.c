@@ -161,6 +161,28 @@ static void finish_patch(const Job *job, const SrConvPatch *p) {
                             p->first, p->channels);
 }
 
+// The products of column block b of tile block `block`, work (points, TILES, width), to outputs.
+static void write_outputs(const Job *job, const float *work, int block, int b) {
+    int columns = block_columns(job, b), width = sr__conv_width(job->gemm, columns), pixels = 0;
+    const SrConvEnd *end = job->end;
+    float *sums = end && end->sums.unit ? end->sums.unit + (int64_t)block * 3 * job->K : NULL;
+    for (int i = 0; i < block_tiles(job, block); i++) {
+        SrConvPatch p = patch_at(job, &job->out, (int64_t)block * TILES + i);
+        p.first = b * job->gemm->block;
+        p.channels = columns;
+        p.sums = sums ? sums + p.first : NULL;
+        p.sums_stride = job->K;
+        p.sums_begin = i == 0;
+        job->transform->output(work + (int64_t)i * width, sr__winograd_point(TILES, width), &p,
+                               job->add);
+        if (end && !sums)
+            finish_patch(job, &p);
+        pixels += SR_MIN(job->m, p.H - p.h) * SR_MIN(job->m, p.W - p.w);
+    }
+    if (sums && b == 0)
+        end->sums.count[block] = (float)pixels;
+}
+
 // Column block b of tile block `block`: all points' products, then the outputs.
 static void multiply(const Job *job, const Table *table, const float *u, const float *v, int block,
                      int b) {
@@ -182,15 +204,7 @@ static void multiply(const Job *job, const Table *table, const float *u, const f
             job->gemm->tile(&t);
         }
     }
-    for (int i = 0; i < count; i++) {
-        SrConvPatch p = patch_at(job, &job->out, (int64_t)block * TILES + i);
-        p.first = b * job->gemm->block;
-        p.channels = columns;
-        job->transform->output(table->work + (int64_t)i * width, sr__winograd_point(TILES, width),
-                               &p, job->add);
-        if (job->end)
-            finish_patch(job, &p);
-    }
+    write_outputs(job, table->work, block, b);
 }
 
 typedef struct {
@@ -262,6 +276,10 @@ static void prepare(const SrConvShape *s, int m, SrConvPass pass, const float *w
     sr_parallel_for(job.column_blocks, weights_unit, &(Transform){&job, u});
 }
 
+static int64_t sum_units(const SrConvShape *s, int m) {
+    return new_job(s, m, SR_CONV_FORWARD).tile_blocks;
+}
+
 static size_t scratch_bytes(const SrConvShape *s, int m, SrConvPass pass) {
     if (pass == SR_CONV_BACKWARD_WEIGHT)
         return sr__winograd_weight_bytes(s, m);
@@ -299,6 +317,7 @@ static double cost(const SrConvShape *s, int m, SrConvPass pass) {
     static void prepare_##m(const SrConvShape *s, SrConvPass pass, const float *w, float *u) { \
         prepare(s, m, pass, w, u);                                                             \
     }                                                                                          \
+    static int64_t sum_units_##m(const SrConvShape *s) { return sum_units(s, m); }             \
     static void forward_##m(const SrConvShape *s, const void *x, const float *w,               \
                             const SrConvEnd *end, void *y, void *scratch) {                    \
         run(s, m, SR_CONV_FORWARD, x, w, end, y, false, scratch);                              \
@@ -318,6 +337,7 @@ static double cost(const SrConvShape *s, int m, SrConvPass pass) {
         .scratch_bytes = scratch_bytes_##m,                                                    \
         .prepared = prepared_##m,                                                              \
         .prepare = prepare_##m,                                                                \
+        .sum_units = sum_units_##m,                                                            \
         .forward = forward_##m,                                                                \
         .backward_data = backward_data_##m,                                                    \
         .backward_weight = backward_weight_##m,                                                \

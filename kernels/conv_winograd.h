@@ -22,6 +22,11 @@ typedef struct {
     int h, w; // corner
     int first, channels;
     const void *zeros; // (channels): what is read outside
+    // For `output`: the channels' sums (channel_sums.h), sums_stride floats apart, this patch the first of a unit
+    // if sums_begin; NULL: not wanted.
+    float *sums;
+    int64_t sums_stride;
+    bool sums_begin;
 } SrConvPatch;
 
 typedef struct {

@@ -160,13 +160,45 @@ V_INLINE void patch_any(SrDtype type, int m, bool inputs, const SrConvPatch *p, 
         patch_vector(type, m, inputs, at, c, p->channels - c, ahead, v, point);
 }
 
-// A^T M A for all channels of one tile; the part of it past the image's end is not written.
+// Sums of outputs of a vector of channels.
+typedef struct {
+    V shift, sum, square;
+} Sums;
+
+V_INLINE void sums_add(SrDtype type, Sums *s, V y, bool first) {
+    y = v_rounded(type, y);
+    if (first)
+        s->shift = y;
+    V d = y - s->shift;
+    s->sum = s->sum + d;
+    s->square = v_fma(d, d, s->square);
+}
+
+V_INLINE Sums sums_load(const SrConvPatch *p, int c, int n) {
+    if (p->sums_begin)
+        return (Sums){v_zero(), v_zero(), v_zero()};
+    const float *at = p->sums + c;
+    return (Sums){v_load_n(at, n), v_load_n(at + p->sums_stride, n), v_load_n(at + 2 * p->sums_stride, n)};
+}
+
+V_INLINE void sums_store(const SrConvPatch *p, int c, int n, Sums s) {
+    float *at = p->sums + c;
+    v_store_n(at, s.shift, n);
+    v_store_n(at + p->sums_stride, s.sum, n);
+    v_store_n(at + 2 * p->sums_stride, s.square, n);
+}
+
+// A^T M A for all channels of one tile; the part of it past the image's end is not written.  `sum`: p->sums
+// are wanted.
 V_INLINE void output_any(SrDtype type, int m, const float *from, int64_t point,
-                         const SrConvPatch *p, bool add) {
+                         const SrConvPatch *p, bool add, bool sum) {
     int side = m + 2, rows = least(m, p->H - p->h), columns = least(m, p->W - p->w);
     for (int c = 0; c < p->channels; c += V_LANES) {
         V half[MOST * MOST], in[MOST], out[MOST];
         int n = least(p->channels - c, V_LANES);
+        Sums sums;
+        if (sum)
+            sums = sums_load(p, c, n);
         V_FOR (b, side) {
             V_FOR (a, side)
                 in[a] = v_load(from + (a * side + b) * point + c);
@@ -182,8 +214,12 @@ V_INLINE void output_any(SrDtype type, int m, const float *from, int64_t point,
                 if (add)
                     out[b] = out[b] + v_get(type, p->image, to, n);
                 v_put(type, p->image, to, out[b], n);
+                if (sum)
+                    sums_add(type, &sums, out[b], p->sums_begin && a == 0 && b == 0);
             }
         }
+        if (sum)
+            sums_store(p, c, n, sums);
     }
 }
 
@@ -237,7 +273,10 @@ V_INLINE void weight_gradient_any(int m, const float *du, int rows, int width, f
     }                                                                                             \
     static void output_##m##_##name(const float *from, int64_t point, const SrConvPatch *y,       \
                                     bool add) {                                                   \
-        output_any(type, m, from, point, y, add);                                                 \
+        if (y->sums)                                                                              \
+            output_any(type, m, from, point, y, false, true);                                     \
+        else                                                                                      \
+            output_any(type, m, from, point, y, add, false);                                      \
     }
 #define INSTANCE(m)                                                                               \
     TYPED(m, f32, SR_F32)                                                                         \

@@ -17,6 +17,7 @@
 #include "base/option.h"
 #include "base/status.h"
 #include "base/tensor.h"
+#include "kernels/channel_sums.h"
 
 #define SR_OP_MAX_IN 16
 #define SR_OP_MAX_SLOTS 8
@@ -81,6 +82,8 @@ typedef struct {
     float *const *dx;    // backward: gradient of input i, NULL when nobody wants it
     unsigned dx_add;     // bit i: add to dx[i] instead of overwriting it
     void *prepared;      // what `prepare` makes for this pass; NULL where `prepared` asks for nothing
+    SrChannelSums sums;  // forward: where to leave the sums of y; none if nobody wants them
+    SrChannelSums x_sums; // forward with SR_OP_TAKES_SUMS: of x[0], or none
     void *saved;         // saved_bytes, kept from forward to backward
     void *scratch;       // scratch_bytes, garbage at entry
     uint64_t seed;       // of the run; for ops that draw
@@ -112,6 +115,7 @@ enum { // SrOp.flags
     SR_OP_CHEAP = 4,     // forward costs about one pass over memory: may be recomputed in the backward
     SR_OP_FUSED_NO_GRAD = 16, // no backward once its option relu or residual is on
     SR_OP_BF16 = 32,     // forward and backward also run on bfloat16, see SrOpCall
+    SR_OP_TAKES_SUMS = 64, // forward in training wants the sums of x[0]
     SR_OP_NO_GRAD = 8,   // gradients stop here: no backward (sinkhorn, detach)
 };
 
@@ -152,6 +156,8 @@ typedef struct SrOp {
     size_t (*saved_bytes)(const void *params, const SrShape *x, int n_in);
     size_t (*scratch_bytes)(const void *params, const SrShape *x, int n_in);
     size_t (*bf16_scratch_bytes)(const void *params, const SrShape *x, int n_in); // NULL: the same
+    // Units of the sums that forward can leave of y (channel_sums.h), from the shape alone; 0 or NULL: none.
+    int64_t (*sum_units)(const void *params, const SrShape *x, int n_in, SrDtype type);
     // NULL: nothing.  type: of the call's activations.  Asked for a backward that makes some dx.
     SrOpPrepared (*prepared)(const void *params, const SrShape *x, int n_in, SrDtype type, SrOpPass pass);
     // By pass: fills call->prepared from the parameters; x and y have shapes and types, no data.

@@ -212,6 +212,19 @@ V_INLINE void v_put(SrDtype type, void *p, int64_t i, V a, int n) {
         v_store_n((float *)p + i, a, n);
 }
 
+// What v_put leaves in memory, as floats.
+V_INLINE V v_rounded(SrDtype type, V a) {
+    if (type != SR_BF16)
+        return a;
+#if V_LANES == 16
+    return v_widen_(v_narrow_(a));
+#else
+    SrBf16 lane[V_LANES];
+    v_store_bf16(lane, a);
+    return v_load_bf16(lane);
+#endif
+}
+
 // Sum of the lanes, always in the same order.
 V_INLINE float v_sum(V a) {
     float lane[V_LANES];

@@ -110,6 +110,7 @@ static SrOpCall call_of(OpCall *c) {
         .dy = c->dy,
         .dx = c->dx,
         .dx_add = c->dx_add,
+        .x_sums = c->x_sums,
         .saved = c->saved,
         .scratch = c->scratch,
         .seed = 7,

@@ -19,6 +19,7 @@ typedef struct {
     float *dx[SR_OP_MAX_IN], *dw[SR_OP_MAX_SLOTS], *dy;
     void *saved, *scratch;
     double *x64[SR_OP_MAX_IN], *w64[SR_OP_MAX_SLOTS], *y64;
+    SrChannelSums x_sums; // none unless the test sets it
     unsigned dx_add;
     bool again;
 } OpCall;

@@ -181,7 +181,7 @@ static float *run(const Case *t, SrConvPass pass, size_t len, float start, bool 
     void *x = typed(s->type, t->x, x_len(s)), *dy = typed(s->type, t->dy, y_len(s));
     void *raw = typed(type, out, len + GUARD);
     if (pass == SR_CONV_FORWARD)
-        sr_conv_forward_end(s, x, w, &(SrConvEnd){t->bias, add ? dy : NULL, add}, raw, scratch);
+        sr_conv_forward_end(s, x, w, &(SrConvEnd){.bias = t->bias, .residual = add ? dy : NULL, .relu = add}, raw, scratch);
     else if (pass == SR_CONV_BACKWARD_DATA)
         sr_conv_backward_data(s, dy, w, raw, add, scratch);
     else
@@ -204,6 +204,56 @@ static void compare(const Case *t, SrConvPass pass, const float *out, const doub
                      (double)out[i], right[i] + start, tolerance);
 }
 
+// Channel k of sums that were left, beside those of y (pixels, K) itself.
+static void check_channel(const Case *t, SrChannelSums sums, const float *y, int k) {
+    int64_t pixels = (int64_t)t->s.N * t->s.P * t->s.Q, K = t->s.K;
+    double n = 0, sum = 0, square = 0, right = 0, right_square = 0, size = 0;
+    for (int64_t u = 0; u < sums.units; u++) {
+        const float *own = sums.unit + 3 * u * K + k;
+        double shift = (double)own[0], count = (double)sums.count[u], s = (double)own[K];
+        n += count;
+        sum += s + count * shift;
+        square += (double)own[2 * K] + shift * (2 * s + count * shift);
+    }
+    for (int64_t p = 0; p < pixels; p++) {
+        double v = (double)y[p * K + k];
+        right += v;
+        right_square += v * v;
+        size = fmax(size, fabs(v));
+    }
+    double tolerance = 1e-5 * (double)pixels;
+    if (n != (double)pixels || !(fabs(sum - right) <= tolerance * size) ||
+        !(fabs(square - right_square) <= tolerance * size * size))
+        fail_msg("%s: sums of channel %d: %g pixels, %.9g and %.9g, expected %.9g and %.9g", describe(t, SR_CONV_FORWARD), k,
+                 n, sum, square, right, right_square);
+}
+
+// A forward that leaves the sums of its outputs; without changing a bit of these.
+static void check_sums(const Case *t) {
+    const SrConvShape *s = &t->s;
+    int64_t units = sr_conv_sum_units(s);
+    size_t bytes = sr_conv_scratch_bytes(s, SR_CONV_FORWARD), sums_bytes = sr__sums_bytes(units, s->K),
+           prepared_bytes = sr_conv_prepared(s, SR_CONV_FORWARD).bytes, n = y_len(s) * sizeof(float);
+    if (units == 0)
+        return;
+    unsigned char *scratch = guarded(bytes), *prepared = guarded(prepared_bytes), *left = guarded(sums_bytes);
+    void *x = typed(s->type, t->x, x_len(s)), *y = sr_calloc(1, n), *plain = sr_calloc(1, n);
+    float *y_floats = sr_alloc(n);
+    sr_conv_prepare(s, SR_CONV_FORWARD, t->w, prepared);
+    const float *w = prepared_bytes ? (const float *)prepared : t->w;
+    SrChannelSums sums = sr__sums_in(left, units);
+    sr_conv_forward_end(s, x, w, &(SrConvEnd){.sums = sums}, y, scratch);
+    sr_conv_forward(s, x, w, NULL, plain, scratch);
+    CHECK(memcmp(y, plain, n) == 0);
+    sr_cast(SR_F32, y_floats, s->type, y, (int64_t)y_len(s));
+    for (int k = 0; k < s->K; k++)
+        check_channel(t, sums, y_floats, k);
+    free_guarded(t, SR_CONV_FORWARD, scratch, bytes, "scratch");
+    free_guarded(t, SR_CONV_FORWARD, prepared, prepared_bytes, "prepared weights");
+    free_guarded(t, SR_CONV_FORWARD, left, sums_bytes, "sums");
+    sr_free(x), sr_free(y), sr_free(plain), sr_free(y_floats);
+}
+
 // The three passes of one case; tolerance is relative to the largest sum of absolute products.  In
 // bfloat16 weights and outputs are rounded, 2^-9 each; the weight gradient has neither.
 static void check_case(const Case *t, double exact) {
@@ -212,6 +262,7 @@ static void check_case(const Case *t, double exact) {
     float *y = run(t, SR_CONV_FORWARD, y_len(s), 7, false, NULL);
     compare(t, SR_CONV_FORWARD, y, t->y, y_len(s), 0, tolerance * (t->y_scale + 1));
     sr_free(y);
+    check_sums(t);
     double *ended = sr_alloc(y_len(s) * sizeof *ended);
     for (size_t i = 0; i < y_len(s); i++)
         ended[i] = fmax(t->y[i] + (double)t->dy[i], 0);
