@@ -1,6 +1,7 @@
 // disk_filelist: images named by a list (.npy of strings, or text with one path a line), labels by
 // another list of the same length (.npy or text; whole numbers, or names that are numbered in the
-// order of their bytes).  A .npy with a column a class has several labels an image: 1, 0, -1 (not known).
+// order of their bytes).  Several labels an image: a .npy with a column a class (1, 0, -1: not known), or lines of
+// several numbers, the classes there are.
 //
 // A relative path is looked for beside the list and then in the current folder.
 // REMOVE_IMG_PATH_PREFIX and NEW_IMG_PATH_PREFIX rewrite each path first.
@@ -17,6 +18,7 @@
 #include "data/source.h"
 
 #define MAX_LIST_BYTES ((size_t)2 << 30)
+#define MAX_CLASSES (1 << 20)
 
 // Lines of text or elements of a .npy.
 typedef struct {
@@ -134,7 +136,7 @@ static SrStatus labels_from_names(Set *set, const List *list) {
 // A matrix of 1, 0, -1: VISSL's multi-label files.
 static SrStatus targets_fill(Set *set, const SrDatasetConfig *config, const SrNpy *npy) {
     bool numbers = npy->kind != 'U' && npy->kind != 'S';
-    if (npy->columns < 1 || npy->columns > 1 << 20)
+    if (npy->columns < 1 || npy->columns > MAX_CLASSES)
         SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s has %lld columns, expected one a class", config->split,
                 config->label_path, (long long)npy->columns);
     set->targets = sr_alloc((size_t)npy->n * (size_t)npy->columns);
@@ -153,6 +155,44 @@ static SrStatus targets_fill(Set *set, const SrDatasetConfig *config, const SrNp
     return SR_OK;
 }
 
+// The numbers of a line, separated by blanks or commas; row, if not NULL, gets a 1 at each.  False: other text.
+static bool line_classes(const char *s, int8_t *row, int64_t *largest) {
+    for (;;) {
+        char *end;
+        errno = 0;
+        long long v = strtoll(s, &end, 10);
+        if (end == s || errno || v < 0 || v >= MAX_CLASSES || !strchr(" \t,", *end))
+            return false;
+        *largest = SR_MAX(*largest, v);
+        if (row)
+            row[v] = 1;
+        s = end + strspn(end, " \t,");
+        if (!*s)
+            return true;
+    }
+}
+
+// Lines of whole numbers, at least one of them of several: targets of 1 and 0.  *found false: it is another kind of list.
+static SrStatus targets_from_lines(Set *set, const SrDatasetConfig *config, const List *list, bool *found) {
+    int64_t largest = -1;
+    *found = !list->npy.map && list->n > 0;
+    for (int64_t i = 0; *found && i < list->n; i++)
+        *found = line_classes(sr__names_get(&list->lines, i), NULL, &largest);
+    if (!*found)
+        return SR_OK;
+    size_t classes = (size_t)largest + 1;
+    if (classes * (size_t)list->n > MAX_LIST_BYTES)
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s: %lld images of %zu classes are too many for lines of numbers",
+                config->split, config->label_path, (long long)list->n, classes);
+    set->targets = sr_calloc((size_t)list->n, classes);
+    if (!set->targets)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld x %zu labels", (long long)list->n, classes);
+    set->n_classes = (int)classes;
+    for (int64_t i = 0; i < list->n; i++)
+        line_classes(sr__names_get(&list->lines, i), set->targets + i * set->n_classes, &largest);
+    return SR_OK;
+}
+
 // Fills labels and the number of classes: the largest label + 1, or the number of distinct names.
 static SrStatus labels_fill(Set *set, const SrDatasetConfig *config, const List *list) {
     if (list->n != set->paths.n)
@@ -164,6 +204,10 @@ static SrStatus labels_fill(Set *set, const SrDatasetConfig *config, const List 
     if (!set->labels)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld labels", (long long)list->n);
     if (!labels_from_integers(set, list)) {
+        bool several;
+        SR_TRY(targets_from_lines(set, config, list, &several));
+        if (several)
+            return SR_OK;
         SR_TRY(labels_from_names(set, list));
         set->n_classes = (int)set->classes.n;
         return SR_OK;
@@ -282,7 +326,7 @@ static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSam
 
 static int64_t set_label(const void *opened, int64_t i) {
     const Set *set = opened;
-    return set->labels ? set->labels[i] : -1;
+    return set->labels && !set->targets ? set->labels[i] : -1;
 }
 
 static const int8_t *set_targets(const void *opened, int64_t i) {

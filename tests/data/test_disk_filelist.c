@@ -200,6 +200,14 @@ static void test_targets(void **state) {
     open_list(list, write_npy(dir, "l.npy", "|i1", "2, 1", "\1\0", 2), (SrDatasetConfig){0}, &set);
     CHECK(!source()->targets(set, 0) && source()->label(set, 0) == 1);
     source()->close(set);
+    open_list(list, fixture_write(dir, "l.txt", "0, 2\n1\n", 7), (SrDatasetConfig){0}, &set);
+    CHECK_INT(source()->classes(set), 3);
+    CHECK(memcmp(source()->targets(set, 0), "\1\0\1\0\1\0", 6) == 0);
+    CHECK_INT(source()->label(set, 1), -1);
+    source()->close(set);
+    open_list(list, fixture_write(dir, "l.txt", "0 2 dogs\n1\n", 11), (SrDatasetConfig){0}, &set);
+    CHECK(!source()->targets(set, 0) && source()->classes(set) == 2); // names
+    source()->close(set);
     refused(list, write_npy(dir, "l.npy", "|i1", "2, 2", "\1\0\2\0", 4), "row 1, column 0");
     refused(list, write_npy(dir, "l.npy", "|S1", "2, 2", "1001", 4), "column a class");
     refused(list, write_npy(dir, "l.npy", "|i1", "1, 2", "\1\0", 2), "1 labels for 2 images");
