@@ -135,7 +135,7 @@ V_INLINE void patch_vector(SrDtype type, int m, bool inputs, const void *const *
         V_FOR (a, from) {
             const void *x = at[a * from + b];
             if (!inputs || b >= 2)
-                __builtin_prefetch((const char *)x + (c + ahead) * number_bytes(type));
+                __builtin_prefetch((const char *)x + (c + ahead) * number_bytes(type), 0, 2);
             in[a] = v_get(type, x, c, n);
         }
         inputs ? apply_bt(m, in, 1, half + b, from) : apply_a(m, in, 1, half + b, from);
