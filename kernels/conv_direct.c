@@ -392,10 +392,11 @@ static void backward_data(const SrConvShape *s, const void *dy, const float *w, 
 
 // Multiply-adds done, taps outside small maps left out, at the measured share of the peak.
 static double cost(const SrConvShape *s, SrConvPass pass) {
-    (void)pass;
     const SrConvKernels *kernels = sr__conv_kernels(s->type);
     if (!kernels || s->C / s->groups % kernels->depth || s->K / s->groups % kernels->depth)
         return -1;
+    if (pass == SR_CONV_BACKWARD_WEIGHT)
+        return sr__conv_direct_weight_cost(s, kernels->depth);
     double work = (double)s->N * s->P * s->Q * s->K * (s->C / s->groups) * s->R * s->S;
     bool skips = s->P * s->Q <= 64 && s->N >= 12;
     return work * (skips ? sr__conv_inside(s) : 1) / (0.93 * kernels->depth);

@@ -7,7 +7,8 @@
 //
 // Work is cut into units (group, range of pixels, rows, columns), all taps each, so that
 // x is read from memory once a unit and its neighbourhood comes from cache.  Ranges have partial
-// sums of their own, (range, group, tap, C, K); sr__conv_unpack adds them in order.
+// sums of their own, (range, group, tap, C, K); sr__conv_unpack adds them in order.  With a single range
+// a unit keeps its sums and adds them to dw itself.
 //
 // bfloat16 multiplies pairs of pixels: the copies side by side put the same channel of two pixels
 // next to each other, and what is said of a pixel below holds for a pair.  A pair with one pixel
@@ -39,13 +40,15 @@ typedef struct {
     int taps_w;      // columns of taps
     bool turned;     // rows are outputs and columns channels, not channels of a tap and outputs
     bool in_place;   // part is dw itself
+    bool own;        // units keep their sums
     bool copies;     // columns are copied side by side: pairs, or not whole vectors
     const SrConvKernels *kernels;
     int depth, chunk;          // pixels in a unit; pixels multiplied in one go
     int groups, rows, columns; // of one group
     int64_t pixels;
     int ranges, row_step, column_step;
-    float *part; // (ranges, groups, taps, rows, width of columns)
+    float *part; // (ranges, groups, taps, rows, width of columns), unless `own`
+    float *dw;
     char *threads;
     size_t thread_bytes;
 } Job;
@@ -59,6 +62,7 @@ typedef struct {
     float *y, *x;          // (PIXELS, column_step), (PIXELS, row_step): columns and rows side by side
     const float **x_at;    // (chunk): rows of x
     float *edge;           // (taps * chunk, rows)
+    float *own;            // (taps, row_step, column_step)
     // Of the next chunk, to be brought into the cache: pixels of x (FETCHED_TAPS, chunk) and dy
     // (chunk), and their lines.
     const float **next_x, **next_dy;
@@ -68,6 +72,7 @@ typedef struct {
 static Table take_table(SrConvScratch *scratch, const Job *job) {
     size_t taps = (size_t)job->grid.taps, chunk = (size_t)job->chunk;
     size_t edge = job->grid.run > 1 ? taps * chunk * (size_t)job->rows : 0;
+    size_t own = job->own ? taps * (size_t)job->row_step * (size_t)job->column_step : 0;
     return (Table){.in = sr__conv_take(scratch, sizeof(float *) * taps * chunk),
                    .columns = sr__conv_take(scratch, sizeof(float *) * taps * chunk),
                    .inside = sr__conv_take(scratch, sizeof(int) * taps),
@@ -76,6 +81,7 @@ static Table take_table(SrConvScratch *scratch, const Job *job) {
                    .x = sr__conv_take(scratch, sizeof(float) * PIXELS * (size_t)job->row_step),
                    .x_at = sr__conv_take(scratch, sizeof(float *) * chunk),
                    .edge = sr__conv_take(scratch, sizeof(float) * edge),
+                   .own = sr__conv_take(scratch, sizeof(float) * own),
                    .next_x = sr__conv_take(scratch, sizeof(float *) * chunk * FETCHED_TAPS),
                    .next_dy = sr__conv_take(scratch, sizeof(float *) * chunk),
                    .fetch = sr__conv_take(scratch, sizeof(SrConvFetch) * FETCHES)};
@@ -138,6 +144,7 @@ static Job new_job(const SrConvShape *s, const SrConvPacking *p) {
     job.copies = job.depth > 1 || !whole;
     cut(&job);
     job.in_place = turned && whole && job.ranges == 1;
+    job.own = !turned && p->merged == 1 && run == 1 && job.ranges == 1;
     return job;
 }
 
@@ -257,15 +264,33 @@ static Fetches fetch_chunk(const Job *job, const Table *table, const Unit *u, in
                        : fetch_lines(job, table, first, r0, r1, c0, c1);
 }
 
+// Where the unit's sums are: rows `stride`, taps `tap` floats apart.
+typedef struct {
+    float *at;
+    int64_t tap, stride;
+} Sums;
+
+static Sums unit_sums(const Job *job, const Table *table, const Unit *u) {
+    int64_t stride = sr__conv_width(job->kernels, job->columns), tap = job->rows * stride;
+    if (job->own) {
+        stride = sr__conv_width(job->kernels, u->k1 - u->k0);
+        return (Sums){table->own, (u->c1 - u->c0) * stride, stride};
+    }
+    int64_t group = u->range * (int64_t)job->groups + u->group;
+    return (Sums){job->part + group * job->grid.taps * tap + u->c0 * stride + u->k0, tap, stride};
+}
+
 // Rows of the unit under tap t, all its columns.
-static void add_tap(const Job *job, const Table *table, const Unit *u, int t, Fetches *fetches,
-                    float *part) {
-    int width = sr__conv_width(job->kernels, job->columns), channel = u->group * job->rows + u->c0;
+static void add_tap(const Job *job, const Table *table, const Unit *u, int t, bool fresh, Sums sums,
+                    Fetches *fetches) {
+    int channel = u->group * job->rows + u->c0;
     SrConvOuter o = {.pixels = table->inside[t],
                      .rows = u->c1 - u->c0,
                      .x = row_pixels(job, table, t),
                      .x_first = channel,
-                     .out_stride = width};
+                     .y = table->columns + t * job->chunk,
+                     .out_stride = sums.stride,
+                     .fresh = fresh};
     if (job->depth > 1) {
         job->kernels->gather(o.x, channel, o.pixels, o.rows, table->x, job->row_step);
         o.x = table->x_at;
@@ -273,9 +298,8 @@ static void add_tap(const Job *job, const Table *table, const Unit *u, int t, Fe
     }
     for (int k = u->k0; k < u->k1; k += job->kernels->block) {
         o.width = sr__conv_width(job->kernels, SR_MIN(u->k1 - k, job->kernels->block));
-        o.y = table->columns + t * job->chunk;
         o.y_first = job->copies ? k - u->k0 : u->group * job->columns + k;
-        o.out = part + ((int64_t)t * job->rows + u->c0) * width + k;
+        o.out = sums.at + t * sums.tap + k - u->k0;
         o.fetch = fetches->next;
         o.fetches = fetches->left;
         int runs = SR_MIN(sr__conv_runs(job->kernels, o.rows, o.width), fetches->left);
@@ -285,13 +309,13 @@ static void add_tap(const Job *job, const Table *table, const Unit *u, int t, Fe
     }
 }
 
-static void clear(const Job *job, const Unit *u, float *part) {
-    int width = sr__conv_width(job->kernels, job->columns),
-        to = sr__conv_width(job->kernels, u->k1);
-    for (int t = 0; t < job->grid.taps; t++)
-        for (int c = u->c0; c < u->c1; c++)
-            memset(part + ((int64_t)t * job->rows + c) * width + u->k0, 0,
-                   sizeof(float) * (size_t)(to - u->k0));
+static void add_own(const Job *job, const Unit *u, Sums sums) {
+    SrConvWeights shape = {NULL, u->k1 - u->k0, u->c1 - u->c0, job->grid.taps};
+    SrConvParts parts = {sums.at, 1, 0, sums.stride};
+    int64_t row = (int64_t)job->rows * job->grid.taps; // of dw
+    float *dw = job->dw + ((int64_t)u->group * job->columns + u->k0) * row + (int64_t)u->c0 * job->grid.taps;
+    for (int k = 0; k < shape.K; k += job->kernels->lanes)
+        job->kernels->unpack(&shape, k, &parts, dw, row);
 }
 
 static void run_unit(void *arg, int64_t i, int thread) {
@@ -299,24 +323,24 @@ static void run_unit(void *arg, int64_t i, int thread) {
     Unit u = unit_at(job, i);
     SrConvScratch scratch = {job->threads + (size_t)thread * job->thread_bytes, 0};
     Table table = take_table(&scratch, job);
-    float *part =
-        job->part + (u.range * (int64_t)job->groups + u.group) * (part_floats(job) / job->groups);
-    if (!job->in_place)
-        clear(job, &u, part);
+    Sums sums = unit_sums(job, &table, &u);
     for (int p = 0; p < job->chunk; p++) // pairs, and as many again for the prefetch
         table.x_at[p] = table.x + (int64_t)(p % PIXELS) * job->row_step;
     int64_t chunks = (job->pixels + job->chunk - 1) / job->chunk;
-    for (int64_t chunk = chunks * u.range / job->ranges;
-         chunk < chunks * (u.range + 1) / job->ranges; chunk++) {
+    int64_t from = chunks * u.range / job->ranges, to = chunks * (u.range + 1) / job->ranges;
+    for (int64_t chunk = from; chunk < to; chunk++) {
         int64_t first = chunk * job->chunk;
         int count = (int)SR_MIN(job->pixels - first, job->chunk);
         sr__conv_pixels(&job->grid, first, count, table.in, job->chunk, table.edge);
         copy_columns(job, &table, &u, first, count);
         list_inside(job, &table, count);
         Fetches fetches = fetch_chunk(job, &table, &u, first + job->chunk);
+        bool fresh = chunk == from && !job->in_place;
         for (int t = 0; t < job->grid.taps; t++)
-            add_tap(job, &table, &u, t, &fetches, part);
+            add_tap(job, &table, &u, t, fresh, sums, &fetches);
     }
+    if (job->own)
+        add_own(job, &u, sums);
 }
 
 // Scratch: what all threads share, then a table for each.  Returns the place of the taps.
@@ -324,7 +348,7 @@ static SrConvTap *take_pieces(SrConvScratch *scratch, Job *job) {
     SrConvScratch count = {0};
     take_table(&count, job);
     job->thread_bytes = count.used;
-    size_t part = job->in_place ? 0 : (size_t)(job->ranges * part_floats(job));
+    size_t part = job->in_place || job->own ? 0 : (size_t)(job->ranges * part_floats(job));
     job->part = sr__conv_take(scratch, sizeof(float) * part);
     job->threads = sr__conv_take(scratch, count.used * (size_t)sr_parallel_threads());
     // Only told from x by list_inside, but for pairs.
@@ -358,6 +382,13 @@ static void sum_parts(const Job *job, float *dw) {
     sr_parallel_for((int64_t)job->groups * job->rows, sum_row, &sum);
 }
 
+// Multiply-adds done at the measured share of the peak, and the sums' way to dw (bench/conv_bench.c).
+double sr__conv_direct_weight_cost(const SrConvShape *s, int depth) {
+    double sums = (double)s->K * (s->C / s->groups) * s->R * s->S;
+    double share = depth > 1 ? 0.85 * depth : 0.9;
+    return sums * ((double)s->N * s->P * s->Q * sr__conv_inside(s) / share + 25);
+}
+
 size_t sr__conv_direct_weight_bytes(const SrConvShape *s) {
     SrConvPacking p = sr__conv_packing(s);
     Job job = new_job(s, &p);
@@ -376,11 +407,12 @@ void sr__conv_direct_weight(const SrConvShape *s, const void *x, const void *dy,
     job.grid.tap = tap;
     job.grid.in = x;
     job.dy = dy;
+    job.dw = dw;
     if (job.in_place)
         job.part = dw;
     sr_parallel_for(units(&job), run_unit, &job);
     if (job.turned && !job.in_place)
         sum_parts(&job, dw);
-    else if (!job.turned)
+    else if (!job.turned && !job.own)
         sr__conv_unpack(&p, job.part, job.ranges, dw);
 }

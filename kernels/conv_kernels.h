@@ -65,13 +65,14 @@ typedef struct {
 } SrConvFetch;
 
 // Pixels are pairs of them where depth is 2, each pair's channels side by side (gather).
-// out[m][j] += sum over pixels of x[pixel][x_first + m] * y[pixel][y_first + j], rows m, one block wide.
+// out[m][j] += (or =) sum over pixels of x[pixel][x_first + m] * y[pixel][y_first + j], rows m, one block wide.
 typedef struct {
     int pixels, rows, width;     // width: whole vectors
     const float *const *x, *const *y; // (pixels)
     int64_t x_first, y_first;
     float *out; // (rows, out_stride)
     int64_t out_stride;
+    bool fresh; // nothing is in `out` yet
     // Later operands to bring into the cache meanwhile: run number i over the pixels, sr__conv_runs
     // in all, asks for fetch[i] of as many pixels, both of a pair.
     const SrConvFetch *fetch;
@@ -83,6 +84,13 @@ typedef struct {
     const float *w; // (K, C, taps) of one group
     int K, C, taps;
 } SrConvWeights;
+
+// Sums of gradients with respect to packed weights.
+typedef struct {
+    const float *part; // (parts, taps, C, stride)
+    int parts;
+    int64_t part_stride, stride; // floats from part to part and from row to row
+} SrConvParts;
 
 typedef struct {
     int depth; // channels in a unit: 1, or 2 for bfloat16
@@ -103,10 +111,10 @@ typedef struct {
     void (*pack_forward)(const SrConvWeights *w, int k0, int columns, float *packed);
     // Block of input channels c0 .. c0 + columns: packed[t][k][j] = w[k][c0 + j][t].
     void (*pack_backward)(const SrConvWeights *w, int c0, int columns, float *packed);
-    // dw[k][c][t] += sum over parts of part[t][c][k] for k0 <= k < k0 + lanes, k < K.  Rows of a
-    // part are `stride` floats, parts `part_stride`.  `dw` has the shape of w.
-    void (*unpack)(const SrConvWeights *shape, float *dw, int k0, const float *part, int parts,
-                   int64_t part_stride, int64_t stride);
+    // dw[k][c][t] += sum over parts of part[t][c][k] for k0 <= k < k0 + lanes, k < K; rows of dw, of
+    // one k, are dw_stride floats.
+    void (*unpack)(const SrConvWeights *shape, int k0, const SrConvParts *from, float *dw,
+                   int64_t dw_stride);
 } SrConvKernels;
 
 SR_CPU_TABLES(SrConvKernels, sr__conv_kernels);

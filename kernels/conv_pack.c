@@ -162,7 +162,8 @@ static void unpack_rows(void *arg, int64_t i, int thread) {
         return;
     }
     SrConvWeights shape = {NULL, p->K, p->C, p->taps};
-    p->kernels->unpack(&shape, dw, k0, part, job->parts, part_stride, width);
+    SrConvParts parts = {part, job->parts, part_stride, width};
+    p->kernels->unpack(&shape, k0, &parts, dw, (int64_t)p->Cg * p->taps);
 }
 
 void sr__conv_unpack(const SrConvPacking *p, const float *part, int parts, float *dw) {

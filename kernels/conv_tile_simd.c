@@ -8,6 +8,7 @@
 // Compiled once more for bfloat16 (SR_ISA_avx512bf16): there a broadcast brings a pair of channels,
 // a lane of a weight vector holds a pair of weights, and one instruction adds both products to the
 // float of the lane.  Four bytes take four bytes' place, so the loops are the same.
+#include "base/compiler.h"
 #include "kernels/conv_kernels.h"
 #include "kernels/simd.h"
 
@@ -198,7 +199,7 @@ V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetc
     float *out = o->out + row * stride;
     V_FOR (m, M)
         V_FOR (j, NV)
-            acc[m][j] = v_load(out + m * stride + j * V_LANES);
+            acc[m][j] = o->fresh ? v_zero() : v_load(out + m * stride + j * V_LANES);
     for (int i = 0; i < o->pixels; i++) {
         const float *x = o->x[i] + o->x_first + row, *y = o->y[i] + o->y_first;
         __asm__("" : "+r"(x), "+r"(y)); // or gcc 12 keeps ten sums of pointers, some of them in vectors
@@ -279,13 +280,32 @@ V_INLINE V v_pairs(const float *a, const float *b, int64_t first, int n) {
     return _mm512_castsi512_ps(_mm512_or_si512(wide, _mm512_cvtepu16_epi32(low)));
 }
 
+// 2 * V_LANES numbers of two rows to as many pairs.
+V_INLINE void store_pairs(const Number *a, const Number *b, float *to) {
+    static const uint16_t order[4 * V_LANES] = {
+        0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
+        11, 43, 12, 44, 13, 45, 14, 46, 15, 47, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53,
+        22, 54, 23, 55, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
+    __m512i x = _mm512_loadu_si512(a), y = _mm512_loadu_si512(b);
+    __m512i low = _mm512_permutex2var_epi16(x, _mm512_loadu_si512(order), y);
+    __m512i high = _mm512_permutex2var_epi16(x, _mm512_loadu_si512(order + 2 * V_LANES), y);
+    _mm512_storeu_si512(to, low);
+    _mm512_storeu_si512(to + V_LANES, high);
+}
+
 static void gather(const float *const *from, int64_t first, int n, int columns, float *to,
                    int64_t stride) {
-    for (int i = 0; i < 2 * n; i += 2, to += stride)
-        for (int j = 0; j < columns; j += V_LANES) {
+    for (int i = 0; i < 2 * n; i += 2, to += stride) {
+        int j = 0;
+        for (; j + 2 * V_LANES <= columns; j += 2 * V_LANES) {
             __builtin_prefetch(to + stride + j, 1);
-            v_store(to + j, v_pairs(from[i], from[i + 1], first + j, clamp(columns - j, 0, V_LANES)));
+            __builtin_prefetch(to + stride + j + V_LANES, 1);
+            store_pairs((const Number *)from[i] + first + j, (const Number *)from[i + 1] + first + j,
+                        to + j);
         }
+        for (; j < columns; j += V_LANES)
+            v_store(to + j, v_pairs(from[i], from[i + 1], first + j, clamp(columns - j, 0, V_LANES)));
+    }
 }
 #else
 static void gather(const float *const *from, int64_t first, int n, int columns, float *to,
@@ -360,22 +380,41 @@ static void pack_backward(const SrConvWeights *w, int c0, int columns, float *pa
     }
 }
 
+// Where the sums of V_LANES columns of dw from `column` on lie in the first part, brought into the
+// cache: a row of dw meets as many rows of a part, each a line far from the others.
+static void locate(const SrConvWeights *shape, const SrConvParts *from, int k0, int column,
+                   const float *at[V_LANES]) {
+    int c = column / shape->taps, t = column % shape->taps;
+    for (int u = 0; u < V_LANES; u++) {
+        at[u] = from->part + ((int64_t)t * shape->C + SR_MIN(c, shape->C - 1)) * from->stride + k0;
+        for (int q = 0; q < from->parts; q++)
+            __builtin_prefetch(at[u] + q * from->part_stride);
+        if (++t == shape->taps) {
+            t = 0;
+            c++;
+        }
+    }
+}
+
 // pack_forward backwards, with the parts added in order on the way.
-static void unpack(const SrConvWeights *shape, float *dw, int k0, const float *part, int parts,
-                   int64_t part_stride, int64_t stride) {
+static void unpack(const SrConvWeights *shape, int k0, const SrConvParts *from, float *dw,
+                   int64_t dw_stride) {
     int length = shape->C * shape->taps, rows_here = clamp(shape->K - k0, 0, V_LANES);
-    for (int i = 0; i < length; i += V_LANES) {
+    const float *at[2][V_LANES]; // the present columns and the next
+    locate(shape, from, k0, 0, at[0]);
+    for (int i = 0, now = 0; i < length; i += V_LANES, now = 1 - now) {
         int n = clamp(length - i, 0, V_LANES);
         V r[V_LANES];
-        for (int u = 0; u < V_LANES; u++) {
-            const float *p = part + packed_row(shape, i + (u < n ? u : 0)) * stride + k0;
-            r[u] = v_load(p);
-            for (int q = 1; q < parts; q++)
-                r[u] = r[u] + v_load(p + q * part_stride);
+        locate(shape, from, k0, i + V_LANES, at[1 - now]);
+        V_FOR (u, V_LANES) {
+            r[u] = v_load(at[now][u]);
+            for (int q = 1; q < from->parts; q++)
+                r[u] = r[u] + v_load(at[now][u] + q * from->part_stride);
         }
         v_transpose(r);
         for (int u = 0; u < rows_here; u++) {
-            float *to = dw + (int64_t)(k0 + u) * length + i;
+            float *to = dw + (k0 + u) * dw_stride + i;
+            __builtin_prefetch(to + 2 * LINE, 1);
             v_store_n(to, v_load_n(to, n) + r[u], n);
         }
     }

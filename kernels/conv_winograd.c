@@ -299,6 +299,8 @@ static double cost(const SrConvShape *s, int m, SrConvPass pass) {
                 s->pad_w <= 2 && s->C >= 16 && s->K >= 16;
     if (!fits)
         return -1;
+    if (pass == SR_CONV_BACKWARD_WEIGHT)
+        return sr__winograd_weight_cost(s, m);
     bool data = pass == SR_CONV_BACKWARD_DATA;
     SrWinogradTiles tiles = sr__winograd_tiles(m, s->N, data ? s->H : s->P, data ? s->W : s->Q);
     double share = m == 4 ? 0.72 : 0.85;

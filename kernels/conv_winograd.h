@@ -74,6 +74,7 @@ static inline SrWinogradTiles sr__winograd_tiles(int m, int N, int H, int W) {
 }
 
 // The weight gradient, in a file of its own.
+double sr__winograd_weight_cost(const SrConvShape *s, int m);
 size_t sr__winograd_weight_bytes(const SrConvShape *s, int m);
 void sr__winograd_weight(const SrConvShape *s, int m, const void *x, const void *dy, float *dw,
                          void *scratch);

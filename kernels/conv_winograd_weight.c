@@ -1,9 +1,13 @@
 // Weight gradient by Winograd's transform: du[xi] (C, K) += V[xi]^T Z[xi] over all tiles, V the
 // transformed inputs and Z the transformed output gradients; dw = G^T du G.
 //
-// A unit is (range of tiles, rows of C, columns of K).  It keeps du for its corner of the matrix in
-// the cache and turns it back into nine taps at its end, so that partial sums of ranges have the
-// layout and size of the direct design's, (range, tap, C, K), and are added by the same function.
+// A unit keeps du for a corner of the matrix, its rows of C and columns of K, in the cache and turns
+// it back into nine taps at its end.  Two orders of work:
+//   ranges  few channels, many tiles: a unit is also a range of tiles and transforms them itself.  Partial
+//           sums have the layout and size of the direct design's, (range, tap, C, K), and are added by the
+//           same function.
+//   shared  many channels: all tiles are transformed once, a chunk of them at a time, and every unit
+//           reads what it needs; its taps go straight to dw.
 #include "kernels/conv_winograd.h"
 
 #include <string.h>
@@ -13,12 +17,18 @@
 #include "kernels/conv_pack.h"
 
 enum {
-    TILES = 48, // multiplied in one go
+    TILES = 48, // of a range multiplied in one go
     STEP = 128, // rows and columns of a unit at most; the more, the fewer tiles transformed twice
     LEAST_STEP = 64,
     UNITS = 16,           // pieces of work wanted of the cut into ranges
     RANGE_TILES = 192,    // of a range at least: pays for its transform back
     PART_BYTES = 8 << 20, // of all partial sums together, unless a single one is larger
+    SHARED_UNITS = 8,     // of LEAST_STEP rows and columns: from there on tiles are shared
+    SHARED_TILES = 256,   // of a chunk at most
+    SHARED_BYTES = 20 << 20, // and of it transformed: the last-level cache is for more than that
+    TRANSFORMED = 8,         // tiles of a unit that transforms shared ones
+    LINE = SR_ALIGN / (int)sizeof(float),
+    FETCHES = 2 * LEAST_STEP / LINE,
 };
 
 typedef struct {
@@ -29,44 +39,69 @@ typedef struct {
     int m, points, pad_h, pad_w, C, K, K_width;
     SrWinogradTiles tiles;
     int row_step, column_step, ranges;
-    float *part, *zeros; // (ranges, 9, C, K_width), (C or K)
+    bool shared;
+    int chunk;            // tiles multiplied in one go
+    int64_t first;        // tile of the present shared chunk, and
+    int count;            // how many there are
+    float *v, *z;         // of a shared chunk: (steps of C or K, points, chunk, LEAST_STEP)
+    float *dw;            // (K, C, 9)
+    float *part, *zeros;  // (ranges, 9, C, K_width), (C or K)
     char *threads;
     size_t thread_bytes;
 } Job;
 
 // What one thread needs; lives in scratch.
 typedef struct {
-    const float **rows, **columns; // (TILES): of v and of z's first block
-    float *v, *z; // (points, TILES, row_step), (blocks of columns, points, TILES, block)
+    const float **rows, **columns; // (chunk): of v and z
+    float *v, *z; // (points, chunk, row_step), (points, chunk, column_step), unless shared
     float *du;    // (points, rows, columns of the unit)
+    float *taps;  // (9, rows, columns of the unit), if shared
 } Table;
 
-// Of one block of columns in z.
-static int64_t z_floats(const Job *job) {
-    return job->points * sr__winograd_point(TILES, job->gemm->block);
+// Floats of one step's chunk, transformed.
+static int64_t chunk_floats(const Job *job, int step) {
+    return job->points * sr__winograd_point(job->chunk, step);
 }
 
 static Table take_table(SrConvScratch *scratch, const Job *job) {
-    size_t points = (size_t)job->points, rows = (size_t)job->row_step,
-           columns = (size_t)job->column_step;
-    size_t blocks = columns / (size_t)job->gemm->block, z_block = (size_t)z_floats(job);
-    return (Table){.rows = sr__conv_take(scratch, sizeof(float *) * TILES),
-                   .columns = sr__conv_take(scratch, sizeof(float *) * TILES),
-                   .v =
-                       sr__conv_take(scratch, sizeof(float) * points *
-                                                  (size_t)sr__winograd_point(TILES, job->row_step)),
-                   .z = sr__conv_take(scratch, sizeof(float) * blocks * z_block),
-                   .du = sr__conv_take(scratch, sizeof(float) * points * rows * columns)};
+    size_t corner = (size_t)job->row_step * (size_t)job->column_step, chunk = (size_t)job->chunk;
+    size_t v = job->shared ? 0 : (size_t)chunk_floats(job, job->row_step);
+    size_t z = job->shared ? 0 : (size_t)chunk_floats(job, job->column_step);
+    return (Table){
+        .rows = sr__conv_take(scratch, sizeof(float *) * chunk),
+        .columns = sr__conv_take(scratch, sizeof(float *) * chunk),
+        .v = sr__conv_take(scratch, sizeof(float) * v),
+        .z = sr__conv_take(scratch, sizeof(float) * z),
+        .du = sr__conv_take(scratch, sizeof(float) * (size_t)job->points * corner),
+        .taps = sr__conv_take(scratch, job->shared ? sizeof(float) * 9 * corner : 0)};
 }
 
+static int row_steps(const Job *job) { return sr__conv_ceil_div(job->C, job->row_step); }
+static int column_steps(const Job *job) { return sr__conv_ceil_div(job->K, job->column_step); }
 static int64_t units(const Job *job) {
-    return (int64_t)job->ranges * sr__conv_ceil_div(job->C, job->row_step) *
-           sr__conv_ceil_div(job->K, job->column_step);
+    return (int64_t)job->ranges * row_steps(job) * column_steps(job);
+}
+
+// Chunks of one size, for their sums are added in dw: the cut depends on the shape alone.
+static bool share(Job *job) {
+    job->row_step = job->column_step = LEAST_STEP;
+    job->ranges = 1;
+    if (units(job) < SHARED_UNITS)
+        return false;
+    int64_t tile = (int64_t)sizeof(float) * job->points * (job->C + job->K);
+    int64_t most = SR_MAX(LEAST_STEP, SR_MIN(SHARED_BYTES / tile, SHARED_TILES));
+    int64_t chunks = SR_MAX(1, (job->tiles.count + most - 1) / most);
+    job->chunk = (int)((job->tiles.count + chunks - 1) / chunks);
+    return true;
 }
 
 // Ranges depend on the shape alone, for their sums are added; steps only say who computes what, so
 // they may follow the number of threads.
 static void cut(Job *job) {
+    job->shared = share(job);
+    if (job->shared)
+        return;
+    job->chunk = TILES;
     int64_t part = (int64_t)sizeof(float) * 9 * job->C * job->K_width;
     job->row_step = job->column_step = STEP;
     job->ranges = 1;
@@ -100,26 +135,29 @@ static void take_pieces(SrConvScratch *scratch, Job *job) {
     SrConvScratch count = {0};
     take_table(&count, job);
     job->thread_bytes = count.used;
-    job->part = sr__conv_take(scratch, sizeof(float) * 9 * (size_t)(job->ranges * job->C) *
-                                           (size_t)job->K_width);
+    size_t part = 9 * (size_t)(job->ranges * job->C) * (size_t)job->K_width;
+    size_t v = (size_t)chunk_floats(job, LEAST_STEP) * (size_t)row_steps(job);
+    size_t z = (size_t)chunk_floats(job, LEAST_STEP) * (size_t)column_steps(job);
+    job->part = sr__conv_take(scratch, job->shared ? 0 : sizeof(float) * part);
+    job->v = sr__conv_take(scratch, job->shared ? sizeof(float) * v : 0);
+    job->z = sr__conv_take(scratch, job->shared ? sizeof(float) * z : 0);
     job->zeros = sr__conv_take(scratch, sizeof(float) * (size_t)SR_MAX(job->C, job->K));
     job->threads = sr__conv_take(scratch, count.used * (size_t)sr_parallel_threads());
 }
 
 typedef struct {
     int range, c0, rows, k0, columns;
-    int row_width; // rows in whole vectors
+    int row_width, width; // rows and columns in whole vectors
 } Unit;
 
 static Unit unit_at(const Job *job, int64_t i) {
-    int column_steps = sr__conv_ceil_div(job->K, job->column_step);
-    int row_steps = sr__conv_ceil_div(job->C, job->row_step);
-    Unit u = {.k0 = (int)(i % column_steps) * job->column_step};
-    u.c0 = (int)(i / column_steps % row_steps) * job->row_step;
-    u.range = (int)(i / column_steps / row_steps);
+    Unit u = {.k0 = (int)(i % column_steps(job)) * job->column_step};
+    u.c0 = (int)(i / column_steps(job) % row_steps(job)) * job->row_step;
+    u.range = (int)(i / column_steps(job) / row_steps(job));
     u.rows = SR_MIN(job->row_step, job->C - u.c0);
     u.columns = SR_MIN(job->column_step, job->K - u.k0);
     u.row_width = sr__conv_width(job->gemm, u.rows);
+    u.width = sr__conv_width(job->gemm, u.columns);
     return u;
 }
 
@@ -136,65 +174,132 @@ static SrConvPatch patch_at(const Job *job, const SrConvPatch *tensor, int64_t t
     return p;
 }
 
-// Tiles first .. first + count into v and z.
-static void transform(const Job *job, const Table *table, const Unit *u, int64_t first, int count) {
-    int block = job->gemm->block;
-    for (int i = 0; i < count; i++) {
-        SrConvPatch d = patch_at(job, &job->x, first + i, u->c0, u->rows);
-        d.h -= job->pad_h;
-        d.w -= job->pad_w;
-        job->transform->input(&d, table->v + (int64_t)i * u->row_width,
-                              sr__winograd_point(TILES, u->row_width));
-        for (int k = 0; k < u->columns; k += block) {
-            SrConvPatch g =
-                patch_at(job, &job->dy, first + i, u->k0 + k, SR_MIN(block, u->columns - k));
-            float *z = table->z + k / block * z_floats(job);
-            job->transform->gradient(&g, z + (int64_t)i * block, sr__winograd_point(TILES, block));
+// Channels first .. first + channels of a tile of x, or of dy, into v or z.
+static void transform_x(const Job *job, int64_t tile, int first, int channels, float *v,
+                        int64_t point) {
+    SrConvPatch d = patch_at(job, &job->x, tile, first, channels);
+    d.h -= job->pad_h;
+    d.w -= job->pad_w;
+    job->transform->input(&d, v, point);
+}
+
+static void transform_dy(const Job *job, int64_t tile, int first, int channels, float *z,
+                         int64_t point) {
+    SrConvPatch g = patch_at(job, &job->dy, tile, first, channels);
+    job->transform->gradient(&g, z, point);
+}
+
+// Where tile by tile the unit's rows of v and columns of z lie at the first point, and how far the next
+// point is.
+static void list_tiles(const Job *job, const Table *table, const float *v, int v_width,
+                       const float *z, int z_width) {
+    for (int i = 0; i < job->chunk; i++) {
+        table->rows[i] = v + (int64_t)i * v_width;
+        table->columns[i] = z + (int64_t)i * z_width;
+    }
+}
+
+// du (points, rows, width) = or += V^T Z over `count` tiles; the next point's operands are fetched
+// meanwhile if they come from afar.
+static void multiply(const Job *job, const Table *table, const Unit *u, int64_t v_point,
+                     int64_t z_point, int count, bool add) {
+    SrConvFetch fetch[FETCHES];
+    SrConvOuter o = {.pixels = count,
+                     .rows = u->rows,
+                     .x = table->rows,
+                     .y = table->columns,
+                     .out_stride = u->width,
+                     .fresh = !add};
+    for (int xi = 0; xi < job->points; xi++) {
+        int n = 0;
+        for (int c = 0; c < u->rows && job->shared && xi + 1 < job->points; c += LINE)
+            fetch[n++] = (SrConvFetch){table->rows, (xi + 1) * v_point + c};
+        for (int k = 0; k < u->columns && job->shared && xi + 1 < job->points; k += LINE)
+            fetch[n++] = (SrConvFetch){table->columns, (xi + 1) * z_point + k};
+        o.fetch = fetch;
+        o.fetches = n;
+        for (int k = 0; k < u->columns; k += job->gemm->block) {
+            o.width = SR_MIN(u->width - k, job->gemm->block);
+            o.x_first = xi * v_point;
+            o.y_first = xi * z_point + k;
+            o.out = table->du + (int64_t)xi * u->rows * u->width + k;
+            job->gemm->outer(&o);
+            int runs = SR_MIN(sr__conv_runs(job->gemm, u->rows, o.width), o.fetches);
+            o.fetch += runs;
+            o.fetches -= runs;
         }
     }
 }
 
-// du[block of columns] (points, rows, width) += V^T Z
-static void multiply(const Job *job, const Table *table, const Unit *u, int count) {
-    int block = job->gemm->block;
-    SrConvOuter o = {.pixels = count, .rows = u->rows, .x = table->rows, .y = table->columns};
-    for (int xi = 0; xi < job->points; xi++)
-        for (int k = 0; k < u->columns; k += block) {
-            o.width = sr__conv_width(job->gemm, SR_MIN(block, u->columns - k));
-            o.x_first = xi * sr__winograd_point(TILES, u->row_width);
-            o.y_first = k / block * z_floats(job) + xi * sr__winograd_point(TILES, block);
-            o.out =
-                table->du + (int64_t)job->points * u->rows * k + (int64_t)xi * u->rows * o.width;
-            o.out_stride = o.width;
-            job->gemm->outer(&o);
-        }
+static Table thread_table(const Job *job, int thread) {
+    SrConvScratch scratch = {job->threads + (size_t)thread * job->thread_bytes, 0};
+    return take_table(&scratch, job);
 }
 
-static void run_unit(void *arg, int64_t i, int thread) {
+// A corner of a range.
+static void range_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
     Unit u = unit_at(job, i);
-    SrConvScratch scratch = {job->threads + (size_t)thread * job->thread_bytes, 0};
-    Table table = take_table(&scratch, job);
-    int width = sr__conv_width(job->gemm, u.columns);
-    memset(table.du, 0, sizeof(float) * (size_t)job->points * (size_t)u.rows * (size_t)width);
-    for (int j = 0; j < TILES; j++) {
-        table.rows[j] = table.v + (int64_t)j * u.row_width;
-        table.columns[j] = table.z + (int64_t)j * job->gemm->block;
-    }
+    Table table = thread_table(job, thread);
+    int64_t v_point = sr__winograd_point(TILES, u.row_width);
+    int64_t z_point = sr__winograd_point(TILES, u.width);
+    list_tiles(job, &table, table.v, u.row_width, table.z, u.width);
     int64_t from = job->tiles.count * u.range / job->ranges,
             to = job->tiles.count * (u.range + 1) / job->ranges;
     for (int64_t first = from; first < to; first += TILES) {
         int count = (int)SR_MIN(to - first, TILES);
-        transform(job, &table, &u, first, count);
-        multiply(job, &table, &u, count);
+        for (int t = 0; t < count; t++) {
+            transform_x(job, first + t, u.c0, u.rows, table.v + (int64_t)t * u.row_width, v_point);
+            transform_dy(job, first + t, u.k0, u.columns, table.z + (int64_t)t * u.width, z_point);
+        }
+        multiply(job, &table, &u, v_point, z_point, count, first > from);
     }
     int64_t tap = (int64_t)job->C * job->K_width;
     float *part = job->part + u.range * 9 * tap + (int64_t)u.c0 * job->K_width + u.k0;
-    for (int k = 0; k < u.columns; k += job->gemm->block)
-        job->transform->weight_gradient(
-            table.du + (int64_t)job->points * u.rows * k, u.rows,
-            sr__conv_width(job->gemm, SR_MIN(job->gemm->block, u.columns - k)), part + k, tap,
-            job->K_width);
+    job->transform->weight_gradient(table.du, u.rows, u.width, part, tap, job->K_width);
+}
+
+// Unit i = (x or dy, a few tiles of the chunk): all channels.
+static void transform_unit(void *arg, int64_t i, int thread) {
+    (void)thread;
+    const Job *job = arg;
+    int64_t point = sr__winograd_point(job->chunk, LEAST_STEP), step = chunk_floats(job, LEAST_STEP);
+    int first = (int)(i / 2) * TRANSFORMED, last = SR_MIN(first + TRANSFORMED, job->count);
+    bool x = i % 2 == 0;
+    int channels = x ? job->C : job->K;
+    for (int t = first; t < last; t++)
+        for (int c = 0; c < channels; c += LEAST_STEP)
+            (x ? transform_x : transform_dy)(job, job->first + t, c,
+                                             SR_MIN(channels - c, LEAST_STEP),
+                                             (x ? job->v : job->z) + c / LEAST_STEP * step +
+                                                 (int64_t)t * LEAST_STEP,
+                                             point);
+}
+
+// A corner of all of a chunk's tiles: its taps added to dw.
+static void shared_unit(void *arg, int64_t i, int thread) {
+    const Job *job = arg;
+    Unit u = unit_at(job, i);
+    Table table = thread_table(job, thread);
+    int64_t point = sr__winograd_point(job->chunk, LEAST_STEP), step = chunk_floats(job, LEAST_STEP);
+    list_tiles(job, &table, job->v + u.c0 / LEAST_STEP * step, LEAST_STEP,
+               job->z + u.k0 / LEAST_STEP * step, LEAST_STEP);
+    multiply(job, &table, &u, point, point, job->count, false);
+    job->transform->weight_gradient(table.du, u.rows, u.width, table.taps,
+                                    (int64_t)u.rows * u.width, u.width);
+    SrConvWeights shape = {NULL, u.columns, u.rows, 9};
+    SrConvParts parts = {table.taps, 1, 0, u.width};
+    for (int k = 0; k < u.columns; k += job->gemm->lanes)
+        job->gemm->unpack(&shape, k, &parts, job->dw + ((int64_t)u.k0 * job->C + u.c0) * 9,
+                          (int64_t)job->C * 9);
+}
+
+// Products at the measured share of the peak, transforming du back, which takes as long as some tiles,
+// and transforming a channel of a tile of x and dy (bench/conv_bench.c).
+double sr__winograd_weight_cost(const SrConvShape *s, int m) {
+    double tiles = (double)sr__winograd_tiles(m, s->N, s->P, s->Q).count, C = s->C, K = s->K;
+    return m == 4 ? 36 * (tiles + 11) * C * K / 0.8 + 350 * tiles * (C + K)
+                  : 16 * (tiles + 16) * C * K / 0.85 + 130 * tiles * (C + K);
 }
 
 size_t sr__winograd_weight_bytes(const SrConvShape *s, int m) {
@@ -212,7 +317,16 @@ void sr__winograd_weight(const SrConvShape *s, int m, const void *x, const void 
     memset(job.zeros, 0, sizeof(float) * (size_t)SR_MAX(job.C, job.K));
     job.x.image = (void *)x; // only read: the patches of `input` and `gradient`
     job.dy.image = (void *)dy;
-    sr_parallel_for(units(&job), run_unit, &job);
+    job.dw = dw;
+    if (job.shared) {
+        for (; job.first < job.tiles.count; job.first += job.chunk) {
+            job.count = (int)SR_MIN(job.tiles.count - job.first, job.chunk);
+            sr_parallel_for(2 * (int64_t)sr__conv_ceil_div(job.count, TRANSFORMED), transform_unit, &job);
+            sr_parallel_for(units(&job), shared_unit, &job);
+        }
+        return;
+    }
+    sr_parallel_for(units(&job), range_unit, &job);
     SrConvShape floats = *s; // as the partial sums are, whatever x is
     floats.type = SR_F32;
     SrConvPacking p = sr__conv_packing(&floats);

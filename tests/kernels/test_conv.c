@@ -365,14 +365,16 @@ static void test_direct(void **state) {
     sweep(SR_F32, SR_CONV_DIRECT, 1000, 1e-6, random_shape);
 }
 
-// 3x3 kernels with stride 1, channels around the limits of vectors and blocks.
+// 3x3 kernels with stride 1, channels around the limits of vectors and blocks; some with so many that the
+// weight gradient's tiles are shared.
 static SrConvShape winograd_shape(SrRng *rng) {
     static const int widths[] = {16, 20, 33, 48, 64, 65, 100};
+    bool many = pick(rng, 0, 5) == 0;
     return (SrConvShape){.N = pick(rng, 1, 3),
-                         .H = pick(rng, 1, 10),
-                         .W = pick(rng, 1, 10),
-                         .C = widths[pick(rng, 0, SR_COUNT(widths) - 1)],
-                         .K = widths[pick(rng, 0, SR_COUNT(widths) - 1)],
+                         .H = pick(rng, 1, many ? 5 : 10),
+                         .W = pick(rng, 1, many ? 5 : 10),
+                         .C = many ? pick(rng, 129, 280) : widths[pick(rng, 0, SR_COUNT(widths) - 1)],
+                         .K = many ? pick(rng, 129, 280) : widths[pick(rng, 0, SR_COUNT(widths) - 1)],
                          .R = 3,
                          .S = 3,
                          .stride_h = 1,
@@ -440,6 +442,7 @@ static const SrConvShape large[] = {
     {  20,  4,  4,  96,  64, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // taps skipped on small maps
     {   8, 28, 28,  20,  24, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // weight gradient in ranges
     { 200,  3,  3,  16, 216, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // Winograd by columns, two groups
+    { 290,  3,  3, 130, 200, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // its gradient's tiles shared, in chunks
     {   4, 14, 14,  64,  64, 3, 3, 1, 1, 1, 1, 1, 1, 16,  0, 0, SR_F32},
     {   4, 14, 14,  64,  64, 3, 3, 1, 1, 2, 2, 2, 2, 1,  0, 0, SR_F32},
     // clang-format on
@@ -490,10 +493,18 @@ static void test_threads_keep_bits(void **state) {
     }
 }
 
-static const char *design(int N, int side, int C, int K, int R, int stride, int groups) {
-    SrConvShape s = {N, side, side, C, K, R, R, stride, stride, R / 2, R / 2, 1, 1, groups, 0, 0, SR_F32};
+static const char *pass_design(SrConvPass pass, SrDtype type, int N, int side, int C, int K, int R, int stride, int groups) {
+    SrConvShape s = {N, side, side, C, K, R, R, stride, stride, R / 2, R / 2, 1, 1, groups, 0, 0, type};
     sr_conv_shape(&s);
-    return sr_conv_design(&s, SR_CONV_FORWARD);
+    return sr_conv_design(&s, pass);
+}
+
+static const char *design(int N, int side, int C, int K, int R, int stride, int groups) {
+    return pass_design(SR_CONV_FORWARD, SR_F32, N, side, C, K, R, stride, groups);
+}
+
+static const char *weight_design(SrDtype type, int N, int side, int C, int K) {
+    return pass_design(SR_CONV_BACKWARD_WEIGHT, type, N, side, C, K, 3, 1, 1);
 }
 
 static void test_choice(void **state) {
@@ -506,6 +517,13 @@ static void test_choice(void **state) {
     CHECK_STR(design(16, 56, 64, 256, 1, 1, 1), "direct");  // no Winograd without 3x3,
     CHECK_STR(design(16, 56, 128, 128, 3, 2, 1), "direct"); // with strides
     CHECK_STR(design(16, 56, 128, 128, 3, 1, 4), "direct"); // or groups
+    CHECK_STR(weight_design(SR_F32, 16, 14, 256, 256), "winograd4"); // measured, as is all of this
+    CHECK_STR(weight_design(SR_F32, 48, 3, 512, 512), "winograd4");
+    CHECK_STR(weight_design(SR_F32, 2, 3, 512, 512), "direct");
+    if (sr_cpu_has_bf16()) {
+        CHECK_STR(weight_design(SR_BF16, 16, 7, 512, 512), "winograd4");
+        CHECK_STR(weight_design(SR_BF16, 48, 3, 512, 512), "direct"); // products of pairs take half the time
+    }
     sr_conv_allow(0);
     CHECK_STR(design(16, 56, 64, 64, 3, 1, 1), "plain");
     sr_conv_allow(SR_CONV_ALL);
