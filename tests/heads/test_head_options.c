@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "heads/head.h"
+#include "kernels/op_params.h"
 #include "tests/graph/gradients.h"
 
 typedef struct {
@@ -22,7 +23,7 @@ typedef struct {
 } Built;
 
 static void build(Built *t, const char *name, const char *arguments, SrShape shape) {
-    static const SrHeadSettings settings = {.bn_eps = 1e-3, .bn_momentum = 0.1, .params_multiplier = 1};
+    static const SrHeadSettings settings = {.bn_eps = 1e-3, .bn_momentum = 0.25, .params_multiplier = 1};
     const SrHead *head;
     SrYaml *map = NULL;
     SrBuilder *b;
@@ -203,6 +204,35 @@ static void test_tokens(void **state) {
     check_rows(maps, SR_COUNT(maps), SR_SHAPE(4, 2, 2, 6));
 }
 
+// MODEL.HEAD.BATCHNORM_EPS and BATCHNORM_MOMENTUM reach every batch norm of every head.
+static void test_batch_norm_settings(void **state) {
+    (void)state;
+    static const Row rows[] = {
+        {"mlp", "{dims: [6, 5, 4], use_bn: true, skip_last_layer_relu_bn: false}", NULL, 2},
+        {"mlp_res", "{dims: [6, 6, 4], use_bn: true}", NULL, 1},
+        {"eval_mlp", "{in_channels: 6, dims: [6, 5, 4], use_bn: true}", NULL, 2},
+        {"swav_head", "{dims: [6, 5, 4], use_bn: true, skip_last_bn: false, num_clusters: []}", NULL, 2},
+        {"dino_head", "{in_dim: 6, hidden_dim: 5, num_clusters: [3], use_bn: true}", NULL, 2},
+        {"ibot_head", "{in_dim: 6, hidden_dim: 5, out_dim: 3, norm: bn}", NULL, 2},
+        {"msn_head", "{in_dim: 6, hidden_dim: 5, num_prototypes: 3, use_bn: true}", NULL, 2}};
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        Built t;
+        int norms = 0;
+        build(&t, rows[i].head, rows[i].arguments, SR_SHAPE(8, 6));
+        for (SrNodeId id = 1; id < sr_graph_count(t.graph); id++) {
+            const SrNode *node = sr_graph_at(t.graph, id);
+            const SrBatchNormParams *p = node->params;
+            if (strcmp(node->op->name, "batch_norm") != 0)
+                continue;
+            CHECK_NEAR(p->eps, 1e-3, 0);
+            CHECK_NEAR(p->momentum, 0.25, 0);
+            norms++;
+        }
+        CHECK_INT(norms, rows[i].n_out);
+        deinit(&t);
+    }
+}
+
 // ---- how layers begin
 
 static double deviation(Built *t, const char *name) {
@@ -280,5 +310,5 @@ static void test_wrong_values(void **state) {
     CHECK(n > 60);
 }
 
-SR_TESTS(head_options, unit(test_mlp), unit(test_swav), unit(test_unit_prototypes), unit(test_tokens),
+SR_TESTS(head_options, unit(test_mlp), unit(test_swav), unit(test_unit_prototypes), unit(test_tokens), unit(test_batch_norm_settings),
          unit(test_initial_values), unit(test_wrong_values))
