@@ -1,5 +1,5 @@
 // Speed of every convolution of the ResNets we train: GFLOP/s of each pass, and its share of this
-// processor's peak, measured between the layers because clocks drift and cores are shared.
+// processor's peak, measured between the layers too because clocks drift and cores are shared.
 //
 //   make bench-conv                   all lists
 //   build/conv-bench r50-224 [mask]   one list; mask as in sr_conv_allow: 1 direct, 2 F(4x4), 4
@@ -7,6 +7,9 @@
 //   build/conv-bench r50-224 7 bf16   the same in bfloat16; the peak is that type's
 //
 // FLOPs are those of the plain definition (taps in the padding counted), so Winograd exceeds 100 %.
+// Times are processor time over the number of threads: what other programs take counts for nothing.
+// After each list: its passes' times, and the share of the peak over all of its direct passes together and
+// over its Winograd passes on maps of 8 and more, each layer as often as the network has it.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +49,8 @@ static const struct { const char *name; const Layer *layer; int n; } lists[] = {
 
 static double now(void) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return ((double)t.tv_sec + 1e-9 * (double)t.tv_nsec) / sr_parallel_threads();
 }
 
 typedef struct {
@@ -94,7 +97,56 @@ static void fill(SrDtype type, void *a, size_t n) {
     }
 }
 
-static void bench_layer(const Layer *l, SrDtype type, double total[3]) {
+// Seconds, and what they would be at the peak.
+typedef struct {
+    double spent, ideal;
+} Time;
+
+typedef struct {
+    double pass[3];       // all designs
+    Time direct[3], winograd[3]; // the latter on maps of 8 and more
+} Totals;
+
+static void add_time(Totals *total, const SrConvShape *s, SrConvPass pass, Time t) {
+    const char *design = sr_conv_design(s, pass);
+    total->pass[pass] += t.spent;
+    Time *sum = strcmp(design, "direct") == 0                     ? total->direct
+                : strncmp(design, "winograd", 8) == 0 && s->H >= 8 ? total->winograd
+                                                                  : NULL;
+    if (sum) {
+        sum[pass].spent += t.spent;
+        sum[pass].ideal += t.ideal;
+    }
+}
+
+static void print_share(const char *name, const Time t[3]) {
+    static const char *const passes[] = {"forward", "data", "weight"};
+    Time all = {0};
+    printf("  %-22s", name);
+    for (int pass = 0; pass < 3; pass++) {
+        all.spent += t[pass].spent;
+        all.ideal += t[pass].ideal;
+        printf(" %s %3.0f%%", passes[pass], t[pass].spent > 0 ? 100 * t[pass].ideal / t[pass].spent : 0);
+    }
+    printf(" all %3.0f%% of the peak in %.3f s\n", all.spent > 0 ? 100 * all.ideal / all.spent : 0, all.spent);
+}
+
+static void print_totals(const char *name, const Totals *t) {
+    printf("%s: %.3f + %.3f + %.3f = %.3f s\n", name, t->pass[0], t->pass[1], t->pass[2],
+           t->pass[0] + t->pass[1] + t->pass[2]);
+    print_share("direct", t->direct);
+    print_share("Winograd, maps >= 8", t->winograd);
+}
+
+// The best so far: a disturbed one is too low, and shares of it too high.
+static double measured_peak(SrDtype type) {
+    static double best;
+    for (int i = 0; i < 3; i++)
+        best = SR_MAX(best, sr_conv_peak_gflops(type));
+    return best;
+}
+
+static void bench_layer(const Layer *l, SrDtype type, Totals *total) {
     SrConvShape s = {.N = l->N,
                      .H = l->H,
                      .W = l->H,
@@ -115,7 +167,7 @@ static void bench_layer(const Layer *l, SrDtype type, double total[3]) {
            w = (size_t)s.K * s.C * s.R * s.S;
     Buffers b = {sr_map(x * 4), sr_map(y * 4), sr_map(w * 4), sr_map(w * 4), NULL, NULL};
     fill(type, b.x, x), fill(type, b.y, y), fill(SR_F32, b.w, w);
-    double gflop = 2e-9 * (double)y * s.C * s.R * s.S, peak = sr_conv_peak_gflops(type);
+    double gflop = 2e-9 * (double)y * s.C * s.R * s.S, peak = measured_peak(type);
     printf("%3d %3d %4d>%-4d %dx%d/%d x%d peak %4.0f", s.N, s.H, s.C, s.K, s.R, s.S, s.stride_h,
            l->times, peak);
     for (int pass = 0; pass < 3; pass++) {
@@ -125,7 +177,7 @@ static void bench_layer(const Layer *l, SrDtype type, double total[3]) {
             continue;
         }
         double t = time_pass(&s, (SrConvPass)pass, &b);
-        total[pass] += t * l->times;
+        add_time(total, &s, (SrConvPass)pass, (Time){t * l->times, gflop / peak * l->times});
         printf(" | %4.0f %3.0f%% %-9s %3.0fM", gflop / t, 100 * gflop / t / peak,
                sr_conv_design(&s, (SrConvPass)pass),
                (double)sr_conv_scratch_bytes(&s, (SrConvPass)pass) / 1e6);
@@ -148,11 +200,10 @@ int main(int argc, char **argv) {
             "\n%s: images side C>K kernel/stride times | forward | backward data | backward weight"
             " (GFLOP/s, of peak, design, scratch)\n",
             lists[i].name);
-        double total[3] = {0};
+        Totals total = {0};
         for (int j = 0; j < lists[i].n; j++)
-            bench_layer(&lists[i].layer[j], type, total);
-        printf("%s: %.3f + %.3f + %.3f = %.3f s\n", lists[i].name, total[0], total[1], total[2],
-               total[0] + total[1] + total[2]);
+            bench_layer(&lists[i].layer[j], type, &total);
+        print_totals(lists[i].name, &total);
     }
     return 0;
 }
