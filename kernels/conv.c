@@ -8,7 +8,7 @@
 #include "base/parallel.h"
 #include "kernels/conv_design.h"
 
-static const SrConvDesign *const designs[] = {&sr__conv_direct, &sr__conv_winograd2,
+static const SrConvDesign *const designs[] = {&sr__conv_direct, &sr__conv_padded, &sr__conv_winograd2,
                                               &sr__conv_winograd4};
 static unsigned allowed = SR_CONV_ALL; // sr_conv_allow
 

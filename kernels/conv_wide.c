@@ -1,6 +1,6 @@
 // bfloat16 tensors through the designs for floats: x and dy widened to floats in scratch, y and dx rounded from there.
-// For processors without vdpbf16ps and for odd channel counts; its cost beside the product is one more pass over
-// memory each.
+// For processors without vdpbf16ps and for odd channel counts that conv_padded.c does not take; its cost beside the
+// product is one more pass over memory each.
 #include "base/bf16.h"
 #include "kernels/cast.h"
 #include "kernels/conv_design.h"

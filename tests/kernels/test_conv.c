@@ -522,6 +522,8 @@ static void test_choice(void **state) {
     CHECK_STR(weight_design(SR_F32, 2, 3, 512, 512), "direct");
     if (sr_cpu_has_bf16()) {
         CHECK_STR(weight_design(SR_BF16, 16, 7, 512, 512), "winograd4");
+        CHECK_STR(pass_design(SR_CONV_FORWARD, SR_BF16, 16, 224, 3, 64, 7, 2, 1), "padded");
+        CHECK_STR(pass_design(SR_CONV_BACKWARD_WEIGHT, SR_BF16, 16, 224, 3, 64, 7, 2, 1), "padded");
         CHECK_STR(weight_design(SR_BF16, 48, 3, 512, 512), "direct"); // products of pairs take half the time
     }
     sr_conv_allow(0);
