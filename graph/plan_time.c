@@ -18,8 +18,10 @@ static double traffic(const SrPlan *plan, const SrPlanCall *call) {
     double bytes = bytes_of(plan, call->y) + bytes_of(plan, call->dy) + bytes_of(plan, call->saved);
     for (int i = 0; i < SR_OP_MAX_IN; i++)
         bytes += bytes_of(plan, call->x[i]) + bytes_of(plan, call->dx[i]);
+    bytes += bytes_of(plan, call->prepared);
     const SrPlanNode *node = &plan->nodes[call->node];
-    for (int i = 0; i < node->n_w; i++)
+    bool instead = call->prepared != SR_NO_BUFFER && call->kind != SR_CALL_PREPARE; // read in place of the parameters
+    for (int i = 0; i < node->n_w && !instead; i++)
         bytes += (double)sr_shape_count(sr_params_at(plan->params, node->w[i])->shape) * sizeof(float);
     return bytes;
 }
