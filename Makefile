@@ -214,13 +214,13 @@ fuzz-graph: fuzz-library
 	@mkdir -p $(BUILD)/corpus/graph
 	$(FUZZ_WHOLE) -DSR_FUZZ_ENTRY -o $(BUILD)/fuzz_graph tests/fuzz/graph_fuzz.c build/fuzz/libsslrun.a $(LDLIBS)
 	$(BUILD)/fuzz_graph $(FUZZ_FLAGS) -max_len=4096 $(BUILD)/corpus/graph tests/fuzz/corpus/graph
-# Bounds of the loader: 5 seconds, 256 MiB (tests/fuzz/fuzz_config.c).  The words are the keys and names of the tables.
+# Bounds of the loader: 5 seconds of the processor, 256 MiB (tests/fuzz/fuzz_config.c).  The words are the keys and names of the tables.
 fuzz-config: fuzz-library
 	@mkdir -p $(BUILD)/corpus/config
 	@{ grep -hoE '^ *\{"[A-Za-z_.0-9]+"' $(SOURCES) | tr -d ' {'; grep -hoE '^ *\.name = "[A-Za-z_.0-9]+"' $(SOURCES) | \
 	    sed 's/.*= //'; cat tests/fuzz/yaml.dict; } | sort -u >$(BUILD)/config.dict
 	$(FUZZ_WHOLE) -o $(BUILD)/fuzz_config tests/fuzz/fuzz_config.c tests/trainer/config_input.c build/fuzz/libsslrun.a $(LDLIBS)
-	ASAN_OPTIONS=quarantine_size_mb=16 $(BUILD)/fuzz_config $(FUZZ_FLAGS) -timeout=5 -max_len=8192 \
+	ASAN_OPTIONS=quarantine_size_mb=16 $(BUILD)/fuzz_config $(FUZZ_FLAGS) -timeout=120 -max_len=8192 \
 	    -dict=$(BUILD)/config.dict $(BUILD)/corpus/config tests/fuzz/corpus/config configs/examples
 
 ## make bench-conv  GFLOP/s of every convolution, beside the processor's peak
