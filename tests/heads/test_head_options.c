@@ -4,54 +4,23 @@
 // A row's layers are its nodes in order: the op, then in brackets which tensors it has: w weight, b bias, g and v of
 // weight norm; a capital letter is frozen.
 #include "tests/check.h"
+#include "tests/heads/built_head.h"
 
 #include <ctype.h>
 #include <stdio.h>
 
 #include "base/text.h"
-#include "heads/head.h"
 #include "kernels/op_params.h"
 #include "tests/graph/gradients.h"
 
-typedef struct {
-    SrArena arena;
-    SrParams *params;
-    SrGraph *graph;
-    SrPlan *plan;
-    SrNodeId x, out[SR_HEAD_MAX_OUT];
-    int n_out;
-} Built;
-
-static void build(Built *t, const char *name, const char *arguments, SrShape shape) {
+static void build(BuiltHead *t, const char *name, const char *arguments, SrShape shape) {
     static const SrHeadSettings settings = {.bn_eps = 1e-3, .bn_momentum = 0.25, .params_multiplier = 1};
-    const SrHead *head;
-    SrYaml *map = NULL;
-    SrBuilder *b;
-    *t = (Built){.n_out = 0};
-    CHECK_OK(sr_head_find(name, &head));
-    CHECK_OK(sr_yaml_parse(&t->arena, arguments, strlen(arguments), "test", &map));
-    void *params = sr_arena_alloc(&t->arena, head->params_bytes + 1);
-    CHECK_OK(sr_options_parse(head->options, map, name, &t->arena, params));
-    CHECK_OK(sr_params_new(&t->params));
-    CHECK_OK(sr_graph_new(t->params, &t->graph));
-    CHECK_OK(sr_builder_new(t->graph, &b));
-    t->x = sr_build_input(b, "x", shape, SR_F32);
-    CHECK_OK(head->build(b, params, &settings, &t->x, 1, t->out, &t->n_out));
-    CHECK_OK(sr_builder_status(b));
-    sr_builder_free(b);
-    CHECK_OK(sr_params_allocate(t->params));
-    sr_params_init(t->params, 3);
-}
-
-static void deinit(Built *t) {
-    sr_plan_free(t->plan);
-    sr_graph_free(t->graph);
-    sr_params_free(t->params);
-    sr_arena_deinit(&t->arena);
+    CHECK_OK(built_head_init(t, &settings, name, arguments, shape));
+    built_head_draw(t, 3);
 }
 
 // "linear(wb) relu linear(w)"
-static void print_layers(const Built *t, SrText *out) {
+static void print_layers(const BuiltHead *t, SrText *out) {
     for (SrNodeId id = 1; id < sr_graph_count(t->graph); id++) {
         const SrNode *node = sr_graph_at(t->graph, id);
         char letters[8] = "";
@@ -76,7 +45,7 @@ static void spread(SrParams *params) {
     }
 }
 
-static void check_gradients(Built *t) {
+static void check_gradients(BuiltHead *t) {
     SrPlanOptions options = {.mode = SR_MODE_TRAIN, .outputs = t->out, .n_outputs = t->n_out,
                              .losses = t->out, .n_losses = t->n_out};
     spread(t->params);
@@ -94,7 +63,7 @@ typedef struct {
 
 static void check_rows(const Row *rows, int n, SrShape shape) {
     for (int i = 0; i < n; i++) {
-        Built t;
+        BuiltHead t;
         SrText layers = SR_TEXT_INIT;
         build(&t, rows[i].head, rows[i].arguments, shape);
         print_layers(&t, &layers);
@@ -103,7 +72,7 @@ static void check_rows(const Row *rows, int n, SrShape shape) {
         CHECK_INT(t.n_out, rows[i].n_out);
         check_gradients(&t);
         sr_text_deinit(&layers);
-        deinit(&t);
+        built_head_deinit(&t);
     }
 }
 
@@ -216,7 +185,7 @@ static void test_batch_norm_settings(void **state) {
         {"ibot_head", "{in_dim: 6, hidden_dim: 5, out_dim: 3, norm: bn}", NULL, 2},
         {"msn_head", "{in_dim: 6, hidden_dim: 5, num_prototypes: 3, use_bn: true}", NULL, 2}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
-        Built t;
+        BuiltHead t;
         int norms = 0;
         build(&t, rows[i].head, rows[i].arguments, SR_SHAPE(8, 6));
         for (SrNodeId id = 1; id < sr_graph_count(t.graph); id++) {
@@ -229,13 +198,13 @@ static void test_batch_norm_settings(void **state) {
             norms++;
         }
         CHECK_INT(norms, rows[i].n_out);
-        deinit(&t);
+        built_head_deinit(&t);
     }
 }
 
 // ---- how layers begin
 
-static double deviation(Built *t, const char *name) {
+static double deviation(BuiltHead *t, const char *name) {
     int index = sr_params_find(t->params, name);
     if (index < 0)
         fail_msg("no tensor %s", name);
@@ -268,13 +237,13 @@ static void test_initial_values(void **state) {
         {"vision_transformer_head", "{in_plane: 300, hidden_dim: 200, num_classes: 9}", "layers.pre_logits.bias", 0},
         {"vision_transformer_head", "{in_plane: 300, num_classes: 9}", "layers.head.weight", 0}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
-        Built t;
+        BuiltHead t;
         build(&t, rows[i].head, rows[i].arguments, SR_SHAPE(2, 300));
         // Normal numbers beyond two deviations are drawn again, which makes 0.88 of the deviation.
         double got = deviation(&t, rows[i].tensor), want = rows[i].deviation;
         if (!(got >= 0.85 * want && got <= 1.05 * want))
             fail_msg("%s of %s: deviation %g, expected %g", rows[i].tensor, rows[i].head, got, want);
-        deinit(&t);
+        built_head_deinit(&t);
     }
 }
 

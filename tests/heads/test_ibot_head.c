@@ -1,52 +1,23 @@
 // ibot_head: class token and patches by their own or by shared prototypes, and what is refused;
 // the other heads' refusals beside it.
 #include "tests/check.h"
+#include "tests/heads/built_head.h"
 
-#include "heads/head.h"
-
-typedef struct {
-    SrArena arena;
-    SrParams *params;
-    SrGraph *graph;
-    SrNodeId out[SR_HEAD_MAX_OUT];
-    int n_out;
-} Built;
-
-static SrStatus build(Built *t, const char *name, const char *arguments, SrShape shape) {
+static SrStatus build(BuiltHead *t, const char *name, const char *arguments, SrShape shape) {
     static const SrHeadSettings settings = {1e-5, 0.1, 1};
-    const SrHead *head;
-    SrYaml *map = NULL;
-    SrBuilder *b;
-    *t = (Built){.n_out = 0};
-    CHECK_OK(sr_head_find(name, &head));
-    CHECK_OK(sr_yaml_parse(&t->arena, arguments, strlen(arguments), "test", &map));
-    void *params = sr_arena_alloc(&t->arena, head->params_bytes + 1);
-    CHECK_OK(sr_options_parse(head->options, map, name, &t->arena, params));
-    CHECK_OK(sr_params_new(&t->params));
-    CHECK_OK(sr_graph_new(t->params, &t->graph));
-    CHECK_OK(sr_builder_new(t->graph, &b));
-    SrNodeId x = sr_build_input(b, "x", shape, SR_F32);
-    SrStatus status = head->build(b, params, &settings, &x, 1, t->out, &t->n_out);
-    sr_builder_free(b);
-    return status;
-}
-
-static void deinit(Built *t) {
-    sr_graph_free(t->graph);
-    sr_params_free(t->params);
-    sr_arena_deinit(&t->arena);
+    return built_head_init(t, &settings, name, arguments, shape);
 }
 
 static void check_outputs(const char *arguments, SrShape shape, int n_out, SrShape last,
                           bool second) {
-    Built t;
+    BuiltHead t;
     CHECK_OK(build(&t, "ibot_head", arguments, shape));
     CHECK_INT(t.n_out, n_out);
     CHECK(sr_shape_equal(sr_graph_at(t.graph, t.out[n_out - 1])->shape, last));
     CHECK(sr_params_find(t.params, "prototypes0.weight_v") >= 0);
     CHECK((sr_params_find(t.params, "prototypes1.weight_v") >= 0) == second);
     CHECK(!sr_params_at(t.params, sr_params_find(t.params, "prototypes0.weight_g"))->trainable);
-    deinit(&t);
+    built_head_deinit(&t);
 }
 
 #define SIZES "in_dim: 8, hidden_dim: 6, bottleneck_dim: 4, out_dim: 5"
@@ -81,10 +52,10 @@ static void test_refused(void **state) {
         {"vision_transformer_head", "{in_plane: 7}", SR_SHAPE(3, 8), "in_plane is 7"},
         {"msn_head", "{in_dim: 7}", SR_SHAPE(3, 8), "msn_head: in_dim is 7"}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
-        Built t;
+        BuiltHead t;
         CHECK_FAILS(build(&t, rows[i].head, rows[i].arguments, rows[i].shape), SR_ERR_CONFIG,
                     rows[i].text);
-        deinit(&t);
+        built_head_deinit(&t);
     }
 }
 

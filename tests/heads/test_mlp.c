@@ -1,62 +1,33 @@
 // mlp: numbering of its layers, PARAMS_MULTIPLIER, features with empty dimensions, and features it
 // refuses.
 #include "tests/check.h"
+#include "tests/heads/built_head.h"
 
-#include "heads/head.h"
-
-typedef struct {
-    SrArena arena;
-    SrParams *params;
-    SrGraph *graph;
-    SrNodeId out[SR_HEAD_MAX_OUT];
-} Built;
-
-static SrStatus build(Built *t, const char *arguments, SrShape x_shape, double multiplier) {
-    SrHeadSettings settings = {.bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = multiplier};
-    const SrHead *head;
-    SrYaml *map = NULL;
-    SrBuilder *b;
-    int n_out;
-    *t = (Built){.params = NULL};
-    CHECK_OK(sr_head_find("mlp", &head));
-    CHECK_OK(sr_yaml_parse(&t->arena, arguments, strlen(arguments), "test", &map));
-    void *params = sr_arena_alloc(&t->arena, head->params_bytes);
-    CHECK_OK(sr_options_parse(head->options, map, head->name, &t->arena, params));
-    CHECK_OK(sr_params_new(&t->params));
-    CHECK_OK(sr_graph_new(t->params, &t->graph));
-    CHECK_OK(sr_builder_new(t->graph, &b));
-    SrNodeId x = sr_build_input(b, "x", x_shape, SR_F32);
-    SrStatus status = head->build(b, params, &settings, &x, 1, t->out, &n_out);
-    sr_builder_free(b);
-    return status;
+static SrStatus build(BuiltHead *t, const char *arguments, SrShape shape, double multiplier) {
+    const SrHeadSettings settings = {.bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = multiplier};
+    return built_head_init(t, &settings, "mlp", arguments, shape);
 }
 
-static void deinit(Built *t) {
-    sr_graph_free(t->graph);
-    sr_params_free(t->params);
-    sr_arena_deinit(&t->arena);
-}
-
-static bool has(Built *t, const char *name) {
+static bool has(BuiltHead *t, const char *name) {
     return sr_params_find(t->params, name) >= 0;
 }
 
 static void test_numbers(void **state) {
     (void)state;
-    Built t;
+    BuiltHead t;
     CHECK_OK(build(&t, "{dims: [6, 8, 4], use_bn: true, use_relu: true, use_dropout: true}",
                    SR_SHAPE(3, 6), 1));
     CHECK(has(&t, "clf.0.weight") && has(&t, "clf.1.weight") && has(&t, "clf.4.weight") &&
           !has(&t, "clf.5.weight"));
-    deinit(&t);
+    built_head_deinit(&t);
     CHECK_OK(build(
         &t, "{dims: [6, 8, 4], use_bn: true, skip_last_layer_relu_bn: false, use_bias: false}",
         SR_SHAPE(3, 6), 1));
     CHECK(has(&t, "clf.2.weight") && has(&t, "clf.3.running_var") && !has(&t, "clf.2.bias"));
-    deinit(&t);
+    built_head_deinit(&t);
 }
 
-static double largest(Built *t, const char *name) {
+static double largest(BuiltHead *t, const char *name) {
     const SrParam *p = sr_params_at(t->params, sr_params_find(t->params, name));
     double m = 0;
     for (int64_t i = 0; i < sr_shape_count(p->shape); i++)
@@ -68,28 +39,28 @@ static void test_multiplier(void **state) {
     (void)state;
     static const double factors[] = {1, 0.01, 0};
     for (int i = 0; i < SR_COUNT(factors); i++) {
-        Built t;
+        BuiltHead t;
         double bound = factors[i] / sqrt(256);
         CHECK_OK(build(&t, "{dims: [256, 128]}", SR_SHAPE(2, 256), factors[i]));
         CHECK_OK(sr_params_allocate(t.params));
         sr_params_init(t.params, 1);
         CHECK(largest(&t, "clf.0.weight") <= bound && largest(&t, "clf.0.weight") >= 0.99 * bound);
         CHECK(largest(&t, "clf.0.bias") <= bound && largest(&t, "clf.0.bias") >= 0.9 * bound);
-        deinit(&t);
+        built_head_deinit(&t);
     }
 }
 
 static void test_features(void **state) {
     (void)state;
-    Built t;
+    BuiltHead t;
     CHECK_OK(build(&t, "{dims: [6, 4]}", SR_SHAPE(3, 1, 1, 6), 1));
     CHECK(sr_shape_equal(sr_graph_at(t.graph, t.out[0])->shape, SR_SHAPE(3, 4)));
-    deinit(&t);
+    built_head_deinit(&t);
     CHECK_FAILS(build(&t, "{dims: [6, 4]}", SR_SHAPE(3, 2, 2, 6), 1), SR_ERR_CONFIG,
                 "[3, 2, 2, 6]");
-    deinit(&t);
+    built_head_deinit(&t);
     CHECK_FAILS(build(&t, "{dims: []}", SR_SHAPE(3, 6), 1), SR_ERR_CONFIG, "at least two");
-    deinit(&t);
+    built_head_deinit(&t);
 }
 
 SR_TESTS(mlp, unit(test_numbers), unit(test_multiplier), unit(test_features))

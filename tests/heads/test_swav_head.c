@@ -1,92 +1,61 @@
 // swav_head: what it returns, its state keys with and without weight norm, and that embeddings have
 // length 1.
 #include "tests/check.h"
+#include "tests/heads/built_head.h"
 
-#include "graph/plan.h"
-#include "heads/head.h"
-
-typedef struct {
-    SrArena arena;
-    SrParams *params;
-    SrGraph *graph;
-    SrNodeId x, out[SR_HEAD_MAX_OUT];
-    int n_out;
-} Built;
-
-static void build(Built *t, const char *arguments) {
-    static const SrHeadSettings settings = {
-        .bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = 1};
-    const SrHead *head;
-    SrYaml *map = NULL;
-    SrBuilder *b;
-    *t = (Built){.n_out = 0};
-    CHECK_OK(sr_head_find("swav_head", &head));
-    CHECK_OK(sr_yaml_parse(&t->arena, arguments, strlen(arguments), "test", &map));
-    void *params = sr_arena_alloc(&t->arena, head->params_bytes);
-    CHECK_OK(sr_options_parse(head->options, map, head->name, &t->arena, params));
-    CHECK_OK(sr_params_new(&t->params));
-    CHECK_OK(sr_graph_new(t->params, &t->graph));
-    CHECK_OK(sr_builder_new(t->graph, &b));
-    t->x = sr_build_input(b, "x", SR_SHAPE(5, 6), SR_F32);
-    CHECK_OK(head->build(b, params, &settings, &t->x, 1, t->out, &t->n_out));
-    sr_builder_free(b);
-    CHECK_OK(sr_params_allocate(t->params));
-    sr_params_init(t->params, 1);
+static void build(BuiltHead *t, const char *arguments) {
+    static const SrHeadSettings settings = {.bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = 1};
+    CHECK_OK(built_head_init(t, &settings, "swav_head", arguments, SR_SHAPE(5, 6)));
+    built_head_draw(t, 1);
 }
 
-static void deinit(Built *t) {
-    sr_graph_free(t->graph);
-    sr_params_free(t->params);
-    sr_arena_deinit(&t->arena);
-}
-
-static const SrParam *entry(Built *t, const char *name) {
+static const SrParam *entry(BuiltHead *t, const char *name) {
     int index = sr_params_find(t->params, name);
     return index < 0 ? NULL : sr_params_at(t->params, index);
 }
 
 static void test_layers(void **state) {
     (void)state;
-    Built t;
+    BuiltHead t;
     build(&t, "{dims: [6, 8, 8, 4], use_bn: true, num_clusters: [3]}");
     CHECK_INT(t.n_out, 2);
     CHECK(entry(&t, "projection_head.0.weight") && entry(&t, "projection_head.1.running_mean"));
     CHECK(entry(&t, "projection_head.3.weight") && entry(&t, "projection_head.4.weight"));
     CHECK(entry(&t, "projection_head.6.bias") && !entry(&t, "projection_head.7.weight"));
     CHECK(entry(&t, "prototypes0.weight") && !entry(&t, "prototypes0.bias"));
-    deinit(&t);
+    built_head_deinit(&t);
     build(
         &t,
         "{dims: [6, 8, 4], use_bn: true, num_clusters: [], skip_last_bn: false, use_bias: false}");
     CHECK_INT(t.n_out, 1);
     CHECK(entry(&t, "projection_head.4.weight") && !entry(&t, "projection_head.3.bias"));
-    deinit(&t);
+    built_head_deinit(&t);
     build(&t,
           "{dims: [6, 8, 4], num_clusters: [3], return_embeddings: false, activation_name: none}");
     CHECK_INT(t.n_out, 1);
     CHECK_INT(sr_shape_last(sr_graph_at(t.graph, t.out[0])->shape), 3);
     CHECK(entry(&t, "projection_head.1.weight") !=
           NULL); // no activation between, so no number for it
-    deinit(&t);
+    built_head_deinit(&t);
 }
 
 static void test_weight_norm(void **state) {
     (void)state;
-    Built t;
+    BuiltHead t;
     build(&t, "{dims: [6, 4], num_clusters: [3], use_weight_norm_prototypes: true, "
               "normalize_last_layer: true}");
     const SrParam *g = entry(&t, "prototypes0.weight_g"), *v = entry(&t, "prototypes0.weight_v");
     CHECK(g && v && !g->trainable && v->trainable);
     for (int i = 0; i < 3; i++)
         CHECK_NEAR((double)((const float *)g->value)[i], 1, 0);
-    deinit(&t);
+    built_head_deinit(&t);
     build(&t, "{dims: [6, 4], num_clusters: [3], use_weight_norm_prototypes: true}");
     CHECK(entry(&t, "prototypes0.weight_g")->trainable);
-    deinit(&t);
+    built_head_deinit(&t);
 }
 
 // Rows of length 1; scores are their products with the prototypes.
-static void check_outputs(Built *t, SrPlan *plan) {
+static void check_outputs(BuiltHead *t, SrPlan *plan) {
     const float *e = sr_plan_output(plan, t->out[0]).data,
                 *s = sr_plan_output(plan, t->out[1]).data;
     const float *w = entry(t, "prototypes0.weight")->value; // (3, 4)
@@ -103,7 +72,7 @@ static void check_outputs(Built *t, SrPlan *plan) {
 
 static void test_values(void **state) {
     (void)state;
-    Built t;
+    BuiltHead t;
     SrPlan *plan;
     build(&t, "{dims: [6, 8, 4], use_bn: true, num_clusters: [3]}");
     SrPlanOptions options = {.mode = SR_MODE_TRAIN, .outputs = t.out, .n_outputs = t.n_out};
@@ -114,7 +83,7 @@ static void test_values(void **state) {
     sr_plan_forward(plan, 0);
     check_outputs(&t, plan);
     sr_plan_free(plan);
-    deinit(&t);
+    built_head_deinit(&t);
 }
 
 SR_TESTS(swav_head, unit(test_layers), unit(test_weight_norm), unit(test_values))
