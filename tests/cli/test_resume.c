@@ -72,6 +72,14 @@ static double now_ms(void) {
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
+// A run is begun and killed at half of `length` milliseconds.
+static void kill_run_midway(const char *dir, const char *extra, double length) {
+    pid_t pid = start_run(dir, 1, extra);
+    sleep_ms(0.5 * length);
+    kill(pid, SIGKILL);
+    program_wait(pid, NULL);
+}
+
 // Kills at random moments of a whole run's length, restarting each time; a run that gets to its end
 // is compared and begun anew, until there were enough kills.
 static void test_sigkill(void **state) {
@@ -127,10 +135,7 @@ static void test_bf16(void **state) {
     program_read(whole, "err", err, sizeof err);
     CHECK(strstr(err, "bfloat16"));
     double length = now_ms() - began;
-    pid_t pid = start_run(dir, 1, amp);
-    sleep_ms(0.5 * length);
-    kill(pid, SIGKILL);
-    program_wait(pid, NULL);
+    kill_run_midway(dir, amp, length);
     finish_run_with(dir, 1, amp);
     check_same_final(whole, dir);
     temp_dir_remove(whole);
@@ -180,10 +185,7 @@ static void test_probes(void **state) {
     double began = now_ms();
     finish_run_with(whole, 2, PROBES);
     double length = now_ms() - began;
-    pid_t pid = start_run(dir, 1, PROBES);
-    sleep_ms(0.5 * length);
-    kill(pid, SIGKILL);
-    program_wait(pid, NULL);
+    kill_run_midway(dir, PROBES, length);
     finish_run_with(dir, 2, PROBES);
     check_same_final(plain, whole);
     check_same_final(plain, dir);
