@@ -4,6 +4,13 @@
 
 #include <sys/types.h>
 
+// Bounds on peak_bytes are for the program alone: a sanitizer's shadow and quarantine are resident too.
+#ifdef __SANITIZE_ADDRESS__
+enum { PROGRAM_SANITIZED = 1 };
+#else
+enum { PROGRAM_SANITIZED = 0 };
+#endif
+
 typedef struct {
     int code; // exit code, or 128 + signal
     long peak_bytes; // largest resident size

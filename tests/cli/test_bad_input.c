@@ -16,11 +16,6 @@
 #define FILES "tests/formats/files/"
 #define CONFIG "tests/cli/tiny.yaml"
 #define MIB (1L << 20)
-#ifdef __SANITIZE_ADDRESS__ // whose shadow and quarantine are resident too
-enum { SLACK = 4 };
-#else
-enum { SLACK = 1 };
-#endif
 static ProgramResult result; // two 64 kB texts: too large for the stack of a test
 static char dir[64], bad_file[160], weights[160], rows[160], out[160], images[160], run_dir[160], clusters[160];
 
@@ -157,7 +152,7 @@ static void check_refused(const Verb *v, const Bad *b, const char *file) {
     bool sized = stat(file, &st) == 0 && S_ISREG(st.st_mode);
     // A document of --json is closed where the damage begins.
     bool printed = *result.out && !(b->opens && strcmp(v->args[0], "inspect") == 0);
-    long bound = SLACK * 64 * MIB + (sized ? st.st_size : 0);
+    long bound = (PROGRAM_SANITIZED ? 256 : 64) * MIB + (sized ? st.st_size : 0);
     if (result.code != 2 || printed || !strstr(line, file) || (!v->chatty && line != result.err))
         fail_msg("%s, %s %s: exit code %d, expected 2 and one line that names the file:\n%s%s", b->name, v->args[0],
                  v->args[1], result.code, result.out, result.err);
