@@ -224,6 +224,14 @@ bool sr_file_exists(const char *path) {
     return stat(path, &st) == 0;
 }
 
+SrStatus sr_file_check_new(const char *path, bool force) {
+    if (sr_file_is_dir(path))
+        return sr_fail(SR_ERR_CONFIG, "%s: a directory; name the file to write", path);
+    if (!force && sr_file_exists(path))
+        return sr_fail(SR_ERR_CONFIG, "%s exists; --force replaces it", path);
+    return SR_OK;
+}
+
 bool sr_file_is_dir(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);

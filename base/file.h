@@ -33,6 +33,8 @@ void sr_file_abort(SrFileWriter *writer);
 SrStatus sr_file_write(const char *path, const void *data, size_t bytes); // the three in one
 
 bool sr_file_exists(const char *path);
+// May a new file be written here?  SR_ERR_CONFIG for a folder, and for something that exists unless `force`.
+SrStatus sr_file_check_new(const char *path, bool force);
 bool sr_file_is_dir(const char *path);
 SrStatus sr_file_mkdirs(const char *path);                         // like mkdir -p
 SrStatus sr_file_symlink(const char *target, const char *path);    // atomic; replaces an older link

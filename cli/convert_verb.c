@@ -34,10 +34,7 @@ static SrStatus run_verb(int argc, char **argv) {
         return sr_fail(SR_ERR_CONFIG, "sslrun convert: two files are expected, IN and OUT");
     SR_TRY(parse_options(to, only, &options));
     const char *in = args.names[0], *out = args.names[1];
-    if (sr_file_is_dir(out))
-        return sr_fail(SR_ERR_CONFIG, "%s: a directory; name the file to write", out);
-    if (!force && sr_file_exists(out))
-        return sr_fail(SR_ERR_CONFIG, "%s exists; --force replaces it", out);
+    SR_TRY(sr_file_check_new(out, force));
     SR_TRY(sr_convert(in, out, &options, &result));
     if (result.blank_classifier)
         sr_info("%s has no classifier: fc.* of zeros were added, so that torchvision loads it with "

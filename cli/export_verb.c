@@ -12,11 +12,7 @@ static SrStatus check(const SrArgs *args, const SrExtractorOptions *o, const cha
         return sr_fail(SR_ERR_CONFIG, "sslrun export needs --weights FILE, --nodes a,b:c and --out FILE.onnx");
     if (!sr_text_ends(out, ".onnx"))
         return sr_fail(SR_ERR_CONFIG, "--out %s: the name should end in .onnx", out);
-    if (sr_file_is_dir(out))
-        return sr_fail(SR_ERR_CONFIG, "%s: a directory; name the file to write", out);
-    if (!force && sr_file_exists(out))
-        return sr_fail(SR_ERR_CONFIG, "%s exists; --force replaces it", out);
-    return SR_OK;
+    return sr_file_check_new(out, force);
 }
 
 static SrStatus run_export(const SrExtractorOptions *o, const char *out) {

@@ -37,10 +37,10 @@ static SrStatus save_result(const char *dir, const SrSvmResult *r, int d) {
 // Before anything is trained.
 static SrStatus check_out(const char *dir, bool force) {
     char path[4096];
-    if (!dir || force)
+    if (!dir)
         return SR_OK;
     SR_TRY(sr_file_join(path, sizeof path, dir, "weights.npy"));
-    return sr_file_exists(path) ? sr_fail(SR_ERR_CONFIG, "%s exists; --force replaces it", path) : SR_OK;
+    return sr_file_check_new(path, force);
 }
 
 static SrStatus evaluate(void *arg, SrReportRow row, SrFeatures *train, SrFeatures *test) {

@@ -153,6 +153,10 @@ static void test_folders(void **state) {
     CHECK_OK(sr_file_mkdirs("."));
     CHECK_OK(sr_file_write(in("f"), "", 0));
     CHECK(!sr_file_is_dir(in("f")) && !sr_file_is_dir(in("none")) && !sr_file_exists(in("none")));
+    CHECK_OK(sr_file_check_new(in("none"), false));
+    CHECK_OK(sr_file_check_new(in("f"), true));
+    CHECK_FAILS(sr_file_check_new(in("f"), false), SR_ERR_CONFIG, "f exists; --force replaces it");
+    CHECK_FAILS(sr_file_check_new(in("x"), true), SR_ERR_CONFIG, "a directory");
     CHECK_FAILS(sr_file_mkdirs(in("f")), SR_ERR_IO, "file of that name");
     CHECK_FAILS(sr_file_mkdirs(in("f/g")), SR_ERR_IO, "Not a directory");
     CHECK_FAILS(sr_file_mkdirs(""), SR_ERR_CONFIG, "without a name");

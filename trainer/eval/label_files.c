@@ -132,10 +132,10 @@ static SrStatus fit(Run *r, const SrFeatures *f) {
 }
 
 // One file after the other: the training features are given back before the test's are read.
-static SrStatus run_side(Run *r, const char *path, const char *layer, const char *split, bool learn) {
+static SrStatus run_side(Run *r, const char *path, const char *split, bool learn) {
     SrFeatures f = {0};
     SrNames files = {0};
-    SrFeatureFiles from = {path, layer, split};
+    SrFeatureFiles from = {path, r->wanted, split};
     char centres[4096];
     SrStatus status;
     SR_TRY_GOTO(sr_features_load(&from, &f, &files));
@@ -154,10 +154,10 @@ done:
     return status;
 }
 
-static SrStatus not_there(const Run *r, const char *split, const char *what) {
+static SrStatus check_new(const Run *r, const char *split, const char *what, bool force) {
     char path[4096];
     SR_TRY(file_name(r, split, what, path));
-    return sr_file_exists(path) ? sr_fail(SR_ERR_CONFIG, "%s exists; --force replaces it", path) : SR_OK;
+    return sr_file_check_new(path, force);
 }
 
 // What would stop halfway stops here: a side that cannot be opened, unlike sides, files that are there.
@@ -170,11 +170,11 @@ static SrStatus look(Run *r, const char *train, const char *test, bool force) {
         SR_TRY(sr_features_measure(&to, &n, &d));
     if (test && d != r->d)
         return sr_fail(SR_ERR_CONFIG, "%s has rows of %d numbers, %s of %d", test, d, train, r->d);
-    for (int i = 0; !force && i < (test ? 2 : 1); i++) {
-        SR_TRY(not_there(r, i ? "test" : "train", "labels"));
-        SR_TRY(not_there(r, i ? "test" : "train", "images"));
+    for (int i = 0; i < (test ? 2 : 1); i++) {
+        SR_TRY(check_new(r, i ? "test" : "train", "labels", force));
+        SR_TRY(check_new(r, i ? "test" : "train", "images", force));
     }
-    return force ? SR_OK : not_there(r, "", "centers");
+    return check_new(r, "", "centers", force);
 }
 
 SrStatus sr_cluster(const SrConfig *config, const char *train, const char *test, const char *layer, bool force,
@@ -187,9 +187,9 @@ SrStatus sr_cluster(const SrConfig *config, const char *train, const char *test,
     *out = (SrClusterReport){.clusters = config->cluster.clusters};
     SR_TRY(look(&r, train, test, force));
     SR_TRY(sr_file_mkdirs(config->cluster.output_dir));
-    SrStatus status = run_side(&r, train, layer, "train", true);
+    SrStatus status = run_side(&r, train, "train", true);
     if (status == SR_OK && test)
-        status = run_side(&r, test, layer, "test", false);
+        status = run_side(&r, test, "test", false);
     out->d = r.km.d;
     out->iterations = r.km.iterations;
     out->seconds = sr_clock() - began;
