@@ -215,9 +215,8 @@ static SrStatus unknown_key(const Parser *p, const SrYaml *v, const char *key) {
 
 // True when some option is named below "prefix.".
 static bool is_section(const SrOption *table, const char *prefix) {
-    size_t len = strlen(prefix);
     for (const SrOption *o = table; o && o->name; o++)
-        if (strncmp(o->name, prefix, len) == 0 && o->name[len] == '.')
+        if (sr_text_below(o->name, prefix))
             return true;
     return false;
 }

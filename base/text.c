@@ -157,3 +157,8 @@ bool sr_text_ends(const char *s, const char *suffix) {
     size_t len = strlen(s), tail = strlen(suffix);
     return len >= tail && strcmp(s + len - tail, suffix) == 0;
 }
+
+const char *sr_text_below(const char *name, const char *path) {
+    size_t len = strlen(path);
+    return strncmp(name, path, len) == 0 && name[len] == '.' ? name + len + 1 : NULL;
+}

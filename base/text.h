@@ -36,5 +36,7 @@ int sr_text_nearest(const char *name, const char *const *names, int n);
 bool sr_text_glob(const char *pattern, const char *s);
 bool sr_text_starts(const char *s, const char *prefix);
 bool sr_text_ends(const char *s, const char *suffix);
+// What follows "path." in a dotted name, NULL if the name is not below the path.
+const char *sr_text_below(const char *name, const char *path);
 
 #endif

@@ -32,15 +32,9 @@ static SrStatus unknown_key(const SrWeights *w, const char *key) {
     return status;
 }
 
-// Tensors of which the name goes on behind "key.".
-static bool is_inside(const SrWeightsTensor *t, const char *key, size_t len) {
-    return strncmp(t->name, key, len) == 0 && t->name[len] == '.';
-}
-
 // Only names and lists change: numbers stay where they are in the mapping.  Both orders survive:
 // names that share what is cut off are sorted as before.
 SrStatus sr_weights_descend(SrWeights *w, const char *key) {
-    size_t len = strlen(key);
     int n = 0;
     SrWeightsTensor *tensors = sr_arena_alloc(&w->arena, sizeof *tensors * (size_t)(w->n + 1));
     const SrWeightsTensor **by_name =
@@ -49,16 +43,17 @@ SrStatus sr_weights_descend(SrWeights *w, const char *key) {
     if (!tensors || !by_name || !place)
         return sr_fail(SR_ERR_MEMORY, "%s: out of memory", w->path);
     for (int i = 0; i < w->n; i++) {
-        if (!is_inside(&w->tensors[i], key, len))
+        const char *name = sr_text_below(w->tensors[i].name, key);
+        if (!name)
             continue;
         place[i] = n;
         tensors[n] = w->tensors[i];
-        tensors[n++].name += len + 1;
+        tensors[n++].name = name;
     }
     if (n == 0)
         return unknown_key(w, key);
     for (int i = 0, sorted = 0; i < w->n; i++)
-        if (is_inside(w->by_name[i], key, len))
+        if (sr_text_below(w->by_name[i]->name, key))
             by_name[sorted++] = &tensors[place[w->by_name[i] - w->tensors]];
     w->tensors = tensors;
     w->by_name = by_name;

@@ -116,16 +116,11 @@ SrStatus sr_leaf_parse(const SrGraph *graph, const char *text, SrArena *arena, S
     return SR_OK;
 }
 
-static bool is_inside(const char *query, const char *path) {
-    size_t n = strlen(path);
-    return strncmp(query, path, n) == 0 && query[n] == '.';
-}
-
 SrStatus sr_leaf_check_taps(const SrGraph *graph, const SrStrings *classes, const SrTaps *taps) {
     for (int t = 0; t < taps->n; t++)
         for (int i = 0; i < sr_graph_block_count(graph); i++) {
             const SrBlock *b = sr_graph_block_at(graph, i);
-            if (is_in(classes->v, classes->n, b->class_name) && is_inside(taps->v[t].query, b->path))
+            if (is_in(classes->v, classes->n, b->class_name) && sr_text_below(taps->v[t].query, b->path))
                 SR_FAIL(SR_ERR_CONFIG, "layer '%s' is inside %s, a %s that is kept closed; ask for '%s', or open it with "
                         "--leaf through", taps->v[t].query, b->path, b->class_name, b->path);
         }

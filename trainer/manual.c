@@ -103,9 +103,8 @@ static void describe_option(const SrOption *o, const char *prefix, SrText *out) 
 // Rows of a table; `under` NULL, or only those whose dotted name lies below it.
 static int describe_table(const SrOption *table, const char *under, SrText *out) {
     int n = 0;
-    size_t len = under ? strlen(under) : 0;
     for (const SrOption *o = table; o && o->name; o++) {
-        if (under && (strncmp(o->name, under, len) != 0 || o->name[len] != '.'))
+        if (under && !sr_text_below(o->name, under))
             continue;
         describe_option(o, "  ", out);
         n++;
@@ -115,11 +114,11 @@ static int describe_table(const SrOption *table, const char *under, SrText *out)
 
 // A plugin's name whole, or followed by one of its options: "resnet", "mlp.use_bn".
 static bool describe_plugin(const SrManualKind *kind, const SrManualEntry *e, const char *name, SrText *out) {
-    size_t len = strlen(e->name);
-    if (strncmp(name, e->name, len) != 0 || (name[len] && name[len] != '.'))
+    const char *key = sr_text_below(name, e->name);
+    if (!key && strcmp(name, e->name) != 0)
         return false;
-    const SrOption *option = name[len] && e->options ? sr_options_find(e->options, name + len + 1) : NULL;
-    if (name[len]) {
+    const SrOption *option = key && e->options ? sr_options_find(e->options, key) : NULL;
+    if (key) {
         if (option)
             describe_option(option, "", out);
         return option != NULL;
@@ -151,14 +150,6 @@ typedef struct {
     const SrYaml *defaults;
 } Schema;
 
-// The part of `key` inside section `path`, NULL if it lies elsewhere.
-static const char *inside(const char *path, const char *key) {
-    size_t len = strlen(path);
-    if (len == 0)
-        return key;
-    return strncmp(key, path, len) == 0 && key[len] == '.' ? key + len + 1 : NULL;
-}
-
 // The row a dotted key names, or the whole section, or the rows below it ("MODEL.HEAD": HEAD.PARAMS and so on).  A map
 // that a plugin owns is a row and a section; the section says more.
 static bool describe_key(const Schema *s, const char *key, SrText *out) {
@@ -170,7 +161,7 @@ static bool describe_key(const Schema *s, const char *key, SrText *out) {
             describe_table(section->table, NULL, out);
             found = true;
         }
-        const char *rest = inside(section->path, key);
+        const char *rest = *section->path ? sr_text_below(key, section->path) : key;
         const SrOption *o = rest ? sr_options_find(section->table, rest) : NULL;
         bool map = o && o->type == SR_OPT_TREE && !*o->help;
         if (o && !map) {

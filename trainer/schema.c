@@ -52,11 +52,9 @@ static bool owned_map(int k, SrSchemaEntry *out) {
     return l || m;
 }
 
-// Name of `subtree` inside `section`, NULL if it lies elsewhere.
+// Name of `subtree` (NULL: of none) inside `section`, NULL if it lies elsewhere.
 static const char *name_inside(const char *section, const char *subtree) {
-    size_t len = strlen(section);
-    return subtree && strncmp(subtree, section, len) == 0 && subtree[len] == '.' ? subtree + len + 1
-                                                                                 : NULL;
+    return subtree ? sr_text_below(subtree, section) : NULL;
 }
 
 // Two trunks may share a map (vision transformers do): one row is enough.
