@@ -12,7 +12,6 @@
 // units of work, each computed by one thread in one order.
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "base/compiler.h"
 #include "base/mem.h"

@@ -3,23 +3,14 @@
 // VISSL finds a wrong length and repeated keys when it trains; heads that no input uses, never.
 #include "trainer/input_mapping.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/plugin.h"
 
 #define KEY "MODEL.MULTI_INPUT_HEAD_MAPPING"
 
-SR_PRINTF(3, 4)
-static SrStatus refuse(const SrYaml *node, int index, const char *fmt, ...) {
-    char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    return sr_fail(SR_ERR_CONFIG, "%s: " KEY "[%d]: %s", sr_yaml_place(node).text, index, text);
-}
+#define refuse(node, index, ...) \
+    sr_fail_prefix(sr_fail(SR_ERR_CONFIG, __VA_ARGS__), "%s: " KEY "[%d]", sr_yaml_place(node).text, index)
 
 // {feat_names: [...], head_index: 1}; VISSL's additional_keys feed a mask to a vision transformer.
 static SrStatus parse_dict(const SrYaml *spec, int index, const SrYaml **names, int *head) {

@@ -2,7 +2,6 @@
 // Not a language: what a reference stands for is one value, never a map or a list.
 //
 // Everything is bounded, because strings that hold each other twice would double at every step.
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +20,8 @@ typedef struct {
 
 static SrStatus resolve(Walk *w, SrYaml *node);
 
-SR_PRINTF(2, 3) static SrStatus refuse(const SrYaml *node, const char *fmt, ...) {
-    char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    return sr_fail(SR_ERR_CONFIG, "%s: '%.80s': %s", sr_yaml_place(node).text, node->text, text);
-}
+#define refuse(node, ...)                      \
+    sr_fail_prefix(sr_fail(SR_ERR_CONFIG, __VA_ARGS__), "%s: '%.80s'", sr_yaml_place(node).text, (node)->text)
 
 // "env:NAME" or "oc.env:NAME,otherwise": the variable's text, typed by its looks.
 static SrStatus from_environment(Walk *w, const SrYaml *node, const char *name, SrYaml **out) {

@@ -2,7 +2,6 @@
 // order unless a name is repeated, and so pairs a list in another order with the wrong heads.
 #include "trunks/feature_extractor.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,14 +22,9 @@ typedef struct { // where in the configuration, for messages
     int index;
 } Place;
 
-SR_PRINTF(2, 3) static SrStatus refuse(const Place *p, const char *fmt, ...) {
-    char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    return sr_fail(SR_ERR_CONFIG, "%s: %s[%d]: %s", sr_yaml_place(p->node).text, p->key, p->index, text);
-}
+#define refuse(p, ...)                                                                                              \
+    sr_fail_prefix(sr_fail(SR_ERR_CONFIG, __VA_ARGS__), "%s: %s[%d]", sr_yaml_place((p)->node).text, (p)->key, \
+                   (p)->index)
 
 // Argument `i` of the list, a number or [height, width]; absent or null: both stay as they are.
 static SrStatus read_pair(const Place *p, const SrYaml *args, int i, const char *what, int min,
