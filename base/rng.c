@@ -6,11 +6,16 @@
 
 #include <math.h>
 
-enum { ROUNDS = 10 };
+#include "base/compiler.h"
+
+enum {
+    ROUNDS = 10,
+    BLOCKS = 64, // made together by sr_rng_fill_range: two numbers each
+};
 static const uint32_t mul0 = 0xD2511F53u, mul1 = 0xCD9E8D57u;   // the paper's multipliers
 static const uint32_t weyl0 = 0x9E3779B9u, weyl1 = 0xBB67AE85u; // golden ratio, sqrt(3) - 1
 
-void sr_rng_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+SR_INLINE void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
     uint32_t k0 = key[0], k1 = key[1];
     for (int round = 0; round < ROUNDS; round++) {
@@ -26,6 +31,10 @@ void sr_rng_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
     out[1] = c1;
     out[2] = c2;
     out[3] = c3;
+}
+
+void sr_rng_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+    philox(counter, key, out);
 }
 
 // The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): a bijection, so that two seeds
@@ -58,15 +67,48 @@ uint32_t sr_rng_u32(SrRng *rng) {
     return rng->block[rng->used++];
 }
 
+// 27 + 26 bits of two draws.
+SR_INLINE double uniform(uint32_t first, uint32_t second) {
+    return (double)(int64_t)((uint64_t)(first >> 5) << 26 | second >> 6) * 0x1p-53;
+}
+
 double sr_rng_uniform(SrRng *rng) {
-    uint64_t high = sr_rng_u32(rng) >> 5, low = sr_rng_u32(rng) >> 6; // 27 + 26 bits
-    return (double)(high << 26 | low) * 0x1p-53;
+    uint32_t first = sr_rng_u32(rng), second = sr_rng_u32(rng);
+    return uniform(first, second);
 }
 
 // Rounding in low + (high - low) * u can land on `high`, which the range excludes.
+SR_INLINE double in_range(double u, double low, double high, double below) {
+    double x = low + (high - low) * u;
+    return x < high || low == high ? x : below;
+}
+
 double sr_rng_range(SrRng *rng, double low, double high) {
-    double x = low + (high - low) * sr_rng_uniform(rng);
-    return x < high || low == high ? x : nextafter(high, low);
+    return in_range(sr_rng_uniform(rng), low, high, nextafter(high, low));
+}
+
+// BLOCKS blocks from `counter` on, two numbers each.
+SR_VECTOR_CLONES
+static void fill_blocks(const SrRng *rng, double low, double high, double below, float out[2 * BLOCKS]) {
+    uint32_t draw[4][BLOCKS];
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        uint32_t c[4] = {rng->counter[0] + i, rng->counter[1], rng->counter[2], rng->counter[3]}, block[4];
+        philox(c, rng->key, block);
+        for (int j = 0; j < 4; j++)
+            draw[j][i] = block[j];
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        out[2 * i] = (float)in_range(uniform(draw[0][i], draw[1][i]), low, high, below);
+        out[2 * i + 1] = (float)in_range(uniform(draw[2][i], draw[3][i]), low, high, below);
+    }
+}
+
+void sr_rng_fill_range(SrRng *rng, double low, double high, float *out, int64_t n) {
+    double below = nextafter(high, low);
+    for (; n >= 2 * BLOCKS; n -= 2 * BLOCKS, out += 2 * BLOCKS, rng->counter[0] += BLOCKS)
+        fill_blocks(rng, low, high, below, out);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (float)sr_rng_range(rng, low, high);
 }
 
 // Lemire: "Fast random integer generation in an interval", TOMACS 2019: the high word of a product,

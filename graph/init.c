@@ -35,13 +35,14 @@ static void draw_piece(void *arg, int64_t piece, int thread) {
     (void)thread;
     const Draw *d = arg;
     SrRng rng = sr_rng(d->seed, SR_RNG_INIT, (uint64_t)piece, d->key, 0, 0);
-    int64_t end = SR_MIN((piece + 1) * PIECE, d->count);
-    for (int64_t i = piece * PIECE; i < end; i++) {
-        double v = d->kind == SR_INIT_TRUNCATED_NORMAL ? d->scale * truncated_normal(&rng)
-                   : d->kind == SR_INIT_UNIFORM        ? sr_rng_range(&rng, -d->scale, d->scale)
-                                                       : d->scale * sr_rng_normal(&rng);
-        d->value[i] = (float)v;
+    int64_t first = piece * PIECE, end = SR_MIN(first + PIECE, d->count);
+    if (d->kind == SR_INIT_UNIFORM) {
+        sr_rng_fill_range(&rng, -d->scale, d->scale, d->value + first, end - first);
+        return;
     }
+    for (int64_t i = first; i < end; i++)
+        d->value[i] = (float)(d->scale * (d->kind == SR_INIT_TRUNCATED_NORMAL ? truncated_normal(&rng)
+                                                                              : sr_rng_normal(&rng)));
 }
 
 static int64_t fan_in(SrShape shape) { // weight (out, in, ...)
