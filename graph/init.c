@@ -52,13 +52,6 @@ static int64_t fan_in(SrShape shape) { // weight (out, in, ...)
     return n;
 }
 
-static int64_t fan_out(SrShape shape) { // weight (out, in, R, S): out * R * S
-    int64_t n = shape.rank > 0 ? shape.d[0] : 1;
-    for (int i = 2; i < shape.rank; i++)
-        n *= shape.d[i];
-    return n;
-}
-
 // Counters (I64) and constants; other types of state start as the zeros they were mapped as.
 static void fill(SrParam *p, double value) {
     int64_t count = sr_shape_count(p->shape);
@@ -80,9 +73,6 @@ void sr__init_draw(SrParam *p, uint64_t seed) {
     if (d.kind == SR_INIT_UNIFORM_FAN_IN) {
         d.kind = SR_INIT_UNIFORM; // torch.nn.Linear's default: kaiming_uniform with a = sqrt(5)
         d.scale = p->init.value / sqrt((double)SR_MAX(fan_in(p->shape), 1));
-    } else if (d.kind == SR_INIT_KAIMING_FAN_OUT) {
-        d.kind = SR_INIT_NORMAL; // He et al. 2015, gain of a relu
-        d.scale = sqrt(2.0 / (double)SR_MAX(fan_out(p->shape), 1));
     }
     sr_parallel_for((d.count + PIECE - 1) / PIECE, draw_piece, &d);
 }

@@ -44,7 +44,6 @@ typedef enum {
     SR_INIT_UNIFORM,             // U(-value, value)
     SR_INIT_NORMAL,              // N(0, value^2)
     SR_INIT_TRUNCATED_NORMAL,    // N(0, value^2) cut at 2 deviations
-    SR_INIT_KAIMING_FAN_OUT,     // N(0, 2 / fan_out): torchvision's ResNet
     SR_INIT_NORM_OF,             // row norms of the next slot (weight norm's g)
 } SrInitKind;
 typedef struct {
