@@ -5,7 +5,8 @@
 #                                           needs python3-torch, python3-torchvision
 #   PEER=path/to/torch_step.py        the script to compare with; THREADS=n, both sides
 #
-# PyTorch is granted its fastest layout (nhwc) and an allocator that does not return memory (MALLOC_*).
+# PyTorch runs in both layouts; the ratio is to the better of the two medians.  It is granted an allocator that does not
+# return memory (MALLOC_*).
 cd "$(dirname "$0")/.." || exit 1
 rounds=${1:-5} what=${2:-rn50} dtype=${3:-f32} peer=${PEER:-../shared/peer/torch_step.py}
 threads=${THREADS:-$(nproc)}
@@ -26,16 +27,24 @@ field() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p"; }
 median() { sort -n | awk '{a[NR]=$1} END {print NR%2 ? a[(NR+1)/2] : (a[NR/2]+a[NR/2+1])/2}'; }
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
+torch() { # LAYOUT: ms and MB appended to the layout's lists
+    /usr/bin/python3 "$peer" $theirs --layout "$1" --steps 3 --warmup 1 >"$tmp/b" || exit 1
+    field median_ms <"$tmp/b" >>"$tmp/$1.ms"
+    field max_rss_mb <"$tmp/b" >>"$tmp/$1.mb"
+}
 i=0
 while [ $i -lt "$rounds" ]; do
     i=$((i + 1))
-    ./sslrun bench $ours --steps 3 --warmup 1 --json >"$tmp/a" || exit 1
-    /usr/bin/python3 "$peer" $theirs --layout nhwc --steps 3 --warmup 1 >"$tmp/b" || exit 1
-    a=$(field median_ms <"$tmp/a") b=$(field median_ms <"$tmp/b")
-    am=$(field max_rss_mb <"$tmp/a") bm=$(field max_rss_mb <"$tmp/b")
-    echo "$a" >>"$tmp/as"; echo "$b" >>"$tmp/bs"; echo "$am" >>"$tmp/ams"; echo "$bm" >>"$tmp/bms"
-    echo "$a $b" | awk '{print $2/$1}' >>"$tmp/rs"
-    echo "round $i: sslrun $a ms $am MB, torch $b ms $bm MB"
+    ./sslrun bench $ours --steps 3 --warmup 1 --json >"$tmp/a" 2>/dev/null || exit 1
+    field median_ms <"$tmp/a" >>"$tmp/ours.ms"
+    field max_rss_mb <"$tmp/a" >>"$tmp/ours.mb"
+    torch nhwc
+    torch nchw
+    for who in ours nhwc nchw; do tail -n 1 "$tmp/$who.ms" "$tmp/$who.mb" | grep '^[0-9]'; done | tr '\n' ' ' |
+        awk -v i=$i '{printf "round %d: sslrun %.0f ms %d MB, torch nhwc %.0f ms %d MB, nchw %.0f ms %d MB\n", i, $1, $2, $3, $4, $5, $6}'
 done
-echo "median of $rounds, $threads threads, $what $dtype: sslrun $(median <"$tmp/as") ms, torch $(median <"$tmp/bs") ms," \
-    "torch/sslrun $(median <"$tmp/rs"); memory $(median <"$tmp/ams") MB and $(median <"$tmp/bms") MB"
+for who in ours nhwc nchw; do echo "$(median <"$tmp/$who.ms") $(median <"$tmp/$who.mb")"; done | tr '\n' ' ' |
+    awk -v what="$rounds rounds, $threads threads, $what $dtype" '{
+        best = $3 < $5 ? $3 : $5; mb = $4 < $6 ? $4 : $6
+        printf "medians of %s: sslrun %.0f ms, torch nhwc %.0f, nchw %.0f; torch/sslrun %.3f; memory %d MB, torch %d MB\n",
+            what, $1, $3, $5, best / $1, $2, mb}'
