@@ -2,13 +2,12 @@
 // tap reaches.
 //
 // A 1x1 kernel's gradient is computed the other way round, dw (K, C) += dy^T x: that is how PyTorch
-// stores it, so where no partial sums are needed the products are added to dw where it stands.
-// "Rows" and "columns" below mean whichever of C and K is which.
+// stores it.  "Rows" and "columns" below mean whichever of C and K is which.
 //
 // Work is cut into units (group, range of pixels, rows, columns), all taps each, so that
 // x is read from memory once a unit and its neighbourhood comes from cache.  Ranges have partial
-// sums of their own, (range, group, tap, C, K); sr__conv_unpack adds them in order.  With a single range
-// a unit keeps its sums and adds them to dw itself.
+// sums of their own, (range, group, block of columns, tap, row, width); they are added in order.  With a
+// single range a unit keeps its sums and adds them to dw itself.
 //
 // bfloat16 multiplies pairs of pixels: the copies side by side put the same channel of two pixels
 // next to each other, and what is said of a pixel below holds for a pair.  A pair with one pixel
@@ -39,7 +38,6 @@ typedef struct {
     int K;           // of all groups
     int taps_w;      // columns of taps
     bool turned;     // rows are outputs and columns channels, not channels of a tap and outputs
-    bool in_place;   // part is dw itself
     bool own;        // units keep their sums
     bool copies;     // columns are copied side by side: pairs, or not whole vectors
     const SrConvKernels *kernels;
@@ -47,7 +45,7 @@ typedef struct {
     int groups, rows, columns; // of one group
     int64_t pixels;
     int ranges, row_step, column_step;
-    float *part; // (ranges, groups, taps, rows, width of columns), unless `own`
+    float *part; // (ranges, groups, blocks, taps, rows, width), unless `own`
     float *dw;
     char *threads;
     size_t thread_bytes;
@@ -62,7 +60,7 @@ typedef struct {
     float *y, *x;          // (PIXELS, column_step), (PIXELS, row_step): columns and rows side by side
     const float **x_at;    // (chunk): rows of x
     float *edge;           // (taps * chunk, rows)
-    float *own;            // (taps, row_step, column_step)
+    float *own;            // (blocks, taps, rows, width) of the unit
     // Of the next chunk, to be brought into the cache: pixels of x (FETCHED_TAPS, chunk) and dy
     // (chunk), and their lines.
     const float **next_x, **next_dy;
@@ -87,10 +85,10 @@ static Table take_table(SrConvScratch *scratch, const Job *job) {
                    .fetch = sr__conv_take(scratch, sizeof(SrConvFetch) * FETCHES)};
 }
 
-static int64_t part_floats(const Job *job) {
-    return (int64_t)job->groups * job->grid.taps * job->rows *
-           sr__conv_width(job->kernels, job->columns);
+static int64_t group_floats(const Job *job) { // of a part
+    return (int64_t)job->grid.taps * job->rows * sr__conv_width(job->kernels, job->columns);
 }
+static int64_t part_floats(const Job *job) { return job->groups * group_floats(job); }
 
 static int64_t units(const Job *job) {
     return (int64_t)job->groups * job->ranges * sr__conv_ceil_div(job->rows, job->row_step) *
@@ -143,8 +141,7 @@ static Job new_job(const SrConvShape *s, const SrConvPacking *p) {
     bool whole = job.columns % p->kernels->lanes == 0;
     job.copies = job.depth > 1 || !whole;
     cut(&job);
-    job.in_place = turned && whole && job.ranges == 1;
-    job.own = !turned && p->merged == 1 && run == 1 && job.ranges == 1;
+    job.own = p->merged == 1 && run == 1 && job.ranges == 1;
     return job;
 }
 
@@ -264,20 +261,28 @@ static Fetches fetch_chunk(const Job *job, const Table *table, const Unit *u, in
                        : fetch_lines(job, table, first, r0, r1, c0, c1);
 }
 
-// Where the unit's sums are: rows `stride`, taps `tap` floats apart.
+// Where a unit's sums are: its first row and column in (blocks, taps, rows, width).
 typedef struct {
-    float *at;
-    int64_t tap, stride;
+    float *at;  // the block of the first column
+    int rows, row;
 } Sums;
 
 static Sums unit_sums(const Job *job, const Table *table, const Unit *u) {
-    int64_t stride = sr__conv_width(job->kernels, job->columns), tap = job->rows * stride;
-    if (job->own) {
-        stride = sr__conv_width(job->kernels, u->k1 - u->k0);
-        return (Sums){table->own, (u->c1 - u->c0) * stride, stride};
-    }
-    int64_t group = u->range * (int64_t)job->groups + u->group;
-    return (Sums){job->part + group * job->grid.taps * tap + u->c0 * stride + u->k0, tap, stride};
+    if (job->own)
+        return (Sums){table->own, u->c1 - u->c0, 0};
+    float *group = job->part + (u->range * (int64_t)job->groups + u->group) * group_floats(job);
+    return (Sums){group + (int64_t)u->k0 * job->grid.taps * job->rows, job->rows, u->c0};
+}
+
+// Columns in the block at k of the unit, and how wide it is stored.
+static int block_columns(const Job *job, const Unit *u, int k) { return SR_MIN(u->k1 - k, job->kernels->block); }
+static int block_width(const Job *job, const Unit *u, int k) {
+    return sr__conv_width(job->kernels, block_columns(job, u, k));
+}
+
+static float *block_sums(const Job *job, const Unit *u, Sums sums, int t, int k) {
+    int64_t width = block_width(job, u, k), tap = ((int64_t)k - u->k0) * job->grid.taps + t * width;
+    return sums.at + tap * sums.rows + sums.row * width;
 }
 
 // Rows of the unit under tap t, all its columns.
@@ -289,7 +294,6 @@ static void add_tap(const Job *job, const Table *table, const Unit *u, int t, bo
                      .x = row_pixels(job, table, t),
                      .x_first = channel,
                      .y = table->columns + t * job->chunk,
-                     .out_stride = sums.stride,
                      .fresh = fresh};
     if (job->depth > 1) {
         job->kernels->gather(o.x, channel, o.pixels, o.rows, table->x, job->row_step);
@@ -297,9 +301,9 @@ static void add_tap(const Job *job, const Table *table, const Unit *u, int t, bo
         o.x_first = 0;
     }
     for (int k = u->k0; k < u->k1; k += job->kernels->block) {
-        o.width = sr__conv_width(job->kernels, SR_MIN(u->k1 - k, job->kernels->block));
+        o.width = block_width(job, u, k);
         o.y_first = job->copies ? k - u->k0 : u->group * job->columns + k;
-        o.out = sums.at + t * sums.tap + k - u->k0;
+        o.out = block_sums(job, u, sums, t, k);
         o.fetch = fetches->next;
         o.fetches = fetches->left;
         int runs = SR_MIN(sr__conv_runs(job->kernels, o.rows, o.width), fetches->left);
@@ -309,13 +313,23 @@ static void add_tap(const Job *job, const Table *table, const Unit *u, int t, bo
     }
 }
 
-static void add_own(const Job *job, const Unit *u, Sums sums) {
-    SrConvWeights shape = {NULL, u->k1 - u->k0, u->c1 - u->c0, job->grid.taps};
-    SrConvParts parts = {sums.at, 1, 0, sums.stride};
-    int64_t row = (int64_t)job->rows * job->grid.taps; // of dw
-    float *dw = job->dw + ((int64_t)u->group * job->columns + u->k0) * row + (int64_t)u->c0 * job->grid.taps;
-    for (int k = 0; k < shape.K; k += job->kernels->lanes)
-        job->kernels->unpack(&shape, k, &parts, dw, row);
+// dw += the unit's sums, of `parts` parts.
+static void add_sums(const Job *job, const Unit *u, Sums sums, int parts) {
+    int rows = u->c1 - u->c0, taps = job->grid.taps;
+    int64_t row = (int64_t)(job->turned ? job->columns : job->rows * taps); // of dw
+    for (int k = u->k0; k < u->k1; k += job->kernels->block) {
+        int columns = block_columns(job, u, k);
+        SrConvParts from = {block_sums(job, u, sums, 0, k), parts, block_width(job, u, k), part_floats(job)};
+        if (job->turned) {
+            float *dw = job->dw + ((int64_t)u->group * job->rows + u->c0) * row + k;
+            job->kernels->join(&from, rows, columns, dw, row);
+            continue;
+        }
+        SrConvWeights shape = {NULL, columns, rows, taps};
+        float *dw = job->dw + ((int64_t)u->group * job->columns + k) * row + (int64_t)u->c0 * taps;
+        for (int j = 0; j < columns; j += job->kernels->lanes)
+            job->kernels->unpack(&shape, j, &from, dw, row);
+    }
 }
 
 static void run_unit(void *arg, int64_t i, int thread) {
@@ -335,12 +349,11 @@ static void run_unit(void *arg, int64_t i, int thread) {
         copy_columns(job, &table, &u, first, count);
         list_inside(job, &table, count);
         Fetches fetches = fetch_chunk(job, &table, &u, first + job->chunk);
-        bool fresh = chunk == from && !job->in_place;
         for (int t = 0; t < job->grid.taps; t++)
-            add_tap(job, &table, &u, t, fresh, sums, &fetches);
+            add_tap(job, &table, &u, t, chunk == from, sums, &fetches);
     }
     if (job->own)
-        add_own(job, &u, sums);
+        add_sums(job, &u, sums, 1);
 }
 
 // Scratch: what all threads share, then a table for each.  Returns the place of the taps.
@@ -348,7 +361,7 @@ static SrConvTap *take_pieces(SrConvScratch *scratch, Job *job) {
     SrConvScratch count = {0};
     take_table(&count, job);
     job->thread_bytes = count.used;
-    size_t part = job->in_place || job->own ? 0 : (size_t)(job->ranges * part_floats(job));
+    size_t part = job->own ? 0 : (size_t)(job->ranges * part_floats(job));
     job->part = sr__conv_take(scratch, sizeof(float) * part);
     job->threads = sr__conv_take(scratch, count.used * (size_t)sr_parallel_threads());
     // Only told from x by list_inside, but for pairs.
@@ -360,26 +373,22 @@ static SrConvTap *take_pieces(SrConvScratch *scratch, Job *job) {
     return sr__conv_take(scratch, sizeof(SrConvTap) * (size_t)job->grid.taps);
 }
 
-typedef struct {
-    const Job *job;
-    float *dw; // (groups, rows, columns)
-} SumJob;
+enum { SUM_ROWS = 16 };
 
-// Row i of dw += the parts' rows in order.
-static void sum_row(void *arg, int64_t i, int thread) {
+// Unit i = (group, block of columns, SUM_ROWS rows): dw += the parts' sums in order.
+static void sum_rows(void *arg, int64_t i, int thread) {
     (void)thread;
-    const SumJob *sum = arg;
-    const Job *job = sum->job;
-    int64_t width = sr__conv_width(job->kernels, job->columns), part = part_floats(job);
-    float *row = job->part + i * width; // of the first part, which becomes the sum
-    for (int r = 1; r < job->ranges; r++)
-        sr__rows()->axpy(row, row + r * part, 1, job->columns);
-    sr__rows()->axpy(sum->dw + i * job->columns, row, 1, job->columns);
+    const Job *job = arg;
+    int steps = sr__conv_ceil_div(job->rows, SUM_ROWS), block = job->kernels->block;
+    int blocks = sr__conv_ceil_div(job->columns, block);
+    int row = (int)(i % steps) * SUM_ROWS, k = (int)(i / steps % blocks) * block, group = (int)(i / steps / blocks);
+    Unit u = {group, 0, row, SR_MIN(row + SUM_ROWS, job->rows), k, SR_MIN(k + block, job->columns)};
+    add_sums(job, &u, unit_sums(job, NULL, &u), job->ranges);
 }
 
-static void sum_parts(const Job *job, float *dw) {
-    SumJob sum = {job, dw};
-    sr_parallel_for((int64_t)job->groups * job->rows, sum_row, &sum);
+static void sum_parts(Job *job) {
+    int blocks = sr__conv_ceil_div(job->columns, job->kernels->block);
+    sr_parallel_for((int64_t)job->groups * blocks * sr__conv_ceil_div(job->rows, SUM_ROWS), sum_rows, job);
 }
 
 // Multiply-adds done at the measured share of the peak, and the sums' way to dw (bench/conv_bench.c).
@@ -408,11 +417,9 @@ void sr__conv_direct_weight(const SrConvShape *s, const void *x, const void *dy,
     job.grid.in = x;
     job.dy = dy;
     job.dw = dw;
-    if (job.in_place)
-        job.part = dw;
     sr_parallel_for(units(&job), run_unit, &job);
-    if (job.turned && !job.in_place)
-        sum_parts(&job, dw);
-    else if (!job.turned && !job.own)
+    if (job.turned && !job.own)
+        sum_parts(&job);
+    else if (!job.own)
         sr__conv_unpack(&p, job.part, job.ranges, dw);
 }

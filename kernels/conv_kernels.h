@@ -70,8 +70,7 @@ typedef struct {
     int pixels, rows, width;     // width: whole vectors
     const float *const *x, *const *y; // (pixels)
     int64_t x_first, y_first;
-    float *out; // (rows, out_stride)
-    int64_t out_stride;
+    float *out; // (rows, width)
     bool fresh; // nothing is in `out` yet
     // Later operands to bring into the cache meanwhile: run number i over the pixels, sr__conv_runs
     // in all, asks for fetch[i] of as many pixels, both of a pair.
@@ -85,11 +84,11 @@ typedef struct {
     int K, C, taps;
 } SrConvWeights;
 
-// Sums of gradients with respect to packed weights.
+// Sums of gradients with respect to one block of packed weights.
 typedef struct {
-    const float *part; // (parts, taps, C, stride)
-    int parts;
-    int64_t part_stride, stride; // floats from part to part and from row to row
+    const float *part; // (parts, taps, C, width)
+    int parts, width;
+    int64_t part_stride; // floats from part to part
 } SrConvParts;
 
 typedef struct {
@@ -111,10 +110,12 @@ typedef struct {
     void (*pack_forward)(const SrConvWeights *w, int k0, int columns, float *packed);
     // Block of input channels c0 .. c0 + columns: packed[t][k][j] = w[k][c0 + j][t].
     void (*pack_backward)(const SrConvWeights *w, int c0, int columns, float *packed);
-    // dw[k][c][t] += sum over parts of part[t][c][k] for k0 <= k < k0 + lanes, k < K; rows of dw, of
-    // one k, are dw_stride floats.
+    // dw[k][c][t] += sum over parts of part[t][c][k % block] for k0 <= k < k0 + lanes, k < K; rows of dw,
+    // of one k, are dw_stride floats.
     void (*unpack)(const SrConvWeights *shape, int k0, const SrConvParts *from, float *dw,
                    int64_t dw_stride);
+    // dw[i][j] += sum over parts of part[i][j], a block that is not transposed.
+    void (*join)(const SrConvParts *from, int rows, int columns, float *dw, int64_t dw_stride);
 } SrConvKernels;
 
 SR_CPU_TABLES(SrConvKernels, sr__conv_kernels);

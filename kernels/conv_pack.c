@@ -31,7 +31,7 @@ SrConvPacking sr__conv_packing(const SrConvShape *s) {
 
 typedef struct {
     const SrConvPacking *p;
-    const float *w, *part; // (K, C, taps) of all groups; (parts, groups, taps, C, width)
+    const float *w, *part; // (K, C, taps) of all groups; (parts, groups, blocks, taps, C, width)
     float *packed, *dw;
     int parts, per_group;
 } Job;
@@ -154,15 +154,16 @@ static void unpack_rows(void *arg, int64_t i, int thread) {
     const SrConvPacking *p = job->p;
     int g = (int)(i / job->per_group), k0 = (int)(i % job->per_group) * p->kernels->lanes;
     int64_t group = sr__conv_pack_floats(p, p->C, p->K), part_stride = group * p->groups;
-    const float *part = job->part + g * group;
+    int block = k0 / p->kernels->block * p->kernels->block; // where the block of k0 begins
+    int width = sr__conv_width(p->kernels, SR_MIN(p->K - block, p->kernels->block));
+    const float *part = job->part + g * group + (int64_t)block * p->taps * p->C;
     float *dw = job->dw + (int64_t)g * p->K * p->Cg * p->taps;
-    int width = sr__conv_width(p->kernels, p->K);
     if (p->merged > 1) {
         unpack_merged(job, part, part_stride, width, dw);
         return;
     }
     SrConvWeights shape = {NULL, p->K, p->C, p->taps};
-    SrConvParts parts = {part, job->parts, part_stride, width};
+    SrConvParts parts = {part, job->parts, width, part_stride};
     p->kernels->unpack(&shape, k0, &parts, dw, (int64_t)p->Cg * p->taps);
 }
 

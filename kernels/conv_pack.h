@@ -35,7 +35,7 @@ static inline bool sr__conv_picks(const SrConvPacking *p) {
 void sr__conv_pack_forward(const SrConvPacking *p, const float *w, float *packed);
 void sr__conv_pack_backward(const SrConvPacking *p, const float *w, float *packed);
 
-// dw += sum of `parts` parts, each (groups, taps, C, width of K), in order.
+// dw += sum of `parts` parts, each (groups, blocks, taps, C, width) as packed weights are, in order.
 void sr__conv_unpack(const SrConvPacking *p, const float *part, int parts, float *dw);
 
 #endif

@@ -195,8 +195,8 @@ static void narrow(const SrConvTile *t) {
 // pixel, into the second-level cache, for the first one is full of this chunk.
 V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetch fetch) {
     V acc[NARROW_ROWS][VECTORS];
-    int64_t stride = o->out_stride;
-    float *out = o->out + row * stride;
+    int stride = NV * V_LANES; // a constant: the sums are one run of memory and need no addresses of their own
+    float *out = o->out + (int64_t)row * stride;
     V_FOR (m, M)
         V_FOR (j, NV)
             acc[m][j] = o->fresh ? v_zero() : v_load(out + m * stride + j * V_LANES);
@@ -386,7 +386,7 @@ static void locate(const SrConvWeights *shape, const SrConvParts *from, int k0, 
                    const float *at[V_LANES]) {
     int c = column / shape->taps, t = column % shape->taps;
     for (int u = 0; u < V_LANES; u++) {
-        at[u] = from->part + ((int64_t)t * shape->C + SR_MIN(c, shape->C - 1)) * from->stride + k0;
+        at[u] = from->part + ((int64_t)t * shape->C + SR_MIN(c, shape->C - 1)) * from->width + k0 % BLOCK;
         for (int q = 0; q < from->parts; q++)
             __builtin_prefetch(at[u] + q * from->part_stride);
         if (++t == shape->taps) {
@@ -420,6 +420,20 @@ static void unpack(const SrConvWeights *shape, int k0, const SrConvParts *from, 
     }
 }
 
+static void join(const SrConvParts *from, int rows_here, int columns, float *dw, int64_t dw_stride) {
+    for (int i = 0; i < rows_here; i++) {
+        const float *part = from->part + (int64_t)i * from->width;
+        float *to = dw + i * dw_stride;
+        for (int j = 0; j < columns; j += V_LANES) {
+            int n = clamp(columns - j, 0, V_LANES);
+            V sum = v_load(part + j);
+            for (int q = 1; q < from->parts; q++)
+                sum = sum + v_load(part + q * from->part_stride + j);
+            v_store_n(to + j, v_load_n(to + j, n) + sum, n);
+        }
+    }
+}
+
 const SrConvKernels SR_ISA_SYMBOL(sr__conv_kernels) = {
     .depth = DEPTH,
     .lanes = V_LANES,
@@ -433,4 +447,5 @@ const SrConvKernels SR_ISA_SYMBOL(sr__conv_kernels) = {
     .pack_forward = pack_forward,
     .pack_backward = pack_backward,
     .unpack = unpack,
+    .join = join,
 };

@@ -4,7 +4,7 @@
 // A unit keeps du for a corner of the matrix, its rows of C and columns of K, in the cache and turns
 // it back into nine taps at its end.  Two orders of work:
 //   ranges  few channels, many tiles: a unit is also a range of tiles and transforms them itself.  Partial
-//           sums have the layout and size of the direct design's, (range, tap, C, K), and are added by the
+//           sums have the layout and size of the direct design's, (range, block, tap, C, width), and are added by the
 //           same function.
 //   shared  many channels: all tiles are transformed once, a chunk of them at a time, and every unit
 //           reads what it needs; its taps go straight to dw.
@@ -45,7 +45,7 @@ typedef struct {
     int count;            // how many there are
     float *v, *z;         // of a shared chunk: (steps of C or K, points, chunk, LEAST_STEP)
     float *dw;            // (K, C, 9)
-    float *part, *zeros;  // (ranges, 9, C, K_width), (C or K)
+    float *part, *zeros;  // (ranges, blocks, 9, C, width), (C or K)
     char *threads;
     size_t thread_bytes;
 } Job;
@@ -54,8 +54,8 @@ typedef struct {
 typedef struct {
     const float **rows, **columns; // (chunk): of v and z
     float *v, *z; // (points, chunk, row_step), (points, chunk, column_step), unless shared
-    float *du;    // (points, rows, columns of the unit)
-    float *taps;  // (9, rows, columns of the unit), if shared
+    float *du;    // (blocks, points, rows, columns of the unit)
+    float *taps;  // (9, rows, width) of a block of the unit, if shared
 } Table;
 
 // Floats of one step's chunk, transformed.
@@ -199,7 +199,7 @@ static void list_tiles(const Job *job, const Table *table, const float *v, int v
     }
 }
 
-// du (points, rows, width) = or += V^T Z over `count` tiles; the next point's operands are fetched
+// du (blocks, points, rows, width) = or += V^T Z over `count` tiles; the next point's operands are fetched
 // meanwhile if they come from afar.
 static void multiply(const Job *job, const Table *table, const Unit *u, int64_t v_point,
                      int64_t z_point, int count, bool add) {
@@ -208,7 +208,6 @@ static void multiply(const Job *job, const Table *table, const Unit *u, int64_t 
                      .rows = u->rows,
                      .x = table->rows,
                      .y = table->columns,
-                     .out_stride = u->width,
                      .fresh = !add};
     for (int xi = 0; xi < job->points; xi++) {
         int n = 0;
@@ -222,7 +221,7 @@ static void multiply(const Job *job, const Table *table, const Unit *u, int64_t 
             o.width = SR_MIN(u->width - k, job->gemm->block);
             o.x_first = xi * v_point;
             o.y_first = xi * z_point + k;
-            o.out = table->du + (int64_t)xi * u->rows * u->width + k;
+            o.out = table->du + ((int64_t)k * job->points + (int64_t)xi * o.width) * u->rows;
             job->gemm->outer(&o);
             int runs = SR_MIN(sr__conv_runs(job->gemm, u->rows, o.width), o.fetches);
             o.fetch += runs;
@@ -234,6 +233,14 @@ static void multiply(const Job *job, const Table *table, const Unit *u, int64_t 
 static Table thread_table(const Job *job, int thread) {
     SrConvScratch scratch = {job->threads + (size_t)thread * job->thread_bytes, 0};
     return take_table(&scratch, job);
+}
+
+// The block of the unit's columns at k back into taps, at row `first` of (9, rows, width).
+static void transform_back(const Job *job, const Table *table, const Unit *u, int k, float *taps, int rows,
+                           int first) {
+    int width = SR_MIN(u->width - k, job->gemm->block);
+    job->transform->weight_gradient(table->du + (int64_t)k * job->points * u->rows, u->rows, width,
+                                    taps + (int64_t)first * width, (int64_t)rows * width, width);
 }
 
 // A corner of a range.
@@ -254,9 +261,9 @@ static void range_unit(void *arg, int64_t i, int thread) {
         }
         multiply(job, &table, &u, v_point, z_point, count, first > from);
     }
-    int64_t tap = (int64_t)job->C * job->K_width;
-    float *part = job->part + u.range * 9 * tap + (int64_t)u.c0 * job->K_width + u.k0;
-    job->transform->weight_gradient(table.du, u.rows, u.width, part, tap, job->K_width);
+    float *part = job->part + 9 * (int64_t)job->C * (u.range * job->K_width + u.k0);
+    for (int k = 0; k < u.columns; k += job->gemm->block)
+        transform_back(job, &table, &u, k, part + 9 * (int64_t)job->C * k, job->C, u.c0);
 }
 
 // Unit i = (x or dy, a few tiles of the chunk): all channels.
@@ -285,13 +292,14 @@ static void shared_unit(void *arg, int64_t i, int thread) {
     list_tiles(job, &table, job->v + u.c0 / LEAST_STEP * step, LEAST_STEP,
                job->z + u.k0 / LEAST_STEP * step, LEAST_STEP);
     multiply(job, &table, &u, point, point, job->count, false);
-    job->transform->weight_gradient(table.du, u.rows, u.width, table.taps,
-                                    (int64_t)u.rows * u.width, u.width);
-    SrConvWeights shape = {NULL, u.columns, u.rows, 9};
-    SrConvParts parts = {table.taps, 1, 0, u.width};
-    for (int k = 0; k < u.columns; k += job->gemm->lanes)
-        job->gemm->unpack(&shape, k, &parts, job->dw + ((int64_t)u.k0 * job->C + u.c0) * 9,
-                          (int64_t)job->C * 9);
+    for (int k = 0; k < u.columns; k += job->gemm->block) {
+        transform_back(job, &table, &u, k, table.taps, u.rows, 0);
+        SrConvWeights shape = {NULL, SR_MIN(u.columns - k, job->gemm->block), u.rows, 9};
+        SrConvParts parts = {table.taps, 1, sr__conv_width(job->gemm, shape.K), 0};
+        float *dw = job->dw + ((int64_t)(u.k0 + k) * job->C + u.c0) * 9;
+        for (int j = 0; j < shape.K; j += job->gemm->lanes)
+            job->gemm->unpack(&shape, j, &parts, dw, (int64_t)job->C * 9);
+    }
 }
 
 // Products at the measured share of the peak, transforming du back, which takes as long as some tiles,
