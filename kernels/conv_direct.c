@@ -135,6 +135,7 @@ static void run_block(const Sweep *s, const Table *table, int count, int64_t c0,
         .sums_stride = (int64_t)s->out_c * s->kernels->depth,
         .out_base = s->out,
         .ahead = first_block ? AHEAD * s->rows : 0,
+        .beside_first = (int64_t)group * s->columns + k0,
         .out_ahead = s->stream ? 0 : AHEAD * s->rows,
         .stream = s->stream,
     };

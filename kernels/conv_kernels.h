@@ -52,9 +52,10 @@ typedef struct {
     // pixels in[ahead .. ahead + SR_CONV_FETCH), which must be pointers to something whatever
     // `ahead` is; and the outputs out[out_ahead + m].
     int ahead, out_ahead;
-    // Instead of inputs, where they are all in the cache: the residual of SR_CONV_FETCH later pixels,
-    // or NULL.  A single tap of as many channels as a block has columns covers them.
+    // Instead of inputs, where they are all in the cache: what begins at beside[i] + beside_first, of
+    // SR_CONV_FETCH pixels and as many lines as the channels have; or NULL.
     const float *const *beside;
+    int64_t beside_first;
 } SrConvTile;
 enum { SR_CONV_FETCH = 8 };
 

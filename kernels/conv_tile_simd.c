@@ -139,7 +139,7 @@ V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
         V_FOR (m, M)
             x[m] = in[m] + t->first;
         const float *const *later = t->beside ? t->beside : in + t->ahead;
-        int64_t later_first = t->beside ? t->out_first : t->first;
+        int64_t later_first = t->beside ? t->beside_first : t->first;
         for (int64_t c = 0; c < t->channels; c++, w += NV * V_LANES) {
             // One line a step never fills the queue of outstanding misses; a burst would.
             __builtin_prefetch(later[c % SR_CONV_FETCH] + later_first + c / LINE * LINE);

@@ -21,6 +21,7 @@
 
 enum {
     TILES = 24,       // multiplied in one go: a multiple of 6 and 8
+    LATER = 2 * TILES * 4 * 4, // pixels of a block's outputs and of another's inputs at most
     GROUP_TILES = 96, // at least, that weights are transformed for
 };
 
@@ -47,6 +48,7 @@ typedef struct {
 typedef struct {
     const float **in; // (TILES + SR_CONV_FETCH): rows of v
     float **out;      // (TILES): rows of m
+    const float **later; // (LATER + SR_CONV_FETCH): pixels soon needed
     float *u, *v;     // the operand that is not whole: one column block, or one tile block
     float *work;      // the products (points, TILES, width)
 } Table;
@@ -63,6 +65,7 @@ static Table take_table(SrConvScratch *scratch, const Job *job) {
     size_t work = points * (size_t)sr__winograd_point(TILES, (int)block);
     return (Table){.in = sr__conv_take(scratch, sizeof(float *) * (TILES + SR_CONV_FETCH)),
                    .out = sr__conv_take(scratch, sizeof(float *) * TILES),
+                   .later = sr__conv_take(scratch, sizeof(float *) * (LATER + SR_CONV_FETCH)),
                    .u = sr__conv_take(scratch, sizeof(float) * u),
                    .v = sr__conv_take(scratch, sizeof(float) * v),
                    .work = sr__conv_take(scratch, sizeof(float) * work)};
@@ -183,6 +186,31 @@ static void write_outputs(const Job *job, const float *work, int block, int b) {
         end->sums.count[block] = (float)pixels;
 }
 
+// The pixels of one of the images that lie where tile block `block` has its outputs, added to a list of n.
+static int list_pixels(const Job *job, const SrConvPatch *tensor, int block, const float **list,
+                       int n) {
+    for (int i = 0; i < block_tiles(job, block); i++) {
+        SrConvPatch p = patch_at(job, tensor, (int64_t)block * TILES + i);
+        for (int h = p.h; h < SR_MIN(p.h + job->m, p.H); h++)
+            for (int w = p.w; w < SR_MIN(p.w + job->m, p.W); w++)
+                list[n++] = sr__at(job->type, p.image, ((int64_t)h * p.W + w) * p.C);
+    }
+    return n;
+}
+
+// What the products bring into the cache meanwhile, or the transforms would wait for memory: those of the
+// first column block the outputs' places, those of the last the inputs this thread likely asks for next.
+static int list_later(const Job *job, const Table *table, int block, int b) {
+    int n = 0, next = block + sr_parallel_threads();
+    if (b == 0)
+        n = list_pixels(job, &job->out, block, table->later, n);
+    if (b == job->column_blocks - 1 && !job->by_columns && next < job->tile_blocks)
+        n = list_pixels(job, &job->in, next, table->later, n);
+    for (int i = 0; i < SR_CONV_FETCH; i++)
+        table->later[n + i] = job->zeros;
+    return n;
+}
+
 // Column block b of tile block `block`: all points' products, then the outputs.
 static void multiply(const Job *job, const Table *table, const float *u, const float *v, int block,
                      int b) {
@@ -192,6 +220,7 @@ static void multiply(const Job *job, const Table *table, const float *u, const f
         table->in[i] = v + (int64_t)SR_MIN(i, TILES - 1) * job->C_width;
     for (int i = 0; i < count; i++)
         table->out[i] = table->work + (int64_t)i * width;
+    int later = 0, laters = list_later(job, table, block, b);
     SrConvTile t = {.tap = (const int[]){0}, .taps = 1, .channels = job->C, .columns = width};
     for (int xi = 0; xi < job->points; xi++) {
         t.w = u + (int64_t)xi * job->C * width;
@@ -201,6 +230,8 @@ static void multiply(const Job *job, const Table *table, const float *u, const f
             t.in = table->in + i;
             t.out = table->out + i;
             t.pixels = SR_MIN(count - i, rows);
+            t.beside = later < laters ? table->later + later : NULL;
+            later += SR_CONV_FETCH;
             job->gemm->tile(&t);
         }
     }

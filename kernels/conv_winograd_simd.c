@@ -106,7 +106,7 @@ V_INLINE void apply_gt(int m, const V *in, int s, V *out, int t) { // m + 2 -> 3
     out[2 * t] = v_fma(v_set1(1.0f / 6), sum2, sum) + in[5 * s];
 }
 
-enum { MOST = 6 }; // m + 2 at most
+enum { MOST = 6, GROUP = 3 }; // m + 2 at most
 
 static inline int least(int a, int b) { return a < b ? a : b; }
 
@@ -125,26 +125,30 @@ V_INLINE void locate(SrDtype type, int side, const SrConvPatch *p, const void *a
 }
 
 // One vector of channels, n of them, of a patch of inputs (B^T d B) or a tile of gradients (A g
-// A^T): columns first, then rows.  `ahead` numbers on lies the next patch of the row: brought into
-// the cache meanwhile, but for the two columns an input patch shares with it.
+// A^T): columns first, then rows, GROUP of these at a time: what is between fits the registers, and loading
+// the patch once more for the next group is cheaper than storing it.  `ahead` numbers on lies the next patch
+// of the row: brought into the cache meanwhile, but for the two columns an input patch shares with it.
 V_INLINE void patch_vector(SrDtype type, int m, bool inputs, const void *const *at, int c, int n,
                            int64_t ahead, float *v, int64_t point) {
-    int from = inputs ? m + 2 : m, to = m + 2;
-    V half[MOST * MOST], in[MOST], out[MOST];
-    V_FOR (b, from) {
-        V_FOR (a, from) {
-            const void *x = at[a * from + b];
-            if (!inputs || b >= 2)
-                __builtin_prefetch((const char *)x + (c + ahead) * number_bytes(type), 0, 2);
-            in[a] = v_get(type, x, c, n);
+    int from = inputs ? m + 2 : m, to = m + 2, group = m == 4 ? GROUP : to;
+    V_FOR (g, to / group) {
+        V half[MOST * MOST], in[MOST], out[MOST];
+        V_FOR (b, from) {
+            V_FOR (a, from) {
+                const void *x = at[a * from + b];
+                if (g == 0 && (!inputs || b >= 2))
+                    __builtin_prefetch((const char *)x + (c + ahead) * number_bytes(type), 0, 2);
+                in[a] = v_get(type, x, c, n);
+            }
+            inputs ? apply_bt(m, in, 1, half + b, from) : apply_a(m, in, 1, half + b, from);
         }
-        inputs ? apply_bt(m, in, 1, half + b, from) : apply_a(m, in, 1, half + b, from);
-    }
-    V_FOR (a, to) {
-        V *row = half + a * from;
-        inputs ? apply_bt(m, row, 1, out, 1) : apply_a(m, row, 1, out, 1);
-        V_FOR (b, to)
-            v_store(v + (a * to + b) * point + c, out[b]);
+        V_FOR (i, group) {
+            int a = g * group + i;
+            V *row = half + a * from;
+            inputs ? apply_bt(m, row, 1, out, 1) : apply_a(m, row, 1, out, 1);
+            V_FOR (b, to)
+                v_store(v + (a * to + b) * point + c, out[b]);
+        }
     }
 }
 
