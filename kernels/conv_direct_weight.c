@@ -21,7 +21,7 @@
 #include "kernels/conv_pixels.h"
 
 enum {
-    PIXELS = 96,     // or pairs, multiplied in one go: long enough to hide loading and storing the sums
+    PIXELS = 96,     // or pairs, multiplied in one go at most: long enough to hide loading and storing the sums
     STEP = 256,      // rows and columns of a unit at most
     LEAST_STEP = 64,
     LINE = SR_ALIGN / (int)sizeof(float),
@@ -41,7 +41,8 @@ typedef struct {
     bool own;        // units keep their sums
     bool copies;     // columns are copied side by side: pairs, or not whole vectors
     const SrConvKernels *kernels;
-    int depth, chunk;          // pixels in a unit; pixels multiplied in one go
+    int depth;       // pixels in a unit
+    int step, chunk; // units and pixels multiplied in one go
     int groups, rows, columns; // of one group
     int64_t pixels;
     int ranges, row_step, column_step;
@@ -57,7 +58,8 @@ typedef struct {
     const float **columns; // (taps, chunk): where the columns lie that meet those
     int *inside;           // (taps): how many
     const float **dy;      // (chunk): the pixels of dy
-    float *y, *x;          // (PIXELS, column_step), (PIXELS, row_step): columns and rows side by side
+    float *y; // (blocks, step, width): columns side by side
+    float *x; // (step, row_step and a line more): rows side by side, in all sets of the cache
     const float **x_at;    // (chunk): rows of x
     float *edge;           // (taps * chunk, rows)
     float *own;            // (blocks, taps, rows, width) of the unit
@@ -75,8 +77,8 @@ static Table take_table(SrConvScratch *scratch, const Job *job) {
                    .columns = sr__conv_take(scratch, sizeof(float *) * taps * chunk),
                    .inside = sr__conv_take(scratch, sizeof(int) * taps),
                    .dy = sr__conv_take(scratch, sizeof(float *) * chunk),
-                   .y = sr__conv_take(scratch, sizeof(float) * PIXELS * (size_t)job->column_step),
-                   .x = sr__conv_take(scratch, sizeof(float) * PIXELS * (size_t)job->row_step),
+                   .y = sr__conv_take(scratch, sizeof(float) * (size_t)job->step * (size_t)job->column_step),
+                   .x = sr__conv_take(scratch, sizeof(float) * (size_t)job->step * (size_t)(job->row_step + LINE)),
                    .x_at = sr__conv_take(scratch, sizeof(float *) * chunk),
                    .edge = sr__conv_take(scratch, sizeof(float) * edge),
                    .own = sr__conv_take(scratch, sizeof(float) * own),
@@ -95,6 +97,15 @@ static int64_t units(const Job *job) {
            sr__conv_ceil_div(job->columns, job->column_step);
 }
 
+// Pixels multiplied in one go: the same number each time, for a short rest would load and store all sums.
+// Their sums are added to those of the pixels before, so this too depends on the shape alone.
+static void cut_range(Job *job) {
+    int64_t most = (int64_t)PIXELS * job->depth * job->ranges;
+    int64_t chunks = SR_MAX(1, (job->pixels + most - 1) / most) * job->ranges;
+    job->step = (int)((job->pixels + chunks * job->depth - 1) / (chunks * job->depth));
+    job->chunk = job->step * job->depth;
+}
+
 // Ranges depend on the shape alone, for their sums are added; steps only say who computes what, so
 // they may follow the number of threads.  Ranges cost sums to clear and add, short steps copying
 // operands again.
@@ -111,6 +122,7 @@ static void cut(Job *job) {
         if (units(job) < 2 * sr_parallel_threads())
             job->column_step = step;
     }
+    cut_range(job);
 }
 
 static Job new_job(const SrConvShape *s, const SrConvPacking *p) {
@@ -132,7 +144,6 @@ static Job new_job(const SrConvShape *s, const SrConvPacking *p) {
         .turned = turned,
         .kernels = p->kernels,
         .depth = p->kernels->depth,
-        .chunk = PIXELS * p->kernels->depth,
         .groups = p->groups,
         .rows = turned ? p->K : run * p->C,
         .columns = turned ? p->C : p->K,
@@ -161,10 +172,16 @@ static Unit unit_at(const Job *job, int64_t i) {
     return u;
 }
 
+// Columns in the block at k of the unit, and how wide it is stored.
+static int block_columns(const Job *job, const Unit *u, int k) { return SR_MIN(u->k1 - k, job->kernels->block); }
+static int block_width(const Job *job, const Unit *u, int k) {
+    return sr__conv_width(job->kernels, block_columns(job, u, k));
+}
+
 // Pixel i, or pair, of the columns: copied or where it stands.
 static const float *column_at(const Job *job, const Table *table, int i) {
     if (job->copies)
-        return table->y + (int64_t)i * job->column_step;
+        return table->y + (int64_t)i * job->kernels->block;
     return job->turned ? table->in[i] : table->dy[i];
 }
 
@@ -203,8 +220,10 @@ static void copy_columns(const Job *job, const Table *table, const Unit *u, int6
     if (count % job->depth)
         table->dy[count] = table->in[count] = job->grid.zeros;
     const float **from = job->turned ? table->in : table->dy;
-    job->kernels->gather(from, u->group * job->columns + u->k0, sr__conv_ceil_div(count, job->depth),
-                         u->k1 - u->k0, table->y, job->column_step);
+    for (int k = u->k0; k < u->k1; k += job->kernels->block)
+        job->kernels->gather(from, u->group * job->columns + k, sr__conv_ceil_div(count, job->depth),
+                             block_columns(job, u, k), table->y + (int64_t)(k - u->k0) * job->step,
+                             job->kernels->block);
 }
 
 // What is still to be asked for while a chunk is multiplied.
@@ -274,12 +293,6 @@ static Sums unit_sums(const Job *job, const Table *table, const Unit *u) {
     return (Sums){group + (int64_t)u->k0 * job->grid.taps * job->rows, job->rows, u->c0};
 }
 
-// Columns in the block at k of the unit, and how wide it is stored.
-static int block_columns(const Job *job, const Unit *u, int k) { return SR_MIN(u->k1 - k, job->kernels->block); }
-static int block_width(const Job *job, const Unit *u, int k) {
-    return sr__conv_width(job->kernels, block_columns(job, u, k));
-}
-
 static float *block_sums(const Job *job, const Unit *u, Sums sums, int t, int k) {
     int64_t width = block_width(job, u, k), tap = ((int64_t)k - u->k0) * job->grid.taps + t * width;
     return sums.at + tap * sums.rows + sums.row * width;
@@ -296,13 +309,13 @@ static void add_tap(const Job *job, const Table *table, const Unit *u, int t, bo
                      .y = table->columns + t * job->chunk,
                      .fresh = fresh};
     if (job->depth > 1) {
-        job->kernels->gather(o.x, channel, o.pixels, o.rows, table->x, job->row_step);
+        job->kernels->gather(o.x, channel, o.pixels, o.rows, table->x, job->row_step + LINE);
         o.x = table->x_at;
         o.x_first = 0;
     }
     for (int k = u->k0; k < u->k1; k += job->kernels->block) {
         o.width = block_width(job, u, k);
-        o.y_first = job->copies ? k - u->k0 : u->group * job->columns + k;
+        o.y_first = job->copies ? (int64_t)(k - u->k0) * job->step : u->group * job->columns + k;
         o.out = block_sums(job, u, sums, t, k);
         o.fetch = fetches->next;
         o.fetches = fetches->left;
@@ -339,7 +352,7 @@ static void run_unit(void *arg, int64_t i, int thread) {
     Table table = take_table(&scratch, job);
     Sums sums = unit_sums(job, &table, &u);
     for (int p = 0; p < job->chunk; p++) // pairs, and as many again for the prefetch
-        table.x_at[p] = table.x + (int64_t)(p % PIXELS) * job->row_step;
+        table.x_at[p] = table.x + (int64_t)(p % job->step) * (job->row_step + LINE);
     int64_t chunks = (job->pixels + job->chunk - 1) / job->chunk;
     int64_t from = chunks * u.range / job->ranges, to = chunks * (u.range + 1) / job->ranges;
     for (int64_t chunk = from; chunk < to; chunk++) {

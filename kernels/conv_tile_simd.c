@@ -30,7 +30,7 @@ V_INLINE V v_dot(V a, V b, V sum) { return v_fma(a, b, sum); }
 #else
 #define VECTORS 2
 #endif
-enum { BLOCK = VECTORS * V_LANES, WIDE_ROWS = 6, NARROW_ROWS = 8, LINE = 16 };
+enum { BLOCK = VECTORS * V_LANES, WIDE_ROWS = 6, NARROW_ROWS = 8, LINE = 16, SUM_LINES = 32 };
 
 static int rows(int width) { return width == BLOCK ? WIDE_ROWS : NARROW_ROWS; }
 
@@ -190,8 +190,9 @@ static void narrow(const SrConvTile *t) {
 }
 #endif
 
-// Rows [row, row + M) of the outer product.  The sums are loaded and stored once for all pixels;
-// what limits it is the operands' way from memory, hence the fetch: one line of a later chunk a
+// Rows [row, row + M) of the outer product.  What is in `out` is added last, and asked for while the first
+// pixels are multiplied: 24 loads from the second-level cache before the loop would hold it up.
+// What limits it is the operands' way from memory, hence the fetch: one line of a later chunk a
 // pixel, into the second-level cache, for the first one is full of this chunk.
 V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetch fetch) {
     V acc[NARROW_ROWS][VECTORS];
@@ -199,12 +200,13 @@ V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetc
     float *out = o->out + (int64_t)row * stride;
     V_FOR (m, M)
         V_FOR (j, NV)
-            acc[m][j] = o->fresh ? v_zero() : v_load(out + m * stride + j * V_LANES);
+            acc[m][j] = v_zero();
     for (int i = 0; i < o->pixels; i++) {
         const float *x = o->x[i] + o->x_first + row, *y = o->y[i] + o->y_first;
         __asm__("" : "+r"(x), "+r"(y)); // or gcc 12 keeps ten sums of pointers, some of them in vectors
         V_FOR (d, DEPTH)
             __builtin_prefetch(fetch.at[DEPTH * i + d] + fetch.first, 0, 2);
+        __builtin_prefetch(out + i % SUM_LINES * LINE, 1);
         V b[VECTORS];
         V_FOR (j, NV)
             b[j] = v_load(y + j * V_LANES);
@@ -214,6 +216,10 @@ V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetc
                 acc[m][j] = v_dot(a, b[j], acc[m][j]);
         }
     }
+    if (!o->fresh)
+        V_FOR (m, M)
+            V_FOR (j, NV)
+                acc[m][j] = acc[m][j] + v_load(out + m * stride + j * V_LANES);
     V_FOR (m, M)
         V_FOR (j, NV)
             v_store(out + m * stride + j * V_LANES, acc[m][j]);
