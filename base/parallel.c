@@ -1,6 +1,8 @@
 // OpenMP behind three functions.
 #include "base/parallel.h"
 
+#include <stdatomic.h>
+
 #include "base/compiler.h"
 
 // Without OpenMP (fuzzers, a clang without its library) there is one thread and the pragmas say
@@ -38,10 +40,31 @@ void sr_parallel_set_threads(int n) {
     flush_denormals_everywhere();
 }
 
-// One index at a time to whoever is free: chunks are large and uneven, and which thread computes
-// one does not show in the result.
+// What is left of a run of neighbouring indices; a cache line each, as threads count in their own most of the time.
+typedef struct {
+    _Alignas(SR_ALIGN) atomic_llong next;
+    int64_t end;
+} Share;
+enum { MOST_SHARES = 64 };
+
+static void run_share(Share *share, SrParallelBody body, void *arg, int thread) {
+    int64_t i;
+    while ((i = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed)) < share->end)
+        body(arg, i, thread);
+}
+
+// A thread takes its own share in order, then helps the others: chunks are large and uneven.  Neighbours on one
+// thread find in its caches what they have in common and what was fetched ahead, and pieces of a tensor come to the
+// thread that the static loops of other kernels give them to, which matters where cores do not share a cache.
+// Which thread computes an index does not show in the result.
 void sr_parallel_for(int64_t n, SrParallelBody body, void *arg) {
-#pragma omp parallel for schedule(dynamic, 1) if (n > 1)
-    for (int64_t i = 0; i < n; i++)
-        body(arg, i, omp_get_thread_num());
+    Share shares[MOST_SHARES];
+    int count = SR_MIN(omp_get_max_threads(), MOST_SHARES);
+    for (int s = 0; s < count; s++) {
+        atomic_init(&shares[s].next, n * s / count);
+        shares[s].end = n * (s + 1) / count;
+    }
+#pragma omp parallel if (n > 1)
+    for (int s = 0, thread = omp_get_thread_num(); s < count; s++)
+        run_share(&shares[(thread + s) % count], body, arg, thread);
 }

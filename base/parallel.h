@@ -13,7 +13,8 @@ void sr_parallel_init(void);
 int sr_parallel_threads(void);         // the size of the team a parallel region gets
 void sr_parallel_set_threads(int n);   // for tests; 1 <= n
 
-// body(arg, i, thread) for i in [0, n), each i exactly once on any thread, 0 <= thread < threads.
+// body(arg, i, thread) for i in [0, n), each i exactly once on any thread, 0 <= thread < threads; neighbouring i mostly
+// on one thread, one after the other.
 typedef void (*SrParallelBody)(void *arg, int64_t i, int thread);
 void sr_parallel_for(int64_t n, SrParallelBody body, void *arg);
 

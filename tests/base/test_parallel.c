@@ -1,5 +1,6 @@
-// sr_parallel_for visits each index once, tells threads apart, and no thread computes with
-// denormals.
+// sr_parallel_for visits each index once, tells threads apart, keeps neighbours together, leaves nobody idle, and
+// no thread computes with denormals.
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "base/compiler.h"
@@ -40,6 +41,67 @@ static void test_each_index_once(void **state) {
     sr_parallel_set_threads(before);
 }
 
+enum { THREADS = 4 };
+
+typedef struct {
+    int64_t first[THREADS], last[THREADS]; // index of each thread; -1: none yet
+    _Atomic int started, expected, jumps;  // threads that began; moves to an index that is not the next one
+} Walk;
+
+// The first index ends when all threads are in theirs, so that none comes too late to find its share.
+static void walk(void *arg, int64_t i, int thread) {
+    Walk *w = arg;
+    if (w->first[thread] < 0) {
+        w->first[thread] = i;
+        w->started++;
+    } else {
+        w->jumps += i != w->last[thread] + 1;
+    }
+    w->last[thread] = i;
+    while (w->started < w->expected)
+        sched_yield();
+}
+
+static void test_neighbours_stay_on_a_thread(void **state) {
+    (void)state;
+    int before = sr_parallel_threads();
+    for (int threads = 1; threads <= THREADS; threads += THREADS - 1) {
+        sr_parallel_set_threads(threads);
+        if (sr_parallel_threads() < threads) // built without OpenMP
+            break;
+        Walk w = {.first = {-1, -1, -1, -1}, .expected = threads};
+        sr_parallel_for(N, walk, &w);
+        for (int t = 0; t < threads; t++)
+            CHECK_INT(w.first[t], N * t / threads);
+        if (threads == 1)
+            CHECK_INT(w.jumps, 0);
+    }
+    sr_parallel_set_threads(before);
+}
+
+// Index 0 ends when all others have: what lies behind it in its share must be done by other threads.
+static void stall(void *arg, int64_t i, int thread) {
+    _Atomic int *done = arg;
+    (void)thread;
+    while (i == 0 && *done < N - 1)
+        sched_yield();
+    ++*done;
+}
+
+static void test_idle_threads_help(void **state) {
+    (void)state;
+    int before = sr_parallel_threads();
+    for (int threads = 2; threads <= 80; threads += 78) { // 80: more than there are shares
+        sr_parallel_set_threads(threads);
+        if (sr_parallel_threads() < threads) // built without OpenMP
+            break;
+        _Atomic int done = 0;
+        sr_parallel_for(N, stall, &done);
+        CHECK_INT(done, N);
+    }
+    sr_parallel_set_threads(before);
+}
+
 static void halve_smallest(void *arg, int64_t i, int thread) {
     (void)i;
     _Atomic int *kept = arg;
@@ -63,4 +125,5 @@ static void test_denormals_are_flushed_in_every_thread(void **state) {
 #endif
 }
 
-SR_TESTS(parallel, unit(test_each_index_once), unit(test_denormals_are_flushed_in_every_thread))
+SR_TESTS(parallel, unit(test_each_index_once), unit(test_neighbours_stay_on_a_thread), unit(test_idle_threads_help),
+         unit(test_denormals_are_flushed_in_every_thread))
