@@ -3,8 +3,8 @@
 //
 //   make bench-conv                   all lists
 //   build/conv-bench r50-224 [mask]   one list; mask as in sr_conv_allow: 1 direct, 2 F(4x4), 4
-//   F(2x2)
-//   build/conv-bench r50-224 7 bf16   the same in bfloat16; the peak is that type's
+//   F(2x2), 8 F(3x3)
+//   build/conv-bench r50-224 15 bf16  the same in bfloat16; the peak is that type's
 //
 // FLOPs are those of the plain definition (taps in the padding counted), so Winograd exceeds 100 %.
 // Times are processor time over the number of threads: what other programs take counts for nothing.

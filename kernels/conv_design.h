@@ -35,8 +35,8 @@ typedef struct {
                             void *scratch);
 } SrConvDesign;
 
-extern const SrConvDesign sr__conv_plain, sr__conv_direct, sr__conv_winograd4, sr__conv_winograd2,
-    sr__conv_wide, sr__conv_padded;
+extern const SrConvDesign sr__conv_plain, sr__conv_direct, sr__conv_winograd2, sr__conv_winograd3,
+    sr__conv_winograd4, sr__conv_wide, sr__conv_padded;
 
 // Of the design the door would take.
 double sr__conv_cost(const SrConvShape *s, SrConvPass pass);

@@ -7,7 +7,7 @@
 #include "base/parallel.h"
 #include "kernels/conv_design.h"
 
-enum { KEY = 8 }; // of prepared weights, beside sr_conv_allow's bits
+enum { KEY = SR_CONV_ALL + 1 }; // of prepared weights, beside sr_conv_allow's bits
 
 static SrConvShape padded(const SrConvShape *s) {
     SrConvShape even = *s;

@@ -1,16 +1,16 @@
-// Winograd convolution F(m x m, 3 x 3), m = 2 or 4, forward and backward data: 3x3 kernels,
+// Winograd convolution F(m x m, 3 x 3), m = 2, 3 or 4, forward and backward data: 3x3 kernels,
 // stride 1.
 //
-// (m + 2)^2 multiplications replace 9 m^2: 2.25 times fewer for m = 2, 4 times fewer for m = 4, at
-// about ten times the rounding error of the direct sum for m = 4.  Every point xi of the transform
+// (m + 2)^2 multiplications replace 9 m^2: 2.25 times fewer for m = 2, 3.24 times for m = 3, 4 times for m = 4, at
+// about ten times the rounding error of the direct sum for m = 4 and half of that for m = 3.  Every point xi of the transform
 // is a matrix product over channels, done by the direct design's micro-kernel.  Backward data is
 // the forward of dy with the kernel rotated and C, K exchanged.
 //
 // Two orders of work, whichever keeps less:
 //   by tiles    weights come transformed (prepare); a unit takes TILES tiles through all channels
 //   by columns  all inputs transformed first; a unit transforms the weights of one block of
-//               columns.  For small maps with many channels, whose transformed weights (16 MB for
-//               512 x 512 at m = 2, 38 MB at m = 4) would not fit a cache.
+//               columns.  For a few tiles of many channels, whose transformed weights (16 MB for
+//               512 x 512 at m = 2, 38 MB at m = 4) would not fit a cache and be used twice at most.
 #include "kernels/conv_winograd.h"
 
 #include <string.h>
@@ -91,7 +91,7 @@ static Job new_job(const SrConvShape *s, int m, SrConvPass pass) {
     job.tiles = sr__winograd_tiles(m, s->N, job.out.H, job.out.W);
     job.tile_blocks = (int)((job.tiles.count + TILES - 1) / TILES);
     job.column_blocks = sr__conv_ceil_div(job.K, job.gemm->block);
-    job.by_columns = (int64_t)job.tile_blocks * TILES <= job.K;
+    job.by_columns = 2 * (int64_t)job.tile_blocks * TILES <= job.K;
     // Two units a thread; does not touch bits, every output is computed the same way in any unit.
     int wanted = sr__conv_ceil_div(2 * sr_parallel_threads(), job.column_blocks);
     job.tile_groups = (int)SR_MAX(1, SR_MIN(wanted, job.tiles.count / GROUP_TILES));
@@ -294,11 +294,10 @@ static void run(const SrConvShape *s, int m, SrConvPass pass, const void *in, co
     }
 }
 
-static SrConvPrepared prepared(const SrConvShape *s, int m, SrConvPass pass) {
+static SrConvPrepared prepared(const SrConvShape *s, int m, unsigned bit, SrConvPass pass) {
     Job job = new_job(s, m, pass);
     int64_t u = (int64_t)job.points * job.C * sr__conv_width(job.gemm, job.K);
-    return sr__conv_prepared(m == 4 ? SR_CONV_WINOGRAD4 : SR_CONV_WINOGRAD2, s, pass,
-                             job.by_columns ? 0 : u);
+    return sr__conv_prepared(bit, s, pass, job.by_columns ? 0 : u);
 }
 
 static void prepare(const SrConvShape *s, int m, SrConvPass pass, const float *w, float *u) {
@@ -321,9 +320,9 @@ static size_t scratch_bytes(const SrConvShape *s, int m, SrConvPass pass) {
 }
 
 // Multiplications done, at the measured share of the peak (bench/conv_bench.c; the transforms make
-// the rest). Transforming the weights takes as long as 16 tiles.  The rule that follows: m = 4 for
-// maps of 3, 4 and from 7, m = 2 for 5 and 6, the direct design for smaller ones and for a few
-// tiles of many channels.
+// the rest). Transforming the weights takes as long as 16 tiles.  The rule that follows: m = 3 for
+// maps of 3, 5, 6, 9, 13 to 15, 17, 18 and 21, m = 4 for most others, the direct design for smaller ones and for
+// a few tiles of many channels, m = 2 in between.
 static double cost(const SrConvShape *s, int m, SrConvPass pass) {
     bool fits = s->R == 3 && s->S == 3 && s->stride_h == 1 && s->stride_w == 1 &&
                 s->dilation_h == 1 && s->dilation_w == 1 && s->groups == 1 && s->pad_h <= 2 &&
@@ -334,18 +333,18 @@ static double cost(const SrConvShape *s, int m, SrConvPass pass) {
         return sr__winograd_weight_cost(s, m);
     bool data = pass == SR_CONV_BACKWARD_DATA;
     SrWinogradTiles tiles = sr__winograd_tiles(m, s->N, data ? s->H : s->P, data ? s->W : s->Q);
-    double share = m == 4 ? 0.72 : 0.85;
+    double share = m == 4 ? 0.72 : m == 3 ? 0.78 : 0.85;
     return (m + 2) * (m + 2) * ((double)tiles.count + 16) * s->C * s->K / share;
 }
 
-// The two sizes as designs.
+// The sizes as designs.
 #define DESIGN(m)                                                                              \
     static double cost_##m(const SrConvShape *s, SrConvPass pass) { return cost(s, m, pass); } \
     static size_t scratch_bytes_##m(const SrConvShape *s, SrConvPass pass) {                   \
         return scratch_bytes(s, m, pass);                                                      \
     }                                                                                          \
     static SrConvPrepared prepared_##m(const SrConvShape *s, SrConvPass pass) {                \
-        return prepared(s, m, pass);                                                           \
+        return prepared(s, m, SR_CONV_WINOGRAD##m, pass);                                      \
     }                                                                                          \
     static void prepare_##m(const SrConvShape *s, SrConvPass pass, const float *w, float *u) { \
         prepare(s, m, pass, w, u);                                                             \
@@ -377,4 +376,5 @@ static double cost(const SrConvShape *s, int m, SrConvPass pass) {
     };
 
 DESIGN(2)
+DESIGN(3)
 DESIGN(4)

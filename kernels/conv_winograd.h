@@ -1,7 +1,7 @@
 // The transforms of the Winograd design, one table an instruction set (conv_winograd_simd.c).
 // Only kernels/conv_winograd*.c include this.
 //
-// F(m x m, 3 x 3), m = 2 or 4, computes m * m outputs from a patch of (m + 2)^2 inputs.  Its (m +
+// F(m x m, 3 x 3), m = 2, 3 or 4, computes m * m outputs from a patch of (m + 2)^2 inputs.  Its (m +
 // 2)^2 points are counted by xi; a transformed operand is stored point after point, `point` floats
 // apart.  Images may be bfloat16; transformed operands and their products are floats, for the
 // transforms lose digits that bfloat16 does not have.
@@ -44,16 +44,16 @@ typedef struct {
                             int64_t stride);
 } SrWinogradKernels;
 
-// size[0]: F(2x2, 3x3), [1]: F(4x4, 3x3)
+// [m - 2]: F(m x m, 3 x 3)
 typedef struct {
-    SrWinogradKernels f32[2], bf16[2];
+    SrWinogradKernels f32[3], bf16[3];
 } SrWinogradTables;
 
 SR_CPU_TABLES(SrWinogradTables, sr__winograd_kernels);
 
 static inline const SrWinogradKernels *sr__winograd(int m, SrDtype type) {
     const SrWinogradTables *tables = SR_CPU_PICK(sr__winograd_kernels);
-    return type == SR_BF16 ? &tables->bf16[m == 4] : &tables->f32[m == 4];
+    return type == SR_BF16 ? &tables->bf16[m - 2] : &tables->f32[m - 2];
 }
 
 // Floats from point to point of `rows` rows of `width` floats: one cache line more than they take,

@@ -3,8 +3,8 @@
 // Lavin & Gray, "Fast Algorithms for Convolutional Neural Networks" (2015), eq. 8-13:
 //     Y = A^T [ (G w G^T) . (B^T d B) ] A
 // and its derivative by w:  dw = G^T [ (B^T d B) . (A dy A^T) ] G.  Interpolation points 0, 1, -1
-// (m = 2) and 0, 1, -1, 2, -2 (m = 4).  Each matrix is a function on one column or row; common
-// terms are shared by hand.
+// (m = 2), 0, 1, -1, -2 (m = 3) and 0, 1, -1, 2, -2 (m = 4), always infinity.  Each matrix is a function on one
+// column or row; common terms are shared by hand.
 #include "kernels/conv_winograd.h"
 #include "kernels/simd.h"
 
@@ -16,6 +16,13 @@
 //        0  2 -1 -2  1  0              0  1 -1  8 -8  1              1/24 -1/12   1/6
 //        0  4  0 -5  0  1                                               0     0     1
 //
+// For m = 3:
+//        2  1 -2 -1  0                                            1/2     0     0
+//        0  2  3  1  0               1  1  1  1  0                1/6   1/6   1/6
+// B^T =  0 -2  1  1  0       A^T =   0  1 -1 -2  0      G =       1/2  -1/2   1/2
+//        0 -1  0  1  0               0  1  1  4  1               -1/6   1/3  -2/3
+//        0 -2 -1  2  1                                              0     0     1
+//
 // The 1-D transforms read in[0], in[s], in[2s] ... and write out[0], out[t], out[2t] ...
 
 V_INLINE void apply_bt(int m, const V *in, int s, V *out, int t) { // m + 2 -> m + 2
@@ -24,6 +31,15 @@ V_INLINE void apply_bt(int m, const V *in, int s, V *out, int t) { // m + 2 -> m
         out[t] = in[s] + in[2 * s];
         out[2 * t] = in[2 * s] - in[s];
         out[3 * t] = in[s] - in[3 * s];
+        return;
+    }
+    if (m == 3) {
+        V far = in[3 * s] - in[s];
+        out[0] = v_fma(v_set1(2), in[0] - in[2 * s], v_zero() - far);
+        out[t] = v_fma(v_set1(2), in[s] + in[2 * s], in[2 * s] + in[3 * s]);
+        out[2 * t] = far + (in[2 * s] - in[s]);
+        out[3 * t] = far;
+        out[4 * t] = v_fma(v_set1(2), far, in[4 * s] - in[2 * s]);
         return;
     }
     V four = v_set1(4), minus5 = v_set1(-5);
@@ -44,6 +60,12 @@ V_INLINE void apply_at(int m, const V *in, int s, V *out, int t) { // m + 2 -> m
         return;
     }
     V sum = in[s] + in[2 * s], difference = in[s] - in[2 * s];
+    if (m == 3) {
+        out[0] = in[0] + sum + in[3 * s];
+        out[t] = v_fma(v_set1(-2), in[3 * s], difference);
+        out[2 * t] = v_fma(v_set1(4), in[3 * s], sum) + in[4 * s];
+        return;
+    }
     V sum2 = in[3 * s] + in[4 * s], difference2 = in[3 * s] - in[4 * s];
     out[0] = in[0] + sum + sum2;
     out[t] = v_fma(v_set1(2), difference2, difference);
@@ -57,6 +79,15 @@ V_INLINE void apply_a(int m, const V *in, int s, V *out, int t) { // m -> m + 2
         out[t] = in[0] + in[s];
         out[2 * t] = in[0] - in[s];
         out[3 * t] = v_zero() - in[s];
+        return;
+    }
+    if (m == 3) {
+        V ends = in[0] + in[2 * s];
+        out[0] = in[0];
+        out[t] = ends + in[s];
+        out[2 * t] = ends - in[s];
+        out[3 * t] = v_fma(v_set1(4), in[2 * s], v_fma(v_set1(-2), in[s], in[0]));
+        out[4 * t] = in[2 * s];
         return;
     }
     V even = in[0] + in[2 * s], odd = in[s] + in[3 * s];
@@ -80,6 +111,15 @@ V_INLINE void apply_g(int m, const V *in, int s, V *out, int t) { // 3 -> m + 2
         return;
     }
     V sixth = v_set1(1.0f / 6);
+    if (m == 3) {
+        V ends = in[0] + in[2 * s];
+        out[0] = v_set1(0.5f) * in[0];
+        out[t] = sixth * (ends + in[s]);
+        out[2 * t] = v_set1(0.5f) * (ends - in[s]);
+        out[3 * t] = v_fma(v_set1(-2.0f / 3), in[2 * s], v_fma(v_set1(1.0f / 3), in[s], v_zero() - sixth * in[0]));
+        out[4 * t] = in[2 * s];
+        return;
+    }
     V even = v_set1(-1.0f / 6) * (in[0] + in[2 * s]), odd = v_set1(-1.0f / 6) * in[s];
     V even2 = v_fma(v_set1(1.0f / 24), in[0], sixth * in[2 * s]), odd2 = v_set1(1.0f / 12) * in[s];
     out[0] = v_set1(0.25f) * in[0];
@@ -96,6 +136,13 @@ V_INLINE void apply_gt(int m, const V *in, int s, V *out, int t) { // m + 2 -> 3
         out[0] = in[0] + sum;
         out[t] = difference;
         out[2 * t] = sum + in[3 * s];
+        return;
+    }
+    if (m == 3) {
+        V sixth = v_set1(1.0f / 6) * in[s], half = v_set1(0.5f) * in[2 * s];
+        out[0] = v_fma(v_set1(0.5f), in[0], v_fma(v_set1(-1.0f / 6), in[3 * s], sixth + half));
+        out[t] = v_fma(v_set1(1.0f / 3), in[3 * s], sixth - half);
+        out[2 * t] = v_fma(v_set1(-2.0f / 3), in[3 * s], sixth + half) + in[4 * s];
         return;
     }
     V sum = v_set1(-1.0f / 6) * (in[s] + in[2 * s]),
@@ -296,9 +343,10 @@ V_INLINE void weight_gradient_any(int m, const float *du, int rows, int width, f
     {input_##m##_##name, gradient_##m##_##name, output_##m##_##name, weights_##m, weight_gradient_##m}
 
 INSTANCE(2)
+INSTANCE(3)
 INSTANCE(4)
 
 const SrWinogradTables SR_ISA_SYMBOL(sr__winograd_kernels) = {
-    .f32 = {ROW(2, f32), ROW(4, f32)},
-    .bf16 = {ROW(2, bf16), ROW(4, bf16)},
+    .f32 = {ROW(2, f32), ROW(3, f32), ROW(4, f32)},
+    .bf16 = {ROW(2, bf16), ROW(3, bf16), ROW(4, bf16)},
 };

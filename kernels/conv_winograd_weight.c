@@ -306,8 +306,9 @@ static void shared_unit(void *arg, int64_t i, int thread) {
 // and transforming a channel of a tile of x and dy (bench/conv_bench.c).
 double sr__winograd_weight_cost(const SrConvShape *s, int m) {
     double tiles = (double)sr__winograd_tiles(m, s->N, s->P, s->Q).count, C = s->C, K = s->K;
-    return m == 4 ? 36 * (tiles + 11) * C * K / 0.8 + 350 * tiles * (C + K)
-                  : 16 * (tiles + 16) * C * K / 0.85 + 130 * tiles * (C + K);
+    return m == 4   ? 36 * (tiles + 11) * C * K / 0.8 + 350 * tiles * (C + K)
+           : m == 3 ? 25 * (tiles + 13) * C * K / 0.83 + 240 * tiles * (C + K)
+                    : 16 * (tiles + 16) * C * K / 0.85 + 130 * tiles * (C + K);
 }
 
 size_t sr__winograd_weight_bytes(const SrConvShape *s, int m) {

@@ -81,8 +81,8 @@ const SrOption sr__schema_root[] = {
 const SrOption sr__schema_machine[] = {
     {"DEVICE", SR_OPT_ENUM, OFF(device), "gpu", 0, 0, "gpu|cpu", "Both mean the CPU here."},
     {"WINOGRAD", SR_OPT_ENUM, OFF(winograd), "f4", 0, 0, "none|f2|f4",
-     "3x3 convolutions by Winograd where that is faster (ours): f4 up to F(4x4,3x3), with rounding errors of 1e-6 to"
-     " 2e-5; f2 as exact as direct products; none."},
+     "3x3 convolutions by Winograd where that is faster (ours): f4 up to F(4x4,3x3), F(3x3,3x3) too, with rounding errors"
+     " of 1e-6 to 2e-5; f2 as exact as direct products; none."},
     SR_OPTION_END,
 };
 

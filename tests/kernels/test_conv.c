@@ -391,6 +391,11 @@ static void test_winograd2(void **state) {
     sweep(SR_F32, SR_CONV_WINOGRAD2, 60, 1e-6, winograd_shape);
 }
 
+static void test_winograd3(void **state) {
+    (void)state;
+    sweep(SR_F32, SR_CONV_WINOGRAD3, 60, 2e-6, winograd_shape);
+}
+
 static void test_winograd4(void **state) {
     (void)state;
     sweep(SR_F32, SR_CONV_WINOGRAD4, 60, 3e-6, winograd_shape);
@@ -409,6 +414,7 @@ static void test_bf16_direct(void **state) {
 static void test_bf16_winograd(void **state) {
     (void)state;
     sweep(SR_BF16, SR_CONV_WINOGRAD2, 40, 1e-6, winograd_shape);
+    sweep(SR_BF16, SR_CONV_WINOGRAD3, 40, 2e-6, winograd_shape);
     sweep(SR_BF16, SR_CONV_WINOGRAD4, 40, 3e-6, winograd_shape);
 }
 
@@ -441,7 +447,7 @@ static const SrConvShape large[] = {
     {   3, 33, 31,   3,  64, 7, 7, 2, 2, 3, 3, 1, 1, 1,  0, 0, SR_F32}, // rows of the kernel folded
     {  20,  4,  4,  96,  64, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // taps skipped on small maps
     {   8, 28, 28,  20,  24, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // weight gradient in ranges
-    { 200,  3,  3,  16, 216, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // Winograd by columns, two groups
+    { 100,  3,  3,  16, 240, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // Winograd by columns, two groups
     { 290,  3,  3, 130, 200, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // its gradient's tiles shared, in chunks
     {   4, 14, 14,  64,  64, 3, 3, 1, 1, 1, 1, 1, 1, 16,  0, 0, SR_F32},
     {   4, 14, 14,  64,  64, 3, 3, 1, 1, 2, 2, 2, 2, 1,  0, 0, SR_F32},
@@ -472,7 +478,7 @@ static void check_threads(const Case *t) {
 static void test_threads_keep_bits(void **state) {
     (void)state;
     static const unsigned masks[] = {SR_CONV_DIRECT, SR_CONV_DIRECT | SR_CONV_WINOGRAD4,
-                                     SR_CONV_DIRECT | SR_CONV_WINOGRAD2};
+                                     SR_CONV_DIRECT | SR_CONV_WINOGRAD3, SR_CONV_DIRECT | SR_CONV_WINOGRAD2};
     SrCpuLevel best = sr_cpu_level();
     SrRng rng = sr_rng(4, SR_RNG_TEST, 0, 0, 0, 0);
     for (int i = 0; i < 2 * SR_COUNT(large); i++) {
@@ -511,14 +517,17 @@ static void test_choice(void **state) {
     (void)state;
     CHECK_STR(design(16, 56, 64, 64, 3, 1, 1), "winograd4");
     CHECK_STR(design(16, 7, 512, 512, 3, 1, 1), "winograd4");
-    CHECK_STR(design(48, 6, 256, 256, 3, 1, 1), "winograd2");
+    CHECK_STR(design(16, 14, 256, 256, 3, 1, 1), "winograd3"); // 5 x 5 tiles against 4 x 4
+    CHECK_STR(design(48, 6, 256, 256, 3, 1, 1), "winograd3");
+    CHECK_STR(design(48, 3, 512, 512, 3, 1, 1), "winograd3");
     CHECK_STR(design(48, 2, 512, 512, 3, 1, 1), "direct");  // padding outweighs the tiles
     CHECK_STR(design(1, 7, 512, 512, 3, 1, 1), "direct");   // too few tiles for their weights
     CHECK_STR(design(16, 56, 64, 256, 1, 1, 1), "direct");  // no Winograd without 3x3,
     CHECK_STR(design(16, 56, 128, 128, 3, 2, 1), "direct"); // with strides
     CHECK_STR(design(16, 56, 128, 128, 3, 1, 4), "direct"); // or groups
     CHECK_STR(weight_design(SR_F32, 16, 14, 256, 256), "winograd4"); // measured, as is all of this
-    CHECK_STR(weight_design(SR_F32, 48, 3, 512, 512), "winograd4");
+    CHECK_STR(weight_design(SR_F32, 48, 6, 256, 256), "winograd3");
+    CHECK_STR(weight_design(SR_F32, 48, 3, 512, 512), "winograd3");
     CHECK_STR(weight_design(SR_F32, 2, 3, 512, 512), "direct");
     if (sr_cpu_has_bf16()) {
         CHECK_STR(weight_design(SR_BF16, 16, 7, 512, 512), "winograd4");
@@ -557,5 +566,5 @@ static void test_streamed_output(void **state) {
 }
 
 SR_TESTS(conv, unit(test_streamed_output), unit(test_shape_formula), unit(test_choice), unit(test_plain), unit(test_direct),
-         unit(test_winograd2), unit(test_winograd4), unit(test_bf16_widened), unit(test_bf16_direct), unit(test_bf16_winograd),
+         unit(test_winograd2), unit(test_winograd3), unit(test_winograd4), unit(test_bf16_widened), unit(test_bf16_direct), unit(test_bf16_winograd),
          unit(test_threads_keep_bits))
