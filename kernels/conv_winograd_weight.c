@@ -28,7 +28,8 @@ enum {
     SHARED_BYTES = 20 << 20, // and of it transformed: the last-level cache is for more than that
     TRANSFORMED = 8,         // tiles of a unit that transforms shared ones
     LINE = SR_ALIGN / (int)sizeof(float),
-    FETCHES = 2 * LEAST_STEP / LINE,
+    FETCHES = 2 * LEAST_STEP / LINE, // a point
+    PIXELS = 4 * 4,                  // of a tile at most
 };
 
 typedef struct {
@@ -56,6 +57,7 @@ typedef struct {
     float *v, *z; // (points, chunk, row_step), (points, chunk, column_step), unless shared
     float *du;    // (blocks, points, rows, columns of the unit)
     float *taps;  // (9, rows, width) of a block of the unit, if shared
+    const float **next; // (x or dy, PIXELS, TILES): where the next chunk's tiles have their pixels, unless shared
 } Table;
 
 // Floats of one step's chunk, transformed.
@@ -73,6 +75,7 @@ static Table take_table(SrConvScratch *scratch, const Job *job) {
         .v = sr__conv_take(scratch, sizeof(float) * v),
         .z = sr__conv_take(scratch, sizeof(float) * z),
         .du = sr__conv_take(scratch, sizeof(float) * (size_t)job->points * corner),
+        .next = sr__conv_take(scratch, job->shared ? 0 : sizeof(float *) * 2 * PIXELS * TILES),
         .taps = sr__conv_take(scratch, job->shared ? sizeof(float) * 9 * corner : 0)};
 }
 
@@ -148,6 +151,7 @@ static void take_pieces(SrConvScratch *scratch, Job *job) {
 typedef struct {
     int range, c0, rows, k0, columns;
     int row_width, width; // rows and columns in whole vectors
+    bool listed;          // the table lists the next chunk's pixels
 } Unit;
 
 static Unit unit_at(const Job *job, int64_t i) {
@@ -199,8 +203,46 @@ static void list_tiles(const Job *job, const Table *table, const float *v, int v
     }
 }
 
-// du (blocks, points, rows, width) = or += V^T Z over `count` tiles; the next point's operands are fetched
-// meanwhile if they come from afar.
+// Where the pixels of tiles [first, first + count) lie, position after position in a tile, tile after tile;
+// they are what the input patches of these tiles have to themselves, too.
+static void list_next(const Job *job, const SrConvPatch *tensor, int64_t first, int count,
+                      const float **next) {
+    for (int t = 0; t < TILES; t++) {
+        SrConvPatch p = patch_at(job, tensor, first + SR_MIN(t, count - 1), 0, p.C);
+        for (int i = 0; i < job->m * job->m; i++) {
+            int h = p.h + i / job->m, w = p.w + i % job->m;
+            bool inside = h < p.H && w < p.W;
+            next[i * TILES + t] =
+                inside ? sr__at(job->type, p.image, ((int64_t)h * p.W + w) * p.C) : job->zeros;
+        }
+    }
+}
+
+// What is fetched during point xi's products: the next point's operands if they come from afar, or the next chunk's
+// pixels, of the unit's channels, if there are any.
+static int list_lines(const Job *job, const Table *table, const Unit *u, int64_t v_next,
+                      int64_t z_next, int xi, SrConvFetch fetch[FETCHES]) {
+    int n = 0, pixels = job->m * job->m, size = (int)sr_dtype_bytes(job->type);
+    if (job->shared) {
+        for (int c = 0; c < u->rows && xi + 1 < job->points; c += LINE)
+            fetch[n++] = (SrConvFetch){table->rows, v_next + c};
+        for (int k = 0; k < u->columns && xi + 1 < job->points; k += LINE)
+            fetch[n++] = (SrConvFetch){table->columns, z_next + k};
+        return n;
+    }
+    int x_lines = pixels * sr__conv_ceil_div(u->rows * size, SR_ALIGN),
+        y_lines = pixels * sr__conv_ceil_div(u->columns * size, SR_ALIGN);
+    int from = xi * FETCHES, to = SR_MIN(from + FETCHES, x_lines + y_lines);
+    for (int i = from; i < to && u->listed; i++) {
+        bool x = i < x_lines;
+        int line = x ? i : i - x_lines, c0 = x ? u->c0 : u->k0;
+        fetch[n++] = (SrConvFetch){table->next + ((x ? 0 : PIXELS) + line % pixels) * TILES,
+                                   c0 * size / (int)sizeof(float) + line / pixels * LINE};
+    }
+    return n;
+}
+
+// du (blocks, points, rows, width) = or += V^T Z over `count` tiles.
 static void multiply(const Job *job, const Table *table, const Unit *u, int64_t v_point,
                      int64_t z_point, int count, bool add) {
     SrConvFetch fetch[FETCHES];
@@ -210,13 +252,8 @@ static void multiply(const Job *job, const Table *table, const Unit *u, int64_t 
                      .y = table->columns,
                      .fresh = !add};
     for (int xi = 0; xi < job->points; xi++) {
-        int n = 0;
-        for (int c = 0; c < u->rows && job->shared && xi + 1 < job->points; c += LINE)
-            fetch[n++] = (SrConvFetch){table->rows, (xi + 1) * v_point + c};
-        for (int k = 0; k < u->columns && job->shared && xi + 1 < job->points; k += LINE)
-            fetch[n++] = (SrConvFetch){table->columns, (xi + 1) * z_point + k};
         o.fetch = fetch;
-        o.fetches = n;
+        o.fetches = list_lines(job, table, u, (xi + 1) * v_point, (xi + 1) * z_point, xi, fetch);
         for (int k = 0; k < u->columns; k += job->gemm->block) {
             o.width = SR_MIN(u->width - k, job->gemm->block);
             o.x_first = xi * v_point;
@@ -258,6 +295,12 @@ static void range_unit(void *arg, int64_t i, int thread) {
         for (int t = 0; t < count; t++) {
             transform_x(job, first + t, u.c0, u.rows, table.v + (int64_t)t * u.row_width, v_point);
             transform_dy(job, first + t, u.k0, u.columns, table.z + (int64_t)t * u.width, z_point);
+        }
+        int64_t next = first + TILES, left = SR_MIN(to - next, TILES);
+        u.listed = left > 0;
+        if (u.listed) {
+            list_next(job, &job->x, next, (int)left, table.next);
+            list_next(job, &job->dy, next, (int)left, table.next + PIXELS * TILES);
         }
         multiply(job, &table, &u, v_point, z_point, count, first > from);
     }
