@@ -30,7 +30,7 @@ V_INLINE V v_dot(V a, V b, V sum) { return v_fma(a, b, sum); }
 #else
 #define VECTORS 2
 #endif
-enum { BLOCK = VECTORS * V_LANES, WIDE_ROWS = 6, NARROW_ROWS = 8, LINE = 16, SUM_LINES = 32 };
+enum { BLOCK = VECTORS * V_LANES, WIDE_ROWS = 6, NARROW_ROWS = 8, LINE = 16, SUM_LINES = 32, AHEAD = 4 * LINE };
 
 static int rows(int width) { return width == BLOCK ? WIDE_ROWS : NARROW_ROWS; }
 
@@ -324,12 +324,6 @@ static void gather(const float *const *from, int64_t first, int n, int columns, 
 }
 #endif
 
-// Column c * taps + t of PyTorch's rows is row t * C + c of a packed block, or half of its row
-// (t * C + c) / 2.
-static inline int64_t packed_row(const SrConvWeights *w, int column) {
-    return (int64_t)(column % w->taps) * w->C + column / w->taps;
-}
-
 // Weights of one row of a block to their place.  Of a pair the first comes first.
 V_INLINE void put_weights(float *packed, int64_t row, int width, int j, V a) {
 #if defined(SR_ISA_avx512bf16)
@@ -343,20 +337,39 @@ V_INLINE void put_weights(float *packed, int64_t row, int width, int j, V a) {
 #endif
 }
 
+// Column c * taps + t of PyTorch's rows is row t * C + c of a packed block, or half of its row (t * C + c) / 2: where
+// V_LANES columns from `column` on go.
+static void list_rows(const SrConvWeights *w, int column, int64_t row[V_LANES]) {
+    int c = column / w->taps, t = column % w->taps;
+    for (int u = 0; u < V_LANES; u++) {
+        row[u] = (int64_t)t * w->C + c;
+        if (++t == w->taps) {
+            t = 0;
+            c++;
+        }
+    }
+}
+
 // Squares of V_LANES output channels x V_LANES weights, transposed in registers: both sides are
-// read and written in whole vectors.
+// read and written in whole vectors.  These are too many rows at once for the processor to foresee.
 static void pack_forward(const SrConvWeights *w, int k0, int columns, float *packed) {
     int length = w->C * w->taps, width = (columns + V_LANES - 1) / V_LANES * V_LANES;
-    for (int i = 0; i < length; i += V_LANES) {
+    int64_t row[2][V_LANES]; // of the present columns and the next
+    list_rows(w, 0, row[0]);
+    for (int i = 0, now = 0; i < length; i += V_LANES, now = 1 - now) {
         int n = clamp(length - i, 0, V_LANES);
+        list_rows(w, i + V_LANES, row[1 - now]);
         for (int j = 0; j < width; j += V_LANES) {
             V r[V_LANES];
-            V_FOR (u, V_LANES)
-                r[u] = j + u < columns ? v_load_n(w->w + (int64_t)(k0 + j + u) * length + i, n)
-                                       : v_zero();
+            V_FOR (u, V_LANES) {
+                const float *from = w->w + (int64_t)(k0 + j + u) * length + i;
+                __builtin_prefetch(from + AHEAD);
+                __builtin_prefetch(packed + row[1 - now][u] / DEPTH * width + j, 1);
+                r[u] = j + u < columns ? v_load_n(from, n) : v_zero();
+            }
             v_transpose(r);
             for (int u = 0; u < n; u++)
-                put_weights(packed, packed_row(w, i + u), width, j, r[u]);
+                put_weights(packed, row[now][u], width, j, r[u]);
         }
     }
 }
@@ -380,6 +393,8 @@ static void pack_backward(const SrConvWeights *w, int c0, int columns, float *pa
         for (int j = 0; j < width; j += V_LANES) {
             if (w->taps == 1)
                 put_weights(packed, k, width, j, v_load_n(from + j, clamp(columns - j, 0, V_LANES)));
+            for (int t = 0; t < w->taps; t++) // a vector of taps of the next output channel
+                __builtin_prefetch(from + (int64_t)(w->C + j) * w->taps + t * V_LANES);
             for (int t = 0; w->taps > 1 && t < w->taps; t += V_LANES)
                 pack_taps(w, from, columns, k, t, clamp(w->taps - t, 0, V_LANES), width, j, packed);
         }
