@@ -18,7 +18,7 @@ enum {
     UNITS = 48,               // pieces of work wanted, so that many threads end together
     WEIGHT_BYTES = 640 << 10, // of one block kept in the second-level cache while pixels pass by
     MAX_TILES = PIXELS / 6,
-    STREAMED = 8 << 20,  // units of an output
+    STREAMED = 3 << 20,  // units of an output
     LINE = 16,           // units of a cache line
     AHEAD = 2,           // tiles from the one computed to those whose inputs are brought in
     TABLE = PIXELS + 40, // and the pointers those need: AHEAD * 8 + SR_CONV_FETCH and a tile
@@ -196,12 +196,13 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
         s->kernels->stream_end();
 }
 
-// Outputs larger than the caches are written past them: a line that is written whole need not be read
-// before, which saves a third of the way to memory.
+// Large outputs are written past the caches: a line that is written whole need not be read before, and
+// what is in the caches stays.  That pays from 12 MB on even where the last level would hold them until
+// the next pass reads them.  All phases of a strided gradient make one output.
 static bool streams(const Sweep *s) {
-    return s->pixels * s->out_c >= STREAMED && !s->add && channel_step(s) >= s->reduced &&
-           s->out_c % LINE == 0 && s->columns % s->kernels->block == 0 &&
-           (uintptr_t)s->out % SR_ALIGN == 0;
+    int64_t units = (int64_t)s->grid.N * s->out_h * s->out_w * s->out_c;
+    return units >= STREAMED && !s->add && channel_step(s) >= s->reduced && s->out_c % LINE == 0 &&
+           s->columns % s->kernels->block == 0 && (uintptr_t)s->out % SR_ALIGN == 0;
 }
 
 // A unit is a block of pixels against a share of the columns; groups and columns are split only where
