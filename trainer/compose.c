@@ -100,10 +100,9 @@ static SrStatus no_such_file(const char *name, SrArena *arena) {
         list_names(folder, len + strlen("configs/"), 0, arena, names, &n);
     }
     near = sr_text_nearest(name, names, n);
-    return sr_fail(SR_ERR_CONFIG,
-                   "%s: no such configuration file (nor %s.yaml, nor either below configs/)%s%s%s",
-                   name, name, near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
-                   near >= 0 ? "'?" : "");
+    const char *tried = sr_text_ends(name, ".yaml") ? "here nor below configs/" : "here nor below configs/, with or without .yaml";
+    return sr_fail(SR_ERR_CONFIG, "%s: no such configuration file, neither %s%s%s%s", name, tried,
+                   near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "", near >= 0 ? "'?" : "");
 }
 
 // A path that cannot be read is the user's mistake, like any other in the configuration: exit
