@@ -199,9 +199,9 @@ static int list_pixels(const Job *job, const SrConvPatch *tensor, int block, con
 }
 
 // What the products bring into the cache meanwhile, or the transforms would wait for memory: those of the
-// first column block the outputs' places, those of the last the inputs this thread likely asks for next.
+// first column block the outputs' places, those of the last the inputs this thread asks for next, as neighbouring units mostly are one thread's.
 static int list_later(const Job *job, const Table *table, int block, int b) {
-    int n = 0, next = block + sr_parallel_threads();
+    int n = 0, next = block + 1;
     if (b == 0)
         n = list_pixels(job, &job->out, block, table->later, n);
     if (b == job->column_blocks - 1 && !job->by_columns && next < job->tile_blocks)

@@ -161,14 +161,16 @@ V_INLINE int64_t number_bytes(SrDtype type) { return type == SR_BF16 ? sizeof(Sr
 
 // Rows of `side` x `side` pixels from the corner; `zeros` for those outside the image.
 V_INLINE void locate(SrDtype type, int side, const SrConvPatch *p, const void *at[MOST * MOST]) {
-    const char *image = p->image;
-    for (int a = 0; a < side; a++)
-        for (int b = 0; b < side; b++) {
-            int h = p->h + a, w = p->w + b;
+    int64_t pixel = p->C * number_bytes(type), first = p->first * number_bytes(type);
+    V_FOR (a, side) {
+        int h = p->h + a;
+        int64_t row = ((int64_t)h * p->W + p->w) * pixel + first;
+        V_FOR (b, side) {
+            int w = p->w + b;
             bool inside = h >= 0 && h < p->H && w >= 0 && w < p->W;
-            int64_t i = ((int64_t)h * p->W + w) * p->C + p->first;
-            at[a * side + b] = inside ? image + i * number_bytes(type) : p->zeros;
+            at[a * side + b] = inside ? (const char *)p->image + row + b * pixel : p->zeros;
         }
+    }
 }
 
 // One vector of channels, n of them, of a patch of inputs (B^T d B) or a tile of gradients (A g

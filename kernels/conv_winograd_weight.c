@@ -296,7 +296,8 @@ static void range_unit(void *arg, int64_t i, int thread) {
             transform_x(job, first + t, u.c0, u.rows, table.v + (int64_t)t * u.row_width, v_point);
             transform_dy(job, first + t, u.k0, u.columns, table.z + (int64_t)t * u.width, z_point);
         }
-        int64_t next = first + TILES, left = SR_MIN(to - next, TILES);
+        // Beyond the range the next one begins, most often this thread's next unit.
+        int64_t next = first + count, left = SR_MIN(job->tiles.count - next, TILES);
         u.listed = left > 0;
         if (u.listed) {
             list_next(job, &job->x, next, (int)left, table.next);
