@@ -79,8 +79,9 @@ enum {
     NARROWEST = 64, // channels of a strip
     JOINED = 16,    // channels of a piece of work that joins sums: a cache line of each unit
     PIECES = 16,    // pieces of work wanted of a sum
-    // Floats of a tensor that no cache will keep until it is read again: written past the caches.
-    STREAMED = 4 << 20,
+    // Numbers of a tensor that hardly stay in a cache until they are read again, beside all that comes between:
+    // written past the caches.
+    STREAMED = 1 << 20,
 };
 
 // Rows are summed in chunks whose number depends on the shape alone.
