@@ -284,8 +284,9 @@ static void prepare(const SrConvShape *s, SrConvPass pass, const float *w, float
         sr__conv_pack_backward(&p, w, packed);
 }
 
-static void forward(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
+static void forward(const SrConvShape *shape, const void *x, const float *w, const SrConvEnd *end,
                     void *y, void *scratch) {
+    SrConvShape flat = sr__conv_flat(shape), *s = &flat;
     SrConvPacking p = sr__conv_packing(s);
     int run = sr__conv_run(s), depth = p.kernels->depth;
     SrConvScratch pool = {scratch, 0};
@@ -346,8 +347,9 @@ static int phase_taps(const SrConvShape *s, int at_h, int at_w, SrConvTap *tap) 
     return n;
 }
 
-static void backward_data(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
+static void backward_data(const SrConvShape *shape, const void *dy, const float *w, void *dx, bool add,
                           void *scratch) {
+    SrConvShape flat = sr__conv_flat(shape), *s = &flat;
     SrConvPacking p = sr__conv_packing(s);
     int depth = p.kernels->depth;
     SrConvScratch pool = {scratch, 0};

@@ -125,7 +125,8 @@ static void cut(Job *job) {
     cut_range(job);
 }
 
-static Job new_job(const SrConvShape *s, const SrConvPacking *p) {
+static Job new_job(const SrConvShape *shape, const SrConvPacking *p) {
+    SrConvShape flat = sr__conv_flat(shape), *s = &flat;
     int run = sr__conv_run(s);
     bool turned = p->taps == 1 && p->merged == 1 && s->pad_h == 0 && s->pad_w == 0;
     Job job = {

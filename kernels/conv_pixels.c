@@ -29,6 +29,13 @@ static void fill_row(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, 
     int h = at.a * g->step_h + tap->dh, w = at.b * g->step_w + tap->dw;
     bool outside = h < 0 || h >= g->H;
     const float *row = outside ? NULL : g->in + ((int64_t)at.n * g->H + h) * g->W * g->C;
+    if (!outside && w >= 0 && w + (at.together - 1) * g->step_w + g->run <= g->W) { // none cut: in vectors
+        const float *first = row + (int64_t)w * g->C;
+        int64_t step = (int64_t)g->step_w * g->C;
+        for (int i = 0; i < at.together; i++)
+            in[i] = first + i * step;
+        return;
+    }
     for (int i = 0; i < at.together; i++, w += g->step_w) {
         if (outside || w + g->run <= 0 || w >= g->W)
             in[i] = g->zeros;
@@ -69,6 +76,17 @@ void sr__conv_pixels(const SrConvGrid *g, int64_t first, int count, const float 
                 fill_row(g, &g->tap[t], at, to, cut);
         }
     }
+}
+
+SrConvShape sr__conv_flat(const SrConvShape *s) {
+    SrConvShape flat = *s;
+    int64_t pixels = (int64_t)s->N * s->H * s->W;
+    bool alike = s->R * s->S == 1 && s->stride_h * s->stride_w == 1 && s->pad_h + s->pad_w == 0;
+    if (alike && pixels <= INT32_MAX / 2) {
+        flat.N = flat.H = flat.P = 1;
+        flat.W = flat.Q = (int)pixels;
+    }
+    return flat;
 }
 
 // With 16 channels and more a tap is long enough by itself, and skipping taps is worth more than

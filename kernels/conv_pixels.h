@@ -46,6 +46,10 @@ SrConvPlace sr__conv_place(const SrConvGrid *g, int64_t i, int most);
 void sr__conv_pixels(const SrConvGrid *g, int64_t first, int count, const float **in, int stride,
                      float *edge);
 
+// The same convolution over one long row of pixels where it is 1x1 and reads each pixel once: tables are
+// then filled a run at a time.
+SrConvShape sr__conv_flat(const SrConvShape *s);
+
 // Kernel columns that make one run for this convolution: S where a row is worth folding, else 1.
 int sr__conv_run(const SrConvShape *s);
 // The taps of the forward pass, (R * S / run), to `tap`; returns their number.
