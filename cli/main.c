@@ -15,9 +15,14 @@
 
 // Waiting OpenMP threads must not burn the cores the loader's threads decode on.  libgomp reads its setting
 // before main runs, so the only way to give it one is to start again with the environment changed.
+// Not over the user's own choice, and not where threads are bound: libgomp has bound this one already, and the program
+// started again would find a machine of one core.
 static void restart_with_short_spin(char **argv) {
-    if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY"))
-        return;
+    static const char *const chosen[] = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "OMP_PROC_BIND", "OMP_PLACES",
+                                         "GOMP_CPU_AFFINITY"};
+    for (int i = 0; i < SR_COUNT(chosen); i++)
+        if (getenv(chosen[i]))
+            return;
     char self[4096]; // the real path, so that the process keeps its name for ps and pkill
     ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
     if (len <= 0)

@@ -194,5 +194,22 @@ static void test_run_folder(void **state) {
     temp_dir_remove(dir);
 }
 
+static int bench_threads(void) {
+    RUN("bench", CONFIG, "--steps", "1", "--warmup=0", "--json");
+    const char *threads = strstr(result.out, "\"threads\":");
+    CHECK(result.code == 0 && threads);
+    return atoi(threads + strlen("\"threads\":"));
+}
+
+// Starting again with another environment must not leave the program on the one core that libgomp bound it to.
+static void test_bound_threads(void **state) {
+    (void)state;
+    int free_threads = bench_threads();
+    CHECK(setenv("OMP_PROC_BIND", "true", 1) == 0);
+    int bound_threads = bench_threads();
+    unsetenv("OMP_PROC_BIND");
+    CHECK_INT(bound_threads, free_threads);
+}
+
 SR_TESTS(cli, unit(test_wrong_configuration), unit(test_help), unit(test_check_and_manual), unit(test_bench_data), unit(test_divergence),
-         unit(test_too_large), unit(test_run_folder))
+         unit(test_too_large), unit(test_run_folder), unit(test_bound_threads))
