@@ -108,7 +108,7 @@ void sr_rng_fill_range(SrRng *rng, double low, double high, float *out, int64_t 
     for (; n >= 2 * BLOCKS; n -= 2 * BLOCKS, out += 2 * BLOCKS, rng->counter[0] += BLOCKS)
         fill_blocks(rng, low, high, below, out);
     for (int64_t i = 0; i < n; i++)
-        out[i] = (float)sr_rng_range(rng, low, high);
+        out[i] = (float)in_range(sr_rng_uniform(rng), low, high, below);
 }
 
 // Lemire: "Fast random integer generation in an interval", TOMACS 2019: the high word of a product,

@@ -27,20 +27,20 @@ field() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p"; }
 median() { sort -n | awk '{a[NR]=$1} END {print NR%2 ? a[(NR+1)/2] : (a[NR/2]+a[NR/2+1])/2}'; }
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-torch() { # LAYOUT: ms and MB appended to the layout's lists
-    /usr/bin/python3 "$peer" $theirs --layout "$1" --steps 3 --warmup 1 >"$tmp/b" || exit 1
-    field median_ms <"$tmp/b" >>"$tmp/$1.ms"
-    field max_rss_mb <"$tmp/b" >>"$tmp/$1.mb"
+keep() { # NAME: ms and MB of the JSON at hand, appended to the name's lists
+    field median_ms <"$tmp/json" >>"$tmp/$1.ms"
+    field max_rss_mb <"$tmp/json" >>"$tmp/$1.mb"
 }
 i=0
 while [ $i -lt "$rounds" ]; do
     i=$((i + 1))
-    ./sslrun bench $ours --steps 3 --warmup 1 --json >"$tmp/a" 2>/dev/null || exit 1
-    field median_ms <"$tmp/a" >>"$tmp/ours.ms"
-    field max_rss_mb <"$tmp/a" >>"$tmp/ours.mb"
-    torch nhwc
-    torch nchw
-    for who in ours nhwc nchw; do tail -n 1 "$tmp/$who.ms" "$tmp/$who.mb" | grep '^[0-9]'; done | tr '\n' ' ' |
+    ./sslrun bench $ours --steps 3 --warmup 1 --json >"$tmp/json" 2>/dev/null || exit 1
+    keep ours
+    for layout in nhwc nchw; do
+        /usr/bin/python3 "$peer" $theirs --layout $layout --steps 3 --warmup 1 >"$tmp/json" || exit 1
+        keep $layout
+    done
+    paste "$tmp/ours.ms" "$tmp/ours.mb" "$tmp/nhwc.ms" "$tmp/nhwc.mb" "$tmp/nchw.ms" "$tmp/nchw.mb" | tail -n 1 |
         awk -v i=$i '{printf "round %d: sslrun %.0f ms %d MB, torch nhwc %.0f ms %d MB, nchw %.0f ms %d MB\n", i, $1, $2, $3, $4, $5, $6}'
 done
 for who in ours nhwc nchw; do echo "$(median <"$tmp/$who.ms") $(median <"$tmp/$who.mb")"; done | tr '\n' ' ' |

@@ -1,10 +1,10 @@
 // Winograd convolution F(m x m, 3 x 3), m = 2, 3 or 4, forward and backward data: 3x3 kernels,
 // stride 1.
 //
-// (m + 2)^2 multiplications replace 9 m^2: 2.25 times fewer for m = 2, 3.24 times for m = 3, 4 times for m = 4, at
-// about ten times the rounding error of the direct sum for m = 4 and half of that for m = 3.  Every point xi of the transform
-// is a matrix product over channels, done by the direct design's micro-kernel.  Backward data is
-// the forward of dy with the kernel rotated and C, K exchanged.
+// (m + 2)^2 multiplications replace 9 m^2: 2.25 times fewer for m = 2, 3.24 times for m = 3, 4 times
+// for m = 4, at about ten times the rounding error of the direct sum for m = 4 and half of that for
+// m = 3.  Every point xi of the transform is a matrix product over channels, done by the direct
+// design's micro-kernel.  Backward data is the forward of dy with the kernel rotated and C, K exchanged.
 //
 // Two orders of work, whichever keeps less:
 //   by tiles    weights come transformed (prepare); a unit takes TILES tiles through all channels
@@ -199,7 +199,8 @@ static int list_pixels(const Job *job, const SrConvPatch *tensor, int block, con
 }
 
 // What the products bring into the cache meanwhile, or the transforms would wait for memory: those of the
-// first column block the outputs' places, those of the last the inputs this thread asks for next, as neighbouring units mostly are one thread's.
+// first column block the outputs' places, those of the last the inputs this thread asks for next, as
+// neighbouring units mostly are one thread's.
 static int list_later(const Job *job, const Table *table, int block, int b) {
     int n = 0, next = block + 1;
     if (b == 0)

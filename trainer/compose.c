@@ -100,8 +100,8 @@ static SrStatus no_such_file(const char *name, SrArena *arena) {
         list_names(folder, len + strlen("configs/"), 0, arena, names, &n);
     }
     near = sr_text_nearest(name, names, n);
-    const char *tried = sr_text_ends(name, ".yaml") ? "here nor below configs/" : "here nor below configs/, with or without .yaml";
-    return sr_fail(SR_ERR_CONFIG, "%s: no such configuration file, neither %s%s%s%s", name, tried,
+    const char *also = sr_text_ends(name, ".yaml") ? "" : ", with or without .yaml";
+    return sr_fail(SR_ERR_CONFIG, "%s: no such configuration file, neither here nor below configs/%s%s%s%s", name, also,
                    near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "", near >= 0 ? "'?" : "");
 }
 
