@@ -13,7 +13,7 @@ CFLAGS = -std=c17 $(OPT) -g $(WARN) $(STRICT) -D_GNU_SOURCE -I. -I$(BUILD) -fope
 LDLIBS = -lopenblas -llinear -lyaml -lcjson -lz -lm -lpthread
 PACKAGES = gcc make libopenblas-dev liblinear-dev libyaml-dev libstb-dev zlib1g-dev libcjson-dev libcmocka-dev pkg-config
 
-FOLDERS = base formats kernels graph trunks heads losses data trainer cli
+FOLDERS = base formats kernels graph measure trunks heads losses data trainer cli
 SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c) $(wildcard $(d)/*/*.c)))
 # libjpeg-turbo (libturbojpeg0-dev) reads JPEG where it is installed; TURBOJPEG=no builds without it, on stb_image alone.
 ifeq ($(origin TURBOJPEG),undefined)
@@ -41,7 +41,7 @@ ISA_avx2   = -mavx2 -mfma -mf16c -ffp-contract=fast
 ISA_avx512bf16 = $(ISA_avx512) -mavx512bf16
 ISA_avx512 = -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 -ffp-contract=fast
 ifneq ($(filter avx512,$(ISAS)),)
-BF16   := kernels/conv_tile_simd.c
+BF16   := kernels/conv/conv_tile_simd.c
 endif
 OBJECTS := $(PLAIN:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(SIMD:%.c=$(BUILD)/%.$(isa).o)) \
            $(BF16:%.c=$(BUILD)/%.avx512bf16.o)
@@ -52,7 +52,7 @@ KINDS = op trunk head loss dataset transform collator optimizer schedule meter v
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def $(BUILD)/gen/build.h
 
 .PHONY: FORCE fuzz fuzz-library fuzz-graph fuzz-config fuzz-yaml example install parity all help deps test run golden asan \
-    layers clean format bench-conv
+    layers clean format check-format bench-conv
 all: sslrun libsslrun.a
 
 help:
@@ -78,7 +78,7 @@ $(foreach isa,$(ISAS) avx512bf16,$(eval $(call compile_isa,$(isa))))
 $(BUILD)/kernels/%.o: kernels/%.c | $(DEFS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -O3 -c -o $@ $<
-$(BUILD)/data/pixel_%.o: data/pixel_%.c | $(DEFS)
+$(BUILD)/data/pixels/%.o: data/pixels/%.c | $(DEFS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -O3 -c -o $@ $<
 # stb lets ints overflow and shifts into their sign: harmless once that is defined to wrap.
@@ -121,6 +121,17 @@ $(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
 test: deps
 	@$(MAKE) --no-print-directory sslrun $(BUILD)/run-tests
 	$(BUILD)/run-tests $(ONLY)
+
+# kernels/simd.h is one table of macros, aligned by hand.
+FORMATTED = git ls-files '*.c' '*.h' | grep -v '^kernels/simd\.h$$'
+CLANG_FORMAT ?= clang-format-14
+## make format     the one hand: clang-format over everything
+format:
+	@tests/deps.sh clang-format-14
+	$(FORMATTED) | xargs $(CLANG_FORMAT) -i
+check-format:
+	@tests/deps.sh clang-format-14
+	@$(FORMATTED) | xargs $(CLANG_FORMAT) --dry-run -Werror 2>&1 | head -20 | { ! grep .; } && echo "format: ok"
 
 ## make run        install what is missing, build, pretrain the quick start and report how good the trunk got
 run:

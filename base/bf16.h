@@ -1,6 +1,6 @@
 // bfloat16: the upper half of a float.  Range of a float, 8 bits of precision: what activations and their gradients
 // are stored in under MODEL.AMP_PARAMS.  Arithmetic is done in float, and in pairs by vdpbf16ps
-// (kernels/conv_tile_simd.c); no number is ever added up in this type.
+// (kernels/conv/conv_tile_simd.c); no number is ever added up in this type.
 #ifndef SR_BASE_BF16_H
 #define SR_BASE_BF16_H
 

@@ -19,7 +19,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "kernels/conv.h"
+#include "kernels/conv/conv.h"
 #include "kernels/cpu.h"
 
 typedef struct {

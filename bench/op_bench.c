@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "kernels/conv.h"
+#include "kernels/conv/conv.h"
 #include "kernels/op.h"
 
 static double now(void) {

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
-#include "trainer/config.h"
+#include "trainer/config/config.h"
 
 #define SR_ARGS_MAX 256
 

@@ -3,9 +3,9 @@
 #include "base/log.h"
 #include "cli/args.h"
 #include "cli/verb.h"
-#include "trainer/bench.h"
-#include "trainer/bench_data.h"
-#include "trainer/bench_forward.h"
+#include "trainer/bench/bench.h"
+#include "trainer/bench/bench_data.h"
+#include "trainer/bench/bench_forward.h"
 
 typedef struct {
     SrBenchOptions bench;

@@ -2,14 +2,14 @@
 // without memory.
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/parallel.h"
 #include "cli/args.h"
 #include "cli/verb.h"
-#include "trainer/estimate.h"
-#include "trainer/progress.h"
+#include "trainer/bench/estimate.h"
 
 // Says too large without failing: the configuration may be meant for another machine.
 static void print_text(const SrRun *run, double seconds, SrText *out) {

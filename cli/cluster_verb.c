@@ -1,7 +1,7 @@
 // sslrun cluster TRAIN [TEST]: k-means of features into label files.
 #include "cli/side_args.h"
 #include "cli/verb.h"
-#include "trainer/eval/label_files.h"
+#include "trainer/eval/clusterfit.h"
 
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false, force = false;

@@ -1,7 +1,7 @@
 // sslrun describe NAME ...: what a plugin, a key or a section of the configuration means.
 #include "cli/args.h"
 #include "cli/verb.h"
-#include "trainer/manual.h"
+#include "trainer/config/describe.h"
 
 static SrStatus run_verb(int argc, char **argv) {
     const SrFlag flags[] = {{0}};

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "cli/args.h"
 #include "cli/verb.h"
-#include "trainer/export_onnx.h"
+#include "trainer/model/export_onnx.h"
 
 static SrStatus check(const SrArgs *args, const SrExtractorOptions *o, const char *out, bool force) {
     if (args->n_names != 1)

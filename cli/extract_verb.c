@@ -6,7 +6,7 @@
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "base/text.h"
-#include "trainer/extract_file.h"
+#include "trainer/eval/extract_file.h"
 
 typedef struct {
     const char *mode, *layout, *format, *split;

@@ -8,7 +8,7 @@
 #include "graph/blocks.h"
 #include "graph/extract.h"
 #include "graph/print.h"
-#include "trainer/trunk_graph.h"
+#include "trainer/model/trunk_graph.h"
 
 typedef struct {
     const char *mode, *leaf, *format, *nodes, *train_nodes, *eval_nodes;

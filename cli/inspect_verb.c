@@ -11,7 +11,7 @@
 #include "formats/naming.h"
 #include "formats/stats.h"
 #include "formats/weights.h"
-#include "trainer/checkpoint.h"
+#include "trainer/run/checkpoint.h"
 
 typedef struct {
     bool stats, json, tree, config;

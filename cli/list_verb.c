@@ -1,7 +1,7 @@
 // sslrun list [KIND]: every trunk, model, head, loss, data source, transform, collator, optimizer, schedule, meter, op and verb.
 #include "cli/args.h"
 #include "cli/verb.h"
-#include "trainer/manual.h"
+#include "trainer/config/describe.h"
 
 static SrStatus run_verb(int argc, char **argv) {
     const SrFlag flags[] = {{0}};

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "cli/side_args.h"
 #include "cli/verb.h"
-#include "trainer/eval/logreg.h"
+#include "measure/logreg.h"
 
 typedef struct {
     const SrConfig *config;
@@ -15,7 +15,7 @@ typedef struct {
     int n; // lambdas
 } Report;
 
-static SrStatus evaluate(void *arg, SrReportRow row, SrFeatures *train, SrFeatures *test) {
+static SrStatus evaluate(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
     Report *r = arg;
     r->has[row] = true;
     r->majority = test->target ? -1 : sr_knn_majority(test);

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "cli/side_args.h"
 #include "cli/verb.h"
-#include "trainer/eval/retrieval.h"
+#include "measure/retrieval.h"
 
 typedef struct {
     bool normalize, itself;
@@ -13,7 +13,7 @@ typedef struct {
 } Report;
 
 // Test images ask, training images answer; one set of files asks itself.
-static SrStatus evaluate(void *arg, SrReportRow row, SrFeatures *bank, SrFeatures *test) {
+static SrStatus evaluate(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *test) {
     Report *r = arg;
     r->has[row] = true;
     return sr_retrieval(test, r->itself ? NULL : bank, r->normalize, &r->row[row]);

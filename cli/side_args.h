@@ -3,7 +3,7 @@
 #define SR_CLI_SIDE_ARGS_H
 
 #include "cli/args.h"
-#include "trainer/eval/sides.h"
+#include "trainer/eval/eval_sides.h"
 
 // Is this name a folder or file of features rather than a configuration?
 bool sr_args_is_features(const char *name);

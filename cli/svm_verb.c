@@ -6,7 +6,7 @@
 #include "cli/side_args.h"
 #include "cli/verb.h"
 #include "data/npy.h"
-#include "trainer/eval/svm.h"
+#include "measure/svm.h"
 
 typedef struct {
     const SrConfig *config;
@@ -43,7 +43,7 @@ static SrStatus check_out(const char *dir, bool force) {
     return sr_file_check_new(path, force);
 }
 
-static SrStatus evaluate(void *arg, SrReportRow row, SrFeatures *train, SrFeatures *test) {
+static SrStatus evaluate(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
     Report *r = arg;
     r->has[row] = true;
     if (!test->target)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "cli/args.h"
@@ -9,9 +10,8 @@
 #include "cli/verb.h"
 #include "trainer/eval/linear.h"
 #include "trainer/eval/report.h"
-#include "trainer/metrics.h"
-#include "trainer/progress.h"
-#include "trainer/train.h"
+#include "trainer/run/metrics.h"
+#include "trainer/run/train.h"
 
 // The command that continues this run, for the message of an interrupted one.
 static void command_line(const SrArgs *args, SrText *out) {

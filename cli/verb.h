@@ -4,7 +4,7 @@
 #define SR_CLI_VERB_H
 
 #include "base/status.h"
-#include "trainer/manual.h"
+#include "trainer/config/describe.h"
 
 typedef struct SrVerb {
     const char *name;

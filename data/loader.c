@@ -8,8 +8,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "data/sampler.h"
@@ -443,12 +443,6 @@ SrStatus sr_loader_start(SrLoader *l, int64_t epoch, int64_t first) {
     return SR_OK;
 }
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 // Counts the batch in; fails when too many of the epoch's images so far were bad.
 static SrStatus count_batch(SrLoader *l, const Slot *slot) {
     l->seen += slot->batch.batch;
@@ -484,7 +478,7 @@ static SrStatus wait_batch(SrLoader *l, const Slot *slot) {
 }
 
 SrStatus sr_loader_next(SrLoader *l, const SrBatch **batch, double *wait_s) {
-    double start = now_s();
+    double start = sr_clock();
     SrStatus status = SR_OK;
     *batch = NULL;
     pthread_mutex_lock(&l->lock);
@@ -499,7 +493,7 @@ SrStatus sr_loader_next(SrLoader *l, const SrBatch **batch, double *wait_s) {
     }
     pthread_mutex_unlock(&l->lock);
     if (wait_s)
-        *wait_s = now_s() - start;
+        *wait_s = sr_clock() - start;
     return status;
 }
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "base/safetensors.h"
+#include "formats/safetensors.h"
 #include "base/status.h"
 #include "base/tensor.h"
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
-#include "base/safetensors.h"
+#include "formats/safetensors.h"
 #include "base/status.h"
 #include "base/tensor.h"
 #include "formats/zip.h"

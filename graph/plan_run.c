@@ -4,22 +4,16 @@
 // Nothing here decides anything: order, addresses and shapes were fixed by the passes.
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/bf16.h"
 #include "base/mem.h"
 #include "graph/plan_internal.h"
 
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void run_timed(SrPlanCall *call) {
-    double start = now_s();
+    double start = sr_clock();
     call->run(&call->args);
-    call->seconds += now_s() - start;
+    call->seconds += sr_clock() - start;
     call->times++;
 }
 

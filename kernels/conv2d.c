@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "kernels/conv.h"
+#include "kernels/conv/conv.h"
 #include "kernels/op_params.h"
 #include "kernels/op_util.h"
 

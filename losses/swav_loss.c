@@ -1,6 +1,6 @@
 // SwAV: codes of some crops, made equally common over the prototypes by Sinkhorn-Knopp, predicted
 // from all others. Caron et al., "Unsupervised learning of visual features by contrasting cluster
-// assignments" (NeurIPS 2020). Not the multi-crop forward (trainer/model.c) and not the head
+// assignments" (NeurIPS 2020). Not the multi-crop forward (trainer/model/model.c) and not the head
 // (heads/swav_head.c).
 //
 // VISSL's timing is kept where results depend on it.  Prototypes are renormalised after an update,

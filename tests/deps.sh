@@ -10,7 +10,7 @@ if [ "$(id -u)" = 0 ]; then run=; elif command -v sudo >/dev/null && sudo -n tru
     echo "missing packages; as root please run:  apt-get install -y$missing" >&2
     exit 1
 fi
-{ $run apt-get install -y --no-install-recommends $missing || { $run apt-get update && $run apt-get install -y --no-install-recommends $missing; }; } >/dev/null || {
+{ $run apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends $missing || { $run apt-get update && $run apt-get install -y --no-install-recommends $missing; }; } >/dev/null || {
     echo "apt-get failed; please run:  apt-get update && apt-get install -y$missing" >&2
     exit 1
 }

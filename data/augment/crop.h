@@ -1,10 +1,10 @@
 // What the transforms that cut and resize share: the flip that follows is done on the way, and in fast
 // mode a file of which every crop is much smaller than its box is decoded at a fraction.
-#ifndef SR_DATA_CROP_H
-#define SR_DATA_CROP_H
+#ifndef SR_DATA_AUGMENT_CROP_H
+#define SR_DATA_AUGMENT_CROP_H
 
 #include "data/pipeline.h"
-#include "data/pixel.h"
+#include "data/pixels/pixel.h"
 
 // RandomHorizontalFlip's parameters.
 typedef struct {

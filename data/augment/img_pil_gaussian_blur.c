@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "data/pipeline.h"
-#include "data/pixel.h"
+#include "data/pixels/pixel.h"
 
 // VISSL calls the standard deviation a radius, after PIL's parameter.
 typedef struct {

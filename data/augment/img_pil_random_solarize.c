@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "data/pipeline.h"
-#include "data/pixel.h"
+#include "data/pixels/pixel.h"
 
 typedef struct {
     double p;

@@ -2,7 +2,7 @@
 // (VISSL).
 #include <stddef.h>
 
-#include "data/pixel.h"
+#include "data/pixels/pixel.h"
 
 typedef struct {
     int num_times;

@@ -1,8 +1,8 @@
 // Colour jitter, shared by torchvision's ColorJitter and VISSL's two transforms that contain it.
-#ifndef SR_DATA_JITTER_H
-#define SR_DATA_JITTER_H
+#ifndef SR_DATA_AUGMENT_JITTER_H
+#define SR_DATA_AUGMENT_JITTER_H
 
-#include "data/pixel.h"
+#include "data/pixels/pixel.h"
 
 // One draw: the four operations in the order they are done, and their factors (by kind).
 typedef struct {

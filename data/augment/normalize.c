@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "data/augment/normalize.h"
-#include "data/pixel.h"
+#include "data/pixels/pixel.h"
 
 // clang-format off
 static const SrOption options[] = {

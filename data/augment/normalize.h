@@ -1,6 +1,6 @@
 // Normalize's parameters, for ToTensor, which does both at once.
-#ifndef SR_DATA_NORMALIZE_H
-#define SR_DATA_NORMALIZE_H
+#ifndef SR_DATA_AUGMENT_NORMALIZE_H
+#define SR_DATA_AUGMENT_NORMALIZE_H
 
 #include "base/option.h"
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "data/pipeline.h"
-#include "data/pixel.h"
+#include "data/pixels/pixel.h"
 
 typedef struct {
     SrInts size;

@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
-#include "data/pixel.h"
+#include "data/pixels/pixel.h"
 
 typedef struct {
     SrInts size;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "data/augment/normalize.h"
-#include "data/pixel.h"
+#include "data/pixels/pixel.h"
 
 typedef struct {
     const SrNormalize *normalize; // NULL: only to 0 .. 1

@@ -7,11 +7,11 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/safetensors.h"
+#include "formats/safetensors.h"
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
-#include "tests/trainer/feature_rows.h"
+#include "tests/measure/feature_rows.h"
 
 #define FILES "tests/formats/files/"
 #define CONFIG "tests/cli/tiny.yaml"
@@ -28,7 +28,7 @@ static int set_up(void **state) {
         const char *name;
     } paths[] = {{weights, "weights.safetensors"}, {rows, "rows.safetensors"}, {out, "out.pth"}};
     float conv[12] = {1}, x[3 * 32 * 32] = {0};
-    SrFeatures f;
+    SrMatrix f;
     temp_dir_make(dir);
     for (int i = 0; i < SR_COUNT(paths); i++)
         snprintf(paths[i].path, 160, "%s/%s", dir, paths[i].name);
@@ -41,7 +41,7 @@ static int set_up(void **state) {
     CHECK_OK(sr_safetensors_save(images, &input, 1, NULL, NULL, 0));
     test_rows_planted(&f, 12, 2, 2, 2, 1);
     test_rows_save(&f, rows, "features");
-    sr_features_deinit(&f);
+    sr_matrix_deinit(&f);
     return 0;
 }
 

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/safetensors.h"
+#include "formats/safetensors.h"
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"

@@ -3,13 +3,13 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/safetensors.h"
+#include "formats/safetensors.h"
 #include "data/npy.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
-#include "trainer/extractor.h"
+#include "trainer/model/extractor.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
 static ProgramResult result; // two 64 kB texts: too large for the stack of a test

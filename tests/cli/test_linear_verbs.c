@@ -5,7 +5,7 @@
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
-#include "tests/trainer/feature_rows.h"
+#include "tests/measure/feature_rows.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
 
@@ -18,7 +18,7 @@ typedef struct {
 } Fixture;
 
 static void begin(Fixture *f) {
-    SrFeatures rows;
+    SrMatrix rows;
     temp_dir_make(f->dir);
     snprintf(f->train, sizeof f->train, "%s/train.safetensors", f->dir);
     snprintf(f->test, sizeof f->test, "%s/test.safetensors", f->dir);
@@ -26,10 +26,10 @@ static void begin(Fixture *f) {
     snprintf(f->run, sizeof f->run, "CHECKPOINT.DIR=%s/run", f->dir);
     test_rows_planted(&rows, 90, 6, 3, 2, 1);
     test_rows_save(&rows, f->train, "res5");
-    sr_features_deinit(&rows);
+    sr_matrix_deinit(&rows);
     test_rows_planted(&rows, 60, 6, 3, 2, 2);
     test_rows_save(&rows, f->test, "res5");
-    sr_features_deinit(&rows);
+    sr_matrix_deinit(&rows);
 }
 
 static void expect_refused(const char *text) {

@@ -7,9 +7,9 @@
 #include "kernels/op.h"
 #include "losses/loss.h"
 #include "tests/check.h"
-#include "trainer/meter.h"
-#include "trainer/schedule.h"
-#include "trainer/schema.h"
+#include "measure/meter.h"
+#include "trainer/schedules/schedule.h"
+#include "trainer/config/schema.h"
 #include "trunks/trunk.h"
 
 static SrArena arena;

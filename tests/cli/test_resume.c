@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/rng.h"
-#include "base/safetensors.h"
+#include "formats/safetensors.h"
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/safetensors.h"
+#include "formats/safetensors.h"
 #include "base/text.h"
 #include "tests/check.h"
 #include "tests/program.h"

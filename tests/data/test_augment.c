@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "data/augment/jitter.h"
-#include "data/pixel.h"
+#include "data/pixels/pixel.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

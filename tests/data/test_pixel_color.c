@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "data/pixel.h"
+#include "data/pixels/pixel.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

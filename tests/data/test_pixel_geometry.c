@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/pixel.h"
+#include "data/pixels/pixel.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

@@ -1,7 +1,7 @@
 // Solarise, posterise, autocontrast, sharpness, and the way to floats.
 #include <string.h>
 
-#include "data/pixel.h"
+#include "data/pixels/pixel.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 

@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "tests/trainer/config_input.h"
-#include "trainer/schema.h"
+#include "trainer/config/schema.h"
 
 enum { MOST_SECONDS = 5 };
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "tests/golden/golden.h"
-#include "trainer/config.h"
-#include "trainer/schedule.h"
-#include "trainer/tree.h"
+#include "trainer/config/config.h"
+#include "trainer/schedules/schedule.h"
+#include "base/yaml_edit.h"
 
 static const double tolerance = 1e-12;
 

@@ -1,8 +1,8 @@
 // The golden runner's contract: a kind of case is one file with a descriptor `const SrGolden sr_golden_<kind>`.
-#ifndef SR_TESTS_GOLDEN_H
-#define SR_TESTS_GOLDEN_H
+#ifndef SR_TESTS_GOLDEN_GOLDEN_H
+#define SR_TESTS_GOLDEN_GOLDEN_H
 
-#include "base/safetensors.h"
+#include "formats/safetensors.h"
 #include "base/yaml.h"
 
 // One case: CASE.json (manifest) and CASE.safetensors (tensors is empty where the case has none).

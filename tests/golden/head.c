@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "graph/plan.h"
 #include "tests/golden/table.h"
-#include "trainer/head_modules.h"
+#include "trainer/model/head_modules.h"
 
 #define PREFIX "heads.0."
 

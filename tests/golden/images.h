@@ -2,7 +2,7 @@
 #ifndef SR_TESTS_GOLDEN_IMAGES_H
 #define SR_TESTS_GOLDEN_IMAGES_H
 
-#include "data/pixel.h"
+#include "data/pixels/pixel.h"
 #include "tests/golden/golden.h"
 
 // Tensor `name`, (H, W, 3) bytes, as an image of the pool.

@@ -3,15 +3,15 @@
 #include <string.h>
 
 #include "tests/golden/golden.h"
-#include "trainer/eval/knn.h"
+#include "measure/knn.h"
 
 static SrStatus read_side(SrGoldenCase *c, const char *features, const char *labels,
-                          SrFeatures *out) {
+                          SrMatrix *out) {
     int64_t n = 0;
     const SrTensor *x = golden_tensor(c, features), *y = golden_tensor(c, labels);
     if (!x || !y || x->shape.rank != 2 || y->dtype != SR_I64)
         return sr_fail(SR_ERR_RUN, "%s: no tensors '%s' and '%s'", c->name, features, labels);
-    *out = (SrFeatures){.n = x->shape.d[0], .d = x->shape.d[1]};
+    *out = (SrMatrix){.n = x->shape.d[0], .d = x->shape.d[1]};
     out->x = golden_floats(c, features, &n);
     out->label = sr_arena_copy(c->arena, y->data, (size_t)out->n * sizeof(int64_t));
     return out->x && out->label ? SR_OK : sr_fail(SR_ERR_MEMORY, "%s: out of memory", c->name);
@@ -26,7 +26,7 @@ static SrStatus run(SrGoldenCase *c) {
         return sr_fail(SR_ERR_RUN, "%s: incomplete manifest", c->name);
     if (k_node->type == SR_YAML_LIST)
         k_node = k_node->items[0];
-    SrFeatures train, test;
+    SrMatrix train, test;
     SR_TRY(read_side(c, "train_features", "train_labels", &train));
     SR_TRY(read_side(c, "test_features", "test_labels", &test));
     // The reference lets exp(similarity / sigma) overflow when features are not normalised.

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/golden/golden.h"
-#include "trainer/meter.h"
+#include "measure/meter.h"
 
 typedef struct {
     SrGoldenCase *c;

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "tests/golden/golden.h"
-#include "trainer/model.h"
-#include "trainer/optim.h"
-#include "trainer/schema.h"
-#include "trainer/tree.h"
+#include "trainer/model/model.h"
+#include "trainer/optim/optim.h"
+#include "trainer/config/schema.h"
+#include "base/yaml_edit.h"
 
 // First `dims` below a list of heads and chains: the features the first head takes.
 static int64_t head_width(const SrYaml *node) {

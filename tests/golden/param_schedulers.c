@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/golden/golden.h"
-#include "trainer/schedule.h"
+#include "trainer/schedules/schedule.h"
 
 // fvcore computes the same formulas in the same order; what is left is the last bit of cos and pow.
 static const double tolerance = 1e-12;

@@ -13,8 +13,8 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "tests/golden/table.h"
-#include "trainer/model.h"
-#include "trainer/optim.h"
+#include "trainer/model/model.h"
+#include "trainer/optim/optim.h"
 
 enum { MAX_FROZEN = 4096, MAX_ROWS = 4096 };
 

@@ -1,7 +1,7 @@
 // The roofline over a plan: halved rates double the time, and each rate counts where it bounds.
 #include "graph/builder.h"
 #include "graph/plan.h"
-#include "kernels/conv.h"
+#include "kernels/conv/conv.h"
 #include "kernels/op_params.h"
 #include "tests/check.h"
 

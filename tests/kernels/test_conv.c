@@ -1,7 +1,7 @@
 // Convolution, every design and instruction set, against double-precision loops over random shapes:
 // channel tails, strides, dilation, groups, rectangular kernels, padding larger than the image.
 // Also: bits do not depend on threads, nothing is written past a buffer, scratch may hold garbage.
-#include "kernels/conv.h"
+#include "kernels/conv/conv.h"
 
 #include <stdlib.h>
 

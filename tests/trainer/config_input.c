@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/yaml.h"
-#include "trainer/run.h"
+#include "trainer/run/run.h"
 
 enum { MAX_OVERRIDES = 16, MAX_TEXT = 1 << 16, MAX_BYTES = 256 << 20 };
 

@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "tests/check.h"
-#include "trainer/schedule.h"
+#include "trainer/schedules/schedule.h"
 
 // Scales the tree written as `text` and compares with `expected`, both in flow style.
 static void check_scaled(const char *text, int batch, int node_batch, int nodes,

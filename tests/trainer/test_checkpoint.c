@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
-#include "trainer/folder.h"
+#include "trainer/run/run_folder.h"
 
 // ---- a small model ------------------------------------------------------------------------------
 
@@ -169,9 +169,9 @@ static void test_other_model(void **state) {
 
 // ---- the folder ---------------------------------------------------------------------------------
 
-static void save_at(const SrCheckpointConfig *c, SrParams *p, SrSaveKind kind, int64_t epoch,
+static void save_at(const SrCheckpointConfig *c, SrParams *p, SrCheckpointKind kind, int64_t epoch,
                     int64_t iteration) {
-    SrPosition at = {.epoch = epoch, .iteration = iteration, .finished = kind == SR_SAVE_FINAL};
+    SrPosition at = {.epoch = epoch, .iteration = iteration, .finished = kind == SR_CHECKPOINT_FINAL};
     weights(p)[0] = (float)iteration;
     CHECK_OK(sr_folder_save(c, kind, &(SrCheckpointParts){p, NULL, NULL}, &at, NULL, 0));
 }
@@ -199,8 +199,8 @@ static void test_folder(void **state) {
     CHECK_INT(how, SR_RESUME_FRESH);
     // Ten phases of one epoch each; names sort 10 before 2, iterations do not.
     for (int i = 1; i <= 10; i++)
-        save_at(&c, p, SR_SAVE_PHASE, i, 10 * i);
-    save_at(&c, p, SR_SAVE_ITERATION, 10, 105);
+        save_at(&c, p, SR_CHECKPOINT_PHASE, i, 10 * i);
+    save_at(&c, p, SR_CHECKPOINT_ITERATION, 10, 105);
     SrFolderEntry *entries;
     int n;
     CHECK_OK(sr_folder_list(dir, &entries, &n));
@@ -237,8 +237,8 @@ static void test_finished(void **state) {
     SrCheckpointConfig c = {.dir = dir, .auto_resume = true};
     SrPosition at;
     SrResume how;
-    save_at(&c, p, SR_SAVE_PHASE, 1, 10);
-    save_at(&c, p, SR_SAVE_FINAL, 2, 20);
+    save_at(&c, p, SR_CHECKPOINT_PHASE, 1, 10);
+    save_at(&c, p, SR_CHECKPOINT_FINAL, 2, 20);
     CHECK_OK(sr_folder_resume(&c, &parts, 20, &at, &how, used, sizeof used));
     CHECK_INT(how, SR_RESUME_FINISHED);
     // More epochs than it had: it goes on.

@@ -9,9 +9,9 @@
 #include "base/text.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
-#include "trainer/compose.h"
-#include "trainer/config.h"
-#include "trainer/tree.h"
+#include "trainer/config/compose.h"
+#include "trainer/config/config.h"
+#include "base/yaml_edit.h"
 
 typedef struct {
     char before[4096], dir[64];

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "tests/check.h"
-#include "trainer/config.h"
+#include "trainer/config/config.h"
 
 // A whole SwAV configuration in few lines; each test changes what it is about.
 static const char swav[] =

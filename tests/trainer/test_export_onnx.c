@@ -1,6 +1,6 @@
 // ONNX files: the wire format read back by a reader of its own, a tensor's bytes, names that meet, ops that have no
 // counterpart.  That other programs accept and compute them: tests/parity/export.py.
-#include "trainer/export_onnx.h"
+#include "trainer/model/export_onnx.h"
 
 #include "base/file.h"
 #include "base/mem.h"

@@ -1,9 +1,9 @@
 // Extractors: cut graphs give the values of the whole one, norms fold without a trace, weights load under every naming
 // and complain of everything at once.
-#include "trainer/extractor.h"
+#include "trainer/model/extractor.h"
 
 #include "base/mem.h"
-#include "base/safetensors.h"
+#include "formats/safetensors.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 

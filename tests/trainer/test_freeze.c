@@ -1,6 +1,6 @@
 // TEMP_FROZEN_PARAMS_ITER_MAP: which names are found, and for how long each is skipped.
 #include "tests/check.h"
-#include "trainer/freeze.h"
+#include "trainer/model/freeze.h"
 
 static const char *const names[] = {"trunk.w", "heads.0.prototypes0.weight_v",
                                     "heads.0.prototypes0.weight_g"};

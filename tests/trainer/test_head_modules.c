@@ -2,7 +2,7 @@
 // file and line.
 #include "tests/check.h"
 
-#include "trainer/head_modules.h"
+#include "trainer/model/head_modules.h"
 
 typedef struct {
     SrArena arena;

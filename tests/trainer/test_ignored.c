@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
-#include "trainer/config.h"
+#include "trainer/config/config.h"
 
 static const char text[] =
     "LOSS: {name: swav_loss}\n"

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "tests/check.h"
-#include "trainer/schema.h"
-#include "trainer/tree.h"
+#include "trainer/config/schema.h"
+#include "base/yaml_edit.h"
 
 typedef struct {
     SrArena arena;

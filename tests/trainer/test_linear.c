@@ -5,12 +5,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/safetensors.h"
+#include "formats/safetensors.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 #include "trainer/eval/linear.h"
-#include "trainer/phases.h"
-#include "trainer/train.h"
+#include "trainer/run/phases.h"
+#include "trainer/run/train.h"
 
 static const char text[] =
     "TEST_EVERY_NUM_EPOCH: 2\n"

@@ -10,8 +10,8 @@
 #include "tests/data/fixture.h"
 #include "trainer/eval/linear.h"
 #include "trainer/eval/report.h"
-#include "trainer/phases.h"
-#include "trainer/train.h"
+#include "trainer/run/phases.h"
+#include "trainer/run/train.h"
 
 enum { N = 48, CLASSES = 3, SIDE = 16 };
 
@@ -128,7 +128,7 @@ static void test_learns(void **state) {
     fixture_remove(f.dir);
 }
 
-static SrStatus keep_targets(void *arg, SrReportRow row, SrFeatures *train, SrFeatures *test) {
+static SrStatus keep_targets(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
     (void)row;
     int *ones = arg;
     CHECK(train->n_targets == CLASSES && test->n_targets == CLASSES && train->label[0] == -1);
@@ -141,19 +141,19 @@ static SrStatus keep_targets(void *arg, SrReportRow row, SrFeatures *train, SrFe
 static void test_rows(void **state) {
     (void)state;
     Fixture f;
-    SrRows rows;
+    SrBaselines rows;
     SrKnnReport knn;
     int ones = 0, want = 0;
     begin(&f);
     CHECK_OK(run(&f, "OPTIMIZER.num_epochs=1"));
-    CHECK_OK(sr_rows_open(&rows, f.config, "flatten"));
-    CHECK_OK(sr_rows_each(&rows, f.run->model, false, keep_targets, &ones));
+    CHECK_OK(sr_baselines_open(&rows, f.config, "flatten"));
+    CHECK_OK(sr_baselines_each(&rows, f.run->model, false, keep_targets, &ones));
     for (int64_t i = 0; i < N; i++)
         for (int c = 0; c < CLASSES; c++)
             want += rows.bank.source->targets(rows.bank.set, i)[c] == 1;
     CHECK_INT(ones, want);
     CHECK(want > N / 2);
-    sr_rows_close(&rows);
+    sr_baselines_close(&rows);
     CHECK_OK(sr_knn_report(f.config, f.run->model, false, &knn));
     CHECK(!knn.labels);
     finish(&f);

@@ -4,10 +4,10 @@
 
 #include "base/mem.h"
 #include "tests/check.h"
-#include "trainer/eval/logreg.h"
+#include "measure/logreg.h"
 #include "trainer/eval/online_probe.h"
 #include "trainer/eval/report.h"
-#include "trainer/run.h"
+#include "trainer/run/run.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
 #define ON "HOOKS.PROBE.EVERY_NUM_EPOCHS=2"
@@ -31,7 +31,7 @@ static void end(Fixture *f) {
     sr_config_free(f->config);
 }
 
-static SrStatus linear_of(void *arg, SrReportRow row, SrFeatures *train, SrFeatures *test) {
+static SrStatus linear_of(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
     (void)row;
     double lambda = SR_PROBE_LAMBDA;
     SrLowShotConfig config = {.lambdas = {.n = 1, .v = &lambda}, .max_iter = SR_PROBE_MAX_ITER};
@@ -50,7 +50,7 @@ static void test_figures(void **state) {
     Fixture f;
     SrProbeResult first, second;
     SrKnnReport knn;
-    SrRows rows;
+    SrBaselines rows;
     double linear = -1;
     CHECK_OK(begin(&f, ON, "HOOKS.PROBE.LIMIT=0"));
     CHECK(!sr_online_probe_due(&f.probe, 0) && sr_online_probe_due(&f.probe, 1));
@@ -64,9 +64,9 @@ static void test_figures(void **state) {
     CHECK(first.knn.top1 == second.knn.top1 && first.linear_top1 == second.linear_top1);
     CHECK_OK(sr_knn_report(f.config, f.run->model, false, &knn));
     CHECK(first.knn.top1 == knn.row[SR_ROW_TRAINED][0].top1 && first.knn.k == 5);
-    CHECK_OK(sr_rows_open(&rows, f.config, "flatten"));
-    CHECK_OK(sr_rows_each(&rows, f.run->model, false, linear_of, &linear));
-    sr_rows_close(&rows);
+    CHECK_OK(sr_baselines_open(&rows, f.config, "flatten"));
+    CHECK_OK(sr_baselines_each(&rows, f.run->model, false, linear_of, &linear));
+    sr_baselines_close(&rows);
     CHECK(first.linear_top1 == linear && first.knn.top1 > 0 && linear > 0);
     end(&f);
 }

@@ -6,7 +6,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "tests/check.h"
-#include "trainer/optim.h"
+#include "trainer/optim/optim.h"
 
 enum { STEPS = 4 };
 

@@ -1,6 +1,6 @@
 // Which parameter lands in which group: every role, trunk and head, under all four switches.
 #include "tests/check.h"
-#include "trainer/optim.h"
+#include "trainer/optim/optim.h"
 
 static const struct {
     const char *name;

@@ -2,9 +2,9 @@
 // decay.
 #include "base/mem.h"
 #include "tests/check.h"
-#include "trainer/optim.h"
-#include "trainer/run.h"
-#include "trainer/schema.h"
+#include "trainer/optim/optim.h"
+#include "trainer/run/run.h"
+#include "trainer/config/schema.h"
 
 typedef struct {
     const char *name;

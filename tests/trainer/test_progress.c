@@ -1,6 +1,7 @@
 // Rates, ETA and the texts made of them.
+#include "base/clock.h"
 #include "tests/check.h"
-#include "trainer/progress.h"
+#include "trainer/run/progress.h"
 
 static void test_durations(void **state) {
     (void)state;

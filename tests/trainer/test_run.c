@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
-#include "trainer/folder.h"
-#include "trainer/run.h"
+#include "trainer/run/run_folder.h"
+#include "trainer/run/run.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
 

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "tests/check.h"
-#include "trainer/schedule.h"
+#include "trainer/schedules/schedule.h"
 
 // The value of a schedule written in flow style at one point.
 static double at(const char *text, int num_epochs, double where) {

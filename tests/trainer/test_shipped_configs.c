@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "tests/check.h"
-#include "trainer/run.h"
+#include "trainer/run/run.h"
 
 // As `sslrun check` does: composed, checked, built and planned, without data or memory.
 static SrStatus load_and_plan(const char *path) {

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "tests/check.h"
-#include "trainer/run.h"
+#include "trainer/run/run.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
 #define PROTOTYPES "heads.0.prototypes0.weight"

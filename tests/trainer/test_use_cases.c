@@ -5,7 +5,7 @@
 
 #include "tests/graph/gradients.h"
 #include "tests/trainer/tiny_model.h"
-#include "trainer/schema.h"
+#include "trainer/config/schema.h"
 
 #define REST \
     "\nLOSS: {name: swav_loss}\nDATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator, TRANSFORMS: " \

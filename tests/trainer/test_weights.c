@@ -2,10 +2,10 @@
 // nothing.
 #include <stdio.h>
 
-#include "base/safetensors.h"
+#include "formats/safetensors.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
-#include "trainer/weights.h"
+#include "trainer/model/weights_init.h"
 
 static SrParams *model(void) {
     SrParams *params;

@@ -3,8 +3,8 @@
 #ifndef SR_TESTS_TRAINER_TINY_MODEL_H
 #define SR_TESTS_TRAINER_TINY_MODEL_H
 
-#include "trainer/model.h"
-#include "trainer/optim.h"
+#include "trainer/model/model.h"
+#include "trainer/optim/optim.h"
 
 typedef struct {
     SrConfig *config;

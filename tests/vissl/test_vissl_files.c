@@ -15,9 +15,9 @@
 #include "heads/head.h"
 #include "losses/loss.h"
 #include "tests/check.h"
-#include "trainer/config.h"
-#include "trainer/optim.h"
-#include "trainer/run.h"
+#include "trainer/config/config.h"
+#include "trainer/optim/optim.h"
+#include "trainer/run/run.h"
 #include "trunks/trunk.h"
 
 enum { MAX_PIECES = 64, MAX_OVERRIDES = 16 };
@@ -29,7 +29,7 @@ typedef struct {
     int n;
 } Pieces;
 
-// Asked of the registries, not of the code under test (trainer/vissl_names.c).
+// Asked of the registries, not of the code under test (trainer/config/vissl_names.c).
 static bool is_built(const char *kind, const char *name) {
     union {
         const SrTrunk *trunk;

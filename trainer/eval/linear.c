@@ -1,5 +1,6 @@
 // A baseline is a run of its own from the same configuration, a few keys changed, without a folder.
 // See the header.
+#include "base/clock.h"
 #include "trainer/eval/linear.h"
 
 #include <stdio.h>
@@ -7,8 +8,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "trainer/phases.h"
-#include "trainer/progress.h"
+#include "trainer/run/phases.h"
 
 #define CALIBRATION_BATCHES 40 // as for kNN: what is left of the initial statistics is 1.5 %
 #define PIXELS_SIDE 32         // MODEL.TRUNK.PIXELS.SIDE
@@ -16,7 +16,7 @@
 // ---- one row
 
 static double majority_of(const SrFeed *feed) {
-    SrFeatures labels = {.n = feed->n, .label = feed->labels};
+    SrMatrix labels = {.n = feed->n, .label = feed->labels};
     return feed->labels && feed->n_targets == 0 ? sr_knn_majority(&labels) : 0;
 }
 
@@ -71,7 +71,7 @@ static SrStatus calibrate(SrRun *run) {
     SrSplit sample = {.note = ""};
     SR_TRY(sr_split_open_eval(run->config, SR_SIDE_BANK, true, run->batch, run->train.h[0],
                               &sample));
-    SrStatus status = sr_features_calibrate(run->model, last->items[0]->text, &sample, run->batch,
+    SrStatus status = sr_trunk_features_calibrate(run->model, last->items[0]->text, &sample, run->batch,
                                             CALIBRATION_BATCHES);
     sr_split_close(&sample);
     return status;

@@ -5,9 +5,9 @@
 #define SR_TRAINER_EVAL_LINEAR_H
 
 #include "base/text.h"
-#include "trainer/eval/rows.h"
-#include "trainer/meter_list.h"
-#include "trainer/run.h"
+#include "trainer/eval/baselines.h"
+#include "trainer/run/meter_list.h"
+#include "trainer/run/run.h"
 
 #define SR_LINEAR_NAME_BYTES 32
 

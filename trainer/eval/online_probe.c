@@ -1,12 +1,12 @@
 // See the header.
+#include "base/clock.h"
 #include "trainer/eval/online_probe.h"
 
-#include "trainer/eval/logreg.h"
-#include "trainer/progress.h"
+#include "measure/logreg.h"
 
 // Images are opened for the length of a call only: between probes they would hold batches of memory.
 SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlineProbe *out) {
-    SrRows rows;
+    SrBaselines rows;
     SrGraph *graph;
     SrNodeId input, tap;
     SrStatus status;
@@ -20,7 +20,7 @@ SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlinePr
         return sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: NEAREST_NEIGHBOR.TOPK is empty; the probe takes its first number");
     out->config = *config;
     out->config.knn.bank_limit = out->config.knn.test_limit = config->probe.limit;
-    SR_TRY_GOTO(sr_rows_open(&rows, &out->config, config->knn.layer));
+    SR_TRY_GOTO(sr_baselines_open(&rows, &out->config, config->knn.layer));
     if (rows.bank.classes < 2 || rows.test.classes < 2 || rows.bank.n_targets > 0)
         SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: the images have no labels of two classes or more, or several each, so there "
                                            "is nothing to probe for; set EVERY_NUM_EPOCHS to 0"));
@@ -28,7 +28,7 @@ SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlinePr
                                     &tap)); // knows NEAREST_NEIGHBOR.LAYER
     out->model = model;
 done:
-    sr_rows_close(&rows);
+    sr_baselines_close(&rows);
     return status;
 }
 
@@ -42,7 +42,7 @@ typedef struct {
 } Call;
 
 // The linear one first: kNN normalises the rows in place.
-static SrStatus probe_rows(void *arg, SrReportRow row, SrFeatures *train, SrFeatures *test) {
+static SrStatus probe_rows(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
     (void)row;
     const Call *c = arg;
     SrArena arena = SR_ARENA_INIT;
@@ -61,15 +61,15 @@ static SrStatus probe_rows(void *arg, SrReportRow row, SrFeatures *train, SrFeat
 }
 
 SrStatus sr_online_probe_run(SrOnlineProbe *probe, SrProbeResult *out) {
-    SrRows rows;
+    SrBaselines rows;
     SrStatus status;
     Call call = {&probe->config, out};
     double began = sr_clock();
     *out = (SrProbeResult){.n_train = 0};
-    SR_TRY_GOTO(sr_rows_open(&rows, &probe->config, probe->config.knn.layer));
-    SR_TRY_GOTO(sr_rows_each(&rows, probe->model, false, probe_rows, &call));
+    SR_TRY_GOTO(sr_baselines_open(&rows, &probe->config, probe->config.knn.layer));
+    SR_TRY_GOTO(sr_baselines_each(&rows, probe->model, false, probe_rows, &call));
     out->seconds = sr_clock() - began;
 done:
-    sr_rows_close(&rows);
+    sr_baselines_close(&rows);
     return status;
 }

@@ -7,7 +7,7 @@
 #ifndef SR_TRAINER_EVAL_ONLINE_PROBE_H
 #define SR_TRAINER_EVAL_ONLINE_PROBE_H
 
-#include "trainer/eval/rows.h"
+#include "trainer/eval/baselines.h"
 
 // Penalty of the classifier, as LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION.LAMBDA has it: the cost is images / lambda, 1 with
 // 5000 images.  Large ones converge soonest.

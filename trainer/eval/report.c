@@ -1,12 +1,12 @@
 // The kNN report: extraction for each row, one search each, a table or a JSON line.
+#include "base/clock.h"
 #include "trainer/eval/report.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "trainer/eval/sides.h"
-#include "trainer/progress.h"
+#include "trainer/eval/eval_sides.h"
 
 typedef struct {
     const SrKnnConfig *knn;
@@ -14,7 +14,7 @@ typedef struct {
 } Report;
 
 // All rows are compared under the same k, sigma and normalisation.
-static SrStatus compare(void *arg, SrReportRow row, SrFeatures *bank, SrFeatures *test) {
+static SrStatus compare(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *test) {
     Report *r = arg;
     SrKnnOptions options = {.sigma = r->knn->sigma, .l2_norm = r->knn->l2_norm_feats};
     if (row == SR_ROW_TRAINED)
@@ -28,7 +28,7 @@ static SrStatus compare(void *arg, SrReportRow row, SrFeatures *bank, SrFeatures
     return SR_OK;
 }
 
-static void begin_report(const SrRows *rows, const SrKnnConfig *knn, SrKnnReport *out) {
+static void begin_report(const SrBaselines *rows, const SrKnnConfig *knn, SrKnnReport *out) {
     *out = (SrKnnReport){.layer = rows->layer,
                          .labels = rows->labels && rows->bank.n_targets == 0,
                          .n_k = SR_MIN(knn->topk.n, SR_REPORT_MAX_K),
@@ -41,17 +41,17 @@ static void begin_report(const SrRows *rows, const SrKnnConfig *knn, SrKnnReport
 
 // Stops early where there are no labels: nothing could be compared.
 SrStatus sr_knn_report(const SrConfig *config, SrModel *trained, bool baselines, SrKnnReport *out) {
-    SrRows rows;
+    SrBaselines rows;
     SrStatus status;
     double began = sr_clock();
-    SR_TRY_GOTO(sr_rows_open(&rows, config, config->knn.layer));
+    SR_TRY_GOTO(sr_baselines_open(&rows, config, config->knn.layer));
     begin_report(&rows, &config->knn, out);
     Report r = {&config->knn, out};
     if (out->labels)
-        SR_TRY_GOTO(sr_rows_each(&rows, trained, baselines, compare, &r));
+        SR_TRY_GOTO(sr_baselines_each(&rows, trained, baselines, compare, &r));
     out->seconds = sr_clock() - began;
 done:
-    sr_rows_close(&rows);
+    sr_baselines_close(&rows);
     return status;
 }
 
@@ -74,7 +74,7 @@ SrStatus sr_knn_report_files(const SrConfig *config, const char *train, const ch
 // What `sslrun knn` and TEST_ONLY do.
 SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, SrKnnReport *out) {
     SrModel *model;
-    SR_TRY(sr_rows_model(config, config->knn.layer, NULL, &model));
+    SR_TRY(sr_baselines_model(config, config->knn.layer, NULL, &model));
     SrStatus status = sr_knn_report(config, model, baselines, out);
     sr_model_free(model);
     return status;

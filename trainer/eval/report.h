@@ -3,7 +3,7 @@
 #ifndef SR_TRAINER_EVAL_REPORT_H
 #define SR_TRAINER_EVAL_REPORT_H
 
-#include "trainer/eval/rows.h"
+#include "trainer/eval/baselines.h"
 
 #define SR_REPORT_MAX_K 16
 

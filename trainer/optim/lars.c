@@ -6,7 +6,7 @@
 // exclude_bias_and_norm: q = 1 for parameters of rank 1 (their decay stays;
 // regularize_bn/bias=False removes it).
 #include "base/compiler.h"
-#include "trainer/optim.h"
+#include "trainer/optim/optim.h"
 
 static int n_states(const SrOptimizerConfig *config) {
     (void)config;

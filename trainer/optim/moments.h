@@ -3,7 +3,7 @@
 #define SR_TRAINER_OPTIM_MOMENTS_H
 
 #include "base/compiler.h"
-#include "trainer/optim.h"
+#include "trainer/optim/optim.h"
 
 int sr__moments_states(const SrOptimizerConfig *config); // 2, with amsgrad 3
 SrStatus sr__moments_check(const SrOptimizerConfig *config);

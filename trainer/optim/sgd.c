@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include "base/compiler.h"
-#include "trainer/optim.h"
+#include "trainer/optim/optim.h"
 
 static int n_states(const SrOptimizerConfig *config) {
     return config->momentum > 0 ? 1 : 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "trainer/schedule.h"
+#include "trainer/schedules/schedule.h"
 
 typedef struct {
     const SrYaml *schedulers;

@@ -1,5 +1,5 @@
 // constant: the same value throughout (fvcore ConstantParamScheduler).
-#include "trainer/schedule.h"
+#include "trainer/schedules/schedule.h"
 
 typedef struct {
     double value;

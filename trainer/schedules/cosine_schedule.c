@@ -3,7 +3,7 @@
 //   end + (start - end) / 2 * (1 + cos(pi * where))
 #include <math.h>
 
-#include "trainer/schedule.h"
+#include "trainer/schedules/schedule.h"
 
 typedef struct {
     double start, end;

@@ -6,7 +6,7 @@
 //   at restart k (half wave), at restart k plus r (full wave).
 #include <math.h>
 
-#include "trainer/schedule.h"
+#include "trainer/schedules/schedule.h"
 
 enum { HALF, FULL };
 

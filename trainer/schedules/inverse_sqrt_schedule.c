@@ -5,7 +5,7 @@
 // linear.
 #include <math.h>
 
-#include "trainer/schedule.h"
+#include "trainer/schedules/schedule.h"
 
 typedef struct {
     double start, warmup;

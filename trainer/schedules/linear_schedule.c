@@ -1,7 +1,7 @@
 // linear: a straight line, mostly used as the warm-up inside a composite (fvcore
 // LinearParamScheduler).
 //   start + (end - start) * where
-#include "trainer/schedule.h"
+#include "trainer/schedules/schedule.h"
 
 typedef struct {
     double start, end;

@@ -1,7 +1,7 @@
 // multistep: a new value at each of some epochs (fvcore MultiStepParamScheduler).
 //   values[number of milestones <= floor((where + 1e-6) * num_epochs)]
 // Not for steps within an epoch: milestones are epochs, whatever update_interval says.
-#include "trainer/schedule.h"
+#include "trainer/schedules/schedule.h"
 
 typedef struct {
     SrDoubles values;  // n + 1

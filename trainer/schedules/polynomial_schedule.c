@@ -2,7 +2,7 @@
 //   base * (1 - where)^power
 #include <math.h>
 
-#include "trainer/schedule.h"
+#include "trainer/schedules/schedule.h"
 
 typedef struct {
     double base, power;

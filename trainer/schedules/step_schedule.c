@@ -1,7 +1,7 @@
 // step: the training cut into equal segments, one value each (fvcore StepParamScheduler).
 //   values[floor((where + 1e-6) * n)]
 #include "base/compiler.h"
-#include "trainer/schedule.h"
+#include "trainer/schedules/schedule.h"
 
 typedef struct {
     SrDoubles values;

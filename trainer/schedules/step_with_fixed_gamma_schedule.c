@@ -1,7 +1,7 @@
 // step_with_fixed_gamma: num_decays + 1 equal segments, each gamma times the one before (fvcore
 // StepWithFixedGammaParamScheduler).
 #include "base/compiler.h"
-#include "trainer/schedule.h"
+#include "trainer/schedules/schedule.h"
 
 typedef struct {
     double base, gamma;

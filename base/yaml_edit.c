@@ -1,0 +1,82 @@
+// Small reads and writes of a configuration tree (see tree.h).  Not a parser: base/yaml.c is.
+#include "base/yaml_edit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A number must come back as the same double from a saved configuration, and stay readable in it.
+const char *sr_tree_float_text(double value, char *buf, size_t buf_bytes) {
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(buf, buf_bytes, "%.*g", digits, value);
+        if (strtod(buf, NULL) == value)
+            break;
+    }
+    size_t len = strlen(buf);
+    if (!strpbrk(buf, ".eni") && len + 3 <= buf_bytes) // "nan" and "inf" stay as they are
+        memcpy(buf + len, ".0", 3);
+    return buf;
+}
+
+// A scalar at the place of the one it replaces (or of its map).
+static SrStatus put(SrArena *arena, SrYaml *map, const char *key, const char *text, bool string) {
+    const SrYaml *old = sr_yaml_find(map, key);
+    const SrYaml *at = old ? old : map;
+    SrYaml *node = NULL;
+    if (string) {
+        node = sr_yaml_new(arena, SR_YAML_STRING, at->file, at->line);
+        if (node)
+            node->text = sr_arena_strdup(arena, text);
+    } else {
+        node = sr_yaml_scalar(arena, text, at->file, at->line);
+    }
+    if (!node || !node->text)
+        return sr_fail(SR_ERR_MEMORY, "out of memory while setting %s", key);
+    return sr_yaml_put(arena, map, key, node);
+}
+
+SrStatus sr_tree_put_float(SrArena *arena, SrYaml *map, const char *key, double value) {
+    char buf[40];
+    return put(arena, map, key, sr_tree_float_text(value, buf, sizeof buf), false);
+}
+
+SrStatus sr_tree_put_int(SrArena *arena, SrYaml *map, const char *key, int64_t value) {
+    char buf[24];
+    snprintf(buf, sizeof buf, "%" PRId64, value);
+    return put(arena, map, key, buf, false);
+}
+
+SrStatus sr_tree_put_string(SrArena *arena, SrYaml *map, const char *key, const char *value) {
+    return put(arena, map, key, value, true);
+}
+
+bool sr_tree_is_default(const SrYaml *node) {
+    return !node || !node->file || strcmp(node->file, "defaults") == 0;
+}
+
+// For trees that no option table describes (schedules before they are built).
+SrStatus sr_tree_number(const SrYaml *map, const char *key, const char *where, double *out) {
+    const SrYaml *node = sr_yaml_find(map, key);
+    if (node && (node->type == SR_YAML_INT || node->type == SR_YAML_FLOAT)) {
+        *out = node->f;
+        return SR_OK;
+    }
+    return sr_fail(SR_ERR_CONFIG, "%s: %s.%s must be a number",
+                   sr_yaml_place(node ? node : map).text, where, key);
+}
+
+const char *sr_tree_text(const SrYaml *tree, const char *path, const char *otherwise) {
+    const SrYaml *node = sr_yaml_find_path(tree, path);
+    return node && node->type == SR_YAML_STRING ? node->text : otherwise;
+}
+
+int64_t sr_tree_int(const SrYaml *tree, const char *path, int64_t otherwise) {
+    const SrYaml *node = sr_yaml_find_path(tree, path);
+    return node && node->type == SR_YAML_INT ? node->i : otherwise;
+}
+
+bool sr_tree_bool(const SrYaml *tree, const char *path, bool otherwise) {
+    const SrYaml *node = sr_yaml_find_path(tree, path);
+    return node && node->type == SR_YAML_BOOL ? node->b : otherwise;
+}

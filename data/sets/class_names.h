@@ -1,0 +1,26 @@
+// A long list of strings in one growing buffer: the paths of a data set, the names of its classes.
+#ifndef SR_DATA_SETS_CLASS_NAMES_H
+#define SR_DATA_SETS_CLASS_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct {
+    char *text; // the strings one after the other, each with its NUL
+    size_t len, cap;
+    size_t *at; // (n) where each starts
+    int64_t n, at_cap;
+} SrStringList;
+
+SrStatus sr__string_list_add(SrStringList *names, const char *s, size_t len);
+static inline const char *sr__string_list_get(const SrStringList *names, int64_t i) {
+    return names->text + names->at[i];
+}
+void sr__string_list_sort(SrStringList *names, int64_t first);          // [first, n) by bytes
+void sr__string_list_unique(SrStringList *names);                       // drops repetitions of a sorted list
+int64_t sr__string_list_find(const SrStringList *names, const char *s); // in a sorted list; -1 if absent
+void sr__string_list_deinit(SrStringList *names);
+
+#endif

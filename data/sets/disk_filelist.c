@@ -1,0 +1,369 @@
+// disk_filelist: images named by a list (.npy of strings, or text with one path a line), labels by
+// another list of the same length (.npy or text; whole numbers, or names that are numbered in the
+// order of their bytes).  Several labels an image: a .npy with a column a class (1, 0, -1: not known), or lines of
+// several numbers, the classes there are.
+//
+// A relative path is looked for beside the list and then in the current folder.
+// REMOVE_IMG_PATH_PREFIX and NEW_IMG_PATH_PREFIX rewrite each path first.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "data/sets/class_names.h"
+#include "data/npy.h"
+#include "data/sets/source.h"
+
+#define MAX_LIST_BYTES ((size_t)2 << 30)
+#define MAX_CLASSES (1 << 20)
+
+// Lines of text or elements of a .npy.
+typedef struct {
+    SrNpy npy; // map is NULL for text
+    SrStringList lines;
+    int64_t n;
+} List;
+
+typedef struct {
+    List paths;
+    char *folder; // of the list, "" for the current one
+    char *remove_prefix, *new_prefix;
+    int64_t *labels; // (n), NULL if none
+    int8_t *targets; // (n, n_classes), NULL unless there are several labels an image
+    SrStringList classes; // names, when labels are names
+    int n_classes;
+} Set;
+
+// ---- lists ----
+
+// One entry a line, trailing blanks and carriage returns dropped, empty lines passed over.
+static SrStatus split_lines(const char *text, size_t bytes, SrStringList *lines) {
+    for (const char *p = text, *end = text + bytes; p < end;) {
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+        const char *next = stop ? stop + 1 : end;
+        stop = stop ? stop : end;
+        while (stop > p && (stop[-1] == '\r' || stop[-1] == ' ' || stop[-1] == '\t'))
+            stop--;
+        if (stop > p)
+            SR_TRY(sr__string_list_add(lines, p, (size_t)(stop - p)));
+        p = next;
+    }
+    return SR_OK;
+}
+
+// A .npy stays mapped and costs no memory however long; text is copied once.
+static SrStatus list_open(const char *path, List *list) {
+    if (sr_text_ends(path, ".npy")) {
+        SR_TRY(sr__npy_open(path, &list->npy));
+        list->n = list->npy.n;
+        return SR_OK;
+    }
+    char *text;
+    size_t bytes;
+    SR_TRY(sr_file_read(path, MAX_LIST_BYTES, &text, &bytes));
+    SrStatus status = split_lines(text, bytes, &list->lines);
+    sr_free(text);
+    list->n = list->lines.n;
+    return status;
+}
+
+static void list_close(List *list) {
+    sr__npy_close(&list->npy);
+    sr__string_list_deinit(&list->lines);
+}
+
+// Bytes that entry i needs, with its NUL.
+static size_t list_room(const List *list, int64_t i) {
+    return list->npy.map ? sr__npy_string_room(&list->npy)
+                         : strlen(sr__string_list_get(&list->lines, i)) + 1;
+}
+
+// Entry i as UTF-8 with its NUL; returns its length.
+static size_t list_string(const List *list, int64_t i, char *out, size_t room) {
+    if (list->npy.map)
+        return sr__npy_string(&list->npy, i, out, room);
+    size_t len = SR_MIN(strlen(sr__string_list_get(&list->lines, i)), room - 1);
+    memcpy(out, sr__string_list_get(&list->lines, i), len);
+    out[len] = 0;
+    return len;
+}
+
+// ---- labels ----
+
+// The whole line must be the number: "3 cats" is a name.
+static bool parse_integer(const char *s, int64_t *out) {
+    char *end;
+    errno = 0;
+    *out = strtoll(s, &end, 10);
+    return end != s && !*end && errno == 0;
+}
+
+// Text labels are numbers if every line is one.
+static bool labels_from_integers(Set *set, const List *list) {
+    bool numbers = list->npy.map && list->npy.kind != 'U' && list->npy.kind != 'S';
+    for (int64_t i = 0; i < list->n; i++) {
+        if (numbers)
+            set->labels[i] = sr__npy_integer(&list->npy, i);
+        else if (list->npy.map || !parse_integer(sr__string_list_get(&list->lines, i), &set->labels[i]))
+            return false;
+    }
+    return true;
+}
+
+// First pass: the sorted set of names; second: each image's place in it.
+static SrStatus labels_from_names(Set *set, const List *list) {
+    SrStatus status = SR_OK;
+    for (int pass = 0; pass < 2 && status == SR_OK; pass++) {
+        for (int64_t i = 0; i < list->n && status == SR_OK; i++) {
+            char buffer[1024];
+            size_t len = list_string(list, i, buffer, sizeof buffer);
+            if (pass == 0)
+                status = sr__string_list_add(&set->classes, buffer, len);
+            else
+                set->labels[i] = sr__string_list_find(&set->classes, buffer);
+        }
+        if (pass == 0) {
+            sr__string_list_sort(&set->classes, 0);
+            sr__string_list_unique(&set->classes);
+        }
+    }
+    return status;
+}
+
+// A matrix of 1, 0, -1: VISSL's multi-label files.
+static SrStatus targets_fill(Set *set, const SrDatasetConfig *config, const SrNpy *npy) {
+    bool numbers = npy->kind != 'U' && npy->kind != 'S';
+    if (npy->columns < 1 || npy->columns > MAX_CLASSES)
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s has %lld columns, expected one a class", config->split,
+                config->label_path, (long long)npy->columns);
+    set->targets = sr_alloc((size_t)npy->n * (size_t)npy->columns);
+    if (!set->targets)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld x %lld labels", (long long)npy->n, (long long)npy->columns);
+    set->n_classes = (int)npy->columns;
+    for (int64_t i = 0; i < npy->n * npy->columns; i++) {
+        int64_t v = numbers && sr__npy_is_whole(npy, i) ? sr__npy_integer(npy, i) : 2;
+        if (v < -1 || v > 1)
+            SR_FAIL(SR_ERR_CONFIG,
+                    "DATA.%s.LABEL_PATHS: %s, row %lld, column %lld: a matrix of labels has a column a class and holds "
+                    "1, 0 and -1 (not known)",
+                    config->split, config->label_path, (long long)(i / npy->columns), (long long)(i % npy->columns));
+        set->targets[i] = (int8_t)v;
+    }
+    return SR_OK;
+}
+
+// The numbers of a line, separated by blanks or commas; row, if not NULL, gets a 1 at each.  False: other text.
+static bool line_classes(const char *s, int8_t *row, int64_t *largest) {
+    for (;;) {
+        char *end;
+        errno = 0;
+        long long v = strtoll(s, &end, 10);
+        if (end == s || errno || v < 0 || v >= MAX_CLASSES || !strchr(" \t,", *end))
+            return false;
+        *largest = SR_MAX(*largest, v);
+        if (row)
+            row[v] = 1;
+        s = end + strspn(end, " \t,");
+        if (!*s)
+            return true;
+    }
+}
+
+// Lines of whole numbers, at least one of them of several: targets of 1 and 0.  *found false: it is another kind of list.
+static SrStatus targets_from_lines(Set *set, const SrDatasetConfig *config, const List *list, bool *found) {
+    int64_t largest = -1;
+    *found = !list->npy.map && list->n > 0;
+    for (int64_t i = 0; *found && i < list->n; i++)
+        *found = line_classes(sr__string_list_get(&list->lines, i), NULL, &largest);
+    if (!*found)
+        return SR_OK;
+    size_t classes = (size_t)largest + 1;
+    if (classes * (size_t)list->n > MAX_LIST_BYTES)
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s: %lld images of %zu classes are too many for lines of numbers",
+                config->split, config->label_path, (long long)list->n, classes);
+    set->targets = sr_calloc((size_t)list->n, classes);
+    if (!set->targets)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld x %zu labels", (long long)list->n, classes);
+    set->n_classes = (int)classes;
+    for (int64_t i = 0; i < list->n; i++)
+        line_classes(sr__string_list_get(&list->lines, i), set->targets + i * set->n_classes, &largest);
+    return SR_OK;
+}
+
+// Fills labels and the number of classes: the largest label + 1, or the number of distinct names.
+static SrStatus labels_fill(Set *set, const SrDatasetConfig *config, const List *list) {
+    if (list->n != set->paths.n)
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s has %lld labels for %lld images",
+                config->split, config->label_path, (long long)list->n, (long long)set->paths.n);
+    if (list->npy.map && list->npy.columns != 1)
+        return targets_fill(set, config, &list->npy);
+    set->labels = sr_calloc((size_t)SR_MAX(list->n, 1), sizeof *set->labels);
+    if (!set->labels)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld labels", (long long)list->n);
+    if (!labels_from_integers(set, list)) {
+        bool several;
+        SR_TRY(targets_from_lines(set, config, list, &several));
+        if (several)
+            return SR_OK;
+        SR_TRY(labels_from_names(set, list));
+        set->n_classes = (int)set->classes.n;
+        return SR_OK;
+    }
+    int64_t largest = -1;
+    for (int64_t i = 0; i < list->n; i++)
+        largest = SR_MAX(largest, set->labels[i]);
+    if (largest > INT32_MAX - 1)
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s has the label %lld", config->split,
+                config->label_path, (long long)largest);
+    set->n_classes = (int)largest + 1;
+    return SR_OK;
+}
+
+// No LABEL_PATHS: the images have no labels, which is fine for pretraining.
+static SrStatus labels_open(Set *set, const SrDatasetConfig *config) {
+    if (!config->label_path || !*config->label_path)
+        return SR_OK;
+    List list = {0};
+    SrStatus status = list_open(config->label_path, &list);
+    if (status == SR_OK)
+        status = labels_fill(set, config, &list);
+    else
+        sr_fail_prefix(status, "DATA.%s.LABEL_PATHS", config->split);
+    list_close(&list);
+    return status;
+}
+
+// ---- the set ----
+
+static void set_close(void *opened) {
+    Set *set = opened;
+    if (!set)
+        return;
+    list_close(&set->paths);
+    sr__string_list_deinit(&set->classes);
+    sr_free(set->folder);
+    sr_free(set->remove_prefix);
+    sr_free(set->new_prefix);
+    sr_free(set->labels);
+    sr_free(set->targets);
+    sr_free(set);
+}
+
+// What it takes before a failure is given back by the caller through set_close.
+static SrStatus set_fill(Set *set, const SrDatasetConfig *config) {
+    SrStatus status = list_open(config->data_path, &set->paths);
+    if (status != SR_OK)
+        return sr_fail_prefix(status, "DATA.%s.DATA_PATHS", config->split);
+    const SrNpy *npy = &set->paths.npy;
+    if (npy->map && ((npy->kind != 'U' && npy->kind != 'S') || npy->columns != 1))
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: %s holds numbers, expected a list of paths",
+                config->split, config->data_path);
+    if (!set->paths.n)
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: %s lists no image", config->split,
+                config->data_path);
+    const char *slash = strrchr(config->data_path, '/');
+    set->folder = sr_strdup(config->data_path);
+    set->remove_prefix = sr_strdup(config->remove_prefix ? config->remove_prefix : "");
+    set->new_prefix = sr_strdup(config->new_prefix ? config->new_prefix : "");
+    if (!set->folder || !set->remove_prefix || !set->new_prefix)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", config->data_path);
+    set->folder[slash ? slash + 1 - config->data_path : 0] = 0;
+    return labels_open(set, config);
+}
+
+static SrStatus set_open(const SrDatasetConfig *config, void **out) {
+    *out = NULL;
+    SR_TRY(sr__source_check_path(config));
+    if (sr_file_is_dir(config->data_path))
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.%s.DATA_PATHS: %s is a folder; folders are read by disk_folder",
+                config->split, config->data_path);
+    Set *set = sr_calloc(1, sizeof *set);
+    if (!set)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", config->data_path);
+    SrStatus status = set_fill(set, config);
+    if (status != SR_OK) {
+        set_close(set);
+        return status;
+    }
+    *out = set;
+    return SR_OK;
+}
+
+static int64_t set_length(const void *opened) {
+    return ((const Set *)opened)->paths.n;
+}
+
+// The file system is asked for each image anew: a list may name files that come and go.
+static SrStatus set_path(const void *opened, int64_t i, SrImagePool *pool, const char **out) {
+    const Set *set = opened;
+    size_t room = list_room(&set->paths, i), folder = strlen(set->folder),
+           prefix = strlen(set->new_prefix);
+    char *listed = sr_image_pool_take(pool, room),
+         *path = sr_image_pool_take(pool, folder + prefix + room);
+    if (!listed || !path)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a path");
+    list_string(&set->paths, i, listed, room);
+    bool rewritten = sr_text_starts(listed, set->remove_prefix);
+    const char *rest = rewritten ? listed + strlen(set->remove_prefix) : listed;
+    // folder, prefix, rest; an absolute path starts behind the folder.
+    memcpy(path, set->folder, folder);
+    memcpy(path + folder, set->new_prefix, rewritten ? prefix : 0);
+    strcpy(path + folder + (rewritten ? prefix : 0), rest);
+    bool here = path[folder] == '/' || (folder && !sr_file_exists(path));
+    *out = here ? path + folder : path;
+    return SR_OK;
+}
+
+static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSample *out) {
+    *out = (SrSample){.path = ""};
+    SR_TRY(set_path(opened, i, pool, &out->path));
+    return sr__source_read_file(out->path, pool, &out->encoded, &out->encoded_bytes);
+}
+
+static int64_t set_label(const void *opened, int64_t i) {
+    const Set *set = opened;
+    return set->labels && !set->targets ? set->labels[i] : -1;
+}
+
+static const int8_t *set_targets(const void *opened, int64_t i) {
+    const Set *set = opened;
+    return set->targets ? set->targets + i * set->n_classes : NULL;
+}
+
+static int set_classes(const void *opened) {
+    return ((const Set *)opened)->n_classes;
+}
+
+static const char *set_class_name(const void *opened, int c) {
+    const Set *set = opened;
+    return c < set->classes.n ? sr__string_list_get(&set->classes, c) : NULL;
+}
+
+// By the endings that people give such lists.  A list is one set of images: another is the test set.
+static bool accepts(const char *path, const char *split) {
+    if (strcmp(split, "TRAIN") != 0)
+        return false;
+    bool list =
+        sr_text_ends(path, ".npy") || sr_text_ends(path, ".txt") || sr_text_ends(path, ".lst");
+    return list && sr_file_exists(path) && !sr_file_is_dir(path);
+}
+
+const SrDataset sr_dataset_disk_filelist = {
+    .name = "disk_filelist",
+    .help = "Images named by a .npy or text list, labels by another list of the same length; a matrix of 1, 0, -1: "
+            "several labels.",
+    .open = set_open,
+    .close = set_close,
+    .length = set_length,
+    .read = set_read,
+    .path = set_path,
+    .label = set_label,
+    .targets = set_targets,
+    .classes = set_classes,
+    .class_name = set_class_name,
+    .accepts = accepts,
+};

@@ -1,0 +1,65 @@
+// Reading image files, and the errors about paths that every data set gives alike.
+#include "data/sets/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+// Above this it is a disk image or a film, not a photo.
+#define MAX_FILE_BYTES ((off_t)512 << 20)
+
+// read() may return less than asked for, and be interrupted.
+static SrStatus read_all(int fd, const char *path, SrImagePool *pool, const void **bytes,
+                         size_t *n) {
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        SR_FAIL(SR_ERR_IO, "cannot read %s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        SR_FAIL(SR_ERR_IO, "cannot read %s: not a regular file", path);
+    if (st.st_size > MAX_FILE_BYTES)
+        SR_FAIL(SR_ERR_IO, "cannot read %s: %lld bytes, larger than any image", path,
+                (long long)st.st_size);
+    size_t want = (size_t)st.st_size, got = 0;
+    char *data = sr_image_pool_take(pool, want + 1);
+    if (!data)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", path);
+    while (got < want) {
+        ssize_t part = read(fd, data + got, want - got);
+        if (part < 0 && errno == EINTR)
+            continue;
+        if (part <= 0)
+            SR_FAIL(SR_ERR_IO, "cannot read %s: %s", path,
+                    part < 0 ? strerror(errno) : "it became shorter");
+        got += (size_t)part;
+    }
+    *bytes = data;
+    *n = got;
+    return SR_OK;
+}
+
+// Into the pool, not mapped: a mapping of a file that shrinks kills the process.
+SrStatus sr__source_read_file(const char *path, SrImagePool *pool, const void **bytes, size_t *n) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        SR_FAIL(SR_ERR_IO, "cannot open %s: %s", path, strerror(errno));
+    SrStatus status = read_all(fd, path, pool, bytes, n);
+    close(fd);
+    return status;
+}
+
+// The first thing a newcomer gets wrong: the message must name the key to set.
+SrStatus sr__source_check_path(const SrDatasetConfig *config) {
+    if (!config->data_path || !*config->data_path)
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.%s.DATA_PATHS is empty: name the images, as in "
+                "DATA.%s.DATA_PATHS=[/path/to/images]",
+                config->split, config->split);
+    if (!sr_file_exists(config->data_path))
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: %s does not exist", config->split,
+                config->data_path);
+    return SR_OK;
+}

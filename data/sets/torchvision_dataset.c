@@ -1,0 +1,110 @@
+// VISSL's source `torchvision_dataset`: the data sets torchvision knows by name, as far as a source
+// here reads their files: CIFAR-10, CIFAR-100 (binary version), MNIST and its kin (IDX).  Which one
+// it is, the files themselves tell; DATASET_NAMES is for messages.  Nothing is downloaded, and
+// torchvision's pickled CIFAR batches are not read.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "data/sets/source.h"
+
+enum { MAX_PATH_BYTES = 4096 };
+
+typedef struct {
+    const SrDataset *kind;
+    void *set;
+} Set;
+
+// Where torchvision and the archives put the files below the root they are given.
+static const char *const folders[] = {"", "cifar-10-batches-bin", "cifar-100-binary", "MNIST/raw",
+                                      "FashionMNIST/raw"};
+static const char *const kinds[] = {"cifar", "idx"};
+
+static SrStatus find_files(const SrDatasetConfig *config, char path[MAX_PATH_BYTES],
+                           const SrDataset **kind) {
+    for (int f = 0; f < SR_COUNT(folders); f++) {
+        SR_TRY(sr_file_join(path, MAX_PATH_BYTES, config->data_path, folders[f]));
+        for (int k = 0; k < SR_COUNT(kinds); k++) {
+            SR_TRY(sr_dataset_find(kinds[k], kind));
+            if ((*kind)->accepts(*folders[f] ? path : config->data_path, config->split)) {
+                if (!*folders[f])
+                    snprintf(path, MAX_PATH_BYTES, "%s", config->data_path);
+                return SR_OK;
+            }
+        }
+    }
+    SR_FAIL(SR_ERR_CONFIG,
+            "DATA.%s.DATA_PATHS: %s holds neither CIFAR's binary batches (cifar-10-binary.tar.gz, "
+            "unpacked) nor IDX "
+            "files; torchvision_dataset downloads nothing and reads no pickled batches",
+            config->split, config->data_path);
+}
+
+static void set_close(void *opened) {
+    Set *set = opened;
+    if (!set)
+        return;
+    if (set->set)
+        set->kind->close(set->set);
+    sr_free(set);
+}
+
+static SrStatus set_open(const SrDatasetConfig *config, void **out) {
+    char path[MAX_PATH_BYTES];
+    const SrDataset *kind = NULL;
+    *out = NULL;
+    SR_TRY(sr__source_check_path(config));
+    SR_TRY(find_files(config, path, &kind));
+    Set *set = sr_calloc(1, sizeof *set);
+    if (!set)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a data set");
+    SrDatasetConfig inner = *config;
+    inner.data_path = path;
+    set->kind = kind;
+    SrStatus status = kind->open(&inner, &set->set);
+    if (status != SR_OK)
+        set_close(set);
+    else
+        *out = set;
+    return status;
+}
+
+// The rest is the reader's own.
+static int64_t set_length(const void *opened) {
+    const Set *set = opened;
+    return set->kind->length(set->set);
+}
+
+static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSample *out) {
+    const Set *set = opened;
+    return set->kind->read(set->set, i, pool, out);
+}
+
+static int64_t set_label(const void *opened, int64_t i) {
+    const Set *set = opened;
+    return set->kind->label(set->set, i);
+}
+
+static int set_classes(const void *opened) {
+    const Set *set = opened;
+    return set->kind->classes(set->set);
+}
+
+static const char *set_class_name(const void *opened, int c) {
+    const Set *set = opened;
+    return set->kind->class_name ? set->kind->class_name(set->set, c) : NULL;
+}
+
+const SrDataset sr_dataset_torchvision_dataset = {
+    .name = "torchvision_dataset",
+    .help = "CIFAR-10, CIFAR-100, MNIST by their files, which must be there already.",
+    .open = set_open,
+    .close = set_close,
+    .length = set_length,
+    .read = set_read,
+    .label = set_label,
+    .classes = set_classes,
+    .class_name = set_class_name,
+};

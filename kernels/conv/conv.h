@@ -1,0 +1,85 @@
+// The one door to convolution: every design (direct, Winograd, plain C) stands behind these calls.
+//
+// x (N, H, W, C), w (K, C/groups, R, S) as PyTorch stores it, y (N, P, Q, K), dense, any channel
+// count, stride, padding, dilation and groups.  x, y and their gradients are floats or bfloat16, as
+// the shape says; weights, bias and their gradients floats; sums are made in floats.  Bits do not
+// depend on the number of threads.
+#ifndef SR_KERNELS_CONV_CONV_H
+#define SR_KERNELS_CONV_CONV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/tensor.h"
+#include "kernels/channel_sums.h"
+
+typedef struct {
+    int N, H, W, C; // input
+    int K, R, S;    // output channels, kernel rows and columns
+    int stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups;
+    int P, Q; // output rows and columns; sr_conv_shape fills them
+    SrDtype type; // of x, y, dx, dy: F32 or BF16
+} SrConvShape;
+
+typedef enum { SR_CONV_FORWARD, SR_CONV_BACKWARD_DATA, SR_CONV_BACKWARD_WEIGHT } SrConvPass;
+
+void sr_conv_shape(SrConvShape *s); // P, Q from the rest (PyTorch's formula)
+
+// Scratch for one call of the pass with the present number of threads.
+size_t sr_conv_scratch_bytes(const SrConvShape *s, SrConvPass pass);
+
+// Weights in the form a pass reads: packed, perhaps transformed.  Shapes that differ in N, H, W only and
+// ask for the same key can share what is made once; bytes 0: the pass reads w itself.
+typedef struct {
+    size_t bytes;
+    uint64_t key;
+} SrConvPrepared;
+SrConvPrepared sr_conv_prepared(const SrConvShape *s, SrConvPass pass);
+// Fills prepared (sr_conv_prepared bytes) from w (K, C/groups, R, S); nothing where it asks for none.
+void sr_conv_prepare(const SrConvShape *s, SrConvPass pass, const float *w, void *prepared);
+
+// In forward and backward data `w` is what sr_conv_prepare made for the shape and pass, or the weights
+// themselves where it asks for no bytes.  y = x * w + bias; bias (K) may be NULL.
+void sr_conv_forward(const SrConvShape *s, const void *x, const float *w, const float *bias,
+                     void *y, void *scratch);
+// What happens to an output on its way out, while it is still in the cache:
+// y = relu(y + bias + residual), without the parts that are NULL or false.
+typedef struct {
+    const float *bias;     // (K)
+    const void *residual;  // (N, P, Q, K), of y's type
+    bool relu;             // a NaN stays one
+    SrChannelSums sums;    // of y as it is stored; with nothing of the above, in units of sr_conv_sum_units
+} SrConvEnd;
+int64_t sr_conv_sum_units(const SrConvShape *s); // 0: this forward takes no sums
+void sr_conv_forward_end(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
+                         void *y, void *scratch);
+
+// dx = or += the transposed product; `add` chooses.
+void sr_conv_backward_data(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
+                           void *scratch);
+// dw += the gradient; dbias (K) += row sums of dy unless NULL.
+void sr_conv_backward_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
+                             float *dbias, void *scratch);
+// The part of it that a frozen weight leaves: dbias alone.
+void sr_conv_backward_bias(const SrConvShape *s, const void *dy, float *dbias, void *scratch);
+
+// Which design a pass takes ("direct", "winograd4", "winograd3", "plain", ...), for listings.
+const char *sr_conv_design(const SrConvShape *s, SrConvPass pass);
+
+// For tests and the bench: only designs in this mask are considered (plain always remains, and for
+// bfloat16 the conversion to floats and back).
+enum {
+    SR_CONV_DIRECT = 1,
+    SR_CONV_WINOGRAD4 = 2,
+    SR_CONV_WINOGRAD2 = 4,
+    SR_CONV_WINOGRAD3 = 8,
+    SR_CONV_ALL = 15
+};
+void sr_conv_allow(unsigned mask);
+
+// What the present threads reach at full speed in products of that type, measured now: takes a few milliseconds
+// (conv_peak.c).
+double sr_conv_peak_gflops(SrDtype type);
+
+#endif

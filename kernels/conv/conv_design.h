@@ -1,0 +1,73 @@
+// What stands behind the door of kernels/conv/conv.h: one SrConvDesign a way to compute a convolution.
+// Only kernels/conv*.c include this.
+//
+// Invariants
+//  * A design never allocates; `scratch` is SR_ALIGN-aligned and holds scratch_bytes(s, pass).
+//  * Bias and its gradient are not its business: conv.c adds them.
+//  * `w` of forward and backward_data is what prepare made, or the layer's own where that takes no bytes.
+//  * backward_data and backward_weight follow kernels/conv/conv.h: dx is overwritten or added to, dw is
+//  added to.
+#ifndef SR_KERNELS_CONV_CONV_DESIGN_H
+#define SR_KERNELS_CONV_CONV_DESIGN_H
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "kernels/conv/conv.h"
+#include "kernels/op_util.h"
+#include "kernels/rows.h"
+
+typedef struct {
+    const char *name;
+    unsigned bit; // of sr_conv_allow; 0: always allowed
+    // Time of the pass in units of one multiply-add at full speed; < 0 if the design cannot do it.
+    double (*cost)(const SrConvShape *s, SrConvPass pass);
+    size_t (*scratch_bytes)(const SrConvShape *s, SrConvPass pass);
+    // See kernels/conv/conv.h; never asked for the weight gradient.
+    SrConvPrepared (*prepared)(const SrConvShape *s, SrConvPass pass);
+    void (*prepare)(const SrConvShape *s, SrConvPass pass, const float *w, float *prepared);
+    int64_t (*sum_units)(const SrConvShape *s); // NULL: forward takes no sums
+    void (*forward)(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
+                    void *y, void *scratch); // end NULL: nothing
+    void (*backward_data)(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
+                          void *scratch);
+    void (*backward_weight)(const SrConvShape *s, const void *x, const void *dy, float *dw,
+                            void *scratch);
+} SrConvDesign;
+
+extern const SrConvDesign sr__conv_plain, sr__conv_direct, sr__conv_winograd2, sr__conv_winograd3,
+    sr__conv_winograd4, sr__conv_wide, sr__conv_padded;
+
+// Of the design the door would take.
+double sr__conv_cost(const SrConvShape *s, SrConvPass pass);
+
+static inline SrConvPrepared sr__conv_prepared(unsigned bit, const SrConvShape *s, SrConvPass pass,
+                                               int64_t floats) {
+    uint64_t key = 64 * (uint64_t)bit + 4 * (uint64_t)s->type + (uint64_t)pass;
+    return (SrConvPrepared){sizeof(float) * (size_t)floats, key};
+}
+
+// Scratch handed out in order, each piece starting at a cache line.  With base NULL the same calls
+// only count, so that a design states its layout once.
+typedef struct {
+    char *base;
+    size_t used;
+} SrConvScratch;
+static inline void *sr__conv_take(SrConvScratch *s, size_t bytes) {
+    char *piece = s->base ? s->base + s->used : NULL;
+    s->used += (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
+    return piece;
+}
+
+// The end of n outputs y of one pixel, channels k and up, inside the whole output base (N, P, Q, K).
+static inline void sr__conv_finish(const SrConvEnd *end, SrDtype type, const void *base, void *y, int k, int n) {
+    const char *residual = end->residual; // lies as y does
+    sr__rows()->finish(type, y, end->bias ? end->bias + k : NULL,
+                       residual ? residual + ((const char *)y - (const char *)base) : NULL, end->relu, n);
+}
+
+static inline int sr__conv_ceil_div(int a, int b) {
+    return (a + b - 1) / b;
+}
+
+#endif

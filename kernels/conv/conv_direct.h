@@ -1,0 +1,13 @@
+// The weight gradient of the direct design, kept in its own file.  Only kernels/conv*.c include
+// this.
+#ifndef SR_KERNELS_CONV_CONV_DIRECT_H
+#define SR_KERNELS_CONV_CONV_DIRECT_H
+
+#include "kernels/conv/conv.h"
+
+double sr__conv_direct_weight_cost(const SrConvShape *s, int depth);
+size_t sr__conv_direct_weight_bytes(const SrConvShape *s);
+void sr__conv_direct_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
+                            void *scratch);
+
+#endif

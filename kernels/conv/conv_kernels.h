@@ -1,0 +1,147 @@
+// The innermost loops of the direct and Winograd designs: one table of functions an instruction set
+// (conv_tile_simd.c, conv_winograd_simd.c).  Only kernels/conv*.c include this.
+//
+// A block is a run of output channels computed together: `block` floats, or for the last one as
+// many whole vectors as its columns need.  Packed operands store a block's columns side by side,
+// zero-padded to the block's width, so that the loops need no masks except where they meet the
+// caller's tensors.
+//
+// bfloat16: the same loops on units of two neighbouring bfloat16 numbers, which take the place of a
+// float.  A pixel of C channels is C / 2 units; packed weights hold at (unit, column) the pair of
+// weights that meets the pair of channels; rows of an outer product are pairs of pixels.  So all
+// pointers and distances below count units of four bytes, whatever these are.  Only outputs and
+// `columns`, `out_first` count numbers, and partial sums (SrConvOuter.out) are floats.
+#ifndef SR_KERNELS_CONV_CONV_KERNELS_H
+#define SR_KERNELS_CONV_CONV_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/conv/conv.h"
+#include "kernels/cpu.h"
+
+// out[m][j] (+)= sum over taps and channels of in[tap][m][channel] * w[tap][channel][j]
+// for `pixels` output pixels m and `columns` columns j of one block.
+typedef struct {
+    const int *tap; // (taps): which of the taps below to visit
+    int taps;
+    int in_stride;          // pixels from one tap to the next in `in`
+    const float *const *in; // (all taps, in_stride): where pixel m lies under the tap
+    int64_t first;          // first channel to read there
+    int64_t channels;
+    const float *w;    // (all taps, w_tap): packed, (channels, width) used of each
+    int64_t w_tap;     // floats from tap to tap
+    float *const *out; // (pixels): where pixel m lies in the output
+    int64_t out_first; // first column to write there
+    int pixels, columns;
+    // Groups narrower than a vector, several side by side: column j meets channel lane_from[j] + c of
+    // the `together` channels at `first`, and w[tap][c][j] is its weight.  NULL: not so.
+    const int32_t *lane_from; // (lanes)
+    int together;
+    bool add;
+    bool stream; // whole aligned vectors go past the caches; stream_end before others read them
+    const SrConvEnd *end;  // what follows, for these channels and pixels; NULL: nothing
+    // Of these pixels' outputs, the first of a unit if sums_begin: shift, sum and square (channel_sums.h) of the
+    // tile's columns, sums_stride floats apart; NULL: not wanted.
+    float *sums;
+    int64_t sums_stride;
+    bool sums_begin;
+    const float *out_base; // the whole output, where end's residual begins
+    // What the tile brings into the cache for later ones, 0 for nothing new: under each tap the
+    // pixels in[ahead .. ahead + SR_CONV_FETCH), which must be pointers to something whatever
+    // `ahead` is; and the outputs out[out_ahead + m].
+    int ahead, out_ahead;
+    // Instead of inputs, where they are all in the cache: what begins at beside[i] + beside_first, of
+    // SR_CONV_FETCH pixels and as many lines as the channels have; or NULL.
+    const float *const *beside;
+    int64_t beside_first;
+} SrConvTile;
+enum { SR_CONV_FETCH = 8 };
+
+// A line of the cache under each pixel of a list: at[i] + first.
+typedef struct {
+    const float *const *at;
+    int64_t first;
+} SrConvFetch;
+
+// Pixels are pairs of them where depth is 2, each pair's channels side by side (gather).
+// out[m][j] += (or =) sum over pixels of x[pixel][x_first + m] * y[pixel][y_first + j], rows m, one block wide.
+typedef struct {
+    int pixels, rows, width;     // width: whole vectors
+    const float *const *x, *const *y; // (pixels)
+    int64_t x_first, y_first;
+    float *out; // (rows, width)
+    bool fresh; // nothing is in `out` yet
+    // Later operands to bring into the cache meanwhile: run number i over the pixels, sr__conv_runs
+    // in all, asks for fetch[i] of as many pixels, both of a pair.
+    const SrConvFetch *fetch;
+    int fetches;
+} SrConvOuter;
+
+// Weights as PyTorch stores them, seen as K rows of C * taps floats.
+typedef struct {
+    const float *w; // (K, C, taps) of one group
+    int K, C, taps;
+} SrConvWeights;
+
+// Sums of gradients with respect to one block of packed weights.
+typedef struct {
+    const float *part; // (parts, taps, C, width)
+    int parts, width;
+    int64_t part_stride; // floats from part to part
+} SrConvParts;
+
+typedef struct {
+    int depth; // channels in a unit: 1, or 2 for bfloat16
+    int lanes; // floats in a vector
+    int block; // columns of a full block
+    bool picks; // the tile knows lane_from
+    // Most pixels of a tile (and rows of an outer product) for a block of that many floats.
+    int (*rows)(int width);
+    void (*tile)(const SrConvTile *t);
+    void (*stream_end)(void);
+    void (*outer)(const SrConvOuter *o);
+    // to[i][j] = from[i][first + j] for j < columns, then zeros up to whole vectors; rows of `to` are
+    // `stride` floats.  Depth 2: first counts numbers, and to[i][j] is the pair from[2i][first + j],
+    // from[2i + 1][..].
+    void (*gather)(const float *const *from, int64_t first, int rows, int columns, float *to,
+                   int64_t stride);
+    // Block of output channels k0 .. k0 + columns: packed[t][c][j] = w[k0 + j][c][t].
+    void (*pack_forward)(const SrConvWeights *w, int k0, int columns, float *packed);
+    // Block of input channels c0 .. c0 + columns: packed[t][k][j] = w[k][c0 + j][t].
+    void (*pack_backward)(const SrConvWeights *w, int c0, int columns, float *packed);
+    // dw[k][c][t] += sum over parts of part[t][c][k % block] for k0 <= k < k0 + lanes, k < K; rows of dw,
+    // of one k, are dw_stride floats.
+    void (*unpack)(const SrConvWeights *shape, int k0, const SrConvParts *from, float *dw,
+                   int64_t dw_stride);
+    // dw[i][j] += sum over parts of part[i][j], a block that is not transposed.
+    void (*join)(const SrConvParts *from, int rows, int columns, float *dw, int64_t dw_stride);
+} SrConvKernels;
+
+SR_CPU_TABLES(SrConvKernels, sr__conv_kernels);
+#if defined(__x86_64__)
+extern const SrConvKernels sr__conv_kernels_avx512bf16;
+#endif
+
+// The kernels for tensors of that type; NULL for bfloat16 on processors that cannot multiply it.
+static inline const SrConvKernels *sr__conv_kernels(SrDtype type) {
+#if defined(__x86_64__)
+    if (type == SR_BF16)
+        return sr_cpu_has_bf16() ? &sr__conv_kernels_avx512bf16 : NULL;
+#endif
+    return type == SR_F32 ? SR_CPU_PICK(sr__conv_kernels) : NULL;
+}
+
+// Times an outer product of that many rows walks over its pixels.
+static inline int sr__conv_runs(const SrConvKernels *kernels, int rows, int width) {
+    int most = kernels->rows(width);
+    return (rows + most - 1) / most;
+}
+
+// Floats a block of `columns` columns takes in packed operands.
+static inline int sr__conv_width(const SrConvKernels *kernels, int columns) {
+    return (columns + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
+}
+
+#endif

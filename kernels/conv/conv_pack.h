@@ -1,0 +1,41 @@
+// Weights of the direct design: from PyTorch's order to blocks the micro-kernels read, and
+// gradients back. Only kernels/conv*.c include this.
+//
+// Groups narrower than a vector are merged: `merged` of them become one dense group with zeros
+// between unlike members.  The vectors would have been that empty anyway, and there are fewer,
+// fuller tiles.
+#ifndef SR_KERNELS_CONV_CONV_PACK_H
+#define SR_KERNELS_CONV_CONV_PACK_H
+
+#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_kernels.h"
+
+// Channels to reduce over are counted in the kernels' units (conv_kernels.h).
+typedef struct {
+    const SrConvKernels *kernels;
+    int groups, merged; // after merging; how many of the layer's in one
+    int C, K, taps;     // of one group after merging
+    int Cg, Kg;         // of one of the layer's groups
+} SrConvPacking;
+
+SrConvPacking sr__conv_packing(const SrConvShape *s);
+
+// Units of one group's packed weights, (blocks, taps, reduced units, width); a full block
+// before block b takes taps * reduced * block floats.  Forward reduces over C, backward over K.
+static inline int64_t sr__conv_pack_floats(const SrConvPacking *p, int reduced, int columns) {
+    return (int64_t)p->taps * reduced * sr__conv_width(p->kernels, columns);
+}
+
+// A merged group's lanes meet only their own channels where the kernel can pick them: packed rows c of
+// a tap then hold, at column j, the weight of channel c of j's own group; rows past a group are unused.
+static inline bool sr__conv_picks(const SrConvPacking *p) {
+    return p->merged > 1 && p->kernels->picks;
+}
+
+void sr__conv_pack_forward(const SrConvPacking *p, const float *w, float *packed);
+void sr__conv_pack_backward(const SrConvPacking *p, const float *w, float *packed);
+
+// dw += sum of `parts` parts, each (groups, blocks, taps, C, width) as packed weights are, in order.
+void sr__conv_unpack(const SrConvPacking *p, const float *part, int parts, float *dw);
+
+#endif

@@ -1,0 +1,51 @@
+// The fastest this processor runs the convolutions' own instructions, for benches to measure against: clocks drift and
+// cores are shared, so a peak is worth something only beside figures of the same run.
+#include <float.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/parallel.h"
+#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_kernels.h"
+
+enum { CHANNELS = 64, TAPS = 64, TILES = 400, WIDEST = 64, TRIES = 3 };
+
+// One tile over and over; its operands stay in the first-level cache.
+static void run_tile(void *arg, int64_t i, int thread) {
+    (void)i, (void)thread;
+    const SrConvKernels *kernels = *(const SrConvKernels *const *)arg;
+    static const float x[SR_CONV_FETCH][CHANNELS], w[CHANNELS * WIDEST];
+    static const int tap[TAPS] = {0};
+    float y[SR_CONV_FETCH][WIDEST], *out[SR_CONV_FETCH];
+    const float *in[SR_CONV_FETCH];
+    for (int m = 0; m < SR_CONV_FETCH; m++) {
+        in[m] = x[m];
+        out[m] = y[m];
+    }
+    SrConvTile t = {.tap = tap,
+                    .taps = TAPS,
+                    .in = in,
+                    .channels = CHANNELS,
+                    .w = w,
+                    .out = out,
+                    .pixels = kernels->rows(kernels->block),
+                    .columns = kernels->block};
+    for (int n = 0; n < TILES; n++)
+        kernels->tile(&t);
+}
+
+// Of the best of a few tries: others may be at work on the same cores.
+double sr_conv_peak_gflops(SrDtype type) {
+    const SrConvKernels *kernels = sr__conv_kernels(type);
+    kernels = kernels ? kernels : sr__conv_kernels(SR_F32);
+    double best = DBL_MAX;
+    int threads = sr_parallel_threads();
+    for (int i = 0; i < TRIES; i++) {
+        double began = sr_clock();
+        sr_parallel_for(threads, run_tile, &kernels);
+        best = SR_MIN(best, sr_clock() - began);
+    }
+    double products = (double)TILES * TAPS * CHANNELS * kernels->depth * kernels->block *
+                      kernels->rows(kernels->block);
+    return 2e-9 * products * threads / best;
+}

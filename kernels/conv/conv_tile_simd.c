@@ -1,0 +1,472 @@
+// Micro-kernels of the direct convolution, also the matrix products inside the Winograd design.
+//
+// The tile keeps 6 pixels x 64 channels (AVX-512; 6 x 16 AVX2, 6 x 8 plain) in registers: 24 (12)
+// accumulators hide the latency of the fused multiply-add, a step loads 4 (2) weight vectors and
+// broadcasts 6 inputs.  Narrow blocks take 8 pixels.  Every size is one instance of the templates
+// below.
+//
+// Compiled once more for bfloat16 (SR_ISA_avx512bf16): there a broadcast brings a pair of channels,
+// a lane of a weight vector holds a pair of weights, and one instruction adds both products to the
+// float of the lane.  Four bytes take four bytes' place, so the loops are the same.
+#include "base/compiler.h"
+#include "kernels/conv/conv_kernels.h"
+#include "kernels/simd.h"
+
+#if defined(SR_ISA_avx512bf16)
+#define TYPE SR_BF16
+typedef SrBf16 Number; // of outputs
+enum { DEPTH = 2 };
+V_INLINE V v_dot(V a, V b, V sum) { return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b); }
+#else
+#define TYPE SR_F32
+typedef float Number;
+enum { DEPTH = 1 };
+#define DEPTH_IS_ONE 1
+V_INLINE V v_dot(V a, V b, V sum) { return v_fma(a, b, sum); }
+#endif
+
+#if V_LANES == 16
+#define VECTORS 4 // in a full block
+#else
+#define VECTORS 2
+#endif
+enum { BLOCK = VECTORS * V_LANES, WIDE_ROWS = 6, NARROW_ROWS = 8, LINE = 16, SUM_LINES = 32, AHEAD = 4 * LINE };
+
+static int rows(int width) { return width == BLOCK ? WIDE_ROWS : NARROW_ROWS; }
+
+static inline int clamp(int n, int low, int high) { return n < low ? low : n > high ? high : n; }
+
+// What follows the sums, still in registers: bias, residual, ReLU, in conv_plain's order.
+V_INLINE void end_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VECTORS]) {
+    const SrConvEnd *end = t->end;
+    int n[VECTORS]; // columns of each vector
+    V_FOR (j, NV)
+        n[j] = clamp(t->columns - j * V_LANES, 0, V_LANES);
+    if (end->bias)
+        V_FOR (j, NV) {
+            V bias = v_load_n(end->bias + t->out_first + j * V_LANES, n[j]);
+            V_FOR (m, M)
+                acc[m][j] = acc[m][j] + bias;
+        }
+    if (end->residual)
+        V_FOR (m, M) {
+            int64_t at = (t->out[m] - t->out_base) * DEPTH + t->out_first;
+            V_FOR (j, NV)
+                acc[m][j] = acc[m][j] + v_get(TYPE, end->residual, at + j * V_LANES, n[j]);
+        }
+    if (end->relu)
+        V_FOR (m, M)
+            V_FOR (j, NV)
+                acc[m][j] = v_max(v_zero(), acc[m][j]);
+}
+
+// The outputs' own sums (channel_sums.h), while they are here.
+V_INLINE void sum_channels(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VECTORS]) {
+    V_FOR (j, NV) {
+        int n = clamp(t->columns - j * V_LANES, 0, V_LANES);
+        float *at = t->sums + j * V_LANES;
+        V shift = v_rounded(TYPE, acc[0][j]), sum = v_zero(), square = v_zero();
+        if (!t->sums_begin) {
+            shift = v_load_n(at, n);
+            sum = v_load_n(at + t->sums_stride, n);
+            square = v_load_n(at + 2 * t->sums_stride, n);
+        }
+        V_FOR (m, M) {
+            V d = v_rounded(TYPE, acc[m][j]) - shift;
+            sum = sum + d;
+            square = v_fma(d, d, square);
+        }
+        v_store_n(at, shift, n);
+        v_store_n(at + t->sums_stride, sum, n);
+        v_store_n(at + 2 * t->sums_stride, square, n);
+    }
+}
+
+// A whole vector of sums past the caches, to an aligned place.
+V_INLINE void stream(void *out, int64_t i, V sum) {
+    if (TYPE == SR_BF16)
+        v_stream_bf16((SrBf16 *)out + i, sum);
+    else
+        v_stream((float *)out + i, sum);
+}
+
+// Writes the sums, or adds them to what is there.  Adding comes last although starting from the old
+// values would save an addition: loads before the loop make gcc 12 keep one weight vector on the
+// stack.
+V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VECTORS]) {
+    if (t->add)
+        V_FOR (m, M)
+            V_FOR (j, NV)
+                acc[m][j] = acc[m][j] + v_get(TYPE, t->out[m], t->out_first + j * V_LANES,
+                                              clamp(t->columns - j * V_LANES, 0, V_LANES));
+    if (t->end)
+        end_sums(M, NV, t, acc);
+    if (t->sums)
+        sum_channels(M, NV, t, acc);
+    if (t->stream) {
+        V_FOR (m, M)
+            V_FOR (j, NV)
+                stream(t->out[m], t->out_first + j * V_LANES, acc[m][j]);
+        return;
+    }
+    if (t->columns == NV * V_LANES) {
+        V_FOR (m, M)
+            V_FOR (j, NV)
+                v_put(TYPE, t->out[m], t->out_first + j * V_LANES, acc[m][j], V_LANES);
+        return;
+    }
+    V_FOR (m, M)
+        V_FOR (j, NV)
+            v_put(TYPE, t->out[m], t->out_first + j * V_LANES, acc[m][j],
+                  clamp(t->columns - j * V_LANES, 0, V_LANES));
+}
+
+// The sum over taps and channels for M pixels and NV vectors of columns.  M and NV are constants
+// wherever this is inlined, so acc lives in registers: M * NV <= 24 of 32 for AVX-512, 12 of 16
+// otherwise.
+V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
+    V acc[NARROW_ROWS][VECTORS];
+    V_FOR (m, M)
+        V_FOR (j, NV)
+            acc[m][j] = v_zero();
+    if (t->out_ahead)
+        V_FOR (m, M)
+            for (int j = 0; j < NV * V_LANES; j += LINE * DEPTH)
+                __builtin_prefetch((Number *)t->out[t->out_ahead + m] + t->out_first + j, 1);
+    for (int i = 0; i < t->taps; i++) {
+        const float *const *in = t->in + (int64_t)t->tap[i] * t->in_stride;
+        const float *x[NARROW_ROWS], *w = t->w + t->tap[i] * t->w_tap;
+        V_FOR (m, M)
+            x[m] = in[m] + t->first;
+        const float *const *later = t->beside ? t->beside : in + t->ahead;
+        int64_t later_first = t->beside ? t->beside_first : t->first;
+        for (int64_t c = 0; c < t->channels; c++, w += NV * V_LANES) {
+            // One line a step never fills the queue of outstanding misses; a burst would.
+            __builtin_prefetch(later[c % SR_CONV_FETCH] + later_first + c / LINE * LINE);
+            V b[VECTORS];
+            V_FOR (j, NV)
+                b[j] = v_load(w + j * V_LANES);
+            V_FOR (m, M) {
+                V a = v_set1(x[m][c]);
+                V_FOR (j, NV)
+                    acc[m][j] = v_dot(a, b[j], acc[m][j]);
+            }
+        }
+    }
+    tile_end(M, NV, t, acc);
+}
+
+#if DEPTH_IS_ONE
+// Several narrow groups in one vector: every lane multiplies only what belongs to its group.
+V_INLINE void narrow_any(int M, const SrConvTile *t) {
+    V acc[NARROW_ROWS][VECTORS], x[NARROW_ROWS];
+    V_FOR (m, M)
+        acc[m][0] = v_zero();
+    for (int i = 0; i < t->taps; i++) {
+        const float *const *in = t->in + (int64_t)t->tap[i] * t->in_stride;
+        const float *w = t->w + t->tap[i] * t->w_tap;
+        V_FOR (m, M)
+            x[m] = v_load_n(in[m] + t->first, t->together);
+        for (int c = 0; c < t->channels; c++) {
+            V b = v_load(w + c * V_LANES);
+            V_FOR (m, M)
+                acc[m][0] = v_fma(v_pick(x[m], t->lane_from, c), b, acc[m][0]);
+        }
+    }
+    tile_end(M, 1, t, acc);
+}
+
+static void narrow(const SrConvTile *t) {
+    if (t->pixels == NARROW_ROWS) {
+        narrow_any(NARROW_ROWS, t);
+        return;
+    }
+    SrConvTile one = *t; // the last pixels, one by one
+    one.pixels = 1;
+    for (int m = 0; m < t->pixels; m++, one.in++, one.out++) {
+        one.sums_begin = t->sums_begin && m == 0;
+        narrow_any(1, &one);
+    }
+}
+#endif
+
+// Rows [row, row + M) of the outer product.  What is in `out` is added last, and asked for while the first
+// pixels are multiplied: 24 loads from the second-level cache before the loop would hold it up.
+// What limits it is the operands' way from memory, hence the fetch: one line of a later chunk a
+// pixel, into the second-level cache, for the first one is full of this chunk.
+V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetch fetch) {
+    V acc[NARROW_ROWS][VECTORS];
+    int stride = NV * V_LANES; // a constant: the sums are one run of memory and need no addresses of their own
+    float *out = o->out + (int64_t)row * stride;
+    V_FOR (m, M)
+        V_FOR (j, NV)
+            acc[m][j] = v_zero();
+    for (int i = 0; i < o->pixels; i++) {
+        const float *x = o->x[i] + o->x_first + row, *y = o->y[i] + o->y_first;
+        __asm__("" : "+r"(x), "+r"(y)); // or gcc 12 keeps ten sums of pointers, some of them in vectors
+        V_FOR (d, DEPTH)
+            __builtin_prefetch(fetch.at[DEPTH * i + d] + fetch.first, 0, 2);
+        __builtin_prefetch(out + i % SUM_LINES * LINE, 1);
+        V b[VECTORS];
+        V_FOR (j, NV)
+            b[j] = v_load(y + j * V_LANES);
+        V_FOR (m, M) {
+            V a = v_set1(x[m]);
+            V_FOR (j, NV)
+                acc[m][j] = v_dot(a, b[j], acc[m][j]);
+        }
+    }
+    if (!o->fresh)
+        V_FOR (m, M)
+            V_FOR (j, NV)
+                acc[m][j] = acc[m][j] + v_load(out + m * stride + j * V_LANES);
+    V_FOR (m, M)
+        V_FOR (j, NV)
+            v_store(out + m * stride + j * V_LANES, acc[m][j]);
+}
+
+// The instances: tile_M_NV and outer_M_NV, and rows of tables that hold them by M.
+// clang-format off
+#define INSTANCE(M, NV)                                                                            \
+    static __attribute__((noinline)) void tile_##M##_##NV(const SrConvTile *t) {                   \
+        tile_any(M, NV, t);                                                                        \
+    }                                                                                              \
+    static __attribute__((noinline)) void outer_##M##_##NV(const SrConvOuter *o, int row,          \
+                                                           SrConvFetch fetch) {                    \
+        outer_any(M, NV, o, row, fetch);                                                           \
+    }
+#define INSTANCES(NV)                                                                              \
+    INSTANCE(1, NV) INSTANCE(2, NV) INSTANCE(3, NV) INSTANCE(4, NV)                                \
+    INSTANCE(5, NV) INSTANCE(6, NV) INSTANCE(7, NV) INSTANCE(8, NV)
+#define TABLE(name, NV)                                                                            \
+    {NULL, name##_1_##NV, name##_2_##NV, name##_3_##NV, name##_4_##NV,                             \
+     name##_5_##NV, name##_6_##NV, name##_7_##NV, name##_8_##NV}
+INSTANCES(1)
+INSTANCES(2)
+#if VECTORS == 4
+INSTANCES(3)
+INSTANCES(4)
+#define TABLES(name) {NULL}, TABLE(name, 1), TABLE(name, 2), TABLE(name, 3), TABLE(name, 4)
+#else
+#define TABLES(name) {NULL}, TABLE(name, 1), TABLE(name, 2)
+#endif
+// clang-format on
+
+static void tile(const SrConvTile *t) {
+    static void (*const instances[VECTORS + 1][NARROW_ROWS + 1])(const SrConvTile *) = {
+        TABLES(tile)};
+#if DEPTH_IS_ONE
+    if (t->lane_from) {
+        narrow(t);
+        return;
+    }
+#endif
+    instances[(t->columns + V_LANES - 1) / V_LANES][t->pixels](t);
+}
+
+static void outer(const SrConvOuter *o) {
+    static void (*const instances[VECTORS + 1][NARROW_ROWS + 1])(const SrConvOuter *, int,
+                                                                 SrConvFetch) = {TABLES(outer)};
+    int most = rows(o->width);
+    for (int row = 0, run = 0; row < o->rows; row += most, run++) {
+        SrConvFetch again = {o->x, o->x_first}; // already there: costs nothing
+        instances[o->width / V_LANES][clamp(o->rows - row, 0, most)](
+            o, row, run < o->fetches ? o->fetch[run] : again);
+    }
+}
+
+// Copying costs one pass over the cache and buys rows without gaps: pixels a power of two apart
+// would share a few sets of the first-level cache and push each other out.
+#if defined(SR_ISA_avx512bf16)
+// n numbers of two rows, each pair in a unit.
+V_INLINE V v_pairs(const float *a, const float *b, int64_t first, int n) {
+    __m256i low = _mm256_maskz_loadu_epi16(v_mask_(n), (const Number *)a + first);
+    __m256i high = _mm256_maskz_loadu_epi16(v_mask_(n), (const Number *)b + first);
+    __m512i wide = _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16);
+    return _mm512_castsi512_ps(_mm512_or_si512(wide, _mm512_cvtepu16_epi32(low)));
+}
+
+// 2 * V_LANES numbers of two rows to as many pairs.
+V_INLINE void store_pairs(const Number *a, const Number *b, float *to) {
+    static const uint16_t order[4 * V_LANES] = {
+        0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
+        11, 43, 12, 44, 13, 45, 14, 46, 15, 47, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53,
+        22, 54, 23, 55, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
+    __m512i x = _mm512_loadu_si512(a), y = _mm512_loadu_si512(b);
+    __m512i low = _mm512_permutex2var_epi16(x, _mm512_loadu_si512(order), y);
+    __m512i high = _mm512_permutex2var_epi16(x, _mm512_loadu_si512(order + 2 * V_LANES), y);
+    _mm512_storeu_si512(to, low);
+    _mm512_storeu_si512(to + V_LANES, high);
+}
+
+static void gather(const float *const *from, int64_t first, int n, int columns, float *to,
+                   int64_t stride) {
+    for (int i = 0; i < 2 * n; i += 2, to += stride) {
+        int j = 0;
+        for (; j + 2 * V_LANES <= columns; j += 2 * V_LANES) {
+            __builtin_prefetch(to + stride + j, 1);
+            __builtin_prefetch(to + stride + j + V_LANES, 1);
+            store_pairs((const Number *)from[i] + first + j, (const Number *)from[i + 1] + first + j,
+                        to + j);
+        }
+        for (; j < columns; j += V_LANES)
+            v_store(to + j, v_pairs(from[i], from[i + 1], first + j, clamp(columns - j, 0, V_LANES)));
+    }
+}
+#else
+static void gather(const float *const *from, int64_t first, int n, int columns, float *to,
+                   int64_t stride) {
+    for (int i = 0; i < n; i++, to += stride)
+        for (int j = 0; j < columns; j += V_LANES) {
+            __builtin_prefetch(to + stride + j, 1); // or stores would wait for their lines one by one
+            v_store(to + j, v_load_n(from[i] + first + j, clamp(columns - j, 0, V_LANES)));
+        }
+}
+#endif
+
+// Weights of one row of a block to their place.  Of a pair the first comes first.
+V_INLINE void put_weights(float *packed, int64_t row, int width, int j, V a) {
+#if defined(SR_ISA_avx512bf16)
+    float *to = packed + row / 2 * width + j;
+    __m512i half = _mm512_cvtepu16_epi32(v_narrow_(a));
+    if (row % 2)
+        half = _mm512_or_si512(_mm512_loadu_si512(to), _mm512_slli_epi32(half, 16));
+    _mm512_storeu_si512(to, half);
+#else
+    v_store(packed + row * width + j, a);
+#endif
+}
+
+// Column c * taps + t of PyTorch's rows is row t * C + c of a packed block, or half of its row (t * C + c) / 2: where
+// V_LANES columns from `column` on go.
+static void list_rows(const SrConvWeights *w, int column, int64_t row[V_LANES]) {
+    int c = column / w->taps, t = column % w->taps;
+    for (int u = 0; u < V_LANES; u++) {
+        row[u] = (int64_t)t * w->C + c;
+        if (++t == w->taps) {
+            t = 0;
+            c++;
+        }
+    }
+}
+
+// Squares of V_LANES output channels x V_LANES weights, transposed in registers: both sides are
+// read and written in whole vectors.  These are too many rows at once for the processor to foresee.
+static void pack_forward(const SrConvWeights *w, int k0, int columns, float *packed) {
+    int length = w->C * w->taps, width = (columns + V_LANES - 1) / V_LANES * V_LANES;
+    int64_t row[2][V_LANES]; // of the present columns and the next
+    list_rows(w, 0, row[0]);
+    for (int i = 0, now = 0; i < length; i += V_LANES, now = 1 - now) {
+        int n = clamp(length - i, 0, V_LANES);
+        list_rows(w, i + V_LANES, row[1 - now]);
+        for (int j = 0; j < width; j += V_LANES) {
+            V r[V_LANES];
+            V_FOR (u, V_LANES) {
+                const float *from = w->w + (int64_t)(k0 + j + u) * length + i;
+                __builtin_prefetch(from + AHEAD);
+                __builtin_prefetch(packed + row[1 - now][u] / DEPTH * width + j, 1);
+                r[u] = j + u < columns ? v_load_n(from, n) : v_zero();
+            }
+            v_transpose(r);
+            for (int u = 0; u < n; u++)
+                put_weights(packed, row[now][u], width, j, r[u]);
+        }
+    }
+}
+
+// The taps t .. t + n of V_LANES input channels of one output channel: squares again, of (channel, tap).
+V_INLINE void pack_taps(const SrConvWeights *w, const float *from, int columns, int k, int t, int n,
+                        int width, int j, float *packed) {
+    V r[V_LANES];
+    V_FOR (u, V_LANES)
+        r[u] = j + u < columns ? v_load_n(from + (int64_t)(j + u) * w->taps + t, n) : v_zero();
+    v_transpose(r);
+    for (int u = 0; u < n; u++)
+        put_weights(packed, (int64_t)(t + u) * w->K + k, width, j, r[u]);
+}
+
+// Here a row of the block comes from one output channel, taps apart.
+static void pack_backward(const SrConvWeights *w, int c0, int columns, float *packed) {
+    int width = (columns + V_LANES - 1) / V_LANES * V_LANES;
+    for (int k = 0; k < w->K; k++) {
+        const float *from = w->w + ((int64_t)k * w->C + c0) * w->taps;
+        for (int j = 0; j < width; j += V_LANES) {
+            if (w->taps == 1)
+                put_weights(packed, k, width, j, v_load_n(from + j, clamp(columns - j, 0, V_LANES)));
+            for (int t = 0; t < w->taps; t++) // a vector of taps of the next output channel
+                __builtin_prefetch(from + (int64_t)(w->C + j) * w->taps + t * V_LANES);
+            for (int t = 0; w->taps > 1 && t < w->taps; t += V_LANES)
+                pack_taps(w, from, columns, k, t, clamp(w->taps - t, 0, V_LANES), width, j, packed);
+        }
+    }
+}
+
+// Where the sums of V_LANES columns of dw from `column` on lie in the first part, brought into the
+// cache: a row of dw meets as many rows of a part, each a line far from the others.
+static void locate(const SrConvWeights *shape, const SrConvParts *from, int k0, int column,
+                   const float *at[V_LANES]) {
+    int c = column / shape->taps, t = column % shape->taps;
+    for (int u = 0; u < V_LANES; u++) {
+        at[u] = from->part + ((int64_t)t * shape->C + SR_MIN(c, shape->C - 1)) * from->width + k0 % BLOCK;
+        for (int q = 0; q < from->parts; q++)
+            __builtin_prefetch(at[u] + q * from->part_stride);
+        if (++t == shape->taps) {
+            t = 0;
+            c++;
+        }
+    }
+}
+
+// pack_forward backwards, with the parts added in order on the way.
+static void unpack(const SrConvWeights *shape, int k0, const SrConvParts *from, float *dw,
+                   int64_t dw_stride) {
+    int length = shape->C * shape->taps, rows_here = clamp(shape->K - k0, 0, V_LANES);
+    const float *at[2][V_LANES]; // the present columns and the next
+    locate(shape, from, k0, 0, at[0]);
+    for (int i = 0, now = 0; i < length; i += V_LANES, now = 1 - now) {
+        int n = clamp(length - i, 0, V_LANES);
+        V r[V_LANES];
+        locate(shape, from, k0, i + V_LANES, at[1 - now]);
+        V_FOR (u, V_LANES) {
+            r[u] = v_load(at[now][u]);
+            for (int q = 1; q < from->parts; q++)
+                r[u] = r[u] + v_load(at[now][u] + q * from->part_stride);
+        }
+        v_transpose(r);
+        for (int u = 0; u < rows_here; u++) {
+            float *to = dw + (k0 + u) * dw_stride + i;
+            __builtin_prefetch(to + 2 * LINE, 1);
+            v_store_n(to, v_load_n(to, n) + r[u], n);
+        }
+    }
+}
+
+static void join(const SrConvParts *from, int rows_here, int columns, float *dw, int64_t dw_stride) {
+    for (int i = 0; i < rows_here; i++) {
+        const float *part = from->part + (int64_t)i * from->width;
+        float *to = dw + i * dw_stride;
+        for (int j = 0; j < columns; j += V_LANES) {
+            int n = clamp(columns - j, 0, V_LANES);
+            V sum = v_load(part + j);
+            for (int q = 1; q < from->parts; q++)
+                sum = sum + v_load(part + q * from->part_stride + j);
+            v_store_n(to + j, v_load_n(to + j, n) + sum, n);
+        }
+    }
+}
+
+const SrConvKernels SR_ISA_SYMBOL(sr__conv_kernels) = {
+    .depth = DEPTH,
+    .lanes = V_LANES,
+    .block = BLOCK,
+    .picks = DEPTH == 1,
+    .rows = rows,
+    .tile = tile,
+    .stream_end = v_stream_end,
+    .outer = outer,
+    .gather = gather,
+    .pack_forward = pack_forward,
+    .pack_backward = pack_backward,
+    .unpack = unpack,
+    .join = join,
+};

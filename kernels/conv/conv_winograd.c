@@ -1,0 +1,381 @@
+// Winograd convolution F(m x m, 3 x 3), m = 2, 3 or 4, forward and backward data: 3x3 kernels,
+// stride 1.
+//
+// (m + 2)^2 multiplications replace 9 m^2: 2.25 times fewer for m = 2, 3.24 times for m = 3, 4 times
+// for m = 4, at about ten times the rounding error of the direct sum for m = 4 and half of that for
+// m = 3.  Every point xi of the transform is a matrix product over channels, done by the direct
+// design's micro-kernel.  Backward data is the forward of dy with the kernel rotated and C, K exchanged.
+//
+// Two orders of work, whichever keeps less:
+//   by tiles    weights come transformed (prepare); a unit takes TILES tiles through all channels
+//   by columns  all inputs transformed first; a unit transforms the weights of one block of
+//               columns.  For a few tiles of many channels, whose transformed weights (16 MB for
+//               512 x 512 at m = 2, 38 MB at m = 4) would not fit a cache and be used twice at most.
+#include "kernels/conv/conv_winograd.h"
+
+#include <string.h>
+
+#include "base/parallel.h"
+#include "kernels/conv/conv_design.h"
+#include "kernels/conv/conv_kernels.h"
+
+enum {
+    TILES = 24,       // multiplied in one go: a multiple of 6 and 8
+    LATER = 2 * TILES * 4 * 4, // pixels of a block's outputs and of another's inputs at most
+    GROUP_TILES = 96, // at least, that weights are transformed for
+};
+
+typedef struct {
+    const SrConvKernels *gemm;
+    const SrWinogradKernels *transform;
+    SrConvPatch in, out; // without place
+    int m, points, pad_h, pad_w;
+    SrWinogradTiles tiles;
+    SrDtype type;      // of the images
+    int C, K, C_width; // reduced, produced; C in whole vectors
+    SrConvWeights weights;
+    bool backward, add, by_columns;
+    const SrConvEnd *end; // NULL: nothing
+    int tile_blocks, column_blocks,
+        tile_groups;      // groups of tile blocks: units by columns of one column block
+    const float *u;   // by tiles: (column blocks, points, C, width)
+    float *v, *zeros; // by columns: v (tile blocks, points, TILES, C_width)
+    char *threads;
+    size_t thread_bytes;
+} Job;
+
+// What one thread needs; lives in scratch.
+typedef struct {
+    const float **in; // (TILES + SR_CONV_FETCH): rows of v
+    float **out;      // (TILES): rows of m
+    const float **later; // (LATER + SR_CONV_FETCH): pixels soon needed
+    float *u, *v;     // the operand that is not whole: one column block, or one tile block
+    float *work;      // the products (points, TILES, width)
+} Table;
+
+static int64_t u_block(const Job *job) { return (int64_t)job->points * job->C * job->gemm->block; }
+static int64_t v_block(const Job *job) {
+    return job->points * sr__winograd_point(TILES, job->C_width);
+}
+
+static Table take_table(SrConvScratch *scratch, const Job *job) {
+    size_t block = (size_t)job->gemm->block, points = (size_t)job->points;
+    size_t u = job->by_columns ? points * (size_t)job->C * block : 0;
+    size_t v = job->by_columns ? 0 : (size_t)v_block(job);
+    size_t work = points * (size_t)sr__winograd_point(TILES, (int)block);
+    return (Table){.in = sr__conv_take(scratch, sizeof(float *) * (TILES + SR_CONV_FETCH)),
+                   .out = sr__conv_take(scratch, sizeof(float *) * TILES),
+                   .later = sr__conv_take(scratch, sizeof(float *) * (LATER + SR_CONV_FETCH)),
+                   .u = sr__conv_take(scratch, sizeof(float) * u),
+                   .v = sr__conv_take(scratch, sizeof(float) * v),
+                   .work = sr__conv_take(scratch, sizeof(float) * work)};
+}
+
+static Job new_job(const SrConvShape *s, int m, SrConvPass pass) {
+    bool backward = pass == SR_CONV_BACKWARD_DATA;
+    Job job = {.gemm = sr__conv_kernels(SR_F32),
+               .transform = sr__winograd(m, s->type),
+               .type = s->type,
+               .m = m,
+               .points = (m + 2) * (m + 2),
+               .backward = backward,
+               .weights = {.K = s->K, .C = s->C, .taps = 9}};
+    SrConvPatch x = {.H = s->H, .W = s->W, .C = s->C}, y = {.H = s->P, .W = s->Q, .C = s->K};
+    job.in = backward ? y : x;
+    job.out = backward ? x : y;
+    job.pad_h = backward ? 2 - s->pad_h : s->pad_h;
+    job.pad_w = backward ? 2 - s->pad_w : s->pad_w;
+    job.C = job.in.C;
+    job.K = job.out.C;
+    job.C_width = sr__conv_width(job.gemm, job.C);
+    job.tiles = sr__winograd_tiles(m, s->N, job.out.H, job.out.W);
+    job.tile_blocks = (int)((job.tiles.count + TILES - 1) / TILES);
+    job.column_blocks = sr__conv_ceil_div(job.K, job.gemm->block);
+    job.by_columns = 2 * (int64_t)job.tile_blocks * TILES <= job.K;
+    // Two units a thread; does not touch bits, every output is computed the same way in any unit.
+    int wanted = sr__conv_ceil_div(2 * sr_parallel_threads(), job.column_blocks);
+    job.tile_groups = (int)SR_MAX(1, SR_MIN(wanted, job.tiles.count / GROUP_TILES));
+    return job;
+}
+
+static void take_pieces(SrConvScratch *scratch, Job *job) {
+    SrConvScratch count = {0};
+    take_table(&count, job);
+    job->thread_bytes = count.used;
+    size_t v = job->by_columns ? (size_t)v_block(job) * (size_t)job->tile_blocks : 0;
+    job->v = sr__conv_take(scratch, sizeof(float) * v);
+    job->zeros = sr__conv_take(scratch, sizeof(float) * (size_t)job->C);
+    job->threads = sr__conv_take(scratch, count.used * (size_t)sr_parallel_threads());
+}
+
+static Table thread_table(const Job *job, int thread) {
+    SrConvScratch scratch = {job->threads + (size_t)thread * job->thread_bytes, 0};
+    return take_table(&scratch, job);
+}
+
+static int block_columns(const Job *job, int b) {
+    return SR_MIN(job->K - b * job->gemm->block, job->gemm->block);
+}
+
+// The weights of column block b into u: packed to its end, the last 9 points, and transformed from
+// there, which reads all taps of some weights before it writes their points.
+static void transform_weights(const Job *job, int b, float *u) {
+    int columns = block_columns(job, b), k0 = b * job->gemm->block;
+    float *work = u + (int64_t)(job->points - 9) * job->C * sr__conv_width(job->gemm, columns);
+    if (job->backward)
+        job->gemm->pack_backward(&job->weights, k0, columns, work);
+    else
+        job->gemm->pack_forward(&job->weights, k0, columns, work);
+    job->transform->weights(work, job->C, sr__conv_width(job->gemm, columns), job->backward, u);
+}
+
+static SrConvPatch patch_at(const Job *job, const SrConvPatch *tensor, int64_t tile) {
+    int64_t n = tile / (job->tiles.rows * job->tiles.columns);
+    SrConvPatch p = *tensor;
+    p.image = sr__at(job->type, p.image, n * p.H * p.W * p.C);
+    p.h = (int)(tile / job->tiles.columns % job->tiles.rows) * job->m;
+    p.w = (int)(tile % job->tiles.columns) * job->m;
+    p.channels = p.C;
+    return p;
+}
+
+static int block_tiles(const Job *job, int block) {
+    return (int)SR_MIN(job->tiles.count - (int64_t)block * TILES, TILES);
+}
+
+// The inputs of tile block `block` into v (points, TILES, C_width).
+static void transform_inputs(const Job *job, int block, float *v) {
+    for (int i = 0; i < block_tiles(job, block); i++) {
+        SrConvPatch p = patch_at(job, &job->in, (int64_t)block * TILES + i);
+        p.h -= job->pad_h;
+        p.w -= job->pad_w;
+        p.zeros = job->zeros;
+        job->transform->input(&p, v + (int64_t)i * job->C_width,
+                              sr__winograd_point(TILES, job->C_width));
+    }
+}
+
+// What follows the sums, for the outputs of a tile that lie in the image.
+static void finish_patch(const Job *job, const SrConvPatch *p) {
+    for (int h = p->h; h < SR_MIN(p->h + job->m, p->H); h++)
+        for (int w = p->w; w < SR_MIN(p->w + job->m, p->W); w++)
+            sr__conv_finish(job->end, job->type, job->out.image,
+                            sr__at(job->type, p->image, ((int64_t)h * p->W + w) * p->C + p->first),
+                            p->first, p->channels);
+}
+
+// The products of column block b of tile block `block`, work (points, TILES, width), to outputs.
+static void write_outputs(const Job *job, const float *work, int block, int b) {
+    int columns = block_columns(job, b), width = sr__conv_width(job->gemm, columns), pixels = 0;
+    const SrConvEnd *end = job->end;
+    float *sums = end && end->sums.unit ? end->sums.unit + (int64_t)block * 3 * job->K : NULL;
+    for (int i = 0; i < block_tiles(job, block); i++) {
+        SrConvPatch p = patch_at(job, &job->out, (int64_t)block * TILES + i);
+        p.first = b * job->gemm->block;
+        p.channels = columns;
+        p.sums = sums ? sums + p.first : NULL;
+        p.sums_stride = job->K;
+        p.sums_begin = i == 0;
+        job->transform->output(work + (int64_t)i * width, sr__winograd_point(TILES, width), &p,
+                               job->add);
+        if (end && !sums)
+            finish_patch(job, &p);
+        pixels += SR_MIN(job->m, p.H - p.h) * SR_MIN(job->m, p.W - p.w);
+    }
+    if (sums && b == 0)
+        end->sums.count[block] = (float)pixels;
+}
+
+// The pixels of one of the images that lie where tile block `block` has its outputs, added to a list of n.
+static int list_pixels(const Job *job, const SrConvPatch *tensor, int block, const float **list,
+                       int n) {
+    for (int i = 0; i < block_tiles(job, block); i++) {
+        SrConvPatch p = patch_at(job, tensor, (int64_t)block * TILES + i);
+        for (int h = p.h; h < SR_MIN(p.h + job->m, p.H); h++)
+            for (int w = p.w; w < SR_MIN(p.w + job->m, p.W); w++)
+                list[n++] = sr__at(job->type, p.image, ((int64_t)h * p.W + w) * p.C);
+    }
+    return n;
+}
+
+// What the products bring into the cache meanwhile, or the transforms would wait for memory: those of the
+// first column block the outputs' places, those of the last the inputs this thread asks for next, as
+// neighbouring units mostly are one thread's.
+static int list_later(const Job *job, const Table *table, int block, int b) {
+    int n = 0, next = block + 1;
+    if (b == 0)
+        n = list_pixels(job, &job->out, block, table->later, n);
+    if (b == job->column_blocks - 1 && !job->by_columns && next < job->tile_blocks)
+        n = list_pixels(job, &job->in, next, table->later, n);
+    for (int i = 0; i < SR_CONV_FETCH; i++)
+        table->later[n + i] = job->zeros;
+    return n;
+}
+
+// Column block b of tile block `block`: all points' products, then the outputs.
+static void multiply(const Job *job, const Table *table, const float *u, const float *v, int block,
+                     int b) {
+    int columns = block_columns(job, b), width = sr__conv_width(job->gemm, columns);
+    int count = block_tiles(job, block), rows = job->gemm->rows(width);
+    for (int i = 0; i < count + SR_CONV_FETCH; i++)
+        table->in[i] = v + (int64_t)SR_MIN(i, TILES - 1) * job->C_width;
+    for (int i = 0; i < count; i++)
+        table->out[i] = table->work + (int64_t)i * width;
+    int later = 0, laters = list_later(job, table, block, b);
+    SrConvTile t = {.tap = (const int[]){0}, .taps = 1, .channels = job->C, .columns = width};
+    for (int xi = 0; xi < job->points; xi++) {
+        t.w = u + (int64_t)xi * job->C * width;
+        t.first = xi * sr__winograd_point(TILES, job->C_width);
+        t.out_first = xi * sr__winograd_point(TILES, width);
+        for (int i = 0; i < count; i += rows) {
+            t.in = table->in + i;
+            t.out = table->out + i;
+            t.pixels = SR_MIN(count - i, rows);
+            t.beside = later < laters ? table->later + later : NULL;
+            later += SR_CONV_FETCH;
+            job->gemm->tile(&t);
+        }
+    }
+    write_outputs(job, table->work, block, b);
+}
+
+typedef struct {
+    const Job *job;
+    float *u; // as in Job
+} Transform;
+
+static void weights_unit(void *arg, int64_t i, int thread) {
+    (void)thread;
+    const Transform *t = arg;
+    transform_weights(t->job, (int)i, t->u + i * u_block(t->job));
+}
+
+static void inputs_unit(void *arg, int64_t i, int thread) {
+    (void)thread;
+    const Job *job = arg;
+    transform_inputs(job, (int)i, job->v + i * v_block(job));
+}
+
+static void tiles_unit(void *arg, int64_t i, int thread) {
+    const Job *job = arg;
+    Table table = thread_table(job, thread);
+    transform_inputs(job, (int)i, table.v);
+    for (int b = 0; b < job->column_blocks; b++)
+        multiply(job, &table, job->u + b * u_block(job), table.v, (int)i, b);
+}
+
+// Unit i = (column block, group of tile blocks).
+static void columns_unit(void *arg, int64_t i, int thread) {
+    const Job *job = arg;
+    Table table = thread_table(job, thread);
+    int b = (int)(i / job->tile_groups), group = (int)(i % job->tile_groups);
+    transform_weights(job, b, table.u);
+    int from = job->tile_blocks * group / job->tile_groups,
+        to = job->tile_blocks * (group + 1) / job->tile_groups;
+    for (int block = from; block < to; block++)
+        multiply(job, &table, table.u, job->v + block * v_block(job), block, b);
+}
+
+static void run(const SrConvShape *s, int m, SrConvPass pass, const void *in, const float *w,
+                const SrConvEnd *end, void *out, bool add, void *scratch) {
+    Job job = new_job(s, m, pass);
+    SrConvScratch pool = {scratch, 0};
+    take_pieces(&pool, &job);
+    memset(job.zeros, 0, sizeof(float) * (size_t)job.C);
+    job.in.image = (void *)in; // only read: the patch of `input`
+    job.out.image = out;
+    job.weights.w = job.u = w;
+    job.add = add;
+    job.end = end;
+    if (job.by_columns) {
+        sr_parallel_for(job.tile_blocks, inputs_unit, &job);
+        sr_parallel_for((int64_t)job.column_blocks * job.tile_groups, columns_unit, &job);
+    } else {
+        sr_parallel_for(job.tile_blocks, tiles_unit, &job);
+    }
+}
+
+static SrConvPrepared prepared(const SrConvShape *s, int m, unsigned bit, SrConvPass pass) {
+    Job job = new_job(s, m, pass);
+    int64_t u = (int64_t)job.points * job.C * sr__conv_width(job.gemm, job.K);
+    return sr__conv_prepared(bit, s, pass, job.by_columns ? 0 : u);
+}
+
+static void prepare(const SrConvShape *s, int m, SrConvPass pass, const float *w, float *u) {
+    Job job = new_job(s, m, pass);
+    job.weights.w = w;
+    sr_parallel_for(job.column_blocks, weights_unit, &(Transform){&job, u});
+}
+
+static int64_t sum_units(const SrConvShape *s, int m) {
+    return new_job(s, m, SR_CONV_FORWARD).tile_blocks;
+}
+
+static size_t scratch_bytes(const SrConvShape *s, int m, SrConvPass pass) {
+    if (pass == SR_CONV_BACKWARD_WEIGHT)
+        return sr__winograd_weight_bytes(s, m);
+    Job job = new_job(s, m, pass);
+    SrConvScratch count = {0};
+    take_pieces(&count, &job);
+    return count.used;
+}
+
+// Multiplications done, at the measured share of the peak (bench/conv_bench.c; the transforms make
+// the rest). Transforming the weights takes as long as 16 tiles.  The rule that follows: m = 3 for
+// maps of 3, 5, 6, 9, 13 to 15, 17, 18 and 21, m = 4 for most others, the direct design for smaller ones and for
+// a few tiles of many channels, m = 2 in between.
+static double cost(const SrConvShape *s, int m, SrConvPass pass) {
+    bool fits = s->R == 3 && s->S == 3 && s->stride_h == 1 && s->stride_w == 1 &&
+                s->dilation_h == 1 && s->dilation_w == 1 && s->groups == 1 && s->pad_h <= 2 &&
+                s->pad_w <= 2 && s->C >= 16 && s->K >= 16;
+    if (!fits)
+        return -1;
+    if (pass == SR_CONV_BACKWARD_WEIGHT)
+        return sr__winograd_weight_cost(s, m);
+    bool data = pass == SR_CONV_BACKWARD_DATA;
+    SrWinogradTiles tiles = sr__winograd_tiles(m, s->N, data ? s->H : s->P, data ? s->W : s->Q);
+    double share = m == 4 ? 0.72 : m == 3 ? 0.78 : 0.85;
+    return (m + 2) * (m + 2) * ((double)tiles.count + 16) * s->C * s->K / share;
+}
+
+// The sizes as designs.
+#define DESIGN(m)                                                                              \
+    static double cost_##m(const SrConvShape *s, SrConvPass pass) { return cost(s, m, pass); } \
+    static size_t scratch_bytes_##m(const SrConvShape *s, SrConvPass pass) {                   \
+        return scratch_bytes(s, m, pass);                                                      \
+    }                                                                                          \
+    static SrConvPrepared prepared_##m(const SrConvShape *s, SrConvPass pass) {                \
+        return prepared(s, m, SR_CONV_WINOGRAD##m, pass);                                      \
+    }                                                                                          \
+    static void prepare_##m(const SrConvShape *s, SrConvPass pass, const float *w, float *u) { \
+        prepare(s, m, pass, w, u);                                                             \
+    }                                                                                          \
+    static int64_t sum_units_##m(const SrConvShape *s) { return sum_units(s, m); }             \
+    static void forward_##m(const SrConvShape *s, const void *x, const float *w,               \
+                            const SrConvEnd *end, void *y, void *scratch) {                    \
+        run(s, m, SR_CONV_FORWARD, x, w, end, y, false, scratch);                              \
+    }                                                                                          \
+    static void backward_data_##m(const SrConvShape *s, const void *dy, const float *w,        \
+                                  void *dx, bool add, void *scratch) {                         \
+        run(s, m, SR_CONV_BACKWARD_DATA, dy, w, NULL, dx, add, scratch);                       \
+    }                                                                                          \
+    static void backward_weight_##m(const SrConvShape *s, const void *x, const void *dy,       \
+                                    float *dw, void *scratch) {                                \
+        sr__winograd_weight(s, m, x, dy, dw, scratch);                                         \
+    }                                                                                          \
+    const SrConvDesign sr__conv_winograd##m = {                                                \
+        .name = "winograd" #m,                                                                 \
+        .bit = SR_CONV_WINOGRAD##m,                                                            \
+        .cost = cost_##m,                                                                      \
+        .scratch_bytes = scratch_bytes_##m,                                                    \
+        .prepared = prepared_##m,                                                              \
+        .prepare = prepare_##m,                                                                \
+        .sum_units = sum_units_##m,                                                            \
+        .forward = forward_##m,                                                                \
+        .backward_data = backward_data_##m,                                                    \
+        .backward_weight = backward_weight_##m,                                                \
+    };
+
+DESIGN(2)
+DESIGN(3)
+DESIGN(4)

@@ -1,0 +1,82 @@
+// The transforms of the Winograd design, one table an instruction set (conv_winograd_simd.c).
+// Only kernels/conv_winograd*.c include this.
+//
+// F(m x m, 3 x 3), m = 2, 3 or 4, computes m * m outputs from a patch of (m + 2)^2 inputs.  Its (m +
+// 2)^2 points are counted by xi; a transformed operand is stored point after point, `point` floats
+// apart.  Images may be bfloat16; transformed operands and their products are floats, for the
+// transforms lose digits that bfloat16 does not have.
+#ifndef SR_KERNELS_CONV_CONV_WINOGRAD_H
+#define SR_KERNELS_CONV_CONV_WINOGRAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/conv/conv.h"
+#include "kernels/cpu.h"
+
+// A square of one image whose corner may lie outside it; channels [first, first + channels), of
+// which the transformed side holds whole vectors (padded with zeros).
+typedef struct {
+    void *image; // (H, W, C), of the table's type; read, or written by `output`
+    int H, W, C;
+    int h, w; // corner
+    int first, channels;
+    const void *zeros; // (channels): what is read outside
+    // For `output`: the channels' sums (channel_sums.h), sums_stride floats apart, this patch the first of a unit
+    // if sums_begin; NULL: not wanted.
+    float *sums;
+    int64_t sums_stride;
+    bool sums_begin;
+} SrConvPatch;
+
+typedef struct {
+    // v[xi][c] = (B^T d B)[xi], d: patch of m + 2 inputs a side
+    void (*input)(const SrConvPatch *d, float *v, int64_t point);
+    // z[xi][k] = (A g A^T)[xi], g: tile of m output gradients a side
+    void (*gradient)(const SrConvPatch *g, float *z, int64_t point);
+    // tile of m outputs a side = or += A^T M A
+    void (*output)(const float *m, int64_t point, const SrConvPatch *y, bool add);
+    // u[xi][c][j] = (G w G^T)[xi], w: packed (9, rows, width); rotate: taps in reverse order
+    void (*weights)(const float *packed, int rows, int width, bool rotate, float *u);
+    // out[tap][c][j] = (G^T du G)[tap], du: (xi, rows, width); out: rows `stride`, taps `tap`
+    // floats apart
+    void (*weight_gradient)(const float *du, int rows, int width, float *out, int64_t tap,
+                            int64_t stride);
+} SrWinogradKernels;
+
+// [m - 2]: F(m x m, 3 x 3)
+typedef struct {
+    SrWinogradKernels f32[3], bf16[3];
+} SrWinogradTables;
+
+SR_CPU_TABLES(SrWinogradTables, sr__winograd_kernels);
+
+static inline const SrWinogradKernels *sr__winograd(int m, SrDtype type) {
+    const SrWinogradTables *tables = SR_CPU_PICK(sr__winograd_kernels);
+    return type == SR_BF16 ? &tables->bf16[m - 2] : &tables->f32[m - 2];
+}
+
+// Floats from point to point of `rows` rows of `width` floats: one cache line more than they take,
+// or the same place of all points would fall into the same set of the first-level cache.
+static inline int64_t sr__winograd_point(int rows, int width) {
+    return (int64_t)rows * width + 16;
+}
+
+// The tiles of m x m pixels that cover all (N, H, W) ones.
+typedef struct {
+    int rows, columns;
+    int64_t count; // of all images
+} SrWinogradTiles;
+static inline SrWinogradTiles sr__winograd_tiles(int m, int N, int H, int W) {
+    SrWinogradTiles t = {(H + m - 1) / m, (W + m - 1) / m, 0};
+    t.count = (int64_t)N * t.rows * t.columns;
+    return t;
+}
+
+// The weight gradient, in a file of its own.
+double sr__winograd_weight_cost(const SrConvShape *s, int m);
+size_t sr__winograd_weight_bytes(const SrConvShape *s, int m);
+void sr__winograd_weight(const SrConvShape *s, int m, const void *x, const void *dy, float *dw,
+                         void *scratch);
+
+#endif

@@ -1,0 +1,39 @@
+// Weighted k-nearest-neighbour classification of frozen features (spec 10.6; Wu et al.,
+// "Unsupervised Feature Learning via Non-Parametric Instance Discrimination", CVPR 2018, section
+// 3.4; VISSL's run_knn_at_layer).
+//
+// similarity = dot product (cosine after L2 normalisation); the k most similar training images vote
+// for their class with weight exp(similarity / sigma).  Ties of similarity go to the smaller index,
+// ties of votes to the smaller class, so the outcome depends on nothing but the features.
+#ifndef SR_MEASURE_KNN_H
+#define SR_MEASURE_KNN_H
+
+#include "measure/matrix.h"
+
+#define SR_KNN_TOP 5 // classes ranked for each image
+
+typedef struct {
+    double sigma;
+    bool l2_norm;
+    // VISSL's arithmetic to the letter: weights are not shifted by the largest similarity, so in
+    // single precision they overflow when similarity / sigma > 88, and a class that is no
+    // neighbour's gets inf * 0 = NaN and wins.
+    bool vissl_overflow;
+} SrKnnOptions;
+
+typedef struct {
+    int k;             // as asked, at most the number of training images
+    double top1, top5; // per cent
+    int64_t n;         // test images with a label
+} SrKnnResult;
+
+// One search for the largest k serves all.  result: n_k entries.  ranked: (n_k, test->n,
+// SR_KNN_TOP) classes, best first, -1 beyond the number of classes; NULL if not wanted.  Normalises
+// rows of both sets in place when asked.
+SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, const int *k,
+                int n_k, SrKnnResult *result, int64_t *ranked);
+
+// Share of the most frequent class among the labelled rows, per cent.
+double sr_knn_majority(const SrMatrix *test);
+
+#endif

@@ -1,0 +1,37 @@
+// Features of many images: one row each, with what is known about the image.  Where they come from is features.h (a
+// trunk) and features_file.h (files).
+#ifndef SR_MEASURE_MATRIX_H
+#define SR_MEASURE_MATRIX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+// Owned by the caller.  Rows with label -1 are ignored.
+typedef struct {
+    int64_t n;
+    int d;
+    float *x;       // (n, d)
+    int64_t *label; // (n)
+    int n_targets;  // several labels an image (VOC): the number of classes; else 0
+    int8_t *target; // (n, n_targets): 1 present, 0 absent, -1 not to be judged; NULL: label alone
+} SrMatrix;
+
+// Zeroed rows, labels 0, no targets.
+SrStatus sr_matrix_init(SrMatrix *f, int64_t n, int d);
+void sr_matrix_deinit(SrMatrix *features);
+// The rows whose index is in row (n of them), in that order, as a set of its own.
+SrStatus sr_matrix_take(const SrMatrix *from, const int64_t *row, int64_t n, SrMatrix *out);
+
+// Each row divided by max(length, 1e-12) + plus: torch.nn.functional.normalize with plus = 0, VISSL's SVM with 1e-5.
+// Rows of zeros stay.
+void sr_matrix_normalize(SrMatrix *features, double plus);
+// Largest label or target class + 1; 0 where nothing is labelled.
+int sr_matrix_classes(const SrMatrix *features);
+
+// Standard scores: mean 0 and variance 1 a column of `fit`, the same affine map on `other` (may be NULL); columns that
+// do not vary are only centred, as sklearn's StandardScaler has it.
+SrStatus sr_matrix_standardize(SrMatrix *fit, SrMatrix *other);
+
+#endif

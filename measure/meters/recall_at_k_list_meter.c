@@ -1,0 +1,24 @@
+// recall_at_k_list_meter: of all right classes, the share among the k best scores, over the whole
+// phase (a micro average).
+#include "measure/meters/topk.h"
+
+static int values(void *state, SrMeterValue out[SR_METER_MAX_VALUES]) {
+    const SrTopk *t = state;
+    double totals[SR_METER_MAX_VALUES];
+    for (int i = 0; i < t->n; i++)
+        totals[i] = (double)t->positives;
+    return sr__topk_values(t, t->hits, totals, out);
+}
+
+const SrMeter sr_meter_recall_at_k_list_meter = {
+    .name = "recall_at_k_list_meter",
+    .help = "share of the right classes that are among the k best",
+    .subtree = "METERS.recall_at_k_list_meter",
+    .options = sr__topk_options,
+    .params_bytes = sizeof(SrTopkParams),
+    .open = sr__topk_open,
+    .close = sr__topk_close,
+    .reset = sr__topk_reset,
+    .update = sr__topk_update,
+    .values = values,
+};

@@ -1,0 +1,98 @@
+// See the header.  Equal scores: the smaller class is the better one, so that a result depends on
+// nothing but the scores.  A k larger than the number of classes counts all of them, where torch
+// fails.
+#include "measure/meters/topk.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+const SrOption sr__topk_options[] = {
+    SR_METER_OPTIONS(SrTopkParams),
+    {"topk_values", SR_OPT_INTS, offsetof(SrTopkParams, topk_values), "[1]", 1, 1 << 20, NULL,
+     "How many of the best scores are looked at; one value each."},
+    SR_OPTION_END,
+};
+
+SrStatus sr__topk_open(const void *params, int classes, int64_t rows, void **state) {
+    const SrTopkParams *p = params;
+    (void)rows;
+    if (p->topk_values.n < 1 || p->topk_values.n > SR_METER_MAX_VALUES)
+        SR_FAIL(SR_ERR_CONFIG, "topk_values holds %d numbers; 1 to %d are possible",
+                p->topk_values.n, SR_METER_MAX_VALUES);
+    SrTopk *t = sr_calloc(1, sizeof *t);
+    if (!t)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a meter");
+    t->n = p->topk_values.n;
+    for (int i = 0; i < t->n; i++) {
+        t->k[i] = p->topk_values.v[i];
+        t->most = SR_MAX(t->most, SR_MIN(t->k[i], classes));
+    }
+    t->best = sr_calloc((size_t)t->most + 1, sizeof *t->best);
+    if (!t->best) {
+        sr_free(t);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a meter");
+    }
+    *state = t;
+    return SR_OK;
+}
+
+void sr__topk_close(void *state) {
+    SrTopk *t = state;
+    if (t)
+        sr_free(t->best);
+    sr_free(t);
+}
+
+void sr__topk_reset(void *state) {
+    SrTopk *t = state;
+    memset(t->hits, 0, sizeof t->hits);
+    memset(t->any, 0, sizeof t->any);
+    t->rows = t->positives = 0;
+}
+
+// best (most): the classes of the highest scores, best first; an insertion sort, as k is small.
+static void find_best(SrTopk *t, const float *scores, int classes) {
+    int n = 0;
+    for (int c = 0; c < classes; c++) {
+        if (n == t->most && !(scores[c] > scores[t->best[n - 1]]))
+            continue;
+        int i = n < t->most ? n++ : n - 1;
+        for (; i > 0 && scores[c] > scores[t->best[i - 1]]; i--)
+            t->best[i] = t->best[i - 1];
+        t->best[i] = c;
+    }
+}
+
+static void count_row(SrTopk *t, const SrMeterRows *rows, int row) {
+    const int64_t *target = rows->target + (int64_t)row * (rows->multi_hot ? rows->classes : 1);
+    if (!rows->multi_hot && *target < 0)
+        return;
+    find_best(t, rows->scores + (int64_t)row * rows->classes, rows->classes);
+    t->rows++;
+    for (int c = 0; rows->multi_hot && c < rows->classes; c++)
+        t->positives += target[c] > 0;
+    t->positives += !rows->multi_hot;
+    for (int i = 0; i < t->n; i++) {
+        int hits = 0;
+        for (int j = 0; j < SR_MIN(t->k[i], t->most); j++)
+            hits += rows->multi_hot ? target[t->best[j]] > 0 : t->best[j] == *target;
+        t->hits[i] += hits;
+        t->any[i] += hits > 0;
+    }
+}
+
+void sr__topk_update(void *state, const SrMeterRows *rows) {
+    for (int row = 0; row < rows->rows; row++)
+        count_row(state, rows, row);
+}
+
+int sr__topk_values(const SrTopk *t, const int64_t *counts, const double *totals,
+                    SrMeterValue out[SR_METER_MAX_VALUES]) {
+    for (int i = 0; i < t->n; i++) {
+        snprintf(out[i].key, sizeof out[i].key, "top_%d", t->k[i]);
+        out[i].value = sr_meter_percent(totals[i] > 0 ? (double)counts[i] / totals[i] : 0);
+    }
+    return t->n;
+}

@@ -1,0 +1,135 @@
+// Products in blocks of queries, then one ranking a query, over the threads.
+#include "measure/retrieval.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "kernels/gemm.h"
+#include "measure/average_precision.h"
+
+// Queries a block: part of the bits, and at most 64 MiB of products.
+#define MAX_QUERIES 256
+#define MAX_PRODUCTS (16 << 20)
+
+// What one query gave; ap -1: nothing to find.
+typedef struct {
+    double ap, hits[3]; // shares of the first 1, 5, 10
+    bool failed;
+} Answer;
+
+typedef struct {
+    const SrMatrix *query, *database;
+    const float *product; // (rows, database->n)
+    int64_t first;        // query of row 0
+    bool itself;          // query i is row i of the database
+    Answer *answer;       // (queries)
+} Block;
+
+// 1 relevant, 0 not, -1 not to be ranked.
+static int8_t relevance(const Block *b, int64_t q, int64_t i) {
+    const SrMatrix *f = b->query, *g = b->database;
+    if (b->itself && q == i)
+        return -1;
+    if (!f->target || !g->target)
+        return g->label[i] < 0 ? (int8_t)-1 : (int8_t)(f->label[q] == g->label[i]);
+    for (int c = 0; c < f->n_targets; c++)
+        if (f->target[q * f->n_targets + c] == 1 && g->target[i * g->n_targets + c] == 1)
+            return 1;
+    return 0;
+}
+
+// The rows that come first, best first; the smaller index among equals.  Returns how many.
+static int find_first(const float *score, const int8_t *relevant, int64_t n, int64_t top[SR_RETRIEVAL_TOP]) {
+    int found = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (relevant[i] < 0 || (found == SR_RETRIEVAL_TOP && score[i] <= score[top[found - 1]]))
+            continue;
+        int at = found < SR_RETRIEVAL_TOP ? found++ : found - 1;
+        for (; at > 0 && score[i] > score[top[at - 1]]; at--)
+            top[at] = top[at - 1];
+        top[at] = i;
+    }
+    return found;
+}
+
+static void rank_query(void *arg, int64_t row, int thread) {
+    (void)thread;
+    const Block *b = arg;
+    int64_t q = b->first + row, n = b->database->n, top[SR_RETRIEVAL_TOP];
+    const float *score = b->product + row * n;
+    static const int at[3] = {1, 5, SR_RETRIEVAL_TOP};
+    Answer *a = &b->answer[q];
+    *a = (Answer){.ap = -1};
+    if (!b->query->target && b->query->label[q] < 0)
+        return;
+    int8_t *relevant = sr_alloc((size_t)n);
+    a->failed = !relevant;
+    for (int64_t i = 0; relevant && i < n; i++)
+        relevant[i] = relevance(b, q, i);
+    if (relevant && sr_average_precision(score, relevant, n, SR_AP_STEPS, &a->ap) != SR_OK)
+        a->failed = true;
+    int found = relevant ? find_first(score, relevant, n, top) : 0;
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < SR_MIN(found, at[k]); i++)
+            a->hits[k] += (double)relevant[top[i]] / at[k];
+    sr_free(relevant);
+}
+
+static SrStatus summarize(const Answer *answer, int64_t n, SrRetrieval *out) {
+    *out = (SrRetrieval){0};
+    for (int64_t i = 0; i < n; i++) {
+        if (answer[i].failed)
+            return sr_fail(SR_ERR_MEMORY, "out of memory for rankings");
+        if (answer[i].ap < 0)
+            continue;
+        out->queries++;
+        out->map += answer[i].ap;
+        out->p1 += answer[i].hits[0];
+        out->p5 += answer[i].hits[1];
+        out->p10 += answer[i].hits[2];
+    }
+    double scale = out->queries ? 100.0 / (double)out->queries : 0;
+    out->map *= scale;
+    out->p1 *= scale;
+    out->p5 *= scale;
+    out->p10 *= scale;
+    return SR_OK;
+}
+
+static SrStatus check(const SrMatrix *query, const SrMatrix *database) {
+    if (query->d != database->d || query->n_targets != database->n_targets)
+        return sr_fail(SR_ERR_CONFIG, "queries have rows of %d numbers and %d labels, the database of %d and %d",
+                       query->d, SR_MAX(query->n_targets, 1), database->d, SR_MAX(database->n_targets, 1));
+    return database->n <= MAX_PRODUCTS
+               ? SR_OK
+               : sr_fail(SR_ERR_CONFIG, "a database of %lld rows; at most %d are possible",
+                         (long long)database->n, MAX_PRODUCTS);
+}
+
+SrStatus sr_retrieval(SrMatrix *query, SrMatrix *database, bool normalize, SrRetrieval *out) {
+    bool itself = !database;
+    database = database ? database : query;
+    SR_TRY(check(query, database));
+    if (normalize)
+        sr_matrix_normalize(query, 0);
+    if (normalize && !itself)
+        sr_matrix_normalize(database, 0);
+    int rows = (int)SR_MAX(SR_MIN(MAX_PRODUCTS / database->n, MAX_QUERIES), 1);
+    float *product = sr_alloc((size_t)rows * (size_t)database->n * sizeof *product);
+    Answer *answer = sr_alloc((size_t)query->n * sizeof *answer);
+    SrStatus status = product && answer ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for rankings");
+    for (int64_t at = 0; status == SR_OK && at < query->n; at += rows) {
+        int m = (int)SR_MIN(query->n - at, rows), n = (int)database->n;
+        sr_gemm(false, true, m, n, query->d, 1.0f, query->x + at * query->d, query->d, database->x,
+                database->d, 0.0f, product, n);
+        Block b = {query, database, product, at, itself, answer};
+        sr_parallel_for(m, rank_query, &b);
+    }
+    if (status == SR_OK)
+        status = summarize(answer, query->n, out);
+    sr_free(product);
+    sr_free(answer);
+    return status;
+}

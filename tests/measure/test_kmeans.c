@@ -1,0 +1,109 @@
+// k-means: planted clusters exactly, the same bits for any number of threads, its rules for few and equal rows.
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "tests/check.h"
+#include "tests/measure/feature_rows.h"
+#include "measure/kmeans.h"
+
+// Two labellings are the same up to names: each cluster has one label and each label one cluster.
+static bool same_partition(const int64_t *a, const int64_t *b, int64_t n, int k) {
+    int64_t to[64], from[64];
+    for (int c = 0; c < k; c++)
+        to[c] = from[c] = -1;
+    for (int64_t i = 0; i < n; i++) {
+        to[a[i]] = to[a[i]] < 0 ? b[i] : to[a[i]];
+        from[b[i]] = from[b[i]] < 0 ? a[i] : from[b[i]];
+        if (to[a[i]] != b[i] || from[b[i]] != a[i])
+            return false;
+    }
+    return true;
+}
+
+static void test_planted(void **state) {
+    (void)state;
+    enum { N = 3000, D = 24, K = 12 };
+    static int64_t label[N];
+    for (int spherical = 0; spherical < 2; spherical++) {
+        SrMatrix f;
+        SrKmeans km;
+        double purity;
+        test_rows_planted(&f, N, D, K, 15, 2);
+        if (spherical)
+            sr_matrix_normalize(&f, 0);
+        SrKmeansOptions o = {K, 50, 3, spherical};
+        CHECK_OK(sr_kmeans(&o, &f, &km));
+        CHECK_OK(sr_kmeans_assign(&km, &f, label, NULL));
+        CHECK(same_partition(label, f.label, N, K));
+        CHECK(km.iterations < 50);
+        CHECK_OK(sr_kmeans_purity(&f, label, K, &purity));
+        CHECK_NEAR(purity, 100, 0);
+        // Every centre is the mean of its rows.
+        double sum = 0, n = 0;
+        for (int i = 0; i < N; i++) {
+            sum += label[i] == 4 ? (double)f.x[i * D] : 0;
+            n += label[i] == 4;
+        }
+        if (!spherical)
+            CHECK_NEAR(km.centre[4 * D], sum / n, 1e-4);
+        sr_kmeans_deinit(&km);
+        sr_matrix_deinit(&f);
+    }
+}
+
+static void test_threads_and_seeds(void **state) {
+    (void)state;
+    enum { N = 2500, D = 40, K = 30 };
+    static int64_t label[3][N];
+    SrKmeans km[3];
+    SrMatrix f;
+    int before = sr_parallel_threads();
+    test_rows_planted(&f, N, D, 10, 0.3, 2);
+    for (int i = 0; i < 3; i++) {
+        SrKmeansOptions o = {K, 6, i == 2 ? 1 : 0, false};
+        sr_parallel_set_threads(i + 1);
+        CHECK_OK(sr_kmeans(&o, &f, &km[i]));
+        CHECK_OK(sr_kmeans_assign(&km[i], &f, label[i], NULL));
+    }
+    sr_parallel_set_threads(before);
+    CHECK(memcmp(km[0].centre, km[1].centre, sizeof(float) * K * D) == 0);
+    CHECK(memcmp(label[0], label[1], sizeof label[0]) == 0);
+    CHECK(memcmp(label[0], label[2], sizeof label[0]) != 0);
+    for (int i = 0; i < 3; i++)
+        sr_kmeans_deinit(&km[i]);
+    sr_matrix_deinit(&f);
+}
+
+static void test_nearest(void **state) {
+    (void)state;
+    float x[4 * 2] = {0, 0, 3, 0, 1.5f, 0, 9, 0}, centre[2 * 2] = {0, 0, 3, 0}, distance[4];
+    int64_t label[4];
+    SrMatrix f = {.n = 4, .d = 2, .x = x};
+    SrKmeans km = {.k = 2, .d = 2, .centre = centre};
+    CHECK_OK(sr_kmeans_assign(&km, &f, label, distance));
+    CHECK(label[0] == 0 && label[1] == 1 && label[3] == 1);
+    CHECK_INT(label[2], 0); // a tie
+    CHECK_NEAR(distance[2], 2.25, 1e-6);
+    CHECK_NEAR(distance[3], 36, 1e-5);
+    f.d = 1;
+    CHECK_FAILS(sr_kmeans_assign(&km, &f, label, distance), SR_ERR_CONFIG, "rows of 1 numbers");
+}
+
+// Equal rows leave clusters empty: they are filled, and nothing is lost.
+static void test_few_rows(void **state) {
+    (void)state;
+    float x[6 * 1] = {1, 1, 1, 1, 5, 5};
+    int64_t label[6];
+    SrMatrix f = {.n = 6, .d = 1, .x = x};
+    SrKmeans km;
+    SrKmeansOptions o = {4, 10, 0, false};
+    CHECK_OK(sr_kmeans(&o, &f, &km));
+    CHECK_OK(sr_kmeans_assign(&km, &f, label, NULL));
+    CHECK(label[0] == label[3] && label[4] == label[5] && label[0] != label[4]);
+    for (int c = 0; c < 4; c++)
+        CHECK(km.centre[c] >= 1 && km.centre[c] <= 5);
+    sr_kmeans_deinit(&km);
+    o.k = 7;
+    CHECK_FAILS(sr_kmeans(&o, &f, &km), SR_ERR_CONFIG, "CLUSTERFIT.NUM_CLUSTERS");
+}
+
+SR_TESTS(kmeans, unit(test_planted), unit(test_threads_and_seeds), unit(test_nearest), unit(test_few_rows))

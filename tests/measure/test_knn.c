@@ -1,0 +1,152 @@
+// Weighted kNN against a plain O(n^2) version, its ties, its bounds, and VISSL's overflow.
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "base/rng.h"
+#include "tests/check.h"
+#include "measure/knn.h"
+
+static void fill(SrMatrix *f, float *x, int64_t *label, int64_t n, int d, int classes,
+                 uint64_t seed) {
+    SrRng rng = sr_rng(seed, SR_RNG_TEST, 0, 0, 0, 0);
+    *f = (SrMatrix){.n = n, .d = d, .x = x, .label = label};
+    for (int64_t i = 0; i < n; i++) {
+        label[i] = (int64_t)sr_rng_below(&rng, (uint32_t)classes);
+        for (int j = 0; j < d; j++)
+            x[i * d + j] = (float)(sr_rng_normal(&rng) + (j == label[i] ? 1.5 : 0));
+    }
+}
+
+// The definition, by sorting all similarities of one test row.
+static int plain_knn(const SrMatrix *train, const float *t, int k, double sigma, int classes) {
+    double votes[16] = {0}, sim[700];
+    bool used[700] = {false};
+    for (int64_t i = 0; i < train->n; i++) {
+        sim[i] = 0;
+        for (int j = 0; j < train->d; j++)
+            sim[i] += (double)t[j] * (double)train->x[i * train->d + j];
+    }
+    for (int r = 0; r < k; r++) {
+        int64_t best = -1;
+        for (int64_t i = 0; i < train->n; i++)
+            if (!used[i] && (best < 0 || sim[i] > sim[best]))
+                best = i;
+        used[best] = true;
+        votes[train->label[best]] += exp(sim[best] / sigma);
+    }
+    int top = 0;
+    for (int c = 1; c < classes; c++)
+        if (votes[c] > votes[top])
+            top = c;
+    return top;
+}
+
+static void test_against_definition(void **state) {
+    (void)state;
+    enum { TRAIN = 613, TEST = 301, D = 24, C = 7 };
+    static float x[TRAIN * D], t[TEST * D];
+    static int64_t lx[TRAIN], lt[TEST], ranked[2 * TEST * SR_KNN_TOP];
+    SrMatrix train, test;
+    fill(&train, x, lx, TRAIN, D, C, 1);
+    fill(&test, t, lt, TEST, D, C, 2);
+    const int k[2] = {1, 20};
+    SrKnnResult result[2];
+    SrKnnOptions o = {.sigma = 0.1, .l2_norm = true};
+    CHECK_OK(sr_knn(&o, &train, &test, k, 2, result, ranked));
+    for (int j = 0; j < 2; j++) {
+        int hits = 0;
+        for (int i = 0; i < TEST; i++) {
+            int expected = plain_knn(&train, t + i * D, k[j], 0.1, C);
+            CHECK_INT(ranked[(j * TEST + i) * SR_KNN_TOP], expected);
+            hits += expected == lt[i];
+        }
+        CHECK_NEAR(result[j].top1, 100.0 * hits / TEST, 1e-9);
+        CHECK_INT(result[j].n, TEST);
+    }
+    CHECK(result[1].top5 > result[1].top1);
+}
+
+static void test_ties_and_bounds(void **state) {
+    (void)state;
+    // Four equal training rows: k = 2 takes the first two, whose classes tie; the smaller class
+    // wins.
+    float x[4 * 2] = {1, 0, 1, 0, 1, 0, 1, 0}, t[2] = {1, 0};
+    int64_t lx[4] = {3, 2, 0, 0}, lt[1] = {2}, ranked[2 * SR_KNN_TOP];
+    SrMatrix train = {.n = 4, .d = 2, .x = x, .label = lx}, test = {.n = 1, .d = 2, .x = t, .label = lt};
+    const int k[2] = {2, 100};
+    SrKnnResult result[2];
+    SrKnnOptions o = {.sigma = 0.1};
+    CHECK_OK(sr_knn(&o, &train, &test, k, 2, result, ranked));
+    CHECK_INT(ranked[0], 2);
+    CHECK_INT(ranked[1], 3);
+    CHECK_INT(ranked[SR_KNN_TOP], 0); // all four vote
+    CHECK_INT(ranked[SR_KNN_TOP + 4], -1);
+    CHECK_INT(result[1].k, 4);
+    CHECK_NEAR(result[0].top1, 100, 0);
+    // Unlabelled rows neither vote nor count.
+    lx[0] = lx[1] = -1;
+    lt[0] = -1;
+    CHECK_OK(sr_knn(&o, &train, &test, k, 1, result, ranked));
+    CHECK_INT(ranked[0], 0);
+    CHECK_INT(result[0].n, 0);
+    lx[2] = lx[3] = -1;
+    CHECK_FAILS(sr_knn(&o, &train, &test, k, 1, result, NULL), SR_ERR_CONFIG, "labelled");
+    test.d = 1;
+    CHECK_FAILS(sr_knn(&o, &train, &test, k, 1, result, NULL), SR_ERR_CONFIG, "length");
+}
+
+static void test_large_similarities(void **state) {
+    (void)state;
+    // exp(100 / 0.1) overflows everything; only ratios matter, so the nearer one still wins.
+    float x[3 * 1] = {100, 99, 98}, t[1] = {1};
+    int64_t lx[3] = {1, 0, 2}, lt[1] = {1}, ranked[SR_KNN_TOP];
+    SrMatrix train = {.n = 3, .d = 1, .x = x, .label = lx}, test = {.n = 1, .d = 1, .x = t, .label = lt};
+    const int k = 3;
+    SrKnnResult result;
+    SrKnnOptions o = {.sigma = 0.1};
+    CHECK_OK(sr_knn(&o, &train, &test, &k, 1, &result, ranked));
+    CHECK_INT(ranked[0], 1);
+    CHECK_INT(ranked[1], 0);
+    // VISSL: two classes are infinite, all sums are NaN, and the classes come out in their order.
+    o.vissl_overflow = true;
+    CHECK_OK(sr_knn(&o, &train, &test, &k, 1, &result, ranked));
+    CHECK_INT(ranked[0], 0);
+    CHECK_INT(ranked[1], 1);
+    // Only one is: it alone is a number, and numbers come last.
+    x[1] = x[2] = 1;
+    CHECK_OK(sr_knn(&o, &train, &test, &k, 1, &result, ranked));
+    CHECK_INT(ranked[0], 0);
+    CHECK_INT(ranked[1], 2);
+    CHECK_INT(ranked[2], 1);
+}
+
+static void test_threads(void **state) {
+    (void)state;
+    enum { TRAIN = 5000, TEST = 300, D = 16 };
+    float *x = sr_alloc(sizeof(float) * TRAIN * D), *t = sr_alloc(sizeof(float) * TEST * D);
+    int64_t *lx = sr_alloc(sizeof(int64_t) * TRAIN), *lt = sr_alloc(sizeof(int64_t) * TEST);
+    static int64_t ranked[2][TEST * SR_KNN_TOP];
+    SrMatrix train, test;
+    fill(&train, x, lx, TRAIN, D, 10, 3);
+    fill(&test, t, lt, TEST, D, 10, 4);
+    const int k = 50;
+    SrKnnResult result;
+    SrKnnOptions o = {.sigma = 0.07, .l2_norm = true};
+    int before = sr_parallel_threads();
+    for (int n = 1; n <= 2; n++) {
+        sr_parallel_set_threads(n);
+        CHECK_OK(sr_knn(&o, &train, &test, &k, 1, &result, ranked[n - 1]));
+    }
+    sr_parallel_set_threads(before);
+    CHECK(memcmp(ranked[0], ranked[1], sizeof ranked[0]) == 0);
+    CHECK_NEAR(sr_knn_majority(&(SrMatrix){.n = 4, .label = (int64_t[]){1, -1, 1, 0}}), 200.0 / 3,
+               1e-9);
+    sr_free(x);
+    sr_free(t);
+    sr_free(lx);
+    sr_free(lt);
+}
+
+SR_TESTS(knn, unit(test_against_definition), unit(test_ties_and_bounds),
+         unit(test_large_similarities), unit(test_threads))

@@ -1,0 +1,113 @@
+// Meters: hand-worked values, targets of one class and of several, resets, and the list over outputs.
+#include "base/mem.h"
+#include "tests/check.h"
+#include "trainer/run/meter_list.h"
+
+// scores (4, 3)
+static const float scores[] = {0.9f, 0.5f, 0.1f, 0.2f, 0.8f, 0.3f, 0.4f, 0.6f, 0.5f, 1, 1, 1};
+
+static void *opened(const char *name, const char *options, const SrMeter **kind, SrArena *arena) {
+    SrYaml *map = NULL;
+    void *state = NULL;
+    CHECK_OK(sr_meter_find(name, kind));
+    CHECK_OK(sr_yaml_parse(arena, options, strlen(options), name, &map));
+    void *params = sr_arena_alloc(arena, (*kind)->params_bytes);
+    CHECK_OK(sr_options_parse((*kind)->options, map, name, arena, params));
+    CHECK_OK((*kind)->open(params, 3, 8, &state));
+    return state;
+}
+
+static void check_values(const char *name, const char *options, const SrMeterRows *rows,
+                         const char *const *keys, const double *expected, int n) {
+    SrArena arena = SR_ARENA_INIT;
+    const SrMeter *kind;
+    SrMeterValue v[SR_METER_MAX_VALUES];
+    void *state = opened(name, options, &kind, &arena);
+    kind->update(state, rows);
+    kind->reset(state); // what was before is forgotten
+    kind->update(state, rows);
+    CHECK_INT(kind->values(state, v), n);
+    for (int i = 0; i < n; i++) {
+        CHECK_STR(v[i].key, keys[i]);
+        CHECK_NEAR(v[i].value, expected[i], 1e-12);
+    }
+    kind->close(state);
+    sr_arena_deinit(&arena);
+}
+
+static const char *const tops[] = {"top_1", "top_2", "top_7"};
+
+// Row 0 right at once, row 1 at k 2, row 2 has no class, row 3 is a tie that class 0 wins.
+static void test_classes(void **state) {
+    (void)state;
+    const int64_t target[] = {0, 2, -1, 1};
+    SrMeterRows rows = {4, 3, scores, target, false};
+    const double accuracy[] = {33.3333, 100, 100}, precision[] = {33.3333, 50, 14.2857};
+    check_values("accuracy_list_meter", "{topk_values: [1, 2, 7]}", &rows, tops, accuracy, 3);
+    check_values("recall_at_k_list_meter", "{topk_values: [1, 2, 7]}", &rows, tops, accuracy, 3);
+    check_values("precision_at_k_list_meter", "{topk_values: [1, 2, 7]}", &rows, tops, precision, 3);
+}
+
+// Positives: row 0 two, row 1 one, row 2 none, row 3 all three.
+static void test_several_classes(void **state) {
+    (void)state;
+    const int64_t target[] = {1, 0, 1, 0, 1, 0, 0, 0, 0, 1, 1, 1};
+    SrMeterRows rows = {4, 3, scores, target, true};
+    const double accuracy[] = {75, 75}, precision[] = {75, 50}, recall[] = {50, 66.6667};
+    check_values("accuracy_list_meter", "{topk_values: [1, 2]}", &rows, tops, accuracy, 2);
+    check_values("precision_at_k_list_meter", "{topk_values: [1, 2]}", &rows, tops, precision, 2);
+    check_values("recall_at_k_list_meter", "{topk_values: [1, 2]}", &rows, tops, recall, 2);
+}
+
+// Class 0 ranks rows 3, 0, 2, 1 with positives 3 and 1: (1 + 1/2) / 2.  Class 1 has none; class 2
+// ranks 3, 2, (1 unknown), 0 with the positive 0: 1/3.
+static void test_mean_ap(void **state) {
+    (void)state;
+    const int64_t target[] = {0, 0, 1, 1, 0, -1, 0, 0, 0, 1, 0, 0};
+    SrMeterRows rows = {4, 3, scores, target, true};
+    const char *const keys[] = {"mAP"};
+    const double expected[] = {54.1667};
+    check_values("mean_ap_list_meter", "{}", &rows, keys, expected, 1);
+}
+
+static const char config_text[] =
+    "MODEL: {FEATURE_EVAL_SETTINGS: {EVAL_MODE_ON: true, FREEZE_TRUNK_ONLY: true, "
+    "LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res4, [Identity, []]], [res5, [Identity, []]], "
+    "[res5, [Identity, []]]]}}\n"
+    "METERS: {name: accuracy_list_meter, accuracy_list_meter: {topk_values: [1, 2]}}\n";
+
+static void test_list(void **state) {
+    (void)state;
+    SrConfig *config;
+    SrMeterList *list;
+    const int classes[] = {3, 3, 3};
+    CHECK_OK(sr_config_parse(config_text, "meters.yaml", NULL, 0, &config));
+    CHECK_OK(sr_meter_list_new(config, 3, classes, 4, &list));
+    const int64_t target[] = {0, 1, 1, 2};
+    for (int k = 0; k < 3; k++)
+        sr_meter_list_update(list, k, &(SrMeterRows){k == 1 ? 4 : 2, 3, scores, target, false});
+    SrText text = SR_TEXT_INIT;
+    sr_meter_list_json(list, "test", &text);
+    CHECK_STR(text.s, ", \"test_accuracy_list_meter\": {\"top_1\": {\"res4\": 100.0, "
+                      "\"res5\": [75.0, 100.0]}, \"top_2\": {\"res4\": 100.0, "
+                      "\"res5\": [75.0, 100.0]}}");
+    double best = 0;
+    CHECK(sr_meter_list_best(list, &best));
+    CHECK_NEAR(best, 100, 0);
+    sr_text_deinit(&text);
+    sr_meter_list_free(list);
+    CHECK_FAILS(sr_meter_list_new(config, 2, classes, 4, &list), SR_ERR_CONFIG,
+                "num_meters is 3, but the model has 2 outputs");
+    sr_config_free(config);
+}
+
+static void test_unknown(void **state) {
+    (void)state;
+    SrConfig *config;
+    CHECK_FAILS(sr_config_parse("METERS: {names: [acuracy_list_meter]}", "m.yaml", NULL, 0, &config),
+                SR_ERR_CONFIG, "accuracy_list_meter");
+    CHECK(sr_meter_at(-1) == NULL);
+}
+
+SR_TESTS(meter, unit(test_classes), unit(test_several_classes), unit(test_mean_ap), unit(test_list),
+         unit(test_unknown))

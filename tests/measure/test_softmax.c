@@ -1,0 +1,91 @@
+// Softmax regression: at its minimum by plain loops in double precision, threads, a class that no row has, two classes.
+#include <math.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "base/rng.h"
+#include "tests/check.h"
+#include "tests/measure/feature_rows.h"
+#include "measure/liblinear.h"
+#include "measure/softmax.h"
+
+enum { N = 9000, D = 7, CLASSES = 4 }; // two blocks of rows, the second not full
+
+// The largest number of the mean loss's gradient, its penalty included: 0 at the minimum.
+static double largest_gradient(const SrMatrix *f, int classes, double cost, const double *w) {
+    double g[CLASSES * (D + 1)] = {0}, largest = 0, twice = classes == 2 ? 2 : 1;
+    for (int64_t i = 0; i < f->n; i++) {
+        double p[CLASSES], sum = 0;
+        for (int k = 0; k < classes; k++) {
+            p[k] = w[k * (D + 1) + D];
+            for (int j = 0; j < D; j++)
+                p[k] += w[k * (D + 1) + j] * (double)f->x[i * D + j];
+            sum += p[k] = exp(p[k]);
+        }
+        for (int k = 0; k < classes; k++) {
+            double residual = p[k] / sum - (f->label[i] == k);
+            for (int j = 0; j <= D; j++)
+                g[k * (D + 1) + j] += residual * (j < D ? (double)f->x[i * D + j] : 1) / (double)f->n;
+        }
+    }
+    for (int i = 0; i < classes * (D + 1); i++) {
+        double penalty = i % (D + 1) < D ? twice * w[i] / (cost * (double)f->n) : 0;
+        largest = fmax(largest, fabs(g[i] + penalty));
+    }
+    return largest;
+}
+
+static void test_minimum(void **state) {
+    (void)state;
+    static const double costs[] = {1, 0.001, 30};
+    double w[CLASSES * (D + 1)], again[CLASSES * (D + 1)];
+    SrMatrix f;
+    int before = sr_parallel_threads();
+    test_rows_planted(&f, N, D, CLASSES, 0.5, 2);
+    for (int i = 0; i < SR_COUNT(costs); i++) {
+        CHECK_OK(sr_softmax_train(&f, CLASSES, costs[i], 200, w));
+        CHECK_NEAR(largest_gradient(&f, CLASSES, costs[i], w), 0, 2e-5);
+        sr_parallel_set_threads(before > 1 ? 1 : 2);
+        CHECK_OK(sr_softmax_train(&f, CLASSES, costs[i], 200, again));
+        sr_parallel_set_threads(before);
+        CHECK(memcmp(w, again, sizeof w) == 0);
+    }
+    CHECK_OK(sr_softmax_train(&f, CLASSES, 1, 1, w));
+    CHECK(largest_gradient(&f, CLASSES, 1, w) > 1e-3); // one iteration is not enough
+    sr_matrix_deinit(&f);
+}
+
+static void test_two_classes(void **state) {
+    (void)state;
+    double w[2 * (D + 1)];
+    SrMatrix f;
+    test_rows_planted(&f, 500, D, 2, 0.4, 2);
+    CHECK_OK(sr_softmax_train(&f, 2, 0.01, 200, w));
+    CHECK_NEAR(largest_gradient(&f, 2, 0.01, w), 0, 2e-5);
+    for (int j = 0; j < D; j++)
+        CHECK_NEAR(w[j], -w[D + 1 + j], 1e-5); // one vector and its opposite
+    sr_matrix_deinit(&f);
+}
+
+// Class 2 has no rows; the others' weights are those of a fit without it.
+static void test_absent_class(void **state) {
+    (void)state;
+    double w[4 * (D + 1)], three[3 * (D + 1)];
+    float scores[300 * 4];
+    SrMatrix f;
+    test_rows_planted(&f, 300, D, 3, 0.7, 2);
+    CHECK_OK(sr_softmax_train(&f, 3, 1, 100, three));
+    for (int64_t i = 0; i < f.n; i++)
+        f.label[i] = f.label[i] == 2 ? 3 : f.label[i];
+    CHECK_OK(sr_softmax_train(&f, 4, 1, 100, w));
+    CHECK_OK(sr_linear_scores(&f, w, 4, scores));
+    for (int64_t i = 0; i < f.n; i++)
+        CHECK(scores[i * 4 + 2] < scores[i * 4]);
+    for (int j = 0; j <= D; j++) {
+        CHECK_NEAR(w[j], three[j], 1e-4);
+        CHECK_NEAR(w[3 * (D + 1) + j], three[2 * (D + 1) + j], 1e-4);
+    }
+    sr_matrix_deinit(&f);
+}
+
+SR_TESTS(softmax, unit(test_minimum), unit(test_two_classes), unit(test_absent_class))

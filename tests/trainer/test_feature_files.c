@@ -1,0 +1,133 @@
+// Features from files: every layout, rows put in VISSL's order, what is refused.
+#include <stdio.h>
+
+#include "base/file.h"
+#include "data/npy.h"
+#include "tests/check.h"
+#include "tests/temp_dir.h"
+#include "tests/measure/feature_rows.h"
+#include "trainer/eval/feature_files.h"
+
+static void save_npy(const char *dir, const char *name, const char *descr, SrShape shape, const void *data,
+                     size_t bytes) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    CHECK_OK(sr_npy_save(path, descr, shape, data, bytes));
+}
+
+#define SAVE(name, descr, shape, data) save_npy(dir, name, descr, shape, data, sizeof(data))
+
+static SrStatus load(const char *path, const char *layer, const char *split, SrMatrix *out, SrStringList *files) {
+    SrFeatureFiles from = {path, layer, split};
+    return sr_features_load(&from, out, files);
+}
+
+static void test_one_file(void **state) {
+    (void)state;
+    char dir[64], path[256];
+    SrMatrix f, g;
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/a.safetensors", dir);
+    test_rows_planted(&f, 9, 5, 3, 1, 4);
+    test_rows_save(&f, path, "res5");
+    CHECK_OK(load(path, NULL, "train", &g, NULL));
+    CHECK(g.n == 9 && g.d == 5 && !g.target);
+    CHECK(memcmp(g.x, f.x, 9 * 5 * sizeof(float)) == 0 && memcmp(g.label, f.label, 9 * sizeof(int64_t)) == 0);
+    CHECK_INT(sr_matrix_classes(&g), 3);
+    sr_matrix_deinit(&g);
+    CHECK_FAILS(load(path, "res4", "train", &g, NULL), SR_ERR_CONFIG, "did you mean 'res5'");
+    f.x[7] = NAN;
+    test_rows_save(&f, path, "res5");
+    CHECK_FAILS(load(path, NULL, "train", &g, NULL), SR_ERR_CONFIG, "row 1 of 'res5' is not finite");
+    f.x[7] = 0;
+    f.label[2] = -2;
+    test_rows_save(&f, path, "res5");
+    CHECK_FAILS(load(path, NULL, "train", &g, NULL), SR_ERR_CONFIG, "label -2");
+    sr_matrix_deinit(&f);
+    SAVE("only.npy", "<f4", SR_SHAPE(2, 1, 3), ((float[]){1, 2, 3, 4, 5, 6}));
+    snprintf(path, sizeof path, "%s/only.npy", dir);
+    CHECK_OK(load(path, NULL, "train", &g, NULL));
+    CHECK(g.n == 2 && g.d == 3 && g.label[1] == -1);
+    sr_matrix_deinit(&g);
+    temp_dir_remove(dir);
+}
+
+static void test_shards(void **state) {
+    (void)state;
+    char dir[64];
+    SrMatrix g;
+    SrStringList files = {0};
+    temp_dir_make(dir);
+    SAVE("a-00000.npy", "<f4", SR_SHAPE(2, 2), ((float[]){1, 2, 3, 4}));
+    SAVE("labels-00000.npy", "<i8", SR_SHAPE(2), ((int64_t[]){1, 0}));
+    SAVE("valid-00000.npy", "|b1", SR_SHAPE(2), ((uint8_t[]){1, 0}));
+    SAVE("files-00000.npy", "|S3", SR_SHAPE(2), ((char[]){'o', 'n', 'e', 't', 'w', 'o'}));
+    SAVE("a-00001.npy", "<f4", SR_SHAPE(1, 2), ((float[]){5, 6}));
+    SAVE("labels-00001.npy", "<i8", SR_SHAPE(1), ((int64_t[]){2}));
+    CHECK_OK(load(dir, NULL, "train", &g, &files));
+    CHECK(g.n == 3 && g.d == 2 && g.x[4] == 5);
+    CHECK(files.n == 2);
+    CHECK_STR(sr__string_list_get(&files, 1), "two");
+    CHECK(g.label[0] == 1 && g.label[1] == -1 && g.label[2] == 2); // the second could not be read
+    sr_matrix_deinit(&g);
+    sr__string_list_deinit(&files);
+    SAVE("b-00000.npy", "<f4", SR_SHAPE(2, 1), ((float[]){1, 2}));
+    CHECK_FAILS(load(dir, NULL, "train", &g, NULL), SR_ERR_CONFIG, "choose one with --layer: a, b");
+    CHECK_OK(load(dir, "b", "train", &g, NULL));
+    CHECK(g.n == 2 && g.d == 1);
+    sr_matrix_deinit(&g);
+    SAVE("a-00001.npy", "<f4", SR_SHAPE(1, 3), ((float[]){5, 6, 7}));
+    CHECK_FAILS(load(dir, "a", "train", &g, NULL), SR_ERR_CONFIG, "rows of 3 numbers, expected 2");
+    SAVE("a-00001.npy", "<f4", SR_SHAPE(2, 2), ((float[]){5, 6, 7, 8}));
+    CHECK_FAILS(load(dir, "a", "train", &g, NULL), SR_ERR_CONFIG, "has 1 rows, the features have 2");
+    temp_dir_remove(dir);
+}
+
+static void test_vissl(void **state) {
+    (void)state;
+    char dir[64];
+    SrMatrix g;
+    temp_dir_make(dir);
+    SAVE("rank0_chunk0_train_res5_features.npy", "<f4", SR_SHAPE(2, 1), ((float[]){10, 12}));
+    SAVE("rank0_chunk0_train_res5_targets.npy", "<i8", SR_SHAPE(2, 2), ((int64_t[]){1, 0, -1, 1}));
+    SAVE("rank0_chunk0_train_res5_inds.npy", "<i8", SR_SHAPE(2), ((int64_t[]){0, 2}));
+    SAVE("rank1_chunk0_train_res5_features.npy", "<f4", SR_SHAPE(2, 1), ((float[]){11, 10}));
+    SAVE("rank1_chunk0_train_res5_targets.npy", "<i8", SR_SHAPE(2, 2), ((int64_t[]){0, 0, 1, 0}));
+    SAVE("rank1_chunk0_train_res5_inds.npy", "<i8", SR_SHAPE(2), ((int64_t[]){1, 0}));
+    CHECK_OK(load(dir, "res5", "train", &g, NULL));
+    CHECK(g.n == 3 && g.d == 1 && g.n_targets == 2); // image 0 came twice
+    for (int i = 0; i < 3; i++)
+        CHECK_NEAR(g.x[i], 10 + i, 0);
+    const int8_t expected[] = {1, 0, 0, 0, -1, 1};
+    CHECK(memcmp(g.target, expected, sizeof expected) == 0);
+    sr_matrix_deinit(&g);
+    CHECK_FAILS(load(dir, "res5", "test", &g, NULL), SR_ERR_CONFIG, "no features of test images");
+    CHECK_FAILS(load("no/such", NULL, "test", &g, NULL), SR_ERR_CONFIG, "no such file");
+    temp_dir_remove(dir);
+}
+
+static void test_scaling(void **state) {
+    (void)state;
+    SrMatrix f, g;
+    test_rows_planted(&f, 50, 3, 2, 2, 5);
+    test_rows_planted(&g, 4, 3, 2, 2, 6);
+    for (int i = 0; i < 50; i++)
+        f.x[3 * i + 2] = 7;
+    float before = g.x[0], third = g.x[2];
+    CHECK_OK(sr_matrix_standardize(&f, &g));
+    double mean = 0, square = 0;
+    for (int i = 0; i < 50; i++) {
+        mean += (double)f.x[3 * i] / 50;
+        square += (double)f.x[3 * i] * (double)f.x[3 * i] / 50;
+    }
+    CHECK_NEAR(mean, 0, 1e-6);
+    CHECK_NEAR(square, 1, 1e-5);
+    CHECK(g.x[0] != before);
+    CHECK_NEAR(g.x[2], third - 7, 1e-6); // a column that does not vary is only centred
+    sr_matrix_normalize(&g, 0);
+    CHECK_NEAR(g.x[0] * g.x[0] + g.x[1] * g.x[1] + g.x[2] * g.x[2], 1, 1e-6);
+    sr_matrix_deinit(&f);
+    sr_matrix_deinit(&g);
+}
+
+SR_TESTS(feature_files, unit(test_one_file), unit(test_shards), unit(test_vissl), unit(test_scaling))

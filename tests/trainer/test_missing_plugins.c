@@ -1,0 +1,98 @@
+// What a configuration needs: every missing piece in one line, misspelt names with the nearest,
+// sharded names read as the plain ones, nothing asked of a method where nothing learns.
+#include "tests/check.h"
+#include "trainer/config/schema.h"
+#include "trainer/config/vissl_names.h"
+
+static SrStatus needs(const char *text) {
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *tree = NULL;
+    CHECK_OK(sr_yaml_parse(&arena, text, strlen(text), "test.yaml", &tree));
+    SrStatus status = sr__needs_check(tree, &arena);
+    sr_arena_deinit(&arena);
+    return status;
+}
+
+// Pieces that only VISSL's own clusters have, so that no later plugin changes the line.
+static void test_all_in_one_line(void **state) {
+    (void)state;
+    CHECK_FAILS(needs("DATA: {TRAIN: {DATA_SOURCES: [everstore]}, TEST: {DATA_SOURCES: [airstore, "
+                      "everstore]}}\n"
+                      "LOSS: {name: swav_loss}\n"
+                      "OPTIMIZER: {name: zero}\n"),
+                SR_ERR_CONFIG,
+                "this configuration needs data source 'everstore', data source 'airstore', "
+                "optimizer 'zero', "
+                "which are not built yet");
+    CHECK_FAILS(needs("LOSS: {name: swav_loss}\nDATA: {TRAIN: {DATA_SOURCES: [manifold]}}\n"),
+                SR_ERR_CONFIG,
+                "this configuration needs data source 'manifold', which is not built yet");
+    CHECK_FAILS(needs("LOSS: {name: swav_loss}\n"
+                      "DATA: {TRAIN: {TRANSFORMS: [{name: Blur, transform_type: augly}]}}\n"),
+                SR_ERR_CONFIG, "needs augly's transform 'Blur', which is not built yet");
+    CHECK_OK(needs("LOSS: {name: swav_loss}\nMODEL: {TRUNK: {NAME: resnet}}\n"));
+}
+
+static void test_misspelt(void **state) {
+    (void)state;
+    CHECK_FAILS(needs("MODEL: {TRUNK: {NAME: regnett}}\n"), SR_ERR_CONFIG,
+                "test.yaml:1: MODEL.TRUNK.NAME: unknown trunk 'regnett'; did you mean 'regnet'?");
+    CHECK_FAILS(needs("LOSS: {name: swav_los}\n"), SR_ERR_CONFIG, "did you mean 'swav_loss'?");
+    CHECK_FAILS(needs("MODEL: {HEAD: {PARAMS: [[[mlp, {}], [mlpp, {}]]]}}\n"), SR_ERR_CONFIG,
+                "MODEL.HEAD.PARAMS: unknown head 'mlpp'; did you mean 'mlp'?");
+    CHECK_FAILS(needs("MODEL: {HEAD: {PARAMS: [[swav_hed, {}]]}}\n"), SR_ERR_CONFIG, "'swav_head'");
+    CHECK_FAILS(needs("DATA: {TEST: {TRANSFORMS: [{name: ToTensr}]}}\n"), SR_ERR_CONFIG,
+                "DATA.TEST.TRANSFORMS: unknown transform 'ToTensr'; did you mean 'ToTensor'?");
+    CHECK_FAILS(
+        needs(
+            "DATA: {TRAIN: {TRANSFORMS: [{name: ImgPilMultiCropRandomApply, prob: [1], transforms: "
+            "[{name: ImgPilGausianBlur}]}]}}\n"),
+        SR_ERR_CONFIG, "did you mean 'ImgPilGaussianBlur'?");
+    CHECK_FAILS(needs("DATA: {TRAIN: {COLLATE_FUNCTION: multicrop_colator}}\n"), SR_ERR_CONFIG,
+                "did you mean 'multicrop_collator'?");
+    CHECK_FAILS(needs("DATA: {TRAIN: {DATA_SOURCES: [disk_foldr]}}\n"), SR_ERR_CONFIG,
+                "'disk_folder'");
+    CHECK_FAILS(needs("OPTIMIZER: {name: sdg}\n"), SR_ERR_CONFIG, "did you mean 'sgd'?");
+    CHECK_FAILS(needs("OPTIMIZER: {name: unlikely_to_be_near}\n"), SR_ERR_CONFIG,
+                "unknown optimizer 'unlikely_to_be_near' (known: adam");
+}
+
+static void test_sharded_names(void **state) {
+    (void)state;
+    CHECK_OK(needs("MODEL: {TRUNK: {NAME: resnet_fsdp}, HEAD: {PARAMS: [[swav_head_fsdp, {}], "
+                   "[[mlp_fsdp, {}]]]}}\n"
+                   "OPTIMIZER: {name: sgd_fsdp}\n"));
+    CHECK_FAILS(needs("MODEL: {TRUNK: {NAME: resnett_fsdp}}\n"), SR_ERR_CONFIG,
+                "unknown trunk 'resnett_fsdp'");
+}
+
+static void test_frozen_models_need_no_method(void **state) {
+    (void)state;
+    static const char method[] = "LOSS: {name: unheard_of}\nOPTIMIZER: {name: unheard_of}\n";
+    char text[512];
+    snprintf(text, sizeof text, "MODEL: {FEATURE_EVAL_SETTINGS: {FREEZE_TRUNK_AND_HEAD: True}}\n%s",
+             method);
+    CHECK_OK(needs(text));
+    snprintf(text, sizeof text,
+             "MODEL: {FEATURE_EVAL_SETTINGS: {EXTRACT_TRUNK_FEATURES_ONLY: True}}\n%s", method);
+    CHECK_OK(needs(text));
+    snprintf(text, sizeof text, "MODEL: {FEATURE_EVAL_SETTINGS: {FREEZE_TRUNK_ONLY: True}}\n%s",
+             method);
+    CHECK_FAILS(needs(text), SR_ERR_CONFIG, "unheard_of");
+}
+
+// Nothing that is built may be missing from what VISSL knows, but for what is ours.
+static void test_tables_hold_what_is_vissls(void **state) {
+    (void)state;
+    CHECK(sr__is_vissl_name(SR_NAME_TRUNK, "resnet") && sr__is_built_name(SR_NAME_TRUNK, "resnet"));
+    for (int kind = 0; kind < SR_NAME_KINDS; kind++) {
+        CHECK(sr__built_name_at(kind, 0) && *sr__name_kind(kind));
+        for (int i = 0; sr__vissl_name_at(kind, i); i++)
+            CHECK(!strstr(sr__vissl_name_at(kind, i), "_fsdp"));
+    }
+    for (int i = 0; sr__built_name_at(SR_NAME_LOSS, i); i++)
+        CHECK(sr__is_vissl_name(SR_NAME_LOSS, sr__built_name_at(SR_NAME_LOSS, i)));
+}
+
+SR_TESTS(missing_plugins, unit(test_all_in_one_line), unit(test_misspelt), unit(test_sharded_names),
+         unit(test_frozen_models_need_no_method), unit(test_tables_hold_what_is_vissls))

@@ -1,0 +1,49 @@
+// What files written for a cluster become in one process: names of sharded modules and parameters,
+// the world.
+#include "tests/check.h"
+#include "trainer/config/schema.h"
+#include "base/yaml_edit.h"
+
+static const char text[] =
+    "config:\n"
+    "  LOSS: {name: swav_loss}\n"
+    "  OPTIMIZER: {name: sgd_fsdp}\n"
+    "  DISTRIBUTED: {NUM_NODES: 2, NUM_PROC_PER_NODE: 4}\n"
+    "  DATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator}}\n"
+    "  MODEL:\n"
+    "    TEMP_FROZEN_PARAMS_ITER_MAP:\n"
+    "      - [module.heads.0.prototypes0.weight, 3]\n"
+    "      - [_fsdp_wrapped_module.heads.0._fsdp_wrapped_module._fpw_module.prototypes0."
+    "_fsdp_wrapped_module.weight, 4]\n"
+    "    HEAD: {PARAMS: [[swav_head_fsdp, {dims: [2048, 16], num_clusters: [7]}]]}\n";
+
+static void test_names_in_a_configuration(void **state) {
+    (void)state;
+    SrConfig *config = NULL;
+    CHECK_OK(sr_config_parse(text, "test.yaml", NULL, 0, &config));
+    CHECK_STR(config->optimizer.name, "sgd");
+    CHECK_STR(sr_tree_text(config->tree, "MODEL.HEAD.PARAMS.0.0", ""), "swav_head");
+    CHECK_INT(config->model.n_frozen_until, 2);
+    for (int i = 0; i < 2; i++) {
+        CHECK_STR(config->model.frozen_until[i].param, "heads.0.prototypes0.weight");
+        CHECK_INT(config->model.frozen_until[i].iterations, 3 + i);
+    }
+    CHECK_INT(config->num_nodes * config->num_proc_per_node, 1);
+    sr_config_free(config);
+}
+
+static void test_names(void **state) {
+    (void)state;
+    SrArena arena = SR_ARENA_INIT;
+    CHECK_STR(sr__unsharded_name("regnet_fsdp", &arena), "regnet");
+    CHECK_STR(sr__unsharded_name("regnet", &arena), "regnet");
+    CHECK_STR(sr__unsharded_name("fsdp_net", &arena), "fsdp_net");
+    CHECK_STR(sr__plain_param_name("module.trunk.conv1.weight", &arena), "trunk.conv1.weight");
+    CHECK_STR(sr__plain_param_name("trunk.module.weight", &arena), "trunk.module.weight");
+    CHECK_STR(
+        sr__plain_param_name("module._fsdp_wrapped_module.trunk._fpw_module.a.weight", &arena),
+        "trunk.a.weight");
+    sr_arena_deinit(&arena);
+}
+
+SR_TESTS(sharding, unit(test_names_in_a_configuration), unit(test_names))

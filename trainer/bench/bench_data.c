@@ -1,0 +1,91 @@
+// Timing of the loader alone.  Processor time of the one thread that works, so that whatever else runs on the machine
+// takes the same share from this figure as from its peer's: none.
+#include "trainer/bench/bench_data.h"
+
+#include <time.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+
+static double cpu_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// Epochs follow each other: the draws, and so the work, differ from one to the next as in training.
+static SrStatus next_batch(SrLoader *loader, int64_t *epoch) {
+    const SrBatch *batch;
+    SR_TRY(sr_loader_next(loader, &batch, NULL));
+    if (batch)
+        return SR_OK;
+    SR_TRY(sr_loader_start(loader, ++*epoch, 0));
+    return sr_loader_next(loader, &batch, NULL);
+}
+
+static SrStatus time_batches(SrLoader *loader, const SrBenchOptions *o, double *seconds) {
+    int64_t epoch = 0;
+    SR_TRY(sr_loader_start(loader, 0, 0));
+    for (int i = 0; i < o->warmup + o->steps; i++) {
+        double began = cpu_s();
+        SR_TRY(next_batch(loader, &epoch));
+        if (i >= o->warmup)
+            seconds[i - o->warmup] = cpu_s() - began;
+    }
+    return SR_OK;
+}
+
+SrStatus sr_bench_data(const SrConfig *config, const SrBenchOptions *options, SrBenchResult *out) {
+    SrConfig single = *config;
+    SrSplit split = {.note = ""};
+    SrStatus status;
+    single.num_dataloader_workers = 0; // the caller's thread does it all
+    double *seconds = sr_calloc((size_t)options->steps + 1, sizeof *seconds);
+    if (!seconds)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d timings", options->steps);
+    SR_TRY_GOTO(sr_split_open_train(&single, &split));
+    SR_TRY_GOTO(time_batches(split.loader, options, seconds));
+    double median = sr_bench_median(seconds, options->steps);
+    *out = (SrBenchResult){
+        .median_ms = 1e3 * median,
+        .min_ms = 1e3 * seconds[0],
+        .images_per_s = config->train.batchsize_per_replica / median,
+        .steps = options->steps,
+        .threads = 1,
+        .batch = config->train.batchsize_per_replica,
+        .cpu = "",
+        .dtype = "f32",
+    };
+    sr_bench_crops(&split, out->crops, sizeof out->crops);
+done:
+    sr_split_close(&split);
+    sr_free(seconds);
+    return status;
+}
+
+static const char *mode_name(const SrConfig *config) {
+    return config->train.fast_pixels ? "fast" : "exact";
+}
+
+// For the person.
+void sr_bench_data_text(const SrBenchResult *r, const SrConfig *config, SrText *out) {
+    sr_text_printf(out,
+                   "data alone, %d images, crops %s, %s pixels, JPEG by %s: median %.2f ms, fastest %.2f ms of %d; "
+                   "%.1f images/s a core\n",
+                   r->batch, r->crops, mode_name(config), sr_image_decoder_name(), r->median_ms, r->min_ms, r->steps,
+                   r->images_per_s);
+}
+
+// For bench/transforms.py.
+void sr_bench_data_json(const SrBenchResult *r, const SrConfig *config, SrText *out) {
+    sr_json_begin(out);
+    sr_json_string(out, "crops", r->crops);
+    sr_json_int(out, "batch", r->batch);
+    sr_json_string(out, "pixels", mode_name(config));
+    sr_json_string(out, "jpeg", sr_image_decoder_name());
+    sr_json_int(out, "threads", 1);
+    sr_json_float(out, "median_ms", r->median_ms);
+    sr_json_float(out, "min_ms", r->min_ms);
+    sr_json_float(out, "images_per_s", r->images_per_s);
+    sr_json_end(out);
+}

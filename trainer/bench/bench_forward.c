@@ -1,0 +1,65 @@
+// Timing of forwards.  Training steps are timed in bench.c.
+#include "base/clock.h"
+#include "trainer/bench/bench_forward.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "base/rng.h"
+#include "kernels/conv/conv.h"
+#include "kernels/cpu.h"
+
+static void fill_input(const SrExtractor *e) {
+    SrTensor x = sr_extractor_input(e); // (N, H, W, 3)
+    SrRng rng = sr_rng(0, SR_RNG_SYNTHETIC, 0, 0, 0, 0);
+    for (int64_t i = 0; i < sr_shape_count(x.shape); i++)
+        ((float *)x.data)[i] = (float)sr_rng_normal(&rng);
+}
+
+static void time_forwards(SrExtractor *e, const SrBenchOptions *o, double *seconds) {
+    fill_input(e);
+    for (int i = 0; i < o->warmup + o->steps; i++) {
+        if (i == o->warmup)
+            sr_plan_profile(e->plan, o->profile || o->ops);
+        double began = sr_clock();
+        sr_extractor_run(e);
+        if (i >= o->warmup)
+            seconds[i - o->warmup] = sr_clock() - began;
+    }
+}
+
+static void fill_result(const SrExtractor *e, const SrExtractorOptions *x, double *seconds, int steps,
+                        SrBenchResult *r) {
+    struct rusage usage;
+    double median = sr_bench_median(seconds, steps);
+    *r = (SrBenchResult){
+        .median_ms = 1e3 * median, .min_ms = 1e3 * seconds[0], .images_per_s = x->batch / median,
+        .gflops = (double)e->extraction.after.flops / median / 1e9,
+        .steps = steps, .threads = sr_parallel_threads(), .batch = x->batch, .cpu = sr_cpu_name(sr_cpu_level()), .dtype = "f32",
+        .peak_gflops = sr_conv_peak_gflops(SR_F32), .plan_bytes = sr_plan_cost(e->plan).activation_bytes,
+    };
+    snprintf(r->crops, sizeof r->crops, "1x%d", x->height);
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        r->peak_bytes = (size_t)usage.ru_maxrss * 1024;
+}
+
+SrStatus sr_bench_forward(const SrExtractorOptions *extractor, const SrBenchOptions *options, SrBenchResult *out,
+                          SrText *profile) {
+    SrExtractor e;
+    double *seconds = sr_calloc((size_t)options->steps + 1, sizeof *seconds);
+    if (!seconds)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d timings", options->steps);
+    SrStatus status = sr_extractor_open(extractor, &e);
+    if (status == SR_OK) {
+        time_forwards(&e, options, seconds);
+        fill_result(&e, extractor, seconds, options->steps, out);
+        if (options->profile || options->ops)
+            status = sr_bench_profile(e.plan, options->steps, options->ops, profile);
+        sr_extractor_close(&e);
+    }
+    sr_free(seconds);
+    return status;
+}

@@ -1,0 +1,135 @@
+// The estimate: a roofline over the planned calls (graph/plan_time.c), with its rates measured on kernels of ours.
+// Not a benchmark: `sslrun bench` runs the very step.
+//
+// A peak from the data sheet would promise too much, so each rate is what a kind of call reaches at a size that does
+// not fit the caches: 3x3 convolutions (above the nominal peak where Winograd's are taken), 1x1 convolutions, and
+// batch norms for what memory bounds.
+#include "base/clock.h"
+#include "trainer/bench/estimate.h"
+
+#include <math.h>
+#include <time.h>
+
+#include "base/parallel.h"
+#include "graph/builder.h"
+#include "kernels/op_params.h"
+
+enum { SIDE = 28, WIDTH = 128, WIDE = 4 * WIDTH, ROUNDS = 5 };
+#define BUDGET_S 0.1 // of a probe
+
+typedef struct {
+    SrNodeId (*build)(SrBuilder *b, SrNodeId x);
+    int images, channels; // of the input
+    bool arithmetic;      // what bounds it: arithmetic or memory
+} Probe;
+
+static SrNodeId conv(SrBuilder *b, const char *leaf, int channels, int kernel, SrNodeId x) {
+    SrConv2dParams p = {.out_channels = channels, .kernel_h = kernel, .padding_h = kernel / 2, .padding_w = kernel / 2};
+    return sr_build(b, "conv2d", leaf, &p, x);
+}
+
+// A bottleneck's convolutions apart: the middle one, and the two around it.
+static SrNodeId build_windows(SrBuilder *b, SrNodeId x) {
+    return conv(b, "conv2", WIDTH, 3, x);
+}
+
+static SrNodeId build_matrices(SrBuilder *b, SrNodeId x) {
+    return conv(b, "conv3", WIDE, 1, conv(b, "conv1", WIDTH, 1, x));
+}
+
+static SrNodeId build_norms(SrBuilder *b, SrNodeId x) {
+    const SrBatchNormParams p = {.eps = 1e-5, .momentum = 0.1};
+    x = sr_build(b, "batch_norm", "bn1", &p, x);
+    x = sr_build(b, "batch_norm", "bn2", &p, sr_build(b, "relu", "relu", NULL, x));
+    return sr_build(b, "relu", "relu", NULL, x);
+}
+
+// Ordinary numbers: pages never written read as zeros from one place, at another speed.
+static void fill(float *x, SrShape shape) {
+    for (int64_t i = 0; i < sr_shape_count(shape); i++)
+        x[i] = (float)(i % 251) / 125 - 1;
+}
+
+// Of all threads together, so that neighbours on a busy machine do not count as slowness of the kernels.
+static double cpu_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// Fastest of a few rounds: what disturbs a round only makes it longer.  On a busy machine one round must do.
+static double time_plan(SrPlan *plan) {
+    double fastest = HUGE_VAL, enough = sr_clock() + BUDGET_S;
+    for (int i = 0; i < ROUNDS + 1 && (i < 2 || sr_clock() < enough); i++) { // the first touches the pages
+        double began = cpu_seconds();
+        sr_plan_forward(plan, i);
+        sr_plan_backward(plan);
+        if (i > 0)
+            fastest = fmin(fastest, cpu_seconds() - began);
+    }
+    return fastest / sr_parallel_threads();
+}
+
+// x: (images, SIDE, SIDE, channels) through the probe and back; *rate: FLOPs or bytes a second.
+static SrStatus measure_on(SrBuilder *b, const Probe *probe, double *rate) {
+    SrPlan *plan = NULL;
+    SrParams *params = sr_graph_params(sr_builder_graph(b));
+    SrShape shape = SR_SHAPE(probe->images, SIDE, SIDE, probe->channels);
+    SrNodeId x = sr_build_input(b, "x", shape, SR_F32), y = probe->build(b, x);
+    SR_TRY(sr_builder_status(b));
+    SR_TRY(sr_params_allocate(params));
+    sr_params_init(params, 0);
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN, .losses = &y, .n_losses = 1, .input_grads = &x, .n_input_grads = 1};
+    SR_TRY(sr_plan_compile(sr_builder_graph(b), &options, &plan));
+    fill(sr_plan_input(plan, x).data, shape);
+    fill(sr_plan_seed(plan, y), sr_build_shape(b, y));
+    SrPlanCost cost = sr_plan_cost(plan);
+    double amount = probe->arithmetic ? (double)(cost.forward_flops + cost.backward_flops) : sr_plan_traffic(plan);
+    *rate = amount / time_plan(plan);
+    sr_plan_free(plan);
+    return SR_OK;
+}
+
+static SrStatus measure(const Probe *probe, double *rate) {
+    SrParams *params = NULL;
+    SrGraph *graph = NULL;
+    SrBuilder *b = NULL;
+    SrStatus status;
+    SR_TRY_GOTO(sr_params_new(&params));
+    SR_TRY_GOTO(sr_graph_new(params, &graph));
+    SR_TRY_GOTO(sr_builder_new(graph, &b));
+    SR_TRY_GOTO(measure_on(b, probe, rate));
+done:
+    sr_builder_free(b);
+    sr_graph_free(graph);
+    sr_params_free(params);
+    return status;
+}
+
+// Gradients are cleared and read; values and momentum read and written; LARC reads for two norms.
+static double update_bytes(const SrRun *run) {
+    if (run->graph.loss == SR_NO_NODE)
+        return 0;
+    return (double)sizeof(float) * (run->config->optimizer.use_larc ? 8 : 6) * (double)run->cost.trainable;
+}
+
+// Heads over a frozen trunk: its forward belongs to the step until its features are kept.
+static SrStatus add_frozen_trunk(SrRun *run, const SrPlanRates *rates, double *seconds) {
+    SrPlan *dry = NULL;
+    SR_TRY(sr_run_compile_trunk(run, &dry));
+    *seconds += sr_plan_seconds(dry, rates);
+    sr_plan_free(dry);
+    return SR_OK;
+}
+
+SrStatus sr_estimate_step(SrRun *run, double *seconds) {
+    SrPlan *dry = NULL;
+    SrPlanRates rates;
+    SR_TRY(measure(&(Probe){build_windows, 4, WIDTH, true}, &rates.window_flops));
+    SR_TRY(measure(&(Probe){build_matrices, 4, WIDE, true}, &rates.matrix_flops));
+    SR_TRY(measure(&(Probe){build_norms, 8, WIDE, false}, &rates.bytes));
+    SR_TRY(sr_run_compile(run, true, &dry));
+    *seconds = sr_plan_seconds(dry, &rates) + update_bytes(run) / rates.bytes;
+    sr_plan_free(dry);
+    return run->frozen_trunk ? add_frozen_trunk(run, &rates, seconds) : SR_OK;
+}

@@ -1,0 +1,182 @@
+// auto_lr_scaling: rewrites a schedule's tree for the batch the run really has (Goyal et al.,
+// "Accurate, large minibatch SGD", 2017, section 2.1; the rules are those of VISSL's
+// infer_learning_rate, spec 1.5.2, with their surprises kept because published recipes depend on
+// them).  Not the schedule itself: it only changes numbers.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/option.h"
+#include "trainer/schedules/schedule.h"
+#include "base/yaml_edit.h"
+
+typedef struct {
+    bool enabled;
+    double base_value;
+    int base_batch;
+    int type; // index into "linear|sqrt"
+} Scaling;
+
+static const SrOption options[] = {
+    {"auto_scale", SR_OPT_BOOL, offsetof(Scaling, enabled), "False", 0, 0, NULL,
+     "Scale with the batch size."},
+    {"base_value", SR_OPT_FLOAT, offsetof(Scaling, base_value), "0.1", 0, 0, NULL,
+     "Learning rate for a batch of base_lr_batch_size."},
+    {"base_lr_batch_size", SR_OPT_INT, offsetof(Scaling, base_batch), "256", 1, 1e9, NULL,
+     "The batch it is for."},
+    {"scaling_type", SR_OPT_ENUM, offsetof(Scaling, type), "linear", 0, 0, "linear|sqrt",
+     "With the batch, or with its square root."},
+    SR_OPTION_END,
+};
+
+typedef struct {
+    double scaled;     // peak rate for the run's batch
+    double warm_start; // where a warm-up begins: one node's batch, always linear
+    int nodes;
+    const char *where;
+    SrArena *arena;
+} Target;
+
+// Correctly rounded decimals, as Python's round().
+static double round_decimals(double x, int decimals) {
+    char buf[400];
+    snprintf(buf, sizeof buf, "%.*f", decimals, x);
+    return strtod(buf, NULL);
+}
+
+// end keeps its ratio to start.
+static SrStatus scale_cosine(SrYaml *tree, const Target *t) {
+    double start = 0, end = 0;
+    SR_TRY(sr_tree_number(tree, "start_value", t->where, &start));
+    SR_TRY(sr_tree_number(tree, "end_value", t->where, &end));
+    if (start == 0)
+        return sr_fail(SR_ERR_CONFIG, "%s: %s.start_value is 0; auto_lr_scaling needs a cosine that starts above 0",
+                       sr_yaml_place(tree).text, t->where);
+    if (start == t->scaled) // done before (a saved configuration): end must not drift by a rounding
+        return SR_OK;
+    SR_TRY(sr_tree_put_float(t->arena, tree, "end_value", t->scaled * (end / start)));
+    return sr_tree_put_float(t->arena, tree, "start_value", t->scaled);
+}
+
+// values[i] = scaled * gamma^i with gamma from the first two: other ratios between the values are
+// lost, as in VISSL.
+static SrStatus scale_steps(SrYaml *tree, const Target *t) {
+    const SrYaml *old = sr_yaml_find(tree, "values");
+    if (!old || old->type != SR_YAML_LIST || old->n == 0)
+        return sr_fail(SR_ERR_CONFIG, "%s: %s.values must be a list of numbers", sr_yaml_place(tree).text, t->where);
+    if (old->n > 1 && old->items[0]->f == 0)
+        return sr_fail(SR_ERR_CONFIG, "%s: %s.values starts with 0; auto_lr_scaling needs the ratio of the first "
+                       "two", sr_yaml_place(old).text, t->where);
+    double gamma = old->n > 1 ? round_decimals(old->items[1]->f / old->items[0]->f, 6) : 1;
+    SrYaml *values = sr_yaml_new(t->arena, SR_YAML_LIST, old->file, old->line);
+    if (!values)
+        return sr_fail(SR_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < old->n; i++) {
+        char text[40];
+        sr_tree_float_text(round_decimals(t->scaled * pow(gamma, i), 8), text, sizeof text);
+        SrYaml *item = sr_yaml_scalar(t->arena, text, old->file, old->line);
+        if (!item)
+            return sr_fail(SR_ERR_MEMORY, "out of memory");
+        SR_TRY(sr_yaml_append(t->arena, values, item));
+    }
+    return sr_yaml_put(t->arena, tree, "values", values);
+}
+
+static SrStatus scale_tree(SrYaml *tree, const Target *t, int depth);
+
+// A warm-up gets its start from one node's batch; on a single node it then starts where it ends,
+// and goes. lengths and interval_scaling keep their entries: with one schedule left they no longer
+// matter.
+static SrStatus drop_or_start_warmups(SrYaml *parts, const Target *t) {
+    int kept = 0;
+    for (int i = 0; i < parts->n; i++) {
+        SrYaml *part = parts->items[i];
+        bool keep = true;
+        if (strcmp(sr_tree_text(part, "name", ""), "linear") == 0) {
+            SR_TRY(sr_tree_put_float(t->arena, part, "start_value", t->warm_start));
+            double end = 0;
+            SR_TRY(sr_tree_number(part, "end_value", t->where, &end));
+            keep = t->nodes != 1 || t->warm_start > end || parts->n == 1;
+        }
+        if (keep)
+            parts->items[kept++] = part;
+    }
+    if (kept < parts->n)
+        sr_info("%s: a warm-up that starts at its end value is removed (set "
+                "auto_lr_scaling.auto_scale=False to keep it)",
+                t->where);
+    parts->n = kept;
+    return SR_OK;
+}
+
+// All parts are scaled to the same peak; a part left alone becomes the whole schedule.
+static SrStatus scale_composite(SrYaml *tree, const Target *t, int depth) {
+    SrYaml *parts = sr_yaml_find(tree, "schedulers");
+    if (!parts || parts->type != SR_YAML_LIST || parts->n == 0)
+        return sr_fail(SR_ERR_CONFIG, "%s: %s.schedulers must be a list of schedules", sr_yaml_place(tree).text,
+                       t->where);
+    for (int i = 0; i < parts->n; i++)
+        SR_TRY(scale_tree(parts->items[i], t, depth + 1));
+    SR_TRY(drop_or_start_warmups(parts, t));
+    if (parts->n != 1)
+        return SR_OK;
+    const SrYaml *only = parts->items[0];
+    for (int i = 0; i < only->n; i++)
+        SR_TRY(sr_yaml_put(t->arena, tree, only->keys[i], sr_yaml_copy(t->arena, only->items[i])));
+    return SR_OK;
+}
+
+static SrStatus scale_tree(SrYaml *tree, const Target *t, int depth) {
+    if (tree->type != SR_YAML_MAP || depth > 8)
+        return sr_fail(SR_ERR_CONFIG, "%s: %s: a schedule must be a map, nested at most 8 deep",
+                       sr_yaml_place(tree).text, t->where);
+    const char *name = sr_tree_text(tree, "name", "");
+    if (strcmp(name, "composite") == 0)
+        return scale_composite(tree, t, depth);
+    if (strstr(name, "cosine"))
+        return scale_cosine(tree, t);
+    if (strcmp(name, "multistep") == 0 || strcmp(name, "step") == 0)
+        return scale_steps(tree, t);
+    // polynomial is ours: VISSL refuses it here.
+    static const char *const simple[][2] = {{"linear", "end_value"},
+                                            {"inverse_sqrt", "start_value"},
+                                            {"constant", "value"},
+                                            {"step_with_fixed_gamma", "base_value"},
+                                            {"polynomial", "base_value"}};
+    for (int i = 0; i < SR_COUNT(simple); i++)
+        if (strcmp(name, simple[i][0]) == 0)
+            return sr_tree_put_float(t->arena, tree, simple[i][1], t->scaled);
+    const SrScheduleKind *kind = NULL;
+    SR_TRY(sr_schedule_kind_find(name, &kind));
+    return sr_fail(SR_ERR_CONFIG, "%s: %s: auto_lr_scaling does not know the schedule '%s'", sr_yaml_place(tree).text,
+                   t->where, name);
+}
+
+// Scaling a tree again (a saved configuration) leaves it as it is.
+SrStatus sr_schedule_auto_scale(SrYaml *tree, const char *where, int global_batch, int node_batch,
+                                int nodes, SrArena *arena) {
+    const SrYaml *section = sr_yaml_find(tree, "auto_lr_scaling");
+    if (!section || section->type == SR_YAML_NULL)
+        return SR_OK;
+    char path[256];
+    snprintf(path, sizeof path, "%s.auto_lr_scaling", where);
+    Scaling s = {0};
+    SR_TRY(sr_options_parse(options, section, path, arena, &s));
+    if (!s.enabled)
+        return SR_OK;
+    double factor = (double)global_batch / s.base_batch;
+    factor = s.type == 0 ? factor : sqrt(factor);
+    Target target = {
+        .scaled = s.base_value * factor,
+        .warm_start = s.base_value * ((double)node_batch / s.base_batch),
+        .nodes = nodes,
+        .where = where,
+        .arena = arena,
+    };
+    SR_TRY(scale_tree(tree, &target, 0));
+    sr_info("%s: %g at a batch of %d becomes %g at %d (%s)", where, s.base_value, s.base_batch,
+            target.scaled, global_batch, s.type == 0 ? "linear" : "sqrt");
+    return SR_OK;
+}

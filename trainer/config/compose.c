@@ -1,0 +1,335 @@
+// Composing configurations from files and overrides, with Hydra's rules as VISSL uses them (compose.h).
+// Not a checker: what the keys mean is decided by the tables (trainer/config/schema.c) on the finished tree.
+#include "trainer/config/compose.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "trainer/config/schema.h"
+
+// Files that name files could go on for ever; VISSL's own nest two deep.
+enum { MAX_PATH_BYTES = 4096, MAX_FILES = 64, MAX_DEPTH = 8, MAX_LISTED = 2048 };
+
+typedef struct {
+    SrArena *arena;
+    SrYaml *tree;
+    int files, depth; // read so far; `defaults:` lists we are inside of
+} Composer;
+
+// ---- finding files
+
+// The user's folders first, so that they can shadow what is shipped beside the program.
+static const char *const roots[] = {"configs/config", "configs"};
+
+// Folder of the running program with a slash, "" where the system does not say.
+static void program_folder(char out[MAX_PATH_BYTES]) {
+    ssize_t len = readlink("/proc/self/exe", out, MAX_PATH_BYTES - 1);
+    out[len > 0 ? len : 0] = '\0';
+    char *slash = strrchr(out, '/');
+    if (slash)
+        slash[1] = '\0';
+    else
+        out[0] = '\0';
+}
+
+// VISSL tolerates names with and without the ending.
+static bool try_file(const char *folder, const char *root, const char *name,
+                     char out[MAX_PATH_BYTES]) {
+    static const char *const endings[] = {"", ".yaml"};
+    for (int i = 0; i < SR_COUNT(endings); i++) {
+        int len = snprintf(out, MAX_PATH_BYTES, "%s%s%s%s%s", folder, root, *root ? "/" : "", name,
+                           endings[i]);
+        if (len > 0 && len < MAX_PATH_BYTES && sr_file_exists(out) && !sr_file_is_dir(out))
+            return true;
+    }
+    return false;
+}
+
+static bool find_file(const char *name, char out[MAX_PATH_BYTES]) {
+    char folders[2][MAX_PATH_BYTES] = {""};
+    program_folder(folders[1]);
+    if (try_file("", "", name, out))
+        return true;
+    for (int f = 0; f < 2; f++)
+        for (int r = 0; r < SR_COUNT(roots); r++)
+            if ((f == 0 || *folders[f]) && try_file(folders[f], roots[r], name, out))
+                return true;
+    return false;
+}
+
+// Collects "pretrain/swav/swav_resnet50" for the suggestion; broken folders are simply not listed.
+static void list_names(const char *folder, size_t prefix, int depth, SrArena *arena,
+                       const char **names, int *n) {
+    char **entries = NULL;
+    int count = 0;
+    if (depth > MAX_DEPTH || sr_file_list(folder, &entries, &count) != SR_OK)
+        return;
+    for (int i = 0; i < count && *n < MAX_LISTED; i++) {
+        char path[MAX_PATH_BYTES];
+        if (sr_file_join(path, sizeof path, folder, entries[i]) != SR_OK)
+            continue;
+        if (sr_file_is_dir(path)) {
+            list_names(path, prefix, depth + 1, arena, names, n);
+        } else if (sr_text_ends(path, ".yaml")) {
+            path[strlen(path) - strlen(".yaml")] = '\0';
+            const char *copy = sr_arena_strdup(arena, path + prefix);
+            names[*n] = copy ? copy : "";
+            (*n)++;
+        }
+    }
+    sr_file_list_free(entries, count);
+}
+
+static SrStatus no_such_file(const char *name, SrArena *arena) {
+    char folder[2 * MAX_PATH_BYTES];
+    const char **names = sr_arena_alloc(arena, MAX_LISTED * sizeof *names);
+    int n = 0, near = -1;
+    if (!names)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for the list of configurations");
+    for (int r = 0; r < SR_COUNT(roots); r++)
+        list_names(roots[r], strlen(roots[r]) + 1, 0, arena, names, &n);
+    program_folder(folder);
+    if (*folder) {
+        size_t len = strlen(folder);
+        snprintf(folder + len, sizeof folder - len, "configs");
+        list_names(folder, len + strlen("configs/"), 0, arena, names, &n);
+    }
+    near = sr_text_nearest(name, names, n);
+    const char *also = sr_text_ends(name, ".yaml") ? "" : ", with or without .yaml";
+    return sr_fail(SR_ERR_CONFIG, "%s: no such configuration file, neither here nor below configs/%s%s%s%s", name, also,
+                   near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "", near >= 0 ? "'?" : "");
+}
+
+// A path that cannot be read is the user's mistake, like any other in the configuration: exit
+// code 2.
+SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, SrYaml **file) {
+    char path[MAX_PATH_BYTES];
+    if (!find_file(name, path))
+        return no_such_file(name, arena);
+    *found = sr_arena_strdup(arena, path);
+    if (!*found)
+        return sr_fail(SR_ERR_MEMORY, "out of memory");
+    SrStatus status = sr_yaml_load(arena, *found, file);
+    if (status == SR_ERR_IO) // unreadable or too large: what the user named is wrong
+        return sr_fail_prefix(SR_ERR_CONFIG, "configuration");
+    return status;
+}
+
+// ---- one file
+
+// VISSL demands 1 and stops otherwise: a file of another version may mean other things by its keys.
+static SrStatus check_version(const SrYaml *tree) {
+    const SrYaml *version = sr_yaml_find(tree, "VERSION");
+    if (!version || (version->type == SR_YAML_INT && version->i == 1))
+        return SR_OK;
+    return sr_fail(SR_ERR_CONFIG, "%s: VERSION must be 1", sr_yaml_place(version).text);
+}
+
+// Hydra's own keys beside `config:` steer its launcher and mean nothing here; any other key there is
+// most likely meant to stand below `config:`.
+static SrStatus check_beside(const SrYaml *file) {
+    static const char *const launcher[] = {"config", "hydra", "defaults", "node_id", "engine_name"};
+    for (int i = 0; i < file->n; i++) {
+        bool known = false;
+        for (int k = 0; k < SR_COUNT(launcher); k++)
+            known |= strcmp(file->keys[i], launcher[k]) == 0;
+        if (!known)
+            return sr_fail(SR_ERR_CONFIG,
+                           "%s:%d: the key '%s' stands beside `config:`; move it below", file->file,
+                           file->items[i]->line, file->keys[i]);
+    }
+    return SR_OK;
+}
+
+// What lies below the top key `config:`, or the whole file where there is none.  *defaults: its list.
+static SrStatus unwrap(SrYaml *file, SrYaml **defaults, SrYaml **out) {
+    *defaults = *out = NULL;
+    if (file->type == SR_YAML_NULL) // an empty file changes nothing
+        return SR_OK;
+    if (file->type != SR_YAML_MAP)
+        return sr_fail(SR_ERR_CONFIG, "%s: a configuration is a map of keys, this is %s", sr_yaml_place(file).text,
+                       sr_yaml_type_name(file->type));
+    SR_TRY(check_version(file));
+    sr_yaml_remove(file, "VERSION");
+    *defaults = sr_yaml_find(file, "defaults");
+    sr_yaml_remove(file, "defaults");
+    *out = sr_yaml_find(file, "config");
+    if (!*out) {
+        *out = file;
+        return SR_OK;
+    }
+    SR_TRY(check_beside(file));
+    if ((*out)->type == SR_YAML_NULL)
+        *out = NULL;
+    else if ((*out)->type != SR_YAML_MAP)
+        return sr_fail(SR_ERR_CONFIG, "%s: `config:` must hold a map of keys, this is %s", sr_yaml_place(*out).text,
+                       sr_yaml_type_name((*out)->type));
+    return SR_OK;
+}
+
+// Group names are relative to the folder of configurations, however they are written.
+static const char *without_group(const char *name) {
+    name += *name == '/' ? 1 : 0;
+    return sr_text_starts(name, "config/") ? name + strlen("config/") : name;
+}
+
+// "pretrain/swav/x", "/config/pretrain/swav/x", {config/pretrain/swav: x}: a name of a file, NULL if
+// it is none of these.  Hydra's package suffix (@_global_) says what is true of every file here.
+static const char *default_name(const SrYaml *entry, SrArena *arena) {
+    char unused[MAX_PATH_BYTES];
+    if (entry->type == SR_YAML_STRING) // a leading slash is Hydra's "from the top", or the path of a file
+        return try_file("", "", entry->text, unused) ? entry->text : without_group(entry->text);
+    if (entry->type != SR_YAML_MAP || entry->n != 1 || entry->items[0]->type != SR_YAML_STRING)
+        return NULL;
+    const char *group = without_group(entry->keys[0]), *file = entry->items[0]->text;
+    int len = (int)strcspn(group, "@");
+    return strcmp(group, "config") == 0 ? without_group(file)
+                                        : sr_arena_printf(arena, "%.*s/%s", len, group, file);
+}
+
+// A name that is nowhere else is looked for in the folders above the file that names it, so that shipped files compose from
+// wherever they lie.  Without such a file: the name as it was.
+static const char *above(const char *naming, const char *name, SrArena *arena) {
+    char folder[MAX_PATH_BYTES], found[MAX_PATH_BYTES];
+    char *slash;
+    if (find_file(name, found) || snprintf(folder, sizeof folder, "%s", naming) >= MAX_PATH_BYTES)
+        return name;
+    while ((slash = strrchr(folder, '/')) != NULL) {
+        slash[1] = '\0';
+        if (try_file(folder, "", name, found))
+            return sr_arena_strdup(arena, found);
+        *slash = '\0';
+    }
+    return name;
+}
+
+static SrStatus merge_file(Composer *c, SrYaml *file);
+
+static SrStatus merge_named(Composer *c, const char *name) {
+    const char *found = NULL;
+    SrYaml *file = NULL;
+    if (++c->files > MAX_FILES)
+        return sr_fail(SR_ERR_CONFIG, "%s: more than %d files are composed; do they name each other?",
+                       name, MAX_FILES);
+    SR_TRY(sr__compose_load(name, c->arena, &found, &file));
+    return merge_file(c, file);
+}
+
+// Entries of a `defaults:` list from `first` up to `_self_` or the end.  *next: the entry after it.
+static SrStatus merge_defaults(Composer *c, const SrYaml *list, int first, int *next) {
+    int i = first;
+    for (; i < list->n; i++) {
+        const SrYaml *entry = list->items[i];
+        if (entry->type == SR_YAML_STRING && strcmp(entry->text, "_self_") == 0)
+            break;
+        const char *name = default_name(entry, c->arena);
+        if (!name || strcmp(name, "???") == 0)
+            return sr_fail(SR_ERR_CONFIG, "%s: defaults: each entry is _self_ or a file, as in "
+                           "pretrain/swav/swav_8node_resnet", sr_yaml_place(entry).text);
+        const char *path = above(entry->file, name, c->arena);
+        SrStatus status = path ? merge_named(c, path) : sr_fail(SR_ERR_MEMORY, "out of memory");
+        if (status != SR_OK)
+            return sr_fail_prefix(status, "%s: defaults", sr_yaml_place(entry).text);
+    }
+    *next = i + 1;
+    return SR_OK;
+}
+
+// A file lies over what its `defaults:` list names, except for entries after `_self_`.
+static SrStatus merge_file(Composer *c, SrYaml *file) {
+    SrYaml *list = NULL, *own = NULL;
+    int next = 0;
+    SR_TRY(unwrap(file, &list, &own));
+    if (list && list->type != SR_YAML_LIST)
+        return sr_fail(SR_ERR_CONFIG, "%s: defaults must be a list of files", sr_yaml_place(list).text);
+    if (++c->depth > MAX_DEPTH)
+        return sr_fail(SR_ERR_CONFIG, "%s: defaults are nested deeper than %d; do they form a ring?",
+                       file->file, MAX_DEPTH);
+    if (list)
+        SR_TRY(merge_defaults(c, list, 0, &next));
+    if (own)
+        SR_TRY(sr_yaml_merge(c->arena, c->tree, own));
+    if (list && next < list->n)
+        SR_TRY(merge_defaults(c, list, next, &next));
+    c->depth--;
+    return SR_OK;
+}
+
+// ---- the command line
+
+// The part of an override before its '=', without its sign.
+static const char *key_of(const char *text, size_t *len) {
+    text += strspn(text, "+~");
+    *len = strcspn(text, "=");
+    return text;
+}
+
+static bool is_key(const char *text, const char *name) {
+    size_t len;
+    const char *key = key_of(text, &len);
+    return strlen(name) == len && strncmp(key, name, len) == 0;
+}
+
+// Keys of Hydra and of VISSL's launcher: there is no launcher here.
+static bool is_launchers(const char *text) {
+    size_t len;
+    const char *key = key_of(text, &len);
+    return sr_text_starts(key, "hydra.") || sr_text_starts(key, "hydra/") ||
+           is_key(text, "node_id") || is_key(text, "engine_name");
+}
+
+static bool names_file(const char *text) {
+    size_t len;
+    const char *key = key_of(text, &len);
+    return len >= strlen("config/") && sr_text_starts(key, "config/");
+}
+
+// "+config/pretrain/swav/models=resnet50_w2".  Without the plus Hydra refuses: the group is not in
+// its list of defaults.
+static SrStatus merge_group(Composer *c, const char *text) {
+    size_t len;
+    const char *key = key_of(text, &len), *group = without_group(key);
+    if (text[0] != '+')
+        return sr_fail(SR_ERR_CONFIG,
+                       "'%s': a file is added with a plus in front, as in +config/DIR=FILE", text);
+    if (key[len] != '=' || !key[len + 1] || len == strlen("config/"))
+        return sr_fail(SR_ERR_CONFIG, "'%s': which file? Write +config/DIR=FILE", text);
+    const char *name = sr_arena_printf(c->arena, "%.*s/%s", (int)(len - (size_t)(group - key)),
+                                       group, key + len + 1);
+    if (!name)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for '%s'", text);
+    SrStatus status = merge_named(c, name);
+    return status == SR_ERR_CONFIG ? sr_fail_prefix(status, "%s", text) : status;
+}
+
+// Two rounds over the command line: files first, whatever stands between them.
+static SrStatus merge_overrides(Composer *c, const char *const *overrides, int n) {
+    for (int i = 0; i < n; i++)
+        if (names_file(overrides[i]))
+            SR_TRY(merge_group(c, overrides[i]));
+    for (int i = 0; i < n; i++) {
+        if (names_file(overrides[i]))
+            continue;
+        if (is_launchers(overrides[i]))
+            sr_info("%s is accepted and changes nothing: the verb says what runs", overrides[i]);
+        else
+            SR_TRY(sr__override_apply(c->tree, overrides[i], c->arena));
+    }
+    return SR_OK;
+}
+
+SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides, SrArena *arena,
+                     SrYaml **tree) {
+    Composer c = {.arena = arena};
+    SR_TRY(sr__schema_defaults(arena, &c.tree));
+    if (file)
+        SR_TRY(merge_file(&c, file));
+    SR_TRY(merge_overrides(&c, overrides, n_overrides));
+    *tree = c.tree;
+    return sr__interpolate(c.tree, arena);
+}

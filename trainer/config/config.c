@@ -1,0 +1,261 @@
+// From a file and overrides to a checked, complete configuration (spec 1.2, 1.3).
+//
+// Composing is compose.c's.  read: every section against its table, into the structs.
+// Reading happens twice: before inference, so that the rules meet only well-formed trees, and after
+// it, for the resolved values.
+#include "trainer/config/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/comm.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "losses/loss.h"
+#include "trainer/config/compose.h"
+#include "measure/meter.h"
+#include "trainer/optim/optim.h"
+#include "trainer/schedules/schedule.h"
+#include "trainer/config/schema.h"
+#include "base/yaml_edit.h"
+
+SrStatus sr_config_compose(const char *path, const char *const *overrides, int n_overrides,
+                           SrArena *arena, SrYaml **tree) {
+    const char *found = NULL;
+    SrYaml *file = NULL;
+    SR_TRY(sr__compose_load(path, arena, &found, &file));
+    return sr__compose(file, overrides, n_overrides, arena, tree);
+}
+
+// ---- reading
+
+// Only for its errors: whoever builds the trunk or the loss reads the map again into its own
+// struct.
+static SrStatus read_owned(const SrSchemaEntry *entry, const SrYaml *map, SrArena *arena) {
+    void *params = sr_arena_alloc(arena, entry->params_bytes + 1);
+    if (!params)
+        return sr_fail(SR_ERR_MEMORY, "out of memory");
+    return sr_options_parse(entry->section.table, map, entry->section.path, arena, params);
+}
+
+// Tables decide what is known, so a key that no table has fails here, with the place it came from.
+static SrStatus read_sections(SrConfig *config) {
+    SrSchemaEntry *entries = NULL;
+    int n = 0;
+    SR_TRY(sr__schema_entries(&config->arena, &entries, &n));
+    for (int i = 0; i < n; i++) {
+        const SrSection *s = &entries[i].section;
+        const SrYaml *map = *s->path ? sr_yaml_find_path(config->tree, s->path) : config->tree;
+        if (map && map->type == SR_YAML_NULL)
+            map = NULL; // "HOOKS:" with nothing below it: the defaults
+        if (entries[i].owned)
+            SR_TRY(read_owned(&entries[i], map, &config->arena));
+        else
+            SR_TRY(sr_options_parse(s->table, map, s->path, &config->arena,
+                                    (char *)config + s->offset));
+    }
+    config->learns = sr__learns(config->tree);
+    const SrLoss *loss = NULL;
+    for (int i = 0; sr_loss_at(i); i++)
+        if (strcmp(sr_loss_at(i)->name, config->loss_name) == 0)
+            loss = sr_loss_at(i);
+    config->supervised = config->learns && loss && loss->needs_labels;
+    config->train.tree = sr_yaml_find_path(config->tree, "DATA.TRAIN");
+    config->test.tree = sr_yaml_find_path(config->tree, "DATA.TEST");
+    return SR_OK;
+}
+
+// TEMP_FROZEN_PARAMS_ITER_MAP: [[module.heads.0.prototypes0.weight, 313], ...].  VISSL demands
+// "module."; we take names with and without it, and without what sharding puts between.
+static SrStatus read_frozen(SrConfig *config) {
+    const SrYaml *list = config->model.frozen_map;
+    int n = list && list->type == SR_YAML_LIST ? list->n : 0;
+    if (list && list->type != SR_YAML_LIST && list->type != SR_YAML_NULL)
+        return sr_fail(SR_ERR_CONFIG, "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP must be a list of [name, iterations]",
+                       sr_yaml_place(list).text);
+    config->model.frozen_until =
+        sr_arena_alloc(&config->arena, sizeof(SrFrozenUntil) * (size_t)(n + 1));
+    if (!config->model.frozen_until)
+        return sr_fail(SR_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < n; i++) {
+        const SrYaml *e = list->items[i];
+        bool ok = e->type == SR_YAML_LIST && e->n == 2 && e->items[0]->type == SR_YAML_STRING &&
+                  e->items[1]->type == SR_YAML_INT && e->items[1]->i >= 0;
+        if (!ok)
+            return sr_fail(SR_ERR_CONFIG, "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: each entry is [parameter name, "
+                           "iterations]", sr_yaml_place(e).text);
+        const char *name = sr__plain_param_name(e->items[0]->text, &config->arena);
+        if (!name)
+            return sr_fail(SR_ERR_MEMORY, "out of memory");
+        config->model.frozen_until[i] = (SrFrozenUntil){name, e->items[1]->i};
+    }
+    config->model.n_frozen_until = n;
+    return SR_OK;
+}
+
+// A schedule that is not asked for is an empty map in the tree and NULL in the struct.
+static const SrYaml *or_null(const SrYaml *map) {
+    return map && map->type == SR_YAML_MAP && map->n > 0 ? map : NULL;
+}
+
+SrStatus sr__config_read(SrConfig *config) {
+    SR_TRY(read_sections(config));
+    SR_TRY(read_frozen(config));
+    SrOptimizerConfig *o = &config->optimizer;
+    o->weight_decay_schedule = or_null(o->weight_decay_schedule);
+    o->trunk_name = config->model.trunk_name;
+    o->trunk_layers =
+        (int)sr_tree_int(config->tree, "MODEL.TRUNK.VISION_TRANSFORMERS.NUM_LAYERS", 12);
+    o->weight_decay_head_schedule = or_null(o->weight_decay_head_schedule);
+    return SR_OK;
+}
+
+// ---- checking
+
+static SrStatus check_meters(const SrConfig *config) {
+    const SrMeter *meter;
+    const SrYaml *list = sr_yaml_find_path(config->tree, "METERS.names");
+    for (int i = 0; i < config->meters.names.n; i++)
+        if (sr_meter_find(config->meters.names.v[i], &meter) != SR_OK)
+            return sr_fail_prefix(SR_ERR_CONFIG, "%s: METERS.names", sr_yaml_place(list).text);
+    return SR_OK;
+}
+
+// Built for its errors only: milestones beyond the last epoch should not wait for the training.
+static SrStatus check_schedule(SrConfig *config, const SrYaml *tree, const char *where) {
+    SrSchedule *unused = NULL;
+    return tree
+               ? sr_schedule_new(tree, where, config->optimizer.num_epochs, &config->arena, &unused)
+               : SR_OK;
+}
+
+static SrStatus check_schedules(SrConfig *config) {
+    const SrOptimizerConfig *o = &config->optimizer;
+    SR_TRY(check_schedule(config, o->lr, "OPTIMIZER.param_schedulers.lr"));
+    if (o->head_use_different_lr)
+        SR_TRY(check_schedule(config, o->lr_head, "OPTIMIZER.param_schedulers.lr_head"));
+    SR_TRY(check_schedule(config, o->weight_decay_schedule,
+                          "OPTIMIZER.param_schedulers.weight_decay"));
+    return check_schedule(config, o->weight_decay_head_schedule,
+                          "OPTIMIZER.param_schedulers.weight_decay_head");
+}
+
+// ---- the whole
+
+// Files of VISSL's first year nest the trunks' maps below TRUNK_PARAMS; its present reader looks for
+// them beside NAME and ignores the old place in silence.
+static SrStatus lift_trunk_params(SrConfig *config) {
+    SrYaml *trunk = sr_yaml_find_path(config->tree, "MODEL.TRUNK");
+    const SrYaml *old = sr_yaml_find(trunk, "TRUNK_PARAMS");
+    if (!old || old->type != SR_YAML_MAP)
+        return SR_OK;
+    SR_TRY(sr_yaml_merge(&config->arena, trunk, old));
+    sr_info("%s: MODEL.TRUNK.TRUNK_PARAMS: its maps are read as if they stood in MODEL.TRUNK",
+            sr_yaml_place(old).text);
+    sr_yaml_remove(trunk, "TRUNK_PARAMS");
+    return SR_OK;
+}
+
+// From a composed tree to a configuration.  Names come before the lines about ignored keys, so that
+// a wrong file gives its error and nothing else.
+static SrStatus resolve(SrConfig *config) {
+    SR_TRY(lift_trunk_params(config));
+    SR_TRY(sr__config_read(config));
+    SrStatus status = sr__needs_check(config->tree, &config->arena);
+    if (status != SR_OK)
+        return sr_fail_prefix(status, "%s", config->path);
+    SR_TRY(sr__eval_settings_check(config->tree));
+    SR_TRY(sr__schema_report_ignored(config->tree, &config->arena));
+    SR_TRY(sr__cluster_resolve(config));
+    SR_TRY(sr__infer(config->tree, sr_comm_size(), &config->arena));
+    SR_TRY(sr__config_read(config));
+    SR_TRY(check_meters(config));
+    if (config->learns)
+        SR_TRY(sr_param_groups_check(&config->optimizer));
+    return check_schedules(config);
+}
+
+// What loading from a file and from text share.  Takes over `config`, also when it fails.
+static SrStatus finish(SrConfig *config, SrYaml *file, const char *const *overrides,
+                       int n_overrides, SrStatus status, SrConfig **out) {
+    if (status == SR_OK)
+        status = sr__compose(file, overrides, n_overrides, &config->arena, &config->tree);
+    if (status == SR_OK)
+        status = resolve(config);
+    if (status != SR_OK)
+        sr_config_free(config);
+    else
+        *out = config;
+    return status;
+}
+
+SrStatus sr_config_load(const char *path, const char *const *overrides, int n_overrides,
+                        SrConfig **out) {
+    SrConfig *config = sr_calloc(1, sizeof *config);
+    if (!config)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for the configuration");
+    SrYaml *file = NULL;
+    SrStatus status = sr__compose_load(path, &config->arena, &config->path, &file);
+    return finish(config, file, overrides, n_overrides, status, out);
+}
+
+SrStatus sr_config_parse(const char *text, const char *name, const char *const *overrides,
+                         int n_overrides, SrConfig **out) {
+    SrConfig *config = sr_calloc(1, sizeof *config);
+    if (!config)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for the configuration");
+    SrYaml *file = NULL;
+    config->path = sr_arena_strdup(&config->arena, name);
+    SrStatus status = config->path
+                          ? sr_yaml_parse(&config->arena, text, strlen(text), config->path, &file)
+                          : sr_fail(SR_ERR_MEMORY, "out of memory for the configuration");
+    return finish(config, file, overrides, n_overrides, status, out);
+}
+
+SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConfig **out) {
+    SrConfig *config = sr_calloc(1, sizeof *config);
+    if (!config)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for the configuration");
+    config->path = "command line";
+    SrStatus status = sr__compose(NULL, overrides, n_overrides, &config->arena, &config->tree);
+    if (status == SR_OK)
+        status = sr__config_read(config);
+    if (status == SR_OK)
+        status = sr__schema_report_ignored(config->tree, &config->arena);
+    if (status != SR_OK)
+        sr_config_free(config);
+    else
+        *out = config;
+    return status;
+}
+
+// The arena holds everything, the struct only the arena: free what the copy points to.
+void sr_config_free(SrConfig *config) {
+    if (!config)
+        return;
+    SrArena arena = config->arena;
+    sr_arena_deinit(&arena);
+    sr_free(config);
+}
+
+SrStatus sr_config_save(const SrConfig *config, const char *dir) {
+    char path[4096];
+    SR_TRY(sr_file_mkdirs(dir));
+    SR_TRY(sr_file_join(path, sizeof path, dir, "train_config.yaml"));
+    SrArena arena = SR_ARENA_INIT;
+    SrText text = {0};
+    SrYaml *root = sr_yaml_new(&arena, SR_YAML_MAP, config->path, 0);
+    SrStatus status = root ? sr_yaml_put(&arena, root, "config", config->tree)
+                           : sr_fail(SR_ERR_MEMORY, "out of memory for %s", path);
+    if (status == SR_OK) {
+        sr_text_add(&text, "# Resolved configuration of a run: loads again as it is.\n");
+        sr_yaml_print(root, &text);
+        status = text.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for %s", path)
+                             : sr_file_write(path, text.s, text.len);
+    }
+    sr_text_deinit(&text);
+    sr_arena_deinit(&arena);
+    return status;
+}

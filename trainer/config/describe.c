@@ -1,0 +1,262 @@
+// Listing and describing: walks over the registries and the schema.
+#include "trainer/config/describe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/plugin.h"
+#include "data/data.h"
+#include "heads/head.h"
+#include "kernels/op.h"
+#include "losses/loss.h"
+#include "measure/meter.h"
+#include "trainer/optim/optim.h"
+#include "trainer/schedules/schedule.h"
+#include "trainer/config/schema.h"
+#include "trainer/config/vissl_names.h"
+#include "trunks/presets.h"
+#include "trunks/trunk.h"
+
+// ---- registries as one table
+// ----------------------------------------------------------------------
+
+// Entry i of one registry; false past its end.
+#define ENTRIES(noun, Type, place, table)                   \
+    static bool noun##_entry(int i, SrManualEntry *out) {   \
+        const Type *p = sr_##noun##_at(i);                  \
+        if (p)                                              \
+            *out = (SrManualEntry){p->name, p->help, place, table}; \
+        return p != NULL;                                   \
+    }
+ENTRIES(trunk, SrTrunk, p->subtree, p->options)
+ENTRIES(head, SrHead, NULL, p->options)
+ENTRIES(loss, SrLoss, p->subtree, p->options)
+ENTRIES(dataset, SrDataset, NULL, NULL)
+ENTRIES(transform, SrTransform, NULL, p->options)
+ENTRIES(collator, SrCollator, NULL, NULL)
+ENTRIES(optimizer, SrOptimizer, NULL, NULL)
+ENTRIES(schedule_kind, SrScheduleKind, NULL, p->options)
+ENTRIES(meter, SrMeter, p->subtree, p->options)
+ENTRIES(op, SrOp, NULL, p->options)
+
+// Models by name: a trunk's options.
+static bool model_entry(int i, SrManualEntry *out) {
+    const SrPreset *p = sr_preset_at(i);
+    const SrTrunk *trunk = NULL;
+    if (p)
+        *out = (SrManualEntry){p->name, p->options, sr_trunk_find(p->trunk, &trunk) == SR_OK ? trunk->subtree : NULL,
+                               NULL};
+    return p != NULL;
+}
+
+static const SrManualKind kinds[] = {
+    {"trunk", "trunks (MODEL.TRUNK.NAME)", trunk_entry},
+    {"model", "models (sslrun graph, extract, bench --forward-only: a trunk with its options)", model_entry},
+    {"head", "heads (MODEL.HEAD.PARAMS)", head_entry},
+    {"loss", "losses (LOSS.name)", loss_entry},
+    {"source", "data sources (DATA.TRAIN.DATA_SOURCES)", dataset_entry},
+    {"transform", "transforms (DATA.TRAIN.TRANSFORMS)", transform_entry},
+    {"collator", "collators (DATA.TRAIN.COLLATE_FUNCTION)", collator_entry},
+    {"optimizer", "optimizers (OPTIMIZER.name)", optimizer_entry},
+    {"schedule", "schedules (OPTIMIZER.param_schedulers.lr.name)", schedule_kind_entry},
+    {"meter", "meters (METERS.names)", meter_entry},
+    {"op", "ops of the graph", op_entry},
+};
+
+enum { N_KINDS = SR_COUNT(kinds) + 1 };
+
+// Kind k, the caller's last; NULL past the end.
+static const SrManualKind *kind_at(int k, const SrManualKind *more) {
+    return k < SR_COUNT(kinds) ? &kinds[k] : k == SR_COUNT(kinds) ? more : NULL;
+}
+
+// Registries are sorted by name at build time, so the list is stable.
+SrStatus sr_manual_list(const char *kind, const SrManualKind *more, SrText *out) {
+    const char *names[N_KINDS];
+    const SrManualKind *k;
+    bool found = false;
+    int n = 0;
+    for (; (k = kind_at(n, more)) != NULL; n++) {
+        SrManualEntry e;
+        names[n] = k->kind;
+        if (kind && strcmp(kind, k->kind) != 0)
+            continue;
+        found = true;
+        sr_text_printf(out, "%s\n", k->title);
+        for (int i = 0; k->at(i, &e); i++)
+            sr_text_printf(out, "  %-34s %s\n", e.name, e.help ? e.help : "");
+    }
+    return found ? SR_OK : sr_plugin_unknown("kind", kind, names, n);
+}
+
+// ---- describing
+// -----------------------------------------------------------------------------------
+
+// One paragraph an option, worded by the option's own row; `prefix`: of its key.
+static void describe_option(const SrOption *o, const char *prefix, SrText *out) {
+    sr_text_add(out, prefix);
+    sr_option_describe(o, out);
+    sr_text_add(out, out->len && out->s[out->len - 1] == '\n' ? "" : "\n");
+}
+
+// Rows of a table; `under` NULL, or only those whose dotted name lies below it.
+static int describe_table(const SrOption *table, const char *under, SrText *out) {
+    int n = 0;
+    for (const SrOption *o = table; o && o->name; o++) {
+        if (under && !sr_text_below(o->name, under))
+            continue;
+        describe_option(o, "  ", out);
+        n++;
+    }
+    return n;
+}
+
+// A plugin's name whole, or followed by one of its options: "resnet", "mlp.use_bn".
+static bool describe_plugin(const SrManualKind *kind, const SrManualEntry *e, const char *name, SrText *out) {
+    const char *key = sr_text_below(name, e->name);
+    if (!key && strcmp(name, e->name) != 0)
+        return false;
+    const SrOption *option = key && e->options ? sr_options_find(e->options, key) : NULL;
+    if (key) {
+        if (option)
+            describe_option(option, "", out);
+        return option != NULL;
+    }
+    sr_text_printf(out, "%s %s: %s\n", kind->kind, e->name, e->help ? e->help : "");
+    if (e->where)
+        sr_text_printf(out, "  options in %s\n", e->where);
+    describe_table(e->options, NULL, out);
+    return true;
+}
+
+// Plugins of every kind with this name: a name may mean a transform and an op.
+static bool describe_plugins(const char *name, const SrManualKind *more, SrText *out) {
+    bool found = false;
+    const SrManualKind *kind;
+    for (int k = 0; (kind = kind_at(k, more)) != NULL; k++) {
+        SrManualEntry e;
+        for (int i = 0; kind->at(i, &e); i++)
+            found |= describe_plugin(kind, &e, name, out);
+    }
+    return found;
+}
+
+// ---- keys
+
+typedef struct {
+    const SrSchemaEntry *entries;
+    int n;
+    const SrYaml *defaults;
+} Schema;
+
+// The row a dotted key names, or the whole section, or the rows below it ("MODEL.HEAD": HEAD.PARAMS and so on).  A map
+// that a plugin owns is a row and a section; the section says more.
+static bool describe_key(const Schema *s, const char *key, SrText *out) {
+    bool found = false;
+    for (int i = 0; i < s->n; i++) {
+        const SrSection *section = &s->entries[i].section;
+        if (*key && strcmp(key, section->path) == 0) {
+            sr_text_printf(out, "%s\n", key);
+            describe_table(section->table, NULL, out);
+            found = true;
+        }
+        const char *rest = *section->path ? sr_text_below(key, section->path) : key;
+        const SrOption *o = rest ? sr_options_find(section->table, rest) : NULL;
+        bool map = o && o->type == SR_OPT_TREE && !*o->help;
+        if (o && !map) {
+            char prefix[256];
+            snprintf(prefix, sizeof prefix, "%s%s", section->path, *section->path ? "." : "");
+            describe_option(o, prefix, out);
+        }
+        found |= (o && !map) || (rest && describe_table(section->table, rest, out) > 0);
+    }
+    return found;
+}
+
+// A key of the tree without a row of its own is part of a value ("MODEL.CUDA_CACHE.CLEAR_FREQ"): the row it stands in
+// is explained.
+static bool describe_parent(const Schema *s, const char *key, SrText *out) {
+    char parent[256];
+    if (strlen(key) >= sizeof parent || !sr_yaml_find_path(s->defaults, key))
+        return false;
+    strcpy(parent, key);
+    for (char *dot; (dot = strrchr(parent, '.')) != NULL;) {
+        *dot = '\0';
+        size_t len = out->len;
+        sr_text_printf(out, "%s is part of\n", key);
+        if (describe_key(s, parent, out))
+            return true;
+        if (out->s)
+            out->s[out->len = len] = '\0';
+    }
+    return false;
+}
+
+// ---- what nobody knows
+
+typedef struct {
+    const char **v;
+    int n;
+} Names;
+
+enum { MAX_NAMES = 4096 };
+
+static void add_names(Names *names, const char *prefix, const SrOption *table, SrArena *arena) {
+    for (const SrOption *o = table; names->n < MAX_NAMES && o && o->name; o++) {
+        const char *key = sr_arena_printf(arena, "%s%s%s", prefix, *prefix ? "." : "", o->name);
+        if (key)
+            names->v[names->n++] = key;
+    }
+}
+
+// Every name that could have been meant: plugins and their options, sections, and the keys of all sections.
+static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *more, SrArena *arena) {
+    Names names = {.v = sr_arena_alloc(arena, MAX_NAMES * sizeof *names.v)};
+    const SrManualKind *kind;
+    if (!names.v)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for the list of names");
+    for (int k = 0; (kind = kind_at(k, more)) != NULL; k++) {
+        SrManualEntry e;
+        for (int i = 0; names.n < MAX_NAMES && kind->at(i, &e); i++) {
+            names.v[names.n++] = e.name;
+            if (strchr(name, '.'))
+                add_names(&names, e.name, e.options, arena);
+        }
+    }
+    for (int i = 0; i < s->n && names.n < MAX_NAMES; i++) {
+        names.v[names.n++] = s->entries[i].section.path;
+        add_names(&names, s->entries[i].section.path, s->entries[i].section.table, arena);
+    }
+    for (int k = 0; k < SR_NAME_KINDS; k++)
+        if (sr__is_vissl_name((SrNameKind)k, name))
+            return sr_fail(SR_ERR_CONFIG, "VISSL's %s '%s' is not built yet (`sslrun list` shows what is)",
+                           sr__name_kind((SrNameKind)k), name);
+    int near = sr_text_nearest(name, names.v, names.n);
+    return sr_fail(SR_ERR_CONFIG, "nothing is called '%s'%s%s%s (`sslrun list` shows all plugins)",
+                   name, near >= 0 ? "; did you mean '" : "", near >= 0 ? names.v[near] : "",
+                   near >= 0 ? "'?" : "");
+}
+
+// VISSL's habit of writing config. before every key is accepted.
+static SrStatus describe(const char *name, const SrManualKind *more, SrArena *arena, SrText *out) {
+    Schema s;
+    SrSchemaEntry *entries;
+    SrYaml *defaults;
+    const char *key = sr_text_starts(name, "config.") ? name + strlen("config.") : name;
+    SR_TRY(sr__schema_entries(arena, &entries, &s.n));
+    SR_TRY(sr__schema_defaults(arena, &defaults));
+    s.entries = entries;
+    s.defaults = defaults;
+    bool plugin = describe_plugins(name, more, out);
+    if (describe_key(&s, key, out) || plugin || describe_parent(&s, key, out))
+        return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the description") : SR_OK;
+    return unknown(&s, key, more, arena);
+}
+
+SrStatus sr_manual_describe(const char *name, const SrManualKind *more, SrText *out) {
+    SrArena arena = SR_ARENA_INIT;
+    SrStatus status = describe(name, more, &arena, out);
+    sr_arena_deinit(&arena);
+    return status;
+}

@@ -1,0 +1,74 @@
+// Which combinations of MODEL.FEATURE_EVAL_SETTINGS make sense (spec 2.10): a function of the tree alone.
+// Not what the flags do: trainer/model/freeze.c and trunks/feature_extractor.c.
+//
+// Each flag is fine by itself, and VISSL takes any mixture: the flag it happens to read first wins.
+// People mix them when they copy from two recipes, so each refusal names the recipe that is nearest.
+#include "base/log.h"
+#include "trainer/config/schema.h"
+#include "base/yaml_edit.h"
+
+#define LINEAR_EVAL "for a linear evaluation set EVAL_MODE_ON and FREEZE_TRUNK_ONLY"
+#define TRUNK_FEATURES                                                                             \
+    "for features of trunk layers set EVAL_MODE_ON, FREEZE_TRUNK_ONLY and "                        \
+    "EXTRACT_TRUNK_FEATURES_ONLY"
+#define HEAD_FEATURES                                                                              \
+    "for features after the head set EVAL_MODE_ON, FREEZE_TRUNK_AND_HEAD and EVAL_TRUNK_AND_HEAD"
+
+typedef struct {
+    bool eval, trunk, both, extract, whole, pooled; // the flags, and a non-empty map of pooling ops
+} Flags;
+
+static Flags read_flags(const SrYaml *settings) {
+    const SrYaml *map = sr_yaml_find(settings, "LINEAR_EVAL_FEAT_POOL_OPS_MAP");
+    return (Flags){
+        .eval = sr_tree_bool(settings, "EVAL_MODE_ON", false),
+        .trunk = sr_tree_bool(settings, "FREEZE_TRUNK_ONLY", false),
+        .both = sr_tree_bool(settings, "FREEZE_TRUNK_AND_HEAD", false),
+        .extract = sr_tree_bool(settings, "EXTRACT_TRUNK_FEATURES_ONLY", false),
+        .whole = sr_tree_bool(settings, "EVAL_TRUNK_AND_HEAD", false),
+        .pooled = map && map->type == SR_YAML_LIST && map->n > 0,
+    };
+}
+
+// What contradicts, and what was probably meant; NULL when nothing does.  The order matters: the
+// first contradiction is the one whose removal tells most about the rest.
+static const char *contradiction(Flags f) {
+    if (f.trunk && f.both)
+        return "FREEZE_TRUNK_ONLY and FREEZE_TRUNK_AND_HEAD exclude each other; " LINEAR_EVAL
+               ", " HEAD_FEATURES;
+    if (f.extract && (f.both || f.whole))
+        return "EXTRACT_TRUNK_FEATURES_ONLY has no head, which FREEZE_TRUNK_AND_HEAD and "
+               "EVAL_TRUNK_AND_HEAD need; " TRUNK_FEATURES ", " HEAD_FEATURES;
+    if (f.extract && !(f.eval && f.trunk))
+        return "EXTRACT_TRUNK_FEATURES_ONLY needs a frozen trunk; " TRUNK_FEATURES;
+    // VISSL builds its feature extractor in evaluation only, and leaves the map out otherwise.
+    if (f.pooled && (f.trunk || f.both) && !f.eval)
+        return "LINEAR_EVAL_FEAT_POOL_OPS_MAP over a frozen trunk needs EVAL_MODE_ON; " LINEAR_EVAL;
+    return NULL;
+}
+
+// The first flag that somebody set, which has a line where the map of all of them may have none.
+static const SrYaml *place(const SrYaml *settings) {
+    for (int i = 0; i < settings->n; i++) {
+        const SrYaml *flag = settings->items[i];
+        if (flag->type == SR_YAML_BOOL && flag->b && !sr_tree_is_default(flag))
+            return flag;
+    }
+    return settings;
+}
+
+// A map without freezing is how heads stand on several layers of a trunk that learns, and what is left of a linear
+// evaluation whose flags were forgotten.
+SrStatus sr__eval_settings_check(const SrYaml *tree) {
+    const SrYaml *settings = sr_yaml_find_path(tree, "MODEL.FEATURE_EVAL_SETTINGS");
+    Flags f = read_flags(settings);
+    const char *what = contradiction(f);
+    if (what)
+        return sr_fail(SR_ERR_CONFIG, "%s: MODEL.FEATURE_EVAL_SETTINGS: %s", sr_yaml_place(place(settings)).text,
+                       what);
+    if (f.both && f.eval && !f.whole)
+        sr_warn("FREEZE_TRUNK_AND_HEAD with EVAL_MODE_ON loads no weights into the heads (" HEAD_FEATURES ")");
+    if (f.pooled && !f.trunk && !f.both)
+        sr_info("LINEAR_EVAL_FEAT_POOL_OPS_MAP: the heads stand on these layers and the trunk learns (" LINEAR_EVAL ")");
+    return SR_OK;
+}

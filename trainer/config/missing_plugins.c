@@ -1,0 +1,160 @@
+// Which plugins a configuration names, and which of them are missing: all of them in one line, so
+// that nobody finds out about the loss after having built the trunk (spec 1.5 has no counterpart:
+// VISSL asserts one at a time).
+//
+// A name VISSL has and we have not is "not built yet"; a name nobody has is a misspelling, and gets
+// the nearest one. Only names are looked at: what stands beside them is read by their owners.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "trainer/config/schema.h"
+#include "base/yaml_edit.h"
+#include "trainer/config/vissl_names.h"
+
+// The walk under way.  Misspelt names end it at once, missing pieces are gathered.
+typedef struct {
+    const SrYaml *tree;
+    SrArena *arena;
+    SrText missing; // "trunk 'regnet', loss 'moco_loss'"
+    int n;
+} Needs;
+
+// The nearest of all names of the kind, with what is built in brackets.
+static SrStatus unknown(SrNameKind kind, const char *name, const char *key, const SrYaml *at) {
+    enum { MAX_NAMES = 256 };
+    const char *names[MAX_NAMES];
+    int n = 0;
+    SrText built = SR_TEXT_INIT;
+    for (int i = 0; n < MAX_NAMES && sr__built_name_at(kind, i); i++) {
+        names[n++] = sr__built_name_at(kind, i);
+        sr_text_printf(&built, "%s%s", i ? ", " : "", names[n - 1]);
+    }
+    for (int i = 0; n < MAX_NAMES && sr__vissl_name_at(kind, i); i++)
+        if (!sr__is_built_name(kind, sr__vissl_name_at(kind, i)))
+            names[n++] = sr__vissl_name_at(kind, i);
+    int near = sr_text_nearest(name, names, n);
+    SrStatus status = sr_fail(SR_ERR_CONFIG, "%s: %s: unknown %s '%s'%s%s%s (known: %s)",
+                              sr_yaml_place(at).text, key, sr__name_kind(kind), name,
+                              near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
+                              near >= 0 ? "'?" : "", built.s ? built.s : "none");
+    sr_text_deinit(&built);
+    return status;
+}
+
+// Each missing piece once, however often it is used.
+static void add(Needs *needs, const char *noun, const char *name) {
+    char piece[512];
+    snprintf(piece, sizeof piece, "%s '%s'", noun, name);
+    if (needs->missing.s && strstr(needs->missing.s, piece))
+        return;
+    sr_text_printf(&needs->missing, "%s%s", needs->n++ ? ", " : "", piece);
+}
+
+// `at`: the node with the name, or NULL: nothing is asked for.
+static SrStatus want(Needs *needs, SrNameKind kind, const char *key, const SrYaml *at) {
+    if (!at || at->type != SR_YAML_STRING)
+        return SR_OK;
+    const char *name = sr__unsharded_name(at->text, needs->arena);
+    if (!name)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for %s", key);
+    if (sr__is_built_name(kind, name))
+        return SR_OK;
+    if (!sr__is_vissl_name(kind, name))
+        return unknown(kind, at->text, key, at);
+    add(needs, sr__name_kind(kind), name);
+    return SR_OK;
+}
+
+// A key that holds one name.
+static SrStatus want_at(Needs *needs, SrNameKind kind, const char *path) {
+    return want(needs, kind, path, sr_yaml_find_path(needs->tree, path));
+}
+
+// Without gradients there is nothing to lose: extraction runs with whatever LOSS.name says.
+bool sr__learns(const SrYaml *tree) {
+    const SrYaml *s = sr_yaml_find_path(tree, "MODEL.FEATURE_EVAL_SETTINGS");
+    return !sr_tree_bool(s, "FREEZE_TRUNK_AND_HEAD", false) &&
+           !sr_tree_bool(s, "EXTRACT_TRUNK_FEATURES_ONLY", false);
+}
+
+static bool is_list(const SrYaml *node) { return node && node->type == SR_YAML_LIST; }
+
+// [name, {...}] or a list of such pairs; other forms are the parser's to complain about.
+static SrStatus want_heads(Needs *needs) {
+    const SrYaml *list = sr_yaml_find_path(needs->tree, "MODEL.HEAD.PARAMS");
+    for (int i = 0; is_list(list) && i < list->n; i++) {
+        const SrYaml *entry = list->items[i];
+        if (!is_list(entry) || entry->n == 0)
+            continue;
+        SR_TRY(want(needs, SR_NAME_HEAD, "MODEL.HEAD.PARAMS", entry->items[0]));
+        for (int j = 0; is_list(entry->items[0]) && j < entry->n; j++)
+            if (is_list(entry->items[j]) && entry->items[j]->n > 0)
+                SR_TRY(want(needs, SR_NAME_HEAD, "MODEL.HEAD.PARAMS", entry->items[j]->items[0]));
+    }
+    return SR_OK;
+}
+
+// A transform may hold a list of others; augly's are a library of their own.
+static SrStatus want_transforms(Needs *needs, const char *path, const SrYaml *list, int depth) {
+    for (int i = 0; is_list(list) && i < list->n && depth < 4; i++) {
+        const SrYaml *t = list->items[i], *name = sr_yaml_find(t, "name");
+        if (strcmp(sr_tree_text(t, "transform_type", ""), "augly") == 0 && name && name->text)
+            add(needs, "augly's transform", name->text);
+        else
+            SR_TRY(want(needs, SR_NAME_TRANSFORM, path, name));
+        SR_TRY(want_transforms(needs, path, sr_yaml_find(t, "transforms"), depth + 1));
+    }
+    return SR_OK;
+}
+
+// A key that holds several names, or one without its brackets.
+static SrStatus want_list(Needs *needs, SrNameKind kind, const char *path) {
+    const SrYaml *list = sr_yaml_find_path(needs->tree, path);
+    if (list && !is_list(list))
+        return want(needs, kind, path, list);
+    for (int i = 0; list && i < list->n; i++)
+        SR_TRY(want(needs, kind, path, list->items[i]));
+    return SR_OK;
+}
+
+// Transforms are said before sources, so that the line reads model, method, transforms, data.
+// Both splits count: what evaluates a run is named in the same file.
+static SrStatus want_data(Needs *needs, const char *split, bool sources) {
+    char path[64];
+    snprintf(path, sizeof path, "DATA.%s.TRANSFORMS", split);
+    if (!sources)
+        return want_transforms(needs, path, sr_yaml_find_path(needs->tree, path), 0);
+    snprintf(path, sizeof path, "DATA.%s.DATA_SOURCES", split);
+    SR_TRY(want_list(needs, SR_NAME_SOURCE, path));
+    snprintf(path, sizeof path, "DATA.%s.LABEL_SOURCES", split);
+    return want_list(needs, SR_NAME_SOURCE, path);
+}
+
+// The order of the line: model, method, data.
+static SrStatus want_all(Needs *needs) {
+    bool learns = sr__learns(needs->tree);
+    SR_TRY(want_at(needs, SR_NAME_TRUNK, "MODEL.TRUNK.NAME"));
+    if (learns)
+        SR_TRY(want_at(needs, SR_NAME_LOSS, "LOSS.name"));
+    SR_TRY(want_heads(needs));
+    SR_TRY(want_data(needs, "TRAIN", false));
+    SR_TRY(want_data(needs, "TEST", false));
+    if (learns) // frozen models are given one view
+        SR_TRY(want_at(needs, SR_NAME_COLLATOR, "DATA.TRAIN.COLLATE_FUNCTION"));
+    SR_TRY(want_at(needs, SR_NAME_COLLATOR, "DATA.TEST.COLLATE_FUNCTION"));
+    SR_TRY(want_data(needs, "TRAIN", true));
+    SR_TRY(want_data(needs, "TEST", true));
+    return learns ? want_at(needs, SR_NAME_OPTIMIZER, "OPTIMIZER.name") : SR_OK;
+}
+
+// The message names no line: the pieces stand on many.
+SrStatus sr__needs_check(const SrYaml *tree, SrArena *arena) {
+    Needs needs = {.tree = tree, .arena = arena};
+    SrStatus status = want_all(&needs);
+    if (status == SR_OK && needs.n > 0)
+        status = sr_fail(SR_ERR_CONFIG, "this configuration needs %s, which %s not built yet",
+                         needs.missing.s ? needs.missing.s : "", needs.n > 1 ? "are" : "is");
+    sr_text_deinit(&needs.missing);
+    return status;
+}

@@ -1,0 +1,226 @@
+// Command-line overrides in Hydra's grammar (spec 1.2): A.B=v, +A.B=v, ++A.B=v, ~A.B, ~A.B=v, with or
+// without "config.". Values are YAML in flow style; {k:v} without a blank after the colon, as Hydra
+// has it, is understood.  Not here: files (+config/dir=file), which compose.c merges; sweeps (a=1,2),
+// which are refused.
+#include <ctype.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "trainer/config/schema.h"
+
+enum { MAX_PATH_LEN = 512, MAX_NESTING = 64 };
+
+// YAML wants a blank after the colon of a flow map's key; Hydra does not.  Puts one where a key
+// ends.
+static void space_keys(const char *value, SrText *out) {
+    char open[MAX_NESTING + 1]; // brackets we are in; only the innermost decides what a colon means
+    int depth = 0;
+    bool key = false; // the next colon ends a key of a map
+    char quote = 0;
+    for (const char *c = value; *c; c++) {
+        sr_text_addn(out, c, 1);
+        if (quote) {
+            quote = *c == quote ? 0 : quote;
+        } else if (*c == '"' || *c == '\'') {
+            quote = *c;
+        } else if ((*c == '{' || *c == '[') && depth < MAX_NESTING) {
+            open[depth++] = *c;
+            key = *c == '{';
+        } else if ((*c == '}' || *c == ']') && depth > 0) {
+            depth--;
+            key = false;
+        } else if (*c == ',') {
+            key = depth > 0 && open[depth - 1] == '{';
+        } else if (*c == ':' && key) {
+            if (!isspace((unsigned char)c[1]))
+                sr_text_addn(out, " ", 1);
+            key = false;
+        }
+    }
+}
+
+// Hydra runs once for each part of a value with a comma outside brackets and quotes; one run of this
+// program is one configuration, and a list that lost its brackets is the likelier reason.
+static SrStatus refuse_sweep(const char *value, const char *text) {
+    int depth = 0;
+    char quote = 0;
+    for (const char *c = value; *c; c++) {
+        if (quote)
+            quote = *c == quote ? 0 : quote;
+        else if (*c == '"' || *c == '\'')
+            quote = *c;
+        else if (strchr("[{", *c))
+            depth++;
+        else if (strchr("]}", *c))
+            depth--;
+        else if (*c == ',' && depth <= 0)
+            return sr_fail(SR_ERR_CONFIG,
+                           "override '%s': sweeps are not built; write [%s] for a list, or run "
+                           "once for each value",
+                           text, value);
+    }
+    return SR_OK;
+}
+
+// Lists, maps and quoted strings are YAML; everything else is one scalar.
+static SrStatus parse_value(const char *value, const char *text, SrArena *arena, SrYaml **out) {
+    size_t len = strlen(value += strspn(value, " "));
+    while (len > 0 && value[len - 1] == ' ')
+        len--;
+    value = sr_arena_printf(arena, "%.*s", (int)len, value); // blanks around it, as in YAML, are no part of it
+    if (!value)
+        return sr_fail(SR_ERR_MEMORY, "out of memory");
+    SR_TRY(refuse_sweep(value, text));
+    // A bare scalar, whatever it holds ("a: b", "# c"); A.B= is the empty string, as in Hydra.
+    if (!*value || !strchr("[{\"'", *value)) {
+        *out = *value ? sr_yaml_scalar(arena, value, "command line", 0)
+                      : sr_yaml_new(arena, SR_YAML_STRING, "command line", 0);
+        if (*out && !(*out)->text)
+            (*out)->text = sr_arena_strdup(arena, value);
+        return *out && (*out)->text ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory");
+    }
+    SrText spaced = {0};
+    space_keys(value, &spaced);
+    SrStatus status = spaced.failed
+                          ? sr_fail(SR_ERR_MEMORY, "out of memory")
+                          : sr_yaml_parse(arena, spaced.s, spaced.len, "command line", out);
+    sr_text_deinit(&spaced);
+    return status == SR_ERR_CONFIG ? sr_fail_prefix(status, "override '%s'", text) : status;
+}
+
+// The path of the map that should hold `path`, and its last component.
+static const char *split(const char *path, char parent[MAX_PATH_LEN]) {
+    const char *dot = strrchr(path, '.');
+    size_t len = dot ? (size_t)(dot - path) : 0;
+    memcpy(parent, path, len);
+    parent[len] = '\0';
+    return dot ? dot + 1 : path;
+}
+
+// "no key 'LOSS.nmae'; did you mean 'LOSS.name'?": follows the path as far as it exists.
+static SrStatus unknown(const SrYaml *tree, const char *path, const char *text) {
+    char known[MAX_PATH_LEN] = "";
+    const SrYaml *map = tree;
+    const char *rest = path;
+    for (;;) {
+        size_t len = strcspn(rest, ".");
+        char key[MAX_PATH_LEN];
+        memcpy(key, rest, len);
+        key[len] = '\0';
+        const SrYaml *child = sr_yaml_find(map, key);
+        if (child && rest[len] == '.' && child->type == SR_YAML_MAP) {
+            memcpy(known, path, (size_t)(rest - path) + len + 1);
+            known[(size_t)(rest - path) + len + 1] = '\0';
+            map = child;
+            rest += len + 1;
+            continue;
+        }
+        int near = child || map->type != SR_YAML_MAP ? -1 : sr_text_nearest(key, map->keys, map->n);
+        if (near >= 0)
+            return sr_fail(SR_ERR_CONFIG,
+                           "override '%s': there is no key '%s%s'; did you mean '%s%s'?", text,
+                           known, key, known, map->keys[near]);
+        return sr_fail(SR_ERR_CONFIG, "override '%s': there is no key '%s' (+%s=... adds one)",
+                       text, path, path);
+    }
+}
+
+// ~A.B=v removes the key only where it has this value: somebody expects it to.
+static SrStatus check_value(const SrYaml *old, const SrYaml *value, const char *text) {
+    SrText flow = SR_TEXT_INIT;
+    if (!old || sr_yaml_equal(old, value))
+        return SR_OK;
+    sr_yaml_print_flow(old, &flow);
+    SrStatus status = sr_fail(SR_ERR_CONFIG, "override '%s': the value is %s; ~KEY alone removes any", text,
+                              flow.s ? flow.s : "another");
+    sr_text_deinit(&flow);
+    return status;
+}
+
+// What is removed falls back to its table's default when the tree is read.  value: NULL, or what it should be.
+static SrStatus remove_key(SrYaml *tree, const char *path, const char *value, const char *text, SrArena *arena) {
+    char parent[MAX_PATH_LEN];
+    const char *key = split(path, parent);
+    SrYaml *map = *parent ? sr_yaml_find_path(tree, parent) : tree, *expected = NULL;
+    if (value) {
+        SR_TRY(parse_value(value, text, arena, &expected));
+        SR_TRY(check_value(sr_yaml_find_path(tree, path), expected, text));
+    }
+    if (!map || map->type != SR_YAML_MAP || !sr_yaml_remove(map, key))
+        return unknown(tree, path, text);
+    return SR_OK;
+}
+
+// A map is merged into a map, as a file would be; anything else is replaced.  New parents are made
+// on the way (only +A.B=v comes here without them).
+static SrStatus set_key(SrYaml *tree, const char *path, SrYaml *value, const char *text,
+                        SrArena *arena) {
+    char parent[MAX_PATH_LEN];
+    const char *key = split(path, parent);
+    SrYaml *map = *parent ? sr_yaml_find_path(tree, parent) : tree;
+    if (map && map->type != SR_YAML_MAP)
+        return sr_fail(SR_ERR_CONFIG,
+                       "override '%s': '%s' is %s, only maps have keys (lists are replaced whole)",
+                       text, parent, sr_yaml_type_name(map->type));
+    SrYaml *old = sr_yaml_find(map, key);
+    if (old && old->type == SR_YAML_MAP && value->type == SR_YAML_MAP)
+        return sr_yaml_merge(arena, old, value);
+    return map ? sr_yaml_put(arena, map, key, value) : sr_yaml_put_path(arena, tree, path, value);
+}
+
+// "A.B" without sign and "config."; SR_ERR_CONFIG if it cannot be a path.
+static SrStatus read_path(const char *text, const char *start, size_t len,
+                          char path[MAX_PATH_LEN]) {
+    if (len > 7 && strncmp(start, "config.", 7) == 0) {
+        start += 7;
+        len -= 7;
+    }
+    if (len == 0 || len >= MAX_PATH_LEN || start[0] == '.' || start[len - 1] == '.')
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "override '%s' has no key before '='; write KEY=VALUE, as in LOG_FREQUENCY=5", text);
+    memcpy(path, start, len);
+    path[len] = '\0';
+    if (strchr(path, '/') || strcmp(path, "config") == 0)
+        return sr_fail(SR_ERR_CONFIG,
+                       "override '%s': files are named as config=FILE, once, or +config/DIR=FILE",
+                       text);
+    if (strstr(path, ".."))
+        return sr_fail(SR_ERR_CONFIG, "override '%s': the key '%s' has an empty part", text, path);
+    return SR_OK;
+}
+
+// As YAML files are: what a run saves could not say other bytes again.
+static SrStatus check_utf8(const char *text) {
+    uint32_t code;
+    for (const char *c = text; *c;) {
+        int len = sr_text_utf8(c, &code);
+        if (len == 0)
+            return sr_fail(SR_ERR_CONFIG, "override '%.*s...': the byte 0x%02x is no UTF-8, which configurations are in",
+                           (int)SR_MIN(c - text, 200), text, (unsigned char)*c);
+        c += len;
+    }
+    return SR_OK;
+}
+
+// Hydra's "struct mode": a key must exist unless a plus says that it is new.  The schema still has
+// the last word on what a plus adds.
+SrStatus sr__override_apply(SrYaml *tree, const char *text, SrArena *arena) {
+    bool removes = text[0] == '~';
+    size_t plus = strspn(text, "+");
+    const char *start = text + (removes ? 1 : SR_MIN(plus, (size_t)2));
+    const char *equals = strchr(start, '=');
+    char path[MAX_PATH_LEN];
+    SR_TRY(check_utf8(text));
+    if (!equals && !removes)
+        return sr_fail(SR_ERR_CONFIG,
+                       "override '%s' has no '='; write KEY=VALUE, as in LOG_FREQUENCY=5", text);
+    SR_TRY(read_path(text, start, equals ? (size_t)(equals - start) : strlen(start), path));
+    if (removes)
+        return remove_key(tree, path, equals ? equals + 1 : NULL, text, arena);
+    if (plus == 0 && !sr_yaml_find_path(tree, path))
+        return unknown(tree, path, text);
+    SrYaml *value = NULL;
+    SR_TRY(parse_value(equals + 1, text, arena, &value));
+    return set_key(tree, path, value, text, arena);
+}

@@ -1,0 +1,201 @@
+// The schema as a whole: the trainer's sections, the maps of trunks and losses, the tree of all
+// defaults, and what is said about keys that mean nothing here.
+#include "trainer/config/schema.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "losses/loss.h"
+#include "measure/meter.h"
+#include "base/yaml_edit.h"
+#include "trunks/trunk.h"
+
+static const SrSection sections[] = {
+    {"", sr__schema_root, 0},
+    {"MACHINE", sr__schema_machine, 0},
+    {"HOOKS", sr__schema_hooks, 0},
+    {"DATA", sr__schema_data, 0},
+    {"DATA.TRAIN", sr__schema_split, offsetof(SrConfig, train)},
+    {"DATA.TEST", sr__schema_split, offsetof(SrConfig, test)},
+    {"MODEL", sr__schema_model, offsetof(SrConfig, model)},
+    {"MODEL.TRUNK", sr__schema_trunk, offsetof(SrConfig, model)},
+    {"LOSS", sr__schema_loss, 0},
+    {"OPTIMIZER", sr__schema_optimizer, offsetof(SrConfig, optimizer)},
+    {"CHECKPOINT", sr__schema_checkpoint, 0},
+    {"DISTRIBUTED", sr__schema_distributed, 0},
+    {"NEAREST_NEIGHBOR", sr__schema_neighbor, 0},
+    {"METERS", sr__schema_meters, 0},
+    {"SVM", sr__schema_svm, 0},
+    {"LOW_SHOT_BENCHMARK", sr__schema_low_shot, 0},
+    {"CLUSTERFIT", sr__schema_cluster, 0},
+};
+
+// The k-th map that a plugin owns: trunks first, then losses, then meters.  False past the end.
+static bool owned_map(int k, SrSchemaEntry *out) {
+    int trunks = 0, losses = 0;
+    while (sr_trunk_at(trunks))
+        trunks++;
+    while (sr_loss_at(losses))
+        losses++;
+    if (k < trunks) {
+        const SrTrunk *t = sr_trunk_at(k);
+        *out = (SrSchemaEntry){{t->subtree, t->options, 0}, true, t->params_bytes};
+        return true;
+    }
+    const SrLoss *l = sr_loss_at(k - trunks);
+    const SrMeter *m = sr_meter_at(k - trunks - losses);
+    if (l)
+        *out = (SrSchemaEntry){{l->subtree, l->options, 0}, true, l->params_bytes};
+    else if (m)
+        *out = (SrSchemaEntry){{m->subtree, m->options, 0}, true, m->params_bytes};
+    return l || m;
+}
+
+// Name of `subtree` (NULL: of none) inside `section`, NULL if it lies elsewhere.
+static const char *name_inside(const char *section, const char *subtree) {
+    return subtree ? sr_text_below(subtree, section) : NULL;
+}
+
+// Two trunks may share a map (vision transformers do): one row is enough.
+static bool has_row(const SrOption *rows, int n, const char *name) {
+    for (int i = 0; i < n; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+// A plugin has taken over a map that the table lists as "not built".
+static bool is_owned(const char *section, const char *name) {
+    SrSchemaEntry e;
+    for (int k = 0; owned_map(k, &e); k++) {
+        const char *inside = name_inside(section, e.section.path);
+        if (inside && strcmp(inside, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+// The section's rows with those of maps that plugins own put in their place: checked by the owner's
+// table.
+static SrStatus with_owned(const SrSection *section, SrArena *arena, const SrOption **out) {
+    int n = 0, owned = 0;
+    SrSchemaEntry e;
+    while (section->table[n].name)
+        n++;
+    while (owned_map(owned, &e))
+        owned++;
+    SrOption *rows = sr_arena_alloc(arena, sizeof *rows * (size_t)(n + owned + 1));
+    if (!rows)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for the schema");
+    int m = 0;
+    // Rows fill the section's own struct: MODEL.TRUNK's is SrModelConfig, LOSS's is SrConfig.
+    size_t place = section->offset == offsetof(SrConfig, model)
+                       ? offsetof(SrModelConfig, owned)
+                       : offsetof(SrConfig, sections.owned);
+    for (int i = 0; i < n; i++)
+        if (section->table[i].type != SR_OPT_IGNORED ||
+            !is_owned(section->path, section->table[i].name))
+            rows[m++] = section->table[i];
+    for (int k = 0; owned_map(k, &e); k++) {
+        const char *name = name_inside(section->path, e.section.path);
+        if (name && !has_row(rows, m, name)) // two trunks may share a map
+            rows[m++] = (SrOption){name, SR_OPT_TREE, place, "{}", 0, 0, NULL, ""};
+    }
+    *out = rows;
+    return SR_OK;
+}
+
+// MODEL.TRUNK, LOSS and METERS are the sections whose children belong to plugins.
+SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n) {
+    int owned = 0;
+    SrSchemaEntry e;
+    while (owned_map(owned, &e))
+        owned++;
+    SrSchemaEntry *list =
+        sr_arena_alloc(arena, sizeof *list * (size_t)(SR_COUNT(sections) + owned));
+    if (!list)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for the schema");
+    *n = 0;
+    for (int i = 0; i < SR_COUNT(sections); i++) {
+        list[*n].section = sections[i];
+        if (strcmp(sections[i].path, "MODEL.TRUNK") == 0 || strcmp(sections[i].path, "LOSS") == 0 ||
+            strcmp(sections[i].path, "METERS") == 0)
+            SR_TRY(with_owned(&sections[i], arena, &list[*n].section.table));
+        (*n)++;
+    }
+    for (int k = 0; owned_map(k, &e); k++)
+        if (e.section.path)
+            list[(*n)++] = e;
+    *out = list;
+    return SR_OK;
+}
+
+// Parents first: a child's defaults are merged into the placeholder its parent has for it.
+SrStatus sr__schema_defaults(SrArena *arena, SrYaml **out) {
+    SrSchemaEntry *entries = NULL;
+    int n = 0;
+    SR_TRY(sr__schema_entries(arena, &entries, &n));
+    SrYaml *tree = NULL;
+    SR_TRY(sr_options_defaults(entries[0].section.table, arena, &tree));
+    for (int i = 1; i < n; i++) {
+        SrYaml *part = NULL;
+        SR_TRY(sr_options_defaults(entries[i].section.table, arena, &part));
+        SrYaml *there = sr_yaml_find_path(tree, entries[i].section.path);
+        if (there && there->type == SR_YAML_MAP)
+            SR_TRY(sr_yaml_merge(arena, there, part));
+        else
+            SR_TRY(sr_yaml_put_path(arena, tree, entries[i].section.path, part));
+    }
+    *out = tree;
+    return SR_OK;
+}
+
+// The first value in `given` that `usual` does not have; NULL if there is none (maps may leave keys
+// out).
+static const SrYaml *difference(const SrYaml *given, const SrYaml *usual) {
+    if (!usual || given->type != SR_YAML_MAP || usual->type != SR_YAML_MAP)
+        return usual && sr_yaml_equal(given, usual) ? NULL : given;
+    for (int i = 0; i < given->n; i++) {
+        const SrYaml *other = difference(given->items[i], sr_yaml_find(usual, given->keys[i]));
+        if (other)
+            return other;
+    }
+    return NULL;
+}
+
+// Only values that differ from VISSL's default are worth a line: shipped files set many that do
+// not.
+static SrStatus report_row(const SrOption *row, const SrYaml *map, const char *section,
+                           SrArena *arena) {
+    const SrYaml *given = sr_yaml_find_path(map, row->name);
+    if (!given)
+        return SR_OK;
+    SrYaml *usual = NULL;
+    SR_TRY(sr_yaml_parse(arena, row->initial, strlen(row->initial), "defaults", &usual));
+    const SrYaml *other = difference(given, usual);
+    if (!other)
+        return SR_OK;
+    const SrYamlPlace at = sr_yaml_place(other);
+    const char *dot = *section ? "." : "";
+    if (row->choices && strcmp(row->choices, SR_REFUSED) == 0)
+        return sr_fail(SR_ERR_CONFIG, "%s: %s%s%s can only be %s here: %s", at.text, section, dot,
+                       row->name, row->initial, row->help);
+    sr_info("%s: %s%s%s is accepted and changes nothing: %s", at.text, section, dot, row->name,
+            row->help);
+    return SR_OK;
+}
+
+SrStatus sr__schema_report_ignored(const SrYaml *tree, SrArena *arena) {
+    SrSchemaEntry *entries = NULL;
+    int n = 0;
+    SR_TRY(sr__schema_entries(arena, &entries, &n));
+    for (int i = 0; i < n; i++) {
+        const SrSection *s = &entries[i].section;
+        const SrYaml *map = *s->path ? sr_yaml_find_path(tree, s->path) : tree;
+        for (const SrOption *row = s->table; row->name; row++)
+            if (row->type == SR_OPT_IGNORED)
+                SR_TRY(report_row(row, map, s->path, arena));
+    }
+    return SR_OK;
+}

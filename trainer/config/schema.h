@@ -1,0 +1,57 @@
+// The configuration's schema: every map of the tree has one option table, from which come its defaults, its checks
+// and its manual.  The sections here are the trainer's own; trunks and losses bring theirs (schema.c adds them).
+#ifndef SR_TRAINER_CONFIG_SCHEMA_H
+#define SR_TRAINER_CONFIG_SCHEMA_H
+
+#include "trainer/config/config.h"
+
+// An IGNORED row with this in `choices`: setting it to anything else than its default would change results and is
+// an error ("not built").  Without it the key is accepted with one log line.
+#define SR_REFUSED "refused"
+
+typedef struct {
+    const char *path; // dotted; "" is the root
+    const SrOption *table;
+    size_t offset;    // of the struct its rows fill, in SrConfig
+} SrSection;
+
+extern const SrOption sr__schema_root[], sr__schema_machine[], sr__schema_hooks[], sr__schema_checkpoint[],
+    sr__schema_distributed[], sr__schema_neighbor[], sr__schema_meters[];   // schema_run.c
+extern const SrOption sr__schema_svm[], sr__schema_low_shot[], sr__schema_cluster[]; // schema_features.c
+extern const SrOption sr__schema_data[], sr__schema_split[];                // schema_data.c
+extern const SrOption sr__schema_model[], sr__schema_trunk[];               // schema_model.c
+extern const SrOption sr__schema_loss[], sr__schema_optimizer[];            // schema_optimizer.c
+
+// All sections, parents before children, including the maps that trunks and losses own (their offset is 0 and
+// `owned` true: checked against the table, not read into SrConfig).  Tables live in the arena.
+typedef struct {
+    SrSection section;
+    bool owned;
+    size_t params_bytes; // of an owned section
+} SrSchemaEntry;
+SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n);
+
+// The tree of all defaults.
+SrStatus sr__schema_defaults(SrArena *arena, SrYaml **out);
+// Every IGNORED row against the tree: one log line where it differs from its default, SR_ERR_CONFIG if refused.
+SrStatus sr__schema_report_ignored(const SrYaml *tree, SrArena *arena);
+
+// config.c: every section of config->tree into its struct; names of trunk and loss are not looked up.
+SrStatus sr__config_read(SrConfig *config);
+// overrides.c: one command-line override applied to the tree.
+SrStatus sr__override_apply(SrYaml *tree, const char *text, SrArena *arena);
+// eval_settings.c: flags of MODEL.FEATURE_EVAL_SETTINGS that contradict each other, and what was probably meant.
+SrStatus sr__eval_settings_check(const SrYaml *tree);
+// cluster.c: sharded modules and several machines, read by one process; one line each.
+SrStatus sr__cluster_resolve(SrConfig *config);
+// "regnet_fsdp" -> "regnet"; other names as they are.  NULL without memory.
+const char *sr__unsharded_name(const char *name, SrArena *arena);
+// "module." and the infixes of sharding taken out of a parameter's name.  NULL without memory.
+const char *sr__plain_param_name(const char *name, SrArena *arena);
+// needs.c: every plugin named anywhere; all that are missing in one line, a misspelt one with the nearest name.
+SrStatus sr__needs_check(const SrYaml *tree, SrArena *arena);
+bool sr__learns(const SrYaml *tree); // false: everything is frozen, so that no loss and no optimiser is needed
+// infer.c: spec 1.5 over the composed tree.  world: processes of the run.
+SrStatus sr__infer(SrYaml *tree, int world, SrArena *arena);
+
+#endif

@@ -1,0 +1,131 @@
+// Option tables of MODEL and MODEL.TRUNK (spec 1.4.5).  Each trunk's own map comes from its file.
+#include <math.h>
+
+#include "trainer/config/schema.h"
+
+#define OFF(field) offsetof(SrModelConfig, field)
+#define NO_GPU "there is no GPU in this program"
+#define ONE_PROCESS "one process runs everything"
+
+// clang-format off
+const SrOption sr__schema_model[] = {
+    {"BASE_MODEL_NAME", SR_OPT_IGNORED, 0, "multi_input_output_model", 0, 0, SR_REFUSED, "there is one base model"},
+    {"INPUT_TYPE", SR_OPT_IGNORED, 0, "rgb", 0, 0, SR_REFUSED, "images are RGB"},
+    {"MULTI_INPUT_HEAD_MAPPING", SR_OPT_TREE, OFF(input_mapping), "[]", 0, 0, NULL,
+     "List of [input, [layers]] or [input, {feat_names, head_index}]: which head sees which input."},
+    {"SINGLE_PASS_EVERY_CROP", SR_OPT_BOOL, OFF(single_pass_every_crop), "False", 0, 0, NULL,
+     "One trunk pass a crop instead of one a size."},
+    {"NON_TRAINABLE_PARAMS", SR_OPT_STRINGS, OFF(non_trainable_params), "[]", 0, 0, NULL,
+     "Names of parameters that never learn."},
+    {"TEMP_FROZEN_PARAMS_ITER_MAP", SR_OPT_TREE, OFF(frozen_map), "[]", 0, 0, NULL,
+     "List of [parameter name, n]: not updated in the first n iterations."},
+    {"_MODEL_INIT_SEED", SR_OPT_INT64, OFF(init_seed), "0", 0, 9e15, NULL,
+     "Parameters are drawn with it; always SEED_VALUE, as VISSL infers it."},
+    {"CUDA_CACHE", SR_OPT_IGNORED, 0, "{CLEAR_CUDA_CACHE: False, CLEAR_FREQ: 100}", 0, 0, NULL, NO_GPU},
+    {"ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING", SR_OPT_BOOL, OFF(checkpointing), "False", 0, 0, NULL,
+     "Keep only what lies between segments of a trunk pass and compute the rest again in the backward: less memory,"
+     " a longer step, the same bits.  Off: batch norms and activations are computed again, which costs little."},
+    {"ACTIVATION_CHECKPOINTING.NUM_ACTIVATION_CHECKPOINTING_SPLITS", SR_OPT_INT, OFF(checkpointing_splits), "2", 1,
+     1000, NULL, "Segments of a trunk pass."},
+    {"SHARDED_DDP_SETUP", SR_OPT_IGNORED, 0, "{USE_SDP: False, reduce_buffer_size: -1}", 0, 0, NULL, ONE_PROCESS},
+    {"FSDP_CONFIG", SR_OPT_IGNORED, 0,
+     "{AUTO_SETUP_FSDP: False, AUTO_WRAP_THRESHOLD: 0, AMP_TYPE: \"01\", FORCE_SYNC_CUDA: False,"
+     " flatten_parameters: True, mixed_precision: True, fp32_reduce_scatter: False, compute_dtype: float32,"
+     " bucket_cap_mb: 0, clear_autocast_cache: True, verbose: True}", 0, 0, NULL, ONE_PROCESS},
+    {"FEATURE_EVAL_SETTINGS.EVAL_MODE_ON", SR_OPT_BOOL, OFF(eval_mode_on), "False", 0, 0, NULL,
+     "Frozen parts run in eval mode."},
+    {"FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY", SR_OPT_BOOL, OFF(freeze_trunk_only), "False", 0, 0, NULL,
+     "The trunk does not learn."},
+    {"FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_AND_HEAD", SR_OPT_BOOL, OFF(freeze_trunk_and_head), "False", 0, 0, NULL,
+     "Nothing learns."},
+    {"FEATURE_EVAL_SETTINGS.EXTRACT_TRUNK_FEATURES_ONLY", SR_OPT_BOOL, OFF(extract_trunk_features_only), "False", 0, 0,
+     NULL, "The features are the model's outputs; no head runs."},
+    {"FEATURE_EVAL_SETTINGS.EVAL_TRUNK_AND_HEAD", SR_OPT_BOOL, OFF(eval_trunk_and_head), "False", 0, 0, NULL,
+     "With EVAL_MODE_ON: initial weights are loaded into the heads too."},
+    {"FEATURE_EVAL_SETTINGS.ASSERT_HEAD_LAYER_SHAPE_INIT", SR_OPT_BOOL, OFF(assert_head_shapes), "True", 0, 0, NULL,
+     "Initial weights of another shape are an error in the heads too; False: they are skipped."},
+    {"FEATURE_EVAL_SETTINGS.CACHE_FEATURES", SR_OPT_ENUM, OFF(cache_features), "auto", 0, 0,
+     "auto|memory|disk|off",
+     "Features of a frozen trunk are computed once where the transforms draw nothing (ours); auto: in memory, or in a "
+     "file of the run folder if they are large."},
+    {"FEATURE_EVAL_SETTINGS.SHOULD_FLATTEN_FEATS", SR_OPT_BOOL, OFF(flatten_feats), "True", 0, 0, NULL,
+     "Pooled features become vectors."},
+    {"FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP", SR_OPT_TREE, OFF(feat_pool_ops), "[]", 0, 0, NULL,
+     "List of [layer, [pooling, [arguments]]]: the features, one a head."},
+    {"GRAD_CLIP.USE_GRAD_CLIP", SR_OPT_BOOL, OFF(grad_clip), "False", 0, 0, NULL, "Bound the norm of the gradients."},
+    {"GRAD_CLIP.NORM_TYPE", SR_OPT_FLOAT, OFF(grad_clip_norm_type), "2", 0.1, HUGE_VAL, NULL,
+     "Which norm, over all gradients together; .inf: the largest entry."},
+    {"GRAD_CLIP.MAX_NORM", SR_OPT_FLOAT, OFF(grad_clip_max_norm), "1", 0, 1e300, NULL, "Its bound."},
+    {"HEAD.PARAMS", SR_OPT_TREE, OFF(head_params), "[]", 0, 0, NULL, "List of heads: [name, {options}] or chains."},
+    {"HEAD.PARALLEL", SR_OPT_BOOL, OFF(parallel_heads), "False", 0, 0, NULL,
+     "Several heads on one feature stand side by side instead of in a chain."},
+    {"HEAD.BATCHNORM_EPS", SR_OPT_FLOAT, OFF(bn_eps), "1e-5", 0, 1, NULL, "eps of the heads' batch norms."},
+    {"HEAD.BATCHNORM_MOMENTUM", SR_OPT_FLOAT, OFF(bn_momentum), "0.1", 0, 1, NULL, "Momentum of their statistics."},
+    {"HEAD.PARAMS_MULTIPLIER", SR_OPT_FLOAT, OFF(params_multiplier), "1.0", -1e6, 1e6, NULL,
+     "Factor on the heads' linear layers after initialisation."},
+    {"SYNC_BN_CONFIG", SR_OPT_IGNORED, 0, "{CONVERT_BN_TO_SYNC_BN: False, SYNC_BN_TYPE: pytorch, GROUP_SIZE: -1}",
+     0, 0, NULL, "batch norm sees the whole batch: one process runs everything"},
+    {"AMP_PARAMS.USE_AMP", SR_OPT_BOOL, OFF(use_amp), "False", 0, 0, NULL,
+     "Train with the trunk's maps and products in bfloat16; parameters, statistics, heads and losses stay float32."},
+    {"AMP_PARAMS.AMP_ARGS", SR_OPT_IGNORED, 0, "{opt_level: O1}", 0, 0, NULL, "there is one level, with no loss scaling"},
+    {"AMP_PARAMS.AMP_TYPE", SR_OPT_IGNORED, 0, "apex", 0, 0, NULL, "apex and pytorch mean the same here: bfloat16"},
+    {"WEIGHTS_INIT.PARAMS_FILE", SR_OPT_STRING, OFF(params_file), "\"\"", 0, 0, NULL, "Checkpoint to start from."},
+    {"WEIGHTS_INIT.STATE_DICT_KEY_NAME", SR_OPT_STRINGS, OFF(state_dict_keys), "classy_state_dict", 0, 0, NULL,
+     "Key of the file's dict that holds the weights, or a list of nested keys; the usual ones are recognised."},
+    {"WEIGHTS_INIT.SKIP_LAYERS", SR_OPT_STRINGS, OFF(skip_layers), "[num_batches_tracked]", 0, 0, NULL,
+     "Tensors whose names contain one of these are not loaded."},
+    {"WEIGHTS_INIT.REMOVE_PREFIX", SR_OPT_STRING, OFF(remove_prefix), "\"\"", 0, 0, NULL, "Cut from tensor names."},
+    {"WEIGHTS_INIT.APPEND_PREFIX", SR_OPT_STRING, OFF(append_prefix), "\"\"", 0, 0, NULL, "Put before tensor names."},
+    {"WEIGHTS_INIT.MIN_TRUNK_SHARE", SR_OPT_FLOAT, OFF(min_trunk_share), "0.5", 0, 1, NULL,
+     "Fewer of the trunk's tensors loaded is an error."},
+    {"TRUNK", SR_OPT_TREE, OFF(trunk_tree), "{}", 0, 0, NULL, "The backbone."},
+    SR_OPTION_END,
+};
+
+// VISSL's trunk maps that no trunk of ours owns; schema.c drops the row once one does.  REGNET and EFFICIENT_NETS
+// are empty in VISSL too: their keys are the constructor's.
+const SrOption sr__schema_trunk[] = {
+    {"NAME", SR_OPT_STRING, OFF(trunk_name), "resnet", 0, 0, NULL, "Which trunk."},
+    {"RESNETS", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the trunk is not built"},
+    {"RESNETS_SK", SR_OPT_IGNORED, 0,
+     "{DEPTH: 152, WIDTH_MULTIPLIER: 3, SK_RATIO: 0.0625}",
+     0, 0, NULL, "the trunk is not built"},
+    {"EFFICIENT_NETS", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the trunk is not built"},
+    {"MOBILE_NET", SR_OPT_IGNORED, 0,
+     "{NAME: mobilenetv3_large_100, TIMM_BN: False}",
+     0, 0, NULL, "the trunk is not built"},
+    {"REGNET", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the trunk is not built"},
+    {"VISION_TRANSFORMERS", SR_OPT_IGNORED, 0,
+     "{name: \"\", IMAGE_SIZE: 224, PATCH_SIZE: 16, NUM_LAYERS: 12, NUM_HEADS: 12, HIDDEN_DIM: "
+     "768, MLP_DIM: 3072, DROPOUT_RATE: 0, ATTENTION_DROPOUT_RATE: 0, CLASSIFIER: token, "
+     "DROP_PATH_RATE: 0, QKV_BIAS: False, QK_SCALE: False, CHECKPOINT_MLP: False, "
+     "CHECKPOINT_BLOCK: False, MASKED_IMAGE_MODELING: {NAME: \"\", PARAMS: {}}, "
+     "USE_CLASS_TOKEN: True}",
+     0, 0, NULL, "the trunk is not built"},
+    {"XCIT", SR_OPT_IGNORED, 0,
+     "{IMAGE_SIZE: 224, PATCH_SIZE: 16, HIDDEN_DIM: 384, NUM_LAYERS: 12, NUM_HEADS: 8, "
+     "MLP_RATIO: 4, DROPOUT_RATE: 0, ATTENTION_DROPOUT_RATE: 0, DROP_PATH_RATE: 0.05, ETA: "
+     "1, TOKENS_NORM: True, QKV_BIAS: True, QK_SCALE: False, CHECKPOINT_XCA_BLOCK: False, "
+     "CHECKPOINT_ATTN_BLOCK: False}",
+     0, 0, NULL, "the trunk is not built"},
+    {"SWIN_TRANSFORMER", SR_OPT_IGNORED, 0,
+     "{IMAGE_SIZE: 224, PATCH_SIZE: 4, EMBED_DIM: 96, DEPTHS: [2, 2, 6, 2], NUM_HEADS: [3, "
+     "6, 12, 24], WINDOW_SIZE: 7, MLP_RATIO: 4, DROPOUT_RATE: 0, ATTENTION_DROPOUT_RATE: 0, "
+     "DROP_PATH_RATE: 0.1, QKV_BIAS: True, QK_SCALE: False}",
+     0, 0, NULL, "the trunk is not built"},
+    {"BEIT", SR_OPT_IGNORED, 0,
+     "{IMAGE_SIZE: 224, PATCH_SIZE: 16, NUM_LAYERS: 12, NUM_HEADS: 12, HIDDEN_DIM: 768, "
+     "MLP_RATIO: 4, DROPOUT_RATE: 0, ATTENTION_DROPOUT_RATE: 0, DROP_PATH_RATE: 0, "
+     "QKV_BIAS: False, QK_SCALE: False, USE_ABS_POS_EMB: True, USE_REL_POS_BIAS: False, "
+     "USE_SHARED_REL_POS_BIAS: False, USE_MEAN_POOLING: True, INIT_VALUES: False}",
+     0, 0, NULL, "the trunk is not built"},
+    {"CONVNEXT", SR_OPT_IGNORED, 0,
+     "{DEPTH: [3, 3, 27, 3], DIMS: [96, 192, 384, 768], DROP_PATH_RATE: 0}",
+     0, 0, NULL, "the trunk is not built"},
+    {"CONVIT", SR_OPT_IGNORED, 0,
+     "{N_GPSA_LAYERS: 10, CLASS_TOKEN_IN_LOCAL_LAYERS: False, LOCALITY_STRENGTH: 1.0, "
+     "LOCALITY_DIM: 10, USE_LOCAL_INIT: True}",
+     0, 0, NULL, "the trunk is not built"},
+    SR_OPTION_END,
+};
+// clang-format on

@@ -1,0 +1,87 @@
+// What VISSL's files say to a cluster, read by one process: names of sharded modules, numbers of
+// machines. Not the keys that mean nothing here at all: their tables list them as ignored
+// (trainer/schema_*.c).
+#include <string.h>
+
+#include "base/comm.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "trainer/config/schema.h"
+#include "base/yaml_edit.h"
+
+// Fully sharded modules compute what the plain ones do; VISSL marks them by the name's ending.
+static const char sharded[] = "_fsdp";
+
+// Also where only the name matters (trainer/config/missing_plugins.c), before anything is replaced.
+const char *sr__unsharded_name(const char *name, SrArena *arena) {
+    if (!sr_text_ends(name, sharded))
+        return name;
+    return sr_arena_printf(arena, "%.*s", (int)(strlen(name) - strlen(sharded)), name);
+}
+
+// Replaces the name in place, so that it keeps its line; one line says so.
+static SrStatus unshard(SrYaml *node, const char *key, SrArena *arena) {
+    if (!node || node->type != SR_YAML_STRING || !sr_text_ends(node->text, sharded))
+        return SR_OK;
+    const char *plain = sr__unsharded_name(node->text, arena);
+    if (!plain)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for %s", key);
+    sr_info("%s: %s: %s is %s here: one process runs everything", sr_yaml_place(node).text,
+            key, node->text, plain);
+    node->text = plain;
+    return SR_OK;
+}
+
+// Single heads and chains; entries of another form are the parser's to refuse.
+static SrStatus unshard_heads(SrYaml *list, SrArena *arena) {
+    static const char key[] = "MODEL.HEAD.PARAMS";
+    for (int i = 0; list && list->type == SR_YAML_LIST && i < list->n; i++) {
+        SrYaml *entry = list->items[i];
+        if (entry->type != SR_YAML_LIST || entry->n == 0)
+            continue;
+        SR_TRY(unshard(entry->items[0], key, arena));
+        for (int j = 0; entry->items[0]->type == SR_YAML_LIST && j < entry->n; j++)
+            if (entry->items[j]->type == SR_YAML_LIST && entry->items[j]->n > 0)
+                SR_TRY(unshard(entry->items[j]->items[0], key, arena));
+    }
+    return SR_OK;
+}
+
+// The world is this process whatever the file says.  Say so once if the file says something else,
+// and write down what is true, so that the saved configuration does not ask for it again.
+static SrStatus resolve_world(SrConfig *config) {
+    SrYaml *map = sr_yaml_find(config->tree, "DISTRIBUTED");
+    if (!map || map->type != SR_YAML_MAP)
+        return SR_OK;
+    bool given = !sr_tree_is_default(sr_yaml_find(map, "NUM_NODES")) ||
+                 !sr_tree_is_default(sr_yaml_find(map, "NUM_PROC_PER_NODE"));
+    int64_t asked = (int64_t)config->num_nodes * config->num_proc_per_node;
+    if (given && asked != sr_comm_size())
+        sr_info("DISTRIBUTED asks for %lld processes; this run has %d, and batch and learning rate "
+                "are counted for it",
+                (long long)asked, sr_comm_size());
+    SR_TRY(sr_tree_put_int(&config->arena, map, "NUM_NODES", 1));
+    return sr_tree_put_int(&config->arena, map, "NUM_PROC_PER_NODE", sr_comm_size());
+}
+
+// After the names were found to be known: a wrong file gives its error and no other line.
+SrStatus sr__cluster_resolve(SrConfig *config) {
+    SrYaml *tree = config->tree;
+    SrArena *arena = &config->arena;
+    SR_TRY(unshard(sr_yaml_find_path(tree, "MODEL.TRUNK.NAME"), "MODEL.TRUNK.NAME", arena));
+    SR_TRY(unshard_heads(sr_yaml_find_path(tree, "MODEL.HEAD.PARAMS"), arena));
+    SR_TRY(unshard(sr_yaml_find_path(tree, "OPTIMIZER.name"), "OPTIMIZER.name", arena));
+    return resolve_world(config);
+}
+
+// "module." is the data-parallel wrapper's, the others are the sharding's, at any depth.
+const char *sr__plain_param_name(const char *name, SrArena *arena) {
+    static const char *const wrappers[] = {"_fsdp_wrapped_module.", "_fpw_module."};
+    name += sr_text_starts(name, "module.") ? strlen("module.") : 0;
+    for (int i = 0; name && i < SR_COUNT(wrappers); i++)
+        for (const char *hit = strstr(name, wrappers[i]); name && hit;
+             hit = name ? strstr(name, wrappers[i]) : NULL)
+            name = sr_arena_printf(arena, "%.*s%s", (int)(hit - name), name,
+                                   hit + strlen(wrappers[i]));
+    return name;
+}

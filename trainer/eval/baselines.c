@@ -1,0 +1,148 @@
+// Rows of an evaluation: which images, which trunk, one extraction each.
+#include "trainer/eval/baselines.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "trainer/run/run_folder.h"
+#include "trainer/model/weights_init.h"
+
+// Passes for the untrained trunk's statistics: what is left of their initial values is 0.9^40, 1.5
+// %.
+#define CALIBRATION_BATCHES 40
+
+// Also the labels of the tables.
+const char *sr_report_row_name(SrReportRow row) {
+    static const char *const names[] = {"majority class", "raw pixels", "untrained trunk",
+                                        "trained trunk"};
+    return names[row];
+}
+
+const char *sr_report_row_key(SrReportRow row) {
+    static const char *const keys[] = {"majority", "pixels", "untrained", "trained"};
+    return keys[row];
+}
+
+// ---- images -------------------------------------------------------------------------------------
+
+// As many images a pass as 40 of 224 x 224 have pixels: bounds the memory of evaluation.  A pass
+// over small images needs many of them to keep the cores busy.
+static int batch_for(int crop) {
+    int64_t n = (int64_t)40 * 224 * 224 / ((int64_t)crop * crop);
+    return (int)SR_MAX(SR_MIN(n, 256), 8);
+}
+
+SrStatus sr_baselines_open(SrBaselines *rows, const SrConfig *config, const char *layer) {
+    int n, h[64], w[64];
+    *rows = (SrBaselines){.config = config, .layer = layer};
+    SR_TRY(sr_split_train_shape(config, &n, h, w));
+    rows->crop = h[0];
+    rows->batch = batch_for(h[0]);
+    SR_TRY(sr_split_open_eval(config, SR_SIDE_BANK, false, rows->batch, rows->crop, &rows->bank));
+    SR_TRY(sr_split_open_eval(config, SR_SIDE_TEST, false, rows->batch, rows->crop, &rows->test));
+    rows->labels = rows->bank.classes > 0 && rows->test.classes > 0;
+    return SR_OK;
+}
+
+void sr_baselines_close(SrBaselines *rows) {
+    sr_split_close(&rows->bank);
+    sr_split_close(&rows->test);
+}
+
+// ---- rows ---------------------------------------------------------------------------------------
+
+static SrStatus row_of_trunk(SrBaselines *r, SrReportRow row, SrModel *model, SrEachRow each,
+                             void *arg) {
+    SrMatrix bank = {0}, test = {0};
+    SrStatus status;
+    SR_TRY_GOTO(sr_trunk_features_extract(model, r->layer, &r->bank, r->batch, &bank));
+    SR_TRY_GOTO(sr_trunk_features_extract(model, r->layer, &r->test, r->batch, &test));
+    SR_TRY_GOTO(each(arg, row, &bank, &test));
+done:
+    sr_matrix_deinit(&bank);
+    sr_matrix_deinit(&test);
+    return status;
+}
+
+static SrStatus row_of_pixels(SrBaselines *r, SrEachRow each, void *arg) {
+    SrMatrix bank = {0}, test = {0};
+    SrStatus status;
+    SR_TRY_GOTO(sr_trunk_features_pixels(&r->bank, &bank));
+    SR_TRY_GOTO(sr_trunk_features_pixels(&r->test, &test));
+    SR_TRY_GOTO(each(arg, SR_ROW_PIXELS, &bank, &test));
+done:
+    sr_matrix_deinit(&bank);
+    sr_matrix_deinit(&test);
+    return status;
+}
+
+// A model whose trunk alone is built, its parameters as the run's seed draws them.
+static SrStatus drawn_model(const SrConfig *config, const char *layer, int batch, int crop,
+                            SrModel **out) {
+    SrGraph *graph;
+    SrNodeId input, tap;
+    SR_TRY(sr_model_new(config, out));
+    SR_TRY(sr_model_build_eval(*out, batch, crop, crop, layer, &graph, &input, &tap));
+    SR_TRY(sr_params_allocate(sr_model_params(*out)));
+    sr_params_init(sr_model_params(*out), config->seed);
+    return SR_OK;
+}
+
+// The trunk as the run's seed drew it, with batch-norm statistics of these images.  A model of its
+// own: the trained one's parameters stay as they are.
+static SrStatus row_of_untrained(SrBaselines *r, SrEachRow each, void *arg) {
+    SrModel *model = NULL;
+    SrSplit sample = {.note = ""};
+    SrStatus status;
+    int batch = (int)SR_MIN((int64_t)r->batch, sr_loader_length(r->bank.loader));
+    SR_TRY_GOTO(drawn_model(r->config, r->layer, batch, r->crop, &model));
+    SR_TRY_GOTO(sr_split_open_eval(r->config, SR_SIDE_BANK, true, batch, r->crop, &sample));
+    SR_TRY_GOTO(sr_trunk_features_calibrate(model, r->layer, &sample, batch, CALIBRATION_BATCHES));
+    SR_TRY_GOTO(row_of_trunk(r, SR_ROW_UNTRAINED, model, each, arg));
+done:
+    sr_split_close(&sample);
+    sr_model_free(model);
+    return status;
+}
+
+SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, SrEachRow each, void *arg) {
+    if (baselines) {
+        SR_TRY(row_of_pixels(rows, each, arg));
+        SR_TRY(row_of_untrained(rows, each, arg));
+    }
+    return row_of_trunk(rows, SR_ROW_TRAINED, trained, each, arg);
+}
+
+// ---- weights ------------------------------------------------------------------------------------
+
+static SrStatus load_model(const SrConfig *config, const char *layer, const char *path,
+                           SrModel **out) {
+    int n, h[64], w[64];
+    SrWeightsSource source = sr_weights_source(&config->model);
+    if (strcmp(path, source.path) != 0) // our own checkpoint: names as they are
+        source = (SrWeightsSource){.path = path, .remove_prefix = "", .append_prefix = ""};
+    source.quiet = source.whole_trunk = true;
+    SR_TRY(sr_split_train_shape(config, &n, h, w));
+    SR_TRY(drawn_model(config, layer, 1, h[0], out));
+    return sr_weights_load(&source, sr_model_params(*out));
+}
+
+SrStatus sr_baselines_model(const SrConfig *config, const char *layer, const char *path,
+                       SrModel **out) {
+    char newest[4096];
+    *out = NULL;
+    if (!path) {
+        path = config->model.params_file;
+        if (!*path) {
+            SR_TRY(sr_folder_newest(config->checkpoint.dir, newest, sizeof newest));
+            path = newest;
+        }
+        sr_info("weights of %s", path);
+    }
+    SrStatus status = load_model(config, layer, path, out);
+    if (status != SR_OK) {
+        sr_model_free(*out);
+        *out = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,43 @@
+// What an evaluation compares: features of a frozen trunk over the bank (training) and the test images, beside what
+// nothing would have given: the same trunk before training, and raw pixels.  Not what is computed of them (report.c:
+// kNN, svm.c, logreg.c).
+#ifndef SR_TRAINER_EVAL_BASELINES_H
+#define SR_TRAINER_EVAL_BASELINES_H
+
+#include "trainer/eval/trunk_features.h"
+
+typedef enum {
+    SR_ROW_MAJORITY,
+    SR_ROW_PIXELS,
+    SR_ROW_UNTRAINED,
+    SR_ROW_TRAINED,
+    SR_ROW_COUNT
+} SrReportRow;
+
+const char *sr_report_row_name(SrReportRow row); // "untrained trunk"
+const char *sr_report_row_key(SrReportRow row);  // "untrained", the start of a JSON key
+
+// The two sides of the images, opened once for all rows.
+typedef struct {
+    const SrConfig *config; // borrowed
+    const char *layer;      // borrowed
+    SrSplit bank, test;
+    int crop, batch;
+    bool labels; // both sides have them
+} SrBaselines;
+
+// Images as large as the first, largest crop of training.  Also to be closed when it fails.
+SrStatus sr_baselines_open(SrBaselines *rows, const SrConfig *config, const char *layer);
+void sr_baselines_close(SrBaselines *rows);
+
+// One row.  Features live for the length of the call, which bounds memory; the callee may change them.
+typedef SrStatus (*SrEachRow)(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *test);
+// Pixels and the untrained trunk first (baselines), then `trained`, whose parameters have their values and keep them.
+SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, SrEachRow each, void *arg);
+
+// The trunk alone, without heads, loss or optimiser, with the weights of a file: one of our checkpoints, or
+// MODEL.WEIGHTS_INIT.PARAMS_FILE with its prefixes.  path NULL: PARAMS_FILE, or else the newest checkpoint of the run
+// folder.
+SrStatus sr_baselines_model(const SrConfig *config, const char *layer, const char *path, SrModel **out);
+
+#endif

@@ -1,0 +1,90 @@
+// Features of two sides, and what is said about them.
+#include "base/clock.h"
+#include "trainer/eval/eval_sides.h"
+
+#include "base/json.h"
+#include "trainer/eval/feature_files.h"
+
+typedef struct {
+    SrSides *sides;
+    SrEachRow each;
+    void *arg;
+} Call;
+
+static SrStatus one_row(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
+    Call *c = arg;
+    if (row == SR_ROW_TRAINED) {
+        c->sides->n_train = train->n;
+        c->sides->n_test = test->n;
+        c->sides->d = train->d;
+    }
+    return c->each(c->arg, row, train, test);
+}
+
+static SrStatus each_of_config(SrSides *s, Call *call) {
+    SrBaselines rows = {.layer = NULL};
+    SrModel *model = NULL;
+    SrStatus status;
+    SR_TRY_GOTO(sr_baselines_model(s->config, s->layer, NULL, &model));
+    SR_TRY_GOTO(sr_baselines_open(&rows, s->config, s->layer));
+    s->note = rows.test.note;
+    if (!rows.labels)
+        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "the images have no labels, so there is nothing to learn or compare"));
+    SR_TRY_GOTO(sr_baselines_each(&rows, model, s->baselines, one_row, call));
+done:
+    sr_baselines_close(&rows);
+    sr_model_free(model);
+    return status;
+}
+
+static SrStatus each_of_files(SrSides *s, Call *call) {
+    SrMatrix train = {0}, test = {0};
+    SrStatus status;
+    SrFeatureFiles a = {s->train, s->layer, "train"}, b = {s->test, s->layer, s->one_set ? "train" : "test"};
+    SR_TRY_GOTO(sr_features_load(&a, &train, NULL));
+    SR_TRY_GOTO(sr_features_load(&b, &test, NULL));
+    if (sr_matrix_classes(&train) < 1 || sr_matrix_classes(&test) < 1)
+        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "%s holds no labels",
+                            sr_matrix_classes(&train) < 1 ? s->train : s->test));
+    SR_TRY_GOTO(one_row(call, SR_ROW_TRAINED, &train, &test));
+done:
+    sr_matrix_deinit(&train);
+    sr_matrix_deinit(&test);
+    return status;
+}
+
+SrStatus sr_sides_each(SrSides *s, SrEachRow each, void *arg) {
+    double began = sr_clock();
+    Call call = {s, each, arg};
+    s->note = "";
+    if (!s->train && !s->layer)
+        s->layer = "flatten";
+    SrStatus status = s->train ? each_of_files(s, &call) : each_of_config(s, &call);
+    s->seconds = sr_clock() - began;
+    return status;
+}
+
+const char *sr_sides_row_name(const SrSides *s, int row) {
+    return s->train && row == SR_ROW_TRAINED ? "features" : sr_report_row_name((SrReportRow)row);
+}
+
+void sr_sides_text(const SrSides *s, const char *what, SrText *out) {
+    char took[48];
+    sr_text_printf(out, "%s: %lld test images against %lld, ", what, (long long)s->n_test,
+                   (long long)s->n_train);
+    if (s->layer)
+        sr_text_printf(out, "layer %s (%d numbers), ", s->layer, s->d);
+    else
+        sr_text_printf(out, "%d numbers each, ", s->d);
+    sr_text_printf(out, "%s\n", sr_duration_text(s->seconds, took, sizeof took));
+    if (*s->note)
+        sr_text_printf(out, "  %s\n", s->note);
+}
+
+void sr_sides_json(const SrSides *s, SrText *out) {
+    sr_json_int(out, "test_images", s->n_test);
+    sr_json_int(out, "bank_images", s->n_train);
+    if (s->layer)
+        sr_json_string(out, "layer", s->layer);
+    sr_json_float(out, "seconds", s->seconds);
+}

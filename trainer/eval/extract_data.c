@@ -1,0 +1,352 @@
+// sslrun extract --data: images through the transforms of evaluation, features in shards.
+//
+// Memory is one shard and one batch, however many images there are.  A shard appears whole or not at all, and a run that
+// was stopped goes on with the first one missing.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "formats/safetensors.h"
+#include "data/npy.h"
+#include "trainer/eval/extract_file.h"
+#include "trainer/run/data_split.h"
+
+enum { PATH_BYTES = 4096, NAME_BYTES = 512, BATCH = 32, SHARD_BYTES = 256 << 20 };
+
+typedef struct {
+    SrArena arena;
+    const SrExtractOptions *o;
+    SrConfig *config; // NULL for a model; the pipeline may point into it
+    SrExtractor ex;
+    SrSplit split; // source and images
+    SrPipeline *pipeline;
+    SrLoader *loader;
+    SrImagePool *pool; // for looking up names
+    int64_t n;         // images
+    int batch, shard;  // shard: images, a multiple of batch
+    // the shard being filled
+    SrTensor *features; // one a tap, (shard, ...) in the layout asked for
+    int n_targets;      // several labels an image: how many; else 0
+    int64_t *labels;    // (shard), or (shard, n_targets)
+    uint8_t *valid;     // (shard)
+    char (*files)[NAME_BYTES]; // (shard)
+} Run;
+
+// ---- opening
+
+// torchvision's evaluation of ImageNet models: IMAGENET1K_V1's presets.
+static SrStatus preset_transforms(int size, SrArena *arena, SrYaml **out) {
+    char *text = sr_arena_printf(arena, "[{name: Resize, size: %d}, {name: CenterCrop, size: %d}, {name: ToTensor}, "
+                                 "{name: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}]",
+                                 size < 64 ? size : size * 8 / 7, size);
+    return text ? sr_yaml_parse(arena, text, strlen(text), "transforms of evaluation", out)
+                : sr_fail(SR_ERR_MEMORY, "out of memory for the transforms of evaluation");
+}
+
+// The pipeline and, from its shape, the size of the images.
+static SrStatus open_pipeline(Run *r, const SrConfig *config, int *h, int *w) {
+    const SrYaml *list;
+    const char *where = "transforms of evaluation";
+    int views, heights[64], widths[64];
+    if (config) {
+        int size = r->o->size;
+        if (size == 0) { // that of the first training crop
+            SR_TRY(sr_split_train_shape(config, &views, heights, widths));
+            size = heights[0];
+        }
+        SR_TRY(sr_split_eval_transforms(config, size, &r->arena, &list, &where));
+    } else {
+        SrYaml *tree;
+        SR_TRY(preset_transforms(r->o->size > 0 ? r->o->size : 224, &r->arena, &tree));
+        list = tree;
+    }
+    SR_TRY(sr_pipeline_new(list, where, &r->pipeline));
+    SR_TRY(sr_pipeline_shape(r->pipeline, &views, heights, widths));
+    if (views != 1)
+        SR_FAIL(SR_ERR_CONFIG, "%s give %d views, extraction needs one", where, views);
+    *h = heights[0];
+    *w = widths[0];
+    return SR_OK;
+}
+
+static SrStatus open_data(Run *r) {
+    SrSplitConfig c = {.data_paths = {1, &r->o->data},
+                       .label_paths = {r->o->labels != NULL, &r->o->labels},
+                       .remove_img_path_prefix = "",
+                       .new_img_path_prefix = "",
+                       .data_limit = -1,
+                       .default_gray_img_size = 224};
+    SR_TRY(sr_split_open_set(&c, r->o->test ? "TEST" : "TRAIN", 0, &r->split));
+    SrLoaderConfig loader = {.dataset = r->split.source, .set = r->split.set, .limit = -1, .pipeline = r->pipeline,
+                             .batch = r->batch, .label_type = "standard", .threads = r->o->threads, .prefetch = 3,
+                             .gray_size = 224, .max_bad_share = 0.5, .fast = false};
+    SR_TRY(sr_loader_new(&loader, &r->loader));
+    r->n = sr_loader_length(r->loader);
+    r->n_targets = sr_loader_targets(r->loader);
+    return sr_image_pool_new(&r->pool);
+}
+
+// ---- shards
+
+static SrShape row_shape(const Run *r, int tap) {
+    SrShape s = sr_extractor_output(&r->ex, tap).shape;
+    return s.rank == 4 && !r->o->nhwc ? SR_SHAPE(s.d[0], s.d[3], s.d[1], s.d[2]) : s;
+}
+
+static SrStatus choose_shard(Run *r) {
+    int64_t row_bytes = NAME_BYTES;
+    for (int i = 0; i < r->ex.taps.n; i++) {
+        SrShape s = row_shape(r, i);
+        if (s.rank < 1 || s.d[0] != r->batch)
+            SR_FAIL(SR_ERR_CONFIG, "%s is not one row an image", r->ex.taps.v[i].name);
+        if (strchr(r->ex.taps.v[i].name, '/'))
+            SR_FAIL(SR_ERR_CONFIG, "'%s' cannot be part of a file name; rename it as in layer1:name",
+                    r->ex.taps.v[i].name);
+        row_bytes += sr_shape_count(s) / r->batch * (int64_t)sizeof(float);
+    }
+    int64_t images = r->o->shard > 0 ? r->o->shard : SHARD_BYTES / row_bytes;
+    images = SR_MIN(images, r->n);
+    r->shard = (int)SR_MAX((images + r->batch - 1) / r->batch, 1) * r->batch;
+    return SR_OK;
+}
+
+static SrStatus allocate_shard(Run *r) {
+    size_t n = (size_t)r->shard;
+    r->features = sr_arena_alloc(&r->arena, (size_t)r->ex.taps.n * sizeof *r->features);
+    r->labels = sr_arena_alloc(&r->arena, n * (size_t)SR_MAX(r->n_targets, 1) * sizeof *r->labels);
+    r->valid = sr_arena_alloc(&r->arena, n);
+    r->files = sr_arena_alloc(&r->arena, n * sizeof *r->files);
+    bool good = r->features && r->labels && r->valid && r->files;
+    for (int i = 0; good && i < r->ex.taps.n; i++) {
+        r->features[i] = (SrTensor){row_shape(r, i), SR_F32, NULL};
+        r->features[i].shape.d[0] = r->shard;
+        r->features[i].data = sr_arena_alloc(&r->arena, (size_t)sr_shape_count(r->features[i].shape) * sizeof(float));
+        good = r->features[i].data != NULL;
+    }
+    return good ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a shard of %d images; give --shard", r->shard);
+}
+
+// The file an image came from, empty where a data set has none.
+static SrStatus name_of(Run *r, int64_t index, char out[NAME_BYTES]) {
+    const char *path = "";
+    sr_image_pool_reset(r->pool);
+    if (r->split.source->path)
+        SR_TRY(r->split.source->path(r->split.set, index, r->pool, &path));
+    if (snprintf(out, NAME_BYTES, "%s", path) >= NAME_BYTES)
+        SR_FAIL(SR_ERR_CONFIG, "%s: a path of more than %d bytes does not fit the output", path, NAME_BYTES - 1);
+    return SR_OK;
+}
+
+// Rows of one batch into the shard at row `at`.
+static SrStatus keep_batch(Run *r, const SrBatch *b, int64_t at) {
+    for (int i = 0; i < r->ex.taps.n; i++) {
+        SrTensor t = sr_extractor_output(&r->ex, i);
+        int64_t row = sr_shape_count(t.shape) / r->batch;
+        float *to = (float *)r->features[i].data + at * row;
+        t.shape.d[0] = b->batch;
+        if (r->o->nhwc)
+            memcpy(to, t.data, (size_t)(b->batch * row) * sizeof(float));
+        else
+            sr_layout_to_nchw(t.data, t.shape, to);
+    }
+    int64_t length = SR_MAX(r->n_targets, 1);
+    memcpy(r->labels + at * length, b->label, (size_t)(b->batch * length) * sizeof *r->labels);
+    for (int k = 0; k < b->batch; k++) {
+        r->valid[at + k] = b->valid[k] == 1;
+        SR_TRY(name_of(r, b->index[k], r->files[at + k]));
+    }
+    return SR_OK;
+}
+
+static SrStatus fill_shard(Run *r, int64_t images) {
+    SrTensor in = sr_extractor_input(&r->ex);
+    for (int64_t at = 0; at < images;) {
+        const SrBatch *b;
+        double wait;
+        SR_TRY(sr_loader_next(r->loader, &b, &wait));
+        if (!b)
+            SR_FAIL(SR_ERR_RUN, "%s gave fewer images than it said", r->o->data);
+        memcpy(in.data, b->view[0], (size_t)(sr_shape_count(in.shape) / r->batch * b->batch) * sizeof(float));
+        sr_extractor_run(&r->ex);
+        SR_TRY(keep_batch(r, b, at));
+        at += b->batch;
+    }
+    return SR_OK;
+}
+
+static SrStatus shard_path(const Run *r, const char *stem, int64_t i, char out[PATH_BYTES]) {
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%s-%05lld.%s", stem, (long long)i, r->o->npy ? "npy" : "safetensors");
+    return sr_file_join(out, PATH_BYTES, r->o->out, name);
+}
+
+static void add_files(const Run *r, int64_t images, SrArena *arena, SrText *out) {
+    SrYaml *list = sr_yaml_new(arena, SR_YAML_LIST, "", 0);
+    for (int64_t i = 0; list && i < images; i++) {
+        SrYaml *item = sr_yaml_new(arena, SR_YAML_STRING, "", 0);
+        if (!item)
+            return;
+        item->text = r->files[i];
+        if (sr_yaml_append(arena, list, item) != SR_OK)
+            return;
+    }
+    if (list)
+        sr_json_print(list, out);
+}
+
+static SrShape label_shape(const Run *r, int64_t images) {
+    return r->n_targets ? SR_SHAPE((int)images, r->n_targets) : SR_SHAPE((int)images);
+}
+
+static SrStatus save_safetensors(Run *r, int64_t shard, int64_t images) {
+    char path[PATH_BYTES];
+    SrArena arena = SR_ARENA_INIT;
+    SrText files = SR_TEXT_INIT;
+    int n = r->ex.taps.n;
+    SrNamedTensor *tensors = sr_arena_alloc(&arena, (size_t)(n + 2) * sizeof *tensors);
+    SrStatus status = tensors ? shard_path(r, "features", shard, path) : sr_fail(SR_ERR_MEMORY, "out of memory");
+    if (status == SR_OK) {
+        for (int i = 0; i < n; i++) {
+            tensors[i] = (SrNamedTensor){r->ex.taps.v[i].name, r->features[i]};
+            tensors[i].tensor.shape.d[0] = (int)images;
+        }
+        tensors[n] = (SrNamedTensor){"labels", {label_shape(r, images), SR_I64, r->labels}};
+        tensors[n + 1] = (SrNamedTensor){"valid", {SR_SHAPE((int)images), SR_U8, r->valid}};
+        add_files(r, images, &arena, &files);
+        status = files.failed || !files.s
+                     ? sr_fail(SR_ERR_MEMORY, "out of memory for the names of files")
+                     : sr_safetensors_save(path, tensors, n + 2, (const char *[]){"files"},
+                                           (const char *[]){files.s}, 1);
+    }
+    sr_text_deinit(&files);
+    sr_arena_deinit(&arena);
+    return status;
+}
+
+// files-*.npy comes last: where it is, the shard is whole.
+static SrStatus save_npy(Run *r, int64_t shard, int64_t images) {
+    char path[PATH_BYTES], descr[16];
+    for (int i = 0; i < r->ex.taps.n; i++) {
+        SrShape s = r->features[i].shape;
+        s.d[0] = (int)images;
+        SR_TRY(shard_path(r, r->ex.taps.v[i].name, shard, path));
+        SR_TRY(sr_npy_save(path, "<f4", s, r->features[i].data, (size_t)sr_shape_count(s) * sizeof(float)));
+    }
+    SrShape rows = SR_SHAPE((int)images);
+    SR_TRY(shard_path(r, "labels", shard, path));
+    SrShape labels = label_shape(r, images);
+    SR_TRY(sr_npy_save(path, "<i8", labels, r->labels, (size_t)sr_shape_count(labels) * sizeof(int64_t)));
+    SR_TRY(shard_path(r, "valid", shard, path));
+    SR_TRY(sr_npy_save(path, "|b1", rows, r->valid, (size_t)images));
+    SR_TRY(shard_path(r, "files", shard, path));
+    snprintf(descr, sizeof descr, "|S%d", NAME_BYTES);
+    return sr_npy_save(path, descr, rows, r->files, (size_t)images * NAME_BYTES);
+}
+
+// ---- what is extracted, for resuming
+
+static void describe(const Run *r, SrText *out) {
+    const SrExtractOptions *o = r->o;
+    sr_json_begin(out);
+    sr_json_string(out, "trunk", o->extractor.trunk);
+    for (int i = 0; i < o->extractor.n_overrides; i++)
+        sr_json_string(out, "override", o->extractor.overrides[i]);
+    sr_json_string(out, "weights", o->extractor.weights ? o->extractor.weights : "");
+    sr_json_string(out, "nodes", o->extractor.nodes);
+    sr_json_string(out, "data", o->data);
+    sr_json_string(out, "split", o->test ? "test" : "train");
+    if (o->labels)
+        sr_json_string(out, "labels", o->labels);
+    sr_json_int(out, "images", r->n);
+    sr_json_int(out, "height", sr_extractor_input(&r->ex).shape.d[1]);
+    sr_json_int(out, "width", sr_extractor_input(&r->ex).shape.d[2]);
+    sr_json_int(out, "shard", r->shard);
+    sr_json_string(out, "layout", o->nhwc ? "nhwc" : "nchw");
+    sr_json_string(out, "format", o->npy ? "npy" : "safetensors");
+    sr_json_end(out);
+}
+
+static SrStatus claim_folder(const Run *r) {
+    char path[PATH_BYTES], *old;
+    size_t bytes;
+    SrText text = SR_TEXT_INIT;
+    SrStatus status;
+    SR_TRY(sr_file_mkdirs(r->o->out));
+    SR_TRY(sr_file_join(path, sizeof path, r->o->out, "extract.json"));
+    describe(r, &text);
+    if (text.failed) {
+        status = sr_fail(SR_ERR_MEMORY, "out of memory");
+    } else if (!sr_file_exists(path)) {
+        status = sr_file_write(path, text.s, text.len);
+    } else {
+        status = sr_file_read(path, 1 << 20, &old, &bytes);
+        if (status == SR_OK && strcmp(old, text.s) != 0)
+            status = sr_fail(SR_ERR_CONFIG, "%s holds another extraction (compare %s); give another --out, or remove it",
+                             r->o->out, path);
+        if (old)
+            sr_free(old);
+    }
+    sr_text_deinit(&text);
+    return status;
+}
+
+static SrStatus first_missing(const Run *r, int64_t shards, int64_t *out) {
+    char path[PATH_BYTES];
+    for (*out = 0; *out < shards; ++*out) {
+        SR_TRY(shard_path(r, r->o->npy ? "files" : "features", *out, path));
+        if (!sr_file_exists(path))
+            break;
+    }
+    return SR_OK;
+}
+
+// ---- the run
+
+static SrStatus open(Run *r) {
+    SrExtractorOptions o = r->o->extractor;
+    if (sr_trunk_is_config(o.trunk))
+        SR_TRY(sr_config_load(o.trunk, o.overrides, o.n_overrides, &r->config));
+    SR_TRY(open_pipeline(r, r->config, &o.height, &o.width));
+    r->batch = o.batch = o.batch > 0 ? o.batch : BATCH;
+    SR_TRY(open_data(r));
+    SR_TRY(sr_extractor_open(&o, &r->ex));
+    SR_TRY(choose_shard(r));
+    return claim_folder(r);
+}
+
+static SrStatus run_shards(Run *r, SrText *report) {
+    int64_t shards = (r->n + r->shard - 1) / r->shard, first;
+    SR_TRY(first_missing(r, shards, &first));
+    if (first < shards) {
+        SR_TRY(allocate_shard(r));
+        SR_TRY(sr_loader_start(r->loader, 0, first * (r->shard / r->batch)));
+    }
+    for (int64_t i = first; i < shards; i++) {
+        int64_t images = SR_MIN(r->shard, r->n - i * r->shard);
+        SR_TRY(fill_shard(r, images));
+        SR_TRY(r->o->npy ? save_npy(r, i, images) : save_safetensors(r, i, images));
+        sr_log_live("shard %lld of %lld", (long long)i + 1, (long long)shards);
+    }
+    sr_extraction_report(&r->ex.extraction, report);
+    sr_text_printf(report, "; %lld images in %lld shards, %lld of them there before\n", (long long)r->n,
+                   (long long)shards, (long long)first);
+    return SR_OK;
+}
+
+SrStatus sr_extract_data(const SrExtractOptions *o, SrText *report) {
+    Run r = {.o = o};
+    SrStatus status = open(&r);
+    if (status == SR_OK)
+        status = run_shards(&r, report);
+    sr_loader_free(r.loader);
+    sr_split_close(&r.split);
+    sr_image_pool_free(r.pool);
+    sr_extractor_close(&r.ex);
+    sr_pipeline_free(r.pipeline);
+    sr_config_free(r.config);
+    sr_arena_deinit(&r.arena);
+    return status;
+}

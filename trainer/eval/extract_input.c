@@ -1,0 +1,135 @@
+// sslrun extract --input: a tensor of images in, a file of features out.
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "formats/safetensors.h"
+#include "formats/weights.h"
+#include "kernels/conv/conv.h"
+#include "trainer/eval/extract_file.h"
+
+enum { CHUNK = 32 }; // images at once in evaluation, where batches do not matter
+
+typedef struct {
+    const SrExtractOptions *o;
+    SrExtractor ex;
+    const float *x; // (n, 3, H, W), in the file
+    int n, batch;
+    SrNamedTensor *out; // one a tap; data owned
+} Run;
+
+static SrStatus read_input(SrWeights *w, const char *path, SrTensor *x) {
+    char shape[SR_SHAPE_TEXT_BYTES];
+    int i = sr_weights_find(w, "x");
+    if (i < 0)
+        SR_FAIL(SR_ERR_CONFIG, "%s: expected a tensor \"x\" of images, (N, 3, H, W)", path);
+    SR_TRY(sr_weights_read(w, i, x));
+    if (x->dtype != SR_F32 || x->shape.rank != 4 || x->shape.d[1] != 3 || sr_shape_count(x->shape) == 0)
+        SR_FAIL(SR_ERR_CONFIG, "%s: x is %s %s; expected F32 of (N, 3, H, W)", path, sr_dtype_name(x->dtype),
+                sr_shape_text(x->shape, shape, sizeof shape));
+    return SR_OK;
+}
+
+#define WRITER_KEY "written_by"
+#define WRITER "sslrun extract"
+
+// Features are made again and again; anything else of that name was not meant.
+static SrStatus may_replace(const SrExtractOptions *o) {
+    SrSafetensors st;
+    if (o->force || !sr_file_exists(o->out))
+        return SR_OK;
+    bool ours = false;
+    if (!sr_file_is_dir(o->out) && sr_safetensors_map(&st, o->out) == SR_OK) {
+        const char *writer = sr_safetensors_meta(&st, WRITER_KEY);
+        ours = writer && strcmp(writer, WRITER) == 0;
+        sr_safetensors_close(&st);
+    }
+    return ours ? SR_OK : sr_fail(SR_ERR_CONFIG, "%s exists and holds no features of `sslrun extract`; --force replaces it",
+                                  o->out);
+}
+
+// The tap's shape for all n rows, in the layout asked for.
+static SrStatus make_outputs(Run *r) {
+    r->out = sr_calloc((size_t)r->ex.taps.n, sizeof *r->out);
+    if (!r->out)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for features");
+    for (int i = 0; i < r->ex.taps.n; i++) {
+        SrTensor t = sr_extractor_output(&r->ex, i);
+        int rows = t.shape.d[0];
+        if (t.shape.rank == 4 && !r->o->nhwc)
+            t.shape = SR_SHAPE(rows, t.shape.d[3], t.shape.d[1], t.shape.d[2]);
+        if (t.shape.rank > 0 && rows == r->batch)
+            t.shape.d[0] = r->n;
+        else if (r->n != r->batch)
+            SR_FAIL(SR_ERR_CONFIG, "%s is not one row an image: give at most %d images", r->ex.taps.v[i].name, r->batch);
+        t.data = sr_alloc((size_t)sr_shape_count(t.shape) * sizeof(float));
+        r->out[i] = (SrNamedTensor){r->ex.taps.v[i].name, t};
+        if (!t.data)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld numbers of %s", (long long)sr_shape_count(t.shape),
+                    r->out[i].name);
+    }
+    return SR_OK;
+}
+
+// Images first .. first + rows - 1; what is left of the batch is zero.
+static void run_chunk(Run *r, int first, int rows) {
+    SrTensor in = sr_extractor_input(&r->ex);
+    SrShape part = in.shape;
+    int64_t image = sr_shape_count(in.shape) / r->batch;
+    part.d[0] = rows;
+    memset(in.data, 0, (size_t)sr_shape_count(in.shape) * sizeof(float));
+    sr_layout_to_nhwc(r->x + first * image, part, in.data);
+    sr_extractor_run(&r->ex);
+    for (int i = 0; i < r->ex.taps.n; i++) {
+        SrTensor t = sr_extractor_output(&r->ex, i);
+        int64_t row = sr_shape_count(t.shape) / SR_MAX(t.shape.rank ? t.shape.d[0] : 1, 1);
+        float *to = (float *)r->out[i].tensor.data + first * row;
+        if (t.shape.rank > 0 && t.shape.d[0] == r->batch)
+            t.shape.d[0] = rows;
+        if (r->o->nhwc)
+            memcpy(to, t.data, (size_t)sr_shape_count(t.shape) * sizeof(float));
+        else
+            sr_layout_to_nchw(t.data, t.shape, to);
+    }
+}
+
+static SrStatus open(Run *r, SrShape x) {
+    SrExtractorOptions o = r->o->extractor;
+    r->n = x.d[0];
+    r->batch = o.mode == SR_MODE_TRAIN ? r->n : SR_MIN(r->n, o.batch > 0 ? o.batch : CHUNK);
+    o.batch = r->batch;
+    o.height = x.d[2];
+    o.width = x.d[3];
+    SR_TRY(sr_extractor_open(&o, &r->ex));
+    return make_outputs(r);
+}
+
+// Statistics of few values (a last stage of 2 x 2 pixels) magnify rounding a hundredfold in train mode; the direct
+// convolutions round least, and nobody extracts from train graphs for speed.
+static unsigned designs(SrMode mode) { return mode == SR_MODE_TRAIN ? SR_CONV_DIRECT : SR_CONV_ALL; }
+
+SrStatus sr_extract_input(const SrExtractOptions *o, SrText *report) {
+    SrWeights w;
+    SrTensor x;
+    Run r = {.o = o};
+    SrStatus status;
+    SR_TRY(may_replace(o));
+    SR_TRY(sr_weights_open(&w, o->input));
+    SR_TRY_GOTO(read_input(&w, o->input, &x));
+    sr_conv_allow(designs(o->extractor.mode));
+    SR_TRY_GOTO(open(&r, x.shape));
+    r.x = x.data;
+    for (int first = 0; first < r.n; first += r.batch)
+        run_chunk(&r, first, SR_MIN(r.batch, r.n - first));
+    sr_extraction_report(&r.ex.extraction, report);
+    sr_text_printf(report, "; %d images\n", r.n);
+    SR_TRY_GOTO(sr_safetensors_save(o->out, r.out, r.ex.taps.n, (const char *[]){WRITER_KEY}, (const char *[]){WRITER}, 1));
+done:
+    sr_conv_allow(SR_CONV_ALL);
+    for (int i = 0; r.out && i < r.ex.taps.n; i++)
+        sr_free(r.out[i].tensor.data);
+    sr_free(r.out);
+    sr_extractor_close(&r.ex);
+    sr_weights_close(&w);
+    return status;
+}

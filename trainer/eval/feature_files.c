@@ -1,0 +1,519 @@
+// Reading features: which files make up a set (the pieces), how many rows they have, and then the
+// rows.  Files are opened twice, which costs nothing: they are mapped, and opening reads headers.
+#include "trainer/eval/feature_files.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "data/npy.h"
+#include "formats/weights.h"
+
+enum { PATH_BYTES = 4096, MAX_CLASSES = 1000000, MAX_LAYERS = 64 };
+
+// One shard.  labels, index, valid and files are "" where there are none.
+typedef struct {
+    char *features, *labels, *index, *valid, *files;
+} Piece;
+
+typedef struct {
+    const SrFeatureFiles *from;
+    SrArena arena;
+    char **names; // of the folder
+    int n_names;
+    Piece *pieces;
+    int n;
+    const char *layer;
+    int64_t *index; // (n) VISSL's data_idx, NULL if there is none
+} Load;
+
+// ---- which layer --------------------------------------------------------------------------------
+
+typedef struct {
+    char name[MAX_LAYERS][256];
+    int n;
+} Layers;
+
+static void add_layer(Layers *l, const char *s, size_t len) {
+    for (int i = 0; i < l->n; i++)
+        if (strlen(l->name[i]) == len && strncmp(l->name[i], s, len) == 0)
+            return;
+    if (l->n < MAX_LAYERS && len > 0 && len < sizeof l->name[0])
+        snprintf(l->name[l->n++], sizeof l->name[0], "%.*s", (int)len, s);
+}
+
+// The layer asked for, or the only one.
+static SrStatus choose_layer(Load *l, const Layers *layers) {
+    const char *path = l->from->path, *wanted = l->from->layer;
+    const char *names[MAX_LAYERS];
+    SrText all = SR_TEXT_INIT;
+    for (int i = 0; i < layers->n; i++) {
+        names[i] = layers->name[i];
+        sr_text_printf(&all, "%s%s", i ? ", " : "", names[i]);
+        if (layers->n == 1 ? !wanted : false)
+            wanted = names[i];
+        if (wanted && strcmp(wanted, names[i]) == 0)
+            l->layer = sr_arena_printf(&l->arena, "%s", names[i]);
+    }
+    SrStatus status = SR_OK;
+    if (!wanted)
+        status = sr_fail(SR_ERR_CONFIG, "%s holds several layers: choose one with --layer: %s", path,
+                         all.s);
+    else if (!l->layer) {
+        int near = sr_text_nearest(wanted, names, layers->n);
+        status = sr_fail(SR_ERR_CONFIG, "%s has no layer '%s'%s%s%s; it has: %s", path, wanted,
+                         near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
+                         near >= 0 ? "'?" : "", all.s);
+    }
+    sr_text_deinit(&all);
+    return status;
+}
+
+// Names of tensors that say something about the images rather than being features of them.
+static bool is_labels(const char *name) {
+    static const char *const names[] = {"labels", "targets", "label", "target", "y"};
+    for (int i = 0; i < SR_COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_layer(const char *name) {
+    return !is_labels(name) && strcmp(name, "valid") != 0 && strcmp(name, "inds") != 0 &&
+           strcmp(name, "files") != 0;
+}
+
+// ---- which files --------------------------------------------------------------------------------
+
+static char *in_folder(Load *l, const char *name) {
+    return sr_arena_printf(&l->arena, "%s/%s", l->from->path, name);
+}
+
+// The file beside `name` with another stem, "" if it is not there.
+static char *beside(Load *l, const char *fmt, const char *a, const char *b) {
+    char *path = in_folder(l, sr_arena_printf(&l->arena, fmt, a, b));
+    return path && sr_file_exists(path) ? path : "";
+}
+
+static SrStatus add_piece(Load *l, Piece piece) {
+    if (!l->pieces)
+        l->pieces = sr_arena_alloc(&l->arena, sizeof piece * (size_t)(l->n_names + 1));
+    if (!l->pieces || !piece.features)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for %s", l->from->path);
+    l->pieces[l->n++] = piece;
+    return SR_OK;
+}
+
+// "flatten-00000.npy": the stem's length; 0 for another name.
+static size_t npy_stem(const char *name) {
+    size_t len = strlen(name);
+    if (len <= 10 || !sr_text_glob("*-?????.npy", name) || strspn(name + len - 9, "0123456789") != 5)
+        return 0;
+    return len - 10;
+}
+
+static SrStatus find_npy(Load *l) {
+    Layers layers = {.n = 0};
+    for (int i = 0; i < l->n_names; i++) {
+        char stem[256];
+        snprintf(stem, sizeof stem, "%.*s", (int)npy_stem(l->names[i]), l->names[i]);
+        if (is_layer(stem))
+            add_layer(&layers, stem, strlen(stem));
+    }
+    if (layers.n == 0)
+        return SR_OK;
+    SR_TRY(choose_layer(l, &layers));
+    for (int i = 0; i < l->n_names; i++) {
+        const char *name = l->names[i], *shard = name + npy_stem(name);
+        if (npy_stem(name) == strlen(l->layer) && sr_text_starts(name, l->layer))
+            SR_TRY(add_piece(l, (Piece){in_folder(l, name), beside(l, "labels%s%s", shard, ""), "",
+                                        beside(l, "valid%s%s", shard, ""),
+                                        beside(l, "files%s%s", shard, "")}));
+    }
+    return SR_OK;
+}
+
+// "rank0_chunk0_train_res5_features.npy": where the layer begins and its length.
+static bool vissl_name(const char *name, const char *split, const char **layer, size_t *len) {
+    char pattern[64];
+    snprintf(pattern, sizeof pattern, "rank*_chunk*_%s_*_features.npy", split);
+    if (!sr_text_glob(pattern, name))
+        return false;
+    snprintf(pattern, sizeof pattern, "_%s_", split);
+    *layer = strstr(name, pattern) + strlen(pattern);
+    *len = strlen(*layer) - strlen("_features.npy");
+    return true;
+}
+
+static SrStatus find_vissl(Load *l) {
+    Layers layers = {.n = 0};
+    const char *at;
+    size_t len;
+    for (int i = 0; i < l->n_names; i++)
+        if (vissl_name(l->names[i], l->from->split, &at, &len))
+            add_layer(&layers, at, len);
+    if (layers.n == 0)
+        return SR_OK;
+    SR_TRY(choose_layer(l, &layers));
+    for (int i = 0; i < l->n_names; i++) {
+        if (!vissl_name(l->names[i], l->from->split, &at, &len) || len != strlen(l->layer) ||
+            strncmp(at, l->layer, len) != 0)
+            continue;
+        char *stem = sr_arena_printf(&l->arena, "%.*s", (int)(at + len - l->names[i]), l->names[i]);
+        SR_TRY(add_piece(l, (Piece){in_folder(l, l->names[i]), beside(l, "%s_targets.npy%s", stem, ""),
+                                    beside(l, "%s_inds.npy%s", stem, ""), "", ""}));
+    }
+    return SR_OK;
+}
+
+// All tensors of a file that could be a layer.
+static SrStatus layers_of_file(Load *l, const char *path) {
+    SrWeights w;
+    Layers layers = {.n = 0};
+    SrStatus status = sr_weights_open(&w, path);
+    for (int i = 0; status == SR_OK && i < w.n; i++)
+        if (is_layer(w.tensors[i].name) && w.tensors[i].shape.rank >= 1)
+            add_layer(&layers, w.tensors[i].name, strlen(w.tensors[i].name));
+    sr_weights_close(&w);
+    SR_TRY(status);
+    if (layers.n == 0)
+        return sr_fail(SR_ERR_CONFIG, "%s holds no features", path);
+    return choose_layer(l, &layers);
+}
+
+static SrStatus find_safetensors(Load *l) {
+    for (int i = 0; i < l->n_names; i++) {
+        if (!sr_text_glob("features-?????.safetensors", l->names[i]))
+            continue;
+        char *path = in_folder(l, l->names[i]);
+        SR_TRY(add_piece(l, (Piece){path, path, "", path, path}));
+    }
+    return l->n > 0 ? layers_of_file(l, l->pieces[0].features) : SR_OK;
+}
+
+static SrStatus find_pieces(Load *l) {
+    char *path = (char *)l->from->path;
+    if (!sr_file_exists(path))
+        return sr_fail(SR_ERR_CONFIG, "%s: no such file or folder of features", path);
+    if (!sr_file_is_dir(path)) {
+        bool npy = sr_text_ends(path, ".npy");
+        SR_TRY(add_piece(l, (Piece){path, npy ? "" : path, "", npy ? "" : path, npy ? "" : path}));
+        return layers_of_file(l, path);
+    }
+    SR_TRY(sr_file_list(path, &l->names, &l->n_names));
+    SR_TRY(find_safetensors(l));
+    if (l->n == 0)
+        SR_TRY(find_npy(l));
+    if (l->n == 0)
+        SR_TRY(find_vissl(l));
+    return l->n > 0 ? SR_OK
+                    : sr_fail(SR_ERR_CONFIG,
+                              "%s holds no features of %s images: expected what `sslrun extract --data` "
+                              "writes, or VISSL's rank0_chunk0_%s_LAYER_features.npy",
+                              path, l->from->split, l->from->split);
+}
+
+// ---- rows ---------------------------------------------------------------------------------------
+
+// Tensor `name` of an open file; a .npy has one, of any name.  -1 if absent.
+static int tensor_named(const SrWeights *w, const char *name) {
+    return w->format == SR_WEIGHTS_NPY ? 0 : sr_weights_find(w, name);
+}
+
+static int labels_tensor(const SrWeights *w) {
+    if (w->format == SR_WEIGHTS_NPY)
+        return 0;
+    for (int i = 0; i < w->n; i++)
+        if (is_labels(w->tensors[i].name))
+            return i;
+    return -1;
+}
+
+static int64_t row_length(SrShape s) {
+    return s.rank > 0 && s.d[0] > 0 ? sr_shape_count(s) / s.d[0] : 0;
+}
+
+// First pass: how many rows, how long.
+static SrStatus measure(Load *l, int64_t *n, int64_t *d) {
+    *n = *d = 0;
+    for (int p = 0; p < l->n; p++) {
+        SrWeights w;
+        SrStatus status;
+        SR_TRY_GOTO(sr_weights_open(&w, l->pieces[p].features));
+        int i = tensor_named(&w, l->layer);
+        if (i < 0)
+            SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "%s has no layer '%s'", w.path, l->layer));
+        SrShape s = w.tensors[i].shape;
+        int64_t row = row_length(s);
+        if (row < 1 || row > INT32_MAX || (*d && row != *d))
+            SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "%s: rows of %lld numbers, expected %lld", w.path,
+                                (long long)row, (long long)*d));
+        if (w.tensors[i].deflated) { // what it claims to unfold to is checked by unfolding it
+            SrTensor unused;
+            SR_TRY_GOTO(sr_weights_read(&w, i, &unused));
+        }
+        *d = row;
+        *n += s.d[0];
+    done:
+        sr_weights_close(&w);
+        SR_TRY(status);
+    }
+    return SR_OK;
+}
+
+static SrStatus copy_features(Load *l, SrWeights *w, SrMatrix *out, int64_t at, int64_t *rows) {
+    SrTensor t;
+    SR_TRY(sr_weights_read(w, tensor_named(w, l->layer), &t));
+    *rows = t.shape.d[0];
+    for (int64_t r = 0; r < *rows; r++) {
+        double value[256];
+        float *to = out->x + (at + r) * out->d; // (d)
+        for (int64_t j = 0; j < out->d; j += SR_COUNT(value)) {
+            int64_t m = SR_MIN(out->d - j, SR_COUNT(value));
+            sr_weights_doubles(&t, r * out->d + j, m, value);
+            for (int64_t k = 0; k < m; k++) {
+                to[j + k] = (float)value[k];
+                if (!isfinite(to[j + k]))
+                    return sr_fail(SR_ERR_CONFIG, "%s: row %lld of '%s' is not finite", w->path,
+                                   (long long)r, l->layer);
+            }
+        }
+    }
+    return SR_OK;
+}
+
+static SrStatus bad_label(const char *path, double value) {
+    return sr_fail(SR_ERR_CONFIG, "%s: label %g; expected whole numbers from -1 (none) to %d", path,
+                   value, MAX_CLASSES - 1);
+}
+
+// (n) or (n, 1): classes.
+static SrStatus copy_classes(const char *path, const SrTensor *t, SrMatrix *out, int64_t at) {
+    for (int64_t i = 0; i < t->shape.d[0]; i++) {
+        double v;
+        sr_weights_doubles(t, i, 1, &v);
+        if (v != floor(v) || v < -1 || v >= MAX_CLASSES)
+            return bad_label(path, v);
+        out->label[at + i] = (int64_t)v;
+    }
+    return SR_OK;
+}
+
+// (n, C): 1, 0, -1.
+static SrStatus copy_targets(const char *path, const SrTensor *t, SrMatrix *out, int64_t at) {
+    int64_t classes = t->shape.d[1];
+    if (!out->target) {
+        out->n_targets = (int)classes;
+        out->target = sr_calloc((size_t)out->n, (size_t)classes);
+        if (!out->target)
+            return sr_fail(SR_ERR_MEMORY, "out of memory for the labels of %s", path);
+    }
+    if (classes != out->n_targets)
+        return sr_fail(SR_ERR_CONFIG, "%s: %lld classes where other files have %d", path,
+                       (long long)classes, out->n_targets);
+    for (int64_t i = 0; i < t->shape.d[0] * classes; i++) {
+        double v;
+        sr_weights_doubles(t, i, 1, &v);
+        if (v != 1 && v != 0 && v != -1)
+            return bad_label(path, v);
+        out->target[at * classes + i] = (int8_t)v;
+    }
+    return SR_OK;
+}
+
+// Opens `path` ("" is nothing), reads the tensor that `which` finds and checks that it has `rows`.
+static SrStatus read_beside(SrWeights *w, const char *path, int (*which)(const SrWeights *),
+                            int64_t rows, SrTensor *out) {
+    *out = (SrTensor){.data = NULL};
+    *w = (SrWeights){0};
+    if (!*path)
+        return SR_OK;
+    SR_TRY(sr_weights_open(w, path));
+    int i = which(w);
+    if (i < 0)
+        return SR_OK;
+    SR_TRY(sr_weights_read(w, i, out));
+    SrShape s = out->shape;
+    if (s.rank < 1 || s.rank > 2 || s.d[0] != rows)
+        return sr_fail(SR_ERR_CONFIG, "%s: '%s' has %d rows, the features have %lld", path,
+                       w->tensors[i].name, s.rank ? s.d[0] : 0, (long long)rows);
+    return SR_OK;
+}
+
+static SrStatus copy_labels(const Piece *p, SrMatrix *out, int64_t at, int64_t rows) {
+    SrWeights w;
+    SrTensor t;
+    for (int64_t i = 0; i < rows; i++)
+        out->label[at + i] = -1;
+    SrStatus status = read_beside(&w, p->labels, labels_tensor, rows, &t);
+    if (status == SR_OK && t.data)
+        status = t.shape.rank == 2 && t.shape.d[1] > 1 ? copy_targets(p->labels, &t, out, at)
+                                                       : copy_classes(p->labels, &t, out, at);
+    sr_weights_close(&w);
+    return status;
+}
+
+static int valid_tensor(const SrWeights *w) {
+    return tensor_named(w, "valid");
+}
+
+// An image that could not be read has features of a grey one: it is not judged.
+static SrStatus drop_invalid(const Piece *p, SrMatrix *out, int64_t at, int64_t rows) {
+    SrWeights w;
+    SrTensor t;
+    SrStatus status = read_beside(&w, p->valid, valid_tensor, rows, &t);
+    for (int64_t i = 0; status == SR_OK && t.data && i < rows; i++) {
+        double v;
+        sr_weights_doubles(&t, i, 1, &v);
+        if (v == 0)
+            out->label[at + i] = -1;
+    }
+    sr_weights_close(&w);
+    return status;
+}
+
+static int first_tensor(const SrWeights *w) {
+    return w->n > 0 ? 0 : -1;
+}
+
+static SrStatus copy_index(Load *l, const Piece *p, int64_t at, int64_t rows) {
+    SrWeights w;
+    SrTensor t;
+    SrStatus status = read_beside(&w, p->index, first_tensor, rows, &t);
+    for (int64_t i = 0; status == SR_OK && t.data && i < rows; i++) {
+        double v;
+        sr_weights_doubles(&t, i, 1, &v);
+        l->index[at + i] = (int64_t)v;
+    }
+    sr_weights_close(&w);
+    return status;
+}
+
+// Names of the images: a JSON list in the metadata, or a .npy of strings.
+static SrStatus copy_names(Load *l, const Piece *p, SrStringList *files) {
+    if (!files || !*p->files)
+        return SR_OK;
+    if (sr_text_ends(p->files, ".npy")) {
+        SrNpy npy;
+        char name[1024];
+        SrStatus status = sr__npy_open(p->files, &npy);
+        for (int64_t i = 0; status == SR_OK && i < npy.n; i++) {
+            size_t len = sr__npy_string(&npy, i, name, sizeof name);
+            status = sr__string_list_add(files, name, len);
+        }
+        sr__npy_close(&npy);
+        return status;
+    }
+    SrWeights w;
+    SrYaml *list = NULL;
+    SrStatus status;
+    SR_TRY_GOTO(sr_weights_open(&w, p->files));
+    const char *text = sr_weights_meta(&w, "files");
+    if (text)
+        SR_TRY_GOTO(sr_json_parse(&l->arena, text, strlen(text), p->files, &list));
+    for (int i = 0; list && i < list->n; i++)
+        SR_TRY_GOTO(sr__string_list_add(files, list->items[i]->text, strlen(list->items[i]->text)));
+done:
+    sr_weights_close(&w);
+    return status;
+}
+
+static SrStatus copy_piece(Load *l, const Piece *p, SrMatrix *out, int64_t *at, SrStringList *files) {
+    SrWeights w;
+    int64_t rows = 0;
+    SrStatus status = sr_weights_open(&w, p->features);
+    if (status == SR_OK)
+        status = copy_features(l, &w, out, *at, &rows);
+    sr_weights_close(&w);
+    SR_TRY(status);
+    SR_TRY(copy_labels(p, out, *at, rows));
+    SR_TRY(drop_invalid(p, out, *at, rows));
+    if (l->index)
+        SR_TRY(copy_index(l, p, *at, rows));
+    SR_TRY(copy_names(l, p, files));
+    *at += rows;
+    return SR_OK;
+}
+
+// ---- VISSL's order ------------------------------------------------------------------------------
+
+typedef struct {
+    int64_t index, row;
+} Place;
+
+static int by_index(const void *a, const void *b) {
+    const Place *x = a, *y = b;
+    if (x->index != y->index)
+        return x->index < y->index ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+// Ranks share the images out in turn and repeat some to fill the last batch.
+static SrStatus order_rows(const Load *l, SrMatrix *f) {
+    SrMatrix sorted = {0};
+    int64_t n = 0, *row = sr_calloc((size_t)f->n, sizeof *row);
+    Place *place = sr_calloc((size_t)f->n, sizeof *place);
+    SrStatus status = row && place ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for rows");
+    for (int64_t i = 0; status == SR_OK && i < f->n; i++)
+        place[i] = (Place){l->index[i], i};
+    if (status == SR_OK) {
+        qsort(place, (size_t)f->n, sizeof *place, by_index);
+        for (int64_t i = 0; i < f->n; i++)
+            if (i == 0 || place[i].index != place[i - 1].index)
+                row[n++] = place[i].row;
+        status = sr_matrix_take(f, row, n, &sorted);
+    }
+    sr_free(row);
+    sr_free(place);
+    SR_TRY(status);
+    sr_matrix_deinit(f);
+    *f = sorted;
+    return SR_OK;
+}
+
+static void close(Load *l) {
+    if (l->names)
+        sr_file_list_free(l->names, l->n_names);
+    sr_arena_deinit(&l->arena);
+}
+
+static SrStatus load(Load *l, SrMatrix *out, SrStringList *files) {
+    int64_t n, d, at = 0;
+    SR_TRY(find_pieces(l));
+    SR_TRY(measure(l, &n, &d));
+    SR_TRY(sr_matrix_init(out, n, (int)d));
+    if (*l->pieces[0].index) {
+        l->index = sr_arena_alloc(&l->arena, (size_t)n * sizeof *l->index);
+        if (!l->index)
+            return sr_fail(SR_ERR_MEMORY, "out of memory for the order of %lld rows", (long long)n);
+    }
+    for (int p = 0; p < l->n; p++)
+        SR_TRY(copy_piece(l, &l->pieces[p], out, &at, files));
+    return l->index ? order_rows(l, out) : SR_OK;
+}
+
+SrStatus sr_features_measure(const SrFeatureFiles *from, int64_t *n, int *d) {
+    Load l = {.from = from};
+    int64_t row = 0;
+    SrStatus status = find_pieces(&l);
+    if (status == SR_OK)
+        status = measure(&l, n, &row);
+    *d = (int)row;
+    close(&l);
+    return status;
+}
+
+SrStatus sr_features_load(const SrFeatureFiles *from, SrMatrix *out, SrStringList *files) {
+    Load l = {.from = from};
+    *out = (SrMatrix){0};
+    SrStatus status = load(&l, out, files);
+    close(&l);
+    if (status != SR_OK)
+        sr_matrix_deinit(out);
+    return status;
+}

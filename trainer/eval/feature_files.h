@@ -1,0 +1,30 @@
+// Features that files hold, written by `sslrun extract --data`, by VISSL's extract_features, or by NumPy.
+//
+//   a folder with features-00000.safetensors ...              sslrun extract, one tensor a layer, `labels`, `valid`
+//   a folder with LAYER-00000.npy ..., labels-00000.npy ...   the same with --format npy
+//   a folder with rank0_chunk0_train_LAYER_features.npy ...   VISSL's; rows in the order of *_inds.npy, repeated ones once
+//   one .safetensors, .npz, .pth                              tensors LAYER (or features, x) and labels (or targets, y)
+//   one .npy                                                  features without labels
+//
+// Labels of more than one column are VISSL's multi-label targets (1, 0, -1).  Features of any rank are taken as one
+// row an image.
+#ifndef SR_TRAINER_EVAL_FEATURE_FILES_H
+#define SR_TRAINER_EVAL_FEATURE_FILES_H
+
+#include "data/sets/class_names.h"
+#include "measure/matrix.h"
+
+typedef struct {
+    const char *path;
+    const char *layer; // NULL: the only one there is
+    const char *split; // "train" or "test", which of VISSL's files of a folder
+} SrFeatureFiles;
+
+// Rows and the numbers of each, from the headers alone; errors as below.
+SrStatus sr_features_measure(const SrFeatureFiles *from, int64_t *n, int *d);
+
+// files: receives the images' names, row by row, where the extraction left them; may be NULL.  Missing, damaged,
+// ambiguous (the layers are listed), unlike rows, numbers that are not finite: SR_ERR_CONFIG.
+SrStatus sr_features_load(const SrFeatureFiles *from, SrMatrix *out, SrStringList *files);
+
+#endif

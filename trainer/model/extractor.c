@@ -1,0 +1,102 @@
+// Features of named layers: everything between a command line and a plan.
+#include "trainer/model/extractor.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "trainer/model/trunk_weights.h"
+
+static SrStatus cut(const SrExtractorOptions *o, SrExtractor *e) {
+    SrArena arena = SR_ARENA_INIT;
+    SrTaps taps;
+    bool train = o->mode == SR_MODE_TRAIN;
+    SrStatus status = sr_taps_parse(o->nodes, &arena, &taps);
+    if (status == SR_OK)
+        status = sr_graph_extract(e->trunk.graph, train ? &taps : NULL, train ? NULL : &taps, &e->extraction);
+    sr_arena_deinit(&arena);
+    if (status == SR_OK)
+        e->taps = train ? e->extraction.train : e->extraction.eval;
+    return status;
+}
+
+static SrStatus load(const SrExtractorOptions *o, SrExtractor *e) {
+    SrParams *params = e->extraction.params;
+    sr_params_set_trainable(params, "*", false); // no memory for gradients
+    SR_TRY(sr_params_allocate(params));
+    sr_params_init(params, o->seed);
+    if (!o->weights)
+        return SR_OK;
+    SrTrunkWeights source = {.path = o->weights, .lax = o->lax,
+                             .classifier = e->trunk.preset ? e->trunk.preset->classifier : "fc"};
+    return sr_trunk_weights_load(&source, e->trunk.params, params);
+}
+
+static SrStatus fold(SrExtractor *e) {
+    SrExtraction folded;
+    SR_TRY(sr_graph_fold_norm(&e->extraction, &folded, &e->n_folded));
+    sr_extraction_free(&e->extraction);
+    e->extraction = folded;
+    e->taps = folded.eval;
+    return SR_OK;
+}
+
+static SrStatus compile(const SrExtractorOptions *o, SrExtractor *e) {
+    SrNodeId outputs[256];
+    if (e->taps.n > SR_COUNT(outputs))
+        SR_FAIL(SR_ERR_CONFIG, "%d layers at once; %d are possible", e->taps.n, SR_COUNT(outputs));
+    for (int i = 0; i < e->taps.n; i++)
+        outputs[i] = e->taps.v[i].node;
+    SrPlanOptions plan = {.mode = o->mode, .outputs = outputs, .n_outputs = e->taps.n};
+    SR_TRY(sr_plan_compile(e->extraction.graph, &plan, &e->plan));
+    e->input = sr_graph_find(e->extraction.graph, "x");
+    return SR_OK;
+}
+
+SrStatus sr_extractor_open(const SrExtractorOptions *o, SrExtractor *e) {
+    SrStatus status;
+    *e = (SrExtractor){.input = SR_NO_NODE};
+    SR_TRY_GOTO(sr_trunk_graph_open(o->trunk, o->overrides, o->n_overrides, o->batch, o->height, o->width, &e->trunk));
+    SR_TRY_GOTO(cut(o, e));
+    SR_TRY_GOTO(load(o, e));
+    if (o->mode == SR_MODE_EVAL && !o->keep_norms)
+        SR_TRY_GOTO(fold(e));
+    SR_TRY_GOTO(compile(o, e));
+done:
+    if (status != SR_OK)
+        sr_extractor_close(e);
+    return status;
+}
+
+void sr_extractor_close(SrExtractor *e) {
+    sr_plan_free(e->plan);
+    sr_extraction_free(&e->extraction);
+    sr_trunk_graph_close(&e->trunk);
+    *e = (SrExtractor){.input = SR_NO_NODE};
+}
+
+SrTensor sr_extractor_input(const SrExtractor *e) { return sr_plan_input(e->plan, e->input); }
+
+void sr_extractor_run(SrExtractor *e) { sr_plan_forward(e->plan, 0); }
+
+SrTensor sr_extractor_output(const SrExtractor *e, int tap) { return sr_plan_output(e->plan, e->taps.v[tap].node); }
+
+// One image at a time: to (C, pixels) from (pixels, C) or back.
+static void transpose(const float *from, int64_t rows, int64_t columns, float *to) {
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++)
+            to[c * rows + r] = from[r * columns + c];
+}
+
+static void each_image(const float *from, SrShape s, float *to, bool to_nchw) {
+    if (s.rank != 4) {
+        memcpy(to, from, (size_t)sr_shape_count(s) * sizeof *to);
+        return;
+    }
+    int64_t pixels = (int64_t)s.d[1] * s.d[2], C = s.d[3];
+    for (int n = 0; n < s.d[0]; n++, from += pixels * C, to += pixels * C)
+        transpose(from, to_nchw ? pixels : C, to_nchw ? C : pixels, to);
+}
+
+void sr_layout_to_nhwc(const float *nchw, SrShape shape, float *nhwc) { each_image(nchw, shape, nhwc, false); }
+
+void sr_layout_to_nchw(const float *nhwc, SrShape shape, float *nchw) { each_image(nhwc, shape, nchw, true); }

@@ -1,0 +1,43 @@
+// A trunk ready to give features: built, cut down to its taps, weights loaded, norms folded, compiled.
+#ifndef SR_TRAINER_MODEL_EXTRACTOR_H
+#define SR_TRAINER_MODEL_EXTRACTOR_H
+
+#include "graph/extract.h"
+#include "graph/plan.h"
+#include "trainer/model/trunk_graph.h"
+
+typedef struct {
+    const char *trunk; // model or configuration, with
+    const char *const *overrides; // KEY=VALUE of the configuration
+    int n_overrides;
+    int batch, height, width;
+    const char *nodes; // "layer1,layer4:deep"
+    SrMode mode;       // TRAIN: statistics of the batch, and running statistics move
+    const char *weights; // safetensors; NULL: drawn from `seed`
+    bool lax;            // SrTrunkWeights
+    uint64_t seed;
+    bool keep_norms; // do not fold batch norms into convolutions (evaluation only)
+} SrExtractorOptions;
+
+typedef struct {
+    SrTrunkGraph trunk;      // whole, not allocated
+    SrExtraction extraction; // what runs
+    SrPlan *plan;
+    SrNodeId input;
+    SrTaps taps; // of the mode; nodes of extraction.graph
+    int n_folded;
+} SrExtractor;
+
+SrStatus sr_extractor_open(const SrExtractorOptions *options, SrExtractor *out);
+void sr_extractor_close(SrExtractor *extractor); // a zeroed one is fine
+
+// Fill the input, (batch, height, width, 3); run; read the outputs, NHWC or as the node has it.
+SrTensor sr_extractor_input(const SrExtractor *extractor);
+void sr_extractor_run(SrExtractor *extractor);
+SrTensor sr_extractor_output(const SrExtractor *extractor, int tap);
+
+// (N, C, H, W) <-> (N, H, W, C) of n images; shape is the NHWC one.  Shapes of another rank are copied.
+void sr_layout_to_nhwc(const float *nchw, SrShape shape, float *nhwc);
+void sr_layout_to_nchw(const float *nhwc, SrShape shape, float *nchw);
+
+#endif

@@ -1,0 +1,84 @@
+// The model: trunk, head modules and their wiring, built into one graph from the configuration
+// (spec 4).
+//
+// Parameter names are VISSL's: "trunk._feature_blocks...", "heads.<i>...." (chains
+// "heads.<i>.<j>....").
+#ifndef SR_TRAINER_MODEL_MODEL_H
+#define SR_TRAINER_MODEL_MODEL_H
+
+#include "graph/plan.h"
+#include "heads/head.h"
+#include "losses/loss.h"
+#include "trainer/config/config.h"
+#include "trunks/trunk.h"
+
+typedef struct SrModel SrModel;
+
+// Owns the parameter table.  Reads the options of trunk and heads; builds nothing yet.
+SrStatus sr_model_new(const SrConfig *config, SrModel **out);
+void sr_model_free(SrModel *model);
+SrParams *sr_model_params(SrModel *model);
+
+// ---- the training graph: views -> trunk passes -> concatenated features -> heads -> loss
+typedef struct {
+    SrGraph *graph;               // owned by the model
+    SrNodeId views[SR_MAX_VIEWS]; // inputs, one a crop: (N, H_v, W_v, 3)
+    int n_views;
+    SrNodeId sample_index;
+    SrNodeId labels; // (N) of I64, or (N, classes) (sr_model_set_targets); SR_NO_NODE unless the loss needs them
+    // What a plan must keep readable after a step: the model's outputs, then what the loss's hooks
+    // read.
+    SrNodeId outputs[SR_HEAD_MAX_OUT + SR_LOSS_MAX_KEPT];
+    int n_outputs, n_model_outputs;
+    SrNodeId loss; // scalar
+    const SrLoss *loss_kind;
+    void *loss_state;
+} SrTrainGraph;
+// h, w: size of each view; `batch` images; n_samples: size of the training set, 0 if unknown.
+SrStatus sr_model_build_train(SrModel *model, int batch, int n_views, const int *h, const int *w,
+                              int64_t n_samples, SrTrainGraph *out);
+
+// ---- a trunk that never moves: its features are computed apart, and only the heads are a training graph
+// FEATURE_EVAL_SETTINGS freezes the trunk in evaluation mode, below heads that learn.
+bool sr_model_has_frozen_trunk(const SrModel *model);
+// The pooled features of (batch, h, w, 3), inputs and outputs as in SrOutputGraph below.
+typedef struct SrOutputGraph SrOutputGraph;
+SrStatus sr_model_build_features(SrModel *model, int batch, int h, int w, SrOutputGraph *out);
+// Heads and loss over features of these shapes; `views` are the inputs, one a feature.
+SrStatus sr_model_build_train_heads(SrModel *model, int batch, const SrShape *features, int n,
+                                    int64_t n_samples, SrTrainGraph *out);
+// The heads alone.
+SrStatus sr_model_build_head_outputs(SrModel *model, int batch, const SrShape *features, int n,
+                                     SrOutputGraph *out);
+
+// Forward of views through the model into an existing builder (multi-resolution rules of spec 4.4:
+// consecutive crops of equal width in one trunk pass, features concatenated in order, heads once).
+// Row order: crop-major.
+SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const char *param_prefix, bool trainable,
+                          const SrNodeId *views, int n_views, SrNodeId *outputs, int *n_outputs);
+
+// ---- evaluation: one image size, trunk only, tapped at a layer (sr_feature_tap: VISSL's or
+// torchvision's name).  The graph belongs to the model; compile it in SR_MODE_EVAL.  The same call again gives the
+// same graph.
+SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char *layer,
+                             SrGraph **graph, SrNodeId *input, SrNodeId *tap);
+
+// The model without a loss: its outputs for views, features where EXTRACT_TRUNK_FEATURES_ONLY says
+// so, else what the heads give.  For evaluation and extraction, or to seed gradients by hand.
+struct SrOutputGraph {
+    SrGraph *graph; // owned by the model
+    SrNodeId views[SR_MAX_VIEWS];
+    int n_views;
+    SrNodeId outputs[SR_HEAD_MAX_OUT];
+    int n_outputs;
+};
+SrStatus sr_model_build_outputs(SrModel *model, int batch, int n_views, const int *h, const int *w,
+                                SrOutputGraph *out);
+
+// Several labels an image: the labels of training graphs are (N, classes) of 1, 0, -1.  0, as at first: (N) classes.
+void sr_model_set_targets(SrModel *model, int classes);
+
+// After sr_params_allocate: draws the parameters, then lets the loss look at them (after_init).
+SrStatus sr_model_init(SrModel *model, const SrTrainGraph *train, uint64_t seed);
+
+#endif

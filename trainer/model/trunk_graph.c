@@ -1,0 +1,86 @@
+// Trunks by name.  Not their weights (trunk_weights.c), not running them (extractor.c).
+#include "trainer/model/trunk_graph.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "graph/builder.h"
+
+bool sr_trunk_is_config(const char *what) {
+    return !sr_preset_find(what) &&
+           (strchr(what, '/') || sr_text_ends(what, ".yaml") || sr_text_ends(what, ".yml") || sr_file_exists(what));
+}
+
+static SrStatus unknown(const char *what) {
+    const char *names[64];
+    int n = 0;
+    for (; sr_preset_at(n) && n < SR_COUNT(names); n++)
+        names[n] = sr_preset_at(n)->name;
+    int near = sr_text_nearest(what, names, n);
+    SrText list = SR_TEXT_INIT;
+    for (int i = 0; i < n; i++)
+        sr_text_printf(&list, "%s%s", i ? ", " : "", names[i]);
+    SrStatus status = sr_fail(SR_ERR_CONFIG, "there is no model '%s'%s%s%s (models: %s; or a configuration, "
+                              "configs/swav.yaml)", what, near >= 0 ? "; did you mean '" : "",
+                              near >= 0 ? names[near] : "", near >= 0 ? "'?" : "", list.s ? list.s : "");
+    sr_text_deinit(&list);
+    return status;
+}
+
+static SrStatus build_preset(SrTrunkGraph *t, SrBuilder *b, SrShape shape) {
+    SrNodeId last;
+    t->input = sr_build_input(b, "x", shape, SR_F32);
+    SR_TRY(sr_builder_status(b));
+    return sr_preset_build(t->preset, b, t->input, &last);
+}
+
+static SrStatus open_preset(SrTrunkGraph *t, SrShape shape) {
+    SrBuilder *b;
+    SR_TRY(sr_params_new(&t->params));
+    SR_TRY(sr_graph_new(t->params, &t->graph));
+    SR_TRY(sr_builder_new(t->graph, &b));
+    SrStatus status = build_preset(t, b, shape);
+    sr_builder_free(b);
+    return status;
+}
+
+static SrStatus open_config(SrTrunkGraph *t, const char *path, const char *const *overrides, int n, SrShape s) {
+    SrNodeId tap;
+    SR_TRY(sr_config_load(path, overrides, n, &t->config));
+    SR_TRY(sr_model_new(t->config, &t->model));
+    t->params = sr_model_params(t->model);
+    // Tapped at the input, which every graph has: taps are the caller's business.
+    return sr_model_build_eval(t->model, s.d[0], s.d[1], s.d[2], "x", &t->graph, &t->input, &tap);
+}
+
+static SrStatus open_any(SrTrunkGraph *t, const char *what, const char *const *overrides, int n, SrShape shape) {
+    t->preset = sr_preset_find(what);
+    if (!t->preset && !sr_trunk_is_config(what))
+        return unknown(what);
+    if (t->preset && n > 0)
+        SR_FAIL(SR_ERR_CONFIG, "%s: a model takes no KEY=VALUE; those belong to configurations", what);
+    SR_TRY(t->preset ? open_preset(t, shape) : open_config(t, what, overrides, n, shape));
+    return sr_graph_set_title(t->graph, what);
+}
+
+SrStatus sr_trunk_graph_open(const char *what, const char *const *overrides, int n_overrides, int batch, int height,
+                             int width, SrTrunkGraph *out) {
+    *out = (SrTrunkGraph){.input = SR_NO_NODE};
+    if (batch < 1 || height < 1 || width < 1 || batch > 65536 || height > 65536 || width > 65536)
+        SR_FAIL(SR_ERR_CONFIG, "a batch of %d images of %d x %d: each must be 1 to 65536", batch, height, width);
+    SrStatus status = open_any(out, what, overrides, n_overrides, SR_SHAPE(batch, height, width, 3));
+    if (status != SR_OK)
+        sr_trunk_graph_close(out);
+    return status;
+}
+
+void sr_trunk_graph_close(SrTrunkGraph *t) {
+    if (!t->model) { // else the model owns both
+        sr_graph_free(t->graph);
+        sr_params_free(t->params);
+    }
+    sr_model_free(t->model);
+    sr_config_free(t->config);
+    *t = (SrTrunkGraph){.input = SR_NO_NODE};
+}

@@ -1,0 +1,192 @@
+// Strict loading of a trunk.
+#include "trainer/model/trunk_weights.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "formats/naming.h"
+#include "formats/weights.h"
+
+enum { MAX_LISTED = 10000 };
+
+// What precedes torchvision's name in the keys of plain files and in our tables.
+static const char *const prefixes[] = {
+    "", "trunk._feature_blocks.", "_feature_blocks.", "trunk.", "module.", "model.",
+    "module.trunk._feature_blocks.", "base_model.trunk._feature_blocks.",
+};
+enum { N_PREFIXES = SR_COUNT(prefixes), N_READINGS = N_PREFIXES + 1, KEY_BYTES = 1024 };
+
+typedef struct {
+    const SrTrunkWeights *source;
+    SrParams *whole, *params;
+    SrWeights w;
+    SrNaming naming;
+    const char **bare; // (w.n) each key in torchvision's words; NULL: no part of the trunk
+    bool *used;        // (w.n)
+    SrText missing, unexpected, misshapen;
+    int n_missing, n_unexpected, n_misshapen;
+} Load;
+
+// A table entry's torchvision name.
+static const char *bare_name(const char *name) {
+    const char *vissl = "trunk._feature_blocks.";
+    if (sr_text_starts(name, vissl))
+        return name + strlen(vissl);
+    return sr_text_starts(name, "trunk.") ? name + strlen("trunk.") : name;
+}
+
+static bool is_classifier(const Load *l, const char *bare) {
+    const char *c = l->source->classifier;
+    return c && sr_text_starts(bare, c) && bare[strlen(c)] == '.';
+}
+
+// One way to read the file's keys: a prefix off, or, last, what the naming of SwAV, MoCo, timm and
+// others makes of them.  NULL: under this reading the key is somebody else's.
+static const char *read_key(const Load *l, int reading, const char *key, char buffer[KEY_BYTES]) {
+    if (reading == N_PREFIXES)
+        return sr_naming_bare(&l->naming, key, SR_NAMES_TORCHVISION, buffer, KEY_BYTES) ? buffer : NULL;
+    return sr_text_starts(key, prefixes[reading]) ? key + strlen(prefixes[reading]) : NULL;
+}
+
+static bool in_table(const Load *l, const char *bare) {
+    for (int i = 0; i < sr_params_count(l->whole); i++)
+        if (strcmp(bare_name(sr_params_at(l->whole, i)->name), bare) == 0)
+            return true;
+    return false;
+}
+
+// The reading under which most keys are the trunk's.
+static SrStatus choose_reading(Load *l) {
+    char buffer[KEY_BYTES];
+    int best = 0, most = 0;
+    for (int k = 0; k < N_READINGS; k++) {
+        int matches = 0;
+        for (int i = 0; i < l->w.n; i++) {
+            const char *bare = read_key(l, k, l->w.tensors[i].name, buffer);
+            matches += bare && in_table(l, bare);
+        }
+        if (matches > most) {
+            most = matches;
+            best = k;
+        }
+    }
+    if (most == 0)
+        return sr_fail(SR_ERR_CONFIG, "%s: none of its %d tensors belongs to this trunk (the first is '%s', the trunk's "
+                       "is '%s'); `sslrun inspect` lists them", l->source->path, l->w.n,
+                       l->w.n ? l->w.tensors[0].name : "none", bare_name(sr_params_at(l->whole, 0)->name));
+    for (int i = 0; i < l->w.n; i++) {
+        const char *bare = read_key(l, best, l->w.tensors[i].name, buffer);
+        l->bare[i] = bare ? sr_arena_printf(&l->w.arena, "%s", bare) : NULL;
+        if (bare && !l->bare[i])
+            return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
+    }
+    return SR_OK;
+}
+
+static int find_key(const Load *l, const char *bare) {
+    for (int i = 0; i < l->w.n; i++)
+        if (l->bare[i] && strcmp(l->bare[i], bare) == 0)
+            return i;
+    return -1;
+}
+
+SR_PRINTF(3, 4) static void note(SrText *list, int *n, const char *fmt, ...) {
+    char line[1200];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    if (++*n <= MAX_LISTED)
+        sr_text_printf(list, "%s%s", *n > 1 ? ", " : "", line);
+}
+
+// One entry of the whole trunk against the file; its value goes to the entry of that name that is wanted, if any.
+static SrStatus load_entry(Load *l, const SrParam *p) {
+    const char *bare = bare_name(p->name);
+    int key = find_key(l, bare), to = sr_params_find(l->params, p->name);
+    char a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
+    if (key < 0) {
+        bool may = sr_text_ends(bare, "num_batches_tracked") || (to < 0 && is_classifier(l, bare));
+        if (!may)
+            note(&l->missing, &l->n_missing, "%s", bare);
+        return SR_OK;
+    }
+    const SrWeightsTensor *t = &l->w.tensors[key];
+    l->used[key] = true;
+    if (!sr_shape_equal(t->shape, p->shape) || t->dtype != p->dtype) {
+        note(&l->misshapen, &l->n_misshapen, "%s (%s %s in the file, %s %s here)", t->name, sr_dtype_name(t->dtype),
+             sr_shape_text(t->shape, a, sizeof a), sr_dtype_name(p->dtype), sr_shape_text(p->shape, b, sizeof b));
+        return SR_OK;
+    }
+    if (to < 0)
+        return SR_OK;
+    SrTensor data;
+    SR_TRY(sr_weights_read(&l->w, key, &data));
+    memcpy(sr_params_at(l->params, to)->value, data.data, t->bytes);
+    return SR_OK;
+}
+
+// Keys that are no part of the trunk are somebody else's: heads, losses, optimisers of a whole checkpoint.
+static void note_unexpected(Load *l) {
+    bool classifier_known = false;
+    for (int i = 0; i < sr_params_count(l->whole); i++)
+        classifier_known |= is_classifier(l, bare_name(sr_params_at(l->whole, i)->name));
+    for (int i = 0; i < l->w.n; i++)
+        if (!l->used[i] && l->bare[i] && (classifier_known || !is_classifier(l, l->bare[i])))
+            note(&l->unexpected, &l->n_unexpected, "%s", l->w.tensors[i].name);
+}
+
+static void add_list(SrText *out, const char *what, int n, const SrText *list) {
+    if (n > 0)
+        sr_text_printf(out, "%s%d %s: %s%s", out->len ? "; " : "", n, what, list->s ? list->s : "",
+                       n > MAX_LISTED ? ", ..." : "");
+}
+
+// The lists are longer than a status message may be, so they go to the log whole and the message counts.
+static SrStatus report(Load *l) {
+    bool bad = l->n_misshapen > 0 || (!l->source->lax && l->n_missing + l->n_unexpected > 0);
+    SrText lists = SR_TEXT_INIT;
+    add_list(&lists, "missing", l->n_missing, &l->missing);
+    add_list(&lists, "unexpected", l->n_unexpected, &l->unexpected);
+    add_list(&lists, "of another shape or type", l->n_misshapen, &l->misshapen);
+    SrStatus status = SR_OK;
+    if (bad && lists.len < 3500)
+        status = sr_fail(SR_ERR_CONFIG, "%s does not fit the trunk (--lax ignores missing and unexpected): %s",
+                         l->source->path, lists.s);
+    else if (bad)
+        status = sr_fail(SR_ERR_CONFIG, "%s does not fit the trunk: %d tensors are missing, %d unexpected, %d of "
+                         "another shape or type (--lax ignores the first two)", l->source->path, l->n_missing,
+                         l->n_unexpected, l->n_misshapen);
+    if (lists.len > 0 && (!bad || lists.len >= 3500))
+        fprintf(stderr, "%s: %s\n", l->source->path, lists.s);
+    sr_text_deinit(&lists);
+    return status;
+}
+
+static SrStatus load(Load *l) {
+    size_t n = (size_t)l->w.n + 1;
+    l->used = sr_arena_alloc(&l->w.arena, n * sizeof *l->used);
+    l->bare = sr_arena_alloc(&l->w.arena, n * sizeof *l->bare);
+    if (!l->used || !l->bare)
+        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
+    SR_TRY(sr_params_allocate(l->params));
+    sr_naming_detect(&l->w, &l->naming);
+    SR_TRY(choose_reading(l));
+    for (int i = 0; i < sr_params_count(l->whole); i++)
+        SR_TRY(load_entry(l, sr_params_at(l->whole, i)));
+    note_unexpected(l);
+    return report(l);
+}
+
+SrStatus sr_trunk_weights_load(const SrTrunkWeights *source, SrParams *whole, SrParams *params) {
+    Load l = {.source = source, .whole = whole, .params = params};
+    SR_TRY(sr_weights_open(&l.w, source->path));
+    SrStatus status = load(&l);
+    sr_text_deinit(&l.missing);
+    sr_text_deinit(&l.unexpected);
+    sr_text_deinit(&l.misshapen);
+    sr_weights_close(&l.w);
+    return status;
+}

@@ -1,0 +1,269 @@
+// Initial weights.  Not resuming (folder.c): optimiser state and position in the file are ignored.
+#include "trainer/model/weights_init.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "formats/naming.h"
+#include "formats/weights.h"
+#include "trainer/run/checkpoint.h"
+
+typedef struct {
+    const SrWeightsSource *source;
+    SrParams *params;
+    SrWeights w;
+    const char **names; // (w.n) after the prefixes were changed
+    bool *used;         // (w.n)
+    int width;          // of the longest parameter name
+    bool extractor;     // the model's trunk stands under trunk.base_model.
+    int trunk, trunk_loaded, heads, heads_loaded, missing, skipped, misshapen, refused;
+    char first_refused[512]; // what is said of the first tensor whose shape is wrong
+} Load;
+
+// The table of what was loaded is the way to find a misnamed layer; evaluation, which insists on
+// all of the trunk, does without.
+SR_PRINTF(2, 3) static void say(const Load *l, const char *fmt, ...) {
+    char line[512];
+    va_list args;
+    if (l->source->quiet)
+        return;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    sr_info("%s", line);
+}
+
+#define BASE "trunk.base_model."
+
+// A trunk for linear evaluation has its names under trunk.base_model., others under trunk.; a file
+// of one kind fits the other.
+static const char *in_model(Load *l, const char *name) {
+    bool has = sr_text_starts(name, BASE);
+    if (has && !l->extractor)
+        return sr_arena_printf(&l->w.arena, "trunk.%s", name + strlen(BASE));
+    if (!has && l->extractor && sr_text_starts(name, "trunk."))
+        return sr_arena_printf(&l->w.arena, BASE "%s", name + strlen("trunk."));
+    return name;
+}
+
+// The dicts of STATE_DICT_KEY_NAME one in the other; its default and "" ask for nothing that is not
+// recognised below.
+static SrStatus descend(Load *l) {
+    SrStrings keys = l->source->keys;
+    bool usual = keys.n == 1 && (!*keys.v[0] || strcmp(keys.v[0], "classy_state_dict") == 0);
+    for (int i = 0; i < keys.n && !usual; i++)
+        if (sr_weights_descend(&l->w, keys.v[i]) != SR_OK)
+            return sr_fail_prefix(SR_ERR_CONFIG, "MODEL.WEIGHTS_INIT.STATE_DICT_KEY_NAME");
+    return SR_OK;
+}
+
+// The dicts that nearly every file of VISSL's and others' has are recognised instead of asked for.
+static const char *without_containers(const char *name) {
+    static const char *const containers[] = {"classy_state_dict.base_model.model.", "state_dict.",
+                                             "model_state_dict."};
+    for (int i = 0; i < SR_COUNT(containers); i++)
+        if (sr_text_starts(name, containers[i]))
+            return name + strlen(containers[i]);
+    return name;
+}
+
+// The name in the model: REMOVE_PREFIX off, then APPEND_PREFIX in front (VISSL's order).  Where
+// neither is given, a trunk in somebody else's naming is mapped to ours.
+static const char *model_name(Load *l, const SrNaming *naming, const char *name) {
+    const char *cut = l->source->remove_prefix, *add = l->source->append_prefix;
+    char bare[1024];
+    bool ours = sr_text_starts(without_containers(name), "trunk.");
+    if (!*cut && !*add && !ours &&
+        sr_naming_bare(naming, name, SR_NAMES_VISSL, bare, sizeof bare) &&
+        !sr_naming_is_classifier(bare))
+        return sr_arena_printf(&l->w.arena, "trunk._feature_blocks.%s", bare);
+    if (!*cut || !sr_text_starts(name, cut))
+        name = without_containers(name);
+    if (*cut && sr_text_starts(name, cut))
+        name += strlen(cut);
+    return sr_arena_printf(&l->w.arena, "%s%s", add, name);
+}
+
+// VISSL refuses a file in which no key starts with trunk. or heads. after renaming; the message
+// names the commonest prefix because torchvision's files are the commonest case.
+static SrStatus rename_keys(Load *l) {
+    size_t n = (size_t)l->w.n + 1;
+    SrNaming naming;
+    sr_naming_detect(&l->w, &naming);
+    l->names = sr_arena_alloc(&l->w.arena, n * sizeof *l->names);
+    l->used = sr_arena_alloc(&l->w.arena, n * sizeof *l->used);
+    if (!l->names || !l->used)
+        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
+    bool any = false;
+    for (int i = 0; i < l->w.n; i++) {
+        const char *name = model_name(l, &naming, l->w.tensors[i].name);
+        l->names[i] = name ? in_model(l, name) : NULL;
+        if (!l->names[i])
+            return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
+        any |= sr_text_starts(l->names[i], "trunk.") || sr_text_starts(l->names[i], "heads.");
+    }
+    if (any)
+        return SR_OK;
+    return sr_fail(SR_ERR_CONFIG,
+                   "%s: no tensor begins with trunk. or heads. (the first is '%s'); set "
+                   "MODEL.WEIGHTS_INIT.APPEND_PREFIX (\"trunk._feature_blocks.\" for torchvision's "
+                   "names) or REMOVE_PREFIX",
+                   l->source->path, l->w.n ? l->names[0] : "(none)");
+}
+
+// A part of the name suffices (SKIP_LAYERS: [num_batches_tracked] by default).
+static bool is_skipped(const SrWeightsSource *c, const char *name) {
+    for (int i = 0; i < c->skip_layers.n; i++)
+        if (strstr(name, c->skip_layers.v[i]))
+            return true;
+    return false;
+}
+
+// Linear: a few hundred names, once a run.
+static int find_key(const Load *l, const char *name) {
+    for (int i = 0; i < l->w.n; i++)
+        if (strcmp(l->names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+// VISSL's words, here and above, so that logs of the two programs can be compared line by line.
+static SrStatus copy_tensor(Load *l, int key, const SrParam *to) {
+    char shape[SR_SHAPE_TEXT_BYTES];
+    const SrWeightsTensor *from = &l->w.tensors[key];
+    SrTensor data;
+    if (from->dtype != to->dtype)
+        return sr_fail(SR_ERR_CONFIG, "%s: %s holds %s, the model needs %s", to->name,
+                       l->source->path, sr_dtype_name(from->dtype), sr_dtype_name(to->dtype));
+    SR_TRY(sr_weights_read(&l->w, key, &data));
+    memcpy(to->value, data.data, from->bytes);
+    say(l, "Loaded: %-*s of shape: torch.Size(%s) from checkpoint", l->width, to->name,
+        sr_shape_text(from->shape, shape, sizeof shape));
+    return SR_OK;
+}
+
+// All of them are listed before the load fails: one tells little, the list which part differs.
+static void note_shape(Load *l, const SrWeightsTensor *from, const SrParam *to, bool allowed) {
+    char line[sizeof l->first_refused], a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
+    snprintf(line, sizeof line, "%s have different shapes: checkpoint: %s, model: %s", to->name,
+             sr_shape_text(from->shape, a, sizeof a), sr_shape_text(to->shape, b, sizeof b));
+    say(l, "%s%s", allowed ? "Ignored layer:\t" : "", line);
+    l->misshapen++;
+    if (!allowed && l->refused++ == 0)
+        memcpy(l->first_refused, line, sizeof line);
+}
+
+// Counts what the trunk and the heads wanted and what they got; entries of the loss's own state
+// have no counterpart in foreign files.
+static SrStatus load_param(Load *l, const SrParam *p) {
+    bool trunk = sr_text_starts(p->name, "trunk."), heads = sr_text_starts(p->name, "heads.");
+    if (!trunk && !heads)
+        return SR_OK; // the loss's own state
+    int key = find_key(l, p->name);
+    if (key >= 0)
+        l->used[key] = true;
+    if (is_skipped(l->source, p->name) || (heads && l->source->skip_heads)) {
+        say(l, "Ignored layer:\t%s", p->name);
+        l->skipped++;
+        return SR_OK;
+    }
+    l->trunk += trunk;
+    l->heads += heads;
+    if (key < 0) {
+        say(l, "Not found:\t\t%s, not initialized", p->name);
+        l->missing++;
+        return SR_OK;
+    }
+    if (!sr_shape_equal(l->w.tensors[key].shape, p->shape)) {
+        note_shape(l, &l->w.tensors[key], p, heads && l->source->lax_head_shapes);
+        return SR_OK;
+    }
+    SR_TRY(copy_tensor(l, key, p));
+    l->trunk_loaded += trunk;
+    l->heads_loaded += heads;
+    return SR_OK;
+}
+
+// Names that look like the model's and fit nothing in it: nearly always another depth, or a prefix
+// too many.
+static void say_extra(const Load *l) {
+    SrText text = SR_TEXT_INIT;
+    for (int i = 0; i < l->w.n; i++)
+        if (!l->used[i] &&
+            (sr_text_starts(l->names[i], "trunk.") || sr_text_starts(l->names[i], "heads.")))
+            sr_text_printf(&text, "%s%s", text.len ? ", " : "", l->names[i]);
+    if (text.len > 0)
+        sr_info("Extra layers not loaded from checkpoint: [%s]", text.s);
+    sr_text_deinit(&text);
+}
+
+// VISSL goes on with random weights when nothing fits, which its users found out after the
+// training.
+static SrStatus check_counts(const Load *l) {
+    const char *path = l->source->path;
+    if (!l->source->quiet)
+        sr_info("%s: trunk %d of %d, heads %d of %d, %d skipped, %d missing, %d of another shape: "
+                "%d of %d tensors loaded",
+                path, l->trunk_loaded, l->trunk, l->heads_loaded, l->heads, l->skipped, l->missing,
+                l->misshapen, l->trunk_loaded + l->heads_loaded, l->trunk + l->heads);
+    if (l->refused > 0)
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s (%d such tensors); MODEL.WEIGHTS_INIT.SKIP_LAYERS leaves tensors out, and "
+                       "MODEL.FEATURE_EVAL_SETTINGS.ASSERT_HEAD_LAYER_SHAPE_INIT=False those of heads",
+                       l->first_refused, l->refused);
+    if (l->trunk_loaded == 0 || (l->source->whole_trunk && l->trunk_loaded < l->trunk) ||
+        l->trunk_loaded < l->source->min_trunk_share * l->trunk)
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "%s: %d of the trunk's %d tensors were found in it; see its names with `sslrun inspect "
+            "%s`, and MODEL.WEIGHTS_INIT.APPEND_PREFIX and REMOVE_PREFIX to change them (or "
+            "MIN_TRUNK_SHARE to be content with fewer)",
+            path, l->trunk_loaded, l->trunk, path);
+    return SR_OK;
+}
+
+// Borrows the configuration's strings.
+SrWeightsSource sr_weights_source(const SrModelConfig *config) {
+    return (SrWeightsSource){.path = config->params_file,
+                             .keys = config->state_dict_keys,
+                             .remove_prefix = config->remove_prefix,
+                             .append_prefix = config->append_prefix,
+                             .skip_heads = config->eval_mode_on && !config->eval_trunk_and_head,
+                             .lax_head_shapes = !config->assert_head_shapes,
+                             .min_trunk_share = config->min_trunk_share,
+                             .skip_layers = config->skip_layers};
+}
+
+// Tensors are copied one by one, so an error may leave a model half loaded; it is only ever called
+// on a model that is dropped on failure.
+SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params) {
+    Load l = {.source = source, .params = params};
+    if (strstr(source->path, "://"))
+        return sr_fail(SR_ERR_CONFIG,
+                       "MODEL.WEIGHTS_INIT.PARAMS_FILE: nothing is downloaded here; fetch it with "
+                       "`curl -LO %s` and give the file",
+                       source->path);
+    SR_TRY(sr_weights_open(&l.w, source->path));
+    SrStatus status = SR_OK;
+    int n = sr_params_count(params);
+    for (int i = 0; i < n; i++) {
+        l.extractor |= sr_text_starts(sr_params_at(params, i)->name, BASE);
+        l.width = SR_MAX(l.width, (int)strlen(sr_params_at(params, i)->name));
+    }
+    if (sr_safetensors_meta(&l.w.st, "checksums"))
+        SR_TRY_GOTO(sr_checkpoint_verify(&l.w.st, source->path));
+    SR_TRY_GOTO(descend(&l));
+    SR_TRY_GOTO(rename_keys(&l));
+    for (int i = 0; i < n; i++)
+        SR_TRY_GOTO(load_param(&l, sr_params_at(params, i)));
+    if (!source->quiet)
+        say_extra(&l);
+    status = check_counts(&l);
+done:
+    sr_weights_close(&l.w);
+    return status;
+}

@@ -1,0 +1,337 @@
+// One optimiser over a parameter table: state memory, and a step cut into pieces that do not depend
+// on threads. The update rules are one a file in optim/; which parameter decays is param_groups.c.
+//
+// A step is two parallel passes over all pieces of all parameters: the norms (only if the rule asks
+// for them; sums in double, combined in piece order), then the update, element by element.
+#include "trainer/optim/optim.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "base/plugin.h"
+#include "trainer/optim/norms.h"
+
+#define SR_PLUGIN(stem) extern const SrOptimizer sr_optimizer_##stem;
+#include "gen/optimizer.def"
+#undef SR_PLUGIN
+#define SR_PLUGIN(stem) &sr_optimizer_##stem,
+static const SrOptimizer *const optimizers[] = {
+#include "gen/optimizer.def"
+    NULL};
+#undef SR_PLUGIN
+
+// Numbers of one piece: 64 KiB a stream, so that value, gradient and state of a piece stay in a
+// core's cache.
+enum { PIECE = 16384 };
+
+typedef struct { // one trainable parameter
+    int index, group, rank;
+    int64_t n;
+    float *value, *grad;
+    float *state[SR_OPTIM_MAX_STATES];
+    int64_t steps;
+    int first_piece, n_pieces;
+    bool active; // in this step
+    SrOptimUpdate update;
+} Slot;
+
+typedef struct {
+    int slot;
+    int64_t offset, n;
+    double value_squares, grad_squares; // partial sums
+} Piece;
+
+struct SrOptim {
+    const SrOptimizer *kind;
+    const SrOptimizerConfig *config;
+    SrArena arena;
+    SrParamGroups groups;
+    int n_slots, n_states, n_pieces, n_params;
+    Slot *slots;
+    Piece *pieces;
+    int *slot_of; // (n_params) table index -> slot, -1 if not trained
+    double *lr;   // (groups.n) scratch of sr_optim_step
+    float *state; // one block
+    size_t state_bytes;
+    SrOptimNorms norms;
+};
+
+const SrOptimizer *sr_optimizer_at(int i) {
+    return i >= 0 && i < SR_COUNT(optimizers) - 1 ? optimizers[i] : NULL;
+}
+
+SrStatus sr_optimizer_find(const char *name, const SrOptimizer **out) {
+    const char *names[SR_COUNT(optimizers)];
+    int n = 0;
+    for (; optimizers[n]; n++) {
+        if (strcmp(optimizers[n]->name, name) == 0) {
+            *out = optimizers[n];
+            return SR_OK;
+        }
+        names[n] = optimizers[n]->name;
+    }
+    return sr_plugin_unknown("optimizer", name, names, n);
+}
+
+// ---- set-up
+
+// The groups' decay changes during training and their lists may live in the caller's arena: own
+// both.
+static SrStatus copy_groups(SrOptim *o, const SrParamGroups *groups) {
+    o->groups.n = groups->n;
+    o->groups.groups =
+        sr_arena_copy(&o->arena, groups->groups, sizeof(SrParamGroup) * (size_t)groups->n);
+    o->lr = sr_arena_alloc(&o->arena, sizeof(double) * (size_t)(groups->n + 1));
+    if (!o->groups.groups || !o->lr)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for the optimiser");
+    for (int g = 0; g < groups->n; g++) {
+        SrParamGroup *copy = &o->groups.groups[g];
+        copy->params =
+            sr_arena_copy(&o->arena, groups->groups[g].params, sizeof(int) * (size_t)copy->n);
+        if (copy->n > 0 && !copy->params)
+            return sr_fail(SR_ERR_MEMORY, "out of memory for the optimiser");
+        o->n_slots += copy->n;
+    }
+    return SR_OK;
+}
+
+static int64_t pieces_of(int64_t n) {
+    return (n + PIECE - 1) / PIECE;
+}
+
+// One slot a parameter, in group order.  Addresses are taken once: the table never moves them.
+static SrStatus fill_slots(SrOptim *o, SrParams *params) {
+    o->n_params = sr_params_count(params);
+    o->slots = sr_arena_alloc(&o->arena, sizeof(Slot) * (size_t)(o->n_slots + 1));
+    o->slot_of = sr_arena_alloc(&o->arena, sizeof(int) * (size_t)(o->n_params + 1));
+    if (!o->slots || !o->slot_of)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for the optimiser");
+    memset(o->slot_of, -1, sizeof(int) * (size_t)(o->n_params + 1));
+    int s = 0;
+    for (int g = 0; g < o->groups.n; g++) {
+        for (int k = 0; k < o->groups.groups[g].n; k++, s++) {
+            int index = o->groups.groups[g].params[k];
+            const SrParam *p = sr_params_at(params, index);
+            if (!p->value || !p->grad)
+                return sr_fail(SR_ERR_RUN, "parameter %s has no gradient to optimise with",
+                               p->name);
+            int64_t n = sr_shape_count(p->shape);
+            o->slots[s] = (Slot){.index = index,
+                                 .group = g,
+                                 .rank = p->shape.rank,
+                                 .n = n,
+                                 .value = p->value,
+                                 .grad = p->grad,
+                                 .first_piece = o->n_pieces,
+                                 .n_pieces = (int)pieces_of(n)};
+            o->slot_of[index] = s;
+            o->n_pieces += o->slots[s].n_pieces;
+        }
+    }
+    return SR_OK;
+}
+
+// Pieces of all parameters in one list, so that a thousand small parameters and one large one are
+// the same work for the threads.
+static SrStatus fill_pieces(SrOptim *o) {
+    o->pieces = sr_arena_alloc(&o->arena, sizeof(Piece) * (size_t)(o->n_pieces + 1));
+    if (!o->pieces)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for the optimiser");
+    for (int s = 0; s < o->n_slots; s++) {
+        const Slot *slot = &o->slots[s];
+        for (int k = 0; k < slot->n_pieces; k++) {
+            int64_t offset = (int64_t)k * PIECE;
+            o->pieces[slot->first_piece + k] =
+                (Piece){s, offset, SR_MIN((int64_t)PIECE, slot->n - offset), 0, 0};
+        }
+    }
+    return SR_OK;
+}
+
+// All state in one mapped block, each parameter's part on a cache line of its own.
+static SrStatus allocate_state(SrOptim *o) {
+    const int64_t line = SR_ALIGN / (int)sizeof(float);
+    int64_t total = 0;
+    for (int s = 0; s < o->n_slots; s++)
+        total += (o->slots[s].n + line - 1) / line * line * o->n_states;
+    if (total == 0)
+        return SR_OK;
+    o->state_bytes = (size_t)total * sizeof(float);
+    o->state = sr_map(o->state_bytes);
+    if (!o->state)
+        return sr_fail(SR_ERR_MEMORY, "no memory for %zu bytes of optimiser state", o->state_bytes);
+    float *next = o->state;
+    for (int s = 0; s < o->n_slots; s++) {
+        for (int k = 0; k < o->n_states; k++) {
+            o->slots[s].state[k] = next;
+            next += (o->slots[s].n + line - 1) / line * line;
+        }
+    }
+    return SR_OK;
+}
+
+SrStatus sr_optim_check(const SrOptimizerConfig *config, const SrOptimizer **kind) {
+    SR_TRY(sr_optimizer_find(config->name, kind));
+    if (config->use_larc && strcmp((*kind)->name, "sgd") != 0)
+        return sr_fail(SR_ERR_CONFIG,
+                       "OPTIMIZER.use_larc=True goes with OPTIMIZER.name=sgd, not %s",
+                       (*kind)->name);
+    return (*kind)->check ? (*kind)->check(config) : SR_OK;
+}
+
+// All that can fail; the caller frees what is there when it does.
+static SrStatus set_up(SrOptim *o, SrParams *params, const SrParamGroups *groups) {
+    SR_TRY(sr_optim_check(o->config, &o->kind));
+    o->n_states = o->kind->n_states(o->config);
+    o->norms = o->kind->norms ? o->kind->norms(o->config) : SR_NORMS_NONE;
+    SrParamGroups own = {0};
+    if (!groups)
+        SR_TRY(sr_param_groups(params, o->config, &o->arena, &own));
+    SR_TRY(copy_groups(o, groups ? groups : &own));
+    SR_TRY(fill_slots(o, params));
+    SR_TRY(fill_pieces(o));
+    return allocate_state(o);
+}
+
+static SrStatus create(SrParams *params, const SrOptimizerConfig *config,
+                       const SrParamGroups *groups, SrOptim **out) {
+    SrOptim *o = sr_calloc(1, sizeof *o);
+    if (!o)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for the optimiser");
+    o->config = config;
+    SrStatus status = set_up(o, params, groups);
+    if (status != SR_OK) {
+        sr_optim_free(o);
+        return status;
+    }
+    *out = o;
+    return SR_OK;
+}
+
+SrStatus sr_optim_new(SrParams *params, const SrOptimizerConfig *config, SrOptim **out) {
+    return create(params, config, NULL, out);
+}
+
+SrStatus sr_optim_new_grouped(SrParams *params, const SrOptimizerConfig *config,
+                              const SrParamGroups *groups, SrOptim **out) {
+    return create(params, config, groups, out);
+}
+
+void sr_optim_free(SrOptim *o) {
+    if (!o)
+        return;
+    if (o->state)
+        sr_unmap(o->state, o->state_bytes);
+    sr_arena_deinit(&o->arena);
+    sr_free(o);
+}
+
+const SrParamGroups *sr_optim_groups(const SrOptim *o) {
+    return &o->groups;
+}
+
+// Unregularised groups stay at 0 whatever the schedule says.
+void sr_optim_set_weight_decay(SrOptim *o, double weight_decay, double head_weight_decay) {
+    for (int g = 0; g < o->groups.n; g++) {
+        SrParamGroup *group = &o->groups.groups[g];
+        if (group->regularised)
+            group->weight_decay = group->head_lr ? head_weight_decay : weight_decay;
+    }
+}
+
+// ---- a step
+
+// One piece's share of both norms; pieces of skipped parameters keep stale sums that nobody reads.
+static void norm_body(void *arg, int64_t i, int thread) {
+    (void)thread;
+    SrOptim *o = arg;
+    Piece *piece = &o->pieces[i];
+    const Slot *slot = &o->slots[piece->slot];
+    if (!slot->active)
+        return;
+    const float *value = slot->value + piece->offset, *grad = slot->grad + piece->offset;
+    piece->value_squares = sr__sum_squares(value, piece->n);
+    piece->grad_squares =
+        o->norms == SR_NORMS_GRAD
+            ? sr__sum_squares(grad, piece->n)
+            : sr__sum_decayed_squares(grad, value, (float)slot->update.weight_decay, piece->n);
+}
+
+// The rule sees a piece as if it were the whole parameter.
+static void update_body(void *arg, int64_t i, int thread) {
+    (void)thread;
+    SrOptim *o = arg;
+    const Piece *piece = &o->pieces[i];
+    const Slot *slot = &o->slots[piece->slot];
+    if (!slot->active)
+        return;
+    float *state[SR_OPTIM_MAX_STATES] = {0};
+    for (int k = 0; k < o->n_states; k++)
+        state[k] = slot->state[k] + piece->offset;
+    o->kind->update(&slot->update, piece->n, slot->value + piece->offset,
+                    slot->grad + piece->offset, state);
+}
+
+// Sums in piece order: which thread made a partial sum leaves no trace.
+static void take_norms(SrOptim *o) {
+    sr_parallel_for(o->n_pieces, norm_body, o);
+    for (int s = 0; s < o->n_slots; s++) {
+        Slot *slot = &o->slots[s];
+        double value = 0, grad = 0;
+        for (int k = 0; k < slot->n_pieces; k++) {
+            value += o->pieces[slot->first_piece + k].value_squares;
+            grad += o->pieces[slot->first_piece + k].grad_squares;
+        }
+        slot->update.value_norm = sqrt(value);
+        slot->update.grad_norm = sqrt(grad);
+    }
+}
+
+void sr_optim_step_groups(SrOptim *o, const double *lr, const bool *skip) {
+    for (int s = 0; s < o->n_slots; s++) {
+        Slot *slot = &o->slots[s];
+        slot->active = !(skip && skip[slot->index]);
+        slot->update = (SrOptimUpdate){
+            .config = o->config,
+            .lr = lr[slot->group],
+            .weight_decay = o->groups.groups[slot->group].weight_decay,
+            .rank = slot->rank,
+            .steps = slot->steps,
+        };
+    }
+    if (o->norms != SR_NORMS_NONE)
+        take_norms(o);
+    sr_parallel_for(o->n_pieces, update_body, o);
+    for (int s = 0; s < o->n_slots; s++)
+        o->slots[s].steps += o->slots[s].active;
+}
+
+void sr_optim_step(SrOptim *o, double lr, double lr_head, const bool *skip) {
+    for (int g = 0; g < o->groups.n; g++) {
+        double scale = o->groups.groups[g].lr_scale;
+        o->lr[g] = (o->groups.groups[g].head_lr ? lr_head : lr) * (scale != 0 ? scale : 1);
+    }
+    sr_optim_step_groups(o, o->lr, skip);
+}
+
+// ---- what checkpoints see
+
+float *sr_optim_state(SrOptim *o, int index, int k, const char **name, int64_t **steps) {
+    int s = index >= 0 && index < o->n_params ? o->slot_of[index] : -1;
+    if (s < 0)
+        return NULL;
+    if (steps)
+        *steps = &o->slots[s].steps;
+    if (k < 0 || k >= o->n_states)
+        return NULL;
+    if (name)
+        *name = o->kind->state_names[k];
+    return o->slots[s].state[k];
+}
+
+size_t sr_optim_bytes(const SrOptim *o) {
+    return o->state_bytes;
+}

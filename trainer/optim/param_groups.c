@@ -1,0 +1,151 @@
+// Which parameter gets which decay and which learning rate: the constructors by name, and VISSL's
+// `default` one (spec 8.2; the others are in param_groups_named.c).
+//
+// Layers decay their weights always and their biases with regularize_bias; batch and layer norm
+// decay gamma with regularize_bn, beta with both; what belongs to neither (group norm, tokens)
+// always decays.  Parameters of head modules form groups of their own, with lr_head and the heads'
+// decay.
+#include <string.h>
+
+#include "base/plugin.h"
+#include "base/text.h"
+#include "trainer/optim/param_groups.h"
+
+enum { TRUNK_REG, TRUNK_FREE, HEAD_REG, HEAD_FREE, REST_REG, REST_FREE, N_GROUPS };
+
+static const char *const group_names[N_GROUPS] = {
+    "trunk regularised",  "trunk unregularised",   "head regularised",
+    "head unregularised", "remaining regularised", "remaining unregularised",
+};
+
+// Substrings, as VISSL compares them: "pos_embedding" finds it wherever it is.
+static bool is_listed(const char *name, const SrStrings *substrings) {
+    for (int i = 0; i < substrings->n; i++)
+        if (strstr(name, substrings->v[i]))
+            return true;
+    return false;
+}
+
+// VISSL finds heads by "head" anywhere in a module's name; ours all start with "heads.", and a
+// trunk module that happens to contain the word should not move.
+static int group_of(const SrParam *p, const SrOptimizerConfig *c) {
+    if (is_listed(p->name, &c->non_regularized_parameters))
+        return REST_FREE;
+    bool decays = true;
+    switch (p->role) {
+    case SR_ROLE_WEIGHT: break;
+    case SR_ROLE_BIAS: decays = c->regularize_bias; break;
+    case SR_ROLE_NORM_WEIGHT: decays = c->regularize_bn; break;
+    case SR_ROLE_NORM_BIAS: decays = c->regularize_bn && c->regularize_bias; break;
+    case SR_ROLE_OTHER: return REST_REG;
+    }
+    int base = sr_text_starts(p->name, "heads.") ? HEAD_REG : TRUNK_REG;
+    return decays ? base : base + 1;
+}
+
+// construct_single_param_group_only: heads too take the trunk's rate, and biases decay.
+static int all_in_one(const SrParam *p, const SrOptimizerConfig *c) {
+    (void)p;
+    (void)c;
+    return 0;
+}
+
+static SrStatus one_group(SrParams *params, const SrOptimizerConfig *config, SrArena *arena,
+                          SrParamGroups *out) {
+    SrParamGroup g = {.name = "all", .weight_decay = config->weight_decay, .regularised = true};
+    return sr__param_groups_add(params, config, all_in_one, 0, &g, arena, out);
+}
+
+// Unregularised groups have decay 0 and no schedule moves it.
+static SrStatus by_default(SrParams *params, const SrOptimizerConfig *config, SrArena *arena,
+                           SrParamGroups *out) {
+    if (config->construct_single_param_group_only)
+        return one_group(params, config, arena, out);
+    double head_decay =
+        config->head_use_different_wd ? config->head_weight_decay : config->weight_decay;
+    for (int which = 0; which < N_GROUPS; which++) {
+        bool head = which == HEAD_REG || which == HEAD_FREE, reg = which % 2 == 0;
+        SrParamGroup g = {
+            .name = group_names[which],
+            .weight_decay = !reg   ? 0
+                            : head ? head_decay
+                                   : config->weight_decay,
+            .head_lr = head,
+            .regularised = reg,
+        };
+        SR_TRY(sr__param_groups_add(params, config, group_of, which, &g, arena, out));
+        if (which >= REST_REG && out->groups[out->n - 1].n == 0)
+            out->n--; // VISSL passes the other four even when they are empty
+    }
+    return SR_OK;
+}
+
+// ---- constructors by name
+
+static const struct {
+    const char *name;
+    SrParamGroupConstructor *build;
+} constructors[] = {
+    {"default", by_default},
+    {"dino", sr__param_groups_dino},
+    {"lr_decay", sr__param_groups_lr_decay},
+    {"linear_eval_heads", sr__param_groups_linear_eval_heads},
+};
+
+// By name, as OPTIMIZER.param_group_constructor gives it.
+static SrStatus find(const char *name, SrParamGroupConstructor **out) {
+    const char *known[SR_COUNT(constructors)];
+    for (int i = 0; i < SR_COUNT(constructors); i++) {
+        known[i] = constructors[i].name;
+        if (strcmp(name, known[i]) == 0) {
+            *out = constructors[i].build;
+            return SR_OK;
+        }
+    }
+    return sr_plugin_unknown("constructor", name, known, SR_COUNT(constructors));
+}
+
+// `sslrun check` has no optimiser, so what the constructor needs of the configuration is said here.
+SrStatus sr_param_groups_check(const SrOptimizerConfig *config) {
+    SrParamGroupConstructor *build = NULL;
+    SrStatus status = find(config->param_group_constructor, &build);
+    if (status != SR_OK)
+        return sr_fail_prefix(status, "OPTIMIZER.param_group_constructor");
+    if (build == sr__param_groups_lr_decay)
+        return sr__param_groups_lr_decay_check(config);
+    return build == sr__param_groups_linear_eval_heads ? sr__param_groups_heads_check(config)
+                                                       : SR_OK;
+}
+
+SrStatus sr_param_groups(SrParams *params, const SrOptimizerConfig *config, SrArena *arena,
+                         SrParamGroups *out) {
+    SrParamGroupConstructor *build = NULL;
+    SR_TRY(sr_param_groups_check(config));
+    SR_TRY(find(config->param_group_constructor, &build));
+    *out = (SrParamGroups){0, NULL};
+    return build(params, config, arena, out);
+}
+
+// Groups are few, so the list is copied to grow; members keep the table's order.
+SrStatus sr__param_groups_add(SrParams *params, const SrOptimizerConfig *config,
+                              SrParamGroupOf *group_of_param, int which, const SrParamGroup *like,
+                              SrArena *arena, SrParamGroups *out) {
+    int count = sr_params_count(params);
+    SrParamGroup *groups = sr_arena_alloc(arena, sizeof *groups * (size_t)(out->n + 1));
+    int *members = sr_arena_alloc(arena, sizeof(int) * (size_t)(count + 1));
+    if (!groups || !members)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for parameter groups");
+    if (out->n > 0)
+        memcpy(groups, out->groups, sizeof *groups * (size_t)out->n);
+    SrParamGroup *g = &groups[out->n++];
+    *g = *like;
+    g->n = 0;
+    g->params = members;
+    for (int i = 0; i < count; i++) {
+        const SrParam *p = sr_params_at(params, i);
+        if (p->trainable && group_of_param(p, config) == which)
+            members[g->n++] = i;
+    }
+    out->groups = groups;
+    return SR_OK;
+}

@@ -1,0 +1,216 @@
+// Constructors of parameter groups other than the default one (spec 8.2): `dino` (two groups),
+// `lr_decay` (rates that fall towards the input: layer-wise decay, as in BEiT, Bao et al. 2021) and
+// `linear_eval_heads` (a rate a head).
+//
+// They go by names, as VISSL's do; batch norms are the exception, which VISSL's lr_decay takes for
+// convolutions where they are called downsample.1.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "trainer/optim/param_groups.h"
+#include "base/yaml_edit.h"
+
+// Transformers' norms have "norm" in their names, and their tokens decay.
+static bool decays_by_name(const SrParam *p) {
+    return !sr_text_ends(p->name, ".bias") && !strstr(p->name, "norm");
+}
+
+// Ours all start so; VISSL looks for "heads" anywhere in the name.
+static bool is_head(const SrParam *p) { return sr_text_starts(p->name, "heads."); }
+
+// ---- dino
+
+// All rates are the trunk's: DINO's head learns with it.
+static int dino_group(const SrParam *p, const SrOptimizerConfig *config) {
+    (void)config;
+    return decays_by_name(p) ? 0 : 1;
+}
+
+SrStatus sr__param_groups_dino(SrParams *params, const SrOptimizerConfig *config, SrArena *arena,
+                               SrParamGroups *out) {
+    SrParamGroup decayed = {.name = "regularised",
+                            .weight_decay = config->weight_decay,
+                            .regularised = true},
+                 free = {.name = "unregularised"};
+    SR_TRY(sr__param_groups_add(params, config, dino_group, 0, &decayed, arena, out));
+    out->n -= out->groups[0].n == 0;
+    SR_TRY(sr__param_groups_add(params, config, dino_group, 1, &free, arena, out));
+    out->n -= out->groups[out->n - 1].n == 0;
+    return SR_OK;
+}
+
+// ---- lr_decay: groups 2 * depth (regularised) and 2 * depth + 1
+
+static bool is_resnet(const SrOptimizerConfig *config) {
+    return strcmp(config->trunk_name, "resnet") == 0;
+}
+
+// Layers of the trunk: the heads are at depth `layers + 1`, where the rate is whole.
+static int layers_of(const SrOptimizerConfig *config) {
+    return is_resnet(config) ? 4 : config->trunk_layers;
+}
+
+// The number behind the last `mark` ("blocks." of trunk.blocks.7.mlp), -1 without one.
+static int number_after(const char *name, const char *mark) {
+    const char *hit = strstr(name, mark);
+    return hit && hit[strlen(mark)] >= '0' && hit[strlen(mark)] <= '9' ? atoi(hit + strlen(mark))
+                                                                       : -1;
+}
+
+// The stem is at 0, stage k at k, whatever else there is at the heads' depth.
+static int resnet_depth(const char *name) {
+    int stage = number_after(name, ".layer");
+    if (strstr(name, "_feature_blocks.conv1") || strstr(name, "_feature_blocks.bn1"))
+        return 0;
+    return stage >= 0 ? stage : 5;
+}
+
+// Tokens and patches at 0, block i at i + 1, the last norm beside the last block.
+static int transformer_depth(const char *name, int layers) {
+    int block = number_after(name, "blocks.");
+    if (strstr(name, "patch_embed") || strstr(name, "pos_embed") || strstr(name, "cls_token"))
+        return 0;
+    return block >= 0 ? block + 1 : layers;
+}
+
+// The two families differ in which biases and norms decay, as in VISSL.
+static int lr_decay_group(const SrParam *p, const SrOptimizerConfig *config) {
+    int layers = layers_of(config);
+    if (is_resnet(config)) {
+        bool decays = sr_text_ends(p->name, ".bias")   ? config->regularize_bias
+                      : p->role == SR_ROLE_NORM_WEIGHT ? config->regularize_bn
+                                                       : true;
+        return 2 * (is_head(p) ? layers + 1 : resnet_depth(p->name)) + (decays ? 0 : 1);
+    }
+    int depth = is_head(p) ? layers + 1 : transformer_depth(p->name, layers);
+    return 2 * depth + (decays_by_name(p) ? 0 : 1);
+}
+
+// Other trunks would need a depth for each of their names.
+SrStatus sr__param_groups_lr_decay_check(const SrOptimizerConfig *config) {
+    if (is_resnet(config) || strcmp(config->trunk_name, "vision_transformer") == 0)
+        return SR_OK;
+    return sr_fail(
+        SR_ERR_CONFIG,
+        "OPTIMIZER.param_group_constructor: lr_decay knows the depth of layers of resnet and "
+        "vision_transformer, not of %s",
+        config->trunk_name);
+}
+
+// Depths nothing lies at (a frozen stem) make no group.
+SrStatus sr__param_groups_lr_decay(SrParams *params, const SrOptimizerConfig *config,
+                                   SrArena *arena, SrParamGroups *out) {
+    int layers = layers_of(config);
+    for (int which = 0; which < 2 * (layers + 2); which++) {
+        bool regularised = which % 2 == 0;
+        SrParamGroup g = {
+            .name = sr_arena_printf(arena, "depth %d %s", which / 2,
+                                    regularised ? "regularised" : "unregularised"),
+            .weight_decay = regularised ? config->weight_decay : 0,
+            .regularised = regularised,
+            .lr_scale = pow(config->layer_decay, layers + 1 - which / 2),
+        };
+        if (!g.name)
+            return sr_fail(SR_ERR_MEMORY, "out of memory for parameter groups");
+        SR_TRY(sr__param_groups_add(params, config, lr_decay_group, which, &g, arena, out));
+        out->n -= out->groups[out->n - 1].n == 0;
+    }
+    return SR_OK;
+}
+
+// ---- linear_eval_heads: groups 2 * head (unregularised) and 2 * head + 1
+
+static const char heads_key[] = "OPTIMIZER.linear_eval_heads";
+
+// An entry's own regularize_bn, or the optimiser's.
+static bool regularize_bn_of(const SrOptimizerConfig *config, int head) {
+    const SrYaml *list = config->linear_eval_heads;
+    return list && head < list->n
+               ? sr_tree_bool(list->items[head], "regularize_bn", config->regularize_bn)
+               : config->regularize_bn;
+}
+
+// The default constructor's rules, head by head; -1: in no group.
+static int heads_group(const SrParam *p, const SrOptimizerConfig *config) {
+    int head = number_after(p->name, "heads.");
+    if (!is_head(p) || head < 0)
+        return -1;
+    bool bn = regularize_bn_of(config, head);
+    bool decays = p->role == SR_ROLE_BIAS          ? config->regularize_bias
+                  : p->role == SR_ROLE_NORM_WEIGHT ? bn
+                  : p->role == SR_ROLE_NORM_BIAS   ? bn && config->regularize_bias
+                                                   : true;
+    return 2 * head + (decays ? 1 : 0);
+}
+
+// The list is a tree of the user's making that no option table reads.
+SrStatus sr__param_groups_heads_check(const SrOptimizerConfig *config) {
+    const SrYaml *list = config->linear_eval_heads;
+    if (!list || list->type != SR_YAML_LIST || list->n == 0)
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: %s must be a list of {lr: ..., weight_decay: ...}, one a head",
+                       sr_yaml_place(list).text, heads_key);
+    for (int i = 0; i < list->n; i++) {
+        double lr = 0;
+        const SrYaml *entry = list->items[i];
+        for (int k = 0; k < entry->n; k++)
+            if (entry->type != SR_YAML_MAP ||
+                (strcmp(entry->keys[k], "lr") && strcmp(entry->keys[k], "weight_decay") &&
+                 strcmp(entry->keys[k], "regularize_bn")))
+                return sr_fail(SR_ERR_CONFIG,
+                               "%s: %s[%d] holds lr, weight_decay and regularize_bn only",
+                               sr_yaml_place(entry).text, heads_key, i);
+        SR_TRY(sr_tree_number(entry, "lr", heads_key, &lr));
+        if (!(lr > 0))
+            return sr_fail(SR_ERR_CONFIG,
+                           "%s: %s[%d].lr must be above 0: it is a factor on the rate",
+                           sr_yaml_place(entry).text, heads_key, i);
+    }
+    return SR_OK;
+}
+
+// Every trainable parameter has to be in a head that the list speaks of: VISSL leaves a trunk as it
+// was drawn, and stops at a head beyond the list.
+static SrStatus check_covered(SrParams *params, const SrOptimizerConfig *config) {
+    for (int i = 0; i < sr_params_count(params); i++) {
+        const SrParam *p = sr_params_at(params, i);
+        if (!p->trainable)
+            continue;
+        if (!is_head(p))
+            return sr_fail(SR_ERR_CONFIG,
+                           "OPTIMIZER.param_group_constructor: linear_eval_heads has rates for "
+                           "heads alone, but %s "
+                           "learns; set MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY",
+                           p->name);
+        if (number_after(p->name, "heads.") >= config->linear_eval_heads->n)
+            return sr_fail(SR_ERR_CONFIG, "%s has %d entries, none for %s", heads_key,
+                           config->linear_eval_heads->n, p->name);
+    }
+    return SR_OK;
+}
+
+// Unregularised first, in VISSL's order.
+SrStatus sr__param_groups_linear_eval_heads(SrParams *params, const SrOptimizerConfig *config,
+                                            SrArena *arena, SrParamGroups *out) {
+    SR_TRY(check_covered(params, config));
+    for (int which = 0; which < 2 * config->linear_eval_heads->n; which++) {
+        const SrYaml *entry = config->linear_eval_heads->items[which / 2];
+        double lr = 1, decay = config->weight_decay;
+        SR_TRY(sr_tree_number(entry, "lr", heads_key, &lr));
+        if (sr_yaml_find(entry, "weight_decay"))
+            SR_TRY(sr_tree_number(entry, "weight_decay", heads_key, &decay));
+        SrParamGroup g = {
+            .name = sr_arena_printf(arena, "head %d %s", which / 2,
+                                    which % 2 ? "regularised" : "unregularised"),
+            .weight_decay = which % 2 ? decay : 0, // its own: no schedule moves it
+            .lr_scale = lr,
+        };
+        if (!g.name)
+            return sr_fail(SR_ERR_MEMORY, "out of memory for parameter groups");
+        SR_TRY(sr__param_groups_add(params, config, heads_group, which, &g, arena, out));
+        out->n -= out->groups[out->n - 1].n == 0;
+    }
+    return SR_OK;
+}

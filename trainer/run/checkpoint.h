@@ -1,0 +1,55 @@
+// One checkpoint file: everything a run needs to go on and end in the same bits (spec 9.6).
+//
+// safetensors with VISSL's parameter names, "optimizer.<parameter>.<state>" for optimiser state,
+// and string metadata: position, resolved configuration, a CRC-32 a tensor and one over the
+// metadata itself.  Nothing of a file reaches the model before all of it has been checked.  Which
+// file to write or read, and how many to keep, is trainer/run/run_folder.h.
+#ifndef SR_TRAINER_RUN_CHECKPOINT_H
+#define SR_TRAINER_RUN_CHECKPOINT_H
+
+#include "formats/safetensors.h"
+#include "graph/params.h"
+#include "trainer/optim/optim.h"
+
+#define SR_CHECKPOINT_FORMAT 1
+
+// Where a run stands.  `where` of the schedules, the sample order and every draw follow from it.
+typedef struct {
+    int64_t epoch;     // in progress, from 0
+    int64_t batch;     // next batch of that epoch
+    int64_t iteration; // updates done since the start
+    double loss_sum;   // of this epoch's steps so far, for its mean
+    double loss_min, loss_max;
+    double best;   // of the test phases so far, in the first meter's first value; 0: none
+    bool finished; // the last update of the run has been done
+} SrPosition;
+
+// What a checkpoint is made of.  optim may be NULL (a bare model).
+typedef struct {
+    SrParams *params;
+    SrOptim *optim;
+    const SrYaml *config; // resolved tree
+} SrCheckpointParts;
+
+SrStatus sr_checkpoint_save(const char *path, const SrCheckpointParts *parts, const SrPosition *at);
+
+// SR_ERR_IO: damaged (unreadable, cut off, a checksum differs) - an older file may serve.
+// SR_ERR_CONFIG: whole, but of another model; the message lists the tensors that differ. In both
+// cases parts are untouched.
+SrStatus sr_checkpoint_load(const char *path, const SrCheckpointParts *parts, SrPosition *at);
+
+// Position alone, from the checked metadata; the tensors are not read.
+SrStatus sr_checkpoint_position(const char *path, SrPosition *at);
+// Damage in an open file's metadata or tensors: SR_ERR_IO with the place.
+SrStatus sr_checkpoint_verify(const SrSafetensors *st, const char *path);
+
+// Keys whose values differ between the checkpoint's configuration and `config`, as "KEY: old ->
+// new, ...". Only what changes the numbers of a run: logging, evaluation and folders are left out.
+// "" if none.
+SrStatus sr_checkpoint_changes(const char *path, const SrYaml *config, SrText *out);
+
+// Name of the first parameter or state tensor that holds a NaN or an infinity; NULL if all are
+// finite.
+const char *sr_params_nonfinite(SrParams *params);
+
+#endif

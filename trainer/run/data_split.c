@@ -1,0 +1,363 @@
+// Opening data: which source, which images of it, which transforms.  The loader itself is
+// data/loader.c.
+#include "trainer/run/data_split.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#define PATH_BYTES 4096
+
+// ---- source -------------------------------------------------------------------------------------
+
+// Lists of the configuration hold one entry a source; there is one source.
+static const char *first_of(const SrStrings *list) {
+    return list->n > 0 ? list->v[0] : "";
+}
+
+// VISSL joins several sources image by image, which its own issue tracker calls broken (471); here
+// it is an error that says what to do instead.
+static SrStatus check_single(const SrSplitConfig *c, const char *which) {
+    if (c->data_sources.n > 1 || c->data_paths.n > 1)
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "DATA.%s: %d data sources; exactly one is supported, put the images into one folder "
+            "or list",
+            which, SR_MAX(c->data_sources.n, c->data_paths.n));
+    return SR_OK;
+}
+
+// DATA_SOURCES names the plugin; empty, the path itself tells (an IDX folder, CIFAR's files, a
+// list, a folder).  A path given for the test need not look like a test set.
+static SrStatus find_source(const SrSplitConfig *c, const char *which, const char *path,
+                            const SrDataset **out) {
+    SR_TRY(check_single(c, which));
+    if (c->data_sources.n > 0)
+        return sr_dataset_find(c->data_sources.v[0], out);
+    if (!*path)
+        return sr_fail(SR_ERR_CONFIG,
+                       "DATA.%s.DATA_PATHS is empty: name a folder of images "
+                       "(DATA.%s.DATA_PATHS=[folder])",
+                       which, which);
+    return sr_dataset_infer(path, which, out) == SR_OK ? SR_OK
+                                                       : sr_dataset_infer(path, "TRAIN", out);
+}
+
+// Existing folders only.
+static bool subfolder(const char *dir, const char *name, char out[PATH_BYTES]) {
+    return sr_file_join(out, PATH_BYTES, dir, name) == SR_OK && sr_file_is_dir(out);
+}
+
+// The folder of one split where train/ lies beside test/ or val/: below `path`, or, for the test,
+// beside a path that is itself such a train/.  False: `path` has no such parts.  The layout of
+// ImageNet's and most public sets' archives.  Without this rule `train` and `test` would become the
+// two classes of one set.
+static bool split_folder(const char *path, bool test, char out[PATH_BYTES]) {
+    char other[PATH_BYTES];
+    const char *slash = strrchr(path, '/');
+    if (!*path)
+        return false;
+    bool has_test = subfolder(path, "test", other) || subfolder(path, "val", other);
+    if (has_test && subfolder(path, "train", out)) {
+        if (test)
+            memcpy(out, other, sizeof other);
+        return true;
+    }
+    if (!test || strcmp(slash ? slash + 1 : path, "train") != 0)
+        return false;
+    snprintf(other, sizeof other, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    return subfolder(other, "test", out) || subfolder(other, "val", out);
+}
+
+// VISSL pairs any source of images with any of labels; here a list of labels goes with a list of images.
+static SrStatus check_labels(const SrSplitConfig *c, const SrDataset *source, const char *which) {
+    bool listed = c->label_sources.n > 0 && strcmp(c->label_sources.v[0], "disk_filelist") == 0;
+    if (!listed || c->label_paths.n == 0 || strcmp(source->name, "disk_folder") != 0)
+        return SR_OK;
+    return sr_fail(SR_ERR_CONFIG,
+                   "DATA.%s.LABEL_PATHS is a list (LABEL_SOURCES), but the images of disk_folder have their folders as "
+                   "labels; list the images too (DATA_SOURCES=[disk_filelist])",
+                   which);
+}
+
+// The path given is replaced by its train/ or test/ part where there is one.
+SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t seed, SrSplit *out) {
+    char part[PATH_BYTES];
+    const char *path = first_of(&c->data_paths);
+    if (split_folder(path, strcmp(which, "TEST") == 0, part))
+        path = part;
+    SR_TRY(find_source(c, which, path, &out->source));
+    SR_TRY(check_labels(c, out->source, which));
+    SrDatasetConfig set = {
+        .split = which,
+        .data_path = path,
+        .label_path = first_of(&c->label_paths),
+        .mmap = c->mmap_mode,
+        .remove_prefix = c->remove_img_path_prefix,
+        .new_prefix = c->new_img_path_prefix,
+        .data_limit = c->data_limit,
+        .gray_size = c->default_gray_img_size,
+        .random_images = c->random_synthetic_images,
+        .random_labels = c->random_synthetic_labels,
+        .seed = seed,
+    };
+    SR_TRY(out->source->open(&set, &out->set));
+    out->classes = out->source->classes ? out->source->classes(out->set) : 0;
+    return SR_OK;
+}
+
+// What all loaders share.  Training and evaluation read the same images in the same way but for
+// order, batch and transforms.
+static SrLoaderConfig loader_config(const SrConfig *config, const SrSplitConfig *c,
+                                    const SrSplit *split) {
+    return (SrLoaderConfig){
+        .dataset = split->source,
+        .set = split->set,
+        .limit = c->data_limit,
+        .limit_balanced = c->data_limit_balanced,
+        .limit_seed = (uint64_t)c->data_limit_seed,
+        .limit_skip = c->data_limit_skip,
+        .pipeline = split->pipeline,
+        .batch = c->batchsize_per_replica,
+        .label_type = "standard",
+        .threads = config->num_dataloader_workers,
+        .prefetch = SR_SPLIT_BATCHES_AHEAD - 1, // rides out a slow batch without holding much
+        .gray_size = c->default_gray_img_size,
+        .max_bad_share = c->max_bad_share,
+        .fast = c->fast_pixels == 1,
+        .seed = config->seed,
+    };
+}
+
+// ---- training -----------------------------------------------------------------------------------
+
+// Sizes follow from the transforms alone; a pipeline that leaves a size open is an error here.
+SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[64], int w[64]) {
+    SrPipeline *pipeline;
+    SR_TRY(sr_pipeline_new(config->train.transforms, "DATA.TRAIN.TRANSFORMS", &pipeline));
+    SrStatus status = sr_pipeline_shape(pipeline, n_views, h, w);
+    sr_pipeline_free(pipeline);
+    return status;
+}
+
+static int64_t images_of(const SrSplitConfig *c, const SrSplit *split) {
+    return c->data_limit > 0 ? c->data_limit : split->source->length(split->set);
+}
+
+// Without LABEL_SOURCES VISSL numbers the samples, which is no class: a loss that needs labels takes
+// the source's own.
+static const char *label_type(const SrConfig *config) {
+    const SrSplitConfig *c = &config->train;
+    return config->supervised && c->label_sources.n == 0 ? "standard" : c->label_type;
+}
+
+SrStatus sr_split_in_order(const SrConfig *config, const SrSplit *train, SrLoader **out) {
+    SrLoaderConfig loader = loader_config(config, &config->train, train);
+    loader.label_type = label_type(config);
+    return sr_loader_new(&loader, out);
+}
+
+// Epochs are shuffled by (seed, epoch); the loader keeps that order for any number of threads.
+static SrStatus open_train(const SrConfig *config, SrSplit *out) {
+    const SrSplitConfig *c = &config->train;
+    SR_TRY(sr_pipeline_new(c->transforms, "DATA.TRAIN.TRANSFORMS", &out->pipeline));
+    SR_TRY(sr_pipeline_shape(out->pipeline, &out->n_views, out->h, out->w));
+    SR_TRY(sr_split_open_set(c, "TRAIN", config->seed, out));
+    SrLoaderConfig loader = loader_config(config, c, out);
+    loader.shuffle = true;
+    // A plan has one batch size, so the last partial batch is always dropped (VISSL's recipes set
+    // DROP_LAST).
+    loader.drop_last = true;
+    loader.label_type = label_type(config);
+    SR_TRY(sr_loader_new(&loader, &out->loader));
+    out->n_targets = sr_loader_targets(out->loader);
+    if (sr_loader_batches(out->loader) < 1)
+        return sr_fail(SR_ERR_CONFIG,
+                       "DATA.TRAIN: %lld images do not fill one batch of %d; set "
+                       "DATA.TRAIN.BATCHSIZE_PER_REPLICA to at most their number",
+                       (long long)images_of(c, out), c->batchsize_per_replica);
+    return SR_OK;
+}
+
+// On failure nothing stays open.
+SrStatus sr_split_open_train(const SrConfig *config, SrSplit *out) {
+    *out = (SrSplit){.note = ""};
+    SrStatus status = open_train(config, out);
+    if (status != SR_OK)
+        sr_split_close(out);
+    return status;
+}
+
+// ---- evaluation ---------------------------------------------------------------------------------
+
+// The features of a trunk make sense only on pixels scaled as in its training.
+static const SrYaml *find_normalize(const SrYaml *transforms) {
+    for (int i = 0; transforms && i < transforms->n; i++) {
+        const SrYaml *name = sr_yaml_find(transforms->items[i], "name");
+        if (name && name->text && strcmp(name->text, "Normalize") == 0)
+            return transforms->items[i];
+    }
+    return NULL;
+}
+
+// ImageNet's convention is a resize to 256 for a crop of 224; small images have no margin to give
+// away.  Written as the YAML a person would have put under DATA.TEST.TRANSFORMS, and read by the
+// same parser.
+static SrStatus default_transforms(const SrConfig *config, int crop, SrArena *arena,
+                                   const SrYaml **out) {
+    SrText text = SR_TEXT_INIT;
+    int resize = crop < 64 ? crop : crop * 8 / 7;
+    sr_text_printf(&text,
+                   "[{name: Resize, size: %d}, {name: CenterCrop, size: %d}, {name: ToTensor}",
+                   resize, crop);
+    const SrYaml *normalize = find_normalize(config->train.transforms);
+    if (normalize) {
+        sr_text_add(&text, ", ");
+        sr_yaml_print_flow(normalize, &text);
+    }
+    sr_text_add(&text, "]");
+    SrYaml *tree = NULL;
+    SrStatus status =
+        text.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the transforms of evaluation")
+                    : sr_yaml_parse(arena, text.s, text.len, "transforms of evaluation", &tree);
+    sr_text_deinit(&text);
+    *out = tree;
+    return status;
+}
+
+SrStatus sr_split_eval_transforms(const SrConfig *config, int crop, SrArena *arena,
+                                  const SrYaml **out, const char **where) {
+    *out = config->test.transforms;
+    *where = "DATA.TEST.TRANSFORMS";
+    if (*out && (*out)->n > 0)
+        return SR_OK;
+    *where = "transforms of evaluation";
+    return default_transforms(config, crop, arena, out);
+}
+
+// Evaluation compares one vector an image.
+static SrStatus open_eval_pipeline(const SrConfig *config, int crop, SrSplit *out) {
+    const SrYaml *transforms;
+    const char *where;
+    SR_TRY(sr_split_eval_transforms(config, crop, &out->arena, &transforms, &where));
+    SR_TRY(sr_pipeline_new(transforms, where, &out->pipeline));
+    SR_TRY(sr_pipeline_shape(out->pipeline, &out->n_views, out->h, out->w));
+    if (out->n_views != 1)
+        return sr_fail(SR_ERR_CONFIG, "DATA.TEST.TRANSFORMS gives %d views, evaluation needs one",
+                       out->n_views);
+    return SR_OK;
+}
+
+SrStatus sr_split_eval_shape(const SrConfig *config, int *n_views, int h[64], int w[64]) {
+    SrSplit unused = {.note = ""};
+    SrStatus status = open_eval_pipeline(config, SR_SPLIT_EVAL_CROP, &unused);
+    *n_views = unused.n_views;
+    for (int v = 0; v < unused.n_views; v++) {
+        h[v] = unused.h[v];
+        w[v] = unused.w[v];
+    }
+    sr_split_close(&unused);
+    return status;
+}
+
+// Where the test images come from.
+typedef enum { TEST_CONFIGURED, TEST_OF_SOURCE, TEST_HELD_OUT } TestOrigin;
+
+// From the most to the least explicit; the last resort is said in the report.
+static TestOrigin test_origin(const SrConfig *config) {
+    char part[PATH_BYTES];
+    const SrDataset *source = NULL;
+    const SrStrings *sources = &config->train.data_sources;
+    if (config->test.data_paths.n > 0 || config->test.data_sources.n > 0)
+        return TEST_CONFIGURED;
+    const char *path = first_of(&config->train.data_paths);
+    if (split_folder(path, true, part))
+        return TEST_OF_SOURCE;
+    SrStatus found = sources->n > 0 ? sr_dataset_find(sources->v[0], &source)
+                                    : sr_dataset_infer(path, "TEST", &source);
+    bool own = found == SR_OK && source->accepts && source->accepts(path, "TEST");
+    return own ? TEST_OF_SOURCE : TEST_HELD_OUT;
+}
+
+bool sr_split_has_test(const SrConfig *config) {
+    return test_origin(config) != TEST_HELD_OUT;
+}
+
+// A tenth of the chosen training images for the test, the rest for the bank: two stretches of one
+// shuffled order.  The draw is keyed by DATA_LIMIT_SAMPLING.SEED, so every evaluation of a run
+// holds out the same images.
+static void hold_out(SrLoaderConfig *loader, SrEvalSide side, int64_t length) {
+    int64_t all = loader->limit > 0 ? SR_MIN(loader->limit, length) : length;
+    int64_t test = SR_MAX(all / 10, 1);
+    if (loader->limit <= 0)
+        loader->limit_skip = 0; // it has no meaning without a limit
+    loader->limit_balanced = false;
+    loader->limit = side == SR_SIDE_TEST ? test : all - test;
+    loader->limit_skip += side == SR_SIDE_TEST ? 0 : test;
+}
+
+// NEAREST_NEIGHBOR.BANK_LIMIT: a bank of a few ten thousand images ranks trunks as the whole set
+// does, in a fraction of the time.  Probes limit the test images too.
+static void cap_side(SrLoaderConfig *loader, int64_t cap, int64_t length) {
+    int64_t all = loader->limit > 0 ? loader->limit : length;
+    if (cap <= 0 || all <= cap)
+        return;
+    if (loader->limit <= 0)
+        loader->limit_skip = 0;
+    loader->limit = cap;
+}
+
+// The bank is always of the training side; only its counterpart moves.
+static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch, int crop,
+                          SrSplit *out) {
+    TestOrigin origin = test_origin(config);
+    // Sources and paths are the training side's unless the test has its own; limits are always the
+    // side's own.
+    SrSplitConfig c =
+        side == SR_SIDE_TEST && origin == TEST_CONFIGURED ? config->test : config->train;
+    if (side == SR_SIDE_TEST && origin == TEST_OF_SOURCE) {
+        c.data_limit = config->test.data_limit;
+        c.data_limit_seed = config->test.data_limit_seed;
+        c.data_limit_balanced = config->test.data_limit_balanced;
+        c.data_limit_skip = config->test.data_limit_skip;
+        c.label_paths = config->test.label_paths;
+    }
+    const char *which = side == SR_SIDE_TEST && origin != TEST_HELD_OUT ? "TEST" : "TRAIN";
+    SR_TRY(open_eval_pipeline(config, crop, out));
+    SR_TRY(sr_split_open_set(&c, which, config->seed, out));
+    SrLoaderConfig loader = loader_config(config, &c, out);
+    if (origin == TEST_HELD_OUT) {
+        hold_out(&loader, side, out->source->length(out->set));
+        out->note = "no test set: a tenth of the training images is held out of the bank";
+    }
+    int64_t cap = side == SR_SIDE_BANK ? config->knn.bank_limit : config->knn.test_limit;
+    cap_side(&loader, cap, out->source->length(out->set));
+    loader.batch = batch;
+    loader.shuffle = loader.drop_last = sample;
+    SR_TRY(sr_loader_new(&loader, &out->loader));
+    out->n_targets = sr_loader_targets(out->loader);
+    return SR_OK;
+}
+
+// On failure nothing stays open.
+SrStatus sr_split_open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch,
+                            int crop, SrSplit *out) {
+    *out = (SrSplit){.note = ""};
+    SrStatus status = open_eval(config, side, sample, batch, crop, out);
+    if (status != SR_OK)
+        sr_split_close(out);
+    return status;
+}
+
+// The loader goes first: its threads read from the set and through the pipeline.
+void sr_split_close(SrSplit *split) {
+    sr_loader_free(split->loader);
+    if (split->set)
+        split->source->close(split->set);
+    sr_pipeline_free(split->pipeline);
+    sr_arena_deinit(&split->arena);
+    *split = (SrSplit){.note = ""};
+}

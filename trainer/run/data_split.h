@@ -1,0 +1,59 @@
+// One side of the data, opened: source, transforms, loader.  TRAIN as the training loop needs it;
+// and the two sides of a kNN evaluation: the bank of training images and the test images, both
+// through the transforms of evaluation.
+#ifndef SR_TRAINER_RUN_DATA_SPLIT_H
+#define SR_TRAINER_RUN_DATA_SPLIT_H
+
+#include "data/data.h"
+#include "trainer/config/config.h"
+
+#define SR_SPLIT_BATCHES_AHEAD 4 // that a loader holds, the one in use included
+
+typedef struct {
+    const SrDataset *source;
+    void *set;
+    SrPipeline *pipeline;
+    SrLoader *loader;
+    SrArena arena;
+    int n_views;
+    int h[64], w[64]; // of each view
+    int classes;      // 0: no labels
+    int n_targets;    // several labels an image: classes; else 0
+    const char *note; // how the images were chosen, when that is worth saying; "" otherwise
+} SrSplit;
+
+// Number and sizes of the training views alone, without touching any data (check, bench).
+SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[64], int w[64]);
+// The same of the transforms of evaluation; SR_SPLIT_EVAL_CROP where the configuration has none.
+#define SR_SPLIT_EVAL_CROP 224
+SrStatus sr_split_eval_shape(const SrConfig *config, int *n_views, int h[64], int w[64]);
+
+// first_epoch order and draws follow from config->seed; batches of BATCHSIZE_PER_REPLICA.
+SrStatus sr_split_open_train(const SrConfig *config, SrSplit *out);
+
+typedef enum { SR_SIDE_BANK, SR_SIDE_TEST } SrEvalSide;
+// In order, nothing dropped, one view of crop x crop: DATA.TEST.TRANSFORMS, or resize, centre crop,
+// to tensor, and the training side's Normalize.  Test images are DATA.TEST's; without
+// DATA.TEST.DATA_PATHS those the training source itself sets apart (IDX, CIFAR, a folder train/
+// beside test/ or val/); without such a tenth of the training images, which the bank then leaves
+// out (they were trained on, but never with their labels). sample: shuffled and in whole batches
+// only, for statistics over a few of them.
+SrStatus sr_split_open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch,
+                            int crop, SrSplit *out);
+
+// The transforms of evaluation as sr_split_open_eval takes them, and what to call them in messages.
+SrStatus sr_split_eval_transforms(const SrConfig *config, int crop, SrArena *arena,
+                                  const SrYaml **out, const char **where);
+
+// Source and images alone, the path's train/ or test/ part where it has them; which: "TRAIN" or "TEST".  Messages speak
+// of DATA.TRAIN or DATA.TEST.  Close with sr_split_close, also on failure.
+SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t seed, SrSplit *out);
+
+// Whether there are test images that training never sees (sr_split_open_eval would hold some out).
+bool sr_split_has_test(const SrConfig *config);
+// A second loader over an open training split: every image once, in the set's order.
+SrStatus sr_split_in_order(const SrConfig *config, const SrSplit *train, SrLoader **out);
+
+void sr_split_close(SrSplit *split); // joins the loader's threads; a zeroed split is fine
+
+#endif

@@ -1,0 +1,190 @@
+// See the header.
+#include "base/machine.h"
+#include "base/clock.h"
+#include "trainer/run/feed.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "data/sampler.h"
+#include "trainer/run/run.h"
+
+// ---- keeping
+
+static void forget(SrFeed *f) {
+    if (f->rows && f->on_disk)
+        sr_file_unmap_temporary(f->rows, f->bytes);
+    else if (f->rows)
+        sr_unmap(f->rows, f->bytes);
+    sr_free(f->labels);
+    sr_free(f->batch_labels);
+    sr_free(f->order);
+    f->rows = NULL;
+    f->labels = f->batch_labels = NULL;
+    f->order = NULL;
+}
+
+void sr_feed_close(SrFeed *f) {
+    forget(f);
+    *f = (SrFeed){0};
+}
+
+// Numbers of an image's label.
+static size_t label_length(const SrFeed *f) {
+    return (size_t)SR_MAX(f->n_targets, 1);
+}
+
+// In memory when that leaves half of it; a file is read through the page cache, which takes what is
+// left.
+static SrStatus make_room(SrFeed *f, SrCacheKind kind, const char *dir) {
+    size_t available = sr_memory_available();
+    char text[32];
+    f->bytes = (size_t)f->n * (size_t)f->row * sizeof(float);
+    f->on_disk = kind == SR_CACHE_DISK ||
+                 (kind == SR_CACHE_AUTO && available > 0 && f->bytes > available / 2);
+    if (f->on_disk)
+        SR_TRY(sr_file_map_temporary(dir, f->bytes, (void **)&f->rows));
+    else
+        f->rows = sr_map(f->bytes);
+    f->labels = sr_calloc((size_t)f->n * label_length(f) + 1, sizeof *f->labels);
+    f->batch_labels = sr_calloc((size_t)f->batch * label_length(f), sizeof *f->batch_labels);
+    f->order = sr_calloc((size_t)f->n + 1, sizeof *f->order);
+    if (f->rows && f->labels && f->batch_labels && f->order)
+        return SR_OK;
+    SR_FAIL(SR_ERR_MEMORY, "out of memory for %s of features; set MODEL.FEATURE_EVAL_SETTINGS."
+            "CACHE_FEATURES to disk or off", sr_bytes_text((double)f->bytes, text, sizeof text));
+}
+
+// Features of the trunk's present output to the rows from `at` on.
+static void keep_batch(SrFeed *f, const SrBatch *batch, int64_t at) {
+    int64_t offset = 0;
+    for (int i = 0; i < f->trunk->n; i++) {
+        int64_t row = sr_frozen_trunk_row(f->trunk, i);
+        const float *x = sr_frozen_trunk_output(f->trunk, i);
+        for (int k = 0; k < batch->batch; k++)
+            memcpy(f->rows + (at + k) * f->row + offset, x + k * row, (size_t)row * sizeof *x);
+        offset += row;
+    }
+    memcpy(f->labels + (size_t)at * label_length(f), batch->label,
+           (size_t)batch->batch * label_length(f) * sizeof *f->labels);
+}
+
+static SrStatus fill(SrFeed *f, SrLoader *loader) {
+    double said = sr_clock(), wait_s;
+    const SrBatch *batch;
+    int64_t done = 0;
+    SR_TRY(sr_loader_start(loader, 0, 0));
+    for (;;) {
+        SR_TRY(sr_loader_next(loader, &batch, &wait_s));
+        if (!batch || batch->batch > f->n - done)
+            break;
+        sr_frozen_trunk_run(f->trunk, batch->view[0], batch->batch);
+        keep_batch(f, batch, done);
+        done += batch->batch;
+        if (sr_clock() - said < 0.5)
+            continue;
+        said = sr_clock();
+        sr_log_live("features: %lld of %lld images", (long long)done, (long long)f->n);
+    }
+    if (batch || done != f->n)
+        SR_FAIL(SR_ERR_RUN, "the loader gave other than its %lld images", (long long)f->n);
+    return SR_OK;
+}
+
+SrStatus sr_feed_keep(SrFeed *f, SrLoader *in_order, SrCacheKind kind, const char *dir) {
+    char text[32];
+    double began = sr_clock();
+    f->n = sr_loader_length(in_order);
+    f->n_targets = sr_loader_targets(in_order);
+    f->row = 0;
+    for (int i = 0; i < f->trunk->n; i++)
+        f->row += sr_frozen_trunk_row(f->trunk, i);
+    SrStatus status = make_room(f, kind, dir);
+    if (status == SR_OK)
+        status = fill(f, in_order);
+    if (status != SR_OK)
+        forget(f);
+    else
+        sr_info("features of %lld images kept %s (%s, %.1f s)", (long long)f->n,
+                f->on_disk ? "on disk" : "in memory",
+                sr_bytes_text((double)f->bytes, text, sizeof text), sr_clock() - began);
+    return status;
+}
+
+// ---- feeding
+
+SrStatus sr_feed_start(SrFeed *f, int64_t epoch, int64_t first) {
+    if (!f->rows)
+        return sr_loader_start(f->loader, epoch, first);
+    sr__sampler_order(f->seed, epoch, f->shuffle, f->order, f->n);
+    f->at = first * f->batch;
+    return SR_OK;
+}
+
+// The plan has no memory for an input that nothing reads.
+static void copy_in(const SrFeedTarget *to, SrNodeId input, const void *from, size_t bytes) {
+    void *data = input == SR_NO_NODE ? NULL : sr_plan_input(to->plan, input).data;
+    if (data)
+        memcpy(data, from, bytes);
+}
+
+static void next_kept(SrFeed *f, const SrFeedTarget *to, int n) {
+    int64_t offset = 0, *index = NULL;
+    for (int i = 0; i < to->n_inputs; i++) {
+        SrTensor x = sr_plan_input(to->plan, to->inputs[i]);
+        int64_t row = sr_shape_count(x.shape) / f->batch;
+        for (int k = 0; k < n && x.data; k++)
+            memcpy((float *)x.data + k * row, f->rows + f->order[f->at + k] * f->row + offset,
+                   (size_t)row * sizeof(float));
+        offset += row;
+    }
+    for (int k = 0; k < n; k++)
+        memcpy(f->batch_labels + (size_t)k * label_length(f),
+               f->labels + (size_t)f->order[f->at + k] * label_length(f), label_length(f) * sizeof(int64_t));
+    copy_in(to, to->labels, f->batch_labels, (size_t)n * label_length(f) * sizeof(int64_t));
+    if (to->sample_index != SR_NO_NODE)
+        index = sr_plan_input(to->plan, to->sample_index).data;
+    for (int k = 0; index && k < n; k++)
+        index[k] = f->order[f->at + k];
+}
+
+static void next_computed(SrFeed *f, const SrFeedTarget *to, const SrBatch *batch) {
+    size_t n = (size_t)batch->batch;
+    if (f->trunk)
+        sr_frozen_trunk_run(f->trunk, batch->view[0], batch->batch);
+    for (int i = 0; i < to->n_inputs; i++) {
+        SrTensor x = sr_plan_input(to->plan, to->inputs[i]);
+        size_t row = (size_t)(sr_shape_count(x.shape) / f->batch) * sizeof(float);
+        copy_in(to, to->inputs[i],
+                f->trunk ? sr_frozen_trunk_output(f->trunk, i) : batch->view[i], n * row);
+    }
+    copy_in(to, to->labels, batch->label, n * (size_t)SR_MAX(batch->n_targets, 1) * sizeof(int64_t));
+    copy_in(to, to->sample_index, batch->index, n * sizeof(int64_t));
+}
+
+SrStatus sr_feed_next(SrFeed *f, const SrFeedTarget *to, int *rows, const int64_t **labels,
+                      double *wait_s) {
+    *wait_s = 0;
+    if (!f->rows) {
+        const SrBatch *batch;
+        SR_TRY(sr_loader_next(f->loader, &batch, wait_s));
+        *rows = batch ? batch->batch : 0;
+        *labels = batch ? batch->label : NULL;
+        if (batch)
+            next_computed(f, to, batch);
+        return SR_OK;
+    }
+    int64_t left = f->n - f->at;
+    *rows = (int)SR_MIN(left, f->batch);
+    if (*rows < (f->drop_last ? f->batch : 1)) {
+        *rows = 0;
+        return SR_OK;
+    }
+    next_kept(f, to, *rows);
+    *labels = f->batch_labels;
+    f->at += *rows;
+    return SR_OK;
+}

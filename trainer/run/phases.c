@@ -1,0 +1,128 @@
+// See the header.
+#include "trainer/run/phases.h"
+
+#include "base/log.h"
+
+// ---- the test's own plan
+
+// The model as it is after training: running statistics, no gradients.
+static SrStatus build_graph(SrRun *run, SrPhases *p) {
+    const SrSplit *s = &p->split;
+    if (!run->frozen_trunk)
+        return sr_model_build_outputs(run->model, p->batch, 1, s->h, s->w, &p->graph);
+    SR_TRY(sr_frozen_trunk_build(run->model, p->batch, s->h[0], s->w[0], &p->trunk));
+    SR_TRY(sr_frozen_trunk_compile(&p->trunk));
+    return sr_model_build_head_outputs(run->model, p->batch, p->trunk.shape, p->trunk.n, &p->graph);
+}
+
+static SrStatus compile(SrPhases *p) {
+    SrPlanOptions options = {
+        .mode = SR_MODE_EVAL, .outputs = p->graph.outputs, .n_outputs = p->graph.n_outputs};
+    return sr_plan_compile(p->graph.graph, &options, &p->plan);
+}
+
+static SrStatus open_feed(SrRun *run, SrPhases *p) {
+    const SrModelConfig *m = &run->config->model;
+    p->feed = (SrFeed){.loader = p->split.loader, .batch = p->batch, .seed = run->config->seed};
+    if (!run->frozen_trunk)
+        return SR_OK;
+    p->feed.trunk = &p->trunk;
+    if (m->cache_features == SR_CACHE_OFF || !sr_pipeline_is_fixed(p->split.pipeline))
+        return SR_OK;
+    return sr_feed_keep(&p->feed, p->split.loader, (SrCacheKind)m->cache_features,
+                        run->config->checkpoint.dir);
+}
+
+static SrStatus open_test(SrRun *run, SrPhases *p, const int *classes, int n) {
+    const SrConfig *c = run->config;
+    if (!c->test_model || !sr_split_has_test(c)) {
+        if (c->test_model)
+            sr_info("there are no test images, so there is no test phase; name some with "
+                    "DATA.TEST.DATA_PATHS");
+        return SR_OK;
+    }
+    p->batch = SR_MIN(c->test.batchsize_per_replica, run->batch);
+    SR_TRY(sr_split_open_eval(c, SR_SIDE_TEST, false, p->batch, run->train.h[0], &p->split));
+    SR_TRY(sr_run_check_classes(run, &p->split, "TEST"));
+    SR_TRY(build_graph(run, p));
+    SR_TRY(compile(p));
+    SR_TRY(open_feed(run, p));
+    return sr_meter_list_new(c, n, classes, sr_loader_length(p->split.loader), &p->test);
+}
+
+SrStatus sr_phases_open(SrRun *run, SrPhases *p) {
+    const SrTrainGraph *g = &run->graph;
+    int classes[SR_HEAD_MAX_OUT];
+    SrStatus status = SR_OK;
+    *p = (SrPhases){.plan = NULL};
+    if (!run->config->supervised)
+        return SR_OK;
+    for (int i = 0; i < g->n_model_outputs; i++)
+        classes[i] = sr_shape_last(sr_graph_at(g->graph, g->outputs[i])->shape);
+    if (run->config->meters.training)
+        SR_TRY_GOTO(sr_meter_list_new(run->config, g->n_model_outputs, classes,
+                                      run->steps_per_epoch * run->batch, &p->train));
+    SR_TRY_GOTO(open_test(run, p, classes, g->n_model_outputs));
+done:
+    if (status != SR_OK)
+        sr_phases_close(p);
+    return status;
+}
+
+void sr_phases_close(SrPhases *p) {
+    sr_feed_close(&p->feed);
+    sr_split_close(&p->split);
+    sr_plan_free(p->plan);
+    sr_frozen_trunk_close(&p->trunk);
+    sr_meter_list_free(p->train);
+    sr_meter_list_free(p->test);
+    *p = (SrPhases){.plan = NULL};
+}
+
+// ---- counting
+
+// An output has `batch` rows, or several times as many (crops, an ensemble) in rounds.
+static void count(SrMeterList *meters, SrPlan *plan, const SrNodeId *outputs, int n, int batch,
+                  int rows, const int64_t *labels, int n_targets) {
+    for (int i = 0; i < n; i++) {
+        SrTensor y = sr_plan_output(plan, outputs[i]);
+        int classes = sr_shape_last(y.shape);
+        int64_t round = (int64_t)batch * classes;
+        for (int64_t at = 0; at < sr_shape_count(y.shape); at += round)
+            sr_meter_list_update(meters, i,
+                                 &(SrMeterRows){.rows = rows,
+                                                .classes = classes,
+                                                .scores = (const float *)y.data + at,
+                                                .target = labels,
+                                                .multi_hot = n_targets > 0});
+    }
+}
+
+void sr_phases_count(SrPhases *p, const SrRun *run, const int64_t *labels) {
+    if (p->train)
+        count(p->train, run->plan, run->graph.outputs, run->graph.n_model_outputs, run->batch,
+              run->batch, labels, run->train.n_targets);
+}
+
+bool sr_phases_test_due(const SrPhases *p, const SrConfig *config, int64_t epoch) {
+    return p->test &&
+           (epoch % config->test_every_num_epoch == 0 || epoch + 1 == config->optimizer.num_epochs);
+}
+
+SrStatus sr_phases_run_test(SrPhases *p) {
+    SrFeedTarget to = {.plan = p->plan, .inputs = p->graph.views, .n_inputs = p->graph.n_views,
+                       .labels = SR_NO_NODE, .sample_index = SR_NO_NODE};
+    sr_meter_list_reset(p->test);
+    SR_TRY(sr_feed_start(&p->feed, 0, 0));
+    for (;;) {
+        const int64_t *labels;
+        double wait_s;
+        int rows;
+        SR_TRY(sr_feed_next(&p->feed, &to, &rows, &labels, &wait_s));
+        if (rows == 0)
+            return SR_OK;
+        sr_plan_forward(p->plan, 0);
+        count(p->test, p->plan, p->graph.outputs, p->graph.n_outputs, p->batch, rows, labels,
+              p->split.n_targets);
+    }
+}

@@ -1,0 +1,32 @@
+// Train and test phases of a run whose outputs are class scores (spec 9.1, 9.4): meters over both,
+// and the pass over the test images between epochs.
+#ifndef SR_TRAINER_RUN_PHASES_H
+#define SR_TRAINER_RUN_PHASES_H
+
+#include "trainer/run/feed.h"
+#include "trainer/run/meter_list.h"
+#include "trainer/run/run.h"
+
+typedef struct {
+    SrMeterList *train; // NULL: METERS.enable_training_meter is off
+    SrMeterList *test;  // NULL: there are no test images, or TEST_MODEL is off
+    SrSplit split;      // of the test
+    SrFrozenTrunk trunk; // of the run's frozen trunk, for images of the test's size
+    SrFeed feed;
+    SrOutputGraph graph;
+    SrPlan *plan;
+    int batch;
+} SrPhases;
+
+// A run without labels: everything stays empty, and nothing below does anything.
+SrStatus sr_phases_open(SrRun *run, SrPhases *out);
+void sr_phases_close(SrPhases *phases); // a zeroed one is fine
+
+// The outputs of the step just done.
+void sr_phases_count(SrPhases *phases, const SrRun *run, const int64_t *labels);
+// VISSL's rule: after epochs 0, n, 2n, ... and after the last.
+bool sr_phases_test_due(const SrPhases *phases, const SrConfig *config, int64_t epoch);
+// One pass over the test images; the test meters then hold its values.
+SrStatus sr_phases_run_test(SrPhases *phases);
+
+#endif

@@ -1,0 +1,314 @@
+// Building a run.  The order matters: shapes, model, graph, memory check on a dry plan, and only
+// then real memory.
+#include "trainer/run/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "kernels/conv/conv.h"
+
+// Without learning a run is one forward on the images of evaluation.
+static bool forward_only(const SrRun *run) {
+    return !run->config->learns || (run->mode == SR_RUN_CHECK && run->config->test_only);
+}
+
+// ---- pieces -------------------------------------------------------------------------------------
+
+// Nothing is learned: the sizes are those of the test images, whose split is opened by its phase (phases.c).
+static SrStatus only_shape(SrRun *run) {
+    SrSplit *s = &run->train;
+    const SrYaml *test = run->config->test.transforms;
+    return test && test->n > 0 ? sr_split_eval_shape(run->config, &s->n_views, s->h, s->w)
+                               : sr_split_train_shape(run->config, &s->n_views, s->h, s->w);
+}
+
+// Without data there is no epoch, and the schedules run over one notional update.
+static SrStatus open_data(SrRun *run) {
+    if (forward_only(run))
+        return sr_split_eval_shape(run->config, &run->train.n_views, run->train.h, run->train.w);
+    if (run->config->test_only)
+        return only_shape(run);
+    if (run->mode != SR_RUN_TRAIN)
+        return sr_split_train_shape(run->config, &run->train.n_views, run->train.h, run->train.w);
+    SR_TRY(sr_split_open_train(run->config, &run->train));
+    run->steps_per_epoch = sr_loader_batches(run->train.loader);
+    run->max_iterations = run->steps_per_epoch * run->config->optimizer.num_epochs;
+    return SR_OK;
+}
+
+// Everything is frozen: the outputs are all there is, with no loss behind them.
+static SrStatus build_frozen(SrRun *run) {
+    const SrSplit *d = &run->train;
+    SrOutputGraph outputs;
+    SR_TRY(sr_model_build_outputs(run->model, run->batch, d->n_views, d->h, d->w, &outputs));
+    run->graph = (SrTrainGraph){.graph = outputs.graph,
+                                .n_views = outputs.n_views,
+                                .n_outputs = outputs.n_outputs,
+                                .n_model_outputs = outputs.n_outputs,
+                                .loss = SR_NO_NODE};
+    memcpy(run->graph.outputs, outputs.outputs, sizeof outputs.outputs);
+    return SR_OK;
+}
+
+// The trunk's features are computed apart: the training graph begins with them.
+static SrStatus build_over_frozen_trunk(SrRun *run, int64_t samples) {
+    const SrSplit *d = &run->train;
+    if (d->n_views != 1)
+        return sr_fail(SR_ERR_CONFIG,
+                       "DATA.TRAIN.TRANSFORMS gives %d views; heads over a frozen trunk take one",
+                       d->n_views);
+    SR_TRY(sr_frozen_trunk_build(run->model, run->batch, d->h[0], d->w[0], &run->trunk));
+    return sr_model_build_train_heads(run->model, run->batch, run->trunk.shape, run->trunk.n,
+                                      samples, &run->graph);
+}
+
+// Memory banks are as long as the training set, so the number of images is part of the model.
+static SrStatus build_model(SrRun *run) {
+    const SrSplit *d = &run->train;
+    int64_t samples = d->loader ? sr_loader_length(d->loader) : 0;
+    SR_TRY(sr_model_new(run->config, &run->model));
+    sr_model_set_targets(run->model, d->n_targets);
+    if (forward_only(run))
+        return build_frozen(run);
+    run->frozen_trunk = sr_model_has_frozen_trunk(run->model);
+    if (run->frozen_trunk)
+        return build_over_frozen_trunk(run, samples);
+    return sr_model_build_train(run->model, run->batch, d->n_views, d->h, d->w, samples,
+                                &run->graph);
+}
+
+// VISSL's segments are those of one trunk pass, and there is a pass a run of crops of one size.
+static int plan_splits(const SrRun *run) {
+    const SrSplit *d = &run->train;
+    int passes = 1;
+    for (int v = 1; v < d->n_views; v++)
+        passes += d->h[v] != d->h[v - 1] || d->w[v] != d->w[v - 1] ||
+                  run->config->model.single_pass_every_crop;
+    return run->config->model.checkpointing ? passes * run->config->model.checkpointing_splits : 0;
+}
+
+// The model's outputs stay readable after a step because hooks of the loss want them (SwAV's queue
+// takes the embeddings).
+SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out) {
+    SrPlanOptions options = {
+        .mode = forward_only(run) ? SR_MODE_EVAL : SR_MODE_TRAIN,
+        .outputs = run->graph.outputs,
+        .n_outputs = run->graph.n_outputs,
+        .losses = &run->graph.loss,
+        .n_losses = forward_only(run) ? 0 : 1,
+        .seed = run->config->seed,
+        .bf16 = run->config->model.use_amp,
+        .splits = plan_splits(run),
+        .no_allocate = dry,
+    };
+    return sr_plan_compile(run->graph.graph, &options, out);
+}
+
+// Its images are the step's; norms are not folded yet, which changes little of what it costs.
+SrStatus sr_run_compile_trunk(SrRun *run, SrPlan **out) {
+    const SrOutputGraph *g = &run->trunk.whole;
+    SrPlanOptions options = {.mode = SR_MODE_EVAL, .outputs = g->outputs,
+                             .n_outputs = g->n_outputs, .no_allocate = true};
+    return sr_plan_compile(g->graph, &options, out);
+}
+
+// VISSL uses lr_head only where head_optimizer_params.use_different_lr says so.
+static SrStatus build_schedules(SrRun *run) {
+    // A table, because the four differ in nothing but where they come from and go to.
+    const SrOptimizerConfig *o = &run->config->optimizer;
+    const struct {
+        const SrYaml *tree;
+        const char *where;
+        SrSchedule **out;
+    } rows[] = {
+        {o->lr, "OPTIMIZER.param_schedulers.lr", &run->lr},
+        {o->head_use_different_lr ? o->lr_head : NULL, "OPTIMIZER.param_schedulers.lr_head",
+         &run->lr_head},
+        {o->weight_decay_schedule, "OPTIMIZER.param_schedulers.weight_decay", &run->decay},
+        {o->weight_decay_head_schedule, "OPTIMIZER.param_schedulers.weight_decay_head",
+         &run->decay_head},
+    };
+    for (int i = 0; i < SR_COUNT(rows); i++)
+        if (rows[i].tree)
+            SR_TRY(sr_schedule_new(rows[i].tree, rows[i].where, o->num_epochs, &run->arena,
+                                   rows[i].out));
+    if (!run->lr_head)
+        run->lr_head = run->lr;
+    if (!run->lr)
+        return sr_fail(SR_ERR_CONFIG, "OPTIMIZER.param_schedulers.lr is missing");
+    return SR_OK;
+}
+
+// What a step needs every time, gathered so that it looks up nothing.
+static SrStatus build_step(SrRun *run) {
+    const SrModelConfig *m = &run->config->model;
+    SrParams *params = sr_model_params(run->model);
+    run->step = (SrStep){
+        .params = params,
+        .graph = &run->graph,
+        .plan = run->plan,
+        .optim = run->optim,
+        .clip = m->grad_clip,
+        .clip_norm_type = m->grad_clip_norm_type,
+        .clip_max_norm = m->grad_clip_max_norm,
+        .check_nan = run->config->check_nan,
+        .max_iterations = run->max_iterations,
+    };
+    return sr_freeze_new(params, m, &run->arena, &run->step.freeze);
+}
+
+// Parameters are allocated once all graphs that add entries exist: the training graph holds the
+// momentum encoder and the queues too.
+static SrStatus open_all(SrRun *run) {
+    SR_TRY(open_data(run));
+    SR_TRY(build_model(run));
+    if (run->train.loader)
+        SR_TRY(sr_run_check_classes(run, &run->train, "TRAIN"));
+    if (forward_only(run))
+        return sr__run_count_cost(run);
+    SR_TRY(build_schedules(run));
+    SR_TRY(sr__run_count_cost(run));
+    if (run->mode == SR_RUN_CHECK)
+        return build_step(run);
+    SrParams *params = sr_model_params(run->model);
+    SR_TRY(sr_params_allocate(params));
+    SR_TRY(sr_model_init(run->model, &run->graph, run->config->model.init_seed));
+    SR_TRY(sr_optim_new(params, &run->config->optimizer, &run->optim));
+    run->cost.optimizer_bytes = sr_optim_bytes(run->optim);
+    SR_TRY(sr_run_compile(run, false, &run->plan));
+    run->feed = (SrFeed){.loader = run->train.loader, .batch = run->batch, .shuffle = true,
+                         .drop_last = true, .seed = run->config->seed};
+    return build_step(run);
+}
+
+SrStatus sr_run_freeze(SrRun *run) {
+    const SrModelConfig *m = &run->config->model;
+    if (!run->frozen_trunk)
+        return SR_OK;
+    SR_TRY(sr_frozen_trunk_compile(&run->trunk));
+    run->feed.trunk = &run->trunk;
+    if (m->cache_features == SR_CACHE_OFF)
+        return SR_OK;
+    if (!sr_pipeline_is_fixed(run->train.pipeline)) {
+        sr_info("DATA.TRAIN.TRANSFORMS draw anew in every epoch, so features are computed in each");
+        return SR_OK;
+    }
+    SrLoader *in_order;
+    SR_TRY(sr_split_in_order(run->config, &run->train, &in_order));
+    SrStatus status = sr_feed_keep(&run->feed, in_order, (SrCacheKind)m->cache_features,
+                                   run->config->checkpoint.dir);
+    sr_loader_free(in_order);
+    return status;
+}
+
+SrFeedTarget sr_run_target(const SrRun *run) {
+    return (SrFeedTarget){.plan = run->plan, .inputs = run->graph.views,
+                          .n_inputs = run->graph.n_views, .labels = run->graph.labels,
+                          .sample_index = run->graph.sample_index};
+}
+
+SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char *which) {
+    const SrTrainGraph *g = &run->graph;
+    if (!run->config->supervised)
+        return SR_OK;
+    if (run->train.loader && split->n_targets != run->train.n_targets)
+        return sr_fail(SR_ERR_CONFIG, "DATA.TRAIN and DATA.TEST: the labels of one are a class an image, those of the "
+                                      "other a matrix with a column a class, or they have unlike numbers of columns");
+    if (split->classes < 1)
+        return sr_fail(SR_ERR_CONFIG, "DATA.%s: LOSS.name %s needs labels, and the images have none",
+                       which, run->config->loss_name);
+    for (int i = 0; i < g->n_model_outputs; i++) {
+        int scores = sr_shape_last(sr_graph_at(g->graph, g->outputs[i])->shape);
+        if (scores < split->classes)
+            return sr_fail(SR_ERR_CONFIG,
+                           "DATA.%s has %d classes, but output %d of the model has %d scores: the "
+                           "last number of `dims` in MODEL.HEAD.PARAMS is the number of classes",
+                           which, split->classes, i, scores);
+    }
+    return SR_OK;
+}
+
+// A dry run first: what the configuration gets wrong, and a step too large for this machine, are
+// told before a file is read or memory taken.
+static SrStatus rehearse(const SrConfig *config) {
+    SrRun *dry;
+    SR_TRY(sr_run_open(config, SR_RUN_CHECK, &dry));
+    SrStatus status = sr__run_check_memory(dry);
+    sr_run_close(dry);
+    return status;
+}
+
+// Of the whole process, as the designs are.
+static void allow_convolutions(const SrConfig *config) {
+    static const unsigned allowed[] = {SR_CONV_DIRECT, SR_CONV_DIRECT | SR_CONV_WINOGRAD2,
+                                       SR_CONV_ALL};
+    sr_conv_allow(allowed[config->winograd]);
+}
+
+SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
+    if (mode != SR_RUN_CHECK && !config->learns)
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: nothing learns: MODEL.FEATURE_EVAL_SETTINGS freezes trunk and heads; "
+                       "`sslrun extract` computes their features",
+                       config->path);
+    allow_convolutions(config);
+    if (mode != SR_RUN_CHECK)
+        SR_TRY(rehearse(config));
+    SrRun *run = sr_calloc(1, sizeof *run);
+    if (!run)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for a run");
+    run->config = config;
+    run->mode = mode;
+    run->batch = config->train.batchsize_per_replica;
+    SrStatus status = open_all(run);
+    if (status != SR_OK) {
+        sr_run_close(run);
+        return status;
+    }
+    *out = run;
+    return SR_OK;
+}
+
+// In the reverse order of building; each part tolerates never having been built.
+void sr_run_close(SrRun *run) {
+    if (!run)
+        return;
+    sr_feed_close(&run->feed);
+    sr_split_close(&run->train);
+    sr_frozen_trunk_close(&run->trunk);
+    sr_plan_free(run->plan);
+    sr_optim_free(run->optim);
+    sr_model_free(run->model);
+    sr_arena_deinit(&run->arena);
+    sr_free(run);
+}
+
+// What a checkpoint of this run consists of.
+SrCheckpointParts sr_run_parts(SrRun *run) {
+    return (SrCheckpointParts){sr_model_params(run->model), run->optim, run->config->tree};
+}
+
+// ---- schedules ----------------------------------------------------------------------------------
+
+// `where` is the share of updates done; a schedule that moves per epoch sees it as it was when the
+// epoch began.
+static double value_at(const SrRun *run, const SrSchedule *s, int64_t iteration) {
+    if (sr_schedule_per_epoch(s) && run->steps_per_epoch > 0)
+        iteration -= iteration % run->steps_per_epoch;
+    return sr_schedule_value(s, (double)iteration / (double)SR_MAX(run->max_iterations, 1));
+}
+
+// Rates are computed from the number of updates done, never accumulated, so a resumed run sees the
+// same doubles.
+void sr_run_rates(SrRun *run, int64_t iteration, double *lr, double *lr_head) {
+    *lr = value_at(run, run->lr, iteration);
+    *lr_head = run->lr_head == run->lr ? *lr : value_at(run, run->lr_head, iteration);
+    if (!run->decay)
+        return;
+    double decay = value_at(run, run->decay, iteration);
+    sr_optim_set_weight_decay(run->optim, decay,
+                              run->decay_head ? value_at(run, run->decay_head, iteration) : decay);
+}

@@ -1,0 +1,158 @@
+// What a run costs before its first step: numbers that are learned, bytes, floating-point operations, and whether this
+// machine has the memory.  Everything comes from the parameter table and from plans without memory.
+// Not the time of a step (estimate.c).
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/machine.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "kernels/cpu.h"
+#include "trainer/run/run.h"
+
+// ---- memory -------------------------------------------------------------------------------------
+
+size_t sr_run_state_bytes(const SrRunCost *c) {
+    return c->optimizer_bytes + c->statistics_bytes + c->loss_bytes;
+}
+
+size_t sr_run_bytes(const SrRunCost *c) {
+    return c->plan.activation_bytes + c->parameter_bytes + sr_run_state_bytes(c) + c->loader_bytes;
+}
+
+// Being killed by the kernel an hour in, when the loader's buffers have grown, is worse than being
+// told now.
+SrStatus sr__run_check_memory(const SrRun *run) {
+    const SrRunCost *c = &run->cost;
+    size_t need = sr_run_bytes(c);
+    char a[32], b[32];
+    if (c->available_bytes == 0 || need <= c->available_bytes)
+        return SR_OK;
+    return sr_fail(
+        SR_ERR_MEMORY,
+        "the step needs %s and this machine has %s free: lower DATA.TRAIN.BATCHSIZE_PER_REPLICA "
+        "(now %d) or the crop sizes",
+        sr_bytes_text((double)need, a, sizeof a),
+        sr_bytes_text((double)c->available_bytes, b, sizeof b), run->batch);
+}
+
+// ---- counting -----------------------------------------------------------------------------------
+
+// Every entry of the table is one of three: the model's parameters, what the model keeps beside them (running
+// statistics), and the loss's own (queues, a momentum encoder with its statistics).  A loss may learn too.
+static void count_entries(SrParams *params, SrRunCost *c) {
+    for (int i = 0; i < sr_params_count(params); i++) {
+        const SrParam *p = sr_params_at(params, i);
+        int64_t n = sr_shape_count(p->shape);
+        size_t bytes = (size_t)n * sr_dtype_bytes(p->dtype);
+        bool of_loss = strncmp(p->name, "loss.", strlen("loss.")) == 0;
+        c->trainable += p->trainable ? n : 0;
+        if (p->kind == SR_SLOT_PARAM && (p->trainable || !of_loss)) {
+            c->parameters += n;
+            c->parameter_bytes += bytes * (p->trainable ? 2 : 1);
+        } else if (of_loss) {
+            c->loss_bytes += bytes;
+        } else {
+            c->statistics_bytes += bytes;
+        }
+    }
+}
+
+// A frozen trunk has a plan of its own.
+static SrStatus add_trunk_cost(SrRun *run) {
+    SrPlan *dry = NULL;
+    SR_TRY(sr_run_compile_trunk(run, &dry));
+    run->cost.plan.activation_bytes += sr_plan_cost(dry).activation_bytes;
+    run->cost.plan.forward_flops += sr_plan_cost(dry).forward_flops;
+    sr_plan_free(dry);
+    return SR_OK;
+}
+
+// Momentum and second moments, as many as the optimiser keeps.  Its options and the groups of parameters are checked
+// on the way, so that a run without memory fails where a real one would.
+static SrStatus count_optimizer(SrRun *run, SrRunCost *c) {
+    const SrOptimizerConfig *config = &run->config->optimizer;
+    const SrOptimizer *kind;
+    SrParamGroups groups;
+    if (run->graph.loss == SR_NO_NODE)
+        return SR_OK;
+    SR_TRY(sr_optim_check(config, &kind));
+    SR_TRY(sr_param_groups(sr_model_params(run->model), config, &run->arena, &groups));
+    c->optimizer_bytes = (size_t)c->trainable * sizeof(float) * (size_t)kind->n_states(config);
+    return SR_OK;
+}
+
+SrStatus sr__run_count_cost(SrRun *run) {
+    SrPlan *dry = NULL;
+    SrRunCost *c = &run->cost;
+    SR_TRY(sr_run_compile(run, true, &dry));
+    *c = (SrRunCost){.plan = sr_plan_cost(dry), .available_bytes = sr_memory_available()};
+    sr_plan_free(dry);
+    count_entries(sr_model_params(run->model), c);
+    SR_TRY(count_optimizer(run, c));
+    for (int v = 0; v < run->train.n_views; v++)
+        c->loader_bytes += SR_SPLIT_BATCHES_AHEAD * (size_t)run->batch * 3 * sizeof(float) *
+                           (size_t)run->train.h[v] * (size_t)run->train.w[v];
+    return run->frozen_trunk ? add_trunk_cost(run) : SR_OK;
+}
+
+// ---- in words -----------------------------------------------------------------------------------
+
+// What MODEL.AMP_PARAMS.USE_AMP comes to on this processor.
+static const char *precision_text(const SrRun *run) {
+    if (!run->config->model.use_amp)
+        return "float32";
+    return sr_cpu_has_bf16() ? "maps and their products in bfloat16"
+                             : "maps stored in bfloat16, products in float32 (this processor has no avx512_bf16)";
+}
+
+// "28.35 M", "44.4 k"
+static const char *count_text(int64_t n, char out[32]) {
+    if (n >= 1000000)
+        snprintf(out, 32, "%.2f M", (double)n / 1e6);
+    else if (n >= 1000)
+        snprintf(out, 32, "%.1f k", (double)n / 1e3);
+    else
+        snprintf(out, 32, "%lld", (long long)n);
+    return out;
+}
+
+// Two lines for the log and for `sslrun check`.
+void sr_run_cost_text(const SrRun *run, SrText *out) {
+    const SrRunCost *c = &run->cost;
+    char n[3][32], b[6][32];
+    sr_text_printf(out, "%s parameters: %s trained, %s frozen; %.2f GFLOP a step of %d images, %d views; %s\n",
+                   count_text(c->parameters, n[0]), count_text(c->trainable, n[1]),
+                   count_text(c->parameters - c->trainable, n[2]),
+                   (double)(c->plan.forward_flops + c->plan.backward_flops) / 1e9, run->batch,
+                   run->train.n_views, precision_text(run));
+    sr_text_printf(out,
+                   "  memory: activations %s, parameters and gradients %s, state %s (optimiser %s, running "
+                   "statistics %s, queues and teacher %s)",
+                   sr_bytes_text((double)c->plan.activation_bytes, b[0], sizeof b[0]),
+                   sr_bytes_text((double)c->parameter_bytes, b[1], sizeof b[1]),
+                   sr_bytes_text((double)sr_run_state_bytes(c), b[2], sizeof b[2]),
+                   sr_bytes_text((double)c->optimizer_bytes, b[3], sizeof b[3]),
+                   sr_bytes_text((double)c->statistics_bytes, b[4], sizeof b[4]),
+                   sr_bytes_text((double)c->loss_bytes, b[5], sizeof b[5]));
+}
+
+// Raw numbers: bytes, floating-point operations.
+void sr_run_cost_json(const SrRun *run, SrText *out) {
+    const SrRunCost *c = &run->cost;
+    sr_json_int(out, "parameters", c->parameters);
+    sr_json_int(out, "trainable", c->trainable);
+    sr_json_int(out, "frozen", c->parameters - c->trainable);
+    sr_json_int(out, "activation_bytes", (int64_t)c->plan.activation_bytes);
+    sr_json_int(out, "parameter_bytes", (int64_t)c->parameter_bytes);
+    sr_json_int(out, "state_bytes", (int64_t)sr_run_state_bytes(c));
+    sr_json_int(out, "optimizer_bytes", (int64_t)c->optimizer_bytes);
+    sr_json_int(out, "statistics_bytes", (int64_t)c->statistics_bytes);
+    sr_json_int(out, "loss_bytes", (int64_t)c->loss_bytes);
+    sr_json_int(out, "forward_flops", c->plan.forward_flops);
+    sr_json_int(out, "backward_flops", c->plan.backward_flops);
+    sr_json_int(out, "batch", run->batch);
+    sr_json_int(out, "views", run->train.n_views);
+    sr_json_string(out, "precision", run->config->model.use_amp ? "bf16" : "f32");
+}

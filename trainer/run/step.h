@@ -1,0 +1,38 @@
+// One training step on a compiled plan, in VISSL's order (spec 9.2): inputs, hooks of the loss,
+// forward, check of the loss, backward, clipping, temporary freezing, optimiser, hooks of the loss.
+// Allocates nothing.
+#ifndef SR_TRAINER_RUN_STEP_H
+#define SR_TRAINER_RUN_STEP_H
+
+#include "data/data.h"
+#include "trainer/model/freeze.h"
+#include "trainer/model/model.h"
+#include "trainer/optim/optim.h"
+
+// Borrows everything; set up by trainer/run/run.c or by hand in tests.
+typedef struct {
+    SrParams *params;
+    const SrTrainGraph *graph;
+    SrPlan *plan; // of graph, in train mode, with graph->loss as its loss
+    SrOptim *optim;
+    SrFreeze freeze;
+    bool clip; // MODEL.GRAD_CLIP
+    double clip_norm_type, clip_max_norm;
+    bool check_nan;
+    int64_t max_iterations;
+} SrStep;
+
+typedef struct {
+    double lr, lr_head;
+    int64_t iteration; // updates done before this step
+    int epoch;
+} SrStepArgs;
+
+// The views of the batch become the plan's inputs; sizes must agree.
+void sr_step_fill(SrStep *step, const SrBatch *batch);
+// *loss is set even on failure.  Not finite: SR_ERR_RUN with the iteration and the layer where it
+// first appeared; parameters, state and optimiser are then as before the step, but for what the
+// forward updates.
+SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss);
+
+#endif

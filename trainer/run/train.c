@@ -1,0 +1,461 @@
+// The training loop.  Not the step (step.c), not what a run is made of (run.c), not evaluation
+// (eval/), which it only calls between epochs.
+#include "base/clock.h"
+#include "trainer/run/train.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "trainer/eval/online_probe.h"
+#include "trainer/run/run_folder.h"
+#include "trainer/run/metrics.h"
+#include "trainer/run/phases.h"
+#include "trainer/run/progress.h"
+#include "trainer/model/weights_init.h"
+
+#define PATH_BYTES 4096
+
+typedef struct {
+    const SrConfig *config;
+    const SrTrainOptions *options;
+    SrRun *run;
+    SrPosition at;
+    SrLossFacts facts;
+    SrProgress progress;
+    SrPhases phases;
+    SrOnlineProbe probe;
+    bool whole_epoch; // this process saw its first batch
+    SrMetrics lines, epochs; // stdout.json, metrics.json
+    SrTrainResult *result;
+    double waited_s; // of result->seconds
+    int64_t steps;   // done by this process
+    double live_at;  // clock of the last live line
+    char last_saved[PATH_BYTES];
+    int lock; // on the folder
+} Train;
+
+// ---- before the first step ----------------------------------------------------------------------
+
+// Names are VISSL's; all three files are appended to, so a run that was resumed ten times is one
+// story.
+static SrStatus open_folder(Train *t) {
+    const char *dir = t->config->checkpoint.dir;
+    char path[PATH_BYTES];
+    SR_TRY(sr_file_mkdirs(dir));
+    SR_TRY(sr_file_join(path, sizeof path, dir, ".lock"));
+    SrStatus claimed = sr_file_lock(path, &t->lock);
+    if (claimed != SR_OK)
+        return sr_fail(claimed, "CHECKPOINT.DIR: %s; wait for that run, stop it, or give another folder",
+                       sr_status_message());
+    SR_TRY(sr_file_join(path, sizeof path, dir, "log.txt"));
+    SR_TRY(sr_log_open(path));
+    SR_TRY(sr_metrics_open(&t->lines, dir, "stdout.json"));
+    return sr_metrics_open(&t->epochs, dir, "metrics.json");
+}
+
+// Before the first step, when changing one's mind is still cheap.
+static void say_cost(const Train *t) {
+    SrText text = SR_TEXT_INIT;
+    sr_run_cost_text(t->run, &text);
+    sr_info("%s", text.s ? text.s : "");
+    sr_text_deinit(&text);
+}
+
+// SwAV's two silent failures, said before hours are spent: too few rows for the prototypes, and
+// what a loss that learns nothing looks like (spec 13.2).
+static void say_facts(Train *t) {
+    const SrTrainGraph *g = &t->run->graph;
+    if (g->loss_kind->facts)
+        g->loss_kind->facts(g->loss_state, &t->facts);
+    if (t->facts.chance > 0)
+        sr_info("a loss that stays at %.4f has learned nothing (ln of %d prototypes)",
+                t->facts.chance, t->facts.classes);
+    if (t->facts.rows > 0 && t->facts.rows < t->facts.classes)
+        sr_warn("batch and queue together hold %lld images, fewer than the %d prototypes they are "
+                "spread over: "
+                "assignments will be poor; use fewer prototypes, a larger batch or a queue",
+                (long long)t->facts.rows, t->facts.classes);
+}
+
+// A checkpoint of this folder wins over PARAMS_FILE, which describes how the run began.
+static SrStatus resume_or_init(Train *t, SrResume *how) {
+    SrCheckpointParts parts = sr_run_parts(t->run);
+    SR_TRY(sr_folder_resume(&t->config->checkpoint, &parts, t->run->max_iterations, &t->at, how,
+                            t->last_saved, sizeof t->last_saved));
+    if (*how == SR_RESUME_FRESH) {
+        SrWeightsSource source = sr_weights_source(&t->config->model);
+        t->last_saved[0] = '\0';
+        if (t->config->test_only && !*source.path)
+            sr_warn("TEST_ONLY: %s holds no checkpoint and MODEL.WEIGHTS_INIT.PARAMS_FILE names none: the model is as "
+                    "it was drawn", t->config->checkpoint.dir);
+        return *source.path ? sr_weights_load(&source, parts.params) : SR_OK;
+    }
+    if (*how == SR_RESUME_CONTINUE)
+        sr_info("going on from %s: epoch %lld, batch %lld, %lld of %lld updates done",
+                t->last_saved, (long long)t->at.epoch, (long long)t->at.batch,
+                (long long)t->at.iteration, (long long)t->run->max_iterations);
+    return SR_OK;
+}
+
+// A checkpoint from another batch size or data set counts batches that are not ours: its epoch
+// starts again.
+static void check_position(Train *t) {
+    int64_t expected = t->at.epoch * t->run->steps_per_epoch + t->at.batch;
+    if (t->at.iteration == expected && t->at.batch < t->run->steps_per_epoch)
+        return;
+    sr_warn("the checkpoint counts %lld updates where this data and batch size give %lld: starting "
+            "its epoch %lld again",
+            (long long)t->at.iteration, (long long)expected, (long long)t->at.epoch);
+    t->at.batch = 0;
+    t->at.iteration = t->at.epoch * t->run->steps_per_epoch;
+}
+
+// ---- saving -------------------------------------------------------------------------------------
+
+// Refuses to write parameters that are not numbers: the check of the loss would only see them in
+// the next step, after the last good file may have been pruned.
+static SrStatus save(Train *t, SrCheckpointKind kind) {
+    char name[96];
+    SrCheckpointParts parts = sr_run_parts(t->run);
+    const char *bad = sr_params_nonfinite(parts.params);
+    if (bad)
+        return sr_fail(SR_ERR_RUN,
+                       "after iteration %lld '%s' holds a NaN or an infinity; nothing was saved, "
+                       "the last good "
+                       "checkpoint is %s",
+                       (long long)t->at.iteration - 1, bad,
+                       *t->last_saved ? t->last_saved : "(none yet)");
+    SR_TRY(sr_folder_save(&t->config->checkpoint, kind, &parts, &t->at, name, sizeof name));
+    return sr_file_join(t->last_saved, sizeof t->last_saved, t->config->checkpoint.dir, name);
+}
+
+// CHECKPOINT_ITER_FREQUENCY: after every n-th update of the whole run.
+static SrStatus save_by_iteration(Train *t) {
+    int64_t every = t->config->checkpoint.checkpoint_iter_frequency;
+    return every > 0 && t->at.iteration % every == 0 ? save(t, SR_CHECKPOINT_ITERATION) : SR_OK;
+}
+
+// VISSL's rule: the phases 0, n, 2n, ... and always the last one, under its own name.
+static SrStatus save_by_epoch(Train *t) {
+    int64_t done = t->at.epoch - 1; // the epoch just completed
+    int every = t->config->checkpoint.checkpoint_frequency;
+    if (t->at.finished)
+        return save(t, SR_CHECKPOINT_FINAL);
+    return every > 0 && done % every == 0 ? save(t, SR_CHECKPOINT_PHASE) : save_by_iteration(t);
+}
+
+// An iteration checkpoint whatever the frequencies say; the message ends in the command to paste.
+static SrStatus interrupted(Train *t) {
+    SR_TRY(save(t, SR_CHECKPOINT_ITERATION));
+    return sr_fail(SR_ERR_INTERRUPT,
+                   "stopped after %lld of %lld updates and saved %s; to go on: %s",
+                   (long long)t->at.iteration, (long long)t->run->max_iterations, t->last_saved,
+                   t->options->again ? t->options->again : "give the same command again");
+}
+
+// ---- saying -------------------------------------------------------------------------------------
+
+// VISSL's keys where it has one; what the loss reports of itself goes in as it is.
+static void write_metrics(Train *t, const SrProgressLine *line) {
+    SrText *out = sr_metrics_begin(&t->lines);
+    sr_json_int(out, "ep", line->epoch);
+    sr_json_int(out, "iter", line->iteration);
+    sr_json_float(out, "lr", line->lr);
+    sr_json_float(out, "loss", line->loss);
+    sr_json_float(out, "btime(ms)", 1e3 * t->progress.step_s);
+    sr_json_float(out, "eta_s", sr_progress_eta(&t->progress, line->iteration + 1));
+    sr_json_float(out, "images_per_s", sr_progress_rate(&t->progress));
+    sr_json_float(out, "data_wait", sr_progress_wait(&t->progress));
+    const SrTrainGraph *g = &t->run->graph;
+    SrLossStep step = {t->run->step.params, t->run->plan, line->iteration, t->run->max_iterations,
+                       (int)line->epoch};
+    if (g->loss_kind->report)
+        g->loss_kind->report(g->loss_state, &step, out);
+    sr_metrics_end(&t->lines);
+}
+
+// A plain line every LOG_FREQUENCY updates and at the end of an epoch; between them a live one on a
+// terminal.
+static void say_step(Train *t, const SrProgressLine *line) {
+    char text[512];
+    int every = SR_MAX(t->config->log_frequency, 1);
+    bool due = line->iteration % every == 0 || line->epoch_step + 1 == line->epoch_steps;
+    double now = sr_clock();
+    if (!due && (!sr_log_is_terminal() || now - t->live_at < 0.2))
+        return;
+    sr_progress_text(&t->progress, line, text, sizeof text);
+    if (!due) {
+        t->live_at = now;
+        sr_log_live("%s", text);
+        return;
+    }
+    sr_info("%s", text);
+    write_metrics(t, line);
+    sr_progress_reset_window(&t->progress);
+}
+
+// One line for the person, one for the file, and the warning that VISSL's users asked for (swav
+// issues 12 and 120): a loss glued to ln K for a whole epoch.
+static void say_epoch(Train *t, int64_t epoch, double mean, double seconds) {
+    char took[48];
+    sr_info("epoch %lld done in %s: mean loss %.5f", (long long)epoch,
+            sr_duration_text(seconds, took, sizeof took), mean);
+    SrText *out = sr_metrics_begin(&t->epochs);
+    sr_json_int(out, "iteration", t->at.iteration);
+    sr_json_int(out, "train_phase_idx", epoch);
+    sr_json_float(out, "train_loss", mean);
+    sr_json_float(out, "seconds", seconds);
+    sr_metrics_end(&t->epochs);
+    double near = 0.01 * t->facts.chance;
+    if (t->facts.chance > 0 && t->at.loss_min >= t->facts.chance - near &&
+        t->at.loss_max <= t->facts.chance + near)
+        sr_warn("the loss stayed within 1 %% of %.4f for the whole epoch: nothing is being "
+                "learned; try a higher learning "
+                "rate, fewer prototypes, or freeze them for longer",
+                t->facts.chance);
+}
+
+// Said at the end as well as when it happens, because the log in between is long.
+static void say_bad_images(const SrLoader *loader) {
+    SrBadReport bad = {.bad = 0};
+    if (loader)
+        sr_loader_bad(loader, &bad);
+    if (bad.bad == 0)
+        return;
+    sr_warn("%lld of %lld images could not be read and were replaced:", (long long)bad.bad,
+            (long long)bad.seen);
+    for (int i = 0; i < bad.n_listed; i++)
+        sr_warn("  %s", bad.listed[i]);
+}
+
+// ---- the loop -----------------------------------------------------------------------------------
+
+// Part of the position, so that a resumed epoch reports the mean of all its steps.
+static void count_loss(SrPosition *at, double loss) {
+    bool first = at->batch == 0;
+    at->loss_sum = first ? loss : at->loss_sum + loss;
+    at->loss_min = first ? loss : fmin(at->loss_min, loss);
+    at->loss_max = first ? loss : fmax(at->loss_max, loss);
+}
+
+// One update: batch in hand, position moved on, everything said and saved that is due.  Whatever
+// the step failed of, the message adds where to go on from.
+static SrStatus one_step(Train *t, const int64_t *labels, double began, double wait_s) {
+    SrRun *run = t->run;
+    SrStepArgs args = {.iteration = t->at.iteration, .epoch = (int)t->at.epoch};
+    double loss = 0;
+    sr_run_rates(run, t->at.iteration, &args.lr, &args.lr_head);
+    SrStatus status = sr_step_run(&run->step, &args, &loss);
+    if (status == SR_ERR_RUN)
+        return sr_fail(status, "%s; the last good checkpoint is %s", sr_status_message(),
+                       *t->last_saved ? t->last_saved : "(none yet)");
+    SR_TRY(status);
+    sr_phases_count(&t->phases, run, labels);
+    double seconds = sr_clock() - began;
+    sr_progress_step(&t->progress, seconds, wait_s);
+    t->result->seconds += seconds;
+    t->waited_s += wait_s;
+    t->steps++;
+    count_loss(&t->at, loss);
+    SrProgressLine line = {t->at.epoch,          t->at.iteration, t->at.batch,
+                           run->steps_per_epoch, args.lr,         loss};
+    t->at.batch++;
+    t->at.iteration++;
+    say_step(t, &line);
+    return SR_OK;
+}
+
+// Meters of the epoch's training; one that was resumed within has seen a part only and says nothing.
+static void say_training(Train *t, int64_t epoch) {
+    SrMeterList *meters = t->phases.train;
+    if (!meters || !t->whole_epoch || sr_meter_list_count(meters) == 0)
+        return;
+    sr_meter_list_say(meters, "train");
+    SrText *out = sr_metrics_begin(&t->epochs);
+    sr_json_int(out, "iteration", t->at.iteration);
+    sr_json_int(out, "train_phase_idx", epoch);
+    sr_meter_list_json(meters, "train", out);
+    sr_metrics_end(&t->epochs);
+}
+
+// The test phase after `epoch`; the model is kept aside when it is the best so far.
+static SrStatus test(Train *t, int64_t epoch) {
+    SrMeterList *meters = t->phases.test;
+    double began = sr_clock(), value = 0;
+    SR_TRY(sr_phases_run_test(&t->phases));
+    sr_meter_list_say(meters, "test");
+    SrText *out = sr_metrics_begin(&t->epochs);
+    sr_json_int(out, "iteration", t->at.iteration);
+    sr_json_int(out, "train_phase_idx", epoch);
+    sr_meter_list_json(meters, "test", out);
+    sr_json_float(out, "seconds", sr_clock() - began);
+    sr_metrics_end(&t->epochs);
+    if (t->config->test_only && t->options->test)
+        sr_text_add(t->options->test, out->s ? out->s : "");
+    if (!sr_meter_list_best(meters, &value) || value <= t->at.best)
+        return SR_OK;
+    t->at.best = value;
+    bool kept = t->config->checkpoint.keep_best && !t->config->test_only;
+    return kept ? save(t, SR_CHECKPOINT_BEST) : SR_OK;
+}
+
+// What a probe fails of is no reason to lose the epoch: training goes on without its figures.
+static void probe(Train *t, int64_t epoch) {
+    SrProbeResult r;
+    if (sr_online_probe_run(&t->probe, &r) != SR_OK) {
+        sr_warn("no probe after epoch %lld: %s", (long long)epoch, sr_status_message());
+        return;
+    }
+    sr_info("probe after epoch %lld: top-1 of kNN (k=%d) %.2f, linear %.2f; %lld test images against %lld, %.1f s",
+            (long long)epoch, r.knn.k, r.knn.top1, r.linear_top1, (long long)r.n_test, (long long)r.n_train,
+            r.seconds);
+    SrText *out = sr_metrics_begin(&t->epochs);
+    sr_json_int(out, "iteration", t->at.iteration);
+    sr_json_int(out, "train_phase_idx", epoch);
+    sr_json_float(out, "probe_knn_top1", r.knn.top1);
+    sr_json_float(out, "probe_linear_top1", r.linear_top1);
+    sr_json_float(out, "seconds", r.seconds);
+    sr_metrics_end(&t->epochs);
+}
+
+// After the last batch: the position becomes the start of the next epoch.
+static SrStatus end_epoch(Train *t, double began) {
+    int64_t epoch = t->at.epoch;
+    double mean = t->at.loss_sum / (double)SR_MAX(t->at.batch, 1);
+    t->at.epoch++;
+    t->at.batch = 0;
+    t->at.finished = t->at.epoch >= t->config->optimizer.num_epochs;
+    say_epoch(t, epoch, mean, sr_clock() - began);
+    if (t->result->epochs++ == 0)
+        t->result->first_loss = mean;
+    t->result->last_loss = mean;
+    say_training(t, epoch);
+    if (sr_phases_test_due(&t->phases, t->config, epoch))
+        SR_TRY(test(t, epoch));
+    // Before the checkpoint: a run killed in between says it again rather than never.
+    if (sr_online_probe_due(&t->probe, epoch))
+        probe(t, epoch);
+    return save_by_epoch(t);
+}
+
+// Between steps only: a step is the unit that is either done and saved or not begun.
+static bool stop_asked(const Train *t) {
+    return t->options->stop && t->options->stop(t->options->stop_arg);
+}
+
+// The loader is told at which batch to begin, which is all there is to resuming within an epoch:
+// order and draws follow from (seed, epoch, sample).
+static SrStatus train_epoch(Train *t) {
+    SrRun *run = t->run;
+    double epoch_began = sr_clock();
+    const SrTrainGraph *g = &run->graph;
+    SrLossStep hook = {run->step.params, run->plan, t->at.iteration, run->max_iterations,
+                       (int)t->at.epoch};
+    // What an epoch's start computes is part of the state that a checkpoint inside the epoch holds.
+    if (g->loss_kind->before_epoch && t->at.batch == 0)
+        g->loss_kind->before_epoch(g->loss_state, &hook);
+    SrFeedTarget to = sr_run_target(run);
+    SR_TRY(sr_feed_start(&run->feed, t->at.epoch, t->at.batch));
+    t->whole_epoch = t->at.batch == 0;
+    if (t->phases.train)
+        sr_meter_list_reset(t->phases.train);
+    for (;;) {
+        const int64_t *labels;
+        int rows;
+        double wait_s, began = sr_clock();
+        SR_TRY(sr_feed_next(&run->feed, &to, &rows, &labels, &wait_s));
+        if (rows == 0)
+            return end_epoch(t, epoch_began);
+        SR_TRY(one_step(t, labels, began, wait_s));
+        // The last step's checkpoints are end_epoch's.
+        if (t->at.batch == run->steps_per_epoch)
+            continue;
+        SR_TRY(save_by_iteration(t));
+        if (stop_asked(t))
+            return interrupted(t);
+    }
+}
+
+// TEST_ONLY: one test phase with the weights of the newest checkpoint or of PARAMS_FILE.
+static SrStatus test_alone(Train *t) {
+    SR_TRY(sr_phases_open(t->run, &t->phases));
+    if (!t->phases.test)
+        return sr_fail(SR_ERR_CONFIG, "TEST_ONLY needs TEST_MODEL and test images: set "
+                                      "DATA.TEST.DATA_PATHS");
+    return test(t, t->at.epoch);
+}
+
+// Everything that can be said before the first step is said before it.
+static SrStatus train_all(Train *t) {
+    SrResume how;
+    SR_TRY(resume_or_init(t, &how));
+    if (t->config->test_only)
+        return test_alone(t);
+    // VISSL exits without a word on the screen here; scripts that restart until success rely on the
+    // exit code 0.
+    if (how == SR_RESUME_FINISHED) {
+        t->result->already_finished = true;
+        t->result->iterations = t->at.iteration;
+        sr_info("%s: training has finished (%lld updates); set CHECKPOINT.OVERWRITE_EXISTING=true "
+                "or another "
+                "CHECKPOINT.DIR to train again",
+                t->last_saved, (long long)t->at.iteration);
+        return SR_OK;
+    }
+    check_position(t);
+    say_cost(t);
+    say_facts(t);
+    SR_TRY(sr_config_save(t->config, t->config->checkpoint.dir));
+    sr_info("%lld images, %d views, batch %d: %lld updates an epoch, %d epochs",
+            (long long)sr_loader_length(t->run->train.loader), t->run->train.n_views, t->run->batch,
+            (long long)t->run->steps_per_epoch, t->config->optimizer.num_epochs);
+    SR_TRY(sr_run_freeze(t->run));
+    SR_TRY(sr_phases_open(t->run, &t->phases));
+    SR_TRY(sr_online_probe_open(t->config, t->run->model, &t->probe));
+    sr_progress_start(&t->progress, t->run->max_iterations, t->run->batch);
+    while (t->at.epoch < t->config->optimizer.num_epochs) {
+        SR_TRY(train_epoch(t));
+        if (stop_asked(t) && !t->at.finished)
+            return interrupted(t);
+    }
+    return SR_OK;
+}
+
+// Also of a run that was interrupted or failed: how far it got.
+static void fill_result(Train *t) {
+    struct rusage usage;
+    SrTrainResult *r = t->result;
+    r->iterations = t->at.iteration;
+    r->images_per_s = r->seconds > 0 ? (double)t->steps * t->run->batch / r->seconds : 0;
+    r->wait_share = r->seconds > 0 ? fmin(t->waited_s / r->seconds, 1) : 0;
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        r->peak_bytes = (size_t)usage.ru_maxrss * 1024;
+}
+
+SrStatus sr_train(const SrConfig *config, const SrTrainOptions *options, SrRun **run,
+                  SrTrainResult *result) {
+    Train t = {.config = config, .options = options, .result = result, .lock = -1};
+    SrStatus status;
+    *result = (SrTrainResult){0};
+    *run = NULL;
+    // The folder comes second: a wrong configuration leaves no trace on disk.
+    SR_TRY_GOTO(sr_run_open(config, SR_RUN_TRAIN, &t.run));
+    *run = t.run;
+    SR_TRY_GOTO(open_folder(&t));
+    SR_TRY_GOTO(train_all(&t));
+done:
+    if (t.run && !result->already_finished) {
+        fill_result(&t);
+        say_bad_images(t.run->train.loader);
+        say_bad_images(t.phases.split.loader);
+    }
+    sr_phases_close(&t.phases);
+    sr_metrics_close(&t.lines);
+    sr_metrics_close(&t.epochs);
+    sr_file_unlock(t.lock);
+    return status;
+}

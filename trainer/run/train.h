@@ -1,0 +1,37 @@
+// The training loop (spec 9.1): epochs of steps, with log lines, metrics, checkpoints, resume, and
+// a stop on request.
+//
+// Files in CHECKPOINT.DIR: log.txt, stdout.json (progress), metrics.json (epochs),
+// train_config.yaml, checkpoints.
+#ifndef SR_TRAINER_RUN_TRAIN_H
+#define SR_TRAINER_RUN_TRAIN_H
+
+#include "trainer/run/run.h"
+
+typedef struct {
+    // Asked after every step: non-zero saves the state and ends with SR_ERR_INTERRUPT.  NULL:
+    // never.
+    int (*stop)(void *arg);
+    void *stop_arg;
+    SrText *test;      // TEST_ONLY: receives the meters as one JSON line; may be NULL
+    const char *again; // the command line that continues this run, for the message; may be NULL
+} SrTrainOptions;
+
+typedef struct {
+    bool already_finished; // nothing was done: the folder holds a finished run
+    int64_t iterations;    // updates in all
+    int epochs;
+    double first_loss; // mean of the first epoch this process completed
+    double last_loss;  // and of the last
+    double seconds;    // of training in this process
+    double images_per_s;
+    double wait_share; // of that time spent waiting for data
+    size_t peak_bytes; // largest resident size of the process
+} SrTrainResult;
+
+// Trains from where the folder stands.  *run stays open for evaluation and is the caller's to close
+// (NULL on failure to set up; on SR_ERR_INTERRUPT and SR_ERR_RUN too the caller closes it).
+SrStatus sr_train(const SrConfig *config, const SrTrainOptions *options, SrRun **run,
+                  SrTrainResult *result);
+
+#endif

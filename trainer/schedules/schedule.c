@@ -1,0 +1,149 @@
+// Schedules from their trees: find the kind, sort its keys from those of other kinds, check,
+// evaluate. The formulas live one a file in schedules/; learning-rate inference in
+// auto_lr_scaling.c.
+#include "trainer/schedules/schedule.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/plugin.h"
+
+#define SR_PLUGIN(stem) extern const SrScheduleKind sr_schedule_##stem;
+#include "gen/schedule.def"
+#undef SR_PLUGIN
+#define SR_PLUGIN(stem) &sr_schedule_##stem,
+static const SrScheduleKind *const kinds[] = {
+#include "gen/schedule.def"
+    NULL};
+#undef SR_PLUGIN
+
+struct SrSchedule {
+    const SrScheduleKind *kind;
+    void *params;
+    void *prepared; // what the kind's check left
+    int num_epochs;
+    bool per_epoch;
+};
+
+// Composites inside composites are legal but never deep; a bound keeps hostile files off the stack.
+enum { MAX_DEPTH = 8 };
+
+// Keys that any tree may carry besides a kind's own.  num_epochs is what VISSL's trainer writes
+// into it.
+static const char *const common_keys[] = {"name", "update_interval", "auto_lr_scaling",
+                                          "num_epochs"};
+
+const SrScheduleKind *sr_schedule_kind_at(int i) {
+    return i >= 0 && i < SR_COUNT(kinds) - 1 ? kinds[i] : NULL;
+}
+
+SrStatus sr_schedule_kind_find(const char *name, const SrScheduleKind **out) {
+    const char *names[SR_COUNT(kinds)];
+    int n = 0;
+    for (; kinds[n]; n++) {
+        if (strcmp(kinds[n]->name, name) == 0) {
+            *out = kinds[n];
+            return SR_OK;
+        }
+        names[n] = kinds[n]->name;
+    }
+    return sr_plugin_unknown("schedule", name, names, n);
+}
+
+// Keys that no kind owns but every tree may have.
+static bool is_common(const char *key) {
+    for (int i = 0; i < SR_COUNT(common_keys); i++)
+        if (strcmp(common_keys[i], key) == 0)
+            return true;
+    return false;
+}
+
+// Some kind's key: in VISSL's one tree it may stand beside another kind's name.
+static bool is_known(const char *key) {
+    for (int i = 0; kinds[i]; i++)
+        if (sr_options_find(kinds[i]->options, key))
+            return true;
+    return is_common(key);
+}
+
+// The keys of this kind as a map of their own: VISSL's default tree carries the keys of every kind
+// at once.
+static SrStatus own_keys(const SrScheduleKind *kind, const SrScheduleBuild *build, SrYaml **out) {
+    const SrYaml *tree = build->tree;
+    *out = sr_yaml_new(build->arena, SR_YAML_MAP, tree->file, tree->line);
+    if (!*out)
+        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", build->where);
+    for (int i = 0; i < tree->n; i++) {
+        // An unknown key goes in as well, so that the table's own message (line, nearest name) is
+        // given.
+        if (sr_options_find(kind->options, tree->keys[i]) || !is_known(tree->keys[i]))
+            SR_TRY(sr_yaml_put(build->arena, *out, tree->keys[i], tree->items[i]));
+    }
+    for (int i = 0; i < SR_COUNT(kind->required) && kind->required[i]; i++)
+        if (!sr_yaml_find(*out, kind->required[i]))
+            return sr_fail(SR_ERR_CONFIG, "%s: %s: schedule '%s' needs the key %s", sr_yaml_place(tree).text,
+                           build->where, kind->name, kind->required[i]);
+    return SR_OK;
+}
+
+// When the value is taken: before each step, or once at the beginning of an epoch.
+static SrStatus read_interval(const SrScheduleBuild *build, bool *per_epoch) {
+    const SrYaml *node = sr_yaml_find(build->tree, "update_interval");
+    if (!node || node->type == SR_YAML_NULL)
+        return SR_OK;
+    bool epoch = node->type == SR_YAML_STRING && strcmp(node->text, "epoch") == 0;
+    bool step = node->type == SR_YAML_STRING && strcmp(node->text, "step") == 0;
+    if (!epoch && !step)
+        return sr_fail(SR_ERR_CONFIG, "%s: %s.update_interval must be epoch or step", sr_yaml_place(node).text,
+                       build->where);
+    *per_epoch = epoch;
+    return SR_OK;
+}
+
+SrStatus sr_schedule_build(const SrScheduleBuild *build, SrSchedule **out) {
+    const SrYaml *tree = build->tree;
+    if (!tree || tree->type != SR_YAML_MAP)
+        return sr_fail(SR_ERR_CONFIG, "%s: %s must be a map with a key `name`", sr_yaml_place(tree).text,
+                       build->where);
+    if (build->depth > MAX_DEPTH)
+        return sr_fail(SR_ERR_CONFIG, "%s: %s: schedules nest deeper than %d", sr_yaml_place(tree).text, build->where,
+                       MAX_DEPTH);
+    const SrYaml *name = sr_yaml_find(tree, "name");
+    if (!name || name->type != SR_YAML_STRING)
+        return sr_fail(SR_ERR_CONFIG, "%s: %s.name must name a schedule", sr_yaml_place(tree).text, build->where);
+
+    const SrScheduleKind *kind = NULL;
+    SrStatus found = sr_schedule_kind_find(name->text, &kind);
+    if (found != SR_OK)
+        return sr_fail_prefix(found, "%s: %s.name", sr_yaml_place(name).text, build->where);
+
+    SrSchedule *schedule = sr_arena_alloc(build->arena, sizeof *schedule);
+    void *params = sr_arena_alloc(build->arena, kind->params_bytes);
+    if (!schedule || !params)
+        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", build->where);
+    *schedule = (SrSchedule){kind, params, NULL, build->num_epochs, kind->per_epoch};
+
+    SrYaml *own = NULL;
+    SR_TRY(own_keys(kind, build, &own));
+    SR_TRY(sr_options_parse(kind->options, own, build->where, build->arena, params));
+    SR_TRY(read_interval(build, &schedule->per_epoch));
+    if (kind->check)
+        SR_TRY(kind->check(params, build, &schedule->prepared));
+    *out = schedule;
+    return SR_OK;
+}
+
+SrStatus sr_schedule_new(const SrYaml *tree, const char *where, int num_epochs, SrArena *arena,
+                         SrSchedule **out) {
+    SrScheduleBuild build = {
+        .tree = tree, .where = where, .num_epochs = num_epochs, .arena = arena};
+    return sr_schedule_build(&build, out);
+}
+
+double sr_schedule_value(const SrSchedule *schedule, double where) {
+    return schedule->kind->value(schedule->params, schedule->prepared, schedule->num_epochs, where);
+}
+
+bool sr_schedule_per_epoch(const SrSchedule *schedule) {
+    return schedule->per_epoch;
+}
