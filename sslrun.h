@@ -15,7 +15,8 @@ extern "C" {
 typedef struct SrFeatureModel SrFeatureModel;
 
 /* A trunk by torchvision's model name ("resnet50") or a YAML configuration, for batches of that many images. */
-int sr_feature_model_open(const char *trunk, int batch, int height, int width, SrFeatureModel **out);
+int sr_feature_model_open(const char *trunk, int batch, int height, int width,
+                          SrFeatureModel **out);
 void sr_feature_model_close(SrFeatureModel *model); /* NULL is fine */
 
 /* Shapes are torch's: (N, C, H, W), or what the node gives. */

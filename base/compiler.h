@@ -16,11 +16,11 @@
 #define SR_MXCSR_FTZ_DAZ 0x8040u
 #define SR_FLUSH_DENORMALS() __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | SR_MXCSR_FTZ_DAZ)
 #elif defined(__GNUC__) && defined(__aarch64__)
-#define SR_FLUSH_DENORMALS()                                                                       \
-    do {                                                                                           \
-        unsigned long fpcr_;                                                                       \
-        __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr_));                                            \
-        __asm__ volatile("msr fpcr, %0" : : "r"(fpcr_ | (1ul << 24)));                             \
+#define SR_FLUSH_DENORMALS()                                           \
+    do {                                                               \
+        unsigned long fpcr_;                                           \
+        __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr_));                \
+        __asm__ volatile("msr fpcr, %0" : : "r"(fpcr_ | (1ul << 24))); \
     } while (0)
 #else
 #define SR_FLUSH_DENORMALS() ((void)0)

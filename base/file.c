@@ -353,7 +353,8 @@ static SrStatus refuse_lock(int fd, const char *path) {
     pid[n > 0 ? n : 0] = '\0';
     pid[strcspn(pid, "\n")] = '\0';
     close(fd);
-    return sr_fail(SR_ERR_IO, "'%s' is held by another process%s%s", path, *pid ? ", number " : "", pid);
+    return sr_fail(SR_ERR_IO, "'%s' is held by another process%s%s", path, *pid ? ", number " : "",
+                   pid);
 }
 
 SrStatus sr_file_lock(const char *path, int *out) {
@@ -392,8 +393,9 @@ SrStatus sr_file_map_temporary(const char *dir, size_t bytes, void **data) {
     unlink(path);
     // Room is claimed now: a full disk found by a write to the mapping would be a signal.
     int failed = posix_fallocate(fd, 0, (off_t)SR_MAX(bytes, (size_t)1));
-    void *p = failed ? MAP_FAILED
-                     : mmap(NULL, SR_MAX(bytes, (size_t)1), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *p = failed
+                  ? MAP_FAILED
+                  : mmap(NULL, SR_MAX(bytes, (size_t)1), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     int reason = failed ? failed : errno;
     close(fd);
     if (p == MAP_FAILED)

@@ -36,9 +36,9 @@ bool sr_file_exists(const char *path);
 // May a new file be written here?  SR_ERR_CONFIG for a folder, and for something that exists unless `force`.
 SrStatus sr_file_check_new(const char *path, bool force);
 bool sr_file_is_dir(const char *path);
-SrStatus sr_file_mkdirs(const char *path);                         // like mkdir -p
-SrStatus sr_file_symlink(const char *target, const char *path);    // atomic; replaces an older link
-SrStatus sr_file_remove(const char *path);                         // missing is fine
+SrStatus sr_file_mkdirs(const char *path);                      // like mkdir -p
+SrStatus sr_file_symlink(const char *target, const char *path); // atomic; replaces an older link
+SrStatus sr_file_remove(const char *path);                      // missing is fine
 // Claims a file for this process until sr_file_unlock or its end, however it ends; the file appears if
 // need be, stays, and names the holder.  *out: the claim.  SR_ERR_IO when another process holds it: the message names it.
 // Where the file system knows no locks, -1 and no protection.

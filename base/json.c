@@ -57,8 +57,7 @@ static const char *scan_string(const char *p, const char *end) {
 
 // Brackets must close, or cJSON before 1.7.18 reads on behind a text that ends in a comma; they
 // bound its recursion and its memory (64 bytes a value) before any is spent.
-static SrStatus check_bounds(const char *text, size_t bytes, int64_t max_values,
-                             const char *file) {
+static SrStatus check_bounds(const char *text, size_t bytes, int64_t max_values, const char *file) {
     Scan scan = {.values = 1, .line = 1};
     const char *end = text + bytes;
     for (const char *p = text; p < end && scan.depth >= 0; p++) {

@@ -13,7 +13,8 @@
 // A JSON document into the same tree as YAML (objects: MAP, null: NULL, strings always STRING), so that one
 // set of readers serves both.  Bounded like YAML, but up to
 // max_bytes of text and 2 million values; a string may not hold U+0000.
-SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const char *file, SrYaml **out);
+SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const char *file,
+                       SrYaml **out);
 // The members of an object one after the other: fn gets each as a MAP of that one key, in an arena
 // that is emptied behind it, so that a large document costs the memory of its largest member
 // (max_member bytes of text, 100000 values).  Keys of two members may be equal: that is for fn to notice.

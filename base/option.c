@@ -204,11 +204,12 @@ static SrStatus unknown_key(const Parser *p, const SrYaml *v, const char *key) {
     char at[512];
     place(v, at, sizeof at);
     SrStatus status =
-        near >= 0 ? sr_fail(SR_ERR_CONFIG, "%sunknown key '%s%s%s'; did you mean '%s'?", at,
-                            p->where, dot(p->where), key, names[near])
-                  : sr_fail(SR_ERR_CONFIG, "%sunknown key '%s%s%s'; `sslrun %s%s` lists the known ones", at,
-                            p->where, dot(p->where), key, *p->where ? "describe " : "check CONFIG --tree",
-                            p->where);
+        near >= 0
+            ? sr_fail(SR_ERR_CONFIG, "%sunknown key '%s%s%s'; did you mean '%s'?", at, p->where,
+                      dot(p->where), key, names[near])
+            : sr_fail(SR_ERR_CONFIG, "%sunknown key '%s%s%s'; `sslrun %s%s` lists the known ones",
+                      at, p->where, dot(p->where), key,
+                      *p->where ? "describe " : "check CONFIG --tree", p->where);
     sr_free(names);
     return status;
 }

@@ -9,9 +9,18 @@
 #include "base/status.h"
 #include "base/yaml.h"
 
-typedef struct { int n; const int *v; } SrInts;
-typedef struct { int n; const double *v; } SrDoubles;
-typedef struct { int n; const char *const *v; } SrStrings;
+typedef struct {
+    int n;
+    const int *v;
+} SrInts;
+typedef struct {
+    int n;
+    const double *v;
+} SrDoubles;
+typedef struct {
+    int n;
+    const char *const *v;
+} SrStrings;
 
 typedef enum {
     SR_OPT_BOOL,    // bool
@@ -36,13 +45,14 @@ typedef struct {
     const char *choices; // ENUM: "linear|sqrt"
     const char *help;    // one sentence, with the unit
 } SrOption;
-#define SR_OPTION_END {0} // ends every table
+#define SR_OPTION_END \
+    { 0 } // ends every table
 
 // Fills a zeroed params struct from a map (NULL: all defaults).  `where` is the map's path for messages
 // ("LOSS.swav_loss").  Unknown key, wrong type, out of range: SR_ERR_CONFIG in one line with file:line.
 // Strings and lists live in `arena`.
-SrStatus sr_options_parse(const SrOption *table, const SrYaml *map, const char *where, SrArena *arena,
-                          void *params);
+SrStatus sr_options_parse(const SrOption *table, const SrYaml *map, const char *where,
+                          SrArena *arena, void *params);
 // The table's defaults as a map, nested where names are dotted (the piece of the default tree it owns).
 SrStatus sr_options_defaults(const SrOption *table, SrArena *arena, SrYaml **out);
 // params back to a map, in the table's order (for printing graphs and resolved configurations).

@@ -10,8 +10,8 @@
 // Called once from main before anything computes: one thread per OpenBLAS call (our loops are the
 // parallel ones), denormals flushed to zero in every thread of the team.
 void sr_parallel_init(void);
-int sr_parallel_threads(void);         // the size of the team a parallel region gets
-void sr_parallel_set_threads(int n);   // for tests; 1 <= n
+int sr_parallel_threads(void);       // the size of the team a parallel region gets
+void sr_parallel_set_threads(int n); // for tests; 1 <= n
 
 // body(arg, i, thread) for i in [0, n), each i exactly once on any thread, 0 <= thread < threads; neighbouring i mostly
 // on one thread, one after the other.

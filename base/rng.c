@@ -89,10 +89,12 @@ double sr_rng_range(SrRng *rng, double low, double high) {
 
 // BLOCKS blocks from `counter` on, two numbers each.
 SR_VECTOR_CLONES
-static void fill_blocks(const SrRng *rng, double low, double high, double below, float out[2 * BLOCKS]) {
+static void fill_blocks(const SrRng *rng, double low, double high, double below,
+                        float out[2 * BLOCKS]) {
     uint32_t draw[4][BLOCKS];
     for (uint32_t i = 0; i < BLOCKS; i++) {
-        uint32_t c[4] = {rng->counter[0] + i, rng->counter[1], rng->counter[2], rng->counter[3]}, block[4];
+        uint32_t c[4] = {rng->counter[0] + i, rng->counter[1], rng->counter[2], rng->counter[3]},
+                 block[4];
         philox(c, rng->key, block);
         for (int j = 0; j < 4; j++)
             draw[j][i] = block[j];

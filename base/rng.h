@@ -35,12 +35,12 @@ SrRng sr_rng(uint64_t seed, SrRngPurpose purpose, uint64_t epoch, uint64_t sampl
              uint32_t stage);
 
 uint32_t sr_rng_u32(SrRng *rng);
-double sr_rng_uniform(SrRng *rng);                          // [0, 1), 53 bits
-double sr_rng_range(SrRng *rng, double low, double high);   // [low, high)
+double sr_rng_uniform(SrRng *rng);                        // [0, 1), 53 bits
+double sr_rng_range(SrRng *rng, double low, double high); // [low, high)
 // The same numbers as n calls of sr_rng_range on a fresh stream, as floats; many at a time.
 void sr_rng_fill_range(SrRng *rng, double low, double high, float *out, int64_t n);
-uint32_t sr_rng_below(SrRng *rng, uint32_t n);              // {0 .. n-1}, unbiased; n >= 1
-double sr_rng_normal(SrRng *rng);                           // mean 0, variance 1 (Box-Muller)
+uint32_t sr_rng_below(SrRng *rng, uint32_t n);                  // {0 .. n-1}, unbiased; n >= 1
+double sr_rng_normal(SrRng *rng);                               // mean 0, variance 1 (Box-Muller)
 void sr_rng_permutation(SrRng *rng, uint32_t *out, uint32_t n); // Fisher-Yates of 0 .. n-1
 
 // The bare block function, for tests against the published vectors.

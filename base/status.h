@@ -30,19 +30,19 @@ const char *sr_status_message(void);
 int sr_status_exit_code(SrStatus status);
 
 // Leaves the function at once with the callee's status.  Functions that own things use SR_TRY_GOTO.
-#define SR_TRY(call)                                                                               \
-    do {                                                                                           \
-        SrStatus sr_try_ = (call);                                                                 \
-        if (sr_try_ != SR_OK)                                                                      \
-            return sr_try_;                                                                        \
+#define SR_TRY(call)               \
+    do {                           \
+        SrStatus sr_try_ = (call); \
+        if (sr_try_ != SR_OK)      \
+            return sr_try_;        \
     } while (0)
 
 // Needs a local `SrStatus status` and the one clean-up label `done:`.
-#define SR_TRY_GOTO(call)                                                                          \
-    do {                                                                                           \
-        status = (call);                                                                           \
-        if (status != SR_OK)                                                                       \
-            goto done;                                                                             \
+#define SR_TRY_GOTO(call)    \
+    do {                     \
+        status = (call);     \
+        if (status != SR_OK) \
+            goto done;       \
     } while (0)
 
 #define SR_FAIL(...) return sr_fail(__VA_ARGS__)

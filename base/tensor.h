@@ -14,7 +14,18 @@
 
 #define SR_MAX_RANK 6
 
-typedef enum { SR_F32, SR_F64, SR_F16, SR_BF16, SR_I8, SR_I16, SR_I32, SR_I64, SR_U8, SR_BOOL } SrDtype;
+typedef enum {
+    SR_F32,
+    SR_F64,
+    SR_F16,
+    SR_BF16,
+    SR_I8,
+    SR_I16,
+    SR_I32,
+    SR_I64,
+    SR_U8,
+    SR_BOOL
+} SrDtype;
 
 size_t sr_dtype_bytes(SrDtype dtype);
 const char *sr_dtype_name(SrDtype dtype); // safetensors' names: "F32", "I64", ...
@@ -26,7 +37,7 @@ typedef struct {
 } SrShape;
 
 // SR_SHAPE(n, h, w, c): rank from the number of arguments.
-#define SR_SHAPE(...)                                                                              \
+#define SR_SHAPE(...) \
     ((SrShape){.rank = (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), .d = {__VA_ARGS__}})
 #define SR_SCALAR ((SrShape){.rank = 0})
 

@@ -14,7 +14,8 @@ typedef struct {
     size_t len, cap;
     bool failed;
 } SrText;
-#define SR_TEXT_INIT {0}
+#define SR_TEXT_INIT \
+    { 0 }
 
 void sr_text_add(SrText *text, const char *s);
 void sr_text_addn(SrText *text, const char *s, size_t len);

@@ -14,7 +14,15 @@
 #include "base/status.h"
 #include "base/text.h"
 
-typedef enum { SR_YAML_NULL, SR_YAML_BOOL, SR_YAML_INT, SR_YAML_FLOAT, SR_YAML_STRING, SR_YAML_LIST, SR_YAML_MAP } SrYamlType;
+typedef enum {
+    SR_YAML_NULL,
+    SR_YAML_BOOL,
+    SR_YAML_INT,
+    SR_YAML_FLOAT,
+    SR_YAML_STRING,
+    SR_YAML_LIST,
+    SR_YAML_MAP
+} SrYamlType;
 
 // One node.  Read freely; change only through the functions below.  Owned by the arena it was made in.
 typedef struct SrYaml SrYaml;
@@ -24,9 +32,9 @@ struct SrYaml {
     int line;         // 1-based, 0 where lines make no sense
     const char *text; // the scalar as written (also of numbers), NULL for LIST, MAP
     bool b;
-    int64_t i;   // also set for BOOL (0/1)
-    double f;    // also set for INT
-    int n;       // children of LIST or MAP
+    int64_t i; // also set for BOOL (0/1)
+    double f;  // also set for INT
+    int n;     // children of LIST or MAP
     int cap;
     SrYaml **items;    // n children
     const char **keys; // n keys of a MAP, in the order written
@@ -34,14 +42,17 @@ struct SrYaml {
 
 // Plain scalars follow YAML 1.1 as PyYAML/Hydra resolve it, with 1e-4 a float and Yes/No/on/off kept as
 // strings unless true/false/True/False.  First line "# @package _global_" is a comment like any other.
-SrStatus sr_yaml_parse(SrArena *arena, const char *text, size_t bytes, const char *file, SrYaml **out);
+SrStatus sr_yaml_parse(SrArena *arena, const char *text, size_t bytes, const char *file,
+                       SrYaml **out);
 SrStatus sr_yaml_load(SrArena *arena, const char *path, SrYaml **out);
 
 SrYaml *sr_yaml_new(SrArena *arena, SrYamlType type, const char *file, int line);
-SrYaml *sr_yaml_scalar(SrArena *arena, const char *text, const char *file, int line); // typed by its text
+SrYaml *sr_yaml_scalar(SrArena *arena, const char *text, const char *file,
+                       int line);                         // typed by its text
 SrYaml *sr_yaml_copy(SrArena *arena, const SrYaml *node); // deep
 SrStatus sr_yaml_append(SrArena *arena, SrYaml *list, SrYaml *item);
-SrStatus sr_yaml_put(SrArena *arena, SrYaml *map, const char *key, SrYaml *value); // replaces or appends
+SrStatus sr_yaml_put(SrArena *arena, SrYaml *map, const char *key,
+                     SrYaml *value); // replaces or appends
 bool sr_yaml_remove(SrYaml *map, const char *key);
 
 // For readers that fill a whole map: appends without looking for an older key.  They close the map with

@@ -9,7 +9,9 @@
 
 enum { MAX_TEXT = 1 << 20, MAX_NODES = 100000, MAX_DEPTH = 64, MAX_ANCHORS = 1000 };
 enum { MAX_MERGED = 1000 };
-enum { MAX_KEY = 200 }; // libyaml reads a key back only if it takes at most 1024 characters, escapes and all
+enum {
+    MAX_KEY = 200
+}; // libyaml reads a key back only if it takes at most 1024 characters, escapes and all
 
 // An alias may name any anchor before it; documents have few, so a list is enough.
 typedef struct Anchor {
@@ -132,7 +134,8 @@ static SrStatus parse_scalar(Loader *l, const yaml_event_t *event, SrYaml **out)
 }
 
 // One key of a map and, from the following event, its value.  *merges: set where the key is <<, not quoted.
-static SrStatus parse_pair(Loader *l, const yaml_event_t *key, SrYaml *map, int depth, bool *merges) {
+static SrStatus parse_pair(Loader *l, const yaml_event_t *key, SrYaml *map, int depth,
+                           bool *merges) {
     if (key->type != YAML_SCALAR_EVENT)
         return sr_fail(SR_ERR_CONFIG, "%s:%d: a key must be a plain word", l->file, line_of(key));
     const char *name = (const char *)key->data.scalar.value;
@@ -168,7 +171,8 @@ static SrStatus merge_key(Loader *l, SrYaml *map) {
     for (int i = 0; i < (several ? given->n : 1); i++) {
         const SrYaml *from = several ? given->items[i] : given;
         if (from->type != SR_YAML_MAP || from->n > MAX_MERGED || map->n > MAX_MERGED)
-            return sr_fail(SR_ERR_CONFIG, "%s:%d: << takes a map or a list of maps, of at most %d keys", l->file,
+            return sr_fail(SR_ERR_CONFIG,
+                           "%s:%d: << takes a map or a list of maps, of at most %d keys", l->file,
                            given->line, MAX_MERGED);
         for (int k = 0; k < from->n; k++)
             if (!sr_yaml_find(map, from->keys[k]))

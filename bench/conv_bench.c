@@ -103,16 +103,16 @@ typedef struct {
 } Time;
 
 typedef struct {
-    double pass[3];       // all designs
+    double pass[3];              // all designs
     Time direct[3], winograd[3]; // the latter on maps of 8 and more
 } Totals;
 
 static void add_time(Totals *total, const SrConvShape *s, SrConvPass pass, Time t) {
     const char *design = sr_conv_design(s, pass);
     total->pass[pass] += t.spent;
-    Time *sum = strcmp(design, "direct") == 0                     ? total->direct
+    Time *sum = strcmp(design, "direct") == 0                      ? total->direct
                 : strncmp(design, "winograd", 8) == 0 && s->H >= 8 ? total->winograd
-                                                                  : NULL;
+                                                                   : NULL;
     if (sum) {
         sum[pass].spent += t.spent;
         sum[pass].ideal += t.ideal;
@@ -126,9 +126,11 @@ static void print_share(const char *name, const Time t[3]) {
     for (int pass = 0; pass < 3; pass++) {
         all.spent += t[pass].spent;
         all.ideal += t[pass].ideal;
-        printf(" %s %3.0f%%", passes[pass], t[pass].spent > 0 ? 100 * t[pass].ideal / t[pass].spent : 0);
+        printf(" %s %3.0f%%", passes[pass],
+               t[pass].spent > 0 ? 100 * t[pass].ideal / t[pass].spent : 0);
     }
-    printf(" all %3.0f%% of the peak in %.3f s\n", all.spent > 0 ? 100 * all.ideal / all.spent : 0, all.spent);
+    printf(" all %3.0f%% of the peak in %.3f s\n", all.spent > 0 ? 100 * all.ideal / all.spent : 0,
+           all.spent);
 }
 
 static void print_totals(const char *name, const Totals *t) {
@@ -192,7 +194,8 @@ int main(int argc, char **argv) {
     SrDtype type = argc > 3 && strcmp(argv[3], "bf16") == 0 ? SR_BF16 : SR_F32;
     if (argc > 2)
         sr_conv_allow((unsigned)atoi(argv[2]));
-    printf("%s, %s, %d threads\n", sr_cpu_name(sr_cpu_level()), sr_dtype_name(type), sr_parallel_threads());
+    printf("%s, %s, %d threads\n", sr_cpu_name(sr_cpu_level()), sr_dtype_name(type),
+           sr_parallel_threads());
     for (int i = 0; i < SR_COUNT(lists); i++) {
         if (argc > 1 && strcmp(argv[1], lists[i].name) != 0)
             continue;

@@ -47,7 +47,8 @@ static double least_time(void (*pass)(const SrOpCall *), const SrOpCall *call) {
     return best;
 }
 
-static void *map(size_t (*bytes)(const void *, const SrShape *, int), const void *params, const SrShape *x) {
+static void *map(size_t (*bytes)(const void *, const SrShape *, int), const void *params,
+                 const SrShape *x) {
     return bytes ? sr_map(bytes(params, x, 1)) : NULL;
 }
 
@@ -59,7 +60,8 @@ static SrStatus bench(const SrOp *op, const char *text, SrShape x, SrArena *aren
     float *dw[SR_OP_MAX_SLOTS];
     void *params = sr_arena_alloc(arena, op->params_bytes + 1);
     SR_TRY(sr_yaml_parse(arena, text, strlen(text), op->name, &map_of_params));
-    SR_TRY(op->options ? sr_options_parse(op->options, map_of_params, op->name, arena, params) : SR_OK);
+    SR_TRY(op->options ? sr_options_parse(op->options, map_of_params, op->name, arena, params)
+                       : SR_OK);
     SR_TRY(op->infer(params, &x, 1, &y));
     int n_w = op->slots ? op->slots(params, &x, 1, slots) : 0;
     for (int i = 0; i < n_w; i++) {
@@ -68,12 +70,20 @@ static SrStatus bench(const SrOp *op, const char *text, SrShape x, SrArena *aren
     }
     SrTensor in = {x, SR_F32, fill(x)};
     float *dx = fill(x);
-    SrOpCall call = {.params = params, .train = true, .n_in = 1, .x = &in, .y = {y, SR_F32, fill(y)}, .n_w = n_w, .w = w,
-                     .saved = map(op->saved_bytes, params, &x), .scratch = map(op->scratch_bytes, params, &x)};
-    double gflop = op->flops ? 1e-9 * (double)op->flops(params, &x, 1, y) : 0, peak = sr_conv_peak_gflops(SR_F32);
+    SrOpCall call = {.params = params,
+                     .train = true,
+                     .n_in = 1,
+                     .x = &in,
+                     .y = {y, SR_F32, fill(y)},
+                     .n_w = n_w,
+                     .w = w,
+                     .saved = map(op->saved_bytes, params, &x),
+                     .scratch = map(op->scratch_bytes, params, &x)};
+    double gflop = op->flops ? 1e-9 * (double)op->flops(params, &x, 1, y) : 0,
+           peak = sr_conv_peak_gflops(SR_F32);
     double forward = least_time(op->forward, &call);
-    printf("%s %s: %d threads; forward %.3f ms, %.0f GFLOP/s, %.0f %% of peak", op->name, text, sr_parallel_threads(),
-           1e3 * forward, gflop / forward, 100 * gflop / forward / peak);
+    printf("%s %s: %d threads; forward %.3f ms, %.0f GFLOP/s, %.0f %% of peak", op->name, text,
+           sr_parallel_threads(), 1e3 * forward, gflop / forward, 100 * gflop / forward / peak);
     if (op->backward) {
         call.dy = fill(y), call.dw = dw, call.dx = &dx;
         double backward = least_time(op->backward, &call);
@@ -87,7 +97,8 @@ static SrStatus bench(const SrOp *op, const char *text, SrShape x, SrArena *aren
 int main(int argc, char **argv) {
     const SrOp *op = argc == 4 ? sr_op_find(argv[1]) : NULL;
     if (!op || op->min_in != 1) {
-        fprintf(stderr, "usage: op-bench OP '{params}' N,..,C   (an op of one input; got %s)\n", argc > 1 ? argv[1] : "none");
+        fprintf(stderr, "usage: op-bench OP '{params}' N,..,C   (an op of one input; got %s)\n",
+                argc > 1 ? argv[1] : "none");
         return 2;
     }
     sr_parallel_init();

@@ -136,7 +136,8 @@ SrStatus sr_args_load_config(const SrArgs *given, const char *verb, SrConfig **o
                        verb);
     if (args.n_names > 1)
         return sr_fail(SR_ERR_CONFIG,
-                       "sslrun %s: '%s' stands beside '%s': one YAML file and KEY=VALUE overrides are expected; "
+                       "sslrun %s: '%s' stands beside '%s': one YAML file and KEY=VALUE overrides "
+                       "are expected; "
                        "further files are merged with +config/DIR=FILE",
                        verb, args.names[1], args.names[0]);
     return sr_config_load(args.names[0], args.overrides, args.n_overrides, out);

@@ -55,7 +55,9 @@ static SrStatus bench_forward(Options *o, const SrArgs *args) {
     SrBenchResult result;
     SrText profile = SR_TEXT_INIT;
     if (args->n_names != 1)
-        return sr_fail(SR_ERR_CONFIG, "sslrun bench --forward-only: which trunk? Give a model (resnet50) or a YAML file");
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "sslrun bench --forward-only: which trunk? Give a model (resnet50) or a YAML file");
     o->forward.trunk = args->names[0];
     o->forward.overrides = args->overrides;
     o->forward.n_overrides = args->n_overrides;
@@ -68,15 +70,18 @@ static SrStatus bench_forward(Options *o, const SrArgs *args) {
 }
 
 static SrStatus run_verb(int argc, char **argv) {
-    Options o = {.bench = {.steps = 5, .warmup = 1}, .size = 224,
+    Options o = {.bench = {.steps = 5, .warmup = 1},
+                 .size = 224,
                  .forward = {.batch = 16, .nodes = "flatten", .mode = SR_MODE_EVAL}};
     const SrFlag flags[] = {
         {"--steps", NULL, &o.bench.steps, "timed steps, default 5", NULL},
         {"--warmup", NULL, &o.bench.warmup, "steps before them, default 1", NULL},
         {"--profile", &o.bench.profile, NULL, "time of each kernel call", NULL},
-        {"--ops", &o.bench.ops, NULL, "the same for every call: GFLOP/s, share of the peak, bytes", NULL},
+        {"--ops", &o.bench.ops, NULL, "the same for every call: GFLOP/s, share of the peak, bytes",
+         NULL},
         {"--json", &o.json, NULL, "results as one JSON line", NULL},
-        {"--forward-only", &o.forward_only, NULL, "features in evaluation instead of training steps", NULL},
+        {"--forward-only", &o.forward_only, NULL,
+         "features in evaluation instead of training steps", NULL},
         {"--data", &o.data_only, NULL, "only the images of DATA.TRAIN, in one thread", NULL},
         {"--batch", NULL, &o.forward.batch, "images, with --forward-only", NULL},
         {"--size", NULL, &o.size, "pixels a side, with --forward-only", NULL},
@@ -96,8 +101,11 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_bench = {
     .name = "bench",
-    .usage = "sslrun bench CONFIG [KEY=VALUE ...] [--steps N] [--warmup N] [--profile|--ops] [--json] [--data]\n"
-             "  sslrun bench TRUNK|CONFIG --forward-only [--batch N] [--size N] [--nodes a,b] [--no-fold] ...",
-    .help = "Times training steps of a configuration, or forwards of a trunk, on random images; or its loader on its own.",
+    .usage = "sslrun bench CONFIG [KEY=VALUE ...] [--steps N] [--warmup N] [--profile|--ops] "
+             "[--json] [--data]\n"
+             "  sslrun bench TRUNK|CONFIG --forward-only [--batch N] [--size N] [--nodes a,b] "
+             "[--no-fold] ...",
+    .help = "Times training steps of a configuration, or forwards of a trunk, on random images; or "
+            "its loader on its own.",
     .run = run_verb,
 };

@@ -19,15 +19,16 @@ static void print_text(const SrRun *run, double seconds, SrText *out) {
     const char *method = !run->config->learns     ? "no loss: everything is frozen"
                          : run->config->test_only ? "evaluation only"
                                                   : run->config->loss_name;
-    sr_text_printf(out, "%s: trunk %s, %s%s\n  ", run->config->path,
-                   run->config->model.trunk_name, method == run->config->loss_name ? "loss " : "",
-                   method);
+    sr_text_printf(out, "%s: trunk %s, %s%s\n  ", run->config->path, run->config->model.trunk_name,
+                   method == run->config->loss_name ? "loss " : "", method);
     sr_run_cost_text(run, out);
     sr_text_printf(out, "\n  %s in all, %s free on this machine%s",
                    sr_bytes_text((double)bytes, need, sizeof need),
                    sr_bytes_text((double)c->available_bytes, free_now, sizeof free_now),
                    c->available_bytes > 0 && bytes > c->available_bytes ? ": too large" : "");
-    sr_text_printf(out, "\n  about %.3g s a step on this machine with %d threads: an estimate, `sslrun bench` measures\n",
+    sr_text_printf(out,
+                   "\n  about %.3g s a step on this machine with %d threads: an estimate, `sslrun "
+                   "bench` measures\n",
                    seconds, sr_parallel_threads());
 }
 
@@ -35,7 +36,8 @@ static void print_text(const SrRun *run, double seconds, SrText *out) {
 static void warn_missing_weights(const SrConfig *config) {
     const char *path = config->model.params_file;
     if (*path && !strstr(path, "://") && !sr_file_exists(path))
-        sr_warn("MODEL.WEIGHTS_INIT.PARAMS_FILE: there is no file '%s'; a run will ask for it", path);
+        sr_warn("MODEL.WEIGHTS_INIT.PARAMS_FILE: there is no file '%s'; a run will ask for it",
+                path);
 }
 
 static SrStatus check(const SrConfig *config, bool json) {
@@ -87,6 +89,7 @@ static SrStatus run_verb(int argc, char **argv) {
 const SrVerb sr_verb_check = {
     .name = "check",
     .usage = "sslrun check CONFIG [KEY=VALUE ...] [--tree] [--json]",
-    .help = "Validates a configuration and plans its step without data: parameters, memory, FLOPs, time.",
+    .help = "Validates a configuration and plans its step without data: parameters, memory, FLOPs, "
+            "time.",
     .run = run_verb,
 };

@@ -16,12 +16,13 @@ static SrStatus run_verb(int argc, char **argv) {
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names < 1 || args.n_names > 2 || !sr_args_is_features(args.names[0]))
-        return sr_fail(SR_ERR_CONFIG,
-                       "sslrun cluster takes features: TRAIN and perhaps TEST, as `sslrun extract --data` "
-                       "writes them");
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "sslrun cluster takes features: TRAIN and perhaps TEST, as `sslrun extract --data` "
+            "writes them");
     SR_TRY(sr_config_options(args.overrides, args.n_overrides, &config));
-    SrStatus status = sr_cluster(config, args.names[0], args.n_names > 1 ? args.names[1] : NULL, layer, force,
-                                 &report);
+    SrStatus status = sr_cluster(config, args.names[0], args.n_names > 1 ? args.names[1] : NULL,
+                                 layer, force, &report);
     sr_config_free(config);
     SR_TRY(status);
     (json ? sr_cluster_json : sr_cluster_text)(&report, &out);
@@ -30,7 +31,8 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_cluster = {
     .name = "cluster",
-    .usage = "sslrun cluster TRAIN [TEST] [CLUSTERFIT.NUM_CLUSTERS=N ...] [--layer NAME] [--force] [--json]",
+    .usage = "sslrun cluster TRAIN [TEST] [CLUSTERFIT.NUM_CLUSTERS=N ...] [--layer NAME] [--force] "
+             "[--json]",
     .help = "k-means of features into label files, for ClusterFit and DeepCluster.",
     .run = run_verb,
 };

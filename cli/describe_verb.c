@@ -24,6 +24,7 @@ static SrStatus run_verb(int argc, char **argv) {
 const SrVerb sr_verb_describe = {
     .name = "describe",
     .usage = "sslrun describe NAME ...",
-    .help = "Explains plugins, their options (mlp.use_bn), keys (LOSS.swav_loss.epsilon), sections (OPTIMIZER) and verbs.",
+    .help = "Explains plugins, their options (mlp.use_bn), keys (LOSS.swav_loss.epsilon), sections "
+            "(OPTIMIZER) and verbs.",
     .run = run_verb,
 };

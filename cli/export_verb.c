@@ -5,11 +5,14 @@
 #include "cli/verb.h"
 #include "trainer/model/export_onnx.h"
 
-static SrStatus check(const SrArgs *args, const SrExtractorOptions *o, const char *out, bool force) {
+static SrStatus check(const SrArgs *args, const SrExtractorOptions *o, const char *out,
+                      bool force) {
     if (args->n_names != 1)
-        return sr_fail(SR_ERR_CONFIG, "sslrun export: which trunk? Give a model (resnet50) or a YAML file");
+        return sr_fail(SR_ERR_CONFIG,
+                       "sslrun export: which trunk? Give a model (resnet50) or a YAML file");
     if (!o->weights || !o->nodes || !out)
-        return sr_fail(SR_ERR_CONFIG, "sslrun export needs --weights FILE, --nodes a,b:c and --out FILE.onnx");
+        return sr_fail(SR_ERR_CONFIG,
+                       "sslrun export needs --weights FILE, --nodes a,b:c and --out FILE.onnx");
     if (!sr_text_ends(out, ".onnx"))
         return sr_fail(SR_ERR_CONFIG, "--out %s: the name should end in .onnx", out);
     return sr_file_check_new(out, force);
@@ -36,8 +39,12 @@ static SrStatus run_verb(int argc, char **argv) {
     int size = 224;
     bool force = false;
     const SrFlag flags[] = {
-        {.name = "--weights", .text = &o.weights, .help = "a file of weights, in any format that is read"},
-        {.name = "--nodes", .text = &o.nodes, .help = "layers to give, as in layer4,flatten:features"},
+        {.name = "--weights",
+         .text = &o.weights,
+         .help = "a file of weights, in any format that is read"},
+        {.name = "--nodes",
+         .text = &o.nodes,
+         .help = "layers to give, as in layer4,flatten:features"},
         {.name = "--out", .text = &out, .help = "the .onnx file"},
         {.name = "--size", .number = &size, .help = "pixels a side of the images"},
         {.name = "--lax", .on = &o.lax, .help = "missing and unexpected weights are no error"},
@@ -56,8 +63,10 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_export = {
     .name = "export",
-    .usage = "sslrun export TRUNK|CONFIG --weights FILE --nodes a,b:c --out FILE.onnx [--size N] [--no-fold] [--lax] "
+    .usage = "sslrun export TRUNK|CONFIG --weights FILE --nodes a,b:c --out FILE.onnx [--size N] "
+             "[--no-fold] [--lax] "
              "[--force]",
-    .help = "Writes a frozen trunk as ONNX: images (N, 3, H, W) in, the features of named layers out.",
+    .help =
+        "Writes a frozen trunk as ONNX: images (N, 3, H, W) in, the features of named layers out.",
     .run = run_verb,
 };

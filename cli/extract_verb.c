@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli/args.h"
 #include "cli/verb.h"
-#include "base/text.h"
 #include "trainer/eval/extract_file.h"
 
 typedef struct {
@@ -14,7 +14,8 @@ typedef struct {
     SrExtractOptions o;
 } Options;
 
-static SrStatus one_of(const char *flag, const char *word, const char *first, const char *second, bool *is_second) {
+static SrStatus one_of(const char *flag, const char *word, const char *first, const char *second,
+                       bool *is_second) {
     *is_second = strcmp(word, second) == 0;
     if (*is_second || strcmp(word, first) == 0)
         return SR_OK;
@@ -32,17 +33,23 @@ static SrStatus check(Options *p) {
     o->extractor.lax = p->lax;
     o->extractor.keep_norms = p->keep_norms;
     if (!o->extractor.weights || !o->extractor.nodes || !o->out)
-        return sr_fail(SR_ERR_CONFIG, "sslrun extract needs --weights FILE, --nodes a,b:c and --out");
+        return sr_fail(SR_ERR_CONFIG,
+                       "sslrun extract needs --weights FILE, --nodes a,b:c and --out");
     if (!o->input == !o->data)
-        return sr_fail(SR_ERR_CONFIG, "sslrun extract needs one of --input x.safetensors and --data DIR|LIST");
+        return sr_fail(SR_ERR_CONFIG,
+                       "sslrun extract needs one of --input x.safetensors and --data DIR|LIST");
     if (o->input && o->npy)
-        return sr_fail(SR_ERR_CONFIG, "--format npy goes with --data; --input gives one .safetensors");
+        return sr_fail(SR_ERR_CONFIG,
+                       "--format npy goes with --data; --input gives one .safetensors");
     if (o->input && (o->test || o->labels))
         return sr_fail(SR_ERR_CONFIG, "--split and --labels go with --data");
     if (o->data && sr_text_ends(o->out, ".safetensors"))
-        return sr_fail(SR_ERR_CONFIG, "--out %s: --data fills a folder with shards, so name a folder", o->out);
+        return sr_fail(SR_ERR_CONFIG,
+                       "--out %s: --data fills a folder with shards, so name a folder", o->out);
     if (o->data && train)
-        return sr_fail(SR_ERR_CONFIG, "--mode train needs --input: statistics of a batch have no meaning over shards");
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "--mode train needs --input: statistics of a batch have no meaning over shards");
     return SR_OK;
 }
 
@@ -51,11 +58,19 @@ static SrStatus run_verb(int argc, char **argv) {
     SrExtractOptions *o = &p.o;
     o->threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
     const SrFlag flags[] = {
-        {.name = "--weights", .text = &o->extractor.weights, .help = "a file of weights: safetensors, .pth, .npz"},
-        {.name = "--nodes", .text = &o->extractor.nodes, .help = "layers, as in layer1,layer4:deep"},
+        {.name = "--weights",
+         .text = &o->extractor.weights,
+         .help = "a file of weights: safetensors, .pth, .npz"},
+        {.name = "--nodes",
+         .text = &o->extractor.nodes,
+         .help = "layers, as in layer1,layer4:deep"},
         {.name = "--mode", .text = &p.mode, .help = "eval or train"},
-        {.name = "--input", .text = &o->input, .help = "a file of tensors (.safetensors, .npz) with x (N, 3, H, W)"},
-        {.name = "--data", .text = &o->data, .help = "a folder of images, a list of them, IDX or CIFAR files"},
+        {.name = "--input",
+         .text = &o->input,
+         .help = "a file of tensors (.safetensors, .npz) with x (N, 3, H, W)"},
+        {.name = "--data",
+         .text = &o->data,
+         .help = "a folder of images, a list of them, IDX or CIFAR files"},
         {.name = "--split", .text = &p.split, .help = "train or test, of a folder that holds both"},
         {.name = "--labels", .text = &o->labels, .help = "with a list: its labels (.npy, text)"},
         {.name = "--out", .text = &o->out, .help = "a .safetensors file, or a folder for --data"},
@@ -67,13 +82,16 @@ static SrStatus run_verb(int argc, char **argv) {
         {.name = "--threads", .number = &o->threads, .help = "threads that decode images"},
         {.name = "--lax", .on = &p.lax, .help = "missing and unexpected weights are no error"},
         {.name = "--no-fold", .on = &p.keep_norms, .help = "batch norms stay as they are"},
-        {.name = "--force", .on = &o->force, .help = "--input: replaces a file that is no features"},
+        {.name = "--force",
+         .on = &o->force,
+         .help = "--input: replaces a file that is no features"},
         {0}};
     SrArgs args;
     SrText report = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 1)
-        return sr_fail(SR_ERR_CONFIG, "sslrun extract: which trunk? Give a model (resnet50) or a YAML file");
+        return sr_fail(SR_ERR_CONFIG,
+                       "sslrun extract: which trunk? Give a model (resnet50) or a YAML file");
     SR_TRY(check(&p));
     o->extractor.trunk = args.names[0];
     o->extractor.overrides = args.overrides;
@@ -90,7 +108,8 @@ const SrVerb sr_verb_extract = {
     .usage = "sslrun extract TRUNK|CONFIG --weights FILE --nodes a,b:c [--mode eval|train] "
              "(--input x.safetensors | --data DIR|LIST [--split train|test] [--labels LIST]) "
              "--out FILE.safetensors|DIR [--layout nchw|nhwc] "
-             "[--format safetensors|npy] [--batch N] [--size N] [--shard N] [--lax] [--no-fold] [--force]",
+             "[--format safetensors|npy] [--batch N] [--size N] [--shard N] [--lax] [--no-fold] "
+             "[--force]",
     .help = "Writes the features of named layers, for a tensor of images or a folder of them.",
     .run = run_verb,
 };

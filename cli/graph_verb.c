@@ -52,8 +52,8 @@ static SrStatus parse_format(const char *word, SrGraphFormat *out) {
 }
 
 // Taps of one mode: its own list, else the one for both.
-static SrStatus parse_taps(const char *own, const char *both, bool wanted, const SrGraph *graph, const SrStrings *leaf,
-                           SrArena *arena, SrTaps *out, SrTaps **taps) {
+static SrStatus parse_taps(const char *own, const char *both, bool wanted, const SrGraph *graph,
+                           const SrStrings *leaf, SrArena *arena, SrTaps *out, SrTaps **taps) {
     const char *text = own ? own : both;
     *taps = NULL;
     if (!wanted || !text)
@@ -65,12 +65,14 @@ static SrStatus parse_taps(const char *own, const char *both, bool wanted, const
 }
 
 // The graph of the taps instead of the whole; *graph unchanged when none were asked for.
-static SrStatus extract(const Options *o, unsigned mode, const SrStrings *leaf, SrArena *arena, const SrGraph **graph,
-                        SrExtraction *e) {
+static SrStatus extract(const Options *o, unsigned mode, const SrStrings *leaf, SrArena *arena,
+                        const SrGraph **graph, SrExtraction *e) {
     SrTaps lists[2], *train, *eval;
     SrText report = SR_TEXT_INIT;
-    SR_TRY(parse_taps(o->train_nodes, o->nodes, mode & SR_MODE_TRAIN, *graph, leaf, arena, &lists[0], &train));
-    SR_TRY(parse_taps(o->eval_nodes, o->nodes, mode & SR_MODE_EVAL, *graph, leaf, arena, &lists[1], &eval));
+    SR_TRY(parse_taps(o->train_nodes, o->nodes, mode & SR_MODE_TRAIN, *graph, leaf, arena,
+                      &lists[0], &train));
+    SR_TRY(parse_taps(o->eval_nodes, o->nodes, mode & SR_MODE_EVAL, *graph, leaf, arena, &lists[1],
+                      &eval));
     if (!train && !eval)
         return SR_OK;
     SR_TRY(sr_graph_extract(*graph, train, eval, e));

@@ -28,9 +28,7 @@ static bool is_wanted(const Inspect *in, int i) {
     return !in->filter || sr_text_glob(in->filter, in->w.tensors[i].name);
 }
 
-static int64_t count_of(const SrWeightsTensor *t) {
-    return sr_shape_count(t->shape);
-}
+static int64_t count_of(const SrWeightsTensor *t) { return sr_shape_count(t->shape); }
 
 // ---- checksums ----------------------------------------------------------------------------------
 
@@ -118,7 +116,8 @@ static bool in_module(const char *name, const char *module, size_t len) {
 }
 
 // name (len bytes, the last part from `start` on) at `depth`, with the numbers below it; or, numbers -1, tensor i.
-typedef void (*EachModule)(Inspect *in, int i, size_t len, size_t start, int depth, int64_t numbers);
+typedef void (*EachModule)(Inspect *in, int i, size_t len, size_t start, int depth,
+                           int64_t numbers);
 
 // Each module where it first appears, with the numbers of all that follow in it, and the tensors.
 static void each_module(Inspect *in, EachModule each) {
@@ -152,7 +151,8 @@ static void module_text(Inspect *in, int i, size_t len, size_t start, int depth,
     if (numbers >= 0)
         sr_text_printf(&in->out, ": %" PRId64 "\n", numbers);
     else
-        sr_text_printf(&in->out, " %s %s\n", sr_dtype_name(t->dtype), sr_shape_text(t->shape, shape, sizeof shape));
+        sr_text_printf(&in->out, " %s %s\n", sr_dtype_name(t->dtype),
+                       sr_shape_text(t->shape, shape, sizeof shape));
 }
 
 // ---- JSON: one object, a line a tensor ----------------------------------------------------------
@@ -284,7 +284,8 @@ static SrStatus run_verb(int argc, char **argv) {
     const SrFlag flags[] = {
         {"--stats", &in.stats, NULL, "reads the numbers: statistics, and checksums verified", NULL},
         {"--filter", NULL, NULL, "only names that match, with * and ?", &in.filter},
-        {"--json", &in.json, NULL, "one JSON object: the file, its metadata, modules (with --tree), tensors", NULL},
+        {"--json", &in.json, NULL,
+         "one JSON object: the file, its metadata, modules (with --tree), tensors", NULL},
         {"--tree", &in.tree, NULL, "modules and the numbers in each", NULL},
         {"--config", &in.config, NULL, "prints the configuration a checkpoint was made with", NULL},
         {0}};

@@ -32,9 +32,7 @@ void sr_interrupt_uninstall(void) {
     signal(SIGTERM, SIG_DFL);
 }
 
-int sr_interrupt_signal(void) {
-    return (int)received;
-}
+int sr_interrupt_signal(void) { return (int)received; }
 
 // Signature of SrTrainOptions.stop.
 int sr_interrupt_asked(void *unused) {

@@ -8,7 +8,8 @@ static SrStatus evaluate(const SrConfig *config, const SrSides *sides, bool only
     SrText out = SR_TEXT_INIT;
     const char *folder = config->knn.features_path;
     if (sides->layer && !sides->train && !*folder)
-        return sr_fail(SR_ERR_CONFIG, "--layer is of files of features; here it is NEAREST_NEIGHBOR.LAYER=%s",
+        return sr_fail(SR_ERR_CONFIG,
+                       "--layer is of files of features; here it is NEAREST_NEIGHBOR.LAYER=%s",
                        sides->layer);
     if (sides->train)
         SR_TRY(sr_knn_report_files(config, sides->train, sides->test, sides->layer, &report));
@@ -23,10 +24,11 @@ static SrStatus evaluate(const SrConfig *config, const SrSides *sides, bool only
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false, only = false;
     SrSides sides = {.layer = NULL};
-    const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
-                            {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
-                            {"--layer", NULL, NULL, "of files: the feature, as in flatten", &sides.layer},
-                            {0}};
+    const SrFlag flags[] = {
+        {"--json", &json, NULL, "results as one JSON line", NULL},
+        {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
+        {"--layer", NULL, NULL, "of files: the feature, as in flatten", &sides.layer},
+        {0}};
     SrArgs args;
     SrConfig *config = NULL;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
@@ -38,7 +40,8 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_knn = {
     .name = "knn",
-    .usage = "sslrun knn CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--no-baselines] [--json]",
+    .usage =
+        "sslrun knn CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--no-baselines] [--json]",
     .help = "Weighted kNN on the newest checkpoint (or MODEL.WEIGHTS_INIT.PARAMS_FILE) beside its "
             "baselines, or on files of features.",
     .run = run_verb,

@@ -8,7 +8,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SrArgs args;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    SrStatus status = sr_manual_list(args.n_names > 0 ? args.names[0] : NULL, &sr_manual_verbs, &out);
+    SrStatus status =
+        sr_manual_list(args.n_names > 0 ? args.names[0] : NULL, &sr_manual_verbs, &out);
     if (status == SR_OK)
         return sr_args_print(&out);
     sr_text_deinit(&out);

@@ -19,7 +19,8 @@ static SrStatus evaluate(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *
     Report *r = arg;
     r->has[row] = true;
     r->majority = test->target ? -1 : sr_knn_majority(test);
-    return sr_logreg(&r->config->low_shot, r->config->seed, train, test, &r->arena, &r->row[row], &r->n);
+    return sr_logreg(&r->config->low_shot, r->config->seed, train, test, &r->arena, &r->row[row],
+                     &r->n);
 }
 
 static void print_table(const Report *r, const SrSides *sides, SrText *out) {
@@ -55,8 +56,8 @@ static void print_json(const Report *r, const SrSides *sides, SrText *out) {
                 double value;
             } fields[] = {{"", g->test}, {"_std", g->test_std}, {"_train", g->train}};
             for (int j = 0; j < SR_COUNT(fields); j++) {
-                snprintf(key, sizeof key, "%s_%s_lambda%s%s", sr_report_row_key((SrReportRow)row), measure,
-                         sr_text_number(g->lambda, lambda), fields[j].name);
+                snprintf(key, sizeof key, "%s_%s_lambda%s%s", sr_report_row_key((SrReportRow)row),
+                         measure, sr_text_number(g->lambda, lambda), fields[j].name);
                 sr_json_float(out, key, fields[j].value);
             }
         }
@@ -95,7 +96,8 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_logreg = {
     .name = "logreg",
-    .usage = "sslrun logreg CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--no-baselines] [--json]",
+    .usage = "sslrun logreg CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--no-baselines] "
+             "[--json]",
     .help = "Logistic regression on the frozen trunk's features, or on files of features.",
     .run = run_verb,
 };

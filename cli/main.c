@@ -18,8 +18,8 @@
 // Not over the user's own choice, and not where threads are bound: libgomp has bound this one already, and the program
 // started again would find a machine of one core.
 static void restart_with_short_spin(char **argv) {
-    static const char *const chosen[] = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "OMP_PROC_BIND", "OMP_PLACES",
-                                         "GOMP_CPU_AFFINITY"};
+    static const char *const chosen[] = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "OMP_PROC_BIND",
+                                         "OMP_PLACES", "GOMP_CPU_AFFINITY"};
     for (int i = 0; i < SR_COUNT(chosen); i++)
         if (getenv(chosen[i]))
             return;
@@ -28,15 +28,17 @@ static void restart_with_short_spin(char **argv) {
     if (len <= 0)
         return;
     self[len] = '\0';
-    setenv("GOMP_SPINCOUNT", "20000", 1); // some ten microseconds: longer than the gaps inside a step
-    execv(self, argv);                    // where that fails we go on, only slower
+    setenv("GOMP_SPINCOUNT", "20000",
+           1);         // some ten microseconds: longer than the gaps inside a step
+    execv(self, argv); // where that fails we go on, only slower
 }
 
 static void print_help(void) {
     printf("sslrun " SR_VERSION ": self-supervised learning for images\n\n");
     for (int i = 0; sr_verb_at(i); i++)
         printf("  %s\n      %s\n", sr_verb_at(i)->usage, sr_verb_at(i)->help);
-    printf("\nKEY=VALUE changes any key of the configuration; `sslrun describe KEY` explains it.\n");
+    printf(
+        "\nKEY=VALUE changes any key of the configuration; `sslrun describe KEY` explains it.\n");
 }
 
 static const SrVerb *find_verb(const char *name) {
@@ -49,7 +51,8 @@ static const SrVerb *find_verb(const char *name) {
 // `sslrun configs/swav.yaml` and VISSL's `config=pretrain/x/y` train: whatever looks like a file or
 // an override belongs to a configuration.
 static bool is_config(const char *arg) {
-    return strchr(arg, '/') || strchr(arg, '=') || sr_text_ends(arg, ".yaml") || sr_text_ends(arg, ".yml");
+    return strchr(arg, '/') || strchr(arg, '=') || sr_text_ends(arg, ".yaml") ||
+           sr_text_ends(arg, ".yml");
 }
 
 static SrStatus unknown_verb(const char *name) {
@@ -77,7 +80,8 @@ static SrStatus dispatch(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     restart_with_short_spin(argv);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
         print_help();
         return argc < 2 ? 2 : 0;
     }

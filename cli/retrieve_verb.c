@@ -25,8 +25,9 @@ static void print_table(const Report *r, const SrSides *sides, SrText *out) {
     for (int row = 0; row < SR_ROW_COUNT; row++) {
         const SrRetrieval *a = &r->row[row];
         if (r->has[row])
-            sr_text_printf(out, "  %-16s  %6.2f  %6.2f  %6.2f  %6.2f  %7lld\n", sr_sides_row_name(sides, row),
-                           a->map, a->p1, a->p5, a->p10, (long long)a->queries);
+            sr_text_printf(out, "  %-16s  %6.2f  %6.2f  %6.2f  %6.2f  %7lld\n",
+                           sr_sides_row_name(sides, row), a->map, a->p1, a->p5, a->p10,
+                           (long long)a->queries);
     }
 }
 
@@ -62,7 +63,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     SR_TRY(sr_args_sides(&args, "retrieve", &config, &sides));
     sides.baselines = !only;
-    Report report = {.normalize = config->rank_normalized, .itself = sides.train && args.n_names == 1};
+    Report report = {.normalize = config->rank_normalized,
+                     .itself = sides.train && args.n_names == 1};
     if (report.itself)
         sides.one_set = true;
     SrStatus status = sr_sides_each(&sides, evaluate, &report);
@@ -76,7 +78,8 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_retrieve = {
     .name = "retrieve",
-    .usage = "sslrun retrieve CONFIG|DATABASE [QUERIES] [KEY=VALUE ...] [--layer NAME] [--no-baselines] [--json]",
+    .usage = "sslrun retrieve CONFIG|DATABASE [QUERIES] [KEY=VALUE ...] [--layer NAME] "
+             "[--no-baselines] [--json]",
     .help = "Mean average precision of nearest neighbours that share the query's label.",
     .run = run_verb,
 };

@@ -49,8 +49,8 @@ static SrStatus evaluate(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *
     if (!test->target)
         r->majority = sr_knn_majority(test);
     if (r->low_shot)
-        return sr_svm_low_shot(&r->config->svm, r->config->seed, train, test, &r->arena, &r->few[row],
-                               &r->n_few);
+        return sr_svm_low_shot(&r->config->svm, r->config->seed, train, test, &r->arena,
+                               &r->few[row], &r->n_few);
     SR_TRY(sr_svm(&r->config->svm, train, test, &r->arena, &r->svm[row]));
     return r->out && row == SR_ROW_TRAINED ? save_result(r->out, &r->svm[row], train->d) : SR_OK;
 }
@@ -77,7 +77,8 @@ static void print_table(const Report *r, const SrSides *sides, SrText *out) {
     bool single = r->svm[SR_ROW_TRAINED].accuracy >= 0;
     sr_text_printf(out, "  %-16s  mean AP%s  cost\n", "", single ? "   top-1" : "");
     if (single)
-        sr_text_printf(out, "  %-16s         %8.2f\n", sr_report_row_name(SR_ROW_MAJORITY), r->majority);
+        sr_text_printf(out, "  %-16s         %8.2f\n", sr_report_row_name(SR_ROW_MAJORITY),
+                       r->majority);
     for (int row = 0; row < SR_ROW_COUNT; row++) {
         const SrSvmResult *s = &r->svm[row];
         if (!r->has[row])
@@ -144,19 +145,21 @@ static SrStatus run_verb(int argc, char **argv) {
     bool json = false, only = false;
     SrSides sides = {.layer = NULL};
     Report report = {.out = NULL};
-    const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
-                            {"--low-shot", &report.low_shot, NULL, "SVM.low_shot's draws", NULL},
-                            {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
-                            {"--layer", NULL, NULL, "the feature, as in flatten", &sides.layer},
-                            {"--out", NULL, NULL, "a folder for the machines and their figures", &report.out},
-                            {"--force", &report.force, NULL, "replaces what is in --out", NULL},
-                            {0}};
+    const SrFlag flags[] = {
+        {"--json", &json, NULL, "results as one JSON line", NULL},
+        {"--low-shot", &report.low_shot, NULL, "SVM.low_shot's draws", NULL},
+        {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
+        {"--layer", NULL, NULL, "the feature, as in flatten", &sides.layer},
+        {"--out", NULL, NULL, "a folder for the machines and their figures", &report.out},
+        {"--force", &report.force, NULL, "replaces what is in --out", NULL},
+        {0}};
     SrArgs args;
     SrConfig *config = NULL;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (report.out && report.low_shot)
-        return sr_fail(SR_ERR_CONFIG, "--low-shot trains many machines and keeps none: leave out --out");
+        return sr_fail(SR_ERR_CONFIG,
+                       "--low-shot trains many machines and keeps none: leave out --out");
     SR_TRY(check_out(report.out, report.force));
     SR_TRY(sr_args_sides(&args, "svm", &config, &sides));
     sides.baselines = !only;
@@ -173,8 +176,10 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_svm = {
     .name = "svm",
-    .usage = "sslrun svm CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--low-shot] [--out DIR [--force]] "
+    .usage = "sslrun svm CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--low-shot] [--out "
+             "DIR [--force]] "
              "[--no-baselines] [--json]",
-    .help = "Linear support vector machines on the frozen trunk's features, or on files of features.",
+    .help =
+        "Linear support vector machines on the frozen trunk's features, or on files of features.",
     .run = run_verb,
 };

@@ -131,7 +131,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SrConfig *config;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     SR_TRY(sr_args_load_config(&args, "train", &config));
-    SrStatus status = config->test_only && !config->supervised ? only_evaluate(config, json) : train(&args, config, json);
+    SrStatus status = config->test_only && !config->supervised ? only_evaluate(config, json)
+                                                               : train(&args, config, json);
     sr_config_free(config);
     return status;
 }

@@ -13,9 +13,7 @@ static const SrVerb *const verbs[] = {
 #include "gen/verb.def"
     NULL};
 
-const SrVerb *sr_verb_at(int i) {
-    return i >= 0 && i < SR_COUNT(verbs) ? verbs[i] : NULL;
-}
+const SrVerb *sr_verb_at(int i) { return i >= 0 && i < SR_COUNT(verbs) ? verbs[i] : NULL; }
 
 static bool manual_entry(int i, SrManualEntry *out) {
     const SrVerb *verb = sr_verb_at(i);
@@ -24,4 +22,5 @@ static bool manual_entry(int i, SrManualEntry *out) {
     return verb != NULL;
 }
 
-const SrManualKind sr_manual_verbs = {"verb", "verbs (sslrun VERB --help explains its flags)", manual_entry};
+const SrManualKind sr_manual_verbs = {"verb", "verbs (sslrun VERB --help explains its flags)",
+                                      manual_entry};

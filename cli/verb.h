@@ -14,7 +14,7 @@ typedef struct SrVerb {
     SrStatus (*run)(int argc, char **argv);
 } SrVerb;
 
-const SrVerb *sr_verb_at(int i); // NULL past the end
+const SrVerb *sr_verb_at(int i);           // NULL past the end
 extern const SrManualKind sr_manual_verbs; // for `list` and `describe`
 
 #endif

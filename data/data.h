@@ -72,7 +72,7 @@ typedef struct SrDataset {
     SrStatus (*read)(const void *set, int64_t i, SrImagePool *pool, SrSample *out);
     // The file item i lies in, in memory of the pool, without opening it; NULL: items have no files.
     SrStatus (*path)(const void *set, int64_t i, SrImagePool *pool, const char **out);
-    int64_t (*label)(const void *set, int64_t i);      // -1 if it has none
+    int64_t (*label)(const void *set, int64_t i); // -1 if it has none
     // Several labels an image (VOC): 1, 0, -1 (not known) of each of the `classes` for item i.  NULL, or
     // NULL for item 0: one class an image.
     const int8_t *(*targets)(const void *set, int64_t i);
@@ -94,7 +94,8 @@ SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset *
 // bounded (1 .. 65500 a side, 178 Mpixel: PIL's own bound) before anything is decoded.  SR_ERR_IO
 // with the reason. One difference from PIL: 16-bit grey keeps its high byte, where PIL clips
 // everything above 255.
-const char *sr_image_decoder_name(void); // what reads JPEG in this build: "libjpeg-turbo" or "stb_image"
+const char *
+sr_image_decoder_name(void); // what reads JPEG in this build: "libjpeg-turbo" or "stb_image"
 SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage *out);
 // The same in two steps: the size first (`encoded` is borrowed), the pixels when it is known what for.
 SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out);
@@ -125,7 +126,7 @@ typedef struct SrTransform {
     const SrOption *options;
     size_t params_bytes;
     bool fixed; // draws nothing and looks at nothing but the image: the same in every epoch
-    bool takes_floats, gives_floats;       // ToTensor gives them, Normalize takes and gives them
+    bool takes_floats, gives_floats; // ToTensor gives them, Normalize takes and gives them
     bool takes_encoded; // finishes images itself; for all others the pipeline does before
     SrStatus (*check)(const void *params); // beyond ranges; NULL: nothing to check
     // Builds what the parsed options imply (an inner pipeline) in `arena`; `stage` is its own
@@ -133,7 +134,8 @@ typedef struct SrTransform {
     SrStatus (*prepare)(void *params, const char *where, uint32_t stage, SrArena *arena);
     // Can it do what the transform after it does on the way?  Then that one is not run; its draws are
     // still keyed by its own stage.  NULL: no.
-    bool (*absorb)(void *params, const struct SrTransform *next, const void *next_params, uint32_t next_stage);
+    bool (*absorb)(void *params, const struct SrTransform *next, const void *next_params,
+                   uint32_t next_stage);
     // Views and sizes it leaves, from the views and sizes it gets (0 x 0: as large as the file).
     // NULL: the same.
     SrStatus (*shape)(const void *params, int *n, int h[64], int w[64]);

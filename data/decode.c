@@ -87,8 +87,8 @@ static SrStatus keep_result(SrImagePool *pool, size_t mark, int h, int w, const 
     return SR_OK;
 }
 
-static SrStatus stb_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n, SrImagePool *pool,
-                           SrImage *out) {
+static SrStatus stb_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n,
+                           SrImagePool *pool, SrImage *out) {
     size_t mark = sr_image_pool_mark(pool);
     if (probe->plte && probe->plte_bytes < 768)
         SR_TRY(extend_palette(probe, &bytes, &n, pool));
@@ -105,9 +105,7 @@ static SrStatus stb_decode(const SrImageProbe *probe, const uint8_t *bytes, size
     return keep_result(pool, mark, h, w, rgb, out);
 }
 
-const char *sr_image_decoder_name(void) {
-    return SR_TURBOJPEG ? "libjpeg-turbo" : "stb_image";
-}
+const char *sr_image_decoder_name(void) { return SR_TURBOJPEG ? "libjpeg-turbo" : "stb_image"; }
 
 SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out) {
     SrImageProbe probe;

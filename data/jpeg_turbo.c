@@ -22,8 +22,13 @@ static void cmyk_to_rgb(const uint8_t *restrict cmyk, size_t n, uint8_t *restric
 // After a warning the library calls a fatal error a warning too: only the message, which is the last one's, tells.
 // These are what libjpeg warns of once an image is being read.
 static bool only_warned(tjhandle tj) {
-    static const char *const warnings[] = {"Corrupt JPEG data", "Premature end", "Inconsistent progression",
-                                           "Invalid SOS parameters", "Unknown Adobe color", "Caution:", "Warning:"};
+    static const char *const warnings[] = {"Corrupt JPEG data",
+                                           "Premature end",
+                                           "Inconsistent progression",
+                                           "Invalid SOS parameters",
+                                           "Unknown Adobe color",
+                                           "Caution:",
+                                           "Warning:"};
     const char *message = tjGetErrorStr2(tj);
     for (int i = 0; i < SR_COUNT(warnings); i++)
         if (strncmp(message, warnings[i], strlen(warnings[i])) == 0)
@@ -32,8 +37,10 @@ static bool only_warned(tjhandle tj) {
 }
 
 // Zeroed first: rows that a damaged file never reaches are the same whatever was there before.
-static SrStatus decode_into(tjhandle tj, const uint8_t *bytes, size_t n, bool cmyk, SrImagePool *pool, SrImage *out) {
-    size_t pixels = (size_t)out->H * (size_t)out->W, channels = cmyk ? 4 : 3, mark = sr_image_pool_mark(pool);
+static SrStatus decode_into(tjhandle tj, const uint8_t *bytes, size_t n, bool cmyk,
+                            SrImagePool *pool, SrImage *out) {
+    size_t pixels = (size_t)out->H * (size_t)out->W, channels = cmyk ? 4 : 3,
+           mark = sr_image_pool_mark(pool);
     uint8_t *target = cmyk ? sr_image_pool_take(pool, pixels * channels) : out->rgb;
     if (!target)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", out->H, out->W);
@@ -50,8 +57,8 @@ static SrStatus decode_into(tjhandle tj, const uint8_t *bytes, size_t n, bool cm
 }
 
 // The library must see the frame that the probe bounded: it fills in the size before it judges the rest of the header.
-static SrStatus decode(tjhandle tj, const SrImageProbe *probe, const uint8_t *bytes, size_t n, SrImagePool *pool,
-                       SrImage *out) {
+static SrStatus decode(tjhandle tj, const SrImageProbe *probe, const uint8_t *bytes, size_t n,
+                       SrImagePool *pool, SrImage *out) {
     int w = 0, h = 0, sampling = 0, space = 0;
     int failed = tjDecompressHeader3(tj, bytes, n, &w, &h, &sampling, &space);
     if (w != probe->W || h != probe->H)
@@ -59,9 +66,10 @@ static SrStatus decode(tjhandle tj, const SrImageProbe *probe, const uint8_t *by
     return decode_into(tj, bytes, n, probe->components == 4, pool, out);
 }
 
-SrStatus sr__jpeg_turbo_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n, int reduce,
-                               SrImagePool *pool, SrImage *out) {
-    SR_TRY(sr_image_new(pool, (probe->H + reduce - 1) / reduce, (probe->W + reduce - 1) / reduce, out));
+SrStatus sr__jpeg_turbo_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n,
+                               int reduce, SrImagePool *pool, SrImage *out) {
+    SR_TRY(sr_image_new(pool, (probe->H + reduce - 1) / reduce, (probe->W + reduce - 1) / reduce,
+                        out));
     tjhandle tj = tjInitDecompress();
     if (!tj)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a JPEG decoder");

@@ -7,7 +7,7 @@
 
 // PIL's pixels: the accurate inverse DCT and smooth chroma, CMYK as Adobe writes it.  At 1/reduce of the size (1, 2, 4,
 // 8; sides rounded up) the inverse DCT is taken over fewer coefficients, which is a box filter in all but name.
-SrStatus sr__jpeg_turbo_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n, int reduce,
-                               SrImagePool *pool, SrImage *out);
+SrStatus sr__jpeg_turbo_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n,
+                               int reduce, SrImagePool *pool, SrImage *out);
 
 #endif

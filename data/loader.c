@@ -171,9 +171,7 @@ static SrStatus load_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool 
 
 // ---- taking items; all with the lock held ----
 
-static Slot *slot_of(SrLoader *l, int64_t batch) {
-    return &l->slot[batch % l->n_slots];
-}
+static Slot *slot_of(SrLoader *l, int64_t batch) { return &l->slot[batch % l->n_slots]; }
 
 // The last batch of an epoch may be smaller.
 static int batch_size(const SrLoader *l, int64_t batch) {
@@ -234,9 +232,7 @@ static void *work(void *arg) {
 
 // ---- making and ending ----
 
-static size_t aligned(size_t bytes) {
-    return (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
-}
+static size_t aligned(size_t bytes) { return (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN; }
 
 // One block a slot, every array at a 64-byte boundary.
 static SrStatus slot_init(SrLoader *l, Slot *slot) {
@@ -344,7 +340,8 @@ static SrStatus make_epoch(SrLoader *l) {
                 "BATCHSIZE_PER_REPLICA to at "
                 "most %lld or set DROP_LAST=False",
                 (long long)l->n, c->batch, (long long)l->n);
-    bool several = c->dataset->targets && strcmp(c->label_type, "standard") == 0 && c->dataset->targets(c->set, 0);
+    bool several = c->dataset->targets && strcmp(c->label_type, "standard") == 0 &&
+                   c->dataset->targets(c->set, 0);
     l->n_targets = several ? c->dataset->classes(c->set) : 0;
     l->order = sr_alloc(sizeof *l->order * (size_t)l->n);
     if (!l->order)
@@ -409,13 +406,9 @@ int64_t sr_loader_length(const SrLoader *l) {
     return l->config.drop_last ? l->batches * l->config.batch : l->n;
 }
 
-int64_t sr_loader_batches(const SrLoader *l) {
-    return l->batches;
-}
+int64_t sr_loader_batches(const SrLoader *l) { return l->batches; }
 
-int sr_loader_targets(const SrLoader *l) {
-    return l->n_targets;
-}
+int sr_loader_targets(const SrLoader *l) { return l->n_targets; }
 
 // ---- an epoch ----
 

@@ -37,8 +37,9 @@ static SrStatus parse_descr(const char *path, const char *descr, SrNpy *npy) {
     bool number = kind != 'U' && kind != 'S';
     bool stored = width == 4 || width == 8 || (kind != 'f' && (width == 1 || width == 2));
     if (number && !stored)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s of %d bytes; write it again with numpy.save(path, array.astype(numpy.%s))", path,
-                kind == 'f' ? "floats" : "numbers", width, kind == 'f' ? "float32" : "int64");
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: %s of %d bytes; write it again with numpy.save(path, array.astype(numpy.%s))",
+                path, kind == 'f' ? "floats" : "numbers", width, kind == 'f' ? "float32" : "int64");
     npy->kind = kind;
     npy->width = kind == 'U' ? 4 * width : width;
     return SR_OK;
@@ -124,9 +125,7 @@ static size_t put_utf8(uint32_t c, char out[4]) {
 }
 
 // UTF-8 never needs more bytes than UTF-32.
-size_t sr__npy_string_room(const SrNpy *npy) {
-    return (size_t)npy->width + 1;
-}
+size_t sr__npy_string_room(const SrNpy *npy) { return (size_t)npy->width + 1; }
 
 size_t sr__npy_string(const SrNpy *npy, int64_t i, char *out, size_t room) {
     const uint8_t *p = npy->items + (size_t)i * (size_t)npy->width;

@@ -28,11 +28,13 @@ SrStatus sr__npy_open(const char *path, SrNpy *out);
 void sr__npy_close(SrNpy *npy);
 // String i as UTF-8 with its NUL in out; returns the bytes without it, cut off at room - 1.
 size_t sr__npy_string(const SrNpy *npy, int64_t i, char *out, size_t room);
-size_t sr__npy_string_room(const SrNpy *npy); // room that any of its strings needs
+size_t sr__npy_string_room(const SrNpy *npy);         // room that any of its strings needs
 int64_t sr__npy_integer(const SrNpy *npy, int64_t i); // of floats the whole part
-bool sr__npy_is_whole(const SrNpy *npy, int64_t i);    // false: a float between two whole numbers, or none
+bool sr__npy_is_whole(const SrNpy *npy,
+                      int64_t i); // false: a float between two whole numbers, or none
 
 // Writes an array atomically: descr as NumPy has it ("<f4", "<i8", "|S12"), shape (rank up to SR_MAX_RANK), dense rows.
-SrStatus sr_npy_save(const char *path, const char *descr, SrShape shape, const void *data, size_t bytes);
+SrStatus sr_npy_save(const char *path, const char *descr, SrShape shape, const void *data,
+                     size_t bytes);
 
 #endif

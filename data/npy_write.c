@@ -16,13 +16,23 @@ static void add_header(SrText *out, const char *descr, SrShape shape) {
 }
 
 static bool write_all(FILE *f, const SrText *header, const void *data, size_t bytes) {
-    const unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(header->len & 255),
+    const unsigned char start[10] = {0x93,
+                                     'N',
+                                     'U',
+                                     'M',
+                                     'P',
+                                     'Y',
+                                     1,
+                                     0,
+                                     (unsigned char)(header->len & 255),
                                      (unsigned char)(header->len >> 8)};
-    return fwrite(start, 1, sizeof start, f) == sizeof start && fwrite(header->s, 1, header->len, f) == header->len &&
+    return fwrite(start, 1, sizeof start, f) == sizeof start &&
+           fwrite(header->s, 1, header->len, f) == header->len &&
            fwrite(data, 1, bytes, f) == bytes;
 }
 
-SrStatus sr_npy_save(const char *path, const char *descr, SrShape shape, const void *data, size_t bytes) {
+SrStatus sr_npy_save(const char *path, const char *descr, SrShape shape, const void *data,
+                     size_t bytes) {
     SrFileWriter writer;
     SrText header = SR_TEXT_INIT;
     add_header(&header, descr, shape);

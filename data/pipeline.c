@@ -36,8 +36,8 @@ static const char *const wrapper_keys[] = {"name", "indices", "transform_type"};
 static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *where, Stage *stage) {
     const SrYaml *name = sr_yaml_find(entry, "name");
     if (!name || name->type != SR_YAML_STRING)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s: a transform is a map with a `name`, this is %s", sr_yaml_place(entry).text,
-                where, sr_yaml_type_name(entry->type));
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s: a transform is a map with a `name`, this is %s",
+                sr_yaml_place(entry).text, where, sr_yaml_type_name(entry->type));
     SrStatus status = sr_transform_find(name->text, &stage->transform);
     if (status != SR_OK)
         return sr_fail_prefix(status, "%s: %s", sr_yaml_place(name).text, where);
@@ -63,8 +63,9 @@ static void stages_join(SrPipeline *p) {
     for (int i = 0; i + 1 < p->n; i++) {
         const Stage *stage = &p->stage[i];
         Stage *next = &p->stage[i + 1];
-        next->absorbed = !stage->absorbed && stage->transform->absorb &&
-                         stage->transform->absorb(stage->params, next->transform, next->params, next->stage);
+        next->absorbed =
+            !stage->absorbed && stage->transform->absorb &&
+            stage->transform->absorb(stage->params, next->transform, next->params, next->stage);
     }
 }
 
@@ -74,11 +75,11 @@ static SrStatus stages_parse(SrPipeline *p, const SrYaml *list, const char *wher
     if (!list || list->type == SR_YAML_NULL)
         return SR_OK;
     if (list->type != SR_YAML_LIST)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s is %s, expected a list of transforms", sr_yaml_place(list).text, where,
-                sr_yaml_type_name(list->type));
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s is %s, expected a list of transforms",
+                sr_yaml_place(list).text, where, sr_yaml_type_name(list->type));
     if (list->n > MAX_STAGES)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s has %d transforms, at most %d are taken", sr_yaml_place(list).text, where,
-                list->n, MAX_STAGES);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s has %d transforms, at most %d are taken",
+                sr_yaml_place(list).text, where, list->n, MAX_STAGES);
     for (; p->n < list->n; p->n++) {
         Stage *stage = &p->stage[p->n];
         stage->stage = first + (uint32_t)p->n;

@@ -12,13 +12,9 @@
 #define MAX_PIXELS 178956970LL // PIL's decompression-bomb bound: 2 * 1024^3 / 4 / 3
 #define MAX_SCANS 256          // each costs a pass over all coefficients, however few bytes it has
 
-static uint32_t be16(const uint8_t *p) {
-    return (uint32_t)p[0] << 8 | p[1];
-}
+static uint32_t be16(const uint8_t *p) { return (uint32_t)p[0] << 8 | p[1]; }
 
-static uint32_t be32(const uint8_t *p) {
-    return be16(p) << 16 | be16(p + 2);
-}
+static uint32_t be32(const uint8_t *p) { return be16(p) << 16 | be16(p + 2); }
 
 // No code of either format spends fewer bits: `per_byte` pixels at most come from one byte.
 static SrStatus check_size(SrImageProbe *out, uint32_t h, uint32_t w, size_t n, int64_t per_byte) {

@@ -88,8 +88,9 @@ static SrStatus subset_balanced(const SrLoaderConfig *config, int64_t n, uint32_
         SR_FAIL(SR_ERR_CONFIG,
                 "DATA_LIMIT_SAMPLING.IS_BALANCED needs labels, and these images have none");
     if (config->dataset->targets && config->dataset->targets(config->set, 0))
-        SR_FAIL(SR_ERR_CONFIG, "DATA_LIMIT_SAMPLING.IS_BALANCED needs one class an image, and these have several "
-                               "labels; set it to False");
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA_LIMIT_SAMPLING.IS_BALANCED needs one class an image, and these have several "
+                "labels; set it to False");
     g.first = sr_calloc((size_t)g.classes + 1, sizeof *g.first);
     if (!g.first)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %d classes", g.classes);

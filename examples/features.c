@@ -32,8 +32,8 @@ int main(int argc, char **argv) {
         return fail();
     for (int i = 0; sr_feature_model_output(model, i, &shape); i++) {
         const float *y = sr_feature_model_output(model, i, &shape);
-        printf("%s [%d, %d, %d, %d] %.3f ...\n", shape.name, shape.shape[0], shape.shape[1], shape.shape[2],
-               shape.shape[3], y[0]);
+        printf("%s [%d, %d, %d, %d] %.3f ...\n", shape.name, shape.shape[0], shape.shape[1],
+               shape.shape[2], shape.shape[3], y[0]);
     }
     free(x);
     sr_feature_model_close(model);

@@ -10,9 +10,9 @@
 #include "base/mem.h"
 #include "base/version.h"
 
-enum { VARINT = 0, BYTES = 2, FIXED32 = 5 };                    // wire types
-enum { FLOAT_TENSOR = 1, INT64_TENSOR = 7 };                    // TensorProto.DataType
-enum { FLOAT_VALUE = 1, INT_VALUE = 2, INTS_VALUE = 7 };        // AttributeProto.AttributeType
+enum { VARINT = 0, BYTES = 2, FIXED32 = 5 };             // wire types
+enum { FLOAT_TENSOR = 1, INT64_TENSOR = 7 };             // TensorProto.DataType
+enum { FLOAT_VALUE = 1, INT_VALUE = 2, INTS_VALUE = 7 }; // AttributeProto.AttributeType
 enum { IR_VERSION = 7, MAX_VARINT = 10, MAX_PROTOBUF = INT32_MAX };
 
 struct SrOnnxWeight {
@@ -118,7 +118,8 @@ void sr_onnx_weight(SrOnnx *onnx, const char *name, SrTensor tensor) {
     }
     SrOnnxWeight *w = &onnx->weights[onnx->n_weights++];
     *w = (SrOnnxWeight){.data = tensor.data,
-                        .bytes = (size_t)sr_shape_count(tensor.shape) * sr_dtype_bytes(tensor.dtype)};
+                        .bytes =
+                            (size_t)sr_shape_count(tensor.shape) * sr_dtype_bytes(tensor.dtype)};
     for (int i = 0; i < tensor.shape.rank; i++)
         add_int(&w->head, 1, tensor.shape.d[i]);
     add_int(&w->head, 2, tensor.dtype == SR_I64 ? INT64_TENSOR : FLOAT_TENSOR);

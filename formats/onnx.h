@@ -11,7 +11,8 @@
 #include "base/tensor.h"
 #include "base/text.h"
 
-#define SR_ONNX_OPSET 13 // of 2020: ReduceSum and its like changed there, what a trunk needs has not since
+#define SR_ONNX_OPSET \
+    13 // of 2020: ReduceSum and its like changed there, what a trunk needs has not since
 
 typedef struct SrOnnxWeight SrOnnxWeight;
 typedef struct {

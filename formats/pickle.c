@@ -139,9 +139,7 @@ static SrStatus push(Machine *m, SrPickleValue *v) {
 }
 
 // The lowest place an opcode may pop: nothing reaches below the last mark.
-static int floor_of(const Machine *m) {
-    return m->n_marks ? m->marks[m->n_marks - 1] : 0;
-}
+static int floor_of(const Machine *m) { return m->n_marks ? m->marks[m->n_marks - 1] : 0; }
 
 static SrStatus pop(Machine *m, SrPickleValue **out) {
     if (m->depth <= floor_of(m))
@@ -380,8 +378,7 @@ static SrStatus do_stack(Machine *m, int op) {
             return bad(m, "nested deeper than 1024 levels");
         m->marks[m->n_marks++] = m->depth;
         return SR_OK;
-    case POP:
-        return pop(m, &v);
+    case POP: return pop(m, &v);
     case POP_MARK:
         SR_TRY(pop_mark(m, &first));
         m->depth = first;
@@ -395,27 +392,15 @@ static SrStatus do_stack(Machine *m, int op) {
 static SrStatus do_number(Machine *m, int op) {
     uint64_t v = 0;
     switch (op) {
-    case NONE:
-        return push_int(m, SR_PICKLE_NONE, 0);
-    case NEWTRUE:
-        return push_int(m, SR_PICKLE_BOOL, 1);
-    case NEWFALSE:
-        return push_int(m, SR_PICKLE_BOOL, 0);
-    case BININT:
-        SR_TRY(take_number(m, 4, &v));
-        return push_int(m, SR_PICKLE_INT, (int32_t)v);
-    case BININT1:
-        SR_TRY(take_number(m, 1, &v));
-        return push_int(m, SR_PICKLE_INT, (int64_t)v);
-    case BININT2:
-        SR_TRY(take_number(m, 2, &v));
-        return push_int(m, SR_PICKLE_INT, (int64_t)v);
-    case LONG1:
-        return push_long(m, 1);
-    case LONG4:
-        return push_long(m, 4);
-    default:
-        return push_float(m);
+    case NONE: return push_int(m, SR_PICKLE_NONE, 0);
+    case NEWTRUE: return push_int(m, SR_PICKLE_BOOL, 1);
+    case NEWFALSE: return push_int(m, SR_PICKLE_BOOL, 0);
+    case BININT: SR_TRY(take_number(m, 4, &v)); return push_int(m, SR_PICKLE_INT, (int32_t)v);
+    case BININT1: SR_TRY(take_number(m, 1, &v)); return push_int(m, SR_PICKLE_INT, (int64_t)v);
+    case BININT2: SR_TRY(take_number(m, 2, &v)); return push_int(m, SR_PICKLE_INT, (int64_t)v);
+    case LONG1: return push_long(m, 1);
+    case LONG4: return push_long(m, 4);
+    default: return push_float(m);
     }
 }
 
@@ -429,15 +414,12 @@ static SrStatus do_memo(Machine *m, int op) {
 static SrStatus step(Machine *m, int op) {
     uint64_t skipped = 0;
     switch (op) {
-    case PROTO:
-        return take_number(m, 1, &skipped);
-    case FRAME:
-        return take_number(m, 8, &skipped);
+    case PROTO: return take_number(m, 1, &skipped);
+    case FRAME: return take_number(m, 8, &skipped);
     case MARK:
     case POP:
     case POP_MARK:
-    case DUP:
-        return do_stack(m, op);
+    case DUP: return do_stack(m, op);
     case NONE:
     case NEWTRUE:
     case NEWFALSE:
@@ -446,61 +428,42 @@ static SrStatus step(Machine *m, int op) {
     case BININT2:
     case LONG1:
     case LONG4:
-    case BINFLOAT:
-        return do_number(m, op);
+    case BINFLOAT: return do_number(m, op);
     case SHORT_BINSTRING:
     case SHORT_BINBYTES:
-    case SHORT_BINUNICODE:
-        return push_text(m, 1);
+    case SHORT_BINUNICODE: return push_text(m, 1);
     case BINSTRING:
     case BINBYTES:
-    case BINUNICODE:
-        return push_text(m, 4);
+    case BINUNICODE: return push_text(m, 4);
     case BINUNICODE8:
-    case BINBYTES8:
-        return push_text(m, 8);
-    case EMPTY_DICT:
-        return push(m, sr__pickle_new(m->p, SR_PICKLE_DICT));
+    case BINBYTES8: return push_text(m, 8);
+    case EMPTY_DICT: return push(m, sr__pickle_new(m->p, SR_PICKLE_DICT));
     case EMPTY_LIST:
     case EMPTY_TUPLE:
-    case EMPTY_SET:
-        return push(m, sr__pickle_new(m->p, SR_PICKLE_LIST));
+    case EMPTY_SET: return push(m, sr__pickle_new(m->p, SR_PICKLE_LIST));
     case TUPLE1:
     case TUPLE2:
-    case TUPLE3:
-        return collect_n(m, op - TUPLE1 + 1);
+    case TUPLE3: return collect_n(m, op - TUPLE1 + 1);
     case TUPLE:
     case LIST:
-    case FROZENSET:
-        return collect_marked(m, SR_PICKLE_LIST);
-    case DICT:
-        return collect_marked(m, SR_PICKLE_DICT);
-    case APPEND:
-        return extend_one(m, 1, SR_PICKLE_LIST);
+    case FROZENSET: return collect_marked(m, SR_PICKLE_LIST);
+    case DICT: return collect_marked(m, SR_PICKLE_DICT);
+    case APPEND: return extend_one(m, 1, SR_PICKLE_LIST);
     case APPENDS:
-    case ADDITEMS:
-        return extend_marked(m, SR_PICKLE_LIST);
-    case SETITEM:
-        return extend_one(m, 2, SR_PICKLE_DICT);
-    case SETITEMS:
-        return extend_marked(m, SR_PICKLE_DICT);
+    case ADDITEMS: return extend_marked(m, SR_PICKLE_LIST);
+    case SETITEM: return extend_one(m, 2, SR_PICKLE_DICT);
+    case SETITEMS: return extend_marked(m, SR_PICKLE_DICT);
     case BINPUT:
     case LONG_BINPUT:
     case MEMOIZE:
     case BINGET:
-    case LONG_BINGET:
-        return do_memo(m, op);
-    case GLOBAL:
-        return do_global(m);
-    case STACK_GLOBAL:
-        return do_stack_global(m);
+    case LONG_BINGET: return do_memo(m, op);
+    case GLOBAL: return do_global(m);
+    case STACK_GLOBAL: return do_stack_global(m);
     case REDUCE:
-    case NEWOBJ:
-        return do_call(m);
-    case BUILD:
-        return do_build(m);
-    case BINPERSID:
-        return do_persistent(m);
+    case NEWOBJ: return do_call(m);
+    case BUILD: return do_build(m);
+    case BINPERSID: return do_persistent(m);
     default:
         return sr_fail(SR_ERR_CONFIG, "%s: damaged pickle, or none: opcode 0x%02x", m->p->path,
                        (unsigned)op);

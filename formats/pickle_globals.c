@@ -84,9 +84,7 @@ SrStatus sr__pickle_global(const SrPickle *p, const char *module, const char *na
                    p->path, module, name);
 }
 
-const char *sr_pickle_global_name(const SrPickleGlobal *global) {
-    return global->name;
-}
+const char *sr_pickle_global_name(const SrPickleGlobal *global) { return global->name; }
 
 static SrStatus bad(const SrPickle *p, const char *what) {
     return sr_fail(SR_ERR_CONFIG, "%s: damaged pickle: %s", p->path, what);
@@ -190,26 +188,19 @@ SrStatus sr__pickle_call(SrPickle *p, const SrPickleValue *fn, SrPickleValue *ar
     const SrPickleGlobal *g = fn->global;
     SrPickleValue *first = args->n ? args->items[0] : NULL;
     switch (g->meaning) {
-    case AS_TENSOR:
-        return make_tensor(p, args, out);
+    case AS_TENSOR: return make_tensor(p, args, out);
     case AS_PARAMETER:
         if (!first || first->kind != SR_PICKLE_TENSOR)
             return bad(p, "a parameter without a tensor");
         *out = first;
         return SR_OK;
-    case AS_DICT:
-        return make_dict(p, g, args, out);
+    case AS_DICT: return make_dict(p, g, args, out);
     case AS_LIST:
     case AS_TEXT:
-    case AS_FIRST:
-        *out = first ? first : args;
-        return SR_OK;
-    case AS_BYTES:
-        return make_bytes(p, first, out);
-    case AS_SCALAR:
-        return make_scalar(p, args, out);
-    default:
-        return bad(p, "it calls a type that is only ever named");
+    case AS_FIRST: *out = first ? first : args; return SR_OK;
+    case AS_BYTES: return make_bytes(p, first, out);
+    case AS_SCALAR: return make_scalar(p, args, out);
+    default: return bad(p, "it calls a type that is only ever named");
     }
 }
 

@@ -75,27 +75,13 @@ static void put_tensor(SrText *out, const SrSaveItem *item, int key) {
 
 static void put_value(SrText *out, const SrSaveItem *item, int key) {
     switch (item->kind) {
-    case SR_SAVE_TENSOR:
-        put_tensor(out, item, key);
-        break;
-    case SR_SAVE_TEXT:
-        put_text(out, item->text, strlen(item->text));
-        break;
-    case SR_SAVE_INT:
-        put_int(out, item->i);
-        break;
-    case SR_SAVE_FLOAT:
-        put_float(out, item->f);
-        break;
-    case SR_SAVE_BOOL:
-        sr_text_add(out, item->i ? "\x88" : "\x89");
-        break;
-    case SR_SAVE_NONE:
-        sr_text_add(out, "N");
-        break;
-    case SR_SAVE_DICT:
-        sr_text_add(out, "}");
-        break;
+    case SR_SAVE_TENSOR: put_tensor(out, item, key); break;
+    case SR_SAVE_TEXT: put_text(out, item->text, strlen(item->text)); break;
+    case SR_SAVE_INT: put_int(out, item->i); break;
+    case SR_SAVE_FLOAT: put_float(out, item->f); break;
+    case SR_SAVE_BOOL: sr_text_add(out, item->i ? "\x88" : "\x89"); break;
+    case SR_SAVE_NONE: sr_text_add(out, "N"); break;
+    case SR_SAVE_DICT: sr_text_add(out, "}"); break;
     }
 }
 

@@ -115,8 +115,9 @@ static SrStatus read_meta(Header *h, const SrYaml *meta) {
     if (meta->type != SR_YAML_MAP)
         return sr_fail(SR_ERR_CONFIG, "%s: __metadata__ is not a map", h->path);
     if (h->meta || meta->n > MAX_META)
-        return sr_fail(SR_ERR_CONFIG, "%s: __metadata__ stands there twice, or has more than %d keys",
-                       h->path, MAX_META);
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: __metadata__ stands there twice, or has more than %d keys", h->path,
+                       MAX_META);
     h->meta = true;
     st->meta_keys = sr_arena_alloc(&st->arena, (size_t)(meta->n + 1) * sizeof *st->meta_keys);
     st->meta_values = sr_arena_alloc(&st->arena, (size_t)(meta->n + 1) * sizeof *st->meta_values);

@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-#include "formats/safetensors.h"
 #include "base/status.h"
 #include "base/tensor.h"
+#include "formats/safetensors.h"
 
 typedef enum {
     SR_SAVE_TENSOR,

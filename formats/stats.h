@@ -9,7 +9,7 @@
 
 typedef struct {
     int64_t n, zeros;
-    int64_t nan, infinite; // counted, and left out of the rest
+    int64_t nan, infinite;                  // counted, and left out of the rest
     double min, max, mean, deviation, norm; // 0 where no number is finite
 } SrTensorStats;
 

@@ -17,7 +17,7 @@
 enum {
     MAX_DEPTH = 32,
     MORE_VISITS = 20000, // than the file has bytes: shared parts are visited once a path to them
-    LISTED = 8,                 // items of a list shown as text
+    LISTED = 8,          // items of a list shown as text
     MAX_PATH = 1024,
 };
 
@@ -35,27 +35,13 @@ typedef struct {
 
 static void scalar_text(const SrPickleValue *v, SrText *out) {
     switch (v->kind) {
-    case SR_PICKLE_NONE:
-        sr_text_add(out, "None");
-        break;
-    case SR_PICKLE_BOOL:
-        sr_text_add(out, v->i ? "True" : "False");
-        break;
-    case SR_PICKLE_INT:
-        sr_text_printf(out, "%" PRId64, v->i);
-        break;
-    case SR_PICKLE_FLOAT:
-        sr_text_printf(out, "%.17g", v->f);
-        break;
-    case SR_PICKLE_TEXT:
-        sr_text_printf(out, "%.4000s", v->text);
-        break;
-    case SR_PICKLE_GLOBAL:
-        sr_text_add(out, sr_pickle_global_name(v->global));
-        break;
-    default:
-        sr_text_add(out, v->kind == SR_PICKLE_DICT ? "{...}" : "[...]");
-        break;
+    case SR_PICKLE_NONE: sr_text_add(out, "None"); break;
+    case SR_PICKLE_BOOL: sr_text_add(out, v->i ? "True" : "False"); break;
+    case SR_PICKLE_INT: sr_text_printf(out, "%" PRId64, v->i); break;
+    case SR_PICKLE_FLOAT: sr_text_printf(out, "%.17g", v->f); break;
+    case SR_PICKLE_TEXT: sr_text_printf(out, "%.4000s", v->text); break;
+    case SR_PICKLE_GLOBAL: sr_text_add(out, sr_pickle_global_name(v->global)); break;
+    default: sr_text_add(out, v->kind == SR_PICKLE_DICT ? "{...}" : "[...]"); break;
     }
 }
 

@@ -313,34 +313,16 @@ void sr_weights_doubles(const SrTensor *t, int64_t begin, int64_t n, double *out
     const uint8_t *p = (const uint8_t *)t->data + (size_t)begin * sr_dtype_bytes(t->dtype);
     for (int64_t i = 0; i < n; i++) {
         switch (t->dtype) {
-        case SR_F32:
-            out[i] = (double)((const float *)p)[i];
-            break;
-        case SR_F64:
-            out[i] = ((const double *)p)[i];
-            break;
-        case SR_F16:
-            out[i] = from_half(((const uint16_t *)p)[i]);
-            break;
-        case SR_BF16:
-            out[i] = from_bfloat(((const uint16_t *)p)[i]);
-            break;
-        case SR_I8:
-            out[i] = (double)((const int8_t *)p)[i];
-            break;
-        case SR_I16:
-            out[i] = (double)((const int16_t *)p)[i];
-            break;
-        case SR_I32:
-            out[i] = (double)((const int32_t *)p)[i];
-            break;
-        case SR_I64:
-            out[i] = (double)((const int64_t *)p)[i];
-            break;
+        case SR_F32: out[i] = (double)((const float *)p)[i]; break;
+        case SR_F64: out[i] = ((const double *)p)[i]; break;
+        case SR_F16: out[i] = from_half(((const uint16_t *)p)[i]); break;
+        case SR_BF16: out[i] = from_bfloat(((const uint16_t *)p)[i]); break;
+        case SR_I8: out[i] = (double)((const int8_t *)p)[i]; break;
+        case SR_I16: out[i] = (double)((const int16_t *)p)[i]; break;
+        case SR_I32: out[i] = (double)((const int32_t *)p)[i]; break;
+        case SR_I64: out[i] = (double)((const int64_t *)p)[i]; break;
         case SR_U8:
-        case SR_BOOL:
-            out[i] = (double)p[i];
-            break;
+        case SR_BOOL: out[i] = (double)p[i]; break;
         }
     }
 }

@@ -13,9 +13,9 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
-#include "formats/safetensors.h"
 #include "base/status.h"
 #include "base/tensor.h"
+#include "formats/safetensors.h"
 #include "formats/zip.h"
 
 typedef enum {

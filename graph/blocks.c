@@ -44,10 +44,23 @@ const SrOp sr__op_block = {
 
 // What torchvision's feature extraction takes as leaves beside torch.nn: every module class of torchvision.ops.
 static const char *const composites[] = {
-    "Conv2dNormActivation", "Conv3dNormActivation", "ConvNormActivation", "SqueezeExcitation",
-    "StochasticDepth", "MLP", "Permute", "FrozenBatchNorm2d", "DropBlock2d", "DropBlock3d",
-    "DeformConv2d", "FeaturePyramidNetwork", "MultiScaleRoIAlign", "RoIAlign", "RoIPool",
-    "PSRoIAlign", "PSRoIPool",
+    "Conv2dNormActivation",
+    "Conv3dNormActivation",
+    "ConvNormActivation",
+    "SqueezeExcitation",
+    "StochasticDepth",
+    "MLP",
+    "Permute",
+    "FrozenBatchNorm2d",
+    "DropBlock2d",
+    "DropBlock3d",
+    "DeformConv2d",
+    "FeaturePyramidNetwork",
+    "MultiScaleRoIAlign",
+    "RoIAlign",
+    "RoIPool",
+    "PSRoIAlign",
+    "PSRoIPool",
 };
 
 static bool is_in(const char *const *list, int n, const char *name) {
@@ -69,7 +82,8 @@ static SrStatus unknown_class(const SrGraph *graph, const char *name) {
         sr_text_printf(&list, "%s%s", i ? ", " : "", known[i]);
     int near = sr_text_nearest(name, known, n);
     SrStatus status =
-        sr_fail(SR_ERR_CONFIG, "there is no block of class '%s'%s%s%s (classes here: %s; or default, through)",
+        sr_fail(SR_ERR_CONFIG,
+                "there is no block of class '%s'%s%s%s (classes here: %s; or default, through)",
                 name, near >= 0 ? "; did you mean '" : "", near >= 0 ? known[near] : "",
                 near >= 0 ? "'?" : "", list.s ? list.s : "none");
     sr_text_deinit(&list);
@@ -112,7 +126,8 @@ SrStatus sr_leaf_parse(const SrGraph *graph, const char *text, SrArena *arena, S
     for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save), words++)
         SR_TRY(add_class(graph, word, v, &out->n));
     if (words == 0)
-        SR_FAIL(SR_ERR_CONFIG, "an empty list of blocks: expected default, through, or classes joined by commas");
+        SR_FAIL(SR_ERR_CONFIG,
+                "an empty list of blocks: expected default, through, or classes joined by commas");
     return SR_OK;
 }
 
@@ -120,9 +135,13 @@ SrStatus sr_leaf_check_taps(const SrGraph *graph, const SrStrings *classes, cons
     for (int t = 0; t < taps->n; t++)
         for (int i = 0; i < sr_graph_block_count(graph); i++) {
             const SrBlock *b = sr_graph_block_at(graph, i);
-            if (is_in(classes->v, classes->n, b->class_name) && sr_text_below(taps->v[t].query, b->path))
-                SR_FAIL(SR_ERR_CONFIG, "layer '%s' is inside %s, a %s that is kept closed; ask for '%s', or open it with "
-                        "--leaf through", taps->v[t].query, b->path, b->class_name, b->path);
+            if (is_in(classes->v, classes->n, b->class_name) &&
+                sr_text_below(taps->v[t].query, b->path))
+                SR_FAIL(SR_ERR_CONFIG,
+                        "layer '%s' is inside %s, a %s that is kept closed; ask for '%s', or open "
+                        "it with "
+                        "--leaf through",
+                        taps->v[t].query, b->path, b->class_name, b->path);
         }
     return SR_OK;
 }
@@ -157,8 +176,9 @@ static SrStatus find_output(const SrGraph *graph, const SrBlock *b, SrNodeId *ou
             if (node->in[i] < b->first || node->in[i] >= b->end || node->in[i] == read)
                 continue;
             if (read != SR_NO_NODE)
-                SR_FAIL(SR_ERR_CONFIG, "block %s cannot be closed: both %s and %s are read outside", b->path,
-                        sr_graph_at(graph, read)->name, sr_graph_at(graph, node->in[i])->name);
+                SR_FAIL(SR_ERR_CONFIG, "block %s cannot be closed: both %s and %s are read outside",
+                        b->path, sr_graph_at(graph, read)->name,
+                        sr_graph_at(graph, node->in[i])->name);
             read = node->in[i];
         }
     }
@@ -191,7 +211,8 @@ static SrStatus fill_body(SrRewrite *rw, const SrBlock *b, Body *body) {
     for (SrNodeId id = b->first; id < b->end; id++) {
         const SrNode *node = sr_graph_at(rw->from, id);
         if (!node->op)
-            SR_FAIL(SR_ERR_CONFIG, "block %s cannot be closed: %s is an input", b->path, node->name);
+            SR_FAIL(SR_ERR_CONFIG, "block %s cannot be closed: %s is an input", b->path,
+                    node->name);
         for (int i = 0; i < node->n_in; i++)
             if (node->in[i] < b->first)
                 SR_TRY(body_input(rw, body, node->in[i]));
@@ -202,8 +223,8 @@ static SrStatus fill_body(SrRewrite *rw, const SrBlock *b, Body *body) {
     for (int i = 0; i < sr_graph_block_count(rw->from); i++) {
         const SrBlock *inner = sr_graph_block_at(rw->from, i);
         if (inner->first >= b->first && inner->end <= b->end)
-            SR_TRY(sr_graph_add_block(body->body, inner->path, inner->class_name, inner->first + shift,
-                                      inner->end + shift));
+            SR_TRY(sr_graph_add_block(body->body, inner->path, inner->class_name,
+                                      inner->first + shift, inner->end + shift));
     }
     return SR_OK;
 }
@@ -260,8 +281,14 @@ static SrStatus add_closed(SrRewrite *rw, const SrBlock *b) {
     for (int i = 0; i < body.n_in; i++)
         in[i] = rw->map[body.in[i]];
     closed_name(rw, b, name, sizeof name);
-    SrNodeSpec spec = {.op = &sr__op_block, .name = name, .params = &params, .n_in = body.n_in, .in = in,
-                       .mode = node->mode, .has_eval_from = true, .eval_from = node->eval_from};
+    SrNodeSpec spec = {.op = &sr__op_block,
+                       .name = name,
+                       .params = &params,
+                       .n_in = body.n_in,
+                       .in = in,
+                       .mode = node->mode,
+                       .has_eval_from = true,
+                       .eval_from = node->eval_from};
     SR_TRY(parent_of(rw->to, b->path, &spec.module));
     return sr_graph_add(rw->to, &spec, &rw->map[output]);
 }
@@ -280,7 +307,8 @@ SrStatus sr_graph_close(const SrGraph *graph, const SrStrings *classes, SrGraph 
     if (!closing.owner)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for closing blocks");
     find_owners(graph, classes, closing.owner);
-    SrStatus status = sr__rewrite(graph, sr_graph_params(graph), close_each, &closing, closing.owner, NULL, out);
+    SrStatus status =
+        sr__rewrite(graph, sr_graph_params(graph), close_each, &closing, closing.owner, NULL, out);
     sr_free(closing.owner);
     return status;
 }
@@ -306,7 +334,8 @@ static SrStatus open_body(SrRewrite *outer, const SrNodeSpec *spec, SrNodeId *ou
     // The block itself is the last one of its body's list, as it was closed.
     for (int i = 0; i < sr_graph_block_count(p->body) && status == SR_OK; i++) {
         const SrBlock *b = sr_graph_block_at(p->body, i);
-        status = sr_graph_add_block(outer->to, b->path, b->class_name, b->first + shift, b->end + shift);
+        status =
+            sr_graph_add_block(outer->to, b->path, b->class_name, b->first + shift, b->end + shift);
     }
     *output = status == SR_OK ? rw.map[p->output] : SR_NO_NODE;
     sr_free(rw.map);
@@ -324,7 +353,8 @@ static SrStatus inline_each(SrRewrite *rw, SrNodeId id) {
 
 SrStatus sr_graph_inline(const SrGraph *graph, SrNodeId id, SrGraph **out) {
     *out = NULL;
-    if (id != SR_NO_NODE && (id < 0 || id >= sr_graph_count(graph) || sr_graph_at(graph, id)->op != &sr__op_block))
+    if (id != SR_NO_NODE &&
+        (id < 0 || id >= sr_graph_count(graph) || sr_graph_at(graph, id)->op != &sr__op_block))
         SR_FAIL(SR_ERR_CONFIG, "node %d is no closed block", id);
     return sr__rewrite(graph, sr_graph_params(graph), inline_each, &id, NULL, NULL, out);
 }

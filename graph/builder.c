@@ -20,8 +20,8 @@ struct SrBuilder {
     SrStatus status;
     char message[1024]; // of the first error
 
-    char path[PATH_BYTES]; // open scopes, joined by dots
-    size_t ends[MAX_SCOPES]; // length of `path` before each scope was opened
+    char path[PATH_BYTES];           // open scopes, joined by dots
+    size_t ends[MAX_SCOPES];         // length of `path` before each scope was opened
     const char *classes[MAX_SCOPES]; // of blocks, in the graph's arena; NULL for other scopes
     SrNodeId firsts[MAX_SCOPES];     // node count when each was opened
     int n_scopes;
@@ -273,9 +273,16 @@ static SrStatus add_node(SrBuilder *b, const char *op, const char *leaf, const v
                          const SrNodeId *x, int n, const int *w, int n_w, SrNodeId *out) {
     Name name = node_name(b, leaf);
     int bound[SR_OP_MAX_SLOTS];
-    SrNodeSpec spec = {.name = name.s, .module = b->path, .params = params, .n_in = n, .in = x,
-                       .n_w = n_w, .w = w, .mode = b->mode,
-                       .has_eval_from = true, .eval_from = b->eval_from};
+    SrNodeSpec spec = {.name = name.s,
+                       .module = b->path,
+                       .params = params,
+                       .n_in = n,
+                       .in = x,
+                       .n_w = n_w,
+                       .w = w,
+                       .mode = b->mode,
+                       .has_eval_from = true,
+                       .eval_from = b->eval_from};
     SR_TRY(find_op(op, &spec.op));
     SR_TRY(default_params(b, spec.op, name.s, &spec.params));
     if (n < spec.op->min_in || n > SR_MIN(spec.op->max_in, SR_OP_MAX_IN))
@@ -324,8 +331,12 @@ SrNodeId sr_build_input(SrBuilder *b, const char *name, SrShape shape, SrDtype d
 int sr_build_state(SrBuilder *b, const char *name, SrShape shape, SrDtype dtype, SrInit init) {
     if (b->status != SR_OK)
         return -1;
-    SrSlot slot = {.name = name, .shape = shape, .dtype = dtype, .kind = SR_SLOT_STATE,
-                   .role = SR_ROLE_OTHER, .init = init};
+    SrSlot slot = {.name = name,
+                   .shape = shape,
+                   .dtype = dtype,
+                   .kind = SR_SLOT_STATE,
+                   .role = SR_ROLE_OTHER,
+                   .init = init};
     int index = -1;
     stick(b, add_entry(b, qualify(b, b->param_prefix, name).s, &slot, &index));
     return b->status == SR_OK ? index : -1;

@@ -17,10 +17,11 @@ typedef struct SrBuilder SrBuilder;
 SrStatus sr_builder_new(SrGraph *graph, SrBuilder **out);
 void sr_builder_free(SrBuilder *b);
 SrGraph *sr_builder_graph(SrBuilder *b);
-SrStatus sr_builder_status(const SrBuilder *b);      // the first error
+SrStatus sr_builder_status(const SrBuilder *b); // the first error
 SrStatus sr_builder_fail(SrBuilder *b, SrStatus status, const char *fmt, ...) SR_PRINTF(3, 4);
 
-void sr_builder_push(SrBuilder *b, const char *scope); // module path component(s): "layer1", "0", "heads.0"
+void sr_builder_push(SrBuilder *b,
+                     const char *scope); // module path component(s): "layer1", "0", "heads.0"
 // The same for a module of a class ("Bottleneck"), which listings and passes may keep closed.
 void sr_builder_push_block(SrBuilder *b, const char *scope, const char *class_name);
 void sr_builder_pop(SrBuilder *b);
@@ -30,7 +31,8 @@ const char *sr_builder_set_param_prefix(SrBuilder *b, const char *prefix);
 const char *sr_builder_set_node_prefix(SrBuilder *b, const char *prefix);
 // Nodes from now on carry "@pass" when pass > 0; parameters are shared with earlier passes by name.
 void sr_builder_set_pass(SrBuilder *b, int pass);
-void sr_builder_set_mode(SrBuilder *b, unsigned mode); // SrMode bits of nodes from now on; BOTH at the start
+void sr_builder_set_mode(SrBuilder *b,
+                         unsigned mode); // SrMode bits of nodes from now on; BOTH at the start
 // In a train plan nodes from now on run as in evaluation from this iteration on: a teacher that uses running
 // statistics (0), or does so later.  INT64_MAX, as at the start: never.
 void sr_builder_set_eval_from(SrBuilder *b, int64_t iteration);
@@ -42,10 +44,11 @@ void sr_builder_set_init(SrBuilder *b, const char *slot, SrInit init);
 
 // One node.  `leaf` is the module's own name or the function's (fx: "add", "flatten"); params may be NULL.
 SrNodeId sr_build(SrBuilder *b, const char *op, const char *leaf, const void *params, SrNodeId x);
-SrNodeId sr_build_n(SrBuilder *b, const char *op, const char *leaf, const void *params, const SrNodeId *x, int n);
+SrNodeId sr_build_n(SrBuilder *b, const char *op, const char *leaf, const void *params,
+                    const SrNodeId *x, int n);
 // The same with explicit table entries instead of fresh ones (n_w must match the op's slots).
-SrNodeId sr_build_bound(SrBuilder *b, const char *op, const char *leaf, const void *params, const SrNodeId *x, int n,
-                        const int *w, int n_w);
+SrNodeId sr_build_bound(SrBuilder *b, const char *op, const char *leaf, const void *params,
+                        const SrNodeId *x, int n, const int *w, int n_w);
 SrNodeId sr_build_input(SrBuilder *b, const char *name, SrShape shape, SrDtype dtype);
 // A state entry of the table under the current prefixes, for losses (queues, counters, centres).
 int sr_build_state(SrBuilder *b, const char *name, SrShape shape, SrDtype dtype, SrInit init);

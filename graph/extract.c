@@ -75,17 +75,21 @@ static SrStatus extract(const SrGraph *graph, unsigned *modes, SrExtraction *out
     sr_free(map);
     out->before = sr_graph_cost(graph);
     out->after = sr_graph_cost(out->graph);
-    return has_values(sr_graph_params(graph)) ? sr_params_copy(out->params, sr_graph_params(graph)) : SR_OK;
+    return has_values(sr_graph_params(graph)) ? sr_params_copy(out->params, sr_graph_params(graph))
+                                              : SR_OK;
 }
 
-SrStatus sr_graph_extract(const SrGraph *graph, const SrTaps *train, const SrTaps *eval, SrExtraction *out) {
+SrStatus sr_graph_extract(const SrGraph *graph, const SrTaps *train, const SrTaps *eval,
+                          SrExtraction *out) {
     unsigned *modes = sr_calloc((size_t)sr_graph_count(graph) + 1, sizeof *modes);
     SrStatus status;
     *out = (SrExtraction){.params = NULL};
     SR_TRY_GOTO(modes ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for an extraction"));
     SR_TRY_GOTO(sr__taps_copy(train, &out->arena, &out->train));
     SR_TRY_GOTO(sr__taps_copy(eval, &out->arena, &out->eval));
-    SR_TRY_GOTO(out->train.n + out->eval.n > 0 ? SR_OK : sr_fail(SR_ERR_CONFIG, "an extraction without layers"));
+    SR_TRY_GOTO(out->train.n + out->eval.n > 0
+                    ? SR_OK
+                    : sr_fail(SR_ERR_CONFIG, "an extraction without layers"));
     SR_TRY_GOTO(extract(graph, modes, out));
 done:
     sr_free(modes);
@@ -102,7 +106,8 @@ void sr_extraction_free(SrExtraction *e) {
 }
 
 void sr_extraction_report(const SrExtraction *e, SrText *out) {
-    sr_text_printf(out, "%d of %d nodes, %.2f of %.2f M parameters, %.3f of %.3f GFLOP stay", e->after.nodes,
-                   e->before.nodes, (double)e->after.numbers * 1e-6, (double)e->before.numbers * 1e-6,
-                   (double)e->after.flops * 1e-9, (double)e->before.flops * 1e-9);
+    sr_text_printf(out, "%d of %d nodes, %.2f of %.2f M parameters, %.3f of %.3f GFLOP stay",
+                   e->after.nodes, e->before.nodes, (double)e->after.numbers * 1e-6,
+                   (double)e->before.numbers * 1e-6, (double)e->after.flops * 1e-9,
+                   (double)e->before.flops * 1e-9);
 }

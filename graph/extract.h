@@ -18,14 +18,16 @@ SrGraphCost sr_graph_cost(const SrGraph *graph);
 typedef struct {
     SrParams *params; // owned, entries of the nodes that stayed, in their order
     SrGraph *graph;   // owned
-    SrTaps train, eval; // nodes are those of the new graph; names and order as asked; n 0 where nothing was
+    SrTaps train,
+        eval; // nodes are those of the new graph; names and order as asked; n 0 where nothing was
     SrArena arena;
     SrGraphCost before, after;
 } SrExtraction;
 
 // Taps per mode, either NULL: the mode then has no nodes at all.  They are looked up here.  Inputs always stay.
 // Values of an allocated table are copied; otherwise the new table is not allocated either.
-SrStatus sr_graph_extract(const SrGraph *graph, const SrTaps *train, const SrTaps *eval, SrExtraction *out);
+SrStatus sr_graph_extract(const SrGraph *graph, const SrTaps *train, const SrTaps *eval,
+                          SrExtraction *out);
 void sr_extraction_free(SrExtraction *extraction); // a zeroed one is fine
 // "28 of 70 nodes, 0.2 of 11.7 M parameters, 0.1 of 0.3 GFLOP stay"
 void sr_extraction_report(const SrExtraction *extraction, SrText *out);

@@ -16,7 +16,9 @@ typedef struct {
     const bool *tapped;
 } Fold;
 
-static bool is_op(const SrNode *node, const char *op) { return node->op && strcmp(node->op->name, op) == 0; }
+static bool is_op(const SrNode *node, const char *op) {
+    return node->op && strcmp(node->op->name, op) == 0;
+}
 
 // How many nodes are bound to a table entry.
 static int users_of(const SrGraph *graph, int w) {
@@ -42,14 +44,17 @@ static bool can_fold(const SrGraph *graph, SrNodeId id, const Fold *f) {
 // The norm that node `id`, a convolution, will be folded into; SR_NO_NODE if it stays.
 static SrNodeId norm_above(const SrGraph *graph, SrNodeId id, const Fold *f) {
     for (SrNodeId k = id + 1; k < sr_graph_count(graph); k++)
-        if (sr_graph_at(graph, k)->n_in > 0 && sr_graph_at(graph, k)->in[0] == id && can_fold(graph, k, f))
+        if (sr_graph_at(graph, k)->n_in > 0 && sr_graph_at(graph, k)->in[0] == id &&
+            can_fold(graph, k, f))
             return k;
     return SR_NO_NODE;
 }
 
 // Declares an entry of the new table; values come once all are there.
-static SrStatus new_entry(SrParams *params, const char *name, SrShape shape, SrRole role, int *out) {
-    SrSlot slot = {.name = name, .shape = shape, .dtype = SR_F32, .kind = SR_SLOT_PARAM, .role = role};
+static SrStatus new_entry(SrParams *params, const char *name, SrShape shape, SrRole role,
+                          int *out) {
+    SrSlot slot = {
+        .name = name, .shape = shape, .dtype = SR_F32, .kind = SR_SLOT_PARAM, .role = role};
     SR_TRY(sr_params_add(params, name, &slot, out));
     sr_params_at(params, *out)->trainable = false;
     return SR_OK;
@@ -60,18 +65,20 @@ static const float *value_of(const SrGraph *graph, int w) {
 }
 
 // weight (K, n), bias (K) or NULL -> folded_weight (K, n), folded_bias (K).  In double: a fold must not cost digits.
-static void fold_values(const SrGraph *graph, const SrNode *conv, const SrNode *norm, float *folded_weight,
-                        float *folded_bias) {
+static void fold_values(const SrGraph *graph, const SrNode *conv, const SrNode *norm,
+                        float *folded_weight, float *folded_bias) {
     const SrConv2dParams *c = conv->params;
     const float *weight = value_of(graph, conv->w[0]);
     const float *bias = conv->n_w > 1 ? value_of(graph, conv->w[1]) : NULL;
     const float *gamma = value_of(graph, norm->w[0]), *beta = value_of(graph, norm->w[1]);
     const float *mean = value_of(graph, norm->w[2]), *var = value_of(graph, norm->w[3]);
     double eps = ((const SrBatchNormParams *)norm->params)->eps;
-    int64_t n = sr_shape_count(sr_params_at(sr_graph_params(graph), conv->w[0])->shape) / c->out_channels;
+    int64_t n =
+        sr_shape_count(sr_params_at(sr_graph_params(graph), conv->w[0])->shape) / c->out_channels;
     for (int k = 0; k < c->out_channels; k++) {
         double a = (double)gamma[k] / sqrt((double)var[k] + eps);
-        folded_bias[k] = (float)((double)beta[k] + a * ((bias ? (double)bias[k] : 0) - (double)mean[k]));
+        folded_bias[k] =
+            (float)((double)beta[k] + a * ((bias ? (double)bias[k] : 0) - (double)mean[k]));
         for (int64_t i = 0; i < n; i++)
             folded_weight[k * n + i] = (float)(a * (double)weight[k * n + i]);
     }
@@ -96,8 +103,15 @@ static SrStatus add_folded(SrRewrite *rw, SrNodeId norm_id) {
         SR_FAIL(SR_ERR_MEMORY, "out of memory for folding %s", norm->name);
     SR_TRY(new_entry(params, weight->name, weight->shape, SR_ROLE_WEIGHT, &w[0]));
     SR_TRY(new_entry(params, bias, SR_SHAPE(p.out_channels), SR_ROLE_BIAS, &w[1]));
-    SrNodeSpec spec = {.op = conv->op, .name = norm->name, .module = norm->module, .params = &p, .n_in = 1,
-                       .in = &rw->map[conv->in[0]], .n_w = 2, .w = w, .mode = SR_MODE_EVAL};
+    SrNodeSpec spec = {.op = conv->op,
+                       .name = norm->name,
+                       .module = norm->module,
+                       .params = &p,
+                       .n_in = 1,
+                       .in = &rw->map[conv->in[0]],
+                       .n_w = 2,
+                       .w = w,
+                       .mode = SR_MODE_EVAL};
     return sr__rewrite_add(rw, norm_id, &spec);
 }
 
@@ -106,7 +120,8 @@ static SrStatus fold_each(SrRewrite *rw, SrNodeId id) {
     const SrNode *node = sr_graph_at(rw->from, id);
     if (!node->op)
         return sr__rewrite_copy(rw, id);
-    if (!(node->mode & SR_MODE_EVAL) || (is_op(node, "conv2d") && norm_above(rw->from, id, f) != SR_NO_NODE))
+    if (!(node->mode & SR_MODE_EVAL) ||
+        (is_op(node, "conv2d") && norm_above(rw->from, id, f) != SR_NO_NODE))
         return SR_OK;
     if (can_fold(rw->from, id, f))
         return add_folded(rw, id);
@@ -117,15 +132,18 @@ static SrStatus fold_each(SrRewrite *rw, SrNodeId id) {
 }
 
 // Values of what stayed by name, then the folded ones over them.
-static SrStatus fill(const SrExtraction *from, const Fold *f, const SrNodeId *map, SrExtraction *out, int *n) {
+static SrStatus fill(const SrExtraction *from, const Fold *f, const SrNodeId *map,
+                     SrExtraction *out, int *n) {
     SR_TRY(sr_params_copy(out->params, from->params));
-    sr_params_init(out->params, 0); // so that nobody draws the new entries later, over what is put there now
+    sr_params_init(out->params,
+                   0); // so that nobody draws the new entries later, over what is put there now
     for (SrNodeId id = 0; id < sr_graph_count(from->graph); id++) {
         if (map[id] == SR_NO_NODE || !can_fold(from->graph, id, f))
             continue;
         const SrNode *norm = sr_graph_at(from->graph, id), *to = sr_graph_at(out->graph, map[id]);
         fold_values(from->graph, sr_graph_at(from->graph, norm->in[0]), norm,
-                    sr_params_at(out->params, to->w[0])->value, sr_params_at(out->params, to->w[1])->value);
+                    sr_params_at(out->params, to->w[0])->value,
+                    sr_params_at(out->params, to->w[1])->value);
         ++*n;
     }
     return SR_OK;
@@ -150,7 +168,8 @@ SrStatus sr_graph_fold_norm(const SrExtraction *from, SrExtraction *out, int *n_
     SrStatus status;
     *out = (SrExtraction){.params = NULL};
     *n_folded = 0;
-    SR_TRY_GOTO(tapped && readers ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for folding norms"));
+    SR_TRY_GOTO(tapped && readers ? SR_OK
+                                  : sr_fail(SR_ERR_MEMORY, "out of memory for folding norms"));
     for (int i = 0; i < sr_params_count(from->params); i++)
         if (!sr_params_at(from->params, i)->value)
             SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "norms can be folded once parameters have values"));

@@ -55,7 +55,9 @@ SrStatus sr_graph_set_title(SrGraph *graph, const char *title) {
     return SR_OK;
 }
 
-const char *sr_graph_title(const SrGraph *graph) { return graph->title ? graph->title : "TRUNK|CONFIG"; }
+const char *sr_graph_title(const SrGraph *graph) {
+    return graph->title ? graph->title : "TRUNK|CONFIG";
+}
 
 static SrStatus out_of_memory(const char *name) {
     return sr_fail(SR_ERR_MEMORY, "out of memory for node %s", name);
@@ -136,14 +138,11 @@ static bool own_option(SrArena *arena, const SrOption *option, void *params) {
     SrDoubles *doubles = field;
     const char **string = field;
     switch (option->type) {
-    case SR_OPT_INTS:
-        return copy_list(arena, ints->n, sizeof *ints->v, (const void **)&ints->v);
+    case SR_OPT_INTS: return copy_list(arena, ints->n, sizeof *ints->v, (const void **)&ints->v);
     case SR_OPT_FLOATS:
         return copy_list(arena, doubles->n, sizeof *doubles->v, (const void **)&doubles->v);
-    case SR_OPT_STRINGS:
-        return copy_strings(arena, field);
-    case SR_OPT_STRING:
-        return !*string || (*string = sr_arena_strdup(arena, *string)) != NULL;
+    case SR_OPT_STRINGS: return copy_strings(arena, field);
+    case SR_OPT_STRING: return !*string || (*string = sr_arena_strdup(arena, *string)) != NULL;
     default: // numbers lie in the struct; trees are the configuration's, which outlives graphs
         return true;
     }
@@ -187,7 +186,10 @@ static SrStatus add_node(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out) 
     unsigned mode = spec->mode ? spec->mode : SR_MODE_BOTH;
     SR_TRY(check_name(graph, spec->name));
     SR_TRY(check_inputs(graph, spec, mode));
-    SrNode node = {.op = spec->op, .n_in = spec->n_in, .n_w = spec->n_w, .mode = mode,
+    SrNode node = {.op = spec->op,
+                   .n_in = spec->n_in,
+                   .n_w = spec->n_w,
+                   .mode = mode,
                    .dtype = SR_F32,
                    .eval_from = spec->has_eval_from ? spec->eval_from : INT64_MAX};
     node.name = sr_arena_strdup(&graph->arena, spec->name);
@@ -226,8 +228,8 @@ SrStatus sr_graph_add_input(SrGraph *graph, const char *name, SrShape shape, SrD
         if (shape.d[i] < 1)
             SR_FAIL(SR_ERR_CONFIG, "input %s: dimension %d is %d, must be at least 1", name, i,
                     shape.d[i]);
-    SrNode node = {.module = "", .shape = shape, .dtype = dtype, .mode = SR_MODE_BOTH,
-                   .eval_from = INT64_MAX};
+    SrNode node = {
+        .module = "", .shape = shape, .dtype = dtype, .mode = SR_MODE_BOTH, .eval_from = INT64_MAX};
     node.name = sr_arena_strdup(&graph->arena, name);
     return node.name ? append(graph, &node, out) : out_of_memory(name);
 }

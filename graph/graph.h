@@ -34,7 +34,8 @@ typedef struct {
     SrShape shape;
     SrDtype dtype; // F32, or what an input carries
     unsigned mode; // SrMode bits
-    int64_t eval_from; // from this iteration on a train plan runs it as in evaluation; INT64_MAX: never
+    int64_t
+        eval_from; // from this iteration on a train plan runs it as in evaluation; INT64_MAX: never
     bool optional; // dropped when nothing needs it, though it has side effects
     unsigned tags; // free for passes; 0 at the start
 } SrNode;
@@ -64,7 +65,8 @@ typedef struct {
     int64_t eval_from; // read if has_eval_from
 } SrNodeSpec;
 SrStatus sr_graph_add(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out);
-SrStatus sr_graph_add_input(SrGraph *graph, const char *name, SrShape shape, SrDtype dtype, SrNodeId *out);
+SrStatus sr_graph_add_input(SrGraph *graph, const char *name, SrShape shape, SrDtype dtype,
+                            SrNodeId *out);
 
 // Stage names beside node names: VISSL's "res2" or timm's index for the node `id`.  Both vocabularies work
 // wherever a layer is named.  Where an alias equals a node's name (VISSL's "conv1" is torchvision's "relu"), the
@@ -84,7 +86,8 @@ typedef struct {
     const char *class_name; // torchvision's
     SrNodeId first, end;
 } SrBlock;
-SrStatus sr_graph_add_block(SrGraph *graph, const char *path, const char *class_name, SrNodeId first, SrNodeId end);
+SrStatus sr_graph_add_block(SrGraph *graph, const char *path, const char *class_name,
+                            SrNodeId first, SrNodeId end);
 int sr_graph_block_count(const SrGraph *graph);
 const SrBlock *sr_graph_block_at(const SrGraph *graph, int i);
 

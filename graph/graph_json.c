@@ -47,17 +47,19 @@ static SrYaml *real(SrArena *arena, double f) {
 static SrStatus put(SrArena *arena, SrYaml *map, const char *key, SrYaml *value) {
     if (!value)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a graph's JSON");
-    return map->type == SR_YAML_LIST ? sr_yaml_append(arena, map, value) : sr_yaml_put(arena, map, key, value);
+    return map->type == SR_YAML_LIST ? sr_yaml_append(arena, map, value)
+                                     : sr_yaml_put(arena, map, key, value);
 }
 
 // A new list or map under `key` of `parent`.
-static SrStatus put_new(SrArena *arena, SrYaml *parent, const char *key, SrYamlType type, SrYaml **out) {
+static SrStatus put_new(SrArena *arena, SrYaml *parent, const char *key, SrYamlType type,
+                        SrYaml **out) {
     *out = sr_yaml_new(arena, type, "graph", 0);
     return put(arena, parent, key, *out);
 }
 
-static SrStatus put_inits(const SrGraph *graph, const SrNode *node, const SrSlot *slots, SrArena *arena,
-                          SrYaml *map) {
+static SrStatus put_inits(const SrGraph *graph, const SrNode *node, const SrSlot *slots,
+                          SrArena *arena, SrYaml *map) {
     SrYaml *inits = NULL, *pair;
     for (int i = 0; i < node->n_w; i++) {
         const SrInit *init = &sr_params_at(sr_graph_params(graph), node->w[i])->init;
@@ -106,7 +108,8 @@ static SrStatus put_node(const SrGraph *graph, SrNodeId id, SrArena *arena, SrYa
     const SrNode *node = sr_graph_at(graph, id);
     SrYaml *list, *options;
     if (node->op == &sr__op_block)
-        SR_FAIL(SR_ERR_CONFIG, "%s is a closed block: JSON holds whole graphs only (--leaf through)", node->name);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s is a closed block: JSON holds whole graphs only (--leaf through)", node->name);
     SR_TRY(put(arena, map, "name", string(arena, node->name)));
     SR_TRY(put(arena, map, "op", string(arena, node->op ? node->op->name : "input")));
     if (!node->op)
@@ -144,8 +147,8 @@ static SrStatus print_nodes(const SrGraph *graph, SrText *out) {
 }
 
 // A line of JSON from a node built for this line alone.
-static SrStatus print_line(SrText *out, const char *before, const char *const *strings, int n, const int *numbers,
-                           int n_numbers) {
+static SrStatus print_line(SrText *out, const char *before, const char *const *strings, int n,
+                           const int *numbers, int n_numbers) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *list = sr_yaml_new(&arena, SR_YAML_LIST, "graph", 0);
     SrStatus status = list ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a graph's JSON");
@@ -168,8 +171,8 @@ SrStatus sr__graph_print_json(const SrGraph *graph, SrText *out) {
     for (int i = 0; i < sr_graph_alias_count(graph); i++) {
         SrNodeId id;
         const char *alias = sr_graph_alias_at(graph, i, &id);
-        SR_TRY(print_line(out, i ? ",\n  " : "\n  ", (const char *[]){alias, sr_graph_at(graph, id)->name}, 2,
-                          NULL, 0));
+        SR_TRY(print_line(out, i ? ",\n  " : "\n  ",
+                          (const char *[]){alias, sr_graph_at(graph, id)->name}, 2, NULL, 0));
     }
     sr_text_add(out, "],\n \"blocks\": [");
     for (int i = 0; i < sr_graph_block_count(graph); i++) {
@@ -191,11 +194,12 @@ typedef struct {
 } Parse;
 
 // The member of that type, or NULL; a member of another type is an error.
-static SrStatus member(const Parse *p, const SrYaml *map, const char *key, SrYamlType type, const SrYaml **out) {
+static SrStatus member(const Parse *p, const SrYaml *map, const char *key, SrYamlType type,
+                       const SrYaml **out) {
     *out = sr_yaml_find(map, key);
     if (*out && (*out)->type != type)
-        SR_FAIL(SR_ERR_CONFIG, "%s: \"%s\" must be %s, not %s", p->file, key, sr_yaml_type_name(type),
-                sr_yaml_type_name((*out)->type));
+        SR_FAIL(SR_ERR_CONFIG, "%s: \"%s\" must be %s, not %s", p->file, key,
+                sr_yaml_type_name(type), sr_yaml_type_name((*out)->type));
     return SR_OK;
 }
 
@@ -228,9 +232,11 @@ static SrStatus parse_input(Parse *p, const SrYaml *map, const char *name) {
         SR_FAIL(SR_ERR_CONFIG, "%s: input %s has the unknown type %s", p->file, name, dtype_name);
     SrShape s = {.rank = shape ? shape->n : -1};
     if (s.rank < 0 || s.rank > SR_MAX_RANK)
-        SR_FAIL(SR_ERR_CONFIG, "%s: input %s needs a shape of at most %d numbers", p->file, name, SR_MAX_RANK);
+        SR_FAIL(SR_ERR_CONFIG, "%s: input %s needs a shape of at most %d numbers", p->file, name,
+                SR_MAX_RANK);
     for (int i = 0; i < s.rank; i++) {
-        if (shape->items[i]->type != SR_YAML_INT || shape->items[i]->i < 1 || shape->items[i]->i > MAX_DIM)
+        if (shape->items[i]->type != SR_YAML_INT || shape->items[i]->i < 1 ||
+            shape->items[i]->i > MAX_DIM)
             SR_FAIL(SR_ERR_CONFIG, "%s: input %s: dimension %d is out of range", p->file, name, i);
         s.d[i] = (int)shape->items[i]->i;
     }
@@ -247,7 +253,8 @@ static SrStatus parse_mode(const Parse *p, const SrYaml *map, unsigned *out) {
     for (*out = SR_MODE_TRAIN; *out <= SR_MODE_BOTH; ++*out)
         if (strcmp(mode->text, mode_name(*out)) == 0)
             return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s: mode '%s'; expected train, eval or both", p->file, mode->text);
+    return sr_fail(SR_ERR_CONFIG, "%s: mode '%s'; expected train, eval or both", p->file,
+                   mode->text);
 }
 
 static SrStatus parse_inputs(const Parse *p, const SrYaml *map, SrNodeSpec *spec, SrNodeId *in) {
@@ -255,13 +262,14 @@ static SrStatus parse_inputs(const Parse *p, const SrYaml *map, SrNodeSpec *spec
     SR_TRY(member(p, map, "in", SR_YAML_LIST, &list));
     spec->n_in = list ? list->n : 0;
     if (spec->n_in < spec->op->min_in || spec->n_in > SR_MIN(spec->op->max_in, SR_OP_MAX_IN))
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s: %s takes %d to %d inputs, not %d", p->file, spec->name, spec->op->name,
-                spec->op->min_in, spec->op->max_in, spec->n_in);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s: %s takes %d to %d inputs, not %d", p->file, spec->name,
+                spec->op->name, spec->op->min_in, spec->op->max_in, spec->n_in);
     for (int i = 0; i < spec->n_in; i++) {
         const char *name = list->items[i]->type == SR_YAML_STRING ? list->items[i]->text : "";
         in[i] = sr__graph_named(p->graph, name);
         if (in[i] == SR_NO_NODE)
-            SR_FAIL(SR_ERR_CONFIG, "%s: %s reads '%s', which no node before it is called", p->file, spec->name, name);
+            SR_FAIL(SR_ERR_CONFIG, "%s: %s reads '%s', which no node before it is called", p->file,
+                    spec->name, name);
     }
     spec->in = in;
     return SR_OK;
@@ -302,13 +310,14 @@ static SrStatus parse_entries(Parse *p, const SrYaml *map, SrNodeSpec *spec, int
     SR_TRY(check_size(p, spec->name, y));
     spec->n_w = spec->op->slots ? spec->op->slots(spec->params, x, spec->n_in, slots) : 0;
     if (spec->n_w != (names ? names->n : 0))
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s has %d parameters, %d are named", p->file, spec->name, spec->n_w,
-                names ? names->n : 0);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s has %d parameters, %d are named", p->file, spec->name,
+                spec->n_w, names ? names->n : 0);
     for (int i = 0; i < spec->n_w; i++) {
         SR_TRY(check_size(p, slots[i].name, slots[i].shape));
         SR_TRY(parse_init(p, inits, &slots[i]));
         if (names->items[i]->type != SR_YAML_STRING)
-            SR_FAIL(SR_ERR_CONFIG, "%s: %s: the names of parameters are strings", p->file, spec->name);
+            SR_FAIL(SR_ERR_CONFIG, "%s: %s: the names of parameters are strings", p->file,
+                    spec->name);
         SR_TRY(sr_params_add(p->params, names->items[i]->text, &slots[i], &w[i]));
         if (has_string(frozen, slots[i].name))
             sr_params_at(p->params, w[i])->trainable = false;
@@ -326,16 +335,17 @@ static SrStatus parse_options(Parse *p, const SrYaml *map, SrNodeSpec *spec) {
     if (!params)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for node %s", spec->name);
     spec->params = params;
-    return spec->op->options
-               ? sr_options_parse(spec->op->options, options, spec->name, sr_graph_arena(p->graph), params)
-               : SR_OK;
+    return spec->op->options ? sr_options_parse(spec->op->options, options, spec->name,
+                                                sr_graph_arena(p->graph), params)
+                             : SR_OK;
 }
 
 static SrStatus parse_op(Parse *p, const SrYaml *map, const char *name, const char *op) {
     SrNodeId in[SR_OP_MAX_IN], id;
     int w[SR_OP_MAX_SLOTS];
     const SrYaml *module, *from, *tags;
-    SrNodeSpec spec = {.name = name, .op = sr_op_find(op), .has_eval_from = true, .eval_from = INT64_MAX};
+    SrNodeSpec spec = {
+        .name = name, .op = sr_op_find(op), .has_eval_from = true, .eval_from = INT64_MAX};
     if (!spec.op)
         SR_FAIL(SR_ERR_CONFIG, "%s: %s: there is no operation '%s'", p->file, name, op);
     SR_TRY(member(p, map, "module", SR_YAML_STRING, &module));
@@ -376,15 +386,16 @@ static SrStatus parse_names(Parse *p, const SrYaml *root) {
         const SrYaml *row = stages->items[i];
         if (!is_row(row, 2))
             SR_FAIL(SR_ERR_CONFIG, "%s: a stage is [name, node]", p->file);
-        SR_TRY(sr_graph_alias(p->graph, row->items[0]->text, sr__graph_named(p->graph, row->items[1]->text)));
+        SR_TRY(sr_graph_alias(p->graph, row->items[0]->text,
+                              sr__graph_named(p->graph, row->items[1]->text)));
     }
     for (int i = 0; blocks && i < blocks->n; i++) {
         const SrYaml *row = blocks->items[i];
-        if (!is_row(row, 4) || row->items[2]->i < 0 || row->items[3]->i > sr_graph_count(p->graph) ||
-            row->items[2]->i > row->items[3]->i)
+        if (!is_row(row, 4) || row->items[2]->i < 0 ||
+            row->items[3]->i > sr_graph_count(p->graph) || row->items[2]->i > row->items[3]->i)
             SR_FAIL(SR_ERR_CONFIG, "%s: a block is [path, class, first node, end]", p->file);
-        SR_TRY(sr_graph_add_block(p->graph, row->items[0]->text, row->items[1]->text, (int)row->items[2]->i,
-                                  (int)row->items[3]->i));
+        SR_TRY(sr_graph_add_block(p->graph, row->items[0]->text, row->items[1]->text,
+                                  (int)row->items[2]->i, (int)row->items[3]->i));
     }
     return SR_OK;
 }
@@ -397,14 +408,16 @@ static SrStatus parse_document(Parse *p, const char *text, size_t bytes) {
     SR_TRY(sr_json_parse(&p->arena, text, bytes, p->file, &root));
     SR_TRY(member(p, root, "nodes", SR_YAML_LIST, &nodes));
     if (!nodes || nodes->n > MAX_NODES)
-        SR_FAIL(SR_ERR_CONFIG, "%s: expected a graph: {\"nodes\": [at most %d]}", p->file, MAX_NODES);
+        SR_FAIL(SR_ERR_CONFIG, "%s: expected a graph: {\"nodes\": [at most %d]}", p->file,
+                MAX_NODES);
     for (int i = 0; i < nodes->n; i++)
         SR_TRY(parse_node(p, nodes->items[i]));
     SR_TRY(parse_names(p, root));
     return sr_graph_check(p->graph);
 }
 
-SrStatus sr_graph_parse(const char *text, size_t bytes, const char *file, SrParams *params, SrGraph **out) {
+SrStatus sr_graph_parse(const char *text, size_t bytes, const char *file, SrParams *params,
+                        SrGraph **out) {
     Parse p = {.params = params, .file = file};
     *out = NULL;
     SR_TRY(sr_graph_new(params, &p.graph));

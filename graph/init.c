@@ -41,8 +41,9 @@ static void draw_piece(void *arg, int64_t piece, int thread) {
         return;
     }
     for (int64_t i = first; i < end; i++)
-        d->value[i] = (float)(d->scale * (d->kind == SR_INIT_TRUNCATED_NORMAL ? truncated_normal(&rng)
-                                                                              : sr_rng_normal(&rng)));
+        d->value[i] =
+            (float)(d->scale * (d->kind == SR_INIT_TRUNCATED_NORMAL ? truncated_normal(&rng)
+                                                                    : sr_rng_normal(&rng)));
 }
 
 static int64_t fan_in(SrShape shape) { // weight (out, in, ...)
@@ -68,8 +69,12 @@ void sr__init_draw(SrParam *p, uint64_t seed) {
         fill(p, p->init.value);
         return;
     }
-    Draw d = {.value = p->value, .count = sr_shape_count(p->shape), .kind = p->init.kind,
-              .scale = p->init.value, .seed = seed, .key = sr_rng_hash(p->name)};
+    Draw d = {.value = p->value,
+              .count = sr_shape_count(p->shape),
+              .kind = p->init.kind,
+              .scale = p->init.value,
+              .seed = seed,
+              .key = sr_rng_hash(p->name)};
     if (d.kind == SR_INIT_UNIFORM_FAN_IN) {
         d.kind = SR_INIT_UNIFORM; // torch.nn.Linear's default: kaiming_uniform with a = sqrt(5)
         d.scale = p->init.value / sqrt((double)SR_MAX(fan_in(p->shape), 1));

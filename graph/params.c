@@ -90,8 +90,12 @@ SrStatus sr_params_add(SrParams *params, const char *name, const SrSlot *slot, i
     SR_TRY(sr_name_map_put(&params->by_name, copy, params->count));
     *index = params->count++;
     params->drawn[*index] = false;
-    params->entries[*index] = (SrParam){.name = copy, .shape = slot->shape, .dtype = slot->dtype,
-                                        .kind = slot->kind, .role = slot->role, .init = slot->init,
+    params->entries[*index] = (SrParam){.name = copy,
+                                        .shape = slot->shape,
+                                        .dtype = slot->dtype,
+                                        .kind = slot->kind,
+                                        .role = slot->role,
+                                        .init = slot->init,
                                         .trainable = slot->kind == SR_SLOT_PARAM,
                                         .grad_offset = -1};
     return SR_OK;
@@ -198,7 +202,8 @@ SrStatus sr_params_copy(SrParams *to, SrParams *from) {
         if (!q || !q->value)
             continue;
         if (!sr_shape_equal(p->shape, q->shape) || p->dtype != q->dtype)
-            SR_FAIL(SR_ERR_CONFIG, "parameter %s differs in shape or type from what is to be copied", p->name);
+            SR_FAIL(SR_ERR_CONFIG,
+                    "parameter %s differs in shape or type from what is to be copied", p->name);
         memcpy(p->value, q->value, (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype));
         to->drawn[i] = from->drawn[k];
     }

@@ -21,9 +21,9 @@ typedef struct {
     SrSlotKind kind;
     SrRole role;
     SrInit init;
-    bool trainable; // PARAM and not frozen: has a gradient
-    void *value;    // NULL before sr_params_allocate
-    float *grad;    // NULL unless trainable
+    bool trainable;      // PARAM and not frozen: has a gradient
+    void *value;         // NULL before sr_params_allocate
+    float *grad;         // NULL unless trainable
     int64_t grad_offset; // in floats, into the gradient block; -1 unless trainable
 } SrParam;
 
@@ -35,7 +35,7 @@ void sr_params_free(SrParams *params);
 // The index of an entry, added if the name is new.  An entry of another shape or dtype: SR_ERR_CONFIG.
 SrStatus sr_params_add(SrParams *params, const char *name, const SrSlot *slot, int *index);
 int sr_params_count(const SrParams *params);
-SrParam *sr_params_at(SrParams *params, int index); // pointer valid until the next add
+SrParam *sr_params_at(SrParams *params, int index);           // pointer valid until the next add
 int sr_params_find(const SrParams *params, const char *name); // -1 if absent
 // trainable = value for entries whose name matches the glob; returns how many matched.  Before allocate.
 int sr_params_set_trainable(SrParams *params, const char *glob, bool trainable);

@@ -13,11 +13,13 @@
 
 // Sums of gradients wear the same SrOpCall as kernels do: y and one input.
 static void run_add(const SrOpCall *call) {
-    sr_accumulate(call->y.dtype, call->y.data, call->x[0].dtype, call->x[0].data, sr_shape_count(call->y.shape));
+    sr_accumulate(call->y.dtype, call->y.data, call->x[0].dtype, call->x[0].data,
+                  sr_shape_count(call->y.shape));
 }
 
 static void run_copy(const SrOpCall *call) {
-    sr_cast(call->y.dtype, call->y.data, call->x[0].dtype, call->x[0].data, sr_shape_count(call->y.shape));
+    sr_cast(call->y.dtype, call->y.data, call->x[0].dtype, call->x[0].data,
+            sr_shape_count(call->y.shape));
 }
 
 static void run_zero(const SrOpCall *call) {
@@ -73,7 +75,8 @@ static SrStatus bind_activations(SrPlan *plan, const SrPlanCall *call, SrOpCall 
         return out_of_memory();
     for (int i = 0; i < node->n_in; i++) {
         const SrPlanNode *from = &plan->nodes[node->in[i]];
-        x[i] = (SrTensor){from->shape, sr__plan_input_type(node, from), sr__plan_address(plan, call->x[i])};
+        x[i] = (SrTensor){from->shape, sr__plan_input_type(node, from),
+                          sr__plan_address(plan, call->x[i])};
         dx[i] = sr__plan_address(plan, call->dx[i]);
     }
     args->n_in = node->n_in;
@@ -85,7 +88,8 @@ static SrStatus bind_activations(SrPlan *plan, const SrPlanCall *call, SrOpCall 
     args->prepared = sr__plan_address(plan, call->prepared);
     args->sums = sr__sums_in(sr__plan_address(plan, call->sums), node->sum_units);
     if (call->x_sums != SR_NO_BUFFER)
-        args->x_sums = sr__sums_in(sr__plan_address(plan, call->x_sums), plan->nodes[node->in[0]].sum_units);
+        args->x_sums =
+            sr__sums_in(sr__plan_address(plan, call->x_sums), plan->nodes[node->in[0]].sum_units);
     args->saved = sr__plan_address(plan, call->saved);
     args->scratch = sr__plan_address(plan, call->scratch);
     return SR_OK;
@@ -113,7 +117,9 @@ static SrStatus bind_call(SrPlan *plan, SrPlanCall *call) {
         return bind_sum(plan, call);
     const SrPlanNode *node = &plan->nodes[call->node];
     call->train_until = plan->mode == SR_MODE_TRAIN ? node->eval_from : INT64_MIN;
-    call->args = (SrOpCall){.params = node->params, .again = call->kind == SR_CALL_RECOMPUTE, .seed = plan->seed,
+    call->args = (SrOpCall){.params = node->params,
+                            .again = call->kind == SR_CALL_RECOMPUTE,
+                            .seed = plan->seed,
                             .node_key = sr_rng_hash(node->name)};
     call->run = call->kind == SR_CALL_BACKWARD  ? node->op->backward
                 : call->kind == SR_CALL_PREPARE ? node->op->prepare[call->pass]
@@ -135,8 +141,10 @@ SrStatus sr__pass_bind(SrPlan *plan) {
         SR_TRY(sr_params_allocate(plan->params));
         plan->memory = sr_map(plan->memory_bytes);
         if (!plan->memory)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory: the plan needs %zu MiB for activations; use a "
-                                   "smaller batch", plan->memory_bytes >> 20);
+            SR_FAIL(SR_ERR_MEMORY,
+                    "out of memory: the plan needs %zu MiB for activations; use a "
+                    "smaller batch",
+                    plan->memory_bytes >> 20);
         fill_seeds(plan);
     }
     for (int c = 0; c < plan->n_calls; c++)

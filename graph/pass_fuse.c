@@ -57,7 +57,8 @@ static bool may_move(const SrPlan *plan, SrNodeId from, SrNodeId to) {
 // else.
 static bool can_take_relu(const SrPlan *plan, SrNodeId norm, SrNodeId relu, const int *readers) {
     const SrPlanNode *node = &plan->nodes[norm];
-    return node->op && (!(node->op->flags & SR_OP_FUSED_NO_GRAD) || !wants_grads(plan)) && has_one_reader(plan, norm, readers) && is_off(node, "relu") &&
+    return node->op && (!(node->op->flags & SR_OP_FUSED_NO_GRAD) || !wants_grads(plan)) &&
+           has_one_reader(plan, norm, readers) && is_off(node, "relu") &&
            may_move(plan, norm, relu);
 }
 
@@ -125,7 +126,8 @@ SrStatus sr__plan_check_fused(const SrPlan *plan) {
         const SrPlanNode *node = &plan->nodes[id];
         if (node->live && node->op && (node->op->flags & SR_OP_FUSED_NO_GRAD) &&
             (is_on(node, "relu") || is_on(node, "residual")))
-            SR_FAIL(SR_ERR_CONFIG, "plan: %s (%s with relu or residual) has no gradient", node->name, node->op->name);
+            SR_FAIL(SR_ERR_CONFIG, "plan: %s (%s with relu or residual) has no gradient",
+                    node->name, node->op->name);
     }
     return SR_OK;
 }

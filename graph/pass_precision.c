@@ -27,7 +27,8 @@ SrStatus sr__pass_precision(SrPlan *plan) {
             continue;
         if (node->is_view) // the same memory, so the same type
             node->dtype = plan->nodes[node->root].dtype;
-        else if ((node->op->flags & SR_OP_BF16) && is_map(node) && !node->is_output && !node->is_grad_out)
+        else if ((node->op->flags & SR_OP_BF16) && is_map(node) && !node->is_output &&
+                 !node->is_grad_out)
             node->dtype = SR_BF16;
     }
     return SR_OK;

@@ -16,12 +16,12 @@ enum { SMALLEST_BYTES = 64 << 10 }; // below this the saving does not pay for a 
 
 // Of each node.
 typedef struct {
-    SrNodeId last;    // the last node that reads the value in the forward
-    SrNodeId need;    // the last whose backward reads it, itself or through what is recomputed from it
-    int64_t chain;    // bytes that come back with it
-    bool reachable;   // there in the backward: kept, or computed from what is
-    bool boundary;    // between segments
-    bool again;       // something dropped is recomputed from it
+    SrNodeId last; // the last node that reads the value in the forward
+    SrNodeId need; // the last whose backward reads it, itself or through what is recomputed from it
+    int64_t chain; // bytes that come back with it
+    bool reachable; // there in the backward: kept, or computed from what is
+    bool boundary;  // between segments
+    bool again;     // something dropped is recomputed from it
 } Fate;
 
 static int64_t value_bytes(const SrPlanNode *node) {
@@ -130,7 +130,8 @@ SrStatus sr__pass_recompute(SrPlan *plan) {
             node->recompute = f->again && node->op && !node->is_output;
         if (node->recompute)
             pass_on(plan, fate, id);
-        kept_from[id] = kept_from[id + 1] + (node->kept && !node->recompute ? value_bytes(node) : 0);
+        kept_from[id] =
+            kept_from[id + 1] + (node->kept && !node->recompute ? value_bytes(node) : 0);
     }
     return SR_OK;
 }

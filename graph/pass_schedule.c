@@ -50,8 +50,15 @@ static SrStatus new_call(SrPlan *plan, SrCallKind kind, SrNodeId node, SrPlanCal
         plan->calls_capacity = capacity;
     }
     SrPlanCall *call = *out = &plan->calls[plan->n_calls++];
-    *call = (SrPlanCall){.kind = kind, .node = node, .y = SR_NO_BUFFER, .dy = SR_NO_BUFFER,
-                         .prepared = SR_NO_BUFFER, .sums = SR_NO_BUFFER, .x_sums = SR_NO_BUFFER, .saved = SR_NO_BUFFER, .scratch = SR_NO_BUFFER};
+    *call = (SrPlanCall){.kind = kind,
+                         .node = node,
+                         .y = SR_NO_BUFFER,
+                         .dy = SR_NO_BUFFER,
+                         .prepared = SR_NO_BUFFER,
+                         .sums = SR_NO_BUFFER,
+                         .x_sums = SR_NO_BUFFER,
+                         .saved = SR_NO_BUFFER,
+                         .scratch = SR_NO_BUFFER};
     for (int i = 0; i < SR_OP_MAX_IN; i++)
         call->x[i] = call->dx[i] = SR_NO_BUFFER;
     return SR_OK;
@@ -72,7 +79,8 @@ static SrStatus add_scratch(SrPlan *plan, const SrPlanNode *node, SrPlanCall *ca
 static bool changes(const SrPlan *plan, int parameter) {
     for (SrNodeId id = 0; id < plan->n_nodes; id++) {
         const SrPlanNode *node = &plan->nodes[id];
-        for (int i = 0; node->live && node->op && (node->op->flags & SR_OP_IMPURE) && i < node->n_w; i++)
+        for (int i = 0; node->live && node->op && (node->op->flags & SR_OP_IMPURE) && i < node->n_w;
+             i++)
             if (node->w[i] == parameter)
                 return true;
     }
@@ -82,7 +90,8 @@ static bool changes(const SrPlan *plan, int parameter) {
 // An earlier preparation of the same parameters in the same form; SR_NO_BUFFER if there is none.  None is
 // shared where activations are few beside weights, or it would make the peak: without gradients and under
 // activation checkpointing.
-static int find_prepared(const SrPlan *plan, const SrPlanNode *node, SrOpPrepared want, SrOpPass pass) {
+static int find_prepared(const SrPlan *plan, const SrPlanNode *node, SrOpPrepared want,
+                         SrOpPass pass) {
     if (!plan->n_losses || plan->splits > 1)
         return SR_NO_BUFFER;
     for (int c = plan->prepared_from; c < plan->n_calls; c++) {
@@ -119,7 +128,8 @@ static SrStatus prepare(SrPlan *plan, SrNodeId id, SrOpPass pass, int *out) {
 }
 
 // y = x or y += x over the value or the gradient of `node`.
-static SrStatus schedule_sum(SrPlan *plan, SrCallKind kind, SrNodeId node, int y, SrDtype to, int x, SrDtype from) {
+static SrStatus schedule_sum(SrPlan *plan, SrCallKind kind, SrNodeId node, int y, SrDtype to, int x,
+                             SrDtype from) {
     SrPlanCall *call;
     SR_TRY(new_call(plan, kind, node, &call));
     call->y = y;
@@ -237,8 +247,8 @@ static SrStatus schedule_seeds(SrPlan *plan) {
     for (int k = 0; k < plan->n_losses; k++) {
         const SrPlanNode *loss = &plan->nodes[plan->losses[k]];
         SrPlanNode *root = &plan->nodes[loss->grad_root];
-        SR_TRY(new_buffer(plan, (size_t)sr_shape_count(loss->shape) * sizeof(float),
-                          &plan->seeds[k]));
+        SR_TRY(
+            new_buffer(plan, (size_t)sr_shape_count(loss->shape) * sizeof(float), &plan->seeds[k]));
         plan->buffers[plan->seeds[k]].whole_run = true;
         if (!loss->needs_grad)
             continue;
@@ -286,7 +296,9 @@ static SrStatus place_dx(SrPlan *plan, int at, int i, bool *temporary) {
             plan->calls[at].dx_add |= 1u << i;
     }
     plan->calls[at].dx[i] = to->grad;
-    return *temporary ? new_buffer(plan, typed_bytes(to, sr__plan_grad_type(node)), &plan->calls[at].dx[i]) : SR_OK;
+    return *temporary
+               ? new_buffer(plan, typed_bytes(to, sr__plan_grad_type(node)), &plan->calls[at].dx[i])
+               : SR_OK;
 }
 
 static bool wants_dx(const SrPlan *plan, const SrPlanNode *node) {

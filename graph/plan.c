@@ -20,9 +20,14 @@ void *sr__plan_address(const SrPlan *plan, int buffer) {
 
 // The plan's own copy, which passes may change; names, params structs and shapes stay the graph's.
 static void load_node(SrPlanNode *to, const SrNode *from, SrMode mode) {
-    *to = (SrPlanNode){.op = from->op, .name = from->name, .params = from->params,
-                       .n_in = from->n_in, .n_w = from->n_w, .shape = from->shape,
-                       .dtype = from->dtype, .eval_from = from->eval_from,
+    *to = (SrPlanNode){.op = from->op,
+                       .name = from->name,
+                       .params = from->params,
+                       .n_in = from->n_in,
+                       .n_w = from->n_w,
+                       .shape = from->shape,
+                       .dtype = from->dtype,
+                       .eval_from = from->eval_from,
                        .optional = from->optional,
                        .live = (from->mode & mode) != 0};
     to->value = to->again = to->grad = to->sums = to->saved = SR_NO_BUFFER;
@@ -79,7 +84,8 @@ static SrStatus load(SrPlan *plan, const SrGraph *graph, const SrPlanOptions *op
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a plan of %d nodes", plan->n_nodes);
     for (SrNodeId id = 0; id < plan->n_nodes; id++) {
         if (sr_graph_at(graph, id)->op == &sr__op_block)
-            SR_FAIL(SR_ERR_CONFIG, "plan: %s is a closed block; inline it first", sr_graph_at(graph, id)->name);
+            SR_FAIL(SR_ERR_CONFIG, "plan: %s is a closed block; inline it first",
+                    sr_graph_at(graph, id)->name);
         load_node(&plan->nodes[id], sr_graph_at(graph, id), plan->mode);
     }
     for (int i = 0; i < options->n_outputs; i++) {

@@ -24,12 +24,12 @@ typedef struct {
     int n_losses;
     const SrNodeId *input_grads;
     int n_input_grads;
-    uint64_t seed;       // for ops that draw
-    bool no_fuse;        // keep every node as built (tests, NaN hunting)
-    bool no_recompute;   // keep cheap outputs instead of recomputing them in the backward
-    int splits;          // > 1: of the forward keep only what lies between that many segments (pass_recompute.c)
-    bool bf16;           // store maps and their gradients as bfloat16 where the op can (pass_precision.c)
-    bool no_allocate;    // dry run: plan and count, but take no activation memory and do not run
+    uint64_t seed;     // for ops that draw
+    bool no_fuse;      // keep every node as built (tests, NaN hunting)
+    bool no_recompute; // keep cheap outputs instead of recomputing them in the backward
+    int splits; // > 1: of the forward keep only what lies between that many segments (pass_recompute.c)
+    bool bf16; // store maps and their gradients as bfloat16 where the op can (pass_precision.c)
+    bool no_allocate; // dry run: plan and count, but take no activation memory and do not run
 } SrPlanOptions;
 
 typedef struct SrPlan SrPlan;
@@ -43,10 +43,11 @@ void sr_plan_forward(SrPlan *plan, int64_t iteration);
 void sr_plan_backward(SrPlan *plan);
 
 // Views into the plan's memory, at fixed addresses for its whole life.
-SrTensor sr_plan_input(SrPlan *plan, SrNodeId input);   // to be filled before each forward
+SrTensor sr_plan_input(SrPlan *plan, SrNodeId input); // to be filled before each forward
 // One of options.outputs or a loss; data is NULL for other nodes, whose memory holds something else by now.
 SrTensor sr_plan_output(SrPlan *plan, SrNodeId output);
-float *sr_plan_seed(SrPlan *plan, SrNodeId loss);       // gradient of a loss node, to be filled before backward
+float *sr_plan_seed(SrPlan *plan,
+                    SrNodeId loss); // gradient of a loss node, to be filled before backward
 SrTensor sr_plan_input_grad(SrPlan *plan, SrNodeId node); // zero if no loss reaches it
 
 // What it costs.
@@ -78,7 +79,7 @@ typedef struct {
     SrDtype dtype; // of what it computes
     double seconds;
     int64_t calls, flops; // flops of one call
-    int64_t bytes;        // of the tensors one call reads and writes, each once; parameters not counted
+    int64_t bytes; // of the tensors one call reads and writes, each once; parameters not counted
 } SrPlanTiming;
 bool sr_plan_profile_at(const SrPlan *plan, int i, SrPlanTiming *out);
 // Name of the first node, in execution order, whose value holds a NaN or an infinity after running the forward

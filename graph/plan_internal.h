@@ -23,25 +23,25 @@ typedef struct {
     SrShape shape;
     SrDtype dtype; // of the value, and of all of a call's activations but integer inputs
     int64_t eval_from;
-    bool optional;     // side effects alone are no reason to run it
+    bool optional; // side effects alone are no reason to run it
 
-    bool live;         // computed in this plan
-    bool is_output;    // readable after a run (outputs and losses)
-    bool is_grad_out;  // its gradient is readable after a backward
-    bool is_view;      // no kernel: shows in[0] under another shape
-    bool needs_grad;   // something at or above it wants its gradient
-    bool has_backward; // a backward call will run
-    bool kept;         // (roots) a backward call reads the value
-    bool recompute;    // (roots) dropped after the forward and computed again in the backward
-    SrNodeId root;      // whose memory holds the value: itself unless a view
-    SrNodeId grad_root; // whose buffer collects the gradient: as root, but is_grad_out has its own
+    bool live;           // computed in this plan
+    bool is_output;      // readable after a run (outputs and losses)
+    bool is_grad_out;    // its gradient is readable after a backward
+    bool is_view;        // no kernel: shows in[0] under another shape
+    bool needs_grad;     // something at or above it wants its gradient
+    bool has_backward;   // a backward call will run
+    bool kept;           // (roots) a backward call reads the value
+    bool recompute;      // (roots) dropped after the forward and computed again in the backward
+    SrNodeId root;       // whose memory holds the value: itself unless a view
+    SrNodeId grad_root;  // whose buffer collects the gradient: as root, but is_grad_out has its own
     int n_contributions; // (grad roots) how many backward calls and seeds add into the gradient
 
-    int value, again; // (roots) buffers of the value and of its recomputed copy
-    int grad;         // (grad roots) buffer of the gradient
-    int sums;         // what forward leaves of its value for the reader that wants it,
+    int value, again;  // (roots) buffers of the value and of its recomputed copy
+    int grad;          // (grad roots) buffer of the gradient
+    int sums;          // what forward leaves of its value for the reader that wants it,
     int64_t sum_units; // in that many units
-    int saved;        // what forward leaves for backward
+    int saved;         // what forward leaves for backward
 } SrPlanNode;
 
 typedef struct {
@@ -57,10 +57,10 @@ typedef enum {
     SR_CALL_RECOMPUTE,
     SR_CALL_BACKWARD,
     SR_CALL_PREPARE, // what calls after it want made of the node's parameters
-    SR_CALL_ADD,  // y += x[0], over gradients
-    SR_CALL_COPY, // y = x[0]
-    SR_CALL_CAST, // y = x[0], over values
-    SR_CALL_ZERO, // y = 0
+    SR_CALL_ADD,     // y += x[0], over gradients
+    SR_CALL_COPY,    // y = x[0]
+    SR_CALL_CAST,    // y = x[0], over values
+    SR_CALL_ZERO,    // y = 0
 } SrCallKind;
 
 typedef struct {
@@ -99,7 +99,7 @@ struct SrPlan {
     SrPlanCall *calls; // forward calls, then the backward
     int n_calls, calls_capacity;
     int n_forward;
-    int prepared_from; // first call whose preparations may still be shared
+    int prepared_from;   // first call whose preparations may still be shared
     size_t shared_bytes; // gradients that took over another's buffer in place
 
     char *memory; // the arena of activations, memory_bytes long; NULL in a dry run
@@ -111,7 +111,8 @@ struct SrPlan {
 // Passes, one file each.
 SrStatus sr__pass_dce(SrPlan *plan);
 SrStatus sr__pass_fuse(SrPlan *plan);
-SrStatus sr__plan_check_fused(const SrPlan *plan); // no SR_OP_FUSED_NO_GRAD in use where gradients are wanted
+SrStatus sr__plan_check_fused(
+    const SrPlan *plan); // no SR_OP_FUSED_NO_GRAD in use where gradients are wanted
 SrStatus sr__pass_alias(SrPlan *plan);
 SrStatus sr__pass_precision(SrPlan *plan);
 SrStatus sr__pass_gradient(SrPlan *plan);
@@ -123,7 +124,8 @@ SrStatus sr__pass_bind(SrPlan *plan);
 // Shapes of a node's inputs into x[SR_OP_MAX_IN].
 void sr__plan_shapes(const SrPlan *plan, const SrPlanNode *node, SrShape *x);
 SrDtype sr__plan_grad_type(const SrPlanNode *node); // of the gradient collected under this node
-SrDtype sr__plan_input_type(const SrPlanNode *node, const SrPlanNode *from); // in which a call of `node` reads `from`
+SrDtype sr__plan_input_type(const SrPlanNode *node,
+                            const SrPlanNode *from); // in which a call of `node` reads `from`
 // Has the node a parameter that is not frozen?
 bool sr__plan_learns(const SrPlan *plan, const SrPlanNode *node);
 // NULL for no buffer, and in a dry run.

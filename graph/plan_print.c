@@ -41,8 +41,9 @@ SrStatus sr_plan_print(const SrPlan *plan, SrText *out) {
     sr_text_printf(out, "%d forward, %d backward, %d recomputed; %.1f + %.1f GFLOP\n",
                    cost.n_forward, cost.n_backward, cost.n_recompute,
                    1e-9 * (double)cost.forward_flops, 1e-9 * (double)cost.backward_flops);
-    sr_text_printf(out, "%.1f MiB of activations (%.1f MiB alive at once at most, %.1f MiB without "
-                        "sharing)\n",
+    sr_text_printf(out,
+                   "%.1f MiB of activations (%.1f MiB alive at once at most, %.1f MiB without "
+                   "sharing)\n",
                    (double)cost.activation_bytes / 0x1p20,
                    (double)sr__plan_live_bytes(plan) / 0x1p20, (double)cost.naive_bytes / 0x1p20);
     return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for printing a plan") : SR_OK;

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/bf16.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "graph/plan_internal.h"
 
@@ -45,7 +45,8 @@ void sr_plan_backward(SrPlan *plan) {
 void sr_plan_profile(SrPlan *plan, bool on) { plan->profiling = on; }
 
 const char *sr__call_kind_name(SrCallKind kind) {
-    static const char *const names[] = {"forward", "recompute", "backward", "prepare", "add", "copy", "cast", "zero"};
+    static const char *const names[] = {"forward", "recompute", "backward", "prepare",
+                                        "add",     "copy",      "cast",     "zero"};
     return names[kind];
 }
 
@@ -78,7 +79,8 @@ bool sr_plan_profile_at(const SrPlan *plan, int i, SrPlanTiming *out) {
 
 static bool all_finite(SrDtype type, const void *v, int64_t n) {
     for (int64_t i = 0; i < n; i++)
-        if (!isfinite(type == SR_BF16 ? sr_bf16_float(((const SrBf16 *)v)[i]) : ((const float *)v)[i]))
+        if (!isfinite(type == SR_BF16 ? sr_bf16_float(((const SrBf16 *)v)[i])
+                                      : ((const float *)v)[i]))
             return false;
     return true;
 }
@@ -93,7 +95,8 @@ static bool is_finite(const SrPlan *plan, const SrPlanNode *node) {
 // Running statistics, queues, counters: what a forward changes beside activations.
 static size_t state_bytes(const SrParam *p) {
     return p->kind == SR_SLOT_STATE && p->value
-               ? (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype) : 0;
+               ? (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype)
+               : 0;
 }
 
 // Copies all state entries of the table to (out) or from the block.

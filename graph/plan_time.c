@@ -20,9 +20,11 @@ static double traffic(const SrPlan *plan, const SrPlanCall *call) {
         bytes += bytes_of(plan, call->x[i]) + bytes_of(plan, call->dx[i]);
     bytes += bytes_of(plan, call->prepared);
     const SrPlanNode *node = &plan->nodes[call->node];
-    bool instead = call->prepared != SR_NO_BUFFER && call->kind != SR_CALL_PREPARE; // read in place of the parameters
+    bool instead = call->prepared != SR_NO_BUFFER &&
+                   call->kind != SR_CALL_PREPARE; // read in place of the parameters
     for (int i = 0; i < node->n_w && !instead; i++)
-        bytes += (double)sr_shape_count(sr_params_at(plan->params, node->w[i])->shape) * sizeof(float);
+        bytes +=
+            (double)sr_shape_count(sr_params_at(plan->params, node->w[i])->shape) * sizeof(float);
     return bytes;
 }
 
@@ -47,7 +49,8 @@ double sr_plan_seconds(const SrPlan *plan, const SrPlanRates *rates) {
         double flops = window ? rates->window_flops : rates->matrix_flops;
         if (!window && node->dtype == SR_BF16 && sr_cpu_has_bf16())
             flops *= 2; // products of pairs; most windows are Winograd's, computed in floats
-        double arithmetic = (double)call->flops / flops, memory = traffic(plan, call) / rates->bytes;
+        double arithmetic = (double)call->flops / flops,
+               memory = traffic(plan, call) / rates->bytes;
         seconds += SR_MAX(arithmetic, memory);
     }
     return seconds;

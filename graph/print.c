@@ -63,8 +63,8 @@ static int longest_name(const SrGraph *graph) {
 static void print_table_line(const SrGraph *graph, SrNodeId id, int width, SrText *out) {
     const SrNode *node = sr_graph_at(graph, id);
     char shape[SR_SHAPE_TEXT_BYTES];
-    sr_text_printf(out, "%-*s  %-20s  %-20s  %10lld  %14lld  %12lld  ", width, node->name, op_name(node),
-                   sr_shape_text(sr_shape_nchw(node->shape), shape, sizeof shape),
+    sr_text_printf(out, "%-*s  %-20s  %-20s  %10lld  %14lld  %12lld  ", width, node->name,
+                   op_name(node), sr_shape_text(sr_shape_nchw(node->shape), shape, sizeof shape),
                    (long long)sr_graph_numbers(graph, id), (long long)sr_graph_flops(graph, id),
                    (long long)sr_graph_bytes(graph, id));
     for (int i = 0; i < node->n_in; i++)
@@ -74,8 +74,8 @@ static void print_table_line(const SrGraph *graph, SrNodeId id, int width, SrTex
 static SrStatus print_table(const SrGraph *graph, unsigned mode, SrText *out) {
     int width = longest_name(graph), nodes = 0;
     int64_t flops = 0, bytes = 0;
-    sr_text_printf(out, "%-*s  %-20s  %-20s  %10s  %14s  %12s  %s\n", width, "node", "op", "shape", "learned",
-                   "FLOPs", "bytes", "inputs  options");
+    sr_text_printf(out, "%-*s  %-20s  %-20s  %10s  %14s  %12s  %s\n", width, "node", "op", "shape",
+                   "learned", "FLOPs", "bytes", "inputs  options");
     for (SrNodeId id = 0; id < sr_graph_count(graph); id++) {
         const SrNode *node = sr_graph_at(graph, id);
         if (!is_shown(node, mode))
@@ -90,9 +90,9 @@ static SrStatus print_table(const SrGraph *graph, unsigned mode, SrText *out) {
         flops += sr_graph_flops(graph, id);
         bytes += sr_graph_bytes(graph, id);
     }
-    sr_text_printf(out, "%d nodes, %lld learned numbers, %lld FLOPs, %lld bytes of activations\n", nodes,
-                   (long long)sr_params_numbers(sr_graph_params(graph), false), (long long)flops,
-                   (long long)bytes);
+    sr_text_printf(out, "%d nodes, %lld learned numbers, %lld FLOPs, %lld bytes of activations\n",
+                   nodes, (long long)sr_params_numbers(sr_graph_params(graph), false),
+                   (long long)flops, (long long)bytes);
     return SR_OK;
 }
 
@@ -141,7 +141,8 @@ static void print_dot(const SrGraph *graph, unsigned mode, SrText *out) {
     }
     sr_text_add(out, *module ? "  }\n" : "");
     for (SrNodeId id = 0; id < sr_graph_count(graph); id++)
-        for (int i = 0; is_shown(sr_graph_at(graph, id), mode) && i < sr_graph_at(graph, id)->n_in; i++)
+        for (int i = 0; is_shown(sr_graph_at(graph, id), mode) && i < sr_graph_at(graph, id)->n_in;
+             i++)
             sr_text_printf(out, "  n%d -> n%d;\n", sr_graph_at(graph, id)->in[i], id);
     sr_text_add(out, "}\n");
 }
@@ -169,7 +170,8 @@ static SrStatus print_code(const SrGraph *graph, unsigned mode, SrText *out) {
             sr_text_printf(out, "%s%s", i ? ", " : "", sr_graph_at(graph, node->in[i])->name);
         sr_text_add(out, ")");
         SR_TRY(add_options(node, out));
-        sr_text_printf(out, "  # %s\n", sr_shape_text(sr_shape_nchw(node->shape), shape, sizeof shape));
+        sr_text_printf(out, "  # %s\n",
+                       sr_shape_text(sr_shape_nchw(node->shape), shape, sizeof shape));
     }
     return SR_OK;
 }
@@ -200,12 +202,13 @@ SrStatus sr_graph_print_modes(const SrGraph *graph, SrText *out) {
         sr_text_printf(out, "train and eval: the same %d nodes\n", both);
     } else if (train == 0 || eval == 0) {
         const char *more = train ? "train" : "eval", *less = train ? "eval" : "train";
-        sr_text_printf(out, "%s (%d nodes) is a subsequence of %s (%d nodes), which adds %d", less, both,
-                       more, both + train + eval, train + eval);
+        sr_text_printf(out, "%s (%d nodes) is a subsequence of %s (%d nodes), which adds %d", less,
+                       both, more, both + train + eval, train + eval);
         add_only(graph, train ? SR_MODE_TRAIN : SR_MODE_EVAL, out);
         sr_text_add(out, "\n");
     } else {
-        sr_text_printf(out, "train and eval differ: %d nodes are shared, %d are train's alone", both, train);
+        sr_text_printf(out, "train and eval differ: %d nodes are shared, %d are train's alone",
+                       both, train);
         add_only(graph, SR_MODE_TRAIN, out);
         sr_text_printf(out, ", %d eval's alone", eval);
         add_only(graph, SR_MODE_EVAL, out);
@@ -214,7 +217,8 @@ SrStatus sr_graph_print_modes(const SrGraph *graph, SrText *out) {
     return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for printing a graph") : SR_OK;
 }
 
-SrStatus sr_graph_print_mode(const SrGraph *graph, SrGraphFormat format, unsigned mode, SrText *out) {
+SrStatus sr_graph_print_mode(const SrGraph *graph, SrGraphFormat format, unsigned mode,
+                             SrText *out) {
     SrStatus status = SR_OK;
     switch (format) {
     case SR_GRAPH_NAMES: print_list(graph, mode, false, out); break;

@@ -88,9 +88,9 @@ static SrStatus unknown(const SrGraph *graph, const char *query) {
         sr_text_printf(&nearest, "%s'%s'", k ? " or " : "; did you mean ", names[best]);
         names[best] = names[--n]; // not again
     }
-    SrStatus status = sr_fail(SR_ERR_CONFIG, "there is no layer '%s'%s%s `sslrun graph %s` lists them all",
-                              query, nearest.s ? nearest.s : "", nearest.len ? "?" : ";",
-                              sr_graph_title(graph));
+    SrStatus status =
+        sr_fail(SR_ERR_CONFIG, "there is no layer '%s'%s%s `sslrun graph %s` lists them all", query,
+                nearest.s ? nearest.s : "", nearest.len ? "?" : ";", sr_graph_title(graph));
     sr_text_deinit(&nearest);
     sr_free(names);
     return status;
@@ -104,7 +104,8 @@ static SrNodeId last_below(const SrGraph *graph, const char *query, unsigned mod
     return SR_NO_NODE;
 }
 
-SrStatus sr_graph_query_mode(const SrGraph *graph, const char *query, unsigned mode, SrNodeId *out) {
+SrStatus sr_graph_query_mode(const SrGraph *graph, const char *query, unsigned mode,
+                             SrNodeId *out) {
     *out = sr_graph_find(graph, query);
     if (*out == SR_NO_NODE)
         *out = last_below(graph, query, mode);

@@ -14,8 +14,12 @@ static SrStatus map_entry(SrRewrite *rw, int w, int *out) {
     if (from == to)
         return SR_OK;
     const SrParam *p = sr_params_at(from, w);
-    SrSlot slot = {.name = p->name, .shape = p->shape, .dtype = p->dtype, .kind = p->kind,
-                   .role = p->role, .init = p->init};
+    SrSlot slot = {.name = p->name,
+                   .shape = p->shape,
+                   .dtype = p->dtype,
+                   .kind = p->kind,
+                   .role = p->role,
+                   .init = p->init};
     SR_TRY(sr_params_add(to, p->name, &slot, out));
     sr_params_at(to, *out)->trainable = p->trainable;
     return SR_OK;
@@ -23,10 +27,17 @@ static SrStatus map_entry(SrRewrite *rw, int w, int *out) {
 
 SrStatus sr__rewrite_spec(SrRewrite *rw, SrNodeId id, SrRewriteSpec *out) {
     const SrNode *node = sr_graph_at(rw->from, id);
-    out->spec = (SrNodeSpec){.op = node->op, .name = node->name, .module = node->module,
-                             .params = node->params, .n_in = node->n_in, .in = out->in,
-                             .n_w = node->n_w, .w = out->w, .mode = node->mode,
-                             .has_eval_from = true, .eval_from = node->eval_from};
+    out->spec = (SrNodeSpec){.op = node->op,
+                             .name = node->name,
+                             .module = node->module,
+                             .params = node->params,
+                             .n_in = node->n_in,
+                             .in = out->in,
+                             .n_w = node->n_w,
+                             .w = out->w,
+                             .mode = node->mode,
+                             .has_eval_from = true,
+                             .eval_from = node->eval_from};
     for (int i = 0; i < node->n_in; i++) {
         out->in[i] = rw->map[node->in[i]];
         if (out->in[i] == SR_NO_NODE)
@@ -98,7 +109,8 @@ SrStatus sr__rewrite(const SrGraph *from, SrParams *params, SrStatus (*each)(SrR
     SR_TRY_GOTO(sr_graph_new(params, &rw.to));
     rw.map = sr_calloc(n, sizeof *rw.map);
     rw.start = sr_calloc(n, sizeof *rw.start);
-    SR_TRY_GOTO(rw.map && rw.start ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for copying a graph"));
+    SR_TRY_GOTO(rw.map && rw.start ? SR_OK
+                                   : sr_fail(SR_ERR_MEMORY, "out of memory for copying a graph"));
     SR_TRY_GOTO(run(&rw, each));
     *out = rw.to;
     if (map) {

@@ -35,7 +35,8 @@ static SrStatus parse_pattern(const char *text, Pattern *out) {
         while (end > p && end[-1] == ' ')
             end--;
         if (end <= p || end - p >= (int)sizeof out->op[0] || out->n == SR_CHAIN_MAX)
-            SR_FAIL(SR_ERR_CONFIG, "pattern '%s': expected up to %d ops as in conv2d -> batch_norm -> relu", text,
+            SR_FAIL(SR_ERR_CONFIG,
+                    "pattern '%s': expected up to %d ops as in conv2d -> batch_norm -> relu", text,
                     SR_CHAIN_MAX);
         snprintf(out->op[out->n++], sizeof out->op[0], "%.*s", (int)(end - p), p);
         p = arrow ? arrow + 2 : NULL;
@@ -73,7 +74,8 @@ static bool match_at(const SrGraph *graph, const Pattern *pattern, SrNodeId id, 
     return true;
 }
 
-SrStatus sr_graph_find_chain(const SrGraph *graph, const char *pattern, SrNodeId from, SrChain *out) {
+SrStatus sr_graph_find_chain(const SrGraph *graph, const char *pattern, SrNodeId from,
+                             SrChain *out) {
     Pattern p;
     SR_TRY(parse_pattern(pattern, &p));
     for (SrNodeId id = SR_MAX(from, 0); id < sr_graph_count(graph); id++)
@@ -99,8 +101,8 @@ static SrStatus graft_spec(SrGraph *to, const SrGraft *graft, SrNodeSpec *spec, 
     if (!spec->op)
         SR_FAIL(SR_ERR_CONFIG, "%s: there is no operation '%s'", spec->name, graft->op);
     if (spec->n_in < spec->op->min_in || spec->n_in > spec->op->max_in)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s takes %d to %d inputs, not %d", spec->name, graft->op, spec->op->min_in,
-                spec->op->max_in, spec->n_in);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s takes %d to %d inputs, not %d", spec->name, graft->op,
+                spec->op->min_in, spec->op->max_in, spec->n_in);
     SR_TRY(sr__params_copy(sr_graph_arena(to), spec->op, spec->name, graft->params, &spec->params));
     for (int i = 0; i < spec->n_in; i++)
         x[i] = sr_graph_at(to, spec->in[i])->shape;
@@ -130,11 +132,17 @@ static SrStatus add_after(SrRewrite *rw, SrNodeId id, const SrGraft *graft) {
     int w[SR_OP_MAX_SLOTS];
     SR_TRY(sr__rewrite_copy(rw, id));
     SrNodeId in = rw->map[id];
-    char *name = sr_arena_printf(sr_graph_arena(rw->to), "%s%s%s", node->module, *node->module ? "." : "", graft->leaf);
+    char *name = sr_arena_printf(sr_graph_arena(rw->to), "%s%s%s", node->module,
+                                 *node->module ? "." : "", graft->leaf);
     if (!name)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for node %s", graft->leaf);
-    SrNodeSpec spec = {.name = name, .module = node->module, .n_in = 1, .in = &in, .mode = node->mode,
-                       .has_eval_from = true, .eval_from = node->eval_from};
+    SrNodeSpec spec = {.name = name,
+                       .module = node->module,
+                       .n_in = 1,
+                       .in = &in,
+                       .mode = node->mode,
+                       .has_eval_from = true,
+                       .eval_from = node->eval_from};
     SR_TRY(graft_spec(rw->to, graft, &spec, w));
     return sr_graph_add(rw->to, &spec, &rw->map[id]);
 }
@@ -147,7 +155,8 @@ static SrStatus edit_each(SrRewrite *rw, SrNodeId id) {
     if (edit->append)
         return add_after(rw, id, edit->graft);
     if (!node->op || node->n_in == 0)
-        SR_FAIL(SR_ERR_CONFIG, "%s has no input: it can be neither replaced nor erased", node->name);
+        SR_FAIL(SR_ERR_CONFIG, "%s has no input: it can be neither replaced nor erased",
+                node->name);
     if (edit->graft)
         return add_replacement(rw, id, edit->graft);
     rw->map[id] = rw->map[node->in[0]];
@@ -196,10 +205,15 @@ static SrStatus invert_into(const SrGraph *graph, SrNodeId first, SrNodeId last,
         node = sr_graph_at(graph, id);
         const char *op = inverse_of(node, &scale);
         if (!op || node->n_in != 1)
-            SR_FAIL(SR_ERR_CONFIG, "%s (%s) has no inverse", node->name, node->op ? node->op->name : "input");
+            SR_FAIL(SR_ERR_CONFIG, "%s (%s) has no inverse", node->name,
+                    node->op ? node->op->name : "input");
         const SrNode *restored = sr_graph_at(graph, node->in[0]);
-        SrNodeSpec spec = {.op = sr_op_find(op), .name = restored->name, .module = restored->module, .n_in = 1,
-                           .in = &y, .params = strcmp(op, "scale") == 0 ? &scale : NULL};
+        SrNodeSpec spec = {.op = sr_op_find(op),
+                           .name = restored->name,
+                           .module = restored->module,
+                           .n_in = 1,
+                           .in = &y,
+                           .params = strcmp(op, "scale") == 0 ? &scale : NULL};
         SR_TRY(sr_graph_add(to, &spec, &y));
         if (id == first)
             return sr_graph_check(to);

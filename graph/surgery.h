@@ -17,7 +17,8 @@ typedef struct {
 } SrChain;
 // The first chain of ops like "conv2d -> batch_norm -> relu" ("*": any op) whose first node is `from` or later: each
 // node reads the one before, and nobody else reads the inner ones.  Bad pattern: SR_ERR_CONFIG.
-SrStatus sr_graph_find_chain(const SrGraph *graph, const char *pattern, SrNodeId from, SrChain *out);
+SrStatus sr_graph_find_chain(const SrGraph *graph, const char *pattern, SrNodeId from,
+                             SrChain *out);
 
 // An op to put somewhere.  New parameters are called <node>.<slot>.
 typedef struct {

@@ -24,7 +24,8 @@ static SrStatus parse_tap(char *word, SrTap *out) {
 static SrStatus check_new(const SrTaps *taps, const SrTap *tap) {
     for (int i = 0; i < taps->n; i++)
         if (strcmp(taps->v[i].name, tap->name) == 0)
-            SR_FAIL(SR_ERR_CONFIG, "two outputs are called '%s'; rename one: %s:other_name", tap->name, tap->query);
+            SR_FAIL(SR_ERR_CONFIG, "two outputs are called '%s'; rename one: %s:other_name",
+                    tap->name, tap->query);
     return SR_OK;
 }
 
@@ -56,9 +57,11 @@ SrStatus sr_taps_find(const SrGraph *graph, SrMode mode, SrTaps *taps) {
         SR_TRY(sr_graph_query_mode(graph, tap->query, mode, &tap->node));
         if (sr_graph_at(graph, tap->node)->mode & mode)
             continue;
-        SR_FAIL(SR_ERR_CONFIG, "layer '%s' exists only in %s mode, and %s mode was asked for; `sslrun graph %s "
-                "--mode %s` lists what there is", tap->query, mode_name(SR_MODE_BOTH & ~(unsigned)mode),
-                mode_name(mode), sr_graph_title(graph), mode_name(mode));
+        SR_FAIL(SR_ERR_CONFIG,
+                "layer '%s' exists only in %s mode, and %s mode was asked for; `sslrun graph %s "
+                "--mode %s` lists what there is",
+                tap->query, mode_name(SR_MODE_BOTH & ~(unsigned)mode), mode_name(mode),
+                sr_graph_title(graph), mode_name(mode));
     }
     return SR_OK;
 }

@@ -40,8 +40,8 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
                                p->num_clusters.n);
     SR_TRY(sr_head_one_vector(b, "dino_head", in, n_in, &x));
     SR_TRY(sr_head_projection_build(b, "dino_head", &p->projection, settings, x, &x));
-    out[0] = sr_head_unit_prototypes(b, "prototypes0", p->num_clusters.v[0],
-                                     p->normalize_last_layer, x);
+    out[0] =
+        sr_head_unit_prototypes(b, "prototypes0", p->num_clusters.v[0], p->normalize_last_layer, x);
     *n_out = 1;
     return sr_builder_status(b);
 }

@@ -38,12 +38,12 @@ static SrStatus check(SrBuilder *b, const EvalMlp *p, SrNodeId x) {
     if (sr_shape_last(s) == p->in_channels)
         return SR_OK;
     bool flattened = s.rank == 2 && sr_shape_last(s) % p->in_channels == 0;
-    return sr_builder_fail(
-        b, SR_ERR_CONFIG, "eval_mlp: in_channels is %d, but its input has %d channels%s",
-        p->in_channels, sr_shape_last(s),
-        flattened ? "; a map that was flattened has none, so set "
-                    "MODEL.FEATURE_EVAL_SETTINGS.SHOULD_FLATTEN_FEATS to False"
-                  : "");
+    return sr_builder_fail(b, SR_ERR_CONFIG,
+                           "eval_mlp: in_channels is %d, but its input has %d channels%s",
+                           p->in_channels, sr_shape_last(s),
+                           flattened ? "; a map that was flattened has none, so set "
+                                       "MODEL.FEATURE_EVAL_SETTINGS.SHOULD_FLATTEN_FEATS to False"
+                                     : "");
 }
 
 // in: (N, C) or (N, H, W, C) -> (N, dims[last])

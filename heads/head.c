@@ -15,9 +15,7 @@ static const SrHead *const registry[] = {
 #include "gen/head.def"
     NULL};
 
-const SrHead *sr_head_at(int i) {
-    return i >= 0 && i < SR_COUNT(registry) ? registry[i] : NULL;
-}
+const SrHead *sr_head_at(int i) { return i >= 0 && i < SR_COUNT(registry) ? registry[i] : NULL; }
 
 SrStatus sr_head_find(const char *name, const SrHead **out) {
     const char *known[SR_COUNT(registry)] = {NULL}; // one longer than needed: a list may be empty

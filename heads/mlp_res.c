@@ -8,7 +8,8 @@
 static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *settings,
                       const SrNodeId *in, int n_in, SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
     *n_out = 1;
-    return sr_mlp_clf_build(b, "mlp_res", params, settings, sr_mlp_residual_build, in, n_in, &out[0]);
+    return sr_mlp_clf_build(b, "mlp_res", params, settings, sr_mlp_residual_build, in, n_in,
+                            &out[0]);
 }
 
 const SrHead sr_head_mlp_res = {

@@ -45,7 +45,7 @@ static void backward(const SrOpCall *call) {
     for (int j = 0; j < call->n_in; j++)
         if (call->dx[j])
             sr_cast(call->y.dtype, call->dx[j], call->y.dtype, call->dy,
-                       sr_shape_count(call->y.shape));
+                    sr_shape_count(call->y.shape));
 }
 
 static const SrOpCase cases[] = {

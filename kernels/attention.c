@@ -27,7 +27,8 @@ enum {
 };
 
 static const SrOption options[] = {
-    {"num_heads", SR_OPT_INT, offsetof(SrAttentionParams, num_heads), "1", 1, 1 << 16, NULL, "Heads."},
+    {"num_heads", SR_OPT_INT, offsetof(SrAttentionParams, num_heads), "1", 1, 1 << 16, NULL,
+     "Heads."},
     {"scale", SR_OPT_FLOAT, offsetof(SrAttentionParams, scale), "0", 0, 1e6, NULL,
      "Factor of the scores before the softmax; 0: 1 / sqrt(numbers of a head)."},
     SR_OPTION_END,
@@ -37,7 +38,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     const SrAttentionParams *p = params;
     SR_TRY(sr__expect_rank("attention", x, n_in, 3, 3));
     if (p->num_heads < 1 || x[0].d[2] % (3 * p->num_heads))
-        return sr__shape_fail("attention", x, n_in, "(N, L, 3 D) with D a multiple of num_heads %d", p->num_heads);
+        return sr__shape_fail("attention", x, n_in, "(N, L, 3 D) with D a multiple of num_heads %d",
+                              p->num_heads);
     *y = SR_SHAPE(x[0].d[0], x[0].d[1], x[0].d[2] / 3);
     return SR_OK;
 }
@@ -69,7 +71,9 @@ static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) 
     return 4 * sr_shape_count(y) * x[0].d[1];
 }
 
-static double scale_of(const SrAttentionParams *p, int d) { return p->scale > 0 ? p->scale : 1 / sqrt(d); }
+static double scale_of(const SrAttentionParams *p, int d) {
+    return p->scale > 0 ? p->scale : 1 / sqrt(d);
+}
 
 // What the units of a call share.
 typedef struct {
@@ -125,13 +129,13 @@ static Head head_at(const Job *job, int64_t i, int thread) {
 // scores (rows, keys) = q k^T for queries q0 and up and keys k0 and up.
 static void make_scores(const Job *job, const Head *h, int q0, int rows, int k0, int keys) {
     int far = 3 * job->D;
-    sr_gemm_here(false, true, rows, keys, job->d, 1, h->q + (int64_t)q0 * far, far, h->k + (int64_t)k0 * far, far, 0,
-                 h->scores, KEYS);
+    sr_gemm_here(false, true, rows, keys, job->d, 1, h->q + (int64_t)q0 * far, far,
+                 h->k + (int64_t)k0 * far, far, 0, h->scores, KEYS);
 }
 
 // The tile's scores become exp(scale (score - maximum)); maxima, sums and y of earlier keys are brought to the new maxima.
-static void renormalise(const Job *job, const Head *h, int q0, int rows, int keys, bool first, float *maximum,
-                        double *sum) {
+static void renormalise(const Job *job, const Head *h, int q0, int rows, int keys, bool first,
+                        float *maximum, double *sum) {
     const SrRows *k = sr__rows();
     for (int r = 0; r < rows; r++) {
         float *score = h->scores + r * KEYS, most = k->max(score, keys);
@@ -160,11 +164,12 @@ static void forward_unit(void *arg, int64_t i, int thread) {
         int keys = SR_MIN(KEYS, job->L - k0);
         make_scores(job, &h, q0, rows, k0, keys);
         renormalise(job, &h, q0, rows, keys, k0 == 0, maximum, sum);
-        sr_gemm_here(false, false, rows, job->d, keys, 1, h.scores, KEYS, h.v + (int64_t)k0 * 3 * job->D, 3 * job->D,
-                     k0 > 0, y, job->D);
+        sr_gemm_here(false, false, rows, job->d, keys, 1, h.scores, KEYS,
+                     h.v + (int64_t)k0 * 3 * job->D, 3 * job->D, k0 > 0, y, job->D);
     }
     for (int r = 0; r < rows; r++) {
-        sr__rows()->scale(y + (int64_t)r * job->D, y + (int64_t)r * job->D, (float)(1 / sum[r]), job->d);
+        sr__rows()->scale(y + (int64_t)r * job->D, y + (int64_t)r * job->D, (float)(1 / sum[r]),
+                          job->d);
         if (!job->call->again)
             h.lse[q0 + r] = maximum[r] + (float)log(sum[r]) / job->scale;
     }
@@ -186,18 +191,23 @@ static void softmax_gradient(float *dscores, const float *p, float along, float 
 // One tile of queries against one of keys: adds to dk and dv of the keys (the first queries overwrite them) and to dq of
 // the queries (the first keys overwrite it).
 static void backward_tile(const Job *job, const Head *h, int q0, int k0) {
-    int rows = SR_MIN(QUERIES, job->L - q0), keys = SR_MIN(KEYS, job->L - k0), D = job->D, d = job->d;
+    int rows = SR_MIN(QUERIES, job->L - q0), keys = SR_MIN(KEYS, job->L - k0), D = job->D,
+        d = job->d;
     int64_t q = (int64_t)q0 * 3 * D, k = (int64_t)k0 * 3 * D;
     const float *dy = h->dy + (int64_t)q0 * D;
     make_scores(job, h, q0, rows, k0, keys);
     for (int r = 0; r < rows; r++)
-        sr__rows()->exp_sum(h->scores + r * KEYS, h->scores + r * KEYS, h->lse[q0 + r], job->scale, keys);
+        sr__rows()->exp_sum(h->scores + r * KEYS, h->scores + r * KEYS, h->lse[q0 + r], job->scale,
+                            keys);
     sr_gemm_here(true, false, keys, d, rows, 1, h->scores, KEYS, dy, D, q0 > 0, h->dv + k, 3 * D);
     sr_gemm_here(false, true, rows, keys, d, 1, dy, D, h->v + k, 3 * D, 0, h->dscores, KEYS);
     for (int r = 0; r < rows; r++)
-        softmax_gradient(h->dscores + r * KEYS, h->scores + r * KEYS, h->along[q0 + r], job->scale, keys);
-    sr_gemm_here(false, false, rows, d, keys, 1, h->dscores, KEYS, h->k + k, 3 * D, k0 > 0, h->dq + q, 3 * D);
-    sr_gemm_here(true, false, keys, d, rows, 1, h->dscores, KEYS, h->q + q, 3 * D, q0 > 0, h->dk + k, 3 * D);
+        softmax_gradient(h->dscores + r * KEYS, h->scores + r * KEYS, h->along[q0 + r], job->scale,
+                         keys);
+    sr_gemm_here(false, false, rows, d, keys, 1, h->dscores, KEYS, h->k + k, 3 * D, k0 > 0,
+                 h->dq + q, 3 * D);
+    sr_gemm_here(true, false, keys, d, rows, 1, h->dscores, KEYS, h->q + q, 3 * D, q0 > 0,
+                 h->dk + k, 3 * D);
 }
 
 // One head of one image.
@@ -205,7 +215,8 @@ static void backward_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
     Head h = head_at(job, i, thread);
     for (int l = 0; l < job->L; l++)
-        h.along[l] = (float)sr__rows()->dot(h.y + (int64_t)l * job->D, h.dy + (int64_t)l * job->D, job->d);
+        h.along[l] =
+            (float)sr__rows()->dot(h.y + (int64_t)l * job->D, h.dy + (int64_t)l * job->D, job->d);
     for (int k0 = 0; k0 < job->L; k0 += KEYS)
         for (int q0 = 0; q0 < job->L; q0 += QUERIES)
             backward_tile(job, &h, q0, k0);
@@ -218,7 +229,8 @@ static void backward(const SrOpCall *call) {
 }
 
 // The scores of one query q against all keys, (L), as probabilities.
-static void reference_row(const double *q, const double *k, int L, int far, int d, double scale, double *p) {
+static void reference_row(const double *q, const double *k, int L, int far, int d, double scale,
+                          double *p) {
     double most = -INFINITY, sum = 0;
     for (int l = 0; l < L; l++) {
         p[l] = 0;
@@ -239,7 +251,8 @@ static void reference(const SrRefCall *call) {
     for (int64_t row = 0; prob && row < (int64_t)call->y_shape.d[0] * L; row++)
         for (int e = 0; e < D; e += d) {
             const double *image = call->x[0] + row / L * L * 3 * D + e;
-            reference_row(call->x[0] + row * 3 * D + e, image + D, L, 3 * D, d, scale_of(p, d), prob);
+            reference_row(call->x[0] + row * 3 * D + e, image + D, L, 3 * D, d, scale_of(p, d),
+                          prob);
             for (int i = 0; i < d; i++) {
                 double sum = 0;
                 for (int l = 0; l < L; l++)

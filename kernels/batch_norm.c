@@ -105,7 +105,7 @@ static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
 
 typedef struct {
     int64_t rows;
-    int C, chunks, strip; // channels, runs of rows, channels of a piece of work
+    int C, chunks, strip;     // channels, runs of rows, channels of a piece of work
     float *mean, *invstd;     // saved, each (C)
     double *totals, *partial; // (2, C), (chunks, 2, C)
     float *a, *k1, *k0;       // each (C)
@@ -162,16 +162,13 @@ typedef struct {
     double *first, *second; // zeroed, each (width)
 } Piece;
 
-static int strip_count(const Work *w) {
-    return (w->C + w->strip - 1) / w->strip;
-}
+static int strip_count(const Work *w) { return (w->C + w->strip - 1) / w->strip; }
 
 static Piece piece_of(const Work *w, int task) {
     int chunk = task / strip_count(w), c = task % strip_count(w) * w->strip;
     int64_t low = w->rows * chunk / w->chunks, high = w->rows * (chunk + 1) / w->chunks;
     Piece p = {
-        .at = low * w->C + c, .rows = high - low, .c = c, 
-        .width = SR_MIN(w->strip, w->C - c)};
+        .at = low * w->C + c, .rows = high - low, .c = c, .width = SR_MIN(w->strip, w->C - c)};
     p.first = w->partial + 2 * (int64_t)chunk * w->C + c;
     p.second = p.first + w->C;
     for (int i = 0; i < p.width; i++)
@@ -179,9 +176,7 @@ static Piece piece_of(const Work *w, int task) {
     return p;
 }
 
-static bool parallel_pays(const Work *w) {
-    return w->rows * w->C > SR_CHUNK;
-}
+static bool parallel_pays(const Work *w) { return w->rows * w->C > SR_CHUNK; }
 
 static double first_row(const Work *w, const void *x, int c) {
     return w->type == SR_BF16 ? (double)sr_bf16_float(((const SrBf16 *)x)[c])
@@ -209,7 +204,8 @@ static void sums_of_units(const Work *w, const void *x, const SrChannelSums *sum
     }
 #pragma omp parallel for schedule(static) if (sums->units * w->C > SR_CHUNK)
     for (int c = 0; c < w->C; c += JOINED)
-        w->kernels->join(sums, w->C, c, SR_MIN(JOINED, w->C - c), shift, w->totals, w->totals + w->C);
+        w->kernels->join(sums, w->C, c, SR_MIN(JOINED, w->C - c), shift, w->totals,
+                         w->totals + w->C);
 }
 
 // totals as above; returns the number of rows they are over.
@@ -247,7 +243,8 @@ static void batch_statistics(const SrOpCall *call, const Work *w) {
     const SrBatchNormParams *p = call->params;
     const void *x = call->x[0].data; // (rows, C)
     float *running_mean = call->w[RUNNING_MEAN].data, *running_var = call->w[RUNNING_VAR].data;
-    double rows = batch_sums(w, x, &call->x_sums, p->sync), unbias = rows > 1 ? rows / (rows - 1) : 1;
+    double rows = batch_sums(w, x, &call->x_sums, p->sync),
+           unbias = rows > 1 ? rows / (rows - 1) : 1;
     for (int c = 0; c < w->C; c++) {
         double mean = w->totals[c] / rows, var = w->totals[w->C + c] / rows - mean * mean;
         var = var > 0 || isnan(var) ? var : 0;
@@ -304,8 +301,7 @@ static void gradient_sums(const SrOpCall *call, const Work *w, SrBatchNormMask m
         SrBatchNormCoefs k = {w->k.mean + s.c, w->k.a + s.c, w->k.b + s.c, NULL, NULL};
         w->kernels->reduce(sr__at(w->type, x, s.at), sr__at(w->type, y, s.at),
                            sr__at(w->type, call->dy, s.at), sr__at(w->type, g_out, s.at), s.rows,
-                           w->C, s.width, k, mask,
-                           w->rows * w->C >= STREAMED, s.first, s.second);
+                           w->C, s.width, k, mask, w->rows * w->C >= STREAMED, s.first, s.second);
     }
     add_partials(w);
 }

@@ -27,20 +27,20 @@ typedef struct {
     void (*stats)(const void *x, int64_t rows, int64_t stride, int width, const void *shift,
                   double *sum, double *square);
     // The same about `shift` (C floats) for channels [from, from + width) of the sums an op left, units in order.
-    void (*join)(const SrChannelSums *sums, int C, int from, int width, const float *shift, double *sum,
-                 double *square);
+    void (*join)(const SrChannelSums *sums, int C, int from, int width, const float *shift,
+                 double *sum, double *square);
     // y = v (+ residual unless NULL) (, relu); all (rows, C) dense.  stream: y goes past the caches.
     void (*apply)(void *y, const void *x, const void *residual, int64_t rows, int C,
                   SrBatchNormCoefs k, bool relu, bool stream);
     // With g = dy masked: sum_g[i] += g, sum_gx[i] += g (x - mean); g_out (rows, width) = g unless
     // NULL. Strips as in stats; y is read for SR_BN_MASK_BY_Y only.  stream: g_out goes past the caches.
     void (*reduce)(const void *x, const void *y, const void *dy, void *g_out, int64_t rows,
-                   int64_t stride, int width, SrBatchNormCoefs k, SrBatchNormMask mask,
-                   bool stream, double *sum_g, double *sum_gx);
+                   int64_t stride, int width, SrBatchNormCoefs k, SrBatchNormMask mask, bool stream,
+                   double *sum_g, double *sum_gx);
     // dx = a g - k1 (x - mean) - k0; dx may be dy.  All (rows, C) dense.  stream: dx, which is not dy,
     // goes past the caches.
-    void (*input_grad)(void *dx, const void *x, const void *y, const void *dy, int64_t rows,
-                       int C, SrBatchNormCoefs k, SrBatchNormMask mask, bool stream);
+    void (*input_grad)(void *dx, const void *x, const void *y, const void *dy, int64_t rows, int C,
+                       SrBatchNormCoefs k, SrBatchNormMask mask, bool stream);
 } SrBatchNormKernels;
 
 typedef struct {

@@ -13,9 +13,7 @@
 enum { BLOCK = 128 }; // rows added in single precision
 
 // With m a constant the branch is gone and full vectors are read without a mask.
-V_INLINE V load(const float *p, int m) {
-    return m == V_LANES ? v_load(p) : v_load_n(p, m);
-}
+V_INLINE V load(const float *p, int m) { return m == V_LANES ? v_load(p) : v_load_n(p, m); }
 V_INLINE void store(float *p, V a, int m) {
     if (m == V_LANES)
         v_store(p, a);
@@ -80,8 +78,8 @@ V_INLINE void stats_any(SrDtype type, const void *x, int64_t rows, int64_t strid
 }
 
 // sum of (x - shift) = sum of (x - own) + n (own - shift), and so for squares.
-static void join(const SrChannelSums *sums, int C, int from, int width, const float *shift, double *sum,
-                 double *square) {
+static void join(const SrChannelSums *sums, int C, int from, int width, const float *shift,
+                 double *sum, double *square) {
     for (int64_t u = 0; u < sums->units; u++) {
         const float *own = sums->unit + 3 * u * C + from, *s = own + C, *q = s + C;
         double n = (double)sums->count[u];
@@ -191,9 +189,11 @@ V_INLINE void reduce_strip(SrDtype type, Tensors t, int64_t rows, int64_t stride
 V_INLINE void reduce_kind(SrDtype type, Tensors t, int64_t rows, int64_t stride, int from,
                           int width, SrBatchNormCoefs k, SrBatchNormMask mask, bool stream,
                           double *sum_g, double *sum_gx) {
-    Tensors no_out = {t.x, t.x, t.dy, NULL}; // masked by x: never with a residual, so never with g_out
+    Tensors no_out = {t.x, t.x, t.dy,
+                      NULL}; // masked by x: never with a residual, so never with g_out
     if (mask == SR_BN_MASK_BY_X)
-        reduce_strip(type, no_out, rows, stride, from, width, k, SR_BN_MASK_BY_X, false, sum_g, sum_gx);
+        reduce_strip(type, no_out, rows, stride, from, width, k, SR_BN_MASK_BY_X, false, sum_g,
+                     sum_gx);
     else if (mask == SR_BN_MASK_BY_Y && stream)
         reduce_strip(type, t, rows, stride, from, width, k, SR_BN_MASK_BY_Y, true, sum_g, sum_gx);
     else if (mask == SR_BN_MASK_BY_Y)
@@ -250,24 +250,24 @@ V_INLINE void input_grad_any(SrDtype type, void *dx, const void *x, const void *
 }
 
 // The two types as functions.
-#define INSTANCE(name, type)                                                                       \
-    static void stats_##name(const void *x, int64_t rows, int64_t stride, int width,               \
-                             const void *shift, double *sum, double *square) {                     \
-        stats_any(type, x, rows, stride, width, shift, sum, square);                               \
-    }                                                                                              \
-    static void apply_##name(void *y, const void *x, const void *residual, int64_t rows, int C,    \
-                             SrBatchNormCoefs k, bool relu, bool stream) {                         \
-        apply_any(type, y, x, residual, rows, C, k, relu, stream);                                 \
-    }                                                                                              \
-    static void reduce_##name(const void *x, const void *y, const void *dy, void *g_out,           \
-                              int64_t rows, int64_t stride, int width, SrBatchNormCoefs k,         \
-                              SrBatchNormMask mask, bool stream, double *sum_g, double *sum_gx) {  \
-        reduce_any(type, x, y, dy, g_out, rows, stride, width, k, mask, stream, sum_g, sum_gx);    \
-    }                                                                                              \
-    static void input_grad_##name(void *dx, const void *x, const void *y, const void *dy,          \
-                                  int64_t rows, int C, SrBatchNormCoefs k, SrBatchNormMask mask,   \
-                                  bool stream) {                                                   \
-        input_grad_any(type, dx, x, y, dy, rows, C, k, mask, stream);                              \
+#define INSTANCE(name, type)                                                                      \
+    static void stats_##name(const void *x, int64_t rows, int64_t stride, int width,              \
+                             const void *shift, double *sum, double *square) {                    \
+        stats_any(type, x, rows, stride, width, shift, sum, square);                              \
+    }                                                                                             \
+    static void apply_##name(void *y, const void *x, const void *residual, int64_t rows, int C,   \
+                             SrBatchNormCoefs k, bool relu, bool stream) {                        \
+        apply_any(type, y, x, residual, rows, C, k, relu, stream);                                \
+    }                                                                                             \
+    static void reduce_##name(const void *x, const void *y, const void *dy, void *g_out,          \
+                              int64_t rows, int64_t stride, int width, SrBatchNormCoefs k,        \
+                              SrBatchNormMask mask, bool stream, double *sum_g, double *sum_gx) { \
+        reduce_any(type, x, y, dy, g_out, rows, stride, width, k, mask, stream, sum_g, sum_gx);   \
+    }                                                                                             \
+    static void input_grad_##name(void *dx, const void *x, const void *y, const void *dy,         \
+                                  int64_t rows, int C, SrBatchNormCoefs k, SrBatchNormMask mask,  \
+                                  bool stream) {                                                  \
+        input_grad_any(type, dx, x, y, dy, rows, C, k, mask, stream);                             \
     }
 INSTANCE(f32, SR_F32)
 INSTANCE(bf16, SR_BF16)

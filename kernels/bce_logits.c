@@ -18,8 +18,10 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     int64_t rows = sr_shape_count(x[0]) / SR_MAX(C, 1);
     bool fits = x[1].rank == 1 || (x[1].rank == 2 && x[1].d[1] == C);
     if (!fits || x[1].d[0] < 1 || rows % x[1].d[0])
-        return sr__shape_fail("bce_logits", x, n_in, "logits, and a label or %d targets for each "
-                              "image", C);
+        return sr__shape_fail("bce_logits", x, n_in,
+                              "logits, and a label or %d targets for each "
+                              "image",
+                              C);
     *y = SR_SCALAR;
     return SR_OK;
 }

@@ -58,8 +58,8 @@ static SrConvShape conv_shape(const SrConv2dParams *p, SrShape x, SrDtype type) 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrConv2dParams *p = params;
     if (n_in != 1 + p->residual)
-        return sr__shape_fail("conv2d", x, n_in, "%d inputs (residual: %s)",
-                              1 + p->residual, p->residual ? "on" : "off");
+        return sr__shape_fail("conv2d", x, n_in, "%d inputs (residual: %s)", 1 + p->residual,
+                              p->residual ? "on" : "off");
     SR_TRY(sr__expect_rank("conv2d", x, n_in, 4, 4));
     SrConvShape s = conv_shape(params, x[0], SR_F32);
     if (s.K < 1 || s.R < 1)
@@ -121,7 +121,8 @@ static SrOpPrepared prepared(const void *params, const SrShape *x, int n_in, SrD
                              SrOpPass pass) {
     (void)n_in;
     SrConvShape s = conv_shape(params, x[0], type);
-    SrConvPrepared p = sr_conv_prepared(&s, pass == SR_PASS_FORWARD ? SR_CONV_FORWARD : SR_CONV_BACKWARD_DATA);
+    SrConvPrepared p =
+        sr_conv_prepared(&s, pass == SR_PASS_FORWARD ? SR_CONV_FORWARD : SR_CONV_BACKWARD_DATA);
     return (SrOpPrepared){p.bytes, p.key};
 }
 

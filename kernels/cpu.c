@@ -8,9 +8,7 @@
 
 static const char *const names[] = {"plain", "avx2", "avx512"};
 
-const char *sr_cpu_name(SrCpuLevel level) {
-    return names[level];
-}
+const char *sr_cpu_name(SrCpuLevel level) { return names[level]; }
 
 static SrCpuLevel detect(void) {
 #if defined(__x86_64__)

@@ -27,12 +27,8 @@ static inline void sr__denormals_restore(uint64_t before) {
     __asm__ volatile("msr fpcr, %0" : : "r"(before));
 }
 #else
-static inline uint64_t sr__denormals_keep(void) {
-    return 0;
-}
-static inline void sr__denormals_restore(uint64_t before) {
-    (void)before;
-}
+static inline uint64_t sr__denormals_keep(void) { return 0; }
+static inline void sr__denormals_restore(uint64_t before) { (void)before; }
 #endif
 
 #endif

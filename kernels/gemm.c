@@ -26,10 +26,10 @@ static void choose_blocks(int m, int n, int k, int *mb, int *nb) {
     }
 }
 
-void sr_gemm_here(bool ta, bool tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
-                  float beta, float *c, int ldc) {
-    cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, m, n, k, alpha, a, lda,
-                b, ldb, beta, c, ldc);
+void sr_gemm_here(bool ta, bool tb, int m, int n, int k, float alpha, const float *a, int lda,
+                  const float *b, int ldb, float beta, float *c, int ldc) {
+    cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, m, n,
+                k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 void sr_gemm(bool ta, bool tb, int m, int n, int k, float alpha, const float *a, int lda,
@@ -43,7 +43,7 @@ void sr_gemm(bool ta, bool tb, int m, int n, int k, float alpha, const float *a,
     for (int block = 0; block < m_blocks * n_blocks; block++) {
         ptrdiff_t i = (ptrdiff_t)(block / n_blocks) * mb, j = (ptrdiff_t)(block % n_blocks) * nb;
         const float *ai = ta ? a + i : a + i * lda, *bj = tb ? b + j * ldb : b + j;
-        sr_gemm_here(ta, tb, SR_MIN(mb, m - (int)i), SR_MIN(nb, n - (int)j), k, alpha, ai, lda, bj, ldb, beta,
-                     c + i * ldc + j, ldc);
+        sr_gemm_here(ta, tb, SR_MIN(mb, m - (int)i), SR_MIN(nb, n - (int)j), k, alpha, ai, lda, bj,
+                     ldb, beta, c + i * ldc + j, ldc);
     }
 }

@@ -7,11 +7,11 @@
 
 // C (m, n) with leading dimension ldc; op(A) is (m, k), op(B) is (k, n); ta, tb: the stored matrix is the
 // transpose.  The caller may be inside no parallel region.
-void sr_gemm(bool ta, bool tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
-             float beta, float *c, int ldc);
+void sr_gemm(bool ta, bool tb, int m, int n, int k, float alpha, const float *a, int lda,
+             const float *b, int ldb, float beta, float *c, int ldc);
 
 // The same on the calling thread alone, for the bodies of parallel loops.
-void sr_gemm_here(bool ta, bool tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
-                  float beta, float *c, int ldc);
+void sr_gemm_here(bool ta, bool tb, int m, int n, int k, float alpha, const float *a, int lda,
+                  const float *b, int ldb, float beta, float *c, int ldc);
 
 #endif

@@ -18,6 +18,4 @@ const SrOp *sr_op_find(const char *name) {
     return NULL;
 }
 
-const SrOp *sr_op_at(int i) {
-    return i >= 0 && i < SR_COUNT(ops) ? ops[i] : NULL;
-}
+const SrOp *sr_op_at(int i) { return i >= 0 && i < SR_COUNT(ops) ? ops[i] : NULL; }

@@ -39,12 +39,12 @@ typedef enum {
 
 // How a fresh parameter is drawn.  `value` is the constant, the bound factor or the deviation.
 typedef enum {
-    SR_INIT_CONSTANT,            // value
-    SR_INIT_UNIFORM_FAN_IN,      // U(-v/sqrt(fan_in), v/sqrt(fan_in)); PyTorch's default has v = 1
-    SR_INIT_UNIFORM,             // U(-value, value)
-    SR_INIT_NORMAL,              // N(0, value^2)
-    SR_INIT_TRUNCATED_NORMAL,    // N(0, value^2) cut at 2 deviations
-    SR_INIT_NORM_OF,             // row norms of the next slot (weight norm's g)
+    SR_INIT_CONSTANT,         // value
+    SR_INIT_UNIFORM_FAN_IN,   // U(-v/sqrt(fan_in), v/sqrt(fan_in)); PyTorch's default has v = 1
+    SR_INIT_UNIFORM,          // U(-value, value)
+    SR_INIT_NORMAL,           // N(0, value^2)
+    SR_INIT_TRUNCATED_NORMAL, // N(0, value^2) cut at 2 deviations
+    SR_INIT_NORM_OF,          // row norms of the next slot (weight norm's g)
 } SrInitKind;
 typedef struct {
     SrInitKind kind;
@@ -67,27 +67,27 @@ typedef struct {
 // BF16 for ops with SR_OP_BF16, which then read dy and dx as what they are.  w, dw and saved
 // statistics are floats either way.
 typedef struct {
-    const void *params;  // the op's params struct
-    bool train;          // mode of the pass
-    bool again;          // forward only: recomputing what was computed in this step already; read `saved`
-                         // instead of writing it and leave all state alone
+    const void *params; // the op's params struct
+    bool train;         // mode of the pass
+    bool again; // forward only: recomputing what was computed in this step already; read `saved`
+                // instead of writing it and leave all state alone
     int n_in;
-    const SrTensor *x;   // n_in inputs
-    SrTensor y;          // output: written by forward, readable in backward if declared
+    const SrTensor *x; // n_in inputs
+    SrTensor y;        // output: written by forward, readable in backward if declared
     int n_w;
-    const SrTensor *w;   // slots in order; state slots may be written by a train forward
-    float *const *dw;    // backward: gradient of slot i, NULL when frozen or state
-    const float *dy;     // backward: gradient of y, shape of y
-    float *const *dx;    // backward: gradient of input i, NULL when nobody wants it
-    unsigned dx_add;     // bit i: add to dx[i] instead of overwriting it
-    void *prepared;      // what `prepare` makes for this pass; NULL where `prepared` asks for nothing
-    SrChannelSums sums;  // forward: where to leave the sums of y; none if nobody wants them
+    const SrTensor *w; // slots in order; state slots may be written by a train forward
+    float *const *dw;  // backward: gradient of slot i, NULL when frozen or state
+    const float *dy;   // backward: gradient of y, shape of y
+    float *const *dx;  // backward: gradient of input i, NULL when nobody wants it
+    unsigned dx_add;   // bit i: add to dx[i] instead of overwriting it
+    void *prepared;    // what `prepare` makes for this pass; NULL where `prepared` asks for nothing
+    SrChannelSums sums;   // forward: where to leave the sums of y; none if nobody wants them
     SrChannelSums x_sums; // forward with SR_OP_TAKES_SUMS: of x[0], or none
-    void *saved;         // saved_bytes, kept from forward to backward
-    void *scratch;       // scratch_bytes, garbage at entry
-    uint64_t seed;       // of the run; for ops that draw
-    int64_t iteration;   // training steps done before this one
-    uint64_t node_key;   // hash of the node's name; for ops that draw
+    void *saved;          // saved_bytes, kept from forward to backward
+    void *scratch;        // scratch_bytes, garbage at entry
+    uint64_t seed;        // of the run; for ops that draw
+    int64_t iteration;    // training steps done before this one
+    uint64_t node_key;    // hash of the node's name; for ops that draw
 } SrOpCall;
 
 // The same call in double precision, forward only, by the plainest loops: the truth the fast path and the
@@ -108,14 +108,14 @@ typedef struct {
     uint64_t node_key;
 } SrRefCall;
 
-enum { // SrOp.flags
-    SR_OP_IMPURE = 1,    // updates state or draws: never merged, never dropped in train mode
-    SR_OP_ADDS_DX = 2,   // backward honours dx_add
-    SR_OP_CHEAP = 4,     // forward costs about one pass over memory: may be recomputed in the backward
+enum {                 // SrOp.flags
+    SR_OP_IMPURE = 1,  // updates state or draws: never merged, never dropped in train mode
+    SR_OP_ADDS_DX = 2, // backward honours dx_add
+    SR_OP_CHEAP = 4, // forward costs about one pass over memory: may be recomputed in the backward
     SR_OP_FUSED_NO_GRAD = 16, // no backward once its option relu or residual is on
-    SR_OP_BF16 = 32,     // forward and backward also run on bfloat16, see SrOpCall
-    SR_OP_TAKES_SUMS = 64, // forward in training wants the sums of x[0]
-    SR_OP_NO_GRAD = 8,   // gradients stop here: no backward (sinkhorn, detach)
+    SR_OP_BF16 = 32,          // forward and backward also run on bfloat16, see SrOpCall
+    SR_OP_TAKES_SUMS = 64,    // forward in training wants the sums of x[0]
+    SR_OP_NO_GRAD = 8,        // gradients stop here: no backward (sinkhorn, detach)
 };
 
 // Bits returned by `reads`: what backward needs besides params, w, saved and dy.
@@ -135,7 +135,8 @@ typedef struct {
     const char *params;
     int n_in;
     SrShape x[4];
-    bool no_gradient_check; // the reference is not differentiable at random points (argmax, rounding)
+    bool
+        no_gradient_check; // the reference is not differentiable at random points (argmax, rounding)
 } SrOpCase;
 
 typedef struct SrOp {
@@ -158,7 +159,8 @@ typedef struct SrOp {
     // Units of the sums that forward can leave of y (channel_sums.h), from the shape alone; 0 or NULL: none.
     int64_t (*sum_units)(const void *params, const SrShape *x, int n_in, SrDtype type);
     // NULL: nothing.  type: of the call's activations.  Asked for a backward that makes some dx.
-    SrOpPrepared (*prepared)(const void *params, const SrShape *x, int n_in, SrDtype type, SrOpPass pass);
+    SrOpPrepared (*prepared)(const void *params, const SrShape *x, int n_in, SrDtype type,
+                             SrOpPass pass);
     // By pass: fills call->prepared from the parameters; x and y have shapes and types, no data.
     void (*prepare[2])(const SrOpCall *call);
     // True when y is x[0] under another shape: no kernel runs and no memory is planned.  NULL: never.
@@ -174,7 +176,7 @@ typedef struct SrOp {
     int n_cases;
 } SrOp;
 
-const SrOp *sr_op_find(const char *name);          // NULL if unknown
-const SrOp *sr_op_at(int i);                       // i-th of the registry, NULL past the end
+const SrOp *sr_op_find(const char *name); // NULL if unknown
+const SrOp *sr_op_at(int i);              // i-th of the registry, NULL past the end
 
 #endif

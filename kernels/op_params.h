@@ -113,7 +113,7 @@ typedef struct { // swav_cross_entropy
     double temperature;
 } SrSwavCrossEntropyParams;
 
-typedef struct { // cross_entropy
+typedef struct {        // cross_entropy
     double temperature; // divides the scores; 0: 1
     double label_smoothing;
     int64_t ignore_index; // rows of this label count for nothing

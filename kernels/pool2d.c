@@ -23,9 +23,7 @@ static Span span(SrPoolAxis a, int i) {
 }
 
 // Cells in a row of the uncut window, to number its places.
-static int place_step(SrPoolAxis w, Span s) {
-    return w.kernel ? w.kernel : s.high - s.low;
-}
+static int place_step(SrPoolAxis w, Span s) { return w.kernel ? w.kernel : s.high - s.low; }
 
 static SrPoolAxis fixed_axis(int in, int kernel, int stride, int pad, bool ceil_mode) {
     SrPoolAxis a = {.in = in, .kernel = kernel, .stride = stride, .pad = pad};

@@ -15,11 +15,12 @@ typedef struct {
     // Elementwise over n; y may be one of the inputs.  Those with a type serve floats and bfloat16.
     void (*add)(SrDtype type, void *y, const void *a, const void *b, int64_t n); // y = a + b
     void (*relu)(SrDtype type, void *y, const void *x, int64_t n);               // NaN stays NaN
-    void (*relu_grad)(SrDtype type, void *dx, const void *y, const void *dy, int64_t n); // dy where y > 0
+    void (*relu_grad)(SrDtype type, void *dx, const void *y, const void *dy,
+                      int64_t n); // dy where y > 0
     // y = or += x
     void (*cast)(SrDtype to, void *y, SrDtype from, const void *x, int64_t n, bool add);
-    void (*scale)(float *y, const float *x, float factor, int64_t n);         // y = factor * x
-    void (*axpy)(float *y, const float *x, float factor, int64_t n);          // y += factor * x
+    void (*scale)(float *y, const float *x, float factor, int64_t n); // y = factor * x
+    void (*axpy)(float *y, const float *x, float factor, int64_t n);  // y += factor * x
     // y = relu(y + a + b): a and b NULL, relu false where there is none.  b is of y's type.
     void (*finish)(SrDtype type, void *y, const float *a, const void *b, bool relu, int64_t n);
     void (*gelu)(float *y, const float *x, int64_t n);                        // x Phi(x)
@@ -42,8 +43,6 @@ typedef struct {
 } SrRows;
 
 SR_CPU_TABLES(SrRows, sr__rows_table);
-static inline const SrRows *sr__rows(void) {
-    return SR_CPU_PICK(sr__rows_table);
-}
+static inline const SrRows *sr__rows(void) { return SR_CPU_PICK(sr__rows_table); }
 
 #endif

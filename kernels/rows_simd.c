@@ -100,7 +100,8 @@ V_INLINE void finish_kind(SrDtype type, void *y, const float *a, const void *b, 
         finish_any(type, y, a, b, with_relu, n);
 }
 
-static void finish(SrDtype type, void *y, const float *a, const void *b, bool with_relu, int64_t n) {
+static void finish(SrDtype type, void *y, const float *a, const void *b, bool with_relu,
+                   int64_t n) {
     type == SR_BF16 ? finish_kind(SR_BF16, y, a, b, with_relu, n)
                     : finish_kind(SR_F32, y, a, b, with_relu, n);
 }

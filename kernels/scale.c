@@ -31,9 +31,7 @@ static void multiply(const SrOpCall *call, float *to, const float *from) {
         k->scale(to + i, from + i, (float)p->factor, SR_MIN(SR_CHUNK, n - i));
 }
 
-static void forward(const SrOpCall *call) {
-    multiply(call, call->y.data, call->x[0].data);
-}
+static void forward(const SrOpCall *call) { multiply(call, call->y.data, call->x[0].data); }
 
 // The gradient of a multiplication by a constant is the same multiplication.
 static void backward(const SrOpCall *call) {

@@ -42,7 +42,7 @@ static double NAME(sum)(const REAL *q, int P) {
 }
 
 // q = exp(scores / epsilon - shift); returns the sum.
-static double NAME(exponentials)(const NAME(Work) *w, int row, REAL epsilon, REAL shift) {
+static double NAME(exponentials)(const NAME(Work) * w, int row, REAL epsilon, REAL shift) {
     int P = w->s->P;
     const float *x = row_scores(w->s, row);
     REAL *q = w->q + (int64_t)row * P;
@@ -57,7 +57,7 @@ static void NAME(collect)(double *restrict sums, const REAL *restrict q, int P) 
 }
 
 // q / total + plus, and the column sums of the chunk.
-static void NAME(shift_rows)(const NAME(Work) *w, int chunk, REAL total, REAL plus) {
+static void NAME(shift_rows)(const NAME(Work) * w, int chunk, REAL total, REAL plus) {
     int P = w->s->P;
     double *sums = w->partial + (int64_t)chunk * P;
     memset(sums, 0, (size_t)P * sizeof(double));
@@ -72,7 +72,7 @@ static void NAME(shift_rows)(const NAME(Work) *w, int chunk, REAL total, REAL pl
 
 // One iteration on the rows of a chunk: prototypes scaled by `factor`, samples brought to the mass
 // c, and the new column sums.  False when a sample's row has no mass that REAL can scale.
-static bool NAME(balance_rows)(const NAME(Work) *w, int chunk, REAL c) {
+static bool NAME(balance_rows)(const NAME(Work) * w, int chunk, REAL c) {
     int P = w->s->P;
     double *sums = w->partial + (int64_t)chunk * P;
     memset(sums, 0, (size_t)P * sizeof(double));
@@ -92,7 +92,7 @@ static bool NAME(balance_rows)(const NAME(Work) *w, int chunk, REAL c) {
 }
 
 // sums (P) = the chunks' in order, over all ranks; false if a prototype has none.
-static bool NAME(add_up)(const NAME(Work) *w) {
+static bool NAME(add_up)(const NAME(Work) * w) {
     int P = w->s->P;
     memset(w->sums, 0, (size_t)P * sizeof(double));
     for (int chunk = 0; chunk < w->chunks; chunk++)
@@ -106,7 +106,7 @@ static bool NAME(add_up)(const NAME(Work) *w) {
 }
 
 // factor = r / u; VISSL puts the largest finite factor where the division overflows.
-static void NAME(factors)(const NAME(Work) *w, const double *r) {
+static void NAME(factors)(const NAME(Work) * w, const double *r) {
     REAL largest = 0;
     for (int k = 0; k < w->s->P; k++) {
         w->factor[k] = (REAL)r[k] / (REAL)w->sums[k];
@@ -119,7 +119,7 @@ static void NAME(factors)(const NAME(Work) *w, const double *r) {
 }
 
 // Exponentials of all rows and the sum of everything.
-static double NAME(start)(const NAME(Work) *w, REAL epsilon, REAL shift) {
+static double NAME(start)(const NAME(Work) * w, REAL epsilon, REAL shift) {
 #pragma omp parallel for schedule(static)
     for (int chunk = 0; chunk < w->chunks; chunk++) {
         uint64_t mode = sr__denormals_keep();
@@ -136,7 +136,7 @@ static double NAME(start)(const NAME(Work) *w, REAL epsilon, REAL shift) {
     return total;
 }
 
-static void NAME(shift_all)(const NAME(Work) *w, REAL total, REAL plus) {
+static void NAME(shift_all)(const NAME(Work) * w, REAL total, REAL plus) {
 #pragma omp parallel for schedule(static)
     for (int chunk = 0; chunk < w->chunks; chunk++) {
         uint64_t mode = sr__denormals_keep();
@@ -145,7 +145,7 @@ static void NAME(shift_all)(const NAME(Work) *w, REAL total, REAL plus) {
     }
 }
 
-static bool NAME(balance_all)(const NAME(Work) *w, REAL c) {
+static bool NAME(balance_all)(const NAME(Work) * w, REAL c) {
     double bad = 0;
 #pragma omp parallel for schedule(static) reduction(max : bad)
     for (int chunk = 0; chunk < w->chunks; chunk++) {
@@ -158,7 +158,7 @@ static bool NAME(balance_all)(const NAME(Work) *w, REAL c) {
 }
 
 // Rows of the batch divided by their sums.
-static bool NAME(finish)(const NAME(Work) *w, float *codes) {
+static bool NAME(finish)(const NAME(Work) * w, float *codes) {
     int P = w->s->P;
     double bad = 0;
 #pragma omp parallel for schedule(static) reduction(max : bad)
@@ -176,7 +176,7 @@ static bool NAME(finish)(const NAME(Work) *w, float *codes) {
     return bad == 0;
 }
 
-static bool NAME(iterate)(const NAME(Work) *w, const double *r, double total, float *codes) {
+static bool NAME(iterate)(const NAME(Work) * w, const double *r, double total, float *codes) {
     NAME(shift_all)(w, (REAL)total, 0);
     REAL c = (REAL)1 / (REAL)((double)w->rows * sr_comm_size());
     for (int i = 0; i < w->s->num_iters; i++) {

@@ -130,9 +130,7 @@ static double largest_of(const double *v, int n) {
     return largest;
 }
 
-static double exp_distance(double below) {
-    return (double)sr__expf((float)below);
-}
+static double exp_distance(double below) { return (double)sr__expf((float)below); }
 
 // Sum of exp(v - largest), v (P).
 static double exp_sum(const double *v, int P, double largest) {

@@ -26,9 +26,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
 }
 
 // Numbers in one row of x.
-static int64_t row_size(SrShape x) {
-    return sr_shape_count(x) / x.d[0];
-}
+static int64_t row_size(SrShape x) { return sr_shape_count(x) / x.d[0]; }
 
 static void reference(const SrRefCall *call) {
     const SrSliceParams *p = call->params;

@@ -66,9 +66,7 @@ static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) 
 }
 
 // A row of zeros stays a row of zeros instead of becoming NaN.
-static double inverse_norm(double square) {
-    return 1 / fmax(sqrt(square), 1e-30);
-}
+static double inverse_norm(double square) { return 1 / fmax(sqrt(square), 1e-30); }
 
 static void reference(const SrRefCall *call) {
     int64_t rows = sr_shape_rows(call->x_shape[0]);

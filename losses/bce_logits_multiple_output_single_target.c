@@ -22,8 +22,8 @@ static const SrOption options[] = {
 
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
     *state = NULL;
-    return sr_label_terms_build(ctx, "bce_logits_multiple_output_single_target", "bce_logits",
-                                NULL, ((const BceLogits *)params)->normalize, loss);
+    return sr_label_terms_build(ctx, "bce_logits_multiple_output_single_target", "bce_logits", NULL,
+                                ((const BceLogits *)params)->normalize, loss);
 }
 
 const SrLoss sr_loss_bce_logits_multiple_output_single_target = {

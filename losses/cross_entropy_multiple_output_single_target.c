@@ -34,8 +34,8 @@ static const SrOption options[] = {
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
     const CrossEntropy *p = params;
     *state = NULL;
-    return sr_label_terms_build(ctx, "cross_entropy_multiple_output_single_target",
-                                "cross_entropy", &p->op, p->normalize, loss);
+    return sr_label_terms_build(ctx, "cross_entropy_multiple_output_single_target", "cross_entropy",
+                                &p->op, p->normalize, loss);
 }
 
 const SrLoss sr_loss_cross_entropy_multiple_output_single_target = {

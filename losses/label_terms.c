@@ -27,16 +27,18 @@ static SrStatus check_labels(SrLossContext *ctx, const char *loss_name, const ch
     if (y.rank < 2)
         return SR_OK;
     if (strcmp(op, "bce_logits") != 0)
-        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "%s takes one class an image, and the images have several labels (LABEL_PATHS with a "
-                               "column a class): LOSS.name=bce_logits_multiple_output_single_target",
-                               loss_name);
+        return sr_builder_fail(
+            ctx->builder, SR_ERR_CONFIG,
+            "%s takes one class an image, and the images have several labels (LABEL_PATHS with a "
+            "column a class): LOSS.name=bce_logits_multiple_output_single_target",
+            loss_name);
     if (scores == y.d[1])
         return SR_OK;
-    return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                           "the labels have %d columns, but output %d of the model has %d scores: the last number of "
-                           "`dims` in MODEL.HEAD.PARAMS is the number of classes",
-                           y.d[1], i, scores);
+    return sr_builder_fail(
+        ctx->builder, SR_ERR_CONFIG,
+        "the labels have %d columns, but output %d of the model has %d scores: the last number of "
+        "`dims` in MODEL.HEAD.PARAMS is the number of classes",
+        y.d[1], i, scores);
 }
 
 SrStatus sr_label_terms_build(SrLossContext *ctx, const char *loss_name, const char *op,

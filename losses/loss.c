@@ -15,9 +15,7 @@ static const SrLoss *const registry[] = {
 #include "gen/loss.def"
     NULL};
 
-const SrLoss *sr_loss_at(int i) {
-    return i >= 0 && i < SR_COUNT(registry) ? registry[i] : NULL;
-}
+const SrLoss *sr_loss_at(int i) { return i >= 0 && i < SR_COUNT(registry) ? registry[i] : NULL; }
 
 SrStatus sr_loss_find(const char *name, const SrLoss **out) {
     const char *known[SR_COUNT(registry)] = {NULL}; // one longer than needed: a list may be empty

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 typedef enum {
-    SR_AP_STEPS,    // sum of (R_i - R_i-1) P_i: sklearn's average_precision_score
+    SR_AP_STEPS, // sum of (R_i - R_i-1) P_i: sklearn's average_precision_score
     SR_AP_ENVELOPE, // the same with P_i the best precision at this recall or a higher one: VOC 2010 on, VISSL's SVM
 } SrApKind;
 

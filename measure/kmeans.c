@@ -71,7 +71,8 @@ static void work_deinit(Work *w) {
     sr_free(w->square);
 }
 
-static void assign(const SrKmeans *km, const SrMatrix *f, Work *w, int64_t *label, float *distance) {
+static void assign(const SrKmeans *km, const SrMatrix *f, Work *w, int64_t *label,
+                   float *distance) {
     squares(km->centre, km->k, km->d, w->square);
     for (int64_t at = 0; at < f->n; at += ROW_BLOCK) {
         int rows = (int)SR_MIN(f->n - at, ROW_BLOCK);
@@ -80,15 +81,16 @@ static void assign(const SrKmeans *km, const SrMatrix *f, Work *w, int64_t *labe
             label[at + i] = -1;
         for (int first = 0; first < km->k; first += CENTRE_BLOCK) {
             int columns = SR_MIN(km->k - first, CENTRE_BLOCK);
-            sr_gemm(false, true, rows, columns, f->d, 1.0f, x, f->d, km->centre + (int64_t)first * f->d,
-                    f->d, 0.0f, w->dot, CENTRE_BLOCK);
+            sr_gemm(false, true, rows, columns, f->d, 1.0f, x, f->d,
+                    km->centre + (int64_t)first * f->d, f->d, 0.0f, w->dot, CENTRE_BLOCK);
             Scan s = {km, w->dot, w->square, first, columns, w->best, label + at};
             sr_parallel_for(rows, scan_row, &s);
         }
         for (int i = 0; distance && i < rows; i++) {
             double square;
             squares(x + (int64_t)i * f->d, 1, f->d, &square);
-            distance[at + i] = (float)(km->spherical ? 1 - w->best[i] : fmax(square - 2 * w->best[i], 0));
+            distance[at + i] =
+                (float)(km->spherical ? 1 - w->best[i] : fmax(square - 2 * w->best[i], 0));
         }
     }
 }
@@ -97,9 +99,10 @@ SrStatus sr_kmeans_assign(const SrKmeans *km, const SrMatrix *f, int64_t *label,
     Work *w = sr_alloc(sizeof *w);
     if (!w)
         return out_of_memory(km->k);
-    SrStatus status = f->d == km->d ? work_init(w, km->k)
-                                    : sr_fail(SR_ERR_CONFIG, "rows of %d numbers, the centres have %d",
-                                              f->d, km->d);
+    SrStatus status =
+        f->d == km->d
+            ? work_init(w, km->k)
+            : sr_fail(SR_ERR_CONFIG, "rows of %d numbers, the centres have %d", f->d, km->d);
     if (status == SR_OK)
         assign(km, f, w, label, distance);
     if (f->d == km->d)
@@ -149,7 +152,8 @@ static SrStatus first_centres(const SrKmeansOptions *o, const SrMatrix *f, SrKme
     if (!nearest)
         return out_of_memory(o->k);
     for (int c = 0; c < o->k; c++) {
-        int64_t row = c ? draw_row(nearest, f->n, &rng) : (int64_t)sr_rng_below(&rng, (uint32_t)f->n);
+        int64_t row =
+            c ? draw_row(nearest, f->n, &rng) : (int64_t)sr_rng_below(&rng, (uint32_t)f->n);
         float *centre = km->centre + (int64_t)c * f->d;
         memcpy(centre, f->x + row * f->d, (size_t)f->d * sizeof *centre);
         Nearest p = {f, centre, nearest, c == 0};
@@ -164,7 +168,8 @@ static SrStatus first_centres(const SrKmeansOptions *o, const SrMatrix *f, SrKme
 typedef struct {
     SrKmeans *km;
     const SrMatrix *f;
-    const int64_t *start, *order; // (k + 1), (n): rows of cluster c are order[start[c] .. start[c + 1])
+    const int64_t *start,
+        *order; // (k + 1), (n): rows of cluster c are order[start[c] .. start[c + 1])
 } Average;
 
 // The mean in double, its rows in order; scaled to length 1 where that is the rule.
@@ -260,7 +265,8 @@ static void iterate(const SrKmeansOptions *o, const SrMatrix *f, Lloyd *l, SrKme
 SrStatus sr_kmeans(const SrKmeansOptions *o, const SrMatrix *f, SrKmeans *out) {
     *out = (SrKmeans){.k = o->k, .d = f->d, .spherical = o->spherical};
     if (f->n < o->k || f->n > INT32_MAX)
-        return sr_fail(SR_ERR_CONFIG, "%lld rows cannot make %d clusters: lower CLUSTERFIT.NUM_CLUSTERS",
+        return sr_fail(SR_ERR_CONFIG,
+                       "%lld rows cannot make %d clusters: lower CLUSTERFIT.NUM_CLUSTERS",
                        (long long)f->n, o->k);
     out->centre = sr_calloc((size_t)o->k * (size_t)f->d, sizeof *out->centre);
     Lloyd *l = sr_calloc(1, sizeof *l);
@@ -288,7 +294,8 @@ static int by_value(const void *a, const void *b) {
 }
 
 SrStatus sr_kmeans_purity(const SrMatrix *f, const int64_t *cluster, int k, double *out) {
-    int64_t classes = sr_matrix_classes(f), n = 0, kept = 0, *pair = sr_alloc((size_t)f->n * sizeof *pair);
+    int64_t classes = sr_matrix_classes(f), n = 0, kept = 0,
+            *pair = sr_alloc((size_t)f->n * sizeof *pair);
     *out = -1;
     if (!pair)
         return out_of_memory(k);

@@ -27,7 +27,8 @@ typedef struct {
 SrStatus sr_kmeans(const SrKmeansOptions *options, const SrMatrix *rows, SrKmeans *out);
 void sr_kmeans_deinit(SrKmeans *kmeans);
 // label (n): the nearest centre.  distance (n), may be NULL: squared distance, or 1 - product.
-SrStatus sr_kmeans_assign(const SrKmeans *kmeans, const SrMatrix *rows, int64_t *label, float *distance);
+SrStatus sr_kmeans_assign(const SrKmeans *kmeans, const SrMatrix *rows, int64_t *label,
+                          float *distance);
 
 // Share of rows whose label is the most frequent one of their cluster, per cent; -1 without labels.
 SrStatus sr_kmeans_purity(const SrMatrix *rows, const int64_t *cluster, int k, double *out);

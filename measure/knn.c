@@ -118,8 +118,8 @@ static void search_block(const SrMatrix *train, const float *test, int rows, flo
 
 // One image's votes over its first k neighbours, votes: (classes).  Only ratios matter, so the
 // exponent is shifted by the best similarity, and every sigma and feature scale is safe.
-static void vote(const SrKnnOptions *o, const SrMatrix *train, const Heap *h, int k,
-                 double *votes, int classes) {
+static void vote(const SrKnnOptions *o, const SrMatrix *train, const Heap *h, int k, double *votes,
+                 int classes) {
     memset(votes, 0, (size_t)classes * sizeof *votes);
     for (int i = 0; i < SR_MIN(k, h->n); i++)
         votes[train->label[h->at[i].row]] +=
@@ -149,9 +149,7 @@ static void vote_vissl(const SrKnnOptions *o, const SrMatrix *train, const Heap 
 }
 
 // Descending as torch.sort has it: NaN above everything; the smaller class first among equals.
-static bool ranks_before(double a, double b) {
-    return isnan(a) ? !isnan(b) : a > b;
-}
+static bool ranks_before(double a, double b) { return isnan(a) ? !isnan(b) : a > b; }
 
 static void rank_votes(const double *votes, int classes, int64_t top[SR_KNN_TOP]) {
     for (int r = 0; r < SR_KNN_TOP; r++)
@@ -182,8 +180,10 @@ static SrStatus work_init(Work *w, const SrMatrix *train, const int *k, int n_k)
     *w = (Work){.classes = 1};
     int64_t labelled = 0;
     if (train->target)
-        return sr_fail(SR_ERR_CONFIG, "neighbours vote for one class, and these images have several labels each: `sslrun "
-                                      "svm`, `logreg` and `retrieve` take them");
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "neighbours vote for one class, and these images have several labels each: `sslrun "
+            "svm`, `logreg` and `retrieve` take them");
     for (int64_t i = 0; i < train->n; i++) {
         labelled += train->label[i] >= 0;
         w->classes = SR_MAX(w->classes, (int)train->label[i] + 1);
@@ -219,8 +219,8 @@ static void count_hits(SrKnnResult *r, const int64_t top[SR_KNN_TOP], int64_t la
         r->top5 += top[i] == label;
 }
 
-SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, const int *k,
-                int n_k, SrKnnResult *result, int64_t *ranked) {
+SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, const int *k, int n_k,
+                SrKnnResult *result, int64_t *ranked) {
     if (train->d != test->d || train->n > INT32_MAX)
         return sr_fail(SR_ERR_CONFIG, "kNN: features of length %d against %d", test->d, train->d);
     Work *w = sr_alloc(sizeof *w);

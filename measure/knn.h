@@ -30,8 +30,8 @@ typedef struct {
 // One search for the largest k serves all.  result: n_k entries.  ranked: (n_k, test->n,
 // SR_KNN_TOP) classes, best first, -1 beyond the number of classes; NULL if not wanted.  Normalises
 // rows of both sets in place when asked.
-SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, const int *k,
-                int n_k, SrKnnResult *result, int64_t *ranked);
+SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, const int *k, int n_k,
+                SrKnnResult *result, int64_t *ranked);
 
 // Share of the most frequent class among the labelled rows, per cent.
 double sr_knn_majority(const SrMatrix *test);

@@ -1,7 +1,7 @@
 // Conversion to liblinear's sparse rows, and one call of its train() a problem.
-#include "base/machine.h"
-#include "base/clock.h"
 #include "measure/liblinear.h"
+#include "base/clock.h"
+#include "base/machine.h"
 
 #include <linear.h>
 #include <stdlib.h>
@@ -20,9 +20,7 @@ struct SrLinearRows {
     struct feature_node **row; // (n) where each starts
 };
 
-static void quiet(const char *text) {
-    (void)text;
-}
+static void quiet(const char *text) { (void)text; }
 
 static int64_t count_nonzero(const SrMatrix *f) {
     int64_t n = 0;
@@ -44,11 +42,12 @@ SrStatus sr_linear_rows_new(const SrMatrix *f, SrLinearRows **out) {
     size_t nodes = (size_t)count_nonzero(f) + 2 * (size_t)f->n, free_bytes = sr_memory_available();
     char need[32], have[32];
     if (free_bytes && nodes * sizeof(struct feature_node) > free_bytes)
-        return sr_fail(SR_ERR_MEMORY,
-                       "liblinear needs %s for %lld rows of %d numbers and %s are free: limit the images "
-                       "(NEAREST_NEIGHBOR.BANK_LIMIT) or take a shorter layer",
-                       sr_bytes_text((double)nodes * sizeof(struct feature_node), need, sizeof need),
-                       (long long)f->n, f->d, sr_bytes_text((double)free_bytes, have, sizeof have));
+        return sr_fail(
+            SR_ERR_MEMORY,
+            "liblinear needs %s for %lld rows of %d numbers and %s are free: limit the images "
+            "(NEAREST_NEIGHBOR.BANK_LIMIT) or take a shorter layer",
+            sr_bytes_text((double)nodes * sizeof(struct feature_node), need, sizeof need),
+            (long long)f->n, f->d, sr_bytes_text((double)free_bytes, have, sizeof have));
     SrLinearRows *r = sr_calloc(1, sizeof *r);
     if (!r)
         return sr_fail(SR_ERR_MEMORY, "out of memory for a linear classifier");
@@ -93,9 +92,7 @@ static int solver_of(SrLinearKind kind) {
     return solvers[kind];
 }
 
-static bool shuffles(SrLinearKind kind) {
-    return kind == SR_LINEAR_HINGE || kind == SR_LINEAR_L1;
-}
+static bool shuffles(SrLinearKind kind) { return kind == SR_LINEAR_HINGE || kind == SR_LINEAR_L1; }
 
 // liblinear scores for the class it calls label[0].
 static void copy_weights(const struct model *m, int d, double *w) {

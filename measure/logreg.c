@@ -14,8 +14,8 @@ static SrStatus out_of_memory(void) {
 }
 
 // The labelled rows, or `per_class` of each class.
-static SrStatus choose_rows(const SrLowShotConfig *config, const SrMatrix *f, uint64_t seed, int sample,
-                            SrMatrix *out) {
+static SrStatus choose_rows(const SrLowShotConfig *config, const SrMatrix *f, uint64_t seed,
+                            int sample, SrMatrix *out) {
     int classes = sr_matrix_classes(f);
     size_t n = (size_t)f->n;
     int8_t *has = sr_calloc(n, 1), *y = sr_calloc(n, 1);
@@ -100,7 +100,8 @@ static SrStatus fit_one_vs_rest(Draw *d, double cost) {
 // test_std gathers the sum of squares until finish.
 static SrStatus fit(Draw *d, int max_iter, SrLogregResult *r) {
     double train, test, cost = (double)d->train.n / r->lambda;
-    SR_TRY(d->rows ? fit_one_vs_rest(d, cost) : sr_softmax_train(&d->train, d->classes, cost, max_iter, d->w));
+    SR_TRY(d->rows ? fit_one_vs_rest(d, cost)
+                   : sr_softmax_train(&d->train, d->classes, cost, max_iter, d->w));
     SR_TRY(score_side(d, &d->train, &train));
     SR_TRY(score_side(d, &d->test, &test));
     r->train += train;
@@ -128,12 +129,15 @@ SrStatus sr_logreg(const SrLowShotConfig *config, uint64_t seed, const SrMatrix 
     if (!*out)
         return out_of_memory();
     if (*n < 1 || draws < 1)
-        return sr_fail(SR_ERR_CONFIG, "LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION: LAMBDA and SEEDS need an entry each");
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION: LAMBDA and SEEDS need an entry each");
     for (int i = 0; i < *n; i++)
         (*out)[i] = (SrLogregResult){.lambda = config->lambdas.v[i]};
     for (int s = 0; s < draws; s++) {
         Draw d = {.rows = NULL};
-        SrStatus status = draw_init(&d, config, seed, config->seeds.n ? config->seeds.v[s] : 0, train, test);
+        SrStatus status =
+            draw_init(&d, config, seed, config->seeds.n ? config->seeds.v[s] : 0, train, test);
         for (int i = 0; status == SR_OK && i < *n; i++)
             status = fit(&d, config->max_iter, *out + i);
         draw_deinit(&d);

@@ -11,9 +11,9 @@
 typedef struct { // LOW_SHOT_BENCHMARK
     SrDoubles lambdas;
     SrInts seeds;
-    int per_class;    // SAMPLES_PER_CLASS, ours
-    int one_vs_rest;  // MULTI_CLASS, ours: 1 is ovr
-    int max_iter;     // MAX_ITER, ours
+    int per_class;   // SAMPLES_PER_CLASS, ours
+    int one_vs_rest; // MULTI_CLASS, ours: 1 is ovr
+    int max_iter;    // MAX_ITER, ours
 } SrLowShotConfig;
 
 // One lambda; accuracies in per cent, averaged over the draws.  With several labels an image they are 100 mean AP.

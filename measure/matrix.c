@@ -35,7 +35,8 @@ SrStatus sr_matrix_take(const SrMatrix *from, const int64_t *row, int64_t n, SrM
         out->n_targets = from->n_targets;
         out->target = sr_calloc((size_t)n, classes);
         if (!out->target)
-            status = sr_fail(SR_ERR_MEMORY, "out of memory for the labels of %lld images", (long long)n);
+            status =
+                sr_fail(SR_ERR_MEMORY, "out of memory for the labels of %lld images", (long long)n);
     }
     if (status != SR_OK) {
         sr_matrix_deinit(out);
@@ -45,7 +46,8 @@ SrStatus sr_matrix_take(const SrMatrix *from, const int64_t *row, int64_t n, SrM
         memcpy(out->x + (size_t)i * d, from->x + (size_t)row[i] * d, d * sizeof(float));
         out->label[i] = from->label[row[i]];
         if (from->target)
-            memcpy(out->target + (size_t)i * classes, from->target + (size_t)row[i] * classes, classes);
+            memcpy(out->target + (size_t)i * classes, from->target + (size_t)row[i] * classes,
+                   classes);
     }
     return SR_OK;
 }

@@ -15,9 +15,7 @@ static const SrMeter *const registry[] = {
 #include "gen/meter.def"
     NULL};
 
-const SrMeter *sr_meter_at(int i) {
-    return i >= 0 && i < SR_COUNT(registry) ? registry[i] : NULL;
-}
+const SrMeter *sr_meter_at(int i) { return i >= 0 && i < SR_COUNT(registry) ? registry[i] : NULL; }
 
 SrStatus sr_meter_find(const char *name, const SrMeter **out) {
     const char *known[SR_COUNT(registry)] = {NULL};
@@ -32,6 +30,4 @@ SrStatus sr_meter_find(const char *name, const SrMeter **out) {
     return sr_plugin_unknown("meter", name, known, n);
 }
 
-double sr_meter_percent(double share) {
-    return 100 * (round(share * 1e6) / 1e6);
-}
+double sr_meter_percent(double share) { return 100 * (round(share * 1e6) / 1e6); }

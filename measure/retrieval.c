@@ -41,7 +41,8 @@ static int8_t relevance(const Block *b, int64_t q, int64_t i) {
 }
 
 // The rows that come first, best first; the smaller index among equals.  Returns how many.
-static int find_first(const float *score, const int8_t *relevant, int64_t n, int64_t top[SR_RETRIEVAL_TOP]) {
+static int find_first(const float *score, const int8_t *relevant, int64_t n,
+                      int64_t top[SR_RETRIEVAL_TOP]) {
     int found = 0;
     for (int64_t i = 0; i < n; i++) {
         if (relevant[i] < 0 || (found == SR_RETRIEVAL_TOP && score[i] <= score[top[found - 1]]))
@@ -100,8 +101,10 @@ static SrStatus summarize(const Answer *answer, int64_t n, SrRetrieval *out) {
 
 static SrStatus check(const SrMatrix *query, const SrMatrix *database) {
     if (query->d != database->d || query->n_targets != database->n_targets)
-        return sr_fail(SR_ERR_CONFIG, "queries have rows of %d numbers and %d labels, the database of %d and %d",
-                       query->d, SR_MAX(query->n_targets, 1), database->d, SR_MAX(database->n_targets, 1));
+        return sr_fail(SR_ERR_CONFIG,
+                       "queries have rows of %d numbers and %d labels, the database of %d and %d",
+                       query->d, SR_MAX(query->n_targets, 1), database->d,
+                       SR_MAX(database->n_targets, 1));
     return database->n <= MAX_PRODUCTS
                ? SR_OK
                : sr_fail(SR_ERR_CONFIG, "a database of %lld rows; at most %d are possible",
@@ -119,7 +122,8 @@ SrStatus sr_retrieval(SrMatrix *query, SrMatrix *database, bool normalize, SrRet
     int rows = (int)SR_MAX(SR_MIN(MAX_PRODUCTS / database->n, MAX_QUERIES), 1);
     float *product = sr_alloc((size_t)rows * (size_t)database->n * sizeof *product);
     Answer *answer = sr_alloc((size_t)query->n * sizeof *answer);
-    SrStatus status = product && answer ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for rankings");
+    SrStatus status =
+        product && answer ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for rankings");
     for (int64_t at = 0; status == SR_OK && at < query->n; at += rows) {
         int m = (int)SR_MIN(query->n - at, rows), n = (int)database->n;
         sr_gemm(false, true, m, n, query->d, 1.0f, query->x + at * query->d, query->d, database->x,

@@ -8,8 +8,8 @@
 #define SR_RETRIEVAL_TOP 10
 
 typedef struct {
-    int64_t queries;   // with something to find
-    double map;        // mean average precision (sklearn's steps), per cent
+    int64_t queries;    // with something to find
+    double map;         // mean average precision (sklearn's steps), per cent
     double p1, p5, p10; // share of the first 1, 5, 10 that are relevant, per cent
 } SrRetrieval;
 

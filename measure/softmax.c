@@ -21,12 +21,12 @@ enum { BLOCK = 8192, PART = 128, HISTORY = 10, SEARCH_STEPS = 20 };
 typedef struct {
     const SrMatrix *f;
     int classes;
-    double ridge;             // of the mean loss: 1 / (C n)
-    const double *w;          // (classes, d + 1) where it is evaluated
-    float *wf, *gf;           // (classes, d)
-    float *z;                 // (BLOCK, classes) scores, then residuals
+    double ridge;              // of the mean loss: 1 / (C n)
+    const double *w;           // (classes, d + 1) where it is evaluated
+    float *wf, *gf;            // (classes, d)
+    float *z;                  // (BLOCK, classes) scores, then residuals
     double loss[BLOCK / PART]; // of each part of a block
-    int64_t first, rows;      // of the block
+    int64_t first, rows;       // of the block
 } Problem;
 
 // ---- loss and gradient
@@ -202,9 +202,11 @@ static void start(const SrMatrix *f, int classes, double *w) {
         w[f->label[i] * (f->d + 1) + f->d] = 0;
 }
 
-SrStatus sr_softmax_train(const SrMatrix *features, int classes, double cost, int max_iter, double *w) {
+SrStatus sr_softmax_train(const SrMatrix *features, int classes, double cost, int max_iter,
+                          double *w) {
     size_t d = (size_t)features->d, n = (size_t)classes * (d + 1);
-    Problem p = {.f = features, .classes = classes,
+    Problem p = {.f = features,
+                 .classes = classes,
                  .ridge = (classes == 2 ? 2 : 1) / (cost * (double)features->n)};
     Minimiser m = {.n = (int64_t)n, .w = w};
     double *vectors = sr_calloc(n, (2 * HISTORY + 4) * sizeof *vectors), *at = vectors;
@@ -227,5 +229,6 @@ SrStatus sr_softmax_train(const SrMatrix *features, int classes, double cost, in
     sr_free(p.wf);
     sr_free(p.gf);
     sr_free(p.z);
-    return enough ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a classifier of %d classes", classes);
+    return enough ? SR_OK
+                  : sr_fail(SR_ERR_MEMORY, "out of memory for a classifier of %d classes", classes);
 }

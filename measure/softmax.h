@@ -11,6 +11,7 @@
 // features: labels 0 .. classes - 1, none missing.  cost: C.  w (classes, d + 1), the bias last: filled; classes that
 // no row has never win.  Ends at scikit-learn's relative decrease, or after max_iter iterations.  The same bits for
 // any number of threads.
-SrStatus sr_softmax_train(const SrMatrix *features, int classes, double cost, int max_iter, double *w);
+SrStatus sr_softmax_train(const SrMatrix *features, int classes, double cost, int max_iter,
+                          double *w);
 
 #endif

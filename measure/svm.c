@@ -17,9 +17,12 @@ static SrStatus out_of_memory(void) {
 
 static SrStatus kind_of(const SrSvmConfig *c, SrLinearKind *out) {
     if (c->penalty == 1 && c->loss == 1)
-        return sr_fail(SR_ERR_CONFIG,
-                       "SVM.penalty l1 with SVM.loss hinge: there is no such machine; use squared_hinge");
-    *out = c->penalty == 1 ? SR_LINEAR_L1 : c->loss == 1 ? SR_LINEAR_HINGE : SR_LINEAR_SQUARED_HINGE;
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "SVM.penalty l1 with SVM.loss hinge: there is no such machine; use squared_hinge");
+    *out = c->penalty == 1 ? SR_LINEAR_L1
+           : c->loss == 1  ? SR_LINEAR_HINGE
+                           : SR_LINEAR_SQUARED_HINGE;
     return SR_OK;
 }
 
@@ -27,23 +30,25 @@ SrStatus sr_svm_check(const SrSvmConfig *config, const SrMatrix *train, const Sr
                       SrLinearKind *kind) {
     SR_TRY(kind_of(config, kind));
     if (train->d != test->d)
-        return sr_fail(SR_ERR_CONFIG, "test features have %d numbers a row, training features %d", test->d,
-                       train->d);
+        return sr_fail(SR_ERR_CONFIG, "test features have %d numbers a row, training features %d",
+                       test->d, train->d);
     if (!train->target != !test->target || train->n_targets != test->n_targets)
         return sr_fail(SR_ERR_CONFIG, "labels of %d columns for training and %d for the test",
                        SR_MAX(train->n_targets, 1), SR_MAX(test->n_targets, 1));
     int classes = sr_matrix_classes(train);
-    return classes > 1 ? SR_OK
-                       : sr_fail(SR_ERR_CONFIG,
-                                 "the training features have labels of %d classes; at least 2 are needed",
-                                 classes);
+    return classes > 1
+               ? SR_OK
+               : sr_fail(SR_ERR_CONFIG,
+                         "the training features have labels of %d classes; at least 2 are needed",
+                         classes);
 }
 
 SrStatus sr_svm_costs(const SrSvmConfig *c, SrArena *arena, double **costs, int *n) {
     int powers = 0, first = 0;
     if (c->cost_base > 0) {
         if (c->power_range.n != 2 || c->power_range.v[0] > c->power_range.v[1])
-            return sr_fail(SR_ERR_CONFIG, "SVM.costs.power_range: expected [first, one after the last]");
+            return sr_fail(SR_ERR_CONFIG,
+                           "SVM.costs.power_range: expected [first, one after the last]");
         first = c->power_range.v[0];
         powers = c->power_range.v[1] - first;
     }
@@ -78,13 +83,14 @@ void sr_svm_targets(const SrMatrix *f, int c, int8_t *y) {
 
 // ---- judging ------------------------------------------------------------------------------------
 
-static SrStatus judge_class(const SrMatrix *f, const float *scores, int c, int classes, double *ap) {
+static SrStatus judge_class(const SrMatrix *f, const float *scores, int c, int classes,
+                            double *ap) {
     float *score = sr_alloc((size_t)f->n * sizeof *score + 1);
     int8_t *relevant = sr_alloc((size_t)f->n + 1);
     SrStatus status = score && relevant ? SR_OK : out_of_memory();
     for (int64_t i = 0; status == SR_OK && i < f->n; i++) {
         score[i] = scores[i * classes + c];
-        relevant[i] = f->target          ? f->target[i * f->n_targets + c]
+        relevant[i] = f->target         ? f->target[i * f->n_targets + c]
                       : f->label[i] < 0 ? (int8_t)-1
                                         : (int8_t)(f->label[i] == c);
     }
@@ -96,12 +102,14 @@ static SrStatus judge_class(const SrMatrix *f, const float *scores, int c, int c
 }
 
 // Of the first of equals.
-static double accuracy_of(const SrMatrix *f, const float *scores, const double *chosen, int classes) {
+static double accuracy_of(const SrMatrix *f, const float *scores, const double *chosen,
+                          int classes) {
     int64_t hits = 0, judged = 0;
     for (int64_t i = 0; i < f->n; i++) {
         int best = -1;
         for (int c = 0; c < classes; c++)
-            if (chosen[c] >= 0 && (best < 0 || scores[i * classes + c] > scores[i * classes + best]))
+            if (chosen[c] >= 0 &&
+                (best < 0 || scores[i * classes + c] > scores[i * classes + best]))
                 best = c;
         judged += f->label[i] >= 0;
         hits += f->label[i] >= 0 && f->label[i] == best;
@@ -201,8 +209,8 @@ static SrStatus validate_fold(Validation *v, int64_t n, int p, int problems, int
 }
 
 static SrStatus validate_class(Validation *v, const SrSvmConfig *c, const SrLinearRows *rows,
-                               const SrMatrix *f, SrLinearKind kind, const double *cost, int n_costs,
-                               double *ap) {
+                               const SrMatrix *f, SrLinearKind kind, const double *cost,
+                               int n_costs, double *ap) {
     int problems = n_costs * c->folds;
     stratify(v->y, f->n, c->folds, v->fold);
     for (int k = 0; k < c->folds; k++)
@@ -250,7 +258,8 @@ static void choose_costs(SrSvmResult *r, bool shared) {
     }
 }
 
-static SrStatus refit(const SrLinearRows *rows, const SrMatrix *f, SrLinearKind kind, SrSvmResult *r) {
+static SrStatus refit(const SrLinearRows *rows, const SrMatrix *f, SrLinearKind kind,
+                      SrSvmResult *r) {
     int8_t *y = sr_alloc((size_t)f->n * (size_t)r->classes);
     SrLinearProblem *problem = sr_calloc((size_t)r->classes, sizeof *problem);
     SrStatus status = y && problem ? SR_OK : out_of_memory();
@@ -275,7 +284,8 @@ static SrStatus test_result(const SrMatrix *test, SrSvmResult *r) {
         return out_of_memory();
     SrStatus status = sr_linear_scores(test, r->w, r->classes, scores);
     if (status == SR_OK)
-        status = sr_svm_judge(test, scores, r->chosen, r->classes, r->ap, &r->mean_ap, &r->accuracy);
+        status =
+            sr_svm_judge(test, scores, r->chosen, r->classes, r->ap, &r->mean_ap, &r->accuracy);
     sr_free(scores);
     return status;
 }

@@ -32,10 +32,11 @@ typedef struct {
     double *cost;        // (n_costs)
     double *crossval_ap; // (classes, n_costs); -1: not trained, or nothing to validate on
     double *chosen;      // (classes) cost; -1: not trained
-    double *ap;          // (classes) on the test images, VOC's all-point rule; -1: no positives, or not trained
-    double *w;           // (classes, d + 1), the bias last
-    double mean_ap;      // of the classes that have one
-    double accuracy;     // per cent of images whose label scores best; -1 with several labels an image
+    double
+        *ap; // (classes) on the test images, VOC's all-point rule; -1: no positives, or not trained
+    double *w;       // (classes, d + 1), the bias last
+    double mean_ap;  // of the classes that have one
+    double accuracy; // per cent of images whose label scores best; -1 with several labels an image
 } SrSvmResult;
 
 // Normalises both sides when the configuration says so.  Results live in the arena.

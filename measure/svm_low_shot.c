@@ -35,8 +35,8 @@ void sr_low_shot_draw(const SrLowShotDraw *d, int class, const int8_t *has, int6
     for (int64_t i = 0; i < n; i++)
         if (has[i] == sign)
             order[count++] = (uint32_t)i;
-    SrRng rng = sr_rng(d->seed, SR_RNG_LOW_SHOT, (uint64_t)d->sample, (uint64_t)class, (uint32_t)d->k,
-                       sign > 0);
+    SrRng rng = sr_rng(d->seed, SR_RNG_LOW_SHOT, (uint64_t)d->sample, (uint64_t) class,
+                       (uint32_t)d->k, sign > 0);
     for (uint32_t i = 0; i < count && (int64_t)i < want; i++) {
         uint32_t j = i + sr_rng_below(&rng, count - i), t = order[j];
         order[j] = order[i];

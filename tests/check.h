@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+// cmocka.h wants the headers above first.
 #include <cmocka.h>
 
 #include "base/status.h"
@@ -21,43 +23,43 @@ typedef struct {
 } SrTestGroup;
 
 #define unit(f) cmocka_unit_test(f)
-#define SR_TESTS(stem, ...)                                                                        \
-    static const struct CMUnitTest stem##_tests_[] = {__VA_ARGS__};                                \
-    extern const SrTestGroup sr_tests_##stem;                                                      \
-    const SrTestGroup sr_tests_##stem = {#stem, stem##_tests_,                                     \
+#define SR_TESTS(stem, ...)                                         \
+    static const struct CMUnitTest stem##_tests_[] = {__VA_ARGS__}; \
+    extern const SrTestGroup sr_tests_##stem;                       \
+    const SrTestGroup sr_tests_##stem = {#stem, stem##_tests_,      \
                                          (int)(sizeof stem##_tests_ / sizeof stem##_tests_[0])};
 
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            fail_msg("%s:%d: %s is false", __FILE__, __LINE__, #condition);                        \
+#define CHECK(condition)                                                    \
+    do {                                                                    \
+        if (!(condition))                                                   \
+            fail_msg("%s:%d: %s is false", __FILE__, __LINE__, #condition); \
     } while (0)
-#define CHECK_OK(call)                                                                             \
-    do {                                                                                           \
-        SrStatus check_ = (call);                                                                  \
-        if (check_ != SR_OK)                                                                       \
-            fail_msg("%s:%d: %s: %s", __FILE__, __LINE__, #call, sr_status_message());             \
+#define CHECK_OK(call)                                                                 \
+    do {                                                                               \
+        SrStatus check_ = (call);                                                      \
+        if (check_ != SR_OK)                                                           \
+            fail_msg("%s:%d: %s: %s", __FILE__, __LINE__, #call, sr_status_message()); \
     } while (0)
 // The call fails with this status and its message contains `text`.
-#define CHECK_FAILS(call, expected, text)                                                          \
-    do {                                                                                           \
-        SrStatus check_ = (call);                                                                  \
-        if (check_ != (expected) || !strstr(sr_status_message(), text))                            \
-            fail_msg("%s:%d: %s gave %d \"%s\", expected %d with \"%s\"", __FILE__, __LINE__,      \
-                     #call, (int)check_, sr_status_message(), (int)(expected), text);              \
+#define CHECK_FAILS(call, expected, text)                                                     \
+    do {                                                                                      \
+        SrStatus check_ = (call);                                                             \
+        if (check_ != (expected) || !strstr(sr_status_message(), text))                       \
+            fail_msg("%s:%d: %s gave %d \"%s\", expected %d with \"%s\"", __FILE__, __LINE__, \
+                     #call, (int)check_, sr_status_message(), (int)(expected), text);         \
     } while (0)
-#define CHECK_INT(a, b)                                                                            \
-    do {                                                                                           \
-        long long a_ = (long long)(a), b_ = (long long)(b);                                        \
-        if (a_ != b_)                                                                              \
-            fail_msg("%s:%d: %s is %lld, %s is %lld", __FILE__, __LINE__, #a, a_, #b, b_);         \
+#define CHECK_INT(a, b)                                                                    \
+    do {                                                                                   \
+        long long a_ = (long long)(a), b_ = (long long)(b);                                \
+        if (a_ != b_)                                                                      \
+            fail_msg("%s:%d: %s is %lld, %s is %lld", __FILE__, __LINE__, #a, a_, #b, b_); \
     } while (0)
-#define CHECK_STR(a, b)                                                                            \
-    do {                                                                                           \
-        const char *a_ = (a), *b_ = (b);                                                           \
-        if (!a_ || !b_ || strcmp(a_, b_) != 0)                                                     \
-            fail_msg("%s:%d: %s is \"%s\", %s is \"%s\"", __FILE__, __LINE__, #a, a_ ? a_ : "NULL",\
-                     #b, b_ ? b_ : "NULL");                                                        \
+#define CHECK_STR(a, b)                                                           \
+    do {                                                                          \
+        const char *a_ = (a), *b_ = (b);                                          \
+        if (!a_ || !b_ || strcmp(a_, b_) != 0)                                    \
+            fail_msg("%s:%d: %s is \"%s\", %s is \"%s\"", __FILE__, __LINE__, #a, \
+                     a_ ? a_ : "NULL", #b, b_ ? b_ : "NULL");                     \
     } while (0)
 #define CHECK_NEAR(a, b, tolerance)                                                                \
     do {                                                                                           \

@@ -26,7 +26,8 @@ int main(int argc, char **argv) {
     for (int g = 0; groups[g]; g++) {
         if (!wanted(groups[g]->name, argc, argv))
             continue;
-        int bad = _cmocka_run_group_tests(groups[g]->name, groups[g]->tests, (size_t)groups[g]->n, NULL, NULL);
+        int bad = _cmocka_run_group_tests(groups[g]->name, groups[g]->tests, (size_t)groups[g]->n,
+                                          NULL, NULL);
         failed += bad;
         passed += groups[g]->n - bad;
     }

@@ -12,7 +12,7 @@ enum { PROGRAM_SANITIZED = 0 };
 #endif
 
 typedef struct {
-    int code; // exit code, or 128 + signal
+    int code;        // exit code, or 128 + signal
     long peak_bytes; // largest resident size
     char out[1 << 16], err[1 << 16];
 } ProgramResult;

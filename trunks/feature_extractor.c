@@ -22,9 +22,9 @@ typedef struct { // where in the configuration, for messages
     int index;
 } Place;
 
-#define refuse(p, ...)                                                                                              \
-    sr_fail_prefix(sr_fail(SR_ERR_CONFIG, __VA_ARGS__), "%s: %s[%d]", sr_yaml_place((p)->node).text, (p)->key, \
-                   (p)->index)
+#define refuse(p, ...)                                                \
+    sr_fail_prefix(sr_fail(SR_ERR_CONFIG, __VA_ARGS__), "%s: %s[%d]", \
+                   sr_yaml_place((p)->node).text, (p)->key, (p)->index)
 
 // Argument `i` of the list, a number or [height, width]; absent or null: both stay as they are.
 static SrStatus read_pair(const Place *p, const SrYaml *args, int i, const char *what, int min,
@@ -46,8 +46,8 @@ static SrStatus read_pair(const Place *p, const SrYaml *args, int i, const char 
 }
 
 // Argument `i`, True or False; absent or null: `initial`.
-static SrStatus read_flag(const Place *p, const SrYaml *args, int i, const char *what,
-                          bool initial, bool *out) {
+static SrStatus read_flag(const Place *p, const SrYaml *args, int i, const char *what, bool initial,
+                          bool *out) {
     *out = initial;
     if (!args || i >= args->n || args->items[i]->type == SR_YAML_NULL)
         return SR_OK;
@@ -119,8 +119,8 @@ static SrStatus begin(const SrYaml *list, const char *key, SrArena *arena, SrFea
     if (!list || list->type == SR_YAML_NULL)
         return SR_OK;
     if (list->type != SR_YAML_LIST || list->n > SR_MAX_FEATURES)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s must be a list of at most %d features", sr_yaml_place(list).text, key,
-                       SR_MAX_FEATURES);
+        return sr_fail(SR_ERR_CONFIG, "%s: %s must be a list of at most %d features",
+                       sr_yaml_place(list).text, key, SR_MAX_FEATURES);
     out->v = sr_arena_alloc(arena, (size_t)(list->n + 1) * sizeof *out->v);
     if (!out->v)
         return sr_fail(SR_ERR_MEMORY, "out of memory for %s", key);
@@ -129,9 +129,7 @@ static SrStatus begin(const SrYaml *list, const char *key, SrArena *arena, SrFea
     return SR_OK;
 }
 
-static bool is_text(const SrYaml *node) {
-    return node->type == SR_YAML_STRING;
-}
+static bool is_text(const SrYaml *node) { return node->type == SR_YAML_STRING; }
 
 SrStatus sr_features_parse(const SrYaml *list, const char *key, SrArena *arena, SrFeatures *out) {
     SR_TRY(begin(list, key, arena, out));
@@ -166,8 +164,8 @@ SrStatus sr_features_parse_names(const SrYaml *list, const char *key, SrArena *a
 
 // Looked up under the names this pass gave: "res4" of the second pass of a teacher is
 // "teacher.res4@1".
-static SrStatus tap_of_pass(SrBuilder *b, const char *key, const char *prefix, int pass, const char *layer,
-                            SrNodeId *out) {
+static SrStatus tap_of_pass(SrBuilder *b, const char *key, const char *prefix, int pass,
+                            const char *layer, SrNodeId *out) {
     char name[512], suffix[16] = "";
     if (pass > 0)
         snprintf(suffix, sizeof suffix, "@%d", pass);

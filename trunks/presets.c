@@ -38,7 +38,8 @@ SrStatus sr_preset_build(const SrPreset *preset, SrBuilder *b, SrNodeId input, S
     const SrTrunk *trunk;
     SrYaml *map;
     SrNodeId features;
-    SrArena *arena = sr_graph_arena(sr_builder_graph(b)); // options live as long as what they shaped
+    SrArena *arena =
+        sr_graph_arena(sr_builder_graph(b)); // options live as long as what they shaped
     SR_TRY(sr_trunk_find(preset->trunk, &trunk));
     void *params = sr_arena_alloc(arena, trunk->params_bytes);
     if (!params)

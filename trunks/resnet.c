@@ -101,9 +101,7 @@ static SrNodeId last_norm(SrBuilder *b, const Resnet *r, const char *leaf, SrNod
 }
 
 // Always the leaf "relu": torch counts the calls of one module as relu, relu_1, relu_2.
-static SrNodeId relu(SrBuilder *b, SrNodeId x) {
-    return sr_build(b, "relu", "relu", NULL, x);
-}
+static SrNodeId relu(SrBuilder *b, SrNodeId x) { return sr_build(b, "relu", "relu", NULL, x); }
 
 // Two 3x3 convolutions.  x: (N, H, W, C) -> (N, H/stride, W/stride, planes)
 static SrNodeId basic_branch(SrBuilder *b, const Resnet *r, SrNodeId x, int planes, int stride) {

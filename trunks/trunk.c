@@ -15,9 +15,7 @@ static const SrTrunk *const registry[] = {
 #include "gen/trunk.def"
     NULL};
 
-const SrTrunk *sr_trunk_at(int i) {
-    return i >= 0 && i < SR_COUNT(registry) ? registry[i] : NULL;
-}
+const SrTrunk *sr_trunk_at(int i) { return i >= 0 && i < SR_COUNT(registry) ? registry[i] : NULL; }
 
 SrStatus sr_trunk_find(const char *name, const SrTrunk **out) {
     const char *known[SR_COUNT(registry)] = {NULL}; // one longer than needed: a list may be empty

@@ -10,7 +10,8 @@ bool sr__flip_drawn(const SrFlip *flip, const SrTransformContext *ctx, int v, ui
     return sr_rng_uniform(&rng) < flip->p;
 }
 
-bool sr__crop_absorb(SrCropStyle *style, const SrTransform *next, const void *params, uint32_t stage) {
+bool sr__crop_absorb(SrCropStyle *style, const SrTransform *next, const void *params,
+                     uint32_t stage) {
     if (strcmp(next->name, "RandomHorizontalFlip") != 0)
         return false;
     style->flip = params;
@@ -23,13 +24,14 @@ bool sr__crop_absorb(SrCropStyle *style, const SrTransform *next, const void *pa
 static int reduction(const SrCrop *crops, int n) {
     int reduce = 8;
     for (int i = 0; i < n; i++)
-        while (reduce > 1 && (crops[i].box.h < reduce * crops[i].h || crops[i].box.w < reduce * crops[i].w))
+        while (reduce > 1 &&
+               (crops[i].box.h < reduce * crops[i].h || crops[i].box.w < reduce * crops[i].w))
             reduce /= 2;
     return reduce;
 }
 
-SrStatus sr__crop_all(const SrCropStyle *style, const SrTransformContext *ctx, SrImage src, const SrCrop *crops,
-                      int first, int n, SrImage *out) {
+SrStatus sr__crop_all(const SrCropStyle *style, const SrTransformContext *ctx, SrImage src,
+                      const SrCrop *crops, int first, int n, SrImage *out) {
     int full = src.W, reduce = ctx->fast ? reduction(crops, n) : 1;
     SR_TRY(sr_image_finish(&src, reduce, ctx->pool));
     double part = src.W == full ? 1 : 1.0 / reduce; // sides are rounded up, the scale is not
@@ -37,7 +39,11 @@ SrStatus sr__crop_all(const SrCropStyle *style, const SrTransformContext *ctx, S
         SrBox b = crops[i].box;
         SrArea area = {b.top * part, b.left * part, b.h * part, b.w * part};
         bool flip = style->flip && sr__flip_drawn(style->flip, ctx, first + i, style->flip_stage);
-        SrResample how = {.h = crops[i].h, .w = crops[i].w, .filter = style->filter, .flip = flip, .fast = ctx->fast};
+        SrResample how = {.h = crops[i].h,
+                          .w = crops[i].w,
+                          .filter = style->filter,
+                          .flip = flip,
+                          .fast = ctx->fast};
         SR_TRY(sr_pixel_resample(&src, area, how, ctx->pool, &out[i]));
     }
     return SR_OK;

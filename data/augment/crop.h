@@ -26,10 +26,11 @@ typedef struct {
 } SrCropStyle;
 
 // For SrTransform.absorb: takes a RandomHorizontalFlip.
-bool sr__crop_absorb(SrCropStyle *style, const SrTransform *next, const void *params, uint32_t stage);
+bool sr__crop_absorb(SrCropStyle *style, const SrTransform *next, const void *params,
+                     uint32_t stage);
 // All n crops of one image, finishing it first; they are views [first, first + n) and go to out (n),
 // which may hold src.
-SrStatus sr__crop_all(const SrCropStyle *style, const SrTransformContext *ctx, SrImage src, const SrCrop *crops,
-                      int first, int n, SrImage *out);
+SrStatus sr__crop_all(const SrCropStyle *style, const SrTransformContext *ctx, SrImage src,
+                      const SrCrop *crops, int first, int n, SrImage *out);
 
 #endif

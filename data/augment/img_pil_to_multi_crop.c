@@ -46,7 +46,8 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
         }
         if (!numbers ||
             !(p->scale[g][0] > 0 && p->scale[g][0] <= p->scale[g][1] && p->scale[g][1] <= 1))
-            SR_FAIL(SR_ERR_CONFIG, "%s: %s.crop_scales[%d]: expected [low, high] with 0 < low <= high <= 1",
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s: %s.crop_scales[%d]: expected [low, high] with 0 < low <= high <= 1",
                     sr_yaml_place(pair).text, where, g);
     }
     return SR_OK;
@@ -75,7 +76,8 @@ static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
     return SR_OK;
 }
 
-static bool absorb(void *params, const SrTransform *next, const void *next_params, uint32_t next_stage) {
+static bool absorb(void *params, const SrTransform *next, const void *next_params,
+                   uint32_t next_stage) {
     return sr__crop_absorb(&((Params *)params)->style, next, next_params, next_stage);
 }
 

@@ -53,7 +53,8 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
     return SR_OK;
 }
 
-static bool absorb(void *params, const SrTransform *next, const void *next_params, uint32_t next_stage) {
+static bool absorb(void *params, const SrTransform *next, const void *next_params,
+                   uint32_t next_stage) {
     return sr__crop_absorb(&((Params *)params)->style, next, next_params, next_stage);
 }
 

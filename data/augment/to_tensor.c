@@ -9,7 +9,8 @@ typedef struct {
     const SrNormalize *normalize; // NULL: only to 0 .. 1
 } Params;
 
-static bool absorb(void *params, const SrTransform *next, const void *next_params, uint32_t next_stage) {
+static bool absorb(void *params, const SrTransform *next, const void *next_params,
+                   uint32_t next_stage) {
     (void)next_stage;
     Params *p = params;
     if (strcmp(next->name, "Normalize") != 0)
@@ -18,7 +19,8 @@ static bool absorb(void *params, const SrTransform *next, const void *next_param
     return true;
 }
 
-static SrStatus normalized(const SrNormalize *normalize, SrImagePool *pool, float *out, SrImage *image) {
+static SrStatus normalized(const SrNormalize *normalize, SrImagePool *pool, float *out,
+                           SrImage *image) {
     if (!out)
         out = sr_image_pool_take(pool, sizeof(float) * 3 * (size_t)image->H * (size_t)image->W);
     if (!out)

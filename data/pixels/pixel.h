@@ -41,7 +41,8 @@ typedef struct {
     bool flip; // mirrored on the way
     bool fast; // weights of 16 bits instead of 22 where none is negative: now and then a level off
 } SrResample;
-SrStatus sr_pixel_resample(const SrImage *src, SrArea area, SrResample how, SrImagePool *pool, SrImage *out);
+SrStatus sr_pixel_resample(const SrImage *src, SrArea area, SrResample how, SrImagePool *pool,
+                           SrImage *out);
 // The box of src; what lies outside src is black.
 SrStatus sr_pixel_crop(const SrImage *src, SrBox box, SrImagePool *pool, SrImage *out);
 SrStatus sr_pixel_copy(const SrImage *src, SrImagePool *pool, SrImage *out);

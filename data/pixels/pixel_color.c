@@ -91,7 +91,8 @@ static void gray_tile(Planes *t, int n) {
 static int pil_hue(int r, int g, int b) {
     int high = SR_MAX(r, SR_MAX(g, b)), low = SR_MIN(r, SR_MIN(g, b));
     float range = (float)(high - low), h;
-    float rc = (float)(high - r) / range, gc = (float)(high - g) / range, bc = (float)(high - b) / range;
+    float rc = (float)(high - r) / range, gc = (float)(high - g) / range,
+          bc = (float)(high - b) / range;
     if (r == high)
         h = bc - gc;
     else if (g == high)
@@ -112,8 +113,8 @@ static pthread_once_t even_hue_once = PTHREAD_ONCE_INIT;
 static void even_hue_fill(void) {
     for (int q = 0; q < 256; q++) {
         int n = 6 * q % 1530, up = n % 255, down = 255 - up;
-        const int colors[6][3] = {{255, up, 0}, {down, 255, 0}, {0, 255, up},
-                                  {0, down, 255}, {up, 0, 255}, {255, 0, down}};
+        const int colors[6][3] = {{255, up, 0},   {down, 255, 0}, {0, 255, up},
+                                  {0, down, 255}, {up, 0, 255},   {255, 0, down}};
         const int *c = colors[n / 255];
         even_hue[q] = (uint8_t)pil_hue(c[0], c[1], c[2]);
     }
@@ -190,18 +191,10 @@ typedef struct {
 static void step_tile(const Step *step, Planes *t, int n) {
     switch (step->kind) {
     case SR_COLOR_BRIGHTNESS:
-    case SR_COLOR_CONTRAST:
-        blend_tile(t, n, step->gray, step->factor);
-        break;
-    case SR_COLOR_SATURATION:
-        saturate_tile(t, n, step->factor);
-        break;
-    case SR_COLOR_HUE:
-        hue_tile(t, n, step->hue);
-        break;
-    case SR_COLOR_GRAY:
-        gray_tile(t, n);
-        break;
+    case SR_COLOR_CONTRAST: blend_tile(t, n, step->gray, step->factor); break;
+    case SR_COLOR_SATURATION: saturate_tile(t, n, step->factor); break;
+    case SR_COLOR_HUE: hue_tile(t, n, step->hue); break;
+    case SR_COLOR_GRAY: gray_tile(t, n); break;
     }
 }
 
@@ -266,10 +259,6 @@ void sr_pixel_saturation(SrImage *image, double factor) {
 }
 
 // A shift of 0 is not skipped: the way through 8-bit HSV and back changes levels, in PIL as well.
-void sr_pixel_hue(SrImage *image, double shift) {
-    one_step(image, SR_COLOR_HUE, shift);
-}
+void sr_pixel_hue(SrImage *image, double shift) { one_step(image, SR_COLOR_HUE, shift); }
 
-void sr_pixel_grayscale(SrImage *image) {
-    one_step(image, SR_COLOR_GRAY, 0);
-}
+void sr_pixel_grayscale(SrImage *image) { one_step(image, SR_COLOR_GRAY, 0); }

@@ -35,9 +35,10 @@ void sr_pixel_normalize(SrImage *image, const double mean[3], const double std[3
 }
 
 SR_VECTOR_CLONES
-static void scale_and_shift(const uint8_t *restrict p, size_t pixels, const float scale[3], const float shift[3],
-                            float *restrict out) {
-    const float a0 = scale[0], a1 = scale[1], a2 = scale[2], b0 = shift[0], b1 = shift[1], b2 = shift[2];
+static void scale_and_shift(const uint8_t *restrict p, size_t pixels, const float scale[3],
+                            const float shift[3], float *restrict out) {
+    const float a0 = scale[0], a1 = scale[1], a2 = scale[2], b0 = shift[0], b1 = shift[1],
+                b2 = shift[2];
     for (size_t i = 0; i < pixels; i++) {
         out[3 * i] = (float)p[3 * i] * a0 + b0;
         out[3 * i + 1] = (float)p[3 * i + 1] * a1 + b1;

@@ -41,14 +41,10 @@ void sr_pixel_flip(SrImage *image) {
 }
 
 // Cosine and sine rounded to 15 digits, as PIL does: exact at multiples of 90 degrees.
-static double round15(double x) {
-    return nearbyint(x * 1e15) / 1e15;
-}
+static double round15(double x) { return nearbyint(x * 1e15) / 1e15; }
 
 // PIL's 16.16 fixed point.
-static int64_t fixed(double x) {
-    return (int64_t)floor(x * 65536 + 0.5);
-}
+static int64_t fixed(double x) { return (int64_t)floor(x * 65536 + 0.5); }
 
 // Walks the output, carrying the source position of each pixel's centre in 16.16 fixed point.
 static void rotate_into(const SrImage *src, double degrees, SrImage *out) {

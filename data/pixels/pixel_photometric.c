@@ -4,9 +4,7 @@
 #include "base/compiler.h"
 #include "data/pixels/pixel.h"
 
-static size_t levels(const SrImage *image) {
-    return (size_t)image->H * (size_t)image->W * 3;
-}
+static size_t levels(const SrImage *image) { return (size_t)image->H * (size_t)image->W * 3; }
 
 // Threshold 0 inverts everything, 256 nothing.
 void sr_pixel_solarize(SrImage *image, int threshold) {

@@ -16,18 +16,12 @@ typedef struct {
     double (*weight)(double x);
 } Kernel;
 
-static double sinc(double x) {
-    return x == 0 ? 1 : sin(M_PI * x) / (M_PI * x);
-}
+static double sinc(double x) { return x == 0 ? 1 : sin(M_PI * x) / (M_PI * x); }
 
 // Three lobes.
-static double lanczos(double x) {
-    return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3) : 0;
-}
+static double lanczos(double x) { return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3) : 0; }
 
-static double bilinear(double x) {
-    return fabs(x) < 1 ? 1 - fabs(x) : 0;
-}
+static double bilinear(double x) { return fabs(x) < 1 ? 1 - fabs(x) : 0; }
 
 // Keys' cubic with a = -0.5.
 static double bicubic(double x) {
@@ -37,9 +31,7 @@ static double bicubic(double x) {
     return x < 2 ? (((x - 5) * x + 8) * x - 4) * -0.5 : 0;
 }
 
-static double box(double x) {
-    return x > -0.5 && x <= 0.5 ? 1 : 0;
-}
+static double box(double x) { return x > -0.5 && x <= 0.5 ? 1 : 0; }
 
 // A sinc under a Hamming window: sharper than the triangle at the same support.
 static double hamming(double x) {
@@ -54,15 +46,16 @@ static const Kernel kernels[] = {
 
 // For each output position: the first source position, how many, and their weights.
 typedef struct {
-    int n, width; // outputs, room for weights each
-    int *first;   // (n)
-    int *count;   // (n)
-    int32_t *k;   // (n, width), 22 fractional bits, sum about 2^22
+    int n, width;     // outputs, room for weights each
+    int *first;       // (n)
+    int *count;       // (n)
+    int32_t *k;       // (n, width), 22 fractional bits, sum about 2^22
     uint16_t *k_fast; // (n, width), 16 fractional bits; NULL unless asked for
 } Taps;
 
 // Weights of output i, normalised in double and then rounded half away from zero, as PIL does.
-static void taps_fill(const Kernel *kernel, int i, double start, double scale, int in, double *w, Taps *taps) {
+static void taps_fill(const Kernel *kernel, int i, double start, double scale, int in, double *w,
+                      Taps *taps) {
     double stretch = SR_MAX(scale, 1), support = kernel->support * stretch;
     double center = start + (i + 0.5) * scale, sum = 0;
     int first = SR_MAX((int)(center - support + 0.5), 0);
@@ -89,7 +82,8 @@ typedef struct {
 } Span;
 
 // Resizing a span to `out`; all of it scratch of the pool.
-static SrStatus taps_make(SrFilter filter, Span span, int out, bool fast, SrImagePool *pool, Taps *taps) {
+static SrStatus taps_make(SrFilter filter, Span span, int out, bool fast, SrImagePool *pool,
+                          Taps *taps) {
     const Kernel *kernel = &kernels[filter];
     double scale = span.length / out;
     *taps = (Taps){.n = out, .width = (int)ceil(kernel->support * SR_MAX(scale, 1)) * 2 + 1};
@@ -97,7 +91,8 @@ static SrStatus taps_make(SrFilter filter, Span span, int out, bool fast, SrImag
     taps->count = sr_image_pool_take(pool, sizeof(int) * (size_t)out);
     taps->k = sr_image_pool_take(pool, sizeof(int32_t) * (size_t)out * (size_t)taps->width);
     if (fast)
-        taps->k_fast = sr_image_pool_take(pool, sizeof(uint16_t) * (size_t)out * (size_t)taps->width);
+        taps->k_fast =
+            sr_image_pool_take(pool, sizeof(uint16_t) * (size_t)out * (size_t)taps->width);
     double *w = sr_image_pool_take(pool, sizeof(double) * (size_t)taps->width);
     if (!taps->first || !taps->count || !taps->k || !w || (fast && !taps->k_fast))
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the weights of a resize");
@@ -124,14 +119,14 @@ SR_INLINE int32_t four(const uint8_t *const s[4], const int32_t k[4], int taps, 
 
 // All of a sum's taps at once, without a sum in memory.
 SR_INLINE void sum_few(const uint8_t *const s[4], const int32_t k[4], int taps, int n,
-                           uint8_t *restrict dst) {
+                       uint8_t *restrict dst) {
     for (int i = 0; i < n; i++)
         dst[i] = level((1 << (PRECISION - 1)) + four(s, k, taps, i));
 }
 
 // The next four of `count` rows, and their weights; what is missing weighs nothing.
 SR_INLINE void next_four(const uint8_t *src, size_t stride, const int32_t *weights, int count,
-                             const uint8_t *s[4], int32_t k[4]) {
+                         const uint8_t *s[4], int32_t k[4]) {
     for (int t = 0; t < 4; t++) {
         s[t] = src + (t < count ? (size_t)t * stride : 0);
         k[t] = t < count ? weights[t] : 0;
@@ -140,7 +135,7 @@ SR_INLINE void next_four(const uint8_t *src, size_t stride, const int32_t *weigh
 
 // dst (n <= STRIP) = the rows src, src + stride, ... weighted.
 SR_INLINE void sum_rows(const uint8_t *src, size_t stride, const int32_t *weights, int count, int n,
-                            uint8_t *restrict dst) {
+                        uint8_t *restrict dst) {
     const uint8_t *s[4];
     int32_t k[4], sum[STRIP];
     next_four(src, stride, weights, count, s, k);
@@ -183,7 +178,8 @@ SR_INLINE uint16_t four_fast(const uint8_t *const s[4], const uint16_t k[4], int
     return taps > 3 ? (uint16_t)(v + product(s[3][i], k[3])) : v;
 }
 
-SR_INLINE void sum_few_fast(const uint8_t *const s[4], const uint16_t k[4], int taps, int n, uint8_t *restrict dst) {
+SR_INLINE void sum_few_fast(const uint8_t *const s[4], const uint16_t k[4], int taps, int n,
+                            uint8_t *restrict dst) {
     for (int i = 0; i < n; i++)
         dst[i] = (uint8_t)((uint16_t)(four_fast(s, k, taps, i) + 128) >> 8);
 }
@@ -197,8 +193,8 @@ SR_INLINE void next_four_fast(const uint8_t *src, size_t stride, const uint16_t 
 }
 
 // Like sum_rows.  Weights add up to 2^16 and a few: 255 * 2^8 + 128 and what those add stay below 2^16.
-SR_INLINE void sum_rows_fast(const uint8_t *src, size_t stride, const uint16_t *weights, int count, int n,
-                             uint8_t *restrict dst) {
+SR_INLINE void sum_rows_fast(const uint8_t *src, size_t stride, const uint16_t *weights, int count,
+                             int n, uint8_t *restrict dst) {
     const uint8_t *s[4];
     uint16_t k[4], sum[STRIP];
     next_four_fast(src, stride, weights, count, s, k);
@@ -227,7 +223,8 @@ SR_INLINE void sum_rows_fast(const uint8_t *src, size_t stride, const uint16_t *
 
 // A row of the result is a sum of rows of the source, strip by strip.
 SR_VECTOR_CLONES
-static void pass_vertical(const uint8_t *src, size_t stride, int row_bytes, const Taps *taps, uint8_t *dst) {
+static void pass_vertical(const uint8_t *src, size_t stride, int row_bytes, const Taps *taps,
+                          uint8_t *dst) {
     for (int y = 0; y < taps->n; y++, dst += row_bytes) {
         const uint8_t *from = src + (size_t)taps->first[y] * stride;
         size_t k = (size_t)y * (size_t)taps->width;
@@ -251,7 +248,8 @@ static void pass_vertical(const uint8_t *src, size_t stride, int row_bytes, cons
 
 // out (2 n) takes turns of a and b (n).
 SR_VECTOR_CLONES
-static void riffle(const uint8_t *restrict a, const uint8_t *restrict b, size_t n, uint8_t *restrict out) {
+static void riffle(const uint8_t *restrict a, const uint8_t *restrict b, size_t n,
+                   uint8_t *restrict out) {
     for (size_t i = 0; i < n; i++) {
         out[2 * i] = a[i];
         out[2 * i + 1] = b[i];
@@ -260,7 +258,8 @@ static void riffle(const uint8_t *restrict a, const uint8_t *restrict b, size_t 
 
 // The other way.
 SR_VECTOR_CLONES
-static void unriffle(const uint8_t *restrict in, size_t n, uint8_t *restrict a, uint8_t *restrict b) {
+static void unriffle(const uint8_t *restrict in, size_t n, uint8_t *restrict a,
+                     uint8_t *restrict b) {
     for (size_t i = 0; i < n; i++) {
         a[i] = in[2 * i];
         b[i] = in[2 * i + 1];
@@ -269,24 +268,30 @@ static void unriffle(const uint8_t *restrict in, size_t n, uint8_t *restrict a, 
 
 // rows [0, count) of n bytes, `stride` apart, to out (n, ROWS); the last row stands for missing ones.
 // `other` (n, ROWS) is scratch.
-static void lay_across(const uint8_t *src, size_t stride, int count, size_t n, uint8_t *other, uint8_t *out) {
+static void lay_across(const uint8_t *src, size_t stride, int count, size_t n, uint8_t *other,
+                       uint8_t *out) {
     for (int r = 0; r < 8; r++)
-        riffle(src + (size_t)SR_MIN(r, count - 1) * stride, src + (size_t)SR_MIN(r + 8, count - 1) * stride, n,
-               other + (size_t)r * 2 * n);
+        riffle(src + (size_t)SR_MIN(r, count - 1) * stride,
+               src + (size_t)SR_MIN(r + 8, count - 1) * stride, n, other + (size_t)r * 2 * n);
     for (int r = 0; r < 4; r++)
-        riffle(other + (size_t)r * 2 * n, other + (size_t)(r + 4) * 2 * n, 2 * n, out + (size_t)r * 4 * n);
+        riffle(other + (size_t)r * 2 * n, other + (size_t)(r + 4) * 2 * n, 2 * n,
+               out + (size_t)r * 4 * n);
     for (int r = 0; r < 2; r++)
-        riffle(out + (size_t)r * 4 * n, out + (size_t)(r + 2) * 4 * n, 4 * n, other + (size_t)r * 8 * n);
+        riffle(out + (size_t)r * 4 * n, out + (size_t)(r + 2) * 4 * n, 4 * n,
+               other + (size_t)r * 8 * n);
     riffle(other, other + 8 * n, 8 * n, out);
 }
 
 // in (n, ROWS), which is lost, to the rows [0, count) of n bytes, `stride` apart.
-static void lay_back(uint8_t *in, size_t n, uint8_t *other, int count, size_t stride, uint8_t *dst) {
+static void lay_back(uint8_t *in, size_t n, uint8_t *other, int count, size_t stride,
+                     uint8_t *dst) {
     unriffle(in, 8 * n, other, other + 8 * n); // even rows, odd rows
     for (int r = 0; r < 2; r++)
-        unriffle(other + (size_t)r * 8 * n, 4 * n, in + (size_t)r * 4 * n, in + (size_t)(r + 2) * 4 * n);
+        unriffle(other + (size_t)r * 8 * n, 4 * n, in + (size_t)r * 4 * n,
+                 in + (size_t)(r + 2) * 4 * n);
     for (int r = 0; r < 4; r++)
-        unriffle(in + (size_t)r * 4 * n, 2 * n, other + (size_t)r * 2 * n, other + (size_t)(r + 4) * 2 * n);
+        unriffle(in + (size_t)r * 4 * n, 2 * n, other + (size_t)r * 2 * n,
+                 other + (size_t)(r + 4) * 2 * n);
     for (int r = 0; r < 8; r++)
         unriffle(other + (size_t)r * 2 * n, n, in + (size_t)r * n, in + (size_t)(r + 8) * n);
     for (int r = 0; r < count; r++)
@@ -308,8 +313,8 @@ static void sum_columns(const uint8_t *src, const Taps *taps, bool flip, uint8_t
 }
 
 // `rows` rows of w pixels, `stride` bytes apart, to rows of 3 * taps->n bytes.
-static SrStatus pass_horizontal(const uint8_t *src, size_t stride, int rows, int w, const Taps *taps, bool flip,
-                                SrImagePool *pool, uint8_t *dst) {
+static SrStatus pass_horizontal(const uint8_t *src, size_t stride, int rows, int w,
+                                const Taps *taps, bool flip, SrImagePool *pool, uint8_t *dst) {
     size_t in = (size_t)w * 3, out = (size_t)taps->n * 3, larger = SR_MAX(in, out) * ROWS;
     uint8_t *across = sr_image_pool_take(pool, larger), *other = sr_image_pool_take(pool, larger);
     uint8_t *result = sr_image_pool_take(pool, out * ROWS);
@@ -335,7 +340,8 @@ typedef struct {
 
 static Source source_of(const SrImage *src, SrArea a) {
     int top = (int)a.top, left = (int)a.left;
-    int bottom = SR_MIN((int)ceil(a.top + a.h), src->H), right = SR_MIN((int)ceil(a.left + a.w), src->W);
+    int bottom = SR_MIN((int)ceil(a.top + a.h), src->H),
+        right = SR_MIN((int)ceil(a.left + a.w), src->W);
     size_t stride = (size_t)src->W * 3;
     return (Source){.corner = src->rgb + (size_t)top * stride + (size_t)left * 3,
                     .stride = stride,
@@ -362,7 +368,8 @@ static void nearest(const Source *s, const SrImage *out) {
 // how->flip is left set when there was no horizontal pass to do it in.
 static SrStatus separable(Source s, SrResample *how, SrImagePool *pool, const SrImage *out) {
     Taps taps;
-    bool only = unchanged(s.y, out->H), negative = how->filter == SR_FILTER_LANCZOS || how->filter == SR_FILTER_BICUBIC;
+    bool only = unchanged(s.y, out->H),
+         negative = how->filter == SR_FILTER_LANCZOS || how->filter == SR_FILTER_BICUBIC;
     bool fast = how->fast && !negative;
     size_t row = (size_t)out->W * 3;
     if (!unchanged(s.x, out->W)) {
@@ -383,11 +390,13 @@ static SrStatus separable(Source s, SrResample *how, SrImagePool *pool, const Sr
 }
 
 // `out` may be `src`: it is written last.
-SrStatus sr_pixel_resample(const SrImage *src, SrArea area, SrResample how, SrImagePool *pool, SrImage *out) {
+SrStatus sr_pixel_resample(const SrImage *src, SrArea area, SrResample how, SrImagePool *pool,
+                           SrImage *out) {
     SrImage result;
     Source source = source_of(src, area);
     if (unchanged(source.y, how.h) && unchanged(source.x, how.w)) {
-        SR_TRY(sr_pixel_crop(src, (SrBox){(int)area.top, (int)area.left, how.h, how.w}, pool, &result));
+        SR_TRY(sr_pixel_crop(src, (SrBox){(int)area.top, (int)area.left, how.h, how.w}, pool,
+                             &result));
     } else {
         SR_TRY(sr_image_new(pool, how.h, how.w, &result));
         size_t mark = sr_image_pool_mark(pool);

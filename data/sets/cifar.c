@@ -33,9 +33,7 @@ typedef struct {
 } Set;
 
 // Labels first, then red, green and blue planes.
-static size_t record_bytes(const Set *set) {
-    return (size_t)set->label_bytes + 3 * PLANE;
-}
+static size_t record_bytes(const Set *set) { return (size_t)set->label_bytes + 3 * PLANE; }
 
 // The file's size is its only header: anything but whole records is refused.
 static SrStatus add_file(Set *set, const char *path) {
@@ -116,9 +114,7 @@ static SrStatus set_open(const SrDatasetConfig *config, void **out) {
     return SR_OK;
 }
 
-static int64_t set_length(const void *opened) {
-    return ((const Set *)opened)->n;
-}
+static int64_t set_length(const void *opened) { return ((const Set *)opened)->n; }
 
 // Batches are few: a walk is cheaper than an index.
 static const uint8_t *record(const Set *set, int64_t i) {

@@ -52,7 +52,8 @@ void sr__string_list_sort(SrStringList *names, int64_t first) {
 void sr__string_list_unique(SrStringList *names) {
     int64_t kept = 0;
     for (int64_t i = 0; i < names->n; i++)
-        if (kept == 0 || strcmp(sr__string_list_get(names, kept - 1), sr__string_list_get(names, i)) != 0)
+        if (kept == 0 ||
+            strcmp(sr__string_list_get(names, kept - 1), sr__string_list_get(names, i)) != 0)
             names->at[kept++] = names->at[i];
     names->n = kept;
 }

@@ -18,9 +18,10 @@ SrStatus sr__string_list_add(SrStringList *names, const char *s, size_t len);
 static inline const char *sr__string_list_get(const SrStringList *names, int64_t i) {
     return names->text + names->at[i];
 }
-void sr__string_list_sort(SrStringList *names, int64_t first);          // [first, n) by bytes
-void sr__string_list_unique(SrStringList *names);                       // drops repetitions of a sorted list
-int64_t sr__string_list_find(const SrStringList *names, const char *s); // in a sorted list; -1 if absent
+void sr__string_list_sort(SrStringList *names, int64_t first); // [first, n) by bytes
+void sr__string_list_unique(SrStringList *names);              // drops repetitions of a sorted list
+int64_t sr__string_list_find(const SrStringList *names,
+                             const char *s); // in a sorted list; -1 if absent
 void sr__string_list_deinit(SrStringList *names);
 
 #endif

@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "data/sets/class_names.h"
 #include "data/npy.h"
+#include "data/sets/class_names.h"
 #include "data/sets/source.h"
 
 #define MAX_LIST_BYTES ((size_t)2 << 30)
@@ -31,8 +31,8 @@ typedef struct {
     List paths;
     char *folder; // of the list, "" for the current one
     char *remove_prefix, *new_prefix;
-    int64_t *labels; // (n), NULL if none
-    int8_t *targets; // (n, n_classes), NULL unless there are several labels an image
+    int64_t *labels;      // (n), NULL if none
+    int8_t *targets;      // (n, n_classes), NULL unless there are several labels an image
     SrStringList classes; // names, when labels are names
     int n_classes;
 } Set;
@@ -107,7 +107,8 @@ static bool labels_from_integers(Set *set, const List *list) {
     for (int64_t i = 0; i < list->n; i++) {
         if (numbers)
             set->labels[i] = sr__npy_integer(&list->npy, i);
-        else if (list->npy.map || !parse_integer(sr__string_list_get(&list->lines, i), &set->labels[i]))
+        else if (list->npy.map ||
+                 !parse_integer(sr__string_list_get(&list->lines, i), &set->labels[i]))
             return false;
     }
     return true;
@@ -137,19 +138,22 @@ static SrStatus labels_from_names(Set *set, const List *list) {
 static SrStatus targets_fill(Set *set, const SrDatasetConfig *config, const SrNpy *npy) {
     bool numbers = npy->kind != 'U' && npy->kind != 'S';
     if (npy->columns < 1 || npy->columns > MAX_CLASSES)
-        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s has %lld columns, expected one a class", config->split,
-                config->label_path, (long long)npy->columns);
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s has %lld columns, expected one a class",
+                config->split, config->label_path, (long long)npy->columns);
     set->targets = sr_alloc((size_t)npy->n * (size_t)npy->columns);
     if (!set->targets)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld x %lld labels", (long long)npy->n, (long long)npy->columns);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld x %lld labels", (long long)npy->n,
+                (long long)npy->columns);
     set->n_classes = (int)npy->columns;
     for (int64_t i = 0; i < npy->n * npy->columns; i++) {
         int64_t v = numbers && sr__npy_is_whole(npy, i) ? sr__npy_integer(npy, i) : 2;
         if (v < -1 || v > 1)
             SR_FAIL(SR_ERR_CONFIG,
-                    "DATA.%s.LABEL_PATHS: %s, row %lld, column %lld: a matrix of labels has a column a class and holds "
+                    "DATA.%s.LABEL_PATHS: %s, row %lld, column %lld: a matrix of labels has a "
+                    "column a class and holds "
                     "1, 0 and -1 (not known)",
-                    config->split, config->label_path, (long long)(i / npy->columns), (long long)(i % npy->columns));
+                    config->split, config->label_path, (long long)(i / npy->columns),
+                    (long long)(i % npy->columns));
         set->targets[i] = (int8_t)v;
     }
     return SR_OK;
@@ -173,7 +177,8 @@ static bool line_classes(const char *s, int8_t *row, int64_t *largest) {
 }
 
 // Lines of whole numbers, at least one of them of several: targets of 1 and 0.  *found false: it is another kind of list.
-static SrStatus targets_from_lines(Set *set, const SrDatasetConfig *config, const List *list, bool *found) {
+static SrStatus targets_from_lines(Set *set, const SrDatasetConfig *config, const List *list,
+                                   bool *found) {
     int64_t largest = -1;
     *found = !list->npy.map && list->n > 0;
     for (int64_t i = 0; *found && i < list->n; i++)
@@ -182,14 +187,17 @@ static SrStatus targets_from_lines(Set *set, const SrDatasetConfig *config, cons
         return SR_OK;
     size_t classes = (size_t)largest + 1;
     if (classes * (size_t)list->n > MAX_LIST_BYTES)
-        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s: %lld images of %zu classes are too many for lines of numbers",
-                config->split, config->label_path, (long long)list->n, classes);
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "DATA.%s.LABEL_PATHS: %s: %lld images of %zu classes are too many for lines of numbers",
+            config->split, config->label_path, (long long)list->n, classes);
     set->targets = sr_calloc((size_t)list->n, classes);
     if (!set->targets)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld x %zu labels", (long long)list->n, classes);
     set->n_classes = (int)classes;
     for (int64_t i = 0; i < list->n; i++)
-        line_classes(sr__string_list_get(&list->lines, i), set->targets + i * set->n_classes, &largest);
+        line_classes(sr__string_list_get(&list->lines, i), set->targets + i * set->n_classes,
+                     &largest);
     return SR_OK;
 }
 
@@ -293,9 +301,7 @@ static SrStatus set_open(const SrDatasetConfig *config, void **out) {
     return SR_OK;
 }
 
-static int64_t set_length(const void *opened) {
-    return ((const Set *)opened)->paths.n;
-}
+static int64_t set_length(const void *opened) { return ((const Set *)opened)->paths.n; }
 
 // The file system is asked for each image anew: a list may name files that come and go.
 static SrStatus set_path(const void *opened, int64_t i, SrImagePool *pool, const char **out) {
@@ -334,9 +340,7 @@ static const int8_t *set_targets(const void *opened, int64_t i) {
     return set->targets ? set->targets + i * set->n_classes : NULL;
 }
 
-static int set_classes(const void *opened) {
-    return ((const Set *)opened)->n_classes;
-}
+static int set_classes(const void *opened) { return ((const Set *)opened)->n_classes; }
 
 static const char *set_class_name(const void *opened, int c) {
     const Set *set = opened;
@@ -354,7 +358,8 @@ static bool accepts(const char *path, const char *split) {
 
 const SrDataset sr_dataset_disk_filelist = {
     .name = "disk_filelist",
-    .help = "Images named by a .npy or text list, labels by another list of the same length; a matrix of 1, 0, -1: "
+    .help = "Images named by a .npy or text list, labels by another list of the same length; a "
+            "matrix of 1, 0, -1: "
             "several labels.",
     .open = set_open,
     .close = set_close,

@@ -21,7 +21,7 @@ typedef struct {
     char *root;
     SrStringList paths;   // relative to root, class by class
     SrStringList classes; // empty: no labels
-    int64_t *first;  // (classes + 1) where each class's paths begin
+    int64_t *first;       // (classes + 1) where each class's paths begin
 } Set;
 
 // A walk down the tree; the folders above guard against links that lead back up.
@@ -185,9 +185,7 @@ static SrStatus set_open(const SrDatasetConfig *config, void **out) {
     return SR_OK;
 }
 
-static int64_t set_length(const void *opened) {
-    return ((const Set *)opened)->paths.n;
-}
+static int64_t set_length(const void *opened) { return ((const Set *)opened)->paths.n; }
 
 // The path lives in the pool, as long as the sample does.
 static SrStatus set_path(const void *opened, int64_t i, SrImagePool *pool, const char **out) {
@@ -221,9 +219,7 @@ static int64_t set_label(const void *opened, int64_t i) {
     return set->classes.n ? low : -1;
 }
 
-static int set_classes(const void *opened) {
-    return (int)((const Set *)opened)->classes.n;
-}
+static int set_classes(const void *opened) { return (int)((const Set *)opened)->classes.n; }
 
 static const char *set_class_name(const void *opened, int c) {
     return sr__string_list_get(&((const Set *)opened)->classes, c);

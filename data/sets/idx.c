@@ -210,9 +210,7 @@ static SrStatus set_open(const SrDatasetConfig *config, void **out) {
     return SR_OK;
 }
 
-static int64_t set_length(const void *opened) {
-    return ((const Set *)opened)->n;
-}
+static int64_t set_length(const void *opened) { return ((const Set *)opened)->n; }
 
 // Grey becomes RGB here, so that every transform sees three channels.
 static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSample *out) {
@@ -236,9 +234,7 @@ static int64_t set_label(const void *opened, int64_t i) {
     return set->labels ? set->labels[i] : -1;
 }
 
-static int set_classes(const void *opened) {
-    return ((const Set *)opened)->n_classes;
-}
+static int set_classes(const void *opened) { return ((const Set *)opened)->n_classes; }
 
 // A folder must hold the images of that very split: the test set may live elsewhere.
 static bool accepts(const char *path, const char *split) {
@@ -247,7 +243,8 @@ static bool accepts(const char *path, const char *split) {
     if (sr_file_is_dir(path))
         return find_in_folder(path, split, "images-idx3", found);
     // A file is one set of images: the test set is another file.
-    return strcmp(split, "TRAIN") == 0 && strstr(base ? base : path, "idx3") && sr_file_exists(path);
+    return strcmp(split, "TRAIN") == 0 && strstr(base ? base : path, "idx3") &&
+           sr_file_exists(path);
 }
 
 const SrDataset sr_dataset_idx = {

@@ -39,13 +39,9 @@ static SrStatus set_open(const SrDatasetConfig *config, void **out) {
     return SR_OK;
 }
 
-static void set_close(void *opened) {
-    sr_free(opened);
-}
+static void set_close(void *opened) { sr_free(opened); }
 
-static int64_t set_length(const void *opened) {
-    return ((const Set *)opened)->n;
-}
+static int64_t set_length(const void *opened) { return ((const Set *)opened)->n; }
 
 // Four bytes a draw; the blur gives neighbouring pixels something in common.
 static SrStatus set_read(const void *opened, int64_t i, SrImagePool *pool, SrSample *out) {
@@ -71,9 +67,7 @@ static int64_t set_label(const void *opened, int64_t i) {
     return set->n_labels ? i % set->n_labels : 0;
 }
 
-static int set_classes(const void *opened) {
-    return SR_MAX(1, ((const Set *)opened)->n_labels);
-}
+static int set_classes(const void *opened) { return SR_MAX(1, ((const Set *)opened)->n_labels); }
 
 const SrDataset sr_dataset_synthetic = {
     .name = "synthetic",

@@ -8,8 +8,9 @@
 #include "base/parallel.h"
 #include "kernels/conv/conv_design.h"
 
-static const SrConvDesign *const designs[] = {&sr__conv_direct, &sr__conv_padded, &sr__conv_winograd2,
-                                              &sr__conv_winograd3, &sr__conv_winograd4};
+static const SrConvDesign *const designs[] = {&sr__conv_direct, &sr__conv_padded,
+                                              &sr__conv_winograd2, &sr__conv_winograd3,
+                                              &sr__conv_winograd4};
 static unsigned allowed = SR_CONV_ALL; // sr_conv_allow
 
 void sr_conv_allow(unsigned mask) { allowed = mask; }
@@ -42,7 +43,8 @@ double sr__conv_cost(const SrConvShape *s, SrConvPass pass) {
 const char *sr_conv_design(const SrConvShape *s, SrConvPass pass) { return choose(s, pass)->name; }
 
 SrConvPrepared sr_conv_prepared(const SrConvShape *s, SrConvPass pass) {
-    return pass == SR_CONV_BACKWARD_WEIGHT ? (SrConvPrepared){0} : choose(s, pass)->prepared(s, pass);
+    return pass == SR_CONV_BACKWARD_WEIGHT ? (SrConvPrepared){0}
+                                           : choose(s, pass)->prepared(s, pass);
 }
 
 void sr_conv_prepare(const SrConvShape *s, SrConvPass pass, const float *w, void *prepared) {

@@ -18,7 +18,7 @@ typedef struct {
     int N, H, W, C; // input
     int K, R, S;    // output channels, kernel rows and columns
     int stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups;
-    int P, Q; // output rows and columns; sr_conv_shape fills them
+    int P, Q;     // output rows and columns; sr_conv_shape fills them
     SrDtype type; // of x, y, dx, dy: F32 or BF16
 } SrConvShape;
 
@@ -46,10 +46,11 @@ void sr_conv_forward(const SrConvShape *s, const void *x, const float *w, const 
 // What happens to an output on its way out, while it is still in the cache:
 // y = relu(y + bias + residual), without the parts that are NULL or false.
 typedef struct {
-    const float *bias;     // (K)
-    const void *residual;  // (N, P, Q, K), of y's type
-    bool relu;             // a NaN stays one
-    SrChannelSums sums;    // of y as it is stored; with nothing of the above, in units of sr_conv_sum_units
+    const float *bias;    // (K)
+    const void *residual; // (N, P, Q, K), of y's type
+    bool relu;            // a NaN stays one
+    SrChannelSums
+        sums; // of y as it is stored; with nothing of the above, in units of sr_conv_sum_units
 } SrConvEnd;
 int64_t sr_conv_sum_units(const SrConvShape *s); // 0: this forward takes no sums
 void sr_conv_forward_end(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,

@@ -60,14 +60,14 @@ static inline void *sr__conv_take(SrConvScratch *s, size_t bytes) {
 }
 
 // The end of n outputs y of one pixel, channels k and up, inside the whole output base (N, P, Q, K).
-static inline void sr__conv_finish(const SrConvEnd *end, SrDtype type, const void *base, void *y, int k, int n) {
+static inline void sr__conv_finish(const SrConvEnd *end, SrDtype type, const void *base, void *y,
+                                   int k, int n) {
     const char *residual = end->residual; // lies as y does
     sr__rows()->finish(type, y, end->bias ? end->bias + k : NULL,
-                       residual ? residual + ((const char *)y - (const char *)base) : NULL, end->relu, n);
+                       residual ? residual + ((const char *)y - (const char *)base) : NULL,
+                       end->relu, n);
 }
 
-static inline int sr__conv_ceil_div(int a, int b) {
-    return (a + b - 1) / b;
-}
+static inline int sr__conv_ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 #endif

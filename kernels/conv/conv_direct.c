@@ -27,7 +27,8 @@ enum {
 // One sweep over a grid of outputs, for all groups.
 typedef struct {
     SrConvGrid grid;
-    float *out; // (N, out_h, out_w, out_c units); output (a, b) is its pixel (a * out_step + out_at, ...)
+    float *
+        out; // (N, out_h, out_w, out_c units); output (a, b) is its pixel (a * out_step + out_at, ...)
     int out_h, out_w, out_c, out_step_h, out_step_w, out_at_h, out_at_w;
     bool add;
     const SrConvEnd *end; // NULL: nothing
@@ -37,22 +38,23 @@ typedef struct {
     int rows;                     // most pixels in a tile
     bool stream;                  // outputs go past the caches
     int own;                      // of merged groups whose lanes pick: channels of one; else 0
-    int32_t lane_from[SR_ALIGN / sizeof(float)]; // (lanes): where the channels of a column's group begin
-    const float *packed;          // (groups, blocks, all taps, reduced, width)
+    int32_t lane_from[SR_ALIGN /
+                      sizeof(float)]; // (lanes): where the channels of a column's group begin
+    const float *packed;              // (groups, blocks, all taps, reduced, width)
     int64_t pixels;
     int pixel_blocks, splits, shares; // units of work: shares of the groups * splits * pixel_blocks
-    char *threads;            // one table each
+    char *threads;                    // one table each
     size_t thread_bytes;
 } Sweep;
 
 // What one thread needs; lives in scratch.
 typedef struct {
-    const float **in; // (all taps, TABLE)
-    float **out;      // (TABLE)
+    const float **in;     // (all taps, TABLE)
+    float **out;          // (TABLE)
     const float **beside; // (TABLE): the residual of each, with SrConvEnd
-    float *sums;      // (3, all columns) of these pixels' unit; NULL: none
-    int *tap, *taps;  // (MAX_TILES, all taps), (MAX_TILES): taps of a tile that touch the image
-    float *edge;      // (all taps * TABLE, reduced), for runs cut by the edge
+    float *sums;          // (3, all columns) of these pixels' unit; NULL: none
+    int *tap, *taps;      // (MAX_TILES, all taps), (MAX_TILES): taps of a tile that touch the image
+    float *edge;          // (all taps * TABLE, reduced), for runs cut by the edge
 } Table;
 
 static Table take_table(SrConvScratch *scratch, int all_taps, int run, int reduced) {
@@ -233,8 +235,8 @@ static void pick_lanes(Sweep *s, const SrConvPacking *p, int reduced, int produc
 
 // Scratch: what all threads share, then a table for each.
 typedef struct {
-    float *zeros;    // (reduced of all groups)
-    SrConvTap *tap;  // (taps)
+    float *zeros;   // (reduced of all groups)
+    SrConvTap *tap; // (taps)
     char *threads;
     size_t thread_bytes;
 } Pieces;
@@ -347,8 +349,8 @@ static int phase_taps(const SrConvShape *s, int at_h, int at_w, SrConvTap *tap) 
     return n;
 }
 
-static void backward_data(const SrConvShape *shape, const void *dy, const float *w, void *dx, bool add,
-                          void *scratch) {
+static void backward_data(const SrConvShape *shape, const void *dy, const float *w, void *dx,
+                          bool add, void *scratch) {
     SrConvShape flat = sr__conv_flat(shape), *s = &flat;
     SrConvPacking p = sr__conv_packing(s);
     int depth = p.kernels->depth;

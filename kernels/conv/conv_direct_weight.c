@@ -21,8 +21,9 @@
 #include "kernels/conv/conv_pixels.h"
 
 enum {
-    PIXELS = 96,     // or pairs, multiplied in one go at most: long enough to hide loading and storing the sums
-    STEP = 256,      // rows and columns of a unit at most
+    PIXELS =
+        96, // or pairs, multiplied in one go at most: long enough to hide loading and storing the sums
+    STEP = 256, // rows and columns of a unit at most
     LEAST_STEP = 64,
     LINE = SR_ALIGN / (int)sizeof(float),
     FETCHED_TAPS = 4,
@@ -41,8 +42,8 @@ typedef struct {
     bool own;        // units keep their sums
     bool copies;     // columns are copied side by side: pairs, or not whole vectors
     const SrConvKernels *kernels;
-    int depth;       // pixels in a unit
-    int step, chunk; // units and pixels multiplied in one go
+    int depth;                 // pixels in a unit
+    int step, chunk;           // units and pixels multiplied in one go
     int groups, rows, columns; // of one group
     int64_t pixels;
     int ranges, row_step, column_step;
@@ -58,11 +59,11 @@ typedef struct {
     const float **columns; // (taps, chunk): where the columns lie that meet those
     int *inside;           // (taps): how many
     const float **dy;      // (chunk): the pixels of dy
-    float *y; // (blocks, step, width): columns side by side
+    float *y;              // (blocks, step, width): columns side by side
     float *x; // (step, row_step and a line more): rows side by side, in all sets of the cache
-    const float **x_at;    // (chunk): rows of x
-    float *edge;           // (taps * chunk, rows)
-    float *own;            // (blocks, taps, rows, width) of the unit
+    const float **x_at; // (chunk): rows of x
+    float *edge;        // (taps * chunk, rows)
+    float *own;         // (blocks, taps, rows, width) of the unit
     // Of the next chunk, to be brought into the cache: pixels of x (FETCHED_TAPS, chunk) and dy
     // (chunk), and their lines.
     const float **next_x, **next_dy;
@@ -73,18 +74,20 @@ static Table take_table(SrConvScratch *scratch, const Job *job) {
     size_t taps = (size_t)job->grid.taps, chunk = (size_t)job->chunk;
     size_t edge = job->grid.run > 1 ? taps * chunk * (size_t)job->rows : 0;
     size_t own = job->own ? taps * (size_t)job->row_step * (size_t)job->column_step : 0;
-    return (Table){.in = sr__conv_take(scratch, sizeof(float *) * taps * chunk),
-                   .columns = sr__conv_take(scratch, sizeof(float *) * taps * chunk),
-                   .inside = sr__conv_take(scratch, sizeof(int) * taps),
-                   .dy = sr__conv_take(scratch, sizeof(float *) * chunk),
-                   .y = sr__conv_take(scratch, sizeof(float) * (size_t)job->step * (size_t)job->column_step),
-                   .x = sr__conv_take(scratch, sizeof(float) * (size_t)job->step * (size_t)(job->row_step + LINE)),
-                   .x_at = sr__conv_take(scratch, sizeof(float *) * chunk),
-                   .edge = sr__conv_take(scratch, sizeof(float) * edge),
-                   .own = sr__conv_take(scratch, sizeof(float) * own),
-                   .next_x = sr__conv_take(scratch, sizeof(float *) * chunk * FETCHED_TAPS),
-                   .next_dy = sr__conv_take(scratch, sizeof(float *) * chunk),
-                   .fetch = sr__conv_take(scratch, sizeof(SrConvFetch) * FETCHES)};
+    return (Table){
+        .in = sr__conv_take(scratch, sizeof(float *) * taps * chunk),
+        .columns = sr__conv_take(scratch, sizeof(float *) * taps * chunk),
+        .inside = sr__conv_take(scratch, sizeof(int) * taps),
+        .dy = sr__conv_take(scratch, sizeof(float *) * chunk),
+        .y = sr__conv_take(scratch, sizeof(float) * (size_t)job->step * (size_t)job->column_step),
+        .x = sr__conv_take(scratch,
+                           sizeof(float) * (size_t)job->step * (size_t)(job->row_step + LINE)),
+        .x_at = sr__conv_take(scratch, sizeof(float *) * chunk),
+        .edge = sr__conv_take(scratch, sizeof(float) * edge),
+        .own = sr__conv_take(scratch, sizeof(float) * own),
+        .next_x = sr__conv_take(scratch, sizeof(float *) * chunk * FETCHED_TAPS),
+        .next_dy = sr__conv_take(scratch, sizeof(float *) * chunk),
+        .fetch = sr__conv_take(scratch, sizeof(SrConvFetch) * FETCHES)};
 }
 
 static int64_t group_floats(const Job *job) { // of a part
@@ -112,7 +115,8 @@ static void cut_range(Job *job) {
 static void cut(Job *job) {
     int64_t most = PART_BYTES / (part_floats(job) * (int64_t)sizeof(float));
     job->column_step = STEP;
-    job->row_step = job->grid.taps > 1 ? LEAST_STEP : STEP; // all taps' sums in the second-level cache
+    job->row_step =
+        job->grid.taps > 1 ? LEAST_STEP : STEP; // all taps' sums in the second-level cache
     job->ranges = 1;
     int64_t wanted = (UNITS + units(job) - 1) / units(job);
     job->ranges = (int)SR_MAX(1, SR_MIN(wanted, SR_MIN(most, job->pixels / RANGE_PIXELS)));
@@ -174,7 +178,9 @@ static Unit unit_at(const Job *job, int64_t i) {
 }
 
 // Columns in the block at k of the unit, and how wide it is stored.
-static int block_columns(const Job *job, const Unit *u, int k) { return SR_MIN(u->k1 - k, job->kernels->block); }
+static int block_columns(const Job *job, const Unit *u, int k) {
+    return SR_MIN(u->k1 - k, job->kernels->block);
+}
 static int block_width(const Job *job, const Unit *u, int k) {
     return sr__conv_width(job->kernels, block_columns(job, u, k));
 }
@@ -222,9 +228,9 @@ static void copy_columns(const Job *job, const Table *table, const Unit *u, int6
         table->dy[count] = table->in[count] = job->grid.zeros;
     const float **from = job->turned ? table->in : table->dy;
     for (int k = u->k0; k < u->k1; k += job->kernels->block)
-        job->kernels->gather(from, u->group * job->columns + k, sr__conv_ceil_div(count, job->depth),
-                             block_columns(job, u, k), table->y + (int64_t)(k - u->k0) * job->step,
-                             job->kernels->block);
+        job->kernels->gather(from, u->group * job->columns + k,
+                             sr__conv_ceil_div(count, job->depth), block_columns(job, u, k),
+                             table->y + (int64_t)(k - u->k0) * job->step, job->kernels->block);
 }
 
 // What is still to be asked for while a chunk is multiplied.
@@ -283,7 +289,7 @@ static Fetches fetch_chunk(const Job *job, const Table *table, const Unit *u, in
 
 // Where a unit's sums are: its first row and column in (blocks, taps, rows, width).
 typedef struct {
-    float *at;  // the block of the first column
+    float *at; // the block of the first column
     int rows, row;
 } Sums;
 
@@ -333,7 +339,8 @@ static void add_sums(const Job *job, const Unit *u, Sums sums, int parts) {
     int64_t row = (int64_t)(job->turned ? job->columns : job->rows * taps); // of dw
     for (int k = u->k0; k < u->k1; k += job->kernels->block) {
         int columns = block_columns(job, u, k);
-        SrConvParts from = {block_sums(job, u, sums, 0, k), parts, block_width(job, u, k), part_floats(job)};
+        SrConvParts from = {block_sums(job, u, sums, 0, k), parts, block_width(job, u, k),
+                            part_floats(job)};
         if (job->turned) {
             float *dw = job->dw + ((int64_t)u->group * job->rows + u->c0) * row + k;
             job->kernels->join(&from, rows, columns, dw, row);
@@ -395,14 +402,16 @@ static void sum_rows(void *arg, int64_t i, int thread) {
     const Job *job = arg;
     int steps = sr__conv_ceil_div(job->rows, SUM_ROWS), block = job->kernels->block;
     int blocks = sr__conv_ceil_div(job->columns, block);
-    int row = (int)(i % steps) * SUM_ROWS, k = (int)(i / steps % blocks) * block, group = (int)(i / steps / blocks);
+    int row = (int)(i % steps) * SUM_ROWS, k = (int)(i / steps % blocks) * block,
+        group = (int)(i / steps / blocks);
     Unit u = {group, 0, row, SR_MIN(row + SUM_ROWS, job->rows), k, SR_MIN(k + block, job->columns)};
     add_sums(job, &u, unit_sums(job, NULL, &u), job->ranges);
 }
 
 static void sum_parts(Job *job) {
     int blocks = sr__conv_ceil_div(job->columns, job->kernels->block);
-    sr_parallel_for((int64_t)job->groups * blocks * sr__conv_ceil_div(job->rows, SUM_ROWS), sum_rows, job);
+    sr_parallel_for((int64_t)job->groups * blocks * sr__conv_ceil_div(job->rows, SUM_ROWS),
+                    sum_rows, job);
 }
 
 // Multiply-adds done at the measured share of the peak, and the sums' way to dw (bench/conv_bench.c).

@@ -41,7 +41,7 @@ typedef struct {
     int together;
     bool add;
     bool stream; // whole aligned vectors go past the caches; stream_end before others read them
-    const SrConvEnd *end;  // what follows, for these channels and pixels; NULL: nothing
+    const SrConvEnd *end; // what follows, for these channels and pixels; NULL: nothing
     // Of these pixels' outputs, the first of a unit if sums_begin: shift, sum and square (channel_sums.h) of the
     // tile's columns, sums_stride floats apart; NULL: not wanted.
     float *sums;
@@ -68,7 +68,7 @@ typedef struct {
 // Pixels are pairs of them where depth is 2, each pair's channels side by side (gather).
 // out[m][j] += (or =) sum over pixels of x[pixel][x_first + m] * y[pixel][y_first + j], rows m, one block wide.
 typedef struct {
-    int pixels, rows, width;     // width: whole vectors
+    int pixels, rows, width;          // width: whole vectors
     const float *const *x, *const *y; // (pixels)
     int64_t x_first, y_first;
     float *out; // (rows, width)
@@ -93,9 +93,9 @@ typedef struct {
 } SrConvParts;
 
 typedef struct {
-    int depth; // channels in a unit: 1, or 2 for bfloat16
-    int lanes; // floats in a vector
-    int block; // columns of a full block
+    int depth;  // channels in a unit: 1, or 2 for bfloat16
+    int lanes;  // floats in a vector
+    int block;  // columns of a full block
     bool picks; // the tile knows lane_from
     // Most pixels of a tile (and rows of an outer product) for a block of that many floats.
     int (*rows)(int width);

@@ -65,7 +65,8 @@ static void forward_block(void *arg, int64_t i, int thread) {
     int columns = SR_MIN(p->K - k0, p->kernels->block), width = sr__conv_width(p->kernels, columns);
     const float *w = group_weights(job, g);
     int units = p->C / p->kernels->depth;
-    float *to = job->packed + g * sr__conv_pack_floats(p, units, p->K) + (int64_t)k0 * p->taps * units;
+    float *to =
+        job->packed + g * sr__conv_pack_floats(p, units, p->K) + (int64_t)k0 * p->taps * units;
     if (p->merged == 1) {
         SrConvWeights weights = {w, p->K, p->C, p->taps};
         p->kernels->pack_forward(&weights, k0, columns, to);
@@ -97,7 +98,8 @@ static void backward_block(void *arg, int64_t i, int thread) {
     int columns = SR_MIN(p->C - c0, p->kernels->block), width = sr__conv_width(p->kernels, columns);
     const float *w = group_weights(job, g);
     int units = p->K / p->kernels->depth;
-    float *to = job->packed + g * sr__conv_pack_floats(p, units, p->C) + (int64_t)c0 * p->taps * units;
+    float *to =
+        job->packed + g * sr__conv_pack_floats(p, units, p->C) + (int64_t)c0 * p->taps * units;
     if (p->merged == 1) {
         SrConvWeights weights = {w, p->K, p->C, p->taps};
         p->kernels->pack_backward(&weights, c0, columns, to);

@@ -81,7 +81,8 @@ static SrConvPrepared prepared(const SrConvShape *s, SrConvPass pass) {
 
 static void prepare(const SrConvShape *s, SrConvPass pass, const float *w, float *to) {
     SrConvShape even = padded(s);
-    size_t from = (size_t)(weights(s) / s->K), row = (size_t)(weights(&even) / s->K); // of one output
+    size_t from = (size_t)(weights(s) / s->K),
+           row = (size_t)(weights(&even) / s->K); // of one output
     float *wide = to + sr__conv_direct.prepared(&even, pass).bytes / sizeof(float);
     memset(wide, 0, sizeof(float) * (size_t)weights(&even));
     for (size_t k = 0; k < (size_t)s->K; k++)
@@ -94,8 +95,8 @@ static int64_t sum_units(const SrConvShape *s) {
     return sr__conv_direct.sum_units(&even);
 }
 
-static void forward(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end, void *y,
-                    void *scratch) {
+static void forward(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
+                    void *y, void *scratch) {
     SrConvShape even = padded(s);
     SrConvScratch pool = {scratch, 0};
     Pieces pieces = take_pieces(&pool, &even, SR_CONV_FORWARD);
@@ -103,7 +104,8 @@ static void forward(const SrConvShape *s, const void *x, const float *w, const S
     sr__conv_direct.forward(&even, pieces.x, w, end, y, pieces.rest);
 }
 
-static void backward_weight(const SrConvShape *s, const void *x, const void *dy, float *dw, void *scratch) {
+static void backward_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
+                            void *scratch) {
     SrConvShape even = padded(s);
     SrConvScratch pool = {scratch, 0};
     Pieces pieces = take_pieces(&pool, &even, SR_CONV_BACKWARD_WEIGHT);

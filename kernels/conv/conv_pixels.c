@@ -29,7 +29,8 @@ static void fill_row(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, 
     int h = at.a * g->step_h + tap->dh, w = at.b * g->step_w + tap->dw;
     bool outside = h < 0 || h >= g->H;
     const float *row = outside ? NULL : g->in + ((int64_t)at.n * g->H + h) * g->W * g->C;
-    if (!outside && w >= 0 && w + (at.together - 1) * g->step_w + g->run <= g->W) { // none cut: in vectors
+    if (!outside && w >= 0 &&
+        w + (at.together - 1) * g->step_w + g->run <= g->W) { // none cut: in vectors
         const float *first = row + (int64_t)w * g->C;
         int64_t step = (int64_t)g->step_w * g->C;
         for (int i = 0; i < at.together; i++)

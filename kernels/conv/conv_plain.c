@@ -18,12 +18,8 @@ typedef struct {
     const SrConvEnd *end; // of the forward; NULL: nothing
 } Job;
 
-static int group_in(const SrConvShape *s) {
-    return s->C / s->groups;
-}
-static int group_out(const SrConvShape *s) {
-    return s->K / s->groups;
-}
+static int group_in(const SrConvShape *s) { return s->C / s->groups; }
+static int group_out(const SrConvShape *s) { return s->K / s->groups; }
 
 static double cost(const SrConvShape *s, SrConvPass pass) {
     (void)pass;
@@ -32,9 +28,7 @@ static double cost(const SrConvShape *s, SrConvPass pass) {
     return 20.0 * s->N * s->P * s->Q * s->K * group_in(s) * s->R * s->S;
 }
 
-static int64_t weights(const SrConvShape *s) {
-    return (int64_t)s->K * group_in(s) * s->R * s->S;
-}
+static int64_t weights(const SrConvShape *s) { return (int64_t)s->K * group_in(s) * s->R * s->S; }
 
 static size_t scratch_bytes(const SrConvShape *s, SrConvPass pass) {
     return pass == SR_CONV_BACKWARD_WEIGHT ? sizeof(float) * (size_t)weights(s) : 0;
@@ -60,7 +54,8 @@ static size_t place_tkc(const SrConvShape *s, int k, int c, int t) {
 }
 
 static void prepare(const SrConvShape *s, SrConvPass pass, const float *w, float *packed) {
-    size_t (*place)(const SrConvShape *, int, int, int) = pass == SR_CONV_FORWARD ? place_tck : place_tkc;
+    size_t (*place)(const SrConvShape *, int, int, int) =
+        pass == SR_CONV_FORWARD ? place_tck : place_tkc;
     for (int k = 0; k < s->K; k++)
         for (int c = 0; c < group_in(s); c++)
             for (int t = 0; t < s->R * s->S; t++)

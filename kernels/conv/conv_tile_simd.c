@@ -30,7 +30,14 @@ V_INLINE V v_dot(V a, V b, V sum) { return v_fma(a, b, sum); }
 #else
 #define VECTORS 2
 #endif
-enum { BLOCK = VECTORS * V_LANES, WIDE_ROWS = 6, NARROW_ROWS = 8, LINE = 16, SUM_LINES = 32, AHEAD = 4 * LINE };
+enum {
+    BLOCK = VECTORS * V_LANES,
+    WIDE_ROWS = 6,
+    NARROW_ROWS = 8,
+    LINE = 16,
+    SUM_LINES = 32,
+    AHEAD = 4 * LINE
+};
 
 static int rows(int width) { return width == BLOCK ? WIDE_ROWS : NARROW_ROWS; }
 
@@ -196,14 +203,18 @@ static void narrow(const SrConvTile *t) {
 // pixel, into the second-level cache, for the first one is full of this chunk.
 V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetch fetch) {
     V acc[NARROW_ROWS][VECTORS];
-    int stride = NV * V_LANES; // a constant: the sums are one run of memory and need no addresses of their own
+    int stride =
+        NV *
+        V_LANES; // a constant: the sums are one run of memory and need no addresses of their own
     float *out = o->out + (int64_t)row * stride;
     V_FOR (m, M)
         V_FOR (j, NV)
             acc[m][j] = v_zero();
     for (int i = 0; i < o->pixels; i++) {
         const float *x = o->x[i] + o->x_first + row, *y = o->y[i] + o->y_first;
-        __asm__("" : "+r"(x), "+r"(y)); // or gcc 12 keeps ten sums of pointers, some of them in vectors
+        __asm__(""
+                : "+r"(x),
+                  "+r"(y)); // or gcc 12 keeps ten sums of pointers, some of them in vectors
         V_FOR (d, DEPTH)
             __builtin_prefetch(fetch.at[DEPTH * i + d] + fetch.first, 0, 2);
         __builtin_prefetch(out + i % SUM_LINES * LINE, 1);
@@ -306,11 +317,12 @@ static void gather(const float *const *from, int64_t first, int n, int columns, 
         for (; j + 2 * V_LANES <= columns; j += 2 * V_LANES) {
             __builtin_prefetch(to + stride + j, 1);
             __builtin_prefetch(to + stride + j + V_LANES, 1);
-            store_pairs((const Number *)from[i] + first + j, (const Number *)from[i + 1] + first + j,
-                        to + j);
+            store_pairs((const Number *)from[i] + first + j,
+                        (const Number *)from[i + 1] + first + j, to + j);
         }
         for (; j < columns; j += V_LANES)
-            v_store(to + j, v_pairs(from[i], from[i + 1], first + j, clamp(columns - j, 0, V_LANES)));
+            v_store(to + j,
+                    v_pairs(from[i], from[i + 1], first + j, clamp(columns - j, 0, V_LANES)));
     }
 }
 #else
@@ -318,7 +330,8 @@ static void gather(const float *const *from, int64_t first, int n, int columns, 
                    int64_t stride) {
     for (int i = 0; i < n; i++, to += stride)
         for (int j = 0; j < columns; j += V_LANES) {
-            __builtin_prefetch(to + stride + j, 1); // or stores would wait for their lines one by one
+            __builtin_prefetch(to + stride + j,
+                               1); // or stores would wait for their lines one by one
             v_store(to + j, v_load_n(from[i] + first + j, clamp(columns - j, 0, V_LANES)));
         }
 }
@@ -392,7 +405,8 @@ static void pack_backward(const SrConvWeights *w, int c0, int columns, float *pa
         const float *from = w->w + ((int64_t)k * w->C + c0) * w->taps;
         for (int j = 0; j < width; j += V_LANES) {
             if (w->taps == 1)
-                put_weights(packed, k, width, j, v_load_n(from + j, clamp(columns - j, 0, V_LANES)));
+                put_weights(packed, k, width, j,
+                            v_load_n(from + j, clamp(columns - j, 0, V_LANES)));
             for (int t = 0; t < w->taps; t++) // a vector of taps of the next output channel
                 __builtin_prefetch(from + (int64_t)(w->C + j) * w->taps + t * V_LANES);
             for (int t = 0; w->taps > 1 && t < w->taps; t += V_LANES)
@@ -407,7 +421,8 @@ static void locate(const SrConvWeights *shape, const SrConvParts *from, int k0, 
                    const float *at[V_LANES]) {
     int c = column / shape->taps, t = column % shape->taps;
     for (int u = 0; u < V_LANES; u++) {
-        at[u] = from->part + ((int64_t)t * shape->C + SR_MIN(c, shape->C - 1)) * from->width + k0 % BLOCK;
+        at[u] = from->part + ((int64_t)t * shape->C + SR_MIN(c, shape->C - 1)) * from->width +
+                k0 % BLOCK;
         for (int q = 0; q < from->parts; q++)
             __builtin_prefetch(at[u] + q * from->part_stride);
         if (++t == shape->taps) {
@@ -441,7 +456,8 @@ static void unpack(const SrConvWeights *shape, int k0, const SrConvParts *from, 
     }
 }
 
-static void join(const SrConvParts *from, int rows_here, int columns, float *dw, int64_t dw_stride) {
+static void join(const SrConvParts *from, int rows_here, int columns, float *dw,
+                 int64_t dw_stride) {
     for (int i = 0; i < rows_here; i++) {
         const float *part = from->part + (int64_t)i * from->width;
         float *to = dw + i * dw_stride;

@@ -20,9 +20,9 @@
 #include "kernels/conv/conv_kernels.h"
 
 enum {
-    TILES = 24,       // multiplied in one go: a multiple of 6 and 8
+    TILES = 24,                // multiplied in one go: a multiple of 6 and 8
     LATER = 2 * TILES * 4 * 4, // pixels of a block's outputs and of another's inputs at most
-    GROUP_TILES = 96, // at least, that weights are transformed for
+    GROUP_TILES = 96,          // at least, that weights are transformed for
 };
 
 typedef struct {
@@ -37,7 +37,7 @@ typedef struct {
     bool backward, add, by_columns;
     const SrConvEnd *end; // NULL: nothing
     int tile_blocks, column_blocks,
-        tile_groups;      // groups of tile blocks: units by columns of one column block
+        tile_groups;  // groups of tile blocks: units by columns of one column block
     const float *u;   // by tiles: (column blocks, points, C, width)
     float *v, *zeros; // by columns: v (tile blocks, points, TILES, C_width)
     char *threads;
@@ -46,11 +46,11 @@ typedef struct {
 
 // What one thread needs; lives in scratch.
 typedef struct {
-    const float **in; // (TILES + SR_CONV_FETCH): rows of v
-    float **out;      // (TILES): rows of m
+    const float **in;    // (TILES + SR_CONV_FETCH): rows of v
+    float **out;         // (TILES): rows of m
     const float **later; // (LATER + SR_CONV_FETCH): pixels soon needed
-    float *u, *v;     // the operand that is not whole: one column block, or one tile block
-    float *work;      // the products (points, TILES, width)
+    float *u, *v;        // the operand that is not whole: one column block, or one tile block
+    float *work;         // the products (points, TILES, width)
 } Table;
 
 static int64_t u_block(const Job *job) { return (int64_t)job->points * job->C * job->gemm->block; }
@@ -339,41 +339,41 @@ static double cost(const SrConvShape *s, int m, SrConvPass pass) {
 }
 
 // The sizes as designs.
-#define DESIGN(m)                                                                              \
-    static double cost_##m(const SrConvShape *s, SrConvPass pass) { return cost(s, m, pass); } \
-    static size_t scratch_bytes_##m(const SrConvShape *s, SrConvPass pass) {                   \
-        return scratch_bytes(s, m, pass);                                                      \
-    }                                                                                          \
-    static SrConvPrepared prepared_##m(const SrConvShape *s, SrConvPass pass) {                \
-        return prepared(s, m, SR_CONV_WINOGRAD##m, pass);                                      \
-    }                                                                                          \
-    static void prepare_##m(const SrConvShape *s, SrConvPass pass, const float *w, float *u) { \
-        prepare(s, m, pass, w, u);                                                             \
-    }                                                                                          \
-    static int64_t sum_units_##m(const SrConvShape *s) { return sum_units(s, m); }             \
-    static void forward_##m(const SrConvShape *s, const void *x, const float *w,               \
-                            const SrConvEnd *end, void *y, void *scratch) {                    \
-        run(s, m, SR_CONV_FORWARD, x, w, end, y, false, scratch);                              \
-    }                                                                                          \
-    static void backward_data_##m(const SrConvShape *s, const void *dy, const float *w,        \
-                                  void *dx, bool add, void *scratch) {                         \
-        run(s, m, SR_CONV_BACKWARD_DATA, dy, w, NULL, dx, add, scratch);                       \
-    }                                                                                          \
-    static void backward_weight_##m(const SrConvShape *s, const void *x, const void *dy,       \
-                                    float *dw, void *scratch) {                                \
-        sr__winograd_weight(s, m, x, dy, dw, scratch);                                         \
-    }                                                                                          \
-    const SrConvDesign sr__conv_winograd##m = {                                                \
-        .name = "winograd" #m,                                                                 \
-        .bit = SR_CONV_WINOGRAD##m,                                                            \
-        .cost = cost_##m,                                                                      \
-        .scratch_bytes = scratch_bytes_##m,                                                    \
-        .prepared = prepared_##m,                                                              \
-        .prepare = prepare_##m,                                                                \
-        .sum_units = sum_units_##m,                                                            \
-        .forward = forward_##m,                                                                \
-        .backward_data = backward_data_##m,                                                    \
-        .backward_weight = backward_weight_##m,                                                \
+#define DESIGN(m)                                                                                 \
+    static double cost_##m(const SrConvShape *s, SrConvPass pass) { return cost(s, m, pass); }    \
+    static size_t scratch_bytes_##m(const SrConvShape *s, SrConvPass pass) {                      \
+        return scratch_bytes(s, m, pass);                                                         \
+    }                                                                                             \
+    static SrConvPrepared prepared_##m(const SrConvShape *s, SrConvPass pass) {                   \
+        return prepared(s, m, SR_CONV_WINOGRAD##m, pass);                                         \
+    }                                                                                             \
+    static void prepare_##m(const SrConvShape *s, SrConvPass pass, const float *w, float *u) {    \
+        prepare(s, m, pass, w, u);                                                                \
+    }                                                                                             \
+    static int64_t sum_units_##m(const SrConvShape *s) { return sum_units(s, m); }                \
+    static void forward_##m(const SrConvShape *s, const void *x, const float *w,                  \
+                            const SrConvEnd *end, void *y, void *scratch) {                       \
+        run(s, m, SR_CONV_FORWARD, x, w, end, y, false, scratch);                                 \
+    }                                                                                             \
+    static void backward_data_##m(const SrConvShape *s, const void *dy, const float *w, void *dx, \
+                                  bool add, void *scratch) {                                      \
+        run(s, m, SR_CONV_BACKWARD_DATA, dy, w, NULL, dx, add, scratch);                          \
+    }                                                                                             \
+    static void backward_weight_##m(const SrConvShape *s, const void *x, const void *dy,          \
+                                    float *dw, void *scratch) {                                   \
+        sr__winograd_weight(s, m, x, dy, dw, scratch);                                            \
+    }                                                                                             \
+    const SrConvDesign sr__conv_winograd##m = {                                                   \
+        .name = "winograd" #m,                                                                    \
+        .bit = SR_CONV_WINOGRAD##m,                                                               \
+        .cost = cost_##m,                                                                         \
+        .scratch_bytes = scratch_bytes_##m,                                                       \
+        .prepared = prepared_##m,                                                                 \
+        .prepare = prepare_##m,                                                                   \
+        .sum_units = sum_units_##m,                                                               \
+        .forward = forward_##m,                                                                   \
+        .backward_data = backward_data_##m,                                                       \
+        .backward_weight = backward_weight_##m,                                                   \
     };
 
 DESIGN(2)

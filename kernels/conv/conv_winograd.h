@@ -58,9 +58,7 @@ static inline const SrWinogradKernels *sr__winograd(int m, SrDtype type) {
 
 // Floats from point to point of `rows` rows of `width` floats: one cache line more than they take,
 // or the same place of all points would fall into the same set of the first-level cache.
-static inline int64_t sr__winograd_point(int rows, int width) {
-    return (int64_t)rows * width + 16;
-}
+static inline int64_t sr__winograd_point(int rows, int width) { return (int64_t)rows * width + 16; }
 
 // The tiles of m x m pixels that cover all (N, H, W) ones.
 typedef struct {

@@ -116,7 +116,8 @@ V_INLINE void apply_g(int m, const V *in, int s, V *out, int t) { // 3 -> m + 2
         out[0] = v_set1(0.5f) * in[0];
         out[t] = sixth * (ends + in[s]);
         out[2 * t] = v_set1(0.5f) * (ends - in[s]);
-        out[3 * t] = v_fma(v_set1(-2.0f / 3), in[2 * s], v_fma(v_set1(1.0f / 3), in[s], v_zero() - sixth * in[0]));
+        out[3 * t] = v_fma(v_set1(-2.0f / 3), in[2 * s],
+                           v_fma(v_set1(1.0f / 3), in[s], v_zero() - sixth * in[0]));
         out[4 * t] = in[2 * s];
         return;
     }
@@ -157,7 +158,9 @@ enum { MOST = 6, GROUP = 3 }; // m + 2 at most
 
 static inline int least(int a, int b) { return a < b ? a : b; }
 
-V_INLINE int64_t number_bytes(SrDtype type) { return type == SR_BF16 ? sizeof(SrBf16) : sizeof(float); }
+V_INLINE int64_t number_bytes(SrDtype type) {
+    return type == SR_BF16 ? sizeof(SrBf16) : sizeof(float);
+}
 
 // Rows of `side` x `side` pixels from the corner; `zeros` for those outside the image.
 V_INLINE void locate(SrDtype type, int side, const SrConvPatch *p, const void *at[MOST * MOST]) {
@@ -231,7 +234,8 @@ V_INLINE Sums sums_load(const SrConvPatch *p, int c, int n) {
     if (p->sums_begin)
         return (Sums){v_zero(), v_zero(), v_zero()};
     const float *at = p->sums + c;
-    return (Sums){v_load_n(at, n), v_load_n(at + p->sums_stride, n), v_load_n(at + 2 * p->sums_stride, n)};
+    return (Sums){v_load_n(at, n), v_load_n(at + p->sums_stride, n),
+                  v_load_n(at + 2 * p->sums_stride, n)};
 }
 
 V_INLINE void sums_store(const SrConvPatch *p, int c, int n, Sums s) {
@@ -317,19 +321,19 @@ V_INLINE void weight_gradient_any(int m, const float *du, int rows, int width, f
         }
 }
 
-#define TYPED(m, name, type)                                                                       \
-    static void input_##m##_##name(const SrConvPatch *d, float *v, int64_t point) {               \
-        patch_any(type, m, true, d, v, point);                                                    \
-    }                                                                                             \
-    static void gradient_##m##_##name(const SrConvPatch *g, float *z, int64_t point) {            \
-        patch_any(type, m, false, g, z, point);                                                   \
-    }                                                                                             \
-    static void output_##m##_##name(const float *from, int64_t point, const SrConvPatch *y,       \
-                                    bool add) {                                                   \
-        if (y->sums)                                                                              \
-            output_any(type, m, from, point, y, false, true);                                     \
-        else                                                                                      \
-            output_any(type, m, from, point, y, add, false);                                      \
+#define TYPED(m, name, type)                                                                \
+    static void input_##m##_##name(const SrConvPatch *d, float *v, int64_t point) {         \
+        patch_any(type, m, true, d, v, point);                                              \
+    }                                                                                       \
+    static void gradient_##m##_##name(const SrConvPatch *g, float *z, int64_t point) {      \
+        patch_any(type, m, false, g, z, point);                                             \
+    }                                                                                       \
+    static void output_##m##_##name(const float *from, int64_t point, const SrConvPatch *y, \
+                                    bool add) {                                             \
+        if (y->sums)                                                                        \
+            output_any(type, m, from, point, y, false, true);                               \
+        else                                                                                \
+            output_any(type, m, from, point, y, add, false);                                \
     }
 #define INSTANCE(m)                                                                               \
     TYPED(m, f32, SR_F32)                                                                         \
@@ -341,8 +345,11 @@ V_INLINE void weight_gradient_any(int m, const float *du, int rows, int width, f
                                     int64_t stride) {                                             \
         weight_gradient_any(m, du, rows, width, to, tap, stride);                                 \
     }
-#define ROW(m, name)                                                                              \
-    {input_##m##_##name, gradient_##m##_##name, output_##m##_##name, weights_##m, weight_gradient_##m}
+#define ROW(m, name)                                                                 \
+    {                                                                                \
+        input_##m##_##name, gradient_##m##_##name, output_##m##_##name, weights_##m, \
+            weight_gradient_##m                                                      \
+    }
 
 INSTANCE(2)
 INSTANCE(3)

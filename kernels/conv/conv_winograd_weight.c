@@ -20,11 +20,11 @@ enum {
     TILES = 48, // of a range multiplied in one go
     STEP = 128, // rows and columns of a unit at most; the more, the fewer tiles transformed twice
     LEAST_STEP = 64,
-    UNITS = 16,           // pieces of work wanted of the cut into ranges
-    RANGE_TILES = 192,    // of a range at least: pays for its transform back
-    PART_BYTES = 8 << 20, // of all partial sums together, unless a single one is larger
-    SHARED_UNITS = 8,     // of LEAST_STEP rows and columns: from there on tiles are shared
-    SHARED_TILES = 256,   // of a chunk at most
+    UNITS = 16,              // pieces of work wanted of the cut into ranges
+    RANGE_TILES = 192,       // of a range at least: pays for its transform back
+    PART_BYTES = 8 << 20,    // of all partial sums together, unless a single one is larger
+    SHARED_UNITS = 8,        // of LEAST_STEP rows and columns: from there on tiles are shared
+    SHARED_TILES = 256,      // of a chunk at most
     SHARED_BYTES = 20 << 20, // and of it transformed: the last-level cache is for more than that
     TRANSFORMED = 8,         // tiles of a unit that transforms shared ones
     LINE = SR_ALIGN / (int)sizeof(float),
@@ -41,12 +41,12 @@ typedef struct {
     SrWinogradTiles tiles;
     int row_step, column_step, ranges;
     bool shared;
-    int chunk;            // tiles multiplied in one go
-    int64_t first;        // tile of the present shared chunk, and
-    int count;            // how many there are
-    float *v, *z;         // of a shared chunk: (steps of C or K, points, chunk, LEAST_STEP)
-    float *dw;            // (K, C, 9)
-    float *part, *zeros;  // (ranges, blocks, 9, C, width), (C or K)
+    int chunk;           // tiles multiplied in one go
+    int64_t first;       // tile of the present shared chunk, and
+    int count;           // how many there are
+    float *v, *z;        // of a shared chunk: (steps of C or K, points, chunk, LEAST_STEP)
+    float *dw;           // (K, C, 9)
+    float *part, *zeros; // (ranges, blocks, 9, C, width), (C or K)
     char *threads;
     size_t thread_bytes;
 } Job;
@@ -57,7 +57,8 @@ typedef struct {
     float *v, *z; // (points, chunk, row_step), (points, chunk, column_step), unless shared
     float *du;    // (blocks, points, rows, columns of the unit)
     float *taps;  // (9, rows, width) of a block of the unit, if shared
-    const float **next; // (x or dy, PIXELS, TILES): where the next chunk's tiles have their pixels, unless shared
+    const float **
+        next; // (x or dy, PIXELS, TILES): where the next chunk's tiles have their pixels, unless shared
 } Table;
 
 // Floats of one step's chunk, transformed.
@@ -246,11 +247,8 @@ static int list_lines(const Job *job, const Table *table, const Unit *u, int64_t
 static void multiply(const Job *job, const Table *table, const Unit *u, int64_t v_point,
                      int64_t z_point, int count, bool add) {
     SrConvFetch fetch[FETCHES];
-    SrConvOuter o = {.pixels = count,
-                     .rows = u->rows,
-                     .x = table->rows,
-                     .y = table->columns,
-                     .fresh = !add};
+    SrConvOuter o = {
+        .pixels = count, .rows = u->rows, .x = table->rows, .y = table->columns, .fresh = !add};
     for (int xi = 0; xi < job->points; xi++) {
         o.fetch = fetch;
         o.fetches = list_lines(job, table, u, (xi + 1) * v_point, (xi + 1) * z_point, xi, fetch);
@@ -273,8 +271,8 @@ static Table thread_table(const Job *job, int thread) {
 }
 
 // The block of the unit's columns at k back into taps, at row `first` of (9, rows, width).
-static void transform_back(const Job *job, const Table *table, const Unit *u, int k, float *taps, int rows,
-                           int first) {
+static void transform_back(const Job *job, const Table *table, const Unit *u, int k, float *taps,
+                           int rows, int first) {
     int width = SR_MIN(u->width - k, job->gemm->block);
     job->transform->weight_gradient(table->du + (int64_t)k * job->points * u->rows, u->rows, width,
                                     taps + (int64_t)first * width, (int64_t)rows * width, width);
@@ -314,17 +312,16 @@ static void range_unit(void *arg, int64_t i, int thread) {
 static void transform_unit(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
-    int64_t point = sr__winograd_point(job->chunk, LEAST_STEP), step = chunk_floats(job, LEAST_STEP);
+    int64_t point = sr__winograd_point(job->chunk, LEAST_STEP),
+            step = chunk_floats(job, LEAST_STEP);
     int first = (int)(i / 2) * TRANSFORMED, last = SR_MIN(first + TRANSFORMED, job->count);
     bool x = i % 2 == 0;
     int channels = x ? job->C : job->K;
     for (int t = first; t < last; t++)
         for (int c = 0; c < channels; c += LEAST_STEP)
-            (x ? transform_x : transform_dy)(job, job->first + t, c,
-                                             SR_MIN(channels - c, LEAST_STEP),
-                                             (x ? job->v : job->z) + c / LEAST_STEP * step +
-                                                 (int64_t)t * LEAST_STEP,
-                                             point);
+            (x ? transform_x : transform_dy)(
+                job, job->first + t, c, SR_MIN(channels - c, LEAST_STEP),
+                (x ? job->v : job->z) + c / LEAST_STEP * step + (int64_t)t * LEAST_STEP, point);
 }
 
 // A corner of all of a chunk's tiles: its taps added to dw.
@@ -332,7 +329,8 @@ static void shared_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
     Unit u = unit_at(job, i);
     Table table = thread_table(job, thread);
-    int64_t point = sr__winograd_point(job->chunk, LEAST_STEP), step = chunk_floats(job, LEAST_STEP);
+    int64_t point = sr__winograd_point(job->chunk, LEAST_STEP),
+            step = chunk_floats(job, LEAST_STEP);
     list_tiles(job, &table, job->v + u.c0 / LEAST_STEP * step, LEAST_STEP,
                job->z + u.k0 / LEAST_STEP * step, LEAST_STEP);
     multiply(job, &table, &u, point, point, job->count, false);
@@ -374,7 +372,8 @@ void sr__winograd_weight(const SrConvShape *s, int m, const void *x, const void 
     if (job.shared) {
         for (; job.first < job.tiles.count; job.first += job.chunk) {
             job.count = (int)SR_MIN(job.tiles.count - job.first, job.chunk);
-            sr_parallel_for(2 * (int64_t)sr__conv_ceil_div(job.count, TRANSFORMED), transform_unit, &job);
+            sr_parallel_for(2 * (int64_t)sr__conv_ceil_div(job.count, TRANSFORMED), transform_unit,
+                            &job);
             sr_parallel_for(units(&job), shared_unit, &job);
         }
         return;

@@ -56,9 +56,7 @@ static SrStatus open(const void *params, int classes, int64_t rows, void **state
     return SR_OK;
 }
 
-static void reset(void *state) {
-    ((MeanAp *)state)->n = 0;
-}
+static void reset(void *state) { ((MeanAp *)state)->n = 0; }
 
 static int8_t target_at(const SrMeterRows *rows, int64_t row, int c) {
     if (rows->multi_hot)
@@ -78,8 +76,8 @@ static void update(void *state, const SrMeterRows *rows) {
 // -1: nothing of the class is there, or no memory to rank it in.
 static double class_ap(const MeanAp *m, int c) {
     double ap = -1;
-    if (sr_average_precision(m->scores + c * m->room, m->target + c * m->room, m->n,
-                             SR_AP_ENVELOPE, &ap) != SR_OK)
+    if (sr_average_precision(m->scores + c * m->room, m->target + c * m->room, m->n, SR_AP_ENVELOPE,
+                             &ap) != SR_OK)
         sr_warn("%s", sr_status_message());
     return ap;
 }

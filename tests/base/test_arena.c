@@ -76,5 +76,5 @@ static void test_out_of_memory(void **state) {
     sr_arena_deinit(&arena);
 }
 
-SR_TESTS(arena, unit(test_blocks_do_not_overlap), unit(test_large_requests), unit(test_bound), unit(test_strings),
-         unit(test_out_of_memory))
+SR_TESTS(arena, unit(test_blocks_do_not_overlap), unit(test_large_requests), unit(test_bound),
+         unit(test_strings), unit(test_out_of_memory))

@@ -266,7 +266,8 @@ static void test_lock(void **state) {
     CHECK_OK(sr_file_lock(path, &mine));
     CHECK(mine >= 0);
     snprintf(expected, sizeof expected, "number %ld", (long)getpid());
-    CHECK_FAILS(sr_file_lock(path, &other), SR_ERR_IO, expected); // a lock belongs to an opening, not to a process
+    CHECK_FAILS(sr_file_lock(path, &other), SR_ERR_IO,
+                expected); // a lock belongs to an opening, not to a process
     CHECK_INT(other, -1);
     sr_file_unlock(mine);
     CHECK_OK(sr_file_lock(path, &mine));

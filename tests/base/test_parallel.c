@@ -45,7 +45,8 @@ enum { THREADS = 4 };
 
 typedef struct {
     int64_t first[THREADS], last[THREADS]; // index of each thread; -1: none yet
-    _Atomic int started, expected, jumps;  // threads that began; moves to an index that is not the next one
+    _Atomic int started, expected,
+        jumps; // threads that began; moves to an index that is not the next one
 } Walk;
 
 // The first index ends when all threads are in theirs, so that none comes too late to find its share.
@@ -125,5 +126,5 @@ static void test_denormals_are_flushed_in_every_thread(void **state) {
 #endif
 }
 
-SR_TESTS(parallel, unit(test_each_index_once), unit(test_neighbours_stay_on_a_thread), unit(test_idle_threads_help),
-         unit(test_denormals_are_flushed_in_every_thread))
+SR_TESTS(parallel, unit(test_each_index_once), unit(test_neighbours_stay_on_a_thread),
+         unit(test_idle_threads_help), unit(test_denormals_are_flushed_in_every_thread))

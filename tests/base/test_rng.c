@@ -46,8 +46,14 @@ static void test_streams_differ(void **state) {
 // Many at a time are the same numbers, whatever the rest; and the stream goes on behind them.
 static void test_fill(void **state) {
     (void)state;
-    static const struct { double low, high; int n; } rows[] = {
-        {-0.25, 0.25, 1000}, {0, 1, 128}, {3, 3, 130}, {0, 1e-320, 127}, {1, 1.0000000000000002, 300}};
+    static const struct {
+        double low, high;
+        int n;
+    } rows[] = {{-0.25, 0.25, 1000},
+                {0, 1, 128},
+                {3, 3, 130},
+                {0, 1e-320, 127},
+                {1, 1.0000000000000002, 300}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         SrRng fast = sr_rng(7, SR_RNG_TEST, 0, (uint64_t)i, 0, 0), slow = fast;
         float out[1000];
@@ -128,6 +134,6 @@ static void test_hash(void **state) {
     CHECK(sr_rng_hash("foobar") == 0x85944171f73967e8u);
 }
 
-SR_TESTS(rng, unit(test_known_answers), unit(test_streams_differ), unit(test_fill), unit(test_moments),
-         unit(test_range_excludes_its_end), unit(test_below_is_even), unit(test_permutation),
-         unit(test_hash))
+SR_TESTS(rng, unit(test_known_answers), unit(test_streams_differ), unit(test_fill),
+         unit(test_moments), unit(test_range_excludes_its_end), unit(test_below_is_even),
+         unit(test_permutation), unit(test_hash))

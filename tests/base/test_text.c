@@ -130,7 +130,8 @@ static void test_ends(void **state) {
           !sr_text_starts("con", "config"));
     CHECK(sr_text_ends("a.yaml", ".yaml") && sr_text_ends("x", "") && !sr_text_ends("l", ".yaml"));
     CHECK_STR(sr_text_below("MODEL.HEAD.PARAMS", "MODEL"), "HEAD.PARAMS");
-    CHECK(!sr_text_below("MODEL", "MODEL") && !sr_text_below("MODELS.X", "MODEL") && !sr_text_below("M", ""));
+    CHECK(!sr_text_below("MODEL", "MODEL") && !sr_text_below("MODELS.X", "MODEL") &&
+          !sr_text_below("M", ""));
 }
 
 SR_TESTS(text, unit(test_growing), unit(test_out_of_memory_keeps_what_was_there),

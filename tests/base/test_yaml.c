@@ -267,7 +267,8 @@ static void test_without_memory(void **state) {
 // "<<": what is there wins, then the first of several; the maps stay apart.
 static void test_merge_keys(void **state) {
     (void)state;
-    SrYaml *t = tree("x: &x {a: 1, b: 2}\ny: &y {b: 3, c: 4}\nz: {<<: [*x, *y], a: 5}\nw:\n  <<: *y\n  d: 6\n");
+    SrYaml *t = tree(
+        "x: &x {a: 1, b: 2}\ny: &y {b: 3, c: 4}\nz: {<<: [*x, *y], a: 5}\nw:\n  <<: *y\n  d: 6\n");
     const SrYaml *z = sr_yaml_find(t, "z"), *w = sr_yaml_find(t, "w");
     CHECK_INT(z->n, 3);
     CHECK_INT(sr_yaml_find(z, "a")->i, 5);
@@ -291,6 +292,5 @@ static void test_merge_keys(void **state) {
 SR_TESTS(yaml, in_arena(test_scalar_types), in_arena(test_tree_and_lines),
          in_arena(test_empty_documents), in_arena(test_tags), in_arena(test_errors_name_the_place),
          in_arena(test_aliases_are_copies), in_arena(test_merge_keys),
-         in_arena(test_billion_laughs), in_arena(test_depth),
-         in_arena(test_sizes_are_bounded), in_arena(test_wide_maps), in_arena(test_load),
-         in_arena(test_without_memory))
+         in_arena(test_billion_laughs), in_arena(test_depth), in_arena(test_sizes_are_bounded),
+         in_arena(test_wide_maps), in_arena(test_load), in_arena(test_without_memory))

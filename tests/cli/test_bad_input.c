@@ -9,15 +9,16 @@
 #include "base/mem.h"
 #include "formats/safetensors.h"
 #include "tests/check.h"
+#include "tests/measure/feature_rows.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
-#include "tests/measure/feature_rows.h"
 
 #define FILES "tests/formats/files/"
 #define CONFIG "tests/cli/tiny.yaml"
 #define MIB (1L << 20)
 static ProgramResult result; // two 64 kB texts: too large for the stack of a test
-static char dir[64], bad_file[160], weights[160], rows[160], out[160], images[160], run_dir[160], clusters[160];
+static char dir[64], bad_file[160], weights[160], rows[160], out[160], images[160], run_dir[160],
+    clusters[160];
 
 #define RUN(...) program_run(&result, 1, (const char *const[]){__VA_ARGS__, NULL})
 
@@ -55,16 +56,19 @@ static int tear_down(void **state) {
 
 typedef struct {
     const char *name;
-    const char *header; // of a safetensors file with 8 bytes of data; NULL: `file`, or if that is NULL too, words
+    const char *
+        header; // of a safetensors file with 8 bytes of data; NULL: `file`, or if that is NULL too, words
     const char *file;
     bool opens; // the fault shows when numbers are read
 } Bad;
 
-#define ENTRY(name, shape, offsets) "\"" name "\":{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
+#define ENTRY(name, shape, offsets) \
+    "\"" name "\":{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 static const Bad bad[] = {
     {"overlapping", "{" ENTRY("a", "[2]", "[0,8]") "," ENTRY("b", "[1]", "[4,8]") "}", NULL, false},
     {"beyond the end", "{" ENTRY("a", "[4]", "[0,16]") "}", NULL, false},
-    {"10 GB that are not there", "{" ENTRY("a", "[2500000,1024]", "[0,10240000000]") "}", NULL, false},
+    {"10 GB that are not there", "{" ENTRY("a", "[2500000,1024]", "[0,10240000000]") "}", NULL,
+     false},
     {"overflowing", "{" ENTRY("a", "[2147483647,2147483647,2147483647]", "[0,8]") "}", NULL, false},
     {"lying", "{" ENTRY("a", "[3]", "[0,8]") "}", NULL, false},
     {"twice", "{" ENTRY("a", "[1]", "[0,4]") "," ENTRY("a", "[1]", "[4,8]") "}", NULL, false},
@@ -111,9 +115,18 @@ static const Verb verbs[] = {
     {true, false, {"diff", FILE_HERE, FILE_HERE}},
     {false, false, {"diff", weights, FILE_HERE}},
     {true, false, {"convert", FILE_HERE, out}},
-    {true, false, {"extract", "resnet18", "--weights", FILE_HERE, "--nodes", "relu", "--input", images, "--out", out}},
-    {true, false, {"extract", "resnet18", "--weights", weights, "--nodes", "relu", "--input", FILE_HERE, "--out", out}},
-    {true, false, {"export", "resnet18", "--weights", FILE_HERE, "--nodes", "relu", "--out", "never.onnx", "--size=32"}},
+    {true,
+     false,
+     {"extract", "resnet18", "--weights", FILE_HERE, "--nodes", "relu", "--input", images, "--out",
+      out}},
+    {true,
+     false,
+     {"extract", "resnet18", "--weights", weights, "--nodes", "relu", "--input", FILE_HERE, "--out",
+      out}},
+    {true,
+     false,
+     {"export", "resnet18", "--weights", FILE_HERE, "--nodes", "relu", "--out", "never.onnx",
+      "--size=32"}},
     {true, false, {"knn", FILE_HERE, rows}},
     {true, false, {"knn", rows, FILE_HERE}},
     {true, false, {"svm", FILE_HERE, rows}},
@@ -154,10 +167,11 @@ static void check_refused(const Verb *v, const Bad *b, const char *file) {
     bool printed = *result.out && !(b->opens && strcmp(v->args[0], "inspect") == 0);
     long bound = (PROGRAM_SANITIZED ? 256 : 64) * MIB + (sized ? st.st_size : 0);
     if (result.code != 2 || printed || !strstr(line, file) || (!v->chatty && line != result.err))
-        fail_msg("%s, %s %s: exit code %d, expected 2 and one line that names the file:\n%s%s", b->name, v->args[0],
-                 v->args[1], result.code, result.out, result.err);
+        fail_msg("%s, %s %s: exit code %d, expected 2 and one line that names the file:\n%s%s",
+                 b->name, v->args[0], v->args[1], result.code, result.out, result.err);
     if (!v->chatty && result.peak_bytes > bound)
-        fail_msg("%s, %s: %ld bytes of memory, at most %ld", b->name, v->args[0], result.peak_bytes, bound);
+        fail_msg("%s, %s: %ld bytes of memory, at most %ld", b->name, v->args[0], result.peak_bytes,
+                 bound);
 }
 
 static void check_nothing_written(const Verb *v, const Bad *b) {
@@ -201,8 +215,9 @@ static void test_wrong_rows(void **state) {
         {"no rows", 0, 3, 0, 4, "rows of 0 numbers"},
     };
     for (int i = 0; i < SR_COUNT(cases); i++) {
-        SrNamedTensor t[] = {{"features", {SR_SHAPE(cases[i].n, cases[i].d), SR_F32, x + cases[i].first}},
-                             {"labels", {SR_SHAPE(cases[i].labels), SR_I64, label}}};
+        SrNamedTensor t[] = {
+            {"features", {SR_SHAPE(cases[i].n, cases[i].d), SR_F32, x + cases[i].first}},
+            {"labels", {SR_SHAPE(cases[i].labels), SR_I64, label}}};
         snprintf(bad_file, sizeof bad_file, "%s/%d.safetensors", dir, i);
         CHECK_OK(sr_safetensors_save(bad_file, t, 2, NULL, NULL, 0));
         RUN("svm", bad_file, bad_file);
@@ -219,7 +234,8 @@ static void test_nothing_overwritten(void **state) {
     snprintf(machines, sizeof machines, "%s/svm", dir);
     snprintf(before, sizeof before, "%s/before.safetensors", dir);
     RUN("convert", rows, before);
-    RUN("extract", CONFIG, "--lax", "--weights", weights, "--nodes", "relu", "--input", images, "--out", rows);
+    RUN("extract", CONFIG, "--lax", "--weights", weights, "--nodes", "relu", "--input", images,
+        "--out", rows);
     CHECK(result.code == 2 && strstr(result.err, "--force"));
     RUN("diff", rows, before);
     CHECK_INT(result.code, 0);
@@ -236,4 +252,5 @@ static void test_nothing_overwritten(void **state) {
 }
 
 #define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-SR_TESTS(bad_input, in_folder(test_every_verb), in_folder(test_wrong_rows), in_folder(test_nothing_overwritten))
+SR_TESTS(bad_input, in_folder(test_every_verb), in_folder(test_wrong_rows),
+         in_folder(test_nothing_overwritten))

@@ -72,8 +72,9 @@ static void test_bench_data(void **state) {
 // Every verb explains itself, flags included.
 static void test_help(void **state) {
     (void)state;
-    static const char *const verbs[] = {"train", "knn", "check", "list", "describe", "inspect", "diff",
-                                        "convert", "graph", "extract", "bench"};
+    static const char *const verbs[] = {"train",    "knn",     "check", "list",
+                                        "describe", "inspect", "diff",  "convert",
+                                        "graph",    "extract", "bench"};
     for (int i = 0; i < SR_COUNT(verbs); i++) {
         RUN(verbs[i], "--help");
         CHECK_INT(result.code, 0);
@@ -93,7 +94,8 @@ static void test_check_and_manual(void **state) {
     CHECK(strstr(result.out, "GFLOP a step of 8 images, 3 views"));
     CHECK(strstr(result.out, " trained, 0 frozen;") && strstr(result.out, "state ") &&
           strstr(result.out, "activations "));
-    CHECK(strstr(result.out, "s a step on this machine with ") && strstr(result.out, "an estimate"));
+    CHECK(strstr(result.out, "s a step on this machine with ") &&
+          strstr(result.out, "an estimate"));
     RUN("check", CONFIG, "--json");
     CHECK_INT(result.code, 0);
     CHECK(result.out[0] == '{' && strstr(result.out, "\"forward_flops\":") &&
@@ -211,5 +213,6 @@ static void test_bound_threads(void **state) {
     CHECK_INT(bound_threads, free_threads);
 }
 
-SR_TESTS(cli, unit(test_wrong_configuration), unit(test_help), unit(test_check_and_manual), unit(test_bench_data), unit(test_divergence),
-         unit(test_too_large), unit(test_run_folder), unit(test_bound_threads))
+SR_TESTS(cli, unit(test_wrong_configuration), unit(test_help), unit(test_check_and_manual),
+         unit(test_bench_data), unit(test_divergence), unit(test_too_large), unit(test_run_folder),
+         unit(test_bound_threads))

@@ -33,7 +33,8 @@ static void write_images(const char *dir, int n) {
 
 static void test_clusterfit(void **state) {
     (void)state;
-    char dir[64], run[128], images[128], features[128], weights[160], out[160], list[256], labels[256];
+    char dir[64], run[128], images[128], features[128], weights[160], out[160], list[256],
+        labels[256];
     SrNpy npy;
     temp_dir_make(dir);
     snprintf(run, sizeof run, "CHECKPOINT.DIR=%s/run", dir);
@@ -44,13 +45,14 @@ static void test_clusterfit(void **state) {
     write_images(images, 17);
     RUN(CONFIG, run, "OPTIMIZER.num_epochs=1");
     CHECK_INT(result.code, 0);
-    RUN("extract", CONFIG, "--weights", weights, "--nodes", "flatten:features", "--data", images, "--size", "16",
-        "--out", features);
+    RUN("extract", CONFIG, "--weights", weights, "--nodes", "flatten:features", "--data", images,
+        "--size", "16", "--out", features);
     CHECK_INT(result.code, 0);
     RUN("cluster", features, features, out, "CLUSTERFIT.NUM_CLUSTERS=4");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "4 clusters of 32 numbers") && strstr(result.out, "17 images") &&
-          strstr(result.out, "purity") && strstr(result.out, "features_test_features_N4_D32_labels.npy"));
+          strstr(result.out, "purity") &&
+          strstr(result.out, "features_test_features_N4_D32_labels.npy"));
     snprintf(labels, sizeof labels, "%s/clusters/" STEM "_labels.npy", dir);
     CHECK_OK(sr__npy_open(labels, &npy));
     CHECK_INT(npy.n, 17);
@@ -58,7 +60,8 @@ static void test_clusterfit(void **state) {
         CHECK(sr__npy_integer(&npy, i) >= 0 && sr__npy_integer(&npy, i) < 4);
     sr__npy_close(&npy);
     snprintf(list, sizeof list, "DATA.TRAIN.DATA_PATHS=[%s/clusters/" STEM "_images.npy]", dir);
-    snprintf(labels, sizeof labels, "DATA.TRAIN.LABEL_PATHS=[%s/clusters/" STEM "_labels.npy]", dir);
+    snprintf(labels, sizeof labels, "DATA.TRAIN.LABEL_PATHS=[%s/clusters/" STEM "_labels.npy]",
+             dir);
     snprintf(run, sizeof run, "CHECKPOINT.DIR=%s/fit", dir);
     RUN(CLUSTERFIT, run, list, labels, "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=0.0625",
         "MODEL.HEAD.PARAMS=[[mlp, {dims: [32, 4]}]]", "DATA.TRAIN.BATCHSIZE_PER_REPLICA=8",

@@ -43,14 +43,16 @@ static const char *last_line(const char *text) {
 
 static void expect(int code, const char *text) {
     if (result.code != code || !strstr(result.out, text))
-        fail_msg("exit code %d, expected %d with '%s' in:\n%s%s", result.code, code, text, result.out, result.err);
+        fail_msg("exit code %d, expected %d with '%s' in:\n%s%s", result.code, code, text,
+                 result.out, result.err);
 }
 
 // Exit code 2, nothing on stdout, one line on stderr that names the file.
 static void expect_refused(const char *file) {
     const char *newline = strchr(result.err, '\n');
     if (result.code != 2 || *result.out || !newline || newline[1] || !strstr(result.err, file))
-        fail_msg("%s: exit code %d, expected 2 and one line:\n%s%s", file, result.code, result.out, result.err);
+        fail_msg("%s: exit code %d, expected 2 and one line:\n%s%s", file, result.code, result.out,
+                 result.err);
 }
 
 static const float five[] = {0, -1.5f, 4, NAN, INFINITY};
@@ -63,7 +65,8 @@ static void write_trunk(const char *name, float first) {
         {"module.conv1.weight", {SR_SHAPE(4, 3, 1, 1), SR_F32, conv}},
         {"module.bn1.running_var", {SR_SHAPE(5), SR_F32, (void *)(uintptr_t)five}},
     };
-    CHECK_OK(sr_safetensors_save(in_dir(path, name), tensors, 3, (const char *[]){"epoch"}, (const char *[]){"7"}, 1));
+    CHECK_OK(sr_safetensors_save(in_dir(path, name), tensors, 3, (const char *[]){"epoch"},
+                                 (const char *[]){"7"}, 1));
 }
 
 // ---- inspect
@@ -174,7 +177,8 @@ static void test_checksums(void **state) {
 static void test_huge(void **state) {
     (void)state;
     const long most = PROGRAM_SANITIZED ? 1 << 30 : 64 << 20;
-    const char *header = "{\"big\":{\"dtype\":\"F32\",\"shape\":[2500000,1024],\"data_offsets\":[0,10240000000]}}";
+    const char *header =
+        "{\"big\":{\"dtype\":\"F32\",\"shape\":[2500000,1024],\"data_offsets\":[0,10240000000]}}";
     FILE *f = fopen(in_dir(path, "big.safetensors"), "wb");
     CHECK(f);
     for (int i = 0; i < 8; i++)
@@ -207,7 +211,8 @@ static void test_diff(void **state) {
     write_trunk("b.safetensors", 0.25f);
     RUN("diff", in_dir(other, "a.safetensors"), path);
     expect(1, "~ module.conv1.weight: largest difference 0.25, relative 0.125, cosine 0.99");
-    CHECK_STR(last_line(result.out), "different: 0 added, 0 removed, 0 of another shape, 2 changed by up to 0.25\n");
+    CHECK_STR(last_line(result.out),
+              "different: 0 added, 0 removed, 0 of another shape, 2 changed by up to 0.25\n");
     RUN("diff", path, FILES "matrix.npy");
     expect(1, "- module.conv1.weight\n");
     expect(1, "+ array\n");
@@ -268,17 +273,21 @@ static void test_wrong_shapes(void **state) {
     (void)state;
     char out[160];
     write_trunk("t.safetensors", 0); // conv1.weight (4, 3, 1, 1)
-    RUN("export", "resnet18", "--weights", path, "--nodes", "layer1", "--out", in_dir(out, "o.onnx"), "--size", "32", "--lax");
+    RUN("export", "resnet18", "--weights", path, "--nodes", "layer1", "--out",
+        in_dir(out, "o.onnx"), "--size", "32", "--lax");
     expect_refused("of another shape or type: module.conv1.weight (F32 [4, 3, 1, 1] in the file");
-    RUN("export", "resnet18", "--weights", path, "--nodes", "layer1", "--out", in_dir(out, "o.pth"));
+    RUN("export", "resnet18", "--weights", path, "--nodes", "layer1", "--out",
+        in_dir(out, "o.pth"));
     expect_refused(".onnx");
-    RUN("export", "resnet81", "--weights", path, "--nodes", "layer1", "--out", in_dir(out, "o.onnx"));
+    RUN("export", "resnet81", "--weights", path, "--nodes", "layer1", "--out",
+        in_dir(out, "o.onnx"));
     expect_refused("did you mean 'resnet18'");
     RUN("export", "resnet18", "--nodes", "layer1");
     expect_refused("--weights FILE");
 }
 
 #define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-SR_TESTS(exchange_verbs, in_folder(test_inspect), in_folder(test_inspect_flags), in_folder(test_inspect_json), in_folder(test_inspect_damaged),
-         in_folder(test_checksums), in_folder(test_huge), in_folder(test_diff), in_folder(test_convert),
+SR_TESTS(exchange_verbs, in_folder(test_inspect), in_folder(test_inspect_flags),
+         in_folder(test_inspect_json), in_folder(test_inspect_damaged), in_folder(test_checksums),
+         in_folder(test_huge), in_folder(test_diff), in_folder(test_convert),
          in_folder(test_convert_refuses), in_folder(test_wrong_shapes))

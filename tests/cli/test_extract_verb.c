@@ -3,8 +3,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "formats/safetensors.h"
 #include "data/npy.h"
+#include "formats/safetensors.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"
@@ -32,8 +32,14 @@ static void save_weights(const Fixture *f) {
 }
 
 static void begin(Fixture *f) {
-    SrExtractorOptions o = {.trunk = CONFIG, .batch = 2, .height = 16, .width = 12, .nodes = "layer1,flatten",
-                            .mode = SR_MODE_EVAL, .seed = 3, .keep_norms = true};
+    SrExtractorOptions o = {.trunk = CONFIG,
+                            .batch = 2,
+                            .height = 16,
+                            .width = 12,
+                            .nodes = "layer1,flatten",
+                            .mode = SR_MODE_EVAL,
+                            .seed = 3,
+                            .keep_norms = true};
     temp_dir_make(f->dir);
     snprintf(f->weights, sizeof f->weights, "%s/w.safetensors", f->dir);
     snprintf(f->x, sizeof f->x, "%s/x.safetensors", f->dir);
@@ -57,12 +63,14 @@ static void test_input(void **state) {
         x[i] = sinf((float)i);
     SrNamedTensor named = {"x", {SR_SHAPE(5, 3, 16, 12), SR_F32, x}};
     CHECK_OK(sr_safetensors_save(f.x, &named, 1, NULL, NULL, 0));
-    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1:low,flatten", "--input", f.x, "--out", f.out, "--batch", "2");
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1:low,flatten", "--input", f.x, "--out",
+        f.out, "--batch", "2");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.err, "5 images"));
     SrSafetensors st;
     CHECK_OK(sr_safetensors_open(&st, f.out));
-    const SrTensor *low = sr_safetensors_find(&st, "low"), *flat = sr_safetensors_find(&st, "flatten");
+    const SrTensor *low = sr_safetensors_find(&st, "low"),
+                   *flat = sr_safetensors_find(&st, "flatten");
     CHECK(low && sr_shape_equal(low->shape, SR_SHAPE(5, 4, 16, 12)));
     CHECK(flat && sr_shape_equal(flat->shape, SR_SHAPE(5, 32)));
     SrTensor in = sr_extractor_input(&f.e);
@@ -73,8 +81,8 @@ static void test_input(void **state) {
     for (int i = 0; i < SR_COUNT(nchw); i++)
         CHECK_NEAR(((float *)low->data)[i], nchw[i], 1e-4);
     sr_safetensors_close(&st);
-    RUN(CONFIG, "--weights", f.weights, "--nodes", "res2", "--input", f.x, "--out", f.out, "--layout", "nhwc",
-        "--mode", "train");
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "res2", "--input", f.x, "--out", f.out,
+        "--layout", "nhwc", "--mode", "train");
     CHECK_INT(result.code, 0);
     CHECK_OK(sr_safetensors_open(&st, f.out));
     CHECK(sr_shape_equal(sr_safetensors_find(&st, "res2")->shape, SR_SHAPE(5, 16, 12, 4)));
@@ -96,9 +104,9 @@ static void write_images(const Fixture *f, int n) {
     }
 }
 
-#define RUN_DATA(...)                                                                                                  \
-    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1,flatten:f", "--data", f.images, "--out", f.out, "--batch",  \
-        "2", "--shard", "4", __VA_ARGS__)
+#define RUN_DATA(...)                                                                      \
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1,flatten:f", "--data", f.images, \
+        "--out", f.out, "--batch", "2", "--shard", "4", __VA_ARGS__)
 
 static void check_shard(const Fixture *f, int i, int rows, const char *file) {
     char path[256];
@@ -188,8 +196,8 @@ static void test_splits(void **state) {
     for (int i = 0; i < 2; i++) {
         char shard[400];
         snprintf(out[i], sizeof out[i], "%s/%s", f.dir, sides[i].split);
-        RUN(CONFIG, "--weights", f.weights, "--nodes", "flatten", "--data", data, "--split", sides[i].split, "--size",
-            "16", "--out", out[i]);
+        RUN(CONFIG, "--weights", f.weights, "--nodes", "flatten", "--data", data, "--split",
+            sides[i].split, "--size", "16", "--out", out[i]);
         CHECK_INT(result.code, 0);
         snprintf(shard, sizeof shard, "%s/features-00000.safetensors", out[i]);
         CHECK_OK(sr_safetensors_open(&st, shard));
@@ -198,10 +206,12 @@ static void test_splits(void **state) {
         CHECK_INT(((const int64_t *)labels->data)[4], 1);
         sr_safetensors_close(&st);
     }
-    program_run(&result, 0, (const char *const[]){"knn", out[0], out[1], "NEAREST_NEIGHBOR.TOPK=3", NULL});
+    program_run(&result, 0,
+                (const char *const[]){"knn", out[0], out[1], "NEAREST_NEIGHBOR.TOPK=3", NULL});
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "5 test images against 7"));
-    RUN(CONFIG, "--weights", f.weights, "--nodes", "flatten", "--data", data, "--split", "val", "--out", f.out);
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "flatten", "--data", data, "--split", "val",
+        "--out", f.out);
     CHECK(result.code == 2 && strstr(result.err, "expected train or test"));
     end(&f);
 }
@@ -215,11 +225,12 @@ static void test_labels(void **state) {
     SrSafetensors st;
     begin(&f);
     write_images(&f, 3);
-    snprintf(list, sizeof list, "%s", fixture_write(f.images, "list.txt", "a/0.png\nb/1.png\na/2.png\n", 24));
+    snprintf(list, sizeof list, "%s",
+             fixture_write(f.images, "list.txt", "a/0.png\nb/1.png\na/2.png\n", 24));
     snprintf(labels, sizeof labels, "%s/labels.npy", f.dir);
     CHECK_OK(sr_npy_save(labels, "|i1", SR_SHAPE(3, 2), target, sizeof target));
-    RUN(CONFIG, "--weights", f.weights, "--nodes", "flatten", "--data", list, "--labels", labels, "--size", "16", "--out",
-        f.out);
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "flatten", "--data", list, "--labels", labels,
+        "--size", "16", "--out", f.out);
     CHECK_INT(result.code, 0);
     snprintf(shard, sizeof shard, "%s/features-00000.safetensors", f.out);
     CHECK_OK(sr_safetensors_open(&st, shard));
@@ -237,7 +248,8 @@ static void test_conv1(void **state) {
     Fixture f;
     begin(&f);
     write_images(&f, 2);
-    RUN(CONFIG, "--weights", f.weights, "--nodes", "conv1", "--data", f.images, "--size", "16", "--out", f.out);
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "conv1", "--data", f.images, "--size", "16",
+        "--out", f.out);
     CHECK_INT(result.code, 0);
     CHECK(!strstr(result.err, "conv1"));
     end(&f);
@@ -256,18 +268,21 @@ static void test_refused(void **state) {
     expect_refused("needs --weights");
     RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--out", f.out);
     expect_refused("one of --input");
-    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--input", f.x, "--split", "test", "--out", f.out);
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--input", f.x, "--split", "test",
+        "--out", f.out);
     expect_refused("go with --data");
-    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--data", f.dir, "--out", "f.safetensors");
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--data", f.dir, "--out",
+        "f.safetensors");
     expect_refused("name a folder");
     RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--input", f.weights, "--out", f.out);
     expect_refused("expected a tensor \"x\"");
-    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--input", f.x, "--out", f.out, "--layout", "chwn");
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--input", f.x, "--out", f.out,
+        "--layout", "chwn");
     expect_refused("expected nchw or nhwc");
     RUN("resnet50", "--weights", f.weights, "--nodes");
     expect_refused("--nodes needs a value");
     end(&f);
 }
 
-SR_TESTS(extract_verb, unit(test_input), unit(test_data_in_shards), unit(test_npy), unit(test_splits),
-         unit(test_labels), unit(test_conv1), unit(test_refused))
+SR_TESTS(extract_verb, unit(test_input), unit(test_data_in_shards), unit(test_npy),
+         unit(test_splits), unit(test_labels), unit(test_conv1), unit(test_refused))

@@ -14,7 +14,8 @@ static ProgramResult result; // two 64 kB texts: too large for the stack of a te
 
 static void expect_refused(const char *text) {
     if (result.code != 2 || *result.out || !strstr(result.err, text))
-        fail_msg("expected exit code 2 and \"%s\", got %d and:\n%s%s", text, result.code, result.out, result.err);
+        fail_msg("expected exit code 2 and \"%s\", got %d and:\n%s%s", text, result.code,
+                 result.out, result.err);
 }
 
 static void expect_list(const char *model, const char *leaf) {
@@ -30,7 +31,8 @@ static void expect_list(const char *model, const char *leaf) {
 
 static void test_reference_lists(void **state) {
     (void)state;
-    static const char *const models[] = {"resnet18", "resnet50", "resnext50_32x4d", "wide_resnet50_2"};
+    static const char *const models[] = {"resnet18", "resnet50", "resnext50_32x4d",
+                                         "wide_resnet50_2"};
     for (int i = 0; i < SR_COUNT(models); i++) {
         expect_list(models[i], "default");
         expect_list(models[i], "through"); // these nets have no composites, so nothing differs
@@ -68,7 +70,9 @@ static void test_family(void **state) {
 static void test_closed_blocks(void **state) {
     (void)state;
     RUN("resnet18", "--leaf", "BasicBlock");
-    CHECK(strstr(result.out, "maxpool [2, 64, 16, 16]\nlayer1.0 [2, 64, 16, 16]\nlayer1.1 [2, 64, 16, 16]\nlayer2.0"));
+    CHECK(strstr(
+        result.out,
+        "maxpool [2, 64, 16, 16]\nlayer1.0 [2, 64, 16, 16]\nlayer1.1 [2, 64, 16, 16]\nlayer2.0"));
     CHECK_INT(lines(result.out), 16);
     RUN("resnet50", "--leaf", "SqueezeExcitation,Bottleneck");
     CHECK_INT(lines(result.out), 24);
@@ -79,7 +83,8 @@ static void test_closed_blocks(void **state) {
     RUN("resnet50", "--leaf", ",");
     expect_refused("an empty list of blocks");
     RUN("resnet18", "--leaf", "BasicBlock", "--nodes", "layer1.0.bn1");
-    expect_refused("'layer1.0.bn1' is inside layer1.0, a BasicBlock that is kept closed; ask for 'layer1.0'");
+    expect_refused(
+        "'layer1.0.bn1' is inside layer1.0, a BasicBlock that is kept closed; ask for 'layer1.0'");
     RUN("resnet18", "--leaf", "BasicBlock", "--nodes", "layer1.0,layer4,res3:third");
     CHECK(strstr(result.out, "layer4.0 [2, 512, 2, 2]\nlayer4.1 [2, 512, 2, 2]"));
     CHECK_INT(lines(result.out), 13);
@@ -131,5 +136,5 @@ static void test_extraction(void **state) {
     expect_refused("which trunk?");
 }
 
-SR_TESTS(graph_verb, unit(test_reference_lists), unit(test_family), unit(test_closed_blocks), unit(test_formats),
-         unit(test_extraction))
+SR_TESTS(graph_verb, unit(test_reference_lists), unit(test_family), unit(test_closed_blocks),
+         unit(test_formats), unit(test_extraction))

@@ -3,9 +3,9 @@
 
 #include "base/file.h"
 #include "tests/check.h"
+#include "tests/measure/feature_rows.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
-#include "tests/measure/feature_rows.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
 
@@ -45,11 +45,13 @@ static void test_files(void **state) {
     RUN("svm", f.train, f.test, "--out", f.out);
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "SVM: 60 test images against 90, 6 numbers each"));
-    CHECK(strstr(result.out, "majority class") && strstr(result.out, "33.33") && strstr(result.out, "features"));
+    CHECK(strstr(result.out, "majority class") && strstr(result.out, "33.33") &&
+          strstr(result.out, "features"));
     snprintf(path, sizeof path, "%s/test_ap.npy", f.out);
     CHECK(sr_file_exists(path));
     RUN("svm", f.train, f.test, "--json", "--layer=res5", "SVM.costs.costs_list=[1]");
-    CHECK(result.code == 0 && strstr(result.out, "\"trained_top1\": ") && strstr(result.out, "\"layer\": \"res5\""));
+    CHECK(result.code == 0 && strstr(result.out, "\"trained_top1\": ") &&
+          strstr(result.out, "\"layer\": \"res5\""));
     RUN("svm", f.train, f.test, "--low-shot", "SVM.low_shot.k_values=[2]");
     CHECK(result.code == 0 && strstr(result.out, "low-shot SVM") && strstr(result.out, "std"));
     RUN("svm", f.train, f.test, "--low-shot", "SVM.low_shot.k_values=[2]", "--json");
@@ -68,9 +70,11 @@ static void test_neighbours(void **state) {
     char folder[160];
     begin(&f);
     RUN("retrieve", f.train, f.test);
-    CHECK(result.code == 0 && strstr(result.out, "mAP") && strstr(result.out, "60 test images against 90"));
+    CHECK(result.code == 0 && strstr(result.out, "mAP") &&
+          strstr(result.out, "60 test images against 90"));
     RUN("retrieve", f.train, "--json", "RANKING.NORMALIZE_FEATS=False");
-    CHECK(result.code == 0 && strstr(result.out, "\"trained_map\": ") && strstr(result.out, "\"trained_p10\": "));
+    CHECK(result.code == 0 && strstr(result.out, "\"trained_map\": ") &&
+          strstr(result.out, "\"trained_p10\": "));
     RUN("knn", f.train, f.test, "NEAREST_NEIGHBOR.TOPK=[3, 7]");
     CHECK(result.code == 0 && strstr(result.out, "features") && strstr(result.out, "k=7"));
     snprintf(folder, sizeof folder, "NEAREST_NEIGHBOR.FEATURES.PATH=%s", f.train);
@@ -94,7 +98,8 @@ static void test_trunk(void **state) {
     CHECK(strstr(result.out, "raw pixels") && strstr(result.out, "untrained trunk") &&
           strstr(result.out, "trained trunk") && strstr(result.out, "layer flatten (32 numbers)"));
     RUN("logreg", CONFIG, f.run, "OPTIMIZER.num_epochs=1", "--no-baselines", "--layer", "layer4");
-    CHECK(result.code == 0 && !strstr(result.out, "raw pixels") && strstr(result.out, "layer layer4"));
+    CHECK(result.code == 0 && !strstr(result.out, "raw pixels") &&
+          strstr(result.out, "layer layer4"));
     RUN("retrieve", CONFIG, f.run, "OPTIMIZER.num_epochs=1");
     CHECK(result.code == 0 && strstr(result.out, "raw pixels") && strstr(result.out, "P@10"));
     RUN("svm", CONFIG, f.run, "--layer", "layer9");
@@ -125,4 +130,5 @@ static void test_refused(void **state) {
     temp_dir_remove(f.dir);
 }
 
-SR_TESTS(linear_verbs, unit(test_files), unit(test_neighbours), unit(test_trunk), unit(test_refused))
+SR_TESTS(linear_verbs, unit(test_files), unit(test_neighbours), unit(test_trunk),
+         unit(test_refused))

@@ -6,10 +6,10 @@
 #include "heads/head.h"
 #include "kernels/op.h"
 #include "losses/loss.h"
-#include "tests/check.h"
 #include "measure/meter.h"
-#include "trainer/schedules/schedule.h"
+#include "tests/check.h"
 #include "trainer/config/schema.h"
+#include "trainer/schedules/schedule.h"
 #include "trunks/trunk.h"
 
 static SrArena arena;
@@ -84,9 +84,9 @@ static void test_every_row_has_help(void **state) {
                 check_rows(s->path, (const SrOption[]){*o, {0}});
     }
     sr_arena_deinit(&arena);
-#define CHECK_KIND(noun)                \
+#define CHECK_KIND(noun)                    \
     for (int i = 0; sr_##noun##_at(i); i++) \
-        check_rows(sr_##noun##_at(i)->name, sr_##noun##_at(i)->options)
+    check_rows(sr_##noun##_at(i)->name, sr_##noun##_at(i)->options)
     CHECK_KIND(trunk);
     CHECK_KIND(head);
     CHECK_KIND(loss);
@@ -107,8 +107,10 @@ static void test_names_nobody_knows(void **state) {
                                           {"OPTIMISER", "'OPTIMIZER'"}};
     SrText out = SR_TEXT_INIT;
     for (int i = 0; i < SR_COUNT(rows); i++)
-        CHECK_FAILS(sr_manual_describe(rows[i][0], &sr_manual_verbs, &out), SR_ERR_CONFIG, rows[i][1]);
-    CHECK_FAILS(sr_manual_list("meters", &sr_manual_verbs, &out), SR_ERR_CONFIG, "did you mean 'meter'");
+        CHECK_FAILS(sr_manual_describe(rows[i][0], &sr_manual_verbs, &out), SR_ERR_CONFIG,
+                    rows[i][1]);
+    CHECK_FAILS(sr_manual_list("meters", &sr_manual_verbs, &out), SR_ERR_CONFIG,
+                "did you mean 'meter'");
     sr_text_deinit(&out);
 }
 

@@ -33,9 +33,7 @@ static void finish_run_with(const char *dir, int threads, const char *extra) {
         fail_msg("exit code %d: %s", code, err);
 }
 
-static void finish_run(const char *dir, int threads) {
-    finish_run_with(dir, threads, NULL);
-}
+static void finish_run(const char *dir, int threads) { finish_run_with(dir, threads, NULL); }
 
 // Every tensor of both files: parameters, statistics, queues, momentum, counters.
 static void check_same_final(const char *a, const char *b) {
@@ -195,7 +193,8 @@ static void test_probes(void **state) {
     for (int i = 0; i < EPOCHS; i++) {
         CHECK_INT(none[i].n, 0);
         CHECK_INT(expected[i].n, 1);
-        CHECK(got[i].n >= 1 && got[i].knn == expected[i].knn && got[i].linear == expected[i].linear);
+        CHECK(got[i].n >= 1 && got[i].knn == expected[i].knn &&
+              got[i].linear == expected[i].linear);
     }
     temp_dir_remove(plain);
     temp_dir_remove(whole);
@@ -259,4 +258,5 @@ static void test_folder_is_held(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(resume, unit(test_folder_is_held), unit(test_sigkill), unit(test_threads), unit(test_bf16), unit(test_probes), unit(test_sigterm), unit(test_sigint))
+SR_TESTS(resume, unit(test_folder_is_held), unit(test_sigkill), unit(test_threads), unit(test_bf16),
+         unit(test_probes), unit(test_sigterm), unit(test_sigint))

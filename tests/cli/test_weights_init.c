@@ -3,8 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "formats/safetensors.h"
 #include "base/text.h"
+#include "formats/safetensors.h"
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
@@ -23,7 +23,8 @@ static const char *const shorter[] = {"OPTIMIZER.num_epochs=1", "DATA.TRAIN.DATA
 static void run(const Place *p, const char *file, ...) {
     enum { MAX = 12 };
     char dir[128], params[256], into[80];
-    const char *args[MAX + 8] = {"tests/cli/tiny.yaml", shorter[0], shorter[1], shorter[2], dir, params};
+    const char *args[MAX + 8] = {
+        "tests/cli/tiny.yaml", shorter[0], shorter[1], shorter[2], dir, params};
     int n = file ? 6 : 5;
     va_list more;
     snprintf(into, sizeof into, "%s/%s", p->dir, file ? "to" : "from");
@@ -47,9 +48,7 @@ static void open_place(Place *p) {
     CHECK_INT(result.code, 0);
 }
 
-static void close_place(const Place *p) {
-    temp_dir_remove(p->dir);
-}
+static void close_place(const Place *p) { temp_dir_remove(p->dir); }
 
 // Tensors of the file whose names begin with `keep`, with `cut` off and `add` in front.
 static void rewrite(const Place *p, const char *keep, const char *cut, const char *add) {
@@ -73,7 +72,8 @@ static void rewrite(const Place *p, const char *keep, const char *cut, const cha
 
 static void expect(int code, const char *text) {
     if (result.code != code || !strstr(result.err, text))
-        fail_msg("expected exit code %d and \"%s\", got %d and:\n%s", code, text, result.code, result.err);
+        fail_msg("expected exit code %d and \"%s\", got %d and:\n%s", code, text, result.code,
+                 result.err);
 }
 
 static int lines_with(const char *begin) {
@@ -88,7 +88,8 @@ static void test_table(void **state) {
     Place p;
     open_place(&p);
     run(&p, p.file, NULL);
-    expect(0, "trunk 100 of 100, heads 9 of 9, 21 skipped, 0 missing, 0 of another shape: 109 of 109 tensors loaded\n");
+    expect(0, "trunk 100 of 100, heads 9 of 9, 21 skipped, 0 missing, 0 of another shape: 109 of "
+              "109 tensors loaded\n");
     CHECK_INT(lines_with("Loaded: "), 109);
     CHECK_INT(lines_with("Ignored layer:\t"), 21);
     CHECK(strstr(result.err, "of shape: torch.Size([4, 3, 3, 3]) from checkpoint\n"));
@@ -102,21 +103,26 @@ static void test_table(void **state) {
 // A head may differ from the file's: more of it, or parts of another shape where that is allowed.
 static void test_heads(void **state) {
     (void)state;
-    static const char more[] = "MODEL.HEAD.PARAMS=[[swav_head,{dims:[32,16,8],use_bn:True,num_clusters:[6,5]}]]",
-                      other[] = "MODEL.HEAD.PARAMS=[[swav_head,{dims:[32,16,8],use_bn:True,num_clusters:[7]}]]",
-                      lax[] = "MODEL.FEATURE_EVAL_SETTINGS.ASSERT_HEAD_LAYER_SHAPE_INIT=False";
+    static const char
+        more[] = "MODEL.HEAD.PARAMS=[[swav_head,{dims:[32,16,8],use_bn:True,num_clusters:[6,5]}]]",
+        other[] = "MODEL.HEAD.PARAMS=[[swav_head,{dims:[32,16,8],use_bn:True,num_clusters:[7]}]]",
+        lax[] = "MODEL.FEATURE_EVAL_SETTINGS.ASSERT_HEAD_LAYER_SHAPE_INIT=False";
     Place p;
     open_place(&p);
     run(&p, p.file, more, NULL);
-    expect(0, "heads 9 of 10, 21 skipped, 1 missing, 0 of another shape: 109 of 110 tensors loaded\n");
+    expect(0,
+           "heads 9 of 10, 21 skipped, 1 missing, 0 of another shape: 109 of 110 tensors loaded\n");
     CHECK(strstr(result.err, "Not found:\t\theads.0.prototypes1.weight, not initialized\n"));
     run(&p, p.file, other, NULL);
-    expect(2, "sslrun: heads.0.prototypes0.weight have different shapes: checkpoint: [6, 8], model: [7, 8] (1 such");
+    expect(2, "sslrun: heads.0.prototypes0.weight have different shapes: checkpoint: [6, 8], "
+              "model: [7, 8] (1 such");
     run(&p, p.file, other, lax, NULL);
-    expect(0, "heads 8 of 9, 21 skipped, 0 missing, 1 of another shape: 108 of 109 tensors loaded\n");
+    expect(0,
+           "heads 8 of 9, 21 skipped, 0 missing, 1 of another shape: 108 of 109 tensors loaded\n");
     run(&p, p.file, "MODEL.FEATURE_EVAL_SETTINGS.EVAL_MODE_ON=True", NULL);
     expect(0, "trunk 100 of 100, heads 0 of 0, 30 skipped");
-    run(&p, p.file, "MODEL.FEATURE_EVAL_SETTINGS={EVAL_MODE_ON:True,EVAL_TRUNK_AND_HEAD:True}", NULL);
+    run(&p, p.file, "MODEL.FEATURE_EVAL_SETTINGS={EVAL_MODE_ON:True,EVAL_TRUNK_AND_HEAD:True}",
+        NULL);
     expect(0, "trunk 100 of 100, heads 9 of 9, 21 skipped");
     close_place(&p);
 }
@@ -128,17 +134,20 @@ static void test_parts(void **state) {
     open_place(&p);
     rewrite(&p, "trunk.", "", "");
     run(&p, p.other, NULL);
-    expect(0, "trunk 100 of 100, heads 0 of 9, 21 skipped, 9 missing, 0 of another shape: 100 of 109 tensors loaded\n");
+    expect(0, "trunk 100 of 100, heads 0 of 9, 21 skipped, 9 missing, 0 of another shape: 100 of "
+              "109 tensors loaded\n");
     rewrite(&p, "heads.", "", "");
     run(&p, p.other, NULL);
     expect(2, "0 of the trunk's 100 tensors were found in it");
     rewrite(&p, "trunk._feature_blocks.layer4", "", "");
     run(&p, p.other, NULL);
-    expect(2, "25 of the trunk's 100 tensors were found in it; see its names with `sslrun inspect ");
+    expect(2,
+           "25 of the trunk's 100 tensors were found in it; see its names with `sslrun inspect ");
     CHECK(strstr(result.err, "MODEL.WEIGHTS_INIT.APPEND_PREFIX and REMOVE_PREFIX") &&
           strstr(result.err, "MIN_TRUNK_SHARE"));
     run(&p, p.other, "MODEL.WEIGHTS_INIT.MIN_TRUNK_SHARE=0.25", NULL);
-    expect(0, "trunk 25 of 100, heads 0 of 9, 21 skipped, 84 missing, 0 of another shape: 25 of 109 tensors loaded\n");
+    expect(0, "trunk 25 of 100, heads 0 of 9, 21 skipped, 84 missing, 0 of another shape: 25 of "
+              "109 tensors loaded\n");
     run(&p, p.other, "MODEL.WEIGHTS_INIT.MIN_TRUNK_SHARE=1.5", NULL);
     expect(2, "MODEL.WEIGHTS_INIT.MIN_TRUNK_SHARE is 1.5, expected a number from 0 to 1");
     close_place(&p);
@@ -175,10 +184,13 @@ static void test_misshapen_trunk(void **state) {
     open_place(&p);
     run(&p, p.file, "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=0.125",
         "MODEL.HEAD.PARAMS=[[swav_head,{dims:[64,16,8],use_bn:True,num_clusters:[6]}]]", NULL);
-    expect(2, "sslrun: trunk._feature_blocks.conv1.weight have different shapes: checkpoint: [4, 3, 3, 3], model: [8");
+    expect(2, "sslrun: trunk._feature_blocks.conv1.weight have different shapes: checkpoint: [4, "
+              "3, 3, 3], model: [8");
     CHECK(strstr(result.err, "model: [8, 3, 3, 3] (101 such tensors);"));
     CHECK_INT(lines_with("trunk._feature_blocks."), 100);
-    CHECK(strstr(result.err, "trunk 0 of 100, heads 8 of 9, 21 skipped, 0 missing, 101 of another shape: 8 of 109"));
+    CHECK(strstr(
+        result.err,
+        "trunk 0 of 100, heads 8 of 9, 21 skipped, 0 missing, 101 of another shape: 8 of 109"));
     close_place(&p);
 }
 

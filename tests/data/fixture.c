@@ -31,9 +31,7 @@ static int remove_entry(const char *path, const struct stat *st, int kind, struc
     return remove(path);
 }
 
-void fixture_remove(const char *folder) {
-    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
+void fixture_remove(const char *folder) { nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS); }
 
 const char *fixture_write(const char *folder, const char *name, const void *bytes, size_t n) {
     static char path[1024];

@@ -7,8 +7,8 @@
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 
-#define CROPS                                                                                        \
-    "{name: ImgPilToMultiCrop, total_num_crops: 4, num_crops: [1, 3], size_crops: [40, 17],"         \
+#define CROPS                                                                                \
+    "{name: ImgPilToMultiCrop, total_num_crops: 4, num_crops: [1, 3], size_crops: [40, 17]," \
     " crop_scales: [[0.6, 1], [0.3, 0.6]]}"
 #define NORMALIZE "{name: Normalize, mean: [0.1, 0.2, 0.3], std: [0.5, 0.25, 2]}"
 
@@ -37,8 +37,9 @@ static void test_joined_is_the_same(void **state) {
     int flipped = 0;
     for (int64_t sample = 0; sample < 12; sample++) {
         SrTransformContext ctx = {.seed = 3, .sample = sample, .pool = pool};
-        SrViews joined =
-            run("[" CROPS ", {name: RandomHorizontalFlip, p: 0.5}, {name: ToTensor}, " NORMALIZE "]", ctx, start, out);
+        SrViews joined = run(
+            "[" CROPS ", {name: RandomHorizontalFlip, p: 0.5}, {name: ToTensor}, " NORMALIZE "]",
+            ctx, start, out);
         SrViews plain = run("[" CROPS "]", ctx, start, NULL);
         CHECK_INT(joined.n, 4);
         CHECK(joined.view[0].f == out);
@@ -68,11 +69,14 @@ static void test_between_pixels(void **state) {
     for (int i = 0; i < 20 * 60 * 3; i++)
         ramp.rgb[i] = (uint8_t)(4 * (i / 3 % 60));
     for (int filter = 1; filter < 6; filter++) {
-        CHECK_OK(sr_pixel_resample(&ramp, (SrArea){2, 10, 10, 40}, (SrResample){5, 20, (SrFilter)filter, false, false}, pool, &a));
-        CHECK_OK(sr_pixel_resample(&ramp, (SrArea){2.5, 10.5, 10, 40}, (SrResample){5, 20, (SrFilter)filter, false, false}, pool, &b));
+        CHECK_OK(sr_pixel_resample(&ramp, (SrArea){2, 10, 10, 40},
+                                   (SrResample){5, 20, (SrFilter)filter, false, false}, pool, &a));
+        CHECK_OK(sr_pixel_resample(&ramp, (SrArea){2.5, 10.5, 10, 40},
+                                   (SrResample){5, 20, (SrFilter)filter, false, false}, pool, &b));
         for (int x = 3; x < 17; x++)
             CHECK_NEAR(b.rgb[3 * x] - a.rgb[3 * x], 2, filter == SR_FILTER_BOX ? 2 : 1);
-        CHECK_OK(sr_pixel_resample(&ramp, (SrArea){2.5, 10.5, 10, 40}, (SrResample){5, 20, (SrFilter)filter, true, false}, pool, &a));
+        CHECK_OK(sr_pixel_resample(&ramp, (SrArea){2.5, 10.5, 10, 40},
+                                   (SrResample){5, 20, (SrFilter)filter, true, false}, pool, &a));
         sr_pixel_flip(&a);
         CHECK(memcmp(a.rgb, b.rgb, 5 * 20 * 3) == 0);
     }
@@ -87,9 +91,10 @@ static void test_fast_weights(void **state) {
     for (uint64_t round = 0; round < 60; round++) {
         sr_image_pool_reset(pool);
         SrRng rng = sr_rng(round, SR_RNG_TEST, 0, 0, 0, 0);
-        SrImage src = fixture_image(pool, 20 + (int)sr_rng_below(&rng, 90), 20 + (int)sr_rng_below(&rng, 90), round);
-        SrArea area = {sr_rng_range(&rng, 0, 9), sr_rng_range(&rng, 0, 9), sr_rng_range(&rng, 1, 11),
-                       sr_rng_range(&rng, 1, src.W - 9)};
+        SrImage src = fixture_image(pool, 20 + (int)sr_rng_below(&rng, 90),
+                                    20 + (int)sr_rng_below(&rng, 90), round);
+        SrArea area = {sr_rng_range(&rng, 0, 9), sr_rng_range(&rng, 0, 9),
+                       sr_rng_range(&rng, 1, 11), sr_rng_range(&rng, 1, src.W - 9)};
         SrResample how = {1 + (int)sr_rng_below(&rng, 40), 1 + (int)sr_rng_below(&rng, 40),
                           (SrFilter)(1 + round % 5), round % 2, false};
         SrImage exact, fast;

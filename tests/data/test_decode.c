@@ -11,9 +11,7 @@
 
 static SrImagePool *pool;
 
-static int setup(void) {
-    return sr_image_pool_new(&pool);
-}
+static int setup(void) { return sr_image_pool_new(&pool); }
 
 static void png_matches(int channels, int alpha) {
     int h = 13, w = 17, colors = channels - alpha;
@@ -139,7 +137,8 @@ static void test_cut_off_is_refused(void **state) {
     size_t n;
     uint8_t *jpeg = fixture_jpeg(source.rgb, 40, 40, 3, &n);
     uint8_t *png;
-    for (size_t keep = 0; keep < n; keep += keep + 40 < n ? 37 : 1) // the end of image alone as well
+    for (size_t keep = 0; keep < n;
+         keep += keep + 40 < n ? 37 : 1) // the end of image alone as well
         CHECK_FAILS(sr_image_decode(jpeg, keep, pool, &image), SR_ERR_IO, "");
     free(jpeg);
     png = fixture_png(source.rgb, 40, 40, 3, &n);

@@ -191,7 +191,8 @@ static void test_targets(void **state) {
     void *set;
     fixture_folder(dir);
     snprintf(list, sizeof list, "%s", fixture_write(dir, "list.txt", "a.jpg\nb.jpg\n", 12));
-    open_list(list, write_npy(dir, "l.npy", "|i1", "2, 3", "\1\0\377\0\0\1", 6), (SrDatasetConfig){0}, &set);
+    open_list(list, write_npy(dir, "l.npy", "|i1", "2, 3", "\1\0\377\0\0\1", 6),
+              (SrDatasetConfig){0}, &set);
     CHECK_INT(source()->classes(set), 3);
     CHECK_INT(source()->label(set, 1), -1);
     CHECK_INT(source()->targets(set, 0)[2], -1);
@@ -215,5 +216,4 @@ static void test_targets(void **state) {
 }
 
 SR_TESTS(disk_filelist, unit(test_text), unit(test_npy_strings), unit(test_prefixes),
-         unit(test_errors), unit(test_npy_numbers),
-         unit(test_targets))
+         unit(test_errors), unit(test_npy_numbers), unit(test_targets))

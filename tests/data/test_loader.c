@@ -14,9 +14,7 @@ typedef struct {
     SrStatus failure; // what a bad one returns
 } Set;
 
-static int64_t length(const void *set) {
-    return ((const Set *)set)->n;
-}
+static int64_t length(const void *set) { return ((const Set *)set)->n; }
 static int64_t label(const void *set, int64_t i) {
     (void)set;
     return i % 3;
@@ -50,9 +48,10 @@ static SrPipeline *parse(const char *yaml) {
 }
 
 static SrPipeline *pipeline(void) {
-    return parse("[{name: ImgPilToMultiCrop, total_num_crops: 3, num_crops: [1, 2], size_crops: [8, 4],"
-                 " crop_scales: [[0.3, 1], [0.1, 0.3]]}, {name: ImgPilColorDistortion},"
-                 " {name: ToTensor}]");
+    return parse(
+        "[{name: ImgPilToMultiCrop, total_num_crops: 3, num_crops: [1, 2], size_crops: [8, 4],"
+        " crop_scales: [[0.3, 1], [0.1, 0.3]]}, {name: ImgPilColorDistortion},"
+        " {name: ToTensor}]");
 }
 
 static SrLoaderConfig config_of(Set *set, const SrPipeline *p, int threads) {
@@ -349,7 +348,8 @@ static void test_not_square(void **state) {
             CHECK_OK(sr_loader_next(loader, &batch, NULL));
         else
             CHECK_FAILS(sr_loader_next(loader, &batch, NULL), SR_ERR_CONFIG,
-                        "some.jpg: the transforms make 6 x 5 of it, not 5 x 5: where images are not square, TRANSFORMS "
+                        "some.jpg: the transforms make 6 x 5 of it, not 5 x 5: where images are "
+                        "not square, TRANSFORMS "
                         "need CenterCrop or Resize with [height, width]");
         sr_loader_free(loader);
         sr_pipeline_free(p);

@@ -98,7 +98,8 @@ static void plain_hue(uint8_t *p, int step) {
     float range = (float)(high - low), h;
     if (high == low)
         return;
-    float rc = (float)(high - r) / range, gc = (float)(high - g) / range, bc = (float)(high - b) / range;
+    float rc = (float)(high - r) / range, gc = (float)(high - g) / range,
+          bc = (float)(high - b) / range;
     h = r == high ? bc - gc : g == high ? (float)(2.0 + rc - bc) : (float)(4.0 + gc - rc);
     h = (float)fmod(h / 6.0 + 1.0, 1.0);
     int h8 = ((int)(h * 255.0) + step) & 255, s8 = (int)(range / (float)high * 255.0);
@@ -126,9 +127,10 @@ static void hue_matches(const SrImage *image, double shift) {
         memcpy(plain, image->rgb + 3 * i, 3);
         plain_hue(plain, (int)(shift * 255) & 255);
         if (memcmp(plain, ours.rgb + 3 * i, 3) != 0)
-            fail_msg("hue %g of (%d, %d, %d) is (%d, %d, %d), PIL has (%d, %d, %d)", shift, image->rgb[3 * i],
-                     image->rgb[3 * i + 1], image->rgb[3 * i + 2], ours.rgb[3 * i], ours.rgb[3 * i + 1],
-                     ours.rgb[3 * i + 2], plain[0], plain[1], plain[2]);
+            fail_msg("hue %g of (%d, %d, %d) is (%d, %d, %d), PIL has (%d, %d, %d)", shift,
+                     image->rgb[3 * i], image->rgb[3 * i + 1], image->rgb[3 * i + 2],
+                     ours.rgb[3 * i], ours.rgb[3 * i + 1], ours.rgb[3 * i + 2], plain[0], plain[1],
+                     plain[2]);
     }
     sr_image_pool_rewind(pool, mark);
 }
@@ -141,7 +143,8 @@ static void test_hue_is_pil(void **state) {
     SrImage image, noise = fixture_image(pool, 301, 211, 8);
     CHECK_OK(sr_image_new(pool, 6 * 255, 256, &image));
     memset(image.rgb, 0, (size_t)image.H * (size_t)image.W * 3);
-    static const int order[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const int order[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                    {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     for (int range = 1; range < 256; range++)
         for (int k = 0; k < 6; k++)
             for (int m = 0; m <= range; m++) {

@@ -6,9 +6,7 @@
 #include "tests/check.h"
 
 // 100 images; classes 0, 1, 2 with 60, 30, 10 of them, interleaved.
-static int64_t length(const void *set) {
-    return *(const int *)set;
-}
+static int64_t length(const void *set) { return *(const int *)set; }
 static int64_t label(const void *set, int64_t i) {
     (void)set;
     return i % 10 < 6 ? 0 : i % 10 < 9 ? 1 : 2;

@@ -84,7 +84,8 @@ static void test_refused(void **state) {
     CHECK_FAILS(sr_weights_open(&w, FILES "foreign_global_legacy.pth"), SR_ERR_CONFIG,
                 "posix.system");
     CHECK_FAILS(sr_weights_open(&w, FILES "recursive.pth"), SR_ERR_CONFIG, "nested deeper");
-    CHECK_FAILS(sr_weights_open(&w, FILES "laughs.pth"), SR_ERR_CONFIG, "more values than its bytes");
+    CHECK_FAILS(sr_weights_open(&w, FILES "laughs.pth"), SR_ERR_CONFIG,
+                "more values than its bytes");
     CHECK_FAILS(sr_weights_open(&w, FILES "objects.npy"), SR_ERR_CONFIG, "element type");
     CHECK_FAILS(sr_weights_open(&w, FILES "big_endian.npy"), SR_ERR_CONFIG, "element type");
     CHECK_FAILS(sr_weights_open(&w, FILES "truncated.pth"), SR_ERR_CONFIG, "truncated");

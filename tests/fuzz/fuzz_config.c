@@ -36,12 +36,23 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return 0;
 }
 
-static const char *const numbers[] = {"0",  "-1",   "1",    "2",          "3",          "7",
-                                      "64", "65",   "1000", "65536",      "1000000",    "2147483647",
-                                      "2147483648", "16777216", "9223372036854775807",
-                                      "1e300", ".5", ".inf", ".nan", "-0.0"};
-static const char *const others[] = {"[]", "{}", "null", "True", "False", "x", "[1,2]", "[[1,2],[3]]", "{name: x}",
-                                     "[{name: ToTensor}]", "[[res5,[AvgPool2d,[[6,6],1,0]]]]", "[[mlp,{dims: [8,3]}]]"};
+static const char *const numbers[] = {
+    "0",       "-1",         "1",          "2",        "3",
+    "7",       "64",         "65",         "1000",     "65536",
+    "1000000", "2147483647", "2147483648", "16777216", "9223372036854775807",
+    "1e300",   ".5",         ".inf",       ".nan",     "-0.0"};
+static const char *const others[] = {"[]",
+                                     "{}",
+                                     "null",
+                                     "True",
+                                     "False",
+                                     "x",
+                                     "[1,2]",
+                                     "[[1,2],[3]]",
+                                     "{name: x}",
+                                     "[{name: ToTensor}]",
+                                     "[[res5,[AvgPool2d,[[6,6],1,0]]]]",
+                                     "[[mlp,{dims: [8,3]}]]"};
 
 #define PICK(list, seed) ((list)[(seed) % (sizeof(list) / sizeof *(list))])
 
@@ -58,8 +69,8 @@ static size_t add_override(uint8_t *data, size_t bytes, size_t most, unsigned se
         n++;
     if (n == 0)
         return bytes;
-    int len = snprintf(line, sizeof line, "!%s%s%s=%s\n", s->path, *s->path ? "." : "", s->table[seed / 16 % n].name,
-                       value(seed / 4096));
+    int len = snprintf(line, sizeof line, "!%s%s%s=%s\n", s->path, *s->path ? "." : "",
+                       s->table[seed / 16 % n].name, value(seed / 4096));
     if (len < 0 || (size_t)len >= sizeof line || bytes + (size_t)len > most)
         return bytes;
     memmove(data + len, data, bytes);

@@ -7,8 +7,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-static void decode(const uint8_t *data, size_t bytes, int reduce, int dirt, SrImagePool **pool, SrImage *out,
-                   SrStatus *status) {
+static void decode(const uint8_t *data, size_t bytes, int reduce, int dirt, SrImagePool **pool,
+                   SrImage *out, SrStatus *status) {
     if (sr_image_pool_new(pool) != SR_OK)
         abort();
     void *old = sr_image_pool_take(*pool, 1 << 16);
@@ -30,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         decode(data, bytes, reduce, i ? 0xEE : 0, &pool[i], &image[i], &status[i]);
     if (status[0] != status[1] || (status[0] != SR_OK && status[0] != SR_ERR_IO))
         abort();
-    if (status[0] == SR_OK && memcmp(image[0].rgb, image[1].rgb, (size_t)image[0].H * (size_t)image[0].W * 3) != 0)
+    if (status[0] == SR_OK &&
+        memcmp(image[0].rgb, image[1].rgb, (size_t)image[0].H * (size_t)image[0].W * 3) != 0)
         abort();
     for (int i = 0; i < 2; i++)
         sr_image_pool_free(pool[i]);

@@ -17,12 +17,13 @@
 #include "graph/surgery.h"
 #include "trunks/presets.h"
 
-#define REQUIRE(condition)                                                                                             \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: %s is false (%s)\n", __FILE__, __LINE__, #condition, sr_status_message());         \
-            abort();                                                                                                   \
-        }                                                                                                              \
+#define REQUIRE(condition)                                                               \
+    do {                                                                                 \
+        if (!(condition)) {                                                              \
+            fprintf(stderr, "%s:%d: %s is false (%s)\n", __FILE__, __LINE__, #condition, \
+                    sr_status_message());                                                \
+            abort();                                                                     \
+        }                                                                                \
     } while (0)
 
 typedef struct {
@@ -71,7 +72,8 @@ static void fuzz_taps(const char *text) {
     SrArena arena = SR_ARENA_INIT;
     SrTaps taps;
     SrExtraction e;
-    if (sr_taps_parse(text, &arena, &taps) == SR_OK && sr_graph_extract(f.graph, NULL, &taps, &e) == SR_OK) {
+    if (sr_taps_parse(text, &arena, &taps) == SR_OK &&
+        sr_graph_extract(f.graph, NULL, &taps, &e) == SR_OK) {
         REQUIRE(e.eval.n == taps.n);
         for (int i = 0; i < taps.n; i++)
             REQUIRE(strcmp(e.eval.v[i].name, taps.v[i].name) == 0);
@@ -87,7 +89,8 @@ static void fuzz_leaf(const char *text) {
     SrArena arena = SR_ARENA_INIT;
     SrStrings leaf;
     SrGraph *closed, *open;
-    if (sr_leaf_parse(f.graph, text, &arena, &leaf) == SR_OK && sr_graph_close(f.graph, &leaf, &closed) == SR_OK) {
+    if (sr_leaf_parse(f.graph, text, &arena, &leaf) == SR_OK &&
+        sr_graph_close(f.graph, &leaf, &closed) == SR_OK) {
         REQUIRE(sr_graph_inline(closed, SR_NO_NODE, &open) == SR_OK);
         char *a = text_of(f.graph, SR_GRAPH_TABLE), *b = text_of(open, SR_GRAPH_TABLE);
         REQUIRE(strcmp(a, b) == 0);

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/yaml_edit.h"
 #include "tests/golden/golden.h"
 #include "trainer/config/config.h"
 #include "trainer/schedules/schedule.h"
-#include "base/yaml_edit.h"
 
 static const double tolerance = 1e-12;
 

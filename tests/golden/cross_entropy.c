@@ -49,8 +49,12 @@ static SrStatus build(LabelRun *r, SrBuilder *b) {
     if (!target || target->dtype != SR_I64 || r->n == 0)
         SR_FAIL(SR_ERR_RUN, "the case has no x0 and target");
     r->target = sr_build_input(b, "target", target->shape, SR_I64);
-    SrLossContext ctx = {.builder = b, .batch = target->shape.d[0], .n_views = 1,
-                         .n_outputs = r->n, .outputs = r->x, .sample_index = SR_NO_NODE,
+    SrLossContext ctx = {.builder = b,
+                         .batch = target->shape.d[0],
+                         .n_views = 1,
+                         .n_outputs = r->n,
+                         .outputs = r->x,
+                         .sample_index = SR_NO_NODE,
                          .labels = r->target};
     return kind->build(&ctx, params, &r->loss, &state);
 }
@@ -86,8 +90,11 @@ static SrStatus run(SrGoldenCase *c) {
     SR_TRY_GOTO(sr_graph_new(r.params, &r.graph));
     SR_TRY_GOTO(sr_builder_new(r.graph, &b));
     SR_TRY_GOTO(build(&r, b));
-    SrPlanOptions options = {.mode = SR_MODE_TRAIN, .losses = &r.loss, .n_losses = 1,
-                             .input_grads = r.x, .n_input_grads = r.n};
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN,
+                             .losses = &r.loss,
+                             .n_losses = 1,
+                             .input_grads = r.x,
+                             .n_input_grads = r.n};
     SR_TRY_GOTO(sr_plan_compile(r.graph, &options, &plan));
     SR_TRY_GOTO(compare(&r, plan));
 done:

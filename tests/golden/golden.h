@@ -2,37 +2,42 @@
 #ifndef SR_TESTS_GOLDEN_GOLDEN_H
 #define SR_TESTS_GOLDEN_GOLDEN_H
 
-#include "formats/safetensors.h"
 #include "base/yaml.h"
+#include "formats/safetensors.h"
 
 // One case: CASE.json (manifest) and CASE.safetensors (tensors is empty where the case has none).
 typedef struct {
-    const char *name;      // "swav_queue_multihead"
+    const char *name; // "swav_queue_multihead"
     const SrYaml *manifest;
-    const SrYaml *config;  // manifest.config
-    const SrYaml *values;  // manifest.values
+    const SrYaml *config; // manifest.config
+    const SrYaml *values; // manifest.values
     const SrSafetensors *tensors;
-    SrArena *arena;        // freed after the case
-    double worst;          // largest error / tolerance over all comparisons so far
-    double error;          // the error at that place
+    SrArena *arena; // freed after the case
+    double worst;   // largest error / tolerance over all comparisons so far
+    double error;   // the error at that place
     double tolerance;
-    char where[128];       // the tensor it was found in
-    int compared;          // numbers compared; a case that compared nothing fails
+    char where[128]; // the tensor it was found in
+    int compared;    // numbers compared; a case that compared nothing fails
 } SrGoldenCase;
 
 typedef struct {
-    const char *prefixes[8]; // a case belongs to the kind with the longest matching prefix: "swav_", "head_mlp"
+    const char *prefixes
+        [8]; // a case belongs to the kind with the longest matching prefix: "swav_", "head_mlp"
     SrStatus (*run)(SrGoldenCase *c);
 } SrGolden;
 
 // Compares ours with the case's tensor `name`: error = max |a - b| / max |reference| against the tolerance.
 // A missing tensor or another number of elements: SR_ERR_RUN.
-SrStatus golden_compare(SrGoldenCase *c, const char *name, const float *ours, int64_t n, double relative);
-SrStatus golden_compare_f64(SrGoldenCase *c, const char *name, const double *ours, int64_t n, double relative);
+SrStatus golden_compare(SrGoldenCase *c, const char *name, const float *ours, int64_t n,
+                        double relative);
+SrStatus golden_compare_f64(SrGoldenCase *c, const char *name, const double *ours, int64_t n,
+                            double relative);
 // Absolute differences of bytes (images): at most `levels`.
-SrStatus golden_compare_u8(SrGoldenCase *c, const char *name, const uint8_t *ours, int64_t n, double levels);
+SrStatus golden_compare_u8(SrGoldenCase *c, const char *name, const uint8_t *ours, int64_t n,
+                           double levels);
 // One number against a reference number.
-SrStatus golden_number(SrGoldenCase *c, const char *name, double ours, double reference, double relative);
+SrStatus golden_number(SrGoldenCase *c, const char *name, double ours, double reference,
+                       double relative);
 // The tensor as floats (from F32, F64, I64, U8), or NULL; n gets the element count.  In the case's arena.
 float *golden_floats(SrGoldenCase *c, const char *name, int64_t *n);
 const SrTensor *golden_tensor(SrGoldenCase *c, const char *name); // NULL if absent

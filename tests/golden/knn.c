@@ -2,8 +2,8 @@
 // top-1 and top-5.
 #include <string.h>
 
-#include "tests/golden/golden.h"
 #include "measure/knn.h"
+#include "tests/golden/golden.h"
 
 static SrStatus read_side(SrGoldenCase *c, const char *features, const char *labels,
                           SrMatrix *out) {

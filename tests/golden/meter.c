@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/golden/golden.h"
 #include "measure/meter.h"
+#include "tests/golden/golden.h"
 
 typedef struct {
     SrGoldenCase *c;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "tests/golden/golden.h"
-#include "trainer/optim/optim.h"
 #include "trainer/config/schema.h"
+#include "trainer/optim/optim.h"
 
 typedef struct {
     SrGoldenCase *c;

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/yaml_edit.h"
 #include "tests/golden/golden.h"
+#include "trainer/config/schema.h"
 #include "trainer/model/model.h"
 #include "trainer/optim/optim.h"
-#include "trainer/config/schema.h"
-#include "base/yaml_edit.h"
 
 // First `dims` below a list of heads and chains: the features the first head takes.
 static int64_t head_width(const SrYaml *node) {

@@ -19,9 +19,7 @@ typedef struct {
     SrStatus (*with_pool)(SrImage *image, double x, SrImagePool *pool);
 } Family;
 
-static void solarize(SrImage *image, double x) {
-    sr_pixel_solarize(image, (int)x);
-}
+static void solarize(SrImage *image, double x) { sr_pixel_solarize(image, (int)x); }
 
 static const Family families[] = {
     {"brightness", "factor", sr_pixel_brightness, NULL},

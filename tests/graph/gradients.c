@@ -28,9 +28,7 @@ static double objective(const Check *t) {
 }
 
 // +1 or -1: a direction in which no number of a parameter stands still.
-static double sign(int64_t k) {
-    return (((uint64_t)k * 0x9E3779B97F4A7C15u) >> 40) & 1 ? 1 : -1;
-}
+static double sign(int64_t k) { return (((uint64_t)k * 0x9E3779B97F4A7C15u) >> 40) & 1 ? 1 : -1; }
 
 static void move(double *w, int64_t n, double by) {
     for (int64_t k = 0; k < n; k++)

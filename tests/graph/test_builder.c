@@ -27,7 +27,8 @@ static void end(Fixture f) {
     sr_params_free(f.params);
 }
 
-static const SrConv2dParams conv = {.out_channels = 4, .kernel_h = 3, .padding_h = 1, .padding_w = -1};
+static const SrConv2dParams conv = {
+    .out_channels = 4, .kernel_h = 3, .padding_h = 1, .padding_w = -1};
 
 // torchvision's basic block, as its forward reads.
 static SrNodeId block(SrBuilder *b, const char *name, SrNodeId x, bool downsample) {
@@ -64,10 +65,10 @@ static void test_fx_names(void **state) {
     sr_builder_pop(f.b);
     CHECK_OK(sr_builder_status(f.b));
     static const char *const names[] = {
-        "layer1.0.conv1", "layer1.0.bn1", "layer1.0.relu", "layer1.0.conv2", "layer1.0.bn2",
-        "layer1.0.downsample.0", "layer1.0.downsample.1", "layer1.0.add", "layer1.0.relu_1",
-        "layer1.1.conv1", "layer1.1.bn1", "layer1.1.relu", "layer1.1.conv2", "layer1.1.bn2",
-        "layer1.1.add", "layer1.1.relu_1"};
+        "layer1.0.conv1",  "layer1.0.bn1",          "layer1.0.relu",         "layer1.0.conv2",
+        "layer1.0.bn2",    "layer1.0.downsample.0", "layer1.0.downsample.1", "layer1.0.add",
+        "layer1.0.relu_1", "layer1.1.conv1",        "layer1.1.bn1",          "layer1.1.relu",
+        "layer1.1.conv2",  "layer1.1.bn2",          "layer1.1.add",          "layer1.1.relu_1"};
     check_names(f.graph, 1, names, SR_COUNT(names));
     CHECK_STR(sr_graph_at(f.graph, 1)->module, "layer1.0");
     CHECK_INT(sr_params_find(f.params, "layer1.0.downsample.1.running_mean") >= 0, 1);
@@ -161,7 +162,8 @@ static void test_errors_stick(void **state) {
     CHECK_INT(sr_build_shape(f.b, y).rank, 4);
     sr_builder_pop(f.b);
     sr_fail(SR_ERR_IO, "something else");
-    CHECK_FAILS(sr_builder_status(f.b), SR_ERR_CONFIG, "no operation 'rellu'; did you mean 'relu'?");
+    CHECK_FAILS(sr_builder_status(f.b), SR_ERR_CONFIG,
+                "no operation 'rellu'; did you mean 'relu'?");
     CHECK_INT(sr_builder_fail(f.b, SR_ERR_IO, "later"), SR_ERR_CONFIG);
     end(f);
 

@@ -66,7 +66,8 @@ static void test_refusals(void **state) {
     eval.name = "u";
     eval.mode = SR_MODE_TRAIN;
     CHECK_FAILS(sr_graph_add(f.graph, &eval, &id), SR_ERR_CONFIG, "u lives in a mode");
-    CHECK_FAILS(sr_graph_add_input(f.graph, "y", SR_SHAPE(2, 0), SR_F32, &id), SR_ERR_CONFIG, "dimension 1 is 0");
+    CHECK_FAILS(sr_graph_add_input(f.graph, "y", SR_SHAPE(2, 0), SR_F32, &id), SR_ERR_CONFIG,
+                "dimension 1 is 0");
     end(f);
 }
 
@@ -83,9 +84,11 @@ static void test_slots_are_checked(void **state) {
     CHECK_FAILS(sr_graph_add(f.graph, &spec, &id), SR_ERR_CONFIG, "3 slots, 2 are bound");
     spec.n_w = 3;
     w[2] = 77;
-    CHECK_FAILS(sr_graph_add(f.graph, &spec, &id), SR_ERR_CONFIG, "slot count is bound to entry 77");
+    CHECK_FAILS(sr_graph_add(f.graph, &spec, &id), SR_ERR_CONFIG,
+                "slot count is bound to entry 77");
     w[2] = 0;
-    CHECK_FAILS(sr_graph_add(f.graph, &spec, &id), SR_ERR_CONFIG, "slot count must be F32 [1], but weight is");
+    CHECK_FAILS(sr_graph_add(f.graph, &spec, &id), SR_ERR_CONFIG,
+                "slot count must be F32 [1], but weight is");
     w[2] = 2;
     CHECK_OK(sr_graph_add(f.graph, &spec, &id));
     end(f);
@@ -106,14 +109,17 @@ static void test_query(void **state) {
     CHECK_INT(id, a);
     CHECK_OK(sr_graph_query(f.graph, "res2", &id));
     CHECK_INT(id, b);
-    CHECK_OK(sr_graph_query(f.graph, "layer1", &id)); // the last below it, in this pass, not layer10
+    CHECK_OK(
+        sr_graph_query(f.graph, "layer1", &id)); // the last below it, in this pass, not layer10
     CHECK_INT(id, b);
     CHECK_OK(sr_graph_query(f.graph, "layer1.0", &id));
     CHECK_INT(id, a);
     CHECK_OK(sr_graph_query(f.graph, "layer1@1", &id));
     CHECK_INT(id, d);
-    CHECK_FAILS(sr_graph_query(f.graph, "res3", &id), SR_ERR_CONFIG, "no layer 'res3'; did you mean 'res2'");
-    CHECK_FAILS(sr_graph_query(f.graph, "layer1.2.tanh", &id), SR_ERR_CONFIG, "did you mean 'layer1.");
+    CHECK_FAILS(sr_graph_query(f.graph, "res3", &id), SR_ERR_CONFIG,
+                "no layer 'res3'; did you mean 'res2'");
+    CHECK_FAILS(sr_graph_query(f.graph, "layer1.2.tanh", &id), SR_ERR_CONFIG,
+                "did you mean 'layer1.");
     CHECK_INT(sr_graph_find(f.graph, "layer1"), SR_NO_NODE);
     CHECK_INT(sr_graph_alias_count(f.graph), 1);
     CHECK_STR(sr_graph_alias_at(f.graph, 0, &id), "res2");

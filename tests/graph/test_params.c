@@ -43,7 +43,8 @@ static void test_names(void **state) {
     CHECK_INT(add(p, "layer7.weight", slot(SR_SHAPE(2, 3), SR_INIT_CONSTANT, 9)), 7);
     SrSlot other = slot(SR_SHAPE(3, 2), SR_INIT_NORMAL, 1);
     int i;
-    CHECK_FAILS(sr_params_add(p, "layer7.weight", &other, &i), SR_ERR_CONFIG, "layer7.weight is F32 [2, 3]");
+    CHECK_FAILS(sr_params_add(p, "layer7.weight", &other, &i), SR_ERR_CONFIG,
+                "layer7.weight is F32 [2, 3]");
     sr_params_free(p);
     sr_params_free(NULL);
 }
@@ -54,7 +55,8 @@ static void test_memory(void **state) {
     CHECK_OK(sr_params_new(&p));
     int a = add(p, "a.weight", slot(SR_SHAPE(3), SR_INIT_CONSTANT, 2));
     int b = add(p, "b.weight", slot(SR_SHAPE(17), SR_INIT_CONSTANT, 3));
-    SrSlot counter = {"n", SR_SHAPE(1), SR_I64, SR_SLOT_STATE, SR_ROLE_OTHER, {SR_INIT_CONSTANT, 5}};
+    SrSlot counter = {"n",           SR_SHAPE(1),   SR_I64,
+                      SR_SLOT_STATE, SR_ROLE_OTHER, {SR_INIT_CONSTANT, 5}};
     int n = add(p, "a.n", counter);
     CHECK_INT(sr_params_set_trainable(p, "b.*", false), 1);
     CHECK_INT(sr_params_set_trainable(p, "a.n", true), 0); // state never learns

@@ -41,8 +41,10 @@ static void end(Net net) {
     sr_params_free(net.params);
 }
 
-static SrNodeId conv_norm(SrBuilder *b, const char *conv, const char *norm, int kernel, SrNodeId x) {
-    SrConv2dParams p = {.out_channels = C, .kernel_h = kernel, .padding_h = kernel / 2, .padding_w = -1};
+static SrNodeId conv_norm(SrBuilder *b, const char *conv, const char *norm, int kernel,
+                          SrNodeId x) {
+    SrConv2dParams p = {
+        .out_channels = C, .kernel_h = kernel, .padding_h = kernel / 2, .padding_w = -1};
     return sr_build(b, "batch_norm", norm, NULL, sr_build(b, "conv2d", conv, &p, x));
 }
 
@@ -145,7 +147,8 @@ static void test_what_is_fused(void **state) {
     CHECK_INT(sr_plan_cost(plan).n_forward, 6 + 4 + 2);
     CHECK_STR(op_of(plan, "layer1.0.relu_1")->name, "batch_norm");
     CHECK_STR(op_of(plan, "layer1.0.downsample.1")->name, "batch_norm");
-    CHECK(!op_of(plan, "layer1.0.bn1") && !op_of(plan, "layer1.1.add") && !op_of(plan, "layer1.1.bn2"));
+    CHECK(!op_of(plan, "layer1.0.bn1") && !op_of(plan, "layer1.1.add") &&
+          !op_of(plan, "layer1.1.bn2"));
     sr_plan_free(plan);
     plan = compile(net, (SrPlanOptions){.no_fuse = true});
     CHECK_INT(sr_plan_cost(plan).n_forward, 9 + 7 + 2);
@@ -157,7 +160,8 @@ static void test_what_is_fused(void **state) {
 static void test_what_is_not_fused(void **state) {
     (void)state;
     Net net = resnet(1);
-    SrNodeId bn1 = sr_graph_find(net.graph, "layer1.0.bn1"), sum = sr_graph_find(net.graph, "layer1.0.add");
+    SrNodeId bn1 = sr_graph_find(net.graph, "layer1.0.bn1"),
+             sum = sr_graph_find(net.graph, "layer1.0.add");
     SrNodeId bn2 = sr_graph_find(net.graph, "layer1.0.bn2");
     SrPlan *plan = compile(net, (SrPlanOptions){.outputs = (SrNodeId[]){bn1, sum}, .n_outputs = 2});
     CHECK_INT(sr_plan_cost(plan).n_forward, 9 + 2);
@@ -207,7 +211,8 @@ static void test_fused_equals_unfused(void **state) {
     SrPlanCost cost, plain_cost;
     for (int mode = 1; mode <= 2; mode++) {
         float *fused = one_step(net, (SrPlanOptions){.mode = (SrMode)mode}, &n, &cost);
-        float *plain = one_step(net, (SrPlanOptions){.mode = (SrMode)mode, .no_fuse = true}, &n, &plain_cost);
+        float *plain =
+            one_step(net, (SrPlanOptions){.mode = (SrMode)mode, .no_fuse = true}, &n, &plain_cost);
         if (mode == SR_MODE_TRAIN) // in eval mode zeroed variances make everything large
             check_equal(fused, plain, n, 1e-6);
         CHECK(cost.n_forward < plain_cost.n_forward);
@@ -225,7 +230,8 @@ static void test_recompute_is_exact(void **state) {
     SrPlanCost cost, kept_cost;
     for (int fused = 0; fused < 2; fused++) {
         float *again = one_step(net, (SrPlanOptions){.no_fuse = !fused}, &n, &cost);
-        float *kept = one_step(net, (SrPlanOptions){.no_fuse = !fused, .no_recompute = true}, &n, &kept_cost);
+        float *kept =
+            one_step(net, (SrPlanOptions){.no_fuse = !fused, .no_recompute = true}, &n, &kept_cost);
         CHECK(memcmp(again, kept, (size_t)n * sizeof(float)) == 0);
         CHECK_INT(kept_cost.n_recompute, 0);
         // Fused: the relu inside each block but the last, the three sums before the last and the downsampling norm
@@ -309,7 +315,8 @@ static void check_against_double(Net net) {
             CHECK_INT(*(int64_t *)p->value, run->param[i][0]);
         if (!p->grad)
             continue;
-        double eps = 1e-6, above = loss_in_double(net, plan, i, k, eps), below = loss_in_double(net, plan, i, k, -eps);
+        double eps = 1e-6, above = loss_in_double(net, plan, i, k, eps),
+               below = loss_in_double(net, plan, i, k, -eps);
         double slope = (above - below) / (2 * eps);
         CHECK_NEAR(p->grad[k], slope, 2e-5 + 1e-3 * fabs(slope));
     }
@@ -326,7 +333,8 @@ static void test_against_double(void **state) {
 
 static SrNodeId features(Net net, SrNodeId x) {
     SrNodeId y = block(net.b, "layer1", block(net.b, "stem", x, true), false);
-    return sr_build(net.b, "flatten", "flatten", NULL, sr_build(net.b, "adaptive_avg_pool2d", "avgpool", NULL, y));
+    return sr_build(net.b, "flatten", "flatten", NULL,
+                    sr_build(net.b, "adaptive_avg_pool2d", "avgpool", NULL, y));
 }
 
 // Multi-crop: one trunk at two resolutions, features concatenated, one head.
@@ -360,7 +368,8 @@ static void test_prepared_weights_are_shared(void **state) {
     SrPlanCost cost, split_cost;
     float *shared = one_step(net, (SrPlanOptions){0}, &n, &cost);
     float *apart = one_step(net, (SrPlanOptions){.splits = 2}, &n, &split_cost);
-    CHECK_INT(cost.n_prepare, 5 + 3); // five convolutions, two of which read an image, which wants no gradient
+    CHECK_INT(cost.n_prepare,
+              5 + 3); // five convolutions, two of which read an image, which wants no gradient
     CHECK(split_cost.n_prepare >= 2 * (5 + 3));
     CHECK(memcmp(shared, apart, (size_t)n * sizeof(float)) == 0);
     sr_free(shared);
@@ -381,5 +390,7 @@ static void test_steps_do_not_allocate(void **state) {
 }
 
 SR_TESTS(pass_fuse, unit(test_what_is_fused), unit(test_what_is_not_fused),
-         unit(test_fused_equals_unfused), unit(test_recompute_is_exact), unit(test_segments_are_exact), unit(test_threads),
-         unit(test_against_double), unit(test_two_resolutions), unit(test_prepared_weights_are_shared), unit(test_steps_do_not_allocate))
+         unit(test_fused_equals_unfused), unit(test_recompute_is_exact),
+         unit(test_segments_are_exact), unit(test_threads), unit(test_against_double),
+         unit(test_two_resolutions), unit(test_prepared_weights_are_shared),
+         unit(test_steps_do_not_allocate))

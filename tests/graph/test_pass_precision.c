@@ -25,8 +25,10 @@ static Net build(void) {
     SrBatchNormParams norm = {.eps = 1e-5, .momentum = 0.1};
     n.conv = sr_build(b, "conv2d", "conv1", &conv, n.x);
     n.relu = sr_build(b, "relu", "relu", NULL, sr_build(b, "batch_norm", "bn1", &norm, n.conv));
-    SrNodeId second = sr_build(b, "batch_norm", "bn2", &norm, sr_build(b, "conv2d", "conv2", &conv, n.relu));
-    n.gelu = sr_build(b, "gelu", "gelu", NULL, sr_build_n(b, "add", "add", NULL, (SrNodeId[]){second, n.relu}, 2));
+    SrNodeId second =
+        sr_build(b, "batch_norm", "bn2", &norm, sr_build(b, "conv2d", "conv2", &conv, n.relu));
+    n.gelu = sr_build(b, "gelu", "gelu", NULL,
+                      sr_build_n(b, "add", "add", NULL, (SrNodeId[]){second, n.relu}, 2));
     n.last = sr_build(b, "conv2d", "conv3", &conv, n.gelu);
     SrAdaptivePool2dParams pool = {1, 1};
     n.pooled = sr_build(b, "adaptive_avg_pool2d", "avgpool", &pool, n.last);
@@ -42,8 +44,14 @@ static void free_net(Net n) {
 }
 
 static SrPlan *compile(const Net *n, bool bf16, const SrNodeId *grad) {
-    SrPlanOptions options = {.mode = SR_MODE_TRAIN, .outputs = &n->out, .n_outputs = 1, .losses = &n->out, .n_losses = 1,
-                             .input_grads = grad, .n_input_grads = grad != NULL, .bf16 = bf16};
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN,
+                             .outputs = &n->out,
+                             .n_outputs = 1,
+                             .losses = &n->out,
+                             .n_losses = 1,
+                             .input_grads = grad,
+                             .n_input_grads = grad != NULL,
+                             .bf16 = bf16};
     SrPlan *plan = NULL;
     CHECK_OK(sr_params_allocate(n->params));
     sr_params_init(n->params, 1);
@@ -72,7 +80,8 @@ static void test_types(void **state) {
     CHECK_INT(plan->nodes[n.pooled].dtype, SR_F32); // the host reads it through the view
     // x, into gelu, out of it, into the pooling; in the backward x, gelu's input and its output again.
     CHECK_INT(calls_of(plan, SR_CALL_CAST), 7);
-    CHECK_INT(2 * plan->buffers[plan->nodes[n.conv].value].bytes, floats->buffers[floats->nodes[n.conv].value].bytes);
+    CHECK_INT(2 * plan->buffers[plan->nodes[n.conv].value].bytes,
+              floats->buffers[floats->nodes[n.conv].value].bytes);
     for (int c = 0; c < plan->n_calls; c++) { // one type a call
         const SrPlanCall *call = &plan->calls[c];
         SrDtype type = plan->nodes[call->node].dtype;
@@ -100,7 +109,8 @@ static void check_near(const char *what, const float *a, const float *b, int64_t
         largest = fmax(largest, fabs((double)b[i]));
     for (int64_t i = 0; i < n; i++)
         if (!(fabs((double)a[i] - (double)b[i]) <= 0.04 * largest + 1e-6))
-            fail_msg("%s[%lld] is %g, expected about %g", what, (long long)i, (double)a[i], (double)b[i]);
+            fail_msg("%s[%lld] is %g, expected about %g", what, (long long)i, (double)a[i],
+                     (double)b[i]);
 }
 
 // Output, all parameters' gradients, and the gradients of the input and of a value in the middle, both floats.
@@ -116,7 +126,8 @@ static void compare_with_floats(const Net *n, SrNodeId grad) {
             memcpy(kept[i], p->grad, (size_t)sr_shape_count(p->shape) * sizeof(float));
     }
     run(n, plan);
-    check_near("out", sr_plan_output(plan, n->out).data, sr_plan_output(floats, n->out).data, 3 * 8);
+    check_near("out", sr_plan_output(plan, n->out).data, sr_plan_output(floats, n->out).data,
+               3 * 8);
     SrTensor a = sr_plan_input_grad(plan, grad), b = sr_plan_input_grad(floats, grad);
     CHECK_INT(a.dtype, SR_F32);
     check_near("gradient", a.data, b.data, sr_shape_count(a.shape));

@@ -1,5 +1,5 @@
-#include "graph/plan.h"
 #include "base/mem.h"
+#include "graph/plan.h"
 #include "graph/plan_internal.h"
 #include "tests/check.h"
 #include "tests/graph/toy.h"
@@ -24,7 +24,8 @@ static void end(Fixture f) {
 }
 
 // Two inputs, or one if b is SR_NO_NODE; slots named after `entries`.
-static SrNodeId add_shared(Fixture f, const SrOp *op, const char *name, const char *entries, SrNodeId a, SrNodeId b) {
+static SrNodeId add_shared(Fixture f, const SrOp *op, const char *name, const char *entries,
+                           SrNodeId a, SrNodeId b) {
     SrNodeId in[] = {a, b}, id;
     int w[SR_OP_MAX_SLOTS];
     SrNodeSpec spec = {.op = op, .name = name, .n_in = b < 0 ? 1 : 2, .in = in, .w = w};
@@ -81,13 +82,15 @@ static void check_placement(const SrPlan *plan) {
         for (int j = 0; j < i; j++) {
             const SrBuffer *b = &plan->buffers[j];
             bool together = a->first <= b->last && b->first <= a->last;
-            CHECK(!together || a->offset + a->bytes <= b->offset || b->offset + b->bytes <= a->offset);
+            CHECK(!together || a->offset + a->bytes <= b->offset ||
+                  b->offset + b->bytes <= a->offset);
         }
     }
     for (int c = 0; c < plan->n_calls; c++) {
         const SrPlanCall *call = &plan->calls[c];
         for (int i = 0; i < SR_OP_MAX_IN; i++)
-            CHECK(call->x[i] < 0 || (plan->buffers[call->x[i]].first <= c && c <= plan->buffers[call->x[i]].last));
+            CHECK(call->x[i] < 0 ||
+                  (plan->buffers[call->x[i]].first <= c && c <= plan->buffers[call->x[i]].last));
     }
     CHECK(sr__plan_live_bytes(plan) <= plan->memory_bytes);
     CHECK(plan->memory_bytes <= sr_plan_cost(plan).naive_bytes + 64);
@@ -152,16 +155,19 @@ static void test_modes(void **state) {
     (void)state;
     Fixture f = begin(3, 4);
     SrNodeId t = add(f, &toy_tanh, "t", f.x, -1), only;
-    SrNodeSpec spec = {.op = &toy_swish, .name = "train", .n_in = 1, .in = &t, .mode = SR_MODE_TRAIN};
+    SrNodeSpec spec = {
+        .op = &toy_swish, .name = "train", .n_in = 1, .in = &t, .mode = SR_MODE_TRAIN};
     CHECK_OK(sr_graph_add(f.graph, &spec, &only));
     SrPlan *plan;
     SrPlanOptions options = {.mode = SR_MODE_EVAL, .outputs = &only, .n_outputs = 1};
-    CHECK_FAILS(sr_plan_compile(f.graph, &options, &plan), SR_ERR_CONFIG, "output train does not exist in eval mode");
+    CHECK_FAILS(sr_plan_compile(f.graph, &options, &plan), SR_ERR_CONFIG,
+                "output train does not exist in eval mode");
     CHECK(!plan);
     only = 55;
     CHECK_FAILS(sr_plan_compile(f.graph, &options, &plan), SR_ERR_CONFIG, "output node 55");
     options.mode = SR_MODE_BOTH;
-    CHECK_FAILS(sr_plan_compile(f.graph, &options, &plan), SR_ERR_CONFIG, "mode must be train or eval");
+    CHECK_FAILS(sr_plan_compile(f.graph, &options, &plan), SR_ERR_CONFIG,
+                "mode must be train or eval");
     end(f);
 }
 
@@ -173,10 +179,13 @@ static void test_gradient(void **state) {
     Fixture f = begin(5, 2);
     SrNodeId a = add(f, &toy_affine, "a", f.x, -1), p = add(f, &toy_mul, "p", a, f.x);
     SrNodeId loss = add(f, &toy_mean, "loss", p, -1);
-    SrPlan *plan = compile(f, (SrPlanOptions){.losses = &loss, .n_losses = 1, .input_grads = &f.x, .n_input_grads = 1});
+    SrPlan *plan = compile(
+        f,
+        (SrPlanOptions){.losses = &loss, .n_losses = 1, .input_grads = &f.x, .n_input_grads = 1});
     fill_input(plan, f.x);
     step(f, plan, 0);
-    const float *x = sr_plan_input(plan, f.x).data, *w = entry(f, "a.weight"), *b = entry(f, "a.bias");
+    const float *x = sr_plan_input(plan, f.x).data, *w = entry(f, "a.weight"),
+                *b = entry(f, "a.bias");
     const float *dx = sr_plan_input_grad(plan, f.x).data;
     for (int c = 0; c < 2; c++) {
         double dw = 0, db = 0;
@@ -206,8 +215,12 @@ static void test_same_input_twice(void **state) {
         Fixture f = begin(2, 3);
         SrNodeId a = add(f, &toy_affine, "a", f.x, -1), t = add(f, &toy_tanh, "t", a, -1);
         SrNodeId y = add(f, ops[k], "y", t, t), loss = add(f, &toy_mean, "loss", y, -1);
-        SrPlan *plan = compile(f, (SrPlanOptions){.outputs = &t, .n_outputs = 1, .losses = &loss, .n_losses = 1,
-                                                  .input_grads = (SrNodeId[]){t, y}, .n_input_grads = 2});
+        SrPlan *plan = compile(f, (SrPlanOptions){.outputs = &t,
+                                                  .n_outputs = 1,
+                                                  .losses = &loss,
+                                                  .n_losses = 1,
+                                                  .input_grads = (SrNodeId[]){t, y},
+                                                  .n_input_grads = 2});
         fill_input(plan, f.x);
         toy_poison(plan);
         step(f, plan, 0);
@@ -227,11 +240,15 @@ static void test_shared_parameters(void **state) {
     (void)state;
     Fixture f = begin(4, 3);
     SrNodeId a = add(f, &toy_affine, "a", f.x, -1), t = add(f, &toy_tanh, "t", a, -1);
-    SrNodeId again = add_shared(f, &toy_affine, "a@1", "a", t, -1), loss = add(f, &toy_mean, "loss", again, -1);
-    SrPlan *plan = compile(f, (SrPlanOptions){.outputs = (SrNodeId[]){a, t}, .n_outputs = 2, .losses = &loss, .n_losses = 1});
+    SrNodeId again = add_shared(f, &toy_affine, "a@1", "a", t, -1),
+             loss = add(f, &toy_mean, "loss", again, -1);
+    SrPlan *plan = compile(
+        f, (SrPlanOptions){
+               .outputs = (SrNodeId[]){a, t}, .n_outputs = 2, .losses = &loss, .n_losses = 1});
     fill_input(plan, f.x);
     step(f, plan, 0);
-    const float *x = sr_plan_input(plan, f.x).data, *v = sr_plan_output(plan, t).data, *w = entry(f, "a.weight");
+    const float *x = sr_plan_input(plan, f.x).data, *v = sr_plan_output(plan, t).data,
+                *w = entry(f, "a.weight");
     for (int c = 0; c < 3; c++) {
         double dw = 0;
         for (int r = 0; r < 4; r++) {
@@ -253,7 +270,9 @@ static void test_frozen_and_stopped(void **state) {
     SrNodeId loss = add(f, &toy_mean, "loss", c, -1);
     sr_params_set_trainable(f.params, "b.*", false);
     SrNodeId wanted[] = {a, f.x};
-    SrPlan *plan = compile(f, (SrPlanOptions){.losses = &loss, .n_losses = 1, .input_grads = wanted, .n_input_grads = 2});
+    SrPlan *plan = compile(
+        f,
+        (SrPlanOptions){.losses = &loss, .n_losses = 1, .input_grads = wanted, .n_input_grads = 2});
     fill_input(plan, f.x);
     toy_poison(plan);
     step(f, plan, 0);
@@ -274,7 +293,9 @@ static void test_seeds(void **state) {
     SrNodeId a = add(f, &toy_affine, "a", f.x, -1), v = add(f, &toy_view, "v", a, -1);
     SrNodeId t = add(f, &toy_affine, "t", v, -1), loss = add(f, &toy_mean, "loss", t, -1);
     SrNodeId losses[] = {v, loss, v}, wanted[] = {a, v};
-    SrPlan *plan = compile(f, (SrPlanOptions){.losses = losses, .n_losses = 3, .input_grads = wanted, .n_input_grads = 2});
+    SrPlan *plan =
+        compile(f, (SrPlanOptions){
+                       .losses = losses, .n_losses = 3, .input_grads = wanted, .n_input_grads = 2});
     fill_input(plan, f.x);
     float *seed = sr_plan_seed(plan, v);
     for (int i = 0; i < 4; i++)
@@ -304,7 +325,9 @@ static void test_view_gradient(void **state) {
     SrNodeId p = add(f, &toy_mean, "p", v, -1), q = add(f, &toy_mean, "q", a, -1);
     SrNodeId loss = add(f, &toy_sum, "loss", p, q), wanted[] = {v, a};
     for (int n = 0; n <= 2; n++) {
-        SrPlan *plan = compile(f, (SrPlanOptions){.losses = &loss, .n_losses = 1, .input_grads = wanted, .n_input_grads = n});
+        SrPlan *plan = compile(
+            f, (SrPlanOptions){
+                   .losses = &loss, .n_losses = 1, .input_grads = wanted, .n_input_grads = n});
         fill_input(plan, f.x);
         step(f, plan, 0);
         if (n > 0)
@@ -327,7 +350,8 @@ static void test_missing_backward(void **state) {
     SrNodeId a = add(f, &toy_affine, "a", f.x, -1), t = add(f, &broken, "t", a, -1);
     SrPlanOptions options = {.mode = SR_MODE_TRAIN, .losses = &t, .n_losses = 1};
     SrPlan *plan;
-    CHECK_FAILS(sr_plan_compile(f.graph, &options, &plan), SR_ERR_CONFIG, "t: toy_tanh has no gradient");
+    CHECK_FAILS(sr_plan_compile(f.graph, &options, &plan), SR_ERR_CONFIG,
+                "t: toy_tanh has no gradient");
     end(f);
 }
 
@@ -358,7 +382,8 @@ static SrNodeId random_node(Fixture f, uint32_t *s) {
     return add(f, op, name, a, -1);
 }
 
-static double loss_at(Fixture f, ToyRun *base, double *const *d, const double *dx, double eps, SrNodeId loss) {
+static double loss_at(Fixture f, ToyRun *base, double *const *d, const double *dx, double eps,
+                      SrNodeId loss) {
     ToyRun *run = toy_run_new(f.graph, SR_MODE_TRAIN);
     for (int i = 0; i < sr_params_count(f.params); i++)
         for (int64_t k = 0; d[i] && k < sr_shape_count(sr_params_at(f.params, i)->shape); k++)
@@ -399,7 +424,8 @@ static void check_direction(Fixture f, SrPlan *plan, SrNodeId loss) {
         size += fabs(dx[k] * (double)gx[k]);
     }
     double eps = 1e-5;
-    double slope = (loss_at(f, base, d, dx, eps, loss) - loss_at(f, base, d, dx, -eps, loss)) / (2 * eps);
+    double slope =
+        (loss_at(f, base, d, dx, eps, loss) - loss_at(f, base, d, dx, -eps, loss)) / (2 * eps);
     CHECK_NEAR(dot, slope, 2e-4 * size + 1e-7);
     for (int i = 0; i < n; i++)
         sr_free(d[i]);
@@ -425,10 +451,14 @@ static void one_random_graph(uint32_t s, int rows, int width, int nodes, int *re
     bool stops = false;
     for (SrNodeId id = 0; id < sr_graph_count(f.graph); id++)
         stops |= sr_graph_at(f.graph, id)->op == &toy_stop;
-    SrNodeId t = add(f, &toy_tanh, "last", sr_graph_count(f.graph) - 1, -1), loss = add(f, &toy_mean, "loss", t, -1);
-    SrPlanOptions options = {.losses = &loss, .n_losses = 1, .input_grads = &f.x, .n_input_grads = 1};
-    size_t grad_floats = (size_t)(sr_params_numbers(f.params, true) + 16 * sr_params_count(f.params)) + 1;
-    float *grads[2] = {sr_calloc(grad_floats, sizeof(float)), sr_calloc(grad_floats, sizeof(float))};
+    SrNodeId t = add(f, &toy_tanh, "last", sr_graph_count(f.graph) - 1, -1),
+             loss = add(f, &toy_mean, "loss", t, -1);
+    SrPlanOptions options = {
+        .losses = &loss, .n_losses = 1, .input_grads = &f.x, .n_input_grads = 1};
+    size_t grad_floats =
+        (size_t)(sr_params_numbers(f.params, true) + 16 * sr_params_count(f.params)) + 1;
+    float *grads[2] = {sr_calloc(grad_floats, sizeof(float)),
+                       sr_calloc(grad_floats, sizeof(float))};
     size_t bytes[2];
     for (int k = 0; k < 2; k++) {
         options.no_recompute = k == 0;
@@ -558,7 +588,8 @@ static void test_profile_and_print(void **state) {
     CHECK(!sr_plan_profile_at(plan, 4, &t));
     SrText text = SR_TEXT_INIT;
     CHECK_OK(sr_plan_print(plan, &text));
-    CHECK(strstr(text.s, "backward   toy_affine      [8, 8]") && strstr(text.s, "2 forward, 2 backward, 0 recomputed"));
+    CHECK(strstr(text.s, "backward   toy_affine      [8, 8]") &&
+          strstr(text.s, "2 forward, 2 backward, 0 recomputed"));
     sr_text_deinit(&text);
     sr_plan_free(plan);
     end(f);

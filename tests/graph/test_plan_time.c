@@ -19,7 +19,8 @@ static void test_roofline(void **state) {
     SrConv2dParams point = {.out_channels = 16, .kernel_h = 1};
     SrNodeId y = sr_build(b, "conv2d", "conv2", &point, sr_build(b, "conv2d", "conv1", &window, x));
     CHECK_OK(sr_builder_status(b));
-    SrPlanOptions options = {.mode = SR_MODE_EVAL, .outputs = &y, .n_outputs = 1, .no_allocate = true};
+    SrPlanOptions options = {
+        .mode = SR_MODE_EVAL, .outputs = &y, .n_outputs = 1, .no_allocate = true};
     sr_conv_allow(SR_CONV_DIRECT); // Winograd's weights would be larger than the parameters
     CHECK_OK(sr_plan_compile(graph, &options, &plan));
     sr_conv_allow(SR_CONV_ALL);

@@ -15,7 +15,8 @@ static Fixture begin(void) {
     CHECK_OK(sr_params_new(&f.params));
     CHECK_OK(sr_graph_new(f.params, &f.graph));
     CHECK_OK(sr_builder_new(f.graph, &b));
-    SrConv2dParams conv = {.out_channels = 8, .kernel_h = 3, .stride_h = 2, .padding_h = 1, .padding_w = -1};
+    SrConv2dParams conv = {
+        .out_channels = 8, .kernel_h = 3, .stride_h = 2, .padding_h = 1, .padding_w = -1};
     SrNodeId y = sr_build_input(b, "x", SR_SHAPE(2, 8, 8, 4), SR_F32);
     sr_builder_push(b, "layer1");
     y = sr_build(b, "conv2d", "conv1", &conv, y);
@@ -48,28 +49,38 @@ static void test_names(void **state) {
 static void test_table(void **state) {
     (void)state;
     static const char *const parts[] = {
-        "layer1.conv1  conv2d                [2, 8, 4, 4]                 288           18432          1024  x  {",
+        "layer1.conv1  conv2d                [2, 8, 4, 4]                 288           18432      "
+        "    1024  x  {",
         "stride", "layer1.relu   relu                  [2, 8, 4, 4]                   0",
-        "[train]  <res2>\n", "3 nodes, 288 learned numbers, 18432 FLOPs, 4096 bytes of activations\n"};
+        "[train]  <res2>\n",
+        "3 nodes, 288 learned numbers, 18432 FLOPs, 4096 bytes of activations\n"};
     check_text(SR_GRAPH_TABLE, parts, SR_COUNT(parts));
 }
 
 static void test_dot(void **state) {
     (void)state;
     static const char *const parts[] = {
-        "digraph model {", "n0 [label=\"x\" + \"\\ninput [2, 4, 8, 8]\", style=filled];",
-        "subgraph cluster_1 {\n    label=\"layer1\";", "\\n<res2>\"];\n  }\n", "n0 -> n1;", "n1 -> n2;\n}\n"};
+        "digraph model {",
+        "n0 [label=\"x\" + \"\\ninput [2, 4, 8, 8]\", style=filled];",
+        "subgraph cluster_1 {\n    label=\"layer1\";",
+        "\\n<res2>\"];\n  }\n",
+        "n0 -> n1;",
+        "n1 -> n2;\n}\n"};
     check_text(SR_GRAPH_DOT, parts, SR_COUNT(parts));
 }
 
 static void test_list(void **state) {
     (void)state;
-    check_text(SR_GRAPH_LIST, (const char *[]){"x [2, 4, 8, 8]\nlayer1.conv1 [2, 8, 4, 4]\nlayer1.relu [2, 8, 4, 4]\n"}, 1);
+    check_text(
+        SR_GRAPH_LIST,
+        (const char *[]){"x [2, 4, 8, 8]\nlayer1.conv1 [2, 8, 4, 4]\nlayer1.relu [2, 8, 4, 4]\n"},
+        1);
 }
 
 static void test_code(void **state) {
     (void)state;
-    check_text(SR_GRAPH_CODE, (const char *[]){"layer1.relu = relu(layer1.conv1)  # [2, 8, 4, 4]\n"}, 1);
+    check_text(SR_GRAPH_CODE,
+               (const char *[]){"layer1.relu = relu(layer1.conv1)  # [2, 8, 4, 4]\n"}, 1);
 }
 
 static void test_modes(void **state) {
@@ -80,17 +91,21 @@ static void test_modes(void **state) {
     CHECK_STR(text.s, "x\nlayer1.conv1\n");
     sr_text_deinit(&text);
     CHECK_OK(sr_graph_print_modes(f.graph, &text));
-    CHECK_STR(text.s, "eval (2 nodes) is a subsequence of train (3 nodes), which adds 1 (layer1.relu)\n");
+    CHECK_STR(text.s,
+              "eval (2 nodes) is a subsequence of train (3 nodes), which adds 1 (layer1.relu)\n");
     sr_text_deinit(&text);
     SrNodeId in = 1, id;
-    SrNodeSpec eval = {.op = sr_op_find("identity"), .name = "same", .n_in = 1, .in = &in, .mode = SR_MODE_EVAL};
+    SrNodeSpec eval = {
+        .op = sr_op_find("identity"), .name = "same", .n_in = 1, .in = &in, .mode = SR_MODE_EVAL};
     CHECK_OK(sr_graph_add(f.graph, &eval, &id));
     CHECK_OK(sr_graph_print_modes(f.graph, &text));
-    CHECK_STR(text.s, "train and eval differ: 2 nodes are shared, 1 are train's alone (layer1.relu), "
-                      "1 eval's alone (same)\n");
+    CHECK_STR(text.s,
+              "train and eval differ: 2 nodes are shared, 1 are train's alone (layer1.relu), "
+              "1 eval's alone (same)\n");
     sr_text_deinit(&text);
     sr_graph_free(f.graph);
     sr_params_free(f.params);
 }
 
-SR_TESTS(print, unit(test_names), unit(test_list), unit(test_code), unit(test_modes), unit(test_table), unit(test_dot))
+SR_TESTS(print, unit(test_names), unit(test_list), unit(test_code), unit(test_modes),
+         unit(test_table), unit(test_dot))

@@ -85,8 +85,8 @@ static void value_of(const SrGraph *graph, const char *name, float *out, int64_t
 
 enum { N = 2 * 5 * 6 * 4 };
 
-static void check_values(const SrGraph *a, const char *name, const SrGraph *b, const char *other, double factor,
-                         double tolerance) {
+static void check_values(const SrGraph *a, const char *name, const SrGraph *b, const char *other,
+                         double factor, double tolerance) {
     float x[N], y[N];
     value_of(a, name, x, N);
     value_of(b, other, y, N);
@@ -132,7 +132,8 @@ static void test_find_chain(void **state) {
     CHECK_STR(sr_graph_at(f.graph, c.at[1])->name, "layer.1.bn");
     CHECK_OK(sr_graph_find_chain(f.graph, "relu -> conv2d", 0, &c)); // its relu has two readers
     CHECK_INT(c.n, 0);
-    CHECK_FAILS(sr_graph_find_chain(f.graph, "relu -> ", 0, &c), SR_ERR_CONFIG, "pattern 'relu -> '");
+    CHECK_FAILS(sr_graph_find_chain(f.graph, "relu -> ", 0, &c), SR_ERR_CONFIG,
+                "pattern 'relu -> '");
     CHECK_FAILS(sr_graph_find_chain(f.graph, "", 0, &c), SR_ERR_CONFIG, "expected up to");
     end(f);
 }
@@ -142,7 +143,8 @@ static void test_replace(void **state) {
     Fixture f = begin();
     SrGraph *g, *h;
     SrScaleParams ten = {10};
-    CHECK_OK(sr_graph_replace(f.graph, find(f.graph, "same"), &(SrGraft){.op = "scale", .params = &ten}, &g));
+    CHECK_OK(sr_graph_replace(f.graph, find(f.graph, "same"),
+                              &(SrGraft){.op = "scale", .params = &ten}, &g));
     check_values(f.graph, "half", g, "half", 10, 1e-5);
     CHECK_STR(sr_graph_at(g, find(g, "same"))->op->name, "scale");
     // An op with parameters gets its own.
@@ -150,11 +152,14 @@ static void test_replace(void **state) {
     CHECK(sr_params_find(f.params, "same.running_var") >= 0);
     CHECK_INT(sr_graph_count(h), sr_graph_count(f.graph));
     SrGraph *bad;
-    CHECK_FAILS(sr_graph_replace(g, 0, &(SrGraft){.op = "relu"}, &bad), SR_ERR_CONFIG, "neither replaced nor erased");
+    CHECK_FAILS(sr_graph_replace(g, 0, &(SrGraft){.op = "relu"}, &bad), SR_ERR_CONFIG,
+                "neither replaced nor erased");
     CHECK_FAILS(sr_graph_replace(g, 99, &(SrGraft){.op = "relu"}, &bad), SR_ERR_CONFIG, "node 99");
-    CHECK_FAILS(sr_graph_replace(g, 1, &(SrGraft){.op = "rellu"}, &bad), SR_ERR_CONFIG, "no operation 'rellu'");
+    CHECK_FAILS(sr_graph_replace(g, 1, &(SrGraft){.op = "rellu"}, &bad), SR_ERR_CONFIG,
+                "no operation 'rellu'");
     // The sum above no longer fits a pooled branch.
-    CHECK_FAILS(sr_graph_replace(g, 1, &(SrGraft){.op = "adaptive_avg_pool2d"}, &bad), SR_ERR_CONFIG, "layer.0.add");
+    CHECK_FAILS(sr_graph_replace(g, 1, &(SrGraft){.op = "adaptive_avg_pool2d"}, &bad),
+                SR_ERR_CONFIG, "layer.0.add");
     CHECK(bad == NULL);
     sr_graph_free(g);
     sr_graph_free(h);
@@ -167,7 +172,8 @@ static void test_append_and_erase(void **state) {
     SrGraph *g, *h;
     SrScaleParams three = {3};
     SrNodeId id = find(f.graph, "layer.1.relu");
-    CHECK_OK(sr_graph_append(f.graph, id, &(SrGraft){.op = "scale", .params = &three, .leaf = "times"}, &g));
+    CHECK_OK(sr_graph_append(f.graph, id,
+                             &(SrGraft){.op = "scale", .params = &three, .leaf = "times"}, &g));
     check_values(f.graph, "half", g, "half", 3, 1e-5);
     CHECK_STR(sr_graph_at(g, id + 1)->name, "layer.1.times");
     CHECK_INT(find(g, "res2"), id + 1); // the stage is what the others read
@@ -179,8 +185,8 @@ static void test_append_and_erase(void **state) {
     check_values(f.graph, "half", h, "half", 1, 0);
     SrGraph *bad;
     CHECK_FAILS(sr_graph_erase(f.graph, 0, &bad), SR_ERR_CONFIG, "x has no input");
-    CHECK_FAILS(sr_graph_append(f.graph, id, &(SrGraft){.op = "relu", .leaf = "relu"}, &bad), SR_ERR_CONFIG,
-                "two nodes layer.1.relu");
+    CHECK_FAILS(sr_graph_append(f.graph, id, &(SrGraft){.op = "relu", .leaf = "relu"}, &bad),
+                SR_ERR_CONFIG, "two nodes layer.1.relu");
     sr_graph_free(g);
     sr_graph_free(h);
     end(f);
@@ -198,8 +204,8 @@ static void test_invert(void **state) {
                     "layer.1.relu = scale(scale)  {factor: 0.25}  # [2, 4, 5, 6]\n");
     sr_free(text);
     sr_graph_free(g);
-    CHECK_FAILS(sr_graph_invert(f.graph, find(f.graph, "layer.1.relu"), find(f.graph, "half"), &g), SR_ERR_CONFIG,
-                "layer.1.relu (relu) has no inverse");
+    CHECK_FAILS(sr_graph_invert(f.graph, find(f.graph, "layer.1.relu"), find(f.graph, "half"), &g),
+                SR_ERR_CONFIG, "layer.1.relu (relu) has no inverse");
     CHECK_FAILS(sr_graph_invert(f.graph, 5, 3, &g), SR_ERR_CONFIG, "no chain");
     end(f);
 }
@@ -217,7 +223,8 @@ static void test_close_and_inline(void **state) {
     sr_free(text);
     CHECK_STR(sr_graph_at(closed, find(closed, "res2"))->name, "layer.1");
     CHECK_INT(sr_graph_numbers(closed, 1), 4 * 4 * 9 + 8);
-    CHECK_OK(sr_graph_inline(closed, find(closed, "layer.1"), &one)); // the other stays closed through the copy
+    CHECK_OK(sr_graph_inline(closed, find(closed, "layer.1"),
+                             &one)); // the other stays closed through the copy
     CHECK_INT(sr_graph_count(one), sr_graph_count(closed) + 3);
     CHECK_OK(sr_graph_inline(one, SR_NO_NODE, &open));
     check_same_text(f.graph, open, SR_GRAPH_TABLE);
@@ -226,12 +233,16 @@ static void test_close_and_inline(void **state) {
     SrPlan *plan;
     SrText out = SR_TEXT_INIT;
     SrNodeId last = find(closed, "half");
-    CHECK_FAILS(sr_plan_compile(closed, &(SrPlanOptions){.mode = SR_MODE_EVAL, .outputs = &last, .n_outputs = 1}, &plan),
-                SR_ERR_CONFIG, "closed block");
+    CHECK_FAILS(
+        sr_plan_compile(closed,
+                        &(SrPlanOptions){.mode = SR_MODE_EVAL, .outputs = &last, .n_outputs = 1},
+                        &plan),
+        SR_ERR_CONFIG, "closed block");
     CHECK_FAILS(sr_graph_print(closed, SR_GRAPH_JSON, &out), SR_ERR_CONFIG, "closed block");
     sr_text_deinit(&out);
     CHECK_FAILS(sr_graph_inline(f.graph, 1, &none), SR_ERR_CONFIG, "no closed block");
-    CHECK_FAILS(sr_leaf_parse(f.graph, "Blok", &arena, &leaf), SR_ERR_CONFIG, "did you mean 'Block'?");
+    CHECK_FAILS(sr_leaf_parse(f.graph, "Blok", &arena, &leaf), SR_ERR_CONFIG,
+                "did you mean 'Block'?");
     CHECK_OK(sr_leaf_parse(f.graph, "through", &arena, &leaf));
     CHECK_INT(leaf.n, 0);
     sr_graph_free(closed);
@@ -293,15 +304,22 @@ static void test_json_errors(void **state) {
         {"[]", "expected a graph"},
         {"{\"nodes\": 3}", "\"nodes\" must be a list"},
         {"{\"nodes\": [{\"name\": \"x\"}]}", "no \"op\""},
-        {"{\"nodes\": [{\"name\": \"x\", \"op\": \"input\", \"shape\": [1, 0], \"dtype\": \"F32\"}]}", "dimension 1"},
-        {"{\"nodes\": [{\"name\": \"x\", \"op\": \"input\", \"shape\": [1], \"dtype\": \"F31\"}]}", "unknown type F31"},
-        {"{\"nodes\": [{\"name\": \"x\", \"op\": \"input\", \"shape\": [9999999, 9999999], \"dtype\": \"F32\"}]}",
+        {"{\"nodes\": [{\"name\": \"x\", \"op\": \"input\", \"shape\": [1, 0], \"dtype\": "
+         "\"F32\"}]}",
+         "dimension 1"},
+        {"{\"nodes\": [{\"name\": \"x\", \"op\": \"input\", \"shape\": [1], \"dtype\": \"F31\"}]}",
+         "unknown type F31"},
+        {"{\"nodes\": [{\"name\": \"x\", \"op\": \"input\", \"shape\": [9999999, 9999999], "
+         "\"dtype\": \"F32\"}]}",
          "too large"},
         {"{\"nodes\": [{\"name\": \"y\", \"op\": \"rellu\"}]}", "no operation 'rellu'"},
         {"{\"nodes\": [{\"name\": \"y\", \"op\": \"relu\", \"in\": [\"x\"]}]}", "reads 'x'"},
-        {"{\"nodes\": [{\"name\": \"y\", \"op\": \"relu\", \"in\": []}]}", "takes 1 to 1 inputs, not 0"},
-        {"{\"nodes\": [{\"name\": \"x\", \"op\": \"input\", \"shape\": [1, 2], \"dtype\": \"F32\"}, {\"name\": \"y\", "
-         "\"op\": \"batch_norm\", \"in\": [\"x\"]}]}", "5 parameters, 0 are named"},
+        {"{\"nodes\": [{\"name\": \"y\", \"op\": \"relu\", \"in\": []}]}",
+         "takes 1 to 1 inputs, not 0"},
+        {"{\"nodes\": [{\"name\": \"x\", \"op\": \"input\", \"shape\": [1, 2], \"dtype\": "
+         "\"F32\"}, {\"name\": \"y\", "
+         "\"op\": \"batch_norm\", \"in\": [\"x\"]}]}",
+         "5 parameters, 0 are named"},
         {"{\"nodes\": [], \"stages\": [[\"a\", \"b\"]]}", "does not exist"},
         {"{\"nodes\": [], \"blocks\": [[\"a\", \"b\", 0, 1]]}", "a block is"},
     };
@@ -309,13 +327,16 @@ static void test_json_errors(void **state) {
         SrParams *params;
         SrGraph *g;
         CHECK_OK(sr_params_new(&params));
-        CHECK_FAILS(sr_graph_parse(rows[i][0], strlen(rows[i][0]), "bad.json", params, &g), SR_ERR_CONFIG, rows[i][1]);
+        CHECK_FAILS(sr_graph_parse(rows[i][0], strlen(rows[i][0]), "bad.json", params, &g),
+                    SR_ERR_CONFIG, rows[i][1]);
         CHECK(g == NULL);
         sr_params_free(params);
     }
 }
 
-static void parse_taps(const char *text, SrArena *arena, SrTaps *out) { CHECK_OK(sr_taps_parse(text, arena, out)); }
+static void parse_taps(const char *text, SrArena *arena, SrTaps *out) {
+    CHECK_OK(sr_taps_parse(text, arena, out));
+}
 
 static void test_taps(void **state) {
     (void)state;
@@ -335,12 +356,14 @@ static void test_taps(void **state) {
     parse_taps("aux.drop", &arena, &taps);
     CHECK_OK(sr_taps_find(f.graph, SR_MODE_TRAIN, &taps));
     CHECK_FAILS(sr_taps_find(f.graph, SR_MODE_EVAL, &taps), SR_ERR_CONFIG,
-                "'aux.drop' exists only in train mode, and eval mode was asked for; `sslrun graph tiny --mode eval`");
+                "'aux.drop' exists only in train mode, and eval mode was asked for; `sslrun graph "
+                "tiny --mode eval`");
     parse_taps("aux", &arena, &taps); // the last node below it that the mode has
     CHECK_OK(sr_taps_find(f.graph, SR_MODE_EVAL, &taps));
     CHECK_STR(sr_graph_at(f.graph, taps.v[0].node)->name, "aux.relu");
     parse_taps("lyer.0", &arena, &taps);
-    CHECK_FAILS(sr_taps_find(f.graph, SR_MODE_EVAL, &taps), SR_ERR_CONFIG, "`sslrun graph tiny` lists them all");
+    CHECK_FAILS(sr_taps_find(f.graph, SR_MODE_EVAL, &taps), SR_ERR_CONFIG,
+                "`sslrun graph tiny` lists them all");
     sr_arena_deinit(&arena);
     end(f);
 }
@@ -386,9 +409,11 @@ static void test_fold(void **state) {
     CHECK_OK(sr_params_allocate(e.params));
     sr_params_init(e.params, 7);
     for (int i = 0; i < sr_params_count(e.params); i++)
-        if (sr_params_at(e.params, i)->shape.rank == 1 && sr_params_at(e.params, i)->dtype == SR_F32)
+        if (sr_params_at(e.params, i)->shape.rank == 1 &&
+            sr_params_at(e.params, i)->dtype == SR_F32)
             for (int k = 0; k < 4; k++)
-                ((float *)sr_params_at(e.params, i)->value)[k] = 0.3f + 0.2f * (float)((3 * i + k) % 5);
+                ((float *)sr_params_at(e.params, i)->value)[k] =
+                    0.3f + 0.2f * (float)((3 * i + k) % 5);
     CHECK_OK(sr_graph_fold_norm(&e, &folded, &n));
     CHECK_INT(n, 1); // the other convolution is tapped
     CHECK_INT(sr_graph_count(folded.graph), sr_graph_count(e.graph) - 1);
@@ -409,7 +434,8 @@ static void test_fused_convolution(void **state) {
     Fixture f = begin();
     SrGraph *g;
     SrPlan *plan;
-    SrConv2dParams conv = {.out_channels = 4, .kernel_h = 3, .padding_h = 1, .padding_w = -1, .relu = true};
+    SrConv2dParams conv = {
+        .out_channels = 4, .kernel_h = 3, .padding_h = 1, .padding_w = -1, .relu = true};
     SrNodeId id = find(f.graph, "layer.0.conv"), last;
     CHECK_OK(sr_graph_replace(f.graph, id, &(SrGraft){.op = "conv2d", .params = &conv}, &g));
     last = find(g, "half");
@@ -418,8 +444,10 @@ static void test_fused_convolution(void **state) {
     sr_plan_free(plan);
     options.losses = &last;
     options.n_losses = 1;
-    CHECK_FAILS(sr_plan_compile(g, &options, &plan), SR_ERR_CONFIG, "layer.0.conv (conv2d with relu or residual) has no gradient");
-    CHECK_OK(sr_plan_compile(f.graph, &options, &plan)); // convolutions of the ordinary graph stay apart
+    CHECK_FAILS(sr_plan_compile(g, &options, &plan), SR_ERR_CONFIG,
+                "layer.0.conv (conv2d with relu or residual) has no gradient");
+    CHECK_OK(
+        sr_plan_compile(f.graph, &options, &plan)); // convolutions of the ordinary graph stay apart
     sr_plan_free(plan);
     sr_graph_free(g);
     end(f);
@@ -472,7 +500,8 @@ static void test_no_memory(void **state) {
     end(f);
 }
 
-SR_TESTS(surgery, unit(test_tags), unit(test_find_chain), unit(test_replace), unit(test_append_and_erase),
-         unit(test_invert), unit(test_close_and_inline), unit(test_module_called_twice), unit(test_json_round_trip),
-         unit(test_json_errors), unit(test_taps), unit(test_extraction_per_mode), unit(test_fold), unit(test_fused_convolution),
-         unit(test_no_memory))
+SR_TESTS(surgery, unit(test_tags), unit(test_find_chain), unit(test_replace),
+         unit(test_append_and_erase), unit(test_invert), unit(test_close_and_inline),
+         unit(test_module_called_twice), unit(test_json_round_trip), unit(test_json_errors),
+         unit(test_taps), unit(test_extraction_per_mode), unit(test_fold),
+         unit(test_fused_convolution), unit(test_no_memory))

@@ -67,8 +67,13 @@ static void mul_backward(const SrOpCall *c) {
     }
 }
 
-const SrOp toy_mul = {.name = "toy_mul", .min_in = 2, .max_in = 2, .infer = infer_same,
-                      .reads = reads_inputs, .reference = mul_reference, .forward = mul_forward,
+const SrOp toy_mul = {.name = "toy_mul",
+                      .min_in = 2,
+                      .max_in = 2,
+                      .infer = infer_same,
+                      .reads = reads_inputs,
+                      .reference = mul_reference,
+                      .forward = mul_forward,
                       .backward = mul_backward};
 
 // ---- sum
@@ -90,18 +95,27 @@ static void sum_backward(const SrOpCall *c) {
     }
 }
 
-const SrOp toy_sum = {.name = "toy_sum", .min_in = 2, .max_in = 2, .flags = SR_OP_ADDS_DX,
-                      .infer = infer_same, .inplace = inplace_first, .reference = sum_reference,
-                      .forward = sum_forward, .backward = sum_backward};
+const SrOp toy_sum = {.name = "toy_sum",
+                      .min_in = 2,
+                      .max_in = 2,
+                      .flags = SR_OP_ADDS_DX,
+                      .infer = infer_same,
+                      .inplace = inplace_first,
+                      .reference = sum_reference,
+                      .forward = sum_forward,
+                      .backward = sum_backward};
 
 // ---- affine
-static int affine_slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]) {
+static int affine_slots(const void *params, const SrShape *x, int n_in,
+                        SrSlot out[SR_OP_MAX_SLOTS]) {
     (void)params;
     (void)n_in;
     SrShape shape = SR_SHAPE(sr_shape_last(x[0]));
-    out[0] = (SrSlot){"weight", shape, SR_F32, SR_SLOT_PARAM, SR_ROLE_WEIGHT, {SR_INIT_NORMAL, 0.7}};
+    out[0] =
+        (SrSlot){"weight", shape, SR_F32, SR_SLOT_PARAM, SR_ROLE_WEIGHT, {SR_INIT_NORMAL, 0.7}};
     out[1] = (SrSlot){"bias", shape, SR_F32, SR_SLOT_PARAM, SR_ROLE_BIAS, {SR_INIT_UNIFORM, 0.3}};
-    out[2] = (SrSlot){"count", SR_SHAPE(1), SR_F32, SR_SLOT_STATE, SR_ROLE_OTHER, {SR_INIT_CONSTANT, 0}};
+    out[2] =
+        (SrSlot){"count", SR_SHAPE(1), SR_F32, SR_SLOT_STATE, SR_ROLE_OTHER, {SR_INIT_CONSTANT, 0}};
     return 3;
 }
 
@@ -133,10 +147,16 @@ static void affine_backward(const SrOpCall *c) {
     }
 }
 
-const SrOp toy_affine = {.name = "toy_affine", .min_in = 1, .max_in = 1,
-                         .flags = SR_OP_IMPURE | SR_OP_ADDS_DX, .infer = infer_same,
-                         .slots = affine_slots, .reads = reads_first, .reference = affine_reference,
-                         .forward = affine_forward, .backward = affine_backward};
+const SrOp toy_affine = {.name = "toy_affine",
+                         .min_in = 1,
+                         .max_in = 1,
+                         .flags = SR_OP_IMPURE | SR_OP_ADDS_DX,
+                         .infer = infer_same,
+                         .slots = affine_slots,
+                         .reads = reads_first,
+                         .reference = affine_reference,
+                         .forward = affine_forward,
+                         .backward = affine_backward};
 
 // ---- tanh
 static void tanh_reference(const SrRefCall *c) {
@@ -155,9 +175,15 @@ static void tanh_backward(const SrOpCall *c) {
         c->dx[0][k] = c->dy[k] * (1 - y[k] * y[k]);
 }
 
-const SrOp toy_tanh = {.name = "toy_tanh", .min_in = 1, .max_in = 1, .flags = SR_OP_CHEAP,
-                       .infer = infer_same, .reads = reads_output, .inplace = inplace_first,
-                       .reference = tanh_reference, .forward = tanh_forward,
+const SrOp toy_tanh = {.name = "toy_tanh",
+                       .min_in = 1,
+                       .max_in = 1,
+                       .flags = SR_OP_CHEAP,
+                       .infer = infer_same,
+                       .reads = reads_output,
+                       .inplace = inplace_first,
+                       .reference = tanh_reference,
+                       .forward = tanh_forward,
                        .backward = tanh_backward};
 
 // ---- swish: y = x s(x), with a factor 1 carried in `saved` that a recomputation must find there
@@ -198,17 +224,24 @@ static void swish_backward(const SrOpCall *c) {
     }
 }
 
-const SrOp toy_swish = {.name = "toy_swish", .min_in = 1, .max_in = 1,
-                        .flags = SR_OP_CHEAP | SR_OP_ADDS_DX, .infer = infer_same,
-                        .reads = reads_first, .saved_bytes = four_bytes, .scratch_bytes = row_bytes,
-                        .reference = swish_reference, .forward = swish_forward,
+const SrOp toy_swish = {.name = "toy_swish",
+                        .min_in = 1,
+                        .max_in = 1,
+                        .flags = SR_OP_CHEAP | SR_OP_ADDS_DX,
+                        .infer = infer_same,
+                        .reads = reads_first,
+                        .saved_bytes = four_bytes,
+                        .scratch_bytes = row_bytes,
+                        .reference = swish_reference,
+                        .forward = swish_forward,
                         .backward = swish_backward};
 
 // ---- view
 static SrStatus infer_view(const void *params, const SrShape *x, int n_in, SrShape *y) {
     (void)params;
     (void)n_in;
-    *y = x[0].d[1] % 2 == 0 ? SR_SHAPE(2 * x[0].d[0], x[0].d[1] / 2) : SR_SHAPE(x[0].d[0] / 2, 2 * x[0].d[1]);
+    *y = x[0].d[1] % 2 == 0 ? SR_SHAPE(2 * x[0].d[0], x[0].d[1] / 2)
+                            : SR_SHAPE(x[0].d[0] / 2, 2 * x[0].d[1]);
     return SR_OK;
 }
 
@@ -222,16 +255,25 @@ static void copy_reference(const SrRefCall *c) {
     memcpy(c->y, c->x[0], (size_t)sr_shape_count(c->y_shape) * sizeof(double));
 }
 
-const SrOp toy_view = {.name = "toy_view", .min_in = 1, .max_in = 1, .infer = infer_view,
-                       .is_view = always_view, .reference = copy_reference};
+const SrOp toy_view = {.name = "toy_view",
+                       .min_in = 1,
+                       .max_in = 1,
+                       .infer = infer_view,
+                       .is_view = always_view,
+                       .reference = copy_reference};
 
 // ---- stop
 static void stop_forward(const SrOpCall *c) {
     memcpy(c->y.data, c->x[0].data, (size_t)sr_shape_count(c->y.shape) * sizeof(float));
 }
 
-const SrOp toy_stop = {.name = "toy_stop", .min_in = 1, .max_in = 1, .flags = SR_OP_NO_GRAD,
-                       .infer = infer_same, .reference = copy_reference, .forward = stop_forward};
+const SrOp toy_stop = {.name = "toy_stop",
+                       .min_in = 1,
+                       .max_in = 1,
+                       .flags = SR_OP_NO_GRAD,
+                       .infer = infer_same,
+                       .reference = copy_reference,
+                       .forward = stop_forward};
 
 // ---- mean
 static SrStatus infer_scalar(const void *params, const SrShape *x, int n_in, SrShape *y) {
@@ -263,8 +305,12 @@ static void mean_backward(const SrOpCall *c) {
         c->dx[0][k] = *c->dy / (float)n;
 }
 
-const SrOp toy_mean = {.name = "toy_mean", .min_in = 1, .max_in = 1, .infer = infer_scalar,
-                       .reference = mean_reference, .forward = mean_forward,
+const SrOp toy_mean = {.name = "toy_mean",
+                       .min_in = 1,
+                       .max_in = 1,
+                       .infer = infer_scalar,
+                       .reference = mean_reference,
+                       .forward = mean_forward,
                        .backward = mean_backward};
 
 // ---- the interpreter
@@ -323,11 +369,19 @@ static void toy_run_node(ToyRun *run, SrNodeId id) {
         w[i] = run->param[node->w[i]];
     if (node->op->slots)
         node->op->slots(node->params, shapes, node->n_in, slots);
-    SrRefCall call = {.params = node->params, .n_in = node->n_in,
+    SrRefCall call = {.params = node->params,
+                      .n_in = node->n_in,
                       .train = run->mode == SR_MODE_TRAIN && run->iteration < node->eval_from,
-                      .x_shape = shapes, .x = x, .y_shape = node->shape, .y = run->value[id],
-                      .n_w = node->n_w, .slots = slots, .w = w, .seed = run->seed,
-                      .iteration = run->iteration, .node_key = sr_rng_hash(node->name)};
+                      .x_shape = shapes,
+                      .x = x,
+                      .y_shape = node->shape,
+                      .y = run->value[id],
+                      .n_w = node->n_w,
+                      .slots = slots,
+                      .w = w,
+                      .seed = run->seed,
+                      .iteration = run->iteration,
+                      .node_key = sr_rng_hash(node->name)};
     node->op->reference(&call);
 }
 

@@ -5,14 +5,15 @@
 
 #include "graph/plan.h"
 
-extern const SrOp toy_mul;    // a * b; reads both, cannot add to dx
-extern const SrOp toy_sum;    // a + b; in place on a, adds to dx
-extern const SrOp toy_affine; // w x + b along the last dimension; counts its train forwards in a state slot
-extern const SrOp toy_tanh;   // cheap, reads y, in place
-extern const SrOp toy_swish;  // cheap, keeps a scale in `saved`, uses scratch
-extern const SrOp toy_view;   // (n, c) -> (2 n, c / 2) or back; no kernel
-extern const SrOp toy_stop;   // identity without gradient
-extern const SrOp toy_mean;   // -> scalar
+extern const SrOp toy_mul; // a * b; reads both, cannot add to dx
+extern const SrOp toy_sum; // a + b; in place on a, adds to dx
+extern const SrOp
+    toy_affine; // w x + b along the last dimension; counts its train forwards in a state slot
+extern const SrOp toy_tanh;  // cheap, reads y, in place
+extern const SrOp toy_swish; // cheap, keeps a scale in `saved`, uses scratch
+extern const SrOp toy_view;  // (n, c) -> (2 n, c / 2) or back; no kernel
+extern const SrOp toy_stop;  // identity without gradient
+extern const SrOp toy_mean;  // -> scalar
 
 // Every node of the graph in double.  Fields are indexed by node and by table entry.
 typedef struct {

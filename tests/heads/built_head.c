@@ -3,8 +3,8 @@
 
 #include "tests/check.h"
 
-SrStatus built_head_init(BuiltHead *t, const SrHeadSettings *settings, const char *name, const char *arguments,
-                         SrShape shape) {
+SrStatus built_head_init(BuiltHead *t, const SrHeadSettings *settings, const char *name,
+                         const char *arguments, SrShape shape) {
     const SrHead *head;
     SrYaml *map = NULL;
     SrBuilder *b;

@@ -16,8 +16,8 @@ typedef struct {
 
 // arguments: flow YAML for the head's option table.  What the head says of them and of `shape` is returned; anything
 // else that goes wrong fails the test.
-SrStatus built_head_init(BuiltHead *t, const SrHeadSettings *settings, const char *name, const char *arguments,
-                         SrShape shape);
+SrStatus built_head_init(BuiltHead *t, const SrHeadSettings *settings, const char *name,
+                         const char *arguments, SrShape shape);
 void built_head_draw(BuiltHead *t, uint64_t seed); // memory and initial values for the parameters
 void built_head_deinit(BuiltHead *t);
 

@@ -14,7 +14,8 @@
 #include "tests/graph/gradients.h"
 
 static void build(BuiltHead *t, const char *name, const char *arguments, SrShape shape) {
-    static const SrHeadSettings settings = {.bn_eps = 1e-3, .bn_momentum = 0.25, .params_multiplier = 1};
+    static const SrHeadSettings settings = {
+        .bn_eps = 1e-3, .bn_momentum = 0.25, .params_multiplier = 1};
     CHECK_OK(built_head_init(t, &settings, name, arguments, shape));
     built_head_draw(t, 3);
 }
@@ -27,12 +28,15 @@ static void print_layers(const BuiltHead *t, SrText *out) {
         int n = 0;
         for (int i = 0; i < node->n_w; i++) {
             const SrParam *p = sr_params_at(t->params, node->w[i]);
-            int letter = sr_text_ends(p->name, "_g") ? 'g' : sr_text_ends(p->name, "_v") ? 'v'
-                         : sr_text_ends(p->name, "bias")                                 ? 'b' : 'w';
+            int letter = sr_text_ends(p->name, "_g")     ? 'g'
+                         : sr_text_ends(p->name, "_v")   ? 'v'
+                         : sr_text_ends(p->name, "bias") ? 'b'
+                                                         : 'w';
             if (p->kind == SR_SLOT_PARAM && n < (int)sizeof letters - 1)
                 letters[n++] = (char)(p->trainable ? letter : toupper(letter));
         }
-        sr_text_printf(out, "%s%s%s%s%s", id > 1 ? " " : "", node->op->name, n ? "(" : "", letters, n ? ")" : "");
+        sr_text_printf(out, "%s%s%s%s%s", id > 1 ? " " : "", node->op->name, n ? "(" : "", letters,
+                       n ? ")" : "");
     }
 }
 
@@ -40,18 +44,27 @@ static void print_layers(const BuiltHead *t, SrText *out) {
 static void spread(SrParams *params) {
     for (int i = 0; i < sr_params_count(params); i++) {
         SrParam *p = sr_params_at(params, i);
-        for (int64_t k = 0; p->trainable && p->role == SR_ROLE_WEIGHT && k < sr_shape_count(p->shape); k++)
+        for (int64_t k = 0;
+             p->trainable && p->role == SR_ROLE_WEIGHT && k < sr_shape_count(p->shape); k++)
             ((float *)p->value)[k] = (float)sin((double)(5 * k + i) + 0.3);
     }
 }
 
 static void check_gradients(BuiltHead *t) {
-    SrPlanOptions options = {.mode = SR_MODE_TRAIN, .outputs = t->out, .n_outputs = t->n_out,
-                             .losses = t->out, .n_losses = t->n_out};
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN,
+                             .outputs = t->out,
+                             .n_outputs = t->n_out,
+                             .losses = t->out,
+                             .n_losses = t->n_out};
     spread(t->params);
     CHECK_OK(sr_plan_compile(t->graph, &options, &t->plan));
-    GradientCheck c = {.graph = t->graph, .params = t->params, .plan = t->plan, .inputs = &t->x, .n_inputs = 1,
-                       .outputs = t->out, .n_outputs = t->n_out};
+    GradientCheck c = {.graph = t->graph,
+                       .params = t->params,
+                       .plan = t->plan,
+                       .inputs = &t->x,
+                       .n_inputs = 1,
+                       .outputs = t->out,
+                       .n_outputs = t->n_out};
     gradients_fill(&c);
     gradients_check(&c);
 }
@@ -68,7 +81,8 @@ static void check_rows(const Row *rows, int n, SrShape shape) {
         build(&t, rows[i].head, rows[i].arguments, shape);
         print_layers(&t, &layers);
         if (strcmp(layers.s ? layers.s : "", rows[i].layers) != 0)
-            fail_msg("%s %s is\n%s, expected\n%s", rows[i].head, rows[i].arguments, layers.s, rows[i].layers);
+            fail_msg("%s %s is\n%s, expected\n%s", rows[i].head, rows[i].arguments, layers.s,
+                     rows[i].layers);
         CHECK_INT(t.n_out, rows[i].n_out);
         check_gradients(&t);
         sr_text_deinit(&layers);
@@ -87,23 +101,28 @@ static void test_mlp(void **state) {
         {"mlp", "{dims: [6, 5, 4], use_relu: true}", LIN " relu " LIN, 1},
         {"mlp", "{dims: [6, 5, 4], use_dropout: true}", LIN " dropout " LIN, 1},
         {"mlp", "{dims: [6, 5, 4], use_bias: false}", "linear(w) linear(w)", 1},
-        {"mlp", "{dims: [6, 5, 4], use_bn: true, use_relu: true, use_dropout: true, skip_last_layer_relu_bn: false}",
+        {"mlp",
+         "{dims: [6, 5, 4], use_bn: true, use_relu: true, use_dropout: true, "
+         "skip_last_layer_relu_bn: false}",
          LIN " " BN " relu dropout " LIN " " BN " relu dropout", 1},
         {"mlp_res", "{dims: [6, 6, 4]}", LIN " add " LIN, 1},
         {"mlp_res", "{dims: [6, 5, 4], use_bn: true}", LIN " " BN " " LIN, 1},
-        {"mlp_res", "{dims: [6, 6, 6], use_bn: true, use_relu: true, use_dropout: true, use_bias: false}",
+        {"mlp_res",
+         "{dims: [6, 6, 6], use_bn: true, use_relu: true, use_dropout: true, use_bias: false}",
          "linear(w) " BN " relu dropout add linear(w) add", 1},
         {"mlp_res", "{dims: [6, 6], use_bn: true, use_relu: true, skip_last_layer_relu_bn: false}",
          LIN " " BN " relu add", 1},
         {"eval_mlp", "{in_channels: 6, dims: [6, 4]}", BN " " LIN, 1},
         {"eval_mlp", "{in_channels: 6, dims: [6, 5, 4], use_bn: true, use_relu: true}",
          BN " " LIN " " BN " relu " LIN, 1},
-        {"eval_mlp", "{in_channels: 6, dims: [6, 6, 4], use_residual: true}", BN " " LIN " add " LIN, 1},
+        {"eval_mlp", "{in_channels: 6, dims: [6, 6, 4], use_residual: true}",
+         BN " " LIN " add " LIN, 1},
         {"identity", "{}", "", 1},
         {"siamese_concat_view", "{num_towers: 1}", "merge_rows", 1},
         {"siamese_concat_view", "{num_towers: 2}", "merge_rows", 1},
         {"vision_transformer_head", "{in_plane: 6, num_classes: 4}", LIN, 1},
-        {"vision_transformer_head", "{in_plane: 6, num_classes: 4, hidden_dim: 5}", LIN " tanh " LIN, 1}};
+        {"vision_transformer_head", "{in_plane: 6, num_classes: 4, hidden_dim: 5}",
+         LIN " tanh " LIN, 1}};
     check_rows(rows, SR_COUNT(rows), SR_SHAPE(8, 6));
 }
 
@@ -118,16 +137,21 @@ static void test_swav(void **state) {
         {"swav_head", "{" SWAV ", use_bn: true}", LIN " " BN " relu " LIN " " UNIT " linear(w)", 2},
         {"swav_head", "{" SWAV ", use_bn: true, skip_last_bn: false}",
          LIN " " BN " relu " LIN " " BN " relu " UNIT " linear(w)", 2},
-        {"swav_head", "{" SWAV ", use_bias: false}", "linear(w) relu linear(w) " UNIT " linear(w)", 2},
-        {"swav_head", "{" SWAV ", return_embeddings: false}", LIN " relu " LIN " " UNIT " linear(w)", 1},
+        {"swav_head", "{" SWAV ", use_bias: false}", "linear(w) relu linear(w) " UNIT " linear(w)",
+         2},
+        {"swav_head", "{" SWAV ", return_embeddings: false}",
+         LIN " relu " LIN " " UNIT " linear(w)", 1},
         {"swav_head", "{" SWAV ", normalize_feats: false}", LIN " relu " LIN " linear(w)", 2},
-        {"swav_head", "{" SWAV ", activation_name: GELU}", LIN " gelu " LIN " " UNIT " linear(w)", 2},
+        {"swav_head", "{" SWAV ", activation_name: GELU}", LIN " gelu " LIN " " UNIT " linear(w)",
+         2},
         {"swav_head", "{" SWAV ", activation_name: none}", LIN " " LIN " " UNIT " linear(w)", 2},
-        {"swav_head", "{" SWAV ", use_weight_norm_prototypes: true}", LIN " relu " LIN " " UNIT " " WN("g"), 2},
+        {"swav_head", "{" SWAV ", use_weight_norm_prototypes: true}",
+         LIN " relu " LIN " " UNIT " " WN("g"), 2},
         {"swav_head", "{" SWAV ", use_weight_norm_prototypes: true, normalize_last_layer: true}",
          LIN " relu " LIN " " UNIT " " WN("G"), 2},
         {"swav_head", "{dims: [6, 4], num_clusters: []}", LIN " " UNIT, 1},
-        {"swav_head", "{dims: [6, 4], num_clusters: [3, 2]}", LIN " " UNIT " linear(w) linear(w)", 3}};
+        {"swav_head", "{dims: [6, 4], num_clusters: [3, 2]}", LIN " " UNIT " linear(w) linear(w)",
+         3}};
     check_rows(rows, SR_COUNT(rows), SR_SHAPE(8, 6));
 }
 
@@ -139,19 +163,22 @@ static void test_unit_prototypes(void **state) {
     (void)state;
     static const Row rows[] = {
         {"dino_head", "{" DINO ", num_clusters: [3]}", THREE WN("G"), 1},
-        {"dino_head", "{" DINO ", num_clusters: [3], normalize_last_layer: false}", THREE WN("g"), 1},
+        {"dino_head", "{" DINO ", num_clusters: [3], normalize_last_layer: false}", THREE WN("g"),
+         1},
         {"dino_head", "{" DINO ", num_clusters: [3], use_bn: true, num_layers: 2}",
          LIN " " BN " gelu " LIN " " UNIT " " WN("G"), 1},
         {"dino_head", "{" DINO ", num_clusters: [3], num_layers: 1}", LIN " " UNIT " " WN("G"), 1},
         {"ibot_head", "{" DINO ", out_dim: 3}", THREE WN("G"), 1},
         {"ibot_head", "{" DINO ", out_dim: 3, norm: bn}",
          LIN " " BN " gelu " LIN " " BN " gelu " LIN " " UNIT " " WN("G"), 1},
-        {"ibot_head", "{" DINO ", out_dim: 3, normalize_last_layer: false, act: gelu, last_norm: none}",
+        {"ibot_head",
+         "{" DINO ", out_dim: 3, normalize_last_layer: false, act: gelu, last_norm: none}",
          THREE WN("g"), 1},
         {"msn_head", "{" MSN ", use_bn: false}", THREE WN("G") " scale", 1},
         {"msn_head", "{" MSN ", use_bn: false, freeze_prototypes: true}",
          THREE "weight_norm_linear(GV) scale", 1},
-        {"msn_head", "{" MSN ", use_bn: true, return_query: true, temperature: 0.5, label_smoothing: 0.1}",
+        {"msn_head",
+         "{" MSN ", use_bn: true, return_query: true, temperature: 0.5, label_smoothing: 0.1}",
          LIN " " BN " gelu " LIN " " BN " gelu " LIN " " UNIT " " WN("G") " scale", 2}};
     check_rows(rows, SR_COUNT(rows), SR_SHAPE(8, 6));
 }
@@ -162,14 +189,17 @@ static void test_tokens(void **state) {
     (void)state;
     static const Row rows[] = {
         {"ibot_head", "{" DINO ", out_dim: 3}", THREE TOKEN WN("G") " " TOKEN WN("G"), 2},
-        {"ibot_head", "{" DINO ", out_dim: 3, patch_out_dim: 2}", THREE TOKEN WN("G") " " TOKEN WN("G"), 2},
-        {"ibot_head", "{" DINO ", out_dim: 3, shared_head: true}", THREE TOKEN WN("G") " " TOKEN WN("G"), 2},
+        {"ibot_head", "{" DINO ", out_dim: 3, patch_out_dim: 2}",
+         THREE TOKEN WN("G") " " TOKEN WN("G"), 2},
+        {"ibot_head", "{" DINO ", out_dim: 3, shared_head: true}",
+         THREE TOKEN WN("G") " " TOKEN WN("G"), 2},
         {"eval_mlp_pooled", "{in_channels: 6, dims: [6, 4]}", BN " " LIN " swap_tokens", 1},
         {"eval_mlp_pooled", "{in_channels: 6, dims: [6, 5, 4], use_bn: true, use_relu: true}",
          BN " " LIN " " BN " relu " LIN " swap_tokens", 1}};
     check_rows(rows, SR_COUNT(rows), SR_SHAPE(4, 3, 6));
-    static const Row maps[] = {{"eval_mlp", "{in_channels: 6, dims: [24, 4]}", BN " flatten " LIN, 1},
-                               {"siamese_concat_view", "{num_towers: 2}", "flatten merge_rows", 1}};
+    static const Row maps[] = {
+        {"eval_mlp", "{in_channels: 6, dims: [24, 4]}", BN " flatten " LIN, 1},
+        {"siamese_concat_view", "{num_towers: 2}", "flatten merge_rows", 1}};
     check_rows(maps, SR_COUNT(maps), SR_SHAPE(4, 2, 2, 6));
 }
 
@@ -180,7 +210,8 @@ static void test_batch_norm_settings(void **state) {
         {"mlp", "{dims: [6, 5, 4], use_bn: true, skip_last_layer_relu_bn: false}", NULL, 2},
         {"mlp_res", "{dims: [6, 6, 4], use_bn: true}", NULL, 1},
         {"eval_mlp", "{in_channels: 6, dims: [6, 5, 4], use_bn: true}", NULL, 2},
-        {"swav_head", "{dims: [6, 5, 4], use_bn: true, skip_last_bn: false, num_clusters: []}", NULL, 2},
+        {"swav_head", "{dims: [6, 5, 4], use_bn: true, skip_last_bn: false, num_clusters: []}",
+         NULL, 2},
         {"dino_head", "{in_dim: 6, hidden_dim: 5, num_clusters: [3], use_bn: true}", NULL, 2},
         {"ibot_head", "{in_dim: 6, hidden_dim: 5, out_dim: 3, norm: bn}", NULL, 2},
         {"msn_head", "{in_dim: 6, hidden_dim: 5, num_prototypes: 3, use_bn: true}", NULL, 2}};
@@ -223,7 +254,8 @@ static void test_initial_values(void **state) {
         double deviation;
     } rows[] = {
         {"mlp", "{dims: [300, 200]}", "clf.0.weight", 1.0 / 30},
-        {"swav_head", "{dims: [300, 200], num_clusters: [100]}", "projection_head.0.bias", 1.0 / 30},
+        {"swav_head", "{dims: [300, 200], num_clusters: [100]}", "projection_head.0.bias",
+         1.0 / 30},
         {"swav_head", "{dims: [300, 300], num_clusters: [100]}", "prototypes0.weight", 1.0 / 30},
         {"swav_head", "{dims: [300, 4], num_clusters: [9], use_weight_norm_prototypes: true}",
          "prototypes0.weight_g", 1},
@@ -232,9 +264,10 @@ static void test_initial_values(void **state) {
         {"dino_head", "{in_dim: 300, num_clusters: [9]}", "mlp.4.weight", 0.02},
         {"dino_head", "{in_dim: 300, num_clusters: [9]}", "prototypes0.weight_g", 1},
         {"ibot_head", "{in_dim: 300, out_dim: 9}", "mlp.2.weight", 0.02},
-        {"vision_transformer_head", "{in_plane: 300, hidden_dim: 200, num_classes: 9}", "layers.pre_logits.weight",
-         0.0577},
-        {"vision_transformer_head", "{in_plane: 300, hidden_dim: 200, num_classes: 9}", "layers.pre_logits.bias", 0},
+        {"vision_transformer_head", "{in_plane: 300, hidden_dim: 200, num_classes: 9}",
+         "layers.pre_logits.weight", 0.0577},
+        {"vision_transformer_head", "{in_plane: 300, hidden_dim: 200, num_classes: 9}",
+         "layers.pre_logits.bias", 0},
         {"vision_transformer_head", "{in_plane: 300, num_classes: 9}", "layers.head.weight", 0}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         BuiltHead t;
@@ -242,7 +275,8 @@ static void test_initial_values(void **state) {
         // Normal numbers beyond two deviations are drawn again, which makes 0.88 of the deviation.
         double got = deviation(&t, rows[i].tensor), want = rows[i].deviation;
         if (!(got >= 0.85 * want && got <= 1.05 * want))
-            fail_msg("%s of %s: deviation %g, expected %g", rows[i].tensor, rows[i].head, got, want);
+            fail_msg("%s of %s: deviation %g, expected %g", rows[i].tensor, rows[i].head, got,
+                     want);
         built_head_deinit(&t);
     }
 }
@@ -279,5 +313,6 @@ static void test_wrong_values(void **state) {
     CHECK(n > 60);
 }
 
-SR_TESTS(head_options, unit(test_mlp), unit(test_swav), unit(test_unit_prototypes), unit(test_tokens), unit(test_batch_norm_settings),
-         unit(test_initial_values), unit(test_wrong_values))
+SR_TESTS(head_options, unit(test_mlp), unit(test_swav), unit(test_unit_prototypes),
+         unit(test_tokens), unit(test_batch_norm_settings), unit(test_initial_values),
+         unit(test_wrong_values))

@@ -4,13 +4,12 @@
 #include "tests/heads/built_head.h"
 
 static SrStatus build(BuiltHead *t, const char *arguments, SrShape shape, double multiplier) {
-    const SrHeadSettings settings = {.bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = multiplier};
+    const SrHeadSettings settings = {
+        .bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = multiplier};
     return built_head_init(t, &settings, "mlp", arguments, shape);
 }
 
-static bool has(BuiltHead *t, const char *name) {
-    return sr_params_find(t->params, name) >= 0;
-}
+static bool has(BuiltHead *t, const char *name) { return sr_params_find(t->params, name) >= 0; }
 
 static void test_numbers(void **state) {
     (void)state;

@@ -4,7 +4,8 @@
 #include "tests/heads/built_head.h"
 
 static void build(BuiltHead *t, const char *arguments) {
-    static const SrHeadSettings settings = {.bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = 1};
+    static const SrHeadSettings settings = {
+        .bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = 1};
     CHECK_OK(built_head_init(t, &settings, "swav_head", arguments, SR_SHAPE(5, 6)));
     built_head_draw(t, 1);
 }

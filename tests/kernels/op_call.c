@@ -80,9 +80,7 @@ void op_call_init(OpCall *c, const SrOp *op, const SrOpCase *example, int rows, 
         op_call_alloc(c, op->saved_bytes ? op->saved_bytes(c->params, c->shapes, c->n_in) : 0);
 }
 
-void op_call_deinit(OpCall *c) {
-    sr_arena_deinit(&c->arena);
-}
+void op_call_deinit(OpCall *c) { sr_arena_deinit(&c->arena); }
 
 void op_call_prepare(OpCall *c, SrOpPass pass, SrOpCall *call) {
     SrOpPrepared want = {0};

@@ -30,9 +30,10 @@ void op_call_init(OpCall *c, const SrOp *op, const SrOpCase *example, int rows, 
                   uint64_t seed);
 void op_call_deinit(OpCall *c);
 void op_call_forward(OpCall *c);
-void op_call_backward(OpCall *c);  // dx is filled with rubbish first unless dx_add is set
-void op_call_prepare(OpCall *c, SrOpPass pass, SrOpCall *call); // into memory of its own, as a plan would
-void op_call_reference(OpCall *c); // y64 from x64, w64; state slots of w64 may change
+void op_call_backward(OpCall *c); // dx is filled with rubbish first unless dx_add is set
+void op_call_prepare(OpCall *c, SrOpPass pass,
+                     SrOpCall *call);         // into memory of its own, as a plan would
+void op_call_reference(OpCall *c);            // y64 from x64, w64; state slots of w64 may change
 void *op_call_alloc(OpCall *c, size_t bytes); // aligned as the plan's memory is
 void op_call_fill(double *out, int64_t n, uint64_t seed,
                   uint64_t stream); // normal draws that floats hold

@@ -91,11 +91,13 @@ static void test_threads_do_not_change_bits(void **state) {
         op_call_backward(&c[i]);
     }
     sr_parallel_set_threads(before);
-    CHECK(memcmp(c[0].y.data, c[1].y.data, (size_t)sr_shape_count(c[0].y_shape) * sizeof(float)) == 0);
-    CHECK(memcmp(c[0].dx[0], c[1].dx[0], (size_t)sr_shape_count(c[0].shapes[0]) * sizeof(float)) == 0);
+    CHECK(memcmp(c[0].y.data, c[1].y.data, (size_t)sr_shape_count(c[0].y_shape) * sizeof(float)) ==
+          0);
+    CHECK(memcmp(c[0].dx[0], c[1].dx[0], (size_t)sr_shape_count(c[0].shapes[0]) * sizeof(float)) ==
+          0);
     op_call_deinit(&c[0]);
     op_call_deinit(&c[1]);
 }
 
-SR_TESTS(attention, unit(test_long_sequences), unit(test_gradient_over_several_tiles_of_keys), unit(test_large_scores),
-         unit(test_threads_do_not_change_bits));
+SR_TESTS(attention, unit(test_long_sequences), unit(test_gradient_over_several_tiles_of_keys),
+         unit(test_large_scores), unit(test_threads_do_not_change_bits));

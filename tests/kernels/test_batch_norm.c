@@ -13,9 +13,7 @@ static OpCall *start(OpCall *c, const char *params, SrShape shape, int n_in, boo
     return c;
 }
 
-static float *floats(SrTensor t) {
-    return t.data;
-}
+static float *floats(SrTensor t) { return t.data; }
 
 static void set(float *to, const double *from, int n) {
     for (int i = 0; i < n; i++)
@@ -86,7 +84,8 @@ static void test_sums_from_below(void **state) {
         op_call_forward(&c[i]);
     }
     for (int64_t i = 0; i < sr_shape_count(shape); i++)
-        CHECK_NEAR(floats(c[0].y)[i], floats(c[1].y)[i], 2e-6 * (1 + fabs((double)floats(c[0].y)[i])));
+        CHECK_NEAR(floats(c[0].y)[i], floats(c[1].y)[i],
+                   2e-6 * (1 + fabs((double)floats(c[0].y)[i])));
     for (int i = 0; i < 37; i++) {
         CHECK_NEAR(floats(c[0].w[RUNNING_MEAN])[i], floats(c[1].w[RUNNING_MEAN])[i], 1e-6);
         CHECK_NEAR(floats(c[0].w[RUNNING_VAR])[i], floats(c[1].w[RUNNING_VAR])[i], 1e-6);
@@ -197,6 +196,7 @@ static void test_large_is_like_small(void **state) {
     op_call_deinit(&small), op_call_deinit(&large);
 }
 
-SR_TESTS(batch_norm, unit(test_large_is_like_small), unit(test_running_statistics), unit(test_evaluation_leaves_state_alone),
-         unit(test_mean_far_from_zero), unit(test_sums_from_below), unit(test_one_row), unit(test_nan_is_passed_on),
+SR_TESTS(batch_norm, unit(test_large_is_like_small), unit(test_running_statistics),
+         unit(test_evaluation_leaves_state_alone), unit(test_mean_far_from_zero),
+         unit(test_sums_from_below), unit(test_one_row), unit(test_nan_is_passed_on),
          unit(test_residual_receives_masked_gradient))

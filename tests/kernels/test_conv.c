@@ -23,12 +23,8 @@ typedef struct {
     double y_scale, dx_scale, dw_scale; // largest sum of absolute products of one output
 } Case;
 
-static size_t x_len(const SrConvShape *s) {
-    return (size_t)s->N * s->H * s->W * s->C;
-}
-static size_t y_len(const SrConvShape *s) {
-    return (size_t)s->N * s->P * s->Q * s->K;
-}
+static size_t x_len(const SrConvShape *s) { return (size_t)s->N * s->H * s->W * s->C; }
+static size_t y_len(const SrConvShape *s) { return (size_t)s->N * s->P * s->Q * s->K; }
 static size_t w_len(const SrConvShape *s) {
     return (size_t)s->K * (s->C / s->groups) * s->R * s->S;
 }
@@ -140,9 +136,9 @@ static const char *describe(const Case *t, SrConvPass pass) {
     snprintf(text, sizeof text,
              "%s %s %s pass %d: N%d %dx%d C%d -> K%d, %dx%d stride %d,%d pad %d,%d dilation %d,%d "
              "groups %d",
-             sr_cpu_name(sr_cpu_level()), sr_dtype_name(s->type), sr_conv_design(s, pass), pass, s->N, s->H, s->W, s->C,
-             s->K, s->R, s->S, s->stride_h, s->stride_w, s->pad_h, s->pad_w, s->dilation_h,
-             s->dilation_w, s->groups);
+             sr_cpu_name(sr_cpu_level()), sr_dtype_name(s->type), sr_conv_design(s, pass), pass,
+             s->N, s->H, s->W, s->C, s->K, s->R, s->S, s->stride_h, s->stride_w, s->pad_h, s->pad_w,
+             s->dilation_h, s->dilation_w, s->groups);
     return text;
 }
 
@@ -160,7 +156,8 @@ static unsigned char *guarded(size_t bytes) {
     return p;
 }
 
-static void free_guarded(const Case *t, SrConvPass pass, unsigned char *p, size_t bytes, const char *what) {
+static void free_guarded(const Case *t, SrConvPass pass, unsigned char *p, size_t bytes,
+                         const char *what) {
     if (p[bytes] != 0xff)
         fail_msg("%s overrun: %s", what, describe(t, pass));
     free(p);
@@ -181,7 +178,9 @@ static float *run(const Case *t, SrConvPass pass, size_t len, float start, bool 
     void *x = typed(s->type, t->x, x_len(s)), *dy = typed(s->type, t->dy, y_len(s));
     void *raw = typed(type, out, len + GUARD);
     if (pass == SR_CONV_FORWARD)
-        sr_conv_forward_end(s, x, w, &(SrConvEnd){.bias = t->bias, .residual = add ? dy : NULL, .relu = add}, raw, scratch);
+        sr_conv_forward_end(s, x, w,
+                            &(SrConvEnd){.bias = t->bias, .residual = add ? dy : NULL, .relu = add},
+                            raw, scratch);
     else if (pass == SR_CONV_BACKWARD_DATA)
         sr_conv_backward_data(s, dy, w, raw, add, scratch);
     else
@@ -224,19 +223,22 @@ static void check_channel(const Case *t, SrChannelSums sums, const float *y, int
     double tolerance = 1e-5 * (double)pixels;
     if (n != (double)pixels || !(fabs(sum - right) <= tolerance * size) ||
         !(fabs(square - right_square) <= tolerance * size * size))
-        fail_msg("%s: sums of channel %d: %g pixels, %.9g and %.9g, expected %.9g and %.9g", describe(t, SR_CONV_FORWARD), k,
-                 n, sum, square, right, right_square);
+        fail_msg("%s: sums of channel %d: %g pixels, %.9g and %.9g, expected %.9g and %.9g",
+                 describe(t, SR_CONV_FORWARD), k, n, sum, square, right, right_square);
 }
 
 // A forward that leaves the sums of its outputs; without changing a bit of these.
 static void check_sums(const Case *t) {
     const SrConvShape *s = &t->s;
     int64_t units = sr_conv_sum_units(s);
-    size_t bytes = sr_conv_scratch_bytes(s, SR_CONV_FORWARD), sums_bytes = sr__sums_bytes(units, s->K),
-           prepared_bytes = sr_conv_prepared(s, SR_CONV_FORWARD).bytes, n = y_len(s) * sizeof(float);
+    size_t bytes = sr_conv_scratch_bytes(s, SR_CONV_FORWARD),
+           sums_bytes = sr__sums_bytes(units, s->K),
+           prepared_bytes = sr_conv_prepared(s, SR_CONV_FORWARD).bytes,
+           n = y_len(s) * sizeof(float);
     if (units == 0)
         return;
-    unsigned char *scratch = guarded(bytes), *prepared = guarded(prepared_bytes), *left = guarded(sums_bytes);
+    unsigned char *scratch = guarded(bytes), *prepared = guarded(prepared_bytes),
+                  *left = guarded(sums_bytes);
     void *x = typed(s->type, t->x, x_len(s)), *y = sr_calloc(1, n), *plain = sr_calloc(1, n);
     float *y_floats = sr_alloc(n);
     sr_conv_prepare(s, SR_CONV_FORWARD, t->w, prepared);
@@ -370,20 +372,21 @@ static void test_direct(void **state) {
 static SrConvShape winograd_shape(SrRng *rng) {
     static const int widths[] = {16, 20, 33, 48, 64, 65, 100};
     bool many = pick(rng, 0, 5) == 0;
-    return (SrConvShape){.N = pick(rng, 1, 3),
-                         .H = pick(rng, 1, many ? 5 : 10),
-                         .W = pick(rng, 1, many ? 5 : 10),
-                         .C = many ? pick(rng, 129, 280) : widths[pick(rng, 0, SR_COUNT(widths) - 1)],
-                         .K = many ? pick(rng, 129, 280) : widths[pick(rng, 0, SR_COUNT(widths) - 1)],
-                         .R = 3,
-                         .S = 3,
-                         .stride_h = 1,
-                         .stride_w = 1,
-                         .pad_h = pick(rng, 0, 2),
-                         .pad_w = pick(rng, 0, 2),
-                         .dilation_h = 1,
-                         .dilation_w = 1,
-                         .groups = 1};
+    return (SrConvShape){
+        .N = pick(rng, 1, 3),
+        .H = pick(rng, 1, many ? 5 : 10),
+        .W = pick(rng, 1, many ? 5 : 10),
+        .C = many ? pick(rng, 129, 280) : widths[pick(rng, 0, SR_COUNT(widths) - 1)],
+        .K = many ? pick(rng, 129, 280) : widths[pick(rng, 0, SR_COUNT(widths) - 1)],
+        .R = 3,
+        .S = 3,
+        .stride_h = 1,
+        .stride_w = 1,
+        .pad_h = pick(rng, 0, 2),
+        .pad_w = pick(rng, 0, 2),
+        .dilation_h = 1,
+        .dilation_w = 1,
+        .groups = 1};
 }
 
 static void test_winograd2(void **state) {
@@ -478,7 +481,8 @@ static void check_threads(const Case *t) {
 static void test_threads_keep_bits(void **state) {
     (void)state;
     static const unsigned masks[] = {SR_CONV_DIRECT, SR_CONV_DIRECT | SR_CONV_WINOGRAD4,
-                                     SR_CONV_DIRECT | SR_CONV_WINOGRAD3, SR_CONV_DIRECT | SR_CONV_WINOGRAD2};
+                                     SR_CONV_DIRECT | SR_CONV_WINOGRAD3,
+                                     SR_CONV_DIRECT | SR_CONV_WINOGRAD2};
     SrCpuLevel best = sr_cpu_level();
     SrRng rng = sr_rng(4, SR_RNG_TEST, 0, 0, 0, 0);
     for (int i = 0; i < 2 * SR_COUNT(large); i++) {
@@ -499,8 +503,10 @@ static void test_threads_keep_bits(void **state) {
     }
 }
 
-static const char *pass_design(SrConvPass pass, SrDtype type, int N, int side, int C, int K, int R, int stride, int groups) {
-    SrConvShape s = {N, side, side, C, K, R, R, stride, stride, R / 2, R / 2, 1, 1, groups, 0, 0, type};
+static const char *pass_design(SrConvPass pass, SrDtype type, int N, int side, int C, int K, int R,
+                               int stride, int groups) {
+    SrConvShape s = {N,     side,  side, C, K,      R, R, stride, stride,
+                     R / 2, R / 2, 1,    1, groups, 0, 0, type};
     sr_conv_shape(&s);
     return sr_conv_design(&s, pass);
 }
@@ -533,7 +539,8 @@ static void test_choice(void **state) {
         CHECK_STR(weight_design(SR_BF16, 16, 7, 512, 512), "winograd4");
         CHECK_STR(pass_design(SR_CONV_FORWARD, SR_BF16, 16, 224, 3, 64, 7, 2, 1), "padded");
         CHECK_STR(pass_design(SR_CONV_BACKWARD_WEIGHT, SR_BF16, 16, 224, 3, 64, 7, 2, 1), "padded");
-        CHECK_STR(weight_design(SR_BF16, 48, 3, 512, 512), "direct"); // products of pairs take half the time
+        CHECK_STR(weight_design(SR_BF16, 48, 3, 512, 512),
+                  "direct"); // products of pairs take half the time
     }
     sr_conv_allow(0);
     CHECK_STR(design(16, 56, 64, 64, 3, 1, 1), "plain");
@@ -544,27 +551,42 @@ static void test_choice(void **state) {
 static void test_streamed_output(void **state) {
     (void)state;
     SrRng rng = sr_rng(11, SR_RNG_TEST, 0, 0, 0, 0);
-    SrConvShape s = {.N = 4, .H = 128, .W = 128, .C = 8, .K = 64, .R = 1, .S = 1, .stride_h = 1, .stride_w = 1,
-                     .dilation_h = 1, .dilation_w = 1, .groups = 1};
+    SrConvShape s = {.N = 4,
+                     .H = 128,
+                     .W = 128,
+                     .C = 8,
+                     .K = 64,
+                     .R = 1,
+                     .S = 1,
+                     .stride_h = 1,
+                     .stride_w = 1,
+                     .dilation_h = 1,
+                     .dilation_w = 1,
+                     .groups = 1};
     sr_conv_shape(&s);
     size_t nx = x_len(&s), ny = y_len(&s), bytes = ny * sizeof(float);
     CHECK(ny >= 3 << 20 && ny / 2 < 3 << 20);
-    float *x = draw(&rng, nx), *w = draw(&rng, w_len(&s)), *bias = draw(&rng, 64), *residual = draw(&rng, ny);
+    float *x = draw(&rng, nx), *w = draw(&rng, w_len(&s)), *bias = draw(&rng, 64),
+          *residual = draw(&rng, ny);
     float *y = aligned_alloc(SR_ALIGN, bytes), *halves = aligned_alloc(SR_ALIGN, bytes);
-    void *scratch = aligned_alloc(SR_ALIGN, (sr_conv_scratch_bytes(&s, SR_CONV_FORWARD) / SR_ALIGN + 1) * SR_ALIGN);
+    void *scratch = aligned_alloc(
+        SR_ALIGN, (sr_conv_scratch_bytes(&s, SR_CONV_FORWARD) / SR_ALIGN + 1) * SR_ALIGN);
     float *packed = aligned_alloc(SR_ALIGN, sr_conv_prepared(&s, SR_CONV_FORWARD).bytes);
     sr_conv_prepare(&s, SR_CONV_FORWARD, w, packed);
-    sr_conv_forward_end(&s, x, packed, &(SrConvEnd){.bias = bias, .residual = residual, .relu = true}, y, scratch);
+    sr_conv_forward_end(&s, x, packed,
+                        &(SrConvEnd){.bias = bias, .residual = residual, .relu = true}, y, scratch);
     s.N /= 2;
     for (size_t half = 0; half < 2; half++)
-        sr_conv_forward_end(&s, x + half * nx / 2, packed,
-                            &(SrConvEnd){.bias = bias, .residual = residual + half * ny / 2, .relu = true},
-                            halves + half * ny / 2, scratch);
+        sr_conv_forward_end(
+            &s, x + half * nx / 2, packed,
+            &(SrConvEnd){.bias = bias, .residual = residual + half * ny / 2, .relu = true},
+            halves + half * ny / 2, scratch);
     CHECK(memcmp(y, halves, bytes) == 0);
     free(y), free(halves), free(scratch), free(packed);
     sr_free(x), sr_free(w), sr_free(bias), sr_free(residual);
 }
 
-SR_TESTS(conv, unit(test_streamed_output), unit(test_shape_formula), unit(test_choice), unit(test_plain), unit(test_direct),
-         unit(test_winograd2), unit(test_winograd3), unit(test_winograd4), unit(test_bf16_widened), unit(test_bf16_direct), unit(test_bf16_winograd),
-         unit(test_threads_keep_bits))
+SR_TESTS(conv, unit(test_streamed_output), unit(test_shape_formula), unit(test_choice),
+         unit(test_plain), unit(test_direct), unit(test_winograd2), unit(test_winograd3),
+         unit(test_winograd4), unit(test_bf16_widened), unit(test_bf16_direct),
+         unit(test_bf16_winograd), unit(test_threads_keep_bits))

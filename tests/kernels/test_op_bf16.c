@@ -69,22 +69,36 @@ static void begin(Half *h, OpCall *c) {
     size_t (*scratch)(const void *, const SrShape *, int) =
         op->bf16_scratch_bytes ? op->bf16_scratch_bytes : op->scratch_bytes;
     size_t bytes = scratch ? scratch(c->params, c->shapes, c->n_in) : 0;
-    h->call = (SrOpCall){.params = c->params, .train = c->train, .n_in = c->n_in, .x = h->x, .y = h->y, .n_w = c->n_w,
-                         .w = c->w, .dw = c->dw, .dy = rounded(c, c->dy, n), .dx = h->dx, .saved = c->saved,
-                         .scratch = op_call_alloc(c, bytes), .seed = 7, .iteration = 3, .node_key = 11};
+    h->call = (SrOpCall){.params = c->params,
+                         .train = c->train,
+                         .n_in = c->n_in,
+                         .x = h->x,
+                         .y = h->y,
+                         .n_w = c->n_w,
+                         .w = c->w,
+                         .dw = c->dw,
+                         .dy = rounded(c, c->dy, n),
+                         .dx = h->dx,
+                         .saved = c->saved,
+                         .scratch = op_call_alloc(c, bytes),
+                         .seed = 7,
+                         .iteration = 3,
+                         .node_key = 11};
     memset(h->call.scratch, 0xFF, bytes); // NaN
 }
 
-static void check_close(const char *what, const OpCall *c, SrDtype type, const void *a, const double *b, int64_t n,
-                        double tolerance) {
+static void check_close(const char *what, const OpCall *c, SrDtype type, const void *a,
+                        const double *b, int64_t n, double tolerance) {
     double largest = 0;
     for (int64_t i = 0; i < n; i++)
         largest = fmax(largest, fabs(b[i]));
     for (int64_t i = 0; i < n; i++) {
-        double v = (double)(type == SR_BF16 ? sr_bf16_float(((const SrBf16 *)a)[i]) : ((const float *)a)[i]);
+        double v = (double)(type == SR_BF16 ? sr_bf16_float(((const SrBf16 *)a)[i])
+                                            : ((const float *)a)[i]);
         if (!(fabs(v - b[i]) <= tolerance * largest + 1e-6))
-            fail_msg("%s %s %s: %s[%lld] is %.9g, expected %.9g", c->op->name, sr_cpu_name(sr_cpu_level()),
-                     c->train ? "train" : "eval", what, (long long)i, v, b[i]);
+            fail_msg("%s %s %s: %s[%lld] is %.9g, expected %.9g", c->op->name,
+                     sr_cpu_name(sr_cpu_level()), c->train ? "train" : "eval", what, (long long)i,
+                     v, b[i]);
     }
 }
 
@@ -116,7 +130,8 @@ static void forward_case(const SrOp *op, const SrOpCase *example, bool train) {
     check_close("y", &c, SR_BF16, h.y.data, c.y64, sr_shape_count(c.y_shape), ROUNDING);
     for (int i = 0; i < c.n_w; i++) // running statistics move as they do for floats
         if (c.slots[i].kind == SR_SLOT_STATE && c.slots[i].dtype == SR_F32)
-            check_close(c.slots[i].name, &c, SR_F32, c.w[i].data, c.w64[i], sr_shape_count(c.slots[i].shape), 1e-5);
+            check_close(c.slots[i].name, &c, SR_F32, c.w[i].data, c.w64[i],
+                        sr_shape_count(c.slots[i].shape), 1e-5);
     op_call_deinit(&c);
 }
 
@@ -167,11 +182,14 @@ static void threads_case(const SrOp *op, const SrOpCase *example, bool train) {
         run_forward(&c[i], &h[i]);
         run_backward(&c[i], &h[i]);
     }
-    bool same = !memcmp(h[0].y.data, h[1].y.data, (size_t)sr_shape_count(c[0].y_shape) * sizeof(SrBf16));
+    bool same =
+        !memcmp(h[0].y.data, h[1].y.data, (size_t)sr_shape_count(c[0].y_shape) * sizeof(SrBf16));
     for (int i = 0; i < c[0].n_in; i++)
-        same &= !memcmp(h[0].dx[i], h[1].dx[i], (size_t)sr_shape_count(c[0].shapes[i]) * sizeof(SrBf16));
+        same &= !memcmp(h[0].dx[i], h[1].dx[i],
+                        (size_t)sr_shape_count(c[0].shapes[i]) * sizeof(SrBf16));
     for (int i = 0; i < c[0].n_w; i++)
-        same &= !c[0].dw[i] || !memcmp(c[0].dw[i], c[1].dw[i], (size_t)sr_shape_count(c[0].slots[i].shape) * 4);
+        same &= !c[0].dw[i] ||
+                !memcmp(c[0].dw[i], c[1].dw[i], (size_t)sr_shape_count(c[0].slots[i].shape) * 4);
     if (!same)
         fail_msg("%s %s: threads change bits", op->name, example->params);
     op_call_deinit(&c[0]);
@@ -187,14 +205,15 @@ static void test_threads_keep_bits(void **state) {
 // Every float rounds as the definition says: halfway cases to even, NaN and infinity as they are.
 static void test_rounding(void **state) {
     (void)state;
-    const float in[] = {1, 1.00390625f, 1.01171875f, -1.0039064f, INFINITY, 3.3961776e38f, 0, -0.0f, 1.0f / 3};
+    const float in[] = {1, 1.00390625f, 1.01171875f, -1.0039064f, INFINITY, 3.3961776e38f,
+                        0, -0.0f,       1.0f / 3};
     const uint16_t out[] = {0x3F80, 0x3F80, 0x3F82, 0xBF81, 0x7F80, 0x7F80, 0, 0x8000, 0x3EAB};
     SrCpuLevel best = sr_cpu_level();
     for (int level = SR_CPU_PLAIN; level <= (int)best; level++) {
         sr_cpu_set_level((SrCpuLevel)level);
         for (int i = 0; i < SR_COUNT(in); i++) {
             float many[19], nan[19];
-            SrBf16 got[19], not[19];
+            SrBf16 got[19], not [19];
             for (int j = 0; j < 19; j++) {
                 many[j] = in[i];
                 memcpy(&nan[j], &(uint32_t){0x7F800001u}, sizeof nan[j]);
@@ -203,7 +222,7 @@ static void test_rounding(void **state) {
             sr_cast(SR_BF16, not, SR_F32, nan, 19);
             for (int j = 0; j < 19; j++) {
                 CHECK_INT(got[j], out[i]);
-                CHECK(isnan(sr_bf16_float(not[j])));
+                CHECK(isnan(sr_bf16_float(not [j])));
             }
             CHECK_INT(sr_bf16_round(in[i]), out[i]);
         }
@@ -211,5 +230,5 @@ static void test_rounding(void **state) {
     sr_cpu_set_level(best);
 }
 
-SR_TESTS(op_bf16, unit(test_rounding), unit(test_forward_matches_reference), unit(test_backward_matches_floats),
-         unit(test_threads_keep_bits))
+SR_TESTS(op_bf16, unit(test_rounding), unit(test_forward_matches_reference),
+         unit(test_backward_matches_floats), unit(test_threads_keep_bits))

@@ -7,9 +7,7 @@ static void start(OpCall *c, const char *params, int rows, int code_rows, int P)
     op_call_init(c, sr_op_find("swav_cross_entropy"), &example, 1, true, 1);
 }
 
-static float *numbers(SrTensor t) {
-    return t.data;
-}
+static float *numbers(SrTensor t) { return t.data; }
 
 // Whatever the codes are, even scores cost log P: the plateau a run starts on.
 static void test_even_scores_cost_log_P(void **state) {

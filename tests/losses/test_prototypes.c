@@ -10,9 +10,7 @@ static int add(SrParams *params, const char *name, SrShape shape) {
     return index;
 }
 
-static float *value(SrParams *params, int index) {
-    return sr_params_at(params, index)->value;
-}
+static float *value(SrParams *params, int index) { return sr_params_at(params, index)->value; }
 
 static void test_find(void **state) {
     (void)state;

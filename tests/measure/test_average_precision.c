@@ -1,6 +1,6 @@
 // Average precision by hand: both rules, ties, rows that are not judged, nothing to find.
-#include "tests/check.h"
 #include "measure/average_precision.h"
+#include "tests/check.h"
 
 static double ap(const float *score, const int8_t *relevant, int64_t n, SrApKind kind) {
     double value = 0;

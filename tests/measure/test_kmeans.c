@@ -1,9 +1,9 @@
 // k-means: planted clusters exactly, the same bits for any number of threads, its rules for few and equal rows.
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "measure/kmeans.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
-#include "measure/kmeans.h"
 
 // Two labellings are the same up to names: each cluster has one label and each label one cluster.
 static bool same_partition(const int64_t *a, const int64_t *b, int64_t n, int k) {
@@ -106,4 +106,5 @@ static void test_few_rows(void **state) {
     CHECK_FAILS(sr_kmeans(&o, &f, &km), SR_ERR_CONFIG, "CLUSTERFIT.NUM_CLUSTERS");
 }
 
-SR_TESTS(kmeans, unit(test_planted), unit(test_threads_and_seeds), unit(test_nearest), unit(test_few_rows))
+SR_TESTS(kmeans, unit(test_planted), unit(test_threads_and_seeds), unit(test_nearest),
+         unit(test_few_rows))

@@ -4,8 +4,8 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "tests/check.h"
 #include "measure/knn.h"
+#include "tests/check.h"
 
 static void fill(SrMatrix *f, float *x, int64_t *label, int64_t n, int d, int classes,
                  uint64_t seed) {
@@ -73,7 +73,8 @@ static void test_ties_and_bounds(void **state) {
     // wins.
     float x[4 * 2] = {1, 0, 1, 0, 1, 0, 1, 0}, t[2] = {1, 0};
     int64_t lx[4] = {3, 2, 0, 0}, lt[1] = {2}, ranked[2 * SR_KNN_TOP];
-    SrMatrix train = {.n = 4, .d = 2, .x = x, .label = lx}, test = {.n = 1, .d = 2, .x = t, .label = lt};
+    SrMatrix train = {.n = 4, .d = 2, .x = x, .label = lx},
+             test = {.n = 1, .d = 2, .x = t, .label = lt};
     const int k[2] = {2, 100};
     SrKnnResult result[2];
     SrKnnOptions o = {.sigma = 0.1};
@@ -101,7 +102,8 @@ static void test_large_similarities(void **state) {
     // exp(100 / 0.1) overflows everything; only ratios matter, so the nearer one still wins.
     float x[3 * 1] = {100, 99, 98}, t[1] = {1};
     int64_t lx[3] = {1, 0, 2}, lt[1] = {1}, ranked[SR_KNN_TOP];
-    SrMatrix train = {.n = 3, .d = 1, .x = x, .label = lx}, test = {.n = 1, .d = 1, .x = t, .label = lt};
+    SrMatrix train = {.n = 3, .d = 1, .x = x, .label = lx},
+             test = {.n = 1, .d = 1, .x = t, .label = lt};
     const int k = 3;
     SrKnnResult result;
     SrKnnOptions o = {.sigma = 0.1};

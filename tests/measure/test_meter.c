@@ -45,7 +45,8 @@ static void test_classes(void **state) {
     const double accuracy[] = {33.3333, 100, 100}, precision[] = {33.3333, 50, 14.2857};
     check_values("accuracy_list_meter", "{topk_values: [1, 2, 7]}", &rows, tops, accuracy, 3);
     check_values("recall_at_k_list_meter", "{topk_values: [1, 2, 7]}", &rows, tops, accuracy, 3);
-    check_values("precision_at_k_list_meter", "{topk_values: [1, 2, 7]}", &rows, tops, precision, 3);
+    check_values("precision_at_k_list_meter", "{topk_values: [1, 2, 7]}", &rows, tops, precision,
+                 3);
 }
 
 // Positives: row 0 two, row 1 one, row 2 none, row 3 all three.
@@ -104,8 +105,9 @@ static void test_list(void **state) {
 static void test_unknown(void **state) {
     (void)state;
     SrConfig *config;
-    CHECK_FAILS(sr_config_parse("METERS: {names: [acuracy_list_meter]}", "m.yaml", NULL, 0, &config),
-                SR_ERR_CONFIG, "accuracy_list_meter");
+    CHECK_FAILS(
+        sr_config_parse("METERS: {names: [acuracy_list_meter]}", "m.yaml", NULL, 0, &config),
+        SR_ERR_CONFIG, "accuracy_list_meter");
     CHECK(sr_meter_at(-1) == NULL);
 }
 

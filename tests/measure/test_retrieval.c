@@ -1,8 +1,8 @@
 // Retrieval: by hand, against the definition, without itself, several labels, threads, refusals.
 #include "base/parallel.h"
+#include "measure/retrieval.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
-#include "measure/retrieval.h"
 
 static void test_by_hand(void **state) {
     (void)state;

@@ -4,10 +4,10 @@
 
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "tests/check.h"
-#include "tests/measure/feature_rows.h"
 #include "measure/liblinear.h"
 #include "measure/softmax.h"
+#include "tests/check.h"
+#include "tests/measure/feature_rows.h"
 
 enum { N = 9000, D = 7, CLASSES = 4 }; // two blocks of rows, the second not full
 
@@ -25,7 +25,8 @@ static double largest_gradient(const SrMatrix *f, int classes, double cost, cons
         for (int k = 0; k < classes; k++) {
             double residual = p[k] / sum - (f->label[i] == k);
             for (int j = 0; j <= D; j++)
-                g[k * (D + 1) + j] += residual * (j < D ? (double)f->x[i * D + j] : 1) / (double)f->n;
+                g[k * (D + 1) + j] +=
+                    residual * (j < D ? (double)f->x[i * D + j] : 1) / (double)f->n;
         }
     }
     for (int i = 0; i < classes * (D + 1); i++) {

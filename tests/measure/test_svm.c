@@ -1,10 +1,10 @@
 // Support vector machines and logistic regression: on planted classes, their choices, their draws, threads, refusals.
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "tests/check.h"
-#include "tests/measure/feature_rows.h"
 #include "measure/logreg.h"
 #include "measure/svm.h"
+#include "tests/check.h"
+#include "tests/measure/feature_rows.h"
 #include "trainer/config/config.h"
 
 static SrConfig *options(const char *const *overrides, int n) {
@@ -58,7 +58,8 @@ static void test_chosen_classes(void **state) {
     (void)state;
     Fixture f;
     SrSvmResult r;
-    SrConfig *c = options((const char *[]){"SVM.cls_list=[2]", "SVM.loss=hinge", "SVM.normalize=False"}, 3);
+    SrConfig *c =
+        options((const char *[]){"SVM.cls_list=[2]", "SVM.loss=hinge", "SVM.normalize=False"}, 3);
     begin(&f, 3);
     float x = f.test.x[5];
     CHECK_OK(sr_svm(&c->svm, &f.train, &f.test, &f.arena, &r));
@@ -111,7 +112,8 @@ static void test_low_shot(void **state) {
     begin(&g, 0.6);
     CHECK_OK(sr_svm_low_shot(&c->svm, 7, &f.train, &f.test, &f.arena, &a, &n));
     CHECK_INT(n, 6);
-    CHECK(a[0].k == 1 && a[0].n == 5 && a[0].std > 0 && a[0].min < a[0].mean && a[0].mean < a[0].max);
+    CHECK(a[0].k == 1 && a[0].n == 5 && a[0].std > 0 && a[0].min < a[0].mean &&
+          a[0].mean < a[0].max);
     CHECK(a[2].mean > a[0].mean);
     CHECK_NEAR(a[4].std, 0, 1e-9); // more than there are: every draw takes all
     int before = sr_parallel_threads();
@@ -187,13 +189,16 @@ static void test_refused(void **state) {
     SrConfig *both = options((const char *[]){"SVM.loss=hinge", "SVM.penalty=l1"}, 2);
     SrConfig *none = options((const char *[]){"SVM.costs.costs_list=[]"}, 1);
     begin(&f, 1);
-    CHECK_FAILS(sr_svm(&both->svm, &f.train, &f.test, &f.arena, &r), SR_ERR_CONFIG, "no such machine");
-    CHECK_FAILS(sr_svm(&none->svm, &f.train, &f.test, &f.arena, &r), SR_ERR_CONFIG, "SVM.costs: 0 costs");
+    CHECK_FAILS(sr_svm(&both->svm, &f.train, &f.test, &f.arena, &r), SR_ERR_CONFIG,
+                "no such machine");
+    CHECK_FAILS(sr_svm(&none->svm, &f.train, &f.test, &f.arena, &r), SR_ERR_CONFIG,
+                "SVM.costs: 0 costs");
     for (int64_t i = 0; i < f.train.n; i++)
         f.train.label[i] = 0;
     CHECK_FAILS(sr_svm(&plain->svm, &f.train, &f.test, &f.arena, &r), SR_ERR_CONFIG, "at least 2");
     f.test.d--;
-    CHECK_FAILS(sr_svm(&plain->svm, &f.train, &f.test, &f.arena, &r), SR_ERR_CONFIG, "11 numbers a row");
+    CHECK_FAILS(sr_svm(&plain->svm, &f.train, &f.test, &f.arena, &r), SR_ERR_CONFIG,
+                "11 numbers a row");
     f.test.d++;
     end(&f);
     sr_config_free(plain);
@@ -201,5 +206,5 @@ static void test_refused(void **state) {
     sr_config_free(none);
 }
 
-SR_TESTS(svm, unit(test_planted), unit(test_chosen_classes), unit(test_targets), unit(test_low_shot),
-         unit(test_threads), unit(test_logreg), unit(test_refused))
+SR_TESTS(svm, unit(test_planted), unit(test_chosen_classes), unit(test_targets),
+         unit(test_low_shot), unit(test_threads), unit(test_logreg), unit(test_refused))

@@ -76,8 +76,8 @@ void config_input_try(const char *data, size_t bytes) {
     sr_mem_peak_reset();
     load(take_apart(copy));
     if (sr_mem_peak() - before > MAX_BYTES || sr_mem_live() != live) {
-        fprintf(stderr, "%lld bytes at once, %lld blocks left\n", (long long)(sr_mem_peak() - before),
-                (long long)(sr_mem_live() - live));
+        fprintf(stderr, "%lld bytes at once, %lld blocks left\n",
+                (long long)(sr_mem_peak() - before), (long long)(sr_mem_live() - live));
         abort();
     }
     sr_free(copy);

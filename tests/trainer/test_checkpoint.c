@@ -32,13 +32,9 @@ static SrParams *small_model(int width) {
     return params;
 }
 
-static float *weights(SrParams *params) {
-    return sr_params_at(params, 0)->value;
-}
+static float *weights(SrParams *params) { return sr_params_at(params, 0)->value; }
 
-static int64_t *counter(SrParams *params) {
-    return sr_params_at(params, 2)->value;
-}
+static int64_t *counter(SrParams *params) { return sr_params_at(params, 2)->value; }
 
 static SrYaml *tree(SrArena *arena, const char *text) {
     SrYaml *out = NULL;
@@ -171,7 +167,8 @@ static void test_other_model(void **state) {
 
 static void save_at(const SrCheckpointConfig *c, SrParams *p, SrCheckpointKind kind, int64_t epoch,
                     int64_t iteration) {
-    SrPosition at = {.epoch = epoch, .iteration = iteration, .finished = kind == SR_CHECKPOINT_FINAL};
+    SrPosition at = {
+        .epoch = epoch, .iteration = iteration, .finished = kind == SR_CHECKPOINT_FINAL};
     weights(p)[0] = (float)iteration;
     CHECK_OK(sr_folder_save(c, kind, &(SrCheckpointParts){p, NULL, NULL}, &at, NULL, 0));
 }

@@ -7,11 +7,11 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/yaml_edit.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 #include "trainer/config/compose.h"
 #include "trainer/config/config.h"
-#include "base/yaml_edit.h"
 
 typedef struct {
     char before[4096], dir[64];
@@ -45,9 +45,7 @@ static void close_place(Place *p) {
     temp_dir_remove(p->dir);
 }
 
-static int64_t number(const SrYaml *tree, const char *path) {
-    return sr_tree_int(tree, path, -99);
-}
+static int64_t number(const SrYaml *tree, const char *path) { return sr_tree_int(tree, path, -99); }
 
 static void test_names(void **state) {
     (void)state;
@@ -147,7 +145,8 @@ static void test_defaults_beside_the_file(void **state) {
     open_place(&p);
     CHECK_OK(sr_file_mkdirs("project/configs/a/b"));
     put("project/configs/a/base.yaml", "SEED_VALUE: 11\n");
-    put("project/configs/a/b/leaf.yaml", "defaults: [a/base, _self_]\nconfig: {LOG_FREQUENCY: 3}\n");
+    put("project/configs/a/b/leaf.yaml",
+        "defaults: [a/base, _self_]\nconfig: {LOG_FREQUENCY: 3}\n");
     CHECK_OK(sr_config_compose("project/configs/a/b/leaf", NULL, 0, &p.arena, &tree));
     CHECK_INT(number(tree, "SEED_VALUE"), 11);
     CHECK_INT(number(tree, "LOG_FREQUENCY"), 3);
@@ -178,13 +177,15 @@ static void test_launcher_and_sweeps(void **state) {
 // ${...}: the value of another key with its type, text put together, the environment; wherever a string may stand.
 static void test_references(void **state) {
     (void)state;
-    static const char *const fine[] = {"CHECKPOINT.DIR=runs/${config.SEED_VALUE}/${LOG_FREQUENCY}",
-                                       "TEST_EVERY_NUM_EPOCH=${config.SEED_VALUE}",
-                                       "DATA.TRAIN.DATA_PATHS=['${env:SSLRUN_TEST_FOLDER}/train', "
-                                       "\"${CHECKPOINT.DIR}/x\"]",
-                                       "DATA.TEST.NEW_IMG_PATH_PREFIX=${oc.env:SSLRUN_TEST_NOWHERE,there}"};
+    static const char *const fine[] = {
+        "CHECKPOINT.DIR=runs/${config.SEED_VALUE}/${LOG_FREQUENCY}",
+        "TEST_EVERY_NUM_EPOCH=${config.SEED_VALUE}",
+        "DATA.TRAIN.DATA_PATHS=['${env:SSLRUN_TEST_FOLDER}/train', "
+        "\"${CHECKPOINT.DIR}/x\"]",
+        "DATA.TEST.NEW_IMG_PATH_PREFIX=${oc.env:SSLRUN_TEST_NOWHERE,there}"};
     static const char *const wrong[][2] = {
-        {"CHECKPOINT.DIR=${CHECKPOINT.DIRR}", "command line: '${CHECKPOINT.DIRR}': there is no key 'CHECKPOINT.DIRR'"},
+        {"CHECKPOINT.DIR=${CHECKPOINT.DIRR}",
+         "command line: '${CHECKPOINT.DIRR}': there is no key 'CHECKPOINT.DIRR'"},
         {"CHECKPOINT.DIR=${config.CHECKPOINT}", "'CHECKPOINT' is a map; only single values"},
         {"CHECKPOINT.DIR=x${CHECKPOINT.DIR}", "go round in a ring"},
         {"CHECKPOINT.DIR=${env:SSLRUN_TEST_NOWHERE}", "the environment has no SSLRUN_TEST_NOWHERE"},
@@ -202,8 +203,8 @@ static void test_references(void **state) {
     CHECK_STR(sr_tree_text(tree, "DATA.TRAIN.DATA_PATHS.1", ""), "runs/1/5/x");
     CHECK_STR(sr_tree_text(tree, "DATA.TEST.NEW_IMG_PATH_PREFIX", ""), "there");
     for (int i = 0; i < SR_COUNT(wrong); i++)
-        CHECK_FAILS(sr_config_compose("pretrain/m/main", &wrong[i][0], 1, &p.arena, &tree), SR_ERR_CONFIG,
-                    wrong[i][1]);
+        CHECK_FAILS(sr_config_compose("pretrain/m/main", &wrong[i][0], 1, &p.arena, &tree),
+                    SR_ERR_CONFIG, wrong[i][1]);
     put("two.yaml", "config:\n  SEED_VALUE: ${LOG_FREQUENCY}\n  LOG_FREQUENCY: ${SEED_VALUE}\n");
     CHECK_FAILS(sr_config_compose("two", NULL, 0, &p.arena, &tree), SR_ERR_CONFIG, "two.yaml:");
     // Each string holds the next one twice: it must end by its length, not by the memory.
@@ -213,10 +214,12 @@ static void test_references(void **state) {
         sr_text_printf(&bomb, "    k%d: ${LOSS.k%d}${LOSS.k%d}\n", i, i - 1, i - 1);
     put("bomb3.yaml", bomb.s);
     sr_text_deinit(&bomb);
-    CHECK_FAILS(sr_config_compose("bomb3", NULL, 0, &p.arena, &tree), SR_ERR_CONFIG, "longer than 4096 bytes");
+    CHECK_FAILS(sr_config_compose("bomb3", NULL, 0, &p.arena, &tree), SR_ERR_CONFIG,
+                "longer than 4096 bytes");
     unsetenv("SSLRUN_TEST_FOLDER");
     close_place(&p);
 }
 
 SR_TESTS(compose, unit(test_names), unit(test_added_files), unit(test_wrong_files),
-         unit(test_defaults_lists), unit(test_defaults_beside_the_file), unit(test_launcher_and_sweeps), unit(test_references))
+         unit(test_defaults_lists), unit(test_defaults_beside_the_file),
+         unit(test_launcher_and_sweeps), unit(test_references))

@@ -190,7 +190,8 @@ static void test_values(void **state) {
         {"seed_value=1", "did you mean 'SEED_VALUE'", NULL},
         {"MODEL.HEAD.PARAMS[0]=1", "there is no key 'MODEL.HEAD.PARAMS[0]'", NULL}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
-        const char *both[] = {rows[i].override[0] == '~' ? "LOG_FREQUENCY=7" : "SEED_VALUE=3", rows[i].override};
+        const char *both[] = {rows[i].override[0] == '~' ? "LOG_FREQUENCY=7" : "SEED_VALUE=3",
+                              rows[i].override};
         SrConfig *config;
         SrText flow = SR_TEXT_INIT;
         SrStatus status = parse(swav, both, 2, &config);
@@ -351,8 +352,9 @@ static void test_out_of_memory(void **state) {
 }
 
 SR_TESTS(config, unit(test_defaults_are_vissls), unit(test_with_and_without_config_key),
-         unit(test_overrides), unit(test_add_and_remove), unit(test_values), unit(test_override_errors),
-         unit(test_unknown_keys_name_line_and_neighbour), unit(test_losses_that_are_not_built),
-         unit(test_keys_without_meaning), unit(test_frozen_parameters),
-         unit(test_schedules_are_checked_at_once), unit(test_saved_tree_loads_again),
-         unit(test_missing_file), unit(test_alias_bomb), unit(test_out_of_memory))
+         unit(test_overrides), unit(test_add_and_remove), unit(test_values),
+         unit(test_override_errors), unit(test_unknown_keys_name_line_and_neighbour),
+         unit(test_losses_that_are_not_built), unit(test_keys_without_meaning),
+         unit(test_frozen_parameters), unit(test_schedules_are_checked_at_once),
+         unit(test_saved_tree_loads_again), unit(test_missing_file), unit(test_alias_bomb),
+         unit(test_out_of_memory))

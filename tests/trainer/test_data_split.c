@@ -111,8 +111,9 @@ static void test_labels_of_folders(void **state) {
     make_images(root, "a", 9);
     make_images(root, "b", 9);
     snprintf(data, sizeof data, "DATA.TRAIN.DATA_PATHS=[%s]", root);
-    const char *overrides[] = {data, "DATA.TRAIN.DATA_SOURCES=[disk_folder]", "DATA.TRAIN.DATA_LIMIT=-1",
-                               "DATA.TRAIN.LABEL_SOURCES=[disk_filelist]", "DATA.TRAIN.LABEL_PATHS=[labels.npy]"};
+    const char *overrides[] = {
+        data, "DATA.TRAIN.DATA_SOURCES=[disk_folder]", "DATA.TRAIN.DATA_LIMIT=-1",
+        "DATA.TRAIN.LABEL_SOURCES=[disk_filelist]", "DATA.TRAIN.LABEL_PATHS=[labels.npy]"};
     CHECK_OK(sizes_of(overrides, 4, &s));
     CHECK_FAILS(sizes_of(overrides, 5, &s), SR_ERR_CONFIG, "list the images too");
     temp_dir_remove(root);

@@ -123,7 +123,8 @@ static void finish(Trunk *t) {
 }
 
 static SrNodeId add_conv(Trunk *t, SrNodeId x) {
-    SrConv2dParams p = {.out_channels = 4, .kernel_h = 3, .padding_h = 1, .padding_w = -1, .bias = true};
+    SrConv2dParams p = {
+        .out_channels = 4, .kernel_h = 3, .padding_h = 1, .padding_w = -1, .bias = true};
     return sr_build(t->b, "conv2d", "conv1", &p, x);
 }
 
@@ -136,7 +137,8 @@ static void test_wire(void **state) {
     sr_build(t.b, "relu", "relu", NULL, add_conv(&t, x));
     CHECK_OK(export_nodes(&t, "relu:conv1")); // an output called like another node
     CHECK_OK(sr_file_read(path, 1 << 20, &data, &bytes));
-    Message model = {(unsigned char *)data, (unsigned char *)data + bytes}, graph = field(model, 7, 0);
+    Message model = {(unsigned char *)data, (unsigned char *)data + bytes},
+            graph = field(model, 7, 0);
     check_text(field(model, 2, 0), "sslrun");
     CHECK_INT(count(graph, 1), 3); // Conv, Relu, Identity to the output's name
     Message conv = field(graph, 1, 0), last = field(graph, 1, 2);
@@ -147,7 +149,8 @@ static void test_wire(void **state) {
     check_text(field(last, 2, 0), "conv1");
     check_text(field(field(graph, 11, 0), 1, 0), "x");
     check_text(field(field(graph, 12, 0), 1, 0), "conv1");
-    Message shape = field(field(field(field(graph, 12, 0), 2, 0), 1, 0), 2, 0); // type, tensor_type, shape
+    Message shape =
+        field(field(field(field(graph, 12, 0), 2, 0), 1, 0), 2, 0); // type, tensor_type, shape
     CHECK_INT(count(shape, 1), 4);
     check_text(field(field(shape, 1, 0), 2, 0), "N");
     Message channels = field(shape, 1, 1);
@@ -171,7 +174,8 @@ static void test_refused(void **state) {
     CHECK(!sr_file_exists(path));
     finish(&t);
     x = start(&t);
-    sr_build(t.b, "adaptive_avg_pool2d", "pool", &(SrAdaptivePool2dParams){.out_h = 4, .out_w = 5}, add_conv(&t, x));
+    sr_build(t.b, "adaptive_avg_pool2d", "pool", &(SrAdaptivePool2dParams){.out_h = 4, .out_w = 5},
+             add_conv(&t, x));
     CHECK_FAILS(export_nodes(&t, "pool"), SR_ERR_CONFIG, "do not tile");
     finish(&t);
     x = start(&t);

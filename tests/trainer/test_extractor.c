@@ -11,8 +11,14 @@
 enum { MAX_TENSORS = 256 };
 
 static SrExtractorOptions options(const char *nodes, const char *weights) {
-    return (SrExtractorOptions){.trunk = CONFIG, .batch = 3, .height = 16, .width = 12, .nodes = nodes,
-                                .mode = SR_MODE_EVAL, .weights = weights, .seed = 5};
+    return (SrExtractorOptions){.trunk = CONFIG,
+                                .batch = 3,
+                                .height = 16,
+                                .width = 12,
+                                .nodes = nodes,
+                                .mode = SR_MODE_EVAL,
+                                .weights = weights,
+                                .seed = 5};
 }
 
 // Norms that do something, the same for the same seed.
@@ -124,7 +130,8 @@ static void test_cut(void **state) {
     check_same(&all, 1, &cut, 0, 0);
     check_same(&all, 0, &cut, 1, 0); // two queries meet one node: both get it
     check_same(&all, 0, &cut, 2, 0);
-    CHECK_INT(sr_params_find(cut.extraction.params, "trunk._feature_blocks.layer3.0.conv1.weight"), -1);
+    CHECK_INT(sr_params_find(cut.extraction.params, "trunk._feature_blocks.layer3.0.conv1.weight"),
+              -1);
     CHECK(cut.extraction.after.numbers < cut.extraction.before.numbers / 4);
     CHECK(sr_params_bytes(cut.extraction.params) < sr_params_bytes(all.extraction.params) / 2);
     sr_extractor_close(&all);
@@ -134,8 +141,12 @@ static void test_cut(void **state) {
 
 static void test_names_of_weights(void **state) {
     (void)state;
-    static const char *const prefixes[] = {"", "trunk._feature_blocks.", "module.", "_feature_blocks.",
-                                           "teacher.backbone.", "module.encoder_q."};
+    static const char *const prefixes[] = {"",
+                                           "trunk._feature_blocks.",
+                                           "module.",
+                                           "_feature_blocks.",
+                                           "teacher.backbone.",
+                                           "module.encoder_q."};
     for (int i = 0; i < SR_COUNT(prefixes); i++) {
         Fixture f;
         SrExtractor e;
@@ -166,17 +177,20 @@ static void test_weights_that_do_not_fit(void **state) {
     w.tensors[w.n - 2].name = "layer4.1.extra";
     w.tensors[0].tensor.shape.d[0] /= 2;
     CHECK_OK(sr_safetensors_save(f.path, w.tensors, w.n, NULL, NULL, 0));
-    CHECK_FAILS(sr_extractor_open(&o, &e), SR_ERR_CONFIG, "2 unexpected: layer4.1.extra, layer9.conv.weight");
+    CHECK_FAILS(sr_extractor_open(&o, &e), SR_ERR_CONFIG,
+                "2 unexpected: layer4.1.extra, layer9.conv.weight");
     CHECK_FAILS(sr_extractor_open(&o, &e), SR_ERR_CONFIG, "1 missing: layer4.1.bn2.running_var");
-    CHECK_FAILS(sr_extractor_open(&o, &e), SR_ERR_CONFIG, "1 of another shape or type: conv1.weight (F32 [2, 3, 3, 3] in "
-                                                          "the file, F32 [4, 3, 3, 3] here)");
+    CHECK_FAILS(sr_extractor_open(&o, &e), SR_ERR_CONFIG,
+                "1 of another shape or type: conv1.weight (F32 [2, 3, 3, 3] in "
+                "the file, F32 [4, 3, 3, 3] here)");
     o.lax = true;
     CHECK_FAILS(sr_extractor_open(&o, &e), SR_ERR_CONFIG, "of another shape");
     w.tensors[0].tensor.shape.d[0] *= 2;
     CHECK_OK(sr_safetensors_save(f.path, w.tensors, w.n, NULL, NULL, 0));
     CHECK_OK(sr_extractor_open(&o, &e));
     sr_extractor_close(&e);
-    CHECK_OK(sr_safetensors_save(f.path, &(SrNamedTensor){"a", w.tensors[0].tensor}, 1, NULL, NULL, 0));
+    CHECK_OK(
+        sr_safetensors_save(f.path, &(SrNamedTensor){"a", w.tensors[0].tensor}, 1, NULL, NULL, 0));
     CHECK_FAILS(sr_extractor_open(&o, &e), SR_ERR_CONFIG, "none of its 1 tensors");
     end(&f);
 }
@@ -203,11 +217,12 @@ static void test_layouts(void **state) {
     for (int i = 0; i < 24; i++)
         x[i] = (float)i; // (2, 3, 2, 2)
     sr_layout_to_nhwc(x, s, y);
-    CHECK_NEAR(y[1], 4, 0);  // image 0, pixel 0, channel 1
+    CHECK_NEAR(y[1], 4, 0);   // image 0, pixel 0, channel 1
     CHECK_NEAR(y[15], 13, 0); // image 1, pixel 1, channel 0
     sr_layout_to_nchw(y, s, z);
     CHECK(memcmp(x, z, sizeof x) == 0);
 }
 
 SR_TESTS(extractor, unit(test_folded_norms), unit(test_cut), unit(test_names_of_weights),
-         unit(test_weights_that_do_not_fit), unit(test_classifier_may_be_left_over), unit(test_layouts))
+         unit(test_weights_that_do_not_fit), unit(test_classifier_may_be_left_over),
+         unit(test_layouts))

@@ -11,31 +11,38 @@ enum { EVAL = 32, TRUNK = 16, BOTH = 8, EXTRACT = 4, WHOLE = 2, MAP = 1, COMBINA
 
 // A line a combination of EVAL_MODE_ON, FREEZE_TRUNK_ONLY, FREEZE_TRUNK_AND_HEAD; a letter one of
 // EXTRACT_TRUNK_FEATURES_ONLY, EVAL_TRUNK_AND_HEAD and the map: (none), M, W, WM, X, XM, XW, XWM.
-static const char expected[] = "....ffhh"  // pretraining; a map: heads on several layers
-                               ".m.mhhhh"  // FREEZE_TRUNK_AND_HEAD
-                               ".m.mffhh"  // FREEZE_TRUNK_ONLY
-                               "xxxxxxxx"  // both of them
-                               "....ffhh"  // EVAL_MODE_ON: fine-tuning, with W the heads keep their weights
-                               "....hhhh"  // everything frozen: features after the head
-                               "......hh"  // frozen trunk: linear evaluation, with X its features
-                               "xxxxxxxx";
+static const char expected[] =
+    "....ffhh" // pretraining; a map: heads on several layers
+    ".m.mhhhh" // FREEZE_TRUNK_AND_HEAD
+    ".m.mffhh" // FREEZE_TRUNK_ONLY
+    "xxxxxxxx" // both of them
+    "....ffhh" // EVAL_MODE_ON: fine-tuning, with W the heads keep their weights
+    "....hhhh" // everything frozen: features after the head
+    "......hh" // frozen trunk: linear evaluation, with X its features
+    "xxxxxxxx";
 
 static const char *advice(char letter) {
-    return letter == 'x'   ? "exclude each other; for a linear evaluation set EVAL_MODE_ON and FREEZE_TRUNK_ONLY"
-           : letter == 'h' ? "has no head, which FREEZE_TRUNK_AND_HEAD and EVAL_TRUNK_AND_HEAD need; for features of "
-           : letter == 'f' ? "needs a frozen trunk; for features of trunk layers set EVAL_MODE_ON, FREEZE_TRUNK_ONLY"
+    return letter == 'x'   ? "exclude each other; for a linear evaluation set EVAL_MODE_ON and "
+                             "FREEZE_TRUNK_ONLY"
+           : letter == 'h' ? "has no head, which FREEZE_TRUNK_AND_HEAD and EVAL_TRUNK_AND_HEAD "
+                             "need; for features of "
+           : letter == 'f' ? "needs a frozen trunk; for features of trunk layers set EVAL_MODE_ON, "
+                             "FREEZE_TRUNK_ONLY"
                            : "over a frozen trunk needs EVAL_MODE_ON; for a linear evaluation set";
 }
 
 static SrStatus configure(int flags, SrConfig **out) {
     SrText text = SR_TEXT_INIT;
     sr_text_printf(&text,
-                   "MODEL: {" TINY_TRUNK ", HEAD: {PARAMS: [[mlp, {dims: [32, 3]}]]}, FEATURE_EVAL_SETTINGS: "
+                   "MODEL: {" TINY_TRUNK
+                   ", HEAD: {PARAMS: [[mlp, {dims: [32, 3]}]]}, FEATURE_EVAL_SETTINGS: "
                    "{EVAL_MODE_ON: %s, FREEZE_TRUNK_ONLY: %s, FREEZE_TRUNK_AND_HEAD: %s, "
-                   "EXTRACT_TRUNK_FEATURES_ONLY: %s, EVAL_TRUNK_AND_HEAD: %s, LINEAR_EVAL_FEAT_POOL_OPS_MAP: %s}}\n"
+                   "EXTRACT_TRUNK_FEATURES_ONLY: %s, EVAL_TRUNK_AND_HEAD: %s, "
+                   "LINEAR_EVAL_FEAT_POOL_OPS_MAP: %s}}\n"
                    "LOSS: {name: cross_entropy_multiple_output_single_target}\n",
-                   flags & EVAL ? "True" : "False", flags & TRUNK ? "True" : "False", flags & BOTH ? "True" : "False",
-                   flags & EXTRACT ? "True" : "False", flags & WHOLE ? "True" : "False",
+                   flags & EVAL ? "True" : "False", flags & TRUNK ? "True" : "False",
+                   flags & BOTH ? "True" : "False", flags & EXTRACT ? "True" : "False",
+                   flags & WHOLE ? "True" : "False",
                    flags & MAP ? "[[res5, [AdaptiveAvgPool2d, [[1, 1]]]]]" : "[]");
     SrStatus status = sr_config_parse(text.s, "case.yaml", NULL, 0, out);
     sr_text_deinit(&text);
@@ -90,9 +97,10 @@ static void test_all_combinations(void **state) {
         SrConfig *config = NULL;
         SrStatus status = configure(flags, &config);
         bool refused = expected[flags] != '.';
-        if (refused != (status != SR_OK) || (refused && !strstr(sr_status_message(), advice(expected[flags]))))
-            fail_msg("combination %d: expected '%c', got %d: %s", flags, expected[flags], (int)status,
-                     sr_status_message());
+        if (refused != (status != SR_OK) ||
+            (refused && !strstr(sr_status_message(), advice(expected[flags]))))
+            fail_msg("combination %d: expected '%c', got %d: %s", flags, expected[flags],
+                     (int)status, sr_status_message());
         if (!refused)
             check_model(config, flags);
         sr_config_free(config);
@@ -103,7 +111,8 @@ static void test_all_combinations(void **state) {
 static void test_place(void **state) {
     (void)state;
     SrConfig *config;
-    CHECK_FAILS(configure(TRUNK | BOTH, &config), SR_ERR_CONFIG, "case.yaml:1: MODEL.FEATURE_EVAL_SETTINGS: FREEZE");
+    CHECK_FAILS(configure(TRUNK | BOTH, &config), SR_ERR_CONFIG,
+                "case.yaml:1: MODEL.FEATURE_EVAL_SETTINGS: FREEZE");
 }
 
 SR_TESTS(feature_eval_settings, unit(test_all_combinations), unit(test_place))

@@ -4,12 +4,12 @@
 #include "base/file.h"
 #include "data/npy.h"
 #include "tests/check.h"
-#include "tests/temp_dir.h"
 #include "tests/measure/feature_rows.h"
+#include "tests/temp_dir.h"
 #include "trainer/eval/feature_files.h"
 
-static void save_npy(const char *dir, const char *name, const char *descr, SrShape shape, const void *data,
-                     size_t bytes) {
+static void save_npy(const char *dir, const char *name, const char *descr, SrShape shape,
+                     const void *data, size_t bytes) {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", dir, name);
     CHECK_OK(sr_npy_save(path, descr, shape, data, bytes));
@@ -17,7 +17,8 @@ static void save_npy(const char *dir, const char *name, const char *descr, SrSha
 
 #define SAVE(name, descr, shape, data) save_npy(dir, name, descr, shape, data, sizeof(data))
 
-static SrStatus load(const char *path, const char *layer, const char *split, SrMatrix *out, SrStringList *files) {
+static SrStatus load(const char *path, const char *layer, const char *split, SrMatrix *out,
+                     SrStringList *files) {
     SrFeatureFiles from = {path, layer, split};
     return sr_features_load(&from, out, files);
 }
@@ -32,13 +33,15 @@ static void test_one_file(void **state) {
     test_rows_save(&f, path, "res5");
     CHECK_OK(load(path, NULL, "train", &g, NULL));
     CHECK(g.n == 9 && g.d == 5 && !g.target);
-    CHECK(memcmp(g.x, f.x, 9 * 5 * sizeof(float)) == 0 && memcmp(g.label, f.label, 9 * sizeof(int64_t)) == 0);
+    CHECK(memcmp(g.x, f.x, 9 * 5 * sizeof(float)) == 0 &&
+          memcmp(g.label, f.label, 9 * sizeof(int64_t)) == 0);
     CHECK_INT(sr_matrix_classes(&g), 3);
     sr_matrix_deinit(&g);
     CHECK_FAILS(load(path, "res4", "train", &g, NULL), SR_ERR_CONFIG, "did you mean 'res5'");
     f.x[7] = NAN;
     test_rows_save(&f, path, "res5");
-    CHECK_FAILS(load(path, NULL, "train", &g, NULL), SR_ERR_CONFIG, "row 1 of 'res5' is not finite");
+    CHECK_FAILS(load(path, NULL, "train", &g, NULL), SR_ERR_CONFIG,
+                "row 1 of 'res5' is not finite");
     f.x[7] = 0;
     f.label[2] = -2;
     test_rows_save(&f, path, "res5");
@@ -79,7 +82,8 @@ static void test_shards(void **state) {
     SAVE("a-00001.npy", "<f4", SR_SHAPE(1, 3), ((float[]){5, 6, 7}));
     CHECK_FAILS(load(dir, "a", "train", &g, NULL), SR_ERR_CONFIG, "rows of 3 numbers, expected 2");
     SAVE("a-00001.npy", "<f4", SR_SHAPE(2, 2), ((float[]){5, 6, 7, 8}));
-    CHECK_FAILS(load(dir, "a", "train", &g, NULL), SR_ERR_CONFIG, "has 1 rows, the features have 2");
+    CHECK_FAILS(load(dir, "a", "train", &g, NULL), SR_ERR_CONFIG,
+                "has 1 rows, the features have 2");
     temp_dir_remove(dir);
 }
 
@@ -130,4 +134,5 @@ static void test_scaling(void **state) {
     sr_matrix_deinit(&g);
 }
 
-SR_TESTS(feature_files, unit(test_one_file), unit(test_shards), unit(test_vissl), unit(test_scaling))
+SR_TESTS(feature_files, unit(test_one_file), unit(test_shards), unit(test_vissl),
+         unit(test_scaling))

@@ -55,8 +55,10 @@ static void test_forms(void **state) {
     check_built("[[[mlp, {dims: [16, 12]}], [mlp, {dims: [12, 3]}]]]", "heads.0.1.clf.0.bias", 1,
                 3);
     check_built("[[mlp, {dims: [16, 12]}], [mlp, {dims: [12, 3]}]]", "heads.1.clf.0.bias", 1, 3);
-    check_built("[[mlp, {dims: [16, 3]}, {use_relu: true}]]", "heads.0.clf.0.weight", 1, 3); // PIRL's
-    check_built("[[mlp, {dims: [16, 3], use_bn: null}]]", "heads.0.clf.0.bias", 1, 3); // None in Python
+    check_built("[[mlp, {dims: [16, 3]}, {use_relu: true}]]", "heads.0.clf.0.weight", 1,
+                3); // PIRL's
+    check_built("[[mlp, {dims: [16, 3], use_bn: null}]]", "heads.0.clf.0.bias", 1,
+                3); // None in Python
     check_built("[[vision_transformer_head, {in_plane: 16, num_classes: 3, hidden_dim: null}]]",
                 "heads.0.layers.head.weight", 1, 3);
     check_built("[[ibot_head, {in_dim: 16, out_dim: 3, norm: null}]]", "heads.0.mlp.4.bias", 1, 3);
@@ -81,7 +83,8 @@ static void test_refused(void **state) {
         {"[[mlp, {dim: [16, 3]}]]", "dims"},
         {"[[[mlp, {dims: [16, 3]}], [mlp, {dims: [4, 3]}]]]",
          "MODEL.HEAD.PARAMS[0][1]: heads.0.1: mlp: dims starts with 4, but its input has 3"},
-        {"[[identity], [mlp, {dims: [4, 3]}]]", "MODEL.HEAD.PARAMS[1]: heads.1: mlp: dims starts with 4"},
+        {"[[identity], [mlp, {dims: [4, 3]}]]",
+         "MODEL.HEAD.PARAMS[1]: heads.1: mlp: dims starts with 4"},
         {"[[mlp, {dims: [16, 3], use_bn: maybe}]]", "MODEL.HEAD.PARAMS[0].mlp.use_bn is maybe"},
         {"[[swav_head, {dims: [16, 8], num_clusters: [5]}], [mlp, {dims: [8, 3]}]]",
          "mlp takes one input"},

@@ -2,9 +2,9 @@
 // refuses.
 #include <stdio.h>
 
+#include "base/yaml_edit.h"
 #include "tests/check.h"
 #include "trainer/config/schema.h"
-#include "base/yaml_edit.h"
 
 typedef struct {
     SrArena arena;
@@ -188,9 +188,11 @@ static void test_ibot_masks(void **state) {
     (void)state;
     static const char text[] =
         "LOSS: {name: ibot_loss, ibot_loss: {out_dim: 1}}\n"
-        "MODEL: {TRUNK: {NAME: %s, VISION_TRANSFORMERS: {PATCH_SIZE: 8}}, HEAD: {PARAMS: [[ibot_head, {out_dim: "
+        "MODEL: {TRUNK: {NAME: %s, VISION_TRANSFORMERS: {PATCH_SIZE: 8}}, HEAD: {PARAMS: "
+        "[[ibot_head, {out_dim: "
         "33}]]}}\n"
-        "DATA: {TRAIN: {COLLATE_FUNCTION: ibot_multicrop_masking_collator, TRANSFORMS: [{name: ToTensor}, "
+        "DATA: {TRAIN: {COLLATE_FUNCTION: ibot_multicrop_masking_collator, TRANSFORMS: [{name: "
+        "ToTensor}, "
         "{name: MaskedImageModeling, patch_size: 16}, {name: MaskedImageModeling}]}}\n";
     char yaml[1024];
     snprintf(yaml, sizeof yaml, text, "vision_transformer");
@@ -234,7 +236,8 @@ static void test_collators(void **state) {
         const char *loss, *head, *collator; // collator NULL: as it was
     } rows[] = {{"multicrop_simclr_info_nce_loss", "[mlp, {dims: [4, 2]}]", "multicrop_collator"},
                 {"deepclusterv2_loss", "[mlp, {dims: [4, 2]}]", "multicrop_collator"},
-                {"swav_momentum_loss", "[swav_head, {dims: [4, 2], num_clusters: [3]}]", "multicrop_collator"},
+                {"swav_momentum_loss", "[swav_head, {dims: [4, 2], num_clusters: [3]}]",
+                 "multicrop_collator"},
                 {"dino_loss", "[dino_head, {num_clusters: [3]}]", "multicrop_collator"},
                 {"dino_loss", "[swav_head, {num_clusters: [3]}]", "multicrop_collator"},
                 {"simclr_info_nce_loss", "[mlp, {dims: [4, 2]}]", NULL},
@@ -243,8 +246,10 @@ static void test_collators(void **state) {
                 {"cross_entropy_multiple_output_single_target", "[mlp, {dims: [4, 2]}]", NULL}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         char text[1024];
-        snprintf(text, sizeof text, "LOSS: {name: %s, %s: {}}\nMODEL: {HEAD: {PARAMS: [%s]}}\n" DATA("simclr_collator"),
-                 rows[i].loss, rows[i].loss, rows[i].head);
+        snprintf(
+            text, sizeof text,
+            "LOSS: {name: %s, %s: {}}\nMODEL: {HEAD: {PARAMS: [%s]}}\n" DATA("simclr_collator"),
+            rows[i].loss, rows[i].loss, rows[i].head);
         Tree t = parse(text);
         CHECK_OK(sr__infer(t.tree, 1, &t.arena));
         CHECK_STR(sr_tree_text(t.tree, "DATA.TRAIN.COLLATE_FUNCTION", ""),
@@ -257,14 +262,19 @@ static void test_collators(void **state) {
 static void test_heads_and_collators_refused(void **state) {
     (void)state;
     static const char *const rows[][3] = {
-        {"swav_momentum_loss", "[[mlp, {dims: [4, 2]}]]", "swav_momentum_loss needs the head [swav_head"},
+        {"swav_momentum_loss", "[[mlp, {dims: [4, 2]}]]",
+         "swav_momentum_loss needs the head [swav_head"},
         {"dino_loss", "[[mlp, {dims: [4, 2]}]]", "dino_loss needs the head [swav_head dino_head"},
-        {"dino_loss", "[[dino_head, {num_clusters: [3]}], [identity]]", "needs exactly one head, there are 2"},
-        {"ibot_loss", "[[ibot_head, {out_dim: 3}]]", "needs ibot_multicrop_masking_collator, not default_collate"},
-        {"swav_loss", "[[[swav_head, {dims: [4, 2], num_clusters: [3]}]]]", "not a chain or another"}};
+        {"dino_loss", "[[dino_head, {num_clusters: [3]}], [identity]]",
+         "needs exactly one head, there are 2"},
+        {"ibot_loss", "[[ibot_head, {out_dim: 3}]]",
+         "needs ibot_multicrop_masking_collator, not default_collate"},
+        {"swav_loss", "[[[swav_head, {dims: [4, 2], num_clusters: [3]}]]]",
+         "not a chain or another"}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         char text[1024];
-        snprintf(text, sizeof text, "LOSS: {name: %s}\nMODEL: {HEAD: {PARAMS: %s}}\n" DATA("default_collate"),
+        snprintf(text, sizeof text,
+                 "LOSS: {name: %s}\nMODEL: {HEAD: {PARAMS: %s}}\n" DATA("default_collate"),
                  rows[i][0], rows[i][1]);
         CHECK_FAILS(infer(text, 1), SR_ERR_CONFIG, rows[i][2]);
     }
@@ -273,15 +283,18 @@ static void test_heads_and_collators_refused(void **state) {
 static void test_label_type(void **state) {
     (void)state;
     CHECK_FAILS(infer("DATA: {TEST: {LABEL_TYPE: standrd}}\n", 1), SR_ERR_CONFIG,
-                "test.yaml:1: DATA.TEST.LABEL_TYPE: unknown label type 'standrd'; did you mean 'standard'?");
+                "test.yaml:1: DATA.TEST.LABEL_TYPE: unknown label type 'standrd'; did you mean "
+                "'standard'?");
 }
 
 static void test_world_of_bce(void **state) {
     (void)state;
-    Tree t = parse("LOSS: {name: bce_logits_multiple_output_single_target, bce_logits_multiple_output_single_target: "
+    Tree t = parse("LOSS: {name: bce_logits_multiple_output_single_target, "
+                   "bce_logits_multiple_output_single_target: "
                    "{world_size: 1}}\n" DATA("default_collate"));
     CHECK_OK(sr__infer(t.tree, 4, &t.arena));
-    CHECK_INT(sr_tree_int(t.tree, "LOSS.bce_logits_multiple_output_single_target.world_size", 0), 4);
+    CHECK_INT(sr_tree_int(t.tree, "LOSS.bce_logits_multiple_output_single_target.world_size", 0),
+              4);
     sr_arena_deinit(&t.arena);
 }
 
@@ -290,10 +303,13 @@ static void test_world_of_bce(void **state) {
 static Tree with_meters(const char *flags, const char *name, const char *names) {
     char text[1024];
     snprintf(text, sizeof text,
-             "METERS: {name: \"%s\", names: %s, accuracy_list_meter: " LIST_METER ", mean_ap_list_meter: " LIST_METER
-             ", precision_at_k_list_meter: " LIST_METER ", recall_at_k_list_meter: " LIST_METER "}\n"
-             "MODEL: {FEATURE_EVAL_SETTINGS: {%s, LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res4, [Identity, []]], [res2, "
-             "[Identity, []]], [res4, [Identity, []]]]}}\n", name, names, flags);
+             "METERS: {name: \"%s\", names: %s, accuracy_list_meter: " LIST_METER
+             ", mean_ap_list_meter: " LIST_METER ", precision_at_k_list_meter: " LIST_METER
+             ", recall_at_k_list_meter: " LIST_METER "}\n"
+             "MODEL: {FEATURE_EVAL_SETTINGS: {%s, LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res4, "
+             "[Identity, []]], [res2, "
+             "[Identity, []]], [res4, [Identity, []]]]}}\n",
+             name, names, flags);
     Tree t = parse(text);
     CHECK_OK(sr__infer(t.tree, 1, &t.arena));
     return t;
@@ -303,14 +319,16 @@ static Tree with_meters(const char *flags, const char *name, const char *names) 
 static void test_meters(void **state) {
     (void)state;
     static const char linear[] = "EVAL_MODE_ON: true, FREEZE_TRUNK_ONLY: true";
-    static const char *const all[] = {"accuracy_list_meter", "mean_ap_list_meter", "precision_at_k_list_meter",
-                                      "recall_at_k_list_meter"};
+    static const char *const all[] = {"accuracy_list_meter", "mean_ap_list_meter",
+                                      "precision_at_k_list_meter", "recall_at_k_list_meter"};
     char key[128];
-    Tree t = with_meters(linear, "", "[accuracy_list_meter, mean_ap_list_meter, precision_at_k_list_meter, "
-                                     "recall_at_k_list_meter]");
+    Tree t = with_meters(linear, "",
+                         "[accuracy_list_meter, mean_ap_list_meter, precision_at_k_list_meter, "
+                         "recall_at_k_list_meter]");
     for (int i = 0; i < SR_COUNT(all); i++) {
         snprintf(key, sizeof key, "METERS.%s", all[i]);
-        const SrYaml *meter = sr_yaml_find_path(t.tree, key), *names = sr_yaml_find(meter, "meter_names");
+        const SrYaml *meter = sr_yaml_find_path(t.tree, key),
+                     *names = sr_yaml_find(meter, "meter_names");
         CHECK_INT(sr_tree_int(meter, "num_meters", 0), 3);
         CHECK_INT(names->n, 3);
         CHECK_STR(names->items[0]->text, "res4");
@@ -337,6 +355,6 @@ static void test_meters(void **state) {
 
 SR_TESTS(infer, unit(test_swav), unit(test_swav_refuses), unit(test_momentum_forces_the_collator),
          unit(test_simclr_counts), unit(test_other_losses), unit(test_labels_and_decay),
-         unit(test_only_known_keys_are_written), unit(test_ibot_masks), unit(test_dino_needs_crops), unit(test_init_seed),
-         unit(test_collators),
-         unit(test_heads_and_collators_refused), unit(test_label_type), unit(test_world_of_bce), unit(test_meters))
+         unit(test_only_known_keys_are_written), unit(test_ibot_masks), unit(test_dino_needs_crops),
+         unit(test_init_seed), unit(test_collators), unit(test_heads_and_collators_refused),
+         unit(test_label_type), unit(test_world_of_bce), unit(test_meters))

@@ -94,9 +94,7 @@ static void test_kept_is_computed(void **state) {
     }
 }
 
-static int stop_after(void *left) {
-    return --*(int *)left == 0;
-}
+static int stop_after(void *left) { return --*(int *)left == 0; }
 
 // Stopped within an epoch and gone on with: the bits of a run that was not.
 static void test_resume(void **state) {
@@ -125,9 +123,10 @@ static void test_resume(void **state) {
 // Transforms that draw are never kept.
 static void test_drawing_transforms(void **state) {
     (void)state;
-    const char *const flip[] = {CACHE "memory", "OPTIMIZER.num_epochs=1",
-                                "DATA.TRAIN.TRANSFORMS=[{name: CenterCrop, size: 16}, "
-                                "{name: RandomHorizontalFlip}, {name: ToTensor}, {name: Normalize}]"};
+    const char *const flip[] = {
+        CACHE "memory", "OPTIMIZER.num_epochs=1",
+        "DATA.TRAIN.TRANSFORMS=[{name: CenterCrop, size: 16}, "
+        "{name: RandomHorizontalFlip}, {name: ToTensor}, {name: Normalize}]"};
     Linear l;
     temp_dir_make(l.dir);
     CHECK_OK(start(&l, flip, 3));
@@ -147,14 +146,16 @@ static void test_trunk_stays(void **state) {
     SrRun *fresh;
     CHECK_OK(sr_run_open(config, SR_RUN_TRAIN, &fresh));
     for (int i = 0; i < sr_params_count(params); i++) {
-        const SrParam *p = sr_params_at(params, i), *q = sr_params_at(sr_model_params(fresh->model), i);
+        const SrParam *p = sr_params_at(params, i),
+                      *q = sr_params_at(sr_model_params(fresh->model), i);
         bool is_trunk = strncmp(p->name, "trunk.base_model._feature_blocks.", 33) == 0;
         trunk += is_trunk;
         heads += p->trainable;
         CHECK(is_trunk || strncmp(p->name, "heads.", 6) == 0);
         CHECK(!is_trunk || (!p->trainable && p->grad == NULL));
-        CHECK(!is_trunk || memcmp(p->value, q->value, (size_t)sr_shape_count(p->shape) *
-                                                         sr_dtype_bytes(p->dtype)) == 0);
+        CHECK(!is_trunk ||
+              memcmp(p->value, q->value,
+                     (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype)) == 0);
     }
     CHECK(trunk > 60);
     CHECK_INT(heads, 4 + 4 + 2);
@@ -191,8 +192,9 @@ static void test_phases(void **state) {
     SrPosition at;
     CHECK_OK(sr_checkpoint_position(path, &at));
     CHECK(at.best > 33);
-    const char *const only[] = {"TEST_ONLY=True", "DATA.TRAIN.DATA_SOURCES=[disk_folder]", "DATA.TRAIN.DATA_PATHS=[gone]",
-                                "MODEL.WEIGHTS_INIT.PARAMS_FILE=gone"}; // the folder's checkpoint wins
+    const char *const only[] = {
+        "TEST_ONLY=True", "DATA.TRAIN.DATA_SOURCES=[disk_folder]", "DATA.TRAIN.DATA_PATHS=[gone]",
+        "MODEL.WEIGHTS_INIT.PARAMS_FILE=gone"}; // the folder's checkpoint wins
     CHECK_OK(start(&l, only, 4));
     CHECK(l.run->train.loader == NULL); // the training images are not needed
     CHECK_INT(l.result.epochs, 0);
@@ -278,7 +280,6 @@ static void test_refusals(void **state) {
     }
 }
 
-SR_TESTS(linear, unit(test_kept_is_computed), unit(test_resume),
-         unit(test_drawing_transforms), unit(test_trunk_stays),
-         unit(test_phases), unit(test_report), unit(test_diverged_baseline),
+SR_TESTS(linear, unit(test_kept_is_computed), unit(test_resume), unit(test_drawing_transforms),
+         unit(test_trunk_stays), unit(test_phases), unit(test_report), unit(test_diverged_baseline),
          unit(test_refusals))

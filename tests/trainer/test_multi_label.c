@@ -33,9 +33,11 @@ static const char text[] =
     "    EVAL_MODE_ON: True\n"
     "    FREEZE_TRUNK_ONLY: True\n"
     "    SHOULD_FLATTEN_FEATS: False\n"
-    "    LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res2, [AvgPool2d, [[4, 4], 4, 0]]], [res5avg, [Identity, []]]]\n"
+    "    LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res2, [AvgPool2d, [[4, 4], 4, 0]]], [res5avg, [Identity, "
+    "[]]]]\n"
     "  TRUNK: {RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625, SMALL_IMAGE_STEM: true}}\n"
-    "  HEAD: {PARAMS: [[eval_mlp, {in_channels: 4, dims: [64, 3]}], [eval_mlp, {in_channels: 32, dims: [32, 3]}]]}\n"
+    "  HEAD: {PARAMS: [[eval_mlp, {in_channels: 4, dims: [64, 3]}], [eval_mlp, {in_channels: 32, "
+    "dims: [32, 3]}]]}\n"
     "LOSS: {name: bce_logits_multiple_output_single_target}\n"
     "OPTIMIZER: {num_epochs: 12, param_schedulers: {lr: {name: constant, value: 0.1}}}\n";
 
@@ -77,15 +79,17 @@ static void begin(Fixture *f) {
     write_side(f, "train", 0);
     write_side(f, "test", 1000);
     snprintf(f->train, sizeof f->train, "DATA.TRAIN.DATA_PATHS=[%s/train.txt]", f->dir);
-    snprintf(f->train_labels, sizeof f->train_labels, "DATA.TRAIN.LABEL_PATHS=[%s/train.npy]", f->dir);
+    snprintf(f->train_labels, sizeof f->train_labels, "DATA.TRAIN.LABEL_PATHS=[%s/train.npy]",
+             f->dir);
     snprintf(f->test, sizeof f->test, "DATA.TEST.DATA_PATHS=[%s/test.txt]", f->dir);
     snprintf(f->test_labels, sizeof f->test_labels, "DATA.TEST.LABEL_PATHS=[%s/test.npy]", f->dir);
     snprintf(f->folder, sizeof f->folder, "CHECKPOINT.DIR=%s/run", f->dir);
 }
 
 static SrStatus run(Fixture *f, const char *override) {
-    const char *all[] = {f->train, f->train_labels, f->test, f->test_labels, f->folder,
-                         "CHECKPOINT.OVERWRITE_EXISTING=True", override};
+    const char *all[] = {f->train,       f->train_labels, f->test,
+                         f->test_labels, f->folder,       "CHECKPOINT.OVERWRITE_EXISTING=True",
+                         override};
     f->run = NULL;
     CHECK_OK(sr_config_parse(text, "several.yaml", all, SR_COUNT(all) - !override, &f->config));
     return sr_train(f->config, &(SrTrainOptions){0}, &f->run, &f->result);
@@ -120,7 +124,8 @@ static void test_learns(void **state) {
     CHECK(recall[0].value < 100);
     sr_phases_close(&phases);
     CHECK_OK(sr_linear_report(f.run, &report));
-    CHECK(!report.has[SR_ROW_MAJORITY] && report.has[SR_ROW_PIXELS] && report.has[SR_ROW_UNTRAINED]);
+    CHECK(!report.has[SR_ROW_MAJORITY] && report.has[SR_ROW_PIXELS] &&
+          report.has[SR_ROW_UNTRAINED]);
     finish(&f);
     CHECK_OK(run(&f, "MODEL.FEATURE_EVAL_SETTINGS.CACHE_FEATURES=off"));
     CHECK_NEAR(f.result.last_loss, kept, 0);

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "tests/check.h"
 #include "measure/logreg.h"
+#include "tests/check.h"
 #include "trainer/eval/online_probe.h"
 #include "trainer/eval/report.h"
 #include "trainer/run/run.h"
@@ -19,7 +19,8 @@ typedef struct {
 } Fixture;
 
 static SrStatus begin(Fixture *f, const char *a, const char *b) {
-    const char *overrides[] = {"DATA.TRAIN.DATA_LIMIT=400", "NEAREST_NEIGHBOR.L2_NORM_FEATS=True", a, b};
+    const char *overrides[] = {"DATA.TRAIN.DATA_LIMIT=400", "NEAREST_NEIGHBOR.L2_NORM_FEATS=True",
+                               a, b};
     *f = (Fixture){.config = NULL};
     SR_TRY(sr_config_load(CONFIG, overrides, SR_COUNT(overrides), &f->config));
     SR_TRY(sr_run_open(f->config, SR_RUN_TRAIN, &f->run));
@@ -95,7 +96,8 @@ static void check_refused(const char *override, const char *text) {
 static void test_refused(void **state) {
     (void)state;
     check_refused("DATA.TRAIN.RANDOM_SYNTHETIC_LABELS=1", "labels of two classes");
-    check_refused("MODEL.FEATURE_EVAL_SETTINGS={EVAL_MODE_ON: True, FREEZE_TRUNK_ONLY: True}", "the trunk is frozen");
+    check_refused("MODEL.FEATURE_EVAL_SETTINGS={EVAL_MODE_ON: True, FREEZE_TRUNK_ONLY: True}",
+                  "the trunk is frozen");
     check_refused("NEAREST_NEIGHBOR.LAYER=flaten", "flatten");
     check_refused("NEAREST_NEIGHBOR.TOPK=[]", "TOPK is empty");
     check_refused("HOOKS.PROBE.EVERY_NUM_EPOCH=1", "EVERY_NUM_EPOCHS");

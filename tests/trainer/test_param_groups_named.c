@@ -2,9 +2,9 @@
 // decay.
 #include "base/mem.h"
 #include "tests/check.h"
+#include "trainer/config/schema.h"
 #include "trainer/optim/optim.h"
 #include "trainer/run/run.h"
-#include "trainer/config/schema.h"
 
 typedef struct {
     const char *name;
@@ -216,7 +216,8 @@ static void test_scaled_steps(void **state) {
 // ---- through a configuration
 
 // One step of an example at a rate of 1, without momentum; what each parameter was before.
-static SrRun *one_step(const char *file, const char *const *overrides, int n, SrConfig **config, float **before) {
+static SrRun *one_step(const char *file, const char *const *overrides, int n, SrConfig **config,
+                       float **before) {
     SrRun *run;
     double loss;
     CHECK_OK(sr_config_load(file, overrides, n, config));
@@ -224,7 +225,8 @@ static SrRun *one_step(const char *file, const char *const *overrides, int n, Sr
     SrParams *params = sr_model_params(run->model);
     *before = sr_calloc((size_t)sr_params_count(params), sizeof **before);
     for (int i = 0; i < sr_params_count(params); i++)
-        (*before)[i] = sr_params_at(params, i)->trainable ? *(float *)sr_params_at(params, i)->value : 0;
+        (*before)[i] =
+            sr_params_at(params, i)->trainable ? *(float *)sr_params_at(params, i)->value : 0;
     for (int v = 0; v < run->graph.n_views; v++) {
         SrTensor x = sr_plan_input(run->plan, run->graph.views[v]);
         for (int64_t i = 0; i < sr_shape_count(x.shape); i++)
@@ -258,13 +260,15 @@ static void test_configured(void **state) {
     (void)state;
     static const char *const decay[] = {PLAIN, "OPTIMIZER.param_group_constructor=lr_decay",
                                         "OPTIMIZER.layer_wise_lr_decay.decay=0.5"},
-                      *const dino[] = {PLAIN, "OPTIMIZER.weight_decay=0.25",
-                                       "OPTIMIZER.param_group_constructor=dino"},
-                      *const heads[] = {PLAIN, "OPTIMIZER.param_group_constructor=linear_eval_heads",
-                                        "+OPTIMIZER.linear_eval_heads=[{lr:0.5},{lr:0.125}]"};
+                             *const dino[] = {PLAIN, "OPTIMIZER.weight_decay=0.25",
+                                              "OPTIMIZER.param_group_constructor=dino"},
+                             *const heads[] = {
+                                 PLAIN, "OPTIMIZER.param_group_constructor=linear_eval_heads",
+                                 "+OPTIMIZER.linear_eval_heads=[{lr:0.5},{lr:0.125}]"};
     SrConfig *config;
     float *before;
-    SrRun *run = one_step("configs/examples/single_output.yaml", decay, SR_COUNT(decay), &config, &before);
+    SrRun *run =
+        one_step("configs/examples/single_output.yaml", decay, SR_COUNT(decay), &config, &before);
     check_rate(run, before, "heads.0.clf.0.weight", 1);
     check_rate(run, before, "trunk._feature_blocks.layer4.0.conv1.weight", 0.5);
     check_rate(run, before, "trunk._feature_blocks.layer3.0.conv1.weight", 0.25);
@@ -305,5 +309,5 @@ static void test_configured_wrongly(void **state) {
 
 SR_TESTS(param_groups_named, unit(test_dino), unit(test_lr_decay_resnet),
          unit(test_lr_decay_transformer), unit(test_linear_eval_heads),
-         unit(test_checked_with_the_configuration), unit(test_scaled_steps),
-         unit(test_configured), unit(test_configured_wrongly))
+         unit(test_checked_with_the_configuration), unit(test_scaled_steps), unit(test_configured),
+         unit(test_configured_wrongly))

@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
-#include "trainer/run/run_folder.h"
 #include "trainer/run/run.h"
+#include "trainer/run/run_folder.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
 
@@ -63,7 +63,8 @@ static void test_activation_checkpointing(void **state) {
     enum { N = 64 };
     float with[N] = {0}, without[N] = {0}, direct[N] = {0};
     size_t less, more, other;
-    double a = one_step("MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING=True", &less, with, N);
+    double a = one_step("MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING=True", &less,
+                        with, N);
     double b = one_step("SEED_VALUE=0", &more, without, N);
     double c = one_step("MACHINE.WINOGRAD=none", &other, direct, N);
     CHECK(a == b && memcmp(with, without, sizeof with) == 0);
@@ -136,4 +137,5 @@ static void test_rates(void **state) {
     sr_config_free(config);
 }
 
-SR_TESTS(run, unit(test_activation_checkpointing), unit(test_out_of_memory), unit(test_checkpoint_out_of_memory), unit(test_rates))
+SR_TESTS(run, unit(test_activation_checkpointing), unit(test_out_of_memory),
+         unit(test_checkpoint_out_of_memory), unit(test_rates))

@@ -1,8 +1,8 @@
 // What files written for a cluster become in one process: names of sharded modules and parameters,
 // the world.
+#include "base/yaml_edit.h"
 #include "tests/check.h"
 #include "trainer/config/schema.h"
-#include "base/yaml_edit.h"
 
 static const char text[] =
     "config:\n"

@@ -72,7 +72,8 @@ static void test_bf16_steps(void **state) {
     (void)state;
     const char *overrides[] = {"OPTIMIZER.use_larc=False", "MODEL.AMP_PARAMS.USE_AMP=True"};
     SrConfig *config[2];
-    SrRun *run[2] = {open_run_with(&config[0], overrides, 1), open_run_with(&config[1], overrides, 2)};
+    SrRun *run[2] = {open_run_with(&config[0], overrides, 1),
+                     open_run_with(&config[1], overrides, 2)};
     SrParams *params[2] = {sr_model_params(run[0]->model), sr_model_params(run[1]->model)};
     CHECK(run[1]->cost.plan.activation_bytes < run[0]->cost.plan.activation_bytes);
     double floats = step_at(run[0], 0, 0.0005), first = step_at(run[1], 0, 0.0005), last = first;
@@ -81,8 +82,10 @@ static void test_bf16_steps(void **state) {
     for (int i = 1; i < 40; i++)
         last = step_at(run[1], i, 0.0005);
     CHECK(last < first - 0.5);
-    for (int k = 0; k < sr_params_count(params[1]); k++) // everything that outlives a step is a float
-        CHECK(sr_params_at(params[1], k)->dtype == SR_F32 || sr_params_at(params[1], k)->dtype == SR_I64);
+    for (int k = 0; k < sr_params_count(params[1]);
+         k++) // everything that outlives a step is a float
+        CHECK(sr_params_at(params[1], k)->dtype == SR_F32 ||
+              sr_params_at(params[1], k)->dtype == SR_I64);
     close_run(run[0], config[0]);
     close_run(run[1], config[1]);
 }
@@ -178,9 +181,10 @@ static void check_state(const char *const *overrides, int n, int moments, bool t
 static void test_state(void **state) {
     (void)state;
     static const char *const momentum[] = {"OPTIMIZER.momentum=0.9"},
-               *const none[] = {"OPTIMIZER.momentum=0", "OPTIMIZER.nesterov=False"},
-               *const adam[] = {"OPTIMIZER.name=adam", "OPTIMIZER.use_larc=False"},
-               *const teacher[] = {"OPTIMIZER.momentum=0.9", "LOSS.name=swav_momentum_loss"};
+                             *const none[] = {"OPTIMIZER.momentum=0", "OPTIMIZER.nesterov=False"},
+                             *const adam[] = {"OPTIMIZER.name=adam", "OPTIMIZER.use_larc=False"},
+                             *const teacher[] = {"OPTIMIZER.momentum=0.9",
+                                                 "LOSS.name=swav_momentum_loss"};
     check_state(momentum, 1, 1, false);
     check_state(none, 2, 0, false);
     check_state(adam, 2, 2, false);
@@ -202,5 +206,5 @@ static void test_optimizer_is_checked(void **state) {
     }
 }
 
-SR_TESTS(step, unit(test_learns_without_heap), unit(test_bf16_steps), unit(test_freezing), unit(test_not_finite),
-         unit(test_cost), unit(test_state), unit(test_optimizer_is_checked))
+SR_TESTS(step, unit(test_learns_without_heap), unit(test_bf16_steps), unit(test_freezing),
+         unit(test_not_finite), unit(test_cost), unit(test_state), unit(test_optimizer_is_checked))

@@ -7,12 +7,13 @@
 #include "tests/trainer/tiny_model.h"
 #include "trainer/config/schema.h"
 
-#define REST \
+#define REST                                                                                       \
     "\nLOSS: {name: swav_loss}\nDATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator, TRANSFORMS: " \
     "[{name: ImgPilToMultiCrop, total_num_crops: 2, num_crops: [2]}]}}\n"
 #define FEAT "FEATURE_EVAL_SETTINGS: "
-#define TWO_LAYERS "LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res3, [AdaptiveAvgPool2d, [[2, 1]]]], " \
-                   "[res2, [MaxPool2d, [4, 4]]]]"
+#define TWO_LAYERS                                                            \
+    "LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res3, [AdaptiveAvgPool2d, [[2, 1]]]], " \
+    "[res2, [MaxPool2d, [4, 4]]]]"
 #define TWO_MLPS "PARAMS: [[mlp, {dims: [32, 3], use_relu: true}], [mlp, {dims: [32, 2]}]]"
 
 enum { BATCH = 6 };
@@ -39,7 +40,8 @@ static SrStatus build(Case *t, int n_views, const int *sizes) {
 }
 
 // model: the inside of MODEL: {}; names: DATA.TRAIN.INPUT_KEY_NAMES.
-static SrStatus open_named(Case *t, const char *model, SrStrings names, int n_views, const int *sizes) {
+static SrStatus open_named(Case *t, const char *model, SrStrings names, int n_views,
+                           const int *sizes) {
     char text[1024];
     SrArena arena = SR_ARENA_INIT;
     SrYaml *given;
@@ -65,9 +67,13 @@ static void close_case(Case *t) {
 }
 
 static GradientCheck check_of(Case *t) {
-    return (GradientCheck){.graph = t->g.graph, .params = sr_model_params(t->model), .plan = t->plan,
-                           .inputs = t->g.views, .n_inputs = t->g.n_views,
-                           .outputs = t->g.outputs, .n_outputs = t->g.n_outputs};
+    return (GradientCheck){.graph = t->g.graph,
+                           .params = sr_model_params(t->model),
+                           .plan = t->plan,
+                           .inputs = t->g.views,
+                           .n_inputs = t->g.n_views,
+                           .outputs = t->g.outputs,
+                           .n_outputs = t->g.n_outputs};
 }
 
 static void start(Case *t) {
@@ -98,9 +104,7 @@ static const SrParam *param(Case *t, const char *name) {
     return sr_params_at(params, i);
 }
 
-static SrShape shape(Case *t, int i) {
-    return sr_graph_at(t->g.graph, t->g.outputs[i])->shape;
-}
+static SrShape shape(Case *t, int i) { return sr_graph_at(t->g.graph, t->g.outputs[i])->shape; }
 
 static int64_t counter(Case *t, const char *module) {
     char name[128];
@@ -132,22 +136,22 @@ static void test_examples(void **state) {
     static const struct {
         const char *name;
         int n_views, n_outputs, rows[3], widths[3], trained;
-    } rows[] = {
-        {"single_output", 1, 1, {BATCH}, {4}, 62},
-        {"head_chain", 1, 1, {BATCH}, {4}, 60 + 6 + 2},
-        {"several_heads", 1, 2, {BATCH, BATCH}, {4, 2}, 60 + 6 + 2},
-        {"several_layers", 1, 3, {BATCH, BATCH, BATCH}, {4, 4, 4}, 60 + 12},
-        {"chain_and_head", 1, 2, {BATCH, BATCH}, {4, 4}, 60 + 6},
-        {"several_inputs", 2, 2, {BATCH, BATCH}, {4, 4}, 60 + 6},
-        {"several_resolutions", 2, 2, {2 * BATCH, 2 * BATCH}, {8, 6}, 60 + 7},
-        {"frozen_trunk", 1, 2, {BATCH, BATCH}, {4, 4}, 8},
-        {"frozen_head", 1, 1, {BATCH}, {4}, 60},
-        {"frozen_trunk_and_head", 1, 1, {BATCH}, {4}, 0}};
+    } rows[] = {{"single_output", 1, 1, {BATCH}, {4}, 62},
+                {"head_chain", 1, 1, {BATCH}, {4}, 60 + 6 + 2},
+                {"several_heads", 1, 2, {BATCH, BATCH}, {4, 2}, 60 + 6 + 2},
+                {"several_layers", 1, 3, {BATCH, BATCH, BATCH}, {4, 4, 4}, 60 + 12},
+                {"chain_and_head", 1, 2, {BATCH, BATCH}, {4, 4}, 60 + 6},
+                {"several_inputs", 2, 2, {BATCH, BATCH}, {4, 4}, 60 + 6},
+                {"several_resolutions", 2, 2, {2 * BATCH, 2 * BATCH}, {8, 6}, 60 + 7},
+                {"frozen_trunk", 1, 2, {BATCH, BATCH}, {4, 4}, 8},
+                {"frozen_head", 1, 1, {BATCH}, {4}, 60},
+                {"frozen_trunk_and_head", 1, 1, {BATCH}, {4}, 0}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         Case t;
         // The pooling of frozen_trunk, 4 x 4 of res3, wants the 16 pixels of its file.
         static const int full[] = {16};
-        open_example(&t, rows[i].name, rows[i].n_views, strcmp(rows[i].name, "frozen_trunk") ? two : full);
+        open_example(&t, rows[i].name, rows[i].n_views,
+                     strcmp(rows[i].name, "frozen_trunk") ? two : full);
         CHECK_INT(t.g.n_outputs, rows[i].n_outputs);
         for (int k = 0; k < t.g.n_outputs; k++)
             CHECK(sr_shape_equal(shape(&t, k), SR_SHAPE(rows[i].rows[k], rows[i].widths[k])));
@@ -210,25 +214,30 @@ static void test_chain_must_fit(void **state) {
 static void test_features_only(void **state) {
     (void)state;
     Case t;
-    CHECK_OK(open_case(&t, FEAT "{EVAL_MODE_ON: true, FREEZE_TRUNK_ONLY: true, "
-                                "EXTRACT_TRUNK_FEATURES_ONLY: true, " TWO_LAYERS "}", 1, one));
+    CHECK_OK(open_case(&t,
+                       FEAT "{EVAL_MODE_ON: true, FREEZE_TRUNK_ONLY: true, "
+                            "EXTRACT_TRUNK_FEATURES_ONLY: true, " TWO_LAYERS "}",
+                       1, one));
     CHECK_INT(t.g.n_outputs, 2);
     CHECK(sr_shape_equal(shape(&t, 0), SR_SHAPE(BATCH, 16))); // flattened
     CHECK(sr_shape_equal(shape(&t, 1), SR_SHAPE(BATCH, 16)));
     close_case(&t);
 }
 
-#define MAPPED_HEADS ", HEAD: {PARAMS: [[mlp, {dims: [32, 3]}], [[mlp, {dims: [8, 4]}], " \
-                     "[siamese_concat_view, {num_towers: 2}]]]}"
+#define MAPPED_HEADS                                                     \
+    ", HEAD: {PARAMS: [[mlp, {dims: [32, 3]}], [[mlp, {dims: [8, 4]}], " \
+    "[siamese_concat_view, {num_towers: 2}]]]}"
 
 // Towers are concatenated behind the first module; running statistics see each input by itself.
 static void test_several_inputs(void **state) {
     (void)state;
     Case t;
-    CHECK_OK(open_case(&t, "MULTI_INPUT_HEAD_MAPPING: [[patches, {feat_names: [res5avg], "
-                           "head_index: 0}], [images, [flatten]]], HEAD: {PARAMS: [[mlp, {dims: "
-                           "[32, 3]}], [[mlp, {dims: [32, 4]}], [siamese_concat_view, "
-                           "{num_towers: 2}]]]}", 2, two));
+    CHECK_OK(open_case(&t,
+                       "MULTI_INPUT_HEAD_MAPPING: [[patches, {feat_names: [res5avg], "
+                       "head_index: 0}], [images, [flatten]]], HEAD: {PARAMS: [[mlp, {dims: "
+                       "[32, 3]}], [[mlp, {dims: [32, 4]}], [siamese_concat_view, "
+                       "{num_towers: 2}]]]}",
+                       2, two));
     CHECK_INT(t.g.n_outputs, 2);
     CHECK(sr_shape_equal(shape(&t, 0), SR_SHAPE(BATCH, 3)));
     CHECK(sr_shape_equal(shape(&t, 1), SR_SHAPE(BATCH / 2, 8)));
@@ -237,8 +246,10 @@ static void test_several_inputs(void **state) {
     CHECK_INT(counter(&t, "trunk._feature_blocks.bn1"), 2);
     close_case(&t);
     // One head for both inputs: its parameters are shared.
-    CHECK_OK(open_case(&t, "MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [flatten]]], "
-                           "HEAD: {PARAMS: [[mlp, {dims: [32, 3]}]]}", 2, two));
+    CHECK_OK(open_case(&t,
+                       "MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [flatten]]], "
+                       "HEAD: {PARAMS: [[mlp, {dims: [32, 3]}]]}",
+                       2, two));
     CHECK_INT(t.g.n_outputs, 2);
     start(&t);
     CHECK_INT(check_gradients(&t), 62);
@@ -248,14 +259,16 @@ static void test_several_inputs(void **state) {
 // Names say which view an input is; without them the first view is the first of the mapping.
 static void test_named_inputs(void **state) {
     (void)state;
-    static const char *const turned[] = {"patches", "images", "unused"}, *const other[] = {"a", "image"},
-                      *const twice[] = {"images", "images"};
-    static const char mapped[] = "MULTI_INPUT_HEAD_MAPPING: [[images, [flatten]], [patches, [res2]]], HEAD: {PARAMS: "
-                                 "[[mlp, {dims: [32, 3]}], [siamese_concat_view, {num_towers: 1}]]}";
+    static const char *const turned[] = {"patches", "images", "unused"},
+                             *const other[] = {"a", "image"}, *const twice[] = {"images", "images"};
+    static const char mapped[] =
+        "MULTI_INPUT_HEAD_MAPPING: [[images, [flatten]], [patches, [res2]]], HEAD: {PARAMS: "
+        "[[mlp, {dims: [32, 3]}], [siamese_concat_view, {num_towers: 1}]]}";
     Case t;
     CHECK_OK(open_named(&t, mapped, (SrStrings){2, turned}, 2, two));
     CHECK(sr_shape_equal(shape(&t, 0), SR_SHAPE(BATCH, 3)));
-    CHECK(sr_shape_equal(shape(&t, 1), SR_SHAPE(BATCH, 4 * two[0] * two[0]))); // patches are the first view
+    CHECK(sr_shape_equal(shape(&t, 1),
+                         SR_SHAPE(BATCH, 4 * two[0] * two[0]))); // patches are the first view
     start(&t);
     CHECK_INT(check_gradients(&t), 60 + 2);
     close_case(&t);
@@ -264,11 +277,14 @@ static void test_named_inputs(void **state) {
     CHECK_INT(t.g.n_outputs, 2);
     close_case(&t);
     CHECK_FAILS(open_named(&t, mapped, (SrStrings){2, other}, 2, two), SR_ERR_CONFIG,
-                "MULTI_INPUT_HEAD_MAPPING[0] (DATA.TRAIN.INPUT_KEY_NAMES): unknown input 'images'; did you mean");
+                "MULTI_INPUT_HEAD_MAPPING[0] (DATA.TRAIN.INPUT_KEY_NAMES): unknown input 'images'; "
+                "did you mean");
     close_case(&t);
-    CHECK_FAILS(open_named(&t, mapped, (SrStrings){2, twice}, 2, two), SR_ERR_CONFIG, "'images' is named twice");
+    CHECK_FAILS(open_named(&t, mapped, (SrStrings){2, twice}, 2, two), SR_ERR_CONFIG,
+                "'images' is named twice");
     close_case(&t);
-    CHECK_FAILS(open_named(&t, mapped, (SrStrings){2, turned}, 1, two), SR_ERR_CONFIG, "has 2 names (the first is");
+    CHECK_FAILS(open_named(&t, mapped, (SrStrings){2, turned}, 1, two), SR_ERR_CONFIG,
+                "has 2 names (the first is");
     close_case(&t);
     CHECK_FAILS(open_named(&t, "CUDA_CACHE: {}", (SrStrings){2, turned}, 2, two), SR_ERR_CONFIG,
                 "MODEL.MULTI_INPUT_HEAD_MAPPING says which head takes which");
@@ -288,26 +304,32 @@ static void test_refused(void **state) {
          "MODEL.MULTI_INPUT_HEAD_MAPPING[1]: the input 'a' is mapped twice"},
         {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]]]" MAPPED_HEADS, 1,
          "no input uses MODEL.HEAD.PARAMS[1]"},
-        {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, {feat_names: [res3], head_index: 2}]]"
-         MAPPED_HEADS, 2, "head_index must be 0 .. 1"},
+        {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, {feat_names: [res3], head_index: "
+         "2}]]" MAPPED_HEADS,
+         2, "head_index must be 0 .. 1"},
         {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, {feat_name: [res3]}]]" MAPPED_HEADS, 2,
          "unknown key 'feat_name'"},
-        {"MULTI_INPUT_HEAD_MAPPING: [[a, {feat_names: [flatten], additional_keys: [mask]}]]" MAPPED_HEADS, 1,
-         "MULTI_INPUT_HEAD_MAPPING[0]: this configuration needs additional_keys, which are not built yet"},
+        {"MULTI_INPUT_HEAD_MAPPING: [[a, {feat_names: [flatten], additional_keys: "
+         "[mask]}]]" MAPPED_HEADS,
+         1,
+         "MULTI_INPUT_HEAD_MAPPING[0]: this configuration needs additional_keys, which are not "
+         "built yet"},
         {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [res9]]]" MAPPED_HEADS, 2,
          "MODEL.MULTI_INPUT_HEAD_MAPPING: there is no layer 'res9'; did you mean 'res1'"},
         {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [res3, res4]]]" MAPPED_HEADS, 2,
          "2 features for one head"},
         {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [res3]]]" MAPPED_HEADS, 1,
          "has 2 inputs (the first is 'a'), but the batch has 1"},
-        {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [res3]]]" MAPPED_HEADS
-         ", " FEAT "{" TWO_LAYERS "}", 2, "empty one of them"},
+        {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [res3]]]" MAPPED_HEADS ", " FEAT
+         "{" TWO_LAYERS "}",
+         2, "empty one of them"},
         {"HEAD: {PARAMS: [[mlp, {dims: [32, 3]}]]}, " FEAT "{" TWO_LAYERS "}", 1,
          "MODEL.HEAD.PARAMS has 1 heads"},
         {FEAT "{LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res3, [AvgPool, [2]]]]}", 1,
          "LINEAR_EVAL_FEAT_POOL_OPS_MAP[0]: unknown pooling 'AvgPool'; did you mean 'AvgPool2d'"},
         {"NON_TRAINABLE_PARAMS: [heads.0.prototypes0.weigth]", 1,
-         "MODEL.NON_TRAINABLE_PARAMS: no parameter is called 'heads.0.prototypes0.weigth'; did you mean "
+         "MODEL.NON_TRAINABLE_PARAMS: no parameter is called 'heads.0.prototypes0.weigth'; did you "
+         "mean "
          "'heads.0.prototypes0.weight'?"},
         {FEAT "{LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res3, [AvgPool2d]]]}", 1, "takes [kernel"},
         {FEAT "{LINEAR_EVAL_FEAT_POOL_OPS_MAP: [[res3, Identity]]}", 1, "expected [layer"},

@@ -109,7 +109,8 @@ static void test_heads_and_shares(void **state) {
     SrWeightsSource source = {.path = path, .remove_prefix = "", .append_prefix = ""};
     CHECK_OK(sr_safetensors_save(path, file, 2, NULL, NULL, 0));
     SrParams *params = model();
-    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "heads.0.clf.weight have different");
+    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG,
+                "heads.0.clf.weight have different");
     CHECK_NEAR(first(params, 0), 1, 0); // a linear evaluation's trunk in a plain model
     source.lax_head_shapes = true;
     CHECK_OK(sr_weights_load(&source, params));
@@ -135,7 +136,8 @@ static void test_state_dict_key(void **state) {
         {"model.teacher.trunk._feature_blocks.conv1.weight", {SR_SHAPE(2, 3), SR_F32, x}},
         {"model.student.trunk._feature_blocks.conv1.weight", {SR_SHAPE(2, 3), SR_F32, y}},
         {"optimizer.lr", {SR_SHAPE(2, 3), SR_F32, y}}};
-    SrWeightsSource source = {.path = path, .remove_prefix = "", .append_prefix = "", .keys = {2, keys}};
+    SrWeightsSource source = {
+        .path = path, .remove_prefix = "", .append_prefix = "", .keys = {2, keys}};
     CHECK_OK(sr_safetensors_save(path, file, 3, NULL, NULL, 0));
     SrParams *params = model();
     CHECK_OK(sr_weights_load(&source, params));
@@ -144,21 +146,23 @@ static void test_state_dict_key(void **state) {
     CHECK_OK(sr_weights_load(&source, params));
     CHECK_NEAR(first(params, 0), 1, 0);
     keys[1] = "momentum";
-    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG,
-                "STATE_DICT_KEY_NAME: ");
+    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "STATE_DICT_KEY_NAME: ");
     CHECK(strstr(sr_status_message(), "no key 'momentum' in it; there are: student, teacher"));
     keys[0] = "mode";
     CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "there are: model, optimizer");
-    keys[0] = "classy_state_dict"; // VISSL's default for a file that has none: what is there is recognised
+    keys[0] =
+        "classy_state_dict"; // VISSL's default for a file that has none: what is there is recognised
     source.keys.n = 1;
     const SrNamedTensor plain = {"trunk._feature_blocks.conv1.weight", {SR_SHAPE(2, 3), SR_F32, y}};
     CHECK_OK(sr_safetensors_save(path, &plain, 1, NULL, NULL, 0));
     CHECK_OK(sr_weights_load(&source, params));
     CHECK_NEAR(first(params, 0), 2, 0);
     source.path = "https://example.org/w.torch";
-    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "curl -LO https://example.org/w.torch");
+    CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG,
+                "curl -LO https://example.org/w.torch");
     sr_params_free(params);
     temp_dir_remove(dir);
 }
 
-SR_TESTS(weights, unit(test_names), unit(test_misfits), unit(test_heads_and_shares), unit(test_state_dict_key))
+SR_TESTS(weights, unit(test_names), unit(test_misfits), unit(test_heads_and_shares),
+         unit(test_state_dict_key))

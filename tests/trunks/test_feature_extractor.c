@@ -132,7 +132,8 @@ static void test_poolings(void **state) {
         snprintf(list, sizeof list, "[[body, %s]]", rows[i / 2].operation);
         CHECK_OK(build(&t, list, i % 2));
         start(&t);
-        if (p.stride == 0 && !p.adaptive) // [[2, 3]]: another stride a side, which one field cannot say
+        if (p.stride == 0 &&
+            !p.adaptive) // [[2, 3]]: another stride a side, which one field cannot say
             CHECK(sr_shape_equal(sr_plan_output(t.plan, t.out[0]).shape,
                                  i % 2 ? SR_SHAPE(N, C * 4) : SR_SHAPE(N, 2, 2, C)));
         else
@@ -145,11 +146,14 @@ static void test_poolings(void **state) {
 static void test_order(void **state) {
     (void)state;
     Built t;
-    CHECK_OK(build(&t, "[[end, [Identity]], [body, [AdaptiveAvgPool2d, [1]]], [body, [AdaptiveMaxPool2d, [1]]]]",
-                   true));
+    CHECK_OK(build(
+        &t,
+        "[[end, [Identity]], [body, [AdaptiveAvgPool2d, [1]]], [body, [AdaptiveMaxPool2d, [1]]]]",
+        true));
     start(&t);
     CHECK(sr_shape_equal(sr_plan_output(t.plan, t.out[0]).shape, SR_SHAPE(N, C * H * W)));
-    const float *mean = sr_plan_output(t.plan, t.out[1]).data, *most = sr_plan_output(t.plan, t.out[2]).data;
+    const float *mean = sr_plan_output(t.plan, t.out[1]).data,
+                *most = sr_plan_output(t.plan, t.out[2]).data;
     for (int i = 0; i < N * C; i++)
         CHECK(mean[i] < most[i]);
     deinit(&t);
@@ -162,7 +166,8 @@ static void test_refused(void **state) {
         {"[[body]]", "map.yaml:1: MAP[0]: expected [layer, [operation, [arguments]]]"},
         {"[[body, Identity]]", "MAP[0]: expected [layer,"},
         {"[[5, [Identity]]]", "MAP[0]: expected [layer,"},
-        {"[[body, [Identity]], [body, [AvgPool2D, [2]]]]", "MAP[1]: unknown pooling 'AvgPool2D'; did you mean 'AvgPool2d'?"},
+        {"[[body, [Identity]], [body, [AvgPool2D, [2]]]]",
+         "MAP[1]: unknown pooling 'AvgPool2D'; did you mean 'AvgPool2d'?"},
         {"[[body, [AvgPool2d, 2]]]", "the arguments of AvgPool2d must be a list"},
         {"[[body, [AvgPool2d, []]]]", "AvgPool2d takes [kernel, stride, padding]"},
         {"[[body, [AvgPool2d, [0]]]]", "the kernel must be a whole number from 1"},
@@ -171,10 +176,12 @@ static void test_refused(void **state) {
         {"[[body, [AvgPool2d, [2, 2, 0, 1]]]]", "ceil_mode must be True or False"},
         {"[[body, [AvgPool2d, [2, 2, 0, True]]]]", "ceil_mode of AvgPool2d is not built"},
         {"[[body, [MaxPool2d, [2, 2, 0, 2]]]]", "a dilation is not built"},
-        {"[[body, [AdaptiveAvgPool2d, [1, 1]]]]", "an adaptive pooling takes [size] or [[height, width]]"},
+        {"[[body, [AdaptiveAvgPool2d, [1, 1]]]]",
+         "an adaptive pooling takes [size] or [[height, width]]"},
         {"[[body, [AdaptiveMaxPool2d, [[1, 2, 3]]]]]", "the output size must be"},
         {"[[bodi, [Identity]]]", "MAP: there is no layer 'bodi'; did you mean 'body'?"},
-        {"[[body, [Identity]], [body, [AvgPool2d, [8]]]]", "MAP[1]: feature_pool_ops.1 (avg_pool2d)"},
+        {"[[body, [Identity]], [body, [AvgPool2d, [8]]]]",
+         "MAP[1]: feature_pool_ops.1 (avg_pool2d)"},
         {"[[end, [MaxPool2d, [2]]]]", "MAP[0]: feature_pool_ops.0 (max_pool2d)"}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
         Built t;

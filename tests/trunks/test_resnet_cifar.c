@@ -49,8 +49,11 @@ static void test_sizes(void **state) {
     static const struct {
         const char *preset;
         int64_t learned;
-    } cases[] = {{"resnet20", 269722}, {"resnet32", 464154}, {"resnet44", 658586},
-                 {"resnet56", 853018}, {"resnet110", 1727962}}; // their authors' 0.27 .. 1.7 M
+    } cases[] = {{"resnet20", 269722},
+                 {"resnet32", 464154},
+                 {"resnet44", 658586},
+                 {"resnet56", 853018},
+                 {"resnet110", 1727962}}; // their authors' 0.27 .. 1.7 M
     for (int i = 0; i < SR_COUNT(cases); i++) {
         Built t;
         build(&t, cases[i].preset, 32);

@@ -166,14 +166,15 @@ static void check_documented(const Families *all) {
             if (strcmp(all->v[f].name, name) == 0) {
                 rows++;
                 if (files != all->v[f].files || run != all->v[f].run)
-                    print_message("docs/VISSL.md: %s has %d files, %d run\n", name, all->v[f].files, all->v[f].run);
+                    print_message("docs/VISSL.md: %s has %d files, %d run\n", name, all->v[f].files,
+                                  all->v[f].run);
                 wrong += files != all->v[f].files || run != all->v[f].run;
             }
     }
     sr_free(text);
     if (wrong || rows != all->n + 1)
-        fail_msg("docs/VISSL.md has %d of %d families; together %d files, %d run", rows - 1, all->n, all->files,
-                 all->run);
+        fail_msg("docs/VISSL.md has %d of %d families; together %d files, %d run", rows - 1, all->n,
+                 all->files, all->run);
 }
 
 // Prints what differs instead of failing, so that one run shows all that is wrong.

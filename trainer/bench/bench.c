@@ -1,6 +1,6 @@
 // Timing of whole steps and of the kernel calls in them.
-#include "base/clock.h"
 #include "trainer/bench/bench.h"
+#include "base/clock.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,7 +36,8 @@ void sr_bench_crops(const SrSplit *train, char *out, size_t bytes) {
     for (int v = 0, last; v < train->n_views && len < bytes; v = last) {
         for (last = v + 1; last < train->n_views && train->h[last] == train->h[v];)
             last++;
-        len += (size_t)snprintf(out + len, bytes - len, "%s%dx%d", v ? "," : "", last - v, train->h[v]);
+        len += (size_t)snprintf(out + len, bytes - len, "%s%dx%d", v ? "," : "", last - v,
+                                train->h[v]);
     }
 }
 
@@ -77,7 +78,8 @@ static int slowest_first(const void *a, const void *b) {
 // Linear search: a plan has tens of kinds of calls.
 static void add_line(SrPlanTiming *lines, int *n, const SrPlanTiming *x) {
     for (int i = 0; i < *n; i++) {
-        if (strcmp(lines[i].op, x->op) != 0 || strcmp(lines[i].pass, x->pass) != 0 || lines[i].dtype != x->dtype)
+        if (strcmp(lines[i].op, x->op) != 0 || strcmp(lines[i].pass, x->pass) != 0 ||
+            lines[i].dtype != x->dtype)
             continue;
         lines[i].seconds += x->seconds;
         lines[i].calls += x->calls;
@@ -96,15 +98,17 @@ typedef struct {
 static double peak_of(const Peaks *p, SrDtype dtype) { return dtype == SR_BF16 ? p->bf16 : p->f32; }
 
 // GFLOP/s is nominal: padding taps count, and a Winograd kernel may exceed the processor's peak.
-static void print_lines(const SrPlanTiming *lines, int n, int steps, double total, const Peaks *peaks,
-                        SrText *out) {
+static void print_lines(const SrPlanTiming *lines, int n, int steps, double total,
+                        const Peaks *peaks, SrText *out) {
     for (int i = 0; i < n; i++) {
         const SrPlanTiming *l = &lines[i];
         double s = l->seconds > 0 ? l->seconds : INFINITY, gflops = (double)l->flops / s / 1e9;
-        sr_text_printf(out, "  %-34s %-10s %8.2f ms %5.1f %% %8.1f GFLOP/s %4.0f %% of peak %6.1f GB/s %8.1f MB\n",
-                       l->name, l->pass, 1e3 * l->seconds / steps, 100 * l->seconds / total, gflops,
-                       100 * gflops / peak_of(peaks, l->dtype), (double)l->bytes / s / 1e9,
-                       (double)l->bytes / steps / 1e6);
+        sr_text_printf(
+            out,
+            "  %-34s %-10s %8.2f ms %5.1f %% %8.1f GFLOP/s %4.0f %% of peak %6.1f GB/s %8.1f MB\n",
+            l->name, l->pass, 1e3 * l->seconds / steps, 100 * l->seconds / total, gflops,
+            100 * gflops / peak_of(peaks, l->dtype), (double)l->bytes / s / 1e9,
+            (double)l->bytes / steps / 1e6);
     }
 }
 
@@ -145,7 +149,8 @@ SrStatus sr_bench_profile(SrPlan *plan, int steps, bool all, SrText *out) {
     qsort(sums, (size_t)n_sums, sizeof *sums, slowest_first);
     if (!all)
         qsort(calls, (size_t)n, sizeof *calls, slowest_first);
-    sr_text_printf(out, "by op, %.1f ms in kernels a step; measured peak %.0f GFLOP/s", 1e3 * total / steps, peaks.f32);
+    sr_text_printf(out, "by op, %.1f ms in kernels a step; measured peak %.0f GFLOP/s",
+                   1e3 * total / steps, peaks.f32);
     if (mixed)
         sr_text_printf(out, ", of bfloat16 %.0f", peaks.bf16);
     sr_text_add(out, ":\n");

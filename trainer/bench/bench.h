@@ -16,12 +16,12 @@ typedef struct {
     double images_per_s; // from the median
     double gflops;       // nominal, per second
     int steps, threads, batch;
-    double peak_gflops; // float32, of the present threads, measured after the steps
-    double start_s;     // from the start of building to the first step's beginning
-    size_t plan_bytes;  // activations
-    size_t peak_bytes; // largest resident size of the process
+    double peak_gflops;      // float32, of the present threads, measured after the steps
+    double start_s;          // from the start of building to the first step's beginning
+    size_t plan_bytes;       // activations
+    size_t peak_bytes;       // largest resident size of the process
     const char *cpu, *dtype; // "f32", "bf16"
-    char crops[128]; // "2x224,6x96"
+    char crops[128];         // "2x224,6x96"
 } SrBenchResult;
 
 // Sorts seconds (n) and returns their median.

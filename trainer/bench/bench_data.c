@@ -70,10 +70,11 @@ static const char *mode_name(const SrConfig *config) {
 // For the person.
 void sr_bench_data_text(const SrBenchResult *r, const SrConfig *config, SrText *out) {
     sr_text_printf(out,
-                   "data alone, %d images, crops %s, %s pixels, JPEG by %s: median %.2f ms, fastest %.2f ms of %d; "
+                   "data alone, %d images, crops %s, %s pixels, JPEG by %s: median %.2f ms, "
+                   "fastest %.2f ms of %d; "
                    "%.1f images/s a core\n",
-                   r->batch, r->crops, mode_name(config), sr_image_decoder_name(), r->median_ms, r->min_ms, r->steps,
-                   r->images_per_s);
+                   r->batch, r->crops, mode_name(config), sr_image_decoder_name(), r->median_ms,
+                   r->min_ms, r->steps, r->images_per_s);
 }
 
 // For bench/transforms.py.

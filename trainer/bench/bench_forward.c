@@ -1,6 +1,6 @@
 // Timing of forwards.  Training steps are timed in bench.c.
-#include "base/clock.h"
 #include "trainer/bench/bench_forward.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,23 +31,30 @@ static void time_forwards(SrExtractor *e, const SrBenchOptions *o, double *secon
     }
 }
 
-static void fill_result(const SrExtractor *e, const SrExtractorOptions *x, double *seconds, int steps,
-                        SrBenchResult *r) {
+static void fill_result(const SrExtractor *e, const SrExtractorOptions *x, double *seconds,
+                        int steps, SrBenchResult *r) {
     struct rusage usage;
     double median = sr_bench_median(seconds, steps);
     *r = (SrBenchResult){
-        .median_ms = 1e3 * median, .min_ms = 1e3 * seconds[0], .images_per_s = x->batch / median,
+        .median_ms = 1e3 * median,
+        .min_ms = 1e3 * seconds[0],
+        .images_per_s = x->batch / median,
         .gflops = (double)e->extraction.after.flops / median / 1e9,
-        .steps = steps, .threads = sr_parallel_threads(), .batch = x->batch, .cpu = sr_cpu_name(sr_cpu_level()), .dtype = "f32",
-        .peak_gflops = sr_conv_peak_gflops(SR_F32), .plan_bytes = sr_plan_cost(e->plan).activation_bytes,
+        .steps = steps,
+        .threads = sr_parallel_threads(),
+        .batch = x->batch,
+        .cpu = sr_cpu_name(sr_cpu_level()),
+        .dtype = "f32",
+        .peak_gflops = sr_conv_peak_gflops(SR_F32),
+        .plan_bytes = sr_plan_cost(e->plan).activation_bytes,
     };
     snprintf(r->crops, sizeof r->crops, "1x%d", x->height);
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         r->peak_bytes = (size_t)usage.ru_maxrss * 1024;
 }
 
-SrStatus sr_bench_forward(const SrExtractorOptions *extractor, const SrBenchOptions *options, SrBenchResult *out,
-                          SrText *profile) {
+SrStatus sr_bench_forward(const SrExtractorOptions *extractor, const SrBenchOptions *options,
+                          SrBenchResult *out, SrText *profile) {
     SrExtractor e;
     double *seconds = sr_calloc((size_t)options->steps + 1, sizeof *seconds);
     if (!seconds)

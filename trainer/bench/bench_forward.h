@@ -8,7 +8,7 @@
 #include "trainer/model/extractor.h"
 
 // Fills result (crops, batch, times) for `extractor` on normal numbers; weights are random.
-SrStatus sr_bench_forward(const SrExtractorOptions *extractor, const SrBenchOptions *options, SrBenchResult *out,
-                          SrText *profile);
+SrStatus sr_bench_forward(const SrExtractorOptions *extractor, const SrBenchOptions *options,
+                          SrBenchResult *out, SrText *profile);
 
 #endif

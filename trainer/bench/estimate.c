@@ -4,8 +4,8 @@
 // A peak from the data sheet would promise too much, so each rate is what a kind of call reaches at a size that does
 // not fit the caches: 3x3 convolutions (above the nominal peak where Winograd's are taken), 1x1 convolutions, and
 // batch norms for what memory bounds.
-#include "base/clock.h"
 #include "trainer/bench/estimate.h"
+#include "base/clock.h"
 
 #include <math.h>
 #include <time.h>
@@ -24,14 +24,15 @@ typedef struct {
 } Probe;
 
 static SrNodeId conv(SrBuilder *b, const char *leaf, int channels, int kernel, SrNodeId x) {
-    SrConv2dParams p = {.out_channels = channels, .kernel_h = kernel, .padding_h = kernel / 2, .padding_w = kernel / 2};
+    SrConv2dParams p = {.out_channels = channels,
+                        .kernel_h = kernel,
+                        .padding_h = kernel / 2,
+                        .padding_w = kernel / 2};
     return sr_build(b, "conv2d", leaf, &p, x);
 }
 
 // A bottleneck's convolutions apart: the middle one, and the two around it.
-static SrNodeId build_windows(SrBuilder *b, SrNodeId x) {
-    return conv(b, "conv2", WIDTH, 3, x);
-}
+static SrNodeId build_windows(SrBuilder *b, SrNodeId x) { return conv(b, "conv2", WIDTH, 3, x); }
 
 static SrNodeId build_matrices(SrBuilder *b, SrNodeId x) {
     return conv(b, "conv3", WIDE, 1, conv(b, "conv1", WIDTH, 1, x));
@@ -60,7 +61,8 @@ static double cpu_seconds(void) {
 // Fastest of a few rounds: what disturbs a round only makes it longer.  On a busy machine one round must do.
 static double time_plan(SrPlan *plan) {
     double fastest = HUGE_VAL, enough = sr_clock() + BUDGET_S;
-    for (int i = 0; i < ROUNDS + 1 && (i < 2 || sr_clock() < enough); i++) { // the first touches the pages
+    for (int i = 0; i < ROUNDS + 1 && (i < 2 || sr_clock() < enough);
+         i++) { // the first touches the pages
         double began = cpu_seconds();
         sr_plan_forward(plan, i);
         sr_plan_backward(plan);
@@ -79,12 +81,14 @@ static SrStatus measure_on(SrBuilder *b, const Probe *probe, double *rate) {
     SR_TRY(sr_builder_status(b));
     SR_TRY(sr_params_allocate(params));
     sr_params_init(params, 0);
-    SrPlanOptions options = {.mode = SR_MODE_TRAIN, .losses = &y, .n_losses = 1, .input_grads = &x, .n_input_grads = 1};
+    SrPlanOptions options = {
+        .mode = SR_MODE_TRAIN, .losses = &y, .n_losses = 1, .input_grads = &x, .n_input_grads = 1};
     SR_TRY(sr_plan_compile(sr_builder_graph(b), &options, &plan));
     fill(sr_plan_input(plan, x).data, shape);
     fill(sr_plan_seed(plan, y), sr_build_shape(b, y));
     SrPlanCost cost = sr_plan_cost(plan);
-    double amount = probe->arithmetic ? (double)(cost.forward_flops + cost.backward_flops) : sr_plan_traffic(plan);
+    double amount = probe->arithmetic ? (double)(cost.forward_flops + cost.backward_flops)
+                                      : sr_plan_traffic(plan);
     *rate = amount / time_plan(plan);
     sr_plan_free(plan);
     return SR_OK;
@@ -110,7 +114,8 @@ done:
 static double update_bytes(const SrRun *run) {
     if (run->graph.loss == SR_NO_NODE)
         return 0;
-    return (double)sizeof(float) * (run->config->optimizer.use_larc ? 8 : 6) * (double)run->cost.trainable;
+    return (double)sizeof(float) * (run->config->optimizer.use_larc ? 8 : 6) *
+           (double)run->cost.trainable;
 }
 
 // Heads over a frozen trunk: its forward belongs to the step until its features are kept.

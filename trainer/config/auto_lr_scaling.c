@@ -9,8 +9,8 @@
 
 #include "base/log.h"
 #include "base/option.h"
-#include "trainer/schedules/schedule.h"
 #include "base/yaml_edit.h"
+#include "trainer/schedules/schedule.h"
 
 typedef struct {
     bool enabled;
@@ -52,8 +52,10 @@ static SrStatus scale_cosine(SrYaml *tree, const Target *t) {
     SR_TRY(sr_tree_number(tree, "start_value", t->where, &start));
     SR_TRY(sr_tree_number(tree, "end_value", t->where, &end));
     if (start == 0)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s.start_value is 0; auto_lr_scaling needs a cosine that starts above 0",
-                       sr_yaml_place(tree).text, t->where);
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "%s: %s.start_value is 0; auto_lr_scaling needs a cosine that starts above 0",
+            sr_yaml_place(tree).text, t->where);
     if (start == t->scaled) // done before (a saved configuration): end must not drift by a rounding
         return SR_OK;
     SR_TRY(sr_tree_put_float(t->arena, tree, "end_value", t->scaled * (end / start)));
@@ -65,10 +67,13 @@ static SrStatus scale_cosine(SrYaml *tree, const Target *t) {
 static SrStatus scale_steps(SrYaml *tree, const Target *t) {
     const SrYaml *old = sr_yaml_find(tree, "values");
     if (!old || old->type != SR_YAML_LIST || old->n == 0)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s.values must be a list of numbers", sr_yaml_place(tree).text, t->where);
+        return sr_fail(SR_ERR_CONFIG, "%s: %s.values must be a list of numbers",
+                       sr_yaml_place(tree).text, t->where);
     if (old->n > 1 && old->items[0]->f == 0)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s.values starts with 0; auto_lr_scaling needs the ratio of the first "
-                       "two", sr_yaml_place(old).text, t->where);
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: %s.values starts with 0; auto_lr_scaling needs the ratio of the first "
+                       "two",
+                       sr_yaml_place(old).text, t->where);
     double gamma = old->n > 1 ? round_decimals(old->items[1]->f / old->items[0]->f, 6) : 1;
     SrYaml *values = sr_yaml_new(t->arena, SR_YAML_LIST, old->file, old->line);
     if (!values)
@@ -115,8 +120,8 @@ static SrStatus drop_or_start_warmups(SrYaml *parts, const Target *t) {
 static SrStatus scale_composite(SrYaml *tree, const Target *t, int depth) {
     SrYaml *parts = sr_yaml_find(tree, "schedulers");
     if (!parts || parts->type != SR_YAML_LIST || parts->n == 0)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s.schedulers must be a list of schedules", sr_yaml_place(tree).text,
-                       t->where);
+        return sr_fail(SR_ERR_CONFIG, "%s: %s.schedulers must be a list of schedules",
+                       sr_yaml_place(tree).text, t->where);
     for (int i = 0; i < parts->n; i++)
         SR_TRY(scale_tree(parts->items[i], t, depth + 1));
     SR_TRY(drop_or_start_warmups(parts, t));
@@ -150,8 +155,8 @@ static SrStatus scale_tree(SrYaml *tree, const Target *t, int depth) {
             return sr_tree_put_float(t->arena, tree, simple[i][1], t->scaled);
     const SrScheduleKind *kind = NULL;
     SR_TRY(sr_schedule_kind_find(name, &kind));
-    return sr_fail(SR_ERR_CONFIG, "%s: %s: auto_lr_scaling does not know the schedule '%s'", sr_yaml_place(tree).text,
-                   t->where, name);
+    return sr_fail(SR_ERR_CONFIG, "%s: %s: auto_lr_scaling does not know the schedule '%s'",
+                   sr_yaml_place(tree).text, t->where, name);
 }
 
 // Scaling a tree again (a saved configuration) leaves it as it is.

@@ -101,8 +101,10 @@ static SrStatus no_such_file(const char *name, SrArena *arena) {
     }
     near = sr_text_nearest(name, names, n);
     const char *also = sr_text_ends(name, ".yaml") ? "" : ", with or without .yaml";
-    return sr_fail(SR_ERR_CONFIG, "%s: no such configuration file, neither here nor below configs/%s%s%s%s", name, also,
-                   near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "", near >= 0 ? "'?" : "");
+    return sr_fail(SR_ERR_CONFIG,
+                   "%s: no such configuration file, neither here nor below configs/%s%s%s%s", name,
+                   also, near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
+                   near >= 0 ? "'?" : "");
 }
 
 // A path that cannot be read is the user's mistake, like any other in the configuration: exit
@@ -152,8 +154,8 @@ static SrStatus unwrap(SrYaml *file, SrYaml **defaults, SrYaml **out) {
     if (file->type == SR_YAML_NULL) // an empty file changes nothing
         return SR_OK;
     if (file->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s: a configuration is a map of keys, this is %s", sr_yaml_place(file).text,
-                       sr_yaml_type_name(file->type));
+        return sr_fail(SR_ERR_CONFIG, "%s: a configuration is a map of keys, this is %s",
+                       sr_yaml_place(file).text, sr_yaml_type_name(file->type));
     SR_TRY(check_version(file));
     sr_yaml_remove(file, "VERSION");
     *defaults = sr_yaml_find(file, "defaults");
@@ -167,8 +169,8 @@ static SrStatus unwrap(SrYaml *file, SrYaml **defaults, SrYaml **out) {
     if ((*out)->type == SR_YAML_NULL)
         *out = NULL;
     else if ((*out)->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s: `config:` must hold a map of keys, this is %s", sr_yaml_place(*out).text,
-                       sr_yaml_type_name((*out)->type));
+        return sr_fail(SR_ERR_CONFIG, "%s: `config:` must hold a map of keys, this is %s",
+                       sr_yaml_place(*out).text, sr_yaml_type_name((*out)->type));
     return SR_OK;
 }
 
@@ -182,7 +184,8 @@ static const char *without_group(const char *name) {
 // it is none of these.  Hydra's package suffix (@_global_) says what is true of every file here.
 static const char *default_name(const SrYaml *entry, SrArena *arena) {
     char unused[MAX_PATH_BYTES];
-    if (entry->type == SR_YAML_STRING) // a leading slash is Hydra's "from the top", or the path of a file
+    if (entry->type ==
+        SR_YAML_STRING) // a leading slash is Hydra's "from the top", or the path of a file
         return try_file("", "", entry->text, unused) ? entry->text : without_group(entry->text);
     if (entry->type != SR_YAML_MAP || entry->n != 1 || entry->items[0]->type != SR_YAML_STRING)
         return NULL;
@@ -214,8 +217,9 @@ static SrStatus merge_named(Composer *c, const char *name) {
     const char *found = NULL;
     SrYaml *file = NULL;
     if (++c->files > MAX_FILES)
-        return sr_fail(SR_ERR_CONFIG, "%s: more than %d files are composed; do they name each other?",
-                       name, MAX_FILES);
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: more than %d files are composed; do they name each other?", name,
+                       MAX_FILES);
     SR_TRY(sr__compose_load(name, c->arena, &found, &file));
     return merge_file(c, file);
 }
@@ -229,8 +233,10 @@ static SrStatus merge_defaults(Composer *c, const SrYaml *list, int first, int *
             break;
         const char *name = default_name(entry, c->arena);
         if (!name || strcmp(name, "???") == 0)
-            return sr_fail(SR_ERR_CONFIG, "%s: defaults: each entry is _self_ or a file, as in "
-                           "pretrain/swav/swav_8node_resnet", sr_yaml_place(entry).text);
+            return sr_fail(SR_ERR_CONFIG,
+                           "%s: defaults: each entry is _self_ or a file, as in "
+                           "pretrain/swav/swav_8node_resnet",
+                           sr_yaml_place(entry).text);
         const char *path = above(entry->file, name, c->arena);
         SrStatus status = path ? merge_named(c, path) : sr_fail(SR_ERR_MEMORY, "out of memory");
         if (status != SR_OK)
@@ -246,10 +252,12 @@ static SrStatus merge_file(Composer *c, SrYaml *file) {
     int next = 0;
     SR_TRY(unwrap(file, &list, &own));
     if (list && list->type != SR_YAML_LIST)
-        return sr_fail(SR_ERR_CONFIG, "%s: defaults must be a list of files", sr_yaml_place(list).text);
+        return sr_fail(SR_ERR_CONFIG, "%s: defaults must be a list of files",
+                       sr_yaml_place(list).text);
     if (++c->depth > MAX_DEPTH)
-        return sr_fail(SR_ERR_CONFIG, "%s: defaults are nested deeper than %d; do they form a ring?",
-                       file->file, MAX_DEPTH);
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: defaults are nested deeper than %d; do they form a ring?", file->file,
+                       MAX_DEPTH);
     if (list)
         SR_TRY(merge_defaults(c, list, 0, &next));
     if (own)

@@ -15,7 +15,8 @@
 // `defaults:` list last the folders above that file.
 SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, SrYaml **file);
 // file: parsed, may be NULL.  *tree: a complete tree of keys; nothing in it is checked yet.
-SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides, SrArena *arena, SrYaml **tree);
+SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides, SrArena *arena,
+                     SrYaml **tree);
 // Replaces ${config.A.B} and ${env:NAME} in all strings of a composed tree (interpolate.c).  A key or variable that does
 // not exist, a map, a ring: SR_ERR_CONFIG with file:line.
 SrStatus sr__interpolate(SrYaml *tree, SrArena *arena);

@@ -13,13 +13,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/yaml_edit.h"
 #include "losses/loss.h"
-#include "trainer/config/compose.h"
 #include "measure/meter.h"
+#include "trainer/config/compose.h"
+#include "trainer/config/schema.h"
 #include "trainer/optim/optim.h"
 #include "trainer/schedules/schedule.h"
-#include "trainer/config/schema.h"
-#include "base/yaml_edit.h"
 
 SrStatus sr_config_compose(const char *path, const char *const *overrides, int n_overrides,
                            SrArena *arena, SrYaml **tree) {
@@ -73,7 +73,8 @@ static SrStatus read_frozen(SrConfig *config) {
     const SrYaml *list = config->model.frozen_map;
     int n = list && list->type == SR_YAML_LIST ? list->n : 0;
     if (list && list->type != SR_YAML_LIST && list->type != SR_YAML_NULL)
-        return sr_fail(SR_ERR_CONFIG, "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP must be a list of [name, iterations]",
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP must be a list of [name, iterations]",
                        sr_yaml_place(list).text);
     config->model.frozen_until =
         sr_arena_alloc(&config->arena, sizeof(SrFrozenUntil) * (size_t)(n + 1));
@@ -84,8 +85,10 @@ static SrStatus read_frozen(SrConfig *config) {
         bool ok = e->type == SR_YAML_LIST && e->n == 2 && e->items[0]->type == SR_YAML_STRING &&
                   e->items[1]->type == SR_YAML_INT && e->items[1]->i >= 0;
         if (!ok)
-            return sr_fail(SR_ERR_CONFIG, "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: each entry is [parameter name, "
-                           "iterations]", sr_yaml_place(e).text);
+            return sr_fail(SR_ERR_CONFIG,
+                           "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: each entry is [parameter name, "
+                           "iterations]",
+                           sr_yaml_place(e).text);
         const char *name = sr__plain_param_name(e->items[0]->text, &config->arena);
         if (!name)
             return sr_fail(SR_ERR_MEMORY, "out of memory");

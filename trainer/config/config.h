@@ -30,7 +30,8 @@ typedef struct {
     bool amsgrad;               // adam, adamw
     double eta;                 // lars
     bool exclude_bias_and_norm; // lars
-    const SrYaml *lr, *lr_head, *weight_decay_schedule, *weight_decay_head_schedule; // schedule trees, may be NULL
+    const SrYaml *lr, *lr_head, *weight_decay_schedule,
+        *weight_decay_head_schedule; // schedule trees, may be NULL
 } SrOptimizerConfig;
 
 typedef struct { // DATA.TRAIN or DATA.TEST
@@ -57,16 +58,17 @@ typedef struct { // an entry of TEMP_FROZEN_PARAMS_ITER_MAP, "module." removed
 
 typedef struct {
     const char *trunk_name;
-    const SrYaml *trunk_tree; // MODEL.TRUNK
-    const SrYaml *owned;      // a map below it that a trunk owns: only there to be pointed at
+    const SrYaml *trunk_tree;  // MODEL.TRUNK
+    const SrYaml *owned;       // a map below it that a trunk owns: only there to be pointed at
     const SrYaml *head_params; // MODEL.HEAD.PARAMS
     double bn_eps, bn_momentum, params_multiplier;
     bool single_pass_every_crop;
-    bool use_amp; // AMP_PARAMS.USE_AMP
+    bool use_amp;       // AMP_PARAMS.USE_AMP
     uint64_t init_seed; // _MODEL_INIT_SEED: SEED_VALUE
     bool checkpointing; // ACTIVATION_CHECKPOINTING
     int checkpointing_splits;
-    const SrYaml *frozen_map; // TEMP_FROZEN_PARAMS_ITER_MAP as written; frozen_until is the same, read
+    const SrYaml
+        *frozen_map; // TEMP_FROZEN_PARAMS_ITER_MAP as written; frozen_until is the same, read
     int n_frozen_until;
     SrFrozenUntil *frozen_until;
     SrStrings non_trainable_params;
@@ -78,8 +80,8 @@ typedef struct {
     const SrYaml *input_mapping; // MULTI_INPUT_HEAD_MAPPING
     bool parallel_heads;         // HEAD.PARALLEL, ours
     double min_trunk_share;      // WEIGHTS_INIT.MIN_TRUNK_SHARE, ours
-    const char *params_file; // WEIGHTS_INIT.PARAMS_FILE
-    SrStrings state_dict_keys; // STATE_DICT_KEY_NAME
+    const char *params_file;     // WEIGHTS_INIT.PARAMS_FILE
+    SrStrings state_dict_keys;   // STATE_DICT_KEY_NAME
     SrStrings skip_layers;
     const char *append_prefix, *remove_prefix;
     bool grad_clip;
@@ -92,16 +94,16 @@ typedef struct {
     int checkpoint_frequency;
     int64_t checkpoint_iter_frequency;
     bool keep_best; // KEEP_BEST, ours: model_best holds the best test phase
-    int keep_last; // KEEP_LAST, ours: how many phase and iteration checkpoints stay; 0: all
+    int keep_last;  // KEEP_LAST, ours: how many phase and iteration checkpoints stay; 0: all
 } SrCheckpointConfig;
 
 typedef struct { // NEAREST_NEIGHBOR
     double sigma;
     SrInts topk;
     bool l2_norm_feats;
-    const char *layer; // LAYER, ours: the feature compared ("flatten")
-    int64_t bank_limit; // BANK_LIMIT, ours: training images compared with; 0: all
-    int64_t test_limit; // no key: test images; 0: all.  Probes set it
+    const char *layer;         // LAYER, ours: the feature compared ("flatten")
+    int64_t bank_limit;        // BANK_LIMIT, ours: training images compared with; 0: all
+    int64_t test_limit;        // no key: test images; 0: all.  Probes set it
     const char *features_path; // FEATURES.PATH: a folder with both sides' features, "": the trunk's
 } SrKnnConfig;
 
@@ -110,12 +112,12 @@ typedef struct {          // HOOKS.PROBE, ours
     int64_t limit;        // images on either side; 0: all
 } SrProbeConfig;
 
-typedef struct {      // METERS
-    SrStrings names;  // in order; the deprecated METERS.name among them
-    bool training;    // enable_training_meter
+typedef struct {     // METERS
+    SrStrings names; // in order; the deprecated METERS.name among them
+    bool training;   // enable_training_meter
 } SrMetersConfig;
 
-typedef struct { // CLUSTERFIT
+typedef struct {                           // CLUSTERFIT
     const char *output_dir, *name, *layer; // FEATURES.DATASET_NAME, FEATURES.LAYER_NAME
     int iterations, clusters;
     int64_t limit; // DATA_LIMIT: rows that the centres are made from, -1: all
@@ -124,23 +126,23 @@ typedef struct { // CLUSTERFIT
 } SrClusterConfig;
 
 typedef struct { // the maps below the root
-    const SrYaml *machine, *hooks, *data, *model, *optimizer, *checkpoint, *distributed, *neighbor, *meters,
-        *svm, *low_shot, *cluster,
+    const SrYaml *machine, *hooks, *data, *model, *optimizer, *checkpoint, *distributed, *neighbor,
+        *meters, *svm, *low_shot, *cluster,
         *owned; // by trunks and losses: only there to be pointed at
 } SrConfigSections;
 
 typedef struct SrConfig {
     SrArena arena;
-    const char *path;    // of the file
-    SrYaml *tree;        // resolved: every key, after inference ("config:" removed)
+    const char *path; // of the file
+    SrYaml *tree;     // resolved: every key, after inference ("config:" removed)
     uint64_t seed;
     int log_frequency, num_dataloader_workers;
-    int device;          // MACHINE.DEVICE: both "gpu" and "cpu" run here, on the CPU
-    int winograd;        // MACHINE.WINOGRAD: 0 none, 1 F(2x2), 2 F(3x3) and F(4x4) too
+    int device;                       // MACHINE.DEVICE: both "gpu" and "cpu" run here, on the CPU
+    int winograd;                     // MACHINE.WINOGRAD: 0 none, 1 F(2x2), 2 F(3x3) and F(4x4) too
     int num_nodes, num_proc_per_node; // 1 and sr_comm_size(), whatever the file asks for
     bool test_model, test_only, check_nan;
     bool supervised; // the loss needs labels: train and test phases with meters
-    bool learns; // false: FEATURE_EVAL_SETTINGS freezes everything, so that there is no loss
+    bool learns;     // false: FEATURE_EVAL_SETTINGS freezes everything, so that there is no loss
     int test_every_num_epoch;
     SrConfigSections sections;
     const char *loss_name;
@@ -160,16 +162,17 @@ typedef struct SrConfig {
 
 // `path`: a file, or a name below configs/ as VISSL writes it (trainer/config/compose.h).  overrides: "+config/DIR=FILE"
 // first, then "A.B=v", "config.A.B=v", "+A.B=v" (new key), "~A.B" (remove), each in order.  Everything wrong with file or overrides is SR_ERR_CONFIG, in one line.
-SrStatus sr_config_load(const char *path, const char *const *overrides, int n_overrides, SrConfig **out);
+SrStatus sr_config_load(const char *path, const char *const *overrides, int n_overrides,
+                        SrConfig **out);
 // The same from text, for tests and the golden runner; `name` stands for the file in messages.
-SrStatus sr_config_parse(const char *text, const char *name, const char *const *overrides, int n_overrides,
-                         SrConfig **out);
+SrStatus sr_config_parse(const char *text, const char *name, const char *const *overrides,
+                         int n_overrides, SrConfig **out);
 // The defaults with overrides and no file: keys are checked, but there need be nothing to train.  For what works on
 // files of features and reads sections such as SVM.
 SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConfig **out);
 // Only composed (defaults, file, overrides): nothing checked, inferred or read.  For tools that look at trees.
-SrStatus sr_config_compose(const char *path, const char *const *overrides, int n_overrides, SrArena *arena,
-                           SrYaml **tree);
+SrStatus sr_config_compose(const char *path, const char *const *overrides, int n_overrides,
+                           SrArena *arena, SrYaml **tree);
 void sr_config_free(SrConfig *config);
 // Writes the resolved tree (YAML that loads again) to <dir>/train_config.yaml.
 SrStatus sr_config_save(const SrConfig *config, const char *dir);

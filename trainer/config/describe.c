@@ -11,10 +11,10 @@
 #include "kernels/op.h"
 #include "losses/loss.h"
 #include "measure/meter.h"
-#include "trainer/optim/optim.h"
-#include "trainer/schedules/schedule.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/vissl_names.h"
+#include "trainer/optim/optim.h"
+#include "trainer/schedules/schedule.h"
 #include "trunks/presets.h"
 #include "trunks/trunk.h"
 
@@ -22,12 +22,12 @@
 // ----------------------------------------------------------------------
 
 // Entry i of one registry; false past its end.
-#define ENTRIES(noun, Type, place, table)                   \
-    static bool noun##_entry(int i, SrManualEntry *out) {   \
-        const Type *p = sr_##noun##_at(i);                  \
-        if (p)                                              \
+#define ENTRIES(noun, Type, place, table)                           \
+    static bool noun##_entry(int i, SrManualEntry *out) {           \
+        const Type *p = sr_##noun##_at(i);                          \
+        if (p)                                                      \
             *out = (SrManualEntry){p->name, p->help, place, table}; \
-        return p != NULL;                                   \
+        return p != NULL;                                           \
     }
 ENTRIES(trunk, SrTrunk, p->subtree, p->options)
 ENTRIES(head, SrHead, NULL, p->options)
@@ -45,14 +45,16 @@ static bool model_entry(int i, SrManualEntry *out) {
     const SrPreset *p = sr_preset_at(i);
     const SrTrunk *trunk = NULL;
     if (p)
-        *out = (SrManualEntry){p->name, p->options, sr_trunk_find(p->trunk, &trunk) == SR_OK ? trunk->subtree : NULL,
-                               NULL};
+        *out =
+            (SrManualEntry){p->name, p->options,
+                            sr_trunk_find(p->trunk, &trunk) == SR_OK ? trunk->subtree : NULL, NULL};
     return p != NULL;
 }
 
 static const SrManualKind kinds[] = {
     {"trunk", "trunks (MODEL.TRUNK.NAME)", trunk_entry},
-    {"model", "models (sslrun graph, extract, bench --forward-only: a trunk with its options)", model_entry},
+    {"model", "models (sslrun graph, extract, bench --forward-only: a trunk with its options)",
+     model_entry},
     {"head", "heads (MODEL.HEAD.PARAMS)", head_entry},
     {"loss", "losses (LOSS.name)", loss_entry},
     {"source", "data sources (DATA.TRAIN.DATA_SOURCES)", dataset_entry},
@@ -113,7 +115,8 @@ static int describe_table(const SrOption *table, const char *under, SrText *out)
 }
 
 // A plugin's name whole, or followed by one of its options: "resnet", "mlp.use_bn".
-static bool describe_plugin(const SrManualKind *kind, const SrManualEntry *e, const char *name, SrText *out) {
+static bool describe_plugin(const SrManualKind *kind, const SrManualEntry *e, const char *name,
+                            SrText *out) {
     const char *key = sr_text_below(name, e->name);
     if (!key && strcmp(name, e->name) != 0)
         return false;
@@ -211,7 +214,8 @@ static void add_names(Names *names, const char *prefix, const SrOption *table, S
 }
 
 // Every name that could have been meant: plugins and their options, sections, and the keys of all sections.
-static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *more, SrArena *arena) {
+static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *more,
+                        SrArena *arena) {
     Names names = {.v = sr_arena_alloc(arena, MAX_NAMES * sizeof *names.v)};
     const SrManualKind *kind;
     if (!names.v)
@@ -230,7 +234,8 @@ static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *m
     }
     for (int k = 0; k < SR_NAME_KINDS; k++)
         if (sr__is_vissl_name((SrNameKind)k, name))
-            return sr_fail(SR_ERR_CONFIG, "VISSL's %s '%s' is not built yet (`sslrun list` shows what is)",
+            return sr_fail(SR_ERR_CONFIG,
+                           "VISSL's %s '%s' is not built yet (`sslrun list` shows what is)",
                            sr__name_kind((SrNameKind)k), name);
     int near = sr_text_nearest(name, names.v, names.n);
     return sr_fail(SR_ERR_CONFIG, "nothing is called '%s'%s%s%s (`sslrun list` shows all plugins)",

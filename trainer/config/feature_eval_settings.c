@@ -4,14 +4,14 @@
 // Each flag is fine by itself, and VISSL takes any mixture: the flag it happens to read first wins.
 // People mix them when they copy from two recipes, so each refusal names the recipe that is nearest.
 #include "base/log.h"
-#include "trainer/config/schema.h"
 #include "base/yaml_edit.h"
+#include "trainer/config/schema.h"
 
 #define LINEAR_EVAL "for a linear evaluation set EVAL_MODE_ON and FREEZE_TRUNK_ONLY"
-#define TRUNK_FEATURES                                                                             \
-    "for features of trunk layers set EVAL_MODE_ON, FREEZE_TRUNK_ONLY and "                        \
+#define TRUNK_FEATURES                                                      \
+    "for features of trunk layers set EVAL_MODE_ON, FREEZE_TRUNK_ONLY and " \
     "EXTRACT_TRUNK_FEATURES_ONLY"
-#define HEAD_FEATURES                                                                              \
+#define HEAD_FEATURES \
     "for features after the head set EVAL_MODE_ON, FREEZE_TRUNK_AND_HEAD and EVAL_TRUNK_AND_HEAD"
 
 typedef struct {
@@ -64,11 +64,13 @@ SrStatus sr__eval_settings_check(const SrYaml *tree) {
     Flags f = read_flags(settings);
     const char *what = contradiction(f);
     if (what)
-        return sr_fail(SR_ERR_CONFIG, "%s: MODEL.FEATURE_EVAL_SETTINGS: %s", sr_yaml_place(place(settings)).text,
-                       what);
+        return sr_fail(SR_ERR_CONFIG, "%s: MODEL.FEATURE_EVAL_SETTINGS: %s",
+                       sr_yaml_place(place(settings)).text, what);
     if (f.both && f.eval && !f.whole)
-        sr_warn("FREEZE_TRUNK_AND_HEAD with EVAL_MODE_ON loads no weights into the heads (" HEAD_FEATURES ")");
+        sr_warn("FREEZE_TRUNK_AND_HEAD with EVAL_MODE_ON loads no weights into the heads "
+                "(" HEAD_FEATURES ")");
     if (f.pooled && !f.trunk && !f.both)
-        sr_info("LINEAR_EVAL_FEAT_POOL_OPS_MAP: the heads stand on these layers and the trunk learns (" LINEAR_EVAL ")");
+        sr_info("LINEAR_EVAL_FEAT_POOL_OPS_MAP: the heads stand on these layers and the trunk "
+                "learns (" LINEAR_EVAL ")");
     return SR_OK;
 }

@@ -11,9 +11,9 @@
 #include "base/log.h"
 #include "base/plugin.h"
 #include "base/text.h"
-#include "trainer/schedules/schedule.h"
-#include "trainer/config/schema.h"
 #include "base/yaml_edit.h"
+#include "trainer/config/schema.h"
+#include "trainer/schedules/schedule.h"
 
 typedef struct {
     SrYaml *tree;
@@ -106,8 +106,8 @@ static SrStatus only_head(const Rules *r, const char *loss, const char *names,
     const SrYamlPlace at = sr_yaml_place(list);
     if (!list || list->type != SR_YAML_LIST || list->n != 1)
         return sr_fail(SR_ERR_CONFIG,
-                       "%s: MODEL.HEAD.PARAMS: %s needs exactly one head, there are %d", at.text, loss,
-                       list && list->type == SR_YAML_LIST ? list->n : 0);
+                       "%s: MODEL.HEAD.PARAMS: %s needs exactly one head, there are %d", at.text,
+                       loss, list && list->type == SR_YAML_LIST ? list->n : 0);
     const SrYaml *entry = list->items[0];
     const SrYaml *name = entry->type == SR_YAML_LIST && entry->n > 0 ? entry->items[0] : NULL;
     bool known = false;
@@ -334,8 +334,9 @@ static bool has_text(const SrYaml *list, const char *text) {
 static SrStatus join_meter_names(Rules *r, SrYaml **out) {
     const SrYaml *names = sr_yaml_find_path(r->tree, "METERS.names");
     const char *single = sr_tree_text(r->tree, "METERS.name", "");
-    *out = names && names->type == SR_YAML_LIST ? sr_yaml_copy(r->arena, names)
-                                                : sr_yaml_new(r->arena, SR_YAML_LIST, "inferred", 0);
+    *out = names && names->type == SR_YAML_LIST
+               ? sr_yaml_copy(r->arena, names)
+               : sr_yaml_new(r->arena, SR_YAML_LIST, "inferred", 0);
     if (!*out)
         return sr_fail(SR_ERR_MEMORY, "out of memory while inferring METERS.names");
     if (!*single || has_text(*out, single))

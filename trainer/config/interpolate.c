@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "trainer/config/compose.h"
 #include "base/yaml_edit.h"
+#include "trainer/config/compose.h"
 
 enum { MAX_DEPTH = 8, MAX_REFERENCES = 10000, MAX_TEXT = 4096 };
 
@@ -20,8 +20,9 @@ typedef struct {
 
 static SrStatus resolve(Walk *w, SrYaml *node);
 
-#define refuse(node, ...)                      \
-    sr_fail_prefix(sr_fail(SR_ERR_CONFIG, __VA_ARGS__), "%s: '%.80s'", sr_yaml_place(node).text, (node)->text)
+#define refuse(node, ...)                                                                        \
+    sr_fail_prefix(sr_fail(SR_ERR_CONFIG, __VA_ARGS__), "%s: '%.80s'", sr_yaml_place(node).text, \
+                   (node)->text)
 
 // "env:NAME" or "oc.env:NAME,otherwise": the variable's text, typed by its looks.
 static SrStatus from_environment(Walk *w, const SrYaml *node, const char *name, SrYaml **out) {
@@ -56,7 +57,8 @@ static SrStatus look_up(Walk *w, const SrYaml *node, const char *name, SrYaml **
 }
 
 // The reference at `open` ("${...}"); *end: behind its brace.
-static SrStatus read_reference(Walk *w, const SrYaml *node, const char *open, const char **end, SrYaml **out) {
+static SrStatus read_reference(Walk *w, const SrYaml *node, const char *open, const char **end,
+                               SrYaml **out) {
     char name[512];
     const char *close = strchr(open, '}');
     if (!close || close - open - 2 >= (ptrdiff_t)sizeof name)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "trainer/config/schema.h"
 #include "base/yaml_edit.h"
+#include "trainer/config/schema.h"
 #include "trainer/config/vissl_names.h"
 
 // The walk under way.  Misspelt names end it at once, missing pieces are gathered.
@@ -34,10 +34,10 @@ static SrStatus unknown(SrNameKind kind, const char *name, const char *key, cons
         if (!sr__is_built_name(kind, sr__vissl_name_at(kind, i)))
             names[n++] = sr__vissl_name_at(kind, i);
     int near = sr_text_nearest(name, names, n);
-    SrStatus status = sr_fail(SR_ERR_CONFIG, "%s: %s: unknown %s '%s'%s%s%s (known: %s)",
-                              sr_yaml_place(at).text, key, sr__name_kind(kind), name,
-                              near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
-                              near >= 0 ? "'?" : "", built.s ? built.s : "none");
+    SrStatus status =
+        sr_fail(SR_ERR_CONFIG, "%s: %s: unknown %s '%s'%s%s%s (known: %s)", sr_yaml_place(at).text,
+                key, sr__name_kind(kind), name, near >= 0 ? "; did you mean '" : "",
+                near >= 0 ? names[near] : "", near >= 0 ? "'?" : "", built.s ? built.s : "none");
     sr_text_deinit(&built);
     return status;
 }

@@ -67,7 +67,8 @@ static SrStatus parse_value(const char *value, const char *text, SrArena *arena,
     size_t len = strlen(value += strspn(value, " "));
     while (len > 0 && value[len - 1] == ' ')
         len--;
-    value = sr_arena_printf(arena, "%.*s", (int)len, value); // blanks around it, as in YAML, are no part of it
+    value = sr_arena_printf(arena, "%.*s", (int)len,
+                            value); // blanks around it, as in YAML, are no part of it
     if (!value)
         return sr_fail(SR_ERR_MEMORY, "out of memory");
     SR_TRY(refuse_sweep(value, text));
@@ -131,14 +132,16 @@ static SrStatus check_value(const SrYaml *old, const SrYaml *value, const char *
     if (!old || sr_yaml_equal(old, value))
         return SR_OK;
     sr_yaml_print_flow(old, &flow);
-    SrStatus status = sr_fail(SR_ERR_CONFIG, "override '%s': the value is %s; ~KEY alone removes any", text,
-                              flow.s ? flow.s : "another");
+    SrStatus status =
+        sr_fail(SR_ERR_CONFIG, "override '%s': the value is %s; ~KEY alone removes any", text,
+                flow.s ? flow.s : "another");
     sr_text_deinit(&flow);
     return status;
 }
 
 // What is removed falls back to its table's default when the tree is read.  value: NULL, or what it should be.
-static SrStatus remove_key(SrYaml *tree, const char *path, const char *value, const char *text, SrArena *arena) {
+static SrStatus remove_key(SrYaml *tree, const char *path, const char *value, const char *text,
+                           SrArena *arena) {
     char parent[MAX_PATH_LEN];
     const char *key = split(path, parent);
     SrYaml *map = *parent ? sr_yaml_find_path(tree, parent) : tree, *expected = NULL;
@@ -196,8 +199,10 @@ static SrStatus check_utf8(const char *text) {
     for (const char *c = text; *c;) {
         int len = sr_text_utf8(c, &code);
         if (len == 0)
-            return sr_fail(SR_ERR_CONFIG, "override '%.*s...': the byte 0x%02x is no UTF-8, which configurations are in",
-                           (int)SR_MIN(c - text, 200), text, (unsigned char)*c);
+            return sr_fail(
+                SR_ERR_CONFIG,
+                "override '%.*s...': the byte 0x%02x is no UTF-8, which configurations are in",
+                (int)SR_MIN(c - text, 200), text, (unsigned char)*c);
         c += len;
     }
     return SR_OK;

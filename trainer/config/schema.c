@@ -6,9 +6,9 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/yaml_edit.h"
 #include "losses/loss.h"
 #include "measure/meter.h"
-#include "base/yaml_edit.h"
 #include "trunks/trunk.h"
 
 static const SrSection sections[] = {

@@ -12,15 +12,17 @@
 typedef struct {
     const char *path; // dotted; "" is the root
     const SrOption *table;
-    size_t offset;    // of the struct its rows fill, in SrConfig
+    size_t offset; // of the struct its rows fill, in SrConfig
 } SrSection;
 
-extern const SrOption sr__schema_root[], sr__schema_machine[], sr__schema_hooks[], sr__schema_checkpoint[],
-    sr__schema_distributed[], sr__schema_neighbor[], sr__schema_meters[];   // schema_run.c
-extern const SrOption sr__schema_svm[], sr__schema_low_shot[], sr__schema_cluster[]; // schema_features.c
-extern const SrOption sr__schema_data[], sr__schema_split[];                // schema_data.c
-extern const SrOption sr__schema_model[], sr__schema_trunk[];               // schema_model.c
-extern const SrOption sr__schema_loss[], sr__schema_optimizer[];            // schema_optimizer.c
+extern const SrOption sr__schema_root[], sr__schema_machine[], sr__schema_hooks[],
+    sr__schema_checkpoint[], sr__schema_distributed[], sr__schema_neighbor[],
+    sr__schema_meters[]; // schema_run.c
+extern const SrOption sr__schema_svm[], sr__schema_low_shot[],
+    sr__schema_cluster[];                                        // schema_features.c
+extern const SrOption sr__schema_data[], sr__schema_split[];     // schema_data.c
+extern const SrOption sr__schema_model[], sr__schema_trunk[];    // schema_model.c
+extern const SrOption sr__schema_loss[], sr__schema_optimizer[]; // schema_optimizer.c
 
 // All sections, parents before children, including the maps that trunks and losses own (their offset is 0 and
 // `owned` true: checked against the table, not read into SrConfig).  Tables live in the arena.
@@ -50,7 +52,8 @@ const char *sr__unsharded_name(const char *name, SrArena *arena);
 const char *sr__plain_param_name(const char *name, SrArena *arena);
 // needs.c: every plugin named anywhere; all that are missing in one line, a misspelt one with the nearest name.
 SrStatus sr__needs_check(const SrYaml *tree, SrArena *arena);
-bool sr__learns(const SrYaml *tree); // false: everything is frozen, so that no loss and no optimiser is needed
+bool sr__learns(
+    const SrYaml *tree); // false: everything is frozen, so that no loss and no optimiser is needed
 // infer.c: spec 1.5 over the composed tree.  world: processes of the run.
 SrStatus sr__infer(SrYaml *tree, int world, SrArena *arena);
 

@@ -4,7 +4,8 @@
 
 #define OFF(field) offsetof(SrOptimizerConfig, field)
 // VISSL's own map stands here until the loss brings its table, so that VISSL's command lines find their keys.
-#define UNBUILT_LOSS(name, map) {name, SR_OPT_IGNORED, 0, "{" map "}", 0, 0, NULL, "the loss is not built"}
+#define UNBUILT_LOSS(name, map) \
+    { name, SR_OPT_IGNORED, 0, "{" map "}", 0, 0, NULL, "the loss is not built" }
 #define NCE_BUFFER "buffer_params: {world_size: 64, embedding_dim: 128, effective_batch_size: 4096}"
 
 // clang-format off

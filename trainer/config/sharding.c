@@ -6,8 +6,8 @@
 #include "base/comm.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "trainer/config/schema.h"
 #include "base/yaml_edit.h"
+#include "trainer/config/schema.h"
 
 // Fully sharded modules compute what the plain ones do; VISSL marks them by the name's ending.
 static const char sharded[] = "_fsdp";
@@ -26,8 +26,8 @@ static SrStatus unshard(SrYaml *node, const char *key, SrArena *arena) {
     const char *plain = sr__unsharded_name(node->text, arena);
     if (!plain)
         return sr_fail(SR_ERR_MEMORY, "out of memory for %s", key);
-    sr_info("%s: %s: %s is %s here: one process runs everything", sr_yaml_place(node).text,
-            key, node->text, plain);
+    sr_info("%s: %s: %s is %s here: one process runs everything", sr_yaml_place(node).text, key,
+            node->text, plain);
     node->text = plain;
     return SR_OK;
 }

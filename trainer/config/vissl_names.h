@@ -17,9 +17,10 @@ typedef enum {
     SR_NAME_KINDS,
 } SrNameKind;
 
-const char *sr__name_kind(SrNameKind kind);               // "trunk", "data source", ...
-const char *sr__vissl_name_at(SrNameKind kind, int i);    // NULL past the end
-const char *sr__built_name_at(SrNameKind kind, int i);    // of the registry of this kind; NULL past the end
+const char *sr__name_kind(SrNameKind kind);            // "trunk", "data source", ...
+const char *sr__vissl_name_at(SrNameKind kind, int i); // NULL past the end
+const char *sr__built_name_at(SrNameKind kind,
+                              int i); // of the registry of this kind; NULL past the end
 bool sr__is_vissl_name(SrNameKind kind, const char *name);
 bool sr__is_built_name(SrNameKind kind, const char *name);
 

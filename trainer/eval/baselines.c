@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "trainer/run/run_folder.h"
 #include "trainer/model/weights_init.h"
+#include "trainer/run/run_folder.h"
 
 // Passes for the untrained trunk's statistics: what is left of their initial values is 0.9^40, 1.5
 // %.
@@ -105,7 +105,8 @@ done:
     return status;
 }
 
-SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, SrEachRow each, void *arg) {
+SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, SrEachRow each,
+                           void *arg) {
     if (baselines) {
         SR_TRY(row_of_pixels(rows, each, arg));
         SR_TRY(row_of_untrained(rows, each, arg));
@@ -128,7 +129,7 @@ static SrStatus load_model(const SrConfig *config, const char *layer, const char
 }
 
 SrStatus sr_baselines_model(const SrConfig *config, const char *layer, const char *path,
-                       SrModel **out) {
+                            SrModel **out) {
     char newest[4096];
     *out = NULL;
     if (!path) {

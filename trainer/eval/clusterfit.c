@@ -1,6 +1,6 @@
 // Features in, label files out.
-#include "base/clock.h"
 #include "trainer/eval/clusterfit.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,15 +16,13 @@ typedef struct {
     const SrClusterConfig *config;
     uint64_t seed;
     const char *wanted; // layer asked for, or NULL
-    const char *layer; // for names of files
-    int d;             // numbers of a feature, too
+    const char *layer;  // for names of files
+    int d;              // numbers of a feature, too
     SrKmeans km;
     SrClusterReport *out;
 } Run;
 
-static SrStatus out_of_memory(void) {
-    return sr_fail(SR_ERR_MEMORY, "out of memory for clusters");
-}
+static SrStatus out_of_memory(void) { return sr_fail(SR_ERR_MEMORY, "out of memory for clusters"); }
 
 // "<dir>/NAME_train_LAYER_N10_D512_labels.npy"
 static SrStatus file_name(const Run *r, const char *split, const char *what, char out[4096]) {
@@ -47,9 +45,11 @@ static SrStatus save_names(const SrStringList *files, const char *path) {
     if (!text)
         return out_of_memory();
     for (int64_t i = 0; i < files->n; i++)
-        memcpy(text + (size_t)i * width, sr__string_list_get(files, i), strlen(sr__string_list_get(files, i)));
+        memcpy(text + (size_t)i * width, sr__string_list_get(files, i),
+               strlen(sr__string_list_get(files, i)));
     snprintf(descr, sizeof descr, "|S%zu", width);
-    SrStatus status = sr_npy_save(path, descr, SR_SHAPE((int)files->n), text, (size_t)files->n * width);
+    SrStatus status =
+        sr_npy_save(path, descr, SR_SHAPE((int)files->n), text, (size_t)files->n * width);
     sr_free(text);
     return status;
 }
@@ -59,8 +59,8 @@ static bool names_known(const SrStringList *files, int64_t n) {
     return files->n == n && *sr__string_list_get(files, 0);
 }
 
-static SrStatus save_side(const Run *r, const char *split, const SrStringList *files, const int64_t *label,
-                          SrClusterSide *side) {
+static SrStatus save_side(const Run *r, const char *split, const SrStringList *files,
+                          const int64_t *label, SrClusterSide *side) {
     SR_TRY(file_name(r, split, "labels", side->labels));
     SR_TRY(sr_npy_save(side->labels, "<i8", SR_SHAPE((int)side->n), label,
                        (size_t)side->n * sizeof *label));
@@ -72,7 +72,8 @@ static SrStatus save_side(const Run *r, const char *split, const SrStringList *f
 
 // ---- sides --------------------------------------------------------------------------------------
 
-static SrStatus count_sizes(const Run *r, const int64_t *label, const float *distance, SrClusterSide *side) {
+static SrStatus count_sizes(const Run *r, const int64_t *label, const float *distance,
+                            SrClusterSide *side) {
     int64_t *count = sr_calloc((size_t)r->km.k, sizeof *count);
     if (!count)
         return out_of_memory();
@@ -89,7 +90,8 @@ static SrStatus count_sizes(const Run *r, const int64_t *label, const float *dis
     return SR_OK;
 }
 
-static SrStatus label_side(Run *r, const char *split, const SrMatrix *f, const SrStringList *files) {
+static SrStatus label_side(Run *r, const char *split, const SrMatrix *f,
+                           const SrStringList *files) {
     SrClusterSide *side = &r->out->side[r->out->n_sides++];
     int64_t *label = sr_alloc((size_t)f->n * sizeof *label);
     float *distance = sr_alloc((size_t)f->n * sizeof *distance);
@@ -177,13 +179,16 @@ static SrStatus look(Run *r, const char *train, const char *test, bool force) {
     return check_new(r, "", "centers", force);
 }
 
-SrStatus sr_cluster(const SrConfig *config, const char *train, const char *test, const char *layer, bool force,
-                    SrClusterReport *out) {
+SrStatus sr_cluster(const SrConfig *config, const char *train, const char *test, const char *layer,
+                    bool force, SrClusterReport *out) {
     double began = sr_clock();
     if (!layer && *config->cluster.layer)
         layer = config->cluster.layer;
-    Run r = {.config = &config->cluster, .seed = config->seed, .wanted = layer,
-             .layer = layer ? layer : "features", .out = out};
+    Run r = {.config = &config->cluster,
+             .seed = config->seed,
+             .wanted = layer,
+             .layer = layer ? layer : "features",
+             .out = out};
     *out = (SrClusterReport){.clusters = config->cluster.clusters};
     SR_TRY(look(&r, train, test, force));
     SR_TRY(sr_file_mkdirs(config->cluster.output_dir));
@@ -203,12 +208,13 @@ static const char *const side_names[] = {"train", "test"};
 
 void sr_cluster_text(const SrClusterReport *r, SrText *out) {
     char took[48];
-    sr_text_printf(out, "%d clusters of %d numbers, %d iterations, %s\n", r->clusters, r->d, r->iterations,
-                   sr_duration_text(r->seconds, took, sizeof took));
+    sr_text_printf(out, "%d clusters of %d numbers, %d iterations, %s\n", r->clusters, r->d,
+                   r->iterations, sr_duration_text(r->seconds, took, sizeof took));
     for (int s = 0; s < r->n_sides; s++) {
         const SrClusterSide *side = &r->side[s];
-        sr_text_printf(out, "  %-5s  %lld images, %lld to %lld a cluster, mean distance %.5f", side_names[s],
-                       (long long)side->n, (long long)side->smallest, (long long)side->largest, side->spread);
+        sr_text_printf(out, "  %-5s  %lld images, %lld to %lld a cluster, mean distance %.5f",
+                       side_names[s], (long long)side->n, (long long)side->smallest,
+                       (long long)side->largest, side->spread);
         if (side->purity >= 0)
             sr_text_printf(out, ", purity %.2f %%", side->purity);
         sr_text_printf(out, "\n         %s\n", side->labels);

@@ -9,14 +9,14 @@
 #define SR_TRAINER_EVAL_CLUSTERFIT_H
 
 #include "base/text.h"
-#include "trainer/config/config.h"
 #include "measure/kmeans.h"
+#include "trainer/config/config.h"
 
 typedef struct {
     int64_t n;
-    int64_t smallest, largest; // images in a cluster
-    double spread;             // mean distance to the centre (squared, or 1 - product)
-    double purity;             // per cent, -1 without labels
+    int64_t smallest, largest;       // images in a cluster
+    double spread;                   // mean distance to the centre (squared, or 1 - product)
+    double purity;                   // per cent, -1 without labels
     char labels[4096], images[4096]; // files; images "" if the names are not known
 } SrClusterSide;
 
@@ -29,8 +29,8 @@ typedef struct {
 
 // train, test: files of features; test may be NULL.  layer NULL: CLUSTERFIT.FEATURES.LAYER_NAME, or the only one.  Both
 // are looked at, and files of these names that exist refused unless `force`, before anything is written.
-SrStatus sr_cluster(const SrConfig *config, const char *train, const char *test, const char *layer, bool force,
-                    SrClusterReport *out);
+SrStatus sr_cluster(const SrConfig *config, const char *train, const char *test, const char *layer,
+                    bool force, SrClusterReport *out);
 void sr_cluster_text(const SrClusterReport *report, SrText *out);
 void sr_cluster_json(const SrClusterReport *report, SrText *out);
 

@@ -1,6 +1,6 @@
 // Features of two sides, and what is said about them.
-#include "base/clock.h"
 #include "trainer/eval/eval_sides.h"
+#include "base/clock.h"
 
 #include "base/json.h"
 #include "trainer/eval/feature_files.h"
@@ -29,7 +29,8 @@ static SrStatus each_of_config(SrSides *s, Call *call) {
     SR_TRY_GOTO(sr_baselines_open(&rows, s->config, s->layer));
     s->note = rows.test.note;
     if (!rows.labels)
-        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "the images have no labels, so there is nothing to learn or compare"));
+        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG,
+                            "the images have no labels, so there is nothing to learn or compare"));
     SR_TRY_GOTO(sr_baselines_each(&rows, model, s->baselines, one_row, call));
 done:
     sr_baselines_close(&rows);
@@ -40,7 +41,8 @@ done:
 static SrStatus each_of_files(SrSides *s, Call *call) {
     SrMatrix train = {0}, test = {0};
     SrStatus status;
-    SrFeatureFiles a = {s->train, s->layer, "train"}, b = {s->test, s->layer, s->one_set ? "train" : "test"};
+    SrFeatureFiles a = {s->train, s->layer, "train"},
+                   b = {s->test, s->layer, s->one_set ? "train" : "test"};
     SR_TRY_GOTO(sr_features_load(&a, &train, NULL));
     SR_TRY_GOTO(sr_features_load(&b, &test, NULL));
     if (sr_matrix_classes(&train) < 1 || sr_matrix_classes(&test) < 1)

@@ -20,7 +20,8 @@ typedef struct {
 
 // Calls each() for every row there is: files give SR_ROW_TRAINED alone.  No labels on one side: SR_ERR_CONFIG.
 SrStatus sr_sides_each(SrSides *sides, SrEachRow each, void *arg);
-const char *sr_sides_row_name(const SrSides *sides, int row); // "trained trunk"; of files "features"
+const char *sr_sides_row_name(const SrSides *sides,
+                              int row); // "trained trunk"; of files "features"
 // "SVM: 4000 test images against 20000, layer flatten (128 numbers), 12 s", and the note.
 void sr_sides_text(const SrSides *sides, const char *what, SrText *out);
 void sr_sides_json(const SrSides *sides, SrText *out); // the same as fields

@@ -9,8 +9,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "formats/safetensors.h"
 #include "data/npy.h"
+#include "formats/safetensors.h"
 #include "trainer/eval/extract_file.h"
 #include "trainer/run/data_split.h"
 
@@ -28,10 +28,10 @@ typedef struct {
     int64_t n;         // images
     int batch, shard;  // shard: images, a multiple of batch
     // the shard being filled
-    SrTensor *features; // one a tap, (shard, ...) in the layout asked for
-    int n_targets;      // several labels an image: how many; else 0
-    int64_t *labels;    // (shard), or (shard, n_targets)
-    uint8_t *valid;     // (shard)
+    SrTensor *features;        // one a tap, (shard, ...) in the layout asked for
+    int n_targets;             // several labels an image: how many; else 0
+    int64_t *labels;           // (shard), or (shard, n_targets)
+    uint8_t *valid;            // (shard)
     char (*files)[NAME_BYTES]; // (shard)
 } Run;
 
@@ -39,9 +39,11 @@ typedef struct {
 
 // torchvision's evaluation of ImageNet models: IMAGENET1K_V1's presets.
 static SrStatus preset_transforms(int size, SrArena *arena, SrYaml **out) {
-    char *text = sr_arena_printf(arena, "[{name: Resize, size: %d}, {name: CenterCrop, size: %d}, {name: ToTensor}, "
-                                 "{name: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}]",
-                                 size < 64 ? size : size * 8 / 7, size);
+    char *text = sr_arena_printf(
+        arena,
+        "[{name: Resize, size: %d}, {name: CenterCrop, size: %d}, {name: ToTensor}, "
+        "{name: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}]",
+        size < 64 ? size : size * 8 / 7, size);
     return text ? sr_yaml_parse(arena, text, strlen(text), "transforms of evaluation", out)
                 : sr_fail(SR_ERR_MEMORY, "out of memory for the transforms of evaluation");
 }
@@ -80,9 +82,17 @@ static SrStatus open_data(Run *r) {
                        .data_limit = -1,
                        .default_gray_img_size = 224};
     SR_TRY(sr_split_open_set(&c, r->o->test ? "TEST" : "TRAIN", 0, &r->split));
-    SrLoaderConfig loader = {.dataset = r->split.source, .set = r->split.set, .limit = -1, .pipeline = r->pipeline,
-                             .batch = r->batch, .label_type = "standard", .threads = r->o->threads, .prefetch = 3,
-                             .gray_size = 224, .max_bad_share = 0.5, .fast = false};
+    SrLoaderConfig loader = {.dataset = r->split.source,
+                             .set = r->split.set,
+                             .limit = -1,
+                             .pipeline = r->pipeline,
+                             .batch = r->batch,
+                             .label_type = "standard",
+                             .threads = r->o->threads,
+                             .prefetch = 3,
+                             .gray_size = 224,
+                             .max_bad_share = 0.5,
+                             .fast = false};
     SR_TRY(sr_loader_new(&loader, &r->loader));
     r->n = sr_loader_length(r->loader);
     r->n_targets = sr_loader_targets(r->loader);
@@ -103,7 +113,8 @@ static SrStatus choose_shard(Run *r) {
         if (s.rank < 1 || s.d[0] != r->batch)
             SR_FAIL(SR_ERR_CONFIG, "%s is not one row an image", r->ex.taps.v[i].name);
         if (strchr(r->ex.taps.v[i].name, '/'))
-            SR_FAIL(SR_ERR_CONFIG, "'%s' cannot be part of a file name; rename it as in layer1:name",
+            SR_FAIL(SR_ERR_CONFIG,
+                    "'%s' cannot be part of a file name; rename it as in layer1:name",
                     r->ex.taps.v[i].name);
         row_bytes += sr_shape_count(s) / r->batch * (int64_t)sizeof(float);
     }
@@ -123,10 +134,13 @@ static SrStatus allocate_shard(Run *r) {
     for (int i = 0; good && i < r->ex.taps.n; i++) {
         r->features[i] = (SrTensor){row_shape(r, i), SR_F32, NULL};
         r->features[i].shape.d[0] = r->shard;
-        r->features[i].data = sr_arena_alloc(&r->arena, (size_t)sr_shape_count(r->features[i].shape) * sizeof(float));
+        r->features[i].data =
+            sr_arena_alloc(&r->arena, (size_t)sr_shape_count(r->features[i].shape) * sizeof(float));
         good = r->features[i].data != NULL;
     }
-    return good ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a shard of %d images; give --shard", r->shard);
+    return good ? SR_OK
+                : sr_fail(SR_ERR_MEMORY, "out of memory for a shard of %d images; give --shard",
+                          r->shard);
 }
 
 // The file an image came from, empty where a data set has none.
@@ -136,7 +150,8 @@ static SrStatus name_of(Run *r, int64_t index, char out[NAME_BYTES]) {
     if (r->split.source->path)
         SR_TRY(r->split.source->path(r->split.set, index, r->pool, &path));
     if (snprintf(out, NAME_BYTES, "%s", path) >= NAME_BYTES)
-        SR_FAIL(SR_ERR_CONFIG, "%s: a path of more than %d bytes does not fit the output", path, NAME_BYTES - 1);
+        SR_FAIL(SR_ERR_CONFIG, "%s: a path of more than %d bytes does not fit the output", path,
+                NAME_BYTES - 1);
     return SR_OK;
 }
 
@@ -169,7 +184,8 @@ static SrStatus fill_shard(Run *r, int64_t images) {
         SR_TRY(sr_loader_next(r->loader, &b, &wait));
         if (!b)
             SR_FAIL(SR_ERR_RUN, "%s gave fewer images than it said", r->o->data);
-        memcpy(in.data, b->view[0], (size_t)(sr_shape_count(in.shape) / r->batch * b->batch) * sizeof(float));
+        memcpy(in.data, b->view[0],
+               (size_t)(sr_shape_count(in.shape) / r->batch * b->batch) * sizeof(float));
         sr_extractor_run(&r->ex);
         SR_TRY(keep_batch(r, b, at));
         at += b->batch;
@@ -179,7 +195,8 @@ static SrStatus fill_shard(Run *r, int64_t images) {
 
 static SrStatus shard_path(const Run *r, const char *stem, int64_t i, char out[PATH_BYTES]) {
     char name[NAME_BYTES];
-    snprintf(name, sizeof name, "%s-%05lld.%s", stem, (long long)i, r->o->npy ? "npy" : "safetensors");
+    snprintf(name, sizeof name, "%s-%05lld.%s", stem, (long long)i,
+             r->o->npy ? "npy" : "safetensors");
     return sr_file_join(out, PATH_BYTES, r->o->out, name);
 }
 
@@ -207,7 +224,8 @@ static SrStatus save_safetensors(Run *r, int64_t shard, int64_t images) {
     SrText files = SR_TEXT_INIT;
     int n = r->ex.taps.n;
     SrNamedTensor *tensors = sr_arena_alloc(&arena, (size_t)(n + 2) * sizeof *tensors);
-    SrStatus status = tensors ? shard_path(r, "features", shard, path) : sr_fail(SR_ERR_MEMORY, "out of memory");
+    SrStatus status =
+        tensors ? shard_path(r, "features", shard, path) : sr_fail(SR_ERR_MEMORY, "out of memory");
     if (status == SR_OK) {
         for (int i = 0; i < n; i++) {
             tensors[i] = (SrNamedTensor){r->ex.taps.v[i].name, r->features[i]};
@@ -233,12 +251,14 @@ static SrStatus save_npy(Run *r, int64_t shard, int64_t images) {
         SrShape s = r->features[i].shape;
         s.d[0] = (int)images;
         SR_TRY(shard_path(r, r->ex.taps.v[i].name, shard, path));
-        SR_TRY(sr_npy_save(path, "<f4", s, r->features[i].data, (size_t)sr_shape_count(s) * sizeof(float)));
+        SR_TRY(sr_npy_save(path, "<f4", s, r->features[i].data,
+                           (size_t)sr_shape_count(s) * sizeof(float)));
     }
     SrShape rows = SR_SHAPE((int)images);
     SR_TRY(shard_path(r, "labels", shard, path));
     SrShape labels = label_shape(r, images);
-    SR_TRY(sr_npy_save(path, "<i8", labels, r->labels, (size_t)sr_shape_count(labels) * sizeof(int64_t)));
+    SR_TRY(sr_npy_save(path, "<i8", labels, r->labels,
+                       (size_t)sr_shape_count(labels) * sizeof(int64_t)));
     SR_TRY(shard_path(r, "valid", shard, path));
     SR_TRY(sr_npy_save(path, "|b1", rows, r->valid, (size_t)images));
     SR_TRY(shard_path(r, "files", shard, path));
@@ -284,8 +304,10 @@ static SrStatus claim_folder(const Run *r) {
     } else {
         status = sr_file_read(path, 1 << 20, &old, &bytes);
         if (status == SR_OK && strcmp(old, text.s) != 0)
-            status = sr_fail(SR_ERR_CONFIG, "%s holds another extraction (compare %s); give another --out, or remove it",
-                             r->o->out, path);
+            status = sr_fail(
+                SR_ERR_CONFIG,
+                "%s holds another extraction (compare %s); give another --out, or remove it",
+                r->o->out, path);
         if (old)
             sr_free(old);
     }
@@ -331,8 +353,8 @@ static SrStatus run_shards(Run *r, SrText *report) {
         sr_log_live("shard %lld of %lld", (long long)i + 1, (long long)shards);
     }
     sr_extraction_report(&r->ex.extraction, report);
-    sr_text_printf(report, "; %lld images in %lld shards, %lld of them there before\n", (long long)r->n,
-                   (long long)shards, (long long)first);
+    sr_text_printf(report, "; %lld images in %lld shards, %lld of them there before\n",
+                   (long long)r->n, (long long)shards, (long long)first);
     return SR_OK;
 }
 

@@ -24,9 +24,10 @@ static SrStatus read_input(SrWeights *w, const char *path, SrTensor *x) {
     if (i < 0)
         SR_FAIL(SR_ERR_CONFIG, "%s: expected a tensor \"x\" of images, (N, 3, H, W)", path);
     SR_TRY(sr_weights_read(w, i, x));
-    if (x->dtype != SR_F32 || x->shape.rank != 4 || x->shape.d[1] != 3 || sr_shape_count(x->shape) == 0)
-        SR_FAIL(SR_ERR_CONFIG, "%s: x is %s %s; expected F32 of (N, 3, H, W)", path, sr_dtype_name(x->dtype),
-                sr_shape_text(x->shape, shape, sizeof shape));
+    if (x->dtype != SR_F32 || x->shape.rank != 4 || x->shape.d[1] != 3 ||
+        sr_shape_count(x->shape) == 0)
+        SR_FAIL(SR_ERR_CONFIG, "%s: x is %s %s; expected F32 of (N, 3, H, W)", path,
+                sr_dtype_name(x->dtype), sr_shape_text(x->shape, shape, sizeof shape));
     return SR_OK;
 }
 
@@ -44,8 +45,11 @@ static SrStatus may_replace(const SrExtractOptions *o) {
         ours = writer && strcmp(writer, WRITER) == 0;
         sr_safetensors_close(&st);
     }
-    return ours ? SR_OK : sr_fail(SR_ERR_CONFIG, "%s exists and holds no features of `sslrun extract`; --force replaces it",
-                                  o->out);
+    return ours
+               ? SR_OK
+               : sr_fail(SR_ERR_CONFIG,
+                         "%s exists and holds no features of `sslrun extract`; --force replaces it",
+                         o->out);
 }
 
 // The tap's shape for all n rows, in the layout asked for.
@@ -61,12 +65,13 @@ static SrStatus make_outputs(Run *r) {
         if (t.shape.rank > 0 && rows == r->batch)
             t.shape.d[0] = r->n;
         else if (r->n != r->batch)
-            SR_FAIL(SR_ERR_CONFIG, "%s is not one row an image: give at most %d images", r->ex.taps.v[i].name, r->batch);
+            SR_FAIL(SR_ERR_CONFIG, "%s is not one row an image: give at most %d images",
+                    r->ex.taps.v[i].name, r->batch);
         t.data = sr_alloc((size_t)sr_shape_count(t.shape) * sizeof(float));
         r->out[i] = (SrNamedTensor){r->ex.taps.v[i].name, t};
         if (!t.data)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld numbers of %s", (long long)sr_shape_count(t.shape),
-                    r->out[i].name);
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld numbers of %s",
+                    (long long)sr_shape_count(t.shape), r->out[i].name);
     }
     return SR_OK;
 }
@@ -106,7 +111,9 @@ static SrStatus open(Run *r, SrShape x) {
 
 // Statistics of few values (a last stage of 2 x 2 pixels) magnify rounding a hundredfold in train mode; the direct
 // convolutions round least, and nobody extracts from train graphs for speed.
-static unsigned designs(SrMode mode) { return mode == SR_MODE_TRAIN ? SR_CONV_DIRECT : SR_CONV_ALL; }
+static unsigned designs(SrMode mode) {
+    return mode == SR_MODE_TRAIN ? SR_CONV_DIRECT : SR_CONV_ALL;
+}
 
 SrStatus sr_extract_input(const SrExtractOptions *o, SrText *report) {
     SrWeights w;
@@ -123,7 +130,8 @@ SrStatus sr_extract_input(const SrExtractOptions *o, SrText *report) {
         run_chunk(&r, first, SR_MIN(r.batch, r.n - first));
     sr_extraction_report(&r.ex.extraction, report);
     sr_text_printf(report, "; %d images\n", r.n);
-    SR_TRY_GOTO(sr_safetensors_save(o->out, r.out, r.ex.taps.n, (const char *[]){WRITER_KEY}, (const char *[]){WRITER}, 1));
+    SR_TRY_GOTO(sr_safetensors_save(o->out, r.out, r.ex.taps.n, (const char *[]){WRITER_KEY},
+                                    (const char *[]){WRITER}, 1));
 done:
     sr_conv_allow(SR_CONV_ALL);
     for (int i = 0; r.out && i < r.ex.taps.n; i++)

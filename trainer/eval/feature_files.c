@@ -62,8 +62,8 @@ static SrStatus choose_layer(Load *l, const Layers *layers) {
     }
     SrStatus status = SR_OK;
     if (!wanted)
-        status = sr_fail(SR_ERR_CONFIG, "%s holds several layers: choose one with --layer: %s", path,
-                         all.s);
+        status = sr_fail(SR_ERR_CONFIG, "%s holds several layers: choose one with --layer: %s",
+                         path, all.s);
     else if (!l->layer) {
         int near = sr_text_nearest(wanted, names, layers->n);
         status = sr_fail(SR_ERR_CONFIG, "%s has no layer '%s'%s%s%s; it has: %s", path, wanted,
@@ -112,7 +112,8 @@ static SrStatus add_piece(Load *l, Piece piece) {
 // "flatten-00000.npy": the stem's length; 0 for another name.
 static size_t npy_stem(const char *name) {
     size_t len = strlen(name);
-    if (len <= 10 || !sr_text_glob("*-?????.npy", name) || strspn(name + len - 9, "0123456789") != 5)
+    if (len <= 10 || !sr_text_glob("*-?????.npy", name) ||
+        strspn(name + len - 9, "0123456789") != 5)
         return 0;
     return len - 10;
 }
@@ -165,8 +166,9 @@ static SrStatus find_vissl(Load *l) {
             strncmp(at, l->layer, len) != 0)
             continue;
         char *stem = sr_arena_printf(&l->arena, "%.*s", (int)(at + len - l->names[i]), l->names[i]);
-        SR_TRY(add_piece(l, (Piece){in_folder(l, l->names[i]), beside(l, "%s_targets.npy%s", stem, ""),
-                                    beside(l, "%s_inds.npy%s", stem, ""), "", ""}));
+        SR_TRY(
+            add_piece(l, (Piece){in_folder(l, l->names[i]), beside(l, "%s_targets.npy%s", stem, ""),
+                                 beside(l, "%s_inds.npy%s", stem, ""), "", ""}));
     }
     return SR_OK;
 }
@@ -211,11 +213,12 @@ static SrStatus find_pieces(Load *l) {
         SR_TRY(find_npy(l));
     if (l->n == 0)
         SR_TRY(find_vissl(l));
-    return l->n > 0 ? SR_OK
-                    : sr_fail(SR_ERR_CONFIG,
-                              "%s holds no features of %s images: expected what `sslrun extract --data` "
-                              "writes, or VISSL's rank0_chunk0_%s_LAYER_features.npy",
-                              path, l->from->split, l->from->split);
+    return l->n > 0
+               ? SR_OK
+               : sr_fail(SR_ERR_CONFIG,
+                         "%s holds no features of %s images: expected what `sslrun extract --data` "
+                         "writes, or VISSL's rank0_chunk0_%s_LAYER_features.npy",
+                         path, l->from->split, l->from->split);
 }
 
 // ---- rows ---------------------------------------------------------------------------------------
@@ -358,9 +361,7 @@ static SrStatus copy_labels(const Piece *p, SrMatrix *out, int64_t at, int64_t r
     return status;
 }
 
-static int valid_tensor(const SrWeights *w) {
-    return tensor_named(w, "valid");
-}
+static int valid_tensor(const SrWeights *w) { return tensor_named(w, "valid"); }
 
 // An image that could not be read has features of a grey one: it is not judged.
 static SrStatus drop_invalid(const Piece *p, SrMatrix *out, int64_t at, int64_t rows) {
@@ -377,9 +378,7 @@ static SrStatus drop_invalid(const Piece *p, SrMatrix *out, int64_t at, int64_t 
     return status;
 }
 
-static int first_tensor(const SrWeights *w) {
-    return w->n > 0 ? 0 : -1;
-}
+static int first_tensor(const SrWeights *w) { return w->n > 0 ? 0 : -1; }
 
 static SrStatus copy_index(Load *l, const Piece *p, int64_t at, int64_t rows) {
     SrWeights w;
@@ -423,7 +422,8 @@ done:
     return status;
 }
 
-static SrStatus copy_piece(Load *l, const Piece *p, SrMatrix *out, int64_t *at, SrStringList *files) {
+static SrStatus copy_piece(Load *l, const Piece *p, SrMatrix *out, int64_t *at,
+                           SrStringList *files) {
     SrWeights w;
     int64_t rows = 0;
     SrStatus status = sr_weights_open(&w, p->features);

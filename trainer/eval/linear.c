@@ -1,7 +1,7 @@
 // A baseline is a run of its own from the same configuration, a few keys changed, without a folder.
 // See the header.
-#include "base/clock.h"
 #include "trainer/eval/linear.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,10 +69,10 @@ static SrStatus calibrate(SrRun *run) {
     const SrYaml *map = run->config->model.feat_pool_ops;
     const SrYaml *last = map->items[map->n - 1];
     SrSplit sample = {.note = ""};
-    SR_TRY(sr_split_open_eval(run->config, SR_SIDE_BANK, true, run->batch, run->train.h[0],
-                              &sample));
-    SrStatus status = sr_trunk_features_calibrate(run->model, last->items[0]->text, &sample, run->batch,
-                                            CALIBRATION_BATCHES);
+    SR_TRY(
+        sr_split_open_eval(run->config, SR_SIDE_BANK, true, run->batch, run->train.h[0], &sample));
+    SrStatus status = sr_trunk_features_calibrate(run->model, last->items[0]->text, &sample,
+                                                  run->batch, CALIBRATION_BATCHES);
     sr_split_close(&sample);
     return status;
 }
@@ -144,14 +144,15 @@ static SrStatus pixels(SrRun *trained, SrLinearReport *out) {
     const SrTrainGraph *g = &trained->graph;
     int classes = sr_shape_last(sr_graph_at(g->graph, g->outputs[0])->shape);
     char head[128];
-    snprintf(head, sizeof head,
-             "MODEL.HEAD.PARAMS=[[eval_mlp, {in_channels: 3, dims: [%d, %d]}]]",
+    snprintf(head, sizeof head, "MODEL.HEAD.PARAMS=[[eval_mlp, {in_channels: 3, dims: [%d, %d]}]]",
              3 * (s->h[0] / square) * (s->w[0] / square), classes);
     const char *const overrides[] = {
-        head, "MODEL.TRUNK.NAME=pixels",
+        head,
+        "MODEL.TRUNK.NAME=pixels",
         "MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP=[[pixels, [Identity, []]]]",
         "MODEL.FEATURE_EVAL_SETTINGS.SHOULD_FLATTEN_FEATS=False",
-        "MODEL.WEIGHTS_INIT.PARAMS_FILE=''", "MODEL.NON_TRAINABLE_PARAMS=[]"};
+        "MODEL.WEIGHTS_INIT.PARAMS_FILE=''",
+        "MODEL.NON_TRAINABLE_PARAMS=[]"};
     return baseline(trained->config, overrides, SR_COUNT(overrides), SR_ROW_PIXELS, out);
 }
 
@@ -213,8 +214,9 @@ static void print_json(const SrLinearReport *r, SrText *out) {
     sr_json_int(out, "train_images", r->n_train);
     sr_json_int(out, "test_images", r->n_test);
     for (int row = 0; row < SR_ROW_COUNT; row++)
-        for (int k = 0; r->has[row] && row != SR_ROW_MAJORITY &&
-                        k < (row == SR_ROW_PIXELS ? 1 : r->n_layers); k++)
+        for (int k = 0;
+             r->has[row] && row != SR_ROW_MAJORITY && k < (row == SR_ROW_PIXELS ? 1 : r->n_layers);
+             k++)
             for (int i = 0; i < r->n_values; i++) {
                 bool again = false;
                 for (int j = 0; j < k; j++)

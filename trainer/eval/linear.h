@@ -17,7 +17,7 @@ typedef struct {
     char layer[SR_HEAD_MAX_OUT][SR_LINEAR_NAME_BYTES];
     SrMeterValue value[SR_ROW_COUNT][SR_HEAD_MAX_OUT][SR_METER_MAX_VALUES]; // of the first meter
     double rate[SR_ROW_COUNT]; // of a baseline: the share of the learning rate it took; 0: none
-    double majority; // per cent of the test images
+    double majority;           // per cent of the test images
     int64_t n_train, n_test;
     double seconds;
 } SrLinearReport;

@@ -1,6 +1,6 @@
 // See the header.
-#include "base/clock.h"
 #include "trainer/eval/online_probe.h"
+#include "base/clock.h"
 
 #include "measure/logreg.h"
 
@@ -14,17 +14,22 @@ SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlinePr
     if (config->probe.every_num_epochs == 0)
         return SR_OK;
     if (config->model.freeze_trunk_only && config->model.eval_mode_on) // nor do statistics move
-        return sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: the trunk is frozen, so that every probe would find the same; "
-                                      "set EVERY_NUM_EPOCHS to 0");
+        return sr_fail(SR_ERR_CONFIG,
+                       "HOOKS.PROBE: the trunk is frozen, so that every probe would find the same; "
+                       "set EVERY_NUM_EPOCHS to 0");
     if (config->knn.topk.n < 1)
-        return sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: NEAREST_NEIGHBOR.TOPK is empty; the probe takes its first number");
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "HOOKS.PROBE: NEAREST_NEIGHBOR.TOPK is empty; the probe takes its first number");
     out->config = *config;
     out->config.knn.bank_limit = out->config.knn.test_limit = config->probe.limit;
     SR_TRY_GOTO(sr_baselines_open(&rows, &out->config, config->knn.layer));
     if (rows.bank.classes < 2 || rows.test.classes < 2 || rows.bank.n_targets > 0)
-        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: the images have no labels of two classes or more, or several each, so there "
+        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: the images have no labels of two classes "
+                                           "or more, or several each, so there "
                                            "is nothing to probe for; set EVERY_NUM_EPOCHS to 0"));
-    SR_TRY_GOTO(sr_model_build_eval(model, rows.batch, rows.bank.h[0], rows.bank.w[0], rows.layer, &graph, &input,
+    SR_TRY_GOTO(sr_model_build_eval(model, rows.batch, rows.bank.h[0], rows.bank.w[0], rows.layer,
+                                    &graph, &input,
                                     &tap)); // knows NEAREST_NEIGHBOR.LAYER
     out->model = model;
 done:
@@ -57,7 +62,8 @@ static SrStatus probe_rows(void *arg, SrReportRow row, SrMatrix *train, SrMatrix
     if (status == SR_OK)
         c->out->linear_top1 = linear[0].test;
     sr_arena_deinit(&arena);
-    return status == SR_OK ? sr_knn(&knn, train, test, c->config->knn.topk.v, 1, &c->out->knn, NULL) : status;
+    return status == SR_OK ? sr_knn(&knn, train, test, c->config->knn.topk.v, 1, &c->out->knn, NULL)
+                           : status;
 }
 
 SrStatus sr_online_probe_run(SrOnlineProbe *probe, SrProbeResult *out) {

@@ -20,7 +20,7 @@ typedef struct {
 } SrOnlineProbe;
 
 typedef struct {
-    SrKnnResult knn;   // for the first of NEAREST_NEIGHBOR.TOPK
+    SrKnnResult knn;    // for the first of NEAREST_NEIGHBOR.TOPK
     double linear_top1; // per cent
     int64_t n_train, n_test;
     double seconds;
@@ -29,7 +29,8 @@ typedef struct {
 // Before the first step: what would keep a probe from working is SR_ERR_CONFIG now, not after an epoch.  The model's
 // parameters have their memory.
 SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlineProbe *out);
-bool sr_online_probe_due(const SrOnlineProbe *probe, int64_t epoch); // after every EVERY_NUM_EPOCHS-th
+bool sr_online_probe_due(const SrOnlineProbe *probe,
+                         int64_t epoch); // after every EVERY_NUM_EPOCHS-th
 SrStatus sr_online_probe_run(SrOnlineProbe *probe, SrProbeResult *out);
 
 #endif

@@ -1,6 +1,6 @@
 // The kNN report: extraction for each row, one search each, a table or a JSON line.
-#include "base/clock.h"
 #include "trainer/eval/report.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +60,8 @@ SrStatus sr_knn_report_files(const SrConfig *config, const char *train, const ch
     SrSides sides = {.config = config, .train = train, .test = test, .layer = layer};
     const SrKnnConfig *knn = &config->knn;
     Report r = {knn, out};
-    *out = (SrKnnReport){.labels = true, .files = true, .n_k = SR_MIN(knn->topk.n, SR_REPORT_MAX_K), .note = ""};
+    *out = (SrKnnReport){
+        .labels = true, .files = true, .n_k = SR_MIN(knn->topk.n, SR_REPORT_MAX_K), .note = ""};
     for (int i = 0; i < out->n_k; i++)
         out->k[i] = knn->topk.v[i];
     SR_TRY(sr_sides_each(&sides, compare, &r));
@@ -86,7 +87,8 @@ SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, SrKnnR
 void sr_knn_report_text(const SrKnnReport *report, SrText *out) {
     char took[48];
     if (!report->labels) {
-        sr_text_add(out, "kNN: the images have no labels, or several each, so there is nothing to compare with\n");
+        sr_text_add(out, "kNN: the images have no labels, or several each, so there is nothing to "
+                         "compare with\n");
         return;
     }
     sr_text_printf(out, "kNN: %lld test images against %lld, layer %s (%d numbers), %s\n",
@@ -101,7 +103,8 @@ void sr_knn_report_text(const SrKnnReport *report, SrText *out) {
     for (int row = 0; row < SR_ROW_COUNT; row++) {
         if (!report->has[row])
             continue;
-        sr_text_printf(out, "  %-16s", report->files ? "features" : sr_report_row_name((SrReportRow)row));
+        sr_text_printf(out, "  %-16s",
+                       report->files ? "features" : sr_report_row_name((SrReportRow)row));
         for (int i = 0; i < report->n_k; i++) {
             sr_text_printf(out, "      %6.2f", report->row[row][i].top1);
             if (row == SR_ROW_MAJORITY)

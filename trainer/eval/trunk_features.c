@@ -1,7 +1,7 @@
 // Feature extraction for evaluation: plan forward, rows copied out.  The tap may have any shape (N,
 // ...).
-#include "base/clock.h"
 #include "trainer/eval/trunk_features.h"
+#include "base/clock.h"
 
 #include <string.h>
 
@@ -16,7 +16,9 @@ static SrStatus make_targets(SrMatrix *f, int classes) {
         return SR_OK;
     f->n_targets = classes;
     f->target = sr_calloc((size_t)f->n, (size_t)classes);
-    return f->target ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the labels of %lld images", (long long)f->n);
+    return f->target ? SR_OK
+                     : sr_fail(SR_ERR_MEMORY, "out of memory for the labels of %lld images",
+                               (long long)f->n);
 }
 
 // With several labels an image `label` says none.
@@ -24,7 +26,8 @@ static void keep_labels(SrMatrix *f, const SrBatch *batch, int64_t at) {
     for (int i = 0; i < batch->batch; i++) {
         f->label[at + i] = batch->n_targets ? -1 : batch->label[i];
         for (int c = 0; c < batch->n_targets; c++)
-            f->target[(at + i) * f->n_targets + c] = (int8_t)batch->label[(int64_t)i * batch->n_targets + c];
+            f->target[(at + i) * f->n_targets + c] =
+                (int8_t)batch->label[(int64_t)i * batch->n_targets + c];
     }
 }
 
@@ -79,9 +82,7 @@ static SrStatus trunk_open(Trunk *t, SrModel *model, const char *layer, const Sr
 }
 
 // A tap of (N, H, W, C) is compared as one long vector.
-static int row_length(SrTensor tap) {
-    return (int)(sr_shape_count(tap.shape) / tap.shape.d[0]);
-}
+static int row_length(SrTensor tap) { return (int)(sr_shape_count(tap.shape) / tap.shape.d[0]); }
 
 // A last batch that is not full leaves old images in the plan's other rows; they are computed and
 // not read.
@@ -97,7 +98,7 @@ static void rows_of_trunk(void *arg, const SrBatch *batch, float *rows) {
 
 // Eval mode: batch norm with running statistics, so a row does not depend on its batch.
 SrStatus sr_trunk_features_extract(SrModel *model, const char *layer, SrSplit *split, int batch,
-                             SrMatrix *out) {
+                                   SrMatrix *out) {
     Trunk t;
     SrStatus status;
     *out = (SrMatrix){0};
@@ -113,7 +114,7 @@ done:
 
 // Momentum 0.1 forgets the initial mean 0 and variance 1 at 0.9 a pass.
 SrStatus sr_trunk_features_calibrate(SrModel *model, const char *layer, SrSplit *split, int batch,
-                               int batches) {
+                                     int batches) {
     Trunk t;
     SrStatus status;
     SR_TRY_GOTO(trunk_open(&t, model, layer, split, batch, SR_MODE_TRAIN));

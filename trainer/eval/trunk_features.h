@@ -9,7 +9,7 @@
 // The layer's output for each image, flattened to one row, with the split's labels.  Free with
 // sr_matrix_deinit.
 SrStatus sr_trunk_features_extract(SrModel *model, const char *layer, SrSplit *split, int batch,
-                             SrMatrix *out);
+                                   SrMatrix *out);
 
 // The images themselves as rows: normalised pixels, averaged over squares down to at most 32 x 32.
 #define SR_PIXELS_MAX_SIDE 32
@@ -19,6 +19,6 @@ SrStatus sr_trunk_features_pixels(SrSplit *split, SrMatrix *out);
 // over the split. Without them an untrained trunk would be compared with statistics nobody
 // measured.
 SrStatus sr_trunk_features_calibrate(SrModel *model, const char *layer, SrSplit *split, int batch,
-                               int batches);
+                                     int batches);
 
 #endif

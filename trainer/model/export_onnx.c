@@ -39,18 +39,23 @@ static SrStatus name_values(Export *e) {
         SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
     for (int i = 0; i < n; i++) {
         const char *name = sr_graph_at(e->graph, i)->name;
-        e->values[i] = is_tap_name(e, name) ? sr_arena_printf(&e->onnx.arena, "%s:value", name) : name;
+        e->values[i] =
+            is_tap_name(e, name) ? sr_arena_printf(&e->onnx.arena, "%s:value", name) : name;
         if (!e->values[i])
             SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
     }
     return SR_OK;
 }
 
-static const char *value_of(const Export *e, const SrNode *node, int input) { return e->values[node->in[input]]; }
+static const char *value_of(const Export *e, const SrNode *node, int input) {
+    return e->values[node->in[input]];
+}
 
 static SrStatus unsupported(const SrNode *node, const char *what) {
-    return sr_fail(SR_ERR_CONFIG, "node '%s' (%s%s%s) has no counterpart in the ONNX export; give --nodes before it",
-                   node->name, node->op->name, *what ? ", " : "", what);
+    return sr_fail(
+        SR_ERR_CONFIG,
+        "node '%s' (%s%s%s) has no counterpart in the ONNX export; give --nodes before it",
+        node->name, node->op->name, *what ? ", " : "", what);
 }
 
 // ---- pieces -------------------------------------------------------------------------------------
@@ -94,9 +99,11 @@ static SrStatus export_conv(Export *e, const SrNode *node) {
     const SrConv2dParams *p = node->params;
     if (p->relu || p->residual)
         return unsupported(node, "fused");
-    int h = p->kernel_h, w = or_else(p->kernel_w, h), ph = p->padding_h, pw = p->padding_w < 0 ? ph : p->padding_w;
+    int h = p->kernel_h, w = or_else(p->kernel_w, h), ph = p->padding_h,
+        pw = p->padding_w < 0 ? ph : p->padding_w;
     int sh = or_else(p->stride_h, 1), dh = or_else(p->dilation_h, 1);
-    const char *in[] = {value_of(e, node, 0), weight(e, node, 0), p->bias ? weight(e, node, 1) : NULL};
+    const char *in[] = {value_of(e, node, 0), weight(e, node, 0),
+                        p->bias ? weight(e, node, 1) : NULL};
     begin(e, "Conv", in, p->bias ? 3 : 2);
     sr_onnx_ints(&e->onnx, "kernel_shape", (int64_t[]){h, w}, 2);
     sr_onnx_ints(&e->onnx, "strides", (int64_t[]){sh, or_else(p->stride_w, sh)}, 2);
@@ -132,8 +139,9 @@ static SrStatus export_group_norm(Export *e, const SrNode *node) {
         SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
     for (int i = 0; i < G; i++)
         ones[i] = 1;
-    const char *groups = inner(e, node, "groups"), *back = inner(e, node, "shape"), *one = inner(e, node, "ones"),
-               *zero = inner(e, node, "zeros"), *gamma = inner(e, node, "weight"), *beta = inner(e, node, "bias"),
+    const char *groups = inner(e, node, "groups"), *back = inner(e, node, "shape"),
+               *one = inner(e, node, "ones"), *zero = inner(e, node, "zeros"),
+               *gamma = inner(e, node, "weight"), *beta = inner(e, node, "bias"),
                *split = inner(e, node, "split"), *normal = inner(e, node, "normal"),
                *joined = inner(e, node, "joined"), *scaled = inner(e, node, "scaled");
     sr_onnx_numbers(&e->onnx, groups, (int64_t[]){0, G, -1}, 3); // 0: as it is
@@ -158,7 +166,8 @@ static SrStatus export_group_norm(Export *e, const SrNode *node) {
     return SR_OK;
 }
 
-static void pool_windows(Export *e, const int kernel[2], const int stride[2], const int padding[2]) {
+static void pool_windows(Export *e, const int kernel[2], const int stride[2],
+                         const int padding[2]) {
     sr_onnx_ints(&e->onnx, "kernel_shape", (int64_t[]){kernel[0], kernel[1]}, 2);
     sr_onnx_ints(&e->onnx, "strides", (int64_t[]){stride[0], stride[1]}, 2);
     sr_onnx_ints(&e->onnx, "pads", (int64_t[]){padding[0], padding[1], padding[0], padding[1]}, 4);
@@ -168,7 +177,8 @@ static SrStatus export_pool(Export *e, const SrNode *node) {
     const SrPool2dParams *p = node->params;
     bool mean = strcmp(node->op->name, "avg_pool2d") == 0;
     int h = p->kernel_h, w = or_else(p->kernel_w, h), sh = or_else(p->stride_h, h);
-    int sw = or_else(p->stride_w, p->stride_h > 0 ? sh : w), pw = p->padding_w < 0 ? p->padding_h : p->padding_w;
+    int sw = or_else(p->stride_w, p->stride_h > 0 ? sh : w),
+        pw = p->padding_w < 0 ? p->padding_h : p->padding_w;
     begin(e, mean ? "AveragePool" : "MaxPool", (const char *[]){value_of(e, node, 0)}, 1);
     pool_windows(e, (int[]){h, w}, (int[]){sh, sw}, (int[]){p->padding_h, pw});
     if (mean)
@@ -184,7 +194,8 @@ static SrStatus export_adaptive(Export *e, const SrNode *node) {
     const SrAdaptivePool2dParams *p = node->params;
     SrShape x = sr_graph_at(e->graph, node->in[0])->shape;
     bool mean = strcmp(node->op->name, "adaptive_avg_pool2d") == 0;
-    int out_h = or_else(p->out_h, 1), out_w = or_else(p->out_w, 1), h = x.d[1] / out_h, w = x.d[2] / out_w;
+    int out_h = or_else(p->out_h, 1), out_w = or_else(p->out_w, 1), h = x.d[1] / out_h,
+        w = x.d[2] / out_w;
     if (out_h == 1 && out_w == 1)
         return same_inputs(e, node, mean ? "GlobalAveragePool" : "GlobalMaxPool");
     if (h * out_h != x.d[1] || w * out_w != x.d[2])
@@ -199,15 +210,20 @@ static SrStatus export_relu(Export *e, const SrNode *node) { return same_inputs(
 
 static SrStatus export_add(Export *e, const SrNode *node) { return same_inputs(e, node, "Sum"); }
 
-static SrStatus export_identity(Export *e, const SrNode *node) { return same_inputs(e, node, "Identity"); }
+static SrStatus export_identity(Export *e, const SrNode *node) {
+    return same_inputs(e, node, "Identity");
+}
 
-static SrStatus export_flatten(Export *e, const SrNode *node) { return same_inputs(e, node, "Flatten"); } // axis 1
+static SrStatus export_flatten(Export *e, const SrNode *node) {
+    return same_inputs(e, node, "Flatten");
+} // axis 1
 
 static SrStatus export_linear(Export *e, const SrNode *node) {
     const SrLinearParams *p = node->params;
     if (node->shape.rank != 2)
         return unsupported(node, "of tokens");
-    const char *in[] = {value_of(e, node, 0), weight(e, node, 0), p->bias ? weight(e, node, 1) : NULL};
+    const char *in[] = {value_of(e, node, 0), weight(e, node, 0),
+                        p->bias ? weight(e, node, 1) : NULL};
     begin(e, "Gemm", in, p->bias ? 3 : 2);
     sr_onnx_int(&e->onnx, "transB", 1);
     sr_onnx_end(&e->onnx);
@@ -218,7 +234,8 @@ static SrStatus export_pad(Export *e, const SrNode *node) {
     const SrPadParams *p = node->params;
     const char *pads = inner(e, node, "pads");
     int rank = node->shape.rank;
-    int64_t amounts[2 * SR_MAX_RANK] = {0}; // all beginnings, then all ends; channels are dimension 1
+    int64_t amounts[2 * SR_MAX_RANK] = {
+        0}; // all beginnings, then all ends; channels are dimension 1
     if (rank != 4 && rank != 2)
         return unsupported(node, "of tokens");
     amounts[1] = p->before;
@@ -266,8 +283,11 @@ static SrStatus export_node(Export *e, const SrNode *node) {
 static SrStatus export_taps(Export *e) {
     for (int i = 0; i < e->ex->taps.n; i++) {
         const SrTap *tap = &e->ex->taps.v[i];
-        if (!sr_graph_at(e->graph, tap->node)->op && strcmp(tap->name, sr_graph_at(e->graph, tap->node)->name) == 0)
-            SR_FAIL(SR_ERR_CONFIG, "layer '%s' is the input itself; give it another name, as in x:image", tap->name);
+        if (!sr_graph_at(e->graph, tap->node)->op &&
+            strcmp(tap->name, sr_graph_at(e->graph, tap->node)->name) == 0)
+            SR_FAIL(SR_ERR_CONFIG,
+                    "layer '%s' is the input itself; give it another name, as in x:image",
+                    tap->name);
         sr_onnx_node(&e->onnx, "Identity", &e->values[tap->node], 1, tap->name);
         sr_onnx_end(&e->onnx);
         sr_onnx_output(&e->onnx, tap->name, nchw(sr_graph_at(e->graph, tap->node)->shape));

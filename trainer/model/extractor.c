@@ -12,7 +12,8 @@ static SrStatus cut(const SrExtractorOptions *o, SrExtractor *e) {
     bool train = o->mode == SR_MODE_TRAIN;
     SrStatus status = sr_taps_parse(o->nodes, &arena, &taps);
     if (status == SR_OK)
-        status = sr_graph_extract(e->trunk.graph, train ? &taps : NULL, train ? NULL : &taps, &e->extraction);
+        status = sr_graph_extract(e->trunk.graph, train ? &taps : NULL, train ? NULL : &taps,
+                                  &e->extraction);
     sr_arena_deinit(&arena);
     if (status == SR_OK)
         e->taps = train ? e->extraction.train : e->extraction.eval;
@@ -26,7 +27,8 @@ static SrStatus load(const SrExtractorOptions *o, SrExtractor *e) {
     sr_params_init(params, o->seed);
     if (!o->weights)
         return SR_OK;
-    SrTrunkWeights source = {.path = o->weights, .lax = o->lax,
+    SrTrunkWeights source = {.path = o->weights,
+                             .lax = o->lax,
                              .classifier = e->trunk.preset ? e->trunk.preset->classifier : "fc"};
     return sr_trunk_weights_load(&source, e->trunk.params, params);
 }
@@ -55,7 +57,8 @@ static SrStatus compile(const SrExtractorOptions *o, SrExtractor *e) {
 SrStatus sr_extractor_open(const SrExtractorOptions *o, SrExtractor *e) {
     SrStatus status;
     *e = (SrExtractor){.input = SR_NO_NODE};
-    SR_TRY_GOTO(sr_trunk_graph_open(o->trunk, o->overrides, o->n_overrides, o->batch, o->height, o->width, &e->trunk));
+    SR_TRY_GOTO(sr_trunk_graph_open(o->trunk, o->overrides, o->n_overrides, o->batch, o->height,
+                                    o->width, &e->trunk));
     SR_TRY_GOTO(cut(o, e));
     SR_TRY_GOTO(load(o, e));
     if (o->mode == SR_MODE_EVAL && !o->keep_norms)
@@ -78,7 +81,9 @@ SrTensor sr_extractor_input(const SrExtractor *e) { return sr_plan_input(e->plan
 
 void sr_extractor_run(SrExtractor *e) { sr_plan_forward(e->plan, 0); }
 
-SrTensor sr_extractor_output(const SrExtractor *e, int tap) { return sr_plan_output(e->plan, e->taps.v[tap].node); }
+SrTensor sr_extractor_output(const SrExtractor *e, int tap) {
+    return sr_plan_output(e->plan, e->taps.v[tap].node);
+}
 
 // One image at a time: to (C, pixels) from (pixels, C) or back.
 static void transpose(const float *from, int64_t rows, int64_t columns, float *to) {
@@ -97,6 +102,10 @@ static void each_image(const float *from, SrShape s, float *to, bool to_nchw) {
         transpose(from, to_nchw ? pixels : C, to_nchw ? C : pixels, to);
 }
 
-void sr_layout_to_nhwc(const float *nchw, SrShape shape, float *nhwc) { each_image(nchw, shape, nhwc, false); }
+void sr_layout_to_nhwc(const float *nchw, SrShape shape, float *nhwc) {
+    each_image(nchw, shape, nhwc, false);
+}
 
-void sr_layout_to_nchw(const float *nhwc, SrShape shape, float *nchw) { each_image(nhwc, shape, nchw, true); }
+void sr_layout_to_nchw(const float *nhwc, SrShape shape, float *nchw) {
+    each_image(nhwc, shape, nchw, true);
+}

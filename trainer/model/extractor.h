@@ -7,12 +7,12 @@
 #include "trainer/model/trunk_graph.h"
 
 typedef struct {
-    const char *trunk; // model or configuration, with
+    const char *trunk;            // model or configuration, with
     const char *const *overrides; // KEY=VALUE of the configuration
     int n_overrides;
     int batch, height, width;
-    const char *nodes; // "layer1,layer4:deep"
-    SrMode mode;       // TRAIN: statistics of the batch, and running statistics move
+    const char *nodes;   // "layer1,layer4:deep"
+    SrMode mode;         // TRAIN: statistics of the batch, and running statistics move
     const char *weights; // safetensors; NULL: drawn from `seed`
     bool lax;            // SrTrunkWeights
     uint64_t seed;

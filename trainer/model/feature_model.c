@@ -10,7 +10,7 @@
 struct SrFeatureModel {
     char *trunk;
     int batch, height, width;
-    SrTrunkGraph graph;   // for listing
+    SrTrunkGraph graph;    // for listing
     SrExtractor extractor; // once tapped
     bool tapped;
     float **output; // (taps): each in torch's layout
@@ -24,7 +24,8 @@ static SrStatus open_model(SrFeatureModel *m, const char *trunk) {
     return sr_trunk_graph_open(trunk, NULL, 0, m->batch, m->height, m->width, &m->graph);
 }
 
-int sr_feature_model_open(const char *trunk, int batch, int height, int width, SrFeatureModel **out) {
+int sr_feature_model_open(const char *trunk, int batch, int height, int width,
+                          SrFeatureModel **out) {
     SrFeatureModel *m = sr_calloc(1, sizeof *m);
     *out = NULL;
     if (!m)
@@ -75,7 +76,8 @@ int sr_feature_model_node(const SrFeatureModel *m, int i, SrFeatureShape *out) {
 static SrStatus allocate_outputs(SrFeatureModel *m) {
     m->output = sr_calloc((size_t)m->extractor.taps.n, sizeof *m->output);
     for (int i = 0; m->output && i < m->extractor.taps.n; i++) {
-        m->output[i] = sr_alloc((size_t)sr_shape_count(sr_extractor_output(&m->extractor, i).shape) * sizeof(float));
+        m->output[i] = sr_alloc(
+            (size_t)sr_shape_count(sr_extractor_output(&m->extractor, i).shape) * sizeof(float));
         if (!m->output[i])
             SR_FAIL(SR_ERR_MEMORY, "out of memory for features");
     }
@@ -83,8 +85,13 @@ static SrStatus allocate_outputs(SrFeatureModel *m) {
 }
 
 int sr_feature_model_tap(SrFeatureModel *m, const char *nodes, const char *weights, int train) {
-    SrExtractorOptions o = {.trunk = m->trunk, .batch = m->batch, .height = m->height, .width = m->width,
-                            .nodes = nodes, .weights = weights, .mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL};
+    SrExtractorOptions o = {.trunk = m->trunk,
+                            .batch = m->batch,
+                            .height = m->height,
+                            .width = m->width,
+                            .nodes = nodes,
+                            .weights = weights,
+                            .mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL};
     untap(m);
     SrStatus status = sr_extractor_open(&o, &m->extractor);
     if (status == SR_OK)
@@ -97,7 +104,8 @@ int sr_feature_model_tap(SrFeatureModel *m, const char *nodes, const char *weigh
 
 int sr_feature_model_run(SrFeatureModel *m, const float *x) {
     if (!m->tapped)
-        return (int)sr_fail(SR_ERR_CONFIG, "no layers were chosen: call sr_feature_model_tap first");
+        return (int)sr_fail(SR_ERR_CONFIG,
+                            "no layers were chosen: call sr_feature_model_tap first");
     SrTensor in = sr_extractor_input(&m->extractor);
     sr_layout_to_nhwc(x, in.shape, in.data);
     sr_extractor_run(&m->extractor);

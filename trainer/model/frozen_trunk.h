@@ -7,10 +7,10 @@
 #include "trainer/model/model.h"
 
 typedef struct {
-    SrOutputGraph whole;             // as the model built it
-    int batch, n;                    // images a run, features
-    SrShape shape[SR_HEAD_MAX_OUT];  // of each feature, (batch, ...)
-    SrExtraction folded;             // what runs, once compiled
+    SrOutputGraph whole;            // as the model built it
+    int batch, n;                   // images a run, features
+    SrShape shape[SR_HEAD_MAX_OUT]; // of each feature, (batch, ...)
+    SrExtraction folded;            // what runs, once compiled
     SrPlan *plan;
 } SrFrozenTrunk;
 

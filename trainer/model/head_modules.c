@@ -13,7 +13,8 @@
 #define KEY "MODEL.HEAD.PARAMS"
 
 static SrStatus bad_form(const SrYaml *node, const char *where) {
-    return sr_fail(SR_ERR_CONFIG, "%s: %s is %s; expected [name, {arguments}] or a list of such pairs",
+    return sr_fail(SR_ERR_CONFIG,
+                   "%s: %s is %s; expected [name, {arguments}] or a list of such pairs",
                    sr_yaml_place(node).text, where, sr_yaml_type_name(node->type));
 }
 
@@ -44,7 +45,8 @@ static SrStatus parse_module(const SrYaml *node, const char *where, SrArena *are
     if (!is_module(node) || (node->n > 2 && !is_map_too_many(node)))
         return bad_form(node, where);
     if (node->n > 2)
-        sr_warn("%s: %s: only the first map of arguments counts, as in VISSL", sr_yaml_place(node).text, where);
+        sr_warn("%s: %s: only the first map of arguments counts, as in VISSL",
+                sr_yaml_place(node).text, where);
     const SrYaml *arguments =
         node->n >= 2 && node->items[1]->type != SR_YAML_NULL ? node->items[1] : NULL;
     if (arguments && arguments->type != SR_YAML_MAP)

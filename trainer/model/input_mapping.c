@@ -9,8 +9,9 @@
 
 #define KEY "MODEL.MULTI_INPUT_HEAD_MAPPING"
 
-#define refuse(node, index, ...) \
-    sr_fail_prefix(sr_fail(SR_ERR_CONFIG, __VA_ARGS__), "%s: " KEY "[%d]", sr_yaml_place(node).text, index)
+#define refuse(node, index, ...)                                           \
+    sr_fail_prefix(sr_fail(SR_ERR_CONFIG, __VA_ARGS__), "%s: " KEY "[%d]", \
+                   sr_yaml_place(node).text, index)
 
 // {feat_names: [...], head_index: 1}; VISSL's additional_keys feed a mask to a vision transformer.
 static SrStatus parse_dict(const SrYaml *spec, int index, const SrYaml **names, int *head) {
@@ -25,7 +26,8 @@ static SrStatus parse_dict(const SrYaml *spec, int index, const SrYaml **names, 
             return refuse(value, index, "head_index must be a whole number");
         else if (!strcmp(key, "additional_keys") && value->n > 0)
             return refuse(value, index,
-                          "this configuration needs additional_keys, which are not built yet: no trunk takes a second "
+                          "this configuration needs additional_keys, which are not built yet: no "
+                          "trunk takes a second "
                           "input such as a mask");
         else if (strcmp(key, "additional_keys") != 0)
             return refuse(value, index,
@@ -39,8 +41,9 @@ static SrStatus parse_dict(const SrYaml *spec, int index, const SrYaml **names, 
 static SrStatus parse_entry(const SrYaml *e, int index, int n_heads, SrArena *arena,
                             SrMappedInput *out) {
     if (e->type != SR_YAML_LIST || e->n != 2 || e->items[0]->type != SR_YAML_STRING)
-        return refuse(e, index, "expected [input, [features]] or [input, {feat_names: [...], "
-                                "head_index: 0}]");
+        return refuse(e, index,
+                      "expected [input, [features]] or [input, {feat_names: [...], "
+                      "head_index: 0}]");
     const SrYaml *spec = e->items[1], *names = NULL;
     // VISSL's rule: by position, and the last head for all inputs beyond it.
     int head = index < n_heads ? index : n_heads - 1;
@@ -61,8 +64,11 @@ static SrStatus check_heads_used(const SrYaml *list, const SrInputMapping *mappi
         for (int i = 0; i < mapping->n; i++)
             used |= mapping->v[i].head == h;
         if (!used)
-            return sr_fail(SR_ERR_CONFIG, "%s: " KEY ": no input uses MODEL.HEAD.PARAMS[%d]; there are %d heads and "
-                           "%d inputs", sr_yaml_place(list).text, h, n_heads, mapping->n);
+            return sr_fail(SR_ERR_CONFIG,
+                           "%s: " KEY
+                           ": no input uses MODEL.HEAD.PARAMS[%d]; there are %d heads and "
+                           "%d inputs",
+                           sr_yaml_place(list).text, h, n_heads, mapping->n);
     }
     return SR_OK;
 }
@@ -73,7 +79,8 @@ SrStatus sr_input_mapping_parse(const SrYaml *list, int n_heads, SrArena *arena,
     if (!list || list->type == SR_YAML_NULL)
         return SR_OK;
     if (list->type != SR_YAML_LIST)
-        return sr_fail(SR_ERR_CONFIG, "%s: " KEY " must be a list of [input, features]", sr_yaml_place(list).text);
+        return sr_fail(SR_ERR_CONFIG, "%s: " KEY " must be a list of [input, features]",
+                       sr_yaml_place(list).text);
     out->v = sr_arena_alloc(arena, (size_t)(list->n + 1) * sizeof *out->v);
     if (!out->v)
         return sr_fail(SR_ERR_MEMORY, "out of memory for " KEY);
@@ -90,12 +97,16 @@ SrStatus sr_input_mapping_check_names(const SrInputMapping *mapping, SrStrings n
     if (names.n < 2)
         return SR_OK;
     if (mapping->n == 0)
-        return sr_fail(SR_ERR_CONFIG, "DATA.TRAIN.INPUT_KEY_NAMES has %d inputs; " KEY " says which head takes which",
+        return sr_fail(SR_ERR_CONFIG,
+                       "DATA.TRAIN.INPUT_KEY_NAMES has %d inputs; " KEY
+                       " says which head takes which",
                        names.n);
     for (int i = 0; i < names.n; i++)
         for (int k = 0; k < i; k++)
             if (!strcmp(names.v[i], names.v[k]))
-                return sr_fail(SR_ERR_CONFIG, "DATA.TRAIN.INPUT_KEY_NAMES: the input '%s' is named twice", names.v[i]);
+                return sr_fail(SR_ERR_CONFIG,
+                               "DATA.TRAIN.INPUT_KEY_NAMES: the input '%s' is named twice",
+                               names.v[i]);
     for (int m = 0; m < mapping->n; m++) {
         bool known = false;
         for (int i = 0; i < names.n; i++)

@@ -7,9 +7,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "trainer/config/schema.h"
 #include "trainer/model/freeze.h"
 #include "trainer/model/model_internal.h"
-#include "trainer/config/schema.h"
 
 // ---- reading the configuration
 
@@ -88,9 +88,7 @@ void sr_model_free(SrModel *model) {
     sr_free(model);
 }
 
-SrParams *sr_model_params(SrModel *model) {
-    return model->params;
-}
+SrParams *sr_model_params(SrModel *model) { return model->params; }
 
 static SrStatus new_graph(SrModel *model, SrGraph **out) {
     SrGraph **graphs = sr_realloc(model->graphs, (size_t)(model->n_graphs + 1) * sizeof *graphs);
@@ -132,9 +130,7 @@ static SrStatus build_loss(SrModel *model, SrLossContext *ctx, SrTrainGraph *out
     return SR_OK;
 }
 
-void sr_model_set_targets(SrModel *model, int classes) {
-    model->n_targets = classes;
-}
+void sr_model_set_targets(SrModel *model, int classes) { model->n_targets = classes; }
 
 // Which entry of MULTI_INPUT_HEAD_MAPPING view `v` belongs to.
 static SrStatus map_view(SrModel *model, int v, int n_views, SrNodeId node) {
@@ -143,8 +139,10 @@ static SrStatus map_view(SrModel *model, int v, int n_views, SrNodeId node) {
     int entry = v;
     if (mapping->n > 0 && names.n > 1 && names.n != n_views)
         SR_FAIL(SR_ERR_CONFIG,
-                "DATA.TRAIN.INPUT_KEY_NAMES has %d names (the first is '%s'), but the batch has %d inputs; there must "
-                "be one a view", names.n, names.v[0], n_views);
+                "DATA.TRAIN.INPUT_KEY_NAMES has %d names (the first is '%s'), but the batch has %d "
+                "inputs; there must "
+                "be one a view",
+                names.n, names.v[0], n_views);
     if (mapping->n > 0 && names.n > 1)
         entry = sr_input_mapping_find(mapping, names.v[v]); // -1: used by no head
     else if (mapping->n > 0 && mapping->n != n_views)
@@ -169,8 +167,7 @@ static SrStatus build_inputs(SrModel *model, SrBuilder *b, const Inputs *in, SrN
     for (int v = 0; v < in->n; v++) {
         char name[24];
         snprintf(name, sizeof name, in->features ? "feature%d" : "crop%d", v);
-        SrShape shape = in->features ? in->features[v]
-                                     : SR_SHAPE(in->batch, in->h[v], in->w[v], 3);
+        SrShape shape = in->features ? in->features[v] : SR_SHAPE(in->batch, in->h[v], in->w[v], 3);
         nodes[v] = sr_build_input(b, name, shape, SR_F32);
         if (!in->features)
             SR_TRY(map_view(model, v, in->n, nodes[v]));
@@ -197,7 +194,8 @@ static SrStatus build_into(SrModel *model, SrBuilder *b, const Inputs *in, int64
     out->sample_index = sr_build_input(b, "sample_index", SR_SHAPE(in->batch), SR_I64);
     if (model->loss->needs_labels)
         out->labels = sr_build_input(
-            b, "label", model->n_targets ? SR_SHAPE(in->batch, model->n_targets) : SR_SHAPE(in->batch), SR_I64);
+            b, "label",
+            model->n_targets ? SR_SHAPE(in->batch, model->n_targets) : SR_SHAPE(in->batch), SR_I64);
     SR_TRY(build_outputs(model, b, in, out->views, out->outputs, &out->n_model_outputs));
     for (int v = 0; !in->features && v < in->n; v++)
         ctx.views[v] = (SrView){out->views[v], in->h[v], in->w[v]};
@@ -262,8 +260,8 @@ static SrStatus build_train(SrModel *model, const Inputs *in, int64_t n_samples,
                             SrTrainGraph *out) {
     SrBuilder *b = NULL;
     SrStatus status;
-    *out = (SrTrainGraph){.n_views = in->n, .loss = SR_NO_NODE, .sample_index = SR_NO_NODE,
-                          .labels = SR_NO_NODE};
+    *out = (SrTrainGraph){
+        .n_views = in->n, .loss = SR_NO_NODE, .sample_index = SR_NO_NODE, .labels = SR_NO_NODE};
     if (in->n < 1 || in->n > SR_MAX_VIEWS)
         SR_FAIL(SR_ERR_CONFIG, "%d crops an image; 1 to %d are possible", in->n, SR_MAX_VIEWS);
     SR_TRY(read_loss(model));

@@ -25,7 +25,8 @@ typedef struct {
     SrNodeId views[SR_MAX_VIEWS]; // inputs, one a crop: (N, H_v, W_v, 3)
     int n_views;
     SrNodeId sample_index;
-    SrNodeId labels; // (N) of I64, or (N, classes) (sr_model_set_targets); SR_NO_NODE unless the loss needs them
+    SrNodeId
+        labels; // (N) of I64, or (N, classes) (sr_model_set_targets); SR_NO_NODE unless the loss needs them
     // What a plan must keep readable after a step: the model's outputs, then what the loss's hooks
     // read.
     SrNodeId outputs[SR_HEAD_MAX_OUT + SR_LOSS_MAX_KEPT];

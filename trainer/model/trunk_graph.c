@@ -8,8 +8,8 @@
 #include "graph/builder.h"
 
 bool sr_trunk_is_config(const char *what) {
-    return !sr_preset_find(what) &&
-           (strchr(what, '/') || sr_text_ends(what, ".yaml") || sr_text_ends(what, ".yml") || sr_file_exists(what));
+    return !sr_preset_find(what) && (strchr(what, '/') || sr_text_ends(what, ".yaml") ||
+                                     sr_text_ends(what, ".yml") || sr_file_exists(what));
 }
 
 static SrStatus unknown(const char *what) {
@@ -21,9 +21,12 @@ static SrStatus unknown(const char *what) {
     SrText list = SR_TEXT_INIT;
     for (int i = 0; i < n; i++)
         sr_text_printf(&list, "%s%s", i ? ", " : "", names[i]);
-    SrStatus status = sr_fail(SR_ERR_CONFIG, "there is no model '%s'%s%s%s (models: %s; or a configuration, "
-                              "configs/swav.yaml)", what, near >= 0 ? "; did you mean '" : "",
-                              near >= 0 ? names[near] : "", near >= 0 ? "'?" : "", list.s ? list.s : "");
+    SrStatus status =
+        sr_fail(SR_ERR_CONFIG,
+                "there is no model '%s'%s%s%s (models: %s; or a configuration, "
+                "configs/swav.yaml)",
+                what, near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
+                near >= 0 ? "'?" : "", list.s ? list.s : "");
     sr_text_deinit(&list);
     return status;
 }
@@ -45,7 +48,8 @@ static SrStatus open_preset(SrTrunkGraph *t, SrShape shape) {
     return status;
 }
 
-static SrStatus open_config(SrTrunkGraph *t, const char *path, const char *const *overrides, int n, SrShape s) {
+static SrStatus open_config(SrTrunkGraph *t, const char *path, const char *const *overrides, int n,
+                            SrShape s) {
     SrNodeId tap;
     SR_TRY(sr_config_load(path, overrides, n, &t->config));
     SR_TRY(sr_model_new(t->config, &t->model));
@@ -54,22 +58,26 @@ static SrStatus open_config(SrTrunkGraph *t, const char *path, const char *const
     return sr_model_build_eval(t->model, s.d[0], s.d[1], s.d[2], "x", &t->graph, &t->input, &tap);
 }
 
-static SrStatus open_any(SrTrunkGraph *t, const char *what, const char *const *overrides, int n, SrShape shape) {
+static SrStatus open_any(SrTrunkGraph *t, const char *what, const char *const *overrides, int n,
+                         SrShape shape) {
     t->preset = sr_preset_find(what);
     if (!t->preset && !sr_trunk_is_config(what))
         return unknown(what);
     if (t->preset && n > 0)
-        SR_FAIL(SR_ERR_CONFIG, "%s: a model takes no KEY=VALUE; those belong to configurations", what);
+        SR_FAIL(SR_ERR_CONFIG, "%s: a model takes no KEY=VALUE; those belong to configurations",
+                what);
     SR_TRY(t->preset ? open_preset(t, shape) : open_config(t, what, overrides, n, shape));
     return sr_graph_set_title(t->graph, what);
 }
 
-SrStatus sr_trunk_graph_open(const char *what, const char *const *overrides, int n_overrides, int batch, int height,
-                             int width, SrTrunkGraph *out) {
+SrStatus sr_trunk_graph_open(const char *what, const char *const *overrides, int n_overrides,
+                             int batch, int height, int width, SrTrunkGraph *out) {
     *out = (SrTrunkGraph){.input = SR_NO_NODE};
     if (batch < 1 || height < 1 || width < 1 || batch > 65536 || height > 65536 || width > 65536)
-        SR_FAIL(SR_ERR_CONFIG, "a batch of %d images of %d x %d: each must be 1 to 65536", batch, height, width);
-    SrStatus status = open_any(out, what, overrides, n_overrides, SR_SHAPE(batch, height, width, 3));
+        SR_FAIL(SR_ERR_CONFIG, "a batch of %d images of %d x %d: each must be 1 to 65536", batch,
+                height, width);
+    SrStatus status =
+        open_any(out, what, overrides, n_overrides, SR_SHAPE(batch, height, width, 3));
     if (status != SR_OK)
         sr_trunk_graph_close(out);
     return status;

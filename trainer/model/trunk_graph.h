@@ -20,8 +20,8 @@ typedef struct {
 
 // what: "resnet50" (parameters have torchvision's names, classifier included) or a YAML file (VISSL's names, no
 // heads).  Nothing is allocated yet.  Unknown: SR_ERR_CONFIG with the nearest model.
-SrStatus sr_trunk_graph_open(const char *what, const char *const *overrides, int n_overrides, int batch, int height,
-                             int width, SrTrunkGraph *out);
+SrStatus sr_trunk_graph_open(const char *what, const char *const *overrides, int n_overrides,
+                             int batch, int height, int width, SrTrunkGraph *out);
 void sr_trunk_graph_close(SrTrunkGraph *trunk); // a zeroed one is fine
 
 #endif

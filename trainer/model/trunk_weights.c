@@ -13,8 +13,14 @@ enum { MAX_LISTED = 10000 };
 
 // What precedes torchvision's name in the keys of plain files and in our tables.
 static const char *const prefixes[] = {
-    "", "trunk._feature_blocks.", "_feature_blocks.", "trunk.", "module.", "model.",
-    "module.trunk._feature_blocks.", "base_model.trunk._feature_blocks.",
+    "",
+    "trunk._feature_blocks.",
+    "_feature_blocks.",
+    "trunk.",
+    "module.",
+    "model.",
+    "module.trunk._feature_blocks.",
+    "base_model.trunk._feature_blocks.",
 };
 enum { N_PREFIXES = SR_COUNT(prefixes), N_READINGS = N_PREFIXES + 1, KEY_BYTES = 1024 };
 
@@ -46,7 +52,8 @@ static bool is_classifier(const Load *l, const char *bare) {
 // others makes of them.  NULL: under this reading the key is somebody else's.
 static const char *read_key(const Load *l, int reading, const char *key, char buffer[KEY_BYTES]) {
     if (reading == N_PREFIXES)
-        return sr_naming_bare(&l->naming, key, SR_NAMES_TORCHVISION, buffer, KEY_BYTES) ? buffer : NULL;
+        return sr_naming_bare(&l->naming, key, SR_NAMES_TORCHVISION, buffer, KEY_BYTES) ? buffer
+                                                                                        : NULL;
     return sr_text_starts(key, prefixes[reading]) ? key + strlen(prefixes[reading]) : NULL;
 }
 
@@ -73,9 +80,12 @@ static SrStatus choose_reading(Load *l) {
         }
     }
     if (most == 0)
-        return sr_fail(SR_ERR_CONFIG, "%s: none of its %d tensors belongs to this trunk (the first is '%s', the trunk's "
-                       "is '%s'); `sslrun inspect` lists them", l->source->path, l->w.n,
-                       l->w.n ? l->w.tensors[0].name : "none", bare_name(sr_params_at(l->whole, 0)->name));
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "%s: none of its %d tensors belongs to this trunk (the first is '%s', the trunk's "
+            "is '%s'); `sslrun inspect` lists them",
+            l->source->path, l->w.n, l->w.n ? l->w.tensors[0].name : "none",
+            bare_name(sr_params_at(l->whole, 0)->name));
     for (int i = 0; i < l->w.n; i++) {
         const char *bare = read_key(l, best, l->w.tensors[i].name, buffer);
         l->bare[i] = bare ? sr_arena_printf(&l->w.arena, "%s", bare) : NULL;
@@ -116,8 +126,9 @@ static SrStatus load_entry(Load *l, const SrParam *p) {
     const SrWeightsTensor *t = &l->w.tensors[key];
     l->used[key] = true;
     if (!sr_shape_equal(t->shape, p->shape) || t->dtype != p->dtype) {
-        note(&l->misshapen, &l->n_misshapen, "%s (%s %s in the file, %s %s here)", t->name, sr_dtype_name(t->dtype),
-             sr_shape_text(t->shape, a, sizeof a), sr_dtype_name(p->dtype), sr_shape_text(p->shape, b, sizeof b));
+        note(&l->misshapen, &l->n_misshapen, "%s (%s %s in the file, %s %s here)", t->name,
+             sr_dtype_name(t->dtype), sr_shape_text(t->shape, a, sizeof a), sr_dtype_name(p->dtype),
+             sr_shape_text(p->shape, b, sizeof b));
         return SR_OK;
     }
     if (to < 0)
@@ -153,12 +164,14 @@ static SrStatus report(Load *l) {
     add_list(&lists, "of another shape or type", l->n_misshapen, &l->misshapen);
     SrStatus status = SR_OK;
     if (bad && lists.len < 3500)
-        status = sr_fail(SR_ERR_CONFIG, "%s does not fit the trunk (--lax ignores missing and unexpected): %s",
+        status = sr_fail(SR_ERR_CONFIG,
+                         "%s does not fit the trunk (--lax ignores missing and unexpected): %s",
                          l->source->path, lists.s);
     else if (bad)
-        status = sr_fail(SR_ERR_CONFIG, "%s does not fit the trunk: %d tensors are missing, %d unexpected, %d of "
-                         "another shape or type (--lax ignores the first two)", l->source->path, l->n_missing,
-                         l->n_unexpected, l->n_misshapen);
+        status = sr_fail(SR_ERR_CONFIG,
+                         "%s does not fit the trunk: %d tensors are missing, %d unexpected, %d of "
+                         "another shape or type (--lax ignores the first two)",
+                         l->source->path, l->n_missing, l->n_unexpected, l->n_misshapen);
     if (lists.len > 0 && (!bad || lists.len >= 3500))
         fprintf(stderr, "%s: %s\n", l->source->path, lists.s);
     sr_text_deinit(&lists);

@@ -9,8 +9,10 @@
 
 typedef struct {
     const char *path;
-    const char *classifier; // "fc": may be missing where no node needs it, and may be left over where there is none
-    bool lax; // what is missing keeps its value, what is left over is ignored; misshapen is an error all the same
+    const char *
+        classifier; // "fc": may be missing where no node needs it, and may be left over where there is none
+    bool
+        lax; // what is missing keeps its value, what is left over is ignored; misshapen is an error all the same
 } SrTrunkWeights;
 
 // whole: the table of the whole trunk, which the file must match; params: what is wanted of it, allocated here.

@@ -211,10 +211,11 @@ static SrStatus check_counts(const Load *l) {
                 path, l->trunk_loaded, l->trunk, l->heads_loaded, l->heads, l->skipped, l->missing,
                 l->misshapen, l->trunk_loaded + l->heads_loaded, l->trunk + l->heads);
     if (l->refused > 0)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s (%d such tensors); MODEL.WEIGHTS_INIT.SKIP_LAYERS leaves tensors out, and "
-                       "MODEL.FEATURE_EVAL_SETTINGS.ASSERT_HEAD_LAYER_SHAPE_INIT=False those of heads",
-                       l->first_refused, l->refused);
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "%s (%d such tensors); MODEL.WEIGHTS_INIT.SKIP_LAYERS leaves tensors out, and "
+            "MODEL.FEATURE_EVAL_SETTINGS.ASSERT_HEAD_LAYER_SHAPE_INIT=False those of heads",
+            l->first_refused, l->refused);
     if (l->trunk_loaded == 0 || (l->source->whole_trunk && l->trunk_loaded < l->trunk) ||
         l->trunk_loaded < l->source->min_trunk_share * l->trunk)
         return sr_fail(

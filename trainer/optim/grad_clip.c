@@ -7,8 +7,8 @@
 
 #include "base/compiler.h"
 #include "base/parallel.h"
-#include "trainer/optim/optim.h"
 #include "trainer/optim/norms.h"
+#include "trainer/optim/optim.h"
 
 enum { MIN_PIECE = 16384, MAX_PIECES = 256 };
 

@@ -4,9 +4,7 @@
 
 #include <math.h>
 
-int sr__moments_states(const SrOptimizerConfig *config) {
-    return config->amsgrad ? 3 : 2;
-}
+int sr__moments_states(const SrOptimizerConfig *config) { return config->amsgrad ? 3 : 2; }
 
 SrStatus sr__moments_check(const SrOptimizerConfig *config) {
     const SrDoubles *b = &config->betas;

@@ -98,9 +98,7 @@ static SrStatus copy_groups(SrOptim *o, const SrParamGroups *groups) {
     return SR_OK;
 }
 
-static int64_t pieces_of(int64_t n) {
-    return (n + PIECE - 1) / PIECE;
-}
+static int64_t pieces_of(int64_t n) { return (n + PIECE - 1) / PIECE; }
 
 // One slot a parameter, in group order.  Addresses are taken once: the table never moves them.
 static SrStatus fill_slots(SrOptim *o, SrParams *params) {
@@ -229,9 +227,7 @@ void sr_optim_free(SrOptim *o) {
     sr_free(o);
 }
 
-const SrParamGroups *sr_optim_groups(const SrOptim *o) {
-    return &o->groups;
-}
+const SrParamGroups *sr_optim_groups(const SrOptim *o) { return &o->groups; }
 
 // Unregularised groups stay at 0 whatever the schedule says.
 void sr_optim_set_weight_decay(SrOptim *o, double weight_decay, double head_weight_decay) {
@@ -332,6 +328,4 @@ float *sr_optim_state(SrOptim *o, int index, int k, const char **name, int64_t *
     return o->slots[s].state[k];
 }
 
-size_t sr_optim_bytes(const SrOptim *o) {
-    return o->state_bytes;
-}
+size_t sr_optim_bytes(const SrOptim *o) { return o->state_bytes; }

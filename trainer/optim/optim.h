@@ -13,7 +13,7 @@
 typedef struct {
     const char *name; // "trunk regularised", ...
     int n;
-    int *params;      // table indices
+    int *params; // table indices
     double weight_decay;
     bool head_lr;     // uses lr_head
     bool regularised; // its decay follows the schedule, if there is one
@@ -21,11 +21,13 @@ typedef struct {
 } SrParamGroup;
 typedef struct {
     int n;
-    SrParamGroup *groups; // default: the four trunk/head groups always, the remaining ones when not empty
+    SrParamGroup
+        *groups; // default: the four trunk/head groups always, the remaining ones when not empty
 } SrParamGroups;
 // OPTIMIZER.param_group_constructor and its own keys, as far as they can be checked without parameters.
 SrStatus sr_param_groups_check(const SrOptimizerConfig *config);
-SrStatus sr_param_groups(SrParams *params, const SrOptimizerConfig *config, SrArena *arena, SrParamGroups *out);
+SrStatus sr_param_groups(SrParams *params, const SrOptimizerConfig *config, SrArena *arena,
+                         SrParamGroups *out);
 
 // Which norms an update rule wants before it starts.
 typedef enum {
@@ -38,8 +40,8 @@ typedef enum {
 typedef struct {
     const SrOptimizerConfig *config;
     double lr, weight_decay;
-    int rank;         // of the parameter's shape: 1 for biases and norms
-    int64_t steps;    // updates this parameter has had before: 0 the first time
+    int rank;                     // of the parameter's shape: 1 for biases and norms
+    int64_t steps;                // updates this parameter has had before: 0 the first time
     double value_norm, grad_norm; // as `norms` asked, else 0
 } SrOptimUpdate;
 
@@ -49,11 +51,12 @@ typedef struct SrOptimizer {
     const char *state_names[SR_OPTIM_MAX_STATES]; // "momentum_buffer", "exp_avg", ...
     // How many of them a run with this configuration keeps, each as large as its parameter.
     int (*n_states)(const SrOptimizerConfig *config);
-    SrStatus (*check)(const SrOptimizerConfig *config);      // may be NULL
-    SrOptimNorms (*norms)(const SrOptimizerConfig *config);  // NULL: none
+    SrStatus (*check)(const SrOptimizerConfig *config);     // may be NULL
+    SrOptimNorms (*norms)(const SrOptimizerConfig *config); // NULL: none
     // Elements [0, n) of a piece of one parameter: value, grad and state[k] all point to the piece, (n) each.
     // Element by element, so that the bits do not depend on how parameters are cut.  May write grad.
-    void (*update)(const SrOptimUpdate *u, int64_t n, float *value, float *grad, float *const *state);
+    void (*update)(const SrOptimUpdate *u, int64_t n, float *value, float *grad,
+                   float *const *state);
 } SrOptimizer;
 
 const SrOptimizer *sr_optimizer_at(int i); // NULL past the end
@@ -65,8 +68,8 @@ typedef struct SrOptim SrOptim;
 // Groups by the configured constructor; allocates state for every trainable parameter.  After sr_params_allocate.
 SrStatus sr_optim_new(SrParams *params, const SrOptimizerConfig *config, SrOptim **out);
 // The same with groups of the caller's (copied).  A trainable parameter in no group is never updated.
-SrStatus sr_optim_new_grouped(SrParams *params, const SrOptimizerConfig *config, const SrParamGroups *groups,
-                              SrOptim **out);
+SrStatus sr_optim_new_grouped(SrParams *params, const SrOptimizerConfig *config,
+                              const SrParamGroups *groups, SrOptim **out);
 void sr_optim_free(SrOptim *optim);
 const SrParamGroups *sr_optim_groups(const SrOptim *optim);
 // Moves the decay of the regularised groups (weight-decay schedules); before a step.

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "trainer/optim/param_groups.h"
 #include "base/yaml_edit.h"
+#include "trainer/optim/param_groups.h"
 
 // Transformers' norms have "norm" in their names, and their tokens decay.
 static bool decays_by_name(const SrParam *p) {

@@ -12,9 +12,7 @@
 #include "base/compiler.h"
 #include "trainer/optim/optim.h"
 
-static int n_states(const SrOptimizerConfig *config) {
-    return config->momentum > 0 ? 1 : 0;
-}
+static int n_states(const SrOptimizerConfig *config) { return config->momentum > 0 ? 1 : 0; }
 
 static SrStatus check(const SrOptimizerConfig *config) {
     if (!(config->momentum >= 0 && config->momentum < 1))

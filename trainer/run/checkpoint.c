@@ -61,9 +61,7 @@ typedef struct {
 } TensorList;
 
 // Names are the arena's; the tensors themselves belong to the tables and stay.
-static void list_deinit(TensorList *list) {
-    sr_arena_deinit(&list->arena);
-}
+static void list_deinit(TensorList *list) { sr_arena_deinit(&list->arena); }
 
 // name NULL: the arena ran out of memory while making it, so callers need no check of their own.
 static SrStatus list_add(TensorList *list, const char *name, SrTensor tensor) {

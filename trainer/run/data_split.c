@@ -14,9 +14,7 @@
 // ---- source -------------------------------------------------------------------------------------
 
 // Lists of the configuration hold one entry a source; there is one source.
-static const char *first_of(const SrStrings *list) {
-    return list->n > 0 ? list->v[0] : "";
-}
+static const char *first_of(const SrStrings *list) { return list->n > 0 ? list->v[0] : ""; }
 
 // VISSL joins several sources image by image, which its own issue tracker calls broken (471); here
 // it is an error that says what to do instead.
@@ -78,7 +76,8 @@ static SrStatus check_labels(const SrSplitConfig *c, const SrDataset *source, co
     if (!listed || c->label_paths.n == 0 || strcmp(source->name, "disk_folder") != 0)
         return SR_OK;
     return sr_fail(SR_ERR_CONFIG,
-                   "DATA.%s.LABEL_PATHS is a list (LABEL_SOURCES), but the images of disk_folder have their folders as "
+                   "DATA.%s.LABEL_PATHS is a list (LABEL_SOURCES), but the images of disk_folder "
+                   "have their folders as "
                    "labels; list the images too (DATA_SOURCES=[disk_filelist])",
                    which);
 }
@@ -282,9 +281,7 @@ static TestOrigin test_origin(const SrConfig *config) {
     return own ? TEST_OF_SOURCE : TEST_HELD_OUT;
 }
 
-bool sr_split_has_test(const SrConfig *config) {
-    return test_origin(config) != TEST_HELD_OUT;
-}
+bool sr_split_has_test(const SrConfig *config) { return test_origin(config) != TEST_HELD_OUT; }
 
 // A tenth of the chosen training images for the test, the rest for the bank: two stretches of one
 // shuffled order.  The draw is keyed by DATA_LIMIT_SAMPLING.SEED, so every evaluation of a run

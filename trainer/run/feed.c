@@ -1,7 +1,7 @@
 // See the header.
-#include "base/machine.h"
-#include "base/clock.h"
 #include "trainer/run/feed.h"
+#include "base/clock.h"
+#include "base/machine.h"
 
 #include <string.h>
 
@@ -33,9 +33,7 @@ void sr_feed_close(SrFeed *f) {
 }
 
 // Numbers of an image's label.
-static size_t label_length(const SrFeed *f) {
-    return (size_t)SR_MAX(f->n_targets, 1);
-}
+static size_t label_length(const SrFeed *f) { return (size_t)SR_MAX(f->n_targets, 1); }
 
 // In memory when that leaves half of it; a file is read through the page cache, which takes what is
 // left.
@@ -54,8 +52,10 @@ static SrStatus make_room(SrFeed *f, SrCacheKind kind, const char *dir) {
     f->order = sr_calloc((size_t)f->n + 1, sizeof *f->order);
     if (f->rows && f->labels && f->batch_labels && f->order)
         return SR_OK;
-    SR_FAIL(SR_ERR_MEMORY, "out of memory for %s of features; set MODEL.FEATURE_EVAL_SETTINGS."
-            "CACHE_FEATURES to disk or off", sr_bytes_text((double)f->bytes, text, sizeof text));
+    SR_FAIL(SR_ERR_MEMORY,
+            "out of memory for %s of features; set MODEL.FEATURE_EVAL_SETTINGS."
+            "CACHE_FEATURES to disk or off",
+            sr_bytes_text((double)f->bytes, text, sizeof text));
 }
 
 // Features of the trunk's present output to the rows from `at` on.
@@ -143,7 +143,8 @@ static void next_kept(SrFeed *f, const SrFeedTarget *to, int n) {
     }
     for (int k = 0; k < n; k++)
         memcpy(f->batch_labels + (size_t)k * label_length(f),
-               f->labels + (size_t)f->order[f->at + k] * label_length(f), label_length(f) * sizeof(int64_t));
+               f->labels + (size_t)f->order[f->at + k] * label_length(f),
+               label_length(f) * sizeof(int64_t));
     copy_in(to, to->labels, f->batch_labels, (size_t)n * label_length(f) * sizeof(int64_t));
     if (to->sample_index != SR_NO_NODE)
         index = sr_plan_input(to->plan, to->sample_index).data;
@@ -158,10 +159,11 @@ static void next_computed(SrFeed *f, const SrFeedTarget *to, const SrBatch *batc
     for (int i = 0; i < to->n_inputs; i++) {
         SrTensor x = sr_plan_input(to->plan, to->inputs[i]);
         size_t row = (size_t)(sr_shape_count(x.shape) / f->batch) * sizeof(float);
-        copy_in(to, to->inputs[i],
-                f->trunk ? sr_frozen_trunk_output(f->trunk, i) : batch->view[i], n * row);
+        copy_in(to, to->inputs[i], f->trunk ? sr_frozen_trunk_output(f->trunk, i) : batch->view[i],
+                n * row);
     }
-    copy_in(to, to->labels, batch->label, n * (size_t)SR_MAX(batch->n_targets, 1) * sizeof(int64_t));
+    copy_in(to, to->labels, batch->label,
+            n * (size_t)SR_MAX(batch->n_targets, 1) * sizeof(int64_t));
     copy_in(to, to->sample_index, batch->index, n * sizeof(int64_t));
 }
 

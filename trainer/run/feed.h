@@ -11,8 +11,8 @@
 typedef enum { SR_CACHE_AUTO, SR_CACHE_MEMORY, SR_CACHE_DISK, SR_CACHE_OFF } SrCacheKind;
 
 typedef struct {
-    SrLoader *loader;      // borrowed
-    SrFrozenTrunk *trunk;  // borrowed; NULL: images
+    SrLoader *loader;     // borrowed
+    SrFrozenTrunk *trunk; // borrowed; NULL: images
     int batch;
     bool shuffle, drop_last; // as the loader's
     uint64_t seed;           // the loader's
@@ -24,8 +24,8 @@ typedef struct {
     int64_t *batch_labels; // the same of a batch
     size_t bytes;          // mapped
     bool on_disk;
-    uint32_t *order;       // (n) of the epoch
-    int64_t at;            // next place in it
+    uint32_t *order; // (n) of the epoch
+    int64_t at;      // next place in it
 } SrFeed;
 
 // Runs the trunk over all images of `in_order` (nothing shuffled, nothing dropped) and keeps what it

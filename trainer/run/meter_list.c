@@ -48,7 +48,8 @@ SrStatus sr_meter_list_new(const SrConfig *config, int n_outputs, const int *cla
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the meters");
     list->outputs = n_outputs;
     list->entries = sr_arena_alloc(&list->arena, (size_t)(names->n + 1) * sizeof *list->entries);
-    SrStatus status = list->entries ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the meters");
+    SrStatus status =
+        list->entries ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the meters");
     for (int i = 0; i < names->n && status == SR_OK; i++) {
         list->entries[list->n] = (Entry){0};
         status = open_entry(list, config, names->v[i], classes, rows, &list->entries[list->n++]);
@@ -70,9 +71,7 @@ void sr_meter_list_free(SrMeterList *list) {
     sr_free(list);
 }
 
-int sr_meter_list_count(const SrMeterList *list) {
-    return list->n;
-}
+int sr_meter_list_count(const SrMeterList *list) { return list->n; }
 
 void sr_meter_list_reset(SrMeterList *list) {
     for (int i = 0; i < list->n; i++)
@@ -159,8 +158,7 @@ void sr_meter_list_say(SrMeterList *list, const char *phase) {
     for (int i = 0; i < list->n; i++) {
         SrText text = SR_TEXT_INIT;
         add_values(list, i, '\'', &text);
-        sr_info("name: %s_%s, value: %s", phase, list->entries[i].kind->name,
-                text.s ? text.s : "");
+        sr_info("name: %s_%s, value: %s", phase, list->entries[i].kind->name, text.s ? text.s : "");
         sr_text_deinit(&text);
     }
 }

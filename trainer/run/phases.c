@@ -110,8 +110,11 @@ bool sr_phases_test_due(const SrPhases *p, const SrConfig *config, int64_t epoch
 }
 
 SrStatus sr_phases_run_test(SrPhases *p) {
-    SrFeedTarget to = {.plan = p->plan, .inputs = p->graph.views, .n_inputs = p->graph.n_views,
-                       .labels = SR_NO_NODE, .sample_index = SR_NO_NODE};
+    SrFeedTarget to = {.plan = p->plan,
+                       .inputs = p->graph.views,
+                       .n_inputs = p->graph.n_views,
+                       .labels = SR_NO_NODE,
+                       .sample_index = SR_NO_NODE};
     sr_meter_list_reset(p->test);
     SR_TRY(sr_feed_start(&p->feed, 0, 0));
     for (;;) {

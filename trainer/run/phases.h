@@ -8,9 +8,9 @@
 #include "trainer/run/run.h"
 
 typedef struct {
-    SrMeterList *train; // NULL: METERS.enable_training_meter is off
-    SrMeterList *test;  // NULL: there are no test images, or TEST_MODEL is off
-    SrSplit split;      // of the test
+    SrMeterList *train;  // NULL: METERS.enable_training_meter is off
+    SrMeterList *test;   // NULL: there are no test images, or TEST_MODEL is off
+    SrSplit split;       // of the test
     SrFrozenTrunk trunk; // of the run's frozen trunk, for images of the test's size
     SrFeed feed;
     SrOutputGraph graph;

@@ -1,6 +1,6 @@
 // Rates and the time that is left.
-#include "base/clock.h"
 #include "trainer/run/progress.h"
+#include "base/clock.h"
 
 #include <math.h>
 #include <stdio.h>

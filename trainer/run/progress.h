@@ -24,7 +24,6 @@ typedef struct {
     double lr, loss;
 } SrProgressLine;
 
-
 void sr_progress_start(SrProgress *p, int64_t total, int images);
 // After each step: seconds it took in all, and seconds of them spent waiting for the batch.
 void sr_progress_step(SrProgress *p, double seconds, double wait_s);

@@ -110,8 +110,10 @@ SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out) {
 // Its images are the step's; norms are not folded yet, which changes little of what it costs.
 SrStatus sr_run_compile_trunk(SrRun *run, SrPlan **out) {
     const SrOutputGraph *g = &run->trunk.whole;
-    SrPlanOptions options = {.mode = SR_MODE_EVAL, .outputs = g->outputs,
-                             .n_outputs = g->n_outputs, .no_allocate = true};
+    SrPlanOptions options = {.mode = SR_MODE_EVAL,
+                             .outputs = g->outputs,
+                             .n_outputs = g->n_outputs,
+                             .no_allocate = true};
     return sr_plan_compile(g->graph, &options, out);
 }
 
@@ -179,8 +181,11 @@ static SrStatus open_all(SrRun *run) {
     SR_TRY(sr_optim_new(params, &run->config->optimizer, &run->optim));
     run->cost.optimizer_bytes = sr_optim_bytes(run->optim);
     SR_TRY(sr_run_compile(run, false, &run->plan));
-    run->feed = (SrFeed){.loader = run->train.loader, .batch = run->batch, .shuffle = true,
-                         .drop_last = true, .seed = run->config->seed};
+    run->feed = (SrFeed){.loader = run->train.loader,
+                         .batch = run->batch,
+                         .shuffle = true,
+                         .drop_last = true,
+                         .seed = run->config->seed};
     return build_step(run);
 }
 
@@ -205,8 +210,10 @@ SrStatus sr_run_freeze(SrRun *run) {
 }
 
 SrFeedTarget sr_run_target(const SrRun *run) {
-    return (SrFeedTarget){.plan = run->plan, .inputs = run->graph.views,
-                          .n_inputs = run->graph.n_views, .labels = run->graph.labels,
+    return (SrFeedTarget){.plan = run->plan,
+                          .inputs = run->graph.views,
+                          .n_inputs = run->graph.n_views,
+                          .labels = run->graph.labels,
                           .sample_index = run->graph.sample_index};
 }
 
@@ -215,11 +222,14 @@ SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char
     if (!run->config->supervised)
         return SR_OK;
     if (run->train.loader && split->n_targets != run->train.n_targets)
-        return sr_fail(SR_ERR_CONFIG, "DATA.TRAIN and DATA.TEST: the labels of one are a class an image, those of the "
-                                      "other a matrix with a column a class, or they have unlike numbers of columns");
+        return sr_fail(
+            SR_ERR_CONFIG,
+            "DATA.TRAIN and DATA.TEST: the labels of one are a class an image, those of the "
+            "other a matrix with a column a class, or they have unlike numbers of columns");
     if (split->classes < 1)
-        return sr_fail(SR_ERR_CONFIG, "DATA.%s: LOSS.name %s needs labels, and the images have none",
-                       which, run->config->loss_name);
+        return sr_fail(SR_ERR_CONFIG,
+                       "DATA.%s: LOSS.name %s needs labels, and the images have none", which,
+                       run->config->loss_name);
     for (int i = 0; i < g->n_model_outputs; i++) {
         int scores = sr_shape_last(sr_graph_at(g->graph, g->outputs[i])->shape);
         if (scores < split->classes)

@@ -4,8 +4,8 @@
 #define SR_TRAINER_RUN_RUN_H
 
 #include "trainer/run/checkpoint.h"
-#include "trainer/run/feed.h"
 #include "trainer/run/data_split.h"
+#include "trainer/run/feed.h"
 #include "trainer/run/step.h"
 
 typedef enum {
@@ -18,9 +18,10 @@ typedef enum {
 typedef struct {
     int64_t parameters, trainable; // of trunk and heads, and whatever else learns
     size_t parameter_bytes;        // their values and gradients
-    size_t optimizer_bytes, statistics_bytes; // momentum and the like; running statistics of trunk and heads
-    size_t loss_bytes; // queues, a momentum encoder
-    size_t loader_bytes; // batches ahead of the step
+    size_t optimizer_bytes,
+        statistics_bytes; // momentum and the like; running statistics of trunk and heads
+    size_t loss_bytes;    // queues, a momentum encoder
+    size_t loader_bytes;  // batches ahead of the step
     SrPlanCost plan;
     size_t available_bytes; // free memory of this machine (or of its control group); 0: unknown
 } SrRunCost;
@@ -58,7 +59,8 @@ SrFeedTarget sr_run_target(const SrRun *run);
 SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char *which);
 // The plan of a step; dry: without memory.  The run does not own it.
 SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out);
-SrStatus sr_run_compile_trunk(SrRun *run, SrPlan **out); // of a frozen trunk alone, always without memory
+SrStatus sr_run_compile_trunk(SrRun *run,
+                              SrPlan **out); // of a frozen trunk alone, always without memory
 SrCheckpointParts sr_run_parts(SrRun *run);
 
 // Learning rates (and decay, set in the optimiser) for the update after `iteration` others; per

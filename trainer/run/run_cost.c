@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/machine.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/machine.h"
 #include "kernels/cpu.h"
 #include "trainer/run/run.h"
 
@@ -103,8 +103,9 @@ SrStatus sr__run_count_cost(SrRun *run) {
 static const char *precision_text(const SrRun *run) {
     if (!run->config->model.use_amp)
         return "float32";
-    return sr_cpu_has_bf16() ? "maps and their products in bfloat16"
-                             : "maps stored in bfloat16, products in float32 (this processor has no avx512_bf16)";
+    return sr_cpu_has_bf16()
+               ? "maps and their products in bfloat16"
+               : "maps stored in bfloat16, products in float32 (this processor has no avx512_bf16)";
 }
 
 // "28.35 M", "44.4 k"
@@ -122,20 +123,22 @@ static const char *count_text(int64_t n, char out[32]) {
 void sr_run_cost_text(const SrRun *run, SrText *out) {
     const SrRunCost *c = &run->cost;
     char n[3][32], b[6][32];
-    sr_text_printf(out, "%s parameters: %s trained, %s frozen; %.2f GFLOP a step of %d images, %d views; %s\n",
-                   count_text(c->parameters, n[0]), count_text(c->trainable, n[1]),
-                   count_text(c->parameters - c->trainable, n[2]),
-                   (double)(c->plan.forward_flops + c->plan.backward_flops) / 1e9, run->batch,
-                   run->train.n_views, precision_text(run));
-    sr_text_printf(out,
-                   "  memory: activations %s, parameters and gradients %s, state %s (optimiser %s, running "
-                   "statistics %s, queues and teacher %s)",
-                   sr_bytes_text((double)c->plan.activation_bytes, b[0], sizeof b[0]),
-                   sr_bytes_text((double)c->parameter_bytes, b[1], sizeof b[1]),
-                   sr_bytes_text((double)sr_run_state_bytes(c), b[2], sizeof b[2]),
-                   sr_bytes_text((double)c->optimizer_bytes, b[3], sizeof b[3]),
-                   sr_bytes_text((double)c->statistics_bytes, b[4], sizeof b[4]),
-                   sr_bytes_text((double)c->loss_bytes, b[5], sizeof b[5]));
+    sr_text_printf(
+        out, "%s parameters: %s trained, %s frozen; %.2f GFLOP a step of %d images, %d views; %s\n",
+        count_text(c->parameters, n[0]), count_text(c->trainable, n[1]),
+        count_text(c->parameters - c->trainable, n[2]),
+        (double)(c->plan.forward_flops + c->plan.backward_flops) / 1e9, run->batch,
+        run->train.n_views, precision_text(run));
+    sr_text_printf(
+        out,
+        "  memory: activations %s, parameters and gradients %s, state %s (optimiser %s, running "
+        "statistics %s, queues and teacher %s)",
+        sr_bytes_text((double)c->plan.activation_bytes, b[0], sizeof b[0]),
+        sr_bytes_text((double)c->parameter_bytes, b[1], sizeof b[1]),
+        sr_bytes_text((double)sr_run_state_bytes(c), b[2], sizeof b[2]),
+        sr_bytes_text((double)c->optimizer_bytes, b[3], sizeof b[3]),
+        sr_bytes_text((double)c->statistics_bytes, b[4], sizeof b[4]),
+        sr_bytes_text((double)c->loss_bytes, b[5], sizeof b[5]));
 }
 
 // Raw numbers: bytes, floating-point operations.

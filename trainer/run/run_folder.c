@@ -145,7 +145,8 @@ SrStatus sr_folder_save(const SrCheckpointConfig *config, SrCheckpointKind kind,
                         const SrCheckpointParts *parts, const SrPosition *at, char *name,
                         size_t name_bytes) {
     char path[PATH_BYTES], link[PATH_BYTES], file[96];
-    entry_name(kind, kind == SR_CHECKPOINT_ITERATION ? at->iteration : at->epoch - 1, file, sizeof file);
+    entry_name(kind, kind == SR_CHECKPOINT_ITERATION ? at->iteration : at->epoch - 1, file,
+               sizeof file);
     SR_TRY(sr_file_join(path, sizeof path, config->dir, file));
     SR_TRY(sr_file_join(link, sizeof link, config->dir, LINK_NAME));
     SR_TRY(sr_checkpoint_save(path, parts, at));

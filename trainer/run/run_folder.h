@@ -5,10 +5,15 @@
 #ifndef SR_TRAINER_RUN_RUN_FOLDER_H
 #define SR_TRAINER_RUN_RUN_FOLDER_H
 
-#include "trainer/run/checkpoint.h"
 #include "trainer/config/config.h"
+#include "trainer/run/checkpoint.h"
 
-typedef enum { SR_CHECKPOINT_ITERATION, SR_CHECKPOINT_PHASE, SR_CHECKPOINT_FINAL, SR_CHECKPOINT_BEST } SrCheckpointKind;
+typedef enum {
+    SR_CHECKPOINT_ITERATION,
+    SR_CHECKPOINT_PHASE,
+    SR_CHECKPOINT_FINAL,
+    SR_CHECKPOINT_BEST
+} SrCheckpointKind;
 
 // model_best.safetensors (SR_CHECKPOINT_BEST) stands beside these: a run never goes on from it, nothing
 // removes it, and the link does not point to it.

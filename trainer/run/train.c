@@ -1,7 +1,7 @@
 // The training loop.  Not the step (step.c), not what a run is made of (run.c), not evaluation
 // (eval/), which it only calls between epochs.
-#include "base/clock.h"
 #include "trainer/run/train.h"
+#include "base/clock.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,11 +11,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "trainer/eval/online_probe.h"
-#include "trainer/run/run_folder.h"
+#include "trainer/model/weights_init.h"
 #include "trainer/run/metrics.h"
 #include "trainer/run/phases.h"
 #include "trainer/run/progress.h"
-#include "trainer/model/weights_init.h"
+#include "trainer/run/run_folder.h"
 
 #define PATH_BYTES 4096
 
@@ -28,7 +28,7 @@ typedef struct {
     SrProgress progress;
     SrPhases phases;
     SrOnlineProbe probe;
-    bool whole_epoch; // this process saw its first batch
+    bool whole_epoch;        // this process saw its first batch
     SrMetrics lines, epochs; // stdout.json, metrics.json
     SrTrainResult *result;
     double waited_s; // of result->seconds
@@ -49,7 +49,8 @@ static SrStatus open_folder(Train *t) {
     SR_TRY(sr_file_join(path, sizeof path, dir, ".lock"));
     SrStatus claimed = sr_file_lock(path, &t->lock);
     if (claimed != SR_OK)
-        return sr_fail(claimed, "CHECKPOINT.DIR: %s; wait for that run, stop it, or give another folder",
+        return sr_fail(claimed,
+                       "CHECKPOINT.DIR: %s; wait for that run, stop it, or give another folder",
                        sr_status_message());
     SR_TRY(sr_file_join(path, sizeof path, dir, "log.txt"));
     SR_TRY(sr_log_open(path));
@@ -90,8 +91,10 @@ static SrStatus resume_or_init(Train *t, SrResume *how) {
         SrWeightsSource source = sr_weights_source(&t->config->model);
         t->last_saved[0] = '\0';
         if (t->config->test_only && !*source.path)
-            sr_warn("TEST_ONLY: %s holds no checkpoint and MODEL.WEIGHTS_INIT.PARAMS_FILE names none: the model is as "
-                    "it was drawn", t->config->checkpoint.dir);
+            sr_warn("TEST_ONLY: %s holds no checkpoint and MODEL.WEIGHTS_INIT.PARAMS_FILE names "
+                    "none: the model is as "
+                    "it was drawn",
+                    t->config->checkpoint.dir);
         return *source.path ? sr_weights_load(&source, parts.params) : SR_OK;
     }
     if (*how == SR_RESUME_CONTINUE)
@@ -310,9 +313,10 @@ static void probe(Train *t, int64_t epoch) {
         sr_warn("no probe after epoch %lld: %s", (long long)epoch, sr_status_message());
         return;
     }
-    sr_info("probe after epoch %lld: top-1 of kNN (k=%d) %.2f, linear %.2f; %lld test images against %lld, %.1f s",
-            (long long)epoch, r.knn.k, r.knn.top1, r.linear_top1, (long long)r.n_test, (long long)r.n_train,
-            r.seconds);
+    sr_info("probe after epoch %lld: top-1 of kNN (k=%d) %.2f, linear %.2f; %lld test images "
+            "against %lld, %.1f s",
+            (long long)epoch, r.knn.k, r.knn.top1, r.linear_top1, (long long)r.n_test,
+            (long long)r.n_train, r.seconds);
     SrText *out = sr_metrics_begin(&t->epochs);
     sr_json_int(out, "iteration", t->at.iteration);
     sr_json_int(out, "train_phase_idx", epoch);

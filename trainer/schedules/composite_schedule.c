@@ -37,17 +37,19 @@ static SrStatus check_counts(const Composite *p, const SrScheduleBuild *build) {
     const SrYaml *at = list && list->line ? list : build->tree;
     int n = list && list->type == SR_YAML_LIST ? list->n : 0;
     if (n == 0)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s.schedulers must be a list of schedules", sr_yaml_place(at).text,
-                       build->where);
+        return sr_fail(SR_ERR_CONFIG, "%s: %s.schedulers must be a list of schedules",
+                       sr_yaml_place(at).text, build->where);
     if (p->lengths.n != n || p->scaling.n != n)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s: %d schedulers need as many lengths and interval_scaling entries, "
-                       "there are %d and %d", sr_yaml_place(at).text, build->where, n, p->lengths.n, p->scaling.n);
+        return sr_fail(SR_ERR_CONFIG,
+                       "%s: %s: %d schedulers need as many lengths and interval_scaling entries, "
+                       "there are %d and %d",
+                       sr_yaml_place(at).text, build->where, n, p->lengths.n, p->scaling.n);
     double sum = 0;
     for (int i = 0; i < n; i++)
         sum += p->lengths.v[i];
     if (!(fabs(sum - 1) < 1e-3))
-        return sr_fail(SR_ERR_CONFIG, "%s: %s.lengths must add up to 1, they give %g", sr_yaml_place(at).text,
-                       build->where, sum);
+        return sr_fail(SR_ERR_CONFIG, "%s: %s.lengths must add up to 1, they give %g",
+                       sr_yaml_place(at).text, build->where, sum);
     return SR_OK;
 }
 

@@ -81,8 +81,8 @@ static SrStatus own_keys(const SrScheduleKind *kind, const SrScheduleBuild *buil
     }
     for (int i = 0; i < SR_COUNT(kind->required) && kind->required[i]; i++)
         if (!sr_yaml_find(*out, kind->required[i]))
-            return sr_fail(SR_ERR_CONFIG, "%s: %s: schedule '%s' needs the key %s", sr_yaml_place(tree).text,
-                           build->where, kind->name, kind->required[i]);
+            return sr_fail(SR_ERR_CONFIG, "%s: %s: schedule '%s' needs the key %s",
+                           sr_yaml_place(tree).text, build->where, kind->name, kind->required[i]);
     return SR_OK;
 }
 
@@ -94,8 +94,8 @@ static SrStatus read_interval(const SrScheduleBuild *build, bool *per_epoch) {
     bool epoch = node->type == SR_YAML_STRING && strcmp(node->text, "epoch") == 0;
     bool step = node->type == SR_YAML_STRING && strcmp(node->text, "step") == 0;
     if (!epoch && !step)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s.update_interval must be epoch or step", sr_yaml_place(node).text,
-                       build->where);
+        return sr_fail(SR_ERR_CONFIG, "%s: %s.update_interval must be epoch or step",
+                       sr_yaml_place(node).text, build->where);
     *per_epoch = epoch;
     return SR_OK;
 }
@@ -103,14 +103,15 @@ static SrStatus read_interval(const SrScheduleBuild *build, bool *per_epoch) {
 SrStatus sr_schedule_build(const SrScheduleBuild *build, SrSchedule **out) {
     const SrYaml *tree = build->tree;
     if (!tree || tree->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s must be a map with a key `name`", sr_yaml_place(tree).text,
-                       build->where);
+        return sr_fail(SR_ERR_CONFIG, "%s: %s must be a map with a key `name`",
+                       sr_yaml_place(tree).text, build->where);
     if (build->depth > MAX_DEPTH)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s: schedules nest deeper than %d", sr_yaml_place(tree).text, build->where,
-                       MAX_DEPTH);
+        return sr_fail(SR_ERR_CONFIG, "%s: %s: schedules nest deeper than %d",
+                       sr_yaml_place(tree).text, build->where, MAX_DEPTH);
     const SrYaml *name = sr_yaml_find(tree, "name");
     if (!name || name->type != SR_YAML_STRING)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s.name must name a schedule", sr_yaml_place(tree).text, build->where);
+        return sr_fail(SR_ERR_CONFIG, "%s: %s.name must name a schedule", sr_yaml_place(tree).text,
+                       build->where);
 
     const SrScheduleKind *kind = NULL;
     SrStatus found = sr_schedule_kind_find(name->text, &kind);
@@ -144,6 +145,4 @@ double sr_schedule_value(const SrSchedule *schedule, double where) {
     return schedule->kind->value(schedule->params, schedule->prepared, schedule->num_epochs, where);
 }
 
-bool sr_schedule_per_epoch(const SrSchedule *schedule) {
-    return schedule->per_epoch;
-}
+bool sr_schedule_per_epoch(const SrSchedule *schedule) { return schedule->per_epoch; }

@@ -38,7 +38,8 @@ SrStatus sr_schedule_kind_find(const char *name, const SrScheduleKind **out);
 // From a tree such as OPTIMIZER.param_schedulers.lr (keys that belong to other schedules are ignored: VISSL's
 // defaults tree carries them all).  Lives in the arena.  Inconsistent lengths, milestones, ...: SR_ERR_CONFIG that
 // names the key to change.
-SrStatus sr_schedule_new(const SrYaml *tree, const char *where, int num_epochs, SrArena *arena, SrSchedule **out);
+SrStatus sr_schedule_new(const SrYaml *tree, const char *where, int num_epochs, SrArena *arena,
+                         SrSchedule **out);
 // The same for a schedule inside another one.
 SrStatus sr_schedule_build(const SrScheduleBuild *build, SrSchedule **out);
 double sr_schedule_value(const SrSchedule *schedule, double where);
@@ -47,7 +48,7 @@ bool sr_schedule_per_epoch(const SrSchedule *schedule); // update_interval: epoc
 // auto_lr_scaling (spec 1.5.2): rewrites the tree in place when it says auto_scale; global_batch = B * world,
 // node_batch = B * processes of one node.  VISSL's removal of a warm-up that starts where it ends is kept.  Logs
 // what it changed.
-SrStatus sr_schedule_auto_scale(SrYaml *tree, const char *where, int global_batch, int node_batch, int nodes,
-                                SrArena *arena);
+SrStatus sr_schedule_auto_scale(SrYaml *tree, const char *where, int global_batch, int node_batch,
+                                int nodes, SrArena *arena);
 
 #endif
