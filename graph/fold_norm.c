@@ -9,7 +9,8 @@
 #include "base/mem.h"
 #include "graph/extract.h"
 #include "graph/rewrite.h"
-#include "kernels/op_params.h"
+#include "kernels/batch_norm.h"
+#include "kernels/conv2d.h"
 
 typedef struct {
     const int *readers;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "graph/plan_internal.h"
+#include "kernels/conv2d.h"
 #include "kernels/cpu.h"
-#include "kernels/op_params.h"
 
 static double bytes_of(const SrPlan *plan, int buffer) {
     return buffer == SR_NO_BUFFER ? 0 : (double)plan->buffers[buffer].bytes;

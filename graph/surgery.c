@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "graph/rewrite.h"
-#include "kernels/op_params.h"
+#include "kernels/scale.h"
 
 int sr_graph_tag(SrGraph *graph, const char *glob, unsigned bits) {
     int n = 0;

@@ -3,7 +3,7 @@
 //
 // State keys: "channel_bn.*", then "clf.clf.0.weight": an mlp head stands inside under "clf".
 #include "heads/mlp_layers.h"
-#include "kernels/op_params.h"
+#include "kernels/batch_norm.h"
 
 typedef struct {
     int in_channels;

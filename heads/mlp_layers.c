@@ -4,7 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "kernels/op_params.h"
+#include "kernels/batch_norm.h"
+#include "kernels/dropout.h"
+#include "kernels/linear.h"
+#include "kernels/weight_norm_linear.h"
 
 // The next layer of the Sequential; `index` counts them.
 static SrNodeId layer(SrBuilder *b, const char *op, const void *params, int *index, SrNodeId x) {

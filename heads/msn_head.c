@@ -2,7 +2,7 @@
 // temperature.  Assran et al., "Masked siamese networks for label-efficient learning" (ECCV 2022),
 // eq. 1 before the softmax, which belongs to the loss, as do the smoothed labels.
 #include "heads/projection.h"
-#include "kernels/op_params.h"
+#include "kernels/scale.h"
 
 typedef struct {
     SrProjection projection;

@@ -1,7 +1,7 @@
 // The projection of DINO's and iBOT's heads; see the header.  Not a head itself.
 #include "heads/projection.h"
 
-#include "kernels/op_params.h"
+#include "kernels/linear.h"
 
 enum { MAX_LAYERS = 16 };
 

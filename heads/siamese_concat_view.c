@@ -1,7 +1,7 @@
 // The towers of an image side by side: (N T, C) -> (N, T C), without parameters.  PIRL's and
 // jigsaw's nine patches become one row.  Rows must be sample-major: all towers of image 0 first.
 #include "heads/mlp_layers.h"
-#include "kernels/op_params.h"
+#include "kernels/merge_rows.h"
 
 typedef struct {
     int num_towers;

@@ -8,7 +8,8 @@
 #include <stdio.h>
 
 #include "heads/mlp_layers.h"
-#include "kernels/op_params.h"
+#include "kernels/l2_normalize.h"
+#include "kernels/linear.h"
 
 typedef struct {
     SrInts dims, num_clusters; // one set of prototypes an element

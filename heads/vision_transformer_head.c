@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "heads/mlp_layers.h"
-#include "kernels/op_params.h"
+#include "kernels/linear.h"
 
 typedef struct {
     int in_plane, num_classes, hidden_dim;

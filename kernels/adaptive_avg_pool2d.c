@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "kernels/op_util.h"
-#include "kernels/pool2d.h"
+#include "kernels/pool2d_windows.h"
 
 static const SrOption options[] = {
     {"out_h", SR_OPT_INT, offsetof(SrAdaptivePool2dParams, out_h), "1", 0, 65535, NULL,

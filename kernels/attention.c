@@ -16,8 +16,8 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "kernels/attention.h"
 #include "kernels/gemm.h"
-#include "kernels/op_params.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 

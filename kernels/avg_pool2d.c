@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "kernels/op_util.h"
-#include "kernels/pool2d.h"
+#include "kernels/pool2d_windows.h"
 
 static const SrOption options[] = {
     {"kernel_h", SR_OPT_INT, offsetof(SrPool2dParams, kernel_h), "2", 1, 65535, NULL,

@@ -11,14 +11,14 @@
 // about the first row, so that a mean far from zero costs no digits.  dx[0] may be dy: the masked
 // dy that the residual receives (dx[1]) is written before dx[0] is.  In bfloat16 only x, y, dy and dx
 // are: statistics, coefficients and sums are what they are for floats.
-#include "kernels/batch_norm.h"
+#include "kernels/batch_norm_rows.h"
 
 #include <math.h>
 #include <stddef.h>
 
 #include "base/bf16.h"
 #include "base/comm.h"
-#include "kernels/op_params.h"
+#include "kernels/batch_norm.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 

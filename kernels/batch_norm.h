@@ -1,56 +1,14 @@
-// The vector loops of batch_norm, compiled once an instruction set from batch_norm_simd.c.
+// Params of batch_norm.
 #ifndef SR_KERNELS_BATCH_NORM_H
 #define SR_KERNELS_BATCH_NORM_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
-#include "base/tensor.h"
-#include "kernels/channel_sums.h"
-#include "kernels/cpu.h"
-
-// Per-channel numbers of a call, each (C).  The normalised value is v = (x - mean) * a + b.
-typedef struct {
-    const float *mean, *a, *b; // a = weight * invstd, b = bias
-    const float *k1, *k0;      // backward: dx = a g - k1 (x - mean) - k0
-} SrBatchNormCoefs;
-
-enum { SR_BN_STRIP = 512 }; // most channels of a strip
-
-// Where the backward of the fused relu finds its mask.
-typedef enum { SR_BN_NO_MASK, SR_BN_MASK_BY_X, SR_BN_MASK_BY_Y } SrBatchNormMask;
-
-// x, y, residual, gradients: floats or bfloat16, all of a call the same.
-typedef struct {
-    // sum[i] += x - shift[i] and square[i] += (x - shift[i])^2 over the rows of a strip (rows,
-    // width), rows `stride` apart; shift (width) of x's type.
-    void (*stats)(const void *x, int64_t rows, int64_t stride, int width, const void *shift,
-                  double *sum, double *square);
-    // The same about `shift` (C floats) for channels [from, from + width) of the sums an op left, units in order.
-    void (*join)(const SrChannelSums *sums, int C, int from, int width, const float *shift,
-                 double *sum, double *square);
-    // y = v (+ residual unless NULL) (, relu); all (rows, C) dense.  stream: y goes past the caches.
-    void (*apply)(void *y, const void *x, const void *residual, int64_t rows, int C,
-                  SrBatchNormCoefs k, bool relu, bool stream);
-    // With g = dy masked: sum_g[i] += g, sum_gx[i] += g (x - mean); g_out (rows, width) = g unless
-    // NULL. Strips as in stats; y is read for SR_BN_MASK_BY_Y only.  stream: g_out goes past the caches.
-    void (*reduce)(const void *x, const void *y, const void *dy, void *g_out, int64_t rows,
-                   int64_t stride, int width, SrBatchNormCoefs k, SrBatchNormMask mask, bool stream,
-                   double *sum_g, double *sum_gx);
-    // dx = a g - k1 (x - mean) - k0; dx may be dy.  All (rows, C) dense.  stream: dx, which is not dy,
-    // goes past the caches.
-    void (*input_grad)(void *dx, const void *x, const void *y, const void *dy, int64_t rows, int C,
-                       SrBatchNormCoefs k, SrBatchNormMask mask, bool stream);
-} SrBatchNormKernels;
-
-typedef struct {
-    SrBatchNormKernels f32, bf16;
-} SrBatchNormTables;
-SR_CPU_TABLES(SrBatchNormTables, sr__batch_norm_tables);
-
-static inline const SrBatchNormKernels *sr__batch_norm(SrDtype type) {
-    const SrBatchNormTables *tables = SR_CPU_PICK(sr__batch_norm_tables);
-    return type == SR_BF16 ? &tables->bf16 : &tables->f32;
-}
+typedef struct {          // batch_norm, on (rows, C): 1d and 2d are one op
+    double eps, momentum; // PyTorch: 1e-5, 0.1
+    bool relu;            // y = max(y, 0) in the same pass
+    bool residual;        // a second input of x's shape is added before the relu
+    bool sync;            // statistics over all ranks
+} SrBatchNormParams;
 
 #endif

@@ -3,7 +3,7 @@
 // Sums over rows add 128 rows in single precision and then join a sum in double.  Forward and
 // backward compute v by the same expression, so the relu's mask is found again exactly.  Every loop
 // is inlined once for floats and once for bfloat16 (`type`); `at` counts elements.
-#include "kernels/batch_norm.h"
+#include "kernels/batch_norm_rows.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "kernels/conv/conv.h"
-#include "kernels/op_params.h"
+#include "kernels/conv2d.h"
 #include "kernels/op_util.h"
 
 static const SrOption options[] = {

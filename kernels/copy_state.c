@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "kernels/op_params.h"
+#include "kernels/copy_state.h"
 #include "kernels/op_util.h"
 
 static const SrOption options[] = {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "kernels/op_params.h"
+#include "kernels/cross_entropy.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 

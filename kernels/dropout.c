@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "kernels/op_params.h"
+#include "kernels/dropout.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 

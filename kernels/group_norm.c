@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "kernels/batch_norm.h"
-#include "kernels/op_params.h"
+#include "kernels/batch_norm_rows.h"
+#include "kernels/group_norm.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "kernels/op_params.h"
+#include "kernels/l2_normalize.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 

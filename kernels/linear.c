@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kernels/gemm.h"
-#include "kernels/op_params.h"
+#include "kernels/linear.h"
 #include "kernels/op_util.h"
 
 static const SrOption options[] = {

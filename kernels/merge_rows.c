@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "kernels/op_params.h"
+#include "kernels/merge_rows.h"
 #include "kernels/op_util.h"
 
 static const SrOption options[] = {

@@ -8,6 +8,9 @@
 //  * Weight gradients are ADDED to dw (a parameter may serve several passes); dx is overwritten, or added
 //    to when its dx_add bit is set, which only ops with SR_OP_ADDS_DX ever see.
 //  * Registered by name: a descriptor `const SrOp sr_op_<stem>` in kernels/<stem>.c is found by the build.
+//  * The params struct stands in kernels/<stem>.h, which who builds such nodes includes.  The op's option
+//    table fills it from text.  It is copied byte by byte into the graph, so it holds numbers, not pointers
+//    (the exceptions say so); a zeroed struct is valid wherever "0:" says what 0 means.
 #ifndef SR_KERNELS_OP_H
 #define SR_KERNELS_OP_H
 

@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "kernels/op_params.h"
 #include "kernels/op_util.h"
+#include "kernels/pad.h"
 
 static const SrOption options[] = {
     {"before", SR_OPT_INT, offsetof(SrPadParams, before), "0", 0, 65535, NULL,

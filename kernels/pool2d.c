@@ -1,6 +1,6 @@
 // Pooling over windows of a map, see pool2d.h.  Forward runs over rows of the output, backward over
 // rows of the input, so that each number is written by one thread in one order.
-#include "kernels/pool2d.h"
+#include "kernels/pool2d_windows.h"
 
 #include <string.h>
 
@@ -34,7 +34,7 @@ static SrPoolAxis fixed_axis(int in, int kernel, int stride, int pad, bool ceil_
     return a;
 }
 
-// The zeros of the params resolved as op_params.h says.
+// The zeros of the params resolved as pool2d.h says.
 SrPool sr__pool_fixed(const SrPool2dParams *p, SrShape x) {
     int kernel_w = p->kernel_w ? p->kernel_w : p->kernel_h;
     int stride_h = p->stride_h ? p->stride_h : p->kernel_h;

@@ -1,9 +1,9 @@
 // scale: y = factor x, for weighting losses and averaging.
 #include <stddef.h>
 
-#include "kernels/op_params.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
+#include "kernels/scale.h"
 
 static const SrOption options[] = {
     {"factor", SR_OPT_FLOAT, offsetof(SrScaleParams, factor), "1", 0, 0, NULL, "The multiplier."},

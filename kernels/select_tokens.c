@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "kernels/op_params.h"
 #include "kernels/op_util.h"
+#include "kernels/select_tokens.h"
 
 static const SrOption options[] = {
     {"begin", SR_OPT_INT, offsetof(SrSelectTokensParams, begin), "0", 0, 0x7fffffff, NULL,

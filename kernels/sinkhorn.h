@@ -7,10 +7,22 @@
 #ifndef SR_KERNELS_SINKHORN_H
 #define SR_KERNELS_SINKHORN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "kernels/cpu.h"
-#include "kernels/op_params.h"
+
+typedef enum { SR_SINKHORN_VISSL, SR_SINKHORN_LOG } SrSinkhornForm;
+typedef struct { // sinkhorn
+    double epsilon;
+    int num_iters;
+    double powerlaw;       // prototype k gets mass proportional to (k + 1)^-powerlaw; 0: equal
+    bool double_precision; // VISSL's use_double_precision
+    bool no_shift;         // exp(s / epsilon) without the maximum removed: swav_momentum_loss
+    int form;              // SrSinkhornForm
+    int hard_iters;        // one-hot codes while the slot num_iteration is below
+    int queue_length;      // rows of the slot queue
+} SrSinkhornParams;
 
 typedef struct {
     int n, n_queue,

@@ -3,9 +3,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "kernels/op_params.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
+#include "kernels/slice.h"
 
 static const SrOption options[] = {
     {"begin", SR_OPT_INT, offsetof(SrSliceParams, begin), "0", 0, 0x7fffffff, NULL, "First row."},

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "kernels/op_params.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
+#include "kernels/swav_cross_entropy.h"
 
 static const SrOption options[] = {
     {"num_crops", SR_OPT_INT, offsetof(SrSwavCrossEntropyParams, num_crops), "2", 2, 1024, NULL,

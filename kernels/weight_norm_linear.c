@@ -4,9 +4,9 @@
 #include <stddef.h>
 
 #include "kernels/gemm.h"
-#include "kernels/op_params.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
+#include "kernels/weight_norm_linear.h"
 
 static const SrOption options[] = {
     {"out_features", SR_OPT_INT, offsetof(SrWeightNormLinearParams, out_features), "1", 1, 1 << 24,

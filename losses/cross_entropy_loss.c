@@ -1,5 +1,5 @@
 // CrossEntropyLoss: torch.nn.CrossEntropyLoss of a model with one output.
-#include "kernels/op_params.h"
+#include "kernels/cross_entropy.h"
 #include "losses/label_terms.h"
 
 static const SrOption options[] = {

@@ -4,7 +4,7 @@
 // Labels are class indices; VISSL's target vectors (mixup) are not built.  Where VISSL turns label
 // smoothing into target vectors and then forgets weight and ignore_index, both keep their meaning
 // here, as in torch.
-#include "kernels/op_params.h"
+#include "kernels/cross_entropy.h"
 #include "losses/label_terms.h"
 
 typedef struct {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/op_params.h"
+#include "kernels/l2_normalize.h"
 
 // A multi-crop or ensemble output has several rows an image; they come image by image in rounds, as
 // the kernels expect.

@@ -5,7 +5,7 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
-#include "kernels/op_params.h"
+#include "kernels/copy_state.h"
 
 enum { NAME_BYTES = 512 };
 

@@ -4,6 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "kernels/scale.h"
+#include "kernels/slice.h"
+#include "kernels/swav_cross_entropy.h"
+
 // ---- checks
 
 // The data decide how many crops there are, the configuration says so again (inferred, or by hand).

@@ -4,7 +4,7 @@
 #ifndef SR_LOSSES_SWAV_TERMS_H
 #define SR_LOSSES_SWAV_TERMS_H
 
-#include "kernels/op_params.h"
+#include "kernels/sinkhorn.h"
 #include "losses/loss.h"
 #include "losses/swav_queue.h"
 

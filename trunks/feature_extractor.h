@@ -5,7 +5,7 @@
 
 #include "base/yaml.h"
 #include "graph/builder.h"
-#include "kernels/op_params.h"
+#include "kernels/pool2d.h"
 
 #define SR_MAX_FEATURES 16
 

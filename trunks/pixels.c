@@ -1,7 +1,7 @@
 // pixels: no network at all.  The image, averaged over squares until no side is longer than `side`,
 // as a "trunk" without parameters: what a probe of any trunk has to beat.
 #include "base/compiler.h"
-#include "kernels/op_params.h"
+#include "kernels/pool2d.h"
 #include "trunks/trunk.h"
 
 typedef struct {

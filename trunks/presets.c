@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/op_params.h"
+#include "kernels/linear.h"
 
 // clang-format off
 static const SrPreset presets[] = {

@@ -10,7 +10,10 @@
 // survives there; here the switch works.
 #include <stdio.h>
 
-#include "kernels/op_params.h"
+#include "kernels/batch_norm.h"
+#include "kernels/conv2d.h"
+#include "kernels/group_norm.h"
+#include "kernels/pool2d.h"
 #include "trunks/trunk.h"
 
 typedef struct {

@@ -7,7 +7,10 @@
 // zeros stand half before and half after the channels.
 #include <stdio.h>
 
-#include "kernels/op_params.h"
+#include "kernels/batch_norm.h"
+#include "kernels/conv2d.h"
+#include "kernels/pad.h"
+#include "kernels/pool2d.h"
 #include "trunks/trunk.h"
 
 typedef struct {

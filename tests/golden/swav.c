@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "graph/plan.h"
-#include "kernels/op_params.h"
+#include "kernels/linear.h"
 #include "losses/loss.h"
 #include "losses/prototypes.h"
 #include "tests/golden/table.h"

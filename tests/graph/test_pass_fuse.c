@@ -3,7 +3,8 @@
 #include "base/parallel.h"
 #include "graph/builder.h"
 #include "graph/plan_internal.h"
-#include "kernels/op_params.h"
+#include "kernels/conv2d.h"
+#include "kernels/linear.h"
 #include "tests/check.h"
 #include "tests/graph/toy.h"
 

@@ -3,7 +3,9 @@
 #include "base/mem.h"
 #include "graph/builder.h"
 #include "graph/plan_internal.h"
-#include "kernels/op_params.h"
+#include "kernels/batch_norm.h"
+#include "kernels/conv2d.h"
+#include "kernels/pool2d.h"
 #include "tests/check.h"
 #include "tests/graph/toy.h"
 

@@ -2,7 +2,7 @@
 #include "graph/builder.h"
 #include "graph/plan.h"
 #include "kernels/conv/conv.h"
-#include "kernels/op_params.h"
+#include "kernels/conv2d.h"
 #include "tests/check.h"
 
 static void test_roofline(void **state) {

@@ -1,7 +1,7 @@
 #include "graph/print.h"
 
 #include "graph/builder.h"
-#include "kernels/op_params.h"
+#include "kernels/conv2d.h"
 #include "tests/check.h"
 
 typedef struct {

@@ -8,7 +8,9 @@
 #include "graph/extract.h"
 #include "graph/plan.h"
 #include "graph/print.h"
-#include "kernels/op_params.h"
+#include "kernels/conv2d.h"
+#include "kernels/dropout.h"
+#include "kernels/scale.h"
 #include "tests/check.h"
 #include "tests/graph/toy.h"
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "kernels/op_params.h"
+#include "kernels/batch_norm.h"
 #include "tests/graph/gradients.h"
 
 static void build(BuiltHead *t, const char *name, const char *arguments, SrShape shape) {

@@ -1,7 +1,6 @@
 // batch_norm beyond the contract: PyTorch's running statistics, means far from zero, tiny batches.
 #include <string.h>
 
-#include "kernels/op_params.h"
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 

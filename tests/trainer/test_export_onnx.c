@@ -6,7 +6,9 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "graph/builder.h"
-#include "kernels/op_params.h"
+#include "kernels/conv2d.h"
+#include "kernels/pad.h"
+#include "kernels/pool2d.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 

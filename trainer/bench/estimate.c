@@ -12,7 +12,8 @@
 
 #include "base/parallel.h"
 #include "graph/builder.h"
-#include "kernels/op_params.h"
+#include "kernels/batch_norm.h"
+#include "kernels/conv2d.h"
 
 enum { SIDE = 28, WIDTH = 128, WIDE = 4 * WIDTH, ROUNDS = 5 };
 #define BUDGET_S 0.1 // of a probe

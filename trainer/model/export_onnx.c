@@ -5,7 +5,12 @@
 #include <string.h>
 
 #include "formats/onnx.h"
-#include "kernels/op_params.h"
+#include "kernels/batch_norm.h"
+#include "kernels/conv2d.h"
+#include "kernels/group_norm.h"
+#include "kernels/linear.h"
+#include "kernels/pad.h"
+#include "kernels/pool2d.h"
 
 typedef struct {
     const SrExtractor *ex;

@@ -1,0 +1,16 @@
+// Params of cross_entropy.
+#ifndef SR_KERNELS_CROSS_ENTROPY_H
+#define SR_KERNELS_CROSS_ENTROPY_H
+
+#include <stdint.h>
+
+#include "base/option.h"
+
+typedef struct {        // cross_entropy
+    double temperature; // divides the scores; 0: 1
+    double label_smoothing;
+    int64_t ignore_index; // rows of this label count for nothing
+    SrDoubles weight;     // of each class; n 0: all 1.  Points to memory that outlives the graph
+} SrCrossEntropyParams;
+
+#endif

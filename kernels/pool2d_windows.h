@@ -1,0 +1,51 @@
+// Pooling over windows of a map: what max_pool2d, avg_pool2d and their adaptive forms share.
+#ifndef SR_KERNELS_POOL2D_WINDOWS_H
+#define SR_KERNELS_POOL2D_WINDOWS_H
+
+#include "kernels/cpu.h"
+#include "kernels/op.h"
+#include "kernels/pool2d.h"
+
+// Windows along one axis.  Output i sees input [low, high), cut at the borders.
+typedef struct {
+    int in, out;
+    int kernel, stride, pad; // kernel 0: adaptive, [floor(i in / out), ceil((i + 1) in / out))
+} SrPoolAxis;
+
+typedef struct {
+    int N, C;
+    SrPoolAxis h, w;
+    bool exclude_pad;
+} SrPool;
+
+SrPool sr__pool_fixed(const SrPool2dParams *p, SrShape x);
+SrPool sr__pool_adaptive(const SrAdaptivePool2dParams *p, SrShape x);
+// Checks the params and gives y's shape.
+SrStatus sr__pool_fixed_infer(const char *op, const SrPool2dParams *p, const SrShape *x, int n_in,
+                              SrShape *y);
+SrStatus sr__pool_adaptive_infer(const char *op, const SrAdaptivePool2dParams *p, const SrShape *x,
+                                 int n_in, SrShape *y);
+
+// x (N, H, W, C), y (N, P, Q, C), floats or bfloat16 for the maximum; where (N, P, Q, C) gets the
+// place of the maximum in its window,
+// counted from the window's first cell before it was cut.  Ties go to the first, NaN wins, as in
+// PyTorch.
+void sr__pool_max(const SrPool *pool, SrDtype type, const void *x, void *y, uint16_t *where);
+void sr__pool_max_grad(const SrPool *pool, SrDtype type, const void *dy, const uint16_t *where,
+                       void *dx);
+void sr__pool_mean(const SrPool *pool, const float *x, float *y);
+void sr__pool_mean_grad(const SrPool *pool, const float *dy, float *dx);
+void sr__pool_reference(const SrPool *pool, bool max, const double *x, double *y);
+
+typedef struct {
+    // y (C), where (C) = the maximum over rows x cols pixels of x and its place first + r * step +
+    // s; pixels of a row lie C apart, rows `stride` apart.
+    void (*max_window)(SrDtype type, void *y, uint16_t *where, const void *x, int rows, int cols,
+                       int64_t stride, int C, int first, int step);
+    // dx (C) += dy where the maximum was at `place`.
+    void (*max_give)(SrDtype type, void *dx, const void *dy, const uint16_t *where, int place,
+                     int C);
+} SrPoolKernels;
+SR_CPU_TABLES(SrPoolKernels, sr__pool_kernels);
+
+#endif

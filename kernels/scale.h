@@ -1,0 +1,9 @@
+// Params of scale.
+#ifndef SR_KERNELS_SCALE_H
+#define SR_KERNELS_SCALE_H
+
+typedef struct { // scale
+    double factor;
+} SrScaleParams;
+
+#endif
