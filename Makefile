@@ -205,11 +205,13 @@ $(FUZZ_FORMATS:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: tests/fuzz/weights_fuzz.c te
 fuzz-yaml: $(BUILD)/fuzz_yaml
 	$< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/yaml.dict $(BUILD)/corpus/yaml configs
 # libjpeg-turbo itself is not instrumented, stb_image is (TURBOJPEG=no).
-FUZZ_IMAGE = tests/fuzz/fuzz_image.c $(filter data/decode.c data/probe.c data/pool.c data/jpeg_turbo.c,$(SOURCES))
-$(BUILD)/fuzz_image: $(FUZZ_IMAGE) $(FUZZ_OBJECTS) $(BUILD)/gen/build.h
+FUZZ_IMAGE = $(patsubst %.c,$(BUILD)/fuzzed/%.o,$(filter data/%,$(SOURCES)))
+$(FUZZ_IMAGE): $(BUILD)/fuzzed/%.o: %.c | $(DEFS)
+	@mkdir -p $(@D)
+	$(FUZZ_COMPILE) -I$(BUILD) -fwrapv -fno-sanitize=shift -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+$(BUILD)/fuzz_image: tests/fuzz/fuzz_image.c $(FUZZ_IMAGE) $(FUZZ_OBJECTS)
 	@mkdir -p $(BUILD)/corpus/image
-	$(FUZZ_COMPILE) -I$(BUILD) -fwrapv -fno-sanitize=shift -fsanitize=fuzzer -o $@ $(FUZZ_IMAGE) $(FUZZ_OBJECTS) \
-	    $(FUZZ_LINK) $(filter -lturbojpeg,$(LDLIBS))
+	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK) $(filter -lturbojpeg,$(LDLIBS))
 fuzz-image: $(BUILD)/fuzz_image
 	$< $(FUZZ_FLAGS) -max_len=4096 $(BUILD)/corpus/image tests/data/files
 # An hour each: make fuzz-pth FUZZ_SECONDS=3600.  A finding becomes a file of tests/fuzz/corpus/pth.

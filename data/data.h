@@ -108,7 +108,8 @@ SrStatus sr_image_finish(SrImage *image, int reduce, SrImagePool *pool);
 typedef struct {
     int n; // images so far: 1, then one a view after a multi-crop
     SrImage view[64];
-    float *out[64]; // where ToTensor shall put each view, NULL: into the pool
+    float *out[64];   // where ToTensor shall put each view, NULL: into the pool
+    int h[64], w[64]; // the size that out[v] has room for
 } SrViews;
 
 typedef struct {

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "data/pipeline.h"
 #include "data/sampler.h"
 
 #define LISTED 20
@@ -95,16 +96,12 @@ static void list_bad(SrLoader *l, const char *path, const char *reason) {
 }
 
 // Rows of a batch never overlap, so workers write without a lock.
-static SrStatus write_views(const SrLoader *l, const char *path, const SrViews *views) {
+static SrStatus write_views(const SrLoader *l, const SrViews *views) {
     if (views->n != l->n_views)
         SR_FAIL(SR_ERR_RUN, "the transforms made %d views, announced %d", views->n, l->n_views);
     for (int v = 0; v < l->n_views; v++) {
         const SrImage *image = &views->view[v];
-        if (image->H != l->h[v] || image->W != l->w[v] || !image->f)
-            SR_FAIL(SR_ERR_CONFIG,
-                    "%s: the transforms make %d x %d of it, not %d x %d: where images are not "
-                    "square, TRANSFORMS need CenterCrop or Resize with [height, width]",
-                    *path ? path : "an image", image->H, image->W, l->h[v], l->w[v]);
+        SR_TRY(sr__view_fits(views, v));
         if (image->f != views->out[v])
             memcpy(views->out[v], image->f, sizeof(float) * (size_t)l->view_floats[v]);
     }
@@ -139,8 +136,11 @@ static SrStatus load_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool 
     int64_t label = label_of(l, in_set, index);
     SrViews views = {.n = 1};
     const char *path;
-    for (int v = 0; v < l->n_views; v++)
+    for (int v = 0; v < l->n_views; v++) {
         views.out[v] = slot->batch.view[v] + row * l->view_floats[v];
+        views.h[v] = l->h[v];
+        views.w[v] = l->w[v];
+    }
     SrTransformContext ctx = {
         .seed = l->config.seed,
         .epoch = epoch,
@@ -162,11 +162,15 @@ static SrStatus load_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool 
         SR_TRY(gray_image(l->config.gray_size, pool, &views.view[0]));
         status = sr_pipeline_apply(l->config.pipeline, &ctx, &views);
     }
+    if (status == SR_OK)
+        status = write_views(l, &views);
+    if (status == SR_ERR_CONFIG)
+        return sr_fail_prefix(status, "%s", *path ? path : "an image");
     SR_TRY(status);
     write_label(l, in_set, label, row, &slot->batch);
     slot->batch.index[row] = index;
     slot->batch.valid[row] = *bad ? -1 : 1;
-    return write_views(l, path, &views);
+    return SR_OK;
 }
 
 // ---- taking items; all with the lock held ----

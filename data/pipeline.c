@@ -197,6 +197,17 @@ bool sr_pipeline_is_fixed(const SrPipeline *pipeline) {
     return true;
 }
 
+// Sizes that were taken from squares are a promise of the configuration, not of the files.
+SrStatus sr__view_fits(const SrViews *views, int v) {
+    const SrImage *image = &views->view[v];
+    if (image->H == views->h[v] && image->W == views->w[v])
+        return SR_OK;
+    SR_FAIL(SR_ERR_CONFIG,
+            "the transforms make %d x %d of it, not %d x %d: where images are not square, "
+            "TRANSFORMS need CenterCrop or Resize with [height, width]",
+            image->H, image->W, views->h[v], views->w[v]);
+}
+
 // Reads the pipeline only: any number of threads may share it, each with its own context and pool.
 SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext *ctx,
                            SrViews *views) {

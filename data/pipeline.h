@@ -10,6 +10,9 @@ SrStatus sr__pipeline_nested(const SrYaml *list, const char *where, uint32_t sta
 // Like sr_pipeline_shape, from any views, without its demands on the result.
 SrStatus sr__pipeline_walk_shape(const SrPipeline *pipeline, int *n, int h[64], int w[64]);
 
+// SR_ERR_CONFIG unless view v has just the size of its place, out[v].
+SrStatus sr__view_fits(const SrViews *views, int v);
+
 // The stream of draws of view v at a stage, or at this one.
 static inline SrRng sr__stage_rng(const SrTransformContext *ctx, int v, uint32_t stage) {
     return sr_rng(ctx->seed, SR_RNG_TRANSFORM, (uint64_t)ctx->epoch, (uint64_t)ctx->sample,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/augment/normalize.h"
+#include "data/pipeline.h"
 #include "data/pixels/pixel.h"
 
 typedef struct {
@@ -19,8 +20,12 @@ static bool absorb(void *params, const SrTransform *next, const void *next_param
     return true;
 }
 
-static SrStatus normalized(const SrNormalize *normalize, SrImagePool *pool, float *out,
-                           SrImage *image) {
+// Nothing is written to a place of another size: the row after it is another image's.
+static SrStatus normalized(const SrNormalize *normalize, SrImagePool *pool, SrViews *views, int v) {
+    SrImage *image = &views->view[v];
+    float *out = views->out[v];
+    if (out)
+        SR_TRY(sr__view_fits(views, v));
     if (!out)
         out = sr_image_pool_take(pool, sizeof(float) * 3 * (size_t)image->H * (size_t)image->W);
     if (!out)
@@ -33,7 +38,7 @@ static SrStatus normalized(const SrNormalize *normalize, SrImagePool *pool, floa
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     const Params *p = params;
     for (int v = 0; v < views->n; v++)
-        SR_TRY(p->normalize ? normalized(p->normalize, ctx->pool, views->out[v], &views->view[v])
+        SR_TRY(p->normalize ? normalized(p->normalize, ctx->pool, views, v)
                             : sr_pixel_to_tensor(&views->view[v], ctx->pool));
     return SR_OK;
 }

@@ -21,7 +21,7 @@ static SrViews run(const char *yaml, SrTransformContext ctx, SrImage start, floa
     CHECK_OK(sr_yaml_parse(&arena, yaml, strlen(yaml), "test", &list));
     CHECK_OK(sr_pipeline_new(list, "TRANSFORMS", &p));
     sr_arena_deinit(&arena);
-    SrViews views = {.n = 1, .view = {start}, .out = {out}};
+    SrViews views = {.n = 1, .view = {start}, .out = {out}, .h = {40}, .w = {40}};
     CHECK_OK(sr_pipeline_apply(p, &ctx, &views));
     sr_pipeline_free(p);
     return views;

@@ -328,12 +328,14 @@ static void test_out_of_memory(void **state) {
 }
 
 // Resize with one number keeps the shape of an image, and a batch has one size: torch cannot stack such images either.
+// Normalize behind ToTensor writes straight into the batch, which must not change what is told.
 static void test_not_square(void **state) {
     (void)state;
     static const struct {
         const char *transforms;
         bool fits;
     } rows[] = {{"[{name: Resize, size: 5}, {name: ToTensor}]", false},
+                {"[{name: Resize, size: 5}, {name: ToTensor}, {name: Normalize}]", false},
                 {"[{name: Resize, size: [5, 5]}, {name: ToTensor}]", true},
                 {"[{name: Resize, size: 5}, {name: CenterCrop, size: 5}, {name: ToTensor}]", true}};
     for (int i = 0; i < SR_COUNT(rows); i++) {
@@ -356,7 +358,29 @@ static void test_not_square(void **state) {
     }
 }
 
+// An image that is far wider than its place in the batch touches nothing behind that place.
+static void test_no_row_is_overrun(void **state) {
+    (void)state;
+    enum { H = 20, W = 400, ROOM = H * H * 3 };
+    static float out[ROOM + 64];
+    SrPipeline *p = parse("[{name: Resize, size: 20}, {name: ToTensor}, {name: Normalize}]");
+    SrImagePool *pool;
+    CHECK_OK(sr_image_pool_new(&pool));
+    SrTransformContext ctx = {.pool = pool};
+    for (int tall = 0; tall < 2; tall++) {
+        SrViews views = {.n = 1, .out = {out}, .h = {H}, .w = {H}};
+        views.view[0] = fixture_image(pool, tall ? W : H, tall ? H : W, 1);
+        for (int i = 0; i < SR_COUNT(out); i++)
+            out[i] = 7;
+        CHECK_FAILS(sr_pipeline_apply(p, &ctx, &views), SR_ERR_CONFIG, "not 20 x 20");
+        for (int i = 0; i < SR_COUNT(out); i++)
+            CHECK(out[i] == 7);
+    }
+    sr_image_pool_free(pool);
+    sr_pipeline_free(p);
+}
+
 SR_TESTS(loader, unit(test_threads_do_not_matter), unit(test_contents), unit(test_label_types),
          unit(test_too_many_bad), unit(test_other_failures_stop), unit(test_small_sets),
          unit(test_steady_state_allocates_nothing), unit(test_ends_from_any_state),
-         unit(test_out_of_memory), unit(test_not_square))
+         unit(test_out_of_memory), unit(test_not_square), unit(test_no_row_is_overrun))
