@@ -18,7 +18,7 @@ except ImportError as missing:
 PROGRAM = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "./sslrun")
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT = 1e-5  # of the largest value of an output
-GROUPS = ["MODEL.TRUNK.RESNETS.DEPTH=18", "MODEL.TRUNK.RESNETS.NORM=GroupNorm", "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=1",
+GROUPS = ["MODEL.TRUNK.NAME=resnet", "MODEL.TRUNK.RESNETS.DEPTH=18", "MODEL.TRUNK.RESNETS.NORM=GroupNorm", "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=1",
           "MODEL.TRUNK.RESNETS.SMALL_IMAGE_STEM=False"]
 CASES = [  # trunk, constructor of torchvision, nodes, size
     (["resnet18"], "resnet18", "conv1,relu,layer1.0.add,layer3,avgpool,flatten,fc:logits", 97),
