@@ -26,6 +26,17 @@ LDLIBS += -lturbojpeg
 else
 SOURCES := $(filter-out data/jpeg_turbo.c,$(SOURCES))
 endif
+# libwebp (libwebp-dev) reads WebP where it is installed; WEBP=no builds without it, and such files are passed over.
+ifeq ($(origin WEBP),undefined)
+WEBP := $(shell printf '\043include <webp/decode.h>\nint main(void) { return !WebPGetDecoderVersion(); }' | \
+    $(CC) -x c - -lwebp -o /dev/null 2>/dev/null && echo yes || echo no)
+endif
+export WEBP
+ifeq ($(WEBP),yes)
+LDLIBS += -lwebp
+else
+SOURCES := $(filter-out data/webp.c,$(SOURCES))
+endif
 HEADERS := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.h) $(wildcard $(d)/*/*.h)))
 # kernels/*_simd.c are written once in plain loops or vector templates and compiled once an instruction set.
 SIMD   := $(filter %_simd.c,$(SOURCES))
@@ -91,6 +102,7 @@ $(BUILD)/%.o: %.c | $(DEFS)
 $(BUILD)/gen/build.h: FORCE
 	@mkdir -p $(@D)
 	@echo '#define SR_TURBOJPEG $(if $(filter yes,$(TURBOJPEG)),1,0)' >$@.new
+	@echo '#define SR_WEBP $(if $(filter yes,$(WEBP)),1,0)' >>$@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 FORCE:
 
@@ -211,7 +223,7 @@ $(FUZZ_IMAGE): $(BUILD)/fuzzed/%.o: %.c | $(DEFS)
 	$(FUZZ_COMPILE) -I$(BUILD) -fwrapv -fno-sanitize=shift -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 $(BUILD)/fuzz_image: tests/fuzz/fuzz_image.c $(FUZZ_IMAGE) $(FUZZ_OBJECTS)
 	@mkdir -p $(BUILD)/corpus/image
-	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK) $(filter -lturbojpeg,$(LDLIBS))
+	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK) $(filter -lturbojpeg -lwebp,$(LDLIBS))
 fuzz-image: $(BUILD)/fuzz_image
 	$< $(FUZZ_FLAGS) -max_len=4096 $(BUILD)/corpus/image tests/data/files
 # An hour each: make fuzz-pth FUZZ_SECONDS=3600.  A finding becomes a file of tests/fuzz/corpus/pth.

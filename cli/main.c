@@ -86,7 +86,8 @@ int main(int argc, char **argv) {
         return argc < 2 ? 2 : 0;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("sslrun " SR_VERSION "\nJPEG by %s\n", sr_image_decoder_name());
+        printf("sslrun " SR_VERSION "\nJPEG by %s, WebP by %s\n", sr_image_decoder_name(),
+               sr_image_webp_name());
         return 0;
     }
     sr_parallel_init();

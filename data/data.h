@@ -22,7 +22,7 @@ typedef struct {
     int H, W;
     uint8_t *rgb;        // (H, W, 3), memory of the SrImagePool it came from
     float *f;            // (H, W, 3) after ToTensor
-    const void *encoded; // a JPEG or PNG of H x W that nobody has needed the pixels of yet
+    const void *encoded; // a JPEG, PNG or WebP of H x W that nobody has needed the pixels of yet
     size_t encoded_bytes;
 } SrImage;
 
@@ -42,7 +42,7 @@ SrStatus sr_image_new(SrImagePool *pool, int h, int w, SrImage *out);
 // ---- data sets ----
 // One file each, descriptor `const SrDataset sr_dataset_<stem>` in data/<stem>.c.
 typedef struct {
-    const void *encoded; // bytes of a JPEG or PNG, or NULL
+    const void *encoded; // bytes of a JPEG, PNG or WebP, or NULL
     size_t encoded_bytes;
     SrImage image;    // when not encoded: pixels from the pool
     const char *path; // for messages; "" if it has none
@@ -78,6 +78,8 @@ typedef struct SrDataset {
     const int8_t *(*targets)(const void *set, int64_t i);
     int (*classes)(const void *set);                   // 0 if it has no labels
     const char *(*class_name)(const void *set, int c); // NULL allowed
+    // Files that were passed over, by type ("3 .gif, 1 other"), "" if none.  NULL: there are none.
+    const char *(*skipped)(const void *set);
     // Does this path look like one of ours, and hold images of that split ("TRAIN", "TEST")?  TEST
     // only where the source itself tells its test images apart.  For an empty DATA_SOURCES; looks at
     // names only, opens nothing large.  NULL: never inferred.
@@ -90,12 +92,12 @@ SrStatus sr_dataset_find(const char *name, const SrDataset **out);
 // takes any folder. None: SR_ERR_CONFIG that says what was looked for.
 SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset **out);
 
-// Decodes JPEG or PNG (stb_image) to RGB as PIL's convert("RGB") does.  Dimensions are read and
+// Decodes JPEG, PNG (stb_image) or WebP (where libwebp was there) to RGB as PIL's convert("RGB") does.  Dimensions are read and
 // bounded (1 .. 65500 a side, 178 Mpixel: PIL's own bound) before anything is decoded.  SR_ERR_IO
 // with the reason. One difference from PIL: 16-bit grey keeps its high byte, where PIL clips
 // everything above 255.
-const char *
-sr_image_decoder_name(void); // what reads JPEG in this build: "libjpeg-turbo" or "stb_image"
+const char *sr_image_decoder_name(void); // reads JPEG here: "libjpeg-turbo" or "stb_image"
+const char *sr_image_webp_name(void);    // reads WebP here: "libwebp" or "nothing"
 SrStatus sr_image_decode(const void *bytes, size_t n, SrImagePool *pool, SrImage *out);
 // The same in two steps: the size first (`encoded` is borrowed), the pixels when it is known what for.
 SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out);

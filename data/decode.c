@@ -1,5 +1,6 @@
 // JPEG and PNG to RGB: stb_image behind a probe that bounds it and an allocator that takes from the
-// image pool.  A build with libjpeg-turbo reads JPEG through jpeg_turbo.c instead.
+// image pool.  A build with libjpeg-turbo reads JPEG through jpeg_turbo.c instead, one with libwebp reads
+// WebP through webp.c.
 //
 // stb_image is no faithful copy of libjpeg: chroma upsampling and the inverse DCT round differently, 0.01 -
 // 0.13 grey levels in the mean and 10 at most.  PNG is exact.  What PIL's convert("RGB") drops
@@ -11,6 +12,7 @@
 #include "data/data.h"
 #include "data/jpeg_turbo.h"
 #include "data/probe.h"
+#include "data/webp.h"
 #include "gen/build.h"
 
 // stb_image's heap while one image is decoded.  It frees nothing singly: the pool is rewound
@@ -99,13 +101,15 @@ static SrStatus stb_decode(const SrImageProbe *probe, const uint8_t *bytes, size
     heap.pool = NULL;
     if (!rgb || h != probe->H || w != probe->W) {
         sr_image_pool_rewind(pool, mark);
-        SR_FAIL(SR_ERR_IO, "damaged %s (%s)", probe->jpeg ? "JPEG" : "PNG",
+        SR_FAIL(SR_ERR_IO, "damaged %s (%s)", probe->format == SR_IMAGE_JPEG ? "JPEG" : "PNG",
                 rgb ? "size" : stbi_failure_reason());
     }
     return keep_result(pool, mark, h, w, rgb, out);
 }
 
 const char *sr_image_decoder_name(void) { return SR_TURBOJPEG ? "libjpeg-turbo" : "stb_image"; }
+
+const char *sr_image_webp_name(void) { return SR_WEBP ? "libwebp" : "nothing"; }
 
 SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out) {
     SrImageProbe probe;
@@ -124,8 +128,12 @@ SrStatus sr_image_finish(SrImage *image, int reduce, SrImagePool *pool) {
     if (!bytes)
         return SR_OK;
     SR_TRY(sr__image_probe(bytes, n, &probe));
+#if SR_WEBP
+    if (probe.format == SR_IMAGE_WEBP)
+        return sr__webp_decode(&probe, bytes, n, pool, image);
+#endif
 #if SR_TURBOJPEG
-    if (probe.jpeg)
+    if (probe.format == SR_IMAGE_JPEG)
         return sr__jpeg_turbo_decode(&probe, bytes, n, reduce, pool, image);
 #endif
     (void)reduce;

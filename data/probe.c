@@ -1,5 +1,5 @@
-// The walk over a file's markers (JPEG, ITU T.81 annex B) or chunks (PNG, RFC 2083) before it is
-// decoded.
+// The walk over a file's markers (JPEG, ITU T.81 annex B) or chunks (PNG, RFC 2083; WebP, RFC 9649)
+// before it is decoded.
 //
 // Not a validator: it checks what bounds time and memory, and the few things stb_image takes on
 // trust.
@@ -7,6 +7,8 @@
 
 #include <string.h>
 #include <zlib.h>
+
+#include "gen/build.h"
 
 #define MAX_SIDE 65500         // libjpeg's limit
 #define MAX_PIXELS 178956970LL // PIL's decompression-bomb bound: 2 * 1024^3 / 4 / 3
@@ -129,7 +131,7 @@ static SrStatus probe_jpeg(const uint8_t *bytes, size_t n, SrImageProbe *out) {
     if (j.components == 4 && !j.adobe)
         SR_FAIL(SR_ERR_IO,
                 "JPEG of four components without Adobe's marker: their meaning is unknown");
-    out->jpeg = true;
+    out->format = SR_IMAGE_JPEG;
     out->components = j.components;
     return SR_OK;
 }
@@ -169,13 +171,63 @@ static SrStatus probe_png(const uint8_t *bytes, size_t n, SrImageProbe *out) {
     SR_FAIL(SR_ERR_IO, "PNG cut off after %zu bytes", n);
 }
 
+// ---- WebP (RFC 9649) ----
+
+static uint32_t le24(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16; }
+
+// A canvas (VP8X), or the one frame itself.  A single-coloured image takes no bits a pixel, so no number
+// of bytes is too few.
+static SrStatus probe_webp(const uint8_t *bytes, size_t n, SrImageProbe *out) {
+    const uint8_t *body = bytes + 20;
+    const int64_t any = INT64_MAX;
+    out->format = SR_IMAGE_WEBP;
+    if (n < 30)
+        SR_FAIL(SR_ERR_IO, "WebP cut off after %zu bytes", n);
+    if (memcmp(bytes + 12, "VP8X", 4) == 0) {
+        if (body[0] & 2)
+            SR_FAIL(SR_ERR_IO, "an animated WebP, which is not read");
+        return check_size(out, le24(body + 7) + 1, le24(body + 4) + 1, n, any);
+    }
+    if (memcmp(bytes + 12, "VP8L", 4) == 0) {
+        uint32_t bits = le24(body + 1) | (uint32_t)body[4] << 24;
+        return check_size(out, (bits >> 14 & 0x3FFF) + 1, (bits & 0x3FFF) + 1, n, any);
+    }
+    if (memcmp(bytes + 12, "VP8 ", 4) == 0)
+        return check_size(out, le24(body + 8) & 0x3FFF, le24(body + 6) & 0x3FFF, n, any);
+    SR_FAIL(SR_ERR_IO, "WebP without an image");
+}
+
+// ---- all ----
+
+static bool at(const uint8_t *bytes, size_t n, size_t offset, const char *magic, size_t len) {
+    return n >= offset + len && memcmp(bytes + offset, magic, len) == 0;
+}
+
+// What else people keep among their photos.
+static SrStatus refuse(const uint8_t *bytes, size_t n) {
+    static const struct {
+        size_t offset, len;
+        const char *magic, *name;
+    } known[] = {{0, 4, "GIF8", "GIF"},          {0, 2, "BM", "BMP"},
+                 {0, 4, "II*\0", "TIFF"},        {0, 4, "MM\0*", "TIFF"},
+                 {4, 4, "ftyp", "HEIC or AVIF"}, {0, 4, "%PDF", "PDF"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (at(bytes, n, known[i].offset, known[i].magic, known[i].len))
+            SR_FAIL(SR_ERR_IO, "a %s file, which is not read: convert it to JPEG or PNG",
+                    known[i].name);
+    SR_FAIL(SR_ERR_IO, n ? "neither JPEG nor PNG" : "empty file");
+}
+
 // By content, never by the name's ending: many .jpg are PNG.
 SrStatus sr__image_probe(const uint8_t *bytes, size_t n, SrImageProbe *out) {
-    static const uint8_t png[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
-    *out = (SrImageProbe){0};
+    *out = (SrImageProbe){.format = SR_IMAGE_PNG};
     if (n >= 4 && bytes[0] == 0xFF && bytes[1] == 0xD8)
         return probe_jpeg(bytes, n, out);
-    if (n >= 8 && memcmp(bytes, png, 8) == 0)
+    if (at(bytes, n, 0, "\x89PNG\r\n\x1A\n", 8))
         return probe_png(bytes, n, out);
-    SR_FAIL(SR_ERR_IO, n ? "neither JPEG nor PNG" : "empty file");
+    if (!at(bytes, n, 0, "RIFF", 4) || !at(bytes, n, 8, "WEBP", 4))
+        return refuse(bytes, n);
+    if (!SR_WEBP)
+        SR_FAIL(SR_ERR_IO, "a WebP file: build with libwebp-dev installed, or convert it");
+    return probe_webp(bytes, n, out);
 }

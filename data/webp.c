@@ -1,0 +1,19 @@
+// WebP to RGB by libwebp.
+//
+// Only built where webp/decode.h is found; `make WEBP=no` leaves it out.  What may be decoded at all is the probe's
+// decision.  The library's own working memory, up to 4 bytes a pixel, is its own.
+#include "data/webp.h"
+
+#include <webp/decode.h>
+
+// The library must see the size that the probe bounded: the room is made for that one.
+SrStatus sr__webp_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n,
+                         SrImagePool *pool, SrImage *out) {
+    int w = 0, h = 0;
+    if (!WebPGetInfo(bytes, n, &w, &h) || w != probe->W || h != probe->H)
+        SR_FAIL(SR_ERR_IO, "damaged WebP (header)");
+    SR_TRY(sr_image_new(pool, h, w, out));
+    if (!WebPDecodeRGBInto(bytes, n, out->rgb, (size_t)h * (size_t)w * 3, 3 * w))
+        SR_FAIL(SR_ERR_IO, "damaged WebP (image data)");
+    return SR_OK;
+}

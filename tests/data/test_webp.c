@@ -1,0 +1,94 @@
+// WebP as Pillow reads it, where libwebp was there when this was built; refused with the way out where not.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "gen/build.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+
+static char *read_file(const char *name, size_t *n) {
+    char path[64], *bytes;
+    snprintf(path, sizeof path, "tests/data/files/%s", name);
+    CHECK_OK(sr_file_read(path, 1 << 16, &bytes, n));
+    return bytes;
+}
+
+static void check_pixels(const char *stem, SrImagePool *pool) {
+    char name[64];
+    size_t n, m;
+    SrImage image;
+    snprintf(name, sizeof name, "%s.webp", stem);
+    char *webp = read_file(name, &n);
+    snprintf(name, sizeof name, "%s.ppm", stem);
+    char *ppm = read_file(name, &m);
+    CHECK_OK(sr_image_decode(webp, n, pool, &image));
+    CHECK(image.H == 13 && image.W == 21 && m > 13 * 21 * 3);
+    CHECK(memcmp(image.rgb, ppm + m - 13 * 21 * 3, 13 * 21 * 3) == 0);
+    for (size_t keep = 0; keep < n; keep += 11)
+        CHECK_FAILS(sr_image_decode(webp, keep, pool, &image), SR_ERR_IO, "");
+    sr_free(webp);
+    sr_free(ppm);
+}
+
+static void test_pillows_pixels(void **state) {
+    (void)state;
+    static const char *const stems[] = {"lossy", "lossless", "transparent"};
+    SrImagePool *pool;
+    CHECK_OK(sr_image_pool_new(&pool));
+    for (int i = 0; i < SR_COUNT(stems) && SR_WEBP; i++)
+        check_pixels(stems[i], pool);
+    sr_image_pool_free(pool);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    size_t n;
+    SrImage image;
+    SrImagePool *pool;
+    CHECK_OK(sr_image_pool_new(&pool));
+    char *moving = read_file("moving.webp", &n);
+    CHECK_FAILS(sr_image_decode(moving, n, pool, &image), SR_ERR_IO,
+                SR_WEBP ? "an animated WebP" : "build with libwebp-dev");
+    sr_free(moving);
+    char *file = read_file("transparent.webp", &n);
+    memset(file + 24, 0xFF, 6); // a canvas of 2^24 a side
+    CHECK_FAILS(sr_image_decode(file, n, pool, &image), SR_ERR_IO,
+                SR_WEBP ? "16777216 x 16777216" : "build with libwebp-dev");
+    sr_free(file);
+    sr_image_pool_free(pool);
+}
+
+// A damaged file gives pixels that depend on nothing but its bytes, or a reason.
+static void test_damaged(void **state) {
+    (void)state;
+    size_t n;
+    SrImagePool *pool, *other;
+    CHECK_OK(sr_image_pool_new(&pool));
+    CHECK_OK(sr_image_pool_new(&other));
+    char *file = read_file("lossy.webp", &n), *copy = malloc(n);
+    CHECK(copy != NULL);
+    for (uint64_t round = 0; round < 200; round++) {
+        SrRng rng = sr_rng(9, SR_RNG_TEST, round, 0, 0, 0);
+        SrImage a, b;
+        memcpy(copy, file, n);
+        for (uint32_t k = 1 + sr_rng_below(&rng, 8); k > 0; k--)
+            copy[20 + sr_rng_below(&rng, (uint32_t)n - 20)] = (char)sr_rng_u32(&rng);
+        sr_image_pool_reset(pool);
+        memset(sr_image_pool_take(other, 1 << 16), (int)round, 1 << 16);
+        sr_image_pool_reset(other);
+        SrStatus first = sr_image_decode(copy, n, pool, &a);
+        CHECK_INT(first, sr_image_decode(copy, n, other, &b));
+        CHECK(first == SR_OK || first == SR_ERR_IO);
+        if (first == SR_OK)
+            CHECK(a.H == b.H && memcmp(a.rgb, b.rgb, (size_t)a.H * (size_t)a.W * 3) == 0);
+    }
+    free(copy);
+    sr_free(file);
+    sr_image_pool_free(pool);
+    sr_image_pool_free(other);
+}
+
+SR_TESTS(webp, unit(test_pillows_pixels), unit(test_refused), unit(test_damaged))
