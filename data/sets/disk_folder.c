@@ -1,8 +1,11 @@
-// disk_folder: root/CLASS/**.{jpg,jpeg,png}, classes in the order of their names' bytes; or, when
+// disk_folder: root/CLASS/**.{jpg,jpeg,png,webp}, classes in the order of their names' bytes; or, when
 // images lie in the root itself, everything below it without labels.
 //
-// Every subfolder is a class, also an empty one, so that train and test number their classes alike.
-// Hidden files and folders are passed over.  Files are opened only when they are read.
+// Every subfolder is a class, also an empty one.  Fewer images beside the class folders than the
+// smallest class has are strays: they are left out, and the classes stay.  Hidden files and folders
+// are passed over.  Files are opened only when they are read.
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -11,23 +14,36 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "data/sets/class_names.h"
 #include "data/sets/source.h"
+#include "gen/build.h"
 
 #define MAX_DEPTH 32
 #define MAX_PATH_BYTES 4096
+
+// What files are by their endings, these being images; what is passed over is counted by kind.
+static const struct {
+    const char *ending;
+    bool read;
+} kinds[] = {{".jpg", true},   {".jpeg", true}, {".png", true},  {".webp", SR_WEBP},
+             {".gif", false},  {".bmp", false}, {".tif", false}, {".tiff", false},
+             {".heic", false}, {".avif", false}};
+enum { KINDS = SR_COUNT(kinds) };
 
 typedef struct {
     char *root;
     SrStringList paths;   // relative to root, class by class
     SrStringList classes; // empty: no labels
     int64_t *first;       // (classes + 1) where each class's paths begin
+    SrText skipped;       // what was passed over, for people
 } Set;
 
 // A walk down the tree; the folders above guard against links that lead back up.
 typedef struct {
     Set *set;
-    int64_t others; // files that are no images, for the message
+    int64_t skipped[KINDS + 1]; // files that are not read, the last: neither of the kinds
+    int64_t strays, loops;      // images beside class folders; links back up
     int depth;
     struct {
         dev_t device;
@@ -36,15 +52,14 @@ typedef struct {
 } Walk;
 
 // By the ending alone: opening a million files to look at their first bytes would take minutes.
-static bool is_image(const char *name) {
-    static const char *const endings[] = {".jpg", ".jpeg", ".png"};
+static int kind_of(const char *name) {
     size_t len = strlen(name);
-    for (int i = 0; i < SR_COUNT(endings); i++) {
-        size_t n = strlen(endings[i]);
-        if (len > n && strcasecmp(name + len - n, endings[i]) == 0)
-            return true;
+    for (int i = 0; i < KINDS; i++) {
+        size_t n = strlen(kinds[i].ending);
+        if (len > n && strcasecmp(name + len - n, kinds[i].ending) == 0)
+            return i;
     }
-    return false;
+    return KINDS;
 }
 
 // False where the folder is one of those above it, or too deep.
@@ -61,9 +76,34 @@ static bool enter(Walk *walk, const struct stat *st) {
 
 static SrStatus collect(Walk *walk, const char *relative, bool descend);
 
+static SrStatus collect_folder(Walk *walk, const char *path, const struct stat *st) {
+    if (!enter(walk, st)) {
+        walk->loops++;
+        return SR_OK;
+    }
+    SrStatus status = collect(walk, path, true);
+    walk->depth--;
+    return status;
+}
+
+// What the folder itself tells of an entry is believed; only links and file systems that tell nothing
+// cost a look.  A link to nowhere counts as a file: reading it will say what is wrong.
+static SrStatus look(const Walk *walk, const char *path, unsigned char type, struct stat *st) {
+    char full[MAX_PATH_BYTES];
+    *st = (struct stat){.st_mode = S_IFREG};
+    if (type == DT_REG)
+        return SR_OK;
+    SR_TRY(sr_file_join(full, sizeof full, walk->set->root, path));
+    if (stat(full, st) != 0)
+        *st = (struct stat){.st_mode = S_IFREG};
+    return SR_OK;
+}
+
 // One entry of a folder; `relative` is the folder's path below the root, "" for the root.
-static SrStatus collect_entry(Walk *walk, const char *relative, const char *name, bool descend) {
-    char path[MAX_PATH_BYTES], full[MAX_PATH_BYTES];
+static SrStatus collect_entry(Walk *walk, const char *relative, const struct dirent *entry,
+                              bool descend) {
+    char path[MAX_PATH_BYTES];
+    const char *name = entry->d_name;
     struct stat st;
     if (name[0] == '.')
         return SR_OK;
@@ -71,49 +111,49 @@ static SrStatus collect_entry(Walk *walk, const char *relative, const char *name
         SR_TRY(sr_file_join(path, sizeof path, relative, name));
     else if (snprintf(path, sizeof path, "%s", name) >= (int)sizeof path)
         SR_FAIL(SR_ERR_CONFIG, "file name too long: %s", name);
-    if (is_image(name))
+    SR_TRY(look(walk, path, entry->d_type, &st));
+    if (S_ISDIR(st.st_mode))
+        return descend ? collect_folder(walk, path, &st) : SR_OK;
+    int kind = S_ISREG(st.st_mode) ? kind_of(name) : KINDS; // a pipe has no pixels to wait for
+    if (kind < KINDS && kinds[kind].read)
         return sr__string_list_add(&walk->set->paths, path, strlen(path));
-    SR_TRY(sr_file_join(full, sizeof full, walk->set->root, path));
-    if (stat(full, &st) != 0)
-        return SR_OK;
-    if (!S_ISDIR(st.st_mode)) {
-        walk->others++;
-        return SR_OK;
-    }
-    if (!descend || !enter(walk, &st))
-        return SR_OK;
-    SrStatus status = collect(walk, path, true);
-    walk->depth--;
-    return status;
+    walk->skipped[kind]++;
+    return SR_OK;
 }
 
 // Adds the images below root/relative to the set; without `descend` those of this folder only.
 static SrStatus collect(Walk *walk, const char *relative, bool descend) {
     char dir[MAX_PATH_BYTES];
-    char **names;
-    int n;
     SR_TRY(sr_file_join(dir, sizeof dir, walk->set->root, relative));
-    SR_TRY(sr_file_list(dir, &names, &n));
+    DIR *d = opendir(dir);
+    if (!d)
+        SR_FAIL(SR_ERR_IO, "cannot list folder '%s': %s", dir, strerror(errno));
     SrStatus status = SR_OK;
-    for (int i = 0; i < n && status == SR_OK; i++)
-        status = collect_entry(walk, relative, names[i], descend);
-    sr_file_list_free(names, n);
+    for (struct dirent *e = readdir(d); e && status == SR_OK; e = readdir(d))
+        status = collect_entry(walk, relative, e, descend);
+    closedir(d);
     return status;
 }
 
+// Is this a folder below the root that is not the root itself?
+static bool is_class(Walk *walk, const char *name, struct stat *st) {
+    char full[MAX_PATH_BYTES];
+    bool folder = name[0] != '.' &&
+                  sr_file_join(full, sizeof full, walk->set->root, name) == SR_OK &&
+                  stat(full, st) == 0 && S_ISDIR(st->st_mode);
+    return folder && (st->st_dev != walk->above[0].device || st->st_ino != walk->above[0].inode);
+}
+
 // The root's subfolders are the classes.
-static SrStatus collect_class_names(Set *set) {
-    char **names, full[MAX_PATH_BYTES];
+static SrStatus collect_class_names(Walk *walk) {
+    struct stat st;
+    char **names;
     int n;
-    SR_TRY(sr_file_list(set->root, &names, &n));
+    SR_TRY(sr_file_list(walk->set->root, &names, &n));
     SrStatus status = SR_OK;
-    for (int i = 0; i < n && status == SR_OK; i++) {
-        if (names[i][0] == '.')
-            continue;
-        status = sr_file_join(full, sizeof full, set->root, names[i]);
-        if (status == SR_OK && sr_file_is_dir(full))
-            status = sr__string_list_add(&set->classes, names[i], strlen(names[i]));
-    }
+    for (int i = 0; i < n && status == SR_OK; i++)
+        if (is_class(walk, names[i], &st))
+            status = sr__string_list_add(&walk->set->classes, names[i], strlen(names[i]));
     sr_file_list_free(names, n);
     return status;
 }
@@ -121,34 +161,87 @@ static SrStatus collect_class_names(Set *set) {
 // `first` is what maps an image to its class: labels cost no memory a file.
 static SrStatus collect_classes(Walk *walk) {
     Set *set = walk->set;
-    SR_TRY(collect_class_names(set));
+    struct stat st;
     set->first = sr_calloc((size_t)set->classes.n + 1, sizeof *set->first);
     if (!set->first)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld classes", (long long)set->classes.n);
     for (int64_t c = 0; c < set->classes.n; c++) {
-        SR_TRY(collect(walk, sr__string_list_get(&set->classes, c), true));
+        const char *name = sr__string_list_get(&set->classes, c);
+        if (is_class(walk, name, &st))
+            SR_TRY(collect_folder(walk, name, &st));
         sr__string_list_sort(&set->paths, set->first[c]);
         set->first[c + 1] = set->paths.n;
     }
     return SR_OK;
 }
 
-// Decides between the two layouts by whether images lie in the root.
+// Images of the smallest class that has any; 0 where fewer than two have.
+static int64_t smallest_class(const Set *set) {
+    int64_t smallest = INT64_MAX, present = 0;
+    for (int64_t c = 0; c < set->classes.n; c++) {
+        int64_t n = set->first[c + 1] - set->first[c];
+        present += n > 0;
+        smallest = n > 0 ? SR_MIN(smallest, n) : smallest;
+    }
+    return present > 1 ? smallest : 0;
+}
+
+// Images in the root and more of them than strays: no classes, and what lies deeper belongs to them.
+static SrStatus collect_flat(Walk *walk) {
+    Set *set = walk->set;
+    sr__string_list_deinit(&set->paths);
+    sr__string_list_deinit(&set->classes);
+    sr_free(set->first);
+    set->first = NULL;
+    *walk = (Walk){.set = set, .depth = 1, .above = {walk->above[0]}};
+    SR_TRY(collect(walk, "", true));
+    sr__string_list_sort(&set->paths, 0);
+    return SR_OK;
+}
+
+// Decides between the two layouts.
+static SrStatus collect_all(Walk *walk) {
+    Set *set = walk->set;
+    SR_TRY(collect(walk, "", false));
+    SR_TRY(collect_class_names(walk));
+    int64_t in_root = set->paths.n;
+    if (in_root && set->classes.n < 2)
+        return collect_flat(walk);
+    sr__string_list_deinit(&set->paths);
+    SR_TRY(collect_classes(walk));
+    if (in_root && in_root >= smallest_class(set))
+        return collect_flat(walk);
+    walk->strays = in_root;
+    return SR_OK;
+}
+
+static void say(SrText *text, int64_t n, const char *what) {
+    if (n)
+        sr_text_printf(text, "%s%lld %s", text->len ? ", " : "", (long long)n, what);
+}
+
+static SrStatus describe_skipped(const Walk *walk) {
+    SrText *text = &walk->set->skipped;
+    for (int i = 0; i < KINDS; i++)
+        say(text, walk->skipped[i], kinds[i].ending);
+    say(text, walk->skipped[KINDS], "other");
+    say(text, walk->strays, "image(s) beside the class folders");
+    say(text, walk->loops, "link(s) back to a folder above");
+    return text->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for %s", walk->set->root) : SR_OK;
+}
+
 static SrStatus scan(Set *set, const SrDatasetConfig *config) {
     Walk walk = {.set = set};
-    SR_TRY(collect(&walk, "", false));
-    if (set->paths.n) { // images in the root: no classes, and what lies deeper belongs to them
-        sr__string_list_deinit(&set->paths);
-        SR_TRY(collect(&walk, "", true));
-        sr__string_list_sort(&set->paths, 0);
-    } else {
-        walk.others = 0;
-        SR_TRY(collect_classes(&walk));
-    }
+    struct stat st;
+    if (stat(set->root, &st) != 0)
+        SR_FAIL(SR_ERR_IO, "cannot read folder '%s': %s", set->root, strerror(errno));
+    enter(&walk, &st);
+    SR_TRY(collect_all(&walk));
+    SR_TRY(describe_skipped(&walk));
     if (!set->paths.n)
-        SR_FAIL(SR_ERR_CONFIG,
-                "DATA.%s.DATA_PATHS: no .jpg, .jpeg or .png file in %s (%lld other files)",
-                config->split, set->root, (long long)walk.others);
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: no .jpg, .jpeg%s .png file in %s%s%s",
+                config->split, SR_WEBP ? ", .webp or" : " or", set->root,
+                set->skipped.len ? "; files there: " : "", set->skipped.len ? set->skipped.s : "");
     return SR_OK;
 }
 
@@ -158,6 +251,7 @@ static void set_close(void *opened) {
         return;
     sr__string_list_deinit(&set->paths);
     sr__string_list_deinit(&set->classes);
+    sr_text_deinit(&set->skipped);
     sr_free(set->first);
     sr_free(set->root);
     sr_free(set);
@@ -225,6 +319,11 @@ static const char *set_class_name(const void *opened, int c) {
     return sr__string_list_get(&((const Set *)opened)->classes, c);
 }
 
+static const char *set_skipped(const void *opened) {
+    const Set *set = opened;
+    return set->skipped.len ? set->skipped.s : "";
+}
+
 // A folder is one set of images; where its test set lies is for the configuration to say.
 static bool accepts(const char *path, const char *split) {
     return strcmp(split, "TRAIN") == 0 && sr_file_is_dir(path);
@@ -232,7 +331,8 @@ static bool accepts(const char *path, const char *split) {
 
 const SrDataset sr_dataset_disk_folder = {
     .name = "disk_folder",
-    .help = "A folder of class folders with JPEG and PNG files, or a flat folder of images without "
+    .help = "A folder of class folders with JPEG, PNG and WebP files, or a flat folder of images "
+            "without "
             "labels.",
     .open = set_open,
     .close = set_close,
@@ -242,5 +342,6 @@ const SrDataset sr_dataset_disk_folder = {
     .label = set_label,
     .classes = set_classes,
     .class_name = set_class_name,
+    .skipped = set_skipped,
     .accepts = accepts,
 };

@@ -42,8 +42,9 @@ static SrStatus read_all(int fd, const char *path, SrImagePool *pool, const void
 }
 
 // Into the pool, not mapped: a mapping of a file that shrinks kills the process.
+// Not blocking: opening a pipe would wait for somebody to write into it.
 SrStatus sr__source_read_file(const char *path, SrImagePool *pool, const void **bytes, size_t *n) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         SR_FAIL(SR_ERR_IO, "cannot open %s: %s", path, strerror(errno));
     SrStatus status = read_all(fd, path, pool, bytes, n);
@@ -59,7 +60,7 @@ SrStatus sr__source_check_path(const SrDatasetConfig *config) {
                 "DATA.%s.DATA_PATHS=[/path/to/images]",
                 config->split, config->split);
     if (!sr_file_exists(config->data_path))
-        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: %s does not exist", config->split,
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: no such file or folder: %s", config->split,
                 config->data_path);
     return SR_OK;
 }

@@ -1,9 +1,11 @@
 // Class folders and flat folders of images.
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "gen/build.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 
@@ -94,10 +96,74 @@ static void test_links(void **state) {
     char dir[256], link[300];
     fixture_folder(dir);
     write_png(dir, "a/x.png", 1);
+    write_png(dir, "b/y.png", 1);
     snprintf(link, sizeof link, "%s/a/up", dir);
-    CHECK(symlink(dir, link) == 0); // leads back to the root
+    CHECK(symlink("..", link) == 0); // leads back to the root
+    snprintf(link, sizeof link, "%s/a/self", dir);
+    CHECK(symlink(".", link) == 0);
+    snprintf(link, sizeof link, "%s/all", dir);
+    CHECK(symlink(".", link) == 0); // no class of its own
     void *set = open_set(dir);
-    CHECK(source()->length(set) >= 1 && source()->length(set) <= 3);
+    CHECK_INT(source()->length(set), 2);
+    CHECK_INT(source()->classes(set), 2);
+    CHECK_STR(source()->skipped(set), "2 link(s) back to a folder above");
+    source()->close(set);
+    fixture_remove(dir);
+}
+
+// Whatever else lies there is counted, and nothing but regular files is ever opened.
+static void test_what_is_no_image(void **state) {
+    (void)state;
+    char dir[256], path[300];
+    fixture_folder(dir);
+    write_png(dir, "a/x.png", 1);
+    write_png(dir, "a/folder.jpg/y.png", 1);
+    fixture_write(dir, "a/1.gif", "x", 1);
+    fixture_write(dir, "a/2.GIF", "x", 1);
+    fixture_write(dir, "a/3.tiff", "x", 1);
+    fixture_write(dir, "b/notes", "x", 1);
+    fixture_write(dir, "b/5.webp", "x", 1);
+    snprintf(path, sizeof path, "%s/a/pipe.jpg", dir);
+    CHECK(mkfifo(path, 0600) == 0);
+    void *set = open_set(dir);
+    CHECK_INT(source()->length(set), SR_WEBP ? 3 : 2);
+    CHECK_STR(source()->skipped(set),
+              SR_WEBP ? "2 .gif, 1 .tiff, 2 other" : "1 .webp, 2 .gif, 1 .tiff, 2 other");
+    source()->close(set);
+    // A pipe that came later, in the place of an image.
+    set = open_set(dir);
+    snprintf(path, sizeof path, "%s/a/x.png", dir);
+    CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0);
+    SrImagePool *pool;
+    SrSample sample;
+    CHECK_OK(sr_image_pool_new(&pool));
+    CHECK_FAILS(source()->read(set, 1, pool, &sample), SR_ERR_IO, "not a regular file");
+    sr_image_pool_free(pool);
+    source()->close(set);
+    fixture_remove(dir);
+}
+
+// One preview beside a hundred folders makes no flat set of them; many images beside one folder do.
+static void test_strays(void **state) {
+    (void)state;
+    char dir[256], name[64];
+    fixture_folder(dir);
+    for (int i = 0; i < 6; i++) {
+        snprintf(name, sizeof name, "%c/%d.png", "ab"[i % 2], i);
+        write_png(dir, name, i);
+    }
+    write_png(dir, "preview.png", 9);
+    void *set = open_set(dir);
+    CHECK_INT(source()->classes(set), 2);
+    CHECK_INT(source()->length(set), 6);
+    CHECK_STR(source()->skipped(set), "1 image(s) beside the class folders");
+    source()->close(set);
+    write_png(dir, "p2.png", 9);
+    write_png(dir, "p3.png", 9); // as many as the smallest class
+    set = open_set(dir);
+    CHECK_INT(source()->classes(set), 0);
+    CHECK_INT(source()->length(set), 9);
+    CHECK_STR(source()->skipped(set), "");
     source()->close(set);
     fixture_remove(dir);
 }
@@ -110,14 +176,15 @@ static void test_errors(void **state) {
     SrDatasetConfig config = {.split = "TRAIN", .data_path = ""};
     CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "DATA.TRAIN.DATA_PATHS is empty");
     config.data_path = "/no/such/folder";
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "/no/such/folder does not exist");
+    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG,
+                "no such file or folder: /no/such/folder");
     config.data_path = dir;
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "no .jpg, .jpeg or .png");
+    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "no .jpg, .jpeg");
     config.split = "TEST";
-    config.data_path = fixture_write(dir, "c/list.webp", "x", 1);
+    config.data_path = fixture_write(dir, "c/list.gif", "x", 1);
     CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "DATA.TEST.DATA_PATHS");
     config.data_path = dir;
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "1 other files");
+    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "files there: 1 .gif");
     fixture_remove(dir);
 }
 
@@ -162,5 +229,6 @@ static void test_out_of_memory(void **state) {
     fixture_remove(dir);
 }
 
-SR_TESTS(disk_folder, unit(test_classes), unit(test_flat), unit(test_links), unit(test_errors),
+SR_TESTS(disk_folder, unit(test_classes), unit(test_flat), unit(test_links),
+         unit(test_what_is_no_image), unit(test_strays), unit(test_errors),
          unit(test_file_vanishes), unit(test_out_of_memory))
