@@ -69,7 +69,8 @@ static SrStatus gray_image(int size, SrImagePool *pool, SrImage *out) {
     return SR_OK;
 }
 
-// SR_ERR_IO: this image is bad and may be replaced.  Anything else ends the run.
+// SR_ERR_IO: this image is bad and may be replaced.  SR_ERR_MEMORY: it is too large for what this machine
+// has left, which is bad too.  Anything else ends the run.
 static SrStatus open_image(const SrLoader *l, int64_t i, SrImagePool *pool, SrImage *out,
                            const char **path) {
     SrSample sample = {.path = ""};
@@ -153,12 +154,14 @@ static SrStatus load_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool 
     SrStatus status = open_image(l, in_set, pool, &views.view[0], &path);
     if (status == SR_OK)
         status = sr_pipeline_apply(l->config.pipeline, &ctx, &views);
-    *bad = status == SR_ERR_IO;
+    *bad = status == SR_ERR_IO || status == SR_ERR_MEMORY;
     if (*bad) {
         pthread_mutex_lock(&l->lock);
         list_bad(l, path, sr_status_message());
         pthread_mutex_unlock(&l->lock);
         views.n = 1;
+        sr_image_pool_reset(pool); // the path lay there too
+        path = "";
         SR_TRY(gray_image(l->config.gray_size, pool, &views.view[0]));
         status = sr_pipeline_apply(l->config.pipeline, &ctx, &views);
     }

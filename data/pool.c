@@ -1,5 +1,6 @@
 // Scratch memory of one loader thread: a bump allocator whose blocks melt into one at the next
-// reset, so that after the first large images nothing is asked from the system any more.
+// reset, so that after the first large images nothing is asked from the system any more (up to
+// KEEP_BYTES).
 //
 // Not thread-safe, and never told to give single pieces back except by rewinding to a mark.
 #include <string.h>
@@ -9,6 +10,9 @@
 #include "data/data.h"
 
 #define FIRST_BYTES ((size_t)1 << 20)
+// A pool that one huge image has filled gives that back: no run's images are that large again and
+// again, and of those that are, decoding takes ten times as long as asking for the memory.
+#define KEEP_BYTES ((size_t)128 << 20)
 #define HEADER_BYTES ((size_t)SR_ALIGN) // keeps the first piece aligned
 
 typedef struct Block {
@@ -19,6 +23,7 @@ typedef struct Block {
 
 struct SrImagePool {
     Block *head; // newest, the only one pieces are taken from
+    size_t peak; // most bytes in use since the last reset
 };
 
 // Large and rarely asked for: straight from the system, huge pages where it has them.
@@ -53,14 +58,16 @@ void sr_image_pool_free(SrImagePool *pool) {
 
 void sr_image_pool_reset(SrImagePool *pool) {
     Block *head = pool->head;
+    size_t peak = pool->peak, total = 0;
+    pool->peak = 0;
     if (!head)
         return;
-    if (head->older) {
-        size_t total = 0;
-        for (const Block *b = head; b; b = b->older)
-            total += b->cap;
+    for (const Block *b = head; b; b = b->older)
+        total += b->cap;
+    if (head->older || total > KEEP_BYTES) {
         blocks_free(head);
-        pool->head = head = block_new(total); // NULL is fine: the next take tries a smaller one
+        // NULL is fine: the next take tries a smaller one.
+        pool->head = head = peak > KEEP_BYTES ? NULL : block_new(SR_MIN(total, KEEP_BYTES));
     }
     if (head)
         head->used = 0;
@@ -83,6 +90,7 @@ void *sr_image_pool_take(SrImagePool *pool, size_t bytes) {
     }
     unsigned char *piece = (unsigned char *)head + HEADER_BYTES + head->used;
     head->used += need;
+    pool->peak = SR_MAX(pool->peak, head->before + head->used);
     return piece;
 }
 

@@ -227,7 +227,7 @@ static void test_too_many_bad(void **state) {
 
 static void test_other_failures_stop(void **state) {
     (void)state;
-    Set set = {.n = 100, .every_bad = 50, .failure = SR_ERR_MEMORY};
+    Set set = {.n = 100, .every_bad = 50, .failure = SR_ERR_RUN};
     SrPipeline *p = pipeline();
     for (int threads = 0; threads < 3; threads++) {
         SrLoaderConfig config = config_of(&set, p, threads);
@@ -238,9 +238,27 @@ static void test_other_failures_stop(void **state) {
         CHECK_OK(sr_loader_start(loader, 0, 0));
         for (int k = 0; k < 13 && status == SR_OK; k++)
             status = sr_loader_next(loader, &b, NULL);
-        CHECK_INT(status, SR_ERR_MEMORY);
+        CHECK_INT(status, SR_ERR_RUN);
         sr_loader_free(loader);
     }
+    sr_pipeline_free(p);
+}
+
+// An image too large for the memory there is counts as one that cannot be read.
+static void test_memory_of_one_image(void **state) {
+    (void)state;
+    Set set = {.n = 16, .every_bad = 5, .failure = SR_ERR_MEMORY};
+    SrPipeline *p = pipeline();
+    SrLoaderConfig config = config_of(&set, p, 1);
+    SrLoader *loader;
+    SrBadReport report;
+    uint64_t hash[2];
+    CHECK_OK(sr_loader_new(&config, &loader));
+    CHECK_INT(epoch(loader, 0, 0, hash), 2);
+    sr_loader_bad(loader, &report);
+    CHECK_INT(report.bad, 4);
+    CHECK_STR(report.listed[0], "cannot open some.jpg: test");
+    sr_loader_free(loader);
     sr_pipeline_free(p);
 }
 
@@ -381,6 +399,7 @@ static void test_no_row_is_overrun(void **state) {
 }
 
 SR_TESTS(loader, unit(test_threads_do_not_matter), unit(test_contents), unit(test_label_types),
-         unit(test_too_many_bad), unit(test_other_failures_stop), unit(test_small_sets),
-         unit(test_steady_state_allocates_nothing), unit(test_ends_from_any_state),
-         unit(test_out_of_memory), unit(test_not_square), unit(test_no_row_is_overrun))
+         unit(test_too_many_bad), unit(test_other_failures_stop), unit(test_memory_of_one_image),
+         unit(test_small_sets), unit(test_steady_state_allocates_nothing),
+         unit(test_ends_from_any_state), unit(test_out_of_memory), unit(test_not_square),
+         unit(test_no_row_is_overrun))

@@ -43,6 +43,28 @@ static void test_steady_state_allocates_nothing(void **state) {
     CHECK_INT(sr_mem_live(), live);
 }
 
+// What one huge image took goes back to the system, what a large photo takes stays.
+static void test_gives_back(void **state) {
+    (void)state;
+    SrImagePool *pool;
+    CHECK_OK(sr_image_pool_new(&pool));
+    int64_t before = sr_mem_bytes();
+    take_some(pool);
+    sr_image_pool_reset(pool);
+    int64_t usual = sr_mem_bytes() - before;
+    CHECK(usual > 78000000 && usual < 200000000);
+    CHECK(sr_image_pool_take(pool, (size_t)1 << 30) != NULL); // never touched: costs no memory here
+    CHECK(sr_mem_bytes() - before >= 1 << 30);
+    sr_image_pool_reset(pool);
+    CHECK(sr_mem_bytes() - before < usual);
+    take_some(pool);
+    take_some(pool);
+    int64_t calls = sr_mem_calls();
+    take_some(pool);
+    CHECK_INT(sr_mem_calls(), calls);
+    sr_image_pool_free(pool);
+}
+
 static void test_rewind(void **state) {
     (void)state;
     SrImagePool *pool;
@@ -77,4 +99,4 @@ static void test_out_of_memory(void **state) {
 }
 
 SR_TESTS(pool, unit(test_alignment_and_growth), unit(test_steady_state_allocates_nothing),
-         unit(test_rewind), unit(test_out_of_memory))
+         unit(test_gives_back), unit(test_rewind), unit(test_out_of_memory))
