@@ -62,7 +62,7 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def $(BUILD)/gen/build.h
 
-.PHONY: FORCE fuzz fuzz-library fuzz-graph fuzz-config fuzz-yaml example install parity all help deps test run golden asan \
+.PHONY: FORCE fuzz fuzz-features fuzz-library fuzz-graph fuzz-config fuzz-yaml example install parity all help deps test run golden asan \
     layers clean format check-format bench-conv
 all: sslrun libsslrun.a
 
@@ -201,7 +201,7 @@ FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 -art
 FUZZED = $(filter-out base/parallel.c,$(wildcard base/*.c)) $(wildcard formats/*.c)
 FUZZ_FORMATS = safetensors pth npz npy
 .PHONY: $(FUZZ_FORMATS:%=fuzz-%)
-fuzz: fuzz-yaml fuzz-image $(FUZZ_FORMATS:%=fuzz-%) fuzz-graph fuzz-config
+fuzz: fuzz-yaml fuzz-image $(FUZZ_FORMATS:%=fuzz-%) fuzz-features fuzz-graph fuzz-config
 FUZZ_COMPILE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. $(FUZZ)
 FUZZ_LINK = -lyaml -lcjson -lz -lm -lpthread
 FUZZ_OBJECTS = $(FUZZED:%.c=$(BUILD)/fuzzed/%.o)
@@ -229,6 +229,15 @@ fuzz-image: $(BUILD)/fuzz_image
 # An hour each: make fuzz-pth FUZZ_SECONDS=3600.  A finding becomes a file of tests/fuzz/corpus/pth.
 $(FUZZ_FORMATS:%=fuzz-%): fuzz-%: $(BUILD)/fuzz_%
 	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/$(patsubst npz,npy,$*).dict $(BUILD)/corpus/$* tests/fuzz/corpus/$*
+# Files of features, as the evaluations read them.
+FUZZ_FEATURES = tests/fuzz/features_fuzz.c trainer/eval/feature_files.c trainer/eval/feature_names.c measure/matrix.c \
+    base/parallel.c data/npy.c data/npy_write.c data/sets/class_names.c
+$(BUILD)/fuzz_features: $(FUZZ_FEATURES) tests/fuzz/features_fuzz.h $(FUZZ_OBJECTS)
+	@mkdir -p $(BUILD)/corpus/features
+	$(FUZZ_COMPILE) -fsanitize=fuzzer -fno-openmp -DSR_FUZZ_ENTRY -o $@ $(FUZZ_FEATURES) $(FUZZ_OBJECTS) \
+	    $(FUZZ_LINK) -lopenblas
+fuzz-features: $(BUILD)/fuzz_features
+	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/features.dict $(BUILD)/corpus/features tests/fuzz/corpus/features
 # Graphs and configurations need the whole library.  The vector templates in it are not fuzzed, and clang needs many
 # minutes to instrument them.
 FUZZ_WHOLE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. -Ibuild/fuzz $(FUZZ) -fsanitize=fuzzer

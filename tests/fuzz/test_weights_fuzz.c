@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "tests/check.h"
+#include "tests/fuzz/features_fuzz.h"
 #include "tests/fuzz/weights_fuzz.h"
 
 static void run_corpus(const char *folder, int (*target)(const uint8_t *, size_t)) {
@@ -41,4 +42,10 @@ static void test_npy(void **state) {
     run_corpus("tests/fuzz/corpus/npy", fuzz_npy);
 }
 
-SR_TESTS(weights_fuzz, unit(test_safetensors), unit(test_pth), unit(test_npz), unit(test_npy))
+static void test_features(void **state) {
+    (void)state;
+    run_corpus("tests/fuzz/corpus/features", fuzz_features);
+}
+
+SR_TESTS(weights_fuzz, unit(test_safetensors), unit(test_pth), unit(test_npz), unit(test_npy),
+         unit(test_features))

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "data/npy.h"
+#include "formats/safetensors.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 #include "tests/temp_dir.h"
@@ -18,9 +19,9 @@ static void save_npy(const char *dir, const char *name, const char *descr, SrSha
 #define SAVE(name, descr, shape, data) save_npy(dir, name, descr, shape, data, sizeof(data))
 
 static SrStatus load(const char *path, const char *layer, const char *split, SrMatrix *out,
-                     SrStringList *files) {
+                     SrFeatureNames *names) {
     SrFeatureFiles from = {path, layer, split};
-    return sr_features_load(&from, out, files);
+    return sr_features_load(&from, out, names);
 }
 
 static void test_one_file(void **state) {
@@ -59,21 +60,25 @@ static void test_shards(void **state) {
     (void)state;
     char dir[64];
     SrMatrix g;
-    SrStringList files = {0};
+    SrFeatureNames names = {0};
     temp_dir_make(dir);
     SAVE("a-00000.npy", "<f4", SR_SHAPE(2, 2), ((float[]){1, 2, 3, 4}));
     SAVE("labels-00000.npy", "<i8", SR_SHAPE(2), ((int64_t[]){1, 0}));
     SAVE("valid-00000.npy", "|b1", SR_SHAPE(2), ((uint8_t[]){1, 0}));
     SAVE("files-00000.npy", "|S3", SR_SHAPE(2), ((char[]){'o', 'n', 'e', 't', 'w', 'o'}));
+    SAVE("classes.npy", "|S3", SR_SHAPE(2), ((char[]){'c', 'a', 't', 'd', 'o', 'g'}));
     SAVE("a-00001.npy", "<f4", SR_SHAPE(1, 2), ((float[]){5, 6}));
     SAVE("labels-00001.npy", "<i8", SR_SHAPE(1), ((int64_t[]){2}));
-    CHECK_OK(load(dir, NULL, "train", &g, &files));
+    CHECK_OK(load(dir, NULL, "train", &g, &names));
     CHECK(g.n == 3 && g.d == 2 && g.x[4] == 5);
-    CHECK(files.n == 2);
-    CHECK_STR(sr__string_list_get(&files, 1), "two");
+    CHECK_INT(names.files.n, 3);
+    CHECK_STR(sr__string_list_get(&names.files, 1), "two");
+    CHECK_STR(sr__string_list_get(&names.files, 2), ""); // its shard has no names
+    CHECK_INT(names.classes.n, 2);
+    CHECK_STR(sr__string_list_get(&names.classes, 0), "cat");
     CHECK(g.label[0] == 1 && g.label[1] == -1 && g.label[2] == 2); // the second could not be read
     sr_matrix_deinit(&g);
-    sr__string_list_deinit(&files);
+    sr_feature_names_deinit(&names);
     SAVE("b-00000.npy", "<f4", SR_SHAPE(2, 1), ((float[]){1, 2}));
     CHECK_FAILS(load(dir, NULL, "train", &g, NULL), SR_ERR_CONFIG, "choose one with --layer: a, b");
     CHECK_OK(load(dir, "b", "train", &g, NULL));
@@ -84,6 +89,59 @@ static void test_shards(void **state) {
     SAVE("a-00001.npy", "<f4", SR_SHAPE(2, 2), ((float[]){5, 6, 7, 8}));
     CHECK_FAILS(load(dir, "a", "train", &g, NULL), SR_ERR_CONFIG,
                 "has 1 rows, the features have 2");
+    temp_dir_remove(dir);
+}
+
+static void save_named(const char *path, const SrTensor *files, const char *json) {
+    SrNamedTensor tensors[] = {{"res5", {SR_SHAPE(2, 1), SR_F32, (float[]){1, 2}}},
+                               {"files", files ? *files : (SrTensor){.data = NULL}}};
+    CHECK_OK(sr_safetensors_save(path, tensors, files ? 2 : 1, (const char *[]){"files"}, &json,
+                                 json ? 1 : 0));
+}
+
+// Names come from strangers' files: a list of other things than names ended the program.
+static void test_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *json, *expected;
+    } cases[] = {
+        {"[[1], [2]]", "name 0 of 'files' is not a string"},
+        {"[\"a\", 7]", "name 1 of 'files'"},
+        {"[\"a\", null]", "name 1 of 'files'"},
+        {"{\"a\": \"b\"}", "no list of names"},
+        {"\"a\"", "no list of names"},
+        {"[\"a\"]", "1 names under 'files'"},
+        {"[", "files.safetensors"},
+    };
+    char dir[64], path[256];
+    SrMatrix g;
+    SrFeatureNames names = {0};
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/files.safetensors", dir);
+    for (int i = 0; i < SR_COUNT(cases); i++) {
+        save_named(path, NULL, cases[i].json);
+        CHECK_FAILS(load(path, NULL, "train", &g, &names), SR_ERR_CONFIG, cases[i].expected);
+        sr_feature_names_deinit(&names);
+    }
+    save_named(path, NULL, "[\"a\", \"\\u00e9\"]");
+    CHECK_OK(load(path, NULL, "train", &g, &names));
+    CHECK_STR(sr__string_list_get(&names.files, 1), "\xc3\xa9");
+    sr_feature_names_deinit(&names);
+    sr_matrix_deinit(&g);
+    SrTensor bytes = {SR_SHAPE(2, 3), SR_U8, (char[]){'o', 'n', 'e', 'b', 0, 'x'}};
+    save_named(path, &bytes, NULL);
+    CHECK_OK(load(path, NULL, "train", &g, &names));
+    CHECK_STR(sr__string_list_get(&names.files, 0), "one");
+    CHECK_STR(sr__string_list_get(&names.files, 1), "b");
+    sr_feature_names_deinit(&names);
+    sr_matrix_deinit(&g);
+    bytes.shape = SR_SHAPE(3, 2);
+    save_named(path, &bytes, NULL);
+    CHECK_FAILS(load(path, NULL, "train", &g, &names), SR_ERR_CONFIG, "3 names under 'files'");
+    bytes = (SrTensor){SR_SHAPE(2), SR_F32, (float[]){1, 2}};
+    save_named(path, &bytes, NULL);
+    CHECK_FAILS(load(path, NULL, "train", &g, &names), SR_ERR_CONFIG, "no list of names");
+    sr_feature_names_deinit(&names);
     temp_dir_remove(dir);
 }
 
@@ -134,5 +192,5 @@ static void test_scaling(void **state) {
     sr_matrix_deinit(&g);
 }
 
-SR_TESTS(feature_files, unit(test_one_file), unit(test_shards), unit(test_vissl),
+SR_TESTS(feature_files, unit(test_one_file), unit(test_shards), unit(test_names), unit(test_vissl),
          unit(test_scaling))

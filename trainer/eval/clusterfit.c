@@ -37,37 +37,25 @@ static SrStatus file_name(const Run *r, const char *split, const char *what, cha
 
 // Byte strings of the longest name's length.
 static SrStatus save_names(const SrStringList *files, const char *path) {
-    size_t width = 1;
+    SrTensor text;
     char descr[24];
-    for (int64_t i = 0; i < files->n; i++)
-        width = SR_MAX(width, strlen(sr__string_list_get(files, i)));
-    char *text = sr_calloc((size_t)files->n, width);
-    if (!text)
-        return out_of_memory();
-    for (int64_t i = 0; i < files->n; i++)
-        memcpy(text + (size_t)i * width, sr__string_list_get(files, i),
-               strlen(sr__string_list_get(files, i)));
-    snprintf(descr, sizeof descr, "|S%zu", width);
-    SrStatus status =
-        sr_npy_save(path, descr, SR_SHAPE((int)files->n), text, (size_t)files->n * width);
-    sr_free(text);
+    SR_TRY(sr__feature_names_tensor(files, &text));
+    snprintf(descr, sizeof descr, "|S%d", text.shape.d[1]);
+    SrStatus status = sr_npy_save(path, descr, SR_SHAPE(text.shape.d[0]), text.data,
+                                  (size_t)sr_shape_count(text.shape));
+    sr_free(text.data);
     return status;
 }
 
-// Names that are not those of files ("" of a synthetic set) are no list of images.
-static bool names_known(const SrStringList *files, int64_t n) {
-    return files->n == n && *sr__string_list_get(files, 0);
-}
-
-static SrStatus save_side(const Run *r, const char *split, const SrStringList *files,
+static SrStatus save_side(const Run *r, const char *split, const SrFeatureNames *names,
                           const int64_t *label, SrClusterSide *side) {
     SR_TRY(file_name(r, split, "labels", side->labels));
     SR_TRY(sr_npy_save(side->labels, "<i8", SR_SHAPE((int)side->n), label,
                        (size_t)side->n * sizeof *label));
-    if (!names_known(files, side->n))
+    if (!sr_feature_names_files_known(names, side->n)) // a synthetic set has no files
         return SR_OK;
     SR_TRY(file_name(r, split, "images", side->images));
-    return save_names(files, side->images);
+    return save_names(&names->files, side->images);
 }
 
 // ---- sides --------------------------------------------------------------------------------------
@@ -91,7 +79,7 @@ static SrStatus count_sizes(const Run *r, const int64_t *label, const float *dis
 }
 
 static SrStatus label_side(Run *r, const char *split, const SrMatrix *f,
-                           const SrStringList *files) {
+                           const SrFeatureNames *names) {
     SrClusterSide *side = &r->out->side[r->out->n_sides++];
     int64_t *label = sr_alloc((size_t)f->n * sizeof *label);
     float *distance = sr_alloc((size_t)f->n * sizeof *distance);
@@ -101,7 +89,7 @@ static SrStatus label_side(Run *r, const char *split, const SrMatrix *f,
     SR_TRY_GOTO(sr_kmeans_assign(&r->km, f, label, distance));
     SR_TRY_GOTO(count_sizes(r, label, distance, side));
     SR_TRY_GOTO(sr_kmeans_purity(f, label, r->km.k, &side->purity));
-    SR_TRY_GOTO(save_side(r, split, files, label, side));
+    SR_TRY_GOTO(save_side(r, split, names, label, side));
 done:
     sr_free(label);
     sr_free(distance);
@@ -136,11 +124,11 @@ static SrStatus fit(Run *r, const SrMatrix *f) {
 // One file after the other: the training features are given back before the test's are read.
 static SrStatus run_side(Run *r, const char *path, const char *split, bool learn) {
     SrMatrix f = {0};
-    SrStringList files = {0};
+    SrFeatureNames names = {0};
     SrFeatureFiles from = {path, r->wanted, split};
     char centres[4096];
     SrStatus status;
-    SR_TRY_GOTO(sr_features_load(&from, &f, &files));
+    SR_TRY_GOTO(sr_features_load(&from, &f, &names));
     if (r->config->normalize)
         sr_matrix_normalize(&f, 0);
     if (learn) {
@@ -149,10 +137,10 @@ static SrStatus run_side(Run *r, const char *path, const char *split, bool learn
         SR_TRY_GOTO(sr_npy_save(centres, "<f4", SR_SHAPE(r->km.k, r->km.d), r->km.centre,
                                 (size_t)r->km.k * (size_t)r->km.d * sizeof(float)));
     }
-    SR_TRY_GOTO(label_side(r, split, &f, &files));
+    SR_TRY_GOTO(label_side(r, split, &f, &names));
 done:
     sr_matrix_deinit(&f);
-    sr__string_list_deinit(&files);
+    sr_feature_names_deinit(&names);
     return status;
 }
 

@@ -8,17 +8,15 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "data/npy.h"
 #include "formats/weights.h"
 
 enum { PATH_BYTES = 4096, MAX_CLASSES = 1000000, MAX_LAYERS = 64 };
 
-// One shard.  labels, index, valid and files are "" where there are none.
+// One shard.  labels, index, valid, files and classes are "" where there are none.
 typedef struct {
-    char *features, *labels, *index, *valid, *files;
+    char *features, *labels, *index, *valid, *files, *classes;
 } Piece;
 
 typedef struct {
@@ -85,7 +83,7 @@ static bool is_labels(const char *name) {
 
 static bool is_layer(const char *name) {
     return !is_labels(name) && strcmp(name, "valid") != 0 && strcmp(name, "inds") != 0 &&
-           strcmp(name, "files") != 0;
+           strcmp(name, "files") != 0 && strcmp(name, "classes") != 0;
 }
 
 // ---- which files --------------------------------------------------------------------------------
@@ -134,7 +132,8 @@ static SrStatus find_npy(Load *l) {
         if (npy_stem(name) == strlen(l->layer) && sr_text_starts(name, l->layer))
             SR_TRY(add_piece(l, (Piece){in_folder(l, name), beside(l, "labels%s%s", shard, ""), "",
                                         beside(l, "valid%s%s", shard, ""),
-                                        beside(l, "files%s%s", shard, "")}));
+                                        beside(l, "files%s%s", shard, ""),
+                                        beside(l, "classes.npy%s%s", "", "")}));
     }
     return SR_OK;
 }
@@ -168,7 +167,7 @@ static SrStatus find_vissl(Load *l) {
         char *stem = sr_arena_printf(&l->arena, "%.*s", (int)(at + len - l->names[i]), l->names[i]);
         SR_TRY(
             add_piece(l, (Piece){in_folder(l, l->names[i]), beside(l, "%s_targets.npy%s", stem, ""),
-                                 beside(l, "%s_inds.npy%s", stem, ""), "", ""}));
+                                 beside(l, "%s_inds.npy%s", stem, ""), "", "", ""}));
     }
     return SR_OK;
 }
@@ -193,7 +192,7 @@ static SrStatus find_safetensors(Load *l) {
         if (!sr_text_glob("features-?????.safetensors", l->names[i]))
             continue;
         char *path = in_folder(l, l->names[i]);
-        SR_TRY(add_piece(l, (Piece){path, path, "", path, path}));
+        SR_TRY(add_piece(l, (Piece){path, path, "", path, path, path}));
     }
     return l->n > 0 ? layers_of_file(l, l->pieces[0].features) : SR_OK;
 }
@@ -203,8 +202,8 @@ static SrStatus find_pieces(Load *l) {
     if (!sr_file_exists(path))
         return sr_fail(SR_ERR_CONFIG, "%s: no such file or folder of features", path);
     if (!sr_file_is_dir(path)) {
-        bool npy = sr_text_ends(path, ".npy");
-        SR_TRY(add_piece(l, (Piece){path, npy ? "" : path, "", npy ? "" : path, npy ? "" : path}));
+        char *beside_them = sr_text_ends(path, ".npy") ? "" : path;
+        SR_TRY(add_piece(l, (Piece){path, beside_them, "", beside_them, beside_them, beside_them}));
         return layers_of_file(l, path);
     }
     SR_TRY(sr_file_list(path, &l->names, &l->n_names));
@@ -393,37 +392,44 @@ static SrStatus copy_index(Load *l, const Piece *p, int64_t at, int64_t rows) {
     return status;
 }
 
-// Names of the images: a JSON list in the metadata, or a .npy of strings.
-static SrStatus copy_names(Load *l, const Piece *p, SrStringList *files) {
-    if (!files || !*p->files)
+// Rows without names get empty ones, so that names and rows stay beside each other.  VISSL's rows, which are put in
+// another order, have none.
+static SrStatus copy_names(const Piece *p, int64_t rows, SrFeatureNames *names) {
+    int64_t before = names->files.n;
+    if (*p->files)
+        SR_TRY(sr__feature_names_read(p->files, "files", rows, &names->files));
+    while (names->files.n < before + rows)
+        SR_TRY(sr__string_list_add(&names->files, "", 0));
+    return SR_OK;
+}
+
+static bool same_names(const SrStringList *a, const SrStringList *b) {
+    for (int64_t i = 0; i < a->n && i < b->n; i++)
+        if (strcmp(sr__string_list_get(a, i), sr__string_list_get(b, i)) != 0)
+            return false;
+    return a->n == b->n;
+}
+
+// Every shard has the names of all classes: labels of shards that disagree cannot be compared.
+static SrStatus copy_class_names(const Piece *p, SrFeatureNames *names) {
+    SrStringList found = {0};
+    if (!*p->classes)
         return SR_OK;
-    if (sr_text_ends(p->files, ".npy")) {
-        SrNpy npy;
-        char name[1024];
-        SrStatus status = sr__npy_open(p->files, &npy);
-        for (int64_t i = 0; status == SR_OK && i < npy.n; i++) {
-            size_t len = sr__npy_string(&npy, i, name, sizeof name);
-            status = sr__string_list_add(files, name, len);
-        }
-        sr__npy_close(&npy);
+    SrStatus status = sr__feature_names_read(p->classes, "classes", -1, &found);
+    if (status == SR_OK && names->classes.n > 0 && found.n > 0 &&
+        !same_names(&names->classes, &found))
+        status = sr_fail(SR_ERR_CONFIG, "%s: its classes are not those of the files before it",
+                         p->classes);
+    if (status != SR_OK || names->classes.n > 0) {
+        sr__string_list_deinit(&found);
         return status;
     }
-    SrWeights w;
-    SrYaml *list = NULL;
-    SrStatus status;
-    SR_TRY_GOTO(sr_weights_open(&w, p->files));
-    const char *text = sr_weights_meta(&w, "files");
-    if (text)
-        SR_TRY_GOTO(sr_json_parse(&l->arena, text, strlen(text), p->files, &list));
-    for (int i = 0; list && i < list->n; i++)
-        SR_TRY_GOTO(sr__string_list_add(files, list->items[i]->text, strlen(list->items[i]->text)));
-done:
-    sr_weights_close(&w);
-    return status;
+    names->classes = found;
+    return SR_OK;
 }
 
 static SrStatus copy_piece(Load *l, const Piece *p, SrMatrix *out, int64_t *at,
-                           SrStringList *files) {
+                           SrFeatureNames *names) {
     SrWeights w;
     int64_t rows = 0;
     SrStatus status = sr_weights_open(&w, p->features);
@@ -435,7 +441,11 @@ static SrStatus copy_piece(Load *l, const Piece *p, SrMatrix *out, int64_t *at,
     SR_TRY(drop_invalid(p, out, *at, rows));
     if (l->index)
         SR_TRY(copy_index(l, p, *at, rows));
-    SR_TRY(copy_names(l, p, files));
+    if (names) {
+        if (!l->index)
+            SR_TRY(copy_names(p, rows, names));
+        SR_TRY(copy_class_names(p, names));
+    }
     *at += rows;
     return SR_OK;
 }
@@ -482,7 +492,7 @@ static void close(Load *l) {
     sr_arena_deinit(&l->arena);
 }
 
-static SrStatus load(Load *l, SrMatrix *out, SrStringList *files) {
+static SrStatus load(Load *l, SrMatrix *out, SrFeatureNames *names) {
     int64_t n, d, at = 0;
     SR_TRY(find_pieces(l));
     SR_TRY(measure(l, &n, &d));
@@ -493,7 +503,7 @@ static SrStatus load(Load *l, SrMatrix *out, SrStringList *files) {
             return sr_fail(SR_ERR_MEMORY, "out of memory for the order of %lld rows", (long long)n);
     }
     for (int p = 0; p < l->n; p++)
-        SR_TRY(copy_piece(l, &l->pieces[p], out, &at, files));
+        SR_TRY(copy_piece(l, &l->pieces[p], out, &at, names));
     return l->index ? order_rows(l, out) : SR_OK;
 }
 
@@ -508,10 +518,10 @@ SrStatus sr_features_measure(const SrFeatureFiles *from, int64_t *n, int *d) {
     return status;
 }
 
-SrStatus sr_features_load(const SrFeatureFiles *from, SrMatrix *out, SrStringList *files) {
+SrStatus sr_features_load(const SrFeatureFiles *from, SrMatrix *out, SrFeatureNames *names) {
     Load l = {.from = from};
     *out = (SrMatrix){0};
-    SrStatus status = load(&l, out, files);
+    SrStatus status = load(&l, out, names);
     close(&l);
     if (status != SR_OK)
         sr_matrix_deinit(out);

@@ -11,8 +11,8 @@
 #ifndef SR_TRAINER_EVAL_FEATURE_FILES_H
 #define SR_TRAINER_EVAL_FEATURE_FILES_H
 
-#include "data/sets/class_names.h"
 #include "measure/matrix.h"
+#include "trainer/eval/feature_names.h"
 
 typedef struct {
     const char *path;
@@ -23,8 +23,8 @@ typedef struct {
 // Rows and the numbers of each, from the headers alone; errors as below.
 SrStatus sr_features_measure(const SrFeatureFiles *from, int64_t *n, int *d);
 
-// files: receives the images' names, row by row, where the extraction left them; may be NULL.  Missing, damaged,
+// names: receives those that the extraction left, the caller frees them also after a failure; may be NULL.  Missing, damaged,
 // ambiguous (the layers are listed), unlike rows, numbers that are not finite: SR_ERR_CONFIG.
-SrStatus sr_features_load(const SrFeatureFiles *from, SrMatrix *out, SrStringList *files);
+SrStatus sr_features_load(const SrFeatureFiles *from, SrMatrix *out, SrFeatureNames *names);
 
 #endif
