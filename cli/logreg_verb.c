@@ -23,17 +23,25 @@ static SrStatus evaluate(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *
                      &r->n);
 }
 
+// Of several lambdas the best counts.
+static double best_of(const Report *r, SrReportRow row) {
+    double best = 0;
+    for (int i = 0; r->has[row] && i < r->n; i++)
+        best = SR_MAX(best, r->row[row][i].test);
+    return best;
+}
+
 static void print_table(const Report *r, const SrSides *sides, SrText *out) {
     char lambda[SR_TEXT_NUMBER_BYTES];
     const char *measure = r->majority >= 0 ? "top-1" : "   AP";
-    sr_text_printf(out, "  %-16s  lambda  images  train %s  test %s\n", "", measure, measure);
+    sr_text_printf(out, "  %-22s  lambda  images  train %s  test %s\n", "", measure, measure);
     if (r->majority >= 0)
-        sr_text_printf(out, "  %-16s                              %6.2f\n",
+        sr_text_printf(out, "  %-22s                              %6.2f\n",
                        sr_report_row_name(SR_ROW_MAJORITY), r->majority);
     for (int row = 0; row < SR_ROW_COUNT; row++)
         for (int i = 0; r->has[row] && i < r->n; i++) {
             const SrLogregResult *g = &r->row[row][i];
-            sr_text_printf(out, "  %-16s  %6s  %6lld       %6.2f      %6.2f",
+            sr_text_printf(out, "  %-22s  %6s  %6lld       %6.2f      %6.2f",
                            sr_sides_row_name(sides, row), sr_text_number(g->lambda, lambda),
                            (long long)g->images, g->train, g->test);
             if (g->n > 1)
@@ -48,6 +56,7 @@ static void print_json(const Report *r, const SrSides *sides, SrText *out) {
     const char *measure = r->majority >= 0 ? "top1" : "mean_ap";
     sr_json_begin(out);
     sr_sides_json(sides, out);
+    sr_baselines_json(r->has, out);
     for (int row = 0; row < SR_ROW_COUNT; row++)
         for (int i = 0; r->has[row] && i < r->n; i++) {
             const SrLogregResult *g = &r->row[row][i];
@@ -81,6 +90,8 @@ static SrStatus run_verb(int argc, char **argv) {
     report.config = config;
     SrStatus status = sr_sides_each(&sides, evaluate, &report);
     if (status == SR_OK) {
+        sr_baselines_keep_better(report.has, best_of(&report, SR_ROW_UNTRAINED),
+                                 best_of(&report, SR_ROW_CALIBRATED));
         if (json) {
             print_json(&report, &sides, &out);
         } else {

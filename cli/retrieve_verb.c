@@ -21,11 +21,11 @@ static SrStatus evaluate(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *t
 
 static void print_table(const Report *r, const SrSides *sides, SrText *out) {
     sr_sides_text(sides, r->itself ? "retrieval, each image without itself" : "retrieval", out);
-    sr_text_printf(out, "  %-16s     mAP     P@1     P@5    P@10  queries\n", "");
+    sr_text_printf(out, "  %-22s     mAP     P@1     P@5    P@10  queries\n", "");
     for (int row = 0; row < SR_ROW_COUNT; row++) {
         const SrRetrieval *a = &r->row[row];
         if (r->has[row])
-            sr_text_printf(out, "  %-16s  %6.2f  %6.2f  %6.2f  %6.2f  %7lld\n",
+            sr_text_printf(out, "  %-22s  %6.2f  %6.2f  %6.2f  %6.2f  %7lld\n",
                            sr_sides_row_name(sides, row), a->map, a->p1, a->p5, a->p10,
                            (long long)a->queries);
     }
@@ -36,6 +36,7 @@ static void print_json(const Report *r, const SrSides *sides, SrText *out) {
     char key[64];
     sr_json_begin(out);
     sr_sides_json(sides, out);
+    sr_baselines_json(r->has, out);
     for (int row = 0; row < SR_ROW_COUNT; row++) {
         const SrRetrieval *a = &r->row[row];
         const struct {
@@ -69,6 +70,8 @@ static SrStatus run_verb(int argc, char **argv) {
         sides.one_set = true;
     SrStatus status = sr_sides_each(&sides, evaluate, &report);
     if (status == SR_OK) {
+        sr_baselines_keep_better(report.has, report.row[SR_ROW_UNTRAINED].map,
+                                 report.row[SR_ROW_CALIBRATED].map);
         (json ? print_json : print_table)(&report, &sides, &out);
         status = sr_args_print(&out);
     }

@@ -95,7 +95,7 @@ static void test_trunk(void **state) {
     CHECK_INT(result.code, 0);
     RUN("svm", CONFIG, f.run, "OPTIMIZER.num_epochs=1");
     CHECK_INT(result.code, 0);
-    CHECK(strstr(result.out, "raw pixels") && strstr(result.out, "untrained trunk") &&
+    CHECK(strstr(result.out, "raw pixels") && strstr(result.out, "untrained, ") &&
           strstr(result.out, "trained trunk") && strstr(result.out, "layer flatten (32 numbers)"));
     RUN("logreg", CONFIG, f.run, "OPTIMIZER.num_epochs=1", "--no-baselines", "--layer", "layer4");
     CHECK(result.code == 0 && !strstr(result.out, "raw pixels") &&

@@ -1,6 +1,7 @@
 // Heads over a frozen trunk: kept features give the bits of computed ones, the trunk stays as it is
 // and has no gradients, phases come when VISSL has them, and the best model is kept aside.
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -220,6 +221,16 @@ static void test_report(void **state) {
         CHECK(r.has[row]);
     CHECK(r.majority > 33 && r.majority < 100);
     sr_linear_report_print(&r, true, &out);
+    CHECK(strstr(out.s, "\"untrained_res2_norms\": "));
+    for (int k = 0; k < r.n_layers; k++) { // the better of both
+        char key[64], *at;
+        snprintf(key, sizeof key, "\"untrained_%s%s_top_1\": ", r.layer[k], k == 2 ? "_2" : "");
+        CHECK((at = strstr(out.s, key)) != NULL);
+        CHECK_NEAR(
+            strtod(at + strlen(key), NULL),
+            SR_MAX(r.value[SR_ROW_UNTRAINED][k][0].value, r.value[SR_ROW_CALIBRATED][k][0].value),
+            1e-3);
+    }
     CHECK(strstr(out.s, "\"pixels_top_1\": ") && strstr(out.s, "\"untrained_res2_top_1\": ") &&
           strstr(out.s, "\"trained_res5avg_2_top_1\": "));
     sr_text_deinit(&out);
@@ -258,7 +269,7 @@ static void test_diverged_baseline(void **state) {
     CHECK(strstr(out.s, "(raw pixels: diverged, learned at 0.1 of the rate)"));
     sr_text_deinit(&out);
     put(l.config, "OPTIMIZER.param_schedulers.lr.value", 1e12); // no tenth of a tenth is low enough
-    CHECK_FAILS(sr_linear_report(l.run, &r), SR_ERR_RUN, "untrained trunk: ");
+    CHECK_FAILS(sr_linear_report(l.run, &r), SR_ERR_RUN, "untrained, as drawn: ");
     finish(&l);
     temp_dir_remove(l.dir);
 }

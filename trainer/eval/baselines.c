@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "trainer/model/weights_init.h"
 #include "trainer/run/run_folder.h"
@@ -13,14 +14,24 @@
 
 // Also the labels of the tables.
 const char *sr_report_row_name(SrReportRow row) {
-    static const char *const names[] = {"majority class", "raw pixels", "untrained trunk",
-                                        "trained trunk"};
+    static const char *const names[] = {"majority class", "raw pixels", "untrained, as drawn",
+                                        "untrained, calibrated", "trained trunk"};
     return names[row];
 }
 
 const char *sr_report_row_key(SrReportRow row) {
-    static const char *const keys[] = {"majority", "pixels", "untrained", "trained"};
+    static const char *const keys[] = {"majority", "pixels", "untrained", "untrained", "trained"};
     return keys[row];
+}
+
+void sr_baselines_keep_better(bool has[SR_ROW_COUNT], double drawn, double calibrated) {
+    if (has[SR_ROW_UNTRAINED] && has[SR_ROW_CALIBRATED])
+        has[drawn < calibrated ? SR_ROW_UNTRAINED : SR_ROW_CALIBRATED] = false;
+}
+
+void sr_baselines_json(const bool has[SR_ROW_COUNT], SrText *out) {
+    if (has[SR_ROW_UNTRAINED] || has[SR_ROW_CALIBRATED])
+        sr_json_string(out, "untrained_norms", has[SR_ROW_CALIBRATED] ? "calibrated" : "as drawn");
 }
 
 // ---- images -------------------------------------------------------------------------------------
@@ -88,7 +99,7 @@ static SrStatus drawn_model(const SrConfig *config, const char *layer, int batch
     return SR_OK;
 }
 
-// The trunk as the run's seed drew it, with batch-norm statistics of these images.  A model of its
+// The trunk as the run's seed drew it, then with batch-norm statistics of these images.  A model of its
 // own: the trained one's parameters stay as they are.
 static SrStatus row_of_untrained(SrBaselines *r, SrEachRow each, void *arg) {
     SrModel *model = NULL;
@@ -96,9 +107,10 @@ static SrStatus row_of_untrained(SrBaselines *r, SrEachRow each, void *arg) {
     SrStatus status;
     int batch = (int)SR_MIN((int64_t)r->batch, sr_loader_length(r->bank.loader));
     SR_TRY_GOTO(drawn_model(r->config, r->layer, batch, r->crop, &model));
+    SR_TRY_GOTO(row_of_trunk(r, SR_ROW_UNTRAINED, model, each, arg));
     SR_TRY_GOTO(sr_split_open_eval(r->config, SR_SIDE_BANK, true, batch, r->crop, &sample));
     SR_TRY_GOTO(sr_trunk_features_calibrate(model, r->layer, &sample, batch, CALIBRATION_BATCHES));
-    SR_TRY_GOTO(row_of_trunk(r, SR_ROW_UNTRAINED, model, each, arg));
+    SR_TRY_GOTO(row_of_trunk(r, SR_ROW_CALIBRATED, model, each, arg));
 done:
     sr_split_close(&sample);
     sr_model_free(model);

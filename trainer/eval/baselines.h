@@ -1,6 +1,9 @@
 // What an evaluation compares: features of a frozen trunk over the bank (training) and the test images, beside what
 // nothing would have given: the same trunk before training, and raw pixels.  Not what is computed of them (report.c:
 // kNN, svm.c, logreg.c).
+//
+// The trunk before training comes twice, because neither is always the stronger: with batch norms as they are drawn,
+// and with statistics of these images.  A report shows the better one and says which.
 #ifndef SR_TRAINER_EVAL_BASELINES_H
 #define SR_TRAINER_EVAL_BASELINES_H
 
@@ -9,13 +12,18 @@
 typedef enum {
     SR_ROW_MAJORITY,
     SR_ROW_PIXELS,
-    SR_ROW_UNTRAINED,
+    SR_ROW_UNTRAINED,  // as drawn
+    SR_ROW_CALIBRATED, // the same, batch norms calibrated
     SR_ROW_TRAINED,
     SR_ROW_COUNT
 } SrReportRow;
 
-const char *sr_report_row_name(SrReportRow row); // "untrained trunk"
+const char *sr_report_row_name(SrReportRow row); // "untrained, as drawn"
 const char *sr_report_row_key(SrReportRow row);  // "untrained", the start of a JSON key
+// Of the two untrained rows the one with the higher score stays in has[]; a tie keeps the trunk as drawn.
+void sr_baselines_keep_better(bool has[SR_ROW_COUNT], double drawn, double calibrated);
+// "untrained_norms": "as drawn" or "calibrated", where one of the rows is there.
+void sr_baselines_json(const bool has[SR_ROW_COUNT], SrText *out);
 
 // The two sides of the images, opened once for all rows.
 typedef struct {
@@ -32,7 +40,7 @@ void sr_baselines_close(SrBaselines *rows);
 
 // One row.  Features live for the length of the call, which bounds memory; the callee may change them.
 typedef SrStatus (*SrEachRow)(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *test);
-// Pixels and the untrained trunk first (baselines), then `trained`, whose parameters have their values and keep them.
+// Pixels and the untrained trunks first (baselines), then `trained`, whose parameters have their values and keep them.
 SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, SrEachRow each,
                            void *arg);
 

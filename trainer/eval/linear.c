@@ -64,7 +64,7 @@ static SrStatus clone(const SrConfig *config, const char *const *overrides, int 
     return status;
 }
 
-// Without statistics of these images an untrained trunk would be unfairly bad.
+// Statistics of these images: what makes one untrained trunk better makes another worse.
 static SrStatus calibrate(SrRun *run) {
     const SrYaml *map = run->config->model.feat_pool_ops;
     const SrYaml *last = map->items[map->n - 1];
@@ -110,7 +110,7 @@ static SrStatus attempt(const SrConfig *config, double rate, SrReportRow row, Sr
     SrRun *run = NULL;
     SrStatus status;
     SR_TRY_GOTO(sr_run_open(config, SR_RUN_TRAIN, &run));
-    if (row == SR_ROW_UNTRAINED)
+    if (row == SR_ROW_CALIBRATED)
         SR_TRY_GOTO(calibrate(run));
     SR_TRY_GOTO(train(run, rate));
     SR_TRY_GOTO(measure(run, row, out));
@@ -163,6 +163,7 @@ SrStatus sr_linear_report(SrRun *trained, SrLinearReport *out) {
     SR_TRY(measure(trained, SR_ROW_TRAINED, out));
     if (trained->feed.rows) {
         SR_TRY(baseline(trained->config, untrained, 1, SR_ROW_UNTRAINED, out));
+        SR_TRY(baseline(trained->config, untrained, 1, SR_ROW_CALIBRATED, out));
         SR_TRY(pixels(trained, out));
     } else {
         sr_info("baselines are left out: without kept features each costs as much as the run");
@@ -173,13 +174,26 @@ SrStatus sr_linear_report(SrRun *trained, SrLinearReport *out) {
 
 // ---- presentation
 
-static void add_line(const char *name, const SrMeterValue *a, const SrMeterValue *b, int n,
-                     SrText *out) {
-    sr_text_printf(out, "  %-16s", name);
+// The stronger of the two untrained trunks at layer k.
+static SrReportRow untrained_row(const SrLinearReport *r, int k) {
+    bool better = r->value[SR_ROW_CALIBRATED][k][0].value > r->value[SR_ROW_UNTRAINED][k][0].value;
+    return better ? SR_ROW_CALIBRATED : SR_ROW_UNTRAINED;
+}
+
+static void add_values(const SrMeterValue *v, int n, SrText *out) {
     for (int i = 0; i < n; i++)
-        sr_text_printf(out, "  %7.2f", a[i].value);
-    for (int i = 0; b && i < n; i++)
-        sr_text_printf(out, "%s  %7.2f", i == 0 ? "   |" : "", b[i].value);
+        sr_text_printf(out, "  %7.2f", v[i].value);
+}
+
+static void add_layer(const SrLinearReport *r, int k, SrText *out) {
+    SrReportRow row = untrained_row(r, k);
+    sr_text_printf(out, "  %-16s", r->layer[k]);
+    add_values(r->value[SR_ROW_TRAINED][k], r->n_values, out);
+    if (r->has[row]) {
+        sr_text_add(out, "   |");
+        add_values(r->value[row][k], r->n_values, out);
+        sr_text_printf(out, "  %s", row == SR_ROW_CALIBRATED ? "calibrated" : "as drawn");
+    }
     sr_text_add(out, "\n");
 }
 
@@ -192,12 +206,14 @@ static void print_text(const SrLinearReport *r, SrText *out) {
         for (int i = 0; i < r->n_values; i++)
             sr_text_printf(out, "%s  %7s", pass && i == 0 ? "   |" : "",
                            r->value[SR_ROW_TRAINED][0][i].key);
-    sr_text_add(out, both ? "   (right: the same trunk untrained)\n" : "\n");
+    sr_text_add(out, both ? "   (right: the same trunk untrained, the better of two)\n" : "\n");
     for (int k = 0; k < r->n_layers; k++)
-        add_line(r->layer[k], r->value[SR_ROW_TRAINED][k],
-                 both ? r->value[SR_ROW_UNTRAINED][k] : NULL, r->n_values, out);
-    if (r->has[SR_ROW_PIXELS])
-        add_line("raw pixels", r->value[SR_ROW_PIXELS][0], NULL, r->n_values, out);
+        add_layer(r, k, out);
+    if (r->has[SR_ROW_PIXELS]) {
+        sr_text_printf(out, "  %-16s", "raw pixels");
+        add_values(r->value[SR_ROW_PIXELS][0], r->n_values, out);
+        sr_text_add(out, "\n");
+    }
     for (int row = 0; row < SR_ROW_COUNT; row++)
         if (r->has[row] && r->rate[row] > 0 && r->rate[row] < 1)
             sr_text_printf(out, "  (%s: diverged, learned at %g of the rate)\n",
@@ -206,29 +222,47 @@ static void print_text(const SrLinearReport *r, SrText *out) {
         sr_text_printf(out, "  %-16s  %7.2f\n", "majority class", r->majority);
 }
 
-// Flat keys such as trained_res5_top_1; of layers named twice the first has the name, later ones
-// their position behind it.
-static void print_json(const SrLinearReport *r, SrText *out) {
+// Of layers named twice the first has the name, later ones their position behind it.
+static void name_layer(const SrLinearReport *r, int k, char out[SR_LINEAR_NAME_BYTES + 16]) {
+    bool again = false;
+    for (int j = 0; j < k; j++)
+        again |= strcmp(r->layer[j], r->layer[k]) == 0;
+    snprintf(out, SR_LINEAR_NAME_BYTES + 16, "%s", r->layer[k]);
+    if (again)
+        snprintf(out, SR_LINEAR_NAME_BYTES + 16, "%s_%d", r->layer[k], k);
+}
+
+// Flat keys such as trained_res5_top_1.
+static void json_values(const SrLinearReport *r, SrReportRow row, int k, const char *layer,
+                        SrText *out) {
     char key[96];
+    for (int i = 0; i < r->n_values; i++) {
+        snprintf(key, sizeof key, "%s_%s%s%s", sr_report_row_key(row), layer, *layer ? "_" : "",
+                 r->value[row][k][i].key);
+        sr_json_float(out, key, r->value[row][k][i].value);
+    }
+}
+
+static void json_layer(const SrLinearReport *r, int k, SrText *out) {
+    char layer[SR_LINEAR_NAME_BYTES + 16], key[96];
+    SrReportRow untrained = untrained_row(r, k);
+    name_layer(r, k, layer);
+    json_values(r, SR_ROW_TRAINED, k, layer, out);
+    if (!r->has[untrained])
+        return;
+    json_values(r, untrained, k, layer, out);
+    snprintf(key, sizeof key, "untrained_%s_norms", layer);
+    sr_json_string(out, key, untrained == SR_ROW_CALIBRATED ? "calibrated" : "as drawn");
+}
+
+static void print_json(const SrLinearReport *r, SrText *out) {
     sr_json_begin(out);
     sr_json_int(out, "train_images", r->n_train);
     sr_json_int(out, "test_images", r->n_test);
-    for (int row = 0; row < SR_ROW_COUNT; row++)
-        for (int k = 0;
-             r->has[row] && row != SR_ROW_MAJORITY && k < (row == SR_ROW_PIXELS ? 1 : r->n_layers);
-             k++)
-            for (int i = 0; i < r->n_values; i++) {
-                bool again = false;
-                for (int j = 0; j < k; j++)
-                    again |= strcmp(r->layer[j], r->layer[k]) == 0;
-                char place[16] = "";
-                if (again)
-                    snprintf(place, sizeof place, "_%d", k);
-                snprintf(key, sizeof key, "%s_%s%s%s%s", sr_report_row_key((SrReportRow)row),
-                         row == SR_ROW_PIXELS ? "" : r->layer[k], place,
-                         row == SR_ROW_PIXELS ? "" : "_", r->value[row][k][i].key);
-                sr_json_float(out, key, r->value[row][k][i].value);
-            }
+    for (int k = 0; k < r->n_layers; k++)
+        json_layer(r, k, out);
+    if (r->has[SR_ROW_PIXELS])
+        json_values(r, SR_ROW_PIXELS, 0, "", out);
     if (r->has[SR_ROW_MAJORITY])
         sr_json_float(out, "majority_top_1", r->majority);
     sr_json_float(out, "seconds", r->seconds);

@@ -49,6 +49,8 @@ SrStatus sr_knn_report(const SrConfig *config, SrModel *trained, bool baselines,
     Report r = {&config->knn, out};
     if (out->labels)
         SR_TRY_GOTO(sr_baselines_each(&rows, trained, baselines, compare, &r));
+    sr_baselines_keep_better(out->has, out->row[SR_ROW_UNTRAINED][0].top1,
+                             out->row[SR_ROW_CALIBRATED][0].top1);
     out->seconds = sr_clock() - began;
 done:
     sr_baselines_close(&rows);
@@ -96,14 +98,14 @@ void sr_knn_report_text(const SrKnnReport *report, SrText *out) {
                    report->feature_length, sr_duration_text(report->seconds, took, sizeof took));
     if (*report->note)
         sr_text_printf(out, "  %s\n", report->note);
-    sr_text_printf(out, "  %-16s", "");
+    sr_text_printf(out, "  %-22s", "");
     for (int i = 0; i < report->n_k; i++)
         sr_text_printf(out, "  top-1 k=%-4d top-5", report->row[SR_ROW_TRAINED][i].k);
     sr_text_add(out, "\n");
     for (int row = 0; row < SR_ROW_COUNT; row++) {
         if (!report->has[row])
             continue;
-        sr_text_printf(out, "  %-16s",
+        sr_text_printf(out, "  %-22s",
                        report->files ? "features" : sr_report_row_name((SrReportRow)row));
         for (int i = 0; i < report->n_k; i++) {
             sr_text_printf(out, "      %6.2f", report->row[row][i].top1);
@@ -126,6 +128,7 @@ void sr_knn_report_json(const SrKnnReport *report, SrText *out) {
         sr_json_int(out, "bank_images", report->n_bank);
         sr_json_string(out, "layer", report->layer);
         sr_json_float(out, "seconds", report->seconds);
+        sr_baselines_json(report->has, out);
     }
     for (int row = 0; row < SR_ROW_COUNT; row++)
         for (int i = 0; report->has[row] && i < report->n_k; i++) {
