@@ -1,5 +1,5 @@
 // Writing ONNX (github.com/onnx/onnx, onnx.proto): a graph of operators with its weights, in protobuf's
-// wire format.  It knows messages and fields, not what an operator means (trainer/model/export_onnx.c does).
+// wire format.  It knows messages and fields, not what an operator means (the ops do, kernels/op_onnx.h).
 //
 // Not libprotobuf-c: it would want a compiler for onnx.proto in every build and the weights twice in
 // memory; writing needs six messages, two hundred lines.

@@ -9,17 +9,11 @@
 #include "base/mem.h"
 #include "graph/extract.h"
 #include "graph/rewrite.h"
-#include "kernels/batch_norm.h"
-#include "kernels/conv2d.h"
 
 typedef struct {
     const int *readers;
     const bool *tapped;
 } Fold;
-
-static bool is_op(const SrNode *node, const char *op) {
-    return node->op && strcmp(node->op->name, op) == 0;
-}
 
 // How many nodes are bound to a table entry.
 static int users_of(const SrGraph *graph, int w) {
@@ -30,15 +24,29 @@ static int users_of(const SrGraph *graph, int w) {
     return n;
 }
 
+static bool takes_affine(const SrNode *node) {
+    return node->op && (node->op->flags & SR_OP_FOLDS_AFFINE) && node->n_in == 1;
+}
+
+// No activation sits between a convolution's sum and its value.
+static bool is_linear(const SrNode *node) {
+    for (int i = 0; sr_op_at(i); i++) {
+        const char *name = sr_op_at(i)->fuses_as;
+        const bool *on = name ? sr_op_switch(node->op, node->params, name) : NULL;
+        if (on && *on)
+            return false;
+    }
+    return true;
+}
+
 // Node `id` is a plain batch norm over a convolution that only it reads.
 static bool can_fold(const SrGraph *graph, SrNodeId id, const Fold *f) {
     const SrNode *norm = sr_graph_at(graph, id);
-    if (!is_op(norm, "batch_norm") || norm->n_in != 1)
+    if (!norm->op || !norm->op->affine || norm->n_in != 1 ||
+        !norm->op->affine(norm->params, NULL, 0, NULL, NULL))
         return false;
-    const SrBatchNormParams *p = norm->params;
     const SrNode *conv = sr_graph_at(graph, norm->in[0]);
-    return !p->relu && !p->residual && is_op(conv, "conv2d") && conv->n_in == 1 &&
-           !((const SrConv2dParams *)conv->params)->relu && f->readers[norm->in[0]] == 1 &&
+    return takes_affine(conv) && is_linear(conv) && f->readers[norm->in[0]] == 1 &&
            !f->tapped[norm->in[0]] && users_of(graph, conv->w[0]) == 1;
 }
 
@@ -66,22 +74,22 @@ static const float *value_of(const SrGraph *graph, int w) {
 }
 
 // weight (K, n), bias (K) or NULL -> folded_weight (K, n), folded_bias (K).  In double: a fold must not cost digits.
+// scratch: 2 K numbers.
 static void fold_values(const SrGraph *graph, const SrNode *conv, const SrNode *norm,
-                        float *folded_weight, float *folded_bias) {
-    const SrConv2dParams *c = conv->params;
-    const float *weight = value_of(graph, conv->w[0]);
+                        float *folded_weight, float *folded_bias, double *scratch) {
+    const float *weight = value_of(graph, conv->w[0]), *w[SR_OP_MAX_SLOTS];
     const float *bias = conv->n_w > 1 ? value_of(graph, conv->w[1]) : NULL;
-    const float *gamma = value_of(graph, norm->w[0]), *beta = value_of(graph, norm->w[1]);
-    const float *mean = value_of(graph, norm->w[2]), *var = value_of(graph, norm->w[3]);
-    double eps = ((const SrBatchNormParams *)norm->params)->eps;
-    int64_t n =
-        sr_shape_count(sr_params_at(sr_graph_params(graph), conv->w[0])->shape) / c->out_channels;
-    for (int k = 0; k < c->out_channels; k++) {
-        double a = (double)gamma[k] / sqrt((double)var[k] + eps);
-        folded_bias[k] =
-            (float)((double)beta[k] + a * ((bias ? (double)bias[k] : 0) - (double)mean[k]));
+    SrShape shape = sr_params_at(sr_graph_params(graph), conv->w[0])->shape;
+    int K = shape.d[0];
+    int64_t n = sr_shape_count(shape) / K;
+    double *a = scratch, *b = scratch + K;
+    for (int i = 0; i < norm->n_w; i++)
+        w[i] = value_of(graph, norm->w[i]);
+    norm->op->affine(norm->params, w, K, a, b);
+    for (int k = 0; k < K; k++) {
+        folded_bias[k] = (float)(b[k] + a[k] * (bias ? (double)bias[k] : 0));
         for (int64_t i = 0; i < n; i++)
-            folded_weight[k * n + i] = (float)(a * (double)weight[k * n + i]);
+            folded_weight[k * n + i] = (float)(a[k] * (double)weight[k * n + i]);
     }
 }
 
@@ -96,18 +104,18 @@ static SrStatus add_folded(SrRewrite *rw, SrNodeId norm_id) {
     const SrNode *norm = sr_graph_at(rw->from, norm_id), *conv = sr_graph_at(rw->from, norm->in[0]);
     const SrParam *weight = sr_params_at(sr_graph_params(rw->from), conv->w[0]);
     SrParams *params = sr_graph_params(rw->to);
-    SrConv2dParams p = *(const SrConv2dParams *)conv->params;
     int w[2];
-    p.bias = true;
+    void *p = sr_arena_copy(sr_graph_arena(rw->to), conv->params, conv->op->params_bytes);
     char *bias = bias_name(sr_graph_arena(rw->to), weight->name);
-    if (!bias)
+    if (!p || !bias)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for folding %s", norm->name);
+    *sr_op_switch(conv->op, p, "bias") = true;
     SR_TRY(new_entry(params, weight->name, weight->shape, SR_ROLE_WEIGHT, &w[0]));
-    SR_TRY(new_entry(params, bias, SR_SHAPE(p.out_channels), SR_ROLE_BIAS, &w[1]));
+    SR_TRY(new_entry(params, bias, SR_SHAPE(weight->shape.d[0]), SR_ROLE_BIAS, &w[1]));
     SrNodeSpec spec = {.op = conv->op,
                        .name = norm->name,
                        .module = norm->module,
-                       .params = &p,
+                       .params = p,
                        .n_in = 1,
                        .in = &rw->map[conv->in[0]],
                        .n_w = 2,
@@ -122,7 +130,7 @@ static SrStatus fold_each(SrRewrite *rw, SrNodeId id) {
     if (!node->op)
         return sr__rewrite_copy(rw, id);
     if (!(node->mode & SR_MODE_EVAL) ||
-        (is_op(node, "conv2d") && norm_above(rw->from, id, f) != SR_NO_NODE))
+        (takes_affine(node) && norm_above(rw->from, id, f) != SR_NO_NODE))
         return SR_OK;
     if (can_fold(rw->from, id, f))
         return add_folded(rw, id);
@@ -142,9 +150,13 @@ static SrStatus fill(const SrExtraction *from, const Fold *f, const SrNodeId *ma
         if (map[id] == SR_NO_NODE || !can_fold(from->graph, id, f))
             continue;
         const SrNode *norm = sr_graph_at(from->graph, id), *to = sr_graph_at(out->graph, map[id]);
+        double *scratch = sr_alloc(2 * (size_t)sr_shape_last(norm->shape) * sizeof *scratch);
+        if (!scratch)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for folding %s", norm->name);
         fold_values(from->graph, sr_graph_at(from->graph, norm->in[0]), norm,
                     sr_params_at(out->params, to->w[0])->value,
-                    sr_params_at(out->params, to->w[1])->value);
+                    sr_params_at(out->params, to->w[1])->value, scratch);
+        sr_free(scratch);
         ++*n;
     }
     return SR_OK;

@@ -1,23 +1,18 @@
 // Fusing: norm -> relu and norm -> add -> relu become one node, which reads and writes memory once.
 // In plans without gradients convolutions offer the same (SR_OP_FUSED_NO_GRAD).
 //
-// An op offers this by options named "relu" and "residual" (its second input is then added before
-// the relu). The fused node takes the place and the name of the relu; whatever lay between must
+// An activation and a sum say by `fuses_as` which switch of an op below them does their work; an op offers
+// it by having an option of that name ("relu"; "residual": its second input is added before the
+// activation).  The fused node takes the place and the name of the activation; whatever lay between must
 // have had no other reader.
 #include <string.h>
 
 #include "graph/plan_internal.h"
 
-// Where the op keeps the switch `name` in its params; NULL if it has none.
-static const SrOption *find_switch(const SrOp *op, const char *name) {
-    const SrOption *option = op->options ? sr_options_find(op->options, name) : NULL;
-    return option && option->type == SR_OPT_BOOL ? option : NULL;
-}
-
 // There is such a switch, and it is off.
 static bool is_off(const SrPlanNode *node, const char *name) {
-    const SrOption *option = find_switch(node->op, name);
-    return option && !*(const bool *)((const char *)node->params + option->offset);
+    const bool *on = sr_op_switch(node->op, node->params, name);
+    return on && !*on;
 }
 
 static bool wants_grads(const SrPlan *plan) {
@@ -25,10 +20,6 @@ static bool wants_grads(const SrPlan *plan) {
     for (SrNodeId id = 0; id < plan->n_nodes; id++)
         any |= plan->nodes[id].is_grad_out;
     return any;
-}
-
-static void switch_on(const SrOp *op, const char *name, void *params) {
-    *(bool *)((char *)params + find_switch(op, name)->offset) = true;
 }
 
 // Nobody would miss the value: one reader, and the host does not look at it or its gradient.
@@ -53,25 +44,44 @@ static bool may_move(const SrPlan *plan, SrNodeId from, SrNodeId to) {
     return true;
 }
 
-// Node `norm` offers a relu that is not in use, and disappearing into node `relu` changes nothing
-// else.
-static bool can_take_relu(const SrPlan *plan, SrNodeId norm, SrNodeId relu, const int *readers) {
-    const SrPlanNode *node = &plan->nodes[norm];
-    return node->op && (!(node->op->flags & SR_OP_FUSED_NO_GRAD) || !wants_grads(plan)) &&
-           has_one_reader(plan, norm, readers) && is_off(node, "relu") &&
-           may_move(plan, norm, relu);
+static bool is_activation(const SrOp *op) {
+    return op && op->fuses_as && op->max_in == 1 && !op->params_bytes;
 }
 
-// Which input of `add` is a norm that can take both the sum and the relu; -1 if none.
-static int norm_below_add(const SrPlan *plan, SrNodeId add, SrNodeId relu, const int *readers) {
-    const SrPlanNode *node = &plan->nodes[add];
-    if (!node->op || strcmp(node->op->name, "add") != 0 || node->n_in != 2 ||
-        node->op->params_bytes || !has_one_reader(plan, add, readers))
+static bool is_sum(const SrPlanNode *node) {
+    return node->op && node->op->fuses_as && node->n_in == 2 && !node->op->params_bytes;
+}
+
+static bool is_on(const SrPlanNode *node, const char *name) {
+    const bool *on = sr_op_switch(node->op, node->params, name);
+    return on && *on;
+}
+
+// An activation inside it is on already.
+static bool is_activated(const SrPlanNode *node) {
+    for (int i = 0; sr_op_at(i); i++)
+        if (is_activation(sr_op_at(i)) && is_on(node, sr_op_at(i)->fuses_as))
+            return true;
+    return false;
+}
+
+// Node `norm` offers this activation, has none yet, and disappearing into node `act` changes nothing else.
+static bool can_take(const SrPlan *plan, SrNodeId norm, SrNodeId act, const int *readers) {
+    const SrPlanNode *node = &plan->nodes[norm];
+    return node->op && (!(node->op->flags & SR_OP_FUSED_NO_GRAD) || !wants_grads(plan)) &&
+           has_one_reader(plan, norm, readers) && is_off(node, plan->nodes[act].op->fuses_as) &&
+           !is_activated(node) && may_move(plan, norm, act);
+}
+
+// Which input of `sum` is a norm that can take both the sum and the activation; -1 if none.
+static int norm_below_sum(const SrPlan *plan, SrNodeId sum, SrNodeId act, const int *readers) {
+    const SrPlanNode *node = &plan->nodes[sum];
+    if (!is_sum(node) || !has_one_reader(plan, sum, readers))
         return -1;
     // Of two norms the first, as the main branch is written first (out += identity).
     for (int i = 0; i < 2; i++) {
         const SrPlanNode *norm = &plan->nodes[node->in[i]];
-        if (can_take_relu(plan, node->in[i], relu, readers) && is_off(norm, "residual") &&
+        if (can_take(plan, node->in[i], act, readers) && is_off(norm, node->op->fuses_as) &&
             norm->n_in == 1 && norm->op->max_in >= 2 &&
             sr_shape_equal(norm->shape, plan->nodes[node->in[1 - i]].shape))
             return i;
@@ -79,13 +89,15 @@ static int norm_below_add(const SrPlan *plan, SrNodeId add, SrNodeId relu, const
     return -1;
 }
 
-// Turns node `relu` into `norm` with the relu inside, and the residual too unless it is SR_NO_NODE.
-static SrStatus merge(SrPlan *plan, SrNodeId relu, SrNodeId norm, SrNodeId residual) {
-    SrPlanNode *to = &plan->nodes[relu], *from = &plan->nodes[norm];
+// Turns node `act` into `norm` with the activation inside, and the sum too unless it is NULL: of
+// the norm's value and `residual`.
+static SrStatus merge(SrPlan *plan, SrNodeId act, SrNodeId norm, const SrOp *sum,
+                      SrNodeId residual) {
+    SrPlanNode *to = &plan->nodes[act], *from = &plan->nodes[norm];
     void *params = sr_arena_copy(&plan->arena, from->params, from->op->params_bytes);
     if (!params)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the fused node %s", to->name);
-    switch_on(from->op, "relu", params);
+    *sr_op_switch(from->op, params, to->op->fuses_as) = true;
     to->op = from->op;
     to->params = params;
     to->n_w = from->n_w;
@@ -93,8 +105,8 @@ static SrStatus merge(SrPlan *plan, SrNodeId relu, SrNodeId norm, SrNodeId resid
     memcpy(to->in, from->in, sizeof to->in);
     to->n_in = from->n_in;
     from->live = false;
-    if (residual != SR_NO_NODE) {
-        switch_on(from->op, "residual", params);
+    if (sum) {
+        *sr_op_switch(from->op, params, sum->fuses_as) = true;
         to->in[to->n_in++] = residual;
     }
     // The op has the last word on whether it takes these inputs with these params.
@@ -105,29 +117,34 @@ static SrStatus merge(SrPlan *plan, SrNodeId relu, SrNodeId norm, SrNodeId resid
     return SR_OK;
 }
 
-static SrStatus fuse_relu(SrPlan *plan, SrNodeId relu, const int *readers) {
-    SrNodeId below = plan->nodes[relu].in[0];
-    if (can_take_relu(plan, below, relu, readers))
-        return merge(plan, relu, below, SR_NO_NODE);
+static SrStatus fuse(SrPlan *plan, SrNodeId act, const int *readers) {
+    SrNodeId below = plan->nodes[act].in[0];
+    if (can_take(plan, below, act, readers))
+        return merge(plan, act, below, NULL, SR_NO_NODE);
     // No norm right below: perhaps a sum with a norm below that.
-    int i = norm_below_add(plan, below, relu, readers);
+    int i = norm_below_sum(plan, below, act, readers);
     if (i < 0)
         return SR_OK;
-    plan->nodes[below].live = false;
-    return merge(plan, relu, plan->nodes[below].in[i], plan->nodes[below].in[1 - i]);
+    SrPlanNode *sum = &plan->nodes[below];
+    sum->live = false;
+    return merge(plan, act, sum->in[i], sum->op, sum->in[1 - i]);
 }
 
-static bool is_on(const SrPlanNode *node, const char *name) {
-    return find_switch(node->op, name) && !is_off(node, name);
+// The switch of its own that is on and has no backward; NULL if none.
+static const char *fused_without_gradient(const SrPlanNode *node) {
+    for (int i = 0; sr_op_at(i) && node->op && (node->op->flags & SR_OP_FUSED_NO_GRAD); i++)
+        if (sr_op_at(i)->fuses_as && is_on(node, sr_op_at(i)->fuses_as))
+            return sr_op_at(i)->fuses_as;
+    return NULL;
 }
 
 SrStatus sr__plan_check_fused(const SrPlan *plan) {
     for (SrNodeId id = 0; wants_grads(plan) && id < plan->n_nodes; id++) {
         const SrPlanNode *node = &plan->nodes[id];
-        if (node->live && node->op && (node->op->flags & SR_OP_FUSED_NO_GRAD) &&
-            (is_on(node, "relu") || is_on(node, "residual")))
-            SR_FAIL(SR_ERR_CONFIG, "plan: %s (%s with relu or residual) has no gradient",
-                    node->name, node->op->name);
+        const char *fused = node->live ? fused_without_gradient(node) : NULL;
+        if (fused)
+            SR_FAIL(SR_ERR_CONFIG, "plan: %s (%s with %s) has no gradient", node->name,
+                    node->op->name, fused);
     }
     return SR_OK;
 }
@@ -142,8 +159,8 @@ SrStatus sr__pass_fuse(SrPlan *plan) {
             readers[plan->nodes[id].in[i]]++;
     for (SrNodeId id = 0; id < plan->n_nodes; id++) {
         const SrPlanNode *node = &plan->nodes[id];
-        if (node->live && node->op && strcmp(node->op->name, "relu") == 0)
-            SR_TRY(fuse_relu(plan, id, readers));
+        if (node->live && is_activation(node->op))
+            SR_TRY(fuse(plan, id, readers));
     }
     return SR_OK;
 }

@@ -3,10 +3,7 @@
 //
 // Not a measurement (bench does that): a call takes as long as its arithmetic or its memory traffic, whichever is
 // longer, and nothing is in a cache when it starts.
-#include <string.h>
-
 #include "graph/plan_internal.h"
-#include "kernels/conv2d.h"
 #include "kernels/cpu.h"
 
 static double bytes_of(const SrPlan *plan, int buffer) {
@@ -37,7 +34,7 @@ double sr_plan_traffic(const SrPlan *plan) {
 
 // A convolution over more than one pixel; everything else that computes much is a matrix product.
 static bool is_window(const SrOp *op, const void *params) {
-    return op && strcmp(op->name, "conv2d") == 0 && ((const SrConv2dParams *)params)->kernel_h > 1;
+    return op && op->over_windows && op->over_windows(params);
 }
 
 double sr_plan_seconds(const SrPlan *plan, const SrPlanRates *rates) {

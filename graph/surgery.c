@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "graph/rewrite.h"
-#include "kernels/scale.h"
 
 int sr_graph_tag(SrGraph *graph, const char *glob, unsigned bits) {
     int n = 0;
@@ -184,16 +183,24 @@ SrStatus sr_graph_erase(const SrGraph *graph, SrNodeId id, SrGraph **out) {
 
 // ---- inverting
 
-// The op that undoes node `id`, and its params (at most one number here); NULL if there is none.
-static const char *inverse_of(const SrNode *node, SrScaleParams *scale) {
-    const char *op = node->op ? node->op->name : "";
-    if (strcmp(op, "identity") == 0)
-        return "identity";
-    const SrScaleParams *p = node->params;
-    if (strcmp(op, "scale") != 0 || p->factor == 0)
-        return NULL;
-    scale->factor = 1 / p->factor;
-    return "scale";
+// Adds the op that undoes node `id` to the chain that has come to *y.
+static SrStatus invert_node(const SrGraph *graph, SrNodeId id, SrGraph *to, SrNodeId *y) {
+    const SrNode *node = sr_graph_at(graph, id);
+    size_t bytes = node->op ? node->op->params_bytes : 0;
+    void *params = sr_arena_copy(sr_graph_arena(to), node->params, bytes);
+    if (bytes && !params)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the inverse of %s", node->name);
+    if (node->n_in != 1 || !node->op->inverse || !node->op->inverse(node->params, params))
+        SR_FAIL(SR_ERR_CONFIG, "%s (%s) has no inverse", node->name,
+                node->op ? node->op->name : "input");
+    const SrNode *restored = sr_graph_at(graph, node->in[0]);
+    SrNodeSpec spec = {.op = node->op,
+                       .name = restored->name,
+                       .module = restored->module,
+                       .n_in = 1,
+                       .in = y,
+                       .params = bytes ? params : NULL};
+    return sr_graph_add(to, &spec, y);
 }
 
 static SrStatus invert_into(const SrGraph *graph, SrNodeId first, SrNodeId last, SrGraph *to) {
@@ -201,20 +208,8 @@ static SrStatus invert_into(const SrGraph *graph, SrNodeId first, SrNodeId last,
     SrNodeId y;
     SR_TRY(sr_graph_add_input(to, node->name, node->shape, node->dtype, &y));
     for (SrNodeId id = last;; id = node->in[0]) {
-        SrScaleParams scale;
         node = sr_graph_at(graph, id);
-        const char *op = inverse_of(node, &scale);
-        if (!op || node->n_in != 1)
-            SR_FAIL(SR_ERR_CONFIG, "%s (%s) has no inverse", node->name,
-                    node->op ? node->op->name : "input");
-        const SrNode *restored = sr_graph_at(graph, node->in[0]);
-        SrNodeSpec spec = {.op = sr_op_find(op),
-                           .name = restored->name,
-                           .module = restored->module,
-                           .n_in = 1,
-                           .in = &y,
-                           .params = strcmp(op, "scale") == 0 ? &scale : NULL};
-        SR_TRY(sr_graph_add(to, &spec, &y));
+        SR_TRY(invert_node(graph, id, to, &y));
         if (id == first)
             return sr_graph_check(to);
         if (node->in[0] < first)

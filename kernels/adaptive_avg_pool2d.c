@@ -32,6 +32,8 @@ static void backward(const SrOpCall *call) {
         sr__pool_mean_grad(&pool, call->dy, call->dx[0]);
 }
 
+static SrStatus onnx(SrOnnxCall *call) { return sr__pool_adaptive_onnx(call, "AveragePool"); }
+
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(2, 5, 7, 3)}, false},
     {"{out_h: 3, out_w: 2}", 1, {SR_SHAPE(2, 7, 5, 20)}, false},
@@ -50,6 +52,7 @@ const SrOp sr_op_adaptive_avg_pool2d = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

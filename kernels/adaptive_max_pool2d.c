@@ -41,6 +41,8 @@ static void backward(const SrOpCall *call) {
         sr__pool_max_grad(&pool, call->y.dtype, call->dy, call->saved, call->dx[0]);
 }
 
+static SrStatus onnx(SrOnnxCall *call) { return sr__pool_adaptive_onnx(call, "MaxPool"); }
+
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(2, 5, 7, 3)}, false},
     {"{out_h: 3, out_w: 2}", 1, {SR_SHAPE(2, 7, 5, 20)}, false},
@@ -60,6 +62,7 @@ const SrOp sr_op_adaptive_max_pool2d = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

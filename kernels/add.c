@@ -1,5 +1,6 @@
 // add: the sum of inputs of one shape, scalars (losses) included.  No broadcasting.
 #include "kernels/cast.h"
+#include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
@@ -48,6 +49,8 @@ static void backward(const SrOpCall *call) {
                     sr_shape_count(call->y.shape));
 }
 
+static SrStatus onnx(SrOnnxCall *call) { return sr__onnx_plain(call, "Sum"); }
+
 static const SrOpCase cases[] = {
     {"{}", 2, {SR_SHAPE(2, 3, 5, 7), SR_SHAPE(2, 3, 5, 7)}, false},
     {"{}", 3, {SR_SHAPE(4, 6), SR_SHAPE(4, 6), SR_SHAPE(4, 6)}, false},
@@ -60,11 +63,13 @@ const SrOp sr_op_add = {
     .min_in = 2,
     .max_in = SR_OP_MAX_IN,
     .flags = SR_OP_CHEAP | SR_OP_BF16,
+    .fuses_as = "residual",
     .infer = infer,
     .inplace = inplace,
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -42,6 +42,8 @@ static void backward(const SrOpCall *call) {
         sr__pool_mean_grad(&pool, call->dy, call->dx[0]);
 }
 
+static SrStatus onnx(SrOnnxCall *call) { return sr__pool_fixed_onnx(call, "AveragePool"); }
+
 // clang-format off
 static const SrOpCase cases[] = {
     {"{kernel_h: 3, stride_h: 2, padding_h: 1}", 1, {SR_SHAPE(2, 8, 7, 5)}, false},
@@ -63,6 +65,7 @@ const SrOp sr_op_avg_pool2d = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -19,6 +19,7 @@
 #include "base/bf16.h"
 #include "base/comm.h"
 #include "kernels/batch_norm.h"
+#include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
@@ -397,6 +398,32 @@ static void reference(const SrRefCall *call) {
         call->w[COUNT][0] += 1;
 }
 
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrBatchNormParams *p = call->params;
+    if (p->relu || p->residual)
+        return sr__onnx_unsupported(call, "fused");
+    const char *in[5] = {call->in[0]}; // and weight, bias, running_mean, running_var
+    for (int i = 0; i < 4; i++)
+        in[i + 1] = sr__onnx_weight(call, i);
+    sr__onnx_begin(call, "BatchNormalization", in, 5);
+    sr_onnx_float(call->file, "epsilon", (float)p->eps);
+    sr_onnx_end(call->file);
+    return SR_OK;
+}
+
+// With the running statistics: y = a x + b.
+static bool affine(const void *params, const float *const *w, int C, double *a, double *b) {
+    const SrBatchNormParams *p = params;
+    const float *gamma = w[0], *beta = w[1], *mean = w[2], *var = w[3]; // (C) each
+    if (p->relu || p->residual)
+        return false;
+    for (int c = 0; c < C && a; c++) {
+        a[c] = (double)gamma[c] / sqrt((double)var[c] + p->eps);
+        b[c] = (double)beta[c] - a[c] * (double)mean[c];
+    }
+    return true;
+}
+
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(3, 4, 5, 6)}, false},
     {"{relu: true, eps: 1e-3, momentum: 0.3}", 1, {SR_SHAPE(19, 70)}, false},
@@ -422,6 +449,8 @@ const SrOp sr_op_batch_norm = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .affine = affine,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -4,6 +4,7 @@
 
 #include "kernels/conv/conv.h"
 #include "kernels/conv2d.h"
+#include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
 
 static const SrOption options[] = {
@@ -212,6 +213,27 @@ static void backward(const SrOpCall *call) {
                               call->scratch);
 }
 
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrConv2dParams *p = call->params;
+    if (p->relu || p->residual)
+        return sr__onnx_unsupported(call, "fused");
+    SrConvShape s = conv_shape(p, call->x[0], SR_F32);
+    const char *in[] = {call->in[0], sr__onnx_weight(call, 0),
+                        p->bias ? sr__onnx_weight(call, 1) : NULL};
+    sr__onnx_begin(call, "Conv", in, p->bias ? 3 : 2);
+    sr_onnx_ints(call->file, "kernel_shape", (int64_t[]){s.R, s.S}, 2);
+    sr_onnx_ints(call->file, "strides", (int64_t[]){s.stride_h, s.stride_w}, 2);
+    sr_onnx_ints(call->file, "pads", (int64_t[]){s.pad_h, s.pad_w, s.pad_h, s.pad_w}, 4);
+    sr_onnx_ints(call->file, "dilations", (int64_t[]){s.dilation_h, s.dilation_w}, 2);
+    sr_onnx_int(call->file, "group", s.groups);
+    sr_onnx_end(call->file);
+    return SR_OK;
+}
+
+static bool over_windows(const void *params) {
+    return ((const SrConv2dParams *)params)->kernel_h > 1;
+}
+
 // clang-format off
 static const SrOpCase cases[] = {
     {"{out_channels: 5, kernel_h: 3, padding_h: 1}", 1, {SR_SHAPE(2, 5, 4, 3)}, false},
@@ -232,7 +254,7 @@ const SrOp sr_op_conv2d = {
     .params_bytes = sizeof(SrConv2dParams),
     .min_in = 1,
     .max_in = 2,
-    .flags = SR_OP_ADDS_DX | SR_OP_FUSED_NO_GRAD | SR_OP_BF16,
+    .flags = SR_OP_ADDS_DX | SR_OP_FUSED_NO_GRAD | SR_OP_BF16 | SR_OP_FOLDS_AFFINE,
     .infer = infer,
     .slots = slots,
     .reads = reads,
@@ -242,9 +264,11 @@ const SrOp sr_op_conv2d = {
     .prepared = prepared,
     .prepare = {prepare_forward, prepare_backward},
     .flops = flops,
+    .over_windows = over_windows,
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

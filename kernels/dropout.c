@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "kernels/dropout.h"
+#include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
@@ -97,6 +98,9 @@ static void backward(const SrOpCall *call) {
         k->keep(dx + i, call->dy + i, mask + i, factor, SR_MIN(SR_CHUNK, n - i));
 }
 
+// In evaluation nothing is dropped.
+static SrStatus onnx(SrOnnxCall *call) { return sr__onnx_plain(call, "Identity"); }
+
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(5, 37)}, false},
     {"{p: 0.1}", 1, {SR_SHAPE(2, 3, 4, 5)}, false},
@@ -117,6 +121,7 @@ const SrOp sr_op_dropout = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

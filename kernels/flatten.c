@@ -2,6 +2,7 @@
 // linear weights of checkpoints fit: a transpose of (H W, C), and a mere view where H W or C is 1.
 #include <string.h>
 
+#include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
@@ -65,6 +66,9 @@ static void backward(const SrOpCall *call) {
         transpose(call->dx[0], call->dy, s.d[0], s.d[3], s.d[1] * s.d[2]);
 }
 
+// Axis 1 by default; the order is PyTorch's in both.
+static SrStatus onnx(SrOnnxCall *call) { return sr__onnx_plain(call, "Flatten"); }
+
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(2, 3, 4, 37)}, false},
     {"{}", 1, {SR_SHAPE(3, 1, 1, 6)}, false},
@@ -82,6 +86,7 @@ const SrOp sr_op_flatten = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -8,6 +8,7 @@
 
 #include "kernels/batch_norm_rows.h"
 #include "kernels/group_norm.h"
+#include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
@@ -221,6 +222,53 @@ static void reference(const SrRefCall *call) {
                             width, c);
 }
 
+// The constants of the hook below: instance norm's neutral weight and bias a group, ours a channel.
+static SrStatus onnx_constants(SrOnnxCall *call, const char *const name[4]) {
+    const SrGroupNormParams *p = call->params;
+    int G = p->num_groups, C = sr_shape_last(call->y);
+    float *ones = sr_arena_alloc(&call->file->arena, 2 * (size_t)G * sizeof *ones); // and zeros
+    if (!ones)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    for (int i = 0; i < G; i++)
+        ones[i] = 1;
+    sr_onnx_weight(call->file, name[0], (SrTensor){SR_SHAPE(G), SR_F32, ones});
+    sr_onnx_weight(call->file, name[1], (SrTensor){SR_SHAPE(G), SR_F32, ones + G});
+    for (int i = 0; i < 2; i++)
+        sr_onnx_weight(call->file, name[2 + i],
+                       (SrTensor){SR_SHAPE(C, 1, 1), SR_F32, call->w[i].data});
+    return SR_OK;
+}
+
+// Instances of (N, G, everything else), then weight and bias a channel.
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrGroupNormParams *p = call->params;
+    SrShape s = sr__onnx_shape(call->y);
+    SrOnnx *file = call->file;
+    if (s.rank != 4)
+        return sr__onnx_unsupported(call, "of vectors");
+    const char *const constants[4] = {sr__onnx_inner(call, "ones"), sr__onnx_inner(call, "zeros"),
+                                      sr__onnx_inner(call, "weight"), sr__onnx_inner(call, "bias")};
+    SR_TRY(onnx_constants(call, constants));
+    const char *groups = sr__onnx_inner(call, "groups"), *back = sr__onnx_inner(call, "shape");
+    sr_onnx_numbers(file, groups, (int64_t[]){0, p->num_groups, -1}, 3); // 0: as it is
+    sr_onnx_numbers(file, back, (int64_t[]){0, s.d[1], s.d[2], s.d[3]}, 4);
+    const char *split = sr__onnx_inner(call, "split"), *normal = sr__onnx_inner(call, "normal"),
+               *joined = sr__onnx_inner(call, "joined"), *scaled = sr__onnx_inner(call, "scaled");
+    sr_onnx_node(file, "Reshape", (const char *[]){call->in[0], groups}, 2, split);
+    sr_onnx_end(file);
+    sr_onnx_node(file, "InstanceNormalization", (const char *[]){split, constants[0], constants[1]},
+                 3, normal);
+    sr_onnx_float(file, "epsilon", (float)p->eps);
+    sr_onnx_end(file);
+    sr_onnx_node(file, "Reshape", (const char *[]){normal, back}, 2, joined);
+    sr_onnx_end(file);
+    sr_onnx_node(file, "Mul", (const char *[]){joined, constants[2]}, 2, scaled);
+    sr_onnx_end(file);
+    sr__onnx_begin(call, "Add", (const char *[]){scaled, constants[3]}, 2);
+    sr_onnx_end(file);
+    return SR_OK;
+}
+
 static const SrOpCase cases[] = {
     {"{num_groups: 1}", 1, {SR_SHAPE(2, 3, 4, 6)}, false},
     {"{num_groups: 4, eps: 1e-3}", 1, {SR_SHAPE(2, 2, 3, 20)}, false},
@@ -244,6 +292,7 @@ const SrOp sr_op_group_norm = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -1,6 +1,7 @@
 // identity: the input itself; gives a node a second name, as torch.nn.Identity does.
 #include <string.h>
 
+#include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
 
 static bool is_view(const void *params, const SrShape *x, int n_in) {
@@ -21,6 +22,13 @@ static void backward(const SrOpCall *call) {
         sr__copy(call->dx[0], call->dy, sr_shape_count(call->y.shape));
 }
 
+static SrStatus onnx(SrOnnxCall *call) { return sr__onnx_plain(call, "Identity"); }
+
+static bool inverse(const void *params, void *inverted) {
+    (void)params, (void)inverted;
+    return true;
+}
+
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(2, 3, 5, 7)}, false},
 };
@@ -36,6 +44,8 @@ const SrOp sr_op_identity = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .inverse = inverse,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

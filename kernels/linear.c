@@ -5,6 +5,7 @@
 
 #include "kernels/gemm.h"
 #include "kernels/linear.h"
+#include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
 
 static const SrOption options[] = {
@@ -85,6 +86,18 @@ static void backward(const SrOpCall *call) {
                 (float)(call->dx_add & 1), call->dx[0], C);
 }
 
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrLinearParams *p = call->params;
+    if (call->y.rank != 2)
+        return sr__onnx_unsupported(call, "of tokens");
+    const char *in[] = {call->in[0], sr__onnx_weight(call, 0),
+                        p->bias ? sr__onnx_weight(call, 1) : NULL};
+    sr__onnx_begin(call, "Gemm", in, p->bias ? 3 : 2);
+    sr_onnx_int(call->file, "transB", 1);
+    sr_onnx_end(call->file);
+    return SR_OK;
+}
+
 static const SrOpCase cases[] = {
     {"{out_features: 5}", 1, {SR_SHAPE(4, 7)}, false},
     {"{out_features: 3, bias: false}", 1, {SR_SHAPE(2, 3, 6)}, false},
@@ -106,6 +119,7 @@ const SrOp sr_op_linear = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -50,6 +50,8 @@ static void backward(const SrOpCall *call) {
         sr__pool_max_grad(&pool, call->y.dtype, call->dy, call->saved, call->dx[0]);
 }
 
+static SrStatus onnx(SrOnnxCall *call) { return sr__pool_fixed_onnx(call, "MaxPool"); }
+
 // clang-format off
 static const SrOpCase cases[] = {
     {"{kernel_h: 3, stride_h: 2, padding_h: 1}", 1, {SR_SHAPE(2, 8, 7, 5)}, false},
@@ -72,6 +74,7 @@ const SrOp sr_op_max_pool2d = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

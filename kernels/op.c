@@ -19,3 +19,8 @@ const SrOp *sr_op_find(const char *name) {
 }
 
 const SrOp *sr_op_at(int i) { return i >= 0 && i < SR_COUNT(ops) ? ops[i] : NULL; }
+
+bool *sr_op_switch(const SrOp *op, const void *params, const char *name) {
+    const SrOption *option = op->options ? sr_options_find(op->options, name) : NULL;
+    return option && option->type == SR_OPT_BOOL ? (bool *)((char *)params + option->offset) : NULL;
+}

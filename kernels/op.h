@@ -115,10 +115,13 @@ enum {                 // SrOp.flags
     SR_OP_IMPURE = 1,  // updates state or draws: never merged, never dropped in train mode
     SR_OP_ADDS_DX = 2, // backward honours dx_add
     SR_OP_CHEAP = 4, // forward costs about one pass over memory: may be recomputed in the backward
-    SR_OP_FUSED_NO_GRAD = 16, // no backward once its option relu or residual is on
+    SR_OP_FUSED_NO_GRAD = 16, // no backward once a switch that others fuse into is on
     SR_OP_BF16 = 32,          // forward and backward also run on bfloat16, see SrOpCall
     SR_OP_TAKES_SUMS = 64,    // forward in training wants the sums of x[0]
     SR_OP_NO_GRAD = 8,        // gradients stop here: no backward (sinkhorn, detach)
+    // Slots weight (K, ...) and, with the option "bias" on, bias (K): a map a x + b of its K output
+    // channels can be multiplied into them (graph/fold_norm.c).
+    SR_OP_FOLDS_AFFINE = 128,
 };
 
 // Bits returned by `reads`: what backward needs besides params, w, saved and dy.
@@ -142,6 +145,8 @@ typedef struct {
         no_gradient_check; // the reference is not differentiable at random points (argmax, rounding)
 } SrOpCase;
 
+typedef struct SrOnnxCall SrOnnxCall;
+
 typedef struct SrOp {
     const char *name; // PyTorch's functional name: conv2d, batch_norm, relu, ...
     const char *help;
@@ -149,6 +154,10 @@ typedef struct SrOp {
     size_t params_bytes;
     int min_in, max_in;
     unsigned flags;
+    // The switch of another op's option table that does what this op does ("relu", "residual"): the planner
+    // turns it on there and drops this node where nobody else reads what lies between (graph/pass_fuse.c).
+    // One input: a function of each number; two: their sum.  NULL: stays what it is.
+    const char *fuses_as;
 
     // Output shape, or SR_ERR_CONFIG with the shapes in the message.
     SrStatus (*infer)(const void *params, const SrShape *x, int n_in, SrShape *y);
@@ -171,6 +180,17 @@ typedef struct SrOp {
     // Index of the input whose dx may be the same memory as dy, -1 for none.  NULL: none.
     int (*inplace)(const void *params);
     int64_t (*flops)(const void *params, const SrShape *x, int n_in, SrShape y); // forward; NULL: 0
+    // The arithmetic goes over windows of pixels and is not one matrix product, which has another speed
+    // (graph/plan_time.c).  NULL: never.
+    bool (*over_windows)(const void *params);
+
+    // In evaluation y = a x + b a channel: a, b (C) from the slots' values, or only the answer if a is NULL.
+    // False, or NULL: it is not.
+    bool (*affine)(const void *params, const float *const *w, int C, double *a, double *b);
+    // Params of the same op that undoes this one; false, or NULL: there are none.
+    bool (*inverse)(const void *params, void *inverted);
+    SrStatus (*onnx)(
+        SrOnnxCall *call); // writes one node in evaluation (op_onnx.h); NULL: ONNX has none
 
     void (*reference)(const SrRefCall *call);
     void (*forward)(const SrOpCall *call);
@@ -181,5 +201,7 @@ typedef struct SrOp {
 
 const SrOp *sr_op_find(const char *name); // NULL if unknown
 const SrOp *sr_op_at(int i);              // i-th of the registry, NULL past the end
+// Where params of the op keep the bool option of that name; NULL if there is none.
+bool *sr_op_switch(const SrOp *op, const void *params, const char *name);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
 #include "kernels/pad.h"
 
@@ -64,6 +65,22 @@ static void backward(const SrOpCall *call) {
             memcpy(dx + i * C, call->dy + i * K + p->before, (size_t)C * sizeof *dx);
 }
 
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrPadParams *p = call->params;
+    const char *pads = sr__onnx_inner(call, "pads");
+    int rank = call->y.rank;
+    // All beginnings, then all ends; channels are dimension 1.
+    int64_t amounts[2 * SR_MAX_RANK] = {0};
+    if (rank != 4 && rank != 2)
+        return sr__onnx_unsupported(call, "of tokens");
+    amounts[1] = p->before;
+    amounts[rank + 1] = p->after;
+    sr_onnx_numbers(call->file, pads, amounts, 2 * rank);
+    sr__onnx_begin(call, "Pad", (const char *[]){call->in[0], pads}, 2);
+    sr_onnx_end(call->file);
+    return SR_OK;
+}
+
 static const SrOpCase cases[] = {
     {"{before: 2, after: 3}", 1, {SR_SHAPE(2, 3, 3, 4)}, false},
     {"{before: 1}", 1, {SR_SHAPE(5, 7)}, false},
@@ -82,6 +99,7 @@ const SrOp sr_op_pad = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

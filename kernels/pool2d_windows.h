@@ -3,7 +3,7 @@
 #define SR_KERNELS_POOL2D_WINDOWS_H
 
 #include "kernels/cpu.h"
-#include "kernels/op.h"
+#include "kernels/op_onnx.h"
 #include "kernels/pool2d.h"
 
 // Windows along one axis.  Output i sees input [low, high), cut at the borders.
@@ -25,6 +25,11 @@ SrStatus sr__pool_fixed_infer(const char *op, const SrPool2dParams *p, const SrS
                               SrShape *y);
 SrStatus sr__pool_adaptive_infer(const char *op, const SrAdaptivePool2dParams *p, const SrShape *x,
                                  int n_in, SrShape *y);
+
+// ONNX's pooling of that name, MaxPool or AveragePool.
+SrStatus sr__pool_fixed_onnx(SrOnnxCall *call, const char *op);
+// Global, or windows that tile the map; other windows overlap unevenly, which ONNX cannot say.
+SrStatus sr__pool_adaptive_onnx(SrOnnxCall *call, const char *op);
 
 // x (N, H, W, C), y (N, P, Q, C), floats or bfloat16 for the maximum; where (N, P, Q, C) gets the
 // place of the maximum in its window,

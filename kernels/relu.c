@@ -1,4 +1,5 @@
 // relu: y = max(x, 0).  Backward reads y, so that x may be gone; NaN passes through and is found.
+#include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
@@ -44,6 +45,8 @@ static void backward(const SrOpCall *call) {
                      SR_MIN(SR_CHUNK, n - i));
 }
 
+static SrStatus onnx(SrOnnxCall *call) { return sr__onnx_plain(call, "Relu"); }
+
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(2, 3, 5, 7)}, false},
     {"{}", 1, {SR_SHAPE(3, 11)}, false},
@@ -55,12 +58,14 @@ const SrOp sr_op_relu = {
     .min_in = 1,
     .max_in = 1,
     .flags = SR_OP_CHEAP | SR_OP_BF16,
+    .fuses_as = "relu",
     .infer = sr__infer_same,
     .reads = reads,
     .inplace = inplace,
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

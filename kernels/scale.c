@@ -39,6 +39,14 @@ static void backward(const SrOpCall *call) {
         multiply(call, call->dx[0], call->dy);
 }
 
+static bool inverse(const void *params, void *inverted) {
+    const SrScaleParams *p = params;
+    if (p->factor == 0)
+        return false;
+    *(SrScaleParams *)inverted = (SrScaleParams){1 / p->factor};
+    return true;
+}
+
 static const SrOpCase cases[] = {
     {"{factor: -0.37}", 1, {SR_SHAPE(3, 11)}, false},
     {"{factor: 2}", 1, {{0}}, false},
@@ -57,6 +65,7 @@ const SrOp sr_op_scale = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .inverse = inverse,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -16,7 +16,7 @@ allow() { # folder, then the folders it may include
     done
 }
 allow base
-allow kernels base
+allow kernels base formats
 allow measure base kernels
 allow graph base kernels
 allow trunks base kernels graph

@@ -1,0 +1,119 @@
+// What an op tells the passes about itself, held against its reference: every op of the registry.
+#include "tests/check.h"
+#include "tests/kernels/op_call.h"
+
+// Number of cases for which `body` was true.
+static int each_case(bool (*body)(OpCall *c)) {
+    int n = 0;
+    for (int i = 0; sr_op_at(i); i++)
+        for (int k = 0; k < sr_op_at(i)->n_cases; k++) {
+            OpCall c;
+            op_call_init(&c, sr_op_at(i), &sr_op_at(i)->cases[k], 1, false, 3);
+            n += body(&c);
+            op_call_deinit(&c);
+        }
+    return n;
+}
+
+// y = a x + b a channel, with the statistics of evaluation.
+static bool affine_case(OpCall *c) {
+    const float *w[SR_OP_MAX_SLOTS];
+    int C = sr_shape_last(c->y_shape);
+    double *ab = op_call_alloc(c, 2 * (size_t)C * sizeof *ab);
+    for (int i = 0; i < c->n_w; i++)
+        w[i] = c->w[i].data;
+    if (!c->op->affine || !c->op->affine(c->params, w, C, ab, ab + C))
+        return false;
+    op_call_reference(c);
+    for (int64_t i = 0; i < sr_shape_count(c->y_shape); i++)
+        CHECK_NEAR(c->y64[i], ab[i % C] * c->x64[0][i] + ab[C + i % C], 1e-9);
+    return true;
+}
+
+static void test_affine(void **state) {
+    (void)state;
+    CHECK(each_case(affine_case) > 0); // batch_norm
+}
+
+// The inverse of an op's value is its input.
+static bool inverse_case(OpCall *c) {
+    void *params = op_call_alloc(c, c->op->params_bytes + 1);
+    if (!c->op->inverse || !c->op->inverse(c->params, params))
+        return false;
+    op_call_reference(c);
+    int64_t n = sr_shape_count(c->y_shape);
+    double *x = op_call_alloc(c, (size_t)n * sizeof *x);
+    memcpy(x, c->x64[0], (size_t)n * sizeof *x);
+    memcpy(c->x64[0], c->y64, (size_t)n * sizeof *x);
+    c->params = params;
+    op_call_reference(c);
+    for (int64_t i = 0; i < n; i++)
+        CHECK_NEAR(c->y64[i], x[i], 1e-9);
+    return true;
+}
+
+static void test_inverse(void **state) {
+    (void)state;
+    CHECK(each_case(inverse_case) > 1); // identity, scale
+}
+
+// With the switch of an activation on, the op computes what the activation makes of its value.
+static bool activated_case(OpCall *c, const SrOp *act) {
+    bool *on = sr_op_switch(c->op, c->params, act->fuses_as);
+    int64_t n = sr_shape_count(c->y_shape);
+    if (!on || *on)
+        return false;
+    op_call_forward(c);
+    double *x = op_call_alloc(c, (size_t)n * sizeof *x),
+           *y = op_call_alloc(c, (size_t)n * sizeof *y);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (double)((float *)c->y.data)[i];
+    act->reference(&(SrRefCall){.n_in = 1,
+                                .x_shape = &c->y_shape,
+                                .x = (const double *const[]){x},
+                                .y_shape = c->y_shape,
+                                .y = y});
+    *on = true;
+    op_call_forward(c);
+    for (int64_t i = 0; i < n; i++)
+        CHECK_NEAR((double)((float *)c->y.data)[i], y[i], 1e-5);
+    return true;
+}
+
+static bool activated_by_any(OpCall *c) {
+    bool any = false;
+    for (int i = 0; sr_op_at(i); i++)
+        if (sr_op_at(i)->fuses_as && sr_op_at(i)->max_in == 1)
+            any |= activated_case(c, sr_op_at(i));
+    return any;
+}
+
+static void test_fused_activations(void **state) {
+    (void)state;
+    CHECK(each_case(activated_by_any) > 1); // conv2d, batch_norm
+}
+
+// What the passes assume of ops that fuse into others and of ops whose weights take a factor.
+static void test_descriptors(void **state) {
+    (void)state;
+    for (int i = 0; sr_op_at(i); i++) {
+        const SrOp *op = sr_op_at(i);
+        if (op->fuses_as)
+            CHECK(op->params_bytes == 0 && op->slots == NULL);
+        if (!(op->flags & SR_OP_FOLDS_AFFINE))
+            continue;
+        OpCall c;
+        op_call_init(&c, op, &op->cases[0], 1, false, 3);
+        bool *bias = sr_op_switch(op, c.params, "bias");
+        SrSlot slots[SR_OP_MAX_SLOTS];
+        CHECK(bias != NULL);
+        *bias = true;
+        CHECK_INT(op->slots(c.params, c.shapes, c.n_in, slots), 2);
+        CHECK_INT(slots[0].shape.d[0], sr_shape_last(c.y_shape));
+        CHECK(sr_shape_equal(slots[1].shape, SR_SHAPE(sr_shape_last(c.y_shape))));
+        op_call_deinit(&c);
+    }
+}
+
+SR_TESTS(op_hooks, unit(test_affine), unit(test_inverse), unit(test_fused_activations),
+         unit(test_descriptors))
