@@ -10,7 +10,7 @@
 
 typedef struct {
     const char *mode, *layout, *format, *split;
-    bool lax, keep_norms;
+    bool lax, keep_norms, random;
     SrExtractOptions o;
 } Options;
 
@@ -32,9 +32,12 @@ static SrStatus check(Options *p) {
     o->extractor.mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL;
     o->extractor.lax = p->lax;
     o->extractor.keep_norms = p->keep_norms;
-    if (!o->extractor.weights || !o->extractor.nodes || !o->out)
+    if (!o->extractor.nodes || !o->out)
+        return sr_fail(SR_ERR_CONFIG, "sslrun extract needs --nodes a,b:c and --out");
+    if (!o->extractor.weights == !p->random)
         return sr_fail(SR_ERR_CONFIG,
-                       "sslrun extract needs --weights FILE, --nodes a,b:c and --out");
+                       "sslrun extract needs one of --weights FILE and --random, which takes the "
+                       "trunk as it is drawn");
     if (!o->input == !o->data)
         return sr_fail(SR_ERR_CONFIG,
                        "sslrun extract needs one of --input x.safetensors and --data DIR|LIST");
@@ -61,6 +64,7 @@ static SrStatus run_verb(int argc, char **argv) {
         {.name = "--weights",
          .text = &o->extractor.weights,
          .help = "a file of weights: safetensors, .pth, .npz"},
+        {.name = "--random", .on = &p.random, .help = "no weights: the trunk as it is drawn"},
         {.name = "--nodes",
          .text = &o->extractor.nodes,
          .help = "layers, as in layer1,layer4:deep"},
@@ -105,11 +109,12 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_extract = {
     .name = "extract",
-    .usage = "sslrun extract TRUNK|CONFIG --weights FILE --nodes a,b:c [--mode eval|train] "
-             "(--input x.safetensors | --data DIR|LIST [--split train|test] [--labels LIST]) "
-             "--out FILE.safetensors|DIR [--layout nchw|nhwc] "
-             "[--format safetensors|npy] [--batch N] [--size N] [--shard N] [--lax] [--no-fold] "
-             "[--force]",
+    .usage =
+        "sslrun extract TRUNK|CONFIG (--weights FILE | --random) --nodes a,b:c [--mode eval|train] "
+        "(--input x.safetensors | --data DIR|LIST [--split train|test] [--labels LIST]) "
+        "--out FILE.safetensors|DIR [--layout nchw|nhwc] "
+        "[--format safetensors|npy] [--batch N] [--size N] [--shard N] [--lax] [--no-fold] "
+        "[--force]",
     .help = "Writes the features of named layers, for a tensor of images or a folder of them.",
     .run = run_verb,
 };

@@ -3,7 +3,7 @@
 #include "cli/verb.h"
 #include "trainer/eval/report.h"
 
-static SrStatus evaluate(const SrConfig *config, const SrSides *sides, bool only, bool json) {
+static SrStatus evaluate(const SrConfig *config, const SrSides *sides, bool json) {
     SrKnnReport report;
     SrText out = SR_TEXT_INIT;
     const char *folder = config->knn.features_path;
@@ -16,7 +16,7 @@ static SrStatus evaluate(const SrConfig *config, const SrSides *sides, bool only
     else if (*folder)
         SR_TRY(sr_knn_report_files(config, folder, folder, sides->layer, &report));
     else
-        SR_TRY(sr_knn_report_configured(config, !only, &report));
+        SR_TRY(sr_knn_report_configured(config, sides->baselines, sides->random, &report));
     sr_knn_report_print(&report, json, &out);
     return sr_args_print(&out);
 }
@@ -27,21 +27,23 @@ static SrStatus run_verb(int argc, char **argv) {
     const SrFlag flags[] = {
         {"--json", &json, NULL, "results as one JSON line", NULL},
         {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
+        SR_RANDOM_FLAG(sides),
         {"--layer", NULL, NULL, "of files: the feature, as in flatten", &sides.layer},
         {0}};
     SrArgs args;
     SrConfig *config = NULL;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    sides.baselines = !only;
     SR_TRY(sr_args_sides(&args, "knn", &config, &sides));
-    SrStatus status = evaluate(config, &sides, only, json);
+    SrStatus status = evaluate(config, &sides, json);
     sr_config_free(config);
     return status;
 }
 
 const SrVerb sr_verb_knn = {
     .name = "knn",
-    .usage =
-        "sslrun knn CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--no-baselines] [--json]",
+    .usage = "sslrun knn CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--no-baselines] "
+             "[--random] [--json]",
     .help = "Weighted kNN on the newest checkpoint (or MODEL.WEIGHTS_INIT.PARAMS_FILE) beside its "
             "baselines, or on files of features.",
     .run = run_verb,

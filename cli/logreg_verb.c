@@ -79,14 +79,15 @@ static SrStatus run_verb(int argc, char **argv) {
     Report report = {.n = 0};
     const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
                             {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
+                            SR_RANDOM_FLAG(sides),
                             {"--layer", NULL, NULL, "the feature, as in flatten", &sides.layer},
                             {0}};
     SrArgs args;
     SrConfig *config = NULL;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    SR_TRY(sr_args_sides(&args, "logreg", &config, &sides));
     sides.baselines = !only;
+    SR_TRY(sr_args_sides(&args, "logreg", &config, &sides));
     report.config = config;
     SrStatus status = sr_sides_each(&sides, evaluate, &report);
     if (status == SR_OK) {
@@ -108,6 +109,7 @@ static SrStatus run_verb(int argc, char **argv) {
 const SrVerb sr_verb_logreg = {
     .name = "logreg",
     .usage = "sslrun logreg CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--no-baselines] "
+             "[--random] "
              "[--json]",
     .help = "Logistic regression on the frozen trunk's features, or on files of features.",
     .run = run_verb,

@@ -56,14 +56,15 @@ static SrStatus run_verb(int argc, char **argv) {
     SrSides sides = {.layer = NULL};
     const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
                             {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
+                            SR_RANDOM_FLAG(sides),
                             {"--layer", NULL, NULL, "the feature, as in flatten", &sides.layer},
                             {0}};
     SrArgs args;
     SrConfig *config = NULL;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    SR_TRY(sr_args_sides(&args, "retrieve", &config, &sides));
     sides.baselines = !only;
+    SR_TRY(sr_args_sides(&args, "retrieve", &config, &sides));
     Report report = {.normalize = config->rank_normalized,
                      .itself = sides.train && args.n_names == 1};
     if (report.itself)
@@ -82,7 +83,7 @@ static SrStatus run_verb(int argc, char **argv) {
 const SrVerb sr_verb_retrieve = {
     .name = "retrieve",
     .usage = "sslrun retrieve CONFIG|DATABASE [QUERIES] [KEY=VALUE ...] [--layer NAME] "
-             "[--no-baselines] [--json]",
+             "[--no-baselines] [--random] [--json]",
     .help = "Mean average precision of nearest neighbours that share the query's label.",
     .run = run_verb,
 };

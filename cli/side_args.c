@@ -27,6 +27,11 @@ SrStatus sr_args_sides(const SrArgs *args, const char *verb, SrConfig **config, 
         return sr_fail(SR_ERR_CONFIG,
                        "sslrun %s: what is '%s'? Features of TRAIN and of TEST are expected", verb,
                        args->names[2]);
+    if (sides->random && (files || !sides->baselines))
+        return sr_fail(SR_ERR_CONFIG,
+                       "sslrun %s: --random is a configuration's trunk without weights, which is "
+                       "one of its baselines; leave out %s",
+                       verb, files ? "the features" : "--no-baselines");
     SR_TRY(sr_args_load_options(args, verb, config));
     sides->config = *config;
     if (files) {

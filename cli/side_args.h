@@ -5,12 +5,16 @@
 #include "cli/args.h"
 #include "trainer/eval/eval_sides.h"
 
+// What a random trunk has to be asked for by, among the flags of these verbs.
+#define SR_RANDOM_FLAG(sides) \
+    { "--random", &(sides).random, NULL, "the untrained trunk: no weights are needed", NULL }
+
 // Is this name a folder or file of features rather than a configuration?
 bool sr_args_is_features(const char *name);
 // The configuration a name stands for; of files: the defaults with the overrides.
 SrStatus sr_args_load_options(const SrArgs *args, const char *verb, SrConfig **out);
 // Fills config (to be freed with sr_config_free(*config)), train and test.  One folder may hold both sides, as VISSL's
-// extractions do.
+// extractions do.  sides->baselines and random are set before.
 SrStatus sr_args_sides(const SrArgs *args, const char *verb, SrConfig **config, SrSides *sides);
 
 #endif

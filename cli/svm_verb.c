@@ -13,7 +13,7 @@ typedef struct {
     SrArena arena;
     const char *out; // folder for the results of the trained trunk, or NULL
     bool has[SR_ROW_COUNT], low_shot, force;
-    double majority;
+    double majority; // -1 with several labels an image
     SrSvmResult svm[SR_ROW_COUNT];
     SrLowShotResult *few[SR_ROW_COUNT];
     int n_few;
@@ -81,7 +81,7 @@ static void print_costs(const SrSvmResult *s, SrText *out) {
 }
 
 static void print_table(const Report *r, const SrSides *sides, SrText *out) {
-    bool single = r->svm[SR_ROW_TRAINED].accuracy >= 0;
+    bool single = r->majority >= 0;
     sr_text_printf(out, "  %-22s  mean AP%s  cost\n", "", single ? "   top-1" : "");
     if (single)
         sr_text_printf(out, "  %-22s         %8.2f\n", sr_report_row_name(SR_ROW_MAJORITY),
@@ -152,11 +152,12 @@ static void print_report(const Report *r, const SrSides *sides, bool json, SrTex
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false, only = false;
     SrSides sides = {.layer = NULL};
-    Report report = {.out = NULL};
+    Report report = {.majority = -1};
     const SrFlag flags[] = {
         {"--json", &json, NULL, "results as one JSON line", NULL},
         {"--low-shot", &report.low_shot, NULL, "SVM.low_shot's draws", NULL},
         {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
+        SR_RANDOM_FLAG(sides),
         {"--layer", NULL, NULL, "the feature, as in flatten", &sides.layer},
         {"--out", NULL, NULL, "a folder for the machines and their figures", &report.out},
         {"--force", &report.force, NULL, "replaces what is in --out", NULL},
@@ -168,9 +169,12 @@ static SrStatus run_verb(int argc, char **argv) {
     if (report.out && report.low_shot)
         return sr_fail(SR_ERR_CONFIG,
                        "--low-shot trains many machines and keeps none: leave out --out");
+    if (report.out && sides.random)
+        return sr_fail(SR_ERR_CONFIG,
+                       "--out keeps what is trained on the trunk's features: leave out --random");
     SR_TRY(check_out(report.out, report.force));
-    SR_TRY(sr_args_sides(&args, "svm", &config, &sides));
     sides.baselines = !only;
+    SR_TRY(sr_args_sides(&args, "svm", &config, &sides));
     report.config = config;
     SrStatus status = sr_sides_each(&sides, evaluate, &report);
     if (status == SR_OK) {
@@ -188,7 +192,7 @@ const SrVerb sr_verb_svm = {
     .name = "svm",
     .usage = "sslrun svm CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--low-shot] [--out "
              "DIR [--force]] "
-             "[--no-baselines] [--json]",
+             "[--no-baselines] [--random] [--json]",
     .help =
         "Linear support vector machines on the frozen trunk's features, or on files of features.",
     .run = run_verb,

@@ -85,22 +85,23 @@ done:
 }
 
 // TEST_ONLY: what `sslrun knn` does.
-static SrStatus only_evaluate(const SrConfig *config, bool json) {
+static SrStatus only_evaluate(const SrConfig *config, bool random, bool json) {
     SrKnnReport report;
     SrText out = SR_TEXT_INIT;
-    SR_TRY(sr_knn_report_configured(config, true, &report));
+    SR_TRY(sr_knn_report_configured(config, true, random, &report));
     sr_knn_report_print(&report, json, &out);
     return sr_args_print(&out);
 }
 
 // The run stays open until after the evaluation, which looks at the parameters in memory.
-static SrStatus train(const SrArgs *args, const SrConfig *config, bool json) {
+static SrStatus train(const SrArgs *args, const SrConfig *config, bool random, bool json) {
     SrText command = SR_TEXT_INIT, out = SR_TEXT_INIT;
     SrRun *run = NULL;
     SrTrainResult result;
     command_line(args, &command);
     sr_interrupt_install();
-    SrTrainOptions options = {.stop = sr_interrupt_asked, .test = &out, .again = command.s};
+    SrTrainOptions options = {
+        .stop = sr_interrupt_asked, .test = &out, .again = command.s, .random = random};
     SrStatus status = sr_train(config, &options, &run, &result);
     if (status == SR_OK) {
         if (!config->test_only)
@@ -125,21 +126,24 @@ static SrStatus train(const SrArgs *args, const SrConfig *config, bool json) {
 }
 
 static SrStatus run_verb(int argc, char **argv) {
-    bool json = false;
-    const SrFlag flags[] = {{"--json", &json, NULL, "results as JSON lines", NULL}, {0}};
+    bool json = false, random = false;
+    const SrFlag flags[] = {
+        {"--json", &json, NULL, "results as JSON lines", NULL},
+        {"--random", &random, NULL, "a frozen trunk may be one that nobody trained", NULL},
+        {0}};
     SrArgs args;
     SrConfig *config;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     SR_TRY(sr_args_load_config(&args, "train", &config));
-    SrStatus status = config->test_only && !config->supervised ? only_evaluate(config, json)
-                                                               : train(&args, config, json);
+    SrStatus status = config->test_only && !config->supervised ? only_evaluate(config, random, json)
+                                                               : train(&args, config, random, json);
     sr_config_free(config);
     return status;
 }
 
 const SrVerb sr_verb_train = {
     .name = "train",
-    .usage = "sslrun [train] CONFIG [KEY=VALUE ...] [--json]",
+    .usage = "sslrun [train] CONFIG [KEY=VALUE ...] [--random] [--json]",
     .help = "Pretrains from a configuration, going on where the run folder stands.",
     .run = run_verb,
 };

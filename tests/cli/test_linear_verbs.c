@@ -107,6 +107,36 @@ static void test_trunk(void **state) {
     temp_dir_remove(f.dir);
 }
 
+// Without a checkpoint and PARAMS_FILE nothing is called trained; --random asks for the untrained trunk.
+static void test_no_weights(void **state) {
+    (void)state;
+    static const char *const verbs[] = {"knn", "svm", "logreg", "retrieve"};
+    Fixture f;
+    begin(&f);
+    for (int i = 0; i < SR_COUNT(verbs); i++) {
+        RUN(verbs[i], CONFIG, f.run);
+        expect_refused("MODEL.WEIGHTS_INIT.PARAMS_FILE; --random");
+        RUN(verbs[i], CONFIG, f.run, "--random");
+        if (result.code != 0)
+            fail_msg("%s --random: %s", verbs[i], result.err);
+        CHECK(strstr(result.out, "untrained, ") && strstr(result.out, "raw pixels"));
+        CHECK(!strstr(result.out, "trained trunk") && strstr(result.out, "32 numbers"));
+        RUN(verbs[i], CONFIG, f.run, "--random", "--no-baselines");
+        expect_refused("leave out --no-baselines");
+        RUN(verbs[i], f.train, f.test, "--random");
+        expect_refused("leave out the features");
+    }
+    RUN("svm", CONFIG, f.run, "--random", "--out", f.out);
+    expect_refused("leave out --random");
+    RUN("extract", "resnet20", "--nodes", "linear", "--data", "tests/data/files", "--out", f.out);
+    expect_refused("one of --weights FILE and --random");
+    RUN("extract", "resnet20", "--nodes", "linear", "--data", "tests/data/files", "--out", f.out,
+        "--random", "--size", "32");
+    if (result.code != 0)
+        fail_msg("extract --random: %s", result.err);
+    temp_dir_remove(f.dir);
+}
+
 static void test_refused(void **state) {
     (void)state;
     Fixture f;
@@ -131,4 +161,4 @@ static void test_refused(void **state) {
 }
 
 SR_TESTS(linear_verbs, unit(test_files), unit(test_neighbours), unit(test_trunk),
-         unit(test_refused))
+         unit(test_no_weights), unit(test_refused))

@@ -55,7 +55,7 @@ static SrStatus start(Linear *l, const char *const *overrides, int n) {
     for (int i = 0; i < n; i++)
         all[1 + i] = overrides[i];
     CHECK_OK(sr_config_parse(text, "linear.yaml", all, n + 1, &l->config));
-    return sr_train(l->config, &(SrTrainOptions){0}, &l->run, &l->result);
+    return sr_train(l->config, &(SrTrainOptions){.random = true}, &l->run, &l->result);
 }
 
 static void finish(Linear *l) {
@@ -109,7 +109,7 @@ static void test_resume(void **state) {
     CHECK_OK(start(&whole, NULL, 0));
     snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", l.dir);
     CHECK_OK(sr_config_parse(text, "linear.yaml", overrides, 1, &l.config));
-    SrTrainOptions options = {.stop = stop_after, .stop_arg = &left};
+    SrTrainOptions options = {.random = true, .stop = stop_after, .stop_arg = &left};
     CHECK_INT(sr_train(l.config, &options, &l.run, &l.result), SR_ERR_INTERRUPT);
     CHECK_INT(l.result.iterations, 6);
     finish(&l);
@@ -214,6 +214,7 @@ static void test_report(void **state) {
     int64_t live = sr_mem_live();
     CHECK_OK(start(&l, NULL, 0));
     CHECK_OK(sr_linear_report(l.run, &r));
+    CHECK(r.random); // start() asks for it
     CHECK_INT(r.n_layers, 3);
     CHECK_INT(r.n_values, 1);
     CHECK_STR(r.layer[1], "res5avg");
@@ -291,6 +292,33 @@ static void test_refusals(void **state) {
     }
 }
 
+// A random trunk is not measured as a trained one by forgetting a key; pixels have nothing to forget.
+static void test_no_weights(void **state) {
+    (void)state;
+    static const char *const needs[] = {"", "TEST_ONLY=True"};
+    Linear l;
+    char folder[96];
+    temp_dir_make(l.dir);
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", l.dir);
+    for (int i = 0; i < SR_COUNT(needs); i++) {
+        const char *overrides[] = {folder, needs[i]};
+        CHECK_OK(sr_config_parse(text, "linear.yaml", overrides, 1 + i, &l.config));
+        CHECK_FAILS(sr_train(l.config, &(SrTrainOptions){0}, &l.run, &l.result), SR_ERR_CONFIG,
+                    "set MODEL.WEIGHTS_INIT.PARAMS_FILE");
+        CHECK(strstr(sr_status_message(), "--random"));
+        finish(&l);
+    }
+    const char *pixels[] = {
+        folder, "OPTIMIZER.num_epochs=1", "MODEL.TRUNK.NAME=pixels",
+        "MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP=[[flatten, [Identity, []]]]",
+        "MODEL.HEAD.PARAMS=[[mlp, {dims: [768, 3]}]]"};
+    CHECK_OK(sr_config_parse(text, "linear.yaml", pixels, SR_COUNT(pixels), &l.config));
+    CHECK_OK(sr_train(l.config, &(SrTrainOptions){0}, &l.run, &l.result));
+    finish(&l);
+    sr_log_close();
+    temp_dir_remove(l.dir);
+}
+
 SR_TESTS(linear, unit(test_kept_is_computed), unit(test_resume), unit(test_drawing_transforms),
          unit(test_trunk_stays), unit(test_phases), unit(test_report), unit(test_diverged_baseline),
-         unit(test_refusals))
+         unit(test_refusals), unit(test_no_weights))

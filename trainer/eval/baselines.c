@@ -123,7 +123,7 @@ SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, 
         SR_TRY(row_of_pixels(rows, each, arg));
         SR_TRY(row_of_untrained(rows, each, arg));
     }
-    return row_of_trunk(rows, SR_ROW_TRAINED, trained, each, arg);
+    return trained ? row_of_trunk(rows, SR_ROW_TRAINED, trained, each, arg) : SR_OK;
 }
 
 // ---- weights ------------------------------------------------------------------------------------
@@ -147,7 +147,10 @@ SrStatus sr_baselines_model(const SrConfig *config, const char *layer, const cha
     if (!path) {
         path = config->model.params_file;
         if (!*path) {
-            SR_TRY(sr_folder_newest(config->checkpoint.dir, newest, sizeof newest));
+            SrStatus found = sr_folder_newest(config->checkpoint.dir, newest, sizeof newest);
+            if (found != SR_OK)
+                return sr_fail(found, "%s; --random measures the trunk as it is drawn",
+                               sr_status_message());
             path = newest;
         }
         sr_info("weights of %s", path);

@@ -40,13 +40,14 @@ void sr_baselines_close(SrBaselines *rows);
 
 // One row.  Features live for the length of the call, which bounds memory; the callee may change them.
 typedef SrStatus (*SrEachRow)(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *test);
-// Pixels and the untrained trunks first (baselines), then `trained`, whose parameters have their values and keep them.
+// Pixels and the untrained trunks first (baselines), then `trained`, whose parameters have their values and keep them;
+// NULL: no such row.
 SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, SrEachRow each,
                            void *arg);
 
 // The trunk alone, without heads, loss or optimiser, with the weights of a file: one of our checkpoints, or
 // MODEL.WEIGHTS_INIT.PARAMS_FILE with its prefixes.  path NULL: PARAMS_FILE, or else the newest checkpoint of the run
-// folder.
+// folder; neither: SR_ERR_CONFIG, because a random trunk is not to be taken for a trained one.
 SrStatus sr_baselines_model(const SrConfig *config, const char *layer, const char *path,
                             SrModel **out);
 

@@ -13,7 +13,7 @@ typedef struct {
 
 static SrStatus one_row(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
     Call *c = arg;
-    if (row == SR_ROW_TRAINED) {
+    if (row >= SR_ROW_UNTRAINED) {
         c->sides->n_train = train->n;
         c->sides->n_test = test->n;
         c->sides->d = train->d;
@@ -25,7 +25,8 @@ static SrStatus each_of_config(SrSides *s, Call *call) {
     SrBaselines rows = {.layer = NULL};
     SrModel *model = NULL;
     SrStatus status;
-    SR_TRY_GOTO(sr_baselines_model(s->config, s->layer, NULL, &model));
+    if (!s->random)
+        SR_TRY_GOTO(sr_baselines_model(s->config, s->layer, NULL, &model));
     SR_TRY_GOTO(sr_baselines_open(&rows, s->config, s->layer));
     s->note = rows.test.note;
     if (!rows.labels)

@@ -10,7 +10,8 @@ typedef struct {
     const char *train, *test; // files of features (features_file.h); NULL: the configuration's
     const char *layer;        // NULL: "flatten", or a file's only layer
     bool baselines;           // of the configuration
-    bool one_set;             // files: both sides are `train`
+    bool random;  // of the configuration: the baselines alone, no weights are looked for
+    bool one_set; // files: both sides are `train`
     // filled
     int64_t n_train, n_test; // images
     int d;                   // numbers of the trained trunk's feature

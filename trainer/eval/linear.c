@@ -159,7 +159,8 @@ static SrStatus pixels(SrRun *trained, SrLinearReport *out) {
 SrStatus sr_linear_report(SrRun *trained, SrLinearReport *out) {
     static const char *const untrained[] = {"MODEL.WEIGHTS_INIT.PARAMS_FILE=''"};
     double began = sr_clock();
-    *out = (SrLinearReport){.n_train = sr_loader_length(trained->train.loader)};
+    *out = (SrLinearReport){.n_train = sr_loader_length(trained->train.loader),
+                            .random = !*trained->config->model.params_file};
     SR_TRY(measure(trained, SR_ROW_TRAINED, out));
     if (trained->feed.rows) {
         SR_TRY(baseline(trained->config, untrained, 1, SR_ROW_UNTRAINED, out));
@@ -201,6 +202,8 @@ static void print_text(const SrLinearReport *r, SrText *out) {
     bool both = r->has[SR_ROW_UNTRAINED];
     sr_text_printf(out, "linear probes: %lld training and %lld test images, per cent of the test\n",
                    (long long)r->n_train, (long long)r->n_test);
+    if (r->random)
+        sr_text_add(out, "  no weights were given: the trunk on the left is untrained too\n");
     sr_text_printf(out, "  %-16s", "");
     for (int pass = 0; pass <= both; pass++)
         for (int i = 0; i < r->n_values; i++)
@@ -259,6 +262,7 @@ static void print_json(const SrLinearReport *r, SrText *out) {
     sr_json_begin(out);
     sr_json_int(out, "train_images", r->n_train);
     sr_json_int(out, "test_images", r->n_test);
+    sr_json_bool(out, "random", r->random);
     for (int k = 0; k < r->n_layers; k++)
         json_layer(r, k, out);
     if (r->has[SR_ROW_PIXELS])

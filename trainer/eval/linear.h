@@ -13,6 +13,7 @@
 
 typedef struct {
     bool has[SR_ROW_COUNT];
+    bool random; // the run had no weights: what stands as trained is a trunk as drawn (--random)
     int n_layers, n_values;
     char layer[SR_HEAD_MAX_OUT][SR_LINEAR_NAME_BYTES];
     SrMeterValue value[SR_ROW_COUNT][SR_HEAD_MAX_OUT][SR_METER_MAX_VALUES]; // of the first meter

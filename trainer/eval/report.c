@@ -17,7 +17,7 @@ typedef struct {
 static SrStatus compare(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *test) {
     Report *r = arg;
     SrKnnOptions options = {.sigma = r->knn->sigma, .l2_norm = r->knn->l2_norm_feats};
-    if (row == SR_ROW_TRAINED)
+    if (row >= SR_ROW_UNTRAINED)
         r->out->feature_length = bank->d;
     for (int i = 0; row == SR_ROW_PIXELS && i < r->out->n_k; i++)
         r->out->row[SR_ROW_MAJORITY][i] =
@@ -75,9 +75,11 @@ SrStatus sr_knn_report_files(const SrConfig *config, const char *train, const ch
 }
 
 // What `sslrun knn` and TEST_ONLY do.
-SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, SrKnnReport *out) {
-    SrModel *model;
-    SR_TRY(sr_baselines_model(config, config->knn.layer, NULL, &model));
+SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, bool random,
+                                  SrKnnReport *out) {
+    SrModel *model = NULL;
+    if (!random)
+        SR_TRY(sr_baselines_model(config, config->knn.layer, NULL, &model));
     SrStatus status = sr_knn_report(config, model, baselines, out);
     sr_model_free(model);
     return status;
@@ -98,9 +100,10 @@ void sr_knn_report_text(const SrKnnReport *report, SrText *out) {
                    report->feature_length, sr_duration_text(report->seconds, took, sizeof took));
     if (*report->note)
         sr_text_printf(out, "  %s\n", report->note);
+    SrReportRow some = report->has[SR_ROW_TRAINED] ? SR_ROW_TRAINED : SR_ROW_PIXELS;
     sr_text_printf(out, "  %-22s", "");
     for (int i = 0; i < report->n_k; i++)
-        sr_text_printf(out, "  top-1 k=%-4d top-5", report->row[SR_ROW_TRAINED][i].k);
+        sr_text_printf(out, "  top-1 k=%-4d top-5", report->row[some][i].k);
     sr_text_add(out, "\n");
     for (int row = 0; row < SR_ROW_COUNT; row++) {
         if (!report->has[row])

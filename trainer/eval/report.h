@@ -21,10 +21,11 @@ typedef struct {
 } SrKnnReport;
 
 // Trains nothing and changes nothing in `trained`, whose parameters have their values.  baselines:
-// all four rows, else the trained one alone.
+// all rows, else the trained one alone; trained NULL: the others alone.
 SrStatus sr_knn_report(const SrConfig *config, SrModel *trained, bool baselines, SrKnnReport *out);
-// The same with the weights the configuration names: PARAMS_FILE, or else the newest checkpoint.
-SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, SrKnnReport *out);
+// The same with the weights the configuration names: PARAMS_FILE, or else the newest checkpoint; random: without any.
+SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, bool random,
+                                  SrKnnReport *out);
 
 // The same of files of features (features_file.h); layer NULL: the only one.
 SrStatus sr_knn_report_files(const SrConfig *config, const char *train, const char *test,

@@ -82,6 +82,28 @@ static void say_facts(Train *t) {
                 (long long)t->facts.rows, t->facts.classes);
 }
 
+// Raw pixels have no weights to forget.
+static bool trunk_has_weights(const Train *t) {
+    SrParams *params = sr_model_params(t->run->model);
+    for (int i = 0; i < sr_params_count(params); i++)
+        if (strncmp(sr_params_at(params, i)->name, "trunk.", 6) == 0)
+            return true;
+    return false;
+}
+
+// Linear probes of a trunk that nobody trained look like a result, and forgetting the key is the likeliest mistake.
+static SrStatus check_weights(const Train *t, const char *path) {
+    bool frozen = t->run->frozen_trunk && trunk_has_weights(t);
+    if (*path || t->options->random || !(frozen || t->config->test_only))
+        return SR_OK;
+    return sr_fail(
+        SR_ERR_CONFIG,
+        "no weights for the %s: CHECKPOINT.DIR '%s' holds no checkpoint; set "
+        "MODEL.WEIGHTS_INIT.PARAMS_FILE to a file of weights, or ask for the trunk as it "
+        "is drawn with --random",
+        frozen ? "frozen trunk" : "model of TEST_ONLY", t->config->checkpoint.dir);
+}
+
 // A checkpoint of this folder wins over PARAMS_FILE, which describes how the run began.
 static SrStatus resume_or_init(Train *t, SrResume *how) {
     SrCheckpointParts parts = sr_run_parts(t->run);
@@ -90,11 +112,7 @@ static SrStatus resume_or_init(Train *t, SrResume *how) {
     if (*how == SR_RESUME_FRESH) {
         SrWeightsSource source = sr_weights_source(&t->config->model);
         t->last_saved[0] = '\0';
-        if (t->config->test_only && !*source.path)
-            sr_warn("TEST_ONLY: %s holds no checkpoint and MODEL.WEIGHTS_INIT.PARAMS_FILE names "
-                    "none: the model is as "
-                    "it was drawn",
-                    t->config->checkpoint.dir);
+        SR_TRY(check_weights(t, source.path));
         return *source.path ? sr_weights_load(&source, parts.params) : SR_OK;
     }
     if (*how == SR_RESUME_CONTINUE)

@@ -13,6 +13,7 @@ typedef struct {
     // never.
     int (*stop)(void *arg);
     void *stop_arg;
+    bool random;       // a frozen trunk may be as drawn; else its weights must come from somewhere
     SrText *test;      // TEST_ONLY: receives the meters as one JSON line; may be NULL
     const char *again; // the command line that continues this run, for the message; may be NULL
 } SrTrainOptions;
