@@ -265,7 +265,7 @@ static void test_refused(void **state) {
     Fixture f;
     begin(&f);
     RUN(CONFIG, "--nodes", "layer1", "--input", f.x, "--out", f.out);
-    expect_refused("needs --weights");
+    expect_refused("one of --weights FILE and --random");
     RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--out", f.out);
     expect_refused("one of --input");
     RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--input", f.x, "--split", "test",
