@@ -45,6 +45,9 @@ typedef struct {
     const char *choices; // ENUM: "linear|sqrt"
     const char *help;    // one sentence, with the unit
 } SrOption;
+// An IGNORED row with this in `choices`: setting it to anything else than its default would change results and is an
+// error.  Without it the key is accepted with one log line.
+#define SR_REFUSED "refused"
 #define SR_OPTION_END \
     { 0 } // ends every table
 
@@ -57,6 +60,10 @@ SrStatus sr_options_parse(const SrOption *table, const SrYaml *map, const char *
 SrStatus sr_options_defaults(const SrOption *table, SrArena *arena, SrYaml **out);
 // params back to a map, in the table's order (for printing graphs and resolved configurations).
 SrStatus sr_options_print(const SrOption *table, const void *params, SrArena *arena, SrYaml **out);
+// One log line for each IGNORED row that `map` (may be NULL) gives another value than its default: shipped files set many
+// that do not.  SR_ERR_CONFIG where the row is refused.
+SrStatus sr_options_report(const SrOption *table, const SrYaml *map, const char *where,
+                           SrArena *arena);
 const SrOption *sr_options_find(const SrOption *table, const char *name);
 // Human text for one row: "epsilon  number, default 0.05, 0 .. inf  Sharpness of ...".
 void sr_option_describe(const SrOption *option, SrText *out);

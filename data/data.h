@@ -53,7 +53,6 @@ typedef struct {
     const char *split;      // "TRAIN" or "TEST"
     const char *data_path;  // DATA_PATHS[i]
     const char *label_path; // LABEL_PATHS[i], "" if none
-    bool mmap;
     const char *remove_prefix, *new_prefix;
     int64_t data_limit; // for synthetic's length
     int gray_size;      // DEFAULT_GRAY_IMG_SIZE
@@ -154,6 +153,9 @@ SrStatus sr_transform_find(const char *name, const SrTransform **out);
 typedef struct SrPipeline SrPipeline;
 SrStatus sr_pipeline_new(const SrYaml *transforms, const char *where, SrPipeline **out);
 void sr_pipeline_free(SrPipeline *pipeline);
+// One log line for each option of the list's transforms that is set and changes nothing; SR_ERR_CONFIG where the option
+// is refused.  A list that cannot be read is sr_pipeline_new's to complain about.
+SrStatus sr_pipeline_report_ignored(const SrYaml *transforms, const char *where, SrArena *arena);
 // Number and size of the views that come out; SR_ERR_CONFIG when a size stays open or there is no
 // ToTensor.  Where only square files give one size, they are taken to be square.
 SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[64]);

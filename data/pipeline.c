@@ -30,7 +30,13 @@ struct SrPipeline {
 };
 
 // Keys that steer VISSL's wrapper and mean nothing with one source of images.
-static const char *const wrapper_keys[] = {"name", "indices", "transform_type"};
+static const SrOption wrapper_keys[] = {
+    {"indices", SR_OPT_IGNORED, 0, NULL, 0, 0, NULL,
+     "there is one source of images, and a transform sees all of it"},
+    {"transform_type", SR_OPT_IGNORED, 0, NULL, 0, 0, NULL,
+     "transforms are found by their names alone"},
+    SR_OPTION_END,
+};
 
 // Everything wrong with an entry is said here, with its line and its place in the list.
 static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *where, Stage *stage) {
@@ -45,8 +51,9 @@ static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *whe
     stage->params = sr_arena_alloc(arena, SR_MAX(stage->transform->params_bytes, 1));
     if (!options || !stage->params)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
-    for (int i = 0; i < SR_COUNT(wrapper_keys); i++)
-        sr_yaml_remove(options, wrapper_keys[i]);
+    sr_yaml_remove(options, "name");
+    for (const SrOption *key = wrapper_keys; key->name; key++)
+        sr_yaml_remove(options, key->name);
     static const SrOption none[] = {SR_OPTION_END};
     const SrTransform *t = stage->transform;
     SR_TRY(sr_options_parse(t->options ? t->options : none, options, where, arena, stage->params));
@@ -123,6 +130,28 @@ SrStatus sr_pipeline_new(const SrYaml *transforms, const char *where, SrPipeline
         *out = NULL;
     }
     return status;
+}
+
+// Lists of lists end where nesting does; what is no list or has no known name is the parser's to refuse.
+static SrStatus report(const SrYaml *list, const char *where, int depth, SrArena *arena) {
+    for (int i = 0; list && list->type == SR_YAML_LIST && i < list->n && depth < 4; i++) {
+        const SrYaml *entry = list->items[i], *name = sr_yaml_find(entry, "name");
+        const SrTransform *t = NULL;
+        if (!name || !name->text || sr_transform_find(name->text, &t) != SR_OK)
+            continue;
+        const char *place = sr_arena_printf(arena, "%s[%d].%s", where, i, t->name);
+        const char *inside = sr_arena_printf(arena, "%s.transforms", place ? place : "");
+        if (!place || !inside)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+        SR_TRY(sr_options_report(t->options, entry, place, arena));
+        SR_TRY(sr_options_report(wrapper_keys, entry, place, arena));
+        SR_TRY(report(sr_yaml_find(entry, "transforms"), inside, depth + 1, arena));
+    }
+    return SR_OK;
+}
+
+SrStatus sr_pipeline_report_ignored(const SrYaml *transforms, const char *where, SrArena *arena) {
+    return report(transforms, where, 0, arena);
 }
 
 // Inner pipelines live in the outer one's arena and go with it.

@@ -1,5 +1,6 @@
-// Values that mean something on a GPU or a cluster only: each is accepted and said once, in one
-// line that names the key; left at VISSL's default it is not worth a line.
+// Values that mean something on a GPU or a cluster only, and keys that another key leaves without
+// effect: each is accepted and said once, in one line that names the key; left at VISSL's default it
+// is not worth a line.  That no other key is without effect is test_every_key.c's.
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -78,6 +79,48 @@ static void test_one_line_each(void **state) {
     CHECK_INT(lines_with("MACHINE.DEVICE=cpu", "DEVICE"), 0); // both mean the same here
 }
 
+// Options of transforms and heads stand in lists, of which no section knows.
+static void test_lists(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"DATA.TRAIN.TRANSFORMS=[{name: ImgPilColorDistortion, hue: 0.1}, {name: ToTensor}]",
+         "DATA.TRAIN.TRANSFORMS[0].ImgPilColorDistortion.hue is accepted"},
+        {"DATA.TEST.TRANSFORMS=[{name: ToTensor, indices: [0]}]",
+         "DATA.TEST.TRANSFORMS[0].ToTensor.indices is accepted"},
+        {"DATA.TRAIN.TRANSFORMS=[{name: ImgPilMultiCropRandomApply, prob: [1], transforms: "
+         "[{name: RandomCrop, size: 8, pad_if_needed: false}]}]",
+         "DATA.TRAIN.TRANSFORMS[0].ImgPilMultiCropRandomApply.transforms[0].RandomCrop.pad_if_"
+         "needed"},
+    };
+    for (int i = 0; i < SR_COUNT(rows); i++)
+        CHECK_INT(lines_with(rows[i][0], rows[i][1]), 1);
+}
+
+// Keys that are read only beside others.
+static void test_without_effect(void **state) {
+    (void)state;
+    static const char *const keys[][2] = {
+        {"OPTIMIZER.larc_config.eps=0.5", "OPTIMIZER.larc_config"},
+        {"OPTIMIZER.betas=[0.8,0.9]", "OPTIMIZER.betas"},
+        {"OPTIMIZER.param_schedulers.lr_head.value=3", "OPTIMIZER.param_schedulers.lr_head"},
+        {"OPTIMIZER.head_optimizer_params.weight_decay=1", "head_optimizer_params.weight_decay"},
+        {"OPTIMIZER.layer_wise_lr_decay.decay=0.5", "OPTIMIZER.layer_wise_lr_decay.decay"},
+        {"MODEL.GRAD_CLIP.MAX_NORM=3", "MODEL.GRAD_CLIP.MAX_NORM"},
+        {"MODEL._MODEL_INIT_SEED=3", "MODEL._MODEL_INIT_SEED"},
+        {"DATA.TEST.LABEL_TYPE=zero", "DATA.TEST.LABEL_TYPE"},
+        {"DATA.TEST.LABEL_SOURCES=[disk_folder]", "DATA.TEST.LABEL_SOURCES"},
+        {"DATA.TRAIN.MMAP_MODE=False", "DATA.TRAIN.MMAP_MODE"},
+        {"LOSS.swav_momentum_loss.momentum=0.5", "LOSS.swav_momentum_loss"},
+        {"METERS.accuracy_list_meter.num_meters=3", "METERS.accuracy_list_meter"},
+    };
+    for (int i = 0; i < SR_COUNT(keys); i++) {
+        char words[128];
+        snprintf(words, sizeof words, "%s is accepted and changes nothing", keys[i][1]);
+        if (lines_with(keys[i][0], words) != 1)
+            fail_msg("%s: no line", keys[i][0]);
+    }
+}
+
 static void test_defaults_are_silent(void **state) {
     (void)state;
     CHECK_INT(lines_with(NULL, "is accepted"), 0);
@@ -85,4 +128,5 @@ static void test_defaults_are_silent(void **state) {
     CHECK_INT(lines_with("MODEL.FSDP_CONFIG.AUTO_SETUP_FSDP=False", "is accepted"), 0);
 }
 
-SR_TESTS(ignored, unit(test_one_line_each), unit(test_defaults_are_silent))
+SR_TESTS(ignored, unit(test_one_line_each), unit(test_lists), unit(test_without_effect),
+         unit(test_defaults_are_silent))

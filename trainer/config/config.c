@@ -145,6 +145,29 @@ static SrStatus check_schedules(SrConfig *config) {
                           "OPTIMIZER.param_schedulers.weight_decay_head");
 }
 
+// Results are kept in arrays of this length.
+static SrStatus check_topk(const SrConfig *config) {
+    const SrYaml *list = sr_yaml_find_path(config->tree, "NEAREST_NEIGHBOR.TOPK");
+    if (config->knn.topk.n <= SR_KNN_MAX_TOPK)
+        return SR_OK;
+    return sr_fail(SR_ERR_CONFIG,
+                   "%s: NEAREST_NEIGHBOR.TOPK has %d entries, at most %d are possible",
+                   sr_yaml_place(list).text, config->knn.topk.n, SR_KNN_MAX_TOPK);
+}
+
+// A loss of classes would learn the numbers of the images.
+static SrStatus check_labels(const SrConfig *config) {
+    const SrSplitConfig *train = &config->train;
+    if (!config->supervised || train->label_sources.n == 0 ||
+        strcmp(train->label_type, "sample_index") != 0)
+        return SR_OK;
+    return sr_fail(
+        SR_ERR_CONFIG,
+        "%s: DATA.TRAIN.LABEL_TYPE is sample_index, but LOSS.name %s learns classes; set "
+        "it to standard",
+        sr_yaml_place(sr_yaml_find(train->tree, "LABEL_TYPE")).text, config->loss_name);
+}
+
 // ---- the whole
 
 // Files of VISSL's first year nest the trunks' maps below TRUNK_PARAMS; its present reader looks for
@@ -170,11 +193,13 @@ static SrStatus resolve(SrConfig *config) {
     if (status != SR_OK)
         return sr_fail_prefix(status, "%s", config->path);
     SR_TRY(sr__eval_settings_check(config->tree));
-    SR_TRY(sr__schema_report_ignored(config->tree, &config->arena));
+    SR_TRY(sr__report_ignored(config->tree, &config->arena));
     SR_TRY(sr__cluster_resolve(config));
     SR_TRY(sr__infer(config->tree, sr_comm_size(), &config->arena));
     SR_TRY(sr__config_read(config));
     SR_TRY(check_meters(config));
+    SR_TRY(check_topk(config));
+    SR_TRY(check_labels(config));
     if (config->learns)
         SR_TRY(sr_param_groups_check(&config->optimizer));
     return check_schedules(config);
@@ -226,7 +251,7 @@ SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConf
     if (status == SR_OK)
         status = sr__config_read(config);
     if (status == SR_OK)
-        status = sr__schema_report_ignored(config->tree, &config->arena);
+        status = sr__report_ignored(config->tree, &config->arena);
     if (status != SR_OK)
         sr_config_free(config);
     else

@@ -1,10 +1,9 @@
 // The schema as a whole: the trainer's sections, the maps of trunks and losses, the tree of all
-// defaults, and what is said about keys that mean nothing here.
+// defaults.
 #include "trainer/config/schema.h"
 
 #include <string.h>
 
-#include "base/log.h"
 #include "base/text.h"
 #include "base/yaml_edit.h"
 #include "losses/loss.h"
@@ -148,54 +147,5 @@ SrStatus sr__schema_defaults(SrArena *arena, SrYaml **out) {
             SR_TRY(sr_yaml_put_path(arena, tree, entries[i].section.path, part));
     }
     *out = tree;
-    return SR_OK;
-}
-
-// The first value in `given` that `usual` does not have; NULL if there is none (maps may leave keys
-// out).
-static const SrYaml *difference(const SrYaml *given, const SrYaml *usual) {
-    if (!usual || given->type != SR_YAML_MAP || usual->type != SR_YAML_MAP)
-        return usual && sr_yaml_equal(given, usual) ? NULL : given;
-    for (int i = 0; i < given->n; i++) {
-        const SrYaml *other = difference(given->items[i], sr_yaml_find(usual, given->keys[i]));
-        if (other)
-            return other;
-    }
-    return NULL;
-}
-
-// Only values that differ from VISSL's default are worth a line: shipped files set many that do
-// not.
-static SrStatus report_row(const SrOption *row, const SrYaml *map, const char *section,
-                           SrArena *arena) {
-    const SrYaml *given = sr_yaml_find_path(map, row->name);
-    if (!given)
-        return SR_OK;
-    SrYaml *usual = NULL;
-    SR_TRY(sr_yaml_parse(arena, row->initial, strlen(row->initial), "defaults", &usual));
-    const SrYaml *other = difference(given, usual);
-    if (!other)
-        return SR_OK;
-    const SrYamlPlace at = sr_yaml_place(other);
-    const char *dot = *section ? "." : "";
-    if (row->choices && strcmp(row->choices, SR_REFUSED) == 0)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s%s%s can only be %s here: %s", at.text, section, dot,
-                       row->name, row->initial, row->help);
-    sr_info("%s: %s%s%s is accepted and changes nothing: %s", at.text, section, dot, row->name,
-            row->help);
-    return SR_OK;
-}
-
-SrStatus sr__schema_report_ignored(const SrYaml *tree, SrArena *arena) {
-    SrSchemaEntry *entries = NULL;
-    int n = 0;
-    SR_TRY(sr__schema_entries(arena, &entries, &n));
-    for (int i = 0; i < n; i++) {
-        const SrSection *s = &entries[i].section;
-        const SrYaml *map = *s->path ? sr_yaml_find_path(tree, s->path) : tree;
-        for (const SrOption *row = s->table; row->name; row++)
-            if (row->type == SR_OPT_IGNORED)
-                SR_TRY(report_row(row, map, s->path, arena));
-    }
     return SR_OK;
 }

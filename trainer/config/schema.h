@@ -5,10 +5,6 @@
 
 #include "trainer/config/config.h"
 
-// An IGNORED row with this in `choices`: setting it to anything else than its default would change results and is
-// an error ("not built").  Without it the key is accepted with one log line.
-#define SR_REFUSED "refused"
-
 typedef struct {
     const char *path; // dotted; "" is the root
     const SrOption *table;
@@ -35,8 +31,9 @@ SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n);
 
 // The tree of all defaults.
 SrStatus sr__schema_defaults(SrArena *arena, SrYaml **out);
-// Every IGNORED row against the tree: one log line where it differs from its default, SR_ERR_CONFIG if refused.
-SrStatus sr__schema_report_ignored(const SrYaml *tree, SrArena *arena);
+// ignored.c: one log line for each key that the tree sets and that changes nothing: IGNORED rows of all tables, those of
+// transforms and heads too, and keys that another key leaves without effect.  SR_ERR_CONFIG where a row is refused.
+SrStatus sr__report_ignored(const SrYaml *tree, SrArena *arena);
 
 // config.c: every section of config->tree into its struct; names of trunk and loss are not looked up.
 SrStatus sr__config_read(SrConfig *config);

@@ -1,0 +1,271 @@
+// What a configuration sets and a run does not read: one line each, so that nobody waits for the effect of a key.
+//
+// Two kinds: rows that mean nothing here at all (IGNORED in their tables), and keys that another key leaves without
+// effect (the rate of the heads while heads have no rate of their own).  What is left at its default is not worth a line.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/yaml_edit.h"
+#include "data/data.h"
+#include "heads/head.h"
+#include "losses/loss.h"
+#include "measure/meter.h"
+#include "trainer/config/schema.h"
+#include "trunks/trunk.h"
+
+typedef struct {
+    const SrYaml *tree, *defaults;
+    SrArena *arena;
+} Walk;
+
+// ---- rows that mean nothing
+
+// Arguments of a head: [name, {arguments}].
+static SrStatus report_head(const SrYaml *module, const char *where, SrArena *arena) {
+    const SrHead *head = NULL;
+    bool given = module->type == SR_YAML_LIST && module->n > 1 && module->items[0]->text &&
+                 module->items[1]->type == SR_YAML_MAP;
+    if (!given || sr_head_find(module->items[0]->text, &head) != SR_OK)
+        return SR_OK;
+    const char *place = sr_arena_printf(arena, "%s.%s", where, head->name);
+    if (!place)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for %s", where);
+    return sr_options_report(head->options, module->items[1], place, arena);
+}
+
+// Single heads and chains; other forms are the parser's to refuse.
+static SrStatus report_heads(const Walk *w) {
+    static const char where[] = "MODEL.HEAD.PARAMS";
+    const SrYaml *list = sr_yaml_find_path(w->tree, where);
+    for (int i = 0; list && list->type == SR_YAML_LIST && i < list->n; i++) {
+        const SrYaml *entry = list->items[i];
+        bool chain =
+            entry->type == SR_YAML_LIST && entry->n > 0 && entry->items[0]->type == SR_YAML_LIST;
+        for (int j = 0; chain && j < entry->n; j++)
+            SR_TRY(report_head(entry->items[j], where, w->arena));
+        if (!chain)
+            SR_TRY(report_head(entry, where, w->arena));
+    }
+    return SR_OK;
+}
+
+static SrStatus report_rows(const Walk *w) {
+    SrSchemaEntry *entries = NULL;
+    int n = 0;
+    SR_TRY(sr__schema_entries(w->arena, &entries, &n));
+    for (int i = 0; i < n; i++) {
+        const SrSection *s = &entries[i].section;
+        const SrYaml *map = *s->path ? sr_yaml_find_path(w->tree, s->path) : w->tree;
+        SR_TRY(sr_options_report(s->table, map, s->path, w->arena));
+    }
+    static const char *const lists[] = {"DATA.TRAIN.TRANSFORMS", "DATA.TEST.TRANSFORMS"};
+    for (int i = 0; i < SR_COUNT(lists); i++)
+        SR_TRY(
+            sr_pipeline_report_ignored(sr_yaml_find_path(w->tree, lists[i]), lists[i], w->arena));
+    return report_heads(w);
+}
+
+// ---- keys that other keys leave without effect
+
+static bool equal_at(const SrYaml *a, const SrYaml *b, const char *path) {
+    const SrYaml *x = sr_yaml_find_path(a, path), *y = sr_yaml_find_path(b, path);
+    return !x || (y && sr_yaml_equal(x, y));
+}
+
+static bool is_changed(const Walk *w, const char *key) {
+    return !equal_at(w->tree, w->defaults, key);
+}
+
+// "a" is a word of "a b c".
+static bool has_word(const char *words, const char *word) {
+    size_t len = strlen(word);
+    for (const char *hit = words; (hit = strstr(hit, word)) != NULL; hit += len)
+        if ((hit == words || hit[-1] == ' ') && (hit[len] == ' ' || !hit[len]))
+            return true;
+    return false;
+}
+
+static void say(const Walk *w, const char *key, const char *why, const char *value) {
+    sr_info("%s: %s is accepted and changes nothing: %s%s",
+            sr_yaml_place(sr_yaml_find_path(w->tree, key)).text, key, why, value);
+}
+
+// Parts of something that is switched off.  `same`: the key is inferred from that one, so that a saved configuration
+// has it too.
+static void report_switched_off(const Walk *w) {
+    static const struct {
+        const char *key, *switched_by, *same;
+    } rows[] = {
+        {"OPTIMIZER.larc_config", "OPTIMIZER.use_larc", NULL},
+        {"OPTIMIZER.param_schedulers.lr_head", "OPTIMIZER.head_optimizer_params.use_different_lr",
+         "OPTIMIZER.param_schedulers.lr"},
+        {"OPTIMIZER.head_optimizer_params.weight_decay",
+         "OPTIMIZER.head_optimizer_params.use_different_wd", "OPTIMIZER.weight_decay"},
+        {"MODEL.GRAD_CLIP.NORM_TYPE", "MODEL.GRAD_CLIP.USE_GRAD_CLIP", NULL},
+        {"MODEL.GRAD_CLIP.MAX_NORM", "MODEL.GRAD_CLIP.USE_GRAD_CLIP", NULL},
+        {"MODEL.ACTIVATION_CHECKPOINTING.NUM_ACTIVATION_CHECKPOINTING_SPLITS",
+         "MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING", NULL},
+    };
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        const SrYaml *same = rows[i].same ? sr_yaml_find_path(w->tree, rows[i].same) : NULL;
+        bool copied = same && sr_yaml_equal(sr_yaml_find_path(w->tree, rows[i].key), same);
+        if (!sr_tree_bool(w->tree, rows[i].switched_by, false) && !copied &&
+            is_changed(w, rows[i].key))
+            say(w, rows[i].key, "it is switched on by ", rows[i].switched_by);
+    }
+}
+
+// Keys that only some values of another key read: `readers` are those values.
+static void report_unread(const Walk *w) {
+    static const struct {
+        const char *key, *chosen_by, *readers;
+    } rows[] = {
+        {"OPTIMIZER.momentum", "OPTIMIZER.name", "sgd lars"},
+        {"OPTIMIZER.nesterov", "OPTIMIZER.name", "sgd"},
+        {"OPTIMIZER.betas", "OPTIMIZER.name", "adam adamw"},
+        {"OPTIMIZER.eps", "OPTIMIZER.name", "adam adamw"},
+        {"OPTIMIZER.amsgrad", "OPTIMIZER.name", "adam adamw"},
+        {"OPTIMIZER.eta", "OPTIMIZER.name", "lars"},
+        {"OPTIMIZER.exclude_bias_and_norm", "OPTIMIZER.name", "lars"},
+#define GROUPS "OPTIMIZER.param_group_constructor"
+        {"OPTIMIZER.construct_single_param_group_only", GROUPS, "default"},
+        {"OPTIMIZER.regularize_bn", GROUPS, "default lr_decay linear_eval_heads"},
+        {"OPTIMIZER.regularize_bias", GROUPS, "default lr_decay linear_eval_heads"},
+        {"OPTIMIZER.non_regularized_parameters", GROUPS, "default"},
+        {"OPTIMIZER.layer_wise_lr_decay.decay", GROUPS, "lr_decay"},
+        {"OPTIMIZER.linear_eval_heads", GROUPS, "linear_eval_heads"},
+        {"OPTIMIZER.head_optimizer_params.use_different_lr", GROUPS, "default"},
+        {"OPTIMIZER.head_optimizer_params.use_different_wd", GROUPS, "default"},
+        {"OPTIMIZER.param_schedulers.weight_decay", GROUPS, "default dino lr_decay"},
+        {"OPTIMIZER.param_schedulers.weight_decay_head", GROUPS, "default"},
+#undef GROUPS
+    };
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        const char *value = sr_tree_text(w->tree, rows[i].chosen_by, "");
+        const char *name = sr__unsharded_name(value, w->arena);
+        if (name && !has_word(rows[i].readers, name) && is_changed(w, rows[i].key)) {
+            const char *why = sr_arena_printf(w->arena, "%s has no use for it: ", name);
+            say(w, rows[i].key, why ? why : "", rows[i].chosen_by);
+        }
+    }
+}
+
+// With all parameters in one group nothing tells heads, norms and biases apart.
+static void report_single_group(const Walk *w) {
+    static const char *const keys[] = {
+        "OPTIMIZER.regularize_bn",
+        "OPTIMIZER.regularize_bias",
+        "OPTIMIZER.non_regularized_parameters",
+        "OPTIMIZER.head_optimizer_params.use_different_lr",
+        "OPTIMIZER.head_optimizer_params.use_different_wd",
+        "OPTIMIZER.param_schedulers.weight_decay_head",
+    };
+    static const char constructor[] = "OPTIMIZER.param_group_constructor",
+                      single[] = "OPTIMIZER.construct_single_param_group_only";
+    if (!sr_tree_bool(w->tree, single, false) ||
+        strcmp(sr_tree_text(w->tree, constructor, "default"), "default") != 0)
+        return;
+    for (int i = 0; i < SR_COUNT(keys); i++)
+        if (is_changed(w, keys[i]))
+            say(w, keys[i], "there is one group: ", single);
+}
+
+// Keys of one source of images.  Where the source is found by its path nothing can be said here.
+static void report_sources(const Walk *w, const char *split) {
+    static const struct {
+        const char *key, *source;
+    } rows[] = {
+        {"RANDOM_SYNTHETIC_IMAGES", "synthetic"},
+        {"RANDOM_SYNTHETIC_LABELS", "synthetic"},
+        {"REMOVE_IMG_PATH_PREFIX", "disk_filelist"},
+        {"NEW_IMG_PATH_PREFIX", "disk_filelist"},
+    };
+    char path[96];
+    snprintf(path, sizeof path, "DATA.%s.DATA_SOURCES", split);
+    const SrYaml *list = sr_yaml_find_path(w->tree, path);
+    const char *source =
+        list && list->type == SR_YAML_LIST && list->n > 0 ? list->items[0]->text : NULL;
+    for (int i = 0; source && i < SR_COUNT(rows); i++) {
+        snprintf(path, sizeof path, "DATA.%s.%s", split, rows[i].key);
+        if (strcmp(source, rows[i].source) != 0 && is_changed(w, path))
+            say(w, path, "it is for DATA_SOURCES ", rows[i].source);
+    }
+}
+
+static bool is_empty_list(const SrYaml *node) {
+    return !node || node->type == SR_YAML_NULL || (node->type == SR_YAML_LIST && node->n == 0);
+}
+
+// Labels come with the images or from LABEL_PATHS; what evaluates wants classes, whatever the type.
+static void report_test_labels(const Walk *w) {
+    static const char type[] = "DATA.TEST.LABEL_TYPE", sources[] = "DATA.TEST.LABEL_SOURCES",
+                      keys[] = "DATA.TEST.INPUT_KEY_NAMES";
+    const SrYaml *labels = sr_yaml_find_path(w->tree, sources),
+                 *images = sr_yaml_find_path(w->tree, "DATA.TEST.DATA_SOURCES");
+    bool inferred = is_empty_list(labels) &&
+                    strcmp(sr_tree_text(w->tree, type, ""), "sample_index") == 0;
+    bool listed = !is_empty_list(sr_yaml_find_path(w->tree, "DATA.TEST.LABEL_PATHS"));
+    if (!inferred && is_changed(w, type))
+        say(w, type, "evaluation takes the classes of the images", "");
+    if (!is_empty_list(labels) && !listed && !(images && sr_yaml_equal(labels, images)))
+        say(w, sources, "labels come with the images or from LABEL_PATHS", "");
+    if (is_changed(w, keys))
+        say(w, keys, "evaluation has one input", "");
+}
+
+// The map of a plugin that was not chosen; plugins may share a map (vision transformers do).
+static void report_unchosen(const Walk *w, const char *map, bool chosen, const char *chooser) {
+    if (map && !chosen && is_changed(w, map))
+        say(w, map, "it is not what was chosen by ", chooser);
+}
+
+static void report_plugins(const Walk *w) {
+    const char *trunk = sr__unsharded_name(sr_tree_text(w->tree, "MODEL.TRUNK.NAME", ""), w->arena);
+    const char *loss = sr_tree_text(w->tree, "LOSS.name", ""), *used = "";
+    const SrYaml *names = sr_yaml_find_path(w->tree, "METERS.names");
+    const char *deprecated = sr_tree_text(w->tree, "METERS.name", "");
+    for (int i = 0; sr_trunk_at(i); i++)
+        if (trunk && strcmp(sr_trunk_at(i)->name, trunk) == 0 && sr_trunk_at(i)->subtree)
+            used = sr_trunk_at(i)->subtree;
+    for (int i = 0; sr_trunk_at(i); i++) {
+        const char *map = sr_trunk_at(i)->subtree;
+        report_unchosen(w, map, map && strcmp(map, used) == 0, "MODEL.TRUNK.NAME");
+    }
+    for (int i = 0; sr_loss_at(i); i++)
+        report_unchosen(w, sr_loss_at(i)->subtree, strcmp(sr_loss_at(i)->name, loss) == 0,
+                        "LOSS.name");
+    for (int i = 0; sr_meter_at(i); i++) {
+        bool chosen = strcmp(sr_meter_at(i)->name, deprecated) == 0;
+        for (int k = 0; names && names->type == SR_YAML_LIST && k < names->n; k++)
+            chosen |= names->items[k]->text &&
+                      strcmp(names->items[k]->text, sr_meter_at(i)->name) == 0;
+        report_unchosen(w, sr_meter_at(i)->subtree, chosen, "METERS.names");
+    }
+}
+
+static void report_seed(const Walk *w) {
+    static const char key[] = "MODEL._MODEL_INIT_SEED";
+    if (is_changed(w, key) && !sr_yaml_equal(sr_yaml_find_path(w->tree, key),
+                                             sr_yaml_find_path(w->tree, "SEED_VALUE")))
+        say(w, key, "parameters are drawn with ", "SEED_VALUE");
+}
+
+SrStatus sr__report_ignored(const SrYaml *tree, SrArena *arena) {
+    SrYaml *defaults = NULL;
+    SR_TRY(sr__schema_defaults(arena, &defaults));
+    Walk w = {.tree = tree, .defaults = defaults, .arena = arena};
+    SR_TRY(report_rows(&w));
+    report_plugins(&w);
+    report_sources(&w, "TRAIN");
+    report_sources(&w, "TEST");
+    report_test_labels(&w);
+    report_seed(&w);
+    if (!sr__learns(tree))
+        return SR_OK;
+    report_switched_off(&w);
+    report_unread(&w);
+    report_single_group(&w);
+    return SR_OK;
+}
