@@ -1,7 +1,7 @@
 // The collators of VISSL whose result is SrBatch's memory read in another way: nothing is copied.
 #include "data/data.h"
 
-// Called once, when the configuration is read: a batch that passed here always fits.
+// Called once, before data is opened: a batch that passed here always fits.
 SrStatus sr_collator_check(const SrCollator *collator, int n, const int h[64], const int w[64]) {
     if (collator->views_needed && collator->views_needed != n)
         SR_FAIL(SR_ERR_CONFIG,

@@ -4,16 +4,13 @@
 
 typedef struct {
     bool normalize;
-    int world_size;
-    const char *reduction;
 } BceLogits;
 
 #define FIELD(f) offsetof(BceLogits, f)
 static const SrOption options[] = {
-    {"reduction", SR_OPT_STRING, FIELD(reduction), "none", 0, 0, NULL,
-     "VISSL allows none alone: the sum over classes of each class's mean."},
-    {"world_size", SR_OPT_INT, FIELD(world_size), "1", 1, 1 << 20, NULL,
-     "Processes of the run (inferred)."},
+    {"reduction", SR_OPT_IGNORED, 0, "none", 0, 0, SR_REFUSED,
+     "the sum over classes of each class's mean, as in VISSL"},
+    {"world_size", SR_OPT_IGNORED, 0, "1", 0, 0, NULL, "one process runs everything"},
     {"normalize_output", SR_OPT_BOOL, FIELD(normalize), "False", 0, 0, NULL,
      "Each row of logits gets length 1."},
     SR_OPTION_END,

@@ -10,15 +10,14 @@
 typedef struct {
     SrCrossEntropyParams op;
     bool normalize;
-    const char *reduction;
 } CrossEntropy;
 
 #define FIELD(f) offsetof(CrossEntropy, f)
 static const SrOption options[] = {
     {"weight", SR_OPT_FLOATS, FIELD(op.weight), "null", 0, 1e10, NULL,
      "Of each class in the mean; null: all 1."},
-    {"reduction", SR_OPT_STRING, FIELD(reduction), "mean", 0, 0, NULL,
-     "VISSL reads it nowhere; the mean is taken."},
+    {"reduction", SR_OPT_IGNORED, 0, "mean", 0, 0, NULL,
+     "the mean over images is taken, in VISSL too"},
     {"ignore_index", SR_OPT_INT64, FIELD(op.ignore_index), "-1", 0, 0, NULL,
      "Images of this label count for nothing."},
     {"normalize_output", SR_OPT_BOOL, FIELD(normalize), "False", 0, 0, NULL,

@@ -15,7 +15,6 @@ typedef struct {
     double powerlaw;
     int sinkhorn;
     int queue_length;
-    const char *output_dir;
 } SwavLoss;
 
 #define FIELD(f) offsetof(SwavLoss, f)
@@ -40,8 +39,8 @@ static const SrOption options[] = {
      "Prototypes of each set (inferred from the head)."},
     {"temp_hard_assignment_iters", SR_OPT_INT, FIELD(hard_assignment_iters), "0", 0, 1 << 30, NULL,
      "One-hot codes for the first steps."},
-    {"output_dir", SR_OPT_STRING, FIELD(output_dir), "\".\"", 0, 0, NULL,
-     "Where VISSL puts matrices of a NaN; not written here."},
+    {"output_dir", SR_OPT_IGNORED, 0, "\".\"", 0, 0, NULL,
+     "VISSL writes matrices of a NaN there; none are written here"},
     {"queue.queue_length", SR_OPT_INT, FIELD(queue_length), "0", 0, 1 << 30, NULL,
      "Rows of the queue over all processes; 0: none."},
     {"queue.start_iter", SR_OPT_INT, FIELD(swav.queue_start_iter), "0", 0, 1 << 30, NULL,

@@ -47,7 +47,6 @@ static void test_swav(void **state) {
     CHECK_INT(sr_yaml_find(loss, "num_prototypes")->items[1]->i, 9);
     CHECK_INT(sr_tree_int(loss, "embedding_dim", 0), 16);
     CHECK_INT(sr_tree_int(loss, "num_crops", 0), 6);
-    CHECK_STR(sr_tree_text(loss, "output_dir", ""), "run");
     CHECK_INT(sr_tree_int(loss, "queue.queue_length", 0), 960); // 20 batches of 2 x 24
     CHECK_INT(sr_tree_int(loss, "queue.local_queue_length", 0), 480);
     sr_arena_deinit(&t.arena);

@@ -137,5 +137,46 @@ static void test_rates(void **state) {
     sr_config_free(config);
 }
 
-SR_TESTS(run, unit(test_activation_checkpointing), unit(test_out_of_memory),
+// What would train on something else than was asked for is refused with the key to change.
+static void test_refused(void **state) {
+    (void)state;
+    static const char *const one_row[] = {
+        "DATA.TRAIN.BATCHSIZE_PER_REPLICA=1",
+        "MODEL.TEMP_FROZEN_PARAMS_ITER_MAP=[]",
+        "DATA.TRAIN.COLLATE_FUNCTION=default_collate",
+        "DATA.TRAIN.TRANSFORMS=[{name: Resize, size: [16, 16]}, {name: ToTensor}]",
+        "LOSS.name=CrossEntropyLoss",
+        "MODEL.HEAD.PARAMS=[[mlp, {dims: [32, 16, 4], use_bn: True}]]",
+    };
+    SrConfig *config;
+    SrRun *run;
+    CHECK_OK(sr_config_load(CONFIG, one_row, SR_COUNT(one_row), &config));
+    CHECK_FAILS(sr_run_open(config, SR_RUN_CHECK, &run), SR_ERR_CONFIG,
+                "DATA.TRAIN.BATCHSIZE_PER_REPLICA is 1: the batch norm heads.0.");
+    sr_config_free(config);
+    CHECK_OK(sr_config_load(CONFIG, one_row + 1, SR_COUNT(one_row) - 1, &config));
+    CHECK_OK(sr_run_open(config, SR_RUN_CHECK, &run));
+    sr_run_close(run);
+    sr_config_free(config);
+    static const char *const views[] = {
+        "DATA.TRAIN.COLLATE_FUNCTION=simclr_collator",
+        "LOSS.name=CrossEntropyLoss",
+        "MODEL.HEAD.PARAMS=[[mlp, {dims: [32, 4]}]]",
+    };
+    CHECK_OK(sr_config_load(CONFIG, views, SR_COUNT(views), &config));
+    CHECK_FAILS(sr_run_open(config, SR_RUN_CHECK, &run), SR_ERR_CONFIG,
+                "DATA.TRAIN: COLLATE_FUNCTION simclr_collator puts all views into one tensor");
+    sr_config_free(config);
+    static const char *const numbers[] = {
+        "LOSS.name=CrossEntropyLoss",
+        "DATA.TRAIN.LABEL_SOURCES=[synthetic]",
+        "DATA.TRAIN.LABEL_TYPE=sample_index",
+    };
+    CHECK_FAILS(sr_config_load(CONFIG, numbers, SR_COUNT(numbers), &config), SR_ERR_CONFIG,
+                "DATA.TRAIN.LABEL_TYPE is sample_index, but LOSS.name CrossEntropyLoss learns");
+    const char *many = "NEAREST_NEIGHBOR.TOPK=[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]";
+    CHECK_FAILS(sr_config_load(CONFIG, &many, 1, &config), SR_ERR_CONFIG, "TOPK has 17 entries");
+}
+
+SR_TESTS(run, unit(test_refused), unit(test_activation_checkpointing), unit(test_out_of_memory),
          unit(test_checkpoint_out_of_memory), unit(test_rates))

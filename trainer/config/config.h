@@ -36,19 +36,19 @@ typedef struct {
 
 typedef struct { // DATA.TRAIN or DATA.TEST
     const SrYaml *tree;
-    SrStrings data_sources, data_paths, label_sources, label_paths, dataset_names;
+    SrStrings data_sources, data_paths, label_sources, label_paths;
     const char *label_type, *remove_img_path_prefix, *new_img_path_prefix, *collate_function;
     int batchsize_per_replica, default_gray_img_size;
     int64_t data_limit;
     int data_limit_seed;
     bool data_limit_balanced;
     int64_t data_limit_skip;
-    bool drop_last, mmap_mode, random_synthetic_images;
+    bool drop_last, random_synthetic_images;
     int random_synthetic_labels;
     double max_bad_share; // MAX_BAD_IMAGE_SHARE, ours
     int fast_pixels;      // PIXELS, ours: 0 exact, 1 fast
     SrStrings input_keys; // one: a batch has one input; several: the names of its views
-    const SrYaml *transforms, *collate_params;
+    const SrYaml *transforms;
 } SrSplitConfig;
 
 typedef struct { // an entry of TEMP_FROZEN_PARAMS_ITER_MAP, "module." removed
@@ -97,6 +97,8 @@ typedef struct {
     int keep_last;  // KEEP_LAST, ours: how many phase and iteration checkpoints stay; 0: all
 } SrCheckpointConfig;
 
+enum { SR_KNN_MAX_TOPK = 16 }; // entries of NEAREST_NEIGHBOR.TOPK
+
 typedef struct { // NEAREST_NEIGHBOR
     double sigma;
     SrInts topk;
@@ -112,9 +114,10 @@ typedef struct {          // HOOKS.PROBE, ours
     int64_t limit;        // images on either side; 0: all
 } SrProbeConfig;
 
-typedef struct {     // METERS
-    SrStrings names; // in order; the deprecated METERS.name among them
-    bool training;   // enable_training_meter
+typedef struct {        // METERS
+    SrStrings names;    // in order; the deprecated METERS.name among them
+    const char *single; // METERS.name
+    bool training;      // enable_training_meter
 } SrMetersConfig;
 
 typedef struct {                           // CLUSTERFIT

@@ -176,12 +176,7 @@ static SrStatus swav_common(Rules *r, const char *at, const SrYaml *head) {
         sr_warn("%s is %" PRId64 ", less than one batch of %" PRId64 ": there is no queue", k,
                 asked, r->batch * r->world);
     SR_TRY(set_int(r, k, whole)); // k is still the queue's length
-    SR_TRY(set_int(r, key_of(k, at, "queue.local_queue_length"), whole / r->world));
-    r->level = SR_LOG_DEBUG;
-    SR_TRY(
-        set_string(r, key_of(k, at, "output_dir"), sr_tree_text(r->tree, "CHECKPOINT.DIR", ".")));
-    r->level = SR_LOG_INFO;
-    return SR_OK;
+    return set_int(r, key_of(k, at, "queue.local_queue_length"), whole / r->world);
 }
 
 // SwAV complains about another collator where its momentum variant, below, sets the right one.

@@ -87,7 +87,7 @@ const SrOption sr__schema_machine[] = {
 };
 
 const SrOption sr__schema_hooks[] = {
-    {"CHECK_NAN", SR_OPT_BOOL, OFF(check_nan), "True", 0, 0, NULL, "Stop at the first loss that is not finite."},
+    {"CHECK_NAN", SR_OPT_BOOL, OFF(check_nan), "True", 0, 0, NULL, "Stop at the first loss that is not finite, and save no parameters that are not."},
     {"PROBE.EVERY_NUM_EPOCHS", SR_OPT_INT, OFF(probe.every_num_epochs), "0", 0, 1e9, NULL,
      "After every n-th epoch: kNN (NEAREST_NEIGHBOR) and a linear classifier on features of the trunk as it stands"
      " (ours); training keeps its bits; 0: off."},
@@ -116,7 +116,7 @@ const SrOption sr__schema_hooks[] = {
 
 // The maps of the meters are their own (trainer/meters/).
 const SrOption sr__schema_meters[] = {
-    {"name", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "deprecated by VISSL: it joins METERS.names"},
+    {"name", SR_OPT_STRING, OFF(meters.single), "\"\"", 0, 0, NULL, "One meter more, behind METERS.names (deprecated)."},
     {"names", SR_OPT_STRINGS, OFF(meters.names), "[]", 0, 0, NULL, "Meters of train and test phases."},
     {"enable_training_meter", SR_OPT_BOOL, OFF(meters.training), "True", 0, 0, NULL,
      "Meters in train phases too."},

@@ -5,7 +5,7 @@
 
 #include "trainer/eval/baselines.h"
 
-#define SR_REPORT_MAX_K 16
+#define SR_REPORT_MAX_K SR_KNN_MAX_TOPK
 
 typedef struct {
     bool files;  // features of files, not of a trunk

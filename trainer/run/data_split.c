@@ -94,7 +94,6 @@ SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t s
         .split = which,
         .data_path = path,
         .label_path = first_of(&c->label_paths),
-        .mmap = c->mmap_mode,
         .remove_prefix = c->remove_img_path_prefix,
         .new_prefix = c->new_img_path_prefix,
         .data_limit = c->data_limit,
@@ -150,7 +149,8 @@ static int64_t images_of(const SrSplitConfig *c, const SrSplit *split) {
 // the source's own.
 static const char *label_type(const SrConfig *config) {
     const SrSplitConfig *c = &config->train;
-    return config->supervised && c->label_sources.n == 0 ? "standard" : c->label_type;
+    bool numbered = c->label_sources.n == 0 && strcmp(c->label_type, "sample_index") == 0;
+    return config->supervised && numbered ? "standard" : c->label_type;
 }
 
 SrStatus sr_split_in_order(const SrConfig *config, const SrSplit *train, SrLoader **out) {
@@ -321,6 +321,8 @@ static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, 
         c.data_limit_balanced = config->test.data_limit_balanced;
         c.data_limit_skip = config->test.data_limit_skip;
         c.label_paths = config->test.label_paths;
+        c.max_bad_share = config->test.max_bad_share;
+        c.fast_pixels = config->test.fast_pixels;
     }
     const char *which = side == SR_SIDE_TEST && origin != TEST_HELD_OUT ? "TEST" : "TRAIN";
     SR_TRY(open_eval_pipeline(config, crop, out));

@@ -165,8 +165,13 @@ static SrStatus build_step(SrRun *run) {
 // Parameters are allocated once all graphs that add entries exist: the training graph holds the
 // momentum encoder and the queues too.
 static SrStatus open_all(SrRun *run) {
+    bool trains = !forward_only(run) && !run->config->test_only;
     SR_TRY(open_data(run));
+    if (trains)
+        SR_TRY(sr__run_check_collator(run));
     SR_TRY(build_model(run));
+    if (trains)
+        SR_TRY(sr__run_check_norms(run));
     if (run->train.loader)
         SR_TRY(sr_run_check_classes(run, &run->train, "TRAIN"));
     if (forward_only(run))
@@ -316,9 +321,13 @@ static double value_at(const SrRun *run, const SrSchedule *s, int64_t iteration)
 void sr_run_rates(SrRun *run, int64_t iteration, double *lr, double *lr_head) {
     *lr = value_at(run, run->lr, iteration);
     *lr_head = run->lr_head == run->lr ? *lr : value_at(run, run->lr_head, iteration);
-    if (!run->decay)
+    if (!run->decay && !run->decay_head)
         return;
-    double decay = value_at(run, run->decay, iteration);
-    sr_optim_set_weight_decay(run->optim, decay,
-                              run->decay_head ? value_at(run, run->decay_head, iteration) : decay);
+    // Heads follow their own schedule, else their own constant, else the trunk's decay.
+    const SrOptimizerConfig *o = &run->config->optimizer;
+    double decay = run->decay ? value_at(run, run->decay, iteration) : o->weight_decay;
+    double head = o->head_use_different_wd ? o->head_weight_decay : decay;
+    if (run->decay_head)
+        head = value_at(run, run->decay_head, iteration);
+    sr_optim_set_weight_decay(run->optim, decay, head);
 }

@@ -75,6 +75,9 @@ void sr_run_cost_json(const SrRun *run, SrText *out);
 size_t sr_run_state_bytes(const SrRunCost *cost); // optimiser, statistics, loss
 size_t sr_run_bytes(const SrRunCost *cost);       // all of it together
 
+// For run.c (run_check.c): the collator against the views, batch norms over a single row.
+SrStatus sr__run_check_collator(const SrRun *run);
+SrStatus sr__run_check_norms(const SrRun *run);
 // For run.c (run_cost.c): fills run->cost from the table and from dry plans; SR_ERR_MEMORY where it does not fit.
 SrStatus sr__run_count_cost(SrRun *run);
 SrStatus sr__run_check_memory(const SrRun *run);

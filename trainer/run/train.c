@@ -138,11 +138,12 @@ static void check_position(Train *t) {
 // ---- saving -------------------------------------------------------------------------------------
 
 // Refuses to write parameters that are not numbers: the check of the loss would only see them in
-// the next step, after the last good file may have been pruned.
+// the next step, after the last good file may have been pruned.  With CHECK_NAN=False they are the
+// user's wish.
 static SrStatus save(Train *t, SrCheckpointKind kind) {
     char name[96];
     SrCheckpointParts parts = sr_run_parts(t->run);
-    const char *bad = sr_params_nonfinite(parts.params);
+    const char *bad = t->config->check_nan ? sr_params_nonfinite(parts.params) : NULL;
     if (bad)
         return sr_fail(SR_ERR_RUN,
                        "after iteration %lld '%s' holds a NaN or an infinity; nothing was saved, "

@@ -1,0 +1,31 @@
+// What a training run refuses before it begins, because it would train on something else than was asked for.
+#include <string.h>
+
+#include "trainer/run/run.h"
+
+SrStatus sr__run_check_collator(const SrRun *run) {
+    const SrSplit *d = &run->train;
+    const SrCollator *collator;
+    SR_TRY(sr_collator_find(run->config->train.collate_function, &collator));
+    SrStatus status = sr_collator_check(collator, d->n_views, d->h, d->w);
+    return status == SR_OK ? SR_OK : sr_fail_prefix(status, "DATA.TRAIN");
+}
+
+// The variance of one row is 0 and its mean the row itself, so that everything behind is the same for all images.
+// torch.nn.BatchNorm refuses it with "Expected more than 1 value per channel when training".
+SrStatus sr__run_check_norms(const SrRun *run) {
+    const SrGraph *graph = run->graph.graph;
+    for (int i = 0; i < sr_graph_count(graph); i++) {
+        const SrNode *node = sr_graph_at(graph, i);
+        bool trains = node->mode & SR_MODE_TRAIN && node->eval_from > 0;
+        if (!node->op || strcmp(node->op->name, "batch_norm") != 0 || !trains)
+            continue;
+        if (sr_shape_count(node->shape) / sr_shape_last(node->shape) > 1)
+            continue;
+        return sr_fail(SR_ERR_CONFIG,
+                       "DATA.TRAIN.BATCHSIZE_PER_REPLICA is %d: the batch norm %s gets one row, and one row has "
+                       "no statistics; set it to 2 or more",
+                       run->batch, node->name);
+    }
+    return SR_OK;
+}
