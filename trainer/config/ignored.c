@@ -204,8 +204,8 @@ static void report_test_labels(const Walk *w) {
                       keys[] = "DATA.TEST.INPUT_KEY_NAMES";
     const SrYaml *labels = sr_yaml_find_path(w->tree, sources),
                  *images = sr_yaml_find_path(w->tree, "DATA.TEST.DATA_SOURCES");
-    bool inferred = is_empty_list(labels) &&
-                    strcmp(sr_tree_text(w->tree, type, ""), "sample_index") == 0;
+    bool inferred =
+        is_empty_list(labels) && strcmp(sr_tree_text(w->tree, type, ""), "sample_index") == 0;
     bool listed = !is_empty_list(sr_yaml_find_path(w->tree, "DATA.TEST.LABEL_PATHS"));
     if (!inferred && is_changed(w, type))
         say(w, type, "evaluation takes the classes of the images", "");
@@ -239,16 +239,16 @@ static void report_plugins(const Walk *w) {
     for (int i = 0; sr_meter_at(i); i++) {
         bool chosen = strcmp(sr_meter_at(i)->name, deprecated) == 0;
         for (int k = 0; names && names->type == SR_YAML_LIST && k < names->n; k++)
-            chosen |= names->items[k]->text &&
-                      strcmp(names->items[k]->text, sr_meter_at(i)->name) == 0;
+            chosen |=
+                names->items[k]->text && strcmp(names->items[k]->text, sr_meter_at(i)->name) == 0;
         report_unchosen(w, sr_meter_at(i)->subtree, chosen, "METERS.names");
     }
 }
 
 static void report_seed(const Walk *w) {
     static const char key[] = "MODEL._MODEL_INIT_SEED";
-    if (is_changed(w, key) && !sr_yaml_equal(sr_yaml_find_path(w->tree, key),
-                                             sr_yaml_find_path(w->tree, "SEED_VALUE")))
+    if (is_changed(w, key) &&
+        !sr_yaml_equal(sr_yaml_find_path(w->tree, key), sr_yaml_find_path(w->tree, "SEED_VALUE")))
         say(w, key, "parameters are drawn with ", "SEED_VALUE");
 }
 

@@ -23,7 +23,8 @@ SrStatus sr__run_check_norms(const SrRun *run) {
         if (sr_shape_count(node->shape) / sr_shape_last(node->shape) > 1)
             continue;
         return sr_fail(SR_ERR_CONFIG,
-                       "DATA.TRAIN.BATCHSIZE_PER_REPLICA is %d: the batch norm %s gets one row, and one row has "
+                       "DATA.TRAIN.BATCHSIZE_PER_REPLICA is %d: the batch norm %s gets one row, "
+                       "and one row has "
                        "no statistics; set it to 2 or more",
                        run->batch, node->name);
     }
