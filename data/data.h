@@ -118,6 +118,7 @@ typedef struct {
     int64_t epoch, sample;
     uint32_t stage; // index in TRANSFORMS
     bool fast;      // false: PIL's arithmetic to one grey level
+    bool last;      // no transform follows: floats may go to their place in the batch at once
     SrImagePool *pool;
     int64_t *label; // transforms that make their own labels write here
 } SrTransformContext;

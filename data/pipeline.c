@@ -237,6 +237,12 @@ SrStatus sr__view_fits(const SrViews *views, int v) {
             image->H, image->W, views->h[v], views->w[v]);
 }
 
+static bool is_last(const SrPipeline *pipeline, int i) {
+    while (++i < pipeline->n && pipeline->stage[i].absorbed)
+        continue;
+    return i == pipeline->n;
+}
+
 // Reads the pipeline only: any number of threads may share it, each with its own context and pool.
 SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext *ctx,
                            SrViews *views) {
@@ -248,6 +254,7 @@ SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext 
         for (int v = 0; v < views->n && !stage->transform->takes_encoded; v++)
             SR_TRY(sr_image_finish(&views->view[v], 1, ctx->pool));
         context.stage = stage->stage;
+        context.last = is_last(pipeline, i);
         SR_TRY(stage->transform->apply(stage->params, &context, views));
     }
     return SR_OK;

@@ -21,13 +21,15 @@ static bool absorb(void *params, const SrTransform *next, const void *next_param
 }
 
 // Nothing is written to a place of another size: the row after it is another image's.
-static SrStatus normalized(const SrNormalize *normalize, SrImagePool *pool, SrViews *views, int v) {
+static SrStatus normalized(const SrNormalize *normalize, const SrTransformContext *ctx,
+                           SrViews *views, int v) {
     SrImage *image = &views->view[v];
-    float *out = views->out[v];
+    float *out = ctx->last ? views->out[v] : NULL;
     if (out)
         SR_TRY(sr__view_fits(views, v));
     if (!out)
-        out = sr_image_pool_take(pool, sizeof(float) * 3 * (size_t)image->H * (size_t)image->W);
+        out =
+            sr_image_pool_take(ctx->pool, sizeof(float) * 3 * (size_t)image->H * (size_t)image->W);
     if (!out)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d floats", image->H, image->W);
     sr_pixel_to_normalized(image, normalize->mean.v, normalize->std.v, out);
@@ -38,7 +40,7 @@ static SrStatus normalized(const SrNormalize *normalize, SrImagePool *pool, SrVi
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     const Params *p = params;
     for (int v = 0; v < views->n; v++)
-        SR_TRY(p->normalize ? normalized(p->normalize, ctx->pool, views, v)
+        SR_TRY(p->normalize ? normalized(p->normalize, ctx, views, v)
                             : sr_pixel_to_tensor(&views->view[v], ctx->pool));
     return SR_OK;
 }

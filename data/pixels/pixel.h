@@ -49,6 +49,12 @@ SrStatus sr_pixel_copy(const SrImage *src, SrImagePool *pool, SrImage *out);
 void sr_pixel_flip(SrImage *image); // left to right
 // Counter-clockwise by `degrees` about the centre, nearest neighbour, same size, black outside.
 SrStatus sr_pixel_rotate(SrImage *image, double degrees, SrImagePool *pool);
+// Output to input, as PIL's AFFINE: x' = m[0] x + m[1] y + m[2], y' = m[3] x + m[4] y + m[5]; bilinear
+// or bicubic; what comes from outside has level `fill`.
+SrStatus sr_pixel_affine(SrImage *image, const double m[6], SrFilter filter, int fill,
+                         SrImagePool *pool);
+SrStatus sr_pixel_rotate_filtered(SrImage *image, double degrees, SrFilter filter, int fill,
+                                  SrImagePool *pool);
 // torchvision's RandomResizedCrop.get_params; draws from rng: up to 10 x (area, aspect), then top,
 // left.
 SrBox sr_pixel_draw_box(SrRng *rng, int H, int W, const double scale[2], const double ratio[2]);
@@ -85,7 +91,14 @@ SrStatus sr_pixel_blur(SrImage *image, double radius, SrImagePool *pool);
 void sr_pixel_solarize(SrImage *image, int threshold); // inverts levels >= threshold
 void sr_pixel_posterize(SrImage *image, int bits);     // keeps the upper `bits` of 8
 void sr_pixel_autocontrast(SrImage *image);            // each channel stretched to 0 .. 255
+void sr_pixel_equalize(SrImage *image);                // each channel's histogram made even
+void sr_pixel_invert(SrImage *image);
+void sr_pixel_solarize_add(SrImage *image, int add); // levels below 128 grow, to 255 at most
 SrStatus sr_pixel_sharpness(SrImage *image, double factor, SrImagePool *pool);
+
+// OpenCV's 8-bit BGR2LAB (fixed point, sRGB, D65) to three floats a pixel: L - 50 in -50 .. 50, then a
+// and b in -128 .. 127; rgb becomes NULL, f is (H, W, 3).
+SrStatus sr_pixel_to_lab(SrImage *image, SrImagePool *pool);
 
 // ---- to floats ----
 SrStatus sr_pixel_to_tensor(SrImage *image, SrImagePool *pool); // / 255; rgb becomes NULL

@@ -41,6 +41,34 @@ void sr_pixel_autocontrast(SrImage *image) {
     }
 }
 
+// PIL's ImageOps.equalize: a channel of one level, or of fewer than 255 pixels, stays.
+void sr_pixel_equalize(SrImage *image) {
+    uint8_t *p = image->rgb;
+    for (int c = 0; c < 3; c++) {
+        size_t histogram[256] = {0}, last = 0, n = levels(image);
+        for (size_t i = (size_t)c; i < n; i += 3)
+            histogram[p[i]]++;
+        for (int v = 0; v < 256; v++)
+            last = histogram[v] ? histogram[v] : last;
+        size_t step = (n / 3 - last) / 255, sum = step / 2;
+        if (step == 0)
+            continue;
+        uint8_t table[256];
+        for (int v = 0; v < 256; sum += histogram[v++])
+            table[v] = (uint8_t)SR_MIN(sum / step, 255);
+        for (size_t i = (size_t)c; i < n; i += 3)
+            p[i] = table[p[i]];
+    }
+}
+
+void sr_pixel_invert(SrImage *image) { sr_pixel_solarize(image, 0); }
+
+void sr_pixel_solarize_add(SrImage *image, int add) {
+    uint8_t *p = image->rgb;
+    for (size_t i = 0, n = levels(image); i < n; i++)
+        p[i] = (uint8_t)(p[i] < 128 ? SR_MIN(255, p[i] + add) : p[i]);
+}
+
 // The 3x3 mean with a heavier centre, [1 1 1; 1 5 1; 1 1 1] / 13, in PIL's single precision; p is
 // the centre.
 static uint8_t smooth(const uint8_t *p, size_t row) {

@@ -56,19 +56,21 @@ static bool equal(const SrViews *a, const SrViews *b) {
 // memory given back.
 static void check_contract(const SrTransform *t, SrImagePool *pool) {
     char yaml[512];
-    bool copies =
-        strcmp(t->name, "ImgPilToMultiCrop") == 0 || strcmp(t->name, "ImgReplicatePil") == 0;
-    snprintf(yaml, sizeof yaml, "[{name: Resize, size: [250, 240]}, %s {name: %s%s}, %s %s]",
+    bool copies = strcmp(t->name, "ImgPilToMultiCrop") == 0 ||
+                  strcmp(t->name, "ImgReplicatePil") == 0 ||
+                  strcmp(t->name, "ImgPilToPatchesAndImage") == 0;
+    bool puzzle = strcmp(t->name, "ShuffleImgPatches") == 0;
+    bool cuts = puzzle || strcmp(t->name, "ImgPatchesFromTensor") == 0;
+    snprintf(yaml, sizeof yaml, "[{name: Resize, size: [250, 240]}, %s %s %s {name: %s%s}]",
              copies || t->takes_floats ? "" : "{name: ImgReplicatePil},",
-             t->takes_floats ? "ToTensor" : t->name, options_of(t->name),
-             t->takes_floats ? "{name: " : "", t->takes_floats ? t->name : "");
-    if (t->takes_floats)
-        strcpy(strrchr(yaml, ']'), "}]");
+             t->takes_floats ? "{name: ToTensor}," : "",
+             puzzle ? "{name: ImgPatchesFromTensor}," : "", t->name, options_of(t->name));
     SrPipeline *p = pipeline(yaml);
     SrImage start = fixture_image(pool, 60, 70, 9);
-    bool draws = strstr(t->name, "Random") || strstr(t->name, "Distortion") ||
+    bool draws = strstr(t->name, "Rand") || strstr(t->name, "Distortion") ||
                  strstr(t->name, "Blur") || strstr(t->name, "MultiCrop") ||
-                 strstr(t->name, "Rotate");
+                 strstr(t->name, "Rotate") || strstr(t->name, "AutoAugment") || cuts ||
+                 strstr(t->name, "PatchesAndImage");
     bool differs = false;
     for (int64_t sample = 0; sample < 8; sample++) {
         int64_t label[2] = {-7, -7};

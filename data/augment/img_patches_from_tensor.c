@@ -1,0 +1,64 @@
+// ImgPatchesFromTensor: the patches of a grid as views, each from a random place of its cell (VISSL's
+// jigsaw, arXiv:1603.09246); stands after ToTensor.
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "data/augment/patches.h"
+#include "data/pipeline.h"
+
+typedef struct {
+    int num_patches, patch_jitter;
+} Params;
+
+// clang-format off
+static const SrOption options[] = {
+    {"num_patches", SR_OPT_INT, offsetof(Params, num_patches), "9", 1, 64, NULL, "Patches an image, a square number."},
+    {"patch_jitter", SR_OPT_INT, offsetof(Params, patch_jitter), "21", 0, 4096, NULL, "Pixels by which a patch is smaller than its cell."},
+    SR_OPTION_END};
+// clang-format on
+
+static SrStatus check(const void *params) {
+    const Params *p = params;
+    SrPatchGrid grid;
+    return sr__patch_grid(p->num_patches, 0, p->patch_jitter, &grid);
+}
+
+static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+    const Params *p = params;
+    SrPatchGrid grid;
+    if (*n != 1)
+        SR_FAIL(SR_ERR_CONFIG, "cuts one image, but gets %d", *n);
+    SR_TRY(sr__patch_grid(p->num_patches, SR_MIN(h[0], w[0]), p->patch_jitter, &grid));
+    *n = grid.n;
+    int size = grid.cell > 0 ? grid.cell - grid.jitter : 0;
+    for (int v = 0; v < grid.n; v++)
+        h[v] = w[v] = size;
+    return SR_OK;
+}
+
+static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
+    const Params *p = params;
+    SrImage image = views->view[0];
+    SrPatchGrid grid;
+    SR_TRY(sr__patch_grid(p->num_patches, SR_MIN(image.H, image.W), p->patch_jitter, &grid));
+    views->n = grid.n;
+    for (int i = 0; i < grid.n; i++) {
+        SrRng rng = sr__transform_rng(ctx, i);
+        uint32_t places = (uint32_t)SR_MAX(grid.jitter, 1);
+        int dx = (int)sr_rng_below(&rng, places), dy = (int)sr_rng_below(&rng, places);
+        SR_TRY(sr__patch_cut(&image, &grid, i, dx, dy, ctx->pool, &views->view[i]));
+    }
+    return SR_OK;
+}
+
+const SrTransform sr_transform_img_patches_from_tensor = {
+    .name = "ImgPatchesFromTensor",
+    .help = "The patches of a grid as views, each from a random place of its cell.",
+    .options = options,
+    .params_bytes = sizeof(Params),
+    .takes_floats = true,
+    .gives_floats = true,
+    .check = check,
+    .shape = shape,
+    .apply = apply,
+};

@@ -1,0 +1,27 @@
+// ImgPilToRawTensor: levels as floats 0 .. 255, in the place of ToTensor (VISSL, for trunks from Caffe).
+#include "data/pixels/pixel.h"
+
+static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
+    (void)params;
+    for (int v = 0; v < views->n; v++) {
+        SrImage *image = &views->view[v];
+        size_t n = (size_t)image->H * (size_t)image->W * 3;
+        float *out = sr_image_pool_take(ctx->pool, n * sizeof *out);
+        if (!out)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d floats", image->H,
+                    image->W);
+        for (size_t i = 0; i < n; i++)
+            out[i] = image->rgb[i];
+        image->f = out;
+        image->rgb = NULL;
+    }
+    return SR_OK;
+}
+
+const SrTransform sr_transform_img_pil_to_raw_tensor = {
+    .name = "ImgPilToRawTensor",
+    .help = "Levels as floats 0 .. 255, in the place of ToTensor.",
+    .fixed = true,
+    .gives_floats = true,
+    .apply = apply,
+};

@@ -1,0 +1,108 @@
+// RandomErasing: a random box of a view is overwritten (Zhong et al., arXiv:1708.04896; torchvision's);
+// stands after ToTensor.
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/augment/erasing.h"
+#include "data/pipeline.h"
+
+typedef struct {
+    double p;
+    SrDoubles scale, ratio;
+    const SrYaml *value;
+    double level[3];
+    bool noise;
+} Params;
+
+// clang-format off
+static const SrOption options[] = {
+    {"p", SR_OPT_FLOAT, offsetof(Params, p), "0.5", 0, 1, NULL, "Probability."},
+    {"scale", SR_OPT_FLOATS, offsetof(Params, scale), "[0.02, 0.33]", 0, 1, NULL, "Range of the box's share of the area."},
+    {"ratio", SR_OPT_FLOATS, offsetof(Params, ratio), "[0.3, 3.3]", 1e-3, 1e3, NULL, "Range of height / width."},
+    {"value", SR_OPT_TREE, offsetof(Params, value), "0", 0, 0, NULL, "What is written: a number, one a channel, or `random` (standard normal)."},
+    {"inplace", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "Views are always changed in place: they are copies."},
+    SR_OPTION_END};
+// clang-format on
+
+static bool is_number(const SrYaml *y) {
+    return y->type == SR_YAML_INT || y->type == SR_YAML_FLOAT;
+}
+
+static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena *arena) {
+    (void)stage;
+    (void)arena;
+    Params *p = params;
+    const SrYaml *value = p->value;
+    bool list = value && value->type == SR_YAML_LIST && value->n == 3;
+    p->noise = value && value->type == SR_YAML_STRING && strcmp(value->text, "random") == 0;
+    if (!value || p->noise)
+        return SR_OK;
+    for (int c = 0; c < 3; c++) {
+        const SrYaml *level = list ? value->items[c] : value;
+        if (!is_number(level))
+            SR_FAIL(SR_ERR_CONFIG, "%s: %s.value: expected a number, [red, green, blue] or random",
+                    sr_yaml_place(value).text, where);
+        p->level[c] = level->f;
+    }
+    return SR_OK;
+}
+
+static SrStatus check(const void *params) {
+    const Params *p = params;
+    if (p->scale.n != 2 || p->ratio.n != 2 || p->scale.v[0] > p->scale.v[1] ||
+        p->ratio.v[0] > p->ratio.v[1])
+        SR_FAIL(SR_ERR_CONFIG, "scale and ratio: expected [low, high] each");
+    return SR_OK;
+}
+
+bool sr__erasing_draw(SrRng *rng, int H, int W, const double scale[2], const double ratio[2],
+                      SrBox *box) {
+    double log_low = log(ratio[0]), log_high = log(ratio[1]);
+    for (int try = 0; try < 10; try++) {
+        double area = (double)H * W * sr_rng_range(rng, scale[0], scale[1]);
+        double aspect = exp(sr_rng_range(rng, log_low, log_high));
+        double h = rint(sqrt(area * aspect)), w = rint(sqrt(area / aspect));
+        if (!(h < H && w < W))
+            continue;
+        int top = (int)sr_rng_below(rng, (uint32_t)(H - (int)h + 1));
+        int left = (int)sr_rng_below(rng, (uint32_t)(W - (int)w + 1));
+        *box = (SrBox){top, left, (int)h, (int)w};
+        return true;
+    }
+    return false;
+}
+
+void sr__erasing_apply(SrImage *image, SrBox box, const double level[3], SrRng *noise) {
+    for (int y = 0; y < box.h; y++) {
+        float *to = image->f + ((int64_t)(box.top + y) * image->W + box.left) * 3;
+        for (int i = 0; i < 3 * box.w; i++)
+            to[i] = (float)(noise ? sr_rng_normal(noise) : level[i % 3]);
+    }
+}
+
+static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
+    const Params *p = params;
+    for (int v = 0; v < views->n; v++) {
+        SrRng rng = sr__transform_rng(ctx, v);
+        SrImage *image = &views->view[v];
+        SrBox box;
+        if (sr_rng_uniform(&rng) < p->p &&
+            sr__erasing_draw(&rng, image->H, image->W, p->scale.v, p->ratio.v, &box))
+            sr__erasing_apply(image, box, p->level, p->noise ? &rng : NULL);
+    }
+    return SR_OK;
+}
+
+const SrTransform sr_transform_random_erasing = {
+    .name = "RandomErasing",
+    .help = "With a probability, overwrites a random box.",
+    .options = options,
+    .params_bytes = sizeof(Params),
+    .takes_floats = true,
+    .gives_floats = true,
+    .prepare = prepare,
+    .check = check,
+    .apply = apply,
+};

@@ -1,0 +1,91 @@
+// ShuffleImgPatches: puts an image's patches into the order of a permutation drawn from a table; its
+// number in the table becomes the label (jigsaw, arXiv:1603.09246; VISSL).
+//
+// VISSL fetches its tables from the network.  Here an address of that form is answered by a table of as
+// many permutations made in the same way, which a log line says.
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "data/augment/permutations.h"
+#include "data/pipeline.h"
+
+typedef struct {
+    const char *perm_file;
+    int num_permutations, num_patches;
+    SrPermutations table;
+} Params;
+
+// clang-format off
+static const SrOption options[] = {
+    {"perm_file", SR_OPT_STRING, offsetof(Params, perm_file), "", 0, 0, NULL, "A .npy table with a permutation a row; empty: one is made."},
+    {"num_permutations", SR_OPT_INT, offsetof(Params, num_permutations), "100", 1, 1 << 16, NULL, "Permutations of a table that is made: the number of classes."},
+    {"num_patches", SR_OPT_INT, offsetof(Params, num_patches), "9", 2, 64, NULL, "Patches of a table that is made."},
+    SR_OPTION_END};
+// clang-format on
+
+static bool is_address(const char *path) { return strstr(path, "://") != NULL; }
+
+// "hamming_perms_10000_patches_9_max_avg.npy": the last two numbers of the name.
+static SrStatus read_address(Params *p, const char *where) {
+    const char *name = strrchr(p->perm_file, '/') + 1, *at = strstr(name, "perms_");
+    if (!at || sscanf(at, "perms_%d_patches_%d", &p->num_permutations, &p->num_patches) != 2)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s.perm_file: %s cannot be fetched; give a .npy file, or "
+                "num_permutations and no file",
+                where, p->perm_file);
+    sr_info("%s.perm_file: nothing is fetched; %d permutations of %d patches are made instead",
+            where, p->num_permutations, p->num_patches);
+    return SR_OK;
+}
+
+static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena *arena) {
+    (void)stage;
+    Params *p = params;
+    if (is_address(p->perm_file))
+        SR_TRY(read_address(p, where));
+    else if (*p->perm_file)
+        return sr__permutations_load(p->perm_file, arena, &p->table);
+    return sr__permutations_make(p->num_permutations, p->num_patches, arena, &p->table);
+}
+
+static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+    const Params *p = params;
+    for (int v = 1; v < *n; v++)
+        if (h[v] != h[0] || w[v] != w[0])
+            SR_FAIL(SR_ERR_CONFIG, "shuffles views of one size, but view %d differs", v);
+    if (*n != p->table.n)
+        SR_FAIL(SR_ERR_CONFIG,
+                "the permutations have %d patches, but there are %d views: ImgPatchesFromTensor "
+                "before it makes them",
+                p->table.n, *n);
+    return SR_OK;
+}
+
+static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
+    const Params *p = params;
+    SrRng rng = sr__transform_rng(ctx, 0);
+    int row = (int)sr_rng_below(&rng, (uint32_t)p->table.count);
+    SrImage from[64];
+    memcpy(from, views->view, (size_t)views->n * sizeof *from);
+    for (int v = 0; v < views->n; v++)
+        views->view[v] = from[p->table.rows[(int64_t)row * p->table.n + v]];
+    if (ctx->label)
+        *ctx->label = row;
+    return SR_OK;
+}
+
+const SrTransform sr_transform_shuffle_img_patches = {
+    .name = "ShuffleImgPatches",
+    .help = "Puts patches into a drawn order, whose number becomes the label.",
+    .options = options,
+    .params_bytes = sizeof(Params),
+    .takes_floats = true,
+    .gives_floats = true,
+    .prepare = prepare,
+    .shape = shape,
+    .apply = apply,
+};

@@ -1,0 +1,88 @@
+// Jigsaw's patches and the permutations that shuffle them.
+#include "base/mem.h"
+#include "data/augment/permutations.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+
+static int distance(const SrPermutations *p, int a, int b) {
+    int differ = 0;
+    for (int i = 0; i < p->n; i++)
+        differ += p->rows[a * p->n + i] != p->rows[b * p->n + i];
+    return differ;
+}
+
+// Drawn at random 100 permutations of 9 agree in a place every ninth time; chosen, nearly never more.
+static void test_permutations_are_far_apart(void **state) {
+    (void)state;
+    SrArena arena = SR_ARENA_INIT;
+    SrPermutations p;
+    double sum = 0;
+    int least = 9;
+    CHECK_OK(sr__permutations_make(100, 9, &arena, &p));
+    for (int a = 0; a < p.count; a++)
+        for (int b = 0; b < a; b++) {
+            sum += distance(&p, a, b);
+            least = distance(&p, a, b) < least ? distance(&p, a, b) : least;
+        }
+    CHECK(least >= 1);
+    CHECK(sum / (100 * 99 / 2) > 8.05);
+    sr_arena_deinit(&arena);
+}
+
+static void test_all_permutations_can_be_had(void **state) {
+    (void)state;
+    SrArena arena = SR_ARENA_INIT;
+    SrPermutations p;
+    CHECK_OK(sr__permutations_make(24, 4, &arena, &p));
+    for (int a = 0; a < 24; a++)
+        for (int b = 0; b < a; b++)
+            CHECK(distance(&p, a, b) > 0);
+    CHECK_INT(sr__permutations_make(25, 4, &arena, &p), SR_ERR_CONFIG);
+    sr_arena_deinit(&arena);
+}
+
+static SrPipeline *pipeline(SrArena *arena, const char *yaml) {
+    SrYaml *list;
+    SrPipeline *out;
+    CHECK_OK(sr_yaml_parse(arena, yaml, strlen(yaml), "test", &list));
+    CHECK_OK(sr_pipeline_new(list, "DATA.TRAIN.TRANSFORMS", &out));
+    return out;
+}
+
+// The whole image is larger than the place of its patches in a batch, which ToTensor and Normalize in
+// one walk must not write to.
+static void test_patches_follow_normalize(void **state) {
+    (void)state;
+    SrArena arena = SR_ARENA_INIT;
+    SrImagePool *pool;
+    CHECK_OK(sr_image_pool_new(&pool));
+    SrPipeline *p =
+        pipeline(&arena, "[{name: Resize, size: [60, 60]}, {name: ToTensor}, {name: Normalize},"
+                         " {name: ImgPatchesFromTensor, num_patches: 9, patch_jitter: 5},"
+                         " {name: ShuffleImgPatches, num_permutations: 20}]");
+    int n, h[64], w[64];
+    CHECK_OK(sr_pipeline_shape(p, &n, h, w));
+    CHECK_INT(n, 9);
+    CHECK_INT(h[8], 15);
+    static float place[9][15 * 15 * 3];
+    SrViews views = {.n = 1};
+    for (int v = 0; v < 9; v++) {
+        views.out[v] = place[v];
+        views.h[v] = views.w[v] = 15;
+    }
+    int64_t label = -1;
+    SrTransformContext ctx = {.seed = 3, .pool = pool, .label = &label};
+    views.view[0] = fixture_image(pool, 80, 70, 4);
+    CHECK_OK(sr_pipeline_apply(p, &ctx, &views));
+    CHECK_INT(views.n, 9);
+    CHECK(label >= 0 && label < 20);
+    for (int v = 0; v < 9; v++)
+        CHECK(views.view[v].f && views.view[v].H == 15 && views.view[v].W == 15);
+    sr_pipeline_free(p);
+    sr_image_pool_free(pool);
+    sr_arena_deinit(&arena);
+}
+
+SR_TESTS(patches, cmocka_unit_test(test_permutations_are_far_apart),
+         cmocka_unit_test(test_all_permutations_can_be_had),
+         cmocka_unit_test(test_patches_follow_normalize));

@@ -1,0 +1,161 @@
+// Golden cases tf_randaugment_ops*, tf_autoaugment_policies*: each operation at recorded arguments, what
+// magnitudes mean, and whole calls with their draws.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "data/augment/policy_ops.h"
+#include "tests/golden/images.h"
+
+typedef struct {
+    SrGoldenCase *c;
+    SrImagePool *pool;
+} Run;
+
+static const char *text(const SrYaml *map, const char *key) {
+    const SrYaml *y = sr_yaml_find(map, key);
+    return y && y->type == SR_YAML_STRING ? y->text : "";
+}
+
+static SrFilter filter_of(const char *name) {
+    return strcmp(name, "BICUBIC") == 0 ? SR_FILTER_BICUBIC : SR_FILTER_BILINEAR;
+}
+
+// {tensor, op, magnitude, args: [x], resample}: the sign of x says which direction was drawn.
+static SrStatus run_call(Run r, const SrYaml *call) {
+    const SrYaml *args = sr_yaml_find(call, "args"), *m = sr_yaml_find(call, "magnitude");
+    SrPolicyStep step = {.op = sr__policy_op(text(call, "op")),
+                         .magnitude = m->f,
+                         .filter = filter_of(text(call, "resample"))};
+    SrImage image;
+    if (!step.op)
+        SR_FAIL(SR_ERR_RUN, "%s: unknown operation %s", r.c->name, text(call, "op"));
+    if (args->n > 0) {
+        double want = args->items[0]->f, got = sr__policy_argument(&step);
+        step.negate = got > want + 1e-9 || got < want - 1e-9;
+        SR_TRY(golden_number(r.c, text(call, "tensor"), sr__policy_argument(&step), want, 1e-12));
+    }
+    SR_TRY(golden_image(r.c, "img", r.pool, &image));
+    SR_TRY(sr__policy_apply(&step, &image, r.pool));
+    return golden_compare_image(r.c, text(call, "tensor"), &image);
+}
+
+// "level_to_arg_at_0_1_2.5_...": {op: [[kept sign, negated], ...]}
+static SrStatus run_levels(Run r, const char *name, const SrYaml *table) {
+    for (int o = 0; o < table->n; o++) {
+        const char *at = strstr(name, "_at_") + 3;
+        SrPolicyStep step = {.op = sr__policy_op(table->keys[o])};
+        if (!step.op)
+            SR_FAIL(SR_ERR_RUN, "%s: unknown operation %s", r.c->name, table->keys[o]);
+        for (int i = 0; i < table->items[o]->n; i++) {
+            step.magnitude = strtod(at + 1, (char **)&at);
+            for (int s = 0; s < 2; s++) {
+                step.negate = s;
+                SR_TRY(golden_number(r.c, table->keys[o], sr__policy_argument(&step),
+                                     table->items[o]->items[i]->items[s]->f, 1e-12));
+            }
+        }
+    }
+    return SR_OK;
+}
+
+static SrStatus run_ops(Run r) {
+    const SrYaml *values = r.c->values;
+    for (int k = 0; k < values->n; k++) {
+        const SrYaml *list = values->items[k];
+        if (strncmp(values->keys[k], "level_to_arg_at_", 16) == 0)
+            SR_TRY(run_levels(r, values->keys[k], list));
+        for (int i = 0; sr__policy_op(values->keys[k]) && i < list->n; i++)
+            SR_TRY(run_call(r, list->items[i]));
+    }
+    return SR_OK;
+}
+
+// ---- whole calls ----
+
+// Recorded draws in the order VISSL makes them: coin, magnitude, sign, filter, as far as needed.
+typedef struct {
+    const SrYaml *list;
+    int at;
+} Draws;
+
+static bool next_is(const Draws *d, const char *kind) {
+    return d->at < d->list->n && strcmp(d->list->items[d->at]->items[0]->text, kind) == 0;
+}
+
+static const SrYaml *take(Draws *d) { return d->list->items[d->at++]->items[1]; }
+
+static SrStatus run_step(Run r, Draws *d, const char *op, double p, SrImage *image) {
+    SrPolicyStep step = {.op = sr__policy_op(op)};
+    if (!step.op || !next_is(d, p < 1 ? "random" : "gauss"))
+        SR_FAIL(SR_ERR_RUN, "%s: no operation %s, or no draw for it", r.c->name, op);
+    if (p < 1 && take(d)->f > p)
+        return SR_OK;
+    double m = take(d)->f;
+    step.magnitude = SR_MAX(0.0, SR_MIN(10.0, m));
+    SrPolicyStep other = step;
+    other.negate = true;
+    // Only operations with a direction draw it.
+    if (sr__policy_argument(&other) != sr__policy_argument(&step) && next_is(d, "random"))
+        step.negate = take(d)->f > 0.5;
+    if (next_is(d, "choice"))
+        step.filter = filter_of(take(d)->text);
+    return sr__policy_apply(&step, image, r.pool);
+}
+
+static SrStatus run_rand_augment(Run r, Draws *d, SrImage *image) {
+    // clang-format off
+    static const char *const increasing[] = {
+        "AutoContrast", "Equalize", "Invert", "Rotate", "PosterizeIncreasing", "SolarizeIncreasing", "SolarizeAdd",
+        "ColorIncreasing", "ContrastIncreasing", "BrightnessIncreasing", "SharpnessIncreasing", "ShearX", "ShearY",
+        "TranslateXRel", "TranslateYRel"};
+    // clang-format on
+    const SrYaml *which = take(d);
+    for (int i = 0; i < which->n; i++)
+        SR_TRY(run_step(r, d, increasing[which->items[i]->i], 0.5, image));
+    return SR_OK;
+}
+
+static SrStatus run_auto_augment(Run r, Draws *d, const char *policy, SrImage *image) {
+    int pair = -1;
+    const char *chosen = take(d)->text;
+    sscanf(chosen, "sub-policy %d", &pair);
+    const SrYaml *table = sr_yaml_find(r.c->values, policy);
+    if (pair < 0 || !table || pair >= table->n)
+        SR_FAIL(SR_ERR_RUN, "%s: no pair '%s' of %s", r.c->name, chosen, policy);
+    for (int i = 0; i < 2; i++) {
+        const SrYaml *e = table->items[pair]->items[i];
+        SR_TRY(run_step(r, d, e->items[0]->text, e->items[1]->f, image));
+    }
+    return SR_OK;
+}
+
+static SrStatus run_policies(Run r) {
+    for (int k = 0; k < r.c->values->n; k++) {
+        const SrYaml *value = r.c->values->items[k], *draws;
+        SrImage image;
+        if (value->type != SR_YAML_MAP || !(draws = sr_yaml_find(value, "draws_in_order")))
+            continue;
+        Draws d = {.list = draws};
+        const char *policy = text(sr_yaml_find(value, "config"), "policy_name");
+        SR_TRY(golden_image(r.c, "img", r.pool, &image));
+        SR_TRY(*policy ? run_auto_augment(r, &d, policy, &image) : run_rand_augment(r, &d, &image));
+        if (d.at != draws->n)
+            SR_FAIL(SR_ERR_RUN, "%s: %s used %d of %d draws", r.c->name, r.c->values->keys[k], d.at,
+                    draws->n);
+        SR_TRY(golden_compare_image(r.c, r.c->values->keys[k], &image));
+    }
+    return SR_OK;
+}
+
+static SrStatus run(SrGoldenCase *c) {
+    SrImagePool *pool;
+    SR_TRY(sr_image_pool_new(&pool));
+    Run r = {c, pool};
+    SrStatus status = strncmp(c->name, "tf_rand", 7) == 0 ? run_ops(r) : run_policies(r);
+    sr_image_pool_free(pool);
+    return status;
+}
+
+const SrGolden sr_golden_tf_policy = {.prefixes = {"tf_randaugment", "tf_autoaugment"}, .run = run};
