@@ -231,7 +231,7 @@ $(FUZZ_FORMATS:%=fuzz-%): fuzz-%: $(BUILD)/fuzz_%
 	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/$(patsubst npz,npy,$*).dict $(BUILD)/corpus/$* tests/fuzz/corpus/$*
 # Files of features, as the evaluations read them.
 FUZZ_FEATURES = tests/fuzz/features_fuzz.c trainer/eval/feature_files.c trainer/eval/feature_names.c measure/matrix.c \
-    base/parallel.c data/npy.c data/npy_write.c data/sets/class_names.c
+    base/parallel.c kernels/gemm.c data/npy.c data/npy_write.c data/sets/class_names.c
 $(BUILD)/fuzz_features: $(FUZZ_FEATURES) tests/fuzz/features_fuzz.h $(FUZZ_OBJECTS)
 	@mkdir -p $(BUILD)/corpus/features
 	$(FUZZ_COMPILE) -fsanitize=fuzzer -fno-openmp -DSR_FUZZ_ENTRY -o $@ $(FUZZ_FEATURES) $(FUZZ_OBJECTS) \

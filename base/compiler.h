@@ -5,9 +5,11 @@
 #if defined(__GNUC__)
 #define SR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define SR_MUST_USE __attribute__((warn_unused_result))
+#define SR_WEAK __attribute__((weak)) // NULL where no library defines it
 #else
 #define SR_PRINTF(fmt, args)
 #define SR_MUST_USE
+#define SR_WEAK
 #endif
 
 // Makes this thread's floating-point unit read and write denormals as zero: gradients that fade out

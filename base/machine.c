@@ -1,37 +1,115 @@
 // What this machine has to give; see the header.
 #include "base/machine.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 
-// A one-number file of the kernel; 0 when it is missing.
-static size_t read_number_file(const char *path) {
-    char line[64] = "";
+enum { PATH_BYTES = 4096 };
+
+// How the two versions of control groups name what we ask them.
+typedef struct {
+    const char *mount, *limit, *used, *inactive;
+} Names;
+static const Names unified = {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "};
+static const Names legacy = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                             "memory.usage_in_bytes", "total_inactive_file "};
+
+// The number behind `key` ("" the first line's) in a small file of the kernel; 0 when there is none, and for "max".
+static size_t read_number(const char *dir, const char *name, const char *key) {
+    char path[PATH_BYTES + 64], line[256];
+    size_t len = strlen(key), value = 0;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
     FILE *f = fopen(path, "re");
-    if (!f)
-        return 0;
-    const char *got = fgets(line, sizeof line, f);
-    fclose(f);
-    return got ? (size_t)strtoull(line, NULL, 10) : 0; // "max" reads as 0: no limit
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, key, len) == 0) {
+            value = (size_t)strtoull(line + len, NULL, 10);
+            break;
+        }
+    if (f)
+        fclose(f);
+    return value;
+}
+
+// Room in the group whose files lie in `dir`.  Clean pages of files are the group's too, but the kernel drops them
+// before it refuses anything.
+static size_t room_of_group(const Names *names, const char *dir) {
+    size_t limit = read_number(dir, names->limit, "");
+    if (limit == 0)
+        return SIZE_MAX;
+    size_t used = read_number(dir, names->used, "");
+    used -= SR_MIN(used, read_number(dir, "memory.stat", names->inactive));
+    return limit - SR_MIN(used, limit);
+}
+
+// The smallest room on the way from the group at `path` up to the root: a limit holds for all below it.
+static size_t room_of_path(const char *root, const Names *names, const char *path) {
+    char dir[PATH_BYTES];
+    size_t room = SIZE_MAX;
+    int mount = snprintf(dir, sizeof dir, "%s%s", root, names->mount);
+    int len = snprintf(dir, sizeof dir, "%s%s%s", root, names->mount, path);
+    if (len < mount || len >= (int)sizeof dir)
+        return room;
+    for (;;) {
+        room = SR_MIN(room, room_of_group(names, dir));
+        char *slash = strrchr(dir, '/');
+        if (!slash || slash - dir < mount)
+            return room;
+        *slash = 0;
+    }
+}
+
+static bool is_memory(const char *controllers) {
+    const char *at = strstr(controllers, "memory");
+    return at && (at == controllers || at[-1] == ',') && (at[6] == 0 || at[6] == ',');
+}
+
+// /proc/self/cgroup: "0::/user.slice/x" is the unified hierarchy, "9:memory:/docker/x" the older one.
+static size_t room_of_groups(const char *root) {
+    char path[PATH_BYTES], line[PATH_BYTES];
+    size_t room = SR_MIN(room_of_path(root, &unified, ""), room_of_path(root, &legacy, ""));
+    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        char *controllers = strchr(line, ':'), *group;
+        if (!controllers || !(group = strchr(controllers + 1, ':')))
+            continue;
+        *group++ = 0;
+        if (!controllers[1])
+            room = SR_MIN(room, room_of_path(root, &unified, group));
+        else if (is_memory(controllers + 1))
+            room = SR_MIN(room, room_of_path(root, &legacy, group));
+    }
+    if (f)
+        fclose(f);
+    return room;
 }
 
 // MemAvailable counts what the kernel would give up without swapping; inside a container the
 // control group's limit is the smaller truth.
+size_t sr__memory_available_in(const char *root) {
+    char proc[PATH_BYTES];
+    snprintf(proc, sizeof proc, "%s/proc", root);
+    size_t available = read_number(proc, "meminfo", "MemAvailable:") * 1024;
+    return available ? SR_MIN(available, room_of_groups(root)) : 0;
+}
+
+size_t sr_address_space_left(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return SIZE_MAX;
+    size_t used = read_number("/proc/self", "statm", "") * (size_t)sysconf(_SC_PAGESIZE);
+    return (size_t)limit.rlim_cur - SR_MIN(used, (size_t)limit.rlim_cur);
+}
+
 size_t sr_memory_available(void) {
-    size_t available = 0;
-    char line[128];
-    FILE *f = fopen("/proc/meminfo", "re");
-    while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, "MemAvailable:", 13) == 0)
-            available = (size_t)strtoull(line + 13, NULL, 10) * 1024;
-    if (f)
-        fclose(f);
-    size_t limit = read_number_file("/sys/fs/cgroup/memory.max");
-    size_t used = read_number_file("/sys/fs/cgroup/memory.current");
-    if (limit > 0 && limit - SR_MIN(used, limit) < available)
-        available = limit - SR_MIN(used, limit);
-    return available;
+    size_t available = sr__memory_available_in("");
+    return available ? SR_MIN(available, sr_address_space_left()) : 0;
 }

@@ -13,23 +13,29 @@
 #include "cli/verb.h"
 #include "data/data.h"
 
-// Waiting OpenMP threads must not burn the cores the loader's threads decode on.  libgomp reads its setting
-// before main runs, so the only way to give it one is to start again with the environment changed.
-// Not over the user's own choice, and not where threads are bound: libgomp has bound this one already, and the program
-// started again would find a machine of one core.
-static void restart_with_short_spin(char **argv) {
-    static const char *const chosen[] = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "OMP_PROC_BIND",
-                                         "OMP_PLACES", "GOMP_CPU_AFFINITY"};
-    for (int i = 0; i < SR_COUNT(chosen); i++)
-        if (getenv(chosen[i]))
+// Waiting OpenMP threads must not burn the cores the loader's threads decode on, and OpenBLAS must start no threads of
+// its own: ours call it, and each of its would map 128 MiB, where the system refuses (ulimit -v) in a loop without end.
+// Both libraries read their settings before main runs, so the only way to give them any is to start again with the
+// environment changed.
+// Not over the user's own choice of waiting, and not where threads are bound: libgomp has bound this one already, and
+// the program started again would find a machine of one core.
+static void restart_with_settings(char **argv) {
+    static const char *const bound[] = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"};
+    const char *blas = getenv("OPENBLAS_NUM_THREADS");
+    bool waiting = getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY");
+    for (int i = 0; i < SR_COUNT(bound); i++)
+        if (getenv(bound[i]))
             return;
+    if (waiting && blas && strcmp(blas, "1") == 0)
+        return;
     char self[4096]; // the real path, so that the process keeps its name for ps and pkill
     ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
     if (len <= 0)
         return;
     self[len] = '\0';
-    setenv("GOMP_SPINCOUNT", "20000",
-           1);         // some ten microseconds: longer than the gaps inside a step
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    if (!waiting) // some ten microseconds: longer than the gaps inside a step
+        setenv("GOMP_SPINCOUNT", "20000", 1);
     execv(self, argv); // where that fails we go on, only slower
 }
 
@@ -79,7 +85,7 @@ static SrStatus dispatch(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    restart_with_short_spin(argv);
+    restart_with_settings(argv);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         print_help();

@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "graph/plan_internal.h"
 #include "kernels/cast.h"
+#include "kernels/gemm.h"
 
 // Sums of gradients wear the same SrOpCall as kernels do: y and one input.
 static void run_add(const SrOpCall *call) {
@@ -138,6 +139,7 @@ static void fill_seeds(SrPlan *plan) {
 
 SrStatus sr__pass_bind(SrPlan *plan) {
     if (!plan->no_allocate) {
+        SR_TRY(sr_gemm_reserve());
         SR_TRY(sr_params_allocate(plan->params));
         plan->memory = sr_map(plan->memory_bytes);
         if (!plan->memory)

@@ -7,8 +7,16 @@
 #include <cblas.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
+#include "base/machine.h"
+#include "base/parallel.h"
+
+// OpenBLAS's own pool, which no header declares; a library without these names maps what it wants when it wants.
+SR_WEAK void *blas_memory_alloc(int position);
+SR_WEAK void blas_memory_free(void *buffer);
 
 // Halves the longer side until there are enough blocks to feed many cores or they become too small
 // to be worth a call (OpenBLAS packs both operands anew in each).
@@ -47,3 +55,40 @@ void sr_gemm(bool ta, bool tb, int m, int n, int k, float alpha, const float *a,
                      ldb, beta, c + i * ldc + j, ldc);
     }
 }
+
+// OpenBLAS's BUFFER_SIZE is 128 MiB on x86-64 (32 << 22) and at most that elsewhere; a page of alignment more.
+enum { WORK_SPACE = (128 << 20) + (1 << 16), TOUCHED = 5 << 20, MOST_THREADS = 1024 };
+
+static SrStatus no_room(int threads) {
+    char need[32], left[32];
+    size_t room = sr_address_space_left();
+    SR_FAIL(
+        SR_ERR_MEMORY,
+        "no room for OpenBLAS's work space: %s of address space for %d threads%s%s%s; raise the "
+        "limit or take fewer threads (OMP_NUM_THREADS=1)",
+        sr_bytes_text((double)threads * WORK_SPACE, need, sizeof need), threads,
+        room == SIZE_MAX ? "" : ", and the limit (ulimit -v) leaves ",
+        room == SIZE_MAX ? "" : sr_bytes_text((double)room, left, sizeof left), "");
+}
+
+// Tried with a mapping of the same size first: a refusal here is an answer, inside OpenBLAS it is not.
+SrStatus sr_gemm_reserve(void) {
+    static int reserved; // threads whose work space is mapped
+    void *buffers[MOST_THREADS];
+    int threads = SR_MIN(sr_parallel_threads(), MOST_THREADS);
+    if (threads <= reserved || !blas_memory_alloc || !blas_memory_free)
+        return SR_OK;
+    size_t more = (size_t)(threads - reserved) * WORK_SPACE;
+    void *trial = mmap(NULL, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (trial == MAP_FAILED)
+        return no_room(threads - reserved);
+    munmap(trial, more);
+    for (int i = 0; i < threads; i++)
+        buffers[i] = blas_memory_alloc(0);
+    for (int i = 0; i < threads; i++)
+        blas_memory_free(buffers[i]);
+    reserved = threads;
+    return SR_OK;
+}
+
+size_t sr_gemm_touched_bytes(void) { return (size_t)sr_parallel_threads() * TOUCHED; }

@@ -6,12 +6,14 @@
 
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "kernels/gemm.h"
 
 // Mapped, not allocated: 60,000 rows of a ResNet-50 are half a gigabyte.
 SrStatus sr_matrix_init(SrMatrix *f, int64_t n, int d) {
     if (n < 1)
         return sr_fail(SR_ERR_CONFIG, "there are no images to take features of");
     *f = (SrMatrix){.n = n, .d = d};
+    SR_TRY(sr_gemm_reserve());
     f->x = sr_map((size_t)n * (size_t)d * sizeof(float));
     f->label = sr_calloc((size_t)n, sizeof *f->label);
     if (f->x && f->label)

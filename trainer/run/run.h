@@ -22,6 +22,7 @@ typedef struct {
         statistics_bytes; // momentum and the like; running statistics of trunk and heads
     size_t loss_bytes;    // queues, a momentum encoder
     size_t loader_bytes;  // batches ahead of the step
+    size_t blas_bytes;    // what products of matrices touch of OpenBLAS's work space
     SrPlanCost plan;
     size_t available_bytes; // free memory of this machine (or of its control group); 0: unknown
 } SrRunCost;

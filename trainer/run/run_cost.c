@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/machine.h"
 #include "kernels/cpu.h"
+#include "kernels/gemm.h"
 #include "trainer/run/run.h"
 
 // ---- memory -------------------------------------------------------------------------------------
@@ -18,23 +19,24 @@ size_t sr_run_state_bytes(const SrRunCost *c) {
 }
 
 size_t sr_run_bytes(const SrRunCost *c) {
-    return c->plan.activation_bytes + c->parameter_bytes + sr_run_state_bytes(c) + c->loader_bytes;
+    return c->plan.activation_bytes + c->parameter_bytes + sr_run_state_bytes(c) + c->loader_bytes +
+           c->blas_bytes;
 }
 
 // Being killed by the kernel an hour in, when the loader's buffers have grown, is worse than being
 // told now.
 SrStatus sr__run_check_memory(const SrRun *run) {
-    const SrRunCost *c = &run->cost;
-    size_t need = sr_run_bytes(c);
+    SR_TRY(sr_gemm_reserve());
+    size_t need = sr_run_bytes(&run->cost), available = sr_memory_available();
     char a[32], b[32];
-    if (c->available_bytes == 0 || need <= c->available_bytes)
+    if (available == 0 || need <= available)
         return SR_OK;
     return sr_fail(
         SR_ERR_MEMORY,
         "the step needs %s and this machine has %s free: lower DATA.TRAIN.BATCHSIZE_PER_REPLICA "
         "(now %d) or the crop sizes",
-        sr_bytes_text((double)need, a, sizeof a),
-        sr_bytes_text((double)c->available_bytes, b, sizeof b), run->batch);
+        sr_bytes_text((double)need, a, sizeof a), sr_bytes_text((double)available, b, sizeof b),
+        run->batch);
 }
 
 // ---- counting -----------------------------------------------------------------------------------
@@ -94,6 +96,7 @@ SrStatus sr__run_count_cost(SrRun *run) {
     for (int v = 0; v < run->train.n_views; v++)
         c->loader_bytes += SR_SPLIT_BATCHES_AHEAD * (size_t)run->batch * 3 * sizeof(float) *
                            (size_t)run->train.h[v] * (size_t)run->train.w[v];
+    c->blas_bytes = sr_gemm_touched_bytes();
     return run->frozen_trunk ? add_trunk_cost(run) : SR_OK;
 }
 
@@ -153,6 +156,7 @@ void sr_run_cost_json(const SrRun *run, SrText *out) {
     sr_json_int(out, "optimizer_bytes", (int64_t)c->optimizer_bytes);
     sr_json_int(out, "statistics_bytes", (int64_t)c->statistics_bytes);
     sr_json_int(out, "loss_bytes", (int64_t)c->loss_bytes);
+    sr_json_int(out, "blas_bytes", (int64_t)c->blas_bytes);
     sr_json_int(out, "forward_flops", c->plan.forward_flops);
     sr_json_int(out, "backward_flops", c->plan.backward_flops);
     sr_json_int(out, "batch", run->batch);

@@ -1,0 +1,59 @@
+// Too little address space (ulimit -v): a line and an end, where OpenBLAS used to ask the system for ever.
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+enum { MOST_SECONDS = 30 };
+
+// The exit code, or -1 where it did not end in time.
+static int wait_for(pid_t pid) {
+    int status;
+    for (int i = 0; i < MOST_SECONDS * 50; i++) {
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        usleep(20000);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    return -1;
+}
+
+// The limit is the program's alone: what this process has mapped stays, and it asks for nothing meanwhile.
+static int run_limited(const char *dir, rlim_t bytes, const char *const *args) {
+    struct rlimit before, limited;
+    CHECK(getrlimit(RLIMIT_AS, &before) == 0);
+    limited = before;
+    limited.rlim_cur = bytes;
+    CHECK(setrlimit(RLIMIT_AS, &limited) == 0);
+    pid_t pid = program_start(dir, 2, args);
+    CHECK(setrlimit(RLIMIT_AS, &before) == 0);
+    return wait_for(pid);
+}
+
+static void test_little_address_space(void **state) {
+    (void)state;
+    char dir[64], run[128], err[4096];
+    if (PROGRAM_SANITIZED) // the shadow alone needs terabytes
+        skip();
+    temp_dir_make(dir);
+    snprintf(run, sizeof run, "CHECKPOINT.DIR=%s/run", dir);
+    const char *const train[] = {"tests/cli/tiny.yaml", run, "OPTIMIZER.num_epochs=1", NULL};
+    const rlim_t limits[] = {100 << 20, 250 << 20};
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(run_limited(dir, limits[i], train), 1);
+        program_read(dir, "err", err, sizeof err);
+        if (!strstr(err, "no room for OpenBLAS's work space") || !strstr(err, "ulimit -v"))
+            fail_msg("expected a line about OpenBLAS's work space, got:\n%s", err);
+    }
+    CHECK_INT(run_limited(dir, 100 << 20, (const char *const[]){"list", NULL}), 0);
+    CHECK_INT(run_limited(dir, 800 << 20, train), 0);
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(memory_limit, unit(test_little_address_space))
