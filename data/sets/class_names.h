@@ -18,6 +18,10 @@ SrStatus sr__string_list_add(SrStringList *names, const char *s, size_t len);
 static inline const char *sr__string_list_get(const SrStringList *names, int64_t i) {
     return names->text + names->at[i];
 }
+static inline void sr__string_list_clear(SrStringList *names) { // keeps the memory
+    names->len = 0;
+    names->n = 0;
+}
 void sr__string_list_sort(SrStringList *names, int64_t first); // [first, n) by bytes
 void sr__string_list_unique(SrStringList *names);              // drops repetitions of a sorted list
 int64_t sr__string_list_find(const SrStringList *names,

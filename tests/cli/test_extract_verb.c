@@ -9,6 +9,7 @@
 #include "tests/data/fixture.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
+#include "trainer/eval/feature_files.h"
 #include "trainer/model/extractor.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
@@ -117,7 +118,12 @@ static void check_shard(const Fixture *f, int i, int rows, const char *file) {
     CHECK(sr_shape_equal(sr_safetensors_find(&st, "f")->shape, SR_SHAPE(rows, 32)));
     const int64_t *label = sr_safetensors_find(&st, "labels")->data;
     CHECK_INT(label[rows - 1], i > 0); // a/: 0 2 4 6, then b/: 1 3 5
-    CHECK(strstr(sr_safetensors_meta(&st, "files"), file));
+    const SrTensor *files = sr_safetensors_find(&st, "files"),
+                   *classes = sr_safetensors_find(&st, "classes");
+    CHECK(files && files->shape.d[0] == rows &&
+          memmem(files->data, (size_t)sr_shape_count(files->shape), file, strlen(file)));
+    CHECK(classes && sr_shape_equal(classes->shape, SR_SHAPE(2, 1)) &&
+          memcmp(classes->data, "ab", 2) == 0);
     sr_safetensors_close(&st);
 }
 
@@ -142,6 +148,90 @@ static void test_data_in_shards(void **state) {
     end(&f);
 }
 
+static void expect_refused(const char *text) {
+    if (result.code != 2 || !strstr(result.err, text))
+        fail_msg("expected exit code 2 and \"%s\", got %d and:\n%s", text, result.code, result.err);
+}
+
+// What is in a folder stays of one model, one configuration and the same images.
+static void test_another_extraction(void **state) {
+    (void)state;
+    Fixture f;
+    char first[128], path[160];
+    uint8_t pixels[20 * 24 * 3];
+    size_t bytes;
+    begin(&f);
+    write_images(&f, 7);
+    RUN_DATA("--size", "16");
+    CHECK_INT(result.code, 0);
+    memcpy(first, f.weights, sizeof first);
+    snprintf(f.weights, sizeof f.weights, "%s/copy.safetensors", f.dir);
+    save_weights(&f);
+    RUN_DATA("--size", "16"); // the same numbers from another file
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.err, "2 of them there before"));
+    memcpy(f.weights, first, sizeof first);
+    float *weight = sr_params_at(f.e.extraction.params, 0)->value, kept = *weight;
+    *weight += 1;
+    save_weights(&f); // other numbers in the same file
+    RUN_DATA("--size", "16");
+    expect_refused("its weights_checksum is");
+    *weight = kept;
+    save_weights(&f);
+    RUN_DATA("--size", "16",
+             "DATA.TEST.TRANSFORMS=[{name: Resize, size: 16}, {name: CenterCrop, "
+             "size: 16}, {name: ToTensor}]");
+    expect_refused("its transforms is");
+    fixture_noise(pixels, sizeof pixels, 77);
+    void *png = fixture_png(pixels, 20, 24, 3, &bytes);
+    fixture_write(f.images, "a/2.png", png, bytes);
+    sr_free(png);
+    RUN_DATA("--size", "16");
+    expect_refused("its images_checksum is");
+    snprintf(path, sizeof path, "%s/extract.json", f.out);
+    CHECK_OK(sr_file_remove(path));
+    RUN_DATA("--size", "16");
+    expect_refused("no extract.json");
+    end(&f);
+}
+
+// Names of 4 MiB in one shard were more than we read ourselves.
+static void test_many_names(void **state) {
+    (void)state;
+    enum { IMAGES = 9000 };
+    Fixture f;
+    char name[480], list[128];
+    SrText lines = SR_TEXT_INIT;
+    begin(&f);
+    CHECK_OK(sr_file_mkdirs(f.images));
+    memset(name, 'd', sizeof name);
+    name[200] = '/'; // no part of a path has more than 255
+    memcpy(name + 440, "/0.png", 7);
+    size_t bytes;
+    uint8_t pixels[8 * 8 * 3];
+    fixture_noise(pixels, sizeof pixels, 1);
+    void *png = fixture_png(pixels, 8, 8, 3, &bytes);
+    fixture_write(f.images, name, png, bytes);
+    sr_free(png);
+    for (int i = 0; i < IMAGES; i++)
+        sr_text_printf(&lines, "%s\n", name);
+    snprintf(list, sizeof list, "%s", fixture_write(f.images, "list.txt", lines.s, lines.len));
+    sr_text_deinit(&lines);
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "flatten", "--data", list, "--size", "8",
+        "--out", f.out);
+    if (result.code)
+        fail_msg("%s", result.err);
+    SrMatrix features;
+    SrFeatureNames names = {0};
+    CHECK_OK(sr_features_load(&(SrFeatureFiles){f.out, NULL, "train"}, &features, &names));
+    CHECK_INT(features.n, IMAGES);
+    CHECK_INT(names.files.n, IMAGES);
+    CHECK(strstr(sr__string_list_get(&names.files, IMAGES - 1), "d/0.png"));
+    sr_feature_names_deinit(&names);
+    sr_matrix_deinit(&features);
+    end(&f);
+}
+
 static void test_npy(void **state) {
     (void)state;
     Fixture f;
@@ -160,6 +250,12 @@ static void test_npy(void **state) {
     CHECK_OK(sr__npy_open(path, &npy));
     sr__npy_string(&npy, 2, name, sizeof name);
     CHECK(strstr(name, "b/1.png"));
+    sr__npy_close(&npy);
+    snprintf(path, sizeof path, "%s/classes.npy", f.out);
+    CHECK_OK(sr__npy_open(path, &npy));
+    CHECK_INT(npy.n, 2);
+    sr__npy_string(&npy, 1, name, sizeof name);
+    CHECK_STR(name, "b");
     sr__npy_close(&npy);
     end(&f);
 }
@@ -255,11 +351,6 @@ static void test_conv1(void **state) {
     end(&f);
 }
 
-static void expect_refused(const char *text) {
-    if (result.code != 2 || !strstr(result.err, text))
-        fail_msg("expected exit code 2 and \"%s\", got %d and:\n%s", text, result.code, result.err);
-}
-
 static void test_refused(void **state) {
     (void)state;
     Fixture f;
@@ -284,5 +375,6 @@ static void test_refused(void **state) {
     end(&f);
 }
 
-SR_TESTS(extract_verb, unit(test_input), unit(test_data_in_shards), unit(test_npy),
-         unit(test_splits), unit(test_labels), unit(test_conv1), unit(test_refused))
+SR_TESTS(extract_verb, unit(test_input), unit(test_data_in_shards), unit(test_another_extraction),
+         unit(test_many_names), unit(test_npy), unit(test_splits), unit(test_labels),
+         unit(test_conv1), unit(test_refused))

@@ -35,18 +35,6 @@ static SrStatus file_name(const Run *r, const char *split, const char *what, cha
 
 // ---- files --------------------------------------------------------------------------------------
 
-// Byte strings of the longest name's length.
-static SrStatus save_names(const SrStringList *files, const char *path) {
-    SrTensor text;
-    char descr[24];
-    SR_TRY(sr__feature_names_tensor(files, &text));
-    snprintf(descr, sizeof descr, "|S%d", text.shape.d[1]);
-    SrStatus status = sr_npy_save(path, descr, SR_SHAPE(text.shape.d[0]), text.data,
-                                  (size_t)sr_shape_count(text.shape));
-    sr_free(text.data);
-    return status;
-}
-
 static SrStatus save_side(const Run *r, const char *split, const SrFeatureNames *names,
                           const int64_t *label, SrClusterSide *side) {
     SR_TRY(file_name(r, split, "labels", side->labels));
@@ -55,7 +43,7 @@ static SrStatus save_side(const Run *r, const char *split, const SrFeatureNames 
     if (!sr_feature_names_files_known(names, side->n)) // a synthetic set has no files
         return SR_OK;
     SR_TRY(file_name(r, split, "images", side->images));
-    return save_names(&names->files, side->images);
+    return sr__feature_names_save(&names->files, side->images);
 }
 
 // ---- sides --------------------------------------------------------------------------------------

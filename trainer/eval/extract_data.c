@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "data/npy.h"
 #include "formats/safetensors.h"
 #include "trainer/eval/extract_file.h"
+#include "trainer/eval/extract_identity.h"
+#include "trainer/eval/feature_names.h"
 #include "trainer/run/data_split.h"
 
 enum { PATH_BYTES = 4096, NAME_BYTES = 512, BATCH = 32, SHARD_BYTES = 256 << 20 };
@@ -22,17 +23,19 @@ typedef struct {
     SrConfig *config; // NULL for a model; the pipeline may point into it
     SrExtractor ex;
     SrSplit split; // source and images
-    SrPipeline *pipeline;
+    const SrYaml *transforms;
+    SrPipeline *pipeline; // of those
     SrLoader *loader;
     SrImagePool *pool; // for looking up names
     int64_t n;         // images
     int batch, shard;  // shard: images, a multiple of batch
     // the shard being filled
-    SrTensor *features;        // one a tap, (shard, ...) in the layout asked for
-    int n_targets;             // several labels an image: how many; else 0
-    int64_t *labels;           // (shard), or (shard, n_targets)
-    uint8_t *valid;            // (shard)
-    char (*files)[NAME_BYTES]; // (shard)
+    SrTensor *features;   // one a tap, (shard, ...) in the layout asked for
+    int n_targets;        // several labels an image: how many; else 0
+    int64_t *labels;      // (shard), or (shard, n_targets)
+    uint8_t *valid;       // (shard)
+    SrStringList files;   // (images so far)
+    SrStringList classes; // of the data set, empty where they have no names
 } Run;
 
 // ---- opening
@@ -50,7 +53,6 @@ static SrStatus preset_transforms(int size, SrArena *arena, SrYaml **out) {
 
 // The pipeline and, from its shape, the size of the images.
 static SrStatus open_pipeline(Run *r, const SrConfig *config, int *h, int *w) {
-    const SrYaml *list;
     const char *where = "transforms of evaluation";
     int views, heights[64], widths[64];
     if (config) {
@@ -59,18 +61,32 @@ static SrStatus open_pipeline(Run *r, const SrConfig *config, int *h, int *w) {
             SR_TRY(sr_split_train_shape(config, &views, heights, widths));
             size = heights[0];
         }
-        SR_TRY(sr_split_eval_transforms(config, size, &r->arena, &list, &where));
+        SR_TRY(sr_split_eval_transforms(config, size, &r->arena, &r->transforms, &where));
     } else {
         SrYaml *tree;
         SR_TRY(preset_transforms(r->o->size > 0 ? r->o->size : 224, &r->arena, &tree));
-        list = tree;
+        r->transforms = tree;
     }
-    SR_TRY(sr_pipeline_new(list, where, &r->pipeline));
+    SR_TRY(sr_pipeline_new(r->transforms, where, &r->pipeline));
     SR_TRY(sr_pipeline_shape(r->pipeline, &views, heights, widths));
     if (views != 1)
         SR_FAIL(SR_ERR_CONFIG, "%s give %d views, extraction needs one", where, views);
     *h = heights[0];
     *w = widths[0];
+    return SR_OK;
+}
+
+// All classes have names, or none is kept.
+static SrStatus keep_classes(Run *r) {
+    const SrSplit *split = &r->split;
+    for (int c = 0; split->source->class_name && c < split->classes; c++) {
+        const char *name = split->source->class_name(split->set, c);
+        if (!name) {
+            sr__string_list_clear(&r->classes);
+            return SR_OK;
+        }
+        SR_TRY(sr__string_list_add(&r->classes, name, strlen(name)));
+    }
     return SR_OK;
 }
 
@@ -96,6 +112,7 @@ static SrStatus open_data(Run *r) {
     SR_TRY(sr_loader_new(&loader, &r->loader));
     r->n = sr_loader_length(r->loader);
     r->n_targets = sr_loader_targets(r->loader);
+    SR_TRY(keep_classes(r));
     return sr_image_pool_new(&r->pool);
 }
 
@@ -129,8 +146,7 @@ static SrStatus allocate_shard(Run *r) {
     r->features = sr_arena_alloc(&r->arena, (size_t)r->ex.taps.n * sizeof *r->features);
     r->labels = sr_arena_alloc(&r->arena, n * (size_t)SR_MAX(r->n_targets, 1) * sizeof *r->labels);
     r->valid = sr_arena_alloc(&r->arena, n);
-    r->files = sr_arena_alloc(&r->arena, n * sizeof *r->files);
-    bool good = r->features && r->labels && r->valid && r->files;
+    bool good = r->features && r->labels && r->valid;
     for (int i = 0; good && i < r->ex.taps.n; i++) {
         r->features[i] = (SrTensor){row_shape(r, i), SR_F32, NULL};
         r->features[i].shape.d[0] = r->shard;
@@ -144,15 +160,15 @@ static SrStatus allocate_shard(Run *r) {
 }
 
 // The file an image came from, empty where a data set has none.
-static SrStatus name_of(Run *r, int64_t index, char out[NAME_BYTES]) {
+static SrStatus keep_name(Run *r, int64_t index) {
     const char *path = "";
     sr_image_pool_reset(r->pool);
     if (r->split.source->path)
         SR_TRY(r->split.source->path(r->split.set, index, r->pool, &path));
-    if (snprintf(out, NAME_BYTES, "%s", path) >= NAME_BYTES)
+    if (strlen(path) >= NAME_BYTES)
         SR_FAIL(SR_ERR_CONFIG, "%s: a path of more than %d bytes does not fit the output", path,
                 NAME_BYTES - 1);
-    return SR_OK;
+    return sr__string_list_add(&r->files, path, strlen(path));
 }
 
 // Rows of one batch into the shard at row `at`.
@@ -171,13 +187,14 @@ static SrStatus keep_batch(Run *r, const SrBatch *b, int64_t at) {
     memcpy(r->labels + at * length, b->label, (size_t)(b->batch * length) * sizeof *r->labels);
     for (int k = 0; k < b->batch; k++) {
         r->valid[at + k] = b->valid[k] == 1;
-        SR_TRY(name_of(r, b->index[k], r->files[at + k]));
+        SR_TRY(keep_name(r, b->index[k]));
     }
     return SR_OK;
 }
 
 static SrStatus fill_shard(Run *r, int64_t images) {
     SrTensor in = sr_extractor_input(&r->ex);
+    sr__string_list_clear(&r->files);
     for (int64_t at = 0; at < images;) {
         const SrBatch *b;
         double wait;
@@ -200,53 +217,41 @@ static SrStatus shard_path(const Run *r, const char *stem, int64_t i, char out[P
     return sr_file_join(out, PATH_BYTES, r->o->out, name);
 }
 
-static void add_files(const Run *r, int64_t images, SrArena *arena, SrText *out) {
-    SrYaml *list = sr_yaml_new(arena, SR_YAML_LIST, "", 0);
-    for (int64_t i = 0; list && i < images; i++) {
-        SrYaml *item = sr_yaml_new(arena, SR_YAML_STRING, "", 0);
-        if (!item)
-            return;
-        item->text = r->files[i];
-        if (sr_yaml_append(arena, list, item) != SR_OK)
-            return;
-    }
-    if (list)
-        sr_json_print(list, out);
-}
-
 static SrShape label_shape(const Run *r, int64_t images) {
     return r->n_targets ? SR_SHAPE((int)images, r->n_targets) : SR_SHAPE((int)images);
 }
 
+// Taps, "labels", "valid", "files" and, where they have names, "classes".
 static SrStatus save_safetensors(Run *r, int64_t shard, int64_t images) {
     char path[PATH_BYTES];
-    SrArena arena = SR_ARENA_INIT;
-    SrText files = SR_TEXT_INIT;
     int n = r->ex.taps.n;
-    SrNamedTensor *tensors = sr_arena_alloc(&arena, (size_t)(n + 2) * sizeof *tensors);
-    SrStatus status =
-        tensors ? shard_path(r, "features", shard, path) : sr_fail(SR_ERR_MEMORY, "out of memory");
-    if (status == SR_OK) {
-        for (int i = 0; i < n; i++) {
-            tensors[i] = (SrNamedTensor){r->ex.taps.v[i].name, r->features[i]};
-            tensors[i].tensor.shape.d[0] = (int)images;
-        }
-        tensors[n] = (SrNamedTensor){"labels", {label_shape(r, images), SR_I64, r->labels}};
-        tensors[n + 1] = (SrNamedTensor){"valid", {SR_SHAPE((int)images), SR_U8, r->valid}};
-        add_files(r, images, &arena, &files);
-        status = files.failed || !files.s
-                     ? sr_fail(SR_ERR_MEMORY, "out of memory for the names of files")
-                     : sr_safetensors_save(path, tensors, n + 2, (const char *[]){"files"},
-                                           (const char *[]){files.s}, 1);
+    SrTensor files = {.data = NULL}, classes = {.data = NULL};
+    SrNamedTensor *tensors = sr_alloc((size_t)(n + 4) * sizeof *tensors);
+    SrStatus status = tensors ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory");
+    SR_TRY_GOTO(status);
+    SR_TRY_GOTO(shard_path(r, "features", shard, path));
+    SR_TRY_GOTO(sr__feature_names_tensor(&r->files, &files));
+    SR_TRY_GOTO(sr__feature_names_tensor(&r->classes, &classes));
+    for (int i = 0; i < n; i++) {
+        tensors[i] = (SrNamedTensor){r->ex.taps.v[i].name, r->features[i]};
+        tensors[i].tensor.shape.d[0] = (int)images;
     }
-    sr_text_deinit(&files);
-    sr_arena_deinit(&arena);
+    tensors[n++] = (SrNamedTensor){"labels", {label_shape(r, images), SR_I64, r->labels}};
+    tensors[n++] = (SrNamedTensor){"valid", {SR_SHAPE((int)images), SR_U8, r->valid}};
+    tensors[n++] = (SrNamedTensor){"files", files};
+    if (r->classes.n > 0)
+        tensors[n++] = (SrNamedTensor){"classes", classes};
+    SR_TRY_GOTO(sr_safetensors_save(path, tensors, n, NULL, NULL, 0));
+done:
+    sr_free(files.data);
+    sr_free(classes.data);
+    sr_free(tensors);
     return status;
 }
 
 // files-*.npy comes last: where it is, the shard is whole.
 static SrStatus save_npy(Run *r, int64_t shard, int64_t images) {
-    char path[PATH_BYTES], descr[16];
+    char path[PATH_BYTES];
     for (int i = 0; i < r->ex.taps.n; i++) {
         SrShape s = r->features[i].shape;
         s.d[0] = (int)images;
@@ -254,65 +259,30 @@ static SrStatus save_npy(Run *r, int64_t shard, int64_t images) {
         SR_TRY(sr_npy_save(path, "<f4", s, r->features[i].data,
                            (size_t)sr_shape_count(s) * sizeof(float)));
     }
-    SrShape rows = SR_SHAPE((int)images);
     SR_TRY(shard_path(r, "labels", shard, path));
     SrShape labels = label_shape(r, images);
     SR_TRY(sr_npy_save(path, "<i8", labels, r->labels,
                        (size_t)sr_shape_count(labels) * sizeof(int64_t)));
     SR_TRY(shard_path(r, "valid", shard, path));
-    SR_TRY(sr_npy_save(path, "|b1", rows, r->valid, (size_t)images));
+    SR_TRY(sr_npy_save(path, "|b1", SR_SHAPE((int)images), r->valid, (size_t)images));
+    if (r->classes.n > 0) {
+        SR_TRY(sr_file_join(path, sizeof path, r->o->out, "classes.npy"));
+        SR_TRY(sr__feature_names_save(&r->classes, path));
+    }
     SR_TRY(shard_path(r, "files", shard, path));
-    snprintf(descr, sizeof descr, "|S%d", NAME_BYTES);
-    return sr_npy_save(path, descr, rows, r->files, (size_t)images * NAME_BYTES);
+    return sr__feature_names_save(&r->files, path);
 }
 
-// ---- what is extracted, for resuming
-
-static void describe(const Run *r, SrText *out) {
-    const SrExtractOptions *o = r->o;
-    sr_json_begin(out);
-    sr_json_string(out, "trunk", o->extractor.trunk);
-    for (int i = 0; i < o->extractor.n_overrides; i++)
-        sr_json_string(out, "override", o->extractor.overrides[i]);
-    sr_json_string(out, "weights", o->extractor.weights ? o->extractor.weights : "");
-    sr_json_string(out, "nodes", o->extractor.nodes);
-    sr_json_string(out, "data", o->data);
-    sr_json_string(out, "split", o->test ? "test" : "train");
-    if (o->labels)
-        sr_json_string(out, "labels", o->labels);
-    sr_json_int(out, "images", r->n);
-    sr_json_int(out, "height", sr_extractor_input(&r->ex).shape.d[1]);
-    sr_json_int(out, "width", sr_extractor_input(&r->ex).shape.d[2]);
-    sr_json_int(out, "shard", r->shard);
-    sr_json_string(out, "layout", o->nhwc ? "nhwc" : "nchw");
-    sr_json_string(out, "format", o->npy ? "npy" : "safetensors");
-    sr_json_end(out);
-}
+// ---- the run
 
 static SrStatus claim_folder(const Run *r) {
-    char path[PATH_BYTES], *old;
-    size_t bytes;
-    SrText text = SR_TEXT_INIT;
-    SrStatus status;
-    SR_TRY(sr_file_mkdirs(r->o->out));
-    SR_TRY(sr_file_join(path, sizeof path, r->o->out, "extract.json"));
-    describe(r, &text);
-    if (text.failed) {
-        status = sr_fail(SR_ERR_MEMORY, "out of memory");
-    } else if (!sr_file_exists(path)) {
-        status = sr_file_write(path, text.s, text.len);
-    } else {
-        status = sr_file_read(path, 1 << 20, &old, &bytes);
-        if (status == SR_OK && strcmp(old, text.s) != 0)
-            status = sr_fail(
-                SR_ERR_CONFIG,
-                "%s holds another extraction (compare %s); give another --out, or remove it",
-                r->o->out, path);
-        if (old)
-            sr_free(old);
-    }
-    sr_text_deinit(&text);
-    return status;
+    SrExtractIdentity id = {.options = r->o,
+                            .extractor = &r->ex,
+                            .split = &r->split,
+                            .transforms = r->transforms,
+                            .images = r->n,
+                            .shard = r->shard};
+    return sr__extract_claim(&id);
 }
 
 static SrStatus first_missing(const Run *r, int64_t shards, int64_t *out) {
@@ -324,8 +294,6 @@ static SrStatus first_missing(const Run *r, int64_t shards, int64_t *out) {
     }
     return SR_OK;
 }
-
-// ---- the run
 
 static SrStatus open(Run *r) {
     SrExtractorOptions o = r->o->extractor;
@@ -365,6 +333,8 @@ SrStatus sr_extract_data(const SrExtractOptions *o, SrText *report) {
         status = run_shards(&r, report);
     sr_loader_free(r.loader);
     sr_split_close(&r.split);
+    sr__string_list_deinit(&r.files);
+    sr__string_list_deinit(&r.classes);
     sr_image_pool_free(r.pool);
     sr_extractor_close(&r.ex);
     sr_pipeline_free(r.pipeline);

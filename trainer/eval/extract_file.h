@@ -23,8 +23,9 @@ typedef struct {
 // if it is one of these.
 SrStatus sr_extract_input(const SrExtractOptions *options, SrText *report);
 // <out>/features-00000.safetensors and so on: taps, "labels" (-1: none), "valid" (0: an unreadable file, another image
-// in its place), and in the metadata "files"; or <tap>-00000.npy, labels-, valid-, files-.  extract.json says what is
-// extracted: shards that are there already are kept, and a folder of another extraction is refused.
+// in its place), and the names "files" and "classes" (feature_names.h); or <tap>-00000.npy, labels-, valid-, files-,
+// and classes.npy.  extract.json says what is extracted (extract_identity.h): shards that are there already are kept,
+// and a folder of another extraction is refused.
 SrStatus sr_extract_data(const SrExtractOptions *options, SrText *report);
 
 #endif

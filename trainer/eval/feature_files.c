@@ -13,6 +13,7 @@
 #include "formats/weights.h"
 
 enum { PATH_BYTES = 4096, MAX_CLASSES = 1000000, MAX_LAYERS = 64 };
+#define MOST_IMAGES 1e15
 
 // One shard.  labels, index, valid, files and classes are "" where there are none.
 typedef struct {
@@ -386,7 +387,10 @@ static SrStatus copy_index(Load *l, const Piece *p, int64_t at, int64_t rows) {
     for (int64_t i = 0; status == SR_OK && t.data && i < rows; i++) {
         double v;
         sr_weights_doubles(&t, i, 1, &v);
-        l->index[at + i] = (int64_t)v;
+        if (!(v >= 0 && v <= MOST_IMAGES))
+            status = sr_fail(SR_ERR_CONFIG, "%s: %g is no image's number", p->index, v);
+        else
+            l->index[at + i] = (int64_t)v;
     }
     sr_weights_close(&w);
     return status;

@@ -1,6 +1,7 @@
 // Names beside features, read from strangers' files; see the header.
 #include "trainer/eval/feature_names.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -123,4 +124,15 @@ SrStatus sr__feature_names_tensor(const SrStringList *names, SrTensor *out) {
         memcpy((char *)out->data + (size_t)i * width, name, strlen(name));
     }
     return SR_OK;
+}
+
+SrStatus sr__feature_names_save(const SrStringList *names, const char *path) {
+    SrTensor text;
+    char descr[24];
+    SR_TRY(sr__feature_names_tensor(names, &text));
+    snprintf(descr, sizeof descr, "|S%d", text.shape.d[1]);
+    SrStatus status = sr_npy_save(path, descr, SR_SHAPE(text.shape.d[0]), text.data,
+                                  (size_t)sr_shape_count(text.shape));
+    sr_free(text.data);
+    return status;
 }

@@ -25,5 +25,7 @@ bool sr_feature_names_files_known(const SrFeatureNames *names, int64_t n);
 SrStatus sr__feature_names_read(const char *path, const char *key, int64_t rows, SrStringList *out);
 // The names as (n, width) U8; its data is the caller's to free with sr_free.
 SrStatus sr__feature_names_tensor(const SrStringList *names, SrTensor *out);
+// The names as a .npy of byte strings, as wide as the longest.
+SrStatus sr__feature_names_save(const SrStringList *names, const char *path);
 
 #endif

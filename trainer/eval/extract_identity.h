@@ -1,0 +1,22 @@
+// What an extraction into a folder is of: extract.json, so that another command never adds to it or takes it for its own.
+#ifndef SR_TRAINER_EVAL_EXTRACT_IDENTITY_H
+#define SR_TRAINER_EVAL_EXTRACT_IDENTITY_H
+
+#include "trainer/eval/extract_file.h"
+#include "trainer/run/data_split.h"
+
+typedef struct {
+    const SrExtractOptions *options;
+    const SrExtractor
+        *extractor; // open: its graph and its weights are what counts, wherever they came from
+    const SrSplit *split;
+    const SrYaml *transforms; // list
+    int64_t images;
+    int shard; // images
+} SrExtractIdentity;
+
+// Makes <out>/extract.json, or compares with the one there: names in it that only help a reader (the path of the
+// weights, of the configuration) may differ.  SR_ERR_CONFIG with what else differs.
+SrStatus sr__extract_claim(const SrExtractIdentity *id);
+
+#endif
