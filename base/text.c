@@ -162,3 +162,8 @@ const char *sr_text_below(const char *name, const char *path) {
     size_t len = strlen(path);
     return strncmp(name, path, len) == 0 && name[len] == '.' ? name + len + 1 : NULL;
 }
+
+int sr_text_number_after(const char *s, const char *mark) {
+    const char *hit = strstr(s, mark), *digit = hit ? hit + strlen(mark) : "";
+    return *digit >= '0' && *digit <= '9' ? atoi(digit) : -1;
+}

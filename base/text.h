@@ -40,4 +40,7 @@ bool sr_text_ends(const char *s, const char *suffix);
 // What follows "path." in a dotted name, NULL if the name is not below the path.
 const char *sr_text_below(const char *name, const char *path);
 
+// The number behind the first `mark`: 7 for "blocks." in trunk.blocks.7.mlp; -1 without one.
+int sr_text_number_after(const char *s, const char *mark);
+
 #endif

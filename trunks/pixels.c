@@ -15,19 +15,23 @@ static const SrOption options[] = {
 };
 
 // Raw pixels at 224 x 224 are 150,000 numbers, and what little they tell is in their coarse structure.
-static SrStatus build(SrBuilder *b, const void *params, SrNodeId input, SrNodeId *output) {
+static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
+                      SrTrunkOutput *out) {
     const Pixels *p = params;
-    SrShape s = sr_build_shape(b, input); // (N, H, W, C)
+    SrShape s = sr_build_shape(b, in->image); // (N, H, W, C)
     int square = (SR_MAX(s.d[1], s.d[2]) + p->side - 1) / SR_MAX(p->side, 1);
     SrPool2dParams pool = {.kernel_h = square, .kernel_w = square};
-    SrNodeId x = square > 1 ? sr_build(b, "avg_pool2d", "pixels", &pool, input)
-                            : sr_build(b, "identity", "pixels", NULL, input);
+    SrNodeId x = square > 1 ? sr_build(b, "avg_pool2d", "pixels", &pool, in->image)
+                            : sr_build(b, "identity", "pixels", NULL, in->image);
     sr_build_alias(b, "pixels", x);
+    out->map = x;
     x = sr_build(b, "flatten", "flatten", NULL, x);
     sr_build_alias(b, "flatten", x);
-    *output = x;
+    out->pooled = x;
     return sr_builder_status(b);
 }
+
+static const SrTrunkExample examples[] = {{"{SIDE: 8}", 32, 48}};
 
 const SrTrunk sr_trunk_pixels = {
     .name = "pixels",
@@ -37,4 +41,6 @@ const SrTrunk sr_trunk_pixels = {
     .params_bytes = sizeof(Pixels),
     .param_prefix = "",
     .build = build,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };

@@ -14,6 +14,7 @@
 #include "kernels/conv2d.h"
 #include "kernels/group_norm.h"
 #include "kernels/pool2d.h"
+#include "trunks/depth.h"
 #include "trunks/trunk.h"
 
 typedef struct {
@@ -205,22 +206,54 @@ static SrStatus check(SrBuilder *b, const Resnet *r, const Layout *layout) {
     return SR_OK;
 }
 
-static SrStatus build(SrBuilder *b, const void *params, SrNodeId input, SrNodeId *output) {
+static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
+                      SrTrunkOutput *out) {
     const Resnet *r = params;
     const Layout *layout = layout_of(r->depth);
     SR_TRY(check(b, r, layout));
-    SrNodeId x = stem(b, r, input);
+    SrNodeId x = stem(b, r, in->image);
     for (int s = 0; s < 4; s++)
         x = stage(b, r, layout, x, s);
+    out->map = x;
     // (N, H, W, C) -> (N, 1, 1, C) -> (N, C); the classifier of torchvision's network is a head
     // here.
     x = sr_build(b, "adaptive_avg_pool2d", "avgpool", &(SrAdaptivePool2dParams){0}, x);
     sr_build_alias(b, "res5avg", x);
     x = sr_build(b, "flatten", "flatten", NULL, x);
     sr_build_alias(b, "flatten", x);
-    *output = x;
+    out->pooled = x;
     return sr_builder_status(b);
 }
+
+static int layers(const void *params) {
+    (void)params;
+    return 4;
+}
+
+static int depth(const void *params, const char *name) {
+    (void)params;
+    return sr_depth_of_stages(name, 4);
+}
+
+// clang-format off
+static const SrPreset presets[] = {
+    {"resnet18",         "{DEPTH: 18}", "fc", 1000},
+    {"resnet34",         "{DEPTH: 34}", "fc", 1000},
+    {"resnet50",         "{DEPTH: 50}", "fc", 1000},
+    {"resnet101",        "{DEPTH: 101}", "fc", 1000},
+    {"resnet152",        "{DEPTH: 152}", "fc", 1000},
+    {"resnext50_32x4d",  "{DEPTH: 50, GROUPS: 32, WIDTH_PER_GROUP: 4}", "fc", 1000},
+    {"resnext101_32x8d", "{DEPTH: 101, GROUPS: 32, WIDTH_PER_GROUP: 8}", "fc", 1000},
+    {"resnext101_64x4d", "{DEPTH: 101, GROUPS: 64, WIDTH_PER_GROUP: 4}", "fc", 1000},
+    {"wide_resnet50_2",  "{DEPTH: 50, WIDTH_PER_GROUP: 128}", "fc", 1000},
+    {"wide_resnet101_2", "{DEPTH: 101, WIDTH_PER_GROUP: 128}", "fc", 1000},
+};
+// clang-format on
+
+static const SrTrunkExample examples[] = {
+    {"{DEPTH: 18, WIDTH_MULTIPLIER: 0.125}", 32, 48},
+    {"{DEPTH: 50, WIDTH_MULTIPLIER: 0.125, GROUPS: 2, NORM: GroupNorm, GROUPNORM_GROUPS: 4}", 32,
+     0}};
 
 const SrTrunk sr_trunk_resnet = {
     .name = "resnet",
@@ -230,4 +263,10 @@ const SrTrunk sr_trunk_resnet = {
     .params_bytes = sizeof(Resnet),
     .param_prefix = "_feature_blocks.",
     .build = build,
+    .layers = layers,
+    .depth = depth,
+    .presets = presets,
+    .n_presets = SR_COUNT(presets),
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };

@@ -11,6 +11,7 @@
 #include "kernels/conv2d.h"
 #include "kernels/pad.h"
 #include "kernels/pool2d.h"
+#include "trunks/depth.h"
 #include "trunks/trunk.h"
 
 typedef struct {
@@ -87,28 +88,52 @@ static SrNodeId stage(SrBuilder *b, const ResnetCifar *r, SrNodeId x, int s) {
     return x;
 }
 
-static SrStatus build(SrBuilder *b, const void *params, SrNodeId input, SrNodeId *output) {
+static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
+                      SrTrunkOutput *out) {
     const ResnetCifar *r = params;
     if ((r->depth - 2) % 6 != 0)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                "MODEL.TRUNK.RESNET_CIFAR.DEPTH is %d; expected 6 n + 2, as in 20, "
                                "32, 44, 56 or 110",
                                r->depth);
-    SrNodeId x = conv(b, "conv1", input, (int)(16 * r->width_multiplier), 1);
+    SrNodeId x = conv(b, "conv1", in->image, (int)(16 * r->width_multiplier), 1);
     x = relu(b, norm(b, "bn1", x));
     sr_build_alias(b, "conv1", x);
     sr_build_alias(b, "0", x);
     sr_build_alias(b, "res1", x);
     for (int s = 0; s < 3; s++)
         x = stage(b, r, x, s);
+    out->map = x;
     // (N, H, W, C) -> (N, 1, 1, C) -> (N, C); the classifier is a head here.
     x = sr_build(b, "adaptive_avg_pool2d", "avg_pool2d", &(SrAdaptivePool2dParams){0}, x);
     sr_build_alias(b, "res4avg", x);
     x = sr_build(b, "flatten", "view", NULL, x);
     sr_build_alias(b, "flatten", x);
-    *output = x;
+    out->pooled = x;
     return sr_builder_status(b);
 }
+
+static int layers(const void *params) {
+    (void)params;
+    return 3;
+}
+
+static int depth(const void *params, const char *name) {
+    (void)params;
+    return sr_depth_of_stages(name, 3);
+}
+
+// clang-format off
+static const SrPreset presets[] = {
+    {"resnet20",         "{DEPTH: 20}", "linear", 10},
+    {"resnet32",         "{DEPTH: 32}", "linear", 10},
+    {"resnet44",         "{DEPTH: 44}", "linear", 10},
+    {"resnet56",         "{DEPTH: 56}", "linear", 10},
+    {"resnet110",        "{DEPTH: 110}", "linear", 10},
+};
+// clang-format on
+
+static const SrTrunkExample examples[] = {{"{DEPTH: 8, WIDTH_MULTIPLIER: 0.25}", 32, 24}};
 
 const SrTrunk sr_trunk_resnet_cifar = {
     .name = "resnet_cifar",
@@ -118,4 +143,10 @@ const SrTrunk sr_trunk_resnet_cifar = {
     .params_bytes = sizeof(ResnetCifar),
     .param_prefix = "_feature_blocks.",
     .build = build,
+    .layers = layers,
+    .depth = depth,
+    .presets = presets,
+    .n_presets = SR_COUNT(presets),
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };

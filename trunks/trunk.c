@@ -29,3 +29,27 @@ SrStatus sr_trunk_find(const char *name, const SrTrunk **out) {
     }
     return sr_plugin_unknown("trunk", name, known, n);
 }
+
+// A pooled vector a row of the input: what every head and probe may count on.
+static SrStatus check_output(const SrTrunk *trunk, SrBuilder *b, const SrTrunkInput *in,
+                             const SrTrunkOutput *out) {
+    SR_TRY(sr_builder_status(b));
+    SrShape x = sr_build_shape(b, in->image), y = {0};
+    char text[64];
+    if (out->pooled != SR_NO_NODE)
+        y = sr_build_shape(b, out->pooled);
+    if (y.rank != 2 || y.d[0] != x.d[0])
+        return sr_builder_fail(b, SR_ERR_RUN, "trunk %s: pooled is %s, expected [%d, D]",
+                               trunk->name, sr_shape_text(y, text, sizeof text), x.d[0]);
+    return SR_OK;
+}
+
+SrStatus sr_trunk_build(const SrTrunk *trunk, SrBuilder *b, const void *params,
+                        const SrTrunkInput *in, SrTrunkOutput *out) {
+    *out = (SrTrunkOutput){.pooled = SR_NO_NODE, .map = SR_NO_NODE, .tokens = SR_NO_NODE};
+    if (in->mask != SR_NO_NODE && !(trunk->flags & SR_TRUNK_TAKES_MASK))
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "MODEL.TRUNK.NAME: %s takes no mask of hidden patches", trunk->name);
+    SR_TRY(trunk->build(b, params, in, out));
+    return check_output(trunk, b, in, out);
+}

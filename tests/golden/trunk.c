@@ -39,7 +39,7 @@ static SrStatus build_trunk(TrunkRun *r, SrBuilder *b) {
     const SrTensor *x = golden_tensor(r->c, "x");
     const SrYaml *name = sr_yaml_find_path(r->c->config, "MODEL.TRUNK.NAME");
     const SrTrunk *trunk;
-    SrNodeId last;
+    SrTrunkOutput last;
     if (!x)
         SR_FAIL(SR_ERR_RUN, "the case has no input x");
     SR_TRY(sr_trunk_find(name ? name->text : "resnet", &trunk));
@@ -52,7 +52,7 @@ static SrStatus build_trunk(TrunkRun *r, SrBuilder *b) {
     r->x = sr_build_input(b, "x", SR_SHAPE(d[0], d[2], d[3], d[1]), SR_F32);
     r->input = golden_to_nhwc(r->c, x->data, x->shape);
     sr_builder_set_param_prefix(b, trunk->param_prefix);
-    return trunk->build(b, params, r->x, &last);
+    return sr_trunk_build(trunk, b, params, &(SrTrunkInput){r->x, SR_NO_NODE}, &last);
 }
 
 static SrStatus build(TrunkRun *r) {

@@ -5,6 +5,7 @@
 #include "trainer/config/schema.h"
 #include "trainer/optim/optim.h"
 #include "trainer/run/run.h"
+#include "trunks/depth.h"
 
 typedef struct {
     const char *name;
@@ -82,11 +83,18 @@ static void check_group(const Case *c, int g, const char *members, double decay,
     CHECK(!group->head_lr);
 }
 
+// A transformer of so many blocks, as trunks describe themselves.
+static int toy_layers(const void *params) { return *(const int *)params; }
+static int toy_depth(const void *params, const char *name) {
+    return sr_depth_of_blocks(name, *(const int *)params);
+}
+static const SrTrunk toy = {
+    .name = "toy", .layers = toy_layers, .depth = toy_depth, .decays_by_name = true};
+
 static void test_dino(void **state) {
     (void)state;
     Case c;
-    SrOptimizerConfig config = {
-        .param_group_constructor = "dino", .weight_decay = 0.04, .trunk_name = "xcit"};
+    SrOptimizerConfig config = {.param_group_constructor = "dino", .weight_decay = 0.04};
     CHECK_OK(build(&c, vit, &config));
     CHECK_INT(c.groups.n, 2);
     check_group(&c, 0, "0 3 5", 0.04, true, 0);
@@ -102,8 +110,8 @@ static void test_lr_decay_resnet(void **state) {
     SrOptimizerConfig config = {.param_group_constructor = "lr_decay",
                                 .weight_decay = 0.5,
                                 .layer_decay = 0.5,
-                                .trunk_name = "resnet",
                                 .regularize_bias = true};
+    CHECK_OK(sr_trunk_find("resnet", &config.trunk));
     CHECK_OK(build(&c, resnet, &config));
     CHECK_INT(c.groups.n, 5);
     check_group(&c, 0, "0 2", 0.5, true, 1.0 / 32); // conv1 and the bias of bn1
@@ -120,8 +128,8 @@ static void test_lr_decay_transformer(void **state) {
     SrOptimizerConfig config = {.param_group_constructor = "lr_decay",
                                 .weight_decay = 0.5,
                                 .layer_decay = 0.5,
-                                .trunk_name = "vision_transformer",
-                                .trunk_layers = 12};
+                                .trunk = &toy,
+                                .trunk_params = &(const int){12}};
     CHECK_OK(build(&c, vit, &config));
     CHECK_INT(c.groups.n, 6);
     check_group(&c, 0, "0", 0.5, true, pow(0.5, 13));
@@ -183,8 +191,9 @@ static void test_checked_with_the_configuration(void **state) {
     CHECK_FAILS(load("param_group_constructor: linear_eval_heads, linear_eval_heads: [{rl: 1}]"),
                 SR_ERR_CONFIG, "holds lr, weight_decay and regularize_bn only");
     CHECK_FAILS(load("layer_wise_lr_decay: {decay: 0}"), SR_ERR_CONFIG, "decay");
-    SrOptimizerConfig config = {.param_group_constructor = "lr_decay", .trunk_name = "xcit"};
-    CHECK_FAILS(sr_param_groups_check(&config), SR_ERR_CONFIG, "not of xcit");
+    const SrTrunk shallow = {.name = "shallow"};
+    SrOptimizerConfig config = {.param_group_constructor = "lr_decay", .trunk = &shallow};
+    CHECK_FAILS(sr_param_groups_check(&config), SR_ERR_CONFIG, "the trunk shallow does not say");
 }
 
 // The group's factor is on the scheduled rate, every step.
@@ -197,8 +206,8 @@ static void test_scaled_steps(void **state) {
     SrOptimizerConfig config = {.name = "sgd",
                                 .param_group_constructor = "lr_decay",
                                 .layer_decay = 0.5,
-                                .trunk_name = "vision_transformer",
-                                .trunk_layers = 1};
+                                .trunk = &toy,
+                                .trunk_params = &(const int){1}};
     CHECK_OK(build(&c, rows, &config));
     CHECK_OK(sr_params_allocate(c.params));
     CHECK_OK(sr_optim_new(c.params, &config, &optim));

@@ -1,12 +1,15 @@
-// Every trunk of the registry with its default options: names, stages, shared parameters over two
-// resolutions, and plans of both modes that can be made.
+// The contract of trunks/trunk.h, held against every trunk of the registry on its examples: outputs, names, stages,
+// shared parameters over two resolutions, a training step, depths; and every preset.
 #include "base/text.h"
 #include "graph/plan.h"
 #include "tests/check.h"
 #include "trunks/feature_extractor.h"
+#include "trunks/presets.h"
 #include "trunks/trunk.h"
 
 typedef struct {
+    const SrTrunk *trunk;
+    const SrTrunkExample *example;
     SrArena arena;
     SrParams *params;
     SrGraph *graph;
@@ -14,25 +17,25 @@ typedef struct {
     void *options;
 } Built;
 
-static void start(Built *t, const SrTrunk *trunk) {
-    *t = (Built){.params = NULL};
+static void start(Built *t, const SrTrunk *trunk, const SrTrunkExample *example) {
+    SrYaml *map = NULL;
+    *t = (Built){.trunk = trunk, .example = example};
     t->options = sr_arena_alloc(&t->arena, trunk->params_bytes + 1);
-    CHECK_OK(sr_options_parse(trunk->options, NULL, trunk->subtree, &t->arena, t->options));
+    CHECK_OK(sr_yaml_parse(&t->arena, example->options, strlen(example->options), "example", &map));
+    CHECK_OK(sr_options_parse(trunk->options, map, trunk->subtree, &t->arena, t->options));
     CHECK_OK(sr_params_new(&t->params));
     CHECK_OK(sr_graph_new(t->params, &t->graph));
     CHECK_OK(sr_builder_new(t->graph, &t->b));
     sr_builder_set_param_prefix(t->b, trunk->param_prefix);
 }
 
-static SrNodeId add(Built *t, const SrTrunk *trunk, int pass, int size) {
-    SrNodeId y = SR_NO_NODE;
+static SrNodeId add(Built *t, int pass, int size, SrTrunkOutput *out) {
     char name[16];
     snprintf(name, sizeof name, "x%d", pass);
     SrNodeId x = sr_build_input(t->b, name, SR_SHAPE(2, size, size, 3), SR_F32);
     sr_builder_set_pass(t->b, pass);
-    CHECK_OK(trunk->build(t->b, t->options, x, &y));
-    CHECK_OK(sr_builder_status(t->b));
-    return y;
+    CHECK_OK(sr_trunk_build(t->trunk, t->b, t->options, &(SrTrunkInput){x, SR_NO_NODE}, out));
+    return x;
 }
 
 static void finish(Built *t) {
@@ -42,41 +45,208 @@ static void finish(Built *t) {
     sr_arena_deinit(&t->arena);
 }
 
-// A trunk without parameters (pixels) costs nothing that is counted.
-static void check_plans(Built *t, SrNodeId y) {
-    static const SrMode modes[] = {SR_MODE_TRAIN, SR_MODE_EVAL};
-    for (int m = 0; m < SR_COUNT(modes); m++) {
-        SrPlan *plan;
-        SrPlanOptions options = {
-            .mode = modes[m], .outputs = &y, .n_outputs = 1, .no_allocate = true};
-        CHECK_OK(sr_plan_compile(t->graph, &options, &plan));
-        CHECK(sr_plan_cost(plan).forward_flops > 0 || sr_params_count(t->params) == 0);
-        sr_plan_free(plan);
+static void each_example(void (*body)(Built *t)) {
+    for (int i = 0; sr_trunk_at(i); i++) {
+        CHECK(sr_trunk_at(i)->n_examples > 0);
+        for (int k = 0; k < sr_trunk_at(i)->n_examples; k++) {
+            Built t;
+            start(&t, sr_trunk_at(i), &sr_trunk_at(i)->examples[k]);
+            body(&t);
+            finish(&t);
+        }
     }
 }
 
-static void test_every_trunk(void **state) {
-    (void)state;
-    for (int i = 0; sr_trunk_at(i); i++) {
-        const SrTrunk *trunk = sr_trunk_at(i);
-        Built t;
-        SrNodeId id;
-        start(&t, trunk);
-        CHECK(trunk->help && sr_text_starts(trunk->subtree, "MODEL.TRUNK."));
-        SrNodeId y = add(&t, trunk, 0, 64);
-        int count = sr_params_count(t.params);
-        for (int k = 0; k < count; k++)
-            CHECK(sr_text_starts(sr_params_at(t.params, k)->name, trunk->param_prefix));
-        CHECK(sr_graph_alias_count(t.graph) > 0);
-        CHECK_OK(sr_feature_tap(t.graph, "flatten", &id));
-        CHECK_INT(sr_graph_at(t.graph, id)->shape.rank, 2);
-        add(&t, trunk, 1, 96);
-        CHECK_INT(sr_params_count(t.params), count);
-        CHECK_OK(sr_graph_check(t.graph));
-        check_plans(&t, y);
-        finish(&t);
+// The kinds that are there have their ranks, the images' rows, and one width.
+static void check_output(const Built *t, const SrTrunkOutput *out) {
+    const SrNodeId nodes[] = {out->pooled, out->map, out->tokens};
+    const int ranks[] = {2, 4, 3};
+    for (int k = 0; k < SR_COUNT(nodes); k++) {
+        if (nodes[k] == SR_NO_NODE)
+            continue;
+        SrShape s = sr_build_shape(t->b, nodes[k]);
+        CHECK_INT(s.rank, ranks[k]);
+        CHECK_INT(s.d[0], 2);
     }
+    CHECK(out->pooled != SR_NO_NODE);
+    CHECK(out->tokens == SR_NO_NODE || out->n_prefix < sr_build_shape(t->b, out->tokens).d[1]);
+    for (int k = 0; k < out->n_extra; k++)
+        CHECK(out->extra[k].name && out->extra[k].node != SR_NO_NODE);
+}
+
+static void names_case(Built *t) {
+    SrTrunkOutput out;
+    CHECK(t->trunk->help && sr_text_starts(t->trunk->subtree, "MODEL.TRUNK."));
+    add(t, 0, t->example->side, &out);
+    check_output(t, &out);
+    int count = sr_params_count(t->params);
+    for (int k = 0; k < count; k++)
+        CHECK(sr_text_starts(sr_params_at(t->params, k)->name, t->trunk->param_prefix));
+    CHECK(sr_graph_alias_count(t->graph) > 0);
+    for (int k = 0; k < sr_graph_alias_count(t->graph); k++) {
+        SrNodeId aliased, tapped;
+        CHECK_OK(sr_feature_tap(t->graph, sr_graph_alias_at(t->graph, k, &aliased), &tapped));
+        CHECK_INT(tapped, aliased);
+    }
+    if (t->example->other_side) { // crops of another size share every parameter
+        add(t, 1, t->example->other_side, &out);
+        check_output(t, &out);
+        CHECK_INT(sr_params_count(t->params), count);
+    }
+    CHECK_OK(sr_graph_check(t->graph));
+}
+
+static void test_outputs_and_names(void **state) {
+    (void)state;
+    each_example(names_case);
+}
+
+static bool all_finite(const float *x, int64_t n, double *size) {
+    *size = 0;
+    for (int64_t i = 0; i < n; i++)
+        *size += fabs((double)x[i]);
+    return isfinite(*size);
+}
+
+static void fill(SrTensor x) {
+    for (int64_t i = 0; i < sr_shape_count(x.shape); i++)
+        ((float *)x.data)[i] = (float)((i * 7919) % 1013) / 500 - 1;
+}
+
+// The output's gradient is not the same everywhere, which a norm would undo.
+static void step(Built *t, SrPlan *plan, SrNodeId x, SrNodeId y) {
+    double size;
+    SrTensor dy = {sr_build_shape(t->b, y), SR_F32, sr_plan_seed(plan, y)};
+    fill(sr_plan_input(plan, x));
+    sr_plan_forward(plan, 0);
+    SrTensor value = sr_plan_output(plan, y);
+    CHECK(all_finite(value.data, sr_shape_count(value.shape), &size) && size > 0);
+    fill(dy);
+    sr_plan_backward(plan);
+}
+
+// A training step gives each learned parameter a gradient that is a number; some parameters have none of their own (a
+// bias before a norm), a trunk of such does not learn.
+static void train_case(Built *t) {
+    SrTrunkOutput out;
+    SrPlan *plan;
+    SrNodeId x = add(t, 0, t->example->side, &out), y = out.pooled;
+    int n = 0, moved = 0;
+    CHECK_OK(sr_params_allocate(t->params));
+    sr_params_init(t->params, 1);
+    CHECK_OK(sr_plan_compile(
+        t->graph,
+        &(SrPlanOptions){
+            .mode = SR_MODE_TRAIN, .losses = &y, .n_losses = 1, .outputs = &y, .n_outputs = 1},
+        &plan));
+    step(t, plan, x, y);
+    for (int i = 0; i < sr_params_count(t->params); i++) {
+        const SrParam *p = sr_params_at(t->params, i);
+        double size;
+        if (!p->trainable || !p->grad)
+            continue;
+        if (!all_finite(p->grad, sr_shape_count(p->shape), &size))
+            fail_msg("%s %s: the gradient of %s is not finite", t->trunk->name, t->example->options,
+                     p->name);
+        n++, moved += size > 0;
+    }
+    CHECK(2 * moved >= n);
+    sr_plan_free(plan);
+}
+
+static void test_training_step(void **state) {
+    (void)state;
+    each_example(train_case);
+}
+
+// Two evaluations of one input are the same bits, and nothing of the table moves.
+static void eval_case(Built *t) {
+    SrTrunkOutput out;
+    SrPlan *plan;
+    SrNodeId x = add(t, 0, t->example->side, &out), y = out.pooled;
+    CHECK_OK(sr_params_allocate(t->params));
+    sr_params_init(t->params, 1);
+    CHECK_OK(sr_plan_compile(
+        t->graph, &(SrPlanOptions){.mode = SR_MODE_EVAL, .outputs = &y, .n_outputs = 1}, &plan));
+    fill(sr_plan_input(plan, x));
+    sr_plan_forward(plan, 0);
+    SrTensor value = sr_plan_output(plan, y);
+    size_t bytes = (size_t)sr_shape_count(value.shape) * sizeof(float);
+    void *first = sr_arena_copy(&t->arena, value.data, bytes);
+    fill(sr_plan_input(plan, x));
+    sr_plan_forward(plan, 1);
+    CHECK(memcmp(first, sr_plan_output(plan, y).data, bytes) == 0);
+    sr_plan_free(plan);
+}
+
+static void test_evaluation(void **state) {
+    (void)state;
+    each_example(eval_case);
+}
+
+// lr_decay: every depth from the stem to the last layer has parameters, none lies beyond the heads.
+static void depth_case(Built *t) {
+    SrTrunkOutput out;
+    bool seen[256] = {false};
+    CHECK((t->trunk->layers == NULL) == (t->trunk->depth == NULL));
+    if (!t->trunk->depth)
+        return;
+    int layers = t->trunk->layers(t->options);
+    add(t, 0, t->example->side, &out);
+    for (int i = 0; i < sr_params_count(t->params); i++) {
+        int depth = t->trunk->depth(t->options, sr_params_at(t->params, i)->name);
+        CHECK(depth >= 0 && depth <= layers + 1 && depth < SR_COUNT(seen));
+        seen[depth] = true;
+    }
+    for (int d = 0; d <= layers; d++)
+        CHECK(seen[d]);
+}
+
+static void test_depths(void **state) {
+    (void)state;
+    each_example(depth_case);
+}
+
+static void mask_case(Built *t) {
+    SrTrunkOutput out;
+    SrNodeId x = sr_build_input(t->b, "x", SR_SHAPE(2, t->example->side, t->example->side, 3),
+                                SR_F32),
+             mask = sr_build_input(t->b, "mask", SR_SHAPE(2, 4), SR_F32);
+    if (!(t->trunk->flags & SR_TRUNK_TAKES_MASK))
+        CHECK_FAILS(sr_trunk_build(t->trunk, t->b, t->options, &(SrTrunkInput){x, mask}, &out),
+                    SR_ERR_CONFIG, "takes no mask of hidden patches");
+}
+
+static void test_masks(void **state) {
+    (void)state;
+    each_example(mask_case);
     CHECK(sr_trunk_at(-1) == NULL);
 }
 
-SR_TESTS(trunk, unit(test_every_trunk))
+// Every model by name: a graph that stands, with its number of classes.
+static void test_presets(void **state) {
+    (void)state;
+    for (int i = 0; sr_preset_at(i); i++) {
+        const SrPreset *preset = sr_preset_at(i);
+        SrParams *params;
+        SrGraph *graph;
+        SrBuilder *b;
+        SrNodeId logits;
+        CHECK(sr_preset_find(preset->name) == preset);
+        CHECK(sr_preset_trunk(preset) != NULL);
+        CHECK_OK(sr_params_new(&params));
+        CHECK_OK(sr_graph_new(params, &graph));
+        CHECK_OK(sr_builder_new(graph, &b));
+        SrNodeId x = sr_build_input(b, "x", SR_SHAPE(2, 224, 224, 3), SR_F32);
+        CHECK_OK(sr_preset_build(preset, b, x, &logits));
+        CHECK(sr_shape_equal(sr_build_shape(b, logits), SR_SHAPE(2, preset->classes)));
+        CHECK_OK(sr_graph_check(graph));
+        sr_builder_free(b);
+        sr_graph_free(graph);
+        sr_params_free(params);
+    }
+    CHECK(sr_preset_find("resnet18") != NULL && sr_preset_at(-1) == NULL);
+}
+
+SR_TESTS(trunk, unit(test_outputs_and_names), unit(test_training_step), unit(test_evaluation),
+         unit(test_depths), unit(test_masks), unit(test_presets))

@@ -103,14 +103,28 @@ static const SrYaml *or_null(const SrYaml *map) {
     return map && map->type == SR_YAML_MAP && map->n > 0 ? map : NULL;
 }
 
+// Layer-wise rates ask the trunk.  One that is not built is reported elsewhere, with everything else that is missing.
+static SrStatus read_trunk(SrConfig *config) {
+    SrOptimizerConfig *o = &config->optimizer;
+    if (sr_trunk_find(config->model.trunk_name, &o->trunk) != SR_OK) {
+        o->trunk = NULL;
+        return SR_OK;
+    }
+    const SrTrunk *t = o->trunk;
+    void *params = sr_arena_alloc(&config->arena, t->params_bytes + 1);
+    if (!params)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", t->subtree);
+    o->trunk_params = params;
+    return sr_options_parse(t->options, sr_yaml_find_path(config->tree, t->subtree), t->subtree,
+                            &config->arena, params);
+}
+
 SrStatus sr__config_read(SrConfig *config) {
     SR_TRY(read_sections(config));
     SR_TRY(read_frozen(config));
     SrOptimizerConfig *o = &config->optimizer;
     o->weight_decay_schedule = or_null(o->weight_decay_schedule);
-    o->trunk_name = config->model.trunk_name;
-    o->trunk_layers =
-        (int)sr_tree_int(config->tree, "MODEL.TRUNK.VISION_TRANSFORMERS.NUM_LAYERS", 12);
+    SR_TRY(read_trunk(config));
     o->weight_decay_head_schedule = or_null(o->weight_decay_head_schedule);
     return SR_OK;
 }

@@ -8,6 +8,7 @@
 
 #include "base/option.h"
 #include "measure/logreg.h"
+#include "trunks/trunk.h"
 
 typedef struct {
     bool use_larc;
@@ -22,8 +23,8 @@ typedef struct {
     const char *name, *param_group_constructor;
     double layer_decay;              // layer_wise_lr_decay.decay
     const SrYaml *linear_eval_heads; // list of {lr, weight_decay, regularize_bn}
-    const char *trunk_name;          // MODEL.TRUNK.NAME and its number of layers, for lr_decay
-    int trunk_layers;
+    const SrTrunk *trunk;            // whose layers lr_decay reads; NULL: none that is built
+    const void *trunk_params;
     bool head_use_different_lr, head_use_different_wd;
     double head_weight_decay;
     double eps;                 // adam, adamw

@@ -43,11 +43,8 @@ ENTRIES(op, SrOp, NULL, p->options)
 // Models by name: a trunk's options.
 static bool model_entry(int i, SrManualEntry *out) {
     const SrPreset *p = sr_preset_at(i);
-    const SrTrunk *trunk = NULL;
     if (p)
-        *out =
-            (SrManualEntry){p->name, p->options,
-                            sr_trunk_find(p->trunk, &trunk) == SR_OK ? trunk->subtree : NULL, NULL};
+        *out = (SrManualEntry){p->name, p->options, sr_preset_trunk(p)->subtree, NULL};
     return p != NULL;
 }
 

@@ -9,25 +9,26 @@
 #include "losses/loss.h"
 #include "measure/meter.h"
 #include "trunks/trunk.h"
+#include "trunks/vissl_trunks.h"
 
 static const SrSection sections[] = {
-    {"", sr__schema_root, 0},
-    {"MACHINE", sr__schema_machine, 0},
-    {"HOOKS", sr__schema_hooks, 0},
-    {"DATA", sr__schema_data, 0},
-    {"DATA.TRAIN", sr__schema_split, offsetof(SrConfig, train)},
-    {"DATA.TEST", sr__schema_split, offsetof(SrConfig, test)},
-    {"MODEL", sr__schema_model, offsetof(SrConfig, model)},
-    {"MODEL.TRUNK", sr__schema_trunk, offsetof(SrConfig, model)},
-    {"LOSS", sr__schema_loss, 0},
-    {"OPTIMIZER", sr__schema_optimizer, offsetof(SrConfig, optimizer)},
-    {"CHECKPOINT", sr__schema_checkpoint, 0},
-    {"DISTRIBUTED", sr__schema_distributed, 0},
-    {"NEAREST_NEIGHBOR", sr__schema_neighbor, 0},
-    {"METERS", sr__schema_meters, 0},
-    {"SVM", sr__schema_svm, 0},
-    {"LOW_SHOT_BENCHMARK", sr__schema_low_shot, 0},
-    {"CLUSTERFIT", sr__schema_cluster, 0},
+    {"", sr__schema_root, 0, NULL},
+    {"MACHINE", sr__schema_machine, 0, NULL},
+    {"HOOKS", sr__schema_hooks, 0, NULL},
+    {"DATA", sr__schema_data, 0, NULL},
+    {"DATA.TRAIN", sr__schema_split, offsetof(SrConfig, train), NULL},
+    {"DATA.TEST", sr__schema_split, offsetof(SrConfig, test), NULL},
+    {"MODEL", sr__schema_model, offsetof(SrConfig, model), NULL},
+    {"MODEL.TRUNK", sr__schema_trunk, offsetof(SrConfig, model), sr_vissl_trunk_maps},
+    {"LOSS", sr__schema_loss, 0, NULL},
+    {"OPTIMIZER", sr__schema_optimizer, offsetof(SrConfig, optimizer), NULL},
+    {"CHECKPOINT", sr__schema_checkpoint, 0, NULL},
+    {"DISTRIBUTED", sr__schema_distributed, 0, NULL},
+    {"NEAREST_NEIGHBOR", sr__schema_neighbor, 0, NULL},
+    {"METERS", sr__schema_meters, 0, NULL},
+    {"SVM", sr__schema_svm, 0, NULL},
+    {"LOW_SHOT_BENCHMARK", sr__schema_low_shot, 0, NULL},
+    {"CLUSTERFIT", sr__schema_cluster, 0, NULL},
 };
 
 // The k-th map that a plugin owns: trunks first, then losses, then meters.  False past the end.
@@ -39,15 +40,15 @@ static bool owned_map(int k, SrSchemaEntry *out) {
         losses++;
     if (k < trunks) {
         const SrTrunk *t = sr_trunk_at(k);
-        *out = (SrSchemaEntry){{t->subtree, t->options, 0}, true, t->params_bytes};
+        *out = (SrSchemaEntry){{t->subtree, t->options, 0, NULL}, true, t->params_bytes};
         return true;
     }
     const SrLoss *l = sr_loss_at(k - trunks);
     const SrMeter *m = sr_meter_at(k - trunks - losses);
     if (l)
-        *out = (SrSchemaEntry){{l->subtree, l->options, 0}, true, l->params_bytes};
+        *out = (SrSchemaEntry){{l->subtree, l->options, 0, NULL}, true, l->params_bytes};
     else if (m)
-        *out = (SrSchemaEntry){{m->subtree, m->options, 0}, true, m->params_bytes};
+        *out = (SrSchemaEntry){{m->subtree, m->options, 0, NULL}, true, m->params_bytes};
     return l || m;
 }
 
@@ -75,13 +76,25 @@ static bool is_owned(const char *section, const char *name) {
     return false;
 }
 
+static int count_rows(const SrOption *table) {
+    int n = 0;
+    while (table && table[n].name)
+        n++;
+    return n;
+}
+
+// Appends the rows of a table but those that a plugin has taken over.
+static void add_rows(const SrSection *section, const SrOption *table, SrOption *rows, int *m) {
+    for (int i = 0; i < count_rows(table); i++)
+        if (table[i].type != SR_OPT_IGNORED || !is_owned(section->path, table[i].name))
+            rows[(*m)++] = table[i];
+}
+
 // The section's rows with those of maps that plugins own put in their place: checked by the owner's
 // table.
 static SrStatus with_owned(const SrSection *section, SrArena *arena, const SrOption **out) {
-    int n = 0, owned = 0;
+    int n = count_rows(section->table) + count_rows(section->unbuilt), owned = 0;
     SrSchemaEntry e;
-    while (section->table[n].name)
-        n++;
     while (owned_map(owned, &e))
         owned++;
     SrOption *rows = sr_arena_alloc(arena, sizeof *rows * (size_t)(n + owned + 1));
@@ -92,10 +105,8 @@ static SrStatus with_owned(const SrSection *section, SrArena *arena, const SrOpt
     size_t place = section->offset == offsetof(SrConfig, model)
                        ? offsetof(SrModelConfig, owned)
                        : offsetof(SrConfig, sections.owned);
-    for (int i = 0; i < n; i++)
-        if (section->table[i].type != SR_OPT_IGNORED ||
-            !is_owned(section->path, section->table[i].name))
-            rows[m++] = section->table[i];
+    add_rows(section, section->table, rows, &m);
+    add_rows(section, section->unbuilt, rows, &m);
     for (int k = 0; owned_map(k, &e); k++) {
         const char *name = name_inside(section->path, e.section.path);
         if (name && !has_row(rows, m, name)) // two trunks may share a map

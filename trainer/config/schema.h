@@ -9,6 +9,8 @@ typedef struct {
     const char *path; // dotted; "" is the root
     const SrOption *table;
     size_t offset; // of the struct its rows fill, in SrConfig
+    // VISSL's maps of plugins that are not built, NULL if there are none: rows that go once a plugin owns the map.
+    const SrOption *unbuilt;
 } SrSection;
 
 extern const SrOption sr__schema_root[], sr__schema_machine[], sr__schema_hooks[],

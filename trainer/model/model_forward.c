@@ -54,7 +54,9 @@ SrStatus sr__model_trunk_pass(SrModel *model, SrBuilder *b, const char *prefix, 
     if (frozen && config->eval_mode_on && !model->learn_statistics)
         sr_builder_set_eval_from(b, 0); // running statistics are used and stay
     sr_builder_set_pass(b, pass);
-    model->trunk->build(b, model->trunk_params, x, &out[0]); // its errors stick to the builder
+    SrTrunkOutput given; // errors stick to the builder
+    sr_trunk_build(model->trunk, b, model->trunk_params, &(SrTrunkInput){x, SR_NO_NODE}, &given);
+    out[0] = given.pooled;
     *n_out = 1;
     SrStatus status = sr_builder_status(b);
     if (features->n > 0 && status == SR_OK) {

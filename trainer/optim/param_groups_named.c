@@ -5,7 +5,6 @@
 // They go by names, as VISSL's do; batch norms are the exception, which VISSL's lr_decay takes for
 // convolutions where they are called downsample.1.
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -43,65 +42,41 @@ SrStatus sr__param_groups_dino(SrParams *params, const SrOptimizerConfig *config
 
 // ---- lr_decay: groups 2 * depth (regularised) and 2 * depth + 1
 
-static bool is_resnet(const SrOptimizerConfig *config) {
-    return strcmp(config->trunk_name, "resnet") == 0;
-}
-
 // Layers of the trunk: the heads are at depth `layers + 1`, where the rate is whole.
 static int layers_of(const SrOptimizerConfig *config) {
-    return is_resnet(config) ? 4 : config->trunk_layers;
+    return config->trunk->layers(config->trunk_params);
 }
 
-// The number behind the last `mark` ("blocks." of trunk.blocks.7.mlp), -1 without one.
-static int number_after(const char *name, const char *mark) {
-    const char *hit = strstr(name, mark);
-    return hit && hit[strlen(mark)] >= '0' && hit[strlen(mark)] <= '9' ? atoi(hit + strlen(mark))
-                                                                       : -1;
+static bool decays(const SrParam *p, const SrOptimizerConfig *config) {
+    if (config->trunk->decays_by_name)
+        return decays_by_name(p);
+    return sr_text_ends(p->name, ".bias")   ? config->regularize_bias
+           : p->role == SR_ROLE_NORM_WEIGHT ? config->regularize_bn
+                                            : true;
 }
 
-// The stem is at 0, stage k at k, whatever else there is at the heads' depth.
-static int resnet_depth(const char *name) {
-    int stage = number_after(name, ".layer");
-    if (strstr(name, "_feature_blocks.conv1") || strstr(name, "_feature_blocks.bn1"))
-        return 0;
-    return stage >= 0 ? stage : 5;
-}
-
-// Tokens and patches at 0, block i at i + 1, the last norm beside the last block.
-static int transformer_depth(const char *name, int layers) {
-    int block = number_after(name, "blocks.");
-    if (strstr(name, "patch_embed") || strstr(name, "pos_embed") || strstr(name, "cls_token"))
-        return 0;
-    return block >= 0 ? block + 1 : layers;
-}
-
-// The two families differ in which biases and norms decay, as in VISSL.
 static int lr_decay_group(const SrParam *p, const SrOptimizerConfig *config) {
-    int layers = layers_of(config);
-    if (is_resnet(config)) {
-        bool decays = sr_text_ends(p->name, ".bias")   ? config->regularize_bias
-                      : p->role == SR_ROLE_NORM_WEIGHT ? config->regularize_bn
-                                                       : true;
-        return 2 * (is_head(p) ? layers + 1 : resnet_depth(p->name)) + (decays ? 0 : 1);
-    }
-    int depth = is_head(p) ? layers + 1 : transformer_depth(p->name, layers);
-    return 2 * depth + (decays_by_name(p) ? 0 : 1);
+    int depth =
+        is_head(p) ? layers_of(config) + 1 : config->trunk->depth(config->trunk_params, p->name);
+    return 2 * depth + (decays(p, config) ? 0 : 1);
 }
 
-// Other trunks would need a depth for each of their names.
+// A trunk that is not built is reported with the other missing ones.
 SrStatus sr__param_groups_lr_decay_check(const SrOptimizerConfig *config) {
-    if (is_resnet(config) || strcmp(config->trunk_name, "vision_transformer") == 0)
-        return SR_OK;
-    return sr_fail(
-        SR_ERR_CONFIG,
-        "OPTIMIZER.param_group_constructor: lr_decay knows the depth of layers of resnet and "
-        "vision_transformer, not of %s",
-        config->trunk_name);
+    if (config->trunk && !config->trunk->depth)
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "OPTIMIZER.param_group_constructor: lr_decay needs to know how deep each layer lies, "
+            "which the trunk %s does not say; take another constructor",
+            config->trunk->name);
+    return SR_OK;
 }
 
 // Depths nothing lies at (a frozen stem) make no group.
 SrStatus sr__param_groups_lr_decay(SrParams *params, const SrOptimizerConfig *config,
                                    SrArena *arena, SrParamGroups *out) {
+    if (!config->trunk)
+        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.param_group_constructor: lr_decay without a trunk");
     int layers = layers_of(config);
     for (int which = 0; which < 2 * (layers + 2); which++) {
         bool regularised = which % 2 == 0;
@@ -134,7 +109,7 @@ static bool regularize_bn_of(const SrOptimizerConfig *config, int head) {
 
 // The default constructor's rules, head by head; -1: in no group.
 static int heads_group(const SrParam *p, const SrOptimizerConfig *config) {
-    int head = number_after(p->name, "heads.");
+    int head = sr_text_number_after(p->name, "heads.");
     if (!is_head(p) || head < 0)
         return -1;
     bool bn = regularize_bn_of(config, head);
@@ -184,7 +159,7 @@ static SrStatus check_covered(SrParams *params, const SrOptimizerConfig *config)
                            "heads alone, but %s "
                            "learns; set MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY",
                            p->name);
-        if (number_after(p->name, "heads.") >= config->linear_eval_heads->n)
+        if (sr_text_number_after(p->name, "heads.") >= config->linear_eval_heads->n)
             return sr_fail(SR_ERR_CONFIG, "%s has %d entries, none for %s", heads_key,
                            config->linear_eval_heads->n, p->name);
     }

@@ -1,0 +1,12 @@
+// VISSL's trunks as data: what it calls them and the maps of their options, so that its configurations are
+// read and messages can say "not built" instead of "unknown".  A trunk in this folder takes over its map
+// by owning the subtree (trainer/config/schema.c); nothing here changes then.
+#ifndef SR_TRUNKS_VISSL_TRUNKS_H
+#define SR_TRUNKS_VISSL_TRUNKS_H
+
+#include "base/option.h"
+
+extern const char *const sr_vissl_trunk_names[]; // ends with NULL
+extern const SrOption sr_vissl_trunk_maps[];     // IGNORED rows of MODEL.TRUNK
+
+#endif
