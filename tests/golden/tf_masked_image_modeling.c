@@ -72,7 +72,8 @@ static SrStatus run_exact(SrGoldenCase *c, const Config *config, int k) {
     return SR_OK;
 }
 
-// Mean and deviation of the share of hidden patches over many of our masks.
+// Mean and deviation of the share of hidden patches over many of our masks: the mean within four standard
+// errors of it, the deviation, of a share with a long tail, within 15 %.
 static SrStatus run_share(SrGoldenCase *c, const Config *config, int k) {
     enum { N = 4000 };
     double sum = 0, squares = 0, mean, deviation;
@@ -91,7 +92,7 @@ static SrStatus run_share(SrGoldenCase *c, const Config *config, int k) {
     double ours = sum / N;
     SR_TRY(golden_number(c, "mean_share", ours - mean + 1, 1, 4 * deviation / sqrt(N)));
     return golden_number(c, "std_share", sqrt(squares / N - ours * ours) - deviation + 1, 1,
-                         0.06 * deviation);
+                         0.15 * deviation);
 }
 
 static SrStatus run(SrGoldenCase *c) {
