@@ -1,0 +1,30 @@
+// Params of layer_norm, and its loops over rows.
+#ifndef SR_KERNELS_LAYER_NORM_H
+#define SR_KERNELS_LAYER_NORM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/tensor.h"
+#include "kernels/cpu.h"
+
+typedef struct {
+    double eps; // PyTorch: 1e-5; vision transformers 1e-6
+} SrLayerNormParams;
+
+// Compiled once an instruction set (layer_norm_simd.c); x, y, dy and dx are of `type`, (rows, C).
+typedef struct {
+    // y = (x - mean) invstd weight + bias; mean and invstd (rows) are written unless `again`.
+    void (*forward)(SrDtype type, void *y, const void *x, int64_t rows, int C, double eps,
+                    const float *weight, const float *bias, float *mean, float *invstd, bool again);
+    // dx may be dy, or NULL.  dweight and dbias (C) are added to, rows in order; both or neither NULL.
+    void (*backward)(SrDtype type, void *dx, const void *x, const void *dy, int64_t rows, int C,
+                     const float *weight, const float *mean, const float *invstd, float *dweight,
+                     float *dbias);
+} SrLayerNormKernels;
+SR_CPU_TABLES(SrLayerNormKernels, sr__layer_norm_kernels);
+static inline const SrLayerNormKernels *sr__layer_norm(void) {
+    return SR_CPU_PICK(sr__layer_norm_kernels);
+}
+
+#endif

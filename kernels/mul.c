@@ -1,0 +1,113 @@
+// mul: the product of x and s, of one shape, or with s (N, 1, 1, C) or (N, C): a number for each image and
+// channel, as squeeze-excitation has it (Hu et al., arXiv:1709.01507).
+#include "kernels/op_onnx.h"
+#include "kernels/op_util.h"
+#include "kernels/rows.h"
+
+static bool by_channel(const SrShape *x) {
+    SrShape a = x[0], s = x[1];
+    bool flat = s.rank == 2 || (s.rank == 4 && s.d[1] == 1 && s.d[2] == 1);
+    return a.rank == 4 && flat && s.d[0] == a.d[0] && sr_shape_last(s) == a.d[3];
+}
+
+static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
+    (void)params;
+    if (!sr_shape_equal(x[0], x[1]) && !by_channel(x))
+        return sr__shape_fail("mul", x, n_in, "equal shapes, or (N, H, W, C) and (N, 1, 1, C)");
+    *y = x[0];
+    return SR_OK;
+}
+
+static unsigned reads(const void *params) {
+    (void)params;
+    return SR_READS_X(0) | SR_READS_X(1);
+}
+
+// A call as images of `rows` pixels of C channels; with equal shapes a row is what s has for it.
+typedef struct {
+    int64_t images, rows, C;
+} Sizes;
+
+static Sizes sizes_of(const SrShape *x) {
+    int64_t n = sr_shape_count(x[0]), s = sr_shape_count(x[1]);
+    if (n == s)
+        return (Sizes){(n + SR_CHUNK - 1) / SR_CHUNK, 1, SR_CHUNK};
+    return (Sizes){x[0].d[0], n / s, x[0].d[3]};
+}
+
+static void reference(const SrRefCall *call) {
+    int64_t n = sr_shape_count(call->y_shape);
+    Sizes z = sizes_of(call->x_shape);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t image = i / (z.rows * z.C), at = z.rows == 1 ? i : image * z.C + i % z.C;
+        call->y[i] = call->x[0][i] * call->x[1][at];
+    }
+}
+
+static void product(float *restrict y, const float *a, const float *b, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] = a[i] * b[i];
+}
+
+// y or dx: every row of `a` times the row of s.  A chunk of equal shapes is an image of one row.
+static void rows_times(float *y, const float *a, const float *s, Sizes z, int64_t n) {
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < z.images; i++)
+        for (int64_t r = 0; r < z.rows; r++) {
+            int64_t at = (i * z.rows + r) * z.C;
+            product(y + at, a + at, s + i * z.C, SR_MIN(z.C, n - at));
+        }
+}
+
+static void forward(const SrOpCall *call) {
+    SrShape x[2] = {call->x[0].shape, call->x[1].shape};
+    rows_times(call->y.data, call->x[0].data, call->x[1].data, sizes_of(x),
+               sr_shape_count(call->y.shape));
+}
+
+// ds (N, C): the sum over the pixels of dy x, each channel in one order.
+static void scale_gradient(float *ds, const float *dy, const float *x, Sizes z, int64_t n) {
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < z.images; i++) {
+        float *to = ds + i * z.C;
+        int64_t at = i * z.rows * z.C, m = SR_MIN(z.C, n - at);
+        product(to, dy + at, x + at, m);
+        for (int64_t r = 1; r < z.rows; r++)
+            for (int64_t c = 0; c < z.C; c++)
+                to[c] += dy[at + r * z.C + c] * x[at + r * z.C + c];
+    }
+}
+
+static void backward(const SrOpCall *call) {
+    SrShape x[2] = {call->x[0].shape, call->x[1].shape};
+    int64_t n = sr_shape_count(call->y.shape);
+    Sizes z = sizes_of(x);
+    if (call->dx[0])
+        rows_times(call->dx[0], call->dy, call->x[1].data, z, n);
+    if (call->dx[1])
+        scale_gradient(call->dx[1], call->dy, call->x[0].data, z, n);
+}
+
+static SrStatus onnx(SrOnnxCall *call) { return sr__onnx_plain(call, "Mul"); }
+
+static const SrOpCase cases[] = {
+    {"{}", 2, {SR_SHAPE(2, 3, 5, 7), SR_SHAPE(2, 1, 1, 7)}, false},
+    {"{}", 2, {SR_SHAPE(3, 2, 2, 20), SR_SHAPE(3, 20)}, false},
+    {"{}", 2, {SR_SHAPE(4, 6), SR_SHAPE(4, 6)}, false},
+};
+
+const SrOp sr_op_mul = {
+    .name = "mul",
+    .help = "Product of two inputs, the second perhaps one number a channel.",
+    .min_in = 2,
+    .max_in = 2,
+    .flags = SR_OP_CHEAP,
+    .infer = infer,
+    .reads = reads,
+    .reference = reference,
+    .forward = forward,
+    .backward = backward,
+    .onnx = onnx,
+    .cases = cases,
+    .n_cases = SR_COUNT(cases),
+};

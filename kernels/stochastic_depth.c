@@ -1,0 +1,101 @@
+// stochastic_depth: in training an image's whole branch becomes 0 with probability p and is otherwise
+// divided by 1 - p (Huang et al., arXiv:1603.09382; torchvision.ops.stochastic_depth, timm's DropPath);
+// in evaluation a copy.  Draws are keyed by seed, iteration, node and image.
+#include "kernels/stochastic_depth.h"
+
+#include <stddef.h>
+
+#include "base/rng.h"
+#include "kernels/op_onnx.h"
+#include "kernels/op_util.h"
+#include "kernels/rows.h"
+
+static const SrOption options[] = {
+    {"p", SR_OPT_FLOAT, offsetof(SrStochasticDepthParams, p), "0.5", 0, 1, NULL,
+     "Probability that the branch is left out."},
+    {"batch", SR_OPT_BOOL, offsetof(SrStochasticDepthParams, batch), "False", 0, 0, NULL,
+     "One draw for all images."},
+    SR_OPTION_END,
+};
+
+static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
+    SR_TRY(sr__expect_rank("stochastic_depth", x, n_in, 2, SR_MAX_RANK));
+    return sr__infer_same(params, x, n_in, y);
+}
+
+static int inplace(const void *params) {
+    (void)params;
+    return 0;
+}
+
+// What image n is multiplied by; made again wherever it is wanted, for nothing else need be kept.
+static double factor(const SrStochasticDepthParams *p, int n, uint64_t seed, int64_t iteration,
+                     uint64_t key) {
+    uint32_t image = p->batch ? 0 : (uint32_t)n;
+    SrRng rng = sr_rng(seed, SR_RNG_DROPOUT, (uint64_t)iteration, key, image & 0xffff, image >> 16);
+    return sr_rng_uniform(&rng) < p->p ? 0 : 1 / (1 - p->p);
+}
+
+static void reference(const SrRefCall *call) {
+    int N = call->y_shape.d[0];
+    int64_t image = sr_shape_count(call->y_shape) / N;
+    for (int n = 0; n < N; n++) {
+        double f =
+            call->train ? factor(call->params, n, call->seed, call->iteration, call->node_key) : 1;
+        for (int64_t i = 0; i < image; i++)
+            call->y[n * image + i] = f > 0 ? f * call->x[0][n * image + i] : 0;
+    }
+}
+
+static void scale_images(const SrOpCall *call, float *y, const float *x) {
+    const SrRows *k = sr__rows();
+    int N = call->y.shape.d[0];
+    int64_t image = sr_shape_count(call->y.shape) / N;
+    if (!call->train) {
+        sr__copy(y, x, N * image);
+        return;
+    }
+#pragma omp parallel for schedule(static)
+    for (int n = 0; n < N; n++) {
+        double f = factor(call->params, n, call->seed, call->iteration, call->node_key);
+        for (int64_t i = 0; f == 0 && i < image; i++) // not 0 * x: x may be infinite
+            y[n * image + i] = 0;
+        if (f > 0)
+            k->scale(y + n * image, x + n * image, (float)f, image);
+    }
+}
+
+static void forward(const SrOpCall *call) { scale_images(call, call->y.data, call->x[0].data); }
+
+static void backward(const SrOpCall *call) {
+    if (call->dx[0])
+        scale_images(call, call->dx[0], call->dy);
+}
+
+// In evaluation nothing is left out.
+static SrStatus onnx(SrOnnxCall *call) { return sr__onnx_plain(call, "Identity"); }
+
+static const SrOpCase cases[] = {
+    {"{p: 0.4}", 1, {SR_SHAPE(7, 3, 2, 5)}, false},
+    {"{p: 0.5, batch: True}", 1, {SR_SHAPE(3, 6)}, false},
+    {"{p: 0}", 1, {SR_SHAPE(2, 3, 4)}, false},
+    {"{p: 1}", 1, {SR_SHAPE(2, 3)}, false},
+};
+
+const SrOp sr_op_stochastic_depth = {
+    .name = "stochastic_depth",
+    .help = "Leaves out an image's branch at random in training.",
+    .options = options,
+    .params_bytes = sizeof(SrStochasticDepthParams),
+    .min_in = 1,
+    .max_in = 1,
+    .flags = SR_OP_IMPURE | SR_OP_CHEAP,
+    .infer = infer,
+    .inplace = inplace,
+    .reference = reference,
+    .forward = forward,
+    .backward = backward,
+    .onnx = onnx,
+    .cases = cases,
+    .n_cases = SR_COUNT(cases),
+};
