@@ -1,6 +1,7 @@
 // sslrun knn CONFIG | TRAIN TEST: weighted kNN of a checkpoint's trunk beside three baselines, or of files of features.
 #include "cli/side_args.h"
 #include "cli/verb.h"
+#include "trainer/eval/layer_report.h"
 #include "trainer/eval/report.h"
 
 static SrStatus evaluate(const SrConfig *config, const SrSides *sides, bool json) {
@@ -21,11 +22,28 @@ static SrStatus evaluate(const SrConfig *config, const SrSides *sides, bool json
     return sr_args_print(&out);
 }
 
+// The last stages beside one another, by kNN and a linear probe.
+static SrStatus compare_layers(const SrConfig *config, bool json) {
+    SrLayerReport report;
+    SrModel *model;
+    SrText out = SR_TEXT_INIT;
+    SR_TRY(sr_baselines_model(config, config->knn.layer, NULL, &model));
+    SrStatus status = sr_layer_report(config, model, &report);
+    sr_model_free(model);
+    SR_TRY(status);
+    if (!report.labels)
+        return sr_fail(SR_ERR_CONFIG, "--layers: the images have no labels, or several each, so "
+                                      "there is nothing to compare");
+    (json ? sr_layer_report_json : sr_layer_report_text)(&report, &out);
+    return sr_args_print(&out);
+}
+
 static SrStatus run_verb(int argc, char **argv) {
-    bool json = false, only = false;
+    bool json = false, only = false, layers = false;
     SrSides sides = {.layer = NULL};
     const SrFlag flags[] = {
         {"--json", &json, NULL, "results as one JSON line", NULL},
+        {"--layers", &layers, NULL, "kNN and a linear probe of each of the last stages", NULL},
         {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
         SR_RANDOM_FLAG(sides),
         {"--layer", NULL, NULL, "of files: the feature, as in flatten", &sides.layer},
@@ -35,15 +53,20 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     sides.baselines = !only;
     SR_TRY(sr_args_sides(&args, "knn", &config, &sides));
-    SrStatus status = evaluate(config, &sides, json);
+    SrStatus status = layers && (sides.train || sides.random || only)
+                          ? sr_fail(SR_ERR_CONFIG, "--layers is of a trained trunk beside its "
+                                                   "baselines: a configuration alone is expected")
+                      : layers ? compare_layers(config, json)
+                               : evaluate(config, &sides, json);
     sr_config_free(config);
     return status;
 }
 
 const SrVerb sr_verb_knn = {
     .name = "knn",
-    .usage = "sslrun knn CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--no-baselines] "
-             "[--random] [--json]",
+    .usage =
+        "sslrun knn CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--layers] [--no-baselines] "
+        "[--random] [--json]",
     .help = "Weighted kNN on the newest checkpoint (or MODEL.WEIGHTS_INIT.PARAMS_FILE) beside its "
             "baselines, or on files of features.",
     .run = run_verb,

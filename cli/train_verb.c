@@ -8,6 +8,7 @@
 #include "cli/args.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
+#include "trainer/eval/layer_report.h"
 #include "trainer/eval/linear.h"
 #include "trainer/eval/report.h"
 #include "trainer/run/metrics.h"
@@ -74,9 +75,14 @@ static SrStatus evaluate(const SrConfig *config, SrRun *run, bool json, SrText *
         sr_linear_report_print(&report, true, &line);
     } else {
         SrKnnReport report;
+        SrLayerReport layers;
         SR_TRY_GOTO(sr_knn_report(config, run->model, true, &report));
         sr_knn_report_print(&report, json, out);
+        if (sr_layer_report(config, run->model, &layers) != SR_OK) // too few images of a class
+            sr_warn("no figures of the layers: %s", sr_status_message());
+        (json ? sr_layer_report_json : sr_layer_report_text)(&layers, out);
         sr_knn_report_json(&report, &line);
+        sr_layer_report_json(&layers, &line);
     }
     SR_TRY_GOTO(keep_line(config, &line));
 done:

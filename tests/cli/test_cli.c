@@ -175,6 +175,7 @@ static void test_run_folder(void **state) {
     CHECK(strstr(result.out, "\"iterations\": 24"));
     CHECK(strstr(result.out, "\"trained_top1_k5\": ") &&
           strstr(result.out, "\"untrained_top1_k5\":"));
+    CHECK(strstr(result.out, "\"best_layer\": ") && strstr(result.out, "\"trained_res5_probe\": "));
     for (int i = 0; i < SR_COUNT(files); i++) {
         snprintf(path, sizeof path, "%s/%s", dir, files[i]);
         if (!sr_file_exists(path))
@@ -183,6 +184,10 @@ static void test_run_folder(void **state) {
     RUN("knn", CONFIG, key, "--no-baselines");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "trained trunk") && !strstr(result.out, "untrained"));
+    RUN("knn", CONFIG, key, "--layers");
+    CHECK(result.code == 0 && strstr(result.out, "best layer: "));
+    RUN("knn", CONFIG, key, "--layers", "--random");
+    expect_refused("--layers is of a trained trunk");
     RUN(CONFIG, key, "TEST_ONLY=True", "--json");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "\"majority_top1_k5\": "));

@@ -62,12 +62,17 @@ void sr_baselines_close(SrBaselines *rows) {
 
 // ---- rows ---------------------------------------------------------------------------------------
 
+static SrStatus extract(SrBaselines *r, SrModel *model, SrSplit *split, SrMatrix *out) {
+    return r->layers ? sr_layer_features_extract(model, r->layer, split, r->batch, r->layers, out)
+                     : sr_trunk_features_extract(model, r->layer, split, r->batch, out);
+}
+
 static SrStatus row_of_trunk(SrBaselines *r, SrReportRow row, SrModel *model, SrEachRow each,
                              void *arg) {
     SrMatrix bank = {0}, test = {0};
     SrStatus status;
-    SR_TRY_GOTO(sr_trunk_features_extract(model, r->layer, &r->bank, r->batch, &bank));
-    SR_TRY_GOTO(sr_trunk_features_extract(model, r->layer, &r->test, r->batch, &test));
+    SR_TRY_GOTO(extract(r, model, &r->bank, &bank));
+    SR_TRY_GOTO(extract(r, model, &r->test, &test));
     SR_TRY_GOTO(each(arg, row, &bank, &test));
 done:
     sr_matrix_deinit(&bank);

@@ -7,7 +7,7 @@
 #ifndef SR_TRAINER_EVAL_BASELINES_H
 #define SR_TRAINER_EVAL_BASELINES_H
 
-#include "trainer/eval/trunk_features.h"
+#include "trainer/eval/layer_features.h"
 
 typedef enum {
     SR_ROW_MAJORITY,
@@ -31,7 +31,8 @@ typedef struct {
     const char *layer;      // borrowed
     SrSplit bank, test;
     int crop, batch;
-    bool labels; // both sides have them
+    SrLayers *layers; // NULL: rows are of `layer`; else of all stages, side by side
+    bool labels;      // both sides have them
 } SrBaselines;
 
 // Images as large as the first, largest crop of training.  Also to be closed when it fails.

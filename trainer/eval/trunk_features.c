@@ -8,9 +8,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-// One row an image into f->x; what a batch contributes is up to the caller.
-typedef void (*RowsOfBatch)(void *arg, const SrBatch *batch, float *rows);
-
 static SrStatus make_targets(SrMatrix *f, int classes) {
     if (classes == 0)
         return SR_OK;
@@ -33,7 +30,7 @@ static void keep_labels(SrMatrix *f, const SrBatch *batch, int64_t at) {
 
 // Rows come in the loader's order, which for an evaluation is that of the set, so features line up
 // with labels whatever the number of threads.
-static SrStatus fill_features(SrSplit *split, SrMatrix *f, RowsOfBatch rows_of, void *arg) {
+SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_of, void *arg) {
     int64_t done = 0;
     double said = sr_clock(), wait_s;
     const SrBatch *batch;
@@ -104,7 +101,7 @@ SrStatus sr_trunk_features_extract(SrModel *model, const char *layer, SrSplit *s
     *out = (SrMatrix){0};
     SR_TRY_GOTO(trunk_open(&t, model, layer, split, batch, SR_MODE_EVAL));
     SR_TRY_GOTO(sr_matrix_init(out, sr_loader_length(split->loader), row_length(t.tap)));
-    SR_TRY_GOTO(fill_features(split, out, rows_of_trunk, &t));
+    SR_TRY_GOTO(sr_trunk_features_fill(split, out, rows_of_trunk, &t));
 done:
     sr_plan_free(t.plan);
     if (status != SR_OK)
@@ -171,7 +168,7 @@ SrStatus sr_trunk_features_pixels(SrSplit *split, SrMatrix *out) {
     p.oh = p.h / p.s;
     p.ow = p.w / p.s;
     SR_TRY(sr_matrix_init(out, sr_loader_length(split->loader), p.oh * p.ow * 3));
-    SrStatus status = fill_features(split, out, rows_of_pixels, &p);
+    SrStatus status = sr_trunk_features_fill(split, out, rows_of_pixels, &p);
     if (status != SR_OK)
         sr_matrix_deinit(out);
     return status;

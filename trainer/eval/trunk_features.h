@@ -11,6 +11,11 @@
 SrStatus sr_trunk_features_extract(SrModel *model, const char *layer, SrSplit *split, int batch,
                                    SrMatrix *out);
 
+// What one batch contributes: batch->batch rows.
+typedef void (*SrRowsOfBatch)(void *arg, const SrBatch *batch, float *rows);
+// One row an image in the order of the set, with the split's labels, into a matrix that has its size.
+SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_of, void *arg);
+
 // The images themselves as rows: normalised pixels, averaged over squares down to at most 32 x 32.
 #define SR_PIXELS_MAX_SIDE 32
 SrStatus sr_trunk_features_pixels(SrSplit *split, SrMatrix *out);

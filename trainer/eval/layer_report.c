@@ -1,0 +1,225 @@
+// See the header.
+#include "trainer/eval/layer_report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+
+// ---- figures
+
+typedef struct {
+    SrKnnOptions knn;
+    SrLayerReport *out;
+} Call;
+
+// The probe first: kNN normalises the rows in place.
+static SrStatus score(const Call *c, SrMatrix *train, SrMatrix *test, SrLayerScore *out) {
+    SrKnnResult knn;
+    SR_TRY(sr_chosen_probe(train, test, &out->probe));
+    SR_TRY(sr_knn(&c->knn, train, test, &c->out->k, 1, &knn, NULL));
+    out->knn = knn.top1;
+    return SR_OK;
+}
+
+static SrStatus score_layer(const Call *c, SrReportRow row, int i, const SrMatrix *train,
+                            const SrMatrix *test) {
+    SrMatrix a = {0}, b = {0};
+    SrStatus status;
+    SR_TRY_GOTO(sr_layer_features_take(&c->out->layers, i, train, &a));
+    SR_TRY_GOTO(sr_layer_features_take(&c->out->layers, i, test, &b));
+    SR_TRY_GOTO(score(c, &a, &b, &c->out->score[row][i]));
+done:
+    sr_matrix_deinit(&a);
+    sr_matrix_deinit(&b);
+    return status;
+}
+
+static SrStatus score_row(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
+    Call *c = arg;
+    SrLayerReport *r = c->out;
+    if (row == SR_ROW_PIXELS) {
+        r->pixel_numbers = train->d;
+        r->majority = sr_knn_majority(test);
+        r->n_train = train->n;
+        r->n_test = test->n;
+        SR_TRY(score(c, train, test, &r->score[row][0]));
+    }
+    for (int i = 0; row != SR_ROW_PIXELS && i < r->layers.n; i++) {
+        sr_log_live("%s: layer %s", sr_report_row_name(row), r->layers.v[i].name);
+        SR_TRY(score_layer(c, row, i, train, test));
+    }
+    r->has[row] = true;
+    return SR_OK;
+}
+
+static int best_layer(const SrLayerReport *r) {
+    int best = 0;
+    for (int i = 1; i < r->layers.n; i++)
+        if (r->score[SR_ROW_TRAINED][i].probe.held_out >
+            r->score[SR_ROW_TRAINED][best].probe.held_out)
+            best = i;
+    return best;
+}
+
+SrStatus sr_layer_report(const SrConfig *config, SrModel *trained, SrLayerReport *out) {
+    SrConfig limited = *config;
+    SrBaselines rows;
+    SrStatus status;
+    double began = sr_clock();
+    *out = (SrLayerReport){.k = config->knn.topk.n > 0 ? config->knn.topk.v[0] : 20};
+    Call call = {{.sigma = config->knn.sigma, .l2_norm = config->knn.l2_norm_feats}, out};
+    limited.knn.bank_limit = limited.knn.test_limit = config->probe.limit;
+    SR_TRY_GOTO(sr_baselines_open(&rows, &limited, config->knn.layer));
+    out->labels = rows.bank.classes > 1 && rows.test.classes > 1 && rows.bank.n_targets == 0;
+    rows.layers = &out->layers;
+    if (out->labels)
+        SR_TRY_GOTO(sr_baselines_each(&rows, trained, true, score_row, &call));
+    out->best = best_layer(out);
+    out->seconds = sr_clock() - began;
+done:
+    out->labels &= status == SR_OK;
+    sr_baselines_close(&rows);
+    return status;
+}
+
+SrReportRow sr_layer_untrained(const SrLayerReport *r, int i, bool probe) {
+    const SrLayerScore *drawn = &r->score[SR_ROW_UNTRAINED][i];
+    const SrLayerScore *calibrated = &r->score[SR_ROW_CALIBRATED][i];
+    bool better = probe ? calibrated->probe.test > drawn->probe.test : calibrated->knn > drawn->knn;
+    return better ? SR_ROW_CALIBRATED : SR_ROW_UNTRAINED;
+}
+
+static double untrained(const SrLayerReport *r, int i, bool probe) {
+    const SrLayerScore *s = &r->score[sr_layer_untrained(r, i, probe)][i];
+    return probe ? s->probe.test : s->knn;
+}
+
+// ---- in words
+
+// The untrained trunk's strongest layer, by the probe.
+static int strongest_untrained(const SrLayerReport *r) {
+    int best = 0;
+    for (int i = 1; i < r->layers.n; i++)
+        if (untrained(r, i, true) > untrained(r, best, true))
+            best = i;
+    return best;
+}
+
+// What two figures of so many images may differ by without meaning anything: two standard errors.
+static double chance(const SrLayerReport *r) {
+    double p = r->score[SR_ROW_TRAINED][r->best].probe.test / 100;
+    return 200 * sqrt(p * (1 - p) / (double)SR_MAX(r->n_test, 1));
+}
+
+static const char *verdict(double over_pixels, double over_untrained, double chance_of) {
+    if (over_untrained <= chance_of)
+        return "training has taught the trunk nothing that these images can show; train longer or "
+               "change the recipe";
+    if (over_pixels <= chance_of)
+        return "training has taught the trunk something, but no more than raw pixels say; train "
+               "longer or on more images";
+    return "training has taught the trunk what neither pixels nor random weights hold";
+}
+
+static void add_sentence(const SrLayerReport *r, SrText *out) {
+    const SrLayerScore *best = &r->score[SR_ROW_TRAINED][r->best];
+    int rival = strongest_untrained(r);
+    double over_untrained = best->probe.test - untrained(r, rival, true);
+    double over_pixels = best->probe.test - r->score[SR_ROW_PIXELS][0].probe.test;
+    sr_text_printf(
+        out,
+        "best layer: %s (*, by training images held out); its probe is %+.1f points from "
+        "the untrained trunk's best (%s) and %+.1f from raw pixels, its kNN %+.1f from "
+        "raw pixels, chance +-%.1f: %s.\n",
+        r->layers.v[r->best].name, over_untrained, r->layers.v[rival].name, over_pixels,
+        best->knn - r->score[SR_ROW_PIXELS][0].knn, chance(r),
+        verdict(over_pixels, over_untrained, chance(r)));
+}
+
+// "57.30 d": which of the two untrained trunks it was.
+static void add_untrained(const SrLayerReport *r, int i, bool probe, SrText *out) {
+    bool calibrated = sr_layer_untrained(r, i, probe) == SR_ROW_CALIBRATED;
+    sr_text_printf(out, "  %9.2f %c", untrained(r, i, probe), calibrated ? 'c' : 'd');
+}
+
+static void add_name(const char *mark, const char *name, int numbers, SrText *out) {
+    char label[SR_LAYER_NAME_BYTES + 16];
+    snprintf(label, sizeof label, "%s (%d)", name, numbers);
+    sr_text_printf(out, "%s %-20s", mark, label);
+}
+
+static void add_layer(const SrLayerReport *r, int i, SrText *out) {
+    const SrLayerScore *s = &r->score[SR_ROW_TRAINED][i];
+    const SrLayer *l = &r->layers.v[i];
+    add_name(i == r->best ? " *" : "  ", l->name, l->rows * l->columns * l->depth, out);
+    sr_text_printf(out, "  %6.2f", s->knn);
+    add_untrained(r, i, false, out);
+    sr_text_printf(out, "   |  %6.2f", s->probe.test);
+    add_untrained(r, i, true, out);
+    sr_text_add(out, "\n");
+}
+
+void sr_layer_report_text(const SrLayerReport *r, SrText *out) {
+    char took[48];
+    if (!r->labels || r->layers.n == 0)
+        return;
+    sr_text_printf(out,
+                   "layers: kNN (k = %d) and linear probe, top-1 of %lld test images against %lld, "
+                   "%s\n",
+                   r->k, (long long)r->n_test, (long long)r->n_train,
+                   sr_duration_text(r->seconds, took, sizeof took));
+    sr_text_printf(out, "  %-21s  %6s  %11s   |  %6s  %11s\n", "layer (numbers)", "kNN",
+                   "untrained", "probe", "untrained");
+    for (int i = 0; i < r->layers.n; i++)
+        add_layer(r, i, out);
+    add_name("  ", "raw pixels", r->pixel_numbers, out);
+    sr_text_printf(out, "  %6.2f  %11s   |  %6.2f\n", r->score[SR_ROW_PIXELS][0].knn, "",
+                   r->score[SR_ROW_PIXELS][0].probe.test);
+    sr_text_printf(out, "   %-20s  %6.2f\n", "majority class", r->majority);
+    sr_text_add(out, "  untrained: batch norms as drawn (d) or calibrated on these images (c), "
+                     "whichever is better\n");
+    add_sentence(r, out);
+}
+
+static void json_score(const char *row, const char *layer, const char *what, double value,
+                       SrText *out) {
+    char key[96];
+    snprintf(key, sizeof key, "%s_%s%s%s", row, layer, *layer ? "_" : "", what);
+    sr_json_float(out, key, value);
+}
+
+// Flat keys such as trained_res3_probe.
+static void json_layer(const SrLayerReport *r, int i, SrText *out) {
+    const char *name = r->layers.v[i].name;
+    const SrLayerScore *s = &r->score[SR_ROW_TRAINED][i];
+    json_score("trained", name, "knn", s->knn, out);
+    json_score("trained", name, "probe", s->probe.test, out);
+    json_score("trained", name, "probe_held_out", s->probe.held_out, out);
+    for (int probe = 0; probe < 2; probe++) {
+        char key[96];
+        const char *what = probe ? "probe" : "knn";
+        bool calibrated = sr_layer_untrained(r, i, probe) == SR_ROW_CALIBRATED;
+        json_score("untrained", name, what, untrained(r, i, probe), out);
+        snprintf(key, sizeof key, "untrained_%s_%s_norms", name, what);
+        sr_json_string(out, key, calibrated ? "calibrated" : "as drawn");
+    }
+}
+
+void sr_layer_report_json(const SrLayerReport *r, SrText *out) {
+    if (!r->labels || r->layers.n == 0)
+        return;
+    sr_json_begin(out);
+    sr_json_int(out, "layer_test_images", r->n_test);
+    sr_json_int(out, "layer_train_images", r->n_train);
+    sr_json_string(out, "best_layer", r->layers.v[r->best].name);
+    for (int i = 0; i < r->layers.n; i++)
+        json_layer(r, i, out);
+    json_score("pixels", "", "knn", r->score[SR_ROW_PIXELS][0].knn, out);
+    json_score("pixels", "", "probe", r->score[SR_ROW_PIXELS][0].probe.test, out);
+    sr_json_float(out, "majority", r->majority);
+    sr_json_float(out, "seconds", r->seconds);
+    sr_json_end(out);
+}

@@ -1,0 +1,37 @@
+// Where in a trunk the learning is: kNN and a linear probe of each of its last stages, beside raw pixels, the same trunk
+// untrained and the commonest class, on at most HOOKS.PROBE.LIMIT images a side.  Not VISSL's kNN on the whole set
+// (report.h), nor linear evaluation of a recipe (linear.h).
+#ifndef SR_TRAINER_EVAL_LAYER_REPORT_H
+#define SR_TRAINER_EVAL_LAYER_REPORT_H
+
+#include "measure/chosen_probe.h"
+#include "trainer/eval/baselines.h"
+
+typedef struct {
+    double knn; // top-1, per cent of the test images
+    SrChosenProbe probe;
+} SrLayerScore;
+
+typedef struct {
+    bool labels; // false: none, or several an image, and nothing was computed
+    bool has[SR_ROW_COUNT];
+    SrLayers layers;
+    SrLayerScore score[SR_ROW_COUNT][SR_LAYERS_MAX]; // of SR_ROW_PIXELS the first
+    int pixel_numbers, k;
+    double majority;
+    int best; // layer whose trained probe does best on training images held out of its fit
+    int64_t n_train, n_test;
+    double seconds;
+} SrLayerReport;
+
+// Changes nothing in `trained`, whose parameters have their values.
+SrStatus sr_layer_report(const SrConfig *config, SrModel *trained, SrLayerReport *out);
+
+// The stronger of the two untrained trunks at layer i, by kNN or by the probe.
+SrReportRow sr_layer_untrained(const SrLayerReport *report, int i, bool probe);
+
+void sr_layer_report_text(const SrLayerReport *report,
+                          SrText *out); // a table, and a sentence that says what it means
+void sr_layer_report_json(const SrLayerReport *report, SrText *out); // one line
+
+#endif
