@@ -120,7 +120,7 @@ typedef struct {
     bool fast;      // false: PIL's arithmetic to one grey level
     bool last;      // no transform follows: floats may go to their place in the batch at once
     SrImagePool *pool;
-    int64_t *label; // transforms that make their own labels write here
+    int64_t *label; // transforms that make their own labels write here (SrTransform.classes)
 } SrTransformContext;
 
 typedef struct SrTransform {
@@ -142,6 +142,8 @@ typedef struct SrTransform {
     // Views and sizes it leaves, from the views and sizes it gets (0 x 0: as large as the file).
     // NULL: the same.
     SrStatus (*shape)(const void *params, int *n, int h[64], int w[64]);
+    // How many classes the labels have that `apply` makes in place of the source's; NULL: it makes none.
+    int (*classes)(const void *params);
     // Draws for view v with sr_rng(ctx->seed, SR_RNG_TRANSFORM, epoch, sample, v, stage).
     // SR_ERR_MEMORY, or SR_ERR_IO from finishing a damaged image.
     SrStatus (*apply)(const void *params, const SrTransformContext *ctx, SrViews *views);
@@ -160,6 +162,8 @@ SrStatus sr_pipeline_report_ignored(const SrYaml *transforms, const char *where,
 // Number and size of the views that come out; SR_ERR_CONFIG when a size stays open or there is no
 // ToTensor.  Where only square files give one size, they are taken to be square.
 SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[64]);
+// Classes of the labels that the transforms make in place of the source's, 0 if they make none.
+int sr_pipeline_classes(const SrPipeline *pipeline);
 // Every transform is fixed: what comes out depends on the image alone and may be kept.
 bool sr_pipeline_is_fixed(const SrPipeline *pipeline);
 SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext *ctx,

@@ -219,6 +219,14 @@ SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[
     return SR_OK;
 }
 
+int sr_pipeline_classes(const SrPipeline *pipeline) {
+    int classes = 0; // the last label stays
+    for (int i = 0; i < pipeline->n; i++)
+        if (pipeline->stage[i].transform->classes)
+            classes = pipeline->stage[i].transform->classes(pipeline->stage[i].params);
+    return classes;
+}
+
 bool sr_pipeline_is_fixed(const SrPipeline *pipeline) {
     for (int i = 0; i < pipeline->n; i++)
         if (!pipeline->stage[i].transform->fixed)

@@ -28,11 +28,14 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
     return SR_OK;
 }
 
+static int classes(const void *params) { return ((const Params *)params)->num_angles; }
+
 // Any angle keeps the size: what leaves the frame is lost.
 const SrTransform sr_transform_img_rotate_pil = {
     .name = "ImgRotatePil",
     .help = "Turns by a random multiple of 360 / num_angles, which becomes the label.",
     .options = options,
     .params_bytes = sizeof(Params),
+    .classes = classes,
     .apply = apply,
 };

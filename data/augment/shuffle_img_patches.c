@@ -78,6 +78,8 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
     return SR_OK;
 }
 
+static int classes(const void *params) { return ((const Params *)params)->table.count; }
+
 const SrTransform sr_transform_shuffle_img_patches = {
     .name = "ShuffleImgPatches",
     .help = "Puts patches into a drawn order, whose number becomes the label.",
@@ -87,5 +89,6 @@ const SrTransform sr_transform_shuffle_img_patches = {
     .gives_floats = true,
     .prepare = prepare,
     .shape = shape,
+    .classes = classes,
     .apply = apply,
 };

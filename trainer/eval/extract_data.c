@@ -76,10 +76,11 @@ static SrStatus open_pipeline(Run *r, const SrConfig *config, int *h, int *w) {
     return SR_OK;
 }
 
-// All classes have names, or none is kept.
+// All classes have names, or none is kept; labels that transforms make are not those of the source.
 static SrStatus keep_classes(Run *r) {
     const SrSplit *split = &r->split;
-    for (int c = 0; split->source->class_name && c < split->classes; c++) {
+    bool named = split->source->class_name && sr_pipeline_classes(r->pipeline) == 0;
+    for (int c = 0; named && c < split->classes; c++) {
         const char *name = split->source->class_name(split->set, c);
         if (!name) {
             sr__string_list_clear(&r->classes);

@@ -342,7 +342,7 @@ static SrStatus read_beside(SrWeights *w, const char *path, int (*which)(const S
         return SR_OK;
     SR_TRY(sr_weights_read(w, i, out));
     SrShape s = out->shape;
-    if (s.rank < 1 || s.rank > 2 || s.d[0] != rows)
+    if (s.rank < 1 || s.rank > 2 || s.d[0] != rows || sr_shape_count(s) < rows) // (n, 0) is none
         return sr_fail(SR_ERR_CONFIG, "%s: '%s' has %d rows, the features have %lld", path,
                        w->tensors[i].name, s.rank ? s.d[0] : 0, (long long)rows);
     return SR_OK;

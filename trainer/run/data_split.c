@@ -104,6 +104,8 @@ SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t s
     };
     SR_TRY(out->source->open(&set, &out->set));
     out->classes = out->source->classes ? out->source->classes(out->set) : 0;
+    if (out->pipeline && sr_pipeline_classes(out->pipeline) > 0)
+        out->classes = sr_pipeline_classes(out->pipeline);
     return SR_OK;
 }
 

@@ -17,7 +17,7 @@ typedef struct {
     SrArena arena;
     int n_views;
     int h[64], w[64]; // of each view
-    int classes;      // 0: no labels
+    int classes;      // of the labels, the source's or those its transforms make; 0: no labels
     int n_targets;    // several labels an image: classes; else 0
     const char *note; // how the images were chosen, when that is worth saying; "" otherwise
 } SrSplit;

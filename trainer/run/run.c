@@ -231,6 +231,11 @@ SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char
             SR_ERR_CONFIG,
             "DATA.TRAIN and DATA.TEST: the labels of one are a class an image, those of the "
             "other a matrix with a column a class, or they have unlike numbers of columns");
+    if (run->train.loader &&
+        sr_pipeline_classes(run->train.pipeline) != sr_pipeline_classes(split->pipeline))
+        return sr_fail(SR_ERR_CONFIG,
+                       "the labels are made by transforms (ImgRotatePil, ShuffleImgPatches) of "
+                       "DATA.TRAIN or of DATA.TEST alone: give both the same, or TEST_MODEL=False");
     if (split->classes < 1)
         return sr_fail(SR_ERR_CONFIG,
                        "DATA.%s: LOSS.name %s needs labels, and the images have none", which,
