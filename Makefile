@@ -106,22 +106,19 @@ $(BUILD)/gen/build.h: FORCE
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 FORCE:
 
-# Every line "const SrTrunk sr_trunk_resnet" in the sources becomes SR_PLUGIN(resnet) in gen/trunk.def.
+# Every line "const SrTrunk sr_trunk_resnet" in the sources becomes X(Type, trunk, resnet) in gen/trunk.def, whose macro
+# SR_PLUGINS_trunk(X, Type) is made a registry by base/plugin.h.
 define plugin_list
-$(BUILD)/gen/$(1).def: $(SOURCES) Makefile
+$(BUILD)/gen/$(1).def: $(2) Makefile
 	@mkdir -p $$(@D)
-	@sed -n 's/^const Sr[A-Za-z]* sr_$(1)_\([a-z0-9_]*\) *=.*/SR_PLUGIN(\1)/p' $(SOURCES) | sort >$$@.new
+	@{ echo '#define SR_PLUGINS_$(1)(X, Type) \'; sed -n '$(3)' $(2) | LC_ALL=C sort; echo; } >$$@.new
 	@cmp -s $$@.new $$@ && rm $$@.new || mv $$@.new $$@
 endef
-$(foreach kind,$(KINDS),$(eval $(call plugin_list,$(kind))))
-$(BUILD)/gen/tests.def: $(TESTS) Makefile
-	@mkdir -p $(@D)
-	@sed -n 's/^SR_TESTS(\([a-z0-9_]*\),.*/SR_PLUGIN(\1)/p' $(TESTS) | sort >$@.new
-	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
-$(BUILD)/gen/golden.def: $(TESTS) Makefile
-	@mkdir -p $(@D)
-	@sed -n 's/^const SrGolden sr_golden_\([a-z0-9_]*\) *=.*/SR_PLUGIN(\1)/p' $(TESTS) | sort >$@.new
-	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+descriptors = s/^const Sr[A-Za-z]* sr_$(1)_\([a-z0-9_]*\) *=.*/    X(Type, $(1), \1) \\/p
+$(foreach kind,$(KINDS),$(eval $(call plugin_list,$(kind),$(SOURCES),$(call descriptors,$(kind)))))
+$(eval $(call plugin_list,golden,$(TESTS),$(call descriptors,golden)))
+test_groups = s/^SR_TESTS(\([a-z0-9_]*\),.*/    X(Type, tests, \1) \\/p
+$(eval $(call plugin_list,tests,$(TESTS),$(test_groups)))
 
 # tests/cli runs the program that lies beside the test binary.
 $(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/features

@@ -95,8 +95,8 @@ static SrStatus bench(const SrOp *op, const char *text, SrShape x, SrArena *aren
 }
 
 int main(int argc, char **argv) {
-    const SrOp *op = argc == 4 ? sr_op_find(argv[1]) : NULL;
-    if (!op || op->min_in != 1) {
+    const SrOp *op = NULL;
+    if (argc != 4 || sr_op_find(argv[1], &op) != SR_OK || op->min_in != 1) {
         fprintf(stderr, "usage: op-bench OP '{params}' N,..,C   (an op of one input; got %s)\n",
                 argc > 1 ? argv[1] : "none");
         return 2;

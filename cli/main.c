@@ -47,13 +47,6 @@ static void print_help(void) {
         "\nKEY=VALUE changes any key of the configuration; `sslrun describe KEY` explains it.\n");
 }
 
-static const SrVerb *find_verb(const char *name) {
-    for (int i = 0; sr_verb_at(i); i++)
-        if (strcmp(sr_verb_at(i)->name, name) == 0)
-            return sr_verb_at(i);
-    return NULL;
-}
-
 // `sslrun configs/swav.yaml` and VISSL's `config=pretrain/x/y` train: whatever looks like a file or
 // an override belongs to a configuration.
 static bool is_config(const char *arg) {
@@ -61,27 +54,17 @@ static bool is_config(const char *arg) {
            sr_text_ends(arg, ".yml");
 }
 
-static SrStatus unknown_verb(const char *name) {
-    const char *names[64];
-    int n = 0;
-    for (; sr_verb_at(n) && n < SR_COUNT(names); n++)
-        names[n] = sr_verb_at(n)->name;
-    int near = sr_text_nearest(name, names, n);
-    if (near >= 0)
-        return sr_fail(SR_ERR_CONFIG, "unknown verb '%s'; did you mean '%s'?", name, names[near]);
-    return sr_fail(SR_ERR_CONFIG, "unknown verb '%s'; `sslrun --help` lists them", name);
-}
-
 static SrStatus dispatch(int argc, char **argv) {
-    const SrVerb *verb = find_verb(argv[1]);
-    if (verb && sr_args_ask_help(argc - 2, argv + 2))
-        printf("usage: %s\n%s\n", verb->usage, verb->help);
-    if (verb)
+    const SrVerb *verb;
+    if (sr_verb_find(argv[1], &verb) == SR_OK) {
+        if (sr_args_ask_help(argc - 2, argv + 2))
+            printf("usage: %s\n%s\n", verb->usage, verb->help);
         return verb->run(argc - 2, argv + 2);
-    verb = find_verb("train");
-    if (verb && is_config(argv[1]))
-        return verb->run(argc - 1, argv + 1);
-    return unknown_verb(argv[1]);
+    }
+    if (!is_config(argv[1]))
+        return SR_ERR_CONFIG;
+    SR_TRY(sr_verb_find("train", &verb));
+    return verb->run(argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv) {

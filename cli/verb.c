@@ -1,19 +1,10 @@
 // The table of verbs, found by the build.
 #include "cli/verb.h"
 
-#include <stddef.h>
-
-#include "base/compiler.h"
-
-#define SR_PLUGIN(stem) extern const SrVerb sr_verb_##stem;
+#include "base/plugin.h"
 #include "gen/verb.def"
-#undef SR_PLUGIN
-#define SR_PLUGIN(stem) &sr_verb_##stem,
-static const SrVerb *const verbs[] = {
-#include "gen/verb.def"
-    NULL};
 
-const SrVerb *sr_verb_at(int i) { return i >= 0 && i < SR_COUNT(verbs) ? verbs[i] : NULL; }
+SR_REGISTRY(SrVerb, verb, verb, "verb")
 
 static bool manual_entry(int i, SrManualEntry *out) {
     const SrVerb *verb = sr_verb_at(i);

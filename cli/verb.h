@@ -14,7 +14,9 @@ typedef struct SrVerb {
     SrStatus (*run)(int argc, char **argv);
 } SrVerb;
 
-const SrVerb *sr_verb_at(int i);           // NULL past the end
+const SrVerb *sr_verb_at(int i); // NULL past the end
+// Unknown name: SR_ERR_CONFIG with the nearest.
+SrStatus sr_verb_find(const char *name, const SrVerb **out);
 extern const SrManualKind sr_manual_verbs; // for `list` and `describe`
 
 #endif

@@ -1,61 +1,21 @@
 // The lists of data sets, transforms and collators, made by the build from their descriptors.
-#include <string.h>
-
-#include "base/compiler.h"
 #include "base/plugin.h"
 #include "data/data.h"
-
-#define SR_PLUGIN(stem) extern const SrDataset sr_dataset_##stem;
-#include "gen/dataset.def"
-#undef SR_PLUGIN
-#define SR_PLUGIN(stem) &sr_dataset_##stem,
-static const SrDataset *const datasets[] = {
-#include "gen/dataset.def"
-    NULL};
-#undef SR_PLUGIN
-
-#define SR_PLUGIN(stem) extern const SrTransform sr_transform_##stem;
-#include "gen/transform.def"
-#undef SR_PLUGIN
-#define SR_PLUGIN(stem) &sr_transform_##stem,
-static const SrTransform *const transforms[] = {
-#include "gen/transform.def"
-    NULL};
-#undef SR_PLUGIN
-
-#define SR_PLUGIN(stem) extern const SrCollator sr_collator_##stem;
 #include "gen/collator.def"
-#undef SR_PLUGIN
-#define SR_PLUGIN(stem) &sr_collator_##stem,
-static const SrCollator *const collators[] = {
-#include "gen/collator.def"
-    NULL};
-#undef SR_PLUGIN
+#include "gen/dataset.def"
+#include "gen/transform.def"
 
-// at(i) and find(name) are the same for the three kinds.
-#define REGISTRY(Type, noun, list, kind)                                 \
-    const Type *sr_##noun##_at(int i) {                                  \
-        return i >= 0 && i < SR_COUNT(list) - 1 ? list[i] : NULL;        \
-    }                                                                    \
-    SrStatus sr_##noun##_find(const char *name, const Type **out) {      \
-        const char *known[SR_COUNT(list)] = {NULL};                      \
-        for (int i = 0; list[i]; i++) {                                  \
-            known[i] = list[i]->name;                                    \
-            if (strcmp(name, known[i]) == 0) {                           \
-                *out = list[i];                                          \
-                return SR_OK;                                            \
-            }                                                            \
-        }                                                                \
-        return sr_plugin_unknown(kind, name, known, SR_COUNT(list) - 1); \
-    }
+SR_REGISTRY(SrDataset, dataset, dataset, "data source")
+SR_REGISTRY(SrTransform, transform, transform, "transform")
+SR_REGISTRY(SrCollator, collator, collator, "collator")
 
-REGISTRY(SrDataset, dataset, datasets, "data source")
 // By name, not by its place: disk_folder accepts every folder and must come last.
 SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset **out) {
     const SrDataset *last = &sr_dataset_disk_folder;
-    for (int i = 0; datasets[i]; i++)
-        if (datasets[i] != last && datasets[i]->accepts && datasets[i]->accepts(path, split)) {
-            *out = datasets[i];
+    for (int i = 0; dataset_registry[i]; i++)
+        if (dataset_registry[i] != last && dataset_registry[i]->accepts &&
+            dataset_registry[i]->accepts(path, split)) {
+            *out = dataset_registry[i];
             return SR_OK;
         }
     *out = last;
@@ -67,6 +27,3 @@ SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset *
             "CIFAR batch; set DATA.%s.DATA_SOURCES if its name is unusual",
             split, path, split);
 }
-
-REGISTRY(SrTransform, transform, transforms, "transform")
-REGISTRY(SrCollator, collator, collators, "collator")

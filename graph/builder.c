@@ -240,20 +240,6 @@ static SrStatus bind_slots(SrBuilder *b, const SrNodeSpec *spec, const char *lea
     return b->status;
 }
 
-static SrStatus find_op(const char *op, const SrOp **out) {
-    *out = sr_op_find(op);
-    if (*out)
-        return SR_OK;
-    const char *known[256];
-    int n = 0;
-    for (const SrOp *o; n < SR_COUNT(known) && (o = sr_op_at(n)) != NULL; n++)
-        known[n] = o->name;
-    int nearest = sr_text_nearest(op, known, n);
-    if (nearest < 0)
-        SR_FAIL(SR_ERR_CONFIG, "there is no operation '%s'", op);
-    SR_FAIL(SR_ERR_CONFIG, "there is no operation '%s'; did you mean '%s'?", op, known[nearest]);
-}
-
 // An op's params, with the option table's defaults when the caller has none.  Needed before the
 // graph makes its own copy, because the slots depend on them.
 static SrStatus default_params(SrBuilder *b, const SrOp *op, const char *name,
@@ -283,7 +269,7 @@ static SrStatus add_node(SrBuilder *b, const char *op, const char *leaf, const v
                        .mode = b->mode,
                        .has_eval_from = true,
                        .eval_from = b->eval_from};
-    SR_TRY(find_op(op, &spec.op));
+    SR_TRY(sr_op_find(op, &spec.op));
     SR_TRY(default_params(b, spec.op, name.s, &spec.params));
     if (n < spec.op->min_in || n > SR_MIN(spec.op->max_in, SR_OP_MAX_IN))
         SR_FAIL(SR_ERR_CONFIG, "%s: %s takes %d to %d inputs, not %d", name.s, op, spec.op->min_in,

@@ -344,10 +344,9 @@ static SrStatus parse_op(Parse *p, const SrYaml *map, const char *name, const ch
     SrNodeId in[SR_OP_MAX_IN], id;
     int w[SR_OP_MAX_SLOTS];
     const SrYaml *module, *from, *tags;
-    SrNodeSpec spec = {
-        .name = name, .op = sr_op_find(op), .has_eval_from = true, .eval_from = INT64_MAX};
-    if (!spec.op)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %s: there is no operation '%s'", p->file, name, op);
+    SrNodeSpec spec = {.name = name, .has_eval_from = true, .eval_from = INT64_MAX};
+    if (sr_op_find(op, &spec.op) != SR_OK)
+        return sr_fail_prefix(SR_ERR_CONFIG, "%s: %s", p->file, name);
     SR_TRY(member(p, map, "module", SR_YAML_STRING, &module));
     SR_TRY(member(p, map, "eval_from", SR_YAML_INT, &from));
     SR_TRY(member(p, map, "tags", SR_YAML_INT, &tags));

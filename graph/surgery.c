@@ -96,9 +96,8 @@ typedef struct {
 static SrStatus graft_spec(SrGraph *to, const SrGraft *graft, SrNodeSpec *spec, int *w) {
     SrShape x[SR_OP_MAX_IN], y;
     SrSlot slots[SR_OP_MAX_SLOTS];
-    spec->op = sr_op_find(graft->op);
-    if (!spec->op)
-        SR_FAIL(SR_ERR_CONFIG, "%s: there is no operation '%s'", spec->name, graft->op);
+    if (sr_op_find(graft->op, &spec->op) != SR_OK)
+        return sr_fail_prefix(SR_ERR_CONFIG, "%s", spec->name);
     if (spec->n_in < spec->op->min_in || spec->n_in > spec->op->max_in)
         SR_FAIL(SR_ERR_CONFIG, "%s: %s takes %d to %d inputs, not %d", spec->name, graft->op,
                 spec->op->min_in, spec->op->max_in, spec->n_in);

@@ -199,8 +199,9 @@ typedef struct SrOp {
     int n_cases;
 } SrOp;
 
-const SrOp *sr_op_find(const char *name); // NULL if unknown
-const SrOp *sr_op_at(int i);              // i-th of the registry, NULL past the end
+const SrOp *sr_op_at(int i); // NULL past the end
+// Unknown name: SR_ERR_CONFIG with the nearest.
+SrStatus sr_op_find(const char *name, const SrOp **out);
 // Where params of the op keep the bool option of that name; NULL if there is none.
 bool *sr_op_switch(const SrOp *op, const void *params, const char *name);
 

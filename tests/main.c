@@ -3,15 +3,12 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "base/plugin.h"
 #include "tests/check.h"
 
-#define SR_PLUGIN(stem) extern const SrTestGroup sr_tests_##stem;
 #include "gen/tests.def"
-#undef SR_PLUGIN
-#define SR_PLUGIN(stem) &sr_tests_##stem,
-static const SrTestGroup *const groups[] = {
-#include "gen/tests.def"
-    NULL};
+
+SR_PLUGIN_LIST(SrTestGroup, tests, groups)
 
 static int wanted(const char *name, int argc, char **argv) {
     for (int i = 1; i < argc; i++)

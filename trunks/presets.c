@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/plugin.h"
 #include "kernels/linear.h"
 
 const SrPreset *sr_preset_at(int i) {
@@ -12,11 +13,13 @@ const SrPreset *sr_preset_at(int i) {
     return NULL;
 }
 
-const SrPreset *sr_preset_find(const char *name) {
-    for (int i = 0; sr_preset_at(i); i++)
-        if (strcmp(sr_preset_at(i)->name, name) == 0)
-            return sr_preset_at(i);
-    return NULL;
+static const char *name_at(int i) { return sr_preset_at(i) ? sr_preset_at(i)->name : NULL; }
+
+SrStatus sr_preset_find(const char *name, const SrPreset **out) {
+    int i = 0;
+    SR_TRY(sr_plugin_find("model", name, name_at, &i));
+    *out = sr_preset_at(i);
+    return SR_OK;
 }
 
 const SrTrunk *sr_preset_trunk(const SrPreset *preset) {

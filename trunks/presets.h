@@ -4,8 +4,9 @@
 
 #include "trunks/trunk.h"
 
-const SrPreset *sr_preset_at(int i);                    // NULL past the end
-const SrPreset *sr_preset_find(const char *name);       // NULL if there is none of that name
+const SrPreset *sr_preset_at(int i); // NULL past the end
+// Unknown name: SR_ERR_CONFIG with the nearest.
+SrStatus sr_preset_find(const char *name, const SrPreset **out);
 const SrTrunk *sr_preset_trunk(const SrPreset *preset); // whose it is
 
 // Nodes and parameters with torchvision's names under the builder's present scope; `input` is (N, H, W, 3).

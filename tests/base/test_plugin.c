@@ -15,6 +15,35 @@ static void test_names_the_nearest(void **state) {
                 "unknown verb 'x' (known: none)");
 }
 
+// Lists that fill a screen are told only where nothing is near.
+static void test_long_lists(void **state) {
+    (void)state;
+    static char names[30][8];
+    const char *known_names[30];
+    for (int i = 0; i < 30; i++) {
+        snprintf(names[i], sizeof names[i], "model%02d", i);
+        known_names[i] = names[i];
+    }
+    CHECK_FAILS(sr_plugin_unknown("model", "model1", known_names, 30), SR_ERR_CONFIG,
+                "did you mean 'model");
+    CHECK(strstr(sr_status_message(), "(known") == NULL);
+    CHECK_FAILS(sr_plugin_unknown("model", "x", known_names, 30), SR_ERR_CONFIG, "model29)");
+}
+
+static const char *name_at(int i) { return i >= 0 && i < 3 ? known[i] : NULL; }
+
+static void test_finds_by_name(void **state) {
+    (void)state;
+    int i = -1;
+    CHECK_OK(sr_plugin_find("trunk", "vit", name_at, &i));
+    CHECK_INT(i, 2);
+    CHECK_FAILS(sr_plugin_find("trunk", "resnett", name_at, &i), SR_ERR_CONFIG,
+                "unknown trunk 'resnett'; did you mean 'resnet'? (known: mlp, resnet, vit)");
+    sr_mem_fail_at(1);
+    CHECK_FAILS(sr_plugin_find("trunk", "resnett", name_at, &i), SR_ERR_CONFIG,
+                "unknown trunk 'resnett'");
+}
+
 static void test_without_memory(void **state) {
     (void)state;
     int64_t live = sr_mem_live();
@@ -24,4 +53,5 @@ static void test_without_memory(void **state) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-SR_TESTS(plugin, unit(test_names_the_nearest), unit(test_without_memory))
+SR_TESTS(plugin, unit(test_names_the_nearest), unit(test_long_lists), unit(test_finds_by_name),
+         unit(test_without_memory))

@@ -39,7 +39,9 @@ static Fixture begin(void) {
     REQUIRE(sr_graph_new(f.params, &f.graph) == SR_OK);
     REQUIRE(sr_builder_new(f.graph, &b) == SR_OK);
     SrNodeId x = sr_build_input(b, "x", SR_SHAPE(1, 32, 32, 3), SR_F32);
-    REQUIRE(sr_preset_build(sr_preset_find("resnet18"), b, x, &last) == SR_OK);
+    const SrPreset *preset;
+    REQUIRE(sr_preset_find("resnet18", &preset) == SR_OK);
+    REQUIRE(sr_preset_build(preset, b, x, &last) == SR_OK);
     sr_builder_free(b);
     return f;
 }

@@ -12,14 +12,11 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/parallel.h"
+#include "base/plugin.h"
 
-#define SR_PLUGIN(stem) extern const SrGolden sr_golden_##stem;
 #include "gen/golden.def"
-#undef SR_PLUGIN
-#define SR_PLUGIN(stem) &sr_golden_##stem,
-static const SrGolden *const kinds[] = {
-#include "gen/golden.def"
-    NULL};
+
+SR_PLUGIN_LIST(SrGolden, golden, kinds)
 
 enum { MAX_MANIFEST = 64 << 20 };
 

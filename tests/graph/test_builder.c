@@ -163,7 +163,7 @@ static void test_errors_stick(void **state) {
     sr_builder_pop(f.b);
     sr_fail(SR_ERR_IO, "something else");
     CHECK_FAILS(sr_builder_status(f.b), SR_ERR_CONFIG,
-                "no operation 'rellu'; did you mean 'relu'?");
+                "unknown operation 'rellu'; did you mean 'relu'?");
     CHECK_INT(sr_builder_fail(f.b, SR_ERR_IO, "later"), SR_ERR_CONFIG);
     end(f);
 

@@ -95,8 +95,8 @@ static void test_modes(void **state) {
               "eval (2 nodes) is a subsequence of train (3 nodes), which adds 1 (layer1.relu)\n");
     sr_text_deinit(&text);
     SrNodeId in = 1, id;
-    SrNodeSpec eval = {
-        .op = sr_op_find("identity"), .name = "same", .n_in = 1, .in = &in, .mode = SR_MODE_EVAL};
+    SrNodeSpec eval = {.name = "same", .n_in = 1, .in = &in, .mode = SR_MODE_EVAL};
+    CHECK_OK(sr_op_find("identity", &eval.op));
     CHECK_OK(sr_graph_add(f.graph, &eval, &id));
     CHECK_OK(sr_graph_print_modes(f.graph, &text));
     CHECK_STR(text.s,

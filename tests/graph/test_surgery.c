@@ -158,7 +158,7 @@ static void test_replace(void **state) {
                 "neither replaced nor erased");
     CHECK_FAILS(sr_graph_replace(g, 99, &(SrGraft){.op = "relu"}, &bad), SR_ERR_CONFIG, "node 99");
     CHECK_FAILS(sr_graph_replace(g, 1, &(SrGraft){.op = "rellu"}, &bad), SR_ERR_CONFIG,
-                "no operation 'rellu'");
+                "unknown operation 'rellu'");
     // The sum above no longer fits a pooled branch.
     CHECK_FAILS(sr_graph_replace(g, 1, &(SrGraft){.op = "adaptive_avg_pool2d"}, &bad),
                 SR_ERR_CONFIG, "layer.0.add");
@@ -314,7 +314,7 @@ static void test_json_errors(void **state) {
         {"{\"nodes\": [{\"name\": \"x\", \"op\": \"input\", \"shape\": [9999999, 9999999], "
          "\"dtype\": \"F32\"}]}",
          "too large"},
-        {"{\"nodes\": [{\"name\": \"y\", \"op\": \"rellu\"}]}", "no operation 'rellu'"},
+        {"{\"nodes\": [{\"name\": \"y\", \"op\": \"rellu\"}]}", "unknown operation 'rellu'"},
         {"{\"nodes\": [{\"name\": \"y\", \"op\": \"relu\", \"in\": [\"x\"]}]}", "reads 'x'"},
         {"{\"nodes\": [{\"name\": \"y\", \"op\": \"relu\", \"in\": []}]}",
          "takes 1 to 1 inputs, not 0"},

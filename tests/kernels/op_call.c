@@ -51,6 +51,12 @@ static void fill_input(OpCall *c, int i, uint64_t seed) {
     c->dx[i] = op_call_alloc(c, (size_t)n * sizeof(float));
 }
 
+const SrOp *op_named(const char *name) {
+    const SrOp *op = NULL;
+    CHECK_OK(sr_op_find(name, &op));
+    return op;
+}
+
 void op_call_init(OpCall *c, const SrOp *op, const SrOpCase *example, int rows, bool train,
                   uint64_t seed) {
     *c = (OpCall){.op = op, .train = train, .n_in = example->n_in};

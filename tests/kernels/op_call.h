@@ -24,6 +24,8 @@ typedef struct {
     bool again;
 } OpCall;
 
+const SrOp *op_named(const char *name); // fails the test if there is none
+
 // Parses the params, asks for shapes and slots, fills x, w and dy with draws of `seed`; fails the
 // test otherwise. Rows of the first dimension are repeated `rows` times over.
 void op_call_init(OpCall *c, const SrOp *op, const SrOpCase *example, int rows, bool train,

@@ -5,7 +5,7 @@
 #include "tests/kernels/op_call.h"
 
 static const SrOp *attention(void) {
-    const SrOp *op = sr_op_find("attention");
+    const SrOp *op = op_named("attention");
     CHECK(op != NULL);
     return op;
 }

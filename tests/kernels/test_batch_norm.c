@@ -8,7 +8,7 @@ enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, COUNT };
 
 static OpCall *start(OpCall *c, const char *params, SrShape shape, int n_in, bool train) {
     SrOpCase example = {params, n_in, {shape, shape}, false};
-    op_call_init(c, sr_op_find("batch_norm"), &example, 1, train, 1);
+    op_call_init(c, op_named("batch_norm"), &example, 1, train, 1);
     return c;
 }
 
@@ -172,8 +172,8 @@ static void test_large_is_like_small(void **state) {
     SrShape shape = SR_SHAPE(ROWS, C);
     SrOpCase example = {"{relu: true, residual: true}", 2, {shape, shape}, false};
     OpCall small, large;
-    op_call_init(&small, sr_op_find("batch_norm"), &example, 1, true, 1);
-    op_call_init(&large, sr_op_find("batch_norm"), &example, TIMES, true, 1);
+    op_call_init(&small, op_named("batch_norm"), &example, 1, true, 1);
+    op_call_init(&large, op_named("batch_norm"), &example, TIMES, true, 1);
     for (int t = 0; t < TIMES; t++) { // dy is drawn anew for every row
         memcpy(large.dy + (int64_t)t * ROWS * C, small.dy, sizeof(float) * ROWS * C);
         for (int i = 0; i < 2; i++)

@@ -6,7 +6,7 @@ enum { N = 40000 };
 
 static void start(OpCall *c, bool train) {
     SrOpCase example = {"{p: 0.3}", 1, {SR_SHAPE(200, 200)}, false};
-    op_call_init(c, sr_op_find("dropout"), &example, 1, train, 1);
+    op_call_init(c, op_named("dropout"), &example, 1, train, 1);
     for (int i = 0; i < N; i++)
         ((float *)c->x[0].data)[i] = 1;
 }

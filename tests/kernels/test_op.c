@@ -308,7 +308,7 @@ static void test_descriptors(void **state) {
     int n = 0;
     for (; sr_op_at(n); n++) {
         const SrOp *op = sr_op_at(n);
-        CHECK(sr_op_find(op->name) == op);
+        CHECK(op_named(op->name) == op);
         CHECK(op->help && op->infer && op->forward && op->reference);
         CHECK((op->backward == NULL) == ((op->flags & SR_OP_NO_GRAD) != 0));
         CHECK(op->n_cases > 0);
@@ -316,7 +316,9 @@ static void test_descriptors(void **state) {
         CHECK(op->min_in >= 1 && op->max_in >= op->min_in && op->max_in <= SR_OP_MAX_IN);
     }
     CHECK(n > 10);
-    CHECK(sr_op_find("no_such_op") == NULL);
+    const SrOp *none;
+    CHECK_FAILS(sr_op_find("rellu", &none), SR_ERR_CONFIG,
+                "unknown operation 'rellu'; did you mean 'relu'?");
     CHECK(sr_op_at(-1) == NULL);
 }
 

@@ -48,7 +48,7 @@ static const Refusal refusals[] = {
 
 static void check_refusal(const Refusal *r) {
     SrArena arena = SR_ARENA_INIT;
-    const SrOp *op = sr_op_find(r->op);
+    const SrOp *op = op_named(r->op);
     SrYaml *map;
     CHECK_OK(sr_yaml_parse(&arena, r->params, strlen(r->params), r->op, &map));
     void *params = sr_arena_alloc(&arena, op->params_bytes + 1);
@@ -79,7 +79,7 @@ static void test_option_ranges(void **state) {
     };
     for (int i = 0; i < SR_COUNT(bad); i++) {
         SrArena arena = SR_ARENA_INIT;
-        const SrOp *op = sr_op_find(bad[i].op);
+        const SrOp *op = op_named(bad[i].op);
         SrYaml *map;
         CHECK_OK(sr_yaml_parse(&arena, bad[i].params, strlen(bad[i].params), op->name, &map));
         void *params = sr_arena_alloc(&arena, op->params_bytes);

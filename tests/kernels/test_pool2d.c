@@ -4,7 +4,7 @@
 
 static void start(OpCall *c, const char *op, const char *params, SrShape shape, const float *x) {
     SrOpCase example = {params, 1, {shape}, false};
-    op_call_init(c, sr_op_find(op), &example, 1, true, 1);
+    op_call_init(c, op_named(op), &example, 1, true, 1);
     if (x)
         memcpy(c->x[0].data, x, (size_t)sr_shape_count(shape) * sizeof(float));
     op_call_forward(c);

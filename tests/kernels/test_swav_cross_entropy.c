@@ -4,7 +4,7 @@
 
 static void start(OpCall *c, const char *params, int rows, int code_rows, int P) {
     SrOpCase example = {params, 2, {SR_SHAPE(rows, P), SR_SHAPE(code_rows, P)}, false};
-    op_call_init(c, sr_op_find("swav_cross_entropy"), &example, 1, true, 1);
+    op_call_init(c, op_named("swav_cross_entropy"), &example, 1, true, 1);
 }
 
 static float *numbers(SrTensor t) { return t.data; }

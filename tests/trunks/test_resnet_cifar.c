@@ -19,7 +19,9 @@ static void build(Built *t, const char *preset, int size) {
     CHECK_OK(sr_graph_new(t->params, &t->graph));
     CHECK_OK(sr_builder_new(t->graph, &b));
     SrNodeId x = sr_build_input(b, "x", SR_SHAPE(2, size, size, 3), SR_F32);
-    CHECK_OK(sr_preset_build(sr_preset_find(preset), b, x, &t->last));
+    const SrPreset *found;
+    CHECK_OK(sr_preset_find(preset, &found));
+    CHECK_OK(sr_preset_build(found, b, x, &t->last));
     sr_builder_free(b);
 }
 

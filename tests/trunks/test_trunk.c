@@ -227,12 +227,13 @@ static void test_masks(void **state) {
 static void test_presets(void **state) {
     (void)state;
     for (int i = 0; sr_preset_at(i); i++) {
-        const SrPreset *preset = sr_preset_at(i);
+        const SrPreset *preset = sr_preset_at(i), *found;
         SrParams *params;
         SrGraph *graph;
         SrBuilder *b;
         SrNodeId logits;
-        CHECK(sr_preset_find(preset->name) == preset);
+        CHECK_OK(sr_preset_find(preset->name, &found));
+        CHECK(found == preset);
         CHECK(sr_preset_trunk(preset) != NULL);
         CHECK_OK(sr_params_new(&params));
         CHECK_OK(sr_graph_new(params, &graph));
@@ -245,7 +246,9 @@ static void test_presets(void **state) {
         sr_graph_free(graph);
         sr_params_free(params);
     }
-    CHECK(sr_preset_find("resnet18") != NULL && sr_preset_at(-1) == NULL);
+    const SrPreset *none;
+    CHECK_FAILS(sr_preset_find("resnett18", &none), SR_ERR_CONFIG, "did you mean 'resnet18'?");
+    CHECK(sr_preset_at(-1) == NULL);
 }
 
 SR_TESTS(trunk, unit(test_outputs_and_names), unit(test_training_step), unit(test_evaluation),

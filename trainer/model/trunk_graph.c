@@ -8,27 +8,10 @@
 #include "graph/builder.h"
 
 bool sr_trunk_is_config(const char *what) {
-    return !sr_preset_find(what) && (strchr(what, '/') || sr_text_ends(what, ".yaml") ||
-                                     sr_text_ends(what, ".yml") || sr_file_exists(what));
-}
-
-static SrStatus unknown(const char *what) {
-    const char *names[64];
-    int n = 0;
-    for (; sr_preset_at(n) && n < SR_COUNT(names); n++)
-        names[n] = sr_preset_at(n)->name;
-    int near = sr_text_nearest(what, names, n);
-    SrText list = SR_TEXT_INIT;
-    for (int i = 0; i < n; i++)
-        sr_text_printf(&list, "%s%s", i ? ", " : "", names[i]);
-    SrStatus status =
-        sr_fail(SR_ERR_CONFIG,
-                "there is no model '%s'%s%s%s (models: %s; or a configuration, "
-                "configs/swav.yaml)",
-                what, near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
-                near >= 0 ? "'?" : "", list.s ? list.s : "");
-    sr_text_deinit(&list);
-    return status;
+    const SrPreset *preset;
+    return sr_preset_find(what, &preset) != SR_OK &&
+           (strchr(what, '/') || sr_text_ends(what, ".yaml") || sr_text_ends(what, ".yml") ||
+            sr_file_exists(what));
 }
 
 static SrStatus build_preset(SrTrunkGraph *t, SrBuilder *b, SrShape shape) {
@@ -60,9 +43,8 @@ static SrStatus open_config(SrTrunkGraph *t, const char *path, const char *const
 
 static SrStatus open_any(SrTrunkGraph *t, const char *what, const char *const *overrides, int n,
                          SrShape shape) {
-    t->preset = sr_preset_find(what);
-    if (!t->preset && !sr_trunk_is_config(what))
-        return unknown(what);
+    if (sr_preset_find(what, &t->preset) != SR_OK && !sr_trunk_is_config(what))
+        return sr_fail_prefix(SR_ERR_CONFIG, "%s is no configuration's file", what);
     if (t->preset && n > 0)
         SR_FAIL(SR_ERR_CONFIG, "%s: a model takes no KEY=VALUE; those belong to configurations",
                 what);

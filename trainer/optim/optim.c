@@ -12,16 +12,10 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/plugin.h"
+#include "gen/optimizer.def"
 #include "trainer/optim/norms.h"
 
-#define SR_PLUGIN(stem) extern const SrOptimizer sr_optimizer_##stem;
-#include "gen/optimizer.def"
-#undef SR_PLUGIN
-#define SR_PLUGIN(stem) &sr_optimizer_##stem,
-static const SrOptimizer *const optimizers[] = {
-#include "gen/optimizer.def"
-    NULL};
-#undef SR_PLUGIN
+SR_REGISTRY(SrOptimizer, optimizer, optimizer, "optimizer")
 
 // Numbers of one piece: 64 KiB a stream, so that value, gradient and state of a piece stay in a
 // core's cache.
@@ -58,23 +52,6 @@ struct SrOptim {
     size_t state_bytes;
     SrOptimNorms norms;
 };
-
-const SrOptimizer *sr_optimizer_at(int i) {
-    return i >= 0 && i < SR_COUNT(optimizers) - 1 ? optimizers[i] : NULL;
-}
-
-SrStatus sr_optimizer_find(const char *name, const SrOptimizer **out) {
-    const char *names[SR_COUNT(optimizers)];
-    int n = 0;
-    for (; optimizers[n]; n++) {
-        if (strcmp(optimizers[n]->name, name) == 0) {
-            *out = optimizers[n];
-            return SR_OK;
-        }
-        names[n] = optimizers[n]->name;
-    }
-    return sr_plugin_unknown("optimizer", name, names, n);
-}
 
 // ---- set-up
 

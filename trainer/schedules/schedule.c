@@ -7,15 +7,9 @@
 
 #include "base/compiler.h"
 #include "base/plugin.h"
+#include "gen/schedule.def"
 
-#define SR_PLUGIN(stem) extern const SrScheduleKind sr_schedule_##stem;
-#include "gen/schedule.def"
-#undef SR_PLUGIN
-#define SR_PLUGIN(stem) &sr_schedule_##stem,
-static const SrScheduleKind *const kinds[] = {
-#include "gen/schedule.def"
-    NULL};
-#undef SR_PLUGIN
+SR_REGISTRY(SrScheduleKind, schedule, schedule_kind, "schedule")
 
 struct SrSchedule {
     const SrScheduleKind *kind;
@@ -33,23 +27,6 @@ enum { MAX_DEPTH = 8 };
 static const char *const common_keys[] = {"name", "update_interval", "auto_lr_scaling",
                                           "num_epochs"};
 
-const SrScheduleKind *sr_schedule_kind_at(int i) {
-    return i >= 0 && i < SR_COUNT(kinds) - 1 ? kinds[i] : NULL;
-}
-
-SrStatus sr_schedule_kind_find(const char *name, const SrScheduleKind **out) {
-    const char *names[SR_COUNT(kinds)];
-    int n = 0;
-    for (; kinds[n]; n++) {
-        if (strcmp(kinds[n]->name, name) == 0) {
-            *out = kinds[n];
-            return SR_OK;
-        }
-        names[n] = kinds[n]->name;
-    }
-    return sr_plugin_unknown("schedule", name, names, n);
-}
-
 // Keys that no kind owns but every tree may have.
 static bool is_common(const char *key) {
     for (int i = 0; i < SR_COUNT(common_keys); i++)
@@ -60,8 +37,8 @@ static bool is_common(const char *key) {
 
 // Some kind's key: in VISSL's one tree it may stand beside another kind's name.
 static bool is_known(const char *key) {
-    for (int i = 0; kinds[i]; i++)
-        if (sr_options_find(kinds[i]->options, key))
+    for (int i = 0; schedule_kind_registry[i]; i++)
+        if (sr_options_find(schedule_kind_registry[i]->options, key))
             return true;
     return is_common(key);
 }
