@@ -12,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/verb.h"
 #include "data/data.h"
+#include "kernels/cpu.h"
 
 // Waiting OpenMP threads must not burn the cores the loader's threads decode on, and OpenBLAS must start no threads of
 // its own: ours call it, and each of its would map 128 MiB, where the system refuses (ulimit -v) in a loop without end.
@@ -75,8 +76,8 @@ int main(int argc, char **argv) {
         return argc < 2 ? 2 : 0;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("sslrun " SR_VERSION "\nJPEG by %s, WebP by %s\n", sr_image_decoder_name(),
-               sr_image_webp_name());
+        printf("sslrun " SR_VERSION "\nJPEG by %s, WebP by %s\ninstructions up to %s\n",
+               sr_image_decoder_name(), sr_image_webp_name(), sr_cpu_name(sr_cpu_level()));
         return 0;
     }
     sr_parallel_init();

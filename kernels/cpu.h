@@ -1,5 +1,9 @@
-// What this processor can do, found once.  SR_CPU=plain|avx2|avx512 in the environment lowers it,
-// for tests.
+// What this processor can do, found once.  SR_CPU=plain|avx2|avx512|avx512bf16|amx in the environment
+// lowers it, for tests.
+//
+// Level amx needs more than the processor: the kernel must grant each process the tile registers
+// (arch_prctl ARCH_REQ_XCOMP_PERM).  Old kernels, sandboxes and threads with a small alternate signal
+// stack refuse; then there is no such level, and one line in the log says so.
 //
 // Files named *_simd.c are compiled once per level (see kernels/simd.h).  Each exports one const
 // table of functions under SR_ISA_SYMBOL(name); the callers declare the tables with SR_CPU_TABLES
@@ -10,10 +14,18 @@
 #define SR_KERNELS_CPU_H
 
 // Each includes the ones before.
-typedef enum { SR_CPU_PLAIN, SR_CPU_AVX2, SR_CPU_AVX512 } SrCpuLevel;
+typedef enum {
+    SR_CPU_PLAIN,
+    SR_CPU_AVX2,
+    SR_CPU_AVX512,
+    SR_CPU_AVX512BF16, // products of bfloat16 pairs (vdpbf16ps)
+    SR_CPU_AMX,        // tile registers: products of 16 x 32 by 32 x 16 bfloat16 numbers
+    SR_CPU_LEVELS
+} SrCpuLevel;
 
 SrCpuLevel sr_cpu_level(void);
 int sr_cpu_has_bf16(void); // avx512_bf16
+int sr_cpu_has_tiles(void);
 const char *sr_cpu_name(SrCpuLevel level);
 
 // For tests and benches: use `level`, or the best this processor has if that is lower; returns what
@@ -23,7 +35,7 @@ SrCpuLevel sr_cpu_set_level(SrCpuLevel level);
 #if defined(__x86_64__)
 #define SR_CPU_TABLES(type, name) extern const type name##_plain, name##_avx2, name##_avx512
 #define SR_CPU_PICK(name)                             \
-    (sr_cpu_level() == SR_CPU_AVX512 ? &name##_avx512 \
+    (sr_cpu_level() >= SR_CPU_AVX512 ? &name##_avx512 \
      : sr_cpu_level() == SR_CPU_AVX2 ? &name##_avx2   \
                                      : &name##_plain)
 #else

@@ -1,10 +1,23 @@
 // The command line as a person meets it: what is printed where, and exit codes.
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
+#include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "data/data.h"
+#include "kernels/cpu.h"
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
@@ -63,11 +76,47 @@ static void test_bench_data(void **state) {
     RUN("--version");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, sr_image_decoder_name()));
+    CHECK(strstr(result.out, sr_cpu_name(sr_cpu_level())));
     RUN(CONFIG, "DATA.TRAIN.PIXELS=fats");
     expect_refused("exact|fast");
     RUN("bench", CONFIG, "--data", "--forward-only");
     expect_refused("--data and --forward-only");
 }
+
+#if defined(__x86_64__) && defined(__linux__)
+// In a process that may not ask for tile registers (as in a sandbox); the parent goes on unharmed.
+static int run_without_arch_prctl(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_arch_prctl, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x1023, 0, 1), // ARCH_REQ_XCOMP_PERM alone
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {SR_COUNT(code), code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+        return 2; // no filters here: nothing to see
+    RUN("--version");
+    bool told = strstr(result.err, "refuses the tile registers") != NULL;
+    bool less = strstr(result.out, "instructions up to amx") == NULL;
+    return result.code == 0 && less && told == (bool)sr_cpu_has_tiles() ? 0 : 1;
+}
+
+static void test_tiles_refused(void **state) {
+    (void)state;
+    int status = 0;
+    sr_cpu_level();
+    pid_t child = fork();
+    if (child == 0)
+        _exit(run_without_arch_prctl());
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) != 1);
+}
+#else
+static void test_tiles_refused(void **state) { (void)state; }
+#endif
 
 // Every verb explains itself, flags included.
 static void test_help(void **state) {
@@ -219,5 +268,5 @@ static void test_bound_threads(void **state) {
 }
 
 SR_TESTS(cli, unit(test_wrong_configuration), unit(test_help), unit(test_check_and_manual),
-         unit(test_bench_data), unit(test_divergence), unit(test_too_large), unit(test_run_folder),
-         unit(test_bound_threads))
+         unit(test_bench_data), unit(test_tiles_refused), unit(test_divergence),
+         unit(test_too_large), unit(test_run_folder), unit(test_bound_threads))
