@@ -40,22 +40,28 @@ endif
 HEADERS := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.h) $(wildcard $(d)/*/*.h)))
 # kernels/*_simd.c are written once in plain loops or vector templates and compiled once an instruction set.
 SIMD   := $(filter %_simd.c,$(SOURCES))
-PLAIN  := $(filter-out %_simd.c cli/main.c,$(SOURCES))
+# kernels/*_amx.c: once for tile registers, once with plain C in place of their instructions (kernels/tiles.h).
+AMX    := $(filter %_amx.c,$(SOURCES))
+PLAIN  := $(filter-out %_simd.c %_amx.c cli/main.c,$(SOURCES))
 ARCH   := $(shell uname -m)
 ifeq ($(ARCH),x86_64)
 ISAS = plain avx2 avx512
+AMX_ISAS = emulated amx
 endif
 ISAS ?= plain
+AMX_ISAS ?= emulated
 ISA_plain  =
 ISA_avx2   = -mavx2 -mfma -mf16c -ffp-contract=fast
 # Only for files whose products are made of bfloat16 pairs, beside the others; taken where the processor has it.
 ISA_avx512bf16 = $(ISA_avx512) -mavx512bf16
+ISA_emulated =
+ISA_amx = $(ISA_avx512bf16) -mamx-tile -mamx-bf16 -ffp-contract=off
 ISA_avx512 = -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 -ffp-contract=fast
 ifneq ($(filter avx512,$(ISAS)),)
 BF16   := kernels/conv/conv_tile_simd.c
 endif
 OBJECTS := $(PLAIN:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(SIMD:%.c=$(BUILD)/%.$(isa).o)) \
-           $(BF16:%.c=$(BUILD)/%.avx512bf16.o)
+           $(BF16:%.c=$(BUILD)/%.avx512bf16.o) $(foreach isa,$(AMX_ISAS),$(AMX:%.c=$(BUILD)/%.$(isa).o))
 TESTS   := $(filter-out tests/fuzz/fuzz_%,$(sort $(wildcard tests/*.c) $(wildcard tests/*/*.c)))
 TESTOBJ := $(filter-out $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
@@ -81,11 +87,12 @@ $(BUILD)/libsslrun.a: $(OBJECTS)
 	ar rcs $@ $^
 
 define compile_isa
-$(BUILD)/%_simd.$(1).o: %_simd.c | $(DEFS)
+$(BUILD)/%_$(2).$(1).o: %_$(2).c | $(DEFS)
 	@mkdir -p $$(@D)
 	$$(CC) $$(CFLAGS) -O3 $$(ISA_$(1)) $$(SIMD_EXTRA) -DSR_ISA=$(1) -DSR_ISA_$(1)=1 -c -o $$@ $$<
 endef
-$(foreach isa,$(ISAS) avx512bf16,$(eval $(call compile_isa,$(isa))))
+$(foreach isa,$(ISAS) avx512bf16,$(eval $(call compile_isa,$(isa),simd)))
+$(foreach isa,$(AMX_ISAS),$(eval $(call compile_isa,$(isa),amx)))
 $(BUILD)/kernels/%.o: kernels/%.c | $(DEFS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -O3 -c -o $@ $<

@@ -65,7 +65,7 @@ void sr_conv_backward_weight(const SrConvShape *s, const void *x, const void *dy
 // The part of it that a frozen weight leaves: dbias alone.
 void sr_conv_backward_bias(const SrConvShape *s, const void *dy, float *dbias, void *scratch);
 
-// Which design a pass takes ("direct", "winograd4", "winograd3", "plain", ...), for listings.
+// Which design a pass takes ("direct", "tiles", "winograd4", "plain", ...), for listings.
 const char *sr_conv_design(const SrConvShape *s, SrConvPass pass);
 
 // For tests and the bench: only designs in this mask are considered (plain always remains, and for
@@ -75,7 +75,8 @@ enum {
     SR_CONV_WINOGRAD4 = 2,
     SR_CONV_WINOGRAD2 = 4,
     SR_CONV_WINOGRAD3 = 8,
-    SR_CONV_ALL = 15
+    SR_CONV_TILES = 16,
+    SR_CONV_ALL = 31
 };
 void sr_conv_allow(unsigned mask);
 

@@ -263,7 +263,8 @@ static SrStatus rehearse(const SrConfig *config) {
 
 // Of the whole process, as the designs are.
 static void allow_convolutions(const SrConfig *config) {
-    static const unsigned allowed[] = {SR_CONV_DIRECT, SR_CONV_DIRECT | SR_CONV_WINOGRAD2,
+    static const unsigned allowed[] = {SR_CONV_DIRECT | SR_CONV_TILES,
+                                       SR_CONV_DIRECT | SR_CONV_TILES | SR_CONV_WINOGRAD2,
                                        SR_CONV_ALL};
     sr_conv_allow(allowed[config->winograd]);
 }

@@ -1,0 +1,123 @@
+// The tile design, emulated everywhere and on tile registers where there are any: against double precision over random
+// shapes, the same bits from both, and from any number of threads.
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "kernels/conv/conv_tile_kernels.h"
+#include "kernels/cpu.h"
+#include "tests/check.h"
+#include "tests/kernels/conv_case.h"
+
+static uint64_t mix(uint64_t hash, const void *p, size_t bytes) { // FNV-1a
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ ((const uint8_t *)p)[i]) * 1099511628211u;
+    return hash;
+}
+
+// Of all that a case's passes leave.
+static uint64_t hash_case(const ConvCase *t, uint64_t hash) {
+    const size_t len[] = {conv_y_len(&t->s), conv_x_len(&t->s), conv_w_len(&t->s)};
+    for (int pass = 0; pass < 3; pass++)
+        for (int add = 0; add < 2; add++) {
+            float *out = conv_case_run(t, (SrConvPass)pass, len[pass], 1, add, NULL);
+            hash = mix(hash, out, len[pass] * sizeof *out);
+            sr_free(out);
+        }
+    return hash;
+}
+
+// Checks a case emulated, and by the processor's tiles to the same bits; adds its results to the hash.
+static void check_both(const ConvCase *t, double tolerance, uint64_t *hash) {
+    sr_conv_emulate_tiles(true);
+    conv_case_check(t, tolerance);
+    uint64_t right = hash_case(t, *hash);
+    sr_conv_emulate_tiles(false);
+    if (sr_cpu_has_tiles()) {
+        conv_case_check(t, tolerance);
+        if (hash_case(t, *hash) != right)
+            fail_msg("tiles and their emulation differ: N%d %dx%d C%d -> K%d, %dx%d stride %d", t->s.N,
+                     t->s.H, t->s.W, t->s.C, t->s.K, t->s.R, t->s.S, t->s.stride_h);
+    }
+    *hash = right;
+}
+
+// Channels around the limits of chunks, groups that a tile can take, now and then 16 images and more of small maps.
+static SrConvShape tile_shape(SrRng *rng) {
+    static const int widths[] = {16, 20, 31, 32, 33, 64, 65, 96};
+    SrConvShape s = conv_random_shape(rng);
+    s.C = widths[conv_pick(rng, 0, SR_COUNT(widths) - 1)];
+    s.K = widths[conv_pick(rng, 0, SR_COUNT(widths) - 1)];
+    s.groups = 1;
+    if (conv_pick(rng, 0, 4) == 0) {
+        s.groups = conv_pick(rng, 2, 3);
+        s.C = s.groups * conv_pick(rng, 16, 40);
+        s.K = s.groups * conv_pick(rng, 16, 40);
+    }
+    if (conv_pick(rng, 0, 3) == 0) {
+        s.N = conv_pick(rng, 0, 1) ? 16 : conv_pick(rng, 28, 34);
+        s.H = conv_pick(rng, 1, 4);
+        s.W = conv_pick(rng, 1, 4);
+        s.C = s.K = 32;
+        s.groups = 1;
+    }
+    s.H = SR_MIN(s.H, 7);
+    return s;
+}
+
+static void test_random_shapes(void **state) {
+    (void)state;
+    int threads = sr_parallel_threads(), tiles = 0;
+    uint64_t hash = 14695981039346656037u;
+    SrRng rng = sr_rng(5, SR_RNG_TEST, 0, 0, 0, 0);
+    sr_parallel_set_threads(1);
+    sr_conv_allow(SR_CONV_TILES);
+    for (int i = 0; i < 80; i++) {
+        SrConvShape s = tile_shape(&rng);
+        s.type = SR_BF16;
+        if (conv_shape_empty(s))
+            continue;
+        ConvCase t = conv_case_new(s, &rng);
+        sr_conv_emulate_tiles(true);
+        tiles += strcmp(sr_conv_design(&t.s, SR_CONV_FORWARD), "tiles") == 0;
+        check_both(&t, 1e-6, &hash);
+        conv_case_free(&t);
+    }
+    sr_conv_allow(SR_CONV_ALL);
+    sr_parallel_set_threads(threads);
+    CHECK(tiles > 50);
+    print_message("tiles: %d shapes, hash of all results %016llx\n", tiles, (unsigned long long)hash);
+}
+
+// Large enough to be cut into several units, ranges and chunks.
+static const SrConvShape large[] = {
+    // clang-format off
+    //  N   H   W    C    K  R  S  stride pad   dil  groups
+    {   5, 13, 11,  64, 130, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16},
+    {   2, 34, 33,  32,  32, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16}, // ranges of positions
+    {   4, 17, 14,  70,  96, 3, 3, 2, 2, 1, 1, 1, 1, 1,  0, 0, SR_BF16}, // planes, phases
+    {  16, 12, 12,  64,  96, 1, 1, 1, 1, 0, 0, 1, 1, 1,  0, 0, SR_BF16}, // as they lie
+    {   6, 12, 12,  64, 128, 1, 1, 2, 2, 0, 0, 1, 1, 1,  0, 0, SR_BF16}, // phases no tap reaches
+    {  31,  4,  4,  96,  64, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16}, // images side by side
+    {  16,  7,  7,  64,  64, 3, 3, 2, 2, 1, 1, 1, 1, 1,  0, 0, SR_BF16},
+    {   4, 14, 14,  64,  64, 3, 3, 1, 1, 1, 1, 1, 1, 4,  0, 0, SR_BF16},
+    {   4, 14, 14,  64,  64, 3, 3, 1, 1, 2, 2, 2, 2, 1,  0, 0, SR_BF16},
+    // clang-format on
+};
+
+static void test_large_shapes(void **state) {
+    (void)state;
+    SrRng rng = sr_rng(6, SR_RNG_TEST, 0, 0, 0, 0);
+    uint64_t hash = 0;
+    sr_conv_allow(SR_CONV_TILES);
+    for (int i = 0; i < SR_COUNT(large); i++) {
+        ConvCase t = conv_case_new(large[i], &rng);
+        check_both(&t, 3e-6, &hash);
+        sr_conv_emulate_tiles(!sr_cpu_has_tiles());
+        conv_case_check_threads(&t);
+        sr_conv_emulate_tiles(false);
+        conv_case_free(&t);
+    }
+    sr_conv_allow(SR_CONV_ALL);
+}
+
+SR_TESTS(conv_tiles, unit(test_random_shapes), unit(test_large_shapes))
