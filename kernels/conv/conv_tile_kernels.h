@@ -24,13 +24,14 @@ enum {
 
 // What happens to sums on their way out; all but `out` of a call (conv.h: SrConvEnd) is the same for a unit of work.
 typedef struct {
-    SrDtype type;         // of the outputs
-    int channels;         // of a group
-    const float *bias;    // (channels) or NULL
-    bool residual, relu;  // an output's residual lies residual_at bytes from it
-    int64_t residual_at;  // 0: the output is added to
-    bool stream;          // whole aligned lines go past the caches
-    float *sums;          // (3, sums_stride): shift, sum, square of a unit's outputs (channel_sums.h), or NULL
+    SrDtype type;        // of the outputs
+    int channels;        // of a group
+    const float *bias;   // (channels) or NULL
+    bool residual, relu; // an output's residual lies residual_at bytes from it
+    int64_t residual_at; // 0: the output is added to
+    bool stream;         // whole aligned lines go past the caches
+    float
+        *sums; // (3, sums_stride): shift, sum, square of a unit's outputs (channel_sums.h), or NULL
     int64_t sums_stride;
 } SrTileEnd;
 
@@ -38,9 +39,9 @@ typedef struct {
 // the next block, which the processor would not overlap by itself.  Zero before a unit's first block.
 typedef struct {
     _Alignas(SR_ALIGN) float sum[2][SR_TILE_BLOCK * SR_TILE_BLOCK];
-    char *out[SR_TILE_BLOCK];   // of the block that waits
-    int at, block;              // which of the two is next; the outputs' block of the one that waits
-    bool waits, begins, begun;  // something waits; it begins its unit's sums; some block did
+    char *out[SR_TILE_BLOCK];  // of the block that waits
+    int at, block;             // which of the two is next; the outputs' block of the one that waits
+    bool waits, begins, begun; // something waits; it begins its unit's sums; some block did
 } SrTilePipe;
 
 // Two tiles of pixels under one tap.
@@ -56,7 +57,7 @@ typedef struct {
     int groups, steps, chunks;
     int64_t pixel_chunk, weight_chunk, weight_block; // bytes from one to the next
     int block_from, block_to;
-    char *const *out; // (SR_TILE_BLOCK): the first channel of each output; NULL: nobody's
+    char *const *out;  // (SR_TILE_BLOCK): the first channel of each output; NULL: nobody's
     const char *ahead; // lines to bring into the cache meanwhile
     int ahead_lines;
     const SrTileEnd *end;
@@ -114,10 +115,12 @@ typedef struct {
     void (*pack_forward)(const SrTilePacking *p, int block);
     void (*pack_backward)(const SrTilePacking *p, int block);
     void (*turn)(const SrTileTurn *t); // (2 tiles, 16 channels, 32 pixels)
-    void (*pair)(const SrTileTurn *t); // (16 pairs, 2 tiles, 16 columns, 2), columns in an order of their own
+    void (*pair)(const SrTileTurn
+                     *t); // (16 pairs, 2 tiles, 16 columns, 2), columns in an order of their own
     // dw (rows, columns) of one tap += a block's sums; dw_row floats from row to row.
     void (*join)(const float *sum, float *dw, int64_t dw_row, int rows, int columns);
-    void (*join_turned)(const float *sum, float *dw, int64_t dw_row, int rows, int columns); // dw (columns, rows)
+    void (*join_turned)(const float *sum, float *dw, int64_t dw_row, int rows,
+                        int columns); // dw (columns, rows)
     // dw (rows, columns, taps) += sums (taps, 32, 32)
     void (*join_taps)(const float *sum, int taps, float *dw, int64_t dw_row, int rows, int columns);
 } SrTileOperands;

@@ -62,7 +62,8 @@ T_INLINE void pack_rows(const SrTilePacking *p, int k, int c, int tap, char *to)
     for (int i = 0; i < 16; i++) {
         H part[MOST_PARTS];
         int n = k + i < p->K ? p->C - c : 0;
-        split_weights(p->w + ((int64_t)(k + i) * p->C + c) * p->taps + tap, n, p->taps, p->parts, part);
+        split_weights(p->w + ((int64_t)(k + i) * p->C + c) * p->taps + tap, n, p->taps, p->parts,
+                      part);
         for (int q = 0; q < p->parts; q++)
             rows[q][i] = part[q];
     }
@@ -163,7 +164,8 @@ static void join_turned(const float *sum, float *dw, int64_t dw_row, int rows, i
     }
 }
 
-static void join_taps(const float *sum, int taps, float *dw, int64_t dw_row, int rows, int columns) {
+static void join_taps(const float *sum, int taps, float *dw, int64_t dw_row, int rows,
+                      int columns) {
     int at[BLOCK];
     for (int i = 0; i < BLOCK; i++)
         at[pair_column(i / 16, i % 16)] = i;

@@ -146,4 +146,3 @@ int64_t sr__tile_outputs(const SrTilePlan *p, const SrTilePhase *f, int64_t from
     }
     return found;
 }
-

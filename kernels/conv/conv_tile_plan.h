@@ -40,7 +40,8 @@ typedef struct {
 } SrTilePlan;
 
 // false: more taps, phases or pixels than a plan holds.
-bool sr__tile_plan(SrTilePlan *p, const SrConvShape *s, SrConvPass pass); // forward or backward data
+bool sr__tile_plan(SrTilePlan *p, const SrConvShape *s,
+                   SrConvPass pass); // forward or backward data
 
 // Input pixels of the positions [from, to) in a plane, -1 for zeros.
 void sr__tile_inputs(const SrTilePlan *p, int plane, int64_t from, int64_t to, int32_t *table);

@@ -128,8 +128,8 @@ T_INLINE void store_sums(float *sum) {
 }
 
 // One block of outputs; each step also writes `rows` rows of the block before and asks for `lines` lines.
-T_INLINE void sum_block(Kind kind, bool bf16, const SrTileProduct *p, int64_t block, Tail *t, int rows,
-                        const char *ahead, int lines) {
+T_INLINE void sum_block(Kind kind, bool bf16, const SrTileProduct *p, int64_t block, Tail *t,
+                        int rows, const char *ahead, int lines) {
     const SrTileStep *step = p->step;
     zero_sums();
     for (int g = 0; g < p->groups; g++, step += p->steps)
@@ -158,7 +158,8 @@ T_INLINE void product_any(Kind kind, bool bf16, const SrTileProduct *p) {
     int rows = total ? (SR_TILE_BLOCK + total - 1) / total : 0;
     int lines = total ? (p->ahead_lines + blocks * total - 1) / (blocks * total) : 0;
     const char *ahead = p->ahead;
-    for (int b = p->block_from; b < p->block_to; b++, ahead += (int64_t)lines * total * SR_TILE_LINE) {
+    for (int b = p->block_from; b < p->block_to;
+         b++, ahead += (int64_t)lines * total * SR_TILE_LINE) {
         Tail t = begin_tail(kind, p->end, pipe);
         sum_block(kind, bf16, p, b, &t, rows, ahead, lines);
         finish_tail(kind, bf16, &t);
@@ -237,4 +238,5 @@ static void outer(const SrTileOuter *o) {
 static void configure(void) { tiles_configure(); }
 static void release(void) { tiles_release(); }
 
-const SrTileProducts T_SYMBOL(sr__tile_products) = {configure, release, product, flush_block, outer};
+const SrTileProducts T_SYMBOL(sr__tile_products) = {configure, release, product, flush_block,
+                                                    outer};

@@ -16,9 +16,9 @@
 
 enum {
     STEP = 32,
-    OPERANDS = 500 << 10,  // bytes of a chunk: more of them go to memory and back
-    SUMS = 600 << 10,      // bytes of sums that stay in the cache beside them
-    PART_BYTES = 2 << 20,  // of all ranges' sums
+    OPERANDS = 500 << 10, // bytes of a chunk: more of them go to memory and back
+    SUMS = 600 << 10,     // bytes of sums that stay in the cache beside them
+    PART_BYTES = 2 << 20, // of all ranges' sums
     RANGES = 16,
     SHORTEST_RANGE = 2048, // positions
     TOGETHER = 4,          // paired blocks at a time, with one tap
@@ -31,16 +31,17 @@ typedef struct {
     const SrTileKernels *kernels;
     SrTileParts products;
     int parts, taps;
-    bool swapped;           // x is turned and dy paired, not dy turned and x paired
-    bool odd;               // pairs at odd positions are wanted too
-    int a, b;               // channels of a group that are turned, paired
+    bool swapped; // x is turned and dy paired, not dy turned and x paired
+    bool odd;     // pairs at odd positions are wanted too
+    int a, b;     // channels of a group that are turned, paired
     int a_blocks, b_blocks;
     int a_step, b_step;     // blocks of a unit
     int a_splits, b_splits; // units of a group and range
     int together;           // paired blocks at a time
-    int steps;              // of positions multiplied in one go: operands stay in the first-level cache
+    int steps; // of positions multiplied in one go: operands stay in the first-level cache
     int64_t ranges, range, chunk; // positions of a range, of a chunk
-    bool once; // a unit sees all its positions in one chunk and needs the sums of one paired block at a time
+    bool
+        once; // a unit sees all its positions in one chunk and needs the sums of one paired block at a time
     int64_t lead, window; // positions of a chunk before its first, and in all, on the paired side
     const char *at_a, *at_b;
     SrDtype type;
@@ -69,8 +70,9 @@ static void cut_positions(Job *job) {
     double sums = (double)chunks * 8 * (double)weights / (weights * 4 < SUMS ? 40 : 12);
     double room = SR_MAX(1, 2 * OPERANDS - positions * (double)fixed);
     double splits = ceil(positions * (double)(job->a_blocks * line) / room);
-    double pairing = (splits - 1) * positions * job->b *
-                     (p->planes * versions(job) * job->parts * 0.08 + (double)number_bytes(job) * 0.2);
+    double pairing =
+        (splits - 1) * positions * job->b *
+        (p->planes * versions(job) * job->parts * 0.08 + (double)number_bytes(job) * 0.2);
     bool fits = positions * (double)(line + fixed) <= 2 * OPERANDS;
     job->chunk = job->range;
     job->a_splits = 1;
@@ -115,7 +117,8 @@ static void new_job(Job *job, const SrConvShape *s) {
     job->together = p->taps == 1 ? SR_MIN(TOGETHER, job->b_blocks) : 1;
     job->steps = (p->taps == 1 ? 16 : 8) / (job->parts > 1 ? 2 : 1);
     int64_t all = sr__tile_up(p->positions, STEP), sums = (int64_t)sizeof(float) * p->groups *
-                                                          job->a_blocks * job->b_blocks * job->taps * SUM;
+                                                          job->a_blocks * job->b_blocks *
+                                                          job->taps * SUM;
     job->ranges = SR_MAX(1, SR_MIN(SR_MIN(RANGES, PART_BYTES / sums), all / SHORTEST_RANGE));
     job->range = sr__tile_up((all + job->ranges - 1) / job->ranges, STEP);
     job->ranges = (all + job->range - 1) / job->range;
@@ -141,14 +144,14 @@ static Piece take_piece(SrConvScratch *scratch, const Job *job) {
     return (Piece){
         .inputs = sr__conv_take(scratch, sizeof(int32_t) * planes * (window + STEP)),
         .outputs = sr__conv_take(scratch, sizeof(int32_t) * chunk),
-        .paired = sr__conv_take(scratch,
-                                (size_t)(job->together * paired_bytes(job)) * window),
+        .paired = sr__conv_take(scratch, (size_t)(job->together * paired_bytes(job)) * window),
         .turned = sr__conv_take(scratch, (size_t)(SR_TILE_LINE * job->parts * job->a_step) * chunk),
         .sums = sr__conv_take(scratch, sizeof(float) * sums)};
 }
 
 static float *take_parts(SrConvScratch *scratch, const Job *job) {
-    size_t blocks = (size_t)(job->plan.groups * job->ranges) * (size_t)job->a_blocks * (size_t)job->b_blocks;
+    size_t blocks =
+        (size_t)(job->plan.groups * job->ranges) * (size_t)job->a_blocks * (size_t)job->b_blocks;
     return sr__conv_take(scratch,
                          job->ranges > 1 ? sizeof(float) * blocks * (size_t)job->taps * SUM : 0);
 }
@@ -167,9 +170,9 @@ typedef struct {
     const Job *job;
     Piece piece;
     int group;
-    int64_t number; // of the range
-    int a0, a1, b0, b1; // blocks
-    int64_t from, first, n; // of the range; of the chunk
+    int64_t number;          // of the range
+    int a0, a1, b0, b1;      // blocks
+    int64_t from, first, n;  // of the range; of the chunk
     const char *at_a, *at_b; // the group's first channel
 } Unit;
 
@@ -186,12 +189,14 @@ static void locate(const char *base, const int32_t *table, int64_t pixel, bool a
 
 static void turn_chunk(const Unit *u, const int32_t *table) {
     const Job *job = u->job;
-    int64_t number = number_bytes(job), pixel = number * (job->swapped ? job->plan.in_c : job->plan.out_c);
+    int64_t number = number_bytes(job),
+            pixel = number * (job->swapped ? job->plan.in_c : job->plan.out_c);
     int64_t block = sr__tile_up(job->chunk, STEP) * SR_TILE_LINE;
     const char *rows[STEP];
     for (int64_t m = 0; m < u->n; m += STEP)
         for (int a = u->a0; a < u->a1; a++) {
-            locate(u->at_a + SR_TILE_BLOCK * a * number, table + m, pixel, m + STEP + FAR < u->n, rows);
+            locate(u->at_a + SR_TILE_BLOCK * a * number, table + m, pixel, m + STEP + FAR < u->n,
+                   rows);
             job->kernels->operands->turn(
                 &(SrTileTurn){.pixel = rows,
                               .parts = job->parts,
@@ -204,27 +209,26 @@ static void turn_chunk(const Unit *u, const int32_t *table) {
 // One plane's positions of a block; `to` is the first of its versions.
 static void pair_plane(const Unit *u, int b, const int32_t *table, int64_t positions, char *to) {
     const Job *job = u->job;
-    int64_t number = number_bytes(job), pixel = number * (job->swapped ? job->plan.out_c : job->plan.in_c);
+    int64_t number = number_bytes(job),
+            pixel = number * (job->swapped ? job->plan.out_c : job->plan.in_c);
     int64_t version = job->plan.planes * job->window * SR_TILE_LINE;
     const char *rows[STEP];
     for (int64_t m = 0; m < positions; m += STEP)
         for (int v = 0; v < versions(job); v++) {
             bool ahead = v == 0 && m + STEP + FAR < positions;
             locate(u->at_b + SR_TILE_BLOCK * b * number, table + m + v, pixel, ahead, rows);
-            job->kernels->operands->pair(
-                &(SrTileTurn){.pixel = rows,
-                              .parts = job->parts,
-                              .channels = job->b - SR_TILE_BLOCK * b,
-                              .to = to + v * version + m * SR_TILE_LINE,
-                              .part = versions(job) * version});
+            job->kernels->operands->pair(&(SrTileTurn){.pixel = rows,
+                                                       .parts = job->parts,
+                                                       .channels = job->b - SR_TILE_BLOCK * b,
+                                                       .to = to + v * version + m * SR_TILE_LINE,
+                                                       .part = versions(job) * version});
         }
 }
 
 static void pair_chunk(const Unit *u, int b, int slot, const int32_t *tables, int64_t table_len) {
     const Job *job = u->job;
     bool still = job->plan.before + job->plan.after == 0;
-    int64_t positions =
-        still ? u->n : sr__tile_up(job->lead + u->n + job->plan.after + 1, STEP);
+    int64_t positions = still ? u->n : sr__tile_up(job->lead + u->n + job->plan.after + 1, STEP);
     char *to = u->piece.paired + slot * paired_bytes(job) * job->window;
     for (int plane = 0; plane < (job->swapped ? 1 : job->plan.planes); plane++)
         pair_plane(u, b, tables + plane * table_len, positions,
@@ -236,7 +240,8 @@ static float *sums_of(const Unit *u, int a, int b) {
     int64_t block = (int64_t)job->taps * SUM;
     if (job->ranges > 1)
         return job->part +
-               (((u->group * job->ranges + u->number) * job->a_blocks + a) * job->b_blocks + b) * block;
+               (((u->group * job->ranges + u->number) * job->a_blocks + a) * job->b_blocks + b) *
+                   block;
     if (job->once)
         return u->piece.sums + (a - u->a0) * block;
     return u->piece.sums + ((int64_t)(a - u->a0) * job->b_step + b - u->b0) * block;

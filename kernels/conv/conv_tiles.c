@@ -32,9 +32,8 @@ enum {
 const char sr__tile_zeros[SR_TILE_MOST_CHUNKS * SR_TILE_LINE] __attribute__((aligned(SR_ALIGN)));
 
 SrTileParts sr__tile_parts(int parts) {
-    static const SrTileParts all[] = {{1, {0}, {0}},
-                                      {3, {1, 0, 0}, {0, 1, 0}},
-                                      {6, {2, 0, 1, 1, 0, 0}, {0, 2, 1, 0, 1, 0}}};
+    static const SrTileParts all[] = {
+        {1, {0}, {0}}, {3, {1, 0, 0}, {0, 1, 0}}, {6, {2, 0, 1, 1, 0, 0}, {0, 2, 1, 0, 1, 0}}};
     return all[parts - 1];
 }
 
@@ -69,9 +68,9 @@ typedef struct {
     Way way;
     int parts;
     SrTileParts products;
-    int chunks, blocks;                           // of a group
+    int chunks, blocks;                              // of a group
     int64_t weight_chunk, weight_block, weight_part; // bytes
-    int range, ranges; // blocks of a unit; units across the blocks
+    int range, ranges;                               // blocks of a unit; units across the blocks
     int64_t run, runs; // positions, or images' items, of a unit; units along them
     int64_t items;     // positions or items in all
     int64_t window;    // positions of a plane in scratch
@@ -130,8 +129,7 @@ static bool new_job(Job *job, const SrConvShape *s, SrConvPass pass) {
     job->weight_chunk = (int64_t)SR_TILE_BYTES * s->R * s->S;
     job->weight_block = job->weight_chunk * job->chunks;
     job->weight_part = job->weight_block * job->blocks * p->groups;
-    job->items =
-        job->way == IMAGES ? (int64_t)image_groups(p) * p->map_h * p->map_w : p->positions;
+    job->items = job->way == IMAGES ? (int64_t)image_groups(p) * p->map_h * p->map_w : p->positions;
     job->run = run_length(job);
     job->runs = (job->items + job->run - 1) / job->run;
     job->window = job->run + p->before + p->after;
@@ -146,9 +144,9 @@ static bool new_job(Job *job, const SrConvShape *s, SrConvPass pass) {
 // What one thread needs; lives in scratch.
 typedef struct {
     SrTilePipe *pipe;
-    SrTileStep *step;        // (MOST_STEPS)
+    SrTileStep *step;          // (MOST_STEPS)
     int32_t *inputs, *outputs; // (window), (run)
-    char *window;            // (parts, planes, chunks, window, 64 bytes); direct: 32 pixels
+    char *window;              // (parts, planes, chunks, window, 64 bytes); direct: 32 pixels
 } Piece;
 
 static Piece take_piece(SrConvScratch *scratch, const Job *job) {
@@ -156,12 +154,12 @@ static Piece take_piece(SrConvScratch *scratch, const Job *job) {
     bool flat = job->way == FLAT;
     size_t window = (size_t)SR_TILE_LINE * (size_t)job->chunks *
                     (flat ? (size_t)(job->window * p->planes * job->parts) : SR_TILE_BLOCK);
-    return (Piece){
-        .pipe = sr__conv_take(scratch, sizeof(SrTilePipe)),
-        .step = sr__conv_take(scratch, sizeof(SrTileStep) * MOST_STEPS),
-        .inputs = sr__conv_take(scratch, flat ? sizeof(int32_t) * (size_t)job->window : 0),
-        .outputs = sr__conv_take(scratch, flat ? sizeof(int32_t) * (size_t)job->run : 0),
-        .window = sr__conv_take(scratch, job->way == IMAGES ? 0 : window)};
+    return (Piece){.pipe = sr__conv_take(scratch, sizeof(SrTilePipe)),
+                   .step = sr__conv_take(scratch, sizeof(SrTileStep) * MOST_STEPS),
+                   .inputs =
+                       sr__conv_take(scratch, flat ? sizeof(int32_t) * (size_t)job->window : 0),
+                   .outputs = sr__conv_take(scratch, flat ? sizeof(int32_t) * (size_t)job->run : 0),
+                   .window = sr__conv_take(scratch, job->way == IMAGES ? 0 : window)};
 }
 
 static size_t piece_bytes(const Job *job) {
@@ -216,14 +214,15 @@ static void run_direct(const Unit *u) {
             distance = 2 * p->C;
             for (int64_t i = 0; i < here; i++)
                 memcpy(u->piece.window + i * distance, x + i * row, (size_t)distance);
-            memset(u->piece.window + here * distance, 0, (size_t)((SR_TILE_BLOCK - here) * distance));
+            memset(u->piece.window + here * distance, 0,
+                   (size_t)((SR_TILE_BLOCK - here) * distance));
             at = u->piece.window;
         }
         char *out[SR_TILE_BLOCK];
         for (int i = 0; i < SR_TILE_BLOCK; i++)
             out[i] = i < here ? u->out + (m + i) * out_row : NULL;
-        u->piece.step[0] = (SrTileStep){
-            {at, at + TILE * distance}, {distance, distance}, weights(u, 0, 0)};
+        u->piece.step[0] =
+            (SrTileStep){{at, at + TILE * distance}, {distance, distance}, weights(u, 0, 0)};
         int64_t ahead = SR_MAX(AHEAD, SR_TILE_BLOCK * row);
         bool more = p->groups == 1 && m * row + ahead + SR_TILE_BLOCK * row <= p->positions * row;
         run_block(u, 1, 1, SR_TILE_LINE, out, x + ahead, more ? p->C : 0);
@@ -237,17 +236,17 @@ static void copy_window(const Unit *u) {
     int64_t from = u->first - p->before, pixels = u->n + p->before + p->after;
     for (int plane = 0; plane < p->planes; plane++) {
         sr__tile_inputs(p, plane, from, from + pixels, u->piece.inputs);
-        job->kernels->operands->copy(&(SrTileCopy){
-            .x = u->in,
-            .pixel_bytes = number_bytes(job->type) * p->in_c,
-            .parts = job->parts,
-            .channels = p->C,
-            .table = u->piece.inputs,
-            .pixels = pixels,
-            .to = u->piece.window + plane * job->chunks * job->window * SR_TILE_LINE,
-            .row = SR_TILE_LINE,
-            .chunk = job->window * SR_TILE_LINE,
-            .part = p->planes * job->chunks * job->window * SR_TILE_LINE});
+        job->kernels->operands->copy(
+            &(SrTileCopy){.x = u->in,
+                          .pixel_bytes = number_bytes(job->type) * p->in_c,
+                          .parts = job->parts,
+                          .channels = p->C,
+                          .table = u->piece.inputs,
+                          .pixels = pixels,
+                          .to = u->piece.window + plane * job->chunks * job->window * SR_TILE_LINE,
+                          .row = SR_TILE_LINE,
+                          .chunk = job->window * SR_TILE_LINE,
+                          .part = p->planes * job->chunks * job->window * SR_TILE_LINE});
     }
 }
 
@@ -429,7 +428,8 @@ static void run_unit(void *arg, int64_t i, int thread) {
     u.from = range * job->range;
     u.to = SR_MIN(u.from + job->range, job->blocks);
     u.first = run * job->run;
-    u.n = sr__tile_up(SR_MIN(job->run, job->items - u.first), job->way == IMAGES ? 2 : SR_TILE_BLOCK);
+    u.n =
+        sr__tile_up(SR_MIN(job->run, job->items - u.first), job->way == IMAGES ? 2 : SR_TILE_BLOCK);
     if (job->end && job->end->sums.unit)
         begin_sums(job, &u, run);
     job->kernels->products->configure();

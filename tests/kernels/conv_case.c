@@ -13,13 +13,9 @@
 
 enum { GUARD = 64 }; // floats behind each written buffer that must stay as they were
 
-
-
 size_t conv_x_len(const SrConvShape *s) { return (size_t)s->N * s->H * s->W * s->C; }
 size_t conv_y_len(const SrConvShape *s) { return (size_t)s->N * s->P * s->Q * s->K; }
-size_t conv_w_len(const SrConvShape *s) {
-    return (size_t)s->K * (s->C / s->groups) * s->R * s->S;
-}
+size_t conv_w_len(const SrConvShape *s) { return (size_t)s->K * (s->C / s->groups) * s->R * s->S; }
 
 float *conv_draw(SrRng *rng, size_t n) {
     float *a = sr_alloc(n * sizeof(float));
@@ -39,8 +35,8 @@ static void add(Sum *s, double product) {
 }
 
 // One output pixel under one tap: w, dw (K, C / groups) of that tap.
-static void reference_tap(const ConvCase *t, const float *x, const float *dy, const double *w, Sum *y,
-                          Sum *dx, Sum *dw) {
+static void reference_tap(const ConvCase *t, const float *x, const float *dy, const double *w,
+                          Sum *y, Sum *dx, Sum *dw) {
     int cg = t->s.C / t->s.groups, kg = t->s.K / t->s.groups;
     for (int k = 0; k < t->s.K; k++)
         for (int c = 0; c < cg; c++) {
@@ -66,7 +62,8 @@ static void reference(ConvCase *t) {
     size_t taps = (size_t)(s->R * s->S), one = conv_w_len(s) / taps; // weights of a tap
     double *w = sr_alloc(conv_w_len(s) * sizeof *w);
     Sum *y = sr_calloc(conv_y_len(s), sizeof *y), *dx = sr_calloc(conv_x_len(s), sizeof *dx);
-    Sum *dw = sr_calloc(conv_w_len(s), sizeof *dw), *dw_tap_last = sr_calloc(conv_w_len(s), sizeof *dw);
+    Sum *dw = sr_calloc(conv_w_len(s), sizeof *dw),
+        *dw_tap_last = sr_calloc(conv_w_len(s), sizeof *dw);
     for (size_t i = 0; i < conv_w_len(s); i++)
         w[i % taps * one + i / taps] = t->w[i];
     for (int n = 0; n < s->N; n++)
@@ -103,14 +100,14 @@ static void round_to(SrDtype type, float *a, size_t n) {
 ConvCase conv_case_new(SrConvShape s, SrRng *rng) {
     sr_conv_shape(&s);
     ConvCase t = {.s = s,
-              .x = conv_draw(rng, conv_x_len(&s)),
-              .w = conv_draw(rng, conv_w_len(&s)),
-              .dy = conv_draw(rng, conv_y_len(&s)),
-              .bias = conv_draw(rng, (size_t)s.K),
-              .y = sr_calloc(conv_y_len(&s), sizeof(double)),
-              .dx = sr_calloc(conv_x_len(&s), sizeof(double)),
-              .dw = sr_calloc(conv_w_len(&s), sizeof(double)),
-              .dbias = sr_calloc((size_t)s.K, sizeof(double))};
+                  .x = conv_draw(rng, conv_x_len(&s)),
+                  .w = conv_draw(rng, conv_w_len(&s)),
+                  .dy = conv_draw(rng, conv_y_len(&s)),
+                  .bias = conv_draw(rng, (size_t)s.K),
+                  .y = sr_calloc(conv_y_len(&s), sizeof(double)),
+                  .dx = sr_calloc(conv_x_len(&s), sizeof(double)),
+                  .dw = sr_calloc(conv_w_len(&s), sizeof(double)),
+                  .dbias = sr_calloc((size_t)s.K, sizeof(double))};
     round_to(s.type, t.x, conv_x_len(&s));
     round_to(s.type, t.dy, conv_y_len(&s));
     reference(&t);
@@ -157,7 +154,8 @@ static void free_guarded(const ConvCase *t, SrConvPass pass, unsigned char *p, s
 
 // One pass into a fresh buffer of len + GUARD numbers that starts as `start` everywhere; what it held,
 // as floats.  `add` asks a forward for a residual (dy, which has its shape) and a ReLU as well.
-float *conv_case_run(const ConvCase *t, SrConvPass pass, size_t len, float start, bool add, float *dbias) {
+float *conv_case_run(const ConvCase *t, SrConvPass pass, size_t len, float start, bool add,
+                     float *dbias) {
     const SrConvShape *s = &t->s;
     size_t bytes = sr_conv_scratch_bytes(s, pass), prepared_bytes = sr_conv_prepared(s, pass).bytes;
     unsigned char *scratch = guarded(bytes), *prepared = guarded(prepared_bytes);

@@ -35,8 +35,8 @@ static void check_both(const ConvCase *t, double tolerance, uint64_t *hash) {
     if (sr_cpu_has_tiles()) {
         conv_case_check(t, tolerance);
         if (hash_case(t, *hash) != right)
-            fail_msg("tiles and their emulation differ: N%d %dx%d C%d -> K%d, %dx%d stride %d", t->s.N,
-                     t->s.H, t->s.W, t->s.C, t->s.K, t->s.R, t->s.S, t->s.stride_h);
+            fail_msg("tiles and their emulation differ: N%d %dx%d C%d -> K%d, %dx%d stride %d",
+                     t->s.N, t->s.H, t->s.W, t->s.C, t->s.K, t->s.R, t->s.S, t->s.stride_h);
     }
     *hash = right;
 }
@@ -85,7 +85,8 @@ static void test_random_shapes(void **state) {
     sr_conv_allow(SR_CONV_ALL);
     sr_parallel_set_threads(threads);
     CHECK(tiles > 50);
-    print_message("tiles: %d shapes, hash of all results %016llx\n", tiles, (unsigned long long)hash);
+    print_message("tiles: %d shapes, hash of all results %016llx\n", tiles,
+                  (unsigned long long)hash);
 }
 
 // Large enough to be cut into several units, ranges and chunks.
