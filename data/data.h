@@ -213,9 +213,13 @@ typedef struct {
     int batch;
     bool drop_last, shuffle;
     const char *label_type; // "standard", "sample_index", "zero"
-    int threads;            // NUM_DATALOADER_WORKERS; 0: decode in the caller
-    int prefetch;           // batches ahead; at least 1
+    const int64_t
+        *class_map; // what to give for each of the set's classes, borrowed; NULL: themselves
+    int threads;    // NUM_DATALOADER_WORKERS; 0: decode in the caller
+    int prefetch;   // batches ahead; at least 1
     int gray_size;
+    bool
+        unlabel_bad; // a replaced image has the label -1, or -1 in all its targets: it judges nothing
     double max_bad_share; // fail when more than this share of an epoch's images cannot be decoded
     bool fast;
     uint64_t seed;
@@ -236,8 +240,9 @@ SrStatus sr_loader_next(SrLoader *loader, const SrBatch **batch, double *wait_s)
 
 // Bad images so far.
 typedef struct {
-    int64_t seen, bad;
-    int n_listed; // the first 20 paths with their reasons
+    int64_t seen, bad;             // in all epochs
+    int64_t epoch_seen, epoch_bad; // in the last one
+    int n_listed;                  // the first 20 paths with their reasons
     const char *listed[20];
 } SrBadReport;
 void sr_loader_bad(const SrLoader *loader, SrBadReport *out);

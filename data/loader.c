@@ -113,15 +113,21 @@ static SrStatus write_views(const SrLoader *l, const SrViews *views) {
 static int64_t label_of(const SrLoader *l, int64_t in_set, int64_t in_subset) {
     if (strcmp(l->config.label_type, "sample_index") == 0)
         return in_subset;
-    return strcmp(l->config.label_type, "zero") == 0
-               ? 0
-               : l->config.dataset->label(l->config.set, in_set);
+    if (strcmp(l->config.label_type, "zero") == 0)
+        return 0;
+    int64_t label = l->config.dataset->label(l->config.set, in_set);
+    return l->config.class_map && label >= 0 ? l->config.class_map[label] : label;
 }
 
 // One number, or the targets of every class.
 static void write_label(const SrLoader *l, int64_t in_set, int64_t label, int row, SrBatch *batch) {
     if (batch->n_targets == 0) {
         batch->label[row] = label;
+        return;
+    }
+    if (batch->valid[row] < 0 && l->config.unlabel_bad) {
+        for (int c = 0; c < batch->n_targets; c++)
+            batch->label[(int64_t)row * batch->n_targets + c] = -1;
         return;
     }
     const int8_t *targets = l->config.dataset->targets(l->config.set, in_set); // (n_targets)
@@ -170,9 +176,9 @@ static SrStatus load_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool 
     if (status == SR_ERR_CONFIG)
         return sr_fail_prefix(status, "%s", *path ? path : "an image");
     SR_TRY(status);
-    write_label(l, in_set, label, row, &slot->batch);
     slot->batch.index[row] = index;
     slot->batch.valid[row] = *bad ? -1 : 1;
+    write_label(l, in_set, *bad && l->config.unlabel_bad ? -1 : label, row, &slot->batch);
     return SR_OK;
 }
 
@@ -500,7 +506,11 @@ SrStatus sr_loader_next(SrLoader *l, const SrBatch **batch, double *wait_s) {
 void sr_loader_bad(const SrLoader *loader, SrBadReport *out) {
     SrLoader *l = (SrLoader *)loader; // only to take its lock
     pthread_mutex_lock(&l->lock);
-    *out = (SrBadReport){.seen = l->seen, .bad = l->bad, .n_listed = l->n_listed};
+    *out = (SrBadReport){.seen = l->seen,
+                         .bad = l->bad,
+                         .epoch_seen = l->epoch_seen,
+                         .epoch_bad = l->epoch_bad,
+                         .n_listed = l->n_listed};
     for (int i = 0; i < l->n_listed; i++)
         out->listed[i] = l->listed[i];
     pthread_mutex_unlock(&l->lock);

@@ -1,8 +1,11 @@
 // Which images are trained on and which are the test, from folders alone.
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "tests/check.h"
+#include "tests/data/fixture.h"
 #include "tests/temp_dir.h"
 #include "trainer/run/data_split.h"
 
@@ -32,8 +35,8 @@ static SrStatus sizes_of(const char *const *overrides, int n, Sizes *out) {
     SrStatus status;
     SR_TRY(sr_config_load(CONFIG, overrides, n, &config));
     SR_TRY_GOTO(sr_split_open_train(config, &train));
-    SR_TRY_GOTO(sr_split_open_eval(config, SR_SIDE_BANK, false, 8, 16, &bank));
-    SR_TRY_GOTO(sr_split_open_eval(config, SR_SIDE_TEST, false, 8, 16, &test));
+    SR_TRY_GOTO(sr_split_open_eval(config, SR_SIDE_BANK, false, 8, 16, NULL, &bank));
+    SR_TRY_GOTO(sr_split_open_eval(config, SR_SIDE_TEST, false, 8, 16, &bank, &test));
     *out = (Sizes){sr_loader_length(train.loader), sr_loader_length(bank.loader),
                    sr_loader_length(test.loader), test.classes, *test.note != '\0'};
     CHECK(train.n_views == 3 && bank.n_views == 1 && bank.h[0] == 16);
@@ -119,4 +122,110 @@ static void test_labels_of_folders(void **state) {
     temp_dir_remove(root);
 }
 
-SR_TESTS(data_split, unit(test_folders), unit(test_labels_of_folders), unit(test_limits_and_errors))
+// Labels of the test side as the loader gives them, in the order of its files.
+static SrStatus test_labels(const char *train, const char *test, int64_t *labels, int n) {
+    char a[256], b[256];
+    SrConfig *config;
+    SrSplit bank = {.note = ""}, split = {.note = ""};
+    const SrBatch *batch;
+    SrStatus status;
+    snprintf(a, sizeof a, "DATA.TRAIN.DATA_PATHS=[%s]", train);
+    snprintf(b, sizeof b, "DATA.TEST.DATA_PATHS=[%s]", test);
+    const char *overrides[] = {a, b, "DATA.TRAIN.DATA_SOURCES=[]", "DATA.TRAIN.DATA_LIMIT=-1",
+                               "DATA.TEST.MAX_BAD_IMAGE_SHARE=1"};
+    SR_TRY(sr_config_load(CONFIG, overrides, 5, &config));
+    SR_TRY_GOTO(sr_split_open_eval(config, SR_SIDE_BANK, false, 8, 16, NULL, &bank));
+    SR_TRY_GOTO(sr_split_open_eval(config, SR_SIDE_TEST, false, 8, 16, &bank, &split));
+    CHECK_INT(sr_loader_length(split.loader), n);
+    CHECK_OK(sr_loader_start(split.loader, 0, 0));
+    CHECK_OK(sr_loader_next(split.loader, &batch, NULL));
+    for (int i = 0; i < n; i++)
+        labels[i] = batch->label[i];
+done:
+    sr_split_close(&bank);
+    sr_split_close(&split);
+    sr_config_free(config);
+    return status;
+}
+
+// An image of one colour, so that it can be read.
+static void make_readable(const char *root, const char *folder, const char *name) {
+    uint8_t pixels[16 * 16 * 3] = {0};
+    char path[256];
+    size_t n;
+    void *png = fixture_png(pixels, 16, 16, 3, &n);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    fixture_write(root, path, png, n);
+    free(png);
+}
+
+// A test folder without one class keeps the training's numbers; one with a class too many is refused.
+static void test_classes_by_name(void **state) {
+    (void)state;
+    char dir[64], train[128], test[128];
+    int64_t labels[8];
+    temp_dir_make(dir);
+    const char *const classes[] = {"ape", "bee", "cat", "dog"};
+    for (int c = 0; c < 4; c++) {
+        char folder[64];
+        snprintf(folder, sizeof folder, "set/train/%s", classes[c]);
+        make_images(dir, folder, 5);
+        snprintf(folder, sizeof folder, "other/%s", classes[c]);
+        if (c == 1 || c == 3)
+            make_readable(dir, folder, "1.png");
+    }
+    snprintf(train, sizeof train, "%s/set/train", dir);
+    snprintf(test, sizeof test, "%s/other", dir);
+    CHECK_OK(test_labels(train, test, labels, 2));
+    CHECK_INT(labels[0], 1);
+    CHECK_INT(labels[1], 3);
+    char empty[160];
+    snprintf(empty, sizeof empty, "%s/other/aaa", dir);
+    CHECK_OK(sr_file_mkdirs(empty)); // no image is judged by it
+    CHECK_OK(test_labels(train, test, labels, 2));
+    CHECK_INT(labels[0], 1);
+    make_readable(dir, "other/cow", "1.png");
+    CHECK_FAILS(test_labels(train, test, labels, 3), SR_ERR_CONFIG,
+                "DATA.TEST has images of 1 class that DATA.TRAIN has not: 'cow'");
+    temp_dir_remove(dir);
+}
+
+// Lists of names are numbered each by itself, in the order of their bytes.
+static void test_lists_by_name(void **state) {
+    (void)state;
+    char dir[64], path[4][160], over[4][800];
+    SrConfig *config;
+    SrSplit bank = {.note = ""}, test = {.note = ""};
+    const SrBatch *batch;
+    static const char *const texts[] = {"x.png\nx.png\nx.png\n", "red\nblue\ngreen\n",
+                                        "x.png\nx.png\n", "red\ngreen\n"};
+    static const char *const names[] = {"a.txt", "a_names.txt", "b.txt", "b_names.txt"};
+    static const char *const keys[] = {"TRAIN.DATA_PATHS", "TRAIN.LABEL_PATHS", "TEST.DATA_PATHS",
+                                       "TEST.LABEL_PATHS"};
+    temp_dir_make(dir);
+    make_readable(dir, ".", "x.png");
+    const char *overrides[7] = {"DATA.TRAIN.DATA_SOURCES=[disk_filelist]",
+                                "DATA.TEST.DATA_SOURCES=[disk_filelist]",
+                                "DATA.TRAIN.DATA_LIMIT=-1"};
+    for (int i = 0; i < 4; i++) {
+        snprintf(path[i], sizeof path[i], "%s/%s", dir, names[i]);
+        CHECK_OK(sr_file_write(path[i], texts[i], strlen(texts[i])));
+        snprintf(over[i], sizeof over[i], "DATA.%s=[%s]", keys[i], path[i]);
+        overrides[3 + i] = over[i];
+    }
+    CHECK_OK(sr_config_load(CONFIG, overrides, 7, &config));
+    CHECK_OK(sr_split_open_eval(config, SR_SIDE_BANK, false, 8, 16, NULL, &bank));
+    CHECK_OK(sr_split_open_eval(config, SR_SIDE_TEST, false, 8, 16, &bank, &test));
+    CHECK_OK(sr_loader_start(test.loader, 0, 0));
+    CHECK_OK(sr_loader_next(test.loader, &batch, NULL));
+    CHECK_INT(batch->label[0], 2); // blue, green, red
+    CHECK_INT(batch->label[1], 1);
+    CHECK_INT(test.classes, 3);
+    sr_split_close(&bank);
+    sr_split_close(&test);
+    sr_config_free(config);
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(data_split, unit(test_folders), unit(test_labels_of_folders), unit(test_limits_and_errors),
+         unit(test_classes_by_name), unit(test_lists_by_name))

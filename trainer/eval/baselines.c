@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "trainer/model/weights_init.h"
+#include "trainer/run/data_summary.h"
 #include "trainer/run/run_folder.h"
 
 // Passes for the untrained trunk's statistics: what is left of their initial values is 0.9^40, 1.5
@@ -49,8 +50,10 @@ SrStatus sr_baselines_open(SrBaselines *rows, const SrConfig *config, const char
     SR_TRY(sr_split_train_shape(config, &n, h, w));
     rows->crop = h[0];
     rows->batch = batch_for(h[0]);
-    SR_TRY(sr_split_open_eval(config, SR_SIDE_BANK, false, rows->batch, rows->crop, &rows->bank));
-    SR_TRY(sr_split_open_eval(config, SR_SIDE_TEST, false, rows->batch, rows->crop, &rows->test));
+    SR_TRY(sr_split_open_eval(config, SR_SIDE_BANK, false, rows->batch, rows->crop, NULL,
+                              &rows->bank));
+    SR_TRY(sr_split_open_eval(config, SR_SIDE_TEST, false, rows->batch, rows->crop, &rows->bank,
+                              &rows->test));
     rows->labels = rows->bank.classes > 0 && rows->test.classes > 0;
     return SR_OK;
 }
@@ -113,7 +116,7 @@ static SrStatus row_of_untrained(SrBaselines *r, SrEachRow each, void *arg) {
     int batch = (int)SR_MIN((int64_t)r->batch, sr_loader_length(r->bank.loader));
     SR_TRY_GOTO(drawn_model(r->config, r->layer, batch, r->crop, &model));
     SR_TRY_GOTO(row_of_trunk(r, SR_ROW_UNTRAINED, model, each, arg));
-    SR_TRY_GOTO(sr_split_open_eval(r->config, SR_SIDE_BANK, true, batch, r->crop, &sample));
+    SR_TRY_GOTO(sr_split_open_eval(r->config, SR_SIDE_BANK, true, batch, r->crop, NULL, &sample));
     SR_TRY_GOTO(sr_trunk_features_calibrate(model, r->layer, &sample, batch, CALIBRATION_BATCHES));
     SR_TRY_GOTO(row_of_trunk(r, SR_ROW_CALIBRATED, model, each, arg));
 done:
@@ -128,7 +131,11 @@ SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, 
         SR_TRY(row_of_pixels(rows, each, arg));
         SR_TRY(row_of_untrained(rows, each, arg));
     }
-    return trained ? row_of_trunk(rows, SR_ROW_TRAINED, trained, each, arg) : SR_OK;
+    if (trained)
+        SR_TRY(row_of_trunk(rows, SR_ROW_TRAINED, trained, each, arg));
+    sr_data_summary_say_bad(rows->bank.loader, "training images", "are left out");
+    sr_data_summary_say_bad(rows->test.loader, "test images", "are left out");
+    return SR_OK;
 }
 
 // ---- weights ------------------------------------------------------------------------------------

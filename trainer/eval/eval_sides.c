@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "trainer/eval/feature_files.h"
+#include "trainer/run/data_summary.h"
 
 typedef struct {
     SrSides *sides;
@@ -29,6 +30,7 @@ static SrStatus each_of_config(SrSides *s, Call *call) {
         SR_TRY_GOTO(sr_baselines_model(s->config, s->layer, NULL, &model));
     SR_TRY_GOTO(sr_baselines_open(&rows, s->config, s->layer));
     s->note = rows.test.note;
+    sr_data_summary_say(s->config, &rows.bank, &rows.test);
     if (!rows.labels)
         SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG,
                             "the images have no labels, so there is nothing to learn or compare"));

@@ -13,7 +13,7 @@
 #include "trainer/eval/extract_file.h"
 #include "trainer/eval/extract_identity.h"
 #include "trainer/eval/feature_names.h"
-#include "trainer/run/data_split.h"
+#include "trainer/run/data_summary.h"
 
 enum { PATH_BYTES = 4096, NAME_BYTES = 512, BATCH = 32, SHARD_BYTES = 256 << 20 };
 
@@ -112,6 +112,7 @@ static SrStatus open_data(Run *r) {
                              .fast = false};
     SR_TRY(sr_loader_new(&loader, &r->loader));
     r->n = sr_loader_length(r->loader);
+    sr_data_summary_say_set(&r->split, "images");
     r->n_targets = sr_loader_targets(r->loader);
     SR_TRY(keep_classes(r));
     return sr_image_pool_new(&r->pool);
@@ -332,6 +333,7 @@ SrStatus sr_extract_data(const SrExtractOptions *o, SrText *report) {
     SrStatus status = open(&r);
     if (status == SR_OK)
         status = run_shards(&r, report);
+    sr_data_summary_say_bad(r.loader, "images", "have the features of a grey one (valid is 0)");
     sr_loader_free(r.loader);
     sr_split_close(&r.split);
     sr__string_list_deinit(&r.files);

@@ -69,8 +69,8 @@ static SrStatus calibrate(SrRun *run) {
     const SrYaml *map = run->config->model.feat_pool_ops;
     const SrYaml *last = map->items[map->n - 1];
     SrSplit sample = {.note = ""};
-    SR_TRY(
-        sr_split_open_eval(run->config, SR_SIDE_BANK, true, run->batch, run->train.h[0], &sample));
+    SR_TRY(sr_split_open_eval(run->config, SR_SIDE_BANK, true, run->batch, run->train.h[0], NULL,
+                              &sample));
     SrStatus status = sr_trunk_features_calibrate(run->model, last->items[0]->text, &sample,
                                                   run->batch, CALIBRATION_BATCHES);
     sr_split_close(&sample);

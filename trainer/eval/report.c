@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "trainer/eval/eval_sides.h"
+#include "trainer/run/data_summary.h"
 
 typedef struct {
     const SrKnnConfig *knn;
@@ -19,6 +20,8 @@ static SrStatus compare(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *te
     SrKnnOptions options = {.sigma = r->knn->sigma, .l2_norm = r->knn->l2_norm_feats};
     if (row >= SR_ROW_UNTRAINED)
         r->out->feature_length = bank->d;
+    r->out->n_bank = bank->n;
+    r->out->n_test = test->n;
     for (int i = 0; row == SR_ROW_PIXELS && i < r->out->n_k; i++)
         r->out->row[SR_ROW_MAJORITY][i] =
             (SrKnnResult){.k = r->out->k[i], .top1 = sr_knn_majority(test), .n = test->n};
@@ -47,6 +50,7 @@ SrStatus sr_knn_report(const SrConfig *config, SrModel *trained, bool baselines,
     SR_TRY_GOTO(sr_baselines_open(&rows, config, config->knn.layer));
     begin_report(&rows, &config->knn, out);
     Report r = {&config->knn, out};
+    sr_data_summary_say(config, &rows.bank, &rows.test);
     if (out->labels)
         SR_TRY_GOTO(sr_baselines_each(&rows, trained, baselines, compare, &r));
     sr_baselines_keep_better(out->has, out->row[SR_ROW_UNTRAINED][0].top1,

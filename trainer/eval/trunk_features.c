@@ -18,20 +18,29 @@ static SrStatus make_targets(SrMatrix *f, int classes) {
                                (long long)f->n);
 }
 
-// With several labels an image `label` says none.
-static void keep_labels(SrMatrix *f, const SrBatch *batch, int64_t at) {
+// Rows and labels of the images that could be read; the others leave no row.  With several labels an
+// image `label` says none.  Returns how many were kept; their features lie at row `at` already.
+static int keep_rows(SrMatrix *f, const SrBatch *batch, int64_t at) {
+    int kept = 0;
     for (int i = 0; i < batch->batch; i++) {
-        f->label[at + i] = batch->n_targets ? -1 : batch->label[i];
+        if (batch->valid[i] < 0)
+            continue;
+        int64_t to = at + kept;
+        if (kept < i)
+            memcpy(f->x + to * f->d, f->x + (at + i) * f->d, (size_t)f->d * sizeof *f->x);
+        f->label[to] = batch->n_targets ? -1 : batch->label[i];
         for (int c = 0; c < batch->n_targets; c++)
-            f->target[(at + i) * f->n_targets + c] =
+            f->target[to * f->n_targets + c] =
                 (int8_t)batch->label[(int64_t)i * batch->n_targets + c];
+        kept++;
     }
+    return kept;
 }
 
 // Rows come in the loader's order, which for an evaluation is that of the set, so features line up
 // with labels whatever the number of threads.
 SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_of, void *arg) {
-    int64_t done = 0;
+    int64_t done = 0, kept = 0;
     double said = sr_clock(), wait_s;
     const SrBatch *batch;
     SR_TRY(make_targets(f, split->n_targets));
@@ -40,8 +49,8 @@ SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_
         SR_TRY(sr_loader_next(split->loader, &batch, &wait_s));
         if (!batch || batch->batch > f->n - done)
             break;
-        rows_of(arg, batch, f->x + done * f->d);
-        keep_labels(f, batch, done);
+        rows_of(arg, batch, f->x + kept * f->d);
+        kept += keep_rows(f, batch, kept);
         done += batch->batch;
         if (sr_clock() - said < 0.5)
             continue;
@@ -50,6 +59,7 @@ SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_
     }
     if (batch || done != f->n)
         return sr_fail(SR_ERR_RUN, "the loader gave other than its %lld images", (long long)f->n);
+    f->n = kept;
     return SR_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "trainer/run/class_match.h"
 
 #define PATH_BYTES 4096
 
@@ -103,6 +104,9 @@ SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t s
         .seed = seed,
     };
     SR_TRY(out->source->open(&set, &out->set));
+    out->path = sr_arena_strdup(&out->arena, path);
+    if (!out->path)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", path);
     out->classes = out->source->classes ? out->source->classes(out->set) : 0;
     if (out->pipeline && sr_pipeline_classes(out->pipeline) > 0)
         out->classes = sr_pipeline_classes(out->pipeline);
@@ -185,7 +189,7 @@ static SrStatus open_train(const SrConfig *config, SrSplit *out) {
 
 // On failure nothing stays open.
 SrStatus sr_split_open_train(const SrConfig *config, SrSplit *out) {
-    *out = (SrSplit){.note = ""};
+    *out = (SrSplit){.note = "", .path = ""};
     SrStatus status = open_train(config, out);
     if (status != SR_OK)
         sr_split_close(out);
@@ -264,26 +268,23 @@ SrStatus sr_split_eval_shape(const SrConfig *config, int *n_views, int h[64], in
     return status;
 }
 
-// Where the test images come from.
-typedef enum { TEST_CONFIGURED, TEST_OF_SOURCE, TEST_HELD_OUT } TestOrigin;
-
 // From the most to the least explicit; the last resort is said in the report.
-static TestOrigin test_origin(const SrConfig *config) {
+static SrTestOrigin test_origin(const SrConfig *config) {
     char part[PATH_BYTES];
     const SrDataset *source = NULL;
     const SrStrings *sources = &config->train.data_sources;
     if (config->test.data_paths.n > 0 || config->test.data_sources.n > 0)
-        return TEST_CONFIGURED;
+        return SR_TEST_CONFIGURED;
     const char *path = first_of(&config->train.data_paths);
     if (split_folder(path, true, part))
-        return TEST_OF_SOURCE;
+        return SR_TEST_OF_SOURCE;
     SrStatus found = sources->n > 0 ? sr_dataset_find(sources->v[0], &source)
                                     : sr_dataset_infer(path, "TEST", &source);
     bool own = found == SR_OK && source->accepts && source->accepts(path, "TEST");
-    return own ? TEST_OF_SOURCE : TEST_HELD_OUT;
+    return own ? SR_TEST_OF_SOURCE : SR_TEST_HELD_OUT;
 }
 
-bool sr_split_has_test(const SrConfig *config) { return test_origin(config) != TEST_HELD_OUT; }
+bool sr_split_has_test(const SrConfig *config) { return test_origin(config) != SR_TEST_HELD_OUT; }
 
 // A tenth of the chosen training images for the test, the rest for the bank: two stretches of one
 // shuffled order.  The draw is keyed by DATA_LIMIT_SAMPLING.SEED, so every evaluation of a run
@@ -309,35 +310,58 @@ static void cap_side(SrLoaderConfig *loader, int64_t cap, int64_t length) {
     loader->limit = cap;
 }
 
+// Sources and paths are the training side's unless the test has its own; limits are always the
+// side's own.
+static SrSplitConfig side_config(const SrConfig *config, SrEvalSide side, SrTestOrigin origin) {
+    if (side == SR_SIDE_BANK || origin == SR_TEST_HELD_OUT)
+        return config->train;
+    if (origin == SR_TEST_CONFIGURED)
+        return config->test;
+    SrSplitConfig c = config->train;
+    c.data_limit = config->test.data_limit;
+    c.data_limit_seed = config->test.data_limit_seed;
+    c.data_limit_balanced = config->test.data_limit_balanced;
+    c.data_limit_skip = config->test.data_limit_skip;
+    c.label_paths = config->test.label_paths;
+    c.max_bad_share = config->test.max_bad_share;
+    c.fast_pixels = config->test.fast_pixels;
+    return c;
+}
+
 // The bank is always of the training side; only its counterpart moves.
-static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch, int crop,
+static SrStatus open_side(const SrConfig *config, SrEvalSide side, const SrSplitConfig *c,
                           SrSplit *out) {
-    TestOrigin origin = test_origin(config);
-    // Sources and paths are the training side's unless the test has its own; limits are always the
-    // side's own.
-    SrSplitConfig c =
-        side == SR_SIDE_TEST && origin == TEST_CONFIGURED ? config->test : config->train;
-    if (side == SR_SIDE_TEST && origin == TEST_OF_SOURCE) {
-        c.data_limit = config->test.data_limit;
-        c.data_limit_seed = config->test.data_limit_seed;
-        c.data_limit_balanced = config->test.data_limit_balanced;
-        c.data_limit_skip = config->test.data_limit_skip;
-        c.label_paths = config->test.label_paths;
-        c.max_bad_share = config->test.max_bad_share;
-        c.fast_pixels = config->test.fast_pixels;
-    }
-    const char *which = side == SR_SIDE_TEST && origin != TEST_HELD_OUT ? "TEST" : "TRAIN";
+    const char *which = side == SR_SIDE_TEST && out->origin != SR_TEST_HELD_OUT ? "TEST" : "TRAIN";
+    return sr_split_open_set(c, which, config->seed, out);
+}
+
+SrStatus sr_split_open_test_set(const SrConfig *config, SrSplit *out) {
+    *out = (SrSplit){.note = "", .path = "", .origin = test_origin(config)};
+    SrSplitConfig c = side_config(config, SR_SIDE_TEST, out->origin);
+    SrStatus status = open_side(config, SR_SIDE_TEST, &c, out);
+    if (status != SR_OK)
+        sr_split_close(out);
+    return status;
+}
+
+static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch, int crop,
+                          const SrSplit *train, SrSplit *out) {
+    SrSplitConfig c = side_config(config, side, out->origin);
     SR_TRY(open_eval_pipeline(config, crop, out));
-    SR_TRY(sr_split_open_set(&c, which, config->seed, out));
+    SR_TRY(open_side(config, side, &c, out));
     SrLoaderConfig loader = loader_config(config, &c, out);
-    if (origin == TEST_HELD_OUT) {
+    if (out->origin == SR_TEST_HELD_OUT) {
         hold_out(&loader, side, out->source->length(out->set));
         out->note = "no test set: a tenth of the training images is held out of the bank";
     }
     int64_t cap = side == SR_SIDE_BANK ? config->knn.bank_limit : config->knn.test_limit;
     cap_side(&loader, cap, out->source->length(out->set));
     loader.batch = batch;
+    loader.unlabel_bad = true;
     loader.shuffle = loader.drop_last = sample;
+    SR_TRY(sr_class_match(train, out, &out->arena, &loader.class_map));
+    if (loader.class_map)
+        out->classes = train->classes;
     SR_TRY(sr_loader_new(&loader, &out->loader));
     out->n_targets = sr_loader_targets(out->loader);
     return SR_OK;
@@ -345,9 +369,9 @@ static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, 
 
 // On failure nothing stays open.
 SrStatus sr_split_open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch,
-                            int crop, SrSplit *out) {
-    *out = (SrSplit){.note = ""};
-    SrStatus status = open_eval(config, side, sample, batch, crop, out);
+                            int crop, const SrSplit *train, SrSplit *out) {
+    *out = (SrSplit){.note = "", .path = "", .origin = test_origin(config)};
+    SrStatus status = open_eval(config, side, sample, batch, crop, train, out);
     if (status != SR_OK)
         sr_split_close(out);
     return status;
@@ -360,5 +384,5 @@ void sr_split_close(SrSplit *split) {
         split->source->close(split->set);
     sr_pipeline_free(split->pipeline);
     sr_arena_deinit(&split->arena);
-    *split = (SrSplit){.note = ""};
+    *split = (SrSplit){.note = "", .path = ""};
 }

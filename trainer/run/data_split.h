@@ -9,12 +9,21 @@
 
 #define SR_SPLIT_BATCHES_AHEAD 4 // that a loader holds, the one in use included
 
+// Where test images come from.
+typedef enum {
+    SR_TEST_CONFIGURED, // DATA.TEST names them
+    SR_TEST_OF_SOURCE,  // the training source sets them apart
+    SR_TEST_HELD_OUT    // a tenth of the training images
+} SrTestOrigin;
+
 typedef struct {
     const SrDataset *source;
     void *set;
     SrPipeline *pipeline;
     SrLoader *loader;
     SrArena arena;
+    const char *path;    // where the images lie, "" if nowhere
+    SrTestOrigin origin; // of a test side
     int n_views;
     int h[64], w[64]; // of each view
     int classes;      // of the labels, the source's or those its transforms make; 0: no labels
@@ -37,9 +46,12 @@ typedef enum { SR_SIDE_BANK, SR_SIDE_TEST } SrEvalSide;
 // DATA.TEST.DATA_PATHS those the training source itself sets apart (IDX, CIFAR, a folder train/
 // beside test/ or val/); without such a tenth of the training images, which the bank then leaves
 // out (they were trained on, but never with their labels). sample: shuffled and in whole batches
-// only, for statistics over a few of them.
+// only, for statistics over a few of them.  train: labels are its class numbers, matched by name
+// (class_match.h); NULL: the set's own.
 SrStatus sr_split_open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch,
-                            int crop, SrSplit *out);
+                            int crop, const SrSplit *train, SrSplit *out);
+// Source and images of the test side alone, without transforms and loader.
+SrStatus sr_split_open_test_set(const SrConfig *config, SrSplit *out);
 
 // The transforms of evaluation as sr_split_open_eval takes them, and what to call them in messages.
 SrStatus sr_split_eval_transforms(const SrConfig *config, int crop, SrArena *arena,

@@ -2,6 +2,7 @@
 #include "trainer/run/phases.h"
 
 #include "base/log.h"
+#include "trainer/run/data_summary.h"
 
 // ---- the test's own plan
 
@@ -33,6 +34,27 @@ static SrStatus open_feed(SrRun *run, SrPhases *p) {
                         run->config->checkpoint.dir);
 }
 
+// Without training only the names of the training's classes are looked at, where its images are there.
+static SrStatus open_split(SrRun *run, SrPhases *p) {
+    const SrConfig *c = run->config;
+    SrSplit names = {.note = "", .path = ""};
+    const SrSplit *train = &run->train;
+    if (!train->source && (c->train.data_paths.n > 0 || c->train.data_sources.n > 0)) {
+        if (sr_split_open_set(&c->train, "TRAIN", c->seed, &names) != SR_OK)
+            sr_warn("the test's classes keep their own numbers, because those of the training are "
+                    "not there: %s",
+                    sr_status_message());
+        else
+            train = &names;
+    }
+    SrStatus status =
+        sr_split_open_eval(c, SR_SIDE_TEST, false, p->batch, run->train.h[0], train, &p->split);
+    if (status == SR_OK && train == &names)
+        sr_data_summary_say(c, &names, &p->split);
+    sr_split_close(&names);
+    return status;
+}
+
 static SrStatus open_test(SrRun *run, SrPhases *p, const int *classes, int n) {
     const SrConfig *c = run->config;
     if (!c->test_model || !sr_split_has_test(c)) {
@@ -42,7 +64,7 @@ static SrStatus open_test(SrRun *run, SrPhases *p, const int *classes, int n) {
         return SR_OK;
     }
     p->batch = SR_MIN(c->test.batchsize_per_replica, run->batch);
-    SR_TRY(sr_split_open_eval(c, SR_SIDE_TEST, false, p->batch, run->train.h[0], &p->split));
+    SR_TRY(open_split(run, p));
     SR_TRY(sr_run_check_classes(run, &p->split, "TEST"));
     SR_TRY(build_graph(run, p));
     SR_TRY(compile(p));

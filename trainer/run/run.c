@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernels/conv/conv.h"
+#include "trainer/run/data_summary.h"
 
 // Without learning a run is one forward on the images of evaluation.
 static bool forward_only(const SrRun *run) {
@@ -210,6 +211,7 @@ SrStatus sr_run_freeze(SrRun *run) {
     SR_TRY(sr_split_in_order(run->config, &run->train, &in_order));
     SrStatus status = sr_feed_keep(&run->feed, in_order, (SrCacheKind)m->cache_features,
                                    run->config->checkpoint.dir);
+    sr_data_summary_say_bad(in_order, "training images", "are grey instead");
     sr_loader_free(in_order);
     return status;
 }

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "trainer/eval/online_probe.h"
 #include "trainer/model/weights_init.h"
+#include "trainer/run/data_summary.h"
 #include "trainer/run/metrics.h"
 #include "trainer/run/phases.h"
 #include "trainer/run/progress.h"
@@ -412,6 +413,21 @@ static SrStatus test_alone(Train *t) {
     return test(t, t->at.epoch);
 }
 
+// What an epoch shows and what it leaves out.
+static void say_epochs(const Train *t) {
+    char left[96] = "";
+    const SrSplit *s = &t->run->train;
+    int64_t n =
+        t->config->train.data_limit > 0 ? t->config->train.data_limit : s->source->length(s->set);
+    n -= sr_loader_length(s->loader);
+    if (n > 0)
+        snprintf(left, sizeof left, " (%lld images fill no batch and are left out: DROP_LAST)",
+                 (long long)n);
+    sr_info("%lld images an epoch%s, %d view%s, batch %d: %lld updates an epoch, %d epochs",
+            (long long)sr_loader_length(s->loader), left, s->n_views, s->n_views == 1 ? "" : "s",
+            t->run->batch, (long long)t->run->steps_per_epoch, t->config->optimizer.num_epochs);
+}
+
 // Everything that can be said before the first step is said before it.
 static SrStatus train_all(Train *t) {
     SrResume how;
@@ -433,9 +449,8 @@ static SrStatus train_all(Train *t) {
     say_cost(t);
     say_facts(t);
     SR_TRY(sr_config_save(t->config, t->config->checkpoint.dir));
-    sr_info("%lld images, %d views, batch %d: %lld updates an epoch, %d epochs",
-            (long long)sr_loader_length(t->run->train.loader), t->run->train.n_views, t->run->batch,
-            (long long)t->run->steps_per_epoch, t->config->optimizer.num_epochs);
+    SR_TRY(sr_data_summary_check(t->config, &t->run->train));
+    say_epochs(t);
     SR_TRY(sr_run_freeze(t->run));
     SR_TRY(sr_phases_open(t->run, &t->phases));
     SR_TRY(sr_online_probe_open(t->config, t->run->model, &t->probe));
@@ -474,7 +489,7 @@ done:
     if (t.run && !result->already_finished) {
         fill_result(&t);
         say_bad_images(t.run->train.loader);
-        say_bad_images(t.phases.split.loader);
+        sr_data_summary_say_bad(t.phases.split.loader, "test images", "are not judged");
     }
     sr_phases_close(&t.phases);
     sr_metrics_close(&t.lines);

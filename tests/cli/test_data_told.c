@@ -1,0 +1,120 @@
+// What a run says of its images: how many of what, where the test images were found, what was passed over, what could
+// not be read and is left out of the figures.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+#define CONFIG "tests/cli/tiny.yaml"
+static ProgramResult result;
+static char dir[64], train_key[128], run_key[128];
+
+#define RUN(...)                                                                 \
+    program_run(&result, 1,                                                      \
+                (const char *const[]){__VA_ARGS__, "DATA.TRAIN.DATA_SOURCES=[]", \
+                                      "DATA.TRAIN.DATA_LIMIT=-1", run_key, NULL})
+
+static void add(const char *name, uint64_t seed) {
+    uint8_t pixels[20 * 20 * 3];
+    size_t n;
+    fixture_noise(pixels, sizeof pixels, seed);
+    void *png = fixture_png(pixels, 20, 20, 3, &n);
+    fixture_write(dir, name, seed ? png : "junk", seed ? n : 4);
+    free(png);
+}
+
+// train/ with 12 + 13 images, one of them junk, and two of another format; test/ with 6 + 7, one of them junk.
+static int set_up(void **state) {
+    (void)state;
+    char name[64];
+    temp_dir_make(dir);
+    for (int i = 0; i < 24; i++) {
+        snprintf(name, sizeof name, "train/%s/%d.png", i % 2 ? "cat" : "ape", i);
+        add(name, (uint64_t)i + 1);
+    }
+    for (int i = 0; i < 12; i++) {
+        snprintf(name, sizeof name, "test/%s/%d.png", i % 2 ? "cat" : "ape", i);
+        add(name, (uint64_t)i + 100);
+    }
+    add("train/cat/bad.png", 0);
+    add("test/cat/worse.png", 0);
+    add("train/cat/x.gif", 1);
+    add("train/ape/y.gif", 1);
+    snprintf(train_key, sizeof train_key, "DATA.TRAIN.DATA_PATHS=[%s/train]", dir);
+    snprintf(run_key, sizeof run_key, "CHECKPOINT.DIR=%s/run", dir);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    temp_dir_remove(dir);
+    return 0;
+}
+
+#define SAID(text) CHECK(strstr(result.err, text) || (fprintf(stderr, "%s", result.err), 0))
+
+static void test_counts_and_origin(void **state) {
+    (void)state;
+    RUN(CONFIG, train_key, "TEST_MODEL=True", "OPTIMIZER.num_epochs=1");
+    CHECK_INT(result.code, 0);
+    SAID("training images: 25 images in 2 classes from ");
+    SAID("/train (passed over: 2 .gif)");
+    SAID("test images: 13 images in 2 classes from ");
+    SAID("/test, found by DATA.TRAIN.DATA_PATHS");
+    SAID("24 images an epoch (1 images fill no batch and are left out: DROP_LAST)");
+    // The evaluation at the end: what cannot be read is neither in the bank nor judged.
+    SAID("1 of 25 training images could not be read and are left out:");
+    SAID("train/cat/bad.png: neither JPEG nor PNG");
+    SAID("1 of 13 test images could not be read and are left out:");
+    SAID("test/cat/worse.png: neither JPEG nor PNG");
+    CHECK(strstr(result.out, "kNN: 12 test images against 24,"));
+    // The same of the verb alone.
+    RUN("knn", CONFIG, train_key, "--no-baselines");
+    CHECK_INT(result.code, 0);
+    SAID("1 of 13 test images could not be read and are left out:");
+    SAID("test images: 13 images in 2 classes from ");
+    CHECK(strstr(result.out, "kNN: 12 test images against 24,"));
+    RUN("logreg", CONFIG, train_key, "--no-baselines");
+    SAID("1 of 25 training images could not be read and are left out:");
+    CHECK(strstr(result.out, "12 test images against 24,"));
+    // Extraction keeps a row for every image.
+    char data[128], out[128], weights[128];
+    snprintf(data, sizeof data, "%s/train", dir);
+    snprintf(out, sizeof out, "%s/features", dir);
+    snprintf(weights, sizeof weights, "%s/run/checkpoint.safetensors", dir);
+    program_run(&result, 1,
+                (const char *const[]){"extract", CONFIG, "--weights", weights, "--data", data,
+                                      "--out", out, "--nodes", "flatten", NULL});
+    CHECK_INT(result.code, 0);
+    SAID("images: 25 images in 2 classes from ");
+    SAID("1 of 25 images could not be read and have the features of a grey one (valid is 0):");
+}
+
+// Figures on the very images of the training are no figures of new ones; a class that training lacks ends it at once.
+static void test_which_test_images(void **state) {
+    (void)state;
+    char more[128], same[128];
+    for (int i = 0; i < 10; i++) {
+        snprintf(same, sizeof same, "same/%s/%d.png", i % 2 ? "cat" : "ape", i);
+        add(same, (uint64_t)i + 1);
+    }
+    snprintf(same, sizeof same, "DATA.TRAIN.DATA_PATHS=[%s/same]", dir);
+    snprintf(more, sizeof more, "DATA.TEST.DATA_PATHS=[%s/same/.]", dir);
+    RUN(CONFIG, same, more, "TEST_MODEL=True", "OPTIMIZER.num_epochs=1");
+    CHECK_INT(result.code, 0);
+    SAID("DATA.TEST names the very images of DATA.TRAIN");
+    add("more/dog/1.png", 7);
+    add("more/cat/1.png", 8);
+    snprintf(more, sizeof more, "DATA.TEST.DATA_PATHS=[%s/more]", dir);
+    RUN(CONFIG, train_key, more, "TEST_MODEL=True", "OPTIMIZER.num_epochs=9");
+    CHECK_INT(result.code, 2);
+    SAID("DATA.TEST has images of 1 class that DATA.TRAIN has not: 'dog'");
+    CHECK(!strstr(result.err, "epoch 0 done"));
+}
+
+SR_TESTS(data_told, cmocka_unit_test_setup_teardown(test_counts_and_origin, set_up, tear_down),
+         cmocka_unit_test_setup_teardown(test_which_test_images, set_up, tear_down))

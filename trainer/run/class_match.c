@@ -1,0 +1,90 @@
+// See the header.
+#include "trainer/run/class_match.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+
+#define NAMED_AT_MOST 5 // classes in a message
+
+static const char *name_of(const SrSplit *s, int c) {
+    return s->source->class_name ? s->source->class_name(s->set, c) : NULL;
+}
+
+// Two sorted lists are walked side by side: the next name is looked for behind the last one found.
+static int64_t find(const SrSplit *train, const char *name, int from) {
+    for (int k = 0; k < train->classes; k++) {
+        const char *known = name_of(train, (from + k) % train->classes);
+        if (known && strcmp(known, name) == 0)
+            return (from + k) % train->classes;
+    }
+    return -1;
+}
+
+// Named folders on one side and numbers on the other: numbers count the sorted names, as VISSL's lists do.
+static void match(const SrSplit *train, const SrSplit *test, int64_t *map) {
+    bool names = name_of(train, 0) && name_of(test, 0);
+    int64_t last = -1;
+    for (int c = 0; c < test->classes; c++) {
+        if (names)
+            map[c] = find(train, name_of(test, c), (int)(last + 1) % train->classes);
+        else
+            map[c] = c < train->classes ? c : -1;
+        last = map[c] < 0 ? last : map[c];
+    }
+}
+
+// An empty folder is no class that anything would be judged by.
+static void mark_used(const SrSplit *test, bool *used) {
+    int64_t n = test->source->length(test->set);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t label = test->source->label(test->set, i);
+        if (label >= 0 && label < test->classes)
+            used[label] = true;
+    }
+}
+
+static SrStatus refuse(const SrSplit *train, const SrSplit *test, const int64_t *map,
+                       const bool *used) {
+    SrText text = SR_TEXT_INIT;
+    int missing = 0;
+    for (int c = 0; c < test->classes; c++) {
+        const char *name = name_of(test, c);
+        if (map[c] >= 0 || !used[c] || ++missing > NAMED_AT_MOST)
+            continue;
+        sr_text_add(&text, missing > 1 ? ", " : "");
+        if (name)
+            sr_text_printf(&text, "'%s'", name);
+        else
+            sr_text_printf(&text, "%d", c);
+    }
+    SrStatus status = SR_OK;
+    if (missing)
+        status = sr_fail(SR_ERR_CONFIG,
+                         "DATA.TEST has images of %d class%s that DATA.TRAIN has not: %s%s (%s has "
+                         "%d classes): leave them out, or name them alike",
+                         missing, missing == 1 ? "" : "es", text.s ? text.s : "",
+                         missing > NAMED_AT_MOST ? ", ..." : "", train->path, train->classes);
+    sr_text_deinit(&text);
+    return status;
+}
+
+SrStatus sr_class_match(const SrSplit *train, const SrSplit *test, SrArena *arena,
+                        const int64_t **map) {
+    *map = NULL;
+    if (!train || !train->source || train->classes < 1 || test->classes < 1)
+        return SR_OK;
+    if (test->source->targets && test->source->targets(test->set, 0))
+        return SR_OK;
+    size_t n = (size_t)test->classes;
+    int64_t *to = sr_arena_alloc(arena, n * sizeof *to);
+    bool *used = sr_arena_alloc(arena, n * sizeof *used);
+    if (!to || !used)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d classes", test->classes);
+    memset(used, 0, n * sizeof *used);
+    match(train, test, to);
+    mark_used(test, used);
+    *map = to;
+    return refuse(train, test, to, used);
+}

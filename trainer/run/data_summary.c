@@ -1,0 +1,102 @@
+// See the header.
+#include "trainer/run/data_summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "trainer/run/class_match.h"
+
+// Of those that `limit` chooses; -1: all.
+static void describe(const SrSplit *split, int64_t limit, SrText *out) {
+    const SrDataset *source = split->source;
+    int64_t all = source->length(split->set);
+    int classes = source->classes ? source->classes(split->set) : 0;
+    const char *skipped = source->skipped ? source->skipped(split->set) : "";
+    sr_text_printf(out, "%lld", (long long)(limit > 0 ? SR_MIN(limit, all) : all));
+    if (limit > 0 && limit < all)
+        sr_text_printf(out, " of %lld", (long long)all);
+    sr_text_add(out, " images");
+    if (classes > 0)
+        sr_text_printf(out, " in %d class%s", classes, classes == 1 ? "" : "es");
+    if (*split->path)
+        sr_text_printf(out, " from %s", split->path);
+    if (*skipped)
+        sr_text_printf(out, " (passed over: %s)", skipped);
+}
+
+static bool same_file(const char *a, const char *b) {
+    char *x = realpath(a, NULL), *y = realpath(b, NULL);
+    bool same = x && y && strcmp(x, y) == 0;
+    free(x);
+    free(y);
+    return same;
+}
+
+// A source that tells its test images apart gives others for the same path; limits may choose others.
+static bool same_images(const SrConfig *config, const SrSplit *train, const SrSplit *test) {
+    const SrSplitConfig *a = &config->train, *b = &config->test;
+    bool limited =
+        a->data_limit > 0 && b->data_limit > 0 &&
+        (a->data_limit_skip != b->data_limit_skip || a->data_limit_seed != b->data_limit_seed);
+    return test->origin == SR_TEST_CONFIGURED && !limited && train->source == test->source &&
+           !(test->source->accepts && test->source->accepts(test->path, "TEST")) &&
+           same_file(train->path, test->path);
+}
+
+static void say_side(const char *what, const SrSplit *split, int64_t limit, const char *found) {
+    SrText text = SR_TEXT_INIT;
+    describe(split, limit, &text);
+    sr_info("%s: %s%s", what, text.s ? text.s : "", found);
+    sr_text_deinit(&text);
+}
+
+void sr_data_summary_say_set(const SrSplit *split, const char *what) {
+    say_side(what, split, -1, "");
+}
+
+void sr_data_summary_say(const SrConfig *config, const SrSplit *train, const SrSplit *test) {
+    if (train && train->source)
+        say_side("training images", train, config->train.data_limit, "");
+    if (!test)
+        return;
+    if (test->origin == SR_TEST_HELD_OUT) {
+        sr_info("test images: none were found, so a tenth of the training images is held out");
+        return;
+    }
+    say_side("test images", test, config->test.data_limit,
+             test->origin == SR_TEST_OF_SOURCE ? ", found by DATA.TRAIN.DATA_PATHS" : "");
+    if (train && train->source && same_images(config, train, test))
+        sr_warn("DATA.TEST names the very images of DATA.TRAIN (%s): its figures tell how well "
+                "they are remembered, not how new ones would do; name others, or leave "
+                "DATA.TEST.DATA_PATHS out",
+                test->path);
+}
+
+void sr_data_summary_say_bad(const SrLoader *loader, const char *what, const char *outcome) {
+    SrBadReport bad = {.bad = 0};
+    if (loader)
+        sr_loader_bad(loader, &bad);
+    if (bad.epoch_bad == 0)
+        return;
+    sr_warn("%lld of %lld %s could not be read and %s:", (long long)bad.epoch_bad,
+            (long long)bad.epoch_seen, what, outcome);
+    for (int i = 0; i < bad.n_listed; i++)
+        sr_warn("  %s", bad.listed[i]);
+}
+
+SrStatus sr_data_summary_check(const SrConfig *config, const SrSplit *train) {
+    SrSplit test = {.note = ""};
+    const int64_t *map;
+    if (!config->test_model || !sr_split_has_test(config) || train->classes < 1) {
+        sr_data_summary_say(config, train, NULL);
+        return SR_OK;
+    }
+    SrStatus status = sr_split_open_test_set(config, &test);
+    if (status == SR_OK) {
+        sr_data_summary_say(config, train, &test);
+        status = sr_class_match(train, &test, &test.arena, &map);
+    }
+    sr_split_close(&test);
+    return status;
+}
