@@ -31,9 +31,11 @@ CASES = [  # model, nodes, size, batch, train
     ("resnext50_32x4d", "layer1.1.bn2,layer3", 64, 3, True),
     ("wide_resnet50_2", "layer1.0.bn2,layer3.5.add,avgpool,fc", 64, 2, False),
     ("wide_resnet50_2", "layer2.3.relu_2,layer3.0", 65, 3, True),
+    ("efficientnet_b0", "features.0,features.3.1.block.2,features.8,flatten", 64, 2, False),
+    ("mobilenet_v2", "features.2.conv.1,features.7,features.14.conv.3,flatten", 64, 2, False),
+    ("mobilenet_v3_small", "features.1,features.5.add,features.9.block.2,classifier.3", 64, 2, False),
+    ("efficientnet_v2_s", "features.1.1.add,features.4,avgpool,classifier.1", 80, 2, False),
 ]
-LISTED = ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d", "resnext101_32x8d",
-          "resnext101_64x4d", "wide_resnet50_2", "wide_resnet101_2"]
 
 
 def save(path, tensors):
@@ -128,11 +130,18 @@ def check_list(program, name):
     return [line.split(" ")[0] for line in text.splitlines()] == train
 
 
+def listed(program):
+    """The models that torchvision and the program both have."""
+    ours = subprocess.run([program, "list", "model"], check=True, capture_output=True, text=True).stdout
+    ours = {line.split()[0] for line in ours.splitlines() if line.strip()}
+    return [name for name in torchvision.models.list_models(module=torchvision.models) if name in ours]
+
+
 def main():
     program = sys.argv[1] if len(sys.argv) > 1 else "./sslrun"
     wanted = sys.argv[2:]
     bad = 0
-    for name in LISTED:
+    for name in listed(program):
         if not wanted or name in wanted:
             good = check_list(program, name)
             bad += not good
