@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +23,13 @@ static const char *const marks[] = {[SR_LOG_DEBUG] = "debug: ",
                                     [SR_LOG_ERROR] = "error: "};
 
 int sr_log_is_terminal(void) { return isatty(STDERR_FILENO); }
+
+int sr_log_columns(void) {
+    struct winsize size;
+    if (!sr_log_is_terminal())
+        return 0;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
 
 void sr_log_set_level(SrLogLevel level) {
     pthread_mutex_lock(&lock);
@@ -55,6 +63,17 @@ static void write_stamped(const char *mark, const char *line) {
     fflush(file);
 }
 
+static void put(SrLogLevel level, const char *shown, const char *filed) {
+    pthread_mutex_lock(&lock);
+    if (level >= threshold) {
+        wipe_live();
+        fprintf(stderr, "%s%s\n", marks[level], shown);
+        if (file)
+            write_stamped(marks[level], filed);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 void sr_log(SrLogLevel level, const char *fmt, ...) {
     char line[4096];
     va_list args;
@@ -62,13 +81,17 @@ void sr_log(SrLogLevel level, const char *fmt, ...) {
     vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
     disarm(line);
+    put(level, line, line);
+}
+
+void sr_log_fitted(const char *short_line, const char *whole_line) {
+    put(SR_LOG_INFO, sr_log_is_terminal() ? short_line : whole_line, whole_line);
+}
+
+void sr_log_end_live(void) {
     pthread_mutex_lock(&lock);
-    if (level >= threshold) {
-        wipe_live();
-        fprintf(stderr, "%s%s\n", marks[level], line);
-        if (file)
-            write_stamped(marks[level], line);
-    }
+    wipe_live();
+    fflush(stderr);
     pthread_mutex_unlock(&lock);
 }
 
@@ -92,14 +115,14 @@ void sr_log_close(void) {
     pthread_mutex_unlock(&lock);
 }
 
-// A terminal narrower than the line would wrap and leave remains behind; callers keep it short.
+// A line that wraps would leave its remains behind.  The last column stays free: some terminals wrap there already.
 void sr_log_live(const char *fmt, ...) {
     if (!sr_log_is_terminal())
         return;
     char line[512];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(line, sizeof line, fmt, args);
+    vsnprintf(line, SR_MIN(sizeof line, (size_t)sr_log_columns()), fmt, args);
     va_end(args);
     pthread_mutex_lock(&lock);
     fprintf(stderr, "\r%s\033[K", line); // erasing after the text, not before it, does not flicker

@@ -18,8 +18,15 @@ void sr_log(SrLogLevel level, const char *fmt, ...) SR_PRINTF(2, 3);
 SrStatus sr_log_open(const char *path);
 void sr_log_close(void);
 
-// A line that overwrites itself when stderr is a terminal, and is dropped when it is not.
+// One line of information in two lengths: a terminal's, and that of the file and of a stderr that is none.
+void sr_log_fitted(const char *short_line, const char *whole_line);
+
+// A line that overwrites itself when stderr is a terminal, cut to its width, and is dropped when it is not.
 void sr_log_live(const char *fmt, ...) SR_PRINTF(1, 2);
+// Wipes the live line: before anything is printed that does not come through here.
+void sr_log_end_live(void);
 int sr_log_is_terminal(void);
+int sr_log_columns(
+    void); // width of the terminal that stderr is, 80 if it does not say; 0: no terminal
 
 #endif

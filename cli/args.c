@@ -1,5 +1,6 @@
 // Command lines of the verbs.
 #include "cli/args.h"
+#include "base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,6 +147,7 @@ SrStatus sr_args_load_config(const SrArgs *given, const char *verb, SrConfig **o
 // A full disk or a closed pipe behind stdout is a failure of the command.
 SrStatus sr_args_print(SrText *text) {
     SrStatus status = SR_OK;
+    sr_log_end_live();
     if (text->failed)
         status = sr_fail(SR_ERR_MEMORY, "out of memory for the output");
     else if (text->s && (fputs(text->s, stdout) == EOF || fflush(stdout) != 0))

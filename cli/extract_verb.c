@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "cli/args.h"
 #include "cli/verb.h"
@@ -101,6 +102,7 @@ static SrStatus run_verb(int argc, char **argv) {
     o->extractor.overrides = args.overrides;
     o->extractor.n_overrides = args.n_overrides;
     SrStatus status = o->input ? sr_extract_input(o, &report) : sr_extract_data(o, &report);
+    sr_log_end_live();
     if (report.s)
         fputs(report.s, stderr);
     sr_text_deinit(&report);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -83,7 +84,8 @@ int main(int argc, char **argv) {
     sr_parallel_init();
     SrStatus status = dispatch(argc, argv);
     if (status != SR_OK)
-        fprintf(stderr, "sslrun: %s\n", sr_status_message());
+        sr_log_end_live();
+    fprintf(stderr, "sslrun: %s\n", sr_status_message());
     // The shell's convention for a process ended by a signal, though this one saved its state first.
     return status == SR_ERR_INTERRUPT ? 128 + sr_interrupt_signal() : sr_status_exit_code(status);
 }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <libgen.h>
+#include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -28,8 +29,8 @@ static int open_output(const char *dir, const char *name) {
     return open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 }
 
-// Everything is prepared before the fork: a child of a program with threads may only exec.
-pid_t program_start(const char *dir, int threads, const char *const *args) {
+// Everything is prepared before the fork: a child of a program with threads may only exec.  Closes out and err.
+static pid_t start(int out, int err, int threads, const char *const *args) {
     char path[PATH_BYTES], number[16];
     char *argv[MAX_ARGS + 2];
     int n = 0;
@@ -44,7 +45,6 @@ pid_t program_start(const char *dir, int threads, const char *const *args) {
         snprintf(number, sizeof number, "%d", threads);
         setenv("OMP_NUM_THREADS", number, 1);
     }
-    int out = open_output(dir, "out"), err = open_output(dir, "err");
     CHECK(out >= 0 && err >= 0);
     pid_t pid = fork();
     if (pid == 0) {
@@ -59,6 +59,27 @@ pid_t program_start(const char *dir, int threads, const char *const *args) {
         unsetenv("OMP_NUM_THREADS");
     CHECK(pid > 0);
     return pid;
+}
+
+pid_t program_start(const char *dir, int threads, const char *const *args) {
+    return start(open_output(dir, "out"), open_output(dir, "err"), threads, args);
+}
+
+// The reader ends with EIO when the last writer has closed the other side.
+void program_run_terminal(ProgramResult *result, int columns, const char *const *args) {
+    int us, them;
+    ssize_t got;
+    size_t n = 0;
+    struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)columns};
+    CHECK(openpty(&us, &them, NULL, NULL, &size) == 0);
+    CHECK(fcntl(us, F_SETFD, FD_CLOEXEC) == 0);
+    pid_t pid = start(them, dup(them), 1, args);
+    while (n < sizeof result->out - 1 &&
+           (got = read(us, result->out + n, sizeof result->out - 1 - n)) > 0)
+        n += (size_t)got;
+    result->out[n] = result->err[0] = '\0';
+    result->code = program_wait(pid, &result->peak_bytes);
+    close(us);
 }
 
 int program_wait(pid_t pid, long *peak_bytes) {

@@ -21,6 +21,8 @@ typedef struct {
 void program_run(ProgramResult *result, int threads, const char *const *args);
 // Started and not waited for; what it prints goes to <dir>/out and <dir>/err.
 pid_t program_start(const char *dir, int threads, const char *const *args);
+// The same in a terminal of so many columns: stdout and stderr together are in result->out, as they were drawn.
+void program_run_terminal(ProgramResult *result, int columns, const char *const *args);
 int program_wait(pid_t pid, long *peak_bytes); // exit code, or 128 + signal; peak_bytes may be NULL
 // The file's text, at most n - 1 bytes; "" if it is missing.
 void program_read(const char *dir, const char *name, char *text, int n);

@@ -46,12 +46,18 @@ static void test_line(void **state) {
     sr_progress_step(&p, 0.25, 0.05);
     SrProgressLine line = {
         .epoch = 1, .iteration = 99, .epoch_step = 9, .epoch_steps = 90, .lr = 0.3, .loss = 5.25};
-    sr_progress_text(&p, &line, s, sizeof s);
+    sr_progress_text(&p, &line, 0, s, sizeof s);
     CHECK_STR(s, "[ep: 1] iter: 10/90; lr: 0.3; loss: 5.25000; btime(ms): 250; eta: 0:00:25; "
                  "images/s: 256; data wait: 20%");
     char small[20]; // cut off, never overrun
-    sr_progress_text(&p, &line, small, sizeof small);
+    sr_progress_text(&p, &line, 0, small, sizeof small);
     CHECK_INT(strlen(small), 19);
+    sr_progress_text(&p, &line, 80, s, sizeof s);
+    CHECK_STR(s, "[ep: 1] iter: 10/90; lr: 0.3; loss: 5.25000; btime(ms): 250; eta: 0:00:25");
+    sr_progress_text(&p, &line, 73, s, sizeof s); // one column stays free
+    CHECK_STR(s, "[ep: 1] iter: 10/90; lr: 0.3; loss: 5.25000; eta: 0:00:25");
+    sr_progress_text(&p, &line, 10, s, sizeof s); // what is left is the least there is
+    CHECK_STR(s, "[ep: 1] iter: 10/90; loss: 5.25000; eta: 0:00:25");
 }
 
 SR_TESTS(progress, unit(test_durations), unit(test_rates), unit(test_line))

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/compiler.h"
 
@@ -43,15 +44,33 @@ void sr_progress_reset_window(SrProgress *p) {
     p->window_s = p->window_wait_s = 0;
 }
 
+enum { FIELDS = 8, FIELD_BYTES = 64 };
+
+static int length_of(char field[FIELDS][FIELD_BYTES]) {
+    int length = 0;
+    for (int i = 0; i < FIELDS; i++)
+        length += (int)strlen(field[i]);
+    return length;
+}
+
 // The first six fields are VISSL's, so that scripts made for its logs find them.
-void sr_progress_text(const SrProgress *p, const SrProgressLine *line, char *out, size_t bytes) {
-    char eta[48];
+void sr_progress_text(const SrProgress *p, const SrProgressLine *line, int columns, char *out,
+                      size_t bytes) {
+    static const int dropped[] = {7, 6, 4, 2}; // waiting, images/s, btime, lr
+    char field[FIELDS][FIELD_BYTES], eta[48];
+    size_t at = 0;
     sr_duration_text(sr_progress_eta(p, line->iteration + 1), eta, sizeof eta);
-    snprintf(out, bytes,
-             "[ep: %lld] iter: %lld/%lld; lr: %.5g; loss: %.5f; btime(ms): %.0f; eta: %s; "
-             "images/s: %.0f; "
-             "data wait: %.0f%%",
-             (long long)line->epoch, (long long)line->epoch_step + 1, (long long)line->epoch_steps,
-             line->lr, line->loss, 1e3 * p->step_s, eta, sr_progress_rate(p),
-             100 * sr_progress_wait(p));
+    snprintf(field[0], FIELD_BYTES, "[ep: %lld]", (long long)line->epoch);
+    snprintf(field[1], FIELD_BYTES, " iter: %lld/%lld", (long long)line->epoch_step + 1,
+             (long long)line->epoch_steps);
+    snprintf(field[2], FIELD_BYTES, "; lr: %.5g", line->lr);
+    snprintf(field[3], FIELD_BYTES, "; loss: %.5f", line->loss);
+    snprintf(field[4], FIELD_BYTES, "; btime(ms): %.0f", 1e3 * p->step_s);
+    snprintf(field[5], FIELD_BYTES, "; eta: %s", eta);
+    snprintf(field[6], FIELD_BYTES, "; images/s: %.0f", sr_progress_rate(p));
+    snprintf(field[7], FIELD_BYTES, "; data wait: %.0f%%", 100 * sr_progress_wait(p));
+    for (int i = 0; i < SR_COUNT(dropped) && columns > 0 && length_of(field) >= columns; i++)
+        field[dropped[i]][0] = '\0';
+    for (int i = 0; i < FIELDS && at < bytes; i++)
+        at += (size_t)snprintf(out + at, bytes - at, "%s", field[i]);
 }

@@ -32,7 +32,9 @@ double sr_progress_rate(const SrProgress *p); // images a second since the last 
 double sr_progress_wait(const SrProgress *p); // share of that time spent waiting, 0 .. 1
 // "[ep: 3] iter: 120/938; lr: 0.30000; loss: 5.12345; btime(ms): 312; eta: 1:02:33; images/s: 820;
 // data wait: 2%".
-void sr_progress_text(const SrProgress *p, const SrProgressLine *line, char *out, size_t bytes);
+// columns: of the terminal, in which the line leaves fields out until it fits, the last one free; 0: the whole line.
+void sr_progress_text(const SrProgress *p, const SrProgressLine *line, int columns, char *out,
+                      size_t bytes);
 void sr_progress_reset_window(SrProgress *p);
 
 #endif

@@ -204,19 +204,20 @@ static void write_metrics(Train *t, const SrProgressLine *line) {
 // A plain line every LOG_FREQUENCY updates and at the end of an epoch; between them a live one on a
 // terminal.
 static void say_step(Train *t, const SrProgressLine *line) {
-    char text[512];
+    char fitted[512], whole[512];
     int every = SR_MAX(t->config->log_frequency, 1);
     bool due = line->iteration % every == 0 || line->epoch_step + 1 == line->epoch_steps;
     double now = sr_clock();
     if (!due && (!sr_log_is_terminal() || now - t->live_at < 0.2))
         return;
-    sr_progress_text(&t->progress, line, text, sizeof text);
+    sr_progress_text(&t->progress, line, sr_log_columns(), fitted, sizeof fitted);
+    sr_progress_text(&t->progress, line, 0, whole, sizeof whole);
     if (!due) {
         t->live_at = now;
-        sr_log_live("%s", text);
+        sr_log_live("%s", fitted);
         return;
     }
-    sr_info("%s", text);
+    sr_log_fitted(fitted, whole);
     write_metrics(t, line);
     sr_progress_reset_window(&t->progress);
 }

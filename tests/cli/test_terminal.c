@@ -1,0 +1,77 @@
+// What only a terminal shows: lines that draw over themselves fit its width and are gone before a result is printed.
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/check.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+#define CONFIG "tests/cli/tiny.yaml"
+
+static ProgramResult result; // two 64 kB texts: too large for the stack of a test
+
+static void run(int columns) {
+    char dir[64], folder[96];
+    temp_dir_make(dir);
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", dir);
+    program_run_terminal(&result, columns,
+                         (const char *const[]){CONFIG, folder, "TEST_MODEL=True", NULL});
+    temp_dir_remove(dir);
+    if (result.code != 0)
+        fail_msg("exit code %d: %s", result.code, result.out);
+}
+
+// Calls check() for every stretch of text between line ends and returns to the line's start.
+static void each_stretch(void (*check)(char *stretch, int columns), int columns) {
+    char *save = NULL;
+    for (char *at = strtok_r(result.out, "\r\n", &save); at; at = strtok_r(NULL, "\r\n", &save)) {
+        char *erase = strstr(at, "\033[K");
+        if (strncmp(at, "\033[K", 3) == 0)
+            at += 3;
+        else if (erase)
+            *erase = '\0';
+        check(at, columns);
+    }
+}
+
+static int progress_lines, with_wait, with_loss;
+
+// A line as wide as the terminal makes some of them wrap.
+static void check_progress(char *stretch, int columns) {
+    if (strncmp(stretch, "[ep: ", 5) != 0)
+        return;
+    progress_lines++;
+    with_wait += strstr(stretch, "data wait: ") != NULL;
+    with_loss += strstr(stretch, "loss: ") != NULL && strstr(stretch, "eta: ") != NULL;
+    if ((int)strlen(stretch) >= columns)
+        fail_msg("%d characters in %d columns: %s", (int)strlen(stretch), columns, stretch);
+}
+
+static void test_progress_fits(void **state) {
+    (void)state;
+    static const int columns[] = {80, 200};
+    for (int i = 0; i < SR_COUNT(columns); i++) {
+        progress_lines = with_wait = with_loss = 0;
+        run(columns[i]);
+        each_stretch(check_progress, columns[i]);
+        CHECK(progress_lines >= 6 && with_loss == progress_lines);
+        CHECK_INT(with_wait, columns[i] == 200 ? progress_lines : 0);
+    }
+}
+
+// "features: 64 of 70 imageskNN: ..."
+static void test_results_start_a_line(void **state) {
+    (void)state;
+    static const char *const results[] = {"trained 24 updates", "kNN: ", "layers: "};
+    run(100);
+    CHECK(
+        strstr(result.out, "untrained, calibrated: layer flatten")); // a line was there to be wiped
+    for (int i = 0; i < SR_COUNT(results); i++) {
+        const char *at = strstr(result.out, results[i]);
+        if (!at || at == result.out)
+            fail_msg("no '%s' in:\n%s", results[i], result.out);
+        CHECK(at[-1] == '\n' || (at - result.out > 4 && strncmp(at - 4, "\r\033[K", 4) == 0));
+    }
+}
+
+SR_TESTS(terminal, unit(test_progress_fits), unit(test_results_start_a_line))
