@@ -230,6 +230,7 @@ typedef struct SrLoader SrLoader;
 SrStatus sr_loader_new(const SrLoaderConfig *config, SrLoader **out);
 void sr_loader_free(SrLoader *loader);             // joins all threads
 int64_t sr_loader_length(const SrLoader *loader);  // images an epoch
+int64_t sr_loader_samples(const SrLoader *loader); // images SrBatch.index counts, dropped ones too
 int64_t sr_loader_batches(const SrLoader *loader); // batches an epoch
 int sr_loader_targets(const SrLoader *loader);     // n_targets of its batches
 // Starts an epoch at batch `first` (resume).  The order is a function of (seed, epoch) alone.

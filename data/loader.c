@@ -419,6 +419,8 @@ int64_t sr_loader_length(const SrLoader *l) {
     return l->config.drop_last ? l->batches * l->config.batch : l->n;
 }
 
+int64_t sr_loader_samples(const SrLoader *l) { return l->n; }
+
 int64_t sr_loader_batches(const SrLoader *l) { return l->batches; }
 
 int sr_loader_targets(const SrLoader *l) { return l->n_targets; }

@@ -46,10 +46,16 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
     return sr_builder_status(b);
 }
 
+static const char *output(const void *params, int i) {
+    (void)params;
+    return sr_head_scores(i);
+}
+
 const SrHead sr_head_dino_head = {
     .name = "dino_head",
     .help = "projection with GELU to unit length, then prototypes: DINO",
     .options = options,
     .params_bytes = sizeof(DinoHead),
     .build = build,
+    .output = output,
 };

@@ -22,7 +22,13 @@ typedef struct SrHead {
     // features, or the previous module's outputs in a chain.  At most SR_HEAD_MAX_OUT outputs.
     SrStatus (*build)(SrBuilder *b, const void *params, const SrHeadSettings *settings,
                       const SrNodeId *in, int n_in, SrNodeId out[SR_HEAD_MAX_OUT], int *n_out);
+    // What output i is, for the losses: "embedding", "scores0".  NULL: the head has one output,
+    // and the loss says what it is.
+    const char *(*output)(const void *params, int i);
 } SrHead;
+
+// "scores0" .., set < SR_HEAD_MAX_OUT: the name of what prototypes<set> give.
+const char *sr_head_scores(int set);
 
 const SrHead *sr_head_at(int i);
 SrStatus sr_head_find(const char *name, const SrHead **out);

@@ -83,10 +83,16 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
     return sr_builder_status(b);
 }
 
+static const char *output(const void *params, int i) {
+    (void)params;
+    return i == 0 ? sr_head_scores(0) : "patch_scores";
+}
+
 const SrHead sr_head_ibot_head = {
     .name = "ibot_head",
     .help = "DINO's head for the class token and for the patches: iBOT",
     .options = options,
     .params_bytes = sizeof(IbotHead),
     .build = build,
+    .output = output,
 };

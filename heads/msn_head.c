@@ -60,10 +60,16 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
     return sr_builder_status(b);
 }
 
+static const char *output(const void *params, int i) {
+    (void)params;
+    return i == 0 ? "scores" : "query";
+}
+
 const SrHead sr_head_msn_head = {
     .name = "msn_head",
     .help = "projection to unit length and its scaled cosines to prototypes: MSN",
     .options = options,
     .params_bytes = sizeof(MsnHead),
     .build = build,
+    .output = output,
 };

@@ -100,10 +100,16 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
     return sr_builder_status(b);
 }
 
+static const char *output(const void *params, int i) {
+    bool embeddings = ((const SwavHead *)params)->return_embeddings;
+    return embeddings && i == 0 ? "embedding" : sr_head_scores(i - embeddings);
+}
+
 const SrHead sr_head_swav_head = {
     .name = "swav_head",
     .help = "projection to an embedding, then scores against sets of prototypes",
     .options = options,
     .params_bytes = sizeof(SwavHead),
     .build = build,
+    .output = output,
 };

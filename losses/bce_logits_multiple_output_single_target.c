@@ -17,10 +17,12 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
+static SrStatus infer(SrInfer *in) { return sr_infer_set_int(in, "world_size", in->world); }
+
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
     *state = NULL;
-    return sr_label_terms_build(ctx, "bce_logits_multiple_output_single_target", "bce_logits", NULL,
-                                ((const BceLogits *)params)->normalize, loss);
+    return sr_label_terms_build(ctx, "bce_logits", NULL, ((const BceLogits *)params)->normalize,
+                                loss);
 }
 
 const SrLoss sr_loss_bce_logits_multiple_output_single_target = {
@@ -30,5 +32,8 @@ const SrLoss sr_loss_bce_logits_multiple_output_single_target = {
     .options = options,
     .params_bytes = sizeof(BceLogits),
     .needs_labels = true,
+    .examples = sr_label_terms_examples,
+    .n_examples = SR_COUNT(sr_label_terms_examples),
+    .infer = infer,
     .build = build,
 };

@@ -10,12 +10,12 @@ static const SrOption options[] = {
 
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
     *state = NULL;
-    if (ctx->n_outputs != 1)
+    if (ctx->outputs.n != 1)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
                                "CrossEntropyLoss takes a model with one output, this one has %d; "
                                "use cross_entropy_multiple_output_single_target",
-                               ctx->n_outputs);
-    return sr_label_terms_build(ctx, "CrossEntropyLoss", "cross_entropy", params, false, loss);
+                               ctx->outputs.n);
+    return sr_label_terms_build(ctx, "cross_entropy", params, false, loss);
 }
 
 const SrLoss sr_loss_cross_entropy_loss = {
@@ -25,5 +25,7 @@ const SrLoss sr_loss_cross_entropy_loss = {
     .options = options,
     .params_bytes = sizeof(SrCrossEntropyParams),
     .needs_labels = true,
+    .examples = sr_label_terms_examples,
+    .n_examples = SR_COUNT(sr_label_terms_examples),
     .build = build,
 };

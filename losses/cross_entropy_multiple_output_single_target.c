@@ -33,8 +33,7 @@ static const SrOption options[] = {
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
     const CrossEntropy *p = params;
     *state = NULL;
-    return sr_label_terms_build(ctx, "cross_entropy_multiple_output_single_target", "cross_entropy",
-                                &p->op, p->normalize, loss);
+    return sr_label_terms_build(ctx, "cross_entropy", &p->op, p->normalize, loss);
 }
 
 const SrLoss sr_loss_cross_entropy_multiple_output_single_target = {
@@ -44,5 +43,7 @@ const SrLoss sr_loss_cross_entropy_multiple_output_single_target = {
     .options = options,
     .params_bytes = sizeof(CrossEntropy),
     .needs_labels = true,
+    .examples = sr_label_terms_examples,
+    .n_examples = SR_COUNT(sr_label_terms_examples),
     .build = build,
 };

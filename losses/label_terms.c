@@ -8,8 +8,8 @@
 
 // A multi-crop or ensemble output has several rows an image; they come image by image in rounds, as
 // the kernels expect.
-static SrStatus check_output(SrLossContext *ctx, const char *loss_name, int i) {
-    SrShape s = sr_build_shape(ctx->builder, ctx->outputs[i]);
+static SrStatus check_output(SrLossContext *ctx, int i) {
+    SrShape s = sr_build_shape(ctx->builder, ctx->outputs.v[i].node);
     char text[SR_SHAPE_TEXT_BYTES];
     int64_t rows = sr_shape_count(s) / SR_MAX(sr_shape_last(s), 1);
     if ((s.rank == 2 || s.rank == 3) && rows % ctx->batch == 0)
@@ -17,13 +17,13 @@ static SrStatus check_output(SrLossContext *ctx, const char *loss_name, int i) {
     return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
                            "%s: output %d of the model has shape %s; expected class scores for "
                            "each of %d images",
-                           loss_name, i, sr_shape_text(s, text, sizeof text), ctx->batch);
+                           ctx->name, i, sr_shape_text(s, text, sizeof text), ctx->batch);
 }
 
 // Several labels an image go with binary terms alone, one score a column.
-static SrStatus check_labels(SrLossContext *ctx, const char *loss_name, const char *op, int i) {
+static SrStatus check_labels(SrLossContext *ctx, const char *op, int i) {
     SrShape y = sr_build_shape(ctx->builder, ctx->labels);
-    int scores = sr_shape_last(sr_build_shape(ctx->builder, ctx->outputs[i]));
+    int scores = sr_shape_last(sr_build_shape(ctx->builder, ctx->outputs.v[i].node));
     if (y.rank < 2)
         return SR_OK;
     if (strcmp(op, "bce_logits") != 0)
@@ -31,7 +31,7 @@ static SrStatus check_labels(SrLossContext *ctx, const char *loss_name, const ch
             ctx->builder, SR_ERR_CONFIG,
             "%s takes one class an image, and the images have several labels (LABEL_PATHS with a "
             "column a class): LOSS.name=bce_logits_multiple_output_single_target",
-            loss_name);
+            ctx->name);
     if (scores == y.d[1])
         return SR_OK;
     return sr_builder_fail(
@@ -41,19 +41,19 @@ static SrStatus check_labels(SrLossContext *ctx, const char *loss_name, const ch
         y.d[1], i, scores);
 }
 
-SrStatus sr_label_terms_build(SrLossContext *ctx, const char *loss_name, const char *op,
-                              const void *params, bool normalize, SrNodeId *loss) {
+SrStatus sr_label_terms_build(SrLossContext *ctx, const char *op, const void *params,
+                              bool normalize, SrNodeId *loss) {
     SrBuilder *b = ctx->builder;
     if (ctx->labels == SR_NO_NODE)
         return sr_builder_fail(b, SR_ERR_CONFIG, "%s needs labels, and the images have none",
-                               loss_name);
-    for (int i = 0; i < ctx->n_outputs; i++) {
+                               ctx->name);
+    for (int i = 0; i < ctx->outputs.n; i++) {
         char leaf[32], normalized[32];
-        SR_TRY(check_output(ctx, loss_name, i));
-        SR_TRY(check_labels(ctx, loss_name, op, i));
+        SR_TRY(check_output(ctx, i));
+        SR_TRY(check_labels(ctx, op, i));
         snprintf(leaf, sizeof leaf, "%s%d", op, i);
         snprintf(normalized, sizeof normalized, "normalized%d", i);
-        SrNodeId x = ctx->outputs[i];
+        SrNodeId x = ctx->outputs.v[i].node;
         if (normalize)
             x = sr_build(b, "l2_normalize", normalized, &(SrL2NormalizeParams){0}, x);
         SrNodeId term = sr_build_n(b, op, leaf, params, (SrNodeId[]){x, ctx->labels}, 2);
@@ -61,3 +61,7 @@ SrStatus sr_label_terms_build(SrLossContext *ctx, const char *loss_name, const c
     }
     return sr_builder_status(b);
 }
+
+const SrLossExample sr_label_terms_examples[1] = {
+    {.heads = "[[mlp, {dims: [32, 8]}]]", .sizes = {16}},
+};

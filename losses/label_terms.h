@@ -8,7 +8,9 @@
 
 // `op`: cross_entropy or bce_logits, node "<op><i>" for output i.  normalize: outputs get length 1
 // first.  No labels, or outputs that are no scores: SR_ERR_CONFIG.
-SrStatus sr_label_terms_build(SrLossContext *ctx, const char *loss_name, const char *op,
-                              const void *params, bool normalize, SrNodeId *loss);
+SrStatus sr_label_terms_build(SrLossContext *ctx, const char *op, const void *params,
+                              bool normalize, SrNodeId *loss);
+// Scores of 4 classes for images of 16 pixels.
+extern const SrLossExample sr_label_terms_examples[1];
 
 #endif

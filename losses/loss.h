@@ -1,11 +1,15 @@
 // The loss contract: a method is one file, the loss and everything it needs (queue, teacher,
-// prototypes, memory bank, hooks, saved state).  A descriptor `const SrLoss sr_loss_<stem>` in
-// losses/<stem>.c.
+// prototypes, memory bank, hooks, saved state, inference rules).  A descriptor
+// `const SrLoss sr_loss_<stem>` in losses/<stem>.c.
 //
-// `build` adds nodes that end in one scalar.  It may call the model again (a momentum encoder with
-// parameters of its own, another input, another resolution), add state entries (saved with every
-// checkpoint because they are in the parameter table) and host-filled inputs (drawn negatives,
-// cluster targets).  The hooks run on the host between plan runs; they may call kernels but
+// Rows of the world: a loss sees the images of the whole step, over all replicas, and never
+// communicates.  Rows of an output are view-major, row = view * batch + image, and image i belongs
+// to replica i / (batch / replicas).
+//
+// `build` adds nodes to ctx->builder that end in one scalar.  What works on images goes through the
+// sr_loss_* calls below (the model again, a head of the loss's own); everything else is built
+// directly.  State entries (sr_build_state) are saved with every checkpoint, because they are in
+// the parameter table.  The hooks run on the host between plan runs; except for before_epoch they
 // allocate nothing.
 #ifndef SR_LOSSES_LOSS_H
 #define SR_LOSSES_LOSS_H
@@ -15,52 +19,122 @@
 #include "base/option.h"
 #include "graph/builder.h"
 #include "graph/plan.h"
+#include "losses/infer.h"
+#include "losses/outputs.h"
 
 #define SR_MAX_VIEWS 64
 #define SR_LOSS_MAX_KEPT 16
 
-// One input of the step: crop v of every image, (N, H, W, 3).
-typedef struct {
-    SrNodeId input;
-    int size_h, size_w;
-} SrView;
+// ---- while building
 
-// What the trainer offers a loss while it builds.
 typedef struct SrLossContext SrLossContext;
+
+// Whose running statistics a second set of parameters has.
+typedef enum {
+    SR_STATISTICS_OWN,     // its own, moved by its own forwards (MoCo, DINO, BYOL)
+    SR_STATISTICS_STUDENT, // the student's, as they are after its forward of the same step (SwAV)
+} SrStatistics;
+
+// One more forward of the model.
+typedef struct {
+    const char *prefix; // parameters "<prefix>trunk...", "<prefix>heads..."; NULL: the student's
+    bool trainable;     // those parameters learn
+    const int *views;   // which views; NULL: all
+    int n_views;
+    const int *heads; // which entries of MODEL.HEAD.PARAMS, in a row; NULL: all
+    int n_heads;
+    bool no_heads;           // the trunk's feature is the output
+    SrStatistics statistics; // read by sr_momentum_encoder_build
+    // From this iteration on batch norms use running statistics; before it, and always without
+    // use_running, those of the batch.
+    bool use_running;
+    int64_t running_from;
+} SrModelRun;
+
+// A head of the loss's own (a predictor, a decoder): any head of heads/ over an output.  Its
+// parameters are "loss.heads.<name>...." and have the heads' rate and decay.
+typedef struct {
+    const char *name;    // the same name again shares the parameters
+    const char *kind;    // of heads/: "mlp"
+    const char *options; // its arguments as flow YAML: "{dims: [256, 4096, 256], use_bn: true}"
+} SrLossHead;
+
+// How the trainer answers the sr_loss_* calls.
+typedef struct {
+    SrStatus (*run)(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out);
+    SrStatus (*head)(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, SrOutputs *out);
+    SrStatus (*copy_statistics)(SrLossContext *ctx, int from, int to);
+} SrLossServices;
+
 struct SrLossContext {
-    SrBuilder *builder;
-    int batch;   // images a step in this process
+    SrBuilder *builder; // where the loss adds its own nodes; prefixes are "loss."
+    const char *name;   // of the loss, for messages
+    int batch;          // images of the step, over all replicas
+    int replicas;
     int n_views; // crops an image
-    SrView views[SR_MAX_VIEWS];
-    int n_outputs; // what the model gave for all views, rows crop-major: [embeddings, scores0, ...]
-    const SrNodeId *outputs;
-    // Input (N) of I64: index of each image in the data set; SR_NO_NODE if there is none.
+    struct {
+        int h, w;
+    } views[SR_MAX_VIEWS]; // of each view, pixels
+    SrOutputs outputs;     // what the model gives for all views
+    // Input (batch) of I64: index of each image in the data set.
     SrNodeId sample_index;
-    // Input (N) of I64: the class of each image, or (N, classes) of 1, 0, -1 where images have several labels;
-    // SR_NO_NODE unless the loss needs_labels.
+    // Input (batch) of I64: the class of each image, or (batch, classes) of 1, 0, -1 where images
+    // have several labels; SR_NO_NODE unless the loss needs_labels.
     SrNodeId labels;
-    int64_t n_samples; // images in the training set (0 when unknown: dry run)
+    int64_t n_samples; // images in the training set; 0: unknown, unless the loss needs_samples
     uint64_t seed;
-    // Runs the model once more on some views, with parameters named <prefix>trunk...,
-    // <prefix>heads... ("" shares the student's), trainable or not; outputs has room for
-    // SR_HEAD_MAX_OUT.
-    SrStatus (*run_model)(SrLossContext *ctx, const char *prefix, bool trainable, const int *views,
-                          int n_views, SrNodeId *outputs, int *n_outputs);
-    void *model; // for run_model
-    // Nodes the hooks read with sr_plan_output, besides `outputs`: the plan keeps them until the
-    // next run.
+    const SrLossServices *services;
+    void *model; // for the services
     SrNodeId kept[SR_LOSS_MAX_KEPT];
     int n_kept;
 };
 
-// What the hooks see.  `instance` is what build returned in *state.
+// The model once more.  *out is in rows of the world like ctx->outputs, view-major over run->views.
+SrStatus sr_loss_run(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out);
+// x: one of ctx->outputs, or of what the two calls gave.
+SrStatus sr_loss_head(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, SrOutputs *out);
+// The model's output of that name for all views (sr_outputs_get).
+SrStatus sr_loss_output(SrLossContext *ctx, const char *name, SrNodeId *node);
+// The hooks will read the node with sr_loss_value.  The model's outputs are kept in any case.
+SrStatus sr_loss_keep(SrLossContext *ctx, SrNodeId node);
+// `bytes` zeroed, for as long as the graph lives: the loss's state, its arrays.  NULL: no memory,
+// and the builder's status says so.
+void *sr_loss_alloc(SrLossContext *ctx, size_t bytes);
+
+// ---- what the hooks see
+
 typedef struct {
     SrParams *params;
-    SrPlan *plan;      // NULL in before_epoch of the first epoch only if not yet compiled
+    SrPlan *plan;
     int64_t iteration; // training steps done before this one
     int64_t max_iterations;
     int epoch;
 } SrLossStep;
+
+// The value of an output of the model or of a kept node, after the forward.
+SrTensor sr_loss_value(const SrLossStep *step, SrNodeId node);
+// Memory of an input the loss made with sr_build_input, to be filled in before_step.
+SrTensor sr_loss_input(const SrLossStep *step, SrNodeId input);
+
+// Some of the training images, in their order, after a forward of them in training mode.
+typedef struct {
+    SrLossStep step;      // for sr_loss_value
+    const int64_t *index; // (n) of each image
+    int n;                // images that count: rows v * batch + i with i < n
+    int batch;
+} SrEpochRows;
+
+typedef struct SrEpoch SrEpoch;
+struct SrEpoch {
+    SrLossStep step;
+    int64_t n_samples; // images in the training set
+    // Runs the model over all training images, with the transforms and in the mode of training, and
+    // gives each batch to `rows`.  No parameter or state entry moves, but for what `rows` itself
+    // writes.  Host-filled inputs of the loss are zero meanwhile.
+    SrStatus (*pass)(const SrEpoch *epoch, SrStatus (*rows)(void *arg, const SrEpochRows *),
+                     void *arg);
+    void *run; // for pass
+};
 
 // What a loss can say of itself before the first step, so that the trainer can warn of runs that
 // learn nothing.
@@ -71,27 +145,41 @@ typedef struct {
     int64_t rows;  // samples spread over them at a time: batch and queue
 } SrLossFacts;
 
+// ---- the descriptor
+
+// A small run for the contract tests: heads over a trunk of 32 features, views of these sizes.
+typedef struct {
+    const char *options; // the loss's map: "{queue: {queue_length: 16}}"; NULL: defaults
+    const char *heads;   // MODEL.HEAD.PARAMS: "[[mlp, {dims: [32, 8]}]]"
+    int sizes[8];        // of each view, pixels; 0 ends
+    bool may_rise;       // toy steps need not lower it (a queue that fills, a moving target)
+} SrLossExample;
+
 typedef struct SrLoss {
     const char *name; // LOSS.name
     const char *help;
     const char *subtree; // "LOSS.swav_loss"
     const SrOption *options;
     size_t params_bytes;
-    bool needs_labels; // the outputs are class scores: the run has meters and test phases
-    // *loss: scalar node; *state: the method's own bookkeeping, from the graph's arena (no free
-    // needed).
+    bool needs_labels;  // the outputs are class scores: the run has meters and test phases
+    bool needs_samples; // n_samples must be known, in `check` too: memory banks
+    const SrLossExample *examples;
+    int n_examples;
+    // Writes what the rest of the configuration says into the loss's own map; may be NULL.
+    SrStatus (*infer)(SrInfer *infer);
+    // *loss: scalar node; *state: the method's own bookkeeping, from sr_loss_alloc.
     SrStatus (*build)(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state);
     // Any of these may be NULL.
-    void (*after_init)(void *state,
-                       const SrLossStep *step); // fresh parameters drawn: copy student to teacher
-    void (*before_epoch)(void *state, const SrLossStep *step);
+    // Before the first step, once parameters have their values: drawn and WEIGHTS_INIT loaded, or
+    // (resumed) those of a checkpoint, the loss's own entries with them.
+    void (*start)(void *state, const SrLossStep *step, bool resumed);
+    SrStatus (*before_epoch)(void *state, const SrEpoch *epoch); // may fail and allocate
     void (*before_step)(void *state, const SrLossStep *step); // inputs filled, forward not yet run
-    void (*after_backward)(void *state,
-                           const SrLossStep *step); // gradients complete, update not yet done
-    void (*after_update)(void *state,
-                         const SrLossStep *step); // parameters moved: renormalise, EMA, queue
-    // Extra key=value pairs for the progress line and the metrics (teacher temperature, ...): NULL
-    // or text.
+    // Gradients complete, update not yet done.
+    void (*after_backward)(void *state, const SrLossStep *step);
+    // Parameters moved: renormalise, EMA, queue.
+    void (*after_update)(void *state, const SrLossStep *step);
+    // Extra key=value pairs for the metrics (teacher temperature, ...).
     void (*report)(void *state, const SrLossStep *step, SrText *json_fields);
     void (*facts)(const void *state, SrLossFacts *out); // fills a zeroed struct
 } SrLoss;

@@ -2,16 +2,12 @@
 #include "losses/momentum_encoder.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/parallel.h"
 #include "base/text.h"
-#include "kernels/copy_state.h"
 
 enum { NAME_BYTES = 512 };
-
-static bool of_student(const char *name) {
-    return sr_text_starts(name, "trunk.") || sr_text_starts(name, "heads.");
-}
 
 // The same shape, role and first values under the prefix; what is never trained needs no gradient.
 static SrStatus add_twin(SrParams *params, const char *prefix, int student, int *teacher) {
@@ -29,40 +25,54 @@ static SrStatus add_twin(SrParams *params, const char *prefix, int student, int 
     return SR_OK;
 }
 
-// The node's input only puts it behind the student's forward.
-static void copy_statistics(SrLossContext *ctx, const SrParam *p, int student, int teacher) {
-    bool running = sr_text_ends(p->name, ".running_mean") || sr_text_ends(p->name, ".running_var");
-    if (!running)
-        return;
-    SrCopyStateParams copy = {.count = (int)sr_shape_count(p->shape)};
-    sr_build_bound(ctx->builder, "copy_state", "copy_state", &copy, &ctx->outputs[0], 1,
-                   (int[]){teacher, student}, 2);
+// Which of the student's entries the run uses: the trunk, and the heads it goes through.
+static bool is_run(const SrModelRun *run, const char *name) {
+    if (sr_text_starts(name, "trunk."))
+        return true;
+    if (!sr_text_starts(name, "heads.") || run->no_heads)
+        return false;
+    for (int i = 0; run->heads && i < run->n_heads; i++) {
+        char head[32];
+        snprintf(head, sizeof head, "heads.%d.", run->heads[i]);
+        if (sr_text_starts(name, head))
+            return true;
+    }
+    return !run->heads;
 }
 
-SrStatus sr_momentum_encoder_build(SrLossContext *ctx, const char *prefix, SrMomentumEncoder *out) {
-    SrGraph *graph = sr_builder_graph(ctx->builder);
-    SrParams *params = sr_graph_params(graph);
-    int count = sr_params_count(params);
-    *out = (SrMomentumEncoder){.n = 0};
-    out->student = sr_arena_alloc(sr_graph_arena(graph), (size_t)count * sizeof *out->student);
-    out->teacher = sr_arena_alloc(sr_graph_arena(graph), (size_t)count * sizeof *out->teacher);
-    if (count > 0 && (!out->student || !out->teacher))
-        return sr_builder_fail(ctx->builder, SR_ERR_MEMORY,
-                               "out of memory for the momentum encoder");
-    // `count` was taken before the twins are added behind.
-    for (int i = 0; i < count; i++) {
+static bool is_running(const char *name) {
+    return sr_text_ends(name, ".running_mean") || sr_text_ends(name, ".running_var");
+}
+
+static SrStatus add_twins(SrLossContext *ctx, const SrModelRun *run, SrMomentumEncoder *out) {
+    SrParams *params = sr_graph_params(sr_builder_graph(ctx->builder));
+    // Taken before the twins are added behind.
+    for (int i = 0, count = sr_params_count(params); i < count; i++) {
         int teacher;
-        if (!of_student(sr_params_at(params, i)->name))
+        if (!is_run(run, sr_params_at(params, i)->name))
             continue;
-        SR_TRY(add_twin(params, prefix, i, &teacher));
+        SR_TRY(add_twin(params, run->prefix, i, &teacher));
         const SrParam *p = sr_params_at(params, i);
-        copy_statistics(ctx, p, i, teacher);
-        if (p->kind != SR_SLOT_PARAM)
+        if (run->statistics == SR_STATISTICS_STUDENT && is_running(p->name))
+            SR_TRY(ctx->services->copy_statistics(ctx, teacher, i));
+        if (p->kind != SR_SLOT_PARAM && !is_running(p->name))
             continue;
+        out->running[out->n] = p->kind != SR_SLOT_PARAM;
         out->student[out->n] = i;
         out->teacher[out->n++] = teacher;
     }
     return sr_builder_status(ctx->builder);
+}
+
+SrStatus sr_momentum_encoder_build(SrLossContext *ctx, const SrModelRun *run,
+                                   SrMomentumEncoder *out, SrOutputs *outputs) {
+    size_t count = (size_t)sr_params_count(sr_graph_params(sr_builder_graph(ctx->builder))) + 1;
+    *out = (SrMomentumEncoder){.student = sr_loss_alloc(ctx, count * sizeof *out->student),
+                               .teacher = sr_loss_alloc(ctx, count * sizeof *out->teacher),
+                               .running = sr_loss_alloc(ctx, count * sizeof *out->running)};
+    SR_TRY(sr_builder_status(ctx->builder));
+    SR_TRY(add_twins(ctx, run, out));
+    return sr_loss_run(ctx, run, outputs);
 }
 
 typedef struct {
@@ -78,6 +88,8 @@ static void update_pair(void *arg, int64_t i, int thread) {
     const float *q = student->value;
     float *k = sr_params_at(u->params, u->encoder->teacher[i])->value;
     (void)thread;
+    if (u->encoder->running[i])
+        return;
     for (int64_t j = 0, n = sr_shape_count(student->shape); j < n; j++)
         k[j] = u->keep * k[j] + u->take * q[j];
 }
@@ -88,7 +100,10 @@ void sr_momentum_encoder_update(const SrMomentumEncoder *encoder, SrParams *para
     sr_parallel_for(encoder->n, update_pair, &update);
 }
 
-// 0 * k + 1 * q is q, bit for bit, for every finite k.
 void sr_momentum_encoder_copy(const SrMomentumEncoder *encoder, SrParams *params) {
-    sr_momentum_encoder_update(encoder, params, 0);
+    for (int i = 0; i < encoder->n; i++) {
+        const SrParam *student = sr_params_at(params, encoder->student[i]);
+        memcpy(sr_params_at(params, encoder->teacher[i])->value, student->value,
+               (size_t)sr_shape_count(student->shape) * sizeof(float));
+    }
 }

@@ -7,15 +7,18 @@
 
 typedef struct {
     int n;
-    int *student, *teacher; // (n) table indices of learned parameters, pairwise
+    int *student,
+        *teacher;  // (n) table indices, pairwise: learned parameters and running statistics
+    bool *running; // (n) it is a running statistic, which never follows
 } SrMomentumEncoder;
 
-// Gives every parameter and state entry of the student (trunk and heads) a twin under `prefix`, not
-// trainable.  In training the twins' running statistics take the student's as they are after its
-// forward of the same step.  To be called between the student's forward and the teacher's
-// (ctx->run_model with the same prefix).
-SrStatus sr_momentum_encoder_build(SrLossContext *ctx, const char *prefix, SrMomentumEncoder *out);
+// Gives every parameter and state entry of what `run` goes through a twin under run->prefix, not
+// trainable, and runs the model on it: *outputs is the teacher's.  run->statistics says whose
+// running statistics the twins have.
+SrStatus sr_momentum_encoder_build(SrLossContext *ctx, const SrModelRun *run,
+                                   SrMomentumEncoder *out, SrOutputs *outputs);
 
+// The teacher becomes the student, running statistics too: in `start` of a run that is not resumed.
 void sr_momentum_encoder_copy(const SrMomentumEncoder *encoder, SrParams *params);
 void sr_momentum_encoder_update(const SrMomentumEncoder *encoder, SrParams *params,
                                 double momentum);

@@ -7,87 +7,65 @@
 // so the first forward sees them as drawn.  The queue's scores are refreshed by a hook that looks
 // at a flag set by the previous loss call, so the first step with a queue uses its random scores;
 // the queue starts random and is filled only while in use.
+#include <string.h>
+
 #include "losses/swav_terms.h"
 
 typedef struct {
-    SrSwavOptions swav;
+    SrSwavOptions swav; // first, for SR_SWAV_OPTION_ROWS
     int hard_assignment_iters;
     double powerlaw;
-    int sinkhorn;
-    int queue_length;
 } SwavLoss;
 
 #define FIELD(f) offsetof(SwavLoss, f)
 static const SrOption options[] = {
-    {"embedding_dim", SR_OPT_INT, FIELD(swav.embedding_dim), "128", 1, 1 << 24, NULL,
-     "Size of an embedding (inferred from the head)."},
-    {"temperature", SR_OPT_FLOAT, FIELD(swav.temperature), "0.1", 1e-6, 1e6, NULL,
-     "Divides the scores in the prediction."},
+    SR_SWAV_OPTION_ROWS,
     {"use_double_precision", SR_OPT_BOOL, FIELD(swav.double_precision), "False", 0, 0, NULL,
      "Sinkhorn in double, without the maximum removed."},
-    {"normalize_last_layer", SR_OPT_BOOL, FIELD(swav.normalize_last_layer), "True", 0, 0, NULL,
-     "Prototypes get length 1 after each update."},
-    {"num_iters", SR_OPT_INT, FIELD(swav.num_iters), "3", 0, 10000, NULL,
-     "Iterations of Sinkhorn-Knopp."},
-    {"epsilon", SR_OPT_FLOAT, FIELD(swav.epsilon), "0.05", 1e-9, 1e9, NULL,
-     "Entropy of the codes: smaller is sharper."},
-    {"num_crops", SR_OPT_INT, FIELD(swav.num_crops), "2", 2, SR_MAX_VIEWS, NULL,
-     "Crops of an image (inferred from the transforms)."},
-    {"crops_for_assign", SR_OPT_INTS, FIELD(swav.crops_for_assign), "[0, 1]", 0, SR_MAX_VIEWS - 1,
-     NULL, "Crops whose codes are predicted."},
-    {"num_prototypes", SR_OPT_INTS, FIELD(swav.num_prototypes), "[3000]", 1, 1 << 24, NULL,
-     "Prototypes of each set (inferred from the head)."},
     {"temp_hard_assignment_iters", SR_OPT_INT, FIELD(hard_assignment_iters), "0", 0, 1 << 30, NULL,
      "One-hot codes for the first steps."},
     {"output_dir", SR_OPT_IGNORED, 0, "\".\"", 0, 0, NULL,
      "VISSL writes matrices of a NaN there; none are written here"},
-    {"queue.queue_length", SR_OPT_INT, FIELD(queue_length), "0", 0, 1 << 30, NULL,
-     "Rows of the queue over all processes; 0: none."},
-    {"queue.start_iter", SR_OPT_INT, FIELD(swav.queue_start_iter), "0", 0, 1 << 30, NULL,
-     "First step that uses the queue."},
-    {"queue.local_queue_length", SR_OPT_INT, FIELD(swav.local_queue_length), "0", 0, 1 << 30, NULL,
-     "Rows of the queue in this process (inferred)."},
     {"shk_powerlaw", SR_OPT_FLOAT, FIELD(powerlaw), "0.0", 0, 100, NULL,
      "Prototype k gets mass like (k + 1)^-p; 0: equal."},
-    {"sinkhorn", SR_OPT_ENUM, FIELD(sinkhorn), "vissl", 0, 0, "vissl|log",
-     "log: exact in the log domain, finite for every epsilon and score."},
     SR_OPTION_END,
 };
 #undef FIELD
 
-static SrStatus build_terms(SrLossContext *ctx, const SwavLoss *p, SrSwavState *state,
-                            SrNodeId *loss) {
+// SwAV complains about another collator where its momentum variant sets the right one.
+static SrStatus infer(SrInfer *in) {
+    static const char *const collators[] = {"multicrop_collator", "multicrop_mixup_collator",
+                                            "cutmixup_collator"};
+    const SrYaml *head = NULL;
+    SR_TRY(sr_infer_only_head(in, "swav_head", &head));
+    SR_TRY(sr_infer_check_collator(in, collators, SR_COUNT(collators)));
+    return sr_swav_infer(in);
+}
+
+typedef struct {
+    SrSwavState swav;
+    SrNodeId embeddings; // (num_crops * batch, D), what the queue takes
+} State;
+
+static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **out) {
+    const SwavLoss *p = params;
     const SrSwavOptions *o = &p->swav;
-    SR_TRY(sr_swav_check(ctx, "swav_loss", o));
-    SR_TRY(sr_swav_state_build(ctx, o, "", state));
-    SrSwavTerms terms = {.name = "swav_loss",
-                         .options = o,
-                         .code_scores = ctx->outputs + 1,
-                         .scores = ctx->outputs + 1,
+    SrSwavTerms terms = {.options = o,
                          .sinkhorn = {.epsilon = o->epsilon,
                                       .num_iters = o->num_iters,
                                       .powerlaw = p->powerlaw,
                                       .double_precision = o->double_precision,
-                                      .form = p->sinkhorn,
+                                      .form = o->sinkhorn,
                                       .hard_iters = p->hard_assignment_iters}};
-    *loss = sr_swav_terms_build(ctx, &terms, state);
+    State *state = *out = sr_loss_alloc(ctx, sizeof *state);
+    SR_TRY(sr_builder_status(ctx->builder));
+    SR_TRY(sr_swav_check(ctx, o));
+    SR_TRY(sr_swav_state_build(ctx, o, "", &state->swav));
+    SR_TRY(
+        sr_swav_outputs(ctx, &ctx->outputs, state->swav.n_sets, &state->embeddings, terms.scores));
+    memcpy(terms.code_scores, terms.scores, sizeof terms.scores);
+    *loss = sr_swav_terms_build(ctx, &terms, &state->swav);
     return sr_builder_status(ctx->builder);
-}
-
-// The embeddings (rows, D) behind the queue are an output of the model, which every plan keeps.
-typedef struct {
-    SrSwavState swav;
-    SrNodeId embeddings;
-} State;
-
-static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **out) {
-    State *state = sr_arena_alloc(sr_graph_arena(sr_builder_graph(ctx->builder)), sizeof *state);
-    if (!state)
-        return sr_builder_fail(ctx->builder, SR_ERR_MEMORY, "out of memory for swav_loss");
-    *out = state;
-    SR_TRY(build_terms(ctx, params, &state->swav, loss));
-    state->embeddings = ctx->outputs[0];
-    return SR_OK;
 }
 
 static void before_step(void *instance, const SrLossStep *step) {
@@ -100,7 +78,7 @@ static void before_step(void *instance, const SrLossStep *step) {
 // VISSL pushes at the end of the loss's forward; nothing reads the queue between there and here.
 static void push_embeddings(const State *state, const SrLossStep *step) {
     const SrSwavState *s = &state->swav;
-    SrTensor x = sr_plan_output(step->plan, state->embeddings); // (num_crops * batch, D)
+    SrTensor x = sr_loss_value(step, state->embeddings); // (num_crops * batch, D)
     for (int i = 0; i < s->n_assign; i++) {
         int64_t first = (int64_t)s->crops_for_assign[i] * s->batch;
         sr_swav_queue_push(&s->queue, step->params, i, (const float *)x.data + first * s->queue.D,
@@ -128,6 +106,9 @@ const SrLoss sr_loss_swav_loss = {
     .subtree = "LOSS.swav_loss",
     .options = options,
     .params_bytes = sizeof(SwavLoss),
+    .examples = sr_swav_examples,
+    .n_examples = SR_COUNT(sr_swav_examples),
+    .infer = infer,
     .build = build,
     .before_step = before_step,
     .after_update = after_update,

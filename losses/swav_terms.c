@@ -11,61 +11,104 @@
 // ---- checks
 
 // The data decide how many crops there are, the configuration says so again (inferred, or by hand).
-static SrStatus check_crops(SrLossContext *ctx, const char *name, const SrSwavOptions *o) {
+static SrStatus check_crops(SrLossContext *ctx, const SrSwavOptions *o) {
     if (o->num_crops < 2 || o->num_crops != ctx->n_views)
         return sr_builder_fail(
             ctx->builder, SR_ERR_CONFIG,
-            "LOSS.%s.num_crops is %d, but the data give %d crops (at least 2 are needed)", name,
-            o->num_crops, ctx->n_views);
+            "LOSS.%s.num_crops is %d, but the data give %d crops (at least 2 are needed)",
+            ctx->name, o->num_crops, ctx->n_views);
     if (o->crops_for_assign.n == 0)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG, "LOSS.%s.crops_for_assign is empty",
-                               name);
+                               ctx->name);
     for (int i = 0; i < o->crops_for_assign.n; i++)
         if (o->crops_for_assign.v[i] < 0 || o->crops_for_assign.v[i] >= o->num_crops)
             return sr_builder_fail(
                 ctx->builder, SR_ERR_CONFIG,
-                "LOSS.%s.crops_for_assign holds %d, but there are crops 0 to %d only", name,
+                "LOSS.%s.crops_for_assign holds %d, but there are crops 0 to %d only", ctx->name,
                 o->crops_for_assign.v[i], o->num_crops - 1);
     return SR_OK;
 }
 
 // Scores of a set are (crops * batch, P).
-static SrStatus check_set(SrLossContext *ctx, const char *name, const SrSwavOptions *o, int set) {
-    SrShape s = sr_build_shape(ctx->builder, ctx->outputs[1 + set]);
+static SrStatus check_set(SrLossContext *ctx, const SrSwavOptions *o, int set, SrNodeId scores) {
+    SrShape s = sr_build_shape(ctx->builder, scores);
     if (s.rank != 2 || s.d[0] != ctx->batch * ctx->n_views || s.d[1] != o->num_prototypes.v[set])
         return sr_builder_fail(
             ctx->builder, SR_ERR_CONFIG,
             "LOSS.%s.num_prototypes[%d] is %d, but the head gives %d scores for %d rows (expected "
             "%d rows); make it equal to num_clusters of the head",
-            name, set, o->num_prototypes.v[set], sr_shape_last(s), s.d[0],
+            ctx->name, set, o->num_prototypes.v[set], sr_shape_last(s), s.d[0],
             ctx->batch * ctx->n_views);
     return SR_OK;
 }
 
-SrStatus sr_swav_check(SrLossContext *ctx, const char *name, const SrSwavOptions *o) {
-    int sets = ctx->n_outputs - 1;
-    SR_TRY(check_crops(ctx, name, o));
-    if (sets < 1 || sets > SR_SWAV_MAX_SETS || sets != o->num_prototypes.n)
+static const char *const set_names[SR_SWAV_MAX_SETS] = {
+    "scores0", "scores1", "scores2",  "scores3",  "scores4",  "scores5",  "scores6", "scores7",
+    "scores8", "scores9", "scores10", "scores11", "scores12", "scores13", "scores14"};
+
+SrStatus sr_swav_outputs(SrLossContext *ctx, const SrOutputs *outputs, int n_sets,
+                         SrNodeId *embedding, SrNodeId scores[SR_SWAV_MAX_SETS]) {
+    SR_TRY(sr_outputs_get(ctx->builder, outputs, ctx->name, "embedding", embedding));
+    for (int h = 0; h < n_sets; h++)
+        SR_TRY(sr_outputs_get(ctx->builder, outputs, ctx->name, set_names[h], &scores[h]));
+    return SR_OK;
+}
+
+SrStatus sr_swav_check(SrLossContext *ctx, const SrSwavOptions *o) {
+    SrNodeId embedding, scores[SR_SWAV_MAX_SETS];
+    int sets = 0;
+    SR_TRY(check_crops(ctx, o));
+    while (sets < SR_SWAV_MAX_SETS && sr_outputs_find(&ctx->outputs, set_names[sets], 0))
+        sets++;
+    if (sets != o->num_prototypes.n || !sr_outputs_find(&ctx->outputs, "embedding", 0))
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
                                "LOSS.%s.num_prototypes has %d sets, but the model gives embeddings "
                                "and %d sets of scores; "
                                "use a swav_head with return_embeddings and num_clusters",
-                               name, o->num_prototypes.n, SR_MAX(sets, 0));
-    if (sr_shape_last(sr_build_shape(ctx->builder, ctx->outputs[0])) != o->embedding_dim)
-        return sr_builder_fail(
-            ctx->builder, SR_ERR_CONFIG, "LOSS.%s.embedding_dim is %d, but the embeddings have %d",
-            name, o->embedding_dim, sr_shape_last(sr_build_shape(ctx->builder, ctx->outputs[0])));
+                               ctx->name, o->num_prototypes.n, sets);
+    SR_TRY(sr_swav_outputs(ctx, &ctx->outputs, sets, &embedding, scores));
+    int dim = sr_shape_last(sr_build_shape(ctx->builder, embedding));
+    if (dim != o->embedding_dim)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "LOSS.%s.embedding_dim is %d, but the embeddings have %d", ctx->name,
+                               o->embedding_dim, dim);
     for (int h = 0; h < sets; h++)
-        SR_TRY(check_set(ctx, name, o, h));
+        SR_TRY(check_set(ctx, o, h, scores[h]));
     return SR_OK;
 }
+
+SrStatus sr_swav_infer(SrInfer *in) {
+    const SrYaml *head = NULL, *clusters = NULL, *dims = NULL;
+    SR_TRY(sr_infer_only_head(in, "swav_head", &head));
+    SR_TRY(sr_infer_argument(head, "num_clusters", SR_YAML_LIST, &clusters));
+    SR_TRY(sr_infer_argument(head, "dims", SR_YAML_LIST, &dims));
+    SR_TRY(sr_infer_set(in, "num_prototypes", clusters));
+    SR_TRY(sr_infer_set(in, "embedding_dim", dims->items[dims->n - 1]));
+    SR_TRY(sr_infer_crops(in));
+    int64_t asked = sr_infer_int(in, "queue.queue_length", 0);
+    int64_t whole = asked - asked % (in->batch * in->world);
+    if (asked > 0 && whole == 0)
+        sr_warn("%s.queue.queue_length is %lld, less than one batch of %lld: there is no queue",
+                in->at, (long long)asked, (long long)(in->batch * in->world));
+    SR_TRY(sr_infer_set_int(in, "queue.queue_length", whole));
+    return sr_infer_set_int(in, "queue.local_queue_length", whole / in->world);
+}
+
+#define HEAD "[[swav_head, {dims: [32, 16, 8], use_bn: true, num_clusters: [6]}]]"
+const SrLossExample sr_swav_examples[2] = {
+    {.heads = HEAD, .sizes = {16, 16, 8}},
+    {.heads = HEAD,
+     .sizes = {16, 16, 8},
+     .options = "{queue: {queue_length: 32}}",
+     .may_rise = true}, // the queue begins with random rows
+};
 
 // ---- state
 
 SrStatus sr_swav_state_build(SrLossContext *ctx, const SrSwavOptions *o, const char *prefix,
                              SrSwavState *state) {
     SrBuilder *b = ctx->builder;
-    *state = (SrSwavState){.n_sets = ctx->n_outputs - 1,
+    *state = (SrSwavState){.n_sets = o->num_prototypes.n,
                            .n_assign = o->crops_for_assign.n,
                            .batch = ctx->batch,
                            .num_crops = o->num_crops,
@@ -146,7 +189,7 @@ SrNodeId sr_swav_terms_build(SrLossContext *ctx, const SrSwavTerms *t, const SrS
     SrNodeId terms[SR_SWAV_MAX_SETS];
     if (state->n_assign > SR_OP_MAX_IN) {
         sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                        "LOSS.%s.crops_for_assign: at most %d crops are possible", t->name,
+                        "LOSS.%s.crops_for_assign: at most %d crops are possible", ctx->name,
                         SR_OP_MAX_IN);
         return SR_NO_NODE;
     }

@@ -50,12 +50,15 @@ static SrStatus build(LabelRun *r, SrBuilder *b) {
         SR_FAIL(SR_ERR_RUN, "the case has no x0 and target");
     r->target = sr_build_input(b, "target", target->shape, SR_I64);
     SrLossContext ctx = {.builder = b,
+                         .name = kind->name,
                          .batch = target->shape.d[0],
+                         .replicas = 1,
                          .n_views = 1,
-                         .n_outputs = r->n,
-                         .outputs = r->x,
+                         .outputs = {.n = r->n},
                          .sample_index = SR_NO_NODE,
                          .labels = r->target};
+    for (int i = 0; i < r->n; i++)
+        ctx.outputs.v[i] = (SrOutput){.node = r->x[i], .n_views = 1};
     return kind->build(&ctx, params, &r->loss, &state);
 }
 

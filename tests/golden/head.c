@@ -14,8 +14,8 @@ typedef struct {
     SrGoldenCase *c;
     SrParams *params;
     SrGraph *graph;
-    SrNodeId x, out[SR_HEAD_MAX_OUT];
-    int n_out;
+    SrNodeId x;
+    SrHeadOutputs out;
     float *input; // x in our layout
 } HeadRun;
 
@@ -57,7 +57,7 @@ static SrStatus build(HeadRun *r) {
     SR_TRY(sr_builder_new(r->graph, &b));
     r->x = sr_build_input(b, "x", nhwc(x->shape), SR_F32);
     r->input = golden_to_nhwc(r->c, x->data, x->shape);
-    SrStatus status = sr_head_modules_build(b, &heads, r->x, r->out, &r->n_out);
+    SrStatus status = sr_head_modules_build(b, &heads, NULL, r->x, &r->out);
     sr_builder_free(b);
     SR_TRY(status);
     SR_TRY(sr_params_allocate(r->params));
@@ -70,24 +70,24 @@ static void fill(SrPlan *plan, SrNodeId x, const float *input) {
 }
 
 static SrStatus compare_outputs(HeadRun *r, SrPlan *plan, const char *kind) {
-    for (int i = 0; i < r->n_out; i++) {
+    for (int i = 0; i < r->out.n; i++) {
         char name[32];
         snprintf(name, sizeof name, "%s%d", kind, i);
-        SrTensor y = sr_plan_output(plan, r->out[i]);
+        SrTensor y = sr_plan_output(plan, r->out.node[i]);
         SR_TRY(golden_compare(r->c, name, y.data, sr_shape_count(y.shape), GOLDEN_TAP));
     }
     return SR_OK;
 }
 
 static SrStatus seed(HeadRun *r, SrPlan *plan) {
-    for (int i = 0; i < r->n_out; i++) {
+    for (int i = 0; i < r->out.n; i++) {
         char name[32];
         int64_t n;
         snprintf(name, sizeof name, "cot%d", i);
         const float *cot = golden_floats(r->c, name, &n);
-        if (!cot || n != sr_shape_count(sr_graph_at(r->graph, r->out[i])->shape))
+        if (!cot || n != sr_shape_count(sr_graph_at(r->graph, r->out.node[i])->shape))
             SR_FAIL(SR_ERR_RUN, "%s does not fit output %d", name, i);
-        memcpy(sr_plan_seed(plan, r->out[i]), cot, (size_t)n * sizeof(float));
+        memcpy(sr_plan_seed(plan, r->out.node[i]), cot, (size_t)n * sizeof(float));
     }
     return SR_OK;
 }
@@ -126,14 +126,14 @@ static SrStatus run(SrGoldenCase *c) {
     SrStatus status;
     SR_TRY_GOTO(build(&r));
     SrPlanOptions training = {.mode = SR_MODE_TRAIN,
-                              .outputs = r.out,
-                              .n_outputs = r.n_out,
-                              .losses = r.out,
-                              .n_losses = r.n_out,
+                              .outputs = r.out.node,
+                              .n_outputs = r.out.n,
+                              .losses = r.out.node,
+                              .n_losses = r.out.n,
                               .input_grads = &r.x,
                               .n_input_grads = 1};
     SR_TRY_GOTO(with_plan(&r, &training, train));
-    SrPlanOptions evaluation = {.mode = SR_MODE_EVAL, .outputs = r.out, .n_outputs = r.n_out};
+    SrPlanOptions evaluation = {.mode = SR_MODE_EVAL, .outputs = r.out.node, .n_outputs = r.out.n};
     SR_TRY_GOTO(with_plan(&r, &evaluation, evaluate));
 done:
     sr_graph_free(r.graph);

@@ -50,10 +50,10 @@ static SrStatus make_config(SrGoldenCase *c, const SrYaml *entry, SrConfig *conf
 static SrStatus build_forward(SrModel *model, SrGraph *graph) {
     SrBuilder *b = NULL;
     SR_TRY(sr_builder_new(graph, &b));
-    SrNodeId view = sr_build_input(b, "view", SR_SHAPE(2, 64, 64, 3), SR_F32),
-             outputs[SR_HEAD_MAX_OUT];
-    int n = 0;
-    SrStatus status = sr_model_forward(model, b, "", true, &view, 1, outputs, &n);
+    SrNodeId view = sr_build_input(b, "view", SR_SHAPE(2, 64, 64, 3), SR_F32);
+    SrOutputs outputs;
+    SrStatus status =
+        sr_model_forward(model, b, &(SrModelRun){.trainable = true}, &view, 1, &outputs);
     sr_builder_free(b);
     return status;
 }

@@ -60,19 +60,28 @@ static SrStatus build_student(SwavRun *r, bool momentum) {
     return sr_builder_status(r->b);
 }
 
+static SrOutputs outputs_of(SwavRun *r, const SrNodeId *nodes) {
+    SrOutputs out = {.n = 1 + r->n_sets};
+    for (int i = 0; i < out.n; i++)
+        out.v[i] = (SrOutput){.name = i ? tensor_name(r, "scores%d", i - 1, 0, 0) : "embedding",
+                              .node = nodes[i],
+                              .n_views = r->n_crops};
+    return out;
+}
+
 // Stands for the momentum encoder's forward.
-static SrStatus run_teacher(SrLossContext *ctx, const char *prefix, bool trainable,
-                            const int *views, int n_views, SrNodeId *outputs, int *n_outputs) {
+static SrStatus run_teacher(SrLossContext *ctx, const SrModelRun *run, SrOutputs *outputs) {
     SwavRun *r = ctx->model;
-    (void)prefix, (void)trainable, (void)views, (void)n_views;
+    (void)run;
     r->teacher[0] = input_like(r, "momentum_embeddings", "momentum_emb0");
     for (int h = 0; h < r->n_sets; h++)
         r->teacher[1 + h] = input_like(r, tensor_name(r, "momentum_scores%d", h, 0, 0),
                                        tensor_name(r, "momentum_scores0_%d", h, 0, 0));
-    memcpy(outputs, r->teacher, (size_t)(1 + r->n_sets) * sizeof *outputs);
-    *n_outputs = 1 + r->n_sets;
+    *outputs = outputs_of(r, r->teacher);
     return sr_builder_status(r->b);
 }
+
+static const SrLossServices services = {.run = run_teacher};
 
 static SrStatus build_loss(SwavRun *r) {
     void *params = sr_arena_alloc(r->c->arena, r->kind->params_bytes);
@@ -84,13 +93,14 @@ static SrStatus build_loss(SwavRun *r) {
     r->batch = (int)bs->i;
     r->n_crops = (int)crops->i;
     r->ctx = (SrLossContext){.builder = r->b,
+                             .name = r->kind->name,
                              .batch = r->batch,
+                             .replicas = 1,
                              .n_views = r->n_crops,
-                             .n_outputs = 1 + r->n_sets,
-                             .outputs = r->in,
+                             .outputs = outputs_of(r, r->in),
                              .sample_index = SR_NO_NODE,
                              .labels = SR_NO_NODE,
-                             .run_model = run_teacher,
+                             .services = &services,
                              .model = r};
     sr_builder_set_param_prefix(r->b, "loss.");
     sr_builder_set_node_prefix(r->b, "loss.");

@@ -137,7 +137,7 @@ static SrStatus build(StepsRun *r) {
     SR_TRY(sr_model_build_train(r->model, r->batch, n, h, w, 0, &r->graph));
     SrParams *params = sr_model_params(r->model);
     SR_TRY(sr_params_allocate(params));
-    SR_TRY(sr_model_init(r->model, &r->graph, 1));
+    sr_params_init(params, 1);
     SR_TRY(golden_load_table(r->c, params, "param.", "", false));
     for (int i = 0; i < sr_params_count(params) && r->shaken; i++) {
         const SrParam *p = sr_params_at(params, i);

@@ -8,8 +8,7 @@ typedef struct {
     SrArena arena;
     SrParams *params;
     SrGraph *graph;
-    SrNodeId out[SR_HEAD_MAX_OUT];
-    int n_out;
+    SrHeadOutputs out;
 } Built;
 
 // A feature of 4 rows and 16 channels through the heads of the list.
@@ -17,7 +16,7 @@ static SrStatus build(Built *t, const char *list) {
     SrYaml *tree = NULL;
     SrHeadModules heads;
     SrBuilder *b;
-    *t = (Built){.n_out = 0};
+    *t = (Built){.params = NULL};
     CHECK_OK(sr_yaml_parse(&t->arena, list, strlen(list), "heads.yaml", &tree));
     SrModelConfig config = {
         .head_params = tree, .bn_eps = 1e-5, .bn_momentum = 0.1, .params_multiplier = 1};
@@ -26,7 +25,7 @@ static SrStatus build(Built *t, const char *list) {
     SR_TRY(sr_head_modules_parse(&config, &t->arena, &heads));
     CHECK_OK(sr_builder_new(t->graph, &b));
     SrNodeId x = sr_build_input(b, "x", SR_SHAPE(4, 16), SR_F32);
-    SrStatus status = sr_head_modules_build(b, &heads, x, t->out, &t->n_out);
+    SrStatus status = sr_head_modules_build(b, &heads, NULL, x, &t->out);
     sr_builder_free(b);
     return status;
 }
@@ -40,8 +39,8 @@ static void deinit(Built *t) {
 static void check_built(const char *list, const char *parameter, int n_out, int last) {
     Built t;
     CHECK_OK(build(&t, list));
-    CHECK_INT(t.n_out, n_out);
-    CHECK_INT(sr_shape_last(sr_graph_at(t.graph, t.out[n_out - 1])->shape), last);
+    CHECK_INT(t.out.n, n_out);
+    CHECK_INT(sr_shape_last(sr_graph_at(t.graph, t.out.node[n_out - 1])->shape), last);
     if (sr_params_find(t.params, parameter) < 0)
         fail_msg("%s: no parameter %s", list, parameter);
     deinit(&t);

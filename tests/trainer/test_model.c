@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "tests/trainer/tiny_model.h"
+#include "trainer/model/model_internal.h"
 
 #define SWAV "name: swav_loss, swav_loss: {epsilon: 0.1}"
 
@@ -129,6 +130,39 @@ static void test_evaluation(void **state) {
     tiny_model_close(&t);
 }
 
+// A predictor: parameters of the heads' groups under the loss's prefix, the same in a second use.
+static void test_head_of_the_loss(void **state) {
+    (void)state;
+    TinyModel t;
+    SrBuilder *b;
+    SrOutputs out;
+    SrParamGroups groups;
+    SrArena arena = SR_ARENA_INIT;
+    CHECK_OK(tiny_model_open(&t, TINY_TRUNK ", " TINY_SWAV_HEAD, SWAV, 4, 4, sizes_2_2));
+    SrParams *params = sr_model_params(t.model);
+    CHECK_OK(sr_builder_new(t.graph.graph, &b));
+    sr_builder_set_param_prefix(b, "loss.");
+    sr_builder_set_node_prefix(b, "loss.");
+    SrLossHead head = {.name = "predictor", .kind = "mlp", .options = "{dims: [8, 5, 8]}"};
+    CHECK_OK(sr__model_loss_head(t.model, b, &head, t.graph.outputs[0], &out));
+    int index = sr_params_find(params, "loss.heads.predictor.clf.0.weight"),
+        count = sr_params_count(params);
+    CHECK(index >= 0 && sr_params_at(params, index)->trainable);
+    CHECK_INT(out.n, 1);
+    CHECK_INT(sr_build_shape(b, out.v[0].node).d[1], 8);
+    CHECK_OK(sr__model_loss_head(t.model, b, &head, out.v[0].node, &out));
+    CHECK_INT(sr_params_count(params), count);
+    CHECK_OK(sr_param_groups(params, &t.config->optimizer, &arena, &groups));
+    for (int g = 0; g < groups.n; g++)
+        for (int i = 0; i < groups.groups[g].n; i++)
+            CHECK(groups.groups[g].params[i] != index || groups.groups[g].head_lr);
+    head.kind = "mpl";
+    CHECK_FAILS(sr__model_loss_head(t.model, b, &head, out.v[0].node, &out), SR_ERR_CONFIG, "mlp");
+    sr_arena_deinit(&arena);
+    sr_builder_free(b);
+    tiny_model_close(&t);
+}
+
 static void check_refused(const char *model, const char *loss, int n, const char *text) {
     TinyModel t;
     CHECK_FAILS(tiny_model_open(&t, model, loss, 4, n, sizes_2_2), SR_ERR_CONFIG, text);
@@ -154,6 +188,6 @@ static void test_refused(void **state) {
                   "crops_for_assign holds 4");
 }
 
-SR_TESTS(model, unit(test_crops_of_one_size_share_a_pass), unit(test_rows_are_crop_major),
-         unit(test_statistics_move_once_a_pass), unit(test_names), unit(test_freezing),
-         unit(test_evaluation), unit(test_refused))
+SR_TESTS(model, unit(test_head_of_the_loss), unit(test_crops_of_one_size_share_a_pass),
+         unit(test_rows_are_crop_major), unit(test_statistics_move_once_a_pass), unit(test_names),
+         unit(test_freezing), unit(test_evaluation), unit(test_refused))

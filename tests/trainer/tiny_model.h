@@ -4,13 +4,15 @@
 #define SR_TESTS_TRAINER_TINY_MODEL_H
 
 #include "trainer/model/model.h"
-#include "trainer/optim/optim.h"
+#include "trainer/run/step.h"
 
 typedef struct {
     SrConfig *config;
     SrModel *model;
     SrTrainGraph graph;
     SrPlan *plan;
+    SrOptim *optim;
+    SrStep step;
     int64_t iteration;
 } TinyModel;
 
@@ -23,6 +25,7 @@ typedef struct {
 // model, loss: the inside of MODEL: {} and LOSS: {}.  sizes: one square crop each.
 SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
                          const int *sizes);
+#define TINY_SAMPLES 64 // images of the training set, as the loss is told
 // The same with memory, drawn parameters and a train plan.
 SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
                           const int *sizes);
@@ -31,7 +34,7 @@ void tiny_model_close(TinyModel *t);
 // Images that depend on (image, view, pixel) smoothly, so that views of an image resemble each
 // other.
 void tiny_model_fill(TinyModel *t);
-// One step of plain SGD on the images filled in; returns the loss before it.
+// One step of the program, with plain SGD, on the images filled in; returns the loss before it.
 double tiny_model_step(TinyModel *t, double lr);
 // How many nodes of the training graph have this name.
 bool tiny_model_has_node(const TinyModel *t, const char *name);

@@ -3,6 +3,7 @@
 #ifndef SR_TRAINER_CONFIG_SCHEMA_H
 #define SR_TRAINER_CONFIG_SCHEMA_H
 
+#include "losses/infer.h"
 #include "trainer/config/config.h"
 
 typedef struct {
@@ -55,5 +56,7 @@ bool sr__learns(
     const SrYaml *tree); // false: everything is frozen, so that no loss and no optimiser is needed
 // infer.c: spec 1.5 over the composed tree.  world: processes of the run.
 SrStatus sr__infer(SrYaml *tree, int world, SrArena *arena);
+// The rule of a loss of VISSL's that is not built; NULL: none (infer_unbuilt.c).
+SrStatus (*sr__unbuilt_loss_rule(const char *loss))(SrInfer *in);
 
 #endif

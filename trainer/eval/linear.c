@@ -96,7 +96,7 @@ static SrStatus epoch_of(SrRun *run, int64_t epoch, double rate) {
 }
 
 static SrStatus train(SrRun *run, double rate) {
-    SR_TRY(sr_run_freeze(run));
+    SR_TRY(sr_run_begin(run, 0, false));
     for (int64_t epoch = 0; epoch < run->config->optimizer.num_epochs; epoch++) {
         SR_TRY(epoch_of(run, epoch, rate));
         sr_log_live("baseline: epoch %lld of %d", (long long)epoch + 1,

@@ -15,8 +15,8 @@ typedef struct {
     bool has[SR_ROW_COUNT];
     bool random; // the run had no weights: what stands as trained is a trunk as drawn (--random)
     int n_layers, n_values;
-    char layer[SR_HEAD_MAX_OUT][SR_LINEAR_NAME_BYTES];
-    SrMeterValue value[SR_ROW_COUNT][SR_HEAD_MAX_OUT][SR_METER_MAX_VALUES]; // of the first meter
+    char layer[SR_MAX_OUTPUTS][SR_LINEAR_NAME_BYTES];
+    SrMeterValue value[SR_ROW_COUNT][SR_MAX_OUTPUTS][SR_METER_MAX_VALUES]; // of the first meter
     double rate[SR_ROW_COUNT]; // of a baseline: the share of the learning rate it took; 0: none
     double majority;           // per cent of the test images
     int64_t n_train, n_test;

@@ -39,6 +39,19 @@ static SrStatus without_nulls(const SrYaml *map, SrArena *arena, SrYaml **out) {
     return SR_OK;
 }
 
+SrStatus sr_head_module_parse(const char *kind, const SrYaml *arguments, const char *where,
+                              SrArena *arena, SrHeadModule *out) {
+    SR_TRY(sr_head_find(kind, &out->kind));
+    void *params = sr_arena_alloc(arena, out->kind->params_bytes + 1);
+    const char *path = sr_arena_printf(arena, "%s.%s", where, kind);
+    SrYaml *given = NULL;
+    if (!params || !path)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    out->params = params;
+    SR_TRY(without_nulls(arguments, arena, &given));
+    return sr_options_parse(out->kind->options, given, path, arena, params);
+}
+
 // One [name, {arguments}] into its head's params struct.  `where` is its path for messages.
 static SrStatus parse_module(const SrYaml *node, const char *where, SrArena *arena,
                              SrHeadModule *out) {
@@ -53,14 +66,7 @@ static SrStatus parse_module(const SrYaml *node, const char *where, SrArena *are
         return bad_form(arguments, where);
     if (sr_head_find(node->items[0]->text, &out->kind) != SR_OK)
         return sr_fail_prefix(SR_ERR_CONFIG, "%s: %s", sr_yaml_place(node).text, where);
-    void *params = sr_arena_alloc(arena, out->kind->params_bytes + 1);
-    const char *path = sr_arena_printf(arena, "%s.%s", where, out->kind->name);
-    SrYaml *given = NULL;
-    if (!params || !path)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
-    out->params = params;
-    SR_TRY(without_nulls(arguments, arena, &given));
-    return sr_options_parse(out->kind->options, given, path, arena, params);
+    return sr_head_module_parse(out->kind->name, arguments, where, arena, out);
 }
 
 // Entry `index` of the list: a module, or a list of modules.
@@ -103,14 +109,23 @@ SrStatus sr_head_modules_parse(const SrModelConfig *config, SrArena *arena, SrHe
 
 // io: the module's inputs, replaced by its outputs.
 static SrStatus build_module(SrBuilder *b, const SrHeadModule *module, const char *scope,
-                             const SrHeadSettings *settings, SrNodeId io[SR_HEAD_MAX_OUT], int *n) {
-    SrNodeId in[SR_HEAD_MAX_OUT];
-    int n_in = *n;
-    memcpy(in, io, sizeof in);
+                             const SrHeadSettings *settings, SrHeadOutputs *io) {
+    const SrHeadOutputs in = *io;
+    const SrHead *kind = module->kind;
     sr_builder_push(b, scope);
-    SrStatus status = module->kind->build(b, module->params, settings, in, n_in, io, n);
+    SrStatus status = kind->build(b, module->params, settings, in.node, in.n, io->node, &io->n);
     sr_builder_pop(b);
+    for (int i = 0; status == SR_OK && i < io->n; i++)
+        io->name[i] = kind->output ? kind->output(module->params, i) : NULL;
     return status;
+}
+
+static SrHeadOutputs only(SrNodeId x) { return (SrHeadOutputs){.n = 1, .node = {x}}; }
+
+SrStatus sr_head_module_build(SrBuilder *b, const SrHeadModule *module, const char *scope,
+                              const SrHeadSettings *settings, SrNodeId x, SrHeadOutputs *out) {
+    *out = only(x);
+    return build_module(b, module, scope, settings, out);
 }
 
 // What went wrong in a module, behind its place in the configuration.
@@ -121,7 +136,10 @@ static SrStatus fail_at(SrBuilder *b, const SrHeadEntry *entry, int index, int j
 }
 
 static SrStatus build_entry(SrBuilder *b, const SrHeadModules *heads, int index,
-                            SrNodeId io[SR_HEAD_MAX_OUT], int *n) {
+                            SrHeadOutputs *io) {
+    if (index < 0 || index >= heads->n)
+        return sr_builder_fail(b, SR_ERR_CONFIG, KEY " has %d heads, but head %d is needed",
+                               heads->n, index);
     const SrHeadEntry *entry = &heads->entries[index];
     for (int j = 0; j < entry->n; j++) {
         char scope[48];
@@ -129,33 +147,26 @@ static SrStatus build_entry(SrBuilder *b, const SrHeadModules *heads, int index,
             snprintf(scope, sizeof scope, "heads.%d.%d", index, j);
         else
             snprintf(scope, sizeof scope, "heads.%d", index);
-        if (build_module(b, &entry->modules[j], scope, &heads->settings, io, n) != SR_OK)
+        if (build_module(b, &entry->modules[j], scope, &heads->settings, io) != SR_OK)
             return fail_at(b, entry, index, j);
     }
     return SR_OK;
 }
 
-SrStatus sr_head_modules_build(SrBuilder *b, const SrHeadModules *heads, SrNodeId x,
-                               SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
+SrStatus sr_head_modules_build(SrBuilder *b, const SrHeadModules *heads, const SrInts *which,
+                               SrNodeId x, SrHeadOutputs *out) {
     if (heads->n == 0)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                KEY " is empty: the model has one feature and no head; add one, for "
                                    "example [[\"mlp\", {\"dims\": [2048, 128]}]]");
-    for (int i = 0; i < SR_HEAD_MAX_OUT; i++)
-        out[i] = x;
-    *n_out = 1;
-    for (int i = 0; i < heads->n; i++)
-        SR_TRY(build_entry(b, heads, i, out, n_out));
+    *out = only(x);
+    for (int i = 0; i < (which ? which->n : heads->n); i++)
+        SR_TRY(build_entry(b, heads, which ? which->v[i] : i, out));
     return SR_OK;
 }
 
 SrStatus sr_head_modules_build_one(SrBuilder *b, const SrHeadModules *heads, int index, SrNodeId x,
-                                   SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
-    if (index < 0 || index >= heads->n)
-        return sr_builder_fail(b, SR_ERR_CONFIG, KEY " has %d heads, but one more is needed",
-                               heads->n);
-    for (int i = 0; i < SR_HEAD_MAX_OUT; i++)
-        out[i] = x;
-    *n_out = 1;
-    return build_entry(b, heads, index, out, n_out);
+                                   SrHeadOutputs *out) {
+    *out = only(x);
+    return build_entry(b, heads, index, out);
 }

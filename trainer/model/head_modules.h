@@ -28,12 +28,23 @@ typedef struct {
 // with file:line.
 SrStatus sr_head_modules_parse(const SrModelConfig *config, SrArena *arena, SrHeadModules *out);
 
-// One feature through all entries in a row (with one entry: through it).  No entries: SR_ERR_CONFIG
-// that names the key.  x: (rows, C)
-SrStatus sr_head_modules_build(SrBuilder *b, const SrHeadModules *heads, SrNodeId x,
-                               SrNodeId out[SR_HEAD_MAX_OUT], int *n_out);
+typedef struct {
+    int n;
+    SrNodeId node[SR_HEAD_MAX_OUT];
+    const char *name[SR_HEAD_MAX_OUT]; // SrHead.output; NULL: the only one
+} SrHeadOutputs;
+
+// One feature through the entries of `which` in a row; NULL: all of them.  No entries:
+// SR_ERR_CONFIG that names the key.  x: (rows, C)
+SrStatus sr_head_modules_build(SrBuilder *b, const SrHeadModules *heads, const SrInts *which,
+                               SrNodeId x, SrHeadOutputs *out);
 // Entry `index` alone on one feature.
 SrStatus sr_head_modules_build_one(SrBuilder *b, const SrHeadModules *heads, int index, SrNodeId x,
-                                   SrNodeId out[SR_HEAD_MAX_OUT], int *n_out);
+                                   SrHeadOutputs *out);
+// A head that stands in no list: its arguments, and its nodes under the scope.
+SrStatus sr_head_module_parse(const char *kind, const SrYaml *arguments, const char *where,
+                              SrArena *arena, SrHeadModule *out);
+SrStatus sr_head_module_build(SrBuilder *b, const SrHeadModule *module, const char *scope,
+                              const SrHeadSettings *settings, SrNodeId x, SrHeadOutputs *out);
 
 #endif

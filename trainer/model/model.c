@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "kernels/copy_state.h"
 #include "trainer/config/schema.h"
 #include "trainer/model/freeze.h"
 #include "trainer/model/model_internal.h"
@@ -103,15 +104,35 @@ static SrStatus new_graph(SrModel *model, SrGraph **out) {
 
 // ---- the training graph
 
-// SrLossContext.run_model: the same wiring under the loss's own prefix.
-static SrStatus run_model(SrLossContext *ctx, const char *prefix, bool trainable, const int *views,
-                          int n_views, SrNodeId *outputs, int *n_outputs) {
+// SrLossServices.run: the same wiring under the loss's own prefix.
+static SrStatus run_model(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out) {
+    SrModel *model = ctx->model;
     SrNodeId inputs[SR_MAX_VIEWS];
-    for (int i = 0; i < n_views; i++)
-        inputs[i] = ctx->views[views[i]].input;
-    return sr_model_forward(ctx->model, ctx->builder, prefix, trainable, inputs, n_views, outputs,
-                            n_outputs);
+    int n = run->views ? run->n_views : ctx->n_views;
+    for (int i = 0; i < n; i++)
+        inputs[i] = model->view_node[run->views ? run->views[i] : i];
+    if (model->n_view_nodes < ctx->n_views)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "%s runs the model on the images, which a frozen trunk's heads do "
+                               "not see: MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY=False",
+                               ctx->name);
+    return sr_model_forward(model, ctx->builder, run, inputs, n, out);
 }
+
+static SrStatus loss_head(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, SrOutputs *out) {
+    return sr__model_loss_head(ctx->model, ctx->builder, head, x, out);
+}
+
+// The node's input only puts it behind the student's forward.
+static SrStatus copy_statistics(SrLossContext *ctx, int to, int from) {
+    SrParams *params = ((SrModel *)ctx->model)->params;
+    SrCopyStateParams p = {.count = (int)sr_shape_count(sr_params_at(params, from)->shape)};
+    sr_build_bound(ctx->builder, "copy_state", "copy_state", &p, &ctx->outputs.v[0].node, 1,
+                   (int[]){to, from}, 2);
+    return sr_builder_status(ctx->builder);
+}
+
+static const SrLossServices services = {run_model, loss_head, copy_statistics};
 
 // The loss's own entries and nodes stand under "loss.".
 static SrStatus build_loss(SrModel *model, SrLossContext *ctx, SrTrainGraph *out) {
@@ -176,32 +197,42 @@ static SrStatus build_inputs(SrModel *model, SrBuilder *b, const Inputs *in, SrN
 }
 
 static SrStatus build_outputs(SrModel *model, SrBuilder *b, const Inputs *in, SrNodeId *nodes,
-                              SrNodeId *outputs, int *n_outputs) {
+                              SrOutputs *out) {
+    SrModelRun run = {.trainable = true};
     SR_TRY(build_inputs(model, b, in, nodes));
-    return in->features ? sr__model_heads(model, b, nodes, in->n, outputs, n_outputs)
-                        : sr_model_forward(model, b, "", true, nodes, in->n, outputs, n_outputs);
+    return in->features ? sr__model_heads(model, b, nodes, in->n, out)
+                        : sr_model_forward(model, b, &run, nodes, in->n, out);
+}
+
+static void copy_nodes(const SrOutputs *outputs, SrNodeId *nodes, int *n) {
+    for (int i = 0; i < outputs->n; i++)
+        nodes[i] = outputs->v[i].node;
+    *n = outputs->n;
 }
 
 static SrStatus build_into(SrModel *model, SrBuilder *b, const Inputs *in, int64_t n_samples,
                            SrTrainGraph *out) {
     SrLossContext ctx = {.builder = b,
+                         .name = model->loss->name,
                          .batch = in->batch,
+                         .replicas = 1,
                          .n_views = in->n,
                          .n_samples = n_samples,
                          .seed = model->config->seed,
-                         .run_model = run_model,
+                         .services = &services,
                          .model = model};
     out->sample_index = sr_build_input(b, "sample_index", SR_SHAPE(in->batch), SR_I64);
     if (model->loss->needs_labels)
         out->labels = sr_build_input(
             b, "label",
             model->n_targets ? SR_SHAPE(in->batch, model->n_targets) : SR_SHAPE(in->batch), SR_I64);
-    SR_TRY(build_outputs(model, b, in, out->views, out->outputs, &out->n_model_outputs));
-    for (int v = 0; !in->features && v < in->n; v++)
-        ctx.views[v] = (SrView){out->views[v], in->h[v], in->w[v]};
+    SR_TRY(build_outputs(model, b, in, out->views, &ctx.outputs));
+    copy_nodes(&ctx.outputs, out->outputs, &out->n_model_outputs);
     out->n_outputs = out->n_model_outputs;
-    ctx.outputs = out->outputs;
-    ctx.n_outputs = out->n_model_outputs;
+    for (int v = 0; !in->features && v < in->n; v++) {
+        ctx.views[v].h = in->h[v];
+        ctx.views[v].w = in->w[v];
+    }
     ctx.sample_index = out->sample_index;
     ctx.labels = out->labels;
     return build_loss(model, &ctx, out);
@@ -352,23 +383,17 @@ done:
     return status;
 }
 
-SrStatus sr_model_init(SrModel *model, const SrTrainGraph *train, uint64_t seed) {
-    sr_params_init(model->params, seed);
-    SrLossStep step = {.params = model->params};
-    if (train->loss_kind->after_init)
-        train->loss_kind->after_init(train->loss_state, &step);
-    return SR_OK;
-}
-
 static SrStatus build_output_graph(SrModel *model, const Inputs *in, SrOutputGraph *out) {
     SrBuilder *b = NULL;
+    SrOutputs outputs;
     SrStatus status;
     *out = (SrOutputGraph){.n_views = in->n};
     if (in->n < 1 || in->n > SR_MAX_VIEWS)
         SR_FAIL(SR_ERR_CONFIG, "%d crops an image; 1 to %d are possible", in->n, SR_MAX_VIEWS);
     SR_TRY(new_graph(model, &out->graph));
     SR_TRY(sr_builder_new(out->graph, &b));
-    SR_TRY_GOTO(build_outputs(model, b, in, out->views, out->outputs, &out->n_outputs));
+    SR_TRY_GOTO(build_outputs(model, b, in, out->views, &outputs));
+    copy_nodes(&outputs, out->outputs, &out->n_outputs);
     SR_TRY_GOTO(freeze_named(model));
 done:
     sr_builder_free(b);

@@ -29,7 +29,7 @@ typedef struct {
         labels; // (N) of I64, or (N, classes) (sr_model_set_targets); SR_NO_NODE unless the loss needs them
     // What a plan must keep readable after a step: the model's outputs, then what the loss's hooks
     // read.
-    SrNodeId outputs[SR_HEAD_MAX_OUT + SR_LOSS_MAX_KEPT];
+    SrNodeId outputs[SR_MAX_OUTPUTS + SR_LOSS_MAX_KEPT];
     int n_outputs, n_model_outputs;
     SrNodeId loss; // scalar
     const SrLoss *loss_kind;
@@ -53,10 +53,11 @@ SrStatus sr_model_build_head_outputs(SrModel *model, int batch, const SrShape *f
                                      SrOutputGraph *out);
 
 // Forward of views through the model into an existing builder (multi-resolution rules of spec 4.4:
-// consecutive crops of equal width in one trunk pass, features concatenated in order, heads once).
-// Row order: crop-major.
-SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const char *param_prefix, bool trainable,
-                          const SrNodeId *views, int n_views, SrNodeId *outputs, int *n_outputs);
+// consecutive crops of equal width in one trunk pass, vectors of all crops concatenated in order and
+// through the heads at once; maps and tokens of unlike lengths apart).  Rows are view-major.
+// run->views is not looked at: `views` are the nodes.
+SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const SrModelRun *run,
+                          const SrNodeId *views, int n_views, SrOutputs *out);
 
 // ---- evaluation: one image size, trunk only, tapped at a layer (sr_feature_tap: VISSL's or
 // torchvision's name).  The graph belongs to the model; compile it in SR_MODE_EVAL.  The same call again gives the
@@ -70,7 +71,7 @@ struct SrOutputGraph {
     SrGraph *graph; // owned by the model
     SrNodeId views[SR_MAX_VIEWS];
     int n_views;
-    SrNodeId outputs[SR_HEAD_MAX_OUT];
+    SrNodeId outputs[SR_MAX_OUTPUTS];
     int n_outputs;
 };
 SrStatus sr_model_build_outputs(SrModel *model, int batch, int n_views, const int *h, const int *w,
@@ -78,8 +79,5 @@ SrStatus sr_model_build_outputs(SrModel *model, int batch, int n_views, const in
 
 // Several labels an image: the labels of training graphs are (N, classes) of 1, 0, -1.  0, as at first: (N) classes.
 void sr_model_set_targets(SrModel *model, int classes);
-
-// After sr_params_allocate: draws the parameters, then lets the loss look at them (after_init).
-SrStatus sr_model_init(SrModel *model, const SrTrainGraph *train, uint64_t seed);
 
 #endif

@@ -79,127 +79,168 @@ static bool same_group(const SrModel *model, SrShape a, SrShape b) {
 typedef struct { // one forward under way
     SrModel *model;
     SrBuilder *b;
+    const SrModelRun *run;
     const char *prefix;
-    bool trainable;
     SrModelPasses *passes;
+    SrOutputs *out;
 } Forward;
 
-// Consecutive crops of one size share a pass and so their batch statistics (spec 4.4).  out: each
-// feature for all rows, crop-major
-static SrStatus trunk(const Forward *f, const SrFeatures *want, const SrNodeId *views, int n,
-                      SrNodeId out[SR_MAX_FEATURES], int *n_out) {
-    SrNodeId groups[SR_MAX_FEATURES][SR_OP_MAX_IN], got[SR_MAX_FEATURES];
-    int n_groups = 0;
+// Features of consecutive views whose rows stand in one node.
+typedef struct {
+    int first_view, n_views, n;
+    SrNodeId feature[SR_MAX_FEATURES];
+} Span;
+
+// Consecutive crops of one size share a pass and so their batch statistics (spec 4.4).
+static SrStatus trunk_passes(const Forward *f, const SrFeatures *want, const SrNodeId *views, int n,
+                             Span spans[SR_OP_MAX_IN], int *n_spans) {
+    *n_spans = 0;
     for (int first = 0, last; first < n; first = last) {
         SrShape shape = sr_build_shape(f->b, views[first]);
         for (last = first + 1;
              last < n && same_group(f->model, shape, sr_build_shape(f->b, views[last])); last++)
             ;
-        if (n_groups == SR_OP_MAX_IN || last - first > SR_OP_MAX_IN)
+        if (*n_spans == SR_OP_MAX_IN || last - first > SR_OP_MAX_IN)
             return sr_builder_fail(f->b, SR_ERR_CONFIG,
                                    "%d crops: at most %d of one size in a row and %d changes of "
                                    "size are possible; put crops of one size beside each other",
                                    n, SR_OP_MAX_IN, SR_OP_MAX_IN - 1);
         SrNodeId x = concat(f->b, views + first, last - first);
-        SR_TRY(sr__model_trunk_pass(f->model, f->b, f->prefix, f->trainable, f->passes->trunk++,
-                                    want, x, got, n_out));
-        for (int i = 0; i < *n_out; i++)
-            groups[i][n_groups] = got[i];
-        n_groups++;
+        Span *span = &spans[(*n_spans)++];
+        *span = (Span){.first_view = first, .n_views = last - first};
+        SR_TRY(sr__model_trunk_pass(f->model, f->b, f->prefix, f->run->trainable,
+                                    f->passes->trunk++, want, x, span->feature, &span->n));
     }
-    for (int i = 0; i < *n_out; i++)
-        out[i] = concat(f->b, groups[i], n_groups);
     return sr_builder_status(f->b);
+}
+
+// But for the number of rows.
+static bool same_form(SrShape a, SrShape b) {
+    bool same = a.rank == b.rank;
+    for (int i = 1; same && i < a.rank; i++)
+        same = a.d[i] == b.d[i];
+    return same;
+}
+
+// Vectors of all sizes become one node a feature.  Maps and tokens of unlike lengths stay apart.
+static void join(const Forward *f, Span *spans, int *n_spans) {
+    for (int s = 1; s < *n_spans; s++)
+        for (int i = 0; i < spans[0].n; i++)
+            if (!same_form(sr_build_shape(f->b, spans[0].feature[i]),
+                           sr_build_shape(f->b, spans[s].feature[i])))
+                return;
+    for (int i = 0; i < spans[0].n; i++) {
+        SrNodeId all[SR_OP_MAX_IN];
+        for (int s = 0; s < *n_spans; s++)
+            all[s] = spans[s].feature[i];
+        spans[0].feature[i] = concat(f->b, all, *n_spans);
+    }
+    for (int s = 1; s < *n_spans; s++)
+        spans[0].n_views += spans[s].n_views;
+    *n_spans = 1;
 }
 
 // ---- heads
 
-typedef struct {
-    SrNodeId v[SR_HEAD_MAX_OUT];
-    int n;
-} Outputs;
-
-static SrStatus append(SrBuilder *b, Outputs *out, const SrNodeId *nodes, int n) {
-    if (out->n + n > SR_HEAD_MAX_OUT)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
+static SrStatus append(const Forward *f, const Span *span, const SrHeadOutputs *got) {
+    if (f->out->n + got->n > SR_MAX_OUTPUTS)
+        return sr_builder_fail(f->b, SR_ERR_CONFIG,
                                "MODEL.HEAD.PARAMS: the heads give more than %d outputs together",
-                               SR_HEAD_MAX_OUT);
-    memcpy(out->v + out->n, nodes, (size_t)n * sizeof *nodes);
-    out->n += n;
+                               SR_MAX_OUTPUTS);
+    for (int i = 0; i < got->n; i++)
+        f->out->v[f->out->n++] = (SrOutput){.name = got->name[i],
+                                            .node = got->node[i],
+                                            .first_view = span->first_view,
+                                            .n_views = span->n_views};
     return SR_OK;
 }
 
 // Head `i`; a head that runs again (another input) has nodes of another pass and the same
 // parameters.
-static SrStatus one_head(const Forward *f, int i, SrNodeId x, Outputs *out) {
-    SrNodeId got[SR_HEAD_MAX_OUT];
-    int n = 0;
+static SrStatus one_head(const Forward *f, int i, SrNodeId x, const Span *span) {
+    SrHeadOutputs got;
     sr_builder_set_pass(f->b, f->passes->heads[i % SR_HEAD_MAX_OUT]++);
-    SrStatus status = sr_head_modules_build_one(f->b, &f->model->heads, i, x, got, &n);
+    SrStatus status = sr_head_modules_build_one(f->b, &f->model->heads, i, x, &got);
     sr_builder_set_pass(f->b, 0);
     SR_TRY(status);
-    return append(f->b, out, got, n);
+    return append(f, span, &got);
 }
 
-static SrStatus chain(const Forward *f, SrNodeId x, Outputs *out) {
-    SrNodeId got[SR_HEAD_MAX_OUT];
-    int n = 0;
+static SrStatus chain(const Forward *f, const Span *span) {
+    SrHeadOutputs got;
+    SrInts which = {f->run->n_heads, f->run->heads};
     sr_builder_set_pass(f->b, f->passes->heads[0]++);
-    SrStatus status = sr_head_modules_build(f->b, &f->model->heads, x, got, &n);
+    SrStatus status = sr_head_modules_build(f->b, &f->model->heads, which.v ? &which : NULL,
+                                            span->feature[0], &got);
     sr_builder_set_pass(f->b, 0);
     SR_TRY(status);
-    return append(f->b, out, got, n);
+    return append(f, span, &got);
 }
 
 // Spec 4.6, and side by side on one feature where MODEL.HEAD.PARALLEL asks for it.
-static SrStatus all_heads(const Forward *f, const SrNodeId *features, int n, Outputs *out) {
-    int n_heads = f->model->heads.n;
+static SrStatus all_heads(const Forward *f, const Span *span) {
+    int n_heads = f->run->heads ? f->run->n_heads : f->model->heads.n;
     bool parallel = f->model->config->model.parallel_heads;
-    if (n == 1 && (!parallel || n_heads < 2))
-        return chain(f, features[0], out);
-    if (n != 1 && n != n_heads)
+    if (span->n == 1 && (!parallel || n_heads < 2))
+        return chain(f, span);
+    if (span->n != 1 && span->n != n_heads)
         return sr_builder_fail(
             f->b, SR_ERR_CONFIG,
             "MODEL.HEAD.PARAMS has %d heads, but "
             "MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP asks for %d features; "
             "there must be one head a feature",
-            n_heads, n);
+            n_heads, span->n);
     for (int i = 0; i < n_heads; i++)
-        SR_TRY(one_head(f, i, features[n == 1 ? 0 : i], out));
+        SR_TRY(one_head(f, f->run->heads ? f->run->heads[i] : i,
+                        span->feature[span->n == 1 ? 0 : i], span));
     return SR_OK;
 }
 
 // ---- the whole
 
+// Batch norms use running statistics where the run says so.
+static void set_statistics(const Forward *f) {
+    if (f->run->use_running)
+        sr_builder_set_eval_from(f->b, f->run->running_from);
+}
+
 // Features through `head` (-1: all of them), frozen and in evaluation where the settings say so.
-static SrStatus heads_over(const Forward *f, int head, const SrNodeId *features, int n,
-                           Outputs *out) {
+static SrStatus heads_over(const Forward *f, int head, const Span *span) {
     const SrModelConfig *config = &f->model->config->model;
     const char *old = sr_builder_set_param_prefix(f->b, f->prefix);
     int64_t eval_from = sr_builder_eval_from(f->b);
-    sr_builder_set_frozen(f->b, !f->trainable || config->freeze_trunk_and_head);
+    sr_builder_set_frozen(f->b, !f->run->trainable || config->freeze_trunk_and_head);
     if (config->freeze_trunk_and_head && config->eval_mode_on)
         sr_builder_set_eval_from(f->b, 0);
-    SrStatus status = head < 0 ? all_heads(f, features, n, out)
-                      : n == 1 ? one_head(f, head, features[0], out)
-                               : sr_builder_fail(f->b, SR_ERR_CONFIG,
-                                                 "MODEL.MULTI_INPUT_HEAD_MAPPING asks for %d "
-                                                 "features for one head; name one",
-                                                 n);
+    SrStatus status = head < 0       ? all_heads(f, span)
+                      : span->n == 1 ? one_head(f, head, span->feature[0], span)
+                                     : sr_builder_fail(f->b, SR_ERR_CONFIG,
+                                                       "MODEL.MULTI_INPUT_HEAD_MAPPING asks for %d "
+                                                       "features for one head; name one",
+                                                       span->n);
     sr_builder_set_eval_from(f->b, eval_from);
     sr_builder_set_param_prefix(f->b, old);
     return status;
 }
 
+static SrStatus features_only(const Forward *f, const Span *span) {
+    SrHeadOutputs got = {.n = span->n};
+    memcpy(got.node, span->feature, (size_t)span->n * sizeof *got.node);
+    return append(f, span, &got);
+}
+
 // One input through the trunk and `head` (-1: all of them; none where only features are wanted).
 static SrStatus one_input(const Forward *f, const SrFeatures *want, int head, const SrNodeId *views,
-                          int n_views, Outputs *out) {
-    SrNodeId features[SR_MAX_FEATURES];
+                          int n_views) {
+    Span spans[SR_OP_MAX_IN];
     int n = 0;
-    SR_TRY(trunk(f, want, views, n_views, features, &n));
-    if (f->model->config->model.extract_trunk_features_only)
-        return append(f->b, out, features, n);
-    return heads_over(f, head, features, n, out);
+    SR_TRY(trunk_passes(f, want, views, n_views, spans, &n));
+    join(f, spans, &n);
+    SR_TRY(sr_builder_status(f->b));
+    bool bare = f->run->no_heads || f->model->config->model.extract_trunk_features_only;
+    for (int s = 0; s < n; s++)
+        SR_TRY(bare ? features_only(f, &spans[s]) : heads_over(f, head, &spans[s]));
+    return SR_OK;
 }
 
 // The views of one entry of the mapping, in their order.
@@ -214,41 +255,69 @@ static int views_of(const SrModel *model, int entry, const SrNodeId *views, int 
 
 // Spec 4.3: outputs in the mapping's order; an input without views in this call gives none (a
 // teacher may see the images alone).
-static SrStatus mapped(const Forward *f, const SrNodeId *views, int n_views, Outputs *out) {
+static SrStatus mapped(const Forward *f, const SrNodeId *views, int n_views) {
     const SrInputMapping *mapping = &f->model->mapping;
     for (int i = 0; i < mapping->n; i++) {
         SrNodeId of_entry[SR_MAX_VIEWS];
         int n = views_of(f->model, i, views, n_views, of_entry);
         if (n > 0)
-            SR_TRY(one_input(f, &mapping->v[i].features, mapping->v[i].head, of_entry, n, out));
+            SR_TRY(one_input(f, &mapping->v[i].features, mapping->v[i].head, of_entry, n));
     }
     return SR_OK;
 }
 
-SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const char *param_prefix, bool trainable,
-                          const SrNodeId *views, int n_views, SrNodeId *outputs, int *n_outputs) {
-    Forward f = {model, b, param_prefix, trainable, passes_of(model, b, param_prefix)};
-    Outputs out = {.n = 0};
-    const char *old_nodes = sr_builder_set_node_prefix(b, param_prefix);
-    SrStatus status = model->mapping.n > 0
-                          ? mapped(&f, views, n_views, &out)
-                          : one_input(&f, &model->features, -1, views, n_views, &out);
+static Forward begin(SrModel *model, SrBuilder *b, const SrModelRun *run, SrOutputs *out) {
+    const char *prefix = run->prefix ? run->prefix : "";
+    *out = (SrOutputs){.n = 0};
+    return (Forward){model, b, run, prefix, passes_of(model, b, prefix), out};
+}
+
+SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const SrModelRun *run,
+                          const SrNodeId *views, int n_views, SrOutputs *out) {
+    Forward f = begin(model, b, run, out);
+    const char *old_nodes = sr_builder_set_node_prefix(b, f.prefix);
+    int64_t eval_from = sr_builder_eval_from(b);
+    set_statistics(&f);
+    SrStatus status = model->mapping.n > 0 ? mapped(&f, views, n_views)
+                                           : one_input(&f, &model->features, -1, views, n_views);
+    sr_builder_set_eval_from(b, eval_from);
     sr_builder_set_frozen(b, false);
     sr_builder_set_node_prefix(b, old_nodes);
     SR_TRY(status);
-    memcpy(outputs, out.v, sizeof out.v);
-    *n_outputs = out.n;
     return sr_builder_status(b);
 }
 
 SrStatus sr__model_heads(SrModel *model, SrBuilder *b, const SrNodeId *features, int n,
-                         SrNodeId *outputs, int *n_outputs) {
-    Forward f = {model, b, "", true, passes_of(model, b, "")};
-    Outputs out = {.n = 0};
-    SrStatus status = heads_over(&f, -1, features, n, &out);
+                         SrOutputs *out) {
+    SrModelRun run = {.trainable = true};
+    Forward f = begin(model, b, &run, out);
+    Span span = {.n_views = 1, .n = n};
+    memcpy(span.feature, features, (size_t)n * sizeof *features);
+    SrStatus status = heads_over(&f, -1, &span);
     sr_builder_set_frozen(b, false);
     SR_TRY(status);
-    memcpy(outputs, out.v, sizeof out.v);
-    *n_outputs = out.n;
+    return sr_builder_status(b);
+}
+
+// ---- a head of the loss's own
+
+SrStatus sr__model_loss_head(SrModel *model, SrBuilder *b, const SrLossHead *head, SrNodeId x,
+                             SrOutputs *out) {
+    char scope[128];
+    SrHeadModule module;
+    SrHeadOutputs got;
+    SrYaml *arguments = NULL;
+    const char *text = head->options ? head->options : "{}";
+    snprintf(scope, sizeof scope, "heads.%s", head->name);
+    SR_TRY(sr_yaml_parse(&model->arena, text, strlen(text), head->name, &arguments));
+    SR_TRY(sr_head_module_parse(head->kind, arguments, head->name, &model->arena, &module));
+    SrModelPasses *passes = passes_of(model, b, scope);
+    sr_builder_set_pass(b, passes->heads[0]++);
+    SrStatus status = sr_head_module_build(b, &module, scope, &model->heads.settings, x, &got);
+    sr_builder_set_pass(b, 0);
+    SR_TRY(status);
+    *out = (SrOutputs){.n = got.n};
+    for (int i = 0; i < got.n; i++)
+        out->v[i] = (SrOutput){.name = got.name[i], .node = got.node[i], .n_views = 1};
     return sr_builder_status(b);
 }

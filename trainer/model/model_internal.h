@@ -7,7 +7,7 @@
 #include "trainer/model/model.h"
 #include "trunks/feature_extractor.h"
 
-enum { SR__MAX_PREFIXES = 8, SR__PREFIX_BYTES = 256 };
+enum { SR__MAX_PREFIXES = 16, SR__PREFIX_BYTES = 256 };
 
 // How often the model was built under a parameter prefix in the present graph; numbers the passes
 // of names.
@@ -51,6 +51,9 @@ SrStatus sr__model_trunk_pass(SrModel *model, SrBuilder *b, const char *prefix, 
 
 // All heads over given features, as sr_model_forward has them after the trunk.
 SrStatus sr__model_heads(SrModel *model, SrBuilder *b, const SrNodeId *features, int n,
-                         SrNodeId *outputs, int *n_outputs);
+                         SrOutputs *out);
+// A head of the loss's own, under "heads.<name>" behind the builder's prefixes.
+SrStatus sr__model_loss_head(SrModel *model, SrBuilder *b, const SrLossHead *head, SrNodeId x,
+                             SrOutputs *out);
 
 #endif

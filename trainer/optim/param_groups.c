@@ -28,6 +28,10 @@ static bool is_listed(const char *name, const SrStrings *substrings) {
 
 // VISSL finds heads by "head" anywhere in a module's name; ours all start with "heads.", and a
 // trunk module that happens to contain the word should not move.
+bool sr__is_head_param(const SrParam *p) {
+    return sr_text_starts(p->name, "heads.") || sr_text_starts(p->name, "loss.heads.");
+}
+
 static int group_of(const SrParam *p, const SrOptimizerConfig *c) {
     if (is_listed(p->name, &c->non_regularized_parameters))
         return REST_FREE;
@@ -39,7 +43,7 @@ static int group_of(const SrParam *p, const SrOptimizerConfig *c) {
     case SR_ROLE_NORM_BIAS: decays = c->regularize_bn && c->regularize_bias; break;
     case SR_ROLE_OTHER: return REST_REG;
     }
-    int base = sr_text_starts(p->name, "heads.") ? HEAD_REG : TRUNK_REG;
+    int base = sr__is_head_param(p) ? HEAD_REG : TRUNK_REG;
     return decays ? base : base + 1;
 }
 

@@ -15,6 +15,8 @@ SrParamGroupConstructor sr__param_groups_dino, sr__param_groups_lr_decay,
 SrStatus sr__param_groups_lr_decay_check(const SrOptimizerConfig *config);
 SrStatus sr__param_groups_heads_check(const SrOptimizerConfig *config);
 
+// A head of the model, or one that the loss owns ("loss.heads.predictor...").
+bool sr__is_head_param(const SrParam *p);
 // Which of a constructor's groups a parameter belongs to.
 typedef int SrParamGroupOf(const SrParam *p, const SrOptimizerConfig *config);
 // Appends a group like `like`, with every trainable parameter for which group_of gives `which`.

@@ -16,9 +16,6 @@ static bool decays_by_name(const SrParam *p) {
     return !sr_text_ends(p->name, ".bias") && !strstr(p->name, "norm");
 }
 
-// Ours all start so; VISSL looks for "heads" anywhere in the name.
-static bool is_head(const SrParam *p) { return sr_text_starts(p->name, "heads."); }
-
 // ---- dino
 
 // All rates are the trunk's: DINO's head learns with it.
@@ -56,8 +53,8 @@ static bool decays(const SrParam *p, const SrOptimizerConfig *config) {
 }
 
 static int lr_decay_group(const SrParam *p, const SrOptimizerConfig *config) {
-    int depth =
-        is_head(p) ? layers_of(config) + 1 : config->trunk->depth(config->trunk_params, p->name);
+    int depth = sr__is_head_param(p) ? layers_of(config) + 1
+                                     : config->trunk->depth(config->trunk_params, p->name);
     return 2 * depth + (decays(p, config) ? 0 : 1);
 }
 
@@ -110,7 +107,7 @@ static bool regularize_bn_of(const SrOptimizerConfig *config, int head) {
 // The default constructor's rules, head by head; -1: in no group.
 static int heads_group(const SrParam *p, const SrOptimizerConfig *config) {
     int head = sr_text_number_after(p->name, "heads.");
-    if (!is_head(p) || head < 0)
+    if (!sr__is_head_param(p) || head < 0)
         return -1;
     bool bn = regularize_bn_of(config, head);
     bool decays = p->role == SR_ROLE_BIAS          ? config->regularize_bias
@@ -153,7 +150,7 @@ static SrStatus check_covered(SrParams *params, const SrOptimizerConfig *config)
         const SrParam *p = sr_params_at(params, i);
         if (!p->trainable)
             continue;
-        if (!is_head(p))
+        if (!sr__is_head_param(p))
             return sr_fail(SR_ERR_CONFIG,
                            "OPTIMIZER.param_group_constructor: linear_eval_heads has rates for "
                            "heads alone, but %s "

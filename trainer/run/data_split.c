@@ -151,6 +151,15 @@ static int64_t images_of(const SrSplitConfig *c, const SrSplit *split) {
     return c->data_limit > 0 ? c->data_limit : split->source->length(split->set);
 }
 
+SrStatus sr_split_train_length(const SrConfig *config, int64_t *n) {
+    SrSplit split = {.note = ""};
+    SrStatus status = sr_split_open_set(&config->train, "TRAIN", config->seed, &split);
+    if (status == SR_OK)
+        *n = images_of(&config->train, &split);
+    sr_split_close(&split);
+    return status;
+}
+
 // Without LABEL_SOURCES VISSL numbers the samples, which is no class: a loss that needs labels takes
 // the source's own.
 static const char *label_type(const SrConfig *config) {

@@ -33,6 +33,8 @@ typedef struct {
 
 // Number and sizes of the training views alone, without touching any data (check, bench).
 SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[64], int w[64]);
+// Images a training epoch draws from; opens the set to count them.
+SrStatus sr_split_train_length(const SrConfig *config, int64_t *n);
 // The same of the transforms of evaluation; SR_SPLIT_EVAL_CROP where the configuration has none.
 #define SR_SPLIT_EVAL_CROP 224
 SrStatus sr_split_eval_shape(const SrConfig *config, int *n_views, int h[64], int w[64]);

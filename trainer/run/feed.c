@@ -152,7 +152,7 @@ static void next_kept(SrFeed *f, const SrFeedTarget *to, int n) {
         index[k] = f->order[f->at + k];
 }
 
-static void next_computed(SrFeed *f, const SrFeedTarget *to, const SrBatch *batch) {
+void sr_feed_copy(SrFeed *f, const SrFeedTarget *to, const SrBatch *batch) {
     size_t n = (size_t)batch->batch;
     if (f->trunk)
         sr_frozen_trunk_run(f->trunk, batch->view[0], batch->batch);
@@ -176,7 +176,7 @@ SrStatus sr_feed_next(SrFeed *f, const SrFeedTarget *to, int *rows, const int64_
         *rows = batch ? batch->batch : 0;
         *labels = batch ? batch->label : NULL;
         if (batch)
-            next_computed(f, to, batch);
+            sr_feed_copy(f, to, batch);
         return SR_OK;
     }
     int64_t left = f->n - f->at;

@@ -41,6 +41,9 @@ typedef struct {
     SrNodeId labels, sample_index; // may be SR_NO_NODE
 } SrFeedTarget;
 
+// A batch of a loader, as sr_feed_next would put it there; nothing of `feed` but trunk and batch is
+// used.
+void sr_feed_copy(SrFeed *feed, const SrFeedTarget *to, const SrBatch *batch);
 SrStatus sr_feed_start(SrFeed *feed, int64_t epoch, int64_t first);
 // *rows: images in the batch, 0 at the end; labels: (rows) or (rows, n_targets), until the next call.
 SrStatus sr_feed_next(SrFeed *feed, const SrFeedTarget *to, int *rows, const int64_t **labels,

@@ -74,7 +74,7 @@ static SrStatus open_test(SrRun *run, SrPhases *p, const int *classes, int n) {
 
 SrStatus sr_phases_open(SrRun *run, SrPhases *p) {
     const SrTrainGraph *g = &run->graph;
-    int classes[SR_HEAD_MAX_OUT];
+    int classes[SR_MAX_OUTPUTS];
     SrStatus status = SR_OK;
     *p = (SrPhases){.plan = NULL};
     if (!run->config->supervised)

@@ -66,11 +66,19 @@ static SrStatus build_over_frozen_trunk(SrRun *run, int64_t samples) {
                                       samples, &run->graph);
 }
 
+// Unknown losses are told of when the model is built.
+static bool needs_samples(const SrConfig *config) {
+    const SrLoss *loss;
+    return config->learns && sr_loss_find(config->loss_name, &loss) == SR_OK && loss->needs_samples;
+}
+
 // Memory banks are as long as the training set, so the number of images is part of the model.
 static SrStatus build_model(SrRun *run) {
     const SrSplit *d = &run->train;
-    int64_t samples = d->loader ? sr_loader_length(d->loader) : 0;
+    int64_t samples = d->loader ? sr_loader_samples(d->loader) : 0;
     SR_TRY(sr_model_new(run->config, &run->model));
+    if (!d->loader && needs_samples(run->config))
+        SR_TRY(sr_split_train_length(run->config, &samples));
     sr_model_set_targets(run->model, d->n_targets);
     if (forward_only(run))
         return build_frozen(run);
@@ -183,7 +191,7 @@ static SrStatus open_all(SrRun *run) {
         return build_step(run);
     SrParams *params = sr_model_params(run->model);
     SR_TRY(sr_params_allocate(params));
-    SR_TRY(sr_model_init(run->model, &run->graph, run->config->model.init_seed));
+    sr_params_init(params, run->config->model.init_seed);
     SR_TRY(sr_optim_new(params, &run->config->optimizer, &run->optim));
     run->cost.optimizer_bytes = sr_optim_bytes(run->optim);
     SR_TRY(sr_run_compile(run, false, &run->plan));
@@ -192,11 +200,15 @@ static SrStatus open_all(SrRun *run) {
                          .shuffle = true,
                          .drop_last = true,
                          .seed = run->config->seed};
-    return build_step(run);
+    SR_TRY(build_step(run));
+    if (run->mode == SR_RUN_BENCH) // nobody loads anything into it
+        sr_step_start(&run->step, 0, false);
+    return SR_OK;
 }
 
-SrStatus sr_run_freeze(SrRun *run) {
+SrStatus sr_run_begin(SrRun *run, int64_t iteration, bool resumed) {
     const SrModelConfig *m = &run->config->model;
+    sr_step_start(&run->step, iteration, resumed);
     if (!run->frozen_trunk)
         return SR_OK;
     SR_TRY(sr_frozen_trunk_compile(&run->trunk));

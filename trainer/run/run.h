@@ -51,9 +51,12 @@ typedef struct {
 // A configuration whose parameters are all frozen can only be checked: its cost is one forward.
 SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out);
 void sr_run_close(SrRun *run);
-// Once parameters have the values a run begins with: compiles a frozen trunk and keeps its features
+// Once parameters have the values a run begins with, after `iteration` steps of a checkpoint
+// (resumed) or none: the loss looks at them, a frozen trunk is compiled and its features are kept
 // where that is possible.  Before the first step.
-SrStatus sr_run_freeze(SrRun *run);
+SrStatus sr_run_begin(SrRun *run, int64_t iteration, bool resumed);
+// What a loss's before_epoch gets.
+SrEpoch sr_run_epoch(SrRun *run, int64_t iteration, int epoch);
 // The plan's inputs, for sr_feed_next.
 SrFeedTarget sr_run_target(const SrRun *run);
 // Labels of the split against the scores of each output; which: "TRAIN" or "TEST".  A run without labels: fine.

@@ -2,27 +2,20 @@
 #include "trainer/run/step.h"
 
 #include <math.h>
-#include <string.h>
 
-// from: (N); the plan has no memory for an input that nothing reads.
-static void fill_numbers(SrPlan *plan, SrNodeId input, const int64_t *from) {
-    if (input == SR_NO_NODE)
-        return;
-    SrTensor to = sr_plan_input(plan, input); // (N)
-    if (to.data)
-        memcpy(to.data, from, (size_t)sr_shape_count(to.shape) * sizeof(int64_t));
+SrLossStep sr_step_view(const SrStep *step, int64_t iteration, int epoch) {
+    return (SrLossStep){.params = step->params,
+                        .plan = step->plan,
+                        .iteration = iteration,
+                        .max_iterations = step->max_iterations,
+                        .epoch = epoch};
 }
 
-// A copy, because the plan's inputs lie at fixed addresses inside its arena; it costs a thousandth
-// of a step.
-void sr_step_fill(SrStep *step, const SrBatch *batch) {
+void sr_step_start(const SrStep *step, int64_t iteration, bool resumed) {
     const SrTrainGraph *g = step->graph;
-    for (int v = 0; v < g->n_views; v++) {
-        SrTensor x = sr_plan_input(step->plan, g->views[v]); // (N, H_v, W_v, 3)
-        memcpy(x.data, batch->view[v], (size_t)sr_shape_count(x.shape) * sizeof(float));
-    }
-    fill_numbers(step->plan, g->sample_index, batch->index);
-    fill_numbers(step->plan, g->labels, batch->label);
+    SrLossStep hook = sr_step_view(step, iteration, 0);
+    if (g->loss_kind->start)
+        g->loss_kind->start(g->loss_state, &hook, resumed);
 }
 
 // Runs the forward once more, node by node, which allocates and is slow: the run is over anyway.
@@ -39,11 +32,7 @@ static SrStatus not_finite(SrStep *step, int64_t iteration, double loss) {
 SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss) {
     const SrLoss *kind = step->graph->loss_kind;
     void *state = step->graph->loss_state;
-    SrLossStep hook = {.params = step->params,
-                       .plan = step->plan,
-                       .iteration = args->iteration,
-                       .max_iterations = step->max_iterations,
-                       .epoch = args->epoch};
+    SrLossStep hook = sr_step_view(step, args->iteration, args->epoch);
     // The queue's scores with the present prototypes, drawn negatives, a momentum encoder's moves.
     if (kind->before_step)
         kind->before_step(state, &hook);

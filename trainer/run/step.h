@@ -4,7 +4,6 @@
 #ifndef SR_TRAINER_RUN_STEP_H
 #define SR_TRAINER_RUN_STEP_H
 
-#include "data/data.h"
 #include "trainer/model/freeze.h"
 #include "trainer/model/model.h"
 #include "trainer/optim/optim.h"
@@ -28,8 +27,11 @@ typedef struct {
     int epoch;
 } SrStepArgs;
 
-// The views of the batch become the plan's inputs; sizes must agree.
-void sr_step_fill(SrStep *step, const SrBatch *batch);
+// What the loss's hooks see.
+SrLossStep sr_step_view(const SrStep *step, int64_t iteration, int epoch);
+// Once parameters have the values the run begins with, drawn and loaded, or (resumed) those of a
+// checkpoint: lets the loss look at them.  Before the first sr_step_run.
+void sr_step_start(const SrStep *step, int64_t iteration, bool resumed);
 // *loss is set even on failure.  Not finite: SR_ERR_RUN with the iteration and the layer where it
 // first appeared; parameters, state and optimiser are then as before the step, but for what the
 // forward updates.

@@ -194,8 +194,7 @@ static void write_metrics(Train *t, const SrProgressLine *line) {
     sr_json_float(out, "images_per_s", sr_progress_rate(&t->progress));
     sr_json_float(out, "data_wait", sr_progress_wait(&t->progress));
     const SrTrainGraph *g = &t->run->graph;
-    SrLossStep step = {t->run->step.params, t->run->plan, line->iteration, t->run->max_iterations,
-                       (int)line->epoch};
+    SrLossStep step = sr_step_view(&t->run->step, line->iteration, (int)line->epoch);
     if (g->loss_kind->report)
         g->loss_kind->report(g->loss_state, &step, out);
     sr_metrics_end(&t->lines);
@@ -378,11 +377,10 @@ static SrStatus train_epoch(Train *t) {
     SrRun *run = t->run;
     double epoch_began = sr_clock();
     const SrTrainGraph *g = &run->graph;
-    SrLossStep hook = {run->step.params, run->plan, t->at.iteration, run->max_iterations,
-                       (int)t->at.epoch};
+    SrEpoch hook = sr_run_epoch(run, t->at.iteration, (int)t->at.epoch);
     // What an epoch's start computes is part of the state that a checkpoint inside the epoch holds.
     if (g->loss_kind->before_epoch && t->at.batch == 0)
-        g->loss_kind->before_epoch(g->loss_state, &hook);
+        SR_TRY(g->loss_kind->before_epoch(g->loss_state, &hook));
     SrFeedTarget to = sr_run_target(run);
     SR_TRY(sr_feed_start(&run->feed, t->at.epoch, t->at.batch));
     t->whole_epoch = t->at.batch == 0;
@@ -452,7 +450,7 @@ static SrStatus train_all(Train *t) {
     SR_TRY(sr_config_save(t->config, t->config->checkpoint.dir));
     SR_TRY(sr_data_summary_check(t->config, &t->run->train));
     say_epochs(t);
-    SR_TRY(sr_run_freeze(t->run));
+    SR_TRY(sr_run_begin(t->run, t->at.iteration, how == SR_RESUME_CONTINUE));
     SR_TRY(sr_phases_open(t->run, &t->phases));
     SR_TRY(sr_online_probe_open(t->config, t->run->model, &t->probe));
     sr_progress_start(&t->progress, t->run->max_iterations, t->run->batch);

@@ -1,0 +1,47 @@
+// What a loss calls while it builds and in its hooks; see losses/loss.h.
+#include <string.h>
+
+#include "losses/loss.h"
+
+SrStatus sr_loss_run(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out) {
+    *out = (SrOutputs){.n = 0};
+    SR_TRY(sr_builder_status(ctx->builder));
+    return ctx->services->run(ctx, run, out);
+}
+
+SrStatus sr_loss_head(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, SrOutputs *out) {
+    *out = (SrOutputs){.n = 0};
+    SR_TRY(sr_builder_status(ctx->builder));
+    return ctx->services->head(ctx, head, x, out);
+}
+
+SrStatus sr_loss_output(SrLossContext *ctx, const char *name, SrNodeId *node) {
+    return sr_outputs_get(ctx->builder, &ctx->outputs, ctx->name, name, node);
+}
+
+SrStatus sr_loss_keep(SrLossContext *ctx, SrNodeId node) {
+    for (int i = 0; i < ctx->n_kept; i++)
+        if (ctx->kept[i] == node)
+            return SR_OK;
+    if (ctx->n_kept == SR_LOSS_MAX_KEPT)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "%s keeps more than %d nodes for its hooks", ctx->name,
+                               SR_LOSS_MAX_KEPT);
+    ctx->kept[ctx->n_kept++] = node;
+    return sr_builder_status(ctx->builder);
+}
+
+void *sr_loss_alloc(SrLossContext *ctx, size_t bytes) {
+    void *p = sr_arena_alloc(sr_graph_arena(sr_builder_graph(ctx->builder)), bytes);
+    if (!p)
+        sr_builder_fail(ctx->builder, SR_ERR_MEMORY, "out of memory for %s", ctx->name);
+    return p;
+}
+
+SrTensor sr_loss_value(const SrLossStep *step, SrNodeId node) {
+    return sr_plan_output(step->plan, node);
+}
+
+SrTensor sr_loss_input(const SrLossStep *step, SrNodeId input) {
+    return sr_plan_input(step->plan, input);
+}

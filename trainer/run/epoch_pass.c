@@ -1,0 +1,79 @@
+// What a loss's before_epoch gets: a forward of every training image on the plan of the step.  Not
+// the step (step.c) and not an epoch of training (train.c).
+#include <string.h>
+
+#include "base/mem.h"
+#include "trainer/run/graph_state.h"
+#include "trainer/run/run.h"
+
+typedef struct {
+    SrRun *run;
+    const SrEpoch *epoch;
+    SrStatus (*rows)(void *arg, const SrEpochRows *rows);
+    void *arg;
+    SrGraphState state;
+    char *before; // (state.bytes) as a forward finds them
+} Pass;
+
+// Running statistics move with every forward in training mode; what `rows` writes stays.
+static SrStatus one_batch(Pass *p, const SrBatch *batch) {
+    SrRun *run = p->run;
+    SrFeedTarget to = sr_run_target(run);
+    SrFeed feed = {.trunk = run->feed.trunk, .batch = run->batch};
+    sr_graph_state_save(&p->state, p->before);
+    sr_feed_copy(&feed, &to, batch);
+    sr_plan_forward(run->plan, p->epoch->step.iteration);
+    sr_graph_state_restore(&p->state, p->before);
+    SrEpochRows rows = {
+        .step = p->epoch->step, .index = batch->index, .n = batch->batch, .batch = run->batch};
+    return p->rows(p->arg, &rows);
+}
+
+static SrStatus all_batches(Pass *p, SrLoader *loader) {
+    SR_TRY(sr_loader_start(loader, p->epoch->step.epoch, 0));
+    for (;;) {
+        const SrBatch *batch;
+        double wait_s;
+        SR_TRY(sr_loader_next(loader, &batch, &wait_s));
+        if (!batch)
+            return SR_OK;
+        SR_TRY(one_batch(p, batch));
+    }
+}
+
+static void zero_inputs(SrRun *run) {
+    for (SrNodeId id = 0; id < sr_graph_count(run->graph.graph); id++) {
+        SrTensor x = {.data = NULL};
+        if (!sr_graph_at(run->graph.graph, id)->op)
+            x = sr_plan_input(run->plan, id);
+        if (x.data)
+            memset(x.data, 0, (size_t)sr_shape_count(x.shape) * sr_dtype_bytes(x.dtype));
+    }
+}
+
+static SrStatus pass(const SrEpoch *epoch, SrStatus (*rows)(void *arg, const SrEpochRows *),
+                     void *arg) {
+    Pass p = {.run = epoch->run, .epoch = epoch, .rows = rows, .arg = arg};
+    SrLoader *in_order = NULL;
+    SrStatus status;
+    SR_TRY(sr_graph_state_init(&p.state, p.run->graph.graph));
+    status = (p.before = sr_alloc(p.state.bytes + 1))
+                 ? SR_OK
+                 : sr_fail(SR_ERR_MEMORY, "out of memory for the state beside a pass");
+    SR_TRY_GOTO(status);
+    zero_inputs(p.run);
+    SR_TRY_GOTO(sr_split_in_order(p.run->config, &p.run->train, &in_order));
+    SR_TRY_GOTO(all_batches(&p, in_order));
+done:
+    sr_loader_free(in_order);
+    sr_free(p.before);
+    sr_graph_state_deinit(&p.state);
+    return status;
+}
+
+SrEpoch sr_run_epoch(SrRun *run, int64_t iteration, int epoch) {
+    return (SrEpoch){.step = sr_step_view(&run->step, iteration, epoch),
+                     .n_samples = run->train.loader ? sr_loader_samples(run->train.loader) : 0,
+                     .pass = pass,
+                     .run = run};
+}
