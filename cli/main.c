@@ -83,9 +83,10 @@ int main(int argc, char **argv) {
     }
     sr_parallel_init();
     SrStatus status = dispatch(argc, argv);
-    if (status != SR_OK)
+    if (status != SR_OK) {
         sr_log_end_live();
-    fprintf(stderr, "sslrun: %s\n", sr_status_message());
+        fprintf(stderr, "sslrun: %s\n", sr_status_message());
+    }
     // The shell's convention for a process ended by a signal, though this one saved its state first.
     return status == SR_ERR_INTERRUPT ? 128 + sr_interrupt_signal() : sr_status_exit_code(status);
 }
