@@ -5,16 +5,16 @@
 #include <stdio.h>
 
 #include "kernels/batch_norm.h"
-#include "kernels/conv2d.h"
 #include "kernels/dropout.h"
 #include "kernels/linear.h"
 #include "kernels/pool2d.h"
 #include "kernels/stochastic_depth.h"
 
-// torch.nn.init.kaiming_normal_(mode="fan_out"): K R S numbers leave an input channel.
-static void kaiming_fan_out(SrBuilder *b, const SrConv2dParams *p) {
-    double fan_out = (double)p->out_channels * p->kernel_h * p->kernel_h;
+void sr_conv_kaiming(SrBuilder *b, const SrConv2dParams *p) {
+    double fan_out = (double)p->out_channels * p->kernel_h * p->kernel_h; // K R S
     sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, sqrt(2 / fan_out)});
+    if (p->bias)
+        sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
 }
 
 SrNodeId sr_conv_norm_flat(SrBuilder *b, int i, SrNodeId x, const SrConvNorm *p) {
@@ -31,7 +31,7 @@ SrNodeId sr_conv_norm_flat(SrBuilder *b, int i, SrNodeId x, const SrConvNorm *p)
                               .momentum = p->momentum > 0 ? p->momentum : 0.1};
     snprintf(leaf[0], sizeof leaf[0], "%d", i);
     snprintf(leaf[1], sizeof leaf[1], "%d", i + 1);
-    kaiming_fan_out(b, &conv);
+    sr_conv_kaiming(b, &conv);
     x = sr_build(b, "conv2d", leaf[0], &conv, x);
     return sr_build(b, "batch_norm", leaf[1], &norm, x);
 }
@@ -48,8 +48,7 @@ SrNodeId sr_conv_norm(SrBuilder *b, const char *scope, SrNodeId x, const SrConvN
 static SrNodeId point(SrBuilder *b, const char *leaf, SrNodeId x, int channels) {
     SrConv2dParams conv = {
         .out_channels = channels, .kernel_h = 1, .padding_w = -1, .groups = 1, .bias = true};
-    kaiming_fan_out(b, &conv);
-    sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
+    sr_conv_kaiming(b, &conv);
     return sr_build(b, "conv2d", leaf, &conv, x);
 }
 

@@ -3,6 +3,10 @@
 #define SR_TRUNKS_CONV_NORM_H
 
 #include "graph/builder.h"
+#include "kernels/conv2d.h"
+
+// The next convolution is drawn as torch.nn.init.kaiming_normal_(mode="fan_out") does, its bias is 0.
+void sr_conv_kaiming(SrBuilder *b, const SrConv2dParams *p);
 
 // torchvision.ops.Conv2dNormActivation: nodes <scope>.0 (convolution without bias), .1 (batch norm) and .2
 // (activation).  Padding keeps the size at stride 1; weights are normal with deviation sqrt(2 / fan_out).

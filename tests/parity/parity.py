@@ -34,6 +34,10 @@ CASES = [  # model, nodes, size, batch, train
     ("efficientnet_b0", "features.0,features.3.1.block.2,features.8,flatten", 64, 2, False),
     ("mobilenet_v2", "features.2.conv.1,features.7,features.14.conv.3,flatten", 64, 2, False),
     ("mobilenet_v3_small", "features.1,features.5.add,features.9.block.2,classifier.3", 64, 2, False),
+    ("regnet_y_400mf", "trunk_output.block2.block2-1.f.se,trunk_output.block3,fc", 64, 2, False),
+    ("regnet_x_800mf", "stem,trunk_output.block1.block1-0.f.b,trunk_output.block4,fc", 64, 3, True),
+    ("vgg11_bn", "features.3,features.20,classifier.6", 64, 2, False),
+    ("alexnet", "features.2,avgpool,classifier.1", 96, 2, False),
     ("efficientnet_v2_s", "features.1.1.add,features.4,avgpool,classifier.1", 80, 2, False),
 ]
 
