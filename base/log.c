@@ -31,10 +31,12 @@ int sr_log_columns(void) {
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-void sr_log_set_level(SrLogLevel level) {
+SrLogLevel sr_log_set_level(SrLogLevel level) {
     pthread_mutex_lock(&lock);
+    SrLogLevel before = threshold;
     threshold = level;
     pthread_mutex_unlock(&lock);
+    return before;
 }
 
 // Names of files and keys come from strangers and must not steer the terminal.
@@ -68,9 +70,9 @@ static void put(SrLogLevel level, const char *shown, const char *filed) {
     if (level >= threshold) {
         wipe_live();
         fprintf(stderr, "%s%s\n", marks[level], shown);
-        if (file)
-            write_stamped(marks[level], filed);
     }
+    if (file && (level >= threshold || level >= SR_LOG_INFO))
+        write_stamped(marks[level], filed);
     pthread_mutex_unlock(&lock);
 }
 
@@ -117,7 +119,7 @@ void sr_log_close(void) {
 
 // A line that wraps would leave its remains behind.  The last column stays free: some terminals wrap there already.
 void sr_log_live(const char *fmt, ...) {
-    if (!sr_log_is_terminal())
+    if (!sr_log_is_terminal() || threshold > SR_LOG_INFO)
         return;
     char line[512];
     va_list args;

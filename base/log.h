@@ -8,7 +8,8 @@
 
 typedef enum { SR_LOG_DEBUG, SR_LOG_INFO, SR_LOG_WARN, SR_LOG_ERROR } SrLogLevel;
 
-void sr_log_set_level(SrLogLevel level); // INFO at start
+// Of what goes to stderr, INFO at start; returns the level before.  The file has INFO and above in any case.
+SrLogLevel sr_log_set_level(SrLogLevel level);
 // Each line "LEVEL message"; warnings and errors are marked, plain information is not.
 void sr_log(SrLogLevel level, const char *fmt, ...) SR_PRINTF(2, 3);
 #define sr_info(...) sr_log(SR_LOG_INFO, __VA_ARGS__)

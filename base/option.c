@@ -14,6 +14,7 @@ typedef struct {
     const char *where; // path of the whole map, for messages
     SrArena *arena;
     char *params;
+    SrProblems *problems; // NULL: the first mistake ends the parse
 } Parser;
 
 static SrStatus out_of_memory(void) { return sr_fail(SR_ERR_MEMORY, "out of memory"); }
@@ -230,15 +231,12 @@ static SrStatus parse_map(const Parser *p, const SrYaml *map, const char *prefix
         if (!key)
             return out_of_memory();
         const SrYaml *v = map->items[i];
-        const SrOption *o = sr_options_find(p->table, key);
-        if (o)
-            SR_TRY(parse_value(p, o, v));
-        else if (!is_section(p->table, key))
-            return unknown_key(p, v, key);
-        else if (v->type == SR_YAML_MAP)
-            SR_TRY(parse_map(p, v, key));
-        else
-            return wrong(p, &(SrOption){.name = key}, v, "a map");
+        const SrOption *o = sr_options_find(p->table, key), missing = {.name = key};
+        SrStatus status = o                            ? parse_value(p, o, v)
+                          : !is_section(p->table, key) ? unknown_key(p, v, key)
+                          : v->type == SR_YAML_MAP     ? parse_map(p, v, key)
+                                                       : wrong(p, &missing, v, "a map");
+        SR_TRY(sr_problems_keep(p->problems, status));
     }
     return SR_OK;
 }
@@ -253,7 +251,12 @@ static SrStatus default_value(const SrOption *o, SrArena *arena, SrYaml **out) {
 // fails the first test that touches the table.
 SrStatus sr_options_parse(const SrOption *table, const SrYaml *map, const char *where,
                           SrArena *arena, void *params) {
-    Parser p = {table, where ? where : "", arena, params};
+    return sr_options_parse_all(table, map, where, arena, params, NULL);
+}
+
+SrStatus sr_options_parse_all(const SrOption *table, const SrYaml *map, const char *where,
+                              SrArena *arena, void *params, SrProblems *problems) {
+    Parser p = {table, where ? where : "", arena, params, problems};
     for (const SrOption *o = table; o && o->name; o++) {
         SrYaml *v;
         if (o->type == SR_OPT_IGNORED)
@@ -265,8 +268,9 @@ SrStatus sr_options_parse(const SrOption *table, const SrYaml *map, const char *
         return SR_OK;
     char at[512];
     if (map->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s%s is %s, expected a map", place(map, at, sizeof at),
-                       p.where, sr_yaml_type_name(map->type));
+        return sr_problems_keep(problems, sr_fail(SR_ERR_CONFIG, "%s%s is %s, expected a map",
+                                                  place(map, at, sizeof at), p.where,
+                                                  sr_yaml_type_name(map->type)));
     return parse_map(&p, map, "");
 }
 
@@ -393,13 +397,17 @@ static const char *type_word(SrOptionType type) {
     return words[type];
 }
 
-// The only text about an option there is: the manual and `sslrun describe` print it.
-void sr_option_describe(const SrOption *option, SrText *out) {
+void sr_option_summary(const SrOption *option, SrText *out) {
     const char *word = option->type == SR_OPT_ENUM ? option->choices : type_word(option->type);
     sr_text_printf(out, "%-28s %s", option->name, word);
     if (option->initial)
         sr_text_printf(out, ", default %s", *option->initial ? option->initial : "\"\"");
     if (option->min != 0 || option->max != 0)
         sr_text_printf(out, ", %g .. %g", option->min, option->max);
+}
+
+// The only text about an option there is: the manual and `sslrun describe` print it.
+void sr_option_describe(const SrOption *option, SrText *out) {
+    sr_option_summary(option, out);
     sr_text_printf(out, "\n    %s\n", option->help ? option->help : "");
 }

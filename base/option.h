@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/arena.h"
+#include "base/problems.h"
 #include "base/status.h"
 #include "base/yaml.h"
 
@@ -56,6 +57,9 @@ typedef struct {
 // Strings and lists live in `arena`.
 SrStatus sr_options_parse(const SrOption *table, const SrYaml *map, const char *where,
                           SrArena *arena, void *params);
+// The same, but every mistake is kept in `problems` and what is wrong has its default.
+SrStatus sr_options_parse_all(const SrOption *table, const SrYaml *map, const char *where,
+                              SrArena *arena, void *params, SrProblems *problems);
 // The table's defaults as a map, nested where names are dotted (the piece of the default tree it owns).
 SrStatus sr_options_defaults(const SrOption *table, SrArena *arena, SrYaml **out);
 // params back to a map, in the table's order (for printing graphs and resolved configurations).
@@ -67,5 +71,6 @@ SrStatus sr_options_report(const SrOption *table, const SrYaml *map, const char 
 const SrOption *sr_options_find(const SrOption *table, const char *name);
 // Human text for one row: "epsilon  number, default 0.05, 0 .. inf  Sharpness of ...".
 void sr_option_describe(const SrOption *option, SrText *out);
+void sr_option_summary(const SrOption *option, SrText *out); // its first line alone, without an end
 
 #endif

@@ -1,11 +1,10 @@
 // sslrun check CONFIG [KEY=VALUE ...]: composes, validates, builds and plans, without data and
-// without memory.
+// without memory, and looks whether the files it names are there.
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/parallel.h"
 #include "cli/args.h"
 #include "cli/verb.h"
@@ -32,20 +31,35 @@ static void print_text(const SrRun *run, double seconds, SrText *out) {
                    seconds, sr_parallel_threads());
 }
 
-// Only a warning: VISSL's own files name places that the user has yet to fill in.
-static void warn_missing_weights(const SrConfig *config) {
-    const char *path = config->model.params_file;
-    if (*path && !strstr(path, "://") && !sr_file_exists(path))
-        sr_warn("MODEL.WEIGHTS_INIT.PARAMS_FILE: there is no file '%s'; a run will ask for it",
-                path);
+// A URL is fetched by nobody and told by whoever reads it.
+static SrStatus check_path(const SrConfig *config, const char *key, const char *path) {
+    if (!*path || strstr(path, "://") || sr_file_exists(path))
+        return SR_OK;
+    return sr_fail(SR_ERR_CONFIG, "%s: %s: there is no file or folder '%s'",
+                   sr_yaml_place(sr_yaml_find_path(config->tree, key)).text, key, path);
 }
 
-static SrStatus check(const SrConfig *config, bool json) {
+static SrStatus check_paths(const SrConfig *config, SrProblems *problems) {
+    const struct {
+        const char *key;
+        const SrStrings *paths;
+    } rows[] = {{"DATA.TRAIN.DATA_PATHS", &config->train.data_paths},
+                {"DATA.TRAIN.LABEL_PATHS", &config->train.label_paths},
+                {"DATA.TEST.DATA_PATHS", &config->test.data_paths},
+                {"DATA.TEST.LABEL_PATHS", &config->test.label_paths}};
+    for (int i = 0; i < SR_COUNT(rows); i++)
+        for (int k = 0; k < rows[i].paths->n; k++)
+            SR_TRY(
+                sr_problems_keep(problems, check_path(config, rows[i].key, rows[i].paths->v[k])));
+    return sr_problems_keep(
+        problems, check_path(config, "MODEL.WEIGHTS_INIT.PARAMS_FILE", config->model.params_file));
+}
+
+static SrStatus check_plan(const SrConfig *config, bool json) {
     SrRun *run;
     double seconds;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_run_open(config, SR_RUN_CHECK, &run));
-    warn_missing_weights(config);
     SrStatus status = sr_estimate_step(run, &seconds);
     if (status != SR_OK) {
         sr_run_close(run);
@@ -62,6 +76,19 @@ static SrStatus check(const SrConfig *config, bool json) {
     }
     sr_run_close(run);
     return sr_args_print(&out);
+}
+
+// The plan is shown although files are missing: it may be for another machine.
+static SrStatus check(const SrConfig *config, bool json) {
+    SrArena arena = SR_ARENA_INIT;
+    SrProblems problems = {.arena = &arena};
+    SrStatus status = sr_problems_keep(&problems, check_plan(config, json));
+    if (status == SR_OK)
+        status = check_paths(config, &problems);
+    if (status == SR_OK)
+        status = sr_problems_fail(&problems, config->path);
+    sr_arena_deinit(&arena);
+    return status;
 }
 
 static SrStatus run_verb(int argc, char **argv) {

@@ -40,12 +40,16 @@ static SrStatus run_verb(int argc, char **argv) {
         sr_info("%s has no classifier: fc.* of zeros were added, so that torchvision loads it with "
                 "strict=True (--only trunk leaves them out)",
                 in);
+    const SrNaming *naming = &result.naming;
+    if (*naming->unlike && (to || only))
+        sr_warn("%s has the names of a %s, but %s: what builds a %s will refuse it", out,
+                naming->trunk, naming->unlike, naming->trunk);
     SrText text = SR_TEXT_INIT;
     sr_text_printf(&text, "%s: %d tensors written", out, result.tensors);
     if (result.left_out > 0)
         sr_text_printf(&text, ", %d of %s left out", result.left_out, in);
-    sr_text_printf(&text, " (%s%s%s)\n", result.naming.writer, *result.naming.trunk ? ", " : "",
-                   result.naming.trunk);
+    sr_text_printf(&text, " (%s%s%s%s)\n", naming->writer, *naming->trunk ? ", " : "",
+                   *naming->unlike ? "unlike " : "", naming->trunk);
     return sr_args_print(&text);
 }
 

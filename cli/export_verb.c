@@ -1,9 +1,11 @@
 // sslrun export TRUNK|CONFIG: a frozen trunk as ONNX, for programs that are not this one.  A verb of its own beside
 // convert, which renames tensors and never sees a graph, and extract, which runs one.
 #include "base/file.h"
+#include "base/log.h"
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "trainer/model/export_onnx.h"
+#include "trainer/run/data_split.h"
 
 static SrStatus check(const SrArgs *args, const SrExtractorOptions *o, const char *out,
                       bool force) {
@@ -16,6 +18,23 @@ static SrStatus check(const SrArgs *args, const SrExtractorOptions *o, const cha
     if (!sr_text_ends(out, ".onnx"))
         return sr_fail(SR_ERR_CONFIG, "--out %s: the name should end in .onnx", out);
     return sr_file_check_new(out, force);
+}
+
+// A configuration's images have a size, which is that of its first training crop, as for extract; torchvision's 224.
+static SrStatus default_size(const char *trunk, const SrArgs *args, int *size) {
+    SrConfig *config;
+    int n = 1, h[64] = {224}, w[64] = {224};
+    *size = 224;
+    if (!sr_trunk_is_config(trunk))
+        return SR_OK;
+    SrLogLevel level = sr_log_set_level(SR_LOG_WARN); // it is loaded again to be exported
+    SrStatus status = sr_config_load(trunk, args->overrides, args->n_overrides, &config);
+    sr_log_set_level(level);
+    SR_TRY(status);
+    if (sr_split_train_shape(config, &n, h, w) == SR_OK)
+        *size = h[0];
+    sr_config_free(config);
+    return SR_OK;
 }
 
 static SrStatus run_export(const SrExtractorOptions *o, const char *out) {
@@ -36,7 +55,7 @@ static SrStatus run_export(const SrExtractorOptions *o, const char *out) {
 static SrStatus run_verb(int argc, char **argv) {
     SrExtractorOptions o = {.batch = 1, .mode = SR_MODE_EVAL};
     const char *out = NULL;
-    int size = 224;
+    int size = 0;
     bool force = false;
     const SrFlag flags[] = {
         {.name = "--weights",
@@ -46,7 +65,9 @@ static SrStatus run_verb(int argc, char **argv) {
          .text = &o.nodes,
          .help = "layers to give, as in layer4,flatten:features"},
         {.name = "--out", .text = &out, .help = "the .onnx file"},
-        {.name = "--size", .number = &size, .help = "pixels a side of the images"},
+        {.name = "--size",
+         .number = &size,
+         .help = "pixels a side of the images; the configuration's, or 224"},
         {.name = "--lax", .on = &o.lax, .help = "missing and unexpected weights are no error"},
         {.name = "--no-fold", .on = &o.keep_norms, .help = "batch norms stay as they are"},
         {.name = "--force", .on = &force, .help = "replaces a file that exists"},
@@ -57,6 +78,8 @@ static SrStatus run_verb(int argc, char **argv) {
     o.trunk = args.names[0];
     o.overrides = args.overrides;
     o.n_overrides = args.n_overrides;
+    if (size == 0)
+        SR_TRY(default_size(args.names[0], &args, &size));
     o.height = o.width = size;
     return run_export(&o, out);
 }

@@ -1,4 +1,4 @@
-// sslrun list [KIND]: every trunk, model, head, loss, data source, transform, collator, optimizer, schedule, meter, op and verb.
+// sslrun list [KIND]: every trunk, model, head, loss, data source, transform, collator, optimizer, schedule, meter, op and verb; `list keys`: every key.
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "trainer/config/describe.h"
@@ -19,6 +19,8 @@ static SrStatus run_verb(int argc, char **argv) {
 const SrVerb sr_verb_list = {
     .name = "list",
     .usage = "sslrun list [KIND]",
-    .help = "Lists trunks, heads, losses, data sources, transforms, optimizers, meters and so on.",
+    .help = "Lists trunks, heads, losses, data sources, transforms, optimizers, meters and so on; "
+            "`list keys`: every "
+            "key of the configuration.",
     .run = run_verb,
 };

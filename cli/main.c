@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/args.h"
+#include "cli/environment.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
 #include "data/data.h"
@@ -45,8 +46,8 @@ static void print_help(void) {
     printf("sslrun " SR_VERSION ": self-supervised learning for images\n\n");
     for (int i = 0; sr_verb_at(i); i++)
         printf("  %s\n      %s\n", sr_verb_at(i)->usage, sr_verb_at(i)->help);
-    printf(
-        "\nKEY=VALUE changes any key of the configuration; `sslrun describe KEY` explains it.\n");
+    printf("\nKEY=VALUE changes any key of the configuration; `sslrun describe KEY` explains it.\n"
+           "-q, --quiet: warnings and results alone; -v, --verbose: what is inferred, too.\n");
 }
 
 // `sslrun configs/swav.yaml` and VISSL's `config=pretrain/x/y` train: whatever looks like a file or
@@ -54,6 +55,30 @@ static void print_help(void) {
 static bool is_config(const char *arg) {
     return strchr(arg, '/') || strchr(arg, '=') || sr_text_ends(arg, ".yaml") ||
            sr_text_ends(arg, ".yml");
+}
+
+// -q and -v go with every verb, wherever they stand; returns how many arguments are left.
+static int take_log_level(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        SrLogLevel level;
+    } flags[] = {{"-q", SR_LOG_WARN},
+                 {"--quiet", SR_LOG_WARN},
+                 {"-v", SR_LOG_DEBUG},
+                 {"--verbose", SR_LOG_DEBUG}};
+    int kept = 1;
+    for (int i = 1; i < argc; i++) {
+        bool taken = false;
+        for (int k = 0; k < SR_COUNT(flags); k++)
+            if (strcmp(argv[i], flags[k].name) == 0) {
+                sr_log_set_level(flags[k].level);
+                taken = true;
+            }
+        if (!taken)
+            argv[kept++] = argv[i];
+    }
+    argv[kept] = NULL;
+    return kept;
 }
 
 static SrStatus dispatch(int argc, char **argv) {
@@ -71,6 +96,7 @@ static SrStatus dispatch(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     restart_with_settings(argv);
+    argc = take_log_level(argc, argv);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         print_help();
@@ -81,8 +107,10 @@ int main(int argc, char **argv) {
                sr_image_decoder_name(), sr_image_webp_name(), sr_cpu_name(sr_cpu_level()));
         return 0;
     }
+    SrStatus status = sr_environment_check();
     sr_parallel_init();
-    SrStatus status = dispatch(argc, argv);
+    if (status == SR_OK)
+        status = dispatch(argc, argv);
     if (status != SR_OK) {
         sr_log_end_live();
         fprintf(stderr, "sslrun: %s\n", sr_status_message());

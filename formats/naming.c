@@ -114,6 +114,19 @@ static int count_blocks(const SrWeights *w, const SrNaming *n, int stage) {
     return blocks;
 }
 
+// Models of these names begin with 7x7 filters on 64 channels; VISSL's wider ones ("resnet50w2") multiply them too.
+static void compare_stem(const SrWeights *w, SrNaming *n) {
+    const SrWeightsTensor *stem =
+        find(w, n, n->kind == SR_TRUNK_SEQUENTIAL ? "0.weight" : "conv1.weight");
+    const char *wide = sr_text_starts(n->trunk, "wide") ? NULL : strrchr(n->trunk, 'w');
+    SrShape usual = SR_SHAPE(64 * (wide ? atoi(wide + 1) : 1), 3, 7, 7);
+    char a[SR_SHAPE_TEXT_BYTES], b[SR_SHAPE_TEXT_BYTES];
+    if (stem && !sr_shape_equal(stem->shape, usual))
+        snprintf(n->unlike, sizeof n->unlike, "conv1 is %s, a %s's is %s",
+                 sr_shape_text(stem->shape, a, sizeof a), n->trunk,
+                 sr_shape_text(usual, b, sizeof b));
+}
+
 static void guess_resnet(const SrWeights *w, SrNaming *n) {
     static const struct {
         int blocks[4];
@@ -141,14 +154,17 @@ static void guess_resnet(const SrWeights *w, SrNaming *n) {
             known[i].bottleneck != (third != NULL))
             continue;
         snprintf(n->trunk, sizeof n->trunk, "resnet%s", known[i].depth);
-        if (!third || !second || second->shape.rank != 4 || second->shape.d[1] == 0)
+        if (!third || !second || second->shape.rank != 4 || second->shape.d[1] == 0) {
+            compare_stem(w, n);
             return;
+        }
         int groups = second->shape.d[0] / second->shape.d[1], width = second->shape.d[1];
         if (groups > 1)
             snprintf(n->trunk, sizeof n->trunk, "resnext%s_%dx%dd", known[i].depth, groups, width);
         else if (width > 64 && width % 64 == 0)
             snprintf(n->trunk, sizeof n->trunk, width == 128 ? "wide_resnet%s_%d" : "resnet%sw%d",
                      known[i].depth, width / 64);
+        compare_stem(w, n);
         return;
     }
 }

@@ -35,6 +35,7 @@ typedef struct {
     SrTrunkKind kind;
     char prefix[256]; // of the trunk's tensors, "" for plain names
     char trunk[64];   // "resnet50", "vit_base_patch16", "" when not known
+    char unlike[160]; // what keeps it from being the model of that name, "" when nothing does
 } SrNaming;
 
 void sr_naming_detect(const SrWeights *w, SrNaming *out);

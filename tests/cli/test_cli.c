@@ -135,6 +135,49 @@ static void test_help(void **state) {
     CHECK(strstr(result.out, "--weights TEXT") && strstr(result.out, "--batch N"));
 }
 
+// All of them, each in its line; the status says how many.
+static void test_check_tells_all_errors(void **state) {
+    (void)state;
+    RUN("check", CONFIG, "OPTIMIZER.num_epoch=3", "OPTIMIZER.momentum=x", "LOG_FREQENCY=1",
+        "MODEL.TRUNK.NAME=resnett", "+DATA.TRAIN.DROPLAST=True");
+    CHECK_INT(result.code, 2);
+    static const char *const lines[] = {
+        "error: override 'OPTIMIZER.num_epoch=3': there is no key",
+        "OPTIMIZER.momentum is x, expected a number\n",
+        "error: override 'LOG_FREQENCY=1': there is no key 'LOG_FREQENCY'",
+        "unknown trunk 'resnett'; did you mean 'resnet'?",
+        "unknown key 'DATA.TRAIN.DROPLAST'; did you mean 'DROP_LAST'?\n",
+        "sslrun: tests/cli/tiny.yaml: 5 errors, all above\n",
+    };
+    for (int i = 0; i < SR_COUNT(lines); i++)
+        if (!strstr(result.err, lines[i]))
+            fail_msg("no '%s' in %s", lines[i], result.err);
+}
+
+// What the environment says is told when it means nothing; -q and -v go with every verb.
+static void test_environment_and_levels(void **state) {
+    (void)state;
+    setenv("SR_CPU", "foo", 1);
+    RUN("list");
+    expect_refused("SR_CPU=foo: expected one of plain, avx2, avx512");
+    unsetenv("SR_CPU");
+    setenv("OMP_NUM_THREADS", "abc", 1);
+    RUN("list", "head");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.err, "warning: OMP_NUM_THREADS=abc is no number of threads"));
+    setenv("OMP_NUM_THREADS", "100000", 1);
+    RUN("list", "head");
+    CHECK(strstr(result.err, "warning: OMP_NUM_THREADS=100000 on "));
+    unsetenv("OMP_NUM_THREADS");
+    RUN("check", CONFIG);
+    CHECK(strstr(result.err, ", inferred (was "));
+    RUN("check", "-q", CONFIG);
+    CHECK_INT(result.code, 0);
+    CHECK_STR(result.err, "");
+    RUN("check", CONFIG, "SEED_VALUE=3", "-v");
+    CHECK(strstr(result.err, "debug: MODEL._MODEL_INIT_SEED: 3, inferred (was 0)"));
+}
+
 static void test_check_and_manual(void **state) {
     (void)state;
     RUN("check", CONFIG);
@@ -151,9 +194,12 @@ static void test_check_and_manual(void **state) {
           strstr(result.out, "\"state_bytes\":") && strstr(result.out, "\"frozen\": 0"));
     const char *estimate = strstr(result.out, "\"estimated_step_ms\":");
     CHECK(estimate && strtod(strchr(estimate, ':') + 1, NULL) > 0);
-    RUN("check", CONFIG, "MODEL.WEIGHTS_INIT.PARAMS_FILE=no/such.torch");
-    CHECK_INT(result.code, 0);
-    CHECK(strstr(result.err, "PARAMS_FILE: there is no file 'no/such.torch'"));
+    RUN("check", CONFIG, "MODEL.WEIGHTS_INIT.PARAMS_FILE=no/such.torch",
+        "DATA.TEST.DATA_PATHS=[nowhere]");
+    CHECK_INT(result.code, 2);
+    CHECK(strstr(result.out, "GFLOP a step")); // the plan is shown all the same
+    CHECK(strstr(result.err, "PARAMS_FILE: there is no file or folder 'no/such.torch'"));
+    CHECK(strstr(result.err, "DATA.TEST.DATA_PATHS: there is no file or folder 'nowhere'"));
     RUN("bench", CONFIG, "--steps", "1", "--warmup=0", "--json");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "\"crops\": \"2x16,1x8\"") && strstr(result.out, "\"median_ms\": "));
@@ -245,6 +291,18 @@ static void test_run_folder(void **state) {
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "checksums: all agree") &&
           strstr(result.out, "heads.0.prototypes0.weight"));
+    // An exported trunk takes images of the configuration's size: 16 pixels, not 224.
+    char model[128], sized[sizeof result.out];
+    snprintf(model, sizeof model, "%s/a.onnx", dir);
+    RUN("export", CONFIG, "--weights", path, "--nodes", "flatten", "--out", model, "--size", "16");
+    CHECK_INT(result.code, 0);
+    memcpy(sized, result.out, sizeof sized);
+    RUN("export", CONFIG, "--weights", path, "--nodes", "flatten", "--out", model, "--force");
+    CHECK_INT(result.code, 0);
+    CHECK_STR(result.out, sized);
+    RUN("export", CONFIG, "--weights", path, "--nodes", "flatten", "--out", model, "--force",
+        "--size", "32");
+    CHECK(strcmp(result.out, sized) != 0);
     // A configuration of another shape is refused with what differs.
     RUN(CONFIG, key, "MODEL.TRUNK.RESNETS.SMALL_IMAGE_STEM=False");
     expect_refused("conv1.weight: checkpoint [4, 3, 3, 3], model [4, 3, 7, 7]");
@@ -269,5 +327,6 @@ static void test_bound_threads(void **state) {
 }
 
 SR_TESTS(cli, unit(test_wrong_configuration), unit(test_help), unit(test_check_and_manual),
+         unit(test_check_tells_all_errors), unit(test_environment_and_levels),
          unit(test_bench_data), unit(test_tiles_refused), unit(test_divergence),
          unit(test_too_large), unit(test_run_folder), unit(test_bound_threads))

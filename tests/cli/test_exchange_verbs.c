@@ -244,6 +244,29 @@ static void test_convert(void **state) {
     expect(0, "\n  layer1.0.conv1.weight ");
 }
 
+// A trunk of a quarter of the width with another stem has a ResNet's names and nothing else of it.
+static void test_convert_tells_what_it_is_not(void **state) {
+    (void)state;
+    static float zeros[64];
+    static const int blocks = 2;
+    SrNamedTensor tensors[32];
+    char names[32][64];
+    int n = 0;
+    for (int s = 1; s <= 4; s++)
+        for (int b = 0; b < blocks; b++, n++) {
+            snprintf(names[n], sizeof names[n], "layer%d.%d.conv1.weight", s, b);
+            tensors[n] = (SrNamedTensor){names[n], {SR_SHAPE(2, 2, 1, 1), SR_F32, zeros}};
+        }
+    tensors[n++] = (SrNamedTensor){"conv1.weight", {SR_SHAPE(2, 3, 3, 3), SR_F32, zeros}};
+    CHECK_OK(sr_safetensors_save(in_dir(other, "q.safetensors"), tensors, n, NULL, NULL, 0));
+    RUN("convert", other, in_dir(path, "q.pth"), "--to", "torchvision", "--only", "trunk");
+    expect(0, "9 tensors written");
+    CHECK(strstr(result.out, "unlike resnet18)"));
+    CHECK(strstr(result.err, "warning: ") &&
+          strstr(result.err, "has the names of a resnet18, but conv1 is [2, 3, 3, 3], a resnet18's "
+                             "is [64, 3, 7, 7]"));
+}
+
 static void test_convert_refuses(void **state) {
     (void)state;
     write_trunk("t.safetensors", 3);
@@ -290,4 +313,5 @@ static void test_wrong_shapes(void **state) {
 SR_TESTS(exchange_verbs, in_folder(test_inspect), in_folder(test_inspect_flags),
          in_folder(test_inspect_json), in_folder(test_inspect_damaged), in_folder(test_checksums),
          in_folder(test_huge), in_folder(test_diff), in_folder(test_convert),
-         in_folder(test_convert_refuses), in_folder(test_wrong_shapes))
+         in_folder(test_convert_refuses), in_folder(test_convert_tells_what_it_is_not),
+         in_folder(test_wrong_shapes))

@@ -96,6 +96,30 @@ static void test_every_row_has_help(void **state) {
     CHECK_KIND(op);
 }
 
+// Keys by their last part, all keys, and names of which only a part is known.
+static void test_found_by_a_part(void **state) {
+    (void)state;
+    SrText out = SR_TEXT_INIT;
+    CHECK_OK(sr_manual_describe("num_epochs", &sr_manual_verbs, &out));
+    CHECK(strstr(out.s, "OPTIMIZER.num_epochs ") && strstr(out.s, "default 90"));
+    CHECK_OK(sr_manual_describe("PARAMS_FILE", &sr_manual_verbs, &out));
+    CHECK(strstr(out.s, "MODEL.WEIGHTS_INIT.PARAMS_FILE "));
+    CHECK_FAILS(sr_manual_describe("simclr", &sr_manual_verbs, &out), SR_ERR_CONFIG,
+                "nothing is called 'simclr'; there are simclr_collator, ");
+    CHECK_FAILS(sr_manual_describe("ColorDist", &sr_manual_verbs, &out), SR_ERR_CONFIG,
+                "there is ImgPilColorDistortion");
+    sr_text_deinit(&out);
+    out = (SrText)SR_TEXT_INIT;
+    CHECK_OK(sr_manual_list("keys", &sr_manual_verbs, &out));
+    int lines = 0;
+    for (const char *p = out.s; *p; p++)
+        lines += *p == '\n';
+    CHECK(lines > 250);
+    CHECK(strstr(out.s, "\nOPTIMIZER.num_epochs ") && strstr(out.s, "\nLOSS.swav_loss.epsilon ") &&
+          strstr(out.s, "\nMODEL.TRUNK.RESNETS.DEPTH ") && strstr(out.s, "SEED_VALUE "));
+    sr_text_deinit(&out);
+}
+
 static void test_names_nobody_knows(void **state) {
     (void)state;
     static const char *const rows[][2] = {{"resnett", "'resnet'"},
@@ -115,4 +139,4 @@ static void test_names_nobody_knows(void **state) {
 }
 
 SR_TESTS(manual, unit(test_every_listed_name), unit(test_every_key), unit(test_every_row_has_help),
-         unit(test_names_nobody_knows))
+         unit(test_found_by_a_part), unit(test_names_nobody_knows))

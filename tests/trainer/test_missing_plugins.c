@@ -8,7 +8,7 @@ static SrStatus needs(const char *text) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *tree = NULL;
     CHECK_OK(sr_yaml_parse(&arena, text, strlen(text), "test.yaml", &tree));
-    SrStatus status = sr__needs_check(tree, &arena);
+    SrStatus status = sr__needs_check(tree, &arena, NULL);
     sr_arena_deinit(&arena);
     return status;
 }
@@ -35,8 +35,8 @@ static void test_all_in_one_line(void **state) {
 
 static void test_misspelt(void **state) {
     (void)state;
-    CHECK_FAILS(needs("MODEL: {TRUNK: {NAME: regnett}}\n"), SR_ERR_CONFIG,
-                "test.yaml:1: MODEL.TRUNK.NAME: unknown trunk 'regnett'; did you mean 'regnet'?");
+    CHECK_FAILS(needs("MODEL: {TRUNK: {NAME: resnett}}\n"), SR_ERR_CONFIG,
+                "test.yaml:1: MODEL.TRUNK.NAME: unknown trunk 'resnett'; did you mean 'resnet'?");
     CHECK_FAILS(needs("LOSS: {name: swav_los}\n"), SR_ERR_CONFIG, "did you mean 'swav_loss'?");
     CHECK_FAILS(needs("MODEL: {HEAD: {PARAMS: [[[mlp, {}], [mlpp, {}]]]}}\n"), SR_ERR_CONFIG,
                 "MODEL.HEAD.PARAMS: unknown head 'mlpp'; did you mean 'mlp'?");
@@ -81,6 +81,21 @@ static void test_frozen_models_need_no_method(void **state) {
     CHECK_FAILS(needs(text), SR_ERR_CONFIG, "unheard_of");
 }
 
+// Nobody is sent to what is not there: 'regnet' and 'beit' are VISSL's, and may not be built here.
+static void test_suggestions_are_built(void **state) {
+    (void)state;
+    for (int i = 0; sr__vissl_name_at(SR_NAME_TRUNK, i); i++) {
+        char text[256], shown[64] = "";
+        snprintf(text, sizeof text, "MODEL: {TRUNK: {NAME: %sx}}\n",
+                 sr__vissl_name_at(SR_NAME_TRUNK, i));
+        CHECK_FAILS(needs(text), SR_ERR_CONFIG, "unknown trunk");
+        const char *hint = strstr(sr_status_message(), "did you mean '");
+        if (hint && sscanf(hint, "did you mean '%63[^']", shown) == 1 &&
+            !sr__is_built_name(SR_NAME_TRUNK, shown))
+            fail_msg("%s: %s", text, sr_status_message());
+    }
+}
+
 // Nothing that is built may be missing from what VISSL knows, but for what is ours.
 static void test_tables_hold_what_is_vissls(void **state) {
     (void)state;
@@ -95,4 +110,5 @@ static void test_tables_hold_what_is_vissls(void **state) {
 }
 
 SR_TESTS(missing_plugins, unit(test_all_in_one_line), unit(test_misspelt), unit(test_sharded_names),
-         unit(test_frozen_models_need_no_method), unit(test_tables_hold_what_is_vissls))
+         unit(test_frozen_models_need_no_method), unit(test_suggestions_are_built),
+         unit(test_tables_hold_what_is_vissls))

@@ -31,7 +31,7 @@ static SrStatus configure(Case *t, const SrYaml *model) {
     static const char plain[] = "MODEL: {" TINY_TRUNK ", " TINY_SWAV_HEAD "}" REST;
     CHECK_OK(sr_config_parse(plain, "plain.yaml", NULL, 0, &t->config));
     CHECK_OK(sr_yaml_merge(&t->config->arena, sr_yaml_find(t->config->tree, "MODEL"), model));
-    return sr__config_read(t->config);
+    return sr__config_read(t->config, NULL);
 }
 
 static SrStatus build(Case *t, int n_views, const int *sizes) {

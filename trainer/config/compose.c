@@ -316,7 +316,8 @@ static SrStatus merge_group(Composer *c, const char *text) {
 }
 
 // Two rounds over the command line: files first, whatever stands between them.
-static SrStatus merge_overrides(Composer *c, const char *const *overrides, int n) {
+static SrStatus merge_overrides(Composer *c, const char *const *overrides, int n,
+                                SrProblems *problems) {
     for (int i = 0; i < n; i++)
         if (names_file(overrides[i]))
             SR_TRY(merge_group(c, overrides[i]));
@@ -326,18 +327,18 @@ static SrStatus merge_overrides(Composer *c, const char *const *overrides, int n
         if (is_launchers(overrides[i]))
             sr_info("%s is accepted and changes nothing: the verb says what runs", overrides[i]);
         else
-            SR_TRY(sr__override_apply(c->tree, overrides[i], c->arena));
+            SR_TRY(sr_problems_keep(problems, sr__override_apply(c->tree, overrides[i], c->arena)));
     }
     return SR_OK;
 }
 
 SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides, SrArena *arena,
-                     SrYaml **tree) {
+                     SrProblems *problems, SrYaml **tree) {
     Composer c = {.arena = arena};
     SR_TRY(sr__schema_defaults(arena, &c.tree));
     if (file)
         SR_TRY(merge_file(&c, file));
-    SR_TRY(merge_overrides(&c, overrides, n_overrides));
+    SR_TRY(merge_overrides(&c, overrides, n_overrides, problems));
     *tree = c.tree;
     return sr__interpolate(c.tree, arena);
 }

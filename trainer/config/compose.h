@@ -8,6 +8,7 @@
 #define SR_TRAINER_CONFIG_COMPOSE_H
 
 #include "base/arena.h"
+#include "base/problems.h"
 #include "base/yaml.h"
 
 // The file of a name as VISSL writes it (pretrain/swav/swav_8node_resnet) or of a path, with or without .yaml.
@@ -15,8 +16,9 @@
 // `defaults:` list last the folders above that file.
 SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, SrYaml **file);
 // file: parsed, may be NULL.  *tree: a complete tree of keys; nothing in it is checked yet.
+// problems: overrides that cannot be applied are kept there and passed over; NULL: the first one is the error.
 SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides, SrArena *arena,
-                     SrYaml **tree);
+                     SrProblems *problems, SrYaml **tree);
 // Replaces ${config.A.B} and ${env:NAME} in all strings of a composed tree (interpolate.c).  A key or variable that does
 // not exist, a map, a ring: SR_ERR_CONFIG with file:line.
 SrStatus sr__interpolate(SrYaml *tree, SrArena *arena);

@@ -26,22 +26,24 @@ SrStatus sr_config_compose(const char *path, const char *const *overrides, int n
     const char *found = NULL;
     SrYaml *file = NULL;
     SR_TRY(sr__compose_load(path, arena, &found, &file));
-    return sr__compose(file, overrides, n_overrides, arena, tree);
+    return sr__compose(file, overrides, n_overrides, arena, NULL, tree);
 }
 
 // ---- reading
 
 // Only for its errors: whoever builds the trunk or the loss reads the map again into its own
 // struct.
-static SrStatus read_owned(const SrSchemaEntry *entry, const SrYaml *map, SrArena *arena) {
+static SrStatus read_owned(const SrSchemaEntry *entry, const SrYaml *map, SrArena *arena,
+                           SrProblems *problems) {
     void *params = sr_arena_alloc(arena, entry->params_bytes + 1);
     if (!params)
         return sr_fail(SR_ERR_MEMORY, "out of memory");
-    return sr_options_parse(entry->section.table, map, entry->section.path, arena, params);
+    return sr_options_parse_all(entry->section.table, map, entry->section.path, arena, params,
+                                problems);
 }
 
 // Tables decide what is known, so a key that no table has fails here, with the place it came from.
-static SrStatus read_sections(SrConfig *config) {
+static SrStatus read_sections(SrConfig *config, SrProblems *problems) {
     SrSchemaEntry *entries = NULL;
     int n = 0;
     SR_TRY(sr__schema_entries(&config->arena, &entries, &n));
@@ -51,10 +53,10 @@ static SrStatus read_sections(SrConfig *config) {
         if (map && map->type == SR_YAML_NULL)
             map = NULL; // "HOOKS:" with nothing below it: the defaults
         if (entries[i].owned)
-            SR_TRY(read_owned(&entries[i], map, &config->arena));
+            SR_TRY(read_owned(&entries[i], map, &config->arena, problems));
         else
-            SR_TRY(sr_options_parse(s->table, map, s->path, &config->arena,
-                                    (char *)config + s->offset));
+            SR_TRY(sr_options_parse_all(s->table, map, s->path, &config->arena,
+                                        (char *)config + s->offset, problems));
     }
     config->learns = sr__learns(config->tree);
     const SrLoss *loss = NULL;
@@ -119,12 +121,12 @@ static SrStatus read_trunk(SrConfig *config) {
                             &config->arena, params);
 }
 
-SrStatus sr__config_read(SrConfig *config) {
-    SR_TRY(read_sections(config));
-    SR_TRY(read_frozen(config));
+SrStatus sr__config_read(SrConfig *config, SrProblems *problems) {
+    SR_TRY(read_sections(config, problems));
+    SR_TRY(sr_problems_keep(problems, read_frozen(config)));
     SrOptimizerConfig *o = &config->optimizer;
     o->weight_decay_schedule = or_null(o->weight_decay_schedule);
-    SR_TRY(read_trunk(config));
+    SR_TRY(sr_problems_keep(problems, read_trunk(config)));
     o->weight_decay_head_schedule = or_null(o->weight_decay_head_schedule);
     return SR_OK;
 }
@@ -198,34 +200,50 @@ static SrStatus lift_trunk_params(SrConfig *config) {
     return SR_OK;
 }
 
-// From a composed tree to a configuration.  Names come before the lines about ignored keys, so that
-// a wrong file gives its error and nothing else.
-static SrStatus resolve(SrConfig *config) {
-    SR_TRY(lift_trunk_params(config));
-    SR_TRY(sr__config_read(config));
-    SrStatus status = sr__needs_check(config->tree, &config->arena);
+// What is wrong with keys and names, all of it: inference needs a tree without mistakes.
+static SrStatus check_tree(SrConfig *config, SrProblems *problems) {
+    SR_TRY(sr_problems_keep(problems, lift_trunk_params(config)));
+    SR_TRY(sr__config_read(config, problems));
+    SrStatus status = sr__needs_check(config->tree, &config->arena, problems);
     if (status != SR_OK)
-        return sr_fail_prefix(status, "%s", config->path);
-    SR_TRY(sr__eval_settings_check(config->tree));
+        status = sr_fail_prefix(status, "%s", config->path);
+    SR_TRY(sr_problems_keep(problems, status));
+    SR_TRY(sr_problems_keep(problems, sr__eval_settings_check(config->tree)));
+    return sr_problems_fail(problems, config->path);
+}
+
+// What is wrong with values, together.
+static SrStatus check_values(SrConfig *config) {
+    SrProblems problems = {.arena = &config->arena};
+    SR_TRY(sr_problems_keep(&problems, check_meters(config)));
+    SR_TRY(sr_problems_keep(&problems, check_topk(config)));
+    SR_TRY(sr_problems_keep(&problems, check_labels(config)));
+    if (config->learns)
+        SR_TRY(sr_problems_keep(&problems, sr_param_groups_check(&config->optimizer)));
+    SR_TRY(sr_problems_keep(&problems, check_schedules(config)));
+    return sr_problems_fail(&problems, config->path);
+}
+
+// From a composed tree to a configuration.  Names come before the lines about ignored keys, so that
+// a wrong file gives its errors and nothing else.
+static SrStatus resolve(SrConfig *config, SrProblems *problems) {
+    SR_TRY(check_tree(config, problems));
     SR_TRY(sr__report_ignored(config->tree, &config->arena));
     SR_TRY(sr__cluster_resolve(config));
     SR_TRY(sr__infer(config->tree, sr_comm_size(), &config->arena));
-    SR_TRY(sr__config_read(config));
-    SR_TRY(check_meters(config));
-    SR_TRY(check_topk(config));
-    SR_TRY(check_labels(config));
-    if (config->learns)
-        SR_TRY(sr_param_groups_check(&config->optimizer));
-    return check_schedules(config);
+    SR_TRY(sr__config_read(config, NULL));
+    return check_values(config);
 }
 
 // What loading from a file and from text share.  Takes over `config`, also when it fails.
 static SrStatus finish(SrConfig *config, SrYaml *file, const char *const *overrides,
                        int n_overrides, SrStatus status, SrConfig **out) {
+    SrProblems problems = {.arena = &config->arena};
     if (status == SR_OK)
-        status = sr__compose(file, overrides, n_overrides, &config->arena, &config->tree);
+        status =
+            sr__compose(file, overrides, n_overrides, &config->arena, &problems, &config->tree);
     if (status == SR_OK)
-        status = resolve(config);
+        status = resolve(config, &problems);
     if (status != SR_OK)
         sr_config_free(config);
     else
@@ -261,9 +279,13 @@ SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConf
     if (!config)
         return sr_fail(SR_ERR_MEMORY, "out of memory for the configuration");
     config->path = "command line";
-    SrStatus status = sr__compose(NULL, overrides, n_overrides, &config->arena, &config->tree);
+    SrProblems problems = {.arena = &config->arena};
+    SrStatus status =
+        sr__compose(NULL, overrides, n_overrides, &config->arena, &problems, &config->tree);
     if (status == SR_OK)
-        status = sr__config_read(config);
+        status = sr__config_read(config, &problems);
+    if (status == SR_OK)
+        status = sr_problems_fail(&problems, config->path);
     if (status == SR_OK)
         status = sr__report_ignored(config->tree, &config->arena);
     if (status != SR_OK)

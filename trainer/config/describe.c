@@ -70,25 +70,6 @@ static const SrManualKind *kind_at(int k, const SrManualKind *more) {
     return k < SR_COUNT(kinds) ? &kinds[k] : k == SR_COUNT(kinds) ? more : NULL;
 }
 
-// Registries are sorted by name at build time, so the list is stable.
-SrStatus sr_manual_list(const char *kind, const SrManualKind *more, SrText *out) {
-    const char *names[N_KINDS];
-    const SrManualKind *k;
-    bool found = false;
-    int n = 0;
-    for (; (k = kind_at(n, more)) != NULL; n++) {
-        SrManualEntry e;
-        names[n] = k->kind;
-        if (kind && strcmp(kind, k->kind) != 0)
-            continue;
-        found = true;
-        sr_text_printf(out, "%s\n", k->title);
-        for (int i = 0; k->at(i, &e); i++)
-            sr_text_printf(out, "  %-34s %s\n", e.name, e.help ? e.help : "");
-    }
-    return found ? SR_OK : sr_plugin_unknown("kind", kind, names, n);
-}
-
 // ---- describing
 // -----------------------------------------------------------------------------------
 
@@ -193,6 +174,65 @@ static bool describe_parent(const Schema *s, const char *key, SrText *out) {
     return false;
 }
 
+// Every key whose last part has this name: "num_epochs" is OPTIMIZER.num_epochs.
+static bool describe_last_part(const Schema *s, const char *name, SrText *out) {
+    bool found = false;
+    for (int i = 0; i < s->n; i++) {
+        const SrSection *section = &s->entries[i].section;
+        for (const SrOption *o = section->table; o && o->name; o++) {
+            const char *last = strrchr(o->name, '.');
+            char prefix[256];
+            if (!*o->help || strcmp(last ? last + 1 : o->name, name) != 0)
+                continue;
+            snprintf(prefix, sizeof prefix, "%s%s", section->path, *section->path ? "." : "");
+            describe_option(o, prefix, out);
+            found = true;
+        }
+    }
+    return found;
+}
+
+// Every key there is, with its type and default.  A map with a section of its own is told by its rows.
+static SrStatus list_keys(SrText *out) {
+    SrArena arena = SR_ARENA_INIT;
+    SrSchemaEntry *entries;
+    int n = 0;
+    SrStatus status = sr__schema_entries(&arena, &entries, &n);
+    for (int i = 0; status == SR_OK && i < n; i++) {
+        const SrSection *s = &entries[i].section;
+        for (const SrOption *o = s->table; o && o->name; o++)
+            if (o->type != SR_OPT_TREE || (o->initial && strcmp(o->initial, "{}") != 0)) {
+                sr_text_printf(out, "%s%s", s->path, *s->path ? "." : "");
+                sr_option_summary(o, out);
+                sr_text_add(out, "\n");
+            }
+    }
+    sr_arena_deinit(&arena);
+    return status;
+}
+
+// Registries are sorted by name at build time, so the list is stable.
+SrStatus sr_manual_list(const char *kind, const SrManualKind *more, SrText *out) {
+    const char *names[N_KINDS + 1];
+    const SrManualKind *k;
+    bool found = false;
+    int n = 0;
+    for (; (k = kind_at(n, more)) != NULL; n++) {
+        SrManualEntry e;
+        names[n] = k->kind;
+        if (kind && strcmp(kind, k->kind) != 0)
+            continue;
+        found = true;
+        sr_text_printf(out, "%s\n", k->title);
+        for (int i = 0; k->at(i, &e); i++)
+            sr_text_printf(out, "  %-34s %s\n", e.name, e.help ? e.help : "");
+    }
+    if (kind && strcmp(kind, "keys") == 0)
+        return list_keys(out);
+    names[n++] = "keys";
+    return found ? SR_OK : sr_plugin_unknown("kind", kind, names, n);
+}
+
 // ---- what nobody knows
 
 typedef struct {
@@ -210,10 +250,23 @@ static void add_names(Names *names, const char *prefix, const SrOption *table, S
     }
 }
 
+// The names that hold `part`, at most a dozen of them; their number.
+static int names_with(const Names *names, const char *part, SrText *out) {
+    enum { MAX_SHOWN = 12 };
+    int n = 0;
+    for (int i = 0; i < names->n && strlen(part) >= 3; i++)
+        if (strcasestr(names->v[i], part) && ++n <= MAX_SHOWN)
+            sr_text_printf(out, "%s%s", n > 1 ? ", " : "", names->v[i]);
+    if (n > MAX_SHOWN)
+        sr_text_printf(out, " and %d more", n - MAX_SHOWN);
+    return n;
+}
+
 // Every name that could have been meant: plugins and their options, sections, and the keys of all sections.
 static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *more,
                         SrArena *arena) {
     Names names = {.v = sr_arena_alloc(arena, MAX_NAMES * sizeof *names.v)};
+    SrText partly = SR_TEXT_INIT;
     const SrManualKind *kind;
     if (!names.v)
         return sr_fail(SR_ERR_MEMORY, "out of memory for the list of names");
@@ -230,11 +283,19 @@ static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *m
         add_names(&names, s->entries[i].section.path, s->entries[i].section.table, arena);
     }
     for (int k = 0; k < SR_NAME_KINDS; k++)
-        if (sr__is_vissl_name((SrNameKind)k, name))
+        if (sr__is_vissl_name((SrNameKind)k, name) && !sr__is_built_name((SrNameKind)k, name))
             return sr_fail(SR_ERR_CONFIG,
                            "VISSL's %s '%s' is not built yet (`sslrun list` shows what is)",
                            sr__name_kind((SrNameKind)k), name);
     int near = sr_text_nearest(name, names.v, names.n);
+    bool slip = near >= 0 && sr_text_distance(name, names.v[near]) <= 2;
+    if (!slip && names_with(&names, name, &partly) > 0) {
+        SrStatus status =
+            sr_fail(SR_ERR_CONFIG, "nothing is called '%s'; there %s %s", name,
+                    strchr(partly.s, ',') ? "are" : "is", partly.failed ? "others" : partly.s);
+        sr_text_deinit(&partly);
+        return status;
+    }
     return sr_fail(SR_ERR_CONFIG, "nothing is called '%s'%s%s%s (`sslrun list` shows all plugins)",
                    name, near >= 0 ? "; did you mean '" : "", near >= 0 ? names.v[near] : "",
                    near >= 0 ? "'?" : "");
@@ -251,7 +312,8 @@ static SrStatus describe(const char *name, const SrManualKind *more, SrArena *ar
     s.entries = entries;
     s.defaults = defaults;
     bool plugin = describe_plugins(name, more, out);
-    if (describe_key(&s, key, out) || plugin || describe_parent(&s, key, out))
+    if (describe_key(&s, key, out) || plugin || describe_parent(&s, key, out) ||
+        describe_last_part(&s, key, out))
         return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the description") : SR_OK;
     return unknown(&s, key, more, arena);
 }

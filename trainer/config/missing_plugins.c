@@ -12,15 +12,16 @@
 #include "trainer/config/schema.h"
 #include "trainer/config/vissl_names.h"
 
-// The walk under way.  Misspelt names end it at once, missing pieces are gathered.
+// The walk under way.  Missing pieces are gathered into one line, a misspelt name has a line of its own.
 typedef struct {
     const SrYaml *tree;
     SrArena *arena;
-    SrText missing; // "trunk 'regnet', loss 'moco_loss'"
+    SrProblems *problems; // misspelt names; NULL: the first is the error
+    SrText missing;       // "trunk 'regnet', loss 'moco_loss'"
     int n;
 } Needs;
 
-// The nearest of all names of the kind, with what is built in brackets.
+// The nearest of the names that are built, and all of them in brackets.
 static SrStatus unknown(SrNameKind kind, const char *name, const char *key, const SrYaml *at) {
     enum { MAX_NAMES = 256 };
     const char *names[MAX_NAMES];
@@ -30,9 +31,6 @@ static SrStatus unknown(SrNameKind kind, const char *name, const char *key, cons
         names[n++] = sr__built_name_at(kind, i);
         sr_text_printf(&built, "%s%s", i ? ", " : "", names[n - 1]);
     }
-    for (int i = 0; n < MAX_NAMES && sr__vissl_name_at(kind, i); i++)
-        if (!sr__is_built_name(kind, sr__vissl_name_at(kind, i)))
-            names[n++] = sr__vissl_name_at(kind, i);
     int near = sr_text_nearest(name, names, n);
     SrStatus status =
         sr_fail(SR_ERR_CONFIG, "%s: %s: unknown %s '%s'%s%s%s (known: %s)", sr_yaml_place(at).text,
@@ -61,7 +59,7 @@ static SrStatus want(Needs *needs, SrNameKind kind, const char *key, const SrYam
     if (sr__is_built_name(kind, name))
         return SR_OK;
     if (!sr__is_vissl_name(kind, name))
-        return unknown(kind, at->text, key, at);
+        return sr_problems_keep(needs->problems, unknown(kind, at->text, key, at));
     add(needs, sr__name_kind(kind), name);
     return SR_OK;
 }
@@ -149,8 +147,8 @@ static SrStatus want_all(Needs *needs) {
 }
 
 // The message names no line: the pieces stand on many.
-SrStatus sr__needs_check(const SrYaml *tree, SrArena *arena) {
-    Needs needs = {.tree = tree, .arena = arena};
+SrStatus sr__needs_check(const SrYaml *tree, SrArena *arena, SrProblems *problems) {
+    Needs needs = {.tree = tree, .arena = arena, .problems = problems};
     SrStatus status = want_all(&needs);
     if (status == SR_OK && needs.n > 0)
         status = sr_fail(SR_ERR_CONFIG, "this configuration needs %s, which %s not built yet",

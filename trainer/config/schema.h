@@ -38,8 +38,9 @@ SrStatus sr__schema_defaults(SrArena *arena, SrYaml **out);
 // transforms and heads too, and keys that another key leaves without effect.  SR_ERR_CONFIG where a row is refused.
 SrStatus sr__report_ignored(const SrYaml *tree, SrArena *arena);
 
-// config.c: every section of config->tree into its struct; names of trunk and loss are not looked up.
-SrStatus sr__config_read(SrConfig *config);
+// config.c: every section of config->tree into its struct; names of trunk and loss are not looked up.  problems: mistakes
+// are kept there; NULL: the first one is the error.
+SrStatus sr__config_read(SrConfig *config, SrProblems *problems);
 // overrides.c: one command-line override applied to the tree.
 SrStatus sr__override_apply(SrYaml *tree, const char *text, SrArena *arena);
 // eval_settings.c: flags of MODEL.FEATURE_EVAL_SETTINGS that contradict each other, and what was probably meant.
@@ -51,7 +52,7 @@ const char *sr__unsharded_name(const char *name, SrArena *arena);
 // "module." and the infixes of sharding taken out of a parameter's name.  NULL without memory.
 const char *sr__plain_param_name(const char *name, SrArena *arena);
 // needs.c: every plugin named anywhere; all that are missing in one line, a misspelt one with the nearest name.
-SrStatus sr__needs_check(const SrYaml *tree, SrArena *arena);
+SrStatus sr__needs_check(const SrYaml *tree, SrArena *arena, SrProblems *problems);
 bool sr__learns(
     const SrYaml *tree); // false: everything is frozen, so that no loss and no optimiser is needed
 // infer.c: spec 1.5 over the composed tree.  world: processes of the run.

@@ -1,0 +1,46 @@
+// See the header.
+#include "cli/environment.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/parallel.h"
+#include "kernels/cpu.h"
+
+// A number that is none is passed over by OpenMP without a word; one far too large starts as many threads, or crashes.
+static void check_threads(void) {
+    enum { TOO_MANY = 4 }; // times the processors: nobody means that
+    const char *text = getenv("OMP_NUM_THREADS");
+    if (!text || !*text)
+        return;
+    char *end;
+    long n = strtol(text, &end, 10), cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (end == text || (*end && *end != ',') || n < 1)
+        sr_warn("OMP_NUM_THREADS=%s is no number of threads; %d are used", text,
+                sr_parallel_threads());
+    else if (n > TOO_MANY * cores) {
+        sr_warn("OMP_NUM_THREADS=%s on %ld processors: %ld are used", text, cores,
+                TOO_MANY * cores);
+        sr_parallel_set_threads((int)(TOO_MANY * cores));
+    }
+}
+
+SrStatus sr_environment_check(void) {
+    const char *cpu = getenv("SR_CPU");
+    bool known = !cpu || !*cpu;
+    char names[160] = "";
+    for (int level = 0; level < SR_CPU_LEVELS; level++) {
+        const char *name = sr_cpu_name((SrCpuLevel)level);
+        known = known || strcmp(cpu, name) == 0;
+        size_t len = strlen(names);
+        snprintf(names + len, sizeof names - len, "%s%s", level ? ", " : "", name);
+    }
+    if (!known)
+        return sr_fail(SR_ERR_CONFIG, "SR_CPU=%s: expected one of %s", cpu, names);
+    check_threads();
+    return SR_OK;
+}
