@@ -208,7 +208,8 @@ static SrStatus check_tree(SrConfig *config, SrProblems *problems) {
     if (status != SR_OK)
         status = sr_fail_prefix(status, "%s", config->path);
     SR_TRY(sr_problems_keep(problems, status));
-    SR_TRY(sr_problems_keep(problems, sr__eval_settings_check(config->tree)));
+    if (problems->n == 0) // what contradicts what can be said of known keys and names only
+        SR_TRY(sr__eval_settings_check(config->tree));
     return sr_problems_fail(problems, config->path);
 }
 
