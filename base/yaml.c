@@ -231,6 +231,8 @@ static bool equal_maps(const SrYaml *a, const SrYaml *b) {
 
 // By meaning, not by writing: 1 and 1.0 are equal, "1" is another thing, NaN equals itself here.
 bool sr_yaml_equal(const SrYaml *a, const SrYaml *b) {
+    if (!a || !b)
+        return a == b;
     bool numbers = (a->type == SR_YAML_INT || a->type == SR_YAML_FLOAT) &&
                    (b->type == SR_YAML_INT || b->type == SR_YAML_FLOAT);
     if (numbers)

@@ -75,8 +75,8 @@ SrStatus sr_yaml_merge(SrArena *arena, SrYaml *base, const SrYaml *over);
 void sr_yaml_print(const SrYaml *node, SrText *out);
 // One line in flow style, for messages and the command line.
 void sr_yaml_print_flow(const SrYaml *node, SrText *out);
-bool sr_yaml_equal(const SrYaml *a, const SrYaml *b);
-const char *sr_yaml_type_name(SrYamlType type); // "a list", "an integer", ...
+bool sr_yaml_equal(const SrYaml *a, const SrYaml *b); // NULL equals NULL alone
+const char *sr_yaml_type_name(SrYamlType type);       // "a list", "an integer", ...
 
 // Where a node stands, for messages: "configs/swav.yaml:12", "command line", "defaults" (also for NULL).
 typedef struct {

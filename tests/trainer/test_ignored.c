@@ -128,5 +128,20 @@ static void test_defaults_are_silent(void **state) {
     CHECK_INT(lines_with("MODEL.FSDP_CONFIG.AUTO_SETUP_FSDP=False", "is accepted"), 0);
 }
 
-SR_TESTS(ignored, unit(test_one_line_each), unit(test_lists), unit(test_without_effect),
-         unit(test_defaults_are_silent))
+// `~KEY` takes a key out of the tree that the lines are about.
+static void test_removed_keys(void **state) {
+    (void)state;
+    static const char *const overrides[][2] = {
+        {"~OPTIMIZER.param_schedulers",
+         "+OPTIMIZER.param_schedulers.lr={name: constant, value: 1}"},
+        {"~OPTIMIZER.larc_config", "SEED_VALUE=1"},
+        {"~DATA.TRAIN.LABEL_SOURCES", "SEED_VALUE=1"}};
+    for (int i = 0; i < SR_COUNT(overrides); i++) {
+        SrConfig *config = NULL;
+        CHECK_OK(sr_config_parse(text, "test.yaml", overrides[i], 2, &config));
+        sr_config_free(config);
+    }
+}
+
+SR_TESTS(ignored, unit(test_one_line_each), unit(test_removed_keys), unit(test_lists),
+         unit(test_without_effect), unit(test_defaults_are_silent))
