@@ -68,7 +68,7 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def $(BUILD)/gen/build.h
 
-.PHONY: FORCE fuzz fuzz-features fuzz-library fuzz-graph fuzz-config fuzz-yaml example install parity all help deps test run golden asan \
+.PHONY: FORCE check-install fuzz fuzz-features fuzz-library fuzz-graph fuzz-config fuzz-yaml example install parity all help deps test run golden asan \
     layers clean format check-format bench-conv
 all: sslrun libsslrun.a
 
@@ -166,18 +166,25 @@ $(BUILD)/features: examples/features.c sslrun.h $(BUILD)/libsslrun.a
 example: $(BUILD)/features
 	$(BUILD)/features
 
-## make install    into PREFIX (/usr/local): the program, libsslrun.a, sslrun.h, sslrun.pc
+## make install    into PREFIX (/usr/local): the program, its configurations, libsslrun.a, sslrun.h, sslrun.pc, documents
 PREFIX ?= /usr/local
 DESTDIR ?=
 VERSION := $(shell sed -n 's/.define SR_VERSION "\(.*\)"/\1/p' base/version.h)
+SHARE = $(DESTDIR)$(PREFIX)/share
+# There is no shared library, so that whoever links ours needs all it stands on: Libs, not Libs.private.
 install: sslrun libsslrun.a
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(SHARE)/doc/sslrun
 	install sslrun $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 libsslrun.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 sslrun.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 README.md LICENSE docs/*.md $(SHARE)/doc/sslrun/
+	find configs -name '*.yaml' -exec install -D -m 644 {} $(SHARE)/sslrun/{} \;
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: sslrun' 'Description: features of vision trunks' 'Version: $(VERSION)' \
-	    'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lsslrun' 'Libs.private: -fopenmp $(LDLIBS)' \
+	    'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lsslrun -fopenmp $(LDLIBS)' \
 	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/sslrun.pc
+## make check-install  installs into a folder of its own; runs from elsewhere; builds the example by pkg-config alone
+check-install:
+	@tests/install.sh "$(MAKE)" "$(CC)"
 
 RESNET20 ?= ../shared/weights/resnet20-12fca82f.th
 CIFAR10 ?= ../shared/data/cifar10_jpeg.tar

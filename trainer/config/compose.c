@@ -50,15 +50,28 @@ static bool try_file(const char *folder, const char *root, const char *name,
     return false;
 }
 
+// Where configs/ may lie: here, beside the program (a build), and where `make install` puts it.  "" is no further place.
+enum { PLACES = 3 };
+static void list_places(char places[PLACES][MAX_PATH_BYTES]) {
+    memset(places, 0, PLACES * MAX_PATH_BYTES);
+    program_folder(places[1]);
+    int len = snprintf(places[2], MAX_PATH_BYTES, "%.4000s../share/sslrun/", places[1]);
+    if (!*places[1] || len >= MAX_PATH_BYTES)
+        *places[2] = '\0';
+}
+
 static bool find_file(const char *name, char out[MAX_PATH_BYTES]) {
-    char folders[2][MAX_PATH_BYTES] = {""};
-    program_folder(folders[1]);
-    if (try_file("", "", name, out))
-        return true;
-    for (int f = 0; f < 2; f++)
+    char places[PLACES][MAX_PATH_BYTES];
+    list_places(places);
+    for (int p = 0; p < PLACES; p++) {
+        if (p > 0 && (!*places[p] || *name == '/'))
+            continue;
+        if (try_file(places[p], "", name, out)) // "configs/photos.yaml" as documents write it
+            return true;
         for (int r = 0; r < SR_COUNT(roots); r++)
-            if ((f == 0 || *folders[f]) && try_file(folders[f], roots[r], name, out))
+            if (try_file(places[p], roots[r], name, out))
                 return true;
+    }
     return false;
 }
 
@@ -86,18 +99,18 @@ static void list_names(const char *folder, size_t prefix, int depth, SrArena *ar
 }
 
 static SrStatus no_such_file(const char *name, SrArena *arena) {
-    char folder[2 * MAX_PATH_BYTES];
+    char places[PLACES][MAX_PATH_BYTES], folder[2 * MAX_PATH_BYTES];
     const char **names = sr_arena_alloc(arena, MAX_LISTED * sizeof *names);
     int n = 0, near = -1;
     if (!names)
         return sr_fail(SR_ERR_MEMORY, "out of memory for the list of configurations");
+    list_places(places);
     for (int r = 0; r < SR_COUNT(roots); r++)
         list_names(roots[r], strlen(roots[r]) + 1, 0, arena, names, &n);
-    program_folder(folder);
-    if (*folder) {
-        size_t len = strlen(folder);
-        snprintf(folder + len, sizeof folder - len, "configs");
-        list_names(folder, len + strlen("configs/"), 0, arena, names, &n);
+    for (int p = 1; p < PLACES; p++) {
+        int len = snprintf(folder, sizeof folder, "%sconfigs", places[p]);
+        if (*places[p])
+            list_names(folder, (size_t)len + 1, 0, arena, names, &n);
     }
     near = sr_text_nearest(name, names, n);
     const char *also = sr_text_ends(name, ".yaml") ? "" : ", with or without .yaml";

@@ -1,0 +1,15 @@
+#!/bin/sh
+# What `make install` leaves works by itself: the program finds its configurations from any folder, the licence is there,
+# and a program is linked with what `pkg-config --libs sslrun` says.  usage: install.sh MAKE CC
+set -e
+to=$(mktemp -d)
+trap 'rm -rf "$to"' EXIT
+"$1" --no-print-directory -s install PREFIX="$to"
+test -s "$to/share/doc/sslrun/LICENSE" && test -s "$to/share/sslrun/configs/swav.yaml"
+for name in configs/swav.yaml swav configs/photos.yaml pretrain/rotnet/rotnet_8gpu_resnet; do
+    (cd / && "$to/bin/sslrun" check "$name" 2>/dev/null | grep -q "trunk") || { echo "install: $name is not found"; exit 1; }
+done
+# shellcheck disable=SC2046  # several words
+"$2" -std=c17 -o "$to/features" examples/features.c $(PKG_CONFIG_PATH="$to/lib/pkgconfig" pkg-config --cflags --libs sslrun)
+(cd / && "$to/features" >/dev/null)
+echo "install: ok"
