@@ -68,7 +68,7 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def $(BUILD)/gen/build.h
 
-.PHONY: FORCE check-install fuzz fuzz-features fuzz-library fuzz-graph fuzz-config fuzz-yaml example install parity all help deps test run golden asan \
+.PHONY: FORCE vissl-run check-install fuzz fuzz-features fuzz-library fuzz-graph fuzz-config fuzz-yaml example install parity all help deps test run golden asan \
     layers clean format check-format bench-conv
 all: sslrun libsslrun.a
 
@@ -185,6 +185,10 @@ install: sslrun libsslrun.a
 ## make check-install  installs into a folder of its own; runs from elsewhere; builds the example by pkg-config alone
 check-install:
 	@tests/install.sh "$(MAKE)" "$(CC)"
+
+## make vissl-run  one reduced epoch of every VISSL file that runs; ONLY="rotnet swav/" those with a word (hours; python3)
+vissl-run: sslrun
+	python3 tests/vissl/run.py ./sslrun $(ONLY)
 
 RESNET20 ?= ../shared/weights/resnet20-12fca82f.th
 CIFAR10 ?= ../shared/data/cifar10_jpeg.tar
