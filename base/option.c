@@ -411,3 +411,22 @@ void sr_option_describe(const SrOption *option, SrText *out) {
     sr_option_summary(option, out);
     sr_text_printf(out, "\n    %s\n", option->help ? option->help : "");
 }
+
+// A row's first component: "larc_config" of "larc_config.eps".
+static bool has_section(const SrOption *table, const char *key) {
+    size_t n = strlen(key);
+    for (const SrOption *o = table; o && o->name; o++)
+        if (strncmp(o->name, key, n) == 0 && (o->name[n] == '\0' || o->name[n] == '.'))
+            return true;
+    return false;
+}
+
+SrStatus sr_options_pick(const SrOption *table, const SrYaml *map, SrArena *arena, SrYaml **out) {
+    *out = sr_yaml_new(arena, SR_YAML_MAP, map ? map->file : "defaults", map ? map->line : 0);
+    if (!*out)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for options");
+    for (int i = 0; map && map->type == SR_YAML_MAP && i < map->n; i++)
+        if (has_section(table, map->keys[i]))
+            SR_TRY(sr_yaml_put(arena, *out, map->keys[i], map->items[i]));
+    return SR_OK;
+}

@@ -69,6 +69,8 @@ SrStatus sr_options_print(const SrOption *table, const void *params, SrArena *ar
 SrStatus sr_options_report(const SrOption *table, const SrYaml *map, const char *where,
                            SrArena *arena);
 const SrOption *sr_options_find(const SrOption *table, const char *name);
+// The entries of `map` (NULL: none) that the table has rows for, as a map of their own: for tables that share one.
+SrStatus sr_options_pick(const SrOption *table, const SrYaml *map, SrArena *arena, SrYaml **out);
 // Human text for one row: "epsilon  number, default 0.05, 0 .. inf  Sharpness of ...".
 void sr_option_describe(const SrOption *option, SrText *out);
 void sr_option_summary(const SrOption *option, SrText *out); // its first line alone, without an end

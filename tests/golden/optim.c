@@ -28,7 +28,11 @@ static SrStatus read_config(Run *r) {
     if (!map)
         return missing("OPTIMIZER");
     sr_yaml_remove(map, "lr");
-    return sr_options_parse(sr__schema_optimizer, map, "OPTIMIZER", r->c->arena, &r->config);
+    const SrOption *table;
+    SR_TRY(sr_optim_options(r->c->arena, &table));
+    SR_TRY(sr_options_parse(table, map, "OPTIMIZER", r->c->arena, &r->config));
+    r->config.options = map;
+    return SR_OK;
 }
 
 static SrStatus add_params(Run *r) {

@@ -65,12 +65,12 @@ static void test_defaults_are_vissls(void **state) {
     CHECK_INT(c->test_model, true);
     CHECK_INT(c->num_dataloader_workers, 4);
     CHECK_STR(c->optimizer.name, "sgd");
-    CHECK_NEAR(c->optimizer.momentum, 0.9, 0);
+    CHECK_NEAR(sr_yaml_find(c->optimizer.options, "momentum")->f, 0.9, 0);
     CHECK_NEAR(c->optimizer.weight_decay, 1e-4, 0);
     CHECK_INT(c->optimizer.num_epochs, 90);
     CHECK_INT(c->optimizer.regularize_bn, false);
     CHECK_INT(c->optimizer.regularize_bias, true);
-    CHECK_INT(c->optimizer.betas.n, 2);
+    CHECK_INT(sr_yaml_find(c->optimizer.options, "betas")->n, 2);
     CHECK(c->optimizer.weight_decay_schedule == NULL);
     CHECK_STR(c->model.trunk_name, "resnet");
     CHECK_NEAR(c->model.bn_eps, 1e-5, 0);

@@ -30,20 +30,50 @@ static const SrSlot long_slot = {.name = "weight",
                                  .role = SR_ROLE_WEIGHT,
                                  .init = {SR_INIT_CONSTANT, 0}};
 
-static SrOptimizerConfig usual(const char *name) {
-    static const double betas[] = {0.9, 0.99};
-    return (SrOptimizerConfig){
-        .name = name,
-        .momentum = 0.9,
-        .weight_decay = 0.01,
-        .betas = {2, betas},
-        .eps = 1e-8,
-        .eta = 0.01,
-        .larc_trust = 0.02,
-        .larc_eps = 1e-8,
-        .regularize_bias = true,
-        .param_group_constructor = "default",
-    };
+// The numbers of every rule, for the transcriptions below; options_of makes a map of them.
+typedef struct {
+    const char *name, *groups;
+    double momentum, weight_decay, beta1, beta2, eps, eta, trust, larc_eps;
+    bool nesterov, use_larc, clip, amsgrad, exclude_bias_and_norm;
+} Usual;
+
+static Usual usual(const char *name) {
+    return (Usual){.name = name,
+                   .groups = "default",
+                   .momentum = 0.9,
+                   .weight_decay = 0.01,
+                   .beta1 = 0.9,
+                   .beta2 = 0.99,
+                   .eps = 1e-8,
+                   .eta = 0.01,
+                   .trust = 0.02,
+                   .larc_eps = 1e-8};
+}
+
+static SrArena arena; // of the maps; emptied by each test that makes one
+static SrYaml *options_of(const char *text) {
+    SrYaml *map = NULL;
+    CHECK_OK(sr_yaml_parse(&arena, text, strlen(text), "test.yaml", &map));
+    return map;
+}
+
+static const char *yes(bool on) { return on ? "True" : "False"; }
+
+static SrStatus new_optim(SrParams *params, const Usual *u, SrOptim **out) {
+    static char text[1024];
+    static SrOptimizerConfig config;
+    snprintf(text, sizeof text,
+             "{momentum: %g, nesterov: %s, betas: [%g, %g], eps: %g, amsgrad: %s, eta: %g, "
+             "exclude_bias_and_norm: %s, use_larc: %s, "
+             "larc_config: {clip: %s, eps: %g, trust_coefficient: %g}}",
+             u->momentum, yes(u->nesterov), u->beta1, u->beta2, u->eps, yes(u->amsgrad), u->eta,
+             yes(u->exclude_bias_and_norm), yes(u->use_larc), yes(u->clip), u->larc_eps, u->trust);
+    config = (SrOptimizerConfig){.name = u->name,
+                                 .options = options_of(text),
+                                 .weight_decay = u->weight_decay,
+                                 .regularize_bias = true,
+                                 .param_group_constructor = u->groups};
+    return sr_optim_new(params, &config, out);
 }
 
 static SrParams *make_params(void) {
@@ -83,17 +113,17 @@ static double norm_of(const double *x, int64_t n) {
 }
 
 // One parameter in double: value p, gradient g, states s0, s1, all (n).
-typedef void (*Rule)(const SrOptimizerConfig *c, double lr, int t, int rank, int64_t n, double *p,
-                     double *g, double *s0, double *s1);
+typedef void (*Rule)(const Usual *c, double lr, int t, int rank, int64_t n, double *p, double *g,
+                     double *s0, double *s1);
 
-static void rule_sgd(const SrOptimizerConfig *c, double lr, int t, int rank, int64_t n, double *p,
-                     double *g, double *s0, double *s1) {
+static void rule_sgd(const Usual *c, double lr, int t, int rank, int64_t n, double *p, double *g,
+                     double *s0, double *s1) {
     (void)t, (void)rank, (void)s1;
     double a = 1, wd = c->weight_decay;
     if (c->use_larc) {
         double pn = norm_of(p, n), gn = norm_of(g, n);
-        a = c->larc_trust * pn / (gn + wd * pn + c->larc_eps);
-        a = c->larc_clip ? fmin(a / lr, 1) : a;
+        a = c->trust * pn / (gn + wd * pn + c->larc_eps);
+        a = c->clip ? fmin(a / lr, 1) : a;
     }
     for (int64_t i = 0; i < n; i++) {
         double d = (g[i] + wd * p[i]) * a;
@@ -102,11 +132,11 @@ static void rule_sgd(const SrOptimizerConfig *c, double lr, int t, int rank, int
     }
 }
 
-static void rule_adam(const SrOptimizerConfig *c, double lr, int t, int rank, int64_t n, double *p,
-                      double *g, double *s0, double *s1) {
+static void rule_adam(const Usual *c, double lr, int t, int rank, int64_t n, double *p, double *g,
+                      double *s0, double *s1) {
     (void)rank;
     bool decoupled = strcmp(c->name, "adamw") == 0;
-    double b1 = c->betas.v[0], b2 = c->betas.v[1];
+    double b1 = c->beta1, b2 = c->beta2;
     for (int64_t i = 0; i < n; i++) {
         double d = decoupled ? g[i] : g[i] + c->weight_decay * p[i];
         if (decoupled)
@@ -117,8 +147,8 @@ static void rule_adam(const SrOptimizerConfig *c, double lr, int t, int rank, in
     }
 }
 
-static void rule_lars(const SrOptimizerConfig *c, double lr, int t, int rank, int64_t n, double *p,
-                      double *g, double *s0, double *s1) {
+static void rule_lars(const Usual *c, double lr, int t, int rank, int64_t n, double *p, double *g,
+                      double *s0, double *s1) {
     (void)t, (void)s1;
     for (int64_t i = 0; i < n; i++)
         g[i] += c->weight_decay * p[i];
@@ -129,11 +159,11 @@ static void rule_lars(const SrOptimizerConfig *c, double lr, int t, int rank, in
     }
 }
 
-static void check_rule(const SrOptimizerConfig *config, Rule rule) {
+static void check_rule(const Usual *config, Rule rule) {
     SrParams *params = make_params();
     SrOptim *optim = NULL;
     fill_values(params);
-    CHECK_OK(sr_optim_new(params, config, &optim));
+    CHECK_OK(new_optim(params, config, &optim));
     double *d[3][4]; // [parameter][value, gradient, state 0, state 1]
     for (int i = 0; i < 3; i++) {
         const SrParam *p = sr_params_at(params, i);
@@ -168,7 +198,7 @@ static void check_rule(const SrOptimizerConfig *config, Rule rule) {
 
 static void test_sgd(void **state) {
     (void)state;
-    SrOptimizerConfig c = usual("sgd");
+    Usual c = usual("sgd");
     check_rule(&c, rule_sgd);
     c.nesterov = true;
     check_rule(&c, rule_sgd);
@@ -179,19 +209,19 @@ static void test_sgd(void **state) {
 
 static void test_larc(void **state) {
     (void)state;
-    SrOptimizerConfig c = usual("sgd");
+    Usual c = usual("sgd");
     c.use_larc = true;
     check_rule(&c, rule_sgd);
-    c.larc_clip = true;
+    c.clip = true;
     check_rule(&c, rule_sgd);
     c.nesterov = true;
-    c.larc_clip = false;
+    c.clip = false;
     check_rule(&c, rule_sgd);
 }
 
 static void test_adam_and_lars(void **state) {
     (void)state;
-    SrOptimizerConfig c = usual("adam");
+    Usual c = usual("adam");
     check_rule(&c, rule_adam);
     c = usual("adamw");
     check_rule(&c, rule_adam);
@@ -205,12 +235,12 @@ static void test_adam_and_lars(void **state) {
 // carries.
 static void test_larc_leaves_zero_gradients_alone(void **state) {
     (void)state;
-    SrOptimizerConfig c = usual("sgd");
+    Usual c = usual("sgd");
     c.use_larc = true;
     SrParams *params = make_params();
     SrOptim *optim = NULL;
     fill_values(params);
-    CHECK_OK(sr_optim_new(params, &c, &optim));
+    CHECK_OK(new_optim(params, &c, &optim));
     float before = ((const float *)sr_params_at(params, 0)->value)[5];
     sr_params_zero_grad(params);
     sr_optim_step(optim, 0.1, 0.1, NULL);
@@ -224,12 +254,12 @@ static void test_amsgrad_remembers(void **state) {
     (void)state;
     double moved[2];
     for (int ams = 0; ams < 2; ams++) {
-        SrOptimizerConfig c = usual("adam");
+        Usual c = usual("adam");
         c.weight_decay = 0;
         c.amsgrad = ams == 1;
         SrParams *params = make_params();
         SrOptim *optim = NULL;
-        CHECK_OK(sr_optim_new(params, &c, &optim));
+        CHECK_OK(new_optim(params, &c, &optim));
         float *value = sr_params_at(params, 1)->value, *grad = sr_params_at(params, 1)->grad;
         for (int t = 0; t < 40; t++) {
             sr_params_zero_grad(params);
@@ -252,41 +282,100 @@ static void run_steps(SrParams *params, SrOptim *optim, int from, int to, const 
     }
 }
 
+// Every optimiser of the registry with each of its examples.
+static void each_example(void (*body)(const SrOptimizerConfig *config)) {
+    for (int i = 0; sr_optimizer_at(i); i++) {
+        const SrOptimizer *kind = sr_optimizer_at(i);
+        CHECK(kind->examples && kind->examples[0] && kind->help);
+        for (int k = 0; kind->examples[k]; k++)
+            body(&(SrOptimizerConfig){.name = kind->name,
+                                      .options = options_of(kind->examples[k]),
+                                      .weight_decay = 0.01,
+                                      .regularize_bias = true,
+                                      .param_group_constructor = "default"});
+        sr_arena_deinit(&arena);
+    }
+}
+
+static void threads_case(const SrOptimizerConfig *config) {
+    int threads = sr_parallel_threads();
+    SrParams *params[2];
+    for (int run = 0; run < 2; run++) {
+        SrOptim *optim = NULL;
+        sr_parallel_set_threads(run == 0 ? 1 : 3);
+        params[run] = make_params();
+        fill_values(params[run]);
+        CHECK_OK(sr_optim_new(params[run], config, &optim));
+        run_steps(params[run], optim, 0, STEPS, NULL);
+        sr_optim_free(optim);
+    }
+    for (int i = 0; i < 3; i++)
+        CHECK(memcmp(sr_params_at(params[0], i)->value, sr_params_at(params[1], i)->value,
+                     sizeof(float) * (size_t)sr_shape_count(sr_params_at(params[0], i)->shape)) ==
+              0);
+    sr_params_free(params[0]);
+    sr_params_free(params[1]);
+    sr_parallel_set_threads(threads);
+}
+
 static void test_bits_do_not_depend_on_threads(void **state) {
     (void)state;
-    static const char *const names[] = {"sgd", "adam", "adamw", "lars"};
-    int threads = sr_parallel_threads();
-    for (int k = 0; k < 4; k++) {
-        SrOptimizerConfig c = usual(names[k]);
-        c.use_larc = k == 0;
-        SrParams *params[2];
-        for (int run = 0; run < 2; run++) {
-            SrOptim *optim = NULL;
-            sr_parallel_set_threads(run == 0 ? 1 : 3);
-            params[run] = make_params();
-            fill_values(params[run]);
-            CHECK_OK(sr_optim_new(params[run], &c, &optim));
-            run_steps(params[run], optim, 0, STEPS, NULL);
-            sr_optim_free(optim);
+    each_example(threads_case);
+}
+
+// Sum of squares falls under each rule: its gradient is 2 p, decay only helps.
+static void descent_case(const SrOptimizerConfig *config) {
+    SrParams *params = make_params();
+    SrOptim *optim = NULL;
+    double size[2] = {0, 0};
+    fill_values(params);
+    CHECK_OK(sr_optim_new(params, config, &optim));
+    for (int t = 0; t <= 20; t++) {
+        for (int i = 0; i < 3; i++) {
+            const SrParam *p = sr_params_at(params, i);
+            for (int64_t j = 0; j < sr_shape_count(p->shape); j++) {
+                double x = ((const float *)p->value)[j];
+                size[0] += t == 0 ? x * x : 0;
+                size[1] += t == 20 ? x * x : 0;
+                p->grad[j] = (float)(2 * x);
+            }
         }
-        for (int i = 0; i < 3; i++)
-            CHECK(memcmp(sr_params_at(params[0], i)->value, sr_params_at(params[1], i)->value,
-                         sizeof(float) *
-                             (size_t)sr_shape_count(sr_params_at(params[0], i)->shape)) == 0);
-        sr_params_free(params[0]);
-        sr_params_free(params[1]);
+        sr_optim_step(optim, 0.01, 0.01, NULL);
     }
-    sr_parallel_set_threads(threads);
+    if (!(size[1] < size[0]))
+        fail_msg("%s: the sum of squares went from %g to %g", config->name, size[0], size[1]);
+    sr_optim_free(optim);
+    sr_params_free(params);
+}
+
+static void test_each_goes_downhill(void **state) {
+    (void)state;
+    each_example(descent_case);
+}
+
+// One map for all: rows of one name mean the same to everyone.
+static void test_shared_rows_agree(void **state) {
+    (void)state;
+    const SrOption *table;
+    CHECK_OK(sr_optim_options(&arena, &table));
+    for (int i = 0; sr_optimizer_at(i); i++)
+        for (const SrOption *row = sr_optimizer_at(i)->options; row && row->name; row++) {
+            const SrOption *seen = sr_options_find(table, row->name);
+            CHECK(seen && seen->type == row->type);
+            CHECK_STR(seen->initial, row->initial);
+            CHECK(strstr(seen->help, sr_optimizer_at(i)->name) != NULL);
+        }
+    sr_arena_deinit(&arena);
 }
 
 // A frozen parameter keeps its value, its momentum and its count of steps; the others go on.
 static void test_skip(void **state) {
     (void)state;
-    SrOptimizerConfig c = usual("adam");
+    Usual c = usual("adam");
     SrParams *params = make_params();
     SrOptim *optim = NULL;
     fill_values(params);
-    CHECK_OK(sr_optim_new(params, &c, &optim));
+    CHECK_OK(new_optim(params, &c, &optim));
     float first = ((const float *)sr_params_at(params, 0)->value)[0];
     float other = ((const float *)sr_params_at(params, 1)->value)[0];
     run_steps(params, optim, 0, 2, (const bool[]){true, false, false});
@@ -309,12 +398,12 @@ static void test_skip(void **state) {
 // needs.
 static void test_state_is_all_there_is(void **state) {
     (void)state;
-    SrOptimizerConfig c = usual("adamw");
+    Usual c = usual("adamw");
     SrParams *a = make_params(), *b = make_params();
     SrOptim *oa = NULL, *ob = NULL;
     fill_values(a);
-    CHECK_OK(sr_optim_new(a, &c, &oa));
-    CHECK_OK(sr_optim_new(b, &c, &ob));
+    CHECK_OK(new_optim(a, &c, &oa));
+    CHECK_OK(new_optim(b, &c, &ob));
     run_steps(a, oa, 0, 3, NULL);
     for (int i = 0; i < 3; i++) {
         size_t bytes = sizeof(float) * (size_t)sr_shape_count(sr_params_at(a, i)->shape);
@@ -338,10 +427,10 @@ static void test_state_is_all_there_is(void **state) {
 
 static void test_no_heap_in_a_step(void **state) {
     (void)state;
-    SrOptimizerConfig c = usual("lars");
+    Usual c = usual("lars");
     SrParams *params = make_params();
     SrOptim *optim = NULL;
-    CHECK_OK(sr_optim_new(params, &c, &optim));
+    CHECK_OK(new_optim(params, &c, &optim));
     run_steps(params, optim, 0, 1, NULL);
     int64_t calls = sr_mem_calls();
     run_steps(params, optim, 1, 3, NULL);
@@ -351,10 +440,10 @@ static void test_no_heap_in_a_step(void **state) {
     sr_params_free(params);
 }
 
-static SrStatus try_new(const SrOptimizerConfig *config) {
+static SrStatus try_new(const Usual *config) {
     SrParams *params = make_params();
     SrOptim *optim = NULL;
-    SrStatus status = sr_optim_new(params, config, &optim);
+    SrStatus status = new_optim(params, config, &optim);
     sr_optim_free(optim);
     sr_params_free(params);
     return status;
@@ -362,7 +451,7 @@ static SrStatus try_new(const SrOptimizerConfig *config) {
 
 static void test_errors(void **state) {
     (void)state;
-    SrOptimizerConfig c = usual("sgdd");
+    Usual c = usual("sgdd");
     CHECK_FAILS(try_new(&c), SR_ERR_CONFIG, "sgd");
     c = usual("sgd");
     c.momentum = 1;
@@ -374,10 +463,10 @@ static void test_errors(void **state) {
     c.use_larc = true;
     CHECK_FAILS(try_new(&c), SR_ERR_CONFIG, "use_larc");
     c.use_larc = false;
-    c.betas.n = 1;
+    c.beta1 = 1;
     CHECK_FAILS(try_new(&c), SR_ERR_CONFIG, "betas");
     c = usual("sgd");
-    c.param_group_constructor = "lr_decai";
+    c.groups = "lr_decai";
     CHECK_FAILS(try_new(&c), SR_ERR_CONFIG, "param_group_constructor");
 }
 
@@ -411,6 +500,6 @@ static void test_grad_clip(void **state) {
 
 SR_TESTS(optim, unit(test_sgd), unit(test_larc), unit(test_adam_and_lars),
          unit(test_larc_leaves_zero_gradients_alone), unit(test_amsgrad_remembers),
-         unit(test_bits_do_not_depend_on_threads), unit(test_skip),
-         unit(test_state_is_all_there_is), unit(test_no_heap_in_a_step), unit(test_errors),
-         unit(test_grad_clip))
+         unit(test_bits_do_not_depend_on_threads), unit(test_each_goes_downhill),
+         unit(test_shared_rows_agree), unit(test_skip), unit(test_state_is_all_there_is),
+         unit(test_no_heap_in_a_step), unit(test_errors), unit(test_grad_clip))

@@ -111,14 +111,6 @@ done:
     return status;
 }
 
-// Gradients are cleared and read; values and momentum read and written; LARC reads for two norms.
-static double update_bytes(const SrRun *run) {
-    if (run->graph.loss == SR_NO_NODE)
-        return 0;
-    return (double)sizeof(float) * (run->config->optimizer.use_larc ? 8 : 6) *
-           (double)run->cost.trainable;
-}
-
 // Heads over a frozen trunk: its forward belongs to the step until its features are kept.
 static SrStatus add_frozen_trunk(SrRun *run, const SrPlanRates *rates, double *seconds) {
     SrPlan *dry = NULL;
@@ -135,7 +127,7 @@ SrStatus sr_estimate_step(SrRun *run, double *seconds) {
     SR_TRY(measure(&(Probe){build_matrices, 4, WIDE, true}, &rates.matrix_flops));
     SR_TRY(measure(&(Probe){build_norms, 8, WIDE, false}, &rates.bytes));
     SR_TRY(sr_run_compile(run, true, &dry));
-    *seconds = sr_plan_seconds(dry, &rates) + update_bytes(run) / rates.bytes;
+    *seconds = sr_plan_seconds(dry, &rates) + (double)run->cost.update_bytes / rates.bytes;
     sr_plan_free(dry);
     return run->frozen_trunk ? add_frozen_trunk(run, &rates, seconds) : SR_OK;
 }

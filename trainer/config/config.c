@@ -125,6 +125,7 @@ SrStatus sr__config_read(SrConfig *config, SrProblems *problems) {
     SR_TRY(read_sections(config, problems));
     SR_TRY(sr_problems_keep(problems, read_frozen(config)));
     SrOptimizerConfig *o = &config->optimizer;
+    o->options = sr_yaml_find_path(config->tree, "OPTIMIZER");
     o->weight_decay_schedule = or_null(o->weight_decay_schedule);
     SR_TRY(sr_problems_keep(problems, read_trunk(config)));
     o->weight_decay_head_schedule = or_null(o->weight_decay_head_schedule);

@@ -8,32 +8,7 @@
 
 #include "base/option.h"
 #include "measure/logreg.h"
-#include "trunks/trunk.h"
-
-typedef struct {
-    bool use_larc;
-    double larc_trust, larc_eps;
-    bool larc_clip;
-    double weight_decay, momentum;
-    bool nesterov;
-    SrDoubles betas;
-    int num_epochs;
-    bool regularize_bn, regularize_bias, construct_single_param_group_only;
-    SrStrings non_regularized_parameters;
-    const char *name, *param_group_constructor;
-    double layer_decay;              // layer_wise_lr_decay.decay
-    const SrYaml *linear_eval_heads; // list of {lr, weight_decay, regularize_bn}
-    const SrTrunk *trunk;            // whose layers lr_decay reads; NULL: none that is built
-    const void *trunk_params;
-    bool head_use_different_lr, head_use_different_wd;
-    double head_weight_decay;
-    double eps;                 // adam, adamw
-    bool amsgrad;               // adam, adamw
-    double eta;                 // lars
-    bool exclude_bias_and_norm; // lars
-    const SrYaml *lr, *lr_head, *weight_decay_schedule,
-        *weight_decay_head_schedule; // schedule trees, may be NULL
-} SrOptimizerConfig;
+#include "trainer/optim/optim.h"
 
 typedef struct { // DATA.TRAIN or DATA.TEST
     const SrYaml *tree;

@@ -21,7 +21,7 @@ static const SrSection sections[] = {
     {"MODEL", sr__schema_model, offsetof(SrConfig, model), NULL},
     {"MODEL.TRUNK", sr__schema_trunk, offsetof(SrConfig, model), sr_vissl_trunk_maps},
     {"LOSS", sr__schema_loss, 0, NULL},
-    {"OPTIMIZER", sr__schema_optimizer, offsetof(SrConfig, optimizer), NULL},
+    {"OPTIMIZER", NULL, offsetof(SrConfig, optimizer), NULL},
     {"CHECKPOINT", sr__schema_checkpoint, 0, NULL},
     {"DISTRIBUTED", sr__schema_distributed, 0, NULL},
     {"NEAREST_NEIGHBOR", sr__schema_neighbor, 0, NULL},
@@ -132,6 +132,8 @@ SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n) {
         if (strcmp(sections[i].path, "MODEL.TRUNK") == 0 || strcmp(sections[i].path, "LOSS") == 0 ||
             strcmp(sections[i].path, "METERS") == 0)
             SR_TRY(with_owned(&sections[i], arena, &list[*n].section.table));
+        if (!sections[i].table) // OPTIMIZER: every optimiser adds its keys
+            SR_TRY(sr_optim_options(arena, &list[*n].section.table));
         (*n)++;
     }
     for (int k = 0; owned_map(k, &e); k++)

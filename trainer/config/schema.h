@@ -18,10 +18,10 @@ extern const SrOption sr__schema_root[], sr__schema_machine[], sr__schema_hooks[
     sr__schema_checkpoint[], sr__schema_distributed[], sr__schema_neighbor[],
     sr__schema_meters[]; // schema_run.c
 extern const SrOption sr__schema_svm[], sr__schema_low_shot[],
-    sr__schema_cluster[];                                        // schema_features.c
-extern const SrOption sr__schema_data[], sr__schema_split[];     // schema_data.c
-extern const SrOption sr__schema_model[], sr__schema_trunk[];    // schema_model.c
-extern const SrOption sr__schema_loss[], sr__schema_optimizer[]; // schema_optimizer.c
+    sr__schema_cluster[];                                     // schema_features.c
+extern const SrOption sr__schema_data[], sr__schema_split[];  // schema_data.c
+extern const SrOption sr__schema_model[], sr__schema_trunk[]; // schema_model.c
+extern const SrOption sr__schema_loss[];                      // schema_loss.c
 
 // All sections, parents before children, including the maps that trunks and losses own (their offset is 0 and
 // `owned` true: checked against the table, not read into SrConfig).  Tables live in the arena.

@@ -5,29 +5,46 @@
 //   - lr * v
 // exclude_bias_and_norm: q = 1 for parameters of rank 1 (their decay stays;
 // regularize_bn/bias=False removes it).
+#include <stddef.h>
+
 #include "base/compiler.h"
 #include "trainer/optim/optim.h"
 
-static int n_states(const SrOptimizerConfig *config) {
-    (void)config;
+typedef struct {
+    double momentum, eta;
+    bool exclude_bias_and_norm;
+} Lars;
+
+static const SrOption options[] = {
+    {"momentum", SR_OPT_FLOAT, offsetof(Lars, momentum), "0.9", 0, 1, NULL, "Momentum, below 1."},
+    {"eta", SR_OPT_FLOAT, offsetof(Lars, eta), "0.001", 0, 1e6, NULL,
+     "Step length as a share of the parameter's norm."},
+    {"exclude_bias_and_norm", SR_OPT_BOOL, offsetof(Lars, exclude_bias_and_norm), "False", 0, 0,
+     NULL, "Vectors are not adapted."},
+    SR_OPTION_END,
+};
+
+static int n_states(const void *params) {
+    (void)params;
     return 1;
 }
 
-static SrStatus check(const SrOptimizerConfig *config) {
-    if (!(config->momentum >= 0 && config->momentum < 1))
+static SrStatus check(const void *params) {
+    const Lars *o = params;
+    if (!(o->momentum >= 0 && o->momentum < 1))
         return sr_fail(SR_ERR_CONFIG, "OPTIMIZER.momentum is %g, lars needs 0 <= momentum < 1",
-                       config->momentum);
+                       o->momentum);
     return SR_OK;
 }
 
-static SrOptimNorms norms(const SrOptimizerConfig *config) {
-    (void)config;
+static SrOptimNorms norms(const void *params) {
+    (void)params;
     return SR_NORMS_DECAYED;
 }
 
 static void update(const SrOptimUpdate *u, int64_t n, float *value, float *grad,
                    float *const *state) {
-    const SrOptimizerConfig *c = u->config;
+    const Lars *c = u->params;
     bool adapt =
         !(c->exclude_bias_and_norm && u->rank == 1) && u->value_norm > 0 && u->grad_norm > 0;
     float q = adapt ? (float)(c->eta * u->value_norm / u->grad_norm) : 1.0f;
@@ -41,9 +58,14 @@ static void update(const SrOptimUpdate *u, int64_t n, float *value, float *grad,
     }
 }
 
+static const char *const examples[] = {"{}", "{exclude_bias_and_norm: True, eta: 0.01}", NULL};
+
 const SrOptimizer sr_optimizer_lars = {
     .name = "lars",
     .help = "Layer-wise adaptive rates with momentum (Barlow Twins).",
+    .options = options,
+    .params_bytes = sizeof(Lars),
+    .examples = examples,
     .state_names = {"mu"},
     .n_states = n_states,
     .check = check,

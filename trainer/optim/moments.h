@@ -5,8 +5,16 @@
 #include "base/compiler.h"
 #include "trainer/optim/optim.h"
 
-int sr__moments_states(const SrOptimizerConfig *config); // 2, with amsgrad 3
-SrStatus sr__moments_check(const SrOptimizerConfig *config);
+typedef struct {
+    SrDoubles betas; // two
+    double eps;
+    bool amsgrad;
+} SrMoments;
+extern const SrOption sr__moments_options[];
+extern const char *const sr__moments_examples[];
+
+int sr__moments_states(const void *params); // 2, with amsgrad 3
+SrStatus sr__moments_check(const void *params);
 // m and s from the gradient as it stands, then p = p - lr / (1 - b1^t) * m / (sqrt(s) / sqrt(1 -
 // b2^t) + eps). value, grad, state[k]: (n)
 void sr__moments_update(const SrOptimUpdate *u, int64_t n, float *value, const float *grad,

@@ -40,6 +40,7 @@ typedef struct {
 
 struct SrOptim {
     const SrOptimizer *kind;
+    const void *params; // its options
     const SrOptimizerConfig *config;
     SrArena arena;
     SrParamGroups groups;
@@ -148,20 +149,11 @@ static SrStatus allocate_state(SrOptim *o) {
     return SR_OK;
 }
 
-SrStatus sr_optim_check(const SrOptimizerConfig *config, const SrOptimizer **kind) {
-    SR_TRY(sr_optimizer_find(config->name, kind));
-    if (config->use_larc && strcmp((*kind)->name, "sgd") != 0)
-        return sr_fail(SR_ERR_CONFIG,
-                       "OPTIMIZER.use_larc=True goes with OPTIMIZER.name=sgd, not %s",
-                       (*kind)->name);
-    return (*kind)->check ? (*kind)->check(config) : SR_OK;
-}
-
 // All that can fail; the caller frees what is there when it does.
 static SrStatus set_up(SrOptim *o, SrParams *params, const SrParamGroups *groups) {
-    SR_TRY(sr_optim_check(o->config, &o->kind));
-    o->n_states = o->kind->n_states(o->config);
-    o->norms = o->kind->norms ? o->kind->norms(o->config) : SR_NORMS_NONE;
+    SR_TRY(sr_optim_check(o->config, &o->arena, &o->kind, &o->params));
+    o->n_states = o->kind->n_states(o->params);
+    o->norms = o->kind->norms ? o->kind->norms(o->params) : SR_NORMS_NONE;
     SrParamGroups own = {0};
     if (!groups)
         SR_TRY(sr_param_groups(params, o->config, &o->arena, &own));
@@ -268,7 +260,7 @@ void sr_optim_step_groups(SrOptim *o, const double *lr, const bool *skip) {
         Slot *slot = &o->slots[s];
         slot->active = !(skip && skip[slot->index]);
         slot->update = (SrOptimUpdate){
-            .config = o->config,
+            .params = o->params,
             .lr = lr[slot->group],
             .weight_decay = o->groups.groups[slot->group].weight_decay,
             .rank = slot->rank,

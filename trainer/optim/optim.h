@@ -3,11 +3,35 @@
 #ifndef SR_TRAINER_OPTIM_OPTIM_H
 #define SR_TRAINER_OPTIM_OPTIM_H
 
+#include "base/option.h"
 #include "graph/params.h"
-#include "trainer/config/config.h"
-#include "trainer/schedules/schedule.h"
+#include "trunks/trunk.h"
 
 #define SR_OPTIM_MAX_STATES 4
+
+// OPTIMIZER: what groups, schedules and every optimiser share.
+typedef struct {
+    const char *name;
+    const SrYaml
+        *options; // the whole map, out of which the named optimiser reads its own; NULL: defaults
+    double weight_decay;
+    int num_epochs;
+    bool regularize_bn, regularize_bias, construct_single_param_group_only;
+    SrStrings non_regularized_parameters;
+    const char *param_group_constructor;
+    double layer_decay;              // layer_wise_lr_decay.decay
+    const SrYaml *linear_eval_heads; // list of {lr, weight_decay, regularize_bn}
+    const SrTrunk *trunk;            // whose layers lr_decay reads; NULL: none that is built
+    const void *trunk_params;
+    bool head_use_different_lr, head_use_different_wd;
+    double head_weight_decay;
+    const SrYaml *lr, *lr_head, *weight_decay_schedule,
+        *weight_decay_head_schedule; // schedule trees, may be NULL
+    SrStrings unread;                // where rows of optimisers are checked, and stay unread
+} SrOptimizerConfig;
+// The rows of OPTIMIZER, which fill an SrOptimizerConfig (but options and trunk): shared ones, then those of each
+// optimiser.  The table lives in the arena.
+SrStatus sr_optim_options(SrArena *arena, const SrOption **out);
 
 // VISSL's groups (spec 8.2): same rate and same decay; order of parameters is the table's.
 typedef struct {
@@ -38,7 +62,7 @@ typedef enum {
 
 // What an update of one parameter sees besides its numbers.
 typedef struct {
-    const SrOptimizerConfig *config;
+    const void *params; // the optimiser's own
     double lr, weight_decay;
     int rank;                     // of the parameter's shape: 1 for biases and norms
     int64_t steps;                // updates this parameter has had before: 0 the first time
@@ -48,11 +72,19 @@ typedef struct {
 typedef struct SrOptimizer {
     const char *name; // OPTIMIZER.name
     const char *help;
+    const SrOption
+        *options; // of the params struct: keys of OPTIMIZER, which other optimisers may have too
+    size_t params_bytes;
+    // A bool option of its own that changes too much to be ignored: True is refused with an optimiser that does
+    // not have it.  NULL: none.
+    const char *claims;
+    const char *const
+        *examples; // flow YAML for the option table, NULL at the end, for the contract tests
     const char *state_names[SR_OPTIM_MAX_STATES]; // "momentum_buffer", "exp_avg", ...
-    // How many of them a run with this configuration keeps, each as large as its parameter.
-    int (*n_states)(const SrOptimizerConfig *config);
-    SrStatus (*check)(const SrOptimizerConfig *config);     // may be NULL
-    SrOptimNorms (*norms)(const SrOptimizerConfig *config); // NULL: none
+    // How many of them a run with these options keeps, each as large as its parameter.
+    int (*n_states)(const void *params);
+    SrStatus (*check)(const void *params);     // may be NULL
+    SrOptimNorms (*norms)(const void *params); // NULL: none
     // Elements [0, n) of a piece of one parameter: value, grad and state[k] all point to the piece, (n) each.
     // Element by element, so that the bits do not depend on how parameters are cut.  May write grad.
     void (*update)(const SrOptimUpdate *u, int64_t n, float *value, float *grad,
@@ -61,8 +93,9 @@ typedef struct SrOptimizer {
 
 const SrOptimizer *sr_optimizer_at(int i); // NULL past the end
 SrStatus sr_optimizer_find(const char *name, const SrOptimizer **out);
-// The configured one, unless its options exclude each other: what can be said without parameters.
-SrStatus sr_optim_check(const SrOptimizerConfig *config, const SrOptimizer **kind);
+// The configured one and its options, unless they exclude each other: what can be said without parameters.
+SrStatus sr_optim_check(const SrOptimizerConfig *config, SrArena *arena, const SrOptimizer **kind,
+                        const void **params);
 
 typedef struct SrOptim SrOptim;
 // Groups by the configured constructor; allocates state for every trainable parameter.  After sr_params_allocate.

@@ -8,44 +8,68 @@
 //   a = trust * ||p|| / (||g|| + wd * ||p|| + eps), clip: min(a / lr, 1)
 //   If either norm is 0 the gradient stays as it is and there is no decay either.
 #include <math.h>
+#include <stddef.h>
 
 #include "base/compiler.h"
 #include "trainer/optim/optim.h"
 
-static int n_states(const SrOptimizerConfig *config) { return config->momentum > 0 ? 1 : 0; }
+typedef struct {
+    double momentum;
+    bool nesterov, use_larc, clip;
+    double trust, eps;
+} Sgd;
 
-static SrStatus check(const SrOptimizerConfig *config) {
-    if (!(config->momentum >= 0 && config->momentum < 1))
+#define FIELD(f) offsetof(Sgd, f)
+static const SrOption options[] = {
+    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.9", 0, 1, NULL, "Momentum, below 1."},
+    {"nesterov", SR_OPT_BOOL, FIELD(nesterov), "False", 0, 0, NULL, "Nesterov's momentum."},
+    {"use_larc", SR_OPT_BOOL, FIELD(use_larc), "False", 0, 0, NULL,
+     "Rates adapted a parameter (LARC)."},
+    {"larc_config.clip", SR_OPT_BOOL, FIELD(clip), "False", 0, 0, NULL,
+     "LARC: never above the global rate."},
+    {"larc_config.eps", SR_OPT_FLOAT, FIELD(eps), "1e-8", 0, 1, NULL,
+     "LARC: added to the denominator."},
+    {"larc_config.trust_coefficient", SR_OPT_FLOAT, FIELD(trust), "0.001", 0, 1e6, NULL,
+     "LARC: step length as a share of the parameter's norm."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+static int n_states(const void *params) { return ((const Sgd *)params)->momentum > 0 ? 1 : 0; }
+
+static SrStatus check(const void *params) {
+    const Sgd *o = params;
+    if (!(o->momentum >= 0 && o->momentum < 1))
         return sr_fail(SR_ERR_CONFIG, "OPTIMIZER.momentum is %g, sgd needs 0 <= momentum < 1",
-                       config->momentum);
-    if (config->nesterov && config->momentum == 0)
+                       o->momentum);
+    if (o->nesterov && o->momentum == 0)
         return sr_fail(SR_ERR_CONFIG, "OPTIMIZER.nesterov=True needs OPTIMIZER.momentum above 0");
     return SR_OK;
 }
 
-static SrOptimNorms norms(const SrOptimizerConfig *config) {
-    return config->use_larc ? SR_NORMS_GRAD : SR_NORMS_NONE;
+static SrOptimNorms norms(const void *params) {
+    return ((const Sgd *)params)->use_larc ? SR_NORMS_GRAD : SR_NORMS_NONE;
 }
 
 // The factor on the decayed gradient; changes the decay where LARC leaves a parameter alone.
 static double larc(const SrOptimUpdate *u, double *weight_decay) {
-    const SrOptimizerConfig *c = u->config;
+    const Sgd *c = u->params;
     if (!c->use_larc)
         return 1;
     if (u->value_norm == 0 || u->grad_norm == 0) {
         *weight_decay = 0;
         return 1;
     }
-    double a = c->larc_trust * u->value_norm /
-               (u->grad_norm + *weight_decay * u->value_norm + c->larc_eps);
-    return c->larc_clip ? fmin(a / u->lr, 1) : a;
+    double a = c->trust * u->value_norm / (u->grad_norm + *weight_decay * u->value_norm + c->eps);
+    return c->clip ? fmin(a / u->lr, 1) : a;
 }
 
 static void update(const SrOptimUpdate *u, int64_t n, float *value, float *grad,
                    float *const *state) {
+    const Sgd *o = u->params;
     double decay = u->weight_decay;
     float a = (float)larc(u, &decay);
-    float wd = (float)decay, lr = (float)u->lr, mu = (float)u->config->momentum;
+    float wd = (float)decay, lr = (float)u->lr, mu = (float)o->momentum;
     float *restrict p = value;
     const float *restrict g = grad;
     if (mu == 0) {
@@ -57,7 +81,7 @@ static void update(const SrOptimUpdate *u, int64_t n, float *value, float *grad,
     // v is zero before the first update, so mu * v + d is PyTorch's "first buffer = d" without a
     // branch.
     float *restrict v = state[0];
-    if (u->config->nesterov) {
+    if (o->nesterov) {
         SR_SIMD
         for (int64_t i = 0; i < n; i++) {
             float d = (g[i] + wd * p[i]) * a;
@@ -73,9 +97,16 @@ static void update(const SrOptimUpdate *u, int64_t n, float *value, float *grad,
     }
 }
 
+static const char *const examples[] = {"{momentum: 0}", "{nesterov: True}",
+                                       "{use_larc: True, larc_config: {clip: True}}", NULL};
+
 const SrOptimizer sr_optimizer_sgd = {
     .name = "sgd",
     .help = "SGD with momentum, optionally Nesterov's, optionally with LARC.",
+    .options = options,
+    .params_bytes = sizeof(Sgd),
+    .claims = "use_larc",
+    .examples = examples,
     .state_names = {"momentum_buffer"},
     .n_states = n_states,
     .check = check,

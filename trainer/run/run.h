@@ -7,6 +7,7 @@
 #include "trainer/run/data_split.h"
 #include "trainer/run/feed.h"
 #include "trainer/run/step.h"
+#include "trainer/schedules/schedule.h"
 
 typedef enum {
     SR_RUN_TRAIN, // data, memory, everything
@@ -20,6 +21,7 @@ typedef struct {
     size_t parameter_bytes;        // their values and gradients
     size_t optimizer_bytes,
         statistics_bytes; // momentum and the like; running statistics of trunk and heads
+    size_t update_bytes;  // what the optimiser reads and writes in a step
     size_t loss_bytes;    // queues, a momentum encoder
     size_t loader_bytes;  // batches ahead of the step
     size_t blas_bytes;    // what products of matrices touch of OpenBLAS's work space

@@ -76,12 +76,18 @@ static SrStatus add_trunk_cost(SrRun *run) {
 static SrStatus count_optimizer(SrRun *run, SrRunCost *c) {
     const SrOptimizerConfig *config = &run->config->optimizer;
     const SrOptimizer *kind;
+    const void *params;
     SrParamGroups groups;
     if (run->graph.loss == SR_NO_NODE)
         return SR_OK;
-    SR_TRY(sr_optim_check(config, &kind));
+    SR_TRY(sr_optim_check(config, &run->arena, &kind, &params));
     SR_TRY(sr_param_groups(sr_model_params(run->model), config, &run->arena, &groups));
-    c->optimizer_bytes = (size_t)c->trainable * sizeof(float) * (size_t)kind->n_states(config);
+    c->optimizer_bytes = (size_t)c->trainable * sizeof(float) * (size_t)kind->n_states(params);
+    // Gradients are cleared and read, values and state read and written; norms take another look at both.
+    int streams = 4 + 2 * kind->n_states(params);
+    if (kind->norms && kind->norms(params) != SR_NORMS_NONE)
+        streams += 2;
+    c->update_bytes = (size_t)c->trainable * sizeof(float) * (size_t)streams;
     return SR_OK;
 }
 

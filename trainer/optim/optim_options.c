@@ -1,0 +1,130 @@
+// The option table of OPTIMIZER (spec 1.4.7): the rows that every optimiser and the groups share, then each
+// optimiser's own.  VISSL keeps them side by side in one map, so that a key (momentum) may belong to several.
+// Schedules are read by schedule.c.
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/text.h"
+#include "trainer/optim/optim.h"
+
+#define OFF(field) offsetof(SrOptimizerConfig, field)
+// clang-format off
+#define LR_TREE                                                                                                       \
+    "{auto_lr_scaling: {auto_scale: False, base_value: 0.1, base_lr_batch_size: 256, scaling_type: linear},"          \
+    " name: multistep, update_interval: epoch, values: [0.1, 0.01, 0.001], milestones: [30, 60], schedulers: [],"     \
+    " interval_scaling: [], lengths: [], start_value: 0.1, end_value: 0.0, value: 0.1}"
+
+static const SrOption shared[] = {
+    {"name", SR_OPT_STRING, OFF(name), "sgd", 0, 0, NULL, "Which optimizer."},
+    {"use_zero", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "one process runs everything"},
+    {"weight_decay", SR_OPT_FLOAT, OFF(weight_decay), "1e-4", 0, 1e6, NULL, "L2 penalty, or decoupled from the gradient where the optimizer says so."},
+    {"num_epochs", SR_OPT_INT, OFF(num_epochs), "90", 1, 1e9, NULL, "Length of the training."},
+    {"regularize_bn", SR_OPT_BOOL, OFF(regularize_bn), "False", 0, 0, NULL, "Norm layers decay."},
+    {"regularize_bias", SR_OPT_BOOL, OFF(regularize_bias), "True", 0, 0, NULL, "Biases decay."},
+    {"non_regularized_parameters", SR_OPT_STRINGS, OFF(non_regularized_parameters), "[]", 0, 0, NULL,
+     "Parameters whose names contain one of these do not decay."},
+    {"construct_single_param_group_only", SR_OPT_BOOL, OFF(construct_single_param_group_only), "False", 0, 0, NULL,
+     "One group: the same decay and rate for all."},
+    {"param_group_constructor", SR_OPT_STRING, OFF(param_group_constructor), "default", 0, 0, NULL,
+     "How parameters are grouped: default, dino, lr_decay or linear_eval_heads."},
+    {"layer_wise_lr_decay.decay", SR_OPT_FLOAT, OFF(layer_decay), "0.9", 1e-6, 1e3, NULL,
+     "lr_decay: factor on the rate from a layer to the one below it."},
+    {"linear_eval_heads", SR_OPT_TREE, OFF(linear_eval_heads), "[]", 0, 0, NULL,
+     "linear_eval_heads: {lr: factor on the rate, weight_decay, regularize_bn} for each head."},
+    {"head_optimizer_params.use_different_lr", SR_OPT_BOOL, OFF(head_use_different_lr), "False", 0, 0, NULL,
+     "Heads follow param_schedulers.lr_head."},
+    {"head_optimizer_params.use_different_wd", SR_OPT_BOOL, OFF(head_use_different_wd), "False", 0, 0, NULL,
+     "Heads have a decay of their own."},
+    {"head_optimizer_params.weight_decay", SR_OPT_FLOAT, OFF(head_weight_decay), "1e-4", 0, 1e6, NULL,
+     "The heads' decay."},
+    {"param_schedulers.lr", SR_OPT_TREE, OFF(lr), LR_TREE, 0, 0, NULL, "Schedule of the learning rate."},
+    {"param_schedulers.lr_head", SR_OPT_TREE, OFF(lr_head), LR_TREE, 0, 0, NULL, "Schedule of the heads' rate."},
+    {"param_schedulers.weight_decay", SR_OPT_TREE, OFF(weight_decay_schedule), "{}", 0, 0, NULL,
+     "Schedule of the decay, instead of weight_decay."},
+    {"param_schedulers.weight_decay_head", SR_OPT_TREE, OFF(weight_decay_head_schedule), "{}", 0, 0, NULL,
+     "Schedule of the heads' decay."},
+    SR_OPTION_END,
+};
+// clang-format on
+
+static int count(const SrOption *table) {
+    int n = 0;
+    while (table && table[n].name)
+        n++;
+    return n;
+}
+
+// "lars, sgd: Momentum, below 1.": who has a row of that name, then what the first says of it.
+static const char *owned_help(const SrOption *row, SrArena *arena) {
+    SrText text = SR_TEXT_INIT;
+    for (int i = 0; sr_optimizer_at(i); i++)
+        if (sr_options_find(sr_optimizer_at(i)->options, row->name))
+            sr_text_printf(&text, "%s%s", text.len ? ", " : "", sr_optimizer_at(i)->name);
+    const char *help = text.failed ? NULL : sr_arena_printf(arena, "%s: %s", text.s, row->help);
+    sr_text_deinit(&text);
+    return help;
+}
+
+// Checked here, read by its owner: what parsing stores goes to a place nobody looks at.
+static SrStatus add_owned(const SrOptimizer *kind, SrArena *arena, SrOption *rows, int *n) {
+    for (const SrOption *row = kind->options; row && row->name; row++) {
+        if (sr_options_find(rows, row->name))
+            continue;
+        SrOption *copy = &rows[(*n)++];
+        *copy = *row;
+        copy->offset = OFF(unread);
+        copy->help = owned_help(row, arena);
+        if (!copy->help)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for the options of OPTIMIZER");
+    }
+    return SR_OK;
+}
+
+SrStatus sr_optim_options(SrArena *arena, const SrOption **out) {
+    int n = count(shared), room = n + 1;
+    for (int i = 0; sr_optimizer_at(i); i++)
+        room += count(sr_optimizer_at(i)->options);
+    SrOption *rows =
+        sr_arena_alloc(arena, sizeof *rows * (size_t)room); // zeroed: it ends at every length
+    if (!rows)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the options of OPTIMIZER");
+    memcpy(rows, shared, sizeof *rows * (size_t)n);
+    for (int i = 0; sr_optimizer_at(i); i++)
+        SR_TRY(add_owned(sr_optimizer_at(i), arena, rows, &n));
+    *out = rows;
+    return SR_OK;
+}
+
+// ---- the chosen one's
+
+static SrStatus read_own(const SrOptimizer *kind, const SrYaml *map, SrArena *arena,
+                         const void **out) {
+    void *params = sr_arena_alloc(arena, kind->params_bytes + 1);
+    SrYaml *own;
+    if (!params)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the options of %s", kind->name);
+    SR_TRY(sr_options_pick(kind->options, map, arena, &own));
+    *out = params;
+    return sr_options_parse(kind->options, own, "OPTIMIZER", arena, params);
+}
+
+// A key that another optimiser claims for itself may not be set and ignored.
+static SrStatus check_claims(const SrOptimizer *kind, const SrYaml *map) {
+    for (int i = 0; sr_optimizer_at(i); i++) {
+        const SrOptimizer *other = sr_optimizer_at(i);
+        const SrYaml *claimed = other->claims ? sr_yaml_find(map, other->claims) : NULL;
+        if (claimed && claimed->type == SR_YAML_BOOL && claimed->b &&
+            !sr_options_find(kind->options, other->claims))
+            SR_FAIL(SR_ERR_CONFIG, "%s: OPTIMIZER.%s=True goes with OPTIMIZER.name=%s, not %s",
+                    sr_yaml_place(claimed).text, other->claims, other->name, kind->name);
+    }
+    return SR_OK;
+}
+
+SrStatus sr_optim_check(const SrOptimizerConfig *config, SrArena *arena, const SrOptimizer **kind,
+                        const void **params) {
+    SR_TRY(sr_optimizer_find(config->name, kind));
+    SR_TRY(check_claims(*kind, config->options));
+    SR_TRY(read_own(*kind, config->options, arena, params));
+    return (*kind)->check ? (*kind)->check(*params) : SR_OK;
+}
