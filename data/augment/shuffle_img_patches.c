@@ -59,7 +59,8 @@ static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
             SR_FAIL(SR_ERR_CONFIG, "shuffles views of one size, but view %d differs", v);
     if (*n != p->table.n)
         SR_FAIL(SR_ERR_CONFIG,
-                "the permutations have %d patches, but there are %d views: ImgPatchesFromTensor "
+                "num_patches: the permutations have %d patches, but there are %d views: "
+                "ImgPatchesFromTensor "
                 "before it makes them",
                 p->table.n, *n);
     return SR_OK;
