@@ -349,9 +349,8 @@ static SrStatus make_epoch(SrLoader *l) {
     l->batches = c->drop_last ? l->n / c->batch : (l->n + c->batch - 1) / c->batch;
     if (!l->batches)
         SR_FAIL(SR_ERR_CONFIG,
-                "%lld images do not fill one batch of %d, and DROP_LAST drops it: lower "
-                "BATCHSIZE_PER_REPLICA to at "
-                "most %lld or set DROP_LAST=False",
+                "%lld images do not fill one batch of %d: lower BATCHSIZE_PER_REPLICA to at most "
+                "%lld",
                 (long long)l->n, c->batch, (long long)l->n);
     bool several = c->dataset->targets && strcmp(c->label_type, "standard") == 0 &&
                    c->dataset->targets(c->set, 0);

@@ -259,7 +259,7 @@ static void test_diverged_baseline(void **state) {
     SrLinearReport r;
     SrText out = SR_TEXT_INIT;
     temp_dir_make(l.dir);
-    CHECK_OK(start(&l, NULL, 0));
+    CHECK_OK(start(&l, (const char *[]){"DATA.TRAIN.DROP_LAST=True"}, 1)); // 16 updates
     put(l.config, "OPTIMIZER.param_schedulers.lr.value", 15);
     put(l.config, "OPTIMIZER.weight_decay", 1);
     put(l.config, "OPTIMIZER.momentum", 0);

@@ -121,7 +121,9 @@ typedef struct SrConfig {
     int num_nodes, num_proc_per_node; // 1 and sr_comm_size(), whatever the file asks for
     bool test_model, test_only, check_nan;
     bool supervised; // the loss needs labels: train and test phases with meters
-    bool learns;     // false: FEATURE_EVAL_SETTINGS freezes everything, so that there is no loss
+    bool
+        any_batch; // the loss keeps nothing from one step to the next, so a batch may have any size
+    bool learns;   // false: FEATURE_EVAL_SETTINGS freezes everything, so that there is no loss
     int test_every_num_epoch;
     SrConfigSections sections;
     const char *loss_name;

@@ -25,7 +25,7 @@ const SrOption sr__schema_split[] = {
     {"STRATIFIED_SAMPLER.UNIQUE_CLASSES", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "not built"},
     {"POWER_LAW_SAMPLER.ENABLED", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED, "not built"},
     {"POWER_LAW_SAMPLER.POWER", SR_OPT_IGNORED, 0, "1.0", 0, 0, NULL, "not built"},
-    {"DROP_LAST", SR_OPT_BOOL, OFF(drop_last), "False", 0, 0, NULL, "Leave out an incomplete last batch."},
+    {"DROP_LAST", SR_OPT_BOOL, OFF(drop_last), "False", 0, 0, NULL, "Leave out an incomplete last batch: of an epoch (losses that keep a queue always do), or of a test phase."},
     {"BASE_DATASET", SR_OPT_IGNORED, 0, "generic_ssl", 0, 0, SR_REFUSED, "there is one base data set"},
     {"REMOVE_IMG_PATH_PREFIX", SR_OPT_STRING, OFF(remove_img_path_prefix), "\"\"", 0, 0, NULL,
      "Cut from the front of paths in file lists."},

@@ -78,12 +78,12 @@ static SrStatus calibrate(SrRun *run) {
 }
 
 static SrStatus epoch_of(SrRun *run, int64_t epoch, double rate) {
-    SrFeedTarget to = sr_run_target(run);
     SR_TRY(sr_feed_start(&run->feed, epoch, 0));
     for (int64_t at = 0;; at++) {
         const int64_t *labels;
         int rows;
         double wait_s, loss;
+        SrFeedTarget to = sr_run_target_at(run, at);
         SR_TRY(sr_feed_next(&run->feed, &to, &rows, &labels, &wait_s));
         if (rows == 0)
             return SR_OK;
@@ -91,7 +91,7 @@ static SrStatus epoch_of(SrRun *run, int64_t epoch, double rate) {
         sr_run_rates(run, args.iteration, &args.lr, &args.lr_head);
         args.lr *= rate;
         args.lr_head *= rate;
-        SR_TRY(sr_step_run(&run->step, &args, &loss));
+        SR_TRY(sr_step_run(sr_run_step_at(run, at), &args, &loss));
     }
 }
 

@@ -182,17 +182,18 @@ static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     SR_TRY(sr_split_open_set(c, "TRAIN", config->seed, out));
     SrLoaderConfig loader = loader_config(config, c, out);
     loader.shuffle = true;
-    // A plan has one batch size, so the last partial batch is always dropped (VISSL's recipes set
-    // DROP_LAST).
-    loader.drop_last = true;
+    // A queue or a teacher takes whole batches, other losses what the last one has (run.h: SrRunTail).
+    loader.drop_last = c->drop_last || !config->any_batch;
     loader.label_type = label_type(config);
+    if (loader.drop_last && images_of(c, out) < c->batchsize_per_replica)
+        return sr_fail(SR_ERR_CONFIG,
+                       "DATA.TRAIN: %lld images do not fill one batch of %d: lower "
+                       "DATA.TRAIN.BATCHSIZE_PER_REPLICA to at most %lld%s",
+                       (long long)images_of(c, out), c->batchsize_per_replica,
+                       (long long)images_of(c, out),
+                       config->any_batch ? ", or set DATA.TRAIN.DROP_LAST=False" : "");
     SR_TRY(sr_loader_new(&loader, &out->loader));
     out->n_targets = sr_loader_targets(out->loader);
-    if (sr_loader_batches(out->loader) < 1)
-        return sr_fail(SR_ERR_CONFIG,
-                       "DATA.TRAIN: %lld images do not fill one batch of %d; set "
-                       "DATA.TRAIN.BATCHSIZE_PER_REPLICA to at most their number",
-                       (long long)images_of(c, out), c->batchsize_per_replica);
     return SR_OK;
 }
 
@@ -367,7 +368,9 @@ static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, 
     cap_side(&loader, cap, out->source->length(out->set));
     loader.batch = batch;
     loader.unlabel_bad = true;
-    loader.shuffle = loader.drop_last = sample;
+    loader.shuffle = sample;
+    bool phase = side == SR_SIDE_TEST && config->supervised;
+    loader.drop_last = sample || (phase && config->test.drop_last);
     SR_TRY(sr_class_match(train, out, &out->arena, &loader.class_map));
     if (loader.class_map)
         out->classes = train->classes;

@@ -18,7 +18,7 @@ typedef struct {
 // Running statistics move with every forward in training mode; what `rows` writes stays.
 static SrStatus one_batch(Pass *p, const SrBatch *batch) {
     SrRun *run = p->run;
-    SrFeedTarget to = sr_run_target(run);
+    SrFeedTarget to = sr_run_target_at(run, 0);
     SrFeed feed = {.trunk = run->feed.trunk, .batch = run->batch};
     sr_graph_state_save(&p->state, p->before);
     sr_feed_copy(&feed, &to, batch);

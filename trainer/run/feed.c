@@ -135,7 +135,7 @@ static void next_kept(SrFeed *f, const SrFeedTarget *to, int n) {
     int64_t offset = 0, *index = NULL;
     for (int i = 0; i < to->n_inputs; i++) {
         SrTensor x = sr_plan_input(to->plan, to->inputs[i]);
-        int64_t row = sr_shape_count(x.shape) / f->batch;
+        int64_t row = sr_shape_count(x.shape) / x.shape.d[0];
         for (int k = 0; k < n && x.data; k++)
             memcpy((float *)x.data + k * row, f->rows + f->order[f->at + k] * f->row + offset,
                    (size_t)row * sizeof(float));
@@ -158,7 +158,7 @@ void sr_feed_copy(SrFeed *f, const SrFeedTarget *to, const SrBatch *batch) {
         sr_frozen_trunk_run(f->trunk, batch->view[0], batch->batch);
     for (int i = 0; i < to->n_inputs; i++) {
         SrTensor x = sr_plan_input(to->plan, to->inputs[i]);
-        size_t row = (size_t)(sr_shape_count(x.shape) / f->batch) * sizeof(float);
+        size_t row = (size_t)(sr_shape_count(x.shape) / x.shape.d[0]) * sizeof(float);
         copy_in(to, to->inputs[i], f->trunk ? sr_frozen_trunk_output(f->trunk, i) : batch->view[i],
                 n * row);
     }

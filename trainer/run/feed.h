@@ -33,7 +33,7 @@ typedef struct {
 SrStatus sr_feed_keep(SrFeed *feed, SrLoader *in_order, SrCacheKind kind, const char *dir);
 void sr_feed_close(SrFeed *feed); // a zeroed one is fine
 
-// Where the batch goes.
+// Where the batch goes: a plan of at least as many images.
 typedef struct {
     SrPlan *plan;
     const SrNodeId *inputs; // one a view or feature

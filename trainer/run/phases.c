@@ -120,10 +120,13 @@ static void count(SrMeterList *meters, SrPlan *plan, const SrNodeId *outputs, in
     }
 }
 
-void sr_phases_count(SrPhases *p, const SrRun *run, const int64_t *labels) {
+void sr_phases_count(SrPhases *p, SrRun *run, int64_t at, const int64_t *labels) {
+    const SrRunTail *tail = sr_run_tail_at(run, at);
+    const SrTrainGraph *g = tail ? &tail->graph : &run->graph;
+    int batch = tail ? tail->batch : run->batch;
     if (p->train)
-        count(p->train, run->plan, run->graph.outputs, run->graph.n_model_outputs, run->batch,
-              run->batch, labels, run->train.n_targets);
+        count(p->train, tail ? tail->plan : run->plan, g->outputs, g->n_model_outputs, batch, batch,
+              labels, run->train.n_targets);
 }
 
 bool sr_phases_test_due(const SrPhases *p, const SrConfig *config, int64_t epoch) {

@@ -89,6 +89,26 @@ static SrStatus build_model(SrRun *run) {
                                 &run->graph);
 }
 
+// The epoch's last batch, over the same parameters: a plan has one batch size.
+static SrStatus build_tail(SrRun *run) {
+    const SrSplit *d = &run->train;
+    SrRunTail *tail = &run->tail;
+    SrShape features[SR_HEAD_MAX_OUT];
+    int64_t samples = d->loader ? sr_loader_length(d->loader) : 0;
+    tail->batch = (int)(samples % run->batch); // 0 where the loader drops it
+    if (tail->batch == 0)
+        return SR_OK;
+    if (!run->frozen_trunk)
+        return sr_model_build_train(run->model, tail->batch, d->n_views, d->h, d->w, samples,
+                                    &tail->graph);
+    for (int i = 0; i < run->trunk.n; i++) {
+        features[i] = run->trunk.shape[i];
+        features[i].d[0] = tail->batch;
+    }
+    return sr_model_build_train_heads(run->model, tail->batch, features, run->trunk.n, samples,
+                                      &tail->graph);
+}
+
 // VISSL's segments are those of one trunk pass, and there is a pass a run of crops of one size.
 static int plan_splits(const SrRun *run) {
     const SrSplit *d = &run->train;
@@ -101,19 +121,23 @@ static int plan_splits(const SrRun *run) {
 
 // The model's outputs stay readable after a step because hooks of the loss want them (SwAV's queue
 // takes the embeddings).
-SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out) {
+SrStatus sr__run_compile(const SrRun *run, const SrTrainGraph *graph, bool dry, SrPlan **out) {
     SrPlanOptions options = {
         .mode = forward_only(run) ? SR_MODE_EVAL : SR_MODE_TRAIN,
-        .outputs = run->graph.outputs,
-        .n_outputs = run->graph.n_outputs,
-        .losses = &run->graph.loss,
+        .outputs = graph->outputs,
+        .n_outputs = graph->n_outputs,
+        .losses = &graph->loss,
         .n_losses = forward_only(run) ? 0 : 1,
         .seed = run->config->seed,
         .bf16 = run->config->model.use_amp,
         .splits = plan_splits(run),
         .no_allocate = dry,
     };
-    return sr_plan_compile(run->graph.graph, &options, out);
+    return sr_plan_compile(graph->graph, &options, out);
+}
+
+SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out) {
+    return sr__run_compile(run, &run->graph, dry, out);
 }
 
 // Its images are the step's; norms are not folded yet, which changes little of what it costs.
@@ -168,7 +192,11 @@ static SrStatus build_step(SrRun *run) {
         .check_nan = run->config->check_nan,
         .max_iterations = run->max_iterations,
     };
-    return sr_freeze_new(params, m, &run->arena, &run->step.freeze);
+    SR_TRY(sr_freeze_new(params, m, &run->arena, &run->step.freeze));
+    run->tail.step = run->step;
+    run->tail.step.graph = &run->tail.graph;
+    run->tail.step.plan = run->tail.plan;
+    return SR_OK;
 }
 
 // Parameters are allocated once all graphs that add entries exist: the training graph holds the
@@ -179,6 +207,7 @@ static SrStatus open_all(SrRun *run) {
     if (trains)
         SR_TRY(sr__run_check_collator(run));
     SR_TRY(build_model(run));
+    SR_TRY(build_tail(run));
     if (trains)
         SR_TRY(sr__run_check_norms(run));
     if (run->train.loader)
@@ -195,10 +224,12 @@ static SrStatus open_all(SrRun *run) {
     SR_TRY(sr_optim_new(params, &run->config->optimizer, &run->optim));
     run->cost.optimizer_bytes = sr_optim_bytes(run->optim);
     SR_TRY(sr_run_compile(run, false, &run->plan));
+    if (run->tail.batch > 0)
+        SR_TRY(sr__run_compile(run, &run->tail.graph, false, &run->tail.plan));
     run->feed = (SrFeed){.loader = run->train.loader,
                          .batch = run->batch,
                          .shuffle = true,
-                         .drop_last = true,
+                         .drop_last = run->tail.batch == 0,
                          .seed = run->config->seed};
     SR_TRY(build_step(run));
     if (run->mode == SR_RUN_BENCH) // nobody loads anything into it
@@ -228,12 +259,23 @@ SrStatus sr_run_begin(SrRun *run, int64_t iteration, bool resumed) {
     return status;
 }
 
-SrFeedTarget sr_run_target(const SrRun *run) {
-    return (SrFeedTarget){.plan = run->plan,
-                          .inputs = run->graph.views,
-                          .n_inputs = run->graph.n_views,
-                          .labels = run->graph.labels,
-                          .sample_index = run->graph.sample_index};
+SrRunTail *sr_run_tail_at(SrRun *run, int64_t at) {
+    return run->tail.batch > 0 && at + 1 == run->steps_per_epoch ? &run->tail : NULL;
+}
+
+SrStep *sr_run_step_at(SrRun *run, int64_t at) {
+    SrRunTail *tail = sr_run_tail_at(run, at);
+    return tail ? &tail->step : &run->step;
+}
+
+SrFeedTarget sr_run_target_at(SrRun *run, int64_t at) {
+    const SrStep *step = sr_run_step_at(run, at);
+    const SrTrainGraph *g = step->graph;
+    return (SrFeedTarget){.plan = step->plan,
+                          .inputs = g->views,
+                          .n_inputs = g->n_views,
+                          .labels = g->labels,
+                          .sample_index = g->sample_index};
 }
 
 SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char *which) {
@@ -315,6 +357,7 @@ void sr_run_close(SrRun *run) {
     sr_split_close(&run->train);
     sr_frozen_trunk_close(&run->trunk);
     sr_plan_free(run->plan);
+    sr_plan_free(run->tail.plan);
     sr_optim_free(run->optim);
     sr_model_free(run->model);
     sr_arena_deinit(&run->arena);

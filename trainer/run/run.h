@@ -29,6 +29,14 @@ typedef struct {
     size_t available_bytes; // free memory of this machine (or of its control group); 0: unknown
 } SrRunCost;
 
+// A step over a number of images: its graph, the plan of it, what a step needs.
+typedef struct {
+    int batch;
+    SrTrainGraph graph;
+    SrPlan *plan;
+    SrStep step;
+} SrRunTail;
+
 typedef struct {
     const SrConfig *config; // borrowed
     SrRunMode mode;
@@ -44,6 +52,8 @@ typedef struct {
     SrSchedule *lr, *lr_head, *decay,
         *decay_head; // lr_head: lr unless configured; decay: NULL unless configured
     SrStep step;
+    SrRunTail
+        tail; // of an epoch's last batch where DROP_LAST=False leaves it smaller; else batch 0
     SrRunCost cost;
     int batch;
     int64_t steps_per_epoch; // 0 without data
@@ -59,8 +69,11 @@ void sr_run_close(SrRun *run);
 SrStatus sr_run_begin(SrRun *run, int64_t iteration, bool resumed);
 // What a loss's before_epoch gets.
 SrEpoch sr_run_epoch(SrRun *run, int64_t iteration, int epoch);
-// The plan's inputs, for sr_feed_next.
-SrFeedTarget sr_run_target(const SrRun *run);
+// The tail if it is what runs batch number `at` of an epoch, else NULL.
+SrRunTail *sr_run_tail_at(SrRun *run, int64_t at);
+// The step of that batch, and its plan's inputs, for sr_feed_next.
+SrStep *sr_run_step_at(SrRun *run, int64_t at);
+SrFeedTarget sr_run_target_at(SrRun *run, int64_t at);
 // Labels of the split against the scores of each output; which: "TRAIN" or "TEST".  A run without labels: fine.
 SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char *which);
 // The plan of a step; dry: without memory.  The run does not own it.
@@ -84,6 +97,7 @@ size_t sr_run_bytes(const SrRunCost *cost);       // all of it together
 // For run.c (run_check.c): the collator against the views, batch norms over a single row.
 SrStatus sr__run_check_collator(const SrRun *run);
 SrStatus sr__run_check_norms(const SrRun *run);
+SrStatus sr__run_compile(const SrRun *run, const SrTrainGraph *graph, bool dry, SrPlan **out);
 // For run.c (run_cost.c): fills run->cost from the table and from dry plans; SR_ERR_MEMORY where it does not fit.
 SrStatus sr__run_count_cost(SrRun *run);
 SrStatus sr__run_check_memory(const SrRun *run);

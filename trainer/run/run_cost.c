@@ -102,6 +102,11 @@ SrStatus sr__run_count_cost(SrRun *run) {
     for (int v = 0; v < run->train.n_views; v++)
         c->loader_bytes += SR_SPLIT_BATCHES_AHEAD * (size_t)run->batch * 3 * sizeof(float) *
                            (size_t)run->train.h[v] * (size_t)run->train.w[v];
+    if (run->tail.batch > 0) {
+        SR_TRY(sr__run_compile(run, &run->tail.graph, true, &dry));
+        c->plan.activation_bytes += sr_plan_cost(dry).activation_bytes;
+        sr_plan_free(dry);
+    }
     c->blas_bytes = sr_gemm_touched_bytes();
     return run->frozen_trunk ? add_trunk_cost(run) : SR_OK;
 }

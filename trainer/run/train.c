@@ -272,12 +272,12 @@ static SrStatus one_step(Train *t, const int64_t *labels, double began, double w
     SrStepArgs args = {.iteration = t->at.iteration, .epoch = (int)t->at.epoch};
     double loss = 0;
     sr_run_rates(run, t->at.iteration, &args.lr, &args.lr_head);
-    SrStatus status = sr_step_run(&run->step, &args, &loss);
+    SrStatus status = sr_step_run(sr_run_step_at(run, t->at.batch), &args, &loss);
     if (status == SR_ERR_RUN)
         return sr_fail(status, "%s; the last good checkpoint is %s", sr_status_message(),
                        *t->last_saved ? t->last_saved : "(none yet)");
     SR_TRY(status);
-    sr_phases_count(&t->phases, run, labels);
+    sr_phases_count(&t->phases, run, t->at.batch, labels);
     double seconds = sr_clock() - began;
     sr_progress_step(&t->progress, seconds, wait_s);
     t->result->seconds += seconds;
@@ -381,7 +381,6 @@ static SrStatus train_epoch(Train *t) {
     // What an epoch's start computes is part of the state that a checkpoint inside the epoch holds.
     if (g->loss_kind->before_epoch && t->at.batch == 0)
         SR_TRY(g->loss_kind->before_epoch(g->loss_state, &hook));
-    SrFeedTarget to = sr_run_target(run);
     SR_TRY(sr_feed_start(&run->feed, t->at.epoch, t->at.batch));
     t->whole_epoch = t->at.batch == 0;
     if (t->phases.train)
@@ -390,6 +389,7 @@ static SrStatus train_epoch(Train *t) {
         const int64_t *labels;
         int rows;
         double wait_s, began = sr_clock();
+        SrFeedTarget to = sr_run_target_at(run, t->at.batch);
         SR_TRY(sr_feed_next(&run->feed, &to, &rows, &labels, &wait_s));
         if (rows == 0)
             return end_epoch(t, epoch_began);
@@ -414,14 +414,15 @@ static SrStatus test_alone(Train *t) {
 
 // What an epoch shows and what it leaves out.
 static void say_epochs(const Train *t) {
-    char left[96] = "";
+    char left[128] = "";
     const SrSplit *s = &t->run->train;
     int64_t n =
         t->config->train.data_limit > 0 ? t->config->train.data_limit : s->source->length(s->set);
     n -= sr_loader_length(s->loader);
     if (n > 0)
-        snprintf(left, sizeof left, " (%lld images fill no batch and are left out: DROP_LAST)",
-                 (long long)n);
+        snprintf(left, sizeof left, " (%lld images fill no batch and are left out: %s)",
+                 (long long)n,
+                 t->config->train.drop_last ? "DROP_LAST" : "this loss takes whole batches only");
     sr_info("%lld images an epoch%s, %d view%s, batch %d: %lld updates an epoch, %d epochs",
             (long long)sr_loader_length(s->loader), left, s->n_views, s->n_views == 1 ? "" : "s",
             t->run->batch, (long long)t->run->steps_per_epoch, t->config->optimizer.num_epochs);
