@@ -2,6 +2,7 @@
 #include "measure/chosen_probe.h"
 
 #include "base/mem.h"
+#include "base/rng.h"
 #include "measure/logreg.h"
 
 static const double costs[] = {1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1};
@@ -20,13 +21,21 @@ static SrStatus fit(const SrMatrix *train, const SrMatrix *test, double cost, do
     return status;
 }
 
+// The same rows whatever else is asked.
+static bool takes_part(const SrMatrix *f, int64_t i) {
+    SrRng rng = sr_rng(0, SR_RNG_SUBSET, 0, (uint64_t)i, 0, 0);
+    return f->n <= SR_CHOSEN_PROBE_ROWS ||
+           sr_rng_uniform(&rng) * (double)f->n < (double)SR_CHOSEN_PROBE_ROWS;
+}
+
 // The second row of each class and every fifth after it are held out, so that the fit sees every class.
 static SrStatus part(const SrMatrix *f, bool held_out, SrMatrix *out) {
     int64_t *row = sr_alloc((size_t)f->n * sizeof *row), n = 0;
     int64_t *seen = sr_calloc((size_t)sr_matrix_classes(f) + 1, sizeof *seen); // of each class
     SrStatus status = row && seen ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a probe");
     for (int64_t i = 0; status == SR_OK && i < f->n; i++)
-        if (f->label[i] >= 0 && (seen[f->label[i]]++ % SR_CHOSEN_PROBE_FOLD == 1) == held_out)
+        if (f->label[i] >= 0 && takes_part(f, i) &&
+            (seen[f->label[i]]++ % SR_CHOSEN_PROBE_FOLD == 1) == held_out)
             row[n++] = i;
     if (status == SR_OK)
         status = sr_matrix_take(f, row, n, out);

@@ -1,5 +1,6 @@
 // A linear probe whose penalty is chosen without looking at the test: logistic regression (logreg.h) of several costs on
-// four fifths of the training rows, judged on the other fifth; the best is fitted once more on all of them.
+// four fifths of the training rows, judged on the other fifth; the best is fitted once more on all of them.  Of more
+// than SR_CHOSEN_PROBE_ROWS rows about so many, drawn at random, take part in the choice.
 //
 // A probe of one fixed penalty compares features unfairly: raw pixels want thousands of times the penalty of a
 // pooled layer, and with less they look weaker than they are.
@@ -10,6 +11,7 @@
 
 #define SR_CHOSEN_PROBE_FOLD 5      // one row in so many is held out
 #define SR_CHOSEN_PROBE_MAX_ITER 50 // of each fit
+#define SR_CHOSEN_PROBE_ROWS 10000
 
 typedef struct {
     double cost;     // C of scikit-learn, one of 1e-5, 1e-4 ... 1
