@@ -1,4 +1,5 @@
 // The lists of data sets, transforms and collators, made by the build from their descriptors.
+#include "base/file.h"
 #include "base/plugin.h"
 #include "data/data.h"
 #include "gen/collator.def"
@@ -21,6 +22,8 @@ SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset *
     *out = last;
     if (last->accepts(path, split))
         return SR_OK;
+    if (!sr_file_exists(path))
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: no such file or folder: %s", split, path);
     SR_FAIL(SR_ERR_CONFIG,
             "DATA.%s.DATA_PATHS: %s is neither a folder of images nor a list of paths (.npy, "
             ".txt), an IDX file or a "

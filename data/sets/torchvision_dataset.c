@@ -22,19 +22,25 @@ static const char *const folders[] = {"", "cifar-10-batches-bin", "cifar-100-bin
                                       "FashionMNIST/raw"};
 static const char *const kinds[] = {"cifar", "idx"};
 
+// The first place that holds images of the split; false where none does.
+static bool look(const char *root, const char *split, char path[MAX_PATH_BYTES],
+                 const SrDataset **kind) {
+    for (int f = 0; f < SR_COUNT(folders); f++) {
+        if (*folders[f] && sr_file_join(path, MAX_PATH_BYTES, root, folders[f]) != SR_OK)
+            return false;
+        if (!*folders[f] && snprintf(path, MAX_PATH_BYTES, "%s", root) >= MAX_PATH_BYTES)
+            return false;
+        for (int k = 0; k < SR_COUNT(kinds); k++)
+            if (sr_dataset_find(kinds[k], kind) == SR_OK && (*kind)->accepts(path, split))
+                return true;
+    }
+    return false;
+}
+
 static SrStatus find_files(const SrDatasetConfig *config, char path[MAX_PATH_BYTES],
                            const SrDataset **kind) {
-    for (int f = 0; f < SR_COUNT(folders); f++) {
-        SR_TRY(sr_file_join(path, MAX_PATH_BYTES, config->data_path, folders[f]));
-        for (int k = 0; k < SR_COUNT(kinds); k++) {
-            SR_TRY(sr_dataset_find(kinds[k], kind));
-            if ((*kind)->accepts(*folders[f] ? path : config->data_path, config->split)) {
-                if (!*folders[f])
-                    snprintf(path, MAX_PATH_BYTES, "%s", config->data_path);
-                return SR_OK;
-            }
-        }
-    }
+    if (look(config->data_path, config->split, path, kind))
+        return SR_OK;
     SR_FAIL(SR_ERR_CONFIG,
             "DATA.%s.DATA_PATHS: %s holds neither CIFAR's binary batches (cifar-10-binary.tar.gz, "
             "unpacked) nor IDX "
@@ -97,6 +103,13 @@ static const char *set_class_name(const void *opened, int c) {
     return set->kind->class_name ? set->kind->class_name(set->set, c) : NULL;
 }
 
+// Its archives hold the test images beside the others.
+static bool accepts(const char *path, const char *split) {
+    char found[MAX_PATH_BYTES];
+    const SrDataset *kind;
+    return look(path, split, found, &kind);
+}
+
 const SrDataset sr_dataset_torchvision_dataset = {
     .name = "torchvision_dataset",
     .help = "CIFAR-10, CIFAR-100, MNIST by their files, which must be there already.",
@@ -107,4 +120,5 @@ const SrDataset sr_dataset_torchvision_dataset = {
     .label = set_label,
     .classes = set_classes,
     .class_name = set_class_name,
+    .accepts = accepts,
 };

@@ -56,12 +56,14 @@ static void test_found(void **state) {
     void *set;
     CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "neither CIFAR's binary batches");
     write_mnist(dir);
+    CHECK(!source()->accepts(dir, "TEST") && source()->accepts(dir, "TRAIN")); // no t10k- files
     check_first(&config, 1, 7, 9);
     write_cifar(dir, "cifar-10-batches-bin/data_batch_1.bin");
     write_cifar(dir, "cifar-10-batches-bin/test_batch.bin");
     check_first(&config, 2, 4, 1);
     config.split = "TEST";
     check_first(&config, 2, 4, 1);
+    CHECK(source()->accepts(dir, "TEST") && source()->accepts(dir, "TRAIN"));
     write_cifar(dir, "data_batch_1.bin"); // the root itself comes first
     config.split = "TRAIN";
     check_first(&config, 2, 4, 1);

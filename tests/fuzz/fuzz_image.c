@@ -16,7 +16,7 @@ static void decode(const uint8_t *data, size_t bytes, int reduce, int dirt, SrIm
     memset(old, dirt, 1 << 16);
     sr_image_pool_reset(*pool);
     *status = sr_image_open(data, bytes, out);
-    if (*status == SR_OK && (int64_t)out->H * out->W > 1 << 22) // slow, not wrong
+    if (*status == SR_OK && (int64_t)out->H * out->W > 1 << 18) // slow, not wrong
         *status = SR_ERR_IO;
     if (*status == SR_OK)
         *status = sr_image_finish(out, reduce, *pool);

@@ -227,5 +227,24 @@ static void test_lists_by_name(void **state) {
     temp_dir_remove(dir);
 }
 
+static void test_paths(void **state) {
+    (void)state;
+    char dir[64];
+    Sizes s;
+    const char *home = getenv("HOME") ? getenv("HOME") : "";
+    char before[256];
+    snprintf(before, sizeof before, "%s", home);
+    temp_dir_make(dir);
+    make_images(dir, "photos/a", 9);
+    make_images(dir, "photos/b", 9);
+    CHECK(setenv("HOME", dir, 1) == 0);
+    s = sizes_at("~/photos", NULL);
+    CHECK(s.train == 16 && s.classes == 2);
+    const char *missing[] = {"DATA.TRAIN.DATA_SOURCES=[]", "DATA.TRAIN.DATA_PATHS=[~/nowhere]"};
+    CHECK_FAILS(sizes_of(missing, 2, &s), SR_ERR_CONFIG, "no such file or folder: /");
+    CHECK(setenv("HOME", before, 1) == 0);
+    temp_dir_remove(dir);
+}
+
 SR_TESTS(data_split, unit(test_folders), unit(test_labels_of_folders), unit(test_limits_and_errors),
-         unit(test_classes_by_name), unit(test_lists_by_name))
+         unit(test_classes_by_name), unit(test_paths), unit(test_lists_by_name))

@@ -125,6 +125,7 @@ static SrStatus read_trunk(SrConfig *config) {
 
 SrStatus sr__config_read(SrConfig *config, SrProblems *problems) {
     SR_TRY(read_sections(config, problems));
+    SR_TRY(sr__expand_homes(config));
     SR_TRY(sr_problems_keep(problems, read_frozen(config)));
     SrOptimizerConfig *o = &config->optimizer;
     o->options = sr_yaml_find_path(config->tree, "OPTIMIZER");

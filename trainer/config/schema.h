@@ -41,6 +41,8 @@ SrStatus sr__report_ignored(const SrYaml *tree, SrArena *arena);
 // config.c: every section of config->tree into its struct; names of trunk and loss are not looked up.  problems: mistakes
 // are kept there; NULL: the first one is the error.
 SrStatus sr__config_read(SrConfig *config, SrProblems *problems);
+// home_paths.c: "~/" at the front of paths of images, labels, weights and the run folder.
+SrStatus sr__expand_homes(SrConfig *config);
 // overrides.c: one command-line override applied to the tree.
 SrStatus sr__override_apply(SrYaml *tree, const char *text, SrArena *arena);
 // eval_settings.c: flags of MODEL.FEATURE_EVAL_SETTINGS that contradict each other, and what was probably meant.

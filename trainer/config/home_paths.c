@@ -1,0 +1,34 @@
+// A leading "~/" of paths: the shell expands it at the beginning of a word only, not behind "=" or "[".
+#include <stdlib.h>
+
+#include "trainer/config/schema.h"
+
+// "~" alone is YAML's null and "~name" another's home: both stay.
+static SrStatus expand(SrArena *arena, const char **path) {
+    const char *home = getenv("HOME");
+    if (!*path || (*path)[0] != '~' || (*path)[1] != '/' || !home || !*home)
+        return SR_OK;
+    *path = sr_arena_printf(arena, "%s%s", home, *path + 1);
+    return *path ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for a path");
+}
+
+static SrStatus expand_all(SrArena *arena, SrStrings *paths) {
+    const char **v = sr_arena_alloc(arena, ((size_t)paths->n + 1) * sizeof *v);
+    if (!v)
+        return sr_fail(SR_ERR_MEMORY, "out of memory for paths");
+    for (int i = 0; i < paths->n; i++) {
+        v[i] = paths->v[i];
+        SR_TRY(expand(arena, &v[i]));
+    }
+    paths->v = v;
+    return SR_OK;
+}
+
+SrStatus sr__expand_homes(SrConfig *config) {
+    SrStrings *lists[] = {&config->train.data_paths, &config->train.label_paths,
+                          &config->test.data_paths, &config->test.label_paths};
+    for (int i = 0; i < SR_COUNT(lists); i++)
+        SR_TRY(expand_all(&config->arena, lists[i]));
+    SR_TRY(expand(&config->arena, &config->checkpoint.dir));
+    return expand(&config->arena, &config->model.params_file);
+}
