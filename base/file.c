@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,15 +118,28 @@ static void sync_parent(const char *path) {
     close(fd);
 }
 
-// The process a name "<base>.tmp<pid>" belongs to; 0 if the name has another form.
-static long writer_of(const char *name, const char *base) {
+// Eight hex digits of the host's name (FNV-1a).  A number of a process says nothing on another host that writes
+// to the same file system.
+static void host_mark(char out[9]) {
+    char host[256] = "";
+    uint32_t h = 2166136261u;
+    if (gethostname(host, sizeof host - 1) != 0)
+        host[0] = '\0';
+    for (const char *c = host; *c; c++)
+        h = (h ^ (unsigned char)*c) * 16777619u;
+    snprintf(out, 9, "%08" PRIx32, h);
+}
+
+// The process of this host that a name "<base>.tmp<pid>-<host>" belongs to; 0 if the name has another form.
+static long writer_of(const char *name, const char *base, const char *host) {
     size_t len = strlen(base);
     if (strncmp(name, base, len) != 0 || strncmp(name + len, ".tmp", 4) != 0)
         return 0;
     const char *digits = name + len + 4;
     char *end;
     long pid = strtol(digits, &end, 10);
-    return *end == '\0' && end != digits && pid > 0 ? pid : 0;
+    bool ours = end != digits && *end == '-' && strcmp(end + 1, host) == 0;
+    return ours && pid > 0 ? pid : 0;
 }
 
 // A process that was killed left its temporary behind; checkpoints are large, so whoever writes the
@@ -134,11 +148,13 @@ static void remove_orphans(const char *path) {
     char dir[PATH_BYTES];
     parent_of(path, dir);
     const char *slash = strrchr(path, '/');
+    char host[9];
+    host_mark(host);
     DIR *d = opendir(dir);
     if (!d)
         return;
     for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-        long pid = writer_of(e->d_name, slash ? slash + 1 : path);
+        long pid = writer_of(e->d_name, slash ? slash + 1 : path, host);
         if (pid && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
             unlinkat(dirfd(d), e->d_name, 0);
     }
@@ -153,11 +169,26 @@ static void forget(SrFileWriter *writer) {
 }
 
 static char *temporary_name(const char *path) {
-    size_t bytes = strlen(path) + 32;
+    char host[9];
+    host_mark(host);
+    size_t bytes = strlen(path) + 48;
     char *name = sr_alloc(bytes);
     if (name)
-        snprintf(name, bytes, "%s.tmp%ld", path, (long)getpid());
+        snprintf(name, bytes, "%s.tmp%ld-%s", path, (long)getpid(), host);
     return name;
+}
+
+// Never through a file or link that stands there.  What does was left by an earlier process of this number, which
+// is common where a container's first process always has the same one, and goes.
+static FILE *create_new(const char *path) {
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    int fd = open(path, flags, 0666);
+    if (fd < 0 && errno == EEXIST && unlink(path) == 0)
+        fd = open(path, flags, 0666);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (!f && fd >= 0)
+        close(fd);
+    return f;
 }
 
 // The temporary stands in the folder of the final name: a rename is atomic only within a file
@@ -169,7 +200,7 @@ SrStatus sr_file_begin(SrFileWriter *writer, const char *path) {
         return sr_fail(SR_ERR_MEMORY, "out of memory writing '%s'", path);
     }
     remove_orphans(path);
-    writer->f = fopen(writer->temporary, "wbe");
+    writer->f = create_new(writer->temporary);
     if (writer->f)
         return SR_OK;
     SrStatus status = fail_errno("cannot write", path);
@@ -229,6 +260,19 @@ SrStatus sr_file_check_new(const char *path, bool force) {
         return sr_fail(SR_ERR_CONFIG, "%s: a directory; name the file to write", path);
     if (!force && sr_file_exists(path))
         return sr_fail(SR_ERR_CONFIG, "%s exists; --force replaces it", path);
+    return SR_OK;
+}
+
+bool sr_file_is_link(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+SrStatus sr_file_check_readable(const char *path) {
+    int fd = -1;
+    size_t bytes;
+    SR_TRY(open_regular(path, &fd, &bytes));
+    close(fd);
     return SR_OK;
 }
 
@@ -353,15 +397,35 @@ static SrStatus refuse_lock(int fd, const char *path) {
     pid[n > 0 ? n : 0] = '\0';
     pid[strcspn(pid, "\n")] = '\0';
     close(fd);
-    return sr_fail(SR_ERR_IO, "'%s' is held by another process%s%s", path, *pid ? ", number " : "",
-                   pid);
+    return sr_fail(
+        SR_ERR_IO,
+        "'%s' is held by another process%s%s; wait for that one, stop it, or use another folder",
+        path, *pid ? ", number " : "", pid);
+}
+
+// Whatever stands under the name is looked at before anything is written to it: a link's target and a pipe are
+// somebody else's.
+static SrStatus open_lock(const char *path, int *out) {
+    struct stat st;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+    if (fd < 0 && errno == ELOOP)
+        return sr_fail(SR_ERR_IO, "'%s' is a link; remove it", path);
+    if (fd < 0)
+        return sr_fail(SR_ERR_IO,
+                       "cannot open '%s': %s; its folder must be one that can be written to", path,
+                       strerror(errno));
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        *out = fd;
+        return SR_OK;
+    }
+    close(fd);
+    return sr_fail(SR_ERR_IO, "'%s' is not a regular file; remove it", path);
 }
 
 SrStatus sr_file_lock(const char *path, int *out) {
     *out = -1;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return fail_errno("cannot open", path);
+    int fd = -1;
+    SR_TRY(open_lock(path, &fd));
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK)
             return refuse_lock(fd, path);

@@ -33,6 +33,9 @@ void sr_file_abort(SrFileWriter *writer);
 SrStatus sr_file_write(const char *path, const void *data, size_t bytes); // the three in one
 
 bool sr_file_exists(const char *path);
+bool sr_file_is_link(const char *path);
+// Can it be opened as a regular file?  SR_ERR_IO with the reason; what it holds is not looked at.
+SrStatus sr_file_check_readable(const char *path);
 // May a new file be written here?  SR_ERR_CONFIG for a folder, and for something that exists unless `force`.
 SrStatus sr_file_check_new(const char *path, bool force);
 bool sr_file_is_dir(const char *path);
@@ -41,7 +44,8 @@ SrStatus sr_file_symlink(const char *target, const char *path); // atomic; repla
 SrStatus sr_file_remove(const char *path);                      // missing is fine
 // Claims a file for this process until sr_file_unlock or its end, however it ends; the file appears if
 // need be, stays, and names the holder.  *out: the claim.  SR_ERR_IO when another process holds it: the message names it.
-// Where the file system knows no locks, -1 and no protection.
+// Where the file system knows no locks, -1 and no protection.  A link or anything but a regular file under the
+// name is SR_ERR_IO and stays as it is.
 SrStatus sr_file_lock(const char *path, int *out);
 void sr_file_unlock(int lock); // -1 is legal
 // "dir/name" into a buffer of the caller's; SR_ERR_CONFIG if it does not fit.

@@ -115,6 +115,39 @@ static void test_abort_leaves_nothing(void **state) {
     CHECK_INT(names_in_dir(), 1);
 }
 
+// The name that this process writes `name` under before it is whole.
+static void temporary_of(const char *name, char out[128]) {
+    SrFileWriter writer;
+    CHECK_OK(sr_file_begin(&writer, in(name)));
+    snprintf(out, 128, "%s", writer.temporary);
+    sr_file_abort(&writer);
+}
+
+// What stands under the temporary's name is never written through, and goes.
+static void test_temporary_is_new(void **state) {
+    (void)state;
+    char temporary[128];
+    temporary_of("a", temporary);
+    CHECK_OK(sr_file_write(in("notes"), "mine", 4));
+    CHECK_INT(symlink("notes", temporary), 0);
+    CHECK_OK(sr_file_write(in("a"), "new", 3));
+    check_content(in("a"), "new");
+    check_content(in("notes"), "mine");
+    CHECK(!sr_file_is_link(in("a")));
+    CHECK_INT(names_in_dir(), 2);
+}
+
+// Numbers of processes mean nothing where another host wrote.
+static void test_other_hosts_temporary(void **state) {
+    (void)state;
+    const char *const made[] = {"a.tmp4194304", "a.tmp4194304-00000000"};
+    for (int i = 0; i < SR_COUNT(made); i++)
+        CHECK_OK(sr_file_write(in(made[i]), "half", 4));
+    CHECK_OK(sr_file_write(in("a"), "new", 3));
+    for (int i = 0; i < SR_COUNT(made); i++)
+        check_content(in(made[i]), "half");
+}
+
 // A writer killed in the middle: the old content stands, and the next writer clears its temporary
 // away but not that of a process that lives.
 static void test_killed_writer(void **state) {
@@ -133,8 +166,9 @@ static void test_killed_writer(void **state) {
     CHECK(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
     check_content(in("a"), "old");
     CHECK_INT(names_in_dir(), 2);
-    char living[64];
-    snprintf(living, sizeof living, "a.tmp%ld", (long)getppid());
+    char living[64], temporary[128];
+    temporary_of("a", temporary);
+    snprintf(living, sizeof living, "a.tmp%ld%s", (long)getppid(), strrchr(temporary, '-'));
     CHECK_OK(sr_file_write(in("a.tmpx"), "not a temporary", 15));
     CHECK_INT(rename(in("a.tmpx"), in(living)), 0);
     CHECK_OK(sr_file_write(in("a.tmp12.txt"), "a name of its own", 17));
@@ -276,7 +310,22 @@ static void test_lock(void **state) {
     CHECK_FAILS(sr_file_lock("no/such/folder/lock", &mine), SR_ERR_IO, "no/such/folder");
 }
 
-SR_TESTS(file, in_folder(test_lock), in_folder(test_read_is_bounded), in_folder(test_map),
+// A link's target is somebody else's file.
+static void test_lock_follows_no_link(void **state) {
+    (void)state;
+    int lock;
+    CHECK_OK(sr_file_write(in("notes"), "mine", 4));
+    CHECK_INT(symlink("notes", in("lock")), 0);
+    CHECK_FAILS(sr_file_lock(in("lock"), &lock), SR_ERR_IO, "is a link");
+    check_content(in("notes"), "mine");
+    CHECK_OK(sr_file_remove(in("lock")));
+    CHECK_INT(mkfifo(in("lock"), 0600), 0);
+    CHECK_FAILS(sr_file_lock(in("lock"), &lock), SR_ERR_IO, "not a regular file");
+}
+
+SR_TESTS(file, in_folder(test_lock), in_folder(test_lock_follows_no_link),
+         in_folder(test_temporary_is_new), in_folder(test_other_hosts_temporary),
+         in_folder(test_read_is_bounded), in_folder(test_map),
          in_folder(test_writing_shows_nothing_before_commit), in_folder(test_abort_leaves_nothing),
          in_folder(test_killed_writer), in_folder(test_folders), in_folder(test_list_is_sorted),
          in_folder(test_links_and_removal), in_folder(test_join), in_folder(test_without_memory),

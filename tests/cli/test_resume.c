@@ -253,10 +253,21 @@ static void test_folder_is_held(void **state) {
     CHECK_INT(program_wait(start_run(dir, 0, NULL), NULL), 1);
     program_read(dir, "err", err, sizeof err);
     CHECK(strstr(err, "CHECKPOINT.DIR: ") && strstr(err, "is held by another process"));
+    CHECK(strstr(err, "wait for that one, stop it, or use another folder"));
     sr_file_unlock(lock);
     finish_run(dir, 0);
     temp_dir_remove(dir);
 }
 
-SR_TESTS(resume, unit(test_folder_is_held), unit(test_sigkill), unit(test_threads), unit(test_bf16),
-         unit(test_probes), unit(test_sigterm), unit(test_sigint))
+// Where nobody may write there is no other run to wait for.
+static void test_unwritable_folder(void **state) {
+    (void)state;
+    ProgramResult r;
+    program_run(&r, 0, (const char *const[]){CONFIG, "CHECKPOINT.DIR=/proc", NULL});
+    CHECK_INT(r.code, 1);
+    CHECK(strstr(r.err, "must be one that can be written to") && !strstr(r.err, "wait for"));
+}
+
+SR_TESTS(resume, unit(test_folder_is_held), unit(test_unwritable_folder), unit(test_sigkill),
+         unit(test_threads), unit(test_bf16), unit(test_probes), unit(test_sigterm),
+         unit(test_sigint))

@@ -50,9 +50,7 @@ static SrStatus open_folder(Train *t) {
     SR_TRY(sr_file_join(path, sizeof path, dir, ".lock"));
     SrStatus claimed = sr_file_lock(path, &t->lock);
     if (claimed != SR_OK)
-        return sr_fail(claimed,
-                       "CHECKPOINT.DIR: %s; wait for that run, stop it, or give another folder",
-                       sr_status_message());
+        return sr_fail_prefix(claimed, "CHECKPOINT.DIR");
     SR_TRY(sr_file_join(path, sizeof path, dir, "log.txt"));
     SR_TRY(sr_log_open(path));
     SR_TRY(sr_metrics_open(&t->lines, dir, "stdout.json"));
