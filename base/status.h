@@ -13,7 +13,7 @@ typedef enum {
     SR_ERR_IO,        // the operating system refused: exit code 1
     SR_ERR_MEMORY,    // allocation failed: exit code 1
     SR_ERR_RUN,       // the run itself failed (NaN loss, too many bad images): exit code 1
-    SR_ERR_INTERRUPT, // SIGINT or SIGTERM arrived and the state was saved: exit code 130 or 143
+    SR_ERR_INTERRUPT, // a signal arrived and the state was saved: exit code 128 + its number
 } SrStatus;
 
 // Records the message (printf style, at most 4095 bytes kept, control characters become '?') and returns `status`, so that it can be

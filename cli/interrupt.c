@@ -5,37 +5,67 @@
 #include <string.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t received;
+#include "base/compiler.h"
 
-// Only what a handler may do: set the flag, write, _exit.
+static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+
+static volatile sig_atomic_t received, listening;
+static const char *volatile last_words = "";
+
+static void write_note(const char *note) {
+    // Where nobody reads, the run saves all the same.
+    if (write(STDERR_FILENO, "\n", 1) < 0 || write(STDERR_FILENO, note, strlen(note)) < 0 ||
+        write(STDERR_FILENO, "\n", 1) < 0)
+        return;
+}
+
+// Only what a handler may do: set the flag, write, _exit.  A closed terminal sends SIGHUP twice, once by the kernel and
+// once by the shell, and a batch system repeats its warning: neither is impatience.
 static void on_signal(int number) {
-    static const char note[] = "\nfinishing the step and saving; once more to stop at once\n";
+    if (received && listening && (number == SIGHUP || number == SIGUSR1))
+        return;
     if (received)
         _exit(128 + number);
     received = number;
-    if (write(STDERR_FILENO, note, sizeof note - 1) < 0)
-        return; // nobody reads; the run saves all the same
+    if (listening) {
+        write_note("finishing the step and saving; once more to stop at once");
+        return;
+    }
+    write_note(last_words);
+    _exit(128 + number);
 }
 
-void sr_interrupt_install(void) {
-    struct sigaction action;
+// A signal that was ignored before us was ignored on purpose (nohup, a shell's background job).
+static void handle(int number) {
+    struct sigaction action, before;
     memset(&action, 0, sizeof action);
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART; // a read in a loader thread must not fail for it
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(number, &action, NULL);
+}
+
+void sr_interrupt_at_once(const char *note) {
+    last_words = note;
+    listening = 0;
+    for (int i = 0; i < SR_COUNT(numbers); i++)
+        handle(numbers[i]);
+    signal(SIGPIPE, SIG_IGN);
 }
 
 void sr_interrupt_uninstall(void) {
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
+    struct sigaction now;
+    for (int i = 0; i < SR_COUNT(numbers); i++)
+        if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler == on_signal)
+            signal(numbers[i], SIG_DFL);
+    signal(SIGPIPE, SIG_DFL);
 }
 
 int sr_interrupt_signal(void) { return (int)received; }
 
-// Signature of SrTrainOptions.stop.
 int sr_interrupt_asked(void *unused) {
     (void)unused;
+    listening = 1;
     return sr_interrupt_signal();
 }

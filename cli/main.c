@@ -1,4 +1,5 @@
 // sslrun: finds the verb and turns its status into an exit code.
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +108,8 @@ int main(int argc, char **argv) {
                sr_image_decoder_name(), sr_image_webp_name(), sr_cpu_name(sr_cpu_level()));
         return 0;
     }
+    // A file beyond `ulimit -f` is an error of its writing, told and cleaned up.
+    signal(SIGXFSZ, SIG_IGN);
     SrStatus status = sr_environment_check();
     sr_parallel_init();
     if (status == SR_OK)

@@ -105,7 +105,8 @@ static SrStatus train(const SrArgs *args, const SrConfig *config, bool random, b
     SrRun *run = NULL;
     SrTrainResult result;
     command_line(args, &command);
-    sr_interrupt_install();
+    sr_interrupt_at_once(
+        "stopped before the first step: nothing is lost, the same command goes on");
     SrTrainOptions options = {
         .stop = sr_interrupt_asked, .test = &out, .again = command.s, .random = random};
     SrStatus status = sr_train(config, &options, &run, &result);
@@ -114,16 +115,17 @@ static SrStatus train(const SrArgs *args, const SrConfig *config, bool random, b
             print_result(&result, json, &out);
         status = sr_args_print(&out);
     }
-    sr_interrupt_uninstall(); // evaluation has no state to save
+    sr_interrupt_at_once("the evaluation was cut short: the same command catches up on it");
     if (status == SR_OK && sr_interrupt_signal())
-        status = sr_fail(SR_ERR_INTERRUPT,
-                         "training had just finished and is saved; `sslrun knn` evaluates it");
+        status = sr_fail(SR_ERR_INTERRUPT, "training had just finished and is saved; the same "
+                                           "command catches up on its evaluation");
     bool test = config->test_model && !config->test_only && !result.already_finished;
     if (status == SR_OK && test && (!config->supervised || sr_split_has_test(config))) {
         status = evaluate(config, run, json, &out);
         if (status == SR_OK)
             status = sr_args_print(&out);
     }
+    sr_interrupt_uninstall();
     sr_run_close(run);
     sr_log_close();
     sr_text_deinit(&command);

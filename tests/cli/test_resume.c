@@ -1,18 +1,23 @@
 // Runs that are killed, interrupted, or given other numbers of threads end in the same bits.
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/rng.h"
 #include "formats/safetensors.h"
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
+#include "trainer/run/train.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
 #define FINAL "model_final_checkpoint_phase2.safetensors"
@@ -207,14 +212,27 @@ static bool has_progress(const char *dir) {
     return strchr(text, '\n') != NULL;
 }
 
-static void interrupt_with(int signal_number, int expected) {
-    char whole[64], dir[64], err[1 << 14];
-    temp_dir_make(whole);
-    temp_dir_make(dir);
-    finish_run(whole, 0);
-    pid_t pid = start_run(dir, 0, "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1");
+static void wait_for_progress(const char *dir) {
     for (int i = 0; i < 2000 && !has_progress(dir); i++)
         sleep_ms(2);
+    CHECK(has_progress(dir));
+}
+
+// An unbroken run to compare with, made once.
+static const char *whole_run(void) {
+    static char dir[64];
+    if (!*dir) {
+        temp_dir_make(dir);
+        finish_run(dir, 0);
+    }
+    return dir;
+}
+
+static void interrupt_with(int signal_number, int expected) {
+    char dir[64], err[1 << 14];
+    temp_dir_make(dir);
+    pid_t pid = start_run(dir, 0, "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1");
+    wait_for_progress(dir);
     CHECK(kill(pid, signal_number) == 0);
     int code = program_wait(pid, NULL);
     program_read(dir, "err", err, sizeof err);
@@ -223,23 +241,136 @@ static void interrupt_with(int signal_number, int expected) {
     finish_run(dir, 0);
     program_read(dir, "err", err, sizeof err);
     CHECK(strstr(err, "going on from"));
-    check_same_final(whole, dir);
+    check_same_final(whole_run(), dir);
     // A finished run says so, does nothing, and is no failure.
     finish_run(dir, 0);
     program_read(dir, "err", err, sizeof err);
     CHECK(strstr(err, "training has finished"));
-    temp_dir_remove(whole);
     temp_dir_remove(dir);
 }
 
 static void test_sigterm(void **state) {
     (void)state;
-    interrupt_with(SIGTERM, 143);
+    interrupt_with(SIGTERM, 128 + SIGTERM);
 }
 
 static void test_sigint(void **state) {
     (void)state;
-    interrupt_with(SIGINT, 130);
+    interrupt_with(SIGINT, 128 + SIGINT);
+}
+
+// A closed terminal.
+static void test_sighup(void **state) {
+    (void)state;
+    interrupt_with(SIGHUP, 128 + SIGHUP);
+}
+
+// What a batch system warns with.
+static void test_sigusr1(void **state) {
+    (void)state;
+    interrupt_with(SIGUSR1, 128 + SIGUSR1);
+}
+
+// nohup: what was ignored before the program started is no reason to stop.
+static void test_nohup(void **state) {
+    (void)state;
+    char dir[64];
+    temp_dir_make(dir);
+    signal(SIGHUP, SIG_IGN);
+    pid_t pid = start_run(dir, 0, NULL);
+    signal(SIGHUP, SIG_DFL);
+    wait_for_progress(dir);
+    CHECK(kill(pid, SIGHUP) == 0);
+    CHECK_INT(program_wait(pid, NULL), 0);
+    check_same_final(whole_run(), dir);
+    temp_dir_remove(dir);
+}
+
+// `sslrun ... 2>&1 | tee log` and Ctrl-C: tee is gone before the first line about it.
+static void test_reader_is_gone(void **state) {
+    (void)state;
+    char dir[64], path[128];
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/err", dir);
+    CHECK_INT(mkfifo(path, 0600), 0);
+    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    CHECK(reader >= 0);
+    pid_t pid = start_run(dir, 0, "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1");
+    wait_for_progress(dir);
+    close(reader);
+    CHECK(kill(pid, SIGINT) == 0);
+    CHECK_INT(program_wait(pid, NULL), 128 + SIGINT);
+    CHECK_OK(sr_file_remove(path));
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", dir);
+    CHECK(sr_file_exists(path));
+    finish_run(dir, 0);
+    check_same_final(whole_run(), dir);
+    temp_dir_remove(dir);
+}
+
+static int stop_after(void *left) { return --*(int *)left == 0; }
+
+// Asked to stop in the middle of a probe: the state behind the epoch's last batch, and the probe is caught up on.
+static void test_stop_in_probe(void **state) {
+    (void)state;
+    char dir[64], key[128];
+    ProbeLine got[EPOCHS];
+    int left = 7 + 1; // asked after all steps of an epoch but the last, then by the probe
+    SrConfig *config;
+    SrRun *run;
+    SrTrainResult result;
+    temp_dir_make(dir);
+    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
+    const char *overrides[] = {key, PROBES};
+    SrTrainOptions options = {.stop = stop_after, .stop_arg = &left};
+    CHECK_OK(sr_config_load(CONFIG, overrides, 2, &config));
+    CHECK_FAILS(sr_train(config, &options, &run, &result), SR_ERR_INTERRUPT,
+                "stopped after 8 of 24 updates and saved");
+    sr_log_close();
+    sr_run_close(run);
+    sr_config_free(config);
+    read_probes(dir, got);
+    CHECK_INT(got[0].n, 0);
+    finish_run_with(dir, 0, PROBES);
+    read_probes(dir, got);
+    CHECK(got[0].n == 1 && got[1].n == 1 && got[2].n == 1);
+    check_same_final(whole_run(), dir);
+    temp_dir_remove(dir);
+}
+
+static void count_temporaries(const char *dir, int expected) {
+    char **names;
+    int n, found = 0;
+    CHECK_OK(sr_file_list(dir, &names, &n));
+    for (int i = 0; i < n; i++)
+        found += strstr(names[i], ".tmp") != NULL;
+    sr_file_list_free(names, n);
+    CHECK_INT(found, expected);
+}
+
+// `ulimit -f`: an error like that of a full disk, with nothing half-written left.
+static void test_file_size_limit(void **state) {
+    (void)state;
+    char dir[64], err[1 << 14];
+    struct rlimit before, limit;
+    temp_dir_make(dir);
+    CHECK_INT(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = (struct rlimit){50000, before.rlim_max};
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    pid_t pid = start_run(dir, 0, NULL);
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &before), 0);
+    CHECK_INT(program_wait(pid, NULL), 1);
+    program_read(dir, "err", err, sizeof err);
+    CHECK(strstr(err, "File too large"));
+    count_temporaries(dir, 0);
+    finish_run(dir, 0);
+    check_same_final(whole_run(), dir);
+    temp_dir_remove(dir);
+}
+
+static void test_no_more_whole_run(void **state) {
+    (void)state;
+    temp_dir_remove(whole_run());
 }
 
 // Two runs in one folder would prune each other's checkpoints.
@@ -270,4 +401,6 @@ static void test_unwritable_folder(void **state) {
 
 SR_TESTS(resume, unit(test_folder_is_held), unit(test_unwritable_folder), unit(test_sigkill),
          unit(test_threads), unit(test_bf16), unit(test_probes), unit(test_sigterm),
-         unit(test_sigint))
+         unit(test_sigint), unit(test_sighup), unit(test_sigusr1), unit(test_nohup),
+         unit(test_reader_is_gone), unit(test_stop_in_probe), unit(test_file_size_limit),
+         unit(test_no_more_whole_run))

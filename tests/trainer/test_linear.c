@@ -95,13 +95,26 @@ static void test_kept_is_computed(void **state) {
     }
 }
 
+static int count_lines(const char *dir, const char *name, const char *with) {
+    char path[128], *data;
+    size_t bytes;
+    int n = 0;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    CHECK_OK(sr_file_read(path, 1 << 20, &data, &bytes));
+    for (const char *at = data; (at = strstr(at, with)) != NULL; at++)
+        n++;
+    sr_free(data);
+    return n;
+}
+
 static int stop_after(void *left) { return --*(int *)left == 0; }
 
 // Stopped within an epoch and gone on with: the bits of a run that was not.
 static void test_resume(void **state) {
     (void)state;
     Linear whole, l;
-    int left = 6; // of 16 updates, 4 an epoch
+    int left =
+        3 + 5 + 1 + 2; // within the first epoch, its 5 test batches, between, two of the second
     char folder[96];
     const char *overrides[] = {folder};
     temp_dir_make(whole.dir);
@@ -115,6 +128,32 @@ static void test_resume(void **state) {
     finish(&l);
     CHECK_OK(start(&l, NULL, 0));
     check_same(&whole, &l);
+    finish(&whole);
+    finish(&l);
+    temp_dir_remove(whole.dir);
+    temp_dir_remove(l.dir);
+}
+
+// Stopped within a test phase: saved behind the epoch's last batch, and the same command catches up on the test.
+static void test_stop_in_test_phase(void **state) {
+    (void)state;
+    Linear whole, l;
+    int left = 3 + 2;
+    char folder[96];
+    const char *overrides[] = {folder};
+    temp_dir_make(whole.dir);
+    temp_dir_make(l.dir);
+    CHECK_OK(start(&whole, NULL, 0));
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", l.dir);
+    CHECK_OK(sr_config_parse(text, "linear.yaml", overrides, 1, &l.config));
+    SrTrainOptions options = {.stop = stop_after, .stop_arg = &left};
+    CHECK_FAILS(sr_train(l.config, &options, &l.run, &l.result), SR_ERR_INTERRUPT,
+                "stopped after 4 of 16 updates and saved");
+    finish(&l);
+    CHECK_INT(count_lines(l.dir, "metrics.json", "\"test_accuracy_list_meter\""), 0);
+    CHECK_OK(start(&l, NULL, 0));
+    check_same(&whole, &l);
+    CHECK_INT(count_lines(l.dir, "metrics.json", "\"test_accuracy_list_meter\""), 3);
     finish(&whole);
     finish(&l);
     temp_dir_remove(whole.dir);
@@ -163,18 +202,6 @@ static void test_trunk_stays(void **state) {
     sr_run_close(fresh);
     finish(&l);
     temp_dir_remove(l.dir);
-}
-
-static int count_lines(const char *dir, const char *name, const char *with) {
-    char path[128], *data;
-    size_t bytes;
-    int n = 0;
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    CHECK_OK(sr_file_read(path, 1 << 20, &data, &bytes));
-    for (const char *at = data; (at = strstr(at, with)) != NULL; at++)
-        n++;
-    sr_free(data);
-    return n;
 }
 
 // Epochs 0, 2 and the last (3); the best of them is kept, and TEST_ONLY gives its number again.
@@ -320,6 +347,6 @@ static void test_no_weights(void **state) {
     temp_dir_remove(l.dir);
 }
 
-SR_TESTS(linear, unit(test_kept_is_computed), unit(test_resume), unit(test_drawing_transforms),
+SR_TESTS(linear, unit(test_kept_is_computed), unit(test_resume), unit(test_stop_in_test_phase), unit(test_drawing_transforms),
          unit(test_trunk_stays), unit(test_phases), unit(test_report), unit(test_diverged_baseline),
          unit(test_refusals), unit(test_no_weights))

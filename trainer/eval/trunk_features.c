@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/stop.h"
 
 static SrStatus make_targets(SrMatrix *f, int classes) {
     if (classes == 0)
@@ -49,6 +50,7 @@ SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_
         SR_TRY(sr_loader_next(split->loader, &batch, &wait_s));
         if (!batch || batch->batch > f->n - done)
             break;
+        SR_TRY(sr_stop_check());
         rows_of(arg, batch, f->x + kept * f->d);
         kept += keep_rows(f, batch, kept);
         done += batch->batch;

@@ -2,6 +2,7 @@
 #include "trainer/run/phases.h"
 
 #include "base/log.h"
+#include "base/stop.h"
 #include "trainer/run/data_summary.h"
 
 // ---- the test's own plan
@@ -149,6 +150,7 @@ SrStatus sr_phases_run_test(SrPhases *p) {
         SR_TRY(sr_feed_next(&p->feed, &to, &rows, &labels, &wait_s));
         if (rows == 0)
             return SR_OK;
+        SR_TRY(sr_stop_check());
         sr_plan_forward(p->plan, 0);
         count(p->test, p->plan, p->graph.outputs, p->graph.n_outputs, p->batch, rows, labels,
               p->split.n_targets);

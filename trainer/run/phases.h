@@ -26,7 +26,7 @@ void sr_phases_close(SrPhases *phases); // a zeroed one is fine
 void sr_phases_count(SrPhases *phases, SrRun *run, int64_t at, const int64_t *labels);
 // VISSL's rule: after epochs 0, n, 2n, ... and after the last.
 bool sr_phases_test_due(const SrPhases *phases, const SrConfig *config, int64_t epoch);
-// One pass over the test images; the test meters then hold its values.
+// One pass over the test images; the test meters then hold its values.  SR_ERR_INTERRUPT as sr_stop_check has it.
 SrStatus sr_phases_run_test(SrPhases *phases);
 
 #endif

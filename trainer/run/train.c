@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "trainer/eval/online_probe.h"
 #include "trainer/model/weights_init.h"
 #include "trainer/run/data_summary.h"
@@ -125,7 +126,7 @@ static SrStatus resume_or_init(Train *t, SrResume *how) {
 // starts again.
 static void check_position(Train *t) {
     int64_t expected = t->at.epoch * t->run->steps_per_epoch + t->at.batch;
-    if (t->at.iteration == expected && t->at.batch < t->run->steps_per_epoch)
+    if (t->at.iteration == expected && t->at.batch <= t->run->steps_per_epoch)
         return;
     sr_warn("the checkpoint counts %lld updates where this data and batch size give %lld: starting "
             "its epoch %lld again",
@@ -325,11 +326,14 @@ static SrStatus test(Train *t, int64_t epoch) {
 }
 
 // What a probe fails of is no reason to lose the epoch: training goes on without its figures.
-static void probe(Train *t, int64_t epoch) {
+static SrStatus probe(Train *t, int64_t epoch) {
     SrProbeResult r;
-    if (sr_online_probe_run(&t->probe, &r) != SR_OK) {
+    SrStatus status = sr_online_probe_run(&t->probe, &r);
+    if (status == SR_ERR_INTERRUPT)
+        return status;
+    if (status != SR_OK) {
         sr_warn("no probe after epoch %lld: %s", (long long)epoch, sr_status_message());
-        return;
+        return SR_OK;
     }
     sr_info("probe after epoch %lld: top-1 of kNN (k=%d) %.2f, linear %.2f; %lld test images "
             "against %lld, %.1f s",
@@ -342,10 +346,21 @@ static void probe(Train *t, int64_t epoch) {
     sr_json_float(out, "probe_linear_top1", r.linear_top1);
     sr_json_float(out, "seconds", r.seconds);
     sr_metrics_end(&t->epochs);
+    return SR_OK;
 }
 
-// After the last batch: the position becomes the start of the next epoch.
+// What looks at the model between two epochs.
+static SrStatus look(Train *t, int64_t epoch) {
+    if (sr_phases_test_due(&t->phases, t->config, epoch))
+        SR_TRY(test(t, epoch));
+    // Before the checkpoint: a run killed in between says it again rather than never.
+    return sr_online_probe_due(&t->probe, epoch) ? probe(t, epoch) : SR_OK;
+}
+
+// After the last batch: the position becomes the start of the next epoch.  Interrupted while it is being looked at,
+// the run is saved as it stands behind the epoch's last batch, from where it comes here again.
 static SrStatus end_epoch(Train *t, double began) {
+    SrPosition last = t->at;
     int64_t epoch = t->at.epoch;
     double mean = t->at.loss_sum / (double)SR_MAX(t->at.batch, 1);
     t->at.epoch++;
@@ -356,11 +371,12 @@ static SrStatus end_epoch(Train *t, double began) {
         t->result->first_loss = mean;
     t->result->last_loss = mean;
     say_training(t, epoch);
-    if (sr_phases_test_due(&t->phases, t->config, epoch))
-        SR_TRY(test(t, epoch));
-    // Before the checkpoint: a run killed in between says it again rather than never.
-    if (sr_online_probe_due(&t->probe, epoch))
-        probe(t, epoch);
+    SrStatus status = look(t, epoch);
+    if (status == SR_ERR_INTERRUPT) {
+        t->at = last;
+        return interrupted(t);
+    }
+    SR_TRY(status);
     return save_by_epoch(t);
 }
 
@@ -453,6 +469,7 @@ static SrStatus train_all(Train *t) {
     SR_TRY(sr_phases_open(t->run, &t->phases));
     SR_TRY(sr_online_probe_open(t->config, t->run->model, &t->probe));
     sr_progress_start(&t->progress, t->run->max_iterations, t->run->batch);
+    sr_stop_set(t->options->stop, t->options->stop_arg);
     while (t->at.epoch < t->config->optimizer.num_epochs) {
         SR_TRY(train_epoch(t));
         if (stop_asked(t) && !t->at.finished)
@@ -484,6 +501,7 @@ SrStatus sr_train(const SrConfig *config, const SrTrainOptions *options, SrRun *
     SR_TRY_GOTO(open_folder(&t));
     SR_TRY_GOTO(train_all(&t));
 done:
+    sr_stop_set(NULL, NULL);
     if (t.run && !result->already_finished) {
         fill_result(&t);
         say_bad_images(t.run->train.loader);

@@ -9,8 +9,8 @@
 #include "trainer/run/run.h"
 
 typedef struct {
-    // Asked after every step: non-zero saves the state and ends with SR_ERR_INTERRUPT.  NULL:
-    // never.
+    // Asked after every step, and every batch of a test phase or probe: non-zero saves the state and ends with
+    // SR_ERR_INTERRUPT.  Never before the first step, when there is nothing to save.  NULL: never.
     int (*stop)(void *arg);
     void *stop_arg;
     bool random;       // a frozen trunk may be as drawn; else its weights must come from somewhere

@@ -1,0 +1,18 @@
+// See the header.
+#include "base/stop.h"
+
+#include <stddef.h>
+
+static int (*stop_asked)(void *arg);
+static void *stop_arg;
+
+void sr_stop_set(int (*asked)(void *arg), void *arg) {
+    stop_asked = asked;
+    stop_arg = arg;
+}
+
+SrStatus sr_stop_check(void) {
+    if (stop_asked && stop_asked(stop_arg))
+        return sr_fail(SR_ERR_INTERRUPT, "stopped on request");
+    return SR_OK;
+}
