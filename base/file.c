@@ -329,6 +329,14 @@ SrStatus sr_file_remove(const char *path) {
     return SR_OK;
 }
 
+SrStatus sr_file_move(const char *from, const char *to) {
+    if (rename(from, to) != 0)
+        return fail_errno("cannot move", from);
+    sync_parent(from);
+    sync_parent(to);
+    return SR_OK;
+}
+
 SrStatus sr_file_join(char *out, size_t out_bytes, const char *dir, const char *name) {
     size_t len = strlen(dir);
     const char *slash = len == 0 || dir[len - 1] == '/' ? "" : "/";

@@ -42,6 +42,8 @@ bool sr_file_is_dir(const char *path);
 SrStatus sr_file_mkdirs(const char *path);                      // like mkdir -p
 SrStatus sr_file_symlink(const char *target, const char *path); // atomic; replaces an older link
 SrStatus sr_file_remove(const char *path);                      // missing is fine
+SrStatus sr_file_move(const char *from,
+                      const char *to); // within a file system; what stands at `to` goes
 // Claims a file for this process until sr_file_unlock or its end, however it ends; the file appears if
 // need be, stays, and names the holder.  *out: the claim.  SR_ERR_IO when another process holds it: the message names it.
 // Where the file system knows no locks, -1 and no protection.  A link or anything but a regular file under the

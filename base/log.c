@@ -12,9 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
+#define KEPT_BYTES 65536
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static SrLogLevel threshold = SR_LOG_INFO;
 static FILE *file;
+static bool keeping; // lines wait in `kept` for a file to be opened
+static SrText kept;
 static int live_shown; // a live line stands on the terminal and must be wiped before the next line
 
 static const char *const marks[] = {[SR_LOG_DEBUG] = "debug: ",
@@ -54,15 +60,27 @@ static void wipe_live(void) {
     live_shown = 0;
 }
 
-// Flushed line by line: after a kill the log ends where the run did.
-static void write_stamped(const char *mark, const char *line) {
-    char stamp[32];
+static void stamp(SrText *out, const char *mark, const char *line) {
+    char text[32];
     time_t now = time(NULL);
     struct tm tm;
     localtime_r(&now, &tm);
-    strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &tm);
-    fprintf(file, "%s %s%s\n", stamp, mark, line);
-    fflush(file);
+    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm);
+    sr_text_printf(out, "%s %s%s\n", text, mark, line);
+}
+
+// Flushed line by line: after a kill the log ends where the run did.  What cannot be written (a full disk) is lost and
+// no reason to stop.
+static void to_file(const char *mark, const char *line) {
+    SrText text = SR_TEXT_INIT;
+    if (!file && (!keeping || kept.len > KEPT_BYTES))
+        return;
+    stamp(file ? &text : &kept, mark, line);
+    if (file && text.s)
+        fputs(text.s, file);
+    if (file)
+        fflush(file);
+    sr_text_deinit(&text);
 }
 
 static void put(SrLogLevel level, const char *shown, const char *filed) {
@@ -71,8 +89,8 @@ static void put(SrLogLevel level, const char *shown, const char *filed) {
         wipe_live();
         fprintf(stderr, "%s%s\n", marks[level], shown);
     }
-    if (file && (level >= threshold || level >= SR_LOG_INFO))
-        write_stamped(marks[level], filed);
+    if (level >= threshold || level >= SR_LOG_INFO)
+        to_file(marks[level], filed);
     pthread_mutex_unlock(&lock);
 }
 
@@ -97,14 +115,38 @@ void sr_log_end_live(void) {
     pthread_mutex_unlock(&lock);
 }
 
+void sr_log_file(const char *fmt, ...) {
+    char line[4096];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    disarm(line);
+    pthread_mutex_lock(&lock);
+    to_file("", line);
+    pthread_mutex_unlock(&lock);
+}
+
+void sr_log_keep(void) {
+    pthread_mutex_lock(&lock);
+    keeping = true;
+    pthread_mutex_unlock(&lock);
+}
+
 // Appending, because a resumed run goes on in the log it left.
 SrStatus sr_log_open(const char *path) {
     FILE *f = fopen(path, "ae");
     if (!f)
         return sr_fail(SR_ERR_IO, "cannot open log file %s: %s", path, strerror(errno));
-    sr_log_close();
     pthread_mutex_lock(&lock);
+    if (file)
+        fclose(file);
     file = f;
+    if (kept.s)
+        fputs(kept.s, file);
+    fflush(file);
+    sr_text_deinit(&kept);
+    keeping = false;
     pthread_mutex_unlock(&lock);
     return SR_OK;
 }
@@ -114,6 +156,8 @@ void sr_log_close(void) {
     if (file)
         fclose(file);
     file = NULL;
+    sr_text_deinit(&kept);
+    keeping = false;
     pthread_mutex_unlock(&lock);
 }
 

@@ -16,7 +16,10 @@ void sr_log(SrLogLevel level, const char *fmt, ...) SR_PRINTF(2, 3);
 #define sr_warn(...) sr_log(SR_LOG_WARN, __VA_ARGS__)
 
 // Also appends every line, with a time stamp, to this file until sr_log_close.
+// From sr_log_keep on, lines wait for that file (at most 64 KiB) and are its first ones.
 SrStatus sr_log_open(const char *path);
+void sr_log_keep(void);
+void sr_log_file(const char *fmt, ...) SR_PRINTF(1, 2); // a line for the file alone
 void sr_log_close(void);
 
 // One line of information in two lengths: a terminal's, and that of the file and of a stderr that is none.

@@ -144,6 +144,40 @@ SrStatus sr_args_load_config(const SrArgs *given, const char *verb, SrConfig **o
     return sr_config_load(args.names[0], args.overrides, args.n_overrides, out);
 }
 
+static const char *command_argv[SR_ARGS_MAX + 2]; // with the program and the verb
+static int command_argc;
+
+void sr_args_remember(int argc, char **argv) {
+    command_argc = SR_MIN(argc, SR_COUNT(command_argv));
+    for (int i = 0; i < command_argc; i++)
+        command_argv[i] = argv[i];
+}
+
+// In single quotes unless every character means itself to every shell.
+static void add_quoted(const char *word, SrText *out) {
+    const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    if (*word && strspn(word, plain) == strlen(word)) {
+        sr_text_add(out, word);
+        return;
+    }
+    sr_text_add(out, "'");
+    for (const char *c = word; *c; c++)
+        if (*c == '\'')
+            sr_text_add(out, "'\\''");
+        else
+            sr_text_addn(out, c, 1);
+    sr_text_add(out, "'");
+}
+
+void sr_args_command(const char *leave_out, SrText *out) {
+    for (int i = 0; i < command_argc; i++) {
+        if (i > 0 && leave_out && strcmp(command_argv[i], leave_out) == 0)
+            continue;
+        sr_text_add(out, i ? " " : "");
+        add_quoted(command_argv[i], out);
+    }
+}
+
 // A full disk or a closed pipe behind stdout is a failure of the command.
 SrStatus sr_args_print(SrText *text) {
     SrStatus status = SR_OK;

@@ -32,6 +32,10 @@ SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out);
 bool sr_args_ask_help(int argc, char **argv); // --help or -h anywhere
 // The configuration a verb was given; exactly one name is expected.
 SrStatus sr_args_load_config(const SrArgs *args, const char *verb, SrConfig **out);
+// The command line of this process, for sr_args_command, before anything is taken from it; the words stay the caller's.
+void sr_args_remember(int argc, char **argv);
+// It again, as a line for a shell, without the argument `leave_out` (NULL: none) and what else there is of it.
+void sr_args_command(const char *leave_out, SrText *out);
 // Prints text to stdout and empties it.
 SrStatus sr_args_print(SrText *text);
 

@@ -97,6 +97,7 @@ static SrStatus dispatch(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     restart_with_settings(argv);
+    sr_args_remember(argc, argv);
     argc = take_log_level(argc, argv);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {

@@ -3,24 +3,41 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/machine_text.h"
+#include "base/parallel.h"
+#include "base/version.h"
+#include "base/yaml_edit.h"
 #include "cli/args.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
+#include "kernels/cpu.h"
 #include "trainer/eval/layer_report.h"
 #include "trainer/eval/linear.h"
 #include "trainer/eval/report.h"
 #include "trainer/run/metrics.h"
 #include "trainer/run/train.h"
 
-// The command that continues this run, for the message of an interrupted one.
-static void command_line(const SrArgs *args, SrText *out) {
-    sr_text_add(out, "sslrun");
-    for (int i = 0; i < args->n_names; i++)
-        sr_text_printf(out, " %s", args->names[i]);
-    for (int i = 0; i < args->n_overrides; i++)
-        sr_text_printf(out, " %s", args->overrides[i]);
+// The command that continues this run: this one, without what would begin anew.
+static void continuation(const SrConfig *config, SrText *out) {
+    sr_args_command("--restart", out);
+    if (!config->checkpoint.auto_resume)
+        sr_text_add(out, " CHECKPOINT.AUTO_RESUME=True");
+}
+
+// Above all other lines of this start in log.txt, which holds those of every start.
+static void say_heading(void) {
+    SrText command = SR_TEXT_INIT;
+    char machine[256];
+    sr_log_keep();
+    sr_args_command(NULL, &command);
+    sr_log_file("==== %s", command.s ? command.s : "");
+    sr_log_file("sslrun " SR_VERSION " on %s; kernels %s, %d threads",
+                sr_machine_text(machine, sizeof machine), sr_cpu_name(sr_cpu_level()),
+                sr_parallel_threads());
+    sr_text_deinit(&command);
 }
 
 // Mean losses of the first and last epoch say at a glance whether anything was learned.
@@ -29,6 +46,7 @@ static void print_result(const SrTrainResult *r, bool json, SrText *out) {
     if (json) {
         sr_json_begin(out);
         sr_json_int(out, "iterations", r->iterations);
+        sr_json_int(out, "updates_here", r->steps);
         sr_json_bool(out, "already_finished", r->already_finished);
         sr_json_float(out, "seconds", r->seconds);
         sr_json_float(out, "images_per_s", r->images_per_s);
@@ -41,8 +59,8 @@ static void print_result(const SrTrainResult *r, bool json, SrText *out) {
         sr_text_printf(out,
                        "trained %lld updates in %s: %.0f images/s, %.0f%% of the time waiting for "
                        "data, peak memory %s\n"
-                       "mean loss of the first epoch %.4f, of the last %.4f\n",
-                       (long long)r->iterations, sr_duration_text(r->seconds, took, sizeof took),
+                       "mean loss of the first epoch here %.4f, of the last %.4f\n",
+                       (long long)r->steps, sr_duration_text(r->seconds, took, sizeof took),
                        r->images_per_s, 100 * r->wait_share,
                        sr_bytes_text((double)r->peak_bytes, peak, sizeof peak), r->first_loss,
                        r->last_loss);
@@ -58,6 +76,36 @@ static SrStatus keep_line(const SrConfig *config, SrText *line) {
     sr_metrics_write(&metrics);
     sr_metrics_close(&metrics);
     return SR_OK;
+}
+
+// evaluated.json says which state of which run the last report of metrics.json is of, so that an evaluation that was
+// cut short is known.
+static SrStatus mark_evaluated(const SrConfig *config, const SrTrainResult *r) {
+    char path[4096];
+    SrText text = SR_TEXT_INIT;
+    SR_TRY(sr_file_join(path, sizeof path, config->checkpoint.dir, "evaluated.json"));
+    sr_json_begin(&text);
+    sr_json_string(&text, "run", r->run.id);
+    sr_json_int(&text, "iteration", r->iterations);
+    sr_json_end(&text);
+    SrStatus status = text.failed ? sr_fail(SR_ERR_MEMORY, "out of memory for %s", path)
+                                  : sr_file_write(path, text.s, text.len);
+    sr_text_deinit(&text);
+    return status;
+}
+
+// Whatever is wrong with the file, evaluating once more is the safe answer.
+static bool is_evaluated(const SrConfig *config, const SrTrainResult *r) {
+    char path[4096];
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *mark = NULL;
+    bool same =
+        sr_file_join(path, sizeof path, config->checkpoint.dir, "evaluated.json") == SR_OK &&
+        sr_json_load(&arena, path, 4096, &mark) == SR_OK &&
+        strcmp(sr_tree_text(mark, "run", ""), r->run.id) == 0 &&
+        sr_tree_int(mark, "iteration", -1) == r->iterations;
+    sr_arena_deinit(&arena);
+    return same;
 }
 
 // A trunk by kNN; linear probes over a frozen one by their layers; any other model with labels has
@@ -99,32 +147,50 @@ static SrStatus only_evaluate(const SrConfig *config, bool random, bool json) {
     return sr_args_print(&out);
 }
 
-// The run stays open until after the evaluation, which looks at the parameters in memory.
-static SrStatus train(const SrArgs *args, const SrConfig *config, bool random, bool json) {
+static bool wants_evaluation(const SrConfig *config, const SrTrainResult *r) {
+    return config->test_model && !config->test_only &&
+           (!config->supervised || sr_split_has_test(config)) &&
+           !(r->already_finished && is_evaluated(config, r));
+}
+
+static SrStatus evaluate_and_print(const SrConfig *config, SrRun *run, const SrTrainResult *r,
+                                   bool json) {
+    SrText out = SR_TEXT_INIT;
+    if (r->already_finished) // what training would have begun with: the features of a frozen trunk
+        SR_TRY(sr_run_begin(run, r->iterations, true));
+    SrStatus status = evaluate(config, run, json, &out);
+    if (status == SR_OK)
+        status = sr_args_print(&out);
+    sr_text_deinit(&out);
+    return status == SR_OK ? mark_evaluated(config, r) : status;
+}
+
+static SrStatus train_and_print(const SrConfig *config, const SrTrainOptions *options, bool json,
+                                SrRun **run, SrTrainResult *result) {
+    SR_TRY(sr_train(config, options, run, result));
+    if (!config->test_only)
+        print_result(result, json, options->test);
+    return sr_args_print(options->test);
+}
+
+// options: what the flags say.  The run stays open until after the evaluation, which looks at the parameters in memory.
+static SrStatus train(const SrConfig *config, SrTrainOptions options, bool json) {
     SrText command = SR_TEXT_INIT, out = SR_TEXT_INIT;
     SrRun *run = NULL;
     SrTrainResult result;
-    command_line(args, &command);
+    continuation(config, &command);
     sr_interrupt_at_once(
         "stopped before the first step: nothing is lost, the same command goes on");
-    SrTrainOptions options = {
-        .stop = sr_interrupt_asked, .test = &out, .again = command.s, .random = random};
-    SrStatus status = sr_train(config, &options, &run, &result);
-    if (status == SR_OK) {
-        if (!config->test_only)
-            print_result(&result, json, &out);
-        status = sr_args_print(&out);
-    }
+    options.stop = sr_interrupt_asked;
+    options.test = &out;
+    options.again = command.s;
+    SrStatus status = train_and_print(config, &options, json, &run, &result);
     sr_interrupt_at_once("the evaluation was cut short: the same command catches up on it");
     if (status == SR_OK && sr_interrupt_signal())
         status = sr_fail(SR_ERR_INTERRUPT, "training had just finished and is saved; the same "
                                            "command catches up on its evaluation");
-    bool test = config->test_model && !config->test_only && !result.already_finished;
-    if (status == SR_OK && test && (!config->supervised || sr_split_has_test(config))) {
-        status = evaluate(config, run, json, &out);
-        if (status == SR_OK)
-            status = sr_args_print(&out);
-    }
+    if (status == SR_OK && wants_evaluation(config, &result))
+        status = evaluate_and_print(config, run, &result, json);
     sr_interrupt_uninstall();
     sr_run_close(run);
     sr_log_close();
@@ -134,24 +200,33 @@ static SrStatus train(const SrArgs *args, const SrConfig *config, bool random, b
 }
 
 static SrStatus run_verb(int argc, char **argv) {
-    bool json = false, random = false;
+    bool json = false;
+    SrTrainOptions options = {.stop = NULL};
     const SrFlag flags[] = {
         {"--json", &json, NULL, "results as JSON lines", NULL},
-        {"--random", &random, NULL, "a frozen trunk may be one that nobody trained", NULL},
+        {"--random", &options.random, NULL, "a frozen trunk may be one that nobody trained", NULL},
+        {"--restart", &options.restart, NULL,
+         "begin anew; checkpoints that CHECKPOINT.DIR holds move to earlier-N/ below it", NULL},
         {0}};
     SrArgs args;
     SrConfig *config;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    say_heading();
     SR_TRY(sr_args_load_config(&args, "train", &config));
-    SrStatus status = config->test_only && !config->supervised ? only_evaluate(config, random, json)
-                                                               : train(&args, config, random, json);
+    SrStatus status;
+    if (options.restart && config->test_only)
+        status = sr_fail(SR_ERR_CONFIG, "--restart trains anew and TEST_ONLY does not train");
+    else
+        status = config->test_only && !config->supervised
+                     ? only_evaluate(config, options.random, json)
+                     : train(config, options, json);
     sr_config_free(config);
     return status;
 }
 
 const SrVerb sr_verb_train = {
     .name = "train",
-    .usage = "sslrun [train] CONFIG [KEY=VALUE ...] [--random] [--json]",
+    .usage = "sslrun [train] CONFIG [KEY=VALUE ...] [--restart] [--random] [--json]",
     .help = "Pretrains from a configuration, going on where the run folder stands.",
     .run = run_verb,
 };

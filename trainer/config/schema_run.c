@@ -129,20 +129,23 @@ const SrOption sr__schema_checkpoint[] = {
     {"APPEND_DISTR_RUN_ID", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, ONE_PROCESS},
     {"BACKEND", SR_OPT_IGNORED, 0, "disk", 0, 0, SR_REFUSED, "checkpoints go to disk"},
     {"AUTO_RESUME", SR_OPT_BOOL, OFF(checkpoint.auto_resume), "True", 0, 0, NULL,
-     "Go on from the newest checkpoint of the run folder."},
+     "Go on from the newest checkpoint of the run folder; False begins anew, as --restart does: checkpoints that are"
+     " there move to earlier-N/ below the folder."},
     {"CHECKPOINT_FREQUENCY", SR_OPT_INT, OFF(checkpoint.checkpoint_frequency), "1", -1, 1e9, NULL,
      "Epochs between two checkpoints; -1 or 0: only at the end."},
     {"CHECKPOINT_ITER_FREQUENCY", SR_OPT_INT64, OFF(checkpoint.checkpoint_iter_frequency), "-1", -1, 1e15, NULL,
      "Iterations between two checkpoints within an epoch; -1 or 0: none."},
     {"OVERWRITE_EXISTING", SR_OPT_BOOL, OFF(checkpoint.overwrite_existing), "False", 0, 0, NULL,
-     "Start anew in a folder that holds a finished or other run."},
+     "Begin anew where the folder holds a finished run, one of another model or configuration, or only damaged"
+     " checkpoints, which move to earlier-N/ below it; an unfinished run of this configuration is gone on with."},
     {"LATEST_CHECKPOINT_RESUME_FILE_NUM", SR_OPT_IGNORED, 0, "1", 0, 0, NULL, "the newest whole checkpoint is taken"},
     {"USE_SYMLINK_CHECKPOINT_FOR_RESUME", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
      "the link to the newest checkpoint is always there"},
     {"KEEP_BEST", SR_OPT_BOOL, OFF(checkpoint.keep_best), "True", 0, 0, NULL,
      "With labels: model_best holds the model of the best test phase, by the first meter's first value (ours)."},
     {"KEEP_LAST", SR_OPT_INT, OFF(checkpoint.keep_last), "0", 0, 1e9, NULL,
-     "How many phase and iteration checkpoints stay (ours); 0: all."},
+     "How many phase and iteration checkpoints of this run stay, and finals of fewer epochs (ours); 0: all.  What was"
+     " written for an interruption goes once the run has gone on, whatever stands here."},
     SR_OPTION_END,
 };
 

@@ -1,12 +1,13 @@
 // Checkpoint files: gather tensors, checksum, write; read, verify, compare, copy.  Not the choice
 // of a file.
 //
-// Metadata keys: format, format_version, sslrun_version, epoch, batch, iteration, loss_sum,
-// loss_min, loss_max, best, finished, config (JSON), checksums (JSON: name -> CRC-32), metadata_checksum
-// (CRC-32 over all the others).
+// Metadata keys: format, format_version, sslrun_version, run, started, epoch, batch, iteration, batch_size, images,
+// stopped, kernels, loss_sum, loss_min, loss_max, best, finished, config (JSON), checksums (JSON: name -> CRC-32),
+// metadata_checksum (CRC-32 over all the others).
 #include "trainer/run/checkpoint.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -113,7 +114,7 @@ static SrStatus list_init(TensorList *list, const SrCheckpointParts *parts) {
 
 // ---- saving -------------------------------------------------------------------------------------
 
-#define META_MAX 16
+#define META_MAX 24
 typedef struct {
     SrArena *arena;
     const char *keys[META_MAX], *values[META_MAX];
@@ -141,9 +142,15 @@ static void meta_float(Meta *m, const char *key, double value) {
 // Together with the configuration's seed this is all that sample order, augmentation and schedules
 // depend on.
 static void meta_position(Meta *m, const SrPosition *at) {
+    meta_add(m, "run", at->run.id);
+    meta_int(m, "started", at->run.started);
     meta_int(m, "epoch", at->epoch);
     meta_int(m, "batch", at->batch);
     meta_int(m, "iteration", at->iteration);
+    meta_int(m, "batch_size", at->batch_size);
+    meta_int(m, "images", at->images);
+    meta_int(m, "stopped", at->stopped);
+    meta_add(m, "kernels", at->kernels);
     meta_float(m, "loss_sum", at->loss_sum);
     meta_float(m, "loss_min", at->loss_min);
     meta_float(m, "loss_max", at->loss_max);
@@ -265,18 +272,30 @@ static double meta_number(const SrSafetensors *st, const char *key) {
     return text ? strtod(text, NULL) : 0;
 }
 
+// Likewise as "".
+static void meta_text(const SrSafetensors *st, const char *key, char *out, size_t bytes) {
+    const char *text = sr_safetensors_meta(st, key);
+    snprintf(out, bytes, "%s", text ? text : "");
+}
+
 // Doubles hold whole numbers exactly up to 2^53, far beyond any count of updates.
 static void read_position(const SrSafetensors *st, SrPosition *at) {
     *at = (SrPosition){
         .epoch = (int64_t)meta_number(st, "epoch"),
         .batch = (int64_t)meta_number(st, "batch"),
         .iteration = (int64_t)meta_number(st, "iteration"),
+        .run = {.started = (int64_t)meta_number(st, "started")},
+        .batch_size = (int)meta_number(st, "batch_size"),
+        .images = (int64_t)meta_number(st, "images"),
+        .stopped = meta_number(st, "stopped") != 0,
         .loss_sum = meta_number(st, "loss_sum"),
         .loss_min = meta_number(st, "loss_min"),
         .loss_max = meta_number(st, "loss_max"),
         .best = meta_number(st, "best"),
         .finished = meta_number(st, "finished") != 0,
     };
+    meta_text(st, "run", at->run.id, sizeof at->run.id);
+    meta_text(st, "kernels", at->kernels, sizeof at->kernels);
 }
 
 // Each difference between the file and the model, the first few in words.  Returns their number.
@@ -371,14 +390,14 @@ static bool is_bookkeeping(const char *path) {
                                            "LOG_FREQUENCY",
                                            "TEST_",
                                            "VERBOSE",
-                                           "MACHINE.",
+                                           "MACHINE.DEVICE",
                                            "DATA.NUM_DATALOADER_WORKERS",
                                            "METERS.",
                                            "EXTRACT_FEATURES."};
     for (int i = 0; i < SR_COUNT(prefixes); i++)
         if (sr_text_starts(path, prefixes[i]))
             return true;
-    return false;
+    return sr_text_ends(path, ".output_dir"); // of a loss, which writes nothing
 }
 
 // Values in flow style keep a changed list of transforms on the one line.

@@ -13,11 +13,24 @@
 
 #define SR_CHECKPOINT_FORMAT 1
 
+#define SR_RUN_ID_BYTES 20
+
+// Whose checkpoint it is: drawn when a run begins and kept by all that goes on from it.
+typedef struct {
+    char id[SR_RUN_ID_BYTES]; // "" in files of programs before there were any
+    int64_t started;          // milliseconds since 1970; later than any other run of the folder
+} SrRunIdentity;
+
 // Where a run stands.  `where` of the schedules, the sample order and every draw follow from it.
 typedef struct {
-    int64_t epoch;     // in progress, from 0
-    int64_t batch;     // next batch of that epoch
+    SrRunIdentity run;
+    int64_t epoch; // in progress, from 0
+    int64_t batch; // next batch of that epoch; behind its last one when a test phase is still due
     int64_t iteration; // updates done since the start
+    int batch_size;    // images an update, and
+    int64_t images;    // images the sample order is drawn of: what `batch` counts by; 0: unknown
+    bool stopped;      // written because the run was asked to stop, and of no use once it went on
+    char kernels[24];  // the instruction set it was computed with; "": unknown
     double loss_sum;   // of this epoch's steps so far, for its mean
     double loss_min, loss_max;
     double best;   // of the test phases so far, in the first meter's first value; 0: none

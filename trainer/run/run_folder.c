@@ -1,4 +1,4 @@
-// The run folder: names, link, keep-last, and the search for the checkpoint to go on from.
+// The run folder: names, order, link, pruning.  Which checkpoint a run goes on from is resume.c's.
 #include "trainer/run/run_folder.h"
 
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "trainer/run/run_folder_internal.h"
 
-#define LINK_NAME "checkpoint.safetensors"
 #define PATH_BYTES 4096
 
 static const char *const stems[] = {
@@ -40,7 +40,7 @@ static bool parse_name(const char *name, SrFolderEntry *out) {
         long long number = strtoll(name + len, &end, 10);
         if (strcmp(end, ".safetensors") != 0 || strlen(name) >= sizeof out->name)
             return false;
-        *out = (SrFolderEntry){.kind = (SrCheckpointKind)k, .number = number, .iteration = -1};
+        *out = (SrFolderEntry){.kind = (SrCheckpointKind)k, .number = number};
         snprintf(out->name, sizeof out->name, "%s", name);
         return true;
     }
@@ -49,23 +49,35 @@ static bool parse_name(const char *name, SrFolderEntry *out) {
 
 // ---- listing ------------------------------------------------------------------------------------
 
-// Most updates first; of two with the same number the one that says more (final, phase, iteration).
+// Negative: a comes first.
+static int larger_first(int64_t a, int64_t b) { return (a < b) - (a > b); }
+
+// The run that began last first, and its furthest checkpoint: by epochs, then by images within the epoch, because
+// updates of two batch sizes do not compare.  Of two at the same place the one that says more (final, phase,
+// iteration).
 static int newer_first(const void *a, const void *b) {
     const SrFolderEntry *x = a, *y = b;
-    if (x->iteration != y->iteration)
-        return x->iteration < y->iteration ? 1 : -1;
-    return (x->kind < y->kind) - (x->kind > y->kind);
+    const SrPosition *p = &x->at, *q = &y->at;
+    int by[] = {
+        larger_first(x->readable, y->readable),
+        larger_first(p->run.started, q->run.started),
+        strcmp(q->run.id, p->run.id),
+        larger_first(p->epoch, q->epoch),
+        larger_first(p->batch * SR_MAX(p->batch_size, 1), q->batch * SR_MAX(q->batch_size, 1)),
+        larger_first(p->iteration, q->iteration),
+        larger_first(x->kind, y->kind),
+        strcmp(x->name, y->name),
+    };
+    for (int i = 0; i < SR_COUNT(by); i++)
+        if (by[i])
+            return by[i];
+    return 0;
 }
 
-// A file that cannot be read keeps iteration -1: it sorts last and is tried last.
 static SrStatus read_entry(const char *dir, SrFolderEntry *entry) {
     char path[PATH_BYTES];
-    SrPosition at;
     SR_TRY(sr_file_join(path, sizeof path, dir, entry->name));
-    if (sr_checkpoint_position(path, &at) == SR_OK) {
-        entry->iteration = at.iteration;
-        entry->finished = at.finished;
-    }
+    entry->readable = sr_checkpoint_position(path, &entry->at) == SR_OK;
     return SR_OK;
 }
 
@@ -99,13 +111,26 @@ done:
     return SR_OK;
 }
 
+// Once more through the metadata, for the reason.
+void sr__folder_warn_unreadable(const char *dir, const SrFolderEntry *entries, int n) {
+    for (int i = 0; i < n; i++) {
+        char path[PATH_BYTES];
+        SrPosition unused;
+        if (!entries[i].readable &&
+            (sr_file_join(path, sizeof path, dir, entries[i].name) != SR_OK ||
+             sr_checkpoint_position(path, &unused) != SR_OK))
+            sr_warn("%s; it is passed over", sr_status_message());
+    }
+}
+
 // For evaluation; the loader of weights verifies the file again before it uses a number of it.
 SrStatus sr_folder_newest(const char *dir, char *path, size_t path_bytes) {
     SrFolderEntry *entries;
     int n;
     SR_TRY(sr_folder_list(dir, &entries, &n));
     SrStatus status;
-    if (n > 0 && entries[0].iteration >= 0)
+    sr__folder_warn_unreadable(dir, entries, n);
+    if (n > 0 && entries[0].readable)
         status = sr_file_join(path, path_bytes, dir, entries[0].name);
     else
         status = sr_fail(SR_ERR_CONFIG,
@@ -118,20 +143,26 @@ SrStatus sr_folder_newest(const char *dir, char *path, size_t path_bytes) {
 
 // ---- saving -------------------------------------------------------------------------------------
 
-// Finished checkpoints always stay; of the others the newest `keep`.
-static SrStatus prune(const char *dir, int keep) {
-    if (keep <= 0)
-        return SR_OK;
+// What goes once `just` is there: of its run what was written for a stop, and of the rest what is beyond the newest
+// `keep` (0: nothing); the newest final checkpoint is never counted.  Other runs' files, and unreadable ones, are
+// somebody's evidence and not ours to delete.
+static SrStatus prune(const char *dir, int keep, const SrFolderEntry *just) {
     SrFolderEntry *entries;
-    int n, kept = 0;
+    int n, kept = just->kind != SR_CHECKPOINT_FINAL;
+    bool final_seen = just->kind == SR_CHECKPOINT_FINAL;
     SR_TRY(sr_folder_list(dir, &entries, &n));
     SrStatus status = SR_OK;
     for (int i = 0; i < n && status == SR_OK; i++) {
+        const SrFolderEntry *e = &entries[i];
         char path[PATH_BYTES];
-        // Unreadable files are somebody's evidence and not ours to delete.
-        if (entries[i].kind == SR_CHECKPOINT_FINAL || entries[i].iteration < 0 || kept++ < keep)
+        if (!e->readable || strcmp(e->name, just->name) == 0 ||
+            strcmp(e->at.run.id, just->at.run.id) != 0)
             continue;
-        status = sr_file_join(path, sizeof path, dir, entries[i].name);
+        bool newest_final = e->kind == SR_CHECKPOINT_FINAL && !final_seen;
+        final_seen |= newest_final;
+        if (newest_final || (!e->at.stopped && (keep <= 0 || kept++ < keep)))
+            continue;
+        status = sr_file_join(path, sizeof path, dir, e->name);
         if (status == SR_OK)
             status = sr_file_remove(path);
     }
@@ -139,76 +170,43 @@ static SrStatus prune(const char *dir, int keep) {
     return status;
 }
 
+// The run is not worth less for lacking a link.  Said once: a run saves often.
+static void no_link(const char *link, const char *why) {
+    static bool said;
+    if (!said)
+        sr_warn("%s: %s; checkpoints are whole, but there is no link to the newest", link, why);
+    said = true;
+}
+
+// A link that could not be moved would point to a file that pruning may remove.
+static void move_link(const char *link, const char *file) {
+    if (sr_file_exists(link) && !sr_file_is_link(link)) {
+        no_link(link, "a file stands in the place of the link");
+        return;
+    }
+    if (sr_file_symlink(file, link) == SR_OK)
+        return;
+    no_link(link, sr_status_message());
+    if (sr_file_is_link(link) && sr_file_remove(link) != SR_OK)
+        sr_warn("%s", sr_status_message());
+}
+
 // The link moves after the file is safely there, and pruning comes last: killed anywhere between,
 // the folder holds at least one whole checkpoint and the link points to a whole file.
 SrStatus sr_folder_save(const SrCheckpointConfig *config, SrCheckpointKind kind,
                         const SrCheckpointParts *parts, const SrPosition *at, char *name,
                         size_t name_bytes) {
-    char path[PATH_BYTES], link[PATH_BYTES], file[96];
-    entry_name(kind, kind == SR_CHECKPOINT_ITERATION ? at->iteration : at->epoch - 1, file,
-               sizeof file);
-    SR_TRY(sr_file_join(path, sizeof path, config->dir, file));
-    SR_TRY(sr_file_join(link, sizeof link, config->dir, LINK_NAME));
+    char path[PATH_BYTES], link[PATH_BYTES];
+    SrFolderEntry just = {.kind = kind, .readable = true, .at = *at};
+    entry_name(kind, kind == SR_CHECKPOINT_ITERATION ? at->iteration : at->epoch - 1, just.name,
+               sizeof just.name);
+    SR_TRY(sr_file_join(path, sizeof path, config->dir, just.name));
+    SR_TRY(sr_file_join(link, sizeof link, config->dir, SR__LINK_NAME));
     SR_TRY(sr_checkpoint_save(path, parts, at));
     if (name)
-        snprintf(name, name_bytes, "%s", file);
+        snprintf(name, name_bytes, "%s", just.name);
     if (kind == SR_CHECKPOINT_BEST)
         return SR_OK;
-    SR_TRY(sr_file_symlink(file, link));
-    return prune(config->dir, config->keep_last);
-}
-
-// ---- resuming -----------------------------------------------------------------------------------
-
-// One line, not an error: raising num_epochs or the learning rate of a resumed run is legitimate.
-static SrStatus say_changes(const char *path, const SrCheckpointParts *parts) {
-    SrText changes = SR_TEXT_INIT;
-    SrStatus status = sr_checkpoint_changes(path, parts->config, &changes);
-    if (status == SR_OK && changes.len > 0)
-        sr_warn("the configuration is not the one this run began with: %s", changes.s);
-    sr_text_deinit(&changes);
-    return status;
-}
-
-// Tries entries in order.  OVERWRITE_EXISTING means "go on as if the finished checkpoint were not
-// there".
-static SrStatus try_entries(const SrCheckpointConfig *config, const SrFolderEntry *entries, int n,
-                            const SrCheckpointParts *parts, SrPosition *at, SrResume *out,
-                            char *path, size_t path_bytes) {
-    for (int i = 0; i < n; i++) {
-        // VISSL's meaning of the key.
-        if (config->overwrite_existing && entries[i].kind == SR_CHECKPOINT_FINAL)
-            continue;
-        SR_TRY(sr_file_join(path, path_bytes, config->dir, entries[i].name));
-        SrStatus status = sr_checkpoint_load(path, parts, at);
-        if (status == SR_OK) {
-            *out = SR_RESUME_CONTINUE;
-            return say_changes(path, parts);
-        }
-        if (status != SR_ERR_IO)
-            return status;
-        sr_warn("%s; trying the checkpoint before it", sr_status_message());
-    }
-    return SR_OK;
-}
-
-// Whether a run has finished is judged by the updates it has seen and not by the name of its file,
-// so raising num_epochs continues a finished run.
-SrStatus sr_folder_resume(const SrCheckpointConfig *config, const SrCheckpointParts *parts,
-                          int64_t max_iterations, SrPosition *at, SrResume *out, char *path,
-                          size_t path_bytes) {
-    *out = SR_RESUME_FRESH;
-    *at = (SrPosition){0};
-    if (!config->auto_resume)
-        return SR_OK;
-    SrFolderEntry *entries;
-    int n;
-    SR_TRY(sr_folder_list(config->dir, &entries, &n));
-    SrStatus status = try_entries(config, entries, n, parts, at, out, path, path_bytes);
-    if (status == SR_OK && *out == SR_RESUME_CONTINUE && at->iteration >= max_iterations)
-        *out = SR_RESUME_FINISHED;
-    if (status == SR_OK && *out == SR_RESUME_FRESH && n > 0 && !config->overwrite_existing)
-        sr_warn("no checkpoint in '%s' can be read: starting from the beginning", config->dir);
-    sr_free(entries);
-    return status;
+    move_link(link, just.name);
+    return prune(config->dir, config->keep_last, &just);
 }

@@ -11,11 +11,13 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "kernels/cpu.h"
 #include "trainer/eval/online_probe.h"
 #include "trainer/model/weights_init.h"
 #include "trainer/run/data_summary.h"
 #include "trainer/run/metrics.h"
 #include "trainer/run/phases.h"
+#include "trainer/run/position.h"
 #include "trainer/run/progress.h"
 #include "trainer/run/run_folder.h"
 
@@ -34,7 +36,6 @@ typedef struct {
     SrMetrics lines, epochs; // stdout.json, metrics.json
     SrTrainResult *result;
     double waited_s; // of result->seconds
-    int64_t steps;   // done by this process
     double live_at;  // clock of the last live line
     char last_saved[PATH_BYTES];
     int lock; // on the folder
@@ -42,8 +43,7 @@ typedef struct {
 
 // ---- before the first step ----------------------------------------------------------------------
 
-// Names are VISSL's; all three files are appended to, so a run that was resumed ten times is one
-// story.
+// The log goes on whatever happens to the folder's checkpoints.
 static SrStatus open_folder(Train *t) {
     const char *dir = t->config->checkpoint.dir;
     char path[PATH_BYTES];
@@ -53,7 +53,12 @@ static SrStatus open_folder(Train *t) {
     if (claimed != SR_OK)
         return sr_fail_prefix(claimed, "CHECKPOINT.DIR");
     SR_TRY(sr_file_join(path, sizeof path, dir, "log.txt"));
-    SR_TRY(sr_log_open(path));
+    return sr_log_open(path);
+}
+
+// Names are VISSL's; both files are appended to, so a run that was resumed ten times is one story.
+static SrStatus open_metrics(Train *t) {
+    const char *dir = t->config->checkpoint.dir;
     SR_TRY(sr_metrics_open(&t->lines, dir, "stdout.json"));
     return sr_metrics_open(&t->epochs, dir, "metrics.json");
 }
@@ -104,35 +109,72 @@ static SrStatus check_weights(const Train *t, const char *path) {
         frozen ? "frozen trunk" : "model of TEST_ONLY", t->config->checkpoint.dir);
 }
 
+// Where the run's numbers come from besides its configuration.
+static void kernels_text(const SrConfig *config, char out[24]) {
+    bool pairs = config->model.use_amp && sr_cpu_has_bf16();
+    snprintf(out, 24, "%s%s", sr_cpu_name(sr_cpu_level()), pairs ? "_bf16" : "");
+}
+
+// Nothing stands in the way of going on, but a reader of the figures should know.
+static void check_kernels(Train *t) {
+    char now[24];
+    kernels_text(t->config, now);
+    if (*t->at.kernels && strcmp(t->at.kernels, now) != 0)
+        sr_warn("the run was computed with %s until here and is with %s from now on: the last bits "
+                "of its numbers differ from those of one machine alone",
+                t->at.kernels, now);
+    snprintf(t->at.kernels, sizeof t->at.kernels, "%s", now);
+}
+
+// A new run: with the weights that the configuration names, or as it was drawn.  Nothing is moved for one that cannot
+// begin.
+static SrStatus start_fresh(Train *t) {
+    SrWeightsSource source = sr_weights_source(&t->config->model);
+    t->last_saved[0] = '\0';
+    SR_TRY(check_weights(t, source.path));
+    if (*source.path)
+        SR_TRY(sr_weights_load(&source, sr_run_parts(t->run).params));
+    return t->config->test_only ? SR_OK : sr_folder_move_aside(t->config->checkpoint.dir);
+}
+
 // A checkpoint of this folder wins over PARAMS_FILE, which describes how the run began.
 static SrStatus resume_or_init(Train *t, SrResume *how) {
     SrCheckpointParts parts = sr_run_parts(t->run);
-    SR_TRY(sr_folder_resume(&t->config->checkpoint, &parts, t->run->max_iterations, &t->at, how,
-                            t->last_saved, sizeof t->last_saved));
-    if (*how == SR_RESUME_FRESH) {
-        SrWeightsSource source = sr_weights_source(&t->config->model);
-        t->last_saved[0] = '\0';
-        SR_TRY(check_weights(t, source.path));
-        return *source.path ? sr_weights_load(&source, parts.params) : SR_OK;
-    }
-    if (*how == SR_RESUME_CONTINUE)
+    SrResumeOptions options = {.checkpoint = &t->config->checkpoint,
+                               .num_epochs = t->config->optimizer.num_epochs,
+                               .restart = t->options->restart && !t->config->test_only,
+                               .look_only = t->config->test_only};
+    SR_TRY(sr_folder_resume(&options, &parts, &t->at, how, t->last_saved, sizeof t->last_saved));
+    t->result->run = t->at.run;
+    if (*how == SR_RESUME_FRESH)
+        SR_TRY(start_fresh(t));
+    return open_metrics(t);
+}
+
+// A checkpoint from another batch size or data set counts batches that are not ours.
+static void fit_position(Train *t) {
+    const SrRun *run = t->run;
+    SrPosition was = t->at;
+    int64_t again, images = sr_loader_samples(run->train.loader);
+    SrFit fit = sr_position_fit(&t->at, run->batch, images, run->steps_per_epoch, &again);
+    if (fit == SR_FIT_BATCH)
+        sr_warn("batches of %d where the checkpoint had %d: going on behind the same images, as "
+                "update %lld instead of %lld (%lld images are seen again)",
+                run->batch, was.batch_size, (long long)t->at.iteration, (long long)was.iteration,
+                (long long)again);
+    else if (fit == SR_FIT_RESTART && was.iteration > 0)
+        sr_warn("the checkpoint counts %lld updates where this data and batch size give %lld: "
+                "starting its epoch %lld again",
+                (long long)was.iteration, (long long)(was.epoch * run->steps_per_epoch + was.batch),
+                (long long)was.epoch);
+}
+
+static void say_start(const Train *t, SrResume how) {
+    if (how == SR_RESUME_CONTINUE)
         sr_info("going on from %s: epoch %lld, batch %lld, %lld of %lld updates done",
                 t->last_saved, (long long)t->at.epoch, (long long)t->at.batch,
                 (long long)t->at.iteration, (long long)t->run->max_iterations);
-    return SR_OK;
-}
-
-// A checkpoint from another batch size or data set counts batches that are not ours: its epoch
-// starts again.
-static void check_position(Train *t) {
-    int64_t expected = t->at.epoch * t->run->steps_per_epoch + t->at.batch;
-    if (t->at.iteration == expected && t->at.batch <= t->run->steps_per_epoch)
-        return;
-    sr_warn("the checkpoint counts %lld updates where this data and batch size give %lld: starting "
-            "its epoch %lld again",
-            (long long)t->at.iteration, (long long)expected, (long long)t->at.epoch);
-    t->at.batch = 0;
-    t->at.iteration = t->at.epoch * t->run->steps_per_epoch;
+    sr_log_file("run %s", t->at.run.id);
 }
 
 // ---- saving -------------------------------------------------------------------------------------
@@ -172,6 +214,8 @@ static SrStatus save_by_epoch(Train *t) {
 
 // An iteration checkpoint whatever the frequencies say; the message ends in the command to paste.
 static SrStatus interrupted(Train *t) {
+    int64_t every = t->config->checkpoint.checkpoint_iter_frequency;
+    t->at.stopped = every <= 0 || t->at.iteration % every != 0;
     SR_TRY(save(t, SR_CHECKPOINT_ITERATION));
     return sr_fail(SR_ERR_INTERRUPT,
                    "stopped after %lld of %lld updates and saved %s; to go on: %s",
@@ -281,7 +325,7 @@ static SrStatus one_step(Train *t, const int64_t *labels, double began, double w
     sr_progress_step(&t->progress, seconds, wait_s);
     t->result->seconds += seconds;
     t->waited_s += wait_s;
-    t->steps++;
+    t->result->steps++;
     count_loss(&t->at, loss);
     SrProgressLine line = {t->at.epoch,          t->at.iteration, t->at.batch,
                            run->steps_per_epoch, args.lr,         loss};
@@ -453,13 +497,15 @@ static SrStatus train_all(Train *t) {
     if (how == SR_RESUME_FINISHED) {
         t->result->already_finished = true;
         t->result->iterations = t->at.iteration;
-        sr_info("%s: training has finished (%lld updates); set CHECKPOINT.OVERWRITE_EXISTING=true "
-                "or another "
-                "CHECKPOINT.DIR to train again",
-                t->last_saved, (long long)t->at.iteration);
+        sr_info("%s: training has finished (%lld updates, %lld epochs); --restart, or another "
+                "CHECKPOINT.DIR, trains again",
+                t->last_saved, (long long)t->at.iteration, (long long)t->at.epoch);
         return SR_OK;
     }
-    check_position(t);
+    t->at.stopped = false;
+    fit_position(t);
+    check_kernels(t);
+    say_start(t, how);
     say_cost(t);
     say_facts(t);
     SR_TRY(sr_config_save(t->config, t->config->checkpoint.dir));
@@ -483,7 +529,7 @@ static void fill_result(Train *t) {
     struct rusage usage;
     SrTrainResult *r = t->result;
     r->iterations = t->at.iteration;
-    r->images_per_s = r->seconds > 0 ? (double)t->steps * t->run->batch / r->seconds : 0;
+    r->images_per_s = r->seconds > 0 ? (double)r->steps * t->run->batch / r->seconds : 0;
     r->wait_share = r->seconds > 0 ? fmin(t->waited_s / r->seconds, 1) : 0;
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         r->peak_bytes = (size_t)usage.ru_maxrss * 1024;

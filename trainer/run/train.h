@@ -16,11 +16,14 @@ typedef struct {
     bool random;       // a frozen trunk may be as drawn; else its weights must come from somewhere
     SrText *test;      // TEST_ONLY: receives the meters as one JSON line; may be NULL
     const char *again; // the command line that continues this run, for the message; may be NULL
+    bool restart;      // begin anew whatever the folder holds (run_folder.h)
 } SrTrainOptions;
 
 typedef struct {
     bool already_finished; // nothing was done: the folder holds a finished run
-    int64_t iterations;    // updates in all
+    SrRunIdentity run;
+    int64_t iterations; // updates in all
+    int64_t steps;      // of them by this process
     int epochs;
     double first_loss; // mean of the first epoch this process completed
     double last_loss;  // and of the last
