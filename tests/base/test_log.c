@@ -35,6 +35,34 @@ static void test_file_gets_marked_lines(void **state) {
     temp_dir_remove(dir);
 }
 
+// What is said before the file is known stands at its head; lines for the file alone too.
+static void test_kept_lines(void **state) {
+    (void)state;
+    char dir[64], path[128], *text;
+    size_t bytes;
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/log.txt", dir);
+    sr_warn("before anything is kept");
+    sr_log_keep();
+    sr_log_file("a heading");
+    sr_warn("early");
+    CHECK_OK(sr_log_open(path));
+    sr_warn("late");
+    sr_log_close();
+    sr_log_keep();
+    for (int i = 0; i < 100; i++)
+        sr_log_file("%s %1000d", "bounded", i);
+    CHECK_OK(sr_log_open(path));
+    sr_log_close();
+    CHECK_OK(sr_file_read(path, 1 << 20, &text, &bytes));
+    const char *heading = strstr(text, "a heading\n"), *early = strstr(text, "warning: early\n");
+    CHECK(heading && early && strstr(early, "warning: late\n") && heading < early);
+    CHECK(!strstr(text, "anything") && text[4] == '-');
+    CHECK(strstr(text, "bounded") && bytes < 70000);
+    sr_free(text);
+    temp_dir_remove(dir);
+}
+
 static void test_unwritable(void **state) {
     (void)state;
     CHECK_FAILS(sr_log_open("/nonexistent/folder/log.txt"), SR_ERR_IO,
@@ -42,4 +70,4 @@ static void test_unwritable(void **state) {
     sr_info("still works");
 }
 
-SR_TESTS(log, unit(test_file_gets_marked_lines), unit(test_unwritable))
+SR_TESTS(log, unit(test_file_gets_marked_lines), unit(test_kept_lines), unit(test_unwritable))

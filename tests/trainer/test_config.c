@@ -57,6 +57,20 @@ static SrStatus try_text(const char *more) {
     return status;
 }
 
+// A configuration that names no run folder has one of its own, which other keys can refer to.
+static void test_run_folder_of_the_name(void **state) {
+    (void)state;
+    const char *refer = "CLUSTERFIT.OUTPUT_DIR=${CHECKPOINT.DIR}/labels";
+    SrConfig *c;
+    CHECK_OK(sr_config_parse(swav, "some/where/my.run.yml", &refer, 1, &c));
+    CHECK_STR(c->checkpoint.dir, "runs/my.run");
+    CHECK_STR(c->cluster.output_dir, "runs/my.run/labels");
+    sr_config_free(c);
+    c = load((const char *const[]){"CHECKPOINT.DIR=."}, 1);
+    CHECK_STR(c->checkpoint.dir, ".");
+    sr_config_free(c);
+}
+
 static void test_defaults_are_vissls(void **state) {
     (void)state;
     SrConfig *c = load(NULL, 0);
@@ -75,7 +89,7 @@ static void test_defaults_are_vissls(void **state) {
     CHECK_STR(c->model.trunk_name, "resnet");
     CHECK_NEAR(c->model.bn_eps, 1e-5, 0);
     CHECK_INT(c->model.skip_layers.n, 1);
-    CHECK_STR(c->checkpoint.dir, ".");
+    CHECK_STR(c->checkpoint.dir, "runs/test"); // VISSL: the current folder
     CHECK_INT(c->checkpoint.auto_resume, true);
     CHECK_INT(c->knn.topk.n, 1);
     CHECK_INT(c->knn.topk.v[0], 200);
@@ -351,10 +365,10 @@ static void test_out_of_memory(void **state) {
     }
 }
 
-SR_TESTS(config, unit(test_defaults_are_vissls), unit(test_with_and_without_config_key),
-         unit(test_overrides), unit(test_add_and_remove), unit(test_values),
-         unit(test_override_errors), unit(test_unknown_keys_name_line_and_neighbour),
-         unit(test_losses_that_are_not_built), unit(test_keys_without_meaning),
-         unit(test_frozen_parameters), unit(test_schedules_are_checked_at_once),
-         unit(test_saved_tree_loads_again), unit(test_missing_file), unit(test_alias_bomb),
-         unit(test_out_of_memory))
+SR_TESTS(config, unit(test_defaults_are_vissls), unit(test_run_folder_of_the_name),
+         unit(test_with_and_without_config_key), unit(test_overrides), unit(test_add_and_remove),
+         unit(test_values), unit(test_override_errors),
+         unit(test_unknown_keys_name_line_and_neighbour), unit(test_losses_that_are_not_built),
+         unit(test_keys_without_meaning), unit(test_frozen_parameters),
+         unit(test_schedules_are_checked_at_once), unit(test_saved_tree_loads_again),
+         unit(test_missing_file), unit(test_alias_bomb), unit(test_out_of_memory))

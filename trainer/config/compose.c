@@ -345,12 +345,27 @@ static SrStatus merge_overrides(Composer *c, const char *const *overrides, int n
     return SR_OK;
 }
 
+// A folder of its own for each configuration that names none: the current one would fill with files of several runs.
+static SrStatus name_run_folder(Composer *c, const char *path) {
+    const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path;
+    size_t len = strlen(stem);
+    len -= sr_text_ends(stem, ".yaml") ? 5 : sr_text_ends(stem, ".yml") ? 4 : 0;
+    const char *dir = sr_arena_printf(c->arena, "runs/%.*s", (int)len, stem);
+    SrYaml *node = dir ? sr_yaml_new(c->arena, SR_YAML_STRING, "defaults", 0) : NULL;
+    if (!node)
+        return sr_fail(SR_ERR_MEMORY, "out of memory");
+    node->text = dir;
+    return sr_yaml_put(c->arena, sr_yaml_find(c->tree, "CHECKPOINT"), "DIR", node);
+}
+
 SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides, SrArena *arena,
                      SrProblems *problems, SrYaml **tree) {
     Composer c = {.arena = arena};
     SR_TRY(sr__schema_defaults(arena, &c.tree));
-    if (file)
+    if (file) {
+        SR_TRY(name_run_folder(&c, file->file));
         SR_TRY(merge_file(&c, file));
+    }
     SR_TRY(merge_overrides(&c, overrides, n_overrides, problems));
     *tree = c.tree;
     return sr__interpolate(c.tree, arena);

@@ -15,7 +15,8 @@
 // Searched: the path itself, ./configs/config, ./configs, then the same two folders beside the program; for a name in a
 // `defaults:` list last the folders above that file.
 SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, SrYaml **file);
-// file: parsed, may be NULL.  *tree: a complete tree of keys; nothing in it is checked yet.
+// file: parsed, may be NULL; without its word CHECKPOINT.DIR is runs/ and its name.  *tree: a complete tree of keys;
+// nothing in it is checked yet.
 // problems: overrides that cannot be applied are kept there and passed over; NULL: the first one is the error.
 SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides, SrArena *arena,
                      SrProblems *problems, SrYaml **tree);

@@ -125,7 +125,8 @@ const SrOption sr__schema_meters[] = {
 };
 
 const SrOption sr__schema_checkpoint[] = {
-    {"DIR", SR_OPT_STRING, OFF(checkpoint.dir), "\".\"", 0, 0, NULL, "The run folder; made if missing."},
+    {"DIR", SR_OPT_STRING, OFF(checkpoint.dir), "runs", 0, 0, NULL,
+     "The run folder, made if missing; where no file sets it, runs/ and the name of the configuration."},
     {"APPEND_DISTR_RUN_ID", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, ONE_PROCESS},
     {"BACKEND", SR_OPT_IGNORED, 0, "disk", 0, 0, SR_REFUSED, "checkpoints go to disk"},
     {"AUTO_RESUME", SR_OPT_BOOL, OFF(checkpoint.auto_resume), "True", 0, 0, NULL,
