@@ -271,6 +271,31 @@ static void test_sigusr1(void **state) {
     interrupt_with(SIGUSR1, 128 + SIGUSR1);
 }
 
+// Two signals before a step ends; the exit code is that of the one that came second.
+static int stop_twice(const char *dir, int first, int second, char *err, int n) {
+    pid_t pid = start_run(dir, 0, "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1");
+    wait_for_progress(dir);
+    CHECK(kill(pid, SIGSTOP) == 0 && kill(pid, first) == 0 && kill(pid, second) == 0);
+    CHECK(kill(pid, SIGCONT) == 0);
+    int code = program_wait(pid, NULL);
+    program_read(dir, "err", err, n);
+    return code;
+}
+
+// A second one that a person sends ends the process at once; a closed terminal's and a batch system's do not.
+static void test_second_signal(void **state) {
+    (void)state;
+    char dir[64], err[1 << 14];
+    temp_dir_make(dir);
+    int code = stop_twice(dir, SIGINT, SIGTERM, err, sizeof err);
+    CHECK((code == 128 + SIGINT || code == 128 + SIGTERM) && !strstr(err, "and saved"));
+    temp_dir_remove(dir);
+    temp_dir_make(dir);
+    code = stop_twice(dir, SIGHUP, SIGUSR1, err, sizeof err);
+    CHECK((code == 128 + SIGHUP || code == 128 + SIGUSR1) && strstr(err, "and saved"));
+    temp_dir_remove(dir);
+}
+
 // nohup: what was ignored before the program started is no reason to stop.
 static void test_nohup(void **state) {
     (void)state;
@@ -401,6 +426,6 @@ static void test_unwritable_folder(void **state) {
 
 SR_TESTS(resume, unit(test_folder_is_held), unit(test_unwritable_folder), unit(test_sigkill),
          unit(test_threads), unit(test_bf16), unit(test_probes), unit(test_sigterm),
-         unit(test_sigint), unit(test_sighup), unit(test_sigusr1), unit(test_nohup),
-         unit(test_reader_is_gone), unit(test_stop_in_probe), unit(test_file_size_limit),
-         unit(test_no_more_whole_run))
+         unit(test_sigint), unit(test_sighup), unit(test_sigusr1), unit(test_second_signal),
+         unit(test_nohup), unit(test_reader_is_gone), unit(test_stop_in_probe),
+         unit(test_file_size_limit), unit(test_no_more_whole_run))

@@ -467,6 +467,21 @@ static void test_no_link(void **state) {
     close_folder(&f);
 }
 
+// A file system that knows no links: what stands under the link's temporary name makes symlink() fail here.
+static void test_links_fail(void **state) {
+    (void)state;
+    Folder f;
+    char name[64];
+    open_folder(&f, 0);
+    save_at(&f, SR_CHECKPOINT_PHASE, 1, 10);
+    snprintf(name, sizeof name, "checkpoint.safetensors.tmp%ld", (long)getpid());
+    CHECK_OK(sr_file_mkdirs(in(&f, name)));
+    save_at(&f, SR_CHECKPOINT_PHASE, 2, 20);
+    CHECK(!sr_file_is_link(in(&f, "checkpoint.safetensors"))); // not one to an older file either
+    CHECK_LIST(&f, "model_phase1.safetensors", "model_phase0.safetensors");
+    close_folder(&f);
+}
+
 // WINOGRAD changes the numbers, DEVICE does not, and no loss writes to its output_dir.
 static void test_changes_of_the_machine(void **state) {
     (void)state;
@@ -523,4 +538,5 @@ SR_TESTS(checkpoint, unit(test_round_trip), unit(test_damage), unit(test_other_m
          unit(test_folder), unit(test_finished), unit(test_runs_have_identities),
          unit(test_interrupted_runs_leave_nothing), unit(test_begin_anew),
          unit(test_overwrite_existing), unit(test_all_damaged), unit(test_unopenable),
-         unit(test_no_link), unit(test_changes_of_the_machine), unit(test_position_fit))
+         unit(test_no_link), unit(test_links_fail), unit(test_changes_of_the_machine),
+         unit(test_position_fit))
