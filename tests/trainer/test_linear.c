@@ -146,7 +146,7 @@ static void test_stop_in_test_phase(void **state) {
     CHECK_OK(start(&whole, NULL, 0));
     snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", l.dir);
     CHECK_OK(sr_config_parse(text, "linear.yaml", overrides, 1, &l.config));
-    SrTrainOptions options = {.stop = stop_after, .stop_arg = &left};
+    SrTrainOptions options = {.stop = stop_after, .stop_arg = &left, .random = true};
     CHECK_FAILS(sr_train(l.config, &options, &l.run, &l.result), SR_ERR_INTERRUPT,
                 "stopped after 4 of 16 updates and saved");
     finish(&l);
