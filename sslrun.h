@@ -1,6 +1,6 @@
 /* sslrun's C interface: features of named layers of a vision trunk.
  *
- * Needs nothing but this header and libsslrun.a (`pkg-config --static --libs sslrun`).  Functions of type int return 0
+ * Needs nothing but this header and libsslrun.a (`pkg-config --libs sslrun`).  Functions of type int return 0
  * when all went well, otherwise sr_status_message says in one line what did not.  A model is used by one thread at a
  * time; the work inside runs on all cores (OMP_NUM_THREADS). */
 #ifndef SSLRUN_H

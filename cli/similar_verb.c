@@ -1,0 +1,38 @@
+// sslrun similar IMAGE --in DIR --model CHECKPOINT: the files of a folder most like one image.
+#include "cli/args.h"
+#include "cli/verb.h"
+#include "trainer/eval/image_neighbours.h"
+
+static SrStatus run_verb(int argc, char **argv) {
+    bool json = false;
+    int count = 10;
+    const char *data = NULL, *model = NULL, *layer = NULL;
+    const SrFlag flags[] = {
+        {.name = "--in", .text = &data, .help = "a folder of images, or a list of paths (.txt)"},
+        {.name = "--model", .text = &model, .help = "a checkpoint, or the run folder it is in"},
+        {.name = "--layer", .text = &layer, .help = "the feature compared, as in res4"},
+        {.name = "--count", .number = &count, .help = "files to list (10)"},
+        {.name = "--json", .on = &json, .help = "a JSON line a file"},
+        {0}};
+    SrArgs args;
+    SrCheckpointModel m;
+    SrText out = SR_TEXT_INIT;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    if (args.n_names != 1 || args.n_overrides || !data || !model)
+        return sr_fail(SR_ERR_CONFIG,
+                       "sslrun similar needs an image, --in DIR and --model CHECKPOINT");
+    SR_TRY(sr_checkpoint_model_open(model, &m));
+    SrStatus status = sr_similar(&m, args.names[0], data, layer, count, json, &out);
+    sr_checkpoint_model_close(&m);
+    if (status == SR_OK)
+        return sr_args_print(&out);
+    sr_text_deinit(&out);
+    return status;
+}
+
+const SrVerb sr_verb_similar = {
+    .name = "similar",
+    .usage = "sslrun similar IMAGE --in DIR --model CHECKPOINT [--layer NAME] [--count N] [--json]",
+    .help = "Lists the files of a folder whose features are nearest to an image's.",
+    .run = run_verb,
+};

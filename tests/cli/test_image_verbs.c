@@ -1,0 +1,134 @@
+// sslrun linear, predict, similar, duplicates: from a checkpoint and folders of images alone.
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+#define CONFIG "tests/cli/tiny.yaml"
+
+static ProgramResult result; // two 64 kB texts: too large for the stack of a test
+
+#define RUN(...) program_run(&result, 1, (const char *const[]){__VA_ARGS__, NULL})
+
+typedef struct {
+    char dir[64], run[96], images[96], others[96];
+} Fixture;
+
+// Noise over a dark or a bright ground: what any trunk can tell apart.
+static void write_image(const Fixture *f, const char *name, bool bright, int seed) {
+    uint8_t pixels[20 * 20 * 3];
+    size_t bytes;
+    fixture_noise(pixels, sizeof pixels, (uint64_t)seed);
+    for (int i = 0; i < SR_COUNT(pixels); i++)
+        pixels[i] = (uint8_t)(pixels[i] / 3 + (bright ? 160 : 0));
+    void *png = fixture_png(pixels, 20, 20, 3, &bytes);
+    fixture_write(f->dir, name, png, bytes);
+    sr_free(png);
+}
+
+static void train(const char *run, const char *seed) {
+    char dir[128];
+    snprintf(dir, sizeof dir, "CHECKPOINT.DIR=%s", run);
+    RUN(CONFIG, dir, seed, "OPTIMIZER.num_epochs=1");
+    CHECK_INT(result.code, 0);
+}
+
+static void begin(Fixture *f) {
+    temp_dir_make(f->dir);
+    snprintf(f->run, sizeof f->run, "%s/run", f->dir);
+    snprintf(f->images, sizeof f->images, "%s/images", f->dir);
+    snprintf(f->others, sizeof f->others, "%s/others", f->dir);
+    for (int i = 0; i < 40; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "images/%s/%d.png", i % 2 ? "day" : "night", i);
+        write_image(f, name, i % 2, i);
+        snprintf(name, sizeof name, "others/%d.png", i);
+        if (i < 6)
+            write_image(f, name, i % 2, 100 + i);
+    }
+    train(f->run, "SEED_VALUE=1");
+}
+
+static void expect(int code, const char *text) {
+    if (result.code != code || !strstr(code ? result.err : result.out, text))
+        fail_msg("expected exit code %d and \"%s\", got %d and:\n%s%s", code, text, result.code,
+                 result.out, result.err);
+}
+
+static void test_linear_and_predict(void **state) {
+    (void)state;
+    Fixture f;
+    char other[128], classifier[160];
+    begin(&f);
+    RUN("predict", f.run, f.others);
+    expect(2, "linear.safetensors");
+    RUN("linear", f.run, "--data", f.images);
+    expect(0, "linear: 100.00 % of 4 test images, trained on 36");
+    expect(0, "  night                 100.00 %");
+    expect(0, "held out of the bank");
+    RUN("linear", f.run, "--data", f.images, "--layer", "res3", "--json");
+    expect(0, "\"layer\": \"res3\"");
+    expect(0, "\"classes\": [\"day\", \"night\"], \"confusion\": [[");
+    RUN("predict", f.run, f.others);
+    CHECK_INT(result.code, 0);
+    for (int i = 0; i < 6; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "%s/%d.png\t%s\t", f.others, i, i % 2 ? "day" : "night");
+        expect(0, line);
+    }
+    RUN("predict", f.run, f.others, "--json");
+    expect(0, "\"class\": \"day\", \"probability\": ");
+    snprintf(other, sizeof other, "%s/other", f.dir);
+    snprintf(classifier, sizeof classifier, "%s/linear.safetensors", f.run);
+    train(other, "SEED_VALUE=2");
+    RUN("predict", other, f.others, "--classifier", classifier);
+    expect(2, "a classifier of another trunk");
+    RUN("linear", f.run, "--data", f.images, "--layer", "res9");
+    expect(2, "no layer 'res9'");
+    RUN("linear", f.run, "--data", f.others);
+    expect(2, "a folder a class");
+    RUN("linear", f.images, "--data", f.images);
+    expect(2, "no checkpoint in");
+    temp_dir_remove(f.dir);
+}
+
+// A copy is found, whatever its name; what cannot be read is said and left out.
+static void test_similar_and_duplicates(void **state) {
+    (void)state;
+    Fixture f;
+    char path[160], line[256];
+    begin(&f);
+    write_image(&f, "images/night/copy.png", true, 7);
+    fixture_write(f.dir, "images/day/broken.png", "\x89PNG\r\n\x1a\n broken", 16);
+    RUN("duplicates", f.images, "--model", f.run, "--threshold", "0.99999");
+    expect(0, "1 groups of 2 images, among 41");
+    expect(0, "night/copy.png");
+    expect(0, "day/7.png");
+    CHECK(strstr(result.err, "left out: ") && strstr(result.err, "broken.png"));
+    RUN("duplicates", f.images, "--model", f.run, "--threshold", "0.99999", "--json");
+    snprintf(line, sizeof line, "{\"files\": [\"%s/day/7.png\", \"%s/night/copy.png\"]}\n",
+             f.images, f.images);
+    CHECK_STR(result.out, line);
+    snprintf(path, sizeof path, "%s/day/7.png", f.images);
+    RUN("similar", path, "--in", f.images, "--model", f.run, "--count", "1");
+    snprintf(line, sizeof line, "1.0000  %s/night/copy.png\n", f.images);
+    CHECK_STR(result.out, line);
+    RUN("similar", path, "--in", f.images, "--model", f.run, "--json");
+    CHECK_INT(result.code, 0);
+    int lines = 0;
+    for (const char *p = result.out; (p = strchr(p, '\n')); p++)
+        lines++;
+    CHECK_INT(lines, 10);
+    RUN("similar", "no/such.png", "--in", f.images, "--model", f.run);
+    expect(2, "no such image");
+    RUN("duplicates", f.images);
+    expect(2, "--model CHECKPOINT");
+    RUN("duplicates", f.images, "--model", f.run, "--threshold", "7");
+    expect(2, "expected a cosine");
+    temp_dir_remove(f.dir);
+}
+
+SR_TESTS(image_verbs, unit(test_linear_and_predict), unit(test_similar_and_duplicates))

@@ -1,0 +1,146 @@
+// See the header.
+#include "trainer/eval/checkpoint_model.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "formats/safetensors.h"
+#include "trainer/run/run_folder.h"
+
+// ---- opening
+
+static SrStatus read_config(SrCheckpointModel *m) {
+    SrSafetensors st;
+    SR_TRY(sr_safetensors_map(&st, m->path));
+    const char *text = sr_safetensors_meta(&st, "config");
+    SrStatus status = text ? sr_config_parse(text, m->path, NULL, 0, &m->config)
+                           : sr_fail(SR_ERR_CONFIG,
+                                     "%s holds no configuration: a checkpoint of `sslrun train` is "
+                                     "expected",
+                                     m->path);
+    sr_safetensors_close(&st);
+    return status;
+}
+
+static SrStatus open_model(SrCheckpointModel *m) {
+    int n, h[64], w[64];
+    SR_TRY(read_config(m));
+    SR_TRY(sr_split_train_shape(m->config, &n, h, w));
+    m->crop = h[0];
+    m->batch = (int)SR_MAX(SR_MIN((int64_t)40 * 224 * 224 / ((int64_t)m->crop * m->crop), 256), 8);
+    return sr_baselines_model(m->config, m->config->knn.layer, m->path, &m->model);
+}
+
+SrStatus sr_checkpoint_model_open(const char *path, SrCheckpointModel *out) {
+    *out = (SrCheckpointModel){.path = ""};
+    if (sr_file_is_dir(path))
+        SR_TRY(sr_folder_newest(path, out->path, sizeof out->path));
+    else if (snprintf(out->path, sizeof out->path, "%s", path) >= (int)sizeof out->path)
+        SR_FAIL(SR_ERR_CONFIG, "%s: the path is too long", path);
+    SrStatus status = open_model(out);
+    if (status != SR_OK)
+        sr_checkpoint_model_close(out);
+    return status;
+}
+
+void sr_checkpoint_model_close(SrCheckpointModel *m) {
+    sr_model_free(m->model);
+    sr_config_free(m->config);
+    *m = (SrCheckpointModel){.path = ""};
+}
+
+uint32_t sr_checkpoint_model_checksum(const SrCheckpointModel *m) {
+    uLong sum = 0;
+    SrParams *params = sr_model_params(m->model);
+    for (int i = 0; i < sr_params_count(params); i++) {
+        const SrParam *p = sr_params_at(params, i);
+        sum = crc32_z(sum, p->value, (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype));
+    }
+    return (uint32_t)sum;
+}
+
+// ---- images
+
+// The training's images are forgotten: limits, labels and sources were theirs.
+static void set_side(SrSplitConfig *side, const char *const *data) {
+    side->data_paths = (SrStrings){data ? 1 : 0, data};
+    side->data_sources = side->label_sources = side->label_paths = (SrStrings){0, NULL};
+    side->data_limit = -1;
+    side->data_limit_skip = 0;
+    side->data_limit_balanced = false;
+    side->remove_img_path_prefix = side->new_img_path_prefix = "";
+}
+
+void sr_checkpoint_model_set_data(SrCheckpointModel *m, const char *const *data) {
+    set_side(&m->config->train, data);
+    set_side(&m->config->test, NULL);
+    m->config->knn.bank_limit = m->config->knn.test_limit = 0;
+}
+
+// The report lists "path: reason".
+static bool is_listed(const SrBadReport *bad, const char *path) {
+    size_t len = strlen(path);
+    for (int i = 0; i < bad->n_listed; i++)
+        if (strncmp(bad->listed[i], path, len) == 0 && bad->listed[i][len] == ':')
+            return true;
+    return false;
+}
+
+// Images that could not be read have no row, so that they get no name either.
+static SrStatus add_readable(const SrSplit *split, const SrBadReport *bad, SrStringList *files) {
+    SrImagePool *pool;
+    const char *path = "";
+    SR_TRY(sr_image_pool_new(&pool));
+    SrStatus status = SR_OK;
+    for (int64_t i = 0; status == SR_OK && i < split->source->length(split->set); i++) {
+        sr_image_pool_reset(pool);
+        if (split->source->path)
+            status = split->source->path(split->set, i, pool, &path);
+        if (status == SR_OK && !is_listed(bad, path))
+            status = sr__string_list_add(files, path, strlen(path));
+    }
+    sr_image_pool_free(pool);
+    return status;
+}
+
+static SrStatus name_rows(const SrSplit *split, const char *data, int64_t rows,
+                          SrStringList *files) {
+    SrBadReport bad;
+    sr_loader_bad(split->loader, &bad);
+    SR_TRY(add_readable(split, &bad, files));
+    if (files->n != rows)
+        SR_FAIL(SR_ERR_CONFIG, "%s: %lld images cannot be read, the first is %s", data,
+                (long long)bad.bad, bad.n_listed ? bad.listed[0] : "unknown");
+    for (int i = 0; i < bad.n_listed; i++)
+        sr_warn("left out: %s", bad.listed[i]);
+    return SR_OK;
+}
+
+SrStatus sr_checkpoint_model_features(SrCheckpointModel *m, const char *data, const char *layer,
+                                      SrLayers *layers, SrMatrix *out, SrStringList *files) {
+    static const char *const list = "disk_filelist";
+    SrSplit split = {.note = ""};
+    SrStatus status;
+    *out = (SrMatrix){0};
+    sr_checkpoint_model_set_data(m, &data);
+    m->config->test.data_paths = m->config->train.data_paths; // all of them, none held out
+    if (sr_text_ends(data, ".txt"))
+        m->config->test.data_sources = (SrStrings){1, &list};
+    SR_TRY_GOTO(
+        sr_split_open_eval(m->config, SR_SIDE_TEST, false, m->batch, m->crop, NULL, &split));
+    if (!layer)
+        layer = m->config->knn.layer;
+    SR_TRY_GOTO(layers ? sr_layer_features_extract(m->model, layer, &split, m->batch, layers, out)
+                       : sr_trunk_features_extract(m->model, layer, &split, m->batch, out));
+    SR_TRY_GOTO(name_rows(&split, data, out->n, files));
+done:
+    sr_split_close(&split);
+    sr_checkpoint_model_set_data(m, NULL);
+    if (status != SR_OK)
+        sr_matrix_deinit(out);
+    return status;
+}

@@ -1,0 +1,431 @@
+// See the header.  Not linear evaluation by a recipe (linear.h), which trains heads with SGD as the papers do.
+#include "trainer/eval/image_classifier.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "formats/safetensors.h"
+#include "formats/weights.h"
+#include "kernels/gemm.h"
+#include "measure/softmax.h"
+
+// y = w x + b: w (classes, d), b (classes).
+typedef struct {
+    int classes, d;
+    float *w, *b;
+} Linear;
+
+static void linear_deinit(Linear *l) {
+    sr_free(l->w);
+    sr_free(l->b);
+    *l = (Linear){0};
+}
+
+static SrStatus out_of_memory(void) {
+    return sr_fail(SR_ERR_MEMORY, "out of memory for a classifier");
+}
+
+// ---- training
+
+typedef struct {
+    double mean, scale; // of a column: (x - mean) * scale
+} Column;
+
+static void measure_columns(const SrMatrix *f, Column *c) {
+    for (int j = 0; j < f->d; j++) {
+        double sum = 0, square = 0;
+        for (int64_t i = 0; i < f->n; i++)
+            sum += (double)f->x[i * f->d + j];
+        c[j].mean = sum / (double)f->n;
+        for (int64_t i = 0; i < f->n; i++) {
+            double x = (double)f->x[i * f->d + j] - c[j].mean;
+            square += x * x;
+        }
+        double std = sqrt(square / (double)f->n);
+        c[j].scale = std > 0 ? 1 / std : 1;
+    }
+}
+
+static void standardize(SrMatrix *f, const Column *c) {
+    for (int64_t i = 0; i < f->n; i++)
+        for (int j = 0; j < f->d; j++) {
+            float *x = &f->x[i * f->d + j];
+            *x = (float)(((double)*x - c[j].mean) * c[j].scale);
+        }
+}
+
+// v (classes, d + 1) of standard scores becomes weights of the features as they are.
+static void fold(const double *v, const Column *c, Linear *l) {
+    for (int k = 0; k < l->classes; k++) {
+        const double *row = v + (int64_t)k * (l->d + 1);
+        double bias = row[l->d];
+        for (int j = 0; j < l->d; j++) {
+            l->w[(int64_t)k * l->d + j] = (float)(row[j] * c[j].scale);
+            bias -= row[j] * c[j].scale * c[j].mean;
+        }
+        l->b[k] = (float)bias;
+    }
+}
+
+// Changes f.
+static SrStatus fit(SrMatrix *f, int classes, double cost, Linear *out) {
+    size_t d = (size_t)f->d, k = (size_t)classes;
+    *out = (Linear){classes, f->d, sr_alloc(k * d * sizeof(float)), sr_alloc(k * sizeof(float))};
+    Column *columns = sr_alloc(d * sizeof *columns);
+    double *v = sr_alloc(k * (d + 1) * sizeof *v);
+    SrStatus status = out->w && out->b && columns && v ? SR_OK : out_of_memory();
+    if (status == SR_OK) {
+        measure_columns(f, columns);
+        standardize(f, columns);
+        status = sr_softmax_train(f, classes, cost, SR_CHOSEN_PROBE_MAX_ITER, v);
+    }
+    if (status == SR_OK)
+        fold(v, columns, out);
+    sr_free(columns);
+    sr_free(v);
+    return status;
+}
+
+// The class of the highest score and its probability, of one row x (d).
+static int decide(const Linear *l, const float *x, double *probability) {
+    double top = -INFINITY, sum = 0;
+    int best = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < l->classes; k++) {
+            double score = (double)l->b[k];
+            for (int j = 0; j < l->d; j++)
+                score += (double)l->w[(int64_t)k * l->d + j] * (double)x[j];
+            if (pass)
+                sum += exp(score - top);
+            else if (score > top)
+                top = score, best = k;
+        }
+    *probability = 1 / sum;
+    return best;
+}
+
+// ---- the file
+
+static SrStatus file_name(const SrCheckpointModel *m, const char *given, char out[4096]) {
+    const char *slash = strrchr(m->path, '/');
+    int len = given ? snprintf(out, 4096, "%s", given)
+                    : snprintf(out, 4096, "%.*slinear.safetensors",
+                               slash ? (int)(slash - m->path + 1) : 0, m->path);
+    return len < 4096 ? SR_OK : sr_fail(SR_ERR_CONFIG, "%s: the path is too long", m->path);
+}
+
+static SrStatus save(const SrCheckpointModel *m, const Linear *l, const SrLinearReport *r) {
+    char sum[16];
+    SrTensor names;
+    snprintf(sum, sizeof sum, "%08x", sr_checkpoint_model_checksum(m));
+    SR_TRY(sr__feature_names_tensor(&r->names, &names));
+    SrNamedTensor tensors[] = {{"weight", {SR_SHAPE(l->classes, l->d), SR_F32, l->w}},
+                               {"bias", {SR_SHAPE(l->classes), SR_F32, l->b}},
+                               {"classes", names}};
+    const char *keys[] = {"layer", "trunk_checksum", "written_by"};
+    const char *values[] = {r->layers.v[r->best].name, sum, "sslrun linear"};
+    SrStatus status =
+        sr_safetensors_save(r->file, tensors, r->names.n > 0 ? 3 : 2, keys, values, 3);
+    sr_free(names.data);
+    return status;
+}
+
+// ---- training and judging
+
+typedef struct {
+    const SrCheckpointModel *m;
+    const char *layer;
+    SrLinearReport *out;
+} Call;
+
+static SrStatus choose_layer(const Call *c, const SrMatrix *train, const SrMatrix *test) {
+    SrLinearReport *r = c->out;
+    const char *names[SR_LAYERS_MAX];
+    r->best = -1;
+    for (int i = 0; i < r->layers.n; i++) {
+        SrMatrix a = {0}, b = {0};
+        SrStatus status;
+        names[i] = r->layers.v[i].name;
+        if (c->layer && strcmp(c->layer, names[i]) != 0)
+            continue;
+        sr_log_live("layer %s", names[i]);
+        SR_TRY_GOTO(sr_layer_features_take(&r->layers, i, train, &a));
+        SR_TRY_GOTO(sr_layer_features_take(&r->layers, i, test, &b));
+        SR_TRY_GOTO(sr_chosen_probe(&a, &b, &r->probe[i]));
+        if (r->best < 0 || r->probe[i].held_out > r->probe[r->best].held_out)
+            r->best = i;
+    done:
+        sr_matrix_deinit(&a);
+        sr_matrix_deinit(&b);
+        SR_TRY(status);
+    }
+    if (r->best >= 0)
+        return SR_OK;
+    int near = sr_text_nearest(c->layer, names, r->layers.n);
+    SR_FAIL(SR_ERR_CONFIG, "the trunk announces no layer '%s'; the nearest is '%s'", c->layer,
+            names[near >= 0 ? near : r->layers.n - 1]);
+}
+
+static SrStatus judge(SrLinearReport *r, const Linear *l, const SrMatrix *test) {
+    double unused;
+    r->confusion = sr_calloc((size_t)r->classes * (size_t)r->classes, sizeof *r->confusion);
+    if (!r->confusion)
+        return out_of_memory();
+    for (int64_t i = 0; i < test->n; i++)
+        if (test->label[i] >= 0 && test->label[i] < r->classes)
+            r->confusion[test->label[i] * r->classes + decide(l, test->x + i * test->d, &unused)]++;
+    return SR_OK;
+}
+
+static SrStatus train_row(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
+    (void)row;
+    Call *c = arg;
+    SrLinearReport *r = c->out;
+    SrMatrix a = {0}, b = {0};
+    Linear l = {0};
+    SrStatus status;
+    r->n_train = train->n;
+    r->n_test = test->n;
+    r->classes = sr_matrix_classes(train);
+    if (r->layers.n < 1)
+        SR_FAIL(SR_ERR_CONFIG, "the trunk announces no layers");
+    SR_TRY(choose_layer(c, train, test));
+    SR_TRY_GOTO(sr_layer_features_take(&r->layers, r->best, train, &a));
+    SR_TRY_GOTO(sr_layer_features_take(&r->layers, r->best, test, &b));
+    SR_TRY_GOTO(fit(&a, r->classes, r->probe[r->best].cost, &l));
+    SR_TRY_GOTO(judge(r, &l, &b));
+    SR_TRY_GOTO(save(c->m, &l, r));
+done:
+    sr_matrix_deinit(&a);
+    sr_matrix_deinit(&b);
+    linear_deinit(&l);
+    return status;
+}
+
+static SrStatus keep_names(const SrSplit *split, SrStringList *names) {
+    for (int c = 0; split->source->class_name && c < split->classes; c++) {
+        const char *name = split->source->class_name(split->set, c);
+        if (!name) {
+            sr__string_list_clear(names);
+            return SR_OK;
+        }
+        SR_TRY(sr__string_list_add(names, name, strlen(name)));
+    }
+    return SR_OK;
+}
+
+SrStatus sr_image_classifier_train(SrCheckpointModel *m, const char *data, const char *layer,
+                                   const char *file, SrLinearReport *out) {
+    SrBaselines rows;
+    SrStatus status;
+    Call call = {m, layer, out};
+    *out = (SrLinearReport){.best = 0};
+    sr_checkpoint_model_set_data(m, &data);
+    SR_TRY(file_name(m, file, out->file));
+    SR_TRY_GOTO(sr_baselines_open(&rows, m->config, m->config->knn.layer));
+    if (rows.bank.classes < 2 || rows.bank.n_targets > 0)
+        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG,
+                            "%s: a classifier needs two classes and one an image: a folder a class",
+                            data));
+    SR_TRY_GOTO(keep_names(&rows.bank, &out->names));
+    snprintf(out->note, sizeof out->note, "%s", rows.test.note);
+    rows.layers = &out->layers;
+    SR_TRY_GOTO(sr_baselines_each(&rows, m->model, false, train_row, &call));
+done:
+    sr_baselines_close(&rows);
+    sr_checkpoint_model_set_data(m, NULL);
+    return status;
+}
+
+void sr_linear_report_deinit(SrLinearReport *r) {
+    sr__string_list_deinit(&r->names);
+    sr_free(r->confusion);
+    r->confusion = NULL;
+}
+
+// ---- in words
+
+static const char *class_name(const SrStringList *names, int c, char number[16]) {
+    snprintf(number, 16, "%d", c);
+    return c < names->n ? sr__string_list_get(names, c) : number;
+}
+
+static int64_t row_sum(const SrLinearReport *r, int c) {
+    int64_t sum = 0;
+    for (int k = 0; k < r->classes; k++)
+        sum += r->confusion[(int64_t)c * r->classes + k];
+    return sum;
+}
+
+static double accuracy(const SrLinearReport *r) {
+    int64_t right = 0, all = 0;
+    for (int c = 0; c < r->classes; c++) {
+        right += r->confusion[(int64_t)c * r->classes + c];
+        all += row_sum(r, c);
+    }
+    return all ? 100 * (double)right / (double)all : 0;
+}
+
+enum { WIDEST_MATRIX = 24 }; // classes whose confusion fits a screen
+
+static void add_class(const SrLinearReport *r, int c, SrText *out) {
+    char number[16];
+    int64_t n = row_sum(r, c), right = r->confusion[(int64_t)c * r->classes + c];
+    sr_text_printf(out, "  %-20s", class_name(&r->names, c, number));
+    if (n)
+        sr_text_printf(out, "  %6.2f %%  of %5lld", 100 * (double)right / (double)n, (long long)n);
+    else
+        sr_text_add(out, "        -  of     0");
+    for (int k = 0; r->classes <= WIDEST_MATRIX && k < r->classes; k++)
+        sr_text_printf(out, " %5lld", (long long)r->confusion[(int64_t)c * r->classes + k]);
+    sr_text_add(out, "\n");
+}
+
+void sr_linear_report_text(const SrLinearReport *r, SrText *out) {
+    sr_text_printf(out, "linear: %.2f %% of %lld test images, trained on %lld, layer %s%s%s\n",
+                   accuracy(r), (long long)r->n_test, (long long)r->n_train,
+                   r->layers.v[r->best].name, *r->note ? "; " : "", r->note);
+    for (int i = 0; i < r->layers.n; i++)
+        if (r->probe[i].cost > 0)
+            sr_text_printf(out, "  layer %-12s %6.2f %%  (%.2f %% of training images held out)\n",
+                           r->layers.v[i].name, r->probe[i].test, r->probe[i].held_out);
+    sr_text_printf(out, "  class                 right          images%s\n",
+                   r->classes <= WIDEST_MATRIX ? ", and what they were taken for" : "");
+    for (int c = 0; c < r->classes; c++)
+        add_class(r, c, out);
+    sr_text_printf(out, "kept in %s\n", r->file);
+}
+
+static void quote(const char *s, SrText *out) {
+    const SrYaml node = {.type = SR_YAML_STRING, .text = s};
+    sr_json_print(&node, out);
+}
+
+// The confusion matrix as a list of rows, by class.
+static void json_confusion(const SrLinearReport *r, SrText *out) {
+    char number[16];
+    sr_text_add(out, ", \"classes\": [");
+    for (int c = 0; c < r->classes; c++) {
+        sr_text_add(out, c ? ", " : "");
+        quote(class_name(&r->names, c, number), out);
+    }
+    sr_text_add(out, "], \"confusion\": [");
+    for (int64_t i = 0; i < (int64_t)r->classes * r->classes; i++)
+        sr_text_printf(out, "%s%lld%s",
+                       i % r->classes ? ", "
+                       : i            ? ", ["
+                                      : "[",
+                       (long long)r->confusion[i], (i + 1) % r->classes ? "" : "]");
+    sr_text_add(out, "]");
+}
+
+void sr_linear_report_json(const SrLinearReport *r, SrText *out) {
+    sr_text_printf(
+        out, "{\"accuracy\": %.6g, \"test_images\": %lld, \"train_images\": %lld, \"layer\": ",
+        accuracy(r), (long long)r->n_test, (long long)r->n_train);
+    quote(r->layers.v[r->best].name, out);
+    sr_text_add(out, ", \"file\": ");
+    quote(r->file, out);
+    json_confusion(r, out);
+    sr_text_add(out, "}\n");
+}
+
+// ---- applying
+
+// l's numbers point into w's file or its scratch, so they are copied.
+static SrStatus read_linear(SrWeights *w, const char *file, Linear *l) {
+    SrTensor weight, bias;
+    int i = sr_weights_find(w, "weight"), j = sr_weights_find(w, "bias");
+    if (i < 0 || j < 0 || w->tensors[i].shape.rank != 2 || w->tensors[j].shape.rank != 1 ||
+        w->tensors[i].shape.d[0] != w->tensors[j].shape.d[0] || w->tensors[i].dtype != SR_F32 ||
+        w->tensors[j].dtype != SR_F32 || w->tensors[i].shape.d[0] < 1)
+        SR_FAIL(SR_ERR_CONFIG, "%s holds no classifier of `sslrun linear`", file);
+    l->classes = w->tensors[i].shape.d[0];
+    l->d = w->tensors[i].shape.d[1];
+    l->w = sr_alloc(w->tensors[i].bytes);
+    l->b = sr_alloc(w->tensors[j].bytes);
+    if (!l->w || !l->b)
+        return out_of_memory();
+    SR_TRY(sr_weights_read(w, i, &weight));
+    memcpy(l->w, weight.data, w->tensors[i].bytes);
+    SR_TRY(sr_weights_read(w, j, &bias));
+    memcpy(l->b, bias.data, w->tensors[j].bytes);
+    return SR_OK;
+}
+
+static SrStatus load(const SrCheckpointModel *m, const char *file, Linear *l, char layer[64],
+                     SrStringList *names) {
+    SrWeights w;
+    SrStatus status;
+    char sum[16];
+    snprintf(sum, sizeof sum, "%08x", sr_checkpoint_model_checksum(m));
+    SR_TRY_GOTO(sr_weights_open(&w, file));
+    SR_TRY_GOTO(read_linear(&w, file, l));
+    const char *of = sr_weights_meta(&w, "trunk_checksum"), *name = sr_weights_meta(&w, "layer");
+    if (!of || !name || strcmp(of, sum) != 0)
+        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG,
+                            "%s is a classifier of another trunk than %s; train one with `sslrun "
+                            "linear`",
+                            file, m->path));
+    snprintf(layer, 64, "%s", name);
+    SR_TRY_GOTO(sr__feature_names_read(file, "classes", -1, names));
+done:
+    sr_weights_close(&w);
+    return status;
+}
+
+static void add_decision(const char *path, const char *class, double p, bool json, SrText *out) {
+    if (!json) {
+        sr_text_printf(out, "%s\t%s\t%.4f\n", path, class, p);
+        return;
+    }
+    sr_json_begin(out);
+    sr_json_string(out, "file", path);
+    sr_json_string(out, "class", class);
+    sr_json_float(out, "probability", p);
+    sr_json_end(out);
+}
+
+static SrStatus decide_all(const Linear *l, const SrLayers *layers, const char *layer,
+                           const SrMatrix *f, const SrStringList *files, const SrStringList *names,
+                           bool json, SrText *out) {
+    int at = 0;
+    while (at < layers->n && strcmp(layers->v[at].name, layer) != 0)
+        at++;
+    const SrLayer *v = &layers->v[at];
+    if (at == layers->n || v->rows * v->columns * v->depth != l->d)
+        SR_FAIL(SR_ERR_CONFIG, "the classifier's layer '%s' of %d numbers is none of the trunk's",
+                layer, l->d);
+    for (int64_t i = 0; i < f->n; i++) {
+        char number[16];
+        double p;
+        int c = decide(l, f->x + i * f->d + v->first, &p);
+        add_decision(sr__string_list_get(files, i), class_name(names, c, number), p, json, out);
+    }
+    return SR_OK;
+}
+
+SrStatus sr_image_classifier_apply(SrCheckpointModel *m, const char *data, const char *file,
+                                   bool json, SrText *out) {
+    char path[4096], layer[64];
+    SrMatrix f = {0};
+    SrLayers layers;
+    SrStringList files = {0}, names = {0};
+    Linear l = {0};
+    SrStatus status;
+    SR_TRY(file_name(m, file, path));
+    SR_TRY_GOTO(load(m, path, &l, layer, &names));
+    SR_TRY_GOTO(sr_checkpoint_model_features(m, data, NULL, &layers, &f, &files));
+    SR_TRY_GOTO(decide_all(&l, &layers, layer, &f, &files, &names, json, out));
+done:
+    sr_matrix_deinit(&f);
+    sr__string_list_deinit(&files);
+    sr__string_list_deinit(&names);
+    linear_deinit(&l);
+    return status;
+}

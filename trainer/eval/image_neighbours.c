@@ -1,0 +1,227 @@
+// See the header.
+#include "trainer/eval/image_neighbours.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "kernels/gemm.h"
+
+enum { BLOCK = 512 };
+
+typedef struct {
+    int64_t row;
+    float cosine;
+} Near;
+
+static int nearest_first(const void *a, const void *b) {
+    const Near *x = a, *y = b;
+    if (x->cosine != y->cosine)
+        return x->cosine < y->cosine ? 1 : -1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static void add_near(const char *file, double cosine, bool json, SrText *out) {
+    if (!json) {
+        sr_text_printf(out, "%.4f  %s\n", cosine, file);
+        return;
+    }
+    sr_json_begin(out);
+    sr_json_string(out, "file", file);
+    sr_json_float(out, "cosine", cosine);
+    sr_json_end(out);
+}
+
+// ---- similar
+
+// A list of one image, as the data sets take it.
+static SrStatus query_feature(SrCheckpointModel *m, const char *image, const char *layer,
+                              SrMatrix *out) {
+    char list[] = "/tmp/sslrun-query-XXXXXX.txt", absolute[4096];
+    SrStringList files = {0};
+    if (!realpath(image, absolute))
+        SR_FAIL(SR_ERR_CONFIG, "%s: no such image", image);
+    int fd = mkstemps(list, 4);
+    if (fd < 0 || dprintf(fd, "%s\n", absolute) < 0)
+        SR_FAIL(SR_ERR_IO, "cannot write %s", list);
+    close(fd);
+    SrStatus status = sr_checkpoint_model_features(m, list, layer, NULL, out, &files);
+    unlink(list);
+    sr__string_list_deinit(&files);
+    if (status == SR_OK && out->n < 1)
+        SR_FAIL(SR_ERR_CONFIG, "%s cannot be read as an image", image);
+    return status;
+}
+
+static bool same_file(const char *a, const char *b) {
+    char x[4096], y[4096];
+    return realpath(a, x) && realpath(b, y) && strcmp(x, y) == 0;
+}
+
+static SrStatus rank(const SrMatrix *query, const SrMatrix *f, const SrStringList *files,
+                     const char *image, int count, bool json, SrText *out) {
+    Near *near = sr_alloc((size_t)f->n * sizeof *near);
+    float *cosine = sr_alloc((size_t)f->n * sizeof *cosine);
+    int64_t n = 0;
+    if (near && cosine)
+        for (int64_t i = 0; i < f->n; i += BLOCK) {
+            int rows = (int)SR_MIN(f->n - i, BLOCK);
+            sr_gemm(false, true, rows, 1, f->d, 1.0f, f->x + i * f->d, f->d, query->x, f->d, 0.0f,
+                    cosine + i, 1);
+        }
+    for (int64_t i = 0; near && cosine && i < f->n; i++)
+        near[n++] = (Near){i, cosine[i]};
+    if (n > 0)
+        qsort(near, (size_t)n, sizeof *near, nearest_first);
+    for (int64_t i = 0; i < n && count > 0; i++) {
+        const char *file = sr__string_list_get(files, near[i].row);
+        if (near[i].cosine > 0.999f && same_file(file, image))
+            continue;
+        add_near(file, (double)near[i].cosine, json, out);
+        count--;
+    }
+    bool enough = near && cosine;
+    sr_free(near);
+    sr_free(cosine);
+    return enough ? SR_OK
+                  : sr_fail(SR_ERR_MEMORY, "out of memory for %lld images", (long long)f->n);
+}
+
+SrStatus sr_similar(SrCheckpointModel *m, const char *image, const char *data, const char *layer,
+                    int count, bool json, SrText *out) {
+    SrMatrix query = {0}, f = {0};
+    SrStringList files = {0};
+    SrStatus status;
+    SR_TRY_GOTO(query_feature(m, image, layer, &query));
+    SR_TRY_GOTO(sr_checkpoint_model_features(m, data, layer, NULL, &f, &files));
+    sr_matrix_normalize(&query, 0);
+    sr_matrix_normalize(&f, 0);
+    SR_TRY_GOTO(rank(&query, &f, &files, image, count, json, out));
+done:
+    sr_matrix_deinit(&query);
+    sr_matrix_deinit(&f);
+    sr__string_list_deinit(&files);
+    return status;
+}
+
+// ---- duplicates
+
+// Each image's group is named by its first image: the smallest index that it is linked to.
+static int64_t group_of(int64_t *parent, int64_t i) {
+    while (parent[i] != i)
+        i = parent[i] = parent[parent[i]];
+    return i;
+}
+
+static void join(int64_t *parent, int64_t a, int64_t b) {
+    a = group_of(parent, a);
+    b = group_of(parent, b);
+    parent[SR_MAX(a, b)] = SR_MIN(a, b);
+}
+
+// All pairs, a block of rows against a block of rows at a time.
+static void link_pairs(const SrMatrix *f, float threshold, float *cosine, int64_t *parent) {
+    for (int64_t a = 0; a < f->n; a += BLOCK)
+        for (int64_t b = a; b < f->n; b += BLOCK) {
+            int rows = (int)SR_MIN(f->n - a, BLOCK), columns = (int)SR_MIN(f->n - b, BLOCK);
+            sr_gemm(false, true, rows, columns, f->d, 1.0f, f->x + a * f->d, f->d, f->x + b * f->d,
+                    f->d, 0.0f, cosine, columns);
+            for (int i = 0; i < rows; i++)
+                for (int j = 0; j < columns; j++)
+                    if (a + i < b + j && cosine[(int64_t)i * columns + j] >= threshold)
+                        join(parent, a + i, b + j);
+        }
+}
+
+static double cosine_of(const SrMatrix *f, int64_t a, int64_t b) {
+    double sum = 0;
+    for (int j = 0; j < f->d; j++)
+        sum += (double)f->x[a * f->d + j] * (double)f->x[b * f->d + j];
+    return sum;
+}
+
+static void print_group(const SrMatrix *f, const SrStringList *files, const int64_t *parent,
+                        int64_t first, bool json, SrText *out) {
+    SrText list = SR_TEXT_INIT;
+    for (int64_t i = first; i < f->n; i++) {
+        if (parent[i] != first)
+            continue;
+        const SrYaml name = {.type = SR_YAML_STRING, .text = sr__string_list_get(files, i)};
+        if (!json) {
+            add_near(name.text, cosine_of(f, first, i), false, out);
+            continue;
+        }
+        sr_text_add(&list, list.len ? ", " : "");
+        sr_json_print(&name, &list);
+    }
+    if (json)
+        sr_text_printf(out, "{\"files\": [%s]}\n", list.s ? list.s : "");
+    else
+        sr_text_add(out, "\n");
+    sr_text_deinit(&list);
+}
+
+typedef struct {
+    int64_t first, size;
+} Group;
+
+static int larger_first(const void *a, const void *b) {
+    const Group *x = a, *y = b;
+    if (x->size != y->size)
+        return x->size < y->size ? 1 : -1;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static void print_groups(const SrMatrix *f, const SrStringList *files, int64_t *parent,
+                         Group *groups, bool json, SrText *out) {
+    int64_t found = 0, images = 0;
+    for (int64_t i = 0; i < f->n; i++) {
+        groups[i] = (Group){i, 0};
+        parent[i] = group_of(parent, i);
+        groups[parent[i]].size++;
+    }
+    qsort(groups, (size_t)f->n, sizeof *groups, larger_first);
+    for (; found < f->n && groups[found].size > 1; found++) {
+        print_group(f, files, parent, groups[found].first, json, out);
+        images += groups[found].size;
+    }
+    if (!json)
+        sr_text_printf(out, "%lld groups of %lld images, among %lld\n", (long long)found,
+                       (long long)images, (long long)f->n);
+}
+
+static SrStatus find_groups(const SrMatrix *f, const SrStringList *files, double threshold,
+                            bool json, SrText *out) {
+    size_t n = (size_t)f->n;
+    int64_t *parent = sr_alloc(n * sizeof *parent);
+    float *cosine = sr_alloc((size_t)BLOCK * BLOCK * sizeof *cosine);
+    Group *groups = sr_alloc(n * sizeof *groups);
+    bool enough = parent && cosine && groups;
+    for (int64_t i = 0; enough && i < f->n; i++)
+        parent[i] = i;
+    if (enough) {
+        link_pairs(f, (float)threshold, cosine, parent);
+        print_groups(f, files, parent, groups, json, out);
+    }
+    sr_free(parent);
+    sr_free(cosine);
+    sr_free(groups);
+    return enough ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %zu images", n);
+}
+
+SrStatus sr_duplicates(SrCheckpointModel *m, const char *data, const char *layer, double threshold,
+                       bool json, SrText *out) {
+    SrMatrix f = {0};
+    SrStringList files = {0};
+    SrStatus status;
+    SR_TRY_GOTO(sr_checkpoint_model_features(m, data, layer, NULL, &f, &files));
+    sr_matrix_normalize(&f, 0);
+    SR_TRY_GOTO(find_groups(&f, &files, threshold, json, out));
+done:
+    sr_matrix_deinit(&f);
+    sr__string_list_deinit(&files);
+    return status;
+}
