@@ -288,7 +288,7 @@ static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *m
                            "VISSL's %s '%s' is not built yet (`sslrun list` shows what is)",
                            sr__name_kind((SrNameKind)k), name);
     int near = sr_text_nearest(name, names.v, names.n);
-    bool slip = near >= 0 && sr_text_distance(name, names.v[near]) <= 2;
+    bool slip = near >= 0 && sr_text_distance(name, names.v[near]) <= 1;
     if (!slip && names_with(&names, name, &partly) > 0) {
         SrStatus status =
             sr_fail(SR_ERR_CONFIG, "nothing is called '%s'; there %s %s", name,
