@@ -65,7 +65,7 @@ static void test_counts_and_origin(void **state) {
     SAID("/train (passed over: 2 .gif)");
     SAID("test images: 13 images in 2 classes from ");
     SAID("/test, found by DATA.TRAIN.DATA_PATHS");
-    SAID("24 images an epoch (1 images fill no batch and are left out: DROP_LAST)");
+    SAID("24 images an epoch (1 images fill no batch and are left out: ");
     // The evaluation at the end: what cannot be read is neither in the bank nor judged.
     SAID("1 of 25 training images could not be read and are left out:");
     SAID("train/cat/bad.png: neither JPEG nor PNG");
