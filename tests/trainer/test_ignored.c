@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
-#include "trainer/config/config.h"
+#include "trainer/config/schema.h"
 
 static const char text[] =
     "LOSS: {name: swav_loss}\n"
@@ -76,7 +76,7 @@ static void test_one_line_each(void **state) {
         if (n != 1)
             fail_msg("%s: %d lines with \"%s\"", rows[i].override, n, rows[i].line);
     }
-    CHECK_INT(lines_with("MACHINE.DEVICE=cpu", "DEVICE"), 0); // both mean the same here
+    CHECK_INT(lines_with("MACHINE.DEVICE=cpu", "MACHINE.DEVICE is accepted"), 1);
 }
 
 // Options of transforms and heads stand in lists, of which no section knows.
@@ -121,6 +121,54 @@ static void test_without_effect(void **state) {
     }
 }
 
+// Does the row say something when it is set?  In the tree of all defaults, where only it differs.
+static bool says(const SrSection *section, const SrOption *row, const char *path) {
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *tree, *value;
+    char key[256], *log = NULL;
+    size_t bytes = 0;
+    snprintf(key, sizeof key, "%s%s%s", section->path, *section->path ? "." : "", row->name);
+    remove(path);
+    CHECK_OK(sr_log_open(path));
+    CHECK_OK(sr__schema_defaults(&arena, &tree));
+    CHECK_OK(sr_yaml_parse(&arena, "[another]", 9, "test.yaml", &value));
+    CHECK_OK(sr_yaml_put_path(&arena, tree, key, value));
+    SrStatus status = sr__report_ignored(tree, &arena);
+    sr_log_close();
+    CHECK_OK(sr_file_read(path, 1 << 20, &log, &bytes));
+    bool said = status == SR_OK
+                    ? strstr(log, key) && strstr(log, " is accepted and changes nothing")
+                    : strstr(sr_status_message(), key) != NULL;
+    sr_free(log);
+    sr_arena_deinit(&arena);
+    return said;
+}
+
+// Every row without meaning, of every section and every map that a plugin owns.
+static void test_every_ignored_row(void **state) {
+    (void)state;
+    SrArena arena = SR_ARENA_INIT;
+    SrSchemaEntry *entries;
+    char dir[64], path[128];
+    int n, rows = 0;
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/log.txt", dir);
+    sr_log_set_level(SR_LOG_ERROR);
+    CHECK_OK(sr__schema_entries(&arena, &entries, &n));
+    for (int i = 0; i < n; i++)
+        for (const SrOption *row = entries[i].section.table; row && row->name; row++)
+            if (row->type == SR_OPT_IGNORED) {
+                rows++;
+                if (!says(&entries[i].section, row, path))
+                    fail_msg("%s.%s is set, and nothing is said", entries[i].section.path,
+                             row->name);
+            }
+    sr_log_set_level(SR_LOG_INFO);
+    CHECK(rows > 80);
+    sr_arena_deinit(&arena);
+    temp_dir_remove(dir);
+}
+
 static void test_defaults_are_silent(void **state) {
     (void)state;
     CHECK_INT(lines_with(NULL, "is accepted"), 0);
@@ -144,4 +192,4 @@ static void test_removed_keys(void **state) {
 }
 
 SR_TESTS(ignored, unit(test_one_line_each), unit(test_removed_keys), unit(test_lists),
-         unit(test_without_effect), unit(test_defaults_are_silent))
+         unit(test_without_effect), unit(test_every_ignored_row), unit(test_defaults_are_silent))

@@ -252,6 +252,12 @@ static void report_seed(const Walk *w) {
         say(w, key, "parameters are drawn with ", "SEED_VALUE");
 }
 
+static void report_device(const Walk *w) {
+    static const char key[] = "MACHINE.DEVICE";
+    if (is_changed(w, key))
+        say(w, key, "gpu and cpu both mean the CPU here", "");
+}
+
 SrStatus sr__report_ignored(const SrYaml *tree, SrArena *arena) {
     SrYaml *defaults = NULL;
     SR_TRY(sr__schema_defaults(arena, &defaults));
@@ -262,6 +268,7 @@ SrStatus sr__report_ignored(const SrYaml *tree, SrArena *arena) {
     report_sources(&w, "TEST");
     report_test_labels(&w);
     report_seed(&w);
+    report_device(&w);
     if (!sr__learns(tree))
         return SR_OK;
     report_switched_off(&w);
