@@ -280,8 +280,9 @@ $(BUILD)/op-bench: $(BUILD)/bench/op_bench.o $(BUILD)/libsslrun.a
 bench-conv: $(BUILD)/conv-bench
 	$(BUILD)/conv-bench
 
-## make layers     fail on any include against the order of the folders
+## make layers     fail on any include against the order of folders and rooms, on circles of files, on a type defined twice
 layers:
+	@tests/test_layers.sh
 	@tests/layers.sh
 
 ## make deps       install missing Debian packages (or print the line to paste)

@@ -14,7 +14,7 @@ static SrStatus run_verb(int argc, char **argv) {
         {0}};
     SrArgs args;
     SrCheckpointModel m;
-    SrLinearReport report;
+    SrClassifierReport report;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 1 || args.n_overrides || !data)
@@ -25,8 +25,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_checkpoint_model_open(args.names[0], &m));
     SrStatus status = sr_image_classifier_train(&m, data, layer, file, &report);
     if (status == SR_OK)
-        (json ? sr_linear_report_json : sr_linear_report_text)(&report, &out);
-    sr_linear_report_deinit(&report);
+        (json ? sr_classifier_report_json : sr_classifier_report_text)(&report, &out);
+    sr_classifier_report_deinit(&report);
     sr_checkpoint_model_close(&m);
     return status == SR_OK ? sr_args_print(&out) : status;
 }

@@ -18,7 +18,7 @@
 #include "trainer/eval/linear.h"
 #include "trainer/eval/report.h"
 #include "trainer/run/metrics.h"
-#include "trainer/run/train.h"
+#include "trainer/train.h"
 
 // The command that continues this run: this one, without what would begin anew.
 static void continuation(const SrConfig *config, SrText *out) {

@@ -17,7 +17,7 @@
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
-#include "trainer/run/train.h"
+#include "trainer/train.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
 #define FINAL "model_final_checkpoint_phase2.safetensors"

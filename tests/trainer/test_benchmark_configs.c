@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
-#include "trainer/run/train.h"
+#include "trainer/train.h"
 
 static const char *const shared[] = {
     "DATA.NUM_DATALOADER_WORKERS=0",

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
-#include "trainer/run/train.h"
+#include "trainer/train.h"
 
 #define TRUNK "  TRUNK: {RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625, SMALL_IMAGE_STEM: true}}\n"
 #define DATA(shape)                                                                         \

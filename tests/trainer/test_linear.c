@@ -11,7 +11,7 @@
 #include "tests/temp_dir.h"
 #include "trainer/eval/linear.h"
 #include "trainer/run/phases.h"
-#include "trainer/run/train.h"
+#include "trainer/train.h"
 
 static const char text[] =
     "TEST_EVERY_NUM_EPOCH: 2\n"

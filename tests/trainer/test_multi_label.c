@@ -11,7 +11,7 @@
 #include "trainer/eval/linear.h"
 #include "trainer/eval/report.h"
 #include "trainer/run/phases.h"
-#include "trainer/run/train.h"
+#include "trainer/train.h"
 
 enum { N = 48, CLASSES = 3, SIDE = 16 };
 

@@ -119,7 +119,7 @@ static SrStatus file_name(const SrCheckpointModel *m, const char *given, char ou
     return len < 4096 ? SR_OK : sr_fail(SR_ERR_CONFIG, "%s: the path is too long", m->path);
 }
 
-static SrStatus save(const SrCheckpointModel *m, const Linear *l, const SrLinearReport *r) {
+static SrStatus save(const SrCheckpointModel *m, const Linear *l, const SrClassifierReport *r) {
     char sum[16];
     SrTensor names;
     snprintf(sum, sizeof sum, "%08x", sr_checkpoint_model_checksum(m));
@@ -140,11 +140,11 @@ static SrStatus save(const SrCheckpointModel *m, const Linear *l, const SrLinear
 typedef struct {
     const SrCheckpointModel *m;
     const char *layer;
-    SrLinearReport *out;
+    SrClassifierReport *out;
 } Call;
 
 static SrStatus choose_layer(const Call *c, const SrMatrix *train, const SrMatrix *test) {
-    SrLinearReport *r = c->out;
+    SrClassifierReport *r = c->out;
     const char *names[SR_LAYERS_MAX];
     r->best = -1;
     for (int i = 0; i < r->layers.n; i++) {
@@ -171,7 +171,7 @@ static SrStatus choose_layer(const Call *c, const SrMatrix *train, const SrMatri
             names[near >= 0 ? near : r->layers.n - 1]);
 }
 
-static SrStatus judge(SrLinearReport *r, const Linear *l, const SrMatrix *test) {
+static SrStatus judge(SrClassifierReport *r, const Linear *l, const SrMatrix *test) {
     double unused;
     r->confusion = sr_calloc((size_t)r->classes * (size_t)r->classes, sizeof *r->confusion);
     if (!r->confusion)
@@ -185,7 +185,7 @@ static SrStatus judge(SrLinearReport *r, const Linear *l, const SrMatrix *test) 
 static SrStatus train_row(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
     (void)row;
     Call *c = arg;
-    SrLinearReport *r = c->out;
+    SrClassifierReport *r = c->out;
     SrMatrix a = {0}, b = {0};
     Linear l = {0};
     SrStatus status;
@@ -220,11 +220,11 @@ static SrStatus keep_names(const SrSplit *split, SrStringList *names) {
 }
 
 SrStatus sr_image_classifier_train(SrCheckpointModel *m, const char *data, const char *layer,
-                                   const char *file, SrLinearReport *out) {
+                                   const char *file, SrClassifierReport *out) {
     SrBaselines rows;
     SrStatus status;
     Call call = {m, layer, out};
-    *out = (SrLinearReport){.best = 0};
+    *out = (SrClassifierReport){.best = 0};
     sr_checkpoint_model_set_data(m, &data);
     SR_TRY(file_name(m, file, out->file));
     SR_TRY_GOTO(sr_baselines_open(&rows, m->config, m->config->knn.layer));
@@ -242,7 +242,7 @@ done:
     return status;
 }
 
-void sr_linear_report_deinit(SrLinearReport *r) {
+void sr_classifier_report_deinit(SrClassifierReport *r) {
     sr__string_list_deinit(&r->names);
     sr_free(r->confusion);
     r->confusion = NULL;
@@ -255,14 +255,14 @@ static const char *class_name(const SrStringList *names, int c, char number[16])
     return c < names->n ? sr__string_list_get(names, c) : number;
 }
 
-static int64_t row_sum(const SrLinearReport *r, int c) {
+static int64_t row_sum(const SrClassifierReport *r, int c) {
     int64_t sum = 0;
     for (int k = 0; k < r->classes; k++)
         sum += r->confusion[(int64_t)c * r->classes + k];
     return sum;
 }
 
-static double accuracy(const SrLinearReport *r) {
+static double accuracy(const SrClassifierReport *r) {
     int64_t right = 0, all = 0;
     for (int c = 0; c < r->classes; c++) {
         right += r->confusion[(int64_t)c * r->classes + c];
@@ -273,7 +273,7 @@ static double accuracy(const SrLinearReport *r) {
 
 enum { WIDEST_MATRIX = 24 }; // classes whose confusion fits a screen
 
-static void add_class(const SrLinearReport *r, int c, SrText *out) {
+static void add_class(const SrClassifierReport *r, int c, SrText *out) {
     char number[16];
     int64_t n = row_sum(r, c), right = r->confusion[(int64_t)c * r->classes + c];
     sr_text_printf(out, "  %-20s", class_name(&r->names, c, number));
@@ -286,7 +286,7 @@ static void add_class(const SrLinearReport *r, int c, SrText *out) {
     sr_text_add(out, "\n");
 }
 
-void sr_linear_report_text(const SrLinearReport *r, SrText *out) {
+void sr_classifier_report_text(const SrClassifierReport *r, SrText *out) {
     sr_text_printf(out, "linear: %.2f %% of %lld test images, trained on %lld, layer %s%s%s\n",
                    accuracy(r), (long long)r->n_test, (long long)r->n_train,
                    r->layers.v[r->best].name, *r->note ? "; " : "", r->note);
@@ -307,7 +307,7 @@ static void quote(const char *s, SrText *out) {
 }
 
 // The confusion matrix as a list of rows, by class.
-static void json_confusion(const SrLinearReport *r, SrText *out) {
+static void json_confusion(const SrClassifierReport *r, SrText *out) {
     char number[16];
     sr_text_add(out, ", \"classes\": [");
     for (int c = 0; c < r->classes; c++) {
@@ -324,7 +324,7 @@ static void json_confusion(const SrLinearReport *r, SrText *out) {
     sr_text_add(out, "]");
 }
 
-void sr_linear_report_json(const SrLinearReport *r, SrText *out) {
+void sr_classifier_report_json(const SrClassifierReport *r, SrText *out) {
     sr_text_printf(
         out, "{\"accuracy\": %.6g, \"test_images\": %lld, \"train_images\": %lld, \"layer\": ",
         accuracy(r), (long long)r->n_test, (long long)r->n_train);

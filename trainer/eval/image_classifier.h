@@ -19,15 +19,15 @@ typedef struct {
     int64_t n_train, n_test;
     int64_t *confusion;         // (classes, classes): test images by class and by what was said
     char note[256], file[4096]; // how the test images were chosen; where the classifier was kept
-} SrLinearReport;
+} SrClassifierReport;
 
 // data: images with labels.  layer: NULL, the best; file: NULL, beside the checkpoint.  Free with
-// sr_linear_report_deinit, also after a failure.
+// sr_classifier_report_deinit, also after a failure.
 SrStatus sr_image_classifier_train(SrCheckpointModel *m, const char *data, const char *layer,
-                                   const char *file, SrLinearReport *out);
-void sr_linear_report_deinit(SrLinearReport *report);
-void sr_linear_report_text(const SrLinearReport *report, SrText *out);
-void sr_linear_report_json(const SrLinearReport *report, SrText *out); // one object
+                                   const char *file, SrClassifierReport *out);
+void sr_classifier_report_deinit(SrClassifierReport *report);
+void sr_classifier_report_text(const SrClassifierReport *report, SrText *out);
+void sr_classifier_report_json(const SrClassifierReport *report, SrText *out); // one object
 
 // The classes of the images at `data`: "path<TAB>class<TAB>probability" a line, or a JSON object.  A classifier of
 // another trunk: SR_ERR_CONFIG.

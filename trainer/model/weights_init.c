@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "formats/checkpoint_sums.h"
 #include "formats/naming.h"
 #include "formats/weights.h"
-#include "trainer/run/checkpoint.h"
 
 typedef struct {
     const SrWeightsSource *source;

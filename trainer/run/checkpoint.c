@@ -10,47 +10,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/version.h"
 
-#define FORMAT_NAME "sslrun checkpoint"
 #define MAX_LISTED 8 // differing tensors an error message names
-
-// ---- checksums ----------------------------------------------------------------------------------
-
-// zlib takes 32-bit lengths; a tensor may be larger.  CRC-32 continued from `crc`.  It guards
-// against bit rot and cut writes, not against forgery, and runs at memory speed.
-static uint32_t checksum(uint32_t crc, const void *data, size_t bytes) {
-    const unsigned char *p = data;
-    while (bytes > 0) {
-        uInt piece = (uInt)SR_MIN(bytes, (size_t)1 << 30);
-        crc = (uint32_t)crc32(crc, p, piece);
-        p += piece;
-        bytes -= piece;
-    }
-    return crc;
-}
 
 // Bytes of the data alone; 0-d tensors hold one number.
 static size_t tensor_bytes(const SrTensor *t) {
     return (size_t)sr_shape_count(t->shape) * sr_dtype_bytes(t->dtype);
-}
-
-// Keys are hashed with their terminating zero so that moving a letter between key and value is
-// seen.
-static uint32_t metadata_checksum(const char *const *keys, const char *const *values, int n) {
-    uint32_t crc = 0;
-    for (int i = 0; i < n; i++) {
-        if (strcmp(keys[i], "metadata_checksum") == 0)
-            continue;
-        crc = checksum(crc, keys[i], strlen(keys[i]) + 1);
-        crc = checksum(crc, values[i], strlen(values[i]) + 1);
-    }
-    return crc;
 }
 
 // ---- the list of tensors ------------------------------------------------------------------------
@@ -164,7 +134,7 @@ static void meta_checksums(Meta *m, const TensorList *list) {
     for (int i = 0; i < list->n; i++) {
         const SrTensor *t = &list->tensors[i].tensor;
         sr_text_printf(&text, "%s\"%s\":%u", i ? "," : "{", list->tensors[i].name,
-                       checksum(0, t->data, tensor_bytes(t)));
+                       sr_checkpoint_sum(0, t->data, tensor_bytes(t)));
     }
     sr_text_add(&text, list->n ? "}" : "{}");
     meta_add(m, "checksums", text.failed ? NULL : sr_arena_strdup(m->arena, text.s));
@@ -186,75 +156,21 @@ SrStatus sr_checkpoint_save(const char *path, const SrCheckpointParts *parts,
     SrStatus status;
     SR_TRY_GOTO(list_init(&list, parts));
     Meta meta = {.arena = &list.arena};
-    meta_add(&meta, "format", FORMAT_NAME);
+    meta_add(&meta, "format", SR_CHECKPOINT_NAME);
     meta_int(&meta, "format_version", SR_CHECKPOINT_FORMAT);
     meta_add(&meta, "sslrun_version", SR_VERSION);
     meta_position(&meta, at);
     if (parts->config)
         meta_config(&meta, parts->config);
     meta_checksums(&meta, &list);
-    meta_int(&meta, "metadata_checksum", metadata_checksum(meta.keys, meta.values, meta.n));
+    meta_int(&meta, "metadata_checksum",
+             sr_checkpoint_metadata_sum(meta.keys, meta.values, meta.n));
     if (meta.failed)
         status = sr_fail(SR_ERR_MEMORY, "%s: out of memory while writing the checkpoint", path);
     else
         status = sr_safetensors_save(path, list.tensors, list.n, meta.keys, meta.values, meta.n);
 done:
     list_deinit(&list);
-    return status;
-}
-
-// ---- verifying ----------------------------------------------------------------------------------
-
-// SR_ERR_IO is what tells the folder that an older checkpoint may serve.
-static SrStatus damaged(const char *path, const char *what) {
-    return sr_fail(SR_ERR_IO, "%s: damaged checkpoint: %s", path, what);
-}
-
-// The metadata as it was written?  Everything else is trusted only after this.
-static SrStatus verify_metadata(const SrSafetensors *st, const char *path) {
-    const char *format = sr_safetensors_meta(st, "format");
-    if (!format || strcmp(format, FORMAT_NAME) != 0)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: not a checkpoint of sslrun (bare weights go into "
-                       "MODEL.WEIGHTS_INIT.PARAMS_FILE)",
-                       path);
-    const char *stored = sr_safetensors_meta(st, "metadata_checksum");
-    uint32_t crc = metadata_checksum(st->meta_keys, st->meta_values, st->n_meta);
-    if (!stored || strtoul(stored, NULL, 10) != crc)
-        return damaged(path, "the checksum of its metadata differs");
-    const char *version = sr_safetensors_meta(st, "format_version");
-    if (!version || atoi(version) != SR_CHECKPOINT_FORMAT)
-        return sr_fail(SR_ERR_CONFIG, "%s: checkpoint format %s, this program reads format %d",
-                       path, version ? version : "(none)", SR_CHECKPOINT_FORMAT);
-    return SR_OK;
-}
-
-// Both ways: a tensor without a checksum and a checksum without a tensor are damage.
-static SrStatus verify_tensors(const SrSafetensors *st, const char *path, const SrYaml *sums) {
-    for (int i = 0; i < st->n; i++) {
-        const SrNamedTensor *t = &st->tensors[i];
-        const SrYaml *sum = sr_yaml_find(sums, t->name);
-        if (!sum || sum->i != (int64_t)checksum(0, t->tensor.data, tensor_bytes(&t->tensor)))
-            return sr_fail(SR_ERR_IO, "%s: damaged checkpoint: the checksum of '%s' differs", path,
-                           t->name);
-    }
-    if (!sums || sums->n != st->n)
-        return damaged(path, "tensors are missing");
-    return SR_OK;
-}
-
-// Reads every byte of the file once; a few hundred milliseconds a gigabyte, paid on resume only.
-SrStatus sr_checkpoint_verify(const SrSafetensors *st, const char *path) {
-    SR_TRY(verify_metadata(st, path));
-    const char *text = sr_safetensors_meta(st, "checksums");
-    if (!text)
-        return damaged(path, "it has no checksums");
-    SrArena arena = SR_ARENA_INIT;
-    SrYaml *sums = NULL;
-    SrStatus status = sr_json_parse(&arena, text, strlen(text), path, &sums);
-    if (status == SR_OK)
-        status = verify_tensors(st, path, sums);
-    sr_arena_deinit(&arena);
     return status;
 }
 
@@ -370,7 +286,7 @@ done:
 SrStatus sr_checkpoint_position(const char *path, SrPosition *at) {
     SrSafetensors st;
     SR_TRY(open_file(&st, path));
-    SrStatus status = verify_metadata(&st, path);
+    SrStatus status = sr_checkpoint_verify_metadata(&st, path);
     if (status == SR_OK)
         read_position(&st, at);
     sr_safetensors_close(&st);

@@ -7,11 +7,9 @@
 #ifndef SR_TRAINER_RUN_CHECKPOINT_H
 #define SR_TRAINER_RUN_CHECKPOINT_H
 
-#include "formats/safetensors.h"
+#include "formats/checkpoint_sums.h"
 #include "graph/params.h"
 #include "trainer/optim/optim.h"
-
-#define SR_CHECKPOINT_FORMAT 1
 
 #define SR_RUN_ID_BYTES 20
 
@@ -53,8 +51,6 @@ SrStatus sr_checkpoint_load(const char *path, const SrCheckpointParts *parts, Sr
 
 // Position alone, from the checked metadata; the tensors are not read.
 SrStatus sr_checkpoint_position(const char *path, SrPosition *at);
-// Damage in an open file's metadata or tensors: SR_ERR_IO with the place.
-SrStatus sr_checkpoint_verify(const SrSafetensors *st, const char *path);
 
 // Keys whose values differ between the checkpoint's configuration and `config`, as "KEY: old ->
 // new, ...". Only what changes the numbers of a run: logging, evaluation and folders are left out.

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/sampler.h"
-#include "trainer/run/run.h"
 
 // ---- keeping
 

@@ -3,8 +3,8 @@
 //
 // Files in CHECKPOINT.DIR: log.txt, stdout.json (progress), metrics.json (epochs),
 // train_config.yaml, checkpoints.
-#ifndef SR_TRAINER_RUN_TRAIN_H
-#define SR_TRAINER_RUN_TRAIN_H
+#ifndef SR_TRAINER_TRAIN_H
+#define SR_TRAINER_TRAIN_H
 
 #include "trainer/run/run.h"
 

@@ -1,6 +1,6 @@
 // The training loop.  Not the step (step.c), not what a run is made of (run.c), not evaluation
 // (eval/), which it only calls between epochs.
-#include "trainer/run/train.h"
+#include "trainer/train.h"
 #include "base/clock.h"
 
 #include <math.h>

@@ -1,0 +1,27 @@
+#!/bin/sh
+# tests/layers.sh finds what it is for: in a small tree, each kind of wrong file is reported, and without it all is well.
+here=$(cd "$(dirname "$0")" && pwd)
+tree=$(mktemp -d) || exit 1
+trap 'rm -rf "$tree"' EXIT
+mkdir -p "$tree/tests" && cp "$here/layers.awk" "$tree/tests"
+for d in base formats kernels/conv graph measure trunks heads losses data cli trainer/schedules trainer/optim \
+    trainer/config trainer/model trainer/run trainer/eval trainer/bench; do
+    mkdir -p "$tree/$d" && echo '// nothing' >"$tree/$d/empty.h"
+done
+fails=0
+check() { # file, its text, what is reported
+    printf '%b' "$2" >"$tree/$1"
+    "$here/layers.sh" "$tree" 2>&1 | grep -q "$3" || { echo "test_layers: $1 was not reported ($3)"; fails=1; }
+    rm -f "$tree/$1"
+}
+"$here/layers.sh" "$tree" | grep -q "layers: ok" || { echo "test_layers: a clean tree fails"; fails=1; }
+check base/a.c '#include "graph/empty.h"\n' "base/a.c includes graph/empty.h"
+check trainer/optim/a.c '#include "trainer/run/empty.h"\n' "trainer/optim/a.c includes trainer/run/empty.h"
+check data/a.c '#include "formats/empty.h"\n' "data/a.c includes formats/empty.h"
+printf '#include "graph/b.h"\n' >"$tree/graph/a.h"
+check graph/b.c '#include "graph/a.h"\n' "circle: graph/a.h includes graph/b.h"
+rm -f "$tree/graph/a.h"
+printf 'typedef struct {\n    int a;\n} SrTwice;\n' >"$tree/graph/a.h"
+check heads/b.h 'typedef struct {\n    int a;\n} SrTwice;\n' "type SrTwice"
+[ $fails = 0 ] && echo "test_layers: ok"
+exit $fails
