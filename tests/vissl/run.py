@@ -4,8 +4,8 @@
 usage: run.py SSLRUN [WORDS]     files whose command has one of the words; without: all
 
 As written but for the data (drawn images, few), batch, one epoch, a constant rate: the images keep their sizes, the
-models their widths.  Evaluations of features run through the verb they are for.  Prints a line a file and ends with
-code 1 if one failed.
+models their widths.  Evaluations of features run through the verb they are for.  Prints a line a file, keeps those that
+ran in ran.txt, from which the table of docs/VISSL.md counts, and ends with code 1 if one failed.
 """
 import os
 import re
@@ -85,13 +85,24 @@ def commands():
             yield line.split()
 
 
+def keep(line, ran):
+    """ran.txt in the order of files.txt; a file that fails leaves it."""
+    path = f"{HERE}/ran.txt"
+    head, *lines = open(path, encoding="utf-8").read().splitlines()
+    wanted = set(lines) | {line} if ran else set(lines) - {line}
+    order = [" ".join(words) for words in commands()]
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("\n".join([head] + [o for o in order if o in wanted]) + "\n")
+
+
 def run(program, words, folder):
     verb = next((v for k, v in EVALUATIONS.items() if k in words[0]), "train")
     args = [program, verb, *words, "--random", *data(folder, text_of(words)), f"CHECKPOINT.DIR={folder}/run",
             "CHECKPOINT.AUTO_RESUME=False", "DATA.NUM_DATALOADER_WORKERS=1", "MODEL.WEIGHTS_INIT.PARAMS_FILE="]
     if verb == "train":
         args += ["TEST_MODEL=False", "OPTIMIZER.num_epochs=1", "~OPTIMIZER.param_schedulers",
-                 "+OPTIMIZER.param_schedulers.lr={name: constant, value: 0.001}"]
+                 "+OPTIMIZER.param_schedulers.lr={name: constant, value: 0.001}",
+                 "+OPTIMIZER.param_schedulers.lr_head={name: constant, value: 0.001}"]
     began = time.time()
     done = subprocess.run(args, cwd=HERE, capture_output=True, text=True, timeout=1800)
     subprocess.run(["rm", "-rf", f"{folder}/run"], check=True)
@@ -112,6 +123,7 @@ def main():
             verb, code, seconds, said = run(program, words, folder)
             ran += 1
             failed += code != 0
+            keep(" ".join(words), code == 0)
             print(f"{'ok' if code == 0 else 'FAILED':6} {seconds:6.1f} s  {verb:8} {' '.join(words)}"
                   + ("" if code == 0 else f"\n       {said}"), flush=True)
     print(f"{ran} files run, {failed} failed")
