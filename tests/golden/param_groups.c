@@ -44,7 +44,7 @@ static SrStatus make_config(SrGoldenCase *c, const SrYaml *entry, SrConfig *conf
     SR_TRY(sr_tree_put_int(&config->arena, trunk, "DEPTH", depth));
     SR_TRY(sr_tree_put_float(&config->arena, trunk, "WIDTH_MULTIPLIER",
                              (double)width / (depth < 50 ? 512 : 2048)));
-    return sr__config_read(config);
+    return sr__config_read(config, NULL);
 }
 
 static SrStatus build_forward(SrModel *model, SrGraph *graph) {

@@ -15,6 +15,7 @@
 #include "tests/golden/table.h"
 #include "trainer/model/model.h"
 #include "trainer/optim/optim.h"
+#include "trainer/schedules/schedule.h"
 
 enum { MAX_FROZEN = 4096, MAX_ROWS = 4096 };
 
