@@ -522,6 +522,9 @@ static void test_position_fit(void **state) {
     CHECK_INT(sr_position_fit(&at, 8, 80, 10, &again), SR_FIT_SAME);
     CHECK_INT(sr_position_fit(&at, 32, 80, 2, &again), SR_FIT_BATCH);
     CHECK(at.batch == 2 && again == 0);
+    at = position("a", 1, 0, 10);
+    CHECK_INT(sr_position_fit(&at, 32, 80, 3, &again), SR_FIT_BATCH); // the third of 16 images
+    CHECK(at.batch == 3 && again == 0);
     // Other images come in another order.
     at = position("a", 1, 1, 13);
     CHECK_INT(sr_position_fit(&at, 8, 96, 12, &again), SR_FIT_RESTART);

@@ -138,7 +138,7 @@ static void test_resume(void **state) {
 static void test_stop_in_test_phase(void **state) {
     (void)state;
     Linear whole, l;
-    int left = 3 + 2;
+    int left = 4 + 2;
     char folder[96];
     const char *overrides[] = {folder};
     temp_dir_make(whole.dir);
@@ -148,7 +148,7 @@ static void test_stop_in_test_phase(void **state) {
     CHECK_OK(sr_config_parse(text, "linear.yaml", overrides, 1, &l.config));
     SrTrainOptions options = {.stop = stop_after, .stop_arg = &left, .random = true};
     CHECK_FAILS(sr_train(l.config, &options, &l.run, &l.result), SR_ERR_INTERRUPT,
-                "stopped after 4 of 16 updates and saved");
+                "stopped after 5 of 20 updates and saved");
     finish(&l);
     CHECK_INT(count_lines(l.dir, "metrics.json", "\"test_accuracy_list_meter\""), 0);
     CHECK_OK(start(&l, NULL, 0));

@@ -23,7 +23,8 @@ SrFit sr_position_fit(SrPosition *at, int batch_size, int64_t images, int64_t st
     if (!counts_alike(at, batch_size, images, steps)) {
         bool same_images = at->batch_size > 0 && at->images == images;
         int64_t seen = same_images ? SR_MIN(at->batch * at->batch_size, images) : 0;
-        int64_t batch = SR_MIN(seen / batch_size, steps);
+        bool whole = same_images && seen == images; // the last batch may be a partial one
+        int64_t batch = whole ? steps : SR_MIN(seen / batch_size, steps);
         *again = batch < steps ? seen - batch * batch_size : 0;
         fit = same_images ? SR_FIT_BATCH : SR_FIT_RESTART;
         move_to(at, batch, steps);
