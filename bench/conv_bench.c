@@ -3,8 +3,9 @@
 //
 //   make bench-conv                   all lists
 //   build/conv-bench r50-224 [mask]   one list; mask as in sr_conv_allow: 1 direct, 2 F(4x4), 4
-//   F(2x2), 8 F(3x3)
-//   build/conv-bench r50-224 15 bf16  the same in bfloat16; the peak is that type's
+//   F(2x2), 8 F(3x3), 16 tile registers
+//   build/conv-bench r50-224 31 bf16  the same in bfloat16; the peak is that type's.  x6, x3, ieee: floats by as many
+//   products on tile registers, or none (MACHINE.FP32)
 //
 // FLOPs are those of the plain definition (taps in the padding counted), so Winograd exceeds 100 %.
 // Times are processor time over the number of threads: what other programs take counts for nothing.
@@ -105,12 +106,14 @@ typedef struct {
 typedef struct {
     double pass[3];              // all designs
     Time direct[3], winograd[3]; // the latter on maps of 8 and more
+    Time tiles[3];
 } Totals;
 
 static void add_time(Totals *total, const SrConvShape *s, SrConvPass pass, Time t) {
     const char *design = sr_conv_design(s, pass);
     total->pass[pass] += t.spent;
     Time *sum = strcmp(design, "direct") == 0                      ? total->direct
+                : strcmp(design, "tiles") == 0                     ? total->tiles
                 : strncmp(design, "winograd", 8) == 0 && s->H >= 8 ? total->winograd
                                                                    : NULL;
     if (sum) {
@@ -138,6 +141,7 @@ static void print_totals(const char *name, const Totals *t) {
            t->pass[0] + t->pass[1] + t->pass[2]);
     print_share("direct", t->direct);
     print_share("Winograd, maps >= 8", t->winograd);
+    print_share("tiles", t->tiles);
 }
 
 // The best so far: a disturbed one is too low, and shares of it too high.
@@ -192,6 +196,10 @@ static void bench_layer(const Layer *l, SrDtype type, Totals *total) {
 int main(int argc, char **argv) {
     sr_parallel_init();
     SrDtype type = argc > 3 && strcmp(argv[3], "bf16") == 0 ? SR_BF16 : SR_F32;
+    static const char *const fp32[] = {"ieee", "x6", "x3"};
+    for (int i = 0; argc > 3 && i < SR_COUNT(fp32); i++)
+        if (strcmp(argv[3], fp32[i]) == 0)
+            sr_conv_fp32((SrConvFp32)i);
     if (argc > 2)
         sr_conv_allow((unsigned)atoi(argv[2]));
     printf("%s, %s, %d threads\n", sr_cpu_name(sr_cpu_level()), sr_dtype_name(type),

@@ -80,6 +80,18 @@ enum {
 };
 void sr_conv_allow(unsigned mask);
 
+// How products of floats may be made, of the whole process; at start SR_CONV_FP32_AUTO.  On tile registers floats are
+// split into bfloat16 parts: six products of three parts are more exact than fused multiply-adds (32 terms are summed
+// apart before they meet the sum), three of two parts have the errors of F(4x4), 5e-6 of the largest value.  An
+// infinity comes out as a NaN.  Without tile registers all mean IEEE.
+typedef enum {
+    SR_CONV_FP32_IEEE, // fused multiply-adds, and Winograd as sr_conv_allow says
+    SR_CONV_FP32_X6,   // six products too, where that is faster
+    SR_CONV_FP32_X3,   // three
+    SR_CONV_FP32_AUTO, // what is at least as exact as IEEE: X6
+} SrConvFp32;
+void sr_conv_fp32(SrConvFp32 how);
+
 // What the present threads reach at full speed in products of that type, measured now: takes a few milliseconds
 // (conv_peak.c).
 double sr_conv_peak_gflops(SrDtype type);

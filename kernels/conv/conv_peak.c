@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv/conv_kernels.h"
+#include "kernels/conv/conv_tile_kernels.h"
 
 enum { CHANNELS = 64, TAPS = 64, TILES = 400, WIDEST = 64, TRIES = 3 };
 
@@ -34,17 +35,39 @@ static void run_tile(void *arg, int64_t i, int thread) {
         kernels->tile(&t);
 }
 
+enum { STEPS = 8, CALLS = 4000 };
+
+// The same on tile registers.
+static void run_outer(void *arg, int64_t i, int thread) {
+    (void)i, (void)thread;
+    const SrTileProducts *products = ((const SrTileKernels *)arg)->products;
+    static const _Alignas(SR_ALIGN) char a[STEPS * SR_TILE_BYTES], b[STEPS * SR_TILE_BYTES];
+    _Alignas(SR_ALIGN) float sum[SR_TILE_BLOCK * SR_TILE_BLOCK];
+    products->configure();
+    for (int n = 0; n < CALLS; n++)
+        products->outer(&(SrTileOuter){
+            .a = {a}, .b = {b}, .products = 1, .steps = STEPS, .sum = sum, .fresh = true});
+    products->release();
+}
+
 // Of the best of a few tries: others may be at work on the same cores.
 double sr_conv_peak_gflops(SrDtype type) {
     const SrConvKernels *kernels = sr__conv_kernels(type);
+    const SrTileKernels *tiles = type == SR_BF16 && sr_cpu_has_tiles() ? sr__tile_kernels() : NULL;
     kernels = kernels ? kernels : sr__conv_kernels(SR_F32);
     double best = DBL_MAX;
     int threads = sr_parallel_threads();
     for (int i = 0; i < TRIES; i++) {
         double began = sr_clock();
-        sr_parallel_for(threads, run_tile, &kernels);
+        if (tiles)
+            sr_parallel_for(threads, run_outer, (void *)tiles);
+        else
+            sr_parallel_for(threads, run_tile, &kernels);
         best = SR_MIN(best, sr_clock() - began);
     }
+    if (tiles)
+        return 2e-9 * CALLS * STEPS * SR_TILE_BLOCK * SR_TILE_BLOCK * SR_TILE_CHUNK * threads /
+               best;
     double products = (double)TILES * TAPS * CHANNELS * kernels->depth * kernels->block *
                       kernels->rows(kernels->block);
     return 2e-9 * products * threads / best;

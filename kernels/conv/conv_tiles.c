@@ -37,6 +37,16 @@ SrTileParts sr__tile_parts(int parts) {
     return all[parts - 1];
 }
 
+static SrConvFp32 fp32 = SR_CONV_FP32_AUTO; // sr_conv_fp32
+
+void sr_conv_fp32(SrConvFp32 how) { fp32 = how; }
+
+int sr__tile_parts_of(SrDtype type) {
+    if (type == SR_BF16)
+        return 1;
+    return fp32 == SR_CONV_FP32_IEEE ? 0 : fp32 == SR_CONV_FP32_X3 ? 2 : 3;
+}
+
 static bool emulated; // sr_conv_emulate_tiles
 
 void sr_conv_emulate_tiles(bool on) { emulated = on; }
@@ -118,7 +128,8 @@ static int64_t run_length(const Job *job) {
 }
 
 static bool new_job(Job *job, const SrConvShape *s, SrConvPass pass) {
-    *job = (Job){.kernels = sr__tile_kernels(), .type = s->type, .parts = 1};
+    *job = (Job){.kernels = sr__tile_kernels(), .type = s->type};
+    job->parts = sr__tile_parts_of(s->type);
     SrTilePlan *p = &job->plan;
     if (!sr__tile_plan(p, s, pass))
         return false;
@@ -537,17 +548,26 @@ static void prepare(const SrConvShape *s, SrConvPass pass, const float *w, float
     sr_parallel_for((int64_t)packing.job.blocks * s->groups, pack_block, &packing);
 }
 
-// Blocks and chunks count whole; a tile does about eight times what vectors do.  Groups narrower than half a block
-// stay with those.
+// In multiply-adds at full speed as the direct design counts them: products, of which tiles do fourteen times as many as
+// vectors at best, and what reading and writing a number takes.  By pass (weight gradient or not) and parts.
+typedef struct {
+    double product, read, write;
+} Rates;
+static const Rates rates[2][3] = {{{0.10, 4, 4}, {0.26, 42, 24}, {0.49, 48, 24}},
+                                  {{0.16, 6, 6}, {0.34, 50, 50}, {0.60, 56, 56}}};
+
+// Blocks and chunks count whole.  Groups narrower than half a block stay with vectors.
 static double cost(const SrConvShape *s, SrConvPass pass) {
     SrTilePlan p;
     bool narrow = s->groups > 1 && SR_MIN(s->C, s->K) / s->groups < TILE;
-    if (!sr__tile_kernels() || s->type != SR_BF16 || narrow || !sr__tile_plan(&p, s, pass))
+    int parts = sr__tile_parts_of(s->type);
+    if (!sr__tile_kernels() || !parts || narrow || !sr__tile_plan(&p, s, pass))
         return -1;
-    double work = (double)p.positions * sr__tile_blocks(p.C) * sr__tile_blocks(p.K) *
-                  SR_TILE_CHUNK * SR_TILE_BLOCK * p.taps * p.groups;
-    double numbers = (double)p.N * (p.in_h * p.in_w * p.in_c + p.out_h * p.out_w * p.out_c);
-    return work / (pass == SR_CONV_BACKWARD_WEIGHT ? 5 : 8) + 4 * numbers;
+    Rates r = rates[pass == SR_CONV_BACKWARD_WEIGHT][parts - 1];
+    double blocks = (double)sr__tile_blocks(p.C) * sr__tile_blocks(p.K);
+    double work = (double)p.positions * blocks * SR_TILE_CHUNK * SR_TILE_BLOCK * p.taps * p.groups;
+    return work * r.product + r.read * (double)p.N * p.in_h * p.in_w * p.in_c +
+           r.write * (double)p.N * p.out_h * p.out_w * p.out_c;
 }
 
 const SrConvDesign sr__conv_tiles = {

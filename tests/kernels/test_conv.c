@@ -183,6 +183,7 @@ static const char *weight_design(SrDtype type, int N, int side, int C, int K) {
 
 static void test_choice(void **state) {
     (void)state;
+    sr_conv_fp32(SR_CONV_FP32_IEEE);
     CHECK_STR(design(16, 56, 64, 64, 3, 1, 1), "winograd4");
     CHECK_STR(design(16, 7, 512, 512, 3, 1, 1), "winograd4");
     CHECK_STR(design(16, 14, 256, 256, 3, 1, 1), "winograd3"); // 5 x 5 tiles against 4 x 4
@@ -211,6 +212,16 @@ static void test_choice(void **state) {
     sr_conv_allow(0);
     CHECK_STR(design(16, 56, 64, 64, 3, 1, 1), "plain");
     sr_conv_allow(SR_CONV_ALL);
+    sr_conv_fp32(SR_CONV_FP32_AUTO);
+    if (sr_cpu_has_tiles()) { // six products are faster than fused multiply-adds, not than Winograd
+        CHECK_STR(design(16, 14, 1024, 256, 1, 1, 1), "tiles");
+        CHECK_STR(design(16, 28, 256, 256, 3, 2, 1), "tiles");
+        CHECK_STR(design(16, 56, 64, 64, 1, 1, 1), "direct");
+        CHECK_STR(design(16, 28, 128, 128, 3, 1, 1), "winograd4");
+        sr_conv_fp32(SR_CONV_FP32_X3);
+        CHECK_STR(design(16, 28, 128, 128, 3, 1, 1), "tiles");
+        sr_conv_fp32(SR_CONV_FP32_AUTO);
+    }
 }
 
 // An output larger than the caches is written past them, to the same bits as its halves, which are not.

@@ -63,29 +63,44 @@ static SrConvShape tile_shape(SrRng *rng) {
     return s;
 }
 
-static void test_random_shapes(void **state) {
-    (void)state;
+// Random shapes through the tile design alone; returns the hash of all results.
+static uint64_t sweep(SrDtype type, int count, double tolerance, uint64_t hash) {
     int threads = sr_parallel_threads(), tiles = 0;
-    uint64_t hash = 14695981039346656037u;
-    SrRng rng = sr_rng(5, SR_RNG_TEST, 0, 0, 0, 0);
+    SrRng rng = sr_rng(5, SR_RNG_TEST, 0, (uint64_t)type, 0, 0);
     sr_parallel_set_threads(1);
     sr_conv_allow(SR_CONV_TILES);
-    for (int i = 0; i < 80; i++) {
+    for (int i = 0; i < count; i++) {
         SrConvShape s = tile_shape(&rng);
-        s.type = SR_BF16;
+        s.type = type;
         if (conv_shape_empty(s))
             continue;
         ConvCase t = conv_case_new(s, &rng);
         sr_conv_emulate_tiles(true);
         tiles += strcmp(sr_conv_design(&t.s, SR_CONV_FORWARD), "tiles") == 0;
-        check_both(&t, 1e-6, &hash);
+        check_both(&t, tolerance, &hash);
         conv_case_free(&t);
     }
     sr_conv_allow(SR_CONV_ALL);
     sr_parallel_set_threads(threads);
-    CHECK(tiles > 50);
-    print_message("tiles: %d shapes, hash of all results %016llx\n", tiles,
-                  (unsigned long long)hash);
+    CHECK(2 * tiles > count);
+    return hash;
+}
+
+static void test_random_shapes(void **state) {
+    (void)state;
+    uint64_t hash = sweep(SR_BF16, 80, 1e-6, 14695981039346656037u);
+    print_message("tiles: hash of all bfloat16 results %016llx\n", (unsigned long long)hash);
+}
+
+// Six products are held to the tolerance of fused multiply-adds, three to that of F(4x4).
+static void test_split_floats(void **state) {
+    (void)state;
+    sr_conv_fp32(SR_CONV_FP32_X6);
+    uint64_t hash = sweep(SR_F32, 24, 5e-7, 14695981039346656037u);
+    sr_conv_fp32(SR_CONV_FP32_X3);
+    hash = sweep(SR_F32, 24, 1e-5, hash);
+    sr_conv_fp32(SR_CONV_FP32_AUTO);
+    print_message("tiles: hash of all float results %016llx\n", (unsigned long long)hash);
 }
 
 // Large enough to be cut into several units, ranges and chunks.
@@ -123,4 +138,4 @@ static void test_large_shapes(void **state) {
     sr_conv_allow(SR_CONV_ALL);
 }
 
-SR_TESTS(conv_tiles, unit(test_random_shapes), unit(test_large_shapes))
+SR_TESTS(conv_tiles, unit(test_random_shapes), unit(test_split_floats), unit(test_large_shapes))

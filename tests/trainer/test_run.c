@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "kernels/conv/conv.h"
+#include "kernels/cpu.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 #include "trainer/run/run.h"
@@ -71,6 +73,27 @@ static void test_activation_checkpointing(void **state) {
     CHECK(less < more);
     CHECK(memcmp(direct, without, sizeof with) != 0);
     CHECK_NEAR(c, b, 1e-3);
+}
+
+static const char *design_under(const char *override) {
+    SrConfig *config;
+    SrRun *run;
+    SrConvShape s = {16, 28, 28, 128, 128, 3, 3, 1, 1, 1, 1, 1, 1, 1, 0, 0, SR_F32};
+    sr_conv_shape(&s);
+    CHECK_OK(sr_config_load(CONFIG, &override, 1, &config));
+    CHECK_OK(sr_run_open(config, SR_RUN_BENCH, &run));
+    const char *name = sr_conv_design(&s, SR_CONV_FORWARD);
+    sr_run_close(run);
+    sr_config_free(config);
+    return name;
+}
+
+// MACHINE.FP32 reaches the convolutions; without tile registers it changes nothing.
+static void test_fp32(void **state) {
+    (void)state;
+    CHECK_STR(design_under("MACHINE.FP32=ieee"), "winograd4");
+    CHECK_STR(design_under("MACHINE.FP32=x3"), sr_cpu_has_tiles() ? "tiles" : "winograd4");
+    CHECK_STR(design_under("MACHINE.FP32=auto"), "winograd4");
 }
 
 static void test_checkpoint_out_of_memory(void **state) {
@@ -178,5 +201,5 @@ static void test_refused(void **state) {
     CHECK_FAILS(sr_config_load(CONFIG, &many, 1, &config), SR_ERR_CONFIG, "TOPK has 17 entries");
 }
 
-SR_TESTS(run, unit(test_refused), unit(test_activation_checkpointing), unit(test_out_of_memory),
-         unit(test_checkpoint_out_of_memory), unit(test_rates))
+SR_TESTS(run, unit(test_refused), unit(test_activation_checkpointing), unit(test_fp32),
+         unit(test_out_of_memory), unit(test_checkpoint_out_of_memory), unit(test_rates))

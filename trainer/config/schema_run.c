@@ -83,6 +83,10 @@ const SrOption sr__schema_machine[] = {
     {"WINOGRAD", SR_OPT_ENUM, OFF(winograd), "f4", 0, 0, "none|f2|f4",
      "3x3 convolutions by Winograd where that is faster (ours): f4 up to F(4x4,3x3), F(3x3,3x3) too, with rounding errors"
      " of 1e-6 to 2e-5; f2 as exact as direct products; none."},
+    {"FP32", SR_OPT_ENUM, OFF(fp32), "auto", 0, 0, "ieee|x6|x3|auto",
+     "How convolutions multiply floats on tile registers (AMX), layer by layer where that is faster (ours): x6 as six"
+     " bfloat16 products, more exact than fused multiply-adds; x3 as three, with rounding errors of 5e-6 as Winograd"
+     " F(4x4); ieee not at all; auto x6.  Without tile registers all are ieee."},
     SR_OPTION_END,
 };
 

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernels/conv/conv.h"
+#include "kernels/cpu.h"
 #include "trainer/run/data_summary.h"
 
 // Without learning a run is one forward on the images of evaluation.
@@ -323,6 +324,7 @@ static void allow_convolutions(const SrConfig *config) {
                                        SR_CONV_DIRECT | SR_CONV_TILES | SR_CONV_WINOGRAD2,
                                        SR_CONV_ALL};
     sr_conv_allow(allowed[config->winograd]);
+    sr_conv_fp32((SrConvFp32)config->fp32);
 }
 
 SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
@@ -332,6 +334,10 @@ SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
                        "`sslrun extract` computes their features",
                        config->path);
     allow_convolutions(config);
+    bool split = config->fp32 == SR_CONV_FP32_X6 || config->fp32 == SR_CONV_FP32_X3;
+    if (mode != SR_RUN_CHECK && split && !sr_cpu_has_tiles())
+        sr_info("MACHINE.FP32: this processor has no tile registers (%s); computing as ieee",
+                sr_cpu_name(sr_cpu_level()));
     if (mode != SR_RUN_CHECK)
         SR_TRY(rehearse(config));
     SrRun *run = sr_calloc(1, sizeof *run);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/machine.h"
+#include "kernels/conv/conv.h"
 #include "kernels/cpu.h"
 #include "kernels/gemm.h"
 #include "trainer/run/run.h"
@@ -116,7 +117,9 @@ SrStatus sr__run_count_cost(SrRun *run) {
 // What MODEL.AMP_PARAMS.USE_AMP comes to on this processor.
 static const char *precision_text(const SrRun *run) {
     if (!run->config->model.use_amp)
-        return "float32";
+        return run->config->fp32 == SR_CONV_FP32_X3 && sr_cpu_has_tiles()
+                   ? "float32, products of three bfloat16 ones"
+                   : "float32";
     return sr_cpu_has_bf16()
                ? "maps and their products in bfloat16"
                : "maps stored in bfloat16, products in float32 (this processor has no avx512_bf16)";
