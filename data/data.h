@@ -128,6 +128,9 @@ typedef struct SrTransform {
     const char *help;
     const SrOption *options;
     size_t params_bytes;
+    // For the contract tests: its keys as they stand behind its name ("size: 32"), and the transforms before it in
+    // flow YAML.  NULL: no keys; one image as two views, or as a tensor where it takes_floats.
+    const char *example, *stands_on;
     bool fixed; // draws nothing and looks at nothing but the image: the same in every epoch
     bool takes_floats, gives_floats; // ToTensor gives them, Normalize takes and gives them
     bool takes_encoded; // finishes images itself; for all others the pipeline does before

@@ -51,11 +51,16 @@ static const char *output(const void *params, int i) {
     return sr_head_scores(i);
 }
 
+static const SrHeadExample examples[] = {
+    {"{in_dim: 8, num_clusters: [5], hidden_dim: 6, bottleneck_dim: 4}", false}};
+
 const SrHead sr_head_dino_head = {
     .name = "dino_head",
     .help = "projection with GELU to unit length, then prototypes: DINO",
     .options = options,
     .params_bytes = sizeof(DinoHead),
     .build = build,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
     .output = output,
 };

@@ -68,10 +68,14 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
     return sr_builder_status(b);
 }
 
+static const SrHeadExample examples[] = {{"{in_channels: 8, dims: [8, 6, 4]}", false}};
+
 const SrHead sr_head_eval_mlp = {
     .name = "eval_mlp",
     .help = "batch norm over channels, then Linear layers: the probe of a frozen trunk",
     .options = options,
     .params_bytes = sizeof(EvalMlp),
     .build = build,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };

@@ -50,10 +50,14 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
     return sr_builder_status(b);
 }
 
+static const SrHeadExample examples[] = {{"{in_channels: 8, dims: [8, 6, 4]}", true}};
+
 const SrHead sr_head_eval_mlp_pooled = {
     .name = "eval_mlp_pooled",
     .help = "batch norm, then Linear layers on every token: scores (tokens, images, classes)",
     .options = options,
     .params_bytes = sizeof(EvalMlpPooled),
     .build = build,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };

@@ -13,6 +13,12 @@ typedef struct { // MODEL.HEAD, shared by all heads
     double params_multiplier; // every mlp Linear is multiplied by this after initialisation
 } SrHeadSettings;
 
+// For the contract tests: arguments as flow YAML that fit features of 8 numbers.
+typedef struct {
+    const char *arguments;
+    bool tokens; // the features are (N, L, 8), else (N, 8)
+} SrHeadExample;
+
 typedef struct SrHead {
     const char *name; // first element of an entry of MODEL.HEAD.PARAMS
     const char *help;
@@ -25,6 +31,8 @@ typedef struct SrHead {
     // What output i is, for the losses: "embedding", "scores0".  NULL: the head has one output,
     // and the loss says what it is.
     const char *(*output)(const void *params, int i);
+    const SrHeadExample *examples; // at least one
+    int n_examples;
 } SrHead;
 
 // "scores0" .., set < SR_HEAD_MAX_OUT: the name of what prototypes<set> give.

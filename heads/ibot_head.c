@@ -88,11 +88,15 @@ static const char *output(const void *params, int i) {
     return i == 0 ? sr_head_scores(0) : "patch_scores";
 }
 
+static const SrHeadExample examples[] = {{"{in_dim: 8, hidden_dim: 6}", false}};
+
 const SrHead sr_head_ibot_head = {
     .name = "ibot_head",
     .help = "DINO's head for the class token and for the patches: iBOT",
     .options = options,
     .params_bytes = sizeof(IbotHead),
     .build = build,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
     .output = output,
 };

@@ -15,9 +15,13 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
 
 static const SrOption options[] = {SR_OPTION_END};
 
+static const SrHeadExample examples[] = {{"{}", false}};
+
 const SrHead sr_head_identity = {
     .name = "identity",
     .help = "returns its input",
     .options = options,
     .build = build,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };

@@ -11,10 +11,14 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
     return sr_mlp_clf_build(b, "mlp", params, settings, sr_mlp_layers_build, in, n_in, &out[0]);
 }
 
+static const SrHeadExample examples[] = {{"{dims: [8, 6, 4]}", false}};
+
 const SrHead sr_head_mlp = {
     .name = "mlp",
     .help = "Linear layers with optional batch norm, ReLU and dropout",
     .options = sr_mlp_options,
     .params_bytes = sizeof(SrMlpParams),
     .build = build,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };

@@ -12,10 +12,14 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
                             &out[0]);
 }
 
+static const SrHeadExample examples[] = {{"{dims: [8, 6, 4]}", false}};
+
 const SrHead sr_head_mlp_res = {
     .name = "mlp_res",
     .help = "Linear layers with skip connections",
     .options = sr_mlp_options,
     .params_bytes = sizeof(SrMlpParams),
     .build = build,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };

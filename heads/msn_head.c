@@ -65,11 +65,15 @@ static const char *output(const void *params, int i) {
     return i == 0 ? "scores" : "query";
 }
 
+static const SrHeadExample examples[] = {{"{in_dim: 8, hidden_dim: 6}", false}};
+
 const SrHead sr_head_msn_head = {
     .name = "msn_head",
     .help = "projection to unit length and its scaled cosines to prototypes: MSN",
     .options = options,
     .params_bytes = sizeof(MsnHead),
     .build = build,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
     .output = output,
 };

@@ -33,10 +33,14 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
     return sr_builder_status(b);
 }
 
+static const SrHeadExample examples[] = {{"{}", false}};
+
 const SrHead sr_head_siamese_concat_view = {
     .name = "siamese_concat_view",
     .help = "the features of an image's patches side by side",
     .options = options,
     .params_bytes = sizeof(SiameseConcatView),
     .build = build,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };

@@ -105,11 +105,16 @@ static const char *output(const void *params, int i) {
     return embeddings && i == 0 ? "embedding" : sr_head_scores(i - embeddings);
 }
 
+static const SrHeadExample examples[] = {
+    {"{dims: [8, 6, 4], use_bn: true, num_clusters: [5, 3]}", false}};
+
 const SrHead sr_head_swav_head = {
     .name = "swav_head",
     .help = "projection to an embedding, then scores against sets of prototypes",
     .options = options,
     .params_bytes = sizeof(SwavHead),
     .build = build,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
     .output = output,
 };

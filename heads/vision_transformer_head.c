@@ -54,10 +54,14 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
     return sr_builder_status(b);
 }
 
+static const SrHeadExample examples[] = {{"{in_plane: 8, hidden_dim: 6, num_classes: 3}", false}};
+
 const SrHead sr_head_vision_transformer_head = {
     .name = "vision_transformer_head",
     .help = "the classifier of a vision transformer",
     .options = options,
     .params_bytes = sizeof(VisionTransformerHead),
     .build = build,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };

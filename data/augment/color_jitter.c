@@ -54,6 +54,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 
 const SrTransform sr_transform_color_jitter = {
     .name = "ColorJitter",
+    .example = "brightness: 0.4",
     .help = "Changes brightness, contrast, saturation and hue by random factors in random order.",
     .options = options,
     .params_bytes = sizeof(Params),

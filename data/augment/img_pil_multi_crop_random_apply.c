@@ -59,6 +59,8 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 const SrTransform sr_transform_img_pil_multi_crop_random_apply = {
     .name = "ImgPilMultiCropRandomApply",
     .help = "Applies other transforms to each crop with that crop's own probability.",
+    .example =
+        "prob: [1, 0.5], transforms: [{name: ImgPilGaussianBlur}, {name: ColorJitter, hue: 0.1}]",
     .options = options,
     .params_bytes = sizeof(Params),
     .prepare = prepare,

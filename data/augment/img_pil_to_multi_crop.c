@@ -102,6 +102,7 @@ const SrTransform sr_transform_img_pil_to_multi_crop = {
     .name = "ImgPilToMultiCrop",
     .help =
         "Cuts several random resized crops out of an image, in groups of one size and area range.",
+    .stands_on = "",
     .options = options,
     .params_bytes = sizeof(Params),
     .takes_encoded = true,

@@ -78,6 +78,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 const SrTransform sr_transform_img_pil_to_patches_and_image = {
     .name = "ImgPilToPatchesAndImage",
     .help = "A crop of the image, then the patches of another crop in random order.",
+    .stands_on = "",
     .options = options,
     .params_bytes = sizeof(Params),
     .check = check,

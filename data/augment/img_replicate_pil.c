@@ -37,6 +37,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
 const SrTransform sr_transform_img_replicate_pil = {
     .name = "ImgReplicatePil",
     .help = "Copies an image; each copy is then augmented on its own.",
+    .stands_on = "",
     .fixed = true,
     .options = options,
     .params_bytes = sizeof(Params),

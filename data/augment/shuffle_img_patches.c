@@ -84,6 +84,7 @@ static int classes(const void *params) { return ((const Params *)params)->table.
 const SrTransform sr_transform_shuffle_img_patches = {
     .name = "ShuffleImgPatches",
     .help = "Puts patches into a drawn order, whose number becomes the label.",
+    .stands_on = "{name: ToTensor}, {name: ImgPatchesFromTensor}",
     .options = options,
     .params_bytes = sizeof(Params),
     .takes_floats = true,

@@ -1,6 +1,5 @@
 // Every head of the registry: builds on features, gives outputs with a row an image, can be
-// differentiated, and its entries stay under its scope.  Arguments are chosen from the head's own
-// option table.
+// differentiated, and its entries stay under its scope.  Arguments are the heads' own examples.
 #include "tests/check.h"
 
 #include "base/text.h"
@@ -19,35 +18,19 @@ typedef struct {
     int n_out;
 } Built;
 
-// Sizes that fit CHANNELS, by the names heads give them.
-static const char *arguments_for(const SrHead *head) {
-    bool dims = sr_options_find(head->options, "dims"),
-         sets = sr_options_find(head->options, "num_clusters"),
-         channels = sr_options_find(head->options, "in_channels");
-    if (sr_options_find(head->options, "in_dim"))
-        return sets ? "{in_dim: 8, num_clusters: [5], hidden_dim: 6, bottleneck_dim: 4}"
-                    : "{in_dim: 8, hidden_dim: 6}";
-    return dims && sets       ? "{dims: [8, 6, 4], use_bn: true, num_clusters: [5, 3]}"
-           : dims && channels ? "{in_channels: 8, dims: [8, 6, 4]}"
-           : dims             ? "{dims: [8, 6, 4]}"
-           : sr_options_find(head->options, "in_plane")
-               ? "{in_plane: 8, hidden_dim: 6, num_classes: 3}"
-               : "{}";
-}
-
-static void build(Built *t, const SrHead *head, const char *arguments) {
+static void build(Built *t, const SrHead *head, const SrHeadExample *example) {
     SrYaml *map = NULL;
     SrBuilder *b;
     *t = (Built){.n_out = 0};
-    CHECK_OK(sr_yaml_parse(&t->arena, arguments, strlen(arguments), "test", &map));
+    CHECK_OK(
+        sr_yaml_parse(&t->arena, example->arguments, strlen(example->arguments), "test", &map));
     void *params = sr_arena_alloc(&t->arena, head->params_bytes + 1);
     CHECK_OK(sr_options_parse(head->options, map, head->name, &t->arena, params));
     CHECK_OK(sr_params_new(&t->params));
     CHECK_OK(sr_graph_new(t->params, &t->graph));
     CHECK_OK(sr_builder_new(t->graph, &b));
-    // The one head that takes tokens only; a sequence as long as the batch keeps a row an image.
-    bool tokens = !strcmp(head->name, "eval_mlp_pooled");
-    SrShape shape = tokens ? SR_SHAPE(ROWS, ROWS, CHANNELS) : SR_SHAPE(ROWS, CHANNELS);
+    // A sequence as long as the batch keeps a row an image.
+    SrShape shape = example->tokens ? SR_SHAPE(ROWS, ROWS, CHANNELS) : SR_SHAPE(ROWS, CHANNELS);
     t->x = sr_build_input(b, "x", shape, SR_F32);
     sr_builder_push(b, "heads.0");
     CHECK_OK(head->build(b, params, &settings, &t->x, 1, t->out, &t->n_out));
@@ -116,16 +99,18 @@ static void check_gradients(Built *t) {
 static void test_every_head(void **state) {
     (void)state;
     for (int i = 0; sr_head_at(i); i++) {
-        Built t;
         const SrHead *found;
-        CHECK(sr_head_at(i)->help && sr_head_at(i)->options);
+        CHECK(sr_head_at(i)->help && sr_head_at(i)->n_examples > 0);
         CHECK_OK(sr_head_find(sr_head_at(i)->name, &found));
         CHECK(found == sr_head_at(i));
-        build(&t, found, arguments_for(found));
-        check_shapes(&t);
-        if (sr_params_count(t.params) > 0)
-            check_gradients(&t);
-        deinit(&t);
+        for (int k = 0; k < found->n_examples; k++) {
+            Built t;
+            build(&t, found, &found->examples[k]);
+            check_shapes(&t);
+            if (sr_params_count(t.params) > 0)
+                check_gradients(&t);
+            deinit(&t);
+        }
     }
     CHECK(sr_head_at(-1) == NULL);
 }
