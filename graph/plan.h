@@ -42,6 +42,9 @@ void sr_plan_free(SrPlan *plan);
 void sr_plan_forward(SrPlan *plan, int64_t iteration);
 void sr_plan_backward(SrPlan *plan);
 
+// Ops that draw do so for this replica from now on; 0, as at the start: as if there were one.
+void sr_plan_set_replica(SrPlan *plan, int replica);
+
 // Views into the plan's memory, at fixed addresses for its whole life.
 SrTensor sr_plan_input(SrPlan *plan, SrNodeId input); // to be filled before each forward
 // One of options.outputs or a loss; data is NULL for other nodes, whose memory holds something else by now.

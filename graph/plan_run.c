@@ -37,6 +37,12 @@ void sr_plan_forward(SrPlan *plan, int64_t iteration) {
     run_range(plan, 0, plan->n_forward);
 }
 
+// An odd constant keeps streams of replicas apart (Weyl's sequence, 2^64 over the golden ratio).
+void sr_plan_set_replica(SrPlan *plan, int replica) {
+    for (int c = 0; c < plan->n_calls && plan->memory; c++)
+        plan->calls[c].args.seed = plan->seed + (uint64_t)replica * 0x9e3779b97f4a7c15u;
+}
+
 void sr_plan_backward(SrPlan *plan) {
     if (plan->memory)
         run_range(plan, plan->n_forward, plan->n_calls);

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/comm.h"
 #include "base/mem.h"
 #include "kernels/op_util.h"
 

@@ -98,7 +98,6 @@ static bool NAME(add_up)(const NAME(Work) * w) {
     for (int chunk = 0; chunk < w->chunks; chunk++)
         for (int k = 0; k < P; k++)
             w->sums[k] += w->partial[(int64_t)chunk * P + k];
-    sr_comm_all_reduce_f64(w->sums, P, SR_COMM_SUM);
     bool all = true;
     for (int k = 0; k < P; k++)
         all = all && w->sums[k] != 0;
@@ -132,7 +131,6 @@ static double NAME(start)(const NAME(Work) * w, REAL epsilon, REAL shift) {
     double total = 0;
     for (int chunk = 0; chunk < w->chunks; chunk++)
         total += w->total[chunk];
-    sr_comm_all_reduce_f64(&total, 1, SR_COMM_SUM);
     return total;
 }
 
@@ -153,7 +151,6 @@ static bool NAME(balance_all)(const NAME(Work) * w, REAL c) {
         bad = NAME(balance_rows)(w, chunk, c) ? bad : 1;
         sr__denormals_restore(mode);
     }
-    sr_comm_all_reduce_f64(&bad, 1, SR_COMM_MAX);
     return bad == 0;
 }
 
@@ -172,13 +169,12 @@ static bool NAME(finish)(const NAME(Work) * w, float *codes) {
             out[k] = (float)(q[k] / by);
         sr__denormals_restore(mode);
     }
-    sr_comm_all_reduce_f64(&bad, 1, SR_COMM_MAX);
     return bad == 0;
 }
 
 static bool NAME(iterate)(const NAME(Work) * w, const double *r, double total, float *codes) {
     NAME(shift_all)(w, (REAL)total, 0);
-    REAL c = (REAL)1 / (REAL)((double)w->rows * sr_comm_size());
+    REAL c = (REAL)1 / (REAL)((double)w->rows);
     for (int i = 0; i < w->s->num_iters; i++) {
         if (!NAME(add_up)(w)) { // a prototype nobody is near: VISSL lends everyone a little mass
             NAME(shift_all)(w, 1, (REAL)1e-12);
@@ -194,7 +190,7 @@ static bool NAME(iterate)(const NAME(Work) * w, const double *r, double total, f
 static bool NAME(scale)(const SrSinkhorn *s, const double *r, float *codes, void *scratch) {
     NAME(Work) w = NAME(work)(s, scratch);
     double largest = largest_score(s), in_units = largest / s->epsilon;
-    double room = log(s->P * (double)w.rows * sr_comm_size()), limit = sizeof(REAL) == 4 ? 88 : 709;
+    double room = log(s->P * (double)w.rows), limit = sizeof(REAL) == 4 ? 88 : 709;
     bool unshifted = (s->no_shift || sizeof(REAL) == 8) && in_units + room < limit;
     REAL epsilon = (REAL)s->epsilon, shift = unshifted ? 0 : (REAL)largest / epsilon;
     if (!isfinite(shift))

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/comm.h"
 #include "kernels/denormals.h"
 #include "kernels/simd.h"
 #include "kernels/vexp.h"
@@ -50,7 +49,7 @@ static float largest_in_row(const float *x, int P) {
     return largest;
 }
 
-// The same over all samples and ranks.
+// The same over all samples.
 static double largest_score(const SrSinkhorn *s) {
     float largest = -FLT_MAX;
 #pragma omp parallel for schedule(static) reduction(max : largest)
@@ -58,9 +57,7 @@ static double largest_score(const SrSinkhorn *s) {
         float here = largest_in_row(row_scores(s, row), s->P);
         largest = here > largest ? here : largest;
     }
-    double all = (double)largest;
-    sr_comm_all_reduce_f64(&all, 1, SR_COMM_MAX);
-    return all;
+    return (double)largest;
 }
 
 #define REAL float
@@ -178,13 +175,11 @@ static void solve_prototypes(const LogWork *w, const double *r) {
             w->total_most[k] = fmax(w->total_most[k], w->most[(int64_t)chunk * P + k]);
         w->a[k] = 0;
     }
-    sr_comm_all_reduce_f64(w->total_most, P, SR_COMM_MAX);
     for (int chunk = 0; chunk < w->chunks; chunk++)
         for (int k = 0; k < P; k++) {
             int64_t i = (int64_t)chunk * P + k;
             w->a[k] += w->sum[i] * exp(w->most[i] - w->total_most[k]);
         }
-    sr_comm_all_reduce_f64(w->a, P, SR_COMM_SUM);
     for (int k = 0; k < P; k++)
         w->a[k] = log(r[k]) - w->total_most[k] - log(w->a[k]);
 }
@@ -192,7 +187,7 @@ static void solve_prototypes(const LogWork *w, const double *r) {
 // b = log c - log-sum-exp over prototypes of z + a.
 static void solve_samples(const LogWork *w) {
     int P = w->s->P;
-    double log_c = -log((double)w->rows * sr_comm_size());
+    double log_c = -log((double)w->rows);
 #pragma omp parallel for schedule(static)
     for (int chunk = 0; chunk < w->chunks; chunk++)
         for (int j = first_row(w->rows, chunk, w->chunks);

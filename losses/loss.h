@@ -4,7 +4,8 @@
 //
 // Rows of the world: a loss sees the images of the whole step, over all replicas, and never
 // communicates.  Rows of an output are view-major, row = view * batch + image, and image i belongs
-// to replica i / (batch / replicas).
+// to replica i / (batch / replicas).  A loss that says rows_are_independent is built for the images of
+// one replica.
 //
 // `build` adds nodes to ctx->builder that end in one scalar.  What works on images goes through the
 // sr_loss_* calls below (the model again, a head of the loss's own); everything else is built
@@ -91,7 +92,7 @@ struct SrLossContext {
 
 // The model once more.  *out is in rows of the world like ctx->outputs, view-major over run->views.
 SrStatus sr_loss_run(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out);
-// x: one of ctx->outputs, or of what the two calls gave.
+// x: one of ctx->outputs, or of what these calls gave.
 SrStatus sr_loss_head(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, SrOutputs *out);
 // The model's output of that name for all views (sr_outputs_get).
 SrStatus sr_loss_output(SrLossContext *ctx, const char *name, SrNodeId *node);
@@ -103,15 +104,25 @@ void *sr_loss_alloc(SrLossContext *ctx, size_t bytes);
 
 // ---- what the hooks see
 
+// A node's value outside of a plan.
+typedef struct {
+    SrNodeId node;
+    SrTensor value;
+} SrLossValue;
+
 typedef struct {
     SrParams *params;
-    SrPlan *plan;
+    SrPlan *plan;              // of the loss's nodes
+    const SrLossValue *values; // (n_values) what sr_loss_value gives before it looks into the plan
+    int n_values;
     int64_t iteration; // training steps done before this one
     int64_t max_iterations;
     int epoch;
 } SrLossStep;
 
-// The value of an output of the model or of a kept node, after the forward.
+// The value of an output of the model or of a kept node, after the forward.  Of a loss whose rows
+// are independent only kept nodes, with the values of all replicas one behind the other:
+// (replicas * d0, ...).
 SrTensor sr_loss_value(const SrLossStep *step, SrNodeId node);
 // Memory of an input the loss made with sr_build_input, to be filled in before_step.
 SrTensor sr_loss_input(const SrLossStep *step, SrNodeId input);
@@ -163,6 +174,10 @@ typedef struct SrLoss {
     size_t params_bytes;
     bool needs_labels;  // the outputs are class scores: the run has meters and test phases
     bool needs_samples; // n_samples must be known, in `check` too: memory banks
+    // The loss of a replica depends on its own rows alone, and the step's loss is the mean over
+    // replicas (as VISSL's processes have it): built for one replica, ctx->batch its images, and no
+    // second forward is needed.
+    bool rows_are_independent;
     const SrLossExample *examples;
     int n_examples;
     // Writes what the rest of the configuration says into the loss's own map; may be NULL.

@@ -78,12 +78,10 @@ static void before_step(void *instance, const SrLossStep *step) {
 // VISSL pushes at the end of the loss's forward; nothing reads the queue between there and here.
 static void push_embeddings(const State *state, const SrLossStep *step) {
     const SrSwavState *s = &state->swav;
-    SrTensor x = sr_loss_value(step, state->embeddings); // (num_crops * batch, D)
-    for (int i = 0; i < s->n_assign; i++) {
-        int64_t first = (int64_t)s->crops_for_assign[i] * s->batch;
-        sr_swav_queue_push(&s->queue, step->params, i, (const float *)x.data + first * s->queue.D,
-                           s->batch);
-    }
+    int first[SR_MAX_VIEWS], n = s->batch / s->replicas;
+    for (int i = 0; i < s->n_assign; i++)
+        first[i] = s->crops_for_assign[i] * n;
+    sr_swav_push(s, step->params, sr_loss_value(step, state->embeddings).data, first, n);
 }
 
 static void after_update(void *instance, const SrLossStep *step) {

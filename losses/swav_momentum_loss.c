@@ -116,10 +116,10 @@ static void before_step(void *instance, const SrLossStep *step) {
 
 static void push_embeddings(const State *state, const SrLossStep *step) {
     const SrSwavState *s = &state->swav;
-    const float *x = sr_loss_value(step, state->embeddings).data; // (n_assign * batch, D)
-    int rows = s->n_assign * s->batch / s->num_crops;
+    int first[SR_MAX_VIEWS], rows = s->n_assign * (s->batch / s->replicas) / s->num_crops;
     for (int i = 0; i < s->n_assign; i++)
-        sr_swav_queue_push(&s->queue, step->params, i, x + (int64_t)i * rows * s->queue.D, rows);
+        first[i] = i * rows;
+    sr_swav_push(s, step->params, sr_loss_value(step, state->embeddings).data, first, rows);
 }
 
 static void after_update(void *instance, const SrLossStep *step) {

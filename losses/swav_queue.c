@@ -57,13 +57,12 @@ void sr_swav_queue_refresh(const SrSwavQueue *queue, SrParams *params,
     }
 }
 
-void sr_swav_queue_push(const SrSwavQueue *queue, SrParams *params, int i, const float *x,
-                        int rows) {
-    size_t row = (size_t)queue->D;
+float *sr_swav_queue_room(const SrSwavQueue *queue, SrParams *params, int i, int shard, int *rows) {
+    size_t row = (size_t)queue->D, length = (size_t)(queue->length / queue->shards);
     float *q = (float *)sr_params_at(params, queue->embeddings)->value +
-               (size_t)i * (size_t)queue->length * row;
+               ((size_t)i * (size_t)queue->length + (size_t)shard * length) * row;
     // More rows than the queue holds: the first ones, as VISSL's slices would take if they could.
-    rows = SR_MIN(rows, queue->length);
-    memmove(q + (size_t)rows * row, q, (size_t)(queue->length - rows) * row * sizeof *q);
-    memcpy(q, x, (size_t)rows * row * sizeof *q);
+    *rows = SR_MIN(*rows, (int)length);
+    memmove(q + (size_t)*rows * row, q, (length - (size_t)*rows) * row * sizeof *q);
+    return q;
 }

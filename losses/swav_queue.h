@@ -10,7 +10,8 @@
 #define SR_SWAV_MAX_SETS 15 // prototype sets, bounded by the outputs of a head
 
 typedef struct {
-    int length;     // L rows a crop; 0: no queue
+    int length;     // L rows a crop, over all replicas; 0: no queue
+    int shards;     // replicas: each has L / shards rows of its own, and pushes to them
     int start_iter; // in use from this iteration on
     int n_assign;   // crops that have a queue
     int D, n_sets;
@@ -30,8 +31,8 @@ bool sr_swav_queue_begin(const SrSwavQueue *queue, SrParams *params, int64_t num
 // Scores of the stored embeddings against the prototypes as they are now.
 void sr_swav_queue_refresh(const SrSwavQueue *queue, SrParams *params,
                            const SrPrototypes *prototypes);
-// Pushes `rows` rows of crop i, oldest rows fall out.  x: (rows, D)
-void sr_swav_queue_push(const SrSwavQueue *queue, SrParams *params, int i, const float *x,
-                        int rows);
+// Makes room for the newest rows of crop i in the shard of a replica, oldest rows fall out: where the
+// first *rows rows (D) go.  More rows than a shard holds are cut to what it holds.
+float *sr_swav_queue_room(const SrSwavQueue *queue, SrParams *params, int i, int shard, int *rows);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "kernels/scale.h"
 #include "kernels/slice.h"
@@ -111,13 +112,15 @@ SrStatus sr_swav_state_build(SrLossContext *ctx, const SrSwavOptions *o, const c
     *state = (SrSwavState){.n_sets = o->num_prototypes.n,
                            .n_assign = o->crops_for_assign.n,
                            .batch = ctx->batch,
+                           .replicas = ctx->replicas,
                            .num_crops = o->num_crops,
                            .crops_for_assign = o->crops_for_assign.v,
                            .num_prototypes = o->num_prototypes.v,
                            .normalize = o->normalize_last_layer};
     state->num_iteration =
         sr_build_state(b, "num_iteration", SR_SHAPE(1), SR_I64, (SrInit){SR_INIT_CONSTANT, 0});
-    state->queue = (SrSwavQueue){.length = o->local_queue_length,
+    state->queue = (SrSwavQueue){.length = o->local_queue_length * ctx->replicas,
+                                 .shards = ctx->replicas,
                                  .start_iter = o->queue_start_iter,
                                  .n_assign = state->n_assign,
                                  .D = o->embedding_dim,
@@ -129,6 +132,21 @@ SrStatus sr_swav_state_build(SrLossContext *ctx, const SrSwavOptions *o, const c
     for (int h = 0; h < state->n_sets && (state->normalize || state->queue.length > 0); h++)
         SR_TRY(sr_prototypes_find(params, prefix, h, &state->prototypes[h]));
     return SR_OK;
+}
+
+void sr_swav_push(const SrSwavState *s, SrParams *params, const float *x, const int *first,
+                  int rows) {
+    int n = s->batch / s->replicas, D = s->queue.D;
+    for (int i = 0; i < s->n_assign; i++)
+        for (int r = 0; r < s->replicas; r++) {
+            int count = rows;
+            float *to = sr_swav_queue_room(&s->queue, params, i, r, &count);
+            for (int k = 0; k < count; k++) {
+                int own = first[i] + k; // row of the replica: view own / n, image own % n
+                int64_t row = (int64_t)(own / n) * s->batch + r * n + own % n;
+                memcpy(to + (int64_t)k * D, x + row * D, (size_t)D * sizeof *x);
+            }
+        }
 }
 
 int64_t *sr_swav_num_iteration(const SrSwavState *state, SrParams *params) {

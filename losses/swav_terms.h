@@ -29,7 +29,7 @@ typedef struct {
 
 // The state both losses keep on the host side.
 typedef struct {
-    int n_sets, n_assign, batch, num_crops;
+    int n_sets, n_assign, batch, replicas, num_crops; // batch: of all replicas
     const int *crops_for_assign;
     const int *num_prototypes; // (n_sets)
     bool normalize;
@@ -86,6 +86,11 @@ SrStatus sr_swav_state_build(SrLossContext *ctx, const SrSwavOptions *options, c
 // crops_for_assign.
 SrNodeId sr_swav_terms_build(SrLossContext *ctx, const SrSwavTerms *terms,
                              const SrSwavState *state);
+
+// Every replica pushes `rows` of its rows of x (views * batch, D) to each assign crop's queue: those from
+// first[i] on, counted as the replica sees them, view-major over its own images.
+void sr_swav_push(const SrSwavState *state, SrParams *params, const float *x, const int *first,
+                  int rows);
 
 int64_t *sr_swav_num_iteration(const SrSwavState *state, SrParams *params);
 void sr_swav_facts(const SrSwavState *state, SrLossFacts *out);

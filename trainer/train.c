@@ -32,6 +32,7 @@ typedef struct {
     SrProgress progress;
     SrPhases phases;
     SrOnlineProbe probe;
+    const int64_t *labels;   // of the batch in hand, with one replica
     bool whole_epoch;        // this process saw its first batch
     SrMetrics lines, epochs; // stdout.json, metrics.json
     SrTrainResult *result;
@@ -308,9 +309,17 @@ static void count_loss(SrPosition *at, double loss) {
     at->loss_max = first ? loss : fmax(at->loss_max, loss);
 }
 
+// Meters of training, while the outputs of this replica stand in the plan.
+static void count_outputs(void *arg, int replica) {
+    Train *t = arg;
+    const SrReplicas *several = t->run->replicas;
+    sr_phases_count(&t->phases, t->run, t->at.batch,
+                    several ? sr_replicas_labels(several, replica) : t->labels);
+}
+
 // One update: batch in hand, position moved on, everything said and saved that is due.  Whatever
 // the step failed of, the message adds where to go on from.
-static SrStatus one_step(Train *t, const int64_t *labels, double began, double wait_s) {
+static SrStatus one_step(Train *t, double began, double wait_s) {
     SrRun *run = t->run;
     SrStepArgs args = {.iteration = t->at.iteration, .epoch = (int)t->at.epoch};
     double loss = 0;
@@ -320,7 +329,6 @@ static SrStatus one_step(Train *t, const int64_t *labels, double began, double w
         return sr_fail(status, "%s; the last good checkpoint is %s", sr_status_message(),
                        *t->last_saved ? t->last_saved : "(none yet)");
     SR_TRY(status);
-    sr_phases_count(&t->phases, run, t->at.batch, labels);
     double seconds = sr_clock() - began;
     sr_progress_step(&t->progress, seconds, wait_s);
     t->result->seconds += seconds;
@@ -439,19 +447,17 @@ static SrStatus train_epoch(Train *t) {
     // What an epoch's start computes is part of the state that a checkpoint inside the epoch holds.
     if (g->loss_kind->before_epoch && t->at.batch == 0)
         SR_TRY(g->loss_kind->before_epoch(g->loss_state, &hook));
-    SR_TRY(sr_feed_start(&run->feed, t->at.epoch, t->at.batch));
+    SR_TRY(sr_feed_start(&run->feed, t->at.epoch, t->at.batch * run->config->replicas));
     t->whole_epoch = t->at.batch == 0;
     if (t->phases.train)
         sr_meter_list_reset(t->phases.train);
     for (;;) {
-        const int64_t *labels;
-        int rows;
+        bool end;
         double wait_s, began = sr_clock();
-        SrFeedTarget to = sr_run_target_at(run, t->at.batch);
-        SR_TRY(sr_feed_next(&run->feed, &to, &rows, &labels, &wait_s));
-        if (rows == 0)
+        SR_TRY(sr_run_load(run, t->at.batch, &end, &t->labels, &wait_s));
+        if (end)
             return end_epoch(t, epoch_began);
-        SR_TRY(one_step(t, labels, began, wait_s));
+        SR_TRY(one_step(t, began, wait_s));
         // The last step's checkpoints are end_epoch's.
         if (t->at.batch == run->steps_per_epoch)
             continue;
@@ -476,14 +482,18 @@ static void say_epochs(const Train *t) {
     const SrSplit *s = &t->run->train;
     int64_t n =
         t->config->train.data_limit > 0 ? t->config->train.data_limit : s->source->length(s->set);
-    n -= sr_loader_length(s->loader);
+    int64_t shown = t->run->steps_per_epoch * t->run->step_images;
+    n -= shown;
     if (n > 0)
         snprintf(left, sizeof left, " (%lld images fill no batch and are left out: %s)",
                  (long long)n,
                  t->config->train.drop_last ? "DROP_LAST" : "this loss takes whole batches only");
     sr_info("%lld images an epoch%s, %d view%s, batch %d: %lld updates an epoch, %d epochs",
-            (long long)sr_loader_length(s->loader), left, s->n_views, s->n_views == 1 ? "" : "s",
-            t->run->batch, (long long)t->run->steps_per_epoch, t->config->optimizer.num_epochs);
+            (long long)shown, left, s->n_views, s->n_views == 1 ? "" : "s", t->run->step_images,
+            (long long)t->run->steps_per_epoch, t->config->optimizer.num_epochs);
+    if (t->config->replicas > 1)
+        sr_info("%d replicas of %d images a step, one after the other", t->config->replicas,
+                t->run->batch);
 }
 
 // Everything that can be said before the first step is said before it.
@@ -514,7 +524,8 @@ static SrStatus train_all(Train *t) {
     SR_TRY(sr_run_begin(t->run, t->at.iteration, how == SR_RESUME_CONTINUE));
     SR_TRY(sr_phases_open(t->run, &t->phases));
     SR_TRY(sr_online_probe_open(t->config, t->run->model, &t->probe));
-    sr_progress_start(&t->progress, t->run->max_iterations, t->run->batch);
+    sr_progress_start(&t->progress, t->run->max_iterations, t->run->step_images);
+    t->run->step.hook = t->run->tail.step.hook = (SrReplicaHook){count_outputs, t};
     sr_stop_set(t->options->stop, t->options->stop_arg);
     while (t->at.epoch < t->config->optimizer.num_epochs) {
         SR_TRY(train_epoch(t));
@@ -529,7 +540,7 @@ static void fill_result(Train *t) {
     struct rusage usage;
     SrTrainResult *r = t->result;
     r->iterations = t->at.iteration;
-    r->images_per_s = r->seconds > 0 ? (double)r->steps * t->run->batch / r->seconds : 0;
+    r->images_per_s = r->seconds > 0 ? (double)r->steps * t->run->step_images / r->seconds : 0;
     r->wait_share = r->seconds > 0 ? fmin(t->waited_s / r->seconds, 1) : 0;
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         r->peak_bytes = (size_t)usage.ru_maxrss * 1024;

@@ -16,7 +16,8 @@ static bool example_at(int n, const SrLoss **loss, const SrLossExample **example
     return false;
 }
 
-static void start(TinyModel *t, const SrLoss *loss, const SrLossExample *e) {
+// Eight images a step in any case.
+static void start(TinyModel *t, const SrLoss *loss, const SrLossExample *e, int replicas) {
     char model[512], text[512];
     int views = 0;
     while (e->sizes[views])
@@ -24,7 +25,7 @@ static void start(TinyModel *t, const SrLoss *loss, const SrLossExample *e) {
     snprintf(model, sizeof model, TINY_TRUNK ", HEAD: {PARAMS: %s}", e->heads);
     snprintf(text, sizeof text, "name: %s, %s: %s", loss->name, strchr(loss->subtree, '.') + 1,
              e->options ? e->options : "{}");
-    CHECK_OK(tiny_model_start(t, model, text, 8, views, e->sizes));
+    CHECK_OK(tiny_model_start_world(t, replicas, model, text, 8 / replicas, views, e->sizes));
 }
 
 static void test_has_examples(void **state) {
@@ -34,36 +35,46 @@ static void test_has_examples(void **state) {
             fail_msg("%s has no example", sr_loss_at(i)->name);
 }
 
-static void test_falls(void **state) {
+static void falls_with(int replicas) {
     const SrLoss *loss;
     const SrLossExample *e;
-    (void)state;
     for (int i = 0; example_at(i, &loss, &e); i++) {
         TinyModel t;
-        start(&t, loss, e);
+        start(&t, loss, e, replicas);
         double first = tiny_model_step(&t, 0.05), last = 0;
         for (int k = 0; k < 12; k++)
             last = tiny_model_step(&t, 0.05);
         if (!isfinite(last) || !(last < first || e->may_rise))
-            fail_msg("%s, example %d, went from %g to %g", loss->name, (int)(e - loss->examples),
-                     first, last);
+            fail_msg("%s, example %d, %d replicas, went from %g to %g", loss->name,
+                     (int)(e - loss->examples), replicas, first, last);
         tiny_model_close(&t);
     }
 }
 
-static void test_steps_do_not_allocate(void **state) {
+static void test_falls(void **state) {
+    (void)state;
+    for (int replicas = 1; replicas <= 4; replicas *= 4)
+        falls_with(replicas);
+}
+
+static void steps_do_not_allocate_with(int replicas) {
     const SrLoss *loss;
     const SrLossExample *e;
-    (void)state;
     for (int i = 0; example_at(i, &loss, &e); i++) {
         TinyModel t;
-        start(&t, loss, e);
+        start(&t, loss, e, replicas);
         tiny_model_step(&t, 0.05);
         int64_t before = sr_mem_calls();
         tiny_model_step(&t, 0.05);
         CHECK_INT(sr_mem_calls(), before);
         tiny_model_close(&t);
     }
+}
+
+static void test_steps_do_not_allocate(void **state) {
+    (void)state;
+    for (int replicas = 1; replicas <= 4; replicas *= 4)
+        steps_do_not_allocate_with(replicas);
 }
 
 static size_t table_bytes(const SrParam *p) {
@@ -90,16 +101,15 @@ static void check_same_table(TinyModel *x, TinyModel *y) {
             fail_msg("%s differs", sr_params_at(a, i)->name);
 }
 
-static void test_state_is_in_the_table(void **state) {
+static void state_is_in_the_table_with(int replicas) {
     const SrLoss *loss;
     const SrLossExample *e;
-    (void)state;
     for (int i = 0; example_at(i, &loss, &e); i++) {
         TinyModel whole, resumed;
-        start(&whole, loss, e);
+        start(&whole, loss, e, replicas);
         for (int k = 0; k < 3; k++)
             tiny_model_step(&whole, 0.05);
-        start(&resumed, loss, e);
+        start(&resumed, loss, e, replicas);
         copy_table(&resumed, &whole);
         sr_step_start(&resumed.step, resumed.iteration, true);
         for (int k = 0; k < 2; k++) {
@@ -110,6 +120,12 @@ static void test_state_is_in_the_table(void **state) {
         tiny_model_close(&whole);
         tiny_model_close(&resumed);
     }
+}
+
+static void test_state_is_in_the_table(void **state) {
+    (void)state;
+    for (int replicas = 1; replicas <= 4; replicas *= 4)
+        state_is_in_the_table_with(replicas);
 }
 
 static void test_unknown(void **state) {

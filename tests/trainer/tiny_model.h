@@ -10,7 +10,8 @@ typedef struct {
     SrConfig *config;
     SrModel *model;
     SrTrainGraph graph;
-    SrPlan *plan;
+    SrPlan *plan, *loss_plan;
+    SrReplicas *replicas; // NULL: one
     SrOptim *optim;
     SrStep step;
     int64_t iteration;
@@ -29,6 +30,9 @@ SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int 
 // The same with memory, drawn parameters and a train plan.
 SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
                           const int *sizes);
+// The same of several replicas of `batch` images each; image i of replica r is image r * batch + i.
+SrStatus tiny_model_start_world(TinyModel *t, int replicas, const char *model, const char *loss,
+                                int batch, int n_views, const int *sizes);
 void tiny_model_close(TinyModel *t);
 
 // Images that depend on (image, view, pixel) smoothly, so that views of an image resemble each

@@ -27,6 +27,8 @@ static void fill_inputs(SrRun *run) {
         for (int64_t i = 0; i < sr_shape_count(x.shape); i++)
             values[i] = (float)sr_rng_normal(&rng);
     }
+    for (int r = 0; run->replicas && r < run->graph.replicas; r++)
+        sr_replicas_take(run->replicas, r);
 }
 
 // "2x224,6x96": runs of crops of one size.  In the notation of the peer script's --crops.
@@ -170,12 +172,12 @@ static void fill_result(const SrRun *run, double *seconds, int steps, SrBenchRes
     *r = (SrBenchResult){
         .median_ms = 1e3 * median,
         .min_ms = 1e3 * seconds[0],
-        .images_per_s = run->batch / median,
-        .gflops =
-            (double)(run->cost.plan.forward_flops + run->cost.plan.backward_flops) / median / 1e9,
+        .images_per_s = run->step_images / median,
+        .gflops = (double)(run->cost.plan.forward_flops + run->cost.plan.backward_flops) *
+                  run->config->replicas / median / 1e9,
         .steps = steps,
         .threads = sr_parallel_threads(),
-        .batch = run->batch,
+        .batch = run->step_images,
         .cpu = sr_cpu_name(sr_cpu_level()),
         .peak_gflops = sr_conv_peak_gflops(run->config->model.use_amp ? SR_BF16 : SR_F32),
         .plan_bytes = run->cost.plan.activation_bytes,

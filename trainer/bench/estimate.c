@@ -121,13 +121,18 @@ static SrStatus add_frozen_trunk(SrRun *run, const SrPlanRates *rates, double *s
 }
 
 SrStatus sr_estimate_step(SrRun *run, double *seconds) {
-    SrPlan *dry = NULL;
+    SrPlan *dry = NULL, *loss = NULL;
     SrPlanRates rates;
     SR_TRY(measure(&(Probe){build_windows, 4, WIDTH, true}, &rates.window_flops));
     SR_TRY(measure(&(Probe){build_matrices, 4, WIDE, true}, &rates.matrix_flops));
     SR_TRY(measure(&(Probe){build_norms, 8, WIDE, false}, &rates.bytes));
-    SR_TRY(sr_run_compile(run, true, &dry));
-    *seconds = sr_plan_seconds(dry, &rates) + (double)run->cost.update_bytes / rates.bytes;
+    SR_TRY(sr_run_compile(run, true, &dry, &loss));
+    // With a loss over all replicas forwards are run twice, but for one: a third more.
+    double once = sr_plan_seconds(dry, &rates), again = (run->config->replicas - 1) * once / 3;
+    *seconds = run->config->replicas * once + (double)run->cost.update_bytes / rates.bytes;
+    if (loss)
+        *seconds += sr_plan_seconds(loss, &rates) + again;
     sr_plan_free(dry);
+    sr_plan_free(loss);
     return run->frozen_trunk ? add_frozen_trunk(run, &rates, seconds) : SR_OK;
 }

@@ -235,7 +235,7 @@ static SrStatus resolve(SrConfig *config, SrProblems *problems) {
     SR_TRY(check_tree(config, problems));
     SR_TRY(sr__report_ignored(config->tree, &config->arena));
     SR_TRY(sr__cluster_resolve(config));
-    SR_TRY(sr__infer(config->tree, sr_comm_size(), &config->arena));
+    SR_TRY(sr__infer(config->tree, config->replicas, &config->arena));
     SR_TRY(sr__config_read(config, NULL));
     return check_values(config);
 }

@@ -5,20 +5,6 @@
 #include "base/text.h"
 #include "trainer/config/schema.h"
 
-// The loss sees both copies of every image of every process.
-static SrStatus infer_simclr(SrInfer *in) {
-    SR_TRY(sr_infer_set_int(in, "buffer_params.world_size", in->world));
-    return sr_infer_set_int(in, "buffer_params.effective_batch_size", 2 * in->batch * in->world);
-}
-
-static SrStatus infer_multicrop_simclr(SrInfer *in) {
-    SR_TRY(sr_infer_set_int(in, "buffer_params.world_size", in->world));
-    // Images, not copies of them: unlike plain SimCLR.
-    SR_TRY(sr_infer_set_int(in, "buffer_params.effective_batch_size", in->batch * in->world));
-    SR_TRY(sr_infer_crops(in));
-    return sr_infer_force_collator(in, "multicrop_collator");
-}
-
 // Its memory is filled in batches, so it must know how the loader cuts them.
 static SrStatus infer_deepcluster(SrInfer *in) {
     const SrYaml *drop = sr_yaml_find_path(in->tree, "DATA.TRAIN.DROP_LAST");
@@ -82,8 +68,6 @@ SrStatus (*sr__unbuilt_loss_rule(const char *loss))(SrInfer *in) {
         const char *loss;
         SrStatus (*rule)(SrInfer *in);
     } rules[] = {
-        {"simclr_info_nce_loss", infer_simclr},
-        {"multicrop_simclr_info_nce_loss", infer_multicrop_simclr},
         {"deepclusterv2_loss", infer_deepcluster},
         {"dino_loss", infer_dino},
         {"ibot_loss", infer_ibot},

@@ -4,7 +4,6 @@
 // VISSL's own map stands here until the loss brings its table, so that VISSL's command lines find their keys.
 #define UNBUILT_LOSS(name, map) \
     { name, SR_OPT_IGNORED, 0, "{" map "}", 0, 0, NULL, "the loss is not built" }
-#define NCE_BUFFER "buffer_params: {world_size: 64, embedding_dim: 128, effective_batch_size: 4096}"
 
 // clang-format off
 // VISSL's losses that no file of ours owns; schema.c drops the row once one does.
@@ -20,8 +19,6 @@ const SrOption sr__schema_loss[] = {
                  " update_mem_with_emb_index: -100, negative_sampling_params: {num_negatives: 16000, type: random},"
                  " memory_params: {memory_size: -1, embedding_dim: 128, momentum: 0.5, norm_init: True,"
                  " update_mem_on_forward: True}, num_train_samples: -1, ignore_index: -1"),
-    UNBUILT_LOSS("simclr_info_nce_loss", "temperature: 0.1, " NCE_BUFFER),
-    UNBUILT_LOSS("multicrop_simclr_info_nce_loss", "temperature: 0.1, num_crops: 2, " NCE_BUFFER),
     UNBUILT_LOSS("swav_loss", ""),
     UNBUILT_LOSS("swav_momentum_loss", ""),
     UNBUILT_LOSS("dino_loss",

@@ -47,21 +47,41 @@ static SrStatus unshard_heads(SrYaml *list, SrArena *arena) {
     return SR_OK;
 }
 
-// The world is this process whatever the file says.  Say so once if the file says something else,
-// and write down what is true, so that the saved configuration does not ask for it again.
+// DISTRIBUTED.REPLICAS as a number.
+static SrStatus read_replicas(const SrConfig *config, int64_t recipe, int64_t *out) {
+    const SrYaml *given = config->replicas_given;
+    if (!given || (given->type == SR_YAML_STRING && strcmp(given->text, "auto") == 0))
+        *out = sr_comm_size();
+    else if (given->type == SR_YAML_STRING && strcmp(given->text, "recipe") == 0)
+        *out = recipe;
+    else if (given->type == SR_YAML_INT)
+        *out = given->i;
+    else
+        *out = 0;
+    if (*out < 1 || *out > 65536)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: DISTRIBUTED.REPLICAS: expected a number from 1 to 65536, recipe or auto",
+                sr_yaml_place(given).text);
+    return SR_OK;
+}
+
+// One process runs any number of replicas, one after the other.  Say so once if the file says something
+// else, and write down what is true, so that the saved configuration does not ask for it again.
 static SrStatus resolve_world(SrConfig *config) {
     SrYaml *map = sr_yaml_find(config->tree, "DISTRIBUTED");
+    int64_t asked = (int64_t)config->num_nodes * config->num_proc_per_node, replicas = 1;
+    SR_TRY(read_replicas(config, asked, &replicas));
+    config->replicas = (int)replicas;
     if (!map || map->type != SR_YAML_MAP)
         return SR_OK;
     bool given = !sr_tree_is_default(sr_yaml_find(map, "NUM_NODES")) ||
                  !sr_tree_is_default(sr_yaml_find(map, "NUM_PROC_PER_NODE"));
-    int64_t asked = (int64_t)config->num_nodes * config->num_proc_per_node;
-    if (given && asked != sr_comm_size())
+    if (given && asked != replicas)
         sr_info("DISTRIBUTED asks for %lld processes; this run has %d, and batch and learning rate "
-                "are counted for it",
-                (long long)asked, sr_comm_size());
+                "are counted for it (DISTRIBUTED.REPLICAS=recipe takes the file's)",
+                (long long)asked, config->replicas);
     SR_TRY(sr_tree_put_int(&config->arena, map, "NUM_NODES", 1));
-    return sr_tree_put_int(&config->arena, map, "NUM_PROC_PER_NODE", sr_comm_size());
+    return sr_tree_put_int(&config->arena, map, "NUM_PROC_PER_NODE", replicas);
 }
 
 // After the names were found to be known: a wrong file gives its error and no other line.

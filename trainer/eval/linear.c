@@ -81,11 +81,10 @@ static SrStatus epoch_of(SrRun *run, int64_t epoch, double rate) {
     SR_TRY(sr_feed_start(&run->feed, epoch, 0));
     for (int64_t at = 0;; at++) {
         const int64_t *labels;
-        int rows;
+        bool end;
         double wait_s, loss;
-        SrFeedTarget to = sr_run_target_at(run, at);
-        SR_TRY(sr_feed_next(&run->feed, &to, &rows, &labels, &wait_s));
-        if (rows == 0)
+        SR_TRY(sr_run_load(run, at, &end, &labels, &wait_s));
+        if (end)
             return SR_OK;
         SrStepArgs args = {.iteration = epoch * run->steps_per_epoch + at, .epoch = (int)epoch};
         sr_run_rates(run, args.iteration, &args.lr, &args.lr_head);

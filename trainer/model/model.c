@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "kernels/copy_state.h"
 #include "trainer/config/schema.h"
 #include "trainer/model/freeze.h"
 #include "trainer/model/model_internal.h"
@@ -104,41 +103,14 @@ static SrStatus new_graph(SrModel *model, SrGraph **out) {
 
 // ---- the training graph
 
-// SrLossServices.run: the same wiring under the loss's own prefix.
-static SrStatus run_model(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out) {
-    SrModel *model = ctx->model;
-    SrNodeId inputs[SR_MAX_VIEWS];
-    int n = run->views ? run->n_views : ctx->n_views;
-    for (int i = 0; i < n; i++)
-        inputs[i] = model->view_node[run->views ? run->views[i] : i];
-    if (model->n_view_nodes < ctx->n_views)
-        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "%s runs the model on the images, which a frozen trunk's heads do "
-                               "not see: MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY=False",
-                               ctx->name);
-    return sr_model_forward(model, ctx->builder, run, inputs, n, out);
-}
-
-static SrStatus loss_head(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, SrOutputs *out) {
-    return sr__model_loss_head(ctx->model, ctx->builder, head, x, out);
-}
-
-// The node's input only puts it behind the student's forward.
-static SrStatus copy_statistics(SrLossContext *ctx, int to, int from) {
-    SrParams *params = ((SrModel *)ctx->model)->params;
-    SrCopyStateParams p = {.count = (int)sr_shape_count(sr_params_at(params, from)->shape)};
-    sr_build_bound(ctx->builder, "copy_state", "copy_state", &p, &ctx->outputs.v[0].node, 1,
-                   (int[]){to, from}, 2);
-    return sr_builder_status(ctx->builder);
-}
-
-static const SrLossServices services = {run_model, loss_head, copy_statistics};
-
 // The loss's own entries and nodes stand under "loss.".
 static SrStatus build_loss(SrModel *model, SrLossContext *ctx, SrTrainGraph *out) {
     SrBuilder *b = ctx->builder;
-    sr_builder_set_param_prefix(b, "loss.");
-    sr_builder_set_node_prefix(b, "loss.");
+    SrBuilder *builders[] = {b, model->images};
+    for (int i = 0; i < 2; i++) {
+        sr_builder_set_param_prefix(builders[i], "loss.");
+        sr_builder_set_node_prefix(builders[i], "loss.");
+    }
     out->loss_kind = model->loss;
     SR_TRY(model->loss->build(ctx, model->loss_params, &out->loss, &out->loss_state));
     SR_TRY(sr_builder_status(b));
@@ -210,39 +182,77 @@ static void copy_nodes(const SrOutputs *outputs, SrNodeId *nodes, int *n) {
     *n = outputs->n;
 }
 
-static SrStatus build_into(SrModel *model, SrBuilder *b, const Inputs *in, int64_t n_samples,
-                           SrTrainGraph *out) {
-    SrLossContext ctx = {.builder = b,
+// Indices and labels of a replica's images, filled by the feed.
+static void build_targets(SrModel *model, SrBuilder *b, const Inputs *in, SrTrainGraph *out) {
+    int n = in->batch, classes = model->n_targets;
+    out->sample_index = sr_build_input(b, "sample_index", SR_SHAPE(n), SR_I64);
+    if (model->loss->needs_labels)
+        out->labels =
+            sr_build_input(b, "label", classes ? SR_SHAPE(n, classes) : SR_SHAPE(n), SR_I64);
+}
+
+static SrStatus build_into(SrModel *model, SrBuilder *images, SrBuilder *loss, const Inputs *in,
+                           int64_t n_samples, SrTrainGraph *out) {
+    bool two = images != loss;
+    SrLossContext ctx = {.builder = loss,
                          .name = model->loss->name,
-                         .batch = in->batch,
-                         .replicas = 1,
+                         .batch = two ? in->batch * out->replicas : in->batch,
+                         .replicas = two ? out->replicas : 1,
                          .n_views = in->n,
                          .n_samples = n_samples,
                          .seed = model->config->seed,
-                         .services = &services,
+                         .services = &sr__loss_services,
                          .model = model};
-    out->sample_index = sr_build_input(b, "sample_index", SR_SHAPE(in->batch), SR_I64);
-    if (model->loss->needs_labels)
-        out->labels = sr_build_input(
-            b, "label",
-            model->n_targets ? SR_SHAPE(in->batch, model->n_targets) : SR_SHAPE(in->batch), SR_I64);
-    SR_TRY(build_outputs(model, b, in, out->views, &ctx.outputs));
+    model->images = images;
+    model->train = out;
+    build_targets(model, images, in, out);
+    SR_TRY(build_outputs(model, images, in, out->views, &ctx.outputs));
+    sr__model_cross_all(model, loss, &ctx.outputs, true);
     copy_nodes(&ctx.outputs, out->outputs, &out->n_model_outputs);
     out->n_outputs = out->n_model_outputs;
     for (int v = 0; !in->features && v < in->n; v++) {
         ctx.views[v].h = in->h[v];
         ctx.views[v].w = in->w[v];
     }
-    ctx.sample_index = out->sample_index;
-    ctx.labels = out->labels;
-    return build_loss(model, &ctx, out);
+    ctx.sample_index = sr__model_cross(model, loss, out->sample_index, false);
+    ctx.labels =
+        out->labels == SR_NO_NODE ? SR_NO_NODE : sr__model_cross(model, loss, out->labels, false);
+    SR_TRY(sr_builder_status(loss));
+    SR_TRY(build_loss(model, &ctx, out));
+    return sr_builder_status(images);
+}
+
+// Backwards from the needed nodes; index order is execution order.
+static void mark_needed(const SrGraph *graph, bool *needed, bool *used) {
+    for (SrNodeId id = sr_graph_count(graph) - 1; id >= 0; id--) {
+        const SrNode *node = sr_graph_at(graph, id);
+        for (int i = 0; needed[id] && i < node->n_in; i++)
+            needed[node->in[i]] = true;
+        for (int i = 0; needed[id] && i < node->n_w; i++)
+            used[node->w[i]] = true;
+    }
+}
+
+// What the loss reads of a replica's nodes; the others need no gradient.
+static void cross_needed(SrTrainGraph *train, bool *needed) {
+    bool read[SR_MAX_ROWS];
+    for (int i = 0; i < train->n_rows; i++)
+        read[i] = needed[train->rows[i].world];
+    memset(needed, 0,
+           (size_t)SR_MAX(sr_graph_count(train->graph), sr_graph_count(train->loss_graph)) *
+               sizeof *needed);
+    for (int i = 0; i < train->n_rows; i++) {
+        train->rows[i].learns = train->rows[i].learns && read[i];
+        needed[train->rows[i].replica] |= read[i];
+    }
 }
 
 // Parameters that the loss does not depend on have no gradient in torch, so its optimisers leave
 // them alone; a gradient of zero would let weight decay shrink them.
-static SrStatus freeze_unused(SrModel *model, const SrTrainGraph *train) {
+static SrStatus freeze_unused(SrModel *model, SrTrainGraph *train) {
     int n = sr_params_count(model->params), frozen = 0;
-    bool *needed = sr_calloc((size_t)sr_graph_count(train->graph) + 1, sizeof *needed);
+    int nodes = SR_MAX(sr_graph_count(train->graph), sr_graph_count(train->loss_graph));
+    bool *needed = sr_calloc((size_t)nodes + 1, sizeof *needed);
     bool *used = sr_calloc((size_t)n + 1, sizeof *used);
     if (!needed || !used) {
         sr_free(needed);
@@ -250,13 +260,11 @@ static SrStatus freeze_unused(SrModel *model, const SrTrainGraph *train) {
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %d parameters", n);
     }
     needed[train->loss] = true;
-    for (SrNodeId id = sr_graph_count(train->graph) - 1; id >= 0; id--) {
-        const SrNode *node = sr_graph_at(train->graph, id);
-        for (int i = 0; needed[id] && i < node->n_in; i++)
-            needed[node->in[i]] = true;
-        for (int i = 0; needed[id] && i < node->n_w; i++)
-            used[node->w[i]] = true;
-    }
+    mark_needed(train->loss_graph, needed, used);
+    if (train->loss_graph != train->graph)
+        cross_needed(train, needed);
+    if (train->loss_graph != train->graph)
+        mark_needed(train->graph, needed, used);
     for (int i = 0; i < n; i++) {
         SrParam *p = sr_params_at(model->params, i);
         frozen += p->trainable && !used[i];
@@ -287,22 +295,40 @@ static SrStatus freeze_named(SrModel *model) {
     return SR_OK;
 }
 
+// One graph, or one of a replica's images and one of the loss over the rows of all.
+static SrStatus new_graphs(SrModel *model, SrTrainGraph *out) {
+    bool two = out->replicas > 1 && !model->loss->rows_are_independent;
+    if (two)
+        SR_TRY(new_graph(model, &out->loss_graph));
+    SR_TRY(new_graph(model, &out->graph));
+    if (!two)
+        out->loss_graph = out->graph;
+    return SR_OK;
+}
+
 static SrStatus build_train(SrModel *model, const Inputs *in, int64_t n_samples,
                             SrTrainGraph *out) {
-    SrBuilder *b = NULL;
+    SrBuilder *images = NULL, *loss = NULL;
     SrStatus status;
-    *out = (SrTrainGraph){
-        .n_views = in->n, .loss = SR_NO_NODE, .sample_index = SR_NO_NODE, .labels = SR_NO_NODE};
+    *out = (SrTrainGraph){.batch = in->batch,
+                          .replicas = SR_MAX(model->config->replicas, 1),
+                          .n_views = in->n,
+                          .loss = SR_NO_NODE,
+                          .sample_index = SR_NO_NODE,
+                          .labels = SR_NO_NODE};
     if (in->n < 1 || in->n > SR_MAX_VIEWS)
         SR_FAIL(SR_ERR_CONFIG, "%d crops an image; 1 to %d are possible", in->n, SR_MAX_VIEWS);
     SR_TRY(read_loss(model));
-    SR_TRY(new_graph(model, &out->graph));
-    SR_TRY(sr_builder_new(out->graph, &b));
-    SR_TRY_GOTO(build_into(model, b, in, n_samples, out));
+    SR_TRY(new_graphs(model, out));
+    SR_TRY(sr_builder_new(out->graph, &images));
+    if (out->loss_graph != out->graph)
+        SR_TRY_GOTO(sr_builder_new(out->loss_graph, &loss));
+    SR_TRY_GOTO(build_into(model, images, loss ? loss : images, in, n_samples, out));
     SR_TRY_GOTO(freeze_named(model));
     SR_TRY_GOTO(freeze_unused(model, out));
 done:
-    sr_builder_free(b);
+    sr_builder_free(images);
+    sr_builder_free(loss);
     return status;
 }
 

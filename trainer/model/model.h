@@ -19,9 +19,24 @@ SrStatus sr_model_new(const SrConfig *config, SrModel **out);
 void sr_model_free(SrModel *model);
 SrParams *sr_model_params(SrModel *model);
 
+#define SR_MAX_ROWS (2 * SR_MAX_OUTPUTS)
+
+// Rows of one replica's node that are part of an input of the loss's graph.
+typedef struct {
+    SrNodeId replica; // (V n, ...) in the graph of the images
+    SrNodeId world;   // (V R n, ...) in the loss's graph
+    bool learns;      // and gradients go back
+} SrRowsLink;
+
 // ---- the training graph: views -> trunk passes -> concatenated features -> heads -> loss
 typedef struct {
-    SrGraph *graph;               // owned by the model
+    int batch, replicas; // images a replica
+    SrGraph *graph;      // of a replica's images; owned by the model
+    // The loss over the rows of all replicas; the same as `graph` with one replica and where rows are
+    // independent.  outputs and loss are its nodes.
+    SrGraph *loss_graph;
+    SrRowsLink rows[SR_MAX_ROWS];
+    int n_rows;
     SrNodeId views[SR_MAX_VIEWS]; // inputs, one a crop: (N, H_v, W_v, 3)
     int n_views;
     SrNodeId sample_index;

@@ -26,6 +26,8 @@ struct SrModel {
     SrFeatures features;    // LINEAR_EVAL_FEAT_POOL_OPS_MAP; n 0: the last block
     SrInputMapping mapping; // n 0: one input
     int n_targets;          // several labels an image: how many classes
+    SrBuilder *images;      // of the training graph being built
+    SrTrainGraph *train;
     const SrLoss *loss;
     const void *loss_params;
     SrGraph **graphs; // every graph handed out
@@ -48,6 +50,12 @@ struct SrModel {
 SrStatus sr__model_trunk_pass(SrModel *model, SrBuilder *b, const char *prefix, bool trainable,
                               int pass, const SrFeatures *features, SrNodeId x,
                               SrNodeId out[SR_MAX_FEATURES], int *n_out);
+
+// The services of a loss that is being built (loss_services.c), and the crossing of a node of the
+// images' graph to the loss's: itself where both are one.
+extern const SrLossServices sr__loss_services;
+SrNodeId sr__model_cross(SrModel *model, SrBuilder *loss, SrNodeId node, bool learns);
+void sr__model_cross_all(SrModel *model, SrBuilder *loss, SrOutputs *outputs, bool learns);
 
 // All heads over given features, as sr_model_forward has them after the trunk.
 SrStatus sr__model_heads(SrModel *model, SrBuilder *b, const SrNodeId *features, int n,

@@ -12,7 +12,8 @@ typedef struct {
     SrStatus (*rows)(void *arg, const SrEpochRows *rows);
     void *arg;
     SrGraphState state;
-    char *before; // (state.bytes) as a forward finds them
+    char *before;                    // (state.bytes) as a forward finds them
+    SrLossValue values[SR_MAX_ROWS]; // nodes of the loss's graph, as they are of one replica
 } Pass;
 
 // Running statistics move with every forward in training mode; what `rows` writes stays.
@@ -26,6 +27,12 @@ static SrStatus one_batch(Pass *p, const SrBatch *batch) {
     sr_graph_state_restore(&p->state, p->before);
     SrEpochRows rows = {
         .step = p->epoch->step, .index = batch->index, .n = batch->batch, .batch = run->batch};
+    rows.step.plan = run->plan;
+    rows.step.values = p->values;
+    rows.step.n_values = run->loss_plan ? run->graph.n_rows : 0;
+    for (int i = 0; i < rows.step.n_values; i++)
+        p->values[i] = (SrLossValue){run->graph.rows[i].world,
+                                     sr_plan_output(run->plan, run->graph.rows[i].replica)};
     return p->rows(p->arg, &rows);
 }
 

@@ -84,7 +84,7 @@ SrStatus sr_phases_open(SrRun *run, SrPhases *p) {
         classes[i] = sr_shape_last(sr_graph_at(g->graph, g->outputs[i])->shape);
     if (run->config->meters.training)
         SR_TRY_GOTO(sr_meter_list_new(run->config, g->n_model_outputs, classes,
-                                      run->steps_per_epoch * run->batch, &p->train));
+                                      run->steps_per_epoch * run->step_images, &p->train));
     SR_TRY_GOTO(open_test(run, p, classes, g->n_model_outputs));
 done:
     if (status != SR_OK)

@@ -22,7 +22,7 @@ typedef struct {
 SrStatus sr_phases_open(SrRun *run, SrPhases *out);
 void sr_phases_close(SrPhases *phases); // a zeroed one is fine
 
-// The outputs of the step just done, of batch number `at` of its epoch.
+// The outputs of the replica whose forward was the last, of batch number `at` of its epoch.
 void sr_phases_count(SrPhases *phases, SrRun *run, int64_t at, const int64_t *labels);
 // VISSL's rule: after epochs 0, n, 2n, ... and after the last.
 bool sr_phases_test_due(const SrPhases *phases, const SrConfig *config, int64_t epoch);

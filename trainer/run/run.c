@@ -37,6 +37,13 @@ static SrStatus open_data(SrRun *run) {
         return sr_split_train_shape(run->config, &run->train.n_views, run->train.h, run->train.w);
     SR_TRY(sr_split_open_train(run->config, &run->train));
     run->steps_per_epoch = sr_loader_batches(run->train.loader);
+    if (run->config->replicas > 1)
+        run->steps_per_epoch = sr_loader_samples(run->train.loader) / run->step_images;
+    if (run->steps_per_epoch < 1)
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.TRAIN: %lld images do not fill one step of %d replicas with "
+                "BATCHSIZE_PER_REPLICA %d; lower DISTRIBUTED.REPLICAS",
+                (long long)sr_loader_samples(run->train.loader), run->config->replicas, run->batch);
     run->max_iterations = run->steps_per_epoch * run->config->optimizer.num_epochs;
     return SR_OK;
 }
@@ -97,6 +104,8 @@ static SrStatus build_tail(SrRun *run) {
     SrShape features[SR_HEAD_MAX_OUT];
     int64_t samples = d->loader ? sr_loader_length(d->loader) : 0;
     tail->batch = (int)(samples % run->batch); // 0 where the loader drops it
+    if (run->config->replicas > 1)
+        tail->batch = 0;
     if (tail->batch == 0)
         return SR_OK;
     if (!run->frozen_trunk)
@@ -122,23 +131,24 @@ static int plan_splits(const SrRun *run) {
 
 // The model's outputs stay readable after a step because hooks of the loss want them (SwAV's queue
 // takes the embeddings).
-SrStatus sr__run_compile(const SrRun *run, const SrTrainGraph *graph, bool dry, SrPlan **out) {
+SrStatus sr__run_compile(const SrRun *run, const SrTrainGraph *graph, bool dry, SrPlan **out,
+                         SrPlan **loss) {
     SrPlanOptions options = {
         .mode = forward_only(run) ? SR_MODE_EVAL : SR_MODE_TRAIN,
         .outputs = graph->outputs,
         .n_outputs = graph->n_outputs,
-        .losses = &graph->loss,
-        .n_losses = forward_only(run) ? 0 : 1,
         .seed = run->config->seed,
         .bf16 = run->config->model.use_amp,
         .splits = plan_splits(run),
         .no_allocate = dry,
     };
-    return sr_plan_compile(graph->graph, &options, out);
+    *loss = NULL;
+    return forward_only(run) ? sr_plan_compile(graph->graph, &options, out)
+                             : sr_replicas_compile(graph, &options, out, loss);
 }
 
-SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out) {
-    return sr__run_compile(run, &run->graph, dry, out);
+SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out, SrPlan **loss) {
+    return sr__run_compile(run, &run->graph, dry, out, loss);
 }
 
 // Its images are the step's; norms are not folded yet, which changes little of what it costs.
@@ -186,6 +196,8 @@ static SrStatus build_step(SrRun *run) {
         .params = params,
         .graph = &run->graph,
         .plan = run->plan,
+        .loss_plan = run->loss_plan,
+        .replicas = run->replicas,
         .optim = run->optim,
         .clip = m->grad_clip,
         .clip_norm_type = m->grad_clip_norm_type,
@@ -224,9 +236,12 @@ static SrStatus open_all(SrRun *run) {
     sr_params_init(params, run->config->model.init_seed);
     SR_TRY(sr_optim_new(params, &run->config->optimizer, &run->optim));
     run->cost.optimizer_bytes = sr_optim_bytes(run->optim);
-    SR_TRY(sr_run_compile(run, false, &run->plan));
+    SR_TRY(sr_run_compile(run, false, &run->plan, &run->loss_plan));
+    if (run->graph.replicas > 1)
+        SR_TRY(sr_replicas_new(&run->graph, run->plan, run->loss_plan, &run->replicas));
+    SrPlan *none; // a tail has one replica
     if (run->tail.batch > 0)
-        SR_TRY(sr__run_compile(run, &run->tail.graph, false, &run->tail.plan));
+        SR_TRY(sr__run_compile(run, &run->tail.graph, false, &run->tail.plan, &none));
     run->feed = (SrFeed){.loader = run->train.loader,
                          .batch = run->batch,
                          .shuffle = true,
@@ -267,6 +282,25 @@ SrRunTail *sr_run_tail_at(SrRun *run, int64_t at) {
 SrStep *sr_run_step_at(SrRun *run, int64_t at) {
     SrRunTail *tail = sr_run_tail_at(run, at);
     return tail ? &tail->step : &run->step;
+}
+
+SrStatus sr_run_load(SrRun *run, int64_t at, bool *end, const int64_t **labels, double *wait_s) {
+    SrFeedTarget to = sr_run_target_at(run, at);
+    *wait_s = 0;
+    *end = false;
+    for (int r = 0; r < run->graph.replicas; r++) {
+        double wait;
+        int rows;
+        SR_TRY(sr_feed_next(&run->feed, &to, &rows, labels, &wait));
+        *wait_s += wait;
+        // What is left over fills no step of several replicas.
+        *end = rows == 0 || (run->replicas && rows < run->batch);
+        if (*end)
+            return SR_OK;
+        if (run->replicas)
+            sr_replicas_take(run->replicas, r);
+    }
+    return SR_OK;
 }
 
 SrFeedTarget sr_run_target_at(SrRun *run, int64_t at) {
@@ -346,6 +380,7 @@ SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
     run->config = config;
     run->mode = mode;
     run->batch = config->train.batchsize_per_replica;
+    run->step_images = run->batch * config->replicas;
     SrStatus status = open_all(run);
     if (status != SR_OK) {
         sr_run_close(run);
@@ -362,7 +397,9 @@ void sr_run_close(SrRun *run) {
     sr_feed_close(&run->feed);
     sr_split_close(&run->train);
     sr_frozen_trunk_close(&run->trunk);
+    sr_replicas_free(run->replicas);
     sr_plan_free(run->plan);
+    sr_plan_free(run->loss_plan);
     sr_plan_free(run->tail.plan);
     sr_optim_free(run->optim);
     sr_model_free(run->model);

@@ -24,6 +24,7 @@ typedef struct {
     size_t update_bytes;  // what the optimiser reads and writes in a step
     size_t loss_bytes;    // queues, a momentum encoder
     size_t loader_bytes;  // batches ahead of the step
+    size_t replica_bytes; // images, rows and sums of gradients of several replicas
     size_t blas_bytes;    // what products of matrices touch of OpenBLAS's work space
     SrPlanCost plan;
     size_t available_bytes; // free memory of this machine (or of its control group); 0: unknown
@@ -47,7 +48,8 @@ typedef struct {
     SrFrozenTrunk trunk;
     SrFeed feed; // fills the plan
     SrTrainGraph graph;
-    SrPlan *plan;
+    SrPlan *plan, *loss_plan; // loss_plan: NULL unless the loss has a graph of its own
+    SrReplicas *replicas;     // NULL: one
     SrOptim *optim;
     SrSchedule *lr, *lr_head, *decay,
         *decay_head; // lr_head: lr unless configured; decay: NULL unless configured
@@ -55,7 +57,8 @@ typedef struct {
     SrRunTail
         tail; // of an epoch's last batch where DROP_LAST=False leaves it smaller; else batch 0
     SrRunCost cost;
-    int batch;
+    int batch;               // images of a replica
+    int step_images;         // of all replicas
     int64_t steps_per_epoch; // 0 without data
     int64_t max_iterations;
 } SrRun;
@@ -77,7 +80,10 @@ SrFeedTarget sr_run_target_at(SrRun *run, int64_t at);
 // Labels of the split against the scores of each output; which: "TRAIN" or "TEST".  A run without labels: fine.
 SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char *which);
 // The plan of a step; dry: without memory.  The run does not own it.
-SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out);
+SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out, SrPlan **loss);
+// The images of step number `at` of its epoch, of all replicas, to where the step takes them.  *end: there are none left;
+// labels: of the last replica, until the next call.
+SrStatus sr_run_load(SrRun *run, int64_t at, bool *end, const int64_t **labels, double *wait_s);
 SrStatus sr_run_compile_trunk(SrRun *run,
                               SrPlan **out); // of a frozen trunk alone, always without memory
 SrCheckpointParts sr_run_parts(SrRun *run);
@@ -97,7 +103,8 @@ size_t sr_run_bytes(const SrRunCost *cost);       // all of it together
 // For run.c (run_check.c): the collator against the views, batch norms over a single row.
 SrStatus sr__run_check_collator(const SrRun *run);
 SrStatus sr__run_check_norms(const SrRun *run);
-SrStatus sr__run_compile(const SrRun *run, const SrTrainGraph *graph, bool dry, SrPlan **out);
+SrStatus sr__run_compile(const SrRun *run, const SrTrainGraph *graph, bool dry, SrPlan **out,
+                         SrPlan **loss);
 // For run.c (run_cost.c): fills run->cost from the table and from dry plans; SR_ERR_MEMORY where it does not fit.
 SrStatus sr__run_count_cost(SrRun *run);
 SrStatus sr__run_check_memory(const SrRun *run);

@@ -21,7 +21,7 @@ size_t sr_run_state_bytes(const SrRunCost *c) {
 
 size_t sr_run_bytes(const SrRunCost *c) {
     return c->plan.activation_bytes + c->parameter_bytes + sr_run_state_bytes(c) + c->loader_bytes +
-           c->blas_bytes;
+           c->replica_bytes + c->blas_bytes;
 }
 
 // Being killed by the kernel an hour in, when the loader's buffers have grown, is worse than being
@@ -93,18 +93,25 @@ static SrStatus count_optimizer(SrRun *run, SrRunCost *c) {
 }
 
 SrStatus sr__run_count_cost(SrRun *run) {
-    SrPlan *dry = NULL;
+    SrPlan *dry = NULL, *loss = NULL;
     SrRunCost *c = &run->cost;
-    SR_TRY(sr_run_compile(run, true, &dry));
-    *c = (SrRunCost){.plan = sr_plan_cost(dry), .available_bytes = sr_memory_available()};
+    SrStatus status = sr_run_compile(run, true, &dry, &loss);
+    if (status == SR_OK)
+        *c = (SrRunCost){.plan = sr_plan_cost(dry),
+                         .replica_bytes = sr_replicas_bytes(&run->graph),
+                         .available_bytes = sr_memory_available()};
+    if (loss)
+        c->plan.activation_bytes += sr_plan_cost(loss).activation_bytes;
     sr_plan_free(dry);
+    sr_plan_free(loss);
+    SR_TRY(status);
     count_entries(sr_model_params(run->model), c);
     SR_TRY(count_optimizer(run, c));
     for (int v = 0; v < run->train.n_views; v++)
         c->loader_bytes += SR_SPLIT_BATCHES_AHEAD * (size_t)run->batch * 3 * sizeof(float) *
                            (size_t)run->train.h[v] * (size_t)run->train.w[v];
     if (run->tail.batch > 0) {
-        SR_TRY(sr__run_compile(run, &run->tail.graph, true, &dry));
+        SR_TRY(sr__run_compile(run, &run->tail.graph, true, &dry, &loss));
         c->plan.activation_bytes += sr_plan_cost(dry).activation_bytes;
         sr_plan_free(dry);
     }
@@ -144,8 +151,8 @@ void sr_run_cost_text(const SrRun *run, SrText *out) {
         out, "%s parameters: %s trained, %s frozen; %.2f GFLOP a step of %d images, %d views; %s\n",
         count_text(c->parameters, n[0]), count_text(c->trainable, n[1]),
         count_text(c->parameters - c->trainable, n[2]),
-        (double)(c->plan.forward_flops + c->plan.backward_flops) / 1e9, run->batch,
-        run->train.n_views, precision_text(run));
+        (double)(c->plan.forward_flops + c->plan.backward_flops) * run->config->replicas / 1e9,
+        run->step_images, run->train.n_views, precision_text(run));
     sr_text_printf(
         out,
         "  memory: activations %s, parameters and gradients %s, state %s (optimiser %s, running "
@@ -156,6 +163,9 @@ void sr_run_cost_text(const SrRun *run, SrText *out) {
         sr_bytes_text((double)c->optimizer_bytes, b[3], sizeof b[3]),
         sr_bytes_text((double)c->statistics_bytes, b[4], sizeof b[4]),
         sr_bytes_text((double)c->loss_bytes, b[5], sizeof b[5]));
+    if (c->replica_bytes)
+        sr_text_printf(out, ", %d replicas %s", run->config->replicas,
+                       sr_bytes_text((double)c->replica_bytes, b[0], sizeof b[0]));
 }
 
 // Raw numbers: bytes, floating-point operations.
@@ -173,7 +183,7 @@ void sr_run_cost_json(const SrRun *run, SrText *out) {
     sr_json_int(out, "blas_bytes", (int64_t)c->blas_bytes);
     sr_json_int(out, "forward_flops", c->plan.forward_flops);
     sr_json_int(out, "backward_flops", c->plan.backward_flops);
-    sr_json_int(out, "batch", run->batch);
+    sr_json_int(out, "batch", run->step_images);
     sr_json_int(out, "views", run->train.n_views);
     sr_json_string(out, "precision", run->config->model.use_amp ? "bf16" : "f32");
 }

@@ -4,11 +4,14 @@
 #include <math.h>
 
 SrLossStep sr_step_view(const SrStep *step, int64_t iteration, int epoch) {
-    return (SrLossStep){.params = step->params,
-                        .plan = step->plan,
-                        .iteration = iteration,
-                        .max_iterations = step->max_iterations,
-                        .epoch = epoch};
+    SrLossStep view = {.params = step->params,
+                       .plan = step->loss_plan ? step->loss_plan : step->plan,
+                       .iteration = iteration,
+                       .max_iterations = step->max_iterations,
+                       .epoch = epoch};
+    if (step->replicas)
+        view.values = sr_replicas_values(step->replicas, &view.n_values);
+    return view;
 }
 
 void sr_step_start(const SrStep *step, int64_t iteration, bool resumed) {
@@ -21,12 +24,23 @@ void sr_step_start(const SrStep *step, int64_t iteration, bool resumed) {
 // Runs the forward once more, node by node, which allocates and is slow: the run is over anyway.
 static SrStatus not_finite(SrStep *step, int64_t iteration, double loss) {
     const char *layer = sr_plan_find_nonfinite(step->plan, iteration);
+    if (!layer && step->loss_plan)
+        layer = sr_plan_find_nonfinite(step->loss_plan, iteration);
     return sr_fail(
         SR_ERR_RUN,
         "iteration %lld: the loss is %s; it first appeared in %s%s%s; lower the learning rate or "
         "look at the images",
         (long long)iteration, isnan(loss) ? "NaN" : "infinite",
         layer ? "layer '" : "the loss itself", layer ? layer : "", layer ? "'" : "");
+}
+
+static double forward(SrStep *step, int64_t iteration) {
+    if (step->replicas)
+        return sr_replicas_forward(step->replicas, iteration, &step->hook);
+    sr_plan_forward(step->plan, iteration);
+    if (step->hook.after_forward)
+        step->hook.after_forward(step->hook.arg, 0);
+    return (double)*(const float *)sr_plan_output(step->plan, step->graph->loss).data; // scalar
 }
 
 SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss) {
@@ -38,13 +52,14 @@ SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss) {
         kind->before_step(state, &hook);
     // Several passes of the trunk add into the same gradients, so they start from zero.
     sr_params_zero_grad(step->params);
-    sr_plan_forward(step->plan, args->iteration);
     // Looked at before the backward: a NaN must not reach the parameters.
-    const float *value = sr_plan_output(step->plan, step->graph->loss).data; // scalar
-    *loss = (double)value[0];
+    *loss = forward(step, args->iteration);
     if (step->check_nan && !isfinite(*loss))
         return not_finite(step, args->iteration, *loss);
-    sr_plan_backward(step->plan);
+    if (step->replicas)
+        sr_replicas_backward(step->replicas, args->iteration);
+    else
+        sr_plan_backward(step->plan);
     if (kind->after_backward)
         kind->after_backward(state, &hook);
     // VISSL clips before it freezes: gradients of frozen parameters count in the norm.

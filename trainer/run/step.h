@@ -7,12 +7,16 @@
 #include "trainer/model/freeze.h"
 #include "trainer/model/model.h"
 #include "trainer/optim/optim.h"
+#include "trainer/run/replicas.h"
 
 // Borrows everything; set up by trainer/run/run.c or by hand in tests.
 typedef struct {
     SrParams *params;
     const SrTrainGraph *graph;
-    SrPlan *plan; // of graph, in train mode, with graph->loss as its loss
+    SrPlan *plan;         // of graph->graph, in train mode (sr_replicas_compile)
+    SrPlan *loss_plan;    // of graph->loss_graph where that is another, else NULL
+    SrReplicas *replicas; // NULL: one
+    SrReplicaHook hook;   // after each replica's forward
     SrOptim *optim;
     SrFreeze freeze;
     bool clip; // MODEL.GRAD_CLIP

@@ -1,0 +1,10 @@
+// Params of nt_xent: SimCLR's contrastive loss of embeddings.
+#ifndef SR_KERNELS_NT_XENT_H
+#define SR_KERNELS_NT_XENT_H
+
+typedef struct {
+    int num_crops; // C views of every image, rows view-major
+    double temperature;
+} SrNtXentParams;
+
+#endif

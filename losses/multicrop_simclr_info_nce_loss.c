@@ -1,0 +1,43 @@
+// SimCLR with more than two views: every other view of an image is a positive of its own, against
+// the views of the other images of the same replica.  VISSL's multicrop_simclr_info_nce_loss; Caron
+// et al. 2020, section 4.3, compares it with SwAV.
+//
+// VISSL leaves the rows of other processes out of the negatives; kept, so the loss of a replica
+// depends on its rows alone.
+#include "losses/simclr_terms.h"
+
+static SrStatus infer(SrInfer *in) {
+    SR_TRY(sr_infer_set_int(in, "buffer_params.world_size", in->world));
+    // Images, not copies of them: unlike plain SimCLR.
+    SR_TRY(sr_infer_set_int(in, "buffer_params.effective_batch_size", in->batch * in->world));
+    SR_TRY(sr_infer_crops(in));
+    return sr_infer_force_collator(in, "multicrop_collator");
+}
+
+static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
+    const SrSimclrOptions *o = params;
+    *state = NULL;
+    return sr_simclr_terms_build(ctx, o, o->num_crops, loss);
+}
+
+static const SrOption options[] = {
+    SR_SIMCLR_OPTION_ROWS,
+    {"num_crops", SR_OPT_INT, offsetof(SrSimclrOptions, num_crops), "2", 2, SR_MAX_VIEWS, NULL,
+     "Views of an image (inferred from the transforms)."},
+    SR_OPTION_END,
+};
+
+const SrLoss sr_loss_multicrop_simclr_info_nce_loss = {
+    .name = "multicrop_simclr_info_nce_loss",
+    .help = "SimCLR over several crops of an image",
+    .subtree = "LOSS.multicrop_simclr_info_nce_loss",
+    .options = options,
+    .params_bytes = sizeof(SrSimclrOptions),
+    .rows_are_independent = true,
+    .examples = &(SrLossExample){.heads = "[[mlp, {dims: [32, 8]}]]",
+                                 .options = "{buffer_params: {embedding_dim: 8}}",
+                                 .sizes = {16, 16, 8}},
+    .n_examples = 1,
+    .infer = infer,
+    .build = build,
+};

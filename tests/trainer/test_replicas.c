@@ -1,0 +1,85 @@
+// Several replicas a step: the same as one batch where nothing couples the images of a replica but the
+// loss; batch norms see one replica; running statistics are replica 0's; sums go by a fixed tree.
+#include "tests/check.h"
+
+#include "base/text.h"
+#include "tests/trainer/tiny_model.h"
+
+static const int sizes[] = {8, 8};
+// No batch norm anywhere: pixels through an MLP.
+#define PIXELS \
+    "TRUNK: {NAME: pixels}, HEAD: {PARAMS: [[mlp, {dims: [192, 16, 8], use_relu: true}]]}"
+#define SIMCLR \
+    "name: simclr_info_nce_loss, simclr_info_nce_loss: {buffer_params: {embedding_dim: 8}}"
+#define CLASSES "name: CrossEntropyLoss"
+
+static void check_same_tables(TinyModel *a, TinyModel *b, double tolerance) {
+    SrParams *x = sr_model_params(a->model), *y = sr_model_params(b->model);
+    CHECK_INT(sr_params_count(x), sr_params_count(y));
+    for (int i = 0; i < sr_params_count(x); i++) {
+        const SrParam *p = sr_params_at(x, i), *q = sr_params_at(y, i);
+        CHECK_STR(p->name, q->name);
+        for (int64_t k = 0; p->dtype == SR_F32 && k < sr_shape_count(p->shape); k++)
+            CHECK_NEAR(((const float *)p->value)[k], ((const float *)q->value)[k], tolerance);
+    }
+}
+
+static void check_equals_one_batch(const char *loss, int n_views, int replicas) {
+    TinyModel one, many;
+    CHECK_OK(tiny_model_start(&one, PIXELS, loss, 12, n_views, sizes));
+    CHECK_OK(tiny_model_start_world(&many, replicas, PIXELS, loss, 12 / replicas, n_views, sizes));
+    for (int k = 0; k < 4; k++) {
+        double a = tiny_model_step(&one, 0.2), b = tiny_model_step(&many, 0.2);
+        CHECK_NEAR(a, b, 2e-6 * fabs(a));
+    }
+    check_same_tables(&one, &many, 2e-6);
+    tiny_model_close(&one);
+    tiny_model_close(&many);
+}
+
+static void test_equals_one_batch(void **state) {
+    (void)state;
+    for (int replicas = 2; replicas <= 6; replicas++) {
+        if (12 % replicas != 0)
+            continue;
+        check_equals_one_batch(SIMCLR, 2, replicas);
+        check_equals_one_batch(CLASSES, 1, replicas);
+    }
+}
+
+#define SWAV "name: swav_loss, swav_loss: {queue: {queue_length: 24, start_iter: 0}}"
+#define MEAN "trunk._feature_blocks.bn1.running_mean"
+
+// The first batch norm of the trunk sees replica 0 alone, whatever the other replicas are.
+static void test_statistics_of_replica_0(void **state) {
+    (void)state;
+    TinyModel one, many;
+    CHECK_OK(tiny_model_start(&one, TINY_TRUNK ", " TINY_SWAV_HEAD, SWAV, 4, 2, sizes));
+    CHECK_OK(tiny_model_start_world(&many, 3, TINY_TRUNK ", " TINY_SWAV_HEAD, SWAV, 4, 2, sizes));
+    tiny_model_step(&one, 0);
+    tiny_model_step(&many, 0);
+    const SrParam *a = tiny_model_param(&one, MEAN), *b = tiny_model_param(&many, MEAN);
+    CHECK(a && b && ((const float *)a->value)[0] != 0);
+    CHECK(memcmp(a->value, b->value, (size_t)sr_shape_count(a->shape) * sizeof(float)) == 0);
+    tiny_model_close(&one);
+    tiny_model_close(&many);
+}
+
+// Each replica's shard of the queue takes its own images.
+static void test_queue_shards(void **state) {
+    (void)state;
+    TinyModel t;
+    CHECK_OK(tiny_model_start_world(&t, 3, TINY_TRUNK ", " TINY_SWAV_HEAD, SWAV, 4, 2, sizes));
+    tiny_model_step(&t, 0);
+    const float *q = tiny_model_param(&t, "loss.local_emb_queue")->value; // (2, 24, 8), shards of 8
+    SrLossStep step = sr_step_view(&t.step, 0, 0);
+    const float *e = sr_loss_value(&step, t.graph.outputs[0]).data; // (2 * 12, 8)
+    for (int crop = 0; crop < 2; crop++)
+        for (int r = 0; r < 3; r++)
+            CHECK(memcmp(q + (crop * 24 + r * 8) * 8, e + (crop * 12 + r * 4) * 8,
+                         4 * 8 * sizeof(float)) == 0);
+    tiny_model_close(&t);
+}
+
+SR_TESTS(replicas, unit(test_equals_one_batch), unit(test_statistics_of_replica_0),
+         unit(test_queue_shards))

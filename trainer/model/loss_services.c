@@ -1,0 +1,98 @@
+// What a loss asks of the model while it is built: the model again, heads of its own, on the graph of
+// the images; and the crossing of their outputs to the loss's graph.  Not the wiring of one forward
+// (model_forward.c).
+#include <stdio.h>
+
+#include "kernels/copy_state.h"
+#include "trainer/model/model_internal.h"
+
+// ---- crossing
+
+static const SrRowsLink *find_link(const SrTrainGraph *train, SrNodeId replica, SrNodeId world) {
+    for (int i = 0; i < train->n_rows; i++)
+        if (train->rows[i].replica == replica || train->rows[i].world == world)
+            return &train->rows[i];
+    return NULL;
+}
+
+SrNodeId sr__model_cross(SrModel *model, SrBuilder *loss, SrNodeId node, bool learns) {
+    SrTrainGraph *train = model->train;
+    const SrRowsLink *link = find_link(train, node, SR_NO_NODE);
+    char name[32];
+    if (train->graph == train->loss_graph || node == SR_NO_NODE)
+        return node;
+    if (link)
+        return link->world;
+    if (train->n_rows == SR_MAX_ROWS) {
+        sr_builder_fail(loss, SR_ERR_CONFIG, "a loss over more than %d outputs of the model",
+                        SR_MAX_ROWS);
+        return SR_NO_NODE;
+    }
+    const SrNode *from = sr_graph_at(train->graph, node);
+    SrShape shape = from->shape;
+    shape.d[0] *= train->replicas;
+    snprintf(name, sizeof name, "rows%d", train->n_rows);
+    SrNodeId world = sr_build_input(loss, name, shape, from->dtype);
+    train->rows[train->n_rows++] = (SrRowsLink){node, world, learns};
+    return world;
+}
+
+void sr__model_cross_all(SrModel *model, SrBuilder *loss, SrOutputs *outputs, bool learns) {
+    for (int i = 0; i < outputs->n; i++)
+        outputs->v[i].node = sr__model_cross(model, loss, outputs->v[i].node, learns);
+}
+
+// The node of the images' graph behind one the loss holds.
+static SrStatus back(SrLossContext *ctx, SrNodeId x, SrNodeId *out) {
+    SrModel *model = ctx->model;
+    const SrRowsLink *link = find_link(model->train, SR_NO_NODE, x);
+    *out = x;
+    if (model->train->graph == model->train->loss_graph)
+        return SR_OK;
+    if (!link)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "%s puts a head on a node of its own; only outputs of the model and "
+                               "of its heads can have one",
+                               ctx->name);
+    *out = link->replica;
+    return SR_OK;
+}
+
+// ---- services
+
+// The same wiring under the loss's own prefix.
+static SrStatus run(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out) {
+    SrModel *model = ctx->model;
+    SrNodeId inputs[SR_MAX_VIEWS];
+    int n = run->views ? run->n_views : ctx->n_views;
+    if (model->n_view_nodes < ctx->n_views)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "%s runs the model on the images, which a frozen trunk's heads do "
+                               "not see: MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY=False",
+                               ctx->name);
+    for (int i = 0; i < n; i++)
+        inputs[i] = model->view_node[run->views ? run->views[i] : i];
+    SR_TRY(sr_model_forward(model, model->images, run, inputs, n, out));
+    sr__model_cross_all(model, ctx->builder, out, run->trainable);
+    return sr_builder_status(ctx->builder);
+}
+
+static SrStatus head(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, SrOutputs *out) {
+    SrModel *model = ctx->model;
+    SR_TRY(back(ctx, x, &x));
+    SR_TRY(sr__model_loss_head(model, model->images, head, x, out));
+    sr__model_cross_all(model, ctx->builder, out, true);
+    return sr_builder_status(ctx->builder);
+}
+
+// The node's input only puts it behind the student's forward.
+static SrStatus copy_statistics(SrLossContext *ctx, int to, int from) {
+    SrModel *model = ctx->model;
+    SrCopyStateParams p = {.count = (int)sr_shape_count(sr_params_at(model->params, from)->shape)};
+    SrNodeId x;
+    SR_TRY(back(ctx, ctx->outputs.v[0].node, &x));
+    sr_build_bound(model->images, "copy_state", "copy_state", &p, &x, 1, (int[]){to, from}, 2);
+    return sr_builder_status(model->images);
+}
+
+const SrLossServices sr__loss_services = {run, head, copy_statistics};
