@@ -68,7 +68,7 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def $(BUILD)/gen/build.h
 
-.PHONY: FORCE vissl-run check-install fuzz fuzz-features fuzz-library fuzz-graph fuzz-config fuzz-yaml example install parity all help deps test run golden asan \
+.PHONY: FORCE toy vissl-run check-install fuzz fuzz-features fuzz-library fuzz-graph fuzz-config fuzz-yaml example install parity all help deps test run golden asan \
     layers clean format check-format bench-conv
 all: sslrun libsslrun.a
 
@@ -284,6 +284,10 @@ bench-conv: $(BUILD)/conv-bench
 layers:
 	@tests/test_layers.sh
 	@tests/layers.sh
+
+## make toy        one plugin of each kind, one file each, added to a copy of the tree, built, tested, trained
+toy: sslrun $(BUILD)/run-tests
+	@BUILD=$(BUILD) tests/toy.sh
 
 ## make deps       install missing Debian packages (or print the line to paste)
 deps:

@@ -1,0 +1,21 @@
+#!/bin/sh
+# A plugin is one file: adds one of each kind (tests/toy) to a copy of the tree, builds it from the objects that are
+# there, runs the contract tests, which name no plugin, and trains with all of them.  No other file is touched.
+set -e
+cd "$(dirname "$0")/.."
+build=${BUILD:-build}
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+git ls-files -z | grep -zvE '^tests/(vissl|fuzz/corpus)/' | xargs -0 cp -p --parents -t "$tree"
+find "$build" \( -name '*.o' -o -name '*.d' -o -name '*.def' -o -name 'build.h' \) -not -path '*/asan/*' -not -path '*/fuzz/*' \
+    -print0 | xargs -0 cp -p --parents -t "$tree"
+cd "$tree"
+(cd tests/toy && find . -name '*.c') | while read -r f; do cp "tests/toy/$f" "$f"; touch "$f"; done
+make --no-print-directory BUILD="$build" STRICT=-Werror sslrun "$build/run-tests" >log 2>&1 ||
+    { grep -E 'error|undefined' log | head; exit 1; }
+"$build/run-tests" op op_hooks trunk head loss augment optim >log 2>&1 || { grep -aE 'FAILED|ERROR' log | head; exit 1; }
+for name in toy_square toy_trunk toy_head toy_loss ToyNegative toy_sign; do
+    ./sslrun list | grep -q "  $name " || { echo "toy: sslrun list does not know $name"; exit 1; }
+done
+./sslrun tests/toy/toy.yaml CHECKPOINT.DIR="$tree/run" >log 2>&1 || { cat log; exit 1; }
+echo "toy: ok"
