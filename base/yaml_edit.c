@@ -1,4 +1,4 @@
-// Small reads and writes of a configuration tree (see tree.h).  Not a parser: base/yaml.c is.
+// Small reads and writes of a configuration tree (yaml_edit.h).  Not a parser: base/yaml.c is.
 #include "base/yaml_edit.h"
 
 #include <inttypes.h>
@@ -20,35 +20,24 @@ const char *sr_tree_float_text(double value, char *buf, size_t buf_bytes) {
 }
 
 // A scalar at the place of the one it replaces (or of its map).
-static SrStatus put(SrArena *arena, SrYaml *map, const char *key, const char *text, bool string) {
+static SrStatus put(SrArena *arena, SrYaml *map, const char *key, const char *text) {
     const SrYaml *old = sr_yaml_find(map, key);
     const SrYaml *at = old ? old : map;
-    SrYaml *node = NULL;
-    if (string) {
-        node = sr_yaml_new(arena, SR_YAML_STRING, at->file, at->line);
-        if (node)
-            node->text = sr_arena_strdup(arena, text);
-    } else {
-        node = sr_yaml_scalar(arena, text, at->file, at->line);
-    }
-    if (!node || !node->text)
-        return sr_fail(SR_ERR_MEMORY, "out of memory while setting %s", key);
+    SrYaml *node = sr_yaml_scalar(arena, text, at->file, at->line);
+    if (!node)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory while setting %s", key);
     return sr_yaml_put(arena, map, key, node);
 }
 
 SrStatus sr_tree_put_float(SrArena *arena, SrYaml *map, const char *key, double value) {
     char buf[40];
-    return put(arena, map, key, sr_tree_float_text(value, buf, sizeof buf), false);
+    return put(arena, map, key, sr_tree_float_text(value, buf, sizeof buf));
 }
 
 SrStatus sr_tree_put_int(SrArena *arena, SrYaml *map, const char *key, int64_t value) {
     char buf[24];
     snprintf(buf, sizeof buf, "%" PRId64, value);
-    return put(arena, map, key, buf, false);
-}
-
-SrStatus sr_tree_put_string(SrArena *arena, SrYaml *map, const char *key, const char *value) {
-    return put(arena, map, key, value, true);
+    return put(arena, map, key, buf);
 }
 
 bool sr_tree_is_default(const SrYaml *node) {

@@ -8,7 +8,6 @@
 // Replaces or adds map[key].  Floats are written so that they read back equal and stay floats.
 SrStatus sr_tree_put_float(SrArena *arena, SrYaml *map, const char *key, double value);
 SrStatus sr_tree_put_int(SrArena *arena, SrYaml *map, const char *key, int64_t value);
-SrStatus sr_tree_put_string(SrArena *arena, SrYaml *map, const char *key, const char *value);
 // The number at map[key]; SR_ERR_CONFIG naming `where`.key when it is absent or no number.
 SrStatus sr_tree_number(const SrYaml *map, const char *key, const char *where, double *out);
 // The string at a dotted path, or `otherwise`.
