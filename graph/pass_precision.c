@@ -1,5 +1,7 @@
-// Which values are stored as bfloat16: maps, (N, H, W, C), whose op runs on them (SR_OP_BF16).  The rest of the
-// graph, heads and losses above all, stays in floats, as do parameters, statistics and everything the host reads.
+// Which values are stored as bfloat16: maps, (N, H, W, C), whose op runs on them (SR_OP_BF16); of tokens, (N, L, C),
+// products with weights and what is made of these alone, so that sums of residuals and their norms keep their digits.
+// The rest of the graph, heads and losses above all, stays in floats, as do parameters, statistics and everything the
+// host reads.
 //
 // A call runs in the type of its output, and a gradient has the type of its value.  Where two types meet the
 // schedule converts: inputs on their way into a call, their gradients on the way out.
@@ -18,7 +20,12 @@ SrDtype sr__plan_input_type(const SrPlanNode *node, const SrPlanNode *from) {
     return is_float(from->dtype) && is_float(node->dtype) ? node->dtype : from->dtype;
 }
 
-static bool is_map(const SrPlanNode *node) { return node->shape.rank == 4; }
+static bool is_half(const SrPlan *plan, const SrPlanNode *node) {
+    if (!(node->op->flags & SR_OP_BF16) || node->is_output || node->is_grad_out)
+        return false;
+    bool follows = node->n_in == 1 && plan->nodes[node->in[0]].dtype == SR_BF16;
+    return node->shape.rank == 4 || (node->shape.rank == 3 && (node->op->prepared || follows));
+}
 
 SrStatus sr__pass_precision(SrPlan *plan) {
     for (SrNodeId id = 0; plan->bf16 && id < plan->n_nodes; id++) {
@@ -27,8 +34,7 @@ SrStatus sr__pass_precision(SrPlan *plan) {
             continue;
         if (node->is_view) // the same memory, so the same type
             node->dtype = plan->nodes[node->root].dtype;
-        else if ((node->op->flags & SR_OP_BF16) && is_map(node) && !node->is_output &&
-                 !node->is_grad_out)
+        else if (is_half(plan, node))
             node->dtype = SR_BF16;
     }
     return SR_OK;

@@ -1,8 +1,10 @@
-// linear: torch.nn.Linear on the last dimension, y = x W^T + b, by OpenBLAS.
+// linear: torch.nn.Linear on the last dimension, y = x W^T + b.  Floats by OpenBLAS, or by tile registers where these
+// are faster; bfloat16 as a convolution of one row of pixels (kernels/conv/conv.h), whatever multiplies that.
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "kernels/conv/conv.h"
 #include "kernels/gemm.h"
 #include "kernels/linear.h"
 #include "kernels/op_onnx.h"
@@ -39,6 +41,69 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return p->bias ? 2 : 1;
 }
 
+// x (rows, C) as a map of one row.
+static SrConvShape conv_shape(const void *params, SrShape x, SrDtype type) {
+    const SrLinearParams *p = params;
+    SrConvShape s = {.N = 1, .H = 1, .W = (int)sr_shape_rows(x), .C = sr_shape_last(x)};
+    s.K = p->out_features;
+    s.R = s.S = s.stride_h = s.stride_w = s.dilation_h = s.dilation_w = s.groups = 1;
+    s.type = type;
+    sr_conv_shape(&s);
+    return s;
+}
+
+// Few rows are not worth packing the weights for.
+static bool by_conv(const SrConvShape *s, SrConvPass pass) {
+    enum { MANY_ROWS = 256 };
+    return s->type == SR_BF16 ||
+           (s->W >= MANY_ROWS && strcmp(sr_conv_design(s, pass), "tiles") == 0);
+}
+
+static size_t typed_scratch_bytes(const void *params, SrShape x, SrDtype type) {
+    SrConvShape s = conv_shape(params, x, type);
+    size_t most = 0;
+    for (int pass = SR_CONV_FORWARD; pass <= SR_CONV_BACKWARD_WEIGHT; pass++)
+        if (by_conv(&s, (SrConvPass)pass))
+            most = SR_MAX(most, sr_conv_scratch_bytes(&s, (SrConvPass)pass));
+    return most;
+}
+
+static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
+    (void)n_in;
+    return typed_scratch_bytes(params, x[0], SR_F32);
+}
+
+static size_t bf16_scratch_bytes(const void *params, const SrShape *x, int n_in) {
+    (void)n_in;
+    return typed_scratch_bytes(params, x[0], SR_BF16);
+}
+
+static SrOpPrepared prepared(const void *params, const SrShape *x, int n_in, SrDtype type,
+                             SrOpPass pass) {
+    (void)n_in;
+    SrConvPass conv_pass = pass == SR_PASS_FORWARD ? SR_CONV_FORWARD : SR_CONV_BACKWARD_DATA;
+    SrConvShape s = conv_shape(params, x[0], type);
+    if (!by_conv(&s, conv_pass))
+        return (SrOpPrepared){0};
+    SrConvPrepared p = sr_conv_prepared(&s, conv_pass);
+    return (SrOpPrepared){p.bytes, p.key};
+}
+
+static void prepare_forward(const SrOpCall *call) {
+    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
+    sr_conv_prepare(&s, SR_CONV_FORWARD, call->w[0].data, call->prepared);
+}
+
+static void prepare_backward(const SrOpCall *call) {
+    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
+    sr_conv_prepare(&s, SR_CONV_BACKWARD_DATA, call->w[0].data, call->prepared);
+}
+
+// As the pass wants it.
+static const float *weights(const SrOpCall *call) {
+    return call->prepared ? call->prepared : call->w[0].data;
+}
+
 // The weight gradient is dy^T x; dx needs only dy and the weight.
 static unsigned reads(const void *params) {
     (void)params;
@@ -64,6 +129,12 @@ static void reference(const SrRefCall *call) {
 
 // The bias is laid into y first and the product added to it: one pass less than adding afterwards.
 static void forward(const SrOpCall *call) {
+    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
+    if (by_conv(&s, SR_CONV_FORWARD)) {
+        sr_conv_forward(&s, call->x[0].data, weights(call), call->n_w > 1 ? call->w[1].data : NULL,
+                        call->y.data, call->scratch);
+        return;
+    }
     int rows = (int)sr_shape_rows(call->y.shape), C = sr_shape_last(call->x[0].shape);
     int K = sr_shape_last(call->y.shape);
     float *y = call->y.data;                                    // (rows, K)
@@ -73,17 +144,35 @@ static void forward(const SrOpCall *call) {
     sr_gemm(false, true, rows, K, C, 1, call->x[0].data, C, call->w[0].data, C, bias ? 1 : 0, y, K);
 }
 
-// dW (K, C) += dy^T x,  db (K) += column sums of dy,  dx (rows, C) = or += dy W.
+// dW (K, C) += dy^T x,  db (K) += column sums of dy.
+static void weight_gradient(const SrOpCall *call, const SrConvShape *s) {
+    float *db = call->n_w > 1 ? call->dw[1] : NULL;
+    bool conv = by_conv(s, SR_CONV_BACKWARD_WEIGHT);
+    if (call->dw[0] && conv)
+        sr_conv_backward_weight(s, call->x[0].data, call->dy, call->dw[0], db, call->scratch);
+    else if (call->dw[0])
+        sr_gemm(true, false, s->K, s->C, s->W, 1, call->dy, s->K, call->x[0].data, s->C, 1,
+                call->dw[0], s->C);
+    if (!db || (call->dw[0] && conv))
+        return;
+    if (conv)
+        sr_conv_backward_bias(s, call->dy, db, call->scratch);
+    else
+        sr__add_column_sums(call->dy, s->W, s->K, db);
+}
+
+// dx (rows, C) = or += dy W.
 static void backward(const SrOpCall *call) {
-    int rows = (int)sr_shape_rows(call->y.shape), C = sr_shape_last(call->x[0].shape);
-    int K = sr_shape_last(call->y.shape);
-    if (call->dw[0])
-        sr_gemm(true, false, K, C, rows, 1, call->dy, K, call->x[0].data, C, 1, call->dw[0], C);
-    if (call->n_w > 1 && call->dw[1])
-        sr__add_column_sums(call->dy, rows, K, call->dw[1]);
-    if (call->dx[0])
-        sr_gemm(false, false, rows, C, K, 1, call->dy, K, call->w[0].data, C,
-                (float)(call->dx_add & 1), call->dx[0], C);
+    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
+    weight_gradient(call, &s);
+    if (!call->dx[0])
+        return;
+    if (by_conv(&s, SR_CONV_BACKWARD_DATA))
+        sr_conv_backward_data(&s, call->dy, weights(call), call->dx[0], call->dx_add & 1,
+                              call->scratch);
+    else
+        sr_gemm(false, false, s.W, s.C, s.K, 1, call->dy, s.K, call->w[0].data, s.C,
+                (float)(call->dx_add & 1), call->dx[0], s.C);
 }
 
 static SrStatus onnx(SrOnnxCall *call) {
@@ -111,10 +200,14 @@ const SrOp sr_op_linear = {
     .params_bytes = sizeof(SrLinearParams),
     .min_in = 1,
     .max_in = 1,
-    .flags = SR_OP_ADDS_DX,
+    .flags = SR_OP_ADDS_DX | SR_OP_BF16,
     .infer = infer,
     .slots = slots,
     .reads = reads,
+    .scratch_bytes = scratch_bytes,
+    .bf16_scratch_bytes = bf16_scratch_bytes,
+    .prepared = prepared,
+    .prepare = {prepare_forward, prepare_backward},
     .flops = flops,
     .reference = reference,
     .forward = forward,

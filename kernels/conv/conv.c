@@ -68,10 +68,6 @@ typedef struct {
     float *sums;    // (BIAS_RUNS, K)
 } BiasJob;
 
-static float number(SrDtype type, const void *p, int64_t i) {
-    return type == SR_BF16 ? sr_bf16_float(((const SrBf16 *)p)[i]) : ((const float *)p)[i];
-}
-
 // Run i of the pixels; its bounds depend on the shape alone.
 static void sum_bias_run(void *arg, int64_t i, int thread) {
     (void)thread;
@@ -80,9 +76,16 @@ static void sum_bias_run(void *arg, int64_t i, int thread) {
     int64_t pixels = (int64_t)job->s->N * job->s->P * job->s->Q;
     float *sum = job->sums + i * K;
     memset(sum, 0, sizeof(float) * (size_t)K);
-    for (int64_t p = pixels * i / BIAS_RUNS; p < pixels * (i + 1) / BIAS_RUNS; p++)
-        for (int k = 0; k < K; k++)
-            sum[k] += number(job->s->type, job->dy, p * K + k);
+    for (int64_t p = pixels * i / BIAS_RUNS; p < pixels * (i + 1) / BIAS_RUNS; p++) {
+        const SrBf16 *half = (const SrBf16 *)job->dy + p * K;
+        const float *whole = (const float *)job->dy + p * K;
+        if (job->s->type == SR_BF16)
+            for (int k = 0; k < K; k++)
+                sum[k] += sr_bf16_float(half[k]);
+        else
+            for (int k = 0; k < K; k++)
+                sum[k] += whole[k];
+    }
 }
 
 void sr_conv_backward_bias(const SrConvShape *s, const void *dy, float *dbias, void *scratch) {

@@ -5,17 +5,19 @@
 #include "graph/plan_internal.h"
 #include "kernels/batch_norm.h"
 #include "kernels/conv2d.h"
+#include "kernels/linear.h"
 #include "kernels/pool2d.h"
+#include "kernels/scale.h"
 #include "tests/check.h"
 #include "tests/graph/toy.h"
 
 typedef struct {
     SrParams *params;
     SrGraph *graph;
-    SrNodeId x, conv, relu, gelu, last, pooled, out;
+    SrNodeId x, conv, relu, scale, last, pooled, out;
 } Net;
 
-// Two convolutions with a residual around the second; gelu, which has no bfloat16, between them and the pooling.
+// Two convolutions with a residual around the second; scale, which has no bfloat16, between them and the pooling.
 static Net build(void) {
     Net n;
     SrBuilder *b;
@@ -29,9 +31,11 @@ static Net build(void) {
     n.relu = sr_build(b, "relu", "relu", NULL, sr_build(b, "batch_norm", "bn1", &norm, n.conv));
     SrNodeId second =
         sr_build(b, "batch_norm", "bn2", &norm, sr_build(b, "conv2d", "conv2", &conv, n.relu));
-    n.gelu = sr_build(b, "gelu", "gelu", NULL,
-                      sr_build_n(b, "add", "add", NULL, (SrNodeId[]){second, n.relu}, 2));
-    n.last = sr_build(b, "conv2d", "conv3", &conv, n.gelu);
+    SrScaleParams twice = {.factor = 2};
+    SrNodeId gelu = sr_build(b, "gelu", "gelu", NULL,
+                             sr_build_n(b, "add", "add", NULL, (SrNodeId[]){second, n.relu}, 2));
+    n.scale = sr_build(b, "scale", "scale", &twice, gelu);
+    n.last = sr_build(b, "conv2d", "conv3", &conv, n.scale);
     SrAdaptivePool2dParams pool = {1, 1};
     n.pooled = sr_build(b, "adaptive_avg_pool2d", "avgpool", &pool, n.last);
     n.out = sr_build(b, "flatten", "flatten", NULL, n.pooled);
@@ -78,10 +82,10 @@ static void test_types(void **state) {
     CHECK_INT(plan->nodes[n.conv].dtype, SR_BF16);
     CHECK_INT(plan->nodes[n.relu].dtype, SR_BF16);
     CHECK_INT(plan->nodes[n.last].dtype, SR_BF16);
-    CHECK_INT(plan->nodes[n.gelu].dtype, SR_F32);   // no bfloat16 of its own
+    CHECK_INT(plan->nodes[n.scale].dtype, SR_F32);  // no bfloat16 of its own
     CHECK_INT(plan->nodes[n.pooled].dtype, SR_F32); // the host reads it through the view
-    // x, into gelu, out of it, into the pooling; in the backward x, gelu's input and its output again.
-    CHECK_INT(calls_of(plan, SR_CALL_CAST), 7);
+    // x, into scale, out of it, into the pooling; in the backward x and scale's output again.
+    CHECK_INT(calls_of(plan, SR_CALL_CAST), 6);
     CHECK_INT(2 * plan->buffers[plan->nodes[n.conv].value].bytes,
               floats->buffers[floats->nodes[n.conv].value].bytes);
     for (int c = 0; c < plan->n_calls; c++) { // one type a call
@@ -91,6 +95,33 @@ static void test_types(void **state) {
             CHECK_INT(call->args.x[i].dtype, type);
     }
     sr_plan_free(floats);
+    sr_plan_free(plan);
+    free_net(n);
+}
+
+// Tokens: products with weights and what is made of these alone; sums of residuals keep their digits.
+static void test_tokens(void **state) {
+    (void)state;
+    Net n = {0};
+    SrBuilder *b;
+    CHECK_OK(sr_params_new(&n.params));
+    CHECK_OK(sr_graph_new(n.params, &n.graph));
+    CHECK_OK(sr_builder_new(n.graph, &b));
+    SrLinearParams linear = {.out_features = 8, .bias = true};
+    n.x = sr_build_input(b, "x", SR_SHAPE(2, 5, 8), SR_F32);
+    SrNodeId fc1 = sr_build(b, "linear", "fc1", &linear, n.x);
+    SrNodeId gelu = sr_build(b, "gelu", "gelu", NULL, fc1);
+    SrNodeId fc2 = sr_build(b, "linear", "fc2", &linear, gelu);
+    SrNodeId sum = sr_build_n(b, "add", "add", NULL, (SrNodeId[]){n.x, fc2}, 2);
+    n.out = sr_build(b, "linear", "head", &linear, sum);
+    CHECK_OK(sr_builder_status(b));
+    sr_builder_free(b);
+    SrPlan *plan = compile(&n, true, NULL);
+    CHECK_INT(plan->nodes[fc1].dtype, SR_BF16);
+    CHECK_INT(plan->nodes[gelu].dtype, SR_BF16);
+    CHECK_INT(plan->nodes[fc2].dtype, SR_BF16);
+    CHECK_INT(plan->nodes[sum].dtype, SR_F32);
+    CHECK_INT(plan->nodes[n.out].dtype, SR_F32); // the host reads it
     sr_plan_free(plan);
     free_net(n);
 }
@@ -151,4 +182,4 @@ static void test_computes_what_floats_do(void **state) {
     free_net(n);
 }
 
-SR_TESTS(pass_precision, unit(test_types), unit(test_computes_what_floats_do))
+SR_TESTS(pass_precision, unit(test_types), unit(test_tokens), unit(test_computes_what_floats_do))

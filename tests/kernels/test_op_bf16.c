@@ -9,7 +9,8 @@
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 
-#define ROUNDING 0x1p-8 // twice the worst of one rounding: weights of a convolution are rounded too
+#define ROUNDING \
+    0x1.8p-8 // three times the worst of one rounding: weights of products are rounded too
 
 static void each_case(void (*body)(const SrOp *op, const SrOpCase *example, bool train)) {
     SrCpuLevel best = sr_cpu_level();

@@ -1,0 +1,47 @@
+// linear on tile registers: enough rows and features for them, against the same call without.
+#include "base/bf16.h"
+#include "kernels/conv/conv.h"
+#include "kernels/cpu.h"
+#include "tests/check.h"
+#include "tests/kernels/op_call.h"
+
+static const SrOpCase example = {"{out_features: 256}", 1, {SR_SHAPE(2, 150, 256)}, true};
+
+static void run(OpCall *c, SrCpuLevel level) {
+    sr_cpu_set_level(level);
+    op_call_init(c, op_named("linear"), &example, 1, true, 7);
+    op_call_forward(c);
+    op_call_backward(c);
+}
+
+static void compare(const char *what, const float *a, const float *b, int64_t n) {
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs((double)b[i]));
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs((double)a[i] - (double)b[i]) <= 2e-6 * largest))
+            fail_msg("%s[%lld] is %.9g, expected %.9g", what, (long long)i, (double)a[i],
+                     (double)b[i]);
+}
+
+// Six bfloat16 products are as exact as fused multiply-adds.
+static void test_split_floats(void **state) {
+    (void)state;
+    SrCpuLevel best = sr_cpu_level();
+    OpCall tiles, blas;
+    run(&tiles, best);
+    run(&blas, SR_CPU_PLAIN);
+    sr_cpu_set_level(best);
+    SrConvShape s = {1, 1, 300, 256, 256, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, SR_F32};
+    sr_conv_shape(&s);
+    if (sr_cpu_has_tiles())
+        CHECK_STR(sr_conv_design(&s, SR_CONV_FORWARD), "tiles");
+    compare("y", tiles.y.data, blas.y.data, 300 * 256);
+    compare("dx", tiles.dx[0], blas.dx[0], 300 * 256);
+    compare("dw", tiles.dw[0], blas.dw[0], 256 * 256);
+    compare("db", tiles.dw[1], blas.dw[1], 256);
+    op_call_deinit(&tiles);
+    op_call_deinit(&blas);
+}
+
+SR_TESTS(linear_tiles, unit(test_split_floats))
