@@ -1,26 +1,28 @@
 // MSN's head: a projection to unit length and its cosines to unit prototypes, divided by the
 // temperature.  Assran et al., "Masked siamese networks for label-efficient learning" (ECCV 2022),
 // eq. 1 before the softmax, which belongs to the loss, as do the smoothed labels.
-#include "heads/projection.h"
+#include <stdio.h>
+
+#include "heads/mlp_layers.h"
+#include "kernels/batch_norm.h"
+#include "kernels/linear.h"
 #include "kernels/scale.h"
 
 typedef struct {
-    SrProjection projection;
-    int num_prototypes;
+    int in_dim, hidden_dim, output_dim, num_prototypes;
+    bool use_bn;
     double temperature, label_smoothing;
     bool freeze_prototypes, return_query;
 } MsnHead;
 
 #define FIELD(f) offsetof(MsnHead, f)
 static const SrOption options[] = {
-    {"in_dim", SR_OPT_INT, FIELD(projection.in_dim), "384", 1, 1 << 24, NULL,
-     "Features that come in."},
+    {"in_dim", SR_OPT_INT, FIELD(in_dim), "384", 1, 1 << 24, NULL, "Features that come in."},
     {"num_prototypes", SR_OPT_INT, FIELD(num_prototypes), "1024", 1, 1 << 24, NULL, "Prototypes."},
-    {"use_bn", SR_OPT_BOOL, FIELD(projection.use_bn), "True", 0, 0, NULL,
-     "Batch norm between the layers."},
-    {"hidden_dim", SR_OPT_INT, FIELD(projection.hidden_dim), "2048", 1, 1 << 20, NULL,
+    {"use_bn", SR_OPT_BOOL, FIELD(use_bn), "True", 0, 0, NULL, "Batch norm between the layers."},
+    {"hidden_dim", SR_OPT_INT, FIELD(hidden_dim), "2048", 1, 1 << 20, NULL,
      "Size between the layers."},
-    {"output_dim", SR_OPT_INT, FIELD(projection.bottleneck_dim), "256", 1, 1 << 20, NULL,
+    {"output_dim", SR_OPT_INT, FIELD(output_dim), "256", 1, 1 << 20, NULL,
      "Size of the projection."},
     {"freeze_prototypes", SR_OPT_BOOL, FIELD(freeze_prototypes), "False", 0, 0, NULL,
      "The prototypes do not learn."},
@@ -41,15 +43,51 @@ static void freeze(SrBuilder *b, SrNodeId prototypes) {
         sr_params_at(sr_graph_params(graph), node->w[i])->trainable = false;
 }
 
+enum { LAYERS = 3 };
+
+static SrNodeId numbered(SrBuilder *b, const char *op, const char *stem, int i, const void *params,
+                         SrNodeId x) {
+    char leaf[16];
+    snprintf(leaf, sizeof leaf, "%s%d", stem, i);
+    return sr_build(b, op, leaf, params, x);
+}
+
+// "fc": fc1, bn1, gelu1, fc2, bn2, gelu2, fc3, as VISSL's state keys count them.
+static SrNodeId projection(SrBuilder *b, const MsnHead *p, const SrHeadSettings *settings,
+                           SrNodeId x) {
+    SrBatchNormParams bn = {.eps = settings->bn_eps, .momentum = settings->bn_momentum};
+    sr_builder_push(b, "fc");
+    for (int i = 1; i <= LAYERS; i++) {
+        int features = i < LAYERS ? p->hidden_dim : p->output_dim;
+        sr_builder_set_init(b, "weight", (SrInit){SR_INIT_TRUNCATED_NORMAL, 0.02});
+        sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
+        x = numbered(b, "linear", "fc", i, &(SrLinearParams){features, .bias = true}, x);
+        if (i < LAYERS && p->use_bn)
+            x = numbered(b, "batch_norm", "bn", i, &bn, x);
+        if (i < LAYERS)
+            x = numbered(b, "gelu", "gelu", i, NULL, x);
+    }
+    sr_builder_pop(b);
+    return sr_build(b, "l2_normalize", "normalize", NULL, x);
+}
+
+static SrStatus check_features(SrBuilder *b, const MsnHead *p, SrNodeId x) {
+    int features = sr_shape_last(sr_build_shape(b, x));
+    if (features == p->in_dim)
+        return SR_OK;
+    return sr_builder_fail(b, SR_ERR_CONFIG,
+                           "msn_head: in_dim is %d, but its input has %d features", p->in_dim,
+                           features);
+}
+
 // in: (N, in_dim) -> scores (N, num_prototypes) [, query (N, output_dim)]
 static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *settings,
                       const SrNodeId *in, int n_in, SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
     const MsnHead *p = params;
-    SrProjection projection = p->projection;
-    SrNodeId query;
-    projection.num_layers = 3;
-    SR_TRY(sr_head_one_vector(b, "msn_head", in, n_in, &query));
-    SR_TRY(sr_head_projection_build(b, "msn_head", &projection, settings, query, &query));
+    SrNodeId x;
+    SR_TRY(sr_head_one_vector(b, "msn_head", in, n_in, &x));
+    SR_TRY(check_features(b, p, x));
+    SrNodeId query = projection(b, p, settings, x);
     SrNodeId cosines = sr_head_unit_prototypes(b, "prototypes", p->num_prototypes, true, query);
     SR_TRY(sr_builder_status(b));
     if (p->freeze_prototypes)

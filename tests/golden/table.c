@@ -9,10 +9,15 @@
 
 enum { NAME_BYTES = 512 };
 
-// The entry a tensor of this kind belongs to; -1 if there is none.
+// The entry a tensor of this kind belongs to; -1 if there is none.  VISSL normalises some prototypes
+// by hand: with us they are the directions of a weight norm.
 static int entry_of(SrParams *params, const char *tensor, const char *kind, const char *prefix) {
     char name[NAME_BYTES];
     snprintf(name, sizeof name, "%s%s", prefix, tensor + strlen(kind));
+    int index = sr_params_find(params, name);
+    if (index >= 0)
+        return index;
+    snprintf(name, sizeof name, "%s%s.weight_v", prefix, tensor + strlen(kind));
     return sr_params_find(params, name);
 }
 
