@@ -173,31 +173,66 @@ SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext 
                            SrViews *views);
 
 // ---- collators ----
-// How a batch of views is read as VISSL's `data`, `label`, `data_idx`, `data_valid`.  Pixels never
-// move: crop v of all images already lies together.  A collator says how many tensors `data` has,
-// which views each holds one after the other, and how the (N) numbers are repeated to go with them.
+// What becomes of the views of a batch's images: VISSL's `data`, `label` and further keys.  One file
+// each, descriptor `const SrCollator sr_collator_<stem>` in data/collators/<stem>.c.
+//
+// A collator first plans: which tensors the model begins with and where in them each view goes, so
+// that the loader writes pixels straight to their place.  Then, where images act on each other, it
+// fills: in place, batch by batch.  Labels, indices and validity are one an image; VISSL repeats them
+// for every view, a loss here takes those of row r from image r mod N.
+typedef struct {
+    const char *name; // VISSL's key: "data", "images", "patches"; a list has one name for all
+    int h, w;
+    int rows; // an image: rows image * rows + k of one tensor (N * rows, h, w, 3)
+} SrBatchInput;
+
+typedef struct {
+    // In: what the transforms make of an image.
+    int n_views, h[64], w[64];
+    // Out.
+    int n_inputs;
+    SrBatchInput input[64];
+    struct {
+        int input, k; // the view is row image * rows + k of that input
+    } place[64];      // of each view
+} SrBatchPlan;
+
 typedef struct SrCollator {
     const char *name; // COLLATE_FUNCTION
     const char *help;
-    int views_needed;  // 0: any number
-    bool concatenated; // data is one tensor (V*N, ...), else a list of V tensors (N, ...)
-    bool repeated;     // label, idx and valid are (V*N) crop-major, else (N)
+    const SrOption *options; // COLLATE_FUNCTION_PARAMS
+    size_t params_bytes;
+    // Fills the plan's second half.  SR_ERR_CONFIG when the views do not fit.
+    SrStatus (*plan)(const void *params, SrBatchPlan *plan);
 } SrCollator;
 const SrCollator *sr_collator_at(int i);
 SrStatus sr_collator_find(const char *name, const SrCollator **out);
-// SR_ERR_CONFIG when the views do not fit: wrong number, or sizes that cannot be concatenated.
-SrStatus sr_collator_check(const SrCollator *collator, int n, const int h[64], const int w[64]);
-// out[i] = in[i % N] for i in [0, V*N) or [0, N): the crop-major repetition.  Returns the count.
-int sr_collator_repeat(const SrCollator *collator, int n_views, int batch, const int64_t *in,
-                       int64_t *out);
+
+// A collator with its options, and what it made of the views of a pipeline.
+typedef struct {
+    const SrCollator *collator;
+    void *params;
+    SrBatchPlan plan;
+} SrCollation;
+// options: a map, NULL: all defaults; `where` is the split for messages ("DATA.TRAIN").  Lives in `arena`.
+SrStatus sr_collation_new(const char *name, const SrYaml *options, const char *where, int n_views,
+                          const int h[64], const int w[64], SrArena *arena, SrCollation *out);
+// Floats from the beginning of its input to view v of an image.
+int64_t sr_batch_offset(const SrBatchPlan *plan, int v, int image);
+
+// For collators: the next input, of views first .. first + n - 1 with their rows side by side.
+// SR_ERR_CONFIG when they are not of one size.
+SrStatus sr_batch_plan_input(SrBatchPlan *plan, const char *name, int first, int n);
+// An input a view, all under that name.
+SrStatus sr_batch_plan_list(SrBatchPlan *plan, const char *name);
 
 // ---- loader ----
-// What a step gets.  view[v] is (N, H_v, W_v, 3) floats, crop v of all images (VISSL's multicrop
-// layout; simclr_collator and default_collate are the same memory read another way).
+// What a step gets.  view[i] is input i of the collator's plan: (N * rows, H_i, W_i, 3) floats; without a
+// collator crop i of all images.
 typedef struct {
     int n_views, batch;
     float *view[64];
-    int h[64], w[64];
+    int h[64], w[64], rows[64];
     int n_targets;  // several labels an image: the number of classes; else 0
     int64_t *label; // (N), or (N, n_targets) of 1, 0, -1
     int64_t *index; // (N) position in the (sub)set
@@ -213,6 +248,7 @@ typedef struct {
     uint64_t limit_seed;
     int64_t limit_skip;
     const SrPipeline *pipeline;
+    const SrCollation *collation; // borrowed, of the pipeline's views; NULL: an input a view
     int batch;
     bool drop_last, shuffle;
     const char *label_type; // "standard", "sample_index", "zero"

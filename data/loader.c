@@ -32,9 +32,8 @@ struct SrLoader {
     uint32_t *subset; // (n) or NULL
     uint32_t *order;  // (n) of this epoch
     int64_t n, batches;
-    int n_views, h[64], w[64];
-    int n_targets; // numbers of a label, 0: one class
-    int64_t view_floats[64];
+    SrCollation collation; // the caller's, or an input a view
+    int n_targets;         // numbers of a label, 0: one class
 
     Slot *slot;
     int n_slots;
@@ -98,13 +97,14 @@ static void list_bad(SrLoader *l, const char *path, const char *reason) {
 
 // Rows of a batch never overlap, so workers write without a lock.
 static SrStatus write_views(const SrLoader *l, const SrViews *views) {
-    if (views->n != l->n_views)
-        SR_FAIL(SR_ERR_RUN, "the transforms made %d views, announced %d", views->n, l->n_views);
-    for (int v = 0; v < l->n_views; v++) {
+    const SrBatchPlan *plan = &l->collation.plan;
+    if (views->n != plan->n_views)
+        SR_FAIL(SR_ERR_RUN, "the transforms made %d views, announced %d", views->n, plan->n_views);
+    for (int v = 0; v < plan->n_views; v++) {
         const SrImage *image = &views->view[v];
         SR_TRY(sr__view_fits(views, v));
         if (image->f != views->out[v])
-            memcpy(views->out[v], image->f, sizeof(float) * (size_t)l->view_floats[v]);
+            memcpy(views->out[v], image->f, sizeof(float) * 3 * (size_t)image->H * (size_t)image->W);
     }
     return SR_OK;
 }
@@ -143,10 +143,11 @@ static SrStatus load_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool 
     int64_t label = label_of(l, in_set, index);
     SrViews views = {.n = 1};
     const char *path;
-    for (int v = 0; v < l->n_views; v++) {
-        views.out[v] = slot->batch.view[v] + row * l->view_floats[v];
-        views.h[v] = l->h[v];
-        views.w[v] = l->w[v];
+    const SrBatchPlan *plan = &l->collation.plan;
+    for (int v = 0; v < plan->n_views; v++) {
+        views.out[v] = slot->batch.view[plan->place[v].input] + sr_batch_offset(plan, v, row);
+        views.h[v] = plan->h[v];
+        views.w[v] = plan->w[v];
     }
     SrTransformContext ctx = {
         .seed = l->config.seed,
@@ -247,6 +248,12 @@ static void *work(void *arg) {
 
 static size_t aligned(size_t bytes) { return (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN; }
 
+static size_t input_bytes(const SrLoader *l, int i) {
+    const SrBatchInput *in = &l->collation.plan.input[i];
+    size_t rows = (size_t)l->config.batch * (size_t)in->rows;
+    return aligned(sizeof(float) * rows * (size_t)in->h * (size_t)in->w * 3);
+}
+
 // One block a slot, every array at a 64-byte boundary.
 static SrStatus slot_init(SrLoader *l, Slot *slot) {
     size_t batch = (size_t)l->config.batch;
@@ -256,12 +263,14 @@ static SrStatus slot_init(SrLoader *l, Slot *slot) {
                 "out of memory for %d batches of %zu MB ahead; lower BATCHSIZE_PER_REPLICA",
                 l->n_slots, l->block_bytes >> 20);
     char *p = slot->block;
-    slot->batch.n_views = l->n_views;
-    for (int v = 0; v < l->n_views; v++) {
-        slot->batch.view[v] = (float *)(void *)p; // (N, h, w, 3)
-        slot->batch.h[v] = l->h[v];
-        slot->batch.w[v] = l->w[v];
-        p += aligned(sizeof(float) * batch * (size_t)l->view_floats[v]);
+    slot->batch.n_views = l->collation.plan.n_inputs;
+    for (int i = 0; i < slot->batch.n_views; i++) {
+        const SrBatchInput *in = &l->collation.plan.input[i];
+        slot->batch.view[i] = (float *)(void *)p; // (N rows, h, w, 3)
+        slot->batch.h[i] = in->h;
+        slot->batch.w[i] = in->w;
+        slot->batch.rows[i] = in->rows;
+        p += input_bytes(l, i);
     }
     slot->batch.n_targets = l->n_targets;
     slot->batch.label = (int64_t *)(void *)p;
@@ -277,10 +286,8 @@ static SrStatus make_slots(SrLoader *l) {
     size_t batch = (size_t)l->config.batch;
     l->block_bytes = aligned(sizeof(int64_t) * batch * (size_t)SR_MAX(l->n_targets, 1)) +
                      aligned(sizeof(int64_t) * batch) + aligned(batch);
-    for (int v = 0; v < l->n_views; v++) {
-        l->view_floats[v] = (int64_t)l->h[v] * l->w[v] * 3;
-        l->block_bytes += aligned(sizeof(float) * batch * (size_t)l->view_floats[v]);
-    }
+    for (int i = 0; i < l->collation.plan.n_inputs; i++)
+        l->block_bytes += input_bytes(l, i);
     // One in the caller's hands, the others ahead of it.
     l->n_slots = l->n_threads ? SR_MAX(1, l->config.prefetch) + 1 : 1;
     l->slot = sr_calloc((size_t)l->n_slots, sizeof *l->slot);
@@ -359,7 +366,13 @@ static SrStatus make_epoch(SrLoader *l) {
     if (!l->order)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the order of %lld images", (long long)l->n);
     l->next_batch = l->batches; // no epoch yet: nothing to give
-    return sr_pipeline_shape(c->pipeline, &l->n_views, l->h, l->w);
+    if (c->collation) {
+        l->collation = *c->collation;
+        return SR_OK;
+    }
+    SrBatchPlan *plan = &l->collation.plan;
+    SR_TRY(sr_pipeline_shape(c->pipeline, &plan->n_views, plan->h, plan->w));
+    return sr_batch_plan_list(plan, "data");
 }
 
 // sr_loader_free copes with any half-made loader, so there is one way out.

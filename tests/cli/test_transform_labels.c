@@ -73,4 +73,32 @@ static void test_refused(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(transform_labels, unit(test_rotnet), unit(test_refused))
+// Jigsaw: the nine patches of an image are rows of one tensor, one label an image, and the head has them
+// side by side; without siamese_collator nine views of N rows would come in another order.
+static void test_jigsaw(void **state) {
+    (void)state;
+    static const char config[] =
+        "MODEL: {TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625}},\n"
+        "  HEAD: {PARAMS: [[mlp, {dims: [32, 8], use_bn: true}], [siamese_concat_view, "
+        "{num_towers: 9}], [mlp, {dims: [72, 5]}]]}}\n"
+        "LOSS: {name: cross_entropy_multiple_output_single_target}\n"
+        "OPTIMIZER: {num_epochs: 1, param_schedulers: {lr: {name: constant, value: 0.1}}}\n"
+        "TEST_MODEL: False\n"
+        "DATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 4, COLLATE_FUNCTION: siamese_collator,\n"
+        "  TRANSFORMS: [{name: Resize, size: [30, 30]}, {name: ToTensor},\n"
+        "    {name: ImgPatchesFromTensor, num_patches: 9, patch_jitter: 2},\n"
+        "    {name: ShuffleImgPatches, num_permutations: 5}]}}\n";
+    char dir[64], file[96], data[128], out[128];
+    temp_dir_make(dir);
+    write_images(dir, 2);
+    fixture_write(dir, "jigsaw.yaml", config, sizeof config - 1);
+    snprintf(file, sizeof file, "%s/jigsaw.yaml", dir);
+    snprintf(data, sizeof data, "DATA.TRAIN.DATA_PATHS=[%s/images]", dir);
+    snprintf(out, sizeof out, "CHECKPOINT.DIR=%s/run", dir);
+    program_run(&result, 0, (const char *const[]){file, data, out, NULL});
+    if (result.code != 0 || !strstr(result.out, "trained 2 updates"))
+        fail_msg("exit code %d:\n%s%s", result.code, result.out, result.err);
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(transform_labels, unit(test_rotnet), unit(test_refused), unit(test_jigsaw))

@@ -188,7 +188,7 @@ static void test_refused(void **state) {
     };
     CHECK_OK(sr_config_load(CONFIG, views, SR_COUNT(views), &config));
     CHECK_FAILS(sr_run_open(config, SR_RUN_CHECK, &run), SR_ERR_CONFIG,
-                "DATA.TRAIN: COLLATE_FUNCTION simclr_collator puts all views into one tensor");
+                "DATA.TRAIN.COLLATE_FUNCTION: simclr_collator: puts all views into one tensor");
     sr_config_free(config);
     static const char *const numbers[] = {
         "LOSS.name=CrossEntropyLoss",

@@ -23,6 +23,7 @@ typedef struct { // DATA.TRAIN or DATA.TEST
     int random_synthetic_labels;
     double max_bad_share; // MAX_BAD_IMAGE_SHARE, ours
     int fast_pixels;      // PIXELS, ours: 0 exact, 1 fast
+    const SrYaml *collate_params;
     SrStrings input_keys; // one: a batch has one input; several: the names of its views
     const SrYaml *transforms;
 } SrSplitConfig;

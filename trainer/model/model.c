@@ -125,6 +125,10 @@ static SrStatus build_loss(SrModel *model, SrLossContext *ctx, SrTrainGraph *out
 
 void sr_model_set_targets(SrModel *model, int classes) { model->n_targets = classes; }
 
+void sr_model_set_rows(SrModel *model, const int rows[SR_MAX_VIEWS]) {
+    memcpy(model->rows, rows, sizeof model->rows);
+}
+
 // Which entry of MULTI_INPUT_HEAD_MAPPING view `v` belongs to.
 static SrStatus map_view(SrModel *model, int v, int n_views, SrNodeId node) {
     const SrInputMapping *mapping = &model->mapping;
@@ -152,7 +156,7 @@ static SrStatus map_view(SrModel *model, int v, int n_views, SrNodeId node) {
 // What the graph begins with: images of each view, or features of a trunk that stands apart.
 typedef struct {
     int batch, n;
-    const int *h, *w;        // of each view
+    const int *h, *w;        // of each view; its rows an image are model->rows
     const SrShape *features; // NULL: images
 } Inputs;
 
@@ -160,7 +164,8 @@ static SrStatus build_inputs(SrModel *model, SrBuilder *b, const Inputs *in, SrN
     for (int v = 0; v < in->n; v++) {
         char name[24];
         snprintf(name, sizeof name, in->features ? "feature%d" : "crop%d", v);
-        SrShape shape = in->features ? in->features[v] : SR_SHAPE(in->batch, in->h[v], in->w[v], 3);
+        int rows = in->batch * SR_MAX(model->rows[v], 1);
+        SrShape shape = in->features ? in->features[v] : SR_SHAPE(rows, in->h[v], in->w[v], 3);
         nodes[v] = sr_build_input(b, name, shape, SR_F32);
         if (!in->features)
             SR_TRY(map_view(model, v, in->n, nodes[v]));

@@ -94,5 +94,7 @@ SrStatus sr_model_build_outputs(SrModel *model, int batch, int n_views, const in
 
 // Several labels an image: the labels of training graphs are (N, classes) of 1, 0, -1.  0, as at first: (N) classes.
 void sr_model_set_targets(SrModel *model, int classes);
+// Rows an image of each view's input of training graphs: (N rows, H, W, 3) (SrBatchInput).  0, as at first: 1.
+void sr_model_set_rows(SrModel *model, const int rows[SR_MAX_VIEWS]);
 
 #endif

@@ -26,6 +26,7 @@ struct SrModel {
     SrFeatures features;    // LINEAR_EVAL_FEAT_POOL_OPS_MAP; n 0: the last block
     SrInputMapping mapping; // n 0: one input
     int n_targets;          // several labels an image: how many classes
+    int rows[SR_MAX_VIEWS]; // an image, of each view's input; 0: 1
     SrBuilder *images;      // of the training graph being built
     SrTrainGraph *train;
     const SrLoss *loss;

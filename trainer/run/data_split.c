@@ -147,6 +147,25 @@ SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[64], i
     return status;
 }
 
+SrStatus sr_split_plan_train(const SrConfig *config, SrSplit *out) {
+    const SrSplitConfig *c = &config->train;
+    int n, h[64], w[64];
+    SR_TRY(sr_split_train_shape(config, &n, h, w));
+    SrCollation *collation = sr_arena_alloc(&out->arena, sizeof *collation);
+    if (!collation)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for COLLATE_FUNCTION");
+    SR_TRY(sr_collation_new(c->collate_function, c->collate_params, "DATA.TRAIN", n, h, w,
+                            &out->arena, collation));
+    out->collation = collation;
+    out->n_views = collation->plan.n_inputs;
+    for (int i = 0; i < out->n_views; i++) {
+        out->h[i] = collation->plan.input[i].h;
+        out->w[i] = collation->plan.input[i].w;
+        out->rows[i] = collation->plan.input[i].rows;
+    }
+    return SR_OK;
+}
+
 static int64_t images_of(const SrSplitConfig *c, const SrSplit *split) {
     return c->data_limit > 0 ? c->data_limit : split->source->length(split->set);
 }
@@ -170,6 +189,7 @@ static const char *label_type(const SrConfig *config) {
 
 SrStatus sr_split_in_order(const SrConfig *config, const SrSplit *train, SrLoader **out) {
     SrLoaderConfig loader = loader_config(config, &config->train, train);
+    loader.collation = train->collation;
     loader.label_type = label_type(config);
     return sr_loader_new(&loader, out);
 }
@@ -178,9 +198,10 @@ SrStatus sr_split_in_order(const SrConfig *config, const SrSplit *train, SrLoade
 static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     const SrSplitConfig *c = &config->train;
     SR_TRY(sr_pipeline_new(c->transforms, "DATA.TRAIN.TRANSFORMS", &out->pipeline));
-    SR_TRY(sr_pipeline_shape(out->pipeline, &out->n_views, out->h, out->w));
+    SR_TRY(sr_split_plan_train(config, out));
     SR_TRY(sr_split_open_set(c, "TRAIN", config->seed, out));
     SrLoaderConfig loader = loader_config(config, c, out);
+    loader.collation = out->collation;
     loader.shuffle = true;
     // A queue or a teacher takes whole batches, other losses what the last one has (run.h: SrRunTail).
     loader.drop_last = c->drop_last || !config->any_batch;

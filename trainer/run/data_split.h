@@ -24,8 +24,11 @@ typedef struct {
     SrArena arena;
     const char *path;    // where the images lie, "" if nowhere
     SrTestOrigin origin; // of a test side
+    // Of a training side the inputs its collator plans, else one a view.
+    const SrCollation *collation; // of the training side; NULL: an input a view
     int n_views;
-    int h[64], w[64]; // of each view
+    int h[64], w[64];  // of each
+    int rows[64];      // an image, 0: 1 (SrBatchInput)
     int classes;      // of the labels, the source's or those its transforms make; 0: no labels
     int n_targets;    // several labels an image: classes; else 0
     const char *note; // how the images were chosen, when that is worth saying; "" otherwise
@@ -33,6 +36,8 @@ typedef struct {
 
 // Number and sizes of the training views alone, without touching any data (check, bench).
 SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[64], int w[64]);
+// The same as the collator lays them out, into a zeroed split: collation, n_views, h, w, rows.
+SrStatus sr_split_plan_train(const SrConfig *config, SrSplit *out);
 // Images a training epoch draws from; opens the set to count them.
 SrStatus sr_split_train_length(const SrConfig *config, int64_t *n);
 // The same of the transforms of evaluation; SR_SPLIT_EVAL_CROP where the configuration has none.

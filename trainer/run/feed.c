@@ -157,9 +157,12 @@ void sr_feed_copy(SrFeed *f, const SrFeedTarget *to, const SrBatch *batch) {
         sr_frozen_trunk_run(f->trunk, batch->view[0], batch->batch);
     for (int i = 0; i < to->n_inputs; i++) {
         SrTensor x = sr_plan_input(to->plan, to->inputs[i]);
+        // An image's rows of an input lie together, so a batch of fewer images is its first rows.
         size_t row = (size_t)(sr_shape_count(x.shape) / x.shape.d[0]) * sizeof(float);
-        copy_in(to, to->inputs[i], f->trunk ? sr_frozen_trunk_output(f->trunk, i) : batch->view[i],
-                n * row);
+        if (f->trunk)
+            copy_in(to, to->inputs[i], sr_frozen_trunk_output(f->trunk, i), n * row);
+        else
+            copy_in(to, to->inputs[i], batch->view[i], n * (size_t)batch->rows[i] * row);
     }
     copy_in(to, to->labels, batch->label,
             n * (size_t)SR_MAX(batch->n_targets, 1) * sizeof(int64_t));

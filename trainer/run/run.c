@@ -24,7 +24,7 @@ static SrStatus only_shape(SrRun *run) {
     SrSplit *s = &run->train;
     const SrYaml *test = run->config->test.transforms;
     return test && test->n > 0 ? sr_split_eval_shape(run->config, &s->n_views, s->h, s->w)
-                               : sr_split_train_shape(run->config, &s->n_views, s->h, s->w);
+                               : sr_split_plan_train(run->config, s);
 }
 
 // Without data there is no epoch, and the schedules run over one notional update.
@@ -34,7 +34,7 @@ static SrStatus open_data(SrRun *run) {
     if (run->config->test_only)
         return only_shape(run);
     if (run->mode != SR_RUN_TRAIN)
-        return sr_split_train_shape(run->config, &run->train.n_views, run->train.h, run->train.w);
+        return sr_split_plan_train(run->config, &run->train);
     SR_TRY(sr_split_open_train(run->config, &run->train));
     run->steps_per_epoch = sr_loader_batches(run->train.loader);
     if (run->config->replicas > 1)
@@ -65,10 +65,10 @@ static SrStatus build_frozen(SrRun *run) {
 // The trunk's features are computed apart: the training graph begins with them.
 static SrStatus build_over_frozen_trunk(SrRun *run, int64_t samples) {
     const SrSplit *d = &run->train;
-    if (d->n_views != 1)
+    if (d->n_views != 1 || d->rows[0] > 1)
         return sr_fail(SR_ERR_CONFIG,
                        "DATA.TRAIN.TRANSFORMS gives %d views; heads over a frozen trunk take one",
-                       d->n_views);
+                       d->n_views * SR_MAX(d->rows[0], 1));
     SR_TRY(sr_frozen_trunk_build(run->model, run->batch, d->h[0], d->w[0], &run->trunk));
     return sr_model_build_train_heads(run->model, run->batch, run->trunk.shape, run->trunk.n,
                                       samples, &run->graph);
@@ -88,6 +88,7 @@ static SrStatus build_model(SrRun *run) {
     if (!d->loader && needs_samples(run->config))
         SR_TRY(sr_split_train_length(run->config, &samples));
     sr_model_set_targets(run->model, d->n_targets);
+    sr_model_set_rows(run->model, d->rows);
     if (forward_only(run))
         return build_frozen(run);
     run->frozen_trunk = sr_model_has_frozen_trunk(run->model);
@@ -217,8 +218,6 @@ static SrStatus build_step(SrRun *run) {
 static SrStatus open_all(SrRun *run) {
     bool trains = !forward_only(run) && !run->config->test_only;
     SR_TRY(open_data(run));
-    if (trains)
-        SR_TRY(sr__run_check_collator(run));
     SR_TRY(build_model(run));
     SR_TRY(build_tail(run));
     if (trains)

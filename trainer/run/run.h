@@ -100,8 +100,7 @@ void sr_run_cost_json(const SrRun *run, SrText *out);
 size_t sr_run_state_bytes(const SrRunCost *cost); // optimiser, statistics, loss
 size_t sr_run_bytes(const SrRunCost *cost);       // all of it together
 
-// For run.c (run_check.c): the collator against the views, batch norms over a single row.
-SrStatus sr__run_check_collator(const SrRun *run);
+// For run.c (run_check.c): batch norms over a single row.
 SrStatus sr__run_check_norms(const SrRun *run);
 SrStatus sr__run_compile(const SrRun *run, const SrTrainGraph *graph, bool dry, SrPlan **out,
                          SrPlan **loss);

@@ -3,14 +3,6 @@
 
 #include "trainer/run/run.h"
 
-SrStatus sr__run_check_collator(const SrRun *run) {
-    const SrSplit *d = &run->train;
-    const SrCollator *collator;
-    SR_TRY(sr_collator_find(run->config->train.collate_function, &collator));
-    SrStatus status = sr_collator_check(collator, d->n_views, d->h, d->w);
-    return status == SR_OK ? SR_OK : sr_fail_prefix(status, "DATA.TRAIN");
-}
-
 // The variance of one row is 0 and its mean the row itself, so that everything behind is the same for all images.
 // torch.nn.BatchNorm refuses it with "Expected more than 1 value per channel when training".
 static const char *single_row(const SrGraph *graph) {

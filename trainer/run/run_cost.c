@@ -109,7 +109,8 @@ SrStatus sr__run_count_cost(SrRun *run) {
     SR_TRY(count_optimizer(run, c));
     for (int v = 0; v < run->train.n_views; v++)
         c->loader_bytes += SR_SPLIT_BATCHES_AHEAD * (size_t)run->batch * 3 * sizeof(float) *
-                           (size_t)run->train.h[v] * (size_t)run->train.w[v];
+                           (size_t)SR_MAX(run->train.rows[v], 1) * (size_t)run->train.h[v] *
+                           (size_t)run->train.w[v];
     if (run->tail.batch > 0) {
         SR_TRY(sr__run_compile(run, &run->tail.graph, true, &dry, &loss));
         c->plan.activation_bytes += sr_plan_cost(dry).activation_bytes;

@@ -1,0 +1,20 @@
+// multicrop_collator: a list of tensors, one a view, of any sizes (VISSL; SwAV, arXiv:2006.09882).
+#include "data/data.h"
+
+static const SrOption options[] = {
+    {"create_multidimensional_tensor", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
+     "views of several sizes are never padded into one tensor"},
+    SR_OPTION_END,
+};
+
+static SrStatus plan(const void *params, SrBatchPlan *p) {
+    (void)params;
+    return sr_batch_plan_list(p, "data");
+}
+
+const SrCollator sr_collator_multicrop_collator = {
+    .name = "multicrop_collator",
+    .help = "A list of tensors, one a view, each with that view of all images.",
+    .options = options,
+    .plan = plan,
+};

@@ -1,0 +1,14 @@
+// siamese_collator: all views of an image one behind the other, then those of the next image (VISSL;
+// jigsaw, arXiv:1603.09246).  siamese_concat_view puts their features side by side again.
+#include "data/data.h"
+
+static SrStatus plan(const void *params, SrBatchPlan *p) {
+    (void)params;
+    return sr_batch_plan_input(p, "data", 0, p->n_views);
+}
+
+const SrCollator sr_collator_siamese_collator = {
+    .name = "siamese_collator",
+    .help = "One tensor (N T, ...): the T views of image 0, then those of image 1; N labels.",
+    .plan = plan,
+};
