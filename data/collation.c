@@ -49,6 +49,5 @@ SrStatus sr_collation_new(const char *name, const SrYaml *options, const char *w
     SR_TRY(sr_options_parse(table, options, place, arena, out->params));
     SR_TRY(sr_options_report(table, options, place, arena));
     status = c->plan(out->params, &out->plan);
-    return status == SR_OK ? SR_OK
-                           : sr_fail_prefix(status, "%s.COLLATE_FUNCTION: %s", where, name);
+    return status == SR_OK ? SR_OK : sr_fail_prefix(status, "%s.COLLATE_FUNCTION: %s", where, name);
 }

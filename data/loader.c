@@ -104,7 +104,8 @@ static SrStatus write_views(const SrLoader *l, const SrViews *views) {
         const SrImage *image = &views->view[v];
         SR_TRY(sr__view_fits(views, v));
         if (image->f != views->out[v])
-            memcpy(views->out[v], image->f, sizeof(float) * 3 * (size_t)image->H * (size_t)image->W);
+            memcpy(views->out[v], image->f,
+                   sizeof(float) * 3 * (size_t)image->H * (size_t)image->W);
     }
     return SR_OK;
 }

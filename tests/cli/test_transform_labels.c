@@ -96,7 +96,7 @@ static void test_jigsaw(void **state) {
     snprintf(data, sizeof data, "DATA.TRAIN.DATA_PATHS=[%s/images]", dir);
     snprintf(out, sizeof out, "CHECKPOINT.DIR=%s/run", dir);
     program_run(&result, 0, (const char *const[]){file, data, out, NULL});
-    if (result.code != 0 || !strstr(result.out, "trained 2 updates"))
+    if (result.code != 0 || !strstr(result.out, "trained 3 updates"))
         fail_msg("exit code %d:\n%s%s", result.code, result.out, result.err);
     temp_dir_remove(dir);
 }

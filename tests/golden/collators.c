@@ -91,8 +91,8 @@ static SrStatus run_collator(SrGoldenCase *c, const char *name, int n_views) {
     int sizes[64];
     for (int v = 0; v < 64; v++)
         sizes[v] = 2;
-    SR_TRY(sr_collation_new(name, NULL, "DATA.TRAIN", n_views, sizes, sizes, c->arena,
-                            &r.collation));
+    SR_TRY(
+        sr_collation_new(name, NULL, "DATA.TRAIN", n_views, sizes, sizes, c->arena, &r.collation));
     SR_TRY(fill(&r, input));
     SR_TRY(compare_inputs(&r, input));
     SR_TRY(compare_numbers(&r, "label"));

@@ -27,8 +27,8 @@ typedef struct {
     // Of a training side the inputs its collator plans, else one a view.
     const SrCollation *collation; // of the training side; NULL: an input a view
     int n_views;
-    int h[64], w[64];  // of each
-    int rows[64];      // an image, 0: 1 (SrBatchInput)
+    int h[64], w[64]; // of each
+    int rows[64];     // an image, 0: 1 (SrBatchInput)
     int classes;      // of the labels, the source's or those its transforms make; 0: no labels
     int n_targets;    // several labels an image: classes; else 0
     const char *note; // how the images were chosen, when that is worth saying; "" otherwise
