@@ -92,7 +92,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
     SR_TRY(sr_builder_status(b));
     if (p->freeze_prototypes)
         freeze(b, cosines);
-    out[0] = sr_build(b, "scale", "div", &(SrScaleParams){1 / p->temperature}, cosines);
+    out[0] = sr_build(b, "scale", "div", &(SrScaleParams){.factor = 1 / p->temperature}, cosines);
     out[1] = query;
     *n_out = p->return_query ? 2 : 1;
     return sr_builder_status(b);

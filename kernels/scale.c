@@ -1,4 +1,4 @@
-// scale: y = factor x, for weighting losses and averaging.
+// scale: y = factor x + offset, for weighting losses and averaging.
 #include <stddef.h>
 
 #include "kernels/op_util.h"
@@ -7,6 +7,7 @@
 
 static const SrOption options[] = {
     {"factor", SR_OPT_FLOAT, offsetof(SrScaleParams, factor), "1", 0, 0, NULL, "The multiplier."},
+    {"offset", SR_OPT_FLOAT, offsetof(SrScaleParams, offset), "0", 0, 0, NULL, "Added after it."},
     SR_OPTION_END,
 };
 
@@ -18,7 +19,7 @@ static int inplace(const void *params) {
 static void reference(const SrRefCall *call) {
     const SrScaleParams *p = call->params;
     for (int64_t i = 0, n = sr_shape_count(call->y_shape); i < n; i++)
-        call->y[i] = p->factor * call->x[0][i];
+        call->y[i] = p->factor * call->x[0][i] + p->offset;
 }
 
 // to = factor * from; both have the shape of y.
@@ -31,7 +32,13 @@ static void multiply(const SrOpCall *call, float *to, const float *from) {
         k->scale(to + i, from + i, (float)p->factor, SR_MIN(SR_CHUNK, n - i));
 }
 
-static void forward(const SrOpCall *call) { multiply(call, call->y.data, call->x[0].data); }
+static void forward(const SrOpCall *call) {
+    const SrScaleParams *p = call->params;
+    float *y = call->y.data; // as x
+    multiply(call, y, call->x[0].data);
+    for (int64_t i = 0, n = sr_shape_count(call->y.shape); p->offset != 0 && i < n; i++)
+        y[i] += (float)p->offset;
+}
 
 // The gradient of a multiplication by a constant is the same multiplication.
 static void backward(const SrOpCall *call) {
@@ -43,11 +50,12 @@ static bool inverse(const void *params, void *inverted) {
     const SrScaleParams *p = params;
     if (p->factor == 0)
         return false;
-    *(SrScaleParams *)inverted = (SrScaleParams){1 / p->factor};
+    *(SrScaleParams *)inverted = (SrScaleParams){1 / p->factor, -p->offset / p->factor};
     return true;
 }
 
 static const SrOpCase cases[] = {
+    {"{factor: 3, offset: -1.5}", 1, {SR_SHAPE(2, 5)}, false},
     {"{factor: -0.37}", 1, {SR_SHAPE(3, 11)}, false},
     {"{factor: 2}", 1, {{0}}, false},
 };

@@ -4,6 +4,7 @@
 
 typedef struct { // scale
     double factor;
+    double offset; // added after it
 } SrScaleParams;
 
 #endif

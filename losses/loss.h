@@ -94,6 +94,10 @@ struct SrLossContext {
 SrStatus sr_loss_run(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out);
 // x: one of ctx->outputs, or of what these calls gave.
 SrStatus sr_loss_head(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, SrOutputs *out);
+// Errors of losses that look at pairs of views: SR_ERR_CONFIG unless there are two, or unless each of LOSS.<name>.<key>
+// is a view, none twice.
+SrStatus sr_loss_two_views(SrLossContext *ctx);
+SrStatus sr_loss_check_views(SrLossContext *ctx, const char *key, SrInts views);
 // The model's output of that name for all views (sr_outputs_get).
 SrStatus sr_loss_output(SrLossContext *ctx, const char *name, SrNodeId *node);
 // The hooks will read the node with sr_loss_value.  The model's outputs are kept in any case.

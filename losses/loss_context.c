@@ -15,6 +15,28 @@ SrStatus sr_loss_head(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, Sr
     return ctx->services->head(ctx, head, x, out);
 }
 
+SrStatus sr_loss_two_views(SrLossContext *ctx) {
+    if (ctx->n_views == 2)
+        return sr_builder_status(ctx->builder);
+    return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                           "%s compares two views of an image, but DATA.TRAIN.TRANSFORMS make %d; "
+                           "ImgReplicatePil with num_times: 2 makes two",
+                           ctx->name, ctx->n_views);
+}
+
+SrStatus sr_loss_check_views(SrLossContext *ctx, const char *key, SrInts views) {
+    bool seen[SR_MAX_VIEWS] = {false};
+    for (int i = 0; i < views.n; i++) {
+        if (views.v[i] < 0 || views.v[i] >= ctx->n_views || seen[views.v[i]])
+            return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                                   "LOSS.%s.%s: %d: expected different numbers from 0 to %d, the "
+                                   "views of an image",
+                                   ctx->name, key, views.v[i], ctx->n_views - 1);
+        seen[views.v[i]] = true;
+    }
+    return sr_builder_status(ctx->builder);
+}
+
 SrStatus sr_loss_output(SrLossContext *ctx, const char *name, SrNodeId *node) {
     return sr_outputs_get(ctx->builder, &ctx->outputs, ctx->name, name, node);
 }

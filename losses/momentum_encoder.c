@@ -1,6 +1,7 @@
 // A momentum encoder; see the header.
 #include "losses/momentum_encoder.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -106,4 +107,9 @@ void sr_momentum_encoder_copy(const SrMomentumEncoder *encoder, SrParams *params
         memcpy(sr_params_at(params, encoder->teacher[i])->value, student->value,
                (size_t)sr_shape_count(student->shape) * sizeof(float));
     }
+}
+
+double sr_momentum_cosine(double first, const SrLossStep *step) {
+    double done = (double)step->iteration / (double)SR_MAX(step->max_iterations, 1);
+    return 1 - 0.5 * (1 - first) * (cos(M_PI * done) + 1);
 }

@@ -22,5 +22,8 @@ SrStatus sr_momentum_encoder_build(SrLossContext *ctx, const SrModelRun *run,
 void sr_momentum_encoder_copy(const SrMomentumEncoder *encoder, SrParams *params);
 void sr_momentum_encoder_update(const SrMomentumEncoder *encoder, SrParams *params,
                                 double momentum);
+// 1 - (1 - first) (cos(pi k / K) + 1) / 2 at step k of K: from `first` to 1 (BYOL, arXiv:2006.07733, section
+// 3.2; DINO).
+double sr_momentum_cosine(double first, const SrLossStep *step);
 
 #endif

@@ -42,9 +42,9 @@ static Fixture begin(void) {
     x = block(b, "1", block(b, "0", x));
     sr_builder_pop(b);
     sr_build_alias(b, "res2", x);
-    x = sr_build(b, "scale", "scale", &(SrScaleParams){4}, x);
+    x = sr_build(b, "scale", "scale", &(SrScaleParams){.factor = 4}, x);
     x = sr_build(b, "identity", "same", NULL, x);
-    x = sr_build(b, "scale", "half", &(SrScaleParams){0.5}, x);
+    x = sr_build(b, "scale", "half", &(SrScaleParams){.factor = 0.5}, x);
     sr_builder_set_mode(b, SR_MODE_TRAIN);
     sr_build(b, "dropout", "aux.drop", &(SrDropoutParams){0.25}, x);
     sr_builder_set_mode(b, SR_MODE_BOTH);
@@ -144,7 +144,7 @@ static void test_replace(void **state) {
     (void)state;
     Fixture f = begin();
     SrGraph *g, *h;
-    SrScaleParams ten = {10};
+    SrScaleParams ten = {.factor = 10};
     CHECK_OK(sr_graph_replace(f.graph, find(f.graph, "same"),
                               &(SrGraft){.op = "scale", .params = &ten}, &g));
     check_values(f.graph, "half", g, "half", 10, 1e-5);
@@ -172,7 +172,7 @@ static void test_append_and_erase(void **state) {
     (void)state;
     Fixture f = begin();
     SrGraph *g, *h;
-    SrScaleParams three = {3};
+    SrScaleParams three = {.factor = 3};
     SrNodeId id = find(f.graph, "layer.1.relu");
     CHECK_OK(sr_graph_append(f.graph, id,
                              &(SrGraft){.op = "scale", .params = &three, .leaf = "times"}, &g));

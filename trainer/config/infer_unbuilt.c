@@ -15,21 +15,6 @@ static SrStatus infer_deepcluster(SrInfer *in) {
     return sr_infer_force_collator(in, "multicrop_collator");
 }
 
-// The teacher's centre is as wide as the head's output.
-static SrStatus infer_dino(SrInfer *in) {
-    const SrYaml *head = NULL, *clusters = NULL;
-    SR_TRY(sr_infer_only_head(in, "swav_head dino_head", &head));
-    SR_TRY(sr_infer_argument(head, "num_clusters", SR_YAML_LIST, &clusters));
-    SR_TRY(sr_infer_set(in, "output_dim", clusters->items[0]));
-    if (!in->total_crops &&
-        sr_tree_is_default(sr_yaml_find_path(in->tree, "LOSS.dino_loss.num_crops")))
-        SR_FAIL(SR_ERR_CONFIG,
-                "LOSS.dino_loss.num_crops: how many crops? A transform with "
-                "total_num_crops in DATA.TRAIN.TRANSFORMS says it, or the key itself");
-    SR_TRY(sr_infer_crops(in));
-    return sr_infer_force_collator(in, "multicrop_collator");
-}
-
 // Masks are drawn over the grid of patches, whose size the transformer knows.
 static SrStatus infer_mask_patches(SrInfer *in) {
     const SrYaml *patch = sr_yaml_find_path(in->tree, "MODEL.TRUNK.VISION_TRANSFORMERS.PATCH_SIZE"),
@@ -69,7 +54,6 @@ SrStatus (*sr__unbuilt_loss_rule(const char *loss))(SrInfer *in) {
         SrStatus (*rule)(SrInfer *in);
     } rules[] = {
         {"deepclusterv2_loss", infer_deepcluster},
-        {"dino_loss", infer_dino},
         {"ibot_loss", infer_ibot},
     };
     for (int i = 0; i < SR_COUNT(rules); i++)

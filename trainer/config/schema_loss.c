@@ -21,10 +21,6 @@ const SrOption sr__schema_loss[] = {
                  " update_mem_on_forward: True}, num_train_samples: -1, ignore_index: -1"),
     UNBUILT_LOSS("swav_loss", ""),
     UNBUILT_LOSS("swav_momentum_loss", ""),
-    UNBUILT_LOSS("dino_loss",
-                 "momentum: 0.996, student_temp: 0.1, teacher_temp_min: 0.04, teacher_temp_max: 0.07,"
-                 " teacher_temp_warmup_iters: 37500, crops_for_teacher: [0, 1], ema_center: 0.9, output_dim: 65536,"
-                 " num_crops: 10, normalize_last_layer: False"),
     UNBUILT_LOSS("ibot_loss",
                  "teacher_momentum: 0.996, warmup_teacher_temp: 0.04, teacher_temp: 0.04,"
                  " warmup_teacher_patch_temp: 0.04, teacher_patch_temp: 0.07, warmup_teacher_temp_epochs: 30,"
@@ -37,7 +33,6 @@ const SrOption sr__schema_loss[] = {
                  " num_clusters: [3000, 3000, 3000], kmeans_iters: 10,"
                  " memory_params: {crops_for_mb: [0], embedding_dim: 128}, num_train_samples: -1"),
     UNBUILT_LOSS("moco_loss", "embedding_dim: 128, queue_size: 65536, momentum: 0.999, temperature: 0.2"),
-    UNBUILT_LOSS("barlow_twins_loss", "lambda_: 0.0051, scale_loss: 0.024, embedding_dim: 8192"),
     UNBUILT_LOSS("swav_distillation_loss",
                  "temperature: 0.1, use_double_precision: False, num_iters: 3, epsilon: 0.03, num_crops: 6,"
                  " num_prototypes: [3000], temp_hard_assignment_iters: 0, local_queue_length: 0, queue_start_iter: 0,"

@@ -1,0 +1,13 @@
+// Params of dino_cross_entropy.
+#ifndef SR_KERNELS_DINO_CROSS_ENTROPY_H
+#define SR_KERNELS_DINO_CROSS_ENTROPY_H
+
+#include "base/option.h"
+
+typedef struct {
+    int num_crops;  // of the student
+    SrInts teacher; // which of them the teacher saw
+    double student_temp;
+} SrDinoCrossEntropyParams;
+
+#endif

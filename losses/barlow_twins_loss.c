@@ -1,0 +1,61 @@
+// Barlow Twins (Zbontar et al., ICML 2021, arXiv:2103.03230): embeddings of two views are to be equal feature by
+// feature and features independent of each other.  The arithmetic is kernels/barlow_twins.c.
+//
+// VISSL normalises both views together; normalize_views: separate is the paper's.
+#include "kernels/barlow_twins.h"
+#include "losses/loss.h"
+
+typedef struct {
+    double lambda, scale_loss;
+    int embedding_dim, normalize_views;
+} BarlowTwinsLoss;
+
+#define FIELD(f) offsetof(BarlowTwinsLoss, f)
+static const SrOption options[] = {
+    {"lambda_", SR_OPT_FLOAT, FIELD(lambda), "0.0051", 0, 1e6, NULL,
+     "Weight of what lies off the diagonal."},
+    {"scale_loss", SR_OPT_FLOAT, FIELD(scale_loss), "0.024", 0, 1e6, NULL,
+     "Factor of the whole loss."},
+    {"embedding_dim", SR_OPT_INT, FIELD(embedding_dim), "8192", 1, 1 << 24, NULL,
+     "Size of an embedding: the last of the head's dims."},
+    {"normalize_views", SR_OPT_ENUM, FIELD(normalize_views), "together", 0, 0, "together|separate",
+     "Mean and variance of a feature: over both views, as VISSL has it, or of each."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
+    const BarlowTwinsLoss *p = params;
+    SrNodeId x;
+    *state = NULL;
+    SR_TRY(sr_loss_two_views(ctx));
+    SR_TRY(sr_loss_output(ctx, "embedding", &x));
+    if (sr_shape_last(sr_build_shape(ctx->builder, x)) != p->embedding_dim)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "LOSS.%s.embedding_dim is %d, but the embeddings have %d", ctx->name,
+                               p->embedding_dim, sr_shape_last(sr_build_shape(ctx->builder, x)));
+    SrBarlowTwinsParams op = {p->lambda, p->scale_loss, p->normalize_views == 1};
+    *loss = sr_build(ctx->builder, "barlow_twins", "barlow_twins", &op, x);
+    return sr_builder_status(ctx->builder);
+}
+
+static const SrLossExample examples[] = {
+    {"{embedding_dim: 16}",
+     "[[mlp, {dims: [32, 32, 16], use_bn: True, use_relu: True}]]",
+     {16, 16},
+     false},
+    {"{embedding_dim: 16, normalize_views: separate}",
+     "[[mlp, {dims: [32, 16]}]]",
+     {16, 16},
+     false}};
+
+const SrLoss sr_loss_barlow_twins_loss = {
+    .name = "barlow_twins_loss",
+    .help = "Barlow Twins: the cross-correlation of two views is to be the identity",
+    .subtree = "LOSS.barlow_twins_loss",
+    .options = options,
+    .params_bytes = sizeof(BarlowTwinsLoss),
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+    .build = build,
+};

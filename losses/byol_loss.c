@@ -1,0 +1,88 @@
+// BYOL (Grill et al., NeurIPS 2020, arXiv:2006.07733): a predictor over one view's embedding is to point where a
+// slow copy of the model puts the other view.  Equation 2 symmetrised: mean(2 - 2 cos(p1, t2)) + mean(2 - 2
+// cos(p2, t1)); with more crops, twice the mean over all pairs of a target crop and another.
+//
+// The copy follows after the update with m = 1 - (1 - m0) (cos(pi k / K) + 1) / 2 (section 3.2).
+#include <math.h>
+
+#include "kernels/scale.h"
+#include "losses/momentum_encoder.h"
+#include "losses/prediction.h"
+
+#define PREFIX "loss.momentum_encoder."
+
+typedef struct {
+    SrPredictorOptions predictor;
+    double momentum;
+    SrInts crops_for_teacher;
+} ByolLoss;
+
+#define FIELD(f) offsetof(ByolLoss, f)
+static const SrOption options[] = {
+    {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.996", 0, 1, NULL,
+     "Share the target keeps a step at the start; it grows to 1."},
+    {"crops_for_teacher", SR_OPT_INTS, FIELD(crops_for_teacher), "[0, 1]", 0, SR_MAX_VIEWS - 1,
+     NULL, "Crops whose targets are predicted."},
+    SR_PREDICTOR_OPTIONS(ByolLoss, "4096"),
+    SR_OPTION_END,
+};
+#undef FIELD
+
+typedef struct {
+    SrMomentumEncoder encoder;
+    double momentum;
+} State;
+
+static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **out) {
+    const ByolLoss *p = params;
+    State *state = *out = sr_loss_alloc(ctx, sizeof *state);
+    SrModelRun run = {.prefix = PREFIX,
+                      .views = p->crops_for_teacher.v,
+                      .n_views = p->crops_for_teacher.n,
+                      .statistics = SR_STATISTICS_OWN};
+    SrOutputs teacher;
+    SrNodeId z, target, prediction, cosine;
+    SR_TRY(sr_builder_status(ctx->builder));
+    state->momentum = p->momentum;
+    SR_TRY(sr_loss_check_views(ctx, "crops_for_teacher", p->crops_for_teacher));
+    SR_TRY(sr_momentum_encoder_build(ctx, &run, &state->encoder, &teacher));
+    SR_TRY(sr_outputs_get(ctx->builder, &teacher, ctx->name, "embedding", &target));
+    SR_TRY(sr_loss_output(ctx, "embedding", &z));
+    SR_TRY(sr_predictor_build(ctx, &p->predictor, z, &prediction));
+    SR_TRY(sr_prediction_cosine(ctx, prediction, target, p->crops_for_teacher.v,
+                                p->crops_for_teacher.n, &cosine));
+    *loss = sr_build(ctx->builder, "scale", "distance", &(SrScaleParams){.factor = -4, .offset = 4},
+                     cosine);
+    return sr_builder_status(ctx->builder);
+}
+
+static void start(void *instance, const SrLossStep *step, bool resumed) {
+    if (!resumed)
+        sr_momentum_encoder_copy(&((State *)instance)->encoder, step->params);
+}
+
+static void after_update(void *instance, const SrLossStep *step) {
+    const State *state = instance;
+    double momentum = sr_momentum_cosine(state->momentum, step);
+    sr_momentum_encoder_update(&state->encoder, step->params, momentum);
+}
+
+static const SrLossExample examples[] = {
+    {"{predictor_hidden_dim: 16}",
+     "[[mlp, {dims: [32, 32, 16], use_bn: True, use_relu: True}]]",
+     {16, 16},
+     .may_rise = true},
+    {"{predictor_hidden_dim: 16}", "[[mlp, {dims: [32, 16]}]]", {16, 16, 8}, .may_rise = true}};
+
+const SrLoss sr_loss_byol_loss = {
+    .name = "byol_loss",
+    .help = "BYOL: a predictor follows a slow copy of the model, no negatives",
+    .subtree = "LOSS.byol_loss",
+    .options = options,
+    .params_bytes = sizeof(ByolLoss),
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+    .build = build,
+    .start = start,
+    .after_update = after_update,
+};

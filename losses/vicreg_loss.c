@@ -1,0 +1,51 @@
+// VICReg (Bardes, Ponce and LeCun, ICLR 2022, arXiv:2105.04906): embeddings of two views are to be near each
+// other, every feature is to vary, and features are not to vary together.  kernels/vicreg.c has the equations.
+#include "kernels/vicreg.h"
+#include "losses/loss.h"
+
+typedef struct {
+    double sim_coeff, std_coeff, cov_coeff;
+    int form;
+} VicregLoss;
+
+#define FIELD(f) offsetof(VicregLoss, f)
+static const SrOption options[] = {
+    {"sim_coeff", SR_OPT_FLOAT, FIELD(sim_coeff), "25", 0, 1e6, NULL, "Weight of invariance."},
+    {"std_coeff", SR_OPT_FLOAT, FIELD(std_coeff), "25", 0, 1e6, NULL, "Weight of variance."},
+    {"cov_coeff", SR_OPT_FLOAT, FIELD(cov_coeff), "1", 0, 1e6, NULL, "Weight of covariance."},
+    {"form", SR_OPT_ENUM, FIELD(form), "official", 0, 0, "official|paper",
+     "official: invariance is a mean over features too and variance halved, as the authors' "
+     "program has "
+     "it; paper: the paper's sums."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
+    const VicregLoss *p = params;
+    SrNodeId x;
+    *state = NULL;
+    SR_TRY(sr_loss_two_views(ctx));
+    SR_TRY(sr_loss_output(ctx, "embedding", &x));
+    SrVicregParams op = {p->sim_coeff, p->std_coeff, p->cov_coeff, p->form == 1};
+    *loss = sr_build(ctx->builder, "vicreg", "vicreg", &op, x);
+    return sr_builder_status(ctx->builder);
+}
+
+static const SrLossExample examples[] = {
+    {NULL, "[[mlp, {dims: [32, 32, 16], use_bn: True, use_relu: True}]]", {16, 16}, false},
+    {"{form: paper, sim_coeff: 1, std_coeff: 1, cov_coeff: 0.04}",
+     "[[mlp, {dims: [32, 16]}]]",
+     {16, 16},
+     false}};
+
+const SrLoss sr_loss_vicreg_loss = {
+    .name = "vicreg_loss",
+    .help = "VICReg: variance, invariance and covariance of two views",
+    .subtree = "LOSS.vicreg_loss",
+    .options = options,
+    .params_bytes = sizeof(VicregLoss),
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+    .build = build,
+};

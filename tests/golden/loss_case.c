@@ -1,0 +1,104 @@
+// A loss on given outputs; see the header.
+#include "tests/golden/loss_case.h"
+
+#include <string.h>
+
+// Stands for any further forward of the model, and for the heads of the loss's own.
+static SrStatus run_teacher(SrLossContext *ctx, const SrModelRun *run, SrOutputs *outputs) {
+    LossCase *r = ctx->model;
+    (void)run;
+    r->t = sr_build_input(r->builder, "teacher", r->teacher, SR_F32);
+    *outputs = (SrOutputs){.n = 1};
+    outputs->v[0] =
+        (SrOutput){.name = r->teacher_name, .node = r->t, .n_views = r->teacher.d[0] / r->batch};
+    return sr_builder_status(r->builder);
+}
+
+static const SrLossServices services = {.run = run_teacher};
+
+static SrStatus options_of(LossCase *r, void **params) {
+    const SrYaml *map = sr_yaml_find_path(r->c->config, r->kind->subtree);
+    SrYaml *given = NULL;
+    if (r->options) {
+        SR_TRY(sr_yaml_parse(r->c->arena, r->options, strlen(r->options), "golden", &given));
+        map = given;
+    }
+    *params = sr_arena_alloc(r->c->arena, r->kind->params_bytes + 1);
+    if (!*params)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the options of %s", r->kind->name);
+    return sr_options_parse(r->kind->options, map, r->kind->subtree, r->c->arena, *params);
+}
+
+static SrStatus build(LossCase *r) {
+    void *params;
+    SR_TRY(options_of(r, &params));
+    r->x = sr_build_input(r->builder, "x", r->shape, SR_F32);
+    r->ctx = (SrLossContext){.builder = r->builder,
+                             .name = r->kind->name,
+                             .batch = r->batch,
+                             .replicas = 1,
+                             .n_views = r->n_views,
+                             .sample_index = SR_NO_NODE,
+                             .labels = SR_NO_NODE,
+                             .services = &services,
+                             .model = r};
+    r->ctx.outputs.n = 1;
+    r->ctx.outputs.v[0] = (SrOutput){.name = r->name, .node = r->x, .n_views = r->n_views};
+    sr_builder_set_param_prefix(r->builder, "loss.");
+    sr_builder_set_node_prefix(r->builder, "loss.");
+    SR_TRY(r->kind->build(&r->ctx, params, &r->loss, &r->state));
+    return sr_builder_status(r->builder);
+}
+
+SrStatus loss_case_open(LossCase *r) {
+    SR_TRY(sr_params_new(&r->params));
+    SR_TRY(sr_graph_new(r->params, &r->graph));
+    SR_TRY(sr_builder_new(r->graph, &r->builder));
+    SR_TRY(build(r));
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN,
+                             .outputs = r->ctx.kept,
+                             .n_outputs = r->ctx.n_kept,
+                             .losses = &r->loss,
+                             .n_losses = 1,
+                             .input_grads = &r->x,
+                             .n_input_grads = 1};
+    SR_TRY(sr_params_allocate(r->params));
+    sr_params_init(r->params, 1);
+    return sr_plan_compile(r->graph, &options, &r->plan);
+}
+
+void loss_case_close(LossCase *r) {
+    sr_plan_free(r->plan);
+    sr_builder_free(r->builder);
+    sr_graph_free(r->graph);
+    sr_params_free(r->params);
+}
+
+SrStatus loss_case_step(LossCase *r, const float *x, const float *t, int64_t iteration,
+                        int64_t max_iterations) {
+    SrLossStep step = {.params = r->params,
+                       .plan = r->plan,
+                       .iteration = iteration,
+                       .max_iterations = max_iterations};
+    if (!x || (r->teacher.rank > 0 && !t))
+        SR_FAIL(SR_ERR_RUN, "%s: nothing given for step %lld", r->c->name, (long long)iteration);
+    if (r->kind->before_step)
+        r->kind->before_step(r->state, &step);
+    memcpy(sr_plan_input(r->plan, r->x).data, x, (size_t)sr_shape_count(r->shape) * sizeof *x);
+    if (t)
+        memcpy(sr_plan_input(r->plan, r->t).data, t,
+               (size_t)sr_shape_count(r->teacher) * sizeof *t);
+    sr_plan_forward(r->plan, iteration);
+    sr_plan_backward(r->plan);
+    if (r->kind->after_backward)
+        r->kind->after_backward(r->state, &step);
+    if (r->kind->after_update)
+        r->kind->after_update(r->state, &step);
+    return SR_OK;
+}
+
+double loss_case_value(LossCase *r) {
+    return (double)*(const float *)sr_plan_output(r->plan, r->loss).data;
+}
+
+const float *loss_case_gradient(LossCase *r) { return sr_plan_input_grad(r->plan, r->x).data; }

@@ -1,0 +1,37 @@
+// A loss on given outputs: the golden cases that hand it embeddings or scores instead of a model.
+#ifndef SR_TESTS_GOLDEN_LOSS_CASE_H
+#define SR_TESTS_GOLDEN_LOSS_CASE_H
+
+#include "graph/plan.h"
+#include "losses/loss.h"
+#include "tests/golden/golden.h"
+
+typedef struct {
+    SrGoldenCase *c;
+    const SrLoss *kind;
+    int batch, n_views;
+    const char *name; // of the model's output: "embedding"
+    SrShape shape;    // its shape, rows of all views
+    SrShape teacher;  // of what a further forward of the model gives; rank 0: there is none
+    const char *teacher_name;
+    const char *options; // flow YAML; NULL: config.LOSS.<name> of the case
+    // filled
+    SrParams *params;
+    SrGraph *graph;
+    SrBuilder *builder;
+    SrLossContext ctx;
+    SrNodeId x, t, loss; // the output, the teacher's, the loss
+    void *state;
+    SrPlan *plan;
+} LossCase;
+
+// Builds and compiles; parameters are drawn.  Close it also when it fails.
+SrStatus loss_case_open(LossCase *r);
+void loss_case_close(LossCase *r);
+// One step on x (and t): hooks, forward, backward, hooks.  No parameter but the loss's own state moves.
+SrStatus loss_case_step(LossCase *r, const float *x, const float *t, int64_t iteration,
+                        int64_t max_iterations);
+double loss_case_value(LossCase *r);
+const float *loss_case_gradient(LossCase *r); // of the loss by x
+
+#endif

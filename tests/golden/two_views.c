@@ -1,0 +1,72 @@
+// Golden cases barlow_twins_*, vicreg_*: the loss of given embeddings and its gradient.
+#include <string.h>
+
+#include "base/compiler.h"
+#include "tests/golden/images.h"
+#include "tests/golden/loss_case.h"
+
+static SrStatus compare(LossCase *r, const float *x, double loss, const char *where) {
+    SR_TRY(loss_case_step(r, x, NULL, 0, 1));
+    return golden_number(r->c, where, loss_case_value(r), loss, 2e-5);
+}
+
+static SrStatus run_barlow(SrGoldenCase *c, LossCase *r) {
+    const SrYaml *bs = sr_yaml_find(c->config, "bs");
+    const SrTensor *x = golden_tensor(c, "x");
+    int64_t n;
+    if (!bs || !x)
+        SR_FAIL(SR_ERR_RUN, "%s: no bs or x", c->name);
+    r->batch = (int)bs->i;
+    r->shape = x->shape;
+    SR_TRY(loss_case_open(r));
+    SR_TRY(compare(r, golden_floats(c, "x", &n), (double)*golden_floats(c, "loss", &n), "loss"));
+    return golden_compare(c, "grad", loss_case_gradient(r), sr_shape_count(x->shape), 2e-5);
+}
+
+static SrStatus run_barlow_twins(SrGoldenCase *c) {
+    LossCase r = {.c = c, .n_views = 2, .name = "embedding"};
+    SR_TRY(sr_loss_find("barlow_twins_loss", &r.kind));
+    SrStatus status = run_barlow(c, &r);
+    loss_case_close(&r);
+    return status;
+}
+
+// z1_<i>, z2_<i> with grad_z1_<i>, grad_z2_<i>.
+static SrStatus vicreg_input(SrGoldenCase *c, LossCase *r, int i) {
+    int64_t n = sr_shape_count(r->shape) / 2, given;
+    float *x = sr_arena_alloc(c->arena, 2 * (size_t)n * sizeof *x);
+    const char *names[2] = {golden_numbered(c, "z1_", i), golden_numbered(c, "z2_", i)};
+    const char *grads[2] = {golden_numbered(c, "grad_z1_", i), golden_numbered(c, "grad_z2_", i)};
+    for (int v = 0; x && v < 2; v++)
+        memcpy(x + v * n, golden_floats(c, names[v], &given), (size_t)n * sizeof *x);
+    const char *loss = golden_numbered(c, "loss_", i);
+    SR_TRY(compare(r, x, (double)*golden_floats(c, loss, &given), loss));
+    for (int v = 0; v < 2; v++)
+        SR_TRY(golden_compare(c, grads[v], loss_case_gradient(r) + v * n, n, 2e-5));
+    return SR_OK;
+}
+
+static SrStatus run_vicreg(SrGoldenCase *c) {
+    const SrTensor *z = golden_tensor(c, "z1_0");
+    LossCase r = {.c = c, .n_views = 2, .name = "embedding"};
+    if (!z)
+        SR_FAIL(SR_ERR_RUN, "%s: no z1_0", c->name);
+    r.batch = z->shape.d[0];
+    r.shape = SR_SHAPE(2 * z->shape.d[0], z->shape.d[1]);
+    r.options = sr_arena_printf(
+        c->arena, "{form: %s, sim_coeff: %g, std_coeff: %g, cov_coeff: %g}",
+        strstr(c->name, "paper") ? "paper" : "official", sr_yaml_find(c->config, "sim_coeff")->f,
+        sr_yaml_find(c->config, "std_coeff")->f, sr_yaml_find(c->config, "cov_coeff")->f);
+    SR_TRY(sr_loss_find("vicreg_loss", &r.kind));
+    SrStatus status = loss_case_open(&r);
+    for (int i = 0; status == SR_OK && golden_tensor(c, golden_numbered(c, "z1_", i)); i++)
+        status = vicreg_input(c, &r, i);
+    loss_case_close(&r);
+    return status;
+}
+
+static SrStatus run(SrGoldenCase *c) {
+    return strncmp(c->name, "vicreg", 6) == 0 ? run_vicreg(c) : run_barlow_twins(c);
+}
+
+const SrGolden sr_golden_two_views = {.prefixes = {"barlow_twins", "vicreg_"}, .run = run};
