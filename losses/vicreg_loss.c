@@ -33,7 +33,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
 }
 
 static const SrLossExample examples[] = {
-    {NULL, "[[mlp, {dims: [32, 32, 16], use_bn: True, use_relu: True}]]", {16, 16}, false},
+    {NULL, "[[mlp, {dims: [32, 32, 16], use_bn: True, use_relu: True}]]", {16, 16}, true},
     {"{form: paper, sim_coeff: 1, std_coeff: 1, cov_coeff: 0.04}",
      "[[mlp, {dims: [32, 16]}]]",
      {16, 16},
