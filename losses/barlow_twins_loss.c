@@ -43,11 +43,11 @@ static const SrLossExample examples[] = {
     {"{embedding_dim: 16}",
      "[[mlp, {dims: [32, 32, 16], use_bn: True, use_relu: True}]]",
      {16, 16},
-     false},
+     true},
     {"{embedding_dim: 16, normalize_views: separate}",
      "[[mlp, {dims: [32, 16]}]]",
      {16, 16},
-     false}};
+     true}};
 
 const SrLoss sr_loss_barlow_twins_loss = {
     .name = "barlow_twins_loss",

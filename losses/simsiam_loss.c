@@ -31,7 +31,7 @@ static const SrLossExample examples[] = {
     {"{predictor_hidden_dim: 8}",
      "[[mlp, {dims: [32, 32, 16], use_bn: True, use_relu: True}]]",
      {16, 16},
-     false}};
+     true}};
 
 const SrLoss sr_loss_simsiam_loss = {
     .name = "simsiam_loss",

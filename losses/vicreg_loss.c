@@ -37,7 +37,7 @@ static const SrLossExample examples[] = {
     {"{form: paper, sim_coeff: 1, std_coeff: 1, cov_coeff: 0.04}",
      "[[mlp, {dims: [32, 16]}]]",
      {16, 16},
-     false}};
+     true}};
 
 const SrLoss sr_loss_vicreg_loss = {
     .name = "vicreg_loss",
