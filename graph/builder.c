@@ -36,6 +36,8 @@ struct SrBuilder {
         SrInit init;
     } inits[MAX_INITS]; // for the next node
     int n_inits;
+    const char *slot,
+        *entry; // of the next node: what the slot is called in the table; NULL: by the leaf
 };
 
 SrStatus sr_builder_new(SrGraph *graph, SrBuilder **out) {
@@ -157,6 +159,11 @@ void sr_builder_set_init(SrBuilder *b, const char *slot, SrInit init) {
     b->inits[b->n_inits++].init = init;
 }
 
+void sr_builder_set_entry(SrBuilder *b, const char *slot, const char *entry) {
+    b->slot = slot;
+    b->entry = entry;
+}
+
 // By value: names are short-lived, and the graph and the table copy what they keep.
 typedef struct {
     char s[2 * PATH_BYTES];
@@ -216,7 +223,17 @@ static void apply_inits(SrBuilder *b, const SrOp *op, SrSlot *slots, int n) {
     }
 }
 
-// Creates or finds the entries a node owns: <param prefix><scopes>.<leaf>.<slot>.
+// <param prefix><scopes>.<leaf>.<slot>, or the entry that was set for the slot.
+static Name entry_name(const SrBuilder *b, const char *leaf, const char *slot) {
+    if (b->entry && !strcmp(b->slot, slot))
+        return qualify(b, b->param_prefix, b->entry);
+    Name name = qualify(b, b->param_prefix, leaf);
+    size_t len = strlen(name.s);
+    snprintf(name.s + len, sizeof name.s - len, ".%s", slot);
+    return name;
+}
+
+// Creates or finds the entries a node owns.
 static SrStatus bind_slots(SrBuilder *b, const SrNodeSpec *spec, const char *leaf, int *w,
                            int *n_w) {
     *n_w = 0;
@@ -231,12 +248,8 @@ static SrStatus bind_slots(SrBuilder *b, const SrNodeSpec *spec, const char *lea
         return sr_fail_prefix(SR_ERR_CONFIG, "%s (%s)", spec->name, spec->op->name);
     *n_w = spec->op->slots(spec->params, x, spec->n_in, slots);
     apply_inits(b, spec->op, slots, *n_w);
-    for (int i = 0; i < *n_w; i++) {
-        Name name = qualify(b, b->param_prefix, leaf);
-        size_t len = strlen(name.s);
-        snprintf(name.s + len, sizeof name.s - len, ".%s", slots[i].name);
-        SR_TRY(add_entry(b, name.s, &slots[i], &w[i]));
-    }
+    for (int i = 0; i < *n_w; i++)
+        SR_TRY(add_entry(b, entry_name(b, leaf, slots[i].name).s, &slots[i], &w[i]));
     return b->status;
 }
 
@@ -293,6 +306,7 @@ SrNodeId sr_build_bound(SrBuilder *b, const char *op, const char *leaf, const vo
     SrStatus status = add_node(b, op, leaf, params, x, n, w, n_w, &id);
     stick(b, status);
     b->n_inits = 0; // they were for this node only
+    b->entry = NULL;
     return b->status == SR_OK ? id : SR_NO_NODE;
 }
 

@@ -41,6 +41,9 @@ int64_t sr_builder_eval_from(const SrBuilder *b); // what was set, to restore it
 void sr_builder_set_frozen(SrBuilder *b, bool frozen);
 // The next node's slot `slot` ("weight") is drawn like this instead of the op's default.
 void sr_builder_set_init(SrBuilder *b, const char *slot, SrInit init);
+// The next node's slot `slot` is the entry <scopes>.<entry>, as a module names a parameter of its own
+// ("cls_token"), instead of <scopes>.<leaf>.<slot>.
+void sr_builder_set_entry(SrBuilder *b, const char *slot, const char *entry);
 
 // One node.  `leaf` is the module's own name or the function's (fx: "add", "flatten"); params may be NULL.
 SrNodeId sr_build(SrBuilder *b, const char *op, const char *leaf, const void *params, SrNodeId x);
