@@ -1,0 +1,9 @@
+// Params of concat.
+#ifndef SR_KERNELS_CONCAT_H
+#define SR_KERNELS_CONCAT_H
+
+typedef struct { // concat
+    int dim;     // the dimension that grows
+} SrConcatParams;
+
+#endif
