@@ -1,0 +1,201 @@
+// add_positions: learned position embeddings added to the tokens of every image (Dosovitskiy et al., arXiv:2010.11929,
+// equation 1).  Where the image's grid of patches is not the one they were learned for, the grid's part is resampled
+// as torch.nn.functional.interpolate(mode="bicubic", align_corners=False) does it (Keys' kernel with a = -0.75, edges
+// repeated); the embeddings of tokens before the grid stay.
+//
+//   x (N, prefix + h w, D) + positions (1, prefix + h0 w0, D) -> y as x
+#include "kernels/add_positions.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "kernels/op_util.h"
+
+#define FIELD(f) offsetof(SrAddPositionsParams, f)
+static const SrOption options[] = {
+    {"prefix", SR_OPT_INT, FIELD(prefix), "0", 0, 0xffff, NULL, "Tokens before the grid."},
+    {"from_h", SR_OPT_INT, FIELD(from_h), "1", 1, 0xffff, NULL, "Rows of the learned grid."},
+    {"from_w", SR_OPT_INT, FIELD(from_w), "1", 1, 0xffff, NULL, "Columns of the learned grid."},
+    {"to_h", SR_OPT_INT, FIELD(to_h), "1", 1, 0xffff, NULL, "Rows of the tokens' grid."},
+    {"to_w", SR_OPT_INT, FIELD(to_w), "1", 1, 0xffff, NULL, "Columns of the tokens' grid."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
+    const SrAddPositionsParams *p = params;
+    SR_TRY(sr__expect_rank("add_positions", x, n_in, 3, 3));
+    if (p->from_h < 1 || p->from_w < 1 ||
+        x[0].d[1] != (int64_t)p->prefix + (int64_t)p->to_h * p->to_w)
+        return sr__shape_fail("add_positions", x, n_in, "%d + %d x %d tokens", p->prefix, p->to_h,
+                              p->to_w);
+    *y = x[0];
+    return SR_OK;
+}
+
+static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]) {
+    const SrAddPositionsParams *p = params;
+    (void)n_in;
+    out[0] = sr__param_slot("positions", SR_SHAPE(1, p->prefix + p->from_h * p->from_w, x[0].d[2]),
+                            SR_ROLE_OTHER, SR_INIT_NORMAL, 0.02);
+    return 1;
+}
+
+static bool resampled(const SrAddPositionsParams *p) {
+    return p->from_h != p->to_h || p->from_w != p->to_w;
+}
+
+// Embeddings, or their gradient, on the tokens' grid: (L, D).
+static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
+    (void)params, (void)n_in;
+    return sizeof(float) * (size_t)x[0].d[1] * (size_t)x[0].d[2];
+}
+
+static int inplace(const void *params) {
+    (void)params;
+    return 0;
+}
+
+typedef struct { // of one place along one dimension
+    int at[4];   // places it is made of
+    double weight[4];
+} Taps;
+
+// Keys, "Cubic convolution interpolation for digital image processing", 1981, equation 4 with a = -0.75.
+static double cubic(double t) {
+    const double a = -0.75;
+    t = fabs(t);
+    return t <= 1  ? ((a + 2) * t - (a + 3)) * t * t + 1
+           : t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+                   : 0;
+}
+
+static Taps taps_of(int place, int to, int from) {
+    double at = (place + 0.5) * from / to - 0.5;
+    int first = (int)floor(at) - 1;
+    Taps taps;
+    for (int k = 0; k < 4; k++) {
+        taps.at[k] = SR_MIN(SR_MAX(first + k, 0), from - 1);
+        taps.weight[k] = to == from ? k == 1 : cubic(at - (first + k));
+    }
+    return taps;
+}
+
+// Calls fn for each pair of places: token l of the tokens' grid has `weight` of embedding e of the learned one.
+typedef void (*Pair)(void *arg, int64_t l, int64_t e, double weight);
+static void each_pair(const SrAddPositionsParams *p, Pair fn, void *arg) {
+    for (int i = 0; i < p->prefix; i++)
+        fn(arg, i, i, 1);
+    for (int y = 0; y < p->to_h; y++)
+        for (int x = 0; x < p->to_w; x++) {
+            Taps v = taps_of(y, p->to_h, p->from_h), h = taps_of(x, p->to_w, p->from_w);
+            for (int k = 0; k < 16; k++) {
+                double weight = v.weight[k / 4] * h.weight[k % 4];
+                if (weight != 0)
+                    fn(arg, p->prefix + (int64_t)y * p->to_w + x,
+                       p->prefix + (int64_t)v.at[k / 4] * p->from_w + h.at[k % 4], weight);
+            }
+        }
+}
+
+typedef struct {
+    int64_t D;
+    const double *from;
+    double *to;
+} ReferencePairs;
+
+static void reference_pair(void *arg, int64_t l, int64_t e, double weight) {
+    const ReferencePairs *r = arg;
+    for (int64_t i = 0; i < r->D; i++)
+        r->to[l * r->D + i] += weight * r->from[e * r->D + i];
+}
+
+static void reference(const SrRefCall *call) {
+    int64_t image = (int64_t)call->y_shape.d[1] * call->y_shape.d[2];
+    memcpy(call->y, call->x[0], (size_t)sr_shape_count(call->y_shape) * sizeof(double));
+    for (int n = 0; n < call->y_shape.d[0]; n++)
+        each_pair(call->params, reference_pair,
+                  &(ReferencePairs){call->y_shape.d[2], call->w[0], call->y + n * image});
+}
+
+typedef struct {
+    int64_t D;
+    float *embeddings; // (prefix + h0 w0, D)
+    float *tokens;     // (L, D)
+} Pairs;
+
+static void resample_pair(void *arg, int64_t l, int64_t e, double weight) {
+    const Pairs *p = arg;
+    for (int64_t i = 0; i < p->D; i++)
+        p->tokens[l * p->D + i] += (float)weight * p->embeddings[e * p->D + i];
+}
+
+static void collect_pair(void *arg, int64_t l, int64_t e, double weight) {
+    const Pairs *p = arg;
+    for (int64_t i = 0; i < p->D; i++)
+        p->embeddings[e * p->D + i] += (float)weight * p->tokens[l * p->D + i];
+}
+
+static void forward(const SrOpCall *call) {
+    const SrAddPositionsParams *p = call->params;
+    int N = call->y.shape.d[0];
+    int64_t D = call->y.shape.d[2], image = call->y.shape.d[1] * D;
+    const float *x = call->x[0].data, *add = call->w[0].data;
+    float *y = call->y.data;
+    if (resampled(p)) {
+        memset(call->scratch, 0, (size_t)image * sizeof(float));
+        each_pair(p, resample_pair, &(Pairs){D, call->w[0].data, call->scratch});
+        add = call->scratch;
+    }
+#pragma omp parallel for schedule(static) if (N * image > SR_CHUNK)
+    for (int n = 0; n < N; n++)
+        for (int64_t i = 0; i < image; i++)
+            y[n * image + i] = x[n * image + i] + add[i];
+}
+
+// The images' gradients are summed in their order, each number by one thread.
+static void backward(const SrOpCall *call) {
+    const SrAddPositionsParams *p = call->params;
+    int N = call->y.shape.d[0];
+    int64_t D = call->y.shape.d[2], image = call->y.shape.d[1] * D;
+    if (call->dw[0]) {
+        float *sum = resampled(p) ? call->scratch : call->dw[0];
+        if (resampled(p))
+            memset(sum, 0, (size_t)image * sizeof(float));
+#pragma omp parallel for schedule(static) if (N * image > SR_CHUNK)
+        for (int64_t l = 0; l < image / D; l++)
+            for (int n = 0; n < N; n++)
+                for (int64_t i = l * D; i < (l + 1) * D; i++)
+                    sum[i] += call->dy[n * image + i];
+        if (resampled(p))
+            each_pair(p, collect_pair, &(Pairs){D, call->dw[0], sum});
+    }
+    if (call->dx[0] && call->dx[0] != call->dy)
+        sr__copy(call->dx[0], call->dy, N * image);
+}
+
+static const SrOpCase cases[] = {
+    {"{prefix: 1, from_h: 2, from_w: 3, to_h: 2, to_w: 3}", 1, {SR_SHAPE(2, 7, 3)}, false},
+    {"{prefix: 1, from_h: 4, from_w: 4, to_h: 6, to_w: 3}", 1, {SR_SHAPE(2, 19, 2)}, false},
+    {"{from_h: 3, from_w: 4, to_h: 2, to_w: 4}", 1, {SR_SHAPE(3, 8, 3)}, false},
+};
+
+const SrOp sr_op_add_positions = {
+    .name = "add_positions",
+    .help = "Learned position embeddings, resampled to the image's grid, added to its tokens.",
+    .options = options,
+    .params_bytes = sizeof(SrAddPositionsParams),
+    .min_in = 1,
+    .max_in = 1,
+    .flags = SR_OP_CHEAP,
+    .infer = infer,
+    .slots = slots,
+    .scratch_bytes = scratch_bytes,
+    .inplace = inplace,
+    .reference = reference,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+    .n_cases = SR_COUNT(cases),
+};

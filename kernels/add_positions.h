@@ -1,0 +1,11 @@
+// Params of add_positions.
+#ifndef SR_KERNELS_ADD_POSITIONS_H
+#define SR_KERNELS_ADD_POSITIONS_H
+
+typedef struct { // add_positions: tokens are `prefix` ones without a place, then a grid's rows
+    int prefix;  // class token, registers
+    int from_h, from_w; // grid of the learned embeddings
+    int to_h, to_w;     // grid of the tokens
+} SrAddPositionsParams;
+
+#endif
