@@ -17,13 +17,6 @@ const SrOption sr_vissl_trunk_maps[] = {
      "{NAME: mobilenetv3_large_100, TIMM_BN: False}",
      0, 0, NULL, "the trunk is not built"},
     {"REGNET", SR_OPT_IGNORED, 0, "{}", 0, 0, NULL, "the trunk is not built"},
-    {"VISION_TRANSFORMERS", SR_OPT_IGNORED, 0,
-     "{name: \"\", IMAGE_SIZE: 224, PATCH_SIZE: 16, NUM_LAYERS: 12, NUM_HEADS: 12, HIDDEN_DIM: "
-     "768, MLP_DIM: 3072, DROPOUT_RATE: 0, ATTENTION_DROPOUT_RATE: 0, CLASSIFIER: token, "
-     "DROP_PATH_RATE: 0, QKV_BIAS: False, QK_SCALE: False, CHECKPOINT_MLP: False, "
-     "CHECKPOINT_BLOCK: False, MASKED_IMAGE_MODELING: {NAME: \"\", PARAMS: {}}, "
-     "USE_CLASS_TOKEN: True}",
-     0, 0, NULL, "the trunk is not built"},
     {"XCIT", SR_OPT_IGNORED, 0,
      "{IMAGE_SIZE: 224, PATCH_SIZE: 16, HIDDEN_DIM: 384, NUM_LAYERS: 12, NUM_HEADS: 8, "
      "MLP_RATIO: 4, DROPOUT_RATE: 0, ATTENTION_DROPOUT_RATE: 0, DROP_PATH_RATE: 0.05, ETA: "

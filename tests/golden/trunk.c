@@ -13,7 +13,8 @@ typedef struct {
     SrGoldenCase *c;
     SrParams *params;
     SrGraph *graph;
-    SrNodeId x;
+    SrNodeId x, mask;
+    SrTrunkOutput out;
     float *input; // (N, H, W, C)
 } TrunkRun;
 
@@ -23,14 +24,21 @@ typedef struct { // the case's tensors named <kind><stage>
     SrNodeId node[MAX_TAPS];
 } Taps;
 
-static SrStatus find_taps(TrunkRun *r, const char *kind, Taps *out) {
-    *out = (Taps){0};
+// "default" and "last" are what a trunk gives where no stage is asked for.
+static SrStatus find_tap(const TrunkRun *r, const char *name, SrNodeId *out) {
+    *out = r->out.pooled;
+    return !strcmp(name, "default") || !strcmp(name, "last") ? SR_OK
+                                                             : sr_feature_tap(r->graph, name, out);
+}
+
+// Adds to `out`.
+static SrStatus find_taps(const TrunkRun *r, const char *kind, Taps *out) {
     for (int i = 0; i < r->c->tensors->n && out->n < MAX_TAPS; i++) {
         const char *name = r->c->tensors->tensors[i].name;
         if (!sr_text_starts(name, kind))
             continue;
         out->tensor[out->n] = name;
-        SR_TRY(sr_feature_tap(r->graph, name + strlen(kind), &out->node[out->n++]));
+        SR_TRY(find_tap(r, name + strlen(kind), &out->node[out->n++]));
     }
     return SR_OK;
 }
@@ -39,7 +47,6 @@ static SrStatus build_trunk(TrunkRun *r, SrBuilder *b) {
     const SrTensor *x = golden_tensor(r->c, "x");
     const SrYaml *name = sr_yaml_find_path(r->c->config, "MODEL.TRUNK.NAME");
     const SrTrunk *trunk;
-    SrTrunkOutput last;
     if (!x)
         SR_FAIL(SR_ERR_RUN, "the case has no input x");
     SR_TRY(sr_trunk_find(name ? name->text : "resnet", &trunk));
@@ -52,7 +59,12 @@ static SrStatus build_trunk(TrunkRun *r, SrBuilder *b) {
     r->x = sr_build_input(b, "x", SR_SHAPE(d[0], d[2], d[3], d[1]), SR_F32);
     r->input = golden_to_nhwc(r->c, x->data, x->shape);
     sr_builder_set_param_prefix(b, trunk->param_prefix);
-    return sr_trunk_build(trunk, b, params, &(SrTrunkInput){r->x, SR_NO_NODE}, &last);
+    const SrTensor *mask = golden_tensor(r->c, "mask"); // (N, h, w)
+    r->mask = SR_NO_NODE;
+    if (mask)
+        r->mask = sr_build_input(
+            b, "mask", SR_SHAPE(mask->shape.d[0], mask->shape.d[1] * mask->shape.d[2]), SR_F32);
+    return sr_trunk_build(trunk, b, params, &(SrTrunkInput){r->x, r->mask}, &r->out);
 }
 
 static SrStatus build(TrunkRun *r) {
@@ -67,8 +79,10 @@ static SrStatus build(TrunkRun *r) {
     return golden_load_table(r->c, r->params, "param.", "", true);
 }
 
+// VISSL's lastMAP alone has its channels last.
 static SrStatus compare_nchw(TrunkRun *r, const char *name, SrTensor y, double relative) {
-    const float *nchw = golden_to_nchw(r->c, y.data, y.shape);
+    bool channels_last = sr_text_ends(name, "lastMAP");
+    const float *nchw = channels_last ? y.data : golden_to_nchw(r->c, y.data, y.shape);
     return golden_compare(r->c, name, nchw, sr_shape_count(y.shape), relative);
 }
 
@@ -81,13 +95,19 @@ static SrStatus compare_taps(TrunkRun *r, SrPlan *plan, const Taps *taps) {
 static void forward(TrunkRun *r, SrPlan *plan) {
     SrTensor x = sr_plan_input(plan, r->x);
     memcpy(x.data, r->input, (size_t)sr_shape_count(x.shape) * sizeof(float));
+    if (r->mask != SR_NO_NODE) {
+        SrTensor mask = sr_plan_input(plan, r->mask);
+        memcpy(mask.data, golden_floats(r->c, "mask", NULL),
+               (size_t)sr_shape_count(mask.shape) * sizeof(float));
+    }
     sr_plan_forward(plan, 0);
 }
 
 static SrStatus evaluate(TrunkRun *r) {
-    Taps taps;
+    Taps taps = {0};
     SrPlan *plan;
     SR_TRY(find_taps(r, "eval.", &taps));
+    SR_TRY(find_taps(r, "module.", &taps));
     SrPlanOptions options = {.mode = SR_MODE_EVAL, .outputs = taps.node, .n_outputs = taps.n};
     SR_TRY(sr_plan_compile(r->graph, &options, &plan));
     forward(r, plan);
@@ -117,7 +137,7 @@ static SrStatus train_with(TrunkRun *r, SrPlan *plan, const Taps *taps, const Ta
 }
 
 static SrStatus train(TrunkRun *r) {
-    Taps taps, cots;
+    Taps taps = {0}, cots = {0};
     SrPlan *plan;
     SR_TRY(find_taps(r, "train.", &taps));
     SR_TRY(find_taps(r, "cot.", &cots));

@@ -1,0 +1,108 @@
+// VISSL's features of transformers; see the header.  Nodes that nobody taps cost nothing: the plan leaves them out.
+#include "trunks/token_features.h"
+
+#include <stdio.h>
+
+#include "kernels/concat.h"
+#include "kernels/pool2d.h"
+#include "kernels/reshape.h"
+#include "kernels/select_tokens.h"
+
+enum { MAX_BLOCKS = 256 };
+
+static void alias(SrBuilder *b, const char *kind, int i, SrNodeId x) {
+    char name[48];
+    snprintf(name, sizeof name, "%s%d", kind, i);
+    sr_build_alias(b, name, x);
+}
+
+// Along the last dimension.
+static SrNodeId join(SrBuilder *b, SrNodeId first, SrNodeId second) {
+    SrNodeId x[2] = {first, second};
+    SrConcatParams p = {.dim = sr_build_shape(b, first).rank - 1};
+    return sr_build_n(b, "concat", "cat", &p, x, 2);
+}
+
+// <kind><n> for all n: the features of the last n blocks.
+static void join_last(SrBuilder *b, const char *kind, const SrNodeId *x, int blocks) {
+    SrNodeId joined = x[blocks - 1];
+    alias(b, kind, 1, joined);
+    for (int n = 2; n <= blocks; n++) {
+        joined = join(b, x[blocks - n], joined);
+        alias(b, kind, n, joined);
+    }
+}
+
+static SrNodeId class_token(SrBuilder *b, SrNodeId x) {
+    SrSelectTokensParams p = {.count = 1, .squeeze = true};
+    return sr_build(b, "select_tokens", "getitem", &p, x);
+}
+
+// (N, L, D) -> (N, D)
+static SrNodeId mean(SrBuilder *b, SrNodeId x) {
+    SrShape s = sr_build_shape(b, x);
+    x = sr_build(b, "reshape", "unsqueeze", &(SrReshapeParams){1, s.d[1], s.d[2]}, x);
+    x = sr_build(b, "adaptive_avg_pool2d", "mean", &(SrAdaptivePool2dParams){0}, x);
+    return sr_build(b, "flatten", "squeeze", NULL, x);
+}
+
+static SrNodeId patch_map(SrBuilder *b, const SrTokenFeatures *f, SrNodeId x) {
+    SrShape s = sr_build_shape(b, x);
+    SrSelectTokensParams p = {.begin = 1, .count = s.d[1] - 1};
+    if (f->class_token)
+        x = sr_build(b, "select_tokens", "patches", &p, x);
+    return sr_build(b, "reshape", "map", &(SrReshapeParams){f->h, f->w, s.d[2]}, x);
+}
+
+// From the last block back, in that order.
+static void stride_pools(SrBuilder *b, const SrNodeId *pool, int blocks) {
+    for (int stride = 1; stride <= blocks; stride++) {
+        SrNodeId joined = pool[blocks - 1];
+        for (int count = 1; (count - 1) * stride < blocks; count++) {
+            char name[48];
+            if (count > 1)
+                joined = join(b, joined, pool[blocks - 1 - (count - 1) * stride]);
+            snprintf(name, sizeof name, "stridePOOL_%d_%d", count, stride);
+            sr_build_alias(b, name, joined);
+            if (stride == (blocks + count - 1) / count)
+                alias(b, "stridePOOL_", count, joined);
+        }
+    }
+}
+
+static void class_features(SrBuilder *b, const SrTokenFeatures *f, SrNodeId *one) {
+    for (int i = 0; i < f->blocks; i++) {
+        one[i] = class_token(b, f->normed[i]);
+        alias(b, "blkCLS", i, one[i]);
+    }
+    join_last(b, "concatCLS", one, f->blocks);
+    sr_build_alias(b, "lastCLS", one[f->blocks - 1]);
+}
+
+static void pooled_features(SrBuilder *b, const SrTokenFeatures *f, SrNodeId *one) {
+    for (int i = 0; i < f->blocks; i++)
+        one[i] = mean(b, f->normed[i]);
+    join_last(b, "concatPOOL", one, f->blocks);
+    stride_pools(b, one, f->blocks);
+    sr_build_alias(b, "lastPOOL", one[f->blocks - 1]);
+}
+
+void sr_token_features(SrBuilder *b, const SrTokenFeatures *f, SrTrunkOutput *out) {
+    SrNodeId one[MAX_BLOCKS] = {0}; // (N, D) of each block
+    if (f->blocks < 1 || f->blocks > MAX_BLOCKS) {
+        sr_builder_fail(b, SR_ERR_CONFIG, "a transformer of %d blocks: expected 1 to %d", f->blocks,
+                        MAX_BLOCKS);
+        return;
+    }
+    (f->class_token ? class_features : pooled_features)(b, f, one);
+    join_last(b, "concatBLK", f->normed, f->blocks);
+    out->pooled = one[f->blocks - 1];
+    out->tokens = f->normed[f->blocks - 1];
+    out->n_prefix = f->class_token;
+    sr_build_alias(b, "lastBLK", out->tokens);
+    if (f->h == 0)
+        return;
+    out->map = patch_map(b, f, out->tokens);
+    if (f->class_token)
+        sr_build_alias(b, "lastMAP", out->map);
+}

@@ -1,0 +1,21 @@
+// VISSL's names of features of transformers: every block's tokens through the last norm, alone or joined.
+#ifndef SR_TRUNKS_TOKEN_FEATURES_H
+#define SR_TRUNKS_TOKEN_FEATURES_H
+
+#include "graph/builder.h"
+#include "trunks/trunk.h"
+
+typedef struct {
+    int blocks;
+    const SrNodeId *normed; // of each block: (N, L, D)
+    bool class_token;       // token 0
+    int h, w;               // grid of the patches; 0: some of them were dropped
+} SrTokenFeatures;
+
+// Aliases: lastBLK (N, L, D) and concatBLK<n> (N, L, n D) of the last n blocks, earlier ones first.  With class token
+// also blkCLS<i>, lastCLS (N, D), concatCLS<n> (N, n D), lastMAP (N, h, w, D); without it lastPOOL (N, D),
+// concatPOOL<n> (N, n D) and stridePOOL_<count>[_<stride>] (N, count D): every stride-th block from the last one
+// back and in that order (ceil(blocks / count) where no stride is named); each is the mean over tokens.  Fills `out` from the last block.
+void sr_token_features(SrBuilder *b, const SrTokenFeatures *f, SrTrunkOutput *out);
+
+#endif

@@ -1,0 +1,265 @@
+// The vision transformer (Dosovitskiy et al., arXiv:2010.11929; DeiT, arXiv:2012.12877) with VISSL's keys, names and
+// features (vissl/models/trunks/vision_transformer.py).  Not torchvision's, which is another code with other names.
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/add_positions.h"
+#include "kernels/attention.h"
+#include "kernels/conv2d.h"
+#include "kernels/drop_tokens.h"
+#include "kernels/dropout.h"
+#include "kernels/layer_norm.h"
+#include "kernels/linear.h"
+#include "kernels/reshape.h"
+#include "kernels/stochastic_depth.h"
+#include "trunks/depth.h"
+#include "trunks/token_features.h"
+#include "trunks/trunk.h"
+
+#define SUBTREE "MODEL.TRUNK.VISION_TRANSFORMERS"
+
+enum { MASKING_NONE, MASKING_IBOT, MASKING_MSN };
+enum { MAX_LAYERS = 256 };
+
+typedef struct {
+    int image_size, patch_size, layers, heads, hidden_dim, mlp_dim;
+    double dropout, attention_dropout, drop_path;
+    bool qkv_bias, class_token;
+    const SrYaml *qk_scale;
+    int masking;
+    double drop_ratio;
+    int global_view_tokens;
+} Vit;
+
+#define FIELD(f) offsetof(Vit, f)
+// clang-format off
+static const SrOption options[] = {
+    {"name", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "a label for people"},
+    {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535, NULL,
+     "Side in pixels for which there are position embeddings; they are resampled for images of other sizes."},
+    {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, NULL, "Side of a patch in pixels."},
+    {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, MAX_LAYERS, NULL, "Blocks."},
+    {"NUM_HEADS", SR_OPT_INT, FIELD(heads), "12", 1, 1024, NULL, "Heads of the attention."},
+    {"HIDDEN_DIM", SR_OPT_INT, FIELD(hidden_dim), "768", 1, 65536, NULL, "Numbers of a token."},
+    {"MLP_DIM", SR_OPT_INT, FIELD(mlp_dim), "3072", 1, 1 << 20, NULL, "Width inside a block's MLP."},
+    {"DROPOUT_RATE", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99, NULL,
+     "Dropout of tokens, of the attention's output and in the MLP."},
+    {"ATTENTION_DROPOUT_RATE", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99, NULL,
+     "Dropout of attention probabilities; only 0 is built."},
+    {"CLASSIFIER", SR_OPT_IGNORED, 0, "token", 0, 0, NULL, "USE_CLASS_TOKEN decides, as in VISSL"},
+    {"DROP_PATH_RATE", SR_OPT_FLOAT, FIELD(drop_path), "0", 0, 0.99, NULL,
+     "Probability of leaving out a branch of the last block; earlier blocks have proportionally less."},
+    {"QKV_BIAS", SR_OPT_BOOL, FIELD(qkv_bias), "False", 0, 0, NULL, "Queries, keys and values have biases."},
+    {"QK_SCALE", SR_OPT_TREE, FIELD(qk_scale), "False", 0, 0, NULL,
+     "Factor of the scores before the softmax; False: 1 / sqrt(numbers of a head)."},
+    {"CHECKPOINT_MLP", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "the planner decides what is computed again"},
+    {"CHECKPOINT_BLOCK", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "the planner decides what is computed again"},
+    {"MASKED_IMAGE_MODELING.NAME", SR_OPT_ENUM, FIELD(masking), "\"\"", 0, 0, "|ibot|msn",
+     "ibot: hidden patches become a learned token; msn: patches of large views are dropped at random."},
+    {"MASKED_IMAGE_MODELING.PARAMS.drop_ratio", SR_OPT_FLOAT, FIELD(drop_ratio), "0", 0, 0.99, NULL,
+     "msn: part of the patches that is dropped."},
+    {"MASKED_IMAGE_MODELING.PARAMS.global_view_tokens", SR_OPT_INT, FIELD(global_view_tokens), "196", 1, 1 << 20, NULL,
+     "msn: views of fewer patches keep them all."},
+    {"USE_CLASS_TOKEN", SR_OPT_BOOL, FIELD(class_token), "True", 0, 0, NULL,
+     "A token of its own is the image's feature; False: the mean of the patches."},
+    SR_OPTION_END,
+};
+// clang-format on
+#undef FIELD
+
+static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
+    return sr_build(b, "layer_norm", leaf, &(SrLayerNormParams){.eps = 1e-6}, x);
+}
+
+// VISSL cuts the normal distribution at +-2, which are 100 deviations.
+static SrNodeId linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_features, bool bias) {
+    SrLinearParams p = {.out_features = out_features, .bias = bias};
+    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, 0.02});
+    if (bias)
+        sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
+    return sr_build(b, "linear", leaf, &p, x);
+}
+
+static SrNodeId dropout(SrBuilder *b, const char *leaf, SrNodeId x, double p) {
+    return p > 0 ? sr_build(b, "dropout", leaf, &(SrDropoutParams){p}, x) : x;
+}
+
+// 0, False and null: the usual one.  Less: not a number.
+static double scale_of(const Vit *p) {
+    switch (p->qk_scale->type) {
+    case SR_YAML_INT:
+    case SR_YAML_FLOAT: return p->qk_scale->f;
+    case SR_YAML_BOOL: return p->qk_scale->b ? -1 : 0;
+    default: return p->qk_scale->type == SR_YAML_NULL ? 0 : -1;
+    }
+}
+
+static SrNodeId attention(SrBuilder *b, const Vit *p, SrNodeId x) {
+    SrAttentionParams heads = {.num_heads = p->heads, .scale = scale_of(p)};
+    sr_builder_push_block(b, "attn", "Attention");
+    x = linear(b, "qkv", x, 3 * p->hidden_dim, p->qkv_bias);
+    x = sr_build(b, "attention", "attention", &heads, x);
+    x = linear(b, "proj", x, p->hidden_dim, true);
+    x = dropout(b, "proj_drop", x, p->dropout);
+    sr_builder_pop(b);
+    return x;
+}
+
+static SrNodeId mlp(SrBuilder *b, const Vit *p, SrNodeId x) {
+    sr_builder_push_block(b, "mlp", "Mlp");
+    x = linear(b, "fc1", x, p->mlp_dim, true);
+    x = sr_build(b, "gelu", "act", NULL, x);
+    x = dropout(b, "drop", x, p->dropout);
+    x = linear(b, "fc2", x, p->hidden_dim, true);
+    x = dropout(b, "drop", x, p->dropout);
+    sr_builder_pop(b);
+    return x;
+}
+
+// x + branch, the branch left out at random.
+static SrNodeId residual(SrBuilder *b, SrNodeId x, SrNodeId branch, double drop) {
+    SrStochasticDepthParams p = {.p = drop};
+    SrNodeId sum[2] = {branch, x};
+    if (drop > 0)
+        sum[0] = sr_build(b, "stochastic_depth", "drop_path", &p, branch);
+    return sr_build_n(b, "add", "add", NULL, sum, 2);
+}
+
+static SrNodeId block(SrBuilder *b, const Vit *p, int i, SrNodeId x) {
+    double drop = p->layers > 1 ? p->drop_path * i / (p->layers - 1) : 0;
+    char scope[24];
+    snprintf(scope, sizeof scope, "blocks.%d", i);
+    sr_builder_push_block(b, scope, "Block");
+    x = residual(b, x, attention(b, p, norm(b, "norm1", x)), drop);
+    x = residual(b, x, mlp(b, p, norm(b, "norm2", x)), drop);
+    sr_builder_pop(b);
+    return x;
+}
+
+typedef struct {
+    int h, w, prefix; // patches of this image; tokens before them
+} Grid;
+
+static SrNodeId patches(SrBuilder *b, const Vit *p, SrNodeId image, Grid *grid) {
+    SrConv2dParams conv = {.out_channels = p->hidden_dim,
+                           .kernel_h = p->patch_size,
+                           .stride_h = p->patch_size,
+                           .groups = 1,
+                           .bias = true};
+    sr_builder_push_block(b, "patch_embed", "PatchEmbed");
+    SrNodeId x = sr_build(b, "conv2d", "proj", &conv, image);
+    SrShape s = sr_build_shape(b, x);
+    *grid = (Grid){s.d[1], s.d[2], p->class_token};
+    x = sr_build(b, "reshape", "flatten", &(SrReshapeParams){grid->h * grid->w, p->hidden_dim, 0},
+                 x);
+    sr_builder_pop(b);
+    return x;
+}
+
+static SrNodeId hide(SrBuilder *b, SrNodeId x, SrNodeId mask) {
+    SrNodeId in[2] = {x, mask};
+    sr_builder_set_entry(b, "token", "patch_masking.masked_embed");
+    return sr_build_n(b, "mask_tokens", "mask_tokens", NULL, in, 2);
+}
+
+static SrNodeId positions(SrBuilder *b, const Vit *p, SrNodeId x, const Grid *grid) {
+    int side = p->image_size / p->patch_size;
+    SrAddPositionsParams add = {grid->prefix, side, side, grid->h, grid->w};
+    sr_builder_set_entry(b, "positions", "pos_embed");
+    x = sr_build(b, "add_positions", "add", &add, x);
+    return dropout(b, "pos_drop", x, p->dropout);
+}
+
+// Assran et al., "Masked siamese networks", arXiv:2204.07141, section 3.
+static SrNodeId drop_patches(SrBuilder *b, const Vit *p, SrNodeId x, Grid *grid) {
+    int all = grid->h * grid->w, kept = (int)(all * (1 - p->drop_ratio));
+    if (p->masking != MASKING_MSN || all < p->global_view_tokens || kept == all)
+        return x;
+    grid->h = grid->w = 0;
+    SrDropTokensParams drop = {.prefix = grid->prefix, .kept = SR_MAX(kept, 1)};
+    return sr_build(b, "drop_tokens", "patch_drop", &drop, x);
+}
+
+// Patches, class token, hidden patches, positions: (N, L, D).
+static SrNodeId tokens(SrBuilder *b, const Vit *p, const SrTrunkInput *in, Grid *grid) {
+    SrNodeId x = patches(b, p, in->image, grid);
+    if (in->mask != SR_NO_NODE)
+        x = hide(b, x, in->mask);
+    if (p->class_token) {
+        sr_builder_set_entry(b, "token", "cls_token");
+        x = sr_build(b, "prepend_token", "cat", NULL, x);
+    }
+    x = positions(b, p, x, grid);
+    if (in->mask != SR_NO_NODE)
+        sr_build_alias(b, "patch_masking", x);
+    return drop_patches(b, p, x, grid);
+}
+
+static SrStatus check(SrBuilder *b, const Vit *p, const SrTrunkInput *in) {
+    if (p->hidden_dim % p->heads)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               SUBTREE ".HIDDEN_DIM %d must be a multiple of NUM_HEADS %d",
+                               p->hidden_dim, p->heads);
+    if (p->image_size < p->patch_size)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               SUBTREE ".IMAGE_SIZE %d is smaller than a patch of %d pixels",
+                               p->image_size, p->patch_size);
+    if (p->attention_dropout > 0)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               SUBTREE ".ATTENTION_DROPOUT_RATE is %g, but only 0 is built",
+                               p->attention_dropout);
+    if (!(scale_of(p) >= 0))
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               SUBTREE ".QK_SCALE must be False or a number above 0");
+    if (in->mask != SR_NO_NODE && p->masking != MASKING_IBOT)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "a mask of hidden patches needs " SUBTREE
+                               ".MASKED_IMAGE_MODELING.NAME ibot");
+    return SR_OK;
+}
+
+static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
+                      SrTrunkOutput *out) {
+    const Vit *p = params;
+    Grid grid;
+    SrNodeId normed[MAX_LAYERS], x;
+    SR_TRY(check(b, p, in));
+    x = tokens(b, p, in, &grid);
+    for (int i = 0; i < p->layers; i++)
+        normed[i] = x = block(b, p, i, x);
+    for (int i = p->layers - 1; i >= 0; i--) // the last block's is the node "norm"
+        normed[i] = norm(b, "norm", normed[i]);
+    sr_token_features(b, &(SrTokenFeatures){p->layers, normed, p->class_token, grid.h, grid.w},
+                      out);
+    return sr_builder_status(b);
+}
+
+static int layers(const void *params) { return ((const Vit *)params)->layers; }
+
+static int depth(const void *params, const char *name) {
+    return sr_depth_of_blocks(name, layers(params));
+}
+
+static const SrTrunkExample examples[] = {
+    {"{IMAGE_SIZE: 32, PATCH_SIZE: 8, NUM_LAYERS: 2, NUM_HEADS: 2, HIDDEN_DIM: 16, MLP_DIM: 32, "
+     "QKV_BIAS: True, MASKED_IMAGE_MODELING: {NAME: ibot}}",
+     32, 16},
+    {"{IMAGE_SIZE: 32, PATCH_SIZE: 8, NUM_LAYERS: 3, NUM_HEADS: 2, HIDDEN_DIM: 16, MLP_DIM: 32, "
+     "DROP_PATH_RATE: 0.2, DROPOUT_RATE: 0.1, USE_CLASS_TOKEN: False}",
+     32, 48}};
+
+const SrTrunk sr_trunk_vision_transformer = {
+    .name = "vision_transformer",
+    .help = "VISSL's vision transformer: ViT, DeiT, DINO, iBOT, MSN",
+    .subtree = SUBTREE,
+    .options = options,
+    .params_bytes = sizeof(Vit),
+    .param_prefix = "",
+    .flags = SR_TRUNK_TAKES_MASK,
+    .build = build,
+    .layers = layers,
+    .depth = depth,
+    .decays_by_name = true,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+};
