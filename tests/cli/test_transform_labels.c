@@ -50,7 +50,7 @@ static void test_rotnet(void **state) {
         temp_dir_make(dir);
         write_images(dir, classes[i]);
         run(dir, "TEST_MODEL=False");
-        if (result.code != 0 || !strstr(result.out, "trained 2 updates"))
+        if (result.code != 0 || !strstr(result.out, "trained 3 updates"))
             fail_msg("%d classes: exit code %d:\n%s%s", classes[i], result.code, result.out,
                      result.err);
         temp_dir_remove(dir);

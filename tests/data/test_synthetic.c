@@ -77,7 +77,7 @@ static void test_inference(void **state) {
     CHECK_OK(sr_dataset_infer(path, "TEST", &d));
     CHECK_STR(d->name, "cifar");
     CHECK_FAILS(sr_dataset_infer("/no/such", "TRAIN", &d), SR_ERR_CONFIG,
-                "DATA.TRAIN.DATA_SOURCES");
+                "no such file or folder: /no/such");
     CHECK_FAILS(sr_dataset_find("disk_foldr", &d), SR_ERR_CONFIG, "disk_folder");
     for (int i = 0; (d = sr_dataset_at(i)); i++)
         CHECK(d->name && d->help && d->open && d->close && d->length && d->read && d->label &&
