@@ -132,6 +132,25 @@ double sr_rng_normal(SrRng *rng) {
     return radius * cos(6.283185307179586476925 * sr_rng_uniform(rng));
 }
 
+// The logarithm of a Gamma(a, 1): below 1 it is that of Gamma(a + 1) times u^(1/a), which for a small a is
+// less than any double.
+static double log_gamma_draw(SrRng *rng, double a) {
+    double below = a < 1 ? log(1.0 - sr_rng_uniform(rng)) / a : 0;
+    double d = (a < 1 ? a + 1 : a) - 1.0 / 3, c = 1 / sqrt(9 * d);
+    for (;;) {
+        double x = sr_rng_normal(rng), v = 1 + c * x;
+        double u = 1.0 - sr_rng_uniform(rng);
+        v = v * v * v;
+        if (v > 0 && log(u) < 0.5 * x * x + d - d * v + d * log(v))
+            return log(d * v) + below;
+    }
+}
+
+double sr_rng_beta(SrRng *rng, double a, double b) {
+    double x = log_gamma_draw(rng, a), y = log_gamma_draw(rng, b);
+    return 1 / (1 + exp(y - x));
+}
+
 void sr_rng_permutation(SrRng *rng, uint32_t *out, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         uint32_t j = sr_rng_below(rng, i + 1); // the inside-out form fills and shuffles in one pass

@@ -39,8 +39,11 @@ double sr_rng_uniform(SrRng *rng);                        // [0, 1), 53 bits
 double sr_rng_range(SrRng *rng, double low, double high); // [low, high)
 // The same numbers as n calls of sr_rng_range on a fresh stream, as floats; many at a time.
 void sr_rng_fill_range(SrRng *rng, double low, double high, float *out, int64_t n);
-uint32_t sr_rng_below(SrRng *rng, uint32_t n);                  // {0 .. n-1}, unbiased; n >= 1
-double sr_rng_normal(SrRng *rng);                               // mean 0, variance 1 (Box-Muller)
+uint32_t sr_rng_below(SrRng *rng, uint32_t n); // {0 .. n-1}, unbiased; n >= 1
+double sr_rng_normal(SrRng *rng);              // mean 0, variance 1 (Box-Muller)
+// Beta(a, b) on [0, 1]; a, b > 0.  Two gammas by Marsaglia and Tsang, "A simple method for generating gamma
+// variables" (TOMS 2000).
+double sr_rng_beta(SrRng *rng, double a, double b);
 void sr_rng_permutation(SrRng *rng, uint32_t *out, uint32_t n); // Fisher-Yates of 0 .. n-1
 
 // The bare block function, for tests against the published vectors.

@@ -1,5 +1,7 @@
 // Philox against the vectors published with Random123 (kat_vectors), and the distributions'
 // moments.
+#include <math.h>
+
 #include "base/rng.h"
 #include "tests/check.h"
 
@@ -108,6 +110,26 @@ static void test_below_is_even(void **state) {
         CHECK(sr_rng_below(&rng, 0x80000001u) <= 0x80000000u);
 }
 
+// Mean a / (a + b), variance a b / ((a + b)^2 (a + b + 1)); shapes below, at and above 1.
+static void test_beta(void **state) {
+    (void)state;
+    enum { N = 40000 };
+    const double shapes[][2] = {{0.2, 0.2}, {0.8, 0.8}, {1, 1}, {2, 5}, {0.01, 0.01}};
+    for (int s = 0; s < 5; s++) {
+        double a = shapes[s][0], b = shapes[s][1], sum = 0, squares = 0;
+        double mean = a / (a + b), variance = a * b / ((a + b) * (a + b) * (a + b + 1));
+        SrRng rng = sr_rng(4, SR_RNG_TEST, 0, (uint64_t)s, 0, 0);
+        for (int i = 0; i < N; i++) {
+            double x = sr_rng_beta(&rng, a, b);
+            CHECK(x >= 0 && x <= 1);
+            sum += x;
+            squares += (x - mean) * (x - mean);
+        }
+        CHECK_NEAR(sum / N, mean, 4.5 * sqrt(variance / N));
+        CHECK_NEAR(squares / N, variance, 0.03 * variance);
+    }
+}
+
 static void test_permutation(void **state) {
     (void)state;
     enum { N = 1000 };
@@ -136,4 +158,4 @@ static void test_hash(void **state) {
 
 SR_TESTS(rng, unit(test_known_answers), unit(test_streams_differ), unit(test_fill),
          unit(test_moments), unit(test_range_excludes_its_end), unit(test_below_is_even),
-         unit(test_permutation), unit(test_hash))
+         unit(test_beta), unit(test_permutation), unit(test_hash))
