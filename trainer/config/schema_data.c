@@ -55,7 +55,7 @@ const SrOption sr__schema_split[] = {
     {"TRANSFORMS", SR_OPT_TREE, OFF(transforms), "[]", 0, 0, NULL, "List of {name: ..., options}, in order."},
     {"COLLATE_FUNCTION", SR_OPT_STRING, OFF(collate_function), "default_collate", 0, 0, NULL,
      "How samples become a batch."},
-    {"COLLATE_FUNCTION_PARAMS", SR_OPT_TREE, OFF(collate_params), "{}", 0, 0, NULL, "Options of COLLATE_FUNCTION."},
+    {"COLLATE_FUNCTION_PARAMS", SR_OPT_TREE, OFF(collate_params), "{}", 0, 0, NULL, "Options of COLLATE_FUNCTION; evaluation reads one view an image and asks no collator."},
     {"DATA_LIMIT", SR_OPT_INT64, OFF(data_limit), "-1", -1, 1e15, NULL, "Use so many images; -1: all."},
     {"DATA_LIMIT_SAMPLING.SEED", SR_OPT_INT, OFF(data_limit_seed), "0", 0, 2e9, NULL, "Which images DATA_LIMIT takes."},
     {"DATA_LIMIT_SAMPLING.IS_BALANCED", SR_OPT_BOOL, OFF(data_limit_balanced), "False", 0, 0, NULL,
