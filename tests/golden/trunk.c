@@ -1,8 +1,12 @@
 // Trunks: a state dict and an image batch in; VISSL's stages compared in evaluation, and where the
 // case has cotangents in training with all gradients and running statistics.
+#include <stdio.h>
 #include <string.h>
 
+#include "base/rng.h"
+#include "base/text.h"
 #include "graph/plan.h"
+#include "kernels/drop_tokens.h"
 #include "tests/golden/table.h"
 #include "trunks/feature_extractor.h"
 #include "trunks/trunk.h"
@@ -31,11 +35,16 @@ static SrStatus find_tap(const TrunkRun *r, const char *name, SrNodeId *out) {
                                                              : sr_feature_tap(r->graph, name, out);
 }
 
+// Made with recorded draws; see drawn().
+static bool is_drawn(const char *name) {
+    return !strcmp(name, "droppath") || !strcmp(name, "masked") || !strcmp(name, "small");
+}
+
 // Adds to `out`.
 static SrStatus find_taps(const TrunkRun *r, const char *kind, Taps *out) {
     for (int i = 0; i < r->c->tensors->n && out->n < MAX_TAPS; i++) {
         const char *name = r->c->tensors->tensors[i].name;
-        if (!sr_text_starts(name, kind))
+        if (!sr_text_starts(name, kind) || is_drawn(name + strlen(kind)))
             continue;
         out->tensor[out->n] = name;
         SR_TRY(find_tap(r, name + strlen(kind), &out->node[out->n++]));
@@ -92,7 +101,7 @@ static SrStatus compare_taps(TrunkRun *r, SrPlan *plan, const Taps *taps) {
     return SR_OK;
 }
 
-static void forward(TrunkRun *r, SrPlan *plan) {
+static void forward(TrunkRun *r, SrPlan *plan, int64_t iteration) {
     SrTensor x = sr_plan_input(plan, r->x);
     memcpy(x.data, r->input, (size_t)sr_shape_count(x.shape) * sizeof(float));
     if (r->mask != SR_NO_NODE) {
@@ -100,7 +109,7 @@ static void forward(TrunkRun *r, SrPlan *plan) {
         memcpy(mask.data, golden_floats(r->c, "mask", NULL),
                (size_t)sr_shape_count(mask.shape) * sizeof(float));
     }
-    sr_plan_forward(plan, 0);
+    sr_plan_forward(plan, iteration);
 }
 
 static SrStatus evaluate(TrunkRun *r) {
@@ -110,7 +119,7 @@ static SrStatus evaluate(TrunkRun *r) {
     SR_TRY(find_taps(r, "module.", &taps));
     SrPlanOptions options = {.mode = SR_MODE_EVAL, .outputs = taps.node, .n_outputs = taps.n};
     SR_TRY(sr_plan_compile(r->graph, &options, &plan));
-    forward(r, plan);
+    forward(r, plan, 0);
     SrStatus status = compare_taps(r, plan, &taps);
     sr_plan_free(plan);
     return status;
@@ -130,7 +139,7 @@ static SrStatus backward(TrunkRun *r, SrPlan *plan, const Taps *cots) {
 
 static SrStatus train_with(TrunkRun *r, SrPlan *plan, const Taps *taps, const Taps *cots) {
     sr_params_zero_grad(r->params);
-    forward(r, plan);
+    forward(r, plan, 0);
     SR_TRY(compare_taps(r, plan, taps));
     SR_TRY(golden_compare_values(r->c, r->params, "after.", "", GOLDEN_GRAD));
     return backward(r, plan, cots);
@@ -156,12 +165,97 @@ static SrStatus train(TrunkRun *r) {
     return status;
 }
 
+// The first iteration, up to a limit, in which our draws are the recorded ones; -1: none.
+typedef bool (*SameDraws)(const TrunkRun *r, int64_t iteration);
+static int64_t find_iteration(const TrunkRun *r, SameDraws same) {
+    for (int64_t i = 0; i < 1 << 25; i++)
+        if (same(r, i))
+            return i;
+    return -1;
+}
+
+// Drop path of blocks 1 and 2: probabilities 0.2 and 0.4, two draws a block, uniform0 .. uniform3 of VISSL.
+static bool same_paths(const TrunkRun *r, int64_t iteration) {
+    for (int k = 0; k < 4; k++) {
+        char name[32], tensor[16];
+        double p = k < 2 ? 0.2 : 0.4;
+        snprintf(tensor, sizeof tensor, "uniform%d", k);
+        snprintf(name, sizeof name, "blocks.%d.drop_path%s", 1 + k / 2, k % 2 ? "_1" : "");
+        const SrTensor *u = golden_tensor(r->c, tensor);
+        for (int n = 0; n < u->shape.d[0]; n++) {
+            SrRng rng =
+                sr_rng(0, SR_RNG_DROPOUT, (uint64_t)iteration, sr_rng_hash(name), (uint32_t)n, 0);
+            if ((sr_rng_uniform(&rng) < p) != ((double)((const float *)u->data)[n] < p))
+                return false;
+        }
+    }
+    return true;
+}
+
+// MSN keeps the first 11 of 16 patches of a permutation; their order does not matter to the class token.
+static bool same_patches(const TrunkRun *r, int64_t iteration) {
+    const int64_t *theirs = golden_tensor(r->c, "randperm")->data;
+    uint32_t ours[16];
+    unsigned kept[2] = {0, 0};
+    sr_drop_tokens_draw(ours, 16, 0, iteration, sr_rng_hash("patch_drop"));
+    for (int i = 0; i < 11; i++) {
+        kept[0] |= 1u << ours[i];
+        kept[1] |= 1u << theirs[i];
+    }
+    return kept[0] == kept[1];
+}
+
+static SrStatus drawn_step(TrunkRun *r, SrPlan *plan, int64_t iteration, const char *suffix) {
+    char name[32];
+    SrNodeId y = r->out.pooled;
+    sr_params_zero_grad(r->params);
+    forward(r, plan, iteration);
+    snprintf(name, sizeof name, "train.%s", suffix);
+    SR_TRY(compare_nchw(r, name, sr_plan_output(plan, y), GOLDEN_TAP));
+    snprintf(name, sizeof name, "cot.%s", suffix);
+    const SrTensor *cot = golden_tensor(r->c, name);
+    memcpy(sr_plan_seed(plan, y), cot->data, (size_t)sr_shape_count(cot->shape) * sizeof(float));
+    sr_plan_backward(plan);
+    snprintf(name, sizeof name, "grad_x.%s", suffix);
+    if (golden_tensor(r->c, name))
+        SR_TRY(compare_nchw(r, name, sr_plan_input_grad(plan, r->x), GOLDEN_GRAD));
+    snprintf(name, sizeof name, "grad_%s.", suffix);
+    return golden_compare_grads(r->c, r->params, name, "", GOLDEN_GRAD);
+}
+
+// A training step with draws that VISSL recorded: ours are keyed by the iteration, so one is searched that has them.
+static SrStatus drawn(TrunkRun *r, const char *suffix, SameDraws same) {
+    SrPlan *plan;
+    int64_t iteration = find_iteration(r, same);
+    if (iteration < 0)
+        SR_FAIL(SR_ERR_RUN, "no iteration has the recorded draws");
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN,
+                             .outputs = &r->out.pooled,
+                             .n_outputs = 1,
+                             .losses = &r->out.pooled,
+                             .n_losses = 1,
+                             .input_grads = &r->x,
+                             .n_input_grads = 1};
+    SR_TRY(sr_plan_compile(r->graph, &options, &plan));
+    SrStatus status = drawn_step(r, plan, iteration, suffix);
+    sr_plan_free(plan);
+    return status;
+}
+
+// The rest of MSN's case is without dropping, which trunk_vit_token shows.
+static SrStatus compare(TrunkRun *r) {
+    if (golden_tensor(r->c, "randperm"))
+        return drawn(r, "masked", same_patches);
+    SR_TRY(evaluate(r));
+    SR_TRY(train(r));
+    return golden_tensor(r->c, "uniform0") ? drawn(r, "droppath", same_paths) : SR_OK;
+}
+
 static SrStatus run(SrGoldenCase *c) {
     TrunkRun r = {.c = c};
     SrStatus status;
     SR_TRY_GOTO(build(&r));
-    SR_TRY_GOTO(evaluate(&r));
-    SR_TRY_GOTO(train(&r));
+    SR_TRY_GOTO(compare(&r));
 done:
     sr_graph_free(r.graph);
     sr_params_free(r.params);
