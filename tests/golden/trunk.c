@@ -20,6 +20,12 @@ typedef struct {
     SrNodeId x, mask;
     SrTrunkOutput out;
     float *input; // (N, H, W, C)
+    int n_sizes;
+    struct { // further passes over images x<side> of other sizes
+        int side;
+        SrNodeId x;
+        SrTrunkOutput out;
+    } size[4];
 } TrunkRun;
 
 typedef struct { // the case's tensors named <kind><stage>
@@ -52,6 +58,22 @@ static SrStatus find_taps(const TrunkRun *r, const char *kind, Taps *out) {
     return SR_OK;
 }
 
+static SrStatus build_sizes(TrunkRun *r, SrBuilder *b, const SrTrunk *trunk, const void *params) {
+    for (int i = 0; i < r->c->tensors->n && r->n_sizes < SR_COUNT(r->size); i++) {
+        const SrTensor *t = golden_tensor(r->c, r->c->tensors->tensors[i].name);
+        int k = r->n_sizes, side = sr_text_number_after(r->c->tensors->tensors[i].name, "x");
+        if (r->c->tensors->tensors[i].name[0] != 'x' || side < 0)
+            continue;
+        sr_builder_set_pass(b, k + 1);
+        r->size[k].side = side;
+        r->size[k].x = sr_build_input(b, "x", SR_SHAPE(t->shape.d[0], side, side, 3), SR_F32);
+        SR_TRY(sr_trunk_build(trunk, b, params, &(SrTrunkInput){r->size[k].x, SR_NO_NODE},
+                              &r->size[k].out));
+        r->n_sizes++;
+    }
+    return SR_OK;
+}
+
 static SrStatus build_trunk(TrunkRun *r, SrBuilder *b) {
     const SrTensor *x = golden_tensor(r->c, "x");
     const SrYaml *name = sr_yaml_find_path(r->c->config, "MODEL.TRUNK.NAME");
@@ -73,7 +95,8 @@ static SrStatus build_trunk(TrunkRun *r, SrBuilder *b) {
     if (mask)
         r->mask = sr_build_input(
             b, "mask", SR_SHAPE(mask->shape.d[0], mask->shape.d[1] * mask->shape.d[2]), SR_F32);
-    return sr_trunk_build(trunk, b, params, &(SrTrunkInput){r->x, r->mask}, &r->out);
+    SR_TRY(sr_trunk_build(trunk, b, params, &(SrTrunkInput){r->x, r->mask}, &r->out));
+    return build_sizes(r, b, trunk, params);
 }
 
 static SrStatus build(TrunkRun *r) {
@@ -242,12 +265,54 @@ static SrStatus drawn(TrunkRun *r, const char *suffix, SameDraws same) {
     return status;
 }
 
+static SrStatus size_step(TrunkRun *r, SrPlan *plan, int k, const SrTensor *cot) {
+    char name[48];
+    SrTensor to = sr_plan_input(plan, r->size[k].x);
+    SrNodeId y = r->size[k].out.pooled;
+    snprintf(name, sizeof name, "x%d", r->size[k].side);
+    const SrTensor *x = golden_tensor(r->c, name);
+    memcpy(to.data, golden_to_nhwc(r->c, x->data, x->shape),
+           (size_t)sr_shape_count(to.shape) * sizeof(float));
+    sr_params_zero_grad(r->params);
+    sr_plan_forward(plan, 0);
+    snprintf(name, sizeof name, "eval%d.lastBLK", r->size[k].side);
+    SR_TRY(compare_nchw(r, name, sr_plan_output(plan, r->size[k].out.tokens), GOLDEN_TAP));
+    snprintf(name, sizeof name, "eval%d.default", r->size[k].side);
+    SR_TRY(compare_nchw(r, name, sr_plan_output(plan, y), GOLDEN_TAP));
+    if (!cot)
+        return SR_OK;
+    memcpy(sr_plan_seed(plan, y), cot->data, (size_t)sr_shape_count(cot->shape) * sizeof(float));
+    sr_plan_backward(plan);
+    snprintf(name, sizeof name, "grad%d.", r->size[k].side);
+    return golden_compare_grads(r->c, r->params, name, "", GOLDEN_GRAD);
+}
+
+// Pass k + 1 of the same graph; there is no dropout, so training gives what evaluation gives.
+static SrStatus other_size(TrunkRun *r, int k) {
+    char name[32];
+    SrPlan *plan;
+    SrNodeId y[2] = {r->size[k].out.pooled, r->size[k].out.tokens};
+    snprintf(name, sizeof name, "cot%d", r->size[k].side);
+    const SrTensor *cot = golden_tensor(r->c, name);
+    SrPlanOptions options = {.mode = cot ? SR_MODE_TRAIN : SR_MODE_EVAL,
+                             .outputs = y,
+                             .n_outputs = 2,
+                             .losses = y,
+                             .n_losses = cot != NULL};
+    SR_TRY(sr_plan_compile(r->graph, &options, &plan));
+    SrStatus status = size_step(r, plan, k, cot);
+    sr_plan_free(plan);
+    return status;
+}
+
 // The rest of MSN's case is without dropping, which trunk_vit_token shows.
 static SrStatus compare(TrunkRun *r) {
     if (golden_tensor(r->c, "randperm"))
         return drawn(r, "masked", same_patches);
     SR_TRY(evaluate(r));
     SR_TRY(train(r));
+    for (int k = 0; k < r->n_sizes; k++)
+        SR_TRY(other_size(r, k));
     return golden_tensor(r->c, "uniform0") ? drawn(r, "droppath", same_paths) : SR_OK;
 }
 
