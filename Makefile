@@ -186,7 +186,7 @@ install: sslrun libsslrun.a
 check-install:
 	@tests/install.sh "$(MAKE)" "$(CC)"
 
-## make vissl-run  one reduced epoch of every VISSL file that runs; ONLY="rotnet swav/" those with a word (hours; python3)
+## make vissl-run  one reduced epoch of every VISSL file that runs; ONLY="rotnet swav/" those with a word (minutes; python3)
 vissl-run: sslrun
 	python3 tests/vissl/run.py ./sslrun $(ONLY)
 

@@ -3,9 +3,10 @@
 
 usage: run.py SSLRUN [WORDS]     files whose command has one of the words; without: all
 
-As written but for the data (drawn images, few), batch, one epoch, a constant rate: the images keep their sizes, the
-models their widths.  Evaluations of features run through the verb they are for.  Prints a line a file, keeps those that
-ran in ran.txt, from which the table of docs/VISSL.md counts, and ends with code 1 if one failed.
+As written but for the data (drawn images, few), batch, one epoch, a constant rate, ResNets of a quarter of a ResNet's
+width with heads to match, and small crops where no layer's pooling is counted for large ones.  Evaluations of features
+run through the verb they are for.  Prints a line a file, keeps those that ran in ran.txt, from which the table of
+docs/VISSL.md counts, and ends with code 1 if one failed.
 """
 import os
 import re
@@ -18,8 +19,12 @@ import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BATCH, IMAGES = 2, 4  # two updates; batch norms want more than one row
-EVALUATIONS = {"nearest_neighbor": "knn", "instance_retrieval": "retrieve", "svm": "svm",
-               "cluster_features": "knn", "feature_extraction": "knn", "extract_": "knn"}
+EVALUATIONS = {"nearest_neighbor": "knn", "knn": "knn", "instance_retrieval": "retrieve", "svm": "svm",
+               "logistic_regression": "logreg", "cluster_features": "knn", "feature_extraction": "knn",
+               "extract_": "knn"}
+WIDTH, CROP, LARGE_CROP, LARGE_DIM = 0.25, 64, 128, 256
+TRANSFORMS = ("[{name: Resize, size: [64, 64]}, {name: ToTensor}, "
+              "{name: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}]")
 
 
 def png(seed):
@@ -79,6 +84,75 @@ def text_of(words):
     return text
 
 
+def block(tree, path):
+    """The lines of a list in what `sslrun check --tree` prints, without their dashes."""
+    lines, depth = tree.splitlines(), 0
+    at = 0
+    for key in path.split("."):
+        while at < len(lines) and not lines[at].startswith(f"{'  ' * depth}{key}:"):
+            at += 1
+        at, depth = at + 1, depth + 1
+    out = []
+    while at < len(lines) and lines[at].startswith("  " * depth + "- "):
+        out.append(lines[at].strip()[2:])
+        at += 1
+    return out
+
+
+def narrower(numbers, factor, first):
+    """Sizes of a head's layers: the first always follows the trunk, later ones where they are large."""
+    return [max(1, int(n * factor)) if i == 0 and first or n >= LARGE_DIM else n for i, n in enumerate(numbers)]
+
+
+def narrow_head(entry, factor):
+    def dims(found):
+        numbers = [int(n) for n in found[2].split(",")]
+        return found[1] + ", ".join(map(str, narrower(numbers, factor, True))) + "]"
+    entry = re.sub(r"(dims: *\[)([\d, ]+)\]", dims, entry)
+    return re.sub(r"(in_channels: *)(\d+)", lambda m: m[1] + str(int(int(m[2]) * factor)), entry)
+
+
+def narrow(tree):
+    """Overrides to a quarter of a ResNet's width, whatever multiple of it the file asks for."""
+    wide = re.search(r"\n    RESNETS:\n(?:      .*\n)*?      WIDTH_MULTIPLIER: ([\d.]+)", tree)
+    heads = block(tree, "MODEL.HEAD.PARAMS")
+    if not re.search(r"\n    NAME: resnet\n", tree) or not wide:
+        return []
+    factor = WIDTH / float(wide[1])
+    out = [f"MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER={WIDTH}"]
+    return out + ([f"MODEL.HEAD.PARAMS=[{', '.join(narrow_head(h, factor) for h in heads)}]"] if heads else [])
+
+
+def small_crops(tree, side):
+    """Sizes of 128 and more become 64, where no pooling of a layer is counted for the file's own."""
+    if block(tree, "MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP"):
+        return []
+    entries = block(tree, f"DATA.{side}.TRANSFORMS")
+    small = [re.sub(r"(size(?:_crops)?: *\[?)([\d, ]+)",
+                    lambda m: m[1] + ", ".join(str(CROP if int(n) >= LARGE_CROP else int(n))
+                                               for n in m[2].split(",") if n.strip()) +
+                    (", " if m[2].rstrip(" ").endswith(",") else ""), e) for e in entries]
+    return [f"DATA.{side}.TRANSFORMS=[{', '.join(small)}]"] if small != entries else []
+
+
+def completed(tree, verb):
+    """An evaluation of features reads both sides; VISSL's files often describe one."""
+    sides = ("TRAIN", "TEST") if verb != "train" else ()
+    return [f"DATA.{side}.TRANSFORMS={TRANSFORMS}" for side in sides
+            if not any("ToTensor" in e for e in block(tree, f"DATA.{side}.TRANSFORMS"))]
+
+
+def training(tree):
+    """One epoch at a constant rate; a file that only tests keeps its test."""
+    if re.search(r"^TEST_ONLY: true", tree, re.M):
+        return []
+    out = ["TEST_MODEL=False", "OPTIMIZER.num_epochs=1", "~OPTIMIZER.param_schedulers",
+           "+OPTIMIZER.param_schedulers.lr={name: constant, value: 0.001}"]
+    if "lr_head" in tree:
+        out += ["+OPTIMIZER.param_schedulers.lr_head={name: constant, value: 0.001}"]
+    return out
+
+
 def commands():
     for line in open(f"{HERE}/files.txt", encoding="utf-8"):
         if line.startswith(" "):
@@ -97,12 +171,13 @@ def keep(line, ran):
 
 def run(program, words, folder):
     verb = next((v for k, v in EVALUATIONS.items() if k in words[0]), "train")
-    args = [program, verb, *words, "--random", *data(folder, text_of(words)), f"CHECKPOINT.DIR={folder}/run",
-            "CHECKPOINT.AUTO_RESUME=False", "DATA.NUM_DATALOADER_WORKERS=1", "MODEL.WEIGHTS_INIT.PARAMS_FILE="]
+    tree = subprocess.run([program, "check", *words, "--tree"], cwd=HERE, capture_output=True, text=True).stdout
+    args = [program, verb, *words, "--random", *data(folder, text_of(words)), *narrow(tree),
+            *small_crops(tree, "TRAIN"), *small_crops(tree, "TEST"), *completed(tree, verb),
+            f"CHECKPOINT.DIR={folder}/run", "CHECKPOINT.AUTO_RESUME=False", "DATA.NUM_DATALOADER_WORKERS=1",
+            "MODEL.WEIGHTS_INIT.PARAMS_FILE="]
     if verb == "train":
-        args += ["TEST_MODEL=False", "OPTIMIZER.num_epochs=1", "~OPTIMIZER.param_schedulers",
-                 "+OPTIMIZER.param_schedulers.lr={name: constant, value: 0.001}",
-                 "+OPTIMIZER.param_schedulers.lr_head={name: constant, value: 0.001}"]
+        args += training(tree)
     began = time.time()
     done = subprocess.run(args, cwd=HERE, capture_output=True, text=True, timeout=1800)
     subprocess.run(["rm", "-rf", f"{folder}/run"], check=True)
