@@ -20,6 +20,7 @@ typedef enum {
     SR_RNG_SUBSET = 7,    // DATA_LIMIT
     SR_RNG_LOW_SHOT = 11, // few images a class: epoch = draw, sample = class, view = k
     SR_RNG_CLUSTER = 12,  // first centres of k-means, empty clusters
+    SR_RNG_SHUFFLE = 20,  // which replica encodes which image: epoch = iteration
     SR_RNG_TEST = 99,
 } SrRngPurpose;
 

@@ -50,6 +50,10 @@ typedef struct {
     // use_running, those of the batch.
     bool use_running;
     int64_t running_from;
+    // With several replicas each encodes images of all of them, by a permutation drawn every step, so
+    // that batch norms tell nothing of which rows belong together (MoCo, section 3.3).  Rows come back in
+    // their order.  Not for a run that learns.
+    bool shuffle;
 } SrModelRun;
 
 // A head of the loss's own (a predictor, a decoder): any head of heads/ over an output.  Its
@@ -76,7 +80,8 @@ struct SrLossContext {
     struct {
         int h, w;
     } views[SR_MAX_VIEWS]; // of each view, pixels
-    SrOutputs outputs;     // what the model gives for all views
+    // What the model gives for all views, or for the first SrLoss.student_views.
+    SrOutputs outputs; // what the model gives for all views
     // Input (batch) of I64: index of each image in the data set.
     SrNodeId sample_index;
     // Input (batch) of I64: the class of each image, or (batch, classes) of 1, 0, -1 where images
@@ -177,6 +182,7 @@ typedef struct SrLoss {
     const SrOption *options;
     size_t params_bytes;
     bool needs_labels;  // the outputs are class scores: the run has meters and test phases
+    int student_views;  // the model runs on the first so many views (MoCo: 1); 0: on all
     bool needs_samples; // n_samples must be known, in `check` too: memory banks
     // The loss of a replica depends on its own rows alone, and the step's loss is the mean over
     // replicas (as VISSL's processes have it): built for one replica, ctx->batch its images, and no

@@ -101,12 +101,21 @@ void sr_momentum_encoder_update(const SrMomentumEncoder *encoder, SrParams *para
     sr_parallel_for(encoder->n, update_pair, &update);
 }
 
-void sr_momentum_encoder_copy(const SrMomentumEncoder *encoder, SrParams *params) {
+static void copy(const SrMomentumEncoder *encoder, SrParams *params, bool statistics) {
     for (int i = 0; i < encoder->n; i++) {
         const SrParam *student = sr_params_at(params, encoder->student[i]);
-        memcpy(sr_params_at(params, encoder->teacher[i])->value, student->value,
-               (size_t)sr_shape_count(student->shape) * sizeof(float));
+        if (statistics || !encoder->running[i])
+            memcpy(sr_params_at(params, encoder->teacher[i])->value, student->value,
+                   (size_t)sr_shape_count(student->shape) * sizeof(float));
     }
+}
+
+void sr_momentum_encoder_copy(const SrMomentumEncoder *encoder, SrParams *params) {
+    copy(encoder, params, true);
+}
+
+void sr_momentum_encoder_copy_parameters(const SrMomentumEncoder *encoder, SrParams *params) {
+    copy(encoder, params, false);
 }
 
 double sr_momentum_cosine(double first, const SrLossStep *step) {

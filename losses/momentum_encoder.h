@@ -20,6 +20,8 @@ SrStatus sr_momentum_encoder_build(SrLossContext *ctx, const SrModelRun *run,
 
 // The teacher becomes the student, running statistics too: in `start` of a run that is not resumed.
 void sr_momentum_encoder_copy(const SrMomentumEncoder *encoder, SrParams *params);
+// Parameters alone: running statistics stay as they begin.
+void sr_momentum_encoder_copy_parameters(const SrMomentumEncoder *encoder, SrParams *params);
 void sr_momentum_encoder_update(const SrMomentumEncoder *encoder, SrParams *params,
                                 double momentum);
 // 1 - (1 - first) (cos(pi k / K) + 1) / 2 at step k of K: from `first` to 1 (BYOL, arXiv:2006.07733, section

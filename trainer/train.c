@@ -482,7 +482,8 @@ static void say_epochs(const Train *t) {
     const SrSplit *s = &t->run->train;
     int64_t n =
         t->config->train.data_limit > 0 ? t->config->train.data_limit : s->source->length(s->set);
-    int64_t shown = t->run->steps_per_epoch * t->run->step_images;
+    int64_t whole = t->run->steps_per_epoch * t->run->step_images,
+            shown = t->config->replicas > 1 ? whole : sr_loader_length(s->loader);
     n -= shown;
     if (n > 0)
         snprintf(left, sizeof left, " (%lld images fill no batch and are left out: %s)",

@@ -19,6 +19,8 @@ static const SrLossServices services = {.run = run_teacher};
 static SrStatus options_of(LossCase *r, void **params) {
     const SrYaml *map = sr_yaml_find_path(r->c->config, r->kind->subtree);
     SrYaml *given = NULL;
+    if (!sr_yaml_find(r->c->config, "LOSS"))
+        map = r->c->config;
     if (r->options) {
         SR_TRY(sr_yaml_parse(r->c->arena, r->options, strlen(r->options), "golden", &given));
         map = given;
@@ -36,7 +38,7 @@ static SrStatus build(LossCase *r) {
     r->ctx = (SrLossContext){.builder = r->builder,
                              .name = r->kind->name,
                              .batch = r->batch,
-                             .replicas = 1,
+                             .replicas = SR_MAX(r->replicas, 1),
                              .n_views = r->n_views,
                              .sample_index = SR_NO_NODE,
                              .labels = SR_NO_NODE,

@@ -9,12 +9,13 @@
 typedef struct {
     SrGoldenCase *c;
     const SrLoss *kind;
-    int batch, n_views;
-    const char *name; // of the model's output: "embedding"
-    SrShape shape;    // its shape, rows of all views
-    SrShape teacher;  // of what a further forward of the model gives; rank 0: there is none
+    int batch, n_views; // batch: of all replicas
+    int replicas;       // 0: one
+    const char *name;   // of the model's output: "embedding"
+    SrShape shape;      // its shape, rows of all views
+    SrShape teacher;    // of what a further forward of the model gives; rank 0: there is none
     const char *teacher_name;
-    const char *options; // flow YAML; NULL: config.LOSS.<name> of the case
+    const char *options; // flow YAML; NULL: LOSS.<name> of the case's config, or all of it
     // filled
     SrParams *params;
     SrGraph *graph;

@@ -43,7 +43,7 @@ SrStatus tiny_model_start_world(TinyModel *t, int replicas, const char *model, c
     SrPlanOptions options = {.mode = SR_MODE_TRAIN};
     SR_TRY(sr_replicas_compile(&t->graph, &options, &t->plan, &t->loss_plan));
     if (replicas > 1)
-        SR_TRY(sr_replicas_new(&t->graph, t->plan, t->loss_plan, &t->replicas));
+        SR_TRY(sr_replicas_new(&t->graph, t->plan, t->loss_plan, 1, &t->replicas));
     t->step = (SrStep){.params = params,
                        .graph = &t->graph,
                        .plan = t->plan,

@@ -32,7 +32,6 @@ const SrOption sr__schema_loss[] = {
                  "DROP_LAST: True, BATCHSIZE_PER_REPLICA: 256, num_crops: 2, temperature: 0.1,"
                  " num_clusters: [3000, 3000, 3000], kmeans_iters: 10,"
                  " memory_params: {crops_for_mb: [0], embedding_dim: 128}, num_train_samples: -1"),
-    UNBUILT_LOSS("moco_loss", "embedding_dim: 128, queue_size: 65536, momentum: 0.999, temperature: 0.2"),
     UNBUILT_LOSS("swav_distillation_loss",
                  "temperature: 0.1, use_double_precision: False, num_iters: 3, epsilon: 0.03, num_crops: 6,"
                  " num_prototypes: [3000], temp_hard_assignment_iters: 0, local_queue_length: 0, queue_start_iter: 0,"

@@ -33,7 +33,7 @@ SrNodeId sr__model_cross(SrModel *model, SrBuilder *loss, SrNodeId node, bool le
     shape.d[0] *= train->replicas;
     snprintf(name, sizeof name, "rows%d", train->n_rows);
     SrNodeId world = sr_build_input(loss, name, shape, from->dtype);
-    train->rows[train->n_rows++] = (SrRowsLink){node, world, learns};
+    train->rows[train->n_rows++] = (SrRowsLink){node, world, learns, false};
     return world;
 }
 
@@ -60,6 +60,20 @@ static SrStatus back(SrLossContext *ctx, SrNodeId x, SrNodeId *out) {
 
 // ---- services
 
+// The view's twin for images in the order of the step's permutation.
+static SrNodeId shuffled_view(SrModel *model, int view) {
+    SrTrainGraph *train = model->train;
+    char name[32];
+    for (int i = 0; i < train->n_shuffled; i++)
+        if (train->shuffled[i].view == view)
+            return train->shuffled[i].input;
+    snprintf(name, sizeof name, "shuffled%d", view);
+    SrShape shape = sr_build_shape(model->images, model->view_node[view]);
+    SrNodeId input = sr_build_input(model->images, name, shape, SR_F32);
+    train->shuffled[train->n_shuffled++] = (SrShuffledView){input, view};
+    return input;
+}
+
 // The same wiring under the loss's own prefix.
 static SrStatus run(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out) {
     SrModel *model = ctx->model;
@@ -70,10 +84,16 @@ static SrStatus run(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out) {
                                "%s runs the model on the images, which a frozen trunk's heads do "
                                "not see: MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY=False",
                                ctx->name);
-    for (int i = 0; i < n; i++)
-        inputs[i] = model->view_node[run->views ? run->views[i] : i];
+    bool shuffle = run->shuffle && model->train->graph != model->train->loss_graph;
+    int first = model->train->n_rows;
+    for (int i = 0; i < n; i++) {
+        int view = run->views ? run->views[i] : i;
+        inputs[i] = shuffle ? shuffled_view(model, view) : model->view_node[view];
+    }
     SR_TRY(sr_model_forward(model, model->images, run, inputs, n, out));
-    sr__model_cross_all(model, ctx->builder, out, run->trainable);
+    sr__model_cross_all(model, ctx->builder, out, run->trainable && !shuffle);
+    for (int i = first; i < model->train->n_rows; i++)
+        model->train->rows[i].shuffled = shuffle;
     return sr_builder_status(ctx->builder);
 }
 

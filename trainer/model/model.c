@@ -173,12 +173,13 @@ static SrStatus build_inputs(SrModel *model, SrBuilder *b, const Inputs *in, SrN
     return sr_builder_status(b);
 }
 
-static SrStatus build_outputs(SrModel *model, SrBuilder *b, const Inputs *in, SrNodeId *nodes,
-                              SrOutputs *out) {
+// The first `n_run` views go through the model; 0: all.
+static SrStatus build_outputs(SrModel *model, SrBuilder *b, const Inputs *in, int n_run,
+                              SrNodeId *nodes, SrOutputs *out) {
     SrModelRun run = {.trainable = true};
     SR_TRY(build_inputs(model, b, in, nodes));
     return in->features ? sr__model_heads(model, b, nodes, in->n, out)
-                        : sr_model_forward(model, b, &run, nodes, in->n, out);
+                        : sr_model_forward(model, b, &run, nodes, n_run ? n_run : in->n, out);
 }
 
 static void copy_nodes(const SrOutputs *outputs, SrNodeId *nodes, int *n) {
@@ -211,7 +212,8 @@ static SrStatus build_into(SrModel *model, SrBuilder *images, SrBuilder *loss, c
     model->images = images;
     model->train = out;
     build_targets(model, images, in, out);
-    SR_TRY(build_outputs(model, images, in, out->views, &ctx.outputs));
+    SR_TRY(build_outputs(model, images, in, SR_MIN(model->loss->student_views, in->n), out->views,
+                         &ctx.outputs));
     sr__model_cross_all(model, loss, &ctx.outputs, true);
     copy_nodes(&ctx.outputs, out->outputs, &out->n_model_outputs);
     out->n_outputs = out->n_model_outputs;
@@ -423,7 +425,7 @@ static SrStatus build_output_graph(SrModel *model, const Inputs *in, SrOutputGra
         SR_FAIL(SR_ERR_CONFIG, "%d crops an image; 1 to %d are possible", in->n, SR_MAX_VIEWS);
     SR_TRY(new_graph(model, &out->graph));
     SR_TRY(sr_builder_new(out->graph, &b));
-    SR_TRY_GOTO(build_outputs(model, b, in, out->views, &outputs));
+    SR_TRY_GOTO(build_outputs(model, b, in, 0, out->views, &outputs));
     copy_nodes(&outputs, out->outputs, &out->n_outputs);
     SR_TRY_GOTO(freeze_named(model));
 done:

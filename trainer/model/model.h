@@ -26,7 +26,14 @@ typedef struct {
     SrNodeId replica; // (V n, ...) in the graph of the images
     SrNodeId world;   // (V R n, ...) in the loss's graph
     bool learns;      // and gradients go back
+    bool shuffled;    // of images of all replicas, in the step's permutation
 } SrRowsLink;
+
+// An input of the images' graph that holds a view of other replicas' images.
+typedef struct {
+    SrNodeId input;
+    int view;
+} SrShuffledView;
 
 // ---- the training graph: views -> trunk passes -> concatenated features -> heads -> loss
 typedef struct {
@@ -37,6 +44,8 @@ typedef struct {
     SrGraph *loss_graph;
     SrRowsLink rows[SR_MAX_ROWS];
     int n_rows;
+    SrShuffledView shuffled[SR_MAX_VIEWS];
+    int n_shuffled;
     SrNodeId views[SR_MAX_VIEWS]; // inputs, one a crop: (N, H_v, W_v, 3)
     int n_views;
     SrNodeId sample_index;

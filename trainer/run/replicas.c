@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/rng.h"
 #include "trainer/run/graph_state.h"
 
 enum { MAX_LEVELS = 21 }; // 2^20 replicas
@@ -25,7 +26,8 @@ struct SrReplicas {
     float *own; // (grads) gradients of the loss graph's own parameters, NULL if it has none
     SrLossValue values[SR_LOSS_MAX_KEPT];
     int n_values;
-    double loss; // sum over replicas
+    uint32_t *order; // (n * batch) image at each place of the shuffled views
+    uint64_t seed;
 };
 
 // ---- plans
@@ -153,6 +155,7 @@ static SrStatus allocate(SrReplicas *r) {
     bool ok = (r->images = sr_map((size_t)r->n * r->input_bytes)) != NULL;
     ok = ok && (r->begin = sr_alloc(r->state.bytes + 1));
     ok = ok && (r->first = sr_alloc(r->state.bytes + 1));
+    ok = ok && (r->order = sr_calloc((size_t)(r->n * g->batch), sizeof *r->order));
     for (int i = 0; ok && i < r->levels; i++)
         ok = (r->sums[i] = sr_alloc(block)) != NULL;
     if (ok && loss_learns(g))
@@ -171,7 +174,8 @@ static SrStatus allocate(SrReplicas *r) {
     return SR_OK;
 }
 
-SrStatus sr_replicas_new(const SrTrainGraph *g, SrPlan *plan, SrPlan *loss_plan, SrReplicas **out) {
+SrStatus sr_replicas_new(const SrTrainGraph *g, SrPlan *plan, SrPlan *loss_plan, uint64_t seed,
+                         SrReplicas **out) {
     SrReplicas *r = sr_calloc(1, sizeof *r);
     *out = NULL;
     if (!r)
@@ -181,6 +185,7 @@ SrStatus sr_replicas_new(const SrTrainGraph *g, SrPlan *plan, SrPlan *loss_plan,
     r->plan = plan;
     r->loss_plan = loss_plan;
     r->n = g->replicas;
+    r->seed = seed;
     list_inputs(r);
     r->grads = count_grads(r->params);
     r->levels = levels_of(r->n - 1);
@@ -202,6 +207,7 @@ void sr_replicas_free(SrReplicas *r) {
     sr_graph_state_deinit(&r->state);
     sr_free(r->begin);
     sr_free(r->first);
+    sr_free(r->order);
     for (int i = 0; i < r->levels; i++)
         sr_free(r->sums[i]);
     sr_free(r->own);
@@ -231,6 +237,45 @@ const int64_t *sr_replicas_labels(const SrReplicas *r, int replica) {
     return (const int64_t *)(r->images + (size_t)(replica + 1) * r->input_bytes - bytes);
 }
 
+// Where the image of that view starts among the kept ones.
+static const char *kept_image(const SrReplicas *r, int view, int image) {
+    const SrGraph *graph = r->graph->graph;
+    const char *at = r->images + (size_t)(image / r->graph->batch) * r->input_bytes;
+    for (int v = 0; v < view; v++)
+        at += bytes_of(graph, r->graph->views[v]);
+    size_t bytes = bytes_of(graph, r->graph->views[view]) / (size_t)r->graph->batch;
+    return at + (size_t)(image % r->graph->batch) * bytes;
+}
+
+static void fill_shuffled(SrReplicas *r, int replica) {
+    const SrTrainGraph *g = r->graph;
+    for (int k = 0; k < g->n_shuffled; k++) {
+        char *to = sr_plan_input(r->plan, g->shuffled[k].input).data;
+        size_t bytes = bytes_of(g->graph, g->shuffled[k].input) / (size_t)g->batch;
+        for (int i = 0; i < g->batch; i++)
+            memcpy(to + (size_t)i * bytes,
+                   kept_image(r, g->shuffled[k].view, (int)r->order[replica * g->batch + i]),
+                   bytes);
+    }
+}
+
+// The same for every run of the step, whoever runs it.
+static void draw_order(SrReplicas *r, int64_t iteration) {
+    SrRng rng = sr_rng(r->seed, SR_RNG_SHUFFLE, (uint64_t)iteration, 0, 0, 0);
+    if (r->graph->n_shuffled > 0)
+        sr_rng_permutation(&rng, r->order, (uint32_t)(r->n * r->graph->batch));
+}
+
+// The rows of a shuffled node back to their images' places.
+static void unshuffle_rows(const SrReplicas *r, int replica, SrTensor own, SrTensor world) {
+    int n = r->graph->batch;
+    size_t row = (size_t)(sr_shape_count(own.shape) / own.shape.d[0]) * sr_dtype_bytes(own.dtype);
+    for (int k = 0; k < own.shape.d[0]; k++) {
+        size_t to = (size_t)(k / n) * (size_t)(r->n * n) + r->order[replica * n + k % n];
+        memcpy((char *)world.data + to * row, (char *)own.data + (size_t)k * row, row);
+    }
+}
+
 // The rows of a replica between its node and the world's: both view-major, row = view * batch + image.
 static void move_rows(const SrReplicas *r, int replica, SrTensor own, SrTensor world, bool out) {
     int n = r->graph->batch, views = own.shape.d[0] / n;
@@ -245,9 +290,14 @@ static void move_rows(const SrReplicas *r, int replica, SrTensor own, SrTensor w
 
 static void gather_rows(const SrReplicas *r, int replica) {
     const SrTrainGraph *g = r->graph;
-    for (int i = 0; i < g->n_rows; i++)
-        move_rows(r, replica, sr_plan_output(r->plan, g->rows[i].replica),
-                  sr_plan_input(r->loss_plan, g->rows[i].world), true);
+    for (int i = 0; i < g->n_rows; i++) {
+        SrTensor own = sr_plan_output(r->plan, g->rows[i].replica),
+                 world = sr_plan_input(r->loss_plan, g->rows[i].world);
+        if (g->rows[i].shuffled)
+            unshuffle_rows(r, replica, own, world);
+        else
+            move_rows(r, replica, own, world, true);
+    }
 }
 
 static void seed_rows(const SrReplicas *r, int replica) {
@@ -319,6 +369,7 @@ static void divide_grads(SrReplicas *r) {
 // Every replica starts from the statistics that replica 0 left, and leaves none of its own.
 static void run_forward(SrReplicas *r, int replica, int64_t iteration) {
     move_inputs(r, replica, false);
+    fill_shuffled(r, replica);
     sr_graph_state_restore(&r->state, r->begin);
     sr_plan_set_replica(r->plan, replica);
     sr_plan_forward(r->plan, iteration);
@@ -350,6 +401,7 @@ static double independent(SrReplicas *r, int64_t iteration, const SrReplicaHook 
 
 double sr_replicas_forward(SrReplicas *r, int64_t iteration, const SrReplicaHook *hook) {
     double loss;
+    draw_order(r, iteration);
     sr_graph_state_save(&r->state, r->begin);
     if (!r->loss_plan) {
         loss = independent(r, iteration, hook);

@@ -26,7 +26,7 @@ SrStatus sr_replicas_compile(const SrTrainGraph *graph, const SrPlanOptions *opt
 size_t sr_replicas_bytes(const SrTrainGraph *graph);
 
 // Borrows everything.  For graph->replicas > 1, parameters allocated.
-SrStatus sr_replicas_new(const SrTrainGraph *graph, SrPlan *plan, SrPlan *loss_plan,
+SrStatus sr_replicas_new(const SrTrainGraph *graph, SrPlan *plan, SrPlan *loss_plan, uint64_t seed,
                          SrReplicas **out);
 void sr_replicas_free(SrReplicas *replicas);
 

@@ -237,7 +237,8 @@ static SrStatus open_all(SrRun *run) {
     run->cost.optimizer_bytes = sr_optim_bytes(run->optim);
     SR_TRY(sr_run_compile(run, false, &run->plan, &run->loss_plan));
     if (run->graph.replicas > 1)
-        SR_TRY(sr_replicas_new(&run->graph, run->plan, run->loss_plan, &run->replicas));
+        SR_TRY(sr_replicas_new(&run->graph, run->plan, run->loss_plan, run->config->seed,
+                               &run->replicas));
     SrPlan *none; // a tail has one replica
     if (run->tail.batch > 0)
         SR_TRY(sr__run_compile(run, &run->tail.graph, false, &run->tail.plan, &none));

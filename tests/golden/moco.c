@@ -1,0 +1,117 @@
+// MoCo's loss: queries and keys in; loss, gradient of the queries and the queue after each step compared.
+// dist_moco: queries and keys of two replicas in their order.  VISSL's processes begin with queues of
+// their own, drawn by unlike generators, which ends when both have been filled with the same keys; so the
+// case is run once with each replica's queue, and that replica's rows are compared.
+#include <string.h>
+
+#include "tests/golden/loss_case.h"
+#include "tests/golden/table.h"
+
+typedef struct {
+    LossCase r;
+    int n, D; // images and numbers of a replica
+    int own;  // the replica that is compared; -1 where names have none
+} MocoRun;
+
+static const char *tensor(MocoRun *m, int replica, const char *what, int step) {
+    SrArena *arena = m->r.c->arena;
+    const char *name = replica < 0 ? sr_arena_printf(arena, "%s%d", what, step)
+                                   : sr_arena_printf(arena, "r%d.%s%d", replica, what, step);
+    return name ? name : "";
+}
+
+// Rows of all replicas, one behind the other; NULL if one is missing.
+static float *gather(MocoRun *m, const char *what, int step) {
+    int64_t one = (int64_t)m->n * m->D, n;
+    float *all = sr_arena_alloc(m->r.c->arena, (size_t)(one * m->r.replicas) * sizeof *all);
+    for (int k = 0; all && k < m->r.replicas; k++) {
+        const float *x = golden_floats(m->r.c, tensor(m, m->own < 0 ? -1 : k, what, step), &n);
+        if (!x || n != one)
+            return NULL;
+        memcpy(all + k * one, x, (size_t)one * sizeof *x);
+    }
+    return all;
+}
+
+// Where a key is found almost surely the reference's float32 has lost digits: its loss is a difference of
+// logits up to 1 / temperature, its gradient has the factor 1 - p with p close to 1.
+static double reference_loss(MocoRun *m, int step) {
+    int64_t n;
+    const float *loss = golden_floats(m->r.c, tensor(m, m->own, "loss", step), &n);
+    return loss ? (double)loss[0] : 1;
+}
+
+// Each replica's loss is the mean over its own images, ours over all: a gradient of ours is its share, and
+// its loss is no number of ours.
+static SrStatus compare(MocoRun *m, int step) {
+    int64_t n = (int64_t)m->n * m->D;
+    double loss = reference_loss(m, step);
+    const float *grad = loss_case_gradient(&m->r) + SR_MAX(m->own, 0) * n;
+    float *scaled = sr_arena_copy(m->r.c->arena, grad, (size_t)n * sizeof *grad);
+    if (!scaled)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a gradient");
+    for (int64_t k = 0; k < n; k++)
+        scaled[k] *= (float)m->r.replicas;
+    if (m->own < 0)
+        SR_TRY(
+            golden_number(m->r.c, "loss", loss_case_value(&m->r), loss, GOLDEN_GRAD + 5e-7 / loss));
+    return golden_compare(m->r.c, tensor(m, m->own, m->own < 0 ? "grad" : "grad_query", step),
+                          scaled, n, GOLDEN_GRAD + 1.2e-7 / loss);
+}
+
+static const SrParam *queue_of(MocoRun *m) {
+    return sr_params_at(m->r.params, sr_params_find(m->r.params, "loss.queue"));
+}
+
+static SrStatus open_run(MocoRun *m) {
+    static const char *const names[][2] = {
+        {"query0", "queue_init"}, {"r0.query0", "r0.queue_init"}, {"r1.query0", "r1.queue_init"}};
+    LossCase *r = &m->r;
+    int64_t n;
+    const SrTensor *q = golden_tensor(r->c, names[m->own + 1][0]);
+    const float *queue = golden_floats(r->c, names[m->own + 1][1], &n);
+    if (!q || !queue)
+        SR_FAIL(SR_ERR_RUN, "the case has no queries or no queue");
+    r->replicas = m->own < 0 ? 1 : 2;
+    m->n = q->shape.d[0];
+    m->D = q->shape.d[1];
+    r->batch = r->replicas * m->n;
+    r->shape = r->teacher = SR_SHAPE(r->batch, m->D);
+    SR_TRY(sr_loss_find("moco_loss", &r->kind));
+    SR_TRY(loss_case_open(r));
+    if (sr_shape_count(queue_of(m)->shape) != n)
+        SR_FAIL(SR_ERR_RUN, "the queue has another size");
+    memcpy(queue_of(m)->value, queue, (size_t)n * sizeof *queue);
+    return SR_OK;
+}
+
+static SrStatus steps(MocoRun *m) {
+    SR_TRY(open_run(m));
+    for (int step = 0; golden_tensor(m->r.c, tensor(m, m->own, "queue", step)); step++) {
+        SR_TRY(loss_case_step(&m->r, gather(m, "query", step), gather(m, "key", step), step, 100));
+        SR_TRY(compare(m, step));
+        SR_TRY(golden_compare(m->r.c, tensor(m, m->own, "queue", step), queue_of(m)->value,
+                              sr_shape_count(queue_of(m)->shape), GOLDEN_GRAD));
+    }
+    return SR_OK;
+}
+
+static SrStatus run_as(SrGoldenCase *c, int own) {
+    MocoRun m = {.r = {.c = c, .n_views = 2, .name = "embedding", .teacher_name = "embedding"},
+                 .own = own};
+    SrStatus status = steps(&m);
+    loss_case_close(&m.r);
+    return status;
+}
+
+static SrStatus run(SrGoldenCase *c) {
+    if (!golden_tensor(c, "r0.query0"))
+        return run_as(c, -1);
+    SR_TRY(run_as(c, 0));
+    return run_as(c, 1);
+}
+
+const SrGolden sr_golden_moco = {
+    .prefixes = {"moco_0", "moco_1", "dist_moco"},
+    .run = run,
+};
