@@ -12,6 +12,7 @@ static const int sizes[] = {8, 8};
 #define SIMCLR \
     "name: simclr_info_nce_loss, simclr_info_nce_loss: {buffer_params: {embedding_dim: 8}}"
 #define CLASSES "name: CrossEntropyLoss"
+#define MOCO "name: moco_loss, moco_loss: {embedding_dim: 8, queue_size: 24, momentum: 0.9}"
 
 static void check_same_tables(TinyModel *a, TinyModel *b, double tolerance) {
     SrParams *x = sr_model_params(a->model), *y = sr_model_params(b->model);
@@ -44,6 +45,8 @@ static void test_equals_one_batch(void **state) {
             continue;
         check_equals_one_batch(SIMCLR, 2, replicas);
         check_equals_one_batch(CLASSES, 1, replicas);
+        check_equals_one_batch(MOCO, 2,
+                               replicas); // keys of shuffled images come back to their places
     }
 }
 

@@ -46,4 +46,41 @@ static void test_names(void **state) {
     sr_arena_deinit(&arena);
 }
 
-SR_TESTS(sharding, unit(test_names_in_a_configuration), unit(test_names))
+static int replicas_of(const char *yaml) {
+    SrConfig *config = NULL;
+    CHECK_OK(sr_config_parse(yaml, "test.yaml", NULL, 0, &config));
+    int replicas = config->replicas;
+    // What is saved asks for the same world again.
+    CHECK_INT(sr_tree_int(config->tree, "DISTRIBUTED.NUM_NODES", 0), 1);
+    CHECK_INT(sr_tree_int(config->tree, "DISTRIBUTED.NUM_PROC_PER_NODE", 0), replicas);
+    sr_config_free(config);
+    return replicas;
+}
+
+#define HEAD "MODEL: {HEAD: {PARAMS: [[mlp, {dims: [2048, 10]}]]}}\n"
+#define WORLD HEAD "DISTRIBUTED: {NUM_NODES: 2, NUM_PROC_PER_NODE: 4"
+
+// The learning rate follows the images of all replicas.
+static void test_replicas(void **state) {
+    (void)state;
+    SrConfig *config = NULL;
+    CHECK_INT(replicas_of(WORLD "}\n"), 1);
+    CHECK_INT(replicas_of(WORLD ", REPLICAS: auto}\n"), 1);
+    CHECK_INT(replicas_of(WORLD ", REPLICAS: recipe}\n"), 8);
+    CHECK_INT(replicas_of(WORLD ", REPLICAS: 3}\n"), 3);
+    CHECK_FAILS(sr_config_parse(WORLD ", REPLICAS: 0}\n", "test.yaml", NULL, 0, &config),
+                SR_ERR_CONFIG, "DISTRIBUTED.REPLICAS");
+    CHECK_FAILS(sr_config_parse(WORLD ", REPLICAS: all}\n", "test.yaml", NULL, 0, &config),
+                SR_ERR_CONFIG, "recipe or auto");
+    CHECK_OK(sr_config_parse(
+        HEAD "DISTRIBUTED: {REPLICAS: 4}\nDATA: {TRAIN: {BATCHSIZE_PER_REPLICA: 128}}\nOPTIMIZER: "
+             "{param_schedulers: {lr: {name: constant, value: 0.1, auto_lr_scaling: {auto_scale: "
+             "True, base_value: 0.1, base_lr_batch_size: 256}}}}\n",
+        "test.yaml", NULL, 0, &config));
+    double value = 0;
+    CHECK_OK(sr_tree_number(config->optimizer.lr, "value", "lr", &value));
+    CHECK_NEAR(value, 0.2, 1e-12);
+    sr_config_free(config);
+}
+
+SR_TESTS(sharding, unit(test_replicas), unit(test_names_in_a_configuration), unit(test_names))

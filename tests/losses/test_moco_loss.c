@@ -1,0 +1,112 @@
+// moco_loss beyond the golden cases: what the key encoder begins with and how it follows, which views are
+// run, what enters the queue, which images a replica encodes, and what is refused.
+#include "tests/check.h"
+
+#include "base/text.h"
+#include "tests/trainer/tiny_model.h"
+
+static const int sizes[] = {16, 16};
+#define MODEL TINY_TRUNK ", HEAD: {PARAMS: [[mlp, {dims: [32, 8]}]]}"
+#define LOSS "name: moco_loss, moco_loss: {embedding_dim: 8, queue_size: 16, momentum: 0.9}"
+#define PREFIX "loss.moco_encoder."
+#define CONV "trunk._feature_blocks.layer2.0.conv1.weight"
+#define MEAN "trunk._feature_blocks.bn1.running_mean"
+
+static const float *values(TinyModel *t, const char *name) {
+    const SrParam *p = tiny_model_param(t, name);
+    if (!p)
+        fail_msg("no parameter %s", name);
+    return p->value;
+}
+
+static void test_follows(void **state) {
+    (void)state;
+    TinyModel t;
+    CHECK_OK(tiny_model_start(&t, MODEL, LOSS, 4, 2, sizes));
+    double first = (double)values(&t, CONV)[0];
+    CHECK_NEAR((double)values(&t, PREFIX CONV)[0], first, 0);
+    CHECK(!tiny_model_param(&t, PREFIX CONV)->trainable);
+    tiny_model_step(&t, 0.5);
+    CHECK_NEAR((double)values(&t, PREFIX CONV)[0], first, 0); // the first forward is that of a copy
+    double second = (double)values(&t, CONV)[0];
+    CHECK(fabs(second - first) > 1e-7);
+    tiny_model_step(&t, 0.5);
+    CHECK_NEAR((double)values(&t, PREFIX CONV)[0], 0.9 * first + 0.1 * second, 1e-7);
+    CHECK(values(&t, PREFIX MEAN)[0] != values(&t, MEAN)[0]); // statistics of its own
+    tiny_model_close(&t);
+}
+
+static double column_length(const float *queue, int column) {
+    double sum = 0;
+    for (int d = 0; d < 8; d++)
+        sum += (double)queue[d * 16 + column] * (double)queue[d * 16 + column];
+    return sqrt(sum);
+}
+
+static void test_queue(void **state) {
+    (void)state;
+    TinyModel t;
+    float before[8 * 16];
+    CHECK_OK(tiny_model_start(&t, MODEL, LOSS, 4, 2, sizes));
+    const float *queue = values(&t, "loss.queue"); // (8, 16)
+    const int64_t *pointer = tiny_model_param(&t, "loss.queue_ptr")->value;
+    memcpy(before, queue, sizeof before);
+    for (int j = 0; j < 16; j++)
+        CHECK_NEAR(column_length(queue, j), 1, 1e-6);
+    for (int step = 0; step < 5; step++) {
+        CHECK_INT(*pointer, step * 4 % 16);
+        tiny_model_step(&t, 0.1);
+        CHECK(step != 0 || (queue[0] != before[0] && queue[4] == before[4]));
+    }
+    for (int j = 0; j < 16; j++)
+        CHECK_NEAR(column_length(queue, j), 1, 1e-6);
+    tiny_model_close(&t);
+}
+
+// The model sees queries, the key encoder keys: batch norms have statistics of one view.
+static void test_views(void **state) {
+    (void)state;
+    TinyModel t;
+    CHECK_OK(tiny_model_start(&t, MODEL, LOSS, 4, 2, sizes));
+    CHECK_INT(sr_graph_at(t.graph.graph, t.graph.outputs[0])->shape.d[0], 4);
+    tiny_model_close(&t);
+}
+
+// With batch norms, who is normalised with whom shows: shuffled keys are not those of three batches of
+// their own.
+static void test_shuffle(void **state) {
+    (void)state;
+    TinyModel many, one;
+    float kept[8 * 4];
+    CHECK_OK(tiny_model_start(&one, MODEL, LOSS, 4, 2, sizes));
+    CHECK_OK(tiny_model_start_world(&many, 2, MODEL, LOSS, 4, 2, sizes));
+    tiny_model_step(&one, 0);
+    tiny_model_step(&many, 0);
+    for (int d = 0; d < 8; d++)
+        memcpy(kept + 4 * d, values(&many, "loss.queue") + 16 * d, 4 * sizeof *kept);
+    bool same = true; // keys of replica 0's images, which alone would be those of one replica
+    for (int d = 0; d < 8; d++)
+        same = same &&
+               memcmp(kept + 4 * d, values(&one, "loss.queue") + 16 * d, 4 * sizeof *kept) == 0;
+    CHECK(!same);
+    tiny_model_close(&one);
+    tiny_model_close(&many);
+}
+
+static void check_refused(const char *loss, int views, const char *text) {
+    TinyModel t;
+    const int three[] = {16, 16, 16};
+    CHECK_FAILS(tiny_model_open(&t, MODEL, loss, 4, views, three), SR_ERR_CONFIG, text);
+    tiny_model_close(&t);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    check_refused("name: moco_loss, moco_loss: {embedding_dim: 8, queue_size: 18}", 2,
+                  "queue_size is 18, but a step pushes 4 keys");
+    check_refused("name: moco_loss", 2, "embedding_dim is 128");
+    check_refused(LOSS, 3, "takes two views");
+}
+
+SR_TESTS(moco_loss, unit(test_follows), unit(test_queue), unit(test_views), unit(test_shuffle),
+         unit(test_refused))
