@@ -146,6 +146,12 @@ static int64_t draw_row(const double *nearest, int64_t n, SrRng *rng) {
     return (int64_t)sr_rng_below(rng, (uint32_t)n);
 }
 
+static void given_centres(const SrKmeansOptions *o, const SrMatrix *f, SrKmeans *km) {
+    for (int c = 0; c < o->k; c++)
+        memcpy(km->centre + (int64_t)c * f->d, f->x + o->first[c] * f->d,
+               (size_t)f->d * sizeof(float));
+}
+
 static SrStatus first_centres(const SrKmeansOptions *o, const SrMatrix *f, SrKmeans *km) {
     SrRng rng = sr_rng(o->seed, SR_RNG_CLUSTER, 0, 0, 0, 0);
     double *nearest = sr_alloc((size_t)f->n * sizeof *nearest);
@@ -252,7 +258,8 @@ static void iterate(const SrKmeansOptions *o, const SrMatrix *f, Lloyd *l, SrKme
     for (km->iterations = 0; km->iterations < o->iterations; km->iterations++) {
         assign(km, f, &l->work, l->label, l->distance);
         sort_rows(l->label, f->n, o->k, l->start, l->order);
-        fill_empty(o->k, f->n, l->start, l->distance, l->label);
+        if (!o->keep_empty)
+            fill_empty(o->k, f->n, l->start, l->distance, l->label);
         if (km->iterations > 0 && memcmp(l->label, l->last, (size_t)f->n * sizeof *l->label) == 0)
             return;
         sort_rows(l->label, f->n, o->k, l->start, l->order);
@@ -272,7 +279,7 @@ SrStatus sr_kmeans(const SrKmeansOptions *o, const SrMatrix *f, SrKmeans *out) {
     Lloyd *l = sr_calloc(1, sizeof *l);
     SrStatus status = out->centre && l ? lloyd_init(l, f->n, o->k) : out_of_memory(o->k);
     if (status == SR_OK)
-        status = first_centres(o, f, out);
+        status = o->first ? (given_centres(o, f, out), SR_OK) : first_centres(o, f, out);
     if (status == SR_OK)
         iterate(o, f, l, out);
     else

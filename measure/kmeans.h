@@ -14,6 +14,8 @@ typedef struct {
     int k, iterations;
     uint64_t seed;
     bool spherical; // centres have length 1 and are compared by their product: for rows of length 1
+    const int64_t *first; // (k) rows that are the first centres; NULL: k-means++
+    bool keep_empty;      // a cluster that empties keeps its centre
 } SrKmeansOptions;
 
 typedef struct {
@@ -23,7 +25,8 @@ typedef struct {
     int iterations; // done; fewer than asked when no row moves any more
 } SrKmeans;
 
-// Fewer rows than k: SR_ERR_CONFIG.  A cluster that empties gets the row that lies farthest from its centre.
+// Fewer rows than k: SR_ERR_CONFIG.  A cluster that empties gets the row that lies
+// farthest from its centre, unless keep_empty.
 SrStatus sr_kmeans(const SrKmeansOptions *options, const SrMatrix *rows, SrKmeans *out);
 void sr_kmeans_deinit(SrKmeans *kmeans);
 // label (n): the nearest centre.  distance (n), may be NULL: squared distance, or 1 - product.

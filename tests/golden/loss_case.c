@@ -44,6 +44,10 @@ static SrStatus build(LossCase *r) {
                              .labels = SR_NO_NODE,
                              .services = &services,
                              .model = r};
+    r->ctx.n_samples = r->n_samples;
+    if (r->n_samples > 0)
+        r->ctx.sample_index =
+            sr_build_input(r->builder, "sample_index", SR_SHAPE(r->batch), SR_I64);
     r->ctx.outputs.n = 1;
     r->ctx.outputs.v[0] = (SrOutput){.name = r->name, .node = r->x, .n_views = r->n_views};
     sr_builder_set_param_prefix(r->builder, "loss.");

@@ -15,6 +15,7 @@ typedef struct {
     SrShape shape;      // its shape, rows of all views
     SrShape teacher;    // of what a further forward of the model gives; rank 0: there is none
     const char *teacher_name;
+    int64_t n_samples;   // of the data set; > 0: there is an input of sample indices
     const char *options; // flow YAML; NULL: LOSS.<name> of the case's config, or all of it
     // filled
     SrParams *params;

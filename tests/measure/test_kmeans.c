@@ -30,7 +30,7 @@ static void test_planted(void **state) {
         test_rows_planted(&f, N, D, K, 15, 2);
         if (spherical)
             sr_matrix_normalize(&f, 0);
-        SrKmeansOptions o = {K, 50, 3, spherical};
+        SrKmeansOptions o = {.k = K, .iterations = 50, .seed = 3, .spherical = spherical};
         CHECK_OK(sr_kmeans(&o, &f, &km));
         CHECK_OK(sr_kmeans_assign(&km, &f, label, NULL));
         CHECK(same_partition(label, f.label, N, K));
@@ -59,7 +59,7 @@ static void test_threads_and_seeds(void **state) {
     int before = sr_parallel_threads();
     test_rows_planted(&f, N, D, 10, 0.3, 2);
     for (int i = 0; i < 3; i++) {
-        SrKmeansOptions o = {K, 6, i == 2 ? 1 : 0, false};
+        SrKmeansOptions o = {.k = K, .iterations = 6, .seed = i == 2};
         sr_parallel_set_threads(i + 1);
         CHECK_OK(sr_kmeans(&o, &f, &km[i]));
         CHECK_OK(sr_kmeans_assign(&km[i], &f, label[i], NULL));
@@ -95,7 +95,7 @@ static void test_few_rows(void **state) {
     int64_t label[6];
     SrMatrix f = {.n = 6, .d = 1, .x = x};
     SrKmeans km;
-    SrKmeansOptions o = {4, 10, 0, false};
+    SrKmeansOptions o = {.k = 4, .iterations = 10};
     CHECK_OK(sr_kmeans(&o, &f, &km));
     CHECK_OK(sr_kmeans_assign(&km, &f, label, NULL));
     CHECK(label[0] == label[3] && label[4] == label[5] && label[0] != label[4]);

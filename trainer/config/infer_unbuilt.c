@@ -5,16 +5,6 @@
 #include "base/text.h"
 #include "trainer/config/schema.h"
 
-// Its memory is filled in batches, so it must know how the loader cuts them.
-static SrStatus infer_deepcluster(SrInfer *in) {
-    const SrYaml *drop = sr_yaml_find_path(in->tree, "DATA.TRAIN.DROP_LAST");
-    if (drop)
-        SR_TRY(sr_infer_set(in, "DROP_LAST", drop));
-    SR_TRY(sr_infer_set_int(in, "BATCHSIZE_PER_REPLICA", in->batch));
-    SR_TRY(sr_infer_crops(in));
-    return sr_infer_force_collator(in, "multicrop_collator");
-}
-
 // Masks are drawn over the grid of patches, whose size the transformer knows.
 static SrStatus infer_mask_patches(SrInfer *in) {
     const SrYaml *patch = sr_yaml_find_path(in->tree, "MODEL.TRUNK.VISION_TRANSFORMERS.PATCH_SIZE"),
@@ -53,7 +43,6 @@ SrStatus (*sr__unbuilt_loss_rule(const char *loss))(SrInfer *in) {
         const char *loss;
         SrStatus (*rule)(SrInfer *in);
     } rules[] = {
-        {"deepclusterv2_loss", infer_deepcluster},
         {"ibot_loss", infer_ibot},
     };
     for (int i = 0; i < SR_COUNT(rules); i++)

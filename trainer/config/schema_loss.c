@@ -28,10 +28,6 @@ const SrOption sr__schema_loss[] = {
                  " mim_start_epoch: 0, num_global_crops: 2, num_local_crops: 8, out_dim: 8192, patch_out_dim: 8192,"
                  " num_epochs: 10"),
     UNBUILT_LOSS("msn_loss", "momentum: 0.996, temperature: 0.1, output_dim: 1024"),
-    UNBUILT_LOSS("deepclusterv2_loss",
-                 "DROP_LAST: True, BATCHSIZE_PER_REPLICA: 256, num_crops: 2, temperature: 0.1,"
-                 " num_clusters: [3000, 3000, 3000], kmeans_iters: 10,"
-                 " memory_params: {crops_for_mb: [0], embedding_dim: 128}, num_train_samples: -1"),
     UNBUILT_LOSS("swav_distillation_loss",
                  "temperature: 0.1, use_double_precision: False, num_iters: 3, epsilon: 0.03, num_crops: 6,"
                  " num_prototypes: [3000], temp_hard_assignment_iters: 0, local_queue_length: 0, queue_start_iter: 0,"

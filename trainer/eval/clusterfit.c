@@ -87,7 +87,8 @@ done:
 // The rows that the centres are made from: all, or a drawn part.
 static SrStatus fit(Run *r, const SrMatrix *f) {
     const SrClusterConfig *c = r->config;
-    SrKmeansOptions o = {c->clusters, c->iterations, r->seed, c->spherical};
+    SrKmeansOptions o = {
+        .k = c->clusters, .iterations = c->iterations, .seed = r->seed, .spherical = c->spherical};
     if (c->limit < 0 || c->limit >= f->n)
         return sr_kmeans(&o, f, &r->km);
     SrMatrix part = {0};

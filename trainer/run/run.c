@@ -80,13 +80,23 @@ static bool needs_samples(const SrConfig *config) {
     return config->learns && sr_loss_find(config->loss_name, &loss) == SR_OK && loss->needs_samples;
 }
 
+// `check` of a file that names no images yet, as VISSL's, whose data sets stand in a catalogue: as many as ImageNet.
+static SrStatus count_samples(const SrRun *run, int64_t *samples) {
+    enum { IMAGENET = 1281167 };
+    if (run->mode != SR_RUN_CHECK || run->config->train.data_paths.n > 0)
+        return sr_split_train_length(run->config, samples);
+    *samples = IMAGENET;
+    sr_info("DATA.TRAIN.DATA_PATHS is empty: the memory bank is counted for %d images", IMAGENET);
+    return SR_OK;
+}
+
 // Memory banks are as long as the training set, so the number of images is part of the model.
 static SrStatus build_model(SrRun *run) {
     const SrSplit *d = &run->train;
     int64_t samples = d->loader ? sr_loader_samples(d->loader) : 0;
     SR_TRY(sr_model_new(run->config, &run->model));
     if (!d->loader && needs_samples(run->config))
-        SR_TRY(sr_split_train_length(run->config, &samples));
+        SR_TRY(count_samples(run, &samples));
     sr_model_set_targets(run->model, d->n_targets);
     sr_model_set_rows(run->model, d->rows);
     if (forward_only(run))
