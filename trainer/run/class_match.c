@@ -70,12 +70,19 @@ static SrStatus refuse(const SrSplit *train, const SrSplit *test, const int64_t 
     return status;
 }
 
+// Labels that transforms make have no names; run.c asks whether both sides have them.
+static bool makes_labels(const SrSplit *split) {
+    return split->pipeline && sr_pipeline_classes(split->pipeline) > 0;
+}
+
 SrStatus sr_class_match(const SrSplit *train, const SrSplit *test, SrArena *arena,
                         const int64_t **map) {
     *map = NULL;
     if (!train || !train->source || train->classes < 1 || test->classes < 1)
         return SR_OK;
     if (test->source->targets && test->source->targets(test->set, 0))
+        return SR_OK;
+    if (makes_labels(train) || makes_labels(test))
         return SR_OK;
     size_t n = (size_t)test->classes;
     int64_t *to = sr_arena_alloc(arena, n * sizeof *to);
