@@ -80,6 +80,8 @@ SrStatus sr_class_match(const SrSplit *train, const SrSplit *test, SrArena *aren
     *map = NULL;
     if (!train || !train->source || train->classes < 1 || test->classes < 1)
         return SR_OK;
+    if (train->pipeline && sr_pipeline_classes(train->pipeline) > 0)
+        return SR_OK; // labels come from the transforms, whatever the folders are called
     if (test->source->targets && test->source->targets(test->set, 0))
         return SR_OK;
     if (makes_labels(train) || makes_labels(test))
