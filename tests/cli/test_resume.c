@@ -126,23 +126,31 @@ static void test_threads(void **state) {
     temp_dir_remove(two);
 }
 
-// bfloat16: a whole run with two threads, and one with one thread that is killed on its way.
-static void test_bf16(void **state) {
-    (void)state;
-    const char *amp = "MODEL.AMP_PARAMS.USE_AMP=True";
+// A whole run with two threads, and one with one thread that is killed on its way; the log says `text`.
+static void check_killed_run(const char *setting, const char *text) {
     char whole[64], dir[64], err[1 << 14];
     temp_dir_make(whole);
     temp_dir_make(dir);
     double began = now_ms();
-    finish_run_with(whole, 2, amp);
+    finish_run_with(whole, 2, setting);
     program_read(whole, "err", err, sizeof err);
-    CHECK(strstr(err, "bfloat16"));
+    CHECK(strstr(err, text));
     double length = now_ms() - began;
-    kill_run_midway(dir, amp, length);
-    finish_run_with(dir, 1, amp);
+    kill_run_midway(dir, setting, length);
+    finish_run_with(dir, 1, setting);
     check_same_final(whole, dir);
     temp_dir_remove(whole);
     temp_dir_remove(dir);
+}
+
+static void test_bf16(void **state) {
+    (void)state;
+    check_killed_run("MODEL.AMP_PARAMS.USE_AMP=True", "bfloat16");
+}
+
+static void test_replicas(void **state) {
+    (void)state;
+    check_killed_run("DISTRIBUTED.REPLICAS=2", "2 replicas of 8 images a step");
 }
 
 // ---- probes between epochs ----------------------------------------------------------------------
@@ -425,7 +433,7 @@ static void test_unwritable_folder(void **state) {
 }
 
 SR_TESTS(resume, unit(test_folder_is_held), unit(test_unwritable_folder), unit(test_sigkill),
-         unit(test_threads), unit(test_bf16), unit(test_probes), unit(test_sigterm),
-         unit(test_sigint), unit(test_sighup), unit(test_sigusr1), unit(test_second_signal),
-         unit(test_nohup), unit(test_reader_is_gone), unit(test_stop_in_probe),
-         unit(test_file_size_limit), unit(test_no_more_whole_run))
+         unit(test_threads), unit(test_bf16), unit(test_replicas), unit(test_probes),
+         unit(test_sigterm), unit(test_sigint), unit(test_sighup), unit(test_sigusr1),
+         unit(test_second_signal), unit(test_nohup), unit(test_reader_is_gone),
+         unit(test_stop_in_probe), unit(test_file_size_limit), unit(test_no_more_whole_run))
