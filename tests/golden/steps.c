@@ -1,6 +1,6 @@
-// Whole SwAV training steps: images in; losses, the first step's outputs and gradients, and the
-// state after the last update compared.  The case's tree goes through the program's own
-// configuration, model, loss, schedule and optimiser.
+// Whole training steps: images in; losses, the first step's outputs and gradients, and the state after the
+// last update compared.  The case's tree goes through the program's own configuration, model, loss,
+// schedule, optimiser and step.
 //
 // Such steps can be ill-conditioned: a batch norm over two rows cancels almost everything, and
 // float32 gradients are then off by per cent from float64's, in PyTorch as here.  So every case
@@ -13,11 +13,10 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "tests/golden/table.h"
-#include "trainer/model/model.h"
-#include "trainer/optim/optim.h"
+#include "trainer/run/step.h"
 #include "trainer/schedules/schedule.h"
 
-enum { MAX_FROZEN = 4096, MAX_ROWS = 4096 };
+enum { MAX_ROWS = 4096 };
 
 // Everything compared, in the order it was computed: one block of floats a tensor of the case.
 typedef struct {
@@ -42,7 +41,9 @@ typedef struct {
     int max_iteration, batch;
     bool shaken;
     Trace *trace;
-    bool skip[MAX_FROZEN];
+    SrStep step;
+    SrLoss spy;      // the loss, with a look at the gradients of the first step
+    SrStatus looked; // what that look came to
 } StepsRun;
 
 static SrStatus keep(StepsRun *r, const char *tensor, const float *values, int64_t n) {
@@ -55,14 +56,15 @@ static SrStatus keep(StepsRun *r, const char *tensor, const float *values, int64
     return t->rows[t->n++].values ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %s", tensor);
 }
 
-// Entries that have a tensor "<kind><name>" in the case.
-static SrStatus keep_table(StepsRun *r, const char *kind, bool grads) {
+// Entries "<prefix><name>" that have a tensor "<kind><name>" in the case.
+static SrStatus keep_table(StepsRun *r, const char *kind, const char *prefix, bool grads) {
     SrParams *params = sr_model_params(r->model);
     for (int i = 0; i < r->c->tensors->n; i++) {
         const char *tensor = r->c->tensors->tensors[i].name;
         if (!sr_text_starts(tensor, kind))
             continue;
-        int index = sr_params_find(params, tensor + strlen(kind));
+        const char *name = sr_arena_printf(r->c->arena, "%s%s", prefix, tensor + strlen(kind));
+        int index = name ? sr_params_find(params, name) : -1;
         const SrParam *p = index < 0 ? NULL : sr_params_at(params, index);
         if (!p || (grads && !p->grad))
             SR_FAIL(SR_ERR_RUN, "%s has no counterpart in our table", tensor);
@@ -113,10 +115,37 @@ static SrStatus compose(StepsRun *r, SrYaml **out) {
     return SR_OK;
 }
 
+static const SrTensor *tensor(StepsRun *r, const char *fmt, int a, int b) {
+    const char *name = sr_arena_printf(r->c->arena, fmt, a, b);
+    return name ? golden_tensor(r->c, name) : NULL;
+}
+
+// View v of a step and its first row: crop<step>_<v>; or two views, one behind the other in x_<step>, or the
+// second in x_key_<step>.
+static const SrTensor *view_of(StepsRun *r, int step, int v, int *first) {
+    const SrTensor *crop = tensor(r, "crop%d_%d", step, v), *key = tensor(r, "x_key_%d", step, 0);
+    *first = 0;
+    if (crop || v > 1)
+        return crop;
+    *first = key ? 0 : v * r->batch;
+    return key && v == 1 ? key : tensor(r, "x_%d", step, 0);
+}
+
+static SrStatus find_views(StepsRun *r) {
+    int first;
+    const SrTensor *x = view_of(r, 0, 0, &first);
+    if (!x)
+        SR_FAIL(SR_ERR_RUN, "the case has no images");
+    r->batch = x->shape.d[0];
+    if (tensor(r, "x_%d", 0, 0) && !tensor(r, "x_key_%d", 0, 0))
+        r->batch /= 2;
+    return SR_OK;
+}
+
 static SrStatus configure(StepsRun *r) {
     SrYaml *tree = NULL;
     SrText text = SR_TEXT_INIT;
-    r->batch = integer(r->c->config, "bs");
+    SR_TRY(find_views(r));
     r->max_iteration = integer(r->c->config, "max_iteration");
     SR_TRY(compose(r, &tree));
     sr_yaml_print(tree, &text);
@@ -127,12 +156,37 @@ static SrStatus configure(StepsRun *r) {
 
 // ---- building
 
+// The optimisers write over gradients, so they are read in between.
+static StepsRun *looking;
+
+static void look(void *state, const SrLossStep *step) {
+    (void)state;
+    if (step->iteration == 0)
+        looking->looked = keep_table(looking, "grad0.", "", true);
+}
+
+static SrStatus build_step(StepsRun *r) {
+    r->spy = *r->graph.loss_kind;
+    r->spy.after_backward = look;
+    r->graph.loss_kind = &r->spy;
+    r->step = (SrStep){.params = sr_model_params(r->model),
+                       .graph = &r->graph,
+                       .plan = r->plan,
+                       .optim = r->optim,
+                       .max_iterations = r->max_iteration};
+    SR_TRY(sr_freeze_new(r->step.params, &r->config->model, r->c->arena, &r->step.freeze));
+    sr_step_start(&r->step, 0, false);
+    int64_t n;
+    const float *queue = golden_floats(r->c, "queue_init", &n);
+    int index = sr_params_find(r->step.params, "loss.queue");
+    if (queue && index >= 0)
+        memcpy(sr_params_at(r->step.params, index)->value, queue, (size_t)n * sizeof *queue);
+    return SR_OK;
+}
+
 static SrStatus build(StepsRun *r) {
-    int n = 0, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
-    for (const SrTensor *t; n < SR_MAX_VIEWS; n++) {
-        t = golden_tensor(r->c, sr_arena_printf(r->c->arena, "crop0_%d", n));
-        if (!t)
-            break;
+    int n = 0, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS], first;
+    for (const SrTensor *t; n < SR_MAX_VIEWS && (t = view_of(r, 0, n, &first)); n++) {
         h[n] = t->shape.d[2];
         w[n] = t->shape.d[3];
     }
@@ -154,7 +208,8 @@ static SrStatus build(StepsRun *r) {
                              .n_outputs = r->graph.n_outputs,
                              .losses = &r->graph.loss,
                              .n_losses = 1};
-    return sr_plan_compile(r->graph.graph, &options, &r->plan);
+    SR_TRY(sr_plan_compile(r->graph.graph, &options, &r->plan));
+    return build_step(r);
 }
 
 // Every trunk and head entry is set by the case, and by no other name.
@@ -173,15 +228,18 @@ static SrStatus check_cover(StepsRun *r) {
 
 static SrStatus fill(StepsRun *r, int step) {
     for (int v = 0; v < r->graph.n_views; v++) {
-        const char *name = sr_arena_printf(r->c->arena, "crop%d_%d", step, v);
-        const SrTensor *t = golden_tensor(r->c, name);
+        int first;
+        const SrTensor *t = view_of(r, step, v, &first);
         SrTensor x = sr_plan_input(r->plan, r->graph.views[v]);
-        if (!t || sr_shape_count(t->shape) != sr_shape_count(x.shape))
-            SR_FAIL(SR_ERR_RUN, "%s does not fit the crop", name);
-        const float *nhwc = golden_to_nhwc(r->c, t->data, t->shape);
-        memcpy(x.data, nhwc, (size_t)sr_shape_count(x.shape) * sizeof(float));
+        int64_t n = sr_shape_count(x.shape), image = n / x.shape.d[0];
+        if (!t || sr_shape_count(t->shape) < n + first * image)
+            SR_FAIL(SR_ERR_RUN, "the images of step %d do not fit view %d", step, v);
+        SrShape shape = t->shape;
+        shape.d[0] = x.shape.d[0];
+        const float *nhwc = golden_to_nhwc(r->c, (const float *)t->data + first * image, shape);
+        memcpy(x.data, nhwc, (size_t)n * sizeof(float));
         if (r->shaken)
-            shake(x.data, sr_shape_count(x.shape), (uint64_t)(1000 * step + v));
+            shake(x.data, n, (uint64_t)(1000 * step + v));
     }
     return SR_OK;
 }
@@ -195,18 +253,7 @@ static SrStatus keep_first(StepsRun *r) {
         if (golden_tensor(r->c, name))
             SR_TRY(keep(r, name, y.data, sr_shape_count(y.shape)));
     }
-    return keep_table(r, "grad0.", true);
-}
-
-static const bool *frozen(StepsRun *r, int step) {
-    const SrModelConfig *m = &r->config->model;
-    memset(r->skip, 0, sizeof r->skip);
-    for (int i = 0; i < m->n_frozen_until; i++) {
-        int index = sr_params_find(sr_model_params(r->model), m->frozen_until[i].param);
-        if (index >= 0 && index < MAX_FROZEN && step < m->frozen_until[i].iterations)
-            r->skip[index] = true;
-    }
-    return r->skip;
+    return r->looked;
 }
 
 static SrStatus check_lr(StepsRun *r, int step, double lr) {
@@ -216,26 +263,15 @@ static SrStatus check_lr(StepsRun *r, int step, double lr) {
 }
 
 static SrStatus run_step(StepsRun *r, int step) {
-    SrParams *params = sr_model_params(r->model);
-    const SrLoss *loss = r->graph.loss_kind;
-    SrLossStep hook = {
-        .params = params, .plan = r->plan, .iteration = step, .max_iterations = r->max_iteration};
+    SrStepArgs args = {.iteration = step};
+    double loss;
+    args.lr = args.lr_head = sr_schedule_value(r->lr, (double)step / r->max_iteration);
     SR_TRY(fill(r, step));
-    if (loss->before_step)
-        loss->before_step(r->graph.loss_state, &hook);
-    sr_params_zero_grad(params);
-    sr_plan_forward(r->plan, step);
-    SR_TRY(keep(r, sr_arena_printf(r->c->arena, "loss%d", step),
-                sr_plan_output(r->plan, r->graph.loss).data, 1));
-    sr_plan_backward(r->plan);
-    if (step == 0)
-        SR_TRY(keep_first(r));
-    double lr = sr_schedule_value(r->lr, (double)step / r->max_iteration);
-    SR_TRY(check_lr(r, step, lr));
-    sr_optim_step(r->optim, lr, lr, frozen(r, step));
-    if (loss->after_update)
-        loss->after_update(r->graph.loss_state, &hook);
-    return SR_OK;
+    SR_TRY(check_lr(r, step, args.lr));
+    SR_TRY(sr_step_run(&r->step, &args, &loss));
+    float value = (float)loss;
+    SR_TRY(keep(r, sr_arena_printf(r->c->arena, "loss%d", step), &value, 1));
+    return step == 0 ? keep_first(r) : SR_OK;
 }
 
 static SrStatus run_steps(StepsRun *r) {
@@ -244,11 +280,13 @@ static SrStatus run_steps(StepsRun *r) {
     SR_TRY(check_cover(r));
     for (int step = 0; step < r->max_iteration; step++)
         SR_TRY(run_step(r, step));
-    return keep_table(r, "final.", false);
+    SR_TRY(keep_table(r, "final_encoder.", "loss.moco_encoder.", false));
+    return keep_table(r, "final.", "", false);
 }
 
 static SrStatus run_once(SrGoldenCase *c, bool shaken, Trace *trace) {
     StepsRun r = {.c = c, .shaken = shaken, .trace = trace};
+    looking = &r;
     SrStatus status = run_steps(&r);
     sr_plan_free(r.plan);
     sr_optim_free(r.optim);
@@ -376,7 +414,7 @@ done:
     return status;
 }
 
-const SrGolden sr_golden_swav_steps = {
-    .prefixes = {"swav_steps_"},
+const SrGolden sr_golden_steps = {
+    .prefixes = {"swav_steps_", "simclr_steps", "moco_steps", "barlow_steps"},
     .run = run,
 };
