@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 build=${BUILD:-build}
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-git ls-files -z | grep -zvE '^tests/(vissl|fuzz/corpus)/' | xargs -0 cp -p --parents -t "$tree"
+git ls-files -z | grep -zvE '^tests/(vissl/configs|fuzz/corpus)/' | xargs -0 cp -p --parents -t "$tree"
 find "$build" \( -name '*.o' -o -name '*.d' -o -name '*.def' -o -name 'build.h' \) -not -path '*/asan/*' -not -path '*/fuzz/*' \
     -print0 | xargs -0 cp -p --parents -t "$tree"
 cd "$tree"
