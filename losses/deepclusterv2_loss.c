@@ -157,12 +157,8 @@ static void remember(const State *s, const SrLossStep *step, const int64_t *inde
     }
 }
 
-typedef struct {
-    const State *s;
-} Fill;
-
 static SrStatus fill(void *arg, const SrEpochRows *rows) {
-    remember(((Fill *)arg)->s, &rows->step, rows->index, rows->n, rows->batch);
+    remember(arg, &rows->step, rows->index, rows->n, rows->batch);
     return SR_OK;
 }
 
@@ -213,7 +209,7 @@ static SrStatus before_epoch(void *instance, const SrEpoch *epoch) {
         return SR_OK;
     *(int64_t *)entry(&epoch->step, s->position) = 0;
     if (*clustered == 0)
-        SR_TRY(epoch->pass(epoch, fill, &(Fill){s}));
+        SR_TRY(epoch->pass(epoch, fill, instance));
     *(int64_t *)entry(&epoch->step, s->position) = 0;
     for (int k = 0; k < s->p.num_clusters.n; k++)
         SR_TRY(cluster(s, &epoch->step, epoch->step.epoch, k));
