@@ -83,8 +83,9 @@ static bool needs_samples(const SrConfig *config) {
 // `check` of a file that names no images yet, as VISSL's, whose data sets stand in a catalogue: as many as ImageNet.
 static SrStatus count_samples(const SrRun *run, int64_t *samples) {
     enum { IMAGENET = 1281167 };
-    if (run->mode != SR_RUN_CHECK || run->config->train.data_paths.n > 0)
-        return sr_split_train_length(run->config, samples);
+    SrStatus status = sr_split_train_length(run->config, samples);
+    if (status == SR_OK || run->mode != SR_RUN_CHECK || run->config->train.data_paths.n > 0)
+        return status;
     *samples = IMAGENET;
     sr_info("DATA.TRAIN.DATA_PATHS is empty: the memory bank is counted for %d images", IMAGENET);
     return SR_OK;
