@@ -8,18 +8,23 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/comm.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "kernels/conv/conv.h"
 #include "kernels/cpu.h"
 #include "trainer/eval/online_probe.h"
 #include "trainer/model/weights_init.h"
 #include "trainer/run/data_summary.h"
+#include "trainer/run/health.h"
 #include "trainer/run/metrics.h"
 #include "trainer/run/phases.h"
 #include "trainer/run/position.h"
 #include "trainer/run/progress.h"
 #include "trainer/run/run_folder.h"
+#include "trainer/run/run_ranks.h"
+#include "trainer/run/tensorboard.h"
 
 #define PATH_BYTES 4096
 
@@ -32,9 +37,12 @@ typedef struct {
     SrProgress progress;
     SrPhases phases;
     SrOnlineProbe probe;
-    const int64_t *labels;   // of the batch in hand, with one replica
-    bool whole_epoch;        // this process saw its first batch
+    const int64_t *labels; // of the batch in hand, with one replica
+    bool whole_epoch;      // this process saw its first batch
+    SrHealth health;
+    double lr;               // of the last step
     SrMetrics lines, epochs; // stdout.json, metrics.json
+    SrTensorboard board;
     SrTrainResult *result;
     double waited_s; // of result->seconds
     double live_at;  // clock of the last live line
@@ -42,12 +50,17 @@ typedef struct {
     int lock; // on the folder
 } Train;
 
+// Rank 0 alone writes files and speaks.
+static bool leads(void) { return sr_comm_rank() == 0; }
+
 // ---- before the first step ----------------------------------------------------------------------
 
 // The log goes on whatever happens to the folder's checkpoints.
 static SrStatus open_folder(Train *t) {
     const char *dir = t->config->checkpoint.dir;
     char path[PATH_BYTES];
+    if (!leads())
+        return SR_OK;
     SR_TRY(sr_file_mkdirs(dir));
     SR_TRY(sr_file_join(path, sizeof path, dir, ".lock"));
     SrStatus claimed = sr_file_lock(path, &t->lock);
@@ -60,7 +73,11 @@ static SrStatus open_folder(Train *t) {
 // Names are VISSL's; both files are appended to, so a run that was resumed ten times is one story.
 static SrStatus open_metrics(Train *t) {
     const char *dir = t->config->checkpoint.dir;
+    if (!leads())
+        return SR_OK;
     SR_TRY(sr_metrics_open(&t->lines, dir, "stdout.json"));
+    if (!t->config->test_only)
+        SR_TRY(sr_tensorboard_open(&t->board, t->config));
     return sr_metrics_open(&t->epochs, dir, "metrics.json");
 }
 
@@ -79,8 +96,7 @@ static void say_facts(Train *t) {
     if (g->loss_kind->facts)
         g->loss_kind->facts(g->loss_state, &t->facts);
     if (t->facts.chance > 0)
-        sr_info("a loss that stays at %.4f has learned nothing (ln of %d prototypes)",
-                t->facts.chance, t->facts.classes);
+        sr_info("a loss that stays at %.4f has learned nothing", t->facts.chance);
     if (t->facts.rows > 0 && t->facts.rows < t->facts.classes)
         sr_warn("batch and queue together hold %lld images, fewer than the %d prototypes they are "
                 "spread over: "
@@ -102,17 +118,16 @@ static SrStatus check_weights(const Train *t, const char *path) {
     bool frozen = t->run->frozen_trunk && trunk_has_weights(t);
     if (*path || t->options->random || !(frozen || t->config->test_only))
         return SR_OK;
-    return sr_fail(
-        SR_ERR_CONFIG,
-        "no weights for the %s: CHECKPOINT.DIR '%s' holds no checkpoint; set "
-        "MODEL.WEIGHTS_INIT.PARAMS_FILE to a file of weights, or ask for the trunk as it "
-        "is drawn with --random",
-        frozen ? "frozen trunk" : "model of TEST_ONLY", t->config->checkpoint.dir);
+    SR_FAIL(SR_ERR_CONFIG,
+            "no weights for the %s: CHECKPOINT.DIR '%s' holds no checkpoint; set "
+            "MODEL.WEIGHTS_INIT.PARAMS_FILE to a file of weights, or ask for the trunk as it "
+            "is drawn with --random",
+            frozen ? "frozen trunk" : "model of TEST_ONLY", t->config->checkpoint.dir);
 }
 
 // Where the run's numbers come from besides its configuration.
 static void kernels_text(const SrConfig *config, char out[24]) {
-    bool pairs = config->model.use_amp && sr_cpu_has_bf16();
+    bool pairs = config->model.use_amp && (sr_cpu_has_tiles() || sr_conv_has_pairs());
     snprintf(out, 24, "%s%s", sr_cpu_name(sr_cpu_level()), pairs ? "_bf16" : "");
 }
 
@@ -135,20 +150,30 @@ static SrStatus start_fresh(Train *t) {
     SR_TRY(check_weights(t, source.path));
     if (*source.path)
         SR_TRY(sr_weights_load(&source, sr_run_parts(t->run).params));
+    SR_TRY(sr_model_load_teacher(t->run->model, t->options->random));
     return t->config->test_only ? SR_OK : sr_folder_move_aside(t->config->checkpoint.dir);
 }
 
 // A checkpoint of this folder wins over PARAMS_FILE, which describes how the run began.
-static SrStatus resume_or_init(Train *t, SrResume *how) {
+static SrStatus look_into_folder(Train *t, SrResume *how) {
     SrCheckpointParts parts = sr_run_parts(t->run);
     SrResumeOptions options = {.checkpoint = &t->config->checkpoint,
                                .num_epochs = t->config->optimizer.num_epochs,
                                .restart = t->options->restart && !t->config->test_only,
                                .look_only = t->config->test_only};
     SR_TRY(sr_folder_resume(&options, &parts, &t->at, how, t->last_saved, sizeof t->last_saved));
+    return *how == SR_RESUME_FRESH ? start_fresh(t) : SR_OK;
+}
+
+// Rank 0 reads, and all others get what it has found: they need not see its disk.
+static SrStatus resume_or_init(Train *t, SrResume *how) {
+    SrCheckpointParts parts = sr_run_parts(t->run);
+    SR_TRY(sr_comm_agree(leads() ? look_into_folder(t, how) : SR_OK));
+    sr_comm_broadcast(how, sizeof *how, 0);
+    sr_comm_broadcast(&t->at, sizeof t->at, 0);
+    sr_comm_broadcast(t->last_saved, sizeof t->last_saved, 0);
+    sr_checkpoint_share(&parts);
     t->result->run = t->at.run;
-    if (*how == SR_RESUME_FRESH)
-        SR_TRY(start_fresh(t));
     return open_metrics(t);
 }
 
@@ -157,11 +182,12 @@ static void fit_position(Train *t) {
     const SrRun *run = t->run;
     SrPosition was = t->at;
     int64_t again, images = sr_loader_samples(run->train.loader);
-    SrFit fit = sr_position_fit(&t->at, run->batch, images, run->steps_per_epoch, &again);
+    int loaded = t->config->train.batchsize_per_replica * t->config->replicas;
+    SrFit fit = sr_position_fit(&t->at, loaded, images, run->steps_per_epoch, &again);
     if (fit == SR_FIT_BATCH)
         sr_warn("batches of %d where the checkpoint had %d: going on behind the same images, as "
                 "update %lld instead of %lld (%lld images are seen again)",
-                run->batch, was.batch_size, (long long)t->at.iteration, (long long)was.iteration,
+                loaded, was.batch_size, (long long)t->at.iteration, (long long)was.iteration,
                 (long long)again);
     else if (fit == SR_FIT_RESTART && was.iteration > 0)
         sr_warn("the checkpoint counts %lld updates where this data and batch size give %lld: "
@@ -186,14 +212,15 @@ static void say_start(const Train *t, SrResume how) {
 static SrStatus save(Train *t, SrCheckpointKind kind) {
     char name[96];
     SrCheckpointParts parts = sr_run_parts(t->run);
+    if (!leads())
+        return SR_OK;
     const char *bad = t->config->check_nan ? sr_params_nonfinite(parts.params) : NULL;
     if (bad)
-        return sr_fail(SR_ERR_RUN,
-                       "after iteration %lld '%s' holds a NaN or an infinity; nothing was saved, "
-                       "the last good "
-                       "checkpoint is %s",
-                       (long long)t->at.iteration - 1, bad,
-                       *t->last_saved ? t->last_saved : "(none yet)");
+        SR_FAIL(SR_ERR_RUN,
+                "after iteration %lld '%s' holds a NaN or an infinity; nothing was saved, "
+                "the last good "
+                "checkpoint is %s",
+                (long long)t->at.iteration - 1, bad, *t->last_saved ? t->last_saved : "(none yet)");
     SR_TRY(sr_folder_save(&t->config->checkpoint, kind, &parts, &t->at, name, sizeof name));
     return sr_file_join(t->last_saved, sizeof t->last_saved, t->config->checkpoint.dir, name);
 }
@@ -218,10 +245,9 @@ static SrStatus interrupted(Train *t) {
     int64_t every = t->config->checkpoint.checkpoint_iter_frequency;
     t->at.stopped = every <= 0 || t->at.iteration % every != 0;
     SR_TRY(save(t, SR_CHECKPOINT_ITERATION));
-    return sr_fail(SR_ERR_INTERRUPT,
-                   "stopped after %lld of %lld updates and saved %s; to go on: %s",
-                   (long long)t->at.iteration, (long long)t->run->max_iterations, t->last_saved,
-                   t->options->again ? t->options->again : "give the same command again");
+    SR_FAIL(SR_ERR_INTERRUPT, "stopped after %lld of %lld updates and saved %s; to go on: %s",
+            (long long)t->at.iteration, (long long)t->run->max_iterations, t->last_saved,
+            t->options->again ? t->options->again : "give the same command again");
 }
 
 // ---- saying -------------------------------------------------------------------------------------
@@ -237,6 +263,17 @@ static void write_metrics(Train *t, const SrProgressLine *line) {
     sr_json_float(out, "eta_s", sr_progress_eta(&t->progress, line->iteration + 1));
     sr_json_float(out, "images_per_s", sr_progress_rate(&t->progress));
     sr_json_float(out, "data_wait", sr_progress_wait(&t->progress));
+    // No maximum: nothing is clipped, only measured (after the clipping of the step, where there is one).
+    double norm = sr_grad_clip(sr_model_params(t->run->model), NULL, 2, INFINITY);
+    sr_json_float(out, "grad_norm", norm);
+    sr_tensorboard_step(&t->board,
+                        &(SrTensorboardStep){.iteration = line->iteration,
+                                             .loss = line->loss,
+                                             .lr = line->lr,
+                                             .step_s = t->progress.step_s,
+                                             .wait_share = sr_progress_wait(&t->progress),
+                                             .images_per_s = sr_progress_rate(&t->progress),
+                                             .grad_norm = norm});
     const SrTrainGraph *g = &t->run->graph;
     SrLossStep step = sr_step_view(&t->run->step, line->iteration, (int)line->epoch);
     if (g->loss_kind->report)
@@ -265,38 +302,51 @@ static void say_step(Train *t, const SrProgressLine *line) {
     sr_progress_reset_window(&t->progress);
 }
 
-// One line for the person, one for the file, and the warning that VISSL's users asked for (swav
-// issues 12 and 120): a loss glued to ln K for a whole epoch.
+// To the log, and as a line of metrics.json that `sslrun doctor` reads.
+static void say_finding(Train *t, int64_t epoch, const char *name, const char *text) {
+    SrText *out = sr_metrics_begin(&t->epochs);
+    sr_json_int(out, "iteration", t->at.iteration);
+    sr_json_int(out, "train_phase_idx", epoch);
+    sr_json_string(out, "health", name);
+    sr_json_string(out, "finding", text);
+    sr_metrics_end(&t->epochs);
+    sr_warn("%s: %s", name, text);
+}
+
+// An epoch that was resumed within may have no outputs in the plan yet.
+static bool measure_health(Train *t, SrHealthFigures *figures) {
+    SrLossStep view = sr_step_view(&t->run->step, t->at.iteration, (int)t->at.epoch);
+    *figures = (SrHealthFigures){.loss_min = t->at.loss_min,
+                                 .loss_max = t->at.loss_max,
+                                 .chance = t->facts.chance,
+                                 .lr = t->lr};
+    if (!t->whole_epoch || t->run->frozen_trunk)
+        return false;
+    if (sr_health_measure(&t->health, &t->run->step, &view, figures) == SR_OK)
+        return true;
+    sr_warn("no figures of health: %s", sr_status_message());
+    return false;
+}
+
+// One line for the person, one for the file, and what is wrong (VISSL's users asked for it: swav issues 12 and 120).
 static void say_epoch(Train *t, int64_t epoch, double mean, double seconds) {
     char took[48];
+    SrHealthFigures figures;
+    SrHealthFinding findings[SR_HEALTH_MAX];
+    bool measured = measure_health(t, &figures);
     sr_info("epoch %lld done in %s: mean loss %.5f", (long long)epoch,
             sr_duration_text(seconds, took, sizeof took), mean);
     SrText *out = sr_metrics_begin(&t->epochs);
     sr_json_int(out, "iteration", t->at.iteration);
     sr_json_int(out, "train_phase_idx", epoch);
     sr_json_float(out, "train_loss", mean);
+    sr_tensorboard_figure(&t->board, t->at.iteration, "Training/Mean_loss_of_epoch", mean);
     sr_json_float(out, "seconds", seconds);
+    if (measured)
+        sr_health_json(&figures, out);
     sr_metrics_end(&t->epochs);
-    double near = 0.01 * t->facts.chance;
-    if (t->facts.chance > 0 && t->at.loss_min >= t->facts.chance - near &&
-        t->at.loss_max <= t->facts.chance + near)
-        sr_warn("the loss stayed within 1 %% of %.4f for the whole epoch: nothing is being "
-                "learned; try a higher learning "
-                "rate, fewer prototypes, or freeze them for longer",
-                t->facts.chance);
-}
-
-// Said at the end as well as when it happens, because the log in between is long.
-static void say_bad_images(const SrLoader *loader) {
-    SrBadReport bad = {.bad = 0};
-    if (loader)
-        sr_loader_bad(loader, &bad);
-    if (bad.bad == 0)
-        return;
-    sr_warn("%lld of %lld images could not be read and were replaced:", (long long)bad.bad,
-            (long long)bad.seen);
-    for (int i = 0; i < bad.n_listed; i++)
-        sr_warn("  %s", bad.listed[i]);
+    for (int i = 0, n = measured ? sr_health_judge(&figures, findings) : 0; i < n; i++)
+        say_finding(t, epoch, findings[i].name, findings[i].text);
 }
 
 // ---- the loop -----------------------------------------------------------------------------------
@@ -313,7 +363,7 @@ static void count_loss(SrPosition *at, double loss) {
 static void count_outputs(void *arg, int replica) {
     Train *t = arg;
     const SrReplicas *several = t->run->replicas;
-    sr_phases_count(&t->phases, t->run, t->at.batch,
+    sr_phases_count(&t->phases, t->run, t->at.batch, replica,
                     several ? sr_replicas_labels(several, replica) : t->labels);
 }
 
@@ -324,11 +374,15 @@ static SrStatus one_step(Train *t, double began, double wait_s) {
     SrStepArgs args = {.iteration = t->at.iteration, .epoch = (int)t->at.epoch};
     double loss = 0;
     sr_run_rates(run, t->at.iteration, &args.lr, &args.lr_head);
+    t->lr = args.lr;
     SrStatus status = sr_step_run(sr_run_step_at(run, t->at.batch), &args, &loss);
     if (status == SR_ERR_RUN)
-        return sr_fail(status, "%s; the last good checkpoint is %s", sr_status_message(),
-                       *t->last_saved ? t->last_saved : "(none yet)");
+        say_finding(t, t->at.epoch, "not_finite", sr_status_message());
+    if (status == SR_ERR_RUN)
+        SR_FAIL(status, "%s; the last good checkpoint is %s", sr_status_message(),
+                *t->last_saved ? t->last_saved : "(none yet)");
     SR_TRY(status);
+    sr_phases_count_ranks(&t->phases, run);
     double seconds = sr_clock() - began;
     sr_progress_step(&t->progress, seconds, wait_s);
     t->result->seconds += seconds;
@@ -340,6 +394,7 @@ static SrStatus one_step(Train *t, double began, double wait_s) {
     t->at.batch++;
     t->at.iteration++;
     say_step(t, &line);
+    sr_tensorboard_params(&t->board, line.iteration, sr_model_params(run->model));
     return SR_OK;
 }
 
@@ -396,6 +451,8 @@ static SrStatus probe(Train *t, int64_t epoch) {
     sr_json_int(out, "train_phase_idx", epoch);
     sr_json_float(out, "probe_knn_top1", r.knn.top1);
     sr_json_float(out, "probe_linear_top1", r.linear_top1);
+    sr_tensorboard_figure(&t->board, t->at.iteration, "Testing/probe_knn_top1", r.knn.top1);
+    sr_tensorboard_figure(&t->board, t->at.iteration, "Testing/probe_linear_top1", r.linear_top1);
     sr_json_float(out, "seconds", r.seconds);
     sr_metrics_end(&t->epochs);
     return SR_OK;
@@ -407,6 +464,11 @@ static SrStatus look(Train *t, int64_t epoch) {
         SR_TRY(test(t, epoch));
     // Before the checkpoint: a run killed in between says it again rather than never.
     return sr_online_probe_due(&t->probe, epoch) ? probe(t, epoch) : SR_OK;
+}
+
+static void tell(const Train *t, SrTold what) {
+    if (leads() && t->options->told)
+        t->options->told(t->options->told_arg, what);
 }
 
 // After the last batch: the position becomes the start of the next epoch.  Interrupted while it is being looked at,
@@ -424,6 +486,8 @@ static SrStatus end_epoch(Train *t, double began) {
     t->result->last_loss = mean;
     say_training(t, epoch);
     SrStatus status = look(t, epoch);
+    if (status == SR_OK)
+        tell(t, SR_TOLD_EPOCH);
     if (status == SR_ERR_INTERRUPT) {
         t->at = last;
         return interrupted(t);
@@ -433,8 +497,9 @@ static SrStatus end_epoch(Train *t, double began) {
 }
 
 // Between steps only: a step is the unit that is either done and saved or not begun.
+// All ranks between the same two, whichever was asked.
 static bool stop_asked(const Train *t) {
-    return t->options->stop && t->options->stop(t->options->stop_arg);
+    return t->options->stop && sr_comm_max(t->options->stop(t->options->stop_arg)) > 0;
 }
 
 // The loader is told at which batch to begin, which is all there is to resuming within an epoch:
@@ -447,7 +512,8 @@ static SrStatus train_epoch(Train *t) {
     // What an epoch's start computes is part of the state that a checkpoint inside the epoch holds.
     if (g->loss_kind->before_epoch && t->at.batch == 0)
         SR_TRY(g->loss_kind->before_epoch(g->loss_state, &hook));
-    SR_TRY(sr_feed_start(&run->feed, t->at.epoch, t->at.batch * run->config->replicas));
+    int mine = run->replicas ? sr_replicas_mine(run->replicas) : 1;
+    SR_TRY(sr_feed_start(&run->feed, t->at.epoch, t->at.batch * mine));
     t->whole_epoch = t->at.batch == 0;
     if (t->phases.train)
         sr_meter_list_reset(t->phases.train);
@@ -471,8 +537,8 @@ static SrStatus train_epoch(Train *t) {
 static SrStatus test_alone(Train *t) {
     SR_TRY(sr_phases_open(t->run, &t->phases));
     if (!t->phases.test)
-        return sr_fail(SR_ERR_CONFIG, "TEST_ONLY needs TEST_MODEL and test images: set "
-                                      "DATA.TEST.DATA_PATHS");
+        SR_FAIL(SR_ERR_CONFIG, "TEST_ONLY needs TEST_MODEL and test images: set "
+                               "DATA.TEST.DATA_PATHS");
     return test(t, t->at.epoch);
 }
 
@@ -482,7 +548,7 @@ static void say_epochs(const Train *t) {
     const SrSplit *s = &t->run->train;
     int64_t n =
         t->config->train.data_limit > 0 ? t->config->train.data_limit : s->source->length(s->set);
-    int64_t whole = t->run->steps_per_epoch * t->run->step_images,
+    int64_t whole = t->run->steps_per_epoch * t->run->step_loaded,
             shown = t->config->replicas > 1 ? whole : sr_loader_length(s->loader);
     n -= shown;
     if (n > 0)
@@ -492,9 +558,7 @@ static void say_epochs(const Train *t) {
     sr_info("%lld images an epoch%s, %d view%s, batch %d: %lld updates an epoch, %d epochs",
             (long long)shown, left, s->n_views, s->n_views == 1 ? "" : "s", t->run->step_images,
             (long long)t->run->steps_per_epoch, t->config->optimizer.num_epochs);
-    if (t->config->replicas > 1)
-        sr_info("%d replicas of %d images a step, one after the other", t->config->replicas,
-                t->run->batch);
+    sr_run_ranks_say(t->run);
 }
 
 // Everything that can be said before the first step is said before it.
@@ -519,7 +583,9 @@ static SrStatus train_all(Train *t) {
     say_start(t, how);
     say_cost(t);
     say_facts(t);
-    SR_TRY(sr_config_save(t->config, t->config->checkpoint.dir));
+    if (leads())
+        SR_TRY(sr_config_save(t->config, t->config->checkpoint.dir));
+    tell(t, SR_TOLD_BEGIN);
     SR_TRY(sr_data_summary_check(t->config, &t->run->train));
     say_epochs(t);
     SR_TRY(sr_run_begin(t->run, t->at.iteration, how == SR_RESUME_CONTINUE));
@@ -560,13 +626,18 @@ SrStatus sr_train(const SrConfig *config, const SrTrainOptions *options, SrRun *
     SR_TRY_GOTO(train_all(&t));
 done:
     sr_stop_set(NULL, NULL);
+    // The run outlives `t`, which the hooks read.
+    if (t.run)
+        t.run->step.hook = t.run->tail.step.hook = (SrReplicaHook){NULL, NULL};
     if (t.run && !result->already_finished) {
         fill_result(&t);
-        say_bad_images(t.run->train.loader);
+        if (status == SR_OK || status == SR_ERR_INTERRUPT || sr_comm_size() == 1)
+            sr_run_ranks_say_bad(t.run->train.loader);
         sr_data_summary_say_bad(t.phases.split.loader, "test images", "are not judged");
     }
     sr_phases_close(&t.phases);
     sr_metrics_close(&t.lines);
+    sr_tensorboard_close(&t.board);
     sr_metrics_close(&t.epochs);
     sr_file_unlock(t.lock);
     return status;

@@ -29,9 +29,12 @@ static void check_equals_one_batch(const char *loss, int n_views, int replicas) 
     TinyModel one, many;
     CHECK_OK(tiny_model_start(&one, PIXELS, loss, 12, n_views, sizes));
     CHECK_OK(tiny_model_start_world(&many, replicas, PIXELS, loss, 12 / replicas, n_views, sizes));
+    // Relative to the loss at the start: later ones are small differences of logits that stay as large.
+    double first = 0;
     for (int k = 0; k < 4; k++) {
         double a = tiny_model_step(&one, 0.2), b = tiny_model_step(&many, 0.2);
-        CHECK_NEAR(a, b, 2e-6 * fabs(a));
+        first = fmax(first, fabs(a));
+        CHECK_NEAR(a, b, 2e-6 * first);
     }
     check_same_tables(&one, &many, 2e-6);
     tiny_model_close(&one);
