@@ -1,0 +1,14 @@
+#!/bin/sh
+# Every relative link of README.md and docs/*.md leads to a file that is there.
+cd "$(dirname "$0")/.." || exit 1
+bad=0
+for doc in README.md docs/*.md; do
+    for link in $(grep -o ']([^)]*)' "$doc" | sed 's/^](//; s/)$//; s/#.*//; s/ .*//'); do
+        case $link in
+        http*|'') continue ;;
+        esac
+        test -e "$(dirname "$doc")/$link" || { echo "$doc: no $link"; bad=1; }
+    done
+done
+[ $bad = 0 ] && echo "links: ok"
+exit $bad
