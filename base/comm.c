@@ -1,25 +1,261 @@
-// One process: every reduction is already the sum, every gather has one part.
+// Ranks over a message-passing library, or one rank without.  Every order in which numbers are added is
+// decided here; the library only moves bytes.
 #include "base/comm.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-int sr_comm_rank(void) { return 0; }
-int sr_comm_size(void) { return 1; }
+#include "base/compiler.h"
+#include "base/mem.h"
 
-void sr_comm_all_reduce_f64(double *values, int64_t n, SrCommOp op) {
-    (void)values, (void)n, (void)op;
+enum { HOST_BYTES = 64, MESSAGE_BYTES = 1024, SHORT_SUM = 4096 };
+
+static const SrCommLibrary *lib; // NULL: one rank
+static int my_rank, ranks = 1;
+static char (*hosts)[HOST_BYTES]; // (ranks)
+static char *scratch;             // of short sums; grows in the first step
+static size_t scratch_bytes;
+
+// ---- this process
+
+// What launchers leave in the environment of each of several processes; 0: not launched.
+static int launched_as(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    int n = 0;
+    for (int i = 0; i < SR_COUNT(names); i++) {
+        const char *text = getenv(names[i]);
+        n = text ? SR_MAX(n, atoi(text)) : n;
+    }
+    return n;
 }
 
-void sr_comm_all_reduce_f32(float *values, int64_t n, SrCommOp op) {
-    (void)values, (void)n, (void)op;
+static SrStatus gather_hosts(void) {
+    char mine[HOST_BYTES] = "";
+    gethostname(mine, sizeof mine - 1);
+    hosts = sr_calloc((size_t)ranks, HOST_BYTES);
+    if (!hosts)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d ranks", ranks);
+    lib->all_gather(mine, HOST_BYTES, hosts);
+    return SR_OK;
 }
+
+SrStatus sr_comm_start(const SrCommLibrary *library) {
+    int launched = launched_as();
+    if (!library && launched > 1)
+        SR_FAIL(SR_ERR_CONFIG,
+                "started as one of %d processes, but this program was built without MPI: install "
+                "libopenmpi-dev and build again",
+                launched);
+    if (!library || !library->launched())
+        return SR_OK;
+    SR_TRY(library->start(&my_rank, &ranks));
+    if (ranks < launched && ranks == 1)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%d processes were started that do not see each other: start them with mpirun, or "
+                "with srun --mpi=pmix",
+                launched);
+    lib = library;
+    return gather_hosts();
+}
+
+void sr_comm_stop(void) {
+    if (lib)
+        lib->stop();
+    sr_free(hosts);
+    sr_free(scratch);
+    hosts = NULL;
+    scratch = NULL;
+    scratch_bytes = 0;
+    lib = NULL;
+    my_rank = 0;
+    ranks = 1;
+}
+
+void sr_comm_abort(int code) {
+    if (lib && ranks > 1)
+        lib->abort(code);
+    _exit(code);
+}
+
+int sr_comm_rank(void) { return my_rank; }
+int sr_comm_size(void) { return ranks; }
+
+const char *sr_comm_host(int rank) { return hosts ? hosts[rank] : "this machine"; }
+
+int sr_comm_node_ranks(void) {
+    int n = 0;
+    for (int r = 0; r < ranks; r++)
+        n += !hosts || strcmp(hosts[r], hosts[my_rank]) == 0;
+    return n;
+}
+
+int sr_comm_node_rank(void) {
+    int n = 0;
+    for (int r = 0; r < my_rank; r++)
+        n += strcmp(hosts[r], hosts[my_rank]) == 0;
+    return n;
+}
+
+// ---- plain movements
+
+static bool alone(void) { return ranks == 1; }
 
 // A caller may gather in place, as message-passing libraries allow for the own part.
 void sr_comm_all_gather(const void *mine, size_t bytes, void *all) {
-    if (bytes && mine != all)
-        memmove(all, mine, bytes);
+    char *place = (char *)all + (size_t)my_rank * bytes;
+    if (!alone())
+        lib->all_gather(mine, bytes, all);
+    else if (bytes && mine != place)
+        memmove(place, mine, bytes);
 }
 
-void sr_comm_broadcast(void *data, size_t bytes, int root) { (void)data, (void)bytes, (void)root; }
+void sr_comm_broadcast(void *data, size_t bytes, int root) {
+    if (!alone() && bytes)
+        lib->broadcast(data, bytes, root);
+}
 
-void sr_comm_barrier(void) {}
+void sr_comm_barrier(void) {
+    if (!alone())
+        lib->barrier();
+}
+
+// ---- short reductions: every rank gathers all parts and adds them up
+
+static void *room(size_t bytes) {
+    if (bytes > scratch_bytes) {
+        sr_free(scratch);
+        scratch = sr_alloc(bytes);
+        scratch_bytes = scratch ? bytes : 0;
+    }
+    if (!scratch) // other ranks are waiting in the same call: there is no way back
+        sr_comm_abort(1);
+    return scratch;
+}
+
+// parts: (ranks, n); the result stands in the first.
+#define REDUCE(type, suffix)                                                     \
+    static void reduce_##suffix(type *parts, int64_t n, SrCommOp op) {           \
+        for (int step = 1; step < ranks; step *= 2)                              \
+            for (int r = 0; r + step < ranks; r += 2 * step) {                   \
+                type *a = parts + r * n, *b = parts + (r + step) * n;            \
+                for (int64_t i = 0; i < n; i++)                                  \
+                    a[i] = op == SR_COMM_SUM ? a[i] + b[i] : SR_MAX(a[i], b[i]); \
+            }                                                                    \
+    }                                                                            \
+    void sr_comm_all_reduce_##suffix(type *values, int64_t n, SrCommOp op) {     \
+        for (int64_t at = 0; !alone() && at < n; at += SHORT_SUM) {              \
+            int64_t piece = SR_MIN(n - at, SHORT_SUM);                           \
+            type *parts = room((size_t)piece * (size_t)ranks * sizeof *parts);   \
+            lib->all_gather(values + at, (size_t)piece * sizeof *parts, parts);  \
+            reduce_##suffix(parts, piece, op);                                   \
+            memcpy(values + at, parts, (size_t)piece * sizeof *parts);           \
+        }                                                                        \
+    }
+REDUCE(double, f64)
+REDUCE(float, f32)
+
+int sr_comm_max(int number) {
+    double value = number;
+    sr_comm_all_reduce_f64(&value, 1, SR_COMM_MAX);
+    return (int)value;
+}
+
+// ---- agreeing
+
+SrStatus sr_comm_agree(SrStatus status) {
+    char message[MESSAGE_BYTES];
+    double first = status == SR_OK ? -ranks : -my_rank;
+    if (alone())
+        return status;
+    sr_comm_all_reduce_f64(&first, 1, SR_COMM_MAX);
+    int rank = (int)-first;
+    if (rank == ranks)
+        return SR_OK;
+    int code = (int)status;
+    snprintf(message, sizeof message, "%s", sr_status_message());
+    sr_comm_broadcast(message, sizeof message, rank);
+    sr_comm_broadcast(&code, sizeof code, rank);
+    SR_FAIL((SrStatus)code, "%s", message);
+}
+
+// FNV-1a, 64 bits.
+static uint64_t hash_of(const char *text) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}
+
+SrStatus sr_comm_check_same(const char *what, const char *text) {
+    uint64_t mine = hash_of(text);
+    if (alone())
+        return SR_OK;
+    uint64_t *all = room((size_t)ranks * sizeof *all);
+    lib->all_gather(&mine, sizeof mine, all);
+    for (int r = 1; r < ranks; r++)
+        if (all[r] != all[0])
+            SR_FAIL(SR_ERR_CONFIG,
+                    "rank %d on %s and rank 0 on %s differ in %s; every machine needs the "
+                    "same",
+                    r, sr_comm_host(r), sr_comm_host(0), what);
+    return SR_OK;
+}
+
+// ---- long sums
+//
+// Rank r becomes responsible for slice r: it receives that slice of every rank, adds them by the tree,
+// and gives the sum to all.  Each rank sends and receives what a ring would, 2 (P - 1) / P of the vector,
+// and any number of ranks has one order of adding.
+
+int64_t sr_comm_padded(int64_t n) { return (n + ranks - 1) / ranks * ranks; }
+
+// slices: (ranks, n), in the order of ranks or from the last down; the result to `out`.
+static void add_slices(float *slices, int64_t n, bool descending, float *out) {
+    for (int step = 1; step < ranks; step *= 2)
+        for (int r = 0; r + step < ranks; r += 2 * step) {
+            float *a = slices + (descending ? ranks - 1 - r : r) * n;
+            const float *b = slices + (descending ? ranks - 1 - r - step : r + step) * n;
+            for (int64_t i = 0; i < n; i++)
+                a[i] += b[i];
+        }
+    memcpy(out, slices + (descending ? ranks - 1 : 0) * n, (size_t)n * sizeof *out);
+}
+
+enum { IDLE, EXCHANGING, GATHERING, SUMMING };
+
+void sr_comm_sum_begin(SrCommSum *s) {
+    s->stage = IDLE;
+    if (alone() || s->n == 0)
+        return;
+    s->stage = s->library ? SUMMING : EXCHANGING;
+    if (s->library)
+        lib->begin_sum(s->values, s->n, &s->request);
+    else
+        lib->begin_exchange(s->values, s->scratch, (size_t)(s->n / ranks) * sizeof(float),
+                            &s->request);
+}
+
+static bool advance(SrCommSum *s, bool wait) {
+    if (s->stage == IDLE)
+        return true;
+    if (!lib->done(&s->request, wait))
+        return false;
+    int64_t slice = s->n / ranks;
+    if (s->stage != EXCHANGING) {
+        s->stage = IDLE;
+        return true;
+    }
+    add_slices(s->scratch, slice, s->descending, s->values + my_rank * slice);
+    s->stage = GATHERING;
+    lib->begin_gather(s->values, (size_t)slice * sizeof(float), &s->request);
+    return false;
+}
+
+bool sr_comm_sum_poll(SrCommSum *s) { return advance(s, false); }
+
+void sr_comm_sum_end(SrCommSum *s) {
+    while (!advance(s, true))
+        ;
+}

@@ -18,7 +18,7 @@
 #define PATH_BYTES 4096
 
 static SrStatus fail_errno(const char *what, const char *path) {
-    return sr_fail(SR_ERR_IO, "%s '%s': %s", what, path, strerror(errno));
+    SR_FAIL(SR_ERR_IO, "%s '%s': %s", what, path, strerror(errno));
 }
 
 // Opens a regular file for reading and tells its size; the descriptor is the caller's.
@@ -34,7 +34,7 @@ static SrStatus open_regular(const char *path, int *fd, size_t *bytes) {
         return SR_OK;
     }
     close(*fd);
-    return sr_fail(SR_ERR_IO, "cannot read '%s': not a regular file", path);
+    SR_FAIL(SR_ERR_IO, "cannot read '%s': not a regular file", path);
 }
 
 SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *bytes) {
@@ -43,8 +43,7 @@ SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *b
     SR_TRY(open_regular(path, &fd, &size));
     if (size > max_bytes) {
         close(fd);
-        return sr_fail(SR_ERR_IO, "'%s' has %zu bytes; at most %zu are read", path, size,
-                       max_bytes);
+        SR_FAIL(SR_ERR_IO, "'%s' has %zu bytes; at most %zu are read", path, size, max_bytes);
     }
     char *buffer = sr_alloc(size + 1);
     size_t done = 0;
@@ -58,10 +57,10 @@ SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *b
     }
     close(fd);
     if (!buffer)
-        return sr_fail(SR_ERR_MEMORY, "out of memory reading '%s' (%zu bytes)", path, size);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory reading '%s' (%zu bytes)", path, size);
     if (done < size) {
         sr_free(buffer);
-        return sr_fail(SR_ERR_IO, "cannot read '%s': got %zu of %zu bytes", path, done, size);
+        SR_FAIL(SR_ERR_IO, "cannot read '%s': got %zu of %zu bytes", path, done, size);
     }
     buffer[size] = '\0';
     *data = buffer;
@@ -197,7 +196,7 @@ SrStatus sr_file_begin(SrFileWriter *writer, const char *path) {
     *writer = (SrFileWriter){.path = sr_strdup(path), .temporary = temporary_name(path)};
     if (!writer->path || !writer->temporary) {
         forget(writer);
-        return sr_fail(SR_ERR_MEMORY, "out of memory writing '%s'", path);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory writing '%s'", path);
     }
     remove_orphans(path);
     writer->f = create_new(writer->temporary);
@@ -257,9 +256,9 @@ bool sr_file_exists(const char *path) {
 
 SrStatus sr_file_check_new(const char *path, bool force) {
     if (sr_file_is_dir(path))
-        return sr_fail(SR_ERR_CONFIG, "%s: a directory; name the file to write", path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: a directory; name the file to write", path);
     if (!force && sr_file_exists(path))
-        return sr_fail(SR_ERR_CONFIG, "%s exists; --force replaces it", path);
+        SR_FAIL(SR_ERR_CONFIG, "%s exists; --force replaces it", path);
     return SR_OK;
 }
 
@@ -286,9 +285,9 @@ bool sr_file_is_dir(const char *path) {
 SrStatus sr_file_mkdirs(const char *path) {
     char buffer[PATH_BYTES];
     if (!*path)
-        return sr_fail(SR_ERR_CONFIG, "cannot make a folder without a name");
+        SR_FAIL(SR_ERR_CONFIG, "cannot make a folder without a name");
     if (snprintf(buffer, sizeof buffer, "%s", path) >= (int)sizeof buffer)
-        return sr_fail(SR_ERR_CONFIG, "path too long: '%.80s...'", path);
+        SR_FAIL(SR_ERR_CONFIG, "path too long: '%.80s...'", path);
     for (char *p = buffer + 1;; p++) {
         if (*p != '/' && *p != '\0')
             continue;
@@ -301,7 +300,7 @@ SrStatus sr_file_mkdirs(const char *path) {
         *p = end;
     }
     if (!sr_file_is_dir(path))
-        return sr_fail(SR_ERR_IO, "cannot make folder '%s': a file of that name exists", path);
+        SR_FAIL(SR_ERR_IO, "cannot make folder '%s': a file of that name exists", path);
     return SR_OK;
 }
 
@@ -310,7 +309,7 @@ SrStatus sr_file_symlink(const char *target, const char *path) {
     char temporary[PATH_BYTES];
     int len = snprintf(temporary, sizeof temporary, "%s.tmp%ld", path, (long)getpid());
     if (len >= (int)sizeof temporary)
-        return sr_fail(SR_ERR_CONFIG, "path too long: '%.80s...'", path);
+        SR_FAIL(SR_ERR_CONFIG, "path too long: '%.80s...'", path);
     unlink(temporary);
     if (symlink(target, temporary) != 0)
         return fail_errno("cannot make link", path);
@@ -342,7 +341,7 @@ SrStatus sr_file_join(char *out, size_t out_bytes, const char *dir, const char *
     const char *slash = len == 0 || dir[len - 1] == '/' ? "" : "/";
     int need = snprintf(out, out_bytes, "%s%s%s", dir, slash, name);
     if (need < 0 || (size_t)need >= out_bytes)
-        return sr_fail(SR_ERR_CONFIG, "path too long: '%.60s.../%.60s'", dir, name);
+        SR_FAIL(SR_ERR_CONFIG, "path too long: '%.60s.../%.60s'", dir, name);
     return SR_OK;
 }
 
@@ -385,7 +384,7 @@ SrStatus sr_file_list(const char *dir, char ***names, int *n) {
         sr_file_list_free(*names, *n);
         *names = NULL;
         *n = 0;
-        return sr_fail(SR_ERR_MEMORY, "out of memory listing '%s'", dir);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory listing '%s'", dir);
     }
     if (*n > 1)
         qsort(*names, (size_t)*n, sizeof **names, by_bytes);
@@ -405,7 +404,7 @@ static SrStatus refuse_lock(int fd, const char *path) {
     pid[n > 0 ? n : 0] = '\0';
     pid[strcspn(pid, "\n")] = '\0';
     close(fd);
-    return sr_fail(
+    SR_FAIL(
         SR_ERR_IO,
         "'%s' is held by another process%s%s; wait for that one, stop it, or use another folder",
         path, *pid ? ", number " : "", pid);
@@ -417,17 +416,16 @@ static SrStatus open_lock(const char *path, int *out) {
     struct stat st;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
     if (fd < 0 && errno == ELOOP)
-        return sr_fail(SR_ERR_IO, "'%s' is a link; remove it", path);
+        SR_FAIL(SR_ERR_IO, "'%s' is a link; remove it", path);
     if (fd < 0)
-        return sr_fail(SR_ERR_IO,
-                       "cannot open '%s': %s; its folder must be one that can be written to", path,
-                       strerror(errno));
+        SR_FAIL(SR_ERR_IO, "cannot open '%s': %s; its folder must be one that can be written to",
+                path, strerror(errno));
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
         *out = fd;
         return SR_OK;
     }
     close(fd);
-    return sr_fail(SR_ERR_IO, "'%s' is not a regular file; remove it", path);
+    SR_FAIL(SR_ERR_IO, "'%s' is not a regular file; remove it", path);
 }
 
 SrStatus sr_file_lock(const char *path, int *out) {
@@ -461,7 +459,7 @@ SrStatus sr_file_map_temporary(const char *dir, size_t bytes, void **data) {
     SR_TRY(sr_file_join(path, sizeof path, dir, ".map-XXXXXX"));
     int fd = mkstemp(path);
     if (fd < 0)
-        return sr_fail(SR_ERR_IO, "%s: %s", path, strerror(errno));
+        SR_FAIL(SR_ERR_IO, "%s: %s", path, strerror(errno));
     unlink(path);
     // Room is claimed now: a full disk found by a write to the mapping would be a signal.
     int failed = posix_fallocate(fd, 0, (off_t)SR_MAX(bytes, (size_t)1));
@@ -471,8 +469,7 @@ SrStatus sr_file_map_temporary(const char *dir, size_t bytes, void **data) {
     int reason = failed ? failed : errno;
     close(fd);
     if (p == MAP_FAILED)
-        return sr_fail(SR_ERR_IO, "%s: no room for a file of %zu bytes: %s", dir, bytes,
-                       strerror(reason));
+        SR_FAIL(SR_ERR_IO, "%s: no room for a file of %zu bytes: %s", dir, bytes, strerror(reason));
     *data = p;
     return SR_OK;
 }

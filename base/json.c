@@ -32,7 +32,7 @@ static void hook_memory(void) {
 }
 
 static SrStatus out_of_memory(const char *file) {
-    return sr_fail(SR_ERR_MEMORY, "%s: out of memory", file);
+    SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", file);
 }
 
 // What is known of a text before cJSON sees it.
@@ -69,18 +69,15 @@ static SrStatus check_bounds(const char *text, size_t bytes, int64_t max_values,
         if (*p == '"')
             p = scan_string(p, end);
         if (p == end)
-            return sr_fail(SR_ERR_CONFIG,
-                           "%s:%d: not valid JSON: a string is not closed or holds a NUL", file,
-                           scan.line);
+            SR_FAIL(SR_ERR_CONFIG, "%s:%d: not valid JSON: a string is not closed or holds a NUL",
+                    file, scan.line);
     }
     if (scan.depth != 0)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: not valid JSON: brackets do not match", file,
-                       scan.line);
+        SR_FAIL(SR_ERR_CONFIG, "%s:%d: not valid JSON: brackets do not match", file, scan.line);
     if (scan.deepest > MAX_DEPTH)
-        return sr_fail(SR_ERR_CONFIG, "%s: JSON nested deeper than %d levels", file, MAX_DEPTH);
+        SR_FAIL(SR_ERR_CONFIG, "%s: JSON nested deeper than %d levels", file, MAX_DEPTH);
     if (scan.values > max_values)
-        return sr_fail(SR_ERR_CONFIG, "%s: more than %lld JSON values", file,
-                       (long long)max_values);
+        SR_FAIL(SR_ERR_CONFIG, "%s: more than %lld JSON values", file, (long long)max_values);
     return SR_OK;
 }
 
@@ -127,8 +124,7 @@ static SrStatus check_repeated(const SrYaml *map, const char *file) {
     SR_TRY(sr__yaml_repeated(map, &first, &second));
     if (second < 0)
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s: key '%s' stands in one object twice", file,
-                   map->keys[second]);
+    SR_FAIL(SR_ERR_CONFIG, "%s: key '%s' stands in one object twice", file, map->keys[second]);
 }
 
 // The recursion is as deep as check_bounds allowed.  Lines are 0: cJSON does not keep them.
@@ -163,7 +159,7 @@ static SrStatus parse_failure(const char *text, size_t bytes, const char *at, co
     int line = 1;
     for (const char *p = text; at && p < at && p < text + bytes; p++)
         line += *p == '\n';
-    return sr_fail(SR_ERR_CONFIG, "%s:%d: not valid JSON", file, line);
+    SR_FAIL(SR_ERR_CONFIG, "%s:%d: not valid JSON", file, line);
 }
 
 SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const char *file,
@@ -225,21 +221,21 @@ SrStatus sr_json_members(const char *text, size_t bytes, const char *file, size_
     const char *end = text + bytes, *p = skip_blanks(text, end);
     SR_TRY(check_bounds(text, bytes, MAX_VALUES, file));
     if (p == end || *p != '{')
-        return sr_fail(SR_ERR_CONFIG, "%s: not valid JSON: an object in braces is expected", file);
+        SR_FAIL(SR_ERR_CONFIG, "%s: not valid JSON: an object in braces is expected", file);
     p = skip_blanks(p + 1, end);
     bool more = p < end && *p != '}';
     while (more) {
         const char *stop = member_end(p, end);
         if ((size_t)(stop - p) > max_member)
-            return sr_fail(SR_ERR_CONFIG, "%s: a JSON member of %zu bytes; at most %zu are read",
-                           file, (size_t)(stop - p), max_member);
+            SR_FAIL(SR_ERR_CONFIG, "%s: a JSON member of %zu bytes; at most %zu are read", file,
+                    (size_t)(stop - p), max_member);
         SR_TRY(check_bounds(p, (size_t)(stop - p), MEMBER_VALUES, file));
         SR_TRY(read_member(p, (size_t)(stop - p), file, fn, arg));
         more = stop < end && *stop == ',';
         p = more ? stop + 1 : stop;
     }
     if (p == end || *p != '}' || skip_blanks(p + 1, end) != end)
-        return sr_fail(SR_ERR_CONFIG, "%s: not valid JSON: something follows the object", file);
+        SR_FAIL(SR_ERR_CONFIG, "%s: not valid JSON: something follows the object", file);
     return SR_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -23,12 +24,21 @@ static bool keeping; // lines wait in `kept` for a file to be opened
 static SrText kept;
 static int live_shown; // a live line stands on the terminal and must be wiped before the next line
 
+// Yellow and red, for a terminal alone.
+static const char *const colors[] = {[SR_LOG_WARN] = "\033[33m", [SR_LOG_ERROR] = "\033[31m"};
+
 static const char *const marks[] = {[SR_LOG_DEBUG] = "debug: ",
                                     [SR_LOG_INFO] = "",
                                     [SR_LOG_WARN] = "warning: ",
                                     [SR_LOG_ERROR] = "error: "};
 
 int sr_log_is_terminal(void) { return isatty(STDERR_FILENO); }
+
+// https://no-color.org: set and not empty means none, whatever it is.
+int sr_log_has_colors(void) {
+    const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+    return sr_log_is_terminal() && !(none && *none) && !(term && strcmp(term, "dumb") == 0);
+}
 
 int sr_log_columns(void) {
     struct winsize size;
@@ -87,7 +97,9 @@ static void put(SrLogLevel level, const char *shown, const char *filed) {
     pthread_mutex_lock(&lock);
     if (level >= threshold) {
         wipe_live();
-        fprintf(stderr, "%s%s\n", marks[level], shown);
+        bool colored = level >= SR_LOG_WARN && sr_log_has_colors();
+        fprintf(stderr, "%s%s%s%s\n", colored ? colors[level] : "", marks[level],
+                colored ? "\033[0m" : "", shown);
     }
     if (level >= threshold || level >= SR_LOG_INFO)
         to_file(marks[level], filed);
@@ -137,7 +149,7 @@ void sr_log_keep(void) {
 SrStatus sr_log_open(const char *path) {
     FILE *f = fopen(path, "ae");
     if (!f)
-        return sr_fail(SR_ERR_IO, "cannot open log file %s: %s", path, strerror(errno));
+        SR_FAIL(SR_ERR_IO, "cannot open log file %s: %s", path, strerror(errno));
     pthread_mutex_lock(&lock);
     if (file)
         fclose(file);

@@ -30,6 +30,7 @@ void sr_log_live(const char *fmt, ...) SR_PRINTF(1, 2);
 // Wipes the live line: before anything is printed that does not come through here.
 void sr_log_end_live(void);
 int sr_log_is_terminal(void);
+int sr_log_has_colors(void); // a terminal that knows colours, and no NO_COLOR
 int sr_log_columns(
     void); // width of the terminal that stderr is, 80 if it does not say; 0: no terminal
 

@@ -1,4 +1,4 @@
-// What this machine has to give.
+// What this machine can give a run: memory, and room in the address space.
 #ifndef SR_BASE_MACHINE_H
 #define SR_BASE_MACHINE_H
 

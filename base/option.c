@@ -17,7 +17,7 @@ typedef struct {
     SrProblems *problems; // NULL: the first mistake ends the parse
 } Parser;
 
-static SrStatus out_of_memory(void) { return sr_fail(SR_ERR_MEMORY, "out of memory"); }
+static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory"); }
 
 // "file:line: " of a value, "" where it came from no file.
 static const char *place(const SrYaml *v, char *buf, size_t bytes) {
@@ -202,6 +202,9 @@ static SrStatus unknown_key(const Parser *p, const SrYaml *v, const char *key) {
     for (int i = 0; i < n; i++)
         names[i] = p->table[i].name;
     int near = sr_text_nearest(key, names, n);
+    // Of an entry of a list ("TRANSFORMS[1].Resize") the manual has the plugin alone.
+    const char *entry = strrchr(p->where, ']');
+    const char *manual = entry && entry[1] == '.' ? entry + 2 : p->where;
     char at[512];
     place(v, at, sizeof at);
     SrStatus status =
@@ -210,7 +213,7 @@ static SrStatus unknown_key(const Parser *p, const SrYaml *v, const char *key) {
                       dot(p->where), key, names[near])
             : sr_fail(SR_ERR_CONFIG, "%sunknown key '%s%s%s'; `sslrun %s%s` lists the known ones",
                       at, p->where, dot(p->where), key,
-                      *p->where ? "describe " : "check CONFIG --tree", p->where);
+                      *p->where ? "describe " : "check CONFIG --tree", manual);
     sr_free(names);
     return status;
 }

@@ -12,15 +12,15 @@
 
 typedef struct {
     int n;
-    const int *v;
+    const int *v; // (n)
 } SrInts;
 typedef struct {
     int n;
-    const double *v;
+    const double *v; // (n)
 } SrDoubles;
 typedef struct {
     int n;
-    const char *const *v;
+    const char *const *v; // (n)
 } SrStrings;
 
 typedef enum {

@@ -3,19 +3,7 @@
 
 #include "base/log.h"
 #include "base/option.h"
-
-// The first value in `given` that `usual` does not have; NULL if there is none (maps may leave keys
-// out).
-static const SrYaml *difference(const SrYaml *given, const SrYaml *usual) {
-    if (!usual || given->type != SR_YAML_MAP || usual->type != SR_YAML_MAP)
-        return usual && sr_yaml_equal(given, usual) ? NULL : given;
-    for (int i = 0; i < given->n; i++) {
-        const SrYaml *other = difference(given->items[i], sr_yaml_find(usual, given->keys[i]));
-        if (other)
-            return other;
-    }
-    return NULL;
-}
+#include "base/yaml_edit.h"
 
 static SrStatus report_row(const SrOption *row, const SrYaml *map, const char *where,
                            SrArena *arena) {
@@ -25,14 +13,14 @@ static SrStatus report_row(const SrOption *row, const SrYaml *map, const char *w
     SrYaml *usual = NULL;
     const char *text = row->initial ? row->initial : "null";
     SR_TRY(sr_yaml_parse(arena, text, strlen(text), "defaults", &usual));
-    const SrYaml *other = difference(given, usual);
+    const SrYaml *other = sr_tree_difference(given, usual);
     if (!other)
         return SR_OK;
     const SrYamlPlace at = sr_yaml_place(other);
     const char *dot = *where ? "." : "";
     if (row->choices && strcmp(row->choices, SR_REFUSED) == 0)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s%s%s can only be %s here: %s", at.text, where, dot,
-                       row->name, text, row->help);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s%s%s can only be %s here: %s", at.text, where, dot, row->name,
+                text, row->help);
     sr_info("%s: %s%s%s is accepted and changes nothing: %s", at.text, where, dot, row->name,
             row->help);
     return SR_OK;

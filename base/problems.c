@@ -13,7 +13,7 @@ SrStatus sr_problems_keep(SrProblems *p, SrStatus status) {
             return SR_OK;
     p->line[p->n] = sr_arena_strdup(p->arena, sr_status_message());
     if (!p->line[p->n])
-        return sr_fail(SR_ERR_MEMORY, "out of memory for a list of errors");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a list of errors");
     p->n++;
     return SR_OK;
 }
@@ -22,8 +22,8 @@ SrStatus sr_problems_fail(const SrProblems *p, const char *what) {
     if (p->n == 0)
         return SR_OK;
     if (p->n == 1)
-        return sr_fail(SR_ERR_CONFIG, "%s", p->line[0]);
+        SR_FAIL(SR_ERR_CONFIG, "%s", p->line[0]);
     for (int i = 0; i < p->n; i++)
         sr_log(SR_LOG_ERROR, "%s", p->line[i]);
-    return sr_fail(SR_ERR_CONFIG, "%s: %d errors, all above", what, p->n);
+    SR_FAIL(SR_ERR_CONFIG, "%s: %d errors, all above", what, p->n);
 }

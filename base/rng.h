@@ -21,6 +21,10 @@ typedef enum {
     SR_RNG_LOW_SHOT = 11, // few images a class: epoch = draw, sample = class, view = k
     SR_RNG_CLUSTER = 12,  // first centres of k-means, empty clusters
     SR_RNG_SHUFFLE = 20,  // which replica encodes which image: epoch = iteration
+    SR_RNG_COLLATE =
+        21, // images of a batch among each other: epoch, sample = batch, view, stage = image
+    SR_RNG_NEGATIVES = 22,  // of a memory bank: epoch = iteration, sample = row, view = which draw
+    SR_RNG_DIRECTIONS = 23, // of SIGReg: epoch = iteration, sample = direction
     SR_RNG_TEST = 99,
 } SrRngPurpose;
 

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "base/comm.h"
+
 static int (*stop_asked)(void *arg);
 static void *stop_arg;
 
@@ -12,7 +14,7 @@ void sr_stop_set(int (*asked)(void *arg), void *arg) {
 }
 
 SrStatus sr_stop_check(void) {
-    if (stop_asked && stop_asked(stop_arg))
-        return sr_fail(SR_ERR_INTERRUPT, "stopped on request");
+    if (stop_asked && sr_comm_max(stop_asked(stop_arg)))
+        SR_FAIL(SR_ERR_INTERRUPT, "stopped on request");
     return SR_OK;
 }

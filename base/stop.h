@@ -8,7 +8,7 @@
 // asked: non-zero when the process should stop; NULL: nobody asks any more (the start).  Of the whole process, set and
 // asked by one thread.
 void sr_stop_set(int (*asked)(void *arg), void *arg);
-// SR_ERR_INTERRUPT when asked to stop; the pass gives up what it has.
+// SR_ERR_INTERRUPT when any rank is asked to stop; the pass gives up what it has.  Collective.
 SrStatus sr_stop_check(void);
 
 #endif

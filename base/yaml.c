@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 
-static SrStatus out_of_memory(void) { return sr_fail(SR_ERR_MEMORY, "out of memory"); }
+static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory"); }
 
 SrYaml *sr_yaml_new(SrArena *arena, SrYamlType type, const char *file, int line) {
     SrYaml *node = sr_arena_alloc(arena, sizeof *node);
@@ -206,8 +206,8 @@ SrStatus sr_yaml_merge(SrArena *arena, SrYaml *base, const SrYaml *over) {
         return SR_OK; // an empty file changes nothing
     const SrYaml *wrong = base->type != SR_YAML_MAP ? base : over;
     if (wrong->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s where a map of keys is expected",
-                       sr_yaml_place(wrong).text, sr_yaml_type_name(wrong->type));
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s where a map of keys is expected", sr_yaml_place(wrong).text,
+                sr_yaml_type_name(wrong->type));
     for (int i = 0; i < over->n; i++) {
         SrYaml *old = sr_yaml_find(base, over->keys[i]);
         const SrYaml *new = over->items[i];

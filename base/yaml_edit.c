@@ -51,8 +51,8 @@ SrStatus sr_tree_number(const SrYaml *map, const char *key, const char *where, d
         *out = node->f;
         return SR_OK;
     }
-    return sr_fail(SR_ERR_CONFIG, "%s: %s.%s must be a number",
-                   sr_yaml_place(node ? node : map).text, where, key);
+    SR_FAIL(SR_ERR_CONFIG, "%s: %s.%s must be a number", sr_yaml_place(node ? node : map).text,
+            where, key);
 }
 
 const char *sr_tree_text(const SrYaml *tree, const char *path, const char *otherwise) {
@@ -68,4 +68,16 @@ int64_t sr_tree_int(const SrYaml *tree, const char *path, int64_t otherwise) {
 bool sr_tree_bool(const SrYaml *tree, const char *path, bool otherwise) {
     const SrYaml *node = sr_yaml_find_path(tree, path);
     return node && node->type == SR_YAML_BOOL ? node->b : otherwise;
+}
+
+const SrYaml *sr_tree_difference(const SrYaml *given, const SrYaml *usual) {
+    if (!usual || given->type != SR_YAML_MAP || usual->type != SR_YAML_MAP)
+        return usual && sr_yaml_equal(given, usual) ? NULL : given;
+    for (int i = 0; i < given->n; i++) {
+        const SrYaml *other =
+            sr_tree_difference(given->items[i], sr_yaml_find(usual, given->keys[i]));
+        if (other)
+            return other;
+    }
+    return NULL;
 }

@@ -15,6 +15,8 @@ const char *sr_tree_text(const SrYaml *tree, const char *path, const char *other
 int64_t sr_tree_int(const SrYaml *tree, const char *path, int64_t otherwise);
 bool sr_tree_bool(const SrYaml *tree, const char *path, bool otherwise);
 bool sr_tree_is_default(const SrYaml *node); // nobody has set it (or it is absent)
+// The first value in `given` that `usual` has not, NULL if there is none: maps may leave keys out, lists may not.
+const SrYaml *sr_tree_difference(const SrYaml *given, const SrYaml *usual);
 // A double as the shortest text that reads back equal, with a point or an exponent.
 const char *sr_tree_float_text(double value, char *buf, size_t buf_bytes);
 

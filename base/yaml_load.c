@@ -35,10 +35,9 @@ static SrStatus next_event(Loader *l, yaml_event_t *event) {
     if (yaml_parser_parse(&l->parser, event))
         return SR_OK;
     if (l->parser.error == YAML_MEMORY_ERROR)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
-    return sr_fail(SR_ERR_CONFIG, "%s:%zu: not valid YAML: %s", l->file,
-                   l->parser.problem_mark.line + 1,
-                   l->parser.problem ? l->parser.problem : "syntax error");
+        SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", l->file);
+    SR_FAIL(SR_ERR_CONFIG, "%s:%zu: not valid YAML: %s", l->file, l->parser.problem_mark.line + 1,
+            l->parser.problem ? l->parser.problem : "syntax error");
 }
 
 static int line_of(const yaml_event_t *event) { return (int)event->start_mark.line + 1; }
@@ -48,9 +47,9 @@ static SrStatus count_nodes(Loader *l, int line, int n) {
     l->nodes += n;
     if (l->nodes <= MAX_NODES)
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG,
-                   "%s:%d: more than %d values once aliases are expanded; use fewer aliases",
-                   l->file, line, MAX_NODES);
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s:%d: more than %d values once aliases are expanded; use fewer aliases", l->file,
+            line, MAX_NODES);
 }
 
 // No overflow: a tree that exists was counted, and is within the limit.
@@ -72,7 +71,7 @@ static int tree_depth(const SrYaml *node) {
 }
 
 static SrStatus too_deep(const Loader *l, int line) {
-    return sr_fail(SR_ERR_CONFIG, "%s:%d: nested deeper than %d levels", l->file, line, MAX_DEPTH);
+    SR_FAIL(SR_ERR_CONFIG, "%s:%d: nested deeper than %d levels", l->file, line, MAX_DEPTH);
 }
 
 static SrStatus resolve_alias(Loader *l, const yaml_event_t *event, int depth, SrYaml **out) {
@@ -86,8 +85,8 @@ static SrStatus resolve_alias(Loader *l, const yaml_event_t *event, int depth, S
         *out = sr_yaml_copy(l->arena, a->node);
         return *out ? SR_OK : sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
     }
-    return sr_fail(SR_ERR_CONFIG, "%s:%d: alias '*%s' has no anchor before it", l->file,
-                   line_of(event), name);
+    SR_FAIL(SR_ERR_CONFIG, "%s:%d: alias '*%s' has no anchor before it", l->file, line_of(event),
+            name);
 }
 
 // Only complete nodes get an anchor, so that no tree can hold itself.
@@ -95,11 +94,10 @@ static SrStatus remember_anchor(Loader *l, const yaml_char_t *name, const SrYaml
     if (!name)
         return SR_OK;
     if (++l->n_anchors > MAX_ANCHORS)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: more than %d anchors", l->file, node->line,
-                       MAX_ANCHORS);
+        SR_FAIL(SR_ERR_CONFIG, "%s:%d: more than %d anchors", l->file, node->line, MAX_ANCHORS);
     Anchor *anchor = sr_arena_alloc(l->arena, sizeof *anchor);
     if (!anchor || !(anchor->name = sr_arena_strdup(l->arena, (const char *)name)))
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
+        SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", l->file);
     anchor->node = node;
     anchor->next = l->anchors;
     l->anchors = anchor;
@@ -107,8 +105,8 @@ static SrStatus remember_anchor(Loader *l, const yaml_char_t *name, const SrYaml
 }
 
 static SrStatus unknown_tag(const Loader *l, const yaml_event_t *event, const char *tag) {
-    return sr_fail(SR_ERR_CONFIG, "%s:%d: tag '%.60s' is not supported; write the value without it",
-                   l->file, line_of(event), tag);
+    SR_FAIL(SR_ERR_CONFIG, "%s:%d: tag '%.60s' is not supported; write the value without it",
+            l->file, line_of(event), tag);
 }
 
 // A tag can only say !!str here: all other types are told from the text.
@@ -117,8 +115,7 @@ static SrStatus parse_scalar(Loader *l, const yaml_event_t *event, SrYaml **out)
     const char *tag = (const char *)event->data.scalar.tag;
     bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (strlen(text) != event->data.scalar.length)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: a value holds a NUL character", l->file,
-                       line_of(event));
+        SR_FAIL(SR_ERR_CONFIG, "%s:%d: a value holds a NUL character", l->file, line_of(event));
     if (tag && strcmp(tag, YAML_STR_TAG) != 0)
         return unknown_tag(l, event, tag);
     if (plain && !tag) {
@@ -129,7 +126,7 @@ static SrStatus parse_scalar(Loader *l, const yaml_event_t *event, SrYaml **out)
             *out = NULL;
     }
     if (!*out)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
+        SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", l->file);
     return remember_anchor(l, event->data.scalar.anchor, *out);
 }
 
@@ -137,11 +134,11 @@ static SrStatus parse_scalar(Loader *l, const yaml_event_t *event, SrYaml **out)
 static SrStatus parse_pair(Loader *l, const yaml_event_t *key, SrYaml *map, int depth,
                            bool *merges) {
     if (key->type != YAML_SCALAR_EVENT)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: a key must be a plain word", l->file, line_of(key));
+        SR_FAIL(SR_ERR_CONFIG, "%s:%d: a key must be a plain word", l->file, line_of(key));
     const char *name = (const char *)key->data.scalar.value;
     if (strlen(name) != key->data.scalar.length || key->data.scalar.length > MAX_KEY)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: key '%.40s' is longer than %d bytes or holds a NUL",
-                       l->file, line_of(key), name, MAX_KEY);
+        SR_FAIL(SR_ERR_CONFIG, "%s:%d: key '%.40s' is longer than %d bytes or holds a NUL", l->file,
+                line_of(key), name, MAX_KEY);
     *merges |= strcmp(name, "<<") == 0 && key->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     yaml_event_t event;
     SR_TRY(next_event(l, &event));
@@ -158,8 +155,8 @@ static SrStatus check_repeated(const Loader *l, const SrYaml *map) {
     SR_TRY(sr__yaml_repeated(map, &first, &second));
     if (second < 0)
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s:%d: key '%s' stands here twice; the first is at line %d",
-                   l->file, map->items[second]->line, map->keys[second], map->items[first]->line);
+    SR_FAIL(SR_ERR_CONFIG, "%s:%d: key '%s' stands here twice; the first is at line %d", l->file,
+            map->items[second]->line, map->keys[second], map->items[first]->line);
 }
 
 // "<<: *usual" (YAML 1.1): the entries of another map, or of several, of which this one has none of its own; the first
@@ -171,9 +168,8 @@ static SrStatus merge_key(Loader *l, SrYaml *map) {
     for (int i = 0; i < (several ? given->n : 1); i++) {
         const SrYaml *from = several ? given->items[i] : given;
         if (from->type != SR_YAML_MAP || from->n > MAX_MERGED || map->n > MAX_MERGED)
-            return sr_fail(SR_ERR_CONFIG,
-                           "%s:%d: << takes a map or a list of maps, of at most %d keys", l->file,
-                           given->line, MAX_MERGED);
+            SR_FAIL(SR_ERR_CONFIG, "%s:%d: << takes a map or a list of maps, of at most %d keys",
+                    l->file, given->line, MAX_MERGED);
         for (int k = 0; k < from->n; k++)
             if (!sr_yaml_find(map, from->keys[k]))
                 SR_TRY(sr__yaml_push(l->arena, map, from->keys[k], from->items[k]));
@@ -221,8 +217,8 @@ static SrStatus parse_node(Loader *l, const yaml_event_t *event, int depth, SrYa
         return parse_scalar(l, event, out);
     bool map = event->type == YAML_MAPPING_START_EVENT;
     if (!map && event->type != YAML_SEQUENCE_START_EVENT)
-        return sr_fail(SR_ERR_CONFIG, "%s:%d: not valid YAML: a value is missing", l->file,
-                       line_of(event));
+        SR_FAIL(SR_ERR_CONFIG, "%s:%d: not valid YAML: a value is missing", l->file,
+                line_of(event));
     const yaml_char_t *tag = map ? event->data.mapping_start.tag : event->data.sequence_start.tag;
     const yaml_char_t *anchor =
         map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor;
@@ -232,7 +228,7 @@ static SrStatus parse_node(Loader *l, const yaml_event_t *event, int depth, SrYa
         return too_deep(l, line_of(event));
     *out = sr_yaml_new(l->arena, map ? SR_YAML_MAP : SR_YAML_LIST, l->file, line_of(event));
     if (!*out)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->file);
+        SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", l->file);
     SR_TRY(parse_children(l, *out, depth));
     return remember_anchor(l, anchor, *out);
 }
@@ -265,12 +261,11 @@ static SrStatus parse_stream(Loader *l, SrYaml **out) {
 SrStatus sr_yaml_parse(SrArena *arena, const char *text, size_t bytes, const char *file,
                        SrYaml **out) {
     if (bytes > MAX_TEXT)
-        return sr_fail(SR_ERR_CONFIG, "%s: %zu bytes of YAML; at most %d are read", file, bytes,
-                       MAX_TEXT);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %zu bytes of YAML; at most %d are read", file, bytes, MAX_TEXT);
     Loader l = {.arena = arena, .file = sr_arena_strdup(arena, file)};
     *out = sr_yaml_new(arena, SR_YAML_NULL, l.file, 1);
     if (!l.file || !*out || !yaml_parser_initialize(&l.parser))
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", file);
+        SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", file);
     yaml_parser_set_input_string(&l.parser, (const unsigned char *)text, bytes);
     SrStatus status = parse_stream(&l, out);
     yaml_parser_delete(&l.parser);

@@ -40,25 +40,25 @@ uint32_t sr_checkpoint_metadata_sum(const char *const *keys, const char *const *
 
 // SR_ERR_IO is what tells the folder that an older checkpoint may serve.
 static SrStatus damaged(const char *path, const char *what) {
-    return sr_fail(SR_ERR_IO, "%s: damaged checkpoint: %s", path, what);
+    SR_FAIL(SR_ERR_IO, "%s: damaged checkpoint: %s", path, what);
 }
 
 // The metadata as it was written?  Everything else is trusted only after this.
 SrStatus sr_checkpoint_verify_metadata(const SrSafetensors *st, const char *path) {
     const char *format = sr_safetensors_meta(st, "format");
     if (!format || strcmp(format, SR_CHECKPOINT_NAME) != 0)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: not a checkpoint of sslrun (bare weights go into "
-                       "MODEL.WEIGHTS_INIT.PARAMS_FILE)",
-                       path);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: not a checkpoint of sslrun (bare weights go into "
+                "MODEL.WEIGHTS_INIT.PARAMS_FILE)",
+                path);
     const char *stored = sr_safetensors_meta(st, "metadata_checksum");
     uint32_t crc = sr_checkpoint_metadata_sum(st->meta_keys, st->meta_values, st->n_meta);
     if (!stored || strtoul(stored, NULL, 10) != crc)
         return damaged(path, "the checksum of its metadata differs");
     const char *version = sr_safetensors_meta(st, "format_version");
     if (!version || atoi(version) != SR_CHECKPOINT_FORMAT)
-        return sr_fail(SR_ERR_CONFIG, "%s: checkpoint format %s, this program reads format %d",
-                       path, version ? version : "(none)", SR_CHECKPOINT_FORMAT);
+        SR_FAIL(SR_ERR_CONFIG, "%s: checkpoint format %s, this program reads format %d", path,
+                version ? version : "(none)", SR_CHECKPOINT_FORMAT);
     return SR_OK;
 }
 
@@ -69,8 +69,8 @@ static SrStatus verify_tensors(const SrSafetensors *st, const char *path, const 
         const SrYaml *sum = sr_yaml_find(sums, t->name);
         if (!sum ||
             sum->i != (int64_t)sr_checkpoint_sum(0, t->tensor.data, tensor_bytes(&t->tensor)))
-            return sr_fail(SR_ERR_IO, "%s: damaged checkpoint: the checksum of '%s' differs", path,
-                           t->name);
+            SR_FAIL(SR_ERR_IO, "%s: damaged checkpoint: the checksum of '%s' differs", path,
+                    t->name);
     }
     if (!sums || sums->n != st->n)
         return damaged(path, "tensors are missing");

@@ -24,7 +24,7 @@ typedef struct {
 } Convert;
 
 static SrStatus out_of_memory(const Convert *c) {
-    return sr_fail(SR_ERR_MEMORY, "%s: out of memory", c->w.path);
+    SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", c->w.path);
 }
 
 static SrStatus add(Convert *c, const char *name, SrShape shape, SrDtype dtype, int source) {
@@ -138,10 +138,10 @@ static SrStatus plan(Convert *c) {
         return SR_OK;
     }
     if (c->result->naming.kind == SR_TRUNK_UNKNOWN)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: no trunk of a known kind (ResNet, vision transformer) among its %d "
-                       "tensors; convert without --to and --only keeps all names",
-                       c->w.path, c->w.n);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: no trunk of a known kind (ResNet, vision transformer) among its %d "
+                "tensors; convert without --to and --only keeps all names",
+                c->w.path, c->w.n);
     bool vissl = o->rename && o->names == SR_NAMES_VISSL;
     SR_TRY(add_trunk(c, vissl));
     if (vissl) {

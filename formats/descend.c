@@ -41,7 +41,7 @@ SrStatus sr_weights_descend(SrWeights *w, const char *key) {
         sr_arena_alloc(&w->arena, sizeof *by_name * (size_t)(w->n + 1));
     int *place = sr_arena_alloc(&w->arena, sizeof *place * (size_t)(w->n + 1));
     if (!tensors || !by_name || !place)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", w->path);
+        SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", w->path);
     for (int i = 0; i < w->n; i++) {
         const char *name = sr_text_below(w->tensors[i].name, key);
         if (!name)

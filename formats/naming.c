@@ -269,6 +269,16 @@ static bool rename_sequential(const char *name, char *out, size_t bytes) {
     return true;
 }
 
+bool sr_naming_is_constant(const char *name) {
+    static const char *const leaves[] = {"relative_position_index", "relative_coords_table",
+                                         "attn_mask", "mask_token"};
+    const char *dot = strrchr(name, '.');
+    for (int i = 0; i < SR_COUNT(leaves); i++)
+        if (strcmp(dot ? dot + 1 : name, leaves[i]) == 0)
+            return true;
+    return false;
+}
+
 bool sr_naming_is_classifier(const char *bare) {
     static const char *const names[] = {"fc.", "head.", "heads.head.", "linear.", "classifier."};
     for (int i = 0; i < SR_COUNT(names); i++)

@@ -45,5 +45,8 @@ bool sr_names_parse(const char *text, SrNames *out); // "torchvision", "vissl", 
 // classifier (fc., head.) counts as part of it, under the target's name for it.
 bool sr_naming_bare(const SrNaming *naming, const char *name, SrNames to, char *out, size_t bytes);
 bool sr_naming_is_classifier(const char *bare);
+// What a trunk can do without: constants that PyTorch saves among the tensors (index tables and masks of Swin and BEiT),
+// the token for hidden patches where none is hidden.
+bool sr_naming_is_constant(const char *name);
 
 #endif

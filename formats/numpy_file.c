@@ -1,143 +1,52 @@
-// NumPy's array files: .npy (numpy.lib.format, versions 1 to 3) and .npz, a zip of them, stored or
-// deflated.  Little-endian numbers alone; object arrays hold pickles and are refused.
-#include <ctype.h>
-#include <stdio.h>
+// NumPy's array files as weights: .npy (base/npy.h reads their headers) and .npz, a zip of them, stored or deflated.
+// Little-endian numbers alone; object arrays hold pickles and are refused.
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/npy.h"
 #include "formats/weights.h"
 
-enum {
-    PRELUDE = 12,          // magic, version, header length (2 or 4 bytes)
-    MAX_HEADER = 64 << 10, // NumPy itself writes 118 bytes
-};
-
-typedef struct {
-    const SrWeights *w;
-    const char *name, *at; // at: next character of the header, NUL-terminated
-} Header;
-
 static SrStatus bad(const SrWeights *w, const char *name, const char *what) {
-    return sr_fail(SR_ERR_CONFIG, "%s: array '%.200s': %s", w->path, name, what);
+    SR_FAIL(SR_ERR_CONFIG, "%s: array '%.200s': %s", w->path, name, what);
 }
 
-// Bytes before the numbers, from a prelude of PRELUDE bytes; 0 when it is none.
-static size_t header_end(const uint8_t *p, size_t *text_at) {
-    if (memcmp(p, "\x93NUMPY", 6) != 0 || p[6] < 1 || p[6] > 3)
-        return 0;
-    *text_at = p[6] == 1 ? 10 : 12;
-    size_t len = (size_t)p[8] | (size_t)p[9] << 8;
-    if (p[6] > 1)
-        len |= (size_t)p[10] << 16 | (size_t)p[11] << 24;
-    return *text_at + len;
-}
-
-static bool parse_dtype(const char *s, SrDtype *out) {
+static bool dtype_of(const SrNpyHeader *h, SrDtype *out) {
     static const struct {
-        const char *name;
+        char kind;
+        int width;
         SrDtype dtype;
-    } names[] = {{"f4", SR_F32}, {"f8", SR_F64}, {"f2", SR_F16}, {"i1", SR_I8},  {"i2", SR_I16},
-                 {"i4", SR_I32}, {"i8", SR_I64}, {"u1", SR_U8},  {"b1", SR_BOOL}};
-    if (*s != '<' && *s != '|' && *s != '=')
-        return false;
-    for (int i = 0; i < SR_COUNT(names); i++) {
-        if (strcmp(s + 1, names[i].name) == 0) {
-            *out = names[i].dtype;
+    } types[] = {{'f', 4, SR_F32}, {'f', 8, SR_F64}, {'f', 2, SR_F16},
+                 {'i', 1, SR_I8},  {'i', 2, SR_I16}, {'i', 4, SR_I32},
+                 {'i', 8, SR_I64}, {'u', 1, SR_U8},  {'b', 1, SR_BOOL}};
+    for (int i = 0; h->order != '>' && i < SR_COUNT(types); i++)
+        if (types[i].kind == h->kind && types[i].width == h->width) {
+            *out = types[i].dtype;
             return true;
         }
-    }
     return false;
 }
 
-static void skip_blanks(Header *h) {
-    while (*h->at == ' ' || *h->at == '\n')
-        h->at++;
-}
-
-static bool take(Header *h, char c) {
-    skip_blanks(h);
-    if (*h->at != c)
-        return false;
-    h->at++;
-    return true;
-}
-
-// A quoted word of at most 31 characters.
-static bool take_word(Header *h, char out[32]) {
-    skip_blanks(h);
-    char quote = *h->at;
-    if (quote != '\'' && quote != '"')
-        return false;
-    const char *end = strchr(h->at + 1, quote);
-    if (!end || end - h->at > 32)
-        return false;
-    snprintf(out, 32, "%.*s", (int)(end - h->at - 1), h->at + 1);
-    h->at = end + 1;
-    return true;
-}
-
-static SrStatus take_shape(Header *h, SrShape *shape) {
-    if (!take(h, '('))
-        return bad(h->w, h->name, "its shape is not a tuple");
-    while (!take(h, ')')) {
-        char *end;
-        if (!isdigit((unsigned char)*h->at))
-            return bad(h->w, h->name, "its shape is not a tuple of whole numbers");
-        unsigned long long d = strtoull(h->at, &end, 10);
-        if (shape->rank == SR_MAX_RANK || d > INT32_MAX)
-            return bad(h->w, h->name, "more than 6 dimensions, or one beyond 2^31");
-        shape->d[shape->rank++] = (int)d;
-        h->at = end + (*end == 'L'); // Python 2 wrote 3L
-        take(h, ',');
-    }
-    return SR_OK;
-}
-
-// {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
-static SrStatus parse_header(Header *h, SrWeightsTensor *t, bool *fortran) {
-    char key[32], word[32];
-    int seen = 0;
-    if (!take(h, '{'))
-        return bad(h->w, h->name, "its header is not a dict");
-    while (!take(h, '}')) {
-        if (!take_word(h, key) || !take(h, ':'))
-            return bad(h->w, h->name, "its header is damaged");
-        skip_blanks(h);
-        if (strcmp(key, "descr") == 0) {
-            if (!take_word(h, word) || !parse_dtype(word, &t->dtype))
-                return bad(h->w, h->name, "its element type is not a little-endian number");
-        } else if (strcmp(key, "fortran_order") == 0) {
-            *fortran = strncmp(h->at, "True", 4) == 0;
-            if (!*fortran && strncmp(h->at, "False", 5) != 0)
-                return bad(h->w, h->name, "fortran_order is neither True nor False");
-            h->at += *fortran ? 4 : 5;
-        } else if (strcmp(key, "shape") == 0) {
-            t->shape = SR_SCALAR;
-            SR_TRY(take_shape(h, &t->shape));
-        } else {
-            return bad(h->w, h->name, "its header has an unknown key");
-        }
-        seen++;
-        take(h, ',');
-    }
-    return seen == 3 ? SR_OK : bad(h->w, h->name, "its header is incomplete");
-}
-
-// Shape, type and strides from a header text (len bytes, not terminated).
-static SrStatus read_header(SrWeights *w, const char *text, size_t len, SrWeightsTensor *t) {
-    char *copy = sr_arena_alloc(&w->arena, len + 1);
-    bool fortran = false;
+// Shape, type and strides from the first `end` bytes of an array's file.
+static SrStatus read_header(SrWeights *w, const uint8_t *file, size_t end, SrWeightsTensor *t) {
+    SrNpyHeader h;
     int64_t stride = 1;
-    if (!copy)
+    char *where = sr_arena_printf(&w->arena, "%s: array '%.200s'", w->path, t->name);
+    if (!where)
         return sr_arena_failure(&w->arena, w->path);
-    memcpy(copy, text, len);
-    Header h = {w, t->name, copy};
-    SR_TRY(parse_header(&h, t, &fortran));
+    SR_TRY(sr_npy_header_read(file, end, where, &h));
+    if (!dtype_of(&h, &t->dtype))
+        return bad(w, t->name, "its element type is not a little-endian number");
+    t->shape = (SrShape){.rank = h.rank};
+    for (int i = 0; i < h.rank; i++) {
+        if (h.d[i] > INT32_MAX)
+            return bad(w, t->name, "its shape has a dimension beyond 2^31");
+        t->shape.d[i] = (int)h.d[i];
+    }
     SrWeightsTensor shape = *t; // overflow is found before strides are multiplied
     SR_TRY(sr__weights_measure(w, &shape));
     for (int i = 0; i < t->shape.rank; i++) {
-        int d = fortran ? i : t->shape.rank - 1 - i;
+        int d = h.fortran ? i : t->shape.rank - 1 - i;
         t->strides[d] = stride;
         stride *= t->shape.d[d];
     }
@@ -146,10 +55,10 @@ static SrStatus read_header(SrWeights *w, const char *text, size_t len, SrWeight
 
 // An uncompressed array, whole in memory.
 static SrStatus read_plain(SrWeights *w, const uint8_t *p, uint64_t bytes, SrWeightsTensor *t) {
-    size_t text_at = 0, end = bytes > PRELUDE ? header_end(p, &text_at) : 0;
-    if (end == 0 || end > bytes || end > MAX_HEADER)
+    size_t end = bytes > SR_NPY_PRELUDE ? sr_npy_header_end(p) : 0;
+    if (end == 0 || end > bytes)
         return bad(w, t->name, "not NumPy's format, or its header is cut off");
-    SR_TRY(read_header(w, (const char *)p + text_at, end - text_at, t));
+    SR_TRY(read_header(w, p, end, t));
     if (bytes - end != t->bytes)
         return bad(w, t->name,
                    bytes - end < t->bytes ? "fewer bytes than its shape needs (truncated?)"
@@ -160,19 +69,18 @@ static SrStatus read_plain(SrWeights *w, const uint8_t *p, uint64_t bytes, SrWei
 
 // A compressed array: its header is inflated now, its numbers when they are read.
 static SrStatus read_deflated(SrWeights *w, const SrZipEntry *e, SrWeightsTensor *t) {
-    uint8_t prelude[PRELUDE];
-    size_t text_at = 0;
-    if (e->bytes <= PRELUDE)
+    uint8_t prelude[SR_NPY_PRELUDE];
+    if (e->bytes <= SR_NPY_PRELUDE)
         return bad(w, t->name, "cut off");
-    SR_TRY(sr_zip_read(e, w->path, prelude, PRELUDE));
-    size_t end = header_end(prelude, &text_at);
-    if (end == 0 || end > e->bytes || end > MAX_HEADER)
+    SR_TRY(sr_zip_read(e, w->path, prelude, SR_NPY_PRELUDE));
+    size_t end = sr_npy_header_end(prelude);
+    if (end == 0 || end > e->bytes)
         return bad(w, t->name, "not NumPy's format, or its header is cut off");
-    char *header = sr_arena_alloc(&w->arena, end);
+    uint8_t *header = sr_arena_alloc(&w->arena, end);
     if (!header)
         return sr_arena_failure(&w->arena, w->path);
     SR_TRY(sr_zip_read(e, w->path, header, end));
-    SR_TRY(read_header(w, header + text_at, end - text_at, t));
+    SR_TRY(read_header(w, header, end, t));
     if (e->bytes - end != t->bytes)
         return bad(w, t->name, "its size does not agree with its shape");
     t->deflated = e;

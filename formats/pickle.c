@@ -111,7 +111,7 @@ SrStatus sr__pickle_push(SrPickle *p, SrPickleValue *list, SrPickleValue *item) 
 // ---- machine ------------------------------------------------------------------------------------
 
 static SrStatus bad(const Machine *m, const char *what) {
-    return sr_fail(SR_ERR_CONFIG, "%s: damaged pickle: %s", m->p->path, what);
+    SR_FAIL(SR_ERR_CONFIG, "%s: damaged pickle: %s", m->p->path, what);
 }
 
 // A pointer table that doubles up to its bound; new places are NULL.
@@ -123,7 +123,7 @@ static SrStatus grow(const Machine *m, SrPickleValue ***table, int *cap, int nee
     int bigger = SR_MAX(need, SR_MIN(MAX_STACK, SR_MAX(64, 2 * *cap)));
     SrPickleValue **p = sr_realloc(*table, (size_t)bigger * sizeof *p);
     if (!p)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", m->p->path);
+        SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", m->p->path);
     memset(p + *cap, 0, (size_t)(bigger - *cap) * sizeof *p);
     *table = p;
     *cap = bigger;
@@ -465,8 +465,8 @@ static SrStatus step(Machine *m, int op) {
     case BUILD: return do_build(m);
     case BINPERSID: return do_persistent(m);
     default:
-        return sr_fail(SR_ERR_CONFIG, "%s: damaged pickle, or none: opcode 0x%02x", m->p->path,
-                       (unsigned)op);
+        SR_FAIL(SR_ERR_CONFIG, "%s: damaged pickle, or none: opcode 0x%02x", m->p->path,
+                (unsigned)op);
     }
 }
 

@@ -78,16 +78,16 @@ SrStatus sr__pickle_global(const SrPickle *p, const char *module, const char *na
         *out = &globals[i];
         return SR_OK;
     }
-    return sr_fail(SR_ERR_CONFIG,
-                   "%s: its pickle asks for '%.120s.%.120s', which no state dict needs; refused, "
-                   "nothing was executed (save model.state_dict() alone)",
-                   p->path, module, name);
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s: its pickle asks for '%.120s.%.120s', which no state dict needs; refused, "
+            "nothing was executed (save model.state_dict() alone)",
+            p->path, module, name);
 }
 
 const char *sr_pickle_global_name(const SrPickleGlobal *global) { return global->name; }
 
 static SrStatus bad(const SrPickle *p, const char *what) {
-    return sr_fail(SR_ERR_CONFIG, "%s: damaged pickle: %s", p->path, what);
+    SR_FAIL(SR_ERR_CONFIG, "%s: damaged pickle: %s", p->path, what);
 }
 
 // Whole numbers of a list into out; -1 when it is none, or has too many.
@@ -224,8 +224,7 @@ SrStatus sr__pickle_storage(SrPickle *p, const SrPickleValue *id, SrPickleValue 
         id->items[1]->global->meaning != IS_STORAGE)
         return bad(p, "a persistent id that is no storage");
     if (id->n > 5 && id->items[5]->kind != SR_PICKLE_NONE)
-        return sr_fail(SR_ERR_CONFIG, "%s: views of storages (PyTorch before 0.4) are not read",
-                       p->path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: views of storages (PyTorch before 0.4) are not read", p->path);
     SrPickleStorage *s = sr__pickle_take(p, sizeof *s);
     *out = s ? sr__pickle_new(p, SR_PICKLE_STORAGE) : NULL;
     if (!*out)

@@ -43,7 +43,7 @@ static int by_begin(const void *a, const void *b) {
 }
 
 static SrStatus bad(const char *path, const char *name, const char *what) {
-    return sr_fail(SR_ERR_CONFIG, "%s: tensor '%s': %s", path, name, what);
+    SR_FAIL(SR_ERR_CONFIG, "%s: tensor '%s': %s", path, name, what);
 }
 
 // `count` is the product, checked factor by factor: 2^31 * 2^31 * 4 would come back as 0.
@@ -75,8 +75,8 @@ static SrStatus read_entry(const char *path, const char *name, const SrYaml *map
     uint64_t count = 0;
     out->named.name = name;
     if (!dtype || !dtype->text || !sr_dtype_parse(dtype->text, &out->named.tensor.dtype))
-        return sr_fail(SR_ERR_CONFIG, "%s: tensor '%s': element type '%s' is not supported", path,
-                       name, dtype && dtype->text ? dtype->text : "none");
+        SR_FAIL(SR_ERR_CONFIG, "%s: tensor '%s': element type '%s' is not supported", path, name,
+                dtype && dtype->text ? dtype->text : "none");
     SR_TRY(read_shape(path, name, sr_yaml_find(map, "shape"), &out->named.tensor.shape, &count));
     bool two = offsets && offsets->type == SR_YAML_LIST && offsets->n == 2 &&
                offsets->items[0]->type == SR_YAML_INT && offsets->items[1]->type == SR_YAML_INT;
@@ -101,23 +101,22 @@ static SrStatus check_tiling(const char *path, const Entry *entries, int n, uint
         at = entries[i].end;
     }
     if (at != data_bytes)
-        return sr_fail(SR_ERR_CONFIG, "%s: %" PRIu64 " bytes follow the last tensor", path,
-                       data_bytes - at);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %" PRIu64 " bytes follow the last tensor", path,
+                data_bytes - at);
     return SR_OK;
 }
 
 static SrStatus out_of_memory(const char *path) {
-    return sr_fail(SR_ERR_MEMORY, "%s: out of memory", path);
+    SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", path);
 }
 
 static SrStatus read_meta(Header *h, const SrYaml *meta) {
     SrSafetensors *st = h->st;
     if (meta->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s: __metadata__ is not a map", h->path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: __metadata__ is not a map", h->path);
     if (h->meta || meta->n > MAX_META)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: __metadata__ stands there twice, or has more than %d keys", h->path,
-                       MAX_META);
+        SR_FAIL(SR_ERR_CONFIG, "%s: __metadata__ stands there twice, or has more than %d keys",
+                h->path, MAX_META);
     h->meta = true;
     st->meta_keys = sr_arena_alloc(&st->arena, (size_t)(meta->n + 1) * sizeof *st->meta_keys);
     st->meta_values = sr_arena_alloc(&st->arena, (size_t)(meta->n + 1) * sizeof *st->meta_values);
@@ -125,8 +124,7 @@ static SrStatus read_meta(Header *h, const SrYaml *meta) {
         return out_of_memory(h->path);
     for (int i = 0; i < meta->n; i++) {
         if (meta->items[i]->type != SR_YAML_STRING)
-            return sr_fail(SR_ERR_CONFIG, "%s: metadata '%s' is not a string", h->path,
-                           meta->keys[i]);
+            SR_FAIL(SR_ERR_CONFIG, "%s: metadata '%s' is not a string", h->path, meta->keys[i]);
         st->meta_keys[i] = sr_arena_strdup(&st->arena, meta->keys[i]);
         st->meta_values[i] = sr_arena_strdup(&st->arena, meta->items[i]->text);
         if (!st->meta_keys[i] || !st->meta_values[i])
@@ -141,7 +139,7 @@ static SrStatus read_member(void *arg, const char *key, const SrYaml *value) {
     if (strcmp(key, "__metadata__") == 0)
         return read_meta(h, value);
     if (h->n == MAX_TENSORS)
-        return sr_fail(SR_ERR_CONFIG, "%s: more than %d tensors", h->path, MAX_TENSORS);
+        SR_FAIL(SR_ERR_CONFIG, "%s: more than %d tensors", h->path, MAX_TENSORS);
     if (h->n == h->cap) {
         int grown = h->cap ? 2 * h->cap : 256;
         Entry *bigger = sr_realloc(h->entries, (size_t)grown * sizeof *bigger);
@@ -203,16 +201,14 @@ static SrStatus place_tensors(const Header *h, const char *data) {
 static SrStatus open_mapped(SrSafetensors *st, const char *path) {
     uint64_t header_bytes = 0;
     if (st->map_bytes < 8)
-        return sr_fail(SR_ERR_CONFIG, "%s: not a safetensors file: only %zu bytes", path,
-                       st->map_bytes);
+        SR_FAIL(SR_ERR_CONFIG, "%s: not a safetensors file: only %zu bytes", path, st->map_bytes);
     const unsigned char *map = st->map;
     for (int i = 7; i >= 0; i--)
         header_bytes = header_bytes << 8 | map[i];
     if (header_bytes > MAX_HEADER || header_bytes > st->map_bytes - 8)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: not a safetensors file: a header of %" PRIu64
-                       " bytes is claimed in %zu",
-                       path, header_bytes, st->map_bytes);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: not a safetensors file: a header of %" PRIu64 " bytes is claimed in %zu", path,
+                header_bytes, st->map_bytes);
     const char *text = (const char *)st->map + 8;
     Header h = {.st = st, .path = path, .data_bytes = st->map_bytes - 8 - header_bytes};
     SrStatus status =
@@ -309,7 +305,7 @@ static SrStatus write_tensors(FILE *f, const char *path, const SrNamedTensor *te
         if (read)
             SR_TRY(read(arg, i, &data));
         if (bytes > 0 && fwrite(data, 1, bytes, f) != bytes)
-            return sr_fail(SR_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+            SR_FAIL(SR_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
     }
     return SR_OK;
 }

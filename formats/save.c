@@ -62,10 +62,10 @@ static int find_ending(const char *path) {
 SrStatus sr_save_check(const char *path) {
     if (find_ending(path) >= 0)
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG,
-                   "%s: in which format? The name should end in .safetensors, .pth, "
-                   ".pt, .torch or .npz",
-                   path);
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s: in which format? The name should end in .safetensors, .pth, "
+            ".pt, .torch or .npz",
+            path);
 }
 
 SrStatus sr_save(const char *path, const SrSave *save) {

@@ -68,7 +68,7 @@ static SrStatus add_list_text(Flatten *f, const SrPickleValue *list) {
 }
 
 static SrStatus bad_tensor(const Flatten *f, const char *what) {
-    return sr_fail(SR_ERR_CONFIG, "%s: tensor '%.200s': %s", f->w->path, f->path, what);
+    SR_FAIL(SR_ERR_CONFIG, "%s: tensor '%.200s': %s", f->w->path, f->path, what);
 }
 
 // The last element a tensor touches must lie inside its storage.
@@ -133,10 +133,10 @@ static SrStatus flatten_child(Flatten *f, const SrPickleValue *key, int index,
     else if (key->kind == SR_PICKLE_INT)
         need = snprintf(f->path + len, room, "%s%" PRId64, dot, key->i);
     else
-        return sr_fail(SR_ERR_CONFIG, "%s: a key under '%.200s' is neither text nor number",
-                       f->w->path, f->path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: a key under '%.200s' is neither text nor number", f->w->path,
+                f->path);
     if (need < 0 || (size_t)need >= room)
-        return sr_fail(SR_ERR_CONFIG, "%s: a name of more than %d bytes", f->w->path, MAX_PATH);
+        SR_FAIL(SR_ERR_CONFIG, "%s: a name of more than %d bytes", f->w->path, MAX_PATH);
     SrStatus status = flatten(f, v, depth + 1);
     f->path[len] = '\0';
     return status;
@@ -145,9 +145,9 @@ static SrStatus flatten_child(Flatten *f, const SrPickleValue *key, int index,
 static SrStatus flatten(Flatten *f, const SrPickleValue *v, int depth) {
     SrText text = SR_TEXT_INIT;
     if (depth > MAX_DEPTH || ++f->visits > f->w->file_bytes + MORE_VISITS)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: nested deeper than %d levels, or more values than its bytes can hold",
-                       f->w->path, MAX_DEPTH);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: nested deeper than %d levels, or more values than its bytes can hold",
+                f->w->path, MAX_DEPTH);
     if (v->kind == SR_PICKLE_TENSOR)
         return add_tensor(f, v->tensor);
     if (v->kind == SR_PICKLE_LIST && is_plain_list(v))
@@ -171,7 +171,7 @@ static SrStatus flatten(Flatten *f, const SrPickleValue *v, int depth) {
 static SrStatus flatten_root(SrWeights *w, const SrPickleValue *root) {
     Flatten *f = sr_calloc(1, sizeof *f);
     if (!f)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", w->path);
+        SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", w->path);
     f->w = w;
     SrStatus status = flatten(f, root, 0);
     sr_free(f);
@@ -180,8 +180,8 @@ static SrStatus flatten_root(SrWeights *w, const SrPickleValue *root) {
 
 static SrStatus storage_bytes(const SrWeights *w, const SrPickleStorage *s, uint64_t *bytes) {
     if (__builtin_mul_overflow((uint64_t)s->count, (uint64_t)sr_dtype_bytes(s->dtype), bytes))
-        return sr_fail(SR_ERR_CONFIG, "%s: storage '%.80s' claims more elements than are possible",
-                       w->path, s->key);
+        SR_FAIL(SR_ERR_CONFIG, "%s: storage '%.80s' claims more elements than are possible",
+                w->path, s->key);
     return SR_OK;
 }
 
@@ -206,11 +206,11 @@ static SrStatus find_storage(const SrWeights *w, const char *prefix, int prefix_
     snprintf(name, sizeof name, "%.*sdata/%.200s", prefix_len, prefix, s->key);
     const SrZipEntry *e = sr_zip_find(&w->zip, name);
     if (!e)
-        return sr_fail(SR_ERR_CONFIG, "%s: storage '%.200s' is not in the archive", w->path, name);
+        SR_FAIL(SR_ERR_CONFIG, "%s: storage '%.200s' is not in the archive", w->path, name);
     if (e->deflated || e->bytes < bytes)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: storage '%.200s' has %" PRIu64 " bytes%s, its tensors need %" PRIu64,
-                       w->path, name, e->bytes, e->deflated ? " compressed" : "", bytes);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: storage '%.200s' has %" PRIu64 " bytes%s, its tensors need %" PRIu64, w->path,
+                name, e->bytes, e->deflated ? " compressed" : "", bytes);
     s->data = e->data;
     return SR_OK;
 }
@@ -222,9 +222,9 @@ SrStatus sr__torch_zip_open(SrWeights *w) {
     const SrZipEntry *e = find_pickle(w, &folder);
     w->format = SR_WEIGHTS_TORCH;
     if (!e || e->deflated)
-        return sr_fail(SR_ERR_CONFIG, "%s: data.pkl is compressed; torch.save stores it", w->path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: data.pkl is compressed; torch.save stores it", w->path);
     if (folder > MAX_PATH / 2)
-        return sr_fail(SR_ERR_CONFIG, "%s: a folder name of %zu bytes", w->path, folder);
+        SR_FAIL(SR_ERR_CONFIG, "%s: a folder name of %zu bytes", w->path, folder);
     SR_TRY(sr_pickle_read(&p, e->data, (size_t)e->bytes, &used, &root));
     for (int i = 0; i < p.n_storages; i++)
         SR_TRY(find_storage(w, e->name, (int)folder, p.storages[i]->storage));
@@ -260,7 +260,7 @@ static SrStatus place_storages(const SrWeights *w, SrPickle *p, const SrPickleVa
                                size_t at) {
     const uint8_t *map = w->map;
     if (keys->kind != SR_PICKLE_LIST)
-        return sr_fail(SR_ERR_CONFIG, "%s: damaged: no list of storages", w->path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: damaged: no list of storages", w->path);
     if (p->n_storages > 1)
         qsort(p->storages, (size_t)p->n_storages, sizeof(SrPickleValue *), by_key);
     for (int k = 0; k < keys->n; k++) {
@@ -269,23 +269,22 @@ static SrStatus place_storages(const SrWeights *w, SrPickle *p, const SrPickleVa
         int64_t count;
         uint64_t bytes = 0;
         if (i == p->n_storages || strcmp(p->storages[i]->storage->key, key) != 0)
-            return sr_fail(SR_ERR_CONFIG, "%s: damaged: storage '%.80s' belongs to no tensor",
-                           w->path, key);
+            SR_FAIL(SR_ERR_CONFIG, "%s: damaged: storage '%.80s' belongs to no tensor", w->path,
+                    key);
         SrPickleStorage *s = p->storages[i]->storage;
         SR_TRY(storage_bytes(w, s, &bytes));
         if (w->file_bytes - at < 8 || w->file_bytes - at - 8 < bytes)
-            return sr_fail(SR_ERR_CONFIG, "%s: storage '%.80s' lies beyond the end (truncated?)",
-                           w->path, key);
+            SR_FAIL(SR_ERR_CONFIG, "%s: storage '%.80s' lies beyond the end (truncated?)", w->path,
+                    key);
         memcpy(&count, map + at, 8);
         if (count != s->count)
-            return sr_fail(SR_ERR_CONFIG,
-                           "%s: storage '%.80s' has %" PRId64 " elements, not %" PRId64, w->path,
-                           key, count, s->count);
+            SR_FAIL(SR_ERR_CONFIG, "%s: storage '%.80s' has %" PRId64 " elements, not %" PRId64,
+                    w->path, key, count, s->count);
         for (; i < p->n_storages && strcmp(p->storages[i]->storage->key, key) == 0; i++) {
             if (p->storages[i]->storage->count != s->count ||
                 p->storages[i]->storage->dtype != s->dtype)
-                return sr_fail(SR_ERR_CONFIG, "%s: two tensors disagree about storage '%.80s'",
-                               w->path, key);
+                SR_FAIL(SR_ERR_CONFIG, "%s: two tensors disagree about storage '%.80s'", w->path,
+                        key);
             p->storages[i]->storage->data = map + at + 8;
         }
         at += 8 + (size_t)bytes;
@@ -305,7 +304,7 @@ SrStatus sr__torch_legacy_open(SrWeights *w) {
         at += used;
     }
     if (parts[1]->kind != SR_PICKLE_INT || parts[1]->i != 1001)
-        return sr_fail(SR_ERR_CONFIG, "%s: PyTorch's old format, but not version 1001", w->path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: PyTorch's old format, but not version 1001", w->path);
     SR_TRY(place_storages(w, &p, parts[4], at));
     return flatten_root(w, parts[3]);
 }

@@ -14,7 +14,7 @@
 
 SrStatus sr__weights_add(SrWeights *w, int *cap, const SrWeightsTensor *tensor) {
     if (w->n >= MAX_TENSORS)
-        return sr_fail(SR_ERR_CONFIG, "%s: more than %d tensors", w->path, MAX_TENSORS);
+        SR_FAIL(SR_ERR_CONFIG, "%s: more than %d tensors", w->path, MAX_TENSORS);
     if (w->n == *cap) {
         int grown = *cap ? 2 * *cap : 256;
         SrWeightsTensor *bigger = sr_arena_alloc(&w->arena, (size_t)grown * sizeof *bigger);
@@ -57,8 +57,7 @@ SrStatus sr__weights_measure(const SrWeights *w, SrWeightsTensor *t) {
         int d = t->shape.d[i];
         t->packed = t->packed && (d <= 1 || t->strides[i] == bound);
         if (__builtin_mul_overflow(bound, (int64_t)SR_MAX(d, 1), &bound) || bound > INT64_MAX / 16)
-            return sr_fail(SR_ERR_CONFIG, "%s: tensor '%.200s': a shape that overflows", w->path,
-                           t->name);
+            SR_FAIL(SR_ERR_CONFIG, "%s: tensor '%.200s': a shape that overflows", w->path, t->name);
         count *= d;
     }
     t->packed = t->packed || count == 0;
@@ -115,8 +114,8 @@ static SrStatus open_zip(SrWeights *w) {
     }
     if (arrays)
         return sr__numpy_archive_open(w);
-    return sr_fail(SR_ERR_CONFIG, "%s: a zip archive without data.pkl (PyTorch) or *.npy (NumPy)",
-                   w->path);
+    SR_FAIL(SR_ERR_CONFIG, "%s: a zip archive without data.pkl (PyTorch) or *.npy (NumPy)",
+            w->path);
 }
 
 static SrStatus open_mapped(SrWeights *w) {
@@ -131,11 +130,11 @@ static SrStatus open_mapped(SrWeights *w) {
     if (is_safetensors(p, n))
         return open_safetensors(w);
     if (n >= 2 && p[0] == 0x80 && p[1] <= 5)
-        return sr_fail(SR_ERR_CONFIG, "%s: a bare pickle, not a file of torch.save", w->path);
-    return sr_fail(SR_ERR_CONFIG,
-                   "%s: not a weights file (%zu bytes): none of safetensors, PyTorch .pth, .npz, "
-                   ".npy; damaged or cut off?",
-                   w->path, n);
+        SR_FAIL(SR_ERR_CONFIG, "%s: a bare pickle, not a file of torch.save", w->path);
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s: not a weights file (%zu bytes): none of safetensors, PyTorch .pth, .npz, "
+            ".npy; damaged or cut off?",
+            w->path, n);
 }
 
 static int by_name(const void *a, const void *b) {
@@ -153,8 +152,7 @@ static SrStatus sort_names(SrWeights *w) {
         qsort(order, (size_t)w->n, sizeof *order, by_name);
     for (int i = 1; i < w->n; i++)
         if (strcmp(order[i - 1]->name, order[i]->name) == 0)
-            return sr_fail(SR_ERR_CONFIG, "%s: two tensors are called '%.200s'", w->path,
-                           order[i]->name);
+            SR_FAIL(SR_ERR_CONFIG, "%s: two tensors are called '%.200s'", w->path, order[i]->name);
     w->by_name = order;
     return SR_OK;
 }
@@ -162,9 +160,9 @@ static SrStatus sort_names(SrWeights *w) {
 SrStatus sr_weights_open(SrWeights *w, const char *path) {
     *w = (SrWeights){.path = path};
     if (sr_file_is_dir(path))
-        return sr_fail(SR_ERR_CONFIG, "%s: a directory; a weights file is expected", path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: a directory; a weights file is expected", path);
     if (!sr_file_exists(path))
-        return sr_fail(SR_ERR_CONFIG, "%s: no such file", path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: no such file", path);
     w->path = sr_arena_strdup(&w->arena, path);
     SrStatus status = w->path ? sr_file_map(path, &w->map, &w->file_bytes)
                               : sr_fail(SR_ERR_MEMORY, "%s: out of memory", path);
@@ -192,10 +190,9 @@ void sr_weights_close(SrWeights *w) {
 
 static SrStatus need_scratch(SrWeights *w, const SrWeightsTensor *t, size_t bytes) {
     if (bytes > w->file_bytes + SR_WEIGHTS_SCRATCH - w->arena.bytes)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "%s: tensor '%.200s' would unfold to %zu bytes, beyond the file's %zu + 60 MiB",
-            w->path, t->name, bytes, w->file_bytes);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: tensor '%.200s' would unfold to %zu bytes, beyond the file's %zu + 60 MiB",
+                w->path, t->name, bytes, w->file_bytes);
     if (bytes <= w->scratch_bytes)
         return SR_OK;
     sr_free(w->scratch); // not realloc: old and new need not both exist

@@ -38,11 +38,11 @@ static bool is_signature(const uint8_t *p, const char *two) {
 }
 
 static SrStatus bad(const Archive *a, const char *what) {
-    return sr_fail(SR_ERR_CONFIG, "%s: damaged zip archive: %s", a->path, what);
+    SR_FAIL(SR_ERR_CONFIG, "%s: damaged zip archive: %s", a->path, what);
 }
 
 static SrStatus bad_entry(const Archive *a, const char *name, const char *what) {
-    return sr_fail(SR_ERR_CONFIG, "%s: zip entry '%.200s' %s", a->path, name, what);
+    SR_FAIL(SR_ERR_CONFIG, "%s: zip entry '%.200s' %s", a->path, name, what);
 }
 
 // The end record is searched from the back: a comment of unknown length may follow it.
@@ -200,8 +200,8 @@ static SrStatus check_sum(const SrZipEntry *e, const char *path, const void *dat
     uint32_t crc = checksum(data, e->bytes);
     if (crc == e->crc)
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s: zip entry '%.200s' is damaged: CRC-32 %08x, expected %08x",
-                   path, e->name, (unsigned)crc, (unsigned)e->crc);
+    SR_FAIL(SR_ERR_CONFIG, "%s: zip entry '%.200s' is damaged: CRC-32 %08x, expected %08x", path,
+            e->name, (unsigned)crc, (unsigned)e->crc);
 }
 
 // Raw deflate of e into out; true when exactly n bytes came out, and, if those are all, the stream
@@ -230,15 +230,15 @@ static bool inflate_into(const SrZipEntry *e, uint8_t *out, uint64_t n) {
 
 SrStatus sr_zip_read(const SrZipEntry *entry, const char *path, void *out, uint64_t n) {
     if (n > entry->bytes)
-        return sr_fail(SR_ERR_CONFIG, "%s: zip entry '%.200s' has only %" PRIu64 " bytes", path,
-                       entry->name, entry->bytes);
+        SR_FAIL(SR_ERR_CONFIG, "%s: zip entry '%.200s' has only %" PRIu64 " bytes", path,
+                entry->name, entry->bytes);
     if (!entry->deflated)
         memcpy(out, entry->data, (size_t)n);
     else if (!inflate_into(entry, out, n))
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: zip entry '%.200s' is damaged: it does not inflate to "
-                       "the %" PRIu64 " bytes it claims",
-                       path, entry->name, entry->bytes);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: zip entry '%.200s' is damaged: it does not inflate to "
+                "the %" PRIu64 " bytes it claims",
+                path, entry->name, entry->bytes);
     return n == entry->bytes ? check_sum(entry, path, out) : SR_OK;
 }
 

@@ -27,7 +27,7 @@ static SrStatus write_bytes(SrZipWriter *z, const void *data, size_t bytes) {
     z->at += bytes;
     if (bytes == 0 || fwrite(data, 1, bytes, z->file.f) == bytes)
         return SR_OK;
-    return sr_fail(SR_ERR_IO, "cannot write '%s': disk full?", z->path);
+    SR_FAIL(SR_ERR_IO, "cannot write '%s': disk full?", z->path);
 }
 
 SrStatus sr_zip_begin(SrZipWriter *z, const char *path) {
@@ -77,8 +77,8 @@ SrStatus sr_zip_add(SrZipWriter *z, const char *name, const void *head, size_t h
     uint8_t buffer[30 + 4 + ALIGN] = {0}, *p = buffer;
     size_t len = strlen(name), total = head_bytes + bytes;
     if (total >= UINT32_MAX || len > 60000)
-        return sr_fail(SR_ERR_CONFIG, "%s: '%.80s' has more than 4 GiB; write .safetensors",
-                       z->path, name);
+        SR_FAIL(SR_ERR_CONFIG, "%s: '%.80s' has more than 4 GiB; write .safetensors", z->path,
+                name);
     uint32_t crc = extend_crc(extend_crc(crc32(0, NULL, 0), head, head_bytes), data, bytes);
     uint64_t begin = z->at, data_at = begin + 30 + len + 4;
     size_t pad = (size_t)((ALIGN - data_at % ALIGN) % ALIGN);
@@ -105,7 +105,7 @@ static SrStatus write_end(SrZipWriter *z) {
     uint64_t directory = z->at, size = z->directory.len, n = (uint64_t)z->n;
     bool far = directory >= UINT32_MAX || size >= UINT32_MAX || n >= UINT16_MAX;
     if (z->directory.failed)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", z->path);
+        SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", z->path);
     SR_TRY(write_bytes(z, z->directory.s, z->directory.len));
     if (far) {
         put(&p, 0x06064b50, 4);

@@ -1,0 +1,63 @@
+// See the header.
+#include "base/bar.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum { WIDEST = 30, NARROWEST = 5 };
+
+void sr_bar_begin(SrBar *bar, const char *what, int64_t total) {
+    *bar = (SrBar){.what = what, .total = total, .began = sr_clock()};
+}
+
+// The share so far is taken to go on: for passes over images, whose parts cost alike.
+static void left_text(int64_t done, int64_t total, double seconds, char *out, size_t bytes) {
+    char time[48];
+    out[0] = '\0';
+    if (done > 0 && total > 0)
+        snprintf(
+            out, bytes, ", %s left",
+            sr_duration_text(seconds * (double)(total - done) / (double)done, time, sizeof time));
+}
+
+void sr__bar_text(const SrBar *bar, int64_t done, double seconds, int columns, char *out,
+                  size_t bytes) {
+    char left[64], counts[64], marks[WIDEST + 1];
+    left_text(done, bar->total, seconds, left, sizeof left);
+    if (bar->total <= 0) {
+        snprintf(out, bytes, "%s: %lld", bar->what, (long long)done);
+        return;
+    }
+    double share = (double)done / (double)bar->total;
+    snprintf(counts, sizeof counts, "%3.0f%% %lld/%lld", 100 * share, (long long)done,
+             (long long)bar->total);
+    int room = columns - 1 - (int)(strlen(bar->what) + strlen(counts) + strlen(left) + 4);
+    int width = SR_MIN(room, WIDEST);
+    if (width < NARROWEST) {
+        snprintf(out, bytes, "%s %s%s", bar->what, counts, left);
+        return;
+    }
+    memset(marks, '.', (size_t)width);
+    memset(marks, '#', (size_t)(share * width));
+    marks[width] = '\0';
+    snprintf(out, bytes, "%s [%s] %s%s", bar->what, marks, counts, left);
+}
+
+void sr_bar_at(SrBar *bar, int64_t done) {
+    char text[512];
+    double now = sr_clock();
+    if (now - bar->began < SR_BAR_AFTER_S || now - bar->drawn < 0.2 || !sr_log_is_terminal())
+        return;
+    bar->drawn = now;
+    sr__bar_text(bar, done, now - bar->began, sr_log_columns(), text, sizeof text);
+    sr_log_live("%s", text);
+}
+
+void sr_bar_end(SrBar *bar) {
+    if (bar->drawn > 0)
+        sr_log_end_live();
+    bar->drawn = 0;
+}

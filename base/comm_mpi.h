@@ -1,0 +1,10 @@
+// Open MPI behind base/comm.h, in builds that found it (SR_MPI in gen/build.h).  Programs hand it to
+// sr_comm_start; a program that never does is not linked with MPI.
+#ifndef SR_BASE_COMM_MPI_H
+#define SR_BASE_COMM_MPI_H
+
+#include "base/comm.h"
+
+extern const SrCommLibrary sr_comm_mpi;
+
+#endif
