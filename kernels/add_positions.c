@@ -1,7 +1,9 @@
 // add_positions: learned position embeddings added to the tokens of every image (Dosovitskiy et al., arXiv:2010.11929,
 // equation 1).  Where the image's grid of patches is not the one they were learned for, the grid's part is resampled
 // as torch.nn.functional.interpolate(mode="bicubic", align_corners=False) does it (Keys' kernel with a = -0.75, edges
-// repeated); the embeddings of tokens before the grid stay.
+// repeated); the embeddings of tokens before the grid stay.  Two sources resample in ways of their own: torchvision's
+// interpolate_embeddings puts the corners of both grids on each other (align_corners), and DINO and DINOv2 ask for a
+// scale of (h + 0.1) / h0, which shifts every place by a little (offset); DINOv2 with registers filters (antialias).
 //
 //   x (N, prefix + h w, D) + positions (1, prefix + h0 w0, D) -> y as x
 #include "kernels/add_positions.h"
@@ -12,6 +14,8 @@
 
 #include "kernels/op_util.h"
 
+enum { MOST_TAPS = 64 }; // of a place along a dimension
+
 #define FIELD(f) offsetof(SrAddPositionsParams, f)
 static const SrOption options[] = {
     {"prefix", SR_OPT_INT, FIELD(prefix), "0", 0, 0xffff, NULL, "Tokens before the grid."},
@@ -19,6 +23,12 @@ static const SrOption options[] = {
     {"from_w", SR_OPT_INT, FIELD(from_w), "1", 1, 0xffff, NULL, "Columns of the learned grid."},
     {"to_h", SR_OPT_INT, FIELD(to_h), "1", 1, 0xffff, NULL, "Rows of the tokens' grid."},
     {"to_w", SR_OPT_INT, FIELD(to_w), "1", 1, 0xffff, NULL, "Columns of the tokens' grid."},
+    {"align_corners", SR_OPT_BOOL, FIELD(align_corners), "False", 0, 0, NULL,
+     "The corners of both grids lie on each other, instead of their edges."},
+    {"antialias", SR_OPT_BOOL, FIELD(antialias), "False", 0, 0, NULL,
+     "A smaller grid is filtered, not sampled."},
+    {"offset", SR_OPT_FLOAT, FIELD(offset), "0", 0, 1, NULL,
+     "Added to the tokens' grid when the scale between the grids is taken."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -30,6 +40,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
         x[0].d[1] != (int64_t)p->prefix + (int64_t)p->to_h * p->to_w)
         return sr__shape_fail("add_positions", x, n_in, "%d + %d x %d tokens", p->prefix, p->to_h,
                               p->to_w);
+    if (p->antialias && 4 * SR_MAX(p->from_h / p->to_h, p->from_w / p->to_w) + 8 > MOST_TAPS)
+        return sr__shape_fail("add_positions", x, n_in, "a grid not that much smaller");
     *y = x[0];
     return SR_OK;
 }
@@ -58,28 +70,49 @@ static int inplace(const void *params) {
 }
 
 typedef struct { // of one place along one dimension
-    int at[4];   // places it is made of
-    double weight[4];
+    int n;
+    int at[MOST_TAPS]; // places it is made of
+    double weight[MOST_TAPS];
 } Taps;
 
-// Keys, "Cubic convolution interpolation for digital image processing", 1981, equation 4 with a = -0.75.
-static double cubic(double t) {
-    const double a = -0.75;
+// Keys, "Cubic convolution interpolation for digital image processing", 1981, equation 4.
+static double cubic(double t, double a) {
     t = fabs(t);
     return t <= 1  ? ((a + 2) * t - (a + 3)) * t * t + 1
            : t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
                    : 0;
 }
 
-static Taps taps_of(int place, int to, int from) {
-    double at = (place + 0.5) * from / to - 0.5;
+static Taps four_taps(const SrAddPositionsParams *p, int place, int to, int from) {
+    double at = (place + 0.5) * from / (to + p->offset) - 0.5;
+    if (p->align_corners)
+        at = to > 1 ? (double)place * (from - 1) / (to - 1) : 0;
     int first = (int)floor(at) - 1;
-    Taps taps;
+    Taps taps = {.n = 4};
     for (int k = 0; k < 4; k++) {
         taps.at[k] = SR_MIN(SR_MAX(first + k, 0), from - 1);
-        taps.weight[k] = to == from ? k == 1 : cubic(at - (first + k));
+        taps.weight[k] = cubic(at - (first + k), -0.75);
     }
     return taps;
+}
+
+// As Pillow does it: the kernel, with a = -0.5, is as wide as the places of the smaller grid, and cut at the edges.
+static Taps wide_taps(int place, int to, int from) {
+    double step = (double)from / to, wide = SR_MAX(step, 1), at = (place + 0.5) * step, sum = 0;
+    int first = SR_MAX((int)(at - 2 * wide + 0.5), 0);
+    int end = SR_MIN((int)(at + 2 * wide + 0.5), from);
+    Taps taps = {.n = SR_MIN(end - first, MOST_TAPS)};
+    for (int k = 0; k < taps.n; k++) {
+        taps.at[k] = first + k;
+        sum += taps.weight[k] = cubic((first + k - at + 0.5) / wide, -0.5);
+    }
+    for (int k = 0; k < taps.n; k++)
+        taps.weight[k] /= sum;
+    return taps;
+}
+
+static Taps taps_of(const SrAddPositionsParams *p, int place, int to, int from) {
+    return p->antialias ? wide_taps(place, to, from) : four_taps(p, place, to, from);
 }
 
 // Calls fn for each pair of places: token l of the tokens' grid has `weight` of embedding e of the learned one.
@@ -89,12 +122,12 @@ static void each_pair(const SrAddPositionsParams *p, Pair fn, void *arg) {
         fn(arg, i, i, 1);
     for (int y = 0; y < p->to_h; y++)
         for (int x = 0; x < p->to_w; x++) {
-            Taps v = taps_of(y, p->to_h, p->from_h), h = taps_of(x, p->to_w, p->from_w);
-            for (int k = 0; k < 16; k++) {
-                double weight = v.weight[k / 4] * h.weight[k % 4];
+            Taps v = taps_of(p, y, p->to_h, p->from_h), h = taps_of(p, x, p->to_w, p->from_w);
+            for (int k = 0; k < v.n * h.n; k++) {
+                double weight = v.weight[k / h.n] * h.weight[k % h.n];
                 if (weight != 0)
                     fn(arg, p->prefix + (int64_t)y * p->to_w + x,
-                       p->prefix + (int64_t)v.at[k / 4] * p->from_w + h.at[k % 4], weight);
+                       p->prefix + (int64_t)v.at[k / h.n] * p->from_w + h.at[k % h.n], weight);
             }
         }
 }
@@ -179,6 +212,12 @@ static const SrOpCase cases[] = {
     {"{prefix: 1, from_h: 2, from_w: 3, to_h: 2, to_w: 3}", 1, {SR_SHAPE(2, 7, 3)}, false},
     {"{prefix: 1, from_h: 4, from_w: 4, to_h: 6, to_w: 3}", 1, {SR_SHAPE(2, 19, 2)}, false},
     {"{from_h: 3, from_w: 4, to_h: 2, to_w: 4}", 1, {SR_SHAPE(3, 8, 3)}, false},
+    {"{from_h: 3, from_w: 3, to_h: 4, to_w: 1, align_corners: True}",
+     1,
+     {SR_SHAPE(2, 4, 2)},
+     false},
+    {"{from_h: 7, from_w: 5, to_h: 2, to_w: 3, antialias: True}", 1, {SR_SHAPE(2, 6, 2)}, false},
+    {"{from_h: 3, from_w: 2, to_h: 4, to_w: 2, offset: 0.1}", 1, {SR_SHAPE(2, 8, 2)}, false},
 };
 
 const SrOp sr_op_add_positions = {

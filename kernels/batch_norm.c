@@ -411,13 +411,15 @@ static SrStatus onnx(SrOnnxCall *call) {
     return SR_OK;
 }
 
-// With the running statistics: y = a x + b.
+// With the running statistics: y = a x + b.  Who only asks whether it is so has no w.
 static bool affine(const void *params, const float *const *w, int C, double *a, double *b) {
     const SrBatchNormParams *p = params;
-    const float *gamma = w[0], *beta = w[1], *mean = w[2], *var = w[3]; // (C) each
     if (p->relu || p->residual)
         return false;
-    for (int c = 0; c < C && a; c++) {
+    if (!a)
+        return true;
+    const float *gamma = w[0], *beta = w[1], *mean = w[2], *var = w[3]; // (C) each
+    for (int c = 0; c < C; c++) {
         a[c] = (double)gamma[c] / sqrt((double)var[c] + p->eps);
         b[c] = (double)beta[c] - a[c] * (double)mean[c];
     }

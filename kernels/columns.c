@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 #include "base/parallel.h"
+#include "kernels/op_util.h"
 
 enum { STRIP = 32 };
 
@@ -84,4 +85,16 @@ void sr__columns_normalize_grad(float *dx, const float *dz, const float *z, int6
                                 const float *invstd) {
     Job job = {.out = dx, .x = dz, .z = z, .a = invstd, .rows = rows, .D = D};
     sr_parallel_for((D + STRIP - 1) / STRIP, normalize_grad, &job);
+}
+
+SrStatus sr__two_views_infer(const char *op, const SrShape *x, int n_in, SrShape *y) {
+    if (x[0].rank != 2 || x[0].d[0] % 2 || x[0].d[0] < 4)
+        return sr__shape_fail(op, x, n_in, "(2 N, D), two rows a view at least");
+    *y = SR_SCALAR;
+    return SR_OK;
+}
+
+unsigned sr__two_views_reads(const void *params) {
+    (void)params;
+    return SR_READS_X(0);
 }

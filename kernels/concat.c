@@ -5,7 +5,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
+#include "kernels/rows.h"
 
 static const SrOption options[] = {
     {"dim", SR_OPT_INT, offsetof(SrConcatParams, dim), "0", 0, SR_MAX_RANK - 1, NULL,
@@ -49,38 +51,71 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// `rows` runs of `run` numbers, `from_far` and `to_far` apart.
-static void copy_runs(float *to, int64_t to_far, const float *from, int64_t from_far, int64_t run,
-                      int64_t rows) {
-    if (rows == 1) {
-        sr__copy(to, from, run);
-        return;
-    }
+// `rows` runs of `run` numbers, `from_far` and `to_far` apart; added where `add`.
+static void copy_runs(SrDtype type, void *to, int64_t to_far, const void *from, int64_t from_far,
+                      int64_t run, int64_t rows, bool add) {
 #pragma omp parallel for schedule(static) if (rows * run > SR_CHUNK)
-    for (int64_t r = 0; r < rows; r++)
-        memcpy(to + r * to_far, from + r * from_far, (size_t)run * sizeof(float));
+    for (int64_t r = 0; r < rows; r++) {
+        void *y = sr__at(type, to, r * to_far);
+        const void *x = sr__at(type, from, r * from_far);
+        if (add)
+            sr__rows()->add(type, y, y, x, run);
+        else
+            memcpy(y, x, (size_t)run * sr_dtype_bytes(type));
+    }
+}
+
+// One run is worth several threads.
+static void copy_whole(SrDtype type, void *to, const void *from, int64_t n, bool add) {
+    for (int64_t chunk = n / SR_CHUNK; chunk > 1; chunk = 0) {
+        copy_runs(type, to, SR_CHUNK, from, SR_CHUNK, SR_CHUNK, chunk, add);
+        to = sr__at(type, to, chunk * SR_CHUNK);
+        from = sr__at(type, from, chunk * SR_CHUNK);
+        n -= chunk * SR_CHUNK;
+    }
+    copy_runs(type, to, n, from, n, n, 1, add);
+}
+
+static void move(SrDtype type, void *to, int64_t to_far, const void *from, int64_t from_far,
+                 int64_t run, int64_t rows, bool add) {
+    if (rows == 1)
+        copy_whole(type, to, from, run, add);
+    else
+        copy_runs(type, to, to_far, from, from_far, run, rows, add);
 }
 
 static void forward(const SrOpCall *call) {
-    int64_t whole = run_of(call->params, call->y.shape);
-    float *y = call->y.data; // moves from input to input
+    int64_t whole = run_of(call->params, call->y.shape), at = 0;
+    SrDtype type = call->y.dtype;
     for (int i = 0; i < call->n_in; i++) {
         int64_t run = run_of(call->params, call->x[i].shape);
-        copy_runs(y, whole, call->x[i].data, run, run, sr_shape_count(call->x[i].shape) / run);
-        y += run;
+        move(type, sr__at(type, call->y.data, at), whole, call->x[i].data, run, run,
+             sr_shape_count(call->x[i].shape) / run, false);
+        at += run;
     }
 }
 
 // Each input takes its stretches of dy back.
 static void backward(const SrOpCall *call) {
-    int64_t whole = run_of(call->params, call->y.shape);
-    const float *dy = call->dy; // moves likewise
+    int64_t whole = run_of(call->params, call->y.shape), at = 0;
+    SrDtype type = call->y.dtype;
     for (int i = 0; i < call->n_in; i++) {
         int64_t run = run_of(call->params, call->x[i].shape);
         if (call->dx[i])
-            copy_runs(call->dx[i], run, dy, whole, run, sr_shape_count(call->x[i].shape) / run);
-        dy += run;
+            move(type, call->dx[i], run, sr__at(type, call->dy, at), whole, run,
+                 sr_shape_count(call->x[i].shape) / run, call->dx_add >> i & 1);
+        at += run;
     }
+}
+
+// Maps are (N, C, H, W) there.
+static SrStatus onnx(SrOnnxCall *call) {
+    static const int64_t map_axes[] = {0, 2, 3, 1};
+    const SrConcatParams *p = call->params;
+    sr__onnx_begin(call, "Concat", call->in, call->n_in);
+    sr_onnx_int(call->file, "axis", call->y.rank == 4 ? map_axes[p->dim] : p->dim);
+    sr_onnx_end(call->file);
+    return SR_OK;
 }
 
 static const SrOpCase cases[] = {
@@ -98,11 +133,12 @@ const SrOp sr_op_concat = {
     .params_bytes = sizeof(SrConcatParams),
     .min_in = 1,
     .max_in = SR_OP_MAX_IN,
-    .flags = SR_OP_CHEAP,
+    .flags = SR_OP_CHEAP | SR_OP_ADDS_DX | SR_OP_BF16,
     .infer = infer,
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -3,7 +3,7 @@
 #define SR_KERNELS_CONCAT_H
 
 typedef struct { // concat
-    int dim;     // the dimension that grows
+    int dim;     // the dimension along which inputs are joined
 } SrConcatParams;
 
 #endif

@@ -64,8 +64,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     SR_TRY(sr__expect_rank("conv2d", x, n_in, 4, 4));
     SrConvShape s = conv_shape(params, x[0], SR_F32);
     if (s.K < 1 || s.R < 1)
-        return sr_fail(SR_ERR_CONFIG, "conv2d: out_channels %d, kernel_h %d: expected at least 1",
-                       s.K, s.R);
+        SR_FAIL(SR_ERR_CONFIG, "conv2d: out_channels %d, kernel_h %d: expected at least 1", s.K,
+                s.R);
     if (s.C % s.groups || s.K % s.groups)
         return sr__shape_fail("conv2d", x, n_in, "%d and %d channels to be multiples of groups %d",
                               s.C, s.K, s.groups);

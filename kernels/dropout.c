@@ -18,8 +18,15 @@ static const SrOption options[] = {
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrDropoutParams *p = params;
     if (!(p->p >= 0 && p->p <= 1))
-        return sr_fail(SR_ERR_CONFIG, "dropout: p %g: expected a probability", p->p);
+        SR_FAIL(SR_ERR_CONFIG, "dropout: p %g: expected a probability", p->p);
     return sr__infer_same(params, x, n_in, y);
+}
+
+// Of what is never dropped nothing need be copied.
+static bool is_view(const void *params, const SrShape *x, int n_in) {
+    const SrDropoutParams *p = params;
+    (void)x, (void)n_in;
+    return p->p == 0;
 }
 
 static int inplace(const void *params) {
@@ -117,6 +124,7 @@ const SrOp sr_op_dropout = {
     .flags = SR_OP_IMPURE | SR_OP_CHEAP,
     .infer = infer,
     .saved_bytes = saved_bytes,
+    .is_view = is_view,
     .inplace = inplace,
     .reference = reference,
     .forward = forward,

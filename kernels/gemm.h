@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-// C (m, n) with leading dimension ldc; op(A) is (m, k), op(B) is (k, n); ta, tb: the stored matrix is the
+// C (m, n) = alpha op(A) op(B) + beta C, with leading dimension ldc; op(A) is (m, k), op(B) is (k, n); ta, tb: the stored matrix is the
 // transpose.  The caller may be inside no parallel region.
 void sr_gemm(bool ta, bool tb, int m, int n, int k, float alpha, const float *a, int lda,
              const float *b, int ldb, float beta, float *c, int ldc);

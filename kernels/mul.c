@@ -44,19 +44,13 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-static void product(float *restrict y, const float *a, const float *b, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        y[i] = a[i] * b[i];
-}
-
 // y or dx: every row of `a` times the row of s.  A chunk of equal shapes is an image of one row.
 static void rows_times(float *y, const float *a, const float *s, Sizes z, int64_t n) {
 #pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < z.images; i++)
-        for (int64_t r = 0; r < z.rows; r++) {
-            int64_t at = (i * z.rows + r) * z.C;
-            product(y + at, a + at, s + i * z.C, SR_MIN(z.C, n - at));
-        }
+    for (int64_t i = 0; i < z.images; i++) {
+        int64_t at = i * z.rows * z.C;
+        sr__rows()->mul_rows(SR_F32, y + at, a + at, s + i * z.C, z.rows, (int)SR_MIN(z.C, n - at));
+    }
 }
 
 static void forward(const SrOpCall *call) {
@@ -69,12 +63,9 @@ static void forward(const SrOpCall *call) {
 static void scale_gradient(float *ds, const float *dy, const float *x, Sizes z, int64_t n) {
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < z.images; i++) {
-        float *to = ds + i * z.C;
-        int64_t at = i * z.rows * z.C, m = SR_MIN(z.C, n - at);
-        product(to, dy + at, x + at, m);
-        for (int64_t r = 1; r < z.rows; r++)
-            for (int64_t c = 0; c < z.C; c++)
-                to[c] += dy[at + r * z.C + c] * x[at + r * z.C + c];
+        int64_t at = i * z.rows * z.C;
+        sr__rows()->sum_products(SR_F32, ds + i * z.C, dy + at, x + at, z.rows,
+                                 (int)SR_MIN(z.C, n - at), false);
     }
 }
 

@@ -5,7 +5,8 @@
 //       -log( exp(s_ip / t) / (exp(s_ip / t) + sum over rows j of other images exp(s_ij / t)) )
 //
 // with s = x x^T: Chen et al., "A simple framework for contrastive learning" (ICML 2020), eq. 1 for C = 2;
-// for more views each positive stands alone against the negatives, as VISSL's multi-crop loss has it.
+// for more views each positive stands alone against the negatives, as VISSL's multi-crop loss has it.  decoupled leaves
+// exp(s_ip / t) out of the denominator: Yeh et al., "Decoupled contrastive learning" (ECCV 2022, arXiv:2110.06848), eq. 6.
 #include "kernels/nt_xent.h"
 
 #include <math.h>
@@ -21,6 +22,8 @@ static const SrOption options[] = {
      "Views of every image."},
     {"temperature", SR_OPT_FLOAT, offsetof(SrNtXentParams, temperature), "0.1", 1e-6, 1e6, NULL,
      "Divides the scores."},
+    {"decoupled", SR_OPT_BOOL, offsetof(SrNtXentParams, decoupled), "False", 0, 0, NULL,
+     "The positive is not in the denominator."},
     SR_OPTION_END,
 };
 
@@ -40,6 +43,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
 // Of row i = crop * n + image: the rows of the same image are k n + image.
 typedef struct {
     int rows, n, C, D;
+    bool decoupled;
     float per_t;   // 1 / temperature
     double weight; // of one positive: 1 / (rows (C - 1))
 } Problem;
@@ -50,6 +54,7 @@ static Problem problem(const SrNtXentParams *p, SrShape x) {
                      .n = rows / C,
                      .C = C,
                      .D = x.d[1],
+                     .decoupled = p->decoupled,
                      .per_t = (float)(1 / p->temperature),
                      .weight = 1.0 / ((double)rows * (C - 1))};
 }
@@ -76,7 +81,7 @@ static void reference(const SrRefCall *call) {
         for (int j = i % w.n; j < w.rows; j += w.n)
             if (j != i) {
                 double s = dot(xi, call->x[0] + (int64_t)j * w.D, w.D) / p->temperature;
-                total += log1p(negatives * exp(-s));
+                total += p->decoupled ? log(negatives) - s : log1p(negatives * exp(-s));
             }
     }
     call->y[0] = total * w.weight;
@@ -129,9 +134,11 @@ static double exp_negatives(const Problem *w, const float *s, float most, int im
     return sum;
 }
 
-// log(1 + negatives / exp(positive)), where the negatives' sum has `most` taken out.
+// log(1 + negatives / exp(positive)), decoupled without the 1, where the negatives' sum has `most` taken out.
 static double term(const Problem *w, float positive, float most, double sum) {
     double a = ((double)most - (double)positive) * (double)w->per_t + log(sum);
+    if (w->decoupled)
+        return a;
     return a > 0 ? a + log1p(exp(-a)) : log1p(exp(a));
 }
 
@@ -169,7 +176,7 @@ static void row_gradient(const Problem *w, float *s, int row, float most, double
     double missed = 0;
     for (int j = image; j < w->rows; j += w->n) {
         double a = ((double)most - (double)s[j]) * (double)w->per_t + log(sum);
-        double share = 1 / (1 + exp(-a)); // of the negatives in the denominator
+        double share = w->decoupled ? 1 : 1 / (1 + exp(-a)); // of the negatives in the denominator
         s[j] = j == row ? 0 : (float)(-factor * share);
         missed += j == row ? 0 : share;
     }
@@ -212,6 +219,7 @@ static const SrOpCase cases[] = {
     {"{num_crops: 2, temperature: 0.5}", 1, {SR_SHAPE(8, 3)}, false},
     {"{num_crops: 3, temperature: 0.2}", 1, {SR_SHAPE(6, 4)}, false},
     {"{num_crops: 2, temperature: 0.1}", 1, {SR_SHAPE(130, 16)}, false},
+    {"{num_crops: 2, temperature: 0.3, decoupled: True}", 1, {SR_SHAPE(8, 5)}, false},
 };
 
 const SrOp sr_op_nt_xent = {

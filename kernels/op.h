@@ -22,7 +22,7 @@
 #include "base/tensor.h"
 #include "kernels/channel_sums.h"
 
-#define SR_OP_MAX_IN 16
+#define SR_OP_MAX_IN 64
 #define SR_OP_MAX_SLOTS 8
 
 // What a slot of a node is bound to in the parameter table.
@@ -82,7 +82,7 @@ typedef struct {
     float *const *dw;  // backward: gradient of slot i, NULL when frozen or state
     const float *dy;   // backward: gradient of y, shape of y
     float *const *dx;  // backward: gradient of input i, NULL when nobody wants it
-    unsigned dx_add;   // bit i: add to dx[i] instead of overwriting it
+    uint64_t dx_add;   // bit i: add to dx[i] instead of overwriting it
     void *prepared;    // what `prepare` makes for this pass; NULL where `prepared` asks for nothing
     SrChannelSums sums;   // forward: where to leave the sums of y; none if nobody wants them
     SrChannelSums x_sums; // forward with SR_OP_TAKES_SUMS: of x[0], or none
@@ -125,7 +125,7 @@ enum {                 // SrOp.flags
 };
 
 // Bits returned by `reads`: what backward needs besides params, w, saved and dy.
-#define SR_READS_X(i) (1u << (i))
+#define SR_READS_X(i) ((i) < 31 ? 1u << (i) : 0u) // of more inputs a backward reads none
 #define SR_READS_Y (1u << 31)
 
 // What a pass wants made of the parameters alone, before it runs: packed weights.  Nodes that share their
@@ -177,6 +177,9 @@ typedef struct SrOp {
     void (*prepare[2])(const SrOpCall *call);
     // True when y is x[0] under another shape: no kernel runs and no memory is planned.  NULL: never.
     bool (*is_view)(const void *params, const SrShape *x, int n_in);
+    // Whether torch's tensor has its channels in the last dimension, given where x[0] has them (SrNode.channels_last).
+    // NULL: as x[0].
+    bool (*channels_last)(const void *params, bool of_input);
     // Index of the input whose dx may be the same memory as dy, -1 for none.  NULL: none.
     int (*inplace)(const void *params);
     int64_t (*flops)(const void *params, const SrShape *x, int n_in, SrShape y); // forward; NULL: 0

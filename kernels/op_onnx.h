@@ -36,5 +36,9 @@ const char *sr__onnx_inner(SrOnnxCall *call, const char *what);
 void sr__onnx_begin(SrOnnxCall *call, const char *op, const char *const *in, int n_in);
 // The whole of a node without attributes whose inputs are the call's.
 SrStatus sr__onnx_plain(SrOnnxCall *call, const char *op);
+// y = gate(x), or y = x gate(x), for which ONNX has no node of its own.  gate: "Sigmoid", or "HardSigmoid" with
+// PyTorch's slope of 1/6.
+SrStatus sr__onnx_gate(SrOnnxCall *call, const char *gate);
+SrStatus sr__onnx_gated(SrOnnxCall *call, const char *gate);
 
 #endif

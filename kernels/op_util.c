@@ -20,8 +20,7 @@ SrStatus sr__shape_fail(const char *op, const SrShape *x, int n_in, const char *
     va_start(args, expected);
     vsnprintf(what, sizeof what, expected, args);
     va_end(args);
-    return sr_fail(SR_ERR_CONFIG, "%s: input%s %s: expected %s", op, n_in > 1 ? "s" : "", shapes,
-                   what);
+    SR_FAIL(SR_ERR_CONFIG, "%s: input%s %s: expected %s", op, n_in > 1 ? "s" : "", shapes, what);
 }
 
 SrStatus sr__expect_rank(const char *op, const SrShape *x, int n_in, int low, int high) {

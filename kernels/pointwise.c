@@ -16,6 +16,11 @@ int sr__pointwise_inplace(const void *params) {
     return 0;
 }
 
+void sr__pointwise_reference(const SrRefCall *call, double (*f)(double x)) {
+    for (int64_t i = 0, n = sr_shape_count(call->y_shape); i < n; i++)
+        call->y[i] = f(call->x[0][i]);
+}
+
 static void forward_bf16(const SrPointwise *k, SrBf16 *y, const SrBf16 *x, int64_t n) {
     const SrRows *rows = sr__rows();
     float block[BLOCK];

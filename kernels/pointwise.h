@@ -1,12 +1,12 @@
-// Activations y = f(x), dx = dy f'(x): the loops that silu.c, sigmoid.c and their kin share.  A file names
-// its two functions of the table and its reference; floats and bfloat16 are served alike.
+// Activations y = f(x), dx = dy f'(x): what silu.c, sigmoid.c and their kin share.  A file states f in double
+// precision and its node in ONNX; the vector loops, floats and bfloat16 alike, stand in pointwise_simd.c.
 #ifndef SR_KERNELS_POINTWISE_H
 #define SR_KERNELS_POINTWISE_H
 
 #include "kernels/cpu.h"
 #include "kernels/op_util.h"
 
-typedef struct {
+typedef struct {                                                         // x, y, dx, dy (n)
     void (*f)(float *y, const float *x, int64_t n);                      // y may be x
     void (*grad)(float *dx, const float *x, const float *dy, int64_t n); // dx may be dy
 } SrPointwise;
@@ -24,5 +24,24 @@ void sr__pointwise_forward(const SrOpCall *call, const SrPointwise *k);
 void sr__pointwise_backward(const SrOpCall *call, const SrPointwise *k);
 unsigned sr__pointwise_reads(const void *params); // x
 int sr__pointwise_inplace(const void *params);    // dx may lie on dy
+void sr__pointwise_reference(const SrRefCall *call, double (*f)(double x));
+
+// The hooks of the op `stem`, whose file has defined `static double value(double x)` and `onnx`, and which is a member of
+// the table.
+#define SR_POINTWISE_HOOKS(stem)                                                           \
+    static void reference(const SrRefCall *call) { sr__pointwise_reference(call, value); } \
+    static void forward(const SrOpCall *call) {                                            \
+        sr__pointwise_forward(call, &sr__pointwise()->stem);                               \
+    }                                                                                      \
+    static void backward(const SrOpCall *call) {                                           \
+        sr__pointwise_backward(call, &sr__pointwise()->stem);                              \
+    }                                                                                      \
+    static const SrOpCase cases[] = {{"{}", 1, {SR_SHAPE(3, 5, 7, 4)}, false},             \
+                                     {"{}", 1, {SR_SHAPE(2, 9)}, false}};
+// What all their descriptors say.
+#define SR_POINTWISE_OP                                                                     \
+    .min_in = 1, .max_in = 1, .flags = SR_OP_CHEAP | SR_OP_BF16, .infer = sr__infer_same,   \
+    .reads = sr__pointwise_reads, .inplace = sr__pointwise_inplace, .reference = reference, \
+    .forward = forward, .backward = backward, .cases = cases, .n_cases = SR_COUNT(cases)
 
 #endif

@@ -1,10 +1,5 @@
-// The poolings in ONNX's words; the maths is in pool2d.c.
-#include <stdio.h>
-#include <string.h>
-
+// The poolings in ONNX's words.
 #include "kernels/pool2d_windows.h"
-
-static bool is_mean(const char *op) { return strcmp(op, "AveragePool") == 0; }
 
 static void windows(SrOnnxCall *call, const SrPool *pool) {
     const SrPoolAxis *h = &pool->h, *w = &pool->w;
@@ -13,32 +8,24 @@ static void windows(SrOnnxCall *call, const SrPool *pool) {
     sr_onnx_ints(call->file, "pads", (int64_t[]){h->pad, w->pad, h->pad, w->pad}, 4);
 }
 
-SrStatus sr__pool_fixed_onnx(SrOnnxCall *call, const char *op) {
-    const SrPool2dParams *p = call->params;
-    SrPool pool = sr__pool_fixed(p, call->x[0]);
-    sr__onnx_begin(call, op, call->in, 1);
-    windows(call, &pool);
-    if (is_mean(op))
-        sr_onnx_int(call->file, "count_include_pad", !p->exclude_pad);
-    else
-        sr_onnx_int(call->file, "ceil_mode", p->ceil_mode);
-    sr_onnx_end(call->file);
-    return SR_OK;
+// Adaptive windows that tile the map are fixed ones.
+static bool tile(SrPoolAxis *axis) {
+    axis->kernel = axis->stride = axis->in / axis->out;
+    return axis->in % axis->out == 0;
 }
 
-SrStatus sr__pool_adaptive_onnx(SrOnnxCall *call, const char *op) {
-    SrPool pool = sr__pool_adaptive(call->params, call->x[0]);
-    SrPoolAxis *const axes[] = {&pool.h, &pool.w};
-    if (pool.h.out == 1 && pool.w.out == 1)
-        return sr__onnx_plain(call, is_mean(op) ? "GlobalAveragePool" : "GlobalMaxPool");
-    for (int i = 0; i < 2; i++) {
-        if (axes[i]->in % axes[i]->out)
-            return sr__onnx_unsupported(call, "windows that do not tile the map");
-        axes[i]->kernel = axes[i]->stride = axes[i]->in / axes[i]->out;
-        axes[i]->pad = 0;
-    }
-    sr__onnx_begin(call, op, call->in, 1);
+SrStatus sr__pool_onnx(SrOnnxCall *call, SrPool pool, bool max) {
+    bool adaptive = !pool.h.kernel;
+    if (adaptive && pool.h.out == 1 && pool.w.out == 1)
+        return sr__onnx_plain(call, max ? "GlobalMaxPool" : "GlobalAveragePool");
+    if (adaptive && (!tile(&pool.h) || !tile(&pool.w)))
+        return sr__onnx_unsupported(call, "windows that do not tile the map");
+    sr__onnx_begin(call, max ? "MaxPool" : "AveragePool", call->in, 1);
     windows(call, &pool);
+    if (!adaptive && max)
+        sr_onnx_int(call->file, "ceil_mode", pool.ceil_mode);
+    else if (!adaptive)
+        sr_onnx_int(call->file, "count_include_pad", !pool.exclude_pad);
     sr_onnx_end(call->file);
     return SR_OK;
 }

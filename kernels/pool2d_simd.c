@@ -1,4 +1,4 @@
-// The vector loops of max pooling, see pool2d.h: plain C that compilers vectorise, 64 channels at a
+// The vector loops of max pooling, see pool2d_windows.h: plain C that compilers vectorise, 64 channels at a
 // time so that the running maximum and its place stay in registers or the nearest cache.
 #include "kernels/pool2d_windows.h"
 

@@ -1,4 +1,4 @@
-// Pooling over windows of a map, see pool2d.h.  Forward runs over rows of the output, backward over
+// Pooling over windows of a map, see pool2d_windows.h.  Forward runs over rows of the output, backward over
 // rows of the input, so that each number is written by one thread in one order.
 #include "kernels/pool2d_windows.h"
 
@@ -25,67 +25,13 @@ static Span span(SrPoolAxis a, int i) {
 // Cells in a row of the uncut window, to number its places.
 static int place_step(SrPoolAxis w, Span s) { return w.kernel ? w.kernel : s.high - s.low; }
 
-static SrPoolAxis fixed_axis(int in, int kernel, int stride, int pad, bool ceil_mode) {
+SrPoolAxis sr__pool_axis(int in, int kernel, int stride, int pad, bool ceil_mode) {
     SrPoolAxis a = {.in = in, .kernel = kernel, .stride = stride, .pad = pad};
     int room = in + 2 * pad - kernel;
     a.out = room < 0 ? 0 : (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
     if (ceil_mode && (a.out - 1) * stride >= in + pad) // PyTorch: the last window starts inside
         a.out--;
     return a;
-}
-
-// The zeros of the params resolved as pool2d.h says.
-SrPool sr__pool_fixed(const SrPool2dParams *p, SrShape x) {
-    int kernel_w = p->kernel_w ? p->kernel_w : p->kernel_h;
-    int stride_h = p->stride_h ? p->stride_h : p->kernel_h;
-    int stride_w = p->stride_w ? p->stride_w : p->stride_h ? p->stride_h : kernel_w;
-    int pad_w = p->padding_w < 0 ? p->padding_h : p->padding_w;
-    return (SrPool){.N = x.d[0],
-                    .C = x.d[3],
-                    .h = fixed_axis(x.d[1], p->kernel_h, stride_h, p->padding_h, p->ceil_mode),
-                    .w = fixed_axis(x.d[2], kernel_w, stride_w, pad_w, p->ceil_mode),
-                    .exclude_pad = p->exclude_pad};
-}
-
-SrPool sr__pool_adaptive(const SrAdaptivePool2dParams *p, SrShape x) {
-    return (SrPool){.N = x.d[0],
-                    .C = x.d[3],
-                    .h = {.in = x.d[1], .out = p->out_h ? p->out_h : 1},
-                    .w = {.in = x.d[2], .out = p->out_w ? p->out_w : 1},
-                    .exclude_pad = true};
-}
-
-SrStatus sr__pool_fixed_infer(const char *op, const SrPool2dParams *p, const SrShape *x, int n_in,
-                              SrShape *y) {
-    SR_TRY(sr__expect_rank(op, x, n_in, 4, 4));
-    if (p->kernel_h < 1)
-        return sr_fail(SR_ERR_CONFIG, "%s: kernel_h %d: expected at least 1", op, p->kernel_h);
-    SrPool pool = sr__pool_fixed(p, x[0]);
-    if (2 * pool.h.pad > pool.h.kernel || 2 * pool.w.pad > pool.w.kernel)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: padding %d x %d: expected at most half the kernel %d x %d", op,
-                       pool.h.pad, pool.w.pad, pool.h.kernel, pool.w.kernel);
-    if ((int64_t)pool.h.kernel * pool.w.kernel > UINT16_MAX)
-        return sr_fail(SR_ERR_CONFIG, "%s: kernel %d x %d: expected at most 65535 cells", op,
-                       pool.h.kernel, pool.w.kernel);
-    if (pool.h.out < 1 || pool.w.out < 1)
-        return sr__shape_fail(op, x, n_in, "a map no smaller than the %d x %d kernel",
-                              pool.h.kernel, pool.w.kernel);
-    *y = SR_SHAPE(pool.N, pool.h.out, pool.w.out, pool.C);
-    return SR_OK;
-}
-
-SrStatus sr__pool_adaptive_infer(const char *op, const SrAdaptivePool2dParams *p, const SrShape *x,
-                                 int n_in, SrShape *y) {
-    SR_TRY(sr__expect_rank(op, x, n_in, 4, 4));
-    SrPool pool = sr__pool_adaptive(p, x[0]);
-    if (pool.h.out < 0 || pool.w.out < 0)
-        return sr_fail(SR_ERR_CONFIG, "%s: output %d x %d: expected positive sizes", op, pool.h.out,
-                       pool.w.out);
-    if ((int64_t)pool.h.in * pool.w.in > UINT16_MAX)
-        return sr__shape_fail(op, x, n_in, "a map of at most 65535 pixels");
-    *y = SR_SHAPE(pool.N, pool.h.out, pool.w.out, pool.C);
-    return SR_OK;
 }
 
 static bool parallel_pays(const SrPool *p) {

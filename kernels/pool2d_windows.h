@@ -4,7 +4,6 @@
 
 #include "kernels/cpu.h"
 #include "kernels/op_onnx.h"
-#include "kernels/pool2d.h"
 
 // Windows along one axis.  Output i sees input [low, high), cut at the borders.
 typedef struct {
@@ -12,35 +11,28 @@ typedef struct {
     int kernel, stride, pad; // kernel 0: adaptive, [floor(i in / out), ceil((i + 1) in / out))
 } SrPoolAxis;
 
+// ceil_mode: a last window may hang over the border.
+SrPoolAxis sr__pool_axis(int in, int kernel, int stride, int pad, bool ceil_mode);
+
 typedef struct {
     int N, C;
     SrPoolAxis h, w;
-    bool exclude_pad;
+    bool ceil_mode;   // as the axes were made
+    bool exclude_pad; // a mean divides by the pixels inside the map
 } SrPool;
 
-SrPool sr__pool_fixed(const SrPool2dParams *p, SrShape x);
-SrPool sr__pool_adaptive(const SrAdaptivePool2dParams *p, SrShape x);
-// Checks the params and gives y's shape.
-SrStatus sr__pool_fixed_infer(const char *op, const SrPool2dParams *p, const SrShape *x, int n_in,
-                              SrShape *y);
-SrStatus sr__pool_adaptive_infer(const char *op, const SrAdaptivePool2dParams *p, const SrShape *x,
-                                 int n_in, SrShape *y);
-
-// ONNX's pooling of that name, MaxPool or AveragePool.
-SrStatus sr__pool_fixed_onnx(SrOnnxCall *call, const char *op);
-// Global, or windows that tile the map; other windows overlap unevenly, which ONNX cannot say.
-SrStatus sr__pool_adaptive_onnx(SrOnnxCall *call, const char *op);
-
-// x (N, H, W, C), y (N, P, Q, C), floats or bfloat16 for the maximum; where (N, P, Q, C) gets the
-// place of the maximum in its window,
-// counted from the window's first cell before it was cut.  Ties go to the first, NaN wins, as in
-// PyTorch.
+// x (N, H, W, C), y (N, P, Q, C), floats or bfloat16 for the maximum; where (N, P, Q, C) gets the place of the
+// maximum in its window, counted from the window's first cell before it was cut.  Ties go to the first, NaN wins, as
+// in PyTorch.
 void sr__pool_max(const SrPool *pool, SrDtype type, const void *x, void *y, uint16_t *where);
 void sr__pool_max_grad(const SrPool *pool, SrDtype type, const void *dy, const uint16_t *where,
                        void *dx);
 void sr__pool_mean(const SrPool *pool, const float *x, float *y);
 void sr__pool_mean_grad(const SrPool *pool, const float *dy, float *dx);
 void sr__pool_reference(const SrPool *pool, bool max, const double *x, double *y);
+// As a node of ONNX (pool2d_onnx.c).  Adaptive windows must be one or tile the map: others overlap unevenly, which
+// ONNX cannot say.
+SrStatus sr__pool_onnx(SrOnnxCall *call, SrPool pool, bool max);
 
 typedef struct {
     // y (C), where (C) = the maximum over rows x cols pixels of x and its place first + r * step +

@@ -4,18 +4,7 @@
 #include "kernels/op_onnx.h"
 #include "kernels/pointwise.h"
 
-static void reference(const SrRefCall *call) {
-    for (int64_t i = 0, n = sr_shape_count(call->y_shape); i < n; i++) {
-        double x = call->x[0][i];
-        call->y[i] = fmin(fmax(x, 0), 6);
-    }
-}
-
-static void forward(const SrOpCall *call) { sr__pointwise_forward(call, &sr__pointwise()->relu6); }
-
-static void backward(const SrOpCall *call) {
-    sr__pointwise_backward(call, &sr__pointwise()->relu6);
-}
+static double value(double x) { return fmin(fmax(x, 0), 6); }
 
 static SrStatus onnx(SrOnnxCall *call) {
     static const float bounds[2] = {0, 6};
@@ -30,24 +19,11 @@ static SrStatus onnx(SrOnnxCall *call) {
     return SR_OK;
 }
 
-static const SrOpCase cases[] = {
-    {"{}", 1, {SR_SHAPE(3, 5, 7, 4)}, false},
-    {"{}", 1, {SR_SHAPE(2, 9)}, false},
-};
+SR_POINTWISE_HOOKS(relu6)
 
 const SrOp sr_op_relu6 = {
     .name = "relu6",
     .help = "Rectifier cut off at 6.",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = SR_OP_CHEAP | SR_OP_BF16,
-    .infer = sr__infer_same,
-    .reads = sr__pointwise_reads,
-    .inplace = sr__pointwise_inplace,
-    .reference = reference,
-    .forward = forward,
-    .backward = backward,
     .onnx = onnx,
-    .cases = cases,
-    .n_cases = SR_COUNT(cases),
+    SR_POINTWISE_OP,
 };

@@ -12,19 +12,26 @@ static const SrOption options[] = {
     {"d1", SR_OPT_INT, FIELD(d1), "1", 1, 0x7fffffff, NULL, "Dimension 1 of the result."},
     {"d2", SR_OPT_INT, FIELD(d2), "0", 0, 0x7fffffff, NULL, "Dimension 2; 0: none."},
     {"d3", SR_OPT_INT, FIELD(d3), "0", 0, 0x7fffffff, NULL, "Dimension 3; 0: none."},
+    {"d4", SR_OPT_INT, FIELD(d4), "0", 0, 0x7fffffff, NULL, "Dimension 4; 0: none."},
+    {"d5", SR_OPT_INT, FIELD(d5), "0", 0, 0x7fffffff, NULL, "Dimension 5; 0: none."},
     SR_OPTION_END,
 };
 #undef FIELD
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrReshapeParams *p = params;
-    SR_TRY(sr__expect_rank("reshape", x, n_in, 2, 4));
-    *y = p->d3 > 0   ? SR_SHAPE(x[0].d[0], p->d1, p->d2, p->d3)
-         : p->d2 > 0 ? SR_SHAPE(x[0].d[0], p->d1, p->d2)
-                     : SR_SHAPE(x[0].d[0], p->d1);
-    if (p->d1 < 1 || (p->d3 > 0 && p->d2 < 1) || sr_shape_count(*y) != sr_shape_count(x[0]))
-        return sr__shape_fail("reshape", x, n_in, "as many numbers an image as [%d, %d, %d] has",
-                              p->d1, p->d2, p->d3);
+    const int d[] = {p->d1, p->d2, p->d3, p->d4, p->d5, 0};
+    int n = 0, after = 0;
+    SR_TRY(sr__expect_rank("reshape", x, n_in, 2, SR_MAX_RANK));
+    *y = SR_SHAPE(x[0].d[0]);
+    while (d[n] > 0)
+        y->d[y->rank++] = d[n++];
+    for (int i = n; i < SR_COUNT(d); i++)
+        after += d[i];
+    if (n < 1 || after > 0 || sr_shape_count(*y) != sr_shape_count(x[0]))
+        return sr__shape_fail("reshape", x, n_in,
+                              "as many numbers an image as [%d, %d, %d, %d, %d] has", d[0], d[1],
+                              d[2], d[3], d[4]);
     return SR_OK;
 }
 
@@ -51,6 +58,7 @@ static const SrOpCase cases[] = {
     {"{d1: 6, d2: 5}", 1, {SR_SHAPE(2, 2, 3, 5)}, false},
     {"{d1: 2, d2: 2, d3: 3}", 1, {SR_SHAPE(3, 4, 3)}, false},
     {"{d1: 8}", 1, {SR_SHAPE(2, 2, 4)}, false},
+    {"{d1: 2, d2: 1, d3: 2, d4: 2, d5: 3}", 1, {SR_SHAPE(2, 2, 4, 3)}, false},
 };
 
 const SrOp sr_op_reshape = {

@@ -40,6 +40,10 @@ typedef struct {
                      bool add);
     // sum[i] += column i of x (rows, width) with rows `stride` apart; width <= SR_STRIP.
     void (*column_sums)(double *sum, const float *x, int64_t rows, int64_t stride, int width);
+    // Over rows of C numbers of `type`: y = a times w (C); and sum (C) = or += the sum over rows of a b.
+    void (*mul_rows)(SrDtype type, void *y, const void *a, const float *w, int64_t rows, int C);
+    void (*sum_products)(SrDtype type, float *sum, const void *a, const void *b, int64_t rows,
+                         int C, bool add);
 } SrRows;
 
 SR_CPU_TABLES(SrRows, sr__rows_table);

@@ -269,6 +269,59 @@ static void column_sums(double *sums, const float *x, int64_t rows, int64_t stri
     }
 }
 
+V_INLINE void mul_rows_any(SrDtype type, void *y, const void *a, const float *w, int64_t rows,
+                           int C) {
+    for (int64_t r = 0; r < rows; r++)
+        for (int c = 0; c < C; c += V_LANES) {
+            int m = SR_MIN(V_LANES, C - c);
+            v_put(type, y, r * C + c, v_get(type, a, r * C + c, m) * v_load_n(w + c, m), m);
+        }
+}
+
+static void mul_rows(SrDtype type, void *y, const void *a, const float *w, int64_t rows, int C) {
+    type == SR_BF16 ? mul_rows_any(SR_BF16, y, a, w, rows, C)
+                    : mul_rows_any(SR_F32, y, a, w, rows, C);
+}
+
+// Columns c .. c + width - 1, at most SR_STRIP of them.
+V_INLINE void sum_products_strip(SrDtype type, float *sum, const void *a, const void *b,
+                                 int64_t rows, int C, int c, int width, bool join) {
+    enum { N = SR_STRIP / V_LANES };
+    V s[N];
+    V_FOR (i, N)
+        s[i] = v_zero();
+    for (int64_t at = c; at < rows * C; at += C)
+        V_FOR (i, N) {
+            int m = SR_MIN(V_LANES, width - i * V_LANES);
+            if (m > 0)
+                s[i] = v_fma(v_get(type, a, at + i * V_LANES, m),
+                             v_get(type, b, at + i * V_LANES, m), s[i]);
+        }
+    V_FOR (i, N) {
+        int m = SR_MIN(V_LANES, width - i * V_LANES);
+        if (m <= 0)
+            break;
+        if (join)
+            s[i] = s[i] + v_load_n(sum + c + i * V_LANES, m);
+        v_store_n(sum + c + i * V_LANES, s[i], m);
+    }
+}
+
+V_INLINE void sum_products_any(SrDtype type, float *sum, const void *a, const void *b, int64_t rows,
+                               int C, bool join) {
+    int c = 0;
+    for (; c + SR_STRIP <= C; c += SR_STRIP)
+        sum_products_strip(type, sum, a, b, rows, C, c, SR_STRIP, join);
+    if (c < C)
+        sum_products_strip(type, sum, a, b, rows, C, c, C - c, join);
+}
+
+static void sum_products(SrDtype type, float *sum, const void *a, const void *b, int64_t rows,
+                         int C, bool join) {
+    type == SR_BF16 ? sum_products_any(SR_BF16, sum, a, b, rows, C, join)
+                    : sum_products_any(SR_F32, sum, a, b, rows, C, join);
+}
+
 const SrRows SR_ISA_SYMBOL(sr__rows_table) = {
     .add = add,
     .scale = scale,
@@ -287,4 +340,6 @@ const SrRows SR_ISA_SYMBOL(sr__rows_table) = {
     .distance = distance,
     .sum_rows = sum_rows,
     .column_sums = column_sums,
+    .mul_rows = mul_rows,
+    .sum_products = sum_products,
 };

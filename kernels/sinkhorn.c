@@ -30,6 +30,8 @@ static const SrOption options[] = {
      "One-hot codes while num_iteration is below."},
     {"queue_length", SR_OPT_INT, offsetof(SrSinkhornParams, queue_length), "0", 0, 0x7fffffff, NULL,
      "Rows of the queue; 0: none."},
+    {"counted", SR_OPT_BOOL, offsetof(SrSinkhornParams, counted), "False", 0, 0, NULL,
+     "The slot use_queue says how many rows of the queue take part; False: all unless it is 0."},
     SR_OPTION_END,
 };
 
@@ -76,8 +78,7 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     const SrSinkhornParams *p = params;
     SR_TRY(sr__expect_rank("sinkhorn", x, n_in, 2, 2));
     if (!(p->epsilon > 0))
-        return sr_fail(SR_ERR_CONFIG, "sinkhorn: epsilon %g: expected a positive number",
-                       p->epsilon);
+        SR_FAIL(SR_ERR_CONFIG, "sinkhorn: epsilon %g: expected a positive number", p->epsilon);
     *y = x[0];
     return SR_OK;
 }
@@ -94,6 +95,13 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
         out[n++] = sr__state_slot("use_queue", SR_SHAPE(1), SR_I64, SR_INIT_CONSTANT, 0);
     }
     return n;
+}
+
+// Rows of the queue that take part, by the slot use_queue.
+static int queue_rows(const SrSinkhornParams *p, int64_t use_queue) {
+    if (p->counted)
+        return (int)SR_MIN(use_queue, p->queue_length);
+    return use_queue ? p->queue_length : 0;
 }
 
 // The call's problem, with every row of the queue.
@@ -127,8 +135,7 @@ static void forward(const SrOpCall *call) {
         s.hard = *(const int64_t *)(slot++)->data < p->hard_iters;
     if (p->queue_length > 0) {
         s.queue = slot[0].data;
-        if (!*(const int64_t *)slot[1].data)
-            s.n_queue = 0;
+        s.n_queue = queue_rows(p, *(const int64_t *)slot[1].data);
     }
     sr_sinkhorn(&s, call->y.data, call->scratch);
 }
@@ -167,7 +174,7 @@ static void reference_codes(const double *q, double *y, int n, int P, bool hard)
 static void reference(const SrRefCall *call) {
     const SrSinkhornParams *p = call->params;
     int n = call->x_shape[0].d[0], P = call->x_shape[0].d[1], slot = p->hard_iters > 0;
-    int rows = n + (p->queue_length > 0 && call->w[slot + 1][0] != 0 ? p->queue_length : 0);
+    int rows = n + (p->queue_length > 0 ? queue_rows(p, (int64_t)call->w[slot + 1][0]) : 0);
     double *q = sr_alloc((size_t)(rows + 1) * (size_t)P * sizeof(double));
     if (!q)
         return;
@@ -190,6 +197,7 @@ static const SrOpCase cases[] = {
     {"{epsilon: 0.5, num_iters: 10, form: log}", 1, {SR_SHAPE(5, 33)}, true},
     {"{epsilon: 0.4, num_iters: 2, powerlaw: 0.7, queue_length: 7}", 1, {SR_SHAPE(4, 20)}, true},
     {"{epsilon: 0.5, double_precision: true, no_shift: true}", 1, {SR_SHAPE(8, 5)}, true},
+    {"{epsilon: 0.4, num_iters: 2, queue_length: 5, counted: true}", 1, {SR_SHAPE(4, 6)}, true},
     {"{epsilon: 0.5, hard_iters: 3, queue_length: 2, form: log}", 1, {SR_SHAPE(4, 6)}, true},
     {"{epsilon: 1, num_iters: 0}", 1, {SR_SHAPE(3, 4)}, true},
 };

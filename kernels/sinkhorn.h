@@ -22,6 +22,7 @@ typedef struct { // sinkhorn
     int form;              // SrSinkhornForm
     int hard_iters;        // one-hot codes while the slot num_iteration is below
     int queue_length;      // rows of the slot queue
+    bool counted;          // its first use_queue rows take part, not all or none
 } SrSinkhornParams;
 
 typedef struct {
@@ -35,7 +36,7 @@ typedef struct {
     SrSinkhornForm form;
     double epsilon, powerlaw; // epsilon > 0
     int num_iters;
-    bool double_precision, no_shift; // as in SrSinkhornParams
+    bool double_precision, no_shift; // meant as in SrSinkhornParams above
     bool hard;                       // one-hot rows: the largest code
 } SrSinkhorn;
 

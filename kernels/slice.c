@@ -1,72 +1,122 @@
-// slice: rows begin .. begin + count - 1 of the first dimension, one crop of a crop-major batch for
-// example.
+// slice: entries begin .. begin + count - 1 of a dimension, torch.narrow: one crop of a crop-major batch, half of the
+// channels.
 #include <stddef.h>
 #include <string.h>
 
+#include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 #include "kernels/slice.h"
 
 static const SrOption options[] = {
-    {"begin", SR_OPT_INT, offsetof(SrSliceParams, begin), "0", 0, 0x7fffffff, NULL, "First row."},
+    {"begin", SR_OPT_INT, offsetof(SrSliceParams, begin), "0", 0, 0x7fffffff, NULL, "First entry."},
     {"count", SR_OPT_INT, offsetof(SrSliceParams, count), "1", 1, 0x7fffffff, NULL,
-     "Number of rows."},
+     "Number of entries."},
+    {"dim", SR_OPT_INT, offsetof(SrSliceParams, dim), "0", 0, SR_MAX_RANK - 1, NULL,
+     "The dimension; 0: rows."},
     SR_OPTION_END,
 };
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrSliceParams *p = params;
-    SR_TRY(sr__expect_rank("slice", x, n_in, 1, SR_MAX_RANK));
-    if (p->begin < 0 || p->count < 1 || p->begin > x[0].d[0] - p->count)
-        return sr__shape_fail("slice", x, n_in, "rows %d .. %lld inside the first dimension",
-                              p->begin, (long long)p->begin + p->count - 1);
+    SR_TRY(sr__expect_rank("slice", x, n_in, p->dim + 1, SR_MAX_RANK));
+    if (p->begin < 0 || p->count < 1 || p->begin > x[0].d[p->dim] - p->count)
+        return sr__shape_fail("slice", x, n_in, "entries %d .. %lld inside dimension %d", p->begin,
+                              (long long)p->begin + p->count - 1, p->dim);
     *y = x[0];
-    y->d[0] = p->count;
+    y->d[p->dim] = p->count;
     return SR_OK;
 }
 
-// Numbers in one row of x.
-static int64_t row_size(SrShape x) { return sr_shape_count(x) / x.d[0]; }
+// x as runs of `whole` numbers, of which y has `run` from `begin` on.
+typedef struct {
+    int64_t runs, whole, begin, run;
+} Cut;
+
+static Cut cut_of(const SrSliceParams *p, SrShape x) {
+    int64_t entry = 1;
+    for (int i = p->dim + 1; i < x.rank; i++)
+        entry *= x.d[i];
+    Cut c = {.whole = entry * x.d[p->dim], .begin = entry * p->begin, .run = entry * p->count};
+    c.runs = sr_shape_count(x) / c.whole;
+    return c;
+}
 
 static void reference(const SrRefCall *call) {
-    const SrSliceParams *p = call->params;
-    int64_t row = row_size(call->x_shape[0]);
-    memcpy(call->y, call->x[0] + p->begin * row, (size_t)(p->count * row) * sizeof(double));
+    Cut c = cut_of(call->params, call->x_shape[0]);
+    for (int64_t r = 0; r < c.runs; r++)
+        memcpy(call->y + r * c.run, call->x[0] + r * c.whole + c.begin,
+               (size_t)c.run * sizeof(double));
 }
 
 static void forward(const SrOpCall *call) {
-    const SrSliceParams *p = call->params;
-    int64_t row = row_size(call->x[0].shape);
-    sr__copy(call->y.data, (const float *)call->x[0].data + p->begin * row, p->count * row);
+    Cut c = cut_of(call->params, call->x[0].shape);
+    const float *x = (const float *)call->x[0].data + c.begin;
+    float *y = call->y.data; // (runs, run)
+    if (c.runs == 1) {
+        sr__copy(y, x, c.run);
+        return;
+    }
+#pragma omp parallel for schedule(static) if (c.runs * c.run > SR_CHUNK)
+    for (int64_t r = 0; r < c.runs; r++)
+        memcpy(y + r * c.run, x + r * c.whole, (size_t)c.run * sizeof *y);
 }
 
-// Adding touches only the slice's rows, so that several slices of one input cost no more than its
-// size.
+static void add_back(float *dx, const float *dy, const Cut *c) {
+#pragma omp parallel for schedule(static) if (c->runs * c->run > SR_CHUNK)
+    for (int64_t r = 0; r < c->runs; r++) {
+        float *to = dx + r * c->whole + c->begin;
+        sr__rows()->add(SR_F32, to, to, dy + r * c->run, c->run);
+    }
+}
+
+// Adding touches only the slice's entries, so that several slices of one input cost no more than its size.
 static void backward(const SrOpCall *call) {
-    const SrSliceParams *p = call->params;
-    int64_t row = row_size(call->x[0].shape), n = p->count * row, end = p->begin * row + n;
-    float *dx = call->dx[0]; // (rows of x, row)
+    Cut c = cut_of(call->params, call->x[0].shape);
+    float *dx = call->dx[0]; // (runs, whole)
     if (!dx)
         return;
     if (call->dx_add & 1) {
-        float *to = dx + p->begin * row;
-        sr__rows()->add(SR_F32, to, to, call->dy, n);
+        add_back(dx, call->dy, &c);
         return;
     }
-    sr__zero(dx, p->begin * row);
-    sr__copy(dx + p->begin * row, call->dy, n);
-    sr__zero(dx + end, sr_shape_count(call->x[0].shape) - end);
+    int64_t end = c.begin + c.run;
+#pragma omp parallel for schedule(static) if (c.runs > 1 && c.runs * c.whole > SR_CHUNK)
+    for (int64_t r = 0; r < c.runs; r++) {
+        float *to = dx + r * c.whole;
+        sr__zero(to, c.begin);
+        sr__copy(to + c.begin, call->dy + r * c.run, c.run);
+        sr__zero(to + end, c.whole - end);
+    }
+}
+
+// Maps are (N, C, H, W) there.
+static SrStatus onnx(SrOnnxCall *call) {
+    static const int64_t map_axes[] = {0, 2, 3, 1};
+    const SrSliceParams *p = call->params;
+    int64_t axis = call->y.rank == 4 ? map_axes[p->dim] : p->dim,
+            end = (int64_t)p->begin + p->count;
+    const char *in[4] = {call->in[0], sr__onnx_inner(call, "begin"), sr__onnx_inner(call, "end"),
+                         sr__onnx_inner(call, "axis")};
+    sr_onnx_numbers(call->file, in[1], (const int64_t[]){p->begin}, 1);
+    sr_onnx_numbers(call->file, in[2], &end, 1);
+    sr_onnx_numbers(call->file, in[3], &axis, 1);
+    sr__onnx_begin(call, "Slice", in, 4);
+    sr_onnx_end(call->file);
+    return SR_OK;
 }
 
 static const SrOpCase cases[] = {
     {"{begin: 1, count: 2}", 1, {SR_SHAPE(5, 3)}, false},
     {"{begin: 0, count: 4}", 1, {SR_SHAPE(4, 2, 3, 2)}, false},
     {"{begin: 3, count: 1}", 1, {SR_SHAPE(4, 7)}, false},
+    {"{begin: 2, count: 3, dim: 3}", 1, {SR_SHAPE(2, 3, 2, 7)}, false},
+    {"{begin: 1, count: 2, dim: 1}", 1, {SR_SHAPE(3, 4, 5)}, false},
 };
 
 const SrOp sr_op_slice = {
     .name = "slice",
-    .help = "A range of rows of the first dimension.",
+    .help = "A range of entries of a dimension.",
     .options = options,
     .params_bytes = sizeof(SrSliceParams),
     .min_in = 1,
@@ -76,6 +126,7 @@ const SrOp sr_op_slice = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

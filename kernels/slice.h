@@ -2,8 +2,9 @@
 #ifndef SR_KERNELS_SLICE_H
 #define SR_KERNELS_SLICE_H
 
-typedef struct { // slice: rows begin .. begin + count - 1 of the first dimension
+typedef struct { // slice: entries begin .. begin + count - 1 of a dimension
     int begin, count;
+    int dim; // 0: rows
 } SrSliceParams;
 
 #endif

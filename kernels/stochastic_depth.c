@@ -23,6 +23,13 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return sr__infer_same(params, x, n_in, y);
 }
 
+// Of what is never dropped nothing need be copied.
+static bool is_view(const void *params, const SrShape *x, int n_in) {
+    const SrStochasticDepthParams *p = params;
+    (void)x, (void)n_in;
+    return p->p == 0;
+}
+
 static int inplace(const void *params) {
     (void)params;
     return 0;
@@ -91,6 +98,7 @@ const SrOp sr_op_stochastic_depth = {
     .max_in = 1,
     .flags = SR_OP_IMPURE | SR_OP_CHEAP,
     .infer = infer,
+    .is_view = is_view,
     .inplace = inplace,
     .reference = reference,
     .forward = forward,

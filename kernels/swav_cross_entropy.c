@@ -29,14 +29,14 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     const char *op = "swav_cross_entropy";
     SR_TRY(sr__expect_rank(op, x, n_in, 2, 2));
     if (p->num_crops < 2 || p->crops_for_assign.n < 1 || !(p->temperature > 0))
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: %d crops, %d to assign, temperature %g: expected at least 2, at least "
-                       "1, a positive number",
-                       op, p->num_crops, p->crops_for_assign.n, p->temperature);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: %d crops, %d to assign, temperature %g: expected at least 2, at least "
+                "1, a positive number",
+                op, p->num_crops, p->crops_for_assign.n, p->temperature);
     for (int a = 0; a < p->crops_for_assign.n; a++)
         if (p->crops_for_assign.v[a] < 0 || p->crops_for_assign.v[a] >= p->num_crops)
-            return sr_fail(SR_ERR_CONFIG, "%s: crops_for_assign holds %d: expected crops 0 .. %d",
-                           op, p->crops_for_assign.v[a], p->num_crops - 1);
+            SR_FAIL(SR_ERR_CONFIG, "%s: crops_for_assign holds %d: expected crops 0 .. %d", op,
+                    p->crops_for_assign.v[a], p->num_crops - 1);
     int n = x[0].d[0] / p->num_crops;
     if (x[0].d[0] % p->num_crops || x[1].rank != 2 || x[1].d[0] != n * p->crops_for_assign.n ||
         x[1].d[1] != x[0].d[1])

@@ -2,7 +2,7 @@
 // libm a number: it runs on (N, D) features, never on maps.
 #include <math.h>
 
-#include "kernels/op_util.h"
+#include "kernels/pointwise.h"
 
 // dy/dx = 1 - y^2, so x may be gone.
 static unsigned reads(const void *params) {
@@ -10,15 +10,7 @@ static unsigned reads(const void *params) {
     return SR_READS_Y;
 }
 
-static int inplace(const void *params) {
-    (void)params;
-    return 0;
-}
-
-static void reference(const SrRefCall *call) {
-    for (int64_t i = 0, n = sr_shape_count(call->y_shape); i < n; i++)
-        call->y[i] = tanh(call->x[0][i]);
-}
+static void reference(const SrRefCall *call) { sr__pointwise_reference(call, tanh); }
 
 static void forward(const SrOpCall *call) {
     const float *x = call->x[0].data; // (n)
@@ -54,7 +46,7 @@ const SrOp sr_op_tanh = {
     .flags = SR_OP_CHEAP,
     .infer = sr__infer_same,
     .reads = reads,
-    .inplace = inplace,
+    .inplace = sr__pointwise_inplace,
     .reference = reference,
     .forward = forward,
     .backward = backward,

@@ -29,15 +29,7 @@ static const SrOption options[] = {
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     (void)params;
-    if (x[0].rank != 2 || x[0].d[0] % 2 || x[0].d[0] < 4)
-        return sr__shape_fail("vicreg", x, n_in, "(2 N, D), two rows a view at least");
-    *y = (SrShape){0};
-    return SR_OK;
-}
-
-static unsigned reads(const void *params) {
-    (void)params;
-    return SR_READS_X(0);
+    return sr__two_views_infer("vicreg", x, n_in, y);
 }
 
 // Means and variances: float (2, 2, D).
@@ -173,7 +165,7 @@ const SrOp sr_op_vicreg = {
     .min_in = 1,
     .max_in = 1,
     .infer = infer,
-    .reads = reads,
+    .reads = sr__two_views_reads,
     .saved_bytes = saved_bytes,
     .scratch_bytes = scratch_bytes,
     .reference = reference,

@@ -20,8 +20,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     const SrWeightNormLinearParams *p = params;
     SR_TRY(sr__expect_rank("weight_norm_linear", x, n_in, 2, SR_MAX_RANK));
     if (p->out_features < 1)
-        return sr_fail(SR_ERR_CONFIG, "weight_norm_linear: out_features %d: expected at least 1",
-                       p->out_features);
+        SR_FAIL(SR_ERR_CONFIG, "weight_norm_linear: out_features %d: expected at least 1",
+                p->out_features);
     *y = x[0];
     y->d[y->rank - 1] = p->out_features;
     return SR_OK;

@@ -56,10 +56,10 @@ int64_t sr_conv_sum_units(const SrConvShape *s); // 0: this forward takes no sum
 void sr_conv_forward_end(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
                          void *y, void *scratch);
 
-// dx = or += the transposed product; `add` chooses.
+// dx (N, H, W, C) = or, with `add`, += the product of dy (N, P, Q, K) and the transposed weights.  w: as above.
 void sr_conv_backward_data(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
                            void *scratch);
-// dw += the gradient; dbias (K) += row sums of dy unless NULL.
+// dw (K, C/groups, R, S) += the gradient; dbias (K) += row sums of dy unless NULL.
 void sr_conv_backward_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
                              float *dbias, void *scratch);
 // The part of it that a frozen weight leaves: dbias alone.
@@ -91,6 +91,13 @@ typedef enum {
     SR_CONV_FP32_AUTO, // what is at least as exact as IEEE: X6
 } SrConvFp32;
 void sr_conv_fp32(SrConvFp32 how);
+
+// Whether bfloat16 is multiplied as pairs (vdpbf16ps) where the processor has that; at start yes.  Zen 4 doubles its
+// rate by it, Intel's cores take longer than for the same numbers as floats.  SR_CONV_PAIRS_FASTEST measures both
+// once in the process, a hundredth of a second, and holds the answer; tile registers are not concerned.
+typedef enum { SR_CONV_PAIRS_ALWAYS, SR_CONV_PAIRS_NEVER, SR_CONV_PAIRS_FASTEST } SrConvPairs;
+void sr_conv_pairs(SrConvPairs how);
+bool sr_conv_has_pairs(void); // of processor and choice
 
 // What the present threads reach at full speed in products of that type, measured now: takes a few milliseconds
 // (conv_peak.c).

@@ -17,6 +17,8 @@
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
+// x, w, y, dx, dw and dy have the shapes of kernels/conv/conv.h; w is also what `prepare` packed into `prepared`, as many
+// floats as `prepared` asks for.
 typedef struct {
     const char *name;
     unsigned bit; // of sr_conv_allow; 0: always allowed
@@ -36,7 +38,8 @@ typedef struct {
 } SrConvDesign;
 
 extern const SrConvDesign sr__conv_plain, sr__conv_direct, sr__conv_winograd2, sr__conv_winograd3,
-    sr__conv_winograd4, sr__conv_wide, sr__conv_padded, sr__conv_tiles, sr__conv_tile_stem;
+    sr__conv_depthwise, sr__conv_winograd4, sr__conv_wide, sr__conv_padded, sr__conv_tiles,
+    sr__conv_tile_stem;
 
 // Of the design the door would take.
 double sr__conv_cost(const SrConvShape *s, SrConvPass pass);
@@ -62,7 +65,7 @@ static inline void *sr__conv_take(SrConvScratch *s, size_t bytes) {
 // The end of n outputs y of one pixel, channels k and up, inside the whole output base (N, P, Q, K).
 static inline void sr__conv_finish(const SrConvEnd *end, SrDtype type, const void *base, void *y,
                                    int k, int n) {
-    const char *residual = end->residual; // lies as y does
+    const char *residual = end->residual; // laid out as y is
     sr__rows()->finish(type, y, end->bias ? end->bias + k : NULL,
                        residual ? residual + ((const char *)y - (const char *)base) : NULL,
                        end->relu, n);

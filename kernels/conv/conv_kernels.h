@@ -59,9 +59,9 @@ typedef struct {
 } SrConvTile;
 enum { SR_CONV_FETCH = 8 };
 
-// A line of the cache under each pixel of a list: at[i] + first.
+// A line of the cache to ask for under each pixel of a list: at[i] + first.
 typedef struct {
-    const float *const *at;
+    const float *const *at; // one pointer a pixel, each to that pixel's (C) channels
     int64_t first;
 } SrConvFetch;
 
@@ -124,11 +124,11 @@ SR_CPU_TABLES(SrConvKernels, sr__conv_kernels);
 extern const SrConvKernels sr__conv_kernels_avx512bf16;
 #endif
 
-// The kernels for tensors of that type; NULL for bfloat16 on processors that cannot multiply it.
+// The kernels for tensors of that type; NULL for bfloat16 that is not multiplied as pairs.
 static inline const SrConvKernels *sr__conv_kernels(SrDtype type) {
 #if defined(__x86_64__)
     if (type == SR_BF16)
-        return sr_cpu_has_bf16() ? &sr__conv_kernels_avx512bf16 : NULL;
+        return sr_conv_has_pairs() ? &sr__conv_kernels_avx512bf16 : NULL;
 #endif
     return type == SR_F32 ? SR_CPU_PICK(sr__conv_kernels) : NULL;
 }

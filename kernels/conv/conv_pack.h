@@ -32,6 +32,8 @@ static inline bool sr__conv_picks(const SrConvPacking *p) {
     return p->merged > 1 && p->kernels->picks;
 }
 
+// w (K, C/groups, R, S) into packed (groups, blocks, taps, C, width), for the pass that reads them so; in backward data C
+// and K have changed places.
 void sr__conv_pack_forward(const SrConvPacking *p, const float *w, float *packed);
 void sr__conv_pack_backward(const SrConvPacking *p, const float *w, float *packed);
 

@@ -50,6 +50,11 @@ static void run_outer(void *arg, int64_t i, int thread) {
     products->release();
 }
 
+static double tile_products(const SrConvKernels *kernels) {
+    return (double)TILES * TAPS * CHANNELS * kernels->depth * kernels->block *
+           kernels->rows(kernels->block);
+}
+
 // Of the best of a few tries: others may be at work on the same cores.
 double sr_conv_peak_gflops(SrDtype type) {
     const SrConvKernels *kernels = sr__conv_kernels(type);
@@ -68,7 +73,37 @@ double sr_conv_peak_gflops(SrDtype type) {
     if (tiles)
         return 2e-9 * CALLS * STEPS * SR_TILE_BLOCK * SR_TILE_BLOCK * SR_TILE_CHUNK * threads /
                best;
-    double products = (double)TILES * TAPS * CHANNELS * kernels->depth * kernels->block *
-                      kernels->rows(kernels->block);
-    return 2e-9 * products * threads / best;
+    return 2e-9 * tile_products(kernels) * threads / best;
 }
+
+// ---- pairs or floats
+
+static SrConvPairs pairs = SR_CONV_PAIRS_ALWAYS;
+
+#if defined(__x86_64__)
+static double seconds_of(const SrConvKernels *kernels) {
+    double began = sr_clock();
+    run_tile(&kernels, 0, 0);
+    return (sr_clock() - began) / tile_products(kernels);
+}
+
+// In turn, so that a busy moment meets both.
+static bool pairs_are_faster(void) {
+    const SrConvKernels *all[] = {SR_CPU_PICK(sr__conv_kernels), &sr__conv_kernels_avx512bf16};
+    double best[] = {DBL_MAX, DBL_MAX};
+    for (int i = 0; i < 2 * TRIES; i++)
+        best[i % 2] = SR_MIN(best[i % 2], seconds_of(all[i % 2]));
+    return best[1] < best[0];
+}
+#else
+static bool pairs_are_faster(void) { return false; }
+#endif
+
+void sr_conv_pairs(SrConvPairs how) {
+    static SrConvPairs measured = SR_CONV_PAIRS_FASTEST; // not yet
+    if (how == SR_CONV_PAIRS_FASTEST && measured == SR_CONV_PAIRS_FASTEST && sr_cpu_has_bf16())
+        measured = pairs_are_faster() ? SR_CONV_PAIRS_ALWAYS : SR_CONV_PAIRS_NEVER;
+    pairs = how == SR_CONV_PAIRS_FASTEST ? measured : how;
+}
+
+bool sr_conv_has_pairs(void) { return sr_cpu_has_bf16() && pairs != SR_CONV_PAIRS_NEVER; }

@@ -39,8 +39,9 @@ typedef struct {
 // the next block, which the processor would not overlap by itself.  Zero before a unit's first block.
 typedef struct {
     _Alignas(SR_ALIGN) float sum[2][SR_TILE_BLOCK * SR_TILE_BLOCK];
-    char *out[SR_TILE_BLOCK];  // of the block that waits
-    int at, block;             // which of the two is next; the outputs' block of the one that waits
+    char *out
+        [SR_TILE_BLOCK]; // where the block that waits goes: the first channel of each of its rows
+    int at, block;       // which of the two is next; the outputs' block of the one that waits
     bool waits, begins, begun; // something waits; it begins its unit's sums; some block did
 } SrTilePipe;
 
@@ -55,7 +56,8 @@ typedef struct {
 typedef struct {
     const SrTileStep *step; // (groups, steps)
     int groups, steps, chunks;
-    int64_t pixel_chunk, weight_chunk, weight_block; // bytes from one to the next
+    // Bytes from one chunk of pixels to the next, from one chunk of weights, from one block of weights.
+    int64_t pixel_chunk, weight_chunk, weight_block;
     int block_from, block_to;
     char *const *out;  // (SR_TILE_BLOCK): the first channel of each output; NULL: nobody's
     const char *ahead; // lines to bring into the cache meanwhile

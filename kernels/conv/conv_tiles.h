@@ -21,6 +21,7 @@ static inline int sr__tile_blocks(int channels) {
 // Zeros in place of a pixel, SR_TILE_MOST_CHUNKS chunks of them.
 extern const char sr__tile_zeros[];
 
+// The weight gradient, in a file of its own: x (N, H, W, C), dy (N, P, Q, K), dw (K, C/groups, R, S) += .
 size_t sr__tile_weight_bytes(const SrConvShape *s);
 void sr__tile_weight(const SrConvShape *s, const void *x, const void *dy, float *dw, void *scratch);
 

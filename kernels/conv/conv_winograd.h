@@ -29,6 +29,7 @@ typedef struct {
     bool sums_begin;
 } SrConvPatch;
 
+// Transformed operands are floats, ((m + 2)^2 points, channels), a point `point` floats behind the one before.
 typedef struct {
     // v[xi][c] = (B^T d B)[xi], d: patch of m + 2 inputs a side
     void (*input)(const SrConvPatch *d, float *v, int64_t point);
@@ -71,7 +72,7 @@ static inline SrWinogradTiles sr__winograd_tiles(int m, int N, int H, int W) {
     return t;
 }
 
-// The weight gradient, in a file of its own.
+// The weight gradient, in a file of its own: x (N, H, W, C), dy (N, P, Q, K), dw (K, C, 3, 3) += .
 double sr__winograd_weight_cost(const SrConvShape *s, int m);
 size_t sr__winograd_weight_bytes(const SrConvShape *s, int m);
 void sr__winograd_weight(const SrConvShape *s, int m, const void *x, const void *dy, float *dw,

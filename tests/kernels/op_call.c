@@ -1,5 +1,7 @@
 #include "tests/kernels/op_call.h"
 
+#include <stdlib.h>
+
 #include "tests/check.h"
 
 void *op_call_alloc(OpCall *c, size_t bytes) {
@@ -49,6 +51,11 @@ static void fill_input(OpCall *c, int i, uint64_t seed) {
     c->x[i] = (SrTensor){c->shapes[i], SR_F32, op_call_alloc(c, (size_t)n * sizeof(float))};
     to_float(c->x[i].data, c->x64[i], n);
     c->dx[i] = op_call_alloc(c, (size_t)n * sizeof(float));
+}
+
+bool op_wanted(const SrOp *op) {
+    const char *only = getenv("SR_TEST_OP");
+    return !only || strcmp(op->name, only) == 0;
 }
 
 const SrOp *op_named(const char *name) {

@@ -24,6 +24,8 @@ typedef struct {
     bool again;
 } OpCall;
 
+// SR_TEST_OP=NAME in the environment keeps the loops over the registry to one op while it is being written.
+bool op_wanted(const SrOp *op);
 const SrOp *op_named(const char *name); // fails the test if there is none
 
 // Parses the params, asks for shapes and slots, fills x, w and dy with draws of `seed`; fails the

@@ -187,6 +187,24 @@ static const char *weight_design(SrDtype type, int N, int side, int C, int K) {
     return pass_design(SR_CONV_BACKWARD_WEIGHT, type, N, side, C, K, 3, 1, 1);
 }
 
+// Where pairs are slower than floats the widened product takes their layers; what is measured does not change its mind.
+static void test_bf16_without_pairs(void **state) {
+    (void)state;
+    sr_conv_pairs(SR_CONV_PAIRS_NEVER);
+    CHECK(!sr_conv_has_pairs());
+    sweep(SR_BF16, SR_CONV_DIRECT | SR_CONV_TILES, 100, 1e-6, conv_random_shape);
+    SrCpuLevel best = sr_cpu_level();
+    sr_cpu_set_level(SR_CPU_AVX512BF16);
+    CHECK(strcmp(weight_design(SR_BF16, 2, 3, 512, 512), "direct") != 0);
+    sr_cpu_set_level(best);
+    sr_conv_pairs(SR_CONV_PAIRS_FASTEST);
+    bool first = sr_conv_has_pairs();
+    sr_conv_pairs(SR_CONV_PAIRS_FASTEST);
+    CHECK(sr_conv_has_pairs() == first);
+    sr_conv_pairs(SR_CONV_PAIRS_ALWAYS);
+    CHECK(sr_conv_has_pairs() == (best >= SR_CPU_AVX512BF16));
+}
+
 static void test_choice(void **state) {
     (void)state;
     sr_conv_fp32(SR_CONV_FP32_IEEE);
@@ -272,4 +290,4 @@ static void test_streamed_output(void **state) {
 SR_TESTS(conv, unit(test_streamed_output), unit(test_shape_formula), unit(test_choice),
          unit(test_plain), unit(test_direct), unit(test_winograd2), unit(test_winograd3),
          unit(test_winograd4), unit(test_bf16_widened), unit(test_bf16_direct),
-         unit(test_bf16_winograd), unit(test_threads_keep_bits))
+         unit(test_bf16_without_pairs), unit(test_bf16_winograd), unit(test_threads_keep_bits))

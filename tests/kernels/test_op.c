@@ -8,7 +8,7 @@ typedef void (*CaseBody)(const SrOp *op, const SrOpCase *example, bool train);
 
 static void each_case(CaseBody body) {
     for (int i = 0; sr_op_at(i); i++)
-        for (int k = 0; k < sr_op_at(i)->n_cases; k++)
+        for (int k = 0; op_wanted(sr_op_at(i)) && k < sr_op_at(i)->n_cases; k++)
             for (int train = 0; train < 2; train++)
                 body(sr_op_at(i), &sr_op_at(i)->cases[k], train);
 }
@@ -313,7 +313,8 @@ static void test_descriptors(void **state) {
         CHECK((op->backward == NULL) == ((op->flags & SR_OP_NO_GRAD) != 0));
         CHECK(op->n_cases > 0);
         CHECK((op->options == NULL) == (op->params_bytes == 0));
-        CHECK(op->min_in >= 1 && op->max_in >= op->min_in && op->max_in <= SR_OP_MAX_IN);
+        // Constants and parameters seen as values (relative_coords, relative_bias) have no inputs.
+        CHECK(op->min_in >= 0 && op->max_in >= op->min_in && op->max_in <= SR_OP_MAX_IN);
     }
     CHECK(n > 10);
     const SrOp *none;

@@ -20,7 +20,7 @@ static void each_case(void (*body)(const SrOp *op, const SrOpCase *example, bool
         for (int i = 0; sr_op_at(i); i++) {
             const SrOp *op = sr_op_at(i);
             ops += (op->flags & SR_OP_BF16) != 0;
-            for (int k = 0; (op->flags & SR_OP_BF16) && k < op->n_cases; k++)
+            for (int k = 0; (op->flags & SR_OP_BF16) && op_wanted(op) && k < op->n_cases; k++)
                 for (int train = 0; train < 2; train++)
                     body(op, &op->cases[k], train);
         }

@@ -26,7 +26,7 @@ static const Refusal refusals[] = {
     {"add", "{}", 3, {SR_SHAPE(2), SR_SHAPE(2), SR_SHAPE(3)}, "[2], [2], [3]: expected equal shapes"},
     {"concat", "{}", 2, {SR_SHAPE(2, 3), SR_SHAPE(2, 4)}, "agree after the first dimension"},
     {"concat", "{}", 2, {SR_SHAPE(2, 3), SR_SHAPE(2)}, "agree after the first dimension"},
-    {"slice", "{begin: 3, count: 2}", 1, {SR_SHAPE(4, 2)}, "rows 3 .. 4 inside"},
+    {"slice", "{begin: 3, count: 2}", 1, {SR_SHAPE(4, 2)}, "3 .. 4 inside"},
     {"slice", "{begin: 2147483647, count: 2147483647}", 1, {SR_SHAPE(4, 2)}, "inside"},
     {"merge_rows", "{count: 3}", 1, {SR_SHAPE(4, 2)}, "divisible by 3"},
     {"select_tokens", "{begin: 2, count: 2}", 1, {SR_SHAPE(2, 3, 4)}, "tokens 2 .. 3 inside"},

@@ -1,0 +1,167 @@
+// cosine_qk: packed queries, keys and values (.., 3 D) whose queries and keys are brought to length 1 in every head, the
+// queries times exp(min(logit_scale, log 100)): attention of them with a scale of 1 is scaled cosine attention (Liu et
+// al., "Swin Transformer V2", arXiv:2111.09883, equation 2).  Values stay.
+#include "kernels/cosine_qk.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "kernels/op_util.h"
+#include "kernels/rows.h"
+
+enum { PIECES = 32 }; // of the rows, whose gradients of logit_scale are summed apart
+#define LOG_100 4.605170185988092
+#define SMALLEST 1e-12 // torch.nn.functional.normalize's eps
+
+static const SrOption options[] = {
+    {"num_heads", SR_OPT_INT, offsetof(SrCosineQkParams, num_heads), "1", 1, 1 << 16, NULL,
+     "Heads."},
+    SR_OPTION_END,
+};
+
+static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
+    const SrCosineQkParams *p = params;
+    SR_TRY(sr__expect_rank("cosine_qk", x, n_in, 3, 4));
+    if (p->num_heads < 1 || sr_shape_last(x[0]) % (3 * p->num_heads))
+        return sr__shape_fail("cosine_qk", x, n_in, "(.., 3 D) with D a multiple of num_heads %d",
+                              p->num_heads);
+    *y = x[0];
+    return SR_OK;
+}
+
+static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]) {
+    const SrCosineQkParams *p = params;
+    (void)x, (void)n_in;
+    out[0] = sr__param_slot("logit_scale", SR_SHAPE(p->num_heads, 1, 1), SR_ROLE_OTHER,
+                            SR_INIT_CONSTANT, 2.302585092994046); // log 10
+    return 1;
+}
+
+static unsigned reads(const void *params) {
+    (void)params;
+    return SR_READS_X(0);
+}
+
+// Sums of each piece for each head.
+static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
+    const SrCosineQkParams *p = params;
+    (void)x, (void)n_in;
+    return PIECES * (size_t)p->num_heads * sizeof(double);
+}
+
+static void reference(const SrRefCall *call) {
+    const SrCosineQkParams *p = call->params;
+    int64_t rows = sr_shape_rows(call->y_shape), D = sr_shape_last(call->y_shape) / 3;
+    int64_t d = D / p->num_heads;
+    memcpy(call->y, call->x[0], (size_t)(3 * rows * D) * sizeof(double));
+    for (int64_t i = 0; i < rows * 2 * p->num_heads; i++) {
+        int64_t head = i % (2 * p->num_heads);
+        double *y = call->y + i / (2 * p->num_heads) * 3 * D + head * d, sum = 0;
+        double factor = head < p->num_heads ? exp(fmin(call->w[0][head], LOG_100)) : 1;
+        for (int64_t k = 0; k < d; k++)
+            sum += y[k] * y[k];
+        for (int64_t k = 0; k < d; k++)
+            y[k] *= factor / fmax(sqrt(sum), SMALLEST);
+    }
+}
+
+static float dot(const float *a, const float *b, int64_t n) {
+    return (float)sr__rows()->dot(a, b, n);
+}
+
+static float inverse_length(const float *x, int64_t d) {
+    return 1 / fmaxf(sqrtf(dot(x, x, d)), (float)SMALLEST);
+}
+
+static float factor_of(const SrOpCall *call, int head) {
+    return expf(fminf(((const float *)call->w[0].data)[head], (float)LOG_100));
+}
+
+static void forward(const SrOpCall *call) {
+    const SrCosineQkParams *p = call->params;
+    int64_t rows = sr_shape_rows(call->y.shape), D = sr_shape_last(call->y.shape) / 3;
+    int64_t d = D / p->num_heads;
+    const float *x = call->x[0].data;
+    float *y = call->y.data;
+#pragma omp parallel for schedule(static) if (rows * D > SR_CHUNK)
+    for (int64_t r = 0; r < rows; r++) {
+        for (int i = 0; i < 2 * p->num_heads; i++) {
+            const float *from = x + r * 3 * D + i * d;
+            float factor = inverse_length(from, d);
+            if (i < p->num_heads)
+                factor *= factor_of(call, i);
+            for (int64_t k = 0; k < d; k++)
+                y[r * 3 * D + i * d + k] = from[k] * factor;
+        }
+        memcpy(y + r * 3 * D + 2 * D, x + r * 3 * D + 2 * D, (size_t)D * sizeof *y);
+    }
+}
+
+// dx = f / |x| (dy - u (u . dy)) with u = x / |x|; the factor's gradient is u . dy.
+static float backward_head(const float *x, const float *dy, float *dx, float factor, int64_t d) {
+    float inverse = inverse_length(x, d), along = dot(x, dy, d) * inverse;
+    for (int64_t k = 0; dx && k < d; k++)
+        dx[k] = factor * inverse * (dy[k] - x[k] * inverse * along);
+    return along;
+}
+
+static void backward_piece(const SrOpCall *call, int64_t first, int64_t end, double *sum) {
+    const SrCosineQkParams *p = call->params;
+    int64_t D = sr_shape_last(call->y.shape) / 3, d = D / p->num_heads;
+    const float *x = call->x[0].data;
+    memset(sum, 0, (size_t)p->num_heads * sizeof *sum);
+    for (int64_t r = first; r < end; r++) {
+        int64_t row = r * 3 * D;
+        float *dx = call->dx[0] ? call->dx[0] + row : NULL;
+        for (int i = 0; i < 2 * p->num_heads; i++) {
+            float factor = i < p->num_heads ? factor_of(call, i) : 1;
+            float along = backward_head(x + row + i * d, call->dy + row + i * d,
+                                        dx ? dx + i * d : NULL, factor, d);
+            if (i < p->num_heads)
+                sum[i] += (double)(along * factor);
+        }
+        if (dx)
+            memcpy(dx + 2 * D, call->dy + row + 2 * D, (size_t)D * sizeof *dx);
+    }
+}
+
+// Pieces of the rows do not depend on the threads, and their sums are added in order.
+static void backward(const SrOpCall *call) {
+    const SrCosineQkParams *p = call->params;
+    int64_t rows = sr_shape_rows(call->y.shape);
+    double *sum = call->scratch; // (PIECES, heads)
+#pragma omp parallel for schedule(static) if (sr_shape_count(call->y.shape) > SR_CHUNK)
+    for (int i = 0; i < PIECES; i++)
+        backward_piece(call, i * rows / PIECES, (i + 1) * rows / PIECES, sum + i * p->num_heads);
+    for (int e = 0; call->dw[0] && e < p->num_heads; e++) {
+        double all = 0;
+        for (int i = 0; i < PIECES; i++)
+            all += sum[i * p->num_heads + e];
+        if (((const float *)call->w[0].data)[e] <= (float)LOG_100) // beyond, the clamp holds it
+            call->dw[0][e] += (float)all;
+    }
+}
+
+static const SrOpCase cases[] = {
+    {"{num_heads: 2}", 1, {SR_SHAPE(2, 3, 12)}, false},
+    {"{num_heads: 1}", 1, {SR_SHAPE(2, 2, 17, 15)}, false},
+};
+
+const SrOp sr_op_cosine_qk = {
+    .name = "cosine_qk",
+    .help = "Queries and keys of length 1, for cosine attention.",
+    .options = options,
+    .params_bytes = sizeof(SrCosineQkParams),
+    .min_in = 1,
+    .max_in = 1,
+    .infer = infer,
+    .slots = slots,
+    .reads = reads,
+    .scratch_bytes = scratch_bytes,
+    .reference = reference,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+    .n_cases = SR_COUNT(cases),
+};

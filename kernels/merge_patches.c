@@ -1,0 +1,75 @@
+// merge_patches: every 2 x 2 pixels become one of four times the channels, in the order (row 0, column 0), (1, 0), (0, 1),
+// (1, 1); an odd row or column is filled up with zeros (Liu et al., "Swin Transformer", arXiv:2103.14030, section 3.1).
+//
+//   (N, H, W, C) -> (N, ceil(H / 2), ceil(W / 2), 4 C)
+#include <string.h>
+
+#include "kernels/op_util.h"
+
+static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
+    (void)params;
+    SR_TRY(sr__expect_rank("merge_patches", x, n_in, 4, 4));
+    *y = SR_SHAPE(x[0].d[0], (x[0].d[1] + 1) / 2, (x[0].d[2] + 1) / 2, 4 * x[0].d[3]);
+    return SR_OK;
+}
+
+// The pixel of the map (H, W) that is part `part` of merged pixel `i` of its image; -1: a zero.
+static int64_t pixel_of(SrShape map, int64_t i, int part) {
+    int w = (map.d[2] + 1) / 2, y = (int)(i / w) * 2 + part % 2, x = (int)(i % w) * 2 + part / 2;
+    return y < map.d[1] && x < map.d[2] ? (int64_t)y * map.d[2] + x : -1;
+}
+
+static void reference(const SrRefCall *call) {
+    SrShape s = call->x_shape[0];
+    int64_t merged = (int64_t)call->y_shape.d[1] * call->y_shape.d[2], C = s.d[3];
+    for (int64_t i = 0; i < s.d[0] * merged * 4; i++) {
+        int64_t pixel = pixel_of(s, i / 4 % merged, (int)(i % 4));
+        int64_t from = (i / 4 / merged * s.d[1] * s.d[2] + pixel) * C;
+        for (int64_t c = 0; c < C; c++)
+            call->y[i * C + c] = pixel < 0 ? 0 : call->x[0][from + c];
+    }
+}
+
+// Pixels of the map to merged ones, or back.
+static void move(SrShape s, float *map, float *merged, bool back) {
+    int64_t n = (int64_t)((s.d[1] + 1) / 2) * ((s.d[2] + 1) / 2), C = s.d[3];
+#pragma omp parallel for schedule(static) if (s.d[0] * n * C > SR_CHUNK)
+    for (int64_t i = 0; i < s.d[0] * n; i++)
+        for (int part = 0; part < 4; part++) {
+            int64_t pixel = pixel_of(s, i % n, part);
+            float *to = merged + (4 * i + part) * C;
+            float *at = map + (i / n * s.d[1] * s.d[2] + pixel) * C;
+            if (!back && pixel < 0)
+                memset(to, 0, (size_t)C * sizeof *to);
+            else if (pixel >= 0)
+                memcpy(back ? at : to, back ? to : at, (size_t)C * sizeof *to);
+        }
+}
+
+static void forward(const SrOpCall *call) {
+    move(call->x[0].shape, call->x[0].data, call->y.data, false);
+}
+
+static void backward(const SrOpCall *call) {
+    if (call->dx[0])
+        move(call->x[0].shape, call->dx[0], (float *)call->dy, true);
+}
+
+static const SrOpCase cases[] = {
+    {"{}", 1, {SR_SHAPE(2, 4, 2, 3)}, false},
+    {"{}", 1, {SR_SHAPE(2, 3, 5, 2)}, false},
+};
+
+const SrOp sr_op_merge_patches = {
+    .name = "merge_patches",
+    .help = "2 x 2 pixels as one of four times the channels.",
+    .min_in = 1,
+    .max_in = 1,
+    .flags = SR_OP_CHEAP,
+    .infer = infer,
+    .reference = reference,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+    .n_cases = SR_COUNT(cases),
+};

@@ -1,0 +1,119 @@
+// permute: torch.permute and torch.swapaxes as transformers use them.  Between channels first and channels last it only
+// says how torch sees the value, for channels are last in memory anyway; two other dimensions are exchanged by moving
+// rows of channels, which cuts maps into windows and puts them together again:
+//
+//   (N, H/P, P, W/P, P, C) -> (N, H/P, W/P, P, P, C)   with a = 2, b = 3
+#include "kernels/permute.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "kernels/op_util.h"
+
+#define FIELD(f) offsetof(SrPermuteParams, f)
+static const SrOption options[] = {
+    {"a", SR_OPT_INT, FIELD(a), "0", 0, SR_MAX_RANK - 2, NULL, "A dimension that is exchanged"},
+    {"b", SR_OPT_INT, FIELD(b), "0", 0, SR_MAX_RANK - 2, NULL, "with this one; the same: none is."},
+    {"channels", SR_OPT_ENUM, FIELD(channels), "same", 0, 0, "same|first|last",
+     "Where torch has the channels of the result."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
+    const SrPermuteParams *p = params;
+    SR_TRY(sr__expect_rank("permute", x, n_in, 2, SR_MAX_RANK));
+    if (p->a >= x[0].rank - 1 || p->b >= x[0].rank - 1)
+        return sr__shape_fail("permute", x, n_in, "dimensions %d and %d before the last", p->a,
+                              p->b);
+    *y = x[0];
+    y->d[p->a] = x[0].d[p->b];
+    y->d[p->b] = x[0].d[p->a];
+    return SR_OK;
+}
+
+static bool is_view(const void *params, const SrShape *x, int n_in) {
+    const SrPermuteParams *p = params;
+    (void)n_in;
+    for (int i = SR_MIN(p->a, p->b) + 1; i < SR_MAX(p->a, p->b); i++)
+        if (x[0].d[i] > 1) // only dimensions of one place may be passed
+            return false;
+    return x[0].d[p->a] == 1 || x[0].d[p->b] == 1 || p->a == p->b;
+}
+
+static bool channels_last(const void *params, bool of_input) {
+    const SrPermuteParams *p = params;
+    return p->channels == SR_CHANNELS_SAME ? of_input : p->channels == SR_CHANNELS_LAST;
+}
+
+// Memory as (outer, A, between, B, rows of `row` numbers), of the side that is read.
+typedef struct {
+    int64_t outer, A, between, B, row;
+} Cut;
+
+static Cut cut_of(const SrPermuteParams *p, SrShape s) {
+    int first = SR_MIN(p->a, p->b), second = SR_MAX(p->a, p->b);
+    if (first == second)
+        return (Cut){1, 1, 1, 1, sr_shape_count(s)};
+    Cut c = {1, s.d[first], 1, s.d[second], 1};
+    for (int i = 0; i < s.rank; i++)
+        *(i < first    ? &c.outer
+          : i > second ? &c.row
+                       : &c.between) *= i == first || i == second ? 1 : s.d[i];
+    return c;
+}
+
+// Row r of the result (outer, B, between, A) is this row of what is read.
+static int64_t row_of(const Cut *c, int64_t r) {
+    int64_t a = r % c->A, between = r / c->A % c->between, b = r / c->A / c->between % c->B;
+    int64_t outer = r / c->A / c->between / c->B;
+    return ((outer * c->A + a) * c->between + between) * c->B + b;
+}
+
+static void reference(const SrRefCall *call) {
+    Cut c = cut_of(call->params, call->x_shape[0]);
+    for (int64_t i = 0; i < sr_shape_count(call->y_shape); i++)
+        call->y[i] = call->x[0][row_of(&c, i / c.row) * c.row + i % c.row];
+}
+
+static void move(const SrPermuteParams *p, float *to, const float *from, SrShape s) {
+    Cut c = cut_of(p, s);
+    int64_t n = sr_shape_count(s), rows = n / c.row;
+#pragma omp parallel for schedule(static) if (n > SR_CHUNK)
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(to + r * c.row, from + row_of(&c, r) * c.row, (size_t)c.row * sizeof *to);
+}
+
+static void forward(const SrOpCall *call) {
+    move(call->params, call->y.data, call->x[0].data, call->x[0].shape);
+}
+
+static void backward(const SrOpCall *call) {
+    if (call->dx[0])
+        move(call->params, call->dx[0], call->dy, call->y.shape);
+}
+
+static const SrOpCase cases[] = {
+    {"{channels: last}", 1, {SR_SHAPE(2, 3, 2, 5)}, false},
+    {"{a: 2, b: 3}", 1, {SR_SHAPE(2, 2, 3, 4, 2, 3)}, false},
+    {"{a: 3, b: 1, channels: first}", 1, {SR_SHAPE(2, 3, 2, 4, 3)}, false},
+    {"{a: 1, b: 2}", 1, {SR_SHAPE(2, 4, 1, 3)}, false},
+};
+
+const SrOp sr_op_permute = {
+    .name = "permute",
+    .help = "Two dimensions exchanged, or channels seen elsewhere.",
+    .options = options,
+    .params_bytes = sizeof(SrPermuteParams),
+    .min_in = 1,
+    .max_in = 1,
+    .flags = SR_OP_CHEAP,
+    .infer = infer,
+    .is_view = is_view,
+    .channels_last = channels_last,
+    .reference = reference,
+    .forward = forward,
+    .backward = backward,
+    .cases = cases,
+    .n_cases = SR_COUNT(cases),
+};
