@@ -30,6 +30,11 @@ static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) 
     return sum;
 }
 
+static bool channels_last(const void *params, bool of_input) {
+    (void)of_input;
+    return ((const SrBlockParams *)params)->channels_last;
+}
+
 const SrOp sr__op_block = {
     .name = "block",
     .help = "A closed block.",
@@ -37,6 +42,7 @@ const SrOp sr__op_block = {
     .min_in = 0,
     .max_in = SR_OP_MAX_IN,
     .infer = infer,
+    .channels_last = channels_last,
     .flops = flops,
 };
 
@@ -277,6 +283,7 @@ static SrStatus add_closed(SrRewrite *rw, const SrBlock *b) {
     const SrNode *node = sr_graph_at(rw->from, output);
     params.body = body.body;
     params.shape = node->shape;
+    params.channels_last = node->channels_last;
     params.class_name = sr_arena_strdup(sr_graph_arena(rw->to), b->class_name);
     for (int i = 0; i < body.n_in; i++)
         in[i] = rw->map[body.in[i]];
@@ -288,7 +295,8 @@ static SrStatus add_closed(SrRewrite *rw, const SrBlock *b) {
                        .in = in,
                        .mode = node->mode,
                        .has_eval_from = true,
-                       .eval_from = node->eval_from};
+                       .eval_from = node->eval_from,
+                       .aside = node->aside};
     SR_TRY(parent_of(rw->to, b->path, &spec.module));
     return sr_graph_add(rw->to, &spec, &rw->map[output]);
 }

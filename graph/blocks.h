@@ -26,6 +26,7 @@ typedef struct {
     const char *class_name;
     SrNodeId output; // of the body
     SrShape shape;
+    bool channels_last;
 } SrBlockParams;
 extern const SrOp sr__op_block; // not among the registered ops: nobody can build or run one
 

@@ -29,15 +29,18 @@ struct SrBuilder {
     int pass;
     unsigned mode;
     int64_t eval_from;
-    bool frozen;
+    bool frozen, aside;
 
     struct {
         const char *slot;
         SrInit init;
     } inits[MAX_INITS]; // for the next node
     int n_inits;
-    const char *slot,
-        *entry; // of the next node: what the slot is called in the table; NULL: by the leaf
+    struct {
+        const char *slot, *entry;
+    } entries
+        [MAX_INITS]; // of the next node: what slots are called in the table; others: by the leaf
+    int n_entries;
 };
 
 SrStatus sr_builder_new(SrGraph *graph, SrBuilder **out) {
@@ -150,6 +153,12 @@ int64_t sr_builder_eval_from(const SrBuilder *b) { return b->eval_from; }
 
 void sr_builder_set_frozen(SrBuilder *b, bool frozen) { b->frozen = frozen; }
 
+bool sr_builder_set_aside(SrBuilder *b, bool aside) {
+    bool old = b->aside;
+    b->aside = aside;
+    return old;
+}
+
 void sr_builder_set_init(SrBuilder *b, const char *slot, SrInit init) {
     if (b->n_inits == MAX_INITS) {
         sr_builder_fail(b, SR_ERR_CONFIG, "more than %d initialisations for one node", MAX_INITS);
@@ -160,8 +169,12 @@ void sr_builder_set_init(SrBuilder *b, const char *slot, SrInit init) {
 }
 
 void sr_builder_set_entry(SrBuilder *b, const char *slot, const char *entry) {
-    b->slot = slot;
-    b->entry = entry;
+    if (b->n_entries == MAX_INITS) {
+        sr_builder_fail(b, SR_ERR_CONFIG, "more than %d entries for one node", MAX_INITS);
+        return;
+    }
+    b->entries[b->n_entries].slot = slot;
+    b->entries[b->n_entries++].entry = entry;
 }
 
 // By value: names are short-lived, and the graph and the table copy what they keep.
@@ -191,7 +204,7 @@ static Name node_name(const SrBuilder *b, const char *leaf) {
     Name base = qualify(b, b->node_prefix, leaf), name = base;
     add_pass(b, &name);
     size_t len = strlen(base.s);
-    for (int k = 1; sr__graph_named(b->graph, name.s) != SR_NO_NODE; k++) {
+    for (int k = 1; sr__graph_has_name(b->graph, name.s); k++) {
         name = base;
         snprintf(name.s + len, sizeof name.s - len, "_%d", k);
         add_pass(b, &name);
@@ -225,8 +238,9 @@ static void apply_inits(SrBuilder *b, const SrOp *op, SrSlot *slots, int n) {
 
 // <param prefix><scopes>.<leaf>.<slot>, or the entry that was set for the slot.
 static Name entry_name(const SrBuilder *b, const char *leaf, const char *slot) {
-    if (b->entry && !strcmp(b->slot, slot))
-        return qualify(b, b->param_prefix, b->entry);
+    for (int i = 0; i < b->n_entries; i++)
+        if (!strcmp(b->entries[i].slot, slot))
+            return qualify(b, b->param_prefix, b->entries[i].entry);
     Name name = qualify(b, b->param_prefix, leaf);
     size_t len = strlen(name.s);
     snprintf(name.s + len, sizeof name.s - len, ".%s", slot);
@@ -281,7 +295,8 @@ static SrStatus add_node(SrBuilder *b, const char *op, const char *leaf, const v
                        .w = w,
                        .mode = b->mode,
                        .has_eval_from = true,
-                       .eval_from = b->eval_from};
+                       .eval_from = b->eval_from,
+                       .aside = b->aside};
     SR_TRY(sr_op_find(op, &spec.op));
     SR_TRY(default_params(b, spec.op, name.s, &spec.params));
     if (n < spec.op->min_in || n > SR_MIN(spec.op->max_in, SR_OP_MAX_IN))
@@ -306,7 +321,7 @@ SrNodeId sr_build_bound(SrBuilder *b, const char *op, const char *leaf, const vo
     SrStatus status = add_node(b, op, leaf, params, x, n, w, n_w, &id);
     stick(b, status);
     b->n_inits = 0; // they were for this node only
-    b->entry = NULL;
+    b->n_entries = 0;
     return b->status == SR_OK ? id : SR_NO_NODE;
 }
 
@@ -326,6 +341,11 @@ SrNodeId sr_build_input(SrBuilder *b, const char *name, SrShape shape, SrDtype d
     SrNodeId id;
     stick(b, sr_graph_add_input(b->graph, full.s, shape, dtype, &id));
     return id;
+}
+
+void sr_build_remark(SrBuilder *b, const char *leaf, const SrShape *shape) {
+    if (b->status == SR_OK)
+        stick(b, sr_graph_add_remark(b->graph, node_name(b, leaf).s, shape));
 }
 
 int sr_build_state(SrBuilder *b, const char *name, SrShape shape, SrDtype dtype, SrInit init) {

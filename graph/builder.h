@@ -31,12 +31,15 @@ const char *sr_builder_set_param_prefix(SrBuilder *b, const char *prefix);
 const char *sr_builder_set_node_prefix(SrBuilder *b, const char *prefix);
 // Nodes from now on carry "@pass" when pass > 0; parameters are shared with earlier passes by name.
 void sr_builder_set_pass(SrBuilder *b, int pass);
+// Nodes from now on are (not) in torchvision's list of this trunk (SrNode.aside).  Returns the old setting.
+bool sr_builder_set_aside(SrBuilder *b, bool aside);
 void sr_builder_set_mode(SrBuilder *b,
                          unsigned mode); // SrMode bits of nodes from now on; BOTH at the start
 // In a train plan nodes from now on run as in evaluation from this iteration on: a teacher that uses running
 // statistics (0), or does so later.  INT64_MAX, as at the start: never.
 void sr_builder_set_eval_from(SrBuilder *b, int64_t iteration);
-int64_t sr_builder_eval_from(const SrBuilder *b); // what was set, to restore it
+int64_t
+sr_builder_eval_from(const SrBuilder *b); // what holds now, for who changes it and puts it back
 // Parameters created from now on are (not) trainable.
 void sr_builder_set_frozen(SrBuilder *b, bool frozen);
 // The next node's slot `slot` ("weight") is drawn like this instead of the op's default.
@@ -55,6 +58,8 @@ SrNodeId sr_build_bound(SrBuilder *b, const char *op, const char *leaf, const vo
 SrNodeId sr_build_input(SrBuilder *b, const char *name, SrShape shape, SrDtype dtype);
 // A state entry of the table under the current prefixes, for losses (queues, counters, centres).
 int sr_build_state(SrBuilder *b, const char *name, SrShape shape, SrDtype dtype, SrInit init);
+// What torchvision lists here although nothing is computed for it (SrRemark); shape: torch's, NULL: no tensor.
+void sr_build_remark(SrBuilder *b, const char *leaf, const SrShape *shape);
 SrShape sr_build_shape(const SrBuilder *b, SrNodeId id);
 void sr_build_alias(SrBuilder *b, const char *alias, SrNodeId id);
 

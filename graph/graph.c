@@ -25,6 +25,8 @@ void sr_graph_free(SrGraph *graph) {
     sr_name_map_deinit(&graph->by_alias);
     sr_arena_deinit(&graph->arena);
     sr_free(graph->nodes);
+    sr_name_map_deinit(&graph->by_remark);
+    sr_free(graph->remarks);
     sr_free(graph->aliases);
     sr_free(graph->blocks);
     for (int i = 0; i < graph->n_bodies; i++)
@@ -60,14 +62,14 @@ const char *sr_graph_title(const SrGraph *graph) {
 }
 
 static SrStatus out_of_memory(const char *name) {
-    return sr_fail(SR_ERR_MEMORY, "out of memory for node %s", name);
+    SR_FAIL(SR_ERR_MEMORY, "out of memory for node %s", name);
 }
 
 // Names are how people, configurations and checkpoints speak of nodes: there, and only once.
 static SrStatus check_name(const SrGraph *graph, const char *name) {
     if (!name || !*name)
         SR_FAIL(SR_ERR_CONFIG, "node %d has no name", graph->count);
-    if (sr_name_map_find(&graph->by_name, name) >= 0)
+    if (sr__graph_has_name(graph, name))
         SR_FAIL(SR_ERR_CONFIG, "there are two nodes %s: names must be unique", name);
     return SR_OK;
 }
@@ -191,6 +193,7 @@ static SrStatus add_node(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out) 
                    .n_w = spec->n_w,
                    .mode = mode,
                    .dtype = SR_F32,
+                   .aside = spec->aside,
                    .eval_from = spec->has_eval_from ? spec->eval_from : INT64_MAX};
     node.name = sr_arena_strdup(&graph->arena, spec->name);
     node.module = sr_arena_strdup(&graph->arena, spec->module ? spec->module : "");
@@ -207,6 +210,9 @@ static SrStatus add_node(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out) 
     // A view shows what its input carries, labels included; kernels compute floats.
     if (spec->op->is_view && spec->op->is_view(node.params, x, spec->n_in))
         node.dtype = graph->nodes[spec->in[0]].dtype;
+    node.channels_last = spec->n_in > 0 && graph->nodes[spec->in[0]].channels_last;
+    if (spec->op->channels_last)
+        node.channels_last = spec->op->channels_last(node.params, node.channels_last);
     for (int i = 0; i < SR_MIN(spec->n_w, SR_OP_MAX_SLOTS); i++)
         node.w[i] = spec->w[i];
     SR_TRY(check_slots(graph, &node, x));
@@ -228,11 +234,57 @@ SrStatus sr_graph_add_input(SrGraph *graph, const char *name, SrShape shape, SrD
         if (shape.d[i] < 1)
             SR_FAIL(SR_ERR_CONFIG, "input %s: dimension %d is %d, must be at least 1", name, i,
                     shape.d[i]);
-    SrNode node = {
-        .module = "", .shape = shape, .dtype = dtype, .mode = SR_MODE_BOTH, .eval_from = INT64_MAX};
+    SrNode node = {.module = "",
+                   .shape = shape,
+                   .dtype = dtype,
+                   .mode = SR_MODE_BOTH,
+                   .eval_from = INT64_MAX,
+                   .channels_last = shape.rank != 4};
     node.name = sr_arena_strdup(&graph->arena, name);
     return node.name ? append(graph, &node, out) : out_of_memory(name);
 }
+
+SrShape sr_node_torch_shape(const SrNode *node) {
+    SrShape s = node->shape;
+    int C = sr_shape_last(s);
+    if (node->channels_last || s.rank < 3)
+        return s;
+    for (int i = s.rank - 1; i > 1; i--)
+        s.d[i] = s.d[i - 1];
+    s.d[1] = C;
+    return s;
+}
+
+bool sr__graph_has_name(const SrGraph *graph, const char *name) {
+    return sr_name_map_find(&graph->by_name, name) >= 0 ||
+           sr_name_map_find(&graph->by_remark, name) >= 0;
+}
+
+SrStatus sr_graph_add_remark(SrGraph *graph, const char *name, const SrShape *shape) {
+    SR_TRY(check_name(graph, name));
+    if (graph->n_remarks == graph->remarks_capacity) {
+        int capacity = graph->remarks_capacity ? 2 * graph->remarks_capacity : 32;
+        SrRemark *remarks = sr_realloc(graph->remarks, (size_t)capacity * sizeof *remarks);
+        if (!remarks)
+            return out_of_memory(name);
+        graph->remarks = remarks;
+        graph->remarks_capacity = capacity;
+    }
+    SrRemark remark = {.name = sr_arena_strdup(&graph->arena, name),
+                       .before = graph->count,
+                       .is_tensor = shape != NULL};
+    if (!remark.name)
+        return out_of_memory(name);
+    if (shape)
+        remark.shape = *shape;
+    SR_TRY(sr_name_map_put(&graph->by_remark, remark.name, graph->n_remarks));
+    graph->remarks[graph->n_remarks++] = remark;
+    return SR_OK;
+}
+
+int sr_graph_remark_count(const SrGraph *graph) { return graph->n_remarks; }
+
+const SrRemark *sr_graph_remark_at(const SrGraph *graph, int i) { return &graph->remarks[i]; }
 
 SrStatus sr_graph_add_block(SrGraph *graph, const char *path, const char *class_name,
                             SrNodeId first, SrNodeId end) {

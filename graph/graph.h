@@ -36,6 +36,10 @@ typedef struct {
     unsigned mode; // SrMode bits
     int64_t
         eval_from; // from this iteration on a train plan runs it as in evaluation; INT64_MAX: never
+    // Where torch has the channels of this value, which are always last here: in dimension 1 (false: of images and
+    // what convolutions make of them) or last (tokens, and maps inside transformers).  Lists and files follow it.
+    bool channels_last;
+    bool aside; // not in torchvision's list: arithmetic inside one of its calls, or a stage of ours
     bool optional; // dropped when nothing needs it, though it has side effects
     unsigned tags; // free for passes; 0 at the start
 } SrNode;
@@ -63,10 +67,28 @@ typedef struct {
     unsigned mode; // 0 means BOTH
     bool has_eval_from;
     int64_t eval_from; // read if has_eval_from
+    bool aside;
 } SrNodeSpec;
 SrStatus sr_graph_add(SrGraph *graph, const SrNodeSpec *spec, SrNodeId *out);
 SrStatus sr_graph_add_input(SrGraph *graph, const char *name, SrShape shape, SrDtype dtype,
                             SrNodeId *out);
+
+// The shape torch gives the value: channels moved to dimension 1 where it has them there.
+SrShape sr_node_torch_shape(const SrNode *node);
+
+// Remarks: what torchvision's trace lists between nodes although nothing is computed here for it: sizes, assertions and
+// tuples of its Python, and tensors that exist only inside the next node or are parameters.  Lists show them where they
+// stand, before the node that is appended next; they cannot be tapped.
+typedef struct {
+    const char *name; // unique among nodes and remarks
+    SrNodeId before;  // the node it stands before; the count of nodes at the end
+    bool is_tensor;
+    SrShape shape; // torch's, of a tensor
+} SrRemark;
+SrStatus sr_graph_add_remark(SrGraph *graph, const char *name,
+                             const SrShape *shape); // NULL: no tensor
+int sr_graph_remark_count(const SrGraph *graph);
+const SrRemark *sr_graph_remark_at(const SrGraph *graph, int i);
 
 // Stage names beside node names: VISSL's "res2" or timm's index for the node `id`.  Both vocabularies work
 // wherever a layer is named.  Where an alias equals a node's name (VISSL's "conv1" is torchvision's "relu"), the

@@ -22,6 +22,9 @@ struct SrGraph {
     const char *title;  // NULL unless set
     SrBlock *blocks;
     int n_blocks, blocks_capacity;
+    SrRemark *remarks;
+    int n_remarks, remarks_capacity;
+    SrNameMap by_remark;
     SrGraph **bodies; // of closed blocks, freed with this graph
     int n_bodies;
 };
@@ -35,5 +38,8 @@ SrStatus sr__graph_own(SrGraph *graph, SrGraph *body);
 
 // The node of exactly this name, not an alias; SR_NO_NODE.
 SrNodeId sr__graph_named(const SrGraph *graph, const char *name);
+
+// Whether a node or a remark has exactly this name.
+bool sr__graph_has_name(const SrGraph *graph, const char *name);
 
 #endif

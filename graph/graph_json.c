@@ -124,6 +124,8 @@ static SrStatus put_node(const SrGraph *graph, SrNodeId id, SrArena *arena, SrYa
     SR_TRY(put_entries(graph, node, arena, map));
     if (node->mode != SR_MODE_BOTH)
         SR_TRY(put(arena, map, "mode", string(arena, mode_name(node->mode))));
+    if (node->aside)
+        SR_TRY(put(arena, map, "aside", integer(arena, 1)));
     if (node->eval_from != INT64_MAX)
         SR_TRY(put(arena, map, "eval_from", integer(arena, node->eval_from)));
     return node->tags ? put(arena, map, "tags", integer(arena, (int64_t)node->tags)) : SR_OK;
@@ -253,8 +255,7 @@ static SrStatus parse_mode(const Parse *p, const SrYaml *map, unsigned *out) {
     for (*out = SR_MODE_TRAIN; *out <= SR_MODE_BOTH; ++*out)
         if (strcmp(mode->text, mode_name(*out)) == 0)
             return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s: mode '%s'; expected train, eval or both", p->file,
-                   mode->text);
+    SR_FAIL(SR_ERR_CONFIG, "%s: mode '%s'; expected train, eval or both", p->file, mode->text);
 }
 
 static SrStatus parse_inputs(const Parse *p, const SrYaml *map, SrNodeSpec *spec, SrNodeId *in) {
@@ -343,7 +344,7 @@ static SrStatus parse_options(Parse *p, const SrYaml *map, SrNodeSpec *spec) {
 static SrStatus parse_op(Parse *p, const SrYaml *map, const char *name, const char *op) {
     SrNodeId in[SR_OP_MAX_IN], id;
     int w[SR_OP_MAX_SLOTS];
-    const SrYaml *module, *from, *tags;
+    const SrYaml *module, *from, *tags, *aside;
     SrNodeSpec spec = {.name = name, .has_eval_from = true, .eval_from = INT64_MAX};
     if (sr_op_find(op, &spec.op) != SR_OK)
         return sr_fail_prefix(SR_ERR_CONFIG, "%s: %s", p->file, name);
@@ -352,6 +353,8 @@ static SrStatus parse_op(Parse *p, const SrYaml *map, const char *name, const ch
     SR_TRY(member(p, map, "tags", SR_YAML_INT, &tags));
     spec.module = module ? module->text : "";
     spec.eval_from = from ? from->i : INT64_MAX;
+    SR_TRY(member(p, map, "aside", SR_YAML_INT, &aside));
+    spec.aside = aside && aside->i == 1;
     SR_TRY(parse_mode(p, map, &spec.mode));
     SR_TRY(parse_inputs(p, map, &spec, in));
     SR_TRY(parse_options(p, map, &spec));

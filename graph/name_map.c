@@ -23,7 +23,7 @@ static SrStatus grow(SrNameMap *map) {
     bigger.values = sr_calloc((size_t)bigger.capacity, sizeof *bigger.values);
     if (!bigger.names || !bigger.values) {
         sr_name_map_deinit(&bigger);
-        return sr_fail(SR_ERR_MEMORY, "out of memory for %d names", bigger.capacity);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d names", bigger.capacity);
     }
     for (int i = 0; i < map->capacity; i++) {
         if (!map->names[i])

@@ -73,9 +73,9 @@ static SrStatus check_same(const SrParam *p, const SrSlot *slot) {
     if (sr_shape_equal(p->shape, slot->shape) && p->dtype == slot->dtype && p->kind == slot->kind)
         return SR_OK;
     char have[SR_SHAPE_TEXT_BYTES], want[SR_SHAPE_TEXT_BYTES];
-    return sr_fail(SR_ERR_CONFIG, "parameter %s is %s %s already and cannot also be %s %s", p->name,
-                   sr_dtype_name(p->dtype), sr_shape_text(p->shape, have, sizeof have),
-                   sr_dtype_name(slot->dtype), sr_shape_text(slot->shape, want, sizeof want));
+    SR_FAIL(SR_ERR_CONFIG, "parameter %s is %s %s already and cannot also be %s %s", p->name,
+            sr_dtype_name(p->dtype), sr_shape_text(p->shape, have, sizeof have),
+            sr_dtype_name(slot->dtype), sr_shape_text(slot->shape, want, sizeof want));
 }
 
 SrStatus sr_params_add(SrParams *params, const char *name, const SrSlot *slot, int *index) {

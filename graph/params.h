@@ -22,8 +22,8 @@ typedef struct {
     SrRole role;
     SrInit init;
     bool trainable;      // PARAM and not frozen: has a gradient
-    void *value;         // NULL before sr_params_allocate
-    float *grad;         // NULL unless trainable
+    void *value;         // of `shape` and `dtype`; NULL before sr_params_allocate
+    float *grad;         // of `shape`; NULL unless trainable
     int64_t grad_offset; // in floats, into the gradient block; -1 unless trainable
 } SrParam;
 

@@ -28,7 +28,7 @@ static void run_zero(const SrOpCall *call) {
 }
 
 static SrStatus out_of_memory(void) {
-    return sr_fail(SR_ERR_MEMORY, "out of memory for the calls of a plan");
+    SR_FAIL(SR_ERR_MEMORY, "out of memory for the calls of a plan");
 }
 
 // A sum has one input and one output of the node's shape.

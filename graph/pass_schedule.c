@@ -293,7 +293,7 @@ static SrStatus place_dx(SrPlan *plan, int at, int i, bool *temporary) {
             twice |= plan->calls[at].dx[j] == to->grad;
         *temporary = twice || !(node->op->flags & SR_OP_ADDS_DX);
         if (!*temporary)
-            plan->calls[at].dx_add |= 1u << i;
+            plan->calls[at].dx_add |= UINT64_C(1) << i;
     }
     plan->calls[at].dx[i] = to->grad;
     return *temporary

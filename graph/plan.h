@@ -49,14 +49,14 @@ void sr_plan_set_replica(SrPlan *plan, int replica);
 SrTensor sr_plan_input(SrPlan *plan, SrNodeId input); // to be filled before each forward
 // One of options.outputs or a loss; data is NULL for other nodes, whose memory holds something else by now.
 SrTensor sr_plan_output(SrPlan *plan, SrNodeId output);
-float *sr_plan_seed(SrPlan *plan,
-                    SrNodeId loss); // gradient of a loss node, to be filled before backward
+// The gradient of a loss node, of its shape (mostly one number), to be filled before backward.
+float *sr_plan_seed(SrPlan *plan, SrNodeId loss);
 SrTensor sr_plan_input_grad(SrPlan *plan, SrNodeId node); // zero if no loss reaches it
 
-// What it costs.
+// What a plan costs, known before it runs.
 typedef struct {
     size_t activation_bytes; // the arena: activations, gradients of activations, saved, scratch
-    size_t naive_bytes;      // the same if nothing shared memory
+    size_t naive_bytes;      // what the arena would need if no two buffers shared an address
     int64_t forward_flops, backward_flops;
     int n_forward, n_backward, n_recompute, n_prepare; // kernel calls
 } SrPlanCost;
@@ -79,7 +79,7 @@ SrStatus sr_plan_print(const SrPlan *plan, SrText *out);
 void sr_plan_profile(SrPlan *plan, bool on);
 typedef struct {
     const char *name, *op, *pass;
-    SrDtype dtype; // of what it computes
+    SrDtype dtype; // of the tensor it writes
     double seconds;
     int64_t calls, flops; // flops of one call
     int64_t bytes; // of the tensors one call reads and writes, each once; parameters not counted

@@ -69,7 +69,7 @@ typedef struct {
     int x[SR_OP_MAX_IN], y, dy, dx[SR_OP_MAX_IN], prepared, sums, x_sums, saved, scratch; // buffers
     SrOpPass pass; // of prepare: what for, and
     uint64_t key;  // in which form
-    unsigned dx_add;
+    uint64_t dx_add;
     SrDtype from, to; // of add, copy, cast, zero: the types of x[0] and y
 
     int64_t train_until; // runs as in training while the iteration is below

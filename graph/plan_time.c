@@ -4,6 +4,7 @@
 // Not a measurement (bench does that): a call takes as long as its arithmetic or its memory traffic, whichever is
 // longer, and nothing is in a cache when it starts.
 #include "graph/plan_internal.h"
+#include "kernels/conv/conv.h"
 #include "kernels/cpu.h"
 
 static double bytes_of(const SrPlan *plan, int buffer) {
@@ -44,7 +45,7 @@ double sr_plan_seconds(const SrPlan *plan, const SrPlanRates *rates) {
         const SrPlanNode *node = &plan->nodes[call->node];
         bool window = is_window(node->op, node->params);
         double flops = window ? rates->window_flops : rates->matrix_flops;
-        if (!window && node->dtype == SR_BF16 && sr_cpu_has_bf16())
+        if (!window && node->dtype == SR_BF16 && (sr_cpu_has_tiles() || sr_conv_has_pairs()))
             flops *= 2; // products of pairs; most windows are Winograd's, computed in floats
         double arithmetic = (double)call->flops / flops,
                memory = traffic(plan, call) / rates->bytes;

@@ -47,10 +47,6 @@ static SrStatus add_options(const SrNode *node, SrText *out) {
 
 static const char *op_name(const SrNode *node) { return node->op ? node->op->name : "input"; }
 
-SrShape sr_shape_nchw(SrShape s) {
-    return s.rank == 4 ? SR_SHAPE(s.d[0], s.d[3], s.d[1], s.d[2]) : s;
-}
-
 static bool is_shown(const SrNode *node, unsigned mode) { return (node->mode & mode) != 0; }
 
 static int longest_name(const SrGraph *graph) {
@@ -64,7 +60,7 @@ static void print_table_line(const SrGraph *graph, SrNodeId id, int width, SrTex
     const SrNode *node = sr_graph_at(graph, id);
     char shape[SR_SHAPE_TEXT_BYTES];
     sr_text_printf(out, "%-*s  %-20s  %-20s  %10lld  %14lld  %12lld  ", width, node->name,
-                   op_name(node), sr_shape_text(sr_shape_nchw(node->shape), shape, sizeof shape),
+                   op_name(node), sr_shape_text(sr_node_torch_shape(node), shape, sizeof shape),
                    (long long)sr_graph_numbers(graph, id), (long long)sr_graph_flops(graph, id),
                    (long long)sr_graph_bytes(graph, id));
     for (int i = 0; i < node->n_in; i++)
@@ -115,7 +111,7 @@ static void print_dot_node(const SrGraph *graph, SrNodeId id, SrText *out) {
     add_quoted(out, node->name);
     // graphviz joins strings with +
     sr_text_printf(out, " + \"\\n%s %s", op_name(node),
-                   sr_shape_text(sr_shape_nchw(node->shape), shape, sizeof shape));
+                   sr_shape_text(sr_node_torch_shape(node), shape, sizeof shape));
     add_aliases(graph, id, "\\n<", ">", out);
     sr_text_printf(out, "\"%s];\n", node->op ? "" : ", style=filled");
 }
@@ -147,14 +143,29 @@ static void print_dot(const SrGraph *graph, unsigned mode, SrText *out) {
     sr_text_add(out, "}\n");
 }
 
+static void print_line(const char *name, const SrShape *torch_shape, bool shapes, SrText *out) {
+    char text[SR_SHAPE_TEXT_BYTES];
+    sr_text_add(out, name);
+    if (shapes)
+        sr_text_printf(out, " %s",
+                       torch_shape ? sr_shape_text(*torch_shape, text, sizeof text) : "None");
+    sr_text_add(out, "\n");
+}
+
+// Torchvision's list: with its remarks, without what it has not.
 static void print_list(const SrGraph *graph, unsigned mode, bool shapes, SrText *out) {
-    for (SrNodeId id = 0; id < sr_graph_count(graph); id++) {
+    int remark = 0, n = sr_graph_remark_count(graph);
+    for (SrNodeId id = 0; id <= sr_graph_count(graph); id++) {
+        for (; remark < n && sr_graph_remark_at(graph, remark)->before <= id; remark++) {
+            const SrRemark *r = sr_graph_remark_at(graph, remark);
+            print_line(r->name, r->is_tensor ? &r->shape : NULL, shapes, out);
+        }
+        if (id == sr_graph_count(graph))
+            return;
         const SrNode *node = sr_graph_at(graph, id);
-        char shape[SR_SHAPE_TEXT_BYTES];
-        if (!is_shown(node, mode))
-            continue;
-        sr_shape_text(sr_shape_nchw(node->shape), shape, sizeof shape);
-        sr_text_printf(out, "%s%s%s\n", node->name, shapes ? " " : "", shapes ? shape : "");
+        SrShape shape = sr_node_torch_shape(node);
+        if (is_shown(node, mode) && !node->aside)
+            print_line(node->name, &shape, shapes, out);
     }
 }
 
@@ -171,7 +182,7 @@ static SrStatus print_code(const SrGraph *graph, unsigned mode, SrText *out) {
         sr_text_add(out, ")");
         SR_TRY(add_options(node, out));
         sr_text_printf(out, "  # %s\n",
-                       sr_shape_text(sr_shape_nchw(node->shape), shape, sizeof shape));
+                       sr_shape_text(sr_node_torch_shape(node), shape, sizeof shape));
     }
     return SR_OK;
 }
@@ -229,7 +240,7 @@ SrStatus sr_graph_print_mode(const SrGraph *graph, SrGraphFormat format, unsigne
     case SR_GRAPH_JSON: status = sr__graph_print_json(graph, out); break;
     }
     if (status == SR_OK && out->failed)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for printing a graph");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for printing a graph");
     return status;
 }
 

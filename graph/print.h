@@ -28,12 +28,9 @@ SrStatus sr_graph_print_modes(const SrGraph *graph, SrText *out);
 SrStatus sr_graph_parse(const char *text, size_t bytes, const char *file, SrParams *params,
                         SrGraph **out);
 
-// NHWC as torch prints it: (N, H, W, C) becomes [N, C, H, W]; other ranks stay.
-SrShape sr_shape_nchw(SrShape shape);
-
-// Used by the formats in their own files.
-SrStatus sr__graph_options(const SrNode *node, SrArena *arena,
-                           SrYaml **changed); // what is not the default
+// For the print formats that have files of their own.  *changed: those of the node's options that are not at their
+// default, as a map.
+SrStatus sr__graph_options(const SrNode *node, SrArena *arena, SrYaml **changed);
 SrStatus sr__graph_print_json(const SrGraph *graph, SrText *out);
 
 #endif

@@ -64,9 +64,25 @@ static bool is_below(const char *name, const char *query) {
            strcmp(name_pass, query_pass) == 0;
 }
 
+// What torchvision lists, but nobody can tap.
+static SrStatus is_remark(const SrGraph *graph, const SrRemark *r) {
+    const char *next = r->before < graph->count ? graph->nodes[r->before].name : "the end";
+    if (r->is_tensor)
+        SR_FAIL(SR_ERR_CONFIG,
+                "layer '%s' is made inside the call of torchvision's that ends in %s, or is a "
+                "parameter, and has no value of its own here; ask for '%s'",
+                r->name, next, next);
+    SR_FAIL(SR_ERR_CONFIG,
+            "layer '%s' is a step of torchvision's Python, not a tensor; the next layer is '%s'",
+            r->name, next);
+}
+
 // "did you mean 'layer3' or 'layer2'?": the nearest of everything a query may say.
 static SrStatus unknown(const SrGraph *graph, const char *query) {
     int n = graph->count + graph->n_aliases + graph->n_blocks;
+    int remark = sr_name_map_find(&graph->by_remark, query);
+    if (remark >= 0)
+        return is_remark(graph, &graph->remarks[remark]);
     // Stages first: of equally near names the first wins, and stages are what configurations mostly
     // say.
     const char **names = sr_calloc((size_t)n + 1, sizeof *names);

@@ -37,7 +37,8 @@ SrStatus sr__rewrite_spec(SrRewrite *rw, SrNodeId id, SrRewriteSpec *out) {
                              .w = out->w,
                              .mode = node->mode,
                              .has_eval_from = true,
-                             .eval_from = node->eval_from};
+                             .eval_from = node->eval_from,
+                             .aside = node->aside};
     for (int i = 0; i < node->n_in; i++) {
         out->in[i] = rw->map[node->in[i]];
         if (out->in[i] == SR_NO_NODE)
@@ -87,14 +88,35 @@ static SrStatus carry_names(const SrRewrite *rw) {
     return from->title ? sr_graph_set_title(rw->to, from->title) : SR_OK;
 }
 
+// Whether the name is below the path of the closed block around node `id`, if there is one.
+static bool is_closed(const SrRewrite *rw, SrNodeId id, const char *name) {
+    int block = id >= 0 && id < rw->from->count ? rw->owner[id] : -1;
+    return block >= 0 && sr_text_below(name, rw->from->blocks[block].path);
+}
+
+// Remarks are for lists, so they follow where blocks are closed and nothing is cut away; not into the blocks.
+static SrStatus carry_remarks(const SrRewrite *rw, SrNodeId id, int *next) {
+    const SrGraph *from = rw->from;
+    for (; *next < from->n_remarks && from->remarks[*next].before <= id; ++*next) {
+        const SrRemark *r = &from->remarks[*next];
+        if (!is_closed(rw, id, r->name) && !is_closed(rw, id - 1, r->name))
+            SR_TRY(sr_graph_add_remark(rw->to, r->name, r->is_tensor ? &r->shape : NULL));
+    }
+    return SR_OK;
+}
+
 static SrStatus run(SrRewrite *rw, SrStatus (*each)(SrRewrite *, SrNodeId)) {
-    int n = sr_graph_count(rw->from);
+    int n = sr_graph_count(rw->from), remark = 0;
     for (SrNodeId id = 0; id < n; id++)
         rw->map[id] = SR_NO_NODE;
     for (SrNodeId id = 0; id < n; id++) {
         rw->start[id] = sr_graph_count(rw->to);
+        if (rw->owner)
+            SR_TRY(carry_remarks(rw, id, &remark));
         SR_TRY(each(rw, id));
     }
+    if (rw->owner)
+        SR_TRY(carry_remarks(rw, n, &remark));
     rw->start[n] = sr_graph_count(rw->to);
     SR_TRY(carry_names(rw));
     return sr_graph_check(rw->to);

@@ -10,9 +10,9 @@ typedef struct {
     SrGraph *to;
     SrNodeId *map;   // (nodes of from) where its value is in `to`; SR_NO_NODE: nowhere
     SrNodeId *start; // (nodes of from + 1) nodes `to` had when the node's turn came
-    const int
-        *owner; // NULL, or (nodes of from) not negative: the blocks inside here end with this graph
-    void *arg;  // the pass's own
+    const int *
+        owner; // NULL, or (nodes of from) not negative: the blocks inside here end with this graph, and remarks go along
+    void *arg; // the pass's own
 } SrRewrite;
 
 // A spec of node `id` with its inputs and table entries as they are in `to`; the arrays live in it.

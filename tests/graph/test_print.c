@@ -1,7 +1,9 @@
 #include "graph/print.h"
 
+#include "graph/blocks.h"
 #include "graph/builder.h"
 #include "kernels/conv2d.h"
+#include "kernels/permute.h"
 #include "tests/check.h"
 
 typedef struct {
@@ -107,5 +109,51 @@ static void test_modes(void **state) {
     sr_params_free(f.params);
 }
 
-SR_TESTS(print, unit(test_names), unit(test_list), unit(test_code), unit(test_modes),
-         unit(test_table), unit(test_dot))
+// Where torch has its channels, what only torchvision's trace has, and what only we have.
+static void test_torchvision_list(void **state) {
+    (void)state;
+    Fixture f;
+    SrBuilder *b;
+    SrText text = SR_TEXT_INIT;
+    SrArena arena = SR_ARENA_INIT;
+    SrStrings leaf;
+    SrGraph *closed;
+    SrNodeId id;
+    CHECK_OK(sr_params_new(&f.params));
+    CHECK_OK(sr_graph_new(f.params, &f.graph));
+    CHECK_OK(sr_builder_new(f.graph, &b));
+    SrNodeId y = sr_build_input(b, "x", SR_SHAPE(2, 4, 5, 3), SR_F32);
+    sr_build_remark(b, "getattr", NULL);
+    sr_build_remark(b, "getitem", NULL);
+    sr_build_remark(b, "weight", &SR_SHAPE(7, 3));
+    sr_builder_push_block(b, "p", "Permute");
+    y = sr_build(b, "permute", "permute", &(SrPermuteParams){.channels = SR_CHANNELS_LAST}, y);
+    sr_build_remark(b, "inside", NULL);
+    sr_builder_pop(b);
+    sr_builder_set_aside(b, true);
+    y = sr_build(b, "relu", "ours", NULL, y);
+    sr_builder_set_aside(b, false);
+    y = sr_build(b, "relu", "getitem", NULL, y);
+    sr_build_remark(b, "end", NULL);
+    CHECK_OK(sr_builder_status(b));
+    CHECK_OK(sr_graph_print(f.graph, SR_GRAPH_LIST, &text));
+    CHECK_STR(text.s, "x [2, 3, 4, 5]\ngetattr None\ngetitem None\nweight [7, 3]\n"
+                      "p.permute [2, 4, 5, 3]\np.inside None\ngetitem_1 [2, 4, 5, 3]\nend None\n");
+    CHECK_OK(sr_leaf_parse(f.graph, "default", &arena, &leaf));
+    CHECK_OK(sr_graph_close(f.graph, &leaf, &closed));
+    text.len = 0;
+    CHECK_OK(sr_graph_print(closed, SR_GRAPH_LIST, &text));
+    CHECK_STR(text.s, "x [2, 3, 4, 5]\ngetattr None\ngetitem None\nweight [7, 3]\n"
+                      "p [2, 4, 5, 3]\ngetitem_1 [2, 4, 5, 3]\nend None\n");
+    CHECK_FAILS(sr_graph_query(f.graph, "getitem", &id), SR_ERR_CONFIG, "not a tensor");
+    CHECK_FAILS(sr_graph_query(f.graph, "weight", &id), SR_ERR_CONFIG, "ask for 'p.permute'");
+    sr_graph_free(closed);
+    sr_arena_deinit(&arena);
+    sr_text_deinit(&text);
+    sr_builder_free(b);
+    sr_graph_free(f.graph);
+    sr_params_free(f.params);
+}
+
+SR_TESTS(print, unit(test_names), unit(test_torchvision_list), unit(test_list), unit(test_code),
+         unit(test_modes), unit(test_table), unit(test_dot))
