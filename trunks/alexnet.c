@@ -29,11 +29,6 @@ static const struct {
                  {256, 3, 1, 1, false},
                  {256, 3, 1, 1, true}};
 
-static const char *next(char leaf[16], int *at) {
-    snprintf(leaf, 16, "%d", (*at)++);
-    return leaf;
-}
-
 static SrNodeId layer(SrBuilder *b, const Alexnet *p, int i, int *at, SrNodeId x) {
     char leaf[16], alias[16];
     SrConv2dParams conv = {.out_channels = (int)(layers_of[i].channels * p->width_multiplier),
@@ -43,13 +38,13 @@ static SrNodeId layer(SrBuilder *b, const Alexnet *p, int i, int *at, SrNodeId x
                            .padding_w = -1,
                            .groups = 1,
                            .bias = true};
-    x = sr_build(b, "conv2d", next(leaf, at), &conv, x);
-    x = sr_build(b, "relu", next(leaf, at), NULL, x);
+    x = sr_build(b, "conv2d", sr_next_module(leaf, at), &conv, x);
+    x = sr_build(b, "relu", sr_next_module(leaf, at), NULL, x);
     snprintf(alias, sizeof alias, "conv%d", i + 1);
     sr_build_alias(b, alias, x);
     if (!layers_of[i].pooled)
         return x;
-    x = sr_build(b, "max_pool2d", next(leaf, at),
+    x = sr_build(b, "max_pool2d", sr_next_module(leaf, at),
                  &(SrPool2dParams){.kernel_h = 3, .stride_h = 2, .padding_w = -1}, x);
     snprintf(alias, sizeof alias, "pool%d", i + 1);
     sr_build_alias(b, alias, x);
@@ -82,11 +77,11 @@ static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *prese
     int at = 0;
     sr_builder_push_block(b, "classifier", "Sequential");
     for (int i = 0; i < 2; i++) {
-        x = sr_dropout(b, next(leaf, &at), x, p->dropout);
-        x = sr_linear_normal(b, next(leaf, &at), x, 4096, 0);
-        x = sr_build(b, "relu", next(leaf, &at), NULL, x);
+        x = sr_dropout(b, sr_next_module(leaf, &at), x, p->dropout);
+        x = sr_linear_normal(b, sr_next_module(leaf, &at), x, 4096, 0);
+        x = sr_build(b, "relu", sr_next_module(leaf, &at), NULL, x);
     }
-    *logits = sr_linear_normal(b, next(leaf, &at), x, preset->classes, 0);
+    *logits = sr_linear_normal(b, sr_next_module(leaf, &at), x, preset->classes, 0);
     sr_builder_pop(b);
     return sr_builder_status(b);
 }

@@ -92,6 +92,11 @@ SrNodeId sr_linear_normal(SrBuilder *b, const char *leaf, SrNodeId x, int out_fe
                     &(SrLinearParams){.out_features = out_features, .bias = true}, x);
 }
 
+const char *sr_next_module(char leaf[16], int *at) {
+    snprintf(leaf, 16, "%d", (*at)++);
+    return leaf;
+}
+
 SrNodeId sr_dropout(SrBuilder *b, const char *leaf, SrNodeId x, double p) {
     return sr_build(b, "dropout", leaf, &(SrDropoutParams){p}, x);
 }

@@ -41,6 +41,8 @@ int sr_make_divisible(double v, int divisor);
 // A linear layer with normal weights and a bias of 0; deviation 0: PyTorch's own initialisation.
 SrNodeId sr_linear_normal(SrBuilder *b, const char *leaf, SrNodeId x, int out_features,
                           double deviation);
+// The name of the next module of a torch.nn.Sequential, "0", "1", ..., in leaf, which is returned; *at counts.
+const char *sr_next_module(char leaf[16], int *at);
 SrNodeId sr_dropout(SrBuilder *b, const char *leaf, SrNodeId x, double p);
 
 // What most of them end in: (N, H, W, C) -> avgpool -> flatten (N, C), with the aliases "flatten" and, where

@@ -119,11 +119,11 @@ static SrStatus begin(const SrYaml *list, const char *key, SrArena *arena, SrFea
     if (!list || list->type == SR_YAML_NULL)
         return SR_OK;
     if (list->type != SR_YAML_LIST || list->n > SR_MAX_FEATURES)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s must be a list of at most %d features",
-                       sr_yaml_place(list).text, key, SR_MAX_FEATURES);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s must be a list of at most %d features",
+                sr_yaml_place(list).text, key, SR_MAX_FEATURES);
     out->v = sr_arena_alloc(arena, (size_t)(list->n + 1) * sizeof *out->v);
     if (!out->v)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for %s", key);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", key);
     out->n = list->n;
     out->key = key;
     return SR_OK;

@@ -4,9 +4,10 @@
 #include <stdio.h>
 
 #include "kernels/concat.h"
-#include "kernels/pool2d.h"
+#include "kernels/permute.h"
 #include "kernels/reshape.h"
 #include "kernels/select_tokens.h"
+#include "trunks/token_blocks.h"
 
 enum { MAX_BLOCKS = 256 };
 
@@ -23,13 +24,16 @@ static SrNodeId join(SrBuilder *b, SrNodeId first, SrNodeId second) {
     return sr_build_n(b, "concat", "cat", &p, x, 2);
 }
 
-// <kind><n> for all n: the features of the last n blocks.
-static void join_last(SrBuilder *b, const char *kind, const SrNodeId *x, int blocks) {
+// <kind><n> for all n: the features of the last n blocks; also under another name.
+static void join_last(SrBuilder *b, const char *kind, const char *also, const SrNodeId *x,
+                      int blocks) {
     SrNodeId joined = x[blocks - 1];
-    alias(b, kind, 1, joined);
-    for (int n = 2; n <= blocks; n++) {
-        joined = join(b, x[blocks - n], joined);
+    for (int n = 1; n <= blocks; n++) {
+        if (n > 1)
+            joined = join(b, x[blocks - n], joined);
         alias(b, kind, n, joined);
+        if (also)
+            alias(b, also, n, joined);
     }
 }
 
@@ -38,20 +42,14 @@ static SrNodeId class_token(SrBuilder *b, SrNodeId x) {
     return sr_build(b, "select_tokens", "getitem", &p, x);
 }
 
-// (N, L, D) -> (N, D)
-static SrNodeId mean(SrBuilder *b, SrNodeId x) {
-    SrShape s = sr_build_shape(b, x);
-    x = sr_build(b, "reshape", "unsqueeze", &(SrReshapeParams){1, s.d[1], s.d[2]}, x);
-    x = sr_build(b, "adaptive_avg_pool2d", "mean", &(SrAdaptivePool2dParams){0}, x);
-    return sr_build(b, "flatten", "squeeze", NULL, x);
-}
-
 static SrNodeId patch_map(SrBuilder *b, const SrTokenFeatures *f, SrNodeId x) {
     SrShape s = sr_build_shape(b, x);
-    SrSelectTokensParams p = {.begin = 1, .count = s.d[1] - 1};
-    if (f->class_token)
+    SrSelectTokensParams p = {.begin = f->n_prefix, .count = s.d[1] - f->n_prefix};
+    if (f->n_prefix > 0)
         x = sr_build(b, "select_tokens", "patches", &p, x);
-    return sr_build(b, "reshape", "map", &(SrReshapeParams){f->h, f->w, s.d[2]}, x);
+    x = sr_build(b, "reshape", "unflatten",
+                 &(SrReshapeParams){.d1 = f->h, .d2 = f->w, .d3 = s.d[2]}, x);
+    return sr_build(b, "permute", "map", &(SrPermuteParams){.channels = SR_CHANNELS_FIRST}, x);
 }
 
 // From the last block back, in that order.
@@ -75,14 +73,14 @@ static void class_features(SrBuilder *b, const SrTokenFeatures *f, SrNodeId *one
         one[i] = class_token(b, f->normed[i]);
         alias(b, "blkCLS", i, one[i]);
     }
-    join_last(b, "concatCLS", one, f->blocks);
+    join_last(b, "concatCLS", "CONCAT_CLS", one, f->blocks);
     sr_build_alias(b, "lastCLS", one[f->blocks - 1]);
 }
 
 static void pooled_features(SrBuilder *b, const SrTokenFeatures *f, SrNodeId *one) {
     for (int i = 0; i < f->blocks; i++)
-        one[i] = mean(b, f->normed[i]);
-    join_last(b, "concatPOOL", one, f->blocks);
+        one[i] = sr_token_mean(b, f->normed[i]);
+    join_last(b, "concatPOOL", NULL, one, f->blocks);
     stride_pools(b, one, f->blocks);
     sr_build_alias(b, "lastPOOL", one[f->blocks - 1]);
 }
@@ -94,11 +92,16 @@ void sr_token_features(SrBuilder *b, const SrTokenFeatures *f, SrTrunkOutput *ou
                         MAX_BLOCKS);
         return;
     }
+    for (int i = 0; i < f->blocks; i++) {
+        alias(b, "BLCK", i, f->normed[i]);
+        if (f->h > 0)
+            alias(b, "", i, patch_map(b, f, f->raw[i]));
+    }
     (f->class_token ? class_features : pooled_features)(b, f, one);
-    join_last(b, "concatBLK", f->normed, f->blocks);
+    join_last(b, "concatBLK", NULL, f->normed, f->blocks);
     out->pooled = one[f->blocks - 1];
     out->tokens = f->normed[f->blocks - 1];
-    out->n_prefix = f->class_token;
+    out->n_prefix = f->n_prefix;
     sr_build_alias(b, "lastBLK", out->tokens);
     if (f->h == 0)
         return;

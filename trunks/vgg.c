@@ -39,11 +39,6 @@ static const int *convs_of(int depth) {
     return NULL;
 }
 
-static const char *next(char leaf[16], int *at) {
-    snprintf(leaf, 16, "%d", (*at)++);
-    return leaf;
-}
-
 // Modules are numbered through: features.0 is the first convolution, features.1 its norm or ReLU.
 static SrNodeId layer(SrBuilder *b, const Vgg *p, int *at, SrNodeId x, int channels) {
     char leaf[16];
@@ -54,11 +49,11 @@ static SrNodeId layer(SrBuilder *b, const Vgg *p, int *at, SrNodeId x, int chann
                            .groups = 1,
                            .bias = true};
     sr_conv_kaiming(b, &conv);
-    x = sr_build(b, "conv2d", next(leaf, at), &conv, x);
+    x = sr_build(b, "conv2d", sr_next_module(leaf, at), &conv, x);
     if (p->batch_norm)
-        x = sr_build(b, "batch_norm", next(leaf, at),
+        x = sr_build(b, "batch_norm", sr_next_module(leaf, at),
                      &(SrBatchNormParams){.eps = 1e-5, .momentum = 0.1}, x);
-    return sr_build(b, "relu", next(leaf, at), NULL, x);
+    return sr_build(b, "relu", sr_next_module(leaf, at), NULL, x);
 }
 
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
@@ -78,7 +73,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
             x = layer(b, p, &at, x, (int)(channels[s] * p->width_multiplier));
         snprintf(leaf, sizeof leaf, "%d", s);
         sr_build_alias(b, leaf, x); // timm's: before each pooling, and after the last
-        x = sr_build(b, "max_pool2d", next(leaf, &at),
+        x = sr_build(b, "max_pool2d", sr_next_module(leaf, &at),
                      &(SrPool2dParams){.kernel_h = 2, .padding_w = -1}, x);
     }
     sr_builder_pop(b);
@@ -100,11 +95,11 @@ static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *prese
     int at = 0;
     sr_builder_push_block(b, "classifier", "Sequential");
     for (int i = 0; i < 2; i++) {
-        x = sr_linear_normal(b, next(leaf, &at), x, 4096, 0.01);
-        x = sr_build(b, "relu", next(leaf, &at), NULL, x);
-        x = sr_dropout(b, next(leaf, &at), x, p->dropout);
+        x = sr_linear_normal(b, sr_next_module(leaf, &at), x, 4096, 0.01);
+        x = sr_build(b, "relu", sr_next_module(leaf, &at), NULL, x);
+        x = sr_dropout(b, sr_next_module(leaf, &at), x, p->dropout);
     }
-    *logits = sr_linear_normal(b, next(leaf, &at), x, preset->classes, 0.01);
+    *logits = sr_linear_normal(b, sr_next_module(leaf, &at), x, preset->classes, 0.01);
     sr_builder_pop(b);
     return sr_builder_status(b);
 }

@@ -5,14 +5,9 @@
 
 #include "kernels/add_positions.h"
 #include "kernels/attention.h"
-#include "kernels/conv2d.h"
 #include "kernels/drop_tokens.h"
-#include "kernels/dropout.h"
-#include "kernels/layer_norm.h"
-#include "kernels/linear.h"
-#include "kernels/reshape.h"
-#include "kernels/stochastic_depth.h"
 #include "trunks/depth.h"
+#include "trunks/token_blocks.h"
 #include "trunks/token_features.h"
 #include "trunks/trunk.h"
 
@@ -45,7 +40,7 @@ static const SrOption options[] = {
     {"DROPOUT_RATE", SR_OPT_FLOAT, FIELD(dropout), "0", 0, 0.99, NULL,
      "Dropout of tokens, of the attention's output and in the MLP."},
     {"ATTENTION_DROPOUT_RATE", SR_OPT_FLOAT, FIELD(attention_dropout), "0", 0, 0.99, NULL,
-     "Dropout of attention probabilities; only 0 is built."},
+     "Dropout of attention probabilities."},
     {"CLASSIFIER", SR_OPT_IGNORED, 0, "token", 0, 0, NULL, "USE_CLASS_TOKEN decides, as in VISSL"},
     {"DROP_PATH_RATE", SR_OPT_FLOAT, FIELD(drop_path), "0", 0, 0.99, NULL,
      "Probability of leaving out a branch of the last block; earlier blocks have proportionally less."},
@@ -68,70 +63,33 @@ static const SrOption options[] = {
 #undef FIELD
 
 static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
-    return sr_build(b, "layer_norm", leaf, &(SrLayerNormParams){.eps = 1e-6}, x);
+    return sr_token_norm(b, leaf, x, 1e-6);
 }
 
-// VISSL cuts the normal distribution at +-2, which are 100 deviations.
-static SrNodeId linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_features, bool bias) {
-    SrLinearParams p = {.out_features = out_features, .bias = bias};
-    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, 0.02});
-    if (bias)
-        sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
-    return sr_build(b, "linear", leaf, &p, x);
-}
-
-static SrNodeId dropout(SrBuilder *b, const char *leaf, SrNodeId x, double p) {
-    return p > 0 ? sr_build(b, "dropout", leaf, &(SrDropoutParams){p}, x) : x;
-}
-
-// 0, False and null: the usual one.  Less: not a number.
-static double scale_of(const Vit *p) {
-    switch (p->qk_scale->type) {
-    case SR_YAML_INT:
-    case SR_YAML_FLOAT: return p->qk_scale->f;
-    case SR_YAML_BOOL: return p->qk_scale->b ? -1 : 0;
-    default: return p->qk_scale->type == SR_YAML_NULL ? 0 : -1;
-    }
-}
-
-static SrNodeId attention(SrBuilder *b, const Vit *p, SrNodeId x) {
-    SrAttentionParams heads = {.num_heads = p->heads, .scale = scale_of(p)};
+static SrNodeId attention(SrBuilder *b, const Vit *p, bool last, SrNodeId x) {
+    SrAttentionParams heads = {.num_heads = p->heads,
+                               .scale = sr_token_scale(p->qk_scale),
+                               .dropout = p->attention_dropout};
     sr_builder_push_block(b, "attn", "Attention");
-    x = linear(b, "qkv", x, 3 * p->hidden_dim, p->qkv_bias);
+    x = sr_token_linear(b, "qkv", x, 3 * p->hidden_dim, p->qkv_bias, 0.02);
+    if (last)
+        sr_token_attention_map(b, x, p->heads, heads.scale);
     x = sr_build(b, "attention", "attention", &heads, x);
-    x = linear(b, "proj", x, p->hidden_dim, true);
-    x = dropout(b, "proj_drop", x, p->dropout);
+    x = sr_token_linear(b, "proj", x, p->hidden_dim, true, 0.02);
+    x = sr_token_dropout(b, "proj_drop", x, p->dropout);
     sr_builder_pop(b);
     return x;
-}
-
-static SrNodeId mlp(SrBuilder *b, const Vit *p, SrNodeId x) {
-    sr_builder_push_block(b, "mlp", "Mlp");
-    x = linear(b, "fc1", x, p->mlp_dim, true);
-    x = sr_build(b, "gelu", "act", NULL, x);
-    x = dropout(b, "drop", x, p->dropout);
-    x = linear(b, "fc2", x, p->hidden_dim, true);
-    x = dropout(b, "drop", x, p->dropout);
-    sr_builder_pop(b);
-    return x;
-}
-
-// x + branch, the branch left out at random.
-static SrNodeId residual(SrBuilder *b, SrNodeId x, SrNodeId branch, double drop) {
-    SrStochasticDepthParams p = {.p = drop};
-    SrNodeId sum[2] = {branch, x};
-    if (drop > 0)
-        sum[0] = sr_build(b, "stochastic_depth", "drop_path", &p, branch);
-    return sr_build_n(b, "add", "add", NULL, sum, 2);
 }
 
 static SrNodeId block(SrBuilder *b, const Vit *p, int i, SrNodeId x) {
     double drop = p->layers > 1 ? p->drop_path * i / (p->layers - 1) : 0;
+    SrTokenMlp mlp = {.width = p->mlp_dim, .dropout = p->dropout};
     char scope[24];
     snprintf(scope, sizeof scope, "blocks.%d", i);
     sr_builder_push_block(b, scope, "Block");
-    x = residual(b, x, attention(b, p, norm(b, "norm1", x)), drop);
-    x = residual(b, x, mlp(b, p, norm(b, "norm2", x)), drop);
+    x = sr_token_residual(b, x, attention(b, p, i + 1 == p->layers, norm(b, "norm1", x)), drop,
+                          NULL, 0);
+    x = sr_token_residual(b, x, sr_token_mlp(b, norm(b, "norm2", x), &mlp), drop, NULL, 0);
     sr_builder_pop(b);
     return x;
 }
@@ -141,17 +99,11 @@ typedef struct {
 } Grid;
 
 static SrNodeId patches(SrBuilder *b, const Vit *p, SrNodeId image, Grid *grid) {
-    SrConv2dParams conv = {.out_channels = p->hidden_dim,
-                           .kernel_h = p->patch_size,
-                           .stride_h = p->patch_size,
-                           .groups = 1,
-                           .bias = true};
     sr_builder_push_block(b, "patch_embed", "PatchEmbed");
-    SrNodeId x = sr_build(b, "conv2d", "proj", &conv, image);
+    SrNodeId x = sr_token_patches(b, image, p->patch_size, p->hidden_dim);
     SrShape s = sr_build_shape(b, x);
     *grid = (Grid){s.d[1], s.d[2], p->class_token};
-    x = sr_build(b, "reshape", "flatten", &(SrReshapeParams){grid->h * grid->w, p->hidden_dim, 0},
-                 x);
+    x = sr_token_flatten(b, "flatten", x);
     sr_builder_pop(b);
     return x;
 }
@@ -164,10 +116,11 @@ static SrNodeId hide(SrBuilder *b, SrNodeId x, SrNodeId mask) {
 
 static SrNodeId positions(SrBuilder *b, const Vit *p, SrNodeId x, const Grid *grid) {
     int side = p->image_size / p->patch_size;
-    SrAddPositionsParams add = {grid->prefix, side, side, grid->h, grid->w};
+    SrAddPositionsParams add = {
+        .prefix = grid->prefix, .from_h = side, .from_w = side, .to_h = grid->h, .to_w = grid->w};
     sr_builder_set_entry(b, "positions", "pos_embed");
     x = sr_build(b, "add_positions", "add", &add, x);
-    return dropout(b, "pos_drop", x, p->dropout);
+    return sr_token_dropout(b, "pos_drop", x, p->dropout);
 }
 
 // Assran et al., "Masked siamese networks", arXiv:2204.07141, section 3.
@@ -204,11 +157,7 @@ static SrStatus check(SrBuilder *b, const Vit *p, const SrTrunkInput *in) {
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                SUBTREE ".IMAGE_SIZE %d is smaller than a patch of %d pixels",
                                p->image_size, p->patch_size);
-    if (p->attention_dropout > 0)
-        return sr_builder_fail(b, SR_ERR_CONFIG,
-                               SUBTREE ".ATTENTION_DROPOUT_RATE is %g, but only 0 is built",
-                               p->attention_dropout);
-    if (!(scale_of(p) >= 0))
+    if (sr_token_scale(p->qk_scale) < 0)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                SUBTREE ".QK_SCALE must be False or a number above 0");
     if (in->mask != SR_NO_NODE && p->masking != MASKING_IBOT)
@@ -222,14 +171,21 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
     const Vit *p = params;
     Grid grid;
-    SrNodeId normed[MAX_LAYERS], x;
+    SrNodeId raw[MAX_LAYERS], normed[MAX_LAYERS], x;
     SR_TRY(check(b, p, in));
     x = tokens(b, p, in, &grid);
     for (int i = 0; i < p->layers; i++)
-        normed[i] = x = block(b, p, i, x);
+        raw[i] = x = block(b, p, i, x);
     for (int i = p->layers - 1; i >= 0; i--) // the last block's is the node "norm"
-        normed[i] = norm(b, "norm", normed[i]);
-    sr_token_features(b, &(SrTokenFeatures){p->layers, normed, p->class_token, grid.h, grid.w},
+        normed[i] = norm(b, "norm", raw[i]);
+    sr_token_features(b,
+                      &(SrTokenFeatures){.blocks = p->layers,
+                                         .raw = raw,
+                                         .normed = normed,
+                                         .class_token = p->class_token,
+                                         .n_prefix = p->class_token,
+                                         .h = grid.h,
+                                         .w = grid.w},
                       out);
     return sr_builder_status(b);
 }

@@ -1,0 +1,17 @@
+// BasicConv2d of torchvision's Inception nets: nodes conv (without bias), bn and relu of a module.
+#ifndef SR_TRUNKS_BASIC_CONV_H
+#define SR_TRUNKS_BASIC_CONV_H
+
+#include "graph/builder.h"
+
+typedef struct {
+    int channels;
+    int kernel_h, kernel_w; // kernel_w 0: as kernel_h
+    int stride;             // 0: 1
+    bool same;              // padding that keeps the size at stride 1; false: none
+    double deviation;       // of the weights at the start
+} SrBasicConv;
+// x: (N, H, W, C) -> (N, H', W', channels)
+SrNodeId sr_basic_conv(SrBuilder *b, const char *scope, SrNodeId x, const SrBasicConv *p);
+
+#endif

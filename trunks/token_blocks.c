@@ -1,0 +1,94 @@
+// Layers, MLPs and branches of VISSL's transformers; see the header.
+#include "trunks/token_blocks.h"
+
+#include "kernels/attention_map.h"
+#include "kernels/conv2d.h"
+#include "kernels/dropout.h"
+#include "kernels/layer_norm.h"
+#include "kernels/layer_scale.h"
+#include "kernels/linear.h"
+#include "kernels/permute.h"
+#include "kernels/pool2d.h"
+#include "kernels/reshape.h"
+#include "kernels/stochastic_depth.h"
+
+SrNodeId sr_token_norm(SrBuilder *b, const char *leaf, SrNodeId x, double eps) {
+    return sr_build(b, "layer_norm", leaf, &(SrLayerNormParams){.eps = eps}, x);
+}
+
+SrNodeId sr_token_linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_features, bool bias,
+                         double deviation) {
+    SrLinearParams p = {.out_features = out_features, .bias = bias};
+    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_NORMAL, deviation});
+    if (bias)
+        sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
+    return sr_build(b, "linear", leaf, &p, x);
+}
+
+SrNodeId sr_token_dropout(SrBuilder *b, const char *leaf, SrNodeId x, double p) {
+    return p > 0 ? sr_build(b, "dropout", leaf, &(SrDropoutParams){p}, x) : x;
+}
+
+SrNodeId sr_token_mlp(SrBuilder *b, SrNodeId x, const SrTokenMlp *p) {
+    int dim = sr_shape_last(sr_build_shape(b, x));
+    sr_builder_push_block(b, "mlp", "Mlp");
+    x = sr_token_linear(b, p->first ? p->first : "fc1", x, p->width, true, 0.02);
+    x = sr_build(b, "gelu", "act", NULL, x);
+    x = sr_token_dropout(b, "drop", x, p->dropout);
+    x = sr_token_linear(b, p->second ? p->second : "fc2", x, dim, true,
+                        p->last_deviation > 0 ? p->last_deviation : 0.02);
+    x = sr_token_dropout(b, "drop", x, p->dropout);
+    sr_builder_pop(b);
+    return x;
+}
+
+SrNodeId sr_token_scaled(SrBuilder *b, SrNodeId x, const char *gamma, double init) {
+    sr_builder_set_entry(b, "weight", gamma);
+    return sr_build(b, "layer_scale", "mul", &(SrLayerScaleParams){.init = init}, x);
+}
+
+SrNodeId sr_token_residual(SrBuilder *b, SrNodeId x, SrNodeId branch, double drop,
+                           const char *gamma, double init) {
+    SrStochasticDepthParams depth = {.p = drop};
+    if (gamma)
+        branch = sr_token_scaled(b, branch, gamma, init);
+    if (drop > 0)
+        branch = sr_build(b, "stochastic_depth", "drop_path", &depth, branch);
+    return sr_build_n(b, "add", "add", NULL, (SrNodeId[]){branch, x}, 2);
+}
+
+SrNodeId sr_token_patches(SrBuilder *b, SrNodeId image, int patch, int dim) {
+    SrConv2dParams conv = {
+        .out_channels = dim, .kernel_h = patch, .stride_h = patch, .groups = 1, .bias = true};
+    return sr_build(b, "conv2d", "proj", &conv, image);
+}
+
+SrNodeId sr_token_flatten(SrBuilder *b, const char *leaf, SrNodeId x) {
+    SrShape s = sr_build_shape(b, x);
+    x = sr_build(b, "reshape", leaf, &(SrReshapeParams){.d1 = s.d[1] * s.d[2], .d2 = s.d[3]}, x);
+    return sr_build(b, "permute", "transpose", &(SrPermuteParams){.channels = SR_CHANNELS_LAST}, x);
+}
+
+SrNodeId sr_token_mean(SrBuilder *b, SrNodeId x) {
+    SrShape s = sr_build_shape(b, x);
+    x = sr_build(b, "reshape", "unsqueeze", &(SrReshapeParams){.d1 = 1, .d2 = s.d[1], .d3 = s.d[2]},
+                 x);
+    x = sr_build(b, "adaptive_avg_pool2d", "mean", &(SrAdaptivePool2dParams){0}, x);
+    return sr_build(b, "flatten", "squeeze", NULL, x);
+}
+
+void sr_token_attention_map(SrBuilder *b, SrNodeId qkv, int heads, double scale) {
+    bool aside = sr_builder_set_aside(b, true);
+    SrAttentionMapParams p = {.num_heads = heads, .scale = scale};
+    sr_build_alias(b, "lastATT", sr_build(b, "attention_map", "softmax", &p, qkv));
+    sr_builder_set_aside(b, aside);
+}
+
+double sr_token_scale(const SrYaml *qk_scale) {
+    switch (qk_scale->type) {
+    case SR_YAML_INT:
+    case SR_YAML_FLOAT: return qk_scale->f > 0 ? qk_scale->f : -1;
+    case SR_YAML_BOOL: return qk_scale->b ? -1 : 0;
+    default: return qk_scale->type == SR_YAML_NULL ? 0 : -1;
+    }
+}

@@ -1,0 +1,42 @@
+// The pieces of VISSL's transformers (timm's, in origin): layers with their initial values, MLPs, branches.
+#ifndef SR_TRUNKS_TOKEN_BLOCKS_H
+#define SR_TRUNKS_TOKEN_BLOCKS_H
+
+#include "base/yaml.h"
+#include "graph/builder.h"
+
+SrNodeId sr_token_norm(SrBuilder *b, const char *leaf, SrNodeId x, double eps);
+// Weights normal with this deviation (VISSL cuts at +-2, which are 100 deviations), the bias 0.
+SrNodeId sr_token_linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_features, bool bias,
+                         double deviation);
+SrNodeId sr_token_dropout(SrBuilder *b, const char *leaf, SrNodeId x, double p); // none if p is 0
+
+// Nodes mlp.<first>, mlp.act, mlp.<second>: x (.., D) -> (.., D).
+typedef struct {
+    int width;
+    double dropout;
+    double last_deviation;      // of the second layer's weights; 0: 0.02
+    const char *first, *second; // NULL: fc1, fc2
+} SrTokenMlp;
+SrNodeId sr_token_mlp(SrBuilder *b, SrNodeId x, const SrTokenMlp *p);
+
+// x times a learned factor a channel, the parameter `gamma` of the present scope, which starts at `init`.
+SrNodeId sr_token_scaled(SrBuilder *b, SrNodeId x, const char *gamma, double init);
+// x + branch, the branch left out of an image with probability `drop`, and before that scaled; gamma NULL: not scaled.
+SrNodeId sr_token_residual(SrBuilder *b, SrNodeId x, SrNodeId branch, double drop,
+                           const char *gamma, double init);
+
+// A convolution of side and stride `patch`, patch_embed.proj: (N, H, W, 3) -> (N, H / patch, W / patch, D).
+SrNodeId sr_token_patches(SrBuilder *b, SrNodeId image, int patch, int dim);
+// (N, h, w, D) -> (N, h w, D), nodes <leaf> and "transpose".
+SrNodeId sr_token_flatten(SrBuilder *b, const char *leaf, SrNodeId x);
+// (N, L, D) -> (N, D)
+SrNodeId sr_token_mean(SrBuilder *b, SrNodeId x);
+
+// "lastATT": the attention of the last block on packed queries, keys and values, (N, heads, L, L), for who taps it.
+void sr_token_attention_map(SrBuilder *b, SrNodeId qkv, int heads, double scale);
+
+// QK_SCALE: 0 for what False and null mean, the usual factor; -1 for what is no number.
+double sr_token_scale(const SrYaml *qk_scale);
+
+#endif
