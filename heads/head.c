@@ -15,3 +15,24 @@ const char *sr_head_scores(int set) {
         "scores12", "scores13", "scores14", "scores15"};
     return names[set];
 }
+
+static SrStatus without_nulls(const SrYaml *map, SrArena *arena, SrYaml **out) {
+    *out = map ? sr_yaml_copy(arena, map) : NULL;
+    if (map && !*out)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the arguments of a head");
+    for (int i = map ? map->n - 1 : -1; i >= 0; i--)
+        if (map->items[i]->type == SR_YAML_NULL)
+            sr_yaml_remove(*out, map->keys[i]);
+    return SR_OK;
+}
+
+SrStatus sr_head_parse(const SrHead *head, const SrYaml *arguments, const char *where,
+                       SrArena *arena, SrProblems *problems, const void **params) {
+    void *room = sr_arena_alloc(arena, head->params_bytes + 1);
+    SrYaml *given = NULL;
+    *params = room;
+    if (!room)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    SR_TRY(without_nulls(arguments, arena, &given));
+    return sr_options_parse_all(head->options, given, where, arena, room, problems);
+}

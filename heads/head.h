@@ -35,6 +35,11 @@ typedef struct SrHead {
     int n_examples;
 } SrHead;
 
+// The arguments of an entry (NULL: none) into the head's params, which live in the arena.  null stands for "as if not
+// given", as Python's None does there.  where: of the map, for messages.  problems: sr_options_parse_all's.
+SrStatus sr_head_parse(const SrHead *head, const SrYaml *arguments, const char *where,
+                       SrArena *arena, SrProblems *problems, const void **params);
+
 // "scores0" .., set < SR_HEAD_MAX_OUT: the name of what prototypes<set> give.
 const char *sr_head_scores(int set);
 

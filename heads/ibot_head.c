@@ -88,7 +88,8 @@ static const char *output(const void *params, int i) {
     return i == 0 ? sr_head_scores(0) : "patch_scores";
 }
 
-static const SrHeadExample examples[] = {{"{in_dim: 8, hidden_dim: 6}", false}};
+static const SrHeadExample examples[] = {{"{in_dim: 8, hidden_dim: 6}", false},
+                                         {"{in_dim: 8, hidden_dim: 6, out_dim: 7}", true}};
 
 const SrHead sr_head_ibot_head = {
     .name = "ibot_head",

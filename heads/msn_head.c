@@ -11,7 +11,7 @@
 typedef struct {
     int in_dim, hidden_dim, output_dim, num_prototypes;
     bool use_bn;
-    double temperature, label_smoothing;
+    double temperature;
     bool freeze_prototypes, return_query;
 } MsnHead;
 
@@ -26,8 +26,8 @@ static const SrOption options[] = {
      "Size of the projection."},
     {"freeze_prototypes", SR_OPT_BOOL, FIELD(freeze_prototypes), "False", 0, 0, NULL,
      "The prototypes do not learn."},
-    {"label_smoothing", SR_OPT_FLOAT, FIELD(label_smoothing), "0", 0, 1, NULL,
-     "Of the prototypes' labels; the loss reads it."},
+    {"label_smoothing", SR_OPT_IGNORED, 0, "0", 0, 0, NULL,
+     "of the prototypes' labels; no loss that is built reads it"},
     {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.1", 1e-6, 1e6, NULL,
      "Cosines are divided by it."},
     {"return_query", SR_OPT_BOOL, FIELD(return_query), "False", 0, 0, NULL,

@@ -43,11 +43,11 @@ static const SrLossExample examples[] = {
     {"{embedding_dim: 16}",
      "[[mlp, {dims: [32, 32, 16], use_bn: True, use_relu: True}]]",
      {16, 16},
-     true},
+     .may_rise = true},
     {"{embedding_dim: 16, normalize_views: separate}",
      "[[mlp, {dims: [32, 16]}]]",
      {16, 16},
-     true}};
+     .may_rise = true}};
 
 const SrLoss sr_loss_barlow_twins_loss = {
     .name = "barlow_twins_loss",
@@ -55,6 +55,7 @@ const SrLoss sr_loss_barlow_twins_loss = {
     .subtree = "LOSS.barlow_twins_loss",
     .options = options,
     .params_bytes = sizeof(BarlowTwinsLoss),
+    .takes_partial_batches = true,
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

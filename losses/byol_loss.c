@@ -29,7 +29,7 @@ static const SrOption options[] = {
 #undef FIELD
 
 typedef struct {
-    SrMomentumEncoder encoder;
+    SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
     double momentum;
 } State;
 
@@ -56,11 +56,6 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     return sr_builder_status(ctx->builder);
 }
 
-static void start(void *instance, const SrLossStep *step, bool resumed) {
-    if (!resumed)
-        sr_momentum_encoder_copy(&((State *)instance)->encoder, step->params);
-}
-
 static void after_update(void *instance, const SrLossStep *step) {
     const State *state = instance;
     double momentum = sr_momentum_cosine(state->momentum, step);
@@ -83,6 +78,6 @@ const SrLoss sr_loss_byol_loss = {
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,
-    .start = start,
+    .start = sr_momentum_encoder_start,
     .after_update = after_update,
 };

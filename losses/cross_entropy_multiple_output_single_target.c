@@ -1,7 +1,7 @@
 // Cross entropy of every output with the same labels, summed over outputs: VISSL's loss of linear
 // evaluation and fine-tuning.  Not the arithmetic (kernels/cross_entropy.c).
 //
-// Labels are class indices; VISSL's target vectors (mixup) are not built.  Where VISSL turns label
+// Labels are class indices, or VISSL's target vectors where a collator mixes images.  Where VISSL turns label
 // smoothing into target vectors and then forgets weight and ignore_index, both keep their meaning
 // here, as in torch.
 #include "kernels/cross_entropy.h"
@@ -44,6 +44,7 @@ const SrLoss sr_loss_cross_entropy_multiple_output_single_target = {
     .params_bytes = sizeof(CrossEntropy),
     .needs_labels = true,
     .rows_are_independent = true,
+    .takes_partial_batches = true,
     .examples = sr_label_terms_examples,
     .n_examples = SR_COUNT(sr_label_terms_examples),
     .build = build,

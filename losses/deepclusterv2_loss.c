@@ -239,7 +239,7 @@ static const SrLossExample examples[] = {
     {"{num_clusters: [4, 3], memory_params: {embedding_dim: 8, crops_for_mb: [0, 1]}}",
      "[[mlp, {dims: [32, 8]}]]",
      {16, 16},
-     true}};
+     .may_rise = true}};
 
 const SrLoss sr_loss_deepclusterv2_loss = {
     .name = "deepclusterv2_loss",

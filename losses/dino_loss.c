@@ -4,6 +4,9 @@
 // VISSL's order within a step: forward of the model and of the teacher, loss with the centre as it is, update,
 // centre <- ema_center centre + (1 - ema_center) mean of the teacher's rows, teacher <- m teacher + (1 - m) model
 // with m from `momentum` to 1 along half a cosine.  The teacher's running statistics are its own.
+//
+// The loss may rise at first although nothing is wrong: the centre begins at 0 and takes out of the targets what all
+// images share, which the student still predicts (tests/losses/test_moving_targets.c).  ln K is what it falls from.
 #include <math.h>
 
 #include "base/json.h"
@@ -45,7 +48,7 @@ static const SrOption options[] = {
 #undef FIELD
 
 typedef struct {
-    SrMomentumEncoder encoder;
+    SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
     DinoLoss p;
     SrNodeId temperature, scores; // input (1); the teacher's (T * batch, K)
     int center;                   // table index
@@ -109,11 +112,6 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     return sr_builder_status(ctx->builder);
 }
 
-static void start(void *instance, const SrLossStep *step, bool resumed) {
-    if (!resumed)
-        sr_momentum_encoder_copy(&((State *)instance)->encoder, step->params);
-}
-
 // numpy.linspace(min, max, warmup) at the step, then max.
 static double temperature_at(const DinoLoss *p, int64_t iteration) {
     if (iteration >= p->warmup)
@@ -149,10 +147,33 @@ static void after_update(void *instance, const SrLossStep *step) {
                                sr_momentum_cosine(state->p.momentum, step));
 }
 
+// Mean entropy of the teacher's rows as the next step's centre has them, as a share of ln K: 0 where each is sure of one
+// prototype, 1 where all are even, and one of both for ever is how DINO collapses (section 5.3).
+static double teacher_entropy(const State *state, const SrLossStep *step) {
+    SrTensor scores = sr_loss_value(step, state->scores); // (T * batch, K)
+    const float *center = sr_params_at(step->params, state->center)->value;
+    int rows = scores.shape.d[0], K = scores.shape.d[1];
+    double per_t = 1 / temperature_at(&state->p, step->iteration), total = 0;
+    for (int r = 0; r < rows; r++) {
+        const float *x = (const float *)scores.data + (int64_t)r * K;
+        double most = -INFINITY, sum = 0, weighted = 0;
+        for (int k = 0; k < K; k++)
+            most = fmax(most, ((double)x[k] - (double)center[k]) * per_t);
+        for (int k = 0; k < K; k++) {
+            double a = ((double)x[k] - (double)center[k]) * per_t - most;
+            sum += exp(a);
+            weighted += a * exp(a);
+        }
+        total += log(sum) - weighted / sum;
+    }
+    return K > 1 ? total / rows / log(K) : 0;
+}
+
 static void report(void *instance, const SrLossStep *step, SrText *fields) {
     const State *state = instance;
     sr_json_float(fields, "teacher_temp", temperature_at(&state->p, step->iteration));
     sr_json_float(fields, "teacher_momentum", sr_momentum_cosine(state->p.momentum, step));
+    sr_json_float(fields, "teacher_entropy", teacher_entropy(state, step));
 }
 
 static void facts(const void *instance, SrLossFacts *out) {
@@ -181,7 +202,7 @@ const SrLoss sr_loss_dino_loss = {
     .n_examples = SR_COUNT(examples),
     .infer = infer,
     .build = build,
-    .start = start,
+    .start = sr_momentum_encoder_start,
     .before_step = before_step,
     .after_update = after_update,
     .report = report,

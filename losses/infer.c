@@ -98,9 +98,8 @@ SrStatus sr_infer_only_head(const SrInfer *in, const char *names, const SrYaml *
     const SrYaml *list = sr_yaml_find_path(in->tree, "MODEL.HEAD.PARAMS");
     const SrYamlPlace at = sr_yaml_place(list);
     if (!list || list->type != SR_YAML_LIST || list->n != 1)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: MODEL.HEAD.PARAMS: %s needs exactly one head, there are %d", at.text,
-                       in->loss, list && list->type == SR_YAML_LIST ? list->n : 0);
+        SR_FAIL(SR_ERR_CONFIG, "%s: MODEL.HEAD.PARAMS: %s needs exactly one head, there are %d",
+                at.text, in->loss, list && list->type == SR_YAML_LIST ? list->n : 0);
     const SrYaml *entry = list->items[0];
     const SrYaml *name = entry->type == SR_YAML_LIST && entry->n > 0 ? entry->items[0] : NULL;
     bool known = false;
@@ -109,10 +108,9 @@ SrStatus sr_infer_only_head(const SrInfer *in, const char *names, const SrYaml *
         known |= strcspn(p, " ") == strlen(name->text) &&
                  strncmp(p, name->text, strlen(name->text)) == 0;
     if (!known)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "%s: MODEL.HEAD.PARAMS: %s needs the head [%s, {...}], not a chain or another", at.text,
-            in->loss, names);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: MODEL.HEAD.PARAMS: %s needs the head [%s, {...}], not a chain or another",
+                at.text, in->loss, names);
     *arguments = entry->n > 1 ? entry->items[1] : NULL;
     return SR_OK;
 }
@@ -122,8 +120,8 @@ SrStatus sr_infer_argument(const SrYaml *arguments, const char *key, SrYamlType 
     *out = sr_yaml_find(arguments, key);
     if (*out && (*out)->type == type && (type != SR_YAML_LIST || (*out)->n > 0))
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s: MODEL.HEAD.PARAMS: the head needs %s as %s",
-                   sr_yaml_place(arguments).text, key, sr_yaml_type_name(type));
+    SR_FAIL(SR_ERR_CONFIG, "%s: MODEL.HEAD.PARAMS: the head needs %s as %s",
+            sr_yaml_place(arguments).text, key, sr_yaml_type_name(type));
 }
 
 SrStatus sr_infer_force_collator(SrInfer *in, const char *name) {
@@ -135,7 +133,7 @@ SrStatus sr_infer_check_collator(const SrInfer *in, const char *const *allowed, 
     for (int i = 0; node && node->text && i < n; i++)
         if (strcmp(node->text, allowed[i]) == 0)
             return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s: DATA.TRAIN.COLLATE_FUNCTION: %s needs %s, not %s",
-                   sr_yaml_place(node).text, in->loss, allowed[0],
-                   node && node->text ? node->text : "nothing");
+    SR_FAIL(SR_ERR_CONFIG, "%s: DATA.TRAIN.COLLATE_FUNCTION: %s needs %s, not %s",
+            sr_yaml_place(node).text, in->loss, allowed[0],
+            node && node->text ? node->text : "nothing");
 }

@@ -13,7 +13,7 @@ typedef struct {
     SrYaml *tree; // the whole configuration
     SrArena *arena;
     const char *loss;        // LOSS.name
-    const char *at;          // its map: "LOSS.swav_loss"
+    const char *at;          // path of the loss's own map: "LOSS.swav_loss"
     int64_t batch, world;    // images a replica, replicas
     int64_t total_crops;     // views an image that the transforms make; 0: they do not say
     const SrYaml *num_crops; // of the transform that makes them: views a size, or NULL

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "kernels/cross_entropy.h"
 #include "kernels/l2_normalize.h"
+#include "kernels/soft_cross_entropy.h"
 
 // A multi-crop or ensemble output has several rows an image; they come image by image in rounds, as
 // the kernels expect.
@@ -41,6 +44,42 @@ static SrStatus check_labels(SrLossContext *ctx, const char *op, int i) {
         y.d[1], i, scores);
 }
 
+static bool are_soft(const SrLossContext *ctx) {
+    return sr_graph_at(sr_builder_graph(ctx->builder), ctx->labels)->dtype == SR_F32;
+}
+
+// Of mixed images a row has a distribution over the classes.  What is said of single classes has no
+// meaning there; VISSL passes over it too.
+static SrStatus soft_term(SrLossContext *ctx, const char *op, const SrCrossEntropyParams *p, int i,
+                          const char *leaf, SrNodeId x, SrNodeId *term) {
+    int scores = sr_shape_last(sr_build_shape(ctx->builder, x)),
+        classes = sr_shape_last(sr_build_shape(ctx->builder, ctx->labels));
+    if (strcmp(op, "cross_entropy") != 0)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "%s takes labels of 1 and 0, but DATA.TRAIN.COLLATE_FUNCTION mixes "
+                               "them: LOSS.name=cross_entropy_multiple_output_single_target",
+                               ctx->name);
+    if (scores != classes)
+        return sr_builder_fail(
+            ctx->builder, SR_ERR_CONFIG,
+            "DATA.TRAIN.COLLATE_FUNCTION_PARAMS.num_classes is %d, but output %d "
+            "of the model has %d scores",
+            classes, i, scores);
+    if (p->weight.n > 0)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "LOSS.%s.weight: classes have no weights where images are mixed "
+                               "(DATA.TRAIN.COLLATE_FUNCTION)",
+                               ctx->name);
+    if (p->label_smoothing > 0 && i == 0)
+        sr_warn("LOSS.%s.label_smoothing is for labels of one class; those of mixed images are "
+                "smoothed by DATA.TRAIN.COLLATE_FUNCTION_PARAMS.label_smoothing",
+                ctx->name);
+    SrSoftCrossEntropyParams soft = {.temperature = p->temperature};
+    *term = sr_build_n(ctx->builder, "soft_cross_entropy", leaf, &soft,
+                       (SrNodeId[]){x, ctx->labels}, 2);
+    return sr_builder_status(ctx->builder);
+}
+
 SrStatus sr_label_terms_build(SrLossContext *ctx, const char *op, const void *params,
                               bool normalize, SrNodeId *loss) {
     SrBuilder *b = ctx->builder;
@@ -50,13 +89,18 @@ SrStatus sr_label_terms_build(SrLossContext *ctx, const char *op, const void *pa
     for (int i = 0; i < ctx->outputs.n; i++) {
         char leaf[32], normalized[32];
         SR_TRY(check_output(ctx, i));
-        SR_TRY(check_labels(ctx, op, i));
+        if (!are_soft(ctx))
+            SR_TRY(check_labels(ctx, op, i));
         snprintf(leaf, sizeof leaf, "%s%d", op, i);
         snprintf(normalized, sizeof normalized, "normalized%d", i);
         SrNodeId x = ctx->outputs.v[i].node;
         if (normalize)
             x = sr_build(b, "l2_normalize", normalized, &(SrL2NormalizeParams){0}, x);
-        SrNodeId term = sr_build_n(b, op, leaf, params, (SrNodeId[]){x, ctx->labels}, 2);
+        SrNodeId term = SR_NO_NODE;
+        if (are_soft(ctx))
+            SR_TRY(soft_term(ctx, op, params, i, leaf, x, &term));
+        else
+            term = sr_build_n(b, op, leaf, params, (SrNodeId[]){x, ctx->labels}, 2);
         *loss = i == 0 ? term : sr_build_n(b, "add", "add", NULL, (SrNodeId[]){*loss, term}, 2);
     }
     return sr_builder_status(b);

@@ -7,7 +7,8 @@
 #include "losses/loss.h"
 
 // `op`: cross_entropy or bce_logits, node "<op><i>" for output i.  normalize: outputs get length 1
-// first.  No labels, or outputs that are no scores: SR_ERR_CONFIG.
+// first.  Labels of F32 are distributions: cross_entropy becomes soft_cross_entropy.  No labels, or
+// outputs that are no scores: SR_ERR_CONFIG.
 SrStatus sr_label_terms_build(SrLossContext *ctx, const char *op, const void *params,
                               bool normalize, SrNodeId *loss);
 // Scores of 4 classes for images of 16 pixels.

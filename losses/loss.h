@@ -44,7 +44,19 @@ typedef struct {
     int n_views;
     const int *heads; // which entries of MODEL.HEAD.PARAMS, in a row; NULL: all
     int n_heads;
-    bool no_heads;           // the trunk's feature is the output
+    bool no_heads; // the trunk's feature is the output
+    // Patches that the batch's masks hide are hidden from the trunk, as the student's own forward has
+    // it: those of all views with an extra "mask", or where MODEL.MULTI_INPUT_HEAD_MAPPING lists
+    // additional_keys, of those inputs.
+    bool masked;
+    // What the trunk itself gives, beside the outputs of the heads: "pooled" (rows, D), and where it has
+    // them "tokens" (rows, L, D) and "map" (rows, h, w, D), through no head.  Of views of unlike sizes
+    // they stand in outputs of their own.
+    bool trunk_outputs;
+    // Another architecture with weights of its own: the model of DISTILLATION.TEACHER_MODEL, in
+    // evaluation, which never learns.  Its parameters stand under `prefix`, are loaded from its
+    // WEIGHTS_INIT when a run begins, and belong to every checkpoint.
+    bool teacher;
     SrStatistics statistics; // read by sr_momentum_encoder_build
     // From this iteration on batch norms use running statistics; before it, and always without
     // use_running, those of the batch.
@@ -69,6 +81,7 @@ typedef struct {
     SrStatus (*run)(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out);
     SrStatus (*head)(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, SrOutputs *out);
     SrStatus (*copy_statistics)(SrLossContext *ctx, int from, int to);
+    SrNodeId (*extra)(SrLossContext *ctx, const char *name, int view); // SR_NO_NODE: there is none
 } SrLossServices;
 
 struct SrLossContext {
@@ -85,7 +98,8 @@ struct SrLossContext {
     // Input (batch) of I64: index of each image in the data set.
     SrNodeId sample_index;
     // Input (batch) of I64: the class of each image, or (batch, classes) of 1, 0, -1 where images
-    // have several labels; SR_NO_NODE unless the loss needs_labels.
+    // have several labels; (views * batch, classes) of F32 where the collator mixes images, a
+    // distribution a row.  SR_NO_NODE unless the loss needs_labels.
     SrNodeId labels;
     int64_t n_samples; // images in the training set; 0: unknown, unless the loss needs_samples
     uint64_t seed;
@@ -105,6 +119,9 @@ SrStatus sr_loss_two_views(SrLossContext *ctx);
 SrStatus sr_loss_check_views(SrLossContext *ctx, const char *key, SrInts views);
 // The model's output of that name for all views (sr_outputs_get).
 SrStatus sr_loss_output(SrLossContext *ctx, const char *name, SrNodeId *node);
+// A further tensor of the batch that belongs to a view, (batch, ...): "mask" (batch, patches), 1 where a
+// patch is hidden.  SR_ERR_CONFIG where neither transforms nor collator make one.
+SrStatus sr_loss_extra(SrLossContext *ctx, const char *name, int view, SrNodeId *node);
 // The hooks will read the node with sr_loss_value.  The model's outputs are kept in any case.
 SrStatus sr_loss_keep(SrLossContext *ctx, SrNodeId node);
 // `bytes` zeroed, for as long as the graph lives: the loss's state, its arrays.  NULL: no memory,
@@ -173,7 +190,23 @@ typedef struct {
     const char *heads;   // MODEL.HEAD.PARAMS: "[[mlp, {dims: [32, 8]}]]"
     int sizes[8];        // of each view, pixels; 0 ends
     bool may_rise;       // toy steps need not lower it (a queue that fills, a moving target)
+    const char *trunk;   // the inside of MODEL.TRUNK; NULL: a small ResNet
+    int patch;           // > 0: MaskedImageModeling with such patches masks the first views
+    const char *more;    // further keys of MODEL: "MULTI_INPUT_HEAD_MAPPING: [...]"
 } SrLossExample;
+
+// For examples with tokens: a transformer of 16 numbers over patches of 4 pixels, and VISSL's inputs of iBOT.
+#define SR_LOSS_EXAMPLE_VIT                                                                       \
+    "NAME: vision_transformer, VISION_TRANSFORMERS: {IMAGE_SIZE: 16, PATCH_SIZE: 4, NUM_LAYERS: " \
+    "2, NUM_HEADS: 2, HIDDEN_DIM: 16, MLP_DIM: 32, QKV_BIAS: True, MASKED_IMAGE_MODELING: "       \
+    "{NAME: ibot}}"
+#define SR_LOSS_EXAMPLE_GLOBAL_AND_LOCAL                                                  \
+    "MULTI_INPUT_HEAD_MAPPING: [[global_views, {feat_names: [lastBLK], additional_keys: " \
+    "[mask]}], "                                                                          \
+    "[local_views, {feat_names: [lastCLS]}]]"
+
+// For SrLoss.student_views: ctx->outputs is empty, and the loss runs the model in ways of its own.
+#define SR_NO_STUDENT (-1)
 
 typedef struct SrLoss {
     const char *name; // LOSS.name
@@ -181,13 +214,16 @@ typedef struct SrLoss {
     const char *subtree; // "LOSS.swav_loss"
     const SrOption *options;
     size_t params_bytes;
-    bool needs_labels;  // the outputs are class scores: the run has meters and test phases
-    int student_views;  // the model runs on the first so many views (MoCo: 1); 0: on all
+    bool needs_labels; // the outputs are class scores: the run has meters and test phases
+    int student_views; // the model runs on the first so many views (MoCo: 1); 0: on all; SR_NO_STUDENT
     bool needs_samples; // n_samples must be known, in `check` too: memory banks
     // The loss of a replica depends on its own rows alone, and the step's loss is the mean over
     // replicas (as VISSL's processes have it): built for one replica, ctx->batch its images, and no
     // second forward is needed.
     bool rows_are_independent;
+    // Nothing is kept from one step to the next and nothing has the batch's size, so an epoch's last batch may be
+    // smaller than the others (DATA.TRAIN.DROP_LAST=False).  Otherwise what does not fill a batch is left out.
+    bool takes_partial_batches;
     const SrLossExample *examples;
     int n_examples;
     // Writes what the rest of the configuration says into the loss's own map; may be NULL.

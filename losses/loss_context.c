@@ -41,6 +41,19 @@ SrStatus sr_loss_output(SrLossContext *ctx, const char *name, SrNodeId *node) {
     return sr_outputs_get(ctx->builder, &ctx->outputs, ctx->name, name, node);
 }
 
+SrStatus sr_loss_extra(SrLossContext *ctx, const char *name, int view, SrNodeId *node) {
+    SR_TRY(sr_builder_status(ctx->builder));
+    *node = ctx->services->extra(ctx, name, view);
+    if (*node != SR_NO_NODE)
+        return sr_builder_status(ctx->builder);
+    return sr_builder_fail(
+        ctx->builder, SR_ERR_CONFIG,
+        "%s needs a '%s' of view %d in every batch, and neither "
+        "DATA.TRAIN.TRANSFORMS nor COLLATE_FUNCTION makes one%s",
+        ctx->name, name, view,
+        strcmp(name, "mask") == 0 ? ": add {name: MaskedImageModeling} at the end" : "");
+}
+
 SrStatus sr_loss_keep(SrLossContext *ctx, SrNodeId node) {
     for (int i = 0; i < ctx->n_kept; i++)
         if (ctx->kept[i] == node)

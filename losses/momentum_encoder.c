@@ -110,8 +110,9 @@ static void copy(const SrMomentumEncoder *encoder, SrParams *params, bool statis
     }
 }
 
-void sr_momentum_encoder_copy(const SrMomentumEncoder *encoder, SrParams *params) {
-    copy(encoder, params, true);
+void sr_momentum_encoder_start(void *state, const SrLossStep *step, bool resumed) {
+    if (!resumed)
+        copy(state, step->params, true);
 }
 
 void sr_momentum_encoder_copy_parameters(const SrMomentumEncoder *encoder, SrParams *params) {

@@ -18,9 +18,10 @@ typedef struct {
 SrStatus sr_momentum_encoder_build(SrLossContext *ctx, const SrModelRun *run,
                                    SrMomentumEncoder *out, SrOutputs *outputs);
 
-// The teacher becomes the student, running statistics too: in `start` of a run that is not resumed.
-void sr_momentum_encoder_copy(const SrMomentumEncoder *encoder, SrParams *params);
-// Parameters alone: running statistics stay as they begin.
+// The hook `start` of a loss whose state begins with an SrMomentumEncoder: unless the run is resumed, the teacher
+// becomes the student, running statistics too.
+void sr_momentum_encoder_start(void *state, const SrLossStep *step, bool resumed);
+// The student's parameters alone: running statistics stay as they begin.
 void sr_momentum_encoder_copy_parameters(const SrMomentumEncoder *encoder, SrParams *params);
 void sr_momentum_encoder_update(const SrMomentumEncoder *encoder, SrParams *params,
                                 double momentum);

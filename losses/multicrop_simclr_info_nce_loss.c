@@ -17,7 +17,7 @@ static SrStatus infer(SrInfer *in) {
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
     const SrSimclrOptions *o = params;
     *state = NULL;
-    return sr_simclr_terms_build(ctx, o, o->num_crops, loss);
+    return sr_simclr_terms_build(ctx, o, o->num_crops, false, loss);
 }
 
 static const SrOption options[] = {
@@ -34,6 +34,7 @@ const SrLoss sr_loss_multicrop_simclr_info_nce_loss = {
     .options = options,
     .params_bytes = sizeof(SrSimclrOptions),
     .rows_are_independent = true,
+    .takes_partial_batches = true,
     .examples = &(SrLossExample){.heads = "[[mlp, {dims: [32, 8]}]]",
                                  .options = "{buffer_params: {embedding_dim: 8}}",
                                  .sizes = {16, 16, 8}},

@@ -13,7 +13,7 @@ static SrStatus infer(SrInfer *in) {
 
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
     *state = NULL;
-    return sr_simclr_terms_build(ctx, params, 2, loss);
+    return sr_simclr_terms_build(ctx, params, 2, false, loss);
 }
 
 static const SrOption options[] = {
@@ -27,6 +27,7 @@ const SrLoss sr_loss_simclr_info_nce_loss = {
     .subtree = "LOSS.simclr_info_nce_loss",
     .options = options,
     .params_bytes = sizeof(SrSimclrOptions),
+    .takes_partial_batches = true,
     .examples = &(SrLossExample){.heads = "[[mlp, {dims: [32, 8]}]]",
                                  .options = "{buffer_params: {embedding_dim: 8}}",
                                  .sizes = {16, 16}},

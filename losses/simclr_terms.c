@@ -20,13 +20,14 @@ static SrStatus check(SrLossContext *ctx, const SrSimclrOptions *o, int num_crop
 }
 
 SrStatus sr_simclr_terms_build(SrLossContext *ctx, const SrSimclrOptions *o, int num_crops,
-                               SrNodeId *loss) {
+                               bool decoupled, SrNodeId *loss) {
     SrBuilder *b = ctx->builder;
     SrNodeId x;
     SR_TRY(sr_loss_output(ctx, "embedding", &x));
     SR_TRY(check(ctx, o, num_crops, x));
     x = sr_build(b, "l2_normalize", "normalize", &(SrL2NormalizeParams){0}, x);
-    SrNtXentParams p = {.num_crops = num_crops, .temperature = o->temperature};
+    SrNtXentParams p = {
+        .num_crops = num_crops, .temperature = o->temperature, .decoupled = decoupled};
     *loss = sr_build(b, "nt_xent", "nt_xent", &p, x);
     return sr_builder_status(b);
 }

@@ -24,9 +24,9 @@ typedef struct {
      "the loss sees the rows of all replicas"}
 // clang-format on
 
-// "embedding" (num_crops * batch, D) to length 1 and through nt_xent.  Other numbers of views or
+// "embedding" (num_crops * batch, D) to length 1 and through nt_xent, decoupled where asked for.  Other numbers of views or
 // another width: SR_ERR_CONFIG that names the key.
 SrStatus sr_simclr_terms_build(SrLossContext *ctx, const SrSimclrOptions *options, int num_crops,
-                               SrNodeId *loss);
+                               bool decoupled, SrNodeId *loss);
 
 #endif

@@ -31,7 +31,7 @@ static const SrLossExample examples[] = {
     {"{predictor_hidden_dim: 8}",
      "[[mlp, {dims: [32, 32, 16], use_bn: True, use_relu: True}]]",
      {16, 16},
-     true}};
+     .may_rise = true}};
 
 const SrLoss sr_loss_simsiam_loss = {
     .name = "simsiam_loss",
@@ -39,6 +39,7 @@ const SrLoss sr_loss_simsiam_loss = {
     .subtree = "LOSS.simsiam_loss",
     .options = options,
     .params_bytes = sizeof(SimsiamLoss),
+    .takes_partial_batches = true,
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

@@ -41,9 +41,9 @@ static SrStatus infer(SrInfer *in) {
 }
 
 typedef struct {
-    SrSwavState swav; // its prototypes are the teacher's
+    SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
+    SrSwavState swav;          // its prototypes are the teacher's
     SrPrototypes student[SR_SWAV_MAX_SETS];
-    SrMomentumEncoder encoder;
     double momentum;
     SrNodeId embeddings; // the teacher's: (n_assign * batch, D)
 } State;
@@ -99,11 +99,6 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     return build_nodes(ctx, p, state, loss);
 }
 
-static void start(void *instance, const SrLossStep *step, bool resumed) {
-    if (!resumed)
-        sr_momentum_encoder_copy(&((State *)instance)->encoder, step->params);
-}
-
 static void before_step(void *instance, const SrLossStep *step) {
     State *state = instance;
     const SrSwavState *s = &state->swav;
@@ -148,7 +143,7 @@ const SrLoss sr_loss_swav_momentum_loss = {
     .n_examples = SR_COUNT(sr_swav_examples),
     .infer = infer,
     .build = build,
-    .start = start,
+    .start = sr_momentum_encoder_start,
     .before_step = before_step,
     .after_update = after_update,
     .facts = facts,

@@ -13,12 +13,12 @@ typedef struct {
     int length;     // L rows a crop, over all replicas; 0: no queue
     int shards;     // replicas: each has L / shards rows of its own, and pushes to them
     int start_iter; // in use from this iteration on
-    int n_assign;   // crops that have a queue
+    int n_assign;   // crops that codes are computed of; each has a queue of its own
     int D, n_sets;
     int embeddings; // table index: local_emb_queue (n_assign, L, D), newest rows first
     int in_use;     // table index: use_queue, I64 (1): whether Sinkhorn sees the queue
-    int *
-        scores; // table indices of local_queue<h>.<i> (L, P_h), crop i of set h at h * n_assign + i
+    // Table indices of local_queue<h>.<i> (L, P_h); crop i of set h stands at h * n_assign + i.
+    int *scores;
 } SrSwavQueue;
 
 // Adds the state entries under the builder's prefix.  P: prototypes of each set.  VISSL starts a

@@ -33,11 +33,14 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
 }
 
 static const SrLossExample examples[] = {
-    {NULL, "[[mlp, {dims: [32, 32, 16], use_bn: True, use_relu: True}]]", {16, 16}, true},
+    {NULL,
+     "[[mlp, {dims: [32, 32, 16], use_bn: True, use_relu: True}]]",
+     {16, 16},
+     .may_rise = true},
     {"{form: paper, sim_coeff: 1, std_coeff: 1, cov_coeff: 0.04}",
      "[[mlp, {dims: [32, 16]}]]",
      {16, 16},
-     true}};
+     .may_rise = true}};
 
 const SrLoss sr_loss_vicreg_loss = {
     .name = "vicreg_loss",
@@ -45,6 +48,7 @@ const SrLoss sr_loss_vicreg_loss = {
     .subtree = "LOSS.vicreg_loss",
     .options = options,
     .params_bytes = sizeof(VicregLoss),
+    .takes_partial_batches = true,
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

@@ -12,7 +12,7 @@ SrStatus built_head_init(BuiltHead *t, const SrHeadSettings *settings, const cha
     CHECK_OK(sr_head_find(name, &head));
     CHECK_OK(sr_yaml_parse(&t->arena, arguments, strlen(arguments), "test", &map));
     void *params = sr_arena_alloc(&t->arena, head->params_bytes + 1);
-    CHECK_OK(sr_options_parse(head->options, map, name, &t->arena, params));
+    SR_TRY(sr_options_parse(head->options, map, name, &t->arena, params));
     CHECK_OK(sr_params_new(&t->params));
     CHECK_OK(sr_graph_new(t->params, &t->graph));
     CHECK_OK(sr_builder_new(t->graph, &b));

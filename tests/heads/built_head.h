@@ -14,8 +14,8 @@ typedef struct {
     int n_out;
 } BuiltHead;
 
-// arguments: flow YAML for the head's option table.  What the head says of them and of `shape` is returned; anything
-// else that goes wrong fails the test.
+// arguments: flow YAML for the head's option table.  What the table says of them, and the head of them and of `shape`, is
+// returned; anything else that goes wrong fails the test.
 SrStatus built_head_init(BuiltHead *t, const SrHeadSettings *settings, const char *name,
                          const char *arguments, SrShape shape);
 void built_head_draw(BuiltHead *t, uint64_t seed); // memory and initial values for the parameters

@@ -1,0 +1,32 @@
+// DCL: SimCLR without the positive in the denominator, so that a pair which has found each other pushes as hard as
+// before (Yeh et al., "Decoupled contrastive learning", ECCV 2022, arXiv:2110.06848, equation 6).  It needs neither
+// large batches nor a queue.
+#include "losses/simclr_terms.h"
+
+static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
+    *state = NULL;
+    return sr_simclr_terms_build(ctx, params, 2, true, loss);
+}
+
+static const SrOption options[] = {
+    {"temperature", SR_OPT_FLOAT, offsetof(SrSimclrOptions, temperature), "0.1", 1e-6, 1e6, NULL,
+     "Divides the cosines."},
+    {"embedding_dim", SR_OPT_INT, offsetof(SrSimclrOptions, embedding_dim), "128", 1, 1 << 24, NULL,
+     "Size of an embedding; the head must give it."},
+    SR_OPTION_END,
+};
+
+static const SrLossExample examples[] = {
+    {"{embedding_dim: 8}", "[[mlp, {dims: [32, 8]}]]", .sizes = {16, 16}}};
+
+const SrLoss sr_loss_dcl_loss = {
+    .name = "dcl_loss",
+    .help = "DCL: SimCLR whose denominator holds negatives alone",
+    .subtree = "LOSS.dcl_loss",
+    .options = options,
+    .params_bytes = sizeof(SrSimclrOptions),
+    .takes_partial_batches = true,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+    .build = build,
+};

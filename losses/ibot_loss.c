@@ -1,0 +1,292 @@
+// iBOT (Zhou et al., ICLR 2022, arXiv:2111.07832, algorithm 1): DINO between crops, and inside each global crop the
+// student's tokens of hidden patches learn what the teacher, who sees them, gives for these patches.
+//
+// VISSL's order within a step: forward of the student (global crops through their masks) and of the teacher (global
+// crops, nothing hidden), loss with the centres as they are, update, centres <- mean of the teacher's rows, teacher
+// towards the student with m along half a cosine to 1.  Temperatures change from epoch to epoch.  An image without a
+// hidden patch adds nothing to the patches' term, and is counted in its mean.
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "kernels/scale.h"
+#include "losses/crop_terms.h"
+#include "losses/momentum_encoder.h"
+
+#define PREFIX "loss.momentum_encoder."
+
+typedef struct {
+    double momentum, warmup_temp, temp, warmup_patch_temp, patch_temp, student_temp;
+    double center_momentum, center_momentum2, lambda1, lambda2;
+    int warmup_epochs, mim_start_epoch, num_global, num_local, out_dim, patch_out_dim;
+} IbotLoss;
+
+#define FIELD(f) offsetof(IbotLoss, f)
+static const SrOption options[] = {
+    {"teacher_momentum", SR_OPT_FLOAT, FIELD(momentum), "0.996", 0, 1, NULL,
+     "Share the teacher keeps a step at the start; it grows to 1."},
+    {"warmup_teacher_temp", SR_OPT_FLOAT, FIELD(warmup_temp), "0.04", 1e-6, 1e6, NULL,
+     "Divides the teacher's scores of the class token in the first epoch."},
+    {"teacher_temp", SR_OPT_FLOAT, FIELD(temp), "0.04", 1e-6, 1e6, NULL,
+     "Divides them after the warm-up."},
+    {"warmup_teacher_patch_temp", SR_OPT_FLOAT, FIELD(warmup_patch_temp), "0.04", 1e-6, 1e6, NULL,
+     "The same of patches."},
+    {"teacher_patch_temp", SR_OPT_FLOAT, FIELD(patch_temp), "0.07", 1e-6, 1e6, NULL,
+     "The same of patches, after the warm-up."},
+    {"warmup_teacher_temp_epochs", SR_OPT_INT, FIELD(warmup_epochs), "30", 0, 1 << 20, NULL,
+     "Epochs from the one to the other."},
+    {"student_temp", SR_OPT_FLOAT, FIELD(student_temp), "0.1", 1e-6, 1e6, NULL,
+     "Divides the student's scores."},
+    {"center_momentum", SR_OPT_FLOAT, FIELD(center_momentum), "0.9", 0, 1, NULL,
+     "Share the centre of the class token's scores keeps a step."},
+    {"center_momentum2", SR_OPT_FLOAT, FIELD(center_momentum2), "0.9", 0, 1, NULL,
+     "The same of the patches' scores."},
+    {"lambda1", SR_OPT_FLOAT, FIELD(lambda1), "1", 0, 1e6, NULL, "Of the class token's term."},
+    {"lambda2", SR_OPT_FLOAT, FIELD(lambda2), "1", 0, 1e6, NULL, "Of the patches' term."},
+    {"mim_start_epoch", SR_OPT_INT, FIELD(mim_start_epoch), "0", 0, 1 << 20, NULL,
+     "The patches' warm-up begins with this epoch."},
+    {"num_global_crops", SR_OPT_INT, FIELD(num_global), "2", 1, SR_MAX_VIEWS, NULL,
+     "Large crops, which the teacher sees (inferred from the transforms)."},
+    {"num_local_crops", SR_OPT_INT, FIELD(num_local), "8", 0, SR_MAX_VIEWS, NULL,
+     "Small crops (inferred from the transforms)."},
+    {"out_dim", SR_OPT_INT, FIELD(out_dim), "8192", 1, 1 << 24, NULL,
+     "Prototypes of the class token (inferred from the head)."},
+    {"patch_out_dim", SR_OPT_INT, FIELD(patch_out_dim), "8192", 1, 1 << 24, NULL,
+     "Prototypes of the patches (inferred from the head)."},
+    {"num_epochs", SR_OPT_IGNORED, 0, "10", 0, 0, NULL,
+     "temperatures follow from the epoch alone; VISSL needs the length of its table"},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+typedef struct {
+    SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
+    IbotLoss p;
+    SrNodeId temp, patch_temp;     // inputs (1)
+    SrNodeId scores, patch_scores; // the teacher's: (G batch, K), (G batch, patches, K')
+    SrNodeId cls, patch;           // the terms, scalars
+    int center, center2;           // table indices
+} State;
+
+// ---- inference
+
+// Masks are drawn over the grid of patches, whose size the transformer knows.
+static SrStatus infer_mask_patches(SrInfer *in) {
+    const SrYaml *patch = sr_yaml_find_path(in->tree, "MODEL.TRUNK.VISION_TRANSFORMERS.PATCH_SIZE"),
+                 *list = sr_yaml_find_path(in->tree, "DATA.TRAIN.TRANSFORMS");
+    const char *trunk = sr_tree_text(in->tree, "MODEL.TRUNK.NAME", "");
+    if (!patch || !sr_text_starts(trunk, "vision_transformer"))
+        return SR_OK;
+    for (int i = 0; list && i < list->n; i++)
+        if (strcmp(sr_tree_text(list->items[i], "name", ""), "MaskedImageModeling") == 0)
+            SR_TRY(sr_infer_put(in, list->items[i], "patch_size", patch,
+                                "DATA.TRAIN.TRANSFORMS: MaskedImageModeling.patch_size"));
+    return SR_OK;
+}
+
+// The head may have other prototypes for patches, which VISSL's rule does not know.
+static SrStatus infer(SrInfer *in) {
+    static const char *const collators[] = {"ibot_multicrop_masking_collator"};
+    const SrYaml *head = NULL, *out = NULL;
+    SR_TRY(sr_infer_check_collator(in, collators, 1));
+    SR_TRY(infer_mask_patches(in));
+    SR_TRY(sr_infer_only_head(in, "ibot_head", &head));
+    SR_TRY(sr_infer_argument(head, "out_dim", SR_YAML_INT, &out));
+    SR_TRY(sr_infer_set(in, "out_dim", out));
+    const SrYaml *patch = sr_yaml_find(head, "patch_out_dim");
+    bool own = patch && patch->type == SR_YAML_INT && patch->i > 0;
+    SR_TRY(sr_infer_set(in, "patch_out_dim", own ? patch : out));
+    SR_TRY(sr_infer_set_int(in, "num_epochs", sr_tree_int(in->tree, "OPTIMIZER.num_epochs", 1)));
+    const SrYaml *first = in->num_crops && in->num_crops->n > 0 ? in->num_crops->items[0] : NULL;
+    if (!first || first->type != SR_YAML_INT)
+        return SR_OK;
+    SR_TRY(sr_infer_set_int(in, "num_global_crops", first->i));
+    return sr_infer_set_int(in, "num_local_crops", in->total_crops - first->i);
+}
+
+// ---- building
+
+static SrStatus check_width(SrLossContext *ctx, const char *key, int wanted, SrNodeId scores) {
+    int K = sr_shape_last(sr_build_shape(ctx->builder, scores));
+    if (K == wanted)
+        return sr_builder_status(ctx->builder);
+    return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                           "LOSS.%s.%s is %d, but the head gives %d scores", ctx->name, key, wanted,
+                           K);
+}
+
+static SrStatus build_teacher(SrLossContext *ctx, State *state) {
+    SrModelRun run = {.prefix = PREFIX,
+                      .views = sr_first_views(state->p.num_global),
+                      .n_views = state->p.num_global,
+                      .statistics = SR_STATISTICS_OWN};
+    SrOutputs teacher;
+    SR_TRY(sr_momentum_encoder_build(ctx, &run, &state->encoder, &teacher));
+    SR_TRY(sr_all_views(ctx, &teacher, "scores0", &state->scores));
+    SR_TRY(sr_outputs_get(ctx->builder, &teacher, ctx->name, "patch_scores", &state->patch_scores));
+    SR_TRY(sr_loss_keep(ctx, state->scores));
+    return sr_loss_keep(ctx, state->patch_scores);
+}
+
+// Temperatures are set before each step, centres after it.
+static void build_inputs(SrLossContext *ctx, State *state) {
+    SrBuilder *b = ctx->builder;
+    SrInit zero = {SR_INIT_CONSTANT, 0};
+    state->temp = sr_build_input(b, "teacher_temp", SR_SHAPE(1), SR_F32);
+    state->patch_temp = sr_build_input(b, "teacher_patch_temp", SR_SHAPE(1), SR_F32);
+    state->center = sr_build_state(b, "center", SR_SHAPE(1, state->p.out_dim), SR_F32, zero);
+    state->center2 =
+        sr_build_state(b, "center2", SR_SHAPE(1, state->p.patch_out_dim), SR_F32, zero);
+}
+
+static SrStatus build_terms(SrLossContext *ctx, State *state) {
+    const IbotLoss *p = &state->p;
+    SrCropTerms terms = {.n_student = p->num_global + p->num_local,
+                         .n_teacher = p->num_global,
+                         .pairs = SR_CROPS_OTHERS,
+                         .temperature = p->student_temp};
+    SrNodeId patches, mask;
+    SR_TRY(sr_all_views(ctx, &ctx->outputs, "scores0", &terms.student));
+    SR_TRY(sr_outputs_get(ctx->builder, &ctx->outputs, ctx->name, "patch_scores", &patches));
+    SR_TRY(check_width(ctx, "out_dim", p->out_dim, terms.student));
+    SR_TRY(check_width(ctx, "patch_out_dim", p->patch_out_dim, patches));
+    SR_TRY(sr_view_masks(ctx, p->num_global, &mask));
+    terms.targets =
+        sr_teacher_targets(ctx, "teacher", state->scores, 0, state->temp, state->center);
+    SR_TRY(sr_crop_terms_build(ctx, &terms, &state->cls));
+    SrNodeId targets = sr_teacher_targets(ctx, "teacher_patch", state->patch_scores, 0,
+                                          state->patch_temp, state->center2);
+    state->patch = sr_patch_term(ctx, patches, targets, mask, p->student_temp);
+    SR_TRY(sr_loss_keep(ctx, state->cls));
+    return sr_loss_keep(ctx, state->patch);
+}
+
+static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **out) {
+    SrBuilder *b = ctx->builder;
+    State *state = *out = sr_loss_alloc(ctx, sizeof *state);
+    SR_TRY(sr_builder_status(b));
+    state->p = *(const IbotLoss *)params;
+    SR_TRY(sr_crop_terms_check(ctx, "num_global_crops + num_local_crops",
+                               state->p.num_global + state->p.num_local));
+    SR_TRY(build_teacher(ctx, state));
+    build_inputs(ctx, state);
+    SR_TRY(build_terms(ctx, state));
+    SrScaleParams first = {.factor = state->p.lambda1}, second = {.factor = state->p.lambda2};
+    *loss = sr_build_n(b, "add", "add", NULL,
+                       (SrNodeId[]){sr_build(b, "scale", "cls", &first, state->cls),
+                                    sr_build(b, "scale", "patch", &second, state->patch)},
+                       2);
+    return sr_builder_status(b);
+}
+
+// ---- hooks
+
+// numpy.linspace(from, to, epochs) behind `first` epochs of `from`, then `to`.
+static double temperature_at(double from, double to, int first, int epochs, int epoch) {
+    if (epoch < first)
+        return from;
+    if (epoch - first >= epochs)
+        return to;
+    return epochs > 1 ? from + (to - from) * (epoch - first) / (epochs - 1) : from;
+}
+
+static double cls_temperature(const IbotLoss *p, int epoch) {
+    return temperature_at(p->warmup_temp, p->temp, 0, p->warmup_epochs, epoch);
+}
+
+static double patch_temperature(const IbotLoss *p, int epoch) {
+    return temperature_at(p->warmup_patch_temp, p->patch_temp, p->mim_start_epoch, p->warmup_epochs,
+                          epoch);
+}
+
+static void before_step(void *instance, const SrLossStep *step) {
+    const State *state = instance;
+    *(float *)sr_loss_input(step, state->temp).data =
+        (float)cls_temperature(&state->p, step->epoch);
+    *(float *)sr_loss_input(step, state->patch_temp).data =
+        (float)patch_temperature(&state->p, step->epoch);
+}
+
+// Towards the mean of the teacher's rows of all replicas.
+static void move_center(const SrLossStep *step, SrNodeId scores, int entry, double momentum) {
+    SrTensor t = sr_loss_value(step, scores);
+    const float *x = t.data;
+    float *center = sr_params_at(step->params, entry)->value, keep = (float)momentum;
+    int64_t rows = sr_shape_rows(t.shape);
+    int K = sr_shape_last(t.shape);
+    for (int k = 0; k < K; k++) {
+        double sum = 0;
+        for (int64_t r = 0; r < rows; r++)
+            sum += (double)x[r * K + k];
+        center[k] = center[k] * keep + (float)(sum / (double)rows) * (1 - keep);
+    }
+}
+
+static void after_update(void *instance, const SrLossStep *step) {
+    const State *state = instance;
+    move_center(step, state->scores, state->center, state->p.center_momentum);
+    move_center(step, state->patch_scores, state->center2, state->p.center_momentum2);
+    sr_momentum_encoder_update(&state->encoder, step->params,
+                               sr_momentum_cosine(state->p.momentum, step));
+}
+
+// A term of every replica, of which the step's is the mean.
+static double mean_of(const SrLossStep *step, SrNodeId term) {
+    SrTensor t = sr_loss_value(step, term);
+    double sum = 0;
+    int64_t n = sr_shape_count(t.shape);
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)((const float *)t.data)[i];
+    return sum / (double)n;
+}
+
+static void report(void *instance, const SrLossStep *step, SrText *fields) {
+    const State *state = instance;
+    sr_json_float(fields, "cls", mean_of(step, state->cls));
+    sr_json_float(fields, "patch", mean_of(step, state->patch));
+    sr_json_float(fields, "teacher_temp", cls_temperature(&state->p, step->epoch));
+    sr_json_float(fields, "teacher_momentum", sr_momentum_cosine(state->p.momentum, step));
+}
+
+static void facts(const void *instance, SrLossFacts *out) {
+    const State *state = instance;
+    out->chance =
+        state->p.lambda1 * log(state->p.out_dim) + state->p.lambda2 * log(state->p.patch_out_dim);
+    out->classes = state->p.out_dim;
+}
+
+static const SrLossExample examples[] = {{"{warmup_teacher_temp_epochs: 2, teacher_temp: 0.07}",
+                                          "[[ibot_head, {in_dim: 16, out_dim: 12, patch_out_dim: "
+                                          "10, hidden_dim: 16, bottleneck_dim: 8}]]",
+                                          {16, 16, 8},
+                                          .may_rise = true,
+                                          .trunk = SR_LOSS_EXAMPLE_VIT,
+                                          .patch = 4,
+                                          .more = SR_LOSS_EXAMPLE_GLOBAL_AND_LOCAL},
+                                         {"{mim_start_epoch: 1, warmup_teacher_temp_epochs: 2}",
+                                          "[[ibot_head, {in_dim: 16, out_dim: 12, shared_head: "
+                                          "True, hidden_dim: 16, bottleneck_dim: 8}]]",
+                                          {16, 16, 8},
+                                          .may_rise = true,
+                                          .trunk = SR_LOSS_EXAMPLE_VIT,
+                                          .patch = 4,
+                                          .more = SR_LOSS_EXAMPLE_GLOBAL_AND_LOCAL}};
+
+const SrLoss sr_loss_ibot_loss = {
+    .name = "ibot_loss",
+    .help = "iBOT: DINO between crops, and a teacher of hidden patches inside them",
+    .subtree = "LOSS.ibot_loss",
+    .options = options,
+    .params_bytes = sizeof(IbotLoss),
+    .rows_are_independent = true,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+    .infer = infer,
+    .build = build,
+    .start = sr_momentum_encoder_start,
+    .before_step = before_step,
+    .after_update = after_update,
+    .report = report,
+    .facts = facts,
+};

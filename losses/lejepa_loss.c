@@ -1,0 +1,102 @@
+// LeJEPA (Balestriero and LeCun, arXiv:2511.08544): views of an image are to lie at the mean of its global views, and
+// embeddings of each view are to be an isotropic Gaussian, which random projections measure (SIGReg):
+//
+//   L = (1 - lambda) mean |z_v - mean of the global z|^2 + lambda mean over views of SIGReg(z_v)
+//
+// No teacher, no stopped gradient, no schedule but the rate's.  Directions are drawn anew every step.
+#include <math.h>
+
+#include "base/rng.h"
+#include "kernels/scale.h"
+#include "kernels/sigreg.h"
+#include "losses/loss.h"
+
+typedef struct {
+    double lambda, t_max;
+    int global_views, slices, knots;
+} LejepaLoss;
+
+#define FIELD(f) offsetof(LejepaLoss, f)
+static const SrOption options[] = {
+    {"lambda", SR_OPT_FLOAT, FIELD(lambda), "0.05", 0, 1, NULL, "Share of SIGReg in the loss."},
+    {"global_views", SR_OPT_INT, FIELD(global_views), "2", 1, SR_MAX_VIEWS, NULL,
+     "How many views, from the first, make the mean that all are drawn to."},
+    {"slices", SR_OPT_INT, FIELD(slices), "1024", 1, 1 << 20, NULL, "Random directions a step."},
+    {"knots", SR_OPT_INT, FIELD(knots), "17", 2, 256, NULL, "Points of the integral."},
+    {"t_max", SR_OPT_FLOAT, FIELD(t_max), "5", 1e-3, 1e3, NULL,
+     "The integral goes from -t_max to t_max."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+typedef struct {
+    int D, slices;
+    uint64_t seed;
+    SrNodeId directions; // input (D, slices)
+} State;
+
+static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **out) {
+    const LejepaLoss *p = params;
+    SrBuilder *b = ctx->builder;
+    State *s = *out = sr_loss_alloc(ctx, sizeof *s);
+    SrNodeId x, terms[2];
+    SR_TRY(sr_loss_output(ctx, "embedding", &x));
+    if (ctx->n_views < 2 || p->global_views > ctx->n_views)
+        return sr_builder_fail(
+            b, SR_ERR_CONFIG,
+            "LOSS.%s.global_views is %d, but there are %d views of an image (two "
+            "are needed)",
+            ctx->name, p->global_views, ctx->n_views);
+    s->D = sr_shape_last(sr_build_shape(b, x));
+    s->slices = p->slices;
+    s->seed = ctx->seed;
+    s->directions = sr_build_input(b, "directions", SR_SHAPE(s->D, p->slices), SR_F32);
+    SrSigregParams sigreg = {ctx->n_views, p->knots, p->t_max};
+    terms[0] = sr_build(b, "view_spread", "spread",
+                        &(SrViewSpreadParams){ctx->n_views, p->global_views}, x);
+    terms[0] = sr_build(b, "scale", "weight", &(SrScaleParams){.factor = 1 - p->lambda}, terms[0]);
+    terms[1] = sr_build_n(b, "sigreg", "sigreg", &sigreg, (SrNodeId[]){x, s->directions}, 2);
+    terms[1] = sr_build(b, "scale", "weight", &(SrScaleParams){.factor = p->lambda}, terms[1]);
+    *loss = sr_build_n(b, "add", "add", NULL, terms, 2);
+    return sr_builder_status(b);
+}
+
+// Normal numbers a column, at length 1: a direction without preference.
+static void before_step(void *instance, const SrLossStep *step) {
+    const State *s = instance;
+    float *a = sr_loss_input(step, s->directions).data; // (D, slices)
+    for (int k = 0; k < s->slices; k++) {
+        SrRng rng =
+            sr_rng(s->seed, SR_RNG_DIRECTIONS, (uint64_t)step->iteration, (uint64_t)k, 0, 0);
+        double square = 0;
+        for (int d = 0; d < s->D; d++) {
+            double x = sr_rng_normal(&rng);
+            a[(int64_t)d * s->slices + k] = (float)x;
+            square += x * x;
+        }
+        for (int d = 0; d < s->D; d++)
+            a[(int64_t)d * s->slices + k] *= (float)(1 / fmax(sqrt(square), 1e-12));
+    }
+}
+
+static const SrLossExample examples[] = {
+    {"{slices: 16}",
+     "[[mlp, {dims: [32, 32, 8], use_bn: True, use_relu: True}]]",
+     {16, 16},
+     .may_rise = true}, // directions differ from step to step
+    {"{slices: 16, global_views: 2, lambda: 0.1}",
+     "[[mlp, {dims: [32, 8]}]]",
+     {16, 16, 8},
+     .may_rise = true}};
+
+const SrLoss sr_loss_lejepa_loss = {
+    .name = "lejepa_loss",
+    .help = "LeJEPA: views meet at their mean, embeddings are an isotropic Gaussian (SIGReg)",
+    .subtree = "LOSS.lejepa_loss",
+    .options = options,
+    .params_bytes = sizeof(LejepaLoss),
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+    .build = build,
+    .before_step = before_step,
+};

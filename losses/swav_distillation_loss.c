@@ -1,0 +1,214 @@
+// SwAV's codes of a trained teacher (VISSL's swav_distillation_loss; Caron et al., arXiv:2006.09882): Sinkhorn-Knopp
+// over the teacher's scores gives each of its crops a code, which crops of the student predict.  The teacher,
+// DISTILLATION.TEACHER_MODEL, does not move.
+//
+// The queue holds scores of the teacher, of all its crops together, and begins empty: only rows that were pushed
+// count.  It is pushed to while it is in use, from queue_start_iter on.
+#include <math.h>
+#include <string.h>
+
+#include "kernels/l2_normalize.h"
+#include "kernels/linear.h"
+#include "kernels/sinkhorn.h"
+#include "kernels/slice.h"
+#include "losses/crop_terms.h"
+#include "losses/prototypes.h"
+
+typedef struct {
+    double temperature, epsilon;
+    bool double_precision, swapped, two_crops;
+    bool normalize, student_prototypes, teacher_prototypes;
+    int num_iters, num_crops, hard_iters, queue_length, queue_start;
+    SrInts num_prototypes;
+} SwavDistillation;
+
+#define FIELD(f) offsetof(SwavDistillation, f)
+static const SrOption options[] = {
+    {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.1", 1e-6, 1e6, NULL,
+     "Divides the student's scores."},
+    {"use_double_precision", SR_OPT_BOOL, FIELD(double_precision), "False", 0, 0, NULL,
+     "Sinkhorn in double."},
+    {"num_iters", SR_OPT_INT, FIELD(num_iters), "3", 0, 10000, NULL,
+     "Iterations of Sinkhorn-Knopp; 0: the softmax of scores / epsilon."},
+    {"epsilon", SR_OPT_FLOAT, FIELD(epsilon), "0.03", 1e-9, 1e9, NULL,
+     "Entropy of the codes: smaller is sharper."},
+    {"num_crops", SR_OPT_INT, FIELD(num_crops), "6", 1, SR_MAX_VIEWS, NULL, "Crops of an image."},
+    {"num_prototypes", SR_OPT_INTS, FIELD(num_prototypes), "[3000]", 1, 1 << 24, NULL,
+     "Prototypes, as a list of one number."},
+    {"temp_hard_assignment_iters", SR_OPT_INT, FIELD(hard_iters), "0", 0, 1 << 30, NULL,
+     "Codes of the first so many steps are one prototype each."},
+    {"local_queue_length", SR_OPT_INT, FIELD(queue_length), "0", 0, 1 << 30, NULL,
+     "Rows of the queue of one replica; 0: none."},
+    {"queue_start_iter", SR_OPT_INT, FIELD(queue_start), "0", 0, 1 << 30, NULL,
+     "First step that uses the queue."},
+    {"normalize_student_feats", SR_OPT_BOOL, FIELD(normalize), "False", 0, 0, NULL,
+     "What the student gives gets length 1 first."},
+    {"use_student_prototypes", SR_OPT_BOOL, FIELD(student_prototypes), "True", 0, 0, NULL,
+     "The student gives scores of its own prototypes; False: its first output is taken."},
+    {"use_teacher_prototypes", SR_OPT_BOOL, FIELD(teacher_prototypes), "False", 0, 0, NULL,
+     "What the student gives is compared with the teacher's prototypes."},
+    {"use_two_crops_for_teacher", SR_OPT_BOOL, FIELD(two_crops), "True", 0, 0, NULL,
+     "The teacher sees the first two crops; False: the first."},
+    {"swapped_assignment", SR_OPT_BOOL, FIELD(swapped), "False", 0, 0, NULL,
+     "A crop predicts codes of the other crops; False: of the same one, and small crops of all."},
+    {"output_dir", SR_OPT_IGNORED, 0, ".", 0, 0, NULL, "a loss that is no number ends the run"},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+typedef struct {
+    SwavDistillation p;
+    SrNodeId scores;                   // the teacher's: (T batch, K)
+    int num_iteration, queue, rows, K; // table indices; prototypes
+    int replicas, batch, length;       // length: of all replicas' queues
+} State;
+
+static SrStatus check(SrLossContext *ctx, const State *state, SrNodeId student) {
+    const SwavDistillation *p = &state->p;
+    int K = sr_shape_last(sr_build_shape(ctx->builder, student));
+    SR_TRY(sr_crop_terms_check(ctx, "num_crops", p->num_crops));
+    if (p->num_prototypes.n != 1 || p->num_prototypes.v[0] != state->K)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "LOSS.%s.num_prototypes: the teacher has one set of %d", ctx->name,
+                               state->K);
+    if (K == state->K)
+        return SR_OK;
+    return sr_builder_fail(
+        ctx->builder, SR_ERR_CONFIG,
+        "%s: the student gives %d scores, the teacher %d: use_student_prototypes, "
+        "use_teacher_prototypes or another head",
+        ctx->name, K, state->K);
+}
+
+// The student's side in the end: scores of as many prototypes as the teacher's.
+static SrStatus student_scores(SrLossContext *ctx, const State *state, SrNodeId *x) {
+    const SwavDistillation *p = &state->p;
+    SrBuilder *b = ctx->builder;
+    SrPrototypes prototypes;
+    SR_TRY(sr_all_views(ctx, &ctx->outputs, p->student_prototypes ? "scores0" : "embedding", x));
+    if (p->normalize)
+        *x = sr_build(b, "l2_normalize", "normalized", &(SrL2NormalizeParams){0}, *x);
+    if (!p->teacher_prototypes)
+        return sr_builder_status(b);
+    SR_TRY(sr_prototypes_find(sr_graph_params(sr_builder_graph(b)), SR_TEACHER_PREFIX, 0,
+                              &prototypes));
+    if (prototypes.norm >= 0 || prototypes.D != sr_shape_last(sr_build_shape(b, *x)))
+        return sr_builder_fail(
+            b, SR_ERR_CONFIG,
+            "LOSS.%s.use_teacher_prototypes: the teacher's are %d of %d numbers%s, "
+            "the student gives %d",
+            ctx->name, prototypes.P, prototypes.D,
+            prototypes.norm >= 0 ? " with weight norm, which is not built" : "",
+            sr_shape_last(sr_build_shape(b, *x)));
+    SrLinearParams linear = {.out_features = prototypes.P};
+    *x = sr_build_bound(b, "linear", "teacher_prototypes", &linear, x, 1, &prototypes.weight, 1);
+    return sr_builder_status(b);
+}
+
+static void build_state(SrLossContext *ctx, State *state) {
+    SrBuilder *b = ctx->builder;
+    SrInit zero = {SR_INIT_CONSTANT, 0};
+    state->num_iteration = sr_build_state(b, "num_iteration", SR_SHAPE(1), SR_I64, zero);
+    if (state->length == 0)
+        return;
+    state->queue = sr_build_state(b, "queue", SR_SHAPE(state->length, state->K), SR_F32, zero);
+    state->rows = sr_build_state(b, "queue_rows", SR_SHAPE(1), SR_I64, zero);
+}
+
+// Codes of one crop of the teacher.  -> (batch, K)
+static SrNodeId codes(SrLossContext *ctx, const State *state, int crop) {
+    const SwavDistillation *p = &state->p;
+    SrSliceParams rows = {.begin = crop * ctx->batch, .count = ctx->batch};
+    SrNodeId x = sr_build(ctx->builder, "slice", "teacher_rows", &rows, state->scores);
+    SrSinkhornParams op = {.epsilon = p->epsilon,
+                           .num_iters = p->num_iters,
+                           .double_precision = p->double_precision,
+                           .hard_iters = p->hard_iters,
+                           .queue_length = state->length,
+                           .counted = true};
+    int w[3], n = 0;
+    if (op.hard_iters > 0)
+        w[n++] = state->num_iteration;
+    if (op.queue_length > 0) {
+        w[n++] = state->queue;
+        w[n++] = state->rows;
+    }
+    return sr_build_bound(ctx->builder, "sinkhorn", "codes", &op, &x, 1, w, n);
+}
+
+static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **out) {
+    SrBuilder *b = ctx->builder;
+    State *state = *out = sr_loss_alloc(ctx, sizeof *state);
+    SrOutputs teacher;
+    SR_TRY(sr_builder_status(b));
+    state->p = *(const SwavDistillation *)params;
+    const SwavDistillation *p = &state->p;
+    int T = p->two_crops ? 2 : 1;
+    SrCropTerms terms = {.n_student = p->num_crops,
+                         .n_teacher = T,
+                         .pairs = p->swapped ? SR_CROPS_OTHERS : SR_CROPS_SAME,
+                         .temperature = p->temperature};
+    SR_TRY(sr_teacher_model_build(ctx, T, &teacher));
+    SR_TRY(sr_all_views(ctx, &teacher, "scores0", &state->scores));
+    SR_TRY(sr_loss_keep(ctx, state->scores));
+    state->K = sr_shape_last(sr_build_shape(b, state->scores));
+    state->replicas = ctx->replicas;
+    state->batch = ctx->batch;
+    state->length = p->queue_length * ctx->replicas;
+    SR_TRY(student_scores(ctx, state, &terms.student));
+    SR_TRY(check(ctx, state, terms.student));
+    build_state(ctx, state);
+    SrNodeId code[2] = {codes(ctx, state, 0), T > 1 ? codes(ctx, state, 1) : SR_NO_NODE};
+    terms.targets = T > 1 ? sr_build_n(b, "concat", "codes", NULL, code, 2) : code[0];
+    return sr_crop_terms_build(ctx, &terms, loss);
+}
+
+// Newest first: the teacher's rows of all crops, then what was there, as far as there is room.
+static void push(const State *state, const SrLossStep *step) {
+    SrTensor t = sr_loss_value(step, state->scores); // (T batch, K)
+    float *queue = sr_params_at(step->params, state->queue)->value;
+    int64_t *rows = sr_params_at(step->params, state->rows)->value;
+    int taken = SR_MIN(t.shape.d[0], state->length);
+    size_t row = (size_t)state->K * sizeof *queue;
+    memmove(queue + (int64_t)taken * state->K, queue, (size_t)(state->length - taken) * row);
+    memcpy(queue, t.data, (size_t)taken * row);
+    *rows = SR_MIN(*rows + taken, state->length);
+}
+
+static void after_update(void *instance, const SrLossStep *step) {
+    const State *state = instance;
+    int64_t *done = sr_params_at(step->params, state->num_iteration)->value;
+    if (state->length > 0 && *done >= state->p.queue_start)
+        push(state, step);
+    *done += 1;
+}
+
+static void facts(const void *instance, SrLossFacts *out) {
+    const State *state = instance;
+    out->chance = log(state->K);
+    out->classes = state->K;
+    out->rows = state->batch + state->length;
+}
+
+#define HEAD "[[swav_head, {dims: [32, 16, 6], use_bn: true, num_clusters: [6]}]]"
+static const SrLossExample examples[] = {
+    {"{num_crops: 3, num_prototypes: [6]}", HEAD, {16, 16, 8}, .may_rise = true},
+    {"{num_crops: 2, num_prototypes: [6], local_queue_length: 16, queue_start_iter: 1, "
+     "use_student_prototypes: False, use_teacher_prototypes: True, normalize_student_feats: True, "
+     "swapped_assignment: True, use_two_crops_for_teacher: False}",
+     HEAD,
+     {16, 16},
+     .may_rise = true}};
+
+const SrLoss sr_loss_swav_distillation_loss = {
+    .name = "swav_distillation_loss",
+    .help = "SwAV's codes of a trained teacher",
+    .subtree = "LOSS.swav_distillation_loss",
+    .options = options,
+    .params_bytes = sizeof(SwavDistillation),
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+    .build = build,
+    .after_update = after_update,
+    .facts = facts,
+};

@@ -1,0 +1,88 @@
+// Losses that may rise at first, and why: their target moves, or a step is too long.  Nothing else may.
+#include "tests/check.h"
+
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "tests/trainer/tiny_model.h"
+
+static const int sizes[] = {16, 16};
+#define DINO_HEAD                                                                                \
+    TINY_TRUNK ", HEAD: {PARAMS: [[dino_head, {in_dim: 32, num_clusters: [12], hidden_dim: 16, " \
+               "bottleneck_dim: 8}]]}"
+#define VICREG_HEAD \
+    TINY_TRUNK ", HEAD: {PARAMS: [[mlp, {dims: [32, 32, 16], use_bn: True, use_relu: True}]]}"
+
+typedef struct {
+    double first, last;
+} Run;
+
+static Run run(const char *model, const char *loss, double lr, int steps) {
+    TinyModel t;
+    CHECK_OK(tiny_model_start(&t, model, loss, 8, 2, sizes));
+    Run r = {.first = tiny_model_step(&t, lr)};
+    for (int k = 1; k < steps; k++)
+        r.last = tiny_model_step(&t, lr);
+    tiny_model_close(&t);
+    return r;
+}
+
+// At rate 0 nothing learns: a centre that stays gives one loss for ever.  A centre that moves takes from the targets what
+// all images share, which the student, not centred, still predicts; the loss rises towards and above ln K.
+static void test_dino_centre(void **state) {
+    (void)state;
+    Run still = run(DINO_HEAD,
+                    "name: dino_loss, dino_loss: {num_crops: 2, ema_center: 1, "
+                    "teacher_temp_warmup_iters: 0}",
+                    0, 30),
+        moves = run(DINO_HEAD,
+                    "name: dino_loss, dino_loss: {num_crops: 2, "
+                    "teacher_temp_warmup_iters: 0}",
+                    0, 30);
+    CHECK_NEAR(still.last, still.first, 1e-4); // the teacher is rounded
+    CHECK_NEAR(moves.first, still.first, 1e-6);
+    CHECK(moves.last > 1.05 * moves.first);
+}
+
+static double reported(TinyModel *t, const char *key) {
+    SrLossStep view = sr_step_view(&t->step, t->iteration, 0);
+    SrText text = SR_TEXT_INIT;
+    t->graph.loss_kind->report(t->graph.loss_state, &view, &text);
+    const char *at = text.s ? strstr(text.s, key) : NULL;
+    if (!at)
+        fail_msg("%s is not reported: %s", key, text.s ? text.s : "");
+    double value = strtod(strchr(at, ':') + 1, NULL);
+    sr_text_deinit(&text);
+    return value;
+}
+
+// Scores set by hand: all alike, then one far above the others in each row.
+static void test_dino_teacher_entropy(void **state) {
+    (void)state;
+    TinyModel t;
+    CHECK_OK(
+        tiny_model_start(&t, DINO_HEAD, "name: dino_loss, dino_loss: {num_crops: 2}", 8, 2, sizes));
+    tiny_model_step(&t, 0);
+    SrLossStep view = sr_step_view(&t.step, t.iteration, 0);
+    SrTensor scores = sr_loss_value(&view, t.graph.outputs[t.graph.n_model_outputs]);
+    float *center = tiny_model_param(&t, "loss.center")->value;
+    for (int64_t k = 0; k < sr_shape_count(scores.shape); k++)
+        ((float *)scores.data)[k] = 1;
+    for (int k = 0; k < 12; k++)
+        center[k] = 0;
+    CHECK_NEAR(reported(&t, "teacher_entropy"), 1, 1e-6);
+    for (int64_t k = 0; k < sr_shape_count(scores.shape); k++)
+        ((float *)scores.data)[k] = k % 12 == 3 ? 10 : 0;
+    CHECK_NEAR(reported(&t, "teacher_entropy"), 0, 1e-6);
+    tiny_model_close(&t);
+}
+
+// The gradient of 25 (variance + invariance) is steep: what rises by steps of 0.05 falls by shorter ones.
+static void test_vicreg_steps(void **state) {
+    (void)state;
+    Run r = run(VICREG_HEAD, "name: vicreg_loss", 0.0005, 13);
+    CHECK(r.last < r.first);
+}
+
+SR_TESTS(moving_targets, unit(test_dino_centre), unit(test_dino_teacher_entropy),
+         unit(test_vicreg_steps))
