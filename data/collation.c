@@ -1,5 +1,5 @@
-// A collator's plan: from views to the tensors of a batch.  Not the collators (data/collators/), not
-// the writing (loader.c).
+// A collator's plan: from views to the tensors of a batch, pixels and extras.  Not the collators
+// (data/collators/), not the writing (loader.c).
 #include <string.h>
 
 #include "base/compiler.h"
@@ -31,16 +31,71 @@ int64_t sr_batch_offset(const SrBatchPlan *plan, int v, int image) {
     return ((int64_t)image * in->rows + plan->place[v].k) * in->h * in->w * 3;
 }
 
-SrStatus sr_collation_new(const char *name, const SrYaml *options, const char *where, int n_views,
-                          const int h[64], const int w[64], SrArena *arena, SrCollation *out) {
+int sr_batch_plan_images(const SrBatchPlan *plan, int images) {
+    int merged = SR_MAX(plan->merged, 1);
+    return (images + merged - 1) / merged;
+}
+
+// ---- extras
+
+SrStatus sr_extras_add(SrExtras *extras, const SrBatchExtra *extra) {
+    if (extras->n == SR_MAX_EXTRAS)
+        SR_FAIL(SR_ERR_CONFIG, "a batch has more than %d tensors beside its pixels", SR_MAX_EXTRAS);
+    extras->v[extras->n++] = *extra;
+    return SR_OK;
+}
+
+int sr_extras_find(const SrExtras *extras, const char *name, int view) {
+    for (int i = 0; i < extras->n; i++)
+        if (extras->v[i].view == view && strcmp(extras->v[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+size_t sr_batch_extra_bytes(const SrBatchExtra *extra) {
+    return (size_t)sr_shape_count(extra->shape) * sr_dtype_bytes(extra->dtype);
+}
+
+SrStatus sr_batch_plan_take(SrBatchPlan *plan, int made) {
+    SrBatchExtra extra = plan->made.v[made];
+    int view = extra.view;
+    extra.view = plan->place[view].input;
+    extra.from = made;
+    if (plan->input[extra.view].rows != 1)
+        SR_FAIL(SR_ERR_CONFIG,
+                "puts several views into one tensor '%s', but the transforms make a '%s' of each; "
+                "multicrop_collator keeps them apart",
+                plan->input[extra.view].name, extra.name);
+    return sr_extras_add(&plan->extras, &extra);
+}
+
+void sr_one_hot(const int64_t *classes, int n, int n_targets, int64_t *out) {
+    memset(out, 0, (size_t)n_targets * sizeof *out);
+    for (int i = 0; i < n; i++)
+        if (classes[i] >= 0 && classes[i] < n_targets)
+            out[classes[i]] = 1;
+}
+
+// ---- the whole
+
+static SrStatus make_plan(SrCollation *out) {
+    SrBatchPlan *plan = &out->plan;
+    SR_TRY(out->collator->plan(out->params, plan));
+    for (int i = 0; !out->collator->plans_extras && i < plan->made.n; i++)
+        SR_TRY(sr_batch_plan_take(plan, i));
+    return SR_OK;
+}
+
+SrStatus sr_collation_new(const char *name, const SrYaml *options, const char *where,
+                          const SrCollateViews *views, SrArena *arena, SrCollation *out) {
     static const SrOption none[] = {SR_OPTION_END};
     const SrCollator *c;
     SrStatus status = sr_collator_find(name, &c);
     if (status != SR_OK)
         return sr_fail_prefix(status, "%s.COLLATE_FUNCTION", where);
-    *out = (SrCollation){.collator = c, .plan = {.n_views = n_views}};
-    memcpy(out->plan.h, h, (size_t)n_views * sizeof *h);
-    memcpy(out->plan.w, w, (size_t)n_views * sizeof *w);
+    *out = (SrCollation){.collator = c, .plan = {.n_views = views->n, .made = views->extras}};
+    memcpy(out->plan.h, views->h, (size_t)views->n * sizeof *views->h);
+    memcpy(out->plan.w, views->w, (size_t)views->n * sizeof *views->w);
     out->params = sr_arena_alloc(arena, SR_MAX(c->params_bytes, 1));
     const char *place = sr_arena_printf(arena, "%s.COLLATE_FUNCTION_PARAMS", where);
     if (!out->params || !place)
@@ -48,6 +103,6 @@ SrStatus sr_collation_new(const char *name, const SrYaml *options, const char *w
     const SrOption *table = c->options ? c->options : none;
     SR_TRY(sr_options_parse(table, options, place, arena, out->params));
     SR_TRY(sr_options_report(table, options, place, arena));
-    status = c->plan(out->params, &out->plan);
+    status = make_plan(out);
     return status == SR_OK ? SR_OK : sr_fail_prefix(status, "%s.COLLATE_FUNCTION: %s", where, name);
 }

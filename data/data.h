@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "base/status.h"
 #include "base/tensor.h"
+#include "base/text.h"
 
 // ---- images ----
 // One of rgb, f and encoded is set.
@@ -104,12 +105,34 @@ SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out);
 // the decoder can do it (JPEG with libjpeg-turbo), or stay.
 SrStatus sr_image_finish(SrImage *image, int reduce, SrImagePool *pool);
 
+// ---- further tensors of a batch ----
+// What a batch holds besides pixels, labels and indices: masks of hidden patches, soft targets.
+// Transforms and collators announce them with the plan and fill them; a loss reaches one by its name
+// (sr_loss_extra).
+#define SR_MAX_EXTRAS 64
+#define SR_EXTRA_LABEL "label" // in the place of the labels: (classes) of F32, a distribution
+typedef struct {
+    const char *name; // "mask"
+    int view;         // which view of the transforms, or input of the plan, it belongs to
+    SrShape shape;    // of one image; a batch has (N, ...)
+    SrDtype dtype;
+    int from; // in a plan: the transforms' extra it is, -1: the collator fills it
+} SrBatchExtra;
+
+typedef struct {
+    int n;
+    SrBatchExtra v[SR_MAX_EXTRAS];
+} SrExtras;
+SrStatus sr_extras_add(SrExtras *extras, const SrBatchExtra *extra);    // SR_ERR_CONFIG when full
+int sr_extras_find(const SrExtras *extras, const char *name, int view); // -1 if absent
+size_t sr_batch_extra_bytes(const SrBatchExtra *extra);                 // of one image
+
 // ---- transforms ----
 // One file each, descriptor `const SrTransform sr_transform_<stem>` in data/augment/<stem>.c.
 typedef struct {
     int n; // images so far: 1, then one a view after a multi-crop
     SrImage view[64];
-    float *out[64];   // where ToTensor shall put each view, NULL: into the pool
+    float *out[64];   // where ToTensor shall put each view, (h, w, 3); NULL: into the pool
     int h[64], w[64]; // the size that out[v] has room for
 } SrViews;
 
@@ -121,6 +144,10 @@ typedef struct {
     bool last;      // no transform follows: floats may go to their place in the batch at once
     SrImagePool *pool;
     int64_t *label; // transforms that make their own labels write here (SrTransform.classes)
+    SrText *told; // (64) gets what is drawn for each view, in words, by sr__tell; NULL: nobody asks
+    // What the transforms announced, and where each goes for this image; NULL: nowhere.
+    const SrExtras *extras;
+    void *const *extra;
 } SrTransformContext;
 
 typedef struct SrTransform {
@@ -145,8 +172,12 @@ typedef struct SrTransform {
     // Views and sizes it leaves, from the views and sizes it gets (0 x 0: as large as the file).
     // NULL: the same.
     SrStatus (*shape)(const void *params, int *n, int h[64], int w[64]);
+    // Announces the extras that `apply` fills, from the views it gets.  NULL: it makes none.
+    SrStatus (*extras)(const void *params, int n, const int h[64], const int w[64], SrExtras *out);
     // How many classes the labels have that `apply` makes in place of the source's; NULL: it makes none.
     int (*classes)(const void *params);
+    // Labels become so many columns, 1 at the image's class and else 0, which the loader writes; NULL: they stay.
+    int (*targets)(const void *params);
     // Draws for view v with sr_rng(ctx->seed, SR_RNG_TRANSFORM, epoch, sample, v, stage).
     // SR_ERR_MEMORY, or SR_ERR_IO from finishing a damaged image.
     SrStatus (*apply)(const void *params, const SrTransformContext *ctx, SrViews *views);
@@ -162,11 +193,20 @@ void sr_pipeline_free(SrPipeline *pipeline);
 // One log line for each option of the list's transforms that is set and changes nothing; SR_ERR_CONFIG where the option
 // is refused.  A list that cannot be read is sr_pipeline_new's to complain about.
 SrStatus sr_pipeline_report_ignored(const SrYaml *transforms, const char *where, SrArena *arena);
+// Every wrong key of the list's transforms into `problems`.  What is no list or has no known name is left to others.
+SrStatus sr_pipeline_check(const SrYaml *transforms, const char *where, SrArena *arena,
+                           SrProblems *problems);
 // Number and size of the views that come out; SR_ERR_CONFIG when a size stays open or there is no
 // ToTensor.  Where only square files give one size, they are taken to be square.
 SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[64]);
+// The extras that the transforms make of an image, by view.
+SrStatus sr_pipeline_extras(const SrPipeline *pipeline, SrExtras *out);
+// Where a transform puts its extra of that name and view; NULL: nobody wants it.
+void *sr_transform_extra(const SrTransformContext *ctx, const char *name, int view);
 // Classes of the labels that the transforms make in place of the source's, 0 if they make none.
 int sr_pipeline_classes(const SrPipeline *pipeline);
+// Columns that the transforms make of a class, 0 if they leave it.
+int sr_pipeline_targets(const SrPipeline *pipeline);
 // Every transform is fixed: what comes out depends on the image alone and may be kept.
 bool sr_pipeline_is_fixed(const SrPipeline *pipeline);
 SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext *ctx,
@@ -177,9 +217,9 @@ SrStatus sr_pipeline_apply(const SrPipeline *pipeline, const SrTransformContext 
 // each, descriptor `const SrCollator sr_collator_<stem>` in data/collators/<stem>.c.
 //
 // A collator first plans: which tensors the model begins with and where in them each view goes, so
-// that the loader writes pixels straight to their place.  Then, where images act on each other, it
-// fills: in place, batch by batch.  Labels, indices and validity are one an image; VISSL repeats them
-// for every view, a loss here takes those of row r from image r mod N.
+// that the loader writes pixels straight to their place, and which further tensors there are.  Then,
+// where images act on each other, it fills: in place, batch by batch.  Labels, indices and validity are
+// one an image; VISSL repeats them for every view, a loss here takes those of row r from image r mod N.
 typedef struct {
     const char *name; // VISSL's key: "data", "images", "patches"; a list has one name for all
     int h, w;
@@ -189,13 +229,32 @@ typedef struct {
 typedef struct {
     // In: what the transforms make of an image.
     int n_views, h[64], w[64];
+    SrExtras made;
     // Out.
     int n_inputs;
     SrBatchInput input[64];
     struct {
         int input, k; // the view is row image * rows + k of that input
     } place[64];      // of each view
+    SrExtras extras;  // of the batch, by input
+    int merged;       // images of the data set that become one of the batch; 0: 1
+    int n_targets;    // labels are columns of so many classes, 1 or 0; 0: as the data set has them
 } SrBatchPlan;
+
+typedef struct SrBatch SrBatch;
+
+// Which batch it is: draws are those of sr_rng(seed, SR_RNG_COLLATE, epoch, number, view, image).
+typedef struct {
+    uint64_t seed;
+    int64_t epoch, number;
+} SrCollateContext;
+
+// For the contract tests: options in flow YAML, and views of these sizes.
+typedef struct {
+    const char *options;
+    int sizes[8]; // 0 ends
+    bool masks;   // of the transforms, an extra "mask" of 4 patches for every view
+} SrCollatorExample;
 
 typedef struct SrCollator {
     const char *name; // COLLATE_FUNCTION
@@ -204,6 +263,14 @@ typedef struct SrCollator {
     size_t params_bytes;
     // Fills the plan's second half.  SR_ERR_CONFIG when the views do not fit.
     SrStatus (*plan)(const void *params, SrBatchPlan *plan);
+    bool plans_extras; // `plan` says which extras of the transforms are taken; false: all are
+    // Once all images of a batch are there: changes them in place, fills the extras it announced, and
+    // lowers batch->batch where the plan merges images.  Any thread; allocates nothing.  NULL: nothing
+    // to do.
+    void (*fill)(const void *params, const SrBatchPlan *plan, const SrCollateContext *ctx,
+                 SrBatch *batch);
+    const SrCollatorExample *examples; // at least one
+    int n_examples;
 } SrCollator;
 const SrCollator *sr_collator_at(int i);
 SrStatus sr_collator_find(const char *name, const SrCollator **out);
@@ -214,22 +281,32 @@ typedef struct {
     void *params;
     SrBatchPlan plan;
 } SrCollation;
+// What the transforms give an image.
+typedef struct {
+    int n, h[64], w[64]; // views
+    SrExtras extras;
+} SrCollateViews;
 // options: a map, NULL: all defaults; `where` is the split for messages ("DATA.TRAIN").  Lives in `arena`.
-SrStatus sr_collation_new(const char *name, const SrYaml *options, const char *where, int n_views,
-                          const int h[64], const int w[64], SrArena *arena, SrCollation *out);
+SrStatus sr_collation_new(const char *name, const SrYaml *options, const char *where,
+                          const SrCollateViews *views, SrArena *arena, SrCollation *out);
 // Floats from the beginning of its input to view v of an image.
 int64_t sr_batch_offset(const SrBatchPlan *plan, int v, int image);
+// Images of the batch that come of so many of the data set.
+int sr_batch_plan_images(const SrBatchPlan *plan, int images);
 
 // For collators: the next input, of views first .. first + n - 1 with their rows side by side.
 // SR_ERR_CONFIG when they are not of one size.
 SrStatus sr_batch_plan_input(SrBatchPlan *plan, const char *name, int first, int n);
 // An input a view, all under that name.
 SrStatus sr_batch_plan_list(SrBatchPlan *plan, const char *name);
+// Takes over an extra of the transforms, for the input of its view.  SR_ERR_CONFIG where that input
+// holds several views.
+SrStatus sr_batch_plan_take(SrBatchPlan *plan, int made);
 
 // ---- loader ----
 // What a step gets.  view[i] is input i of the collator's plan: (N * rows, H_i, W_i, 3) floats; without a
 // collator crop i of all images.
-typedef struct {
+struct SrBatch {
     int n_views, batch;
     float *view[64];
     int h[64], w[64], rows[64];
@@ -237,11 +314,19 @@ typedef struct {
     int64_t *label; // (N), or (N, n_targets) of 1, 0, -1
     int64_t *index; // (N) position in the (sub)set
     int8_t *valid;  // (N) 1, or -1 for a replaced bad image
-} SrBatch;
+    // Extras of the plan, in its order: (N, ...).  Where one is SR_EXTRA_LABEL, `label` holds the
+    // heaviest class of the first.
+    void *extra[SR_MAX_EXTRAS];
+};
+
+// Of every `of` batches in a row those from `first` on, `count` of them: a rank's replicas.  of 0: all.
+typedef struct {
+    int of, first, count;
+} SrShare;
 
 typedef struct {
     // where images come from
-    const SrDataset *dataset; // one source; several are not offered
+    const SrDataset *dataset; // the one source of the images: lists of several are refused
     void *set;                // what dataset->open gave; the caller closes it after the loader
     int64_t limit;            // DATA_LIMIT, -1: all
     bool limit_balanced;
@@ -250,6 +335,7 @@ typedef struct {
     const SrPipeline *pipeline;
     const SrCollation *collation; // borrowed, of the pipeline's views; NULL: an input a view
     int batch;
+    SrShare share; // the batches this loader gives, in the order of all
     bool drop_last, shuffle;
     const char *label_type; // "standard", "sample_index", "zero"
     const int64_t
@@ -266,12 +352,17 @@ typedef struct {
 
 typedef struct SrLoader SrLoader;
 
+// out (n_targets): 1 at each of the classes, else 0; a class outside of them is nowhere.
+void sr_one_hot(const int64_t *classes, int n, int n_targets, int64_t *out);
+
 SrStatus sr_loader_new(const SrLoaderConfig *config, SrLoader **out);
 void sr_loader_free(SrLoader *loader);             // joins all threads
-int64_t sr_loader_length(const SrLoader *loader);  // images an epoch
+int64_t sr_loader_length(const SrLoader *loader);  // images an epoch, of all shares
 int64_t sr_loader_samples(const SrLoader *loader); // images SrBatch.index counts, dropped ones too
-int64_t sr_loader_batches(const SrLoader *loader); // batches an epoch
+int64_t sr_loader_batches(const SrLoader *loader); // batches an epoch, of the share
 int sr_loader_targets(const SrLoader *loader);     // n_targets of its batches
+// The item of the data set that an SrBatch.index stands for.
+int64_t sr_loader_in_set(const SrLoader *loader, int64_t index);
 // Starts an epoch at batch `first` (resume).  The order is a function of (seed, epoch) alone.
 SrStatus sr_loader_start(SrLoader *loader, int64_t epoch, int64_t first);
 // The next batch in order, *batch NULL at the end; memory is valid until the next call.  Allocates

@@ -12,185 +12,18 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "data/pipeline.h"
+#include "data/loader_internal.h"
 #include "data/sampler.h"
 
-#define LISTED 20
-#define LISTED_BYTES 512
 #define EARLY_SEEN 64 // images after which a share of bad ones is believed
-
-typedef struct {
-    SrBatch batch;
-    void *block;    // all its arrays
-    int64_t number; // the batch it holds, -1: none yet
-    int done;       // items written
-    int bad;
-} Slot;
-
-struct SrLoader {
-    SrLoaderConfig config;
-    uint32_t *subset; // (n) or NULL
-    uint32_t *order;  // (n) of this epoch
-    int64_t n, batches;
-    SrCollation collation; // the caller's, or an input a view
-    int n_targets;         // numbers of a label, 0: one class
-
-    Slot *slot;
-    int n_slots;
-    size_t block_bytes;
-    SrImagePool **pool; // one a worker; one at least
-    pthread_t *thread;
-    int n_threads, n_pools;
-
-    // Everything below is guarded by `lock`.
-    pthread_mutex_t lock;
-    pthread_cond_t work;  // there may be an item to take, or it is time to go
-    pthread_cond_t ready; // a batch is complete, no item is in flight, or something failed
-    int64_t epoch;
-    int64_t next_item, end_item; // positions not yet taken
-    int64_t next_batch,
-        free_below; // batch the caller gets next; slots are free for batches below this
-    int in_flight;
-    bool quit;
-    SrStatus failed;
-    char failure[LISTED_BYTES];
-    int64_t seen, bad, epoch_seen, epoch_bad;
-    int n_listed;
-    char listed[LISTED][LISTED_BYTES];
-};
-
-// ---- one image ----
-
-// What VISSL puts in the place of an image it cannot read; marked valid = -1.
-static SrStatus gray_image(int size, SrImagePool *pool, SrImage *out) {
-    SR_TRY(sr_image_new(pool, size, size, out));
-    memset(out->rgb, 128, (size_t)size * (size_t)size * 3);
-    return SR_OK;
-}
-
-// SR_ERR_IO: this image is bad and may be replaced.  SR_ERR_MEMORY: it is too large for what this machine
-// has left, which is bad too.  Anything else ends the run.
-static SrStatus open_image(const SrLoader *l, int64_t i, SrImagePool *pool, SrImage *out,
-                           const char **path) {
-    SrSample sample = {.path = ""};
-    SrStatus status = l->config.dataset->read(l->config.set, i, pool, &sample);
-    *path = sample.path ? sample.path : "";
-    if (status != SR_OK || !sample.encoded) {
-        *out = sample.image;
-        return status;
-    }
-    return sr_image_open(sample.encoded, sample.encoded_bytes, out);
-}
-
-// With the lock held.  The same file fails in every epoch: it is listed once.
-static void list_bad(SrLoader *l, const char *path, const char *reason) {
-    char line[LISTED_BYTES];
-    // Messages about files already begin with what failed on which path.
-    snprintf(line, sizeof line, "%s%s%s", strstr(reason, path) ? "" : path,
-             strstr(reason, path) ? "" : ": ", reason);
-    for (int i = 0; i < l->n_listed; i++)
-        if (strcmp(l->listed[i], line) == 0)
-            return;
-    if (l->n_listed < LISTED)
-        memcpy(l->listed[l->n_listed++], line, sizeof line);
-}
-
-// Rows of a batch never overlap, so workers write without a lock.
-static SrStatus write_views(const SrLoader *l, const SrViews *views) {
-    const SrBatchPlan *plan = &l->collation.plan;
-    if (views->n != plan->n_views)
-        SR_FAIL(SR_ERR_RUN, "the transforms made %d views, announced %d", views->n, plan->n_views);
-    for (int v = 0; v < plan->n_views; v++) {
-        const SrImage *image = &views->view[v];
-        SR_TRY(sr__view_fits(views, v));
-        if (image->f != views->out[v])
-            memcpy(views->out[v], image->f,
-                   sizeof(float) * 3 * (size_t)image->H * (size_t)image->W);
-    }
-    return SR_OK;
-}
-
-// LABEL_TYPE; sample_index counts within the subset, because memory banks are as long as that.
-static int64_t label_of(const SrLoader *l, int64_t in_set, int64_t in_subset) {
-    if (strcmp(l->config.label_type, "sample_index") == 0)
-        return in_subset;
-    if (strcmp(l->config.label_type, "zero") == 0)
-        return 0;
-    int64_t label = l->config.dataset->label(l->config.set, in_set);
-    return l->config.class_map && label >= 0 ? l->config.class_map[label] : label;
-}
-
-// One number, or the targets of every class.
-static void write_label(const SrLoader *l, int64_t in_set, int64_t label, int row, SrBatch *batch) {
-    if (batch->n_targets == 0) {
-        batch->label[row] = label;
-        return;
-    }
-    if (batch->valid[row] < 0 && l->config.unlabel_bad) {
-        for (int c = 0; c < batch->n_targets; c++)
-            batch->label[(int64_t)row * batch->n_targets + c] = -1;
-        return;
-    }
-    const int8_t *targets = l->config.dataset->targets(l->config.set, in_set); // (n_targets)
-    for (int c = 0; c < batch->n_targets; c++)
-        batch->label[(int64_t)row * batch->n_targets + c] = targets[c];
-}
-
-// Position `item` of the epoch into its row; *bad when it was replaced by grey.
-static SrStatus load_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool *pool, Slot *slot,
-                          bool *bad) {
-    int row = (int)(item % l->config.batch);
-    int64_t index = l->order[item], in_set = l->subset ? l->subset[index] : index;
-    int64_t label = label_of(l, in_set, index);
-    SrViews views = {.n = 1};
-    const char *path;
-    const SrBatchPlan *plan = &l->collation.plan;
-    for (int v = 0; v < plan->n_views; v++) {
-        views.out[v] = slot->batch.view[plan->place[v].input] + sr_batch_offset(plan, v, row);
-        views.h[v] = plan->h[v];
-        views.w[v] = plan->w[v];
-    }
-    SrTransformContext ctx = {
-        .seed = l->config.seed,
-        .epoch = epoch,
-        .sample = index,
-        .fast = l->config.fast,
-        .pool = pool,
-        .label = &label,
-    };
-    sr_image_pool_reset(pool);
-    SrStatus status = open_image(l, in_set, pool, &views.view[0], &path);
-    if (status == SR_OK)
-        status = sr_pipeline_apply(l->config.pipeline, &ctx, &views);
-    *bad = status == SR_ERR_IO || status == SR_ERR_MEMORY;
-    if (*bad) {
-        pthread_mutex_lock(&l->lock);
-        list_bad(l, path, sr_status_message());
-        pthread_mutex_unlock(&l->lock);
-        views.n = 1;
-        sr_image_pool_reset(pool); // the path lay there too
-        path = "";
-        SR_TRY(gray_image(l->config.gray_size, pool, &views.view[0]));
-        status = sr_pipeline_apply(l->config.pipeline, &ctx, &views);
-    }
-    if (status == SR_OK)
-        status = write_views(l, &views);
-    if (status == SR_ERR_CONFIG)
-        return sr_fail_prefix(status, "%s", *path ? path : "an image");
-    SR_TRY(status);
-    slot->batch.index[row] = index;
-    slot->batch.valid[row] = *bad ? -1 : 1;
-    write_label(l, in_set, *bad && l->config.unlabel_bad ? -1 : label, row, &slot->batch);
-    return SR_OK;
-}
 
 // ---- taking items; all with the lock held ----
 
-static Slot *slot_of(SrLoader *l, int64_t batch) { return &l->slot[batch % l->n_slots]; }
+static SrLoaderSlot *slot_of(SrLoader *l, int64_t batch) { return &l->slot[batch % l->n_slots]; }
 
 // The last batch of an epoch may be smaller.
 static int batch_size(const SrLoader *l, int64_t batch) {
-    return (int)SR_MIN(l->config.batch, l->n - batch * l->config.batch);
+    return (int)SR_MIN(l->config.batch, l->items - batch * l->config.batch);
 }
 
 // Never into a batch whose slot the caller may still be reading.
@@ -199,28 +32,36 @@ static bool may_take(const SrLoader *l) {
            l->next_item / l->config.batch < l->free_below;
 }
 
-// Takes an item, loads it without the lock, and counts it in.
+// Takes an item, loads it without the lock, and counts it in; the last of a batch takes the batch to
+// the collator.
 static void do_item(SrLoader *l, SrImagePool *pool) {
     int64_t item = l->next_item++, batch = item / l->config.batch, epoch = l->epoch;
-    Slot *slot = slot_of(l, batch);
+    SrLoaderSlot *slot = slot_of(l, batch);
     if (item % l->config.batch == 0) {
         slot->number = batch;
         slot->done = slot->bad = 0;
-        slot->batch.batch = batch_size(l, batch);
+        slot->ready = false;
+        slot->items = slot->batch.batch = batch_size(l, batch);
     }
     l->in_flight++;
     pthread_mutex_unlock(&l->lock);
     bool bad = false;
-    SrStatus status = load_item(l, item, epoch, pool, slot, &bad);
+    SrStatus status = sr__loader_item(l, item, epoch, pool, slot, &bad);
     pthread_mutex_lock(&l->lock);
-    l->in_flight--;
     slot->done++;
     slot->bad += bad;
+    if (slot->done == slot->items && status == SR_OK && l->failed == SR_OK) {
+        pthread_mutex_unlock(&l->lock);
+        sr__loader_collate(l, epoch, slot);
+        pthread_mutex_lock(&l->lock);
+        slot->ready = true;
+    }
+    l->in_flight--;
     if (status != SR_OK && l->failed == SR_OK) {
         l->failed = status;
         snprintf(l->failure, sizeof l->failure, "%s", sr_status_message());
     }
-    if (slot->done == slot->batch.batch || l->in_flight == 0 || l->failed != SR_OK)
+    if (slot->ready || l->in_flight == 0 || l->failed != SR_OK)
         pthread_cond_broadcast(&l->ready);
 }
 
@@ -255,8 +96,12 @@ static size_t input_bytes(const SrLoader *l, int i) {
     return aligned(sizeof(float) * rows * (size_t)in->h * (size_t)in->w * 3);
 }
 
+static size_t extra_bytes(const SrLoader *l, int i) {
+    return aligned((size_t)l->config.batch * sr_batch_extra_bytes(&l->collation.plan.extras.v[i]));
+}
+
 // One block a slot, every array at a 64-byte boundary.
-static SrStatus slot_init(SrLoader *l, Slot *slot) {
+static SrStatus slot_init(SrLoader *l, SrLoaderSlot *slot) {
     size_t batch = (size_t)l->config.batch;
     slot->block = sr_map(l->block_bytes);
     if (!slot->block)
@@ -272,6 +117,10 @@ static SrStatus slot_init(SrLoader *l, Slot *slot) {
         slot->batch.w[i] = in->w;
         slot->batch.rows[i] = in->rows;
         p += input_bytes(l, i);
+    }
+    for (int i = 0; i < l->collation.plan.extras.n; i++) {
+        slot->batch.extra[i] = p;
+        p += extra_bytes(l, i);
     }
     slot->batch.n_targets = l->n_targets;
     slot->batch.label = (int64_t *)(void *)p;
@@ -289,6 +138,8 @@ static SrStatus make_slots(SrLoader *l) {
                      aligned(sizeof(int64_t) * batch) + aligned(batch);
     for (int i = 0; i < l->collation.plan.n_inputs; i++)
         l->block_bytes += input_bytes(l, i);
+    for (int i = 0; i < l->collation.plan.extras.n; i++)
+        l->block_bytes += extra_bytes(l, i);
     // One in the caller's hands, the others ahead of it.
     l->n_slots = l->n_threads ? SR_MAX(1, l->config.prefetch) + 1 : 1;
     l->slot = sr_calloc((size_t)l->n_slots, sizeof *l->slot);
@@ -350,30 +201,54 @@ static SrStatus check_config(const SrLoaderConfig *c) {
             c->label_type);
 }
 
+// The source's columns, or those that a transform or the collator makes of its classes.
+static SrStatus make_targets(SrLoader *l) {
+    const SrLoaderConfig *c = &l->config;
+    bool standard = strcmp(c->label_type, "standard") == 0;
+    int asked = SR_MAX(l->collation.plan.n_targets, sr_pipeline_targets(c->pipeline));
+    l->has_targets = c->dataset->targets && standard && c->dataset->targets(c->set, 0);
+    int classes = c->dataset->classes ? c->dataset->classes(c->set) : 0;
+    l->n_targets = l->has_targets ? classes : standard ? asked : 0;
+    if (l->n_targets > 0 && sr_extras_find(&l->collation.plan.extras, SR_EXTRA_LABEL, 0) >= 0)
+        SR_FAIL(SR_ERR_CONFIG,
+                "COLLATE_FUNCTION %s mixes images of one class each, but the labels "
+                "have %d columns",
+                l->collation.collator->name, l->n_targets);
+    if (!standard || asked == 0 || (l->has_targets ? asked == classes : asked >= classes))
+        return SR_OK;
+    SR_FAIL(
+        SR_ERR_CONFIG,
+        "num_classes is %d (OneHotEncode, targets_one_hot_default_collator), but the images have "
+        "%d classes",
+        asked, classes);
+}
+
 // Everything about an epoch that does not change from one to the next.
 static SrStatus make_epoch(SrLoader *l) {
     const SrLoaderConfig *c = &l->config;
     SR_TRY(sr__sampler_subset(c, &l->subset, &l->n));
-    l->batches = c->drop_last ? l->n / c->batch : (l->n + c->batch - 1) / c->batch;
-    if (!l->batches)
+    int64_t all = c->drop_last ? l->n / c->batch : (l->n + c->batch - 1) / c->batch;
+    l->batches = sr_share_count(c->share, all);
+    l->items = l->batches * c->batch;
+    if (l->batches > 0 && sr_share_batch(c->share, l->batches - 1) == l->n / c->batch)
+        l->items -= c->batch - l->n % c->batch; // the last batch of all is smaller, and ours
+    if (!all)
         SR_FAIL(SR_ERR_CONFIG,
                 "%lld images do not fill one batch of %d: lower BATCHSIZE_PER_REPLICA to at most "
                 "%lld",
                 (long long)l->n, c->batch, (long long)l->n);
-    bool several = c->dataset->targets && strcmp(c->label_type, "standard") == 0 &&
-                   c->dataset->targets(c->set, 0);
-    l->n_targets = several ? c->dataset->classes(c->set) : 0;
     l->order = sr_alloc(sizeof *l->order * (size_t)l->n);
     if (!l->order)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the order of %lld images", (long long)l->n);
     l->next_batch = l->batches; // no epoch yet: nothing to give
     if (c->collation) {
         l->collation = *c->collation;
-        return SR_OK;
+        return make_targets(l);
     }
     SrBatchPlan *plan = &l->collation.plan;
     SR_TRY(sr_pipeline_shape(c->pipeline, &plan->n_views, plan->h, plan->w));
-    return sr_batch_plan_list(plan, "data");
+    SR_TRY(sr_batch_plan_list(plan, "data"));
+    return make_targets(l);
 }
 
 // sr_loader_free copes with any half-made loader, so there is one way out.
@@ -429,7 +304,7 @@ void sr_loader_free(SrLoader *l) {
 }
 
 int64_t sr_loader_length(const SrLoader *l) {
-    return l->config.drop_last ? l->batches * l->config.batch : l->n;
+    return l->config.drop_last ? l->n / l->config.batch * l->config.batch : l->n;
 }
 
 int64_t sr_loader_samples(const SrLoader *l) { return l->n; }
@@ -437,6 +312,10 @@ int64_t sr_loader_samples(const SrLoader *l) { return l->n; }
 int64_t sr_loader_batches(const SrLoader *l) { return l->batches; }
 
 int sr_loader_targets(const SrLoader *l) { return l->n_targets; }
+
+int64_t sr_loader_in_set(const SrLoader *l, int64_t index) {
+    return l->subset ? l->subset[index] : index;
+}
 
 // ---- an epoch ----
 
@@ -456,7 +335,7 @@ SrStatus sr_loader_start(SrLoader *l, int64_t epoch, int64_t first) {
     l->next_batch = first;
     l->free_below = first + l->n_slots;
     l->next_item = first * l->config.batch;
-    l->end_item = sr_loader_length(l);
+    l->end_item = l->items;
     l->epoch_seen = l->epoch_bad = 0;
     l->failed = SR_OK;
     pthread_cond_broadcast(&l->work);
@@ -465,28 +344,29 @@ SrStatus sr_loader_start(SrLoader *l, int64_t epoch, int64_t first) {
 }
 
 // Counts the batch in; fails when too many of the epoch's images so far were bad.
-static SrStatus count_batch(SrLoader *l, const Slot *slot) {
-    l->seen += slot->batch.batch;
+static SrStatus count_batch(SrLoader *l, const SrLoaderSlot *slot) {
+    l->seen += slot->items;
     l->bad += slot->bad;
-    l->epoch_seen += slot->batch.batch;
+    l->epoch_seen += slot->items;
     l->epoch_bad += slot->bad;
     bool believed = l->epoch_seen >= EARLY_SEEN || l->next_batch + 1 == l->batches;
     if (!believed || (double)l->epoch_bad <= l->config.max_bad_share * (double)l->epoch_seen)
         return SR_OK;
     SR_FAIL(SR_ERR_RUN,
-            "%lld of %lld images could not be read, more than the share of %g that is tolerated; "
+            "%lld of %lld images could not be read, more than the share of %g that "
+            "MAX_BAD_IMAGE_SHARE tolerates; "
             "the first: %s",
             (long long)l->epoch_bad, (long long)l->epoch_seen, l->config.max_bad_share,
             l->n_listed ? l->listed[0] : "?");
 }
 
 // The slot may still hold an older batch that the caller has given back.
-static bool complete(const SrLoader *l, const Slot *slot) {
-    return slot->number == l->next_batch && slot->done == slot->batch.batch;
+static bool complete(const SrLoader *l, const SrLoaderSlot *slot) {
+    return slot->number == l->next_batch && slot->ready;
 }
 
 // With the lock held: until the batch is complete, by waiting or, without workers, by doing.
-static SrStatus wait_batch(SrLoader *l, const Slot *slot) {
+static SrStatus wait_batch(SrLoader *l, const SrLoaderSlot *slot) {
     while (l->failed == SR_OK && !complete(l, slot)) {
         if (!l->n_threads)
             do_item(l, l->pool[0]);
@@ -494,7 +374,7 @@ static SrStatus wait_batch(SrLoader *l, const Slot *slot) {
             pthread_cond_wait(&l->ready, &l->lock);
     }
     if (l->failed != SR_OK)
-        return sr_fail(l->failed, "%s", l->failure);
+        SR_FAIL(l->failed, "%s", l->failure);
     return count_batch(l, slot);
 }
 
@@ -505,7 +385,7 @@ SrStatus sr_loader_next(SrLoader *l, const SrBatch **batch, double *wait_s) {
     pthread_mutex_lock(&l->lock);
     if (l->next_batch < l->batches) {
         // The batch given out last goes back: its slot becomes the one furthest ahead.
-        Slot *slot = slot_of(l, l->next_batch);
+        SrLoaderSlot *slot = slot_of(l, l->next_batch);
         l->free_below = l->next_batch + l->n_slots;
         pthread_cond_broadcast(&l->work);
         status = wait_batch(l, slot);

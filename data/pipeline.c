@@ -6,6 +6,7 @@
 // (ImgPilMultiCropRandomApply) is 32 * (s + 1) + i.
 #include "data/pipeline.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,7 +40,9 @@ static const SrOption wrapper_keys[] = {
 };
 
 // Everything wrong with an entry is said here, with its line and its place in the list.
-static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *where, Stage *stage) {
+// problems: wrong keys are kept there, all of them; NULL: the first is the error.
+static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *where, Stage *stage,
+                            SrProblems *problems) {
     const SrYaml *name = sr_yaml_find(entry, "name");
     if (!name || name->type != SR_YAML_STRING)
         SR_FAIL(SR_ERR_CONFIG, "%s: %s: a transform is a map with a `name`, this is %s",
@@ -56,7 +59,11 @@ static SrStatus stage_parse(SrArena *arena, const SrYaml *entry, const char *whe
         sr_yaml_remove(options, key->name);
     static const SrOption none[] = {SR_OPTION_END};
     const SrTransform *t = stage->transform;
-    SR_TRY(sr_options_parse(t->options ? t->options : none, options, where, arena, stage->params));
+    int known = problems ? problems->n : 0;
+    SR_TRY(sr_options_parse_all(t->options ? t->options : none, options, where, arena,
+                                stage->params, problems));
+    if (problems && problems->n > known)
+        return SR_OK; // what wrong keys imply is not worth a line
     if (t->prepare)
         SR_TRY(t->prepare(stage->params, where, stage->stage, arena));
     status = t->check ? t->check(stage->params) : SR_OK;
@@ -96,7 +103,7 @@ static SrStatus stages_parse(SrPipeline *p, const SrYaml *list, const char *wher
                             name && name->text ? name->text : "");
         if (!place)
             SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
-        SR_TRY(stage_parse(arena, list->items[p->n], place, stage));
+        SR_TRY(stage_parse(arena, list->items[p->n], place, stage, NULL));
     }
     stages_join(p);
     return SR_OK;
@@ -152,6 +159,30 @@ static SrStatus report(const SrYaml *list, const char *where, int depth, SrArena
 
 SrStatus sr_pipeline_report_ignored(const SrYaml *transforms, const char *where, SrArena *arena) {
     return report(transforms, where, 0, arena);
+}
+
+// An inner list first: what is wrong in it is its transform's error too, and the same line is kept once.
+static SrStatus check(const SrYaml *list, const char *where, int depth, SrArena *arena,
+                      SrProblems *problems) {
+    for (int i = 0; list && list->type == SR_YAML_LIST && i < list->n && depth < 4; i++) {
+        const SrYaml *entry = list->items[i], *name = sr_yaml_find(entry, "name");
+        const SrTransform *t = NULL;
+        Stage stage = {.stage = (uint32_t)i};
+        if (!name || !name->text || sr_transform_find(name->text, &t) != SR_OK)
+            continue;
+        const char *place = sr_arena_printf(arena, "%s[%d].%s", where, i, t->name);
+        const char *inside = sr_arena_printf(arena, "%s.transforms", place ? place : "");
+        if (!place || !inside)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+        SR_TRY(check(sr_yaml_find(entry, "transforms"), inside, depth + 1, arena, problems));
+        SR_TRY(sr_problems_keep(problems, stage_parse(arena, entry, place, &stage, problems)));
+    }
+    return SR_OK;
+}
+
+SrStatus sr_pipeline_check(const SrYaml *transforms, const char *where, SrArena *arena,
+                           SrProblems *problems) {
+    return check(transforms, where, 0, arena, problems);
 }
 
 // Inner pipelines live in the outer one's arena and go with it.
@@ -219,12 +250,45 @@ SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[
     return SR_OK;
 }
 
+// Sizes are the last ones: nothing behind a transform that announces may change its views.
+SrStatus sr_pipeline_extras(const SrPipeline *pipeline, SrExtras *out) {
+    int n, h[64], w[64];
+    out->n = 0;
+    SR_TRY(sr_pipeline_shape(pipeline, &n, h, w));
+    for (int i = 0; i < pipeline->n; i++) {
+        const SrTransform *t = pipeline->stage[i].transform;
+        SrStatus status = t->extras ? t->extras(pipeline->stage[i].params, n, h, w, out) : SR_OK;
+        if (status != SR_OK)
+            return sr_fail_prefix(status, "%s[%d].%s", pipeline->where, i, t->name);
+        if (out->n > 0 && !t->extras && t->shape)
+            SR_FAIL(
+                SR_ERR_CONFIG,
+                "%s[%d].%s changes the views that a transform before it made a '%s' of: it must "
+                "stand before that one",
+                pipeline->where, i, t->name, out->v[0].name);
+    }
+    return SR_OK;
+}
+
+void *sr_transform_extra(const SrTransformContext *ctx, const char *name, int view) {
+    int i = ctx->extras ? sr_extras_find(ctx->extras, name, view) : -1;
+    return i < 0 ? NULL : ctx->extra[i];
+}
+
 int sr_pipeline_classes(const SrPipeline *pipeline) {
     int classes = 0; // the last label stays
     for (int i = 0; i < pipeline->n; i++)
         if (pipeline->stage[i].transform->classes)
             classes = pipeline->stage[i].transform->classes(pipeline->stage[i].params);
     return classes;
+}
+
+int sr_pipeline_targets(const SrPipeline *pipeline) {
+    int targets = 0;
+    for (int i = 0; i < pipeline->n; i++)
+        if (pipeline->stage[i].transform->targets)
+            targets = pipeline->stage[i].transform->targets(pipeline->stage[i].params);
+    return targets;
 }
 
 bool sr_pipeline_is_fixed(const SrPipeline *pipeline) {
@@ -243,6 +307,18 @@ SrStatus sr__view_fits(const SrViews *views, int v) {
             "the transforms make %d x %d of it, not %d x %d: where images are not square, "
             "TRANSFORMS need CenterCrop or Resize with [height, width]",
             image->H, image->W, views->h[v], views->w[v]);
+}
+
+void sr__tell(const SrTransformContext *ctx, int v, const char *fmt, ...) {
+    char line[128];
+    va_list args;
+    if (!ctx->told)
+        return;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    sr_text_add(&ctx->told[v], ctx->told[v].len ? "; " : "");
+    sr_text_add(&ctx->told[v], line);
 }
 
 static bool is_last(const SrPipeline *pipeline, int i) {

@@ -18,6 +18,9 @@ static inline SrRng sr__stage_rng(const SrTransformContext *ctx, int v, uint32_t
     return sr_rng(ctx->seed, SR_RNG_TRANSFORM, (uint64_t)ctx->epoch, (uint64_t)ctx->sample,
                   (uint32_t)v, stage);
 }
+// Adds to what view v is told to have drawn, as in "hue +0.05".  The draws themselves must not depend on being asked.
+void sr__tell(const SrTransformContext *ctx, int v, const char *fmt, ...) SR_PRINTF(3, 4);
+
 static inline SrRng sr__transform_rng(const SrTransformContext *ctx, int v) {
     return sr__stage_rng(ctx, v, ctx->stage);
 }

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-typedef enum { SR_IMAGE_PNG, SR_IMAGE_JPEG, SR_IMAGE_WEBP } SrImageFormat;
+typedef enum { SR_IMAGE_PNG, SR_IMAGE_JPEG, SR_IMAGE_WEBP, SR_IMAGE_FORMATS } SrImageFormat;
 
 typedef struct {
     SrImageFormat format;

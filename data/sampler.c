@@ -148,3 +148,14 @@ void sr__sampler_order(uint64_t seed, int64_t epoch, bool shuffle, uint32_t *ord
     for (int64_t i = 0; i < n; i++)
         order[i] = (uint32_t)i;
 }
+
+int64_t sr_share_batch(SrShare s, int64_t k) {
+    return s.of > 0 ? k / s.count * s.of + s.first + k % s.count : k;
+}
+
+int64_t sr_share_count(SrShare s, int64_t batches) {
+    if (s.of <= 0)
+        return batches;
+    int64_t rest = batches % s.of - s.first;
+    return batches / s.of * s.count + SR_MAX(0, SR_MIN(rest, s.count));
+}

@@ -10,4 +10,8 @@ SrStatus sr__sampler_subset(const SrLoaderConfig *config, uint32_t **subset, int
 // The order of one epoch, a function of (seed, epoch) alone: order (n).
 void sr__sampler_order(uint64_t seed, int64_t epoch, bool shuffle, uint32_t *order, int64_t n);
 
+// Number, among all batches, of a share's own k-th; and how many of `batches` are its own.
+int64_t sr_share_batch(SrShare share, int64_t k);
+int64_t sr_share_count(SrShare share, int64_t batches);
+
 #endif

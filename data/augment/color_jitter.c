@@ -47,6 +47,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
     for (int v = 0; v < views->n; v++) {
         SrRng rng = sr__transform_rng(ctx, v);
         SrJitter jitter = sr__jitter_draw(&rng, &p->ranges);
+        sr__jitter_tell(ctx, v, &jitter, false);
         sr__jitter_apply(&jitter, false, &views->view[v]);
     }
     return SR_OK;

@@ -32,13 +32,18 @@ static int reduction(const SrCrop *crops, int n) {
 
 SrStatus sr__crop_all(const SrCropStyle *style, const SrTransformContext *ctx, SrImage src,
                       const SrCrop *crops, int first, int n, SrImage *out) {
-    int full = src.W, reduce = ctx->fast ? reduction(crops, n) : 1;
+    int full = src.W, full_h = src.H, reduce = ctx->fast ? reduction(crops, n) : 1;
     SR_TRY(sr_image_finish(&src, reduce, ctx->pool));
     double part = src.W == full ? 1 : 1.0 / reduce; // sides are rounded up, the scale is not
     for (int i = 0; i < n; i++) {
         SrBox b = crops[i].box;
         SrArea area = {b.top * part, b.left * part, b.h * part, b.w * part};
         bool flip = style->flip && sr__flip_drawn(style->flip, ctx, first + i, style->flip_stage);
+        int percent = (int)(100 * ((double)b.h * b.w) / ((double)full * full_h) + 0.5);
+        sr__tell(ctx, first + i, "crop %d %% of the area, %d x %d at %d, %d", percent, b.w, b.h,
+                 b.left, b.top);
+        if (flip)
+            sr__tell(ctx, first + i, "mirrored");
         SrResample how = {.h = crops[i].h,
                           .w = crops[i].w,
                           .filter = style->filter,

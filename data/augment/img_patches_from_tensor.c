@@ -46,6 +46,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
         SrRng rng = sr__transform_rng(ctx, i);
         uint32_t places = (uint32_t)SR_MAX(grid.jitter, 1);
         int dx = (int)sr_rng_below(&rng, places), dy = (int)sr_rng_below(&rng, places);
+        sr__tell(ctx, i, "cell %d, shifted by %d, %d", i, dx, dy);
         SR_TRY(sr__patch_cut(&image, &grid, i, dx, dy, ctx->pool, &views->view[i]));
     }
     return SR_OK;

@@ -34,6 +34,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
         SrJitter jitter;
         if (jittered)
             jitter = sr__jitter_draw(&rng, &ranges);
+        sr__jitter_tell(ctx, v, jittered ? &jitter : NULL, gray);
         sr__jitter_apply(jittered ? &jitter : NULL, gray, &views->view[v]);
     }
     return SR_OK;

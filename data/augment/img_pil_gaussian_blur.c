@@ -31,9 +31,11 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
     const Params *p = params;
     for (int v = 0; v < views->n; v++) {
         SrRng rng = sr__transform_rng(ctx, v);
-        if (sr_rng_uniform(&rng) < p->p)
-            SR_TRY(sr_pixel_blur(&views->view[v], sr_rng_range(&rng, p->radius_min, p->radius_max),
-                                 ctx->pool));
+        if (sr_rng_uniform(&rng) >= p->p)
+            continue;
+        double radius = sr_rng_range(&rng, p->radius_min, p->radius_max);
+        sr__tell(ctx, v, "blur %.2f", radius);
+        SR_TRY(sr_pixel_blur(&views->view[v], radius, ctx->pool));
     }
     return SR_OK;
 }

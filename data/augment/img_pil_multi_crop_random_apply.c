@@ -49,6 +49,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
         // one number.
         SrTransformContext inside = *ctx;
         inside.sample = ctx->sample * 64 + v;
+        inside.told = ctx->told ? ctx->told + v : NULL;
         SrViews one = {.n = 1, .view = {views->view[v]}};
         SR_TRY(sr_pipeline_apply(p->inner, &inside, &one));
         views->view[v] = one.view[0];

@@ -26,6 +26,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
         if (sr_rng_uniform(&rng) >= p->p)
             continue;
         SrJitter jitter = sr__jitter_draw(&rng, &ranges);
+        sr__jitter_tell(ctx, v, &jitter, false);
         sr__jitter_apply(&jitter, false, &views->view[v]);
     }
     return SR_OK;

@@ -24,9 +24,13 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
         SrRng rng = sr__transform_rng(ctx, v);
         if (sr_rng_uniform(&rng) >= p->p)
             continue;
-        sr_pixel_posterize(image, 4 + (int)sr_rng_below(&rng, 5));
-        SR_TRY(sr_pixel_sharpness(image, sr_rng_range(&rng, 0.1, 1.9), ctx->pool));
-        sr_pixel_solarize(image, (int)sr_rng_below(&rng, 257));
+        int bits = 4 + (int)sr_rng_below(&rng, 5);
+        double sharpness = sr_rng_range(&rng, 0.1, 1.9);
+        int threshold = (int)sr_rng_below(&rng, 257);
+        sr__tell(ctx, v, "%d bits; sharpness x %.2f; inverted from %d", bits, sharpness, threshold);
+        sr_pixel_posterize(image, bits);
+        SR_TRY(sr_pixel_sharpness(image, sharpness, ctx->pool));
+        sr_pixel_solarize(image, threshold);
         sr_pixel_autocontrast(image);
     }
     return SR_OK;

@@ -23,9 +23,11 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
     const Params *p = params;
     for (int v = 0; v < views->n; v++) {
         SrRng rng = sr__transform_rng(ctx, v);
-        if (sr_rng_uniform(&rng) < p->p)
-            sr_pixel_solarize(&views->view[v],
-                              p->threshold >= 0 ? p->threshold : (int)sr_rng_below(&rng, 257));
+        if (sr_rng_uniform(&rng) >= p->p)
+            continue;
+        int threshold = p->threshold >= 0 ? p->threshold : (int)sr_rng_below(&rng, 257);
+        sr__tell(ctx, v, "inverted from %d", threshold);
+        sr_pixel_solarize(&views->view[v], threshold);
     }
     return SR_OK;
 }

@@ -50,9 +50,10 @@ static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
 }
 
 static SrStatus crop(SrRng *rng, const SrImage *src, const double scale[2], int size,
-                     SrImagePool *pool, SrImage *out) {
+                     SrImagePool *pool, SrBox *where, SrImage *out) {
     static const double ratio[2] = {3.0 / 4, 4.0 / 3};
     SrBox box = sr_pixel_draw_box(rng, src->H, src->W, scale, ratio);
+    *where = box;
     return sr_pixel_resize(src, box, size, size, SR_FILTER_BILINEAR, pool, out);
 }
 
@@ -62,14 +63,18 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
     SrImage src = views->view[0], whole;
     SrPatchGrid grid;
     uint32_t order[64];
+    SrBox box;
     SR_TRY(grid_of(p, &grid));
-    SR_TRY(crop(&rng, &src, p->image_scale.v, p->image_size, ctx->pool, &views->view[0]));
-    SR_TRY(crop(&rng, &src, p->patches_scale.v, p->patches_size, ctx->pool, &whole));
+    SR_TRY(crop(&rng, &src, p->image_scale.v, p->image_size, ctx->pool, &box, &views->view[0]));
+    sr__tell(ctx, 0, "crop %d x %d at %d, %d", box.w, box.h, box.left, box.top);
+    SR_TRY(crop(&rng, &src, p->patches_scale.v, p->patches_size, ctx->pool, &box, &whole));
     sr_rng_permutation(&rng, order, (uint32_t)grid.n);
     views->n = 1 + grid.n;
     for (int i = 0; i < grid.n; i++) {
         uint32_t places = (uint32_t)grid.jitter + 1;
         int dx = (int)sr_rng_below(&rng, places), dy = (int)sr_rng_below(&rng, places);
+        sr__tell(ctx, 1 + i, "patch %u of %d x %d at %d, %d; shifted by %d, %d", order[i], box.w,
+                 box.h, box.left, box.top, dx, dy);
         SR_TRY(sr__patch_cut(&whole, &grid, (int)order[i], dx, dy, ctx->pool, &views->view[1 + i]));
     }
     return SR_OK;

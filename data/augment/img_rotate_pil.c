@@ -21,8 +21,11 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
     // One class for the whole sample: it has one label.
     SrRng rng = sr__transform_rng(ctx, 0);
     int class = (int)sr_rng_below(&rng, (uint32_t)p->num_angles);
-    for (int v = 0; v < views->n; v++)
-        SR_TRY(sr_pixel_rotate(&views->view[v], class * 360.0 / p->num_angles, ctx->pool));
+    double angle = class * 360.0 / p->num_angles;
+    for (int v = 0; v < views->n; v++) {
+        sr__tell(ctx, v, "turned by %g degrees", angle);
+        SR_TRY(sr_pixel_rotate(&views->view[v], angle, ctx->pool));
+    }
     if (ctx->label)
         *ctx->label = class;
     return SR_OK;

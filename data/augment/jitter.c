@@ -3,6 +3,7 @@
 #include "data/augment/jitter.h"
 
 #include "base/compiler.h"
+#include "data/pipeline.h"
 
 // Factors below 0 would invert; torchvision cuts them off at 0.
 SrJitterRanges sr__jitter_ranges(double brightness, double contrast, double saturation,
@@ -26,6 +27,18 @@ SrJitter sr__jitter_draw(SrRng *rng, const SrJitterRanges *ranges) {
         jitter.factor[i] = sr_rng_range(rng, range[0], range[1]);
     }
     return jitter;
+}
+
+void sr__jitter_tell(const SrTransformContext *ctx, int v, const SrJitter *jitter, bool gray) {
+    static const char *const names[] = {"brightness", "contrast", "saturation", "hue"};
+    for (int i = 0; jitter && i < 4; i++) {
+        int kind = jitter->order[i];
+        if (jitter->used[kind])
+            sr__tell(ctx, v, kind == SR_COLOR_HUE ? "%s %+.2f" : "%s x %.2f", names[kind],
+                     jitter->factor[kind]);
+    }
+    if (gray)
+        sr__tell(ctx, v, "grey");
 }
 
 // A factor drawn as exactly 1 is skipped by the pixel function; a hue shift of 0 is not, because

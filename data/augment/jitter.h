@@ -21,6 +21,8 @@ typedef struct {
 SrJitterRanges sr__jitter_ranges(double brightness, double contrast, double saturation, double hue);
 SrJitter sr__jitter_draw(SrRng *rng, const SrJitterRanges *ranges);
 // jitter NULL: none; gray: the luma of the result in all channels.
+// In words, to what view v of ctx is told to have drawn; jitter NULL: grey alone.
+void sr__jitter_tell(const SrTransformContext *ctx, int v, const SrJitter *jitter, bool gray);
 void sr__jitter_apply(const SrJitter *jitter, bool gray, SrImage *image);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/npy.h"
 #include "base/rng.h"
-#include "data/npy.h"
 
 enum { MOST_NUMBERS = 64, CANDIDATES = 256, SEED = 1603 };
 
@@ -81,7 +81,7 @@ SrStatus sr__permutations_make(int count, int n, SrArena *arena, SrPermutations 
 static SrStatus check_row(const char *path, const SrNpy *npy, int r, int first, uint8_t *row) {
     bool seen[MOST_NUMBERS] = {false};
     for (int i = 0; i < npy->columns; i++) {
-        int64_t v = sr__npy_integer(npy, (int64_t)r * npy->columns + i) - first;
+        int64_t v = sr_npy_integer(npy, (int64_t)r * npy->columns + i) - first;
         if (v < 0 || v >= npy->columns || seen[v])
             SR_FAIL(SR_ERR_CONFIG, "%s: row %d is not a permutation of %lld numbers", path, r,
                     (long long)npy->columns);
@@ -93,11 +93,11 @@ static SrStatus check_row(const char *path, const SrNpy *npy, int r, int first, 
 
 static SrStatus read_rows(const char *path, const SrNpy *npy, SrArena *arena, SrPermutations *out) {
     int64_t least = INT64_MAX;
-    if (npy->kind == 'U' || npy->kind == 'S' || npy->n < 1 || npy->n > 1 << 20 ||
-        npy->columns < 2 || npy->columns > MOST_NUMBERS)
+    if (sr_npy_has_strings(npy) || npy->n < 1 || npy->n > 1 << 20 || npy->columns < 2 ||
+        npy->columns > MOST_NUMBERS)
         SR_FAIL(SR_ERR_CONFIG, "%s: expected a table of integers, a permutation a row", path);
     for (int64_t i = 0; i < npy->n * npy->columns; i++)
-        least = SR_MIN(least, sr__npy_integer(npy, i));
+        least = SR_MIN(least, sr_npy_integer(npy, i));
     SR_TRY(allocate((int)npy->n, (int)npy->columns, arena, out));
     for (int r = 0; r < out->count; r++)
         SR_TRY(check_row(path, npy, r, least == 1 ? 1 : 0, out->rows + (int64_t)r * out->n));
@@ -106,8 +106,8 @@ static SrStatus read_rows(const char *path, const SrNpy *npy, SrArena *arena, Sr
 
 SrStatus sr__permutations_load(const char *path, SrArena *arena, SrPermutations *out) {
     SrNpy npy;
-    SR_TRY(sr__npy_open(path, &npy));
+    SR_TRY(sr_npy_open(path, &npy));
     SrStatus status = read_rows(path, &npy, arena, out);
-    sr__npy_close(&npy);
+    sr_npy_close(&npy);
     return status;
 }

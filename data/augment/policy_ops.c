@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "data/pipeline.h"
 
 #define FILL 128 // VISSL's grey for what comes from outside
 
@@ -135,4 +136,15 @@ bool sr__policy_draw(SrRng *rng, const SrPolicyOp *op, double p, double magnitud
     SrFilter filter = sr_rng_below(rng, 2) ? SR_FILTER_BICUBIC : SR_FILTER_BILINEAR;
     *out = (SrPolicyStep){op, SR_MAX(0.0, SR_MIN(10.0, drawn)), negate, filter};
     return done;
+}
+
+const char *sr__policy_name(const SrPolicyStep *step) { return step->op->name; }
+
+SrStatus sr__policy_views(const void *params, const SrTransformContext *ctx, SrViews *views,
+                          SrPolicyAugment augment) {
+    for (int v = 0; v < views->n; v++) {
+        SrRng rng = sr__transform_rng(ctx, v);
+        SR_TRY(augment(params, ctx, v, &rng, &views->view[v]));
+    }
+    return SR_OK;
 }

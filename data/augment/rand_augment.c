@@ -55,7 +55,9 @@ static int draw_weighted(SrRng *rng, bool taken[OPS]) {
     return last;
 }
 
-static SrStatus augment(const Params *p, SrRng *rng, SrImage *image, SrImagePool *pool) {
+static SrStatus augment(const void *params, const SrTransformContext *ctx, int v, SrRng *rng,
+                        SrImage *image) {
+    const Params *p = params;
     bool taken[OPS] = {false};
     int layer[OPS];
     for (int i = 0; i < p->num_layers; i++)
@@ -63,18 +65,16 @@ static SrStatus augment(const Params *p, SrRng *rng, SrImage *image, SrImagePool
     for (int i = 0; i < p->num_layers; i++) {
         SrPolicyStep step;
         const SrPolicyOp *op = sr__policy_op(names[p->increasing_severity][layer[i]]);
-        if (sr__policy_draw(rng, op, 0.5, p->magnitude, p->magnitude_std, &step))
-            SR_TRY(sr__policy_apply(&step, image, pool));
+        if (sr__policy_draw(rng, op, 0.5, p->magnitude, p->magnitude_std, &step)) {
+            sr__tell(ctx, v, "%s %.2f", sr__policy_name(&step), sr__policy_argument(&step));
+            SR_TRY(sr__policy_apply(&step, image, ctx->pool));
+        }
     }
     return SR_OK;
 }
 
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
-    for (int v = 0; v < views->n; v++) {
-        SrRng rng = sr__transform_rng(ctx, v);
-        SR_TRY(augment(params, &rng, &views->view[v], ctx->pool));
-    }
-    return SR_OK;
+    return sr__policy_views(params, ctx, views, augment);
 }
 
 const SrTransform sr_transform_rand_augment = {

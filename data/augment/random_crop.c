@@ -53,6 +53,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
         SrImage src = views->view[v];
         SrRng rng = sr__transform_rng(ctx, v);
         int top = draw(&rng, src.H, h, p->padding), left = draw(&rng, src.W, w, p->padding);
+        sr__tell(ctx, v, "cut %d x %d at %d, %d", w, h, left, top);
         SR_TRY(sr_pixel_crop(&src, (SrBox){top, left, h, w}, ctx->pool, &views->view[v]));
     }
     return SR_OK;

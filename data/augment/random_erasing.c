@@ -89,8 +89,10 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
         SrImage *image = &views->view[v];
         SrBox box;
         if (sr_rng_uniform(&rng) < p->p &&
-            sr__erasing_draw(&rng, image->H, image->W, p->scale.v, p->ratio.v, &box))
+            sr__erasing_draw(&rng, image->H, image->W, p->scale.v, p->ratio.v, &box)) {
+            sr__tell(ctx, v, "erased %d x %d at %d, %d", box.w, box.h, box.left, box.top);
             sr__erasing_apply(image, box, p->level, p->noise ? &rng : NULL);
+        }
     }
     return SR_OK;
 }

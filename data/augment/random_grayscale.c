@@ -19,8 +19,10 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
     const Params *p = params;
     for (int v = 0; v < views->n; v++) {
         SrRng rng = sr__transform_rng(ctx, v);
-        if (sr_rng_uniform(&rng) < p->p)
+        if (sr_rng_uniform(&rng) < p->p) {
+            sr__tell(ctx, v, "grey");
             sr_pixel_grayscale(&views->view[v]);
+        }
     }
     return SR_OK;
 }

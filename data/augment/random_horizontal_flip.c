@@ -12,8 +12,10 @@ static const SrOption options[] = {
 // One coin a view.
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     for (int v = 0; v < views->n; v++)
-        if (sr__flip_drawn(params, ctx, v, ctx->stage))
+        if (sr__flip_drawn(params, ctx, v, ctx->stage)) {
+            sr__tell(ctx, v, "mirrored");
             sr_pixel_flip(&views->view[v]);
+        }
     return SR_OK;
 }
 

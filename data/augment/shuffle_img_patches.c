@@ -72,8 +72,11 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
     int row = (int)sr_rng_below(&rng, (uint32_t)p->table.count);
     SrImage from[64];
     memcpy(from, views->view, (size_t)views->n * sizeof *from);
-    for (int v = 0; v < views->n; v++)
-        views->view[v] = from[p->table.rows[(int64_t)row * p->table.n + v]];
+    for (int v = 0; v < views->n; v++) {
+        int place = p->table.rows[(int64_t)row * p->table.n + v];
+        sr__tell(ctx, v, "patch %d", place);
+        views->view[v] = from[place];
+    }
     if (ctx->label)
         *ctx->label = row;
     return SR_OK;

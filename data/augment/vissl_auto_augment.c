@@ -88,24 +88,24 @@ static const char *op_name(const Params *p, const char *name) {
     return growing && strncmp(name, "Posterize", 9) == 0 ? "PosterizeIncreasing" : name;
 }
 
-static SrStatus augment(const Params *p, SrRng *rng, SrImage *image, SrImagePool *pool) {
+static SrStatus augment(const void *params, const SrTransformContext *ctx, int v, SrRng *rng,
+                        SrImage *image) {
+    const Params *p = params;
     const Pair *pair = &(p->policy_name < 2 ? v0 : original)[sr_rng_below(rng, PAIRS)];
     for (int i = 0; i < 2; i++) {
         const Entry *e = &pair->entry[i];
         SrPolicyStep step;
         const SrPolicyOp *op = sr__policy_op(op_name(p, e->op));
-        if (sr__policy_draw(rng, op, e->p, e->magnitude, p->magnitude_std, &step))
-            SR_TRY(sr__policy_apply(&step, image, pool));
+        if (sr__policy_draw(rng, op, e->p, e->magnitude, p->magnitude_std, &step)) {
+            sr__tell(ctx, v, "%s %.2f", sr__policy_name(&step), sr__policy_argument(&step));
+            SR_TRY(sr__policy_apply(&step, image, ctx->pool));
+        }
     }
     return SR_OK;
 }
 
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
-    for (int v = 0; v < views->n; v++) {
-        SrRng rng = sr__transform_rng(ctx, v);
-        SR_TRY(augment(params, &rng, &views->view[v], ctx->pool));
-    }
-    return SR_OK;
+    return sr__policy_views(params, ctx, views, augment);
 }
 
 const SrTransform sr_transform_vissl_auto_augment = {

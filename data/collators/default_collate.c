@@ -12,4 +12,6 @@ const SrCollator sr_collator_default_collate = {
     .name = "default_collate",
     .help = "One view an image: a tensor (N, ...) and N labels.",
     .plan = plan,
+    .examples = &(SrCollatorExample){.sizes = {8}, .masks = true},
+    .n_examples = 1,
 };

@@ -14,4 +14,6 @@ const SrCollator sr_collator_moco_collator = {
     .name = "moco_collator",
     .help = "Two views an image: one for the query encoder, one for the momentum encoder.",
     .plan = plan,
+    .examples = &(SrCollatorExample){.sizes = {8, 6}, .masks = true},
+    .n_examples = 1,
 };

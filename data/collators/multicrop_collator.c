@@ -17,4 +17,6 @@ const SrCollator sr_collator_multicrop_collator = {
     .help = "A list of tensors, one a view, each with that view of all images.",
     .options = options,
     .plan = plan,
+    .examples = &(SrCollatorExample){.sizes = {8, 8, 4}, .masks = true},
+    .n_examples = 1,
 };

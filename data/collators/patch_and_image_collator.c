@@ -15,4 +15,6 @@ const SrCollator sr_collator_patch_and_image_collator = {
     .name = "patch_and_image_collator",
     .help = "A crop of each image as `images`, its patches (N T, ...) as `patches`.",
     .plan = plan,
+    .examples = &(SrCollatorExample){.sizes = {8, 4, 4}},
+    .n_examples = 1,
 };

@@ -11,4 +11,6 @@ const SrCollator sr_collator_siamese_collator = {
     .name = "siamese_collator",
     .help = "One tensor (N T, ...): the T views of image 0, then those of image 1; N labels.",
     .plan = plan,
+    .examples = &(SrCollatorExample){.sizes = {4, 4, 4}},
+    .n_examples = 1,
 };

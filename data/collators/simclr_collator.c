@@ -17,4 +17,6 @@ const SrCollator sr_collator_simclr_collator = {
     .name = "simclr_collator",
     .help = "All views of one size in one tensor, first view of all images first.",
     .plan = plan,
+    .examples = &(SrCollatorExample){.sizes = {8, 8}, .masks = true},
+    .n_examples = 1,
 };

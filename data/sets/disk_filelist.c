@@ -12,8 +12,8 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/npy.h"
 #include "base/text.h"
-#include "data/npy.h"
 #include "data/sets/class_names.h"
 #include "data/sets/source.h"
 
@@ -57,7 +57,7 @@ static SrStatus split_lines(const char *text, size_t bytes, SrStringList *lines)
 // A .npy stays mapped and costs no memory however long; text is copied once.
 static SrStatus list_open(const char *path, List *list) {
     if (sr_text_ends(path, ".npy")) {
-        SR_TRY(sr__npy_open(path, &list->npy));
+        SR_TRY(sr_npy_open(path, &list->npy));
         list->n = list->npy.n;
         return SR_OK;
     }
@@ -71,20 +71,20 @@ static SrStatus list_open(const char *path, List *list) {
 }
 
 static void list_close(List *list) {
-    sr__npy_close(&list->npy);
+    sr_npy_close(&list->npy);
     sr__string_list_deinit(&list->lines);
 }
 
 // Bytes that entry i needs, with its NUL.
 static size_t list_room(const List *list, int64_t i) {
-    return list->npy.map ? sr__npy_string_room(&list->npy)
+    return list->npy.map ? sr_npy_string_room(&list->npy)
                          : strlen(sr__string_list_get(&list->lines, i)) + 1;
 }
 
 // Entry i as UTF-8 with its NUL; returns its length.
 static size_t list_string(const List *list, int64_t i, char *out, size_t room) {
     if (list->npy.map)
-        return sr__npy_string(&list->npy, i, out, room);
+        return sr_npy_string(&list->npy, i, out, room);
     size_t len = SR_MIN(strlen(sr__string_list_get(&list->lines, i)), room - 1);
     memcpy(out, sr__string_list_get(&list->lines, i), len);
     out[len] = 0;
@@ -103,10 +103,10 @@ static bool parse_integer(const char *s, int64_t *out) {
 
 // Text labels are numbers if every line is one.
 static bool labels_from_integers(Set *set, const List *list) {
-    bool numbers = list->npy.map && list->npy.kind != 'U' && list->npy.kind != 'S';
+    bool numbers = list->npy.map && !sr_npy_has_strings(&list->npy);
     for (int64_t i = 0; i < list->n; i++) {
         if (numbers)
-            set->labels[i] = sr__npy_integer(&list->npy, i);
+            set->labels[i] = sr_npy_integer(&list->npy, i);
         else if (list->npy.map ||
                  !parse_integer(sr__string_list_get(&list->lines, i), &set->labels[i]))
             return false;
@@ -136,7 +136,7 @@ static SrStatus labels_from_names(Set *set, const List *list) {
 
 // A matrix of 1, 0, -1: VISSL's multi-label files.
 static SrStatus targets_fill(Set *set, const SrDatasetConfig *config, const SrNpy *npy) {
-    bool numbers = npy->kind != 'U' && npy->kind != 'S';
+    bool numbers = !sr_npy_has_strings(npy);
     if (npy->columns < 1 || npy->columns > MAX_CLASSES)
         SR_FAIL(SR_ERR_CONFIG, "DATA.%s.LABEL_PATHS: %s has %lld columns, expected one a class",
                 config->split, config->label_path, (long long)npy->columns);
@@ -146,7 +146,7 @@ static SrStatus targets_fill(Set *set, const SrDatasetConfig *config, const SrNp
                 (long long)npy->columns);
     set->n_classes = (int)npy->columns;
     for (int64_t i = 0; i < npy->n * npy->columns; i++) {
-        int64_t v = numbers && sr__npy_is_whole(npy, i) ? sr__npy_integer(npy, i) : 2;
+        int64_t v = numbers && sr_npy_is_whole(npy, i) ? sr_npy_integer(npy, i) : 2;
         if (v < -1 || v > 1)
             SR_FAIL(SR_ERR_CONFIG,
                     "DATA.%s.LABEL_PATHS: %s, row %lld, column %lld: a matrix of labels has a "
@@ -266,7 +266,7 @@ static SrStatus set_fill(Set *set, const SrDatasetConfig *config) {
     if (status != SR_OK)
         return sr_fail_prefix(status, "DATA.%s.DATA_PATHS", config->split);
     const SrNpy *npy = &set->paths.npy;
-    if (npy->map && ((npy->kind != 'U' && npy->kind != 'S') || npy->columns != 1))
+    if (npy->map && (!sr_npy_has_strings(npy) || npy->columns != 1))
         SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: %s holds numbers, expected a list of paths",
                 config->split, config->data_path);
     if (!set->paths.n)

@@ -21,14 +21,48 @@ static SrPipeline *pipeline(const char *yaml) {
     return out;
 }
 
-static SrViews run(const SrPipeline *p, SrImagePool *pool, const SrImage *start, int64_t sample,
-                   int64_t *label) {
+static SrViews run_with(const SrPipeline *p, SrImagePool *pool, const SrImage *start,
+                        int64_t sample, int64_t *label, const SrExtras *extras, void **extra) {
     SrViews views = {.n = 1};
-    SrTransformContext ctx = {
-        .seed = 5, .epoch = 2, .sample = sample, .pool = pool, .label = label};
+    SrTransformContext ctx = {.seed = 5,
+                              .epoch = 2,
+                              .sample = sample,
+                              .pool = pool,
+                              .label = label,
+                              .extras = extras,
+                              .extra = extra};
     CHECK_OK(sr_pixel_copy(start, pool, &views.view[0]));
     CHECK_OK(sr_pipeline_apply(p, &ctx, &views));
     return views;
+}
+
+static SrViews run(const SrPipeline *p, SrImagePool *pool, const SrImage *start, int64_t sample,
+                   int64_t *label) {
+    return run_with(p, pool, start, sample, label, NULL, NULL);
+}
+
+// The tensors that a pipeline makes of an image beside its views, in memory of the pool.
+typedef struct {
+    SrExtras named;
+    void *data[SR_MAX_EXTRAS];
+} Extras;
+
+static void take_extras(const SrPipeline *p, SrImagePool *pool, Extras *out) {
+    out->named.n = 0;
+    if (sr_pipeline_extras(p, &out->named) != SR_OK) // no ToTensor: bytes have none
+        out->named.n = 0;
+    for (int i = 0; i < out->named.n; i++) {
+        size_t bytes = sr_batch_extra_bytes(&out->named.v[i]);
+        out->data[i] = sr_image_pool_take(pool, bytes);
+        memset(out->data[i], 0x5a, bytes);
+    }
+}
+
+static bool equal_extras(const Extras *a, const Extras *b) {
+    for (int i = 0; i < a->named.n; i++)
+        if (memcmp(a->data[i], b->data[i], sr_batch_extra_bytes(&a->named.v[i])) != 0)
+            return false;
+    return true;
 }
 
 static bool equal(const SrViews *a, const SrViews *b) {
@@ -59,12 +93,16 @@ static void check_contract(const SrTransform *t, SrImagePool *pool) {
     bool differs = false;
     for (int64_t sample = 0; sample < 8; sample++) {
         int64_t label[2] = {-7, -7};
-        SrViews a = run(p, pool, &start, sample, &label[0]),
-                b = run(p, pool, &start, sample, &label[1]);
-        CHECK(equal(&a, &b));
+        Extras x, y, z;
+        take_extras(p, pool, &x);
+        take_extras(p, pool, &y);
+        take_extras(p, pool, &z);
+        SrViews a = run_with(p, pool, &start, sample, &label[0], &x.named, x.data),
+                b = run_with(p, pool, &start, sample, &label[1], &y.named, y.data);
+        CHECK(equal(&a, &b) && equal_extras(&x, &y));
         CHECK_INT(label[0], label[1]);
-        SrViews other = run(p, pool, &start, sample + 100, NULL);
-        differs = differs || !equal(&a, &other);
+        SrViews other = run_with(p, pool, &start, sample + 100, NULL, &z.named, z.data);
+        differs = differs || !equal(&a, &other) || !equal_extras(&x, &z);
         CHECK(a.n >= 1 && a.n <= 64);
     }
     if (differs == t->fixed)

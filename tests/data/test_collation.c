@@ -7,10 +7,10 @@
 static SrArena arena;
 
 static SrStatus make(const char *name, int n, const int *sizes, SrCollation *out) {
-    int h[64] = {0}, w[64] = {0};
+    SrCollateViews views = {.n = n};
     for (int v = 0; v < n; v++)
-        h[v] = w[v] = sizes[v];
-    return sr_collation_new(name, NULL, "DATA.TRAIN", n, h, w, &arena, out);
+        views.h[v] = views.w[v] = sizes[v];
+    return sr_collation_new(name, NULL, "DATA.TRAIN", &views, &arena, out);
 }
 
 static void test_registry(void **state) {
@@ -20,7 +20,7 @@ static void test_registry(void **state) {
                 "multicrop_collator");
     for (int i = 0; (collator = sr_collator_at(i)); i++) {
         CHECK_OK(sr_collator_find(collator->name, &found));
-        CHECK(found == collator && collator->help && collator->plan);
+        CHECK(found == collator && collator->help && collator->plan && collator->n_examples > 0);
     }
 }
 
@@ -48,10 +48,10 @@ static void test_options(void **state) {
     (void)state;
     SrYaml *options;
     SrCollation c;
-    const int h[64] = {8, 8}, w[64] = {8, 8};
+    SrCollateViews views = {.n = 2, .h = {8, 8}, .w = {8, 8}};
     const char *text = "{num_classes: 3}";
     CHECK_OK(sr_yaml_parse(&arena, text, strlen(text), "test", &options));
-    CHECK_FAILS(sr_collation_new("moco_collator", options, "DATA.TRAIN", 2, h, w, &arena, &c),
+    CHECK_FAILS(sr_collation_new("moco_collator", options, "DATA.TRAIN", &views, &arena, &c),
                 SR_ERR_CONFIG, "num_classes");
     sr_arena_deinit(&arena);
 }

@@ -29,7 +29,7 @@ static SrStatus read_item(const void *opened, int64_t i, SrImagePool *pool, SrSa
     if (i % 4 == 3)
         usleep(300); // let other threads overtake
     if (set->every_bad && i % set->every_bad == 0)
-        return sr_fail(set->failure, "cannot open some.jpg: test");
+        SR_FAIL(set->failure, "cannot open some.jpg: test");
     SR_TRY(sr_image_new(pool, 12, 10, &out->image));
     memset(out->image.rgb, (int)i, 12 * 10 * 3);
     return SR_OK;
@@ -398,8 +398,37 @@ static void test_no_row_is_overrun(void **state) {
     sr_pipeline_free(p);
 }
 
+// Shares of two batches in six: together they show, batch for batch, what one loader shows; the last batch is a
+// smaller one of the second share.
+static void test_shares(void **state) {
+    (void)state;
+    enum { OF = 6, COUNT = 2 };
+    Set set = {.n = 75};
+    SrPipeline *p = pipeline();
+    uint64_t all[16], own[16];
+    SrLoader *loader;
+    SrLoaderConfig config = config_of(&set, p, 2);
+    CHECK_OK(sr_loader_new(&config, &loader));
+    CHECK_INT(epoch(loader, 3, 0, all), 10);
+    sr_loader_free(loader);
+    for (int first = 0; first < OF; first += COUNT) {
+        config.share = (SrShare){.of = OF, .first = first, .count = COUNT};
+        CHECK_OK(sr_loader_new(&config, &loader));
+        int n = epoch(loader, 3, 0, own);
+        CHECK_INT(n, first < 4 ? 4 : 2);
+        CHECK_INT(sr_loader_batches(loader), n);
+        CHECK_INT(sr_loader_length(loader), 75);
+        for (int k = 0; k < n; k++)
+            CHECK(own[k] == all[k / COUNT * OF + first + k % COUNT]);
+        CHECK_INT(epoch(loader, 3, 1, own), n - 1);
+        CHECK(own[0] == all[first + 1]);
+        sr_loader_free(loader);
+    }
+    sr_pipeline_free(p);
+}
+
 SR_TESTS(loader, unit(test_threads_do_not_matter), unit(test_contents), unit(test_label_types),
          unit(test_too_many_bad), unit(test_other_failures_stop), unit(test_memory_of_one_image),
          unit(test_small_sets), unit(test_steady_state_allocates_nothing),
          unit(test_ends_from_any_state), unit(test_out_of_memory), unit(test_not_square),
-         unit(test_no_row_is_overrun))
+         unit(test_no_row_is_overrun), unit(test_shares))

@@ -1,0 +1,35 @@
+// OneHotEncode: labels become a column a class, for losses of several labels an image (VISSL).  Pixels
+// stay; the loader writes the columns.
+#include <stddef.h>
+
+#include "data/data.h"
+
+typedef struct {
+    int num_classes;
+} Params;
+
+// clang-format off
+static const SrOption options[] = {
+    {"num_classes", SR_OPT_INT, offsetof(Params, num_classes), "1000", 1, 1 << 24, NULL, "Columns."},
+    SR_OPTION_END};
+// clang-format on
+
+static int targets(const void *params) { return ((const Params *)params)->num_classes; }
+
+static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
+    (void)params, (void)ctx, (void)views;
+    return SR_OK;
+}
+
+const SrTransform sr_transform_one_hot_encode = {
+    .name = "OneHotEncode",
+    .help = "Labels become a column a class: 1 at the image's class, else 0.",
+    .options = options,
+    .params_bytes = sizeof(Params),
+    .stands_on = "{name: ToTensor}",
+    .fixed = true,
+    .takes_floats = true,
+    .gives_floats = true,
+    .targets = targets,
+    .apply = apply,
+};

@@ -1,0 +1,128 @@
+// cutmixup_collator: image i of a batch of n mixed with image n - 1 - i, by mixup or CutMix, each view on
+// its own; the target of an image is the same mixture of smoothed labels (VISSL, after timm's Mixup).
+//
+// For losses without labels ssl_method says how the views are named.  VISSL gives data_idx and data_valid
+// of the mixed batch in an order of its own there; here both stay those of image i.  timm refuses batches
+// of an odd size; here the image in the middle is mixed with itself.
+#include <stddef.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "data/collators/mix.h"
+
+enum { SSL_NONE, SSL_SIMCLR, SSL_MOCO, SSL_SWAV };
+
+typedef struct {
+    SrMix mix;
+    double label_smoothing;
+    int num_classes, ssl_method;
+} Params;
+
+#define FIELD(f) offsetof(Params, f)
+// clang-format off
+static const SrOption options[] = {
+    {"mixup_alpha", SR_OPT_FLOAT, FIELD(mix.mixup_alpha), "1.0", 0, 1e6, NULL, "Blends by Beta(alpha, alpha); 0: none."},
+    {"cutmix_alpha", SR_OPT_FLOAT, FIELD(mix.cutmix_alpha), "0.0", 0, 1e6, NULL, "Boxes by Beta(alpha, alpha); 0: none."},
+    {"cutmix_minmax", SR_OPT_FLOATS, FIELD(mix.cutmix_minmax), "null", 0, 1, NULL, "[least, most] share of a side that a box has, instead of cutmix_alpha."},
+    {"prob", SR_OPT_FLOAT, FIELD(mix.prob), "1.0", 0, 1, NULL, "Probability of mixing."},
+    {"switch_prob", SR_OPT_FLOAT, FIELD(mix.switch_prob), "0.5", 0, 1, NULL, "Of CutMix, where mixup is possible too."},
+    {"mode", SR_OPT_ENUM, FIELD(mix.mode), "batch", 0, 0, "batch|pair|elem", "What is drawn for: the batch, two images that are mixed with each other, an image."},
+    {"correct_lam", SR_OPT_BOOL, FIELD(mix.correct_lam), "True", 0, 0, NULL, "A box that the image's border cuts off counts with what is left of it."},
+    {"label_smoothing", SR_OPT_FLOAT, FIELD(label_smoothing), "0.1", 0, 1, NULL, "Share of a target spread over all classes."},
+    {"num_classes", SR_OPT_INT, FIELD(num_classes), "1000", 1, 1 << 24, NULL, "Classes of a target: the number of scores."},
+    {"ssl_method", SR_OPT_ENUM, FIELD(ssl_method), "\"\"", 0, 0, "|simclr|moco|swav", "Lay the views out as simclr_collator, moco_collator or multicrop_collator does."},
+    SR_OPTION_END};
+// clang-format on
+#undef FIELD
+
+static SrStatus check(const Params *p, const SrBatchPlan *plan) {
+    SrDoubles share = p->mix.cutmix_minmax;
+    if (share.n != 0 && (share.n != 2 || share.v[0] > share.v[1]))
+        SR_FAIL(SR_ERR_CONFIG, "cutmix_minmax: expected [least, most]");
+    if (p->mix.mixup_alpha <= 0 && p->mix.cutmix_alpha <= 0 && share.n == 0)
+        SR_FAIL(SR_ERR_CONFIG, "mixup_alpha and cutmix_alpha are 0: nothing is mixed; "
+                               "default_collate does that");
+    if (plan->made.n > 0)
+        SR_FAIL(SR_ERR_CONFIG, "cannot mix the '%s' that the transforms make of each image",
+                plan->made.v[0].name);
+    if (p->ssl_method == SSL_MOCO && plan->n_views != 2)
+        SR_FAIL(SR_ERR_CONFIG, "ssl_method moco needs 2 views an image, the transforms make %d",
+                plan->n_views);
+    for (int v = 1; v < plan->n_views && p->ssl_method == SSL_SIMCLR; v++)
+        if (plan->h[v] != plan->h[0] || plan->w[v] != plan->w[0])
+            SR_FAIL(SR_ERR_CONFIG, "ssl_method simclr needs views of one size, but view %d differs",
+                    v);
+    return SR_OK;
+}
+
+static SrStatus plan(const void *params, SrBatchPlan *plan) {
+    const Params *p = params;
+    SR_TRY(check(p, plan));
+    for (int v = 0; v < plan->n_views; v++) {
+        bool momentum = p->ssl_method == SSL_MOCO && v == 1;
+        SrBatchExtra target = {.name = SR_EXTRA_LABEL,
+                               .view = v,
+                               .shape = SR_SHAPE(p->num_classes),
+                               .dtype = SR_F32,
+                               .from = -1};
+        SR_TRY(sr_batch_plan_input(plan, momentum ? "data_momentum" : "data", v, 1));
+        SR_TRY(sr_extras_add(&plan->extras, &target));
+    }
+    return SR_OK;
+}
+
+// CutMix is meant where its shares are given, whatever its alpha.
+static SrMix mix_of(const Params *p) {
+    SrMix mix = p->mix;
+    if (mix.cutmix_minmax.n > 0)
+        mix.cutmix_alpha = 1;
+    return mix;
+}
+
+static void add_label(const Params *p, int64_t label, double share, float *target) {
+    double off = p->label_smoothing / p->num_classes;
+    for (int c = 0; c < p->num_classes; c++)
+        target[c] += (float)(share * (c == label ? 1 - p->label_smoothing + off : off));
+}
+
+void sr__cutmixup_fill(const void *params, SrMixDraws draws, SrBatch *batch) {
+    const Params *p = params;
+    SrMix mix = mix_of(p);
+    int n = batch->batch;
+    for (int v = 0; v < batch->n_views; v++) {
+        float *targets = batch->extra[v]; // (n, num_classes)
+        memset(targets, 0, (size_t)n * (size_t)p->num_classes * sizeof *targets);
+        for (int i = 0; i < n; i++) {
+            SrMixed m = sr__mix_of(&mix, draws, v, i, n, batch->h[v], batch->w[v]);
+            float *target = targets + (int64_t)i * p->num_classes;
+            add_label(p, batch->label[i], m.lambda, target);
+            add_label(p, batch->label[n - 1 - i], 1 - m.lambda, target);
+        }
+        sr__mix_view(&mix, draws, v, batch->view[v], n, batch->h[v], batch->w[v]);
+    }
+}
+
+static void fill(const void *params, const SrBatchPlan *plan, const SrCollateContext *ctx,
+                 SrBatch *batch) {
+    (void)plan;
+    sr__cutmixup_fill(params, sr__mix_draws(ctx), batch);
+}
+
+static const SrCollatorExample examples[] = {
+    {.options = "{mixup_alpha: 0.8, cutmix_alpha: 1.0, mode: elem, num_classes: 3}", .sizes = {8}},
+    {.options = "{cutmix_minmax: [0.2, 0.8], mixup_alpha: 0, mode: pair, num_classes: 3, "
+                "ssl_method: moco}",
+     .sizes = {8, 8}},
+    {.options = "{num_classes: 3, ssl_method: swav}", .sizes = {8, 8, 4}},
+};
+
+const SrCollator sr_collator_cutmixup_collator = {
+    .name = "cutmixup_collator",
+    .help = "Images mixed in pairs by mixup and CutMix, with soft labels.",
+    .options = options,
+    .params_bytes = sizeof(Params),
+    .plan = plan,
+    .fill = fill,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+};

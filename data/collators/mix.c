@@ -1,0 +1,126 @@
+// Mixup and CutMix; see the header.
+#include "data/collators/mix.h"
+
+#include <math.h>
+
+#include "base/compiler.h"
+
+// ---- draws
+
+// A stream for every number, so that what is asked for and how often changes nothing else.
+static SrRng rng_of(const SrCollateContext *ctx, SrMixNumber what, int v, int i) {
+    return sr_rng(ctx->seed, SR_RNG_COLLATE, (uint64_t)ctx->epoch, (uint64_t)ctx->number,
+                  (uint32_t)(v * 16 + (int)what), (uint32_t)i);
+}
+
+static double number(void *arg, SrMixNumber what, int v, int i, double alpha) {
+    SrRng rng = rng_of(arg, what, v, i);
+    bool beta = what == SR_MIX_BETA_CUTMIX || what == SR_MIX_BETA_MIXUP;
+    return beta ? sr_rng_beta(&rng, alpha, alpha) : sr_rng_uniform(&rng);
+}
+
+static int whole(void *arg, SrMixNumber what, int v, int i, int low, int high) {
+    SrRng rng = rng_of(arg, what, v, i);
+    return low + (int)sr_rng_below(&rng, (uint32_t)SR_MAX(high - low, 1));
+}
+
+SrMixDraws sr__mix_draws(const SrCollateContext *ctx) {
+    return (SrMixDraws){number, whole, (void *)ctx};
+}
+
+typedef struct {
+    const SrMix *mix;
+    SrMixDraws d;
+    int v, i, h, w;
+} Draw;
+
+static int draw_whole(const Draw *d, SrMixNumber what, int low, int high) {
+    return d->d.whole(d->d.arg, what, d->v, d->i, low, high);
+}
+
+static double draw_number(const Draw *d, SrMixNumber what, double alpha) {
+    return d->d.number(d->d.arg, what, d->v, d->i, alpha);
+}
+
+// ---- the box
+
+static int clip(int x, int high) { return SR_MIN(SR_MAX(x, 0), high); }
+
+// Around a random centre, cut off at the image's border.
+static void box_by_lambda(const Draw *d, SrMixed *m) {
+    double ratio = sqrt(1 - m->lambda);
+    int h = (int)(d->h * ratio), w = (int)(d->w * ratio);
+    int y = draw_whole(d, SR_MIX_Y, 0, d->h), x = draw_whole(d, SR_MIX_X, 0, d->w);
+    m->top = clip(y - h / 2, d->h);
+    m->bottom = clip(y + h / 2, d->h);
+    m->left = clip(x - w / 2, d->w);
+    m->right = clip(x + w / 2, d->w);
+}
+
+static void box_by_share(const Draw *d, SrMixed *m) {
+    const double *share = d->mix->cutmix_minmax.v;
+    int h = draw_whole(d, SR_MIX_H, (int)(d->h * share[0]), (int)(d->h * share[1]));
+    int w = draw_whole(d, SR_MIX_W, (int)(d->w * share[0]), (int)(d->w * share[1]));
+    m->top = draw_whole(d, SR_MIX_Y, 0, d->h - h);
+    m->left = draw_whole(d, SR_MIX_X, 0, d->w - w);
+    m->bottom = m->top + h;
+    m->right = m->left + w;
+}
+
+static void draw_box(const Draw *d, SrMixed *m) {
+    bool by_share = d->mix->cutmix_minmax.n > 0;
+    if (by_share)
+        box_by_share(d, m);
+    else
+        box_by_lambda(d, m);
+    if (by_share || d->mix->correct_lam)
+        m->lambda =
+            1 - (double)((m->bottom - m->top) * (m->right - m->left)) / ((double)d->h * d->w);
+}
+
+// ---- an image
+
+SrMixed sr__mix_of(const SrMix *mix, SrMixDraws draws, int v, int i, int n, int h, int w) {
+    int of = mix->mode == SR_MIX_BATCH ? 0 : mix->mode == SR_MIX_PAIR ? SR_MIN(i, n - 1 - i) : i;
+    Draw d = {mix, draws, v, of, h, w};
+    SrMixed m = {.lambda = 1};
+    bool cuts = mix->cutmix_alpha > 0, blends = mix->mixup_alpha > 0;
+    if (!(draw_number(&d, SR_MIX_APPLY, 0) < mix->prob) || (!cuts && !blends))
+        return m;
+    m.cut = cuts && (!blends || draw_number(&d, SR_MIX_SWITCH, 0) < mix->switch_prob);
+    m.lambda = m.cut ? draw_number(&d, SR_MIX_BETA_CUTMIX, mix->cutmix_alpha)
+                     : draw_number(&d, SR_MIX_BETA_MIXUP, mix->mixup_alpha);
+    if (m.cut && m.lambda < 1)
+        draw_box(&d, &m);
+    return m;
+}
+
+// Of this image at row y, pixel x.
+static float share_at(const SrMixed *m, int y, int x) {
+    if (!m->cut)
+        return (float)m->lambda;
+    return y >= m->top && y < m->bottom && x >= m->left && x < m->right ? 0.0F : 1.0F;
+}
+
+// Both images of a pair at once, because each wants the other as it was.
+static void mix_pair(float *a, float *b, const SrMixed *ma, const SrMixed *mb, int h, int w) {
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) {
+            float sa = share_at(ma, y, x), sb = share_at(mb, y, x);
+            for (int c = 0; c < 3; c++, a++, b++) {
+                float pa = *a, pb = *b;
+                *a = pa * sa + pb * (1 - sa);
+                *b = pb * sb + pa * (1 - sb);
+            }
+        }
+}
+
+void sr__mix_view(const SrMix *mix, SrMixDraws draws, int v, float *view, int n, int h, int w) {
+    int64_t pixels = (int64_t)h * w * 3;
+    for (int i = 0; i < n / 2; i++) { // the middle one of an odd number has itself for a partner
+        int j = n - 1 - i;
+        SrMixed a = sr__mix_of(mix, draws, v, i, n, h, w),
+                b = sr__mix_of(mix, draws, v, j, n, h, w);
+        mix_pair(view + i * pixels, view + j * pixels, &a, &b, h, w);
+    }
+}

@@ -1,0 +1,57 @@
+// multicrop_mixup_collator: multicrop_collator over blends of neighbours (VISSL; mixup,
+// arXiv:1710.09412).  Images 2 m and 2 m + 1 become one, l x_2m + (1 - l) x_2m+1, with one l ~
+// Beta(0.2, 0.2) for the batch; label, index and validity are those of 2 m.  So a batch has half as many
+// images as were loaded.  VISSL fails on an odd number; here the last image is left as it is.
+#include <string.h>
+
+#include "base/compiler.h"
+#include "data/collators/mix.h"
+
+static SrStatus plan(const void *params, SrBatchPlan *p) {
+    (void)params;
+    if (p->made.n > 0)
+        SR_FAIL(SR_ERR_CONFIG, "cannot blend the '%s' that the transforms make of each image",
+                p->made.v[0].name);
+    p->merged = 2;
+    return sr_batch_plan_list(p, "data");
+}
+
+static void blend_view(float *view, int n, int64_t pixels, float lambda) {
+    for (int m = 0; m < (n + 1) / 2; m++) {
+        const float *a = view + 2 * m * pixels, *b = 2 * m + 1 < n ? a + pixels : a;
+        float *to = view + m * pixels;
+        for (int64_t i = 0; i < pixels; i++)
+            to[i] = a[i] * lambda + b[i] * (1 - lambda);
+    }
+}
+
+void sr__mixup_neighbours(SrBatch *batch, double lambda) {
+    int n = batch->batch;
+    for (int v = 0; v < batch->n_views; v++)
+        blend_view(batch->view[v], n, (int64_t)batch->h[v] * batch->w[v] * 3, (float)lambda);
+    size_t length = (size_t)SR_MAX(batch->n_targets, 1);
+    for (int m = 0; m < (n + 1) / 2; m++) {
+        memmove(batch->label + (size_t)m * length, batch->label + 2 * (size_t)m * length,
+                length * sizeof *batch->label);
+        batch->index[m] = batch->index[2 * m];
+        batch->valid[m] = batch->valid[2 * m];
+    }
+    batch->batch = (n + 1) / 2;
+}
+
+static void fill(const void *params, const SrBatchPlan *plan, const SrCollateContext *ctx,
+                 SrBatch *batch) {
+    (void)params, (void)plan;
+    SrRng rng =
+        sr_rng(ctx->seed, SR_RNG_COLLATE, (uint64_t)ctx->epoch, (uint64_t)ctx->number, 0, 0);
+    sr__mixup_neighbours(batch, sr_rng_beta(&rng, 0.2, 0.2));
+}
+
+const SrCollator sr_collator_multicrop_mixup_collator = {
+    .name = "multicrop_mixup_collator",
+    .help = "Pairs of images blended into one, then a list of tensors, one a view.",
+    .plan = plan,
+    .fill = fill,
+    .examples = &(SrCollatorExample){.sizes = {8, 8, 4}},
+    .n_examples = 1,
+};

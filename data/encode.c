@@ -1,0 +1,27 @@
+// See the header.
+#include "data/encode.h"
+
+#include "base/mem.h"
+
+#define STBIW_MALLOC(bytes) sr_alloc(bytes)
+#define STBIW_REALLOC(p, bytes) sr_realloc(p, bytes)
+#define STBIW_FREE(p) sr_free(p)
+#define STBI_WRITE_NO_STDIO
+#define STB_IMAGE_WRITE_STATIC
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#pragma GCC diagnostic ignored "-Wunused-function" // it writes other formats too
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#include <stb/stb_image_write.h>
+
+static void put(void *out, void *data, int bytes) { sr_text_addn(out, data, (size_t)bytes); }
+
+void sr_png_encode(const uint8_t *rgb, int h, int w, SrText *out) {
+    if (!stbi_write_png_to_func(put, out, w, h, 3, rgb, 3 * w))
+        out->failed = true;
+}
+
+void sr_jpeg_encode(const uint8_t *rgb, int h, int w, int quality, SrText *out) {
+    if (!stbi_write_jpg_to_func(put, out, w, h, 3, rgb, quality))
+        out->failed = true;
+}
