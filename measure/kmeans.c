@@ -16,9 +16,7 @@
 #define CENTRE_BLOCK 4096
 #define STRIP 64 // columns summed at once
 
-static SrStatus out_of_memory(int k) {
-    return sr_fail(SR_ERR_MEMORY, "out of memory for %d clusters", k);
-}
+static SrStatus out_of_memory(int k) { SR_FAIL(SR_ERR_MEMORY, "out of memory for %d clusters", k); }
 
 // Length squared of n rows of d.
 static void squares(const float *x, int64_t n, int d, double *out) {
@@ -272,9 +270,8 @@ static void iterate(const SrKmeansOptions *o, const SrMatrix *f, Lloyd *l, SrKme
 SrStatus sr_kmeans(const SrKmeansOptions *o, const SrMatrix *f, SrKmeans *out) {
     *out = (SrKmeans){.k = o->k, .d = f->d, .spherical = o->spherical};
     if (f->n < o->k || f->n > INT32_MAX)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%lld rows cannot make %d clusters: lower CLUSTERFIT.NUM_CLUSTERS",
-                       (long long)f->n, o->k);
+        SR_FAIL(SR_ERR_CONFIG, "%lld rows cannot make %d clusters: lower CLUSTERFIT.NUM_CLUSTERS",
+                (long long)f->n, o->k);
     out->centre = sr_calloc((size_t)o->k * (size_t)f->d, sizeof *out->centre);
     Lloyd *l = sr_calloc(1, sizeof *l);
     SrStatus status = out->centre && l ? lloyd_init(l, f->n, o->k) : out_of_memory(o->k);

@@ -33,7 +33,8 @@ void sr_kmeans_deinit(SrKmeans *kmeans);
 SrStatus sr_kmeans_assign(const SrKmeans *kmeans, const SrMatrix *rows, int64_t *label,
                           float *distance);
 
-// Share of rows whose label is the most frequent one of their cluster, per cent; -1 without labels.
+// *out: the share of rows whose label is the most frequent one of their cluster, per cent; -1 without labels.
+// cluster (n): 0 .. k - 1.
 SrStatus sr_kmeans_purity(const SrMatrix *rows, const int64_t *cluster, int k, double *out);
 
 #endif

@@ -180,10 +180,9 @@ static SrStatus work_init(Work *w, const SrMatrix *train, const int *k, int n_k)
     *w = (Work){.classes = 1};
     int64_t labelled = 0;
     if (train->target)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "neighbours vote for one class, and these images have several labels each: `sslrun "
-            "svm`, `logreg` and `retrieve` take them");
+        SR_FAIL(SR_ERR_CONFIG,
+                "neighbours vote for one class, and these images have several labels each: `sslrun "
+                "svm`, `logreg` and `retrieve` take them");
     for (int64_t i = 0; i < train->n; i++) {
         labelled += train->label[i] >= 0;
         w->classes = SR_MAX(w->classes, (int)train->label[i] + 1);
@@ -192,13 +191,13 @@ static SrStatus work_init(Work *w, const SrMatrix *train, const int *k, int n_k)
         w->k_max = SR_MAX(w->k_max, k[i]);
     w->k_max = (int)SR_MIN((int64_t)w->k_max, labelled);
     if (w->k_max < 1)
-        return sr_fail(SR_ERR_CONFIG,
-                       "kNN needs at least one labelled training image and TOPK of at least 1");
+        SR_FAIL(SR_ERR_CONFIG,
+                "kNN needs at least one labelled training image and TOPK of at least 1");
     w->sim = sr_alloc(sizeof(float) * TEST_BLOCK * TRAIN_BLOCK);
     w->neighbours = sr_calloc((size_t)TEST_BLOCK * (size_t)w->k_max, sizeof *w->neighbours);
     w->votes = sr_calloc((size_t)w->classes, sizeof *w->votes);
     if (!w->sim || !w->neighbours || !w->votes)
-        return sr_fail(SR_ERR_MEMORY, "kNN: out of memory for %d neighbours", w->k_max);
+        SR_FAIL(SR_ERR_MEMORY, "kNN: out of memory for %d neighbours", w->k_max);
     return SR_OK;
 }
 
@@ -222,10 +221,10 @@ static void count_hits(SrKnnResult *r, const int64_t top[SR_KNN_TOP], int64_t la
 SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, const int *k, int n_k,
                 SrKnnResult *result, int64_t *ranked) {
     if (train->d != test->d || train->n > INT32_MAX)
-        return sr_fail(SR_ERR_CONFIG, "kNN: features of length %d against %d", test->d, train->d);
+        SR_FAIL(SR_ERR_CONFIG, "kNN: features of length %d against %d", test->d, train->d);
     Work *w = sr_alloc(sizeof *w);
     if (!w)
-        return sr_fail(SR_ERR_MEMORY, "kNN: out of memory");
+        SR_FAIL(SR_ERR_MEMORY, "kNN: out of memory");
     SrStatus status;
     SR_TRY_GOTO(work_init(w, train, k, n_k));
     if (options->l2_norm) {

@@ -10,7 +10,7 @@
 #define TOLERANCE 1e-4
 
 static SrStatus out_of_memory(void) {
-    return sr_fail(SR_ERR_MEMORY, "out of memory for logistic regression");
+    SR_FAIL(SR_ERR_MEMORY, "out of memory for logistic regression");
 }
 
 // The labelled rows, or `per_class` of each class.
@@ -129,9 +129,8 @@ SrStatus sr_logreg(const SrLowShotConfig *config, uint64_t seed, const SrMatrix 
     if (!*out)
         return out_of_memory();
     if (*n < 1 || draws < 1)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION: LAMBDA and SEEDS need an entry each");
+        SR_FAIL(SR_ERR_CONFIG,
+                "LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION: LAMBDA and SEEDS need an entry each");
     for (int i = 0; i < *n; i++)
         (*out)[i] = (SrLogregResult){.lambda = config->lambdas.v[i]};
     for (int s = 0; s < draws; s++) {

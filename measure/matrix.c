@@ -11,15 +11,15 @@
 // Mapped, not allocated: 60,000 rows of a ResNet-50 are half a gigabyte.
 SrStatus sr_matrix_init(SrMatrix *f, int64_t n, int d) {
     if (n < 1)
-        return sr_fail(SR_ERR_CONFIG, "there are no images to take features of");
+        SR_FAIL(SR_ERR_CONFIG, "there are no images to take features of");
     *f = (SrMatrix){.n = n, .d = d};
     SR_TRY(sr_gemm_reserve());
     f->x = sr_map((size_t)n * (size_t)d * sizeof(float));
     f->label = sr_calloc((size_t)n, sizeof *f->label);
     if (f->x && f->label)
         return SR_OK;
-    return sr_fail(SR_ERR_MEMORY, "out of memory for %lld features of length %d: lower DATA_LIMIT",
-                   (long long)n, d);
+    SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld features of length %d: lower DATA_LIMIT",
+            (long long)n, d);
 }
 
 void sr_matrix_deinit(SrMatrix *features) {
@@ -112,7 +112,7 @@ static void apply_moments(SrMatrix *f, const double *mean, const double *scale) 
 SrStatus sr_matrix_standardize(SrMatrix *fit, SrMatrix *other) {
     double *mean = sr_calloc((size_t)fit->d * 2, sizeof *mean);
     if (!mean)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for the means of %d columns", fit->d);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the means of %d columns", fit->d);
     column_moments(fit, mean, mean + fit->d);
     apply_moments(fit, mean, mean + fit->d);
     apply_moments(other, mean, mean + fit->d);

@@ -82,7 +82,7 @@ static SrStatus summarize(const Answer *answer, int64_t n, SrRetrieval *out) {
     *out = (SrRetrieval){0};
     for (int64_t i = 0; i < n; i++) {
         if (answer[i].failed)
-            return sr_fail(SR_ERR_MEMORY, "out of memory for rankings");
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for rankings");
         if (answer[i].ap < 0)
             continue;
         out->queries++;
@@ -101,10 +101,9 @@ static SrStatus summarize(const Answer *answer, int64_t n, SrRetrieval *out) {
 
 static SrStatus check(const SrMatrix *query, const SrMatrix *database) {
     if (query->d != database->d || query->n_targets != database->n_targets)
-        return sr_fail(SR_ERR_CONFIG,
-                       "queries have rows of %d numbers and %d labels, the database of %d and %d",
-                       query->d, SR_MAX(query->n_targets, 1), database->d,
-                       SR_MAX(database->n_targets, 1));
+        SR_FAIL(SR_ERR_CONFIG,
+                "queries have rows of %d numbers and %d labels, the database of %d and %d",
+                query->d, SR_MAX(query->n_targets, 1), database->d, SR_MAX(database->n_targets, 1));
     return database->n <= MAX_PRODUCTS
                ? SR_OK
                : sr_fail(SR_ERR_CONFIG, "a database of %lld rows; at most %d are possible",

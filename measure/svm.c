@@ -10,16 +10,15 @@
 #define MAX_COSTS 256
 
 static SrStatus out_of_memory(void) {
-    return sr_fail(SR_ERR_MEMORY, "out of memory for support vector machines");
+    SR_FAIL(SR_ERR_MEMORY, "out of memory for support vector machines");
 }
 
 // ---- options ------------------------------------------------------------------------------------
 
 static SrStatus kind_of(const SrSvmConfig *c, SrLinearKind *out) {
     if (c->penalty == 1 && c->loss == 1)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "SVM.penalty l1 with SVM.loss hinge: there is no such machine; use squared_hinge");
+        SR_FAIL(SR_ERR_CONFIG,
+                "SVM.penalty l1 with SVM.loss hinge: there is no such machine; use squared_hinge");
     *out = c->penalty == 1 ? SR_LINEAR_L1
            : c->loss == 1  ? SR_LINEAR_HINGE
                            : SR_LINEAR_SQUARED_HINGE;
@@ -30,11 +29,11 @@ SrStatus sr_svm_check(const SrSvmConfig *config, const SrMatrix *train, const Sr
                       SrLinearKind *kind) {
     SR_TRY(kind_of(config, kind));
     if (train->d != test->d)
-        return sr_fail(SR_ERR_CONFIG, "test features have %d numbers a row, training features %d",
-                       test->d, train->d);
+        SR_FAIL(SR_ERR_CONFIG, "test features have %d numbers a row, training features %d", test->d,
+                train->d);
     if (!train->target != !test->target || train->n_targets != test->n_targets)
-        return sr_fail(SR_ERR_CONFIG, "labels of %d columns for training and %d for the test",
-                       SR_MAX(train->n_targets, 1), SR_MAX(test->n_targets, 1));
+        SR_FAIL(SR_ERR_CONFIG, "labels of %d columns for training and %d for the test",
+                SR_MAX(train->n_targets, 1), SR_MAX(test->n_targets, 1));
     int classes = sr_matrix_classes(train);
     return classes > 1
                ? SR_OK
@@ -47,8 +46,7 @@ SrStatus sr_svm_costs(const SrSvmConfig *c, SrArena *arena, double **costs, int 
     int powers = 0, first = 0;
     if (c->cost_base > 0) {
         if (c->power_range.n != 2 || c->power_range.v[0] > c->power_range.v[1])
-            return sr_fail(SR_ERR_CONFIG,
-                           "SVM.costs.power_range: expected [first, one after the last]");
+            SR_FAIL(SR_ERR_CONFIG, "SVM.costs.power_range: expected [first, one after the last]");
         first = c->power_range.v[0];
         powers = c->power_range.v[1] - first;
     }

@@ -24,7 +24,7 @@ typedef struct { // SVM
 } SrSvmConfig;
 
 #define SR_SVM_NORM_PLUS 1e-5      // VISSL divides a row by its length plus this
-#define SR_SVM_POSITIVE_WEIGHT 2.0 // its class_weight
+#define SR_SVM_POSITIVE_WEIGHT 2.0 // what VISSL gives LinearSVC as class_weight of the positives
 #define SR_SVM_TOLERANCE 1e-4      // sklearn's default
 
 typedef struct {
@@ -35,7 +35,7 @@ typedef struct {
     double
         *ap; // (classes) on the test images, VOC's all-point rule; -1: no positives, or not trained
     double *w;       // (classes, d + 1), the bias last
-    double mean_ap;  // of the classes that have one
+    double mean_ap;  // over the classes that have positives among the test images
     double accuracy; // per cent of images whose label scores best; -1 with several labels an image
 } SrSvmResult;
 
@@ -46,7 +46,7 @@ SrStatus sr_svm(const SrSvmConfig *config, SrMatrix *train, SrMatrix *test, SrAr
 // What no machine can be trained on: unlike sides, fewer than two classes, options that contradict each other.
 SrStatus sr_svm_check(const SrSvmConfig *config, const SrMatrix *train, const SrMatrix *test,
                       SrLinearKind *kind);
-// The costs of the configuration, in order: costs_list, then the powers.
+// The costs of the configuration, in order: costs_list, then the powers.  *costs (*n), in the arena.
 SrStatus sr_svm_costs(const SrSvmConfig *config, SrArena *arena, double **costs, int *n);
 
 // y (n) of one class: 1 where the image has it, else -1 (labels of -1 are negatives: VISSL trains on difficult objects

@@ -25,7 +25,7 @@ typedef struct {
 } LowShot;
 
 static SrStatus out_of_memory(void) {
-    return sr_fail(SR_ERR_MEMORY, "out of memory for low-shot classifiers");
+    SR_FAIL(SR_ERR_MEMORY, "out of memory for low-shot classifiers");
 }
 
 // The start of a Fisher-Yates shuffle.
@@ -152,7 +152,7 @@ SrStatus sr_svm_low_shot(const SrSvmConfig *config, uint64_t seed, SrMatrix *tra
     SR_TRY(sr_svm_check(config, train, test, &l.kind));
     SR_TRY(sr_svm_costs(config, arena, &cost, &n_costs));
     if (config->low_shot_k.n < 1 || config->low_shot_draws.n < 1)
-        return sr_fail(SR_ERR_CONFIG, "SVM.low_shot: k_values and sample_inds need an entry each");
+        SR_FAIL(SR_ERR_CONFIG, "SVM.low_shot: k_values and sample_inds need an entry each");
     *n = config->low_shot_k.n * n_costs;
     *out = sr_arena_alloc(arena, (size_t)*n * sizeof **out);
     if (!*out)

@@ -24,7 +24,7 @@ SrStatus sr__topk_open(const void *params, int classes, int64_t rows, void **sta
 void sr__topk_close(void *state);
 void sr__topk_reset(void *state);
 void sr__topk_update(void *state, const SrMeterRows *rows);
-// "top_<k>" = 100 counts[i] / totals[i] for each k.
+// "top_<k>" = 100 counts[i] / totals[i] for each of the meter's k; counts and totals (number of k).
 int sr__topk_values(const SrTopk *t, const int64_t *counts, const double *totals,
                     SrMeterValue out[SR_METER_MAX_VALUES]);
 

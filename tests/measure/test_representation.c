@@ -1,0 +1,57 @@
+// Figures of embeddings whose answer is known.
+#include "measure/representation.h"
+
+#include "base/rng.h"
+#include "tests/check.h"
+
+enum { N = 64, D = 16 };
+static float x[2 * N * D];
+
+static void fill_normal(void) {
+    SrRng rng = sr_rng(1, SR_RNG_TEST, 0, 0, 0, 0);
+    for (int k = 0; k < 2 * N * D; k++)
+        x[k] = (float)sr_rng_normal(&rng);
+}
+
+static void test_spread(void **state) {
+    (void)state;
+    SrRepresentation r;
+    fill_normal();
+    CHECK_OK(sr_representation_measure(x, 2, N, D, &r));
+    CHECK_INT(r.rows, N);
+    CHECK(r.deviation > 0.9 && r.deviation < 1.1);
+    CHECK(r.effective_rank > 14 && r.effective_rank <= 16);
+    CHECK(r.alignment > 1.5 && r.uniformity < -3); // independent views, directions all around
+}
+
+static void test_collapsed(void **state) {
+    (void)state;
+    SrRepresentation r;
+    for (int k = 0; k < 2 * N * D; k++)
+        x[k] = (float)(1 + k % D);
+    CHECK_OK(sr_representation_measure(x, 2, N, D, &r));
+    CHECK_NEAR(r.deviation, 0, 1e-6);
+    CHECK_NEAR(r.effective_rank, 1, 1e-3);
+    CHECK_NEAR(r.alignment, 0, 1e-9);
+    CHECK_NEAR(r.uniformity, 0, 1e-9);
+}
+
+// Four orthogonal directions of one length, in turn: rank 4.
+static void test_rank(void **state) {
+    (void)state;
+    SrRepresentation r;
+    for (int k = 0; k < N * D; k++)
+        x[k] = k % D == (k / D) % 4;
+    CHECK_OK(sr_representation_measure(x, 1, N, D, &r));
+    CHECK_NEAR(r.effective_rank, 4, 1e-3);
+    CHECK_NEAR(r.alignment, -1, 0);
+}
+
+static void test_too_few(void **state) {
+    (void)state;
+    SrRepresentation r;
+    CHECK_FAILS(sr_representation_measure(x, 1, 1, D, &r), SR_ERR_CONFIG, "1 rows");
+}
+
+SR_TESTS(representation, unit(test_spread), unit(test_collapsed), unit(test_rank),
+         unit(test_too_few))
