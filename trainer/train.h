@@ -8,6 +8,12 @@
 
 #include "trainer/run/run.h"
 
+// What may be told of a run while it trains, for pages about it.
+typedef enum {
+    SR_TOLD_BEGIN, // its folder is there, nothing has been trained yet
+    SR_TOLD_EPOCH, // an epoch's lines are written
+} SrTold;
+
 typedef struct {
     // Asked after every step, and every batch of a test phase or probe: non-zero saves the state and ends with
     // SR_ERR_INTERRUPT.  Never before the first step, when there is nothing to save.  NULL: never.
@@ -16,7 +22,10 @@ typedef struct {
     bool random;       // a frozen trunk may be as drawn; else its weights must come from somewhere
     SrText *test;      // TEST_ONLY: receives the meters as one JSON line; may be NULL
     const char *again; // the command line that continues this run, for the message; may be NULL
-    bool restart;      // begin anew whatever the folder holds (run_folder.h)
+    // What fails in it is its own to tell; it must not change anything of the run.  NULL: nobody listens.
+    void (*told)(void *arg, SrTold what);
+    void *told_arg;
+    bool restart; // begin anew whatever the folder holds (run_folder.h)
 } SrTrainOptions;
 
 typedef struct {

@@ -112,6 +112,38 @@ static void test_folded_norms(void **state) {
     end(&f);
 }
 
+// Maps in bfloat16 have eight bits: near, never the same, and the configuration's USE_AMP is as good as the flag.
+static void test_bf16(void **state) {
+    (void)state;
+    const char *amp[] = {"MODEL.AMP_PARAMS.USE_AMP=True"};
+    Fixture f;
+    SrExtractor exact, asked, configured;
+    begin(&f, "");
+    SrExtractorOptions o = options("layer2.0.relu:a,flatten", f.path);
+    CHECK_OK(sr_extractor_open(&o, &exact));
+    o.bf16 = true;
+    CHECK_OK(sr_extractor_open(&o, &asked));
+    o.bf16 = false;
+    o.overrides = amp;
+    o.n_overrides = 1;
+    CHECK_OK(sr_extractor_open(&o, &configured));
+    SrExtractor *all[] = {&exact, &asked, &configured};
+    for (int i = 0; i < 3; i++) {
+        CHECK(all[i]->bf16 == (i > 0));
+        fill_input(all[i]);
+        sr_extractor_run(all[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        SrTensor x = sr_extractor_output(&exact, i), y = sr_extractor_output(&asked, i);
+        check_same(&exact, i, &asked, i, 0.05);
+        check_same(&asked, i, &configured, i, 0);
+        CHECK(memcmp(x.data, y.data, (size_t)sr_shape_count(x.shape) * sizeof(float)) != 0);
+    }
+    for (int i = 0; i < 3; i++)
+        sr_extractor_close(all[i]);
+    end(&f);
+}
+
 // A cut graph holds less and says the same.
 static void test_cut(void **state) {
     (void)state;
@@ -231,6 +263,6 @@ static void test_layouts(void **state) {
     CHECK(memcmp(x, z, sizeof x) == 0);
 }
 
-SR_TESTS(extractor, unit(test_folded_norms), unit(test_cut), unit(test_names_of_weights),
-         unit(test_weights_that_do_not_fit), unit(test_classifier_may_be_left_over),
-         unit(test_layouts))
+SR_TESTS(extractor, unit(test_folded_norms), unit(test_bf16), unit(test_cut),
+         unit(test_names_of_weights), unit(test_weights_that_do_not_fit),
+         unit(test_classifier_may_be_left_over), unit(test_layouts))

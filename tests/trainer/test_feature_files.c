@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
-#include "data/npy.h"
+#include "base/npy.h"
 #include "formats/safetensors.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"

@@ -176,6 +176,18 @@ static void test_defaults_are_silent(void **state) {
     CHECK_INT(lines_with("MODEL.FSDP_CONFIG.AUTO_SETUP_FSDP=False", "is accepted"), 0);
 }
 
+// Of a map without effect the line points to what somebody wrote in it, not to the defaults around that.
+static void test_place_of_a_map(void **state) {
+    (void)state;
+    static const char *const overrides[] = {"LOSS.swav_momentum_loss.queue.queue_length=8",
+                                            "METERS.accuracy_list_meter.num_meters=3",
+                                            "MODEL.TRUNK.VISION_TRANSFORMERS.NUM_LAYERS=3"};
+    for (int i = 0; i < SR_COUNT(overrides); i++) {
+        CHECK_INT(lines_with(overrides[i], "defaults: "), 0);
+        CHECK_INT(lines_with(overrides[i], "is accepted and changes nothing"), 1);
+    }
+}
+
 // `~KEY` takes a key out of the tree that the lines are about.
 static void test_removed_keys(void **state) {
     (void)state;
@@ -192,4 +204,5 @@ static void test_removed_keys(void **state) {
 }
 
 SR_TESTS(ignored, unit(test_one_line_each), unit(test_removed_keys), unit(test_lists),
-         unit(test_without_effect), unit(test_every_ignored_row), unit(test_defaults_are_silent))
+         unit(test_without_effect), unit(test_place_of_a_map), unit(test_every_ignored_row),
+         unit(test_defaults_are_silent))

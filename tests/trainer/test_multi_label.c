@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "data/npy.h"
+#include "base/npy.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "trainer/eval/linear.h"

@@ -1,5 +1,6 @@
 // Schedules: values at known points, keys of other kinds, and the errors that name the key to
 // change.
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -161,7 +162,48 @@ static void test_nesting_is_bounded(void **state) {
     sr_text_deinit(&text);
 }
 
-SR_TESTS(schedule, unit(test_closed_forms), unit(test_steps_change_on_the_boundary),
-         unit(test_composite_scales_as_told), unit(test_warm_restarts),
-         unit(test_keys_of_other_kinds_are_left_alone), unit(test_update_interval),
-         unit(test_errors_name_the_key), unit(test_nesting_is_bounded))
+// What holds for every kind: it has an example, without any of its required keys it is refused by that key's name, its
+// values are finite and the same at each asking.
+static void check_required(const SrScheduleKind *kind, const char *example) {
+    for (int k = 0; k < SR_COUNT(kind->required) && kind->required[k]; k++) {
+        char text[512];
+        const char *key = strstr(example, kind->required[k]);
+        CHECK(key);
+        // Renamed, the key is another schedule's.
+        snprintf(text, sizeof text, "{name: %s, %.*sun_%s", kind->name, (int)(key - example) - 1,
+                 example + 1, key);
+        CHECK_FAILS(build(text, 10), SR_ERR_CONFIG, kind->required[k]);
+    }
+}
+
+static void check_example(const SrScheduleKind *kind, const char *example) {
+    char text[512];
+    double least = INFINITY, most = -INFINITY;
+    snprintf(text, sizeof text, "{name: %s, %s", kind->name, example + 1);
+    for (int i = 0; i < 100; i++) {
+        double where = i / 100.0, value = at(text, 10, where);
+        if (!isfinite(value) || value != at(text, 10, where))
+            fail_msg("%s at %g: %g", text, where, value);
+        least = fmin(least, value);
+        most = fmax(most, value);
+    }
+    if ((least < most) == (strcmp(kind->name, "constant") == 0))
+        fail_msg("%s goes from %g to %g", text, least, most);
+    check_required(kind, example);
+}
+
+static void test_every_kind(void **state) {
+    (void)state;
+    for (int i = 0; sr_schedule_kind_at(i); i++) {
+        const SrScheduleKind *kind = sr_schedule_kind_at(i);
+        if (!kind->examples[0])
+            fail_msg("schedule %s has no example", kind->name);
+        for (int e = 0; e < SR_COUNT(kind->examples) && kind->examples[e]; e++)
+            check_example(kind, kind->examples[e]);
+    }
+}
+
+SR_TESTS(schedule, unit(test_every_kind), unit(test_closed_forms),
+         unit(test_steps_change_on_the_boundary), unit(test_composite_scales_as_told),
+         unit(test_warm_restarts), unit(test_keys_of_other_kinds_are_left_alone),
+         unit(test_update_interval), unit(test_errors_name_the_key), unit(test_nesting_is_bounded))

@@ -310,10 +310,8 @@ static void test_refused(void **state) {
         {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, {feat_name: [res3]}]]" MAPPED_HEADS, 2,
          "unknown key 'feat_name'"},
         {"MULTI_INPUT_HEAD_MAPPING: [[a, {feat_names: [flatten], additional_keys: "
-         "[mask]}]]" MAPPED_HEADS,
-         1,
-         "MULTI_INPUT_HEAD_MAPPING[0]: this configuration needs additional_keys, which are not "
-         "built yet"},
+         "[depth]}]]" MAPPED_HEADS,
+         1, "MULTI_INPUT_HEAD_MAPPING[0]: additional_keys: unknown key 'depth'; known: mask"},
         {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [res9]]]" MAPPED_HEADS, 2,
          "MODEL.MULTI_INPUT_HEAD_MAPPING: there is no layer 'res9'; did you mean 'res1'"},
         {"MULTI_INPUT_HEAD_MAPPING: [[a, [flatten]], [b, [res3, res4]]]" MAPPED_HEADS, 2,

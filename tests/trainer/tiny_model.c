@@ -2,30 +2,58 @@
 #include "tests/trainer/tiny_model.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-static SrStatus open_world(TinyModel *t, int replicas, const char *model, const char *loss,
-                           int batch, int n_views, const int *sizes) {
+// As the masking collator lays batches out.
+static void plan_masks(TinyModel *t, const TinyWorld *w) {
+    for (int v = 0; v < w->n_views; v++) {
+        bool global = w->sizes[v] == w->sizes[0];
+        int side = w->sizes[v] / w->patch;
+        t->batch.input[t->batch.n_inputs++] =
+            (SrBatchInput){global ? "global_views" : "local_views", w->sizes[v], w->sizes[v], 1};
+        if (global)
+            t->batch.extras.v[t->batch.extras.n++] =
+                (SrBatchExtra){"mask", v, SR_SHAPE(side * side), SR_F32, -1};
+    }
+    sr_model_set_batch(t->model, &t->batch);
+}
+
+static SrStatus open_world(TinyModel *t, const TinyWorld *w) {
     SrText text = SR_TEXT_INIT;
+    int first = 0;
+    while (first < w->n_views && w->sizes[first] == w->sizes[0])
+        first++;
+    char groups[128]; // of crops; each has one at least
+    snprintf(groups, sizeof groups, "num_crops: [%d]", first);
+    if (first < w->n_views)
+        snprintf(groups, sizeof groups,
+                 "num_crops: [%d, %d], size_crops: [%d, %d], crop_scales: [[0.3, 1], [0.1, 0.4]]",
+                 first, w->n_views - first, w->sizes[0], w->sizes[first]);
     *t = (TinyModel){.iteration = 0};
     sr_text_printf(
         &text,
         "MODEL: {%s}\nLOSS: {%s}\nOPTIMIZER: {momentum: 0.0, weight_decay: 0.0}\nDISTRIBUTED: "
         "{REPLICAS: %d}\nDATA: {TRAIN: "
-        "{COLLATE_FUNCTION: multicrop_collator, "
+        "{COLLATE_FUNCTION: %s, "
         "BATCHSIZE_PER_REPLICA: %d, TRANSFORMS: [{name: ImgPilToMultiCrop, total_num_crops: %d, "
-        "num_crops: [%d]}]}}\n",
-        model, loss, replicas, batch, n_views, n_views);
+        "%s}]}}\n",
+        w->model, w->loss, w->replicas,
+        w->patch > 0 ? "ibot_multicrop_masking_collator" : "multicrop_collator", w->batch,
+        w->n_views, groups);
     SrStatus status = sr_config_parse(text.s, "tiny.yaml", NULL, 0, &t->config);
     sr_text_deinit(&text);
     SR_TRY(status);
     SR_TRY(sr_model_new(t->config, &t->model));
-    return sr_model_build_train(t->model, batch, n_views, sizes, sizes, TINY_SAMPLES, &t->graph);
+    if (w->patch > 0)
+        plan_masks(t, w);
+    return sr_model_build_train(t->model, w->batch, w->n_views, w->sizes, w->sizes, TINY_SAMPLES,
+                                &t->graph);
 }
 
 SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
                          const int *sizes) {
-    return open_world(t, 1, model, loss, batch, n_views, sizes);
+    return open_world(t, &(TinyWorld){model, loss, batch, 1, n_views, sizes, 0});
 }
 
 SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
@@ -35,14 +63,18 @@ SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int
 
 SrStatus tiny_model_start_world(TinyModel *t, int replicas, const char *model, const char *loss,
                                 int batch, int n_views, const int *sizes) {
-    SR_TRY(open_world(t, replicas, model, loss, batch, n_views, sizes));
+    return tiny_model_start_of(t, &(TinyWorld){model, loss, batch, replicas, n_views, sizes, 0});
+}
+
+SrStatus tiny_model_start_of(TinyModel *t, const TinyWorld *world) {
+    SR_TRY(open_world(t, world));
     SrParams *params = sr_model_params(t->model);
     SR_TRY(sr_params_allocate(params));
     sr_params_init(params, 1);
     SR_TRY(sr_optim_new(params, &t->config->optimizer, &t->optim));
     SrPlanOptions options = {.mode = SR_MODE_TRAIN};
     SR_TRY(sr_replicas_compile(&t->graph, &options, &t->plan, &t->loss_plan));
-    if (replicas > 1)
+    if (world->replicas > 1)
         SR_TRY(sr_replicas_new(&t->graph, t->plan, t->loss_plan, 1, &t->replicas));
     t->step = (SrStep){.params = params,
                        .graph = &t->graph,
@@ -54,6 +86,26 @@ SrStatus tiny_model_start_world(TinyModel *t, int replicas, const char *model, c
     sr_step_start(&t->step, 0, false);
     tiny_model_fill(t);
     return SR_OK;
+}
+
+SrStatus tiny_model_start_example(TinyModel *t, const SrLoss *loss, const SrLossExample *e,
+                                  const char *options, int replicas) {
+    char model[2048], text[2048];
+    int views = 0;
+    while (e->sizes[views])
+        views++;
+    snprintf(model, sizeof model, "%s%s%s, HEAD: {PARAMS: %s}%s%s", e->trunk ? "TRUNK: {" : "",
+             e->trunk ? e->trunk : TINY_TRUNK, e->trunk ? "}" : "", e->heads, e->more ? ", " : "",
+             e->more ? e->more : "");
+    snprintf(text, sizeof text, "name: %s, %s: %s", loss->name, strchr(loss->subtree, '.') + 1,
+             options);
+    return tiny_model_start_of(t, &(TinyWorld){.model = model,
+                                               .loss = text,
+                                               .batch = 8 / replicas,
+                                               .replicas = replicas,
+                                               .n_views = views,
+                                               .sizes = e->sizes,
+                                               .patch = e->patch});
 }
 
 void tiny_model_close(TinyModel *t) {
@@ -85,19 +137,31 @@ static void fill_images(TinyModel *t, int64_t first) {
     }
 }
 
+// A third of the patches, others in every image and view.
+static void fill_masks(TinyModel *t, int64_t first) {
+    for (int e = 0; e < t->graph.n_extras; e++) {
+        SrTensor x = sr_plan_input(t->plan, t->graph.extras[e].input); // (N, patches)
+        for (int64_t i = 0; i < sr_shape_count(x.shape); i++)
+            ((float *)x.data)[i] = (float)((i + first + i / x.shape.d[1] + e) % 3 == 0);
+    }
+}
+
 void tiny_model_fill(TinyModel *t) {
     for (int r = 0; r < t->graph.replicas; r++) {
         int64_t first = (int64_t)r * t->graph.batch;
         fill_images(t, first);
+        fill_masks(t, first);
         fill_numbers(t, t->graph.labels, first, 4);
         fill_numbers(t, t->graph.sample_index, first, TINY_SAMPLES);
         if (t->replicas)
-            sr_replicas_take(t->replicas, r);
+            sr_replicas_take(t->replicas, r, NULL);
     }
 }
 
 double tiny_model_step(TinyModel *t, double lr) {
-    SrStepArgs args = {.lr = lr, .lr_head = lr, .iteration = t->iteration++};
+    SrStepArgs args = {
+        .lr = lr, .lr_head = lr, .iteration = t->iteration, .epoch = (int)(t->iteration / 3)};
+    t->iteration++;
     double loss;
     sr_step_run(&t->step, &args, &loss);
     return loss;

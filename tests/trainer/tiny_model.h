@@ -15,6 +15,7 @@ typedef struct {
     SrOptim *optim;
     SrStep step;
     int64_t iteration;
+    SrBatchPlan batch;
 } TinyModel;
 
 // MODEL.TRUNK is a ResNet-18 of 1/16 width with the stem for small images unless `model` says
@@ -30,6 +31,16 @@ SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int 
 // The same with memory, drawn parameters and a train plan.
 SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
                           const int *sizes);
+typedef struct {
+    const char *model, *loss;
+    int batch, replicas, n_views;
+    const int *sizes;
+    int patch; // > 0: views of the first size have masks of patches of so many pixels
+} TinyWorld;
+SrStatus tiny_model_start_of(TinyModel *t, const TinyWorld *world);
+// An example of a loss with these options (flow YAML), eight images a step in any case.
+SrStatus tiny_model_start_example(TinyModel *t, const SrLoss *loss, const SrLossExample *example,
+                                  const char *options, int replicas);
 // The same of several replicas of `batch` images each; image i of replica r is image r * batch + i.
 SrStatus tiny_model_start_world(TinyModel *t, int replicas, const char *model, const char *loss,
                                 int batch, int n_views, const int *sizes);

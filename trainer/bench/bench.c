@@ -27,8 +27,8 @@ static void fill_inputs(SrRun *run) {
         for (int64_t i = 0; i < sr_shape_count(x.shape); i++)
             values[i] = (float)sr_rng_normal(&rng);
     }
-    for (int r = 0; run->replicas && r < run->graph.replicas; r++)
-        sr_replicas_take(run->replicas, r);
+    for (int r = 0; run->replicas && r < sr_replicas_mine(run->replicas); r++)
+        sr_replicas_take(run->replicas, r, NULL);
 }
 
 // "2x224,6x96": runs of crops of one size.  In the notation of the peer script's --crops.
@@ -138,7 +138,7 @@ SrStatus sr_bench_profile(SrPlan *plan, int steps, bool all, SrText *out) {
     if (!calls || !sums) {
         sr_free(calls);
         sr_free(sums);
-        return sr_fail(SR_ERR_MEMORY, "out of memory for the profile");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the profile");
     }
     load_timings(plan, calls);
     for (int i = 0; i < n; i++) {
@@ -195,7 +195,7 @@ SrStatus sr_bench(const SrConfig *config, const SrBenchOptions *options, SrBench
     SrStatus status;
     double *seconds = sr_calloc((size_t)options->steps + 1, sizeof *seconds);
     if (!seconds)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for %d timings", options->steps);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d timings", options->steps);
     double began = sr_clock();
     SR_TRY_GOTO(sr_run_open(config, SR_RUN_BENCH, &run));
     double start_s = sr_clock() - began;

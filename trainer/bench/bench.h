@@ -8,7 +8,7 @@
 typedef struct {
     int steps, warmup;
     bool profile; // times every kernel call: costs a little, so not for figures
-    bool ops;     // the same, with every call listed
+    bool ops;     // the profile, with every kernel call in a line of its own
 } SrBenchOptions;
 
 typedef struct {

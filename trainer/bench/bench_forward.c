@@ -44,8 +44,8 @@ static void fill_result(const SrExtractor *e, const SrExtractorOptions *x, doubl
         .threads = sr_parallel_threads(),
         .batch = x->batch,
         .cpu = sr_cpu_name(sr_cpu_level()),
-        .dtype = "f32",
-        .peak_gflops = sr_conv_peak_gflops(SR_F32),
+        .dtype = e->bf16 ? "bf16" : "f32",
+        .peak_gflops = sr_conv_peak_gflops(e->bf16 ? SR_BF16 : SR_F32),
         .plan_bytes = sr_plan_cost(e->plan).activation_bytes,
     };
     snprintf(r->crops, sizeof r->crops, "1x%d", x->height);

@@ -103,7 +103,7 @@ static SrStatus no_such_file(const char *name, SrArena *arena) {
     const char **names = sr_arena_alloc(arena, MAX_LISTED * sizeof *names);
     int n = 0, near = -1;
     if (!names)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for the list of configurations");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the list of configurations");
     list_places(places);
     for (int r = 0; r < SR_COUNT(roots); r++)
         list_names(roots[r], strlen(roots[r]) + 1, 0, arena, names, &n);
@@ -114,10 +114,10 @@ static SrStatus no_such_file(const char *name, SrArena *arena) {
     }
     near = sr_text_nearest(name, names, n);
     const char *also = sr_text_ends(name, ".yaml") ? "" : ", with or without .yaml";
-    return sr_fail(SR_ERR_CONFIG,
-                   "%s: no such configuration file, neither here nor below configs/%s%s%s%s", name,
-                   also, near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
-                   near >= 0 ? "'?" : "");
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s: no such configuration file, neither here nor below configs/%s%s%s%s", name, also,
+            near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
+            near >= 0 ? "'?" : "");
 }
 
 // A path that cannot be read is the user's mistake, like any other in the configuration: exit
@@ -128,7 +128,7 @@ SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, 
         return no_such_file(name, arena);
     *found = sr_arena_strdup(arena, path);
     if (!*found)
-        return sr_fail(SR_ERR_MEMORY, "out of memory");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
     SrStatus status = sr_yaml_load(arena, *found, file);
     if (status == SR_ERR_IO) // unreadable or too large: what the user named is wrong
         return sr_fail_prefix(SR_ERR_CONFIG, "configuration");
@@ -142,7 +142,7 @@ static SrStatus check_version(const SrYaml *tree) {
     const SrYaml *version = sr_yaml_find(tree, "VERSION");
     if (!version || (version->type == SR_YAML_INT && version->i == 1))
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s: VERSION must be 1", sr_yaml_place(version).text);
+    SR_FAIL(SR_ERR_CONFIG, "%s: VERSION must be 1", sr_yaml_place(version).text);
 }
 
 // Hydra's own keys beside `config:` steer its launcher and mean nothing here; any other key there is
@@ -154,9 +154,8 @@ static SrStatus check_beside(const SrYaml *file) {
         for (int k = 0; k < SR_COUNT(launcher); k++)
             known |= strcmp(file->keys[i], launcher[k]) == 0;
         if (!known)
-            return sr_fail(SR_ERR_CONFIG,
-                           "%s:%d: the key '%s' stands beside `config:`; move it below", file->file,
-                           file->items[i]->line, file->keys[i]);
+            SR_FAIL(SR_ERR_CONFIG, "%s:%d: the key '%s' stands beside `config:`; move it below",
+                    file->file, file->items[i]->line, file->keys[i]);
     }
     return SR_OK;
 }
@@ -167,8 +166,8 @@ static SrStatus unwrap(SrYaml *file, SrYaml **defaults, SrYaml **out) {
     if (file->type == SR_YAML_NULL) // an empty file changes nothing
         return SR_OK;
     if (file->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s: a configuration is a map of keys, this is %s",
-                       sr_yaml_place(file).text, sr_yaml_type_name(file->type));
+        SR_FAIL(SR_ERR_CONFIG, "%s: a configuration is a map of keys, this is %s",
+                sr_yaml_place(file).text, sr_yaml_type_name(file->type));
     SR_TRY(check_version(file));
     sr_yaml_remove(file, "VERSION");
     *defaults = sr_yaml_find(file, "defaults");
@@ -182,8 +181,8 @@ static SrStatus unwrap(SrYaml *file, SrYaml **defaults, SrYaml **out) {
     if ((*out)->type == SR_YAML_NULL)
         *out = NULL;
     else if ((*out)->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s: `config:` must hold a map of keys, this is %s",
-                       sr_yaml_place(*out).text, sr_yaml_type_name((*out)->type));
+        SR_FAIL(SR_ERR_CONFIG, "%s: `config:` must hold a map of keys, this is %s",
+                sr_yaml_place(*out).text, sr_yaml_type_name((*out)->type));
     return SR_OK;
 }
 
@@ -230,9 +229,8 @@ static SrStatus merge_named(Composer *c, const char *name) {
     const char *found = NULL;
     SrYaml *file = NULL;
     if (++c->files > MAX_FILES)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: more than %d files are composed; do they name each other?", name,
-                       MAX_FILES);
+        SR_FAIL(SR_ERR_CONFIG, "%s: more than %d files are composed; do they name each other?",
+                name, MAX_FILES);
     SR_TRY(sr__compose_load(name, c->arena, &found, &file));
     return merge_file(c, file);
 }
@@ -246,10 +244,10 @@ static SrStatus merge_defaults(Composer *c, const SrYaml *list, int first, int *
             break;
         const char *name = default_name(entry, c->arena);
         if (!name || strcmp(name, "???") == 0)
-            return sr_fail(SR_ERR_CONFIG,
-                           "%s: defaults: each entry is _self_ or a file, as in "
-                           "pretrain/swav/swav_8node_resnet",
-                           sr_yaml_place(entry).text);
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s: defaults: each entry is _self_ or a file, as in "
+                    "pretrain/swav/swav_8node_resnet",
+                    sr_yaml_place(entry).text);
         const char *path = above(entry->file, name, c->arena);
         SrStatus status = path ? merge_named(c, path) : sr_fail(SR_ERR_MEMORY, "out of memory");
         if (status != SR_OK)
@@ -265,12 +263,10 @@ static SrStatus merge_file(Composer *c, SrYaml *file) {
     int next = 0;
     SR_TRY(unwrap(file, &list, &own));
     if (list && list->type != SR_YAML_LIST)
-        return sr_fail(SR_ERR_CONFIG, "%s: defaults must be a list of files",
-                       sr_yaml_place(list).text);
+        SR_FAIL(SR_ERR_CONFIG, "%s: defaults must be a list of files", sr_yaml_place(list).text);
     if (++c->depth > MAX_DEPTH)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: defaults are nested deeper than %d; do they form a ring?", file->file,
-                       MAX_DEPTH);
+        SR_FAIL(SR_ERR_CONFIG, "%s: defaults are nested deeper than %d; do they form a ring?",
+                file->file, MAX_DEPTH);
     if (list)
         SR_TRY(merge_defaults(c, list, 0, &next));
     if (own)
@@ -316,14 +312,14 @@ static SrStatus merge_group(Composer *c, const char *text) {
     size_t len;
     const char *key = key_of(text, &len), *group = without_group(key);
     if (text[0] != '+')
-        return sr_fail(SR_ERR_CONFIG,
-                       "'%s': a file is added with a plus in front, as in +config/DIR=FILE", text);
+        SR_FAIL(SR_ERR_CONFIG, "'%s': a file is added with a plus in front, as in +config/DIR=FILE",
+                text);
     if (key[len] != '=' || !key[len + 1] || len == strlen("config/"))
-        return sr_fail(SR_ERR_CONFIG, "'%s': which file? Write +config/DIR=FILE", text);
+        SR_FAIL(SR_ERR_CONFIG, "'%s': which file? Write +config/DIR=FILE", text);
     const char *name = sr_arena_printf(c->arena, "%.*s/%s", (int)(len - (size_t)(group - key)),
                                        group, key + len + 1);
     if (!name)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for '%s'", text);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for '%s'", text);
     SrStatus status = merge_named(c, name);
     return status == SR_ERR_CONFIG ? sr_fail_prefix(status, "%s", text) : status;
 }
@@ -353,7 +349,7 @@ static SrStatus name_run_folder(Composer *c, const char *path) {
     const char *dir = sr_arena_printf(c->arena, "runs/%.*s", (int)len, stem);
     SrYaml *node = dir ? sr_yaml_new(c->arena, SR_YAML_STRING, "defaults", 0) : NULL;
     if (!node)
-        return sr_fail(SR_ERR_MEMORY, "out of memory");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
     node->text = dir;
     return sr_yaml_put(c->arena, sr_yaml_find(c->tree, "CHECKPOINT"), "DIR", node);
 }

@@ -37,7 +37,7 @@ static SrStatus read_owned(const SrSchemaEntry *entry, const SrYaml *map, SrAren
                            SrProblems *problems) {
     void *params = sr_arena_alloc(arena, entry->params_bytes + 1);
     if (!params)
-        return sr_fail(SR_ERR_MEMORY, "out of memory");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
     return sr_options_parse_all(entry->section.table, map, entry->section.path, arena, params,
                                 problems);
 }
@@ -64,8 +64,7 @@ static SrStatus read_sections(SrConfig *config, SrProblems *problems) {
         if (strcmp(sr_loss_at(i)->name, config->loss_name) == 0)
             loss = sr_loss_at(i);
     config->supervised = config->learns && loss && loss->needs_labels;
-    config->any_batch = loss && !loss->start && !loss->before_epoch && !loss->before_step &&
-                        !loss->after_backward && !loss->after_update;
+    config->any_batch = loss && loss->takes_partial_batches;
     config->train.tree = sr_yaml_find_path(config->tree, "DATA.TRAIN");
     config->test.tree = sr_yaml_find_path(config->tree, "DATA.TEST");
     return SR_OK;
@@ -77,25 +76,25 @@ static SrStatus read_frozen(SrConfig *config) {
     const SrYaml *list = config->model.frozen_map;
     int n = list && list->type == SR_YAML_LIST ? list->n : 0;
     if (list && list->type != SR_YAML_LIST && list->type != SR_YAML_NULL)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP must be a list of [name, iterations]",
-                       sr_yaml_place(list).text);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP must be a list of [name, iterations]",
+                sr_yaml_place(list).text);
     config->model.frozen_until =
         sr_arena_alloc(&config->arena, sizeof(SrFrozenUntil) * (size_t)(n + 1));
     if (!config->model.frozen_until)
-        return sr_fail(SR_ERR_MEMORY, "out of memory");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
     for (int i = 0; i < n; i++) {
         const SrYaml *e = list->items[i];
         bool ok = e->type == SR_YAML_LIST && e->n == 2 && e->items[0]->type == SR_YAML_STRING &&
                   e->items[1]->type == SR_YAML_INT && e->items[1]->i >= 0;
         if (!ok)
-            return sr_fail(SR_ERR_CONFIG,
-                           "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: each entry is [parameter name, "
-                           "iterations]",
-                           sr_yaml_place(e).text);
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s: MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: each entry is [parameter name, "
+                    "iterations]",
+                    sr_yaml_place(e).text);
         const char *name = sr__plain_param_name(e->items[0]->text, &config->arena);
         if (!name)
-            return sr_fail(SR_ERR_MEMORY, "out of memory");
+            SR_FAIL(SR_ERR_MEMORY, "out of memory");
         config->model.frozen_until[i] = (SrFrozenUntil){name, e->items[1]->i};
     }
     config->model.n_frozen_until = n;
@@ -170,9 +169,8 @@ static SrStatus check_topk(const SrConfig *config) {
     const SrYaml *list = sr_yaml_find_path(config->tree, "NEAREST_NEIGHBOR.TOPK");
     if (config->knn.topk.n <= SR_KNN_MAX_TOPK)
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG,
-                   "%s: NEAREST_NEIGHBOR.TOPK has %d entries, at most %d are possible",
-                   sr_yaml_place(list).text, config->knn.topk.n, SR_KNN_MAX_TOPK);
+    SR_FAIL(SR_ERR_CONFIG, "%s: NEAREST_NEIGHBOR.TOPK has %d entries, at most %d are possible",
+            sr_yaml_place(list).text, config->knn.topk.n, SR_KNN_MAX_TOPK);
 }
 
 // A loss of classes would learn the numbers of the images.
@@ -181,11 +179,10 @@ static SrStatus check_labels(const SrConfig *config) {
     if (!config->supervised || train->label_sources.n == 0 ||
         strcmp(train->label_type, "sample_index") != 0)
         return SR_OK;
-    return sr_fail(
-        SR_ERR_CONFIG,
-        "%s: DATA.TRAIN.LABEL_TYPE is sample_index, but LOSS.name %s learns classes; set "
-        "it to standard",
-        sr_yaml_place(sr_yaml_find(train->tree, "LABEL_TYPE")).text, config->loss_name);
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s: DATA.TRAIN.LABEL_TYPE is sample_index, but LOSS.name %s learns classes; set "
+            "it to standard",
+            sr_yaml_place(sr_yaml_find(train->tree, "LABEL_TYPE")).text, config->loss_name);
 }
 
 // ---- the whole
@@ -212,6 +209,7 @@ static SrStatus check_tree(SrConfig *config, SrProblems *problems) {
     if (status != SR_OK)
         status = sr_fail_prefix(status, "%s", config->path);
     SR_TRY(sr_problems_keep(problems, status));
+    SR_TRY(sr__arguments_check(config->tree, &config->arena, problems));
     if (problems->n == 0) // what contradicts what can be said of known keys and names only
         SR_TRY(sr__eval_settings_check(config->tree));
     return sr_problems_fail(problems, config->path);
@@ -260,7 +258,7 @@ SrStatus sr_config_load(const char *path, const char *const *overrides, int n_ov
                         SrConfig **out) {
     SrConfig *config = sr_calloc(1, sizeof *config);
     if (!config)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for the configuration");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the configuration");
     SrYaml *file = NULL;
     SrStatus status = sr__compose_load(path, &config->arena, &config->path, &file);
     return finish(config, file, overrides, n_overrides, status, out);
@@ -270,7 +268,7 @@ SrStatus sr_config_parse(const char *text, const char *name, const char *const *
                          int n_overrides, SrConfig **out) {
     SrConfig *config = sr_calloc(1, sizeof *config);
     if (!config)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for the configuration");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the configuration");
     SrYaml *file = NULL;
     config->path = sr_arena_strdup(&config->arena, name);
     SrStatus status = config->path
@@ -282,7 +280,7 @@ SrStatus sr_config_parse(const char *text, const char *name, const char *const *
 SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConfig **out) {
     SrConfig *config = sr_calloc(1, sizeof *config);
     if (!config)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for the configuration");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the configuration");
     config->path = "command line";
     SrProblems problems = {.arena = &config->arena};
     SrStatus status =

@@ -91,6 +91,13 @@ typedef struct {          // HOOKS.PROBE, ours
     int64_t limit;        // images on either side; 0: all
 } SrProbeConfig;
 
+typedef struct {      // HOOKS.TENSORBOARD_SETUP
+    bool on;          // USE_TENSORBOARD
+    double flush_min; // FLUSH_EVERY_N_MIN
+    bool params, gradients;
+    int64_t params_every; // LOG_PARAMS_EVERY_N_ITERS
+} SrTensorboardConfig;
+
 typedef struct {        // METERS
     SrStrings names;    // in order; the deprecated METERS.name among them
     const char *single; // METERS.name
@@ -105,7 +112,8 @@ typedef struct {                           // CLUSTERFIT
     bool normalize, spherical; // ours
 } SrClusterConfig;
 
-typedef struct { // the maps below the root
+typedef struct {           // the maps below the root
+    const SrYaml *teacher; // DISTILLATION.TEACHER_MODEL
     const SrYaml *machine, *hooks, *data, *model, *optimizer, *checkpoint, *distributed, *neighbor,
         *meters, *svm, *low_shot, *cluster,
         *owned; // by trunks and losses: only there to be pointed at
@@ -123,6 +131,7 @@ typedef struct SrConfig {
     int num_nodes,
         num_proc_per_node;        // as the file asks; their product is written back as `replicas`
     const SrYaml *replicas_given; // DISTRIBUTED.REPLICAS: auto, recipe or a number
+    int reduce;                   // DISTRIBUTED.REDUCE: 0 tree, 1 mpi
     int replicas; // a step has this many batches, each with batch norms of its own (run/replicas.h)
     bool test_model, test_only, check_nan;
     bool supervised; // the loss needs labels: train and test phases with meters
@@ -139,6 +148,7 @@ typedef struct SrConfig {
     SrCheckpointConfig checkpoint;
     SrKnnConfig knn;
     SrProbeConfig probe;
+    SrTensorboardConfig tensorboard;
     SrMetersConfig meters;
     SrSvmConfig svm;
     SrLowShotConfig low_shot;
@@ -159,6 +169,8 @@ SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConf
 // Only composed (defaults, file, overrides): nothing checked, inferred or read.  For tools that look at trees.
 SrStatus sr_config_compose(const char *path, const char *const *overrides, int n_overrides,
                            SrArena *arena, SrYaml **tree);
+// The configuration of DISTILLATION.TEACHER_MODEL, whose `model` is the teacher's.
+SrStatus sr_config_teacher(const SrConfig *config, SrConfig **out);
 void sr_config_free(SrConfig *config);
 // Writes the resolved tree (YAML that loads again) to <dir>/train_config.yaml.
 SrStatus sr_config_save(const SrConfig *config, const char *dir);

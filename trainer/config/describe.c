@@ -269,7 +269,7 @@ static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *m
     SrText partly = SR_TEXT_INIT;
     const SrManualKind *kind;
     if (!names.v)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for the list of names");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the list of names");
     for (int k = 0; (kind = kind_at(k, more)) != NULL; k++) {
         SrManualEntry e;
         for (int i = 0; names.n < MAX_NAMES && kind->at(i, &e); i++) {
@@ -284,9 +284,8 @@ static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *m
     }
     for (int k = 0; k < SR_NAME_KINDS; k++)
         if (sr__is_vissl_name((SrNameKind)k, name) && !sr__is_built_name((SrNameKind)k, name))
-            return sr_fail(SR_ERR_CONFIG,
-                           "VISSL's %s '%s' is not built yet (`sslrun list` shows what is)",
-                           sr__name_kind((SrNameKind)k), name);
+            SR_FAIL(SR_ERR_CONFIG, "VISSL's %s '%s' is not built yet (`sslrun list` shows what is)",
+                    sr__name_kind((SrNameKind)k), name);
     int near = sr_text_nearest(name, names.v, names.n);
     bool slip = near >= 0 && sr_text_distance(name, names.v[near]) <= 1;
     if (!slip && names_with(&names, name, &partly) > 0) {
@@ -296,9 +295,9 @@ static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *m
         sr_text_deinit(&partly);
         return status;
     }
-    return sr_fail(SR_ERR_CONFIG, "nothing is called '%s'%s%s%s (`sslrun list` shows all plugins)",
-                   name, near >= 0 ? "; did you mean '" : "", near >= 0 ? names.v[near] : "",
-                   near >= 0 ? "'?" : "");
+    SR_FAIL(SR_ERR_CONFIG, "nothing is called '%s'%s%s%s (`sslrun list` shows all plugins)", name,
+            near >= 0 ? "; did you mean '" : "", near >= 0 ? names.v[near] : "",
+            near >= 0 ? "'?" : "");
 }
 
 // VISSL's habit of writing config. before every key is accepted.

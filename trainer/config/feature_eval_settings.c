@@ -64,8 +64,8 @@ SrStatus sr__eval_settings_check(const SrYaml *tree) {
     Flags f = read_flags(settings);
     const char *what = contradiction(f);
     if (what)
-        return sr_fail(SR_ERR_CONFIG, "%s: MODEL.FEATURE_EVAL_SETTINGS: %s",
-                       sr_yaml_place(place(settings)).text, what);
+        SR_FAIL(SR_ERR_CONFIG, "%s: MODEL.FEATURE_EVAL_SETTINGS: %s",
+                sr_yaml_place(place(settings)).text, what);
     if (f.both && f.eval && !f.whole)
         sr_warn("FREEZE_TRUNK_AND_HEAD with EVAL_MODE_ON loads no weights into the heads "
                 "(" HEAD_FEATURES ")");

@@ -15,7 +15,7 @@ static SrStatus expand(SrArena *arena, const char **path) {
 static SrStatus expand_all(SrArena *arena, SrStrings *paths) {
     const char **v = sr_arena_alloc(arena, ((size_t)paths->n + 1) * sizeof *v);
     if (!v)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for paths");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for paths");
     for (int i = 0; i < paths->n; i++) {
         v[i] = paths->v[i];
         SR_TRY(expand(arena, &v[i]));

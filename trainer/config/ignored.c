@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "base/yaml_edit.h"
 #include "data/data.h"
-#include "heads/head.h"
 #include "losses/loss.h"
 #include "measure/meter.h"
 #include "trainer/config/schema.h"
@@ -22,33 +21,9 @@ typedef struct {
 
 // ---- rows that mean nothing
 
-// Arguments of a head: [name, {arguments}].
-static SrStatus report_head(const SrYaml *module, const char *where, SrArena *arena) {
-    const SrHead *head = NULL;
-    bool given = module->type == SR_YAML_LIST && module->n > 1 && module->items[0]->text &&
-                 module->items[1]->type == SR_YAML_MAP;
-    if (!given || sr_head_find(module->items[0]->text, &head) != SR_OK)
-        return SR_OK;
-    const char *place = sr_arena_printf(arena, "%s.%s", where, head->name);
-    if (!place)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for %s", where);
-    return sr_options_report(head->options, module->items[1], place, arena);
-}
-
-// Single heads and chains; other forms are the parser's to refuse.
-static SrStatus report_heads(const Walk *w) {
-    static const char where[] = "MODEL.HEAD.PARAMS";
-    const SrYaml *list = sr_yaml_find_path(w->tree, where);
-    for (int i = 0; list && list->type == SR_YAML_LIST && i < list->n; i++) {
-        const SrYaml *entry = list->items[i];
-        bool chain =
-            entry->type == SR_YAML_LIST && entry->n > 0 && entry->items[0]->type == SR_YAML_LIST;
-        for (int j = 0; chain && j < entry->n; j++)
-            SR_TRY(report_head(entry->items[j], where, w->arena));
-        if (!chain)
-            SR_TRY(report_head(entry, where, w->arena));
-    }
-    return SR_OK;
+static SrStatus report_head(void *arg, const SrHead *head, const SrYaml *arguments,
+                            const char *where) {
+    return sr_options_report(head->options, arguments, where, arg);
 }
 
 static SrStatus report_rows(const Walk *w) {
@@ -64,19 +39,18 @@ static SrStatus report_rows(const Walk *w) {
     for (int i = 0; i < SR_COUNT(lists); i++)
         SR_TRY(
             sr_pipeline_report_ignored(sr_yaml_find_path(w->tree, lists[i]), lists[i], w->arena));
-    return report_heads(w);
+    return sr__each_head(w->tree, w->arena, report_head, w->arena);
 }
 
 // ---- keys that other keys leave without effect
 
-static bool equal_at(const SrYaml *a, const SrYaml *b, const char *path) {
-    const SrYaml *x = sr_yaml_find_path(a, path), *y = sr_yaml_find_path(b, path);
-    return !x || (y && sr_yaml_equal(x, y));
+// What stands at the key and is not the default, NULL if nothing is: of a map the first value that somebody wrote.
+static const SrYaml *changed(const Walk *w, const char *key) {
+    const SrYaml *given = sr_yaml_find_path(w->tree, key);
+    return given ? sr_tree_difference(given, sr_yaml_find_path(w->defaults, key)) : NULL;
 }
 
-static bool is_changed(const Walk *w, const char *key) {
-    return !equal_at(w->tree, w->defaults, key);
-}
+static bool is_changed(const Walk *w, const char *key) { return changed(w, key) != NULL; }
 
 // "a" is a word of "a b c".
 static bool has_word(const char *words, const char *word) {
@@ -88,8 +62,8 @@ static bool has_word(const char *words, const char *word) {
 }
 
 static void say(const Walk *w, const char *key, const char *why, const char *value) {
-    sr_info("%s: %s is accepted and changes nothing: %s%s",
-            sr_yaml_place(sr_yaml_find_path(w->tree, key)).text, key, why, value);
+    sr_info("%s: %s is accepted and changes nothing: %s%s", sr_yaml_place(changed(w, key)).text,
+            key, why, value);
 }
 
 // Parts of something that is switched off.  `same`: the key is inferred from that one, so that a saved configuration

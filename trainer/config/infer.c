@@ -26,20 +26,20 @@ static SrStatus scan_transforms(SrInfer *r, const char *split) {
     if (!list || list->type == SR_YAML_NULL)
         return SR_OK;
     if (list->type != SR_YAML_LIST)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s must be a list of {name: ..., options}",
-                       sr_yaml_place(list).text, path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s must be a list of {name: ..., options}",
+                sr_yaml_place(list).text, path);
     bool train = strcmp(split, "TRAIN") == 0;
     for (int i = 0; i < list->n; i++) {
         const SrYaml *name = sr_yaml_find(list->items[i], "name");
         if (!name || name->type != SR_YAML_STRING)
-            return sr_fail(SR_ERR_CONFIG, "%s: %s: each transform is a map with a key `name`",
-                           sr_yaml_place(list->items[i]).text, path);
+            SR_FAIL(SR_ERR_CONFIG, "%s: %s: each transform is a map with a key `name`",
+                    sr_yaml_place(list->items[i]).text, path);
         const SrYaml *total = sr_yaml_find(list->items[i], "total_num_crops");
         if (!train || !total)
             continue;
         if (total->type != SR_YAML_INT || total->i < 1 || total->i > 1000)
-            return sr_fail(SR_ERR_CONFIG, "%s: total_num_crops must be a whole number from 1",
-                           sr_yaml_place(total).text);
+            SR_FAIL(SR_ERR_CONFIG, "%s: total_num_crops must be a whole number from 1",
+                    sr_yaml_place(total).text);
         r->total_crops = total->i;
         r->num_crops = sr_yaml_find(list->items[i], "num_crops");
     }
@@ -52,7 +52,7 @@ static SrStatus infer_loss(SrInfer *r) {
     r->loss = sr_tree_text(r->tree, "LOSS.name", "");
     snprintf(at, sizeof at, "LOSS.%s", r->loss);
     r->at = at;
-    SrStatus (*rule)(SrInfer *) = sr__unbuilt_loss_rule(r->loss);
+    SrStatus (*rule)(SrInfer *) = NULL;
     for (int i = 0; sr_loss_at(i); i++)
         if (strcmp(sr_loss_at(i)->name, r->loss) == 0)
             rule = sr_loss_at(i)->infer;
@@ -79,12 +79,12 @@ static SrStatus join_meter_names(SrInfer *r, SrYaml **out) {
                ? sr_yaml_copy(r->arena, names)
                : sr_yaml_new(r->arena, SR_YAML_LIST, "inferred", 0);
     if (!*out)
-        return sr_fail(SR_ERR_MEMORY, "out of memory while inferring METERS.names");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory while inferring METERS.names");
     if (!*single || has_text(*out, single))
         return SR_OK;
     SrYaml *node = sr_yaml_new(r->arena, SR_YAML_STRING, "inferred", 0);
     if (!node)
-        return sr_fail(SR_ERR_MEMORY, "out of memory while inferring METERS.names");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory while inferring METERS.names");
     node->text = single;
     SR_TRY(sr_yaml_append(r->arena, *out, node));
     return sr_infer_set_path(r, "METERS.names", *out);
@@ -105,14 +105,14 @@ static const SrYaml *pooled_layers(const SrInfer *r) {
 static SrStatus layer_names(const SrInfer *r, const SrYaml *map, SrYaml **out) {
     *out = sr_yaml_new(r->arena, SR_YAML_LIST, "inferred", 0);
     if (!*out)
-        return sr_fail(SR_ERR_MEMORY, "out of memory while inferring METERS");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory while inferring METERS");
     for (int i = 0; i < map->n; i++) {
         const SrYaml *name = map->items[i]->type == SR_YAML_LIST && map->items[i]->n > 0
                                  ? map->items[i]->items[0]
                                  : map->items[i];
         SrYaml *copy = sr_yaml_copy(r->arena, name);
         if (!copy)
-            return sr_fail(SR_ERR_MEMORY, "out of memory while inferring METERS");
+            SR_FAIL(SR_ERR_MEMORY, "out of memory while inferring METERS");
         SR_TRY(sr_yaml_append(r->arena, *out, copy));
     }
     return SR_OK;
@@ -155,7 +155,7 @@ static SrStatus infer_optimizer(SrInfer *r) {
     } else if (lr) {
         SrYaml *copy = sr_yaml_copy(r->arena, lr); // the same schedule: not worth a line
         if (!copy)
-            return sr_fail(SR_ERR_MEMORY, "out of memory while inferring %s", head_path);
+            SR_FAIL(SR_ERR_MEMORY, "out of memory while inferring %s", head_path);
         SR_TRY(sr_yaml_put_path(r->arena, r->tree, head_path, copy));
     }
     const SrYaml *decay = sr_yaml_find_path(r->tree, "OPTIMIZER.weight_decay");

@@ -54,10 +54,10 @@ static SrStatus refuse_sweep(const char *value, const char *text) {
         else if (strchr("]}", *c))
             depth--;
         else if (*c == ',' && depth <= 0)
-            return sr_fail(SR_ERR_CONFIG,
-                           "override '%s': sweeps are not built; write [%s] for a list, or run "
-                           "once for each value",
-                           text, value);
+            SR_FAIL(SR_ERR_CONFIG,
+                    "override '%s': sweeps are not built; write [%s] for a list, or run "
+                    "once for each value",
+                    text, value);
     }
     return SR_OK;
 }
@@ -70,7 +70,7 @@ static SrStatus parse_value(const char *value, const char *text, SrArena *arena,
     value = sr_arena_printf(arena, "%.*s", (int)len,
                             value); // blanks around it, as in YAML, are no part of it
     if (!value)
-        return sr_fail(SR_ERR_MEMORY, "out of memory");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
     SR_TRY(refuse_sweep(value, text));
     // A bare scalar, whatever it holds ("a: b", "# c"); A.B= is the empty string, as in Hydra.
     if (!*value || !strchr("[{\"'", *value)) {
@@ -118,11 +118,10 @@ static SrStatus unknown(const SrYaml *tree, const char *path, const char *text) 
         }
         int near = child || map->type != SR_YAML_MAP ? -1 : sr_text_nearest(key, map->keys, map->n);
         if (near >= 0)
-            return sr_fail(SR_ERR_CONFIG,
-                           "override '%s': there is no key '%s%s'; did you mean '%s%s'?", text,
-                           known, key, known, map->keys[near]);
-        return sr_fail(SR_ERR_CONFIG, "override '%s': there is no key '%s' (+%s=... adds one)",
-                       text, path, path);
+            SR_FAIL(SR_ERR_CONFIG, "override '%s': there is no key '%s%s'; did you mean '%s%s'?",
+                    text, known, key, known, map->keys[near]);
+        SR_FAIL(SR_ERR_CONFIG, "override '%s': there is no key '%s' (+%s=... adds one)", text, path,
+                path);
     }
 }
 
@@ -162,9 +161,9 @@ static SrStatus set_key(SrYaml *tree, const char *path, SrYaml *value, const cha
     const char *key = split(path, parent);
     SrYaml *map = *parent ? sr_yaml_find_path(tree, parent) : tree;
     if (map && map->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG,
-                       "override '%s': '%s' is %s, only maps have keys (lists are replaced whole)",
-                       text, parent, sr_yaml_type_name(map->type));
+        SR_FAIL(SR_ERR_CONFIG,
+                "override '%s': '%s' is %s, only maps have keys (lists are replaced whole)", text,
+                parent, sr_yaml_type_name(map->type));
     SrYaml *old = sr_yaml_find(map, key);
     if (old && old->type == SR_YAML_MAP && value->type == SR_YAML_MAP)
         return sr_yaml_merge(arena, old, value);
@@ -179,17 +178,16 @@ static SrStatus read_path(const char *text, const char *start, size_t len,
         len -= 7;
     }
     if (len == 0 || len >= MAX_PATH_LEN || start[0] == '.' || start[len - 1] == '.')
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "override '%s' has no key before '='; write KEY=VALUE, as in LOG_FREQUENCY=5", text);
+        SR_FAIL(SR_ERR_CONFIG,
+                "override '%s' has no key before '='; write KEY=VALUE, as in LOG_FREQUENCY=5",
+                text);
     memcpy(path, start, len);
     path[len] = '\0';
     if (strchr(path, '/') || strcmp(path, "config") == 0)
-        return sr_fail(SR_ERR_CONFIG,
-                       "override '%s': files are named as config=FILE, once, or +config/DIR=FILE",
-                       text);
+        SR_FAIL(SR_ERR_CONFIG,
+                "override '%s': files are named as config=FILE, once, or +config/DIR=FILE", text);
     if (strstr(path, ".."))
-        return sr_fail(SR_ERR_CONFIG, "override '%s': the key '%s' has an empty part", text, path);
+        SR_FAIL(SR_ERR_CONFIG, "override '%s': the key '%s' has an empty part", text, path);
     return SR_OK;
 }
 
@@ -199,10 +197,9 @@ static SrStatus check_utf8(const char *text) {
     for (const char *c = text; *c;) {
         int len = sr_text_utf8(c, &code);
         if (len == 0)
-            return sr_fail(
-                SR_ERR_CONFIG,
-                "override '%.*s...': the byte 0x%02x is no UTF-8, which configurations are in",
-                (int)SR_MIN(c - text, 200), text, (unsigned char)*c);
+            SR_FAIL(SR_ERR_CONFIG,
+                    "override '%.*s...': the byte 0x%02x is no UTF-8, which configurations are in",
+                    (int)SR_MIN(c - text, 200), text, (unsigned char)*c);
         c += len;
     }
     return SR_OK;
@@ -218,8 +215,8 @@ SrStatus sr__override_apply(SrYaml *tree, const char *text, SrArena *arena) {
     char path[MAX_PATH_LEN];
     SR_TRY(check_utf8(text));
     if (!equals && !removes)
-        return sr_fail(SR_ERR_CONFIG,
-                       "override '%s' has no '='; write KEY=VALUE, as in LOG_FREQUENCY=5", text);
+        SR_FAIL(SR_ERR_CONFIG, "override '%s' has no '='; write KEY=VALUE, as in LOG_FREQUENCY=5",
+                text);
     SR_TRY(read_path(text, start, equals ? (size_t)(equals - start) : strlen(start), path));
     if (removes)
         return remove_key(tree, path, equals ? equals + 1 : NULL, text, arena);

@@ -99,7 +99,7 @@ static SrStatus with_owned(const SrSection *section, SrArena *arena, const SrOpt
         owned++;
     SrOption *rows = sr_arena_alloc(arena, sizeof *rows * (size_t)(n + owned + 1));
     if (!rows)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for the schema");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the schema");
     int m = 0;
     // Rows fill the section's own struct: MODEL.TRUNK's is SrModelConfig, LOSS's is SrConfig.
     size_t place = section->offset == offsetof(SrConfig, model)
@@ -125,7 +125,7 @@ SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n) {
     SrSchemaEntry *list =
         sr_arena_alloc(arena, sizeof *list * (size_t)(SR_COUNT(sections) + owned));
     if (!list)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for the schema");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the schema");
     *n = 0;
     for (int i = 0; i < SR_COUNT(sections); i++) {
         list[*n].section = sections[i];

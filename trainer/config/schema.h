@@ -3,6 +3,7 @@
 #ifndef SR_TRAINER_CONFIG_SCHEMA_H
 #define SR_TRAINER_CONFIG_SCHEMA_H
 
+#include "heads/head.h"
 #include "losses/infer.h"
 #include "trainer/config/config.h"
 
@@ -38,6 +39,13 @@ SrStatus sr__schema_defaults(SrArena *arena, SrYaml **out);
 // transforms and heads too, and keys that another key leaves without effect.  SR_ERR_CONFIG where a row is refused.
 SrStatus sr__report_ignored(const SrYaml *tree, SrArena *arena);
 
+// arguments.c: every wrong key of transforms and heads into `problems`.
+SrStatus sr__arguments_check(const SrYaml *tree, SrArena *arena, SrProblems *problems);
+// Arguments of each known head of MODEL.HEAD.PARAMS, in chains too; where: "MODEL.HEAD.PARAMS[0].mlp".
+SrStatus sr__each_head(const SrYaml *tree, SrArena *arena,
+                       SrStatus (*each)(void *arg, const SrHead *head, const SrYaml *arguments,
+                                        const char *where),
+                       void *arg);
 // config.c: every section of config->tree into its struct; names of trunk and loss are not looked up.  problems: mistakes
 // are kept there; NULL: the first one is the error.
 SrStatus sr__config_read(SrConfig *config, SrProblems *problems);
@@ -59,7 +67,5 @@ bool sr__learns(
     const SrYaml *tree); // false: everything is frozen, so that no loss and no optimiser is needed
 // infer.c: spec 1.5 over the composed tree.  world: processes of the run.
 SrStatus sr__infer(SrYaml *tree, int world, SrArena *arena);
-// The rule of a loss of VISSL's that is not built; NULL: none (infer_unbuilt.c).
-SrStatus (*sr__unbuilt_loss_rule(const char *loss))(SrInfer *in);
 
 #endif

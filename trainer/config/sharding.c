@@ -25,7 +25,7 @@ static SrStatus unshard(SrYaml *node, const char *key, SrArena *arena) {
         return SR_OK;
     const char *plain = sr__unsharded_name(node->text, arena);
     if (!plain)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for %s", key);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", key);
     sr_info("%s: %s: %s is %s here: one process runs everything", sr_yaml_place(node).text, key,
             node->text, plain);
     node->text = plain;

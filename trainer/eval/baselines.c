@@ -95,8 +95,7 @@ done:
     return status;
 }
 
-// A model whose trunk alone is built, its parameters as the run's seed draws them.
-static SrStatus drawn_model(const SrConfig *config, const char *layer, int batch, int crop,
+SrStatus sr_baselines_drawn(const SrConfig *config, const char *layer, int batch, int crop,
                             SrModel **out) {
     SrGraph *graph;
     SrNodeId input, tap;
@@ -114,7 +113,7 @@ static SrStatus row_of_untrained(SrBaselines *r, SrEachRow each, void *arg) {
     SrSplit sample = {.note = ""};
     SrStatus status;
     int batch = (int)SR_MIN((int64_t)r->batch, sr_loader_length(r->bank.loader));
-    SR_TRY_GOTO(drawn_model(r->config, r->layer, batch, r->crop, &model));
+    SR_TRY_GOTO(sr_baselines_drawn(r->config, r->layer, batch, r->crop, &model));
     SR_TRY_GOTO(row_of_trunk(r, SR_ROW_UNTRAINED, model, each, arg));
     SR_TRY_GOTO(sr_split_open_eval(r->config, SR_SIDE_BANK, true, batch, r->crop, NULL, &sample));
     SR_TRY_GOTO(sr_trunk_features_calibrate(model, r->layer, &sample, batch, CALIBRATION_BATCHES));
@@ -148,7 +147,7 @@ static SrStatus load_model(const SrConfig *config, const char *layer, const char
         source = (SrWeightsSource){.path = path, .remove_prefix = "", .append_prefix = ""};
     source.quiet = source.whole_trunk = true;
     SR_TRY(sr_split_train_shape(config, &n, h, w));
-    SR_TRY(drawn_model(config, layer, 1, h[0], out));
+    SR_TRY(sr_baselines_drawn(config, layer, 1, h[0], out));
     return sr_weights_load(&source, sr_model_params(*out));
 }
 
@@ -161,8 +160,8 @@ SrStatus sr_baselines_model(const SrConfig *config, const char *layer, const cha
         if (!*path) {
             SrStatus found = sr_folder_newest(config->checkpoint.dir, newest, sizeof newest);
             if (found != SR_OK)
-                return sr_fail(found, "%s; --random measures the trunk as it is drawn",
-                               sr_status_message());
+                SR_FAIL(found, "%s; --random measures the trunk as it is drawn",
+                        sr_status_message());
             path = newest;
         }
         sr_info("weights of %s", path);

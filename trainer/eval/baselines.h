@@ -12,8 +12,8 @@
 typedef enum {
     SR_ROW_MAJORITY,
     SR_ROW_PIXELS,
-    SR_ROW_UNTRAINED,  // as drawn
-    SR_ROW_CALIBRATED, // the same, batch norms calibrated
+    SR_ROW_UNTRAINED,  // the trunk with the parameters the run's seed draws
+    SR_ROW_CALIBRATED, // that trunk, its batch norms with statistics of these images
     SR_ROW_TRAINED,
     SR_ROW_COUNT
 } SrReportRow;
@@ -45,6 +45,10 @@ typedef SrStatus (*SrEachRow)(void *arg, SrReportRow row, SrMatrix *bank, SrMatr
 // NULL: no such row.
 SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, SrEachRow each,
                            void *arg);
+
+// A model whose trunk alone is built, for batches of crop x crop pixels, its parameters as the run's seed draws them.
+SrStatus sr_baselines_drawn(const SrConfig *config, const char *layer, int batch, int crop,
+                            SrModel **out);
 
 // The trunk alone, without heads, loss or optimiser, with the weights of a file: one of our checkpoints, or
 // MODEL.WEIGHTS_INIT.PARAMS_FILE with its prefixes.  path NULL: PARAMS_FILE, or else the newest checkpoint of the run

@@ -9,26 +9,27 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "formats/safetensors.h"
+#include "trainer/run/data_summary.h"
 #include "trainer/run/run_folder.h"
 
 // ---- opening
 
-static SrStatus read_config(SrCheckpointModel *m) {
+SrStatus sr_checkpoint_config(const char *path, SrConfig **out) {
     SrSafetensors st;
-    SR_TRY(sr_safetensors_map(&st, m->path));
+    SR_TRY(sr_safetensors_map(&st, path));
     const char *text = sr_safetensors_meta(&st, "config");
-    SrStatus status = text ? sr_config_parse(text, m->path, NULL, 0, &m->config)
+    SrStatus status = text ? sr_config_parse(text, path, NULL, 0, out)
                            : sr_fail(SR_ERR_CONFIG,
                                      "%s holds no configuration: a checkpoint of `sslrun train` is "
                                      "expected",
-                                     m->path);
+                                     path);
     sr_safetensors_close(&st);
     return status;
 }
 
 static SrStatus open_model(SrCheckpointModel *m) {
     int n, h[64], w[64];
-    SR_TRY(read_config(m));
+    SR_TRY(sr_checkpoint_config(m->path, &m->config));
     SR_TRY(sr_split_train_shape(m->config, &n, h, w));
     m->crop = h[0];
     m->batch = (int)SR_MAX(SR_MIN((int64_t)40 * 224 * 224 / ((int64_t)m->crop * m->crop), 256), 8);
@@ -81,65 +82,37 @@ void sr_checkpoint_model_set_data(SrCheckpointModel *m, const char *const *data)
     m->config->knn.bank_limit = m->config->knn.test_limit = 0;
 }
 
-// The report lists "path: reason".
-static bool is_listed(const SrBadReport *bad, const char *path) {
-    size_t len = strlen(path);
-    for (int i = 0; i < bad->n_listed; i++)
-        if (strncmp(bad->listed[i], path, len) == 0 && bad->listed[i][len] == ':')
-            return true;
-    return false;
-}
-
-// Images that could not be read have no row, so that they get no name either.
-static SrStatus add_readable(const SrSplit *split, const SrBadReport *bad, SrStringList *files) {
+// The file of each row: its label is the image's number.
+static SrStatus name_rows(const SrSplit *split, const SrMatrix *f, SrStringList *files) {
     SrImagePool *pool;
     const char *path = "";
-    SR_TRY(sr_image_pool_new(&pool));
     SrStatus status = SR_OK;
-    for (int64_t i = 0; status == SR_OK && i < split->source->length(split->set); i++) {
+    SR_TRY(sr_image_pool_new(&pool));
+    for (int64_t i = 0; status == SR_OK && i < f->n; i++) {
         sr_image_pool_reset(pool);
         if (split->source->path)
-            status = split->source->path(split->set, i, pool, &path);
-        if (status == SR_OK && !is_listed(bad, path))
+            status = split->source->path(split->set, f->label[i], pool, &path);
+        if (status == SR_OK)
             status = sr__string_list_add(files, path, strlen(path));
     }
     sr_image_pool_free(pool);
     return status;
 }
 
-static SrStatus name_rows(const SrSplit *split, const char *data, int64_t rows,
-                          SrStringList *files) {
-    SrBadReport bad;
-    sr_loader_bad(split->loader, &bad);
-    SR_TRY(add_readable(split, &bad, files));
-    if (files->n != rows)
-        SR_FAIL(SR_ERR_CONFIG, "%s: %lld images cannot be read, the first is %s", data,
-                (long long)bad.bad, bad.n_listed ? bad.listed[0] : "unknown");
-    for (int i = 0; i < bad.n_listed; i++)
-        sr_warn("left out: %s", bad.listed[i]);
-    return SR_OK;
-}
-
 SrStatus sr_checkpoint_model_features(SrCheckpointModel *m, const char *data, const char *layer,
                                       SrLayers *layers, SrMatrix *out, SrStringList *files) {
-    static const char *const list = "disk_filelist";
     SrSplit split = {.note = ""};
     SrStatus status;
     *out = (SrMatrix){0};
-    sr_checkpoint_model_set_data(m, &data);
-    m->config->test.data_paths = m->config->train.data_paths; // all of them, none held out
-    if (sr_text_ends(data, ".txt"))
-        m->config->test.data_sources = (SrStrings){1, &list};
-    SR_TRY_GOTO(
-        sr_split_open_eval(m->config, SR_SIDE_TEST, false, m->batch, m->crop, NULL, &split));
+    SR_TRY_GOTO(sr_split_open_all(m->config, data, m->batch, m->crop, &split));
     if (!layer)
         layer = m->config->knn.layer;
     SR_TRY_GOTO(layers ? sr_layer_features_extract(m->model, layer, &split, m->batch, layers, out)
                        : sr_trunk_features_extract(m->model, layer, &split, m->batch, out));
-    SR_TRY_GOTO(name_rows(&split, data, out->n, files));
+    sr_data_summary_say_bad(split.loader, "images", "are left out");
+    SR_TRY_GOTO(name_rows(&split, out, files));
 done:
     sr_split_close(&split);
-    sr_checkpoint_model_set_data(m, NULL);
     if (status != SR_OK)
         sr_matrix_deinit(out);
     return status;

@@ -21,13 +21,16 @@ void sr_checkpoint_model_close(SrCheckpointModel *m); // a zeroed one is fine
 // held out, as everywhere.  data is borrowed.
 void sr_checkpoint_model_set_data(SrCheckpointModel *m, const char *const *data);
 
-// Features of every image at `data` (a folder, or a list of paths that ends in .txt), one row each, and the files'
-// names.  layers: as sr_layer_features_extract fills it; NULL: `layer` alone, as in "flatten".  Images that cannot be
-// read are said and left out.
+// Features of every image at `data` (all below a folder, or a list of paths that ends in .txt), one row each, and the
+// files' names.  layers: as sr_layer_features_extract fills it; NULL: `layer` alone, as in "flatten".  Images that cannot
+// be read are counted in one line and left out.
 SrStatus sr_checkpoint_model_features(SrCheckpointModel *m, const char *data, const char *layer,
                                       SrLayers *layers, SrMatrix *out, SrStringList *files);
 
 // A sum over the trunk's numbers: what was made from these features belongs to this trunk alone.
 uint32_t sr_checkpoint_model_checksum(const SrCheckpointModel *m);
+
+// The configuration that a checkpoint of `sslrun train` carries; free with sr_config_free.
+SrStatus sr_checkpoint_config(const char *path, SrConfig **out);
 
 #endif

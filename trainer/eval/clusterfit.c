@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/npy.h"
 #include "base/rng.h"
-#include "data/npy.h"
 #include "trainer/eval/feature_files.h"
 
 typedef struct {
@@ -22,7 +22,7 @@ typedef struct {
     SrClusterReport *out;
 } Run;
 
-static SrStatus out_of_memory(void) { return sr_fail(SR_ERR_MEMORY, "out of memory for clusters"); }
+static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory for clusters"); }
 
 // "<dir>/NAME_train_LAYER_N10_D512_labels.npy"
 static SrStatus file_name(const Run *r, const char *split, const char *what, char out[4096]) {
@@ -148,7 +148,7 @@ static SrStatus look(Run *r, const char *train, const char *test, bool force) {
     if (test)
         SR_TRY(sr_features_measure(&to, &n, &d));
     if (test && d != r->d)
-        return sr_fail(SR_ERR_CONFIG, "%s has rows of %d numbers, %s of %d", test, d, train, r->d);
+        SR_FAIL(SR_ERR_CONFIG, "%s has rows of %d numbers, %s of %d", test, d, train, r->d);
     for (int i = 0; i < (test ? 2 : 1); i++) {
         SR_TRY(check_new(r, i ? "test" : "train", "labels", force));
         SR_TRY(check_new(r, i ? "test" : "train", "images", force));

@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bar.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "data/npy.h"
+#include "base/npy.h"
 #include "formats/safetensors.h"
 #include "trainer/eval/extract_file.h"
 #include "trainer/eval/extract_identity.h"
@@ -121,8 +122,7 @@ static SrStatus open_data(Run *r) {
 // ---- shards
 
 static SrShape row_shape(const Run *r, int tap) {
-    SrShape s = sr_extractor_output(&r->ex, tap).shape;
-    return s.rank == 4 && !r->o->nhwc ? SR_SHAPE(s.d[0], s.d[3], s.d[1], s.d[2]) : s;
+    return sr_extractor_shape(&r->ex, tap, r->o->nhwc);
 }
 
 static SrStatus choose_shard(Run *r) {
@@ -176,14 +176,8 @@ static SrStatus keep_name(Run *r, int64_t index) {
 // Rows of one batch into the shard at row `at`.
 static SrStatus keep_batch(Run *r, const SrBatch *b, int64_t at) {
     for (int i = 0; i < r->ex.taps.n; i++) {
-        SrTensor t = sr_extractor_output(&r->ex, i);
-        int64_t row = sr_shape_count(t.shape) / r->batch;
-        float *to = (float *)r->features[i].data + at * row;
-        t.shape.d[0] = b->batch;
-        if (r->o->nhwc)
-            memcpy(to, t.data, (size_t)(b->batch * row) * sizeof(float));
-        else
-            sr_layout_to_nchw(t.data, t.shape, to);
+        int64_t row = sr_shape_count(row_shape(r, i)) / r->batch;
+        sr_extractor_copy(&r->ex, i, b->batch, r->o->nhwc, (float *)r->features[i].data + at * row);
     }
     int64_t length = SR_MAX(r->n_targets, 1);
     memcpy(r->labels + at * length, b->label, (size_t)(b->batch * length) * sizeof *r->labels);
@@ -311,17 +305,20 @@ static SrStatus open(Run *r) {
 
 static SrStatus run_shards(Run *r, SrText *report) {
     int64_t shards = (r->n + r->shard - 1) / r->shard, first;
+    SrBar bar;
     SR_TRY(first_missing(r, shards, &first));
     if (first < shards) {
         SR_TRY(allocate_shard(r));
         SR_TRY(sr_loader_start(r->loader, 0, first * (r->shard / r->batch)));
     }
+    sr_bar_begin(&bar, "shards of features", shards);
     for (int64_t i = first; i < shards; i++) {
         int64_t images = SR_MIN(r->shard, r->n - i * r->shard);
         SR_TRY(fill_shard(r, images));
         SR_TRY(r->o->npy ? save_npy(r, i, images) : save_safetensors(r, i, images));
-        sr_log_live("shard %lld of %lld", (long long)i + 1, (long long)shards);
+        sr_bar_at(&bar, i + 1);
     }
+    sr_bar_end(&bar);
     sr_extraction_report(&r->ex.extraction, report);
     sr_text_printf(report, "; %lld images in %lld shards, %lld of them there before\n",
                    (long long)r->n, (long long)shards, (long long)first);

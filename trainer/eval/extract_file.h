@@ -8,15 +8,16 @@ typedef struct {
     SrExtractorOptions extractor; // batch 0: chosen here; height and width: set from the images
     const char *input;            // a file of formats/ with "x" (N, 3, H, W), or
     const char *data;             // a folder of images, a list of them, an IDX or CIFAR folder
-    const char *labels; // of a list or of IDX files: LABEL_PATHS; NULL: what comes with the images
-    bool test;          // of a source that sets test images apart: those
-    const char *out;    // one .safetensors for `input`; a folder for `data`
-    bool nhwc;          // spatial features as (N, H, W, C) instead of (N, C, H, W)
-    bool npy;           // shards as .npy instead of .safetensors
-    int size;           // of the images' crop, 0: 224, or the configuration's
-    int shard;          // images a shard, 0: as many as fit in 256 MiB
-    bool force;         // replaces a file of `input` that is not features of ours
-    int threads;        // that decode
+    const char *
+        labels; // LABEL_PATHS of a list or of IDX files; NULL: the labels that come with the images
+    bool test;  // the test images of a source that sets some apart
+    const char *out; // one .safetensors for `input`; a folder for `data`
+    bool nhwc;       // spatial features as (N, H, W, C) instead of (N, C, H, W)
+    bool npy;        // shards as .npy instead of .safetensors
+    int size;        // of the images' crop, 0: 224, or the configuration's
+    int shard;       // images a shard, 0: as many as fit in 256 MiB
+    bool force;      // replaces a file of `input` that is not features of ours
+    int threads;     // that decode images
 } SrExtractOptions;
 
 // One tensor a tap, rows as in x.  In train mode all of x is one batch.  A file that is there already is replaced only

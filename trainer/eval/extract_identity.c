@@ -151,6 +151,7 @@ static SrStatus describe(const SrExtractIdentity *id, SrText *out) {
     sr_json_int(out, "height", sr_extractor_input(id->extractor).shape.d[1]);
     sr_json_int(out, "width", sr_extractor_input(id->extractor).shape.d[2]);
     sr_json_int(out, "shard", id->shard);
+    sr_json_string(out, "precision", id->extractor->bf16 ? "bf16" : "f32");
     sr_json_string(out, "layout", o->nhwc ? "nhwc" : "nchw");
     sr_json_string(out, "format", o->npy ? "npy" : "safetensors");
     sr_json_end(out);

@@ -58,10 +58,8 @@ static SrStatus make_outputs(Run *r) {
     if (!r->out)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for features");
     for (int i = 0; i < r->ex.taps.n; i++) {
-        SrTensor t = sr_extractor_output(&r->ex, i);
+        SrTensor t = {.shape = sr_extractor_shape(&r->ex, i, r->o->nhwc), .dtype = SR_F32};
         int rows = t.shape.d[0];
-        if (t.shape.rank == 4 && !r->o->nhwc)
-            t.shape = SR_SHAPE(rows, t.shape.d[3], t.shape.d[1], t.shape.d[2]);
         if (t.shape.rank > 0 && rows == r->batch)
             t.shape.d[0] = r->n;
         else if (r->n != r->batch)
@@ -86,15 +84,10 @@ static void run_chunk(Run *r, int first, int rows) {
     sr_layout_to_nhwc(r->x + first * image, part, in.data);
     sr_extractor_run(&r->ex);
     for (int i = 0; i < r->ex.taps.n; i++) {
-        SrTensor t = sr_extractor_output(&r->ex, i);
-        int64_t row = sr_shape_count(t.shape) / SR_MAX(t.shape.rank ? t.shape.d[0] : 1, 1);
-        float *to = (float *)r->out[i].tensor.data + first * row;
-        if (t.shape.rank > 0 && t.shape.d[0] == r->batch)
-            t.shape.d[0] = rows;
-        if (r->o->nhwc)
-            memcpy(to, t.data, (size_t)sr_shape_count(t.shape) * sizeof(float));
-        else
-            sr_layout_to_nchw(t.data, t.shape, to);
+        SrShape s = sr_extractor_shape(&r->ex, i, r->o->nhwc);
+        int64_t row = sr_shape_count(s) / SR_MAX(s.rank ? s.d[0] : 1, 1);
+        sr_extractor_copy(&r->ex, i, rows, r->o->nhwc,
+                          (float *)r->out[i].tensor.data + first * row);
     }
 }
 

@@ -103,7 +103,7 @@ static SrStatus add_piece(Load *l, Piece piece) {
     if (!l->pieces)
         l->pieces = sr_arena_alloc(&l->arena, sizeof piece * (size_t)(l->n_names + 1));
     if (!l->pieces || !piece.features)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for %s", l->from->path);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", l->from->path);
     l->pieces[l->n++] = piece;
     return SR_OK;
 }
@@ -184,7 +184,7 @@ static SrStatus layers_of_file(Load *l, const char *path) {
     sr_weights_close(&w);
     SR_TRY(status);
     if (layers.n == 0)
-        return sr_fail(SR_ERR_CONFIG, "%s holds no features", path);
+        SR_FAIL(SR_ERR_CONFIG, "%s holds no features", path);
     return choose_layer(l, &layers);
 }
 
@@ -201,7 +201,7 @@ static SrStatus find_safetensors(Load *l) {
 static SrStatus find_pieces(Load *l) {
     char *path = (char *)l->from->path;
     if (!sr_file_exists(path))
-        return sr_fail(SR_ERR_CONFIG, "%s: no such file or folder of features", path);
+        SR_FAIL(SR_ERR_CONFIG, "%s: no such file or folder of features", path);
     if (!sr_file_is_dir(path)) {
         char *beside_them = sr_text_ends(path, ".npy") ? "" : path;
         SR_TRY(add_piece(l, (Piece){path, beside_them, "", beside_them, beside_them, beside_them}));
@@ -282,8 +282,8 @@ static SrStatus copy_features(Load *l, SrWeights *w, SrMatrix *out, int64_t at, 
             for (int64_t k = 0; k < m; k++) {
                 to[j + k] = (float)value[k];
                 if (!isfinite(to[j + k]))
-                    return sr_fail(SR_ERR_CONFIG, "%s: row %lld of '%s' is not finite", w->path,
-                                   (long long)r, l->layer);
+                    SR_FAIL(SR_ERR_CONFIG, "%s: row %lld of '%s' is not finite", w->path,
+                            (long long)r, l->layer);
             }
         }
     }
@@ -291,8 +291,8 @@ static SrStatus copy_features(Load *l, SrWeights *w, SrMatrix *out, int64_t at, 
 }
 
 static SrStatus bad_label(const char *path, double value) {
-    return sr_fail(SR_ERR_CONFIG, "%s: label %g; expected whole numbers from -1 (none) to %d", path,
-                   value, MAX_CLASSES - 1);
+    SR_FAIL(SR_ERR_CONFIG, "%s: label %g; expected whole numbers from -1 (none) to %d", path, value,
+            MAX_CLASSES - 1);
 }
 
 // (n) or (n, 1): classes.
@@ -314,11 +314,11 @@ static SrStatus copy_targets(const char *path, const SrTensor *t, SrMatrix *out,
         out->n_targets = (int)classes;
         out->target = sr_calloc((size_t)out->n, (size_t)classes);
         if (!out->target)
-            return sr_fail(SR_ERR_MEMORY, "out of memory for the labels of %s", path);
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for the labels of %s", path);
     }
     if (classes != out->n_targets)
-        return sr_fail(SR_ERR_CONFIG, "%s: %lld classes where other files have %d", path,
-                       (long long)classes, out->n_targets);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %lld classes where other files have %d", path,
+                (long long)classes, out->n_targets);
     for (int64_t i = 0; i < t->shape.d[0] * classes; i++) {
         double v;
         sr_weights_doubles(t, i, 1, &v);
@@ -343,8 +343,8 @@ static SrStatus read_beside(SrWeights *w, const char *path, int (*which)(const S
     SR_TRY(sr_weights_read(w, i, out));
     SrShape s = out->shape;
     if (s.rank < 1 || s.rank > 2 || s.d[0] != rows || sr_shape_count(s) < rows) // (n, 0) is none
-        return sr_fail(SR_ERR_CONFIG, "%s: '%s' has %d rows, the features have %lld", path,
-                       w->tensors[i].name, s.rank ? s.d[0] : 0, (long long)rows);
+        SR_FAIL(SR_ERR_CONFIG, "%s: '%s' has %d rows, the features have %lld", path,
+                w->tensors[i].name, s.rank ? s.d[0] : 0, (long long)rows);
     return SR_OK;
 }
 
@@ -504,7 +504,7 @@ static SrStatus load(Load *l, SrMatrix *out, SrFeatureNames *names) {
     if (*l->pieces[0].index) {
         l->index = sr_arena_alloc(&l->arena, (size_t)n * sizeof *l->index);
         if (!l->index)
-            return sr_fail(SR_ERR_MEMORY, "out of memory for the order of %lld rows", (long long)n);
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for the order of %lld rows", (long long)n);
     }
     for (int p = 0; p < l->n; p++)
         SR_TRY(copy_piece(l, &l->pieces[p], out, &at, names));

@@ -16,7 +16,7 @@
 
 typedef struct {
     const char *path;
-    const char *layer; // NULL: the only one there is
+    const char *layer; // whose features; NULL: of the only layer the files have
     const char *split; // "train" or "test", which of VISSL's files of a folder
 } SrFeatureFiles;
 

@@ -7,8 +7,8 @@
 #include "base/compiler.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/npy.h"
 #include "base/text.h"
-#include "data/npy.h"
 #include "formats/weights.h"
 
 enum { MAX_WIDTH = 65536 };
@@ -35,11 +35,11 @@ static SrStatus check_count(const char *path, const char *key, int64_t n, int64_
 static SrStatus add_npy(const SrNpy *npy, const char *path, const char *key, int64_t rows,
                         SrStringList *out) {
     char name[4 * MAX_WIDTH + 1];
-    if ((npy->kind != 'S' && npy->kind != 'U') || npy->columns != 1 || npy->width == 0)
+    if (!sr_npy_has_strings(npy) || npy->columns != 1 || npy->width == 0)
         SR_FAIL(SR_ERR_CONFIG, "%s: expected a list of strings for '%s'", path, key);
     SR_TRY(check_count(path, key, npy->n, rows));
     for (int64_t i = 0; i < npy->n; i++) {
-        size_t len = sr__npy_string(npy, i, name, sizeof name);
+        size_t len = sr_npy_string(npy, i, name, sizeof name);
         SR_TRY(sr__string_list_add(out, name, len));
     }
     return SR_OK;
@@ -47,9 +47,9 @@ static SrStatus add_npy(const SrNpy *npy, const char *path, const char *key, int
 
 static SrStatus read_npy(const char *path, const char *key, int64_t rows, SrStringList *out) {
     SrNpy npy;
-    SR_TRY(sr__npy_open(path, &npy));
+    SR_TRY(sr_npy_open(path, &npy));
     SrStatus status = add_npy(&npy, path, key, rows, out);
-    sr__npy_close(&npy);
+    sr_npy_close(&npy);
     return status;
 }
 

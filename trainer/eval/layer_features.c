@@ -113,7 +113,10 @@ static SrStatus open_pass(Pass *p, SrModel *model, const char *layer, SrSplit *s
     sr_layers_find(graph, layers);
     for (int i = 0; i < layers->n; i++)
         nodes[i] = layers->v[i].node;
-    SrPlanOptions options = {.mode = SR_MODE_EVAL, .outputs = nodes, .n_outputs = layers->n};
+    SrPlanOptions options = {.mode = SR_MODE_EVAL,
+                             .outputs = nodes,
+                             .n_outputs = layers->n,
+                             .bf16 = sr_model_bf16(model)};
     SR_TRY(sr_plan_compile(graph, &options, &p->plan));
     p->input = sr_plan_input(p->plan, input);
     for (int i = 0; i < layers->n; i++)

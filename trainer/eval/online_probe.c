@@ -14,13 +14,12 @@ SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlinePr
     if (config->probe.every_num_epochs == 0)
         return SR_OK;
     if (config->model.freeze_trunk_only && config->model.eval_mode_on) // nor do statistics move
-        return sr_fail(SR_ERR_CONFIG,
-                       "HOOKS.PROBE: the trunk is frozen, so that every probe would find the same; "
-                       "set EVERY_NUM_EPOCHS to 0");
+        SR_FAIL(SR_ERR_CONFIG,
+                "HOOKS.PROBE: the trunk is frozen, so that every probe would find the same; "
+                "set EVERY_NUM_EPOCHS to 0");
     if (config->knn.topk.n < 1)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "HOOKS.PROBE: NEAREST_NEIGHBOR.TOPK is empty; the probe takes its first number");
+        SR_FAIL(SR_ERR_CONFIG,
+                "HOOKS.PROBE: NEAREST_NEIGHBOR.TOPK is empty; the probe takes its first number");
     out->config = *config;
     out->config.knn.bank_limit = out->config.knn.test_limit = config->probe.limit;
     SR_TRY_GOTO(sr_baselines_open(&rows, &out->config, config->knn.layer));

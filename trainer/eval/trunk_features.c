@@ -1,11 +1,10 @@
 // Feature extraction for evaluation: plan forward, rows copied out.  The tap may have any shape (N,
 // ...).
 #include "trainer/eval/trunk_features.h"
-#include "base/clock.h"
 
 #include <string.h>
 
-#include "base/log.h"
+#include "base/bar.h"
 #include "base/mem.h"
 #include "base/stop.h"
 
@@ -42,9 +41,11 @@ static int keep_rows(SrMatrix *f, const SrBatch *batch, int64_t at) {
 // with labels whatever the number of threads.
 SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_of, void *arg) {
     int64_t done = 0, kept = 0;
-    double said = sr_clock(), wait_s;
+    double wait_s;
+    SrBar bar;
     const SrBatch *batch;
     SR_TRY(make_targets(f, split->n_targets));
+    sr_bar_begin(&bar, "features of images", f->n);
     SR_TRY(sr_loader_start(split->loader, 0, 0));
     for (;;) {
         SR_TRY(sr_loader_next(split->loader, &batch, &wait_s));
@@ -54,13 +55,11 @@ SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_
         rows_of(arg, batch, f->x + kept * f->d);
         kept += keep_rows(f, batch, kept);
         done += batch->batch;
-        if (sr_clock() - said < 0.5)
-            continue;
-        said = sr_clock();
-        sr_log_live("features: %lld of %lld images", (long long)done, (long long)f->n);
+        sr_bar_at(&bar, done);
     }
+    sr_bar_end(&bar);
     if (batch || done != f->n)
-        return sr_fail(SR_ERR_RUN, "the loader gave other than its %lld images", (long long)f->n);
+        SR_FAIL(SR_ERR_RUN, "the loader gave other than its %lld images", (long long)f->n);
     f->n = kept;
     return SR_OK;
 }
@@ -83,7 +82,8 @@ static SrStatus trunk_open(Trunk *t, SrModel *model, const char *layer, const Sr
     SR_TRY(sr_model_build_eval(model, batch, split->h[0], split->w[0], layer, &t->graph, &input,
                                &tap));
     SR_TRY(sr_params_allocate(sr_model_params(model)));
-    SrPlanOptions options = {.mode = mode, .outputs = &tap, .n_outputs = 1};
+    SrPlanOptions options = {
+        .mode = mode, .outputs = &tap, .n_outputs = 1, .bf16 = sr_model_bf16(model)};
     SR_TRY(sr_plan_compile(t->graph, &options, &t->plan));
     t->input = sr_plan_input(t->plan, input);
     t->tap = sr_plan_output(t->plan, tap);

@@ -11,7 +11,7 @@
 SrStatus sr_trunk_features_extract(SrModel *model, const char *layer, SrSplit *split, int batch,
                                    SrMatrix *out);
 
-// What one batch contributes: batch->batch rows.
+// What one batch contributes: rows (batch->batch, D), D the matrix's columns.
 typedef void (*SrRowsOfBatch)(void *arg, const SrBatch *batch, float *rows);
 // One row an image in the order of the set, with the split's labels, into a matrix that has its size.
 SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_of, void *arg);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "kernels/conv/conv.h"
 #include "trainer/model/trunk_weights.h"
 
 static SrStatus cut(const SrExtractorOptions *o, SrExtractor *e) {
@@ -48,7 +49,11 @@ static SrStatus compile(const SrExtractorOptions *o, SrExtractor *e) {
         SR_FAIL(SR_ERR_CONFIG, "%d layers at once; %d are possible", e->taps.n, SR_COUNT(outputs));
     for (int i = 0; i < e->taps.n; i++)
         outputs[i] = e->taps.v[i].node;
-    SrPlanOptions plan = {.mode = o->mode, .outputs = outputs, .n_outputs = e->taps.n};
+    e->bf16 = o->bf16 || (e->trunk.config && e->trunk.config->model.use_amp);
+    if (e->bf16)
+        sr_conv_pairs(SR_CONV_PAIRS_FASTEST);
+    SrPlanOptions plan = {
+        .mode = o->mode, .outputs = outputs, .n_outputs = e->taps.n, .bf16 = e->bf16};
     SR_TRY(sr_plan_compile(e->extraction.graph, &plan, &e->plan));
     e->input = sr_graph_find(e->extraction.graph, "x");
     return SR_OK;
@@ -93,11 +98,11 @@ static void transpose(const float *from, int64_t rows, int64_t columns, float *t
 }
 
 static void each_image(const float *from, SrShape s, float *to, bool to_nchw) {
-    if (s.rank != 4) {
+    if (s.rank < 3) {
         memcpy(to, from, (size_t)sr_shape_count(s) * sizeof *to);
         return;
     }
-    int64_t pixels = (int64_t)s.d[1] * s.d[2], C = s.d[3];
+    int64_t C = sr_shape_last(s), pixels = sr_shape_count(s) / s.d[0] / C;
     for (int n = 0; n < s.d[0]; n++, from += pixels * C, to += pixels * C)
         transpose(from, to_nchw ? pixels : C, to_nchw ? C : pixels, to);
 }
@@ -108,4 +113,22 @@ void sr_layout_to_nhwc(const float *nchw, SrShape shape, float *nhwc) {
 
 void sr_layout_to_nchw(const float *nhwc, SrShape shape, float *nchw) {
     each_image(nhwc, shape, nchw, true);
+}
+
+static const SrNode *tapped(const SrExtractor *e, int tap) {
+    return sr_graph_at(e->extraction.graph, e->taps.v[tap].node);
+}
+
+SrShape sr_extractor_shape(const SrExtractor *e, int tap, bool nhwc) {
+    return nhwc ? tapped(e, tap)->shape : sr_node_torch_shape(tapped(e, tap));
+}
+
+void sr_extractor_copy(const SrExtractor *e, int tap, int rows, bool nhwc, float *to) {
+    SrTensor t = sr_extractor_output(e, tap);
+    if (t.shape.rank > 0 && t.shape.d[0] == sr_extractor_input(e).shape.d[0])
+        t.shape.d[0] = rows;
+    if (nhwc || tapped(e, tap)->channels_last)
+        memcpy(to, t.data, (size_t)sr_shape_count(t.shape) * sizeof *to);
+    else
+        sr_layout_to_nchw(t.data, t.shape, to);
 }

@@ -17,15 +17,19 @@ typedef struct {
     bool lax;            // SrTrunkWeights
     uint64_t seed;
     bool keep_norms; // do not fold batch norms into convolutions (evaluation only)
+    bool
+        bf16; // maps and their products in bfloat16; a configuration with USE_AMP has it without being asked
 } SrExtractorOptions;
 
 typedef struct {
-    SrTrunkGraph trunk;      // whole, not allocated
-    SrExtraction extraction; // what runs
+    SrTrunkGraph trunk; // whole, not allocated
+    SrExtraction
+        extraction; // the part of it that the taps need, norms folded: what the plan is compiled of
     SrPlan *plan;
     SrNodeId input;
     SrTaps taps; // of the mode; nodes of extraction.graph
     int n_folded;
+    bool bf16; // asked for, here or by the configuration
 } SrExtractor;
 
 SrStatus sr_extractor_open(const SrExtractorOptions *options, SrExtractor *out);
@@ -35,8 +39,12 @@ void sr_extractor_close(SrExtractor *extractor); // a zeroed one is fine
 SrTensor sr_extractor_input(const SrExtractor *extractor);
 void sr_extractor_run(SrExtractor *extractor);
 SrTensor sr_extractor_output(const SrExtractor *extractor, int tap);
+// The output as torch would give it, or as it stands in memory (nhwc): its shape, and a copy of the first `rows` of the
+// batch (of everything where dimension 0 is not the batch).
+SrShape sr_extractor_shape(const SrExtractor *extractor, int tap, bool nhwc);
+void sr_extractor_copy(const SrExtractor *extractor, int tap, int rows, bool nhwc, float *to);
 
-// (N, C, H, W) <-> (N, H, W, C) of n images; shape is the NHWC one.  Shapes of another rank are copied.
+// (N, C, H, W) <-> (N, H, W, C) of n images; shape is the NHWC one.  Tokens (N, L, D) likewise; other shapes are copied.
 void sr_layout_to_nhwc(const float *nchw, SrShape shape, float *nhwc);
 void sr_layout_to_nchw(const float *nhwc, SrShape shape, float *nchw);
 

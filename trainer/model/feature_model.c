@@ -59,8 +59,7 @@ void sr_feature_model_close(SrFeatureModel *m) {
     sr_free(m);
 }
 
-static void describe(const char *name, SrShape shape, SrFeatureShape *out) {
-    SrShape s = sr_shape_nchw(shape);
+static void describe(const char *name, SrShape s, SrFeatureShape *out) {
     *out = (SrFeatureShape){.name = name, .rank = s.rank};
     memcpy(out->shape, s.d, sizeof out->shape);
 }
@@ -69,7 +68,7 @@ int sr_feature_model_node(const SrFeatureModel *m, int i, SrFeatureShape *out) {
     if (i < 0 || i >= sr_graph_count(m->graph.graph))
         return 0;
     const SrNode *node = sr_graph_at(m->graph.graph, i);
-    describe(node->name, node->shape, out);
+    describe(node->name, sr_node_torch_shape(node), out);
     return 1;
 }
 
@@ -109,16 +108,14 @@ int sr_feature_model_run(SrFeatureModel *m, const float *x) {
     SrTensor in = sr_extractor_input(&m->extractor);
     sr_layout_to_nhwc(x, in.shape, in.data);
     sr_extractor_run(&m->extractor);
-    for (int i = 0; i < m->extractor.taps.n; i++) {
-        SrTensor y = sr_extractor_output(&m->extractor, i);
-        sr_layout_to_nchw(y.data, y.shape, m->output[i]);
-    }
+    for (int i = 0; i < m->extractor.taps.n; i++)
+        sr_extractor_copy(&m->extractor, i, m->batch, false, m->output[i]);
     return 0;
 }
 
 const float *sr_feature_model_output(SrFeatureModel *m, int i, SrFeatureShape *out) {
     if (!m->tapped || i < 0 || i >= m->extractor.taps.n)
         return NULL;
-    describe(m->extractor.taps.v[i].name, sr_extractor_output(&m->extractor, i).shape, out);
+    describe(m->extractor.taps.v[i].name, sr_extractor_shape(&m->extractor, i, false), out);
     return m->output[i];
 }

@@ -7,10 +7,12 @@
 #include "trainer/model/model.h"
 
 typedef struct {
-    SrOutputGraph whole;            // as the model built it
+    SrOutputGraph whole;            // the graph of the whole trunk, as the model built it
     int batch, n;                   // images a run, features
+    bool bf16;                      // AMP_PARAMS.USE_AMP of the model
     SrShape shape[SR_HEAD_MAX_OUT]; // of each feature, (batch, ...)
-    SrExtraction folded;            // what runs, once compiled
+    SrExtraction
+        folded; // `whole` cut down to the features, norms folded: what the plan is compiled of
     SrPlan *plan;
 } SrFrozenTrunk;
 

@@ -13,9 +13,8 @@
 #define KEY "MODEL.HEAD.PARAMS"
 
 static SrStatus bad_form(const SrYaml *node, const char *where) {
-    return sr_fail(SR_ERR_CONFIG,
-                   "%s: %s is %s; expected [name, {arguments}] or a list of such pairs",
-                   sr_yaml_place(node).text, where, sr_yaml_type_name(node->type));
+    SR_FAIL(SR_ERR_CONFIG, "%s: %s is %s; expected [name, {arguments}] or a list of such pairs",
+            sr_yaml_place(node).text, where, sr_yaml_type_name(node->type));
 }
 
 // [name], or [name, {arguments}]
@@ -28,28 +27,13 @@ static bool is_map_too_many(const SrYaml *node) {
     return node->n == 3 && node->items[2]->type == SR_YAML_MAP;
 }
 
-// Arguments are those of a Python function, where None stands for "as if not given" (hidden_dim: null).
-static SrStatus without_nulls(const SrYaml *map, SrArena *arena, SrYaml **out) {
-    *out = map ? sr_yaml_copy(arena, map) : NULL;
-    if (map && !*out)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for " KEY);
-    for (int i = map ? map->n - 1 : -1; i >= 0; i--)
-        if (map->items[i]->type == SR_YAML_NULL)
-            sr_yaml_remove(*out, map->keys[i]);
-    return SR_OK;
-}
-
 SrStatus sr_head_module_parse(const char *kind, const SrYaml *arguments, const char *where,
                               SrArena *arena, SrHeadModule *out) {
     SR_TRY(sr_head_find(kind, &out->kind));
-    void *params = sr_arena_alloc(arena, out->kind->params_bytes + 1);
     const char *path = sr_arena_printf(arena, "%s.%s", where, kind);
-    SrYaml *given = NULL;
-    if (!params || !path)
+    if (!path)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
-    out->params = params;
-    SR_TRY(without_nulls(arguments, arena, &given));
-    return sr_options_parse(out->kind->options, given, path, arena, params);
+    return sr_head_parse(out->kind, arguments, path, arena, NULL, &out->params);
 }
 
 // One [name, {arguments}] into its head's params struct.  `where` is its path for messages.

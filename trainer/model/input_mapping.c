@@ -13,8 +13,21 @@
     sr_fail_prefix(sr_fail(SR_ERR_CONFIG, __VA_ARGS__), "%s: " KEY "[%d]", \
                    sr_yaml_place(node).text, index)
 
-// {feat_names: [...], head_index: 1}; VISSL's additional_keys feed a mask to a vision transformer.
-static SrStatus parse_dict(const SrYaml *spec, int index, const SrYaml **names, int *head) {
+// What the trunk gets beside the image: a mask of hidden patches is all there is.
+static SrStatus parse_additional(const SrYaml *list, int index, bool *masked) {
+    for (int i = 0; i < list->n; i++) {
+        const SrYaml *key = list->items[i];
+        if (key->type != SR_YAML_STRING || strcmp(key->text, "mask") != 0)
+            return refuse(list, index, "additional_keys: unknown key '%s'; known: mask",
+                          key->text ? key->text : "");
+        *masked = true;
+    }
+    return SR_OK;
+}
+
+// {feat_names: [...], head_index: 1, additional_keys: [mask]}
+static SrStatus parse_dict(const SrYaml *spec, int index, const SrYaml **names, int *head,
+                           bool *masked) {
     for (int i = 0; i < spec->n; i++) {
         const char *key = spec->keys[i];
         const SrYaml *value = spec->items[i];
@@ -24,12 +37,9 @@ static SrStatus parse_dict(const SrYaml *spec, int index, const SrYaml **names, 
             *head = value->i < 0 || value->i > 65535 ? -1 : (int)value->i;
         else if (!strcmp(key, "head_index"))
             return refuse(value, index, "head_index must be a whole number");
-        else if (!strcmp(key, "additional_keys") && value->n > 0)
-            return refuse(value, index,
-                          "this configuration needs additional_keys, which are not built yet: no "
-                          "trunk takes a second "
-                          "input such as a mask");
-        else if (strcmp(key, "additional_keys") != 0)
+        else if (!strcmp(key, "additional_keys"))
+            SR_TRY(parse_additional(value, index, masked));
+        else
             return refuse(value, index,
                           "unknown key '%s'; known: feat_names, head_index, additional_keys", key);
     }
@@ -47,14 +57,15 @@ static SrStatus parse_entry(const SrYaml *e, int index, int n_heads, SrArena *ar
     const SrYaml *spec = e->items[1], *names = NULL;
     // VISSL's rule: by position, and the last head for all inputs beyond it.
     int head = index < n_heads ? index : n_heads - 1;
+    bool masked = false;
     if (spec->type == SR_YAML_MAP)
-        SR_TRY(parse_dict(spec, index, &names, &head));
+        SR_TRY(parse_dict(spec, index, &names, &head, &masked));
     else
         names = spec;
     if (n_heads > 0 && (head < 0 || head >= n_heads))
         return refuse(e, index, "head_index must be 0 .. %d: MODEL.HEAD.PARAMS has %d heads",
                       n_heads - 1, n_heads);
-    *out = (SrMappedInput){.key = e->items[0]->text, .head = head};
+    *out = (SrMappedInput){.key = e->items[0]->text, .head = head, .masked = masked};
     return sr_features_parse_names(names, KEY, arena, &out->features);
 }
 
@@ -64,11 +75,10 @@ static SrStatus check_heads_used(const SrYaml *list, const SrInputMapping *mappi
         for (int i = 0; i < mapping->n; i++)
             used |= mapping->v[i].head == h;
         if (!used)
-            return sr_fail(SR_ERR_CONFIG,
-                           "%s: " KEY
-                           ": no input uses MODEL.HEAD.PARAMS[%d]; there are %d heads and "
-                           "%d inputs",
-                           sr_yaml_place(list).text, h, n_heads, mapping->n);
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s: " KEY ": no input uses MODEL.HEAD.PARAMS[%d]; there are %d heads and "
+                    "%d inputs",
+                    sr_yaml_place(list).text, h, n_heads, mapping->n);
     }
     return SR_OK;
 }
@@ -79,11 +89,11 @@ SrStatus sr_input_mapping_parse(const SrYaml *list, int n_heads, SrArena *arena,
     if (!list || list->type == SR_YAML_NULL)
         return SR_OK;
     if (list->type != SR_YAML_LIST)
-        return sr_fail(SR_ERR_CONFIG, "%s: " KEY " must be a list of [input, features]",
-                       sr_yaml_place(list).text);
+        SR_FAIL(SR_ERR_CONFIG, "%s: " KEY " must be a list of [input, features]",
+                sr_yaml_place(list).text);
     out->v = sr_arena_alloc(arena, (size_t)(list->n + 1) * sizeof *out->v);
     if (!out->v)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for " KEY);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for " KEY);
     for (int i = 0; i < list->n; i++) {
         SR_TRY(parse_entry(list->items[i], i, n_heads, arena, &out->v[i]));
         if (sr_input_mapping_find(out, out->v[i].key) >= 0)
@@ -97,16 +107,14 @@ SrStatus sr_input_mapping_check_names(const SrInputMapping *mapping, SrStrings n
     if (names.n < 2)
         return SR_OK;
     if (mapping->n == 0)
-        return sr_fail(SR_ERR_CONFIG,
-                       "DATA.TRAIN.INPUT_KEY_NAMES has %d inputs; " KEY
-                       " says which head takes which",
-                       names.n);
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.TRAIN.INPUT_KEY_NAMES has %d inputs; " KEY " says which head takes which",
+                names.n);
     for (int i = 0; i < names.n; i++)
         for (int k = 0; k < i; k++)
             if (!strcmp(names.v[i], names.v[k]))
-                return sr_fail(SR_ERR_CONFIG,
-                               "DATA.TRAIN.INPUT_KEY_NAMES: the input '%s' is named twice",
-                               names.v[i]);
+                SR_FAIL(SR_ERR_CONFIG, "DATA.TRAIN.INPUT_KEY_NAMES: the input '%s' is named twice",
+                        names.v[i]);
     for (int m = 0; m < mapping->n; m++) {
         bool known = false;
         for (int i = 0; i < names.n; i++)

@@ -8,10 +8,11 @@
 typedef struct {
     const char *key; // of the batch: "images"
     SrFeatures features;
-    int head; // index into MODEL.HEAD.PARAMS
+    int head;    // index into MODEL.HEAD.PARAMS
+    bool masked; // the trunk sees it through the batch's masks
 } SrMappedInput;
 
-typedef struct { // n 0: one input, all heads
+typedef struct { // n 0: the batch has one input, which goes through all heads
     int n;
     SrMappedInput *v;
 } SrInputMapping;

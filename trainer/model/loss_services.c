@@ -75,8 +75,10 @@ static SrNodeId shuffled_view(SrModel *model, int view) {
 }
 
 // The same wiring under the loss's own prefix.
-static SrStatus run(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out) {
-    SrModel *model = ctx->model;
+static SrStatus run(SrLossContext *ctx, const SrModelRun *asked, SrOutputs *out) {
+    SrModel *model = ctx->model, *of = model;
+    SrModelRun teacher = *asked;
+    const SrModelRun *run = asked->teacher ? &teacher : asked;
     SrNodeId inputs[SR_MAX_VIEWS];
     int n = run->views ? run->n_views : ctx->n_views;
     if (model->n_view_nodes < ctx->n_views)
@@ -90,7 +92,13 @@ static SrStatus run(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out) {
         int view = run->views ? run->views[i] : i;
         inputs[i] = shuffle ? shuffled_view(model, view) : model->view_node[view];
     }
-    SR_TRY(sr_model_forward(model, model->images, run, inputs, n, out));
+    if (asked->teacher) {
+        SR_TRY(sr__model_teacher(model, asked->prefix, &of));
+        teacher.trainable = teacher.masked = false;
+        teacher.use_running = true;
+        teacher.running_from = 0;
+    }
+    SR_TRY(sr_model_forward(of, model->images, run, inputs, n, out));
     sr__model_cross_all(model, ctx->builder, out, run->trainable && !shuffle);
     for (int i = first; i < model->train->n_rows; i++)
         model->train->rows[i].shuffled = shuffle;
@@ -115,4 +123,9 @@ static SrStatus copy_statistics(SrLossContext *ctx, int to, int from) {
     return sr_builder_status(model->images);
 }
 
-const SrLossServices sr__loss_services = {run, head, copy_statistics};
+static SrNodeId extra(SrLossContext *ctx, const char *name, int view) {
+    return sr__model_cross(ctx->model, ctx->builder, sr__model_extra(ctx->model, name, view),
+                           false);
+}
+
+const SrLossServices sr__loss_services = {run, head, copy_statistics, extra};

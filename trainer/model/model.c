@@ -59,14 +59,17 @@ static SrStatus read_features(SrModel *model) {
     return SR_OK;
 }
 
-SrStatus sr_model_new(const SrConfig *config, SrModel **out) {
+SrStatus sr__model_new_over(const SrConfig *config, SrParams *params, SrModel **out) {
     SrModel *model = sr_calloc(1, sizeof *model);
-    SrStatus status;
+    SrStatus status = SR_OK;
     *out = NULL;
     if (!model)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the model");
     model->config = config;
-    SR_TRY_GOTO(sr_params_new(&model->params));
+    model->params = params;
+    model->borrows_params = params != NULL;
+    if (!params)
+        SR_TRY_GOTO(sr_params_new(&model->params));
     SR_TRY_GOTO(read_trunk(model));
     SR_TRY_GOTO(sr_head_modules_parse(&config->model, &model->arena, &model->heads));
     SR_TRY_GOTO(read_features(model));
@@ -77,18 +80,27 @@ done:
     return status;
 }
 
+SrStatus sr_model_new(const SrConfig *config, SrModel **out) {
+    return sr__model_new_over(config, NULL, out);
+}
+
 void sr_model_free(SrModel *model) {
     if (!model)
         return;
+    sr_model_free(model->teacher);
+    sr_config_free(model->teacher_config);
     for (int i = 0; i < model->n_graphs; i++)
         sr_graph_free(model->graphs[i]);
     sr_free(model->graphs);
-    sr_params_free(model->params);
+    if (!model->borrows_params)
+        sr_params_free(model->params);
     sr_arena_deinit(&model->arena);
     sr_free(model);
 }
 
 SrParams *sr_model_params(SrModel *model) { return model->params; }
+
+bool sr_model_bf16(const SrModel *model) { return model->config->model.use_amp; }
 
 static SrStatus new_graph(SrModel *model, SrGraph **out) {
     SrGraph **graphs = sr_realloc(model->graphs, (size_t)(model->n_graphs + 1) * sizeof *graphs);
@@ -98,6 +110,8 @@ static SrStatus new_graph(SrModel *model, SrGraph **out) {
     SR_TRY(sr_graph_new(model->params, out));
     model->graphs[model->n_graphs++] = *out;
     model->n_passes = model->n_view_nodes = 0;
+    if (model->teacher)
+        model->teacher->n_passes = 0;
     return SR_OK;
 }
 
@@ -125,28 +139,43 @@ static SrStatus build_loss(SrModel *model, SrLossContext *ctx, SrTrainGraph *out
 
 void sr_model_set_targets(SrModel *model, int classes) { model->n_targets = classes; }
 
-void sr_model_set_rows(SrModel *model, const int rows[SR_MAX_VIEWS]) {
-    memcpy(model->rows, rows, sizeof model->rows);
+void sr_model_set_batch(SrModel *model, const SrBatchPlan *plan) { model->batch = plan; }
+
+static int rows_of(const SrModel *model, int view) {
+    return model->batch ? model->batch->input[view].rows : 1;
 }
 
-// Which entry of MULTI_INPUT_HEAD_MAPPING view `v` belongs to.
-static SrStatus map_view(SrModel *model, int v, int n_views, SrNodeId node) {
+// Which entry of MULTI_INPUT_HEAD_MAPPING input `v` is: INPUT_KEY_NAMES says it, or else the collator's own names (PIRL:
+// `images`, `patches`, in either order; iBOT: `global_views` and `local_views`, several of each), or the order.
+static SrStatus entry_of(const SrModel *model, int v, int n_views, int *entry) {
     const SrInputMapping *mapping = &model->mapping;
     SrStrings names = model->config->train.input_keys;
-    int entry = v;
-    if (mapping->n > 0 && names.n > 1 && names.n != n_views)
+    *entry = v;
+    if (mapping->n == 0)
+        return SR_OK;
+    if (names.n > 1 && names.n == n_views) {
+        *entry = sr_input_mapping_find(mapping, names.v[v]); // -1: used by no head
+        return SR_OK;
+    }
+    int named = model->batch ? sr_input_mapping_find(mapping, model->batch->input[v].name) : -1;
+    if (named < 0 && names.n > 1)
         SR_FAIL(SR_ERR_CONFIG,
                 "DATA.TRAIN.INPUT_KEY_NAMES has %d names (the first is '%s'), but the batch has %d "
                 "inputs; there must "
                 "be one a view",
                 names.n, names.v[0], n_views);
-    if (mapping->n > 0 && names.n > 1)
-        entry = sr_input_mapping_find(mapping, names.v[v]); // -1: used by no head
-    else if (mapping->n > 0 && mapping->n != n_views)
+    if (named < 0 && mapping->n != n_views)
         SR_FAIL(SR_ERR_CONFIG,
                 "MODEL.MULTI_INPUT_HEAD_MAPPING has %d inputs (the first is '%s'), but the batch "
                 "has %d; there must be one a view",
                 mapping->n, mapping->v[0].key, n_views);
+    *entry = named < 0 ? v : named;
+    return SR_OK;
+}
+
+SrStatus sr__model_map_view(SrModel *model, int v, int n_views, SrNodeId node) {
+    int entry;
+    SR_TRY(entry_of(model, v, n_views, &entry));
     model->view_node[v] = node;
     model->view_entry[v] = entry;
     model->n_view_nodes = v + 1;
@@ -156,28 +185,32 @@ static SrStatus map_view(SrModel *model, int v, int n_views, SrNodeId node) {
 // What the graph begins with: images of each view, or features of a trunk that stands apart.
 typedef struct {
     int batch, n;
-    const int *h, *w;        // of each view; its rows an image are model->rows
+    const int *h, *w;        // of each view; its rows an image are rows_of
     const SrShape *features; // NULL: images
+    bool masked;             // by the batch's masks, where it has any
 } Inputs;
 
 static SrStatus build_inputs(SrModel *model, SrBuilder *b, const Inputs *in, SrNodeId *nodes) {
     for (int v = 0; v < in->n; v++) {
         char name[24];
         snprintf(name, sizeof name, in->features ? "feature%d" : "crop%d", v);
-        int rows = in->batch * SR_MAX(model->rows[v], 1);
+        int rows = in->batch * rows_of(model, v);
         SrShape shape = in->features ? in->features[v] : SR_SHAPE(rows, in->h[v], in->w[v], 3);
         nodes[v] = sr_build_input(b, name, shape, SR_F32);
         if (!in->features)
-            SR_TRY(map_view(model, v, in->n, nodes[v]));
+            SR_TRY(sr__model_map_view(model, v, in->n, nodes[v]));
     }
     return sr_builder_status(b);
 }
 
-// The first `n_run` views go through the model; 0: all.
+// The first `n_run` views go through the model; 0: all; SR_NO_STUDENT: none.
 static SrStatus build_outputs(SrModel *model, SrBuilder *b, const Inputs *in, int n_run,
                               SrNodeId *nodes, SrOutputs *out) {
-    SrModelRun run = {.trainable = true};
+    SrModelRun run = {.trainable = true, .masked = in->masked};
     SR_TRY(build_inputs(model, b, in, nodes));
+    *out = (SrOutputs){.n = 0};
+    if (n_run == SR_NO_STUDENT && !in->features)
+        return sr_builder_status(b);
     return in->features ? sr__model_heads(model, b, nodes, in->n, out)
                         : sr_model_forward(model, b, &run, nodes, n_run ? n_run : in->n, out);
 }
@@ -188,12 +221,46 @@ static void copy_nodes(const SrOutputs *outputs, SrNodeId *nodes, int *n) {
     *n = outputs->n;
 }
 
-// Indices and labels of a replica's images, filled by the feed.
-static void build_targets(SrModel *model, SrBuilder *b, const Inputs *in, SrTrainGraph *out) {
+SrNodeId sr__model_extra(SrModel *model, const char *name, int view) {
+    SrTrainGraph *train = model->train;
+    int extra = model->batch ? sr_extras_find(&model->batch->extras, name, view) : -1;
+    for (int i = 0; i < train->n_extras; i++)
+        if (train->extras[i].extra == extra)
+            return train->extras[i].input;
+    if (extra < 0)
+        return SR_NO_NODE;
+    const SrBatchExtra *e = &model->batch->extras.v[extra];
+    char leaf[64];
+    SrShape shape = {.rank = e->shape.rank + 1, .d = {train->batch}};
+    memcpy(shape.d + 1, e->shape.d, (size_t)e->shape.rank * sizeof *shape.d);
+    snprintf(leaf, sizeof leaf, "%s%d", name, view);
+    const char *nodes = sr_builder_set_node_prefix(model->images, "");
+    SrNodeId input = sr_build_input(model->images, leaf, shape, e->dtype);
+    sr_builder_set_node_prefix(model->images, nodes);
+    train->extras[train->n_extras++] = (SrExtraInput){input, extra};
+    return input;
+}
+
+// Distributions over the classes, of every view on its own: (views * N, classes), view-major.
+static SrNodeId soft_labels(SrModel *model, SrBuilder *b) {
+    SrNodeId view[SR_OP_MAX_IN], x;
+    int n = 0;
+    while (n < SR_OP_MAX_IN && (x = sr__model_extra(model, SR_EXTRA_LABEL, n)) != SR_NO_NODE)
+        view[n++] = x;
+    return n < 2 ? n ? view[0] : SR_NO_NODE : sr_build_n(b, "concat", "labels", NULL, view, n);
+}
+
+// Indices and labels of a replica's images, filled by the feed; *labels: whichever they are.
+static void build_targets(SrModel *model, SrBuilder *b, const Inputs *in, SrTrainGraph *out,
+                          SrNodeId *labels) {
     int n = in->batch, classes = model->n_targets;
+    *labels = SR_NO_NODE;
     out->sample_index = sr_build_input(b, "sample_index", SR_SHAPE(n), SR_I64);
-    if (model->loss->needs_labels)
-        out->labels =
+    if (!model->loss->needs_labels)
+        return;
+    *labels = soft_labels(model, b);
+    if (*labels == SR_NO_NODE)
+        *labels = out->labels =
             sr_build_input(b, "label", classes ? SR_SHAPE(n, classes) : SR_SHAPE(n), SR_I64);
 }
 
@@ -211,19 +278,22 @@ static SrStatus build_into(SrModel *model, SrBuilder *images, SrBuilder *loss, c
                          .model = model};
     model->images = images;
     model->train = out;
-    build_targets(model, images, in, out);
+    SrNodeId labels;
+    build_targets(model, images, in, out, &labels);
     SR_TRY(build_outputs(model, images, in, SR_MIN(model->loss->student_views, in->n), out->views,
                          &ctx.outputs));
+    SR_TRY(sr_builder_status(images));
     sr__model_cross_all(model, loss, &ctx.outputs, true);
     copy_nodes(&ctx.outputs, out->outputs, &out->n_model_outputs);
+    for (int i = 0; i < ctx.outputs.n; i++)
+        out->output_names[i] = ctx.outputs.v[i].name;
     out->n_outputs = out->n_model_outputs;
     for (int v = 0; !in->features && v < in->n; v++) {
         ctx.views[v].h = in->h[v];
         ctx.views[v].w = in->w[v];
     }
     ctx.sample_index = sr__model_cross(model, loss, out->sample_index, false);
-    ctx.labels =
-        out->labels == SR_NO_NODE ? SR_NO_NODE : sr__model_cross(model, loss, out->labels, false);
+    ctx.labels = sr__model_cross(model, loss, labels, false);
     SR_TRY(sr_builder_status(loss));
     SR_TRY(build_loss(model, &ctx, out));
     return sr_builder_status(images);
@@ -319,6 +389,7 @@ static SrStatus build_train(SrModel *model, const Inputs *in, int64_t n_samples,
     SrStatus status;
     *out = (SrTrainGraph){.batch = in->batch,
                           .replicas = SR_MAX(model->config->replicas, 1),
+                          .library_sums = model->config->reduce == 1,
                           .n_views = in->n,
                           .loss = SR_NO_NODE,
                           .sample_index = SR_NO_NODE,
@@ -341,7 +412,7 @@ done:
 
 SrStatus sr_model_build_train(SrModel *model, int batch, int n_views, const int *h, const int *w,
                               int64_t n_samples, SrTrainGraph *out) {
-    Inputs in = {.batch = batch, .n = n_views, .h = h, .w = w};
+    Inputs in = {.batch = batch, .n = n_views, .h = h, .w = w, .masked = true};
     return build_train(model, &in, n_samples, out);
 }
 
@@ -367,8 +438,12 @@ SrStatus sr_model_build_features(SrModel *model, int batch, int h, int w, SrOutp
     SR_TRY(sr_builder_new(out->graph, &b));
     Inputs in = {.batch = batch, .n = 1, .h = &h, .w = &w};
     SR_TRY_GOTO(build_inputs(model, b, &in, out->views));
-    SR_TRY_GOTO(sr__model_trunk_pass(model, b, "", false, 0, &model->features, out->views[0],
-                                     out->outputs, &out->n_outputs));
+    SrTrunkPass pass = {
+        .b = b, .prefix = "", .features = &model->features, .in = {out->views[0], SR_NO_NODE}};
+    SrTrunkPassed passed = {.n = 0};
+    SR_TRY_GOTO(sr__model_trunk_pass(model, &pass, &passed));
+    memcpy(out->outputs, passed.feature, (size_t)passed.n * sizeof *out->outputs);
+    out->n_outputs = passed.n;
 done:
     sr_builder_free(b);
     return status;
@@ -396,11 +471,15 @@ SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char
     SR_TRY(sr_builder_new(*graph, &b));
     // torch.fx calls a module's first argument by its name in forward, which is x in torchvision.
     *input = sr_build_input(b, "x", SR_SHAPE(batch, h, w, 3), SR_F32);
-    SrNodeId last[SR_MAX_FEATURES];
-    int n = 0;
+    SrTrunkPass pass = {.b = b,
+                        .prefix = "",
+                        .trainable = true,
+                        .features = &(SrFeatures){.n = 0},
+                        .in = {*input, SR_NO_NODE}};
+    SrTrunkPassed passed;
     // In a train plan statistics are to be collected, also for a trunk that will be frozen.
     model->learn_statistics = true;
-    status = sr__model_trunk_pass(model, b, "", true, 0, &(SrFeatures){.n = 0}, *input, last, &n);
+    status = sr__model_trunk_pass(model, &pass, &passed);
     model->learn_statistics = false;
     SR_TRY_GOTO(status);
     SR_TRY_GOTO(sr_feature_tap(*graph, layer, tap));

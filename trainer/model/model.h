@@ -6,6 +6,7 @@
 #ifndef SR_TRAINER_MODEL_MODEL_H
 #define SR_TRAINER_MODEL_MODEL_H
 
+#include "data/data.h"
 #include "graph/plan.h"
 #include "heads/head.h"
 #include "losses/loss.h"
@@ -18,6 +19,8 @@ typedef struct SrModel SrModel;
 SrStatus sr_model_new(const SrConfig *config, SrModel **out);
 void sr_model_free(SrModel *model);
 SrParams *sr_model_params(SrModel *model);
+// AMP_PARAMS.USE_AMP: every plan of the model, of evaluation too, stores maps as bfloat16.
+bool sr_model_bf16(const SrModel *model);
 
 #define SR_MAX_ROWS (2 * SR_MAX_OUTPUTS)
 
@@ -35,9 +38,16 @@ typedef struct {
     int view;
 } SrShuffledView;
 
+// An input of the images' graph that is an extra of the batch.
+typedef struct {
+    SrNodeId input; // (N, ...)
+    int extra;      // index in SrBatchPlan.extras and SrBatch.extra
+} SrExtraInput;
+
 // ---- the training graph: views -> trunk passes -> concatenated features -> heads -> loss
 typedef struct {
     int batch, replicas; // images a replica
+    bool library_sums;   // DISTRIBUTED.REDUCE: mpi
     SrGraph *graph;      // of a replica's images; owned by the model
     // The loss over the rows of all replicas; the same as `graph` with one replica and where rows are
     // independent.  outputs and loss are its nodes.
@@ -49,13 +59,17 @@ typedef struct {
     SrNodeId views[SR_MAX_VIEWS]; // inputs, one a crop: (N, H_v, W_v, 3)
     int n_views;
     SrNodeId sample_index;
-    SrNodeId
-        labels; // (N) of I64, or (N, classes) (sr_model_set_targets); SR_NO_NODE unless the loss needs them
+    // Input (N) of I64, or (N, classes) (sr_model_set_targets); SR_NO_NODE unless the loss needs them, and
+    // where they are soft: then they are among the extras.
+    SrNodeId labels;
+    SrExtraInput extras[SR_MAX_EXTRAS]; // those that anything asked for
+    int n_extras;
     // What a plan must keep readable after a step: the model's outputs, then what the loss's hooks
     // read.
     SrNodeId outputs[SR_MAX_OUTPUTS + SR_LOSS_MAX_KEPT];
     int n_outputs, n_model_outputs;
-    SrNodeId loss; // scalar
+    const char *output_names[SR_MAX_OUTPUTS]; // of the model's (SrOutput.name); NULL: none
+    SrNodeId loss;                            // scalar
     const SrLoss *loss_kind;
     void *loss_state;
 } SrTrainGraph;
@@ -103,7 +117,11 @@ SrStatus sr_model_build_outputs(SrModel *model, int batch, int n_views, const in
 
 // Several labels an image: the labels of training graphs are (N, classes) of 1, 0, -1.  0, as at first: (N) classes.
 void sr_model_set_targets(SrModel *model, int classes);
-// Rows an image of each view's input of training graphs: (N rows, H, W, 3) (SrBatchInput).  0, as at first: 1.
-void sr_model_set_rows(SrModel *model, const int rows[SR_MAX_VIEWS]);
+// Where a loss runs the model of DISTILLATION.TEACHER_MODEL: its WEIGHTS_INIT, before the first step of a run that is
+// not resumed.  No file is named: SR_ERR_CONFIG unless `random`.
+SrStatus sr_model_load_teacher(SrModel *model, bool random);
+// What batches of training graphs hold: names and rows of each view's input, (N rows, H, W, 3)
+// (SrBatchInput), and extras.  Borrowed; NULL, as at first: a row an image and no extras.
+void sr_model_set_batch(SrModel *model, const SrBatchPlan *plan);
 
 #endif

@@ -38,32 +38,32 @@ static void mark_optional(SrGraph *graph, SrNodeId first) {
         sr_graph_set_optional(graph, id, true);
 }
 
-SrStatus sr__model_trunk_pass(SrModel *model, SrBuilder *b, const char *prefix, bool trainable,
-                              int pass, const SrFeatures *features, SrNodeId x,
-                              SrNodeId out[SR_MAX_FEATURES], int *n_out) {
+SrStatus sr__model_trunk_pass(SrModel *model, const SrTrunkPass *p, SrTrunkPassed *out) {
+    SrBuilder *b = p->b;
+    const SrFeatures *features = p->features;
     char parameters[2 * SR__PREFIX_BYTES];
     const SrModelConfig *config = &model->config->model;
     bool frozen = config->freeze_trunk_only || config->freeze_trunk_and_head;
     SrGraph *graph = sr_builder_graph(b);
     SrNodeId first = sr_graph_count(graph);
-    snprintf(parameters, sizeof parameters, "%strunk.%s%s", prefix,
+    snprintf(parameters, sizeof parameters, "%strunk.%s%s", p->prefix,
              is_extractor(model) ? "base_model." : "", model->trunk->param_prefix);
     const char *old = sr_builder_set_param_prefix(b, parameters);
     int64_t eval_from = sr_builder_eval_from(b);
-    sr_builder_set_frozen(b, !trainable || frozen);
+    sr_builder_set_frozen(b, !p->trainable || frozen);
     if (frozen && config->eval_mode_on && !model->learn_statistics)
         sr_builder_set_eval_from(b, 0); // running statistics are used and stay
-    sr_builder_set_pass(b, pass);
-    SrTrunkOutput given; // errors stick to the builder
-    sr_trunk_build(model->trunk, b, model->trunk_params, &(SrTrunkInput){x, SR_NO_NODE}, &given);
-    out[0] = given.pooled;
-    *n_out = 1;
+    sr_builder_set_pass(b, p->pass);
+    // Errors stick to the builder.
+    sr_trunk_build(model->trunk, b, model->trunk_params, &p->in, &out->given);
+    out->feature[0] = out->given.pooled;
+    out->n = 1;
     SrStatus status = sr_builder_status(b);
     if (features->n > 0 && status == SR_OK) {
         mark_optional(graph, first);
         bool flatten = features == &model->features && config->flatten_feats;
-        *n_out = features->n;
-        status = sr_features_build(b, features, prefix, pass, flatten, out);
+        out->n = features->n;
+        status = sr_features_build(b, features, p->prefix, p->pass, flatten, out->feature);
     }
     sr_builder_set_pass(b, 0);
     sr_builder_set_eval_from(b, eval_from);
@@ -89,11 +89,34 @@ typedef struct { // one forward under way
 typedef struct {
     int first_view, n_views, n;
     SrNodeId feature[SR_MAX_FEATURES];
+    SrTrunkOutput given;
 } Span;
 
+// The masks of views that share a pass: of all of them or of none.
+static SrStatus masks_of(const Forward *f, const SrNodeId *views, int n, SrNodeId *out) {
+    SrNodeId mask[SR_OP_MAX_IN];
+    int found = 0;
+    *out = SR_NO_NODE;
+    for (int i = 0; i < n; i++) {
+        int v = 0;
+        while (v < f->model->n_view_nodes && f->model->view_node[v] != views[i])
+            v++;
+        mask[found] =
+            v < f->model->n_view_nodes ? sr__model_extra(f->model, "mask", v) : SR_NO_NODE;
+        found += mask[found] != SR_NO_NODE;
+    }
+    if (found > 0 && found < n)
+        return sr_builder_fail(f->b, SR_ERR_CONFIG,
+                               "%d of %d views of one size have a mask: all of them must, or none",
+                               found, n);
+    if (found > 0)
+        *out = concat(f->b, mask, found);
+    return sr_builder_status(f->b);
+}
+
 // Consecutive crops of one size share a pass and so their batch statistics (spec 4.4).
-static SrStatus trunk_passes(const Forward *f, const SrFeatures *want, const SrNodeId *views, int n,
-                             Span spans[SR_OP_MAX_IN], int *n_spans) {
+static SrStatus trunk_passes(const Forward *f, const SrFeatures *want, bool masked,
+                             const SrNodeId *views, int n, Span spans[SR_OP_MAX_IN], int *n_spans) {
     *n_spans = 0;
     for (int first = 0, last; first < n; first = last) {
         SrShape shape = sr_build_shape(f->b, views[first]);
@@ -105,11 +128,19 @@ static SrStatus trunk_passes(const Forward *f, const SrFeatures *want, const SrN
                                    "%d crops: at most %d of one size in a row and %d changes of "
                                    "size are possible; put crops of one size beside each other",
                                    n, SR_OP_MAX_IN, SR_OP_MAX_IN - 1);
-        SrNodeId x = concat(f->b, views + first, last - first);
+        SrTrunkPass pass = {.b = f->b,
+                            .prefix = f->prefix,
+                            .trainable = f->run->trainable,
+                            .pass = f->passes->trunk++,
+                            .features = want,
+                            .in = {concat(f->b, views + first, last - first), SR_NO_NODE}};
+        SrTrunkPassed passed;
+        if (masked)
+            SR_TRY(masks_of(f, views + first, last - first, &pass.in.mask));
+        SR_TRY(sr__model_trunk_pass(f->model, &pass, &passed));
         Span *span = &spans[(*n_spans)++];
-        *span = (Span){.first_view = first, .n_views = last - first};
-        SR_TRY(sr__model_trunk_pass(f->model, f->b, f->prefix, f->run->trainable,
-                                    f->passes->trunk++, want, x, span->feature, &span->n));
+        *span = (Span){first, last - first, passed.n, .given = passed.given};
+        memcpy(span->feature, passed.feature, sizeof span->feature);
     }
     return sr_builder_status(f->b);
 }
@@ -229,12 +260,30 @@ static SrStatus features_only(const Forward *f, const Span *span) {
     return append(f, span, &got);
 }
 
+static SrStatus trunk_output(const Forward *f, const char *name, const Span *span, SrNodeId node) {
+    SrHeadOutputs got = {.n = 1, .node = {node}, .name = {name}};
+    return node == SR_NO_NODE ? SR_OK : append(f, span, &got);
+}
+
+// Before features are joined: the trunk's own stay apart by size.
+static SrStatus trunk_outputs(const Forward *f, const Span *spans, int n) {
+    for (int s = 0; s < n && f->run->trunk_outputs; s++) {
+        SR_TRY(trunk_output(f, "pooled", &spans[s], spans[s].given.pooled));
+        SR_TRY(trunk_output(f, "tokens", &spans[s], spans[s].given.tokens));
+        SR_TRY(trunk_output(f, "map", &spans[s], spans[s].given.map));
+    }
+    return SR_OK;
+}
+
 // One input through the trunk and `head` (-1: all of them; none where only features are wanted).
-static SrStatus one_input(const Forward *f, const SrFeatures *want, int head, const SrNodeId *views,
-                          int n_views) {
+static SrStatus one_input(const Forward *f, const SrFeatures *want, int head, bool masked,
+                          const SrNodeId *views, int n_views) {
     Span spans[SR_OP_MAX_IN];
     int n = 0;
-    SR_TRY(trunk_passes(f, want, views, n_views, spans, &n));
+    SR_TRY(trunk_passes(f, want, masked, views, n_views, spans, &n));
+    SR_TRY(trunk_outputs(f, spans, n));
+    if (f->run->trunk_outputs && f->run->no_heads)
+        return sr_builder_status(f->b);
     join(f, spans, &n);
     SR_TRY(sr_builder_status(f->b));
     bool bare = f->run->no_heads || f->model->config->model.extract_trunk_features_only;
@@ -261,7 +310,8 @@ static SrStatus mapped(const Forward *f, const SrNodeId *views, int n_views) {
         SrNodeId of_entry[SR_MAX_VIEWS];
         int n = views_of(f->model, i, views, n_views, of_entry);
         if (n > 0)
-            SR_TRY(one_input(f, &mapping->v[i].features, mapping->v[i].head, of_entry, n));
+            SR_TRY(one_input(f, &mapping->v[i].features, mapping->v[i].head,
+                             f->run->masked && mapping->v[i].masked, of_entry, n));
     }
     return SR_OK;
 }
@@ -278,8 +328,9 @@ SrStatus sr_model_forward(SrModel *model, SrBuilder *b, const SrModelRun *run,
     const char *old_nodes = sr_builder_set_node_prefix(b, f.prefix);
     int64_t eval_from = sr_builder_eval_from(b);
     set_statistics(&f);
-    SrStatus status = model->mapping.n > 0 ? mapped(&f, views, n_views)
-                                           : one_input(&f, &model->features, -1, views, n_views);
+    SrStatus status = model->mapping.n > 0
+                          ? mapped(&f, views, n_views)
+                          : one_input(&f, &model->features, -1, run->masked, views, n_views);
     sr_builder_set_eval_from(b, eval_from);
     sr_builder_set_frozen(b, false);
     sr_builder_set_node_prefix(b, old_nodes);

@@ -20,14 +20,18 @@ struct SrModel {
     SrArena arena; // options of the plugins
     const SrConfig *config;
     SrParams *params;
+    bool borrows_params; // of another model
+    SrModel *teacher;    // of DISTILLATION.TEACHER_MODEL, once a loss runs it
+    SrConfig *teacher_config;
+    const char *teacher_prefix;
     const SrTrunk *trunk;
     const void *trunk_params;
     SrHeadModules heads;
-    SrFeatures features;    // LINEAR_EVAL_FEAT_POOL_OPS_MAP; n 0: the last block
-    SrInputMapping mapping; // n 0: one input
-    int n_targets;          // several labels an image: how many classes
-    int rows[SR_MAX_VIEWS]; // an image, of each view's input; 0: 1
-    SrBuilder *images;      // of the training graph being built
+    SrFeatures features;      // LINEAR_EVAL_FEAT_POOL_OPS_MAP; n 0: the last block
+    SrInputMapping mapping;   // n 0: the batch has one input, which goes through all heads
+    int n_targets;            // several labels an image: how many classes
+    const SrBatchPlan *batch; // NULL: a row an image, no extras
+    SrBuilder *images;        // of the training graph being built
     SrTrainGraph *train;
     const SrLoss *loss;
     const void *loss_params;
@@ -47,16 +51,36 @@ struct SrModel {
 };
 
 // One trunk pass with all its nodes and parameters; what it gives for `features` (n 0: the last
-// block) goes to out.  x: (rows, H, W, 3)
-SrStatus sr__model_trunk_pass(SrModel *model, SrBuilder *b, const char *prefix, bool trainable,
-                              int pass, const SrFeatures *features, SrNodeId x,
-                              SrNodeId out[SR_MAX_FEATURES], int *n_out);
+// block) goes to out.
+typedef struct {
+    SrBuilder *b;
+    const char *prefix;
+    bool trainable;
+    int pass;
+    const SrFeatures *features;
+    SrTrunkInput in;
+} SrTrunkPass;
+typedef struct {
+    SrNodeId feature[SR_MAX_FEATURES];
+    int n;
+    SrTrunkOutput given; // the trunk's own
+} SrTrunkPassed;
+SrStatus sr__model_trunk_pass(SrModel *model, const SrTrunkPass *pass, SrTrunkPassed *out);
 
 // The services of a loss that is being built (loss_services.c), and the crossing of a node of the
 // images' graph to the loss's: itself where both are one.
 extern const SrLossServices sr__loss_services;
+// The batch's extra of that name and view on the images' graph; SR_NO_NODE where there is none.
+SrNodeId sr__model_extra(SrModel *model, const char *name, int view);
 SrNodeId sr__model_cross(SrModel *model, SrBuilder *loss, SrNodeId node, bool learns);
 void sr__model_cross_all(SrModel *model, SrBuilder *loss, SrOutputs *outputs, bool learns);
+
+// The model of DISTILLATION.TEACHER_MODEL over the same table and views; built once (teacher_model.c).
+SrStatus sr__model_teacher(SrModel *model, const char *prefix, SrModel **out);
+// Over another model's parameters.
+SrStatus sr__model_new_over(const SrConfig *config, SrParams *params, SrModel **out);
+// Which entry of the mapping input `v` of a batch of n belongs to.
+SrStatus sr__model_map_view(SrModel *model, int v, int n, SrNodeId node);
 
 // All heads over given features, as sr_model_forward has them after the trunk.
 SrStatus sr__model_heads(SrModel *model, SrBuilder *b, const SrNodeId *features, int n,

@@ -80,17 +80,16 @@ static SrStatus choose_reading(Load *l) {
         }
     }
     if (most == 0)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "%s: none of its %d tensors belongs to this trunk (the first is '%s', the trunk's "
-            "is '%s'); `sslrun inspect` lists them",
-            l->source->path, l->w.n, l->w.n ? l->w.tensors[0].name : "none",
-            bare_name(sr_params_at(l->whole, 0)->name));
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: none of its %d tensors belongs to this trunk (the first is '%s', the trunk's "
+                "is '%s'); `sslrun inspect` lists them",
+                l->source->path, l->w.n, l->w.n ? l->w.tensors[0].name : "none",
+                bare_name(sr_params_at(l->whole, 0)->name));
     for (int i = 0; i < l->w.n; i++) {
         const char *bare = read_key(l, best, l->w.tensors[i].name, buffer);
         l->bare[i] = bare ? sr_arena_printf(&l->w.arena, "%s", bare) : NULL;
         if (bare && !l->bare[i])
-            return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
+            SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
     }
     return SR_OK;
 }
@@ -145,7 +144,8 @@ static void note_unexpected(Load *l) {
     for (int i = 0; i < sr_params_count(l->whole); i++)
         classifier_known |= is_classifier(l, bare_name(sr_params_at(l->whole, i)->name));
     for (int i = 0; i < l->w.n; i++)
-        if (!l->used[i] && l->bare[i] && (classifier_known || !is_classifier(l, l->bare[i])))
+        if (!l->used[i] && l->bare[i] && !sr_naming_is_constant(l->bare[i]) &&
+            (classifier_known || !is_classifier(l, l->bare[i])))
             note(&l->unexpected, &l->n_unexpected, "%s", l->w.tensors[i].name);
 }
 
@@ -179,7 +179,7 @@ static SrStatus load(Load *l) {
     l->used = sr_arena_alloc(&l->w.arena, n * sizeof *l->used);
     l->bare = sr_arena_alloc(&l->w.arena, n * sizeof *l->bare);
     if (!l->used || !l->bare)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
+        SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
     SR_TRY(sr_params_allocate(l->params));
     sr_naming_detect(&l->w, &l->naming);
     SR_TRY(choose_reading(l));

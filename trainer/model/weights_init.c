@@ -97,22 +97,22 @@ static SrStatus rename_keys(Load *l) {
     l->names = sr_arena_alloc(&l->w.arena, n * sizeof *l->names);
     l->used = sr_arena_alloc(&l->w.arena, n * sizeof *l->used);
     if (!l->names || !l->used)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
+        SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
     bool any = false;
     for (int i = 0; i < l->w.n; i++) {
         const char *name = model_name(l, &naming, l->w.tensors[i].name);
         l->names[i] = name ? in_model(l, name) : NULL;
         if (!l->names[i])
-            return sr_fail(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
+            SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
         any |= sr_text_starts(l->names[i], "trunk.") || sr_text_starts(l->names[i], "heads.");
     }
     if (any)
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG,
-                   "%s: no tensor begins with trunk. or heads. (the first is '%s'); set "
-                   "MODEL.WEIGHTS_INIT.APPEND_PREFIX (\"trunk._feature_blocks.\" for torchvision's "
-                   "names) or REMOVE_PREFIX",
-                   l->source->path, l->w.n ? l->names[0] : "(none)");
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s: no tensor begins with trunk. or heads. (the first is '%s'); set "
+            "MODEL.WEIGHTS_INIT.APPEND_PREFIX (\"trunk._feature_blocks.\" for torchvision's "
+            "names) or REMOVE_PREFIX",
+            l->source->path, l->w.n ? l->names[0] : "(none)");
 }
 
 // A part of the name suffices (SKIP_LAYERS: [num_batches_tracked] by default).
@@ -137,8 +137,8 @@ static SrStatus copy_tensor(Load *l, int key, const SrParam *to) {
     const SrWeightsTensor *from = &l->w.tensors[key];
     SrTensor data;
     if (from->dtype != to->dtype)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s holds %s, the model needs %s", to->name,
-                       l->source->path, sr_dtype_name(from->dtype), sr_dtype_name(to->dtype));
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s holds %s, the model needs %s", to->name, l->source->path,
+                sr_dtype_name(from->dtype), sr_dtype_name(to->dtype));
     SR_TRY(sr_weights_read(&l->w, key, &data));
     memcpy(to->value, data.data, from->bytes);
     say(l, "Loaded: %-*s of shape: torch.Size(%s) from checkpoint", l->width, to->name,
@@ -157,13 +157,20 @@ static void note_shape(Load *l, const SrWeightsTensor *from, const SrParam *to, 
         memcpy(l->first_refused, line, sizeof line);
 }
 
+// What the entry is called in a file of its model alone; "" where it belongs to another.
+static const char *own_name(const Load *l, const SrParam *p) {
+    const char *prefix = l->source->prefix ? l->source->prefix : "";
+    return sr_text_starts(p->name, prefix) ? p->name + strlen(prefix) : "";
+}
+
 // Counts what the trunk and the heads wanted and what they got; entries of the loss's own state
 // have no counterpart in foreign files.
 static SrStatus load_param(Load *l, const SrParam *p) {
-    bool trunk = sr_text_starts(p->name, "trunk."), heads = sr_text_starts(p->name, "heads.");
+    const char *name = own_name(l, p);
+    bool trunk = sr_text_starts(name, "trunk."), heads = sr_text_starts(name, "heads.");
     if (!trunk && !heads)
-        return SR_OK; // the loss's own state
-    int key = find_key(l, p->name);
+        return SR_OK; // the loss's own state, or another model's
+    int key = find_key(l, name);
     if (key >= 0)
         l->used[key] = true;
     if (is_skipped(l->source, p->name) || (heads && l->source->skip_heads)) {
@@ -211,14 +218,13 @@ static SrStatus check_counts(const Load *l) {
                 path, l->trunk_loaded, l->trunk, l->heads_loaded, l->heads, l->skipped, l->missing,
                 l->misshapen, l->trunk_loaded + l->heads_loaded, l->trunk + l->heads);
     if (l->refused > 0)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "%s (%d such tensors); MODEL.WEIGHTS_INIT.SKIP_LAYERS leaves tensors out, and "
-            "MODEL.FEATURE_EVAL_SETTINGS.ASSERT_HEAD_LAYER_SHAPE_INIT=False those of heads",
-            l->first_refused, l->refused);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s (%d such tensors); MODEL.WEIGHTS_INIT.SKIP_LAYERS leaves tensors out, and "
+                "MODEL.FEATURE_EVAL_SETTINGS.ASSERT_HEAD_LAYER_SHAPE_INIT=False those of heads",
+                l->first_refused, l->refused);
     if (l->trunk_loaded == 0 || (l->source->whole_trunk && l->trunk_loaded < l->trunk) ||
         l->trunk_loaded < l->source->min_trunk_share * l->trunk)
-        return sr_fail(
+        SR_FAIL(
             SR_ERR_CONFIG,
             "%s: %d of the trunk's %d tensors were found in it; see its names with `sslrun inspect "
             "%s`, and MODEL.WEIGHTS_INIT.APPEND_PREFIX and REMOVE_PREFIX to change them (or "
@@ -244,15 +250,15 @@ SrWeightsSource sr_weights_source(const SrModelConfig *config) {
 SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params) {
     Load l = {.source = source, .params = params};
     if (strstr(source->path, "://"))
-        return sr_fail(SR_ERR_CONFIG,
-                       "MODEL.WEIGHTS_INIT.PARAMS_FILE: nothing is downloaded here; fetch it with "
-                       "`curl -LO %s` and give the file",
-                       source->path);
+        SR_FAIL(SR_ERR_CONFIG,
+                "MODEL.WEIGHTS_INIT.PARAMS_FILE: nothing is downloaded here; fetch it with "
+                "`curl -LO %s` and give the file",
+                source->path);
     SR_TRY(sr_weights_open(&l.w, source->path));
     SrStatus status = SR_OK;
     int n = sr_params_count(params);
     for (int i = 0; i < n; i++) {
-        l.extractor |= sr_text_starts(sr_params_at(params, i)->name, BASE);
+        l.extractor |= sr_text_starts(own_name(&l, sr_params_at(params, i)), BASE);
         l.width = SR_MAX(l.width, (int)strlen(sr_params_at(params, i)->name));
     }
     if (sr_safetensors_meta(&l.w.st, "checksums"))

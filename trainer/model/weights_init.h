@@ -13,9 +13,11 @@ typedef struct {
     const char *path;
     const char *remove_prefix, *append_prefix; // "" for none
     SrStrings keys; // STATE_DICT_KEY_NAME: dicts to enter; n 0: the usual ones are recognised
-    SrStrings skip_layers;  // parts of names left as they are
-    bool quiet;             // no line a tensor
-    bool skip_heads;        // what the file holds for the heads is not wanted
+    SrStrings skip_layers; // parts of names left as they are
+    const char
+        *prefix;     // of the table's entries that are meant, before trunk. and heads.; NULL: none
+    bool quiet;      // no line a tensor
+    bool skip_heads; // what the file holds for the heads is not wanted
     bool lax_head_shapes;   // heads of another shape are skipped instead of refused
     double min_trunk_share; // fewer of the trunk's tensors loaded: SR_ERR_CONFIG
     bool whole_trunk;       // every tensor of the trunk must be there (evaluation)

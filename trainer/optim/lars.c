@@ -32,8 +32,8 @@ static int n_states(const void *params) {
 static SrStatus check(const void *params) {
     const Lars *o = params;
     if (!(o->momentum >= 0 && o->momentum < 1))
-        return sr_fail(SR_ERR_CONFIG, "OPTIMIZER.momentum is %g, lars needs 0 <= momentum < 1",
-                       o->momentum);
+        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.momentum is %g, lars needs 0 <= momentum < 1",
+                o->momentum);
     return SR_OK;
 }
 

@@ -21,8 +21,7 @@ int sr__moments_states(const void *params) { return ((const SrMoments *)params)-
 SrStatus sr__moments_check(const void *params) {
     const SrDoubles *b = &((const SrMoments *)params)->betas;
     if (b->n != 2 || !(b->v[0] >= 0 && b->v[0] < 1) || !(b->v[1] >= 0 && b->v[1] < 1))
-        return sr_fail(SR_ERR_CONFIG,
-                       "OPTIMIZER.betas must be two numbers in [0, 1), as in [0.9, 0.999]");
+        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.betas must be two numbers in [0, 1), as in [0.9, 0.999]");
     return SR_OK;
 }
 

@@ -64,13 +64,13 @@ static SrStatus copy_groups(SrOptim *o, const SrParamGroups *groups) {
         sr_arena_copy(&o->arena, groups->groups, sizeof(SrParamGroup) * (size_t)groups->n);
     o->lr = sr_arena_alloc(&o->arena, sizeof(double) * (size_t)(groups->n + 1));
     if (!o->groups.groups || !o->lr)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for the optimiser");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the optimiser");
     for (int g = 0; g < groups->n; g++) {
         SrParamGroup *copy = &o->groups.groups[g];
         copy->params =
             sr_arena_copy(&o->arena, groups->groups[g].params, sizeof(int) * (size_t)copy->n);
         if (copy->n > 0 && !copy->params)
-            return sr_fail(SR_ERR_MEMORY, "out of memory for the optimiser");
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for the optimiser");
         o->n_slots += copy->n;
     }
     return SR_OK;
@@ -84,7 +84,7 @@ static SrStatus fill_slots(SrOptim *o, SrParams *params) {
     o->slots = sr_arena_alloc(&o->arena, sizeof(Slot) * (size_t)(o->n_slots + 1));
     o->slot_of = sr_arena_alloc(&o->arena, sizeof(int) * (size_t)(o->n_params + 1));
     if (!o->slots || !o->slot_of)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for the optimiser");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the optimiser");
     memset(o->slot_of, -1, sizeof(int) * (size_t)(o->n_params + 1));
     int s = 0;
     for (int g = 0; g < o->groups.n; g++) {
@@ -92,8 +92,7 @@ static SrStatus fill_slots(SrOptim *o, SrParams *params) {
             int index = o->groups.groups[g].params[k];
             const SrParam *p = sr_params_at(params, index);
             if (!p->value || !p->grad)
-                return sr_fail(SR_ERR_RUN, "parameter %s has no gradient to optimise with",
-                               p->name);
+                SR_FAIL(SR_ERR_RUN, "parameter %s has no gradient to optimise with", p->name);
             int64_t n = sr_shape_count(p->shape);
             o->slots[s] = (Slot){.index = index,
                                  .group = g,
@@ -115,7 +114,7 @@ static SrStatus fill_slots(SrOptim *o, SrParams *params) {
 static SrStatus fill_pieces(SrOptim *o) {
     o->pieces = sr_arena_alloc(&o->arena, sizeof(Piece) * (size_t)(o->n_pieces + 1));
     if (!o->pieces)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for the optimiser");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the optimiser");
     for (int s = 0; s < o->n_slots; s++) {
         const Slot *slot = &o->slots[s];
         for (int k = 0; k < slot->n_pieces; k++) {
@@ -138,7 +137,7 @@ static SrStatus allocate_state(SrOptim *o) {
     o->state_bytes = (size_t)total * sizeof(float);
     o->state = sr_map(o->state_bytes);
     if (!o->state)
-        return sr_fail(SR_ERR_MEMORY, "no memory for %zu bytes of optimiser state", o->state_bytes);
+        SR_FAIL(SR_ERR_MEMORY, "no memory for %zu bytes of optimiser state", o->state_bytes);
     float *next = o->state;
     for (int s = 0; s < o->n_slots; s++) {
         for (int k = 0; k < o->n_states; k++) {
@@ -167,7 +166,7 @@ static SrStatus create(SrParams *params, const SrOptimizerConfig *config,
                        const SrParamGroups *groups, SrOptim **out) {
     SrOptim *o = sr_calloc(1, sizeof *o);
     if (!o)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for the optimiser");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the optimiser");
     o->config = config;
     SrStatus status = set_up(o, params, groups);
     if (status != SR_OK) {

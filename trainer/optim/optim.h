@@ -64,9 +64,10 @@ typedef enum {
 typedef struct {
     const void *params; // the optimiser's own
     double lr, weight_decay;
-    int rank;                     // of the parameter's shape: 1 for biases and norms
-    int64_t steps;                // updates this parameter has had before: 0 the first time
-    double value_norm, grad_norm; // as `norms` asked, else 0
+    int rank;      // of the parameter's shape: 1 for biases and norms
+    int64_t steps; // updates this parameter has had before: 0 the first time
+    double value_norm,
+        grad_norm; // of the whole parameter, where the optimiser's `norms` asks for them; else 0
 } SrOptimUpdate;
 
 typedef struct SrOptimizer {

@@ -85,7 +85,7 @@ SrStatus sr__param_groups_lr_decay(SrParams *params, const SrOptimizerConfig *co
             .lr_scale = pow(config->layer_decay, layers + 1 - which / 2),
         };
         if (!g.name)
-            return sr_fail(SR_ERR_MEMORY, "out of memory for parameter groups");
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for parameter groups");
         SR_TRY(sr__param_groups_add(params, config, lr_decay_group, which, &g, arena, out));
         out->n -= out->groups[out->n - 1].n == 0;
     }
@@ -121,9 +121,8 @@ static int heads_group(const SrParam *p, const SrOptimizerConfig *config) {
 SrStatus sr__param_groups_heads_check(const SrOptimizerConfig *config) {
     const SrYaml *list = config->linear_eval_heads;
     if (!list || list->type != SR_YAML_LIST || list->n == 0)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: %s must be a list of {lr: ..., weight_decay: ...}, one a head",
-                       sr_yaml_place(list).text, heads_key);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s must be a list of {lr: ..., weight_decay: ...}, one a head",
+                sr_yaml_place(list).text, heads_key);
     for (int i = 0; i < list->n; i++) {
         double lr = 0;
         const SrYaml *entry = list->items[i];
@@ -131,14 +130,12 @@ SrStatus sr__param_groups_heads_check(const SrOptimizerConfig *config) {
             if (entry->type != SR_YAML_MAP ||
                 (strcmp(entry->keys[k], "lr") && strcmp(entry->keys[k], "weight_decay") &&
                  strcmp(entry->keys[k], "regularize_bn")))
-                return sr_fail(SR_ERR_CONFIG,
-                               "%s: %s[%d] holds lr, weight_decay and regularize_bn only",
-                               sr_yaml_place(entry).text, heads_key, i);
+                SR_FAIL(SR_ERR_CONFIG, "%s: %s[%d] holds lr, weight_decay and regularize_bn only",
+                        sr_yaml_place(entry).text, heads_key, i);
         SR_TRY(sr_tree_number(entry, "lr", heads_key, &lr));
         if (!(lr > 0))
-            return sr_fail(SR_ERR_CONFIG,
-                           "%s: %s[%d].lr must be above 0: it is a factor on the rate",
-                           sr_yaml_place(entry).text, heads_key, i);
+            SR_FAIL(SR_ERR_CONFIG, "%s: %s[%d].lr must be above 0: it is a factor on the rate",
+                    sr_yaml_place(entry).text, heads_key, i);
     }
     return SR_OK;
 }
@@ -151,14 +148,14 @@ static SrStatus check_covered(SrParams *params, const SrOptimizerConfig *config)
         if (!p->trainable)
             continue;
         if (!sr__is_head_param(p))
-            return sr_fail(SR_ERR_CONFIG,
-                           "OPTIMIZER.param_group_constructor: linear_eval_heads has rates for "
-                           "heads alone, but %s "
-                           "learns; set MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY",
-                           p->name);
+            SR_FAIL(SR_ERR_CONFIG,
+                    "OPTIMIZER.param_group_constructor: linear_eval_heads has rates for "
+                    "heads alone, but %s "
+                    "learns; set MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY",
+                    p->name);
         if (sr_text_number_after(p->name, "heads.") >= config->linear_eval_heads->n)
-            return sr_fail(SR_ERR_CONFIG, "%s has %d entries, none for %s", heads_key,
-                           config->linear_eval_heads->n, p->name);
+            SR_FAIL(SR_ERR_CONFIG, "%s has %d entries, none for %s", heads_key,
+                    config->linear_eval_heads->n, p->name);
     }
     return SR_OK;
 }
@@ -180,7 +177,7 @@ SrStatus sr__param_groups_linear_eval_heads(SrParams *params, const SrOptimizerC
             .lr_scale = lr,
         };
         if (!g.name)
-            return sr_fail(SR_ERR_MEMORY, "out of memory for parameter groups");
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for parameter groups");
         SR_TRY(sr__param_groups_add(params, config, heads_group, which, &g, arena, out));
         out->n -= out->groups[out->n - 1].n == 0;
     }

@@ -40,10 +40,10 @@ static int n_states(const void *params) { return ((const Sgd *)params)->momentum
 static SrStatus check(const void *params) {
     const Sgd *o = params;
     if (!(o->momentum >= 0 && o->momentum < 1))
-        return sr_fail(SR_ERR_CONFIG, "OPTIMIZER.momentum is %g, sgd needs 0 <= momentum < 1",
-                       o->momentum);
+        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.momentum is %g, sgd needs 0 <= momentum < 1",
+                o->momentum);
     if (o->nesterov && o->momentum == 0)
-        return sr_fail(SR_ERR_CONFIG, "OPTIMIZER.nesterov=True needs OPTIMIZER.momentum above 0");
+        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.nesterov=True needs OPTIMIZER.momentum above 0");
     return SR_OK;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/comm.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -37,7 +38,7 @@ static void list_deinit(TensorList *list) { sr_arena_deinit(&list->arena); }
 // name NULL: the arena ran out of memory while making it, so callers need no check of their own.
 static SrStatus list_add(TensorList *list, const char *name, SrTensor tensor) {
     if (!name)
-        return sr_fail(SR_ERR_MEMORY, "checkpoint: out of memory for tensor names");
+        SR_FAIL(SR_ERR_MEMORY, "checkpoint: out of memory for tensor names");
     list->tensors[list->n++] = (SrNamedTensor){name, tensor};
     return SR_OK;
 }
@@ -72,7 +73,7 @@ static SrStatus list_init(TensorList *list, const SrCheckpointParts *parts) {
     list->tensors =
         sr_arena_alloc(&list->arena, (size_t)(n * per_param + 1) * sizeof *list->tensors);
     if (!list->tensors)
-        return sr_fail(SR_ERR_MEMORY, "checkpoint: out of memory for %d tensors", n);
+        SR_FAIL(SR_ERR_MEMORY, "checkpoint: out of memory for %d tensors", n);
     for (int i = 0; i < n; i++) {
         const SrParam *p = sr_params_at(parts->params, i);
         SR_TRY(list_add(list, p->name, (SrTensor){p->shape, p->dtype, p->value}));
@@ -348,8 +349,7 @@ static SrStatus compare_trees(SrArena *arena, const char *path, const SrYaml *ol
             const char *sub =
                 sr_arena_printf(arena, "%s%s%s", path, *path ? "." : "", keys->keys[i]);
             if (!sub)
-                return sr_fail(SR_ERR_MEMORY,
-                               "checkpoint: out of memory while comparing configurations");
+                SR_FAIL(SR_ERR_MEMORY, "checkpoint: out of memory while comparing configurations");
             SR_TRY(compare_trees(arena, sub, before, after, out));
         }
     }
@@ -398,4 +398,25 @@ const char *sr_params_nonfinite(SrParams *params) {
                 return p->name;
     }
     return NULL;
+}
+
+// ---- to other ranks
+
+static void share_state(SrOptim *optim, int index, size_t bytes) {
+    int64_t *steps = NULL;
+    float *state;
+    for (int k = 0; (state = sr_optim_state(optim, index, k, NULL, &steps)); k++)
+        sr_comm_broadcast(state, bytes, 0);
+    if (steps)
+        sr_comm_broadcast(steps, sizeof *steps, 0);
+}
+
+void sr_checkpoint_share(const SrCheckpointParts *parts) {
+    for (int i = 0; i < sr_params_count(parts->params); i++) {
+        const SrParam *p = sr_params_at(parts->params, i);
+        size_t bytes = (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype);
+        sr_comm_broadcast(p->value, bytes, 0);
+        if (parts->optim)
+            share_state(parts->optim, i, bytes);
+    }
 }

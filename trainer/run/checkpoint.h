@@ -49,6 +49,9 @@ SrStatus sr_checkpoint_save(const char *path, const SrCheckpointParts *parts, co
 // cases parts are untouched.
 SrStatus sr_checkpoint_load(const char *path, const SrCheckpointParts *parts, SrPosition *at);
 
+// Every rank's parts become rank 0's.  Collective.
+void sr_checkpoint_share(const SrCheckpointParts *parts);
+
 // Position alone, from the checked metadata; the tensors are not read.
 SrStatus sr_checkpoint_position(const char *path, SrPosition *at);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/comm.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -21,7 +22,7 @@ static const char *first_of(const SrStrings *list) { return list->n > 0 ? list->
 // it is an error that says what to do instead.
 static SrStatus check_single(const SrSplitConfig *c, const char *which) {
     if (c->data_sources.n > 1 || c->data_paths.n > 1)
-        return sr_fail(
+        SR_FAIL(
             SR_ERR_CONFIG,
             "DATA.%s: %d data sources; exactly one is supported, put the images into one folder "
             "or list",
@@ -37,10 +38,10 @@ static SrStatus find_source(const SrSplitConfig *c, const char *which, const cha
     if (c->data_sources.n > 0)
         return sr_dataset_find(c->data_sources.v[0], out);
     if (!*path)
-        return sr_fail(SR_ERR_CONFIG,
-                       "DATA.%s.DATA_PATHS is empty: name a folder of images "
-                       "(DATA.%s.DATA_PATHS=[folder])",
-                       which, which);
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.%s.DATA_PATHS is empty: name a folder of images "
+                "(DATA.%s.DATA_PATHS=[folder])",
+                which, which);
     return sr_dataset_infer(path, which, out) == SR_OK ? SR_OK
                                                        : sr_dataset_infer(path, "TRAIN", out);
 }
@@ -76,21 +77,16 @@ static SrStatus check_labels(const SrSplitConfig *c, const SrDataset *source, co
     bool listed = c->label_sources.n > 0 && strcmp(c->label_sources.v[0], "disk_filelist") == 0;
     if (!listed || c->label_paths.n == 0 || strcmp(source->name, "disk_folder") != 0)
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG,
-                   "DATA.%s.LABEL_PATHS is a list (LABEL_SOURCES), but the images of disk_folder "
-                   "have their folders as "
-                   "labels; list the images too (DATA_SOURCES=[disk_filelist])",
-                   which);
+    SR_FAIL(SR_ERR_CONFIG,
+            "DATA.%s.LABEL_PATHS is a list (LABEL_SOURCES), but the images of disk_folder "
+            "have their folders as "
+            "labels; list the images too (DATA_SOURCES=[disk_filelist])",
+            which);
 }
 
-// The path given is replaced by its train/ or test/ part where there is one.
-SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t seed, SrSplit *out) {
-    char part[PATH_BYTES];
-    const char *path = first_of(&c->data_paths);
-    if (split_folder(path, strcmp(which, "TEST") == 0, part))
-        path = part;
-    SR_TRY(find_source(c, which, path, &out->source));
-    SR_TRY(check_labels(c, out->source, which));
+// `path` through out->source.
+static SrStatus open_path(const SrSplitConfig *c, const char *which, const char *path,
+                          uint64_t seed, SrSplit *out) {
     SrDatasetConfig set = {
         .split = which,
         .data_path = path,
@@ -111,6 +107,17 @@ SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t s
     if (out->pipeline && sr_pipeline_classes(out->pipeline) > 0)
         out->classes = sr_pipeline_classes(out->pipeline);
     return SR_OK;
+}
+
+// The path given is replaced by its train/ or test/ part where there is one.
+SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t seed, SrSplit *out) {
+    char part[PATH_BYTES];
+    const char *path = first_of(&c->data_paths);
+    if (split_folder(path, strcmp(which, "TEST") == 0, part))
+        path = part;
+    SR_TRY(find_source(c, which, path, &out->source));
+    SR_TRY(check_labels(c, out->source, which));
+    return open_path(c, which, path, seed, out);
 }
 
 // What all loaders share.  Training and evaluation read the same images in the same way but for
@@ -147,14 +154,25 @@ SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[64], i
     return status;
 }
 
+// The same with the tensors that the transforms make beside their views.
+static SrStatus train_views(const SrConfig *config, SrCollateViews *out) {
+    SrPipeline *pipeline;
+    SR_TRY(sr_pipeline_new(config->train.transforms, "DATA.TRAIN.TRANSFORMS", &pipeline));
+    SrStatus status = sr_pipeline_shape(pipeline, &out->n, out->h, out->w);
+    if (status == SR_OK)
+        status = sr_pipeline_extras(pipeline, &out->extras);
+    sr_pipeline_free(pipeline);
+    return status;
+}
+
 SrStatus sr_split_plan_train(const SrConfig *config, SrSplit *out) {
     const SrSplitConfig *c = &config->train;
-    int n, h[64], w[64];
-    SR_TRY(sr_split_train_shape(config, &n, h, w));
+    SrCollateViews views;
+    SR_TRY(train_views(config, &views));
     SrCollation *collation = sr_arena_alloc(&out->arena, sizeof *collation);
     if (!collation)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for COLLATE_FUNCTION");
-    SR_TRY(sr_collation_new(c->collate_function, c->collate_params, "DATA.TRAIN", n, h, w,
+    SR_TRY(sr_collation_new(c->collate_function, c->collate_params, "DATA.TRAIN", &views,
                             &out->arena, collation));
     out->collation = collation;
     out->n_views = collation->plan.n_inputs;
@@ -194,6 +212,13 @@ SrStatus sr_split_in_order(const SrConfig *config, const SrSplit *train, SrLoade
     return sr_loader_new(&loader, out);
 }
 
+SrShare sr_split_share(const SrConfig *config) {
+    int ranks = sr_comm_size(), mine = config->replicas / ranks;
+    if (ranks == 1)
+        return (SrShare){0};
+    return (SrShare){.of = config->replicas, .first = sr_comm_rank() * mine, .count = mine};
+}
+
 // Epochs are shuffled by (seed, epoch); the loader keeps that order for any number of threads.
 static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     const SrSplitConfig *c = &config->train;
@@ -203,16 +228,17 @@ static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     SrLoaderConfig loader = loader_config(config, c, out);
     loader.collation = out->collation;
     loader.shuffle = true;
+    loader.share = sr_split_share(config);
     // A queue or a teacher takes whole batches, other losses what the last one has (run.h: SrRunTail).
     loader.drop_last = c->drop_last || !config->any_batch;
     loader.label_type = label_type(config);
     if (loader.drop_last && images_of(c, out) < c->batchsize_per_replica)
-        return sr_fail(SR_ERR_CONFIG,
-                       "DATA.TRAIN: %lld images do not fill one batch of %d: lower "
-                       "DATA.TRAIN.BATCHSIZE_PER_REPLICA to at most %lld%s",
-                       (long long)images_of(c, out), c->batchsize_per_replica,
-                       (long long)images_of(c, out),
-                       config->any_batch ? ", or set DATA.TRAIN.DROP_LAST=False" : "");
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.TRAIN: %lld images do not fill one batch of %d: lower "
+                "DATA.TRAIN.BATCHSIZE_PER_REPLICA to at most %lld%s",
+                (long long)images_of(c, out), c->batchsize_per_replica,
+                (long long)images_of(c, out),
+                config->any_batch ? ", or set DATA.TRAIN.DROP_LAST=False" : "");
     SR_TRY(sr_loader_new(&loader, &out->loader));
     out->n_targets = sr_loader_targets(out->loader);
     return SR_OK;
@@ -282,8 +308,8 @@ static SrStatus open_eval_pipeline(const SrConfig *config, int crop, SrSplit *ou
     SR_TRY(sr_pipeline_new(transforms, where, &out->pipeline));
     SR_TRY(sr_pipeline_shape(out->pipeline, &out->n_views, out->h, out->w));
     if (out->n_views != 1)
-        return sr_fail(SR_ERR_CONFIG, "DATA.TEST.TRANSFORMS gives %d views, evaluation needs one",
-                       out->n_views);
+        SR_FAIL(SR_ERR_CONFIG, "DATA.TEST.TRANSFORMS gives %d views, evaluation needs one",
+                out->n_views);
     return SR_OK;
 }
 
@@ -377,6 +403,8 @@ SrStatus sr_split_open_test_set(const SrConfig *config, SrSplit *out) {
 
 static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch, int crop,
                           const SrSplit *train, SrSplit *out) {
+    bool phase = side == SR_SIDE_PHASE;
+    side = phase ? SR_SIDE_TEST : side;
     SrSplitConfig c = side_config(config, side, out->origin);
     SR_TRY(open_eval_pipeline(config, crop, out));
     SR_TRY(open_side(config, side, &c, out));
@@ -390,7 +418,6 @@ static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, 
     loader.batch = batch;
     loader.unlabel_bad = true;
     loader.shuffle = sample;
-    bool phase = side == SR_SIDE_TEST && config->supervised;
     loader.drop_last = sample || (phase && config->test.drop_last);
     SR_TRY(sr_class_match(train, out, &out->arena, &loader.class_map));
     if (loader.class_map)
@@ -405,6 +432,33 @@ SrStatus sr_split_open_eval(const SrConfig *config, SrEvalSide side, bool sample
                             int crop, const SrSplit *train, SrSplit *out) {
     *out = (SrSplit){.note = "", .path = "", .origin = test_origin(config)};
     SrStatus status = open_eval(config, side, sample, batch, crop, train, out);
+    if (status != SR_OK)
+        sr_split_close(out);
+    return status;
+}
+
+static SrStatus open_all(const SrConfig *config, const char *path, int batch, int crop,
+                         SrSplit *out) {
+    const SrSplitConfig c = {.remove_img_path_prefix = "",
+                             .new_img_path_prefix = "",
+                             .data_limit = -1,
+                             .default_gray_img_size = config->train.default_gray_img_size,
+                             .fast_pixels = config->test.fast_pixels};
+    SR_TRY(open_eval_pipeline(config, crop, out));
+    SR_TRY(sr_text_ends(path, ".txt") ? sr_dataset_find("disk_filelist", &out->source)
+                                      : sr_dataset_infer(path, "TRAIN", &out->source));
+    SR_TRY(open_path(&c, "TEST", path, config->seed, out));
+    SrLoaderConfig loader = loader_config(config, &c, out);
+    loader.batch = batch;
+    loader.label_type = "sample_index";
+    loader.max_bad_share = 1;
+    return sr_loader_new(&loader, &out->loader);
+}
+
+SrStatus sr_split_open_all(const SrConfig *config, const char *path, int batch, int crop,
+                           SrSplit *out) {
+    *out = (SrSplit){.note = "", .path = ""};
+    SrStatus status = open_all(config, path, batch, crop, out);
     if (status != SR_OK)
         sr_split_close(out);
     return status;

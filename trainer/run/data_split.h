@@ -47,7 +47,11 @@ SrStatus sr_split_eval_shape(const SrConfig *config, int *n_views, int h[64], in
 // first_epoch order and draws follow from config->seed; batches of BATCHSIZE_PER_REPLICA.
 SrStatus sr_split_open_train(const SrConfig *config, SrSplit *out);
 
-typedef enum { SR_SIDE_BANK, SR_SIDE_TEST } SrEvalSide;
+// The batches of this rank's replicas.
+SrShare sr_split_share(const SrConfig *config);
+
+// SR_SIDE_PHASE: the test images as a test phase takes them, where DATA.TEST.DROP_LAST counts.
+typedef enum { SR_SIDE_BANK, SR_SIDE_TEST, SR_SIDE_PHASE } SrEvalSide;
 // In order, nothing dropped, one view of crop x crop: DATA.TEST.TRANSFORMS, or resize, centre crop,
 // to tensor, and the training side's Normalize.  Test images are DATA.TEST's; without
 // DATA.TEST.DATA_PATHS those the training source itself sets apart (IDX, CIFAR, a folder train/
@@ -57,6 +61,10 @@ typedef enum { SR_SIDE_BANK, SR_SIDE_TEST } SrEvalSide;
 // (class_match.h); NULL: the set's own.
 SrStatus sr_split_open_eval(const SrConfig *config, SrEvalSide side, bool sample, int batch,
                             int crop, const SrSplit *train, SrSplit *out);
+// Every image at `path`, all below a folder (train/ and test/ are no parts of it) or those of a list that ends in .txt,
+// for what names files: the label of an image is its number in the set, and any of them may be unreadable.
+SrStatus sr_split_open_all(const SrConfig *config, const char *path, int batch, int crop,
+                           SrSplit *out);
 // Source and images of the test side alone, without transforms and loader.
 SrStatus sr_split_open_test_set(const SrConfig *config, SrSplit *out);
 

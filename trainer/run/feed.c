@@ -1,5 +1,6 @@
 // See the header.
 #include "trainer/run/feed.h"
+#include "base/bar.h"
 #include "base/clock.h"
 #include "base/machine.h"
 
@@ -72,9 +73,11 @@ static void keep_batch(SrFeed *f, const SrBatch *batch, int64_t at) {
 }
 
 static SrStatus fill(SrFeed *f, SrLoader *loader) {
-    double said = sr_clock(), wait_s;
+    double wait_s;
+    SrBar bar;
     const SrBatch *batch;
     int64_t done = 0;
+    sr_bar_begin(&bar, "features of images", f->n);
     SR_TRY(sr_loader_start(loader, 0, 0));
     for (;;) {
         SR_TRY(sr_loader_next(loader, &batch, &wait_s));
@@ -83,11 +86,9 @@ static SrStatus fill(SrFeed *f, SrLoader *loader) {
         sr_frozen_trunk_run(f->trunk, batch->view[0], batch->batch);
         keep_batch(f, batch, done);
         done += batch->batch;
-        if (sr_clock() - said < 0.5)
-            continue;
-        said = sr_clock();
-        sr_log_live("features: %lld of %lld images", (long long)done, (long long)f->n);
+        sr_bar_at(&bar, done);
     }
+    sr_bar_end(&bar);
     if (batch || done != f->n)
         SR_FAIL(SR_ERR_RUN, "the loader gave other than its %lld images", (long long)f->n);
     return SR_OK;
@@ -119,7 +120,7 @@ SrStatus sr_feed_start(SrFeed *f, int64_t epoch, int64_t first) {
     if (!f->rows)
         return sr_loader_start(f->loader, epoch, first);
     sr__sampler_order(f->seed, epoch, f->shuffle, f->order, f->n);
-    f->at = first * f->batch;
+    f->next = first;
     return SR_OK;
 }
 
@@ -167,6 +168,11 @@ void sr_feed_copy(SrFeed *f, const SrFeedTarget *to, const SrBatch *batch) {
     copy_in(to, to->labels, batch->label,
             n * (size_t)SR_MAX(batch->n_targets, 1) * sizeof(int64_t));
     copy_in(to, to->sample_index, batch->index, n * sizeof(int64_t));
+    for (int i = 0; i < to->n_extras; i++) {
+        SrTensor x = sr_plan_input(to->plan, to->extras[i].input);
+        size_t row = (size_t)(sr_shape_count(x.shape) / x.shape.d[0]) * sr_dtype_bytes(x.dtype);
+        copy_in(to, to->extras[i].input, batch->extra[to->extras[i].extra], n * row);
+    }
 }
 
 SrStatus sr_feed_next(SrFeed *f, const SrFeedTarget *to, int *rows, const int64_t **labels,
@@ -181,14 +187,13 @@ SrStatus sr_feed_next(SrFeed *f, const SrFeedTarget *to, int *rows, const int64_
             sr_feed_copy(f, to, batch);
         return SR_OK;
     }
-    int64_t left = f->n - f->at;
-    *rows = (int)SR_MIN(left, f->batch);
+    f->at = sr_share_batch(f->share, f->next++) * f->batch;
+    *rows = (int)SR_MIN(f->n - f->at, f->batch);
     if (*rows < (f->drop_last ? f->batch : 1)) {
         *rows = 0;
         return SR_OK;
     }
     next_kept(f, to, *rows);
     *labels = f->batch_labels;
-    f->at += *rows;
     return SR_OK;
 }

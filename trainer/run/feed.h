@@ -14,18 +14,20 @@ typedef struct {
     SrLoader *loader;     // borrowed
     SrFrozenTrunk *trunk; // borrowed; NULL: images
     int batch;
-    bool shuffle, drop_last; // as the loader's
+    SrShare share;           // the loader's
+    bool shuffle, drop_last; // what the loader was opened with
     uint64_t seed;           // the loader's
     // The kept features; rows NULL: there are none.
     int64_t n, row;        // images; floats an image
     float *rows;           // (n, row), the features of an image one after the other
     int n_targets;         // several labels an image: how many; else 0, and a label is one number
     int64_t *labels;       // (n), or (n, n_targets)
-    int64_t *batch_labels; // the same of a batch
+    int64_t *batch_labels; // (batch), or (batch, n_targets): of the batch that was given last
     size_t bytes;          // mapped
     bool on_disk;
     uint32_t *order; // (n) of the epoch
-    int64_t at;      // next place in it
+    int64_t next;    // batch of the share
+    int64_t at;      // next place in the order
 } SrFeed;
 
 // Runs the trunk over all images of `in_order` (nothing shuffled, nothing dropped) and keeps what it
@@ -39,6 +41,8 @@ typedef struct {
     const SrNodeId *inputs; // one a view or feature
     int n_inputs;
     SrNodeId labels, sample_index; // may be SR_NO_NODE
+    const SrExtraInput *extras;
+    int n_extras;
 } SrFeedTarget;
 
 // A batch of a loader, as sr_feed_next would put it there; nothing of `feed` but trunk and batch is

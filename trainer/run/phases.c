@@ -1,7 +1,11 @@
 // See the header.
 #include "trainer/run/phases.h"
 
+#include <string.h>
+
+#include "base/comm.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/stop.h"
 #include "trainer/run/data_summary.h"
 
@@ -17,9 +21,11 @@ static SrStatus build_graph(SrRun *run, SrPhases *p) {
     return sr_model_build_head_outputs(run->model, p->batch, p->trunk.shape, p->trunk.n, &p->graph);
 }
 
-static SrStatus compile(SrPhases *p) {
-    SrPlanOptions options = {
-        .mode = SR_MODE_EVAL, .outputs = p->graph.outputs, .n_outputs = p->graph.n_outputs};
+static SrStatus compile(const SrRun *run, SrPhases *p) {
+    SrPlanOptions options = {.mode = SR_MODE_EVAL,
+                             .outputs = p->graph.outputs,
+                             .n_outputs = p->graph.n_outputs,
+                             .bf16 = run->config->model.use_amp};
     return sr_plan_compile(p->graph.graph, &options, &p->plan);
 }
 
@@ -49,7 +55,7 @@ static SrStatus open_split(SrRun *run, SrPhases *p) {
             train = &names;
     }
     SrStatus status =
-        sr_split_open_eval(c, SR_SIDE_TEST, false, p->batch, run->train.h[0], train, &p->split);
+        sr_split_open_eval(c, SR_SIDE_PHASE, false, p->batch, run->train.h[0], train, &p->split);
     if (status == SR_OK && train == &names)
         sr_data_summary_say(c, &names, &p->split);
     sr_split_close(&names);
@@ -68,64 +74,93 @@ static SrStatus open_test(SrRun *run, SrPhases *p, const int *classes, int n) {
     SR_TRY(open_split(run, p));
     SR_TRY(sr_run_check_classes(run, &p->split, "TEST"));
     SR_TRY(build_graph(run, p));
-    SR_TRY(compile(p));
+    SR_TRY(compile(run, p));
     SR_TRY(open_feed(run, p));
     return sr_meter_list_new(c, n, classes, sr_loader_length(p->split.loader), &p->test);
-}
-
-SrStatus sr_phases_open(SrRun *run, SrPhases *p) {
-    const SrTrainGraph *g = &run->graph;
-    int classes[SR_MAX_OUTPUTS];
-    SrStatus status = SR_OK;
-    *p = (SrPhases){.plan = NULL};
-    if (!run->config->supervised)
-        return SR_OK;
-    for (int i = 0; i < g->n_model_outputs; i++)
-        classes[i] = sr_shape_last(sr_graph_at(g->graph, g->outputs[i])->shape);
-    if (run->config->meters.training)
-        SR_TRY_GOTO(sr_meter_list_new(run->config, g->n_model_outputs, classes,
-                                      run->steps_per_epoch * run->step_images, &p->train));
-    SR_TRY_GOTO(open_test(run, p, classes, g->n_model_outputs));
-done:
-    if (status != SR_OK)
-        sr_phases_close(p);
-    return status;
-}
-
-void sr_phases_close(SrPhases *p) {
-    sr_feed_close(&p->feed);
-    sr_split_close(&p->split);
-    sr_plan_free(p->plan);
-    sr_frozen_trunk_close(&p->trunk);
-    sr_meter_list_free(p->train);
-    sr_meter_list_free(p->test);
-    *p = (SrPhases){.plan = NULL};
 }
 
 // ---- counting
 
 // An output has `batch` rows, or several times as many (crops, an ensemble) in rounds.
+static void count_output(SrMeterList *meters, SrTensor y, int output, int batch, int rows,
+                         const int64_t *labels, int n_targets) {
+    int classes = sr_shape_last(y.shape);
+    int64_t round = (int64_t)batch * classes;
+    for (int64_t at = 0; at < sr_shape_count(y.shape); at += round)
+        sr_meter_list_update(meters, output,
+                             &(SrMeterRows){.rows = rows,
+                                            .classes = classes,
+                                            .scores = (const float *)y.data + at,
+                                            .target = labels,
+                                            .multi_hot = n_targets > 0});
+}
+
 static void count(SrMeterList *meters, SrPlan *plan, const SrNodeId *outputs, int n, int batch,
                   int rows, const int64_t *labels, int n_targets) {
-    for (int i = 0; i < n; i++) {
-        SrTensor y = sr_plan_output(plan, outputs[i]);
-        int classes = sr_shape_last(y.shape);
-        int64_t round = (int64_t)batch * classes;
-        for (int64_t at = 0; at < sr_shape_count(y.shape); at += round)
-            sr_meter_list_update(meters, i,
-                                 &(SrMeterRows){.rows = rows,
-                                                .classes = classes,
-                                                .scores = (const float *)y.data + at,
-                                                .target = labels,
-                                                .multi_hot = n_targets > 0});
+    for (int i = 0; i < n; i++)
+        count_output(meters, sr_plan_output(plan, outputs[i]), i, batch, rows, labels, n_targets);
+}
+
+// Scores and labels of a replica of any rank, one behind the other; `at` moves on by `bytes`.
+static void pack(SrPhases *p, int replica, const void *data, size_t bytes, size_t *at) {
+    memcpy(p->crossing + (size_t)replica * p->crossing_bytes + *at, data, bytes);
+    *at += bytes;
+}
+
+static size_t output_bytes(const SrTrainGraph *g, int i) {
+    return (size_t)sr_shape_count(sr_graph_at(g->graph, g->outputs[i])->shape) * sizeof(float);
+}
+
+static size_t label_bytes(const SrRun *run) {
+    return (size_t)run->batch * (size_t)SR_MAX(run->train.n_targets, 1) * sizeof(int64_t);
+}
+
+static void keep_replica(SrPhases *p, SrRun *run, int replica, const int64_t *labels) {
+    const SrTrainGraph *g = &run->graph;
+    size_t at = 0;
+    pack(p, replica, labels, label_bytes(run), &at);
+    for (int i = 0; i < g->n_model_outputs; i++)
+        pack(p, replica, sr_plan_output(run->plan, g->outputs[i]).data, output_bytes(g, i), &at);
+}
+
+static SrStatus open_crossing(SrRun *run, SrPhases *p) {
+    const SrTrainGraph *g = &run->graph;
+    if (sr_comm_size() == 1 || !p->train)
+        return SR_OK;
+    p->crossing_bytes = label_bytes(run);
+    for (int i = 0; i < g->n_model_outputs; i++)
+        p->crossing_bytes += output_bytes(g, i);
+    p->crossing_bytes = (p->crossing_bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
+    p->crossing = sr_calloc((size_t)g->replicas, p->crossing_bytes);
+    return p->crossing ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the scores of a step");
+}
+
+// Meters see replicas in their order, whoever computed them.
+void sr_phases_count_ranks(SrPhases *p, SrRun *run) {
+    const SrTrainGraph *g = &run->graph;
+    if (!p->crossing)
+        return;
+    size_t mine = (size_t)sr_replicas_mine(run->replicas) * p->crossing_bytes;
+    sr_comm_all_gather(p->crossing + (size_t)sr_comm_rank() * mine, mine, p->crossing);
+    for (int r = 0; r < g->replicas; r++) {
+        char *block = p->crossing + (size_t)r * p->crossing_bytes;
+        const int64_t *labels = (const int64_t *)(void *)block;
+        block += label_bytes(run);
+        for (int i = 0; i < g->n_model_outputs; i++) {
+            SrTensor y = {sr_graph_at(g->graph, g->outputs[i])->shape, SR_F32, block};
+            count_output(p->train, y, i, run->batch, run->batch, labels, run->train.n_targets);
+            block += output_bytes(g, i);
+        }
     }
 }
 
-void sr_phases_count(SrPhases *p, SrRun *run, int64_t at, const int64_t *labels) {
+void sr_phases_count(SrPhases *p, SrRun *run, int64_t at, int replica, const int64_t *labels) {
     const SrRunTail *tail = sr_run_tail_at(run, at);
     const SrTrainGraph *g = tail ? &tail->graph : &run->graph;
     int batch = tail ? tail->batch : run->batch;
-    if (p->train)
+    if (p->crossing)
+        keep_replica(p, run, sr_comm_rank() * sr_replicas_mine(run->replicas) + replica, labels);
+    else if (p->train)
         count(p->train, tail ? tail->plan : run->plan, g->outputs, g->n_model_outputs, batch, batch,
               labels, run->train.n_targets);
 }
@@ -155,4 +190,37 @@ SrStatus sr_phases_run_test(SrPhases *p) {
         count(p->test, p->plan, p->graph.outputs, p->graph.n_outputs, p->batch, rows, labels,
               p->split.n_targets);
     }
+}
+
+// ---- the whole
+
+SrStatus sr_phases_open(SrRun *run, SrPhases *p) {
+    const SrTrainGraph *g = &run->graph;
+    int classes[SR_MAX_OUTPUTS];
+    SrStatus status = SR_OK;
+    *p = (SrPhases){.plan = NULL};
+    if (!run->config->supervised)
+        return SR_OK;
+    for (int i = 0; i < g->n_model_outputs; i++)
+        classes[i] = sr_shape_last(sr_graph_at(g->graph, g->outputs[i])->shape);
+    if (run->config->meters.training)
+        SR_TRY_GOTO(sr_meter_list_new(run->config, g->n_model_outputs, classes,
+                                      run->steps_per_epoch * run->step_images, &p->train));
+    SR_TRY_GOTO(open_crossing(run, p));
+    SR_TRY_GOTO(open_test(run, p, classes, g->n_model_outputs));
+done:
+    if (status != SR_OK)
+        sr_phases_close(p);
+    return status;
+}
+
+void sr_phases_close(SrPhases *p) {
+    sr_feed_close(&p->feed);
+    sr_split_close(&p->split);
+    sr_plan_free(p->plan);
+    sr_frozen_trunk_close(&p->trunk);
+    sr_meter_list_free(p->train);
+    sr_meter_list_free(p->test);
+    sr_free(p->crossing);
+    *p = (SrPhases){.plan = NULL};
 }

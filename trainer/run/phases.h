@@ -16,14 +16,18 @@ typedef struct {
     SrOutputGraph graph;
     SrPlan *plan;
     int batch;
+    char *crossing; // (replicas, crossing_bytes) labels and scores of a step; NULL with one rank
+    size_t crossing_bytes; // of a replica
 } SrPhases;
 
 // A run without labels: everything stays empty, and nothing below does anything.
 SrStatus sr_phases_open(SrRun *run, SrPhases *out);
 void sr_phases_close(SrPhases *phases); // a zeroed one is fine
 
-// The outputs of the replica whose forward was the last, of batch number `at` of its epoch.
-void sr_phases_count(SrPhases *phases, SrRun *run, int64_t at, const int64_t *labels);
+// The outputs of this rank's replica `replica`, whose forward was the last, of batch number `at` of its epoch.
+void sr_phases_count(SrPhases *phases, SrRun *run, int64_t at, int replica, const int64_t *labels);
+// After the step: with several ranks only now the meters see all replicas.  Collective.
+void sr_phases_count_ranks(SrPhases *phases, SrRun *run);
 // VISSL's rule: after epochs 0, n, 2n, ... and after the last.
 bool sr_phases_test_due(const SrPhases *phases, const SrConfig *config, int64_t epoch);
 // One pass over the test images; the test meters then hold its values.  SR_ERR_INTERRUPT as sr_stop_check has it.

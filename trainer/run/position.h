@@ -5,7 +5,7 @@
 #include "trainer/run/checkpoint.h"
 
 typedef enum {
-    SR_FIT_SAME,    // it counts as this run does
+    SR_FIT_SAME,    // its batches are those of this run
     SR_FIT_BATCH,   // other batches of the same images: it now stands behind as many images
     SR_FIT_RESTART, // other images, in another order: it now stands at the start of its epoch
 } SrFit;

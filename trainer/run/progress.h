@@ -10,16 +10,16 @@
 
 typedef struct {
     int64_t total; // updates of the whole run
-    int images;    // a step
-    int64_t steps; // done by this process
+    int images;    // of a step
+    int64_t steps; // steps this process has done
     double step_s; // smoothed seconds a step, data included; evaluation and saving are not in it
-    int64_t window_steps; // since the last line
+    int64_t window_steps; // steps, seconds and seconds of waiting since the last line
     double window_s, window_wait_s;
 } SrProgress;
 
-// What one line reports.
+// What one line reports: the step just done, counted from 0 over the run and within its epoch.
 typedef struct {
-    int64_t epoch, iteration; // the step just done, from 0
+    int64_t epoch, iteration;
     int64_t epoch_step, epoch_steps;
     double lr, loss;
 } SrProgressLine;

@@ -3,29 +3,31 @@
 
 #include <string.h>
 
+#include "base/comm.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "trainer/run/grad_sums.h"
 #include "trainer/run/graph_state.h"
-
-enum { MAX_LEVELS = 21 }; // 2^20 replicas
 
 struct SrReplicas {
     const SrTrainGraph *graph;
     SrParams *params;
     SrPlan *plan, *loss_plan;
-    int n;
-    SrNodeId inputs[SR_MAX_VIEWS + 2]; // that the feed fills
+    int n, first, mine;                                // of all ranks; those of this one
+    SrNodeId inputs[SR_MAX_VIEWS + SR_MAX_EXTRAS + 2]; // that the feed fills
     int n_inputs;
     size_t input_bytes; // of all inputs of a replica
-    char *images;       // (n, input_bytes)
+    char *images;       // (kept, input_bytes)
+    int kept;           // replicas whose images are here: mine, or all where images are shuffled
     SrGraphState state;
-    char *begin, *first;     // (state.bytes): before the step, and after replica 0's forward
-    int64_t grads;           // trainable numbers
-    float *sums[MAX_LEVELS]; // (grads) of 2^level replicas; allocated where used
-    int levels;
-    float *own; // (grads) gradients of the loss graph's own parameters, NULL if it has none
+    char *begin, *after; // (state.bytes): before the step, and after replica 0's forward
+    SrGradSums *sums;
+    double *losses;   // (n) of each, where rows are independent
+    char *crossing;   // (n, row_bytes) rows on their way between ranks; NULL with one
+    size_t row_bytes; // of a replica's rows
     SrLossValue values[SR_LOSS_MAX_KEPT];
     int n_values;
+    int64_t *labels; // (mine, label_length) as they were taken
     uint32_t *order; // (n * batch) image at each place of the shuffled views
     uint64_t seed;
 };
@@ -96,26 +98,30 @@ static void list_inputs(SrReplicas *r) {
     r->n_inputs = g->n_views;
     if (g->sample_index != SR_NO_NODE)
         r->inputs[r->n_inputs++] = g->sample_index;
-    if (g->labels != SR_NO_NODE) // last, where sr_replicas_labels finds it
+    if (g->labels != SR_NO_NODE)
         r->inputs[r->n_inputs++] = g->labels;
+    for (int i = 0; i < g->n_extras; i++)
+        r->inputs[r->n_inputs++] = g->extras[i].input;
     for (int i = 0; i < r->n_inputs; i++)
         r->input_bytes += bytes_of(g->graph, r->inputs[i]);
 }
 
-static int64_t count_grads(SrParams *params) {
-    int64_t n = 0;
-    for (int i = 0; i < sr_params_count(params); i++)
-        n +=
-            sr_params_at(params, i)->trainable ? sr_shape_count(sr_params_at(params, i)->shape) : 0;
-    return n;
+// Numbers of a replica's labels: soft ones are counted by their heaviest classes.
+static size_t label_length(const SrTrainGraph *g) {
+    if (g->labels == SR_NO_NODE)
+        return (size_t)g->batch;
+    return (size_t)sr_shape_count(sr_graph_at(g->graph, g->labels)->shape);
 }
 
-// Bits of n: subtrees that wait at once.
-static int levels_of(int n) {
-    int levels = 0;
-    while (levels < MAX_LEVELS && n >> levels)
-        levels++;
-    return levels;
+// Which replicas are this rank's, and whose images it needs.
+static void share_out(SrReplicas *r) {
+    r->n = r->graph->replicas;
+    r->mine = r->n / sr_comm_size();
+    r->first = r->mine * sr_comm_rank();
+    r->kept = r->graph->n_shuffled > 0 ? r->n : r->mine;
+    list_inputs(r);
+    for (int i = 0; i < r->graph->n_rows && r->mine < r->n; i++)
+        r->row_bytes += bytes_of(r->graph->graph, r->graph->rows[i].replica);
 }
 
 // Do nodes of the loss's own graph learn anything?
@@ -138,28 +144,34 @@ static size_t value_bytes(const SrTrainGraph *g) {
     return bytes;
 }
 
+static SrGradSumsOptions sums_of(const SrReplicas *r) {
+    return (SrGradSumsOptions){.mine = r->mine,
+                               .descending = two(r->graph),
+                               .own = loss_learns(r->graph),
+                               .library = r->graph->library_sums};
+}
+
 size_t sr_replicas_bytes(const SrTrainGraph *g) {
     SrReplicas r = {.graph = g};
-    SrParams *params = sr_graph_params(g->graph);
     if (g->replicas < 2)
         return 0;
-    list_inputs(&r);
-    size_t sums =
-        (size_t)(levels_of(g->replicas - 1) + loss_learns(g)) * (size_t)count_grads(params);
-    return r.input_bytes * (size_t)g->replicas + sums * sizeof(float) + value_bytes(g);
+    share_out(&r);
+    SrGradSumsOptions sums = sums_of(&r);
+    return r.input_bytes * (size_t)r.kept + r.row_bytes * (size_t)r.n + value_bytes(g) +
+           sr_grad_sums_bytes(sr_graph_params(g->graph), &sums);
 }
 
 static SrStatus allocate(SrReplicas *r) {
     const SrTrainGraph *g = r->graph;
-    size_t block = (size_t)r->grads * sizeof(float) + 1;
-    bool ok = (r->images = sr_map((size_t)r->n * r->input_bytes)) != NULL;
+    SrGradSumsOptions sums = sums_of(r);
+    bool ok = (r->images = sr_map((size_t)r->kept * r->input_bytes)) != NULL;
     ok = ok && (r->begin = sr_alloc(r->state.bytes + 1));
-    ok = ok && (r->first = sr_alloc(r->state.bytes + 1));
+    ok = ok && (r->after = sr_alloc(r->state.bytes + 1));
+    ok = ok && (r->labels = sr_calloc((size_t)r->mine * label_length(g), sizeof *r->labels));
     ok = ok && (r->order = sr_calloc((size_t)(r->n * g->batch), sizeof *r->order));
-    for (int i = 0; ok && i < r->levels; i++)
-        ok = (r->sums[i] = sr_alloc(block)) != NULL;
-    if (ok && loss_learns(g))
-        ok = (r->own = sr_alloc(block)) != NULL;
+    ok = ok && (r->losses = sr_calloc((size_t)r->n, sizeof *r->losses));
+    if (ok && r->row_bytes)
+        ok = (r->crossing = sr_map((size_t)r->n * r->row_bytes)) != NULL;
     for (int i = g->n_model_outputs; ok && i < g->n_outputs && !two(g); i++) {
         const SrNode *node = sr_graph_at(g->graph, g->outputs[i]);
         SrShape shape = node->shape.rank ? node->shape : SR_SHAPE(1);
@@ -171,7 +183,7 @@ static SrStatus allocate(SrReplicas *r) {
     }
     if (!ok)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %d replicas; lower DISTRIBUTED.REPLICAS", r->n);
-    return SR_OK;
+    return sr_grad_sums_new(r->params, &sums, &r->sums);
 }
 
 SrStatus sr_replicas_new(const SrTrainGraph *g, SrPlan *plan, SrPlan *loss_plan, uint64_t seed,
@@ -184,11 +196,8 @@ SrStatus sr_replicas_new(const SrTrainGraph *g, SrPlan *plan, SrPlan *loss_plan,
     r->params = sr_graph_params(g->graph);
     r->plan = plan;
     r->loss_plan = loss_plan;
-    r->n = g->replicas;
     r->seed = seed;
-    list_inputs(r);
-    r->grads = count_grads(r->params);
-    r->levels = levels_of(r->n - 1);
+    share_out(r);
     SrStatus status = sr_graph_state_init(&r->state, g->graph);
     if (status == SR_OK)
         status = allocate(r);
@@ -203,14 +212,16 @@ void sr_replicas_free(SrReplicas *r) {
     if (!r)
         return;
     if (r->images)
-        sr_unmap(r->images, (size_t)r->n * r->input_bytes);
+        sr_unmap(r->images, (size_t)r->kept * r->input_bytes);
+    if (r->crossing)
+        sr_unmap(r->crossing, (size_t)r->n * r->row_bytes);
     sr_graph_state_deinit(&r->state);
     sr_free(r->begin);
-    sr_free(r->first);
+    sr_free(r->after);
     sr_free(r->order);
-    for (int i = 0; i < r->levels; i++)
-        sr_free(r->sums[i]);
-    sr_free(r->own);
+    sr_free(r->labels);
+    sr_free(r->losses);
+    sr_grad_sums_free(r->sums);
     for (int i = 0; i < r->n_values; i++)
         sr_free(r->values[i].value.data);
     sr_free(r);
@@ -218,8 +229,14 @@ void sr_replicas_free(SrReplicas *r) {
 
 // ---- images in and rows across
 
+// Images of a replica of any rank, where they are kept here.
+static char *images_of(const SrReplicas *r, int replica) {
+    int place = r->kept == r->n ? replica : replica - r->first;
+    return r->images + (size_t)place * r->input_bytes;
+}
+
 static void move_inputs(SrReplicas *r, int replica, bool take) {
-    char *at = r->images + (size_t)replica * r->input_bytes;
+    char *at = images_of(r, replica);
     for (int i = 0; i < r->n_inputs; i++) {
         char *input = sr_plan_input(r->plan, r->inputs[i]).data;
         size_t bytes = bytes_of(r->graph->graph, r->inputs[i]);
@@ -228,23 +245,56 @@ static void move_inputs(SrReplicas *r, int replica, bool take) {
     }
 }
 
-void sr_replicas_take(SrReplicas *r, int replica) { move_inputs(r, replica, true); }
+int sr_replicas_mine(const SrReplicas *r) { return r->mine; }
 
-const int64_t *sr_replicas_labels(const SrReplicas *r, int replica) {
-    if (r->graph->labels == SR_NO_NODE)
-        return NULL;
-    size_t bytes = bytes_of(r->graph->graph, r->graph->labels);
-    return (const int64_t *)(r->images + (size_t)(replica + 1) * r->input_bytes - bytes);
+void sr_replicas_take(SrReplicas *r, int i, const int64_t *labels) {
+    size_t n = label_length(r->graph);
+    move_inputs(r, r->first + i, true);
+    if (labels)
+        memcpy(r->labels + (size_t)i * n, labels, n * sizeof *labels);
+}
+
+const int64_t *sr_replicas_labels(const SrReplicas *r, int i) {
+    return r->labels + (size_t)i * label_length(r->graph);
+}
+
+// Input i of this rank's replicas to the node of all of them.
+static void begin_rows(SrReplicas *r, int i, size_t at, SrNodeId world) {
+    char *all = sr_plan_input(r->loss_plan, world).data;
+    size_t bytes = bytes_of(r->graph->graph, r->inputs[i]);
+    for (int n = r->first; n < r->first + r->mine; n++)
+        memcpy(all + (size_t)n * bytes, images_of(r, n) + at, bytes);
+    if (r->mine < r->n)
+        sr_comm_all_gather(all + (size_t)r->first * bytes, (size_t)r->mine * bytes, all);
+}
+
+void sr_replicas_begin(SrReplicas *r) {
+    const SrTrainGraph *g = r->graph;
+    for (int k = 0; k < g->n_rows; k++) {
+        size_t at = 0;
+        for (int i = 0; i < r->n_inputs; at += bytes_of(g->graph, r->inputs[i++]))
+            if (r->inputs[i] == g->rows[k].replica)
+                begin_rows(r, i, at, g->rows[k].world);
+    }
 }
 
 // Where the image of that view starts among the kept ones.
-static const char *kept_image(const SrReplicas *r, int view, int image) {
+static char *kept_image(const SrReplicas *r, int view, int image) {
     const SrGraph *graph = r->graph->graph;
-    const char *at = r->images + (size_t)(image / r->graph->batch) * r->input_bytes;
+    char *at = images_of(r, image / r->graph->batch);
     for (int v = 0; v < view; v++)
         at += bytes_of(graph, r->graph->views[v]);
     size_t bytes = bytes_of(graph, r->graph->views[view]) / (size_t)r->graph->batch;
     return at + (size_t)(image % r->graph->batch) * bytes;
+}
+
+// Of the shuffled views every rank gets the images of all.
+static void gather_images(SrReplicas *r) {
+    const SrTrainGraph *g = r->graph;
+    for (int k = 0; k < g->n_shuffled && r->mine < r->n; k++)
+        for (int replica = 0; replica < r->n; replica++)
+            sr_comm_broadcast(kept_image(r, g->shuffled[k].view, replica * g->batch),
+                              bytes_of(g->graph, g->shuffled[k].input), replica / r->mine);
 }
 
 static void fill_shuffled(SrReplicas *r, int replica) {
@@ -288,16 +338,41 @@ static void move_rows(const SrReplicas *r, int replica, SrTensor own, SrTensor w
     }
 }
 
-static void gather_rows(const SrReplicas *r, int replica) {
-    const SrTrainGraph *g = r->graph;
-    for (int i = 0; i < g->n_rows; i++) {
-        SrTensor own = sr_plan_output(r->plan, g->rows[i].replica),
-                 world = sr_plan_input(r->loss_plan, g->rows[i].world);
-        if (g->rows[i].shuffled)
-            unshuffle_rows(r, replica, own, world);
+static void rows_to_world(SrReplicas *r, int link, int replica, SrTensor own) {
+    SrTensor world = sr_plan_input(r->loss_plan, r->graph->rows[link].world);
+    if (r->graph->rows[link].shuffled)
+        unshuffle_rows(r, replica, own, world);
+    else
+        move_rows(r, replica, own, world, true);
+}
+
+// To the loss's graph, or, with other ranks, to where they cross.
+static void take_rows(SrReplicas *r, int replica) {
+    char *at = r->crossing + (size_t)replica * r->row_bytes;
+    for (int i = 0; i < r->graph->n_rows; i++) {
+        SrTensor own = sr_plan_output(r->plan, r->graph->rows[i].replica);
+        size_t bytes = bytes_of(r->graph->graph, r->graph->rows[i].replica);
+        if (!r->crossing)
+            rows_to_world(r, i, replica, own);
         else
-            move_rows(r, replica, own, world, true);
+            memcpy(at, own.data, bytes);
+        at += bytes;
     }
+}
+
+// Rows of all replicas of all ranks, in the order of replicas.
+static void gather_rows(SrReplicas *r) {
+    char *at = r->crossing;
+    if (!r->crossing)
+        return;
+    sr_comm_all_gather(at + (size_t)r->first * r->row_bytes, (size_t)r->mine * r->row_bytes, at);
+    for (int replica = 0; replica < r->n; replica++)
+        for (int i = 0; i < r->graph->n_rows; i++) {
+            SrTensor own = sr_plan_output(r->plan, r->graph->rows[i].replica);
+            own.data = at;
+            rows_to_world(r, i, replica, own);
+            at += bytes_of(r->graph->graph, r->graph->rows[i].replica);
+        }
 }
 
 static void seed_rows(const SrReplicas *r, int replica) {
@@ -325,45 +400,6 @@ const SrLossValue *sr_replicas_values(const SrReplicas *r, int *n) {
     return r->values;
 }
 
-// ---- sums of gradients
-
-typedef enum { STORE, ADD } Move; // block = table; table = block + table
-
-static void move_grads(SrReplicas *r, float *block, Move how) {
-    for (int i = 0; i < sr_params_count(r->params); i++) {
-        const SrParam *p = sr_params_at(r->params, i);
-        int64_t n = p->grad ? sr_shape_count(p->shape) : 0;
-        if (how == STORE && n)
-            memcpy(block, p->grad, (size_t)n * sizeof *block);
-        for (int64_t k = 0; how == ADD && k < n; k++)
-            p->grad[k] = block[k] + p->grad[k];
-        block += n;
-    }
-}
-
-// The table holds the gradient of one replica, the `done`-th that arrives; it climbs the tree as far as
-// its neighbours have arrived before it.
-static void add_to_tree(SrReplicas *r, int done) {
-    int level = 0;
-    for (; done >> level & 1; level++)
-        move_grads(r, r->sums[level], ADD);
-    if (done + 1 < r->n)
-        move_grads(r, r->sums[level], STORE);
-    // What is left of an uneven number joins from the smallest subtree up.
-    for (int rest = level + 1; done + 1 == r->n && rest < r->levels; rest++)
-        if (done >> rest & 1)
-            move_grads(r, r->sums[rest], ADD);
-}
-
-static void divide_grads(SrReplicas *r) {
-    float share = 1.0F / (float)r->n;
-    for (int i = 0; i < sr_params_count(r->params); i++) {
-        const SrParam *p = sr_params_at(r->params, i);
-        for (int64_t k = 0; p->grad && k < sr_shape_count(p->shape); k++)
-            p->grad[k] *= share;
-    }
-}
-
 // ---- the step
 
 // Every replica starts from the statistics that replica 0 left, and leaves none of its own.
@@ -379,41 +415,59 @@ static void first_forward(SrReplicas *r, int replica, int64_t iteration,
                           const SrReplicaHook *hook) {
     run_forward(r, replica, iteration);
     if (replica == 0)
-        sr_graph_state_save(&r->state, r->first);
+        sr_graph_state_save(&r->state, r->after);
     if (hook && hook->after_forward)
-        hook->after_forward(hook->arg, replica);
+        hook->after_forward(hook->arg, replica - r->first);
+}
+
+// Kept values and losses of all ranks.
+static void gather_values(SrReplicas *r) {
+    for (int i = 0; i < r->n_values; i++) {
+        const SrTensor *v = &r->values[i].value;
+        size_t bytes = (size_t)(sr_shape_count(v->shape) / r->n) * sr_dtype_bytes(v->dtype);
+        sr_comm_all_gather((char *)v->data + (size_t)r->first * bytes, (size_t)r->mine * bytes,
+                           v->data);
+    }
+    sr_comm_all_gather(r->losses + r->first, (size_t)r->mine * sizeof *r->losses, r->losses);
 }
 
 // Replica by replica, backward behind forward.
 static double independent(SrReplicas *r, int64_t iteration, const SrReplicaHook *hook) {
     double loss = 0;
-    for (int i = 0; i < r->n; i++) {
-        first_forward(r, i, iteration, hook);
-        keep_values(r, i);
-        loss += (double)*(const float *)sr_plan_output(r->plan, r->graph->loss).data;
+    for (int i = 0; i < r->mine; i++) {
+        first_forward(r, r->first + i, iteration, hook);
+        keep_values(r, r->first + i);
+        r->losses[r->first + i] =
+            (double)*(const float *)sr_plan_output(r->plan, r->graph->loss).data;
         sr_params_zero_grad(r->params);
         sr_plan_backward(r->plan);
-        add_to_tree(r, i);
+        sr_grad_sums_add(r->sums, i);
     }
-    divide_grads(r);
+    sr_grad_sums_end(r->sums, 1.0F / (float)r->n);
+    gather_values(r);
+    for (int i = 0; i < r->n; i++)
+        loss += r->losses[i];
     return loss / r->n;
 }
 
 double sr_replicas_forward(SrReplicas *r, int64_t iteration, const SrReplicaHook *hook) {
     double loss;
     draw_order(r, iteration);
+    gather_images(r);
     sr_graph_state_save(&r->state, r->begin);
     if (!r->loss_plan) {
         loss = independent(r, iteration, hook);
     } else {
-        for (int i = 0; i < r->n; i++) {
-            first_forward(r, i, iteration, hook);
-            gather_rows(r, i);
+        for (int i = 0; i < r->mine; i++) {
+            first_forward(r, r->first + i, iteration, hook);
+            take_rows(r, r->first + i);
         }
+        gather_rows(r);
         sr_plan_forward(r->loss_plan, iteration);
         loss = (double)*(const float *)sr_plan_output(r->loss_plan, r->graph->loss).data;
     }
-    sr_graph_state_restore(&r->state, r->first);
+    sr_comm_broadcast(r->after, r->state.bytes, 0);
+    sr_graph_state_restore(&r->state, r->after);
     return loss;
 }
 
@@ -422,18 +476,16 @@ void sr_replicas_backward(SrReplicas *r, int64_t iteration) {
     if (!r->loss_plan) // done behind each forward
         return;
     sr_plan_backward(r->loss_plan);
-    if (r->own)
-        move_grads(r, r->own, STORE);
-    for (int done = 0; done < r->n; done++) {
-        int replica = r->n - 1 - done;
+    sr_grad_sums_keep_own(r->sums);
+    for (int done = 0; done < r->mine; done++) {
+        int replica = r->first + r->mine - 1 - done;
         if (done > 0)
             run_forward(r, replica, iteration);
         sr_params_zero_grad(r->params);
         seed_rows(r, replica);
         sr_plan_backward(r->plan);
-        add_to_tree(r, done);
+        sr_grad_sums_add(r->sums, done);
     }
-    sr_graph_state_restore(&r->state, r->first);
-    if (r->own)
-        move_grads(r, r->own, ADD);
+    sr_graph_state_restore(&r->state, r->after);
+    sr_grad_sums_end(r->sums, 1);
 }

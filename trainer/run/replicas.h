@@ -9,8 +9,8 @@
 // step's loss is the mean.  As torch's DistributedDataParallel has it, gradients are the mean over
 // replicas, batch norms see one replica, and running statistics are those of replica 0.
 //
-// Gradients are added by a fixed binary tree over replica numbers, ((0+1)+(2+3))+..., so that their
-// bits can be had by any power of two of processes.
+// Each rank (base/comm.h) runs its share, neighbours in number; rows, kept values and sums of gradients
+// (grad_sums.h) cross between ranks, the loss's graph is run by every rank alike.
 #ifndef SR_TRAINER_RUN_REPLICAS_H
 #define SR_TRAINER_RUN_REPLICAS_H
 
@@ -30,18 +30,24 @@ SrStatus sr_replicas_new(const SrTrainGraph *graph, SrPlan *plan, SrPlan *loss_p
                          SrReplicas **out);
 void sr_replicas_free(SrReplicas *replicas);
 
-// What stands in the plan's inputs becomes replica r's for the next step.
-void sr_replicas_take(SrReplicas *replicas, int r);
-// Labels of replica r as taken; NULL without labels.
-const int64_t *sr_replicas_labels(const SrReplicas *replicas, int r);
+int sr_replicas_mine(const SrReplicas *replicas); // of this rank
+// What stands in the plan's inputs becomes replica i's of this rank for the next step.  labels: the classes of its
+// images (or columns of 1, 0, -1), for those who count; NULL: nobody will.
+void sr_replicas_take(SrReplicas *replicas, int i, const int64_t *labels);
+// Labels of this rank's replica i as taken.
+const int64_t *sr_replicas_labels(const SrReplicas *replicas, int i);
 
-// Calls back after replica r's first forward, with its outputs in the plan.
+// Before the loss's before_step: indices and whatever else of a batch its graph knows are this step's, of the replicas of
+// all ranks.  Collective.
+void sr_replicas_begin(SrReplicas *replicas);
+
+// Calls back after the first forward of this rank's replica i, with its outputs in the plan.
 typedef struct {
-    void (*after_forward)(void *arg, int r);
+    void (*after_forward)(void *arg, int i);
     void *arg;
 } SrReplicaHook;
 
-// Forwards of all replicas and of the loss; returns the loss.
+// Forwards of all replicas and of the loss; returns the loss.  This and the next are collective.
 double sr_replicas_forward(SrReplicas *replicas, int64_t iteration, const SrReplicaHook *hook);
 // After it: gradients, into a table whose gradients are zero.
 void sr_replicas_backward(SrReplicas *replicas, int64_t iteration);

@@ -103,7 +103,7 @@ static SrStatus check_openable(const Folder *f) {
     }
     if (bad == 0)
         return SR_OK;
-    return sr_fail(
+    SR_FAIL(
         SR_ERR_CONFIG,
         "CHECKPOINT.DIR '%s': %d checkpoint%s cannot be opened and may be the newest; make them "
         "readable, give another folder, or begin anew with --restart",
@@ -153,11 +153,11 @@ static SrStatus try_entries(const Folder *f, const SrCheckpointParts *parts, SrP
     }
     if (overwrite)
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG,
-                   "CHECKPOINT.DIR '%s': none of its %d checkpoints is whole; nothing was touched. "
-                   "Give another "
-                   "folder, or begin anew with --restart",
-                   f->dir, f->n);
+    SR_FAIL(SR_ERR_CONFIG,
+            "CHECKPOINT.DIR '%s': none of its %d checkpoints is whole; nothing was touched. "
+            "Give another "
+            "folder, or begin anew with --restart",
+            f->dir, f->n);
 }
 
 // Whether a run has finished is judged by the epochs it has seen, not by the name of its file, so raising num_epochs

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/comm.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -38,12 +39,13 @@ static SrStatus open_data(SrRun *run) {
     SR_TRY(sr_split_open_train(run->config, &run->train));
     run->steps_per_epoch = sr_loader_batches(run->train.loader);
     if (run->config->replicas > 1)
-        run->steps_per_epoch = sr_loader_samples(run->train.loader) / run->step_images;
+        run->steps_per_epoch = sr_loader_samples(run->train.loader) / run->step_loaded;
     if (run->steps_per_epoch < 1)
         SR_FAIL(SR_ERR_CONFIG,
                 "DATA.TRAIN: %lld images do not fill one step of %d replicas with "
                 "BATCHSIZE_PER_REPLICA %d; lower DISTRIBUTED.REPLICAS",
-                (long long)sr_loader_samples(run->train.loader), run->config->replicas, run->batch);
+                (long long)sr_loader_samples(run->train.loader), run->config->replicas,
+                run->config->train.batchsize_per_replica);
     run->max_iterations = run->steps_per_epoch * run->config->optimizer.num_epochs;
     return SR_OK;
 }
@@ -66,9 +68,9 @@ static SrStatus build_frozen(SrRun *run) {
 static SrStatus build_over_frozen_trunk(SrRun *run, int64_t samples) {
     const SrSplit *d = &run->train;
     if (d->n_views != 1 || d->rows[0] > 1)
-        return sr_fail(SR_ERR_CONFIG,
-                       "DATA.TRAIN.TRANSFORMS gives %d views; heads over a frozen trunk take one",
-                       d->n_views * SR_MAX(d->rows[0], 1));
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.TRAIN.TRANSFORMS gives %d views; heads over a frozen trunk take one",
+                d->n_views * SR_MAX(d->rows[0], 1));
     SR_TRY(sr_frozen_trunk_build(run->model, run->batch, d->h[0], d->w[0], &run->trunk));
     return sr_model_build_train_heads(run->model, run->batch, run->trunk.shape, run->trunk.n,
                                       samples, &run->graph);
@@ -99,7 +101,7 @@ static SrStatus build_model(SrRun *run) {
     if (!d->loader && needs_samples(run->config))
         SR_TRY(count_samples(run, &samples));
     sr_model_set_targets(run->model, d->n_targets);
-    sr_model_set_rows(run->model, d->rows);
+    sr_model_set_batch(run->model, d->collation ? &d->collation->plan : NULL);
     if (forward_only(run))
         return build_frozen(run);
     run->frozen_trunk = sr_model_has_frozen_trunk(run->model);
@@ -109,13 +111,21 @@ static SrStatus build_model(SrRun *run) {
                                 &run->graph);
 }
 
+// Of the batch that the collator makes of so many images.
+static int images_of(const SrRun *run, int loaded) {
+    const SrCollation *collation = run->train.collation;
+    return collation ? sr_batch_plan_images(&collation->plan, loaded) : loaded;
+}
+
 // The epoch's last batch, over the same parameters: a plan has one batch size.
 static SrStatus build_tail(SrRun *run) {
     const SrSplit *d = &run->train;
     SrRunTail *tail = &run->tail;
     SrShape features[SR_HEAD_MAX_OUT];
     int64_t samples = d->loader ? sr_loader_length(d->loader) : 0;
-    tail->batch = (int)(samples % run->batch); // 0 where the loader drops it
+    int left =
+        (int)(samples % run->config->train.batchsize_per_replica); // 0 where the loader drops it
+    tail->batch = images_of(run, left);
     if (run->config->replicas > 1)
         tail->batch = 0;
     if (tail->batch == 0)
@@ -169,6 +179,7 @@ SrStatus sr_run_compile_trunk(SrRun *run, SrPlan **out) {
     SrPlanOptions options = {.mode = SR_MODE_EVAL,
                              .outputs = g->outputs,
                              .n_outputs = g->n_outputs,
+                             .bf16 = run->config->model.use_amp,
                              .no_allocate = true};
     return sr_plan_compile(g->graph, &options, out);
 }
@@ -196,7 +207,7 @@ static SrStatus build_schedules(SrRun *run) {
     if (!run->lr_head)
         run->lr_head = run->lr;
     if (!run->lr)
-        return sr_fail(SR_ERR_CONFIG, "OPTIMIZER.param_schedulers.lr is missing");
+        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.param_schedulers.lr is missing");
     return SR_OK;
 }
 
@@ -229,6 +240,8 @@ static SrStatus build_step(SrRun *run) {
 static SrStatus open_all(SrRun *run) {
     bool trains = !forward_only(run) && !run->config->test_only;
     SR_TRY(open_data(run));
+    run->batch = images_of(run, run->config->train.batchsize_per_replica);
+    run->step_images = run->batch * run->config->replicas;
     SR_TRY(build_model(run));
     SR_TRY(build_tail(run));
     if (trains)
@@ -255,12 +268,28 @@ static SrStatus open_all(SrRun *run) {
         SR_TRY(sr__run_compile(run, &run->tail.graph, false, &run->tail.plan, &none));
     run->feed = (SrFeed){.loader = run->train.loader,
                          .batch = run->batch,
+                         .share = sr_split_share(run->config),
                          .shuffle = true,
                          .drop_last = run->tail.batch == 0,
                          .seed = run->config->seed};
     SR_TRY(build_step(run));
     if (run->mode == SR_RUN_BENCH) // nobody loads anything into it
         sr_step_start(&run->step, 0, false);
+    return SR_OK;
+}
+
+// A collator that mixes images does so anew in every batch: there are no features of an image to keep.
+static SrStatus no_cache(const SrRun *run) {
+    const char *collator = run->train.collation->collator->name;
+    if (run->config->model.cache_features != SR_CACHE_AUTO)
+        SR_FAIL(SR_ERR_CONFIG,
+                "MODEL.FEATURE_EVAL_SETTINGS.CACHE_FEATURES keeps the features of each image, "
+                "but DATA.TRAIN.COLLATE_FUNCTION %s mixes images and their labels anew in "
+                "every batch: set it to off",
+                collator);
+    sr_info(
+        "COLLATE_FUNCTION %s mixes images anew in every batch, so features are computed in each",
+        collator);
     return SR_OK;
 }
 
@@ -273,6 +302,8 @@ SrStatus sr_run_begin(SrRun *run, int64_t iteration, bool resumed) {
     run->feed.trunk = &run->trunk;
     if (m->cache_features == SR_CACHE_OFF)
         return SR_OK;
+    if (run->train.collation->collator->fill)
+        return no_cache(run);
     if (!sr_pipeline_is_fixed(run->train.pipeline)) {
         sr_info("DATA.TRAIN.TRANSFORMS draw anew in every epoch, so features are computed in each");
         return SR_OK;
@@ -297,19 +328,18 @@ SrStep *sr_run_step_at(SrRun *run, int64_t at) {
 
 SrStatus sr_run_load(SrRun *run, int64_t at, bool *end, const int64_t **labels, double *wait_s) {
     SrFeedTarget to = sr_run_target_at(run, at);
+    int mine = run->replicas ? sr_replicas_mine(run->replicas) : 1;
     *wait_s = 0;
-    *end = false;
-    for (int r = 0; r < run->graph.replicas; r++) {
+    // What is left over fills no step of several replicas.
+    *end = run->replicas && at >= run->steps_per_epoch;
+    for (int r = 0; r < mine && !*end; r++) {
         double wait;
         int rows;
         SR_TRY(sr_feed_next(&run->feed, &to, &rows, labels, &wait));
         *wait_s += wait;
-        // What is left over fills no step of several replicas.
-        *end = rows == 0 || (run->replicas && rows < run->batch);
-        if (*end)
-            return SR_OK;
-        if (run->replicas)
-            sr_replicas_take(run->replicas, r);
+        *end = rows == 0;
+        if (run->replicas && !*end)
+            sr_replicas_take(run->replicas, r, *labels);
     }
     return SR_OK;
 }
@@ -321,7 +351,9 @@ SrFeedTarget sr_run_target_at(SrRun *run, int64_t at) {
                           .inputs = g->views,
                           .n_inputs = g->n_views,
                           .labels = g->labels,
-                          .sample_index = g->sample_index};
+                          .sample_index = g->sample_index,
+                          .extras = g->extras,
+                          .n_extras = g->n_extras};
 }
 
 SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char *which) {
@@ -329,26 +361,24 @@ SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char
     if (!run->config->supervised)
         return SR_OK;
     if (run->train.loader && split->n_targets != run->train.n_targets)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "DATA.TRAIN and DATA.TEST: the labels of one are a class an image, those of the "
-            "other a matrix with a column a class, or they have unlike numbers of columns");
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.TRAIN and DATA.TEST: the labels of one are a class an image, those of the "
+                "other a matrix with a column a class, or they have unlike numbers of columns");
     if (run->train.loader &&
         sr_pipeline_classes(run->train.pipeline) != sr_pipeline_classes(split->pipeline))
-        return sr_fail(SR_ERR_CONFIG,
-                       "the labels are made by transforms (ImgRotatePil, ShuffleImgPatches) of "
-                       "DATA.TRAIN or of DATA.TEST alone: give both the same, or TEST_MODEL=False");
+        SR_FAIL(SR_ERR_CONFIG,
+                "the labels are made by transforms (ImgRotatePil, ShuffleImgPatches) of "
+                "DATA.TRAIN or of DATA.TEST alone: give both the same, or TEST_MODEL=False");
     if (split->classes < 1)
-        return sr_fail(SR_ERR_CONFIG,
-                       "DATA.%s: LOSS.name %s needs labels, and the images have none", which,
-                       run->config->loss_name);
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s: LOSS.name %s needs labels, and the images have none",
+                which, run->config->loss_name);
     for (int i = 0; i < g->n_model_outputs; i++) {
         int scores = sr_shape_last(sr_graph_at(g->graph, g->outputs[i])->shape);
         if (scores < split->classes)
-            return sr_fail(SR_ERR_CONFIG,
-                           "DATA.%s has %d classes, but output %d of the model has %d scores: the "
-                           "last number of `dims` in MODEL.HEAD.PARAMS is the number of classes",
-                           which, split->classes, i, scores);
+            SR_FAIL(SR_ERR_CONFIG,
+                    "DATA.%s has %d classes, but output %d of the model has %d scores: the "
+                    "last number of `dims` in MODEL.HEAD.PARAMS is the number of classes",
+                    which, split->classes, i, scores);
     }
     return SR_OK;
 }
@@ -370,14 +400,21 @@ static void allow_convolutions(const SrConfig *config) {
                                        SR_CONV_ALL};
     sr_conv_allow(allowed[config->winograd]);
     sr_conv_fp32((SrConvFp32)config->fp32);
+    if (config->model.use_amp)
+        sr_conv_pairs(SR_CONV_PAIRS_FASTEST);
 }
 
 SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
     if (mode != SR_RUN_CHECK && !config->learns)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: nothing learns: MODEL.FEATURE_EVAL_SETTINGS freezes trunk and heads; "
-                       "`sslrun extract` computes their features",
-                       config->path);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: nothing learns: MODEL.FEATURE_EVAL_SETTINGS freezes trunk and heads; "
+                "`sslrun extract` computes their features",
+                config->path);
+    if (config->replicas % sr_comm_size() != 0)
+        SR_FAIL(SR_ERR_CONFIG,
+                "DISTRIBUTED.REPLICAS %d cannot be shared out evenly over %d ranks: start a "
+                "number that divides it, or change it",
+                config->replicas, sr_comm_size());
     allow_convolutions(config);
     bool split = config->fp32 == SR_CONV_FP32_X6 || config->fp32 == SR_CONV_FP32_X3;
     if (mode != SR_RUN_CHECK && split && !sr_cpu_has_tiles())
@@ -387,11 +424,10 @@ SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
         SR_TRY(rehearse(config));
     SrRun *run = sr_calloc(1, sizeof *run);
     if (!run)
-        return sr_fail(SR_ERR_MEMORY, "out of memory for a run");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a run");
     run->config = config;
     run->mode = mode;
-    run->batch = config->train.batchsize_per_replica;
-    run->step_images = run->batch * config->replicas;
+    run->step_loaded = config->train.batchsize_per_replica * config->replicas;
     SrStatus status = open_all(run);
     if (status != SR_OK) {
         sr_run_close(run);

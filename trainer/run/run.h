@@ -57,8 +57,9 @@ typedef struct {
     SrRunTail
         tail; // of an epoch's last batch where DROP_LAST=False leaves it smaller; else batch 0
     SrRunCost cost;
-    int batch;               // images of a replica
-    int step_images;         // of all replicas
+    int batch;       // images of a replica
+    int step_images; // of all replicas
+    int step_loaded; // images of the data set a step takes; more where the collator merges some
     int64_t steps_per_epoch; // 0 without data
     int64_t max_iterations;
 } SrRun;

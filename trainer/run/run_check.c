@@ -20,16 +20,16 @@ static const char *single_row(const SrGraph *graph) {
 SrStatus sr__run_check_norms(const SrRun *run) {
     const char *norm = single_row(run->graph.graph);
     if (norm)
-        return sr_fail(SR_ERR_CONFIG,
-                       "DATA.TRAIN.BATCHSIZE_PER_REPLICA is %d: the batch norm %s gets one row, "
-                       "and one row has no statistics; set it to 2 or more",
-                       run->batch, norm);
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.TRAIN.BATCHSIZE_PER_REPLICA is %d: the batch norm %s gets one row, "
+                "and one row has no statistics; set it to 2 or more",
+                run->batch, norm);
     norm = single_row(run->tail.graph.graph);
     if (norm)
-        return sr_fail(SR_ERR_CONFIG,
-                       "DATA.TRAIN.DROP_LAST=False leaves a last batch of %d for batch norm %s, "
-                       "and one row has no statistics; set it to True, or another "
-                       "BATCHSIZE_PER_REPLICA",
-                       run->tail.batch, norm);
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.TRAIN.DROP_LAST=False leaves a last batch of %d for batch norm %s, "
+                "and one row has no statistics; set it to True, or another "
+                "BATCHSIZE_PER_REPLICA",
+                run->tail.batch, norm);
     return SR_OK;
 }

@@ -32,7 +32,7 @@ SrStatus sr__run_check_memory(const SrRun *run) {
     char a[32], b[32];
     if (available == 0 || need <= available)
         return SR_OK;
-    return sr_fail(
+    SR_FAIL(
         SR_ERR_MEMORY,
         "the step needs %s and this machine has %s free: lower DATA.TRAIN.BATCHSIZE_PER_REPLICA "
         "(now %d) or the crop sizes",
@@ -128,8 +128,10 @@ static const char *precision_text(const SrRun *run) {
         return run->config->fp32 == SR_CONV_FP32_X3 && sr_cpu_has_tiles()
                    ? "float32, products of three bfloat16 ones"
                    : "float32";
+    if (sr_cpu_has_tiles() || sr_conv_has_pairs())
+        return "maps and their products in bfloat16";
     return sr_cpu_has_bf16()
-               ? "maps and their products in bfloat16"
+               ? "maps stored in bfloat16, products in float32 (faster here than avx512_bf16)"
                : "maps stored in bfloat16, products in float32 (this processor has no avx512_bf16)";
 }
 

@@ -31,7 +31,7 @@ SrStatus sr_folder_save(const SrCheckpointConfig *config, SrCheckpointKind kind,
 // One checkpoint of the folder.
 typedef struct {
     SrCheckpointKind kind;
-    int64_t number; // in its name
+    int64_t number; // of the phase or iteration, as the file's name has it
     bool readable;  // its metadata is whole and in `at`
     SrPosition at;
     char name[96];

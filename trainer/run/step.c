@@ -26,7 +26,7 @@ static SrStatus not_finite(SrStep *step, int64_t iteration, double loss) {
     const char *layer = sr_plan_find_nonfinite(step->plan, iteration);
     if (!layer && step->loss_plan)
         layer = sr_plan_find_nonfinite(step->loss_plan, iteration);
-    return sr_fail(
+    SR_FAIL(
         SR_ERR_RUN,
         "iteration %lld: the loss is %s; it first appeared in %s%s%s; lower the learning rate or "
         "look at the images",
@@ -47,6 +47,8 @@ SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss) {
     const SrLoss *kind = step->graph->loss_kind;
     void *state = step->graph->loss_state;
     SrLossStep hook = sr_step_view(step, args->iteration, args->epoch);
+    if (step->replicas)
+        sr_replicas_begin(step->replicas);
     // The queue's scores with the present prototypes, drawn negatives, a momentum encoder's moves.
     if (kind->before_step)
         kind->before_step(state, &hook);
@@ -62,11 +64,11 @@ SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss) {
         sr_plan_backward(step->plan);
     if (kind->after_backward)
         kind->after_backward(state, &hook);
-    // VISSL clips before it freezes: gradients of frozen parameters count in the norm.
+    // A frozen parameter has no gradient, so it does not count in the norm: what stands still must not slow the rest.
+    const bool *frozen = sr_freeze_at(&step->freeze, args->iteration);
     if (step->clip)
-        sr_grad_clip(step->params, NULL, step->clip_norm_type, step->clip_max_norm);
-    sr_optim_step(step->optim, args->lr, args->lr_head,
-                  sr_freeze_at(&step->freeze, args->iteration));
+        sr_grad_clip(step->params, frozen, step->clip_norm_type, step->clip_max_norm);
+    sr_optim_step(step->optim, args->lr, args->lr_head, frozen);
     // Prototypes back to unit length, teachers towards the student, this batch into the queue.
     if (kind->after_update)
         kind->after_update(state, &hook);

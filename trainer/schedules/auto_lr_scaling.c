@@ -52,10 +52,9 @@ static SrStatus scale_cosine(SrYaml *tree, const Target *t) {
     SR_TRY(sr_tree_number(tree, "start_value", t->where, &start));
     SR_TRY(sr_tree_number(tree, "end_value", t->where, &end));
     if (start == 0)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "%s: %s.start_value is 0; auto_lr_scaling needs a cosine that starts above 0",
-            sr_yaml_place(tree).text, t->where);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: %s.start_value is 0; auto_lr_scaling needs a cosine that starts above 0",
+                sr_yaml_place(tree).text, t->where);
     if (start == t->scaled) // done before (a saved configuration): end must not drift by a rounding
         return SR_OK;
     SR_TRY(sr_tree_put_float(t->arena, tree, "end_value", t->scaled * (end / start)));
@@ -67,23 +66,23 @@ static SrStatus scale_cosine(SrYaml *tree, const Target *t) {
 static SrStatus scale_steps(SrYaml *tree, const Target *t) {
     const SrYaml *old = sr_yaml_find(tree, "values");
     if (!old || old->type != SR_YAML_LIST || old->n == 0)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s.values must be a list of numbers",
-                       sr_yaml_place(tree).text, t->where);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s.values must be a list of numbers", sr_yaml_place(tree).text,
+                t->where);
     if (old->n > 1 && old->items[0]->f == 0)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: %s.values starts with 0; auto_lr_scaling needs the ratio of the first "
-                       "two",
-                       sr_yaml_place(old).text, t->where);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: %s.values starts with 0; auto_lr_scaling needs the ratio of the first "
+                "two",
+                sr_yaml_place(old).text, t->where);
     double gamma = old->n > 1 ? round_decimals(old->items[1]->f / old->items[0]->f, 6) : 1;
     SrYaml *values = sr_yaml_new(t->arena, SR_YAML_LIST, old->file, old->line);
     if (!values)
-        return sr_fail(SR_ERR_MEMORY, "out of memory");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
     for (int i = 0; i < old->n; i++) {
         char text[40];
         sr_tree_float_text(round_decimals(t->scaled * pow(gamma, i), 8), text, sizeof text);
         SrYaml *item = sr_yaml_scalar(t->arena, text, old->file, old->line);
         if (!item)
-            return sr_fail(SR_ERR_MEMORY, "out of memory");
+            SR_FAIL(SR_ERR_MEMORY, "out of memory");
         SR_TRY(sr_yaml_append(t->arena, values, item));
     }
     return sr_yaml_put(t->arena, tree, "values", values);
@@ -120,8 +119,8 @@ static SrStatus drop_or_start_warmups(SrYaml *parts, const Target *t) {
 static SrStatus scale_composite(SrYaml *tree, const Target *t, int depth) {
     SrYaml *parts = sr_yaml_find(tree, "schedulers");
     if (!parts || parts->type != SR_YAML_LIST || parts->n == 0)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s.schedulers must be a list of schedules",
-                       sr_yaml_place(tree).text, t->where);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s.schedulers must be a list of schedules",
+                sr_yaml_place(tree).text, t->where);
     for (int i = 0; i < parts->n; i++)
         SR_TRY(scale_tree(parts->items[i], t, depth + 1));
     SR_TRY(drop_or_start_warmups(parts, t));
@@ -135,8 +134,8 @@ static SrStatus scale_composite(SrYaml *tree, const Target *t, int depth) {
 
 static SrStatus scale_tree(SrYaml *tree, const Target *t, int depth) {
     if (tree->type != SR_YAML_MAP || depth > 8)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s: a schedule must be a map, nested at most 8 deep",
-                       sr_yaml_place(tree).text, t->where);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s: a schedule must be a map, nested at most 8 deep",
+                sr_yaml_place(tree).text, t->where);
     const char *name = sr_tree_text(tree, "name", "");
     if (strcmp(name, "composite") == 0)
         return scale_composite(tree, t, depth);
@@ -155,8 +154,8 @@ static SrStatus scale_tree(SrYaml *tree, const Target *t, int depth) {
             return sr_tree_put_float(t->arena, tree, simple[i][1], t->scaled);
     const SrScheduleKind *kind = NULL;
     SR_TRY(sr_schedule_kind_find(name, &kind));
-    return sr_fail(SR_ERR_CONFIG, "%s: %s: auto_lr_scaling does not know the schedule '%s'",
-                   sr_yaml_place(tree).text, t->where, name);
+    SR_FAIL(SR_ERR_CONFIG, "%s: %s: auto_lr_scaling does not know the schedule '%s'",
+            sr_yaml_place(tree).text, t->where, name);
 }
 
 // Scaling a tree again (a saved configuration) leaves it as it is.

@@ -37,19 +37,19 @@ static SrStatus check_counts(const Composite *p, const SrScheduleBuild *build) {
     const SrYaml *at = list && list->line ? list : build->tree;
     int n = list && list->type == SR_YAML_LIST ? list->n : 0;
     if (n == 0)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s.schedulers must be a list of schedules",
-                       sr_yaml_place(at).text, build->where);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s.schedulers must be a list of schedules",
+                sr_yaml_place(at).text, build->where);
     if (p->lengths.n != n || p->scaling.n != n)
-        return sr_fail(SR_ERR_CONFIG,
-                       "%s: %s: %d schedulers need as many lengths and interval_scaling entries, "
-                       "there are %d and %d",
-                       sr_yaml_place(at).text, build->where, n, p->lengths.n, p->scaling.n);
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: %s: %d schedulers need as many lengths and interval_scaling entries, "
+                "there are %d and %d",
+                sr_yaml_place(at).text, build->where, n, p->lengths.n, p->scaling.n);
     double sum = 0;
     for (int i = 0; i < n; i++)
         sum += p->lengths.v[i];
     if (!(fabs(sum - 1) < 1e-3))
-        return sr_fail(SR_ERR_CONFIG, "%s: %s.lengths must add up to 1, they give %g",
-                       sr_yaml_place(at).text, build->where, sum);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s.lengths must add up to 1, they give %g",
+                sr_yaml_place(at).text, build->where, sum);
     return SR_OK;
 }
 
@@ -59,8 +59,8 @@ static SrStatus prepare_part(const Composite *p, const SrScheduleBuild *build, P
     const char *scaling = p->scaling.v[i];
     out->rescaled[i] = strcmp(scaling, "rescaled") == 0;
     if (!out->rescaled[i] && strcmp(scaling, "fixed") != 0)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s.interval_scaling: '%s' is neither rescaled nor fixed",
-                       sr_yaml_place(build->tree).text, build->where, scaling);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s.interval_scaling: '%s' is neither rescaled nor fixed",
+                sr_yaml_place(build->tree).text, build->where, scaling);
     out->lengths[i] = p->lengths.v[i];
     SrScheduleBuild part = *build;
     part.tree = p->schedulers->items[i];
@@ -77,13 +77,13 @@ static SrStatus check(const void *params, const SrScheduleBuild *build, void **p
     int n = p->schedulers->n;
     Prepared *out = sr_arena_alloc(build->arena, sizeof *out);
     if (!out)
-        return sr_fail(SR_ERR_MEMORY, "out of memory");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
     out->n = n;
     out->parts = sr_arena_alloc(build->arena, sizeof(SrSchedule *) * (size_t)n);
     out->lengths = sr_arena_alloc(build->arena, sizeof(double) * (size_t)n);
     out->rescaled = sr_arena_alloc(build->arena, sizeof(bool) * (size_t)n);
     if (!out->parts || !out->lengths || !out->rescaled)
-        return sr_fail(SR_ERR_MEMORY, "out of memory");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
     double before_last = 0;
     for (int i = 0; i < n; i++) {
         SR_TRY(prepare_part(p, build, out, i));
@@ -115,4 +115,7 @@ const SrScheduleKind sr_schedule_composite = {
     .required = {"schedulers", "lengths", "interval_scaling"},
     .check = check,
     .value = value,
+    .examples = {"{schedulers: [{name: linear, start_value: 0.1, end_value: 1}, {name: cosine, "
+                 "start_value: 1, end_value: 0}], lengths: [0.1, 0.9], interval_scaling: "
+                 "[rescaled, fixed]}"},
 };

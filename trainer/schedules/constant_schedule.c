@@ -23,4 +23,5 @@ const SrScheduleKind sr_schedule_constant = {
     .required = {"value"},
     .per_epoch = true,
     .value = value,
+    .examples = {"{value: 0.3}"},
 };

@@ -29,4 +29,5 @@ const SrScheduleKind sr_schedule_cosine = {
     .params_bytes = sizeof(Cosine),
     .required = {"start_value", "end_value"},
     .value = value,
+    .examples = {"{start_value: 2, end_value: 0.5}"},
 };

@@ -62,4 +62,9 @@ const SrScheduleKind sr_schedule_cosine_warm_restart = {
     .params_bytes = sizeof(WarmRestart),
     .required = {"start_value", "end_value", "restart_interval_length"},
     .value = value,
+    .examples =
+        {"{start_value: 1, end_value: 0.1, restart_interval_length: 0.25}",
+         "{start_value: 1, end_value: 0.1, restart_interval_length: 0.5, wave_type: full, "
+         "lr_multiplier: 0.5}",
+         "{start_value: 1, end_value: 0.1, restart_interval_length: 0.25, is_adaptive: True}"},
 };

@@ -33,4 +33,5 @@ const SrScheduleKind sr_schedule_inverse_sqrt = {
     .params_bytes = sizeof(InverseSqrt),
     .required = {"start_value", "warmup_interval_length"},
     .value = value,
+    .examples = {"{start_value: 4, warmup_interval_length: 0.25}"},
 };

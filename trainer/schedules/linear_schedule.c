@@ -28,4 +28,5 @@ const SrScheduleKind sr_schedule_linear = {
     .params_bytes = sizeof(Linear),
     .required = {"start_value", "end_value"},
     .value = value,
+    .examples = {"{start_value: 1, end_value: 3}"},
 };

@@ -24,20 +24,19 @@ static SrStatus check(const void *params, const SrScheduleBuild *build, void **p
     const SrYaml *at = sr_yaml_find(build->tree, "milestones");
     at = at ? at : build->tree;
     if (p->values.n == 0 || p->values.n != p->milestones.n + 1)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s: %d values need %d milestones, there are %d",
-                       sr_yaml_place(at).text, build->where, p->values.n,
-                       p->values.n > 0 ? p->values.n - 1 : 0, p->milestones.n);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s: %d values need %d milestones, there are %d",
+                sr_yaml_place(at).text, build->where, p->values.n,
+                p->values.n > 0 ? p->values.n - 1 : 0, p->milestones.n);
     for (int i = 0; i < p->milestones.n; i++) {
         if (i > 0 && p->milestones.v[i] <= p->milestones.v[i - 1])
-            return sr_fail(SR_ERR_CONFIG, "%s: %s.milestones must rise: %d follows %d",
-                           sr_yaml_place(at).text, build->where, p->milestones.v[i],
-                           p->milestones.v[i - 1]);
+            SR_FAIL(SR_ERR_CONFIG, "%s: %s.milestones must rise: %d follows %d",
+                    sr_yaml_place(at).text, build->where, p->milestones.v[i],
+                    p->milestones.v[i - 1]);
         if (p->milestones.v[i] >= build->num_epochs)
-            return sr_fail(
-                SR_ERR_CONFIG,
-                "%s: %s.milestones: epoch %d is not below OPTIMIZER.num_epochs=%d; lower "
-                "the milestones (and drop as many values) or raise num_epochs",
-                sr_yaml_place(at).text, build->where, p->milestones.v[i], build->num_epochs);
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s: %s.milestones: epoch %d is not below OPTIMIZER.num_epochs=%d; lower "
+                    "the milestones (and drop as many values) or raise num_epochs",
+                    sr_yaml_place(at).text, build->where, p->milestones.v[i], build->num_epochs);
     }
     return SR_OK;
 }
@@ -61,4 +60,5 @@ const SrScheduleKind sr_schedule_multistep = {
     .per_epoch = true,
     .check = check,
     .value = value,
+    .examples = {"{values: [1, 0.1, 0.01], milestones: [3, 7]}"},
 };

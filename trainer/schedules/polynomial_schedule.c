@@ -29,4 +29,5 @@ const SrScheduleKind sr_schedule_polynomial = {
     .params_bytes = sizeof(Polynomial),
     .required = {"base_value", "power"},
     .value = value,
+    .examples = {"{base_value: 4, power: 2}"},
 };

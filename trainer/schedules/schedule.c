@@ -49,7 +49,7 @@ static SrStatus own_keys(const SrScheduleKind *kind, const SrScheduleBuild *buil
     const SrYaml *tree = build->tree;
     *out = sr_yaml_new(build->arena, SR_YAML_MAP, tree->file, tree->line);
     if (!*out)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", build->where);
+        SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", build->where);
     for (int i = 0; i < tree->n; i++) {
         // An unknown key goes in as well, so that the table's own message (line, nearest name) is
         // given.
@@ -58,8 +58,8 @@ static SrStatus own_keys(const SrScheduleKind *kind, const SrScheduleBuild *buil
     }
     for (int i = 0; i < SR_COUNT(kind->required) && kind->required[i]; i++)
         if (!sr_yaml_find(*out, kind->required[i]))
-            return sr_fail(SR_ERR_CONFIG, "%s: %s: schedule '%s' needs the key %s",
-                           sr_yaml_place(tree).text, build->where, kind->name, kind->required[i]);
+            SR_FAIL(SR_ERR_CONFIG, "%s: %s: schedule '%s' needs the key %s",
+                    sr_yaml_place(tree).text, build->where, kind->name, kind->required[i]);
     return SR_OK;
 }
 
@@ -71,8 +71,8 @@ static SrStatus read_interval(const SrScheduleBuild *build, bool *per_epoch) {
     bool epoch = node->type == SR_YAML_STRING && strcmp(node->text, "epoch") == 0;
     bool step = node->type == SR_YAML_STRING && strcmp(node->text, "step") == 0;
     if (!epoch && !step)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s.update_interval must be epoch or step",
-                       sr_yaml_place(node).text, build->where);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s.update_interval must be epoch or step",
+                sr_yaml_place(node).text, build->where);
     *per_epoch = epoch;
     return SR_OK;
 }
@@ -80,15 +80,15 @@ static SrStatus read_interval(const SrScheduleBuild *build, bool *per_epoch) {
 SrStatus sr_schedule_build(const SrScheduleBuild *build, SrSchedule **out) {
     const SrYaml *tree = build->tree;
     if (!tree || tree->type != SR_YAML_MAP)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s must be a map with a key `name`",
-                       sr_yaml_place(tree).text, build->where);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s must be a map with a key `name`", sr_yaml_place(tree).text,
+                build->where);
     if (build->depth > MAX_DEPTH)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s: schedules nest deeper than %d",
-                       sr_yaml_place(tree).text, build->where, MAX_DEPTH);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s: schedules nest deeper than %d", sr_yaml_place(tree).text,
+                build->where, MAX_DEPTH);
     const SrYaml *name = sr_yaml_find(tree, "name");
     if (!name || name->type != SR_YAML_STRING)
-        return sr_fail(SR_ERR_CONFIG, "%s: %s.name must name a schedule", sr_yaml_place(tree).text,
-                       build->where);
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s.name must name a schedule", sr_yaml_place(tree).text,
+                build->where);
 
     const SrScheduleKind *kind = NULL;
     SrStatus found = sr_schedule_kind_find(name->text, &kind);
@@ -98,7 +98,7 @@ SrStatus sr_schedule_build(const SrScheduleBuild *build, SrSchedule **out) {
     SrSchedule *schedule = sr_arena_alloc(build->arena, sizeof *schedule);
     void *params = sr_arena_alloc(build->arena, kind->params_bytes);
     if (!schedule || !params)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", build->where);
+        SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", build->where);
     *schedule = (SrSchedule){kind, params, NULL, build->num_epochs, kind->per_epoch};
 
     SrYaml *own = NULL;

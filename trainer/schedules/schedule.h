@@ -25,10 +25,12 @@ typedef struct SrScheduleKind {
     const SrOption *options;
     size_t params_bytes;
     const char *required[4]; // keys without which the kind makes no sense; NULL ends
-    bool per_epoch;          // when the tree has no update_interval
+    bool per_epoch;          // the update_interval where the tree gives none: epoch instead of step
     // Consistency of lists and lengths; may keep something for `value` in *prepared.  NULL: nothing to check.
     SrStatus (*check)(const void *params, const SrScheduleBuild *build, void **prepared);
     double (*value)(const void *params, const void *prepared, int num_epochs, double where);
+    const char *examples
+        [4]; // flow YAML of ten epochs, without the name, whose value changes unless it is constant; NULL ends
 } SrScheduleKind;
 
 const SrScheduleKind *sr_schedule_kind_at(int i); // NULL past the end

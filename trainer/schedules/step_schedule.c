@@ -18,8 +18,8 @@ static SrStatus check(const void *params, const SrScheduleBuild *build, void **p
     (void)prepared;
     if (((const Step *)params)->values.n > 0)
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s: %s.values must hold at least one value",
-                   sr_yaml_place(build->tree).text, build->where);
+    SR_FAIL(SR_ERR_CONFIG, "%s: %s.values must hold at least one value",
+            sr_yaml_place(build->tree).text, build->where);
 }
 
 static double value(const void *params, const void *prepared, int num_epochs, double where) {
@@ -38,4 +38,5 @@ const SrScheduleKind sr_schedule_step = {
     .per_epoch = true,
     .check = check,
     .value = value,
+    .examples = {"{values: [1, 2, 3]}"},
 };

@@ -37,4 +37,5 @@ const SrScheduleKind sr_schedule_step_with_fixed_gamma = {
     .params_bytes = sizeof(StepGamma),
     .required = {"base_value", "gamma", "num_decays"},
     .value = value,
+    .examples = {"{base_value: 1, gamma: 0.5, num_decays: 3}"},
 };

@@ -1,0 +1,220 @@
+// Sums of gradients; see the header.
+#include "trainer/run/grad_sums.h"
+
+#include <string.h>
+
+#include "base/comm.h"
+#include "base/mem.h"
+
+enum { MAX_LEVELS = 21 };                // 2^20 replicas a rank
+#define BUCKET_FLOATS ((int64_t)6 << 20) // 24 MiB cross at once
+#define MOST_FLOATS ((int64_t)1 << 28)   // of one parameter that crosses whole
+
+// Neighbours in the table that cross between ranks together.
+typedef struct {
+    int first, end; // parameters
+    SrCommSum sum;
+} Bucket;
+
+struct SrGradSums {
+    SrParams *params;
+    SrGradSumsOptions options;
+    int64_t n; // trainable numbers
+    int levels;
+    float *level[MAX_LEVELS]; // (n) of 2^level replicas
+    float *own;               // (n), or NULL
+    Bucket *buckets;
+    int n_buckets;
+    float *values, *scratch; // of all buckets, padded; NULL with one rank
+    int64_t crossing;        // their length
+};
+
+// ---- sizes
+
+static int64_t floats_of(const SrParam *p) { return p->trainable ? sr_shape_count(p->shape) : 0; }
+
+static int64_t count(SrParams *params) {
+    int64_t n = 0;
+    for (int i = 0; i < sr_params_count(params); i++)
+        n += floats_of(sr_params_at(params, i));
+    return n;
+}
+
+// Bits of n: subtrees that wait at once.
+static int levels_of(int n) {
+    int levels = 0;
+    while (levels < MAX_LEVELS && n >> levels)
+        levels++;
+    return levels;
+}
+
+size_t sr_grad_sums_bytes(SrParams *params, const SrGradSumsOptions *o) {
+    int blocks = levels_of(o->mine - 1) + o->own;
+    if (sr_comm_size() > 1)
+        blocks += o->library ? 1 : 2;
+    return (size_t)blocks * (size_t)count(params) * sizeof(float);
+}
+
+static bool power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
+
+bool sr_grad_sums_exact(int replicas, int ranks) {
+    return ranks == 1 || power_of_two(replicas / ranks);
+}
+
+// ---- buckets
+
+// Where the bucket that begins with parameter `first` ends.
+static int bucket_end(SrParams *params, int first, int64_t *n) {
+    int end = first;
+    *n = 0;
+    while (end < sr_params_count(params) && (*n == 0 || *n < BUCKET_FLOATS))
+        *n += floats_of(sr_params_at(params, end++));
+    return end;
+}
+
+static SrStatus make_buckets(SrGradSums *s) {
+    int64_t n, at = 0;
+    for (int first = 0; first < sr_params_count(s->params); s->n_buckets++)
+        first = bucket_end(s->params, first, &n);
+    s->buckets = sr_calloc((size_t)s->n_buckets + 1, sizeof *s->buckets);
+    if (!s->buckets)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for sums over ranks");
+    for (int b = 0, first = 0; b < s->n_buckets; b++) {
+        int end = bucket_end(s->params, first, &n);
+        if (n > MOST_FLOATS)
+            SR_FAIL(SR_ERR_CONFIG, "'%s' is too large to be summed over ranks",
+                    sr_params_at(s->params, first)->name);
+        s->buckets[b] = (Bucket){first, end, {.n = sr_comm_padded(n)}};
+        s->crossing += s->buckets[b].sum.n;
+        first = end;
+    }
+    s->values = sr_calloc((size_t)s->crossing + 1, sizeof *s->values);
+    s->scratch = s->options.library ? NULL : sr_calloc((size_t)s->crossing + 1, sizeof *s->scratch);
+    if (!s->values || (!s->scratch && !s->options.library))
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for sums over ranks");
+    for (int b = 0; b < s->n_buckets; b++) {
+        SrCommSum *sum = &s->buckets[b].sum;
+        sum->values = s->values + at;
+        sum->scratch = s->scratch ? s->scratch + at : NULL;
+        sum->descending = s->options.descending;
+        sum->library = s->options.library;
+        at += sum->n;
+    }
+    return SR_OK;
+}
+
+// ---- memory
+
+static SrStatus allocate(SrGradSums *s) {
+    size_t block = (size_t)s->n * sizeof(float) + 1;
+    bool ok = true;
+    for (int i = 0; ok && i < s->levels; i++)
+        ok = (s->level[i] = sr_alloc(block)) != NULL;
+    if (ok && s->options.own)
+        ok = (s->own = sr_alloc(block)) != NULL;
+    if (!ok)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the sums of %d replicas", s->options.mine);
+    return sr_comm_size() > 1 ? make_buckets(s) : SR_OK;
+}
+
+SrStatus sr_grad_sums_new(SrParams *params, const SrGradSumsOptions *options, SrGradSums **out) {
+    SrGradSums *s = sr_calloc(1, sizeof *s);
+    *out = NULL;
+    if (!s)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the sums of gradients");
+    s->params = params;
+    s->options = *options;
+    s->n = count(params);
+    s->levels = levels_of(options->mine - 1);
+    SrStatus status = allocate(s);
+    if (status != SR_OK)
+        sr_grad_sums_free(s);
+    else
+        *out = s;
+    return status;
+}
+
+void sr_grad_sums_free(SrGradSums *s) {
+    if (!s)
+        return;
+    for (int i = 0; i < s->levels; i++)
+        sr_free(s->level[i]);
+    sr_free(s->own);
+    sr_free(s->buckets);
+    sr_free(s->values);
+    sr_free(s->scratch);
+    sr_free(s);
+}
+
+// ---- the tree within a rank
+
+typedef enum { STORE, ADD, LOAD } Move; // block = table; table = block + table; table = block
+
+static float *move_param(const SrParam *p, float *block, Move how) {
+    int64_t n = p->grad ? sr_shape_count(p->shape) : 0;
+    if (how == STORE && n)
+        memcpy(block, p->grad, (size_t)n * sizeof *block);
+    if (how == LOAD && n)
+        memcpy(p->grad, block, (size_t)n * sizeof *block);
+    for (int64_t k = 0; how == ADD && k < n; k++)
+        p->grad[k] = block[k] + p->grad[k];
+    return block + n;
+}
+
+static void move_grads(SrGradSums *s, float *block, Move how) {
+    for (int i = 0; i < sr_params_count(s->params); i++)
+        block = move_param(sr_params_at(s->params, i), block, how);
+}
+
+void sr_grad_sums_keep_own(SrGradSums *s) {
+    if (s->own)
+        move_grads(s, s->own, STORE);
+}
+
+void sr_grad_sums_add(SrGradSums *s, int done) {
+    int level = 0, last = s->options.mine - 1;
+    for (; done >> level & 1; level++)
+        move_grads(s, s->level[level], ADD);
+    if (done < last)
+        move_grads(s, s->level[level], STORE);
+    // What is left of an uneven number joins from the smallest subtree up.
+    for (int rest = level + 1; done == last && rest < s->levels; rest++)
+        if (done >> rest & 1)
+            move_grads(s, s->level[rest], ADD);
+}
+
+// ---- over ranks
+
+static void move_bucket(SrGradSums *s, Bucket *b, Move how) {
+    float *block = b->sum.values;
+    for (int i = b->first; i < b->end; i++)
+        block = move_param(sr_params_at(s->params, i), block, how);
+}
+
+static void cross(SrGradSums *s) {
+    for (int b = 0; b < s->n_buckets; b++) {
+        move_bucket(s, &s->buckets[b], STORE);
+        sr_comm_sum_begin(&s->buckets[b].sum);
+    }
+    for (int b = 0; b < s->n_buckets; b++) {
+        sr_comm_sum_end(&s->buckets[b].sum);
+        move_bucket(s, &s->buckets[b], LOAD);
+    }
+}
+
+static void scale(SrGradSums *s, float factor) {
+    for (int i = 0; i < sr_params_count(s->params); i++) {
+        const SrParam *p = sr_params_at(s->params, i);
+        for (int64_t k = 0; p->grad && k < sr_shape_count(p->shape); k++)
+            p->grad[k] *= factor;
+    }
+}
+
+void sr_grad_sums_end(SrGradSums *s, float factor) {
+    if (sr_comm_size() > 1)
+        cross(s);
+    if (s->own)
+        move_grads(s, s->own, ADD);
+    if (factor != 1)
+        scale(s, factor);
+}

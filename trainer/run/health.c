@@ -1,0 +1,195 @@
+// Figures of a run's health and their judgement; see the header.
+#include "trainer/run/health.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "trainer/optim/optim.h"
+
+// ---- figures
+
+// 64-bit FNV-1a over the entries of the loss whose name holds `part`; 0: there is none.
+static uint64_t hash_entries(SrParams *params, const char *part, bool learned) {
+    uint64_t h = 0xcbf29ce484222325u;
+    bool any = false;
+    for (int i = 0; i < sr_params_count(params); i++) {
+        const SrParam *p = sr_params_at(params, i);
+        if (!sr_text_starts(p->name, "loss.") || !strstr(p->name, part) ||
+            (p->kind == SR_SLOT_PARAM) != learned)
+            continue;
+        const unsigned char *bytes = p->value;
+        size_t n = (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype);
+        for (size_t k = 0; k < n; k++)
+            h = (h ^ bytes[k]) * 0x100000001b3u;
+        any = true;
+    }
+    return any ? h | 1 : 0;
+}
+
+// SwAV fills its queue from a certain step on.
+static bool queue_waits(SrParams *params) {
+    int index = sr_params_find(params, "loss.use_queue");
+    if (index < 0)
+        return false;
+    const SrParam *p = sr_params_at(params, index);
+    return p->dtype == SR_I64 ? *(const int64_t *)p->value == 0 : *(const float *)p->value == 0;
+}
+
+static bool same(uint64_t *before, uint64_t now) {
+    bool still = now != 0 && *before == now;
+    *before = now;
+    return still;
+}
+
+static SrStatus count_prototypes(SrTensor x, SrHealthFigures *out) {
+    int K = sr_shape_last(x.shape), rows = (int)(sr_shape_count(x.shape) / SR_MAX(K, 1));
+    const float *s = x.data; // (rows, K)
+    bool *used = sr_calloc((size_t)K + 1, sizeof *used);
+    if (!used)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %d prototypes", K);
+    for (int r = 0; r < rows; r++) {
+        int best = 0;
+        for (int k = 1; k < K; k++)
+            best = s[(int64_t)r * K + k] > s[(int64_t)r * K + best] ? k : best;
+        used[best] = true;
+    }
+    out->prototypes = K;
+    out->score_rows = rows;
+    for (int k = 0; k < K; k++)
+        out->prototypes_used += used[k];
+    sr_free(used);
+    return SR_OK;
+}
+
+// The model's first output of rank 2 that is not scores is taken for embeddings, one row an image and view.
+static SrStatus look_at_outputs(const SrStep *step, const SrLossStep *view, SrHealthFigures *out) {
+    const SrTrainGraph *g = step->graph;
+    int images = g->batch * SR_MAX(g->replicas, 1);
+    if (g->loss_kind->needs_labels || g->loss_kind->rows_are_independent)
+        return SR_OK;
+    for (int i = 0; i < g->n_model_outputs; i++) {
+        SrTensor x = sr_loss_value(view, g->outputs[i]);
+        const char *name = g->output_names[i];
+        bool scores = name && sr_text_starts(name, "scores");
+        if (!x.data || x.dtype != SR_F32 || x.shape.rank != 2 || x.shape.d[0] % images != 0)
+            continue;
+        if (scores && out->prototypes == 0)
+            SR_TRY(count_prototypes(x, out));
+        if (scores || out->has_embeddings || images < 2)
+            continue;
+        SR_TRY(sr_representation_measure(x.data, x.shape.d[0] / images, images, x.shape.d[1],
+                                         &out->embeddings));
+        out->has_embeddings = true;
+    }
+    return SR_OK;
+}
+
+SrStatus sr_health_measure(SrHealth *health, const SrStep *step, const SrLossStep *view,
+                           SrHealthFigures *out) {
+    SrParams *params = step->params;
+    out->loss = step->graph->loss_kind->subtree;
+    out->grad_norm = sr_grad_clip(params, NULL, 2, INFINITY);
+    out->teacher_still = same(&health->teacher, hash_entries(params, "encoder.", true));
+    uint64_t queue = queue_waits(params) ? 0 : hash_entries(params, "queue", false);
+    out->queue_still = same(&health->queue, queue);
+    SR_TRY(look_at_outputs(step, view, out));
+    health->one_prototype = out->prototypes_used == 1 ? health->one_prototype + 1 : 0;
+    out->one_prototype = health->one_prototype;
+    return SR_OK;
+}
+
+void sr_health_json(const SrHealthFigures *f, SrText *out) {
+    sr_json_float(out, "grad_norm", f->grad_norm);
+    if (f->has_embeddings) {
+        sr_json_float(out, "embedding_deviation", f->embeddings.deviation);
+        sr_json_float(out, "effective_rank", f->embeddings.effective_rank);
+        sr_json_float(out, "uniformity", f->embeddings.uniformity);
+        if (f->embeddings.alignment >= 0)
+            sr_json_float(out, "alignment", f->embeddings.alignment);
+    }
+    if (f->prototypes > 0)
+        sr_json_int(out, "prototypes_used", f->prototypes_used);
+}
+
+// ---- judgement
+
+// A rate of its own for any configuration, from the one in force.
+static const char *rate(char text[160], double lr) {
+    snprintf(text, 160,
+             "OPTIMIZER.param_schedulers.lr.name=cosine "
+             "OPTIMIZER.param_schedulers.lr.start_value=%.3g "
+             "OPTIMIZER.param_schedulers.lr.end_value=0",
+             lr);
+    return text;
+}
+
+static SrHealthFinding *add(SrHealthFinding *out, int *n, const char *name) {
+    out[*n].name = name;
+    return &out[(*n)++];
+}
+
+#define SAY(name, ...) snprintf(add(out, &n, name)->text, sizeof out->text, __VA_ARGS__)
+
+static int judge_outputs(const SrHealthFigures *f, SrHealthFinding *out, int n) {
+    const SrRepresentation *e = &f->embeddings;
+    char lr[160];
+    if (f->has_embeddings && e->deviation < 0.01)
+        SAY("collapse",
+            "embeddings of different images are one vector (deviation %.4f, 1 where they spread): "
+            "the rate is too high, or nothing keeps them apart; try %s",
+            e->deviation, rate(lr, f->lr / 10));
+    else if (f->has_embeddings && e->rows >= 16 && e->effective_rank < 1.5)
+        SAY("low_rank",
+            "embeddings vary in one direction only (effective rank %.2f of %d rows): a head "
+            "without "
+            "batch norm, or too high a rate; try MODEL.HEAD.PARAMS.0.1.use_bn=True, or %s",
+            e->effective_rank, e->rows, rate(lr, f->lr / 3));
+    // A model that has not learned yet gives every image nearly the same scores.
+    if (f->prototypes >= 4 && f->score_rows >= 64 && f->one_prototype > 1)
+        SAY("one_prototype",
+            "all %d rows choose one of %d prototypes, and did an epoch ago: the targets have "
+            "collapsed; freeze "
+            "prototypes "
+            "for longer (MODEL.TEMP_FROZEN_PARAMS_ITER_MAP), or try %s",
+            f->score_rows, f->prototypes, rate(lr, f->lr / 3));
+    return n;
+}
+
+int sr_health_judge(const SrHealthFigures *f, SrHealthFinding out[SR_HEALTH_MAX]) {
+    int n = 0;
+    char lr[160];
+    double near = 0.01 * f->chance;
+    if (f->chance > 0 && f->loss_min >= f->chance - near && f->loss_max <= f->chance + near)
+        SAY("trivial_loss",
+            "the loss stayed within 1 %% of %.4f for the whole epoch: nothing is being learned; "
+            "try "
+            "%s, fewer prototypes, or freeze them for longer",
+            f->chance, rate(lr, f->lr * 3));
+    if (!isfinite(f->grad_norm) || f->grad_norm > 1e4)
+        SAY("gradients_explode",
+            "the gradients' norm is %.3g: the rate is too high or a loss divides by almost "
+            "nothing; "
+            "try MODEL.GRAD_CLIP.USE_GRAD_CLIP=True, or %s",
+            f->grad_norm, rate(lr, f->lr / 10));
+    else if (f->grad_norm < 1e-8)
+        SAY("gradients_vanish",
+            "the gradients' norm is %.3g: what learns does not reach the loss, or outputs are one "
+            "vector; look for frozen parameters (MODEL.NON_TRAINABLE_PARAMS=[])",
+            f->grad_norm);
+    if (f->teacher_still)
+        SAY("teacher_still",
+            "the teacher has not moved for an epoch: its momentum is 1, or the model does not "
+            "learn; "
+            "try %s.momentum=0.996",
+            f->loss);
+    if (f->queue_still)
+        SAY("queue_stale",
+            "the queue holds what it held an epoch ago: steps do not reach it, or it is far longer "
+            "than "
+            "an epoch; try a shorter one (`sslrun describe %s` has its key)",
+            f->loss);
+    return judge_outputs(f, out, n);
+}

@@ -1,0 +1,69 @@
+// Ranks of a run; see the header.
+#include "trainer/run/run_ranks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/comm.h"
+#include "base/compiler.h"
+#include "base/log.h"
+#include "base/parallel.h"
+#include "trainer/run/grad_sums.h"
+
+void sr_run_ranks_say(const SrRun *run) {
+    int replicas = run->config->replicas, ranks = sr_comm_size(), threads = sr_parallel_threads();
+    if (replicas > 1 && ranks == 1)
+        sr_info("%d replicas of %d images a step, one after the other", replicas, run->batch);
+    if (ranks == 1)
+        return;
+    sr_info("%d replicas of %d images a step on %d ranks, %d of them on %s: %d replica%s and %d "
+            "thread%s a rank",
+            replicas, run->batch, ranks, sr_comm_node_ranks(), sr_comm_host(0), replicas / ranks,
+            replicas == ranks ? "" : "s", threads, threads == 1 ? "" : "s");
+    bool library = run->config->reduce == 1;
+    if (library || !sr_grad_sums_exact(replicas, ranks))
+        sr_info("the last bits of sums of gradients depend on the number of ranks: %s",
+                library ? "DISTRIBUTED.REDUCE is mpi"
+                        : "a rank's share of the replicas is no power of two");
+}
+
+// ---- bad images
+
+enum { LISTED = 20, LINE_BYTES = 512 };
+
+typedef struct {
+    int64_t seen, bad;
+    int n;
+    char line[LISTED][LINE_BYTES];
+} BadImages;
+
+static void look_at(const SrLoader *loader, BadImages *out) {
+    SrBadReport bad = {.bad = 0};
+    *out = (BadImages){.n = 0};
+    if (loader)
+        sr_loader_bad(loader, &bad);
+    out->seen = bad.seen;
+    out->bad = bad.bad;
+    out->n = SR_MIN(bad.n_listed, LISTED);
+    for (int i = 0; i < out->n; i++)
+        snprintf(out->line[i], LINE_BYTES, "%s", bad.listed[i]);
+}
+
+// Said at the end as well as when it happens, because the log in between is long.
+void sr_run_ranks_say_bad(const SrLoader *loader) {
+    BadImages mine, theirs;
+    double total[2];
+    look_at(loader, &mine);
+    total[0] = (double)mine.seen;
+    total[1] = (double)mine.bad;
+    sr_comm_all_reduce_f64(total, 2, SR_COMM_SUM);
+    if (total[1] == 0)
+        return;
+    sr_warn("%.0f of %.0f images could not be read and were replaced:", total[1], total[0]);
+    for (int r = 0; r < sr_comm_size(); r++) {
+        theirs = mine;
+        sr_comm_broadcast(&theirs, sizeof theirs, r);
+        for (int i = 0; i < theirs.n; i++)
+            sr_warn("  %s", theirs.line[i]);
+    }
+}

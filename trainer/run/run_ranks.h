@@ -1,0 +1,12 @@
+// What several ranks of a run say and compare around the loop; nothing with one rank.
+#ifndef SR_TRAINER_RUN_RUN_RANKS_H
+#define SR_TRAINER_RUN_RUN_RANKS_H
+
+#include "trainer/run/run.h"
+
+// Who computes a step: ranks, replicas and threads of each, and whether bits depend on their number.
+void sr_run_ranks_say(const SrRun *run);
+// The loader's images that could not be read, on all ranks.  Collective.
+void sr_run_ranks_say_bad(const SrLoader *loader);
+
+#endif

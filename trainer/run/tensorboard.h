@@ -1,0 +1,30 @@
+// HOOKS.TENSORBOARD_SETUP: what a run tells TensorBoard while it trains, under VISSL's tags, in <CHECKPOINT.DIR>/tb_logs.
+#ifndef SR_TRAINER_RUN_TENSORBOARD_H
+#define SR_TRAINER_RUN_TENSORBOARD_H
+
+#include "formats/event_file.h"
+#include "graph/params.h"
+#include "trainer/config/config.h"
+
+#define SR_TENSORBOARD_DIR "tb_logs"
+
+typedef struct {
+    const SrTensorboardConfig *config;
+    SrEventFile events; // closed: USE_TENSORBOARD is off
+    double flushed;     // clock
+} SrTensorboard;
+
+typedef struct {
+    int64_t iteration;
+    double loss, lr, step_s, wait_share, images_per_s, grad_norm;
+} SrTensorboardStep;
+
+SrStatus sr_tensorboard_open(SrTensorboard *t, const SrConfig *config);
+void sr_tensorboard_close(SrTensorboard *t);
+void sr_tensorboard_step(SrTensorboard *t, const SrTensorboardStep *s);
+// A figure of an epoch's end: "Testing/probe_knn_top1".
+void sr_tensorboard_figure(SrTensorboard *t, int64_t iteration, const char *tag, double value);
+// After each update; looks at the parameters every LOG_PARAMS_EVERY_N_ITERS of them.
+void sr_tensorboard_params(SrTensorboard *t, int64_t iteration, SrParams *params);
+
+#endif
