@@ -1,0 +1,104 @@
+// See the header.
+#include "pages/canvas.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wshadow"
+#include <stb/stb_easy_font.h>
+#pragma GCC diagnostic pop
+
+enum { LINE_BYTES = 200 };
+
+SrStatus sr_canvas_init(SrCanvas *c, int h, int w, uint32_t color) {
+    *c = (SrCanvas){.h = h, .w = w, .rgb = sr_alloc((size_t)h * (size_t)w * 3)};
+    if (!c->rgb)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a picture of %d x %d pixels", w, h);
+    sr_canvas_box(c, 0, 0, w, h, color);
+    return SR_OK;
+}
+
+void sr_canvas_deinit(SrCanvas *c) {
+    sr_free(c->rgb);
+    c->rgb = NULL;
+}
+
+static void put(SrCanvas *c, int x, int y, const uint8_t rgb[3]) {
+    if (x >= 0 && y >= 0 && x < c->w && y < c->h)
+        memcpy(c->rgb + ((int64_t)y * c->w + x) * 3, rgb, 3);
+}
+
+void sr_canvas_box(SrCanvas *c, int x, int y, int w, int h, uint32_t color) {
+    const uint8_t rgb[3] = {(uint8_t)(color >> 16), (uint8_t)(color >> 8), (uint8_t)color};
+    for (int i = 0; i < h; i++)
+        for (int k = 0; k < w; k++)
+            put(c, x + k, y + i, rgb);
+}
+
+void sr_canvas_image(SrCanvas *c, int x, int y, const uint8_t *rgb, int h, int w, int zoom) {
+    for (int i = 0; i < h * zoom; i++)
+        for (int k = 0; k < w * zoom; k++)
+            put(c, x + k, y + i, rgb + ((int64_t)(i / zoom) * w + k / zoom) * 3);
+}
+
+// A line of its own; the font has ASCII alone.
+static void take_line(const char *text, size_t n, char line[LINE_BYTES]) {
+    for (size_t i = 0; i < n; i++)
+        line[i] = (unsigned char)text[i] < 32 || (unsigned char)text[i] > 126 ? '?' : text[i];
+    line[n] = '\0';
+}
+
+// The font comes as rectangles of four corners, each (x, y, z, color).
+static void draw_line(SrCanvas *c, int x, int y, uint32_t color, char *line) {
+    struct {
+        float x, y, z;
+        uint32_t color;
+    } corner[4 * 40 * LINE_BYTES / 10];
+    int n = stb_easy_font_print((float)x, (float)y, line, NULL, corner, sizeof corner);
+    for (int i = 0; i < n; i++) {
+        int left = (int)corner[4 * i].x, top = (int)corner[4 * i].y;
+        sr_canvas_box(c, left, top, (int)corner[4 * i + 2].x - left, (int)corner[4 * i + 2].y - top,
+                      color);
+    }
+}
+
+static bool fits(const char *text, size_t n, int width) {
+    char line[LINE_BYTES];
+    if (n >= sizeof line)
+        return false;
+    take_line(text, n, line);
+    return stb_easy_font_width(line) <= width;
+}
+
+// The longest beginning that fits: whole words, or of a word that is too long as many letters as there is room for.
+static size_t next_line(const char *text, int width) {
+    size_t n = strlen(text), best = 0;
+    if (fits(text, n, width))
+        return n;
+    for (size_t i = 1; i < n && fits(text, i, width); i++)
+        if (text[i] == ' ')
+            best = i;
+    while (best == 0 || (best < n && text[best] != ' ' && fits(text, best + 1, width)))
+        best++;
+    return best;
+}
+
+int sr_canvas_text(SrCanvas *c, int x, int y, int width, uint32_t color, const char *text) {
+    int lines = 0;
+    while (*text) {
+        char line[LINE_BYTES];
+        size_t n = next_line(text, width);
+        if (c) {
+            take_line(text, n, line);
+            draw_line(c, x, y + lines * SR_CANVAS_LINE_H, color, line);
+        }
+        lines++;
+        text += n + strspn(text + n, " ");
+    }
+    return lines;
+}

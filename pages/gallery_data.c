@@ -1,0 +1,303 @@
+// See the header.
+#include "pages/gallery_data.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "data/pixels/pixel.h"
+#include "losses/prototypes.h"
+#include "measure/kmeans.h"
+#include "measure/knn.h"
+#include "measure/planar.h"
+#include "pages/contact_sheet.h"
+#include "trainer/eval/baselines.h"
+
+enum { CLUSTERS = 12, CLUSTER_TURNS = 30 };
+
+static SrStatus out_of_memory(void) { SR_FAIL(SR_ERR_MEMORY, "out of memory for the images"); }
+
+// ---- thumbnails and names -----------------------------------------------------------------------
+
+typedef struct {
+    SrGalleryData *data;
+    SrSplit *split;
+    SrUnnormalize un;
+    SrImagePool *pool;
+    int64_t at;
+} Thumbs;
+
+static SrStatus keep_name(const Thumbs *t, int64_t index) {
+    const char *path = "";
+    const SrDataset *source = t->split->source;
+    if (source->path)
+        SR_TRY(
+            source->path(t->split->set, sr_loader_in_set(t->split->loader, index), t->pool, &path));
+    const char *slash = path ? strrchr(path, '/') : NULL, *name = slash ? slash + 1 : path;
+    return sr__string_list_add(&t->data->files, name ? name : "", name ? strlen(name) : 0);
+}
+
+static SrStatus keep_thumb(Thumbs *t, const SrBatch *batch, int row) {
+    int h = batch->h[0], w = batch->w[0];
+    SrImage image, small;
+    sr_image_pool_reset(t->pool);
+    SR_TRY(keep_name(t, batch->index[row]));
+    SR_TRY(sr_image_new(t->pool, h, w, &image));
+    sr_unnormalize(&t->un, batch->view[0] + (int64_t)row * h * w * 3, h, w, image.rgb);
+    SR_TRY(sr_pixel_resize(&image, (SrBox){0, 0, h, w}, SR_THUMB, SR_THUMB, SR_FILTER_BILINEAR,
+                           t->pool, &small));
+    memcpy(t->data->thumbs + t->at * SR_THUMB * SR_THUMB * 3, small.rgb, SR_THUMB * SR_THUMB * 3);
+    t->at++;
+    return SR_OK;
+}
+
+// In the order of the rows of features; images that cannot be read have neither.
+static SrStatus fill_thumbs(const SrConfig *config, SrSplit *split, SrGalleryData *d) {
+    Thumbs t = {.data = d, .split = split};
+    const SrYaml *transforms = NULL;
+    const char *where;
+    const SrBatch *batch;
+    SrStatus status;
+    SR_TRY(sr_split_eval_transforms(config, split->h[0], &split->arena, &transforms, &where));
+    sr_unnormalize_of(transforms, &t.un);
+    d->thumbs = sr_alloc((size_t)d->n * SR_THUMB * SR_THUMB * 3);
+    SR_TRY(d->thumbs ? SR_OK : out_of_memory());
+    SR_TRY(sr_image_pool_new(&t.pool));
+    SR_TRY_GOTO(sr_loader_start(split->loader, 0, 0));
+    for (;;) {
+        SR_TRY_GOTO(sr_loader_next(split->loader, &batch, NULL));
+        if (!batch)
+            break;
+        for (int i = 0; i < batch->batch; i++)
+            if (batch->valid[i] >= 0 && t.at < d->n)
+                SR_TRY_GOTO(keep_thumb(&t, batch, i));
+    }
+done:
+    sr_image_pool_free(t.pool);
+    return status;
+}
+
+static SrStatus fill_class_names(const SrSplit *bank, SrGalleryData *d) {
+    d->classes = bank->n_targets ? 0 : bank->classes;
+    for (int c = 0; bank->source->class_name && c < d->classes; c++) {
+        const char *name = bank->source->class_name(bank->set, c);
+        if (!name)
+            break;
+        SR_TRY(sr__string_list_add(&d->class_names, name, strlen(name)));
+    }
+    return SR_OK;
+}
+
+// ---- groups -------------------------------------------------------------------------------------
+
+typedef struct {
+    SrGalleryData *data;
+    SrPlan *plan;
+    SrTensor input, scores; // (N, H, W, 3), (N, P)
+} Scores;
+
+// The best prototype of each image, into a matrix of two columns: its number and its score.
+static void best_of_batch(void *arg, const SrBatch *batch, float *rows) {
+    Scores *s = arg;
+    int P = s->scores.shape.d[1];
+    size_t image = (size_t)sr_shape_count(s->input.shape) / (size_t)s->input.shape.d[0];
+    memcpy(s->input.data, batch->view[0], (size_t)batch->batch * image * sizeof(float));
+    sr_plan_forward(s->plan, 0);
+    for (int i = 0; i < batch->batch; i++) {
+        const float *score = (const float *)s->scores.data + (int64_t)i * P;
+        int best = 0;
+        for (int p = 1; p < P; p++)
+            best = score[p] > score[best] ? p : best;
+        rows[2 * i] = (float)best;
+        rows[2 * i + 1] = score[best];
+    }
+}
+
+// The model's outputs for one view; SR_NO_NODE where none is a row of scores against P prototypes.
+static SrNodeId scores_of(const SrOutputGraph *g, int P) {
+    for (int i = 0; i < g->n_outputs; i++) {
+        SrShape shape = sr_graph_at(g->graph, g->outputs[i])->shape;
+        if (shape.rank == 2 && shape.d[1] == P)
+            return g->outputs[i];
+    }
+    return SR_NO_NODE;
+}
+
+static SrStatus group_by_prototypes(SrModel *model, int batch, SrSplit *split, int P,
+                                    SrGalleryData *d) {
+    SrOutputGraph g;
+    Scores s = {.data = d};
+    SrMatrix best = {0};
+    SrStatus status;
+    SR_TRY(sr_model_build_outputs(model, batch, 1, split->h, split->w, &g));
+    SrNodeId node = scores_of(&g, P);
+    if (node == SR_NO_NODE)
+        return SR_OK;
+    SrPlanOptions options = {.mode = SR_MODE_EVAL, .outputs = &node, .n_outputs = 1};
+    SR_TRY(sr_plan_compile(g.graph, &options, &s.plan));
+    s.input = sr_plan_input(s.plan, g.views[0]);
+    s.scores = sr_plan_output(s.plan, node);
+    SR_TRY_GOTO(sr_matrix_init(&best, sr_loader_length(split->loader), 2));
+    SR_TRY_GOTO(sr_trunk_features_fill(split, &best, best_of_batch, &s));
+    for (int i = 0; i < SR_MIN(d->n, best.n); i++) {
+        d->group[i] = (int)best.x[2 * i];
+        d->strength[i] = best.x[2 * i + 1];
+    }
+    d->groups = P;
+    d->prototypes = true;
+done:
+    sr_plan_free(s.plan);
+    sr_matrix_deinit(&best);
+    return status;
+}
+
+static SrStatus group_by_kmeans(SrGalleryData *d) {
+    SrKmeans kmeans = {0};
+    SrStatus status;
+    SrKmeansOptions options = {
+        .k = SR_MAX(SR_MIN(CLUSTERS, d->n / 4), 1), .iterations = CLUSTER_TURNS, .spherical = true};
+    int64_t *label = sr_alloc((size_t)d->n * sizeof *label);
+    SR_TRY_GOTO(label ? sr_kmeans(&options, &d->after, &kmeans) : out_of_memory());
+    SR_TRY_GOTO(sr_kmeans_assign(&kmeans, &d->after, label, d->strength));
+    for (int i = 0; i < d->n; i++) {
+        d->group[i] = (int)label[i];
+        d->strength[i] = 1 - d->strength[i];
+    }
+    d->groups = options.k;
+done:
+    sr_kmeans_deinit(&kmeans);
+    sr_free(label);
+    return status;
+}
+
+static SrStatus fill_groups(SrModel *model, SrBaselines *rows, SrGalleryData *d) {
+    SrPrototypes p;
+    d->group = sr_calloc((size_t)d->n, sizeof *d->group);
+    d->strength = sr_calloc((size_t)d->n, sizeof *d->strength);
+    SR_TRY(d->group && d->strength ? SR_OK : out_of_memory());
+    if (sr_prototypes_find(sr_model_params(model), "", 0, &p) == SR_OK)
+        SR_TRY(group_by_prototypes(model, rows->batch, &rows->test, p.P, d));
+    return d->prototypes ? SR_OK : group_by_kmeans(d);
+}
+
+// ---- classes and maps ---------------------------------------------------------------------------
+
+static SrStatus vote(const SrConfig *config, SrMatrix *bank, SrGalleryData *d) {
+    int k = config->knn.topk.n > 0 ? config->knn.topk.v[0] : 20;
+    SrKnnOptions options = {.sigma = config->knn.sigma, .l2_norm = true};
+    SrKnnResult result;
+    int64_t *ranked = sr_alloc((size_t)d->n * SR_KNN_TOP * sizeof *ranked);
+    d->said = sr_alloc((size_t)d->n * sizeof *d->said);
+    SrStatus status = ranked && d->said ? sr_knn(&options, bank, &d->after, &k, 1, &result, ranked)
+                                        : out_of_memory();
+    for (int i = 0; status == SR_OK && i < d->n; i++)
+        d->said[i] = (int)ranked[(int64_t)i * SR_KNN_TOP];
+    if (status == SR_OK) {
+        d->knn = result.top1;
+        d->k = result.k;
+    }
+    sr_free(ranked);
+    return status;
+}
+
+static SrStatus fill_maps(SrGalleryData *d) {
+    d->pca = sr_calloc((size_t)d->n * 2, sizeof *d->pca);
+    d->tsne = sr_calloc((size_t)d->n * 2, sizeof *d->tsne);
+    SR_TRY(d->pca && d->tsne ? SR_OK : out_of_memory());
+    if (d->after.d >= 2)
+        SR_TRY(sr_pca(&d->after, 2, d->pca, NULL));
+    return sr_tsne(&d->after, &SR_TSNE_DEFAULT, d->tsne);
+}
+
+static SrStatus fill_features(SrModel *trained, SrBaselines *rows, SrMatrix *bank,
+                              SrGalleryData *d) {
+    SrModel *drawn = NULL;
+    double began = sr_clock();
+    SrStatus status;
+    SR_TRY(sr_trunk_features_extract(trained, rows->layer, &rows->test, rows->batch, &d->after));
+    if (rows->labels)
+        SR_TRY(sr_trunk_features_extract(trained, rows->layer, &rows->bank, rows->batch, bank));
+    SR_TRY_GOTO(sr_baselines_drawn(rows->config, rows->layer, rows->batch, rows->crop, &drawn));
+    SR_TRY_GOTO(
+        sr_trunk_features_extract(drawn, rows->layer, &rows->test, rows->batch, &d->before));
+    sr_matrix_normalize(&d->after, 0);
+    sr_matrix_normalize(&d->before, 0);
+    d->n = (int)d->after.n;
+    d->features_s = sr_clock() - began;
+done:
+    sr_model_free(drawn);
+    return status;
+}
+
+SrStatus sr_gallery_data_fill(const SrConfig *config, SrModel *trained, const SrGalleryOptions *o,
+                              SrGalleryData *d) {
+    SrConfig limited = *config;
+    SrBaselines rows;
+    SrMatrix bank = {0};
+    SrStatus status;
+    *d = (SrGalleryData){.n = 0};
+    limited.knn.test_limit = o->images;
+    limited.knn.bank_limit = o->bank;
+    SR_TRY_GOTO(sr_baselines_open(&rows, &limited, config->knn.layer));
+    SR_TRY_GOTO(fill_features(trained, &rows, &bank, d));
+    if (d->n < 1)
+        SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "no test image can be read"));
+    SR_TRY_GOTO(fill_class_names(&rows.bank, d));
+    SR_TRY_GOTO(fill_thumbs(&limited, &rows.test, d));
+    SR_TRY_GOTO(fill_groups(trained, &rows, d));
+    if (rows.labels && rows.bank.n_targets == 0)
+        SR_TRY_GOTO(vote(&limited, &bank, d));
+    SR_TRY_GOTO(fill_maps(d));
+done:
+    sr_matrix_deinit(&bank);
+    sr_baselines_close(&rows);
+    return status;
+}
+
+void sr_gallery_data_deinit(SrGalleryData *d) {
+    sr_matrix_deinit(&d->after);
+    sr_matrix_deinit(&d->before);
+    sr__string_list_deinit(&d->class_names);
+    sr__string_list_deinit(&d->files);
+    sr_free(d->thumbs);
+    sr_free(d->said);
+    sr_free(d->group);
+    sr_free(d->strength);
+    sr_free(d->pca);
+    sr_free(d->tsne);
+    *d = (SrGalleryData){.n = 0};
+}
+
+const char *sr_gallery_class(const SrGalleryData *d, int64_t c, char buffer[24]) {
+    snprintf(buffer, 24, c < 0 ? "none" : "class %d", (int)c);
+    return c >= 0 && c < d->class_names.n ? sr__string_list_get(&d->class_names, c) : buffer;
+}
+
+// One image after the other by selection: there are few.
+int sr_gallery_nearest(const SrMatrix *f, int i, int count, int *out) {
+    int n = 0;
+    double last = 2;
+    int last_row = -1;
+    while (n < count) {
+        int best = -1;
+        double most = -2;
+        for (int j = 0; j < f->n; j++) {
+            double product = 0;
+            for (int c = 0; c < f->d; c++)
+                product +=
+                    (double)f->x[(int64_t)i * f->d + c] * (double)f->x[(int64_t)j * f->d + c];
+            bool taken = product > last || (product == last && j <= last_row);
+            if (j == i || taken || product <= most)
+                continue;
+            most = product;
+            best = j;
+        }
+        if (best < 0)
+            break;
+        out[n++] = best;
+        last = most;
+        last_row = best;
+    }
+    return n;
+}

@@ -1,0 +1,107 @@
+// See the header.
+#include "pages/projector.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "data/encode.h"
+#include "pages/contact_sheet.h"
+#include "trainer/run/tensorboard.h"
+
+static SrStatus path_of(const SrConfig *config, const char *name, char out[4096]) {
+    char dir[4096];
+    SR_TRY(sr_file_join(dir, sizeof dir, config->checkpoint.dir, SR_TENSORBOARD_DIR));
+    SR_TRY(sr_file_mkdirs(dir));
+    return sr_file_join(out, 4096, dir, name);
+}
+
+// A run of its own in TensorBoard's list, because a process writes one file a folder.
+SrStatus sr_projector_augmentations(const SrConfig *config) {
+    char dir[4096];
+    SrText png = SR_TEXT_INIT;
+    SrSheetReport report;
+    SrSheetOptions options = {.images = 8};
+    SrEventFile events = {.f = NULL};
+    SrStatus status;
+    if (!config->tensorboard.on)
+        return SR_OK;
+    SR_TRY(path_of(config, "augmentations", dir));
+    SR_TRY_GOTO(sr_contact_sheet(config, &options, &png, &report));
+    SR_TRY_GOTO(sr_event_file_open(&events, dir));
+    sr_event_image(&events, 0, "Training/Augmentations", report.h, report.w, &png);
+done:
+    sr_event_file_close(&events);
+    sr_text_deinit(&png);
+    return status;
+}
+
+static SrStatus write(const SrConfig *config, const char *name, SrText *text) {
+    char path[4096];
+    SrStatus status = path_of(config, name, path);
+    if (status == SR_OK)
+        status = text->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for %s", path)
+                              : sr_file_write(path, text->s, text->len);
+    sr_text_deinit(text);
+    return status;
+}
+
+// Tabs and line ends would end a field.
+static void add_field(const char *s, SrText *out) {
+    for (; *s; s++)
+        sr_text_addn(out, *s == '\t' || *s == '\n' || *s == '\r' ? " " : s, 1);
+}
+
+static SrStatus write_tables(const SrConfig *config, const SrGalleryData *d) {
+    SrText tensors = SR_TEXT_INIT, names = SR_TEXT_INIT;
+    char buffer[24];
+    sr_text_add(&names, "class\tfile\n"); // a head, because there are two columns
+    for (int i = 0; i < d->n; i++) {
+        for (int c = 0; c < d->after.d; c++)
+            sr_text_printf(&tensors, "%s%.6g", c ? "\t" : "",
+                           (double)d->after.x[(int64_t)i * d->after.d + c]);
+        sr_text_add(&tensors, "\n");
+        add_field(sr_gallery_class(d, d->classes > 0 ? d->after.label[i] : -1, buffer), &names);
+        sr_text_add(&names, "\t");
+        add_field(i < d->files.n ? sr__string_list_get(&d->files, i) : "", &names);
+        sr_text_add(&names, "\n");
+    }
+    SrStatus status = write(config, "tensors.tsv", &tensors);
+    SrStatus second = write(config, "metadata.tsv", &names);
+    return status == SR_OK ? second : status;
+}
+
+// A square of thumbnails, row by row, as wide as it takes.
+static SrStatus write_sprite(const SrConfig *config, const SrGalleryData *d) {
+    int columns = 1;
+    SrText png = SR_TEXT_INIT;
+    while (columns * columns < d->n)
+        columns++;
+    int side = columns * SR_THUMB;
+    uint8_t *all = sr_calloc((size_t)side, (size_t)side * 3);
+    if (!all)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the sprite");
+    for (int i = 0; i < d->n; i++)
+        for (int y = 0; y < SR_THUMB; y++)
+            memcpy(all + (((int64_t)(i / columns) * SR_THUMB + y) * side + i % columns * SR_THUMB) *
+                             3,
+                   d->thumbs + ((int64_t)i * SR_THUMB + y) * SR_THUMB * 3, SR_THUMB * 3);
+    sr_png_encode(all, side, side, &png);
+    sr_free(all);
+    return write(config, "sprite.png", &png);
+}
+
+SrStatus sr_projector_features(const SrConfig *config, const SrGalleryData *d) {
+    SrText text = SR_TEXT_INIT;
+    if (!config->tensorboard.on)
+        return SR_OK;
+    SR_TRY(write_tables(config, d));
+    SR_TRY(write_sprite(config, d));
+    sr_text_printf(&text,
+                   "embeddings {\n  tensor_name: \"features:%s\"\n  tensor_path: \"tensors.tsv\"\n"
+                   "  metadata_path: \"metadata.tsv\"\n  sprite {\n    image_path: \"sprite.png\"\n"
+                   "    single_image_dim: %d\n    single_image_dim: %d\n  }\n}\n",
+                   config->knn.layer, SR_THUMB, SR_THUMB);
+    return write(config, "projector_config.pbtxt", &text);
+}

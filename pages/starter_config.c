@@ -1,0 +1,327 @@
+// See the header.
+//
+// The choice: the largest trunk of a short ladder that ends in the time given.  Forecasts are plans of the very
+// configuration (trainer/bench/estimate.h) and a few batches of its images (bench_data.h), not tables.
+#include "pages/starter_config.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/machine.h"
+#include "base/parallel.h"
+#include "trainer/bench/bench_data.h"
+#include "trainer/bench/estimate.h"
+
+// Rows that train together stand together: a trunk with the crops it makes sense for.
+typedef struct {
+    const char *name, *trunk, *map,
+        *options;    // for people; MODEL.TRUNK.NAME, its map, what stands there
+    int width, crop; // width: of its features
+    const char *why;
+} Rung;
+
+static const Rung rungs[] = {
+    {"CIFAR's ResNet-8", "resnet_cifar", "RESNET_CIFAR", "{DEPTH: 8}", 64, 32,
+     "looks at small crops, and at each photo often: minutes, not days"},
+    {"a ResNet-18 of a quarter of the width", "resnet", "RESNETS",
+     "{DEPTH: 18, WIDTH_MULTIPLIER: 0.25, SMALL_IMAGE_STEM: True}", 128, 32,
+     "takes a quarter of an hour for a few thousand photos; configs/photos.yaml has it too"},
+    {"ResNet-18 at 96 pixels", "resnet", "RESNETS", "{DEPTH: 18}", 512, 96,
+     "512 features of crops in which details can be seen"},
+    {"ResNet-18 at 160 pixels", "resnet", "RESNETS", "{DEPTH: 18}", 512, 160,
+     "512 features of crops large enough for most photos"},
+    {"ResNet-50 at 224 pixels", "resnet", "RESNETS", "{DEPTH: 50}", 2048, 224,
+     "the trunk and the crops that papers report"},
+};
+
+// What the folder alone decides.
+typedef struct {
+    const SrPhotoSurvey *survey;
+    const char *data, *run, *name;
+    int batch, epochs, probe_every;
+} Recipe;
+
+enum { VIEWS_SEEN = 270000, MOST_EPOCHS = 400, ENOUGH_EPOCHS = 80 };
+
+static int power_of_two(int64_t at_most, int low, int high) {
+    int n = low;
+    while (2 * n <= high && 2 * n <= at_most)
+        n *= 2;
+    return n;
+}
+
+// Few photos are seen more often, because a net needs a number of updates however many photos there are.
+static Recipe recipe_for(const SrPhotoSurvey *s, const char *data, const char *run,
+                         const char *name) {
+    int64_t n = s->images - s->images * s->unreadable / SR_MAX(s->opened, 1);
+    Recipe r = {.survey = s, .data = data, .run = run, .name = name};
+    r.batch = power_of_two(n / 3, 4, 128);
+    int64_t wanted = VIEWS_SEEN / SR_MAX(n, 1);
+    r.epochs = (int)SR_MIN(SR_MAX(wanted, ENOUGH_EPOCHS), MOST_EPOCHS);
+    r.probe_every = s->classes > 1 ? SR_MAX(r.epochs / 10, 1) : 0;
+    return r;
+}
+
+// ---- the file -----------------------------------------------------------------------------------
+
+static void add_head(const Recipe *r, const Rung *rung, SrText *out) {
+    char size[32];
+    const SrPhotoSurvey *s = r->survey;
+    sr_text_printf(
+        out,
+        "# SimCLR on the %lld photos of %s, made by `sslrun init`.\n"
+        "#\n"
+        "#   sslrun %s             trains; the same command goes on after an interruption\n"
+        "#   sslrun describe KEY   explains a key; KEY=VALUE behind the command changes it\n"
+        "#\n"
+        "# The folder: %s, shorter sides of %lld to %lld pixels",
+        (long long)s->images, s->root, r->name, sr_bytes_text(s->bytes, size, sizeof size),
+        (long long)s->side.low, (long long)s->side.high);
+    if (s->classes > 1)
+        sr_text_printf(out, ", %d class folders: they judge the\n# features, they never train them",
+                       s->classes);
+    sr_text_printf(out, ".\n# The trunk: %s, which %s.\n", rung->name, rung->why);
+    sr_text_add(
+        out,
+        "# The method: SimCLR (Chen et al., 2020): two views of a photo shall find each other in "
+        "the batch.\n");
+}
+
+static void add_quoted(const char *s, SrText *out) {
+    const SrYaml node = {.type = SR_YAML_STRING, .text = s};
+    sr_json_print(&node, out);
+}
+
+static void add_data(const Recipe *r, const Rung *rung, SrText *out) {
+    sr_text_printf(
+        out,
+        "config:\n"
+        "  SEED_VALUE: 0 # the same seed gives the same bits, whatever the number of threads\n"
+        "  LOG_FREQUENCY: 50 # updates between two lines\n"
+        "  DATA:\n"
+        "    NUM_DATALOADER_WORKERS: %d # threads that read and cut photos\n"
+        "    TRAIN:\n"
+        "      DATA_PATHS: [",
+        sr_parallel_threads());
+    add_quoted(r->data, out);
+    sr_text_printf(out,
+                   "]\n"
+                   "      BATCHSIZE_PER_REPLICA: %d # photos of an update\n"
+                   "      DEFAULT_GRAY_IMG_SIZE: %d\n"
+                   "      DROP_LAST: True\n"
+                   "      COLLATE_FUNCTION: simclr_collator\n"
+                   "      TRANSFORMS: # `sslrun augment` shows what they make of a photo\n",
+                   r->batch, rung->crop);
+    sr_text_printf(
+        out,
+        "        - {name: ImgReplicatePil, num_times: 2}\n"
+        "        - {name: RandomResizedCrop, size: %d, scale: [0.2, 1]} # pixels a side; "
+        "share of the area\n",
+        rung->crop);
+    sr_text_printf(
+        out,
+        "        - {name: RandomHorizontalFlip, p: 0.5} # leave out where left and right "
+        "mean something\n"
+        "        - {name: ImgPilColorDistortion, strength: 0.5} # lower where colour means "
+        "something\n"
+        "        - {name: ToTensor}\n"
+        "        - {name: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}\n"
+        "    TEST: # photos of test/ or val/ beside train/, or a tenth held out\n"
+        "      DEFAULT_GRAY_IMG_SIZE: %d\n"
+        "      TRANSFORMS:\n"
+        "        - {name: Resize, size: %d}\n"
+        "        - {name: CenterCrop, size: %d}\n"
+        "        - {name: ToTensor}\n"
+        "        - {name: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}\n",
+        rung->crop, rung->crop, rung->crop);
+}
+
+static void add_model(const Rung *rung, SrText *out) {
+    int hidden = SR_MAX(rung->width, 256);
+    sr_text_printf(
+        out,
+        "  MODEL:\n"
+        "    TRUNK:\n"
+        "      NAME: %s\n"
+        "      %s: %s\n"
+        "    HEAD:\n"
+        "      PARAMS:\n"
+        "        - [mlp, {dims: [%d, %d], use_bn: True, use_relu: True, "
+        "skip_last_layer_relu_bn: False}]\n"
+        "        - [mlp, {dims: [%d, 64]}]\n"
+        "  LOSS:\n"
+        "    name: simclr_info_nce_loss\n"
+        "    simclr_info_nce_loss:\n"
+        "      temperature: 0.2 # softer than the paper's 0.1, which has more negatives\n"
+        "      buffer_params: {embedding_dim: 64}\n",
+        rung->trunk, rung->map, rung->options, rung->width, hidden, hidden);
+}
+
+static void add_optimizer(const Recipe *r, SrText *out) {
+    char rate[SR_TEXT_NUMBER_BYTES], low[SR_TEXT_NUMBER_BYTES];
+    double peak = round(1e4 * 0.1 * r->batch / 128) / 1e4; // in proportion to the batch
+    sr_text_number(peak, rate);
+    sr_text_number(peak / 100, low);
+    sr_text_printf(out,
+                   "  OPTIMIZER:\n"
+                   "    name: sgd\n"
+                   "    momentum: 0.9\n"
+                   "    weight_decay: 5.0e-4\n"
+                   "    num_epochs: %d\n"
+                   "    regularize_bn: True\n"
+                   "    regularize_bias: True\n"
+                   "    param_schedulers:\n"
+                   "      lr: # rises for 8 %% of the updates, then falls to nothing\n"
+                   "        name: composite\n"
+                   "        schedulers:\n"
+                   "          - {name: linear, start_value: %s, end_value: %s}\n"
+                   "          - {name: cosine, start_value: %s, end_value: 0.0}\n"
+                   "        update_interval: step\n"
+                   "        interval_scaling: [rescaled, rescaled]\n"
+                   "        lengths: [0.08, 0.92]\n",
+                   r->epochs, low, rate, rate);
+}
+
+static void add_rest(const Recipe *r, SrText *out) {
+    if (r->probe_every)
+        sr_text_printf(
+            out,
+            "  HOOKS:\n"
+            "    PROBE: {EVERY_NUM_EPOCHS: %d, LIMIT: 2000} # how good the features are, "
+            "while they are learned\n",
+            r->probe_every);
+    sr_text_add(out, "  CHECKPOINT:\n    DIR: ");
+    add_quoted(r->run, out);
+    sr_text_printf(out,
+                   " # report.html is there too\n"
+                   "    CHECKPOINT_FREQUENCY: %d # epochs\n"
+                   "    KEEP_LAST: 2\n"
+                   "  NEAREST_NEIGHBOR: {TOPK: [%d], SIGMA: 0.07, L2_NORM_FEATS: True}\n",
+                   SR_MAX(r->epochs / 20, 1), (int)SR_MIN(SR_MAX(r->survey->images / 10, 1), 20));
+}
+
+static void write_file(const Recipe *r, const Rung *rung, SrText *out) {
+    add_head(r, rung, out);
+    add_data(r, rung, out);
+    add_model(rung, out);
+    add_optimizer(r, out);
+    add_rest(r, out);
+}
+
+// ---- forecasts ----------------------------------------------------------------------------------
+
+// Processor seconds that a photo takes the loader, on one core.
+static SrStatus image_seconds(const SrConfig *config, double *out) {
+    SrBenchOptions options = {.steps = SR_MAX(256 / config->train.batchsize_per_replica, 1)};
+    SrBenchResult result;
+    SR_TRY(sr_bench_data(config, &options, &result));
+    *out = 1 / result.images_per_s;
+    return SR_OK;
+}
+
+// The loader's threads and the step share the cores.
+static SrStatus forecast(const SrConfig *config, int64_t images, SrStarter *s) {
+    SrRun *run;
+    double step_s, image_s;
+    SR_TRY(sr_run_open(config, SR_RUN_CHECK, &run));
+    SrStatus status = sr_estimate_step(run, &step_s);
+    s->memory_bytes = (double)sr_run_bytes(&run->cost);
+    sr_run_close(run);
+    SR_TRY(status);
+    SR_TRY(image_seconds(config, &image_s));
+    int64_t steps = images / config->train.batchsize_per_replica;
+    double epoch_s = (double)steps * step_s + (double)images * image_s / sr_parallel_threads();
+    s->seconds = epoch_s * config->optimizer.num_epochs;
+    return SR_OK;
+}
+
+static SrStatus try_rung(const Recipe *r, const Rung *rung, SrText *text, SrStarter *s) {
+    SrConfig *config;
+    *s = (SrStarter){.method = "SimCLR",
+                     .trunk = rung->name,
+                     .crop = rung->crop,
+                     .batch = r->batch,
+                     .epochs = r->epochs};
+    write_file(r, rung, text);
+    if (text->failed)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", r->name);
+    SR_TRY(sr_config_parse(text->s, r->name, NULL, 0, &config));
+    SrStatus status = forecast(config, r->survey->images, s);
+    sr_config_free(config);
+    return status;
+}
+
+// Photos are not enlarged to fill a crop, and the machine keeps a half of its memory for others.
+static bool fits(const SrPhotoSurvey *s, const Rung *rung, const SrStarter *of, int minutes) {
+    double free_bytes = (double)sr_memory_available();
+    return (double)rung->crop <= 1.15 * (double)s->side.middle && of->seconds <= 60.0 * minutes &&
+           (free_bytes == 0 || of->memory_bytes <= free_bytes / 2);
+}
+
+// A small machine or a large folder: as many epochs of the smallest trunk as there is time for, but ten.
+static SrStatus fewer_epochs(Recipe *r, int minutes, SrText *text, SrStarter *s) {
+    double epoch_s = s->seconds / r->epochs;
+    if (s->seconds <= 60.0 * minutes)
+        return SR_OK;
+    r->epochs = (int)SR_MAX(60.0 * minutes / epoch_s, 10);
+    r->probe_every = r->probe_every ? SR_MAX(r->epochs / 10, 1) : 0;
+    text->len = 0;
+    return try_rung(r, &rungs[0], text, s);
+}
+
+static SrStatus climb(Recipe *r, int minutes, SrText *text, SrStarter *out) {
+    SR_TRY(try_rung(r, &rungs[0], text, out));
+    SR_TRY(fewer_epochs(r, minutes, text, out));
+    for (int i = 1; i < SR_COUNT(rungs); i++) {
+        SrText next = SR_TEXT_INIT;
+        SrStarter starter;
+        SrStatus status = try_rung(r, &rungs[i], &next, &starter);
+        bool taken = status == SR_OK && fits(r->survey, &rungs[i], &starter, minutes);
+        if (taken) {
+            *out = starter;
+            text->len = 0;
+            sr_text_add(text, next.s);
+        } else if (status == SR_OK) {
+            out->larger = rungs[i].name;
+            out->larger_seconds = starter.seconds;
+        }
+        sr_text_deinit(&next);
+        if (!taken)
+            return status == SR_ERR_MEMORY ? SR_OK
+                                           : status; // too large for the machine: the one before
+    }
+    return SR_OK;
+}
+
+SrStatus sr_starter_config(const SrPhotoSurvey *survey, const char *data, const char *run,
+                           const char *name, int minutes, SrText *text, SrStarter *out) {
+    if (survey->images - survey->unreadable < SR_STARTER_LEAST_IMAGES)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: %lld images that can be read are too few to learn from: at "
+                "least %d are needed, and a few hundred before it means anything",
+                survey->root, (long long)(survey->images - survey->unreadable),
+                SR_STARTER_LEAST_IMAGES);
+    Recipe recipe = recipe_for(survey, data, run, name);
+    SrLogLevel before =
+        sr_log_set_level(SR_LOG_WARN); // what is inferred is said when it is trained
+    SrStatus status = climb(&recipe, minutes, text, out);
+    sr_log_set_level(before);
+    return status;
+}
+
+void sr_starter_text(const SrStarter *s, SrText *out) {
+    char time[48], larger[48], memory[32];
+    sr_text_printf(out,
+                   "%s, %s, crops of %d pixels, batches of %d, %d epochs\n"
+                   "forecast for this machine (%d threads): training about %s, memory %s",
+                   s->method, s->trunk, s->crop, s->batch, s->epochs, sr_parallel_threads(),
+                   sr_duration_text(s->seconds, time, sizeof time),
+                   sr_bytes_text(s->memory_bytes, memory, sizeof memory));
+    if (s->larger)
+        sr_text_printf(out, "; %s would take %s (--minutes)", s->larger,
+                       sr_duration_text(s->larger_seconds, larger, sizeof larger));
+    sr_text_add(out, "\n");
+}
