@@ -15,9 +15,8 @@ static SrStatus unknown_flag(const char *arg, const SrFlag *flags) {
         n++;
     }
     int near = sr_text_nearest(arg, names, n);
-    return sr_fail(SR_ERR_CONFIG, "unknown option '%s'%s%s%s", arg,
-                   near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
-                   near >= 0 ? "'?" : "");
+    SR_FAIL(SR_ERR_CONFIG, "unknown option '%s'%s%s%s", arg, near >= 0 ? "; did you mean '" : "",
+            near >= 0 ? names[near] : "", near >= 0 ? "'?" : "");
 }
 
 // Bounded to what an int holds, and never negative.
@@ -25,15 +24,15 @@ static SrStatus parse_number(const SrFlag *flag, const char *text) {
     char *end;
     long value = strtol(text ? text : "", &end, 10);
     if (!text || end == text || *end || value < 0 || value > 1000000000)
-        return sr_fail(SR_ERR_CONFIG, "%s needs a whole number, got '%s'", flag->name,
-                       text ? text : "nothing");
+        SR_FAIL(SR_ERR_CONFIG, "%s needs a whole number, got '%s'", flag->name,
+                text ? text : "nothing");
     *flag->number = (int)value;
     return SR_OK;
 }
 
 static SrStatus parse_text(const SrFlag *flag, const char *text) {
     if (!text || !*text)
-        return sr_fail(SR_ERR_CONFIG, "%s needs a value: %s", flag->name, flag->help);
+        SR_FAIL(SR_ERR_CONFIG, "%s needs a value: %s", flag->name, flag->help);
     *flag->text = text;
     return SR_OK;
 }
@@ -50,7 +49,7 @@ static SrStatus parse_flag(int argc, char **argv, int *i, const SrFlag *flags) {
         if (f->number)
             return parse_number(f, equals ? equals + 1 : *i + 1 < argc ? argv[++*i] : NULL);
         if (equals)
-            return sr_fail(SR_ERR_CONFIG, "%s takes no value", f->name);
+            SR_FAIL(SR_ERR_CONFIG, "%s takes no value", f->name);
         *f->on = true;
         return SR_OK;
     }
@@ -78,15 +77,31 @@ static void print_flags(const SrFlag *flags) {
     }
 }
 
+static SrFlag *collected; // where sr_args_flags_of wants them
+static int n_collected;
+
+int sr_args_flags_of(SrStatus (*run)(int argc, char **argv), SrFlag out[SR_FLAGS_MAX]) {
+    collected = out;
+    n_collected = 0;
+    run(0, NULL);
+    collected = NULL;
+    return n_collected;
+}
+
 // Order does not matter: flags and overrides may stand before or after the configuration.
 SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out) {
     *out = (SrArgs){.n_names = 0};
+    if (collected) {
+        for (; n_collected < SR_FLAGS_MAX && flags[n_collected].name; n_collected++)
+            collected[n_collected] = flags[n_collected];
+        return SR_ERR_CONFIG; // so that the verb does nothing
+    }
     if (sr_args_ask_help(argc, argv)) {
         print_flags(flags);
         exit(0);
     }
     if (argc > SR_ARGS_MAX)
-        return sr_fail(SR_ERR_CONFIG, "%d arguments; at most %d are possible", argc, SR_ARGS_MAX);
+        SR_FAIL(SR_ERR_CONFIG, "%d arguments; at most %d are possible", argc, SR_ARGS_MAX);
     for (int i = 0; i < argc; i++) {
         if (strncmp(argv[i], "--", 2) == 0)
             SR_TRY(parse_flag(argc, argv, &i, flags));
@@ -118,10 +133,10 @@ static SrStatus check_engine(const SrArgs *args, const char *verb) {
         text += *text == '+' ? 1 : 0;
         if (sr_text_starts(text, "engine_name=") && strcmp(verb, "train") == 0 &&
             strcmp(text, "engine_name=train") != 0)
-            return sr_fail(SR_ERR_CONFIG,
-                           "%s: `sslrun train` only trains; `sslrun extract` writes features and "
-                           "`sslrun knn` evaluates",
-                           text);
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s: `sslrun train` only trains; `sslrun extract` writes features and "
+                    "`sslrun knn` evaluates",
+                    text);
     }
     return SR_OK;
 }
@@ -132,15 +147,14 @@ SrStatus sr_args_load_config(const SrArgs *given, const char *verb, SrConfig **o
     take_config(&args);
     SR_TRY(check_engine(&args, verb));
     if (args.n_names == 0 || !*args.names[0])
-        return sr_fail(SR_ERR_CONFIG,
-                       "sslrun %s: which configuration? Give a YAML file such as configs/swav.yaml",
-                       verb);
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun %s: which configuration? Give a YAML file such as configs/swav.yaml", verb);
     if (args.n_names > 1)
-        return sr_fail(SR_ERR_CONFIG,
-                       "sslrun %s: '%s' stands beside '%s': one YAML file and KEY=VALUE overrides "
-                       "are expected; "
-                       "further files are merged with +config/DIR=FILE",
-                       verb, args.names[1], args.names[0]);
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun %s: '%s' stands beside '%s': one YAML file and KEY=VALUE overrides "
+                "are expected; "
+                "further files are merged with +config/DIR=FILE",
+                verb, args.names[1], args.names[0]);
     return sr_config_load(args.names[0], args.overrides, args.n_overrides, out);
 }
 
@@ -154,7 +168,7 @@ void sr_args_remember(int argc, char **argv) {
 }
 
 // In single quotes unless every character means itself to every shell.
-static void add_quoted(const char *word, SrText *out) {
+void sr_args_quote(const char *word, SrText *out) {
     const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
     if (*word && strspn(word, plain) == strlen(word)) {
         sr_text_add(out, word);
@@ -169,14 +183,24 @@ static void add_quoted(const char *word, SrText *out) {
     sr_text_add(out, "'");
 }
 
+int sr_args_words(const char *leave_out, const char *words[SR_ARGS_MAX]) {
+    int n = 0;
+    for (int i = 0; i < command_argc && n < SR_ARGS_MAX; i++)
+        if (i == 0 || !leave_out || strcmp(command_argv[i], leave_out) != 0)
+            words[n++] = command_argv[i];
+    return n;
+}
+
 void sr_args_command(const char *leave_out, SrText *out) {
-    for (int i = 0; i < command_argc; i++) {
-        if (i > 0 && leave_out && strcmp(command_argv[i], leave_out) == 0)
-            continue;
+    const char *words[SR_ARGS_MAX];
+    int n = sr_args_words(leave_out, words);
+    for (int i = 0; i < n; i++) {
         sr_text_add(out, i ? " " : "");
-        add_quoted(command_argv[i], out);
+        sr_args_quote(words[i], out);
     }
 }
+
+const char *sr_args_program(void) { return command_argc ? command_argv[0] : "sslrun"; }
 
 // A full disk or a closed pipe behind stdout is a failure of the command.
 SrStatus sr_args_print(SrText *text) {

@@ -29,6 +29,10 @@ typedef struct {
 // argv: the arguments after the verb.  Unknown flag: SR_ERR_CONFIG with the nearest.  --help among them prints the flags
 // and ends the program.
 SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out);
+// The flags that a verb would take, without its running: its first act is sr_args_parse, which then only copies the table.
+// Their pointers are not to be followed.  Returns how many.
+#define SR_FLAGS_MAX 24
+int sr_args_flags_of(SrStatus (*run)(int argc, char **argv), SrFlag out[SR_FLAGS_MAX]);
 bool sr_args_ask_help(int argc, char **argv); // --help or -h anywhere
 // The configuration a verb was given; exactly one name is expected.
 SrStatus sr_args_load_config(const SrArgs *args, const char *verb, SrConfig **out);
@@ -36,6 +40,11 @@ SrStatus sr_args_load_config(const SrArgs *args, const char *verb, SrConfig **ou
 void sr_args_remember(int argc, char **argv);
 // It again, as a line for a shell, without the argument `leave_out` (NULL: none) and what else there is of it.
 void sr_args_command(const char *leave_out, SrText *out);
+// The same as words, at most SR_ARGS_MAX, borrowed from argv; returns how many.
+int sr_args_words(const char *leave_out, const char *words[SR_ARGS_MAX]);
+// How this program was called, for the commands it proposes; and a word of such a command, quoted for any shell if need be.
+const char *sr_args_program(void);
+void sr_args_quote(const char *word, SrText *out);
 // Prints text to stdout and empties it.
 SrStatus sr_args_print(SrText *text);
 

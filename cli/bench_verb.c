@@ -55,9 +55,8 @@ static SrStatus bench_forward(Options *o, const SrArgs *args) {
     SrBenchResult result;
     SrText profile = SR_TEXT_INIT;
     if (args->n_names != 1)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "sslrun bench --forward-only: which trunk? Give a model (resnet50) or a YAML file");
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun bench --forward-only: which trunk? Give a model (resnet50) or a YAML file");
     o->forward.trunk = args->names[0];
     o->forward.overrides = args->overrides;
     o->forward.n_overrides = args->n_overrides;
@@ -87,13 +86,14 @@ static SrStatus run_verb(int argc, char **argv) {
         {"--size", NULL, &o.size, "pixels a side, with --forward-only", NULL},
         {"--nodes", NULL, NULL, "layers, with --forward-only; default flatten", &o.forward.nodes},
         {"--no-fold", &o.forward.keep_norms, NULL, "batch norms stay, with --forward-only", NULL},
+        {"--bf16", &o.forward.bf16, NULL, "maps in bfloat16, with --forward-only", NULL},
         {0}};
     SrArgs args;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (o.bench.steps < 1)
-        return sr_fail(SR_ERR_CONFIG, "--steps needs at least 1");
+        SR_FAIL(SR_ERR_CONFIG, "--steps needs at least 1");
     if (o.data_only && o.forward_only)
-        return sr_fail(SR_ERR_CONFIG, "--data and --forward-only: one of them");
+        SR_FAIL(SR_ERR_CONFIG, "--data and --forward-only: one of them");
     if (o.data_only)
         return bench_data(&o, &args);
     return o.forward_only ? bench_forward(&o, &args) : bench_steps(&o, &args);

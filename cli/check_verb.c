@@ -35,8 +35,8 @@ static void print_text(const SrRun *run, double seconds, SrText *out) {
 static SrStatus check_path(const SrConfig *config, const char *key, const char *path) {
     if (!*path || strstr(path, "://") || sr_file_exists(path))
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s: %s: there is no file or folder '%s'",
-                   sr_yaml_place(sr_yaml_find_path(config->tree, key)).text, key, path);
+    SR_FAIL(SR_ERR_CONFIG, "%s: %s: there is no file or folder '%s'",
+            sr_yaml_place(sr_yaml_find_path(config->tree, key)).text, key, path);
 }
 
 static SrStatus check_paths(const SrConfig *config, SrProblems *problems) {
@@ -78,11 +78,23 @@ static SrStatus check_plan(const SrConfig *config, bool json) {
     return sr_args_print(&out);
 }
 
-// The plan is shown although files are missing: it may be for another machine.
+// The plan of a training does not look at what evaluates it.
+static SrStatus check_test_images(const SrConfig *config) {
+    const SrYaml *list = config->test.transforms;
+    int n, h[64], w[64];
+    if (!list || list->type != SR_YAML_LIST || list->n == 0)
+        return SR_OK;
+    return sr_split_eval_shape(config, &n, h, w);
+}
+
+// What is wrong with the step, with the images of evaluation and with paths, together.  The plan is shown although files
+// are missing: it may be for another machine.
 static SrStatus check(const SrConfig *config, bool json) {
     SrArena arena = SR_ARENA_INIT;
     SrProblems problems = {.arena = &arena};
     SrStatus status = sr_problems_keep(&problems, check_plan(config, json));
+    if (status == SR_OK)
+        status = sr_problems_keep(&problems, check_test_images(config));
     if (status == SR_OK)
         status = check_paths(config, &problems);
     if (status == SR_OK)

@@ -16,10 +16,9 @@ static SrStatus run_verb(int argc, char **argv) {
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names < 1 || args.n_names > 2 || !sr_args_is_features(args.names[0]))
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "sslrun cluster takes features: TRAIN and perhaps TEST, as `sslrun extract --data` "
-            "writes them");
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun cluster takes features: TRAIN and perhaps TEST, as `sslrun extract --data` "
+                "writes them");
     SR_TRY(sr_config_options(args.overrides, args.n_overrides, &config));
     SrStatus status = sr_cluster(config, args.names[0], args.n_names > 1 ? args.names[1] : NULL,
                                  layer, force, &report);

@@ -9,9 +9,9 @@
 
 static SrStatus parse_options(const char *to, const char *only, SrConvertOptions *out) {
     if (to && !sr_names_parse(to, &out->names))
-        return sr_fail(SR_ERR_CONFIG, "--to %s: known are torchvision, vissl, timm", to);
+        SR_FAIL(SR_ERR_CONFIG, "--to %s: known are torchvision, vissl, timm", to);
     if (only && strcmp(only, "trunk") != 0)
-        return sr_fail(SR_ERR_CONFIG, "--only %s: known is trunk", only);
+        SR_FAIL(SR_ERR_CONFIG, "--only %s: known is trunk", only);
     out->rename = to != NULL;
     out->only_trunk = only != NULL;
     return SR_OK;
@@ -31,7 +31,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrConvertResult result;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 2)
-        return sr_fail(SR_ERR_CONFIG, "sslrun convert: two files are expected, IN and OUT");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun convert: two files are expected, IN and OUT");
     SR_TRY(parse_options(to, only, &options));
     const char *in = args.names[0], *out = args.names[1];
     SR_TRY(sr_file_check_new(out, force));

@@ -9,8 +9,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names == 0)
-        return sr_fail(SR_ERR_CONFIG, "sslrun describe: what? Give a plugin (resnet), a key "
-                                      "(LOSS.swav_loss.epsilon) or a section (OPTIMIZER)");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun describe: what? Give a plugin (resnet), a key "
+                               "(LOSS.swav_loss.epsilon) or a section (OPTIMIZER)");
     for (int i = 0; i < args.n_names; i++) {
         SrStatus status = sr_manual_describe(args.names[i], &sr_manual_verbs, &out);
         if (status != SR_OK) {

@@ -77,7 +77,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 2)
-        return sr_fail(SR_ERR_CONFIG, "sslrun diff: two files are expected");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun diff: two files are expected");
     SR_TRY(sr_weights_open(&d.a, args.names[0]));
     SrStatus status = sr_weights_open(&d.b, args.names[1]);
     if (status == SR_OK)

@@ -28,8 +28,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 1 || args.n_overrides || !model)
-        return sr_fail(SR_ERR_CONFIG,
-                       "sslrun duplicates needs a folder of images and --model CHECKPOINT");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun duplicates needs a folder of images and --model CHECKPOINT");
     SR_TRY(parse_threshold(text, &threshold));
     SR_TRY(sr_checkpoint_model_open(model, &m));
     SrStatus status = sr_duplicates(&m, args.names[0], layer, threshold, json, &out);

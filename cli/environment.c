@@ -40,7 +40,7 @@ SrStatus sr_environment_check(void) {
         snprintf(names + len, sizeof names - len, "%s%s", level ? ", " : "", name);
     }
     if (!known)
-        return sr_fail(SR_ERR_CONFIG, "SR_CPU=%s: expected one of %s", cpu, names);
+        SR_FAIL(SR_ERR_CONFIG, "SR_CPU=%s: expected one of %s", cpu, names);
     check_threads();
     return SR_OK;
 }

@@ -10,13 +10,13 @@
 static SrStatus check(const SrArgs *args, const SrExtractorOptions *o, const char *out,
                       bool force) {
     if (args->n_names != 1)
-        return sr_fail(SR_ERR_CONFIG,
-                       "sslrun export: which trunk? Give a model (resnet50) or a YAML file");
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun export: which trunk? Give a model (resnet50) or a YAML file");
     if (!o->weights || !o->nodes || !out)
-        return sr_fail(SR_ERR_CONFIG,
-                       "sslrun export needs --weights FILE, --nodes a,b:c and --out FILE.onnx");
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun export needs --weights FILE, --nodes a,b:c and --out FILE.onnx");
     if (!sr_text_ends(out, ".onnx"))
-        return sr_fail(SR_ERR_CONFIG, "--out %s: the name should end in .onnx", out);
+        SR_FAIL(SR_ERR_CONFIG, "--out %s: the name should end in .onnx", out);
     return sr_file_check_new(out, force);
 }
 

@@ -11,7 +11,7 @@
 
 typedef struct {
     const char *mode, *layout, *format, *split;
-    bool lax, keep_norms, random;
+    bool lax, keep_norms, random, bf16;
     SrExtractOptions o;
 } Options;
 
@@ -20,7 +20,7 @@ static SrStatus one_of(const char *flag, const char *word, const char *first, co
     *is_second = strcmp(word, second) == 0;
     if (*is_second || strcmp(word, first) == 0)
         return SR_OK;
-    return sr_fail(SR_ERR_CONFIG, "%s %s: expected %s or %s", flag, word, first, second);
+    SR_FAIL(SR_ERR_CONFIG, "%s %s: expected %s or %s", flag, word, first, second);
 }
 
 static SrStatus check(Options *p) {
@@ -33,27 +33,26 @@ static SrStatus check(Options *p) {
     o->extractor.mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL;
     o->extractor.lax = p->lax;
     o->extractor.keep_norms = p->keep_norms;
+    o->extractor.bf16 = p->bf16;
     if (!o->extractor.nodes || !o->out)
-        return sr_fail(SR_ERR_CONFIG, "sslrun extract needs --nodes a,b:c and --out");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun extract needs --nodes a,b:c and --out");
     if (!o->extractor.weights == !p->random)
-        return sr_fail(SR_ERR_CONFIG,
-                       "sslrun extract needs one of --weights FILE and --random, which takes the "
-                       "trunk as it is drawn");
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun extract needs one of --weights FILE and --random, which takes the "
+                "trunk as it is drawn");
     if (!o->input == !o->data)
-        return sr_fail(SR_ERR_CONFIG,
-                       "sslrun extract needs one of --input x.safetensors and --data DIR|LIST");
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun extract needs one of --input x.safetensors and --data DIR|LIST");
     if (o->input && o->npy)
-        return sr_fail(SR_ERR_CONFIG,
-                       "--format npy goes with --data; --input gives one .safetensors");
+        SR_FAIL(SR_ERR_CONFIG, "--format npy goes with --data; --input gives one .safetensors");
     if (o->input && (o->test || o->labels))
-        return sr_fail(SR_ERR_CONFIG, "--split and --labels go with --data");
+        SR_FAIL(SR_ERR_CONFIG, "--split and --labels go with --data");
     if (o->data && sr_text_ends(o->out, ".safetensors"))
-        return sr_fail(SR_ERR_CONFIG,
-                       "--out %s: --data fills a folder with shards, so name a folder", o->out);
+        SR_FAIL(SR_ERR_CONFIG, "--out %s: --data fills a folder with shards, so name a folder",
+                o->out);
     if (o->data && train)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "--mode train needs --input: statistics of a batch have no meaning over shards");
+        SR_FAIL(SR_ERR_CONFIG,
+                "--mode train needs --input: statistics of a batch have no meaning over shards");
     return SR_OK;
 }
 
@@ -87,6 +86,9 @@ static SrStatus run_verb(int argc, char **argv) {
         {.name = "--threads", .number = &o->threads, .help = "threads that decode images"},
         {.name = "--lax", .on = &p.lax, .help = "missing and unexpected weights are no error"},
         {.name = "--no-fold", .on = &p.keep_norms, .help = "batch norms stay as they are"},
+        {.name = "--bf16",
+         .on = &p.bf16,
+         .help = "maps and their products in bfloat16, as a configuration with USE_AMP has them"},
         {.name = "--force",
          .on = &o->force,
          .help = "--input: replaces a file that is no features"},
@@ -95,8 +97,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SrText report = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 1)
-        return sr_fail(SR_ERR_CONFIG,
-                       "sslrun extract: which trunk? Give a model (resnet50) or a YAML file");
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun extract: which trunk? Give a model (resnet50) or a YAML file");
     SR_TRY(check(&p));
     o->extractor.trunk = args.names[0];
     o->extractor.overrides = args.overrides;
@@ -116,6 +118,7 @@ const SrVerb sr_verb_extract = {
         "(--input x.safetensors | --data DIR|LIST [--split train|test] [--labels LIST]) "
         "--out FILE.safetensors|DIR [--layout nchw|nhwc] "
         "[--format safetensors|npy] [--batch N] [--size N] [--shard N] [--lax] [--no-fold] "
+        "[--bf16] "
         "[--force]",
     .help = "Writes the features of named layers, for a tensor of images or a folder of them.",
     .run = run_verb,

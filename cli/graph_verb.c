@@ -169,8 +169,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrArgs args;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 1)
-        return sr_fail(SR_ERR_CONFIG,
-                       "sslrun graph: which trunk? Give a model (resnet50) or a YAML file");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun graph: which trunk? Give a model (resnet50) or a YAML file");
     return run_graph(&o, &args);
 }
 

@@ -250,7 +250,7 @@ static SrStatus print_config(Inspect *in) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *tree;
     if (!text)
-        return sr_fail(SR_ERR_CONFIG, "%s holds no configuration", in->w.path);
+        SR_FAIL(SR_ERR_CONFIG, "%s holds no configuration", in->w.path);
     SrStatus status = sr_json_parse(&arena, text, strlen(text), in->w.path, &tree);
     if (status == SR_OK)
         sr_yaml_print(tree, &in->out);
@@ -275,7 +275,7 @@ static SrStatus print_file(Inspect *in) {
         if (is_wanted(in, i))
             SR_TRY(print_tensor(in, i));
     if (in->damaged)
-        return sr_fail(SR_ERR_CONFIG, "%s", in->checksums);
+        SR_FAIL(SR_ERR_CONFIG, "%s", in->checksums);
     return SR_OK;
 }
 
@@ -292,9 +292,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SrArgs args;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 1)
-        return sr_fail(SR_ERR_CONFIG,
-                       "sslrun inspect: which file? Give one of weights: .safetensors, "
-                       ".pth, .npz, .npy");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun inspect: which file? Give one of weights: .safetensors, "
+                               ".pth, .npz, .npy");
     SR_TRY(sr_weights_open(&in.w, args.names[0]));
     SrStatus status = print_file(&in);
     sr_weights_close(&in.w);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/comm.h"
 #include "base/compiler.h"
 
 static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
@@ -12,7 +13,10 @@ static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 static volatile sig_atomic_t received, listening;
 static const char *volatile last_words = "";
 
+// Of several ranks that are stopped together one speaks.
 static void write_note(const char *note) {
+    if (sr_comm_rank() > 0)
+        return;
     // Where nobody reads, the run saves all the same.
     if (write(STDERR_FILENO, "\n", 1) < 0 || write(STDERR_FILENO, note, strlen(note)) < 0 ||
         write(STDERR_FILENO, "\n", 1) < 0)

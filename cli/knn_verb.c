@@ -9,9 +9,9 @@ static SrStatus evaluate(const SrConfig *config, const SrSides *sides, bool json
     SrText out = SR_TEXT_INIT;
     const char *folder = config->knn.features_path;
     if (sides->layer && !sides->train && !*folder)
-        return sr_fail(SR_ERR_CONFIG,
-                       "--layer is of files of features; here it is NEAREST_NEIGHBOR.LAYER=%s",
-                       sides->layer);
+        SR_FAIL(SR_ERR_CONFIG,
+                "--layer is of files of features; here it is NEAREST_NEIGHBOR.LAYER=%s",
+                sides->layer);
     if (sides->train)
         SR_TRY(sr_knn_report_files(config, sides->train, sides->test, sides->layer, &report));
     else if (*folder)
@@ -32,8 +32,8 @@ static SrStatus compare_layers(const SrConfig *config, bool json) {
     sr_model_free(model);
     SR_TRY(status);
     if (!report.labels)
-        return sr_fail(SR_ERR_CONFIG, "--layers: the images have no labels, or several each, so "
-                                      "there is nothing to compare");
+        SR_FAIL(SR_ERR_CONFIG, "--layers: the images have no labels, or several each, so "
+                               "there is nothing to compare");
     (json ? sr_layer_report_json : sr_layer_report_text)(&report, &out);
     return sr_args_print(&out);
 }

@@ -18,10 +18,9 @@ static SrStatus run_verb(int argc, char **argv) {
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 1 || args.n_overrides || !data)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "sslrun linear needs a checkpoint (or its run folder) and --data DIR; linear "
-            "evaluation by a recipe is `sslrun configs/benchmark/linear.yaml`");
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun linear needs a checkpoint (or its run folder) and --data DIR; linear "
+                "evaluation by a recipe is `sslrun configs/benchmark/linear.yaml`");
     SR_TRY(sr_checkpoint_model_open(args.names[0], &m));
     SrStatus status = sr_image_classifier_train(&m, data, layer, file, &report);
     if (status == SR_OK)

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/comm_mpi.h"
 #include "base/log.h"
 #include "base/parallel.h"
+#include "base/rank_cores.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/args.h"
@@ -15,7 +17,9 @@
 #include "cli/interrupt.h"
 #include "cli/verb.h"
 #include "data/data.h"
+#include "gen/build.h"
 #include "kernels/cpu.h"
+#include "pages/web_server.h"
 
 // Waiting OpenMP threads must not burn the cores the loader's threads decode on, and OpenBLAS must start no threads of
 // its own: ours call it, and each of its would map 128 MiB, where the system refuses (ulimit -v) in a loop without end.
@@ -95,6 +99,51 @@ static SrStatus dispatch(int argc, char **argv) {
     return verb->run(argc - 1, argv + 1);
 }
 
+#if SR_MPI
+static const SrCommLibrary *const library = &sr_comm_mpi;
+#else
+static const SrCommLibrary *const library = NULL;
+#endif
+
+// Rank 0 speaks for all; others only when they fail.
+static SrStatus join_ranks(void) {
+    SR_TRY(sr_comm_start(library));
+    int threads = sr_rank_cores();
+    if (threads > 0)
+        sr_parallel_set_threads(threads);
+    if (sr_comm_rank() == 0)
+        return SR_OK;
+    sr_log_set_level(SR_LOG_ERROR);
+    if (!freopen("/dev/null", "w", stdout))
+        SR_FAIL(SR_ERR_IO, "cannot open /dev/null");
+    return SR_OK;
+}
+
+static void print_failure(void) {
+    bool colored = sr_log_has_colors();
+    sr_log_end_live();
+    fprintf(stderr, "%ssslrun:%s ", colored ? "\033[31m" : "", colored ? "\033[0m" : "");
+    if (sr_comm_size() > 1)
+        fprintf(stderr, "rank %d on %s: ", sr_comm_rank(), sr_comm_host(sr_comm_rank()));
+    fprintf(stderr, "%s\n", sr_status_message());
+}
+
+// What all ranks did and agreed on ends in order.  Anything else ends all of them at once, with one line:
+// what is wrong on every rank is told by rank 0, for which the others wait a moment.
+static int leave_ranks(SrStatus status) {
+    int code = sr_status_exit_code(status);
+    if (status == SR_ERR_INTERRUPT)
+        code = 128 + sr_comm_max(sr_interrupt_signal());
+    if (status != SR_OK && status != SR_ERR_INTERRUPT && sr_comm_rank() > 0)
+        usleep(1000000);
+    if (status != SR_OK && (sr_comm_rank() == 0 || status != SR_ERR_INTERRUPT))
+        print_failure();
+    if (status != SR_OK && status != SR_ERR_INTERRUPT && sr_comm_size() > 1)
+        sr_comm_abort(code);
+    sr_comm_stop();
+    return code;
+}
+
 int main(int argc, char **argv) {
     restart_with_settings(argv);
     sr_args_remember(argc, argv);
@@ -105,20 +154,19 @@ int main(int argc, char **argv) {
         return argc < 2 ? 2 : 0;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("sslrun " SR_VERSION "\nJPEG by %s, WebP by %s\ninstructions up to %s\n",
-               sr_image_decoder_name(), sr_image_webp_name(), sr_cpu_name(sr_cpu_level()));
+        printf("sslrun " SR_VERSION "\nJPEG by %s, WebP by %s, web page by %s\ninstructions up to "
+               "%s\nranks by %s\n",
+               sr_image_decoder_name(), sr_image_webp_name(), sr_web_library(),
+               sr_cpu_name(sr_cpu_level()), library ? library->name : "nothing: one process");
         return 0;
     }
     // A file beyond `ulimit -f` is an error of its writing, told and cleaned up.
     signal(SIGXFSZ, SIG_IGN);
-    SrStatus status = sr_environment_check();
+    SrStatus status = join_ranks();
+    if (status == SR_OK)
+        status = sr_environment_check();
     sr_parallel_init();
     if (status == SR_OK)
         status = dispatch(argc, argv);
-    if (status != SR_OK) {
-        sr_log_end_live();
-        fprintf(stderr, "sslrun: %s\n", sr_status_message());
-    }
-    // The shell's convention for a process ended by a signal, though this one saved its state first.
-    return status == SR_ERR_INTERRUPT ? 128 + sr_interrupt_signal() : sr_status_exit_code(status);
+    return leave_ranks(status);
 }

@@ -16,9 +16,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 2 || args.n_overrides)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "sslrun predict needs a checkpoint (or its run folder) and a folder of images");
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun predict needs a checkpoint (or its run folder) and a folder of images");
     SR_TRY(sr_checkpoint_model_open(args.names[0], &m));
     SrStatus status = sr_image_classifier_apply(&m, args.names[1], file, json, &out);
     sr_checkpoint_model_close(&m);

@@ -20,18 +20,18 @@ SrStatus sr_args_load_options(const SrArgs *args, const char *verb, SrConfig **o
 SrStatus sr_args_sides(const SrArgs *args, const char *verb, SrConfig **config, SrSides *sides) {
     bool files = args->n_names > 0 && sr_args_is_features(args->names[0]);
     if (args->n_names == 0 && args->n_overrides == 0)
-        return sr_fail(
-            SR_ERR_CONFIG,
-            "sslrun %s: of what? Give a YAML file, or two folders of features (TRAIN TEST)", verb);
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun %s: of what? Give a YAML file, or two folders of features (TRAIN TEST)",
+                verb);
     if (files && args->n_names > 2)
-        return sr_fail(SR_ERR_CONFIG,
-                       "sslrun %s: what is '%s'? Features of TRAIN and of TEST are expected", verb,
-                       args->names[2]);
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun %s: what is '%s'? Features of TRAIN and of TEST are expected", verb,
+                args->names[2]);
     if (sides->random && (files || !sides->baselines))
-        return sr_fail(SR_ERR_CONFIG,
-                       "sslrun %s: --random is a configuration's trunk without weights, which is "
-                       "one of its baselines; leave out %s",
-                       verb, files ? "the features" : "--no-baselines");
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun %s: --random is a configuration's trunk without weights, which is "
+                "one of its baselines; leave out %s",
+                verb, files ? "the features" : "--no-baselines");
     SR_TRY(sr_args_load_options(args, verb, config));
     sides->config = *config;
     if (files) {

@@ -19,8 +19,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 1 || args.n_overrides || !data || !model)
-        return sr_fail(SR_ERR_CONFIG,
-                       "sslrun similar needs an image, --in DIR and --model CHECKPOINT");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun similar needs an image, --in DIR and --model CHECKPOINT");
     SR_TRY(sr_checkpoint_model_open(model, &m));
     SrStatus status = sr_similar(&m, args.names[0], data, layer, count, json, &out);
     sr_checkpoint_model_close(&m);

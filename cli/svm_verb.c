@@ -3,9 +3,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/npy.h"
 #include "cli/side_args.h"
 #include "cli/verb.h"
-#include "data/npy.h"
 #include "measure/svm.h"
 
 typedef struct {
@@ -167,11 +167,10 @@ static SrStatus run_verb(int argc, char **argv) {
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (report.out && report.low_shot)
-        return sr_fail(SR_ERR_CONFIG,
-                       "--low-shot trains many machines and keeps none: leave out --out");
+        SR_FAIL(SR_ERR_CONFIG, "--low-shot trains many machines and keeps none: leave out --out");
     if (report.out && sides.random)
-        return sr_fail(SR_ERR_CONFIG,
-                       "--out keeps what is trained on the trunk's features: leave out --random");
+        SR_FAIL(SR_ERR_CONFIG,
+                "--out keeps what is trained on the trunk's features: leave out --random");
     SR_TRY(check_out(report.out, report.force));
     sides.baselines = !only;
     SR_TRY(sr_args_sides(&args, "svm", &config, &sides));

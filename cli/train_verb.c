@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/comm.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -12,6 +13,7 @@
 #include "base/yaml_edit.h"
 #include "cli/args.h"
 #include "cli/interrupt.h"
+#include "cli/run_pages.h"
 #include "cli/verb.h"
 #include "kernels/cpu.h"
 #include "trainer/eval/layer_report.h"
@@ -20,11 +22,21 @@
 #include "trainer/run/metrics.h"
 #include "trainer/train.h"
 
+#define RESUME "CHECKPOINT.AUTO_RESUME=True"
+
 // The command that continues this run: this one, without what would begin anew.
 static void continuation(const SrConfig *config, SrText *out) {
     sr_args_command("--restart", out);
     if (!config->checkpoint.auto_resume)
-        sr_text_add(out, " CHECKPOINT.AUTO_RESUME=True");
+        sr_text_add(out, " " RESUME);
+}
+
+// The same as words; returns how many.
+static int continuation_words(const SrConfig *config, const char *words[SR_ARGS_MAX + 1]) {
+    int n = sr_args_words("--restart", words);
+    if (!config->checkpoint.auto_resume)
+        words[n++] = RESUME;
+    return n;
 }
 
 // Above all other lines of this start in log.txt, which holds those of every start.
@@ -70,6 +82,8 @@ static void print_result(const SrTrainResult *r, bool json, SrText *out) {
 // The report as a line of metrics.json too.
 static SrStatus keep_line(const SrConfig *config, SrText *line) {
     SrMetrics metrics;
+    if (sr_comm_rank() > 0)
+        return SR_OK;
     SR_TRY(sr_metrics_open(&metrics, config->checkpoint.dir, "metrics.json"));
     metrics.line.len = 0;
     sr_text_add(&metrics.line, line->s ? line->s : "");
@@ -83,6 +97,8 @@ static SrStatus keep_line(const SrConfig *config, SrText *line) {
 static SrStatus mark_evaluated(const SrConfig *config, const SrTrainResult *r) {
     char path[4096];
     SrText text = SR_TEXT_INIT;
+    if (sr_comm_rank() > 0)
+        return SR_OK;
     SR_TRY(sr_file_join(path, sizeof path, config->checkpoint.dir, "evaluated.json"));
     sr_json_begin(&text);
     sr_json_string(&text, "run", r->run.id);
@@ -150,7 +166,7 @@ static SrStatus only_evaluate(const SrConfig *config, bool random, bool json) {
 static bool wants_evaluation(const SrConfig *config, const SrTrainResult *r) {
     return config->test_model && !config->test_only &&
            (!config->supervised || sr_split_has_test(config)) &&
-           !(r->already_finished && is_evaluated(config, r));
+           !(r->already_finished && sr_comm_max(sr_comm_rank() == 0 && is_evaluated(config, r)));
 }
 
 static SrStatus evaluate_and_print(const SrConfig *config, SrRun *run, const SrTrainResult *r,
@@ -184,6 +200,13 @@ static SrStatus train(const SrConfig *config, SrTrainOptions options, bool json)
     options.stop = sr_interrupt_asked;
     options.test = &out;
     options.again = command.s;
+    const char *words[SR_ARGS_MAX + 1];
+    SrRunPages pages = {.config = config,
+                        .words = words,
+                        .n_words = continuation_words(config, words),
+                        .command = command.s ? command.s : ""};
+    options.told = sr_run_pages_told;
+    options.told_arg = &pages;
     SrStatus status = train_and_print(config, &options, json, &run, &result);
     sr_interrupt_at_once("the evaluation was cut short: the same command catches up on it");
     if (status == SR_OK && sr_interrupt_signal())
@@ -191,6 +214,8 @@ static SrStatus train(const SrConfig *config, SrTrainOptions options, bool json)
                                            "command catches up on its evaluation");
     if (status == SR_OK && wants_evaluation(config, &result))
         status = evaluate_and_print(config, run, &result, json);
+    if (sr_comm_rank() == 0 && run && !config->test_only)
+        sr_run_pages_end(&pages, run, status == SR_OK);
     sr_interrupt_uninstall();
     sr_run_close(run);
     sr_log_close();

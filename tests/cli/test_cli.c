@@ -135,23 +135,64 @@ static void test_help(void **state) {
     CHECK(strstr(result.out, "--weights TEXT") && strstr(result.out, "--batch N"));
 }
 
+static void expect_lines(const char *const *lines) {
+    CHECK_INT(result.code, 2);
+    for (int i = 0; lines[i]; i++)
+        if (!strstr(result.err, lines[i]))
+            fail_msg("no '%s' in %s", lines[i], result.err);
+}
+
+// Keys in lists: of transforms, of those inside others, of heads, of chains of heads.
+static void test_check_tells_errors_in_lists(void **state) {
+    (void)state;
+    RUN("check", CONFIG, "OPTIMIZER.momentum=x",
+        "DATA.TRAIN.TRANSFORMS=[{name: ImgPilMultiCropRandomApply, prob: [1], transforms: [{name: "
+        "RandomGrayscale, q: 1}]}, {name: ImgPilGaussianBlur, prob: 0.5, radius_min: much}, {name: "
+        "ToTensor}]",
+        "DATA.TEST.TRANSFORMS=[{name: Resize, sizes: 16}, {name: Normalize, meen: 0, std: x}]",
+        "MODEL.HEAD.PARAMS=[[mlp, {dim: [32, 8]}], [[mlp, {dims: [8, 8], use_relu: 7}], "
+        "[swav_head, "
+        "{num_clusters: x}]]]");
+    expect_lines((const char *const[]){
+        "OPTIMIZER.momentum is x, expected a number\n",
+        "unknown key 'DATA.TRAIN.TRANSFORMS[0].ImgPilMultiCropRandomApply.transforms[0]."
+        "RandomGrayscale.q'",
+        "ImgPilGaussianBlur.prob'; `sslrun describe ImgPilGaussianBlur` lists the known ones",
+        "DATA.TRAIN.TRANSFORMS[1].ImgPilGaussianBlur.radius_min is much, expected a number",
+        "unknown key 'DATA.TEST.TRANSFORMS[0].Resize.sizes'; did you mean 'size'?",
+        "unknown key 'DATA.TEST.TRANSFORMS[1].Normalize.meen'; did you mean 'mean'?",
+        "DATA.TEST.TRANSFORMS[1].Normalize.std is x, expected",
+        "unknown key 'MODEL.HEAD.PARAMS[0].mlp.dim'; did you mean 'dims'?",
+        "MODEL.HEAD.PARAMS[1][0].mlp.use_relu is 7, expected",
+        "MODEL.HEAD.PARAMS[1][1].swav_head.num_clusters is x, expected",
+        "sslrun: tests/cli/tiny.yaml: 10 errors, all above\n", NULL});
+}
+
+// What is found when things are built: the step's graph, the images of evaluation, paths.
+static void test_check_tells_errors_of_building(void **state) {
+    (void)state;
+    RUN("check", CONFIG, "MODEL.HEAD.PARAMS=[[swav_head, {dims: [33, 16, 8], num_clusters: [6]}]]",
+        "DATA.TEST.TRANSFORMS=[{name: Resize, size: 16}]", "DATA.TEST.DATA_PATHS=[/nosuch/test]",
+        "MODEL.WEIGHTS_INIT.PARAMS_FILE=/nosuch/weights.pth");
+    expect_lines((const char *const[]){"MODEL.HEAD.PARAMS[0]", "33",
+                                       "DATA.TEST.TRANSFORMS has no ToTensor",
+                                       "there is no file or folder '/nosuch/test'",
+                                       "there is no file or folder '/nosuch/weights.pth'",
+                                       "sslrun: tests/cli/tiny.yaml: 4 errors, all above\n", NULL});
+}
+
 // All of them, each in its line; the status says how many.
 static void test_check_tells_all_errors(void **state) {
     (void)state;
     RUN("check", CONFIG, "OPTIMIZER.num_epoch=3", "OPTIMIZER.momentum=x", "LOG_FREQENCY=1",
         "MODEL.TRUNK.NAME=resnett", "+DATA.TRAIN.DROPLAST=True");
-    CHECK_INT(result.code, 2);
-    static const char *const lines[] = {
-        "error: override 'OPTIMIZER.num_epoch=3': there is no key",
-        "OPTIMIZER.momentum is x, expected a number\n",
-        "error: override 'LOG_FREQENCY=1': there is no key 'LOG_FREQENCY'",
-        "unknown trunk 'resnett'; did you mean 'resnet'?",
-        "unknown key 'DATA.TRAIN.DROPLAST'; did you mean 'DROP_LAST'?\n",
-        "sslrun: tests/cli/tiny.yaml: 5 errors, all above\n",
-    };
-    for (int i = 0; i < SR_COUNT(lines); i++)
-        if (!strstr(result.err, lines[i]))
-            fail_msg("no '%s' in %s", lines[i], result.err);
+    expect_lines(
+        (const char *const[]){"error: override 'OPTIMIZER.num_epoch=3': there is no key",
+                              "OPTIMIZER.momentum is x, expected a number\n",
+                              "error: override 'LOG_FREQENCY=1': there is no key 'LOG_FREQENCY'",
+                              "unknown trunk 'resnett'; did you mean 'resnet'?",
+                              "unknown key 'DATA.TRAIN.DROPLAST'; did you mean 'DROP_LAST'?\n",
+                              "sslrun: tests/cli/tiny.yaml: 5 errors, all above\n", NULL});
 }
 
 // What the environment says is told when it means nothing; -q and -v go with every verb.
@@ -327,6 +368,7 @@ static void test_bound_threads(void **state) {
 }
 
 SR_TESTS(cli, unit(test_wrong_configuration), unit(test_help), unit(test_check_and_manual),
-         unit(test_check_tells_all_errors), unit(test_environment_and_levels),
+         unit(test_check_tells_all_errors), unit(test_check_tells_errors_in_lists),
+         unit(test_check_tells_errors_of_building), unit(test_environment_and_levels),
          unit(test_bench_data), unit(test_tiles_refused), unit(test_divergence),
          unit(test_too_large), unit(test_run_folder), unit(test_bound_threads))

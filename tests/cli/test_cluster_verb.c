@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "data/npy.h"
+#include "base/npy.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"
@@ -54,11 +54,11 @@ static void test_clusterfit(void **state) {
           strstr(result.out, "purity") &&
           strstr(result.out, "features_test_features_N4_D32_labels.npy"));
     snprintf(labels, sizeof labels, "%s/clusters/" STEM "_labels.npy", dir);
-    CHECK_OK(sr__npy_open(labels, &npy));
+    CHECK_OK(sr_npy_open(labels, &npy));
     CHECK_INT(npy.n, 17);
     for (int i = 0; i < 17; i++)
-        CHECK(sr__npy_integer(&npy, i) >= 0 && sr__npy_integer(&npy, i) < 4);
-    sr__npy_close(&npy);
+        CHECK(sr_npy_integer(&npy, i) >= 0 && sr_npy_integer(&npy, i) < 4);
+    sr_npy_close(&npy);
     snprintf(list, sizeof list, "DATA.TRAIN.DATA_PATHS=[%s/clusters/" STEM "_images.npy]", dir);
     snprintf(labels, sizeof labels, "DATA.TRAIN.LABEL_PATHS=[%s/clusters/" STEM "_labels.npy]",
              dir);

@@ -116,5 +116,41 @@ static void test_which_test_images(void **state) {
     CHECK(!strstr(result.err, "epoch 0 done"));
 }
 
+// A probe and a linear evaluation tell of them too, and MAX_BAD_IMAGE_SHARE ends a run that has more.
+static void test_bad_images_everywhere(void **state) {
+    (void)state;
+    RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=1",
+        "HOOKS.PROBE.EVERY_NUM_EPOCHS=1");
+    CHECK_INT(result.code, 0);
+    SAID("1 of 25 training images could not be read and are left out:");
+    SAID("1 of 13 test images could not be read and are left out:");
+    char weights[128], data[128];
+    snprintf(data, sizeof data, "%s/train", dir);
+    snprintf(weights, sizeof weights, "%s/run/checkpoint.safetensors", dir);
+    program_run(&result, 1,
+                (const char *const[]){"linear", weights, "--data", data, "--json", NULL});
+    CHECK_INT(result.code, 0);
+    SAID("1 of 25 training images could not be read and are left out:");
+    SAID("1 of 13 test images could not be read and are left out:");
+    RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=1",
+        "CHECKPOINT.AUTO_RESUME=False", "DATA.TRAIN.MAX_BAD_IMAGE_SHARE=0.01");
+    CHECK_INT(result.code, 1);
+    SAID("more than the share of 0.01 that MAX_BAD_IMAGE_SHARE tolerates");
+}
+
+// A loss that is no number ends a run, or with CHECK_NAN=False is followed to the end, and what came of it is saved.
+static void test_check_nan(void **state) {
+    (void)state;
+    static const char lr[] = "OPTIMIZER.param_schedulers.lr={name: constant, value: 1.0e+30}";
+    RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=2", lr);
+    CHECK_INT(result.code, 1);
+    RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=2", lr,
+        "HOOKS.CHECK_NAN=False", "CHECKPOINT.OVERWRITE_EXISTING=True");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "mean loss of the first epoch here"));
+}
+
 SR_TESTS(data_told, cmocka_unit_test_setup_teardown(test_counts_and_origin, set_up, tear_down),
-         cmocka_unit_test_setup_teardown(test_which_test_images, set_up, tear_down))
+         cmocka_unit_test_setup_teardown(test_which_test_images, set_up, tear_down),
+         cmocka_unit_test_setup_teardown(test_bad_images_everywhere, set_up, tear_down),
+         cmocka_unit_test_setup_teardown(test_check_nan, set_up, tear_down))

@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "data/npy.h"
+#include "base/npy.h"
 #include "formats/safetensors.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
@@ -242,21 +242,21 @@ static void test_npy(void **state) {
     RUN_DATA("--size=16", "--format", "npy");
     CHECK_INT(result.code, 0);
     snprintf(path, sizeof path, "%s/f-00000.npy", f.out);
-    CHECK_OK(sr__npy_open(path, &npy));
+    CHECK_OK(sr_npy_open(path, &npy));
     CHECK_INT(npy.n, 3);
     CHECK_INT(npy.columns, 32);
-    sr__npy_close(&npy);
+    sr_npy_close(&npy);
     snprintf(path, sizeof path, "%s/files-00000.npy", f.out);
-    CHECK_OK(sr__npy_open(path, &npy));
-    sr__npy_string(&npy, 2, name, sizeof name);
+    CHECK_OK(sr_npy_open(path, &npy));
+    sr_npy_string(&npy, 2, name, sizeof name);
     CHECK(strstr(name, "b/1.png"));
-    sr__npy_close(&npy);
+    sr_npy_close(&npy);
     snprintf(path, sizeof path, "%s/classes.npy", f.out);
-    CHECK_OK(sr__npy_open(path, &npy));
+    CHECK_OK(sr_npy_open(path, &npy));
     CHECK_INT(npy.n, 2);
-    sr__npy_string(&npy, 1, name, sizeof name);
+    sr_npy_string(&npy, 1, name, sizeof name);
     CHECK_STR(name, "b");
-    sr__npy_close(&npy);
+    sr_npy_close(&npy);
     end(&f);
 }
 

@@ -107,7 +107,8 @@ static void test_similar_and_duplicates(void **state) {
     expect(0, "1 groups of 2 images, among 41");
     expect(0, "night/copy.png");
     expect(0, "day/7.png");
-    CHECK(strstr(result.err, "left out: ") && strstr(result.err, "broken.png"));
+    CHECK(strstr(result.err, "1 of 42 images could not be read and are left out:") &&
+          strstr(result.err, "broken.png"));
     RUN("duplicates", f.images, "--model", f.run, "--threshold", "0.99999", "--json");
     snprintf(line, sizeof line, "{\"files\": [\"%s/day/7.png\", \"%s/night/copy.png\"]}\n",
              f.images, f.images);
@@ -131,4 +132,38 @@ static void test_similar_and_duplicates(void **state) {
     temp_dir_remove(f.dir);
 }
 
-SR_TESTS(image_verbs, unit(test_linear_and_predict), unit(test_similar_and_duplicates))
+// A folder of photos is all that is below it: train/ and test/ are no parts of it, and many files may be unreadable.
+static void test_all_of_a_folder(void **state) {
+    (void)state;
+    Fixture f;
+    char path[160], line[256];
+    begin(&f);
+    for (int i = 0; i < 30; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "photos/%s/%d.png", i % 3 ? "train" : "test", i);
+        write_image(&f, name, i % 2, 300 + i);
+        snprintf(name, sizeof name, "photos/train/broken%d.jpg", i);
+        fixture_write(f.dir, name, "\xff\xd8\xff broken", 11);
+    }
+    write_image(&f, "photos/test/copy.png", true, 301); // of train/1.png
+    snprintf(path, sizeof path, "%s/photos", f.dir);
+    RUN("duplicates", path, "--model", f.run, "--threshold", "0.99999");
+    expect(0, "1 groups of 2 images, among 31");
+    expect(0, "photos/train/1.png");
+    expect(0, "photos/test/copy.png");
+    CHECK(strstr(result.err, "30 of 61 images could not be read and are left out:"));
+    CHECK(strstr(result.err, "photos/train/broken"));
+    snprintf(path, sizeof path, "%s/photos/train/1.png", f.dir);
+    snprintf(line, sizeof line, "%s/photos", f.dir);
+    RUN("similar", path, "--in", line, "--model", f.run, "--count", "1");
+    expect(0, "photos/test/copy.png");
+    RUN("linear", f.run, "--data", f.images);
+    expect(0, "linear: ");
+    RUN("predict", f.run, line);
+    expect(0, "photos/train/29.png\t");
+    expect(0, "photos/test/27.png\t");
+    temp_dir_remove(f.dir);
+}
+
+SR_TESTS(image_verbs, unit(test_linear_and_predict), unit(test_similar_and_duplicates),
+         unit(test_all_of_a_folder))

@@ -1,5 +1,6 @@
 // What only a terminal shows: lines that draw over themselves fit its width and are gone before a result is printed.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/check.h"
@@ -74,4 +75,21 @@ static void test_results_start_a_line(void **state) {
     }
 }
 
-SR_TESTS(terminal, unit(test_progress_fits), unit(test_results_start_a_line))
+// Red for errors on a terminal alone, and not where NO_COLOR is set.
+static void test_colors(void **state) {
+    (void)state;
+    const char *const wrong[] = {"describe", "no-such-name", NULL};
+    setenv("TERM", "xterm", 1);
+    unsetenv("NO_COLOR");
+    program_run_terminal(&result, 100, wrong);
+    CHECK_INT(result.code, 2);
+    CHECK(strstr(result.out, "\033[31msslrun:\033[0m "));
+    program_run(&result, 1, wrong);
+    CHECK(strstr(result.err, "sslrun: ") && !strstr(result.err, "\033"));
+    setenv("NO_COLOR", "1", 1);
+    program_run_terminal(&result, 100, wrong);
+    CHECK(strstr(result.out, "sslrun: ") && !strstr(result.out, "\033[31m"));
+    unsetenv("NO_COLOR");
+}
+
+SR_TESTS(terminal, unit(test_colors), unit(test_progress_fits), unit(test_results_start_a_line))

@@ -1,0 +1,106 @@
+// sslrun doctor RUN: what the run's own checks found, from its metrics.json; exit code 1 where there is anything.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/yaml_edit.h"
+#include "cli/args.h"
+#include "cli/verb.h"
+
+enum { MAX_KINDS = 32, MAX_BYTES = 1 << 28 };
+
+// One kind of finding: the epochs it was said in, and how it was said last.
+typedef struct {
+    char name[48], text[640];
+    int64_t first, last, times;
+} Kind;
+
+typedef struct {
+    int n;
+    int64_t epochs; // that the run has finished
+    Kind kind[MAX_KINDS];
+} Findings;
+
+static Kind *kind_of(Findings *f, const char *name, int64_t epoch) {
+    for (int i = 0; i < f->n; i++)
+        if (strcmp(f->kind[i].name, name) == 0)
+            return &f->kind[i];
+    if (f->n == MAX_KINDS)
+        return NULL;
+    Kind *k = &f->kind[f->n++];
+    snprintf(k->name, sizeof k->name, "%s", name);
+    k->first = epoch;
+    return k;
+}
+
+static void take(Findings *f, const SrYaml *line) {
+    int64_t epoch = sr_tree_int(line, "train_phase_idx", 0);
+    const char *name = sr_tree_text(line, "health", "");
+    Kind *k = *name ? kind_of(f, name, epoch) : NULL;
+    if (sr_yaml_find(line, "train_loss"))
+        f->epochs = epoch + 1;
+    if (!k)
+        return;
+    snprintf(k->text, sizeof k->text, "%s", sr_tree_text(line, "finding", ""));
+    k->last = epoch;
+    k->times++;
+}
+
+// Line by line; what a killed run left half written is passed over.
+static void read_lines(Findings *f, char *text, const char *file) {
+    for (char *line = text, *end; line && *line; line = end) {
+        SrArena arena = SR_ARENA_INIT;
+        SrYaml *tree = NULL;
+        end = strchr(line, '\n');
+        size_t bytes = end ? (size_t)(end - line) : strlen(line);
+        if (bytes > 0 && sr_json_parse(&arena, line, bytes, file, &tree) == SR_OK)
+            take(f, tree);
+        sr_arena_deinit(&arena);
+        end = end ? end + 1 : NULL;
+    }
+}
+
+static void print(const Findings *f, const char *run) {
+    for (int i = 0; i < f->n; i++) {
+        const Kind *k = &f->kind[i];
+        printf("%s (epoch %lld", k->name, (long long)k->first);
+        if (k->last > k->first)
+            printf(" to %lld, %lld times", (long long)k->last, (long long)k->times);
+        printf("): %s\n", k->text);
+    }
+    if (f->n == 0)
+        printf("%s: nothing was found in %lld epoch%s\n", run, (long long)f->epochs,
+               f->epochs == 1 ? "" : "s");
+}
+
+static SrStatus run_verb(int argc, char **argv) {
+    static Findings findings; // 22 kB
+    const SrFlag flags[] = {{0}};
+    SrArgs args;
+    char path[4096], *text = NULL;
+    size_t bytes = 0;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    if (args.n_names != 1 || args.n_overrides)
+        SR_FAIL(SR_ERR_CONFIG, "sslrun doctor: of which run? Give its folder");
+    SR_TRY(sr_file_join(path, sizeof path, args.names[0], "metrics.json"));
+    if (sr_file_read(path, MAX_BYTES, &text, &bytes) != SR_OK)
+        SR_FAIL(SR_ERR_CONFIG, "%s is no folder of a run that has finished an epoch: %s",
+                args.names[0], sr_status_message());
+    read_lines(&findings, text, path);
+    sr_free(text);
+    print(&findings, args.names[0]);
+    if (findings.n > 0)
+        SR_FAIL(SR_ERR_RUN, "%d kind%s of trouble in %s", findings.n, findings.n == 1 ? "" : "s",
+                args.names[0]);
+    return SR_OK;
+}
+
+const SrVerb sr_verb_doctor = {
+    .name = "doctor",
+    .usage = "sslrun doctor RUN",
+    .help = "Says what a run's own checks found: collapse, a loss that says nothing, a teacher "
+            "that stands still.",
+    .run = run_verb,
+};

@@ -1,0 +1,101 @@
+// sslrun init PHOTOS: looks at a folder of photos and writes a configuration for it and for this machine.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/args.h"
+#include "cli/verb.h"
+#include "pages/starter_config.h"
+
+// Long enough for a first result, short enough to wait for.
+enum { MINUTES = 10, PATH_BYTES = 4096 };
+
+typedef struct {
+    char data[PATH_BYTES]; // where the photos lie, from the root
+    char name[256];        // of the folder
+    char out[PATH_BYTES], run[PATH_BYTES];
+} Names;
+
+// photos/ makes photos.yaml and runs/photos; train/ and test/ are no names for a set of photos.
+static SrStatus choose_names(const char *photos, const char *out, Names *n) {
+    if (!realpath(photos, n->data))
+        SR_FAIL(SR_ERR_CONFIG, "%s: no such folder", photos);
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s", n->data);
+    char *slash = strrchr(path, '/');
+    if (slash && slash > path && strcmp(slash, "/train") == 0) {
+        *slash = '\0';
+        slash = strrchr(path, '/');
+    }
+    snprintf(n->name, sizeof n->name, "%.200s", slash && slash[1] ? slash + 1 : "photos");
+    if (sr_file_exists(n->data) && !sr_file_is_dir(n->data) && strrchr(n->name, '.'))
+        *strrchr(n->name, '.') = '\0'; // a list of files
+    snprintf(n->run, sizeof n->run, "runs/%s", n->name);
+    snprintf(n->out, sizeof n->out, "%s%s", out ? out : n->name, out ? "" : ".yaml");
+    return SR_OK;
+}
+
+static void add_next(const Names *n, SrText *out) {
+    SrText file = SR_TEXT_INIT, sheet = SR_TEXT_INIT;
+    sr_text_printf(&sheet, "%s-views.png", n->name);
+    sr_args_quote(n->out, &file);
+    sr_text_printf(out, "next:\n  %s augment %s --out ", sr_args_program(), file.s);
+    sr_args_quote(sheet.s, out);
+    sr_text_printf(out,
+                   "\n      shows photos as the network will see them\n  %s %s\n"
+                   "      trains, and writes %s/report.html while it does\n",
+                   sr_args_program(), file.s, n->run);
+    sr_text_deinit(&file);
+    sr_text_deinit(&sheet);
+}
+
+static SrStatus init(const Names *n, int minutes, SrText *out) {
+    SrPhotoSurvey survey;
+    SrStarter starter;
+    SrText file = SR_TEXT_INIT;
+    SR_TRY(sr_photo_survey(n->data, &survey));
+    sr_photo_survey_text(&survey, out);
+    SrStatus status = sr_starter_config(&survey, n->data, n->run, n->out, minutes, &file, &starter);
+    if (status == SR_OK)
+        status = sr_file_write(n->out, file.s, file.len);
+    sr_text_deinit(&file);
+    SR_TRY(status);
+    sr_text_printf(out, "%s: ", n->out);
+    sr_starter_text(&starter, out);
+    add_next(n, out);
+    return SR_OK;
+}
+
+static SrStatus run_verb(int argc, char **argv) {
+    const char *out = NULL;
+    int minutes = MINUTES;
+    bool force = false;
+    const SrFlag flags[] = {
+        {.name = "--out", .text = &out, .help = "the file; else the folder's name and .yaml"},
+        {.name = "--minutes", .number = &minutes, .help = "that training may take (10)"},
+        {.name = "--force", .on = &force, .help = "replaces a file that exists"},
+        {0}};
+    SrArgs args;
+    Names names;
+    SrText text = SR_TEXT_INIT;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    if (args.n_names != 1 || args.n_overrides)
+        SR_FAIL(SR_ERR_CONFIG, "sslrun init: which photos? Give one folder of images");
+    if (minutes < 1)
+        SR_FAIL(SR_ERR_CONFIG, "--minutes needs at least 1");
+    SR_TRY(choose_names(args.names[0], out, &names));
+    SR_TRY(sr_file_check_new(names.out, force));
+    SrStatus status = init(&names, minutes, &text);
+    if (status == SR_OK)
+        return sr_args_print(&text);
+    sr_text_deinit(&text);
+    return status;
+}
+
+const SrVerb sr_verb_init = {
+    .name = "init",
+    .usage = "sslrun init PHOTOS [--out FILE.yaml] [--minutes N] [--force]",
+    .help = "Looks at a folder of photos and writes a configuration that fits it and this machine.",
+    .run = run_verb,
+};

@@ -1,0 +1,57 @@
+// sslrun report RUN [RUN ...]: makes a run's page again, or one page that compares several.
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/args.h"
+#include "cli/verb.h"
+#include "pages/image_gallery.h"
+#include "pages/run_report.h"
+
+// Without its photos or checkpoints a run still has curves.
+static SrStatus again(const char *run, bool quick) {
+    SrGalleryReport images;
+    if (!quick && sr_image_gallery_again(run, &SR_GALLERY_DEFAULT, &images) != SR_OK)
+        sr_warn("the page keeps the images it had, if any: %s", sr_status_message());
+    SR_TRY(sr_run_report_write(run));
+    printf("%s/" SR_REPORT_FILE "\n", run);
+    return SR_OK;
+}
+
+static SrStatus compare(const SrArgs *args, const char *file) {
+    SrText page = SR_TEXT_INIT;
+    SrStatus status = sr_run_compare(args->names, args->n_names, &page);
+    if (status == SR_OK)
+        status = sr_file_write(file, page.s, page.len);
+    sr_text_deinit(&page);
+    SR_TRY(status);
+    printf("%s\n", file);
+    return SR_OK;
+}
+
+static SrStatus run_verb(int argc, char **argv) {
+    bool quick = false;
+    const char *out = "compared.html";
+    const SrFlag flags[] = {
+        {.name = "--quick", .on = &quick, .help = "keeps the images as they are; curves alone"},
+        {.name = "--out", .text = &out, .help = "the page of several runs (compared.html)"},
+        {0}};
+    SrArgs args;
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    if (args.n_names < 1 || args.n_overrides)
+        SR_FAIL(SR_ERR_CONFIG, "sslrun report: of which run? Give its folder, or several");
+    for (int i = 0; i < args.n_names; i++)
+        if (!sr_run_is_folder(args.names[i]))
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s is no folder of a run: none of stdout.json, metrics.json and "
+                    "train_config.yaml lies there",
+                    args.names[i]);
+    return args.n_names == 1 ? again(args.names[0], quick) : compare(&args, out);
+}
+
+const SrVerb sr_verb_report = {
+    .name = "report",
+    .usage = "sslrun report RUN [--quick]\n  sslrun report RUN RUN ... [--out FILE.html]",
+    .help = "Makes the page of a run again, or one page that compares several.",
+    .run = run_verb,
+};

@@ -1,0 +1,20 @@
+// What a training run leaves for the eye: run.json at its start, report.html at each epoch and at the end.  Never the
+// reason that a run fails, and never more than a hundredth of its time.
+#ifndef SR_CLI_RUN_PAGES_H
+#define SR_CLI_RUN_PAGES_H
+
+#include "trainer/train.h"
+
+typedef struct {
+    const SrConfig *config;
+    const char *const *words; // the command to go on
+    int n_words;
+    const char *command; // the same as a line
+    double began, spent; // seconds on a clock; that pages have taken
+} SrRunPages;
+
+void sr_run_pages_told(void *pages, SrTold what); // SrTrainOptions.told
+// After training and its evaluation: the images too, where the configuration evaluates.  finished: or interrupted.
+void sr_run_pages_end(SrRunPages *pages, SrRun *run, bool finished);
+
+#endif

@@ -1,0 +1,66 @@
+// sslrun doctor on runs of the program: one that is well, one whose teacher stands still, one that stops at a NaN.
+#include <stdio.h>
+
+#include "tests/check.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+#define CONFIG "tests/cli/tiny.yaml"
+
+static ProgramResult result; // two 64 kB texts: too large for the stack of a test
+
+#define RUN(...) program_run(&result, 1, (const char *const[]){__VA_ARGS__, NULL})
+
+static void test_well(void **state) {
+    (void)state;
+    char dir[64], run[96];
+    temp_dir_make(dir);
+    snprintf(run, sizeof run, "CHECKPOINT.DIR=%s", dir);
+    RUN(CONFIG, run, "OPTIMIZER.num_epochs=2");
+    CHECK_INT(result.code, 0);
+    RUN("doctor", dir);
+    if (result.code != 0 || !strstr(result.out, "nothing was found in 2 epochs"))
+        fail_msg("exit code %d: %s%s", result.code, result.out, result.err);
+    temp_dir_remove(dir);
+}
+
+static void test_teacher_still(void **state) {
+    (void)state;
+    char dir[64], run[96];
+    temp_dir_make(dir);
+    snprintf(run, sizeof run, "CHECKPOINT.DIR=%s", dir);
+    RUN(CONFIG, run, "OPTIMIZER.num_epochs=3", "LOSS.name=byol_loss", "LOSS.byol_loss.momentum=1",
+        "LOSS.byol_loss.predictor_hidden_dim=16", "MODEL.HEAD.PARAMS=[[mlp, {dims: [32, 16]}]]",
+        "MODEL.TEMP_FROZEN_PARAMS_ITER_MAP=[]");
+    CHECK_INT(result.code, 0);
+    RUN("doctor", dir);
+    if (result.code != 1 || !strstr(result.out, "teacher_still (epoch 1 to 2, 2 times)") ||
+        !strstr(result.out, "LOSS.byol_loss.momentum=0.996"))
+        fail_msg("exit code %d: %s%s", result.code, result.out, result.err);
+    temp_dir_remove(dir);
+}
+
+static void test_not_finite(void **state) {
+    (void)state;
+    char dir[64], run[96];
+    temp_dir_make(dir);
+    snprintf(run, sizeof run, "CHECKPOINT.DIR=%s", dir);
+    RUN(CONFIG, run, "OPTIMIZER.num_epochs=2", "OPTIMIZER.use_larc=False",
+        "OPTIMIZER.param_schedulers.lr.start_value=1e30");
+    CHECK_INT(result.code, 1);
+    RUN("doctor", dir);
+    if (result.code != 1 || !strstr(result.out, "not_finite"))
+        fail_msg("exit code %d: %s%s", result.code, result.out, result.err);
+    temp_dir_remove(dir);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    RUN("doctor", "no/such/run");
+    CHECK_INT(result.code, 2);
+    RUN("doctor");
+    CHECK_INT(result.code, 2);
+}
+
+SR_TESTS(doctor_verb, unit(test_well), unit(test_teacher_still), unit(test_not_finite),
+         unit(test_refused))

@@ -1,0 +1,162 @@
+// sslrun init: what it says of a folder is so, and what it writes trains.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bar.h"
+#include "base/mem.h"
+#include "pages/starter_config.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+static ProgramResult result; // two 64 kB texts: too large for the stack of a test
+static char dir[64];
+
+#define RUN(...) program_run(&result, 1, (const char *const[]){__VA_ARGS__, NULL})
+
+static void expect(int code, const char *text) {
+    if (result.code != code || !strstr(code ? result.err : result.out, text))
+        fail_msg("expected exit code %d and \"%s\", got %d and:\n%s%s", code, text, result.code,
+                 result.out, result.err);
+}
+
+static void write_png(const char *name, int h, int w, int seed) {
+    uint8_t pixels[48 * 48 * 3];
+    size_t bytes;
+    fixture_noise(pixels, (size_t)(h * w * 3), (uint64_t)seed);
+    void *png = fixture_png(pixels, h, w, 3, &bytes);
+    fixture_write(dir, name, png, bytes);
+    sr_free(png);
+}
+
+// 27 squares, two upright and two wide ones; one of them twice; two that cannot be read; one of another kind.
+static void write_photos(void) {
+    char name[64];
+    for (int i = 0; i < 31; i++) {
+        snprintf(name, sizeof name, "pictures/%02d.png", i);
+        write_png(name, i < 29 ? 40 : 20, i < 27 || i > 28 ? 40 : 20, i);
+    }
+    write_png("pictures/again.png", 40, 40, 5);
+    fixture_write(dir, "pictures/broken.png", "\x89PNG\r\n\x1a\n broken", 16);
+    fixture_write(dir, "pictures/none.jpg", "", 0);
+    fixture_write(dir, "pictures/film.gif", "GIF89a", 6);
+}
+
+static void test_few_photos(void **state) {
+    (void)state;
+    char photos[128], out[128], run[160];
+    temp_dir_make(dir);
+    write_photos();
+    snprintf(photos, sizeof photos, "%s/pictures", dir);
+    snprintf(out, sizeof out, "%s/my \"own\".yaml", dir);
+    snprintf(run, sizeof run, "CHECKPOINT.DIR=%s/run", dir);
+    RUN("init", photos, "--out", out, "--minutes", "1");
+    expect(0, ": 34 images, ");
+    expect(0, "formats: 32 PNG");
+    expect(0, "2 upright, 28 square, 2 wide; width to height 0.50 to 2.00");
+    expect(0, "1 copies, byte for byte: first");
+    expect(0, "2 cannot be read: first");
+    expect(0, "passed over: 1 .gif");
+    expect(0, "SimCLR, ");
+    expect(0, " augment '");
+    RUN("init", photos, "--out", out);
+    expect(2, "--force");
+    RUN("check", out);
+    expect(0, "loss simclr_info_nce_loss");
+    RUN(out, run, "OPTIMIZER.num_epochs=1", "TEST_MODEL=False");
+    expect(0, "trained 4 updates");
+    temp_dir_remove(dir);
+}
+
+// A part train/ is looked at alone, and a folder a class is told.
+static void test_classes_and_parts(void **state) {
+    (void)state;
+    char photos[128], out[128], name[64];
+    temp_dir_make(dir);
+    for (int i = 0; i < 24; i++) {
+        snprintf(name, sizeof name, "set/train/%s/%d.png", i % 3 ? "cat" : "dog", i);
+        write_png(name, 16, 16, i);
+        snprintf(name, sizeof name, "set/test/%s/%d.png", i % 3 ? "cat" : "dog", i);
+        write_png(name, 16, 16, 100 + i);
+    }
+    snprintf(photos, sizeof photos, "%s/set", dir);
+    snprintf(out, sizeof out, "%s/set.yaml", dir);
+    RUN("init", photos, "--out", out);
+    expect(0, "set/train: 24 images, ");
+    expect(0, "in 2 classes of 8 (dog) to 16 (cat)");
+    expect(0, "CIFAR's ResNet-");
+    RUN("init", out);
+    expect(2, "");
+    RUN("init", "no/such/folder");
+    expect(2, "no such folder");
+    RUN("init", photos, "--out", out, "--force", "--minutes", "0");
+    expect(2, "--minutes needs at least 1");
+    temp_dir_remove(dir);
+}
+
+// Of a large folder a part is opened, always the same, and it is said.
+static void test_samples_large_folders(void **state) {
+    (void)state;
+    char name[64], photos[128];
+    SrPhotoSurvey a, b;
+    SrText text = SR_TEXT_INIT;
+    size_t bytes;
+    uint8_t pixels[4 * 6 * 3] = {0};
+    temp_dir_make(dir);
+    void *png = fixture_png(pixels, 4, 6, 3, &bytes);
+    for (int i = 0; i < SR_SURVEY_FILES + 20; i++) {
+        snprintf(name, sizeof name, "many/%d.png", i);
+        fixture_write(dir, name, png, bytes);
+    }
+    sr_free(png);
+    snprintf(photos, sizeof photos, "%s/many", dir);
+    CHECK_OK(sr_photo_survey(photos, &a));
+    CHECK_OK(sr_photo_survey(photos, &b));
+    CHECK_INT(a.images, SR_SURVEY_FILES + 20);
+    CHECK_INT(a.opened, SR_SURVEY_FILES);
+    CHECK_INT(a.twins, SR_SURVEY_FILES - 1);
+    CHECK_INT(a.side.middle, 4);
+    CHECK_INT(a.other.middle, 6);
+    CHECK_INT(a.landscape, SR_SURVEY_FILES);
+    CHECK(memcmp(&a, &b, sizeof a) == 0);
+    sr_photo_survey_text(&a, &text);
+    CHECK(strstr(text.s, "what follows is of 5000 files drawn at random"));
+    sr_text_deinit(&text);
+    temp_dir_remove(dir);
+}
+
+// What nothing can be learned from is refused.
+static void test_too_few(void **state) {
+    (void)state;
+    char photos[128], out[128];
+    temp_dir_make(dir);
+    for (int i = 0; i < SR_STARTER_LEAST_IMAGES - 1; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "few/%d.png", i);
+        write_png(name, 16, 16, i);
+    }
+    snprintf(photos, sizeof photos, "%s/few", dir);
+    snprintf(out, sizeof out, "%s/few.yaml", dir);
+    RUN("init", photos, "--out", out);
+    expect(2, "too few to learn from");
+    temp_dir_remove(dir);
+}
+
+static void test_bar(void **state) {
+    (void)state;
+    char text[256];
+    SrBar bar = {.what = "features", .total = 200};
+    sr__bar_text(&bar, 50, 10, 200, text, sizeof text);
+    CHECK_STR(text, "features [#######.......................]  25% 50/200, 0:00:30 left");
+    for (int columns = 20; columns < 100; columns++) {
+        sr__bar_text(&bar, 50, 10, columns, text, sizeof text);
+        CHECK(columns < 45 || (int)strlen(text) < columns);
+    }
+    bar.total = 0;
+    sr__bar_text(&bar, 50, 10, 80, text, sizeof text);
+    CHECK_STR(text, "features: 50");
+}
+
+SR_TESTS(init_verb, unit(test_few_photos), unit(test_classes_and_parts),
+         unit(test_samples_large_folders), unit(test_too_few), unit(test_bar))

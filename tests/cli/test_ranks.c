@@ -1,0 +1,258 @@
+// The program under mpirun: the number of ranks changes nothing but the time.  Every method, to the bit;
+// also when ranks are killed and the run goes on with fewer.
+//
+// SSLRUN_LONG=1 takes 50 steps each and kills 20 times (make ranks-long).
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/rng.h"
+#include "base/text.h"
+#include "losses/loss.h"
+#include "tests/check.h"
+#include "tests/checkpoint_pair.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+enum { REPLICAS = 4, IMAGES = 4 }; // a replica
+#define FINAL "model_final_checkpoint_phase0.safetensors"
+
+static bool is_long(void) { return getenv("SSLRUN_LONG") != NULL; }
+
+static void need_ranks(void) {
+    if (!program_has_ranks())
+        skip();
+}
+
+// ---- a configuration of a loss's example
+
+// Neighbours of one size are one group of crops.
+static void add_views(const SrLossExample *e, SrText *out) {
+    SrText counts = SR_TEXT_INIT, sizes = SR_TEXT_INIT, scales = SR_TEXT_INIT;
+    int n = 0;
+    for (int first = 0; e->sizes[first]; first = n) {
+        const char *comma = first ? ", " : "";
+        while (e->sizes[n] == e->sizes[first])
+            n++;
+        sr_text_printf(&counts, "%s%d", comma, n - first);
+        sr_text_printf(&sizes, "%s%d", comma, e->sizes[first]);
+        sr_text_printf(&scales, "%s[0.3, 1.0]", comma);
+    }
+    sr_text_printf(out,
+                   "{name: ImgPilToMultiCrop, total_num_crops: %d, num_crops: [%s], size_crops: "
+                   "[%s], crop_scales: [%s]}",
+                   n, counts.s, sizes.s, scales.s);
+    sr_text_deinit(&counts);
+    sr_text_deinit(&sizes);
+    sr_text_deinit(&scales);
+}
+
+// Noise images with labels, a ResNet-18 of a sixteenth of the width, one epoch of `steps` steps.
+static void write_config(const char *path, const SrLoss *loss, const SrLossExample *e, int steps) {
+    SrText t = SR_TEXT_INIT;
+    sr_text_printf(&t,
+                   "LOG_FREQUENCY: 1\nTEST_MODEL: False\nDATA:\n  NUM_DATALOADER_WORKERS: 1\n"
+                   "  TRAIN: {DATA_SOURCES: [synthetic], RANDOM_SYNTHETIC_IMAGES: True, "
+                   "RANDOM_SYNTHETIC_LABELS: 4, DEFAULT_GRAY_IMG_SIZE: 20, DATA_LIMIT: %d, "
+                   "BATCHSIZE_PER_REPLICA: %d, COLLATE_FUNCTION: %s, TRANSFORMS: [",
+                   steps * REPLICAS * IMAGES + 3, IMAGES,
+                   e->patch ? "ibot_multicrop_masking_collator" : "multicrop_collator");
+    add_views(e, &t);
+    char masks[96] = "";
+    if (e->patch)
+        snprintf(masks, sizeof masks, ", {name: MaskedImageModeling, patch_size: %d}", e->patch);
+    sr_text_add(&t, ", {name: RandomHorizontalFlip}, {name: ToTensor}, {name: Normalize}");
+    sr_text_printf(&t,
+                   "%s]}\nMODEL:\n  TRUNK: {%s}\n  HEAD: {PARAMS: %s}\n%s%s\n"
+                   "LOSS: {name: %s, %s: %s}\n"
+                   "OPTIMIZER: {num_epochs: 1, momentum: 0.9, weight_decay: 0.0001, "
+                   "param_schedulers: {lr: {name: cosine, start_value: 0.1, end_value: 0.01}}}\n"
+                   "CHECKPOINT: {CHECKPOINT_ITER_FREQUENCY: 1, KEEP_LAST: 2}\n"
+                   "DISTRIBUTED: {REPLICAS: %d}\n",
+                   masks,
+                   e->trunk ? e->trunk
+                            : "NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625, "
+                              "SMALL_IMAGE_STEM: True}",
+                   e->heads, e->more ? "  " : "", e->more ? e->more : "", loss->name,
+                   strchr(loss->subtree, '.') + 1, e->options ? e->options : "{}", REPLICAS);
+    CHECK_OK(sr_file_write(path, t.s, t.len));
+    sr_text_deinit(&t);
+}
+
+static pid_t begin(const char *config, const char *dir, int ranks, const char *extra) {
+    char key[128];
+    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
+    const char *args[] = {config, key, "--random", extra,
+                          NULL}; // a teacher of a distillation is drawn
+    return program_start_ranks(dir, ranks, 1, args);
+}
+
+static void finish(const char *config, const char *dir, int ranks) {
+    char err[1 << 14];
+    int code = program_wait(begin(config, dir, ranks, NULL), NULL);
+    program_read(dir, "err", err, sizeof err);
+    if (code != 0)
+        fail_msg("%d ranks, exit code %d: %s", ranks, code, err);
+}
+
+static void check_same(const char *a, const char *b) {
+    char x[128], y[128];
+    snprintf(x, sizeof x, "%s/" FINAL, a);
+    snprintf(y, sizeof y, "%s/" FINAL, b);
+    check_same_checkpoint(x, y, 50);
+}
+
+// ---- every method
+
+static void same_for_any_number(const SrLoss *loss, const SrLossExample *e) {
+    char home[64], config[96], one[64];
+    temp_dir_make(home);
+    temp_dir_make(one);
+    snprintf(config, sizeof config, "%s/toy.yaml", home);
+    write_config(config, loss, e, is_long() ? 50 : 3);
+    finish(config, one, 0);
+    for (int ranks = 2; ranks <= REPLICAS; ranks *= 2) {
+        char dir[64];
+        temp_dir_make(dir);
+        finish(config, dir, ranks);
+        check_same(one, dir);
+        temp_dir_remove(dir);
+    }
+    temp_dir_remove(one);
+    temp_dir_remove(home);
+}
+
+static void test_every_method(void **state) {
+    (void)state;
+    need_ranks();
+    for (int i = 0; sr_loss_at(i); i++) {
+        print_message("    %s\n", sr_loss_at(i)->name);
+        same_for_any_number(sr_loss_at(i), &sr_loss_at(i)->examples[0]);
+    }
+}
+
+// ---- meters
+
+#define METER "METERS.names=[accuracy_list_meter]"
+
+// The meter's values in metrics.json: from its name to the end of its map.
+static void read_meter(const char *config, int ranks, char out[256]) {
+    char dir[64], text[1 << 14];
+    temp_dir_make(dir);
+    CHECK_INT(program_wait(begin(config, dir, ranks, METER), NULL), 0);
+    program_read(dir, "metrics.json", text, sizeof text);
+    const char *at = strstr(text, "train_accuracy_list_meter"), *end = at ? strstr(at, "}}") : NULL;
+    if (!end || end - at >= 256)
+        fail_msg("no meter in %s", text);
+    else
+        snprintf(out, 256, "%.*s", (int)(end - at), at);
+    temp_dir_remove(dir);
+}
+
+// Rank 0 counts the images of all ranks.
+static void test_meters(void **state) {
+    (void)state;
+    char home[64], config[96], one[256], two[256];
+    const SrLoss *loss;
+    need_ranks();
+    CHECK_OK(sr_loss_find("CrossEntropyLoss", &loss));
+    temp_dir_make(home);
+    snprintf(config, sizeof config, "%s/toy.yaml", home);
+    write_config(config, loss, &loss->examples[0], 5);
+    read_meter(config, 0, one);
+    read_meter(config, 2, two);
+    CHECK_STR(one, two);
+    temp_dir_remove(home);
+}
+
+// ---- kills
+
+static void sleep_ms(double ms) {
+    struct timespec t = {(time_t)(ms / 1e3), (long)((ms - 1e3 * (double)(time_t)(ms / 1e3)) * 1e6)};
+    nanosleep(&t, NULL);
+}
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+// The process of that rank below mpirun; 0: it is not there.
+static pid_t pid_of_rank(pid_t mpirun, int rank) {
+    char command[64];
+    int pid = 0;
+    snprintf(command, sizeof command, "pgrep -P %d | sed -n %dp", (int)mpirun, rank + 1);
+    FILE *f = popen(command, "r");
+    if (f && fscanf(f, "%d", &pid) != 1)
+        pid = 0;
+    if (f)
+        pclose(f);
+    return pid;
+}
+
+static bool has_progress(const char *dir) {
+    char text[4096];
+    program_read(dir, "stdout.json", text, sizeof text);
+    return strchr(text, '\n') != NULL;
+}
+
+// One rank of four dies at a random moment: the others end with it, and fewer ranks go on.
+static void test_killed_ranks(void **state) {
+    (void)state;
+    char home[64], config[96], whole[64];
+    const SrLoss *loss;
+    need_ranks();
+    CHECK_OK(sr_loss_find("swav_loss", &loss));
+    temp_dir_make(home);
+    temp_dir_make(whole);
+    snprintf(config, sizeof config, "%s/toy.yaml", home);
+    write_config(config, loss, &loss->examples[0], is_long() ? 50 : 8);
+    finish(config, whole, 0);
+    SrRng rng = sr_rng((uint64_t)now_ms(), SR_RNG_TEST, 0, 0, 0, 0);
+    for (int kills = 0, wanted = is_long() ? 20 : 2; kills < wanted;) {
+        char dir[64];
+        temp_dir_make(dir);
+        pid_t mpirun = begin(config, dir, REPLICAS, NULL);
+        // Open MPI waits for ever for a rank that dies before it has joined.
+        for (int i = 0; i < 12000 && !has_progress(dir); i++)
+            sleep_ms(5);
+        sleep_ms(sr_rng_range(&rng, 0, 300));
+        pid_t victim = pid_of_rank(mpirun, (int)sr_rng_below(&rng, REPLICAS));
+        if (victim > 0)
+            kill(victim, SIGKILL);
+        double killed = now_ms();
+        int code = program_wait(mpirun, NULL);
+        if (code != 0) {
+            CHECK_INT(code, 128 + SIGKILL);
+            CHECK(now_ms() - killed < 5000);
+            finish(config, dir, 2 - kills % 2);
+            kills++;
+        }
+        check_same(whole, dir);
+        temp_dir_remove(dir);
+    }
+    temp_dir_remove(whole);
+    temp_dir_remove(home);
+}
+
+// ---- what cannot be
+
+static void test_uneven_share(void **state) {
+    (void)state;
+    char dir[64], err[1 << 14];
+    need_ranks();
+    temp_dir_make(dir);
+    int code = program_wait(begin("tests/cli/tiny.yaml", dir, 3, "DISTRIBUTED.REPLICAS=4"), NULL);
+    program_read(dir, "err", err, sizeof err);
+    if (code != 2 || !strstr(err, "cannot be shared out evenly over 3 ranks"))
+        fail_msg("exit code %d: %s", code, err);
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(ranks, unit(test_every_method), unit(test_meters), unit(test_killed_ranks),
+         unit(test_uneven_share))

@@ -1,0 +1,245 @@
+// The page of a run: there after training, made again, compared; whole HTML without anything from elsewhere.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "pages/html.h"
+#include "pages/run_history.h"
+#include "pages/run_record.h"
+#include "pages/run_report.h"
+#include "tests/browser.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+static ProgramResult result; // two 64 kB texts: too large for the stack of a test
+
+#define RUN(...) program_run(&result, 1, (const char *const[]){__VA_ARGS__, NULL})
+
+static void expect(int code, const char *text) {
+    if (result.code != code || !strstr(code ? result.err : result.out, text))
+        fail_msg("expected exit code %d and \"%s\", got %d and:\n%s%s", code, text, result.code,
+                 result.out, result.err);
+}
+
+static char *page_of(const char *dir, const char *name) {
+    char path[160], *text;
+    size_t n;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    CHECK_OK(sr_file_read(path, 1 << 24, &text, &n));
+    CHECK(n < 5 << 20);
+    return text;
+}
+
+static void has(const char *page, const char *text) {
+    if (!strstr(page, text))
+        fail_msg("no \"%s\" on the page", text);
+}
+
+static int count(const char *page, const char *text) {
+    int n = 0;
+    for (const char *at = strstr(page, text); at; at = strstr(at + 1, text))
+        n++;
+    return n;
+}
+
+// Every tag that is opened is closed in the right order, and no address is fetched.
+static void check_html(const char *page) {
+    static const char *const empty[] = {"meta", "link", "br", "!doctype", "path", "rect"};
+    char open[64][16];
+    int depth = 0;
+    for (const char *at = strchr(page, '<'); at; at = strchr(at + 1, '<')) {
+        char name[16] = "";
+        bool closes = at[1] == '/', alone = false;
+        if (sscanf(at + 1 + closes, "%15[a-z0-9!]", name) != 1)
+            continue;
+        const char *end = strchr(at, '>');
+        CHECK(end);
+        for (int i = 0; i < SR_COUNT(empty); i++)
+            alone = alone || strcmp(name, empty[i]) == 0;
+        if (closes && strcmp(name, "path") != 0) {
+            if (depth == 0 || strcmp(open[depth - 1], name) != 0)
+                fail_msg("</%s> closes <%s>: %.80s", name, depth ? open[depth - 1] : "", at);
+            depth--;
+        } else if (!alone && !closes && end[-1] != '/') {
+            CHECK(depth < 64);
+            snprintf(open[depth++], 16, "%s", name);
+            if (strcmp(name, "script") == 0)
+                at = strstr(at, "</script>") - 1;
+        }
+    }
+    CHECK_INT(depth, 0);
+    CHECK(!strstr(page, "http://") && !strstr(page, "https://"));
+    CHECK(!strstr(page, "src=\"") && !strstr(page, "@import"));
+}
+
+static void test_a_run_has_a_page(void **state) {
+    (void)state;
+    char dir[64], one[96], two[96], key[128], out[128];
+    temp_dir_make(dir);
+    snprintf(one, sizeof one, "%s/first <run>", dir);
+    snprintf(two, sizeof two, "%s/second", dir);
+    snprintf(key, sizeof key, "CHECKPOINT.DIR='%s'", one);
+    RUN("tests/cli/tiny.yaml", key, "TEST_MODEL=True", "HOOKS.PROBE.EVERY_NUM_EPOCHS=1");
+    CHECK_INT(result.code, 0);
+    if (!strstr(result.err, "/report.html shows the run"))
+        fail_msg("%s", result.err);
+    char *page = page_of(one, SR_REPORT_FILE);
+    check_html(page);
+    has(page, "first &lt;run&gt; <span class=\"pale\">finished</span>");
+    has(page, "<td>3 of 3</td>");
+    has(page, "How good the features are");
+    has(page, "Norm of the gradient");
+    has(page, "Images a second");
+    has(page, "Learning rate");
+    has(page, "raw pixels, kNN");
+    has(page, "t-SNE");
+    has(page, "Principal components");
+    has(page, "Nearest neighbours before and after training");
+    has(page, "What the most used prototypes hold");
+    has(page, "Which class is taken for which");
+    has(page, "HOOKS.PROBE.EVERY_NUM_EPOCHS: 0 -&gt; 1");
+    has(page, "tests/cli/tiny.yaml");
+    has(page, "TEST_MODEL=True");
+    has(page, "data:image/jpeg;base64,/9j/");
+    CHECK_INT(count(page, "class=\"t s"), count(page, "role=\"img\" title="));
+    CHECK(count(page, "<circle data-t=") == 2 * 7); // a tenth of 70 images, two maps
+    sr_free(page);
+
+    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", two);
+    RUN("tests/cli/tiny.yaml", key, "OPTIMIZER.num_epochs=2", "LOSS.swav_loss.epsilon=0.04");
+    CHECK_INT(result.code, 0);
+    page = page_of(two, SR_REPORT_FILE);
+    CHECK(!strstr(page, "t-SNE")); // TEST_MODEL=False
+    check_html(page);
+    sr_free(page);
+    RUN("report", two);
+    expect(0, "second/report.html");
+    page = page_of(two, SR_REPORT_FILE);
+    has(page, "What the most used prototypes hold");
+    sr_free(page);
+
+    snprintf(out, sizeof out, "%s/both.html", dir);
+    RUN("report", one, two, "--out", out);
+    expect(0, "both.html");
+    page = page_of(dir, "both.html");
+    check_html(page);
+    has(page, "<th>first &lt;run&gt;</th>");
+    has(page, "<td>LOSS.swav_loss.epsilon</td><td>0.05</td><td>0.04</td>");
+    has(page, "minutes of training");
+    has(page, "images seen");
+    CHECK(!strstr(page, "<td>CHECKPOINT.DIR</td>"));
+    sr_free(page);
+    RUN("report", dir);
+    expect(2, "is no folder of a run");
+    RUN("report");
+    expect(2, "of which run");
+    temp_dir_remove(dir);
+}
+
+static void write(const char *dir, const char *name, const char *text) {
+    fixture_write(dir, name, text, strlen(text));
+}
+
+// A killed run leaves half a line; one that was resumed says some updates twice; what is no JSON is passed over.
+static void test_history_of_a_rough_run(void **state) {
+    (void)state;
+    char dir[64];
+    SrHistory h;
+    temp_dir_make(dir);
+    write(dir, "stdout.json",
+          "{\"ep\": 0, \"iter\": 0, \"loss\": 5, \"btime(ms)\": 1000}\n"
+          "{\"ep\": 0, \"iter\": 4, \"loss\": 4, \"btime(ms)\": 500}\n"
+          "garbage\n[1]\n{\"iter\": 8, \"loss\": 3, \"btime(ms)\": 500}\n"
+          "{\"iter\": 4, \"loss\": 3.5, \"btime(ms)\": 500, \"own\": 1}\n{\"iter\": 8, \"lo");
+    write(dir, "metrics.json",
+          "{\"iteration\": 5, \"train_phase_idx\": 0, \"train_loss\": 4.5, \"seconds\": 3}\n"
+          "{\"iteration\": 5, \"train_phase_idx\": 0, \"probe_knn_top1\": 20, "
+          "\"probe_linear_top1\": 30}\n"
+          "{\"labels\": true, \"trained_top1_k20\": 41.5, \"pixels_top1_k20\": 40}\n");
+    write(
+        dir, "log.txt",
+        "2026-11-22 10:00:00 ==== a\n2026-11-22 10:00:00 warning: old\n2026-11-22 10:00:01 ==== b\n"
+        "2026-11-22 10:00:02 warning: new\n2026-11-22 10:00:02 nothing\n");
+    CHECK_OK(sr_history_read(dir, &h));
+    CHECK_INT(h.n_steps, 2);
+    CHECK_NEAR(h.iteration[1], 4, 0);
+    CHECK_NEAR(h.time_s[1], 3, 1e-9);
+    CHECK_NEAR(sr_history_last(&h, "loss"), 3.5, 0);
+    CHECK(isnan(sr_history_find(&h, "own")->y[0]));
+    CHECK_NEAR(sr_history_last(&h, "own"), 1, 0);
+    CHECK_INT(h.n_epochs, 2);
+    CHECK_NEAR(h.epoch[1].linear, 30, 0);
+    CHECK(h.knn != NULL);
+    CHECK_INT(h.n_warnings, 1);
+    CHECK_STR(h.warning[0], "new");
+    sr_history_deinit(&h);
+    temp_dir_remove(dir);
+}
+
+static void test_charts(void **state) {
+    (void)state;
+    SrText out = SR_TEXT_INIT;
+    const double x[4] = {0, 1, 2, 3}, y[4] = {1, NAN, 1000, 10}, none[2] = {NAN, NAN};
+    SrChart chart = {"A <title>", "steps & co", " %", false, true};
+    CHECK(!sr_html_chart(&chart, &(SrCurve){.name = "none", .x = x, .y = none, .n = 2}, 1, &out));
+    CHECK(out.len == 0);
+    SrCurve curves[2] = {{.name = "a", .x = x, .y = y, .n = 4, .dots = true},
+                         {.name = "level", .y = &y[3], .level = true}};
+    CHECK(sr_html_chart(&chart, curves, 2, &out));
+    has(out.s, "A &lt;title&gt;");
+    has(out.s, "steps &amp; co");
+    has(out.s, "\"log\":1");
+    has(out.s, "level 10 %");
+    CHECK(!strstr(out.s, "nan"));
+    CHECK_INT(count(out.s, "<circle"), 3);
+    sr_text_deinit(&out);
+    double many[5000];
+    for (int i = 0; i < 5000; i++)
+        many[i] = i;
+    CHECK(sr_html_chart(&chart, &(SrCurve){.name = "m", .x = many, .y = many, .n = 5000}, 1, &out));
+    CHECK(out.len < 12000);
+    sr_text_deinit(&out);
+}
+
+static void test_base64(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foobar", "Zm9vYmFy"}};
+    for (int i = 0; i < SR_COUNT(pairs); i++) {
+        SrText out = SR_TEXT_INIT;
+        sr_html_base64(pairs[i][0], strlen(pairs[i][0]), &out);
+        CHECK_STR(out.s ? out.s : "", pairs[i][1]);
+        sr_text_deinit(&out);
+    }
+}
+
+// In a real browser, narrow and wide, where there is one.
+static void test_in_a_browser(void **state) {
+    (void)state;
+    char dir[64], key[96], url[128];
+    static const int widths[] = {400, 1600};
+    if (!browser_is_there())
+        skip();
+    temp_dir_make(dir);
+    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
+    RUN("tests/cli/tiny.yaml", key, "TEST_MODEL=True");
+    CHECK_INT(result.code, 0);
+    snprintf(url, sizeof url, "file://%s/report.html", dir);
+    for (int i = 0; i < SR_COUNT(widths); i++) {
+        BrowserPage page;
+        browser_open(&page, url, widths[i]);
+        if (*page.errors)
+            fail_msg("console at %d pixels: %s", widths[i], page.errors);
+        has(page.dom, "<div id=\"tip\">"); // the script has run
+        CHECK(count(page.dom, "<path class=\"curve\"") >= 4);
+        CHECK(count(page.dom, "class=\"t s") >= 7);
+        browser_close(&page);
+    }
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(report_verb, unit(test_a_run_has_a_page), unit(test_history_of_a_rough_run),
+         unit(test_charts), unit(test_base64), unit(test_in_a_browser))
