@@ -19,9 +19,9 @@ static SrStatus compare_trees(SrGoldenCase *c, const char *where, const SrYaml *
     if (numbers)
         return golden_number(c, where, ours->f, reference->f, tolerance);
     if (ours->type != reference->type || ours->n != reference->n)
-        return sr_fail(SR_ERR_RUN, "%s: %s with %d entries, the reference has %s with %d", where,
-                       sr_yaml_type_name(ours->type), ours->n, sr_yaml_type_name(reference->type),
-                       reference->n);
+        SR_FAIL(SR_ERR_RUN, "%s: %s with %d entries, the reference has %s with %d", where,
+                sr_yaml_type_name(ours->type), ours->n, sr_yaml_type_name(reference->type),
+                reference->n);
     if (reference->type != SR_YAML_LIST && reference->type != SR_YAML_MAP)
         return sr_yaml_equal(ours, reference)
                    ? SR_OK
@@ -32,7 +32,7 @@ static SrStatus compare_trees(SrGoldenCase *c, const char *where, const SrYaml *
         const SrYaml *item = key ? sr_yaml_find(ours, key) : ours->items[i];
         snprintf(path, sizeof path, "%s.%s", where, key ? key : "item");
         if (!item)
-            return sr_fail(SR_ERR_RUN, "%s is missing", path);
+            SR_FAIL(SR_ERR_RUN, "%s is missing", path);
         SR_TRY(compare_trees(c, path, item, reference->items[i]));
     }
     return SR_OK;
@@ -55,7 +55,7 @@ static SrStatus compose(SrGoldenCase *c, const SrYaml *entry, SrYaml **tree) {
     int n = overrides ? overrides->n : 0;
     const char **texts = sr_arena_alloc(c->arena, sizeof *texts * (size_t)(n + 1));
     if (!texts)
-        return sr_fail(SR_ERR_MEMORY, "out of memory");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
     for (int i = 0; i < n; i++)
         texts[i] = overrides->items[i]->text;
     return sr_config_compose(sr_tree_text(entry, "config", ""), texts, n, c->arena, tree);
@@ -68,7 +68,7 @@ static SrStatus run_entry(SrGoldenCase *c, const char *name, const SrYaml *entry
                  *reference = sr_yaml_find(entry, "resolved_lr");
     SrYaml *lr = sr_yaml_find_path(tree, "OPTIMIZER.param_schedulers.lr");
     if (!lr || !reference)
-        return sr_fail(SR_ERR_RUN, "%s: no learning-rate tree", name);
+        SR_FAIL(SR_ERR_RUN, "%s: no learning-rate tree", name);
     int nodes = overridden(overrides, "NUM_NODES"),
         procs = overridden(overrides, "NUM_PROC_PER_NODE");
     int batch = (int)sr_tree_int(tree, "DATA.TRAIN.BATCHSIZE_PER_REPLICA", 256);
@@ -84,7 +84,7 @@ static SrStatus run_entry(SrGoldenCase *c, const char *name, const SrYaml *entry
     int64_t n = sr_shape_count(t->shape);
     double *ours = sr_arena_alloc(c->arena, sizeof(double) * (size_t)(n + 1));
     if (!ours)
-        return sr_fail(SR_ERR_MEMORY, "out of memory");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
     for (int64_t i = 0; i < n; i++)
         ours[i] = sr_schedule_value(schedule, (double)i / (double)n);
     return golden_compare_f64(c, name, ours, n, tolerance);

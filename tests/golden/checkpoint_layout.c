@@ -95,17 +95,17 @@ static SrStatus compare(Layout *l, const SrWeights *w) {
         for (char *slash = name; slash && (slash = strchr(slash, '/'));)
             *slash = '.';
         if (!name)
-            return sr_fail(SR_ERR_MEMORY, "out of memory");
+            SR_FAIL(SR_ERR_MEMORY, "out of memory");
         if (item->kind != SR_SAVE_TENSOR) {
             if (item->kind != SR_SAVE_DICT && !sr_weights_meta(w, name))
-                return sr_fail(SR_ERR_RUN, "value '%s' was not read", name);
+                SR_FAIL(SR_ERR_RUN, "value '%s' was not read", name);
             continue;
         }
         tensors++;
         int at = sr_weights_find(w, name);
         if (at < 0 || w->tensors[at].dtype != item->dtype ||
             !sr_shape_equal(w->tensors[at].shape, item->shape))
-            return sr_fail(SR_ERR_RUN, "tensor '%s' was not read as it was written", name);
+            SR_FAIL(SR_ERR_RUN, "tensor '%s' was not read as it was written", name);
         SR_TRY(golden_number(l->c, name, w->tensors[at].shape.rank, item->shape.rank, 0));
     }
     return golden_number(l->c, "tensors", w->n, tensors, 0);
@@ -130,7 +130,7 @@ static SrStatus run_case(SrGoldenCase *c) {
     const SrYaml *tree = sr_yaml_find(c->values, "tree");
     char dir[] = "/tmp/sslrun-layout-XXXXXX", path[64];
     if (!l.items || !tree || !mkdtemp(dir))
-        return sr_fail(SR_ERR_RUN, "no tree, or no temporary folder");
+        SR_FAIL(SR_ERR_RUN, "no tree, or no temporary folder");
     collect(&l, "", tree);
     snprintf(path, sizeof path, "%s/x.torch", dir);
     SrStatus status =

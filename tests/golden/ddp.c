@@ -97,7 +97,7 @@ static SrStatus fill(DdpRun *d, int replica, int step) {
            (size_t)sr_shape_count(x->shape) * sizeof *nhwc);
     memcpy(sr_plan_input(d->plan, d->graph.labels).data, label->data,
            (size_t)sr_shape_count(label->shape) * sizeof(int64_t));
-    sr_replicas_take(d->replicas, replica);
+    sr_replicas_take(d->replicas, replica, NULL);
     return SR_OK;
 }
 

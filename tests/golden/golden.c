@@ -71,10 +71,10 @@ static void record(SrGoldenCase *c, const char *name, double error, double toler
 static SrStatus find_of_size(SrGoldenCase *c, const char *name, int64_t n, const SrTensor **out) {
     *out = golden_tensor(c, name);
     if (!*out)
-        return sr_fail(SR_ERR_RUN, "the case has no tensor '%s'", name);
+        SR_FAIL(SR_ERR_RUN, "the case has no tensor '%s'", name);
     if (sr_shape_count((*out)->shape) != n)
-        return sr_fail(SR_ERR_RUN, "'%s' has %lld numbers, ours %lld", name,
-                       (long long)sr_shape_count((*out)->shape), (long long)n);
+        SR_FAIL(SR_ERR_RUN, "'%s' has %lld numbers, ours %lld", name,
+                (long long)sr_shape_count((*out)->shape), (long long)n);
     return SR_OK;
 }
 
@@ -177,7 +177,7 @@ static SrStatus load_and_run(const SrGolden *kind, const char *json, const char 
     c->tensors = st;
     SR_TRY(kind->run(c));
     if (!c->compared && !c->not_offered)
-        return sr_fail(SR_ERR_RUN, "nothing was compared");
+        SR_FAIL(SR_ERR_RUN, "nothing was compared");
     return SR_OK;
 }
 

@@ -10,7 +10,7 @@ static SrStatus read_side(SrGoldenCase *c, const char *features, const char *lab
     int64_t n = 0;
     const SrTensor *x = golden_tensor(c, features), *y = golden_tensor(c, labels);
     if (!x || !y || x->shape.rank != 2 || y->dtype != SR_I64)
-        return sr_fail(SR_ERR_RUN, "%s: no tensors '%s' and '%s'", c->name, features, labels);
+        SR_FAIL(SR_ERR_RUN, "%s: no tensors '%s' and '%s'", c->name, features, labels);
     *out = (SrMatrix){.n = x->shape.d[0], .d = x->shape.d[1]};
     out->x = golden_floats(c, features, &n);
     out->label = sr_arena_copy(c->arena, y->data, (size_t)out->n * sizeof(int64_t));
@@ -23,7 +23,7 @@ static SrStatus run(SrGoldenCase *c) {
     const SrYaml *norm = sr_yaml_find(options, "L2_NORM_FEATS");
     const SrYaml *top1 = sr_yaml_find(c->values, "top1"), *top5 = sr_yaml_find(c->values, "top5");
     if (!k_node || !sigma || !top1 || !top5)
-        return sr_fail(SR_ERR_RUN, "%s: incomplete manifest", c->name);
+        SR_FAIL(SR_ERR_RUN, "%s: incomplete manifest", c->name);
     if (k_node->type == SR_YAML_LIST)
         k_node = k_node->items[0];
     SrMatrix train, test;
@@ -37,7 +37,7 @@ static SrStatus run(SrGoldenCase *c) {
     int64_t *ranked = sr_arena_alloc(c->arena, cells * sizeof *ranked);
     float *numbers = sr_arena_alloc(c->arena, cells * sizeof *numbers);
     if (!ranked || !numbers)
-        return sr_fail(SR_ERR_MEMORY, "%s: out of memory", c->name);
+        SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", c->name);
     SR_TRY(sr_knn(&o, &train, &test, &k, 1, &result, ranked));
     for (size_t i = 0; i < cells; i++)
         numbers[i] = (float)ranked[i];

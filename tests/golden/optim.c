@@ -18,7 +18,7 @@ typedef struct {
 } Run;
 
 static SrStatus missing(const char *what) {
-    return sr_fail(SR_ERR_RUN, "the manifest has no usable %s", what);
+    SR_FAIL(SR_ERR_RUN, "the manifest has no usable %s", what);
 }
 
 // OPTIMIZER without `lr`, which VISSL passes to the class and a configuration has no key for.

@@ -31,7 +31,7 @@ static SrStatus make_config(SrGoldenCase *c, const SrYaml *entry, SrConfig *conf
     int n = overrides ? overrides->n : 0;
     const char **texts = sr_arena_alloc(c->arena, sizeof *texts * (size_t)(n + 1));
     if (!texts)
-        return sr_fail(SR_ERR_MEMORY, "out of memory");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
     for (int i = 0; i < n; i++)
         texts[i] = overrides->items[i]->text;
     SR_TRY(sr_config_compose(sr_tree_text(entry, "config", ""), texts, n, &config->arena,
@@ -40,7 +40,7 @@ static SrStatus make_config(SrGoldenCase *c, const SrYaml *entry, SrConfig *conf
     const SrYaml *heads = sr_yaml_find_path(config->tree, "MODEL.HEAD.PARAMS");
     int64_t depth = sr_tree_int(entry, "depth", 50), width = heads ? head_width(heads) : 0;
     if (!trunk || width == 0)
-        return sr_fail(SR_ERR_RUN, "the recipe has no ResNet or no head");
+        SR_FAIL(SR_ERR_RUN, "the recipe has no ResNet or no head");
     SR_TRY(sr_tree_put_int(&config->arena, trunk, "DEPTH", depth));
     SR_TRY(sr_tree_put_float(&config->arena, trunk, "WIDTH_MULTIPLIER",
                              (double)width / (depth < 50 ? 512 : 2048)));
@@ -65,15 +65,15 @@ static SrStatus compare_group(SrGoldenCase *c, SrParams *params, const SrParamGr
     SR_TRY(sr_tree_number(reference, "weight_decay", name, &decay));
     SR_TRY(golden_number(c, name, ours->weight_decay, decay, 1e-12));
     if (!names || names->n != ours->n)
-        return sr_fail(SR_ERR_RUN, "%s (%s): %d parameters, the reference has %d", name, ours->name,
-                       ours->n, names ? names->n : 0);
+        SR_FAIL(SR_ERR_RUN, "%s (%s): %d parameters, the reference has %d", name, ours->name,
+                ours->n, names ? names->n : 0);
     for (int i = 0; i < names->n; i++) {
         bool found = false;
         for (int k = 0; k < ours->n && !found; k++)
             found = strcmp(sr_params_at(params, ours->params[k])->name, names->items[i]->text) == 0;
         if (!found)
-            return sr_fail(SR_ERR_RUN, "%s (%s): %s is not in it", name, ours->name,
-                           names->items[i]->text);
+            SR_FAIL(SR_ERR_RUN, "%s (%s): %s is not in it", name, ours->name,
+                    names->items[i]->text);
     }
     return SR_OK;
 }
@@ -89,8 +89,8 @@ static SrStatus run_entry(SrGoldenCase *c, const char *name, const SrYaml *entry
     SR_TRY(build_forward(*model, *graph));
     SR_TRY(sr_param_groups(params, &config->optimizer, c->arena, &ours));
     if (!reference || reference->n != ours.n)
-        return sr_fail(SR_ERR_RUN, "%s: %d groups, the reference has %d", name, ours.n,
-                       reference ? reference->n : 0);
+        SR_FAIL(SR_ERR_RUN, "%s: %d groups, the reference has %d", name, ours.n,
+                reference ? reference->n : 0);
     for (int g = 0; g < ours.n; g++)
         SR_TRY(compare_group(c, params, &ours.groups[g], reference->items[g], name));
     return SR_OK;

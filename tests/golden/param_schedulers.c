@@ -12,11 +12,11 @@ static SrStatus compare_on(SrGoldenCase *c, const SrSchedule *schedule, const ch
                            const char *name) {
     const SrTensor *grid = golden_tensor(c, grid_name);
     if (!grid || grid->dtype != SR_F64 || !golden_tensor(c, name))
-        return sr_fail(SR_ERR_RUN, "no float64 tensors %s and %s", grid_name, name);
+        SR_FAIL(SR_ERR_RUN, "no float64 tensors %s and %s", grid_name, name);
     int64_t n = sr_shape_count(grid->shape);
     double *ours = sr_arena_alloc(c->arena, sizeof(double) * (size_t)(n + 1));
     if (!ours)
-        return sr_fail(SR_ERR_MEMORY, "out of memory");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
     for (int64_t i = 0; i < n; i++)
         ours[i] = sr_schedule_value(schedule, ((const double *)grid->data)[i]);
     return golden_compare_f64(c, name, ours, n, tolerance);
@@ -27,7 +27,7 @@ static SrStatus check_interval(const SrSchedule *schedule, const SrYaml *entry, 
     if (!interval || !interval->text ||
         (strstr(interval->text, "EPOCH") != NULL) == sr_schedule_per_epoch(schedule))
         return SR_OK;
-    return sr_fail(SR_ERR_RUN, "%s: the update interval should be %s", name, interval->text);
+    SR_FAIL(SR_ERR_RUN, "%s: the update interval should be %s", name, interval->text);
 }
 
 static SrStatus run(SrGoldenCase *c) {

@@ -25,7 +25,7 @@ static SrStatus solve(SrGoldenCase *c, const char *name, GridPoint at) {
     const SrTensor *t = golden_tensor(c, scores_name);
     float *scores = golden_floats(c, scores_name, NULL);
     if (!scores || t->shape.rank != 2)
-        return sr_fail(SR_ERR_RUN, "%s: no matrix '%s' beside it", name, scores_name);
+        SR_FAIL(SR_ERR_RUN, "%s: no matrix '%s' beside it", name, scores_name);
     SrSinkhorn s = {.n = t->shape.d[0],
                     .P = t->shape.d[1],
                     .scores = scores,
@@ -36,7 +36,7 @@ static SrStatus solve(SrGoldenCase *c, const char *name, GridPoint at) {
     void *scratch = sr_alloc(sr_sinkhorn_scratch_bytes(&s));
     if (!codes || !scratch) {
         sr_free(scratch);
-        return sr_fail(SR_ERR_MEMORY, "out of memory");
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
     }
     sr_sinkhorn(&s, codes, scratch);
     sr_free(scratch);
@@ -50,8 +50,7 @@ static SrStatus run(SrGoldenCase *c) {
         if (strncmp(name, "codes", 5) != 0)
             continue;
         if (!parse_name(name, &at))
-            return sr_fail(SR_ERR_RUN, "tensor '%s': expected codes<i>_eps<epsilon>_it<iterations>",
-                           name);
+            SR_FAIL(SR_ERR_RUN, "tensor '%s': expected codes<i>_eps<epsilon>_it<iterations>", name);
         SR_TRY(solve(c, name, at));
     }
     return SR_OK;

@@ -2,33 +2,20 @@
 // last update compared.  The case's tree goes through the program's own configuration, model, loss,
 // schedule, optimiser and step.
 //
-// Such steps can be ill-conditioned: a batch norm over two rows cancels almost everything, and
-// float32 gradients are then off by per cent from float64's, in PyTorch as here.  So every case
-// runs twice, once with the last bit of all images and parameters shaken; where that moves a number
-// by more than the tolerance, it sets the tolerance, up to 5 %.  Tensors that are beyond help are left out by name.
+// Every case runs twice, once with the last bit of all images and parameters shaken (trace.h says why).
+//
+// Gradients of the first step are compared as the optimiser takes them: after clipping, where the case clips.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "tests/golden/images.h"
 #include "tests/golden/table.h"
+#include "tests/golden/trace.h"
 #include "trainer/run/step.h"
 #include "trainer/schedules/schedule.h"
-
-enum { MAX_ROWS = 4096 };
-
-// Everything compared, in the order it was computed: one block of floats a tensor of the case.
-typedef struct {
-    const char *tensor;
-    float *values;
-    int64_t n;
-} TraceRow;
-
-typedef struct {
-    int n;
-    TraceRow rows[MAX_ROWS];
-} Trace;
 
 typedef struct {
     SrGoldenCase *c;
@@ -37,33 +24,54 @@ typedef struct {
     SrTrainGraph graph;
     SrPlan *plan;
     SrOptim *optim;
-    SrSchedule *lr;
+    SrSchedule *lr, *decay; // decay: NULL unless it is scheduled
     int max_iteration, batch;
     bool shaken;
-    Trace *trace;
+    GoldenTrace *trace;
     SrStep step;
     SrLoss spy;      // the loss, with a look at the gradients of the first step
     SrStatus looked; // what that look came to
 } StepsRun;
 
+// Tensors of a case under names of its own: parameters "<theirs>..." are our "<ours>...".
+static const struct {
+    const char *case_name, *theirs, *ours;
+} renamed[] = {{"byol_steps", "heads.1.", "loss.heads.predictor."}};
+
+// What a step computed, beside loss<i>: the tensor "<tensor><step>" is the value of that node.
+static const struct {
+    const char *case_name, *tensor, *node;
+} watched[] = {
+    {"byol_steps", "emb", "loss.heads.predictor.clf.3"},
+    {"byol_steps", "target", "loss.momentum_encoder.heads.0.clf.3"},
+    {"dino_steps", "teacher", "loss.momentum_encoder.heads.0.prototypes0"},
+    {"dino_steps", "emb", "heads.0.prototypes0"},
+};
+
 static SrStatus keep(StepsRun *r, const char *tensor, const float *values, int64_t n) {
-    Trace *t = r->trace;
-    if (!tensor || t->n == MAX_ROWS)
-        SR_FAIL(SR_ERR_RUN, "too many tensors to compare");
-    t->rows[t->n].tensor = tensor;
-    t->rows[t->n].values = sr_arena_copy(r->c->arena, values, (size_t)n * sizeof *values);
-    t->rows[t->n].n = n;
-    return t->rows[t->n++].values ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %s", tensor);
+    return golden_trace_keep(r->c, r->trace, tensor, values, n);
 }
 
-// Entries "<prefix><name>" that have a tensor "<kind><name>" in the case.
-static SrStatus keep_table(StepsRun *r, const char *kind, const char *prefix, bool grads) {
+// Our entry of the case's parameter `name`.
+static const char *entry_name(StepsRun *r, const char *prefix, const char *name) {
+    for (int i = 0; i < SR_COUNT(renamed); i++)
+        if (strcmp(r->c->name, renamed[i].case_name) == 0 &&
+            sr_text_starts(name, renamed[i].theirs))
+            return sr_arena_printf(r->c->arena, "%s%s", renamed[i].ours,
+                                   name + strlen(renamed[i].theirs));
+    return sr_arena_printf(r->c->arena, "%s%s", prefix, name);
+}
+
+// Entries "<prefix><name>" that have a tensor "<kind><name>" in the case; a gradient is multiplied by `scale`.
+static SrStatus keep_table(StepsRun *r, const char *kind, const char *prefix, bool grads,
+                           float scale) {
     SrParams *params = sr_model_params(r->model);
+    int kept = r->trace->n;
     for (int i = 0; i < r->c->tensors->n; i++) {
         const char *tensor = r->c->tensors->tensors[i].name;
         if (!sr_text_starts(tensor, kind))
             continue;
-        const char *name = sr_arena_printf(r->c->arena, "%s%s", prefix, tensor + strlen(kind));
+        const char *name = entry_name(r, prefix, tensor + strlen(kind));
         int index = name ? sr_params_find(params, name) : -1;
         const SrParam *p = index < 0 ? NULL : sr_params_at(params, index);
         if (!p || (grads && !p->grad))
@@ -71,6 +79,9 @@ static SrStatus keep_table(StepsRun *r, const char *kind, const char *prefix, bo
         if (p->dtype == SR_F32)
             SR_TRY(keep(r, tensor, grads ? p->grad : p->value, sr_shape_count(p->shape)));
     }
+    for (; kept < r->trace->n && grads; kept++)
+        for (int64_t i = 0; i < r->trace->rows[kept].n; i++)
+            r->trace->rows[kept].values[i] *= scale;
     return SR_OK;
 }
 
@@ -88,23 +99,62 @@ static int integer(const SrYaml *map, const char *key) {
 
 // ---- the configuration
 
-// The case's tree as a user would write it: the schedule in its place, and the data it does not
-// mention.
+// Sections of the case's tree and where a user writes them, the later ones into the first.
+static const struct {
+    const char *section, *path;
+} sections[] = {
+    {"MODEL", "MODEL"},
+    {"LOSS", "LOSS"},
+    {"OPTIMIZER", "OPTIMIZER"},
+    {"GRAD_CLIP", "MODEL.GRAD_CLIP"},
+    {"TEMP_FROZEN_PARAMS_ITER_MAP", "MODEL.TEMP_FROZEN_PARAMS_ITER_MAP"},
+};
+
+// BYOL's case has no LOSS: its second head is the predictor, which the loss owns here.
+static SrStatus compose_byol(StepsRun *r, SrYaml *tree) {
+    SrArena *arena = r->c->arena;
+    SrYaml *heads = sr_yaml_find_path(tree, "MODEL.HEAD.PARAMS");
+    const SrYaml *momentum = sr_yaml_find(r->c->config, "base_momentum"), *dims;
+    if (!heads || heads->n != 2 || !momentum || heads->items[1]->n != 2 ||
+        !(dims = sr_yaml_find(heads->items[1]->items[1], "dims")) || dims->n != 3)
+        SR_FAIL(SR_ERR_RUN, "expected a projector, a predictor and base_momentum");
+    SR_TRY(sr_yaml_put_path(arena, tree, "LOSS.name",
+                            sr_yaml_scalar(arena, "byol_loss", "golden", 0)));
+    SR_TRY(sr_yaml_put_path(arena, tree, "LOSS.byol_loss.momentum", sr_yaml_copy(arena, momentum)));
+    SR_TRY(sr_yaml_put_path(arena, tree, "LOSS.byol_loss.predictor_hidden_dim",
+                            sr_yaml_copy(arena, dims->items[1])));
+    heads->n = 1;
+    return SR_OK;
+}
+
+// A schedule beside OPTIMIZER's own keys goes where VISSL keeps schedules.
+static SrStatus move_schedule(StepsRun *r, SrYaml *tree, const char *key, const char *name) {
+    SrYaml *optimizer = sr_yaml_find(tree, "OPTIMIZER"), *schedule = sr_yaml_find(optimizer, key);
+    const char *path = sr_arena_printf(r->c->arena, "OPTIMIZER.param_schedulers.%s", name);
+    if (!schedule)
+        return SR_OK;
+    SR_TRY(sr_yaml_put_path(r->c->arena, tree, path, schedule));
+    sr_yaml_remove(optimizer, key);
+    return SR_OK;
+}
+
+// The case's tree as a user would write it: schedules in their place, and the data it does not mention.
 static SrStatus compose(StepsRun *r, SrYaml **out) {
     SrArena *arena = r->c->arena;
     SrYaml *tree = sr_yaml_new(arena, SR_YAML_MAP, "golden", 0);
     if (!tree)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the configuration");
-    for (int i = 0; i < 3; i++) {
-        const char *section = (const char *const[]){"MODEL", "LOSS", "OPTIMIZER"}[i];
-        SR_TRY(sr_yaml_put(arena, tree, section,
-                           sr_yaml_copy(arena, sr_yaml_find(r->c->config, section))));
+    for (int i = 0; i < SR_COUNT(sections); i++) {
+        const SrYaml *section = sr_yaml_find(r->c->config, sections[i].section);
+        if (section)
+            SR_TRY(sr_yaml_put_path(arena, tree, sections[i].path, sr_yaml_copy(arena, section)));
     }
-    SrYaml *optimizer = sr_yaml_find(tree, "OPTIMIZER"), *lr = sr_yaml_find(optimizer, "lr");
-    if (!lr)
+    if (!sr_yaml_find_path(tree, "OPTIMIZER.lr"))
         SR_FAIL(SR_ERR_RUN, "the case has no OPTIMIZER.lr");
-    SR_TRY(sr_yaml_put_path(arena, tree, "OPTIMIZER.param_schedulers.lr", lr));
-    sr_yaml_remove(optimizer, "lr");
+    SR_TRY(move_schedule(r, tree, "lr", "lr"));
+    SR_TRY(move_schedule(r, tree, "weight_decay_schedule", "weight_decay"));
+    if (strcmp(r->c->name, "byol_steps") == 0)
+        SR_TRY(compose_byol(r, tree));
     const char *batch = sr_arena_printf(arena, "%d", r->batch);
     const char *const data[][2] = {{"DATA.TRAIN.COLLATE_FUNCTION", "multicrop_collator"},
                                    {"DATA.TRAIN.BATCHSIZE_PER_REPLICA", batch}};
@@ -120,10 +170,12 @@ static const SrTensor *tensor(StepsRun *r, const char *fmt, int a, int b) {
     return name ? golden_tensor(r->c, name) : NULL;
 }
 
-// View v of a step and its first row: crop<step>_<v>; or two views, one behind the other in x_<step>, or the
+// View v of a step and its first row: crop<step>_<v>, in DINO's case crop<v>_<step>; or two views, one behind the other in x_<step>, or the
 // second in x_key_<step>.
 static const SrTensor *view_of(StepsRun *r, int step, int v, int *first) {
-    const SrTensor *crop = tensor(r, "crop%d_%d", step, v), *key = tensor(r, "x_key_%d", step, 0);
+    bool by_view = sr_text_starts(r->c->name, "dino_");
+    const SrTensor *crop = tensor(r, "crop%d_%d", by_view ? v : step, by_view ? step : v),
+                   *key = tensor(r, "x_key_%d", step, 0);
     *first = 0;
     if (crop || v > 1)
         return crop;
@@ -159,10 +211,25 @@ static SrStatus configure(StepsRun *r) {
 // The optimisers write over gradients, so they are read in between.
 static StepsRun *looking;
 
+// sr_grad_clip with a bound of infinity clips nothing and tells the norm.
+static SrStatus look_at(StepsRun *r, const SrLossStep *step) {
+    const bool *frozen = sr_freeze_at(&r->step.freeze, step->iteration);
+    double norm = sr_grad_clip(step->params, frozen, r->step.clip_norm_type, INFINITY), reference;
+    if (golden_value(r->c,
+                     golden_numbered(r->c, "gradient_norm_before_clipping", (int)step->iteration),
+                     &reference) &&
+        !r->shaken)
+        SR_TRY(golden_number(r->c, "gradient norm", norm, reference, GOLDEN_GRAD));
+    if (step->iteration > 0)
+        return SR_OK;
+    double factor = r->step.clip ? fmin(1, r->step.clip_max_norm / (norm + 1e-6)) : 1;
+    return keep_table(r, "grad0.", "", true, (float)factor);
+}
+
 static void look(void *state, const SrLossStep *step) {
     (void)state;
-    if (step->iteration == 0)
-        looking->looked = keep_table(looking, "grad0.", "", true);
+    if (looking->looked == SR_OK)
+        looking->looked = look_at(looking, step);
 }
 
 static SrStatus build_step(StepsRun *r) {
@@ -173,6 +240,9 @@ static SrStatus build_step(StepsRun *r) {
                        .graph = &r->graph,
                        .plan = r->plan,
                        .optim = r->optim,
+                       .clip = r->config->model.grad_clip,
+                       .clip_norm_type = r->config->model.grad_clip_norm_type,
+                       .clip_max_norm = r->config->model.grad_clip_max_norm,
                        .max_iterations = r->max_iteration};
     SR_TRY(sr_freeze_new(r->step.params, &r->config->model, r->c->arena, &r->step.freeze));
     sr_step_start(&r->step, 0, false);
@@ -181,6 +251,13 @@ static SrStatus build_step(StepsRun *r) {
     int index = sr_params_find(r->step.params, "loss.queue");
     if (queue && index >= 0)
         memcpy(sr_params_at(r->step.params, index)->value, queue, (size_t)n * sizeof *queue);
+    return SR_OK;
+}
+
+static SrStatus watched_node(StepsRun *r, int i, SrNodeId *out) {
+    *out = sr_graph_find(r->graph.graph, watched[i].node);
+    if (*out == SR_NO_NODE)
+        SR_FAIL(SR_ERR_RUN, "there is no node '%s' for %s", watched[i].node, watched[i].tensor);
     return SR_OK;
 }
 
@@ -196,16 +273,31 @@ static SrStatus build(StepsRun *r) {
     SR_TRY(sr_params_allocate(params));
     sr_params_init(params, 1);
     SR_TRY(golden_load_table(r->c, params, "param.", "", false));
+    for (int i = 0; i < SR_COUNT(renamed); i++)
+        if (strcmp(r->c->name, renamed[i].case_name) == 0)
+            SR_TRY(golden_load_table(r->c, params,
+                                     sr_arena_printf(r->c->arena, "param.%s", renamed[i].theirs),
+                                     renamed[i].ours, false));
     for (int i = 0; i < sr_params_count(params) && r->shaken; i++) {
         const SrParam *p = sr_params_at(params, i);
         if (p->kind == SR_SLOT_PARAM)
             shake(p->value, sr_shape_count(p->shape), (uint64_t)i);
     }
     SR_TRY(sr_schedule_new(r->config->optimizer.lr, "lr", 1, r->c->arena, &r->lr));
+    if (r->config->optimizer.weight_decay_schedule)
+        SR_TRY(sr_schedule_new(r->config->optimizer.weight_decay_schedule, "weight_decay", 1,
+                               r->c->arena, &r->decay));
     SR_TRY(sr_optim_new(params, &r->config->optimizer, &r->optim));
+    SrNodeId outputs[SR_MAX_OUTPUTS + SR_LOSS_MAX_KEPT + SR_COUNT(watched)];
+    int n_outputs = 0;
+    for (; n_outputs < r->graph.n_outputs; n_outputs++)
+        outputs[n_outputs] = r->graph.outputs[n_outputs];
+    for (int i = 0; i < SR_COUNT(watched); i++)
+        if (strcmp(r->c->name, watched[i].case_name) == 0)
+            SR_TRY(watched_node(r, i, &outputs[n_outputs++]));
     SrPlanOptions options = {.mode = SR_MODE_TRAIN,
-                             .outputs = r->graph.outputs,
-                             .n_outputs = r->graph.n_outputs,
+                             .outputs = outputs,
+                             .n_outputs = n_outputs,
                              .losses = &r->graph.loss,
                              .n_losses = 1};
     SR_TRY(sr_plan_compile(r->graph.graph, &options, &r->plan));
@@ -217,6 +309,10 @@ static SrStatus check_cover(StepsRun *r) {
     SrParams *params = sr_model_params(r->model);
     for (int i = 0; i < sr_params_count(params); i++) {
         const char *name = sr_params_at(params, i)->name;
+        for (int k = 0; k < SR_COUNT(renamed); k++)
+            if (sr_text_starts(name, renamed[k].ours))
+                name = sr_arena_printf(r->c->arena, "%s%s", renamed[k].theirs,
+                                       name + strlen(renamed[k].ours));
         if (!sr_text_starts(name, "loss.") &&
             !golden_tensor(r->c, sr_arena_printf(r->c->arena, "param.%s", name)))
             SR_FAIL(SR_ERR_RUN, "the case does not set our parameter %s", name);
@@ -244,7 +340,28 @@ static SrStatus fill(StepsRun *r, int step) {
     return SR_OK;
 }
 
+static SrStatus keep_watched(StepsRun *r, int step) {
+    const SrParam *center;
+    int index = sr_params_find(r->step.params, "loss.center");
+    for (int i = 0; i < SR_COUNT(watched); i++) {
+        SrNodeId node = SR_NO_NODE;
+        if (strcmp(r->c->name, watched[i].case_name) != 0)
+            continue;
+        SR_TRY(watched_node(r, i, &node));
+        SrTensor y = sr_plan_output(r->plan, node);
+        SR_TRY(keep(r, golden_numbered(r->c, watched[i].tensor, step), y.data,
+                    sr_shape_count(y.shape)));
+    }
+    if (index < 0 || !golden_tensor(r->c, golden_numbered(r->c, "center", step)))
+        return SR_OK;
+    center = sr_params_at(r->step.params, index);
+    return keep(r, golden_numbered(r->c, "center", step), center->value,
+                sr_shape_count(center->shape));
+}
+
 static SrStatus keep_first(StepsRun *r) {
+    if (golden_tensor(r->c, "emb1")) // watched at every step
+        return r->looked;
     for (int i = 0; i < r->graph.n_model_outputs; i++) {
         const char *name = i == 0   ? "emb0"
                            : i == 1 ? "scores0"
@@ -256,9 +373,10 @@ static SrStatus keep_first(StepsRun *r) {
     return r->looked;
 }
 
-static SrStatus check_lr(StepsRun *r, int step, double lr) {
-    const SrYaml *all = sr_yaml_find(r->c->values, "lr_per_step");
-    return all && step < all->n ? golden_number(r->c, "lr_per_step", lr, all->items[step]->f, 1e-12)
+// values.<name>[step], where the case has it.
+static SrStatus check_scheduled(StepsRun *r, const char *name, int step, double ours) {
+    const SrYaml *all = sr_yaml_find(r->c->values, name);
+    return all && step < all->n ? golden_number(r->c, name, ours, all->items[step]->f, 1e-12)
                                 : SR_OK;
 }
 
@@ -267,10 +385,16 @@ static SrStatus run_step(StepsRun *r, int step) {
     double loss;
     args.lr = args.lr_head = sr_schedule_value(r->lr, (double)step / r->max_iteration);
     SR_TRY(fill(r, step));
-    SR_TRY(check_lr(r, step, args.lr));
+    SR_TRY(check_scheduled(r, "lr_per_step", step, args.lr));
+    if (r->decay) {
+        double decay = sr_schedule_value(r->decay, (double)step / r->max_iteration);
+        SR_TRY(check_scheduled(r, "weight_decay_per_step", step, decay));
+        sr_optim_set_weight_decay(r->optim, decay, decay);
+    }
     SR_TRY(sr_step_run(&r->step, &args, &loss));
     float value = (float)loss;
     SR_TRY(keep(r, sr_arena_printf(r->c->arena, "loss%d", step), &value, 1));
+    SR_TRY(keep_watched(r, step));
     return step == 0 ? keep_first(r) : SR_OK;
 }
 
@@ -280,11 +404,13 @@ static SrStatus run_steps(StepsRun *r) {
     SR_TRY(check_cover(r));
     for (int step = 0; step < r->max_iteration; step++)
         SR_TRY(run_step(r, step));
-    SR_TRY(keep_table(r, "final_encoder.", "loss.moco_encoder.", false));
-    return keep_table(r, "final.", "", false);
+    SR_TRY(keep_table(r, "final_encoder.", "loss.moco_encoder.", false, 1));
+    SR_TRY(keep_table(r, "final_target.", "loss.momentum_encoder.", false, 1));
+    SR_TRY(keep_table(r, "final_teacher.", "loss.momentum_encoder.", false, 1));
+    return keep_table(r, "final.", "", false, 1);
 }
 
-static SrStatus run_once(SrGoldenCase *c, bool shaken, Trace *trace) {
+static SrStatus run_once(SrGoldenCase *c, bool shaken, GoldenTrace *trace) {
     StepsRun r = {.c = c, .shaken = shaken, .trace = trace};
     looking = &r;
     SrStatus status = run_steps(&r);
@@ -295,126 +421,21 @@ static SrStatus run_once(SrGoldenCase *c, bool shaken, Trace *trace) {
     return status;
 }
 
-// ---- comparing
-
-static double largest_move(const float *a, const float *b, int64_t n) {
-    double largest = 0;
-    for (int64_t i = 0; i < n; i++)
-        largest = fmax(largest, fabs((double)a[i] - (b ? (double)b[i] : 0)));
-    return largest;
-}
-
-// Rounding happens at every operation, the shaking only at the start.
-static const double margin = 16;
-
-// The bias of a Linear in front of a batch norm has no gradient but rounding noise, in the
-// reference too, and LARC multiplies it by trust / weight_decay: its last digits are anybody's.
-static bool moves_by_noise(SrGoldenCase *c, const char *tensor, double largest_grad) {
-    if (!sr_text_starts(tensor, "final."))
-        return false;
-    int64_t n = 0;
-    const float *grad =
-        golden_floats(c, sr_arena_printf(c->arena, "grad0.%s", tensor + strlen("final.")), &n);
-    return grad && largest_move(grad, NULL, n) < 1e-6 * largest_grad;
-}
-
-static double base_tolerance(SrGoldenCase *c, const char *tensor, double largest_grad) {
-    if (moves_by_noise(c, tensor, largest_grad))
-        return 2e-3;
-    bool tap = sr_text_starts(tensor, "emb") || sr_text_starts(tensor, "scores");
-    return tap ? GOLDEN_TAP : GOLDEN_GRAD;
-}
-
-static double largest_gradient(const Trace *t) {
-    double largest = 0;
-    for (int k = 0; k < t->n; k++)
-        if (sr_text_starts(t->rows[k].tensor, "grad0."))
-            largest = fmax(largest, largest_move(t->rows[k].values, NULL, t->rows[k].n));
-    return largest;
-}
-
-// No shaking widens a tolerance beyond this: a tensor that needs more is left out below, by name.
-static const double widest = 0.05;
-
-#define ZERO "a bias in front of a batch norm has no gradient but rounding noise"
-#define FEW "statistics over two images at 1 x 1 after updates whose gradients cancel almost whole"
-// Tensors whose numbers float32 does not determine to 5 % in these cases, in PyTorch as little as here.
-static const struct {
-    const char *case_name, *pattern, *reason;
-} left_out[] = {
-    {"swav_steps_r18", "grad0.heads.0.projection_head.0.bias", ZERO},
-    {"swav_steps_r50", "grad0.heads.0.projection_head.0.bias", ZERO},
-    {"swav_steps_r50", "final.trunk._feature_blocks.layer4.0.bn3.running_var", FEW},
-    {"swav_steps_r50", "final.trunk._feature_blocks.layer4.1.bn1.running_mean", FEW},
-    {"swav_steps_r50", "final.trunk._feature_blocks.layer4.1.bn1.running_var", FEW},
-    {"swav_steps_r50", "final.trunk._feature_blocks.layer4.1.bn3.running_var", FEW},
-    {"swav_steps_r50", "final.trunk._feature_blocks.layer4.2.bn1.running_mean", FEW},
-    {"swav_steps_r50", "final.trunk._feature_blocks.layer4.2.bn1.running_var", FEW},
-    {"swav_steps_r50", "final.trunk._feature_blocks.layer4.2.bn3.running_var", FEW},
-    {"swav_steps_r50", "final.heads.0.projection_head.1.running_mean", FEW},
-    {"swav_steps_r50", "final.heads.0.projection_head.1.running_var", FEW},
-};
-
-static const char *reason_to_leave_out(const SrGoldenCase *c, const char *tensor) {
-    for (int i = 0; i < SR_COUNT(left_out); i++)
-        if (strcmp(c->name, left_out[i].case_name) == 0 &&
-            sr_text_glob(left_out[i].pattern, tensor))
-            return left_out[i].reason;
-    return NULL;
-}
-
-// What the shaking did to the case, for whoever reads the run's lines.
-typedef struct {
-    int widened, beyond_1, left_out;
-} Widened;
-
-static SrStatus compare_row(SrGoldenCase *c, const TraceRow *plain, const TraceRow *shaken,
-                            double base, Widened *w) {
-    int64_t m = 0;
-    const char *reason = reason_to_leave_out(c, plain->tensor);
-    if (reason) {
-        printf("  %s: left out: %s\n", plain->tensor, reason);
-        w->left_out++;
-        return SR_OK;
-    }
-    const float *reference = golden_floats(c, plain->tensor, &m);
-    double scale = reference ? largest_move(reference, NULL, m) : 0;
-    double moved = largest_move(plain->values, shaken->values, plain->n);
-    double wanted = scale > 0 ? margin * moved / scale : 0;
-    double tolerance = fmax(base, fmin(wanted, widest));
-    w->widened += wanted > base;
-    w->beyond_1 += tolerance > 0.01;
-    if (tolerance > 0.01)
-        printf("  %s: tolerance %.3g (shaking asks for %.3g)\n", plain->tensor, tolerance, wanted);
-    return golden_compare(c, plain->tensor, plain->values, plain->n, tolerance);
-}
-
-static SrStatus compare(SrGoldenCase *c, const Trace *plain, const Trace *shaken) {
-    double largest_grad = largest_gradient(plain);
-    Widened w = {0};
-    for (int k = 0; k < plain->n; k++)
-        SR_TRY(compare_row(c, &plain->rows[k], &shaken->rows[k],
-                           base_tolerance(c, plain->rows[k].tensor, largest_grad), &w));
-    printf("  %d of %d tolerances widened by the shaking, %d beyond 1 %%, none beyond 5 %%; %d "
-           "tensors left out\n",
-           w.widened, plain->n, w.beyond_1, w.left_out);
-    return SR_OK;
-}
-
 static SrStatus run(SrGoldenCase *c) {
-    Trace *traces = sr_calloc(2, sizeof *traces);
+    GoldenTrace *traces = sr_calloc(2, sizeof *traces);
     SrStatus status;
     if (!traces)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for what is compared");
     SR_TRY_GOTO(run_once(c, true, &traces[1]));
     SR_TRY_GOTO(run_once(c, false, &traces[0]));
-    SR_TRY_GOTO(compare(c, &traces[0], &traces[1]));
+    SR_TRY_GOTO(golden_trace_compare(c, &traces[0], &traces[1]));
 done:
     sr_free(traces);
     return status;
 }
 
 const SrGolden sr_golden_steps = {
-    .prefixes = {"swav_steps_", "simclr_steps", "moco_steps", "barlow_steps"},
+    .prefixes = {"swav_steps_", "simclr_steps", "moco_steps", "barlow_steps", "byol_steps",
+                 "dino_steps"},
     .run = run,
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "formats/naming.h"
 
 enum { NAME_BYTES = 512 };
 
@@ -35,7 +36,7 @@ SrStatus golden_load_table(SrGoldenCase *c, SrParams *params, const char *kind, 
     int loaded = 0;
     for (int i = 0; i < c->tensors->n; i++) {
         const SrNamedTensor *t = &c->tensors->tensors[i];
-        if (!sr_text_starts(t->name, kind))
+        if (!sr_text_starts(t->name, kind) || sr_naming_is_constant(t->name))
             continue;
         int index = entry_of(params, t->name, kind, prefix);
         if (index < 0 && whole)
@@ -101,6 +102,7 @@ static SrStatus find_entry(SrParams *params, const char *tensor, const char *kin
 SrStatus golden_compare_grads(SrGoldenCase *c, SrParams *params, const char *kind,
                               const char *prefix, double relative) {
     double largest = 0;
+    int matched = 0;
     for (int i = 0; i < c->tensors->n; i++)
         if (sr_text_starts(c->tensors->tensors[i].name, kind))
             largest = fmax(largest, largest_of(c, c->tensors->tensors[i].name));
@@ -113,7 +115,10 @@ SrStatus golden_compare_grads(SrGoldenCase *c, SrParams *params, const char *kin
         if (!entry->grad)
             SR_FAIL(SR_ERR_RUN, "%s: our parameter has no gradient", tensor);
         SR_TRY(compare_grad(c, tensor, entry, largest, relative));
+        matched++;
     }
+    if (matched == 0)
+        SR_FAIL(SR_ERR_RUN, "the case has no tensor '%s...' to compare with", kind);
     return SR_OK;
 }
 

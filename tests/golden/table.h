@@ -17,7 +17,8 @@ SrStatus golden_load_table(SrGoldenCase *c, SrParams *params, const char *kind, 
                            bool whole);
 // The gradients ("grad.") or the values ("after.") against the case, in both directions: a
 // trainable entry without a reference gradient is fine, a reference gradient without a trainable
-// entry is not.
+// entry is not, and neither is a case without any gradient.  Values there need not be: a head without
+// batch norm leaves none behind.
 SrStatus golden_compare_grads(SrGoldenCase *c, SrParams *params, const char *kind,
                               const char *prefix, double relative);
 SrStatus golden_compare_values(SrGoldenCase *c, SrParams *params, const char *kind,

@@ -102,8 +102,27 @@ static SrStatus grey_image(Run r, const char *name, SrImage *out) {
     return SR_OK;
 }
 
+// Classes of an image as columns: OneHotEncode.
+static SrStatus run_one_hot(Run r) {
+    const SrYaml *labels = sr_yaml_find(r.c->values, "labels");
+    const SrTensor *t;
+    for (int i = 0; labels && (t = golden_tensor(r.c, golden_numbered(r.c, "onehot", i))); i++) {
+        int64_t classes[16], columns[64];
+        float ours[64];
+        int n = labels->items[i]->n, width = t->shape.d[0];
+        for (int k = 0; k < n && k < 16; k++)
+            classes[k] = labels->items[i]->items[k]->i;
+        sr_one_hot(classes, SR_MIN(n, 16), SR_MIN(width, 64), columns);
+        for (int c = 0; c < width && c < 64; c++)
+            ours[c] = (float)columns[c];
+        SR_TRY(golden_compare(r.c, golden_numbered(r.c, "onehot", i), ours, width, 0));
+    }
+    return SR_OK;
+}
+
 static SrStatus run_mnist(Run r) {
     const char *name;
+    SR_TRY(run_one_hot(r));
     for (int i = 0; golden_tensor(r.c, name = golden_numbered(r.c, "rgb", i)); i++) {
         SrText flow = SR_TEXT_INIT;
         SrImage image;

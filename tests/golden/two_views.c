@@ -1,4 +1,5 @@
-// Golden cases barlow_twins_*, vicreg_*: the loss of given embeddings and its gradient.
+// Golden cases barlow_twins_*, vicreg_*, wmse*, and dcl_* of tests/parity/losses.py: the loss of given embeddings and
+// its gradient.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -32,7 +33,7 @@ static SrStatus run_barlow_twins(SrGoldenCase *c) {
 }
 
 // z1_<i>, z2_<i> with grad_z1_<i>, grad_z2_<i>.
-static SrStatus vicreg_input(SrGoldenCase *c, LossCase *r, int i) {
+static SrStatus numbered_input(SrGoldenCase *c, LossCase *r, int i) {
     int64_t n = sr_shape_count(r->shape) / 2, given;
     float *x = sr_arena_alloc(c->arena, 2 * (size_t)n * sizeof *x);
     const char *names[2] = {golden_numbered(c, "z1_", i), golden_numbered(c, "z2_", i)};
@@ -46,27 +47,55 @@ static SrStatus vicreg_input(SrGoldenCase *c, LossCase *r, int i) {
     return SR_OK;
 }
 
-static SrStatus run_vicreg(SrGoldenCase *c) {
+static SrStatus run_numbered(SrGoldenCase *c, const char *loss, const char *options) {
     const SrTensor *z = golden_tensor(c, "z1_0");
-    LossCase r = {.c = c, .n_views = 2, .name = "embedding"};
-    if (!z)
-        SR_FAIL(SR_ERR_RUN, "%s: no z1_0", c->name);
+    LossCase r = {.c = c, .n_views = 2, .name = "embedding", .options = options};
+    if (!z || !options)
+        SR_FAIL(SR_ERR_RUN, "%s: no z1_0, or no memory", c->name);
     r.batch = z->shape.d[0];
     r.shape = SR_SHAPE(2 * z->shape.d[0], z->shape.d[1]);
-    r.options = sr_arena_printf(
-        c->arena, "{form: %s, sim_coeff: %g, std_coeff: %g, cov_coeff: %g}",
-        strstr(c->name, "paper") ? "paper" : "official", sr_yaml_find(c->config, "sim_coeff")->f,
-        sr_yaml_find(c->config, "std_coeff")->f, sr_yaml_find(c->config, "cov_coeff")->f);
-    SR_TRY(sr_loss_find("vicreg_loss", &r.kind));
+    SR_TRY(sr_loss_find(loss, &r.kind));
     SrStatus status = loss_case_open(&r);
     for (int i = 0; status == SR_OK && golden_tensor(c, golden_numbered(c, "z1_", i)); i++)
-        status = vicreg_input(c, &r, i);
+        status = numbered_input(c, &r, i);
     loss_case_close(&r);
     return status;
 }
 
+static SrStatus run_vicreg(SrGoldenCase *c) {
+    return run_numbered(c, "vicreg_loss",
+                        sr_arena_printf(c->arena,
+                                        "{form: %s, sim_coeff: %g, std_coeff: %g, cov_coeff: %g}",
+                                        strstr(c->name, "paper") ? "paper" : "official",
+                                        sr_yaml_find(c->config, "sim_coeff")->f,
+                                        sr_yaml_find(c->config, "std_coeff")->f,
+                                        sr_yaml_find(c->config, "cov_coeff")->f));
+}
+
+// The groups that are whitened together follow each other here as there.
+static SrStatus run_wmse(SrGoldenCase *c) {
+    const SrYaml *size = sr_yaml_find(c->config, "w_size");
+    return run_numbered(c, "wmse_loss",
+                        sr_arena_printf(c->arena, "{eps: %g, w_size: %d}",
+                                        sr_yaml_find(c->config, "eps")->f,
+                                        size ? (int)size->i : 0));
+}
+
+static SrStatus run_dcl(SrGoldenCase *c) {
+    const SrTensor *z = golden_tensor(c, "z1_0");
+    return run_numbered(c, "dcl_loss",
+                        sr_arena_printf(c->arena, "{temperature: %g, embedding_dim: %d}",
+                                        sr_yaml_find(c->config, "temperature")->f,
+                                        z ? z->shape.d[1] : 1));
+}
+
 static SrStatus run(SrGoldenCase *c) {
+    if (strncmp(c->name, "dcl", 3) == 0)
+        return run_dcl(c);
+    if (strncmp(c->name, "wmse", 4) == 0)
+        return run_wmse(c);
     return strncmp(c->name, "vicreg", 6) == 0 ? run_vicreg(c) : run_barlow_twins(c);
 }
 
-const SrGolden sr_golden_two_views = {.prefixes = {"barlow_twins", "vicreg_"}, .run = run};
+const SrGolden sr_golden_two_views = {.prefixes = {"barlow_twins", "vicreg_", "wmse", "dcl"},
+                                      .run = run};

@@ -1,0 +1,51 @@
+// Golden cases lejepa*: embeddings and recorded directions in; loss and gradient compared.
+#include <string.h>
+
+#include "tests/golden/images.h"
+#include "tests/golden/loss_case.h"
+
+static SrStatus recorded(LossCase *r, int64_t step) {
+    int64_t n;
+    SrTensor input = sr_plan_input(r->plan, sr_graph_find(r->graph, "loss.directions"));
+    const float *a = golden_floats(r->c, golden_numbered(r->c, "directions_", (int)step), &n);
+    if (!a || n != sr_shape_count(input.shape))
+        SR_FAIL(SR_ERR_RUN, "no directions for step %lld", (long long)step);
+    memcpy(input.data, a, (size_t)n * sizeof *a);
+    return SR_OK;
+}
+
+static SrStatus run_step(LossCase *r, int step) {
+    SrGoldenCase *c = r->c;
+    int64_t n;
+    const char *loss = golden_numbered(c, "loss_", step);
+    SR_TRY(
+        loss_case_step(r, golden_floats(c, golden_numbered(c, "z_", step), &n), NULL, step, 100));
+    SR_TRY(golden_number(c, loss, loss_case_value(r), (double)*golden_floats(c, loss, &n), 2e-5));
+    return golden_compare(c, golden_numbered(c, "grad_z_", step), loss_case_gradient(r),
+                          sr_shape_count(r->shape), 5e-5);
+}
+
+static SrStatus run(SrGoldenCase *c) {
+    const SrTensor *z = golden_tensor(c, "z_0"), *a = golden_tensor(c, "directions_0");
+    if (!z || !a)
+        SR_FAIL(SR_ERR_RUN, "%s: no z_0 or directions_0", c->name);
+    LossCase r = {.c = c,
+                  .n_views = z->shape.d[0],
+                  .batch = z->shape.d[1],
+                  .name = "embedding",
+                  .shape = SR_SHAPE(z->shape.d[0] * z->shape.d[1], z->shape.d[2]),
+                  .recorded = recorded};
+    r.options = sr_arena_printf(
+        c->arena, "{lambda: %g, global_views: %d, slices: %d, knots: %d, t_max: %g}",
+        sr_yaml_find(c->config, "lambda")->f, (int)sr_yaml_find(c->config, "global_views")->i,
+        a->shape.d[1], (int)sr_yaml_find(c->config, "knots")->i,
+        sr_yaml_find(c->config, "t_max")->f);
+    SR_TRY(sr_loss_find("lejepa_loss", &r.kind));
+    SrStatus status = loss_case_open(&r);
+    for (int i = 0; status == SR_OK && golden_tensor(c, golden_numbered(c, "z_", i)); i++)
+        status = run_step(&r, i);
+    loss_case_close(&r);
+    return status;
+}
+
+const SrGolden sr_golden_lejepa = {.prefixes = {"lejepa"}, .run = run};
