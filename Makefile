@@ -13,7 +13,7 @@ CFLAGS = -std=c17 $(OPT) -g $(WARN) $(STRICT) -D_GNU_SOURCE -I. -I$(BUILD) -fope
 LDLIBS = -lopenblas -llinear -lyaml -lcjson -lz -lm -lpthread
 PACKAGES = gcc make libopenblas-dev liblinear-dev libyaml-dev libstb-dev zlib1g-dev libcjson-dev libcmocka-dev pkg-config
 
-FOLDERS = base formats kernels graph measure trunks heads losses data trainer cli
+FOLDERS = base formats kernels graph measure trunks heads losses data trainer pages cli
 SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c) $(wildcard $(d)/*/*.c)))
 # libjpeg-turbo (libturbojpeg0-dev) reads JPEG where it is installed; TURBOJPEG=no builds without it, on stb_image alone.
 ifeq ($(origin TURBOJPEG),undefined)
@@ -36,6 +36,28 @@ ifeq ($(WEBP),yes)
 LDLIBS += -lwebp
 else
 SOURCES := $(filter-out data/webp.c,$(SOURCES))
+endif
+# libmicrohttpd (libmicrohttpd-dev) serves `sslrun web` where it is installed; WEB=no builds without it.
+ifeq ($(origin WEB),undefined)
+WEB := $(shell pkg-config --exists libmicrohttpd 2>/dev/null && echo yes || echo no)
+endif
+export WEB
+ifeq ($(WEB),yes)
+LDLIBS += $(shell pkg-config --libs libmicrohttpd)
+SOURCES := $(filter-out pages/web_none.c,$(SOURCES))
+else
+SOURCES := $(filter-out pages/web_server.c,$(SOURCES))
+endif
+# Open MPI (libopenmpi-dev) runs a step on several machines; MPI=no builds without it, for one process.
+ifeq ($(origin MPI),undefined)
+MPI := $(shell pkg-config --exists ompi 2>/dev/null && echo yes || echo no)
+endif
+export MPI
+ifeq ($(MPI),yes)
+LINK_MPI = $(shell pkg-config --libs ompi)
+$(BUILD)/base/comm_mpi.o: override EXTRA += $(shell pkg-config --cflags-only-I ompi)
+else
+SOURCES := $(filter-out base/comm_mpi.c,$(SOURCES))
 endif
 HEADERS := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.h) $(wildcard $(d)/*/*.h)))
 # kernels/*_simd.c are written once in plain loops or vector templates and compiled once an instruction set.
@@ -78,8 +100,9 @@ help:
 ## make            build ./sslrun and libsslrun.a
 sslrun: $(BUILD)/sslrun
 	cp $< $@
+# Only the program itself is handed the message-passing library (cli/main.c).
 $(BUILD)/sslrun: $(BUILD)/cli/main.o $(BUILD)/libsslrun.a
-	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
+	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) $(LINK_MPI)
 libsslrun.a: $(BUILD)/libsslrun.a
 	cp $< $@
 $(BUILD)/libsslrun.a: $(OBJECTS)
@@ -110,6 +133,7 @@ $(BUILD)/gen/build.h: FORCE
 	@mkdir -p $(@D)
 	@echo '#define SR_TURBOJPEG $(if $(filter yes,$(TURBOJPEG)),1,0)' >$@.new
 	@echo '#define SR_WEBP $(if $(filter yes,$(WEBP)),1,0)' >>$@.new
+	@echo '#define SR_MPI $(if $(filter yes,$(MPI)),1,0)' >>$@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 FORCE:
 
@@ -128,15 +152,28 @@ test_groups = s/^SR_TESTS(\([a-z0-9_]*\),.*/    X(Type, tests, \1) \\/p
 $(eval $(call plugin_list,tests,$(TESTS),$(test_groups)))
 
 # tests/cli runs the program that lies beside the test binary.
-$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/features
+$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/features seeds
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 $(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
+
+# What fuzzers found, one archive a target, unpacked into $(BUILD)/seeds for them and for the tests.
+SEEDS = $(patsubst tests/fuzz/corpus/%.tar.gz,$(BUILD)/seeds/%.unpacked,$(wildcard tests/fuzz/corpus/*.tar.gz))
+.PHONY: seeds
+seeds: $(SEEDS)
+$(SEEDS): $(BUILD)/seeds/%.unpacked: tests/fuzz/corpus/%.tar.gz
+	@rm -rf $(BUILD)/seeds/$* && mkdir -p $(BUILD)/seeds/$*
+	@tar -xzmf $< -C $(BUILD)/seeds/$* && touch $@
 
 ## make test       install what is missing, build, pass all tests
 test: deps
 	@$(MAKE) --no-print-directory sslrun $(BUILD)/run-tests
 	$(BUILD)/run-tests $(ONLY)
+
+## make ranks-long every method on 1, 2 and 4 ranks for 50 steps; 20 kills (minutes)
+.PHONY: ranks-long
+ranks-long: sslrun $(BUILD)/run-tests
+	SSLRUN_LONG=1 $(BUILD)/run-tests ranks
 
 # kernels/simd.h is one table of macros, aligned by hand.
 FORMATTED = git ls-files '*.c' '*.h' | grep -v '^kernels/simd\.h$$'
@@ -172,7 +209,14 @@ DESTDIR ?=
 VERSION := $(shell sed -n 's/.define SR_VERSION "\(.*\)"/\1/p' base/version.h)
 SHARE = $(DESTDIR)$(PREFIX)/share
 # There is no shared library, so that whoever links ours needs all it stands on: Libs, not Libs.private.
+MAN = $(SHARE)/man/man1
+ETC_BASH = $(SHARE)/bash-completion/completions
 install: sslrun libsslrun.a
+	install -d $(MAN) $(ETC_BASH) $(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d
+	./sslrun manual man | gzip -9n >$(MAN)/sslrun.1.gz
+	./sslrun manual bash >$(ETC_BASH)/sslrun
+	./sslrun manual zsh >$(SHARE)/zsh/vendor-completions/_sslrun
+	./sslrun manual fish >$(SHARE)/fish/vendor_completions.d/sslrun.fish
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(SHARE)/doc/sslrun
 	install sslrun $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 libsslrun.a $(DESTDIR)$(PREFIX)/lib/
@@ -182,6 +226,11 @@ install: sslrun libsslrun.a
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: sslrun' 'Description: features of vision trunks' 'Version: $(VERSION)' \
 	    'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lsslrun -fopenmp $(LDLIBS)' \
 	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/sslrun.pc
+## make docs       docs/KEYS.md from the option tables; fails on a link of a document that leads nowhere
+.PHONY: docs
+docs: sslrun
+	./sslrun manual keys >docs/KEYS.md
+	@tests/links.sh
 ## make check-install  installs into a folder of its own; runs from elsewhere; builds the example by pkg-config alone
 check-install:
 	@tests/install.sh "$(MAKE)" "$(CC)"
@@ -193,7 +242,7 @@ vissl-run: sslrun
 RESNET20 ?= ../shared/weights/resnet20-12fca82f.th
 CIFAR10 ?= ../shared/data/cifar10_jpeg.tar
 ## make parity     features against torchvision's, where python3-torch is installed
-parity: sslrun
+parity: sslrun build/run-golden
 	@/usr/bin/python3 tests/parity/parity.py ./sslrun $(ONLY) || { test -x /usr/bin/python3 && exit 1 || \
 	    echo "parity: skipped, there is no /usr/bin/python3"; }
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/exchange.py ./sslrun
@@ -201,6 +250,7 @@ parity: sslrun
 	@test ! -x /usr/bin/python3 || test ! -f $(RESNET20) || \
 	    /usr/bin/python3 tests/parity/resnet20.py ./sslrun $(RESNET20) $(CIFAR10)
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/linear.py ./sslrun
+	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/losses.py build/run-golden
 
 ## make asan       all tests under the address and undefined-behaviour sanitizers
 asan:
@@ -213,7 +263,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_CC ?= clang
 FUZZ = -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-unknown-pragmas
 FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 -artifact_prefix=$(BUILD)/
-FUZZED = $(filter-out base/parallel.c,$(wildcard base/*.c)) $(wildcard formats/*.c)
+FUZZED = $(filter-out base/parallel.c base/comm_mpi.c,$(wildcard base/*.c)) $(wildcard formats/*.c)
 FUZZ_FORMATS = safetensors pth npz npy
 .PHONY: $(FUZZ_FORMATS:%=fuzz-%)
 fuzz: fuzz-yaml fuzz-image $(FUZZ_FORMATS:%=fuzz-%) fuzz-features fuzz-graph fuzz-config
@@ -241,36 +291,36 @@ $(BUILD)/fuzz_image: tests/fuzz/fuzz_image.c $(FUZZ_IMAGE) $(FUZZ_OBJECTS)
 	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK) $(filter -lturbojpeg -lwebp,$(LDLIBS))
 fuzz-image: $(BUILD)/fuzz_image
 	$< $(FUZZ_FLAGS) -max_len=4096 $(BUILD)/corpus/image tests/data/files
-# An hour each: make fuzz-pth FUZZ_SECONDS=3600.  A finding becomes a file of tests/fuzz/corpus/pth.
-$(FUZZ_FORMATS:%=fuzz-%): fuzz-%: $(BUILD)/fuzz_%
-	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/$(patsubst npz,npy,$*).dict $(BUILD)/corpus/$* tests/fuzz/corpus/$*
+# An hour each: make fuzz-pth FUZZ_SECONDS=3600.  A finding is kept by tests/fuzz/keep.sh pth FILE.
+$(FUZZ_FORMATS:%=fuzz-%): fuzz-%: $(BUILD)/fuzz_% $(BUILD)/seeds/%.unpacked
+	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/$(patsubst npz,npy,$*).dict $(BUILD)/corpus/$* $(BUILD)/seeds/$*
 # Files of features, as the evaluations read them.
 FUZZ_FEATURES = tests/fuzz/features_fuzz.c trainer/eval/feature_files.c trainer/eval/feature_names.c measure/matrix.c \
-    base/parallel.c kernels/gemm.c data/npy.c data/npy_write.c data/sets/class_names.c
+    base/parallel.c kernels/gemm.c data/sets/class_names.c
 $(BUILD)/fuzz_features: $(FUZZ_FEATURES) tests/fuzz/features_fuzz.h $(FUZZ_OBJECTS)
 	@mkdir -p $(BUILD)/corpus/features
 	$(FUZZ_COMPILE) -fsanitize=fuzzer -fno-openmp -DSR_FUZZ_ENTRY -o $@ $(FUZZ_FEATURES) $(FUZZ_OBJECTS) \
 	    $(FUZZ_LINK) -lopenblas
-fuzz-features: $(BUILD)/fuzz_features
-	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/features.dict $(BUILD)/corpus/features tests/fuzz/corpus/features
+fuzz-features: $(BUILD)/fuzz_features $(BUILD)/seeds/features.unpacked
+	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/features.dict $(BUILD)/corpus/features $(BUILD)/seeds/features
 # Graphs and configurations need the whole library.  The vector templates in it are not fuzzed, and clang needs many
 # minutes to instrument them.
 FUZZ_WHOLE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. -Ibuild/fuzz $(FUZZ) -fsanitize=fuzzer
 fuzz-library:
 	@$(MAKE) --no-print-directory CC="$(FUZZ_CC)" BUILD=build/fuzz OPT=-O1 SIMD_EXTRA=-fno-sanitize=all build/fuzz/libsslrun.a \
 	    EXTRA="$(FUZZ) -fsanitize=fuzzer-no-link -fno-openmp -Wno-unused-command-line-argument"
-fuzz-graph: fuzz-library
+fuzz-graph: fuzz-library $(BUILD)/seeds/graph.unpacked
 	@mkdir -p $(BUILD)/corpus/graph
 	$(FUZZ_WHOLE) -DSR_FUZZ_ENTRY -o $(BUILD)/fuzz_graph tests/fuzz/graph_fuzz.c build/fuzz/libsslrun.a $(LDLIBS)
-	$(BUILD)/fuzz_graph $(FUZZ_FLAGS) -max_len=4096 $(BUILD)/corpus/graph tests/fuzz/corpus/graph
+	$(BUILD)/fuzz_graph $(FUZZ_FLAGS) -max_len=4096 $(BUILD)/corpus/graph $(BUILD)/seeds/graph
 # Bounds of the loader: 5 seconds of the processor, 256 MiB (tests/fuzz/fuzz_config.c).  The words are the keys and names of the tables.
-fuzz-config: fuzz-library
+fuzz-config: fuzz-library $(BUILD)/seeds/config.unpacked
 	@mkdir -p $(BUILD)/corpus/config
 	@{ grep -hoE '^ *\{"[A-Za-z_.0-9]+"' $(SOURCES) | tr -d ' {'; grep -hoE '^ *\.name = "[A-Za-z_.0-9]+"' $(SOURCES) | \
 	    sed 's/.*= //'; cat tests/fuzz/yaml.dict; } | sort -u >$(BUILD)/config.dict
 	$(FUZZ_WHOLE) -o $(BUILD)/fuzz_config tests/fuzz/fuzz_config.c tests/trainer/config_input.c build/fuzz/libsslrun.a $(LDLIBS)
 	ASAN_OPTIONS=quarantine_size_mb=16 $(BUILD)/fuzz_config $(FUZZ_FLAGS) -timeout=120 -max_len=8192 \
-	    -dict=$(BUILD)/config.dict $(BUILD)/corpus/config tests/fuzz/corpus/config configs/examples
+	    -dict=$(BUILD)/config.dict $(BUILD)/corpus/config $(BUILD)/seeds/config configs/examples
 
 ## make bench-conv  GFLOP/s of every convolution, beside the processor's peak
 $(BUILD)/conv-bench: $(BUILD)/bench/conv_bench.o $(BUILD)/libsslrun.a

@@ -2,6 +2,7 @@
 #ifndef SR_TESTS_PROGRAM_H
 #define SR_TESTS_PROGRAM_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 // Bounds on peak_bytes are for the program alone: a sanitizer's shadow and quarantine are resident too.
@@ -14,7 +15,7 @@ enum { PROGRAM_SANITIZED = 0 };
 typedef struct {
     int code;        // exit code, or 128 + signal
     long peak_bytes; // largest resident size
-    char out[1 << 16], err[1 << 16];
+    char out[1 << 18], err[1 << 16];
 } ProgramResult;
 
 // args: without the program's name, NULL at the end.  threads: OMP_NUM_THREADS, 0 to leave it.
@@ -23,6 +24,10 @@ void program_run(ProgramResult *result, int threads, const char *const *args);
 pid_t program_start(const char *dir, int threads, const char *const *args);
 // The same in a terminal of so many columns: stdout and stderr together are in result->out, as they were drawn.
 void program_run_terminal(ProgramResult *result, int columns, const char *const *args);
+// The same as so many ranks, under mpirun; 0: without it.  For tests that program_has_ranks.
+pid_t program_start_ranks(const char *dir, int ranks, int threads, const char *const *args);
+// Was the program built with MPI, and is there an mpirun?
+bool program_has_ranks(void);
 int program_wait(pid_t pid, long *peak_bytes); // exit code, or 128 + signal; peak_bytes may be NULL
 // The file's text, at most n - 1 bytes; "" if it is missing.
 void program_read(const char *dir, const char *name, char *text, int n);

@@ -4,7 +4,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d) || exit 1
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree/tests" && cp "$here/layers.awk" "$tree/tests"
-for d in base formats kernels/conv graph measure trunks heads losses data cli trainer/schedules trainer/optim \
+for d in base formats kernels/conv graph measure trunks heads losses data pages cli trainer/schedules trainer/optim \
     trainer/config trainer/model trainer/run trainer/eval trainer/bench; do
     mkdir -p "$tree/$d" && echo '// nothing' >"$tree/$d/empty.h"
 done
@@ -17,6 +17,7 @@ check() { # file, its text, what is reported
 "$here/layers.sh" "$tree" | grep -q "layers: ok" || { echo "test_layers: a clean tree fails"; fails=1; }
 check base/a.c '#include "graph/empty.h"\n' "base/a.c includes graph/empty.h"
 check trainer/optim/a.c '#include "trainer/run/empty.h"\n' "trainer/optim/a.c includes trainer/run/empty.h"
+check pages/a.c '#include "cli/empty.h"\n' "pages/a.c includes cli/empty.h"
 check data/a.c '#include "formats/empty.h"\n' "data/a.c includes formats/empty.h"
 printf '#include "graph/b.h"\n' >"$tree/graph/a.h"
 check graph/b.c '#include "graph/a.h"\n' "circle: graph/a.h includes graph/b.h"

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 build=${BUILD:-build}
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-git ls-files -z | grep -zvE '^tests/(vissl/configs|fuzz/corpus)/' | xargs -0 cp -p --parents -t "$tree"
+git ls-files -z | grep -zvE '^tests/vissl/configs/' | xargs -0 cp -p --parents -t "$tree"
 find "$build" \( -name '*.o' -o -name '*.d' -o -name '*.def' -o -name 'build.h' \) -not -path '*/asan/*' -not -path '*/fuzz/*' \
     -print0 | xargs -0 cp -p --parents -t "$tree"
 cd "$tree"
@@ -16,6 +16,11 @@ make --no-print-directory BUILD="$build" STRICT=-Werror sslrun "$build/run-tests
 "$build/run-tests" op op_hooks trunk head loss augment optim >log 2>&1 || { grep -aE 'FAILED|ERROR' log | head; exit 1; }
 for name in toy_square toy_trunk toy_head toy_loss ToyNegative toy_sign; do
     ./sslrun list | grep -q "  $name " || { echo "toy: sslrun list does not know $name"; exit 1; }
+done
+./sslrun --help | grep -q "sslrun toygreet" || { echo "toy: no help"; exit 1; }
+for form in man bash zsh fish; do
+    ./sslrun manual $form | grep -q toygreet && ./sslrun manual $form | tr -d '\\' | grep -q toy-loud ||
+        { echo "toy: manual $form does not know the verb"; exit 1; }
 done
 ./sslrun tests/toy/toy.yaml CHECKPOINT.DIR="$tree/run" >log 2>&1 || { cat log; exit 1; }
 echo "toy: ok"
