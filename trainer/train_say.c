@@ -1,0 +1,174 @@
+// What a run tells: lines for people in the log, lines of stdout.json (steps) and metrics.json (epochs) for programs, and
+// TensorBoard's events.
+#include <math.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "trainer/run/run_ranks.h"
+#include "trainer/train_internal.h"
+
+static void say_resume(const SrTraining *t, SrResume how) {
+    if (how == SR_RESUME_CONTINUE)
+        sr_info("going on from %s: epoch %lld, batch %lld, %lld of %lld updates done",
+                t->last_saved, (long long)t->at.epoch, (long long)t->at.batch,
+                (long long)t->at.iteration, (long long)t->run->max_iterations);
+    sr_log_file("run %s", t->at.run.id);
+}
+
+// Before the first step, when changing one's mind is still cheap.
+static void say_cost(const SrTraining *t) {
+    SrText text = SR_TEXT_INIT;
+    sr_run_cost_text(t->run, &text);
+    sr_info("%s", text.s ? text.s : "");
+    sr_text_deinit(&text);
+}
+
+// SwAV's two silent failures, said before hours are spent: too few rows for the prototypes, and
+// what a loss that learns nothing looks like (spec 13.2).
+static void say_facts(SrTraining *t) {
+    const SrTrainGraph *g = &t->run->graph;
+    if (g->loss_kind->facts)
+        g->loss_kind->facts(g->loss_state, &t->facts);
+    if (t->facts.chance > 0)
+        sr_info("a loss that stays at %.4f has learned nothing", t->facts.chance);
+    if (t->facts.rows > 0 && t->facts.rows < t->facts.classes)
+        sr_warn("batch and queue together hold %lld images, fewer than the %d prototypes they are "
+                "spread over: "
+                "assignments will be poor; use fewer prototypes, a larger batch or a queue",
+                (long long)t->facts.rows, t->facts.classes);
+}
+
+void sr__train_say_start(SrTraining *t, SrResume how) {
+    say_resume(t, how);
+    say_cost(t);
+    say_facts(t);
+}
+
+// What an epoch shows and what it leaves out.
+void sr__train_say_epochs(const SrTraining *t) {
+    char left[128] = "";
+    const SrSplit *s = &t->run->train;
+    int64_t n =
+        t->config->train.data_limit > 0 ? t->config->train.data_limit : s->source->length(s->set);
+    int64_t whole = t->run->steps_per_epoch * t->run->step_loaded,
+            shown = t->config->replicas > 1 ? whole : sr_loader_length(s->loader);
+    n -= shown;
+    if (n > 0)
+        snprintf(left, sizeof left, " (%lld images fill no batch and are left out: %s)",
+                 (long long)n,
+                 t->config->train.drop_last ? "DROP_LAST" : "this loss takes whole batches only");
+    sr_info("%lld images an epoch%s, %d view%s, batch %d: %lld updates an epoch, %d epochs",
+            (long long)shown, left, s->n_views, s->n_views == 1 ? "" : "s", t->run->step_images,
+            (long long)t->run->steps_per_epoch, t->config->optimizer.num_epochs);
+    sr_run_ranks_say(t->run);
+}
+
+// VISSL's keys where it has one; what the loss reports of itself goes in as it is.
+static void write_metrics(SrTraining *t, const SrProgressLine *line) {
+    SrText *out = sr_metrics_begin(&t->lines);
+    sr_json_int(out, "ep", line->epoch);
+    sr_json_int(out, "iter", line->iteration);
+    sr_json_float(out, "lr", line->lr);
+    sr_json_float(out, "loss", line->loss);
+    sr_json_float(out, "btime(ms)", 1e3 * t->progress.step_s);
+    sr_json_float(out, "eta_s", sr_progress_eta(&t->progress, line->iteration + 1));
+    sr_json_float(out, "images_per_s", sr_progress_rate(&t->progress));
+    sr_json_float(out, "data_wait", sr_progress_wait(&t->progress));
+    // No maximum: nothing is clipped, only measured (after the clipping of the step, where there is one).
+    double norm = sr_grad_clip(sr_model_params(t->run->model), NULL, 2, INFINITY);
+    sr_json_float(out, "grad_norm", norm);
+    sr_tensorboard_step(&t->board,
+                        &(SrTensorboardStep){.iteration = line->iteration,
+                                             .loss = line->loss,
+                                             .lr = line->lr,
+                                             .step_s = t->progress.step_s,
+                                             .wait_share = sr_progress_wait(&t->progress),
+                                             .images_per_s = sr_progress_rate(&t->progress),
+                                             .grad_norm = norm});
+    const SrTrainGraph *g = &t->run->graph;
+    SrLossStep step = sr_step_view(&t->run->step, line->iteration, (int)line->epoch);
+    if (g->loss_kind->report)
+        g->loss_kind->report(g->loss_state, &step, out);
+    sr_metrics_end(&t->lines);
+}
+
+// A plain line every LOG_FREQUENCY updates and at the end of an epoch; between them a live one on a
+// terminal.
+void sr__train_say_step(SrTraining *t, const SrProgressLine *line) {
+    char fitted[512], whole[512];
+    int every = SR_MAX(t->config->log_frequency, 1);
+    bool due = line->iteration % every == 0 || line->epoch_step + 1 == line->epoch_steps;
+    double now = sr_clock();
+    if (!due && (!sr_log_is_terminal() || now - t->live_at < 0.2))
+        return;
+    sr_progress_text(&t->progress, line, sr_log_columns(), fitted, sizeof fitted);
+    sr_progress_text(&t->progress, line, 0, whole, sizeof whole);
+    if (!due) {
+        t->live_at = now;
+        sr_log_live("%s", fitted);
+        return;
+    }
+    sr_log_fitted(fitted, whole);
+    write_metrics(t, line);
+    sr_progress_reset_window(&t->progress);
+}
+
+// To the log, and as a line of metrics.json that `sslrun doctor` reads.
+void sr__train_say_finding(SrTraining *t, int64_t epoch, const char *name, const char *text) {
+    SrText *out = sr_metrics_begin(&t->epochs);
+    sr_json_int(out, "iteration", t->at.iteration);
+    sr_json_int(out, "train_phase_idx", epoch);
+    sr_json_string(out, "health", name);
+    sr_json_string(out, "finding", text);
+    sr_metrics_end(&t->epochs);
+    sr_warn("%s: %s", name, text);
+}
+
+// An epoch that was resumed within may have no outputs in the plan yet.
+static bool measure_health(SrTraining *t, SrHealthFigures *figures) {
+    SrLossStep view = sr_step_view(&t->run->step, t->at.iteration, (int)t->at.epoch);
+    *figures = (SrHealthFigures){.loss_min = t->at.loss_min,
+                                 .loss_max = t->at.loss_max,
+                                 .chance = t->facts.chance,
+                                 .lr = t->lr};
+    if (!t->whole_epoch || t->run->frozen_trunk)
+        return false;
+    if (sr_health_measure(&t->health, &t->run->step, &view, figures) == SR_OK)
+        return true;
+    sr_warn("no figures of health: %s", sr_status_message());
+    return false;
+}
+
+// One line for the person, one for the file, and what is wrong (VISSL's users asked for it: swav issues 12 and 120).
+void sr__train_say_epoch(SrTraining *t, int64_t epoch, double mean, double seconds) {
+    char took[48];
+    SrHealthFigures figures;
+    SrHealthFinding findings[SR_HEALTH_MAX];
+    bool measured = measure_health(t, &figures);
+    sr_info("epoch %lld done in %s: mean loss %.5f", (long long)epoch,
+            sr_duration_text(seconds, took, sizeof took), mean);
+    SrText *out = sr_metrics_begin(&t->epochs);
+    sr_json_int(out, "iteration", t->at.iteration);
+    sr_json_int(out, "train_phase_idx", epoch);
+    sr_json_float(out, "train_loss", mean);
+    sr_tensorboard_figure(&t->board, t->at.iteration, "Training/Mean_loss_of_epoch", mean);
+    sr_json_float(out, "seconds", seconds);
+    if (measured)
+        sr_health_json(&figures, out);
+    sr_metrics_end(&t->epochs);
+    for (int i = 0, n = measured ? sr_health_judge(&figures, findings) : 0; i < n; i++)
+        sr__train_say_finding(t, epoch, findings[i].name, findings[i].text);
+}
+
+// Meters of the epoch's training; one that was resumed within has seen a part only and says nothing.
+void sr__train_say_meters(SrTraining *t, int64_t epoch) {
+    SrMeterList *meters = t->phases.train;
+    if (!meters || !t->whole_epoch || sr_meter_list_count(meters) == 0)
+        return;
+    sr_meter_list_say(meters, "train");
+    SrText *out = sr_metrics_begin(&t->epochs);
+    sr_json_int(out, "iteration", t->at.iteration);
+    sr_json_int(out, "train_phase_idx", epoch);
+    sr_meter_list_json(meters, "train", out);
+    sr_metrics_end(&t->epochs);
+}

@@ -1,0 +1,131 @@
+// Before the first step: the run's folder and its lock, whether it goes on or begins, with which weights, and where in
+// the data it stands.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/comm.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "kernels/conv/conv.h"
+#include "kernels/cpu.h"
+#include "trainer/model/weights_init.h"
+#include "trainer/run/run_folder.h"
+#include "trainer/train_internal.h"
+
+// The log goes on whatever happens to the folder's checkpoints.
+SrStatus sr__train_open_folder(SrTraining *t) {
+    const char *dir = t->config->checkpoint.dir;
+    char path[SR_TRAIN_PATH_BYTES];
+    if (!sr__train_leads())
+        return SR_OK;
+    SR_TRY(sr_file_mkdirs(dir));
+    SR_TRY(sr_file_join(path, sizeof path, dir, ".lock"));
+    SrStatus claimed = sr_file_lock(path, &t->lock);
+    if (claimed != SR_OK)
+        return sr_fail_prefix(claimed, "CHECKPOINT.DIR");
+    SR_TRY(sr_file_join(path, sizeof path, dir, "log.txt"));
+    return sr_log_open(path);
+}
+
+// Names are VISSL's; both files are appended to, so a run that was resumed ten times is one story.
+static SrStatus open_metrics(SrTraining *t) {
+    const char *dir = t->config->checkpoint.dir;
+    if (!sr__train_leads())
+        return SR_OK;
+    SR_TRY(sr_metrics_open(&t->lines, dir, "stdout.json"));
+    if (!t->config->test_only)
+        SR_TRY(sr_tensorboard_open(&t->board, t->config));
+    return sr_metrics_open(&t->epochs, dir, "metrics.json");
+}
+
+// Raw pixels have no weights to forget.
+static bool trunk_has_weights(const SrTraining *t) {
+    SrParams *params = sr_model_params(t->run->model);
+    for (int i = 0; i < sr_params_count(params); i++)
+        if (strncmp(sr_params_at(params, i)->name, "trunk.", 6) == 0)
+            return true;
+    return false;
+}
+
+// Linear probes of a trunk that nobody trained look like a result, and forgetting the key is the likeliest mistake.
+static SrStatus check_weights(const SrTraining *t, const char *path) {
+    bool frozen = t->run->frozen_trunk && trunk_has_weights(t);
+    if (*path || t->options->random || !(frozen || t->config->test_only))
+        return SR_OK;
+    SR_FAIL(SR_ERR_CONFIG,
+            "no weights for the %s: CHECKPOINT.DIR '%s' holds no checkpoint; set "
+            "MODEL.WEIGHTS_INIT.PARAMS_FILE to a file of weights, or ask for the trunk as it "
+            "is drawn with --random",
+            frozen ? "frozen trunk" : "model of TEST_ONLY", t->config->checkpoint.dir);
+}
+
+// Where the run's numbers come from besides its configuration.
+static void kernels_text(const SrConfig *config, char out[24]) {
+    bool pairs = config->model.use_amp && (sr_cpu_has_tiles() || sr_conv_has_pairs());
+    snprintf(out, 24, "%s%s", sr_cpu_name(sr_cpu_level()), pairs ? "_bf16" : "");
+}
+
+// Nothing stands in the way of going on, but a reader of the figures should know.
+void sr__train_check_kernels(SrTraining *t) {
+    char now[24];
+    kernels_text(t->config, now);
+    if (*t->at.kernels && strcmp(t->at.kernels, now) != 0)
+        sr_warn("the run was computed with %s until here and is with %s from now on: the last bits "
+                "of its numbers differ from those of one machine alone",
+                t->at.kernels, now);
+    snprintf(t->at.kernels, sizeof t->at.kernels, "%s", now);
+}
+
+// A new run: with the weights that the configuration names, or as it was drawn.  Nothing is moved for one that cannot
+// begin.
+static SrStatus start_fresh(SrTraining *t) {
+    SrWeightsSource source = sr_weights_source(&t->config->model);
+    t->last_saved[0] = '\0';
+    SR_TRY(check_weights(t, source.path));
+    if (*source.path)
+        SR_TRY(sr_weights_load(&source, sr_run_parts(t->run).params));
+    SR_TRY(sr_model_load_teacher(t->run->model, t->options->random));
+    return t->config->test_only ? SR_OK : sr_folder_move_aside(t->config->checkpoint.dir);
+}
+
+// A checkpoint of this folder wins over PARAMS_FILE, which describes how the run began.
+static SrStatus look_into_folder(SrTraining *t, SrResume *how) {
+    SrCheckpointParts parts = sr_run_parts(t->run);
+    SrResumeOptions options = {.checkpoint = &t->config->checkpoint,
+                               .num_epochs = t->config->optimizer.num_epochs,
+                               .restart = t->options->restart && !t->config->test_only,
+                               .look_only = t->config->test_only};
+    SR_TRY(sr_folder_resume(&options, &parts, &t->at, how, t->last_saved, sizeof t->last_saved));
+    return *how == SR_RESUME_FRESH ? start_fresh(t) : SR_OK;
+}
+
+// Rank 0 reads, and all others get what it has found: they need not see its disk.
+SrStatus sr__train_resume(SrTraining *t, SrResume *how) {
+    SrCheckpointParts parts = sr_run_parts(t->run);
+    SR_TRY(sr_comm_agree(sr__train_leads() ? look_into_folder(t, how) : SR_OK));
+    sr_comm_broadcast(how, sizeof *how, 0);
+    sr_comm_broadcast(&t->at, sizeof t->at, 0);
+    sr_comm_broadcast(t->last_saved, sizeof t->last_saved, 0);
+    sr_checkpoint_share(&parts);
+    t->result->run = t->at.run;
+    return open_metrics(t);
+}
+
+// A checkpoint from another batch size or data set counts batches that are not ours.
+void sr__train_fit_position(SrTraining *t) {
+    const SrRun *run = t->run;
+    SrPosition was = t->at;
+    int64_t again, images = sr_loader_samples(run->train.loader);
+    int loaded = t->config->train.batchsize_per_replica * t->config->replicas;
+    SrFit fit = sr_position_fit(&t->at, loaded, images, run->steps_per_epoch, &again);
+    if (fit == SR_FIT_BATCH)
+        sr_warn("batches of %d where the checkpoint had %d: going on behind the same images, as "
+                "update %lld instead of %lld (%lld images are seen again)",
+                loaded, was.batch_size, (long long)t->at.iteration, (long long)was.iteration,
+                (long long)again);
+    else if (fit == SR_FIT_RESTART && was.iteration > 0)
+        sr_warn("the checkpoint counts %lld updates where this data and batch size give %lld: "
+                "starting its epoch %lld again",
+                (long long)was.iteration, (long long)(was.epoch * run->steps_per_epoch + was.batch),
+                (long long)was.epoch);
+}
