@@ -1,7 +1,8 @@
 #!/bin/sh
 # One training step beside PyTorch's, in turn in one run; prints every figure, the medians and the ratio.
 #
-#   bench/peer.sh [ROUNDS] [WHAT] [DTYPE]   WHAT: rn50 (default) | r18; DTYPE: f32 (default) | bf16
+#   bench/peer.sh [ROUNDS] [WHAT] [DTYPE]   WHAT: rn50 (default) | r18 | mobilenet_v3_large | efficientnet_b0 |
+#                                           regnet_y_400mf | convnext_tiny | swin_t | vit_s_16; DTYPE: f32 (default) | bf16
 #                                           needs python3-torch, python3-torchvision
 #   PEER=path/to/torch_step.py        the script to compare with; THREADS=n, both sides
 #
@@ -11,12 +12,23 @@ cd "$(dirname "$0")/.." || exit 1
 rounds=${1:-5} what=${2:-rn50} dtype=${3:-f32} peer=${PEER:-../shared/peer/torch_step.py}
 threads=${THREADS:-$(nproc)}
 export OMP_NUM_THREADS="$threads" MALLOC_MMAP_THRESHOLD_=8589934592 MALLOC_TRIM_THRESHOLD_=17179869184
+trunk() { # NAME WIDTH BATCH: any trunk on 2x224 crops
+    ours="bench/swav_trunk.yaml MODEL.TRUNK.NAME=$1 MODEL.HEAD.PARAMS.0.1.dims=[$2,2048,128] DATA.TRAIN.BATCHSIZE_PER_REPLICA=$3"
+    theirs="--arch $what --crops 2x224 --batch $3"
+}
 case $what in
 rn50) ours="configs/pretrain/swav/swav_resnet50.yaml DATA.TRAIN.BATCHSIZE_PER_REPLICA=8"
       theirs="--arch resnet50 --crops 2x224,6x96 --batch 8" ;;
 r18)  ours="bench/swav_r18.yaml"
       theirs="--arch resnet18 --crops 2x32,4x16 --batch 64 --cifar-stem" ;;
-*) echo "usage: bench/peer.sh [ROUNDS] rn50|r18 [f32|bf16]" >&2; exit 2 ;;
+mobilenet_v3_large) trunk $what 960 8 ;;
+efficientnet_b0)    trunk $what 1280 8 ;;
+regnet_y_400mf)     trunk $what 440 8 ;;
+convnext_tiny)      trunk $what 768 8 ;;
+swin_t)             trunk $what 768 4 ;;
+vit_s_16)           trunk vision_transformer 384 8
+      for o in NUM_HEADS=6 HIDDEN_DIM=384 MLP_DIM=1536 QKV_BIAS=True; do ours="$ours MODEL.TRUNK.VISION_TRANSFORMERS.$o"; done ;;
+*) sed -n '4,6p' "$0" >&2; exit 2 ;;
 esac
 case $dtype in
 f32) ;;

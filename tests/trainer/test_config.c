@@ -366,9 +366,23 @@ static void test_out_of_memory(void **state) {
     }
 }
 
+// A model's name stands for its trunk and options; what else was set for the trunk stays.
+static void test_model_as_trunk(void **state) {
+    (void)state;
+    SrConfig *config;
+    const char *overrides[] = {"MODEL.TRUNK.NAME=resnet34",
+                               "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=0.25"};
+    CHECK_OK(
+        sr_config_parse("LOSS: {name: CrossEntropyLoss}\n", "preset.yaml", overrides, 2, &config));
+    CHECK_STR(config->model.trunk_name, "resnet");
+    CHECK_INT(sr_yaml_find_path(config->tree, "MODEL.TRUNK.RESNETS.DEPTH")->i, 34);
+    CHECK_NEAR(sr_yaml_find_path(config->tree, "MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER")->f, 0.25, 0);
+    sr_config_free(config);
+}
+
 SR_TESTS(config, unit(test_defaults_are_vissls), unit(test_run_folder_of_the_name),
          unit(test_with_and_without_config_key), unit(test_overrides), unit(test_add_and_remove),
-         unit(test_values), unit(test_override_errors),
+         unit(test_values), unit(test_model_as_trunk), unit(test_override_errors),
          unit(test_unknown_keys_name_line_and_neighbour), unit(test_losses_that_are_not_built),
          unit(test_keys_without_meaning), unit(test_frozen_parameters),
          unit(test_schedules_are_checked_at_once), unit(test_saved_tree_loads_again),

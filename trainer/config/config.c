@@ -20,6 +20,7 @@
 #include "trainer/config/schema.h"
 #include "trainer/optim/optim.h"
 #include "trainer/schedules/schedule.h"
+#include "trunks/presets.h"
 
 SrStatus sr_config_compose(const char *path, const char *const *overrides, int n_overrides,
                            SrArena *arena, SrYaml **tree) {
@@ -201,9 +202,34 @@ static SrStatus lift_trunk_params(SrConfig *config) {
     return SR_OK;
 }
 
+// NAME may be a model's (`efficientnet_b0`, as `sslrun graph` takes it): the tree then names its trunk and holds the
+// options that make it that model, so that everything behind, and a checkpoint, sees the trunk alone.
+static SrStatus expand_preset(SrConfig *config) {
+    SrYaml *tree = config->tree, *options;
+    const SrYaml *name = sr_yaml_find_path(tree, "MODEL.TRUNK.NAME");
+    const SrTrunk *trunk;
+    const SrPreset *preset;
+    if (!name || name->type != SR_YAML_STRING || sr_trunk_find(name->text, &trunk) == SR_OK ||
+        sr_preset_find(name->text, &preset) != SR_OK)
+        return SR_OK; // an unknown name is reported with everything else that is not there
+    trunk = sr_preset_trunk(preset);
+    SR_TRY(sr_yaml_parse(&config->arena, preset->options, strlen(preset->options), name->text,
+                         &options));
+    SrYaml *named = sr_yaml_scalar(&config->arena, trunk->name, name->file, name->line);
+    if (!named)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", preset->name);
+    sr_info("%s: MODEL.TRUNK.NAME: %s is the trunk %s with %s: %s", sr_yaml_place(name).text,
+            preset->name, trunk->name, trunk->subtree, preset->options);
+    SR_TRY(sr_yaml_put_path(&config->arena, tree, "MODEL.TRUNK.NAME", named));
+    SrYaml *own = sr_yaml_find_path(tree, trunk->subtree);
+    return own ? sr_yaml_merge(&config->arena, own, options)
+               : sr_yaml_put_path(&config->arena, tree, trunk->subtree, options);
+}
+
 // What is wrong with keys and names, all of it: inference needs a tree without mistakes.
 static SrStatus check_tree(SrConfig *config, SrProblems *problems) {
     SR_TRY(sr_problems_keep(problems, lift_trunk_params(config)));
+    SR_TRY(sr_problems_keep(problems, expand_preset(config)));
     SR_TRY(sr__config_read(config, problems));
     SrStatus status = sr__needs_check(config->tree, &config->arena, problems);
     if (status != SR_OK)

@@ -83,7 +83,7 @@ const SrOption sr__schema_model[] = {
 };
 
 const SrOption sr__schema_trunk[] = {
-    {"NAME", SR_OPT_STRING, OFF(trunk_name), "resnet", 0, 0, NULL, "Which trunk."},
+    {"NAME", SR_OPT_STRING, OFF(trunk_name), "resnet", 0, 0, NULL, "Which trunk, or a model of one (`sslrun graph` lists them): efficientnet_b0, swin_t."},
     SR_OPTION_END,
 };
 // clang-format on
