@@ -8,7 +8,7 @@ static SrStatus needs(const char *text) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *tree = NULL;
     CHECK_OK(sr_yaml_parse(&arena, text, strlen(text), "test.yaml", &tree));
-    SrStatus status = sr__needs_check(tree, &arena, NULL);
+    SrStatus status = sr__missing_plugins_check(tree, &arena, NULL);
     sr_arena_deinit(&arena);
     return status;
 }

@@ -18,6 +18,7 @@
 #include "measure/meter.h"
 #include "trainer/config/compose.h"
 #include "trainer/config/schema.h"
+#include "trainer/config/vissl_keys.h"
 #include "trainer/optim/optim.h"
 #include "trainer/schedules/schedule.h"
 #include "trunks/presets.h"
@@ -188,20 +189,6 @@ static SrStatus check_labels(const SrConfig *config) {
 
 // ---- the whole
 
-// Files of VISSL's first year nest the trunks' maps below TRUNK_PARAMS; its present reader looks for
-// them beside NAME and ignores the old place in silence.
-static SrStatus lift_trunk_params(SrConfig *config) {
-    SrYaml *trunk = sr_yaml_find_path(config->tree, "MODEL.TRUNK");
-    const SrYaml *old = sr_yaml_find(trunk, "TRUNK_PARAMS");
-    if (!old || old->type != SR_YAML_MAP)
-        return SR_OK;
-    SR_TRY(sr_yaml_merge(&config->arena, trunk, old));
-    sr_info("%s: MODEL.TRUNK.TRUNK_PARAMS: its maps are read as if they stood in MODEL.TRUNK",
-            sr_yaml_place(old).text);
-    sr_yaml_remove(trunk, "TRUNK_PARAMS");
-    return SR_OK;
-}
-
 // NAME may be a model's (`efficientnet_b0`, as `sslrun graph` takes it): the tree then names its trunk and holds the
 // options that make it that model, so that everything behind, and a checkpoint, sees the trunk alone.
 static SrStatus expand_preset(SrConfig *config) {
@@ -228,10 +215,10 @@ static SrStatus expand_preset(SrConfig *config) {
 
 // What is wrong with keys and names, all of it: inference needs a tree without mistakes.
 static SrStatus check_tree(SrConfig *config, SrProblems *problems) {
-    SR_TRY(sr_problems_keep(problems, lift_trunk_params(config)));
+    SR_TRY(sr_problems_keep(problems, sr__vissl_keys_move(config->tree, &config->arena)));
     SR_TRY(sr_problems_keep(problems, expand_preset(config)));
     SR_TRY(sr__config_read(config, problems));
-    SrStatus status = sr__needs_check(config->tree, &config->arena, problems);
+    SrStatus status = sr__missing_plugins_check(config->tree, &config->arena, problems);
     if (status != SR_OK)
         status = sr_fail_prefix(status, "%s", config->path);
     SR_TRY(sr_problems_keep(problems, status));
@@ -258,7 +245,7 @@ static SrStatus check_values(SrConfig *config) {
 static SrStatus resolve(SrConfig *config, SrProblems *problems) {
     SR_TRY(check_tree(config, problems));
     SR_TRY(sr__report_ignored(config->tree, &config->arena));
-    SR_TRY(sr__cluster_resolve(config));
+    SR_TRY(sr__sharding_resolve(config));
     SR_TRY(sr__infer(config->tree, config->replicas, &config->arena));
     SR_TRY(sr__config_read(config, NULL));
     return check_values(config);

@@ -147,7 +147,7 @@ static SrStatus want_all(Needs *needs) {
 }
 
 // The message names no line: the pieces stand on many.
-SrStatus sr__needs_check(const SrYaml *tree, SrArena *arena, SrProblems *problems) {
+SrStatus sr__missing_plugins_check(const SrYaml *tree, SrArena *arena, SrProblems *problems) {
     Needs needs = {.tree = tree, .arena = arena, .problems = problems};
     SrStatus status = want_all(&needs);
     if (status == SR_OK && needs.n > 0)

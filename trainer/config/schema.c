@@ -1,5 +1,5 @@
-// The schema as a whole: the trainer's sections, the maps of trunks and losses, the tree of all
-// defaults.
+// The schema as a whole: the trainer's sections, the maps of trunks, losses and meters, VISSL's keys that change nothing,
+// the tree of all defaults.
 #include "trainer/config/schema.h"
 
 #include <string.h>
@@ -8,27 +8,28 @@
 #include "base/yaml_edit.h"
 #include "losses/loss.h"
 #include "measure/meter.h"
+#include "trainer/config/vissl_keys.h"
 #include "trunks/trunk.h"
 #include "trunks/vissl_trunks.h"
 
 static const SrSection sections[] = {
-    {"", sr__schema_root, 0, NULL},
-    {"MACHINE", sr__schema_machine, 0, NULL},
-    {"HOOKS", sr__schema_hooks, 0, NULL},
-    {"DATA", sr__schema_data, 0, NULL},
-    {"DATA.TRAIN", sr__schema_split, offsetof(SrConfig, train), NULL},
-    {"DATA.TEST", sr__schema_split, offsetof(SrConfig, test), NULL},
-    {"MODEL", sr__schema_model, offsetof(SrConfig, model), NULL},
-    {"MODEL.TRUNK", sr__schema_trunk, offsetof(SrConfig, model), sr_vissl_trunk_maps},
-    {"LOSS", sr__schema_loss, 0, NULL},
-    {"OPTIMIZER", NULL, offsetof(SrConfig, optimizer), NULL},
-    {"CHECKPOINT", sr__schema_checkpoint, 0, NULL},
-    {"DISTRIBUTED", sr__schema_distributed, 0, NULL},
-    {"NEAREST_NEIGHBOR", sr__schema_neighbor, 0, NULL},
-    {"METERS", sr__schema_meters, 0, NULL},
-    {"SVM", sr__schema_svm, 0, NULL},
-    {"LOW_SHOT_BENCHMARK", sr__schema_low_shot, 0, NULL},
-    {"CLUSTERFIT", sr__schema_cluster, 0, NULL},
+    {"", sr__schema_root, 0, NULL, false},
+    {"MACHINE", sr__schema_machine, 0, NULL, false},
+    {"HOOKS", sr__schema_hooks, 0, NULL, false},
+    {"DATA", sr__schema_data, 0, NULL, false},
+    {"DATA.TRAIN", sr__schema_split, offsetof(SrConfig, train), NULL, false},
+    {"DATA.TEST", sr__schema_split, offsetof(SrConfig, test), NULL, false},
+    {"MODEL", sr__schema_model, offsetof(SrConfig, model), NULL, false},
+    {"MODEL.TRUNK", sr__schema_trunk, offsetof(SrConfig, model), sr_vissl_trunk_maps, true},
+    {"LOSS", sr__schema_loss, 0, NULL, true},
+    {"OPTIMIZER", NULL, offsetof(SrConfig, optimizer), NULL, false},
+    {"CHECKPOINT", sr__schema_checkpoint, 0, NULL, false},
+    {"DISTRIBUTED", sr__schema_distributed, 0, NULL, false},
+    {"NEAREST_NEIGHBOR", sr__schema_neighbor, 0, NULL, false},
+    {"METERS", sr__schema_meters, 0, NULL, true},
+    {"SVM", sr__schema_svm, 0, NULL, false},
+    {"LOW_SHOT_BENCHMARK", sr__schema_low_shot, 0, NULL, false},
+    {"CLUSTERFIT", sr__schema_cluster, 0, NULL, false},
 };
 
 // The k-th map that a plugin owns: trunks first, then losses, then meters.  False past the end.
@@ -40,15 +41,15 @@ static bool owned_map(int k, SrSchemaEntry *out) {
         losses++;
     if (k < trunks) {
         const SrTrunk *t = sr_trunk_at(k);
-        *out = (SrSchemaEntry){{t->subtree, t->options, 0, NULL}, true, t->params_bytes};
+        *out = (SrSchemaEntry){{.path = t->subtree, .table = t->options}, true, t->params_bytes};
         return true;
     }
     const SrLoss *l = sr_loss_at(k - trunks);
     const SrMeter *m = sr_meter_at(k - trunks - losses);
     if (l)
-        *out = (SrSchemaEntry){{l->subtree, l->options, 0, NULL}, true, l->params_bytes};
+        *out = (SrSchemaEntry){{.path = l->subtree, .table = l->options}, true, l->params_bytes};
     else if (m)
-        *out = (SrSchemaEntry){{m->subtree, m->options, 0, NULL}, true, m->params_bytes};
+        *out = (SrSchemaEntry){{.path = m->subtree, .table = m->options}, true, m->params_bytes};
     return l || m;
 }
 
@@ -90,33 +91,49 @@ static void add_rows(const SrSection *section, const SrOption *table, SrOption *
             rows[(*m)++] = table[i];
 }
 
-// The section's rows with those of maps that plugins own put in their place: checked by the owner's
-// table.
-static SrStatus with_owned(const SrSection *section, SrArena *arena, const SrOption **out) {
-    int n = count_rows(section->table) + count_rows(section->unbuilt), owned = 0;
-    SrSchemaEntry e;
-    while (owned_map(owned, &e))
-        owned++;
-    SrOption *rows = sr_arena_alloc(arena, sizeof *rows * (size_t)(n + owned + 1));
-    if (!rows)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for the schema");
-    int m = 0;
+static bool is_section(const char *path) {
+    for (int i = 0; i < SR_COUNT(sections); i++)
+        if (strcmp(sections[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+// Maps that plugins own in this section: read by the owner's table, so that the row only keeps a place for the map.
+static void add_owned(const SrSection *section, SrOption *rows, int *m) {
     // Rows fill the section's own struct: MODEL.TRUNK's is SrModelConfig, LOSS's is SrConfig.
     size_t place = section->offset == offsetof(SrConfig, model)
                        ? offsetof(SrModelConfig, owned)
                        : offsetof(SrConfig, sections.owned);
-    add_rows(section, section->table, rows, &m);
-    add_rows(section, section->unbuilt, rows, &m);
+    SrSchemaEntry e;
     for (int k = 0; owned_map(k, &e); k++) {
         const char *name = name_inside(section->path, e.section.path);
-        if (name && !has_row(rows, m, name)) // two trunks may share a map
-            rows[m++] = (SrOption){name, SR_OPT_TREE, place, "{}", 0, 0, NULL, ""};
+        if (name && !has_row(rows, *m, name)) // two trunks may share a map
+            rows[(*m)++] = (SrOption){name, SR_OPT_TREE, place, "{}", 0, 0, NULL, ""};
     }
+}
+
+// The section's own rows, VISSL's keys that change nothing, and maps that plugins own.
+static SrStatus build_table(const SrSection *section, int owned, SrArena *arena,
+                            const SrOption **out) {
+    const SrOption *own = section->table;
+    if (!own) // OPTIMIZER: every optimiser adds its keys
+        SR_TRY(sr_optim_options(arena, &own));
+    int room = count_rows(own) + count_rows(section->unbuilt) + sr__vissl_keys_count() + owned;
+    SrOption *rows = sr_arena_alloc(arena, sizeof *rows * (size_t)(room + 1)),
+             *vissl = sr_arena_alloc(arena, sizeof *rows * (size_t)(room + 1));
+    if (!rows || !vissl)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the schema");
+    int n = 0, n_vissl = 0;
+    sr__vissl_keys_rows(section->path, is_section, vissl, &n_vissl);
+    add_rows(section, own, rows, &n);
+    add_rows(section, vissl, rows, &n);
+    add_rows(section, section->unbuilt, rows, &n);
+    if (section->has_plugins)
+        add_owned(section, rows, &n);
     *out = rows;
     return SR_OK;
 }
 
-// MODEL.TRUNK, LOSS and METERS are the sections whose children belong to plugins.
 SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n) {
     int owned = 0;
     SrSchemaEntry e;
@@ -129,12 +146,7 @@ SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n) {
     *n = 0;
     for (int i = 0; i < SR_COUNT(sections); i++) {
         list[*n].section = sections[i];
-        if (strcmp(sections[i].path, "MODEL.TRUNK") == 0 || strcmp(sections[i].path, "LOSS") == 0 ||
-            strcmp(sections[i].path, "METERS") == 0)
-            SR_TRY(with_owned(&sections[i], arena, &list[*n].section.table));
-        if (!sections[i].table) // OPTIMIZER: every optimiser adds its keys
-            SR_TRY(sr_optim_options(arena, &list[*n].section.table));
-        (*n)++;
+        SR_TRY(build_table(&sections[i], owned, arena, &list[(*n)++].section.table));
     }
     for (int k = 0; owned_map(k, &e); k++)
         if (e.section.path)

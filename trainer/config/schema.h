@@ -8,21 +8,21 @@
 #include "trainer/config/config.h"
 
 typedef struct {
-    const char *path; // dotted; "" is the root
-    const SrOption *table;
-    size_t offset; // of the struct its rows fill, in SrConfig
+    const char *path;      // dotted; "" is the root
+    const SrOption *table; // NULL: OPTIMIZER, whose keys the optimisers bring
+    size_t offset;         // of the struct its rows fill, in SrConfig
     // VISSL's maps of plugins that are not built, NULL if there are none: rows that go once a plugin owns the map.
     const SrOption *unbuilt;
+    bool has_plugins; // maps below it belong to trunks, losses or meters
 } SrSection;
 
 extern const SrOption sr__schema_root[], sr__schema_machine[], sr__schema_hooks[],
-    sr__schema_checkpoint[], sr__schema_distributed[], sr__schema_neighbor[],
-    sr__schema_meters[]; // schema_run.c
+    sr__schema_checkpoint[], sr__schema_distributed[], sr__schema_neighbor[], sr__schema_meters[],
+    sr__schema_loss[]; // schema_run.c
 extern const SrOption sr__schema_svm[], sr__schema_low_shot[],
     sr__schema_cluster[];                                     // schema_features.c
 extern const SrOption sr__schema_data[], sr__schema_split[];  // schema_data.c
 extern const SrOption sr__schema_model[], sr__schema_trunk[]; // schema_model.c
-extern const SrOption sr__schema_loss[];                      // schema_loss.c
 
 // All sections, parents before children, including the maps that trunks and losses own (their offset is 0 and
 // `owned` true: checked against the table, not read into SrConfig).  Tables live in the arena.
@@ -53,16 +53,16 @@ SrStatus sr__config_read(SrConfig *config, SrProblems *problems);
 SrStatus sr__expand_homes(SrConfig *config);
 // overrides.c: one command-line override applied to the tree.
 SrStatus sr__override_apply(SrYaml *tree, const char *text, SrArena *arena);
-// eval_settings.c: flags of MODEL.FEATURE_EVAL_SETTINGS that contradict each other, and what was probably meant.
+// feature_eval_settings.c: flags of MODEL.FEATURE_EVAL_SETTINGS that contradict each other, and what was probably meant.
 SrStatus sr__eval_settings_check(const SrYaml *tree);
-// cluster.c: sharded modules and several machines, read by one process; one line each.
-SrStatus sr__cluster_resolve(SrConfig *config);
+// sharding.c: sharded modules and several machines, read by one process; one line each.
+SrStatus sr__sharding_resolve(SrConfig *config);
 // "regnet_fsdp" -> "regnet"; other names as they are.  NULL without memory.
 const char *sr__unsharded_name(const char *name, SrArena *arena);
 // "module." and the infixes of sharding taken out of a parameter's name.  NULL without memory.
 const char *sr__plain_param_name(const char *name, SrArena *arena);
-// needs.c: every plugin named anywhere; all that are missing in one line, a misspelt one with the nearest name.
-SrStatus sr__needs_check(const SrYaml *tree, SrArena *arena, SrProblems *problems);
+// missing_plugins.c: every plugin named anywhere; all that are missing in one line, a misspelt one with the nearest name.
+SrStatus sr__missing_plugins_check(const SrYaml *tree, SrArena *arena, SrProblems *problems);
 bool sr__learns(
     const SrYaml *tree); // false: everything is frozen, so that no loss and no optimiser is needed
 // infer.c: spec 1.5 over the composed tree.  world: processes of the run.

@@ -4,13 +4,9 @@
 #include "trainer/config/schema.h"
 
 #define OFF(field) offsetof(SrModelConfig, field)
-#define NO_GPU "there is no GPU in this program"
-#define ONE_PROCESS "one process runs everything"
 
 // clang-format off
 const SrOption sr__schema_model[] = {
-    {"BASE_MODEL_NAME", SR_OPT_IGNORED, 0, "multi_input_output_model", 0, 0, SR_REFUSED, "there is one base model"},
-    {"INPUT_TYPE", SR_OPT_IGNORED, 0, "rgb", 0, 0, SR_REFUSED, "images are RGB"},
     {"MULTI_INPUT_HEAD_MAPPING", SR_OPT_TREE, OFF(input_mapping), "[]", 0, 0, NULL,
      "List of [input, [layers]] or [input, {feat_names, head_index}]: which head sees which input."},
     {"SINGLE_PASS_EVERY_CROP", SR_OPT_BOOL, OFF(single_pass_every_crop), "False", 0, 0, NULL,
@@ -21,17 +17,11 @@ const SrOption sr__schema_model[] = {
      "List of [parameter name, n]: not updated in the first n iterations."},
     {"_MODEL_INIT_SEED", SR_OPT_INT64, OFF(init_seed), "0", 0, 9e15, NULL,
      "Parameters are drawn with it; always SEED_VALUE, as VISSL infers it."},
-    {"CUDA_CACHE", SR_OPT_IGNORED, 0, "{CLEAR_CUDA_CACHE: False, CLEAR_FREQ: 100}", 0, 0, NULL, NO_GPU},
     {"ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING", SR_OPT_BOOL, OFF(checkpointing), "False", 0, 0, NULL,
      "Keep only what lies between segments of a trunk pass and compute the rest again in the backward: less memory,"
      " a longer step, the same bits.  Off: batch norms and activations are computed again, which costs little."},
     {"ACTIVATION_CHECKPOINTING.NUM_ACTIVATION_CHECKPOINTING_SPLITS", SR_OPT_INT, OFF(checkpointing_splits), "2", 1,
      1000, NULL, "Segments of a trunk pass."},
-    {"SHARDED_DDP_SETUP", SR_OPT_IGNORED, 0, "{USE_SDP: False, reduce_buffer_size: -1}", 0, 0, NULL, ONE_PROCESS},
-    {"FSDP_CONFIG", SR_OPT_IGNORED, 0,
-     "{AUTO_SETUP_FSDP: False, AUTO_WRAP_THRESHOLD: 0, AMP_TYPE: \"01\", FORCE_SYNC_CUDA: False,"
-     " flatten_parameters: True, mixed_precision: True, fp32_reduce_scatter: False, compute_dtype: float32,"
-     " bucket_cap_mb: 0, clear_autocast_cache: True, verbose: True}", 0, 0, NULL, ONE_PROCESS},
     {"FEATURE_EVAL_SETTINGS.EVAL_MODE_ON", SR_OPT_BOOL, OFF(eval_mode_on), "False", 0, 0, NULL,
      "Frozen parts run in eval mode."},
     {"FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY", SR_OPT_BOOL, OFF(freeze_trunk_only), "False", 0, 0, NULL,
@@ -63,12 +53,8 @@ const SrOption sr__schema_model[] = {
     {"HEAD.BATCHNORM_MOMENTUM", SR_OPT_FLOAT, OFF(bn_momentum), "0.1", 0, 1, NULL, "Momentum of their statistics."},
     {"HEAD.PARAMS_MULTIPLIER", SR_OPT_FLOAT, OFF(params_multiplier), "1.0", -1e6, 1e6, NULL,
      "Factor on the heads' linear layers after initialisation."},
-    {"SYNC_BN_CONFIG", SR_OPT_IGNORED, 0, "{CONVERT_BN_TO_SYNC_BN: False, SYNC_BN_TYPE: pytorch, GROUP_SIZE: -1}",
-     0, 0, NULL, "batch norm sees the whole batch: one process runs everything"},
     {"AMP_PARAMS.USE_AMP", SR_OPT_BOOL, OFF(use_amp), "False", 0, 0, NULL,
      "Train with the trunk's maps and products in bfloat16; parameters, statistics, heads and losses stay float32."},
-    {"AMP_PARAMS.AMP_ARGS", SR_OPT_IGNORED, 0, "{opt_level: O1}", 0, 0, NULL, "there is one level, with no loss scaling"},
-    {"AMP_PARAMS.AMP_TYPE", SR_OPT_IGNORED, 0, "apex", 0, 0, NULL, "apex and pytorch mean the same here: bfloat16"},
     {"WEIGHTS_INIT.PARAMS_FILE", SR_OPT_STRING, OFF(params_file), "\"\"", 0, 0, NULL, "Checkpoint to start from."},
     {"WEIGHTS_INIT.STATE_DICT_KEY_NAME", SR_OPT_STRINGS, OFF(state_dict_keys), "classy_state_dict", 0, 0, NULL,
      "Key of the file's dict that holds the weights, or a list of nested keys; the usual ones are recognised."},

@@ -1,36 +1,19 @@
-// Option tables of the run itself: root, MACHINE, HOOKS, CHECKPOINT, DISTRIBUTED, NEAREST_NEIGHBOR.
+// Option tables of the run itself: root, MACHINE, HOOKS, METERS, LOSS, CHECKPOINT, DISTRIBUTED, NEAREST_NEIGHBOR.
 // Names and defaults are VISSL's (spec 1.4); keys marked "ours" are not.
 #include "trainer/config/schema.h"
 
 #define OFF(field) offsetof(SrConfig, field)
-#define NO_GPU "there is no GPU in this program"
-#define ONE_PROCESS "one process runs everything"
 
 // clang-format off
 const SrOption sr__schema_root[] = {
-    {"VERSION", SR_OPT_IGNORED, 0, "1", 0, 0, SR_REFUSED, "of the configuration format; only 1 exists"},
-    {"VERBOSE", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "the log always has all lines"},
     {"LOG_FREQUENCY", SR_OPT_INT, OFF(log_frequency), "10", 1, 1e9, NULL, "Iterations between two progress lines."},
     {"TEST_ONLY", SR_OPT_BOOL, OFF(test_only), "False", 0, 0, NULL, "Evaluate, do not train."},
     {"TEST_MODEL", SR_OPT_BOOL, OFF(test_model), "True", 0, 0, NULL, "Evaluate during and after training."},
     {"TEST_EVERY_NUM_EPOCH", SR_OPT_INT, OFF(test_every_num_epoch), "1", 1, 1e9, NULL,
      "With labels: a test phase after epochs 0, n, 2n, ... and the last.  A trunk alone is evaluated at the end."},
     {"SEED_VALUE", SR_OPT_INT64, OFF(seed), "0", 0, 9e15, NULL, "Everything random in the run follows from it."},
-    {"MULTI_PROCESSING_METHOD", SR_OPT_IGNORED, 0, "forkserver", 0, 0, NULL, "the loader has threads, no processes"},
-    {"REPRODUCIBILITY", SR_OPT_IGNORED, 0, "{CUDDN_DETERMINISTIC: False}", 0, 0, NULL,
-     "every run is reproducible to the bit"},
     {"MACHINE", SR_OPT_TREE, OFF(sections.machine), "{}", 0, 0, NULL, "The machine."},
-    {"TRAINER.TRAIN_STEP_NAME", SR_OPT_IGNORED, 0, "standard_train_step", 0, 0, SR_REFUSED, "there is one step"},
-    {"TRAINER.TASK_NAME", SR_OPT_IGNORED, 0, "self_supervision_task", 0, 0, NULL, "there is one task"},
-    {"SVM_FEATURES_PATH", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "`sslrun svm TRAIN TEST` takes folders of features"},
     {"HOOKS", SR_OPT_TREE, OFF(sections.hooks), "{}", 0, 0, NULL, "What happens around the steps."},
-    {"MONITORING", SR_OPT_IGNORED, 0, "{MONITOR_ACTIVATION_STATISTICS: 0}", 0, 0, NULL,
-     "activation statistics are not built"},
-    {"PROFILING", SR_OPT_IGNORED, 0,
-     "{START_ITERATION: 0, WARMUP_ITERATIONS: 0, NUM_ITERATIONS: 10, STOP_TRAINING_AFTER_PROFILING: False,"
-     " OUTPUT_FOLDER: \".\", PROFILED_RANKS: [0, 1], MEMORY_PROFILING: {TRACK_BY_LAYER_MEMORY: False},"
-     " RUNTIME_PROFILING: {USE_PROFILER: False, PROFILE_CPU: True, PROFILE_GPU: True, LEGACY_PROFILER: False}}",
-     0, 0, NULL, "torch's profiler; `sslrun bench` times the kernels"},
     {"DATA", SR_OPT_TREE, OFF(sections.data), "{}", 0, 0, NULL, "Where images come from."},
     {"METERS", SR_OPT_TREE, OFF(sections.meters), "{}", 0, 0, NULL, "What phases with labels measure."},
     {"MODEL", SR_OPT_TREE, OFF(sections.model), "{}", 0, 0, NULL, "Trunk, heads and what is frozen."},
@@ -38,15 +21,6 @@ const SrOption sr__schema_root[] = {
     {"OPTIMIZER", SR_OPT_TREE, OFF(sections.optimizer), "{}", 0, 0, NULL, "How parameters move."},
     {"CHECKPOINT", SR_OPT_TREE, OFF(sections.checkpoint), "{}", 0, 0, NULL, "What is kept of a run."},
     {"DISTRIBUTED", SR_OPT_TREE, OFF(sections.distributed), "{}", 0, 0, NULL, "Processes of a run."},
-    {"SLURM", SR_OPT_IGNORED, 0,
-     "{USE_SLURM: False, NAME: vissl, COMMENT: \"vissl job\", PARTITION: \"\", LOG_FOLDER: \".\", "
-     "TIME_HOURS: 72, TIME_MINUTES: 0, NUM_CPU_PER_PROC: 8, MEM_GB: 250, PORT_ID: 40050, "
-     "CONSTRAINT: \"\", ADDITIONAL_PARAMETERS: {}}",
-     0, 0, NULL, "no cluster is asked for machines"},
-    {"EXTRACT_FEATURES", SR_OPT_IGNORED, 0,
-     "{OUTPUT_DIR: \"\", CHUNK_THRESHOLD: -1, MAP_FEATURES_TO_IMG_NAME: False}", 0, 0, NULL, "not built"},
-    {"DISTILLATION.eager_teacher_init", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
-     "the teacher is built before the first step in any case"},
     {"DISTILLATION.TEACHER_MODEL", SR_OPT_TREE, OFF(sections.teacher),
      "{FEATURE_EVAL_SETTINGS: {EVAL_MODE_ON: True, FREEZE_TRUNK_AND_HEAD: True, EVAL_TRUNK_AND_HEAD: True}}",
      0, 0, NULL,
@@ -54,30 +28,9 @@ const SrOption sr__schema_root[] = {
     {"CLUSTERFIT", SR_OPT_TREE, OFF(sections.cluster), "{}", 0, 0, NULL, "k-means of features."},
     {"RANKING.NORMALIZE_FEATS", SR_OPT_BOOL, OFF(rank_normalized), "True", 0, 0, NULL,
      "`sslrun retrieve`: divide each feature by its length."},
-    {"RANKING.USE_GPU", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, NO_GPU},
-    {"RANKING.RANKING_BACKEND", SR_OPT_IGNORED, 0, "faiss", 0, 0, NULL, "there is one"},
-    {"RANKING.APPLY_PCA", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED, "principal components are not built"},
-    {"RANKING.PCA_DIM", SR_OPT_IGNORED, 0, "128", 0, 0, NULL, "principal components are not built"},
-    {"RANKING.FEATURES", SR_OPT_IGNORED, 0,
-     "{EXTRACT: False, PATH: \".\", DATA_PARTITION: TRAIN, TEST_PARTITION: TEST, DATASET_NAME: \"\", "
-     "LAYER_NAME: \"\", DIMENSIONALITY_REDUCTION: 0}",
-     0, 0, NULL, "`sslrun retrieve DATABASE [QUERIES]` takes folders of features"},
     {"SVM", SR_OPT_TREE, OFF(sections.svm), "{}", 0, 0, NULL, "Linear support vector machines on features."},
     {"NEAREST_NEIGHBOR", SR_OPT_TREE, OFF(sections.neighbor), "{}", 0, 0, NULL, "Nearest-neighbour evaluation."},
     {"LOW_SHOT_BENCHMARK", SR_OPT_TREE, OFF(sections.low_shot), "{}", 0, 0, NULL, "Logistic regression on features."},
-    {"IMG_RETRIEVAL", SR_OPT_IGNORED, 0,
-     "{TRAIN_DATASET_NAME: Oxford, EVAL_DATASET_NAME: Paris, DATASET_PATH: \"\", "
-     "WHITEN_IMG_LIST: \"\", EVAL_BINARY_PATH: \"\", DEBUG_MODE: False, NUM_TRAINING_SAMPLES: "
-     "-1, NUM_QUERY_SAMPLES: -1, NUM_DATABASE_SAMPLES: -1, USE_DISTRACTORS: False, "
-     "IMG_SCALINGS: [1], SIMILARITY_MEASURE: cosine_similarity, RESIZE_IMG: 1024, "
-     "SPATIAL_LEVELS: 3, N_PCA: 512, TRAIN_PCA_WHITENING: True, FEATS_PROCESSING_TYPE: \"\", "
-     "GEM_POOL_POWER: 4.0, CROP_QUERY_ROI: False, NORMALIZE_FEATURES: True, CENTER_CROP: "
-     "False, SAVE_RETRIEVAL_RANKINGS_SCORES: True, SAVE_FEATURES: False, "
-     "USE_FEATURE_EXTRACTION_ENGINE: False, FEATURE_EXTRACTION_DIR: \"\"}",
-     0, 0, NULL, "not built"},
-    {"GEO_LOCALIZATION", SR_OPT_IGNORED, 0,
-     "{TRAIN_LABEL_MAPPING: \"/path/to/.json\", ACC_KM_THRESHOLDS: [1, 25, 200, 750, 2500]}",
-     0, 0, NULL, "not built"},
     SR_OPTION_END,
 };
 
@@ -100,25 +53,8 @@ const SrOption sr__schema_hooks[] = {
      " (ours); training keeps its bits; 0: off."},
     {"PROBE.LIMIT", SR_OPT_INT64, OFF(probe.limit), "5000", 0, 1e15, NULL,
      "A probe looks at so many training images at most, drawn at random, and at so many test images (ours); 0: all."},
-    {"EMA_MODEL.SAVE_EMA_MODEL", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED, "an averaged model is not built"},
-    {"EMA_MODEL.ENABLE_EMA_METERS", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED, "an averaged model is not built"},
-    {"EMA_MODEL.UPDATE_ITER", SR_OPT_IGNORED, 0, "1", 0, 0, NULL, "an averaged model is not built"},
-    {"EMA_MODEL.WARMUP", SR_OPT_IGNORED, 0, "0.05", 0, 0, NULL, "an averaged model is not built"},
-    {"EMA_MODEL.DECAY", SR_OPT_IGNORED, 0, "0.9999", 0, 0, NULL, "an averaged model is not built"},
-    {"EMA_MODEL.EMA_DEVICE", SR_OPT_IGNORED, 0, "gpu", 0, 0, NULL, NO_GPU},
-    {"PERF_STATS", SR_OPT_IGNORED, 0, "{MONITOR_PERF_STATS: False, PERF_STAT_FREQUENCY: -1, ROLLING_BTIME_FREQ: -1}",
-     0, 0, NULL, "the progress line has images/s and the share of time waiting for data"},
-    {"MEMORY_SUMMARY", SR_OPT_IGNORED, 0,
-     "{PRINT_MEMORY_SUMMARY: True, LOG_ITERATION_NUM: 0, DUMP_MEMORY_ON_EXCEPTION: False}", 0, 0, NULL,
-     "the plan's memory is printed before the first step"},
-    {"LOG_GPU_STATS", SR_OPT_IGNORED, 0, "True", 0, 0, NULL, NO_GPU},
-    {"MODEL_COMPLEXITY", SR_OPT_IGNORED, 0, "{COMPUTE_COMPLEXITY: False, INPUT_SHAPE: [3, 224, 224]}", 0, 0, NULL,
-     "not built"},
     {"TENSORBOARD_SETUP.USE_TENSORBOARD", SR_OPT_BOOL, OFF(tensorboard.on), "False", 0, 0, NULL,
      "Event files for TensorBoard in tb_logs/ of the run folder: scalars, parameters, augmentations, the projector."},
-    {"TENSORBOARD_SETUP.LOG_DIR", SR_OPT_IGNORED, 0, "\".\"", 0, 0, NULL, "VISSL ignores it too: events go to tb_logs/ of the run folder"},
-    {"TENSORBOARD_SETUP.EXPERIMENT_LOG_DIR", SR_OPT_IGNORED, 0, "tensorboard", 0, 0, NULL,
-     "VISSL ignores it too: events go to tb_logs/ of the run folder"},
     {"TENSORBOARD_SETUP.FLUSH_EVERY_N_MIN", SR_OPT_FLOAT, OFF(tensorboard.flush_min), "5", 0, 1e6, NULL,
      "Minutes after which readers see what was written."},
     {"TENSORBOARD_SETUP.LOG_PARAMS", SR_OPT_BOOL, OFF(tensorboard.params), "True", 0, 0, NULL,
@@ -130,21 +66,24 @@ const SrOption sr__schema_hooks[] = {
     SR_OPTION_END,
 };
 
-// The maps of the meters are their own (trainer/meters/).
+// The maps of the meters are their own (measure/meters/).
 const SrOption sr__schema_meters[] = {
     {"name", SR_OPT_STRING, OFF(meters.single), "\"\"", 0, 0, NULL, "One meter more, behind METERS.names (deprecated)."},
     {"names", SR_OPT_STRINGS, OFF(meters.names), "[]", 0, 0, NULL, "Meters of train and test phases."},
     {"enable_training_meter", SR_OPT_BOOL, OFF(meters.training), "True", 0, 0, NULL,
      "Meters in train phases too."},
-    {"model_output_mask", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED, "not built"},
+    SR_OPTION_END,
+};
+
+// Each loss's own map comes from its file.
+const SrOption sr__schema_loss[] = {
+    {"name", SR_OPT_STRING, OFF(loss_name), "CrossEntropyLoss", 0, 0, NULL, "Which loss."},
     SR_OPTION_END,
 };
 
 const SrOption sr__schema_checkpoint[] = {
     {"DIR", SR_OPT_STRING, OFF(checkpoint.dir), "runs", 0, 0, NULL,
      "The run folder, made if missing; where no file sets it, runs/ and the name of the configuration."},
-    {"APPEND_DISTR_RUN_ID", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, ONE_PROCESS},
-    {"BACKEND", SR_OPT_IGNORED, 0, "disk", 0, 0, SR_REFUSED, "checkpoints go to disk"},
     {"AUTO_RESUME", SR_OPT_BOOL, OFF(checkpoint.auto_resume), "True", 0, 0, NULL,
      "Go on from the newest checkpoint of the run folder; False begins anew, as --restart does: checkpoints that are"
      " there move to earlier-N/ below the folder."},
@@ -155,9 +94,6 @@ const SrOption sr__schema_checkpoint[] = {
     {"OVERWRITE_EXISTING", SR_OPT_BOOL, OFF(checkpoint.overwrite_existing), "False", 0, 0, NULL,
      "Begin anew where the folder holds a finished run, one of another model or configuration, or only damaged"
      " checkpoints, which move to earlier-N/ below it; an unfinished run of this configuration is gone on with."},
-    {"LATEST_CHECKPOINT_RESUME_FILE_NUM", SR_OPT_IGNORED, 0, "1", 0, 0, NULL, "the newest whole checkpoint is taken"},
-    {"USE_SYMLINK_CHECKPOINT_FOR_RESUME", SR_OPT_IGNORED, 0, "False", 0, 0, NULL,
-     "the link to the newest checkpoint is always there"},
     {"KEEP_BEST", SR_OPT_BOOL, OFF(checkpoint.keep_best), "True", 0, 0, NULL,
      "With labels: model_best holds the model of the best test phase, by the first meter's first value (ours)."},
     {"KEEP_LAST", SR_OPT_INT, OFF(checkpoint.keep_last), "0", 0, 1e9, NULL,
@@ -167,10 +103,6 @@ const SrOption sr__schema_checkpoint[] = {
 };
 
 const SrOption sr__schema_distributed[] = {
-    {"BACKEND", SR_OPT_IGNORED, 0, "nccl", 0, 0, NULL, ONE_PROCESS},
-    {"NCCL_DEBUG", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, ONE_PROCESS},
-    {"NCCL_SOCKET_NTHREADS", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, ONE_PROCESS},
-    {"BROADCAST_BUFFERS", SR_OPT_IGNORED, 0, "True", 0, 0, NULL, ONE_PROCESS},
     {"NUM_NODES", SR_OPT_INT, OFF(num_nodes), "1", 1, 1e6, NULL, "Machines of the recipe (see REPLICAS)."},
     {"NUM_PROC_PER_NODE", SR_OPT_INT, OFF(num_proc_per_node), "8", 1, 1e6, NULL,
      "Processes a machine of the recipe (see REPLICAS)."},
@@ -180,9 +112,6 @@ const SrOption sr__schema_distributed[] = {
     {"REDUCE", SR_OPT_ENUM, OFF(reduce), "tree", 0, 0, "tree|mpi",
      "How ranks add their gradients (ours): by a fixed tree, with the same bits for any number of ranks, or as the MPI"
      " library does."},
-    {"INIT_METHOD", SR_OPT_IGNORED, 0, "tcp", 0, 0, NULL, ONE_PROCESS},
-    {"RUN_ID", SR_OPT_IGNORED, 0, "auto", 0, 0, NULL, ONE_PROCESS},
-    {"MANUAL_GRADIENT_REDUCTION", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, ONE_PROCESS},
     SR_OPTION_END,
 };
 
@@ -194,8 +123,6 @@ const SrOption sr__schema_neighbor[] = {
      "The feature compared (ours): any layer name of the trunk."},
     {"BANK_LIMIT", SR_OPT_INT64, OFF(knn.bank_limit), "0", 0, 1e15, NULL,
      "At most so many training images, drawn at random, are compared with (ours); 0: all."},
-    {"USE_CUDA", SR_OPT_IGNORED, 0, "True", 0, 0, NULL, NO_GPU},
-    {"OPTIMIZE_MEMORY", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "neighbours are always searched in blocks"},
     {"FEATURES.PATH", SR_OPT_STRING, OFF(knn.features_path), "\"\"", 0, 0, NULL,
      "A folder with features of both sides, in place of the trunk's."},
     SR_OPTION_END,

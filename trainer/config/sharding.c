@@ -85,7 +85,7 @@ static SrStatus resolve_world(SrConfig *config) {
 }
 
 // After the names were found to be known: a wrong file gives its error and no other line.
-SrStatus sr__cluster_resolve(SrConfig *config) {
+SrStatus sr__sharding_resolve(SrConfig *config) {
     SrYaml *tree = config->tree;
     SrArena *arena = &config->arena;
     SR_TRY(unshard(sr_yaml_find_path(tree, "MODEL.TRUNK.NAME"), "MODEL.TRUNK.NAME", arena));

@@ -16,7 +16,6 @@
 
 static const SrOption shared[] = {
     {"name", SR_OPT_STRING, OFF(name), "sgd", 0, 0, NULL, "Which optimizer."},
-    {"use_zero", SR_OPT_IGNORED, 0, "False", 0, 0, NULL, "one process runs everything"},
     {"weight_decay", SR_OPT_FLOAT, OFF(weight_decay), "1e-4", 0, 1e6, NULL, "L2 penalty, or decoupled from the gradient where the optimizer says so."},
     {"num_epochs", SR_OPT_INT, OFF(num_epochs), "90", 1, 1e9, NULL, "Length of the training."},
     {"regularize_bn", SR_OPT_BOOL, OFF(regularize_bn), "False", 0, 0, NULL, "Norm layers decay."},
