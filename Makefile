@@ -8,8 +8,10 @@ BUILD ?= build
 OPT ?= -O2
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
 STRICT ?=
-CFLAGS = -std=c17 $(OPT) -g $(WARN) $(STRICT) -D_GNU_SOURCE -I. -I$(BUILD) -fopenmp -fno-math-errno -fno-trapping-math \
-         -ffp-contract=off -MMD -MP $(EXTRA)
+# Hidden: the shared library shows what sslrun.h declares, and nothing else.
+FLAGS = -std=c17 $(OPT) -g $(WARN) -D_GNU_SOURCE -I. -I$(BUILD) -fopenmp -fno-math-errno -fno-trapping-math \
+        -ffp-contract=off -fPIC -fvisibility=hidden -MMD -MP $(EXTRA)
+CFLAGS = $(FLAGS) $(STRICT)
 LDLIBS = -lopenblas -llinear -lyaml -lcjson -lz -lm -lpthread
 PACKAGES = gcc make libopenblas-dev liblinear-dev libyaml-dev libstb-dev zlib1g-dev libcjson-dev libcmocka-dev pkg-config
 
@@ -92,12 +94,12 @@ DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golde
 
 .PHONY: FORCE toy vissl-run check-install fuzz fuzz-features fuzz-library fuzz-graph fuzz-config fuzz-yaml example install parity all help deps test run golden asan \
     layers clean format check-format bench-conv
-all: sslrun libsslrun.a
+all: sslrun libsslrun.a libsslrun.so
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
-## make            build ./sslrun and libsslrun.a
+## make            build ./sslrun, libsslrun.a and libsslrun.so
 sslrun: $(BUILD)/sslrun
 	cp $< $@
 # Only the program itself is handed the message-passing library (cli/main.c).
@@ -109,22 +111,40 @@ $(BUILD)/libsslrun.a: $(OBJECTS)
 	@rm -f $@
 	ar rcs $@ $^
 
+# The shared library is for whoever has features to make: no verbs, no pages, no ranks.  Its soname changes when a
+# program built with the sslrun.h of before would no longer run.
+VERSION := $(shell sed -n 's/.define SR_VERSION "\(.*\)"/\1/p' base/version.h)
+SONAME = libsslrun.so.0
+SHARED = $(filter-out $(BUILD)/cli/% $(BUILD)/pages/% $(BUILD)/base/comm_mpi.o,$(OBJECTS))
+$(BUILD)/$(SONAME): $(SHARED)
+	$(CC) $(CFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -Wl,--as-needed -o $@ $^ $(LDLIBS)
+$(BUILD)/libsslrun.so: $(BUILD)/$(SONAME)
+	ln -sf $(SONAME) $@
+libsslrun.so: $(BUILD)/libsslrun.so
+	cp $(BUILD)/$(SONAME) $(SONAME) && ln -sf $(SONAME) $@
+
+# Objects of other flags are made again; of -Werror alone they stay.
+$(BUILD)/gen/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(FLAGS)' >$@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
 define compile_isa
-$(BUILD)/%_$(2).$(1).o: %_$(2).c | $(DEFS)
+$(BUILD)/%_$(2).$(1).o: %_$(2).c $(BUILD)/gen/flags | $(DEFS)
 	@mkdir -p $$(@D)
 	$$(CC) $$(CFLAGS) -O3 $$(ISA_$(1)) $$(SIMD_EXTRA) -DSR_ISA=$(1) -DSR_ISA_$(1)=1 -c -o $$@ $$<
 endef
 $(foreach isa,$(ISAS) avx512bf16,$(eval $(call compile_isa,$(isa),simd)))
 $(foreach isa,$(AMX_ISAS),$(eval $(call compile_isa,$(isa),amx)))
-$(BUILD)/kernels/%.o: kernels/%.c | $(DEFS)
+$(BUILD)/kernels/%.o: kernels/%.c $(BUILD)/gen/flags | $(DEFS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -O3 -c -o $@ $<
-$(BUILD)/data/pixels/%.o: data/pixels/%.c | $(DEFS)
+$(BUILD)/data/pixels/%.o: data/pixels/%.c $(BUILD)/gen/flags | $(DEFS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -O3 -c -o $@ $<
 # stb lets ints overflow and shifts into their sign: harmless once that is defined to wrap.
 $(BUILD)/data/decode.o $(BUILD)/tests/data/fixture.o: override EXTRA += -fwrapv -fno-sanitize=shift
-$(BUILD)/%.o: %.c | $(DEFS)
+$(BUILD)/%.o: %.c $(BUILD)/gen/flags | $(DEFS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<
 
@@ -152,7 +172,7 @@ test_groups = s/^SR_TESTS(\([a-z0-9_]*\),.*/    X(Type, tests, \1) \\/p
 $(eval $(call plugin_list,tests,$(TESTS),$(test_groups)))
 
 # tests/cli runs the program that lies beside the test binary.
-$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/features seeds
+$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/libsslrun.so $(BUILD)/features seeds
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 $(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
@@ -198,34 +218,37 @@ golden: $(BUILD)/run-golden
 	$(BUILD)/run-golden $(GOLDEN) $(ONLY)
 
 ## make example    the C interface's example
-$(BUILD)/features: examples/features.c sslrun.h $(BUILD)/libsslrun.a
-	$(CC) $(CFLAGS) -o $@ $< $(BUILD)/libsslrun.a $(LDLIBS)
+$(BUILD)/features: examples/features.c sslrun.h $(BUILD)/libsslrun.so
+	$(CC) $(CFLAGS) -o $@ $< -L$(BUILD) -lsslrun -Wl,-rpath,'$$ORIGIN'
 example: $(BUILD)/features
 	$(BUILD)/features
 
-## make install    into PREFIX (/usr/local): the program, its configurations, libsslrun.a, sslrun.h, sslrun.pc, documents
+## make install    into PREFIX (/usr/local): program, configurations, both libraries, sslrun.h, sslrun.pc, manual, completions
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
-VERSION := $(shell sed -n 's/.define SR_VERSION "\(.*\)"/\1/p' base/version.h)
 SHARE = $(DESTDIR)$(PREFIX)/share
-# There is no shared library, so that whoever links ours needs all it stands on: Libs, not Libs.private.
 MAN = $(SHARE)/man/man1
 ETC_BASH = $(SHARE)/bash-completion/completions
-install: sslrun libsslrun.a
+LIB = $(DESTDIR)$(LIBDIR)
+install: sslrun libsslrun.a libsslrun.so
 	install -d $(MAN) $(ETC_BASH) $(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d
 	./sslrun manual man | gzip -9n >$(MAN)/sslrun.1.gz
 	./sslrun manual bash >$(ETC_BASH)/sslrun
 	./sslrun manual zsh >$(SHARE)/zsh/vendor-completions/_sslrun
 	./sslrun manual fish >$(SHARE)/fish/vendor_completions.d/sslrun.fish
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(SHARE)/doc/sslrun
+	install -d $(DESTDIR)$(PREFIX)/bin $(LIB)/pkgconfig $(DESTDIR)$(PREFIX)/include $(SHARE)/doc/sslrun
 	install sslrun $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 libsslrun.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 libsslrun.a $(LIB)/
+	install -m 644 $(SONAME) $(LIB)/$(SONAME).$(VERSION)
+	ln -sf $(SONAME).$(VERSION) $(LIB)/$(SONAME)
+	ln -sf $(SONAME) $(LIB)/libsslrun.so
 	install -m 644 sslrun.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 README.md LICENSE docs/*.md $(SHARE)/doc/sslrun/
 	find configs -name '*.yaml' -exec install -D -m 644 {} $(SHARE)/sslrun/{} \;
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: sslrun' 'Description: features of vision trunks' 'Version: $(VERSION)' \
-	    'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lsslrun -fopenmp $(LDLIBS)' \
-	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/sslrun.pc
+	    'Cflags: -I$${prefix}/include' 'Libs: -L$(LIBDIR) -lsslrun' 'Libs.private: -fopenmp $(LDLIBS)' \
+	    >$(LIB)/pkgconfig/sslrun.pc
 ## make docs       docs/KEYS.md from the option tables; fails on a link of a document that leads nowhere
 .PHONY: docs
 docs: sslrun
@@ -344,6 +367,6 @@ deps:
 	@tests/deps.sh $(PACKAGES)
 
 clean:
-	rm -rf build sslrun libsslrun.a
+	rm -rf build sslrun libsslrun.a libsslrun.so*
 
 -include $(shell test -d $(BUILD) && find $(BUILD) -name '*.d')

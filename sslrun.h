@@ -11,6 +11,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default) /* all that the shared library shows */
+#endif
 
 typedef struct SrFeatureModel SrFeatureModel;
 
@@ -43,6 +46,9 @@ const float *sr_feature_model_output(SrFeatureModel *model, int i, SrFeatureShap
 /* Why the last call of this thread failed. */
 const char *sr_status_message(void);
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

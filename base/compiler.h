@@ -5,11 +5,13 @@
 #if defined(__GNUC__)
 #define SR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define SR_MUST_USE __attribute__((warn_unused_result))
-#define SR_WEAK __attribute__((weak)) // NULL where no library defines it
+#define SR_WEAK __attribute__((weak))                    // NULL where no library defines it
+#define SR_PUBLIC __attribute__((visibility("default"))) // sslrun.h declares it too
 #else
 #define SR_PRINTF(fmt, args)
 #define SR_MUST_USE
 #define SR_WEAK
+#define SR_PUBLIC
 #endif
 
 // Makes this thread's floating-point unit read and write denormals as zero: gradients that fade out

@@ -24,7 +24,7 @@ SrStatus sr_fail(SrStatus status, const char *fmt, ...) SR_PRINTF(2, 3);
 SrStatus sr_fail_prefix(SrStatus status, const char *fmt, ...) SR_PRINTF(2, 3);
 
 // The message of this thread's last failure, "" if there was none.  Valid until the next sr_fail.
-const char *sr_status_message(void);
+SR_PUBLIC const char *sr_status_message(void);
 
 // The exit code the command line gives for a status (SR_ERR_INTERRUPT: 130; main knows the signal).
 int sr_status_exit_code(SrStatus status);

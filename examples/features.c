@@ -1,6 +1,6 @@
 /* Features of two layers of a ResNet-50 for a batch of two images.
  *
- *   cc features.c $(pkg-config --cflags --static --libs sslrun) -o features
+ *   cc features.c $(pkg-config --cflags --libs sslrun) -o features
  *   ./features [WEIGHTS.safetensors] */
 #include <sslrun.h>
 #include <stdio.h>

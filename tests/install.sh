@@ -12,7 +12,14 @@ bash -n "$to/share/bash-completion/completions/sslrun" && test -s "$to/share/zsh
 for name in configs/swav.yaml swav configs/photos.yaml pretrain/rotnet/rotnet_8gpu_resnet; do
     (cd / && "$to/bin/sslrun" check "$name" 2>/dev/null | grep -q "trunk") || { echo "install: $name is not found"; exit 1; }
 done
+export PKG_CONFIG_PATH="$to/lib/pkgconfig"
 # shellcheck disable=SC2046  # several words
-"$2" -std=c17 -o "$to/features" examples/features.c $(PKG_CONFIG_PATH="$to/lib/pkgconfig" pkg-config --cflags --libs sslrun)
-(cd / && "$to/features" >/dev/null)
+"$2" -std=c17 -o "$to/features" examples/features.c $(pkg-config --cflags --libs sslrun)
+(cd / && LD_LIBRARY_PATH="$to/lib" "$to/features" >"$to/shared")
+readelf -d "$to/features" | grep -q 'NEEDED.*\[libsslrun\.so\.0\]' || { echo "install: not linked by the soname"; exit 1; }
+# shellcheck disable=SC2046
+"$2" -std=c17 -o "$to/features" examples/features.c $(pkg-config --cflags sslrun) "$to/lib/libsslrun.a" \
+    $(pkg-config --static --libs sslrun | sed 's/-lsslrun //')
+(cd / && "$to/features" >"$to/static")
+cmp "$to/shared" "$to/static"
 echo "install: ok"

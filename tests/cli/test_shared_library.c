@@ -1,0 +1,38 @@
+// The shared library: its soname, and that it shows what sslrun.h declares and nothing else.
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+
+// What a shell command prints, at most n - 1 bytes; $LIB is the library beside the test binary.
+static void shell(const char *command, char *out, size_t n) {
+    char self[2048], line[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    CHECK(length > 0);
+    self[length] = '\0';
+    *strrchr(self, '/') = '\0';
+    snprintf(line, sizeof line, "LIB='%s/libsslrun.so'; %s", self, command);
+    FILE *pipe = popen(line, "r");
+    CHECK(pipe != NULL);
+    out[fread(out, 1, n - 1, pipe)] = '\0';
+    pclose(pipe);
+}
+
+static void test_symbols(void **state) {
+    (void)state;
+    char shown[8192], declared[8192];
+    shell("nm -D --defined-only $LIB | awk '{print $3}' | sort", shown, sizeof shown);
+    shell("grep -oE '\\bsr_[a-z_]+\\(' sslrun.h | tr -d '(' | sort -u", declared, sizeof declared);
+    CHECK(strstr(declared, "sr_feature_model_run\n"));
+    CHECK_STR(shown, declared);
+}
+
+static void test_soname(void **state) {
+    (void)state;
+    char out[512];
+    shell("readelf -d $LIB | sed -n 's/.*soname: //p'", out, sizeof out);
+    CHECK_STR(out, "[libsslrun.so.0]\n");
+}
+
+SR_TESTS(shared_library, unit(test_symbols), unit(test_soname))
