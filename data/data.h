@@ -63,8 +63,9 @@ typedef struct {
 } SrDatasetConfig;
 
 typedef struct SrDataset {
-    const char *name; // an entry of DATA_SOURCES: disk_folder, disk_filelist, idx, cifar, synthetic
+    const char *name; // an entry of DATA_SOURCES: "disk_folder"
     const char *help;
+    const char *keys; // of DATA.TRAIN that this source alone reads, blanks between them; NULL: none
     SrStatus (*open)(const SrDatasetConfig *config, void **out);
     void (*close)(void *set);
     int64_t (*length)(const void *set);
@@ -160,6 +161,8 @@ typedef struct SrTransform {
     const char *example, *stands_on;
     bool fixed; // draws nothing and looks at nothing but the image: the same in every epoch
     bool takes_floats, gives_floats; // ToTensor gives them, Normalize takes and gives them
+    bool
+        normalizes; // subtracts a mean and divides: its params begin with SrNormalize (augment/normalize.h)
     bool takes_encoded; // finishes images itself; for all others the pipeline does before
     SrStatus (*check)(const void *params); // beyond ranges; NULL: nothing to check
     // Builds what the parsed options imply (an inner pipeline) in `arena`; `stage` is its own

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/text.h"
 #include "kernels/scale.h"
 #include "losses/crop_terms.h"
 #include "losses/momentum_encoder.h"
@@ -73,12 +72,9 @@ typedef struct {
 
 // Masks are drawn over the grid of patches, whose size the transformer knows.
 static SrStatus infer_mask_patches(SrInfer *in) {
-    const SrYaml *patch = sr_yaml_find_path(in->tree, "MODEL.TRUNK.VISION_TRANSFORMERS.PATCH_SIZE"),
+    const SrYaml *patch = sr_yaml_find(in->trunk, "PATCH_SIZE"),
                  *list = sr_yaml_find_path(in->tree, "DATA.TRAIN.TRANSFORMS");
-    const char *trunk = sr_tree_text(in->tree, "MODEL.TRUNK.NAME", "");
-    if (!patch || !sr_text_starts(trunk, "vision_transformer"))
-        return SR_OK;
-    for (int i = 0; list && i < list->n; i++)
+    for (int i = 0; patch && list && i < list->n; i++)
         if (strcmp(sr_tree_text(list->items[i], "name", ""), "MaskedImageModeling") == 0)
             SR_TRY(sr_infer_put(in, list->items[i], "patch_size", patch,
                                 "DATA.TRAIN.TRANSFORMS: MaskedImageModeling.patch_size"));

@@ -10,7 +10,8 @@
 #include "base/yaml_edit.h"
 
 typedef struct {
-    SrYaml *tree; // the whole configuration
+    SrYaml *tree;        // the whole configuration
+    const SrYaml *trunk; // the map of the chosen trunk's options, NULL if it has none
     SrArena *arena;
     const char *loss;        // LOSS.name
     const char *at;          // path of the loss's own map: "LOSS.swav_loss"

@@ -29,9 +29,9 @@ void sr_unnormalize_of(const SrYaml *transforms, SrUnnormalize *out) {
     const SrTransform *t = NULL;
     SrYaml *last = sr_yaml_copy(&arena, transforms->items[transforms->n - 1]);
     const SrYaml *name = sr_yaml_find(last, "name");
-    if (name && name->text && sr_transform_find(name->text, &t) == SR_OK &&
-        strcmp(t->name, "Normalize") == 0 && sr_yaml_remove(last, "name") &&
-        sr_options_parse(t->options, last, "Normalize", &arena, &params) == SR_OK)
+    if (name && name->text && sr_transform_find(name->text, &t) == SR_OK && t->normalizes &&
+        t->params_bytes == sizeof params && sr_yaml_remove(last, "name") &&
+        sr_options_parse(t->options, last, t->name, &arena, &params) == SR_OK)
         for (int c = 0; c < 3; c++) {
             out->mean[c] = params.mean.v[c];
             out->std[c] = params.std.v[c];

@@ -35,6 +35,7 @@ const SrTransform sr_transform_normalize = {
     .fixed = true,
     .options = options,
     .params_bytes = sizeof(SrNormalize),
+    .normalizes = true,
     .takes_floats = true,
     .gives_floats = true,
     .check = check,

@@ -361,6 +361,7 @@ const SrDataset sr_dataset_disk_filelist = {
     .help = "Images named by a .npy or text list, labels by another list of the same length; a "
             "matrix of 1, 0, -1: "
             "several labels.",
+    .keys = "REMOVE_IMG_PATH_PREFIX NEW_IMG_PATH_PREFIX",
     .open = set_open,
     .close = set_close,
     .length = set_length,

@@ -73,6 +73,7 @@ const SrDataset sr_dataset_synthetic = {
     .name = "synthetic",
     .help = "At least 50,000 images of one grey or of blurred noise, to try a configuration "
             "without data.",
+    .keys = "RANDOM_SYNTHETIC_IMAGES RANDOM_SYNTHETIC_LABELS",
     .open = set_open,
     .close = set_close,
     .length = set_length,

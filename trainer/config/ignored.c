@@ -91,18 +91,36 @@ static void report_switched_off(const Walk *w) {
     }
 }
 
+static void say_unread(const Walk *w, const char *key, const char *name, const char *chosen_by) {
+    const char *why = sr_arena_printf(w->arena, "%s has no use for it: ", name);
+    say(w, key, why ? why : "", chosen_by);
+}
+
+// Keys of another optimiser: each has its own in the map that all share (optim_options.c).
+static void report_other_optimizers(const Walk *w) {
+    const char *name = sr__unsharded_name(sr_tree_text(w->tree, "OPTIMIZER.name", ""), w->arena);
+    const SrOptimizer *chosen = NULL;
+    for (int i = 0; name && sr_optimizer_at(i); i++)
+        if (strcmp(sr_optimizer_at(i)->name, name) == 0)
+            chosen = sr_optimizer_at(i);
+    const char *said = "";
+    for (int i = 0; chosen && sr_optimizer_at(i); i++)
+        for (const SrOption *o = sr_optimizer_at(i)->options; o && o->name; o++) {
+            const char *key = sr_arena_printf(w->arena, "OPTIMIZER.%s", o->name);
+            if (key && !sr_options_find(chosen->options, o->name) && !has_word(said, key) &&
+                is_changed(w, key)) {
+                say_unread(w, key, name, "OPTIMIZER.name");
+                said = sr_arena_printf(w->arena, "%s %s", said, key);
+                said = said ? said : "";
+            }
+        }
+}
+
 // Keys that only some values of another key read: `readers` are those values.
 static void report_unread(const Walk *w) {
     static const struct {
         const char *key, *chosen_by, *readers;
     } rows[] = {
-        {"OPTIMIZER.momentum", "OPTIMIZER.name", "sgd lars"},
-        {"OPTIMIZER.nesterov", "OPTIMIZER.name", "sgd"},
-        {"OPTIMIZER.betas", "OPTIMIZER.name", "adam adamw"},
-        {"OPTIMIZER.eps", "OPTIMIZER.name", "adam adamw"},
-        {"OPTIMIZER.amsgrad", "OPTIMIZER.name", "adam adamw"},
-        {"OPTIMIZER.eta", "OPTIMIZER.name", "lars"},
-        {"OPTIMIZER.exclude_bias_and_norm", "OPTIMIZER.name", "lars"},
 #define GROUPS "OPTIMIZER.param_group_constructor"
         {"OPTIMIZER.construct_single_param_group_only", GROUPS, "default"},
         {"OPTIMIZER.regularize_bn", GROUPS, "default lr_decay linear_eval_heads"},
@@ -118,11 +136,8 @@ static void report_unread(const Walk *w) {
     };
     for (int i = 0; i < SR_COUNT(rows); i++) {
         const char *value = sr_tree_text(w->tree, rows[i].chosen_by, "");
-        const char *name = sr__unsharded_name(value, w->arena);
-        if (name && !has_word(rows[i].readers, name) && is_changed(w, rows[i].key)) {
-            const char *why = sr_arena_printf(w->arena, "%s has no use for it: ", name);
-            say(w, rows[i].key, why ? why : "", rows[i].chosen_by);
-        }
+        if (!has_word(rows[i].readers, value) && is_changed(w, rows[i].key))
+            say_unread(w, rows[i].key, value, rows[i].chosen_by);
     }
 }
 
@@ -148,23 +163,22 @@ static void report_single_group(const Walk *w) {
 
 // Keys of one source of images.  Where the source is found by its path nothing can be said here.
 static void report_sources(const Walk *w, const char *split) {
-    static const struct {
-        const char *key, *source;
-    } rows[] = {
-        {"RANDOM_SYNTHETIC_IMAGES", "synthetic"},
-        {"RANDOM_SYNTHETIC_LABELS", "synthetic"},
-        {"REMOVE_IMG_PATH_PREFIX", "disk_filelist"},
-        {"NEW_IMG_PATH_PREFIX", "disk_filelist"},
-    };
-    char path[96];
+    char path[96], *words, *rest;
     snprintf(path, sizeof path, "DATA.%s.DATA_SOURCES", split);
     const SrYaml *list = sr_yaml_find_path(w->tree, path);
     const char *source =
         list && list->type == SR_YAML_LIST && list->n > 0 ? list->items[0]->text : NULL;
-    for (int i = 0; source && i < SR_COUNT(rows); i++) {
-        snprintf(path, sizeof path, "DATA.%s.%s", split, rows[i].key);
-        if (strcmp(source, rows[i].source) != 0 && is_changed(w, path))
-            say(w, path, "it is for DATA_SOURCES ", rows[i].source);
+    for (int i = 0; source && sr_dataset_at(i); i++) {
+        const SrDataset *other = sr_dataset_at(i);
+        if (!other->keys || strcmp(source, other->name) == 0)
+            continue;
+        words = sr_arena_strdup(w->arena, other->keys);
+        for (char *key = words ? strtok_r(words, " ", &rest) : NULL; key;
+             key = strtok_r(NULL, " ", &rest)) {
+            snprintf(path, sizeof path, "DATA.%s.%s", split, key);
+            if (is_changed(w, path))
+                say(w, path, "it is for DATA_SOURCES ", other->name);
+        }
     }
 }
 
@@ -246,6 +260,7 @@ SrStatus sr__report_ignored(const SrYaml *tree, SrArena *arena) {
     if (!sr__learns(tree))
         return SR_OK;
     report_switched_off(&w);
+    report_other_optimizers(&w);
     report_unread(&w);
     report_single_group(&w);
     return SR_OK;

@@ -12,8 +12,10 @@
 #include "base/plugin.h"
 #include "base/text.h"
 #include "losses/loss.h"
+#include "measure/meter.h"
 #include "trainer/config/schema.h"
 #include "trainer/schedules/schedule.h"
+#include "trunks/trunk.h"
 
 // ---- what rules look at
 
@@ -44,6 +46,15 @@ static SrStatus scan_transforms(SrInfer *r, const char *split) {
         r->num_crops = sr_yaml_find(list->items[i], "num_crops");
     }
     return SR_OK;
+}
+
+// The options of the trunk that was chosen; a name that no trunk has is reported elsewhere.
+static const SrYaml *trunk_map(const SrYaml *tree, SrArena *arena) {
+    const char *name = sr__unsharded_name(sr_tree_text(tree, "MODEL.TRUNK.NAME", ""), arena);
+    for (int i = 0; name && sr_trunk_at(i); i++)
+        if (strcmp(sr_trunk_at(i)->name, name) == 0 && sr_trunk_at(i)->subtree)
+            return sr_yaml_find_path(tree, sr_trunk_at(i)->subtree);
+    return NULL;
 }
 
 // The rule is the loss's own (losses/infer.h); some losses need nothing inferred.
@@ -119,20 +130,18 @@ static SrStatus layer_names(const SrInfer *r, const SrYaml *map, SrYaml **out) {
 }
 
 static SrStatus infer_meters(SrInfer *r) {
-    static const char *const meters[] = {"accuracy_list_meter", "mean_ap_list_meter",
-                                         "precision_at_k_list_meter", "recall_at_k_list_meter"};
     SrYaml *names = NULL, *layers = NULL;
     SR_TRY(join_meter_names(r, &names));
     const SrYaml *map = pooled_layers(r);
     if (!map)
         return SR_OK;
     SR_TRY(layer_names(r, map, &layers));
-    for (int i = 0; i < SR_COUNT(meters); i++) {
+    for (int i = 0; sr_meter_at(i); i++) { // all have these two keys (SR_METER_OPTIONS)
         char number[128], texts[128];
-        if (!has_text(names, meters[i]))
+        if (!has_text(names, sr_meter_at(i)->name))
             continue;
-        snprintf(number, sizeof number, "METERS.%s.num_meters", meters[i]);
-        snprintf(texts, sizeof texts, "METERS.%s.meter_names", meters[i]);
+        snprintf(number, sizeof number, "%s.num_meters", sr_meter_at(i)->subtree);
+        snprintf(texts, sizeof texts, "%s.meter_names", sr_meter_at(i)->subtree);
         SR_TRY(sr_infer_set_path_int(r, number, map->n));
         SR_TRY(sr_infer_set_path(r, texts, layers));
     }
@@ -194,6 +203,7 @@ static SrStatus infer_labels(SrInfer *r, const char *split) {
 SrStatus sr__infer(SrYaml *tree, int world, SrArena *arena) {
     SrInfer r = {
         .tree = tree,
+        .trunk = trunk_map(tree, arena),
         .arena = arena,
         .batch = sr_tree_int(tree, "DATA.TRAIN.BATCHSIZE_PER_REPLICA", 256),
         .world = world,

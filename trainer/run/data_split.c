@@ -258,8 +258,9 @@ SrStatus sr_split_open_train(const SrConfig *config, SrSplit *out) {
 // The features of a trunk make sense only on pixels scaled as in its training.
 static const SrYaml *find_normalize(const SrYaml *transforms) {
     for (int i = 0; transforms && i < transforms->n; i++) {
+        const SrTransform *t;
         const SrYaml *name = sr_yaml_find(transforms->items[i], "name");
-        if (name && name->text && strcmp(name->text, "Normalize") == 0)
+        if (name && name->text && sr_transform_find(name->text, &t) == SR_OK && t->normalizes)
             return transforms->items[i];
     }
     return NULL;
@@ -445,8 +446,7 @@ static SrStatus open_all(const SrConfig *config, const char *path, int batch, in
                              .default_gray_img_size = config->train.default_gray_img_size,
                              .fast_pixels = config->test.fast_pixels};
     SR_TRY(open_eval_pipeline(config, crop, out));
-    SR_TRY(sr_text_ends(path, ".txt") ? sr_dataset_find("disk_filelist", &out->source)
-                                      : sr_dataset_infer(path, "TRAIN", &out->source));
+    SR_TRY(sr_dataset_infer(path, "TRAIN", &out->source));
     SR_TRY(open_path(&c, "TEST", path, config->seed, out));
     SrLoaderConfig loader = loader_config(config, &c, out);
     loader.batch = batch;
