@@ -1,5 +1,5 @@
-// linear: torch.nn.Linear on the last dimension, y = x W^T + b.  Floats by OpenBLAS, or by tile registers where these
-// are faster; bfloat16 as a convolution of one row of pixels (kernels/conv/conv.h), whatever multiplies that.
+// linear: torch.nn.Linear on the last dimension, y = x W^T + b: a convolution of one row of pixels (kernels/conv/conv.h),
+// whatever multiplies that.  Floats of few rows by OpenBLAS: our product is faster, packing the weights for it is not.
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -53,9 +53,19 @@ static SrConvShape conv_shape(const void *params, SrShape x, SrDtype type) {
 
 // Few rows are not worth packing the weights for.
 static bool by_conv(const SrConvShape *s, SrConvPass pass) {
-    enum { MANY_ROWS = 256 };
+    enum { MANY_ROWS = 128 };
     return s->type == SR_BF16 ||
-           (s->W >= MANY_ROWS && strcmp(sr_conv_design(s, pass), "tiles") == 0);
+           (s->W >= MANY_ROWS && strcmp(sr_conv_design(s, pass), "plain") != 0);
+}
+
+// Packed once a step the weights of a transformer would be held three times.  Where rows are so many that packing is a
+// hundredth of the product, each call packs into its scratch; products of tile registers are too fast for that.
+static size_t packed_at_call(const SrConvShape *s, SrConvPass pass) {
+    enum { VERY_MANY_ROWS = 512 };
+    bool here = s->type == SR_F32 && pass != SR_CONV_BACKWARD_WEIGHT && s->W >= VERY_MANY_ROWS &&
+                strcmp(sr_conv_design(s, pass), "direct") == 0;
+    size_t bytes = here ? sr_conv_prepared(s, pass).bytes : 0;
+    return (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
 }
 
 static size_t typed_scratch_bytes(const void *params, SrShape x, SrDtype type) {
@@ -63,7 +73,8 @@ static size_t typed_scratch_bytes(const void *params, SrShape x, SrDtype type) {
     size_t most = 0;
     for (int pass = SR_CONV_FORWARD; pass <= SR_CONV_BACKWARD_WEIGHT; pass++)
         if (by_conv(&s, (SrConvPass)pass))
-            most = SR_MAX(most, sr_conv_scratch_bytes(&s, (SrConvPass)pass));
+            most = SR_MAX(most, packed_at_call(&s, (SrConvPass)pass) +
+                                    sr_conv_scratch_bytes(&s, (SrConvPass)pass));
     return most;
 }
 
@@ -82,7 +93,7 @@ static SrOpPrepared prepared(const void *params, const SrShape *x, int n_in, SrD
     (void)n_in;
     SrConvPass conv_pass = pass == SR_PASS_FORWARD ? SR_CONV_FORWARD : SR_CONV_BACKWARD_DATA;
     SrConvShape s = conv_shape(params, x[0], type);
-    if (!by_conv(&s, conv_pass))
+    if (!by_conv(&s, conv_pass) || packed_at_call(&s, conv_pass))
         return (SrOpPrepared){0};
     SrConvPrepared p = sr_conv_prepared(&s, conv_pass);
     return (SrOpPrepared){p.bytes, p.key};
@@ -98,9 +109,15 @@ static void prepare_backward(const SrOpCall *call) {
     sr_conv_prepare(&s, SR_CONV_BACKWARD_DATA, call->w[0].data, call->prepared);
 }
 
-// As the pass wants it.
-static const float *weights(const SrOpCall *call) {
-    return call->prepared ? call->prepared : call->w[0].data;
+// As the pass wants it; what is left of the scratch stands in `scratch`.
+static const float *weights(const SrOpCall *call, const SrConvShape *s, SrConvPass pass,
+                            void **scratch) {
+    size_t bytes = packed_at_call(s, pass);
+    *scratch = (char *)call->scratch + bytes;
+    if (!bytes)
+        return call->prepared ? call->prepared : call->w[0].data;
+    sr_conv_prepare(s, pass, call->w[0].data, call->scratch);
+    return call->scratch;
 }
 
 // The weight gradient is dy^T x; dx needs only dy and the weight.
@@ -130,8 +147,10 @@ static void reference(const SrRefCall *call) {
 static void forward(const SrOpCall *call) {
     SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
     if (by_conv(&s, SR_CONV_FORWARD)) {
-        sr_conv_forward(&s, call->x[0].data, weights(call), call->n_w > 1 ? call->w[1].data : NULL,
-                        call->y.data, call->scratch);
+        void *scratch;
+        const float *w = weights(call, &s, SR_CONV_FORWARD, &scratch);
+        sr_conv_forward(&s, call->x[0].data, w, call->n_w > 1 ? call->w[1].data : NULL,
+                        call->y.data, scratch);
         return;
     }
     int rows = (int)sr_shape_rows(call->y.shape), C = sr_shape_last(call->x[0].shape);
@@ -166,10 +185,11 @@ static void backward(const SrOpCall *call) {
     weight_gradient(call, &s);
     if (!call->dx[0])
         return;
-    if (by_conv(&s, SR_CONV_BACKWARD_DATA))
-        sr_conv_backward_data(&s, call->dy, weights(call), call->dx[0], call->dx_add & 1,
-                              call->scratch);
-    else
+    if (by_conv(&s, SR_CONV_BACKWARD_DATA)) {
+        void *scratch;
+        const float *w = weights(call, &s, SR_CONV_BACKWARD_DATA, &scratch);
+        sr_conv_backward_data(&s, call->dy, w, call->dx[0], call->dx_add & 1, scratch);
+    } else
         sr_gemm(false, false, s.W, s.C, s.K, 1, call->dy, s.K, call->w[0].data, s.C,
                 (float)(call->dx_add & 1), call->dx[0], s.C);
 }
@@ -190,6 +210,8 @@ static const SrOpCase cases[] = {
     {"{out_features: 5}", 1, {SR_SHAPE(4, 7)}, false},
     {"{out_features: 3, bias: false}", 1, {SR_SHAPE(2, 3, 6)}, false},
     {"{out_features: 70}", 1, {SR_SHAPE(33, 2)}, false},
+    {"{out_features: 20}", 1, {SR_SHAPE(2, 70, 9)}, false},  // weights packed once a step
+    {"{out_features: 20}", 1, {SR_SHAPE(4, 130, 9)}, false}, // and at each call
 };
 
 const SrOp sr_op_linear = {
