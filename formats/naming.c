@@ -269,6 +269,18 @@ static bool rename_sequential(const char *name, char *out, size_t bytes) {
     return true;
 }
 
+const char *sr_naming_without_groups(const char *name, char *out, size_t bytes) {
+    for (const char *at = strstr(name, "block"); at; at = strstr(at + 1, "block")) {
+        int used = 0;
+        if ((at == name || at[-1] == '.') && sscanf(at, "block%*9d-part%*9d.%n", &used) == 0 &&
+            used > 0) {
+            snprintf(out, bytes, "%.*s%s", (int)(at - name), name, at + used);
+            return out;
+        }
+    }
+    return name;
+}
+
 bool sr_naming_is_constant(const char *name) {
     static const char *const leaves[] = {"relative_position_index", "relative_coords_table",
                                          "attn_mask", "mask_token"};

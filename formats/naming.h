@@ -44,6 +44,9 @@ bool sr_names_parse(const char *text, SrNames *out); // "torchvision", "vissl", 
 // A tensor's name in plain torchvision (or timm) words; false when it is no part of the trunk.  The
 // classifier (fc., head.) counts as part of it, under the target's name for it.
 bool sr_naming_bare(const SrNaming *naming, const char *name, SrNames to, char *out, size_t bytes);
+// The name without the groups into which VISSL's regnet_v2 and regnet_fsdp cut a stage ("res4.block3-part1.block3-9.f"
+// is "res4.block3-9.f"): `name` itself or `out`.
+const char *sr_naming_without_groups(const char *name, char *out, size_t bytes);
 bool sr_naming_is_classifier(const char *bare);
 // What a trunk can do without: constants that PyTorch saves among the tensors (index tables and masks of Swin and BEiT),
 // the token for hidden patches where none is hidden.

@@ -8,8 +8,10 @@
 static void fit_groups(const SrRegnetParams *p, SrRegnetLayout *out, int s) {
     int inner = (int)(out->width[s] * p->bottleneck);
     int group = p->group_width < inner ? p->group_width : inner;
+    int whole =
+        p->nearest ? (int)rint((double)inner / group) * group : sr_make_divisible(inner, group);
     out->group_width[s] = group;
-    out->width[s] = (int)(sr_make_divisible(inner, group) / p->bottleneck);
+    out->width[s] = (int)(whole / p->bottleneck);
 }
 
 SrRegnetLayout sr_regnet_layout(const SrRegnetParams *p) {

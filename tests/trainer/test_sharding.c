@@ -36,6 +36,7 @@ static void test_names(void **state) {
     (void)state;
     SrArena arena = SR_ARENA_INIT;
     CHECK_STR(sr__unsharded_name("regnet_fsdp", &arena), "regnet");
+    CHECK_STR(sr__unsharded_name("regnet_v2", &arena), "regnet");
     CHECK_STR(sr__unsharded_name("regnet", &arena), "regnet");
     CHECK_STR(sr__unsharded_name("fsdp_net", &arena), "fsdp_net");
     CHECK_STR(sr__plain_param_name("module.trunk.conv1.weight", &arena), "trunk.conv1.weight");

@@ -2,6 +2,7 @@
 // nothing.
 #include <stdio.h>
 
+#include "formats/naming.h"
 #include "formats/safetensors.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
@@ -70,6 +71,19 @@ static void test_names(void **state) {
     CHECK_FAILS(sr_weights_load(&source, params), SR_ERR_CONFIG, "1 of the trunk's 2 tensors");
     sr_params_free(params);
     temp_dir_remove(dir);
+}
+
+// regnet_fsdp and regnet_v2 save a stage's blocks in groups.
+static void test_groups(void **state) {
+    (void)state;
+    char out[64];
+    CHECK_STR(sr_naming_without_groups("_feature_blocks.res4.block3-part12.block3-9.f.a.0.weight",
+                                       out, sizeof out),
+              "_feature_blocks.res4.block3-9.f.a.0.weight");
+    CHECK_STR(sr_naming_without_groups("res2.block1-0.proj.weight", out, sizeof out),
+              "res2.block1-0.proj.weight");
+    CHECK_STR(sr_naming_without_groups("unblock1-part0.weight", out, sizeof out),
+              "unblock1-part0.weight");
 }
 
 static void test_misfits(void **state) {
@@ -164,5 +178,5 @@ static void test_state_dict_key(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(weights, unit(test_names), unit(test_misfits), unit(test_heads_and_shares),
-         unit(test_state_dict_key))
+SR_TESTS(weights, unit(test_names), unit(test_groups), unit(test_misfits),
+         unit(test_heads_and_shares), unit(test_state_dict_key))

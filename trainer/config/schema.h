@@ -57,7 +57,7 @@ SrStatus sr__override_apply(SrYaml *tree, const char *text, SrArena *arena);
 SrStatus sr__eval_settings_check(const SrYaml *tree);
 // sharding.c: sharded modules and several machines, read by one process; one line each.
 SrStatus sr__sharding_resolve(SrConfig *config);
-// "regnet_fsdp" -> "regnet"; other names as they are.  NULL without memory.
+// "regnet_fsdp", "regnet_v2" -> "regnet"; other names as they are.  NULL without memory.
 const char *sr__unsharded_name(const char *name, SrArena *arena);
 // "module." and the infixes of sharding taken out of a parameter's name.  NULL without memory.
 const char *sr__plain_param_name(const char *name, SrArena *arena);

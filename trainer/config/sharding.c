@@ -11,9 +11,13 @@
 
 // Fully sharded modules compute what the plain ones do; VISSL marks them by the name's ending.
 static const char sharded[] = "_fsdp";
+// And this one, which groups a stage's blocks for sharding, by a name of its own.
+static const char grouped[] = "regnet_v2";
 
 // Also where only the name matters (trainer/config/missing_plugins.c), before anything is replaced.
 const char *sr__unsharded_name(const char *name, SrArena *arena) {
+    if (strcmp(name, grouped) == 0)
+        return "regnet";
     if (!sr_text_ends(name, sharded))
         return name;
     return sr_arena_printf(arena, "%.*s", (int)(strlen(name) - strlen(sharded)), name);
@@ -21,11 +25,13 @@ const char *sr__unsharded_name(const char *name, SrArena *arena) {
 
 // Replaces the name in place, so that it keeps its line; one line says so.
 static SrStatus unshard(SrYaml *node, const char *key, SrArena *arena) {
-    if (!node || node->type != SR_YAML_STRING || !sr_text_ends(node->text, sharded))
+    if (!node || node->type != SR_YAML_STRING)
         return SR_OK;
     const char *plain = sr__unsharded_name(node->text, arena);
     if (!plain)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", key);
+    if (strcmp(plain, node->text) == 0)
+        return SR_OK;
     sr_info("%s: %s: %s is %s here: one process runs everything", sr_yaml_place(node).text, key,
             node->text, plain);
     node->text = plain;

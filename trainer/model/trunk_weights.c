@@ -54,7 +54,9 @@ static const char *read_key(const Load *l, int reading, const char *key, char bu
     if (reading == N_PREFIXES)
         return sr_naming_bare(&l->naming, key, SR_NAMES_TORCHVISION, buffer, KEY_BYTES) ? buffer
                                                                                         : NULL;
-    return sr_text_starts(key, prefixes[reading]) ? key + strlen(prefixes[reading]) : NULL;
+    if (!sr_text_starts(key, prefixes[reading]))
+        return NULL;
+    return sr_naming_without_groups(key + strlen(prefixes[reading]), buffer, KEY_BYTES);
 }
 
 static bool in_table(const Load *l, const char *bare) {

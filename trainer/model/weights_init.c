@@ -85,7 +85,8 @@ static const char *model_name(Load *l, const SrNaming *naming, const char *name)
         name = without_containers(name);
     if (*cut && sr_text_starts(name, cut))
         name += strlen(cut);
-    return sr_arena_printf(&l->w.arena, "%s%s", add, name);
+    return sr_arena_printf(&l->w.arena, "%s%s", add,
+                           sr_naming_without_groups(name, bare, sizeof bare));
 }
 
 // VISSL refuses a file in which no key starts with trunk. or heads. after renaming; the message
