@@ -31,6 +31,7 @@ static const EveryKeyGiven given[] = {
     {"composite.lengths", "[0.25, 0.75]", NULL},
     {"composite.interval_scaling", "[rescaled, fixed]", NULL},
     {"multistep.milestones", "[20, 60]", NULL},
+    {"regnet.name", "regnet_x_400mf", "{depth: 0}"},
     {"vgg.DEPTH", "13", NULL},
     {"vision_transformer.ATTENTION_DROPOUT_RATE", "0.5", NULL},
     {"vision_transformer.QK_SCALE", "-0.5", NULL},
