@@ -117,7 +117,7 @@ VERSION := $(shell sed -n 's/.define SR_VERSION "\(.*\)"/\1/p' base/version.h)
 SONAME = libsslrun.so.0
 SHARED = $(filter-out $(BUILD)/cli/% $(BUILD)/pages/% $(BUILD)/base/comm_mpi.o,$(OBJECTS))
 $(BUILD)/$(SONAME): $(SHARED)
-	$(CC) $(CFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -Wl,--as-needed -o $@ $^ $(LDLIBS)
+	$(CC) $(CFLAGS) -shared -Wl,-soname,$(SONAME) $(if $(findstring sanitize,$(EXTRA)),,-Wl,-z,defs) -Wl,--as-needed -o $@ $^ $(LDLIBS)
 $(BUILD)/libsslrun.so: $(BUILD)/$(SONAME)
 	ln -sf $(SONAME) $@
 libsslrun.so: $(BUILD)/libsslrun.so
@@ -171,8 +171,9 @@ $(eval $(call plugin_list,golden,$(TESTS),$(call descriptors,golden)))
 test_groups = s/^SR_TESTS(\([a-z0-9_]*\),.*/    X(Type, tests, \1) \\/p
 $(eval $(call plugin_list,tests,$(TESTS),$(test_groups)))
 
+EXAMPLES = $(patsubst examples/%.c,$(BUILD)/%,$(wildcard examples/*.c))
 # tests/cli runs the program that lies beside the test binary.
-$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/libsslrun.so $(BUILD)/features seeds
+$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/libsslrun.so $(EXAMPLES) seeds
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 $(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
@@ -217,10 +218,10 @@ GOLDEN ?= ../shared/golden/vissl
 golden: $(BUILD)/run-golden
 	$(BUILD)/run-golden $(GOLDEN) $(ONLY)
 
-## make example    the C interface's example
-$(BUILD)/features: examples/features.c sslrun.h $(BUILD)/libsslrun.so
+## make example    the C interface's examples
+$(EXAMPLES): $(BUILD)/%: examples/%.c sslrun.h $(BUILD)/libsslrun.so
 	$(CC) $(CFLAGS) -o $@ $< -L$(BUILD) -lsslrun -Wl,-rpath,'$$ORIGIN'
-example: $(BUILD)/features
+example: $(EXAMPLES)
 	$(BUILD)/features
 
 ## make install    into PREFIX (/usr/local): program, configurations, both libraries, sslrun.h, sslrun.pc, manual, completions
@@ -244,6 +245,7 @@ install: sslrun libsslrun.a libsslrun.so
 	ln -sf $(SONAME).$(VERSION) $(LIB)/$(SONAME)
 	ln -sf $(SONAME) $(LIB)/libsslrun.so
 	install -m 644 sslrun.h $(DESTDIR)$(PREFIX)/include/
+	install -D -m 644 -t $(SHARE)/sslrun/python python/sslrun.py
 	install -m 644 README.md LICENSE docs/*.md $(SHARE)/doc/sslrun/
 	find configs -name '*.yaml' -exec install -D -m 644 {} $(SHARE)/sslrun/{} \;
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: sslrun' 'Description: features of vision trunks' 'Version: $(VERSION)' \

@@ -1,11 +1,12 @@
-/* sslrun's C interface: features of named layers of a vision trunk.
+/* sslrun's C interface: features of named layers of a vision trunk, and their nearest neighbours.
  *
- * Needs nothing but this header and libsslrun.a (`pkg-config --libs sslrun`).  Functions of type int return 0
- * when all went well, otherwise sr_status_message says in one line what did not.  A model is used by one thread at a
- * time; the work inside runs on all cores (OMP_NUM_THREADS). */
+ * Needs nothing but this header and the library (`pkg-config --cflags --libs sslrun`).  Functions of type int return 0
+ * when all went well, otherwise sr_status_message says in one line what did not.  The work inside runs on all cores
+ * (OMP_NUM_THREADS).  examples/ has a program for each of the two ways below, python/sslrun.py the same for Python. */
 #ifndef SSLRUN_H
 #define SSLRUN_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -15,12 +16,19 @@ extern "C" {
 #pragma GCC visibility push(default) /* all that the shared library shows */
 #endif
 
+const char *sr_version(void); /* "0.1.0" */
+
+/* ---- a trunk ---- */
+
 typedef struct SrFeatureModel SrFeatureModel;
 
-/* A trunk by torchvision's model name ("resnet50") or a YAML configuration, for batches of that many images. */
+/* trunk: torchvision's name of a model ("resnet50"), a YAML configuration, a checkpoint of `sslrun train`, or the folder
+ * of a run, of which the newest checkpoint is taken.  batch: images worked on at once.  height and width 0: what the
+ * configuration evaluates at, 224 for a model's name. */
 int sr_feature_model_open(const char *trunk, int batch, int height, int width,
                           SrFeatureModel **out);
 void sr_feature_model_close(SrFeatureModel *model); /* NULL is fine */
+void sr_feature_model_size(const SrFeatureModel *model, int *batch, int *height, int *width);
 
 /* Shapes are torch's: (N, C, H, W), or what the node gives. */
 typedef struct {
@@ -32,16 +40,44 @@ typedef struct {
 /* The nodes in execution order, by torchvision's names; 0 past the end, else 1. */
 int sr_feature_model_node(const SrFeatureModel *model, int i, SrFeatureShape *out);
 
-/* Chooses the layers, as in "layer1,layer4:deep", loads weights (safetensors with torchvision's or VISSL's names;
- * NULL: random ones) and makes everything ready.  train: statistics of the batch instead of the running ones.
- * May be called again, with other layers. */
+/* Chooses the layers, as in "layer1,layer4:deep", loads weights (safetensors, .pth or .npz with torchvision's or
+ * VISSL's names; NULL: the checkpoint's own, random ones where there is none) and makes everything ready.  train:
+ * statistics of the batch instead of the running ones.  May be called again, with other layers. */
 int sr_feature_model_tap(SrFeatureModel *model, const char *nodes, const char *weights, int train);
+
+/* ---- features, from any number of threads ---- */
+
+/* image: a JPEG, PNG or WebP in memory; x: (3, height, width), as the configuration's transforms of evaluation make it;
+ * for a model's name resized, cropped and normalised as torchvision's weights expect. */
+int sr_feature_model_preprocess(SrFeatureModel *model, const void *image, size_t bytes, float *x);
+
+/* x: (n, 3, height, width) for any n; out[i] has room for n rows of layer i in the order asked for.  Calls of several
+ * threads take turns; whoever wants them side by side opens a model for each. */
+int sr_feature_model_features(SrFeatureModel *model, const float *x, int64_t n, float *const *out);
+
+/* ---- features, of one batch in the model's own memory, by one thread ---- */
 
 /* x: (batch, 3, height, width) floats, normalised as the weights expect. */
 int sr_feature_model_run(SrFeatureModel *model, const float *x);
 
-/* Feature i in the order asked for: its data, valid until the next run; NULL past the end. */
+/* Layer i in the order asked for: its shape, and its data of the last run, valid until the next; NULL past the end.
+ * out may be NULL. */
 const float *sr_feature_model_output(SrFeatureModel *model, int i, SrFeatureShape *out);
+
+/* ---- nearest neighbours ---- */
+
+typedef struct SrKnnIndex SrKnnIndex;
+
+/* rows: (n, d), copied.  cosine: rows and queries are brought to length 1 first; else by their product. */
+int sr_knn_index_open(const float *rows, int64_t n, int d, int cosine, SrKnnIndex **out);
+void sr_knn_index_close(SrKnnIndex *index); /* NULL is fine */
+
+/* The k rows most similar to each of m queries (m, d), best first, the smaller number first among equals: their numbers
+ * and similarities, (m, k).  1 <= k <= n.  Exact.  From any number of threads. */
+int sr_knn_index_search(const SrKnnIndex *index, const float *queries, int64_t m, int k,
+                        int64_t *row, float *similarity);
+
+/* ---- errors ---- */
 
 /* Why the last call of this thread failed. */
 const char *sr_status_message(void);

@@ -259,6 +259,56 @@ done:
     return status;
 }
 
+// ---- neighbours alone ---------------------------------------------------------------------------
+
+typedef struct {
+    float *sim;            // (TEST_BLOCK, TRAIN_BLOCK)
+    Neighbour *neighbours; // (TEST_BLOCK, k)
+    Heap heaps[TEST_BLOCK];
+} Search;
+
+static void write_neighbours(const Heap *h, int k, int64_t *row, float *similarity) {
+    for (int i = 0; i < k; i++) {
+        row[i] = i < h->n ? h->at[i].row : -1; // a query of NaN has no neighbours
+        similarity[i] = i < h->n ? h->at[i].sim : NAN;
+    }
+}
+
+static void search_all(Search *s, const SrMatrix *bank, const float *queries, int64_t n, int k,
+                       int64_t *row, float *similarity) {
+    for (int64_t first = 0; first < n; first += TEST_BLOCK) {
+        int rows = (int)SR_MIN(n - first, TEST_BLOCK);
+        for (int i = 0; i < rows; i++)
+            s->heaps[i] = (Heap){s->neighbours + (int64_t)i * k, 0, k};
+        search_block(bank, queries + first * bank->d, rows, s->sim, s->heaps);
+        for (int i = 0; i < rows; i++)
+            write_neighbours(&s->heaps[i], k, row + (first + i) * k, similarity + (first + i) * k);
+    }
+}
+
+SrStatus sr_knn_nearest(const SrMatrix *bank, const float *queries, int64_t n, int k, int64_t *row,
+                        float *similarity) {
+    if (k < 1 || k > bank->n || bank->n > INT32_MAX)
+        SR_FAIL(SR_ERR_CONFIG, "%d neighbours among %lld rows: 1 to as many as there are", k,
+                (long long)bank->n);
+    Search *s = sr_calloc(1, sizeof *s);
+    if (s) {
+        s->sim = sr_alloc(sizeof(float) * TEST_BLOCK * TRAIN_BLOCK);
+        s->neighbours = sr_calloc((size_t)TEST_BLOCK * (size_t)k, sizeof *s->neighbours);
+    }
+    bool enough = s && s->sim && s->neighbours;
+    if (enough)
+        search_all(s, bank, queries, n, k, row, similarity);
+    if (s) {
+        sr_free(s->sim);
+        sr_free(s->neighbours);
+    }
+    sr_free(s);
+    return enough ? SR_OK : sr_fail(SR_ERR_MEMORY, "kNN: out of memory for %d neighbours", k);
+}
+
+// ---- chance -------------------------------------------------------------------------------------
+
 // What always naming the most frequent class would score on these test images.
 double sr_knn_majority(const SrMatrix *test) {
     int64_t best = 0, labelled = 0;

@@ -33,6 +33,11 @@ typedef struct {
 SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, const int *k, int n_k,
                 SrKnnResult *result, int64_t *ranked);
 
+// The k rows of `bank` with the largest products with each of n queries (n, bank->d), best first, ties to the smaller
+// row: their numbers and the products, (n, k).  Of rows with label -1 nothing is taken; 1 <= k <= those left.  Thread-safe.
+SrStatus sr_knn_nearest(const SrMatrix *bank, const float *queries, int64_t n, int k, int64_t *row,
+                        float *similarity);
+
 // Share of the most frequent class among the labelled rows, per cent.
 double sr_knn_majority(const SrMatrix *test);
 

@@ -1,11 +1,16 @@
-// The C interface: listing, features, misuse; and its example as a program of its own.
+// The C interface: listing, features from several threads, images, neighbours, misuse; and its example as a program.
 #include "sslrun.h"
 
 #include <libgen.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/version.h"
 #include "tests/check.h"
+#include "tests/data/fixture.h"
 
 static void test_use(void **state) {
     (void)state;
@@ -39,7 +44,170 @@ static void test_use(void **state) {
     CHECK(sr_feature_model_open("resnet51", 1, 32, 32, &m) != 0);
     CHECK(m == NULL && strstr(sr_status_message(), "did you mean 'resnet50'"));
     CHECK(sr_feature_model_open("resnet50", 0, 32, 32, &m) != 0);
+    CHECK(sr_feature_model_open("tests/cli/tiny.safetensors", 1, 0, 0, &m) != 0);
     sr_feature_model_close(NULL);
+    CHECK_STR(sr_version(), SR_VERSION);
+    sr_log_set_level(SR_LOG_INFO); // a library says nothing; the tests to come do
+}
+
+// ---- several threads ----------------------------------------------------------------------------
+
+enum { SIDE = 16, IMAGES = 5, D = 32, TURNS = 4 };
+
+typedef struct {
+    SrFeatureModel *model;
+    const float *x; // (IMAGES, 3, SIDE, SIDE)
+    float f[TURNS][IMAGES * D];
+    int failed;
+} Caller;
+
+static void *call(void *arg) {
+    Caller *c = arg;
+    for (int turn = 0; turn < TURNS; turn++) {
+        float *out = c->f[turn];
+        c->failed |= sr_feature_model_features(c->model, c->x, IMAGES, &out);
+    }
+    return NULL;
+}
+
+// Three threads, two of them on one handle, each with images of its own: the bits of a thread alone.
+static void test_threads(void **state) {
+    (void)state;
+    static float x[3][IMAGES * 3 * SIDE * SIDE];
+    static Caller callers[3];
+    SrFeatureModel *model[2];
+    pthread_t thread[3];
+    float alone[IMAGES * D], *out = alone;
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(sr_feature_model_open("tests/cli/tiny.yaml", 2, 0, 0, &model[i]), 0);
+        CHECK_INT(sr_feature_model_tap(model[i], "flatten", NULL, 0), 0);
+    }
+    for (int t = 0; t < 3; t++) {
+        for (int i = 0; i < SR_COUNT(x[t]); i++)
+            x[t][i] = sinf((float)(i * (t + 1)));
+        callers[t] = (Caller){.model = model[t / 2], .x = x[t]};
+        pthread_create(&thread[t], NULL, call, &callers[t]);
+    }
+    for (int t = 0; t < 3; t++)
+        pthread_join(thread[t], NULL);
+    for (int t = 0; t < 3; t++) {
+        CHECK_INT(callers[t].failed, 0);
+        CHECK_INT(sr_feature_model_features(model[0], x[t], IMAGES, &out), 0);
+        for (int turn = 0; turn < TURNS; turn++)
+            CHECK(memcmp(callers[t].f[turn], alone, sizeof alone) == 0);
+    }
+    CHECK(memcmp(callers[0].f[0], callers[1].f[0], sizeof alone) != 0);
+    CHECK(sr_feature_model_features(model[0], x[0], 0, &out) != 0);
+    for (int i = 0; i < 2; i++)
+        sr_feature_model_close(model[i]);
+    sr_log_set_level(SR_LOG_INFO);
+}
+
+// Rows of any count are those of whole batches; what is no row an image is refused.
+static void test_rows(void **state) {
+    (void)state;
+    static float x[IMAGES * 3 * SIDE * SIDE];
+    float f[IMAGES * D], one[D], *out = f;
+    SrFeatureModel *m;
+    for (int i = 0; i < SR_COUNT(x); i++)
+        x[i] = cosf((float)i);
+    CHECK_INT(sr_feature_model_open("tests/cli/tiny.yaml", 4, SIDE, SIDE, &m), 0);
+    CHECK(sr_feature_model_features(m, x, 1, &out) != 0);
+    CHECK(strstr(sr_status_message(), "sr_feature_model_tap first"));
+    CHECK_INT(sr_feature_model_tap(m, "flatten", NULL, 0), 0);
+    CHECK_INT(sr_feature_model_features(m, x, IMAGES, &out), 0);
+    out = one;
+    for (int i = 0; i < IMAGES; i++) {
+        CHECK_INT(sr_feature_model_features(m, x + i * 3 * SIDE * SIDE, 1, &out), 0);
+        CHECK(memcmp(one, f + i * D, sizeof one) == 0);
+    }
+    CHECK_INT(sr_feature_model_tap(m, "flatten", NULL, 1), 0);
+    CHECK(sr_feature_model_features(m, x, 1, &out) != 0);
+    CHECK(strstr(sr_status_message(), "give 4 images, not 1"));
+    sr_feature_model_close(m);
+    sr_log_set_level(SR_LOG_INFO);
+}
+
+// ---- images -------------------------------------------------------------------------------------
+
+// A flat colour stays one through resize and crop, so each channel is (value / 255 - mean) / deviation.
+static void test_preprocess(void **state) {
+    (void)state;
+    static const double mean[] = {0.485, 0.456, 0.406}, deviation[] = {0.229, 0.224, 0.225};
+    static float x[3 * 224 * 224];
+    uint8_t pixels[20 * 30 * 3];
+    int batch, h, w;
+    size_t bytes;
+    SrFeatureModel *m;
+    for (int i = 0; i < SR_COUNT(pixels); i++)
+        pixels[i] = (uint8_t)(50 * (i % 3 + 1));
+    void *png = fixture_png(pixels, 20, 30, 3, &bytes);
+    CHECK_INT(sr_feature_model_open("resnet18", 1, 0, 0, &m), 0);
+    sr_feature_model_size(m, &batch, &h, &w);
+    CHECK(batch == 1 && h == 224 && w == 224);
+    CHECK_INT(sr_feature_model_preprocess(m, png, bytes, x), 0);
+    for (int i = 0; i < SR_COUNT(x); i++) {
+        int c = i / (224 * 224);
+        CHECK_NEAR(x[i], (50.0 * (c + 1) / 255 - mean[c]) / deviation[c], 1e-5);
+    }
+    CHECK(sr_feature_model_preprocess(m, "no image", 8, x) != 0);
+    sr_feature_model_close(m);
+    CHECK_INT(sr_feature_model_open("tests/cli/tiny.yaml", 1, 0, 0, &m), 0);
+    sr_feature_model_size(m, &batch, &h, &w);
+    CHECK(h == 16 && w == 16); // of the training's first view
+    sr_feature_model_close(m);
+    CHECK_INT(sr_feature_model_open("resnet18", 1, 64, 96, &m), 0);
+    CHECK_INT(sr_feature_model_preprocess(m, png, bytes, x), 0);
+    sr_feature_model_close(m);
+    sr_free(png);
+    sr_log_set_level(SR_LOG_INFO);
+}
+
+// ---- neighbours ---------------------------------------------------------------------------------
+
+static double product(const float *a, const float *b, int d, bool cosine) {
+    double ab = 0, aa = 0, bb = 0;
+    for (int i = 0; i < d; i++) {
+        ab += (double)a[i] * (double)b[i];
+        aa += (double)a[i] * (double)a[i];
+        bb += (double)b[i] * (double)b[i];
+    }
+    return cosine ? ab / sqrt(aa * bb) : ab;
+}
+
+// Against all products in double: no row that is left out beats the last one given.
+static void test_neighbours(void **state) {
+    (void)state;
+    enum { N = 700, M = 300, DIM = 9, K = 6 };
+    static float rows[N * DIM], queries[M * DIM], similarity[M * K];
+    static int64_t row[M * K];
+    for (int i = 0; i < N * DIM; i++)
+        rows[i] = sinf((float)(i * i % 9973));
+    for (int i = 0; i < M * DIM; i++)
+        queries[i] = cosf((float)(i * 7));
+    for (int cosine = 0; cosine < 2; cosine++) {
+        SrKnnIndex *index;
+        CHECK_INT(sr_knn_index_open(rows, N, DIM, cosine, &index), 0);
+        CHECK_INT(sr_knn_index_search(index, queries, M, K, row, similarity), 0);
+        for (int q = 0; q < M; q++) {
+            int better = 0;
+            for (int j = 0; j < K; j++)
+                CHECK_NEAR(similarity[q * K + j],
+                           product(queries + q * DIM, rows + row[q * K + j] * DIM, DIM, cosine),
+                           1e-5);
+            for (int i = 0; i < N; i++)
+                better += product(queries + q * DIM, rows + i * DIM, DIM, cosine) >
+                          (double)similarity[q * K + K - 1] + 1e-5;
+            CHECK(better < K);
+        }
+        CHECK(sr_knn_index_search(index, queries, 1, N + 1, row, similarity) != 0);
+        CHECK(strstr(sr_status_message(), "701 neighbours among 700 rows"));
+        CHECK(sr_knn_index_search(index, queries, 0, 1, row, similarity) != 0);
+        sr_knn_index_close(index);
+    }
+    SrKnnIndex *none;
+    CHECK(sr_knn_index_open(rows, 0, DIM, 0, &none) != 0 && none == NULL);
+    sr_knn_index_close(NULL);
 }
 
 static void test_example(void **state) {
@@ -57,4 +225,5 @@ static void test_example(void **state) {
     CHECK_INT(pclose(out), 0);
 }
 
-SR_TESTS(feature_model, unit(test_use), unit(test_example))
+SR_TESTS(feature_model, unit(test_use), unit(test_threads), unit(test_rows), unit(test_preprocess),
+         unit(test_neighbours), unit(test_example))

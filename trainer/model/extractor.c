@@ -59,11 +59,17 @@ static SrStatus compile(const SrExtractorOptions *o, SrExtractor *e) {
     return SR_OK;
 }
 
+static SrStatus open_trunk(const SrExtractorOptions *o, SrTrunkGraph *out) {
+    if (o->config_text)
+        return sr_trunk_graph_parse(o->config_text, o->trunk, o->batch, o->height, o->width, out);
+    return sr_trunk_graph_open(o->trunk, o->overrides, o->n_overrides, o->batch, o->height,
+                               o->width, out);
+}
+
 SrStatus sr_extractor_open(const SrExtractorOptions *o, SrExtractor *e) {
     SrStatus status;
     *e = (SrExtractor){.input = SR_NO_NODE};
-    SR_TRY_GOTO(sr_trunk_graph_open(o->trunk, o->overrides, o->n_overrides, o->batch, o->height,
-                                    o->width, &e->trunk));
+    SR_TRY_GOTO(open_trunk(o, &e->trunk));
     SR_TRY_GOTO(cut(o, e));
     SR_TRY_GOTO(load(o, e));
     if (o->mode == SR_MODE_EVAL && !o->keep_norms)

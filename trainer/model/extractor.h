@@ -8,6 +8,7 @@
 
 typedef struct {
     const char *trunk;            // model or configuration, with
+    const char *config_text;      // a configuration that is no file; `trunk` names it in messages
     const char *const *overrides; // KEY=VALUE of the configuration
     int n_overrides;
     int batch, height, width;

@@ -31,10 +31,8 @@ static SrStatus open_preset(SrTrunkGraph *t, SrShape shape) {
     return status;
 }
 
-static SrStatus open_config(SrTrunkGraph *t, const char *path, const char *const *overrides, int n,
-                            SrShape s) {
+static SrStatus open_model(SrTrunkGraph *t, SrShape s) {
     SrNodeId tap;
-    SR_TRY(sr_config_load(path, overrides, n, &t->config));
     SR_TRY(sr_model_new(t->config, &t->model));
     t->params = sr_model_params(t->model);
     // Tapped at the input, which every graph has: taps are the caller's business.
@@ -48,18 +46,42 @@ static SrStatus open_any(SrTrunkGraph *t, const char *what, const char *const *o
     if (t->preset && n > 0)
         SR_FAIL(SR_ERR_CONFIG, "%s: a model takes no KEY=VALUE; those belong to configurations",
                 what);
-    SR_TRY(t->preset ? open_preset(t, shape) : open_config(t, what, overrides, n, shape));
+    if (t->preset) {
+        SR_TRY(open_preset(t, shape));
+    } else {
+        SR_TRY(sr_config_load(what, overrides, n, &t->config));
+        SR_TRY(open_model(t, shape));
+    }
     return sr_graph_set_title(t->graph, what);
+}
+
+static SrStatus check_sizes(int batch, int height, int width) {
+    if (batch < 1 || height < 1 || width < 1 || batch > 65536 || height > 65536 || width > 65536)
+        SR_FAIL(SR_ERR_CONFIG, "a batch of %d images of %d x %d: each must be 1 to 65536", batch,
+                height, width);
+    return SR_OK;
 }
 
 SrStatus sr_trunk_graph_open(const char *what, const char *const *overrides, int n_overrides,
                              int batch, int height, int width, SrTrunkGraph *out) {
     *out = (SrTrunkGraph){.input = SR_NO_NODE};
-    if (batch < 1 || height < 1 || width < 1 || batch > 65536 || height > 65536 || width > 65536)
-        SR_FAIL(SR_ERR_CONFIG, "a batch of %d images of %d x %d: each must be 1 to 65536", batch,
-                height, width);
+    SR_TRY(check_sizes(batch, height, width));
     SrStatus status =
         open_any(out, what, overrides, n_overrides, SR_SHAPE(batch, height, width, 3));
+    if (status != SR_OK)
+        sr_trunk_graph_close(out);
+    return status;
+}
+
+SrStatus sr_trunk_graph_parse(const char *config_text, const char *name, int batch, int height,
+                              int width, SrTrunkGraph *out) {
+    *out = (SrTrunkGraph){.input = SR_NO_NODE};
+    SR_TRY(check_sizes(batch, height, width));
+    SrStatus status = sr_config_parse(config_text, name, NULL, 0, &out->config);
+    if (status == SR_OK)
+        status = open_model(out, SR_SHAPE(batch, height, width, 3));
+    if (status == SR_OK)
+        status = sr_graph_set_title(out->graph, name);
     if (status != SR_OK)
         sr_trunk_graph_close(out);
     return status;

@@ -22,6 +22,9 @@ typedef struct {
 // heads).  Nothing is allocated yet.  Unknown: SR_ERR_CONFIG with the nearest model.
 SrStatus sr_trunk_graph_open(const char *what, const char *const *overrides, int n_overrides,
                              int batch, int height, int width, SrTrunkGraph *out);
+// The same of a configuration that is no file; name: for messages.
+SrStatus sr_trunk_graph_parse(const char *config_text, const char *name, int batch, int height,
+                              int width, SrTrunkGraph *out);
 void sr_trunk_graph_close(SrTrunkGraph *trunk); // a zeroed one is fine
 
 #endif

@@ -1,0 +1,97 @@
+// From a trained run to neighbours of an image: by the program, by the C example, and by Python.  All three say the same.
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+static ProgramResult result; // too large for the stack of a test
+
+#define RUN(...) program_run(&result, 1, (const char *const[]){__VA_ARGS__, NULL})
+
+static void write_image(const char *dir, const char *name, int seed) {
+    uint8_t pixels[24 * 30 * 3];
+    size_t bytes;
+    fixture_noise(pixels, sizeof pixels, (uint64_t)seed);
+    for (int i = 0; i < SR_COUNT(pixels); i++)
+        pixels[i] = (uint8_t)(pixels[i] / 4 + 30 * (seed % 5));
+    void *jpeg = fixture_jpeg(pixels, 24, 30, 3, &bytes);
+    fixture_write(dir, name, jpeg, bytes);
+    sr_free(jpeg);
+}
+
+static void begin(char dir[64]) {
+    char run[128], name[64];
+    temp_dir_make(dir);
+    for (int i = 0; i < 12; i++) {
+        snprintf(name, sizeof name, "images/%02d.jpg", i);
+        write_image(dir, name, i);
+    }
+    write_image(dir, "query.jpg", 100);
+    snprintf(run, sizeof run, "CHECKPOINT.DIR=%s/run", dir);
+    RUN("tests/cli/tiny.yaml", run, "OPTIMIZER.num_epochs=1");
+    CHECK_INT(result.code, 0);
+}
+
+// What a command prints; $D is the folder, $BUILD the one of the test binary.
+static int shell(const char *dir, const char *command, char *out, size_t n) {
+    char self[2048], line[8192];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    CHECK(length > 0);
+    self[length] = '\0';
+    *strrchr(self, '/') = '\0';
+    snprintf(line, sizeof line, "D='%s' BUILD='%s'; export LIBSSLRUN=$BUILD/libsslrun.so; %s", dir,
+             self, command);
+    FILE *pipe = popen(line, "r");
+    CHECK(pipe != NULL);
+    out[fread(out, 1, n - 1, pipe)] = '\0';
+    return pclose(pipe);
+}
+
+static void test_neighbours(void **state) {
+    (void)state;
+    char dir[64], query[96], images[96], run[96], out[8192];
+    begin(dir);
+    snprintf(query, sizeof query, "%s/query.jpg", dir);
+    snprintf(images, sizeof images, "%s/images", dir);
+    snprintf(run, sizeof run, "%s/run", dir);
+    RUN("similar", query, "--in", images, "--model", run, "--count", "12");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "/images/04.jpg\n"));
+    CHECK_INT(shell(dir, "$BUILD/neighbours $D/run $D/query.jpg $D/images/*.jpg", out, sizeof out),
+              0);
+    CHECK_STR(out, result.out);
+    CHECK(shell(dir, "$BUILD/neighbours $D/images $D/query.jpg $D/images/*.jpg 2>&1", out,
+                sizeof out) != 0);
+    CHECK(strstr(out, "images"));
+    temp_dir_remove(dir);
+}
+
+#define PYTHON "PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3"
+
+static void test_python(void **state) {
+    (void)state;
+    char dir[64], c[8192], python[8192];
+    if (PROGRAM_SANITIZED || system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") != 0)
+        skip();
+    begin(dir);
+    CHECK_INT(shell(dir, "$BUILD/neighbours $D/run $D/query.jpg $D/images/*.jpg", c, sizeof c), 0);
+    CHECK_INT(shell(dir, PYTHON " python/sslrun.py $D/run $D/query.jpg $D/images/*.jpg", python,
+                    sizeof python),
+              0);
+    CHECK_STR(python, c);
+    CHECK(shell(dir, PYTHON " python/sslrun.py $D/run $D/none.jpg $D/images/00.jpg 2>&1", python,
+                sizeof python) != 0);
+    CHECK(strstr(python, "sslrun.py: ") && strstr(python, "none.jpg"));
+    CHECK_INT(shell(dir, "cd python && " PYTHON " ../tests/cli/doors.py $D/run $D/images/00.jpg",
+                    python, sizeof python),
+              0);
+    CHECK_STR(python, "doors: ok\n");
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(doors, unit(test_neighbours), unit(test_python))

@@ -1,0 +1,273 @@
+// The C interface of sslrun.h over extractors.  Everything a caller gives is checked; nothing here knows a trunk.
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "formats/safetensors.h"
+#include "graph/print.h"
+#include "sslrun.h"
+#include "trainer/eval/feature_images.h"
+#include "trainer/model/extractor.h"
+#include "trainer/run/run_folder.h"
+
+struct SrFeatureModel {
+    char *trunk;       // name, configuration or checkpoint
+    char *config_text; // of a checkpoint, else NULL
+    int batch, height, width;
+    SrTrunkGraph graph;    // for listing
+    SrExtractor extractor; // once tapped
+    bool tapped, train;
+    float **output;         // (taps): each in torch's layout
+    SrFeatureImages images; // once an image came
+    pthread_mutex_t lock;   // over extractor and images
+};
+
+const char *sr_version(void) { return SR_VERSION; }
+
+// ---- opening ------------------------------------------------------------------------------------
+
+// A library says what is wrong, and otherwise nothing.
+static void start_library(void) {
+    sr_log_set_level(SR_LOG_WARN);
+    sr_parallel_init();
+}
+
+static SrStatus read_config(SrFeatureModel *m) {
+    SrSafetensors st;
+    SR_TRY(sr_safetensors_map(&st, m->trunk));
+    const char *text = sr_safetensors_meta(&st, "config");
+    m->config_text = text ? sr_strdup(text) : NULL;
+    sr_safetensors_close(&st);
+    if (!text)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s holds no configuration: a checkpoint of `sslrun train` is expected, other "
+                "weights are loaded by sr_feature_model_tap",
+                m->trunk);
+    return m->config_text ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %s", m->trunk);
+}
+
+static SrStatus find_trunk(SrFeatureModel *m, const char *trunk) {
+    char newest[4096];
+    bool folder = sr_file_is_dir(trunk);
+    if (folder)
+        SR_TRY(sr_folder_newest(trunk, newest, sizeof newest));
+    m->trunk = sr_strdup(folder ? newest : trunk);
+    if (!m->trunk)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", trunk);
+    return folder || sr_text_ends(trunk, ".safetensors") ? read_config(m) : SR_OK;
+}
+
+// A trunk for images of a fixed size needs the right one, so the configuration is asked before there is a graph.
+static SrStatus find_size(SrFeatureModel *m) {
+    SrConfig *config = NULL;
+    SrFeatureImages images = {.h = 0};
+    SrStatus status = SR_OK;
+    if (m->config_text)
+        SR_TRY_GOTO(sr_config_parse(m->config_text, m->trunk, NULL, 0, &config));
+    else if (sr_trunk_is_config(m->trunk))
+        SR_TRY_GOTO(sr_config_load(m->trunk, NULL, 0, &config));
+    SR_TRY_GOTO(sr_feature_images_open(config, 0, 0, &images));
+    m->height = images.h;
+    m->width = images.w;
+done:
+    sr_feature_images_close(&images);
+    sr_config_free(config);
+    return status;
+}
+
+static SrStatus open_model(SrFeatureModel *m, const char *trunk) {
+    SR_TRY(find_trunk(m, trunk));
+    if (m->height == 0 && m->width == 0)
+        SR_TRY(find_size(m));
+    return m->config_text
+               ? sr_trunk_graph_parse(m->config_text, m->trunk, m->batch, m->height, m->width,
+                                      &m->graph)
+               : sr_trunk_graph_open(m->trunk, NULL, 0, m->batch, m->height, m->width, &m->graph);
+}
+
+int sr_feature_model_open(const char *trunk, int batch, int height, int width,
+                          SrFeatureModel **out) {
+    SrFeatureModel *m = sr_calloc(1, sizeof *m);
+    *out = NULL;
+    if (!m)
+        return (int)sr_fail(SR_ERR_MEMORY, "out of memory for %s", trunk);
+    pthread_mutex_init(&m->lock, NULL);
+    m->batch = batch;
+    m->height = height;
+    m->width = width;
+    start_library();
+    SrStatus status = open_model(m, trunk);
+    if (status == SR_OK)
+        *out = m;
+    else
+        sr_feature_model_close(m);
+    return (int)status;
+}
+
+static void untap(SrFeatureModel *m) {
+    for (int i = 0; m->output && i < m->extractor.taps.n; i++)
+        sr_free(m->output[i]);
+    sr_free(m->output);
+    m->output = NULL;
+    sr_extractor_close(&m->extractor);
+    m->tapped = false;
+}
+
+void sr_feature_model_close(SrFeatureModel *m) {
+    if (!m)
+        return;
+    untap(m);
+    sr_feature_images_close(&m->images);
+    sr_trunk_graph_close(&m->graph);
+    sr_free(m->config_text);
+    sr_free(m->trunk);
+    pthread_mutex_destroy(&m->lock);
+    sr_free(m);
+}
+
+void sr_feature_model_size(const SrFeatureModel *m, int *batch, int *height, int *width) {
+    *batch = m->batch;
+    *height = m->height;
+    *width = m->width;
+}
+
+static void describe(const char *name, SrShape s, SrFeatureShape *out) {
+    *out = (SrFeatureShape){.name = name, .rank = s.rank};
+    memcpy(out->shape, s.d, sizeof out->shape);
+}
+
+int sr_feature_model_node(const SrFeatureModel *m, int i, SrFeatureShape *out) {
+    if (i < 0 || i >= sr_graph_count(m->graph.graph))
+        return 0;
+    const SrNode *node = sr_graph_at(m->graph.graph, i);
+    describe(node->name, sr_node_torch_shape(node), out);
+    return 1;
+}
+
+static SrStatus allocate_outputs(SrFeatureModel *m) {
+    m->output = sr_calloc((size_t)m->extractor.taps.n, sizeof *m->output);
+    for (int i = 0; m->output && i < m->extractor.taps.n; i++) {
+        m->output[i] = sr_alloc(
+            (size_t)sr_shape_count(sr_extractor_output(&m->extractor, i).shape) * sizeof(float));
+        if (!m->output[i])
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for features");
+    }
+    return m->output ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for features");
+}
+
+static SrStatus tap(SrFeatureModel *m, const char *nodes, const char *weights, bool train) {
+    SrExtractorOptions o = {.trunk = m->trunk,
+                            .config_text = m->config_text,
+                            .batch = m->batch,
+                            .height = m->height,
+                            .width = m->width,
+                            .nodes = nodes,
+                            .weights = weights || !m->config_text ? weights : m->trunk,
+                            .mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL};
+    untap(m);
+    SrStatus status = sr_extractor_open(&o, &m->extractor);
+    if (status == SR_OK)
+        status = allocate_outputs(m);
+    m->tapped = status == SR_OK;
+    m->train = train;
+    if (status != SR_OK)
+        untap(m);
+    return status;
+}
+
+int sr_feature_model_tap(SrFeatureModel *m, const char *nodes, const char *weights, int train) {
+    pthread_mutex_lock(&m->lock);
+    SrStatus status = tap(m, nodes, weights, train != 0);
+    pthread_mutex_unlock(&m->lock);
+    return (int)status;
+}
+
+// ---- features -----------------------------------------------------------------------------------
+
+static SrStatus open_images(SrFeatureModel *m) {
+    SrStatus status = SR_OK;
+    pthread_mutex_lock(&m->lock);
+    if (!m->images.pipeline)
+        status = sr_feature_images_open(m->graph.config, m->height, m->width, &m->images);
+    pthread_mutex_unlock(&m->lock);
+    return status;
+}
+
+// Once open, the images are read by all threads at the same time.
+int sr_feature_model_preprocess(SrFeatureModel *m, const void *image, size_t bytes, float *x) {
+    SrStatus status = open_images(m);
+    if (status == SR_OK)
+        status = sr_feature_images_read(&m->images, image, bytes, x);
+    return (int)status;
+}
+
+static SrStatus check_rows(const SrFeatureModel *m, int64_t n) {
+    if (!m->tapped)
+        SR_FAIL(SR_ERR_CONFIG, "no layers were chosen: call sr_feature_model_tap first");
+    if (n < 1)
+        SR_FAIL(SR_ERR_CONFIG, "%lld images: at least 1", (long long)n);
+    if (m->train && n != m->batch)
+        SR_FAIL(SR_ERR_CONFIG, "statistics are those of a batch: give %d images, not %lld",
+                m->batch, (long long)n);
+    for (int i = 0; i < m->extractor.taps.n; i++) {
+        SrShape s = sr_extractor_shape(&m->extractor, i, false);
+        if (s.rank == 0 || s.d[0] != m->batch)
+            SR_FAIL(SR_ERR_CONFIG, "%s is not one row an image: sr_feature_model_run gives it",
+                    m->extractor.taps.v[i].name);
+    }
+    return SR_OK;
+}
+
+// Images that are not there are zero: no row depends on another in evaluation.
+static void run_rows(SrFeatureModel *m, const float *x, int rows, int64_t first,
+                     float *const *out) {
+    SrTensor in = sr_extractor_input(&m->extractor);
+    SrShape part = in.shape;
+    part.d[0] = rows;
+    memset(in.data, 0, (size_t)sr_shape_count(in.shape) * sizeof(float));
+    sr_layout_to_nhwc(x + first * 3 * m->height * m->width, part, in.data);
+    sr_extractor_run(&m->extractor);
+    for (int i = 0; i < m->extractor.taps.n; i++) {
+        SrShape s = sr_extractor_shape(&m->extractor, i, false);
+        int64_t row = sr_shape_count(s) / m->batch;
+        sr_extractor_copy(&m->extractor, i, rows, false, out[i] + first * row);
+    }
+}
+
+// The caller may be a thread whose team has not computed yet.
+int sr_feature_model_features(SrFeatureModel *m, const float *x, int64_t n, float *const *out) {
+    pthread_mutex_lock(&m->lock);
+    SrStatus status = check_rows(m, n);
+    if (status == SR_OK)
+        sr_parallel_init();
+    for (int64_t first = 0; status == SR_OK && first < n; first += m->batch)
+        run_rows(m, x, (int)SR_MIN(n - first, m->batch), first, out);
+    pthread_mutex_unlock(&m->lock);
+    return (int)status;
+}
+
+int sr_feature_model_run(SrFeatureModel *m, const float *x) {
+    if (!m->tapped)
+        return (int)sr_fail(SR_ERR_CONFIG,
+                            "no layers were chosen: call sr_feature_model_tap first");
+    SrTensor in = sr_extractor_input(&m->extractor);
+    sr_layout_to_nhwc(x, in.shape, in.data);
+    sr_extractor_run(&m->extractor);
+    for (int i = 0; i < m->extractor.taps.n; i++)
+        sr_extractor_copy(&m->extractor, i, m->batch, false, m->output[i]);
+    return 0;
+}
+
+const float *sr_feature_model_output(SrFeatureModel *m, int i, SrFeatureShape *out) {
+    if (!m->tapped || i < 0 || i >= m->extractor.taps.n)
+        return NULL;
+    if (out)
+        describe(m->extractor.taps.v[i].name, sr_extractor_shape(&m->extractor, i, false), out);
+    return m->output[i];
+}
