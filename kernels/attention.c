@@ -11,8 +11,8 @@
 //
 // The (L, L) scores never exist: they are made a tile at a time, forward with a running maximum and sum for each query
 // (Milakov and Gimelshein 2018), backward once more from one number kept for each query (Dao et al. 2022, algorithm 4).
-// A tile is two products of OpenBLAS on the calling thread; images and heads (forward: and tiles of queries) are the
-// units of work, each computed by one thread in one order.  The bias' gradient is summed over a fixed number of shares of
+// A tile is two products (block_product.h) on the calling thread; images and heads (forward: and tiles of queries) are
+// the units of work, each computed by one thread in one order.  The bias' gradient is summed over a fixed number of shares of
 // the images, and then over the shares, in order.
 #include <math.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/attention.h"
-#include "kernels/gemm.h"
+#include "kernels/block_product.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
@@ -103,12 +103,15 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     return sizeof(float) * (size_t)s.images * (size_t)s.E * (size_t)s.Q;
 }
 
-// A thread's: scores and their gradient, each (QUERIES, KEYS); y . dy of each query, (L); sides of a window, (L).
-static size_t thread_floats(int L) { return 2 * QUERIES * KEYS + 2 * (((size_t)L + 15) / 16 * 16); }
+// A thread's: scores and their gradient, each (QUERIES, KEYS); a tile's keys and values turned, each (d, KEYS); y . dy of
+// each query, (L); sides of a window, (L).
+static size_t thread_floats(const Sizes *s) {
+    return 2 * QUERIES * KEYS + 2 * KEYS * (size_t)s->d + 2 * (((size_t)s->L + 15) / 16 * 16);
+}
 
 static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
     Sizes s = sizes_of(params, x[0]);
-    return sizeof(float) * (thread_floats(s.L) * (size_t)sr_parallel_threads() +
+    return sizeof(float) * (thread_floats(&s) * (size_t)sr_parallel_threads() +
                             (n_in > 1 ? SHARES * (size_t)sr_shape_count(x[1]) : 0));
 }
 
@@ -180,7 +183,7 @@ static Job job_of(const SrOpCall *call) {
                  .alpha = plain ? 1 : scale,
                  .scale = plain ? scale : 1,
                  .shares =
-                     (float *)call->scratch + thread_floats(s.L) * (size_t)sr_parallel_threads(),
+                     (float *)call->scratch + thread_floats(&s) * (size_t)sr_parallel_threads(),
                  .drops = call->train && p->dropout > 0};
 }
 
@@ -196,6 +199,7 @@ typedef struct {
     const float *side;      // (L), NULL: nothing is masked
     int64_t first;          // number of query 0 among all of the call, for draws
     float *scores, *dscores, *along;
+    float *kt, *vt; // (d, KEYS): the present tile's keys and values, turned
 } Head;
 
 static Head head_at(const Job *job, int64_t i, int thread) {
@@ -204,7 +208,7 @@ static Head head_at(const Job *job, int64_t i, int thread) {
     int64_t asked = i / job->E * job->Q * job->D;
     const float *x = (const float *)call->x[0].data + 3 * image + from;
     float *dx = call->dx && call->dx[0] ? call->dx[0] + 3 * image + from : NULL;
-    float *own = (float *)call->scratch + (size_t)thread * thread_floats(job->L);
+    float *own = (float *)call->scratch + (size_t)thread * thread_floats(&job->s);
     Head h = {.q = x,
               .k = x + job->D,
               .v = x + 2 * job->D,
@@ -217,7 +221,9 @@ static Head head_at(const Job *job, int64_t i, int thread) {
               .first = i * job->Q,
               .scores = own,
               .dscores = own + QUERIES * KEYS,
-              .along = own + 2 * QUERIES * KEYS};
+              .kt = own + 2 * QUERIES * KEYS,
+              .vt = own + 2 * QUERIES * KEYS + KEYS * job->d,
+              .along = own + 2 * QUERIES * KEYS + 2 * KEYS * job->d};
     if (call->n_in > 1)
         h.bias = (const float *)call->x[1].data +
                  (i / job->E % job->B * job->E + i % job->E) * job->L * job->L;
@@ -239,11 +245,28 @@ static void add_bias(float *row, const float *bias, const float *side, float own
         row[k] -= side[k] != own ? 100.0f : 0.0f;
 }
 
-// scores (rows, keys) of queries q0 and up and keys k0 and up.
+// c (m, n) = or += alpha a b for rows of a that are a_row apart; `turned`: the transpose of a is stored so.
+static void multiply(bool turned, int m, int n, int k, float alpha, const float *a, int64_t a_row,
+                     const float *b, int64_t b_row, bool add, float *c, int64_t c_row) {
+    sr__block_product(&(SrBlockProduct){.m = m,
+                                        .n = n,
+                                        .k = k,
+                                        .alpha = alpha,
+                                        .a = a,
+                                        .a_row = turned ? 1 : a_row,
+                                        .a_step = turned ? a_row : 1,
+                                        .b = b,
+                                        .b_row = b_row,
+                                        .c = c,
+                                        .c_row = c_row,
+                                        .add = add});
+}
+
+// scores (rows, keys) of queries q0 and up and keys k0 and up, which kt holds.
 static void make_scores(const Job *job, const Head *h, int q0, int rows, int k0, int keys) {
     int far = 3 * job->D;
-    sr_gemm_here(false, true, rows, keys, job->d, job->alpha, h->q + (int64_t)q0 * far, far,
-                 h->k + (int64_t)k0 * far, far, 0, h->scores, KEYS);
+    multiply(false, rows, keys, job->d, job->alpha, h->q + (int64_t)q0 * far, far, h->kt, KEYS,
+             false, h->scores, KEYS);
     for (int r = 0; (h->bias || h->side) && r < rows; r++)
         add_bias(h->scores + r * KEYS, h->bias ? h->bias + (int64_t)(q0 + r) * job->L + k0 : NULL,
                  h->side ? h->side + k0 : NULL, h->side ? h->side[q0 + r] : 0, keys);
@@ -290,11 +313,12 @@ static void forward_unit(void *arg, int64_t i, int thread) {
     double sum[QUERIES];
     for (int k0 = 0; k0 < job->L; k0 += KEYS) {
         int keys = SR_MIN(KEYS, job->L - k0);
+        sr__block_transpose(h.k + (int64_t)k0 * 3 * job->D, 3 * job->D, keys, job->d, h.kt, KEYS);
         make_scores(job, &h, q0, rows, k0, keys);
         renormalise(job, &h, q0, rows, keys, k0 == 0, maximum, sum);
         drop(job, &h, h.scores, q0, rows, k0, keys);
-        sr_gemm_here(false, false, rows, job->d, keys, 1, h.scores, KEYS,
-                     h.v + (int64_t)k0 * 3 * job->D, 3 * job->D, k0 > 0, y, job->D);
+        multiply(false, rows, job->d, keys, 1, h.scores, KEYS, h.v + (int64_t)k0 * 3 * job->D,
+                 3 * job->D, k0 > 0, y, job->D);
     }
     for (int r = 0; r < rows; r++) {
         sr__rows()->scale(y + (int64_t)r * job->D, y + (int64_t)r * job->D, (float)(1 / sum[r]),
@@ -330,10 +354,10 @@ static void add_dqk(const Job *job, const Head *h, int q0, int rows, int k0, int
     int64_t q = (int64_t)q0 * 3 * job->D, k = (int64_t)k0 * 3 * job->D;
     if (!h->dq)
         return;
-    sr_gemm_here(false, false, rows, job->d, keys, job->alpha, h->dscores, KEYS, h->k + k,
-                 3 * job->D, k0 > 0, h->dq + q, 3 * job->D);
-    sr_gemm_here(true, false, keys, job->d, rows, job->alpha, h->dscores, KEYS, h->q + q,
-                 3 * job->D, q0 > 0, h->dk + k, 3 * job->D);
+    multiply(false, rows, job->d, keys, job->alpha, h->dscores, KEYS, h->k + k, 3 * job->D, k0 > 0,
+             h->dq + q, 3 * job->D);
+    multiply(true, keys, job->d, rows, job->alpha, h->dscores, KEYS, h->q + q, 3 * job->D, q0 > 0,
+             h->dk + k, 3 * job->D);
 }
 
 // One tile of queries against one of keys: probabilities again, then all gradients.
@@ -346,7 +370,7 @@ static void backward_tile(const Job *job, const Head *h, int q0, int k0) {
     for (int r = 0; r < rows; r++)
         sr__rows()->exp_sum(h->scores + r * KEYS, h->scores + r * KEYS, h->lse[q0 + r], job->scale,
                             keys);
-    sr_gemm_here(false, true, rows, keys, d, 1, dy, D, h->v + k, 3 * D, 0, h->dscores, KEYS);
+    multiply(false, rows, keys, d, 1, dy, D, h->vt, KEYS, false, h->dscores, KEYS);
     drop(job, h, h->dscores, q0, rows, k0, keys);
     for (int r = 0; r < rows; r++)
         softmax_gradient(h->dscores + r * KEYS, h->scores + r * KEYS, h->along[q0 + r], job->scale,
@@ -355,8 +379,7 @@ static void backward_tile(const Job *job, const Head *h, int q0, int k0) {
     add_dqk(job, h, q0, rows, k0, keys);
     drop(job, h, h->scores, q0, rows, k0, keys);
     if (h->dv)
-        sr_gemm_here(true, false, keys, d, rows, 1, h->scores, KEYS, dy, D, q0 > 0, h->dv + k,
-                     3 * D);
+        multiply(true, keys, d, rows, 1, h->scores, KEYS, dy, D, q0 > 0, h->dv + k, 3 * D);
 }
 
 static void backward_head(const Job *job, const Head *h) {
@@ -365,9 +388,13 @@ static void backward_head(const Job *job, const Head *h) {
     for (int l = 0; l < job->Q; l++)
         h->along[l] =
             (float)sr__rows()->dot(h->y + (int64_t)l * job->D, h->dy + (int64_t)l * job->D, job->d);
-    for (int k0 = 0; k0 < job->L; k0 += KEYS)
+    for (int k0 = 0; k0 < job->L; k0 += KEYS) {
+        int keys = SR_MIN(KEYS, job->L - k0), far = 3 * job->D;
+        sr__block_transpose(h->k + (int64_t)k0 * far, far, keys, job->d, h->kt, KEYS);
+        sr__block_transpose(h->v + (int64_t)k0 * far, far, keys, job->d, h->vt, KEYS);
         for (int q0 = 0; q0 < job->Q; q0 += QUERIES)
             backward_tile(job, h, q0, k0);
+    }
 }
 
 // One head of one image.

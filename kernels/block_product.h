@@ -1,0 +1,40 @@
+// Products of matrices small enough for the second-level cache, on the calling thread: what attention multiplies, a head
+// at a time (block_product_simd.c, compiled once an instruction set).  Large ones are kernels/gemm.h's.
+#ifndef SR_KERNELS_BLOCK_PRODUCT_H
+#define SR_KERNELS_BLOCK_PRODUCT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/cpu.h"
+
+// C (m, n) = or, with `add`, += alpha A B.  The numbers of A may lie anyhow, rows of B and C side by side.
+typedef struct {
+    int m, n, k;
+    float alpha;
+    const float *a; // number (i, l) at i * a_row + l * a_step
+    int64_t a_row, a_step;
+    const float *b; // (k, n), rows b_row floats apart
+    int64_t b_row;
+    float *c; // (m, n), rows c_row floats apart
+    int64_t c_row;
+    bool add;
+} SrBlockProduct;
+
+typedef struct {
+    void (*product)(const SrBlockProduct *p);
+    // to (columns, rows), rows to_row floats apart, is the transpose of from (rows, columns), rows from_row apart.
+    void (*transpose)(const float *from, int64_t from_row, int rows, int columns, float *to,
+                      int64_t to_row);
+} SrBlockProductKernels;
+SR_CPU_TABLES(SrBlockProductKernels, sr__block_product_kernels);
+
+static inline void sr__block_product(const SrBlockProduct *p) {
+    SR_CPU_PICK(sr__block_product_kernels)->product(p);
+}
+static inline void sr__block_transpose(const float *from, int64_t from_row, int rows, int columns,
+                                       float *to, int64_t to_row) {
+    SR_CPU_PICK(sr__block_product_kernels)->transpose(from, from_row, rows, columns, to, to_row);
+}
+
+#endif

@@ -1,0 +1,68 @@
+// Products and transposes of small matrices against plain loops in double, over random shapes and distances.
+#include "kernels/block_product.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "tests/check.h"
+
+static float *draw(SrRng *rng, int64_t n) {
+    float *p = sr_alloc((size_t)n * sizeof *p);
+    CHECK(p != NULL);
+    for (int64_t i = 0; i < n; i++)
+        p[i] = (float)sr_rng_normal(rng);
+    return p;
+}
+
+static int upto(SrRng *rng, int most) { return 1 + (int)sr_rng_below(rng, (uint32_t)most); }
+
+// What lies between rows of C stays as it is.
+static void check_product(SrRng *rng) {
+    int m = upto(rng, 20), n = upto(rng, 150), k = upto(rng, 70);
+    bool turned = sr_rng_below(rng, 2);
+    SrBlockProduct p = {.m = m, .n = n, .k = k, .alpha = 0.5f, .add = sr_rng_below(rng, 2)};
+    int row = (turned ? m : k) + upto(rng, 3), rows = turned ? k : m;
+    p.a_row = turned ? 1 : row;
+    p.a_step = turned ? row : 1;
+    p.b_row = n + upto(rng, 3);
+    p.c_row = n + upto(rng, 3);
+    float *a = draw(rng, rows * row), *b = draw(rng, k * p.b_row);
+    float *c = draw(rng, m * p.c_row), *before = sr_alloc((size_t)(m * p.c_row) * sizeof *c);
+    CHECK(before != NULL);
+    memcpy(before, c, (size_t)(m * p.c_row) * sizeof *c);
+    p.a = a, p.b = b, p.c = c;
+    sr__block_product(&p);
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < p.c_row; j++) {
+            double want = j >= n || p.add ? (double)before[i * p.c_row + j] : 0;
+            for (int l = 0; j < n && l < k; l++)
+                want += 0.5 * (double)a[i * p.a_row + l * p.a_step] * (double)b[l * p.b_row + j];
+            CHECK_NEAR(c[i * p.c_row + j], want, 1e-5 * (fabs(want) + sqrt(k)));
+        }
+    sr_free(a), sr_free(b), sr_free(c), sr_free(before);
+}
+
+static void test_products(void **state) {
+    (void)state;
+    SrRng rng = sr_rng(3, SR_RNG_TEST, 0, 0, 0, 0);
+    for (int i = 0; i < 300; i++)
+        check_product(&rng);
+}
+
+static void test_transposes(void **state) {
+    (void)state;
+    SrRng rng = sr_rng(4, SR_RNG_TEST, 0, 0, 0, 0);
+    for (int round = 0; round < 100; round++) {
+        int m = upto(&rng, 70), n = upto(&rng, 70), from_row = n + upto(&rng, 3),
+            to_row = m + upto(&rng, 3);
+        float *from = draw(&rng, m * from_row), *to = draw(&rng, n * to_row);
+        float beside = to[m];
+        sr__block_transpose(from, from_row, m, n, to, to_row);
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j < n; j++)
+                CHECK(to[j * to_row + i] == from[i * from_row + j]);
+        CHECK(to[m] == beside);
+        sr_free(from), sr_free(to);
+    }
+}
+
+SR_TESTS(block_product, unit(test_products), unit(test_transposes))
