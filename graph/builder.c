@@ -151,7 +151,11 @@ void sr_builder_set_eval_from(SrBuilder *b, int64_t iteration) { b->eval_from = 
 
 int64_t sr_builder_eval_from(const SrBuilder *b) { return b->eval_from; }
 
-void sr_builder_set_frozen(SrBuilder *b, bool frozen) { b->frozen = frozen; }
+bool sr_builder_set_frozen(SrBuilder *b, bool frozen) {
+    bool old = b->frozen;
+    b->frozen = frozen;
+    return old;
+}
 
 bool sr_builder_set_aside(SrBuilder *b, bool aside) {
     bool old = b->aside;

@@ -40,8 +40,8 @@ void sr_builder_set_mode(SrBuilder *b,
 void sr_builder_set_eval_from(SrBuilder *b, int64_t iteration);
 int64_t
 sr_builder_eval_from(const SrBuilder *b); // what holds now, for who changes it and puts it back
-// Parameters created from now on are (not) trainable.
-void sr_builder_set_frozen(SrBuilder *b, bool frozen);
+// Parameters created from now on are (not) trainable.  Returns the old setting.
+bool sr_builder_set_frozen(SrBuilder *b, bool frozen);
 // The next node's slot `slot` ("weight") is drawn like this instead of the op's default.
 void sr_builder_set_init(SrBuilder *b, const char *slot, SrInit init);
 // The next node's slot `slot` is the entry <scopes>.<entry>, as a module names a parameter of its own

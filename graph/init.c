@@ -64,11 +64,46 @@ static void fill(SrParam *p, double value) {
     }
 }
 
+static void sobel(float *value, int64_t count) {
+    static const float filters[] = {1, 0, -1, 2, 0, -2, 1, 0, -1, 1, 2, 1, 0, 0, 0, -1, -2, -1};
+    for (int64_t i = 0; i < count; i++)
+        value[i] = filters[i % SR_COUNT(filters)];
+}
+
+static void identity(float *value, SrShape s) {
+    for (int64_t i = 0; i < sr_shape_count(s); i++)
+        value[i] = i / sr_shape_last(s) == i % sr_shape_last(s);
+}
+
+// ConViT's position weights (d'Ascoli et al., arXiv:2103.10697, section 3): head e looks at the patch (e / side, e % side)
+// - centre away, for E = side^2 heads; weights of D channels of column offsets, D of row offsets, D of squared distances.
+static void locality(float *value, SrShape s, double strength) {
+    int E = s.d[0], D = s.d[1] / 3, side = (int)sqrt(E);
+    double centre = (side - 1) / 2.0;
+    for (int64_t i = 0; i < sr_shape_count(s); i++) {
+        int e = (int)(i / s.d[1]), kind = (int)(i % s.d[1]) / D;
+        double offset = kind == 0 ? e / side - centre : e % side - centre;
+        value[i] = (float)(strength * (kind == 2 ? -1 : 2 * offset));
+    }
+}
+
+// What is laid out, not drawn; false: it is drawn.
+static bool lay_out(SrParam *p) {
+    switch (p->init.kind) {
+    case SR_INIT_SOBEL: sobel(p->value, sr_shape_count(p->shape)); return true;
+    case SR_INIT_IDENTITY: identity(p->value, p->shape); return true;
+    case SR_INIT_LOCALITY: locality(p->value, p->shape, p->init.value); return true;
+    default: return false;
+    }
+}
+
 void sr__init_draw(SrParam *p, uint64_t seed) {
     if (p->dtype != SR_F32 || p->init.kind == SR_INIT_CONSTANT) {
         fill(p, p->init.value);
         return;
     }
+    if (lay_out(p))
+        return;
     Draw d = {.value = p->value,
               .count = sr_shape_count(p->shape),
               .kind = p->init.kind,

@@ -48,6 +48,9 @@ typedef enum {
     SR_INIT_NORMAL,           // N(0, value^2)
     SR_INIT_TRUNCATED_NORMAL, // N(0, value^2) cut at 2 deviations
     SR_INIT_NORM_OF,          // row norms of the next slot (weight norm's g)
+    SR_INIT_SOBEL,            // (2, 1, 3, 3): Sobel's filters, right to left and bottom to top
+    SR_INIT_IDENTITY,         // (n, n): 1 on the diagonal
+    SR_INIT_LOCALITY, // (E, 3 D): heads look at the patches around one (graph/init.c); value: how strongly
 } SrInitKind;
 typedef struct {
     SrInitKind kind;

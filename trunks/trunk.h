@@ -44,7 +44,10 @@ typedef struct {
     int other_side;      // of a second pass over crops of another size; 0: the trunk takes one size
 } SrTrunkExample;
 
-enum { SR_TRUNK_TAKES_MASK = 1 }; // SrTrunk.flags
+enum { // SrTrunk.flags
+    SR_TRUNK_TAKES_MASK = 1,
+    SR_TRUNK_TAKES_LAB = 2, // MODEL.INPUT_TYPE must be lab
+};
 
 typedef struct SrTrunk {
     const char *name; // MODEL.TRUNK.NAME

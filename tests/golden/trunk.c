@@ -8,6 +8,7 @@
 #include "graph/plan.h"
 #include "kernels/drop_tokens.h"
 #include "tests/golden/table.h"
+#include "tests/golden/trunk_notes.h"
 #include "trunks/feature_extractor.h"
 #include "trunks/trunk.h"
 
@@ -94,8 +95,9 @@ static SrStatus build_trunk(TrunkRun *r, SrBuilder *b) {
     void *params = sr_arena_alloc(r->c->arena, trunk->params_bytes);
     if (!params)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the trunk's options");
-    SR_TRY(sr_options_parse(trunk->options, sr_yaml_find_path(r->c->config, trunk->subtree),
-                            trunk->subtree, r->c->arena, params));
+    SrYaml *options;
+    SR_TRY(golden_trunk_options(r->c, trunk, &options));
+    SR_TRY(sr_options_parse(trunk->options, options, trunk->subtree, r->c->arena, params));
     const int *d = x->shape.d; // (N, C, H, W)
     r->x = sr_build_input(b, "x", SR_SHAPE(d[0], d[2], d[3], d[1]), SR_F32);
     r->input = golden_to_nhwc(r->c, x->data, x->shape);

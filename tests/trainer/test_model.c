@@ -188,6 +188,41 @@ static void test_refused(void **state) {
                   "crops_for_assign holds 4");
 }
 
-SR_TESTS(model, unit(test_head_of_the_loss), unit(test_crops_of_one_size_share_a_pass),
-         unit(test_rows_are_crop_major), unit(test_statistics_move_once_a_pass), unit(test_names),
-         unit(test_freezing), unit(test_evaluation), unit(test_refused))
+// Turned channels with turned weights are the same net; the lightness is one channel; a trunk of it asks for LAB.
+static void test_input_types(void **state) {
+    (void)state;
+    TinyModel t;
+    static const char head[] = TINY_TRUNK ", " TINY_SWAV_HEAD ", INPUT_TYPE: ";
+    const char *const types[] = {"rgb", "bgr", "lab"};
+    float first[3] = {0};
+    for (int k = 0; k < 3; k++) {
+        char model[512];
+        snprintf(model, sizeof model, "%s%s", head, types[k]);
+        CHECK_OK(tiny_model_start(&t, model, SWAV, 4, 2, (const int[]){16, 16}));
+        int conv1 = sr_params_find(t.model->params, "trunk._feature_blocks.conv1.weight");
+        SrParam *w = sr_params_at(t.model->params, conv1);
+        int K = w->shape.d[0], C = w->shape.d[1], area = w->shape.d[2] * w->shape.d[3];
+        CHECK_INT(C, k == 2 ? 1 : 3);
+        for (int i = 0; k == 1 && i < K * area; i++) {
+            float *red = (float *)w->value + i / area * 3 * area + i % area;
+            float *blue = red + 2 * area, kept = *red;
+            *red = *blue;
+            *blue = kept;
+        }
+        sr_plan_forward(t.plan, 0);
+        first[k] = ((const float *)sr_plan_output(t.plan, t.graph.outputs[0]).data)[0];
+        tiny_model_close(&t);
+    }
+    CHECK_NEAR((double)first[1], (double)first[0], 1e-5);
+    CHECK_FAILS(tiny_model_open(&t,
+                                "TRUNK: {NAME: alexnet_colorization, ALEXNETS: {WIDTH_MULTIPLIER: "
+                                "0.0625}}, HEAD: {PARAMS: [[swav_head, {dims: [16, 8], "
+                                "num_clusters: [6]}]]}",
+                                SWAV, 4, 2, (const int[]){67, 67}),
+                SR_ERR_CONFIG, "MODEL.INPUT_TYPE to lab");
+}
+
+SR_TESTS(model, unit(test_input_types), unit(test_head_of_the_loss),
+         unit(test_crops_of_one_size_share_a_pass), unit(test_rows_are_crop_major),
+         unit(test_statistics_move_once_a_pass), unit(test_names), unit(test_freezing),
+         unit(test_evaluation), unit(test_refused))

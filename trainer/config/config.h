@@ -33,6 +33,8 @@ typedef struct { // an entry of TEMP_FROZEN_PARAMS_ITER_MAP, "module." removed
     int64_t iterations;
 } SrFrozenUntil;
 
+typedef enum { SR_INPUT_RGB, SR_INPUT_BGR, SR_INPUT_LAB } SrInputType;
+
 typedef struct {
     const char *trunk_name;
     const SrYaml *trunk_tree;  // MODEL.TRUNK
@@ -49,6 +51,7 @@ typedef struct {
     int n_frozen_until;
     SrFrozenUntil *frozen_until;
     SrStrings non_trainable_params;
+    int input_type; // of enum SrInputType
     bool freeze_trunk_only, freeze_trunk_and_head, eval_mode_on;
     int cache_features; // CACHE_FEATURES, ours: SrCacheKind of trainer/run/feed.h
     bool extract_trunk_features_only, eval_trunk_and_head, flatten_feats;

@@ -7,6 +7,8 @@
 
 // clang-format off
 const SrOption sr__schema_model[] = {
+    {"INPUT_TYPE", SR_OPT_ENUM, OFF(input_type), "rgb", 0, 0, "rgb|bgr|lab",
+     "Channels the trunk sees: as they are, in reverse, or the first alone, the lightness of ImgPil2LabTensor."},
     {"MULTI_INPUT_HEAD_MAPPING", SR_OPT_TREE, OFF(input_mapping), "[]", 0, 0, NULL,
      "List of [input, [layers]] or [input, {feat_names, head_index}]: which head sees which input."},
     {"SINGLE_PASS_EVERY_CROP", SR_OPT_BOOL, OFF(single_pass_every_crop), "False", 0, 0, NULL,

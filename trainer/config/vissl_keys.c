@@ -113,7 +113,6 @@ const SrVisslKey sr__vissl_keys[] = {
     NO_EFFECT("DATA.*.ENABLE_QUEUE_DATASET", "False", "images are always read ahead"),
     REFUSED("DATA.*.TRAIN_PHASES_PER_EPOCH", "1", "an epoch is one phase"),
     REFUSED("MODEL.BASE_MODEL_NAME", "multi_input_output_model", "there is one base model"),
-    REFUSED("MODEL.INPUT_TYPE", "rgb", "images are RGB"),
     NO_EFFECT("MODEL.CUDA_CACHE", "{CLEAR_CUDA_CACHE: False, CLEAR_FREQ: 100}", NO_GPU),
     NO_EFFECT("MODEL.SHARDED_DDP_SETUP", "{USE_SDP: False, reduce_buffer_size: -1}", ONE_PROCESS),
     NO_EFFECT("MODEL.FSDP_CONFIG",

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/concat.h"
+#include "kernels/slice.h"
 #include "trainer/model/model_internal.h"
 
 static SrModelPasses *passes_of(SrModel *model, SrBuilder *b, const char *prefix) {
@@ -38,6 +40,40 @@ static void mark_optional(SrGraph *graph, SrNodeId first) {
         sr_graph_set_optional(graph, id, true);
 }
 
+static SrNodeId channel(SrBuilder *b, const char *leaf, SrNodeId image, int c) {
+    return sr_build(b, "slice", leaf, &(SrSliceParams){.begin = c, .count = 1, .dim = 3}, image);
+}
+
+// MODEL.INPUT_TYPE.  VISSL turns the channels for ResNets, RegNets and AlexNets alone and takes the rest as they come.
+static SrNodeId channels_of(SrBuilder *b, int type, SrNodeId image) {
+    if (type == SR_INPUT_RGB)
+        return image;
+    bool aside = sr_builder_set_aside(b, true);
+    SrNodeId turned[3];
+    sr_builder_push(b, "input");
+    turned[0] =
+        channel(b, type == SR_INPUT_LAB ? "lightness" : "b", image, type == SR_INPUT_LAB ? 0 : 2);
+    if (type == SR_INPUT_BGR) {
+        turned[1] = channel(b, "g", image, 1);
+        turned[2] = channel(b, "r", image, 0);
+        turned[0] = sr_build_n(b, "concat", "bgr", &(SrConcatParams){.dim = 3}, turned, 3);
+    }
+    sr_builder_pop(b);
+    sr_builder_set_aside(b, aside);
+    return turned[0];
+}
+
+// A trunk of the lightness would otherwise look at red.
+static SrStatus check_channels(const SrModel *model, SrBuilder *b) {
+    if ((model->trunk->flags & SR_TRUNK_TAKES_LAB) &&
+        model->config->model.input_type != SR_INPUT_LAB)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "MODEL.TRUNK.NAME: %s sees the lightness of LAB images: set "
+                               "MODEL.INPUT_TYPE to lab and use the transform ImgPil2LabTensor",
+                               model->trunk->name);
+    return SR_OK;
+}
+
 SrStatus sr__model_trunk_pass(SrModel *model, const SrTrunkPass *p, SrTrunkPassed *out) {
     SrBuilder *b = p->b;
     const SrFeatures *features = p->features;
@@ -55,7 +91,10 @@ SrStatus sr__model_trunk_pass(SrModel *model, const SrTrunkPass *p, SrTrunkPasse
         sr_builder_set_eval_from(b, 0); // running statistics are used and stay
     sr_builder_set_pass(b, p->pass);
     // Errors stick to the builder.
-    sr_trunk_build(model->trunk, b, model->trunk_params, &p->in, &out->given);
+    check_channels(model, b);
+    SrTrunkInput in = p->in;
+    in.image = channels_of(b, config->input_type, in.image);
+    sr_trunk_build(model->trunk, b, model->trunk_params, &in, &out->given);
     out->feature[0] = out->given.pooled;
     out->n = 1;
     SrStatus status = sr_builder_status(b);
