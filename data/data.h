@@ -62,12 +62,29 @@ typedef struct {
     uint64_t seed;
 } SrDatasetConfig;
 
+// For the contract tests: a small set of the source, written into a folder of its own and opened as DATA.TRAIN.
+typedef struct {
+    const char *path;   // below that folder; NULL ends the list
+    const char *bytes;  // what the file begins with; NULL: it is a picture of h x w
+    int n_bytes, zeros; // how many bytes those are, and how many zeros follow them
+    int h, w;
+} SrExampleFile;
+#define SR_EXAMPLE_TEXT(text) .bytes = text, .n_bytes = (int)sizeof(text) - 1
+
+typedef struct {
+    SrExampleFile files[6];
+    SrDatasetConfig
+        config; // data_path and label_path lie below the folder, "." is the folder itself
+    int64_t images;
+    int classes;
+} SrDatasetExample;
+
 typedef struct SrDataset {
     const char *name; // an entry of DATA_SOURCES: "disk_folder"
     const char *help;
     const char *keys; // of DATA.TRAIN that this source alone reads, blanks between them; NULL: none
     SrStatus (*open)(const SrDatasetConfig *config, void **out);
-    void (*close)(void *set);
+    void (*close)(void *set); // NULL is fine
     int64_t (*length)(const void *set);
     // Thread-safe.  Reads item i into memory of the pool.  A file that cannot be read: SR_ERR_IO.
     SrStatus (*read)(const void *set, int64_t i, SrImagePool *pool, SrSample *out);
@@ -85,6 +102,8 @@ typedef struct SrDataset {
     // only where the source itself tells its test images apart.  For an empty DATA_SOURCES; looks at
     // names only, opens nothing large.  NULL: never inferred.
     bool (*accepts)(const char *path, const char *split);
+    const SrDatasetExample *examples; // at least one
+    int n_examples;
 } SrDataset;
 
 const SrDataset *sr_dataset_at(int i);

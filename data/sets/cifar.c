@@ -171,6 +171,19 @@ static bool accepts(const char *path, const char *split) {
     return found;
 }
 
+// A record is its labels and 32 x 32 x 3 pixels.
+static const SrDatasetExample examples[] = {
+    {.files = {{.path = "data_batch_1.bin", .bytes = "\3", .n_bytes = 1, .zeros = 2 * 3073 - 1},
+               {.path = "test_batch.bin", .zeros = 3073, .bytes = ""}},
+     .config = {.data_path = "."},
+     .images = 2,
+     .classes = 10},
+    {.files = {{.path = "train.bin", .bytes = "\3\77", .n_bytes = 2, .zeros = 3 * 3074 - 2}},
+     .config = {.data_path = "train.bin"},
+     .images = 3,
+     .classes = 100},
+};
+
 const SrDataset sr_dataset_cifar = {
     .name = "cifar",
     .help = "CIFAR-10 or CIFAR-100, binary version, in memory.",
@@ -182,4 +195,6 @@ const SrDataset sr_dataset_cifar = {
     .classes = set_classes,
     .class_name = set_class_name,
     .accepts = accepts,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };

@@ -356,6 +356,26 @@ static bool accepts(const char *path, const char *split) {
     return list && sr_file_exists(path) && !sr_file_is_dir(path);
 }
 
+#define PICTURES \
+    {.path = "one.png", .h = 5, .w = 4}, { .path = "two.png", .h = 6, .w = 6 }
+static const SrDatasetExample examples[] = {
+    {.files = {PICTURES,
+               {.path = "images.txt", SR_EXAMPLE_TEXT("one.png\ntwo.png\none.png\n")},
+               {.path = "labels.txt", SR_EXAMPLE_TEXT("dog\ncat\ndog\n")}},
+     .config = {.data_path = "images.txt", .label_path = "labels.txt"},
+     .images = 3,
+     .classes = 2},
+    {.files = {PICTURES,
+               {.path = "images.txt", SR_EXAMPLE_TEXT("old/one.png\nold/two.png\n")},
+               {.path = "labels.txt", SR_EXAMPLE_TEXT("0 3\n1\n")}},
+     .config = {.data_path = "images.txt",
+                .label_path = "labels.txt",
+                .remove_prefix = "old/",
+                .new_prefix = "./"},
+     .images = 2,
+     .classes = 4},
+};
+
 const SrDataset sr_dataset_disk_filelist = {
     .name = "disk_filelist",
     .help = "Images named by a .npy or text list, labels by another list of the same length; a "
@@ -372,4 +392,6 @@ const SrDataset sr_dataset_disk_filelist = {
     .classes = set_classes,
     .class_name = set_class_name,
     .accepts = accepts,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };

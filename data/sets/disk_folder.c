@@ -329,6 +329,19 @@ static bool accepts(const char *path, const char *split) {
     return strcmp(split, "TRAIN") == 0 && sr_file_is_dir(path);
 }
 
+static const SrDatasetExample examples[] = {
+    {.files = {{.path = "cat/one.png", .h = 5, .w = 4},
+               {.path = "cat/two.png", .h = 6, .w = 6},
+               {.path = "dog/deep/three.png", .h = 3, .w = 7},
+               {.path = "dog/notes.txt", SR_EXAMPLE_TEXT("no image\n")}},
+     .config = {.data_path = "."},
+     .images = 3,
+     .classes = 2},
+    {.files = {{.path = "one.png", .h = 5, .w = 4}, {.path = "two.png", .h = 1, .w = 1}},
+     .config = {.data_path = "."},
+     .images = 2},
+};
+
 const SrDataset sr_dataset_disk_folder = {
     .name = "disk_folder",
     .help = "A folder of class folders with JPEG, PNG and WebP files, or a flat folder of images "
@@ -344,4 +357,6 @@ const SrDataset sr_dataset_disk_folder = {
     .class_name = set_class_name,
     .skipped = set_skipped,
     .accepts = accepts,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };

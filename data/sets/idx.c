@@ -247,6 +247,19 @@ static bool accepts(const char *path, const char *split) {
            sr_file_exists(path);
 }
 
+#define IMAGES "\0\0\10\3\0\0\0\3\0\0\0\4\0\0\0\5" // three of 4 x 5
+#define LABELS "\0\0\10\1\0\0\0\3\1\0\6"
+static const SrDatasetExample examples[] = {
+    {.files = {{.path = "train-images-idx3-ubyte", SR_EXAMPLE_TEXT(IMAGES), .zeros = 60},
+               {.path = "train-labels-idx1-ubyte", SR_EXAMPLE_TEXT(LABELS)}},
+     .config = {.data_path = "."},
+     .images = 3,
+     .classes = 7},
+    {.files = {{.path = "some-idx3", SR_EXAMPLE_TEXT(IMAGES), .zeros = 60}},
+     .config = {.data_path = "some-idx3"},
+     .images = 3},
+};
+
 const SrDataset sr_dataset_idx = {
     .name = "idx",
     .help = "IDX files as MNIST and Fashion-MNIST come, plain or gzip, in memory.",
@@ -257,4 +270,6 @@ const SrDataset sr_dataset_idx = {
     .label = set_label,
     .classes = set_classes,
     .accepts = accepts,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };

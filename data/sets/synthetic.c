@@ -69,6 +69,13 @@ static int64_t set_label(const void *opened, int64_t i) {
 
 static int set_classes(const void *opened) { return SR_MAX(1, ((const Set *)opened)->n_labels); }
 
+static const SrDatasetExample examples[] = {
+    {.config = {.gray_size = 8}, .images = MIN_LENGTH, .classes = 1},
+    {.config = {.gray_size = 8, .random_images = true, .random_labels = 3, .data_limit = 60000},
+     .images = 60000,
+     .classes = 3},
+};
+
 const SrDataset sr_dataset_synthetic = {
     .name = "synthetic",
     .help = "At least 50,000 images of one grey or of blurred noise, to try a configuration "
@@ -80,4 +87,6 @@ const SrDataset sr_dataset_synthetic = {
     .read = set_read,
     .label = set_label,
     .classes = set_classes,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };

@@ -110,6 +110,16 @@ static bool accepts(const char *path, const char *split) {
     return look(path, split, found, &kind);
 }
 
+static const SrDatasetExample examples[] = {
+    {.files = {{.path = "cifar-10-batches-bin/data_batch_1.bin",
+                .bytes = "\3",
+                .n_bytes = 1,
+                .zeros = 2 * 3073 - 1}},
+     .config = {.data_path = "."},
+     .images = 2,
+     .classes = 10},
+};
+
 const SrDataset sr_dataset_torchvision_dataset = {
     .name = "torchvision_dataset",
     .help = "CIFAR-10, CIFAR-100, MNIST by their files, which must be there already.",
@@ -121,4 +131,6 @@ const SrDataset sr_dataset_torchvision_dataset = {
     .classes = set_classes,
     .class_name = set_class_name,
     .accepts = accepts,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
 };
