@@ -37,6 +37,75 @@ static void check_values(const char *name, const char *options, const SrMeterRow
 
 static const char *const tops[] = {"top_1", "top_2", "top_7"};
 
+// ---- what every meter promises
+
+static int values_of(const SrMeter *kind, void *state, double v[SR_METER_MAX_VALUES]) {
+    SrMeterValue values[SR_METER_MAX_VALUES];
+    int n = kind->values(state, values);
+    CHECK(n > 0 && n <= SR_METER_MAX_VALUES);
+    for (int i = 0; i < n; i++) {
+        CHECK(*values[i].key && values[i].value >= 0 && values[i].value <= 100);
+        v[i] = values[i].value;
+    }
+    return n;
+}
+
+// Nothing seen gives 0; rows at once or in two parts the same; nothing allocates meanwhile.
+static void check_meter(const SrMeter *kind, const SrMeterRows *rows) {
+    SrArena arena = SR_ARENA_INIT;
+    const SrMeter *found;
+    double v[SR_METER_MAX_VALUES], again[SR_METER_MAX_VALUES];
+    void *state = opened(kind->name, "{}", &found, &arena);
+    CHECK(found == kind && strcmp(kind->subtree + strlen("METERS."), kind->name) == 0);
+    for (int i = values_of(kind, state, v); i-- > 0;)
+        CHECK_NEAR(v[i], 0, 0);
+    int64_t calls = sr_mem_calls();
+    kind->update(state, rows);
+    CHECK_INT(sr_mem_calls(), calls);
+    int n = values_of(kind, state, v);
+    kind->reset(state);
+    SrMeterRows first = *rows, second = *rows;
+    first.rows = 1;
+    second.rows = rows->rows - 1;
+    second.scores += rows->classes;
+    second.target += rows->multi_hot ? rows->classes : 1;
+    kind->update(state, &first);
+    kind->update(state, &second);
+    CHECK_INT(values_of(kind, state, again), n);
+    for (int i = 0; i < n; i++)
+        CHECK_NEAR(again[i], v[i], 0);
+    kind->close(state);
+    sr_arena_deinit(&arena);
+}
+
+static void check_meter_memory(const SrMeter *kind) {
+    SrArena arena = SR_ARENA_INIT;
+    void *state = NULL, *params = sr_arena_alloc(&arena, kind->params_bytes);
+    CHECK_OK(sr_options_parse(kind->options, NULL, kind->subtree, &arena, params));
+    for (int64_t n = 1;; n++) {
+        int64_t live = sr_mem_live();
+        sr_mem_fail_at(n);
+        SrStatus status = kind->open(params, 3, 8, &state);
+        sr_mem_fail_at(0);
+        if (status == SR_OK)
+            break;
+        CHECK(status == SR_ERR_MEMORY && sr_mem_live() == live);
+    }
+    kind->close(state);
+    kind->close(NULL);
+    sr_arena_deinit(&arena);
+}
+
+static void test_every_meter(void **state) {
+    (void)state;
+    const int64_t classes[] = {0, 2, -1, 1}, several[] = {1, 0, 1, 0, 1, -1, 0, 0, 0, 1, 1, 1};
+    for (int i = 0; sr_meter_at(i); i++) {
+        check_meter(sr_meter_at(i), &(SrMeterRows){4, 3, scores, classes, false});
+        check_meter(sr_meter_at(i), &(SrMeterRows){4, 3, scores, several, true});
+        check_meter_memory(sr_meter_at(i));
+    }
+}
+
 // Row 0 right at once, row 1 at k 2, row 2 has no class, row 3 is a tie that class 0 wins.
 static void test_classes(void **state) {
     (void)state;
@@ -111,5 +180,5 @@ static void test_unknown(void **state) {
     CHECK(sr_meter_at(-1) == NULL);
 }
 
-SR_TESTS(meter, unit(test_classes), unit(test_several_classes), unit(test_mean_ap), unit(test_list),
-         unit(test_unknown))
+SR_TESTS(meter, unit(test_every_meter), unit(test_classes), unit(test_several_classes),
+         unit(test_mean_ap), unit(test_list), unit(test_unknown))

@@ -1,0 +1,26 @@
+// toy_halves: a value, and half of it in the second half; tests/toy.sh adds it to a copy of the tree.
+#include "trainer/schedules/schedule.h"
+
+typedef struct {
+    double value;
+} Halves;
+
+static const SrOption options[] = {
+    {"value", SR_OPT_FLOAT, offsetof(Halves, value), "0.1", 0, 0, NULL, "The first value."},
+    SR_OPTION_END,
+};
+
+static double value(const void *params, const void *prepared, int num_epochs, double where) {
+    (void)prepared, (void)num_epochs;
+    return ((const Halves *)params)->value * (where < 0.5 ? 1 : 0.5);
+}
+
+const SrScheduleKind sr_schedule_toy_halves = {
+    .name = "toy_halves",
+    .help = "A value, then half of it.",
+    .options = options,
+    .params_bytes = sizeof(Halves),
+    .required = {"value"},
+    .value = value,
+    .examples = {"{value: 0.3}"},
+};
