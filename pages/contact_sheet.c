@@ -235,11 +235,12 @@ done:
 
 SrStatus sr_contact_sheet(const SrConfig *config, const SrSheetOptions *options, SrText *out,
                           SrSheetReport *report) {
-    SrConfig alone = *config; // no threads: a few images are looked at
+    SrConfig *alone;
     SrSplit split = {.note = ""};
-    alone.num_dataloader_workers = 0;
-    alone.train.batchsize_per_replica = 1;
-    SrStatus status = sr_split_open_train(&alone, &split);
+    SR_TRY(sr_config_copy(config, &alone));
+    alone->num_dataloader_workers = 0; // a few images are looked at
+    alone->train.batchsize_per_replica = 1;
+    SrStatus status = sr_split_open_train(alone, &split);
     if (status == SR_OK) {
         Sheet sheet = {.config = config, .source = source_of(config, &split), .report = report};
         sr_unnormalize_of(config->train.transforms, &sheet.un);
@@ -247,5 +248,6 @@ SrStatus sr_contact_sheet(const SrConfig *config, const SrSheetOptions *options,
         sr_arena_deinit(&sheet.arena);
     }
     sr_split_close(&split);
+    sr_config_free(alone);
     return status;
 }

@@ -232,26 +232,28 @@ done:
 
 SrStatus sr_gallery_data_fill(const SrConfig *config, SrModel *trained, const SrGalleryOptions *o,
                               SrGalleryData *d) {
-    SrConfig limited = *config;
+    SrConfig *limited;
     SrBaselines rows;
     SrMatrix bank = {0};
     SrStatus status;
     *d = (SrGalleryData){.n = 0};
-    limited.knn.test_limit = o->images;
-    limited.knn.bank_limit = o->bank;
-    SR_TRY_GOTO(sr_baselines_open(&rows, &limited, config->knn.layer));
+    SR_TRY(sr_config_copy(config, &limited));
+    limited->knn.test_limit = o->images;
+    limited->knn.bank_limit = o->bank;
+    SR_TRY_GOTO(sr_baselines_open(&rows, limited, config->knn.layer));
     SR_TRY_GOTO(fill_features(trained, &rows, &bank, d));
     if (d->n < 1)
         SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "no test image can be read"));
     SR_TRY_GOTO(fill_class_names(&rows.bank, d));
-    SR_TRY_GOTO(fill_thumbs(&limited, &rows.test, d));
+    SR_TRY_GOTO(fill_thumbs(limited, &rows.test, d));
     SR_TRY_GOTO(fill_groups(trained, &rows, d));
     if (rows.labels && rows.bank.n_targets == 0)
-        SR_TRY_GOTO(vote(&limited, &bank, d));
+        SR_TRY_GOTO(vote(limited, &bank, d));
     SR_TRY_GOTO(fill_maps(d));
 done:
     sr_matrix_deinit(&bank);
     sr_baselines_close(&rows);
+    sr_config_free(limited);
     return status;
 }
 

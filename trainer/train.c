@@ -214,6 +214,7 @@ done:
         sr_data_summary_say_bad(t.phases.split.loader, "test images", "are not judged");
     }
     sr_phases_close(&t.phases);
+    sr_online_probe_close(&t.probe);
     sr_metrics_close(&t.lines);
     sr_tensorboard_close(&t.board);
     sr_metrics_close(&t.epochs);

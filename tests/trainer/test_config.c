@@ -381,7 +381,33 @@ static void test_model_as_trunk(void **state) {
     sr_config_free(config);
 }
 
-SR_TESTS(config, unit(test_defaults_are_vissls), unit(test_run_folder_of_the_name),
+// A copy reads as the first does, changes alone and outlives it; each of its allocations may fail.
+static void test_copy(void **state) {
+    (void)state;
+    SrConfig *config, *copy = NULL;
+    const char *overrides[] = {"NEAREST_NEIGHBOR.BANK_LIMIT=7",
+                               "DATA.TRAIN.DATA_PATHS=[/some/where]"};
+    int64_t live = sr_mem_live();
+    CHECK_OK(
+        sr_config_parse("LOSS: {name: CrossEntropyLoss}\n", "some.yaml", overrides, 2, &config));
+    for (int64_t n = 1; !copy; n += 11) {
+        int64_t before = sr_mem_live();
+        sr_mem_fail_at(n);
+        SrStatus status = sr_config_copy(config, &copy);
+        sr_mem_fail_at(0);
+        CHECK(status == SR_OK || (status == SR_ERR_MEMORY && sr_mem_live() == before && !copy));
+    }
+    CHECK(sr_yaml_equal(copy->tree, config->tree));
+    copy->knn.bank_limit = 8;
+    CHECK_INT(config->knn.bank_limit, 7);
+    sr_config_free(config);
+    CHECK_STR(copy->train.data_paths.v[0], "/some/where");
+    CHECK_STR(copy->loss_name, "CrossEntropyLoss");
+    sr_config_free(copy);
+    CHECK_INT(sr_mem_live(), live);
+}
+
+SR_TESTS(config, unit(test_copy), unit(test_defaults_are_vissls), unit(test_run_folder_of_the_name),
          unit(test_with_and_without_config_key), unit(test_overrides), unit(test_add_and_remove),
          unit(test_values), unit(test_model_as_trunk), unit(test_override_errors),
          unit(test_unknown_keys_name_line_and_neighbour), unit(test_losses_that_are_not_built),

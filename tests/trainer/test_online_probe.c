@@ -28,6 +28,7 @@ static SrStatus begin(Fixture *f, const char *a, const char *b) {
 }
 
 static void end(Fixture *f) {
+    sr_online_probe_close(&f->probe);
     sr_run_close(f->run);
     sr_config_free(f->config);
 }

@@ -36,14 +36,15 @@ static SrStatus time_batches(SrLoader *loader, const SrBenchOptions *o, double *
 }
 
 SrStatus sr_bench_data(const SrConfig *config, const SrBenchOptions *options, SrBenchResult *out) {
-    SrConfig single = *config;
+    SrConfig *single = NULL;
     SrSplit split = {.note = ""};
     SrStatus status;
-    single.num_dataloader_workers = 0; // the caller's thread does it all
     double *seconds = sr_calloc((size_t)options->steps + 1, sizeof *seconds);
     if (!seconds)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %d timings", options->steps);
-    SR_TRY_GOTO(sr_split_open_train(&single, &split));
+    SR_TRY_GOTO(sr_config_copy(config, &single));
+    single->num_dataloader_workers = 0; // the caller's thread does it all
+    SR_TRY_GOTO(sr_split_open_train(single, &split));
     SR_TRY_GOTO(time_batches(split.loader, options, seconds));
     double median = sr_bench_median(seconds, options->steps);
     *out = (SrBenchResult){
@@ -59,6 +60,7 @@ SrStatus sr_bench_data(const SrConfig *config, const SrBenchOptions *options, Sr
     sr_bench_crops(&split, out->crops, sizeof out->crops);
 done:
     sr_split_close(&split);
+    sr_config_free(single);
     sr_free(seconds);
     return status;
 }

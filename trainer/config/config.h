@@ -172,9 +172,12 @@ SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConf
 // Only composed (defaults, file, overrides): nothing checked, inferred or read.  For tools that look at trees.
 SrStatus sr_config_compose(const char *path, const char *const *overrides, int n_overrides,
                            SrArena *arena, SrYaml **tree);
+// A configuration of its own with the same keys, for whoever needs one with other limits: its fields may be changed (its
+// tree then says what they were).  To be freed; `config` may be freed before it.
+SrStatus sr_config_copy(const SrConfig *config, SrConfig **out);
 // The configuration of DISTILLATION.TEACHER_MODEL, whose `model` is the teacher's.
 SrStatus sr_config_teacher(const SrConfig *config, SrConfig **out);
-void sr_config_free(SrConfig *config);
+void sr_config_free(SrConfig *config); // NULL is fine
 // Writes the resolved tree (YAML that loads again) to <dir>/train_config.yaml.
 SrStatus sr_config_save(const SrConfig *config, const char *dir);
 

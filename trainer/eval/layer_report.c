@@ -65,14 +65,15 @@ static int best_layer(const SrLayerReport *r) {
 }
 
 SrStatus sr_layer_report(const SrConfig *config, SrModel *trained, SrLayerReport *out) {
-    SrConfig limited = *config;
+    SrConfig *limited;
     SrBaselines rows;
     SrStatus status;
     double began = sr_clock();
     *out = (SrLayerReport){.k = config->knn.topk.n > 0 ? config->knn.topk.v[0] : 20};
+    SR_TRY(sr_config_copy(config, &limited));
     Call call = {{.sigma = config->knn.sigma, .l2_norm = config->knn.l2_norm_feats}, out};
-    limited.knn.bank_limit = limited.knn.test_limit = config->probe.limit;
-    SR_TRY_GOTO(sr_baselines_open(&rows, &limited, config->knn.layer));
+    limited->knn.bank_limit = limited->knn.test_limit = config->probe.limit;
+    SR_TRY_GOTO(sr_baselines_open(&rows, limited, config->knn.layer));
     out->labels = rows.bank.classes > 1 && rows.test.classes > 1 && rows.bank.n_targets == 0;
     rows.layers = &out->layers;
     if (out->labels)
@@ -82,6 +83,7 @@ SrStatus sr_layer_report(const SrConfig *config, SrModel *trained, SrLayerReport
 done:
     out->labels &= status == SR_OK;
     sr_baselines_close(&rows);
+    sr_config_free(limited);
     return status;
 }
 

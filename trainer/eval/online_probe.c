@@ -20,9 +20,9 @@ SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlinePr
     if (config->knn.topk.n < 1)
         SR_FAIL(SR_ERR_CONFIG,
                 "HOOKS.PROBE: NEAREST_NEIGHBOR.TOPK is empty; the probe takes its first number");
-    out->config = *config;
-    out->config.knn.bank_limit = out->config.knn.test_limit = config->probe.limit;
-    SR_TRY_GOTO(sr_baselines_open(&rows, &out->config, config->knn.layer));
+    SR_TRY(sr_config_copy(config, &out->config));
+    out->config->knn.bank_limit = out->config->knn.test_limit = config->probe.limit;
+    SR_TRY_GOTO(sr_baselines_open(&rows, out->config, config->knn.layer));
     if (rows.bank.classes < 2 || rows.test.classes < 2 || rows.bank.n_targets > 0)
         SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "HOOKS.PROBE: the images have no labels of two classes "
                                            "or more, or several each, so there "
@@ -37,7 +37,7 @@ done:
 }
 
 bool sr_online_probe_due(const SrOnlineProbe *probe, int64_t epoch) {
-    return probe->model && (epoch + 1) % probe->config.probe.every_num_epochs == 0;
+    return probe->model && (epoch + 1) % probe->config->probe.every_num_epochs == 0;
 }
 
 typedef struct {
@@ -68,13 +68,18 @@ static SrStatus probe_rows(void *arg, SrReportRow row, SrMatrix *train, SrMatrix
 SrStatus sr_online_probe_run(SrOnlineProbe *probe, SrProbeResult *out) {
     SrBaselines rows;
     SrStatus status;
-    Call call = {&probe->config, out};
+    Call call = {probe->config, out};
     double began = sr_clock();
     *out = (SrProbeResult){.n_train = 0};
-    SR_TRY_GOTO(sr_baselines_open(&rows, &probe->config, probe->config.knn.layer));
+    SR_TRY_GOTO(sr_baselines_open(&rows, probe->config, probe->config->knn.layer));
     SR_TRY_GOTO(sr_baselines_each(&rows, probe->model, false, probe_rows, &call));
     out->seconds = sr_clock() - began;
 done:
     sr_baselines_close(&rows);
     return status;
+}
+
+void sr_online_probe_close(SrOnlineProbe *probe) {
+    sr_config_free(probe->config);
+    *probe = (SrOnlineProbe){.model = NULL};
 }

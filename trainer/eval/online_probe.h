@@ -15,8 +15,8 @@
 #define SR_PROBE_MAX_ITER 100
 
 typedef struct {
-    SrConfig config; // the run's, with the probe's limits; lives no longer than the run's
-    SrModel *model;  // borrowed; NULL: HOOKS.PROBE is off
+    SrConfig *config; // a copy of the run's with the probe's limits
+    SrModel *model;   // borrowed; NULL: HOOKS.PROBE is off
 } SrOnlineProbe;
 
 typedef struct {
@@ -32,5 +32,6 @@ SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlinePr
 bool sr_online_probe_due(const SrOnlineProbe *probe,
                          int64_t epoch); // after every EVERY_NUM_EPOCHS-th
 SrStatus sr_online_probe_run(SrOnlineProbe *probe, SrProbeResult *out);
+void sr_online_probe_close(SrOnlineProbe *probe); // also one that could not be opened
 
 #endif

@@ -1,0 +1,46 @@
+// Configurations made from another one: a copy to be changed, and a distillation's teacher.  Each has a tree and structs
+// of its own, read from that tree as a file's are, so that neither outlives what it points to.
+#include "base/mem.h"
+#include "base/yaml_edit.h"
+#include "trainer/config/schema.h"
+
+// `merged`: keys that go over those of MODEL first, or NULL.
+static SrStatus read_again(const SrConfig *config, const SrYaml *merged, SrConfig *out) {
+    out->path = sr_arena_strdup(&out->arena, config->path);
+    out->tree = sr_yaml_copy(&out->arena, config->tree);
+    SrYaml *model = out->tree ? sr_yaml_find_path(out->tree, "MODEL") : NULL;
+    if (!out->path || !model)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a configuration");
+    if (merged && merged->type == SR_YAML_MAP)
+        SR_TRY(sr_yaml_merge(&out->arena, model, merged));
+    SR_TRY(sr__config_read(out, NULL));
+    // What stands in no tree, or may differ from it.
+    out->replicas = config->replicas;
+    out->knn.test_limit = config->knn.test_limit;
+    out->knn.bank_limit = config->knn.bank_limit;
+    out->checkpoint.dir = sr_arena_strdup(&out->arena, config->checkpoint.dir);
+    if (!out->checkpoint.dir)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a configuration");
+    return SR_OK;
+}
+
+static SrStatus derive(const SrConfig *config, const SrYaml *merged, SrConfig **out) {
+    *out = sr_calloc(1, sizeof **out);
+    if (!*out)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a configuration");
+    SrStatus status = read_again(config, merged, *out);
+    if (status == SR_OK)
+        return SR_OK;
+    sr_config_free(*out);
+    *out = NULL;
+    return status;
+}
+
+SrStatus sr_config_copy(const SrConfig *config, SrConfig **out) {
+    return derive(config, NULL, out);
+}
+
+// VISSL: a copy of MODEL, then merged with what the user gave.
+SrStatus sr_config_teacher(const SrConfig *config, SrConfig **out) {
+    return derive(config, sr_yaml_find_path(config->tree, "DISTILLATION.TEACHER_MODEL"), out);
+}
