@@ -260,6 +260,16 @@ docs: sslrun
 check-install:
 	@tests/install.sh "$(MAKE)" "$(CC)"
 
+## make deb        Debian packages of this tree into package/, looked over by lintian
+## make check-deb  ... installed and tried in a root of its own, made by debootstrap (as root; minutes)
+.PHONY: deb check-deb
+deb:
+	@tests/deps.sh $(PACKAGES) debhelper dh-python fakeroot lintian libmicrohttpd-dev libturbojpeg0-dev libwebp-dev
+	@tests/package.sh package
+check-deb: deb
+	@tests/deps.sh debootstrap
+	@tests/package_root.sh package
+
 ## make vissl-run  one reduced epoch of every VISSL file that runs; ONLY="rotnet swav/" those with a word (minutes; python3)
 vissl-run: sslrun
 	python3 tests/vissl/run.py ./sslrun $(ONLY)
@@ -369,6 +379,6 @@ deps:
 	@tests/deps.sh $(PACKAGES)
 
 clean:
-	rm -rf build sslrun libsslrun.a libsslrun.so*
+	rm -rf build package sslrun libsslrun.a libsslrun.so*
 
--include $(shell test -d $(BUILD) && find $(BUILD) -name '*.d')
+-include $(shell test -d $(BUILD) && find $(BUILD) -type f -name '*.d')

@@ -1,0 +1,12 @@
+#!/bin/sh
+# Debian packages of the files that are under version control, as they lie here, built in DIR/sslrun and left in DIR.
+# usage: package.sh DIR
+set -e
+mkdir -p "$1"
+rm -rf "$1"/sslrun "$1"/*.deb "$1"/*.changes "$1"/*.buildinfo
+mkdir "$1/sslrun"
+git ls-files -z | tar -c --null -T - | tar -x -C "$1/sslrun"
+(cd "$1/sslrun" && dpkg-buildpackage -us -uc -b >../log 2>&1) || { tail -30 "$1/log"; exit 1; }
+lintian --tag-display-limit 0 --fail-on error --allow-root "$1"/*.changes
+ls -s --block-size=K "$1"/*.deb
+echo "deb: ok"
