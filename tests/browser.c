@@ -1,70 +1,298 @@
-// See the header.  chromium prints the document after its scripts, and its console to stderr.
+// See the header.  The pipe carries JSON texts that end in a zero byte: the Chrome DevTools Protocol.
 #include "tests/browser.h"
 
+#include <cjson/cJSON.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
-#include "base/mem.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 
-#define BROWSER "/usr/bin/chromium"
+#define PROGRAM "/usr/bin/chromium"
+enum { PATIENCE_MS = 60000, HEIGHT = 2000 };
 
-bool browser_is_there(void) { return access(BROWSER, X_OK) == 0; }
+bool browser_is_there(void) { return access(PROGRAM, X_OK) == 0; }
 
-// An endless stream keeps virtual time from passing, so that pages with one are looked at after some real seconds.
-static void start(const char *dir, const char *url, int width) {
-    bool live = strncmp(url, "http:", 5) == 0;
-    char size[64], data[96], out[96], err[96];
-    snprintf(size, sizeof size, "--window-size=%d,2000", width);
-    snprintf(data, sizeof data, "--user-data-dir=%s/profile", dir);
-    snprintf(out, sizeof out, "%s/dom", dir);
-    snprintf(err, sizeof err, "%s/console", dir);
-    pid_t pid = fork();
-    if (pid == 0) {
-        dup2(open(out, O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
-        dup2(open(err, O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
-        execl(BROWSER, BROWSER, "--headless", "--no-sandbox", "--disable-gpu",
-              "--disable-dev-shm-usage", "--no-first-run", "--enable-logging=stderr",
-              live ? "--timeout=15000" : "--virtual-time-budget=3000", size, data, "--dump-dom",
-              url, (char *)NULL);
-        _exit(127);
+// ---- the pipe -----------------------------------------------------------------------------------
+
+static void note_error(Browser *b, const cJSON *event) {
+    char *text = cJSON_PrintUnformatted(event);
+    size_t used = strlen(b->errors);
+    snprintf(b->errors + used, sizeof b->errors - used, "%s\n", text ? text : "?");
+    free(text);
+}
+
+static bool has_text(const cJSON *params, const char *key, const char *value) {
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(params, key));
+    return text && strcmp(text, value) == 0;
+}
+
+static void take_event(Browser *b, const cJSON *message) {
+    const char *method = cJSON_GetStringValue(cJSON_GetObjectItem(message, "method"));
+    const cJSON *params = cJSON_GetObjectItem(message, "params");
+    if (!method)
+        return;
+    bool thrown = strcmp(method, "Runtime.exceptionThrown") == 0;
+    bool said =
+        strcmp(method, "Runtime.consoleAPICalled") == 0 && has_text(params, "type", "error");
+    bool logged = strcmp(method, "Log.entryAdded") == 0 &&
+                  has_text(cJSON_GetObjectItem(params, "entry"), "level", "error");
+    if (thrown || said || logged)
+        note_error(b, params);
+    b->loaded |= strcmp(method, "Page.loadEventFired") == 0;
+}
+
+// The next message; the caller frees it.
+static cJSON *receive(Browser *b) {
+    char *end;
+    while (!(end = b->n ? memchr(b->text, 0, b->n) : NULL)) {
+        struct pollfd p = {.fd = b->from, .events = POLLIN};
+        CHECK(poll(&p, 1, PATIENCE_MS) == 1);
+        b->text = realloc(b->text, b->n + 65536);
+        CHECK(b->text != NULL);
+        ssize_t got = read(b->from, b->text + b->n, 65536);
+        CHECK(got > 0);
+        b->n += (size_t)got;
     }
-    int status = -1;
-    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
-    CHECK_INT(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+    cJSON *message = cJSON_Parse(b->text);
+    size_t taken = (size_t)(end - b->text) + 1;
+    memmove(b->text, end + 1, b->n - taken);
+    b->n -= taken;
+    CHECK(message != NULL);
+    return message;
 }
 
-// Lines of the page's own console alone; chromium complains of much else on a machine without a screen.
-static void keep_errors(const char *console, BrowserPage *page) {
-    page->errors[0] = '\0';
-    for (const char *at = strstr(console, ":CONSOLE"); at; at = strstr(at + 1, ":CONSOLE")) {
-        size_t used = strlen(page->errors);
-        snprintf(page->errors + used, sizeof page->errors - used, "%.*s\n", (int)strcspn(at, "\n"),
-                 at);
+static void send_text(Browser *b, const char *text) {
+    for (size_t at = 0, n = strlen(text) + 1; at < n;) {
+        ssize_t part = write(b->to, text + at, n - at);
+        CHECK(part > 0);
+        at += (size_t)part;
     }
 }
 
-void browser_open(BrowserPage *page, const char *url, int width) {
-    char dir[64], path[96], *console;
-    size_t n;
-    temp_dir_make(dir);
-    start(dir, url, width);
-    snprintf(path, sizeof path, "%s/dom", dir);
-    CHECK_OK(sr_file_read(path, 1 << 26, &page->dom, &n));
-    CHECK(n > 100);
-    snprintf(path, sizeof path, "%s/console", dir);
-    CHECK_OK(sr_file_read(path, 1 << 24, &console, &n));
-    keep_errors(console, page);
-    sr_free(console);
-    temp_dir_remove(dir);
+// params is taken over, NULL: none.  The whole answer; the caller frees it.
+static cJSON *ask(Browser *b, const char *method, cJSON *params) {
+    cJSON *request = cJSON_CreateObject(), *answer = NULL;
+    int id = ++b->commands;
+    cJSON_AddNumberToObject(request, "id", id);
+    cJSON_AddStringToObject(request, "method", method);
+    if (*b->session)
+        cJSON_AddStringToObject(request, "sessionId", b->session);
+    cJSON_AddItemToObject(request, "params", params ? params : cJSON_CreateObject());
+    char *text = cJSON_PrintUnformatted(request);
+    cJSON_Delete(request);
+    send_text(b, text);
+    free(text);
+    for (;;) {
+        answer = receive(b);
+        const cJSON *of = cJSON_GetObjectItem(answer, "id");
+        if (of && of->valueint == id)
+            break;
+        take_event(b, answer);
+        cJSON_Delete(answer);
+    }
+    return answer;
 }
 
-void browser_close(BrowserPage *page) {
-    sr_free(page->dom);
-    page->dom = NULL;
+// The answer's "result"; the caller frees it.
+static cJSON *command(Browser *b, const char *method, cJSON *params) {
+    cJSON *answer = ask(b, method, params);
+    cJSON *result = cJSON_DetachItemFromObject(answer, "result");
+    if (!result)
+        fail_msg("%s: %s", method, cJSON_PrintUnformatted(answer));
+    cJSON_Delete(answer);
+    return result;
+}
+
+static void order(Browser *b, const char *method, cJSON *params) {
+    cJSON_Delete(command(b, method, params));
+}
+
+// One answer's text under a key.
+static void ask_text(Browser *b, const char *method, cJSON *params, const char *key, char *out,
+                     size_t n) {
+    cJSON *result = command(b, method, params);
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(result, key));
+    snprintf(out, n, "%s", text ? text : "");
+    cJSON_Delete(result);
+}
+
+static cJSON *with_text(const char *key, const char *value) {
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, key, value);
+    return o;
+}
+
+// ---- the browser --------------------------------------------------------------------------------
+
+// The browser reads descriptor 3 and writes 4.
+static void become_browser(const Browser *b, int in, int out) {
+    char profile[96];
+    int null = open("/dev/null", O_RDWR);
+    snprintf(profile, sizeof profile, "--user-data-dir=%s", b->dir);
+    in = fcntl(in, F_DUPFD, 10);
+    out = fcntl(out, F_DUPFD, 10);
+    dup2(in, 3);
+    dup2(out, 4);
+    for (int fd = 0; fd < 3; fd++)
+        dup2(null, fd);
+    execl(PROGRAM, PROGRAM, "--headless", "--no-sandbox", "--disable-gpu",
+          "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
+          "--remote-debugging-pipe", profile, (char *)NULL);
+    _exit(127);
+}
+
+void browser_start(Browser *b) {
+    int there[2], back[2];
+    *b = (Browser){.session = ""};
+    temp_dir_make(b->dir);
+    CHECK(pipe2(there, O_CLOEXEC) == 0 && pipe2(back, O_CLOEXEC) == 0);
+    b->pid = fork();
+    if (b->pid == 0)
+        become_browser(b, there[0], back[1]);
+    CHECK(b->pid > 0);
+    close(there[0]);
+    close(back[1]);
+    b->to = there[1];
+    b->from = back[0];
+}
+
+// It still writes into its profile while it ends.
+void browser_stop(Browser *b) {
+    b->session[0] = '\0';
+    order(b, "Browser.close", NULL);
+    waitpid(b->pid, NULL, 0);
+    close(b->to);
+    close(b->from);
+    free(b->text);
+    temp_dir_remove(b->dir);
+}
+
+// ---- pages --------------------------------------------------------------------------------------
+
+static void new_page(Browser *b) {
+    char target[128];
+    b->session[0] = b->errors[0] = '\0';
+    ask_text(b, "Target.createTarget", with_text("url", "about:blank"), "targetId", target,
+             sizeof target);
+    cJSON *attach = with_text("targetId", target);
+    cJSON_AddBoolToObject(attach, "flatten", true);
+    char session[64];
+    ask_text(b, "Target.attachToTarget", attach, "sessionId", session, sizeof session);
+    snprintf(b->session, sizeof b->session, "%s", session);
+}
+
+static void set_width(Browser *b, int width) {
+    cJSON *size = cJSON_CreateObject();
+    cJSON_AddNumberToObject(size, "width", width);
+    cJSON_AddNumberToObject(size, "height", HEIGHT);
+    cJSON_AddNumberToObject(size, "deviceScaleFactor", 1);
+    cJSON_AddBoolToObject(size, "mobile", false);
+    order(b, "Emulation.setDeviceMetricsOverride", size);
+}
+
+void browser_open(Browser *b, const char *url, int width, bool script) {
+    char failure[256];
+    new_page(b);
+    set_width(b, width);
+    cJSON *off = cJSON_CreateObject();
+    cJSON_AddBoolToObject(off, "value", !script);
+    order(b, "Emulation.setScriptExecutionDisabled", off);
+    order(b, "Page.enable", NULL);
+    order(b, "Runtime.enable", NULL);
+    order(b, "Log.enable", NULL);
+    b->loaded = false;
+    ask_text(b, "Page.navigate", with_text("url", url), "errorText", failure, sizeof failure);
+    CHECK_STR(failure, "");
+    while (!b->loaded) {
+        cJSON *event = receive(b);
+        take_event(b, event);
+        cJSON_Delete(event);
+    }
+}
+
+// False with the answer as text where it has no value: it throws, or its page has just given way to another.
+static bool evaluate(Browser *b, const char *expression, char *out, size_t n) {
+    char source[4096];
+    snprintf(source, sizeof source, "String(%s)", expression);
+    cJSON *answer = ask(b, "Runtime.evaluate", with_text("expression", source));
+    const cJSON *result = cJSON_GetObjectItem(answer, "result");
+    const cJSON *value = cJSON_GetObjectItem(cJSON_GetObjectItem(result, "result"), "value");
+    bool good = cJSON_IsString(value) && !cJSON_GetObjectItem(result, "exceptionDetails");
+    char *whole = good ? NULL : cJSON_PrintUnformatted(answer);
+    snprintf(out, n, "%s", good ? cJSON_GetStringValue(value) : whole);
+    free(whole);
+    cJSON_Delete(answer);
+    return good;
+}
+
+void browser_ask(Browser *b, const char *expression, char *out, size_t n) {
+    if (!evaluate(b, expression, out, n))
+        fail_msg("%s: %s", expression, out);
+}
+
+bool browser_becomes(Browser *b, const char *expression, double seconds) {
+    const struct timespec nap = {0, 50000000};
+    char text[512], both[4000];
+    snprintf(both, sizeof both, "!!(%s)", expression);
+    for (double until = sr_clock() + seconds; sr_clock() < until;) {
+        if (evaluate(b, both, text, sizeof text) && strcmp(text, "true") == 0)
+            return true;
+        nanosleep(&nap, NULL);
+    }
+    return false;
+}
+
+static void mouse(Browser *b, const char *type, double x, double y) {
+    cJSON *event = with_text("type", type);
+    cJSON_AddStringToObject(event, "button", "left");
+    cJSON_AddNumberToObject(event, "clickCount", 1);
+    cJSON_AddNumberToObject(event, "x", x);
+    cJSON_AddNumberToObject(event, "y", y);
+    order(b, "Input.dispatchMouseEvent", event);
+}
+
+void browser_click(Browser *b, const char *selector) {
+    char expression[512], where[64];
+    double x = 0, y = 0;
+    snprintf(expression, sizeof expression,
+             "(function(){var r=document.querySelector('%s').getBoundingClientRect();"
+             "return (r.left+r.right)/2+' '+(r.top+r.bottom)/2})()",
+             selector);
+    browser_ask(b, expression, where, sizeof where);
+    CHECK(sscanf(where, "%lf %lf", &x, &y) == 2);
+    mouse(b, "mousePressed", x, y);
+    mouse(b, "mouseReleased", x, y);
+}
+
+// ---- pictures -----------------------------------------------------------------------------------
+
+static int digit(char c) {
+    static const char set[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c ? strchr(set, c) : NULL;
+    return at ? (int)(at - set) : -1;
+}
+
+void browser_picture(Browser *b, const char *path) {
+    cJSON *result = command(b, "Page.captureScreenshot", with_text("format", "png"));
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(result, "data"));
+    FILE *file = fopen(path, "wb");
+    CHECK(text && file);
+    unsigned bits = 0;
+    for (int i = 0; digit(text[i]) >= 0; i++) {
+        bits = bits << 6 | (unsigned)digit(text[i]);
+        if (i % 4)
+            fputc((int)(bits >> (6 - 2 * (i % 4)) & 255), file);
+    }
+    CHECK(fclose(file) == 0);
+    cJSON_Delete(result);
 }

@@ -392,29 +392,111 @@ static void test_stop_and_continue(void **state) {
     end(&w);
 }
 
-// In a real browser: the page opens without an error, narrow and wide.
-static void test_live_in_a_browser(void **state) {
-    (void)state;
-    Web w;
+// ---- in a real browser --------------------------------------------------------------------------
+
+static void write_curve(const Web *w) {
+    char lines[1024] = "";
+    for (int i = 0; i < 4; i++) {
+        size_t used = strlen(lines);
+        snprintf(lines + used, sizeof lines - used, RUN_LINE, i, 2.0 - i / 4.0);
+    }
+    fixture_write(w->runs, "one/stdout.json", lines, strlen(lines));
+}
+
+static void open_index(Browser *b, const Web *w, int width, bool script) {
     char url[128];
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/?token=" TOKEN, w->port);
+    browser_open(b, url, width, script);
+}
+
+// Wide tables scroll inside their frame; the page itself never does.
+static void look_at_pages(Browser *b, const Web *w, int width, bool script) {
+    char text[32], url[128];
+    open_index(b, w, width, script);
+    browser_ask(b, "document.querySelectorAll('#tip').length", text, sizeof text);
+    CHECK_STR(text, script ? "1" : "0");
+    CHECK(browser_becomes(b, "document.querySelector('button').innerText == 'continue'", 20));
+    browser_ask(b, "document.documentElement.scrollWidth == innerWidth", text, sizeof text);
+    CHECK_STR(text, "true");
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/run?id=one", w->port);
+    browser_open(b, url, width, script);
+    CHECK(browser_becomes(
+        b, "document.querySelector('path.curve').getBoundingClientRect().width > 100", 20));
+    browser_ask(b, "document.documentElement.scrollWidth == innerWidth", text, sizeof text);
+    CHECK_STR(text, "true");
+    if (*b->errors)
+        fail_msg("at %d pixels: %s", width, b->errors);
+}
+
+// Narrow and wide, with and without script: with it what changes appears without a reload, without it the page asks again.
+static void test_pages_in_a_browser(void **state) {
+    (void)state;
     static const int widths[] = {400, 1600};
+    Web w;
+    Browser b;
     if (!there_is_a_server() || !browser_is_there())
         skip();
     begin(&w);
-    write_run(w.runs, "one", 3, 1.25);
-    for (int i = 0; i < SR_COUNT(widths); i++) {
-        BrowserPage page;
-        snprintf(url, sizeof url, "http://127.0.0.1:%d/?token=" TOKEN, w.port);
-        browser_open(&page, url, widths[i]);
-        if (*page.errors)
-            fail_msg("console at %d pixels: %s", widths[i], page.errors);
-        CHECK(strstr(page.dom, "<div id=\"tip\">")); // the scripts have run
-        CHECK(strstr(page.dom, ">continue</button>"));
-        browser_close(&page);
+    browser_start(&b);
+    write_curve(&w);
+    for (int i = 0; i < 2 * SR_COUNT(widths); i++)
+        look_at_pages(&b, &w, widths[i / 2], i % 2);
+    for (int script = 0; script < 2; script++) {
+        write_run(w.runs, "one", 3, 1.25);
+        open_index(&b, &w, 800, script);
+        CHECK(browser_becomes(&b, "document.body.innerText.includes('1.2500')", 20));
+        browser_ask(&b, "window.before = 1", answer, sizeof answer);
+        write_run(w.runs, "one", 4, 77.5 + script);
+        CHECK(browser_becomes(&b,
+                              script ? "document.body.innerText.includes('78.5000')"
+                                     : "document.body.innerText.includes('77.5000')",
+                              20));
+        browser_ask(&b, "window.before", answer, sizeof answer);
+        CHECK_STR(answer, script ? "1" : "undefined");
+        CHECK_STR(b.errors, "");
     }
+    browser_stop(&b);
+    end(&w);
+}
+
+// Numbers of a run that trains arrive; the buttons stop it and let it go on.
+static void test_training_in_a_browser(void **state) {
+    (void)state;
+    static const char number[] = "parseFloat(document.querySelector('.bar').nextSibling.data)";
+    Web w;
+    Browser b;
+    char key[160], expression[256];
+    if (!there_is_a_server() || !browser_is_there())
+        skip();
+    begin(&w);
+    browser_start(&b);
+    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s/long", w.runs);
+    pid_t run =
+        program_start(w.dir, 1,
+                      (const char *const[]){"tests/cli/tiny.yaml", key, "OPTIMIZER.num_epochs=4000",
+                                            "LOG_FREQUENCY=1", NULL});
+    CHECK(becomes(&w, "<button>stop</button>"));
+    open_index(&b, &w, 1600, true);
+    CHECK(browser_becomes(&b, "document.querySelector('.bar')", 60));
+    snprintf(expression, sizeof expression, "(window.first = window.first || %s) && %s > first",
+             number, number);
+    CHECK(browser_becomes(&b, expression, 60)); // epochs go by
+    CHECK(browser_becomes(&b, "document.getElementById('live').dataset.updates > 1", 60));
+    browser_click(&b, "button");
+    CHECK_INT(program_wait(run, NULL), 143);
+    CHECK(browser_becomes(&b, "document.querySelector('button').innerText == 'continue'", 60));
+    browser_click(&b, "button");
+    CHECK(browser_becomes(&b, "document.querySelector('button').innerText == 'stop'", 60));
+    snprintf(expression, sizeof expression, "(window.first = window.first || %s) && %s > first",
+             number, number);
+    CHECK(browser_becomes(&b, expression, 60));
+    browser_click(&b, "button");
+    CHECK(browser_becomes(&b, "document.querySelector('button').innerText == 'continue'", 60));
+    CHECK_STR(b.errors, "");
+    browser_stop(&b);
     end(&w);
 }
 
 SR_TESTS(web_verb, unit(test_pages), unit(test_nothing_for_strangers),
          unit(test_malformed_requests), unit(test_events_and_memory), unit(test_stop_and_continue),
-         unit(test_live_in_a_browser))
+         unit(test_pages_in_a_browser), unit(test_training_in_a_browser))
