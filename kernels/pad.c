@@ -1,5 +1,5 @@
-// pad: zeros before and after the channels of every pixel (torch.nn.functional.pad of NCHW's second
-// dimension), the parameter-free shortcut of small ResNets.  Not the padding of a convolution.
+// pad: zeros before and after the entries of a dimension (torch.nn.functional.pad): channels of every pixel, the
+// parameter-free shortcut of small ResNets; rows or columns.  Not the padding of a convolution.
 #include <stddef.h>
 #include <string.h>
 
@@ -9,72 +9,90 @@
 
 static const SrOption options[] = {
     {"before", SR_OPT_INT, offsetof(SrPadParams, before), "0", 0, 65535, NULL,
-     "Channels of zeros in front."},
+     "Entries of zeros in front."},
     {"after", SR_OPT_INT, offsetof(SrPadParams, after), "0", 0, 65535, NULL,
-     "Channels of zeros behind."},
+     "Entries of zeros behind."},
+    {"dim", SR_OPT_INT, offsetof(SrPadParams, dim), "0", 0, SR_MAX_RANK - 1, NULL,
+     "The dimension; 0: the channels."},
     SR_OPTION_END,
 };
 
-// x (..., C) -> y (..., before + C + after)
+static int dim_of(const SrPadParams *p, SrShape x) { return p->dim ? p->dim : x.rank - 1; }
+
+// x (..., C, ...) -> y (..., before + C + after, ...)
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrPadParams *p = params;
-    SR_TRY(sr__expect_rank("pad", x, n_in, 2, SR_MAX_RANK));
+    SR_TRY(sr__expect_rank("pad", x, n_in, SR_MAX(2, p->dim + 1), SR_MAX_RANK));
     *y = x[0];
-    y->d[y->rank - 1] += p->before + p->after;
+    y->d[dim_of(p, x[0])] += p->before + p->after;
     return SR_OK;
 }
 
+// The tensor as rows that begin at the dimension: of x, of y, and the numbers of y before x's.
+typedef struct {
+    int64_t rows, C, K, before;
+} Rows;
+
+static Rows rows_of(const SrPadParams *p, SrShape x, SrShape y) {
+    int64_t entry = 1;
+    for (int i = dim_of(p, x) + 1; i < x.rank; i++)
+        entry *= x.d[i];
+    Rows r = {.C = entry * x.d[dim_of(p, x)], .K = entry * y.d[dim_of(p, x)]};
+    r.rows = sr_shape_count(y) / r.K;
+    r.before = entry * p->before;
+    return r;
+}
+
 static void reference(const SrRefCall *call) {
-    const SrPadParams *p = call->params;
-    int C = sr_shape_last(call->x_shape[0]), K = sr_shape_last(call->y_shape);
-    for (int64_t i = 0, n = sr_shape_count(call->y_shape); i < n; i++) {
-        int64_t c = i % K - p->before;
-        call->y[i] = c >= 0 && c < C ? call->x[0][i / K * C + c] : 0;
+    Rows r = rows_of(call->params, call->x_shape[0], call->y_shape);
+    for (int64_t i = 0; i < r.rows * r.K; i++) {
+        int64_t c = i % r.K - r.before;
+        call->y[i] = c >= 0 && c < r.C ? call->x[0][i / r.K * r.C + c] : 0;
     }
 }
 
-// Rows a thread takes at a time, of width K.
-static int64_t rows_of_chunk(int K) { return SR_MAX(SR_CHUNK / K, 1); }
+// Rows a thread takes at a time.
+static int64_t rows_of_chunk(const Rows *r) { return SR_MAX(SR_CHUNK / r->K, 1); }
 
 static void forward(const SrOpCall *call) {
-    const SrPadParams *p = call->params;
-    const float *x = call->x[0].data; // (rows, C)
-    float *y = call->y.data;          // (rows, K)
-    int C = sr_shape_last(call->x[0].shape), K = sr_shape_last(call->y.shape);
-    int64_t rows = sr_shape_count(call->y.shape) / K, step = rows_of_chunk(K);
-#pragma omp parallel for schedule(static) if (rows > step)
-    for (int64_t first = 0; first < rows; first += step) {
-        for (int64_t i = first; i < SR_MIN(first + step, rows); i++) {
-            memset(y + i * K, 0, (size_t)p->before * sizeof *y);
-            memcpy(y + i * K + p->before, x + i * C, (size_t)C * sizeof *y);
-            memset(y + i * K + p->before + C, 0, (size_t)p->after * sizeof *y);
+    Rows r = rows_of(call->params, call->x[0].shape, call->y.shape);
+    size_t bytes = sr_dtype_bytes(call->y.dtype);
+    int64_t step = rows_of_chunk(&r), after = r.K - r.before - r.C;
+#pragma omp parallel for schedule(static) if (r.rows > step)
+    for (int64_t first = 0; first < r.rows; first += step) {
+        for (int64_t i = first; i < SR_MIN(first + step, r.rows); i++) {
+            char *y = sr__at(call->y.dtype, call->y.data, i * r.K);
+            memset(y, 0, (size_t)r.before * bytes);
+            memcpy(y + (size_t)r.before * bytes, sr__at(call->y.dtype, call->x[0].data, i * r.C),
+                   (size_t)r.C * bytes);
+            memset(y + (size_t)(r.before + r.C) * bytes, 0, (size_t)after * bytes);
         }
     }
 }
 
 static void backward(const SrOpCall *call) {
-    const SrPadParams *p = call->params;
-    int C = sr_shape_last(call->x[0].shape), K = sr_shape_last(call->y.shape);
-    int64_t rows = sr_shape_count(call->y.shape) / K, step = rows_of_chunk(K);
-    float *dx = call->dx[0]; // (rows, C)
-    if (!dx)
+    Rows r = rows_of(call->params, call->x[0].shape, call->y.shape);
+    SrDtype type = call->y.dtype;
+    int64_t step = rows_of_chunk(&r);
+    if (!call->dx[0])
         return;
-#pragma omp parallel for schedule(static) if (rows > step)
-    for (int64_t first = 0; first < rows; first += step)
-        for (int64_t i = first; i < SR_MIN(first + step, rows); i++)
-            memcpy(dx + i * C, call->dy + i * K + p->before, (size_t)C * sizeof *dx);
+#pragma omp parallel for schedule(static) if (r.rows > step)
+    for (int64_t first = 0; first < r.rows; first += step)
+        for (int64_t i = first; i < SR_MIN(first + step, r.rows); i++)
+            memcpy(sr__at(type, call->dx[0], i * r.C), sr__at(type, call->dy, i * r.K + r.before),
+                   (size_t)r.C * sr_dtype_bytes(type));
 }
 
 static SrStatus onnx(SrOnnxCall *call) {
     const SrPadParams *p = call->params;
     const char *pads = sr__onnx_inner(call, "pads");
     int rank = call->y.rank;
-    // All beginnings, then all ends; channels are dimension 1.
+    // All beginnings, then all ends; maps are (N, C, H, W) there.
     int64_t amounts[2 * SR_MAX_RANK] = {0};
-    if (rank != 4 && rank != 2)
-        return sr__onnx_unsupported(call, "of tokens");
-    amounts[1] = p->before;
-    amounts[rank + 1] = p->after;
+    static const int map_axes[] = {0, 2, 3, 1};
+    int dim = dim_of(p, call->y), axis = rank == 4 ? map_axes[dim] : dim;
+    amounts[axis] = p->before;
+    amounts[rank + axis] = p->after;
     sr_onnx_numbers(call->file, pads, amounts, 2 * rank);
     sr__onnx_begin(call, "Pad", (const char *[]){call->in[0], pads}, 2);
     sr_onnx_end(call->file);
@@ -85,16 +103,18 @@ static const SrOpCase cases[] = {
     {"{before: 2, after: 3}", 1, {SR_SHAPE(2, 3, 3, 4)}, false},
     {"{before: 1}", 1, {SR_SHAPE(5, 7)}, false},
     {"{after: 8}", 1, {SR_SHAPE(2, 9, 16, 16)}, false},
+    {"{after: 1, dim: 1}", 1, {SR_SHAPE(2, 5, 4, 6)}, false},
+    {"{before: 1, after: 2, dim: 2}", 1, {SR_SHAPE(3, 2, 4, 5)}, false},
 };
 
 const SrOp sr_op_pad = {
     .name = "pad",
-    .help = "Zeros before and after the channels.",
+    .help = "Zeros before and after the channels, or the entries of another dimension.",
     .options = options,
     .params_bytes = sizeof(SrPadParams),
     .min_in = 1,
     .max_in = 1,
-    .flags = SR_OP_CHEAP,
+    .flags = SR_OP_CHEAP | SR_OP_BF16,
     .infer = infer,
     .reference = reference,
     .forward = forward,

@@ -2,8 +2,9 @@
 #ifndef SR_KERNELS_PAD_H
 #define SR_KERNELS_PAD_H
 
-typedef struct { // pad: channels of zeros
+typedef struct { // pad: zeros before and after the entries of a dimension
     int before, after;
+    int dim; // 0: the channels, which are the last
 } SrPadParams;
 
 #endif
