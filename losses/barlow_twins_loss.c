@@ -55,7 +55,6 @@ const SrLoss sr_loss_barlow_twins_loss = {
     .subtree = "LOSS.barlow_twins_loss",
     .options = options,
     .params_bytes = sizeof(BarlowTwinsLoss),
-    .takes_partial_batches = true,
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

@@ -75,6 +75,7 @@ const SrLoss sr_loss_byol_loss = {
     .subtree = "LOSS.byol_loss",
     .options = options,
     .params_bytes = sizeof(ByolLoss),
+    .whole_batches = "the teacher moves by the same share every step",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

@@ -26,7 +26,6 @@ const SrLoss sr_loss_cross_entropy_loss = {
     .params_bytes = sizeof(SrCrossEntropyParams),
     .needs_labels = true,
     .rows_are_independent = true,
-    .takes_partial_batches = true,
     .examples = sr_label_terms_examples,
     .n_examples = SR_COUNT(sr_label_terms_examples),
     .build = build,

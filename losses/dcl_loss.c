@@ -25,7 +25,6 @@ const SrLoss sr_loss_dcl_loss = {
     .subtree = "LOSS.dcl_loss",
     .options = options,
     .params_bytes = sizeof(SrSimclrOptions),
-    .takes_partial_batches = true,
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

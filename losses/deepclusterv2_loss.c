@@ -248,6 +248,7 @@ const SrLoss sr_loss_deepclusterv2_loss = {
     .options = options,
     .params_bytes = sizeof(DeepclusterV2Loss),
     .needs_samples = true,
+    .whole_batches = "its memory is filled batch by batch",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .infer = infer,

@@ -59,7 +59,6 @@ const SrLoss sr_loss_dino_distillation_loss = {
     .options = options,
     .params_bytes = sizeof(DinoDistillation),
     .rows_are_independent = true,
-    .takes_partial_batches = true,
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

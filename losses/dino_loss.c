@@ -198,6 +198,7 @@ const SrLoss sr_loss_dino_loss = {
     .subtree = "LOSS.dino_loss",
     .options = options,
     .params_bytes = sizeof(DinoLoss),
+    .whole_batches = "the centre is a mean over steps of one size",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .infer = infer,

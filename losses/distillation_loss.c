@@ -102,7 +102,6 @@ const SrLoss sr_loss_distillation_loss = {
     .params_bytes = sizeof(Distillation),
     .needs_labels = true,
     .rows_are_independent = true,
-    .takes_partial_batches = true,
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

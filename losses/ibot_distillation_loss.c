@@ -79,7 +79,6 @@ const SrLoss sr_loss_ibot_distillation_loss = {
     .options = options,
     .params_bytes = sizeof(IbotDistillation),
     .rows_are_independent = true,
-    .takes_partial_batches = true,
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

@@ -276,6 +276,7 @@ const SrLoss sr_loss_ibot_loss = {
     .options = options,
     .params_bytes = sizeof(IbotLoss),
     .rows_are_independent = true,
+    .whole_batches = "the centres are means over steps of one size",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .infer = infer,

@@ -221,9 +221,9 @@ typedef struct SrLoss {
     // replicas (as VISSL's processes have it): built for one replica, ctx->batch its images, and no
     // second forward is needed.
     bool rows_are_independent;
-    // Nothing is kept from one step to the next and nothing has the batch's size, so an epoch's last batch may be
-    // smaller than the others (DATA.TRAIN.DROP_LAST=False).  Otherwise what does not fill a batch is left out.
-    bool takes_partial_batches;
+    // Why all batches must have one size ("the queue moves by a batch every step"): what does not fill one is left out.
+    // NULL: no state counts on the size, and an epoch's last batch may be smaller (DATA.TRAIN.DROP_LAST=False).
+    const char *whole_batches;
     const SrLossExample *examples;
     int n_examples;
     // Writes what the rest of the configuration says into the loss's own map; may be NULL.

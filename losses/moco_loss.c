@@ -116,6 +116,7 @@ const SrLoss sr_loss_moco_loss = {
     .options = options,
     .params_bytes = sizeof(Moco),
     .student_views = 1,
+    .whole_batches = "the queue moves by a batch every step",
     .examples = &(SrLossExample){.heads = "[[mlp, {dims: [32, 8]}]]",
                                  .options = "{embedding_dim: 8, queue_size: 32}",
                                  .sizes = {16, 16},

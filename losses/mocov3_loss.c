@@ -86,6 +86,7 @@ const SrLoss sr_loss_mocov3_loss = {
     .subtree = "LOSS.mocov3_loss",
     .options = options,
     .params_bytes = sizeof(Mocov3Loss),
+    .whole_batches = "the teacher moves by the same share every step",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

@@ -56,7 +56,6 @@ const SrLoss sr_loss_msn_distillation_loss = {
     .options = options,
     .params_bytes = sizeof(MsnDistillation),
     .rows_are_independent = true,
-    .takes_partial_batches = true,
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

@@ -210,6 +210,7 @@ const SrLoss sr_loss_nce_loss_with_memory = {
     .options = options,
     .params_bytes = sizeof(NceLoss),
     .needs_samples = true,
+    .whole_batches = "negatives are drawn for a batch of one size",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

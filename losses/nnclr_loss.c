@@ -97,6 +97,7 @@ const SrLoss sr_loss_nnclr_loss = {
     .subtree = "LOSS.nnclr_loss",
     .options = options,
     .params_bytes = sizeof(NnclrLoss),
+    .whole_batches = "the queue moves by a batch every step",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

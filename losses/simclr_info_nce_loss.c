@@ -27,7 +27,6 @@ const SrLoss sr_loss_simclr_info_nce_loss = {
     .subtree = "LOSS.simclr_info_nce_loss",
     .options = options,
     .params_bytes = sizeof(SrSimclrOptions),
-    .takes_partial_batches = true,
     .examples = &(SrLossExample){.heads = "[[mlp, {dims: [32, 8]}]]",
                                  .options = "{buffer_params: {embedding_dim: 8}}",
                                  .sizes = {16, 16}},

@@ -39,7 +39,6 @@ const SrLoss sr_loss_simsiam_loss = {
     .subtree = "LOSS.simsiam_loss",
     .options = options,
     .params_bytes = sizeof(SimsiamLoss),
-    .takes_partial_batches = true,
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

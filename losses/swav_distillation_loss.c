@@ -206,6 +206,7 @@ const SrLoss sr_loss_swav_distillation_loss = {
     .subtree = "LOSS.swav_distillation_loss",
     .options = options,
     .params_bytes = sizeof(SwavDistillation),
+    .whole_batches = "the queue moves by a batch every step",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

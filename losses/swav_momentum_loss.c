@@ -139,6 +139,7 @@ const SrLoss sr_loss_swav_momentum_loss = {
     .subtree = "LOSS.swav_momentum_loss",
     .options = options,
     .params_bytes = sizeof(SwavMomentumLoss),
+    .whole_batches = "the queue moves by a batch every step",
     .examples = sr_swav_examples,
     .n_examples = SR_COUNT(sr_swav_examples),
     .infer = infer,

@@ -48,7 +48,6 @@ const SrLoss sr_loss_vicreg_loss = {
     .subtree = "LOSS.vicreg_loss",
     .options = options,
     .params_bytes = sizeof(VicregLoss),
-    .takes_partial_batches = true,
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

@@ -69,6 +69,7 @@ const SrLoss sr_loss_wmse_loss = {
     .subtree = "LOSS.wmse_loss",
     .options = options,
     .params_bytes = sizeof(WmseLoss),
+    .whole_batches = "a group of fewer images than numbers cannot be whitened",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

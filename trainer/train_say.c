@@ -46,7 +46,7 @@ void sr__train_say_start(SrTraining *t, SrResume how) {
 
 // What an epoch shows and what it leaves out.
 void sr__train_say_epochs(const SrTraining *t) {
-    char left[128] = "";
+    char left[192] = "";
     const SrSplit *s = &t->run->train;
     int64_t n =
         t->config->train.data_limit > 0 ? t->config->train.data_limit : s->source->length(s->set);
@@ -56,7 +56,9 @@ void sr__train_say_epochs(const SrTraining *t) {
     if (n > 0)
         snprintf(left, sizeof left, " (%lld images fill no batch and are left out: %s)",
                  (long long)n,
-                 t->config->train.drop_last ? "DROP_LAST" : "this loss takes whole batches only");
+                 t->config->train.drop_last ? "DROP_LAST"
+                 : t->config->whole_batches ? t->config->whole_batches
+                                            : "a step has a batch of every replica");
     sr_info("%lld images an epoch%s, %d view%s, batch %d: %lld updates an epoch, %d epochs",
             (long long)shown, left, s->n_views, s->n_views == 1 ? "" : "s", t->run->step_images,
             (long long)t->run->steps_per_epoch, t->config->optimizer.num_epochs);

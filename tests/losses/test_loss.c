@@ -152,6 +152,43 @@ static void test_bits_do_not_depend_on_threads(void **state) {
     sr_parallel_set_threads(threads);
 }
 
+// A smaller batch between two whole ones works on the same entries, whatever the loss keeps of them.
+static void check_partial(const SrLoss *loss, const SrLossExample *e) {
+    TinyModel whole, part;
+    const char *options = e->options ? e->options : "{}";
+    start(&whole, loss, e, 1);
+    CHECK_OK(tiny_model_start_batch(&part, loss, e, options, 1, 5));
+    SrParams *a = sr_model_params(whole.model), *b = sr_model_params(part.model);
+    for (int i = 0; i < sr_params_count(a) && i < sr_params_count(b); i++)
+        if (!sr_shape_equal(sr_params_at(a, i)->shape, sr_params_at(b, i)->shape))
+            fail_msg("%s takes batches of any size, but %s has the batch's", loss->name,
+                     sr_params_at(a, i)->name);
+    double losses[3];
+    losses[0] = tiny_model_step(&whole, 0.05);
+    copy_table(&part, &whole);
+    sr_step_start(&part.step, part.iteration, true);
+    losses[1] = tiny_model_step(&part, 0.05);
+    copy_table(&whole, &part);
+    losses[2] = tiny_model_step(&whole, 0.05);
+    for (int i = 0; i < 3; i++)
+        if (!isfinite(losses[i]))
+            fail_msg("%s, example %d: step %d gives %g", loss->name, (int)(e - loss->examples), i,
+                     losses[i]);
+    tiny_model_close(&whole);
+    tiny_model_close(&part);
+}
+
+static void test_partial_batches(void **state) {
+    (void)state;
+    const SrLoss *loss;
+    const SrLossExample *e;
+    for (int i = 0; example_at(i, &loss, &e); i++)
+        if (!loss->whole_batches)
+            check_partial(loss, e);
+        else if (!*loss->whole_batches)
+            fail_msg("%s does not say why its batches are whole", loss->name);
+}
+
 static void test_unknown(void **state) {
     (void)state;
     const SrLoss *loss;
@@ -160,5 +197,5 @@ static void test_unknown(void **state) {
 }
 
 SR_TESTS(loss, unit(test_has_examples), unit(test_falls), unit(test_steps_do_not_allocate),
-         unit(test_state_is_in_the_table), unit(test_bits_do_not_depend_on_threads),
-         unit(test_unknown))
+         unit(test_state_is_in_the_table), unit(test_partial_batches),
+         unit(test_bits_do_not_depend_on_threads), unit(test_unknown))

@@ -90,6 +90,11 @@ SrStatus tiny_model_start_of(TinyModel *t, const TinyWorld *world) {
 
 SrStatus tiny_model_start_example(TinyModel *t, const SrLoss *loss, const SrLossExample *e,
                                   const char *options, int replicas) {
+    return tiny_model_start_batch(t, loss, e, options, replicas, 8 / replicas);
+}
+
+SrStatus tiny_model_start_batch(TinyModel *t, const SrLoss *loss, const SrLossExample *e,
+                                const char *options, int replicas, int batch) {
     char model[2048], text[2048];
     int views = 0;
     while (e->sizes[views])
@@ -101,7 +106,7 @@ SrStatus tiny_model_start_example(TinyModel *t, const SrLoss *loss, const SrLoss
              options);
     return tiny_model_start_of(t, &(TinyWorld){.model = model,
                                                .loss = text,
-                                               .batch = 8 / replicas,
+                                               .batch = batch,
                                                .replicas = replicas,
                                                .n_views = views,
                                                .sizes = e->sizes,

@@ -41,6 +41,9 @@ SrStatus tiny_model_start_of(TinyModel *t, const TinyWorld *world);
 // An example of a loss with these options (flow YAML), eight images a step in any case.
 SrStatus tiny_model_start_example(TinyModel *t, const SrLoss *loss, const SrLossExample *example,
                                   const char *options, int replicas);
+// The same with batches of so many images.
+SrStatus tiny_model_start_batch(TinyModel *t, const SrLoss *loss, const SrLossExample *example,
+                                const char *options, int replicas, int batch);
 // The same of several replicas of `batch` images each; image i of replica r is image r * batch + i.
 SrStatus tiny_model_start_world(TinyModel *t, int replicas, const char *model, const char *loss,
                                 int batch, int n_views, const int *sizes);

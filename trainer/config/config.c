@@ -66,7 +66,7 @@ static SrStatus read_sections(SrConfig *config, SrProblems *problems) {
         if (strcmp(sr_loss_at(i)->name, config->loss_name) == 0)
             loss = sr_loss_at(i);
     config->supervised = config->learns && loss && loss->needs_labels;
-    config->any_batch = loss && loss->takes_partial_batches;
+    config->whole_batches = loss ? loss->whole_batches : "nothing learns";
     config->train.tree = sr_yaml_find_path(config->tree, "DATA.TRAIN");
     config->test.tree = sr_yaml_find_path(config->tree, "DATA.TEST");
     return SR_OK;

@@ -137,10 +137,9 @@ typedef struct SrConfig {
     int reduce;                   // DISTRIBUTED.REDUCE: 0 tree, 1 mpi
     int replicas; // a step has this many batches, each with batch norms of its own (run/replicas.h)
     bool test_model, test_only, check_nan;
-    bool supervised; // the loss needs labels: train and test phases with meters
-    bool
-        any_batch; // the loss keeps nothing from one step to the next, so a batch may have any size
-    bool learns;   // false: FEATURE_EVAL_SETTINGS freezes everything, so that there is no loss
+    bool supervised;           // the loss needs labels: train and test phases with meters
+    const char *whole_batches; // why the loss takes batches of one size only; NULL: of any
+    bool learns; // false: FEATURE_EVAL_SETTINGS freezes everything, so that there is no loss
     int test_every_num_epoch;
     SrConfigSections sections;
     const char *loss_name;

@@ -229,8 +229,8 @@ static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     loader.collation = out->collation;
     loader.shuffle = true;
     loader.share = sr_split_share(config);
-    // A queue or a teacher takes whole batches, other losses what the last one has (run.h: SrRunTail).
-    loader.drop_last = c->drop_last || !config->any_batch;
+    // Otherwise the last batch has what is left (run.h: SrRunTail).
+    loader.drop_last = c->drop_last || config->whole_batches;
     loader.label_type = label_type(config);
     if (loader.drop_last && images_of(c, out) < c->batchsize_per_replica)
         SR_FAIL(SR_ERR_CONFIG,
@@ -238,7 +238,7 @@ static SrStatus open_train(const SrConfig *config, SrSplit *out) {
                 "DATA.TRAIN.BATCHSIZE_PER_REPLICA to at most %lld%s",
                 (long long)images_of(c, out), c->batchsize_per_replica,
                 (long long)images_of(c, out),
-                config->any_batch ? ", or set DATA.TRAIN.DROP_LAST=False" : "");
+                !config->whole_batches ? ", or set DATA.TRAIN.DROP_LAST=False" : "");
     SR_TRY(sr_loader_new(&loader, &out->loader));
     out->n_targets = sr_loader_targets(out->loader);
     return SR_OK;
