@@ -2,6 +2,7 @@
 #include "base/bar.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -9,8 +10,16 @@
 
 enum { WIDEST = 30, NARROWEST = 5 };
 
+// SR_BAR_AFTER: for tests, and for those who want to see every bar, or none.
+static double after_s(void) {
+    const char *text = getenv("SR_BAR_AFTER");
+    char *end;
+    double seconds = text ? strtod(text, &end) : SR_BAR_AFTER_S;
+    return text && end == text ? SR_BAR_AFTER_S : seconds;
+}
+
 void sr_bar_begin(SrBar *bar, const char *what, int64_t total) {
-    *bar = (SrBar){.what = what, .total = total, .began = sr_clock()};
+    *bar = (SrBar){.what = what, .total = total, .began = sr_clock(), .after = after_s()};
 }
 
 // The share so far is taken to go on: for passes over images, whose parts cost alike.
@@ -49,7 +58,7 @@ void sr__bar_text(const SrBar *bar, int64_t done, double seconds, int columns, c
 void sr_bar_at(SrBar *bar, int64_t done) {
     char text[512];
     double now = sr_clock();
-    if (now - bar->began < SR_BAR_AFTER_S || now - bar->drawn < 0.2 || !sr_log_is_terminal())
+    if (now - bar->began < bar->after || now - bar->drawn < 0.2 || !sr_log_is_terminal())
         return;
     bar->drawn = now;
     sr__bar_text(bar, done, now - bar->began, sr_log_columns(), text, sizeof text);

@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What is shorter than this passes without a bar, seconds.
+// What is shorter than this passes without a bar, seconds; the environment's SR_BAR_AFTER says otherwise.
 #define SR_BAR_AFTER_S 2.0
 
 typedef struct {
     const char *what; // "features of test images"
     int64_t total;    // 0: not known
-    double began, drawn;
+    double began, after, drawn;
 } SrBar;
 
 void sr_bar_begin(SrBar *bar, const char *what, int64_t total);

@@ -74,7 +74,9 @@ static SrStatus write_man(SrText *out) {
         ".SH EXIT STATUS\n0: done; 1: failed; 2: wrong usage or configuration; 128 and the "
         "signal's number:\nstopped by a signal, with the state saved once there is one.\n"
         ".SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\nthreads that compute.\n.TP\n.B SR_CPU\n"
-        "the highest instruction set to use.\n.TP\n.B NO_COLOR\nno colours on a terminal.\n"
+        "the highest instruction set to use.\n.TP\n.B SR_BAR_AFTER\nseconds before what takes long "
+        "shows a bar (2).\n"
+        ".TP\n.B NO_COLOR\nno colours on a terminal.\n"
         ".SH SEE ALSO\n.B sslrun list keys\nand\n.B sslrun describe KEY\nexplain the keys of a "
         "configuration.\n");
     return SR_OK;

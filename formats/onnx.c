@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/bar.h"
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -207,14 +208,18 @@ static SrStatus write_model(const SrOnnx *onnx, FILE *f, size_t graph_bytes) {
     sr_text_deinit(&head);
     put_head(f, 7, graph_bytes);
     fwrite(onnx->graph.s, 1, onnx->graph.len, f);
+    SrBar bar;
+    sr_bar_begin(&bar, "tensors written", onnx->n_weights);
     for (int i = 0; i < onnx->n_weights; i++) {
         const SrOnnxWeight *w = &onnx->weights[i];
+        sr_bar_at(&bar, i);
         put_head(f, 5, weight_bytes(w)); // initializer
         fwrite(w->head.s, 1, w->head.len, f);
         put_head(f, 9, w->bytes);
         if (w->bytes)
             fwrite(w->data, 1, w->bytes, f);
     }
+    sr_bar_end(&bar);
     return failed ? sr_fail(SR_ERR_MEMORY, "out of memory for an ONNX graph") : SR_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/bar.h"
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -68,7 +69,27 @@ SrStatus sr_save_check(const char *path) {
             path);
 }
 
+// ---- how far it has come ------------------------------------------------------------------------
+
+typedef struct {
+    const SrSave *save;
+    SrBar bar;
+} Counted;
+
+static SrStatus read_counted(void *arg, int i, const void **data) {
+    Counted *c = arg;
+    sr_bar_at(&c->bar, i);
+    return c->save->read(c->save->arg, i, data);
+}
+
 SrStatus sr_save(const char *path, const SrSave *save) {
     SR_TRY(sr_save_check(path));
-    return endings[find_ending(path)].save(path, save);
+    Counted counted = {.save = save};
+    SrSave through = *save;
+    through.read = read_counted;
+    through.arg = &counted;
+    sr_bar_begin(&counted.bar, "tensors written", save->n);
+    SrStatus status = endings[find_ending(path)].save(path, &through);
+    sr_bar_end(&counted.bar);
+    return status;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bar.h"
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -252,19 +253,31 @@ static void lloyd_deinit(Lloyd *l) {
     sr_free(l);
 }
 
+// One turn; false when nothing moves any more.
+static bool turn(const SrKmeansOptions *o, const SrMatrix *f, Lloyd *l, SrKmeans *km) {
+    size_t bytes = (size_t)f->n * sizeof *l->label;
+    assign(km, f, &l->work, l->label, l->distance);
+    sort_rows(l->label, f->n, o->k, l->start, l->order);
+    if (!o->keep_empty)
+        fill_empty(o->k, f->n, l->start, l->distance, l->label);
+    if (km->iterations > 0 && memcmp(l->label, l->last, bytes) == 0)
+        return false;
+    sort_rows(l->label, f->n, o->k, l->start, l->order);
+    Average p = {km, f, l->start, l->order};
+    sr_parallel_for(o->k, average, &p);
+    memcpy(l->last, l->label, bytes);
+    return true;
+}
+
 static void iterate(const SrKmeansOptions *o, const SrMatrix *f, Lloyd *l, SrKmeans *km) {
+    SrBar bar;
+    sr_bar_begin(&bar, "turns of k-means", o->iterations);
     for (km->iterations = 0; km->iterations < o->iterations; km->iterations++) {
-        assign(km, f, &l->work, l->label, l->distance);
-        sort_rows(l->label, f->n, o->k, l->start, l->order);
-        if (!o->keep_empty)
-            fill_empty(o->k, f->n, l->start, l->distance, l->label);
-        if (km->iterations > 0 && memcmp(l->label, l->last, (size_t)f->n * sizeof *l->label) == 0)
-            return;
-        sort_rows(l->label, f->n, o->k, l->start, l->order);
-        Average p = {km, f, l->start, l->order};
-        sr_parallel_for(o->k, average, &p);
-        memcpy(l->last, l->label, (size_t)f->n * sizeof *l->label);
+        sr_bar_at(&bar, km->iterations);
+        if (!turn(o, f, l, km))
+            break;
     }
+    sr_bar_end(&bar);
 }
 
 SrStatus sr_kmeans(const SrKmeansOptions *o, const SrMatrix *f, SrKmeans *out) {

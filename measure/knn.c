@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bar.h"
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -226,6 +227,7 @@ SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, co
     if (!w)
         SR_FAIL(SR_ERR_MEMORY, "kNN: out of memory");
     SrStatus status;
+    SrBar bar;
     SR_TRY_GOTO(work_init(w, train, k, n_k));
     if (options->l2_norm) {
         sr_matrix_normalize(train, 0);
@@ -233,7 +235,9 @@ SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, co
     }
     for (int j = 0; j < n_k; j++)
         result[j] = (SrKnnResult){.k = SR_MIN(k[j], w->k_max)};
+    sr_bar_begin(&bar, "neighbours of images", test->n);
     for (int64_t first = 0; first < test->n; first += TEST_BLOCK) {
+        sr_bar_at(&bar, first);
         int rows = (int)SR_MIN(test->n - first, TEST_BLOCK);
         for (int i = 0; i < rows; i++)
             w->heaps[i] = (Heap){w->neighbours + (int64_t)i * w->k_max, 0, w->k_max};
@@ -249,6 +253,7 @@ SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, co
                 memcpy(ranked + (j * test->n + first + i) * SR_KNN_TOP, top, sizeof top);
         }
     }
+    sr_bar_end(&bar);
     for (int j = 0; j < n_k; j++) {
         result[j].top1 *= result[j].n ? 100.0 / (double)result[j].n : 0;
         result[j].top5 *= result[j].n ? 100.0 / (double)result[j].n : 0;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/bar.h"
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -123,13 +124,17 @@ SrStatus sr_retrieval(SrMatrix *query, SrMatrix *database, bool normalize, SrRet
     Answer *answer = sr_alloc((size_t)query->n * sizeof *answer);
     SrStatus status =
         product && answer ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for rankings");
+    SrBar bar;
+    sr_bar_begin(&bar, "images retrieved", query->n);
     for (int64_t at = 0; status == SR_OK && at < query->n; at += rows) {
+        sr_bar_at(&bar, at);
         int m = (int)SR_MIN(query->n - at, rows), n = (int)database->n;
         sr_gemm(false, true, m, n, query->d, 1.0f, query->x + at * query->d, query->d, database->x,
                 database->d, 0.0f, product, n);
         Block b = {query, database, product, at, itself, answer};
         sr_parallel_for(m, rank_query, &b);
     }
+    sr_bar_end(&bar);
     if (status == SR_OK)
         status = summarize(answer, query->n, out);
     sr_free(product);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bar.h"
 #include "base/mem.h"
 #include "measure/average_precision.h"
 
@@ -313,6 +314,7 @@ SrStatus sr_svm(const SrSvmConfig *config, SrMatrix *train, SrMatrix *test, SrAr
     SrLinearRows *rows = NULL;
     SrLinearKind kind = SR_LINEAR_SQUARED_HINGE;
     Validation v = {.y = NULL};
+    SrBar bar;
     SrStatus status;
     SR_TRY(sr_svm_check(config, train, test, &kind));
     SR_TRY(result_init(config, train, arena, out));
@@ -323,13 +325,16 @@ SrStatus sr_svm(const SrSvmConfig *config, SrMatrix *train, SrMatrix *test, SrAr
     SR_TRY_GOTO(sr_linear_rows_new(train, &rows));
     if (out->n_costs > 1) {
         SR_TRY_GOTO(validation_init(&v, train, config->folds, out->n_costs));
+        sr_bar_begin(&bar, "classes validated", out->classes);
         for (int c = 0; c < out->classes; c++) {
+            sr_bar_at(&bar, c);
             if (out->chosen[c] < 0)
                 continue;
             sr_svm_targets(train, c, v.y);
             SR_TRY_GOTO(validate_class(&v, config, rows, train, kind, out->cost, out->n_costs,
                                        out->crossval_ap + c * out->n_costs));
         }
+        sr_bar_end(&bar);
         choose_costs(out, !train->target);
     }
     SR_TRY_GOTO(refit(rows, train, kind, out));

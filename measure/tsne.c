@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bar.h"
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -116,19 +117,27 @@ static void gradient(Tsne *t) {
     sr_parallel_for(t->n, pull_row, t);
 }
 
+static void step_all(Tsne *t, double rate, double momentum) {
+    for (int64_t i = 0; i < 2 * t->n; i++) {
+        bool onwards = t->dy[i] * t->step[i] < 0;
+        t->gain[i] = SR_MAX(onwards ? t->gain[i] + 0.2 : t->gain[i] * 0.8, 0.01);
+        t->step[i] = momentum * t->step[i] - rate * t->gain[i] * t->dy[i];
+        t->y[i] += t->step[i];
+    }
+}
+
 static void descend(Tsne *t, int iterations) {
     double rate = SR_MAX((double)t->n / EXAGGERATION / 4, 50);
+    SrBar bar;
+    sr_bar_begin(&bar, "steps of t-SNE", iterations);
     for (int turn = 0; turn < iterations; turn++) {
         bool early = turn < SR_MIN(EARLY, iterations / 3);
+        sr_bar_at(&bar, turn);
         t->factor = early ? EXAGGERATION : 1;
         gradient(t);
-        for (int64_t i = 0; i < 2 * t->n; i++) {
-            bool onwards = t->dy[i] * t->step[i] < 0;
-            t->gain[i] = SR_MAX(onwards ? t->gain[i] + 0.2 : t->gain[i] * 0.8, 0.01);
-            t->step[i] = (early ? 0.5 : 0.8) * t->step[i] - rate * t->gain[i] * t->dy[i];
-            t->y[i] += t->step[i];
-        }
+        step_all(t, rate, early ? 0.5 : 0.8);
     }
+    sr_bar_end(&bar);
 }
 
 // The plane of the first two components, shrunk so that the forces decide.

@@ -1,5 +1,6 @@
 // sslrun cluster: from images to features to label files, and a training on those.
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -48,7 +49,13 @@ static void test_clusterfit(void **state) {
     RUN("extract", CONFIG, "--weights", weights, "--nodes", "flatten:features", "--data", images,
         "--size", "16", "--out", features);
     CHECK_INT(result.code, 0);
-    RUN("cluster", features, features, out, "CLUSTERFIT.NUM_CLUSTERS=4");
+    setenv("SR_BAR_AFTER", "0", 1);
+    program_run_terminal(&result, 80,
+                         (const char *const[]){"cluster", features, features, out,
+                                               "CLUSTERFIT.NUM_CLUSTERS=4", "--force", NULL});
+    unsetenv("SR_BAR_AFTER");
+    CHECK(strstr(result.out, "turns of k-means ["));
+    RUN("cluster", features, features, out, "CLUSTERFIT.NUM_CLUSTERS=4", "--force");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "4 clusters of 32 numbers") && strstr(result.out, "17 images") &&
           strstr(result.out, "purity") &&

@@ -92,4 +92,46 @@ static void test_colors(void **state) {
     unsetenv("NO_COLOR");
 }
 
-SR_TESTS(terminal, unit(test_colors), unit(test_progress_fits), unit(test_results_start_a_line))
+// What takes long has a bar, as wide as the terminal allows and gone before the result.
+static void check_bar(char *stretch, int columns) {
+    bool bar = strstr(stretch, " [#") || strstr(stretch, " [.");
+    if (bar && (int)strlen(stretch) >= columns)
+        fail_msg("%d characters in %d columns: %s", (int)strlen(stretch), columns, stretch);
+}
+
+static void shows_bar(int columns, const char *what, const char *const *args) {
+    program_run_terminal(&result, columns, args);
+    if (result.code != 0 || !strstr(result.out, what))
+        fail_msg("no \"%s\" in: %s", what, result.out);
+    each_stretch(check_bar, columns);
+}
+
+static void test_bars(void **state) {
+    (void)state;
+    char dir[64], folder[96], weights[96], file[96], out[96];
+    temp_dir_make(dir);
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", dir);
+    snprintf(weights, sizeof weights, "%s/checkpoint.safetensors", dir);
+    snprintf(file, sizeof file, "%s/weights.pth", dir);
+    snprintf(out, sizeof out, "%s/trunk.onnx", dir);
+    setenv("SR_BAR_AFTER", "0", 1);
+    shows_bar(80, "features of images [",
+              (const char *const[]){CONFIG, folder, "TEST_MODEL=True", NULL});
+    shows_bar(200, "steps of t-SNE [", (const char *const[]){"report", dir, NULL});
+    shows_bar(80, "classes validated [", (const char *const[]){"svm", CONFIG, folder, NULL});
+    for (int columns = 80; columns <= 200; columns += 120)
+        shows_bar(columns, "neighbours of images [",
+                  (const char *const[]){"knn", CONFIG, folder, NULL});
+    shows_bar(80, "images retrieved [", (const char *const[]){"retrieve", CONFIG, folder, NULL});
+    shows_bar(80, "tensors written [", (const char *const[]){"convert", weights, file, NULL});
+    shows_bar(80, "tensors written [",
+              (const char *const[]){"export", CONFIG, "--weights", weights, "--nodes", "flatten",
+                                    "--out", out, NULL});
+    unsetenv("SR_BAR_AFTER");
+    program_run_terminal(&result, 80, (const char *const[]){"knn", CONFIG, folder, NULL});
+    CHECK(!strstr(result.out, "neighbours of images ["));
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(terminal, unit(test_bars), unit(test_colors), unit(test_progress_fits),
+         unit(test_results_start_a_line))
