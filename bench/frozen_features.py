@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A frozen ResNet-50's features, batch 16 at 224: sslrun beside PyTorch as it is and with its batch norms folded.
+"""A frozen trunk's features, batch 16 at 224: sslrun beside PyTorch as it is and with its batch norms folded.
 
-usage: frozen_features.py SSLRUN [ROUNDS]     needs python3-torch and python3-torchvision
+usage: frozen_features.py SSLRUN [ROUNDS [MODEL]]     needs python3-torch and python3-torchvision; MODEL: resnet50
 
 In turn, one thread, and in seconds of the processor, which another job on the machine changes less than those of the
 clock: of sslrun the difference of two runs of `sslrun bench`, of PyTorch the median of three forwards after a first.
@@ -21,16 +21,16 @@ from torch.fx.experimental.optimization import fuse
 BATCH, SIDE = 16, 224
 
 
-def cpu_seconds(program, steps):
+def cpu_seconds(program, model, steps):
     before = os.times()
-    subprocess.run([program, "bench", "resnet50", "--forward-only", "--batch", str(BATCH), "--steps", str(steps)],
+    subprocess.run([program, "bench", model, "--forward-only", "--batch", str(BATCH), "--steps", str(steps)],
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-def ours(program):
-    return (cpu_seconds(program, 5) - cpu_seconds(program, 2)) / 3
+def ours(program, model):
+    return (cpu_seconds(program, model, 5) - cpu_seconds(program, model, 2)) / 3
 
 
 def theirs(model, x):
@@ -45,15 +45,19 @@ def theirs(model, x):
 
 def main():
     program, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    model = sys.argv[3] if len(sys.argv) > 3 else "resnet50"
     os.environ["OMP_NUM_THREADS"] = "1"
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    plain = torchvision.models.resnet50().eval().to(memory_format=torch.channels_last)
-    folded = fuse(torchvision.models.resnet50().eval()).to(memory_format=torch.channels_last)
+    plain = torchvision.models.get_model(model, weights=None).eval().to(memory_format=torch.channels_last)
+    try:
+        folded = fuse(torchvision.models.get_model(model, weights=None).eval()).to(memory_format=torch.channels_last)
+    except Exception:  # torch.fx cannot trace a transformer, which has nothing to fold
+        folded = plain
     x = torch.randn(BATCH, 3, SIDE, SIDE).to(memory_format=torch.channels_last)
     ratios = []
     for r in range(rounds):
-        row = ours(program), theirs(plain, x), theirs(folded, x)
+        row = ours(program, model), theirs(plain, x), theirs(folded, x)
         ratios.append(row[2] / row[0])
         print(f"round {r}: sslrun {row[0]:.2f} s, PyTorch {row[1]:.2f} s, folded {row[2]:.2f} s, folded / sslrun "
               f"{ratios[-1]:.2f}", flush=True)

@@ -202,7 +202,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     SrNodeId x = embed(b, p, in->image);
     for (int i = 0, first = 0; i < p->depths.n; first += p->depths.v[i++])
         x = stage(b, p, i, first, x);
-    out->tokens = norm(b, "norm", sr_token_flatten(b, "flatten", x));
+    out->tokens = norm(b, "norm", sr_token_flatten(b, "tokens", x));
     SrShape s = sr_build_shape(b, x);
     out->map = sr_build(b, "reshape", "unflatten",
                         &(SrReshapeParams){.d1 = s.d[1], .d2 = s.d[2], .d3 = s.d[3]}, out->tokens);

@@ -29,5 +29,8 @@ SrStatus sr_trunk_build(const SrTrunk *trunk, SrBuilder *b, const void *params,
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                "MODEL.TRUNK.NAME: %s takes no mask of hidden patches", trunk->name);
     SR_TRY(trunk->build(b, params, in, out));
-    return check_output(trunk, b, in, out);
+    SR_TRY(check_output(trunk, b, in, out));
+    // What evaluation and `extract` ask for where nobody names a layer; transformers have no node of that name.
+    sr_build_alias(b, "flatten", out->pooled);
+    return sr_builder_status(b);
 }

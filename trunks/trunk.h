@@ -17,7 +17,8 @@ enum { SR_TRUNK_MAX_EXTRA = 4 };
 
 // What it gives; kinds that it does not have stay SR_NO_NODE.
 typedef struct {
-    SrNodeId pooled; // (N, D), VISSL's default feature: every trunk has it
+    SrNodeId
+        pooled; // (N, D), VISSL's default feature: every trunk has it, `flatten` to those who name layers
     SrNodeId map;    // (N, h, w, D): what the pooling saw
     SrNodeId tokens; // (N, L, D): class token and registers, then the patches
     int n_prefix;    // how many of the L tokens are no patches

@@ -250,7 +250,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     SR_TRY(check(b, p));
     SrNodeId x = embed(b, p, in->image);
     SrShape map = sr_build_shape(b, x);
-    x = sr_token_dropout(b, "pos_drop", sr_token_flatten(b, "flatten", x), p->dropout);
+    x = sr_token_dropout(b, "pos_drop", sr_token_flatten(b, "tokens", x), p->dropout);
     for (int i = 0; i < p->layers; i++)
         x = block(b, p, i, x, map);
     sr_builder_set_entry(b, "token", "cls_token");

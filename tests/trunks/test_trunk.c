@@ -83,6 +83,9 @@ static void names_case(Built *t) {
     for (int k = 0; k < count; k++)
         CHECK(sr_text_starts(sr_params_at(t->params, k)->name, t->trunk->param_prefix));
     CHECK(sr_graph_alias_count(t->graph) > 0);
+    // Who names no layer gets a vector an image, whatever the network calls it.
+    SrNodeId flat = sr_graph_find(t->graph, "flatten");
+    CHECK(flat != SR_NO_NODE && sr_graph_at(t->graph, flat)->shape.rank == 2);
     for (int k = 0; k < sr_graph_alias_count(t->graph); k++) {
         SrNodeId aliased, tapped;
         CHECK_OK(sr_feature_tap(t->graph, sr_graph_alias_at(t->graph, k, &aliased), &tapped));
