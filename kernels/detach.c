@@ -1,20 +1,5 @@
 // detach: the input itself, through which no gradient flows.
-#include <string.h>
-
 #include "kernels/op_util.h"
-
-static bool is_view(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)x, (void)n_in;
-    return true;
-}
-
-static void reference(const SrRefCall *call) {
-    memcpy(call->y, call->x[0], (size_t)sr_shape_count(call->y_shape) * sizeof(double));
-}
-
-static void forward(const SrOpCall *call) {
-    sr__copy(call->y.data, call->x[0].data, sr_shape_count(call->y.shape));
-}
 
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(4, 7)}, false},
@@ -27,9 +12,9 @@ const SrOp sr_op_detach = {
     .max_in = 1,
     .flags = SR_OP_CHEAP | SR_OP_NO_GRAD,
     .infer = sr__infer_same,
-    .is_view = is_view,
-    .reference = reference,
-    .forward = forward,
+    .is_view = sr__same_is_view,
+    .reference = sr__same_reference,
+    .forward = sr__same_forward,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -31,6 +31,13 @@ static inline void *sr__at(SrDtype type, const void *p, int64_t i) {
 // dst (n) = src (n), in parallel; the same address is left alone.
 void sr__copy(float *dst, const float *src, int64_t n);
 void sr__zero(float *dst, int64_t n);
+
+// Hooks of ops whose output is their input, number by number, in another shape or under another name.
+bool sr__same_is_view(const void *params, const SrShape *x, int n_in);
+void sr__same_reference(const SrRefCall *call);
+void sr__same_forward(const SrOpCall *call); // only called where the two sides cannot share memory
+void sr__same_backward(const SrOpCall *call);
+
 // out (C) += sums of the columns of x (rows, C), each column in one order on one thread.
 void sr__add_column_sums(const float *x, int64_t rows, int C, float *out);
 

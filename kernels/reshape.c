@@ -3,7 +3,6 @@
 #include "kernels/reshape.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "kernels/op_util.h"
 
@@ -35,25 +34,6 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
-static bool is_view(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)x, (void)n_in;
-    return true;
-}
-
-static void reference(const SrRefCall *call) {
-    memcpy(call->y, call->x[0], (size_t)sr_shape_count(call->y_shape) * sizeof(double));
-}
-
-// Only called where the two sides could not share memory.
-static void forward(const SrOpCall *call) {
-    sr__copy(call->y.data, call->x[0].data, sr_shape_count(call->y.shape));
-}
-
-static void backward(const SrOpCall *call) {
-    if (call->dx[0])
-        sr__copy(call->dx[0], call->dy, sr_shape_count(call->y.shape));
-}
-
 static const SrOpCase cases[] = {
     {"{d1: 6, d2: 5}", 1, {SR_SHAPE(2, 2, 3, 5)}, false},
     {"{d1: 2, d2: 2, d3: 3}", 1, {SR_SHAPE(3, 4, 3)}, false},
@@ -70,10 +50,10 @@ const SrOp sr_op_reshape = {
     .max_in = 1,
     .flags = SR_OP_CHEAP,
     .infer = infer,
-    .is_view = is_view,
-    .reference = reference,
-    .forward = forward,
-    .backward = backward,
+    .is_view = sr__same_is_view,
+    .reference = sr__same_reference,
+    .forward = sr__same_forward,
+    .backward = sr__same_backward,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

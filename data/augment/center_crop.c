@@ -1,6 +1,7 @@
 // CenterCrop: the middle of an image, with black around it when the image is smaller (torchvision).
 #include <stddef.h>
 
+#include "data/augment/crop.h"
 #include "data/pixels/pixel.h"
 
 // The box never depends on chance, so evaluation sees the same pixels every time.
@@ -15,19 +16,12 @@ static const SrOption options[] = {
 // clang-format on
 
 static SrStatus check(const void *params) {
-    const Params *p = params;
-    if (p->size.n < 1 || p->size.n > 2)
-        SR_FAIL(SR_ERR_CONFIG, "size: expected a number or [height, width]");
-    return SR_OK;
+    return sr__crop_size_check(&((const Params *)params)->size);
 }
 
 // Whatever comes in, the size going out is fixed: this closes a size that Resize left open.
 static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
-    const Params *p = params;
-    for (int v = 0; v < *n; v++) {
-        h[v] = p->size.v[0];
-        w[v] = p->size.v[p->size.n - 1];
-    }
+    sr__crop_size_shape(&((const Params *)params)->size, *n, h, w);
     return SR_OK;
 }
 

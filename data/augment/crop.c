@@ -5,6 +5,19 @@
 
 #include "base/compiler.h"
 
+SrStatus sr__crop_size_check(const SrInts *size) {
+    if (size->n < 1 || size->n > 2)
+        SR_FAIL(SR_ERR_CONFIG, "size: expected a number or [height, width]");
+    return SR_OK;
+}
+
+void sr__crop_size_shape(const SrInts *size, int n, int h[64], int w[64]) {
+    for (int v = 0; v < n; v++) {
+        h[v] = size->v[0];
+        w[v] = size->v[size->n - 1];
+    }
+}
+
 bool sr__flip_drawn(const SrFlip *flip, const SrTransformContext *ctx, int v, uint32_t stage) {
     SrRng rng = sr__stage_rng(ctx, v, stage);
     return sr_rng_uniform(&rng) < flip->p;

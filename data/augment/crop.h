@@ -6,6 +6,11 @@
 #include "data/pipeline.h"
 #include "data/pixels/pixel.h"
 
+// `size` of transforms, a number or [height, width], and what the hooks `check` and `shape` of those that give every
+// view that size do with it.
+SrStatus sr__crop_size_check(const SrInts *size);
+void sr__crop_size_shape(const SrInts *size, int n, int h[64], int w[64]);
+
 // RandomHorizontalFlip's parameters.
 typedef struct {
     double p;

@@ -28,19 +28,13 @@ static SrStatus check_pair(const char *key, SrDoubles pair) {
 
 static SrStatus check(const void *params) {
     const Params *p = params;
-    if (p->size.n < 1 || p->size.n > 2)
-        SR_FAIL(SR_ERR_CONFIG, "size: expected a number or [height, width]");
+    SR_TRY(sr__crop_size_check(&p->size));
     SR_TRY(check_pair("scale", p->scale));
     return check_pair("ratio", p->ratio);
 }
 
-// [height, width], or one number for both: v[n - 1] is the width in either case.
 static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
-    const Params *p = params;
-    for (int v = 0; v < *n; v++) {
-        h[v] = p->size.v[0];
-        w[v] = p->size.v[p->size.n - 1];
-    }
+    sr__crop_size_shape(&((const Params *)params)->size, *n, h, w);
     return SR_OK;
 }
 

@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "data/augment/crop.h"
 #include "data/pixels/pixel.h"
 
 typedef struct {
@@ -17,10 +18,7 @@ static const SrOption options[] = {
 // clang-format on
 
 static SrStatus check(const void *params) {
-    const Params *p = params;
-    if (p->size.n < 1 || p->size.n > 2)
-        SR_FAIL(SR_ERR_CONFIG, "size: expected a number or [height, width]");
-    return SR_OK;
+    return sr__crop_size_check(&((const Params *)params)->size);
 }
 
 // One number keeps the aspect, two do not.
