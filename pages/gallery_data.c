@@ -250,6 +250,7 @@ SrStatus sr_gallery_data_fill(const SrConfig *config, SrModel *trained, const Sr
     if (rows.labels && rows.bank.n_targets == 0)
         SR_TRY_GOTO(vote(limited, &bank, d));
     SR_TRY_GOTO(fill_maps(d));
+    SR_TRY_GOTO(sr_attention_maps_fill(trained, &rows, &d->attention));
 done:
     sr_matrix_deinit(&bank);
     sr_baselines_close(&rows);
@@ -268,6 +269,7 @@ void sr_gallery_data_deinit(SrGalleryData *d) {
     sr_free(d->strength);
     sr_free(d->pca);
     sr_free(d->tsne);
+    sr_attention_maps_deinit(&d->attention);
     *d = (SrGalleryData){.n = 0};
 }
 

@@ -4,6 +4,7 @@
 
 #include "data/sets/class_names.h"
 #include "measure/matrix.h"
+#include "pages/attention_maps.h"
 #include "trainer/model/model.h"
 
 typedef struct {
@@ -29,6 +30,7 @@ typedef struct {
     int *group;        // (n)
     float *strength;   // (n) how much the image belongs there
     float *pca, *tsne; // (n, 2)
+    SrAttentionMaps attention;
     double features_s;
 } SrGalleryData;
 

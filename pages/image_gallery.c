@@ -370,6 +370,7 @@ static SrStatus write_page(const SrConfig *config, const SrGalleryData *d, size_
     SR_TRY_GOTO(add_sprite(d, &out));
     add_maps(d, &out);
     add_all_neighbours(d, &out);
+    SR_TRY_GOTO(sr_attention_maps_add(&d->attention, &out));
     SR_TRY_GOTO(add_groups(d, &out));
     SR_TRY_GOTO(add_classes(d, &out));
     *bytes = out.len;
