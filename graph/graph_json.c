@@ -288,7 +288,7 @@ static SrStatus parse_init(const Parse *p, const SrYaml *inits, SrSlot *slot) {
     if (!pair)
         return SR_OK;
     bool good = pair->type == SR_YAML_LIST && pair->n == 2 && pair->items[0]->type == SR_YAML_INT &&
-                pair->items[0]->i >= 0 && pair->items[0]->i <= SR_INIT_LOCALITY &&
+                pair->items[0]->i >= 0 && pair->items[0]->i < SR_INIT_KINDS &&
                 (pair->items[1]->type == SR_YAML_FLOAT || pair->items[1]->type == SR_YAML_INT);
     if (!good)
         SR_FAIL(SR_ERR_CONFIG, "%s: the initialisation of a slot is [kind, value]", p->file);

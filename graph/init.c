@@ -87,12 +87,29 @@ static void locality(float *value, SrShape s, double strength) {
     }
 }
 
+// Half of the numbers tell the column and half the row, each a fourth of D sines and as many cosines of the place times
+// 10000^(-i / (D / 4)) (He et al., "Masked autoencoders", the published code's order).
+static void sine_positions(SrParam *p) {
+    int D = sr_shape_last(p->shape), prefix = (int)p->init.value, n = D / 4;
+    int64_t L = sr_shape_rows(p->shape) - prefix;
+    int side = (int)lround(sqrt((double)L));
+    float *out = p->value; // (prefix + side^2, D)
+    fill(p, 0);
+    for (int64_t l = 0; l < (int64_t)side * side; l++)
+        for (int k = 0; k < 4 * n; k++) {
+            int64_t place = k < 2 * n ? l % side : l / side;
+            double a = (double)place * pow(10000, -(double)(k % n) / n);
+            out[(prefix + l) * D + k] = (float)(k / n % 2 ? cos(a) : sin(a));
+        }
+}
+
 // What is laid out, not drawn; false: it is drawn.
 static bool lay_out(SrParam *p) {
     switch (p->init.kind) {
     case SR_INIT_SOBEL: sobel(p->value, sr_shape_count(p->shape)); return true;
     case SR_INIT_IDENTITY: identity(p->value, p->shape); return true;
     case SR_INIT_LOCALITY: locality(p->value, p->shape, p->init.value); return true;
+    case SR_INIT_SINE_POSITIONS: sine_positions(p); return true;
     default: return false;
     }
 }

@@ -40,7 +40,8 @@ typedef enum {
     SR_ROLE_OTHER,       // anything else: group norm, tokens, embeddings
 } SrRole;
 
-// How a fresh parameter is drawn.  `value` is the constant, the bound factor or the deviation.
+// How a fresh parameter is drawn.  `value` is the constant, the bound factor or the deviation.  The numbers stand in
+// saved graphs: append only.
 typedef enum {
     SR_INIT_CONSTANT,         // value
     SR_INIT_UNIFORM_FAN_IN,   // U(-v/sqrt(fan_in), v/sqrt(fan_in)); PyTorch's default has v = 1
@@ -51,6 +52,8 @@ typedef enum {
     SR_INIT_SOBEL,            // (2, 1, 3, 3): Sobel's filters, right to left and bottom to top
     SR_INIT_IDENTITY,         // (n, n): 1 on the diagonal
     SR_INIT_LOCALITY, // (E, 3 D): heads look at the patches around one (graph/init.c); value: how strongly
+    SR_INIT_SINE_POSITIONS,   // (1, value + side^2, D): sines of places behind `value` tokens of 0
+    SR_INIT_KINDS,
 } SrInitKind;
 typedef struct {
     SrInitKind kind;

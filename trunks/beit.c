@@ -6,12 +6,12 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "graph/token_blocks.h"
 #include "kernels/add_positions.h"
 #include "kernels/attention.h"
 #include "kernels/qv_bias.h"
 #include "kernels/relative_bias.h"
 #include "trunks/depth.h"
-#include "trunks/token_blocks.h"
 #include "trunks/token_features.h"
 #include "trunks/trunk.h"
 

@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/token_blocks.h"
 #include "kernels/add_positions.h"
 #include "kernels/attention.h"
+#include "kernels/gather_tokens.h"
 #include "kernels/insert_tokens.h"
 #include "trunks/depth.h"
-#include "trunks/token_blocks.h"
 #include "trunks/token_features.h"
 #include "trunks/trunk.h"
 
@@ -93,11 +94,19 @@ static SrNodeId block(SrBuilder *b, const Dinov2 *p, int i, SrNodeId x) {
 
 typedef struct {
     int h, w;
+    bool whole; // all patches are tokens
 } Grid;
 
 static SrNodeId hide(SrBuilder *b, SrNodeId x, SrNodeId mask) {
     sr_builder_set_entry(b, "token", "mask_token");
     return sr_build_n(b, "mask_tokens", "where", NULL, (SrNodeId[]){x, mask}, 2);
+}
+
+// As vision_transformer has it; registers come later and stay.
+static SrNodeId keep_visible(SrBuilder *b, SrNodeId x, SrNodeId visible, Grid *grid) {
+    grid->whole = false;
+    return sr_build_n(b, "gather_tokens", "gather", &(SrGatherTokensParams){1},
+                      (SrNodeId[]){x, visible}, 2);
 }
 
 // Patches, class token, positions, registers: (N, 1 + registers + h w, D).
@@ -106,7 +115,7 @@ static SrNodeId tokens(SrBuilder *b, const Dinov2 *p, const SrTrunkInput *in, Gr
     sr_builder_push_block(b, "patch_embed", "PatchEmbed");
     SrNodeId x = sr_token_patches(b, in->image, p->patch_size, p->hidden_dim);
     SrShape s = sr_build_shape(b, x);
-    *grid = (Grid){s.d[1], s.d[2]};
+    *grid = (Grid){s.d[1], s.d[2], true};
     x = sr_token_flatten(b, "flatten", x);
     sr_builder_pop(b);
     if (in->mask != SR_NO_NODE)
@@ -123,6 +132,8 @@ static SrNodeId tokens(SrBuilder *b, const Dinov2 *p, const SrTrunkInput *in, Gr
                                 .offset = p->offset};
     sr_builder_set_entry(b, "positions", "pos_embed");
     x = sr_build(b, "add_positions", "add", &add, x);
+    if (in->visible)
+        x = keep_visible(b, x, *in->visible, grid);
     if (p->registers == 0)
         return x;
     sr_builder_set_entry(b, "tokens", "register_tokens");
@@ -162,9 +173,11 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                                          .normed = normed,
                                          .class_token = true,
                                          .n_prefix = 1 + p->registers,
-                                         .h = grid.h,
-                                         .w = grid.w},
+                                         .h = grid.whole ? grid.h : 0,
+                                         .w = grid.whole ? grid.w : 0},
                       out);
+    out->grid_h = grid.h;
+    out->grid_w = grid.w;
     return sr_builder_status(b);
 }
 
@@ -214,7 +227,7 @@ const SrTrunk sr_trunk_dinov2 = {
     .options = options,
     .params_bytes = sizeof(Dinov2),
     .param_prefix = "",
-    .flags = SR_TRUNK_TAKES_MASK,
+    .flags = SR_TRUNK_TAKES_MASK | SR_TRUNK_TAKES_VISIBLE,
     .build = build,
     .layers = layers,
     .depth = depth,

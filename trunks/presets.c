@@ -48,7 +48,8 @@ SrStatus sr_preset_build(const SrPreset *preset, SrBuilder *b, SrNodeId input, S
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the options of %s", preset->name);
     SR_TRY(sr_yaml_parse(arena, preset->options, strlen(preset->options), preset->name, &map));
     SR_TRY(sr_options_parse(trunk->options, map, trunk->subtree, arena, params));
-    SR_TRY(sr_trunk_build(trunk, b, params, &(SrTrunkInput){input, SR_NO_NODE}, &features));
+    SR_TRY(sr_trunk_build(trunk, b, params, &(SrTrunkInput){.image = input, .mask = SR_NO_NODE},
+                          &features));
     return trunk->classify ? trunk->classify(b, params, preset, &features, output)
                            : linear_on_top(b, preset, features.pooled, output);
 }

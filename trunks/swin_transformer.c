@@ -6,11 +6,11 @@
 // biases, token by token, and so does this.
 #include <stdio.h>
 
+#include "graph/token_blocks.h"
 #include "kernels/permute.h"
 #include "kernels/relative_bias.h"
 #include "kernels/reshape.h"
 #include "kernels/windows.h"
-#include "trunks/token_blocks.h"
 #include "trunks/trunk.h"
 #include "trunks/window_attention.h"
 

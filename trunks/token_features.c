@@ -3,11 +3,11 @@
 
 #include <stdio.h>
 
+#include "graph/token_blocks.h"
 #include "kernels/concat.h"
 #include "kernels/permute.h"
 #include "kernels/reshape.h"
 #include "kernels/select_tokens.h"
-#include "trunks/token_blocks.h"
 
 enum { MAX_BLOCKS = 256 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "graph/token_blocks.h"
 #include "kernels/add_positions.h"
 #include "kernels/attention.h"
 #include "kernels/conv2d.h"
@@ -17,7 +18,6 @@
 #include "kernels/reshape.h"
 #include "kernels/select_tokens.h"
 #include "trunks/conv_norm.h"
-#include "trunks/token_blocks.h"
 #include "trunks/token_features.h"
 #include "trunks/trunk.h"
 

@@ -28,6 +28,11 @@ SrStatus sr_trunk_build(const SrTrunk *trunk, SrBuilder *b, const void *params,
     if (in->mask != SR_NO_NODE && !(trunk->flags & SR_TRUNK_TAKES_MASK))
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                "MODEL.TRUNK.NAME: %s takes no mask of hidden patches", trunk->name);
+    if (in->visible && !(trunk->flags & SR_TRUNK_TAKES_VISIBLE))
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "MODEL.TRUNK.NAME: %s takes no choice of visible patches; "
+                               "vision_transformer and dinov2 do",
+                               trunk->name);
     SR_TRY(trunk->build(b, params, in, out));
     SR_TRY(check_output(trunk, b, in, out));
     // What evaluation and `extract` ask for where nobody names a layer; transformers have no node of that name.

@@ -11,6 +11,8 @@
 typedef struct {
     SrNodeId image; // (N, H, W, C)
     SrNodeId mask;  // (N, P), a number a patch in rows of the grid, 1: hidden; SR_NO_NODE: none
+    // (N, K) of I64: the patches that go through the blocks, in that order, after positions are added; NULL: all
+    const SrNodeId *visible;
 } SrTrunkInput;
 
 enum { SR_TRUNK_MAX_EXTRA = 4 };
@@ -22,6 +24,8 @@ typedef struct {
     SrNodeId map;    // (N, h, w, D): what the pooling saw
     SrNodeId tokens; // (N, L, D): class token and registers, then the patches
     int n_prefix;    // how many of the L tokens are no patches
+    int grid_h,
+        grid_w; // patches of the image, whether or not all of them are among the tokens; 0: unknown
     // Others, by name; they may live in one mode alone, as googlenet's auxiliary classifiers do in training.
     struct {
         const char *name; // "aux1"
@@ -48,6 +52,7 @@ typedef struct {
 enum { // SrTrunk.flags
     SR_TRUNK_TAKES_MASK = 1,
     SR_TRUNK_TAKES_LAB = 2, // MODEL.INPUT_TYPE must be lab
+    SR_TRUNK_TAKES_VISIBLE = 4,
 };
 
 typedef struct SrTrunk {

@@ -3,17 +3,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/token_blocks.h"
 #include "kernels/add_positions.h"
 #include "kernels/attention.h"
 #include "kernels/drop_tokens.h"
+#include "kernels/gather_tokens.h"
 #include "trunks/depth.h"
-#include "trunks/token_blocks.h"
 #include "trunks/token_features.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.VISION_TRANSFORMERS"
 
 enum { MASKING_NONE, MASKING_IBOT, MASKING_MSN };
+enum { POSITIONS_LEARNED, POSITIONS_SINCOS };
 enum { MAX_LAYERS = 256 };
 
 typedef struct {
@@ -24,6 +26,7 @@ typedef struct {
     int masking;
     double drop_ratio;
     int global_view_tokens;
+    int positions;
 } Vit;
 
 #define FIELD(f) offsetof(Vit, f)
@@ -57,6 +60,8 @@ static const SrOption options[] = {
      "msn: views of fewer patches keep them all."},
     {"USE_CLASS_TOKEN", SR_OPT_BOOL, FIELD(class_token), "True", 0, 0, NULL,
      "A token of its own is the image's feature; False: the mean of the patches."},
+    {"POS_EMBED", SR_OPT_ENUM, FIELD(positions), "learned", 0, 0, "learned|sincos",
+     "sincos: position embeddings are sines and cosines of the place, which never learn (MAE, MoCo v3, I-JEPA)."},
     SR_OPTION_END,
 };
 // clang-format on
@@ -96,13 +101,14 @@ static SrNodeId block(SrBuilder *b, const Vit *p, int i, SrNodeId x) {
 
 typedef struct {
     int h, w, prefix; // patches of this image; tokens before them
+    bool whole;       // all of them are tokens
 } Grid;
 
 static SrNodeId patches(SrBuilder *b, const Vit *p, SrNodeId image, Grid *grid) {
     sr_builder_push_block(b, "patch_embed", "PatchEmbed");
     SrNodeId x = sr_token_patches(b, image, p->patch_size, p->hidden_dim);
     SrShape s = sr_build_shape(b, x);
-    *grid = (Grid){s.d[1], s.d[2], p->class_token};
+    *grid = (Grid){s.d[1], s.d[2], p->class_token, true};
     x = sr_token_flatten(b, "flatten", x);
     sr_builder_pop(b);
     return x;
@@ -118,8 +124,14 @@ static SrNodeId positions(SrBuilder *b, const Vit *p, SrNodeId x, const Grid *gr
     int side = p->image_size / p->patch_size;
     SrAddPositionsParams add = {
         .prefix = grid->prefix, .from_h = side, .from_w = side, .to_h = grid->h, .to_w = grid->w};
+    bool frozen = sr_builder_set_frozen(b, true);
+    if (p->positions == POSITIONS_SINCOS)
+        sr_builder_set_init(b, "positions", (SrInit){SR_INIT_SINE_POSITIONS, grid->prefix});
+    else
+        sr_builder_set_frozen(b, frozen);
     sr_builder_set_entry(b, "positions", "pos_embed");
     x = sr_build(b, "add_positions", "add", &add, x);
+    sr_builder_set_frozen(b, frozen);
     return sr_token_dropout(b, "pos_drop", x, p->dropout);
 }
 
@@ -128,9 +140,16 @@ static SrNodeId drop_patches(SrBuilder *b, const Vit *p, SrNodeId x, Grid *grid)
     int all = grid->h * grid->w, kept = (int)(all * (1 - p->drop_ratio));
     if (p->masking != MASKING_MSN || all < p->global_view_tokens || kept == all)
         return x;
-    grid->h = grid->w = 0;
+    grid->whole = false;
     SrDropTokensParams drop = {.prefix = grid->prefix, .kept = SR_MAX(kept, 1)};
     return sr_build(b, "drop_tokens", "patch_drop", &drop, x);
+}
+
+// He et al., "Masked autoencoders", arXiv:2111.06377, section 3: the encoder never sees the others.
+static SrNodeId keep_visible(SrBuilder *b, SrNodeId x, SrNodeId visible, Grid *grid) {
+    grid->whole = false;
+    return sr_build_n(b, "gather_tokens", "gather", &(SrGatherTokensParams){grid->prefix},
+                      (SrNodeId[]){x, visible}, 2);
 }
 
 // Patches, class token, hidden patches, positions: (N, L, D).
@@ -145,7 +164,7 @@ static SrNodeId tokens(SrBuilder *b, const Vit *p, const SrTrunkInput *in, Grid 
     x = positions(b, p, x, grid);
     if (in->mask != SR_NO_NODE)
         sr_build_alias(b, "patch_masking", x);
-    return drop_patches(b, p, x, grid);
+    return in->visible ? keep_visible(b, x, *in->visible, grid) : drop_patches(b, p, x, grid);
 }
 
 static SrStatus check(SrBuilder *b, const Vit *p, const SrTrunkInput *in) {
@@ -160,6 +179,10 @@ static SrStatus check(SrBuilder *b, const Vit *p, const SrTrunkInput *in) {
     if (sr_token_scale(p->qk_scale) < 0)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                SUBTREE ".QK_SCALE must be False or a number above 0");
+    if (p->positions == POSITIONS_SINCOS && p->hidden_dim % 4)
+        return sr_builder_fail(
+            b, SR_ERR_CONFIG,
+            SUBTREE ".HIDDEN_DIM %d must be a multiple of 4 with POS_EMBED sincos", p->hidden_dim);
     if (in->mask != SR_NO_NODE && p->masking != MASKING_IBOT)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                "a mask of hidden patches needs " SUBTREE
@@ -184,9 +207,11 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                                          .normed = normed,
                                          .class_token = p->class_token,
                                          .n_prefix = p->class_token,
-                                         .h = grid.h,
-                                         .w = grid.w},
+                                         .h = grid.whole ? grid.h : 0,
+                                         .w = grid.whole ? grid.w : 0},
                       out);
+    out->grid_h = grid.h;
+    out->grid_w = grid.w;
     return sr_builder_status(b);
 }
 
@@ -201,7 +226,7 @@ static const SrTrunkExample examples[] = {
      "QKV_BIAS: True, MASKED_IMAGE_MODELING: {NAME: ibot}}",
      32, 16},
     {"{IMAGE_SIZE: 32, PATCH_SIZE: 8, NUM_LAYERS: 3, NUM_HEADS: 2, HIDDEN_DIM: 16, MLP_DIM: 32, "
-     "DROP_PATH_RATE: 0.2, DROPOUT_RATE: 0.1, USE_CLASS_TOKEN: False}",
+     "DROP_PATH_RATE: 0.2, DROPOUT_RATE: 0.1, USE_CLASS_TOKEN: False, POS_EMBED: sincos}",
      32, 48}};
 
 const SrTrunk sr_trunk_vision_transformer = {
@@ -211,7 +236,7 @@ const SrTrunk sr_trunk_vision_transformer = {
     .options = options,
     .params_bytes = sizeof(Vit),
     .param_prefix = "",
-    .flags = SR_TRUNK_TAKES_MASK,
+    .flags = SR_TRUNK_TAKES_MASK | SR_TRUNK_TAKES_VISIBLE,
     .build = build,
     .layers = layers,
     .depth = depth,

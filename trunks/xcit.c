@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "graph/token_blocks.h"
 #include "kernels/attention.h"
 #include "kernels/concat.h"
 #include "kernels/conv2d.h"
@@ -15,7 +16,6 @@
 #include "kernels/permute.h"
 #include "kernels/reshape.h"
 #include "kernels/select_tokens.h"
-#include "trunks/token_blocks.h"
 #include "trunks/trunk.h"
 
 #define SUBTREE "MODEL.TRUNK.XCIT"

@@ -38,7 +38,8 @@ static SrStatus build_trunk(FeatRun *r, SrBuilder *b) {
     r->x = sr_build_input(b, "x", SR_SHAPE(d[0], d[2], d[3], d[1]), SR_F32);
     snprintf(prefix, sizeof prefix, "trunk.base_model.%s", trunk->param_prefix);
     sr_builder_set_param_prefix(b, prefix);
-    SR_TRY(sr_trunk_build(trunk, b, params, &(SrTrunkInput){r->x, SR_NO_NODE}, &last));
+    SR_TRY(sr_trunk_build(trunk, b, params, &(SrTrunkInput){.image = r->x, .mask = SR_NO_NODE},
+                          &last));
     return sr_features_build(b, &r->features, "", 0, !flatten || flatten->b, r->feature);
 }
 

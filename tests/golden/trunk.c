@@ -78,7 +78,8 @@ static SrStatus build_sizes(TrunkRun *r, SrBuilder *b, const SrTrunk *trunk, con
         sr_builder_set_mode(b, golden_tensor(r->c, cot) ? SR_MODE_BOTH : SR_MODE_EVAL);
         r->size[k].size = size;
         r->size[k].x = sr_build_input(b, "x", SR_SHAPE(d[0], d[2], d[3], d[1]), SR_F32);
-        SR_TRY(sr_trunk_build(trunk, b, params, &(SrTrunkInput){r->size[k].x, SR_NO_NODE},
+        SR_TRY(sr_trunk_build(trunk, b, params,
+                              &(SrTrunkInput){.image = r->size[k].x, .mask = SR_NO_NODE},
                               &r->size[k].out));
         r->n_sizes++;
     }
@@ -107,7 +108,8 @@ static SrStatus build_trunk(TrunkRun *r, SrBuilder *b) {
     if (mask)
         r->mask = sr_build_input(
             b, "mask", SR_SHAPE(mask->shape.d[0], mask->shape.d[1] * mask->shape.d[2]), SR_F32);
-    SR_TRY(sr_trunk_build(trunk, b, params, &(SrTrunkInput){r->x, r->mask}, &r->out));
+    SR_TRY(
+        sr_trunk_build(trunk, b, params, &(SrTrunkInput){.image = r->x, .mask = r->mask}, &r->out));
     return build_sizes(r, b, trunk, params);
 }
 

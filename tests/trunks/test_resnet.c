@@ -31,7 +31,8 @@ static SrStatus build(Built *t, const char *options, int size) {
     SrNodeId x = sr_build_input(b, "x", SR_SHAPE(2, size, size, 3), SR_F32);
     sr_builder_set_param_prefix(b, trunk->param_prefix);
     SrTrunkOutput out;
-    SrStatus status = sr_trunk_build(trunk, b, params, &(SrTrunkInput){x, SR_NO_NODE}, &out);
+    SrStatus status =
+        sr_trunk_build(trunk, b, params, &(SrTrunkInput){.image = x, .mask = SR_NO_NODE}, &out);
     t->last = out.pooled;
     if (status == SR_OK)
         CHECK_OK(sr_builder_status(b));

@@ -99,8 +99,9 @@ static void test_depth(void **state) {
     CHECK_OK(sr_graph_new(params, &graph));
     CHECK_OK(sr_builder_new(graph, &b));
     SrNodeId x = sr_build_input(b, "x", SR_SHAPE(1, 32, 32, 3), SR_F32);
-    CHECK_FAILS(sr_trunk_build(trunk, b, options, &(SrTrunkInput){x, SR_NO_NODE}, &out),
-                SR_ERR_CONFIG, "DEPTH is 21; expected 6 n + 2");
+    CHECK_FAILS(
+        sr_trunk_build(trunk, b, options, &(SrTrunkInput){.image = x, .mask = SR_NO_NODE}, &out),
+        SR_ERR_CONFIG, "DEPTH is 21; expected 6 n + 2");
     sr_builder_free(b);
     sr_graph_free(graph);
     sr_params_free(params);

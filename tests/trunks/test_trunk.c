@@ -34,7 +34,8 @@ static SrNodeId add(Built *t, int pass, int size, SrTrunkOutput *out) {
     snprintf(name, sizeof name, "x%d", pass);
     SrNodeId x = sr_build_input(t->b, name, SR_SHAPE(2, size, size, 3), SR_F32);
     sr_builder_set_pass(t->b, pass);
-    CHECK_OK(sr_trunk_build(t->trunk, t->b, t->options, &(SrTrunkInput){x, SR_NO_NODE}, out));
+    CHECK_OK(sr_trunk_build(t->trunk, t->b, t->options,
+                            &(SrTrunkInput){.image = x, .mask = SR_NO_NODE}, out));
     return x;
 }
 
@@ -217,7 +218,8 @@ static void mask_case(Built *t) {
                                 SR_F32),
              mask = sr_build_input(t->b, "mask", SR_SHAPE(2, 4), SR_F32);
     if (!(t->trunk->flags & SR_TRUNK_TAKES_MASK))
-        CHECK_FAILS(sr_trunk_build(t->trunk, t->b, t->options, &(SrTrunkInput){x, mask}, &out),
+        CHECK_FAILS(sr_trunk_build(t->trunk, t->b, t->options,
+                                   &(SrTrunkInput){.image = x, .mask = mask}, &out),
                     SR_ERR_CONFIG, "takes no mask of hidden patches");
 }
 

@@ -438,8 +438,10 @@ SrStatus sr_model_build_features(SrModel *model, int batch, int h, int w, SrOutp
     SR_TRY(sr_builder_new(out->graph, &b));
     Inputs in = {.batch = batch, .n = 1, .h = &h, .w = &w};
     SR_TRY_GOTO(build_inputs(model, b, &in, out->views));
-    SrTrunkPass pass = {
-        .b = b, .prefix = "", .features = &model->features, .in = {out->views[0], SR_NO_NODE}};
+    SrTrunkPass pass = {.b = b,
+                        .prefix = "",
+                        .features = &model->features,
+                        .in = {.image = out->views[0], .mask = SR_NO_NODE}};
     SrTrunkPassed passed = {.n = 0};
     SR_TRY_GOTO(sr__model_trunk_pass(model, &pass, &passed));
     memcpy(out->outputs, passed.feature, (size_t)passed.n * sizeof *out->outputs);

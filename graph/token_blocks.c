@@ -1,6 +1,8 @@
 // Layers, MLPs and branches of VISSL's transformers; see the header.
-#include "trunks/token_blocks.h"
+#include "graph/token_blocks.h"
 
+#include "kernels/add_positions.h"
+#include "kernels/attention.h"
 #include "kernels/attention_map.h"
 #include "kernels/conv2d.h"
 #include "kernels/dropout.h"
@@ -75,6 +77,35 @@ SrNodeId sr_token_mean(SrBuilder *b, SrNodeId x) {
                  x);
     x = sr_build(b, "adaptive_avg_pool2d", "mean", &(SrAdaptivePool2dParams){0}, x);
     return sr_build(b, "flatten", "squeeze", NULL, x);
+}
+
+SrNodeId sr_token_block(SrBuilder *b, const char *scope, SrNodeId x, int num_heads, int mlp_width) {
+    int dim = sr_shape_last(sr_build_shape(b, x));
+    sr_builder_push_block(b, scope, "Block");
+    SrNodeId branch = sr_token_norm(b, "norm1", x, 1e-6);
+    sr_builder_push_block(b, "attn", "Attention");
+    branch = sr_token_linear(b, "qkv", branch, 3 * dim, true, 0.02);
+    branch =
+        sr_build(b, "attention", "attention", &(SrAttentionParams){.num_heads = num_heads}, branch);
+    branch = sr_token_linear(b, "proj", branch, dim, true, 0.02);
+    sr_builder_pop(b);
+    x = sr_token_residual(b, x, branch, 0, NULL, 0);
+    branch = sr_token_mlp(b, sr_token_norm(b, "norm2", x, 1e-6), &(SrTokenMlp){.width = mlp_width});
+    x = sr_token_residual(b, x, branch, 0, NULL, 0);
+    sr_builder_pop(b);
+    return x;
+}
+
+SrNodeId sr_token_fixed_positions(SrBuilder *b, const char *name, SrNodeId x, int prefix,
+                                  int side) {
+    SrAddPositionsParams add = {
+        .prefix = prefix, .from_h = side, .from_w = side, .to_h = side, .to_w = side};
+    bool frozen = sr_builder_set_frozen(b, true);
+    sr_builder_set_entry(b, "positions", name);
+    sr_builder_set_init(b, "positions", (SrInit){SR_INIT_SINE_POSITIONS, prefix});
+    x = sr_build(b, "add_positions", "add", &add, x);
+    sr_builder_set_frozen(b, frozen);
+    return x;
 }
 
 void sr_token_attention_map(SrBuilder *b, SrNodeId qkv, int heads, double scale) {

@@ -1,6 +1,6 @@
 // The pieces of VISSL's transformers (timm's, in origin): layers with their initial values, MLPs, branches.
-#ifndef SR_TRUNKS_TOKEN_BLOCKS_H
-#define SR_TRUNKS_TOKEN_BLOCKS_H
+#ifndef SR_GRAPH_TOKEN_BLOCKS_H
+#define SR_GRAPH_TOKEN_BLOCKS_H
 
 #include "base/yaml.h"
 #include "graph/builder.h"
@@ -32,6 +32,13 @@ SrNodeId sr_token_patches(SrBuilder *b, SrNodeId image, int patch, int dim);
 SrNodeId sr_token_flatten(SrBuilder *b, const char *leaf, SrNodeId x);
 // (N, L, D) -> (N, D)
 SrNodeId sr_token_mean(SrBuilder *b, SrNodeId x);
+
+// A pre-norm block as timm has it, below `scope`: norm1, attn.qkv, attn.proj, norm2, mlp.  x (N, L, D) -> the same.
+SrNodeId sr_token_block(SrBuilder *b, const char *scope, SrNodeId x, int num_heads, int mlp_width);
+
+// x (N, prefix + side^2, D) plus sines and cosines of the place in a square grid, which are no parameter to be learned:
+// the entry `name` of the present scope (He et al., "Masked autoencoders", arXiv:2111.06377, appendix A.1).
+SrNodeId sr_token_fixed_positions(SrBuilder *b, const char *name, SrNodeId x, int prefix, int side);
 
 // "lastATT": the attention of the last block on packed queries, keys and values, (N, heads, L, L), for who taps it.
 void sr_token_attention_map(SrBuilder *b, SrNodeId qkv, int heads, double scale);
