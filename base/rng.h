@@ -25,6 +25,7 @@ typedef enum {
         21, // images of a batch among each other: epoch, sample = batch, view, stage = image
     SR_RNG_NEGATIVES = 22,  // of a memory bank: epoch = iteration, sample = row, view = which draw
     SR_RNG_DIRECTIONS = 23, // of SIGReg: epoch = iteration, sample = direction
+    SR_RNG_TOKENS = 24, // which patches are visible: epoch = iteration, sample = image of the step
     SR_RNG_TEST = 99,
 } SrRngPurpose;
 

@@ -49,6 +49,9 @@ typedef struct {
     // it: those of all views with an extra "mask", or where MODEL.MULTI_INPUT_HEAD_MAPPING lists
     // additional_keys, of those inputs.
     bool masked;
+    // Only these patches of each image go through the trunk's blocks: an input (n_views batch, K) of I64 that the
+    // loss fills.  For losses whose rows are independent.  NULL: all.
+    const SrNodeId *visible;
     // What the trunk itself gives, beside the outputs of the heads: "pooled" (rows, D), and where it has
     // them "tokens" (rows, L, D) and "map" (rows, h, w, D), through no head.  Of views of unlike sizes
     // they stand in outputs of their own.
@@ -82,6 +85,7 @@ typedef struct {
     SrStatus (*head)(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, SrOutputs *out);
     SrStatus (*copy_statistics)(SrLossContext *ctx, int from, int to);
     SrNodeId (*extra)(SrLossContext *ctx, const char *name, int view); // SR_NO_NODE: there is none
+    SrNodeId (*view)(SrLossContext *ctx, int view);
 } SrLossServices;
 
 struct SrLossContext {
@@ -122,6 +126,8 @@ SrStatus sr_loss_output(SrLossContext *ctx, const char *name, SrNodeId *node);
 // A further tensor of the batch that belongs to a view, (batch, ...): "mask" (batch, patches), 1 where a
 // patch is hidden.  SR_ERR_CONFIG where neither transforms nor collator make one.
 SrStatus sr_loss_extra(SrLossContext *ctx, const char *name, int view, SrNodeId *node);
+// The images of a view themselves: (batch, H, W, 3) as transforms left them, for losses that predict pixels.
+SrNodeId sr_loss_view(SrLossContext *ctx, int view);
 // The hooks will read the node with sr_loss_value.  The model's outputs are kept in any case.
 SrStatus sr_loss_keep(SrLossContext *ctx, SrNodeId node);
 // `bytes` zeroed, for as long as the graph lives: the loss's state, its arrays.  NULL: no memory,
@@ -236,6 +242,9 @@ typedef struct SrLoss {
     void (*start)(void *state, const SrLossStep *step, bool resumed);
     SrStatus (*before_epoch)(void *state, const SrEpoch *epoch); // may fail and allocate
     void (*before_step)(void *state, const SrLossStep *step); // inputs filled, forward not yet run
+    // Before the forward of each replica, for inputs that differ from image to image in a loss whose rows are
+    // independent: row i of them belongs to image first + i of the step.
+    void (*before_rows)(void *state, const SrLossStep *step, int64_t first);
     // Gradients complete, update not yet done.
     void (*after_backward)(void *state, const SrLossStep *step);
     // Parameters moved: renormalise, EMA, queue.

@@ -54,6 +54,18 @@ SrStatus sr_loss_extra(SrLossContext *ctx, const char *name, int view, SrNodeId 
         strcmp(name, "mask") == 0 ? ": add {name: MaskedImageModeling} at the end" : "");
 }
 
+SrNodeId sr_loss_view(SrLossContext *ctx, int view) {
+    SrNodeId node = SR_NO_NODE;
+    if (sr_builder_status(ctx->builder) == SR_OK)
+        node = ctx->services->view(ctx, view);
+    if (node == SR_NO_NODE)
+        sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                        "%s looks at the images, which a frozen trunk's heads do not see: "
+                        "MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY=False",
+                        ctx->name);
+    return node;
+}
+
 SrStatus sr_loss_keep(SrLossContext *ctx, SrNodeId node) {
     for (int i = 0; i < ctx->n_kept; i++)
         if (ctx->kept[i] == node)

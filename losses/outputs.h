@@ -15,6 +15,7 @@ typedef struct {
     // (n_views * batch, ...), view-major: row = v * batch + image, v from 0 at first_view
     SrNodeId node;
     int first_view, n_views; // positions among the views of that forward
+    int grid_h, grid_w;      // of "tokens": patches of an image; 0: unknown
 } SrOutput;
 
 typedef struct {

@@ -55,8 +55,9 @@ static SrStatus build_loss(WorldRun *w, const void *options) {
                              .sample_index = SR_NO_NODE,
                              .labels = SR_NO_NODE};
     w->ctx.outputs.n = 2;
-    w->ctx.outputs.v[0] = (SrOutput){"embedding", w->embedding, 0, w->crops};
-    w->ctx.outputs.v[1] = (SrOutput){"scores0", w->scores, 0, w->crops};
+    w->ctx.outputs.v[0] =
+        (SrOutput){.name = "embedding", .node = w->embedding, .n_views = w->crops};
+    w->ctx.outputs.v[1] = (SrOutput){.name = "scores0", .node = w->scores, .n_views = w->crops};
     sr_builder_set_param_prefix(w->b, "loss.");
     sr_builder_set_node_prefix(w->b, "loss.");
     SR_TRY(w->kind->build(&w->ctx, options, &w->loss, &w->state));

@@ -3,13 +3,19 @@
 // thread and with two.
 #include "tests/check.h"
 
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "tests/trainer/tiny_model.h"
 
-// The n-th example over all losses; false past the last.
+// The n-th example over all losses; false past the last.  SR_TEST_LOSS=NAME in the environment keeps to one loss while
+// it is being written.
 static bool example_at(int n, const SrLoss **loss, const SrLossExample **example) {
+    const char *only = getenv("SR_TEST_LOSS");
     for (int i = 0; (*loss = sr_loss_at(i)); i++) {
+        if (only && strcmp(only, (*loss)->name) != 0)
+            continue;
         *example = (*loss)->examples + n;
         if (n < (*loss)->n_examples)
             return true;

@@ -86,6 +86,10 @@ static SrStatus run(SrLossContext *ctx, const SrModelRun *asked, SrOutputs *out)
                                "%s runs the model on the images, which a frozen trunk's heads do "
                                "not see: MODEL.FEATURE_EVAL_SETTINGS.FREEZE_TRUNK_ONLY=False",
                                ctx->name);
+    if (run->visible && model->train->graph != model->train->loss_graph)
+        return sr_builder_fail(ctx->builder, SR_ERR_RUN,
+                               "%s chooses visible patches, but its rows are not independent",
+                               ctx->name);
     bool shuffle = run->shuffle && model->train->graph != model->train->loss_graph;
     int first = model->train->n_rows;
     for (int i = 0; i < n; i++) {
@@ -95,6 +99,7 @@ static SrStatus run(SrLossContext *ctx, const SrModelRun *asked, SrOutputs *out)
     if (asked->teacher) {
         SR_TRY(sr__model_teacher(model, asked->prefix, &of));
         teacher.trainable = teacher.masked = false;
+        teacher.visible = NULL;
         teacher.use_running = true;
         teacher.running_from = 0;
     }
@@ -128,4 +133,11 @@ static SrNodeId extra(SrLossContext *ctx, const char *name, int view) {
                            false);
 }
 
-const SrLossServices sr__loss_services = {run, head, copy_statistics, extra};
+static SrNodeId view(SrLossContext *ctx, int v) {
+    SrModel *model = ctx->model;
+    return v < model->n_view_nodes
+               ? sr__model_cross(model, ctx->builder, model->view_node[v], false)
+               : SR_NO_NODE;
+}
+
+const SrLossServices sr__loss_services = {run, head, copy_statistics, extra, view};

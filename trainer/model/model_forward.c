@@ -153,6 +153,15 @@ static SrStatus masks_of(const Forward *f, const SrNodeId *views, int n, SrNodeI
     return sr_builder_status(f->b);
 }
 
+// Rows of the indices are rows of all views, so all must share the pass.
+static SrStatus check_visible(const Forward *f, int together, int n) {
+    if (!f->run->visible || together == n)
+        return SR_OK;
+    return sr_builder_fail(f->b, SR_ERR_CONFIG,
+                           "%d views of unlike sizes: a choice of visible patches needs one size",
+                           n);
+}
+
 // Consecutive crops of one size share a pass and so their batch statistics (spec 4.4).
 static SrStatus trunk_passes(const Forward *f, const SrFeatures *want, bool masked,
                              const SrNodeId *views, int n, Span spans[SR_OP_MAX_IN], int *n_spans) {
@@ -167,13 +176,16 @@ static SrStatus trunk_passes(const Forward *f, const SrFeatures *want, bool mask
                                    "%d crops: at most %d of one size in a row and %d changes of "
                                    "size are possible; put crops of one size beside each other",
                                    n, SR_OP_MAX_IN, SR_OP_MAX_IN - 1);
-        SrTrunkPass pass = {.b = f->b,
-                            .prefix = f->prefix,
-                            .trainable = f->run->trainable,
-                            .pass = f->passes->trunk++,
-                            .features = want,
-                            .in = {concat(f->b, views + first, last - first), SR_NO_NODE}};
+        SrTrunkPass pass = {
+            .b = f->b,
+            .prefix = f->prefix,
+            .trainable = f->run->trainable,
+            .pass = f->passes->trunk++,
+            .features = want,
+            .in = {.image = concat(f->b, views + first, last - first), .mask = SR_NO_NODE}};
         SrTrunkPassed passed;
+        SR_TRY(check_visible(f, last - first, n));
+        pass.in.visible = f->run->visible;
         if (masked)
             SR_TRY(masks_of(f, views + first, last - first, &pass.in.mask));
         SR_TRY(sr__model_trunk_pass(f->model, &pass, &passed));
@@ -301,7 +313,12 @@ static SrStatus features_only(const Forward *f, const Span *span) {
 
 static SrStatus trunk_output(const Forward *f, const char *name, const Span *span, SrNodeId node) {
     SrHeadOutputs got = {.n = 1, .node = {node}, .name = {name}};
-    return node == SR_NO_NODE ? SR_OK : append(f, span, &got);
+    if (node == SR_NO_NODE)
+        return SR_OK;
+    SR_TRY(append(f, span, &got));
+    f->out->v[f->out->n - 1].grid_h = span->given.grid_h;
+    f->out->v[f->out->n - 1].grid_w = span->given.grid_w;
+    return SR_OK;
 }
 
 // Before features are joined: the trunk's own stay apart by size.

@@ -404,7 +404,11 @@ const SrLossValue *sr_replicas_values(const SrReplicas *r, int *n) {
 
 // Every replica starts from the statistics that replica 0 left, and leaves none of its own.
 static void run_forward(SrReplicas *r, int replica, int64_t iteration) {
+    const SrLoss *kind = r->graph->loss_kind;
+    SrLossStep step = {.params = r->params, .plan = r->plan, .iteration = iteration};
     move_inputs(r, replica, false);
+    if (kind->before_rows)
+        kind->before_rows(r->graph->loss_state, &step, (int64_t)replica * r->graph->batch);
     fill_shuffled(r, replica);
     sr_graph_state_restore(&r->state, r->begin);
     sr_plan_set_replica(r->plan, replica);

@@ -52,6 +52,8 @@ SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss) {
     // The queue's scores with the present prototypes, drawn negatives, a momentum encoder's moves.
     if (kind->before_step)
         kind->before_step(state, &hook);
+    if (kind->before_rows && !step->replicas)
+        kind->before_rows(state, &hook, 0);
     // Several passes of the trunk add into the same gradients, so they start from zero.
     sr_params_zero_grad(step->params);
     // Looked at before the backward: a NaN must not reach the parameters.

@@ -1,0 +1,327 @@
+// I-JEPA (Assran et al., "Self-supervised learning from images with a joint-embedding predictive architecture", CVPR
+// 2023, arXiv:2301.08243): the trunk sees a context of patches; a small transformer, the predictor, gets its tokens and a
+// learned token at each place of a target block, and predicts what a slow copy of the trunk, which sees the whole image,
+// gives for that block.  No crops, no jitter, no negatives.
+//
+// As in the published code (github.com/facebookresearch/ijepa): several target blocks an image, each predicted on its
+// own; targets normalised over features without weights; smooth L1; the copy follows with a momentum that goes in a
+// line from the first to the second number of `ema`.  Block sizes are drawn once a step, places once an image.  There
+// context and targets are cut to the fewest patches of the batch; here the number is the same at every step, and which
+// patches stay is drawn, so that no side of the image is preferred.
+#include <math.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "base/rng.h"
+#include "graph/token_blocks.h"
+#include "kernels/gather_tokens.h"
+#include "kernels/regression_loss.h"
+#include "kernels/select_tokens.h"
+#include "kernels/standardize.h"
+#include "losses/momentum_encoder.h"
+#include "losses/token_grid.h"
+
+#define PREFIX "loss.momentum_encoder."
+
+enum { MAX_PATCHES = 1 << 12, TRIES = 20 };
+
+typedef struct {
+    int patch_size, dim, depth, heads, blocks;
+    double keep, mlp_ratio;
+    SrDoubles ema, enc_scale, pred_scale, aspect;
+} IjepaLoss;
+
+#define FIELD(f) offsetof(IjepaLoss, f)
+// clang-format off
+static const SrOption options[] = {
+    {"patch_size", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, NULL, "Side of a patch in pixels (inferred from the trunk)."},
+    {"pred_emb_dim", SR_OPT_INT, FIELD(dim), "384", 4, 65536, NULL, "Numbers of a token in the predictor."},
+    {"pred_depth", SR_OPT_INT, FIELD(depth), "12", 0, 256, NULL, "Blocks of the predictor."},
+    {"pred_num_heads", SR_OPT_INT, FIELD(heads), "12", 1, 1024, NULL, "Heads of its attention."},
+    {"pred_mlp_ratio", SR_OPT_FLOAT, FIELD(mlp_ratio), "4", 0.01, 64, NULL, "Width inside its MLPs over pred_emb_dim."},
+    {"num_pred_masks", SR_OPT_INT, FIELD(blocks), "4", 1, 64, NULL, "Target blocks an image."},
+    {"pred_mask_scale", SR_OPT_FLOATS, FIELD(pred_scale), "[0.15, 0.2]", 0.001, 1, NULL, "Area of a target block, as a part of the image: from, to."},
+    {"aspect_ratio", SR_OPT_FLOATS, FIELD(aspect), "[0.75, 1.5]", 0.01, 100, NULL, "Height / width of a target block: from, to."},
+    {"enc_mask_scale", SR_OPT_FLOATS, FIELD(enc_scale), "[0.85, 1.0]", 0.001, 1, NULL, "Area of the square the context is taken from: from, to."},
+    {"enc_keep", SR_OPT_FLOAT, FIELD(keep), "0.25", 0.001, 1, NULL,
+     "Part of the image's patches that are context: so many of those in that square that no target covers."},
+    {"ema", SR_OPT_FLOATS, FIELD(ema), "[0.996, 1.0]", 0, 1, NULL, "Share the target encoder keeps a step: at the start, at the end."},
+    SR_OPTION_END,
+};
+// clang-format on
+#undef FIELD
+
+typedef struct {
+    SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
+    IjepaLoss p;
+    SrTokenGrid grid;
+    int batch, context, target; // images; patches an image, and a block
+    uint64_t seed;
+    SrNodeId visible, targets,
+        places; // inputs (batch, context), (blocks batch, target), and both behind each other
+} State;
+
+// ---- blocks
+
+typedef struct {
+    int h, w;
+} Size;
+
+// Rounded as the published code does it, and smaller than the image.
+static Size size_of(const SrTokenGrid *grid, double scale, double aspect) {
+    double area = floor(grid->n * scale);
+    int h = (int)nearbyint(sqrt(area * aspect)), w = (int)nearbyint(sqrt(area / aspect));
+    int most = SR_MAX(grid->side - 1, 1);
+    return (Size){SR_MAX(SR_MIN(h, most), 1), SR_MAX(SR_MIN(w, most), 1)};
+}
+
+// The fewest and the most patches that a target block can have.
+static void range_of(const State *s, int *fewest, int *most) {
+    enum { STEPS = 64 };
+    *fewest = s->grid.n;
+    *most = 0;
+    for (int i = 0; i <= STEPS * STEPS; i++) {
+        double u = (double)(i / STEPS) / STEPS, v = (double)(i % STEPS) / (STEPS - 1);
+        const double *scale = s->p.pred_scale.v, *aspect = s->p.aspect.v;
+        Size size = size_of(&s->grid, scale[0] + u * (scale[1] - scale[0]),
+                            aspect[0] + v * (aspect[1] - aspect[0]));
+        *fewest = SR_MIN(*fewest, size.h * size.w);
+        *most = SR_MAX(*most, size.h * size.w);
+    }
+}
+
+// ---- building
+
+static SrStatus check_pair(SrLossContext *ctx, const char *key, SrDoubles pair) {
+    if (pair.n == 2 && pair.v[0] <= pair.v[1])
+        return sr_builder_status(ctx->builder);
+    return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                           "LOSS.%s.%s: expected two numbers, the first not above the second",
+                           ctx->name, key);
+}
+
+static SrStatus check(SrLossContext *ctx, State *s) {
+    const IjepaLoss *p = &s->p;
+    int most;
+    SR_TRY(check_pair(ctx, "pred_mask_scale", p->pred_scale));
+    SR_TRY(check_pair(ctx, "enc_mask_scale", p->enc_scale));
+    SR_TRY(check_pair(ctx, "aspect_ratio", p->aspect));
+    SR_TRY(check_pair(ctx, "ema", p->ema));
+    if (p->dim % 4 || p->dim % p->heads)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "LOSS.%s.pred_emb_dim is %d: expected a multiple of 4 and of "
+                               "pred_num_heads %d",
+                               ctx->name, p->dim, p->heads);
+    range_of(s, &s->target, &most);
+    s->context = SR_MAX((int)(s->grid.n * p->keep), 1);
+    if (s->grid.n > MAX_PATCHES || p->blocks * most >= s->grid.n)
+        return sr_builder_fail(
+            ctx->builder, SR_ERR_CONFIG,
+            "LOSS.%s: %d blocks (num_pred_masks) of up to %d patches (pred_mask_scale) leave no "
+            "context of %d patches; at most %d are possible",
+            ctx->name, p->blocks, most, s->grid.n, MAX_PATCHES);
+    return sr_builder_status(ctx->builder);
+}
+
+static void build_inputs(SrBuilder *b, State *s) {
+    int rows = s->p.blocks * s->batch;
+    s->visible = sr_build_input(b, "visible", SR_SHAPE(s->batch, s->context), SR_I64);
+    s->targets = sr_build_input(b, "targets", SR_SHAPE(rows, s->target), SR_I64);
+    s->places = sr_build_input(b, "places", SR_SHAPE(rows, s->context + s->target), SR_I64);
+}
+
+// Patches of tokens (N, prefix + count, D).
+static SrNodeId patches_of(SrBuilder *b, SrNodeId x, int count) {
+    SrSelectTokensParams p = {.begin = sr_build_shape(b, x).d[1] - count, .count = count};
+    return p.begin == 0 ? x : sr_build(b, "select_tokens", "patches", &p, x);
+}
+
+static SrStatus build_targets(SrLossContext *ctx, State *s, SrNodeId *out) {
+    SrBuilder *b = ctx->builder;
+    SrModelRun run = {
+        .prefix = PREFIX, .no_heads = true, .trunk_outputs = true, .statistics = SR_STATISTICS_OWN};
+    SrOutputs teacher;
+    SrNodeId x;
+    SR_TRY(sr_momentum_encoder_build(ctx, &run, &s->encoder, &teacher));
+    SR_TRY(sr_token_grid_tokens(ctx, &teacher, &s->grid, &x));
+    x = sr_build(b, "standardize", "target", &(SrStandardizeParams){1e-5, false},
+                 patches_of(b, x, s->grid.n));
+    *out = sr_build_n(b, "gather_tokens", "target_blocks", &(SrGatherTokensParams){0},
+                      (SrNodeId[]){x, s->targets}, 2);
+    return sr_builder_status(b);
+}
+
+// Tokens of the context (batch, context, D) -> of the target blocks (blocks batch, target, D).  The context in its places
+// and the mask token in all others get their positions there, then each block's places are taken out.
+static SrNodeId predict(SrBuilder *b, const State *s, SrNodeId x) {
+    int D = sr_shape_last(sr_build_shape(b, x));
+    SrScatterTokensParams scatter = {0, s->grid.n};
+    sr_builder_push(b, "heads.predictor");
+    x = sr_token_linear(b, "predictor_embed", x, s->p.dim, true, 0.02);
+    sr_builder_set_entry(b, "token", "mask_token");
+    x = sr_build_n(b, "scatter_tokens", "scatter", &scatter, (SrNodeId[]){x, s->visible}, 2);
+    x = sr_token_fixed_positions(b, "predictor_pos_embed", x, 0, s->grid.side);
+    x = sr_build_n(b, "gather_tokens", "gather", &(SrGatherTokensParams){0},
+                   (SrNodeId[]){x, s->places}, 2);
+    for (int i = 0; i < s->p.depth; i++) {
+        char scope[32];
+        snprintf(scope, sizeof scope, "predictor_blocks.%d", i);
+        x = sr_token_block(b, scope, x, s->p.heads, (int)(s->p.dim * s->p.mlp_ratio));
+    }
+    x = sr_token_norm(b, "predictor_norm", x, 1e-6);
+    x = sr_token_linear(b, "predictor_proj", patches_of(b, x, s->target), D, true, 0.02);
+    sr_builder_pop(b);
+    return x;
+}
+
+static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **out) {
+    SrBuilder *b = ctx->builder;
+    State *s = *out = sr_loss_alloc(ctx, sizeof *s);
+    SrOutputs outputs;
+    SrNodeId context, target;
+    SR_TRY(sr_builder_status(b));
+    s->p = *(const IjepaLoss *)params;
+    s->batch = ctx->batch;
+    s->seed = ctx->seed;
+    SR_TRY(sr_token_grid(ctx, s->p.patch_size, &s->grid));
+    SR_TRY(check(ctx, s));
+    build_inputs(b, s);
+    SrModelRun run = {
+        .trainable = true, .no_heads = true, .trunk_outputs = true, .visible = &s->visible};
+    SR_TRY(sr_loss_run(ctx, &run, &outputs));
+    SR_TRY(sr_token_grid_tokens(ctx, &outputs, &s->grid, &context));
+    SR_TRY(build_targets(ctx, s, &target));
+    SrNodeId prediction = predict(b, s, patches_of(b, context, s->context));
+    *loss = sr_build_n(b, "regression_loss", "smooth_l1", &(SrRegressionLossParams){1},
+                       (SrNodeId[]){prediction, target}, 2);
+    return sr_builder_status(b);
+}
+
+// ---- hooks
+
+static double between(SrRng *rng, SrDoubles pair) {
+    return pair.v[0] + (pair.v[1] - pair.v[0]) * sr_rng_uniform(rng);
+}
+
+// The patches of a block at a drawn place that are not `taken`, in rows; returns how many.
+static int draw_block(const State *s, SrRng *rng, Size size, const bool *taken, int64_t *out) {
+    int side = s->grid.side, n = 0;
+    int top = (int)sr_rng_below(rng, (uint32_t)(side - size.h + 1)),
+        left = (int)sr_rng_below(rng, (uint32_t)(side - size.w + 1));
+    for (int y = top; y < top + size.h; y++)
+        for (int x = left; x < left + size.w; x++)
+            if (!taken || !taken[y * side + x])
+                out[n++] = y * side + x;
+    return n;
+}
+
+// `keep` of n patches, each choice alike, in the order they were drawn.
+static void choose(SrRng *rng, int64_t *patches, int n, int keep) {
+    for (int i = 0; i < keep; i++) {
+        int other = i + (int)sr_rng_below(rng, (uint32_t)(n - i));
+        int64_t patch = patches[i];
+        patches[i] = patches[other];
+        patches[other] = patch;
+    }
+}
+
+// Every patch of the blocks is taken, also those the predictor is not asked for.
+static void draw_targets(const State *s, SrRng *rng, Size size, bool *taken, int64_t *targets,
+                         int64_t stride) {
+    int64_t block[MAX_PATCHES];
+    for (int i = 0; i < s->grid.n; i++)
+        taken[i] = false;
+    for (int m = 0; m < s->p.blocks; m++) {
+        int n = draw_block(s, rng, size, NULL, block);
+        for (int i = 0; i < n; i++)
+            taken[block[i]] = true;
+        choose(rng, block, n, s->target);
+        for (int i = 0; i < s->target; i++)
+            targets[m * stride + i] = block[i];
+    }
+}
+
+static int context_of(const State *s, SrRng *rng, Size size, const bool *taken, int64_t *block) {
+    int n = draw_block(s, rng, size, taken, block);
+    if (n >= s->context)
+        choose(rng, block, n, s->context);
+    return n;
+}
+
+// Blocks of an image until the context is large enough.  In the end the context is what no target covers, and where that
+// is too little, patches of it stand there twice.
+static void draw_image(const State *s, SrRng *rng, Size pred, Size enc, int64_t *visible,
+                       int64_t *targets, int64_t stride) {
+    bool taken[MAX_PATCHES];
+    int64_t block[MAX_PATCHES];
+    int n = 0;
+    for (int i = 0; i < TRIES && n < s->context; i++) {
+        draw_targets(s, rng, pred, taken, targets, stride);
+        n = context_of(s, rng, enc, taken, block);
+    }
+    if (n < s->context)
+        n = context_of(s, rng, (Size){s->grid.side, s->grid.side}, taken, block);
+    for (int i = 0; i < s->context; i++)
+        visible[i] = block[i % n];
+}
+
+static void before_rows(void *instance, const SrLossStep *step, int64_t first) {
+    const State *s = instance;
+    int64_t *visible = sr_loss_input(step, s->visible).data; // (batch, context)
+    int64_t *targets = sr_loss_input(step, s->targets).data; // (blocks batch, target)
+    int64_t *places = sr_loss_input(step, s->places).data;   // (blocks batch, context + target)
+    SrRng sizes = sr_rng(s->seed, SR_RNG_TOKENS, (uint64_t)step->iteration, 0, 1, 0);
+    double scale = between(&sizes, s->p.pred_scale), aspect = between(&sizes, s->p.aspect);
+    Size pred = size_of(&s->grid, scale, aspect),
+         enc = size_of(&s->grid, between(&sizes, s->p.enc_scale), 1);
+    int all = s->context + s->target;
+    for (int64_t i = 0; i < s->batch; i++) {
+        SrRng rng =
+            sr_rng(s->seed, SR_RNG_TOKENS, (uint64_t)step->iteration, (uint64_t)(first + i), 0, 0);
+        draw_image(s, &rng, pred, enc, visible + i * s->context, targets + i * s->target,
+                   (int64_t)s->batch * s->target);
+    }
+    for (int64_t r = 0; r < (int64_t)s->p.blocks * s->batch; r++)
+        for (int k = 0; k < all; k++)
+            places[r * all + k] = k < s->context ? visible[r % s->batch * s->context + k]
+                                                 : targets[r * s->target + k - s->context];
+}
+
+static double momentum_at(const State *s, const SrLossStep *step) {
+    double done = (double)step->iteration / (double)SR_MAX(step->max_iterations, 1);
+    return s->p.ema.v[0] + (s->p.ema.v[1] - s->p.ema.v[0]) * done;
+}
+
+static void after_update(void *instance, const SrLossStep *step) {
+    const State *s = instance;
+    sr_momentum_encoder_update(&s->encoder, step->params, momentum_at(s, step));
+}
+
+static void report(void *instance, const SrLossStep *step, SrText *fields) {
+    sr_json_float(fields, "teacher_momentum", momentum_at(instance, step));
+}
+
+#define SMALL "patch_size: 4, pred_emb_dim: 8, pred_depth: 1, pred_num_heads: 2, num_pred_masks: 2"
+static const SrLossExample examples[] = {{"{" SMALL ", ema: [0.9, 1.0]}",
+                                          "[[identity, {}]]",
+                                          {16},
+                                          .may_rise = true, // a moving target
+                                          .trunk = SR_LOSS_EXAMPLE_VIT}};
+
+const SrLoss sr_loss_ijepa_loss = {
+    .name = "ijepa_loss",
+    .help = "I-JEPA: a slow copy's features of target blocks from a context of patches",
+    .subtree = "LOSS.ijepa_loss",
+    .options = options,
+    .params_bytes = sizeof(IjepaLoss),
+    .student_views = SR_NO_STUDENT,
+    .rows_are_independent = true,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+    .infer = sr_infer_patch_size,
+    .build = build,
+    .start = sr_momentum_encoder_start,
+    .before_rows = before_rows,
+    .after_update = after_update,
+    .report = report,
+};

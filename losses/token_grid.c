@@ -1,0 +1,53 @@
+// Patches of a transformer's images; see the header.
+#include "losses/token_grid.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+SrStatus sr_infer_patch_size(SrInfer *in) {
+    static const struct {
+        const char *trunk, *key;
+    } maps[] = {{"vision_transformer", "MODEL.TRUNK.VISION_TRANSFORMERS.PATCH_SIZE"},
+                {"dinov2", "MODEL.TRUNK.DINOV2.PATCH_SIZE"}};
+    const char *trunk = sr_tree_text(in->tree, "MODEL.TRUNK.NAME", "");
+    for (int i = 0; i < SR_COUNT(maps); i++) {
+        const SrYaml *patch = sr_yaml_find_path(in->tree, maps[i].key);
+        if (patch && sr_text_starts(trunk, maps[i].trunk))
+            return sr_infer_set(in, "patch_size", patch);
+    }
+    return SR_OK;
+}
+
+SrStatus sr_token_grid(SrLossContext *ctx, int patch_size, SrTokenGrid *out) {
+    int h = ctx->views[0].h, w = ctx->views[0].w;
+    if (ctx->n_views != 1)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "%s takes one view of an image, but DATA.TRAIN.TRANSFORMS make %d",
+                               ctx->name, ctx->n_views);
+    if (h != w || h % patch_size)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "%s takes square images of whole patches; these have %d x %d pixels "
+                               "and LOSS.%s.patch_size is %d",
+                               ctx->name, w, h, ctx->name, patch_size);
+    *out = (SrTokenGrid){patch_size, h / patch_size, h / patch_size * (w / patch_size)};
+    return sr_builder_status(ctx->builder);
+}
+
+SrStatus sr_token_grid_tokens(SrLossContext *ctx, const SrOutputs *outputs, const SrTokenGrid *grid,
+                              SrNodeId *tokens) {
+    const SrOutput *found = sr_outputs_find(outputs, "tokens", 0);
+    if (!found)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "%s works on a transformer's tokens, and the trunk has none: "
+                               "MODEL.TRUNK.NAME=vision_transformer or dinov2",
+                               ctx->name);
+    if (found->grid_h != grid->side || found->grid_w != grid->side)
+        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                               "LOSS.%s.patch_size is %d, which are %d x %d patches, but the trunk "
+                               "makes %d x %d",
+                               ctx->name, grid->patch, grid->side, grid->side, found->grid_w,
+                               found->grid_h);
+    *tokens = found->node;
+    return sr_builder_status(ctx->builder);
+}

@@ -1,0 +1,97 @@
+// Methods over patches: what they draw, and what they refuse.
+#include "tests/check.h"
+
+#include "tests/trainer/tiny_model.h"
+
+#define VIT SR_LOSS_EXAMPLE_VIT
+#define MODEL "TRUNK: {" VIT "}, HEAD: {PARAMS: [[identity, {}]]}"
+#define MAE \
+    "name: mae_loss, mae_loss: {decoder_embed_dim: 8, decoder_depth: 1, decoder_num_heads: 2"
+#define IJEPA "name: ijepa_loss, ijepa_loss: {pred_emb_dim: 8, pred_depth: 1, pred_num_heads: 2"
+
+static const int size[] = {16, 0};
+
+static void start(TinyModel *t, const char *loss, int replicas) {
+    CHECK_OK(tiny_model_start_world(t, replicas, MODEL, loss, 8 / replicas, 1, size));
+    tiny_model_step(t, 0.05);
+}
+
+static SrTensor input(TinyModel *t, const char *name) {
+    return sr_plan_input(t->plan, sr_graph_find(t->graph.graph, name));
+}
+
+static void test_mae_draws(void **state) {
+    (void)state;
+    TinyModel t, half;
+    start(&t, MAE "}", 1);
+    const int64_t *visible = input(&t, "loss.visible").data; // (8, 4)
+    const float *mask = input(&t, "loss.mask").data;         // (8, 16)
+    for (int i = 0; i < 8; i++) {
+        int hidden = 0;
+        for (int k = 0; k < 16; k++)
+            hidden += mask[16 * i + k] > 0;
+        CHECK_INT(hidden, 12);
+        for (int k = 0; k < 4; k++)
+            CHECK(mask[16 * i + visible[4 * i + k]] < 1);
+    }
+    CHECK(memcmp(visible, visible + 4, 4 * sizeof *visible) != 0);
+    // The second replica's images are 4 .. 7 of the step.
+    start(&half, MAE "}", 2);
+    CHECK(memcmp(visible + 16, input(&half, "loss.visible").data, 16 * sizeof *visible) == 0);
+    tiny_model_close(&half);
+    tiny_model_close(&t);
+}
+
+static void test_ijepa_draws(void **state) {
+    (void)state;
+    TinyModel t;
+    start(&t, IJEPA ", num_pred_masks: 2, enc_keep: 0.4}", 1);
+    for (int step = 0; step < 20; step++) {
+        tiny_model_step(&t, 0.05);
+        SrTensor context = input(&t, "loss.visible"), targets = input(&t, "loss.targets");
+        const int64_t *c = context.data, *q = targets.data; // (8, C), (2 * 8, T)
+        int C = context.shape.d[1], T = targets.shape.d[1];
+        CHECK_INT(C, 6);
+        for (int r = 0; r < 16 * T; r++) {
+            CHECK(q[r] >= 0 && q[r] < 16);
+            for (int k = 0; k < C; k++)
+                CHECK(c[r / T % 8 * C + k] != q[r]);
+        }
+    }
+    tiny_model_close(&t);
+}
+
+static void test_refuses(void **state) {
+    (void)state;
+    static const struct {
+        const char *model, *loss, *says;
+    } cases[] = {
+        {MODEL, MAE ", mask_ratio: 0.99}", "leaves 0 of 16 patches visible"},
+        {MODEL, "name: mae_loss, mae_loss: {decoder_embed_dim: 12, decoder_num_heads: 5}",
+         "decoder_num_heads 5"},
+        {MODEL, IJEPA ", pred_mask_scale: [0.3, 0.3]}", "leave no context"},
+        {MODEL, IJEPA ", ema: [0.9]}", "LOSS.ijepa_loss.ema"},
+        {"TRUNK: {NAME: resnet, RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625}}, HEAD: {PARAMS: "
+         "[[identity, {}]]}",
+         MAE ", patch_size: 4}", "takes no choice of visible patches"},
+    };
+    for (int i = 0; i < SR_COUNT(cases); i++) {
+        TinyModel t;
+        CHECK_FAILS(tiny_model_open(&t, cases[i].model, cases[i].loss, 4, 1, size), SR_ERR_CONFIG,
+                    cases[i].says);
+        tiny_model_close(&t);
+    }
+}
+
+// A size of its own that the trunk does not have is inferred away; without a rule it would be refused.
+static void test_patch_size_is_the_trunks(void **state) {
+    (void)state;
+    TinyModel t;
+    CHECK_OK(tiny_model_open(&t, MODEL, MAE ", patch_size: 8}", 4, 1, size));
+    CHECK_INT(sr_graph_at(t.graph.graph, sr_graph_find(t.graph.graph, "loss.mask"))->shape.d[1],
+              16);
+    tiny_model_close(&t);
+}
+
+SR_TESTS(token_grid, unit(test_mae_draws), unit(test_ijepa_draws), unit(test_refuses),
+         unit(test_patch_size_is_the_trunks))
