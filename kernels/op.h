@@ -52,7 +52,7 @@ typedef enum {
     SR_INIT_SOBEL,            // (2, 1, 3, 3): Sobel's filters, right to left and bottom to top
     SR_INIT_IDENTITY,         // (n, n): 1 on the diagonal
     SR_INIT_LOCALITY, // (E, 3 D): heads look at the patches around one (graph/init.c); value: how strongly
-    SR_INIT_SINE_POSITIONS,   // (1, value + side^2, D): sines of places behind `value` tokens of 0
+    SR_INIT_SINE_POSITIONS, // (1, value + side^2, D): sines of places behind `value` tokens of 0
     SR_INIT_KINDS,
 } SrInitKind;
 typedef struct {
