@@ -1,4 +1,5 @@
-// The model's insides, shared by model.c (graphs) and model_forward.c (one forward).
+// The model's insides, shared by model.c (the model itself, graphs without a loss), model_inputs.c, train_graph.c and
+// model_forward.c (one forward).
 #ifndef SR_TRAINER_MODEL_MODEL_INTERNAL_H
 #define SR_TRAINER_MODEL_MODEL_INTERNAL_H
 
@@ -66,6 +67,27 @@ typedef struct {
     SrTrunkOutput given; // the trunk's own
 } SrTrunkPassed;
 SrStatus sr__model_trunk_pass(SrModel *model, const SrTrunkPass *pass, SrTrunkPassed *out);
+
+// What the graph begins with: images of each view, or features of a trunk that stands apart.
+typedef struct {
+    int batch, n;
+    const int *h, *w;        // of each view; its rows an image are sr__model_rows
+    const SrShape *features; // NULL: images
+    bool masked;             // by the batch's masks, where it has any
+} SrModelInputs;
+// A graph of the model's over its parameters; passes are counted anew.
+SrStatus sr__model_new_graph(SrModel *model, SrGraph **out);
+int sr__model_rows(const SrModel *model, int view); // an image has in that input
+// Input nodes, one a view or feature.
+SrStatus sr__model_inputs(SrModel *model, SrBuilder *b, const SrModelInputs *in, SrNodeId *nodes);
+// These, and the first `n_run` views through the model; 0: all; SR_NO_STUDENT: none.
+SrStatus sr__model_outputs(SrModel *model, SrBuilder *b, const SrModelInputs *in, int n_run,
+                           SrNodeId *nodes, SrOutputs *out);
+void sr__model_copy_nodes(const SrOutputs *outputs, SrNodeId *nodes, int *n);
+// LOSS.name and its options, once a graph needs them.
+SrStatus sr__model_read_loss(SrModel *model);
+// What NON_TRAINABLE_PARAMS names learns nothing.
+SrStatus sr__model_freeze_named(SrModel *model);
 
 // The services of a loss that is being built (loss_services.c), and the crossing of a node of the
 // images' graph to the loss's: itself where both are one.
