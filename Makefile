@@ -330,7 +330,8 @@ fuzz-image: $(BUILD)/fuzz_image
 $(FUZZ_FORMATS:%=fuzz-%): fuzz-%: $(BUILD)/fuzz_% $(BUILD)/seeds/%.unpacked
 	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/$(patsubst npz,npy,$*).dict $(BUILD)/corpus/$* $(BUILD)/seeds/$*
 # Files of features, as the evaluations read them.
-FUZZ_FEATURES = tests/fuzz/features_fuzz.c trainer/eval/feature_files.c trainer/eval/feature_names.c measure/matrix.c \
+FUZZ_FEATURES = tests/fuzz/features_fuzz.c trainer/eval/feature_files.c trainer/eval/feature_pieces.c \
+    trainer/eval/feature_names.c measure/matrix.c \
     base/parallel.c kernels/gemm.c data/sets/class_names.c
 $(BUILD)/fuzz_features: $(FUZZ_FEATURES) tests/fuzz/features_fuzz.h $(FUZZ_OBJECTS)
 	@mkdir -p $(BUILD)/corpus/features

@@ -1,225 +1,17 @@
-// Reading features: which files make up a set (the pieces), how many rows they have, and then the
-// rows.  Files are opened twice, which costs nothing: they are mapped, and opening reads headers.
+// Reading features: how many rows the pieces of a set have (feature_pieces.c), and then the rows.  Files are opened twice,
+// which costs nothing: they are mapped, and opening reads headers.
 #include "trainer/eval/feature_files.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "formats/weights.h"
+#include "trainer/eval/feature_files_internal.h"
 
-enum { PATH_BYTES = 4096, MAX_CLASSES = 1000000, MAX_LAYERS = 64 };
+enum { MAX_CLASSES = 1000000 };
 #define MOST_IMAGES 1e15
-
-// One shard.  labels, index, valid, files and classes are "" where there are none.
-typedef struct {
-    char *features, *labels, *index, *valid, *files, *classes;
-} Piece;
-
-typedef struct {
-    const SrFeatureFiles *from;
-    SrArena arena;
-    char **names; // of the folder
-    int n_names;
-    Piece *pieces;
-    int n;
-    const char *layer;
-    int64_t *index; // (n) VISSL's data_idx, NULL if there is none
-} Load;
-
-// ---- which layer --------------------------------------------------------------------------------
-
-typedef struct {
-    char name[MAX_LAYERS][256];
-    int n;
-} Layers;
-
-static void add_layer(Layers *l, const char *s, size_t len) {
-    for (int i = 0; i < l->n; i++)
-        if (strlen(l->name[i]) == len && strncmp(l->name[i], s, len) == 0)
-            return;
-    if (l->n < MAX_LAYERS && len > 0 && len < sizeof l->name[0])
-        snprintf(l->name[l->n++], sizeof l->name[0], "%.*s", (int)len, s);
-}
-
-// The layer asked for, or the only one.
-static SrStatus choose_layer(Load *l, const Layers *layers) {
-    const char *path = l->from->path, *wanted = l->from->layer;
-    const char *names[MAX_LAYERS];
-    SrText all = SR_TEXT_INIT;
-    for (int i = 0; i < layers->n; i++) {
-        names[i] = layers->name[i];
-        sr_text_printf(&all, "%s%s", i ? ", " : "", names[i]);
-        if (layers->n == 1 ? !wanted : false)
-            wanted = names[i];
-        if (wanted && strcmp(wanted, names[i]) == 0)
-            l->layer = sr_arena_printf(&l->arena, "%s", names[i]);
-    }
-    SrStatus status = SR_OK;
-    if (!wanted)
-        status = sr_fail(SR_ERR_CONFIG, "%s holds several layers: choose one with --layer: %s",
-                         path, all.s);
-    else if (!l->layer) {
-        int near = sr_text_nearest(wanted, names, layers->n);
-        status = sr_fail(SR_ERR_CONFIG, "%s has no layer '%s'%s%s%s; it has: %s", path, wanted,
-                         near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
-                         near >= 0 ? "'?" : "", all.s);
-    }
-    sr_text_deinit(&all);
-    return status;
-}
-
-// Names of tensors that say something about the images rather than being features of them.
-static bool is_labels(const char *name) {
-    static const char *const names[] = {"labels", "targets", "label", "target", "y"};
-    for (int i = 0; i < SR_COUNT(names); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
-static bool is_layer(const char *name) {
-    return !is_labels(name) && strcmp(name, "valid") != 0 && strcmp(name, "inds") != 0 &&
-           strcmp(name, "files") != 0 && strcmp(name, "classes") != 0;
-}
-
-// ---- which files --------------------------------------------------------------------------------
-
-static char *in_folder(Load *l, const char *name) {
-    return sr_arena_printf(&l->arena, "%s/%s", l->from->path, name);
-}
-
-// The file beside `name` with another stem, "" if it is not there.
-static char *beside(Load *l, const char *fmt, const char *a, const char *b) {
-    char *path = in_folder(l, sr_arena_printf(&l->arena, fmt, a, b));
-    return path && sr_file_exists(path) ? path : "";
-}
-
-static SrStatus add_piece(Load *l, Piece piece) {
-    if (!l->pieces)
-        l->pieces = sr_arena_alloc(&l->arena, sizeof piece * (size_t)(l->n_names + 1));
-    if (!l->pieces || !piece.features)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", l->from->path);
-    l->pieces[l->n++] = piece;
-    return SR_OK;
-}
-
-// "flatten-00000.npy": the stem's length; 0 for another name.
-static size_t npy_stem(const char *name) {
-    size_t len = strlen(name);
-    if (len <= 10 || !sr_text_glob("*-?????.npy", name) ||
-        strspn(name + len - 9, "0123456789") != 5)
-        return 0;
-    return len - 10;
-}
-
-static SrStatus find_npy(Load *l) {
-    Layers layers = {.n = 0};
-    for (int i = 0; i < l->n_names; i++) {
-        char stem[256];
-        snprintf(stem, sizeof stem, "%.*s", (int)npy_stem(l->names[i]), l->names[i]);
-        if (is_layer(stem))
-            add_layer(&layers, stem, strlen(stem));
-    }
-    if (layers.n == 0)
-        return SR_OK;
-    SR_TRY(choose_layer(l, &layers));
-    for (int i = 0; i < l->n_names; i++) {
-        const char *name = l->names[i], *shard = name + npy_stem(name);
-        if (npy_stem(name) == strlen(l->layer) && sr_text_starts(name, l->layer))
-            SR_TRY(add_piece(l, (Piece){in_folder(l, name), beside(l, "labels%s%s", shard, ""), "",
-                                        beside(l, "valid%s%s", shard, ""),
-                                        beside(l, "files%s%s", shard, ""),
-                                        beside(l, "classes.npy%s%s", "", "")}));
-    }
-    return SR_OK;
-}
-
-// "rank0_chunk0_train_res5_features.npy": where the layer begins and its length.
-static bool vissl_name(const char *name, const char *split, const char **layer, size_t *len) {
-    char pattern[64];
-    snprintf(pattern, sizeof pattern, "rank*_chunk*_%s_*_features.npy", split);
-    if (!sr_text_glob(pattern, name))
-        return false;
-    snprintf(pattern, sizeof pattern, "_%s_", split);
-    *layer = strstr(name, pattern) + strlen(pattern);
-    *len = strlen(*layer) - strlen("_features.npy");
-    return true;
-}
-
-static SrStatus find_vissl(Load *l) {
-    Layers layers = {.n = 0};
-    const char *at;
-    size_t len;
-    for (int i = 0; i < l->n_names; i++)
-        if (vissl_name(l->names[i], l->from->split, &at, &len))
-            add_layer(&layers, at, len);
-    if (layers.n == 0)
-        return SR_OK;
-    SR_TRY(choose_layer(l, &layers));
-    for (int i = 0; i < l->n_names; i++) {
-        if (!vissl_name(l->names[i], l->from->split, &at, &len) || len != strlen(l->layer) ||
-            strncmp(at, l->layer, len) != 0)
-            continue;
-        char *stem = sr_arena_printf(&l->arena, "%.*s", (int)(at + len - l->names[i]), l->names[i]);
-        SR_TRY(
-            add_piece(l, (Piece){in_folder(l, l->names[i]), beside(l, "%s_targets.npy%s", stem, ""),
-                                 beside(l, "%s_inds.npy%s", stem, ""), "", "", ""}));
-    }
-    return SR_OK;
-}
-
-// All tensors of a file that could be a layer.
-static SrStatus layers_of_file(Load *l, const char *path) {
-    SrWeights w;
-    Layers layers = {.n = 0};
-    SrStatus status = sr_weights_open(&w, path);
-    for (int i = 0; status == SR_OK && i < w.n; i++)
-        if (is_layer(w.tensors[i].name) && w.tensors[i].shape.rank >= 1)
-            add_layer(&layers, w.tensors[i].name, strlen(w.tensors[i].name));
-    sr_weights_close(&w);
-    SR_TRY(status);
-    if (layers.n == 0)
-        SR_FAIL(SR_ERR_CONFIG, "%s holds no features", path);
-    return choose_layer(l, &layers);
-}
-
-static SrStatus find_safetensors(Load *l) {
-    for (int i = 0; i < l->n_names; i++) {
-        if (!sr_text_glob("features-?????.safetensors", l->names[i]))
-            continue;
-        char *path = in_folder(l, l->names[i]);
-        SR_TRY(add_piece(l, (Piece){path, path, "", path, path, path}));
-    }
-    return l->n > 0 ? layers_of_file(l, l->pieces[0].features) : SR_OK;
-}
-
-static SrStatus find_pieces(Load *l) {
-    char *path = (char *)l->from->path;
-    if (!sr_file_exists(path))
-        SR_FAIL(SR_ERR_CONFIG, "%s: no such file or folder of features", path);
-    if (!sr_file_is_dir(path)) {
-        char *beside_them = sr_text_ends(path, ".npy") ? "" : path;
-        SR_TRY(add_piece(l, (Piece){path, beside_them, "", beside_them, beside_them, beside_them}));
-        return layers_of_file(l, path);
-    }
-    SR_TRY(sr_file_list(path, &l->names, &l->n_names));
-    SR_TRY(find_safetensors(l));
-    if (l->n == 0)
-        SR_TRY(find_npy(l));
-    if (l->n == 0)
-        SR_TRY(find_vissl(l));
-    return l->n > 0
-               ? SR_OK
-               : sr_fail(SR_ERR_CONFIG,
-                         "%s holds no features of %s images: expected what `sslrun extract --data` "
-                         "writes, or VISSL's rank0_chunk0_%s_LAYER_features.npy",
-                         path, l->from->split, l->from->split);
-}
 
 // ---- rows ---------------------------------------------------------------------------------------
 
@@ -232,7 +24,7 @@ static int labels_tensor(const SrWeights *w) {
     if (w->format == SR_WEIGHTS_NPY)
         return 0;
     for (int i = 0; i < w->n; i++)
-        if (is_labels(w->tensors[i].name))
+        if (sr__feature_is_labels(w->tensors[i].name))
             return i;
     return -1;
 }
@@ -242,7 +34,7 @@ static int64_t row_length(SrShape s) {
 }
 
 // First pass: how many rows, how long.
-static SrStatus measure(Load *l, int64_t *n, int64_t *d) {
+static SrStatus measure(SrFeaturePieces *l, int64_t *n, int64_t *d) {
     *n = *d = 0;
     for (int p = 0; p < l->n; p++) {
         SrWeights w;
@@ -269,7 +61,8 @@ static SrStatus measure(Load *l, int64_t *n, int64_t *d) {
     return SR_OK;
 }
 
-static SrStatus copy_features(Load *l, SrWeights *w, SrMatrix *out, int64_t at, int64_t *rows) {
+static SrStatus copy_features(SrFeaturePieces *l, SrWeights *w, SrMatrix *out, int64_t at,
+                              int64_t *rows) {
     SrTensor t;
     SR_TRY(sr_weights_read(w, tensor_named(w, l->layer), &t));
     *rows = t.shape.d[0];
@@ -348,7 +141,7 @@ static SrStatus read_beside(SrWeights *w, const char *path, int (*which)(const S
     return SR_OK;
 }
 
-static SrStatus copy_labels(const Piece *p, SrMatrix *out, int64_t at, int64_t rows) {
+static SrStatus copy_labels(const SrFeaturePiece *p, SrMatrix *out, int64_t at, int64_t rows) {
     SrWeights w;
     SrTensor t;
     for (int64_t i = 0; i < rows; i++)
@@ -364,7 +157,7 @@ static SrStatus copy_labels(const Piece *p, SrMatrix *out, int64_t at, int64_t r
 static int valid_tensor(const SrWeights *w) { return tensor_named(w, "valid"); }
 
 // An image that could not be read has features of a grey one: it is not judged.
-static SrStatus drop_invalid(const Piece *p, SrMatrix *out, int64_t at, int64_t rows) {
+static SrStatus drop_invalid(const SrFeaturePiece *p, SrMatrix *out, int64_t at, int64_t rows) {
     SrWeights w;
     SrTensor t;
     SrStatus status = read_beside(&w, p->valid, valid_tensor, rows, &t);
@@ -380,7 +173,7 @@ static SrStatus drop_invalid(const Piece *p, SrMatrix *out, int64_t at, int64_t 
 
 static int first_tensor(const SrWeights *w) { return w->n > 0 ? 0 : -1; }
 
-static SrStatus copy_index(Load *l, const Piece *p, int64_t at, int64_t rows) {
+static SrStatus copy_index(SrFeaturePieces *l, const SrFeaturePiece *p, int64_t at, int64_t rows) {
     SrWeights w;
     SrTensor t;
     SrStatus status = read_beside(&w, p->index, first_tensor, rows, &t);
@@ -398,7 +191,7 @@ static SrStatus copy_index(Load *l, const Piece *p, int64_t at, int64_t rows) {
 
 // Rows without names get empty ones, so that names and rows stay beside each other.  VISSL's rows, which are put in
 // another order, have none.
-static SrStatus copy_names(const Piece *p, int64_t rows, SrFeatureNames *names) {
+static SrStatus copy_names(const SrFeaturePiece *p, int64_t rows, SrFeatureNames *names) {
     int64_t before = names->files.n;
     if (*p->files)
         SR_TRY(sr__feature_names_read(p->files, "files", rows, &names->files));
@@ -415,7 +208,7 @@ static bool same_names(const SrStringList *a, const SrStringList *b) {
 }
 
 // Every shard has the names of all classes: labels of shards that disagree cannot be compared.
-static SrStatus copy_class_names(const Piece *p, SrFeatureNames *names) {
+static SrStatus copy_class_names(const SrFeaturePiece *p, SrFeatureNames *names) {
     SrStringList found = {0};
     if (!*p->classes)
         return SR_OK;
@@ -432,7 +225,7 @@ static SrStatus copy_class_names(const Piece *p, SrFeatureNames *names) {
     return SR_OK;
 }
 
-static SrStatus copy_piece(Load *l, const Piece *p, SrMatrix *out, int64_t *at,
+static SrStatus copy_piece(SrFeaturePieces *l, const SrFeaturePiece *p, SrMatrix *out, int64_t *at,
                            SrFeatureNames *names) {
     SrWeights w;
     int64_t rows = 0;
@@ -468,7 +261,7 @@ static int by_index(const void *a, const void *b) {
 }
 
 // Ranks share the images out in turn and repeat some to fill the last batch.
-static SrStatus order_rows(const Load *l, SrMatrix *f) {
+static SrStatus order_rows(const SrFeaturePieces *l, SrMatrix *f) {
     SrMatrix sorted = {0};
     int64_t n = 0, *row = sr_calloc((size_t)f->n, sizeof *row);
     Place *place = sr_calloc((size_t)f->n, sizeof *place);
@@ -490,15 +283,9 @@ static SrStatus order_rows(const Load *l, SrMatrix *f) {
     return SR_OK;
 }
 
-static void close(Load *l) {
-    if (l->names)
-        sr_file_list_free(l->names, l->n_names);
-    sr_arena_deinit(&l->arena);
-}
-
-static SrStatus load(Load *l, SrMatrix *out, SrFeatureNames *names) {
+static SrStatus load(SrFeaturePieces *l, SrMatrix *out, SrFeatureNames *names) {
     int64_t n, d, at = 0;
-    SR_TRY(find_pieces(l));
+    SR_TRY(sr__feature_pieces_find(l));
     SR_TRY(measure(l, &n, &d));
     SR_TRY(sr_matrix_init(out, n, (int)d));
     if (*l->pieces[0].index) {
@@ -512,21 +299,21 @@ static SrStatus load(Load *l, SrMatrix *out, SrFeatureNames *names) {
 }
 
 SrStatus sr_features_measure(const SrFeatureFiles *from, int64_t *n, int *d) {
-    Load l = {.from = from};
+    SrFeaturePieces l = {.from = from};
     int64_t row = 0;
-    SrStatus status = find_pieces(&l);
+    SrStatus status = sr__feature_pieces_find(&l);
     if (status == SR_OK)
         status = measure(&l, n, &row);
     *d = (int)row;
-    close(&l);
+    sr__feature_pieces_close(&l);
     return status;
 }
 
 SrStatus sr_features_load(const SrFeatureFiles *from, SrMatrix *out, SrFeatureNames *names) {
-    Load l = {.from = from};
+    SrFeaturePieces l = {.from = from};
     *out = (SrMatrix){0};
     SrStatus status = load(&l, out, names);
-    close(&l);
+    sr__feature_pieces_close(&l);
     if (status != SR_OK)
         sr_matrix_deinit(out);
     return status;

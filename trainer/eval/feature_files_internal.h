@@ -1,0 +1,32 @@
+// The files that make up a set of features, and the layer they hold: feature_pieces.c finds them, feature_files.c reads their
+// rows.
+#ifndef SR_TRAINER_EVAL_FEATURE_FILES_INTERNAL_H
+#define SR_TRAINER_EVAL_FEATURE_FILES_INTERNAL_H
+
+#include "base/arena.h"
+#include "trainer/eval/feature_files.h"
+
+// One shard.  labels, index, valid, files and classes are "" where there are none.
+typedef struct {
+    char *features, *labels, *index, *valid, *files, *classes;
+} SrFeaturePiece;
+
+typedef struct {
+    const SrFeatureFiles *from;
+    SrArena arena;
+    char **names; // of the folder
+    int n_names;
+    SrFeaturePiece *pieces;
+    int n;
+    const char *layer; // whose features these are
+    int64_t *index;    // (n) VISSL's data_idx, NULL if there is none
+} SrFeaturePieces;
+
+// Fills a struct that holds `from` alone, from a folder's names or one file's tensors.  No features, or several layers and
+// none asked for (they are listed): SR_ERR_CONFIG.
+SrStatus sr__feature_pieces_find(SrFeaturePieces *l);
+void sr__feature_pieces_close(SrFeaturePieces *l); // also after a failure
+// A tensor of that name has labels: `labels`, `targets`, `y`.
+bool sr__feature_is_labels(const char *name);
+
+#endif
