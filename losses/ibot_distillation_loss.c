@@ -15,7 +15,7 @@ static const SrOption options[] = {
     {"swapped_assignment", SR_OPT_BOOL, FIELD(swapped), "False", 0, 0, NULL,
      "A global crop learns from the teacher's other crops; False: from the same one."},
     {"use_teacher_prototypes", SR_OPT_IGNORED, 0, "False", 0, 0, SR_REFUSED,
-     "it needs ibot_distillation_head, which is not built"},
+     "the student learns against its own head's scores; False is what every recipe has"},
     {"num_global_crops", SR_OPT_INT, FIELD(num_global_crops), "2", 1, SR_MAX_VIEWS, NULL,
      "Large crops, which the teacher sees."},
     {"student_num_crops", SR_OPT_INT, FIELD(student_num_crops), "12", 1, SR_MAX_VIEWS, NULL,

@@ -36,11 +36,15 @@ static SrShape nhwc(SrShape s) {
     return s.rank == 4 ? SR_SHAPE(s.d[0], s.d[2], s.d[3], s.d[1]) : s;
 }
 
-// ibot_head with shared_head: the case holds one tensor under two names.
+// ibot_head with shared_head, ibot_distillation_head with its norm: the case holds one tensor under two names.
 static bool shares_tensors(const SrYaml *head) {
     const SrYaml *entry = sr_yaml_find(head, "PARAMS");
-    while (entry && entry->type == SR_YAML_LIST && entry->n > 0)
+    while (entry && entry->type == SR_YAML_LIST && entry->n > 0) {
+        if (entry->items[0]->type == SR_YAML_STRING &&
+            strcmp(entry->items[0]->text, "ibot_distillation_head") == 0)
+            return true;
         entry = entry->items[entry->n - 1];
+    }
     const SrYaml *shared =
         entry && entry->type == SR_YAML_MAP ? sr_yaml_find(entry, "shared_head") : NULL;
     return shared && shared->type == SR_YAML_BOOL && shared->b;
