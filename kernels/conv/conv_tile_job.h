@@ -1,0 +1,65 @@
+// One pass of a convolution on tile registers as it is cut into units of work: what conv_tiles.c, which cuts, and
+// conv_tile_ways.c, which runs a unit, share.
+#ifndef SR_KERNELS_CONV_CONV_TILE_JOB_H
+#define SR_KERNELS_CONV_CONV_TILE_JOB_H
+
+#include "kernels/conv/conv_tiles.h"
+
+enum { SR_TILE_SIDE = 16 }; // pixels of a tile
+
+typedef enum { SR_TILE_DIRECT, SR_TILE_FLAT, SR_TILE_IMAGES } SrTileWay;
+
+typedef struct {
+    SrTilePlan plan;
+    const SrTileKernels *kernels;
+    SrTileWay way;
+    int parts;
+    SrTileParts products;
+    int chunks, blocks;                              // of a group
+    int64_t weight_chunk, weight_block, weight_part; // bytes
+    int range, ranges;                               // blocks of a unit; units across the blocks
+    int64_t run, runs; // positions, or images' items, of a unit; units along them
+    int64_t items;     // positions or items in all
+    int64_t window;    // positions of a plane in scratch
+    const char *in, *packed;
+    char *out;
+    bool add;
+    const SrConvEnd *end;
+    bool stream;
+    SrDtype type;
+    char *threads;
+    size_t thread_bytes;
+} SrTileJob;
+
+static inline int64_t sr__tile_number_bytes(SrDtype type) { return type == SR_BF16 ? 2 : 4; }
+
+// 16 images each, the last ones perhaps computed twice.
+static inline int sr__tile_image_groups(const SrTilePlan *p) {
+    return (p->N + SR_TILE_SIDE - 1) / SR_TILE_SIDE;
+}
+
+// What one thread needs; lives in scratch.
+typedef struct {
+    SrTilePipe *pipe;
+    SrTileStep *step;          // (6 SR_TILE_TAPS)
+    int32_t *inputs, *outputs; // (window), (run)
+    char *window;              // (parts, planes, chunks, window, 64 bytes); direct: 32 pixels
+} SrTilePiece;
+
+// One unit of work, of one group of channels.
+typedef struct {
+    const SrTileJob *job;
+    SrTilePiece piece;
+    int group, from, to; // blocks
+    int64_t first, n;    // positions or items
+    const char *in;      // the group's first channel
+    char *out;
+    SrTileEnd end;
+} SrTileUnit;
+
+// The ways; the unit's sums, weights and outputs are set.
+void sr__tile_run_direct(const SrTileUnit *u);
+void sr__tile_run_flat(const SrTileUnit *u);
+void sr__tile_run_images(const SrTileUnit *u);
+
+#endif
