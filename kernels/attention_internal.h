@@ -1,0 +1,37 @@
+// What attention.c (the op and its reference) and attention_tiles.c (forward and backward) share.
+#ifndef SR_KERNELS_ATTENTION_INTERNAL_H
+#define SR_KERNELS_ATTENTION_INTERNAL_H
+
+#include "kernels/attention.h"
+#include "kernels/op_util.h"
+
+enum {
+    SR_ATTENTION_QUERIES = 64, // of a tile
+    // Keys of a tile: scores and their gradient, 2 * 64 KB, stay in the second-level cache.
+    SR_ATTENTION_KEYS = 256,
+    SR_ATTENTION_SHARES = 4, // of the images, whose gradients of the bias are summed apart
+};
+
+// x as (images or windows, L, 3 D), of which the first Q tokens ask.
+typedef struct {
+    int64_t images;
+    int L, D, E, d, Q;
+} SrAttentionSizes;
+
+SrAttentionSizes sr__attention_sizes(const SrAttentionParams *p, SrShape x);
+
+static inline bool sr__attention_is_masked(const SrAttentionParams *p) { return p->windows_h > 0; }
+
+size_t sr__attention_thread_floats(const SrAttentionSizes *s); // of scratch
+// What the scores of heads of d channels are multiplied by.
+double sr__attention_scale(const SrAttentionParams *p, int d);
+// side (L) of window `i` of its image: tokens of different numbers do not see each other.
+void sr__attention_sides(const SrAttentionParams *p, int i, float *side);
+// keep (n): which of the n probabilities of a tile stay, for one query; a stream a query and tile.
+void sr__attention_draw(uint8_t *keep, int n, double p, uint64_t seed, int64_t iteration,
+                        uint64_t key, int64_t query, int tile);
+
+void sr__attention_forward(const SrOpCall *call);
+void sr__attention_backward(const SrOpCall *call);
+
+#endif
