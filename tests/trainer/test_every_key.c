@@ -32,6 +32,8 @@ static const EveryKeyGiven given[] = {
     {"composite.interval_scaling", "[rescaled, fixed]", NULL},
     {"multistep.milestones", "[20, 60]", NULL},
     {"regnet.name", "regnet_x_400mf", "{depth: 0}"},
+    {"efficientnet.model_version", "B2", "{width: 0}"},
+    {"efficientnet.min_width", "64", NULL},
     {"resnet_sk.DEPTH", "50", "{BLOCKS: []}"},
     {"resnet_sk.BLOCKS", "[1, 1, 2, 1]", NULL},
     {"resnet_sk.SK_RATIO", "0", NULL},

@@ -156,6 +156,8 @@ static const EveryKeyGiven of_heads[] = {
     {"dino_head.in_dim", "9", NULL},
     {"eval_mlp.in_channels", "9", NULL},
     {"eval_mlp_pooled.in_channels", "9", NULL},
+    {"mobilenet_v3_head.in_channels", "9", NULL},
+    {"mobilenet_v3_head_timm.in_channels", "9", NULL},
     {"ibot_head.in_dim", "9", NULL},
     {"msn_head.in_dim", "9", NULL},
     {"vision_transformer_head.in_plane", "9", NULL},

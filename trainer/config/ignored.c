@@ -26,12 +26,31 @@ static SrStatus report_head(void *arg, const SrHead *head, const SrYaml *argumen
     return sr_options_report(head->options, arguments, where, arg);
 }
 
+static const char *chosen_trunk(const Walk *w) {
+    return sr__unsharded_name(sr_tree_text(w->tree, "MODEL.TRUNK.NAME", ""), w->arena);
+}
+
+// Of trunks that share a map each says what it does not read; those that were not chosen say nothing.
+static SrStatus report_trunk(const Walk *w) {
+    const char *chosen = chosen_trunk(w);
+    for (int i = 0; chosen && sr_trunk_at(i); i++) {
+        const SrTrunk *t = sr_trunk_at(i);
+        if (strcmp(t->name, chosen) == 0 && t->subtree)
+            return sr_options_report(t->options, sr_yaml_find_path(w->tree, t->subtree), t->subtree,
+                                     w->arena);
+    }
+    return SR_OK;
+}
+
 static SrStatus report_rows(const Walk *w) {
     SrSchemaEntry *entries = NULL;
     int n = 0;
     SR_TRY(sr__schema_entries(w->arena, &entries, &n));
+    SR_TRY(report_trunk(w));
     for (int i = 0; i < n; i++) {
         const SrSection *s = &entries[i].section;
+        if (entries[i].owned && sr_text_starts(s->path, "MODEL.TRUNK."))
+            continue;
         const SrYaml *map = *s->path ? sr_yaml_find_path(w->tree, s->path) : w->tree;
         SR_TRY(sr_options_report(s->table, map, s->path, w->arena));
     }
@@ -210,7 +229,7 @@ static void report_unchosen(const Walk *w, const char *map, bool chosen, const c
 }
 
 static void report_plugins(const Walk *w) {
-    const char *trunk = sr__unsharded_name(sr_tree_text(w->tree, "MODEL.TRUNK.NAME", ""), w->arena);
+    const char *trunk = chosen_trunk(w);
     const char *loss = sr_tree_text(w->tree, "LOSS.name", ""), *used = "";
     const SrYaml *names = sr_yaml_find_path(w->tree, "METERS.names");
     const char *deprecated = sr_tree_text(w->tree, "METERS.name", "");
