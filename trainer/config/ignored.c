@@ -26,30 +26,27 @@ static SrStatus report_head(void *arg, const SrHead *head, const SrYaml *argumen
     return sr_options_report(head->options, arguments, where, arg);
 }
 
-static const char *chosen_trunk(const Walk *w) {
-    return sr__unsharded_name(sr_tree_text(w->tree, "MODEL.TRUNK.NAME", ""), w->arena);
+static const SrTrunk *chosen_trunk(const Walk *w) {
+    const char *name = sr__unsharded_name(sr_tree_text(w->tree, "MODEL.TRUNK.NAME", ""), w->arena);
+    for (int i = 0; name && sr_trunk_at(i); i++)
+        if (strcmp(sr_trunk_at(i)->name, name) == 0)
+            return sr_trunk_at(i);
+    return NULL;
 }
 
-// Of trunks that share a map each says what it does not read; those that were not chosen say nothing.
-static SrStatus report_trunk(const Walk *w) {
-    const char *chosen = chosen_trunk(w);
-    for (int i = 0; chosen && sr_trunk_at(i); i++) {
-        const SrTrunk *t = sr_trunk_at(i);
-        if (strcmp(t->name, chosen) == 0 && t->subtree)
-            return sr_options_report(t->options, sr_yaml_find_path(w->tree, t->subtree), t->subtree,
-                                     w->arena);
-    }
-    return SR_OK;
+// Trunks that share a map have tables of their own, of which the chosen one's counts.
+static bool is_anothers_table(const SrSection *s, const SrTrunk *chosen) {
+    return chosen && strcmp(chosen->subtree, s->path) == 0 && chosen->options != s->table;
 }
 
 static SrStatus report_rows(const Walk *w) {
     SrSchemaEntry *entries = NULL;
     int n = 0;
     SR_TRY(sr__schema_entries(w->arena, &entries, &n));
-    SR_TRY(report_trunk(w));
+    const SrTrunk *chosen = chosen_trunk(w);
     for (int i = 0; i < n; i++) {
         const SrSection *s = &entries[i].section;
-        if (entries[i].owned && sr_text_starts(s->path, "MODEL.TRUNK."))
+        if (is_anothers_table(s, chosen))
             continue;
         const SrYaml *map = *s->path ? sr_yaml_find_path(w->tree, s->path) : w->tree;
         SR_TRY(sr_options_report(s->table, map, s->path, w->arena));
@@ -229,16 +226,13 @@ static void report_unchosen(const Walk *w, const char *map, bool chosen, const c
 }
 
 static void report_plugins(const Walk *w) {
-    const char *trunk = chosen_trunk(w);
-    const char *loss = sr_tree_text(w->tree, "LOSS.name", ""), *used = "";
+    const SrTrunk *trunk = chosen_trunk(w);
+    const char *loss = sr_tree_text(w->tree, "LOSS.name", "");
     const SrYaml *names = sr_yaml_find_path(w->tree, "METERS.names");
     const char *deprecated = sr_tree_text(w->tree, "METERS.name", "");
-    for (int i = 0; sr_trunk_at(i); i++)
-        if (trunk && strcmp(sr_trunk_at(i)->name, trunk) == 0 && sr_trunk_at(i)->subtree)
-            used = sr_trunk_at(i)->subtree;
     for (int i = 0; sr_trunk_at(i); i++) {
         const char *map = sr_trunk_at(i)->subtree;
-        report_unchosen(w, map, map && strcmp(map, used) == 0, "MODEL.TRUNK.NAME");
+        report_unchosen(w, map, trunk && strcmp(map, trunk->subtree) == 0, "MODEL.TRUNK.NAME");
     }
     for (int i = 0; sr_loss_at(i); i++)
         report_unchosen(w, sr_loss_at(i)->subtree, strcmp(sr_loss_at(i)->name, loss) == 0,
