@@ -2,6 +2,8 @@
 // order. It knows names only; what a trunk does is in its own file.
 #include "trunks/trunk.h"
 
+#include <string.h>
+
 #include "base/plugin.h"
 
 #include "gen/trunk.def"
@@ -22,6 +24,19 @@ static SrStatus check_output(const SrTrunk *trunk, SrBuilder *b, const SrTrunkIn
     return SR_OK;
 }
 
+// Whether the trunk announced the stage itself, since there were `first` of all stages: efficientnet's feature lies
+// behind it.
+static bool has_stage(SrBuilder *b, int first, const char *stage) {
+    const SrGraph *graph = sr_builder_graph(b);
+    for (int i = first; i < sr_graph_alias_count(graph); i++) {
+        SrNodeId id;
+        const char *name = sr_graph_alias_at(graph, i, &id), *at = strstr(name, stage);
+        if (at && (at == name || at[-1] == '.') && strchr("@", at[strlen(stage)]))
+            return true;
+    }
+    return false;
+}
+
 SrStatus sr_trunk_build(const SrTrunk *trunk, SrBuilder *b, const void *params,
                         const SrTrunkInput *in, SrTrunkOutput *out) {
     *out = (SrTrunkOutput){.pooled = SR_NO_NODE, .map = SR_NO_NODE, .tokens = SR_NO_NODE};
@@ -33,9 +48,11 @@ SrStatus sr_trunk_build(const SrTrunk *trunk, SrBuilder *b, const void *params,
                                "MODEL.TRUNK.NAME: %s takes no choice of visible patches; "
                                "vision_transformer and dinov2 do",
                                trunk->name);
+    int stages = sr_graph_alias_count(sr_builder_graph(b));
     SR_TRY(trunk->build(b, params, in, out));
     SR_TRY(check_output(trunk, b, in, out));
     // What evaluation and `extract` ask for where nobody names a layer; transformers have no node of that name.
-    sr_build_alias(b, "flatten", out->pooled);
+    if (!has_stage(b, stages, "flatten"))
+        sr_build_alias(b, "flatten", out->pooled);
     return sr_builder_status(b);
 }
