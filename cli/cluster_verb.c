@@ -1,5 +1,5 @@
 // sslrun cluster TRAIN [TEST]: k-means of features into label files.
-#include "cli/side_args.h"
+#include "cli/eval_sets_args.h"
 #include "cli/verb.h"
 #include "trainer/eval/clusterfit.h"
 

@@ -1,23 +1,23 @@
 // sslrun knn CONFIG | TRAIN TEST: weighted kNN of a checkpoint's trunk beside three baselines, or of files of features.
-#include "cli/side_args.h"
+#include "cli/eval_sets_args.h"
 #include "cli/verb.h"
 #include "trainer/eval/layer_report.h"
 #include "trainer/eval/report.h"
 
-static SrStatus evaluate(const SrConfig *config, const SrSides *sides, bool json) {
+static SrStatus evaluate(const SrConfig *config, const SrEvalSets *sets, bool json) {
     SrKnnReport report;
     SrText out = SR_TEXT_INIT;
     const char *folder = config->knn.features_path;
-    if (sides->layer && !sides->train && !*folder)
+    if (sets->layer && !sets->train && !*folder)
         SR_FAIL(SR_ERR_CONFIG,
                 "--layer is of files of features; here it is NEAREST_NEIGHBOR.LAYER=%s",
-                sides->layer);
-    if (sides->train)
-        SR_TRY(sr_knn_report_files(config, sides->train, sides->test, sides->layer, &report));
+                sets->layer);
+    if (sets->train)
+        SR_TRY(sr_knn_report_files(config, sets->train, sets->test, sets->layer, &report));
     else if (*folder)
-        SR_TRY(sr_knn_report_files(config, folder, folder, sides->layer, &report));
+        SR_TRY(sr_knn_report_files(config, folder, folder, sets->layer, &report));
     else
-        SR_TRY(sr_knn_report_configured(config, sides->baselines, sides->random, &report));
+        SR_TRY(sr_knn_report_configured(config, sets->baselines, sets->random, &report));
     sr_knn_report_print(&report, json, &out);
     return sr_args_print(&out);
 }
@@ -40,24 +40,24 @@ static SrStatus compare_layers(const SrConfig *config, bool json) {
 
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false, only = false, layers = false;
-    SrSides sides = {.layer = NULL};
+    SrEvalSets sets = {.layer = NULL};
     const SrFlag flags[] = {
         {"--json", &json, NULL, "results as one JSON line", NULL},
         {"--layers", &layers, NULL, "kNN and a linear probe of each of the last stages", NULL},
         {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
-        SR_RANDOM_FLAG(sides),
-        {"--layer", NULL, NULL, "of files: the feature, as in flatten", &sides.layer},
+        SR_RANDOM_FLAG(sets),
+        {"--layer", NULL, NULL, "of files: the feature, as in flatten", &sets.layer},
         {0}};
     SrArgs args;
     SrConfig *config = NULL;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    sides.baselines = !only;
-    SR_TRY(sr_args_sides(&args, "knn", &config, &sides));
-    SrStatus status = layers && (sides.train || sides.random || only)
+    sets.baselines = !only;
+    SR_TRY(sr_args_eval_sets(&args, "knn", &config, &sets));
+    SrStatus status = layers && (sets.train || sets.random || only)
                           ? sr_fail(SR_ERR_CONFIG, "--layers is of a trained trunk beside its "
                                                    "baselines: a configuration alone is expected")
                       : layers ? compare_layers(config, json)
-                               : evaluate(config, &sides, json);
+                               : evaluate(config, &sets, json);
     sr_config_free(config);
     return status;
 }

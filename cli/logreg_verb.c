@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "cli/side_args.h"
+#include "cli/eval_sets_args.h"
 #include "cli/verb.h"
 #include "measure/logreg.h"
 
@@ -31,7 +31,7 @@ static double best_of(const Report *r, SrReportRow row) {
     return best;
 }
 
-static void print_table(const Report *r, const SrSides *sides, SrText *out) {
+static void print_table(const Report *r, const SrEvalSets *sets, SrText *out) {
     char lambda[SR_TEXT_NUMBER_BYTES];
     const char *measure = r->majority >= 0 ? "top-1" : "   AP";
     sr_text_printf(out, "  %-22s  lambda  images  train %s  test %s\n", "", measure, measure);
@@ -42,7 +42,7 @@ static void print_table(const Report *r, const SrSides *sides, SrText *out) {
         for (int i = 0; r->has[row] && i < r->n; i++) {
             const SrLogregResult *g = &r->row[row][i];
             sr_text_printf(out, "  %-22s  %6s  %6lld       %6.2f      %6.2f",
-                           sr_sides_row_name(sides, row), sr_text_number(g->lambda, lambda),
+                           sr_eval_sets_row_name(sets, row), sr_text_number(g->lambda, lambda),
                            (long long)g->images, g->train, g->test);
             if (g->n > 1)
                 sr_text_printf(out, " +- %.2f over %d draws", g->test_std, g->n);
@@ -51,11 +51,11 @@ static void print_table(const Report *r, const SrSides *sides, SrText *out) {
 }
 
 // Flat keys such as trained_top1_lambda0.025.
-static void print_json(const Report *r, const SrSides *sides, SrText *out) {
+static void print_json(const Report *r, const SrEvalSets *sets, SrText *out) {
     char key[96], lambda[SR_TEXT_NUMBER_BYTES];
     const char *measure = r->majority >= 0 ? "top1" : "mean_ap";
     sr_json_begin(out);
-    sr_sides_json(sides, out);
+    sr_eval_sets_json(sets, out);
     sr_baselines_json(r->has, out);
     for (int row = 0; row < SR_ROW_COUNT; row++)
         for (int i = 0; r->has[row] && i < r->n; i++) {
@@ -75,29 +75,29 @@ static void print_json(const Report *r, const SrSides *sides, SrText *out) {
 
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false, only = false;
-    SrSides sides = {.layer = NULL};
+    SrEvalSets sets = {.layer = NULL};
     Report report = {.n = 0};
     const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
                             {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
-                            SR_RANDOM_FLAG(sides),
-                            {"--layer", NULL, NULL, "the feature, as in flatten", &sides.layer},
+                            SR_RANDOM_FLAG(sets),
+                            {"--layer", NULL, NULL, "the feature, as in flatten", &sets.layer},
                             {0}};
     SrArgs args;
     SrConfig *config = NULL;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    sides.baselines = !only;
-    SR_TRY(sr_args_sides(&args, "logreg", &config, &sides));
+    sets.baselines = !only;
+    SR_TRY(sr_args_eval_sets(&args, "logreg", &config, &sets));
     report.config = config;
-    SrStatus status = sr_sides_each(&sides, evaluate, &report);
+    SrStatus status = sr_eval_sets_each(&sets, evaluate, &report);
     if (status == SR_OK) {
         sr_baselines_keep_better(report.has, best_of(&report, SR_ROW_UNTRAINED),
                                  best_of(&report, SR_ROW_CALIBRATED));
         if (json) {
-            print_json(&report, &sides, &out);
+            print_json(&report, &sets, &out);
         } else {
-            sr_sides_text(&sides, "logistic regression", &out);
-            print_table(&report, &sides, &out);
+            sr_eval_sets_text(&sets, "logistic regression", &out);
+            print_table(&report, &sets, &out);
         }
         status = sr_args_print(&out);
     }

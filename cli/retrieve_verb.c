@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "cli/side_args.h"
+#include "cli/eval_sets_args.h"
 #include "cli/verb.h"
 #include "measure/retrieval.h"
 
@@ -19,23 +19,23 @@ static SrStatus evaluate(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *t
     return sr_retrieval(test, r->itself ? NULL : bank, r->normalize, &r->row[row]);
 }
 
-static void print_table(const Report *r, const SrSides *sides, SrText *out) {
-    sr_sides_text(sides, r->itself ? "retrieval, each image without itself" : "retrieval", out);
+static void print_table(const Report *r, const SrEvalSets *sets, SrText *out) {
+    sr_eval_sets_text(sets, r->itself ? "retrieval, each image without itself" : "retrieval", out);
     sr_text_printf(out, "  %-22s     mAP     P@1     P@5    P@10  queries\n", "");
     for (int row = 0; row < SR_ROW_COUNT; row++) {
         const SrRetrieval *a = &r->row[row];
         if (r->has[row])
             sr_text_printf(out, "  %-22s  %6.2f  %6.2f  %6.2f  %6.2f  %7lld\n",
-                           sr_sides_row_name(sides, row), a->map, a->p1, a->p5, a->p10,
+                           sr_eval_sets_row_name(sets, row), a->map, a->p1, a->p5, a->p10,
                            (long long)a->queries);
     }
 }
 
 // Flat keys such as trained_map and trained_p10.
-static void print_json(const Report *r, const SrSides *sides, SrText *out) {
+static void print_json(const Report *r, const SrEvalSets *sets, SrText *out) {
     char key[64];
     sr_json_begin(out);
-    sr_sides_json(sides, out);
+    sr_eval_sets_json(sets, out);
     sr_baselines_json(r->has, out);
     for (int row = 0; row < SR_ROW_COUNT; row++) {
         const SrRetrieval *a = &r->row[row];
@@ -53,27 +53,27 @@ static void print_json(const Report *r, const SrSides *sides, SrText *out) {
 
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false, only = false;
-    SrSides sides = {.layer = NULL};
+    SrEvalSets sets = {.layer = NULL};
     const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
                             {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
-                            SR_RANDOM_FLAG(sides),
-                            {"--layer", NULL, NULL, "the feature, as in flatten", &sides.layer},
+                            SR_RANDOM_FLAG(sets),
+                            {"--layer", NULL, NULL, "the feature, as in flatten", &sets.layer},
                             {0}};
     SrArgs args;
     SrConfig *config = NULL;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    sides.baselines = !only;
-    SR_TRY(sr_args_sides(&args, "retrieve", &config, &sides));
+    sets.baselines = !only;
+    SR_TRY(sr_args_eval_sets(&args, "retrieve", &config, &sets));
     Report report = {.normalize = config->rank_normalized,
-                     .itself = sides.train && args.n_names == 1};
+                     .itself = sets.train && args.n_names == 1};
     if (report.itself)
-        sides.one_set = true;
-    SrStatus status = sr_sides_each(&sides, evaluate, &report);
+        sets.one_set = true;
+    SrStatus status = sr_eval_sets_each(&sets, evaluate, &report);
     if (status == SR_OK) {
         sr_baselines_keep_better(report.has, report.row[SR_ROW_UNTRAINED].map,
                                  report.row[SR_ROW_CALIBRATED].map);
-        (json ? print_json : print_table)(&report, &sides, &out);
+        (json ? print_json : print_table)(&report, &sets, &out);
         status = sr_args_print(&out);
     }
     sr_config_free(config);

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/npy.h"
-#include "cli/side_args.h"
+#include "cli/eval_sets_args.h"
 #include "cli/verb.h"
 #include "measure/svm.h"
 
@@ -80,7 +80,7 @@ static void print_costs(const SrSvmResult *s, SrText *out) {
     sr_text_add(out, "\n");
 }
 
-static void print_table(const Report *r, const SrSides *sides, SrText *out) {
+static void print_table(const Report *r, const SrEvalSets *sets, SrText *out) {
     bool single = r->majority >= 0;
     sr_text_printf(out, "  %-22s  mean AP%s  cost\n", "", single ? "   top-1" : "");
     if (single)
@@ -90,21 +90,21 @@ static void print_table(const Report *r, const SrSides *sides, SrText *out) {
         const SrSvmResult *s = &r->svm[row];
         if (!r->has[row])
             continue;
-        sr_text_printf(out, "  %-22s  %7.4f", sr_sides_row_name(sides, row), s->mean_ap);
+        sr_text_printf(out, "  %-22s  %7.4f", sr_eval_sets_row_name(sets, row), s->mean_ap);
         if (single)
             sr_text_printf(out, "%8.2f", s->accuracy);
         print_costs(s, out);
     }
 }
 
-static void print_low_shot(const Report *r, const SrSides *sides, SrText *out) {
+static void print_low_shot(const Report *r, const SrEvalSets *sets, SrText *out) {
     char cost[SR_TEXT_NUMBER_BYTES];
     sr_text_printf(out, "  %-22s  images    cost    mean     std     min     max\n", "");
     for (int row = 0; row < SR_ROW_COUNT; row++)
         for (int i = 0; r->has[row] && i < r->n_few; i++) {
             const SrLowShotResult *f = &r->few[row][i];
             sr_text_printf(out, "  %-22s  %6d  %6s  %6.2f  %6.2f  %6.2f  %6.2f\n",
-                           sr_sides_row_name(sides, row), f->k, sr_text_number(f->cost, cost),
+                           sr_eval_sets_row_name(sets, row), f->k, sr_text_number(f->cost, cost),
                            f->mean, f->std, f->min, f->max);
         }
 }
@@ -134,14 +134,14 @@ static void print_json_row(const Report *r, SrReportRow row, SrText *out) {
         sr_json_float(out, key, r->svm[row].accuracy);
 }
 
-static void print_report(const Report *r, const SrSides *sides, bool json, SrText *out) {
+static void print_report(const Report *r, const SrEvalSets *sets, bool json, SrText *out) {
     if (!json) {
-        sr_sides_text(sides, r->low_shot ? "low-shot SVM" : "SVM", out);
-        (r->low_shot ? print_low_shot : print_table)(r, sides, out);
+        sr_eval_sets_text(sets, r->low_shot ? "low-shot SVM" : "SVM", out);
+        (r->low_shot ? print_low_shot : print_table)(r, sets, out);
         return;
     }
     sr_json_begin(out);
-    sr_sides_json(sides, out);
+    sr_eval_sets_json(sets, out);
     sr_baselines_json(r->has, out);
     for (int row = 0; row < SR_ROW_COUNT; row++)
         if (r->has[row])
@@ -151,14 +151,14 @@ static void print_report(const Report *r, const SrSides *sides, bool json, SrTex
 
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false, only = false;
-    SrSides sides = {.layer = NULL};
+    SrEvalSets sets = {.layer = NULL};
     Report report = {.majority = -1};
     const SrFlag flags[] = {
         {"--json", &json, NULL, "results as one JSON line", NULL},
         {"--low-shot", &report.low_shot, NULL, "SVM.low_shot's draws", NULL},
         {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
-        SR_RANDOM_FLAG(sides),
-        {"--layer", NULL, NULL, "the feature, as in flatten", &sides.layer},
+        SR_RANDOM_FLAG(sets),
+        {"--layer", NULL, NULL, "the feature, as in flatten", &sets.layer},
         {"--out", NULL, NULL, "a folder for the machines and their figures", &report.out},
         {"--force", &report.force, NULL, "replaces what is in --out", NULL},
         {0}};
@@ -168,18 +168,18 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (report.out && report.low_shot)
         SR_FAIL(SR_ERR_CONFIG, "--low-shot trains many machines and keeps none: leave out --out");
-    if (report.out && sides.random)
+    if (report.out && sets.random)
         SR_FAIL(SR_ERR_CONFIG,
                 "--out keeps what is trained on the trunk's features: leave out --random");
     SR_TRY(check_out(report.out, report.force));
-    sides.baselines = !only;
-    SR_TRY(sr_args_sides(&args, "svm", &config, &sides));
+    sets.baselines = !only;
+    SR_TRY(sr_args_eval_sets(&args, "svm", &config, &sets));
     report.config = config;
-    SrStatus status = sr_sides_each(&sides, evaluate, &report);
+    SrStatus status = sr_eval_sets_each(&sets, evaluate, &report);
     if (status == SR_OK) {
         sr_baselines_keep_better(report.has, score_of(&report, SR_ROW_UNTRAINED),
                                  score_of(&report, SR_ROW_CALIBRATED));
-        print_report(&report, &sides, json, &out);
+        print_report(&report, &sets, json, &out);
         status = sr_args_print(&out);
     }
     sr_arena_deinit(&report.arena);

@@ -10,8 +10,8 @@
 
 #include "base/compiler.h"
 #include "data/data.h"
+#include "data/image_header.h"
 #include "data/jpeg_turbo.h"
-#include "data/probe.h"
 #include "data/webp.h"
 #include "gen/build.h"
 
@@ -56,14 +56,14 @@ static void *heap_grow(void *old, size_t old_bytes, size_t bytes) {
 // JPEG: planes and coefficients padded to 32 x 32 MCUs, four components, and the result.  PNG:
 // 16-bit RGBA twice (filtered and not), its 8-bit copy, the result, and the compressed bytes
 // gathered by doubling.
-static size_t heap_bound(const SrImageProbe *probe, size_t n) {
+static size_t heap_bound(const SrImageHeader *probe, size_t n) {
     size_t h = (size_t)(probe->H + 31) / 32 * 32, w = (size_t)(probe->W + 31) / 32 * 32;
     return 32 * h * w + 4 * n + ((size_t)1 << 20);
 }
 
 // A palette shorter than its indices would leave the decoder's table unset: the missing entries
 // become black.
-static SrStatus extend_palette(const SrImageProbe *probe, const uint8_t **bytes, size_t *n,
+static SrStatus extend_palette(const SrImageHeader *probe, const uint8_t **bytes, size_t *n,
                                SrImagePool *pool) {
     size_t before = probe->plte + 8, add = 768 - (size_t)probe->plte_bytes;
     size_t keep = before + (size_t)probe->plte_bytes;
@@ -89,7 +89,7 @@ static SrStatus keep_result(SrImagePool *pool, size_t mark, int h, int w, const 
     return SR_OK;
 }
 
-static SrStatus stb_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n,
+static SrStatus stb_decode(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
                            SrImagePool *pool, SrImage *out) {
     size_t mark = sr_image_pool_mark(pool);
     if (probe->plte && probe->plte_bytes < 768)
@@ -112,8 +112,8 @@ const char *sr_image_decoder_name(void) { return SR_TURBOJPEG ? "libjpeg-turbo" 
 const char *sr_image_webp_name(void) { return SR_WEBP ? "libwebp" : "nothing"; }
 
 SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out) {
-    SrImageProbe probe;
-    SR_TRY(sr__image_probe(bytes, n, &probe));
+    SrImageHeader probe;
+    SR_TRY(sr__image_header_read(bytes, n, &probe));
     if (n > INT_MAX / 2)
         SR_FAIL(SR_ERR_IO, "image file of %zu bytes", n);
     *out = (SrImage){.H = probe.H, .W = probe.W, .encoded = bytes, .encoded_bytes = n};
@@ -124,10 +124,10 @@ SrStatus sr_image_open(const void *bytes, size_t n, SrImage *out) {
 SrStatus sr_image_finish(SrImage *image, int reduce, SrImagePool *pool) {
     const void *bytes = image->encoded;
     size_t n = image->encoded_bytes;
-    SrImageProbe probe;
+    SrImageHeader probe;
     if (!bytes)
         return SR_OK;
-    SR_TRY(sr__image_probe(bytes, n, &probe));
+    SR_TRY(sr__image_header_read(bytes, n, &probe));
 #if SR_WEBP
     if (probe.format == SR_IMAGE_WEBP)
         return sr__webp_decode(&probe, bytes, n, pool, image);

@@ -57,7 +57,7 @@ static SrStatus decode_into(tjhandle tj, const uint8_t *bytes, size_t n, bool cm
 }
 
 // The library must see the frame that the probe bounded: it fills in the size before it judges the rest of the header.
-static SrStatus decode(tjhandle tj, const SrImageProbe *probe, const uint8_t *bytes, size_t n,
+static SrStatus decode(tjhandle tj, const SrImageHeader *probe, const uint8_t *bytes, size_t n,
                        SrImagePool *pool, SrImage *out) {
     int w = 0, h = 0, sampling = 0, space = 0;
     int failed = tjDecompressHeader3(tj, bytes, n, &w, &h, &sampling, &space);
@@ -66,7 +66,7 @@ static SrStatus decode(tjhandle tj, const SrImageProbe *probe, const uint8_t *by
     return decode_into(tj, bytes, n, probe->components == 4, pool, out);
 }
 
-SrStatus sr__jpeg_turbo_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n,
+SrStatus sr__jpeg_turbo_decode(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
                                int reduce, SrImagePool *pool, SrImage *out) {
     SR_TRY(sr_image_new(pool, (probe->H + reduce - 1) / reduce, (probe->W + reduce - 1) / reduce,
                         out));

@@ -7,7 +7,7 @@
 #include <webp/decode.h>
 
 // The library must see the size that the probe bounded: the room is made for that one.
-SrStatus sr__webp_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n,
+SrStatus sr__webp_decode(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
                          SrImagePool *pool, SrImage *out) {
     int w = 0, h = 0;
     if (!WebPGetInfo(bytes, n, &w, &h) || w != probe->W || h != probe->H)

@@ -3,10 +3,10 @@
 #define SR_DATA_WEBP_H
 
 #include "data/data.h"
-#include "data/probe.h"
+#include "data/image_header.h"
 
 // PIL's pixels of a still image: alpha is dropped.  SR_ERR_IO with the reason.
-SrStatus sr__webp_decode(const SrImageProbe *probe, const uint8_t *bytes, size_t n,
+SrStatus sr__webp_decode(const SrImageHeader *probe, const uint8_t *bytes, size_t n,
                          SrImagePool *pool, SrImage *out);
 
 #endif

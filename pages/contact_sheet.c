@@ -10,7 +10,7 @@
 #include "data/encode.h"
 #include "data/pixels/pixel.h"
 #include "data/sampler.h"
-#include "data/shown.h"
+#include "data/view_preview.h"
 #include "pages/canvas.h"
 #include "trainer/run/data_split.h"
 
@@ -80,7 +80,7 @@ static SrStatus keep(Sheet *s, Cell *cell, int h, int w, const char *words) {
 }
 
 // Large pictures are made smaller, small ones stay.
-static SrStatus keep_original(Sheet *s, Cell *cell, const SrShown *shown) {
+static SrStatus keep_original(Sheet *s, Cell *cell, const SrViewPreview *shown) {
     SrImage small = shown->original;
     char words[512];
     int longest = SR_MAX(small.H, small.W);
@@ -101,7 +101,7 @@ static SrStatus keep_original(Sheet *s, Cell *cell, const SrShown *shown) {
     return SR_OK;
 }
 
-static SrStatus keep_view(Sheet *s, Cell *cell, const SrShown *shown, int v) {
+static SrStatus keep_view(Sheet *s, Cell *cell, const SrViewPreview *shown, int v) {
     const SrImage *view = &shown->views.view[v];
     char words[1024];
     const char *told = shown->told[v].s;
@@ -111,7 +111,7 @@ static SrStatus keep_view(Sheet *s, Cell *cell, const SrShown *shown, int v) {
     return SR_OK;
 }
 
-static SrStatus keep_views(Sheet *s, Cell *row, const SrShown *shown) {
+static SrStatus keep_views(Sheet *s, Cell *row, const SrViewPreview *shown) {
     SR_TRY(keep_original(s, &row[0], shown));
     for (int v = 0; v < shown->views.n && v + 1 < s->columns; v++)
         SR_TRY(keep_view(s, &row[1 + v], shown, v));
@@ -119,17 +119,17 @@ static SrStatus keep_views(Sheet *s, Cell *row, const SrShown *shown) {
 }
 
 static SrStatus fill_row(Sheet *s, int row, int64_t epoch, int64_t index, int64_t in_set) {
-    SrShown shown;
+    SrViewPreview shown;
     Cell *cells = s->at + (int64_t)row * s->columns;
     sr_image_pool_reset(s->pool);
-    SrStatus status = sr_shown_make(&s->source, epoch, index, in_set, s->pool, &shown);
+    SrStatus status = sr_view_preview_make(&s->source, epoch, index, in_set, s->pool, &shown);
     if (status == SR_OK) {
         status = keep_views(s, cells, &shown);
     } else if (status == SR_ERR_IO) { // the loader puts grey in its place
         s->report->unreadable++;
         status = keep(s, &cells[0], 1, 1, sr_status_message());
     }
-    sr_shown_deinit(&shown);
+    sr_view_preview_deinit(&shown);
     return status;
 }
 

@@ -50,16 +50,16 @@ static uint64_t sum_of(const void *bytes, size_t n) {
 static void look_at_header(void *arg, int64_t i, int thread) {
     const Look *l = arg;
     File *f = &l->file[l->first + i];
-    SrImageProbe probe;
+    SrImageHeader probe;
     SrSample sample = {.path = ""};
     sr_image_pool_reset(l->pool[thread]);
     SrStatus status = l->split->source->read(l->split->set, f->at, l->pool[thread], &sample);
     if (status == SR_OK && sample.encoded) {
         f->sum = sum_of(sample.encoded, sample.encoded_bytes);
         f->bytes = sample.encoded_bytes;
-        status = sr__image_probe(sample.encoded, sample.encoded_bytes, &probe);
+        status = sr__image_header_read(sample.encoded, sample.encoded_bytes, &probe);
     } else if (status == SR_OK) {
-        probe = (SrImageProbe){.format = SR_IMAGE_PNG, .H = sample.image.H, .W = sample.image.W};
+        probe = (SrImageHeader){.format = SR_IMAGE_PNG, .H = sample.image.H, .W = sample.image.W};
     }
     f->read = status == SR_OK;
     if (status != SR_OK) {

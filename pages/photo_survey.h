@@ -5,7 +5,7 @@
 #define SR_PAGES_PHOTO_SURVEY_H
 
 #include "base/text.h"
-#include "data/probe.h"
+#include "data/image_header.h"
 #include "trainer/run/data_split.h"
 
 #define SR_SURVEY_FILES 5000

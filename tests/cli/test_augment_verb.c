@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "data/encode.h"
 #include "data/sampler.h"
-#include "data/shown.h"
+#include "data/view_preview.h"
 #include "pages/canvas.h"
 #include "pages/contact_sheet.h"
 #include "tests/check.h"
@@ -117,9 +117,10 @@ static void test_views_are_the_loaders(void **state) {
     int64_t n_subset;
     CHECK_OK(sr__sampler_subset(&source, &subset, &n_subset));
     for (int i = 0; i < batch->batch; i++) {
-        SrShown shown;
-        CHECK_OK(sr_shown_make(&source, 2, batch->index[i],
-                               subset ? subset[batch->index[i]] : batch->index[i], pool, &shown));
+        SrViewPreview shown;
+        CHECK_OK(sr_view_preview_make(&source, 2, batch->index[i],
+                                      subset ? subset[batch->index[i]] : batch->index[i], pool,
+                                      &shown));
         CHECK_INT(shown.views.n, 3);
         for (int v = 0; v < 3; v++) {
             size_t n = (size_t)(batch->h[v] * batch->w[v] * 3);
@@ -129,7 +130,7 @@ static void test_views_are_the_loaders(void **state) {
             CHECK(v == 1 || strstr(shown.told[v].s, "hue "));
         }
         CHECK_INT(shown.original.H, 20);
-        sr_shown_deinit(&shown);
+        sr_view_preview_deinit(&shown);
         sr_image_pool_reset(pool);
     }
     sr_free(subset);

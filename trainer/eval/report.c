@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "trainer/eval/eval_sides.h"
+#include "trainer/eval/eval_sets.h"
 #include "trainer/run/data_summary.h"
 
 typedef struct {
@@ -63,14 +63,14 @@ done:
 
 SrStatus sr_knn_report_files(const SrConfig *config, const char *train, const char *test,
                              const char *layer, SrKnnReport *out) {
-    SrSides sides = {.config = config, .train = train, .test = test, .layer = layer};
+    SrEvalSets sides = {.config = config, .train = train, .test = test, .layer = layer};
     const SrKnnConfig *knn = &config->knn;
     Report r = {knn, out};
     *out = (SrKnnReport){
         .labels = true, .files = true, .n_k = SR_MIN(knn->topk.n, SR_REPORT_MAX_K), .note = ""};
     for (int i = 0; i < out->n_k; i++)
         out->k[i] = knn->topk.v[i];
-    SR_TRY(sr_sides_each(&sides, compare, &r));
+    SR_TRY(sr_eval_sets_each(&sides, compare, &r));
     out->layer = layer ? layer : "features";
     out->n_bank = sides.n_train;
     out->n_test = sides.n_test;

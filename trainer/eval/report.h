@@ -27,7 +27,7 @@ SrStatus sr_knn_report(const SrConfig *config, SrModel *trained, bool baselines,
 SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, bool random,
                                   SrKnnReport *out);
 
-// The same of files of features (features_file.h); layer NULL: the only one.
+// The same of files of features (feature_files.h); layer NULL: the only one.
 SrStatus sr_knn_report_files(const SrConfig *config, const char *train, const char *test,
                              const char *layer, SrKnnReport *out);
 

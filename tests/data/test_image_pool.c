@@ -98,5 +98,5 @@ static void test_out_of_memory(void **state) {
     sr_image_pool_free(pool);
 }
 
-SR_TESTS(pool, unit(test_alignment_and_growth), unit(test_steady_state_allocates_nothing),
+SR_TESTS(image_pool, unit(test_alignment_and_growth), unit(test_steady_state_allocates_nothing),
          unit(test_gives_back), unit(test_rewind), unit(test_out_of_memory))

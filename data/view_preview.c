@@ -1,11 +1,11 @@
 // See the header.
-#include "data/shown.h"
+#include "data/view_preview.h"
 
 #include <string.h>
 
 // Read twice from the same bytes: the views want the file as it lies there, the eye wants all its pixels.
 static SrStatus read_image(const SrLoaderConfig *config, int64_t in_set, SrImagePool *pool,
-                           SrShown *out) {
+                           SrViewPreview *out) {
     SrSample sample = {.path = ""};
     SrStatus status = config->dataset->read(config->set, in_set, pool, &sample);
     out->path = sample.path ? sample.path : "";
@@ -21,9 +21,9 @@ static SrStatus read_image(const SrLoaderConfig *config, int64_t in_set, SrImage
     return SR_OK;
 }
 
-SrStatus sr_shown_make(const SrLoaderConfig *config, int64_t epoch, int64_t index, int64_t in_set,
-                       SrImagePool *pool, SrShown *out) {
-    *out = (SrShown){.views = {.n = 1}, .path = ""};
+SrStatus sr_view_preview_make(const SrLoaderConfig *config, int64_t epoch, int64_t index,
+                              int64_t in_set, SrImagePool *pool, SrViewPreview *out) {
+    *out = (SrViewPreview){.views = {.n = 1}, .path = ""};
     SrTransformContext ctx = {.seed = config->seed,
                               .epoch = epoch,
                               .sample = index,
@@ -36,7 +36,7 @@ SrStatus sr_shown_make(const SrLoaderConfig *config, int64_t epoch, int64_t inde
     return sr_pipeline_apply(config->pipeline, &ctx, &out->views);
 }
 
-void sr_shown_deinit(SrShown *shown) {
+void sr_view_preview_deinit(SrViewPreview *shown) {
     for (int v = 0; v < 64; v++)
         sr_text_deinit(&shown->told[v]);
 }

@@ -3,7 +3,7 @@
 //
 // Not a validator: it checks what bounds time and memory, and the few things stb_image takes on
 // trust.
-#include "data/probe.h"
+#include "data/image_header.h"
 
 #include <string.h>
 #include <zlib.h>
@@ -19,7 +19,7 @@ static uint32_t be16(const uint8_t *p) { return (uint32_t)p[0] << 8 | p[1]; }
 static uint32_t be32(const uint8_t *p) { return be16(p) << 16 | be16(p + 2); }
 
 // No code of either format spends fewer bits: `per_byte` pixels at most come from one byte.
-static SrStatus check_size(SrImageProbe *out, uint32_t h, uint32_t w, size_t n, int64_t per_byte) {
+static SrStatus check_size(SrImageHeader *out, uint32_t h, uint32_t w, size_t n, int64_t per_byte) {
     if (h < 1 || w < 1 || h > MAX_SIDE || w > MAX_SIDE)
         SR_FAIL(SR_ERR_IO, "image of %u x %u pixels, expected 1 .. %d a side", w, h, MAX_SIDE);
     int64_t pixels = (int64_t)h * w;
@@ -43,7 +43,7 @@ typedef struct {
 } Jpeg;
 
 // SOF: precision, height, width, number of components, three bytes for each.
-static SrStatus jpeg_frame(Jpeg *j, const uint8_t *body, size_t len, SrImageProbe *out) {
+static SrStatus jpeg_frame(Jpeg *j, const uint8_t *body, size_t len, SrImageHeader *out) {
     if (j->components)
         SR_FAIL(SR_ERR_IO, "JPEG with two frames");
     if (len < 6 || len != 6 + 3 * (size_t)body[5])
@@ -75,7 +75,7 @@ static SrStatus jpeg_huffman(const uint8_t *body, size_t len) {
 
 // The markers that matter before decoding; all others are the decoder's business.
 static SrStatus jpeg_segment(Jpeg *j, int marker, const uint8_t *body, size_t len,
-                             SrImageProbe *out) {
+                             SrImageHeader *out) {
     if (marker == 0xC4)
         return jpeg_huffman(body, len);
     if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC8 && marker != 0xCC) {
@@ -113,7 +113,7 @@ static int jpeg_next_marker(Jpeg *j) {
 
 // Walks to the end of image, also past the entropy-coded data: scans are counted wherever they
 // hide.
-static SrStatus probe_jpeg(const uint8_t *bytes, size_t n, SrImageProbe *out) {
+static SrStatus probe_jpeg(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     Jpeg j = {.p = bytes + 2, .end = bytes + n, .n = n};
     int marker;
     while ((marker = jpeg_next_marker(&j)) >= 0 && marker != 0xD9) {
@@ -140,7 +140,7 @@ static SrStatus probe_jpeg(const uint8_t *bytes, size_t n, SrImageProbe *out) {
 
 // Checksums of the two chunks whose damage would decode to nonsense; image data has its own
 // (Adler-32).
-static SrStatus png_chunk(const uint8_t *chunk, uint32_t len, size_t offset, SrImageProbe *out) {
+static SrStatus png_chunk(const uint8_t *chunk, uint32_t len, size_t offset, SrImageHeader *out) {
     bool palette = memcmp(chunk + 4, "PLTE", 4) == 0;
     bool header = memcmp(chunk + 4, "IHDR", 4) == 0;
     if ((header || palette) && crc32(0, chunk + 4, len + 4) != be32(chunk + 8 + len))
@@ -154,7 +154,7 @@ static SrStatus png_chunk(const uint8_t *chunk, uint32_t len, size_t offset, SrI
     return SR_OK;
 }
 
-static SrStatus probe_png(const uint8_t *bytes, size_t n, SrImageProbe *out) {
+static SrStatus probe_png(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     if (n < 33 || be32(bytes + 8) != 13 || memcmp(bytes + 12, "IHDR", 4) != 0)
         SR_FAIL(SR_ERR_IO, "PNG without a header");
     // Deflate expands at most 1032 times, and a pixel takes at least one bit.
@@ -177,7 +177,7 @@ static uint32_t le24(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8 | (ui
 
 // A canvas (VP8X), or the one frame itself.  A single-coloured image takes no bits a pixel, so no number
 // of bytes is too few.
-static SrStatus probe_webp(const uint8_t *bytes, size_t n, SrImageProbe *out) {
+static SrStatus probe_webp(const uint8_t *bytes, size_t n, SrImageHeader *out) {
     const uint8_t *body = bytes + 20;
     const int64_t any = INT64_MAX;
     out->format = SR_IMAGE_WEBP;
@@ -219,8 +219,8 @@ static SrStatus refuse(const uint8_t *bytes, size_t n) {
 }
 
 // By content, never by the name's ending: many .jpg are PNG.
-SrStatus sr__image_probe(const uint8_t *bytes, size_t n, SrImageProbe *out) {
-    *out = (SrImageProbe){.format = SR_IMAGE_PNG};
+SrStatus sr__image_header_read(const uint8_t *bytes, size_t n, SrImageHeader *out) {
+    *out = (SrImageHeader){.format = SR_IMAGE_PNG};
     if (n >= 4 && bytes[0] == 0xFF && bytes[1] == 0xD8)
         return probe_jpeg(bytes, n, out);
     if (at(bytes, n, 0, "\x89PNG\r\n\x1A\n", 8))

@@ -1,5 +1,5 @@
 // CONFIG or TRAIN TEST.
-#include "cli/side_args.h"
+#include "cli/eval_sets_args.h"
 
 #include "base/file.h"
 
@@ -17,7 +17,8 @@ SrStatus sr_args_load_options(const SrArgs *args, const char *verb, SrConfig **o
     return sr_args_load_config(args, verb, out);
 }
 
-SrStatus sr_args_sides(const SrArgs *args, const char *verb, SrConfig **config, SrSides *sides) {
+SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **config,
+                           SrEvalSets *sets) {
     bool files = args->n_names > 0 && sr_args_is_features(args->names[0]);
     if (args->n_names == 0 && args->n_overrides == 0)
         SR_FAIL(SR_ERR_CONFIG,
@@ -27,16 +28,16 @@ SrStatus sr_args_sides(const SrArgs *args, const char *verb, SrConfig **config, 
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun %s: what is '%s'? Features of TRAIN and of TEST are expected", verb,
                 args->names[2]);
-    if (sides->random && (files || !sides->baselines))
+    if (sets->random && (files || !sets->baselines))
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun %s: --random is a configuration's trunk without weights, which is "
                 "one of its baselines; leave out %s",
                 verb, files ? "the features" : "--no-baselines");
     SR_TRY(sr_args_load_options(args, verb, config));
-    sides->config = *config;
+    sets->config = *config;
     if (files) {
-        sides->train = args->names[0];
-        sides->test = args->n_names > 1 ? args->names[1] : args->names[0];
+        sets->train = args->names[0];
+        sets->test = args->n_names > 1 ? args->names[1] : args->names[0];
     }
     return SR_OK;
 }

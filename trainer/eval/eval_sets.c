@@ -1,5 +1,5 @@
-// Features of two sides, and what is said about them.
-#include "trainer/eval/eval_sides.h"
+// Features of two sets, and what is said about them.
+#include "trainer/eval/eval_sets.h"
 #include "base/clock.h"
 
 #include "base/json.h"
@@ -7,7 +7,7 @@
 #include "trainer/run/data_summary.h"
 
 typedef struct {
-    SrSides *sides;
+    SrEvalSets *sets;
     SrEachRow each;
     void *arg;
 } Call;
@@ -15,14 +15,14 @@ typedef struct {
 static SrStatus one_row(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
     Call *c = arg;
     if (row >= SR_ROW_UNTRAINED) {
-        c->sides->n_train = train->n;
-        c->sides->n_test = test->n;
-        c->sides->d = train->d;
+        c->sets->n_train = train->n;
+        c->sets->n_test = test->n;
+        c->sets->d = train->d;
     }
     return c->each(c->arg, row, train, test);
 }
 
-static SrStatus each_of_config(SrSides *s, Call *call) {
+static SrStatus each_of_config(SrEvalSets *s, Call *call) {
     SrBaselines rows = {.layer = NULL};
     SrModel *model = NULL;
     SrStatus status;
@@ -41,7 +41,7 @@ done:
     return status;
 }
 
-static SrStatus each_of_files(SrSides *s, Call *call) {
+static SrStatus each_of_files(SrEvalSets *s, Call *call) {
     SrMatrix train = {0}, test = {0};
     SrStatus status;
     SrFeatureFiles a = {s->train, s->layer, "train"},
@@ -58,7 +58,7 @@ done:
     return status;
 }
 
-SrStatus sr_sides_each(SrSides *s, SrEachRow each, void *arg) {
+SrStatus sr_eval_sets_each(SrEvalSets *s, SrEachRow each, void *arg) {
     double began = sr_clock();
     Call call = {s, each, arg};
     s->note = "";
@@ -69,11 +69,11 @@ SrStatus sr_sides_each(SrSides *s, SrEachRow each, void *arg) {
     return status;
 }
 
-const char *sr_sides_row_name(const SrSides *s, int row) {
+const char *sr_eval_sets_row_name(const SrEvalSets *s, int row) {
     return s->train && row == SR_ROW_TRAINED ? "features" : sr_report_row_name((SrReportRow)row);
 }
 
-void sr_sides_text(const SrSides *s, const char *what, SrText *out) {
+void sr_eval_sets_text(const SrEvalSets *s, const char *what, SrText *out) {
     char took[48];
     sr_text_printf(out, "%s: %lld test images against %lld, ", what, (long long)s->n_test,
                    (long long)s->n_train);
@@ -86,7 +86,7 @@ void sr_sides_text(const SrSides *s, const char *what, SrText *out) {
         sr_text_printf(out, "  %s\n", s->note);
 }
 
-void sr_sides_json(const SrSides *s, SrText *out) {
+void sr_eval_sets_json(const SrEvalSets *s, SrText *out) {
     sr_json_int(out, "test_images", s->n_test);
     sr_json_int(out, "bank_images", s->n_train);
     if (s->layer)

@@ -1,0 +1,21 @@
+// What the verbs on features take: CONFIG [KEY=VALUE ...], or files of features, with KEY=VALUE over the defaults.
+#ifndef SR_CLI_EVAL_SETS_ARGS_H
+#define SR_CLI_EVAL_SETS_ARGS_H
+
+#include "cli/args.h"
+#include "trainer/eval/eval_sets.h"
+
+// What a random trunk has to be asked for by, among the flags of these verbs.
+#define SR_RANDOM_FLAG(sets) \
+    { "--random", &(sets).random, NULL, "the untrained trunk: no weights are needed", NULL }
+
+// Is this name a folder or file of features rather than a configuration?
+bool sr_args_is_features(const char *name);
+// The configuration a name stands for; of files: the defaults with the overrides.
+SrStatus sr_args_load_options(const SrArgs *args, const char *verb, SrConfig **out);
+// Fills config (to be freed with sr_config_free(*config)), train and test.  One folder may hold both sets, as VISSL's
+// extractions do.  sets->baselines and random are set before.
+SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **config,
+                           SrEvalSets *sets);
+
+#endif
