@@ -196,6 +196,12 @@ test: deps
 ranks-long: sslrun $(BUILD)/run-tests
 	SSLRUN_LONG=1 $(BUILD)/run-tests ranks
 
+## make web-long   WEB_MINUTES (10) of 50 runs and 10 readers on the live page; 10,000 malformed requests
+.PHONY: web-long
+WEB_MINUTES ?= 10
+web-long: sslrun $(BUILD)/run-tests
+	SSLRUN_LONG=1 SSLRUN_WEB_MINUTES=$(WEB_MINUTES) $(BUILD)/run-tests web_verb
+
 # kernels/simd.h is one table of macros, aligned by hand.
 FORMATTED = git ls-files '*.c' '*.h' | grep -v '^kernels/simd\.h$$'
 CLANG_FORMAT ?= clang-format-14

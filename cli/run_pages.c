@@ -1,8 +1,12 @@
 // See the header.
 #include "cli/run_pages.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
+#include "cli/args.h"
 #include "pages/image_gallery.h"
 #include "pages/projector.h"
 #include "pages/run_record.h"
@@ -32,17 +36,35 @@ void sr_run_pages_told(void *arg, SrTold what) {
         write_report(p);
 }
 
-static void write_gallery(const SrRunPages *p, SrRun *run) {
+// Features are an evaluation's, not the page's.
+static void write_gallery(SrRunPages *p, SrRun *run) {
     SrGalleryReport report;
     if (sr_image_gallery(p->config, run->model, &SR_GALLERY_DEFAULT, &report) != SR_OK)
         sr_warn("no images in " SR_REPORT_FILE ": %s", sr_status_message());
+    p->spent += report.seconds - report.features_s;
+}
+
+// The page, and the command that shows it beside the runs in the same folder.
+static void say_where(const char *run) {
+    SrText folder = SR_TEXT_INIT, name = SR_TEXT_INIT;
+    const char *slash = strrchr(run, '/');
+    if (slash)
+        sr_text_addn(&folder, run, (size_t)SR_MAX(slash - run, 1));
+    sr_args_quote(folder.s ? folder.s : ".", &name);
+    sr_info("%s/" SR_REPORT_FILE " shows the run; beside others, while they train: %s web %s", run,
+            sr_args_program(), name.s ? name.s : ".");
+    sr_text_deinit(&folder);
+    sr_text_deinit(&name);
 }
 
 void sr_run_pages_end(SrRunPages *p, SrRun *run, bool finished) {
     if (p->began == 0)
         return; // it never began
+    double ended = sr_clock(), share = p->spent / (ended - p->began);
     if (finished && p->config->test_model)
         write_gallery(p, run);
     write_report(p);
-    sr_info("%s/" SR_REPORT_FILE " shows the run", p->config->checkpoint.dir);
+    sr_log(SR_LOG_DEBUG, "pages took %.2f s, %.2f %% of the run while it went on", p->spent,
+           100 * share);
+    say_where(p->config->checkpoint.dir);
 }

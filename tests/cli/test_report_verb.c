@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "pages/html.h"
@@ -217,6 +218,53 @@ static void test_base64(void **state) {
     }
 }
 
+// ---- what pages cost ----------------------------------------------------------------------------
+
+// While a run of 60 epochs goes on, pages take a hundredth of it, and what one page more takes that began just below.
+static void test_share_of_a_run(void **state) {
+    (void)state;
+    char dir[64], key[96];
+    double seconds = -1, share = -1;
+    temp_dir_make(dir);
+    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
+    RUN("tests/cli/tiny.yaml", key, "TEST_MODEL=True", "OPTIMIZER.num_epochs=60",
+        "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1", "-v");
+    CHECK_INT(result.code, 0);
+    const char *told = strstr(result.err, "pages took ");
+    CHECK(told && sscanf(told, "pages took %lf s, %lf %%", &seconds, &share) == 2);
+    if (!PROGRAM_SANITIZED && !(share > 0 && share < 2))
+        fail_msg("%.*s", 80, told);
+    sr_free(page_of(dir, SR_REPORT_FILE)); // which is below 5 MB
+    temp_dir_remove(dir);
+}
+
+// The longest log: a line for each of 60,000 updates in 60 epochs.
+static void test_page_of_a_long_log(void **state) {
+    (void)state;
+    enum { EPOCHS = 60, STEPS = 1000 };
+    char dir[64];
+    SrText log = SR_TEXT_INIT;
+    temp_dir_make(dir);
+    for (int i = 0; i < EPOCHS * STEPS; i++)
+        sr_text_printf(&log,
+                       "{\"ep\": %d, \"iter\": %d, \"lr\": %g, \"loss\": %g, \"btime(ms)\": 20, "
+                       "\"images_per_s\": %d, \"data_wait_pct\": 2, \"grad_norm\": %g}\n",
+                       i / STEPS, i + 1, 0.3 - i * 1e-6, 5 - i * 5e-5 + i % 7 * 0.01, 400 + i % 9,
+                       1 + i % 5 * 0.1);
+    CHECK(!log.failed);
+    fixture_write(dir, "stdout.json", log.s, log.len);
+    sr_text_deinit(&log);
+    double began = sr_clock();
+    CHECK_OK(sr_run_report_write(dir));
+    double seconds = sr_clock() - began;
+    if (!PROGRAM_SANITIZED && seconds > 3)
+        fail_msg("%.2f s", seconds);
+    char *page = page_of(dir, SR_REPORT_FILE);
+    CHECK(count(page, "<path class=\"curve\"") >= 3);
+    sr_free(page);
+    temp_dir_remove(dir);
+}
+
 static int number(Browser *b, const char *expression) {
     char text[32];
     browser_ask(b, expression, text, sizeof text);
@@ -262,4 +310,5 @@ static void test_in_a_browser(void **state) {
 }
 
 SR_TESTS(report_verb, unit(test_a_run_has_a_page), unit(test_history_of_a_rough_run),
-         unit(test_charts), unit(test_base64), unit(test_in_a_browser))
+         unit(test_charts), unit(test_base64), unit(test_share_of_a_run),
+         unit(test_page_of_a_long_log), unit(test_in_a_browser))

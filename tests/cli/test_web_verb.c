@@ -347,6 +347,63 @@ static void test_events_and_memory(void **state) {
     end(&w);
 }
 
+// Everything a reader was sent is taken; false once the stream has ended.
+static bool drain(int fd) {
+    ssize_t part;
+    while ((part = recv(fd, answer, sizeof answer, MSG_DONTWAIT)) > 0)
+        ;
+    return part < 0;
+}
+
+// SSLRUN_WEB_MINUTES of the same: a run changes each second, readers come and go.
+static void test_readers_for_minutes(void **state) {
+    (void)state;
+    enum { RUNS = 50, READERS = 10 };
+    static const char request[] = "GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+    const char *minutes = getenv("SSLRUN_WEB_MINUTES");
+    Web w;
+    int fd[READERS], most = 0;
+    char name[64], status[4096];
+    if (!minutes || !there_is_a_server())
+        skip();
+    begin(&w);
+    for (int i = 0; i < RUNS; i++) {
+        snprintf(name, sizeof name, "run%d", i);
+        write_run(w.runs, name, i, i);
+    }
+    CHECK_INT(get(&w, "/"), 200);
+    int fds = count_fds(w.pid), turns = (int)(atof(minutes) * 60);
+    for (int i = 0; i < READERS; i++) {
+        fd[i] = dial(&w);
+        CHECK(send(fd[i], request, sizeof request - 1, MSG_NOSIGNAL) > 0);
+    }
+    for (int turn = 0; turn < turns; turn++) {
+        int reader = turn % READERS;
+        snprintf(name, sizeof name, "run%d", turn % RUNS);
+        write_run(w.runs, name, turn, turn);
+        close(fd[reader]);
+        fd[reader] = dial(&w);
+        CHECK(send(fd[reader], request, sizeof request - 1, MSG_NOSIGNAL) > 0);
+        nap(1000);
+        for (int i = 0; i < READERS; i++)
+            CHECK(drain(fd[i]));
+        most = SR_MAX(most, count_fds(w.pid));
+    }
+    snprintf(name, sizeof name, "/proc/%d", (int)w.pid);
+    program_read(name, "status", status, sizeof status);
+    long kb = strtol(strstr(status, "VmHWM:") + 6, NULL, 10);
+    for (int i = 0; i < READERS; i++)
+        close(fd[i]);
+    for (int i = 0; i < 300 && count_fds(w.pid) > fds; i++)
+        nap(100);
+    printf(
+        "%d s, %d runs, %d readers: %ld kB at most, %d descriptors before, %d at most, %d after\n",
+        turns, RUNS, READERS, kb, fds, most, count_fds(w.pid));
+    CHECK(PROGRAM_SANITIZED || kb < 30000);
+    CHECK(most <= fds + 2 * READERS + 4 && count_fds(w.pid) <= fds);
+    end(&w);
+}
+
 static bool becomes(const Web *w, const char *text) {
     for (int i = 0; i < 600; i++) {
         if (get(w, "/?token=" TOKEN) == 200 && strstr(answer, text))
@@ -498,5 +555,6 @@ static void test_training_in_a_browser(void **state) {
 }
 
 SR_TESTS(web_verb, unit(test_pages), unit(test_nothing_for_strangers),
-         unit(test_malformed_requests), unit(test_events_and_memory), unit(test_stop_and_continue),
+         unit(test_malformed_requests), unit(test_events_and_memory),
+         unit(test_readers_for_minutes), unit(test_stop_and_continue),
          unit(test_pages_in_a_browser), unit(test_training_in_a_browser))

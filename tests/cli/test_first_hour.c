@@ -1,0 +1,121 @@
+// From a folder of photos to a report and a live page: every command but the first is read from what the one before it
+// printed, and run as it stands there.
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+enum { PHOTOS = 24, SIDE = 16 };
+
+static char said[1 << 16];
+
+static void write_photos(const char *dir) {
+    for (int i = 0; i < PHOTOS; i++) {
+        uint8_t pixels[SIDE * SIDE * 3];
+        char name[64];
+        size_t bytes;
+        fixture_noise(pixels, sizeof pixels, (uint64_t)i);
+        void *jpeg = fixture_jpeg(pixels, SIDE, SIDE, 3, &bytes);
+        snprintf(name, sizeof name, "my photos/%d.jpg", i);
+        fixture_write(dir, name, jpeg, bytes);
+        sr_free(jpeg);
+    }
+}
+
+// A shell's line in that folder; what it says goes to <dir>/said.
+static pid_t start(const char *dir, const char *line) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        char whole[8192];
+        snprintf(whole, sizeof whole, "exec >said 2>&1; exec %s", line);
+        if (chdir(dir) == 0)
+            execl("/bin/sh", "sh", "-c", whole, (char *)NULL);
+        _exit(127);
+    }
+    CHECK(pid > 0);
+    return pid;
+}
+
+static int finish(const char *dir, pid_t pid) {
+    int code = program_wait(pid, NULL);
+    program_read(dir, "said", said, sizeof said);
+    return code;
+}
+
+// The line that was printed with this verb or file in it, without what stands before `from`.
+static void printed(const char *what, const char *from, char *line, size_t n) {
+    const char *at = strstr(said, what);
+    if (!at)
+        fail_msg("no \"%s\" in: %s", what, said);
+    while (at > said && at[-1] != '\n')
+        at--;
+    if (*from)
+        at = strstr(at, from) + strlen(from);
+    snprintf(line, n, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+static bool comes(const char *dir, const char *name, double seconds) {
+    const struct timespec nap = {0, 20000000};
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    for (double until = sr_clock() + seconds; sr_clock() < until; nanosleep(&nap, NULL))
+        if (sr_file_exists(path))
+            return true;
+    return false;
+}
+
+// Training begins as printed; once it has a page it is interrupted, which saves, and SSLRUN_LONG waits for its end.
+static void train(const char *dir, const char *line) {
+    pid_t run = start(dir, line);
+    if (!comes(dir, "runs/my photos/report.html", 120))
+        fail_msg("no report.html from %s: %s", line, said);
+    if (getenv("SSLRUN_LONG")) {
+        CHECK_INT(finish(dir, run), 0);
+        return;
+    }
+    CHECK(kill(run, SIGTERM) == 0);
+    CHECK_INT(finish(dir, run), 143);
+}
+
+static void test_four_commands(void **state) {
+    (void)state;
+    char dir[64], self[2048], line[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    CHECK(n > 0);
+    self[n] = '\0';
+    *strrchr(self, '/') = '\0';
+    temp_dir_make(dir);
+    write_photos(dir);
+    snprintf(line, sizeof line, "%s/sslrun init 'my photos' --minutes 1", self);
+    CHECK_INT(finish(dir, start(dir, line)), 0);
+    printed(" augment ", "", line, sizeof line);
+    CHECK_INT(finish(dir, start(dir, line)), 0);
+    CHECK(comes(dir, "my photos-views.png", 0.1));
+    printed("/sslrun 'my photos.yaml'", "", line, sizeof line);
+    train(dir, line);
+    printed(" web ", "while they train: ", line, sizeof line);
+    CHECK(strstr(line, " web runs"));
+    strcat(line, " --port 0");
+    pid_t web = start(dir, line);
+    program_read(dir, "said", said, sizeof said);
+    for (double until = sr_clock() + 20; sr_clock() < until && !strstr(said, "http://");)
+        program_read(dir, "said", said, sizeof said);
+    bool none = strstr(said, "libmicrohttpd-dev") != NULL; // built without
+    CHECK(none || strstr(said, "http://127.0.0.1:"));
+    kill(web, SIGTERM);
+    finish(dir, web);
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(first_hour, unit(test_four_commands))
