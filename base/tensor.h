@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define SR_MAX_RANK 6
+#define SR_MAX_VIEWS 64 // of an image
 
 typedef enum {
     SR_F32,

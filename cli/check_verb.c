@@ -81,7 +81,7 @@ static SrStatus check_plan(const SrConfig *config, bool json) {
 // The plan of a training does not look at what evaluates it.
 static SrStatus check_test_images(const SrConfig *config) {
     const SrYaml *list = config->test.transforms;
-    int n, h[64], w[64];
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     if (!list || list->type != SR_YAML_LIST || list->n == 0)
         return SR_OK;
     return sr_split_eval_shape(config, &n, h, w);

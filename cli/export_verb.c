@@ -23,7 +23,7 @@ static SrStatus check(const SrArgs *args, const SrExtractorOptions *o, const cha
 // A configuration's images have a size, which is that of its first training crop, as for extract; torchvision's 224.
 static SrStatus default_size(const char *trunk, const SrArgs *args, int *size) {
     SrConfig *config;
-    int n = 1, h[64] = {224}, w[64] = {224};
+    int n = 1, h[SR_MAX_VIEWS] = {224}, w[SR_MAX_VIEWS] = {224};
     *size = 224;
     if (!sr_trunk_is_config(trunk))
         return SR_OK;

@@ -151,9 +151,9 @@ size_t sr_batch_extra_bytes(const SrBatchExtra *extra);                 // of on
 // One file each, descriptor `const SrTransform sr_transform_<stem>` in data/augment/<stem>.c.
 typedef struct {
     int n; // images so far: 1, then one a view after a multi-crop
-    SrImage view[64];
-    float *out[64];   // where ToTensor shall put each view, (h, w, 3); NULL: into the pool
-    int h[64], w[64]; // the size that out[v] has room for
+    SrImage view[SR_MAX_VIEWS];
+    float *out[SR_MAX_VIEWS]; // where ToTensor shall put each view, (h, w, 3); NULL: into the pool
+    int h[SR_MAX_VIEWS], w[SR_MAX_VIEWS]; // the size that out[v] has room for
 } SrViews;
 
 typedef struct {
@@ -193,9 +193,10 @@ typedef struct SrTransform {
                    uint32_t next_stage);
     // Views and sizes it leaves, from the views and sizes it gets (0 x 0: as large as the file).
     // NULL: the same.
-    SrStatus (*shape)(const void *params, int *n, int h[64], int w[64]);
+    SrStatus (*shape)(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]);
     // Announces the extras that `apply` fills, from the views it gets.  NULL: it makes none.
-    SrStatus (*extras)(const void *params, int n, const int h[64], const int w[64], SrExtras *out);
+    SrStatus (*extras)(const void *params, int n, const int h[SR_MAX_VIEWS],
+                       const int w[SR_MAX_VIEWS], SrExtras *out);
     // How many classes the labels have that `apply` makes in place of the source's; NULL: it makes none.
     int (*classes)(const void *params);
     // Labels become so many columns, 1 at the image's class and else 0, which the loader writes; NULL: they stay.
@@ -220,7 +221,8 @@ SrStatus sr_pipeline_check(const SrYaml *transforms, const char *where, SrArena 
                            SrProblems *problems);
 // Number and size of the views that come out; SR_ERR_CONFIG when a size stays open or there is no
 // ToTensor.  Where only square files give one size, they are taken to be square.
-SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[64]);
+SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[SR_MAX_VIEWS],
+                           int w[SR_MAX_VIEWS]);
 // The extras that the transforms make of an image, by view.
 SrStatus sr_pipeline_extras(const SrPipeline *pipeline, SrExtras *out);
 // Where a transform puts its extra of that name and view; NULL: nobody wants it.
@@ -250,17 +252,17 @@ typedef struct {
 
 typedef struct {
     // In: what the transforms make of an image.
-    int n_views, h[64], w[64];
+    int n_views, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     SrExtras made;
     // Out.
     int n_inputs;
-    SrBatchInput input[64];
+    SrBatchInput input[SR_MAX_VIEWS];
     struct {
-        int input, k; // the view is row image * rows + k of that input
-    } place[64];      // of each view
-    SrExtras extras;  // of the batch, by input
-    int merged;       // images of the data set that become one of the batch; 0: 1
-    int n_targets;    // labels are columns of so many classes, 1 or 0; 0: as the data set has them
+        int input, k;      // the view is row image * rows + k of that input
+    } place[SR_MAX_VIEWS]; // of each view
+    SrExtras extras;       // of the batch, by input
+    int merged;            // images of the data set that become one of the batch; 0: 1
+    int n_targets; // labels are columns of so many classes, 1 or 0; 0: as the data set has them
 } SrBatchPlan;
 
 typedef struct SrBatch SrBatch;
@@ -305,7 +307,7 @@ typedef struct {
 } SrCollation;
 // What the transforms give an image.
 typedef struct {
-    int n, h[64], w[64]; // views
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS]; // views
     SrExtras extras;
 } SrCollateViews;
 // options: a map, NULL: all defaults; `where` is the split for messages ("DATA.TRAIN").  Lives in `arena`.
@@ -330,8 +332,8 @@ SrStatus sr_batch_plan_take(SrBatchPlan *plan, int made);
 // collator crop i of all images.
 struct SrBatch {
     int n_views, batch;
-    float *view[64];
-    int h[64], w[64], rows[64];
+    float *view[SR_MAX_VIEWS];
+    int h[SR_MAX_VIEWS], w[SR_MAX_VIEWS], rows[SR_MAX_VIEWS];
     int n_targets;  // several labels an image: the number of classes; else 0
     int64_t *label; // (N), or (N, n_targets) of 1, 0, -1
     int64_t *index; // (N) position in the (sub)set

@@ -193,7 +193,8 @@ void sr_pipeline_free(SrPipeline *pipeline) {
     sr_free(pipeline);
 }
 
-SrStatus sr__pipeline_walk_shape(const SrPipeline *p, int *n, int h[64], int w[64]) {
+SrStatus sr__pipeline_walk_shape(const SrPipeline *p, int *n, int h[SR_MAX_VIEWS],
+                                 int w[SR_MAX_VIEWS]) {
     for (int i = 0; i < p->n; i++) {
         const SrTransform *t = p->stage[i].transform;
         SrStatus status = t->shape ? t->shape(p->stage[i].params, n, h, w) : SR_OK;
@@ -220,7 +221,8 @@ static SrStatus check_kinds(const SrPipeline *p) {
 }
 
 // Sizes that come out when every file is side x side; 0: files of any size.
-static SrStatus shape_from(const SrPipeline *pipeline, int side, int *n, int h[64], int w[64]) {
+static SrStatus shape_from(const SrPipeline *pipeline, int side, int *n, int h[SR_MAX_VIEWS],
+                           int w[SR_MAX_VIEWS]) {
     *n = 1;
     h[0] = w[0] = side;
     return sr__pipeline_walk_shape(pipeline, n, h, w);
@@ -228,8 +230,9 @@ static SrStatus shape_from(const SrPipeline *pipeline, int side, int *n, int h[6
 
 // VISSL's files for data sets of square images end in Resize with one number.  When two squares
 // come out alike all do, and the loader refuses an image that is none.
-static SrStatus shape_of_squares(const SrPipeline *pipeline, int *n, int h[64], int w[64]) {
-    int other_n, other_h[64], other_w[64];
+static SrStatus shape_of_squares(const SrPipeline *pipeline, int *n, int h[SR_MAX_VIEWS],
+                                 int w[SR_MAX_VIEWS]) {
+    int other_n, other_h[SR_MAX_VIEWS], other_w[SR_MAX_VIEWS];
     SR_TRY(shape_from(pipeline, 64, n, h, w));
     SR_TRY(shape_from(pipeline, 256, &other_n, other_h, other_w));
     for (int v = 0; v < *n; v++)
@@ -241,7 +244,8 @@ static SrStatus shape_of_squares(const SrPipeline *pipeline, int *n, int h[64], 
     return SR_OK;
 }
 
-SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[64]) {
+SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[SR_MAX_VIEWS],
+                           int w[SR_MAX_VIEWS]) {
     SR_TRY(check_kinds(pipeline));
     SR_TRY(shape_from(pipeline, 0, n, h, w));
     for (int v = 0; v < *n; v++)
@@ -252,7 +256,7 @@ SrStatus sr_pipeline_shape(const SrPipeline *pipeline, int *n, int h[64], int w[
 
 // Sizes are the last ones: nothing behind a transform that announces may change its views.
 SrStatus sr_pipeline_extras(const SrPipeline *pipeline, SrExtras *out) {
-    int n, h[64], w[64];
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     out->n = 0;
     SR_TRY(sr_pipeline_shape(pipeline, &n, h, w));
     for (int i = 0; i < pipeline->n; i++) {

@@ -8,7 +8,8 @@
 SrStatus sr__pipeline_nested(const SrYaml *list, const char *where, uint32_t stage, SrArena *arena,
                              SrPipeline **out);
 // Like sr_pipeline_shape, from any views, without its demands on the result.
-SrStatus sr__pipeline_walk_shape(const SrPipeline *pipeline, int *n, int h[64], int w[64]);
+SrStatus sr__pipeline_walk_shape(const SrPipeline *pipeline, int *n, int h[SR_MAX_VIEWS],
+                                 int w[SR_MAX_VIEWS]);
 
 // SR_ERR_CONFIG unless view v has just the size of its place, out[v].
 SrStatus sr__view_fits(const SrViews *views, int v);

@@ -37,6 +37,6 @@ SrStatus sr_view_preview_make(const SrLoaderConfig *config, int64_t epoch, int64
 }
 
 void sr_view_preview_deinit(SrViewPreview *shown) {
-    for (int v = 0; v < 64; v++)
+    for (int v = 0; v < SR_MAX_VIEWS; v++)
         sr_text_deinit(&shown->told[v]);
 }

@@ -6,11 +6,11 @@
 #include "data/data.h"
 
 typedef struct {
-    SrImage original; // rgb
-    SrViews views;    // floats, as the network gets them
-    SrText told[64];  // of each view; sr_view_preview_deinit
-    const char *path; // "" if it has none
-    int64_t label;    // -1: none
+    SrImage original;          // rgb
+    SrViews views;             // floats, as the network gets them
+    SrText told[SR_MAX_VIEWS]; // of each view; sr_view_preview_deinit
+    const char *path;          // "" if it has none
+    int64_t label;             // -1: none
 } SrViewPreview;
 
 // index: the image's number in the loader's subset (SrBatch.index); in_set: in the data set.  Of config the data set,

@@ -1,5 +1,6 @@
 // A ring of embeddings from past steps, as MoCo keeps it: columns are keys, the newest overwrite the
-// oldest.  VISSL's state names and layout.
+// oldest.  VISSL's state names and layout; SwAV's queue has another (swav_queue.h: rows that move, newest first), so that
+// checkpoints of both can be read.
 #ifndef SR_LOSSES_KEY_QUEUE_H
 #define SR_LOSSES_KEY_QUEUE_H
 

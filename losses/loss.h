@@ -23,7 +23,6 @@
 #include "losses/infer.h"
 #include "losses/outputs.h"
 
-#define SR_MAX_VIEWS 64
 #define SR_LOSS_MAX_KEPT 16
 
 // ---- while building
@@ -245,7 +244,7 @@ typedef struct SrLoss {
     // Before the forward of each replica, for inputs that differ from image to image in a loss whose rows are
     // independent: row i of them belongs to image first + i of the step.
     void (*before_rows)(void *state, const SrLossStep *step, int64_t first);
-    // Gradients complete, update not yet done.
+    // Gradients complete, update not yet done: where they may be looked at or changed.
     void (*after_backward)(void *state, const SrLossStep *step);
     // Parameters moved: renormalise, EMA, queue.
     void (*after_update)(void *state, const SrLossStep *step);

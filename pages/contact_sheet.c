@@ -211,7 +211,7 @@ static SrLoaderConfig source_of(const SrConfig *config, const SrSplit *split) {
 static SrStatus make(Sheet *s, const SrSheetOptions *o, SrText *out) {
     uint32_t *subset = NULL, *order = NULL;
     int64_t n;
-    int h[64], w[64];
+    int h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     SrStatus status;
     SR_TRY(sr__sampler_subset(&s->source, &subset, &n));
     s->rows = (int)SR_MIN(n, SR_MIN(o->images, MOST_IMAGES));

@@ -400,7 +400,7 @@ SrStatus sr_image_gallery(const SrConfig *config, SrModel *trained, const SrGall
 
 // Trunk and heads, as the page of the run itself was made with.
 static SrStatus load_model(const SrConfig *config, const char *checkpoint, SrModel **out) {
-    int n, h[64], w[64];
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     SrOutputGraph outputs;
     SrGraph *graph;
     SrNodeId input, tap;

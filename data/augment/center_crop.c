@@ -20,7 +20,7 @@ static SrStatus check(const void *params) {
 }
 
 // Whatever comes in, the size going out is fixed: this closes a size that Resize left open.
-static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     sr__crop_size_shape(&((const Params *)params)->size, *n, h, w);
     return SR_OK;
 }

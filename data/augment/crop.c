@@ -11,7 +11,7 @@ SrStatus sr__crop_size_check(const SrInts *size) {
     return SR_OK;
 }
 
-void sr__crop_size_shape(const SrInts *size, int n, int h[64], int w[64]) {
+void sr__crop_size_shape(const SrInts *size, int n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     for (int v = 0; v < n; v++) {
         h[v] = size->v[0];
         w[v] = size->v[size->n - 1];

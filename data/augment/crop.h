@@ -9,7 +9,7 @@
 // `size` of transforms, a number or [height, width], and what the hooks `check` and `shape` of those that give every
 // view that size do with it.
 SrStatus sr__crop_size_check(const SrInts *size);
-void sr__crop_size_shape(const SrInts *size, int n, int h[64], int w[64]);
+void sr__crop_size_shape(const SrInts *size, int n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]);
 
 // RandomHorizontalFlip's parameters.
 typedef struct {

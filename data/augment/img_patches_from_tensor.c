@@ -23,7 +23,7 @@ static SrStatus check(const void *params) {
     return sr__patch_grid(p->num_patches, 0, p->patch_jitter, &grid);
 }
 
-static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     const Params *p = params;
     SrPatchGrid grid;
     if (*n != 1)

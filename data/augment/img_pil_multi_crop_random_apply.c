@@ -25,12 +25,12 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
     return sr__pipeline_nested(p->transforms, inside, stage, arena, &p->inner);
 }
 
-static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     const Params *p = params;
     if (p->prob.n != *n)
         SR_FAIL(SR_ERR_CONFIG, "prob has %d entries for %d crops", p->prob.n, *n);
     for (int v = 0; v < *n; v++) {
-        int one = 1, inner_h[64] = {h[v]}, inner_w[64] = {w[v]};
+        int one = 1, inner_h[SR_MAX_VIEWS] = {h[v]}, inner_w[SR_MAX_VIEWS] = {w[v]};
         SR_TRY(sr__pipeline_walk_shape(p->inner, &one, inner_h, inner_w));
         if (one != 1 || inner_h[0] != h[v] || inner_w[0] != w[v])
             SR_FAIL(SR_ERR_CONFIG,

@@ -22,7 +22,7 @@ static void fit(int H, int W, int size, int *h, int *w) {
     *w = SR_MAX(1, (int)lrint(W * scale));
 }
 
-static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     const Params *p = params;
     for (int v = 0; v < *n; v++)
         if (h[v] > 0 && w[v] > 0)

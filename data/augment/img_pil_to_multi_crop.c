@@ -32,7 +32,7 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
     p->style.filter = (SrFilter)(p->interpolation % 6);
     const SrYaml *list = p->scales;
     if (!list || list->type != SR_YAML_LIST || list->n != p->sizes.n || p->counts.n != p->sizes.n ||
-        list->n > 64)
+        list->n > SR_MAX_VIEWS)
         SR_FAIL(
             SR_ERR_CONFIG,
             "%s: num_crops, size_crops and crop_scales have %d, %d and %d entries, expected equal",
@@ -65,7 +65,7 @@ static SrStatus check(const void *params) {
 }
 
 // Group after group: the large crops come first, as the loss numbers them.
-static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     const Params *p = params;
     if (*n != 1)
         SR_FAIL(SR_ERR_CONFIG, "crops one image, but gets %d", *n);
@@ -86,7 +86,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
     const Params *p = params;
     static const double ratio[2] = {3.0 / 4, 4.0 / 3};
     SrImage src = views->view[0];
-    SrCrop crops[64];
+    SrCrop crops[SR_MAX_VIEWS];
     int v = 0;
     for (int g = 0; g < p->counts.n; g++)
         for (int i = 0; i < p->counts.v[g]; i++, v++) {

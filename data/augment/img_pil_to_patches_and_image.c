@@ -36,7 +36,7 @@ static SrStatus check(const void *params) {
     return grid_of(p, &grid);
 }
 
-static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     const Params *p = params;
     SrPatchGrid grid;
     if (*n != 1)

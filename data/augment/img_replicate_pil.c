@@ -14,7 +14,7 @@ static const SrOption options[] = {
     SR_OPTION_END};
 // clang-format on
 
-static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     const Params *p = params;
     if (*n != 1)
         SR_FAIL(SR_ERR_CONFIG, "copies one image, but gets %d", *n);

@@ -39,7 +39,8 @@ static SrStatus check(const void *params) {
     return SR_OK;
 }
 
-static SrStatus extras(const void *params, int n, const int h[64], const int w[64], SrExtras *out) {
+static SrStatus extras(const void *params, int n, const int h[SR_MAX_VIEWS],
+                       const int w[SR_MAX_VIEWS], SrExtras *out) {
     const Params *p = params;
     for (int v = 0; v < n; v++) {
         int patches = (h[v] / p->patch_size) * (w[v] / p->patch_size);

@@ -23,7 +23,7 @@ static SrStatus check(const void *params) {
     return SR_OK;
 }
 
-static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     const Params *p = params;
     for (int v = 0; v < *n && p->size.n > 0; v++) {
         w[v] = p->size.v[0];

@@ -7,7 +7,7 @@ SrStatus sr__patch_grid(int n, int size, int jitter, SrPatchGrid *out) {
     int side = 1;
     while (side * side < n)
         side++;
-    if (n < 1 || n > 64 || side * side != n)
+    if (n < 1 || n > SR_MAX_VIEWS || side * side != n)
         SR_FAIL(SR_ERR_CONFIG, "num_patches is %d, expected a square number up to 64", n);
     *out = (SrPatchGrid){.n = n, .side = side, .cell = size / side, .jitter = jitter};
     if (size > 0 && out->cell <= jitter)

@@ -33,7 +33,7 @@ static SrStatus check(const void *params) {
     return check_pair("ratio", p->ratio);
 }
 
-static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     sr__crop_size_shape(&((const Params *)params)->size, *n, h, w);
     return SR_OK;
 }

@@ -30,7 +30,7 @@ static void target(const Params *p, int H, int W, int *h, int *w) {
 }
 
 // With one number the size stays open unless the incoming size is known.
-static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     const Params *p = params;
     for (int v = 0; v < *n; v++)
         if (p->size.n == 2 || (h[v] && w[v]))

@@ -52,7 +52,7 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
     return sr__permutations_make(p->num_permutations, p->num_patches, arena, &p->table);
 }
 
-static SrStatus shape(const void *params, int *n, int h[64], int w[64]) {
+static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_MAX_VIEWS]) {
     const Params *p = params;
     for (int v = 1; v < *n; v++)
         if (h[v] != h[0] || w[v] != w[0])

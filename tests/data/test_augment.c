@@ -138,7 +138,7 @@ static void test_multicrop_shape(void **state) {
     SrPipeline *p = pipeline(
         "[{name: ImgPilToMultiCrop, total_num_crops: 5, num_crops: [2, 3], size_crops: [24, 9],"
         " crop_scales: [[0.14, 1], [0.05, 0.14]]}, {name: ToTensor}]");
-    int n, h[64], w[64];
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     CHECK_OK(sr_pipeline_shape(p, &n, h, w));
     CHECK_INT(n, 5);
     CHECK_INT(h[1], 24);

@@ -60,7 +60,7 @@ static void test_patches_follow_normalize(void **state) {
         pipeline(&arena, "[{name: Resize, size: [60, 60]}, {name: ToTensor}, {name: Normalize},"
                          " {name: ImgPatchesFromTensor, num_patches: 9, patch_jitter: 5},"
                          " {name: ShuffleImgPatches, num_permutations: 20}]");
-    int n, h[64], w[64];
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     CHECK_OK(sr_pipeline_shape(p, &n, h, w));
     CHECK_INT(n, 9);
     CHECK_INT(h[8], 15);

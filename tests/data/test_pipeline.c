@@ -26,7 +26,7 @@ static void refused(const char *yaml, const char *words) {
 // Parses, but its views cannot make a batch.
 static void shapeless(const char *yaml, const char *words) {
     SrPipeline *p;
-    int n, h[64], w[64];
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     CHECK_OK(parse(yaml, &p));
     CHECK_FAILS(sr_pipeline_shape(p, &n, h, w), SR_ERR_CONFIG, words);
     sr_pipeline_free(p);
@@ -77,7 +77,7 @@ static void test_shapes(void **state) {
         " {name: ToTensor}]",
         "change the size");
     SrPipeline *p;
-    int n, h[64], w[64];
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     CHECK_OK(parse("[{name: Resize, size: 32, interpolation: 3}, {name: CenterCrop, size: [28, "
                    "20]}, {name: ToTensor},"
                    " {name: Normalize, indices: [0]}]",

@@ -126,7 +126,7 @@ static SrStatus see_transform(const void *plugin, int example, const char *map, 
              t->takes_floats || t->gives_floats ? "" : ", {name: ToTensor}");
     CHECK_OK(sr_yaml_parse(&arena, text, strlen(text), "test", &list));
     SrStatus status = sr_pipeline_new(list, "TRANSFORMS", &p);
-    int n_views, h[64], w[64];
+    int n_views, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     SrExtras extras = {.n = 0};
     SrStatus fits = status == SR_OK ? sr_pipeline_shape(p, &n_views, h, w) : status;
     if (status == SR_OK && fits == SR_OK)

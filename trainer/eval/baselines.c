@@ -45,7 +45,7 @@ static int batch_for(int crop) {
 }
 
 SrStatus sr_baselines_open(SrBaselines *rows, const SrConfig *config, const char *layer) {
-    int n, h[64], w[64];
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     *rows = (SrBaselines){.config = config, .layer = layer};
     SR_TRY(sr_split_train_shape(config, &n, h, w));
     rows->crop = h[0];
@@ -141,7 +141,7 @@ SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, 
 
 static SrStatus load_model(const SrConfig *config, const char *layer, const char *path,
                            SrModel **out) {
-    int n, h[64], w[64];
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     SrWeightsSource source = sr_weights_source(&config->model);
     if (strcmp(path, source.path) != 0) // our own checkpoint: names as they are
         source = (SrWeightsSource){.path = path, .remove_prefix = "", .append_prefix = ""};

@@ -28,7 +28,7 @@ SrStatus sr_checkpoint_config(const char *path, SrConfig **out) {
 }
 
 static SrStatus open_model(SrCheckpointModel *m) {
-    int n, h[64], w[64];
+    int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     SR_TRY(sr_checkpoint_config(m->path, &m->config));
     SR_TRY(sr_split_train_shape(m->config, &n, h, w));
     m->crop = h[0];

@@ -55,7 +55,7 @@ static SrStatus preset_transforms(int size, SrArena *arena, SrYaml **out) {
 // The pipeline and, from its shape, the size of the images.
 static SrStatus open_pipeline(Run *r, const SrConfig *config, int *h, int *w) {
     const char *where = "transforms of evaluation";
-    int views, heights[64], widths[64];
+    int views, heights[SR_MAX_VIEWS], widths[SR_MAX_VIEWS];
     if (config) {
         int size = r->o->size;
         if (size == 0) { // that of the first training crop

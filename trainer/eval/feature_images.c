@@ -27,7 +27,7 @@ static SrStatus model_transforms(int h, int w, SrArena *arena, const SrYaml **ou
 
 static SrStatus find_transforms(const SrConfig *config, int h, int w, SrArena *arena,
                                 const SrYaml **out, const char **where) {
-    int n, sides[64], widths[64];
+    int n, sides[SR_MAX_VIEWS], widths[SR_MAX_VIEWS];
     *where = "transforms of evaluation";
     if (!config)
         return model_transforms(h ? h : MODEL_CROP, w ? w : MODEL_CROP, arena, out);
@@ -41,7 +41,7 @@ static SrStatus find_transforms(const SrConfig *config, int h, int w, SrArena *a
 static SrStatus open_images(const SrConfig *config, int h, int w, SrFeatureImages *m) {
     const SrYaml *transforms;
     const char *where;
-    int n, sides[64], widths[64];
+    int n, sides[SR_MAX_VIEWS], widths[SR_MAX_VIEWS];
     SR_TRY(find_transforms(config, h, w, &m->arena, &transforms, &where));
     SR_TRY(sr_pipeline_new(transforms, where, &m->pipeline));
     SR_TRY(sr_pipeline_shape(m->pipeline, &n, sides, widths));

@@ -146,7 +146,8 @@ static SrLoaderConfig loader_config(const SrConfig *config, const SrSplitConfig 
 // ---- training -----------------------------------------------------------------------------------
 
 // Sizes follow from the transforms alone; a pipeline that leaves a size open is an error here.
-SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[64], int w[64]) {
+SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[SR_MAX_VIEWS],
+                              int w[SR_MAX_VIEWS]) {
     SrPipeline *pipeline;
     SR_TRY(sr_pipeline_new(config->train.transforms, "DATA.TRAIN.TRANSFORMS", &pipeline));
     SrStatus status = sr_pipeline_shape(pipeline, n_views, h, w);
@@ -314,7 +315,8 @@ static SrStatus open_eval_pipeline(const SrConfig *config, int crop, SrSplit *ou
     return SR_OK;
 }
 
-SrStatus sr_split_eval_shape(const SrConfig *config, int *n_views, int h[64], int w[64]) {
+SrStatus sr_split_eval_shape(const SrConfig *config, int *n_views, int h[SR_MAX_VIEWS],
+                             int w[SR_MAX_VIEWS]) {
     SrSplit unused = {.note = ""};
     SrStatus status = open_eval_pipeline(config, SR_SPLIT_EVAL_CROP, &unused);
     *n_views = unused.n_views;

@@ -27,22 +27,24 @@ typedef struct {
     // Of a training side the inputs its collator plans, else one a view.
     const SrCollation *collation; // of the training side; NULL: an input a view
     int n_views;
-    int h[64], w[64]; // of each
-    int rows[64];     // an image, 0: 1 (SrBatchInput)
+    int h[SR_MAX_VIEWS], w[SR_MAX_VIEWS]; // of each
+    int rows[SR_MAX_VIEWS];               // an image, 0: 1 (SrBatchInput)
     int classes;      // of the labels, the source's or those its transforms make; 0: no labels
     int n_targets;    // several labels an image: classes; else 0
     const char *note; // how the images were chosen, when that is worth saying; "" otherwise
 } SrSplit;
 
 // Number and sizes of the training views alone, without touching any data (check, bench).
-SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[64], int w[64]);
+SrStatus sr_split_train_shape(const SrConfig *config, int *n_views, int h[SR_MAX_VIEWS],
+                              int w[SR_MAX_VIEWS]);
 // The same as the collator lays them out, into a zeroed split: collation, n_views, h, w, rows.
 SrStatus sr_split_plan_train(const SrConfig *config, SrSplit *out);
 // Images a training epoch draws from; opens the set to count them.
 SrStatus sr_split_train_length(const SrConfig *config, int64_t *n);
 // The same of the transforms of evaluation; SR_SPLIT_EVAL_CROP where the configuration has none.
 #define SR_SPLIT_EVAL_CROP 224
-SrStatus sr_split_eval_shape(const SrConfig *config, int *n_views, int h[64], int w[64]);
+SrStatus sr_split_eval_shape(const SrConfig *config, int *n_views, int h[SR_MAX_VIEWS],
+                             int w[SR_MAX_VIEWS]);
 
 // first_epoch order and draws follow from config->seed; batches of BATCHSIZE_PER_REPLICA.
 SrStatus sr_split_open_train(const SrConfig *config, SrSplit *out);
