@@ -37,7 +37,9 @@ void *sr_image_pool_take(SrImagePool *pool, size_t bytes);
 // Scratch: what was taken after the mark may be given back at once, newest first.
 size_t sr_image_pool_mark(const SrImagePool *pool);
 void sr_image_pool_rewind(SrImagePool *pool, size_t mark);
-// An image of h x w with its rgb in the pool; the pixels are not set.
+// PIL's decompression-bomb bound, of files and of what transforms make of them: 2 * 1024^3 / 4 / 3.
+#define SR_IMAGE_MAX_PIXELS 178956970
+// An image of h x w with its rgb in the pool; the pixels are not set.  SR_ERR_IO, a bad image, above that bound.
 SrStatus sr_image_new(SrImagePool *pool, int h, int w, SrImage *out);
 
 // ---- data sets ----

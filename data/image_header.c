@@ -8,11 +8,11 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "data/data.h"
 #include "gen/build.h"
 
-#define MAX_SIDE 65500         // libjpeg's limit
-#define MAX_PIXELS 178956970LL // PIL's decompression-bomb bound: 2 * 1024^3 / 4 / 3
-#define MAX_SCANS 256          // each costs a pass over all coefficients, however few bytes it has
+#define MAX_SIDE 65500 // libjpeg's limit
+#define MAX_SCANS 256  // each costs a pass over all coefficients, however few bytes it has
 
 static uint32_t be16(const uint8_t *p) { return (uint32_t)p[0] << 8 | p[1]; }
 
@@ -23,8 +23,8 @@ static SrStatus check_size(SrImageHeader *out, uint32_t h, uint32_t w, size_t n,
     if (h < 1 || w < 1 || h > MAX_SIDE || w > MAX_SIDE)
         SR_FAIL(SR_ERR_IO, "image of %u x %u pixels, expected 1 .. %d a side", w, h, MAX_SIDE);
     int64_t pixels = (int64_t)h * w;
-    if (pixels > MAX_PIXELS)
-        SR_FAIL(SR_ERR_IO, "image of %u x %u pixels, more than %lld", w, h, MAX_PIXELS);
+    if (pixels > SR_IMAGE_MAX_PIXELS)
+        SR_FAIL(SR_ERR_IO, "image of %u x %u pixels, more than %d", w, h, SR_IMAGE_MAX_PIXELS);
     if (pixels / per_byte > (int64_t)n)
         SR_FAIL(SR_ERR_IO, "%u x %u pixels cannot come from %zu bytes", w, h, n);
     out->H = (int)h;

@@ -105,6 +105,10 @@ void sr_image_pool_rewind(SrImagePool *pool, size_t mark) {
 }
 
 SrStatus sr_image_new(SrImagePool *pool, int h, int w, SrImage *out) {
+    // One pixel by 65,500 with its shorter side resized to 224 would be 10 GB.
+    if ((int64_t)h * w > SR_IMAGE_MAX_PIXELS)
+        SR_FAIL(SR_ERR_IO, "it would become %d x %d pixels, more than %d: too long for its width",
+                w, h, SR_IMAGE_MAX_PIXELS);
     *out = (SrImage){.H = h, .W = w, .rgb = sr_image_pool_take(pool, (size_t)h * (size_t)w * 3)};
     if (!out->rgb)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", h, w);

@@ -1,4 +1,5 @@
 // Cutting, mirroring and turning, and torchvision's rules for where boxes lie.
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -110,7 +111,7 @@ SrBox sr_pixel_draw_box(SrRng *rng, int H, int W, const double scale[2], const d
 
 // The longer side is truncated, as torchvision does: int(size * long / short).
 void sr_pixel_fit_shorter(int H, int W, int size, int *h, int *w) {
-    int64_t longer = (int64_t)size * SR_MAX(H, W) / SR_MIN(H, W);
+    int64_t longer = SR_MIN((int64_t)size * SR_MAX(H, W) / SR_MIN(H, W), INT_MAX);
     *h = H <= W ? size : (int)longer;
     *w = H <= W ? (int)longer : size;
 }

@@ -117,5 +117,23 @@ static void test_wide_rows(void **state) {
     sr_image_pool_free(pool);
 }
 
-SR_TESTS(pixel_resample, unit(test_against_formula), unit(test_filters),
+// The shorter side of an image of one pixel by 65,500 cannot become 65,500 pixels, nor 10,000.
+static void test_too_long(void **state) {
+    (void)state;
+    SrImagePool *pool;
+    SrImage src, out;
+    int h, w;
+    CHECK_OK(sr_image_pool_new(&pool));
+    CHECK_OK(sr_image_new(pool, 1, 65500, &src));
+    memset(src.rgb, 7, 3 * 65500);
+    for (int size = 10000; size <= 65500; size += 55500) {
+        sr_pixel_fit_shorter(1, 65500, size, &h, &w);
+        CHECK_FAILS(
+            sr_pixel_resize(&src, (SrBox){0, 0, 1, 65500}, h, w, SR_FILTER_BILINEAR, pool, &out),
+            SR_ERR_IO, "too long for its width");
+    }
+    sr_image_pool_free(pool);
+}
+
+SR_TESTS(pixel_resample, unit(test_too_long), unit(test_against_formula), unit(test_filters),
          unit(test_constant_stays_constant), unit(test_wide_rows))
