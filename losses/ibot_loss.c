@@ -12,6 +12,7 @@
 #include "kernels/scale.h"
 #include "losses/crop_terms.h"
 #include "losses/momentum_encoder.h"
+#include "losses/token_grid.h"
 
 #define PREFIX "loss.momentum_encoder."
 
@@ -70,23 +71,12 @@ typedef struct {
 
 // ---- inference
 
-// Masks are drawn over the grid of patches, whose size the transformer knows.
-static SrStatus infer_mask_patches(SrInfer *in) {
-    const SrYaml *patch = sr_yaml_find(in->trunk, "PATCH_SIZE"),
-                 *list = sr_yaml_find_path(in->tree, "DATA.TRAIN.TRANSFORMS");
-    for (int i = 0; patch && list && i < list->n; i++)
-        if (strcmp(sr_tree_text(list->items[i], "name", ""), "MaskedImageModeling") == 0)
-            SR_TRY(sr_infer_put(in, list->items[i], "patch_size", patch,
-                                "DATA.TRAIN.TRANSFORMS: MaskedImageModeling.patch_size"));
-    return SR_OK;
-}
-
 // The head may have other prototypes for patches, which VISSL's rule does not know.
 static SrStatus infer(SrInfer *in) {
     static const char *const collators[] = {"ibot_multicrop_masking_collator"};
     const SrYaml *head = NULL, *out = NULL;
     SR_TRY(sr_infer_check_collator(in, collators, 1));
-    SR_TRY(infer_mask_patches(in));
+    SR_TRY(sr_infer_mask_patches(in));
     SR_TRY(sr_infer_only_head(in, "ibot_head", &head));
     SR_TRY(sr_infer_argument(head, "out_dim", SR_YAML_INT, &out));
     SR_TRY(sr_infer_set(in, "out_dim", out));

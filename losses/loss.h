@@ -55,6 +55,7 @@ typedef struct {
     // them "tokens" (rows, L, D) and "map" (rows, h, w, D), through no head.  Of views of unlike sizes
     // they stand in outputs of their own.
     bool trunk_outputs;
+    int n_blocks; // and the tokens of so many last blocks before the norm, (rows, L, D): "block0" is the last one
     // Another architecture with weights of its own: the model of DISTILLATION.TEACHER_MODEL, in
     // evaluation, which never learns.  Its parameters stand under `prefix`, are loaded from its
     // WEIGHTS_INIT when a run begins, and belong to every checkpoint.

@@ -5,17 +5,31 @@
 
 #include "base/text.h"
 
-SrStatus sr_infer_patch_size(SrInfer *in) {
+// The trunk's own patch size; NULL: it has none.
+static const SrYaml *trunk_patch(const SrInfer *in) {
     static const struct {
         const char *trunk, *key;
     } maps[] = {{"vision_transformer", "MODEL.TRUNK.VISION_TRANSFORMERS.PATCH_SIZE"},
                 {"dinov2", "MODEL.TRUNK.DINOV2.PATCH_SIZE"}};
     const char *trunk = sr_tree_text(in->tree, "MODEL.TRUNK.NAME", "");
-    for (int i = 0; i < SR_COUNT(maps); i++) {
-        const SrYaml *patch = sr_yaml_find_path(in->tree, maps[i].key);
-        if (patch && sr_text_starts(trunk, maps[i].trunk))
-            return sr_infer_set(in, "patch_size", patch);
-    }
+    for (int i = 0; i < SR_COUNT(maps); i++)
+        if (sr_text_starts(trunk, maps[i].trunk))
+            return sr_yaml_find_path(in->tree, maps[i].key);
+    return NULL;
+}
+
+SrStatus sr_infer_patch_size(SrInfer *in) {
+    const SrYaml *patch = trunk_patch(in);
+    return patch ? sr_infer_set(in, "patch_size", patch) : SR_OK;
+}
+
+SrStatus sr_infer_mask_patches(SrInfer *in) {
+    const SrYaml *patch = trunk_patch(in),
+                 *list = sr_yaml_find_path(in->tree, "DATA.TRAIN.TRANSFORMS");
+    for (int i = 0; patch && list && i < list->n; i++)
+        if (strcmp(sr_tree_text(list->items[i], "name", ""), "MaskedImageModeling") == 0)
+            SR_TRY(sr_infer_put(in, list->items[i], "patch_size", patch,
+                                "DATA.TRAIN.TRANSFORMS: MaskedImageModeling.patch_size"));
     return SR_OK;
 }
 

@@ -7,6 +7,9 @@
 // LOSS.<name>.patch_size from the trunk's own map, where it has one.
 SrStatus sr_infer_patch_size(SrInfer *in);
 
+// DATA.TRAIN.TRANSFORMS: MaskedImageModeling.patch_size from the trunk's: masks are drawn over its grid.
+SrStatus sr_infer_mask_patches(SrInfer *in);
+
 typedef struct {
     int patch; // pixels
     int side;  // patches a side of the square grid

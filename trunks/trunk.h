@@ -15,7 +15,7 @@ typedef struct {
     const SrNodeId *visible;
 } SrTrunkInput;
 
-enum { SR_TRUNK_MAX_EXTRA = 4 };
+enum { SR_TRUNK_MAX_EXTRA = 4, SR_TRUNK_MAX_BLOCKS = 16 };
 
 // What it gives; kinds that it does not have stay SR_NO_NODE.
 typedef struct {
@@ -26,6 +26,9 @@ typedef struct {
     int n_prefix;    // how many of the L tokens are no patches
     int grid_h,
         grid_w; // patches of the image, whether or not all of them are among the tokens; 0: unknown
+    SrNodeId block
+        [SR_TRUNK_MAX_BLOCKS]; // tokens as the last blocks leave them, before the norm: the last one first
+    int n_blocks;
     // Others, by name; they may live in one mode alone, as googlenet's auxiliary classifiers do in training.
     struct {
         const char *name; // "aux1"

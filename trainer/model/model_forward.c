@@ -321,12 +321,26 @@ static SrStatus trunk_output(const Forward *f, const char *name, const Span *spa
     return SR_OK;
 }
 
+static SrStatus trunk_blocks(const Forward *f, const Span *span) {
+    static const char *const names[SR_TRUNK_MAX_BLOCKS] = {
+        "block0", "block1", "block2",  "block3",  "block4",  "block5",  "block6",  "block7",
+        "block8", "block9", "block10", "block11", "block12", "block13", "block14", "block15"};
+    if (f->run->n_blocks > span->given.n_blocks)
+        return sr_builder_fail(f->b, SR_ERR_CONFIG,
+                               "the last %d blocks of the trunk are asked for, but it gives %d",
+                               f->run->n_blocks, span->given.n_blocks);
+    for (int i = 0; i < f->run->n_blocks; i++)
+        SR_TRY(trunk_output(f, names[i], span, span->given.block[i]));
+    return SR_OK;
+}
+
 // Before features are joined: the trunk's own stay apart by size.
 static SrStatus trunk_outputs(const Forward *f, const Span *spans, int n) {
     for (int s = 0; s < n && f->run->trunk_outputs; s++) {
         SR_TRY(trunk_output(f, "pooled", &spans[s], spans[s].given.pooled));
         SR_TRY(trunk_output(f, "tokens", &spans[s], spans[s].given.tokens));
         SR_TRY(trunk_output(f, "map", &spans[s], spans[s].given.map));
+        SR_TRY(trunk_blocks(f, &spans[s]));
     }
     return SR_OK;
 }

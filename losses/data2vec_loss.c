@@ -1,0 +1,147 @@
+// data2vec for images (Baevski et al., "data2vec: a general framework for self-supervised learning in speech, vision and
+// language", ICML 2022, arXiv:2202.03555): the trunk sees an image whose hidden patches are a learned token; a slow copy
+// sees all of it, and the mean of its last blocks' tokens, each normalised over features without weights, is what a
+// linear layer over the trunk's tokens predicts at the hidden patches, by smooth L1.
+//
+// Key names are those of the published code (fairseq, examples/data2vec).  There a block's feature is taken before its
+// last sum, here behind it.  The copy follows with a momentum that goes in a line from ema_decay to ema_end_decay, over
+// the run or ema_anneal_end_step steps.
+#include <stdio.h>
+
+#include "base/json.h"
+#include "graph/token_blocks.h"
+#include "kernels/mask_weights.h"
+#include "kernels/regression_loss.h"
+#include "kernels/scale.h"
+#include "kernels/select_tokens.h"
+#include "kernels/standardize.h"
+#include "losses/crop_terms.h"
+#include "losses/momentum_encoder.h"
+#include "losses/token_grid.h"
+
+#define PREFIX "loss.momentum_encoder."
+
+enum { MAX_BLOCKS = 16 };
+
+typedef struct {
+    int average_top_k_layers, anneal;
+    double loss_beta, ema_decay, ema_end_decay;
+} Data2vecLoss;
+
+#define FIELD(f) offsetof(Data2vecLoss, f)
+static const SrOption options[] = {
+    {"average_top_k_layers", SR_OPT_INT, FIELD(average_top_k_layers), "6", 1, MAX_BLOCKS, NULL,
+     "The target is the mean of so many last blocks."},
+    {"loss_beta", SR_OPT_FLOAT, FIELD(loss_beta), "2", 0, 1e6, NULL,
+     "Smooth L1 around 0 as far as this; 0: squares."},
+    {"ema_decay", SR_OPT_FLOAT, FIELD(ema_decay), "0.9998", 0, 1, NULL,
+     "Share the target encoder keeps a step at the start."},
+    {"ema_end_decay", SR_OPT_FLOAT, FIELD(ema_end_decay), "0.9999", 0, 1, NULL, "At the end."},
+    {"ema_anneal_end_step", SR_OPT_INT, FIELD(anneal), "0", 0, 1 << 30, NULL,
+     "Steps from the one to the other; 0: the whole run."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+typedef struct {
+    SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
+    Data2vecLoss p;
+} State;
+
+// As the masks of iBOT come.
+static SrStatus infer(SrInfer *in) {
+    static const char *const collators[] = {"ibot_multicrop_masking_collator"};
+    SR_TRY(sr_infer_check_collator(in, collators, 1));
+    return sr_infer_mask_patches(in);
+}
+
+// The last L tokens are the patches.
+static SrNodeId patches_of(SrBuilder *b, SrNodeId x, int L) {
+    SrSelectTokensParams p = {.begin = sr_build_shape(b, x).d[1] - L, .count = L};
+    return p.begin == 0 ? x : sr_build(b, "select_tokens", "patches", &p, x);
+}
+
+static SrStatus build_target(SrLossContext *ctx, State *s, int L, SrNodeId *out) {
+    SrBuilder *b = ctx->builder;
+    int K = s->p.average_top_k_layers;
+    SrModelRun run = {.prefix = PREFIX,
+                      .no_heads = true,
+                      .trunk_outputs = true,
+                      .n_blocks = K,
+                      .statistics = SR_STATISTICS_OWN};
+    SrOutputs teacher;
+    SrNodeId block[MAX_BLOCKS];
+    SR_TRY(sr_momentum_encoder_build(ctx, &run, &s->encoder, &teacher));
+    for (int i = 0; i < K; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "block%d", i);
+        SR_TRY(sr_outputs_get(b, &teacher, ctx->name, name, &block[i]));
+        block[i] = sr_build(b, "standardize", name, &(SrStandardizeParams){1e-5, false},
+                            patches_of(b, block[i], L));
+    }
+    *out = K > 1 ? sr_build_n(b, "add", "sum", NULL, block, K) : block[0];
+    *out = sr_build(b, "scale", "target", &(SrScaleParams){.factor = 1.0 / K}, *out);
+    return sr_builder_status(b);
+}
+
+static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **out) {
+    SrBuilder *b = ctx->builder;
+    State *s = *out = sr_loss_alloc(ctx, sizeof *s);
+    SrModelRun run = {.trainable = true, .masked = true, .no_heads = true, .trunk_outputs = true};
+    SrOutputs student;
+    SrNodeId tokens, mask, target;
+    SR_TRY(sr_builder_status(b));
+    s->p = *(const Data2vecLoss *)params;
+    SR_TRY(sr_view_masks(ctx, ctx->n_views, &mask));
+    int L = sr_shape_last(sr_build_shape(b, mask));
+    SR_TRY(sr_loss_run(ctx, &run, &student));
+    SR_TRY(sr_outputs_get(b, &student, ctx->name, "tokens", &tokens));
+    SR_TRY(build_target(ctx, s, L, &target));
+    int D = sr_shape_last(sr_build_shape(b, tokens));
+    SrNodeId prediction =
+        sr_token_linear(b, "heads.regression", patches_of(b, tokens, L), D, true, 0.02);
+    SrNodeId weights =
+        sr_build(b, "mask_weights", "weights", &(SrMaskWeightsParams){SR_MASK_BATCH}, mask);
+    *loss = sr_build_n(b, "regression_loss", "smooth_l1", &(SrRegressionLossParams){s->p.loss_beta},
+                       (SrNodeId[]){prediction, target, weights}, 3);
+    return sr_builder_status(b);
+}
+
+static double momentum_at(const State *s, const SrLossStep *step) {
+    int64_t steps = s->p.anneal ? s->p.anneal : SR_MAX(step->max_iterations, 1);
+    double done = (double)SR_MIN(step->iteration, steps) / (double)steps;
+    return s->p.ema_decay + (s->p.ema_end_decay - s->p.ema_decay) * done;
+}
+
+static void after_update(void *instance, const SrLossStep *step) {
+    const State *s = instance;
+    sr_momentum_encoder_update(&s->encoder, step->params, momentum_at(s, step));
+}
+
+static void report(void *instance, const SrLossStep *step, SrText *fields) {
+    sr_json_float(fields, "teacher_momentum", momentum_at(instance, step));
+}
+
+static const SrLossExample examples[] = {{"{average_top_k_layers: 2, ema_decay: 0.9}",
+                                          "[[identity, {}]]",
+                                          {16},
+                                          .may_rise = true, // a moving target
+                                          .trunk = SR_LOSS_EXAMPLE_VIT,
+                                          .patch = 4}};
+
+const SrLoss sr_loss_data2vec_loss = {
+    .name = "data2vec_loss",
+    .help = "data2vec: a slow copy's features of hidden patches, the mean of its last blocks",
+    .subtree = "LOSS.data2vec_loss",
+    .options = options,
+    .params_bytes = sizeof(Data2vecLoss),
+    .student_views = SR_NO_STUDENT,
+    .rows_are_independent = true,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+    .infer = infer,
+    .build = build,
+    .start = sr_momentum_encoder_start,
+    .after_update = after_update,
+    .report = report,
+};
