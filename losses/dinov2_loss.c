@@ -1,0 +1,226 @@
+// DINOv2 (Oquab et al., "DINOv2: learning robust visual features without supervision", TMLR 2024, arXiv:2304.07193,
+// section 4): DINO between crops and iBOT inside the global ones, with a teacher whose scores Sinkhorn-Knopp spreads over
+// all prototypes, and KoLeo, which drives class tokens of a batch apart.
+//
+//   L = dino_loss_weight DINO + ibot_loss_weight iBOT + koleo_loss_weight sum over global crops of KoLeo
+//
+// As in the published code (github.com/facebookresearch/dinov2, ssl_meta_arch.py): Sinkhorn over the teacher's rows of
+// both global crops together, and over the hidden patches alone; DINO's mean over all pairs of crops but a crop with
+// itself; iBOT's mean over images of the mean over their hidden patches; KoLeo on class tokens before the head.
+// Temperature and momentum change from step to step.  There are no centres: what the state is is in the teacher.
+#include <math.h>
+
+#include "base/json.h"
+#include "kernels/koleo.h"
+#include "kernels/l2_normalize.h"
+#include "kernels/scale.h"
+#include "kernels/sinkhorn_rows.h"
+#include "losses/crop_terms.h"
+#include "losses/momentum_encoder.h"
+#include "losses/token_grid.h"
+
+#define PREFIX "loss.momentum_encoder."
+
+typedef struct {
+    double momentum, final_momentum, warmup_temp, temp, student_temp;
+    double dino_weight, ibot_weight, koleo_weight;
+    int warmup_epochs, n_iterations, num_global, num_local;
+} Dinov2Loss;
+
+#define FIELD(f) offsetof(Dinov2Loss, f)
+static const SrOption options[] = {
+    {"momentum_teacher", SR_OPT_FLOAT, FIELD(momentum), "0.992", 0, 1, NULL,
+     "Share the teacher keeps a step at the start."},
+    {"final_momentum_teacher", SR_OPT_FLOAT, FIELD(final_momentum), "1", 0, 1, NULL,
+     "At the end, half a cosine later."},
+    {"warmup_teacher_temp", SR_OPT_FLOAT, FIELD(warmup_temp), "0.04", 1e-6, 1e6, NULL,
+     "Divides the teacher's scores at first."},
+    {"teacher_temp", SR_OPT_FLOAT, FIELD(temp), "0.07", 1e-6, 1e6, NULL,
+     "Divides them after the warm-up."},
+    {"warmup_teacher_temp_epochs", SR_OPT_INT, FIELD(warmup_epochs), "30", 0, 1 << 20, NULL,
+     "Epochs from the one to the other."},
+    {"student_temp", SR_OPT_FLOAT, FIELD(student_temp), "0.1", 1e-6, 1e6, NULL,
+     "Divides the student's scores."},
+    {"n_iterations", SR_OPT_INT, FIELD(n_iterations), "3", 1, 1000, NULL,
+     "Iterations of Sinkhorn-Knopp."},
+    {"dino_loss_weight", SR_OPT_FLOAT, FIELD(dino_weight), "1", 0, 1e6, NULL,
+     "Of the class token's term."},
+    {"ibot_loss_weight", SR_OPT_FLOAT, FIELD(ibot_weight), "1", 0, 1e6, NULL,
+     "Of the patches' term."},
+    {"koleo_loss_weight", SR_OPT_FLOAT, FIELD(koleo_weight), "0.1", 0, 1e6, NULL, "Of KoLeo."},
+    {"num_global_crops", SR_OPT_INT, FIELD(num_global), "2", 1, SR_MAX_VIEWS, NULL,
+     "Large crops, which the teacher sees (inferred from the transforms)."},
+    {"num_local_crops", SR_OPT_INT, FIELD(num_local), "8", 0, SR_MAX_VIEWS, NULL,
+     "Small crops (inferred from the transforms)."},
+    SR_OPTION_END,
+};
+#undef FIELD
+
+typedef struct {
+    SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
+    Dinov2Loss p;
+    SrNodeId temp;              // input (1)
+    SrNodeId terms[3];          // scalars: DINO, iBOT, KoLeo
+    int classes, patch_classes; // prototypes
+} State;
+
+static const char *const term_names[] = {"dino", "ibot", "koleo"};
+
+static SrStatus infer(SrInfer *in) {
+    static const char *const collators[] = {"ibot_multicrop_masking_collator"};
+    SR_TRY(sr_infer_check_collator(in, collators, 1));
+    SR_TRY(sr_infer_mask_patches(in));
+    const SrYaml *first = in->num_crops && in->num_crops->n > 0 ? in->num_crops->items[0] : NULL;
+    if (!first || first->type != SR_YAML_INT)
+        return SR_OK;
+    SR_TRY(sr_infer_set_int(in, "num_global_crops", first->i));
+    return sr_infer_set_int(in, "num_local_crops", in->total_crops - first->i);
+}
+
+// ---- building
+
+typedef struct {
+    SrNodeId cls, patch; // distributions (G batch, K), (G batch, patches, K')
+} Targets;
+
+static SrStatus build_targets(SrLossContext *ctx, State *s, SrNodeId mask, Targets *out) {
+    SrBuilder *b = ctx->builder;
+    SrModelRun run = {.prefix = PREFIX,
+                      .views = sr_first_views(s->p.num_global),
+                      .n_views = s->p.num_global,
+                      .statistics = SR_STATISTICS_OWN};
+    SrSinkhornRowsParams sinkhorn = {s->p.n_iterations};
+    SrOutputs teacher;
+    SrNodeId scores, patches;
+    SR_TRY(sr_momentum_encoder_build(ctx, &run, &s->encoder, &teacher));
+    SR_TRY(sr_all_views(ctx, &teacher, "scores0", &scores));
+    SR_TRY(sr_outputs_get(b, &teacher, ctx->name, "patch_scores", &patches));
+    s->classes = sr_shape_last(sr_build_shape(b, scores));
+    s->patch_classes = sr_shape_last(sr_build_shape(b, patches));
+    out->cls =
+        sr_build_n(b, "sinkhorn_rows", "targets", &sinkhorn, (SrNodeId[]){scores, s->temp}, 2);
+    out->patch = sr_build_n(b, "sinkhorn_rows", "patch_targets", &sinkhorn,
+                            (SrNodeId[]){patches, s->temp, mask}, 3);
+    return sr_builder_status(b);
+}
+
+// On class tokens of the global crops, which go through the trunk first and together.
+static SrStatus build_koleo(SrLossContext *ctx, State *s) {
+    SrBuilder *b = ctx->builder;
+    const SrOutput *pooled = sr_outputs_find(&ctx->outputs, "pooled", 0);
+    if (!pooled || pooled->n_views != s->p.num_global)
+        return sr_builder_fail(b, SR_ERR_CONFIG,
+                               "LOSS.%s.num_global_crops is %d, but %d crops of the first size go "
+                               "through the trunk together",
+                               ctx->name, s->p.num_global, pooled ? pooled->n_views : 0);
+    if (ctx->batch < 2)
+        return sr_builder_fail(
+            b, SR_ERR_CONFIG, "%s drives images of a batch apart: a step has one image", ctx->name);
+    SrNodeId x =
+        sr_build(b, "l2_normalize", "class_tokens", &(SrL2NormalizeParams){1e-8}, pooled->node);
+    s->terms[2] = sr_build(b, "koleo", "koleo", &(SrKoleoParams){s->p.num_global}, x);
+    return sr_builder_status(b);
+}
+
+static SrStatus build_terms(SrLossContext *ctx, State *s) {
+    const Dinov2Loss *p = &s->p;
+    SrCropTerms terms = {.n_student = p->num_global + p->num_local,
+                         .n_teacher = p->num_global,
+                         .pairs = SR_CROPS_OTHERS,
+                         .temperature = p->student_temp};
+    SrNodeId patches, mask;
+    Targets targets;
+    SR_TRY(sr_view_masks(ctx, p->num_global, &mask));
+    SR_TRY(sr_all_views(ctx, &ctx->outputs, "scores0", &terms.student));
+    SR_TRY(sr_outputs_get(ctx->builder, &ctx->outputs, ctx->name, "patch_scores", &patches));
+    SR_TRY(build_targets(ctx, s, mask, &targets));
+    terms.targets = targets.cls;
+    SR_TRY(sr_crop_terms_build(ctx, &terms, &s->terms[0]));
+    s->terms[1] = sr_patch_term(ctx, patches, targets.patch, mask, p->student_temp);
+    return build_koleo(ctx, s);
+}
+
+static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **out) {
+    SrBuilder *b = ctx->builder;
+    State *s = *out = sr_loss_alloc(ctx, sizeof *s);
+    SR_TRY(sr_builder_status(b));
+    s->p = *(const Dinov2Loss *)params;
+    SR_TRY(sr_crop_terms_check(ctx, "num_global_crops + num_local_crops",
+                               s->p.num_global + s->p.num_local));
+    s->temp = sr_build_input(b, "teacher_temp", SR_SHAPE(1), SR_F32);
+    SR_TRY(build_terms(ctx, s));
+    const double weights[] = {s->p.dino_weight, s->p.ibot_weight, s->p.koleo_weight};
+    SrNodeId weighted[3];
+    for (int i = 0; i < 3; i++) {
+        SR_TRY(sr_loss_keep(ctx, s->terms[i]));
+        weighted[i] = sr_build(b, "scale", term_names[i], &(SrScaleParams){.factor = weights[i]},
+                               s->terms[i]);
+    }
+    *loss = sr_build_n(b, "add", "add", NULL, weighted, 3);
+    return sr_builder_status(b);
+}
+
+// ---- hooks
+
+// In a line over the first epochs, as the code's table has it.
+static double temperature_at(const Dinov2Loss *p, int epoch) {
+    double done = p->warmup_epochs > 0 ? fmin((double)epoch / p->warmup_epochs, 1) : 1;
+    return p->warmup_temp + (p->temp - p->warmup_temp) * done;
+}
+
+static double momentum_at(const Dinov2Loss *p, const SrLossStep *step) {
+    double cosine = sr_momentum_cosine(0, step);
+    return p->momentum + (p->final_momentum - p->momentum) * cosine;
+}
+
+static void before_step(void *instance, const SrLossStep *step) {
+    const State *s = instance;
+    *(float *)sr_loss_input(step, s->temp).data = (float)temperature_at(&s->p, step->epoch);
+}
+
+static void after_update(void *instance, const SrLossStep *step) {
+    const State *s = instance;
+    sr_momentum_encoder_update(&s->encoder, step->params, momentum_at(&s->p, step));
+}
+
+static void report(void *instance, const SrLossStep *step, SrText *fields) {
+    const State *s = instance;
+    for (int i = 0; i < 3; i++)
+        sr_json_float(fields, term_names[i],
+                      (double)*(const float *)sr_loss_value(step, s->terms[i]).data);
+    sr_json_float(fields, "teacher_temp", temperature_at(&s->p, step->epoch));
+    sr_json_float(fields, "teacher_momentum", momentum_at(&s->p, step));
+}
+
+static void facts(const void *instance, SrLossFacts *out) {
+    const State *s = instance;
+    out->classes = s->classes;
+}
+
+static const SrLossExample examples[] = {
+    {"{warmup_teacher_temp_epochs: 2, momentum_teacher: 0.9}",
+     "[[ibot_head, {in_dim: 16, out_dim: 12, patch_out_dim: 10, hidden_dim: 16, bottleneck_dim: "
+     "8}]]",
+     {16, 16, 8},
+     .may_rise = true, // a moving target
+     .trunk = SR_LOSS_EXAMPLE_VIT,
+     .patch = 4,
+     .more = SR_LOSS_EXAMPLE_GLOBAL_AND_LOCAL}};
+
+const SrLoss sr_loss_dinov2_loss = {
+    .name = "dinov2_loss",
+    .help = "DINOv2: DINO and iBOT with Sinkhorn-Knopp targets, and KoLeo",
+    .subtree = "LOSS.dinov2_loss",
+    .options = options,
+    .params_bytes = sizeof(Dinov2Loss),
+    .trunk_outputs = true,
+    .examples = examples,
+    .n_examples = SR_COUNT(examples),
+    .infer = infer,
+    .build = build,
+    .start = sr_momentum_encoder_start,
+    .before_step = before_step,
+    .after_update = after_update,
+    .report = report,
+    .facts = facts,
+};
