@@ -183,6 +183,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     s->p = *(const IjepaLoss *)params;
     s->batch = ctx->batch;
     s->seed = ctx->seed;
+    SR_TRY(sr_token_grid_one_view(ctx));
     SR_TRY(sr_token_grid(ctx, s->p.patch_size, &s->grid));
     SR_TRY(check(ctx, s));
     build_inputs(b, s);

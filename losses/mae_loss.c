@@ -113,6 +113,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     s->p = *(const MaeLoss *)params;
     s->batch = ctx->batch;
     s->seed = ctx->seed;
+    SR_TRY(sr_token_grid_one_view(ctx));
     SR_TRY(sr_token_grid(ctx, s->p.patch_size, &s->grid));
     s->keep = (int)(s->grid.n * (1 - s->p.mask_ratio));
     SR_TRY(check(ctx, s));

@@ -33,12 +33,16 @@ SrStatus sr_infer_mask_patches(SrInfer *in) {
     return SR_OK;
 }
 
+SrStatus sr_token_grid_one_view(SrLossContext *ctx) {
+    if (ctx->n_views == 1)
+        return sr_builder_status(ctx->builder);
+    return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
+                           "%s takes one view of an image, but DATA.TRAIN.TRANSFORMS make %d",
+                           ctx->name, ctx->n_views);
+}
+
 SrStatus sr_token_grid(SrLossContext *ctx, int patch_size, SrTokenGrid *out) {
     int h = ctx->views[0].h, w = ctx->views[0].w;
-    if (ctx->n_views != 1)
-        return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "%s takes one view of an image, but DATA.TRAIN.TRANSFORMS make %d",
-                               ctx->name, ctx->n_views);
     if (h != w || h % patch_size)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
                                "%s takes square images of whole patches; these have %d x %d pixels "

@@ -16,7 +16,9 @@ typedef struct {
     int n;     // side * side
 } SrTokenGrid;
 
-// Of the only view; anything but one square view of whole patches: SR_ERR_CONFIG.
+// SR_ERR_CONFIG unless there is one view of an image.
+SrStatus sr_token_grid_one_view(SrLossContext *ctx);
+// Of the first view; anything but a square of whole patches: SR_ERR_CONFIG.
 SrStatus sr_token_grid(SrLossContext *ctx, int patch_size, SrTokenGrid *out);
 // The tokens of a run with .trunk_outputs, (batch, prefix + K, D).  A trunk without tokens, or with another grid:
 // SR_ERR_CONFIG.

@@ -132,6 +132,12 @@ static SrStatus want_data(Needs *needs, const char *split, bool sources) {
 // The order of the line: model, method, data.
 static SrStatus want_all(Needs *needs) {
     bool learns = sr__learns(needs->tree);
+    if (learns && strcmp(sr_tree_text(needs->tree, "LOSS.name", ""), "msn_loss") == 0)
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "LOSS.name: VISSL's msn_loss is a placeholder that its source calls unfinished, the "
+            "square of a sum; masked siamese networks as the paper has them are "
+            "LOSS.name=masked_siamese_loss (`sslrun describe LOSS.masked_siamese_loss`)");
     SR_TRY(want_at(needs, SR_NAME_TRUNK, "MODEL.TRUNK.NAME"));
     if (learns)
         SR_TRY(want_at(needs, SR_NAME_LOSS, "LOSS.name"));

@@ -76,7 +76,7 @@ const SrVisslKey sr__vissl_keys[] = {
         "\".\"", "VISSL ignores it too: events go to tb_logs/ of the run folder"),
     NO_EFFECT("HOOKS.TENSORBOARD_SETUP.EXPERIMENT_LOG_DIR", "tensorboard",
         "VISSL ignores it too: events go to tb_logs/ of the run folder"),
-    NO_EFFECT("LOSS.msn_loss", "{momentum: 0.996, temperature: 0.1, output_dim: 1024}", "the loss is not built"),
+    NO_EFFECT("LOSS.msn_loss", "{momentum: 0.996, temperature: 0.1, output_dim: 1024}", "the loss is a placeholder in VISSL: see masked_siamese_loss"),
     REFUSED("METERS.model_output_mask", "False", "not built"),
     NO_EFFECT("CHECKPOINT.APPEND_DISTR_RUN_ID", "False", ONE_PROCESS),
     REFUSED("CHECKPOINT.BACKEND", "disk", "checkpoints go to disk"),

@@ -63,8 +63,9 @@ SrStatus sr__model_inputs(SrModel *model, SrBuilder *b, const SrModelInputs *in,
 // The first `n_run` views go through the model; 0: all; SR_NO_STUDENT: none.
 SrStatus sr__model_outputs(SrModel *model, SrBuilder *b, const SrModelInputs *in, int n_run,
                            SrNodeId *nodes, SrOutputs *out) {
-    SrModelRun run = {
-        .trainable = true, .masked = in->masked, .trunk_outputs = model->loss->trunk_outputs};
+    SrModelRun run = {.trainable = true,
+                      .masked = in->masked,
+                      .trunk_outputs = model->loss && model->loss->trunk_outputs};
     SR_TRY(sr__model_inputs(model, b, in, nodes));
     *out = (SrOutputs){.n = 0};
     if (n_run == SR_NO_STUDENT && !in->features)
