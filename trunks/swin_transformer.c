@@ -11,24 +11,16 @@
 #include "kernels/relative_bias.h"
 #include "kernels/reshape.h"
 #include "kernels/windows.h"
-#include "trunks/trunk.h"
+#include "trunks/swin_transformer.h"
 #include "trunks/window_attention.h"
 
-#define SUBTREE "MODEL.TRUNK.SWIN_TRANSFORMER"
+#define SUBTREE SR_SWIN_TRANSFORMER
 
 enum { MAX_STAGES = 8 };
 
-typedef struct {
-    int image_size, patch_size, embed_dim, window;
-    SrInts depths, heads;
-    double mlp_ratio, dropout, attention_dropout, drop_path;
-    bool qkv_bias;
-    const SrYaml *qk_scale;
-} Swin;
-
-#define FIELD(f) offsetof(Swin, f)
+#define FIELD(f) offsetof(SrSwin, f)
 // clang-format off
-static const SrOption options[] = {
+const SrOption sr_swin_options[] = {
     {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535, NULL,
      "Side in pixels that the windows are made for; others are filled up with zeros."},
     {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "4", 1, 1024, NULL, "Side of a patch in pixels."},
@@ -68,7 +60,12 @@ static SrNodeId seen(SrBuilder *b, SrChannels channels, SrNodeId x) {
     return sr_build(b, "permute", "permute", &(SrPermuteParams){.channels = channels}, x);
 }
 
-static SrNodeId attention(SrBuilder *b, const Swin *p, const Block *k, SrNodeId x) {
+// What stages give, and take.
+static SrNodeId handed_on(SrBuilder *b, const SrSwin *p, SrNodeId x) {
+    return seen(b, p->official ? SR_CHANNELS_LAST : SR_CHANNELS_FIRST, x);
+}
+
+static SrNodeId attention(SrBuilder *b, const SrSwin *p, const Block *k, SrNodeId x) {
     SrShape s = sr_build_shape(b, x);
     int side = SR_MIN(s.d[1], s.d[2]);
     bool small = side <= k->window;
@@ -95,7 +92,7 @@ static SrNodeId attention(SrBuilder *b, const Swin *p, const Block *k, SrNodeId 
     return x;
 }
 
-static SrNodeId block(SrBuilder *b, const Swin *p, const Block *k, SrNodeId x) {
+static SrNodeId block(SrBuilder *b, const SrSwin *p, const Block *k, SrNodeId x) {
     SrTokenMlp mlp = {.width = (int)(k->dim * p->mlp_ratio), .dropout = p->dropout};
     SrNodeId branch = attention(b, p, k, norm(b, "norm1", x));
     x = sr_token_residual(b, x, branch, k->drop, NULL, 0);
@@ -104,7 +101,7 @@ static SrNodeId block(SrBuilder *b, const Swin *p, const Block *k, SrNodeId x) {
 }
 
 // Zeros at the right and below, up to whole patches: windows of a patch put together to a larger map.
-static SrNodeId fill_up(SrBuilder *b, const Swin *p, SrNodeId image) {
+static SrNodeId fill_up(SrBuilder *b, const SrSwin *p, SrNodeId image) {
     SrShape s = sr_build_shape(b, image);
     SrWindowsParams w = {.window_h = p->patch_size, .window_w = p->patch_size};
     w.height = (s.d[1] + p->patch_size - 1) / p->patch_size * p->patch_size;
@@ -117,11 +114,11 @@ static SrNodeId fill_up(SrBuilder *b, const Swin *p, SrNodeId image) {
     return sr_build(b, "permute", "pad", &(SrPermuteParams){.channels = SR_CHANNELS_FIRST}, image);
 }
 
-static SrNodeId embed(SrBuilder *b, const Swin *p, SrNodeId image) {
+static SrNodeId embed(SrBuilder *b, const SrSwin *p, SrNodeId image) {
     sr_builder_push_block(b, "patch_embed", "PatchEmbed");
     SrNodeId x = sr_token_patches(b, fill_up(b, p, image), p->patch_size, p->embed_dim);
     x = seen(b, SR_CHANNELS_LAST, x);
-    x = seen(b, SR_CHANNELS_FIRST, norm(b, "norm", x));
+    x = handed_on(b, p, norm(b, "norm", x));
     sr_builder_pop(b);
     return sr_token_dropout(b, "pos_drop", x, p->dropout);
 }
@@ -137,7 +134,7 @@ static SrNodeId merge(SrBuilder *b, SrNodeId x) {
 
 // VISSL's swint_base leaves NUM_HEADS at the tiny net's, which do not divide its channels, and stops in its first forward;
 // every size of the paper has heads of 32 channels, which is what it means.
-static int heads_of(const Swin *p, int stage) {
+static int heads_of(const SrSwin *p, int stage) {
     int dim = p->embed_dim << stage;
     return dim % p->heads.v[stage] && dim % 32 == 0 ? dim / 32 : p->heads.v[stage];
 }
@@ -149,7 +146,7 @@ static int total(SrInts depths) {
     return sum;
 }
 
-static SrNodeId stage(SrBuilder *b, const Swin *p, int i, int first, SrNodeId x) {
+static SrNodeId stage(SrBuilder *b, const SrSwin *p, int i, int first, SrNodeId x) {
     int side = SR_MAX(p->image_size / p->patch_size >> i, 1), blocks = total(p->depths);
     bool small = side <= p->window;
     char scope[24];
@@ -172,12 +169,12 @@ static SrNodeId stage(SrBuilder *b, const Swin *p, int i, int first, SrNodeId x)
     sr_build_alias(b, name, x);
     if (i + 1 < p->depths.n)
         x = merge(b, x);
-    x = seen(b, SR_CHANNELS_FIRST, x);
+    x = handed_on(b, p, x);
     sr_builder_pop(b);
     return x;
 }
 
-static SrStatus check(SrBuilder *b, const Swin *p) {
+static SrStatus check(SrBuilder *b, const SrSwin *p) {
     if (p->depths.n != p->heads.n || p->depths.n < 1 || p->depths.n > MAX_STAGES)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                SUBTREE ".DEPTHS has %d stages and NUM_HEADS %d: expected as many, "
@@ -195,11 +192,9 @@ static SrStatus check(SrBuilder *b, const Swin *p) {
     return SR_OK;
 }
 
-static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
-                      SrTrunkOutput *out) {
-    const Swin *p = params;
+SrStatus sr_swin_build(SrBuilder *b, const SrSwin *p, SrNodeId image, SrTrunkOutput *out) {
     SR_TRY(check(b, p));
-    SrNodeId x = embed(b, p, in->image);
+    SrNodeId x = embed(b, p, image);
     for (int i = 0, first = 0; i < p->depths.n; first += p->depths.v[i++])
         x = stage(b, p, i, first, x);
     out->tokens = norm(b, "norm", sr_token_flatten(b, "tokens", x));
@@ -214,6 +209,11 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     return sr_builder_status(b);
 }
 
+static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
+                      SrTrunkOutput *out) {
+    return sr_swin_build(b, params, in->image, out);
+}
+
 static const SrTrunkExample examples[] = {
     {"{IMAGE_SIZE: 32, EMBED_DIM: 8, DEPTHS: [2, 1], NUM_HEADS: [2, 2], WINDOW_SIZE: 3, "
      "DROPOUT_RATE: 0.1}",
@@ -223,8 +223,8 @@ const SrTrunk sr_trunk_swin_transformer = {
     .name = "swin_transformer",
     .help = "VISSL's Swin transformer",
     .subtree = SUBTREE,
-    .options = options,
-    .params_bytes = sizeof(Swin),
+    .options = sr_swin_options,
+    .params_bytes = sizeof(SrSwin),
     .param_prefix = "",
     .build = build,
     .decays_by_name = true,

@@ -25,6 +25,8 @@ static const EveryKeyGiven given[] = {
     {"beit.INIT_VALUES", "0.5", NULL},
     {"beit.QK_SCALE", "-0.5", NULL},
     {"swin_transformer.QK_SCALE", "-0.5", NULL},
+    {"swin_transformer_official.IMAGE_SIZE", "16", NULL},
+    {"swin_transformer_official.QK_SCALE", "-0.5", NULL},
     {"xcit.ATTENTION_DROPOUT_RATE", "0.5", NULL},
     {"xcit.QK_SCALE", "-0.5", NULL},
     {"composite.schedulers", "[{name: constant, value: 0.3}, {name: constant, value: 0.2}]", NULL},
