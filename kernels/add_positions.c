@@ -29,6 +29,8 @@ static const SrOption options[] = {
      "A smaller grid is filtered, not sampled."},
     {"offset", SR_OPT_FLOAT, FIELD(offset), "0", 0, 1, NULL,
      "Added to the tokens' grid when the scale between the grids is taken."},
+    {"sequence_first", SR_OPT_BOOL, FIELD(sequence_first), "False", 0, 0, NULL,
+     "The parameter has the shape (tokens, 1, D) instead of (1, tokens, D)."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -48,8 +50,10 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
 
 static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]) {
     const SrAddPositionsParams *p = params;
+    int tokens = p->prefix + p->from_h * p->from_w, D = x[0].d[2];
     (void)n_in;
-    out[0] = sr__param_slot("positions", SR_SHAPE(1, p->prefix + p->from_h * p->from_w, x[0].d[2]),
+    out[0] = sr__param_slot("positions",
+                            p->sequence_first ? SR_SHAPE(tokens, 1, D) : SR_SHAPE(1, tokens, D),
                             SR_ROLE_OTHER, SR_INIT_NORMAL, 0.02);
     return 1;
 }

@@ -112,3 +112,10 @@ void sr_token_features(SrBuilder *b, const SrTokenFeatures *f, SrTrunkOutput *ou
     if (f->class_token)
         sr_build_alias(b, "lastMAP", out->map);
 }
+
+SrNodeId sr_token_norm_again(SrBuilder *b, SrNodeId norm, SrNodeId x) {
+    if (norm == SR_NO_NODE)
+        return norm;
+    SrNode like = *sr_graph_at(sr_builder_graph(b), norm);
+    return sr_build_bound(b, "layer_norm", "norm", like.params, &x, 1, like.w, like.n_w);
+}

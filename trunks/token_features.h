@@ -22,4 +22,7 @@ typedef struct {
 // (N, h, w, D).  Fills `out` from the last block.
 void sr_token_features(SrBuilder *b, const SrTokenFeatures *f, SrTrunkOutput *out);
 
+// A block's output through the same layer norm as `norm`, where a trunk itself puts the last one's through it alone.
+SrNodeId sr_token_norm_again(SrBuilder *b, SrNodeId norm, SrNodeId x);
+
 #endif

@@ -174,14 +174,6 @@ static SrNodeId add_positions(SrBuilder *b, const Vit *p, SrNodeId x, const Grid
     return sr_dropout(b, "dropout", x, p->dropout);
 }
 
-// The same norm for a block that torchvision does not put through it.
-static SrNodeId norm_again(SrBuilder *b, SrNodeId norm, SrNodeId x) {
-    if (norm == SR_NO_NODE)
-        return norm;
-    SrNode like = *sr_graph_at(sr_builder_graph(b), norm);
-    return sr_build_bound(b, "layer_norm", "norm", like.params, &x, 1, like.w, like.n_w);
-}
-
 // VISSL's and timm's stages, which are no nodes of torchvision's.
 static void stages(SrBuilder *b, const Vit *p, const SrNodeId *blocks, SrNodeId last,
                    const Grid *grid, SrTrunkOutput *out) {
@@ -189,7 +181,7 @@ static void stages(SrBuilder *b, const Vit *p, const SrNodeId *blocks, SrNodeId 
     bool aside = sr_builder_set_aside(b, true);
     sr_builder_push(b, "stages");
     for (int i = 0; i < p->layers; i++)
-        normed[i] = i + 1 < p->layers ? norm_again(b, last, blocks[i]) : last;
+        normed[i] = i + 1 < p->layers ? sr_token_norm_again(b, last, blocks[i]) : last;
     sr_token_features(b,
                       &(SrTokenFeatures){.blocks = p->layers,
                                          .raw = blocks,

@@ -132,10 +132,30 @@ static SrStatus compare_nchw(TrunkRun *r, const char *name, SrTensor y, double r
     return golden_compare(r->c, name, nchw, sr_shape_count(y.shape), relative);
 }
 
+// ClassyVision's encoder has sequences first: (L, N, D) for our (N, L, D).
+static bool is_sequence_first(const TrunkRun *r, const char *name, SrShape y) {
+    SrShape theirs = golden_tensor(r->c, name)->shape;
+    return theirs.rank == 3 && y.rank == 3 && theirs.d[0] == y.d[1] && theirs.d[1] == y.d[0] &&
+           y.d[0] != y.d[1];
+}
+
+static SrStatus compare_turned(TrunkRun *r, const char *name, SrTensor y) {
+    int N = y.shape.d[0], L = y.shape.d[1], D = y.shape.d[2];
+    const float *from = y.data;
+    float *turned = sr_arena_alloc(r->c->arena, (size_t)sr_shape_count(y.shape) * sizeof *turned);
+    if (!turned)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", name);
+    for (int64_t i = 0; i < sr_shape_count(y.shape); i++)
+        turned[(i / D % L * N + i / D / L) * D + i % D] = from[i];
+    return golden_compare(r->c, name, turned, sr_shape_count(y.shape), GOLDEN_TAP);
+}
+
 static SrStatus compare_taps(TrunkRun *r, SrPlan *plan, const Taps *taps) {
     for (int i = 0; i < taps->n; i++) {
         SrTensor y = sr_plan_output(plan, taps->node[i]);
-        if (sr_graph_at(r->graph, taps->node[i])->channels_last)
+        if (is_sequence_first(r, taps->tensor[i], y.shape))
+            SR_TRY(compare_turned(r, taps->tensor[i], y));
+        else if (sr_graph_at(r->graph, taps->node[i])->channels_last)
             SR_TRY(
                 golden_compare(r->c, taps->tensor[i], y.data, sr_shape_count(y.shape), GOLDEN_TAP));
         else

@@ -34,6 +34,7 @@ static const EveryKeyGiven given[] = {
     {"composite.interval_scaling", "[rescaled, fixed]", NULL},
     {"multistep.milestones", "[20, 60]", NULL},
     {"regnet.name", "regnet_x_400mf", "{depth: 0}"},
+    {"classy_vit.IMAGE_SIZE", "64", NULL},
     {"efficientnet.model_version", "B2", "{width: 0}"},
     {"efficientnet.min_width", "64", NULL},
     {"resnet_sk.DEPTH", "50", "{BLOCKS: []}"},
