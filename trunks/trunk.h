@@ -62,6 +62,8 @@ typedef struct SrTrunk {
     const char *name; // MODEL.TRUNK.NAME
     const char *help;
     const char *subtree; // the VISSL map it owns: "MODEL.TRUNK.RESNETS"
+    // Another trunk's map, of which it has the keys too: what stands there goes for its own.  NULL: none.
+    const char *base;
     const SrOption *options;
     size_t params_bytes;
     // What the parameter names start with inside "trunk.": "_feature_blocks." for VISSL's resnet.

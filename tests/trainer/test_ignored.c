@@ -188,6 +188,21 @@ static void test_place_of_a_map(void **state) {
     }
 }
 
+// MobileNetV3's two trunks read one map: the chosen one says what it passes by, once, and of a key that none has there is
+// one error.
+static void test_shared_maps(void **state) {
+    (void)state;
+    static const char key[] = "MODEL.TRUNK.MOBILE_NET.TIMM_BN=True";
+    const char *overrides[3] = {key, "MODEL.TRUNK.NAME=mobilenetv3_timm",
+                                "MODEL.TRUNK.ALEXNETS.WIDTHS=2"};
+    SrConfig *config = NULL;
+    CHECK_INT(lines_with(key, "MODEL.TRUNK.MOBILE_NET is accepted and changes nothing"), 1);
+    CHECK_OK(sr_config_parse(text, "test.yaml", overrides, 2, &config));
+    sr_config_free(config);
+    CHECK_FAILS(sr_config_parse(text, "test.yaml", &overrides[2], 1, &config), SR_ERR_CONFIG,
+                "unknown key 'MODEL.TRUNK.ALEXNETS.WIDTHS'");
+}
+
 // `~KEY` takes a key out of the tree that the lines are about.
 static void test_removed_keys(void **state) {
     (void)state;
@@ -203,6 +218,6 @@ static void test_removed_keys(void **state) {
     }
 }
 
-SR_TESTS(ignored, unit(test_one_line_each), unit(test_removed_keys), unit(test_lists),
-         unit(test_without_effect), unit(test_place_of_a_map), unit(test_every_ignored_row),
-         unit(test_defaults_are_silent))
+SR_TESTS(ignored, unit(test_shared_maps), unit(test_one_line_each), unit(test_removed_keys),
+         unit(test_lists), unit(test_without_effect), unit(test_place_of_a_map),
+         unit(test_every_ignored_row), unit(test_defaults_are_silent))

@@ -49,11 +49,14 @@ static SrStatus read_sections(SrConfig *config, SrProblems *problems) {
     SrSchemaEntry *entries = NULL;
     int n = 0;
     SR_TRY(sr__schema_entries(&config->arena, &entries, &n));
+    const SrTrunk *chosen = sr__chosen_trunk(config->tree, &config->arena);
     for (int i = 0; i < n; i++) {
         const SrSection *s = &entries[i].section;
         const SrYaml *map = *s->path ? sr_yaml_find_path(config->tree, s->path) : config->tree;
         if (map && map->type == SR_YAML_NULL)
             map = NULL; // "HOOKS:" with nothing below it: the defaults
+        if (!sr__table_counts(entries, i, chosen))
+            continue;
         if (entries[i].owned)
             SR_TRY(read_owned(&entries[i], map, &config->arena, problems));
         else
@@ -246,6 +249,7 @@ static SrStatus resolve(SrConfig *config, SrProblems *problems) {
     SR_TRY(check_tree(config, problems));
     SR_TRY(sr__report_ignored(config->tree, &config->arena));
     SR_TRY(sr__sharding_resolve(config));
+    SR_TRY(sr__trunk_base(config->tree, &config->arena));
     SR_TRY(sr__infer(config->tree, config->replicas, &config->arena));
     SR_TRY(sr__config_read(config, NULL));
     return check_values(config);

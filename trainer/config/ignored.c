@@ -26,14 +26,6 @@ static SrStatus report_head(void *arg, const SrHead *head, const SrYaml *argumen
     return sr_options_report(head->options, arguments, where, arg);
 }
 
-static const SrTrunk *chosen_trunk(const Walk *w) {
-    const char *name = sr__unsharded_name(sr_tree_text(w->tree, "MODEL.TRUNK.NAME", ""), w->arena);
-    for (int i = 0; name && sr_trunk_at(i); i++)
-        if (strcmp(sr_trunk_at(i)->name, name) == 0)
-            return sr_trunk_at(i);
-    return NULL;
-}
-
 // Trunks that share a map have tables of their own, of which the chosen one's counts.
 static bool is_anothers_table(const SrSection *s, const SrTrunk *chosen) {
     return chosen && strcmp(chosen->subtree, s->path) == 0 && chosen->options != s->table;
@@ -43,7 +35,7 @@ static SrStatus report_rows(const Walk *w) {
     SrSchemaEntry *entries = NULL;
     int n = 0;
     SR_TRY(sr__schema_entries(w->arena, &entries, &n));
-    const SrTrunk *chosen = chosen_trunk(w);
+    const SrTrunk *chosen = sr__chosen_trunk(w->tree, w->arena);
     for (int i = 0; i < n; i++) {
         const SrSection *s = &entries[i].section;
         if (is_anothers_table(s, chosen))
@@ -225,14 +217,25 @@ static void report_unchosen(const Walk *w, const char *map, bool chosen, const c
         say(w, map, "it is not what was chosen by ", chooser);
 }
 
+// Trunk i's map is an earlier trunk's too, and was spoken of.
+static bool has_earlier(int i) {
+    for (int k = 0; k < i; k++)
+        if (strcmp(sr_trunk_at(k)->subtree, sr_trunk_at(i)->subtree) == 0)
+            return true;
+    return false;
+}
+
 static void report_plugins(const Walk *w) {
-    const SrTrunk *trunk = chosen_trunk(w);
+    const SrTrunk *trunk = sr__chosen_trunk(w->tree, w->arena);
     const char *loss = sr_tree_text(w->tree, "LOSS.name", "");
     const SrYaml *names = sr_yaml_find_path(w->tree, "METERS.names");
     const char *deprecated = sr_tree_text(w->tree, "METERS.name", "");
     for (int i = 0; sr_trunk_at(i); i++) {
         const char *map = sr_trunk_at(i)->subtree;
-        report_unchosen(w, map, trunk && strcmp(map, trunk->subtree) == 0, "MODEL.TRUNK.NAME");
+        bool chosen = trunk && (strcmp(map, trunk->subtree) == 0 ||
+                                (trunk->base && strcmp(map, trunk->base) == 0));
+        if (!has_earlier(i))
+            report_unchosen(w, map, chosen, "MODEL.TRUNK.NAME");
     }
     for (int i = 0; sr_loss_at(i); i++)
         report_unchosen(w, sr_loss_at(i)->subtree, strcmp(sr_loss_at(i)->name, loss) == 0,

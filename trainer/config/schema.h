@@ -61,6 +61,12 @@ SrStatus sr__sharding_resolve(SrConfig *config);
 const char *sr__unsharded_name(const char *name, SrArena *arena);
 // "module." and the infixes of sharding taken out of a parameter's name.  NULL without memory.
 const char *sr__plain_param_name(const char *name, SrArena *arena);
+// shared_maps.c: MODEL.TRUNK.NAME in the registry, NULL if it is not there.
+const SrTrunk *sr__chosen_trunk(const SrYaml *tree, SrArena *arena);
+// Of trunks that share a map the chosen one's table is held against it, else the first's.
+bool sr__table_counts(const SrSchemaEntry *entries, int i, const SrTrunk *chosen);
+// What somebody wrote in the map a trunk is based on (SrTrunk.base) goes to its own where that has its default.
+SrStatus sr__trunk_base(SrYaml *tree, SrArena *arena);
 // missing_plugins.c: every plugin named anywhere; all that are missing in one line, a misspelt one with the nearest name.
 SrStatus sr__missing_plugins_check(const SrYaml *tree, SrArena *arena, SrProblems *problems);
 bool sr__learns(
