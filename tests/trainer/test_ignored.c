@@ -194,7 +194,7 @@ static void test_shared_maps(void **state) {
     (void)state;
     static const char key[] = "MODEL.TRUNK.MOBILE_NET.TIMM_BN=True";
     const char *overrides[3] = {key, "MODEL.TRUNK.NAME=mobilenetv3_timm",
-                                "MODEL.TRUNK.ALEXNETS.WIDTHS=2"};
+                                "+MODEL.TRUNK.ALEXNETS.WIDTHS=2"};
     SrConfig *config = NULL;
     CHECK_INT(lines_with(key, "MODEL.TRUNK.MOBILE_NET is accepted and changes nothing"), 1);
     CHECK_OK(sr_config_parse(text, "test.yaml", overrides, 2, &config));
