@@ -84,6 +84,7 @@ typedef struct {
 typedef struct SrDataset {
     const char *name; // an entry of DATA_SOURCES: "disk_folder"
     const char *help;
+    bool reads_label_path; // LABEL_PATHS names its labels; false: images bring their own
     const char *keys; // of DATA.TRAIN that this source alone reads, blanks between them; NULL: none
     SrStatus (*open)(const SrDatasetConfig *config, void **out);
     void (*close)(void *set); // NULL is fine

@@ -18,7 +18,9 @@ typedef struct {
     int64_t batch, world;    // images a replica, replicas
     int64_t total_crops;     // views an image that the transforms make; 0: they do not say
     const SrYaml *num_crops; // of the transform that makes them: views a size, or NULL
-    SrLogLevel level;        // of the lines about changed values
+    int n_masks;
+    SrYaml *mask[8];  // transforms of training that draw masks of patches, of a key patch_size
+    SrLogLevel level; // of the lines about changed values
 } SrInfer;
 
 // ---- the loss's own keys ("queue.queue_length")

@@ -1,21 +1,9 @@
 // Patches of a transformer's images; see the header.
 #include "losses/token_grid.h"
 
-#include <string.h>
-
-#include "base/text.h"
-
-// The trunk's own patch size; NULL: it has none.
+// A trunk without patches has no such option.
 static const SrYaml *trunk_patch(const SrInfer *in) {
-    static const struct {
-        const char *trunk, *key;
-    } maps[] = {{"vision_transformer", "MODEL.TRUNK.VISION_TRANSFORMERS.PATCH_SIZE"},
-                {"dinov2", "MODEL.TRUNK.DINOV2.PATCH_SIZE"}};
-    const char *trunk = sr_tree_text(in->tree, "MODEL.TRUNK.NAME", "");
-    for (int i = 0; i < SR_COUNT(maps); i++)
-        if (sr_text_starts(trunk, maps[i].trunk))
-            return sr_yaml_find_path(in->tree, maps[i].key);
-    return NULL;
+    return sr_yaml_find(in->trunk, "PATCH_SIZE");
 }
 
 SrStatus sr_infer_patch_size(SrInfer *in) {
@@ -24,12 +12,10 @@ SrStatus sr_infer_patch_size(SrInfer *in) {
 }
 
 SrStatus sr_infer_mask_patches(SrInfer *in) {
-    const SrYaml *patch = trunk_patch(in),
-                 *list = sr_yaml_find_path(in->tree, "DATA.TRAIN.TRANSFORMS");
-    for (int i = 0; patch && list && i < list->n; i++)
-        if (strcmp(sr_tree_text(list->items[i], "name", ""), "MaskedImageModeling") == 0)
-            SR_TRY(sr_infer_put(in, list->items[i], "patch_size", patch,
-                                "DATA.TRAIN.TRANSFORMS: MaskedImageModeling.patch_size"));
+    const SrYaml *patch = trunk_patch(in);
+    for (int i = 0; patch && i < in->n_masks; i++)
+        SR_TRY(sr_infer_put(in, in->mask[i], "patch_size", patch,
+                            "DATA.TRAIN.TRANSFORMS: patch_size of the masks"));
     return SR_OK;
 }
 

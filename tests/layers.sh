@@ -4,7 +4,7 @@
 # or, inside trainer, in
 #     schedules optim config model run eval bench
 # (trainer's own files, the training loop, stand above its rooms), on files that include each other in a circle, and on
-# a type that is defined twice (layers.awk).
+# a type that is defined twice (layers.awk), and on plugins known by name outside their room (plugin_names.awk).
 cd "${1:-$(dirname "$0")/..}" || exit 1
 bad=0
 allow() { # folder, then the folders it may include
@@ -34,6 +34,8 @@ for room in schedules optim config model run eval bench; do
     allow trainer/$room base kernels graph measure trunks heads losses data formats $below
     below="$below trainer/$room"
 done
-awk -f tests/layers.awk $(find base formats kernels graph measure trunks heads losses data trainer pages cli -name '*.[ch]') || bad=1
+sources=$(find base formats kernels graph measure trunks heads losses data trainer pages cli -name '*.[ch]')
+awk -f tests/layers.awk $sources || bad=1
+awk -f tests/plugin_names.awk $sources pass=2 $sources || bad=1
 [ $bad = 0 ] && echo "layers: ok"
 exit $bad

@@ -3,7 +3,7 @@
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d) || exit 1
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree/tests" && cp "$here/layers.awk" "$tree/tests"
+mkdir -p "$tree/tests" && cp "$here/layers.awk" "$here/plugin_names.awk" "$tree/tests"
 for d in base formats kernels/conv graph measure trunks heads losses data pages cli trainer/schedules trainer/optim \
     trainer/config trainer/model trainer/run trainer/eval trainer/bench; do
     mkdir -p "$tree/$d" && echo '// nothing' >"$tree/$d/empty.h"
@@ -24,5 +24,8 @@ check graph/b.c '#include "graph/a.h"\n' "circle: graph/a.h includes graph/b.h"
 rm -f "$tree/graph/a.h"
 printf 'typedef struct {\n    int a;\n} SrTwice;\n' >"$tree/graph/a.h"
 check heads/b.h 'typedef struct {\n    int a;\n} SrTwice;\n' "type SrTwice"
+printf 'const SrTrunk sr_trunk_some = {\n    .name = "some",\n};\n' >"$tree/trunks/some.c"
+check losses/a.c 'return strcmp(name, "some") == 0;\n' 'compares with "some"'
+rm -f "$tree/trunks/some.c"
 [ $fails = 0 ] && echo "test_layers: ok"
 exit $fails

@@ -382,6 +382,7 @@ const SrDataset sr_dataset_disk_filelist = {
             "matrix of 1, 0, -1: "
             "several labels.",
     .keys = "REMOVE_IMG_PATH_PREFIX NEW_IMG_PATH_PREFIX",
+    .reads_label_path = true,
     .open = set_open,
     .close = set_close,
     .length = set_length,

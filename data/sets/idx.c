@@ -263,6 +263,7 @@ static const SrDatasetExample examples[] = {
 const SrDataset sr_dataset_idx = {
     .name = "idx",
     .help = "IDX files as MNIST and Fashion-MNIST come, plain or gzip, in memory.",
+    .reads_label_path = true,
     .open = set_open,
     .close = set_close,
     .length = set_length,

@@ -123,6 +123,7 @@ static const SrDatasetExample examples[] = {
 const SrDataset sr_dataset_torchvision_dataset = {
     .name = "torchvision_dataset",
     .help = "CIFAR-10, CIFAR-100, MNIST by their files, which must be there already.",
+    .reads_label_path = true,
     .open = set_open,
     .close = set_close,
     .length = set_length,

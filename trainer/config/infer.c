@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/plugin.h"
 #include "base/text.h"
+#include "data/data.h"
 #include "losses/loss.h"
 #include "measure/meter.h"
 #include "trainer/config/schema.h"
@@ -46,6 +47,22 @@ static SrStatus scan_transforms(SrInfer *r, const char *split) {
         r->num_crops = sr_yaml_find(list->items[i], "num_crops");
     }
     return SR_OK;
+}
+
+static bool draws_masks(const char *name) {
+    for (int i = 0; sr_transform_at(i); i++)
+        if (strcmp(sr_transform_at(i)->name, name) == 0)
+            return sr_transform_at(i)->extras &&
+                   sr_options_find(sr_transform_at(i)->options, "patch_size");
+    return false;
+}
+
+// Transforms of training that fill an extra of a batch patch by patch.
+static void find_masks(SrInfer *r) {
+    const SrYaml *list = sr_yaml_find_path(r->tree, "DATA.TRAIN.TRANSFORMS");
+    for (int i = 0; list && list->type == SR_YAML_LIST && i < list->n; i++)
+        if (r->n_masks < SR_COUNT(r->mask) && draws_masks(sr_tree_text(list->items[i], "name", "")))
+            r->mask[r->n_masks++] = list->items[i];
 }
 
 // The options of the trunk that was chosen; a name that no trunk has is reported elsewhere.
@@ -211,6 +228,7 @@ SrStatus sr__infer(SrYaml *tree, int world, SrArena *arena) {
     };
     SR_TRY(scan_transforms(&r, "TRAIN"));
     SR_TRY(scan_transforms(&r, "TEST"));
+    find_masks(&r);
     SR_TRY(infer_loss(&r));
     r.level = SR_LOG_DEBUG; // the rest holds for nearly every run: nobody asks
     SR_TRY(sr_infer_set_path_int(&r, "MODEL._MODEL_INIT_SEED", sr_tree_int(tree, "SEED_VALUE", 0)));

@@ -74,14 +74,16 @@ static bool split_folder(const char *path, bool test, char out[PATH_BYTES]) {
 
 // VISSL pairs any source of images with any of labels; here a list of labels goes with a list of images.
 static SrStatus check_labels(const SrSplitConfig *c, const SrDataset *source, const char *which) {
-    bool listed = c->label_sources.n > 0 && strcmp(c->label_sources.v[0], "disk_filelist") == 0;
-    if (!listed || c->label_paths.n == 0 || strcmp(source->name, "disk_folder") != 0)
+    const SrDataset *labels = NULL;
+    if (c->label_sources.n == 0 || c->label_paths.n == 0 || source->reads_label_path)
+        return SR_OK;
+    SR_TRY(sr_dataset_find(c->label_sources.v[0], &labels));
+    if (!labels->reads_label_path)
         return SR_OK;
     SR_FAIL(SR_ERR_CONFIG,
-            "DATA.%s.LABEL_PATHS is a list (LABEL_SOURCES), but the images of disk_folder "
-            "have their folders as "
-            "labels; list the images too (DATA_SOURCES=[disk_filelist])",
-            which);
+            "DATA.%s.LABEL_PATHS is for LABEL_SOURCES %s, but the images of %s bring their own "
+            "labels; list the images too (DATA_SOURCES=[%s])",
+            which, labels->name, source->name, labels->name);
 }
 
 // `path` through out->source.

@@ -1,0 +1,19 @@
+# Which plugin is compared with by name outside its room?  Reads the sources twice; tests/layers.sh calls it as
+#     awk -f tests/plugin_names.awk FILES pass=2 FILES
+# The first pass gathers the names of descriptors (`const SrLoss sr_loss_byol_loss = {` ... `.name = "byol_loss"`) with the
+# folder of their files, the second finds comparisons of text with one of them in other folders: who depends on what a
+# plugin does asks for a property of its descriptor.  Ops are a graph's words and verbs the program's own: both may be named.
+function folder(file) { sub(/\/[^\/]*$/, "", file); return file }
+pass != 2 && /^const Sr(Loss|Trunk|Head|Transform|Collator|Dataset|Optimizer|ScheduleKind|Meter) sr_/ { inside = 1 }
+pass != 2 && inside && /^    \.name = "/ {
+    split($0, q, "\""); home[q[2]] = home[q[2]] " " folder(FILENAME) " "; inside = 0
+}
+pass != 2 && /^\}/ { inside = 0 }
+pass == 2 && /(strcmp|strncmp|strcasecmp|sr_text_starts|sr_text_ends)\(/ {
+    n = split($0, q, "\"")
+    for (i = 2; i <= n; i += 2)
+        if (q[i] in home && index(home[q[i]], " " folder(FILENAME) " ") == 0) {
+            print "by name: " FILENAME ":" FNR " compares with \"" q[i] "\", a plugin of" home[q[i]]; bad = 1
+        }
+}
+END { exit bad }
