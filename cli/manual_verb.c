@@ -5,6 +5,7 @@
 #include "base/version.h"
 #include "cli/args.h"
 #include "cli/verb.h"
+#include "cli/words.h"
 #include "trainer/config/schema.h"
 
 // ---- what the tables hold -----------------------------------------------------------------------
@@ -120,32 +121,30 @@ static SrStatus write_keys(SrText *out) {
 
 static void word(const SrFlag *flag, SrText *out) { sr_text_printf(out, " %s", flag->name); }
 
+// Words are asked for as they are needed; files are the shell's own.
 static SrStatus write_bash(SrText *out) {
     sr_text_add(
         out, "# bash completion of sslrun, written by `sslrun manual bash`\n"
              "_sslrun() {\n    local cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} flags=\n"
-             "    COMPREPLY=()\n    case $verb in\n");
+             "    local IFS=$'\\n'\n    COMPREPLY=()\n    case $verb in\n");
     for (int i = 0; sr_verb_at(i); i++) {
         sr_text_printf(out, "    %s) flags=\"--help", sr_verb_at(i)->name);
         each_flag(sr_verb_at(i), word, out);
         sr_text_add(out, "\" ;;\n");
     }
     sr_text_add(
-        out, "    esac\n    if [ \"$COMP_CWORD\" = 1 ]; then\n        COMPREPLY=($(compgen -W \"");
-    for (int i = 0; sr_verb_at(i); i++)
-        sr_text_printf(out, "%s%s", i ? " " : "", sr_verb_at(i)->name);
-    sr_text_add(
         out,
-        "\" -- \"$cur\") $(compgen -f -X '!*.y*ml' -- \"$cur\") $(compgen -d -S / -- \"$cur\"))\n"
-        "    elif [ \"${COMP_WORDS[COMP_CWORD-1]}\" = --layer ]; then\n"
-        "        COMPREPLY=($(compgen -W 'res2 res3 res4 res5 flatten' -- \"$cur\"))\n"
-        "    elif [[ $cur == -* ]]; then\n        COMPREPLY=($(compgen -W \"$flags\" -- "
+        "    esac\n"
+        "    if [[ $COMP_CWORD -gt 1 && $cur == -* ]]; then\n"
+        "        COMPREPLY=($(IFS=' '; compgen -W \"$flags\" -- \"$cur\"))\n        return\n    "
+        "fi\n"
+        "    COMPREPLY=($(sslrun manual words \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null))\n"
+        "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null\n"
+        "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
+        "        COMPREPLY+=($(compgen -f -X '!*.y*ml' -- \"$cur\") $(compgen -d -S / -- "
         "\"$cur\"))\n"
-        "    elif [[ $cur == [A-Z]* ]]; then\n"
-        "        COMPREPLY=($(compgen -W \"$(sslrun list keys 2>/dev/null | sed -n 's/^ "
-        "*\\([A-Z][A-Za-z_.0-9]*\\).*/\\1=/p')\" -- \"$cur\"))\n"
-        "        compopt -o nospace\n"
-        "    else\n        COMPREPLY=($(compgen -f -- \"$cur\"))\n    fi\n}\n"
+        "    elif [[ ${COMP_WORDS[COMP_CWORD-1]} != --layer && $cur != [A-Z]*.* ]]; then\n"
+        "        COMPREPLY+=($(compgen -f -- \"$cur\"))\n    fi\n}\n"
         "complete -o filenames -F _sslrun sslrun\n");
     return SR_OK;
 }
@@ -167,13 +166,17 @@ static void zsh_flag(const SrFlag *flag, SrText *out) {
     for (const char *c = flag->help; *c && strlen(line) < sizeof line - 8; c++)
         if (!strchr("[]:", *c))
             strncat(line, c, 1);
-    strcat(line, flag->text ? "]:text:_files" : flag->number ? "]:number:" : "]");
+    strcat(line, flag->text ? "]:text:_sslrun_words" : flag->number ? "]:number:" : "]");
     sr_text_add(out, " ");
     add_quoted(line, out);
 }
 
 static SrStatus write_zsh(SrText *out) {
     sr_text_add(out, "#compdef sslrun\n# zsh completion of sslrun, written by `sslrun manual zsh`\n"
+                     "_sslrun_words() {\n  local -a found\n"
+                     "  found=(${(f)\"$(sslrun manual words \"${(@)words[2,CURRENT]}\" "
+                     "2>/dev/null)\"})\n"
+                     "  compadd -Q -S '' -- $found\n  _files\n}\n"
                      "_sslrun() {\n  if (( CURRENT == 2 )); then\n    local -a verbs\n    verbs=(");
     for (int i = 0; sr_verb_at(i); i++) {
         char line[512];
@@ -181,27 +184,35 @@ static SrStatus write_zsh(SrText *out) {
         sr_text_add(out, "\n      ");
         add_quoted(line, out);
     }
-    sr_text_add(out, ")\n    _describe verb verbs\n    _files -g '*.yaml'\n    return\n  fi\n"
+    sr_text_add(out, ")\n    _describe verb verbs\n    _sslrun_words\n    return\n  fi\n"
                      "  case $words[2] in\n");
     for (int i = 0; sr_verb_at(i); i++) {
         sr_text_printf(out, "  %s) _arguments", sr_verb_at(i)->name);
         each_flag(sr_verb_at(i), zsh_flag, out);
-        sr_text_add(out, " '*:file:_files' ;;\n");
+        sr_text_add(out, " '*:word:_sslrun_words' ;;\n");
     }
-    sr_text_add(out, "  *) _files ;;\n  esac\n}\n_sslrun \"$@\"\n");
+    sr_text_add(out, "  *) _sslrun_words ;;\n  esac\n}\n_sslrun \"$@\"\n");
     return SR_OK;
 }
 
 static const char *fish_verb;
 static void fish_flag(const SrFlag *flag, SrText *out) {
     sr_text_printf(out, "complete -c sslrun -n '__fish_seen_subcommand_from %s' -l %s%s -d ",
-                   fish_verb, flag->name + 2, flag->text || flag->number ? " -r" : "");
+                   fish_verb, flag->name + 2,
+                   flag->text     ? " -r -a '(__sslrun_words)'"
+                   : flag->number ? " -x"
+                                  : "");
     add_quoted(flag->help, out);
     sr_text_add(out, "\n");
 }
 
 static SrStatus write_fish(SrText *out) {
-    sr_text_add(out, "# fish completion of sslrun, written by `sslrun manual fish`\n");
+    sr_text_add(out,
+                "# fish completion of sslrun, written by `sslrun manual fish`\n"
+                "function __sslrun_words\n    set -l line (commandline -opc) (commandline -ct)\n"
+                "    sslrun manual words $line[2..-1] 2>/dev/null\nend\n"
+                "complete -c sslrun -n 'not __fish_use_subcommand' -a '(__sslrun_words)'\n"
+                "complete -c sslrun -n __fish_use_subcommand -a '(__sslrun_words)'\n");
     for (int i = 0; sr_verb_at(i); i++) {
         fish_verb = sr_verb_at(i)->name;
         sr_text_printf(out, "complete -c sslrun -n __fish_use_subcommand -a %s -d ", fish_verb);
@@ -227,6 +238,10 @@ static SrStatus run_verb(int argc, char **argv) {
     const SrFlag flags[] = {{0}};
     SrArgs args;
     SrText out = SR_TEXT_INIT;
+    if (argc > 1 && strcmp(argv[0], "words") == 0) { // of another verb, its flags among them
+        SR_TRY(sr_words((const char *const *)argv + 1, argc - 1, &out));
+        return sr_args_print(&out);
+    }
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     for (int i = 0; args.n_names == 1 && i < SR_COUNT(forms); i++)
         if (strcmp(args.names[0], forms[i].name) == 0) {
@@ -241,7 +256,8 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_manual = {
     .name = "manual",
-    .usage = "sslrun manual man|keys|bash|zsh|fish",
-    .help = "Prints the manual page, the keys as Markdown, or the completion of a shell.",
+    .usage = "sslrun manual man|keys|bash|zsh|fish | words WORD...",
+    .help = "Prints the manual page, the keys as Markdown, the completion of a shell, or the words "
+            "that may end a line.",
     .run = run_verb,
 };

@@ -2,10 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "tests/check.h"
+#include "tests/data/fixture.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
 
@@ -68,24 +70,82 @@ static void test_every_verb_and_flag(void **state) {
     CHECK_INT(result.code, 2);
 }
 
-// bash reads it, and completes verbs, flags and keys.
+static void write_completion(const char *dir, const char *shell) {
+    char path[256];
+    RUN("manual", shell);
+    snprintf(path, sizeof path, "%s/%s", dir, shell);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fputs(result.out, f) >= 0 && fclose(f) == 0);
+}
+
+// What a shell's line prints, with the program in its path and $D the folder.
+static void shell(const char *dir, const char *line, char *out, int n) {
+    char self[2048], whole[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    CHECK(length > 0);
+    self[length] = '\0';
+    *strrchr(self, '/') = '\0';
+    snprintf(whole, sizeof whole, "D='%s' PATH='%s':$PATH; export PATH; { %s; } >$D/out 2>&1", dir,
+             self, line);
+    CHECK_INT(system(whole), 0);
+    program_read(dir, "out", out, n);
+}
+
+// Verbs, flags, layers of a trunk, keys, configurations.
 static void test_bash_completes(void **state) {
     (void)state;
-    char dir[64], script[2048], out[512];
+    char dir[64], out[2048];
+    static const char tries[] =
+        ". $D/bash\n"
+        "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _sslrun; echo "
+        "\"${COMPREPLY[*]}\"; }\n"
+        "try sslrun augm\ntry sslrun init photos --min\ntry sslrun knn tests/cli/tiny.yaml --layer "
+        "res5\ntry sslrun check x CHECKPOINT.DI\ntry sslrun check pretrain/rotnet/rotnet_8\n"
+        "try sslrun extract resnet18 --nodes layer1,avgp\n";
     temp_dir_make(dir);
-    RUN("manual", "bash");
-    snprintf(script, sizeof script, "%s/completion", dir);
-    FILE *f = fopen(script, "w");
-    CHECK(f);
-    fputs(result.out, f);
-    fprintf(f, "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _sslrun "
-               "2>/dev/null; echo \"${COMPREPLY[*]}\"; }\n"
-               "try sslrun augm\ntry sslrun init photos --min\ntry sslrun knn --layer res\n");
-    fclose(f);
-    snprintf(script, sizeof script, "bash %s/completion >%s/out", dir, dir);
-    CHECK_INT(system(script), 0);
-    program_read(dir, "out", out, sizeof out);
-    CHECK_STR(out, "augment\n--minutes\nres2 res3 res4 res5\n");
+    write_completion(dir, "bash");
+    fixture_write(dir, "tries", tries, sizeof tries - 1);
+    shell(dir, "D=$D bash $D/tries", out, sizeof out);
+    CHECK_STR(out, "augment\n--minutes\nres5 res5avg\nCHECKPOINT.DIR=\n"
+                   "pretrain/rotnet/rotnet_8gpu_resnet\nlayer1,avgpool\n");
+    temp_dir_remove(dir);
+}
+
+static void test_fish_and_zsh_read(void **state) {
+    (void)state;
+    char dir[64], out[8192];
+    bool fish = access("/usr/bin/fish", X_OK) == 0, zsh = access("/usr/bin/zsh", X_OK) == 0;
+    if (!fish && !zsh)
+        skip();
+    temp_dir_make(dir);
+    write_completion(dir, "fish");
+    write_completion(dir, "zsh");
+    if (zsh)
+        shell(dir, "zsh -n $D/zsh", out, sizeof out);
+    if (fish) {
+        shell(dir,
+              "D=$D HOME=$D fish -c 'source $D/fish; complete -C \"sslrun knn tests/cli/tiny.yaml "
+              "--layer res5a\"; complete -C \"sslrun check x CHECKPOINT.DI\"; complete -C \"sslrun "
+              "init photos --minu\"'",
+              out, sizeof out);
+        CHECK(strstr(out, "res5avg") && strstr(out, "CHECKPOINT.DIR=") && strstr(out, "--minutes"));
+    }
+    temp_dir_remove(dir);
+}
+
+// Runs below runs/, a run's own layers, and nothing for a line that makes no sense.
+static void test_words(void **state) {
+    (void)state;
+    char dir[64], out[8192];
+    temp_dir_make(dir);
+    shell(dir,
+          "mkdir -p $D/runs && sslrun tests/cli/tiny.yaml CHECKPOINT.DIR=$D/runs/one "
+          "OPTIMIZER.num_epochs=1 >/dev/null 2>&1 && cd $D && sslrun manual words linear ru && "
+          "sslrun manual words linear runs/one --layer res5a && sslrun manual words similar a.jpg "
+          "--model runs/one --layer res5a && sslrun manual words knn nothing --layer r && sslrun "
+          "manual words nothing --",
+          out, sizeof out);
+    CHECK_STR(out, "runs/one\nres5avg\nres5avg\n");
     temp_dir_remove(dir);
 }
 
@@ -97,4 +157,5 @@ static void test_keys(void **state) {
     CHECK(strstr(result.out, "ACTIVATION_CHECKPOINTING"));
 }
 
-SR_TESTS(manual_verb, unit(test_every_verb_and_flag), unit(test_bash_completes), unit(test_keys))
+SR_TESTS(manual_verb, unit(test_every_verb_and_flag), unit(test_bash_completes),
+         unit(test_fish_and_zsh_read), unit(test_words), unit(test_keys))

@@ -98,10 +98,10 @@ static void list_names(const char *folder, size_t prefix, int depth, SrArena *ar
     sr_file_list_free(entries, count);
 }
 
-static SrStatus no_such_file(const char *name, SrArena *arena) {
+SrStatus sr_config_names(SrArena *arena, SrStrings *out) {
     char places[PLACES][MAX_PATH_BYTES], folder[2 * MAX_PATH_BYTES];
     const char **names = sr_arena_alloc(arena, MAX_LISTED * sizeof *names);
-    int n = 0, near = -1;
+    int n = 0;
     if (!names)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the list of configurations");
     list_places(places);
@@ -112,11 +112,18 @@ static SrStatus no_such_file(const char *name, SrArena *arena) {
         if (*places[p])
             list_names(folder, (size_t)len + 1, 0, arena, names, &n);
     }
-    near = sr_text_nearest(name, names, n);
+    *out = (SrStrings){n, names};
+    return SR_OK;
+}
+
+static SrStatus no_such_file(const char *name, SrArena *arena) {
+    SrStrings names;
+    SR_TRY(sr_config_names(arena, &names));
+    int near = sr_text_nearest(name, names.v, names.n);
     const char *also = sr_text_ends(name, ".yaml") ? "" : ", with or without .yaml";
     SR_FAIL(SR_ERR_CONFIG,
             "%s: no such configuration file, neither here nor below configs/%s%s%s%s", name, also,
-            near >= 0 ? "; did you mean '" : "", near >= 0 ? names[near] : "",
+            near >= 0 ? "; did you mean '" : "", near >= 0 ? names.v[near] : "",
             near >= 0 ? "'?" : "");
 }
 

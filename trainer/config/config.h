@@ -165,6 +165,8 @@ SrStatus sr_config_load(const char *path, const char *const *overrides, int n_ov
 // The same from text, for tests and the golden runner; `name` stands for the file in messages.
 SrStatus sr_config_parse(const char *text, const char *name, const char *const *overrides,
                          int n_overrides, SrConfig **out);
+// Names of the configurations below configs/ here, beside the program and where it was installed: "pretrain/swav/x".
+SrStatus sr_config_names(SrArena *arena, SrStrings *out);
 // The defaults with overrides and no file: keys are checked, but there need be nothing to train.  For what works on
 // files of features and reads sections such as SVM.
 SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConfig **out);
