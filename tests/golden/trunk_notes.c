@@ -31,6 +31,12 @@ SrStatus golden_trunk_options(SrGoldenCase *c, const SrTrunk *trunk, SrYaml **ou
     SR_TRY(sr_yaml_parse(c->arena, "{}", 2, "case", out));
     if (given)
         SR_TRY(sr_yaml_merge(c->arena, *out, given));
+    if (trunk->base) {
+        SrYaml *base;
+        SR_TRY(sr_options_pick(trunk->options, sr_yaml_find_path(c->config, trunk->base), c->arena,
+                               &base));
+        SR_TRY(sr_yaml_merge(c->arena, *out, base));
+    }
     snprintf(flow, sizeof flow, "{WIDTH_MULTIPLIER: %.17g}", width_of(note(c, "width_note")));
     if (*note(c, "width_note"))
         SR_TRY(add(c, *out, flow));
