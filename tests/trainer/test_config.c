@@ -277,8 +277,9 @@ static void test_keys_without_meaning(void **state) {
                       "{BACKEND: gloo, NUM_NODES: 2}\n"));
     CHECK_OK(try_override("MODEL.SYNC_BN_CONFIG={CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: 8}"));
     CHECK_FAILS(try_override("MACHINE.DEVICE=tpu"), SR_ERR_CONFIG, "DEVICE");
-    CHECK_FAILS(try_override("HOOKS.EMA_MODEL.SAVE_EMA_MODEL=True"), SR_ERR_CONFIG,
-                "SAVE_EMA_MODEL");
+    CHECK_OK(try_override("HOOKS.EMA_MODEL.SAVE_EMA_MODEL=True"));
+    CHECK_FAILS(try_override("HOOKS.EMA_MODEL.ENABLE_EMA_METERS=True"), SR_ERR_CONFIG,
+                "REMOVE_PREFIX=ema_model.");
     CHECK_OK(try_override("MODEL.INPUT_TYPE=bgr"));
     CHECK_FAILS(try_override("MODEL.INPUT_TYPE=yuv"), SR_ERR_CONFIG, "INPUT_TYPE");
 }

@@ -94,6 +94,12 @@ typedef struct {          // HOOKS.PROBE, ours
     int64_t limit;        // images on either side; 0: all
 } SrProbeConfig;
 
+typedef struct { // HOOKS.EMA_MODEL
+    bool save;
+    int64_t update_iter;
+    double warmup, decay;
+} SrEmaConfig;
+
 typedef struct {      // HOOKS.TENSORBOARD_SETUP
     bool on;          // USE_TENSORBOARD
     double flush_min; // FLUSH_EVERY_N_MIN
@@ -150,6 +156,7 @@ typedef struct SrConfig {
     SrCheckpointConfig checkpoint;
     SrKnnConfig knn;
     SrProbeConfig probe;
+    SrEmaConfig ema;
     SrTensorboardConfig tensorboard;
     SrMetersConfig meters;
     SrSvmConfig svm;

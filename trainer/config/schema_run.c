@@ -48,6 +48,13 @@ const SrOption sr__schema_machine[] = {
 
 const SrOption sr__schema_hooks[] = {
     {"CHECK_NAN", SR_OPT_BOOL, OFF(check_nan), "True", 0, 0, NULL, "Stop at the first loss that is not finite, and save no parameters that are not."},
+    {"EMA_MODEL.SAVE_EMA_MODEL", SR_OPT_BOOL, OFF(ema.save), "False", 0, 0, NULL,
+     "Keep an averaged copy of trunk and heads in every checkpoint; evaluation takes it with"
+     " MODEL.WEIGHTS_INIT.REMOVE_PREFIX=ema_model."},
+    {"EMA_MODEL.UPDATE_ITER", SR_OPT_INT64, OFF(ema.update_iter), "1", 1, 1e12, NULL, "It moves after every n-th update."},
+    {"EMA_MODEL.WARMUP", SR_OPT_FLOAT, OFF(ema.warmup), "0.05", 0, 1, NULL,
+     "For this part of the run it is the weights themselves."},
+    {"EMA_MODEL.DECAY", SR_OPT_FLOAT, OFF(ema.decay), "0.9999", 0, 1, NULL, "Share it keeps when it moves."},
     {"PROBE.EVERY_NUM_EPOCHS", SR_OPT_INT, OFF(probe.every_num_epochs), "0", 0, 1e9, NULL,
      "After every n-th epoch: kNN (NEAREST_NEIGHBOR) and a linear classifier on features of the trunk as it stands"
      " (ours); training keeps its bits; 0: off."},

@@ -143,8 +143,10 @@ static SrStatus load_model(const SrConfig *config, const char *layer, const char
                            SrModel **out) {
     int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     SrWeightsSource source = sr_weights_source(&config->model);
+    bool averaged = strcmp(source.remove_prefix, SR_EMA_PREFIX) == 0;
     if (strcmp(path, source.path) != 0) // our own checkpoint: names as they are
-        source = (SrWeightsSource){.path = path, .remove_prefix = "", .append_prefix = ""};
+        source = (SrWeightsSource){
+            .path = path, .remove_prefix = averaged ? SR_EMA_PREFIX : "", .append_prefix = ""};
     source.quiet = source.whole_trunk = true;
     SR_TRY(sr_split_train_shape(config, &n, h, w));
     SR_TRY(sr_baselines_drawn(config, layer, 1, h[0], out));

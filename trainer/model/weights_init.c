@@ -124,12 +124,29 @@ static bool is_skipped(const SrWeightsSource *c, const char *name) {
     return false;
 }
 
-// Linear: a few hundred names, once a run.
+// Linear: a few hundred names, once a run.  Of two tensors with the name the one that lost a prefix.
 static int find_key(const Load *l, const char *name) {
+    int found = -1;
+    for (int i = 0; i < l->w.n; i++) {
+        bool cut = *l->source->remove_prefix &&
+                   sr_text_starts(l->w.tensors[i].name, l->source->remove_prefix);
+        if (strcmp(l->names[i], name) == 0 && (found < 0 || cut))
+            found = i;
+    }
+    return found;
+}
+
+// A file without an averaged model would otherwise give the model itself.
+static SrStatus check_averaged(const Load *l) {
+    if (strcmp(l->source->remove_prefix, SR_EMA_PREFIX) != 0)
+        return SR_OK;
     for (int i = 0; i < l->w.n; i++)
-        if (strcmp(l->names[i], name) == 0)
-            return i;
-    return -1;
+        if (sr_text_starts(l->w.tensors[i].name, SR_EMA_PREFIX))
+            return SR_OK;
+    SR_FAIL(SR_ERR_CONFIG,
+            "MODEL.WEIGHTS_INIT.REMOVE_PREFIX=" SR_EMA_PREFIX
+            ": %s holds no averaged model; HOOKS.EMA_MODEL.SAVE_EMA_MODEL=True keeps one",
+            l->source->path);
 }
 
 // VISSL's words, here and above, so that logs of the two programs can be compared line by line.
@@ -265,6 +282,7 @@ SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params) {
     if (sr_safetensors_meta(&l.w.st, "checksums"))
         SR_TRY_GOTO(sr_checkpoint_verify(&l.w.st, source->path));
     SR_TRY_GOTO(descend(&l));
+    SR_TRY_GOTO(check_averaged(&l));
     SR_TRY_GOTO(rename_keys(&l));
     for (int i = 0; i < n; i++)
         SR_TRY_GOTO(load_param(&l, sr_params_at(params, i)));

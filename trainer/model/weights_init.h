@@ -9,6 +9,10 @@
 #include "graph/params.h"
 #include "trainer/config/config.h"
 
+// REMOVE_PREFIX of the averaged model (trainer/run/ema_model.h) in a checkpoint that holds both: its tensors are taken
+// instead of the model's own.
+#define SR_EMA_PREFIX "ema_model."
+
 typedef struct {
     const char *path;
     const char *remove_prefix, *append_prefix; // "" for none

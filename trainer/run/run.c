@@ -222,6 +222,7 @@ static SrStatus build_step(SrRun *run) {
         .loss_plan = run->loss_plan,
         .replicas = run->replicas,
         .optim = run->optim,
+        .ema = run->ema,
         .clip = m->grad_clip,
         .clip_norm_type = m->grad_clip_norm_type,
         .clip_max_norm = m->grad_clip_max_norm,
@@ -250,6 +251,8 @@ static SrStatus open_all(SrRun *run) {
         SR_TRY(sr_run_check_classes(run, &run->train, "TRAIN"));
     if (forward_only(run))
         return sr__run_count_cost(run);
+    SR_TRY(
+        sr_ema_model_add(&run->ema, sr_model_params(run->model), &run->config->ema, &run->arena));
     SR_TRY(build_schedules(run));
     SR_TRY(sr__run_count_cost(run));
     if (run->mode == SR_RUN_CHECK)

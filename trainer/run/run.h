@@ -51,6 +51,7 @@ typedef struct {
     SrPlan *plan, *loss_plan; // loss_plan: NULL unless the loss has a graph of its own
     SrReplicas *replicas;     // NULL: one
     SrOptim *optim;
+    SrEmaModel ema; // HOOKS.EMA_MODEL
     SrSchedule *lr, *lr_head, *decay,
         *decay_head; // lr_head: lr unless configured; decay: NULL unless configured
     SrStep step;

@@ -17,6 +17,8 @@ SrLossStep sr_step_view(const SrStep *step, int64_t iteration, int epoch) {
 void sr_step_start(const SrStep *step, int64_t iteration, bool resumed) {
     const SrTrainGraph *g = step->graph;
     SrLossStep hook = sr_step_view(step, iteration, 0);
+    if (!resumed && step->ema.n > 0)
+        sr_ema_model_start(&step->ema, step->params);
     if (g->loss_kind->start)
         g->loss_kind->start(g->loss_state, &hook, resumed);
 }
@@ -74,5 +76,7 @@ SrStatus sr_step_run(SrStep *step, const SrStepArgs *args, double *loss) {
     // Prototypes back to unit length, teachers towards the student, this batch into the queue.
     if (kind->after_update)
         kind->after_update(state, &hook);
+    if (step->ema.n > 0)
+        sr_ema_model_update(&step->ema, step->params, args->iteration, step->max_iterations);
     return SR_OK;
 }

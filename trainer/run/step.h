@@ -7,6 +7,7 @@
 #include "trainer/model/freeze.h"
 #include "trainer/model/model.h"
 #include "trainer/optim/optim.h"
+#include "trainer/run/ema_model.h"
 #include "trainer/run/replicas.h"
 
 // Borrows everything; set up by trainer/run/run.c or by hand in tests.
@@ -18,6 +19,7 @@ typedef struct {
     SrReplicas *replicas; // NULL: one
     SrReplicaHook hook;   // after each replica's forward
     SrOptim *optim;
+    SrEmaModel ema; // n 0: none
     SrFreeze freeze;
     bool clip; // MODEL.GRAD_CLIP
     double clip_norm_type, clip_max_norm;
