@@ -372,7 +372,7 @@ $(BUILD)/op-bench: $(BUILD)/bench/op_bench.o $(BUILD)/libsslrun.a
 bench-conv: $(BUILD)/conv-bench
 	$(BUILD)/conv-bench
 
-## make layers     fail on any include against the order of folders and rooms, on circles of files, on a type defined twice
+## make layers     fail on includes against the order of rooms, circles, types defined twice, plugins named outside, rooms too large
 layers:
 	@tests/test_layers.sh
 	@tests/layers.sh

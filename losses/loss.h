@@ -98,7 +98,7 @@ struct SrLossContext {
         int h, w;
     } views[SR_MAX_VIEWS]; // of each view, pixels
     // What the model gives for all views, or for the first SrLoss.student_views.
-    SrOutputs outputs; // what the model gives for all views
+    SrOutputs outputs;
     // Input (batch) of I64: index of each image in the data set.
     SrNodeId sample_index;
     // Input (batch) of I64: the class of each image, or (batch, classes) of 1, 0, -1 where images

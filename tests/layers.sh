@@ -4,7 +4,7 @@
 # or, inside trainer, in
 #     schedules optim config model run eval bench
 # (trainer's own files, the training loop, stand above its rooms), on files that include each other in a circle, and on
-# a type that is defined twice (layers.awk), and on plugins known by name outside their room (plugin_names.awk).
+# a type that is defined twice (layers.awk), on plugins known by name outside their room (plugin_names.awk), and on files and rooms that grow too large.
 cd "${1:-$(dirname "$0")/..}" || exit 1
 bad=0
 allow() { # folder, then the folders it may include
@@ -37,5 +37,14 @@ done
 sources=$(find base formats kernels graph measure trunks heads losses data trainer pages cli -name '*.[ch]')
 awk -f tests/layers.awk $sources || bad=1
 awk -f tests/plugin_names.awk $sources pass=2 $sources || bad=1
+# A file has one idea and a room a door: no file above 600 lines, no room above a fifth of all, the loop's files alone at
+# trainer/'s top.  A small tree has no rooms worth measuring.
+wc -l $sources | awk '
+    $2 == "total" { all += $1; next }
+    $1 > 600 { print $2 " has " $1 " lines, 600 are the most"; bad = 1 }
+    { room = $2; sub(/\/[^\/]*$/, "", room); lines[room] += $1; files[room]++ }
+    END { for (r in lines) if (all > 10000 && lines[r] > all / 5) { print r " holds " lines[r] " of " all " lines"; bad = 1 }
+          if (files["trainer"] > 12) { print "trainer/ has " files["trainer"] " files at its top, 12 are the most"; bad = 1 }
+          exit bad }' || bad=1
 [ $bad = 0 ] && echo "layers: ok"
 exit $bad

@@ -27,5 +27,9 @@ check heads/b.h 'typedef struct {\n    int a;\n} SrTwice;\n' "type SrTwice"
 printf 'const SrTrunk sr_trunk_some = {\n    .name = "some",\n};\n' >"$tree/trunks/some.c"
 check losses/a.c 'return strcmp(name, "some") == 0;\n' 'compares with "some"'
 rm -f "$tree/trunks/some.c"
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do echo '// nothing' >"$tree/trainer/file$i.h"; done
+check trainer/a.c '// nothing\n' "trainer/ has 14 files at its top"
+rm -f "$tree"/trainer/file*.h
+check graph/long.c "$(seq -f '// %g\n' 601 | tr -d '\n')" "graph/long.c has 601 lines"
 [ $fails = 0 ] && echo "test_layers: ok"
 exit $fails
