@@ -3,8 +3,9 @@
 #     base formats kernels graph measure {trunks heads losses} trainer pages cli    data stands on base
 # or, inside trainer, in
 #     schedules optim config model run eval bench
-# (trainer's own files, the training loop, stand above its rooms), on files that include each other in a circle, and on
-# a type that is defined twice (layers.awk), on plugins known by name outside their room (plugin_names.awk), and on files and rooms that grow too large.
+# (trainer's own files, the training loop, stand above its rooms), on files that include each other in a circle and on a
+# type that is defined twice (layers.awk), on plugins known by name outside their room (plugin_names.awk), and on files and
+# rooms that grow too large.
 cd "${1:-$(dirname "$0")/..}" || exit 1
 bad=0
 allow() { # folder, then the folders it may include
