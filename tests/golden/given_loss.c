@@ -16,17 +16,19 @@ static SrStatus add_outputs(GivenLoss *g, GivenOutput *given, SrOutputs *out) {
         if (!t)
             SR_FAIL(SR_ERR_RUN, "%s: no tensor %s%s", g->c->name, given[i].tensor, g->step);
         given[i].node = sr_build_input(g->builder, given[i].tensor, t->shape, SR_F32);
-        out->v[out->n++] = (SrOutput){
-            .name = given[i].name, .node = given[i].node, .n_views = t->shape.d[0] / g->batch};
+        out->v[out->n++] = (SrOutput){.name = given[i].name,
+                                      .node = given[i].node,
+                                      .n_views = t->shape.d[0] / g->batch,
+                                      .grid_h = g->grid,
+                                      .grid_w = g->grid};
     }
     return sr_builder_status(g->builder);
 }
 
-// Stands for any further forward of the model.
+// Stands for any further forward of the model: the student's where a loss runs it itself.
 static SrStatus run_teacher(SrLossContext *ctx, const SrModelRun *run, SrOutputs *outputs) {
     GivenLoss *g = ctx->model;
-    (void)run;
-    return add_outputs(g, g->teacher, outputs);
+    return add_outputs(g, run->trainable ? g->student : g->teacher, outputs);
 }
 
 static SrNodeId extra(SrLossContext *ctx, const char *name, int view) {
@@ -95,11 +97,29 @@ static SrStatus build(GivenLoss *g) {
         g->ctx.labels = sr_build_input(g->builder, "label", g->labels.shape, g->labels.dtype);
     SR_TRY(add_masks(g));
     SR_TRY(add_prototypes(g));
-    SR_TRY(add_outputs(g, g->student, &g->ctx.outputs));
+    for (int v = 0; v < g->n_views; v++)
+        g->ctx.views[v].h = g->ctx.views[v].w = g->side;
+    if (g->kind->student_views != SR_NO_STUDENT)
+        SR_TRY(add_outputs(g, g->student, &g->ctx.outputs));
     sr_builder_set_param_prefix(g->builder, "loss.");
     sr_builder_set_node_prefix(g->builder, "loss.");
     SR_TRY(g->kind->build(&g->ctx, params, &g->loss, &g->state));
     return sr_builder_status(g->builder);
+}
+
+// The loss's own parameters, where the case gives them as "param.<name>".
+static SrStatus load_params(GivenLoss *g) {
+    for (int i = 0; i < sr_params_count(g->params); i++) {
+        SrParam *p = sr_params_at(g->params, i);
+        const char *name = sr_arena_printf(g->c->arena, "param.%s", p->name);
+        int64_t n;
+        const float *x = golden_tensor(g->c, name) ? golden_floats(g->c, name, &n) : NULL;
+        if (x && n != sr_shape_count(p->shape))
+            SR_FAIL(SR_ERR_RUN, "%s does not fit", name);
+        if (x)
+            memcpy(p->value, x, (size_t)n * sizeof *x);
+    }
+    return SR_OK;
 }
 
 SrStatus given_loss_open(GivenLoss *g) {
@@ -122,6 +142,7 @@ SrStatus given_loss_open(GivenLoss *g) {
                              .n_input_grads = n};
     SR_TRY(sr_params_allocate(g->params));
     sr_params_init(g->params, 1);
+    SR_TRY(load_params(g));
     if (g->prototypes) {
         int64_t count;
         const float *x = golden_floats(g->c, g->prototypes, &count);

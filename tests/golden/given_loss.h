@@ -25,6 +25,7 @@ typedef struct {
     SrTensor labels;        // rank 0: none
     const char *prototypes; // tensor of the teacher's, (K, D); NULL: none
     const char *options;    // flow YAML; NULL: the case's
+    int side, grid; // of views in pixels, and of "tokens" in patches; 0: the loss does not ask
     // filled
     SrParams *params;
     SrGraph *graph;

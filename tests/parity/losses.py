@@ -27,6 +27,94 @@ def dcl(z1, z2, t):
     return total
 
 
+def draw(*shape):
+    """Numbers a float holds exactly."""
+    return torch.randn(*shape, dtype=torch.float64).float().double()
+
+
+def data2vec(batch, patches, D, beta):
+    """Baevski et al., arXiv:2202.03555, section 3.3: smooth L1 between a linear map of the student's tokens and the mean
+    of the teacher's last blocks, each normalised, at the hidden patches; a class token stands in front."""
+    x = {"tokens": draw(batch, 1 + patches, D).requires_grad_()}
+    blocks = [draw(batch, 1 + patches, D) for _ in range(2)]
+    mask = (torch.rand(batch, patches) < 0.4).double()
+    w, b = draw(D, D), draw(D)
+    normed = [torch.nn.functional.layer_norm(t, (D,)) for t in blocks]
+    target = sum(normed)[:, 1:] / 2
+    prediction = x["tokens"][:, 1:] @ w.T + b
+    hidden = mask.bool()
+    loss = torch.nn.functional.smooth_l1_loss(prediction[hidden], target[hidden], beta=beta)
+    given = {"block0": blocks[0], "block1": blocks[1], "mask": mask, "param.loss.heads.regression.weight": w,
+             "param.loss.heads.regression.bias": b}
+    return loss, x, given, {"loss_beta": beta, "average_top_k_layers": 2}, {"batch": batch, "views": 1, "masks": 1}
+
+
+def sinkhorn(scores, t, iterations):
+    """DINOv2, sinkhorn_knopp_teacher, on the rows of one process."""
+    Q = torch.exp(scores / t).t()
+    K, B = Q.shape
+    Q = Q / Q.sum()
+    for _ in range(iterations):
+        Q = Q / Q.sum(1, keepdim=True) / K
+        Q = Q / Q.sum(0, keepdim=True) / B
+    return (Q * B).t()
+
+
+def dinov2(batch, locals_, patches, K, K_patch, D):
+    """Oquab et al., arXiv:2304.07193, section 4, and the published ssl_meta_arch.py: two global crops."""
+    crops, t, st = 2 + locals_, 0.07, 0.1
+    x = {"scores": draw(crops * batch, K).requires_grad_(), "patch": draw(2 * batch, patches, K_patch).requires_grad_(),
+         "pooled": draw(2 * batch, D).requires_grad_()}
+    given = {"t_scores": draw(2 * batch, K) / 4, "t_patch": draw(2 * batch, patches, K_patch) / 4,
+             "mask": (torch.rand(2 * batch, patches) < 0.4).double()}
+    given = {k: v.float().double() for k, v in given.items()}
+    target = sinkhorn(given["t_scores"], t, 3).chunk(2)
+    dino, pairs = 0, 0
+    for q, wanted in enumerate(target):
+        for v, own in enumerate(x["scores"].chunk(crops)):
+            if v != q:
+                dino, pairs = dino - (wanted * (own / st).log_softmax(-1)).sum(-1).mean(), pairs + 1
+    hidden = given["mask"].bool()
+    wanted = torch.zeros_like(given["t_patch"])
+    wanted[hidden] = sinkhorn(given["t_patch"][hidden], t, 3)
+    each = -(wanted * (x["patch"] / st).log_softmax(-1)).sum(-1) * given["mask"]
+    ibot = (each.sum(1) / given["mask"].sum(1).clamp(min=1)).mean()
+    koleo = 0
+    for tokens in x["pooled"].chunk(2):
+        z = torch.nn.functional.normalize(tokens, eps=1e-8)
+        dots = (z @ z.T).detach().fill_diagonal_(-1)
+        distance = torch.nn.PairwiseDistance(2, eps=1e-8)(z, z[dots.argmax(1)])
+        koleo = koleo - torch.log(distance + 1e-8).mean()
+    loss = dino / pairs + ibot + 0.1 * koleo
+    options = {"num_global_crops": 2, "num_local_crops": locals_, "teacher_temp": t, "warmup_teacher_temp_epochs": 0}
+    return loss, x, given, options, {"batch": batch, "views": crops, "masks": 2}
+
+
+def masked_siamese(batch, anchors, K, use_sinkhorn):
+    """Assran et al., arXiv:2204.07141, equations 1 and 2: scores are cosines over the temperature already."""
+    x = {"scores": draw(anchors * batch, K).requires_grad_()}
+    given = {"t_scores": draw(batch, K), "tokens": draw(anchors * batch, 2, 1)}
+    target = sinkhorn(given["t_scores"], 0.25, 3) if use_sinkhorn else \
+        (given["t_scores"].softmax(1) ** 4) / (given["t_scores"].softmax(1) ** 4).sum(1, keepdim=True)
+    p = x["scores"].softmax(1)
+    mean = p.mean(0)
+    cross = -(target.repeat(anchors, 1) * p.log()).sum(1).mean()
+    loss = cross + torch.log(torch.tensor(float(K), dtype=torch.float64)) + (mean * mean.log()).sum()
+    return loss, x, given, {"patch_size": 4, "use_sinkhorn": use_sinkhorn}, \
+        {"batch": batch, "views": 1 + anchors, "side": 16, "grid": 4}
+
+
+def given_case(folder, name, loss, x, given, options, values):
+    """A loss on given outputs: x are the student's, which get gradients."""
+    loss.backward()
+    tensors = {**x, **given, "loss": loss.reshape(1)}
+    for k, v in x.items():
+        tensors["grad_" + k] = v.grad
+    if "tokens" in given:
+        tensors["grad_tokens"] = torch.zeros_like(given["tokens"])
+    save(folder, name, "", tensors, options, values)
+
+
 def write(path, tensors):
     header, data = {}, b""
     for name, x in tensors.items():
@@ -50,14 +138,26 @@ def case(folder, name, loss, config, n, D, seed):
         value.backward()
         tensors.update({f"z1_{i}": z1, f"z2_{i}": z2, f"grad_z1_{i}": z1.grad, f"grad_z2_{i}": z2.grad,
                         f"loss_{i}": value.reshape(1)})
+    save(folder, name, loss.__doc__ or "", tensors, config, {})
+
+
+def save(folder, name, description, tensors, config, values):
     write(f"{folder}/{name}.safetensors", tensors)
     shapes = {k: {"shape": list(x.shape), "dtype": "F64", "what": ""} for k, x in tensors.items()}
     with open(f"{folder}/{name}.json", "w") as f:
-        json.dump({"name": name, "description": loss.__doc__ or "", "config": config, "values": {}, "tensors": shapes}, f)
+        json.dump({"name": name, "description": description, "config": config, "values": values, "tensors": shapes}, f)
 
 
 runner = sys.argv[1] if len(sys.argv) > 1 else "build/run-golden"
 with tempfile.TemporaryDirectory() as folder:
     for k, (n, D, t) in enumerate(((4, 3, 0.5), (16, 8, 0.1), (33, 20, 0.07))):
         case(folder, f"dcl_{k}", lambda a, b: dcl(a, b, t), {"temperature": t}, n, D, k)
-    sys.exit(subprocess.run([runner, folder] + [f"dcl_{k}" for k in range(3)]).returncode)
+    made = {"data2vec_0": lambda: data2vec(2, 9, 6, 2.0), "data2vec_1": lambda: data2vec(5, 16, 8, 0.5),
+            "dinov2_0": lambda: dinov2(3, 0, 9, 7, 5, 4), "dinov2_1": lambda: dinov2(4, 3, 16, 12, 12, 8),
+            "masked_siamese_0": lambda: masked_siamese(4, 1, 6, False),
+            "masked_siamese_1": lambda: masked_siamese(6, 3, 10, True)}
+    for k, (name, make) in enumerate(made.items()):
+        torch.manual_seed(100 + k)
+        given_case(folder, name, *make())
+    names = [f"dcl_{k}" for k in range(3)] + list(made)
+    sys.exit(max(subprocess.run([runner, folder, name]).returncode for name in names))
