@@ -196,6 +196,19 @@ static SrStatus add_epoch(Reader *r, const SrYaml *line) {
 
 // ---- warnings -----------------------------------------------------------------------------------
 
+// An epoch may say what the one before it said.
+static void add_warning(SrHistory *h, const char *said) {
+    for (int i = 0; i < h->n_warnings; i++)
+        if (h->warning[i] && strcmp(h->warning[i], said) == 0) {
+            h->times[i]++;
+            return;
+        }
+    if (h->n_warnings == SR_COUNT(h->warning))
+        return;
+    h->times[h->n_warnings] = 1;
+    h->warning[h->n_warnings++] = sr_arena_strdup(&h->arena, said);
+}
+
 // "2026-11-22 11:12:13 warning: ..." since the last "====".
 static SrStatus read_warnings(SrHistory *h, const char *run) {
     char path[4096], *text, *save = NULL;
@@ -209,8 +222,8 @@ static SrStatus read_warnings(SrHistory *h, const char *run) {
         char *said = line + 20;
         if (strncmp(said, "====", 4) == 0)
             h->n_warnings = 0;
-        if (strncmp(said, "warning: ", 9) == 0 && h->n_warnings < SR_COUNT(h->warning))
-            h->warning[h->n_warnings++] = sr_arena_strdup(&h->arena, said + 9);
+        if (strncmp(said, "warning: ", 9) == 0)
+            add_warning(h, said + 9);
     }
     sr_free(text);
     return SR_OK;

@@ -30,7 +30,8 @@ typedef struct {
     SrHistoryEpoch *epoch;      // (n_epochs)
     const SrYaml *knn, *layers; // the last reports of metrics.json; NULL: none
     int n_warnings;
-    const char *warning[24]; // of the last start
+    const char *warning[24]; // of the last start, each once
+    int times[24];           // that it was said
     int64_t mtime;           // of the newest of the files, seconds since 1970
 } SrHistory;
 

@@ -264,6 +264,8 @@ static void findings(const SrRunPage *p, SrText *out) {
     for (int i = 0; i < h->n_warnings; i++) {
         sr_text_add(out, "<li>");
         sr_html_escape(h->warning[i] ? h->warning[i] : "", out);
+        if (h->times[i] > 1)
+            sr_text_printf(out, " <span class=\"pale\">said %d times</span>", h->times[i]);
         sr_text_add(out, "</li>\n");
     }
     if (out->len == empty)

@@ -7,7 +7,7 @@ build=${BUILD:-build}
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 git ls-files -z | grep -zvE '^tests/vissl/configs/' | xargs -0 cp -p --parents -t "$tree"
-find "$build" \( -name '*.o' -o -name '*.d' -o -name '*.def' -o -name 'build.h' \) -not -path '*/asan/*' -not -path '*/fuzz/*' \
+find "$build" \( -name '*.o' -o -name '*.d' -o -name '*.def' -o -name 'build.h' -o -path '*/gen/flags' \) -not -path '*/asan/*' -not -path '*/fuzz/*' \
     -print0 | xargs -0 cp -p --parents -t "$tree"
 cd "$tree"
 (cd tests/toy && find . -name '*.c') | while read -r f; do cp "tests/toy/$f" "$f"; touch "$f"; done

@@ -164,7 +164,8 @@ static void test_history_of_a_rough_run(void **state) {
     write(
         dir, "log.txt",
         "2026-11-22 10:00:00 ==== a\n2026-11-22 10:00:00 warning: old\n2026-11-22 10:00:01 ==== b\n"
-        "2026-11-22 10:00:02 warning: new\n2026-11-22 10:00:02 nothing\n");
+        "2026-11-22 10:00:02 warning: new\n2026-11-22 10:00:02 nothing\n"
+        "2026-11-22 10:00:03 warning: other\n2026-11-22 10:00:03 warning: new\n");
     CHECK_OK(sr_history_read(dir, &h));
     CHECK_INT(h.n_steps, 2);
     CHECK_NEAR(h.iteration[1], 4, 0);
@@ -175,8 +176,10 @@ static void test_history_of_a_rough_run(void **state) {
     CHECK_INT(h.n_epochs, 2);
     CHECK_NEAR(h.epoch[1].linear, 30, 0);
     CHECK(h.knn != NULL);
-    CHECK_INT(h.n_warnings, 1);
+    CHECK_INT(h.n_warnings, 2);
     CHECK_STR(h.warning[0], "new");
+    CHECK_INT(h.times[0], 2);
+    CHECK_STR(h.warning[1], "other");
     sr_history_deinit(&h);
     temp_dir_remove(dir);
 }

@@ -517,6 +517,19 @@ static void test_pages_in_a_browser(void **state) {
     end(&w);
 }
 
+// For documents: SSLRUN_PICTURES names a folder, and what is looked at is kept there.
+static void keep_picture(Browser *b, const Web *w) {
+    const char *folder = getenv("SSLRUN_PICTURES");
+    char path[512], url[128];
+    if (!folder)
+        return;
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/run?id=long&token=" TOKEN, w->port);
+    browser_open(b, url, 1100, true);
+    CHECK(browser_becomes(b, "document.getElementById('live').dataset.updates > 3", 60));
+    snprintf(path, sizeof path, "%s/web.png", folder);
+    browser_picture(b, path);
+}
+
 // Numbers of a run that trains arrive; the buttons stop it and let it go on.
 static void test_training_in_a_browser(void **state) {
     (void)state;
@@ -540,6 +553,8 @@ static void test_training_in_a_browser(void **state) {
              number, number);
     CHECK(browser_becomes(&b, expression, 60)); // epochs go by
     CHECK(browser_becomes(&b, "document.getElementById('live').dataset.updates > 1", 60));
+    keep_picture(&b, &w);
+    open_index(&b, &w, 1600, true);
     browser_click(&b, "button");
     CHECK_INT(program_wait(run, NULL), 143);
     CHECK(browser_becomes(&b, "document.querySelector('button').innerText == 'continue'", 60));
