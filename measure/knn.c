@@ -219,6 +219,40 @@ static void count_hits(SrKnnResult *r, const int64_t top[SR_KNN_TOP], int64_t la
         r->top5 += top[i] == label;
 }
 
+// Votes of the neighbours of test image `image`, which heap holds, for each k.
+static void judge(const SrKnnOptions *options, const SrMatrix *train, const SrMatrix *test,
+                  int64_t image, const Heap *heap, int n_k, Work *w, SrKnnResult *result,
+                  int64_t *ranked) {
+    for (int j = 0; j < n_k; j++) {
+        int64_t top[SR_KNN_TOP];
+        if (options->vissl_overflow)
+            vote_vissl(options, train, heap, result[j].k, w->votes, w->classes);
+        else
+            vote(options, train, heap, result[j].k, w->votes, w->classes);
+        rank_votes(w->votes, w->classes, top);
+        count_hits(&result[j], top, test->label[image]);
+        if (ranked)
+            memcpy(ranked + (j * test->n + image) * SR_KNN_TOP, top, sizeof top);
+    }
+}
+
+// Of all images, a block of them against all of `train` at a time.
+static void judge_all(const SrKnnOptions *options, const SrMatrix *train, const SrMatrix *test,
+                      int n_k, Work *w, SrKnnResult *result, int64_t *ranked) {
+    SrBar bar;
+    sr_bar_begin(&bar, "neighbours of images", test->n);
+    for (int64_t first = 0; first < test->n; first += TEST_BLOCK) {
+        sr_bar_at(&bar, first);
+        int rows = (int)SR_MIN(test->n - first, TEST_BLOCK);
+        for (int i = 0; i < rows; i++)
+            w->heaps[i] = (Heap){w->neighbours + (int64_t)i * w->k_max, 0, w->k_max};
+        search_block(train, test->x + first * test->d, rows, w->sim, w->heaps);
+        for (int i = 0; i < rows; i++)
+            judge(options, train, test, first + i, &w->heaps[i], n_k, w, result, ranked);
+    }
+    sr_bar_end(&bar);
+}
+
 SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, const int *k, int n_k,
                 SrKnnResult *result, int64_t *ranked) {
     if (train->d != test->d || train->n > INT32_MAX)
@@ -227,7 +261,6 @@ SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, co
     if (!w)
         SR_FAIL(SR_ERR_MEMORY, "kNN: out of memory");
     SrStatus status;
-    SrBar bar;
     SR_TRY_GOTO(work_init(w, train, k, n_k));
     if (options->l2_norm) {
         sr_matrix_normalize(train, 0);
@@ -235,25 +268,7 @@ SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, co
     }
     for (int j = 0; j < n_k; j++)
         result[j] = (SrKnnResult){.k = SR_MIN(k[j], w->k_max)};
-    sr_bar_begin(&bar, "neighbours of images", test->n);
-    for (int64_t first = 0; first < test->n; first += TEST_BLOCK) {
-        sr_bar_at(&bar, first);
-        int rows = (int)SR_MIN(test->n - first, TEST_BLOCK);
-        for (int i = 0; i < rows; i++)
-            w->heaps[i] = (Heap){w->neighbours + (int64_t)i * w->k_max, 0, w->k_max};
-        search_block(train, test->x + first * test->d, rows, w->sim, w->heaps);
-        for (int ij = 0; ij < rows * n_k; ij++) {
-            int i = ij / n_k, j = ij % n_k;
-            int64_t top[SR_KNN_TOP];
-            (options->vissl_overflow ? vote_vissl : vote)(options, train, &w->heaps[i], result[j].k,
-                                                          w->votes, w->classes);
-            rank_votes(w->votes, w->classes, top);
-            count_hits(&result[j], top, test->label[first + i]);
-            if (ranked)
-                memcpy(ranked + (j * test->n + first + i) * SR_KNN_TOP, top, sizeof top);
-        }
-    }
-    sr_bar_end(&bar);
+    judge_all(options, train, test, n_k, w, result, ranked);
     for (int j = 0; j < n_k; j++) {
         result[j].top1 *= result[j].n ? 100.0 / (double)result[j].n : 0;
         result[j].top5 *= result[j].n ? 100.0 / (double)result[j].n : 0;
@@ -319,9 +334,10 @@ double sr_knn_majority(const SrMatrix *test) {
     int64_t best = 0, labelled = 0;
     for (int64_t i = 0; i < test->n; i++) {
         labelled += test->label[i] >= 0;
-        // Quadratic only in the number of classes: each class is counted at its first image.
+        // Each class is counted at its first image.  Looking back from here finds an earlier one soon, whether labels are
+        // sorted or mixed: what it costs grows with the classes, not with the square of the images.
         bool seen = test->label[i] < 0;
-        for (int64_t j = 0; j < i && !seen; j++)
+        for (int64_t j = i - 1; j >= 0 && !seen; j--)
             seen = test->label[j] == test->label[i];
         int64_t count = 0;
         for (int64_t j = i; j < test->n && !seen; j++)

@@ -23,6 +23,25 @@ static const SrOption options[] = {
     SR_OPTION_END};
 // clang-format on
 
+static bool is_number(const SrYaml *node) {
+    return node->type == SR_YAML_INT || node->type == SR_YAML_FLOAT;
+}
+
+// [low, high] of group g.
+static SrStatus read_scale(const SrYaml *pair, const char *where, int g, double scale[2]) {
+    bool numbers = pair->type == SR_YAML_LIST && pair->n == 2 && is_number(pair->items[0]) &&
+                   is_number(pair->items[1]);
+    if (numbers) {
+        scale[0] = pair->items[0]->f;
+        scale[1] = pair->items[1]->f;
+    }
+    if (!numbers || !(scale[0] > 0 && scale[0] <= scale[1] && scale[1] <= 1))
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: %s.crop_scales[%d]: expected [low, high] with 0 < low <= high <= 1",
+                sr_yaml_place(pair).text, where, g);
+    return SR_OK;
+}
+
 // The option table knows no list of pairs: crop_scales is read here, into `scale`, with its own
 // checks.
 static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena *arena) {
@@ -37,19 +56,8 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
             SR_ERR_CONFIG,
             "%s: num_crops, size_crops and crop_scales have %d, %d and %d entries, expected equal",
             where, p->counts.n, p->sizes.n, list && list->type == SR_YAML_LIST ? list->n : 0);
-    for (int g = 0; g < list->n; g++) {
-        const SrYaml *pair = list->items[g];
-        bool numbers = pair->type == SR_YAML_LIST && pair->n == 2;
-        for (int i = 0; numbers && i < 2; i++) {
-            numbers = pair->items[i]->type == SR_YAML_INT || pair->items[i]->type == SR_YAML_FLOAT;
-            p->scale[g][i] = pair->items[i]->f;
-        }
-        if (!numbers ||
-            !(p->scale[g][0] > 0 && p->scale[g][0] <= p->scale[g][1] && p->scale[g][1] <= 1))
-            SR_FAIL(SR_ERR_CONFIG,
-                    "%s: %s.crop_scales[%d]: expected [low, high] with 0 < low <= high <= 1",
-                    sr_yaml_place(pair).text, where, g);
-    }
+    for (int g = 0; g < list->n; g++)
+        SR_TRY(read_scale(list->items[g], where, g, p->scale[g]));
     return SR_OK;
 }
 

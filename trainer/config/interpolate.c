@@ -70,35 +70,39 @@ static SrStatus read_reference(Walk *w, const SrYaml *node, const char *open, co
     return look_up(w, node, name, out);
 }
 
+// `text` gets the node's with references replaced; *whole: the value of a single reference that is all of it, else NULL.
+static SrStatus expand(Walk *w, SrYaml *node, SrText *text, SrYaml **whole) {
+    const char *rest = node->text, *open;
+    SrYaml *value = NULL;
+    *whole = NULL;
+    while ((open = strstr(rest, "${"))) {
+        sr_text_addn(text, rest, (size_t)(open - rest));
+        SR_TRY(read_reference(w, node, open, &rest, &value));
+        *whole = open == node->text && !*rest ? value : NULL;
+        sr_text_add(text, value->text ? value->text : "null");
+        if (text->len > MAX_TEXT)
+            return refuse(node, "becomes longer than %d bytes", MAX_TEXT);
+    }
+    sr_text_add(text, rest);
+    return SR_OK;
+}
+
 // A string that is one reference takes the value with its type; others are put together as text.
 static SrStatus replace(Walk *w, SrYaml *node) {
     SrText text = SR_TEXT_INIT;
-    const char *rest = node->text, *open;
-    SrStatus status = SR_OK;
-    SrYaml *value = NULL, *whole = NULL;
-    while (status == SR_OK && (open = strstr(rest, "${"))) {
-        sr_text_addn(&text, rest, (size_t)(open - rest));
-        status = read_reference(w, node, open, &rest, &value);
-        whole = status == SR_OK && open == node->text && !*rest ? value : NULL;
-        if (status == SR_OK)
-            sr_text_add(&text, value->text ? value->text : "null");
-        if (status == SR_OK && text.len > MAX_TEXT)
-            status = refuse(node, "becomes longer than %d bytes", MAX_TEXT);
-    }
-    if (status == SR_OK) {
-        sr_text_add(&text, rest);
-        SrYaml *fresh = whole ? sr_yaml_copy(w->arena, whole)
-                              : sr_yaml_new(w->arena, SR_YAML_STRING, node->file, node->line);
-        if (fresh && !whole)
-            fresh->text = text.failed ? NULL : sr_arena_strdup(w->arena, text.s);
-        if (!fresh || (!whole && !fresh->text)) {
-            status = sr_fail(SR_ERR_MEMORY, "out of memory for '%s'", node->text);
-        } else {
-            fresh->file = node->file;
-            fresh->line = node->line;
-            *node = *fresh;
-        }
-    }
+    SrYaml *whole = NULL;
+    SrStatus status;
+    SR_TRY_GOTO(expand(w, node, &text, &whole));
+    SrYaml *fresh = whole ? sr_yaml_copy(w->arena, whole)
+                          : sr_yaml_new(w->arena, SR_YAML_STRING, node->file, node->line);
+    if (fresh && !whole)
+        fresh->text = text.failed ? NULL : sr_arena_strdup(w->arena, text.s);
+    if (!fresh || (!whole && !fresh->text))
+        SR_TRY_GOTO(sr_fail(SR_ERR_MEMORY, "out of memory for '%s'", node->text));
+    fresh->file = node->file;
+    fresh->line = node->line;
+    *node = *fresh;
+done:
     sr_text_deinit(&text);
     return status;
 }
