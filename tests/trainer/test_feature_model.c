@@ -210,6 +210,67 @@ static void test_neighbours(void **state) {
     sr_knn_index_close(NULL);
 }
 
+// ---- memory -------------------------------------------------------------------------------------
+
+// From opening to neighbours; the status of the first call that fails.  f: (D)
+static int whole_way(const void *png, size_t bytes, float *f) {
+    static float x[3 * SIDE * SIDE];
+    float *out = f, similarity;
+    int64_t row;
+    SrFeatureModel *m = NULL;
+    SrKnnIndex *index = NULL;
+    int status = sr_feature_model_open("tests/cli/tiny.yaml", 1, 0, 0, &m);
+    if (status == 0)
+        status = sr_feature_model_tap(m, "flatten", NULL, 0);
+    if (status == 0)
+        status = sr_feature_model_preprocess(m, png, bytes, x);
+    if (status == 0)
+        status = sr_feature_model_features(m, x, 1, &out);
+    if (status == 0)
+        status = sr_knn_index_open(f, 1, D, 1, &index);
+    if (status == 0)
+        status = sr_knn_index_search(index, f, 1, 1, &row, &similarity);
+    sr_knn_index_close(index);
+    sr_feature_model_close(m);
+    return status;
+}
+
+// A decoder's own memory makes a file that cannot be read.
+static bool told_of_memory(int status) {
+    return status == SR_ERR_MEMORY ||
+           (status == SR_ERR_IO && strstr(sr_status_message(), "mem") != NULL);
+}
+
+// Whatever allocation fails, the call says so or does without, and nothing is kept.
+static void test_out_of_memory(void **state) {
+    (void)state;
+    enum { TRIES = 30 };
+    uint8_t pixels[20 * 20 * 3] = {0};
+    size_t bytes;
+    float right[D], f[D];
+    int failed = 0;
+    void *png = fixture_png(pixels, 20, 20, 3, &bytes);
+    int64_t live = sr_mem_live(), before = sr_mem_calls();
+    CHECK_INT(whole_way(png, bytes, right), 0);
+    int64_t calls = sr_mem_calls() - before;
+    CHECK_INT(sr_mem_live(), live);
+    for (int i = 0; i < TRIES; i++) {
+        int64_t n = i < TRIES / 3 ? calls - i : 1 + calls * i / TRIES; // the last ones are ours
+        sr_mem_fail_at(n);
+        int status = whole_way(png, bytes, f);
+        sr_mem_fail_at(0);
+        bool well = status == 0 ? memcmp(f, right, sizeof f) == 0 : told_of_memory(status);
+        failed += status != 0;
+        if (!well || sr_mem_live() != live)
+            fail_msg("allocation %lld of %lld: status %d, %s, %lld blocks kept", (long long)n,
+                     (long long)calls, status, sr_status_message(),
+                     (long long)(sr_mem_live() - live));
+    }
+    CHECK(failed > TRIES / 2);
+    sr_free(png);
+    sr_log_set_level(SR_LOG_INFO);
+}
+
 static void test_example(void **state) {
     (void)state;
     char self[4096], command[4200], line[128];
@@ -226,4 +287,4 @@ static void test_example(void **state) {
 }
 
 SR_TESTS(feature_model, unit(test_use), unit(test_threads), unit(test_rows), unit(test_preprocess),
-         unit(test_neighbours), unit(test_example))
+         unit(test_neighbours), unit(test_out_of_memory), unit(test_example))
