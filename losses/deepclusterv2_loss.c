@@ -235,6 +235,21 @@ static void after_update(void *instance, const SrLossStep *step) {
     remember(s, step, sr_loss_input(step, s->sample_index).data, s->batch, s->batch);
 }
 
+// Clusters of the first clustering that have images.
+static void health(void *instance, const SrLossStep *step, SrLossHealth *out) {
+    const State *s = instance;
+    int K = s->p.num_clusters.v[0];
+    const int64_t *of = entry(step, s->assignments); // (N)
+    bool *used = sr_calloc((size_t)K, sizeof *used);
+    for (int64_t i = 0; used && i < s->N; i++)
+        if (of[i] >= 0 && of[i] < K)
+            used[of[i]] = true;
+    out->clusters = used ? K : 0;
+    for (int k = 0; used && k < K; k++)
+        out->clusters_used += used[k];
+    sr_free(used);
+}
+
 static const SrLossExample examples[] = {
     {"{num_clusters: [4, 3], memory_params: {embedding_dim: 8, crops_for_mb: [0, 1]}}",
      "[[mlp, {dims: [32, 8]}]]",
@@ -256,4 +271,5 @@ const SrLoss sr_loss_deepclusterv2_loss = {
     .before_epoch = before_epoch,
     .before_step = before_step,
     .after_update = after_update,
+    .health = health,
 };

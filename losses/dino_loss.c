@@ -147,33 +147,24 @@ static void after_update(void *instance, const SrLossStep *step) {
                                sr_momentum_cosine(state->p.momentum, step));
 }
 
-// Mean entropy of the teacher's rows as the next step's centre has them, as a share of ln K: 0 where each is sure of one
-// prototype, 1 where all are even, and one of both for ever is how DINO collapses (section 5.3).
-static double teacher_entropy(const State *state, const SrLossStep *step) {
+// As the next step's centre has the rows.
+static void health(void *instance, const SrLossStep *step, SrLossHealth *out) {
+    const State *state = instance;
     SrTensor scores = sr_loss_value(step, state->scores); // (T * batch, K)
-    const float *center = sr_params_at(step->params, state->center)->value;
-    int rows = scores.shape.d[0], K = scores.shape.d[1];
-    double per_t = 1 / temperature_at(&state->p, step->iteration), total = 0;
-    for (int r = 0; r < rows; r++) {
-        const float *x = (const float *)scores.data + (int64_t)r * K;
-        double most = -INFINITY, sum = 0, weighted = 0;
-        for (int k = 0; k < K; k++)
-            most = fmax(most, ((double)x[k] - (double)center[k]) * per_t);
-        for (int k = 0; k < K; k++) {
-            double a = ((double)x[k] - (double)center[k]) * per_t - most;
-            sum += exp(a);
-            weighted += a * exp(a);
-        }
-        total += log(sum) - weighted / sum;
-    }
-    return K > 1 ? total / rows / log(K) : 0;
+    out->sharper = "teacher_temp_max=0.04";
+    out->more_even = "ema_center=0.5";
+    sr_loss_score_entropies(scores.data, scores.shape.d[0], scores.shape.d[1],
+                            sr_params_at(step->params, state->center)->value,
+                            temperature_at(&state->p, step->iteration), out);
 }
 
 static void report(void *instance, const SrLossStep *step, SrText *fields) {
     const State *state = instance;
     sr_json_float(fields, "teacher_temp", temperature_at(&state->p, step->iteration));
     sr_json_float(fields, "teacher_momentum", sr_momentum_cosine(state->p.momentum, step));
-    sr_json_float(fields, "teacher_entropy", teacher_entropy(state, step));
+    SrLossHealth targets = {0};
+    health(instance, step, &targets);
+    sr_json_float(fields, "teacher_entropy", targets.row_entropy);
 }
 
 static void facts(const void *instance, SrLossFacts *out) {
@@ -208,4 +199,5 @@ const SrLoss sr_loss_dino_loss = {
     .after_update = after_update,
     .report = report,
     .facts = facts,
+    .health = health,
 };

@@ -59,9 +59,10 @@ static const SrOption options[] = {
 typedef struct {
     SrMomentumEncoder encoder; // first: sr_momentum_encoder_start
     Dinov2Loss p;
-    SrNodeId temp;              // input (1)
-    SrNodeId terms[3];          // scalars: DINO, iBOT, KoLeo
-    int classes, patch_classes; // prototypes
+    SrNodeId temp;     // input (1)
+    SrNodeId terms[3]; // scalars: DINO, iBOT, KoLeo
+    SrNodeId targets;  // the teacher's, (G batch, K)
+    int classes;       // prototypes
 } State;
 
 static const char *const term_names[] = {"dino", "ibot", "koleo"};
@@ -96,9 +97,10 @@ static SrStatus build_targets(SrLossContext *ctx, State *s, SrNodeId mask, Targe
     SR_TRY(sr_all_views(ctx, &teacher, "scores0", &scores));
     SR_TRY(sr_outputs_get(b, &teacher, ctx->name, "patch_scores", &patches));
     s->classes = sr_shape_last(sr_build_shape(b, scores));
-    s->patch_classes = sr_shape_last(sr_build_shape(b, patches));
     out->cls =
         sr_build_n(b, "sinkhorn_rows", "targets", &sinkhorn, (SrNodeId[]){scores, s->temp}, 2);
+    s->targets = out->cls;
+    SR_TRY(sr_loss_keep(ctx, s->targets));
     out->patch = sr_build_n(b, "sinkhorn_rows", "patch_targets", &sinkhorn,
                             (SrNodeId[]){patches, s->temp, mask}, 3);
     return sr_builder_status(b);
@@ -192,6 +194,13 @@ static void report(void *instance, const SrLossStep *step, SrText *fields) {
     sr_json_float(fields, "teacher_momentum", momentum_at(&s->p, step));
 }
 
+static void health(void *instance, const SrLossStep *step, SrLossHealth *out) {
+    SrTensor rows = sr_loss_value(step, ((const State *)instance)->targets);
+    out->sharper = "teacher_temp=0.04";
+    out->more_even = "n_iterations=5";
+    sr_loss_entropies(rows.data, sr_shape_rows(rows.shape), sr_shape_last(rows.shape), out);
+}
+
 static void facts(const void *instance, SrLossFacts *out) {
     const State *s = instance;
     out->classes = s->classes;
@@ -223,4 +232,5 @@ const SrLoss sr_loss_dinov2_loss = {
     .after_update = after_update,
     .report = report,
     .facts = facts,
+    .health = health,
 };

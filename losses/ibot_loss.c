@@ -235,6 +235,16 @@ static void report(void *instance, const SrLossStep *step, SrText *fields) {
     sr_json_float(fields, "teacher_momentum", sr_momentum_cosine(state->p.momentum, step));
 }
 
+static void health(void *instance, const SrLossStep *step, SrLossHealth *out) {
+    const State *state = instance;
+    SrTensor scores = sr_loss_value(step, state->scores); // (G batch, K), of all replicas
+    out->sharper = "teacher_temp=0.04";
+    out->more_even = "center_momentum=0.5";
+    sr_loss_score_entropies(scores.data, sr_shape_rows(scores.shape), sr_shape_last(scores.shape),
+                            sr_params_at(step->params, state->center)->value,
+                            cls_temperature(&state->p, step->epoch), out);
+}
+
 static void facts(const void *instance, SrLossFacts *out) {
     const State *state = instance;
     out->chance =
@@ -276,4 +286,5 @@ const SrLoss sr_loss_ibot_loss = {
     .after_update = after_update,
     .report = report,
     .facts = facts,
+    .health = health,
 };

@@ -188,6 +188,23 @@ typedef struct {
     int64_t rows;  // samples spread over them at a time: batch and queue
 } SrLossFacts;
 
+// What a method tells of its targets after an epoch's last step, so that a collapse is found that its loss may hide.
+typedef struct {
+    int prototypes; // that the teacher spreads a row over; 0: it does not
+    // Mean entropy of its rows, and entropy of its mean row, as shares of ln prototypes: 1 and 1 where all rows are even,
+    // 0 and 0 where all choose the same prototype.  How DINO collapses (arXiv:2104.14294, section 5.3).
+    double row_entropy, mean_entropy;
+    const char *sharper,
+        *more_even; // keys of the loss that act against the one and the other: "teacher_temp=0.04"
+    int clusters, clusters_used; // of the last clustering; 0: there is none
+} SrLossHealth;
+
+// Fills prototypes and entropies from rows of distributions (n, K).
+void sr_loss_entropies(const float *rows, int64_t n, int K, SrLossHealth *out);
+// The same of the rows' softmax((x - center) / temperature); center (K) or NULL.
+void sr_loss_score_entropies(const float *x, int64_t n, int K, const float *center,
+                             double temperature, SrLossHealth *out);
+
 // ---- the descriptor
 
 // A small run for the contract tests: heads over a trunk of 32 features, views of these sizes.
@@ -253,6 +270,8 @@ typedef struct SrLoss {
     // Extra key=value pairs for the metrics (teacher temperature, ...).
     void (*report)(void *state, const SrLossStep *step, SrText *json_fields);
     void (*facts)(const void *state, SrLossFacts *out); // fills a zeroed struct
+    // The same, after an epoch's last step; may allocate.
+    void (*health)(void *state, const SrLossStep *step, SrLossHealth *out);
 } SrLoss;
 
 const SrLoss *sr_loss_at(int i);

@@ -37,8 +37,9 @@ static const SrOption options[] = {
      "Share the target encoder keeps a step at the start; it grows to 1."},
     {"sharpen", SR_OPT_FLOAT, FIELD(sharpen), "0.25", 1e-3, 1, NULL,
      "Targets are to the power of 1 over it."},
-    {"use_sinkhorn", SR_OPT_BOOL, FIELD(use_sinkhorn), "False", 0, 0, NULL,
-     "Sharpened targets are spread over all prototypes by Sinkhorn-Knopp."},
+    {"use_sinkhorn", SR_OPT_BOOL, FIELD(use_sinkhorn), "True", 0, 0, NULL,
+     "Sharpened targets are spread over all prototypes by Sinkhorn-Knopp, as the code's recipes "
+     "have it."},
     {"memax_weight", SR_OPT_FLOAT, FIELD(memax_weight), "1", 0, 1e6, NULL,
      "Of the entropy of the mean choice."},
     {"patch_drop", SR_OPT_FLOAT, FIELD(patch_drop), "0.15", 0, 0.99, NULL,
@@ -55,8 +56,8 @@ typedef struct {
     SrTokenGrid grid;
     int batch, rows, keep, classes; // rows: large anchors of all images
     uint64_t seed;
-    SrNodeId visible, temp; // inputs (rows, keep) and (1)
-    SrNodeId terms[2];
+    SrNodeId visible, temp;     // inputs (rows, keep) and (1)
+    SrNodeId terms[2], targets; // scalars; the teacher's choices (batch, K)
 } State;
 
 // The trunk's own dropping would also act on targets.
@@ -138,7 +139,8 @@ static SrStatus build_targets(SrLossContext *ctx, State *s, SrNodeId *out) {
                ? sr_build_n(ctx->builder, "sinkhorn_rows", "targets", &(SrSinkhornRowsParams){3},
                             (SrNodeId[]){scores, s->temp}, 2)
                : sr_teacher_targets(ctx, "targets", scores, s->p.sharpen, SR_NO_NODE, -1);
-    return sr_builder_status(ctx->builder);
+    s->targets = *out;
+    return sr_loss_keep(ctx, s->targets);
 }
 
 static SrStatus build_terms(SrLossContext *ctx, State *s, SrCropTerms *terms) {
@@ -230,6 +232,13 @@ static void report(void *instance, const SrLossStep *step, SrText *fields) {
     sr_json_float(fields, "teacher_momentum", momentum_at(s, step));
 }
 
+static void health(void *instance, const SrLossStep *step, SrLossHealth *out) {
+    SrTensor rows = sr_loss_value(step, ((const State *)instance)->targets);
+    out->sharper = "sharpen=0.1";
+    out->more_even = "memax_weight=5";
+    sr_loss_entropies(rows.data, sr_shape_rows(rows.shape), sr_shape_last(rows.shape), out);
+}
+
 static void facts(const void *instance, SrLossFacts *out) {
     const State *s = instance;
     out->chance = log(s->classes);
@@ -237,12 +246,12 @@ static void facts(const void *instance, SrLossFacts *out) {
 }
 
 #define HEAD "[[msn_head, {in_dim: 16, hidden_dim: 16, output_dim: 8, num_prototypes: 12}]]"
-static const SrLossExample examples[] = {{"{patch_size: 4, momentum: 0.9}",
+static const SrLossExample examples[] = {{"{patch_size: 4, momentum: 0.9, use_sinkhorn: False}",
                                           HEAD,
                                           {16, 16, 8},
                                           .may_rise = true, // a moving target
                                           .trunk = SR_LOSS_EXAMPLE_VIT},
-                                         {"{patch_size: 4, use_sinkhorn: True, patch_drop: 0.5}",
+                                         {"{patch_size: 4, patch_drop: 0.5}",
                                           HEAD,
                                           {16, 16, 16},
                                           .may_rise = true,
@@ -266,4 +275,5 @@ const SrLoss sr_loss_masked_siamese_loss = {
     .after_update = after_update,
     .report = report,
     .facts = facts,
+    .health = health,
 };

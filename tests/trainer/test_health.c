@@ -46,6 +46,15 @@ static void test_findings(void **state) {
     expect(&f, "gradients_vanish", "NON_TRAINABLE_PARAMS");
     f = well, f.teacher_still = true;
     expect(&f, "teacher_still", "LOSS.byol_loss.momentum=0.996");
+    f = well,
+    f.targets = (SrLossHealth){.prototypes = 12, .row_entropy = 1, .sharper = "teacher_temp=0.04"};
+    f.teacher_even = 3;
+    expect(&f, "teacher_even", "LOSS.byol_loss.teacher_temp=0.04");
+    f = well, f.targets = (SrLossHealth){.prototypes = 12, .more_even = "center_momentum=0.5"};
+    f.teacher_single = 3;
+    expect(&f, "teacher_single", "LOSS.byol_loss.center_momentum=0.5");
+    f = well, f.targets = (SrLossHealth){.clusters = 40, .clusters_used = 4};
+    expect(&f, "few_clusters", "num_clusters=[4]");
     f = well, f.queue_still = true;
     expect(&f, "queue_stale", "LOSS.byol_loss");
 }
@@ -58,7 +67,16 @@ static void test_overrides(void **state) {
                                             "OPTIMIZER.param_schedulers.lr.end_value=0",
                                             "MODEL.GRAD_CLIP.USE_GRAD_CLIP=True",
                                             "MODEL.NON_TRAINABLE_PARAMS=[]",
-                                            "LOSS.byol_loss.momentum=0.996"};
+                                            "LOSS.byol_loss.momentum=0.996",
+                                            "LOSS.dino_loss.teacher_temp_max=0.04",
+                                            "LOSS.dino_loss.ema_center=0.5",
+                                            "LOSS.ibot_loss.teacher_temp=0.04",
+                                            "LOSS.ibot_loss.center_momentum=0.5",
+                                            "LOSS.dinov2_loss.teacher_temp=0.04",
+                                            "LOSS.dinov2_loss.n_iterations=5",
+                                            "LOSS.masked_siamese_loss.sharpen=0.1",
+                                            "LOSS.masked_siamese_loss.memax_weight=5",
+                                            "LOSS.deepclusterv2_loss.num_clusters=[4]"};
     SrConfig *config = NULL;
     CHECK_OK(sr_config_load("tests/cli/tiny.yaml", overrides, SR_COUNT(overrides), &config));
     sr_config_free(config);
@@ -123,5 +141,66 @@ static void test_measured(void **state) {
     tiny_model_close(&t);
 }
 
+// Targets of a run: after three "epochs" of a step each with these options.
+static SrHealthFigures targets_of(const char *name, int example, const char *options,
+                                  void (*harm)(TinyModel *t)) {
+    const SrLoss *loss;
+    SrHealth health = {0};
+    SrHealthFigures f = {.lr = 0.05};
+    TinyModel t;
+    CHECK_OK(sr_loss_find(name, &loss));
+    CHECK_OK(tiny_model_start_example(&t, loss, &loss->examples[example], options, 1));
+    for (int epoch = 0; epoch < 3; epoch++) {
+        tiny_model_step(&t, 0.05);
+        if (harm)
+            harm(&t);
+        SrLossStep view = sr_step_view(&t.step, t.iteration, epoch);
+        f = (SrHealthFigures){.lr = 0.05};
+        CHECK_OK(sr_health_measure(&health, &t.step, &view, &f));
+    }
+    tiny_model_close(&t);
+    return f;
+}
+
+// A centre that hides all prototypes but the first.
+static void hide_prototypes(TinyModel *t) {
+    const SrParam *center = tiny_model_param(t, "loss.center");
+    for (int64_t k = 0; k < sr_shape_count(center->shape); k++)
+        ((float *)center->value)[k] = k > 0 ? 1e4F : 0;
+}
+
+// All images in two clusters of four, as they would stand if k-means had found no more.
+static void empty_clusters(TinyModel *t) {
+    const SrParam *of = tiny_model_param(t, "loss.assignments");
+    for (int64_t i = 0; i < sr_shape_count(of->shape); i++)
+        ((int64_t *)of->value)[i] = i % 2;
+}
+
+static void test_targets(void **state) {
+    (void)state;
+    SrHealthFigures f = targets_of("dino_loss", 0, "{output_dim: 12, num_crops: 2}", NULL);
+    CHECK_INT(f.targets.prototypes, 12);
+    CHECK(f.targets.row_entropy > 0 && f.targets.mean_entropy >= f.targets.row_entropy);
+    f = targets_of("dino_loss", 0,
+                   "{output_dim: 12, num_crops: 2, teacher_temp_min: 10000, teacher_temp_max: "
+                   "10000}",
+                   NULL);
+    CHECK_INT(f.teacher_even, 3);
+    f = targets_of("dino_loss", 0, "{output_dim: 12, num_crops: 2}", hide_prototypes);
+    CHECK_INT(f.teacher_single, 3);
+    f = targets_of("ibot_loss", 0, "{warmup_teacher_temp: 10000, teacher_temp: 10000}", NULL);
+    CHECK_INT(f.teacher_even, 3);
+    f = targets_of("dinov2_loss", 0, "{warmup_teacher_temp: 10000, teacher_temp: 10000}", NULL);
+    CHECK_INT(f.teacher_even, 3);
+    f = targets_of("masked_siamese_loss", 0, "{patch_size: 4, use_sinkhorn: False, sharpen: 0.001}",
+                   NULL);
+    CHECK(f.targets.prototypes == 12 && f.targets.row_entropy < 0.1);
+    f = targets_of("deepclusterv2_loss", 0,
+                   "{num_clusters: [4, 3], memory_params: {embedding_dim: 8, crops_for_mb: [0, "
+                   "1]}}",
+                   empty_clusters);
+    CHECK(f.targets.clusters == 4 && f.targets.clusters_used == 2);
+}
+
 SR_TESTS(health, unit(test_findings), unit(test_overrides), unit(test_examples_are_well),
-         unit(test_measured))
+         unit(test_measured), unit(test_targets))

@@ -74,6 +74,9 @@ static SrStatus look_at_outputs(const SrStep *step, const SrLossStep *view, SrHe
         SrTensor x = sr_loss_value(view, g->outputs[i]);
         const char *name = g->output_names[i];
         bool scores = name && sr_text_starts(name, "scores");
+        // A transformer's own feature lies in one place for long; what the method compares does not.
+        if (name && strcmp(name, "pooled") == 0)
+            continue;
         if (!x.data || x.dtype != SR_F32 || x.shape.rank != 2 || x.shape.d[0] % images != 0)
             continue;
         if (scores && out->prototypes == 0)
@@ -87,6 +90,20 @@ static SrStatus look_at_outputs(const SrStep *step, const SrLossStep *view, SrHe
     return SR_OK;
 }
 
+// Rows that are even to four digits, or a mean row that is one prototype.
+static void look_at_targets(SrHealth *health, const SrStep *step, const SrLossStep *view,
+                            SrHealthFigures *out) {
+    const SrTrainGraph *g = step->graph;
+    SrLossHealth *t = &out->targets;
+    if (g->loss_kind->health)
+        g->loss_kind->health(g->loss_state, view, t);
+    bool any = t->prototypes > 1;
+    health->teacher_even = any && t->row_entropy > 0.9999 ? health->teacher_even + 1 : 0;
+    health->teacher_single = any && t->mean_entropy < 0.001 ? health->teacher_single + 1 : 0;
+    out->teacher_even = health->teacher_even;
+    out->teacher_single = health->teacher_single;
+}
+
 SrStatus sr_health_measure(SrHealth *health, const SrStep *step, const SrLossStep *view,
                            SrHealthFigures *out) {
     SrParams *params = step->params;
@@ -96,6 +113,7 @@ SrStatus sr_health_measure(SrHealth *health, const SrStep *step, const SrLossSte
     uint64_t queue = queue_waits(params) ? 0 : hash_entries(params, "queue", false);
     out->queue_still = same(&health->queue, queue);
     SR_TRY(look_at_outputs(step, view, out));
+    look_at_targets(health, step, view, out);
     health->one_prototype = out->prototypes_used == 1 ? health->one_prototype + 1 : 0;
     out->one_prototype = health->one_prototype;
     return SR_OK;
@@ -112,6 +130,12 @@ void sr_health_json(const SrHealthFigures *f, SrText *out) {
     }
     if (f->prototypes > 0)
         sr_json_int(out, "prototypes_used", f->prototypes_used);
+    if (f->targets.prototypes > 0) {
+        sr_json_float(out, "teacher_entropy", f->targets.row_entropy);
+        sr_json_float(out, "teacher_mean_entropy", f->targets.mean_entropy);
+    }
+    if (f->targets.clusters > 0)
+        sr_json_int(out, "clusters_used", f->targets.clusters_used);
 }
 
 // ---- judgement
@@ -158,6 +182,26 @@ static int judge_outputs(const SrHealthFigures *f, SrHealthFinding *out, int n) 
     return n;
 }
 
+static int judge_targets(const SrHealthFigures *f, SrHealthFinding *out, int n) {
+    const SrLossHealth *t = &f->targets;
+    if (f->teacher_even > 2)
+        SAY("teacher_even",
+            "the teacher gives all %d prototypes the same share, three epochs in a row (entropy "
+            "%.4f, 1 is even): its targets say nothing; sharpen them, try %s.%s",
+            t->prototypes, t->row_entropy, f->loss, t->sharper);
+    if (f->teacher_single > 2)
+        SAY("teacher_single",
+            "the teacher chooses one of %d prototypes for all images, three epochs in a row: what "
+            "keeps targets apart is too weak; try %s.%s",
+            t->prototypes, f->loss, t->more_even);
+    if (t->clusters >= 4 && t->clusters_used * 10 <= t->clusters)
+        SAY("few_clusters",
+            "%d of %d clusters hold all images: embeddings lie in a few places; try "
+            "%s.num_clusters=[%d], or a smaller rate",
+            t->clusters_used, t->clusters, f->loss, SR_MAX(t->clusters / 10, 2));
+    return n;
+}
+
 int sr_health_judge(const SrHealthFigures *f, SrHealthFinding out[SR_HEALTH_MAX]) {
     int n = 0;
     char lr[160];
@@ -191,5 +235,6 @@ int sr_health_judge(const SrHealthFigures *f, SrHealthFinding out[SR_HEALTH_MAX]
             "than "
             "an epoch; try a shorter one (`sslrun describe %s` has its key)",
             f->loss);
+    n = judge_targets(f, out, n);
     return judge_outputs(f, out, n);
 }

@@ -16,7 +16,10 @@ typedef struct {
     SrRepresentation embeddings;
     int prototypes, prototypes_used; // 0: the model has no scores; used: largest score of some row
     int score_rows;
-    int one_prototype; // epochs in a row that ended with all rows at one
+    int one_prototype;    // epochs in a row that ended with all rows at one
+    SrLossHealth targets; // what the method tells of its own
+    int teacher_even,
+        teacher_single; // epochs in a row that ended with targets that say nothing, or all the same
     // Over the epoch, the first one excepted; of entries that exist.
     bool teacher_still, queue_still;
 } SrHealthFigures;
@@ -26,12 +29,12 @@ typedef struct {
     char text[512];
 } SrHealthFinding;
 
-enum { SR_HEALTH_MAX = 8 };
+enum { SR_HEALTH_MAX = 12 };
 
 // What a run remembers from epoch to epoch.
 typedef struct {
-    uint64_t teacher, queue; // hashes of the entries; 0: not seen yet
-    int one_prototype;       // SrHealthFigures
+    uint64_t teacher, queue;                         // hashes of the entries; 0: not seen yet
+    int one_prototype, teacher_even, teacher_single; // SrHealthFigures
 } SrHealth;
 
 // After an epoch's last step, whose gradients and outputs still stand.  Allocates.  Losses of labels have no embeddings.
@@ -41,7 +44,7 @@ SrStatus sr_health_measure(SrHealth *health, const SrStep *step, const SrLossSte
 // -> how many findings; every one fits.
 int sr_health_judge(const SrHealthFigures *figures, SrHealthFinding out[SR_HEALTH_MAX]);
 // Fields of an epoch's line in metrics.json: grad_norm, embedding_deviation, effective_rank, alignment, uniformity,
-// prototypes_used.
+// prototypes_used, teacher_entropy, teacher_mean_entropy, clusters_used.
 void sr_health_json(const SrHealthFigures *figures, SrText *out);
 
 #endif
