@@ -69,6 +69,7 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
         SrRng rng = sr__transform_rng(ctx, v);
         if (!to)
             continue;
+        SR_TRY(sr__view_fits(views, v)); // a larger one has more patches than were announced
         sr__block_mask_draw(&mask, sr__draws_of(&rng), h, w, hidden);
         for (int i = 0; i < h * w; i++)
             to[i] = hidden[i];

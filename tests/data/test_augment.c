@@ -31,7 +31,10 @@ static SrViews run_with(const SrPipeline *p, SrImagePool *pool, const SrImage *s
                               .label = label,
                               .extras = extras,
                               .extra = extra};
+    int n;
     CHECK_OK(sr_pixel_copy(start, pool, &views.view[0]));
+    if (sr_pipeline_shape(p, &n, views.h, views.w) != SR_OK)
+        CHECK(!extras || extras->n == 0);
     CHECK_OK(sr_pipeline_apply(p, &ctx, &views));
     return views;
 }

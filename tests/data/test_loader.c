@@ -427,8 +427,32 @@ static void test_shares(void **state) {
     sr_pipeline_free(p);
 }
 
+// Nor does its mask, which has a number for each patch of the announced size.
+static void test_no_mask_is_overrun(void **state) {
+    (void)state;
+    enum { SIDE = 20, PATCHES = (SIDE / 4) * (SIDE / 4) };
+    static float mask[PATCHES + 500];
+    SrPipeline *p = parse("[{name: Resize, size: 20}, {name: ToTensor},"
+                          " {name: MaskedImageModeling, patch_size: 4}]");
+    SrImagePool *pool;
+    SrExtras extras;
+    CHECK_OK(sr_pipeline_extras(p, &extras));
+    CHECK_INT(extras.v[0].shape.d[0], PATCHES);
+    CHECK_OK(sr_image_pool_new(&pool));
+    for (int i = 0; i < SR_COUNT(mask); i++)
+        mask[i] = 7;
+    SrTransformContext ctx = {.pool = pool, .extras = &extras, .extra = (void *[]){mask}};
+    SrViews views = {.n = 1, .h = {SIDE}, .w = {SIDE}};
+    views.view[0] = fixture_image(pool, SIDE, 400, 1);
+    CHECK_FAILS(sr_pipeline_apply(p, &ctx, &views), SR_ERR_CONFIG, "not 20 x 20");
+    for (int i = 0; i < SR_COUNT(mask); i++)
+        CHECK(mask[i] == 7);
+    sr_image_pool_free(pool);
+    sr_pipeline_free(p);
+}
+
 SR_TESTS(loader, unit(test_threads_do_not_matter), unit(test_contents), unit(test_label_types),
          unit(test_too_many_bad), unit(test_other_failures_stop), unit(test_memory_of_one_image),
          unit(test_small_sets), unit(test_steady_state_allocates_nothing),
          unit(test_ends_from_any_state), unit(test_out_of_memory), unit(test_not_square),
-         unit(test_no_row_is_overrun), unit(test_shares))
+         unit(test_no_row_is_overrun), unit(test_no_mask_is_overrun), unit(test_shares))

@@ -2,7 +2,7 @@
 # Adds inputs to a fuzz target's archive, named after their content, unless it holds them; the same inputs give the same
 # archive.
 #
-#   tests/fuzz/keep.sh TARGET FILE...      TARGET: config features graph npy npz pth safetensors
+#   tests/fuzz/keep.sh TARGET FILE...      TARGET: config features graph image npy npz pth safetensors
 set -e
 target=$1
 corpus=$(cd "$(dirname "$0")/corpus" && pwd)

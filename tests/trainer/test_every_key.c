@@ -158,6 +158,8 @@ static SrStatus see_transform(const void *plugin, int example, const char *map, 
                                       .label = &label,
                                       .extras = &extras,
                                       .extra = extra};
+            memcpy(views.h, h, sizeof h);
+            memcpy(views.w, w, sizeof w);
             status = sr_pipeline_apply(p, &ctx, &views);
             for (int v = 0; status == SR_OK && v < views.n; v++) {
                 const SrImage *x = &views.view[v];
