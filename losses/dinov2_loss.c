@@ -7,7 +7,9 @@
 // As in the published code (github.com/facebookresearch/dinov2, ssl_meta_arch.py): Sinkhorn over the teacher's rows of
 // both global crops together, and over the hidden patches alone; DINO's mean over all pairs of crops but a crop with
 // itself; iBOT's mean over images of the mean over their hidden patches; KoLeo on class tokens before the head.
-// Temperature and momentum change from step to step.  There are no centres: what the state is is in the teacher.
+// There Sinkhorn's sums go over all processes; here over the images of a replica, as scores of all patches against all
+// prototypes are too much to gather: with few images a replica, take more of them (DISTRIBUTED.REPLICAS=1 has all).
+// Momentum changes from step to step, the temperature from epoch to epoch.
 #include <math.h>
 
 #include "base/json.h"
@@ -188,8 +190,7 @@ static void after_update(void *instance, const SrLossStep *step) {
 static void report(void *instance, const SrLossStep *step, SrText *fields) {
     const State *s = instance;
     for (int i = 0; i < 3; i++)
-        sr_json_float(fields, term_names[i],
-                      (double)*(const float *)sr_loss_value(step, s->terms[i]).data);
+        sr_json_float(fields, term_names[i], sr_loss_mean(step, s->terms[i]));
     sr_json_float(fields, "teacher_temp", temperature_at(&s->p, step->epoch));
     sr_json_float(fields, "teacher_momentum", momentum_at(&s->p, step));
 }
@@ -223,6 +224,7 @@ const SrLoss sr_loss_dinov2_loss = {
     .options = options,
     .params_bytes = sizeof(Dinov2Loss),
     .trunk_outputs = true,
+    .rows_are_independent = true,
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .infer = infer,

@@ -217,20 +217,10 @@ static void after_update(void *instance, const SrLossStep *step) {
                                sr_momentum_cosine(state->p.momentum, step));
 }
 
-// A term of every replica, of which the step's is the mean.
-static double mean_of(const SrLossStep *step, SrNodeId term) {
-    SrTensor t = sr_loss_value(step, term);
-    double sum = 0;
-    int64_t n = sr_shape_count(t.shape);
-    for (int64_t i = 0; i < n; i++)
-        sum += (double)((const float *)t.data)[i];
-    return sum / (double)n;
-}
-
 static void report(void *instance, const SrLossStep *step, SrText *fields) {
     const State *state = instance;
-    sr_json_float(fields, "cls", mean_of(step, state->cls));
-    sr_json_float(fields, "patch", mean_of(step, state->patch));
+    sr_json_float(fields, "cls", sr_loss_mean(step, state->cls));
+    sr_json_float(fields, "patch", sr_loss_mean(step, state->patch));
     sr_json_float(fields, "teacher_temp", cls_temperature(&state->p, step->epoch));
     sr_json_float(fields, "teacher_momentum", sr_momentum_cosine(state->p.momentum, step));
 }

@@ -156,6 +156,8 @@ typedef struct {
 // are independent only kept nodes, with the values of all replicas one behind the other:
 // (replicas * d0, ...).
 SrTensor sr_loss_value(const SrLossStep *step, SrNodeId node);
+// Mean of its numbers: of a scalar of a loss whose rows are independent, the step's.
+double sr_loss_mean(const SrLossStep *step, SrNodeId node);
 // Memory of an input the loss made with sr_build_input, to be filled in before_step.
 SrTensor sr_loss_input(const SrLossStep *step, SrNodeId input);
 

@@ -92,6 +92,15 @@ SrTensor sr_loss_value(const SrLossStep *step, SrNodeId node) {
     return sr_plan_output(step->plan, node);
 }
 
+double sr_loss_mean(const SrLossStep *step, SrNodeId node) {
+    SrTensor t = sr_loss_value(step, node);
+    int64_t n = sr_shape_count(t.shape);
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)((const float *)t.data)[i];
+    return sum / (double)SR_MAX(n, 1);
+}
+
 SrTensor sr_loss_input(const SrLossStep *step, SrNodeId input) {
     return sr_plan_input(step->plan, input);
 }

@@ -215,20 +215,10 @@ static void after_update(void *instance, const SrLossStep *step) {
     sr_momentum_encoder_update(&s->encoder, step->params, momentum_at(s, step));
 }
 
-// Of every replica; the step's is the mean.
-static double mean_of(const SrLossStep *step, SrNodeId term) {
-    SrTensor t = sr_loss_value(step, term);
-    int64_t n = sr_shape_count(t.shape);
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += (double)((const float *)t.data)[i];
-    return sum / (double)n;
-}
-
 static void report(void *instance, const SrLossStep *step, SrText *fields) {
     const State *s = instance;
-    sr_json_float(fields, "cross_entropy", mean_of(step, s->terms[0]));
-    sr_json_float(fields, "memax", mean_of(step, s->terms[1]));
+    sr_json_float(fields, "cross_entropy", sr_loss_mean(step, s->terms[0]));
+    sr_json_float(fields, "memax", sr_loss_mean(step, s->terms[1]));
     sr_json_float(fields, "teacher_momentum", momentum_at(s, step));
 }
 
