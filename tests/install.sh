@@ -22,6 +22,9 @@ readelf -d "$to/features" | grep -q 'NEEDED.*\[libsslrun\.so\.0\]' || { echo "in
     $(pkg-config --static --libs sslrun | sed 's/-lsslrun //')
 (cd / && "$to/features" >"$to/static")
 cmp "$to/shared" "$to/static"
+if command -v g++ >/dev/null; then
+    echo '#include <sslrun.h>' | g++ -x c++ -Wall -Werror -fsyntax-only -I"$to/include" -
+fi
 if /usr/bin/python3 -c "import numpy" 2>/dev/null; then
     (cd "$to/share/sslrun/python" && LD_LIBRARY_PATH="$to/lib" PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -c \
         "import sslrun; print(len(sslrun.Model('resnet18', 1, 64, 64).nodes()))") | grep -qx 70 ||
