@@ -284,6 +284,7 @@ RESNET20 ?= ../shared/weights/resnet20-12fca82f.th
 CIFAR10 ?= ../shared/data/cifar10_jpeg.tar
 ## make parity     features against torchvision's, where python3-torch is installed
 parity: sslrun build/run-golden
+	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/zoo.py ./sslrun $(ONLY)
 	@/usr/bin/python3 tests/parity/parity.py ./sslrun $(ONLY) || { test -x /usr/bin/python3 && exit 1 || \
 	    echo "parity: skipped, there is no /usr/bin/python3"; }
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/exchange.py ./sslrun

@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+"""Every classification model that torchvision and sslrun both have, live, on random weights.
+
+    tests/parity/zoo.py [PROGRAM] [MODEL ...]
+
+Of each model: `sslrun graph` gives torchvision's list of nodes with their shapes, text for text, in evaluation, in training,
+and with nothing but torch.nn's own modules closed; and three nodes, spread over the net, have the same values within 1e-4 of
+the largest, in evaluation and in training (there only nodes before the first one that draws).
+"""
+import math, os, subprocess, sys, tempfile
+
+import parity
+from parity import NodePathTracer, build, fx, torch, torchvision
+from torchvision.models.feature_extraction import _set_default_tracer_kwargs
+
+
+class Shapes(fx.Interpreter):
+    """Runs a traced graph and keeps every value's shape."""
+
+    def run_node(self, n):
+        value = super().run_node(n)
+        self.shapes = getattr(self, "shapes", {})
+        self.shapes[n] = list(value.shape) if torch.is_tensor(value) else None
+        return value
+
+
+def size_of(name, features=False):
+    """maxvit: whole windows on every map; inception: what its auxiliary classifier takes."""
+    if name.startswith(("maxvit", "vit")):
+        return 224
+    if name == "inception_v3":
+        return 299
+    return 96 if features else 64
+
+
+def torch_list(model, size, through):
+    wrapped = {"leaf_modules": [], "autowrap_modules": (math, torchvision.ops)}
+    tracer = NodePathTracer(**(wrapped if through else _set_default_tracer_kwargs(None)))
+    run = Shapes(fx.GraphModule(model, tracer.trace(model)))
+    with torch.no_grad():
+        run.run(torch.randn(2, 3, size, size))
+    return [(name, run.shapes.get(node)) for node, name in tracer.node_to_qualname.items()]
+
+
+def our_list(program, name, size, mode, leaf):
+    command = [program, "graph", name, "--size", str(size), "--mode", mode, "--leaf", leaf]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def first_difference(theirs, ours):
+    text = [f"{name} {shape}" for name, shape in theirs]
+    for i in range(max(len(text), len(ours))):
+        a, b = text[i] if i < len(text) else "(nothing)", ours[i] if i < len(ours) else "(nothing)"
+        if a != b:
+            return f"line {i + 1}: {b}, torchvision {a}"
+    return ""
+
+
+def check_lists(program, name, model):
+    """What differs first, by mode; empty where all is the same.  torch.fx cannot follow shufflenet's code."""
+    if name.startswith("shufflenet"):
+        return {}, []
+    size, out, lists = size_of(name), {}, {}
+    for mode, leaf in (("eval", "default"), ("train", "default"), ("eval", "through")):
+        lists[mode, leaf] = torch_list(model.train(mode == "train"), size, leaf == "through")
+        difference = first_difference(lists[mode, leaf], our_list(program, name, size, mode, leaf))
+        if difference:
+            out[f"{mode} {leaf}"] = difference
+    both = {n for n, _ in lists["train", "default"]}
+    return out, [n for n, shape in lists["eval", "default"] if shape and len(shape) > 1 and n in both and n != "x"]
+
+
+def draws(module):
+    return isinstance(module, (torch.nn.Dropout, torchvision.ops.StochasticDepth)) and module.p > 0
+
+
+def spread(model, nodes, train):
+    """Three of the nodes: a third through, two thirds, and the last.  VISSL's conv1 is another node of some nets."""
+    if not nodes:
+        return "stage2,stage3,stage4" if not train else "stage2,stage3"
+    names = [path for path, m in model.named_modules() if draws(m)] if train else []
+    end = min([i for i, n in enumerate(nodes) if any(n == d or n.startswith(d + ".") for d in names)] + [len(nodes)])
+    kept = [n for n in nodes[:end] if n not in ("conv1", "flatten") and "weight" not in n and "bias" not in n]
+    return ",".join(dict.fromkeys(kept[min(len(kept) * k // 3, len(kept) - 1)] for k in (1, 2, 3)))
+
+
+def main():
+    program = sys.argv[1] if len(sys.argv) > 1 else "./sslrun"
+    wanted, bad = sys.argv[2:], 0
+    for name in parity.listed(program):
+        if wanted and name not in wanted:
+            continue
+        model = build(name)
+        differences, nodes = check_lists(program, name, model)
+        bad += len(differences)
+        for what, text in differences.items():
+            print(f"FAIL list of {name}, {what}: {text}", flush=True)
+        for train in (False, True):
+            case = (name, spread(model, nodes, train), size_of(name, True), 4 if train else 2, train)
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    error = parity.compare(program, case, folder)
+                except (AssertionError, RuntimeError, subprocess.CalledProcessError) as failure:
+                    error = math.inf
+                    print(f"     {failure}")
+            good = error <= parity.LIMIT
+            bad += not good
+            print(f"{'ok  ' if good else 'FAIL'} {error:.1e} {name} {'train' if train else 'eval'}: {case[1]}", flush=True)
+    print("zoo: " + (f"{bad} failed" if bad else "all agree"))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
