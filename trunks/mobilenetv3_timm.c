@@ -37,8 +37,8 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     return sr_builder_status(b);
 }
 
-static const SrTrunkExample examples[] = {{"{WIDTH_MULTIPLIER: 0.25}", 32, 48},
-                                          {"{WIDTH_MULTIPLIER: 0.25, TRUNK_ONLY: False}", 32, 0}};
+static const SrTrunkExample examples[] = {{"{WIDTH_MULTIPLIER: 0.0625}", 32, 48},
+                                          {"{WIDTH_MULTIPLIER: 0.0625, TRUNK_ONLY: False}", 32, 0}};
 
 const SrTrunk sr_trunk_mobilenetv3_timm = {
     .name = "mobilenetv3_timm",

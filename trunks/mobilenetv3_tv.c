@@ -15,7 +15,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     return sr_builder_status(b);
 }
 
-static const SrTrunkExample examples[] = {{"{WIDTH_MULTIPLIER: 0.25}", 32, 48}};
+static const SrTrunkExample examples[] = {{"{WIDTH_MULTIPLIER: 0.0625}", 32, 48}};
 
 const SrTrunk sr_trunk_mobilenetv3_tv = {
     .name = "mobilenetv3_tv",

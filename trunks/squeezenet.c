@@ -132,7 +132,7 @@ static const SrPreset presets[] = {
     {"squeezenet1_1", "{VERSION: v1_1}", "classifier.1", 1000},
 };
 
-static const SrTrunkExample examples[] = {{"{WIDTH_MULTIPLIER: 0.5}", 48, 64},
+static const SrTrunkExample examples[] = {{"{WIDTH_MULTIPLIER: 0.25}", 48, 64},
                                           {"{VERSION: v1_1, WIDTH_MULTIPLIER: 0.5}", 32, 0}};
 
 const SrTrunk sr_trunk_squeezenet = {
