@@ -17,7 +17,7 @@
 #include "cli/verb.h"
 #include "kernels/cpu.h"
 #include "trainer/eval/layer_report.h"
-#include "trainer/eval/linear.h"
+#include "trainer/eval/linear_probes.h"
 #include "trainer/eval/report.h"
 #include "trainer/run/metrics.h"
 #include "trainer/train.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "measure/softmax.h"
+#include "measure/softmax_regression.h"
 
 #define TOLERANCE 1e-4
 

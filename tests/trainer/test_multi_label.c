@@ -8,7 +8,7 @@
 #include "base/npy.h"
 #include "tests/check.h"
 #include "tests/data/fixture.h"
-#include "trainer/eval/linear.h"
+#include "trainer/eval/linear_probes.h"
 #include "trainer/eval/report.h"
 #include "trainer/run/phases.h"
 #include "trainer/train.h"

@@ -1,4 +1,4 @@
-// See the header.  Not linear evaluation by a recipe (linear.h), which trains heads with SGD as the papers do.
+// See the header.  Not linear evaluation by a recipe (linear_probes.h), which trains heads with SGD as the papers do.
 #include "trainer/eval/image_classifier.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "formats/safetensors.h"
 #include "formats/weights.h"
 #include "kernels/gemm.h"
-#include "measure/softmax.h"
+#include "measure/softmax_regression.h"
 
 // y = w x + b: w (classes, d), b (classes).
 typedef struct {

@@ -1,6 +1,6 @@
 // Where in a trunk the learning is: kNN and a linear probe of each of its last stages, beside raw pixels, the same trunk
 // untrained and the commonest class, on at most HOOKS.PROBE.LIMIT images a side.  Not VISSL's kNN on the whole set
-// (report.h), nor linear evaluation of a recipe (linear.h).
+// (report.h), nor linear evaluation of a recipe (linear_probes.h).
 #ifndef SR_TRAINER_EVAL_LAYER_REPORT_H
 #define SR_TRAINER_EVAL_LAYER_REPORT_H
 

@@ -1,5 +1,5 @@
 // How good the trunk is while it is being trained: weighted kNN and a linear classifier on its features every few
-// epochs (HOOKS.PROBE).  Not the evaluation at the end (report.h) and not what linear evaluation trains (linear.h).
+// epochs (HOOKS.PROBE).  Not the evaluation at the end (report.h) and not what linear evaluation trains (linear_probes.h).
 //
 // Each probe starts afresh from features of the trunk as it stands, in evaluation mode: the gradient is stopped by
 // construction, there is no state to save or resume, a run's bits are those without probes, and the figures of two

@@ -1,7 +1,7 @@
 // Loss and gradient by single-precision products over blocks of rows, added up in double; the minimum by L-BFGS
 // (Liu and Nocedal, "On the limited memory BFGS method for large scale optimization", 1989) with the weak Wolfe
 // bisection of Lewis and Overton ("Nonsmooth optimization via quasi-Newton methods", 2013, algorithm 2.6).
-#include "measure/softmax.h"
+#include "measure/softmax_regression.h"
 
 #include <float.h>
 #include <math.h>

@@ -3,8 +3,8 @@
 //
 // Minimises  C sum_i -log softmax(W x_i + b)[y_i] + |W|^2 / 2;  the bias is not penalised.  Of two classes scikit-learn
 // fits one vector: the same minimum is that of two opposite ones under twice the penalty, which is what is done.
-#ifndef SR_MEASURE_SOFTMAX_H
-#define SR_MEASURE_SOFTMAX_H
+#ifndef SR_MEASURE_SOFTMAX_REGRESSION_H
+#define SR_MEASURE_SOFTMAX_REGRESSION_H
 
 #include "measure/matrix.h"
 

@@ -5,7 +5,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "measure/liblinear.h"
-#include "measure/softmax.h"
+#include "measure/softmax_regression.h"
 #include "tests/check.h"
 #include "tests/measure/feature_rows.h"
 
@@ -89,4 +89,4 @@ static void test_absent_class(void **state) {
     sr_matrix_deinit(&f);
 }
 
-SR_TESTS(softmax, unit(test_minimum), unit(test_two_classes), unit(test_absent_class))
+SR_TESTS(softmax_regression, unit(test_minimum), unit(test_two_classes), unit(test_absent_class))

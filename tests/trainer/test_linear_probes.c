@@ -9,7 +9,7 @@
 #include "formats/safetensors.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
-#include "trainer/eval/linear.h"
+#include "trainer/eval/linear_probes.h"
 #include "trainer/run/phases.h"
 #include "trainer/train.h"
 
@@ -347,7 +347,7 @@ static void test_no_weights(void **state) {
     temp_dir_remove(l.dir);
 }
 
-SR_TESTS(linear, unit(test_kept_is_computed), unit(test_resume), unit(test_stop_in_test_phase),
-         unit(test_drawing_transforms), unit(test_trunk_stays), unit(test_phases),
-         unit(test_report), unit(test_diverged_baseline), unit(test_refusals),
+SR_TESTS(linear_probes, unit(test_kept_is_computed), unit(test_resume),
+         unit(test_stop_in_test_phase), unit(test_drawing_transforms), unit(test_trunk_stays),
+         unit(test_phases), unit(test_report), unit(test_diverged_baseline), unit(test_refusals),
          unit(test_no_weights))

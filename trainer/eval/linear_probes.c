@@ -1,6 +1,6 @@
 // A baseline is a run of its own from the same configuration, a few keys changed, without a folder.
 // See the header.
-#include "trainer/eval/linear.h"
+#include "trainer/eval/linear_probes.h"
 #include "base/clock.h"
 
 #include <stdio.h>
