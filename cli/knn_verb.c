@@ -1,8 +1,29 @@
 // sslrun knn CONFIG | TRAIN TEST: weighted kNN of a checkpoint's trunk beside three baselines, or of files of features.
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/log.h"
 #include "cli/eval_sets_args.h"
 #include "cli/verb.h"
 #include "trainer/eval/layer_report.h"
 #include "trainer/eval/report.h"
+
+// Keys of a trunk's images, while features come from files.
+static void tell_unread(const SrConfig *config, const SrEvalSets *sets) {
+    const struct {
+        const char *key;
+        bool set;
+    } rows[] = {
+        {"LAYER", strcmp(config->knn.layer, "flatten") != 0},
+        {"BANK_LIMIT", config->knn.bank_limit > 0},
+        {"FEATURES.PATH", sets->train && *config->knn.features_path},
+    };
+    for (int i = 0; i < SR_COUNT(rows); i++)
+        if (rows[i].set)
+            sr_info(
+                "NEAREST_NEIGHBOR.%s is accepted and changes nothing: features come from files%s",
+                rows[i].key, i == 0 ? " (--layer names one of theirs)" : "");
+}
 
 static SrStatus evaluate(const SrConfig *config, const SrEvalSets *sets, bool json) {
     SrKnnReport report;
@@ -12,6 +33,8 @@ static SrStatus evaluate(const SrConfig *config, const SrEvalSets *sets, bool js
         SR_FAIL(SR_ERR_CONFIG,
                 "--layer is of files of features; here it is NEAREST_NEIGHBOR.LAYER=%s",
                 sets->layer);
+    if (sets->train || *folder)
+        tell_unread(config, sets);
     if (sets->train)
         SR_TRY(sr_knn_report_files(config, sets->train, sets->test, sets->layer, &report));
     else if (*folder)

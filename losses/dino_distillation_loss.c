@@ -54,6 +54,7 @@ static const SrLossExample examples[] = {
 
 const SrLoss sr_loss_dino_distillation_loss = {
     .name = "dino_distillation_loss",
+    .has_teacher = true,
     .help = "DINO's scores of a trained teacher",
     .subtree = "LOSS.dino_distillation_loss",
     .options = options,

@@ -96,6 +96,7 @@ static const SrLossExample examples[] = {
 
 const SrLoss sr_loss_distillation_loss = {
     .name = "distillation_loss",
+    .has_teacher = true,
     .help = "a trained teacher's class scores, beside the labels",
     .subtree = "LOSS.distillation_loss",
     .options = options,

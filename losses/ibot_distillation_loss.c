@@ -74,6 +74,7 @@ static const SrLossExample examples[] = {{"{student_num_crops: 3}",
 
 const SrLoss sr_loss_ibot_distillation_loss = {
     .name = "ibot_distillation_loss",
+    .has_teacher = true,
     .help = "a trained iBOT model's scores of class tokens and hidden patches",
     .subtree = "LOSS.ibot_distillation_loss",
     .options = options,

@@ -242,6 +242,7 @@ typedef struct SrLoss {
     bool needs_labels; // the outputs are class scores: the run has meters and test phases
     int student_views; // the model runs on the first so many views (MoCo: 1); 0: on all; SR_NO_STUDENT
     bool trunk_outputs; // ctx->outputs also have what SrModelRun.trunk_outputs gives
+    bool has_teacher;   // runs the model of DISTILLATION.TEACHER_MODEL (SrModelRun.teacher)
     bool needs_samples; // n_samples must be known, in `check` too: memory banks
     // The loss of a replica depends on its own rows alone, and the step's loss is the mean over
     // replicas (as VISSL's processes have it): built for one replica, ctx->batch its images, and no

@@ -51,6 +51,7 @@ static const SrLossExample examples[] = {
 
 const SrLoss sr_loss_msn_distillation_loss = {
     .name = "msn_distillation_loss",
+    .has_teacher = true,
     .help = "a trained masked siamese network's probabilities of its prototypes",
     .subtree = "LOSS.msn_distillation_loss",
     .options = options,

@@ -202,6 +202,7 @@ static const SrLossExample examples[] = {
 
 const SrLoss sr_loss_swav_distillation_loss = {
     .name = "swav_distillation_loss",
+    .has_teacher = true,
     .help = "SwAV's codes of a trained teacher",
     .subtree = "LOSS.swav_distillation_loss",
     .options = options,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/comm.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/yaml_edit.h"
@@ -209,6 +210,11 @@ static void report_test_labels(const Walk *w) {
         say(w, sources, "labels come with the images or from LABEL_PATHS", "");
     if (is_changed(w, keys))
         say(w, keys, "evaluation has one input", "");
+    static const char *const collators[] = {"DATA.TEST.COLLATE_FUNCTION",
+                                            "DATA.TEST.COLLATE_FUNCTION_PARAMS"};
+    for (int i = 0; i < SR_COUNT(collators); i++)
+        if (is_changed(w, collators[i]))
+            say(w, collators[i], "evaluation reads one view an image and asks no collator", "");
 }
 
 // The map of a plugin that was not chosen; plugins may share a map (vision transformers do).
@@ -237,9 +243,15 @@ static void report_plugins(const Walk *w) {
         if (!has_earlier(i))
             report_unchosen(w, map, chosen, "MODEL.TRUNK.NAME");
     }
-    for (int i = 0; sr_loss_at(i); i++)
-        report_unchosen(w, sr_loss_at(i)->subtree, strcmp(sr_loss_at(i)->name, loss) == 0,
-                        "LOSS.name");
+    bool teacher = false;
+    for (int i = 0; sr_loss_at(i); i++) {
+        const SrLoss *l = sr_loss_at(i);
+        bool chosen = strcmp(l->name, loss) == 0;
+        teacher |= chosen && l->has_teacher;
+        report_unchosen(w, l->subtree, chosen, "LOSS.name");
+    }
+    if (!teacher && is_changed(w, "DISTILLATION.TEACHER_MODEL"))
+        say(w, "DISTILLATION.TEACHER_MODEL", "no teacher is asked by ", "LOSS.name");
     for (int i = 0; sr_meter_at(i); i++) {
         bool chosen = strcmp(sr_meter_at(i)->name, deprecated) == 0;
         for (int k = 0; names && names->type == SR_YAML_LIST && k < names->n; k++)
@@ -254,6 +266,13 @@ static void report_seed(const Walk *w) {
     if (is_changed(w, key) &&
         !sr_yaml_equal(sr_yaml_find_path(w->tree, key), sr_yaml_find_path(w->tree, "SEED_VALUE")))
         say(w, key, "parameters are drawn with ", "SEED_VALUE");
+}
+
+// The sums of one process need no network.
+static void report_reduce(const Walk *w) {
+    static const char key[] = "DISTRIBUTED.REDUCE";
+    if (is_changed(w, key) && sr_comm_size() == 1)
+        say(w, key, "there is one rank", "");
 }
 
 static void report_device(const Walk *w) {
@@ -273,6 +292,7 @@ SrStatus sr__report_ignored(const SrYaml *tree, SrArena *arena) {
     report_test_labels(&w);
     report_seed(&w);
     report_device(&w);
+    report_reduce(&w);
     if (!sr__learns(tree))
         return SR_OK;
     report_switched_off(&w);
