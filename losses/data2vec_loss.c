@@ -137,6 +137,7 @@ const SrLoss sr_loss_data2vec_loss = {
     .params_bytes = sizeof(Data2vecLoss),
     .student_views = SR_NO_STUDENT,
     .rows_are_independent = true,
+    .whole_batches = "the teacher moves by the same share every step",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .infer = infer,

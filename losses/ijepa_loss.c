@@ -317,6 +317,7 @@ const SrLoss sr_loss_ijepa_loss = {
     .params_bytes = sizeof(IjepaLoss),
     .student_views = SR_NO_STUDENT,
     .rows_are_independent = true,
+    .whole_batches = "the teacher moves by the same share every step",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .infer = sr_infer_patch_size,
