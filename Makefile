@@ -92,7 +92,7 @@ GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
 DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golden.def $(BUILD)/gen/build.h
 
-.PHONY: FORCE toy vissl-run check-install fuzz fuzz-image fuzz-features fuzz-library fuzz-graph fuzz-config fuzz-yaml example install parity all help deps test run golden asan \
+.PHONY: FORCE toy vissl-run check-install fuzz fuzz-image fuzz-features fuzz-library fuzz-graph fuzz-config fuzz-yaml fuzz-tar example install parity all help deps test run golden asan \
     layers clean format check-format bench-conv
 all: sslrun libsslrun.a libsslrun.so
 
@@ -308,7 +308,7 @@ FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 -art
 FUZZED = $(filter-out base/parallel.c base/comm_mpi.c,$(wildcard base/*.c)) $(wildcard formats/*.c)
 FUZZ_FORMATS = safetensors pth npz npy
 .PHONY: $(FUZZ_FORMATS:%=fuzz-%)
-fuzz: fuzz-yaml fuzz-image $(FUZZ_FORMATS:%=fuzz-%) fuzz-features fuzz-graph fuzz-config
+fuzz: fuzz-yaml fuzz-image fuzz-tar $(FUZZ_FORMATS:%=fuzz-%) fuzz-features fuzz-graph fuzz-config
 FUZZ_COMPILE = $(FUZZ_CC) -std=c17 -O1 -g -D_GNU_SOURCE -I. $(FUZZ)
 FUZZ_LINK = -lyaml -lcjson -lz -lm -lpthread
 FUZZ_OBJECTS = $(FUZZED:%.c=$(BUILD)/fuzzed/%.o)
@@ -334,6 +334,13 @@ $(BUILD)/fuzz_image: tests/fuzz/image_fuzz.c tests/fuzz/image_fuzz.h $(FUZZ_IMAG
 	    $(filter -lturbojpeg -lwebp,$(LDLIBS))
 fuzz-image: $(BUILD)/fuzz_image $(BUILD)/seeds/image.unpacked
 	$< $(FUZZ_FLAGS) -max_len=4096 -dict=tests/fuzz/image.dict $(BUILD)/corpus/image $(BUILD)/seeds/image
+$(BUILD)/fuzz_tar: tests/fuzz/fuzz_tar.c $(FUZZ_IMAGE) $(FUZZ_OBJECTS)
+	@mkdir -p $(BUILD)/corpus/tar
+	$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LINK) $(filter -lturbojpeg -lwebp,$(LDLIBS))
+# Seeded with an archive of each format that GNU tar writes.
+fuzz-tar: $(BUILD)/fuzz_tar
+	for f in gnu pax ustar v7; do tar --format=$$f -C tests/data -cf $(BUILD)/corpus/tar/$$f files/$$(ls tests/data/files | head -1); done
+	$< $(FUZZ_FLAGS) -max_len=8192 $(BUILD)/corpus/tar
 # An hour each: make fuzz-pth FUZZ_SECONDS=3600.  A finding is kept by tests/fuzz/keep.sh pth FILE.
 $(FUZZ_FORMATS:%=fuzz-%): fuzz-%: $(BUILD)/fuzz_% $(BUILD)/seeds/%.unpacked
 	$< $(FUZZ_FLAGS) -max_len=8192 -dict=tests/fuzz/$(patsubst npz,npy,$*).dict $(BUILD)/corpus/$* $(BUILD)/seeds/$*

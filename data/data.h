@@ -92,6 +92,7 @@ typedef struct SrDataset {
     // Thread-safe.  Reads item i into memory of the pool.  A file that cannot be read: SR_ERR_IO.
     SrStatus (*read)(const void *set, int64_t i, SrImagePool *pool, SrSample *out);
     // The file item i lies in, in memory of the pool, without opening it; NULL: items have no files.
+    // In an archive ARCHIVE.tar/MEMBER.
     SrStatus (*path)(const void *set, int64_t i, SrImagePool *pool, const char **out);
     int64_t (*label)(const void *set, int64_t i); // -1 if it has none
     // Several labels an image (VOC): 1, 0, -1 (not known) of each of the `classes` for item i.  NULL, or
@@ -99,6 +100,9 @@ typedef struct SrDataset {
     const int8_t *(*targets)(const void *set, int64_t i);
     int (*classes)(const void *set);                   // 0 if it has no labels
     const char *(*class_name)(const void *set, int c); // NULL allowed
+    // Where runs of items begin that lie one behind the other on disk, (*n + 1) with the end: an
+    // epoch's order goes run by run (sampler.h).  NULL: reading anywhere costs the same.
+    const int64_t *(*runs)(const void *set, int64_t *n);
     // Files that were passed over, by type ("3 .gif, 1 other"), "" if none.  NULL: there are none.
     const char *(*skipped)(const void *set);
     // Does this path look like one of ours, and hold images of that split ("TRAIN", "TEST")?  TEST
@@ -363,6 +367,7 @@ typedef struct {
     const SrCollation *collation; // borrowed, of the pipeline's views; NULL: an input a view
     int batch;
     SrShare share; // the batches this loader gives, in the order of all
+    int replicas;  // of which batch k is the (k mod replicas)-th's; 0: 1
     bool drop_last, shuffle;
     const char *label_type; // "standard", "sample_index", "zero"
     const int64_t

@@ -319,6 +319,19 @@ int64_t sr_loader_in_set(const SrLoader *l, int64_t index) {
 
 // ---- an epoch ----
 
+// Through a subset (DATA_LIMIT) items no longer follow each other: its order is that of any set.
+static SrStatus order_epoch(SrLoader *l, int64_t epoch) {
+    const SrLoaderConfig *c = &l->config;
+    SrRuns runs = {.n = 0};
+    if (c->shuffle && !l->subset && c->dataset->runs)
+        runs.first = c->dataset->runs(c->set, &runs.n);
+    if (runs.n)
+        return sr__sampler_runs(c->seed, epoch, runs, SR_MAX(c->replicas, 1), c->batch, l->order,
+                                l->n);
+    sr__sampler_order(c->seed, epoch, c->shuffle, l->order, l->n);
+    return SR_OK;
+}
+
 SrStatus sr_loader_start(SrLoader *l, int64_t epoch, int64_t first) {
     if (first < 0 || first > l->batches)
         SR_FAIL(SR_ERR_CONFIG, "cannot start at batch %lld of %lld", (long long)first,
@@ -328,7 +341,11 @@ SrStatus sr_loader_start(SrLoader *l, int64_t epoch, int64_t first) {
         l->next_item; // nothing more is taken; what is in flight still writes into its slot
     while (l->in_flight)
         pthread_cond_wait(&l->ready, &l->lock);
-    sr__sampler_order(l->config.seed, epoch, l->config.shuffle, l->order, l->n);
+    SrStatus status = order_epoch(l, epoch);
+    if (status != SR_OK) {
+        pthread_mutex_unlock(&l->lock);
+        return status;
+    }
     for (int i = 0; i < l->n_slots; i++)
         l->slot[i].number = -1;
     l->epoch = epoch;

@@ -149,6 +149,60 @@ void sr__sampler_order(uint64_t seed, int64_t epoch, bool shuffle, uint32_t *ord
         order[i] = (uint32_t)i;
 }
 
+// ---- runs
+
+// All items in the order of the epoch's runs.
+static void line_up(SrRuns runs, const uint32_t *of, uint32_t *line) {
+    int64_t at = 0;
+    for (int64_t k = 0; k < runs.n; k++)
+        for (int64_t i = runs.first[of[k]]; i < runs.first[of[k] + 1]; i++)
+            line[at++] = (uint32_t)i;
+}
+
+// Item k of the line after passing through the buffer: a random one of those next SR_SAMPLER_BUFFER that are left.  In
+// place: what is not drawn takes the place of what is.
+static void shuffle_part(SrRng *rng, uint32_t *line, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        int64_t j = i + sr_rng_below(rng, (uint32_t)SR_MIN(n - i, SR_SAMPLER_BUFFER));
+        uint32_t drawn = line[j];
+        line[j] = line[i];
+        line[i] = drawn;
+    }
+}
+
+// Replica r's k-th batch becomes batch k * replicas + r of all; what fills no round of batches stays at the end.
+static void deal(const uint32_t *line, int replicas, int batch, int64_t rounds, int64_t n,
+                 uint32_t *order) {
+    int64_t part = rounds * batch, all = part * replicas;
+    for (int64_t k = 0; k < rounds; k++)
+        for (int r = 0; r < replicas; r++)
+            memcpy(order + (k * replicas + r) * batch, line + r * part + k * batch,
+                   sizeof *order * (size_t)batch);
+    memcpy(order + all, line + all, sizeof *order * (size_t)(n - all));
+}
+
+SrStatus sr__sampler_runs(uint64_t seed, int64_t epoch, SrRuns runs, int replicas, int batch,
+                          uint32_t *order, int64_t n) {
+    uint32_t *of = sr_alloc(sizeof *of * (size_t)runs.n),
+             *line = sr_alloc(sizeof *line * (size_t)n);
+    int64_t rounds = n / ((int64_t)replicas * batch), part = rounds * batch;
+    if (of && line) {
+        SrRng rng = sr_rng(seed, SR_RNG_ORDER, (uint64_t)epoch, 0, 1, 0);
+        sr_rng_permutation(&rng, of, (uint32_t)runs.n);
+        line_up(runs, of, line);
+        for (int r = 0; r <= replicas; r++) { // the last part is what fills no round
+            rng = sr_rng(seed, SR_RNG_ORDER, (uint64_t)epoch, (uint64_t)r, 2, 0);
+            shuffle_part(&rng, line + r * part, r < replicas ? part : n - r * part);
+        }
+        deal(line, replicas, batch, rounds, n, order);
+    }
+    bool ok = of && line;
+    sr_free(of);
+    sr_free(line);
+    return ok ? SR_OK
+              : sr_fail(SR_ERR_MEMORY, "out of memory for the order of %lld images", (long long)n);
+}
+
 int64_t sr_share_batch(SrShare s, int64_t k) {
     return s.of > 0 ? k / s.count * s.of + s.first + k % s.count : k;
 }

@@ -134,6 +134,16 @@ static void check_label(const Case *c, const void *set, int64_t i) {
         CHECK(targets[k] >= -1 && targets[k] <= 1);
 }
 
+static bool names_a_file(char *path) {
+    char *tar = strstr(path, ".tar/");
+    if (tar)
+        tar[4] = 0;
+    bool there = sr_file_exists(path);
+    if (tar)
+        tar[4] = '/';
+    return there;
+}
+
 // Where items have files, the one named is the one read.
 static void check_path(const Case *c, const void *set, int64_t i) {
     SrImagePool *pool;
@@ -143,7 +153,7 @@ static void check_path(const Case *c, const void *set, int64_t i) {
         return;
     CHECK_OK(sr_image_pool_new(&pool));
     CHECK_OK(c->source->path(set, i, pool, &path));
-    CHECK(sr_file_exists(path));
+    CHECK(names_a_file((char *)path)); // the pool's
     CHECK_OK(c->source->read(set, i, pool, &sample));
     CHECK_STR(sample.path, path);
     sr_image_pool_free(pool);

@@ -19,7 +19,7 @@ const SrOption sr__schema_split[] = {
     {"NEW_IMG_PATH_PREFIX", SR_OPT_STRING, OFF(new_img_path_prefix), "\"\"", 0, 0, NULL,
      "Put before paths in file lists."},
     {"DATA_SOURCES", SR_OPT_STRINGS, OFF(data_sources), "[]", 0, 0, NULL,
-     "Kind of each source (`sslrun list` has them: disk_folder, disk_filelist); empty: by what lies at the path."},
+     "Kind of each source (`sslrun list` has them: disk_folder, disk_filelist, webdataset); empty: by what lies at the path."},
     {"DATA_PATHS", SR_OPT_STRINGS, OFF(data_paths), "[]", 0, 0, NULL, "Folder or file of each source."},
     {"LABEL_SOURCES", SR_OPT_STRINGS, OFF(label_sources), "[]", 0, 0, NULL, "Where labels come from, a source each."},
     {"LABEL_PATHS", SR_OPT_STRINGS, OFF(label_paths), "[]", 0, 0, NULL, "Label file of each source."},

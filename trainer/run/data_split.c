@@ -232,6 +232,7 @@ static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     loader.collation = out->collation;
     loader.shuffle = true;
     loader.share = sr_split_share(config);
+    loader.replicas = config->replicas;
     // Otherwise the last batch has what is left (run.h: SrRunTail).
     loader.drop_last = c->drop_last || config->whole_batches;
     loader.label_type = label_type(config);

@@ -1,0 +1,109 @@
+// sslrun pack DIR --out SHARDS: a folder of images as tar shards, and the check of such shards.
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/args.h"
+#include "cli/verb.h"
+#include "data/sets/shard_pack.h"
+
+// "256M", "1G", "500000".
+static SrStatus parse_bytes(const char *text, int64_t *out) {
+    static const char units[] = "KMGT";
+    char *end;
+    double value = strtod(text, &end);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    for (int k = 0; unit && k <= unit - units; k++)
+        value *= 1024;
+    if (end == text || (*end && (!unit || end[1])) || !(value >= 4096 && value <= 1e15))
+        SR_FAIL(SR_ERR_CONFIG, "--size %s: expected bytes of a shard from 4K on, as in 256M or 1G",
+                text);
+    *out = (int64_t)value;
+    return SR_OK;
+}
+
+static SrStatus pack(const SrShardPackOptions *options) {
+    const SrDataset *source;
+    const SrDatasetConfig config = {.split = "TRAIN",
+                                    .data_path = options->data,
+                                    .label_path = "",
+                                    .remove_prefix = "",
+                                    .new_prefix = ""};
+    void *set;
+    SrShardPackResult done;
+    SrText out = SR_TEXT_INIT;
+    SR_TRY(sr_dataset_infer(options->data, "TRAIN", &source));
+    SR_TRY(source->open(&config, &set));
+    SrStatus status = sr_shard_pack(source, set, options, &done);
+    int classes = source->classes(set);
+    source->close(set);
+    SR_TRY(status);
+    sr_text_printf(&out,
+                   "%s: %lld images in %d classes, %lld shards, %.1f MB; to train on them: "
+                   "DATA.TRAIN.DATA_PATHS=[%s]\n",
+                   options->out, (long long)done.images, classes, (long long)done.shards,
+                   (double)done.bytes / 1e6, options->out);
+    return sr_args_print(&out);
+}
+
+static SrStatus check(const char *path) {
+    SrShardCheckResult *r = calloc(1, sizeof *r);
+    SrText out = SR_TEXT_INIT;
+    if (!r)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
+    SrStatus status = sr_shard_check(path, r);
+    for (int i = 0; i < r->n_listed; i++)
+        sr_text_printf(&out, "%s\n", r->listed[i]);
+    if (status == SR_OK)
+        sr_text_printf(&out, "%s: %lld images in %lld shards, %.1f MB %s, %lld damaged\n", path,
+                       (long long)r->images, (long long)r->shards, (double)r->bytes / 1e6,
+                       r->summed ? "against their checksums"
+                                 : "looked at (no checksums: not packed by sslrun)",
+                       (long long)r->damaged);
+    int64_t damaged = r->damaged;
+    free(r);
+    if (status == SR_OK)
+        status = sr_args_print(&out);
+    sr_text_deinit(&out);
+    if (status == SR_OK && damaged > 0)
+        SR_FAIL(SR_ERR_IO, "%s: %lld images are damaged; copy their shards again", path,
+                (long long)damaged);
+    return status;
+}
+
+static SrStatus run_verb(int argc, char **argv) {
+    const char *out = NULL, *size = "256M";
+    bool checks = false, keep_order = false;
+    const SrFlag flags[] = {
+        {.name = "--out", .text = &out, .help = "the folder to write, which must not exist"},
+        {.name = "--size", .text = &size, .help = "bytes of a shard, as in 64M or 1G (256M)"},
+        {.name = "--keep-order",
+         .on = &keep_order,
+         .help = "leaves images in their order; shuffled by default, as a shuffle while reading "
+                 "reaches not far"},
+        {.name = "--check",
+         .on = &checks,
+         .help = "reads shards instead, and names the images that are damaged"},
+        {0}};
+    SrArgs args;
+    SrShardPackOptions options = {.bytes = 0};
+    SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    if (args.n_names != 1 || args.n_overrides || !checks != !!out)
+        SR_FAIL(SR_ERR_CONFIG, "sslrun pack needs a folder of images and --out SHARDS, or a folder "
+                               "of shards and --check");
+    if (checks)
+        return check(args.names[0]);
+    SR_TRY(parse_bytes(size, &options.bytes));
+    options.data = args.names[0];
+    options.out = out;
+    options.keep_order = keep_order;
+    return pack(&options);
+}
+
+const SrVerb sr_verb_pack = {
+    .name = "pack",
+    .usage = "sslrun pack DIR --out SHARDS [--size 256M] [--keep-order] | sslrun pack SHARDS "
+             "--check",
+    .help =
+        "Writes images as tar shards (WebDataset's convention) with an index, or verifies them.",
+    .run = run_verb,
+};

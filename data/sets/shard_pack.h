@@ -1,0 +1,33 @@
+// A data set into tar shards with their index, and the check of such shards against it.
+#ifndef SR_DATA_SETS_SHARD_PACK_H
+#define SR_DATA_SETS_SHARD_PACK_H
+
+#include "data/data.h"
+
+typedef struct {
+    const char *data; // what `set` was opened at: paths below it lose it
+    const char *out;  // a folder that does not exist yet
+    int64_t bytes;    // of a shard, about; an image is never cut in two
+    bool keep_order;  // as the set has them; else in a random order, the same for the same set
+} SrShardPackOptions;
+
+typedef struct {
+    int64_t images, shards, bytes;
+} SrShardPackResult;
+
+// Images as their files have them; those without files as PNG.  The folder appears when all is written: what was begun
+// and not finished stands beside it as OUT.partial, and goes with the next packing.  Images that cannot be read:
+// SR_ERR_IO that names the first.
+SrStatus sr_shard_pack(const SrDataset *source, const void *set, const SrShardPackOptions *options,
+                       SrShardPackResult *out);
+
+typedef struct {
+    int64_t images, damaged, shards, bytes;
+    bool summed; // false: made by others; images were only looked at
+    int n_listed;
+    char listed[20][512]; // the first of the damaged, with the reason
+} SrShardCheckResult;
+// Reads every image of the shards.  SR_OK also where images are damaged.
+SrStatus sr_shard_check(const char *path, SrShardCheckResult *out);
+
+#endif

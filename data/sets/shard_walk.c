@@ -1,0 +1,108 @@
+// Shards made by others: an index of their headers, samples by WebDataset's rule.
+#include <string.h>
+#include <strings.h>
+
+#include "base/compiler.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "data/sets/shard_index.h"
+#include "data/sets/tar_walk.h"
+
+enum { MAX_LABEL_BYTES = 64 << 10, MAX_PATH_BYTES = 4096 };
+
+bool sr__shard_is_image(const char *name) {
+    static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp"};
+    size_t len = strlen(name);
+    for (int i = 0; i < SR_COUNT(endings); i++) {
+        size_t n = strlen(endings[i]);
+        if (len > n && strcasecmp(name + len - n, endings[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+// A sample of files that follow each other: images from `first` on, and their class as text.
+typedef struct {
+    char key[SR_TAR_NAME_BYTES];
+    int64_t first;
+    char label[MAX_LABEL_BYTES + 1];
+    bool labelled;
+} Sample;
+
+// Up to the first dot of the last part.
+static size_t key_length(const char *name) {
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    return (size_t)(base - name) + strcspn(base, ".");
+}
+
+static SrStatus finish_sample(Sample *s, SrShardList *list) {
+    for (int64_t i = s->first; s->labelled && i < sr__shard_list_length(list); i++)
+        SR_TRY(sr__shard_list_label(list, i, s->label));
+    s->labelled = false;
+    s->first = sr__shard_list_length(list);
+    return SR_OK;
+}
+
+static SrStatus read_label(const SrTar *tar, const SrTarMember *m, Sample *s) {
+    if (m->size > MAX_LABEL_BYTES)
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s has %llu bytes, a class has at most %d", tar->path, m->name,
+                (unsigned long long)m->size, MAX_LABEL_BYTES);
+    SR_TRY(sr__tar_read(tar->fd, tar->path, m->offset, s->label, (size_t)m->size));
+    s->label[m->size] = 0;
+    s->labelled = true;
+    return SR_OK;
+}
+
+static SrStatus take_member(const SrTar *tar, const SrTarMember *m, Sample *s, SrShardList *list) {
+    const char *slash = strrchr(m->name, '/'), *base = slash ? slash + 1 : m->name;
+    size_t key = key_length(m->name);
+    if (*base == '.' || !*base) // hidden, as macOS leaves them beside every file
+        return SR_OK;
+    if (strncmp(s->key, m->name, key) != 0 || s->key[key]) {
+        SR_TRY(finish_sample(s, list));
+        memcpy(s->key, m->name, key);
+        s->key[key] = 0;
+    }
+    if (strcmp(m->name + key, ".cls") == 0)
+        return read_label(tar, m, s);
+    if (!sr__shard_is_image(m->name))
+        return SR_OK;
+    return sr__shard_list_add(list, m->name, m->offset, m->size, 0);
+}
+
+static SrStatus walk_members(SrTar *tar, SrTarMember *m, Sample *s, SrShardList *list) {
+    for (bool end = false;;) {
+        SR_TRY(sr__tar_next(tar, m, &end));
+        if (end)
+            return finish_sample(s, list);
+        SR_TRY(take_member(tar, m, s, list));
+    }
+}
+
+static SrStatus walk_shard(const char *folder, const SrShardRow *row, SrShardList *list) {
+    char path[MAX_PATH_BYTES];
+    SrTar tar;
+    SR_TRY(sr_file_join(path, sizeof path, folder, row->name));
+    SR_TRY(sr__shard_list_begin(list, row->name));
+    SR_TRY(sr__tar_open(path, &tar));
+    struct {
+        Sample sample;
+        SrTarMember member;
+    } *room = sr_calloc(1, sizeof *room);
+    SrStatus status =
+        room ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the index of %s", path);
+    if (room) {
+        room->sample.first = sr__shard_list_length(list);
+        status = walk_members(&tar, &room->member, &room->sample, list);
+    }
+    sr__shard_list_end(list, row->bytes, row->changed);
+    sr_free(room);
+    sr__tar_close(&tar);
+    return status;
+}
+
+SrStatus sr__shard_walk(const char *folder, const SrShardRow *rows, int64_t n, SrShardList *list) {
+    for (int64_t k = 0; k < n; k++)
+        SR_TRY(walk_shard(folder, &rows[k], list));
+    return SR_OK;
+}

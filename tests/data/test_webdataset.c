@@ -1,0 +1,373 @@
+// Tar shards: packed and read back, WebDataset's own kind, damaged ones, and their order.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "data/sampler.h"
+#include "data/sets/shard_index.h"
+#include "data/sets/shard_pack.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+
+enum { ROOM = 512 };
+
+static const SrDataset *source(const char *name) {
+    const SrDataset *d;
+    CHECK_OK(sr_dataset_find(name, &d));
+    return d;
+}
+
+static SrDatasetConfig config_of(const char *path, const char *labels) {
+    return (SrDatasetConfig){.split = "TRAIN",
+                             .data_path = path,
+                             .label_path = labels,
+                             .remove_prefix = "",
+                             .new_prefix = ""};
+}
+
+static void write_png(const char *dir, const char *name, int seed) {
+    uint8_t pixels[3 * 36];
+    size_t n;
+    fixture_noise(pixels, sizeof pixels, (uint64_t)seed);
+    void *png = fixture_png(pixels, 6, 6, 3, &n);
+    fixture_write(dir, name, png, n);
+    free(png);
+}
+
+// Names with dots, of one stem, and too long for a plain header.
+static void write_images(const char *dir, int a_class) {
+    char name[ROOM];
+    for (int i = 0; i < a_class; i++) {
+        snprintf(name, sizeof name, "in/cat/im.%03d.png", i);
+        write_png(dir, name, i);
+        snprintf(name, sizeof name, "in/dog/im.%03d.png", i);
+        write_png(dir, name, 1000 + i);
+    }
+    write_png(dir, "in/dog/x.png", 1);
+    write_png(dir, "in/dog/x.jpg", 2); // a PNG all the same
+    snprintf(name, sizeof name, "in/dog/%0150d.png", 7);
+    write_png(dir, name, 3);
+}
+
+static const char *below(const char *dir, const char *name) {
+    static char path[64][ROOM];
+    static int next;
+    char *to = path[next++ % 64];
+    snprintf(to, ROOM, "%s/%s", dir, name);
+    return to;
+}
+
+static void pack(const char *dir, const SrDataset *from, const SrDatasetConfig *config,
+                 const char *out, bool keep_order) {
+    void *set;
+    SrShardPackResult result;
+    SrShardPackOptions options = {
+        .data = below(dir, "in"), .out = below(dir, out), .bytes = 8192, .keep_order = keep_order};
+    CHECK_OK(from->open(config, &set));
+    CHECK_OK(sr_shard_pack(from, set, &options, &result));
+    CHECK_INT(result.images, from->length(set));
+    CHECK(result.shards > 1);
+    from->close(set);
+}
+
+// Item i of both: the same bytes, labels and names of classes.
+static void check_same(const SrDataset *a, const void *x, const SrDataset *b, const void *y) {
+    SrImagePool *pool;
+    SrSample one, two;
+    CHECK_INT(a->length(x), b->length(y));
+    CHECK_INT(a->classes(x), b->classes(y));
+    CHECK_OK(sr_image_pool_new(&pool));
+    for (int64_t i = 0; i < a->length(x); i++) {
+        CHECK_OK(a->read(x, i, pool, &one));
+        CHECK_OK(b->read(y, i, pool, &two));
+        CHECK(one.encoded_bytes == two.encoded_bytes &&
+              memcmp(one.encoded, two.encoded, one.encoded_bytes) == 0);
+        CHECK_INT(a->label(x, i), b->label(y, i));
+        const int8_t *p = a->targets ? a->targets(x, i) : NULL, *q = b->targets(y, i);
+        CHECK(!p == !q && (!p || memcmp(p, q, (size_t)a->classes(x)) == 0));
+    }
+    sr_image_pool_free(pool);
+}
+
+static void test_pack(void **state) {
+    (void)state;
+    char dir[256];
+    void *folder, *shards, *walked;
+    const SrDataset *f = source("disk_folder"), *s = source("webdataset");
+    fixture_folder(dir);
+    write_images(dir, 10);
+    SrDatasetConfig in = config_of(below(dir, "in"), "");
+    pack(dir, f, &in, "out", true);
+    CHECK(s->accepts(below(dir, "out"), "TRAIN") && !s->accepts(below(dir, "in"), "TRAIN"));
+    SrDatasetConfig out = config_of(below(dir, "out"), "");
+    CHECK_OK(f->open(&in, &folder));
+    CHECK_OK(s->open(&out, &shards));
+    check_same(f, folder, s, shards);
+    CHECK_STR(s->class_name(shards, 0), "cat");
+    CHECK_STR(s->class_name(shards, 1), "dog");
+    // The same without our index: what is in the archives says all.
+    CHECK_OK(sr_file_remove(below(dir, "out/" SR_SHARD_INDEX)));
+    CHECK_OK(s->open(&out, &walked));
+    check_same(f, folder, s, walked);
+    CHECK_STR(s->class_name(walked, 1), "dog");
+    f->close(folder);
+    s->close(shards);
+    s->close(walked);
+    // A random order has the same images, and is the same each time.
+    pack(dir, f, &in, "mixed", false);
+    pack(dir, f, &in, "again", false);
+    SrDatasetConfig a = config_of(below(dir, "mixed"), ""), b = config_of(below(dir, "again"), "");
+    CHECK_OK(s->open(&a, &shards));
+    CHECK_OK(s->open(&b, &walked));
+    check_same(s, shards, s, walked);
+    int changes = 0;
+    for (int64_t i = 1; i < s->length(shards); i++)
+        changes += s->label(shards, i) != s->label(shards, i - 1);
+    CHECK(changes > 4);
+    s->close(shards);
+    s->close(walked);
+    fixture_remove(dir);
+}
+
+static void test_several(void **state) {
+    (void)state;
+    char dir[256], labels[ROOM];
+    // Three classes: known, known not, not known.
+    const char npy[] = "\x93NUMPY\1\0\x76\0"
+                       "{'descr': '|i1', 'fortran_order': False, 'shape': (3, 3), }                "
+                       "                                          \n"
+                       "\1\0\377\0\0\0\1\1\0";
+    void *list, *shards;
+    const SrDataset *f = source("disk_filelist"), *s = source("webdataset");
+    fixture_folder(dir);
+    write_images(dir, 1);
+    fixture_write(dir, "in/all.txt", "cat/im.000.png\ndog/x.png\ndog/x.jpg\n", 35);
+    snprintf(labels, sizeof labels, "%s", fixture_write(dir, "in/l.npy", npy, sizeof npy - 1));
+    char images[ROOM];
+    snprintf(images, sizeof images, "%s/in/all.txt", dir);
+    SrDatasetConfig in = config_of(images, labels);
+    SrShardPackResult result;
+    SrShardPackOptions options = {
+        .data = below(dir, "in"), .out = below(dir, "out"), .bytes = 1 << 20, .keep_order = true};
+    CHECK_OK(f->open(&in, &list));
+    CHECK_OK(sr_shard_pack(f, list, &options, &result));
+    for (int k = 0; k < 2; k++) { // by the index, then by the archive
+        SrDatasetConfig out = config_of(below(dir, "out"), "");
+        CHECK_OK(s->open(&out, &shards));
+        check_same(f, list, s, shards);
+        s->close(shards);
+        CHECK_OK(sr_file_remove(below(dir, "out/" SR_SHARD_INDEX)));
+    }
+    f->close(list);
+    fixture_remove(dir);
+}
+
+static void flip(const char *path, long at) {
+    FILE *f = fopen(path, "r+b");
+    CHECK(f != NULL && fseek(f, at, SEEK_SET) == 0);
+    int c = fgetc(f);
+    CHECK(fseek(f, at, SEEK_SET) == 0 && fputc(c ^ 1, f) != EOF);
+    fclose(f);
+}
+
+static void test_damage(void **state) {
+    (void)state;
+    char dir[256];
+    void *set;
+    SrShardCheckResult *r = calloc(1, sizeof *r);
+    const SrDataset *f = source("disk_folder"), *s = source("webdataset");
+    fixture_folder(dir);
+    write_images(dir, 10);
+    SrDatasetConfig in = config_of(below(dir, "in"), "");
+    pack(dir, f, &in, "out", true);
+    SrDatasetConfig out = config_of(below(dir, "out"), "");
+    CHECK_OK(sr_shard_check(out.data_path, r));
+    CHECK(r->summed && r->damaged == 0 && r->images == 23);
+    flip(below(dir, "out/shard-000000.tar"), 512 + 60);
+    CHECK_OK(sr_shard_check(out.data_path, r));
+    CHECK_INT(r->damaged, 1);
+    CHECK(strstr(r->listed[0], "shard-000000.tar/cat/im%2E000.png") != NULL);
+    // What stands there is never written over, by a packing that ends or by one that cannot.
+    SrShardPackOptions options = {.data = in.data_path, .out = out.data_path, .bytes = 8192};
+    SrShardPackResult result;
+    CHECK_OK(f->open(&in, &set));
+    CHECK_FAILS(sr_shard_pack(f, set, &options, &result), SR_ERR_CONFIG, "exists");
+    CHECK_OK(sr_file_remove(below(dir, "in/dog/x.png")));
+    options.out = below(dir, "half");
+    CHECK_FAILS(sr_shard_pack(f, set, &options, &result), SR_ERR_IO, "x.png");
+    CHECK(!sr_file_exists(options.out));
+    f->close(set);
+    CHECK(truncate(below(dir, "out/shard-000001.tar"), 5000) == 0);
+    CHECK_FAILS(s->open(&out, &set), SR_ERR_IO, "shard-000001.tar has 5000 bytes");
+    CHECK_OK(sr_file_remove(below(dir, "out/" SR_SHARD_INDEX)));
+    CHECK_FAILS(s->open(&out, &set), SR_ERR_IO, "cut off");
+    CHECK_OK(sr_file_remove(below(dir, "out/shard-000001.tar")));
+    CHECK_OK(s->open(&out, &set)); // without it: the others by their headers
+    s->close(set);
+    flip(below(dir, "out/" SR_SHARD_INDEX), 90);
+    CHECK_FAILS(s->open(&out, &set), SR_ERR_IO, "remove it, and it is made anew");
+    free(r);
+    fixture_remove(dir);
+}
+
+// Headers of other programs: long names of GNU's and pax, hidden files, names of classes.
+static void test_others(void **state) {
+    (void)state;
+    static const char *const formats[] = {"gnu", "pax", "ustar"};
+    char dir[256], command[4 * ROOM], name[ROOM];
+    void *set;
+    const SrDataset *s = source("webdataset");
+    for (int k = 0; k < 3; k++) {
+        fixture_folder(dir);
+        snprintf(name, sizeof name, "w/deep/%0*d.png", k == 2 ? 90 : 120, 5);
+        write_png(dir, name, 1);
+        snprintf(name, sizeof name, "w/deep/%0*d.cls", k == 2 ? 90 : 120, 5);
+        fixture_write(dir, name, "zebra\n", 6);
+        snprintf(name, sizeof name, "w/deep/%0*d.json", k == 2 ? 90 : 120, 5);
+        fixture_write(dir, name, "{}", 2);
+        write_png(dir, "w/deep/1.left.PNG", 2);
+        fixture_write(dir, "w/deep/1.cls", "ant", 3);
+        fixture_write(dir, "w/deep/._1.png", "x", 1);
+        snprintf(command, sizeof command, "tar -C %s/w --sort=name --format=%s -cf %s/a.tar deep",
+                 dir, formats[k], dir);
+        CHECK(system(command) == 0);
+        SrDatasetConfig config = config_of(below(dir, "a.tar"), "");
+        CHECK_OK(s->open(&config, &set));
+        CHECK_INT(s->length(set), 2);
+        CHECK_INT(s->classes(set), 2);
+        CHECK_STR(s->class_name(set, 0), "ant");
+        int64_t ants = (s->label(set, 0) == 0) + (s->label(set, 1) == 0);
+        CHECK_INT(ants, 1);
+        s->close(set);
+        fixture_remove(dir);
+    }
+}
+
+// ---- order
+
+static void test_runs(void **state) {
+    (void)state;
+    enum { N = 50000, RUNS = 50, REPLICAS = 4, BATCH = 16 };
+    int64_t first[RUNS + 1];
+    uint32_t *order = malloc(sizeof *order * N), *again = malloc(sizeof *again * N);
+    bool *seen = calloc(N, sizeof *seen);
+    for (int k = 0; k <= RUNS; k++)
+        first[k] = k * (N / RUNS);
+    SrRuns runs = {.first = first, .n = RUNS};
+    CHECK_OK(sr__sampler_runs(3, 1, runs, REPLICAS, BATCH, order, N));
+    CHECK_OK(sr__sampler_runs(3, 1, runs, REPLICAS, BATCH, again, N));
+    CHECK(memcmp(order, again, sizeof *order * N) == 0);
+    CHECK_OK(sr__sampler_runs(3, 2, runs, REPLICAS, BATCH, again, N));
+    CHECK(memcmp(order, again, sizeof *order * N) != 0);
+    for (int i = 0; i < N; i++) {
+        CHECK(order[i] < N && !seen[order[i]]);
+        seen[order[i]] = true;
+    }
+    // A replica's images come of its part of the runs alone: a quarter of them, and the two it shares.
+    for (int r = 0; r < REPLICAS; r++) {
+        bool of[RUNS] = {false};
+        int used = 0;
+        for (int64_t b = r; (b + 1) * BATCH <= N / (REPLICAS * BATCH) * (REPLICAS * BATCH);
+             b += REPLICAS)
+            for (int k = 0; k < BATCH; k++)
+                of[order[b * BATCH + k] / (N / RUNS)] = true;
+        for (int k = 0; k < RUNS; k++)
+            used += of[k];
+        CHECK(used >= RUNS / REPLICAS && used <= RUNS / REPLICAS + 2);
+    }
+    // Read in order but for the buffer: item i of the line comes at most a buffer before its place.
+    CHECK_OK(sr__sampler_runs(3, 1, runs, 1, 1, order, N));
+    int64_t place[RUNS], at = 0;
+    for (int i = 0; i < RUNS; i++)
+        place[i] = -1;
+    for (int64_t i = 0; i < N; i++)
+        if (place[order[i] / (N / RUNS)] < 0)
+            place[order[i] / (N / RUNS)] = at++;
+    CHECK_INT(at, RUNS);
+    for (int64_t i = 0; i < SR_SAMPLER_BUFFER; i++)
+        CHECK(place[order[i] / (N / RUNS)] <= 2 * SR_SAMPLER_BUFFER / (N / RUNS) + 1);
+    free(order);
+    free(again);
+    free(seen);
+}
+
+// ---- a run
+
+static SrPipeline *pipeline(void) {
+    static const char yaml[] = "[{name: RandomResizedCrop, size: 8}, {name: ToTensor}]";
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *list;
+    SrPipeline *out;
+    CHECK_OK(sr_yaml_parse(&arena, yaml, sizeof yaml - 1, "test", &list));
+    CHECK_OK(sr_pipeline_new(list, "TRANSFORMS", &out));
+    sr_arena_deinit(&arena);
+    return out;
+}
+
+// Batches of epoch 2 from `first` on, as (index, first pixel) a row; a process of its own would open all anew as this does.
+static int batches(const char *path, SrShare share, int64_t first, float *out) {
+    void *set;
+    SrLoader *loader;
+    SrDatasetConfig at = config_of(path, "");
+    SrPipeline *p = pipeline();
+    int n = 0;
+    CHECK_OK(source("webdataset")->open(&at, &set));
+    SrLoaderConfig config = {.dataset = source("webdataset"),
+                             .set = set,
+                             .limit = -1,
+                             .pipeline = p,
+                             .batch = 3,
+                             .share = share,
+                             .replicas = 2,
+                             .shuffle = true,
+                             .drop_last = true,
+                             .label_type = "standard",
+                             .threads = 2,
+                             .prefetch = 2,
+                             .gray_size = 8,
+                             .seed = 5};
+    CHECK_OK(sr_loader_new(&config, &loader));
+    CHECK_OK(sr_loader_start(loader, 2, first));
+    for (const SrBatch *b;; n++) {
+        CHECK_OK(sr_loader_next(loader, &b, NULL));
+        if (!b)
+            break;
+        for (int i = 0; i < b->batch; i++) {
+            *out++ = (float)b->index[i];
+            *out++ = b->view[0][i * 8 * 8 * 3];
+        }
+    }
+    sr_loader_free(loader);
+    sr_pipeline_free(p);
+    source("webdataset")->close(set);
+    return n;
+}
+
+// Stopped anywhere and gone on with, or shared out among two ranks: the same batches.
+static void test_resume(void **state) {
+    (void)state;
+    enum { EACH = 6 }; // numbers of a batch
+    char dir[256];
+    float all[20 * EACH], again[20 * EACH];
+    fixture_folder(dir);
+    write_images(dir, 10);
+    SrDatasetConfig in = config_of(below(dir, "in"), "");
+    pack(dir, source("disk_folder"), &in, "out", false);
+    const char *out = below(dir, "out");
+    CHECK_INT(batches(out, (SrShare){0}, 0, all), 7);
+    CHECK_INT(batches(out, (SrShare){0}, 3, again), 4);
+    CHECK(memcmp(all + 3 * EACH, again, sizeof *all * 4 * EACH) == 0);
+    for (int rank = 0; rank < 2; rank++) {
+        SrShare share = {.of = 2, .first = rank, .count = 1};
+        int n = batches(out, share, 0, again);
+        for (int k = 0; k < n; k++)
+            CHECK(memcmp(all + (2 * k + rank) * EACH, again + k * EACH, sizeof *all * EACH) == 0);
+    }
+    fixture_remove(dir);
+}
+
+SR_TESTS(webdataset, unit(test_resume), unit(test_pack), unit(test_several), unit(test_damage),
+         unit(test_others), unit(test_runs))
