@@ -10,7 +10,7 @@
 #include "trainer/eval/extract_file.h"
 
 typedef struct {
-    const char *mode, *layout, *format, *split;
+    const char *mode, *layout, *format, *split, *tokens;
     bool lax, keep_norms, random, bf16;
     SrExtractOptions o;
 } Options;
@@ -28,6 +28,7 @@ static SrStatus check(Options *p) {
     SrExtractOptions *o = &p->o;
     SR_TRY(one_of("--mode", p->mode, "eval", "train", &train));
     SR_TRY(one_of("--layout", p->layout, "nchw", "nhwc", &o->nhwc));
+    SR_TRY(one_of("--tokens", p->tokens, "sequence", "map", &o->extractor.token_maps));
     SR_TRY(one_of("--format", p->format, "safetensors", "npy", &o->npy));
     SR_TRY(one_of("--split", p->split, "train", "test", &o->test));
     o->extractor.mode = train ? SR_MODE_TRAIN : SR_MODE_EVAL;
@@ -57,7 +58,11 @@ static SrStatus check(Options *p) {
 }
 
 static SrStatus run_verb(int argc, char **argv) {
-    Options p = {.mode = "eval", .layout = "nchw", .format = "safetensors", .split = "train"};
+    Options p = {.mode = "eval",
+                 .layout = "nchw",
+                 .format = "safetensors",
+                 .split = "train",
+                 .tokens = "sequence"};
     SrExtractOptions *o = &p.o;
     o->threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
     const SrFlag flags[] = {
@@ -79,6 +84,9 @@ static SrStatus run_verb(int argc, char **argv) {
         {.name = "--labels", .text = &o->labels, .help = "with a list: its labels (.npy, text)"},
         {.name = "--out", .text = &o->out, .help = "a .safetensors file, or a folder for --data"},
         {.name = "--layout", .text = &p.layout, .help = "nchw or nhwc"},
+        {.name = "--tokens",
+         .text = &p.tokens,
+         .help = "of transformers: sequence, or map: the patches as (N, D, h, w)"},
         {.name = "--format", .text = &p.format, .help = "safetensors or npy"},
         {.name = "--batch", .number = &o->extractor.batch, .help = "images at once"},
         {.name = "--size", .number = &o->size, .help = "pixels a side, with --data"},

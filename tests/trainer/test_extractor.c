@@ -263,6 +263,44 @@ static void test_layouts(void **state) {
     CHECK(memcmp(x, z, sizeof x) == 0);
 }
 
-SR_TESTS(extractor, unit(test_folded_norms), unit(test_bf16), unit(test_cut),
+// Of tokens the patches, in rows of the map, without class token; features that are none stay.
+static void test_token_maps(void **state) {
+    (void)state;
+    static const char vit[] =
+        "config: {MODEL: {TRUNK: {NAME: vision_transformer, VISION_TRANSFORMERS: "
+        "{IMAGE_SIZE: 16, PATCH_SIZE: 8, NUM_LAYERS: 1, NUM_HEADS: 2, "
+        "HIDDEN_DIM: 8, MLP_DIM: 16}}, HEAD: {PARAMS: []}, "
+        "FEATURE_EVAL_SETTINGS: {EVAL_MODE_ON: True, FREEZE_TRUNK_ONLY: True, "
+        "EXTRACT_TRUNK_FEATURES_ONLY: True}}}";
+    SrExtractorOptions o = options("lastBLK,lastCLS", NULL);
+    SrExtractor e;
+    float map[3 * 8 * 2 * 3], turned[3 * 8 * 2 * 3];
+    o.trunk = "vit.yaml";
+    o.config_text = vit;
+    o.width = 24;
+    o.token_maps = true;
+    CHECK_OK(sr_extractor_open(&o, &e));
+    fill_input(&e);
+    sr_extractor_run(&e);
+    CHECK(sr_shape_equal(sr_extractor_shape(&e, 0, false), SR_SHAPE(3, 8, 2, 3)));
+    CHECK(sr_shape_equal(sr_extractor_shape(&e, 0, true), SR_SHAPE(3, 2, 3, 8)));
+    CHECK(sr_shape_equal(sr_extractor_shape(&e, 1, false), SR_SHAPE(3, 8)));
+    sr_extractor_copy(&e, 0, 3, true, map);
+    sr_extractor_copy(&e, 0, 3, false, turned);
+    const float *tokens = sr_extractor_output(&e, 0).data; // (3, 7, 8)
+    for (int n = 0; n < 3; n++)
+        for (int l = 0; l < 6; l++)
+            for (int d = 0; d < 8; d++) {
+                CHECK(map[(n * 6 + l) * 8 + d] == tokens[(n * 7 + 1 + l) * 8 + d]);
+                CHECK(turned[(n * 8 + d) * 6 + l] == tokens[(n * 7 + 1 + l) * 8 + d]);
+            }
+    sr_extractor_close(&e);
+    o = options("res5", NULL);
+    o.token_maps = true;
+    CHECK_OK(sr_extractor_open(&o, &e)); // a map is a map already
+    sr_extractor_close(&e);
+}
+
+SR_TESTS(extractor, unit(test_token_maps), unit(test_folded_norms), unit(test_bf16), unit(test_cut),
          unit(test_names_of_weights), unit(test_weights_that_do_not_fit),
          unit(test_classifier_may_be_left_over), unit(test_layouts))

@@ -21,6 +21,41 @@ static SrStatus cut(const SrExtractorOptions *o, SrExtractor *e) {
     return status;
 }
 
+static const SrNode *tapped(const SrExtractor *e, int tap) {
+    return sr_graph_at(e->extraction.graph, e->taps.v[tap].node);
+}
+
+// The patches' grid is that of the last map, which every transformer has: VISSL's stage, or timm's first index.
+static SrStatus find_grid(const SrExtractorOptions *o, SrExtractor *e) {
+    SrNodeId map = sr_graph_find(e->trunk.graph, "lastMAP");
+    if (map == SR_NO_NODE)
+        map = sr_graph_find(e->trunk.graph, "0");
+    SrShape s = {0};
+    if (map != SR_NO_NODE)
+        s = sr_graph_at(e->trunk.graph, map)->shape;
+    if (s.rank != 4)
+        SR_FAIL(SR_ERR_CONFIG, "--tokens map: %s has no map of patches", o->trunk);
+    e->grid_h = s.d[1];
+    e->grid_w = s.d[2];
+    return SR_OK;
+}
+
+static bool is_tokens(const SrNode *node) { return node->shape.rank == 3 && node->channels_last; }
+
+// Tokens in front of the patches: class token, registers.
+static int prefix_of(const SrExtractor *e, const SrNode *node) {
+    return node->shape.d[1] - e->grid_h * e->grid_w;
+}
+
+static SrStatus check_grid(const SrExtractor *e) {
+    for (int i = 0; i < e->taps.n; i++)
+        if (is_tokens(tapped(e, i)) && prefix_of(e, tapped(e, i)) < 0)
+            SR_FAIL(SR_ERR_CONFIG,
+                    "--tokens map: %s has %d tokens, fewer than the %d x %d patches of the map",
+                    e->taps.v[i].name, tapped(e, i)->shape.d[1], e->grid_h, e->grid_w);
+    return SR_OK;
+}
+
 static SrStatus load(const SrExtractorOptions *o, SrExtractor *e) {
     SrParams *params = e->extraction.params;
     sr_params_set_trainable(params, "*", false); // no memory for gradients
@@ -75,6 +110,10 @@ SrStatus sr_extractor_open(const SrExtractorOptions *o, SrExtractor *e) {
     if (o->mode == SR_MODE_EVAL && !o->keep_norms)
         SR_TRY_GOTO(fold(e));
     SR_TRY_GOTO(compile(o, e));
+    if (o->token_maps) {
+        SR_TRY_GOTO(find_grid(o, e));
+        SR_TRY_GOTO(check_grid(e));
+    }
 done:
     if (status != SR_OK)
         sr_extractor_close(e);
@@ -121,16 +160,39 @@ void sr_layout_to_nchw(const float *nhwc, SrShape shape, float *nchw) {
     each_image(nhwc, shape, nchw, true);
 }
 
-static const SrNode *tapped(const SrExtractor *e, int tap) {
-    return sr_graph_at(e->extraction.graph, e->taps.v[tap].node);
+static bool becomes_map(const SrExtractor *e, int tap) {
+    return e->grid_h > 0 && is_tokens(tapped(e, tap));
 }
 
 SrShape sr_extractor_shape(const SrExtractor *e, int tap, bool nhwc) {
+    if (becomes_map(e, tap)) {
+        SrShape s = tapped(e, tap)->shape;
+        return nhwc ? SR_SHAPE(s.d[0], e->grid_h, e->grid_w, s.d[2])
+                    : SR_SHAPE(s.d[0], s.d[2], e->grid_h, e->grid_w);
+    }
     return nhwc ? tapped(e, tap)->shape : sr_node_torch_shape(tapped(e, tap));
+}
+
+// The patches of `rows` images, without the tokens in front of them.
+static void copy_map(const SrExtractor *e, int tap, int rows, bool nhwc, float *to) {
+    SrTensor t = sr_extractor_output(e, tap);
+    int64_t L = t.shape.d[1], D = t.shape.d[2], prefix = prefix_of(e, tapped(e, tap));
+    int64_t map = (L - prefix) * D;
+    for (int n = 0; n < rows; n++, to += map) {
+        const float *from = (const float *)t.data + (n * L + prefix) * D;
+        if (nhwc)
+            memcpy(to, from, (size_t)map * sizeof *to);
+        else
+            transpose(from, L - prefix, D, to);
+    }
 }
 
 void sr_extractor_copy(const SrExtractor *e, int tap, int rows, bool nhwc, float *to) {
     SrTensor t = sr_extractor_output(e, tap);
+    if (becomes_map(e, tap)) {
+        copy_map(e, tap, rows, nhwc, to);
+        return;
+    }
     if (t.shape.rank > 0 && t.shape.d[0] == sr_extractor_input(e).shape.d[0])
         t.shape.d[0] = rows;
     if (nhwc || tapped(e, tap)->channels_last)

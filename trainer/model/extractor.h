@@ -17,6 +17,8 @@ typedef struct {
     const char *weights; // safetensors; NULL: drawn from `seed`
     bool lax;            // SrTrunkWeights
     uint64_t seed;
+    bool
+        token_maps; // tokens (N, L, D) of a transformer come as maps of their patches, (N, h, w, D)
     bool keep_norms; // do not fold batch norms into convolutions (evaluation only)
     bool
         bf16; // maps and their products in bfloat16; a configuration with USE_AMP has it without being asked
@@ -30,7 +32,8 @@ typedef struct {
     SrNodeId input;
     SrTaps taps; // of the mode; nodes of extraction.graph
     int n_folded;
-    bool bf16; // asked for, here or by the configuration
+    bool bf16;          // asked for, here or by the configuration
+    int grid_h, grid_w; // of the patches, with token_maps; else 0
 } SrExtractor;
 
 SrStatus sr_extractor_open(const SrExtractorOptions *options, SrExtractor *out);
