@@ -1,0 +1,65 @@
+// Gradients of whole methods over patches, trunk, decoder and all, against central differences in double precision: each
+// parameter of a first example's tiny model.
+#include "tests/check.h"
+
+#include "base/compiler.h"
+#include "tests/graph/gradients.h"
+#include "tests/trainer/tiny_model.h"
+
+enum { MOST = 32 };
+
+// Two images are enough; inputs keep what the hooks of one step have left in them.  heads: others than the example's, where a
+// batch norm over two images would only measure rounding.
+static void check_method(const char *name, const char *heads) {
+    const SrLoss *loss;
+    TinyModel t;
+    SrNodeId inputs[MOST];
+    int n = 0;
+    CHECK_OK(sr_loss_find(name, &loss));
+    SrLossExample e = loss->examples[0];
+    e.heads = heads ? heads : e.heads;
+    CHECK_OK(tiny_model_start_batch(&t, loss, &e, e.options, 1, 2));
+    tiny_model_step(&t, 0);
+    for (SrNodeId id = 0; id < sr_graph_count(t.graph.graph); id++)
+        if (!sr_graph_at(t.graph.graph, id)->op && sr_plan_input(t.plan, id).data && n < MOST)
+            inputs[n++] = id;
+    *(float *)sr_plan_seed(t.plan, t.graph.loss) = 1;
+    GradientCheck c = {.graph = t.graph.graph,
+                       .params = sr_model_params(t.model),
+                       .plan = t.plan,
+                       .inputs = inputs,
+                       .outputs = &t.graph.loss,
+                       .n_inputs = n,
+                       .n_outputs = 1};
+    CHECK(gradients_check(&c) > 20);
+    tiny_model_close(&t);
+}
+
+static void test_mae(void **state) {
+    (void)state;
+    check_method("mae_loss", NULL);
+}
+
+static void test_ijepa(void **state) {
+    (void)state;
+    check_method("ijepa_loss", NULL);
+}
+
+static void test_data2vec(void **state) {
+    (void)state;
+    check_method("data2vec_loss", NULL);
+}
+
+static void test_dinov2(void **state) {
+    (void)state;
+    check_method("dinov2_loss", NULL);
+}
+
+static void test_masked_siamese(void **state) {
+    (void)state;
+    check_method("masked_siamese_loss", "[[msn_head, {in_dim: 16, hidden_dim: 16, output_dim: 8, "
+                                        "num_prototypes: 12, use_bn: False}]]");
+}
+
+SR_TESTS(loss_gradient, unit(test_mae), unit(test_ijepa), unit(test_data2vec), unit(test_dinov2),
+         unit(test_masked_siamese))
