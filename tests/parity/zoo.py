@@ -70,6 +70,11 @@ def check_lists(program, name, model):
     return out, [n for n, shape in lists["eval", "default"] if shape and len(shape) > 1 and n in both and n != "x"]
 
 
+def inside_a_call(name):
+    """Listed, but no value of ours: what lies inside maxvit's attention, and parameters."""
+    return ".attn_layer.1." in name or name.endswith(("_weight", "_bias", "_table", "_logit_scale", "_index"))
+
+
 def draws(module):
     return isinstance(module, (torch.nn.Dropout, torchvision.ops.StochasticDepth)) and module.p > 0
 
@@ -80,7 +85,7 @@ def spread(model, nodes, train):
         return "stage2,stage3,stage4" if not train else "stage2,stage3"
     names = [path for path, m in model.named_modules() if draws(m)] if train else []
     end = min([i for i, n in enumerate(nodes) if any(n == d or n.startswith(d + ".") for d in names)] + [len(nodes)])
-    kept = [n for n in nodes[:end] if n not in ("conv1", "flatten") and "weight" not in n and "bias" not in n]
+    kept = [n for n in nodes[:end] if n not in ("conv1", "flatten") and not inside_a_call(n)]
     return ",".join(dict.fromkeys(kept[min(len(kept) * k // 3, len(kept) - 1)] for k in (1, 2, 3)))
 
 
