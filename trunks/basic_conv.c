@@ -3,7 +3,10 @@
 #include "trunks/basic_conv.h"
 
 #include "kernels/batch_norm.h"
+#include "kernels/concat.h"
 #include "kernels/conv2d.h"
+#include "kernels/scale.h"
+#include "kernels/slice.h"
 
 SrNodeId sr_basic_conv(SrBuilder *b, const char *scope, SrNodeId x, const SrBasicConv *p) {
     int kernel_w = p->kernel_w ? p->kernel_w : p->kernel_h;
@@ -21,5 +24,22 @@ SrNodeId sr_basic_conv(SrBuilder *b, const char *scope, SrNodeId x, const SrBasi
     x = sr_build(b, "batch_norm", "bn", &norm, x);
     x = sr_build(b, "relu", "relu", NULL, x);
     sr_builder_pop(b);
+    return x;
+}
+
+SrNodeId sr_inception_input(SrBuilder *b, SrNodeId x) {
+    static const double mean[] = {0.485, 0.456, 0.406}, deviation[] = {0.229, 0.224, 0.225};
+    bool aside = sr_builder_set_aside(b, true);
+    SrNodeId channel[3];
+    sr_builder_push(b, "transform_input");
+    for (int c = 0; c < 3; c++) {
+        SrScaleParams p = {.factor = deviation[c] / 0.5, .offset = (mean[c] - 0.5) / 0.5};
+        channel[c] =
+            sr_build(b, "slice", "getitem", &(SrSliceParams){.begin = c, .count = 1, .dim = 3}, x);
+        channel[c] = sr_build(b, "scale", "mul", &p, channel[c]);
+    }
+    x = sr_build_n(b, "concat", "cat", &(SrConcatParams){.dim = 3}, channel, 3);
+    sr_builder_pop(b);
+    sr_builder_set_aside(b, aside);
     return x;
 }

@@ -14,4 +14,8 @@ typedef struct {
 // x: (N, H, W, C) -> (N, H', W', channels)
 SrNodeId sr_basic_conv(SrBuilder *b, const char *scope, SrNodeId x, const SrBasicConv *p);
 
+// torchvision's transform_input: images normalised by ImageNet's mean and deviation become those of mean and deviation 0.5,
+// which the published weights were trained on.
+SrNodeId sr_inception_input(SrBuilder *b, SrNodeId x);
+
 #endif

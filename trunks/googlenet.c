@@ -11,6 +11,7 @@
 typedef struct {
     double width_multiplier, dropout, dropout_aux;
     int aux_classes;
+    bool transform_input;
 } Googlenet;
 
 #define FIELD(f) offsetof(Googlenet, f)
@@ -22,6 +23,10 @@ static const SrOption options[] = {
      "In the auxiliary classifiers."},
     {"AUX_CLASSES", SR_OPT_INT, FIELD(aux_classes), "0", 0, 1 << 24, NULL,
      "Outputs of the two auxiliary classifiers, which exist in training; 0: there are none."},
+    {"TRANSFORM_INPUT", SR_OPT_BOOL, FIELD(transform_input), "False", 0, 0, NULL,
+     "torchvision's published weights: images come normalised by ImageNet's mean and deviation, "
+     "and "
+     "are turned to those they were trained with."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -117,7 +122,7 @@ static SrNodeId stem(SrBuilder *b, const Googlenet *p, SrNodeId x) {
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
     const Googlenet *p = params;
-    SrNodeId x = stem(b, p, in->image);
+    SrNodeId x = stem(b, p, p->transform_input ? sr_inception_input(b, in->image) : in->image);
     for (int i = 0; i < SR_COUNT(modules); i++) {
         if (i == 2 || i == 7) { // the next resolution
             sr_build_alias(b, i == 2 ? "2" : "3", x);

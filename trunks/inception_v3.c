@@ -12,6 +12,7 @@
 typedef struct {
     double width_multiplier, dropout;
     int aux_classes;
+    bool transform_input;
 } Inception;
 
 #define FIELD(f) offsetof(Inception, f)
@@ -22,6 +23,10 @@ static const SrOption options[] = {
      "Of the pooled features, in training; the published classifier has 0.5."},
     {"AUX_CLASSES", SR_OPT_INT, FIELD(aux_classes), "0", 0, 1 << 24, NULL,
      "Outputs of the auxiliary classifier, which exists in training; 0: there is none."},
+    {"TRANSFORM_INPUT", SR_OPT_BOOL, FIELD(transform_input), "False", 0, 0, NULL,
+     "torchvision's published weights: images come normalised by ImageNet's mean and deviation, "
+     "and "
+     "are turned to those they were trained with."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -196,7 +201,7 @@ static SrNodeId stem(SrBuilder *b, const Inception *p, SrNodeId x) {
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
     const Inception *p = params;
-    SrNodeId x = stem(b, p, in->image);
+    SrNodeId x = stem(b, p, p->transform_input ? sr_inception_input(b, in->image) : in->image);
     for (int i = 0; i < SR_COUNT(modules); i++) {
         sr_builder_push_block(b, modules[i].name, modules[i].class_name);
         x = modules[i].build(b, p, x, modules[i].channels);

@@ -89,6 +89,28 @@ def spread(model, nodes, train):
     return ",".join(dict.fromkeys(kept[min(len(kept) * k // 3, len(kept) - 1)] for k in (1, 2, 3)))
 
 
+CONFIG = """config: {MODEL: {TRUNK: {NAME: %s, %s: {TRANSFORM_INPUT: True}}, HEAD: {PARAMS: []}, FEATURE_EVAL_SETTINGS:
+  {EVAL_MODE_ON: True, FREEZE_TRUNK_ONLY: True, EXTRACT_TRUNK_FEATURES_ONLY: True}}}
+"""
+
+
+def check_transform_input(program, name, node, size, folder):
+    """googlenet and inception_v3 as torchvision makes them for its published weights."""
+    path = lambda f: os.path.join(folder, f)
+    model = parity.random_model(name, False)
+    model.transform_input = True
+    x = torch.randn(2, 3, size, size)
+    expected = parity.hooked(model, {node: node}, x)[node]
+    parity.save(path("w.safetensors"), model.state_dict())
+    parity.save(path("x.safetensors"), {"x": x})
+    with open(path("net.yaml"), "w") as f:
+        f.write(CONFIG % (name, name.upper()))
+    subprocess.run([program, "extract", path("net.yaml"), "--weights", path("w.safetensors"), "--lax", "--nodes", node, "--input",
+                    path("x.safetensors"), "--out", path("out.safetensors")], check=True, stderr=subprocess.DEVNULL)
+    got = parity.load(path("out.safetensors"))[node]
+    return ((got - expected).abs().max() / expected.abs().max()).item()
+
+
 def main():
     program = sys.argv[1] if len(sys.argv) > 1 else "./sslrun"
     wanted, bad = sys.argv[2:], 0
@@ -111,6 +133,13 @@ def main():
             good = error <= parity.LIMIT
             bad += not good
             print(f"{'ok  ' if good else 'FAIL'} {error:.1e} {name} {'train' if train else 'eval'}: {case[1]}", flush=True)
+    for name, node, size in (("googlenet", "inception3a", 96), ("inception_v3", "Mixed_5b", 139)):
+        if wanted and name not in wanted:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            error = check_transform_input(program, name, node, size, folder)
+        bad += error > parity.LIMIT
+        print(f"{'ok  ' if error <= parity.LIMIT else 'FAIL'} {error:.1e} {name} with transform_input: {node}", flush=True)
     print("zoo: " + (f"{bad} failed" if bad else "all agree"))
     return 1 if bad else 0
 
