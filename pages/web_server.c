@@ -232,9 +232,10 @@ static void stream_free(void *arg) {
 static enum MHD_Result give_events(const SrWebServer *s, struct MHD_Connection *c, const char *id,
                                    bool token) {
     Found f;
-    if (find(s, id, &f) != SR_OK)
-        return answer_words(c, 404, sr_status_message());
+    SrStatus status = find(s, id, &f);
     sr_registry_deinit(&f.registry);
+    if (status != SR_OK)
+        return answer_words(c, 404, sr_status_message());
     Stream *st = sr_calloc(1, sizeof *st);
     if (!st)
         return MHD_NO;

@@ -214,6 +214,36 @@ static void test_nothing_for_strangers(void **state) {
     CHECK_INT(result.code, 2);
 }
 
+static long resident_kb(const Web *w) {
+    char name[64], status[4096];
+    snprintf(name, sizeof name, "/proc/%d", (int)w->pid);
+    program_read(name, "status", status, sizeof status);
+    return strtol(strstr(status, "VmRSS:") + 6, NULL, 10);
+}
+
+// What is refused is forgotten: 700 of each wrong name leave nothing behind.
+static void test_refusals_keep_nothing(void **state) {
+    (void)state;
+    enum { TIMES = 700 };
+    static const char *const names[] = {"/events?id=..", "/run?id=..", "/report?id=.."};
+    Web w;
+    if (!there_is_a_server())
+        skip();
+    begin(&w);
+    write_run(w.runs, "one", 1, 1);
+    for (int i = 0; i < SR_COUNT(names); i++) {
+        for (int k = 0; k < 100; k++)
+            CHECK_INT(get(&w, names[i]), 404);
+        long before = resident_kb(&w);
+        for (int k = 0; k < TIMES; k++)
+            CHECK_INT(get(&w, names[i]), 404);
+        long more = resident_kb(&w) - before;
+        if (!PROGRAM_SANITIZED && more > TIMES)
+            fail_msg("%s: %ld kB more after %d times", names[i], more, TIMES);
+    }
+    end(&w);
+}
+
 static int count_fds(pid_t pid) {
     char path[64];
     int n = 0;
@@ -571,6 +601,6 @@ static void test_training_in_a_browser(void **state) {
 }
 
 SR_TESTS(web_verb, unit(test_pages), unit(test_nothing_for_strangers),
-         unit(test_malformed_requests), unit(test_events_and_memory),
-         unit(test_readers_for_minutes), unit(test_stop_and_continue),
+         unit(test_refusals_keep_nothing), unit(test_malformed_requests),
+         unit(test_events_and_memory), unit(test_readers_for_minutes), unit(test_stop_and_continue),
          unit(test_pages_in_a_browser), unit(test_training_in_a_browser))
