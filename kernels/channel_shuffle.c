@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "base/bf16.h"
 #include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
 
@@ -31,26 +32,44 @@ static void reference(const SrRefCall *call) {
 }
 
 // Every pixel's numbers as a matrix (rows, columns) into (columns, rows).
-static void transpose(float *to, const float *from, int64_t pixels, int rows, int columns) {
+static void transpose_floats(float *to, const float *from, int rows, int columns) {
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < columns; c++)
+            to[c * rows + r] = from[r * columns + c];
+}
+
+static void transpose_bf16(SrBf16 *to, const SrBf16 *from, int rows, int columns) {
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < columns; c++)
+            to[c * rows + r] = from[r * columns + c];
+}
+
+static void transpose(SrDtype type, void *to, const void *from, int64_t pixels, int rows,
+                      int columns) {
     int C = rows * columns;
 #pragma omp parallel for schedule(static) if (pixels * C > SR_CHUNK)
-    for (int64_t p = 0; p < pixels; p++)
-        for (int r = 0; r < rows; r++)
-            for (int c = 0; c < columns; c++)
-                to[p * C + c * rows + r] = from[p * C + r * columns + c];
+    for (int64_t p = 0; p < pixels; p++) {
+        void *y = sr__at(type, to, p * C);
+        const void *x = sr__at(type, from, p * C);
+        if (type == SR_BF16)
+            transpose_bf16(y, x, rows, columns);
+        else
+            transpose_floats(y, x, rows, columns);
+    }
 }
 
 static void forward(const SrOpCall *call) {
     int groups = ((const SrChannelShuffleParams *)call->params)->groups;
     SrShape s = call->y.shape;
-    transpose(call->y.data, call->x[0].data, sr_shape_rows(s), groups, s.d[3] / groups);
+    transpose(call->y.dtype, call->y.data, call->x[0].data, sr_shape_rows(s), groups,
+              s.d[3] / groups);
 }
 
 static void backward(const SrOpCall *call) {
     int groups = ((const SrChannelShuffleParams *)call->params)->groups;
     SrShape s = call->y.shape;
     if (call->dx[0])
-        transpose(call->dx[0], call->dy, sr_shape_rows(s), s.d[3] / groups, groups);
+        transpose(call->y.dtype, call->dx[0], call->dy, sr_shape_rows(s), s.d[3] / groups, groups);
 }
 
 // As torch does it: view, transpose, view.
@@ -84,7 +103,7 @@ const SrOp sr_op_channel_shuffle = {
     .params_bytes = sizeof(SrChannelShuffleParams),
     .min_in = 1,
     .max_in = 1,
-    .flags = SR_OP_CHEAP,
+    .flags = SR_OP_CHEAP | SR_OP_BF16,
     .infer = infer,
     .reference = reference,
     .forward = forward,

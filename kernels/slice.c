@@ -49,44 +49,61 @@ static void reference(const SrRefCall *call) {
                (size_t)c.run * sizeof(double));
 }
 
+// n numbers; of floats a large stretch by several threads.
+static void copy(SrDtype type, void *to, const void *from, int64_t n) {
+    if (type == SR_F32)
+        sr__copy(to, from, n);
+    else
+        memcpy(to, from, (size_t)n * sr_dtype_bytes(type));
+}
+
+static void zero(SrDtype type, void *to, int64_t n) {
+    if (type == SR_F32)
+        sr__zero(to, n);
+    else
+        memset(to, 0, (size_t)n * sr_dtype_bytes(type));
+}
+
 static void forward(const SrOpCall *call) {
     Cut c = cut_of(call->params, call->x[0].shape);
-    const float *x = (const float *)call->x[0].data + c.begin;
-    float *y = call->y.data; // (runs, run)
+    SrDtype type = call->y.dtype;
+    const void *x = sr__at(type, call->x[0].data, c.begin);
+    void *y = call->y.data; // (runs, run)
     if (c.runs == 1) {
-        sr__copy(y, x, c.run);
+        copy(type, y, x, c.run);
         return;
     }
 #pragma omp parallel for schedule(static) if (c.runs * c.run > SR_CHUNK)
     for (int64_t r = 0; r < c.runs; r++)
-        memcpy(y + r * c.run, x + r * c.whole, (size_t)c.run * sizeof *y);
+        memcpy(sr__at(type, y, r * c.run), sr__at(type, x, r * c.whole),
+               (size_t)c.run * sr_dtype_bytes(type));
 }
 
-static void add_back(float *dx, const float *dy, const Cut *c) {
+static void add_back(SrDtype type, void *dx, const void *dy, const Cut *c) {
 #pragma omp parallel for schedule(static) if (c->runs * c->run > SR_CHUNK)
     for (int64_t r = 0; r < c->runs; r++) {
-        float *to = dx + r * c->whole + c->begin;
-        sr__rows()->add(SR_F32, to, to, dy + r * c->run, c->run);
+        void *to = sr__at(type, dx, r * c->whole + c->begin);
+        sr__rows()->add(type, to, to, sr__at(type, dy, r * c->run), c->run);
     }
 }
 
 // Adding touches only the slice's entries, so that several slices of one input cost no more than its size.
 static void backward(const SrOpCall *call) {
     Cut c = cut_of(call->params, call->x[0].shape);
-    float *dx = call->dx[0]; // (runs, whole)
-    if (!dx)
+    SrDtype type = call->y.dtype;
+    if (!call->dx[0])
         return;
     if (call->dx_add & 1) {
-        add_back(dx, call->dy, &c);
+        add_back(type, call->dx[0], call->dy, &c);
         return;
     }
     int64_t end = c.begin + c.run;
 #pragma omp parallel for schedule(static) if (c.runs > 1 && c.runs * c.whole > SR_CHUNK)
     for (int64_t r = 0; r < c.runs; r++) {
-        float *to = dx + r * c.whole;
-        sr__zero(to, c.begin);
-        sr__copy(to + c.begin, call->dy + r * c.run, c.run);
-        sr__zero(to + end, c.whole - end);
+        void *to = sr__at(type, call->dx[0], r * c.whole);
+        zero(type, to, c.begin);
+        copy(type, sr__at(type, to, c.begin), sr__at(type, call->dy, r * c.run), c.run);
+        zero(type, sr__at(type, to, end), c.whole - end);
     }
 }
 
@@ -121,7 +138,7 @@ const SrOp sr_op_slice = {
     .params_bytes = sizeof(SrSliceParams),
     .min_in = 1,
     .max_in = 1,
-    .flags = SR_OP_ADDS_DX | SR_OP_CHEAP,
+    .flags = SR_OP_ADDS_DX | SR_OP_CHEAP | SR_OP_BF16,
     .infer = infer,
     .reference = reference,
     .forward = forward,
