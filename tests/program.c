@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <pty.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,6 +69,7 @@ static pid_t start(int out, int err, int ranks, int threads, const char *const *
     CHECK(out >= 0 && err >= 0);
     pid_t pid = fork();
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM); // a test that fails waits for nobody
         dup2(out, STDOUT_FILENO);
         dup2(err, STDERR_FILENO);
         execvp(argv[0], argv);
