@@ -9,6 +9,7 @@
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "trainer/bench/estimate.h"
+#include "trainer/bench/forecast.h"
 
 // Says too large without failing: the configuration may be meant for another machine.
 static void print_text(const SrRun *run, double seconds, SrText *out) {
@@ -29,6 +30,37 @@ static void print_text(const SrRun *run, double seconds, SrText *out) {
                    "\n  about %.3g s a step on this machine with %d threads: an estimate, `sslrun "
                    "bench` measures\n",
                    seconds, sr_parallel_threads());
+}
+
+// The machines to forecast for; ranks 0: none.
+typedef struct {
+    int ranks, gbit, cores;
+} Cluster;
+
+// Replicas are the recipe's, or one a rank.  A rank with more cores than this process has threads is as much faster.
+static SrStatus forecast(const SrRun *run, double seconds, const Cluster *c, SrText *out) {
+    int planned = run->config->replicas, replicas = planned > 1 ? planned : c->ranks;
+    const SrPlanCost *cost = &run->cost.plan;
+    double forward = (double)cost->forward_flops, backward = (double)cost->backward_flops;
+    if (c->ranks < 1 || c->gbit < 1 || c->cores < 0 || replicas % c->ranks)
+        SR_FAIL(SR_ERR_CONFIG,
+                "--ranks %d --network %d: expected ranks that divide the %d replicas, and Gbit/s "
+                "from 1 on",
+                c->ranks, c->gbit, replicas);
+    const SrLoss *loss = run->graph.loss_kind;
+    bool twice = loss && !loss->rows_are_independent;
+    double units = planned + (twice ? (planned - 1) / 3.0 : 0);
+    SrForecastInput in = {.replica_s = seconds / units,
+                          .backward_share = backward / (forward + backward),
+                          .gradient_bytes = 4.0 * (double)run->cost.trainable,
+                          .twice = twice,
+                          .replicas = replicas,
+                          .ranks = c->ranks,
+                          .gbit = c->gbit};
+    in.replica_s *= c->cores ? (double)sr_parallel_threads() / c->cores : 1;
+    SrForecast f = sr_forecast(&in);
+    sr_forecast_text(&in, &f, run->config->train.batchsize_per_replica, out);
+    return SR_OK;
 }
 
 // A URL is fetched by nobody and told by whoever reads it.
@@ -55,7 +87,7 @@ static SrStatus check_paths(const SrConfig *config, SrProblems *problems) {
         problems, check_path(config, "MODEL.WEIGHTS_INIT.PARAMS_FILE", config->model.params_file));
 }
 
-static SrStatus check_plan(const SrConfig *config, bool json) {
+static SrStatus check_plan(const SrConfig *config, const Cluster *cluster, bool json) {
     SrRun *run;
     double seconds;
     SrText out = SR_TEXT_INIT;
@@ -73,9 +105,14 @@ static SrStatus check_plan(const SrConfig *config, bool json) {
         sr_json_end(&out);
     } else {
         print_text(run, seconds, &out);
+        if (cluster->ranks)
+            status = forecast(run, seconds, cluster, &out);
     }
     sr_run_close(run);
-    return sr_args_print(&out);
+    if (status == SR_OK)
+        return sr_args_print(&out);
+    sr_text_deinit(&out);
+    return status;
 }
 
 // The plan of a training does not look at what evaluates it.
@@ -89,10 +126,10 @@ static SrStatus check_test_images(const SrConfig *config) {
 
 // What is wrong with the step, with the images of evaluation and with paths, together.  The plan is shown although files
 // are missing: it may be for another machine.
-static SrStatus check(const SrConfig *config, bool json) {
+static SrStatus check(const SrConfig *config, const Cluster *cluster, bool json) {
     SrArena arena = SR_ARENA_INIT;
     SrProblems problems = {.arena = &arena};
-    SrStatus status = sr_problems_keep(&problems, check_plan(config, json));
+    SrStatus status = sr_problems_keep(&problems, check_plan(config, cluster, json));
     if (status == SR_OK)
         status = sr_problems_keep(&problems, check_test_images(config));
     if (status == SR_OK)
@@ -105,9 +142,13 @@ static SrStatus check(const SrConfig *config, bool json) {
 
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false, tree = false;
+    Cluster cluster = {.gbit = 10};
     const SrFlag flags[] = {
         {"--json", &json, NULL, "results as one JSON line", NULL},
         {"--tree", &tree, NULL, "prints the resolved configuration instead", NULL},
+        {"--ranks", NULL, &cluster.ranks, "forecasts the step on so many machines", NULL},
+        {"--network", NULL, &cluster.gbit, "Gbit/s between them, default 10", NULL},
+        {"--cores", NULL, &cluster.cores, "of each; default: the threads used here", NULL},
         {0}};
     SrArgs args;
     SrConfig *config;
@@ -119,7 +160,7 @@ static SrStatus run_verb(int argc, char **argv) {
         sr_yaml_print(config->tree, &out);
         status = sr_args_print(&out);
     } else {
-        status = check(config, json);
+        status = check(config, &cluster, json);
     }
     sr_config_free(config);
     return status;
@@ -127,7 +168,8 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_check = {
     .name = "check",
-    .usage = "sslrun check CONFIG [KEY=VALUE ...] [--tree] [--json]",
+    .usage = "sslrun check CONFIG [KEY=VALUE ...] [--tree] [--json] [--ranks P [--network GBIT] "
+             "[--cores N]]",
     .help = "Validates a configuration and plans its step without data: parameters, memory, FLOPs, "
             "time.",
     .run = run_verb,

@@ -1,0 +1,47 @@
+// The forecast on paper, against sums done by hand.
+#include "tests/check.h"
+#include "trainer/bench/forecast.h"
+
+static SrForecastInput input(int replicas, int ranks, double gbit) {
+    return (SrForecastInput){.replica_s = 3,
+                             .backward_share = 2.0 / 3,
+                             .gradient_bytes = 100e6,
+                             .replicas = replicas,
+                             .ranks = ranks,
+                             .gbit = gbit};
+}
+
+static void check_near(double a, double b) { CHECK(fabs(a - b) <= 1e-9 * fmax(1, fabs(b))); }
+
+static void test_alone(void **state) {
+    (void)state;
+    SrForecastInput in = input(4, 1, 10);
+    SrForecast f = sr_forecast(&in);
+    check_near(f.step_s, 12);
+    check_near(f.exchange_s, 0);
+    check_near(f.efficiency, 1);
+    in.twice = true; // a forward of 1 s again for each
+    check_near(sr_forecast(&in).step_s, 16);
+}
+
+// 2 * 3/4 of 100 MB at 10 Gbit/s are 0.12 s, and four messages; the backward's 2 s hide all but the last 25 MB.
+static void test_hidden(void **state) {
+    (void)state;
+    SrForecastInput in = input(4, 4, 10);
+    SrForecast f = sr_forecast(&in);
+    check_near(f.exchange_s, 0.12 + 4 * 30e-6);
+    check_near(f.exposed_s, 0.03 + 4 * 30e-6);
+    check_near(f.step_s, 3 + f.exposed_s);
+    check_near(f.efficiency, 3 / f.step_s);
+}
+
+// At 0.1 Gbit/s 12 s are exchanged, and the backward's 2 s are all that is hidden.
+static void test_slow_network(void **state) {
+    (void)state;
+    SrForecastInput in = input(4, 4, 0.1);
+    SrForecast f = sr_forecast(&in);
+    check_near(f.exposed_s, 12 + 4 * 30e-6 - 2);
+    CHECK(f.efficiency < 0.24);
+}
+
+SR_TESTS(forecast, unit(test_alone), unit(test_hidden), unit(test_slow_network))
