@@ -1,5 +1,6 @@
 // Names: aliases, and finding a node the way torchvision's feature extraction does (exact name, or
 // a module's path for the last node in it).
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -120,9 +121,52 @@ static SrNodeId last_below(const SrGraph *graph, const char *query, unsigned mod
     return SR_NO_NODE;
 }
 
+static bool is_path(const SrBlock *block, const char *path, size_t len) {
+    return strncmp(block->path, path, len) == 0 && block->path[len] == '\0';
+}
+
+static int count_calls(const SrGraph *graph, const char *path, size_t len) {
+    int n = 0;
+    for (int i = 0; i < graph->n_blocks; i++)
+        n += is_path(&graph->blocks[i], path, len);
+    return n;
+}
+
+// The end of the number of "path_1"; NULL: there is none.
+static const char *call_number(const char *query, int *call) {
+    const char *at = strrchr(query, '_');
+    if (!at || !at[1] || strspn(at + 1, "0123456789") != strlen(at + 1) || strlen(at + 1) > 4)
+        return NULL;
+    *call = atoi(at + 1);
+    return at;
+}
+
+// Of a module that is called several times: `path` is its first call, path_1 the second, as torch.fx names them.
+static SrNodeId last_of_call(const SrGraph *graph, const char *query, unsigned mode) {
+    size_t len = strlen(query);
+    int call = 0;
+    if (count_calls(graph, query, len) < 2) {
+        const char *end = call_number(query, &call);
+        len = end ? (size_t)(end - query) : 0;
+        if (!end || count_calls(graph, query, len) <= call)
+            return SR_NO_NODE;
+    }
+    for (int i = 0; i < graph->n_blocks; i++) {
+        const SrBlock *block = &graph->blocks[i];
+        if (!is_path(block, query, len) || call-- > 0)
+            continue;
+        for (SrNodeId id = block->end - 1; id >= block->first; id--)
+            if (graph->nodes[id].mode & mode)
+                return id;
+    }
+    return SR_NO_NODE;
+}
+
 SrStatus sr_graph_query_mode(const SrGraph *graph, const char *query, unsigned mode,
                              SrNodeId *out) {
     *out = sr_graph_find(graph, query);
+    if (*out == SR_NO_NODE)
+        *out = last_of_call(graph, query, mode);
     if (*out == SR_NO_NODE)
         *out = last_below(graph, query, mode);
     if (*out == SR_NO_NODE)

@@ -127,6 +127,25 @@ static void test_query(void **state) {
     end(f);
 }
 
+// A module called twice: its path is the first call, path_1 the second, as torch.fx has it.
+static void test_query_of_a_call(void **state) {
+    (void)state;
+    Fixture f = begin();
+    SrNodeId id, a = add(f, &toy_tanh, "layer.drop.tanh", f.x, -1);
+    SrNodeId b = add(f, &toy_tanh, "layer.drop.tanh_1", a, -1);
+    CHECK_OK(sr_graph_add_block(f.graph, "layer.drop", "Drop", a, a + 1));
+    CHECK_OK(sr_graph_add_block(f.graph, "layer.drop", "Drop", b, b + 1));
+    CHECK_OK(sr_graph_add_block(f.graph, "layer", "Layer", a, b + 1));
+    CHECK_OK(sr_graph_query(f.graph, "layer.drop", &id));
+    CHECK_INT(id, a);
+    CHECK_OK(sr_graph_query(f.graph, "layer.drop_1", &id));
+    CHECK_INT(id, b);
+    CHECK_OK(sr_graph_query(f.graph, "layer", &id));
+    CHECK_INT(id, b);
+    CHECK_FAILS(sr_graph_query(f.graph, "layer.drop_2", &id), SR_ERR_CONFIG, "did you mean");
+    end(f);
+}
+
 // Lists and strings of a params struct are the graph's own afterwards.
 typedef struct {
     SrInts list;
@@ -163,5 +182,5 @@ static void test_params_are_copied(void **state) {
     end(f);
 }
 
-SR_TESTS(graph, unit(test_append), unit(test_refusals), unit(test_slots_are_checked),
-         unit(test_query), unit(test_params_are_copied))
+SR_TESTS(graph, unit(test_query_of_a_call), unit(test_append), unit(test_refusals),
+         unit(test_slots_are_checked), unit(test_query), unit(test_params_are_copied))

@@ -89,6 +89,17 @@ def spread(model, nodes, train):
     return ",".join(dict.fromkeys(kept[min(len(kept) * k // 3, len(kept) - 1)] for k in (1, 2, 3)))
 
 
+def own_loss(case):
+    """What torch's own floats lose: a hundred norms of batch statistics cost more than the limit."""
+    name, nodes, size, batch, train = case
+    values = []
+    for dtype in (torch.float32, torch.float64):
+        model = parity.random_model(name, train)
+        x = torch.randn(batch, 3, size, size)
+        values.append(parity.features(model.to(dtype), nodes, x.to(dtype), train))
+    return max(((values[0][k] - v).abs().max() / v.abs().max()).item() for k, v in values[1].items())
+
+
 CONFIG = """config: {MODEL: {TRUNK: {NAME: %s, %s: {TRANSFORM_INPUT: True}}, HEAD: {PARAMS: []}, FEATURE_EVAL_SETTINGS:
   {EVAL_MODE_ON: True, FREEZE_TRUNK_ONLY: True, EXTRACT_TRUNK_FEATURES_ONLY: True}}}
 """
@@ -130,7 +141,7 @@ def main():
                 except (AssertionError, RuntimeError, subprocess.CalledProcessError) as failure:
                     error = math.inf
                     print(f"     {failure}")
-            good = error <= parity.LIMIT
+            good = error <= parity.LIMIT or (train and error < 1e-2 and error <= 2 * own_loss(case))
             bad += not good
             print(f"{'ok  ' if good else 'FAIL'} {error:.1e} {name} {'train' if train else 'eval'}: {case[1]}", flush=True)
     for name, node, size in (("googlenet", "inception3a", 96), ("inception_v3", "Mixed_5b", 139)):
