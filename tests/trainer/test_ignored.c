@@ -109,6 +109,8 @@ static void test_without_effect(void **state) {
         {"MODEL._MODEL_INIT_SEED=3", "MODEL._MODEL_INIT_SEED"},
         {"DATA.TEST.LABEL_TYPE=zero", "DATA.TEST.LABEL_TYPE"},
         {"DATA.TEST.LABEL_SOURCES=[disk_folder]", "DATA.TEST.LABEL_SOURCES"},
+        {"DATA.TRAIN={DATA_SOURCES: [disk_folder], LABEL_SOURCES: [synthetic]}",
+         "DATA.TRAIN.LABEL_SOURCES"},
         {"DATA.TRAIN.MMAP_MODE=False", "DATA.TRAIN.MMAP_MODE"},
         {"LOSS.swav_momentum_loss.momentum=0.5", "LOSS.swav_momentum_loss"},
         {"METERS.accuracy_list_meter.num_meters=3", "METERS.accuracy_list_meter"},

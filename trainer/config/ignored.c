@@ -195,6 +195,17 @@ static bool is_empty_list(const SrYaml *node) {
     return !node || node->type == SR_YAML_NULL || (node->type == SR_YAML_LIST && node->n == 0);
 }
 
+// Without LABEL_PATHS labels come with the images, whatever other source of labels is named.
+static void report_train_labels(const Walk *w) {
+    static const char sources[] = "DATA.TRAIN.LABEL_SOURCES";
+    const SrYaml *labels = sr_yaml_find_path(w->tree, sources),
+                 *images = sr_yaml_find_path(w->tree, "DATA.TRAIN.DATA_SOURCES");
+    bool listed = !is_empty_list(sr_yaml_find_path(w->tree, "DATA.TRAIN.LABEL_PATHS"));
+    bool compared = !is_empty_list(labels) && !is_empty_list(images);
+    if (compared && !listed && !sr_yaml_equal(labels, images) && is_changed(w, sources))
+        say(w, sources, "labels come with the images or from LABEL_PATHS", "");
+}
+
 // Labels come with the images or from LABEL_PATHS; what evaluates wants classes, whatever the type.
 static void report_test_labels(const Walk *w) {
     static const char type[] = "DATA.TEST.LABEL_TYPE", sources[] = "DATA.TEST.LABEL_SOURCES",
@@ -289,6 +300,7 @@ SrStatus sr__report_ignored(const SrYaml *tree, SrArena *arena) {
     report_plugins(&w);
     report_sources(&w, "TRAIN");
     report_sources(&w, "TEST");
+    report_train_labels(&w);
     report_test_labels(&w);
     report_seed(&w);
     report_device(&w);
