@@ -1,6 +1,7 @@
 // See the header.
 #include "cli/run_pages.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -15,11 +16,13 @@
 // Of the time of a run that pages may take.
 #define SHARE 0.01
 
-static void write_report(SrRunPages *p) {
+static bool write_report(SrRunPages *p) {
     double began = sr_clock();
-    if (sr_run_report_write(p->config->checkpoint.dir) != SR_OK)
+    bool written = sr_run_report_write(p->config->checkpoint.dir) == SR_OK;
+    if (!written)
         sr_warn("no " SR_REPORT_FILE ": %s", sr_status_message());
     p->spent += sr_clock() - began;
+    return written;
 }
 
 // The first epoch always has its page; later ones when what pages took so far is a small part of the run.
@@ -57,14 +60,19 @@ static void say_where(const char *run) {
     sr_text_deinit(&name);
 }
 
-void sr_run_pages_end(SrRunPages *p, SrRun *run, bool finished) {
+// Whatever pages run into, the message stays that of what ended the run.
+void sr_run_pages_end(SrRunPages *p, SrRun *run, SrStatus ended_with) {
+    char message[4096]; // as long as one gets
     if (p->began == 0)
         return; // it never began
     double ended = sr_clock(), share = p->spent / (ended - p->began);
-    if (finished && p->config->test_model)
+    snprintf(message, sizeof message, "%s", sr_status_message());
+    if (ended_with == SR_OK && p->config->test_model)
         write_gallery(p, run);
-    write_report(p);
+    if (write_report(p))
+        say_where(p->config->checkpoint.dir);
     sr_log(SR_LOG_DEBUG, "pages took %.2f s, %.2f %% of the run while it went on", p->spent,
            100 * share);
-    say_where(p->config->checkpoint.dir);
+    if (ended_with != SR_OK)
+        sr_fail(ended_with, "%s", message);
 }

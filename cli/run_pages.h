@@ -14,7 +14,8 @@ typedef struct {
 } SrRunPages;
 
 void sr_run_pages_told(void *pages, SrTold what); // SrTrainOptions.told
-// After training and its evaluation: the images too, where the configuration evaluates.  finished: or interrupted.
-void sr_run_pages_end(SrRunPages *pages, SrRun *run, bool finished);
+// After training and its evaluation, or what ended them early: the images too, where the configuration evaluates and
+// the run was not cut short.
+void sr_run_pages_end(SrRunPages *pages, SrRun *run, SrStatus ended_with);
 
 #endif

@@ -215,7 +215,7 @@ static SrStatus train(const SrConfig *config, SrTrainOptions options, bool json)
     if (status == SR_OK && wants_evaluation(config, &result))
         status = evaluate_and_print(config, run, &result, json);
     if (sr_comm_rank() == 0 && run && !config->test_only)
-        sr_run_pages_end(&pages, run, status == SR_OK);
+        sr_run_pages_end(&pages, run, status);
     sr_interrupt_uninstall();
     sr_run_close(run);
     sr_log_close();
