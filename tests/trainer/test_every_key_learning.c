@@ -158,6 +158,7 @@ static const EveryKeyGiven of_heads[] = {
     {"eval_mlp_pooled.in_channels", "9", NULL},
     {"mobilenet_v3_head.in_channels", "9", NULL},
     {"mobilenet_v3_head_timm.in_channels", "9", NULL},
+    {"ibot_distillation_head.in_dim", "9", NULL},
     {"ibot_head.in_dim", "9", NULL},
     {"msn_head.in_dim", "9", NULL},
     {"vision_transformer_head.in_plane", "9", NULL},
