@@ -22,7 +22,7 @@ BATCH, IMAGES = 2, 4  # two updates; batch norms want more than one row
 EVALUATIONS = {"nearest_neighbor": "knn", "knn": "knn", "instance_retrieval": "retrieve", "svm": "svm",
                "logistic_regression": "logreg", "cluster_features": "knn", "feature_extraction": "knn",
                "extract_": "knn"}
-WIDTH, CROP, LARGE_CROP, LARGE_DIM = 0.25, 64, 128, 256
+WIDTH, CROP, SMALL_CROP, LARGE_CROP, LARGE_DIM = 0.25, 64, 32, 128, 256
 TRANSFORMS = ("[{name: Resize, size: [64, 64]}, {name: ToTensor}, "
               "{name: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}]")
 
@@ -104,10 +104,14 @@ def narrower(numbers, factor, first):
     return [max(1, int(n * factor)) if i == 0 and first or n >= LARGE_DIM else n for i, n in enumerate(numbers)]
 
 
-def narrow_head(entry, factor):
+def narrow_head(entry, factor, keep):
+    """What stands behind joined views has as many channels as all of them, whatever the trunk's width."""
     def dims(found):
         numbers = [int(n) for n in found[2].split(",")]
-        return found[1] + ", ".join(map(str, narrower(numbers, factor, True))) + "]"
+        if "siamese_concat_view" in entry[:found.start()]:
+            return found[0]
+        small = narrower(numbers, factor, True)
+        return found[1] + ", ".join(map(str, small[:-1] + numbers[-1:] if numbers[-1] in keep else small)) + "]"
     entry = re.sub(r"(dims: *\[)([\d, ]+)\]", dims, entry)
     return re.sub(r"(in_channels: *)(\d+)", lambda m: m[1] + str(int(int(m[2]) * factor)), entry)
 
@@ -120,7 +124,28 @@ def narrow(tree):
         return []
     factor = WIDTH / float(wide[1])
     out = [f"MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER={WIDTH}"]
-    return out + ([f"MODEL.HEAD.PARAMS=[{', '.join(narrow_head(h, factor) for h in heads)}]"] if heads else [])
+    # As many scores as there are permutations to tell apart.
+    keep = {int(n) for n in re.findall(r"ShuffleImgPatches.*?perms_(\d+)_", tree)}
+    # A loss that counts the numbers of an embedding follows the last layer.
+    loss = re.search(r"^LOSS:\n  name: (\w+)", tree, re.M)
+    size = re.search(rf"^  {loss[1]}:\n(?:    .*\n)*?    embedding_dim: (\d+)", tree, re.M) if loss else None
+    if size and int(size[1]) >= LARGE_DIM:
+        out += [f"LOSS.{loss[1]}.embedding_dim={int(int(size[1]) * factor)}"]
+    return out + ([f"MODEL.HEAD.PARAMS=[{', '.join(narrow_head(h, factor, keep) for h in heads)}]"] if heads else [])
+
+
+def smaller(size, key):
+    """Of a multi-crop's sizes the small ones stay the smaller ones."""
+    if size >= LARGE_CROP:
+        return CROP
+    return SMALL_CROP if "size_crops" in key and size > SMALL_CROP else size
+
+
+def few_clusters(tree):
+    """No more clusters of images than there are images."""
+    found = re.search(r"^LOSS:\n  name: deepclusterv2_loss\n(?:.*\n)*?  deepclusterv2_loss:\n(?:    .*\n)*?"
+                      r"    num_clusters: \[([\d, ]+)\]", tree, re.M)
+    return [f"LOSS.deepclusterv2_loss.num_clusters=[{', '.join('2' for _ in found[1].split(','))}]"] if found else []
 
 
 def small_crops(tree, side):
@@ -128,9 +153,10 @@ def small_crops(tree, side):
     if block(tree, "MODEL.FEATURE_EVAL_SETTINGS.LINEAR_EVAL_FEAT_POOL_OPS_MAP"):
         return []
     entries = block(tree, f"DATA.{side}.TRANSFORMS")
+    if any("Patches" in e for e in entries):  # their cells and jitter are counted for the file's own
+        return []
     small = [re.sub(r"(size(?:_crops)?: *\[?)([\d, ]+)",
-                    lambda m: m[1] + ", ".join(str(CROP if int(n) >= LARGE_CROP else int(n))
-                                               for n in m[2].split(",") if n.strip()) +
+                    lambda m: m[1] + ", ".join(str(smaller(int(n), m[1])) for n in m[2].split(",") if n.strip()) +
                     (", " if m[2].rstrip(" ").endswith(",") else ""), e) for e in entries]
     return [f"DATA.{side}.TRANSFORMS=[{', '.join(small)}]"] if small != entries else []
 
@@ -174,6 +200,7 @@ def run(program, words, folder):
     tree = subprocess.run([program, "check", *words, "--tree"], cwd=HERE, capture_output=True, text=True).stdout
     args = [program, verb, *words, "--random", *data(folder, text_of(words)), *narrow(tree),
             *small_crops(tree, "TRAIN"), *small_crops(tree, "TEST"), *completed(tree, verb),
+            *few_clusters(tree),
             f"CHECKPOINT.DIR={folder}/run", "CHECKPOINT.AUTO_RESUME=False", "DATA.NUM_DATALOADER_WORKERS=1",
             "MODEL.WEIGHTS_INIT.PARAMS_FILE="]
     if verb == "train":
