@@ -82,17 +82,19 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     return sizeof(float) * (size_t)s.images * (size_t)s.E * (size_t)s.Q;
 }
 
-// A thread's: scores and their gradient, each (SR_ATTENTION_QUERIES, SR_ATTENTION_KEYS); a tile's keys and values turned, each (d, SR_ATTENTION_KEYS); y . dy of
-// each query, (L); sides of a window, (L).
-size_t sr__attention_thread_floats(const SrAttentionSizes *s) {
-    return 2 * SR_ATTENTION_QUERIES * SR_ATTENTION_KEYS + 2 * SR_ATTENTION_KEYS * (size_t)s->d +
-           2 * (((size_t)s->L + 15) / 16 * 16);
+// What each thread has of its own, and shares of the bias' gradient.
+static size_t bytes_for(SrDtype type, const void *params, const SrShape *x, int n_in) {
+    SrAttentionSizes s = sr__attention_sizes(params, x[0]);
+    return sizeof(float) * (sr__attention_thread_floats(&s, type) * (size_t)sr_parallel_threads() +
+                            (n_in > 1 ? SR_ATTENTION_SHARES * (size_t)sr_shape_count(x[1]) : 0));
 }
 
 static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    SrAttentionSizes s = sr__attention_sizes(params, x[0]);
-    return sizeof(float) * (sr__attention_thread_floats(&s) * (size_t)sr_parallel_threads() +
-                            (n_in > 1 ? SR_ATTENTION_SHARES * (size_t)sr_shape_count(x[1]) : 0));
+    return bytes_for(SR_F32, params, x, n_in);
+}
+
+static size_t bf16_scratch_bytes(const void *params, const SrShape *x, int n_in) {
+    return bytes_for(SR_BF16, params, x, n_in);
 }
 
 // Two products of L * L * d multiply-adds a head.
@@ -219,10 +221,12 @@ const SrOp sr_op_attention = {
     .params_bytes = sizeof(SrAttentionParams),
     .min_in = 1,
     .max_in = 2,
+    .flags = SR_OP_BF16,
     .infer = infer,
     .reads = reads,
     .saved_bytes = saved_bytes,
     .scratch_bytes = scratch_bytes,
+    .bf16_scratch_bytes = bf16_scratch_bytes,
     .flops = flops,
     .reference = reference,
     .forward = sr__attention_forward,

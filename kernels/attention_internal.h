@@ -7,7 +7,7 @@
 
 enum {
     SR_ATTENTION_QUERIES = 64, // of a tile
-    // Keys of a tile: scores and their gradient, 2 * 64 KB, stay in the second-level cache.
+    // Keys of a tile: scores and their gradient, 2 * 68 KB, stay in the second-level cache.
     SR_ATTENTION_KEYS = 256,
     SR_ATTENTION_SHARES = 4, // of the images, whose gradients of the bias are summed apart
 };
@@ -22,7 +22,7 @@ SrAttentionSizes sr__attention_sizes(const SrAttentionParams *p, SrShape x);
 
 static inline bool sr__attention_is_masked(const SrAttentionParams *p) { return p->windows_h > 0; }
 
-size_t sr__attention_thread_floats(const SrAttentionSizes *s); // of scratch
+size_t sr__attention_thread_floats(const SrAttentionSizes *s, SrDtype type); // of scratch
 // What the scores of heads of d channels are multiplied by.
 double sr__attention_scale(const SrAttentionParams *p, int d);
 // side (L) of window `i` of its image: tokens of different numbers do not see each other.

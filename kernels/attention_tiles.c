@@ -2,16 +2,20 @@
 //
 // The (L, L) scores never exist: they are made a tile at a time, forward with a running maximum and sum for each query
 // (Milakov and Gimelshein 2018), backward once more from one number kept for each query (Dao et al. 2022, algorithm 4).
-// A tile is two products (block_product.h) on the calling thread; images and heads (forward: and tiles of queries) are
+// A tile is two products (attention_operands.h) on the calling thread; images and heads (forward: and tiles of queries) are
 // the units of work, each computed by one thread in one order.  The bias' gradient is summed over a fixed number of
 // shares of the images, and then over the shares, in order.
+//
+// Scores, sums and softmax are floats for either element type; of bfloat16, probabilities and their gradients are rounded
+// where they become operands, and what is summed over tiles leaves a thread's own floats when it is complete.
 #include <math.h>
 #include <string.h>
 
+#include "base/bf16.h"
 #include "base/compiler.h"
 #include "base/parallel.h"
 #include "kernels/attention_internal.h"
-#include "kernels/block_product.h"
+#include "kernels/attention_operands.h"
 #include "kernels/rows.h"
 
 // What the units of a call share.
@@ -19,6 +23,7 @@ typedef struct {
     const SrOpCall *call;
     const SrAttentionParams *p;
     SrAttentionSizes s;
+    SrDtype type;
     int L, D, E, d, Q; // tokens, channels, heads, channels of a head, queries
     int B;             // biases
     int tiles;         // of queries
@@ -32,11 +37,13 @@ typedef struct {
 static Job job_of(const SrOpCall *call) {
     const SrAttentionParams *p = call->params;
     SrAttentionSizes s = sr__attention_sizes(p, call->x[0].shape);
+    SrDtype type = call->y.dtype;
     bool plain = call->n_in == 1 && !sr__attention_is_masked(p);
     float scale = (float)sr__attention_scale(p, s.d);
     return (Job){.call = call,
                  .p = p,
                  .s = s,
+                 .type = type,
                  .L = s.L,
                  .D = s.D,
                  .E = s.E,
@@ -47,95 +54,174 @@ static Job job_of(const SrOpCall *call) {
                  .alpha = plain ? 1 : scale,
                  .scale = plain ? scale : 1,
                  .shares = (float *)call->scratch +
-                           sr__attention_thread_floats(&s) * (size_t)sr_parallel_threads(),
+                           sr__attention_thread_floats(&s, type) * (size_t)sr_parallel_threads(),
                  .drops = call->train && p->dropout > 0};
 }
 
-// One head of one image: rows are tokens, those of q, k and v (and their gradients) 3 D apart, of y D.
+// What a thread has of its own.
+enum {
+    SCORES,  // (SR_ATTENTION_QUERIES, STRIDE)
+    DSCORES, // their gradient
+    ALONG,   // (L): y . dy of each query
+    SIDE,    // (L): of a window
+    KT,      // the present keys, turned, and values
+    VT,
+    OF_FLOATS, // what follows only bfloat16 needs
+    NARROW = OF_FLOATS,
+    TURNED, // scores as operands
+    K_ROWS, // keys, or values, as rows of an operand
+    Q_LEFT,
+    Q_RIGHT,
+    DY_LEFT,
+    DY_RIGHT,
+    Q_SUM, // (L, d): y, or dq
+    K_SUM, // (SR_ATTENTION_KEYS, d): dk, and dv
+    V_SUM,
+    PLACES
+};
+// Floats from one row of scores to the next: a power of two would let a few sets of the first-level cache hold them all.
+enum { STRIDE = SR_ATTENTION_KEYS + 16 };
+
+static size_t place_floats(const SrAttentionSizes *s, int place) {
+    size_t d = (size_t)s->d, n = 0;
+    switch (place) {
+    case SCORES:
+    case DSCORES:
+    case NARROW:
+    case TURNED: n = SR_ATTENTION_QUERIES * STRIDE; break;
+    case ALONG:
+    case SIDE: n = (size_t)s->L; break;
+    case KT:
+    case VT:
+    case K_ROWS: n = STRIDE * (d + 1); break;
+    case Q_LEFT:
+    case Q_RIGHT:
+    case DY_LEFT:
+    case DY_RIGHT: n = SR_ATTENTION_QUERIES * (d + 1); break;
+    case Q_SUM: n = (size_t)s->L * d; break;
+    case K_SUM:
+    case V_SUM: n = SR_ATTENTION_KEYS * d; break;
+    }
+    return (n + 15) / 16 * 16;
+}
+
+size_t sr__attention_thread_floats(const SrAttentionSizes *s, SrDtype type) {
+    size_t sum = 0;
+    for (int i = 0; i < (type == SR_BF16 ? PLACES : OF_FLOATS); i++)
+        sum += place_floats(s, i);
+    return sum;
+}
+
+// Rows of floats that are summed over tiles: where the result stands, or of bfloat16 a thread's own.
 typedef struct {
-    const float *q, *k, *v; // (L, d)
-    float *dq, *dk, *dv;    // (L, d)
-    float *y;               // (L, d)
-    const float *dy;        // (L, d)
-    float *lse;             // (L)
-    const float *bias;      // (L, L), NULL: none
-    float *dbias;           // (L, L), NULL: not wanted
-    const float *side;      // (L), NULL: nothing is masked
-    int64_t first;          // number of query 0 among all of the call, for draws
-    float *scores, *dscores, *along;
-    float *kt, *vt; // (d, SR_ATTENTION_KEYS): the present tile's keys and values, turned
+    float *at;
+    int64_t row; // floats apart
+} Sum;
+
+// One head of one image: rows are tokens, those of q, k and v (and their gradients) 3 D numbers apart, of y D.
+typedef struct {
+    const void *q, *k, *v; // (L, d)
+    void *dq, *dk, *dv;    // (L, d)
+    void *y;               // (L, d)
+    const void *dy;        // (L, d)
+    float *lse;            // (L)
+    const void *bias;      // (L, L), NULL: none
+    float *dbias;          // (L, L), NULL: not wanted
+    const float *side;     // (L), NULL: nothing is masked
+    int64_t first;         // number of query 0 among all of the call, for draws
+    float *own[PLACES];
 } Head;
+
+static void take_places(const Job *job, Head *h, int thread) {
+    float *at = (float *)job->call->scratch +
+                (size_t)thread * sr__attention_thread_floats(&job->s, job->type);
+    for (int i = 0; i < (job->type == SR_BF16 ? PLACES : OF_FLOATS); i++) {
+        h->own[i] = at;
+        at += place_floats(&job->s, i);
+    }
+}
 
 static Head head_at(const Job *job, int64_t i, int thread) {
     const SrOpCall *call = job->call;
+    SrDtype type = job->type;
     int64_t image = i / job->E * job->L * job->D, from = i % job->E * job->d;
     int64_t asked = i / job->E * job->Q * job->D;
-    const float *x = (const float *)call->x[0].data + 3 * image + from;
-    float *dx = call->dx && call->dx[0] ? call->dx[0] + 3 * image + from : NULL;
-    float *own = (float *)call->scratch + (size_t)thread * sr__attention_thread_floats(&job->s);
+    const void *x = sr__at(type, call->x[0].data, 3 * image + from);
+    void *dx = call->dx ? sr__at(type, call->dx[0], 3 * image + from) : NULL;
     Head h = {.q = x,
-              .k = x + job->D,
-              .v = x + 2 * job->D,
+              .k = sr__at(type, x, job->D),
+              .v = sr__at(type, x, 2 * job->D),
               .dq = dx,
-              .dk = dx ? dx + job->D : NULL,
-              .dv = dx ? dx + 2 * job->D : NULL,
-              .y = (float *)call->y.data + asked + from,
-              .dy = call->dy ? call->dy + asked + from : NULL,
+              .dk = sr__at(type, dx, job->D),
+              .dv = sr__at(type, dx, 2 * job->D),
+              .y = sr__at(type, call->y.data, asked + from),
+              .dy = sr__at(type, call->dy, asked + from),
               .lse = (float *)call->saved + i * job->Q,
-              .first = i * job->Q,
-              .scores = own,
-              .dscores = own + SR_ATTENTION_QUERIES * SR_ATTENTION_KEYS,
-              .kt = own + 2 * SR_ATTENTION_QUERIES * SR_ATTENTION_KEYS,
-              .vt = own + 2 * SR_ATTENTION_QUERIES * SR_ATTENTION_KEYS + SR_ATTENTION_KEYS * job->d,
-              .along = own + 2 * SR_ATTENTION_QUERIES * SR_ATTENTION_KEYS +
-                       2 * SR_ATTENTION_KEYS * job->d};
+              .first = i * job->Q};
+    take_places(job, &h, thread);
     if (call->n_in > 1)
-        h.bias = (const float *)call->x[1].data +
-                 (i / job->E % job->B * job->E + i % job->E) * job->L * job->L;
+        h.bias = sr__at(type, call->x[1].data,
+                        (i / job->E % job->B * job->E + i % job->E) * job->L * job->L);
     if (sr__attention_is_masked(job->p)) {
-        float *side = h.along + ((size_t)job->L + 15) / 16 * 16;
         int window = (int)(i / job->E % (job->p->windows_h * job->p->windows_w));
-        sr__attention_sides(job->p, window, side);
-        h.side = side;
+        sr__attention_sides(job->p, window, h.own[SIDE]);
+        h.side = h.own[SIDE];
     }
     return h;
 }
 
-// row (keys) += bias and mask of query q for keys k0 and up.
+// Rows `first` and up of a head's (L, d) as an operand; they lie `row` numbers apart.
+static SrOperandBlock rows_of(const Job *job, const void *x, int64_t row, int first, int rows) {
+    return (SrOperandBlock){job->type, sr__at(job->type, x, first * row), row, rows, job->d};
+}
+
+// Where rows of `to`, `row` numbers apart, are summed: there or, of bfloat16, in `own`.
+static Sum sum_of(const Job *job, void *to, int64_t row, int64_t first, float *own) {
+    if (job->type == SR_F32)
+        return (Sum){sr__at(SR_F32, to, first * row), row};
+    return (Sum){own, job->d};
+}
+
+// Brings a complete sum to rows `first` and up of `to`.
+static void store(const Job *job, Sum sum, void *to, int64_t row, int64_t first, int rows) {
+    for (int r = 0; job->type != SR_F32 && r < rows; r++)
+        sr__rows()->cast(job->type, sr__at(job->type, to, (first + r) * row), SR_F32,
+                         sum.at + r * sum.row, job->d, false);
+}
+
+// Scores, or what is made of them, as an operand; an odd number of bfloat16 keys is followed by a zero.
+static SrOperandBlock scores_block(const Job *job, const Head *h, const float *scores, int rows,
+                                   int keys) {
+    if (job->type == SR_F32)
+        return (SrOperandBlock){SR_F32, scores, STRIDE, rows, keys};
+    SrBf16 *narrow = (SrBf16 *)(void *)h->own[NARROW];
+    for (int r = 0; r < rows; r++) {
+        sr__rows()->cast(SR_BF16, narrow + r * STRIDE, SR_F32, scores + r * STRIDE, keys, false);
+        narrow[r * STRIDE + keys] = 0;
+    }
+    return (SrOperandBlock){SR_BF16, narrow, STRIDE, rows, keys + keys % 2};
+}
+
+// row (keys) += the mask of a query on side `own`.
 SR_VECTOR_CLONES
-static void add_bias(float *row, const float *bias, const float *side, float own, int keys) {
-    for (int k = 0; bias && k < keys; k++)
-        row[k] += bias[k];
-    for (int k = 0; side && k < keys; k++)
+static void add_mask(float *row, const float *side, float own, int keys) {
+    for (int k = 0; k < keys; k++)
         row[k] -= side[k] != own ? 100.0f : 0.0f;
 }
 
-// c (m, n) = or += alpha a b for rows of a that are a_row apart; `turned`: the transpose of a is stored so.
-static void multiply(bool turned, int m, int n, int k, float alpha, const float *a, int64_t a_row,
-                     const float *b, int64_t b_row, bool add, float *c, int64_t c_row) {
-    sr__block_product(&(SrBlockProduct){.m = m,
-                                        .n = n,
-                                        .k = k,
-                                        .alpha = alpha,
-                                        .a = a,
-                                        .a_row = turned ? 1 : a_row,
-                                        .a_step = turned ? a_row : 1,
-                                        .b = b,
-                                        .b_row = b_row,
-                                        .c = c,
-                                        .c_row = c_row,
-                                        .add = add});
-}
-
-// scores (rows, keys) of queries q0 and up and keys k0 and up, which kt holds.
-static void make_scores(const Job *job, const Head *h, int q0, int rows, int k0, int keys) {
-    int far = 3 * job->D;
-    multiply(false, rows, keys, job->d, job->alpha, h->q + (int64_t)q0 * far, far, h->kt,
-             SR_ATTENTION_KEYS, false, h->scores, SR_ATTENTION_KEYS);
-    for (int r = 0; (h->bias || h->side) && r < rows; r++)
-        add_bias(h->scores + r * SR_ATTENTION_KEYS,
-                 h->bias ? h->bias + (int64_t)(q0 + r) * job->L + k0 : NULL,
-                 h->side ? h->side + k0 : NULL, h->side ? h->side[q0 + r] : 0, keys);
+// scores (rows, keys) of queries q0 and up, which q holds, and keys k0 and up, which kt holds.
+static void make_scores(const Job *job, const Head *h, SrAttentionOperand q, int q0, int rows,
+                        SrAttentionOperand kt, int k0, int keys) {
+    float *scores = h->own[SCORES];
+    sr__operands_multiply(rows, keys, job->d, job->alpha, q, kt, false, scores, STRIDE);
+    for (int r = 0; r < rows; r++) {
+        if (h->bias)
+            sr__rows()->cast(SR_F32, scores + r * STRIDE, job->type,
+                             sr__at(job->type, h->bias, (int64_t)(q0 + r) * job->L + k0), keys,
+                             true);
+        if (h->side)
+            add_mask(scores + r * STRIDE, h->side + k0, h->side[q0 + r], keys);
+    }
 }
 
 // Multiplies rows (rows, keys) by dropout's mask, the same in every pass.
@@ -145,24 +231,23 @@ static void drop(const Job *job, const Head *h, float *x, int q0, int rows, int 
     for (int r = 0; job->drops && r < rows; r++) {
         sr__attention_draw(keep, keys, job->p->dropout, c->seed, c->iteration, c->node_key,
                            h->first + q0 + r, k0 / SR_ATTENTION_KEYS);
-        sr__rows()->keep(x + r * SR_ATTENTION_KEYS, x + r * SR_ATTENTION_KEYS, keep,
-                         (float)(1 / (1 - job->p->dropout)), keys);
+        sr__rows()->keep(x + r * STRIDE, x + r * STRIDE, keep, (float)(1 / (1 - job->p->dropout)),
+                         keys);
     }
 }
 
 // The tile's scores become exp(scale (score - maximum)); maxima, sums and y of earlier keys are brought to the new maxima.
-static void renormalise(const Job *job, const Head *h, int q0, int rows, int keys, bool first,
+static void renormalise(const Job *job, const Head *h, Sum y, int rows, int keys, bool first,
                         float *maximum, double *sum) {
     const SrRows *k = sr__rows();
     for (int r = 0; r < rows; r++) {
-        float *score = h->scores + r * SR_ATTENTION_KEYS, most = k->max(score, keys);
+        float *score = h->own[SCORES] + r * STRIDE, most = k->max(score, keys);
         if (!first && maximum[r] > most)
             most = maximum[r];
         double tile = k->exp_sum(score, score, most, job->scale, keys);
         if (!first) {
             float factor = expf((maximum[r] - most) * job->scale);
-            float *y = h->y + (int64_t)(q0 + r) * job->D;
-            k->scale(y, y, factor, job->d);
+            k->scale(y.at + r * y.row, y.at + r * y.row, factor, job->d);
             tile += (double)factor * sum[r];
         }
         maximum[r] = most;
@@ -175,25 +260,28 @@ static void forward_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
     Head h = head_at(job, i / job->tiles, thread);
     int q0 = (int)(i % job->tiles) * SR_ATTENTION_QUERIES,
-        rows = SR_MIN(SR_ATTENTION_QUERIES, job->Q - q0);
-    float maximum[SR_ATTENTION_QUERIES], *y = h.y + (int64_t)q0 * job->D;
+        rows = SR_MIN(SR_ATTENTION_QUERIES, job->Q - q0), far = 3 * job->D;
+    float maximum[SR_ATTENTION_QUERIES];
     double sum[SR_ATTENTION_QUERIES];
+    Sum y = sum_of(job, h.y, job->D, q0, h.own[Q_SUM]);
+    SrOperandBlock queries = rows_of(job, h.q, far, q0, rows);
+    SrAttentionOperand q = sr__left_rows(&queries, h.own[Q_LEFT]);
     for (int k0 = 0; k0 < job->L; k0 += SR_ATTENTION_KEYS) {
-        int keys = SR_MIN(SR_ATTENTION_KEYS, job->L - k0);
-        sr__block_transpose(h.k + (int64_t)k0 * 3 * job->D, 3 * job->D, keys, job->d, h.kt,
-                            SR_ATTENTION_KEYS);
-        make_scores(job, &h, q0, rows, k0, keys);
-        renormalise(job, &h, q0, rows, keys, k0 == 0, maximum, sum);
-        drop(job, &h, h.scores, q0, rows, k0, keys);
-        multiply(false, rows, job->d, keys, 1, h.scores, SR_ATTENTION_KEYS,
-                 h.v + (int64_t)k0 * 3 * job->D, 3 * job->D, k0 > 0, y, job->D);
+        int n = SR_MIN(SR_ATTENTION_KEYS, job->L - k0);
+        SrOperandBlock keys = rows_of(job, h.k, far, k0, n), values = rows_of(job, h.v, far, k0, n);
+        make_scores(job, &h, q, q0, rows, sr__right_columns(&keys, h.own[KT], STRIDE), k0, n);
+        renormalise(job, &h, y, rows, n, k0 == 0, maximum, sum);
+        drop(job, &h, h.own[SCORES], q0, rows, k0, n);
+        SrOperandBlock p = scores_block(job, &h, h.own[SCORES], rows, n);
+        sr__operands_multiply(rows, job->d, n, 1, sr__left_rows(&p, NULL),
+                              sr__right_rows(&values, h.own[K_ROWS]), k0 > 0, y.at, y.row);
     }
     for (int r = 0; r < rows; r++) {
-        sr__rows()->scale(y + (int64_t)r * job->D, y + (int64_t)r * job->D, (float)(1 / sum[r]),
-                          job->d);
+        sr__rows()->scale(y.at + r * y.row, y.at + r * y.row, (float)(1 / sum[r]), job->d);
         if (!job->call->again)
             h.lse[q0 + r] = maximum[r] + (float)log(sum[r]) / job->scale;
     }
+    store(job, y, h.y, job->D, q0, rows);
 }
 
 void sr__attention_forward(const SrOpCall *call) {
@@ -213,58 +301,102 @@ static void softmax_gradient(float *dscores, const float *p, float along, float 
 static void add_dbias(const Job *job, const Head *h, int q0, int rows, int k0, int keys) {
     for (int r = 0; h->dbias && r < rows; r++) {
         float *to = h->dbias + (int64_t)(q0 + r) * job->L + k0;
-        sr__rows()->add(SR_F32, to, to, h->dscores + r * SR_ATTENTION_KEYS, keys);
+        sr__rows()->add(SR_F32, to, to, h->own[DSCORES] + r * STRIDE, keys);
     }
 }
 
+// A tile of keys in the backward, and where its gradients are summed.
+typedef struct {
+    int first, n;
+    SrAttentionOperand k, kt, vt;
+    Sum dk, dv;
+} Keys;
+
 // dq, dk += products of the scores' gradient; the first keys and the first queries overwrite.
-static void add_dqk(const Job *job, const Head *h, int q0, int rows, int k0, int keys) {
-    int64_t q = (int64_t)q0 * 3 * job->D, k = (int64_t)k0 * 3 * job->D;
-    if (!h->dq)
-        return;
-    multiply(false, rows, job->d, keys, job->alpha, h->dscores, SR_ATTENTION_KEYS, h->k + k,
-             3 * job->D, k0 > 0, h->dq + q, 3 * job->D);
-    multiply(true, keys, job->d, rows, job->alpha, h->dscores, SR_ATTENTION_KEYS, h->q + q,
-             3 * job->D, q0 > 0, h->dk + k, 3 * job->D);
+static void add_dqk(const Job *job, const Head *h, const SrOperandBlock *queries, int q0,
+                    const Keys *keys) {
+    SrOperandBlock ds = scores_block(job, h, h->own[DSCORES], queries->rows, keys->n);
+    Sum dq =
+        sum_of(job, h->dq, 3 * job->D, q0, sr__at(SR_F32, h->own[Q_SUM], (int64_t)q0 * job->d));
+    sr__operands_multiply(queries->rows, job->d, keys->n, job->alpha, sr__left_rows(&ds, NULL),
+                          keys->k, keys->first > 0, dq.at, dq.row);
+    sr__operands_multiply(
+        keys->n, job->d, queries->rows, job->alpha, sr__left_columns(&ds, h->own[TURNED]),
+        sr__right_rows(queries, h->own[Q_RIGHT]), q0 > 0, keys->dk.at, keys->dk.row);
+}
+
+// dv += the product of the probabilities and dy.
+static void add_dv(const Job *job, const Head *h, const SrOperandBlock *dy, int q0,
+                   const Keys *keys) {
+    SrOperandBlock p = scores_block(job, h, h->own[SCORES], dy->rows, keys->n);
+    sr__operands_multiply(keys->n, job->d, dy->rows, 1, sr__left_columns(&p, h->own[TURNED]),
+                          sr__right_rows(dy, h->own[DY_RIGHT]), q0 > 0, keys->dv.at, keys->dv.row);
 }
 
 // One tile of queries against one of keys: probabilities again, then all gradients.
-static void backward_tile(const Job *job, const Head *h, int q0, int k0) {
-    int rows = SR_MIN(SR_ATTENTION_QUERIES, job->Q - q0),
-        keys = SR_MIN(SR_ATTENTION_KEYS, job->L - k0), D = job->D, d = job->d;
-    int64_t k = (int64_t)k0 * 3 * D;
-    const float *dy = h->dy + (int64_t)q0 * D;
-    make_scores(job, h, q0, rows, k0, keys);
+static void backward_tile(const Job *job, const Head *h, int q0, const Keys *keys) {
+    int rows = SR_MIN(SR_ATTENTION_QUERIES, job->Q - q0), k0 = keys->first, n = keys->n;
+    float *scores = h->own[SCORES], *dscores = h->own[DSCORES];
+    SrOperandBlock queries = rows_of(job, h->q, 3 * job->D, q0, rows),
+                   dy = rows_of(job, h->dy, job->D, q0, rows);
+    make_scores(job, h, sr__left_rows(&queries, h->own[Q_LEFT]), q0, rows, keys->kt, k0, n);
     for (int r = 0; r < rows; r++)
-        sr__rows()->exp_sum(h->scores + r * SR_ATTENTION_KEYS, h->scores + r * SR_ATTENTION_KEYS,
-                            h->lse[q0 + r], job->scale, keys);
-    multiply(false, rows, keys, d, 1, dy, D, h->vt, SR_ATTENTION_KEYS, false, h->dscores,
-             SR_ATTENTION_KEYS);
-    drop(job, h, h->dscores, q0, rows, k0, keys);
+        sr__rows()->exp_sum(scores + r * STRIDE, scores + r * STRIDE, h->lse[q0 + r], job->scale,
+                            n);
+    sr__operands_multiply(rows, n, job->d, 1, sr__left_rows(&dy, h->own[DY_LEFT]), keys->vt, false,
+                          dscores, STRIDE);
+    drop(job, h, dscores, q0, rows, k0, n);
     for (int r = 0; r < rows; r++)
-        softmax_gradient(h->dscores + r * SR_ATTENTION_KEYS, h->scores + r * SR_ATTENTION_KEYS,
-                         h->along[q0 + r], job->scale, keys);
-    add_dbias(job, h, q0, rows, k0, keys);
-    add_dqk(job, h, q0, rows, k0, keys);
-    drop(job, h, h->scores, q0, rows, k0, keys);
-    if (h->dv)
-        multiply(true, keys, d, rows, 1, h->scores, SR_ATTENTION_KEYS, dy, D, q0 > 0, h->dv + k,
-                 3 * D);
+        softmax_gradient(dscores + r * STRIDE, scores + r * STRIDE, h->own[ALONG][q0 + r],
+                         job->scale, n);
+    add_dbias(job, h, q0, rows, k0, n);
+    if (!h->dq)
+        return;
+    add_dqk(job, h, &queries, q0, keys);
+    drop(job, h, scores, q0, rows, k0, n);
+    add_dv(job, h, &dy, q0, keys);
+}
+
+// One tile of keys against all queries.
+static void backward_keys(const Job *job, const Head *h, int k0) {
+    int n = SR_MIN(SR_ATTENTION_KEYS, job->L - k0), far = 3 * job->D;
+    SrOperandBlock k = rows_of(job, h->k, far, k0, n), v = rows_of(job, h->v, far, k0, n);
+    Keys keys = {.first = k0,
+                 .n = n,
+                 .k = sr__right_rows(&k, h->own[K_ROWS]),
+                 .kt = sr__right_columns(&k, h->own[KT], STRIDE),
+                 .vt = sr__right_columns(&v, h->own[VT], STRIDE),
+                 .dk = sum_of(job, h->dk, far, k0, h->own[K_SUM]),
+                 .dv = sum_of(job, h->dv, far, k0, h->own[V_SUM])};
+    for (int q0 = 0; q0 < job->Q; q0 += SR_ATTENTION_QUERIES)
+        backward_tile(job, h, q0, &keys);
+    if (h->dq) {
+        store(job, keys.dk, h->dk, far, k0, n);
+        store(job, keys.dv, h->dv, far, k0, n);
+    }
+}
+
+// y . dy of query l.
+static float along(const Job *job, const Head *h, int64_t l) {
+    const void *y = sr__at(job->type, h->y, l * job->D), *dy = sr__at(job->type, h->dy, l * job->D);
+    if (job->type == SR_F32)
+        return (float)sr__rows()->dot(y, dy, job->d);
+    float *a = h->own[K_SUM], *b = h->own[V_SUM];
+    sr__rows()->cast(SR_F32, a, job->type, y, job->d, false);
+    sr__rows()->cast(SR_F32, b, job->type, dy, job->d, false);
+    return (float)sr__rows()->dot(a, b, job->d);
 }
 
 static void backward_head(const Job *job, const Head *h) {
-    for (int l = job->Q; h->dq && l < job->L; l++) // nobody asked for them
-        memset(h->dq + (int64_t)l * 3 * job->D, 0, (size_t)job->d * sizeof *h->dq);
+    int far = 3 * job->D;
+    for (int64_t l = job->Q; h->dq && l < job->L; l++) // nobody asked for them
+        memset(sr__at(job->type, h->dq, l * far), 0, (size_t)job->d * sr_dtype_bytes(job->type));
     for (int l = 0; l < job->Q; l++)
-        h->along[l] =
-            (float)sr__rows()->dot(h->y + (int64_t)l * job->D, h->dy + (int64_t)l * job->D, job->d);
-    for (int k0 = 0; k0 < job->L; k0 += SR_ATTENTION_KEYS) {
-        int keys = SR_MIN(SR_ATTENTION_KEYS, job->L - k0), far = 3 * job->D;
-        sr__block_transpose(h->k + (int64_t)k0 * far, far, keys, job->d, h->kt, SR_ATTENTION_KEYS);
-        sr__block_transpose(h->v + (int64_t)k0 * far, far, keys, job->d, h->vt, SR_ATTENTION_KEYS);
-        for (int q0 = 0; q0 < job->Q; q0 += SR_ATTENTION_QUERIES)
-            backward_tile(job, h, q0, k0);
-    }
+        h->own[ALONG][l] = along(job, h, l);
+    for (int k0 = 0; k0 < job->L; k0 += SR_ATTENTION_KEYS)
+        backward_keys(job, h, k0);
+    if (h->dq)
+        store(job, sum_of(job, h->dq, far, 0, h->own[Q_SUM]), h->dq, far, 0, job->Q);
 }
 
 // One head of one image.
@@ -297,8 +429,9 @@ void sr__attention_backward(const SrOpCall *call) {
         return;
     }
     int64_t n = sr_shape_count(call->x[1].shape);
+    float *sum = job.shares;
     sr_parallel_for((int64_t)SR_ATTENTION_SHARES * job.B * job.E, backward_share, &job);
-    sr__copy(dbias, job.shares, n);
     for (int share = 1; share < SR_ATTENTION_SHARES; share++)
-        sr__rows()->add(SR_F32, dbias, dbias, job.shares + share * n, n);
+        sr__rows()->add(SR_F32, sum, sum, sum + share * n, n);
+    sr__rows()->cast(job.type, dbias, SR_F32, sum, n, false);
 }

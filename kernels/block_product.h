@@ -8,7 +8,9 @@
 
 #include "kernels/cpu.h"
 
-// C (m, n) = or, with `add`, += alpha A B.  The numbers of A may lie anyhow, rows of B and C side by side.
+// C (m, n) = or, with `add`, += alpha A B.  The numbers of A may lie anyhow, rows of B and C side by side.  In a product of
+// pairs, what stands for a number of A is two bfloat16 numbers of a row of A, (i, 2 l) and (i, 2 l + 1), and for one of B
+// two of a column, (2 l, j) and (2 l + 1, j); k counts pairs, and a row that ends alone is paired with zeros in both.
 typedef struct {
     int m, n, k;
     float alpha;
@@ -23,14 +25,27 @@ typedef struct {
 
 typedef struct {
     void (*product)(const SrBlockProduct *p);
+    void (*pair_product)(const SrBlockProduct *p);
     // to (columns, rows), rows to_row floats apart, is the transpose of from (rows, columns), rows from_row apart.
     void (*transpose)(const float *from, int64_t from_row, int rows, int columns, float *to,
                       int64_t to_row);
 } SrBlockProductKernels;
 SR_CPU_TABLES(SrBlockProductKernels, sr__block_product_kernels);
+#if defined(__x86_64__)
+extern const SrBlockProductKernels sr__block_product_kernels_avx512bf16;
+#endif
 
 static inline void sr__block_product(const SrBlockProduct *p) {
     SR_CPU_PICK(sr__block_product_kernels)->product(p);
+}
+static inline void sr__block_pair_product(const SrBlockProduct *p) {
+#if defined(__x86_64__)
+    if (sr_cpu_has_bf16()) {
+        sr__block_product_kernels_avx512bf16.pair_product(p);
+        return;
+    }
+#endif
+    SR_CPU_PICK(sr__block_product_kernels)->pair_product(p);
 }
 static inline void sr__block_transpose(const float *from, int64_t from_row, int rows, int columns,
                                        float *to, int64_t to_row) {

@@ -8,8 +8,24 @@
 
 enum { ROWS = 6, VECTORS = 4, BLOCK = VECTORS * V_LANES };
 
-// M rows and NV vectors of columns, of which the last has `tail` columns.  M and NV are constants wherever this is inlined.
-V_INLINE void tile(int M, int NV, const SrBlockProduct *p, int i, int j, int tail) {
+// sum + a b, or of pairs of bfloat16 numbers, which fill a lane, sum + a0 b0 + a1 b1.
+#if defined(__AVX512BF16__)
+V_INLINE V v_dot(V a, V b, V sum) { return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b); }
+#else
+typedef uint32_t Bits __attribute__((vector_size(sizeof(V))));
+V_INLINE V v_low(V pairs) { return (V)((Bits)pairs << 16); }
+V_INLINE V v_high(V pairs) { return (V)((Bits)pairs & 0xffff0000u); }
+V_INLINE V v_dot(V a, V b, V sum) {
+    return v_fma(v_high(a), v_high(b), v_fma(v_low(a), v_low(b), sum));
+}
+#endif
+V_INLINE V v_step(bool pairs, V a, V b, V sum) {
+    return pairs ? v_dot(a, b, sum) : v_fma(a, b, sum);
+}
+
+// M rows and NV vectors of columns, of which the last has `tail` columns.  M, NV and pairs are constants wherever this is
+// inlined.
+V_INLINE void tile(int M, int NV, bool pairs, const SrBlockProduct *p, int i, int j, int tail) {
     V acc[ROWS][VECTORS];
     const float *a = p->a + i * p->a_row, *b = p->b + j;
     V_FOR (r, M)
@@ -22,7 +38,7 @@ V_INLINE void tile(int M, int NV, const SrBlockProduct *p, int i, int j, int tai
         V_FOR (r, M) {
             V x = v_set1(a[r * p->a_row]);
             V_FOR (v, NV)
-                acc[r][v] = v_fma(x, w[v], acc[r][v]);
+                acc[r][v] = v_step(pairs, x, w[v], acc[r][v]);
         }
     }
     V alpha = v_set1(p->alpha);
@@ -38,35 +54,37 @@ V_INLINE void tile(int M, int NV, const SrBlockProduct *p, int i, int j, int tai
     }
 }
 
-#define COLUMNS(M)                                                             \
-    static void tile_##M(const SrBlockProduct *p, int i, int j, int columns) { \
-        int vectors = (columns + V_LANES - 1) / V_LANES;                       \
-        int tail = columns - (vectors - 1) * V_LANES;                          \
-        switch (vectors) {                                                     \
-        case 1: tile(M, 1, p, i, j, tail); break;                              \
-        case 2: tile(M, 2, p, i, j, tail); break;                              \
-        case 3: tile(M, 3, p, i, j, tail); break;                              \
-        default: tile(M, 4, p, i, j, tail);                                    \
-        }                                                                      \
+#define COLUMNS(M)                                                                           \
+    V_INLINE void tile_##M(bool pairs, const SrBlockProduct *p, int i, int j, int columns) { \
+        int vectors = (columns + V_LANES - 1) / V_LANES;                                     \
+        int tail = columns - (vectors - 1) * V_LANES;                                        \
+        switch (vectors) {                                                                   \
+        case 1: tile(M, 1, pairs, p, i, j, tail); break;                                     \
+        case 2: tile(M, 2, pairs, p, i, j, tail); break;                                     \
+        case 3: tile(M, 3, pairs, p, i, j, tail); break;                                     \
+        default: tile(M, 4, pairs, p, i, j, tail);                                           \
+        }                                                                                    \
     }
 COLUMNS(6)
 COLUMNS(4)
 COLUMNS(2)
 COLUMNS(1)
 
-static void product(const SrBlockProduct *p) {
+V_INLINE void product_of(bool pairs, const SrBlockProduct *p) {
     for (int j = 0; j < p->n; j += BLOCK) {
         int columns = SR_MIN(BLOCK, p->n - j), i = 0;
         for (; i + 6 <= p->m; i += 6)
-            tile_6(p, i, j, columns);
+            tile_6(pairs, p, i, j, columns);
         for (; i + 4 <= p->m; i += 4)
-            tile_4(p, i, j, columns);
+            tile_4(pairs, p, i, j, columns);
         for (; i + 2 <= p->m; i += 2)
-            tile_2(p, i, j, columns);
+            tile_2(pairs, p, i, j, columns);
         if (i < p->m)
-            tile_1(p, i, j, columns);
+            tile_1(pairs, p, i, j, columns);
     }
 }
+static void product(const SrBlockProduct *p) { product_of(false, p); }
+static void pair_product(const SrBlockProduct *p) { product_of(true, p); }
 
 static void transpose(const float *from, int64_t from_row, int rows, int columns, float *to,
                       int64_t to_row) {
@@ -83,4 +101,5 @@ static void transpose(const float *from, int64_t from_row, int rows, int columns
         }
 }
 
-const SrBlockProductKernels SR_ISA_SYMBOL(sr__block_product_kernels) = {product, transpose};
+const SrBlockProductKernels SR_ISA_SYMBOL(sr__block_product_kernels) = {product, pair_product,
+                                                                        transpose};
