@@ -1,4 +1,4 @@
-// Activations y = f(x), dx = dy f'(x): what silu.c, sigmoid.c and their kin share.  A file states f in double
+// Activations y = f(x), dx = dy f'(x): what gelu.c, silu.c and their kin share.  A file states f in double
 // precision and its node in ONNX; the vector loops, floats and bfloat16 alike, stand in pointwise_simd.c.
 #ifndef SR_KERNELS_POINTWISE_H
 #define SR_KERNELS_POINTWISE_H
@@ -6,14 +6,14 @@
 #include "kernels/cpu.h"
 #include "kernels/op_util.h"
 
-typedef struct {                                                         // x, y, dx, dy (n)
-    void (*f)(float *y, const float *x, int64_t n);                      // y may be x
-    void (*grad)(float *dx, const float *x, const float *dy, int64_t n); // dx may be dy
+typedef struct { // x, y, dx, dy (n), floats or bfloat16
+    void (*f)(SrDtype type, void *y, const void *x, int64_t n);                     // y may be x
+    void (*grad)(SrDtype type, void *dx, const void *x, const void *dy, int64_t n); // dx may be dy
 } SrPointwise;
 
 // pointwise_simd.c.
 typedef struct {
-    SrPointwise sigmoid, silu, hardsigmoid, hardswish, relu6;
+    SrPointwise gelu, sigmoid, silu, hardsigmoid, hardswish, relu6;
 } SrPointwiseTable;
 SR_CPU_TABLES(SrPointwiseTable, sr__pointwise_table);
 static inline const SrPointwiseTable *sr__pointwise(void) {

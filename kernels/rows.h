@@ -23,8 +23,6 @@ typedef struct {
     void (*axpy)(float *y, const float *x, float factor, int64_t n);  // y += factor * x
     // y = relu(y + a + b): a and b NULL, relu false where there is none.  b is of y's type.
     void (*finish)(SrDtype type, void *y, const float *a, const void *b, bool relu, int64_t n);
-    void (*gelu)(float *y, const float *x, int64_t n);                        // x Phi(x)
-    void (*gelu_grad)(float *dx, const float *x, const float *dy, int64_t n); // dy (Phi + x phi)
     // y = mask ? factor x : 0
     void (*keep)(float *y, const float *x, const uint8_t *mask, float factor, int64_t n);
     // y = exp((x - shift) * factor); returns the sum.  y may be NULL.

@@ -106,41 +106,6 @@ static void finish(SrDtype type, void *y, const float *a, const void *b, bool wi
                     : finish_kind(SR_F32, y, a, b, with_relu, n);
 }
 
-// Phi(x), the distribution function of the normal law: erfc(z) / 2 at z = |x| / sqrt(2), mirrored
-// for x > 0. erfc(z) exp(z^2) / t is smooth in t = 1 / (1 + z / 2); the coefficients are our
-// Chebyshev fit of it over 0 <= z <= 10 in powers of 2t - 1, relative error 2e-7 in single
-// precision.  *gauss gets exp(-x^2 / 2).
-static inline float normal_cdf(float x, float *gauss) {
-    float z = (x < 0 ? -x : x) * 0.70710678118654752f;
-    float t = 1.0f / (1.0f + 0.5f * z), s = 2.0f * t - 1.0f;
-    float p = -0.000227805634f;
-    p = p * s + 0.000374366849f;
-    p = p * s + 0.00148658385f;
-    p = p * s - 0.00321585219f;
-    p = p * s - 0.0107407477f;
-    p = p * s + 0.0182168335f;
-    p = p * s + 0.139734671f;
-    p = p * s + 0.343580544f;
-    p = p * s + 0.510791361f;
-    *gauss = sr__expf(-0.5f * x * x);
-    float tail = 0.5f * t * p * *gauss;
-    return x < 0 ? tail : 1.0f - tail;
-}
-
-static void gelu(float *y, const float *x, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        float gauss;
-        y[i] = x[i] * normal_cdf(x[i], &gauss);
-    }
-}
-
-static void gelu_grad(float *dx, const float *x, const float *dy, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        float gauss, cdf = normal_cdf(x[i], &gauss);
-        dx[i] = dy[i] * (cdf + x[i] * 0.3989422804014327f * gauss); // 1 / sqrt(2 pi)
-    }
-}
-
 static void keep(float *y, const float *x, const uint8_t *mask, float factor, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         y[i] = mask[i] ? factor * x[i] : 0;
@@ -330,8 +295,6 @@ const SrRows SR_ISA_SYMBOL(sr__rows_table) = {
     .finish = finish,
     .relu_grad = relu_grad,
     .cast = cast,
-    .gelu = gelu,
-    .gelu_grad = gelu_grad,
     .keep = keep,
     .exp_sum = exp_sum,
     .max = row_max,

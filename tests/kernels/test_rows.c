@@ -33,26 +33,6 @@ static void check_exp_limits(const SrRows *k) {
           isinf(y[6]));
 }
 
-static void check_gelu(const SrRows *k) {
-    float x[801], y[801], dx[801], one[801];
-    for (int i = 0; i <= 800; i++) {
-        x[i] = 0.025f * (float)(i - 400); // -10 .. 10
-        one[i] = 1;
-    }
-    k->gelu(y, x, 801);
-    k->gelu_grad(dx, x, one, 801);
-    for (int i = 0; i <= 800; i++) {
-        double v = (double)x[i], cdf = 0.5 * erfc(-v * sqrt(0.5));
-        CHECK_NEAR(y[i], v * cdf, 4e-7 * (1 + fabs(v)));
-        CHECK_NEAR(dx[i], cdf + v * exp(-v * v / 2) / sqrt(8 * atan(1)), 4e-7);
-    }
-    float far[] = {-100, 100, NAN}, out[3];
-    k->gelu(out, far, 3);
-    CHECK_NEAR(out[0], 0, 0);
-    CHECK_NEAR(out[1], 100, 0);
-    CHECK(isnan(out[2]));
-}
-
 // Every length from 1 to beyond a few vectors, so that each tail is walked.
 static void check_sums(const SrRows *k) {
     float a[200], b[200], y[3];
@@ -99,11 +79,6 @@ static void test_exp(void **state) {
     on_every_level(check_exp_limits);
 }
 
-static void test_gelu(void **state) {
-    (void)state;
-    on_every_level(check_gelu);
-}
-
 static void test_sums(void **state) {
     (void)state;
     on_every_level(check_sums);
@@ -114,4 +89,4 @@ static void test_relu(void **state) {
     on_every_level(check_relu);
 }
 
-SR_TESTS(rows, unit(test_exp), unit(test_gelu), unit(test_sums), unit(test_relu))
+SR_TESTS(rows, unit(test_exp), unit(test_sums), unit(test_relu))

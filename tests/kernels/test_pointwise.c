@@ -1,0 +1,76 @@
+// Activations' loops against libm in double, on every instruction set of this processor; of bfloat16 they are what floats
+// give, rounded.
+#include "kernels/pointwise.h"
+
+#include "base/bf16.h"
+#include "tests/check.h"
+
+enum { N = 801 };
+
+static void on_every_level(void (*body)(const SrPointwiseTable *k)) {
+    SrCpuLevel best = sr_cpu_level();
+    for (int level = SR_CPU_PLAIN; level <= (int)best; level++) {
+        sr_cpu_set_level((SrCpuLevel)level);
+        body(sr__pointwise());
+    }
+    sr_cpu_set_level(best);
+}
+
+static void check_gelu(const SrPointwiseTable *k) {
+    float x[N], y[N], dx[N], one[N];
+    for (int i = 0; i < N; i++) {
+        x[i] = 0.025f * (float)(i - 400); // -10 .. 10
+        one[i] = 1;
+    }
+    k->gelu.f(SR_F32, y, x, N);
+    k->gelu.grad(SR_F32, dx, x, one, N);
+    for (int i = 0; i < N; i++) {
+        double v = (double)x[i], cdf = 0.5 * erfc(-v * sqrt(0.5));
+        CHECK_NEAR(y[i], v * cdf, 4e-7 * (1 + fabs(v)));
+        CHECK_NEAR(dx[i], cdf + v * exp(-v * v / 2) / sqrt(8 * atan(1)), 4e-7);
+    }
+    float far[] = {-100, 100, NAN}, out[3];
+    k->gelu.f(SR_F32, out, far, 3);
+    CHECK_NEAR(out[0], 0, 0);
+    CHECK_NEAR(out[1], 100, 0);
+    CHECK(isnan(out[2]));
+}
+
+// y and dx lie on x and dy, as where nothing else needs those.
+static void check_halves(const SrPointwise *k) {
+    SrBf16 x[N], y[N], dx[N];
+    float wide[N], slope[N];
+    for (int i = 0; i < N; i++) {
+        y[i] = x[i] = sr_bf16_round(0.025f * (float)(i - 400));
+        dx[i] = sr_bf16_round(0.3f);
+        wide[i] = sr_bf16_float(x[i]);
+        slope[i] = sr_bf16_float(dx[i]);
+    }
+    k->f(SR_BF16, y, y, N);
+    k->grad(SR_BF16, dx, x, dx, N);
+    k->grad(SR_F32, slope, wide, slope, N);
+    k->f(SR_F32, wide, wide, N);
+    for (int i = 0; i < N; i++) {
+        CHECK_NEAR(sr_bf16_float(y[i]), wide[i], 0.005 * fabs((double)wide[i]));
+        CHECK_NEAR(sr_bf16_float(dx[i]), slope[i], 0.005 * fabs((double)slope[i]));
+    }
+}
+
+static void check_all_halves(const SrPointwiseTable *k) {
+    const SrPointwise *each[] = {&k->gelu,        &k->sigmoid,   &k->silu,
+                                 &k->hardsigmoid, &k->hardswish, &k->relu6};
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++)
+        check_halves(each[i]);
+}
+
+static void test_gelu(void **state) {
+    (void)state;
+    on_every_level(check_gelu);
+}
+
+static void test_halves(void **state) {
+    (void)state;
+    on_every_level(check_all_halves);
+}
+
+SR_TESTS(pointwise, unit(test_gelu), unit(test_halves))
