@@ -181,6 +181,15 @@ static void test_check_tells_errors_of_building(void **state) {
                                        "sslrun: tests/cli/tiny.yaml: 4 errors, all above\n", NULL});
 }
 
+// A misspelt key does not hide a missing folder.
+static void test_check_tells_paths_beside_keys(void **state) {
+    (void)state;
+    RUN("check", CONFIG, "OPTIMIZER.num_epoch=3", "DATA.TRAIN.DATA_PATHS=[/nosuch/train]");
+    expect_lines((const char *const[]){"there is no key 'OPTIMIZER.num_epoch'",
+                                       "there is no file or folder '/nosuch/train'",
+                                       "sslrun: tests/cli/tiny.yaml: 2 errors, all above\n", NULL});
+}
+
 // All of them, each in its line; the status says how many.
 static void test_check_tells_all_errors(void **state) {
     (void)state;
@@ -369,6 +378,7 @@ static void test_bound_threads(void **state) {
 
 SR_TESTS(cli, unit(test_wrong_configuration), unit(test_help), unit(test_check_and_manual),
          unit(test_check_tells_all_errors), unit(test_check_tells_errors_in_lists),
-         unit(test_check_tells_errors_of_building), unit(test_environment_and_levels),
-         unit(test_bench_data), unit(test_tiles_refused), unit(test_divergence),
-         unit(test_too_large), unit(test_run_folder), unit(test_bound_threads))
+         unit(test_check_tells_errors_of_building), unit(test_check_tells_paths_beside_keys),
+         unit(test_environment_and_levels), unit(test_bench_data), unit(test_tiles_refused),
+         unit(test_divergence), unit(test_too_large), unit(test_run_folder),
+         unit(test_bound_threads))

@@ -228,6 +228,8 @@ static SrStatus check_tree(SrConfig *config, SrProblems *problems) {
     SR_TRY(sr__arguments_check(config->tree, &config->arena, problems));
     if (problems->n == 0) // what contradicts what can be said of known keys and names only
         SR_TRY(sr__eval_settings_check(config->tree));
+    else // whoever mends them is told of paths in the same go
+        SR_TRY(sr_config_check_paths(config, problems));
     return sr_problems_fail(problems, config->path);
 }
 

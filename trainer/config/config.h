@@ -174,6 +174,8 @@ SrStatus sr_config_parse(const char *text, const char *name, const char *const *
                          int n_overrides, SrConfig **out);
 // Names of the configurations below configs/ here, beside the program and where it was installed: "pretrain/swav/x".
 SrStatus sr_config_names(SrArena *arena, SrStrings *out);
+// Adds to `problems` each file or folder that the configuration names and that is not there.
+SrStatus sr_config_check_paths(const SrConfig *config, SrProblems *problems);
 // The defaults with overrides and no file: keys are checked, but there need be nothing to train.  For what works on
 // files of features and reads sections such as SVM.
 SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConfig **out);

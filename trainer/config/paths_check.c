@@ -1,0 +1,29 @@
+// Whether the files and folders that a configuration names are there.
+#include <string.h>
+
+#include "base/file.h"
+#include "trainer/config/config.h"
+
+// A URL is fetched by nobody and told by whoever reads it.
+static SrStatus check_path(const SrConfig *config, const char *key, const char *path) {
+    if (!*path || strstr(path, "://") || sr_file_exists(path))
+        return SR_OK;
+    SR_FAIL(SR_ERR_CONFIG, "%s: %s: there is no file or folder '%s'",
+            sr_yaml_place(sr_yaml_find_path(config->tree, key)).text, key, path);
+}
+
+SrStatus sr_config_check_paths(const SrConfig *config, SrProblems *problems) {
+    const struct {
+        const char *key;
+        const SrStrings *paths;
+    } rows[] = {{"DATA.TRAIN.DATA_PATHS", &config->train.data_paths},
+                {"DATA.TRAIN.LABEL_PATHS", &config->train.label_paths},
+                {"DATA.TEST.DATA_PATHS", &config->test.data_paths},
+                {"DATA.TEST.LABEL_PATHS", &config->test.label_paths}};
+    for (int i = 0; i < SR_COUNT(rows); i++)
+        for (int k = 0; k < rows[i].paths->n; k++)
+            SR_TRY(
+                sr_problems_keep(problems, check_path(config, rows[i].key, rows[i].paths->v[k])));
+    return sr_problems_keep(
+        problems, check_path(config, "MODEL.WEIGHTS_INIT.PARAMS_FILE", config->model.params_file));
+}
