@@ -1,5 +1,5 @@
-// Golden cases distillation_*, dino_distillation_*, msn_distillation_*, swav_distillation_*, ibot_distillation_*, ibot:
-// outputs of student and teacher in, loss, gradients, centres and queues out.
+// Golden cases distillation_*, dino_distillation_*, msn_distillation_*, swav_distillation_*, ibot_distillation_*, ibot,
+// dist_ibot: outputs of student and teacher in, loss, gradients, centres and queues out.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -145,12 +145,12 @@ static SrStatus run_swav(SrGoldenCase *c) {
 
 // ---- class tokens and patches
 
-static GivenLoss tokens_of(SrGoldenCase *c, const char *step) {
-    int batch = batch_of(c);
-    int rows = rows_of(c, sr_arena_printf(c->arena, "student_cls%s", step)),
-        local = rows_of(c, sr_arena_printf(c->arena, "student_local_cls%s", step));
+static GivenLoss tokens_of(SrGoldenCase *c, const char *prefix, int batch, const char *step) {
+    int rows = rows_of(c, sr_arena_printf(c->arena, "%sstudent_cls%s", prefix, step)),
+        local = rows_of(c, sr_arena_printf(c->arena, "%sstudent_local_cls%s", prefix, step));
     return (GivenLoss){
         .c = c,
+        .prefix = prefix,
         .batch = batch,
         .n_views = batch ? (rows + local) / batch : 0,
         .n_masks = batch ? rows / batch : 0,
@@ -162,7 +162,7 @@ static GivenLoss tokens_of(SrGoldenCase *c, const char *step) {
 }
 
 static SrStatus run_ibot_distillation(SrGoldenCase *c) {
-    GivenLoss g = tokens_of(c, "");
+    GivenLoss g = tokens_of(c, "", batch_of(c), "");
     SR_TRY(sr_loss_find("ibot_distillation_loss", &g.kind));
     SrStatus status = given_loss_open(&g);
     if (status == SR_OK)
@@ -192,7 +192,7 @@ static SrStatus ibot_step(GivenLoss *g, int i) {
 }
 
 static SrStatus run_ibot(SrGoldenCase *c) {
-    GivenLoss g = tokens_of(c, "0");
+    GivenLoss g = tokens_of(c, "", batch_of(c), "0");
     SR_TRY(sr_loss_find("ibot_loss", &g.kind));
     SrStatus status = given_loss_open(&g);
     for (int i = 0; status == SR_OK && golden_tensor(c, golden_numbered(c, "student_cls", i)); i++)
@@ -201,7 +201,68 @@ static SrStatus run_ibot(SrGoldenCase *c) {
     return status;
 }
 
+// ---- two replicas: each has a loss of its own, and the centres move by the rows of both
+
+enum { WORLD = 2 };
+
+// The teacher's rows of all replicas, one behind the other, as hooks of a loss whose rows are independent see them.
+static SrStatus gather_teacher(GivenLoss *g, const char *step, SrLossValue *values) {
+    static const char *const prefixes[WORLD] = {"r0.", "r1."};
+    for (int i = 0; i < 2; i++) {
+        SrShape shape = sr_graph_at(g->graph, g->teacher[i].node)->shape;
+        int64_t n = sr_shape_count(shape), given;
+        float *all = sr_arena_alloc(g->c->arena, WORLD * (size_t)n * sizeof *all);
+        for (int k = 0; all && k < WORLD; k++) {
+            const char *name =
+                sr_arena_printf(g->c->arena, "%s%s%s", prefixes[k], g->teacher[i].tensor, step);
+            const float *own = golden_floats(g->c, name, &given);
+            if (!own || given != n)
+                SR_FAIL(SR_ERR_RUN, "%s: no %s of that size", g->c->name, name);
+            memcpy(all + k * n, own, (size_t)n * sizeof *all);
+        }
+        shape.d[0] *= WORLD;
+        values[i] = (SrLossValue){g->teacher[i].node, {shape, SR_F32, all}};
+    }
+    return SR_OK;
+}
+
+static SrStatus dist_ibot_step(GivenLoss *g, const SrLoss *whole, int i) {
+    SrLossValue values[2];
+    char step[16];
+    snprintf(step, sizeof step, "%d", i);
+    for (int k = 0; k < WORLD; k++) {
+        g->prefix = k ? "r1." : "r0.";
+        SR_TRY(given_loss_step(g, step, i, i));
+        SR_TRY(compare_loss(g, sr_arena_printf(g->c->arena, "r%d.loss_value%d", k, i)));
+        SR_TRY(given_loss_compare_gradients(g, "grad", step, 2e-5));
+    }
+    SR_TRY(gather_teacher(g, step, values));
+    g->at.values = values;
+    g->at.n_values = 2;
+    whole->after_update(g->state, &g->at);
+    SR_TRY(compare_state(g, "loss.center", golden_numbered(g->c, "center", i)));
+    return compare_state(g, "loss.center2", golden_numbered(g->c, "center2_", i));
+}
+
+static SrStatus run_dist_ibot(SrGoldenCase *c) {
+    const SrYaml *bs = sr_yaml_find(c->config, "bs_per_replica");
+    GivenLoss g = tokens_of(c, "r0.", bs ? (int)bs->i : 0, "0");
+    const SrLoss *whole;
+    SR_TRY(sr_loss_find("ibot_loss", &whole));
+    SrLoss part = *whole; // what a replica does of a step
+    part.after_update = NULL;
+    g.kind = &part;
+    SrStatus status = given_loss_open(&g);
+    for (int i = 0; status == SR_OK && golden_tensor(c, golden_numbered(c, "r0.student_cls", i));
+         i++)
+        status = dist_ibot_step(&g, whole, i);
+    given_loss_close(&g);
+    return status;
+}
+
 static SrStatus run(SrGoldenCase *c) {
+    if (strncmp(c->name, "dist_ibot", 9) == 0)
+        return run_dist_ibot(c);
     if (strncmp(c->name, "dino_", 5) == 0)
         return run_crops(c, "dino_distillation_loss", "scores0");
     if (strncmp(c->name, "msn_", 4) == 0) {
@@ -217,5 +278,5 @@ static SrStatus run(SrGoldenCase *c) {
 
 const SrGolden sr_golden_distillation = {.prefixes = {"distillation_", "dino_distillation",
                                                       "msn_distillation", "ibot_distillation",
-                                                      "swav_distillation", "ibot"},
+                                                      "swav_distillation", "ibot", "dist_ibot"},
                                          .run = run};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char *tensor_name(GivenLoss *g, const char *tensor, const char *step) {
-    return sr_arena_printf(g->c->arena, "%s%s", tensor, step);
+    return sr_arena_printf(g->c->arena, "%s%s%s", g->prefix ? g->prefix : "", tensor, step);
 }
 
 // Nodes of (rows, ...) of the case's tensors.
@@ -212,9 +212,9 @@ SrStatus given_loss_compare_gradients(GivenLoss *g, const char *grad, const char
                                       double tolerance) {
     for (int i = 0; i < GIVEN_MAX && g->student[i].name; i++) {
         const char *name =
-            sr_arena_printf(g->c->arena, "%s_%s%s", grad, g->student[i].tensor, step);
+            tensor_name(g, sr_arena_printf(g->c->arena, "%s_%s", grad, g->student[i].tensor), step);
         if (!golden_tensor(g->c, name))
-            name = sr_arena_printf(g->c->arena, "%s%s", grad, step);
+            name = tensor_name(g, grad, step);
         SrTensor x = sr_plan_input_grad(g->plan, g->student[i].node);
         SR_TRY(golden_compare(g->c, name, x.data, sr_shape_count(x.shape), tolerance));
     }

@@ -19,6 +19,7 @@ typedef struct {
     SrGoldenCase *c;
     const SrLoss *kind;
     int batch, n_views; // batch: of all replicas
+    const char *prefix; // before tensor names: "r0."; NULL: none
     const char *step;   // behind tensor names: "", "0"
     GivenOutput student[GIVEN_MAX], teacher[GIVEN_MAX];
     int n_masks;            // of the first views

@@ -1,0 +1,272 @@
+// Losses over two replicas, their outputs in: dist_barlow, dist_dino and dist_deepcluster.  Each replica's recorded loss is
+// of its own rows and ours of all; what flows into its outputs there, before DistributedDataParallel divides, is as many
+// times ours as there are replicas.
+#include <stdio.h>
+#include <string.h>
+
+#include "measure/kmeans.h"
+#include "tests/golden/loss_case.h"
+#include "tests/golden/table.h"
+
+enum { WORLD = 2, MAX_IMAGES = 4096 };
+
+// Blocks of rows of a replica, view-major over its own images, to (or from) those of the world.
+static void move(float *world, float *own, int replica, int views, int64_t floats, bool in) {
+    size_t block = (size_t)(floats / views);
+    for (int v = 0; v < views; v++) {
+        float *a = world + ((size_t)v * WORLD + (size_t)replica) * block,
+              *b = own + (size_t)v * block;
+        memcpy(in ? a : b, in ? b : a, block * sizeof *a);
+    }
+}
+
+static const char *named(SrGoldenCase *c, int replica, const char *what, int step) {
+    const char *name = sr_arena_printf(c->arena, "r%d.%s%d", replica, what, step);
+    return name ? name : "";
+}
+
+// The tensors r<replica>.<what><step> as rows of the world.
+static SrStatus gather(SrGoldenCase *c, const char *what, int step, int views, float **out) {
+    int64_t n = 0;
+    *out = NULL;
+    for (int r = 0; r < WORLD; r++) {
+        float *own = golden_floats(c, named(c, r, what, step), &n);
+        if (!own)
+            SR_FAIL(SR_ERR_RUN, "%s: no %s", c->name, named(c, r, what, step));
+        if (!*out)
+            *out = sr_arena_alloc(c->arena, WORLD * (size_t)n * sizeof **out);
+        if (!*out)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", c->name);
+        move(*out, own, r, views, n, true);
+    }
+    return SR_OK;
+}
+
+static SrStatus compare_shares(LossCase *r, const char *what, int step, const float *world,
+                               int views, int64_t floats, float factor) {
+    int64_t n = floats / WORLD;
+    float *own = sr_arena_alloc(r->c->arena, (size_t)n * sizeof *own);
+    if (!own)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", what);
+    for (int k = 0; k < WORLD; k++) {
+        move((float *)world, own, k, views, n, false);
+        for (int64_t i = 0; i < n; i++)
+            own[i] *= factor;
+        SR_TRY(golden_compare(r->c, named(r->c, k, what, step), own, n, GOLDEN_GRAD));
+    }
+    return SR_OK;
+}
+
+// `output`: what the case calls the model's.
+static SrStatus compare_step(LossCase *r, const char *output, const float *teacher, int step,
+                             int64_t max_iterations) {
+    char grad[32];
+    double mean = 0;
+    float *x;
+    snprintf(grad, sizeof grad, "grad_%s", output);
+    SR_TRY(gather(r->c, output, step, r->n_views, &x));
+    SR_TRY(loss_case_step(r, x, teacher, step, max_iterations));
+    for (int k = 0; k < WORLD; k++) {
+        int64_t n;
+        const float *loss = golden_floats(r->c, named(r->c, k, "loss", step), &n);
+        mean += loss ? (double)loss[0] / WORLD : 0;
+    }
+    SR_TRY(golden_number(r->c, "mean loss", loss_case_value(r), mean, GOLDEN_GRAD));
+    return compare_shares(r, grad, step, loss_case_gradient(r), r->n_views,
+                          sr_shape_count(r->shape), WORLD);
+}
+
+// A case whose model gives `output`, of `batch` images of a replica.
+static SrStatus open_case(SrGoldenCase *c, const char *loss, const char *name, const char *output,
+                          int batch, LossCase *r) {
+    const SrTensor *x = golden_tensor(c, named(c, 0, output, 0));
+    if (!x || batch < 1)
+        SR_FAIL(SR_ERR_RUN, "%s: no %s, or no batch", c->name, named(c, 0, output, 0));
+    r->c = c;
+    r->name = name;
+    r->shape = x->shape;
+    r->shape.d[0] *= WORLD;
+    r->batch = WORLD * batch;
+    r->n_views = x->shape.d[0] / batch;
+    r->replicas = WORLD;
+    SR_TRY(sr_loss_find(loss, &r->kind));
+    return loss_case_open(r);
+}
+
+static int config_number(const SrGoldenCase *c, const char *path) {
+    const SrYaml *node = sr_yaml_find_path(c->config, path);
+    return node ? (int)node->i : 0;
+}
+
+// ---- Barlow Twins
+
+static SrStatus barlow(SrGoldenCase *c, LossCase *r) {
+    SR_TRY(open_case(c, "barlow_twins_loss", "embedding", "out", config_number(c, "bs_per_replica"),
+                     r));
+    for (int i = 0; golden_tensor(c, named(c, 0, "out", i)); i++)
+        SR_TRY(compare_step(r, "out", NULL, i, 100));
+    return SR_OK;
+}
+
+// ---- DINO
+
+static SrStatus dino(SrGoldenCase *c, LossCase *r) {
+    const SrTensor *t = golden_tensor(c, named(c, 0, "teacher", 0));
+    int batch = config_number(c, "bs_per_replica"), max = config_number(c, "max_iteration");
+    if (!t || batch < 1)
+        SR_FAIL(SR_ERR_RUN, "%s: no teacher, or no batch", c->name);
+    r->teacher = t->shape;
+    r->teacher.d[0] *= WORLD;
+    r->teacher_name = "scores0";
+    SR_TRY(open_case(c, "dino_loss", "scores0", "student", batch, r));
+    for (int i = 0; golden_tensor(c, named(c, 0, "student", i)); i++) {
+        float *teacher;
+        SR_TRY(gather(c, "teacher", i, t->shape.d[0] / batch, &teacher));
+        SR_TRY(compare_step(r, "student", teacher, i, max));
+        const SrParam *center = sr_params_at(r->params, sr_params_find(r->params, "loss.center"));
+        SR_TRY(golden_compare(c, sr_arena_printf(c->arena, "center%d", i), center->value,
+                              r->shape.d[1], GOLDEN_GRAD));
+    }
+    return SR_OK;
+}
+
+// ---- DeepCluster: each replica's memory is a share of ours, batch by batch
+
+typedef struct {
+    LossCase *r;
+    int banks, rows, dims; // of a replica's memory
+    int batch;             // of a replica
+} Memory;
+
+static void *value(LossCase *r, const char *name) {
+    return sr_params_at(r->params, sr_params_find(r->params, name))->value;
+}
+
+// Where row `i` of a replica's memory lies in ours.
+static int64_t place(const Memory *m, int replica, int64_t i) {
+    return (i / m->batch * WORLD + replica) * m->batch + i % m->batch;
+}
+
+static SrStatus fill_memory(const Memory *m) {
+    float *ours = value(m->r, "loss.memory");
+    int64_t *index = value(m->r, "loss.memory_index"), n;
+    for (int k = 0; k < WORLD; k++) {
+        const char *name = sr_arena_printf(m->r->c->arena, "r%d.memory_init.index", k);
+        const SrTensor *at = golden_tensor(m->r->c, name);
+        const float *rows =
+            golden_floats(m->r->c, sr_arena_printf(m->r->c->arena, "r%d.memory_init.emb", k), &n);
+        if (!at || !rows)
+            SR_FAIL(SR_ERR_RUN, "%s: no memory of replica %d", m->r->c->name, k);
+        for (int64_t i = 0; i < m->rows; i++) {
+            index[place(m, k, i)] = ((const int64_t *)at->data)[i];
+            for (int b = 0; b < m->banks; b++)
+                memcpy(ours + ((int64_t)b * WORLD * m->rows + place(m, k, i)) * m->dims,
+                       rows + ((int64_t)b * m->rows + i) * m->dims, (size_t)m->dims * sizeof *ours);
+        }
+    }
+    return SR_OK;
+}
+
+static SrStatus compare_memory(const Memory *m, int step) {
+    const float *ours = value(m->r, "loss.memory");
+    int64_t n = (int64_t)m->banks * m->rows * m->dims;
+    float *own = sr_arena_alloc(m->r->c->arena, (size_t)n * sizeof *own);
+    for (int k = 0; own && k < WORLD; k++) {
+        for (int64_t i = 0; i < (int64_t)m->banks * m->rows; i++)
+            memcpy(own + i * m->dims,
+                   ours + (i / m->rows * WORLD * m->rows + place(m, k, i % m->rows)) * m->dims,
+                   (size_t)m->dims * sizeof *own);
+        const char *name = sr_arena_printf(m->r->c->arena, "r%d.memory%d.emb", k, step);
+        SR_TRY(golden_compare(m->r->c, name, own, n, GOLDEN_GRAD));
+    }
+    return SR_OK;
+}
+
+// Clusters of head `head` as the loss makes them, from the recorded first rows of replica 0.
+static SrStatus cluster(const Memory *m, const char *prefix, int head, int iterations) {
+    SrGoldenCase *c = m->r->c;
+    const SrTensor *init =
+        golden_tensor(c, sr_arena_printf(c->arena, "%sinit_rows%d", prefix, head));
+    int64_t N = (int64_t)WORLD * m->rows, label[MAX_IMAGES], first[MAX_IMAGES];
+    if (!init || N > MAX_IMAGES)
+        SR_FAIL(SR_ERR_RUN, "%s: no first rows of head %d", c->name, head);
+    int K = init->shape.d[0];
+    for (int k = 0; k < K; k++)
+        first[k] = place(m, 0, ((const int64_t *)init->data)[k]);
+    SrMatrix rows = {.n = N,
+                     .d = m->dims,
+                     .x = (float *)value(m->r, "loss.memory") + head % m->banks * N * m->dims};
+    SrKmeansOptions o = {
+        .k = K, .iterations = iterations, .spherical = true, .first = first, .keep_empty = true};
+    SrKmeans km;
+    SR_TRY(sr_kmeans(&o, &rows, &km));
+    SrStatus status = sr_kmeans_assign(&km, &rows, label, NULL);
+    memcpy(value(m->r, sr_arena_printf(c->arena, "loss.centroids%d", head)), km.centre,
+           (size_t)K * (size_t)m->dims * sizeof(float));
+    if (status == SR_OK)
+        status = golden_compare(c, sr_arena_printf(c->arena, "%scentroids%d", prefix, head),
+                                km.centre, (int64_t)K * m->dims, GOLDEN_GRAD);
+    int64_t *out = (int64_t *)value(m->r, "loss.assignments") + head * N;
+    const int64_t *index = value(m->r, "loss.memory_index");
+    for (int64_t i = 0; i < N; i++)
+        out[i] = -100; // in no memory
+    for (int64_t i = 0; i < N; i++)
+        out[index[i]] = label[i];
+    sr_kmeans_deinit(&km);
+    return status;
+}
+
+static SrStatus cluster_all(const Memory *m, const char *prefix) {
+    SrGoldenCase *c = m->r->c;
+    const SrYaml *o = sr_yaml_find_path(c->config, "LOSS.deepclusterv2_loss");
+    int heads = sr_yaml_find(o, "num_clusters")->n;
+    int64_t n = (int64_t)heads * WORLD * m->rows;
+    float *ours = sr_arena_alloc(c->arena, (size_t)n * sizeof *ours);
+    for (int k = 0; k < heads; k++)
+        SR_TRY(cluster(m, prefix, k, (int)sr_yaml_find(o, "kmeans_iters")->i));
+    for (int64_t i = 0; ours && i < n; i++)
+        ours[i] = (float)((const int64_t *)value(m->r, "loss.assignments"))[i];
+    return golden_compare(c, sr_arena_printf(c->arena, "%sassignments", prefix), ours, n, 1e-7);
+}
+
+// The recorded indices are view-major; the loss asks for an image's once.
+static SrStatus fill_index(const Memory *m, int step) {
+    int64_t *index = sr_plan_input(m->r->plan, m->r->ctx.sample_index).data;
+    for (int k = 0; k < WORLD; k++) {
+        const SrTensor *own = golden_tensor(m->r->c, named(m->r->c, k, "idx", step));
+        if (!own)
+            SR_FAIL(SR_ERR_RUN, "%s: no indices of step %d", m->r->c->name, step);
+        memcpy(index + k * m->batch, own->data, (size_t)m->batch * sizeof *index);
+    }
+    return SR_OK;
+}
+
+static SrStatus deepcluster(SrGoldenCase *c, LossCase *r) {
+    const SrTensor *t = golden_tensor(c, "r0.memory_init.emb");
+    if (!t)
+        SR_FAIL(SR_ERR_RUN, "%s: no memory", c->name);
+    Memory m = {r, t->shape.d[0], t->shape.d[1], t->shape.d[2],
+                config_number(c, "LOSS.deepclusterv2_loss.BATCHSIZE_PER_REPLICA")};
+    r->n_samples = (int64_t)WORLD * m.rows;
+    SR_TRY(open_case(c, "deepclusterv2_loss", "embedding", "out", m.batch, r));
+    SR_TRY(fill_memory(&m));
+    SR_TRY(cluster_all(&m, ""));
+    for (int i = 0; golden_tensor(c, named(c, 0, "out", i)); i++) {
+        SR_TRY(fill_index(&m, i));
+        SR_TRY(compare_step(r, "out", NULL, i, 100));
+        SR_TRY(compare_memory(&m, i));
+    }
+    return golden_tensor(c, "second_init_rows0") ? cluster_all(&m, "second_") : SR_OK;
+}
+
+static SrStatus run(SrGoldenCase *c) {
+    LossCase r = {.c = c};
+    SrStatus status = strncmp(c->name, "dist_barlow", 11) == 0 ? barlow(c, &r)
+                      : strncmp(c->name, "dist_dino", 9) == 0  ? dino(c, &r)
+                                                               : deepcluster(c, &r);
+    loss_case_close(&r);
+    return status;
+}
+
+const SrGolden sr_golden_dist_losses = {
+    .prefixes = {"dist_barlow", "dist_dino", "dist_deepcluster"}, .run = run};
