@@ -46,6 +46,8 @@ SrStatus sr_fail_prefix(SrStatus status, const char *fmt, ...) {
 
 const char *sr_status_message(void) { return message; }
 
+void sr_status_clear(void) { message[0] = '\0'; }
+
 int sr_status_exit_code(SrStatus status) {
     switch (status) {
     case SR_OK: return 0;

@@ -23,8 +23,11 @@ SrStatus sr_fail(SrStatus status, const char *fmt, ...) SR_PRINTF(2, 3);
 // Puts "prefix: " before the message already recorded; for callers who know more about the place.
 SrStatus sr_fail_prefix(SrStatus status, const char *fmt, ...) SR_PRINTF(2, 3);
 
-// The message of this thread's last failure, "" if there was none.  Valid until the next sr_fail.
+// The message of this thread's last failure, "" if there was none or it is done with.  Valid until the next sr_fail.
 SR_PUBLIC const char *sr_status_message(void);
+
+// Empties that message: for who has told a failure and goes on, so that nobody takes it for a later one's.
+void sr_status_clear(void);
 
 // The exit code the command line gives for a status (SR_ERR_INTERRUPT: 130; main knows the signal).
 int sr_status_exit_code(SrStatus status);

@@ -78,6 +78,7 @@ void sr_run_record_write(const SrConfig *config, const char *const *words, int n
 done:
     if (status != SR_OK)
         sr_warn("no " SR_RUN_RECORD ": %s", sr_status_message());
+    sr_status_clear();
     sr_text_deinit(&text);
     sr_arena_deinit(&arena);
 }

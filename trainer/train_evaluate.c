@@ -33,6 +33,7 @@ static SrStatus probe(SrTraining *t, int64_t epoch) {
         return status;
     if (status != SR_OK) {
         sr_warn("no probe after epoch %lld: %s", (long long)epoch, sr_status_message());
+        sr_status_clear();
         return SR_OK;
     }
     sr_info("probe after epoch %lld: top-1 of kNN (k=%d) %.2f, linear %.2f; %lld test images "

@@ -138,6 +138,7 @@ static bool measure_health(SrTraining *t, SrHealthFigures *figures) {
     if (sr_health_measure(&t->health, &t->run->step, &view, figures) == SR_OK)
         return true;
     sr_warn("no figures of health: %s", sr_status_message());
+    sr_status_clear();
     return false;
 }
 

@@ -5,9 +5,11 @@
 #include "base/mem.h"
 #include "measure/logreg.h"
 #include "tests/check.h"
+#include "tests/data/fixture.h"
+#include "tests/temp_dir.h"
 #include "trainer/eval/online_probe.h"
 #include "trainer/eval/report.h"
-#include "trainer/run/run.h"
+#include "trainer/train.h"
 
 #define CONFIG "tests/cli/tiny.yaml"
 #define ON "HOOKS.PROBE.EVERY_NUM_EPOCHS=2"
@@ -88,6 +90,31 @@ static void test_limit(void **state) {
     end(&f);
 }
 
+// Images that went away cost their figures alone: training ends well, and nobody is left with the probe's message.
+static void test_failure(void **state) {
+    (void)state;
+    char dir[64], name[96], folder[96], images[96];
+    SrConfig *config;
+    SrRun *run;
+    SrTrainResult result;
+    temp_dir_make(dir);
+    for (int i = 0; i < 8; i++) {
+        snprintf(name, sizeof name, "photos/%d/%d.jpg", i / 2, i);
+        fixture_write(dir, name, "gone", 4);
+    }
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s/run", dir);
+    snprintf(images, sizeof images, "DATA.TEST.DATA_PATHS=[%s/photos]", dir);
+    const char *overrides[] = {folder, images, "DATA.TEST.DATA_SOURCES=[disk_folder]",
+                               "HOOKS.PROBE.EVERY_NUM_EPOCHS=1", "OPTIMIZER.num_epochs=1"};
+    CHECK_OK(sr_config_load(CONFIG, overrides, SR_COUNT(overrides), &config));
+    CHECK_OK(sr_train(config, &(SrTrainOptions){.random = true}, &run, &result));
+    CHECK_INT(result.steps, 8);
+    CHECK_STR(sr_status_message(), "");
+    sr_run_close(run);
+    sr_config_free(config);
+    temp_dir_remove(dir);
+}
+
 static void check_refused(const char *override, const char *text) {
     Fixture f;
     CHECK_FAILS(begin(&f, ON, override), SR_ERR_CONFIG, text);
@@ -105,4 +132,4 @@ static void test_refused(void **state) {
     check_refused("HOOKS.PROBE.LIMIT=-1", "HOOKS.PROBE.LIMIT");
 }
 
-SR_TESTS(online_probe, unit(test_figures), unit(test_limit), unit(test_refused))
+SR_TESTS(online_probe, unit(test_figures), unit(test_limit), unit(test_failure), unit(test_refused))

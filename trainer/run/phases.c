@@ -53,6 +53,7 @@ static SrStatus open_split(SrRun *run, SrPhases *p) {
                     sr_status_message());
         else
             train = &names;
+        sr_status_clear();
     }
     SrStatus status =
         sr_split_open_eval(c, SR_SIDE_PHASE, false, p->batch, run->train.h[0], train, &p->split);
