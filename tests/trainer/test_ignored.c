@@ -14,15 +14,15 @@ static const char text[] =
     "DATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator}}\n"
     "MODEL: {HEAD: {PARAMS: [[swav_head, {dims: [2048, 16], num_clusters: [7]}]]}}\n";
 
-// Lines of the log with these words while the configuration is read under the override.
-static int lines_with(const char *override, const char *words) {
+// Lines of the log with these words while the configuration is read under the overrides.
+static int lines_under(const char *const *overrides, int n_overrides, const char *words) {
     char dir[64], path[128], *log = NULL;
     size_t bytes = 0;
     SrConfig *config = NULL;
     temp_dir_make(dir);
     snprintf(path, sizeof path, "%s/log.txt", dir);
     CHECK_OK(sr_log_open(path));
-    CHECK_OK(sr_config_parse(text, "test.yaml", &override, override ? 1 : 0, &config));
+    CHECK_OK(sr_config_parse(text, "test.yaml", overrides, n_overrides, &config));
     sr_log_close();
     sr_config_free(config);
     CHECK_OK(sr_file_read(path, 1 << 20, &log, &bytes));
@@ -35,6 +35,10 @@ static int lines_with(const char *override, const char *words) {
     sr_free(log);
     temp_dir_remove(dir);
     return n;
+}
+
+static int lines_with(const char *override, const char *words) {
+    return lines_under(&override, override ? 1 : 0, words);
 }
 
 static void test_one_line_each(void **state) {
@@ -121,6 +125,19 @@ static void test_without_effect(void **state) {
         if (lines_with(keys[i][0], words) != 1)
             fail_msg("%s: no line", keys[i][0]);
     }
+}
+
+// Labels of zero are one class to a loss that learns classes, with and without a source of labels.
+static void test_labels_of_zero(void **state) {
+    (void)state;
+    static const char words[] = "LABEL_TYPE is zero, so that LOSS.name CrossEntropyLoss sees every "
+                                "image as class 0";
+    const char *keys[] = {"DATA.TRAIN.LABEL_TYPE=zero", "LOSS.name=CrossEntropyLoss",
+                          "DATA.TRAIN.LABEL_SOURCES=[synthetic]"};
+    CHECK_INT(lines_under(keys, 1, words), 0); // swav_loss asks no labels
+    CHECK_INT(lines_under(keys, 2, words), 1);
+    CHECK_INT(lines_under(keys, 3, words), 1);
+    CHECK_INT(lines_under(keys + 1, 1, words), 0);
 }
 
 // Does the row say something when it is set?  In the tree of all defaults, where only it differs.
@@ -221,5 +238,5 @@ static void test_removed_keys(void **state) {
 }
 
 SR_TESTS(ignored, unit(test_shared_maps), unit(test_one_line_each), unit(test_removed_keys),
-         unit(test_lists), unit(test_without_effect), unit(test_place_of_a_map),
-         unit(test_every_ignored_row), unit(test_defaults_are_silent))
+         unit(test_lists), unit(test_without_effect), unit(test_labels_of_zero),
+         unit(test_place_of_a_map), unit(test_every_ignored_row), unit(test_defaults_are_silent))

@@ -178,9 +178,13 @@ static SrStatus check_topk(const SrConfig *config) {
             sr_yaml_place(list).text, config->knn.topk.n, SR_KNN_MAX_TOPK);
 }
 
-// A loss of classes would learn the numbers of the images.
+// A loss of classes would learn the numbers of the images, or a single class.
 static SrStatus check_labels(const SrConfig *config) {
     const SrSplitConfig *train = &config->train;
+    if (config->supervised && strcmp(train->label_type, "zero") == 0)
+        sr_warn("%s: DATA.TRAIN.LABEL_TYPE is zero, so that LOSS.name %s sees every image as class "
+                "0; standard takes the images' own classes",
+                sr_yaml_place(sr_yaml_find(train->tree, "LABEL_TYPE")).text, config->loss_name);
     if (!config->supervised || train->label_sources.n == 0 ||
         strcmp(train->label_type, "sample_index") != 0)
         return SR_OK;
