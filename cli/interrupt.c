@@ -63,7 +63,8 @@ void sr_interrupt_uninstall(void) {
     for (int i = 0; i < SR_COUNT(numbers); i++)
         if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler == on_signal)
             signal(numbers[i], SIG_DFL);
-    signal(SIGPIPE, SIG_DFL);
+    if (!received) // else the reader may have gone of the same signal, whose exit code is to come
+        signal(SIGPIPE, SIG_DFL);
 }
 
 int sr_interrupt_signal(void) { return (int)received; }

@@ -11,7 +11,8 @@ void sr_interrupt_at_once(const char *note);
 // SrTrainOptions.stop: the signal that arrived, or 0.  From the first question on somebody listens, and the first
 // signal is left for the next one.
 int sr_interrupt_asked(void *unused);
-int sr_interrupt_signal(void);     // 0 or the signal that arrived
-void sr_interrupt_uninstall(void); // from now on all of them end the process, as usual
+int sr_interrupt_signal(void); // 0 or the signal that arrived
+// From now on all of them end the process, as usual; SIGPIPE stays ignored if one has arrived.
+void sr_interrupt_uninstall(void);
 
 #endif

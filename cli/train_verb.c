@@ -218,6 +218,8 @@ static SrStatus train(const SrConfig *config, SrTrainOptions options, bool json)
         sr_run_pages_end(&pages, run, status);
     sr_interrupt_uninstall();
     sr_run_close(run);
+    if (status != SR_OK)
+        sr_log_file("%s", sr_status_message()); // the terminal has it from main
     sr_log_close();
     sr_text_deinit(&command);
     sr_text_deinit(&out);

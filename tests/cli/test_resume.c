@@ -305,11 +305,11 @@ static void test_nohup(void **state) {
 // `sslrun ... 2>&1 | tee log` and Ctrl-C: tee is gone before the first line about it.
 static void test_reader_is_gone(void **state) {
     (void)state;
-    char dir[64], path[128];
+    char dir[64], path[128], log[1 << 14];
     temp_dir_make(dir);
     snprintf(path, sizeof path, "%s/err", dir);
     CHECK_INT(mkfifo(path, 0600), 0);
-    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); // the program must not read its own
     CHECK(reader >= 0);
     pid_t pid = start_run(dir, 0, "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1");
     wait_for_progress(dir);
@@ -319,6 +319,8 @@ static void test_reader_is_gone(void **state) {
     CHECK_OK(sr_file_remove(path));
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", dir);
     CHECK(sr_file_exists(path));
+    program_read(dir, "log.txt", log, sizeof log);
+    CHECK(strstr(log, " stopped after ") && strstr(log, "to go on: "));
     finish_run(dir, 0);
     check_same_final(whole_run(), dir);
     temp_dir_remove(dir);
