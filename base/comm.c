@@ -10,7 +10,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 
-enum { HOST_BYTES = 64, MESSAGE_BYTES = 1024, SHORT_SUM = 4096 };
+enum { HOST_BYTES = 64, MESSAGE_BYTES = 1024, LINES_BYTES = 512, SHORT_SUM = 4096 };
 
 static const SrCommLibrary *lib; // NULL: one rank
 static int my_rank, ranks = 1;
@@ -181,26 +181,70 @@ SrStatus sr_comm_agree(SrStatus status) {
 }
 
 // FNV-1a, 64 bits.
-static uint64_t hash_of(const char *text) {
+uint64_t sr_comm_hash(const void *data, size_t bytes) {
+    const unsigned char *at = data;
     uint64_t hash = 0xcbf29ce484222325u;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ at[i]) * 0x100000001b3u;
     return hash;
 }
 
-SrStatus sr_comm_check_same(const char *what, const char *text) {
-    uint64_t mine = hash_of(text);
-    if (alone())
-        return SR_OK;
+// The first rank whose text is not rank 0's; 0: there is none.
+static int first_other(const char *text) {
+    uint64_t mine = sr_comm_hash(text, strlen(text));
     uint64_t *all = room((size_t)ranks * sizeof *all);
     lib->all_gather(&mine, sizeof mine, all);
     for (int r = 1; r < ranks; r++)
         if (all[r] != all[0])
-            SR_FAIL(SR_ERR_CONFIG,
-                    "rank %d on %s and rank 0 on %s differ in %s; every machine needs the "
-                    "same",
-                    r, sr_comm_host(r), sr_comm_host(0), what);
+            return r;
+    return 0;
+}
+
+SrStatus sr_comm_check_same(const char *what, const char *text) {
+    int r = alone() ? 0 : first_other(text);
+    if (r > 0)
+        SR_FAIL(SR_ERR_CONFIG,
+                "rank %d on %s and rank 0 on %s differ in %s; every machine needs the "
+                "same",
+                r, sr_comm_host(r), sr_comm_host(0), what);
     return SR_OK;
+}
+
+static bool is_break(char c) { return c == '\n' || c == '\0'; }
+
+// The two lines at the first byte that differs, without the blanks before them.
+static void differing_lines(const char *a, const char *b, char out[LINES_BYTES]) {
+    size_t at = 0, n[2] = {0, 0};
+    for (size_t i = 0; a[i] && a[i] == b[i]; i++)
+        at = a[i] == '\n' ? i + 1 : at;
+    a += at;
+    b += at;
+    a += strspn(a, " ");
+    b += strspn(b, " ");
+    while (!is_break(a[n[0]]))
+        n[0]++;
+    while (!is_break(b[n[1]]))
+        n[1]++;
+    snprintf(out, LINES_BYTES, "\"%.*s\" and \"%.*s\"", (int)SR_MIN(n[0], LINES_BYTES / 3), a,
+             (int)SR_MIN(n[1], LINES_BYTES / 3), b);
+}
+
+SrStatus sr_comm_check_same_lines(const char *what, const char *text) {
+    char lines[LINES_BYTES] = "";
+    int r = alone() ? 0 : first_other(text);
+    if (r == 0)
+        return SR_OK;
+    size_t bytes = strlen(text) + 1;
+    sr_comm_broadcast(&bytes, sizeof bytes, 0);
+    char *first = room(bytes);
+    if (my_rank == 0)
+        memcpy(first, text, bytes);
+    sr_comm_broadcast(first, bytes, 0);
+    differing_lines(text, first, lines);
+    sr_comm_broadcast(lines, sizeof lines, r);
+    SR_FAIL(SR_ERR_CONFIG,
+            "rank %d on %s and rank 0 on %s differ in %s: %s; every machine needs the same", r,
+            sr_comm_host(r), sr_comm_host(0), what, lines);
 }
 
 // ---- long sums

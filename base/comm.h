@@ -62,6 +62,9 @@ int sr_comm_max(int number);
 SrStatus sr_comm_agree(SrStatus status);
 // SR_OK if the text is the same on all ranks; else SR_ERR_CONFIG that says `what` differs, and where.
 SrStatus sr_comm_check_same(const char *what, const char *text);
+// The same, and the message quotes the first line that differs.
+SrStatus sr_comm_check_same_lines(const char *what, const char *text);
+uint64_t sr_comm_hash(const void *data, size_t bytes); // what they compare by; not collective
 
 // ---- long sums, begun and looked after while other work goes on
 

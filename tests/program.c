@@ -19,7 +19,7 @@
 
 enum { MAX_ARGS = 32, PATH_BYTES = 4096 };
 
-static void program_path(char out[PATH_BYTES]) {
+void program_path(char out[PATH_BYTES]) {
     char self[PATH_BYTES - 16];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     CHECK(n > 0);

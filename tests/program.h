@@ -28,6 +28,7 @@ void program_run_terminal(ProgramResult *result, int columns, const char *const 
 pid_t program_start_ranks(const char *dir, int ranks, int threads, const char *const *args);
 // Was the program built with MPI, and is there an mpirun?
 bool program_has_ranks(void);
+void program_path(char out[4096]);             // of the program
 int program_wait(pid_t pid, long *peak_bytes); // exit code, or 128 + signal; peak_bytes may be NULL
 // The file's text, at most n - 1 bytes; "" if it is missing.
 void program_read(const char *dir, const char *name, char *text, int n);

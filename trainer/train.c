@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "trainer/run/data_summary.h"
+#include "trainer/run/ranks_same.h"
 #include "trainer/run/run_folder.h"
 #include "trainer/run/run_ranks.h"
 #include "trainer/train_internal.h"
@@ -198,8 +199,10 @@ SrStatus sr_train(const SrConfig *config, const SrTrainOptions *options, SrRun *
     *result = (SrTrainResult){0};
     *run = NULL;
     // The folder comes second: a wrong configuration leaves no trace on disk.
+    SR_TRY_GOTO(sr_ranks_same_start(config));
     SR_TRY_GOTO(sr_run_open(config, SR_RUN_TRAIN, &t.run));
     *run = t.run;
+    SR_TRY_GOTO(sr_ranks_same_data(&t.run->train));
     SR_TRY_GOTO(sr__train_open_folder(&t));
     SR_TRY_GOTO(train_all(&t));
 done:
