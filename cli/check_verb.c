@@ -58,7 +58,7 @@ static SrStatus forecast(const SrRun *run, double seconds, const Cluster *c, SrT
                           .gbit = c->gbit};
     in.replica_s *= c->cores ? (double)sr_parallel_threads() / c->cores : 1;
     SrForecast f = sr_forecast(&in);
-    sr_forecast_text(&in, &f, run->config->train.batchsize_per_replica, out);
+    sr_forecast_text(&in, &f, run->config->batch, out);
     return SR_OK;
 }
 

@@ -116,7 +116,7 @@ void sr__train_fit_position(SrTraining *t) {
     const SrRun *run = t->run;
     SrPosition was = t->at;
     int64_t again, images = sr_loader_samples(run->train.loader);
-    int loaded = t->config->train.batchsize_per_replica * t->config->replicas;
+    int loaded = t->config->batch * t->config->replicas;
     SrFit fit = sr_position_fit(&t->at, loaded, images, run->steps_per_epoch, &again);
     if (fit == SR_FIT_BATCH)
         sr_warn("batches of %d where the checkpoint had %d: going on behind the same images, as "

@@ -228,7 +228,7 @@ static int run_case(const char *dir, const char *name) {
     snprintf(tensors, sizeof tensors, "%s/%s.safetensors", dir, name);
     SrArena arena = SR_ARENA_INIT;
     SrSafetensors st = {0};
-    SrGoldenCase c = {.name = name, .arena = &arena};
+    SrGoldenCase c = {.folder = dir, .name = name, .arena = &arena};
     int result = report(&c, load_and_run(kind, json, tensors, &c, &st));
     fflush(stdout);
     sr_safetensors_close(&st);

@@ -7,7 +7,7 @@
 
 // One case: CASE.json (manifest) and CASE.safetensors (tensors is empty where the case has none).
 typedef struct {
-    const char *name; // "swav_queue_multihead"
+    const char *folder, *name; // "swav_queue_multihead"
     const SrYaml *manifest;
     const SrYaml *config; // manifest.config
     const SrYaml *values; // manifest.values

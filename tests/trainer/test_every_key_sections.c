@@ -266,6 +266,10 @@ static const EveryKeyGiven given[] = {
     {"DISTRIBUTED.NUM_PROC_PER_NODE", "2",
      "{DISTRIBUTED: {REPLICAS: recipe, NUM_PROC_PER_NODE: 1}}"},
     {"DISTRIBUTED.REPLICAS", "2", NULL},
+    {"MODEL.SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN", "True", "{DISTRIBUTED: {REPLICAS: 2}}"},
+    {"MODEL.SYNC_BN_CONFIG.GROUP_SIZE", "1",
+     "{DISTRIBUTED: {REPLICAS: 2, NUM_PROC_PER_NODE: 2}, MODEL: {SYNC_BN_CONFIG: "
+     "{CONVERT_BN_TO_SYNC_BN: True}}}"},
     {"DISTRIBUTED.REDUCE", "mpi", NULL},
     {"METERS.name", "accuracy_list_meter", "{METERS: {names: []}}"},
     {"METERS.names", "[]", NULL},

@@ -87,5 +87,32 @@ static void test_queue_shards(void **state) {
     tiny_model_close(&t);
 }
 
-SR_TESTS(replicas, unit(test_equals_one_batch), unit(test_statistics_of_replica_0),
-         unit(test_queue_shards))
+#define SYNC(group) "SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: " #group "}, "
+#define NORMED TINY_TRUNK ", HEAD: {PARAMS: [[mlp, {dims: [32, 8], use_bn: True}]]}"
+
+// `replicas` in groups whose batch norms are one, and `groups` replicas of as many images as a group has.
+static void check_groups(const char *sync, int replicas, const char *plain, int groups) {
+    TinyModel a, b;
+    CHECK_OK(tiny_model_start_world(&a, replicas, sync, SIMCLR, 12 / replicas, 2, sizes));
+    CHECK_OK(tiny_model_start_world(&b, groups, plain, SIMCLR, 12 / groups, 2, sizes));
+    for (int k = 0; k < 4; k++)
+        CHECK_NEAR(tiny_model_step(&a, 0.2), tiny_model_step(&b, 0.2), 0);
+    check_same_tables(&a, &b, 0);
+    tiny_model_close(&a);
+    tiny_model_close(&b);
+}
+
+static void test_sync_bn(void **state) {
+    (void)state;
+    check_groups(SYNC(0) NORMED, 3, NORMED, 1);
+    check_groups(SYNC(2) NORMED, 4, NORMED, 2);
+    check_groups(SYNC(1) NORMED, 2, NORMED, 2);
+    check_groups(SYNC(99) NORMED, 2, NORMED, 1);
+    TinyModel t;
+    CHECK_FAILS(tiny_model_start_world(&t, 3, SYNC(2) NORMED, SIMCLR, 4, 2, sizes), SR_ERR_CONFIG,
+                "groups of 2 do not divide 3 replicas");
+    tiny_model_close(&t);
+}
+
+SR_TESTS(replicas, unit(test_sync_bn), unit(test_equals_one_batch),
+         unit(test_statistics_of_replica_0), unit(test_queue_shards))

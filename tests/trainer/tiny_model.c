@@ -47,8 +47,8 @@ static SrStatus open_world(TinyModel *t, const TinyWorld *w) {
     SR_TRY(sr_model_new(t->config, &t->model));
     if (w->patch > 0)
         plan_masks(t, w);
-    return sr_model_build_train(t->model, w->batch, w->n_views, w->sizes, w->sizes, TINY_SAMPLES,
-                                &t->graph);
+    return sr_model_build_train(t->model, t->config->batch, w->n_views, w->sizes, w->sizes,
+                                TINY_SAMPLES, &t->graph);
 }
 
 SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
@@ -74,7 +74,7 @@ SrStatus tiny_model_start_of(TinyModel *t, const TinyWorld *world) {
     SR_TRY(sr_optim_new(params, &t->config->optimizer, &t->optim));
     SrPlanOptions options = {.mode = SR_MODE_TRAIN};
     SR_TRY(sr_replicas_compile(&t->graph, &options, &t->plan, &t->loss_plan));
-    if (world->replicas > 1)
+    if (t->graph.replicas > 1)
         SR_TRY(sr_replicas_new(&t->graph, t->plan, t->loss_plan, 1, &t->replicas));
     t->step = (SrStep){.params = params,
                        .graph = &t->graph,

@@ -50,10 +50,10 @@ SrStatus sr_bench_data(const SrConfig *config, const SrBenchOptions *options, Sr
     *out = (SrBenchResult){
         .median_ms = 1e3 * median,
         .min_ms = 1e3 * seconds[0],
-        .images_per_s = config->train.batchsize_per_replica / median,
+        .images_per_s = config->batch / median,
         .steps = options->steps,
         .threads = 1,
-        .batch = config->train.batchsize_per_replica,
+        .batch = config->batch,
         .cpu = "",
         .dtype = "f32",
     };

@@ -256,8 +256,9 @@ static SrStatus resolve(SrConfig *config, SrProblems *problems) {
     SR_TRY(sr__report_ignored(config->tree, &config->arena));
     SR_TRY(sr__sharding_resolve(config));
     SR_TRY(sr__trunk_base(config->tree, &config->arena));
-    SR_TRY(sr__infer(config->tree, config->replicas, &config->arena));
+    SR_TRY(sr__infer(config->tree, config->replicas * config->sync_bn_group, &config->arena));
     SR_TRY(sr__config_read(config, NULL));
+    config->batch = config->sync_bn_group * config->train.batchsize_per_replica;
     return check_values(config);
 }
 

@@ -43,6 +43,8 @@ typedef struct {
     double bn_eps, bn_momentum, params_multiplier;
     bool single_pass_every_crop;
     bool use_amp;       // AMP_PARAMS.USE_AMP
+    bool sync_bn;       // SYNC_BN_CONFIG, resolved in SrConfig.sync_bn_group
+    int sync_bn_group;
     uint64_t init_seed; // _MODEL_INIT_SEED: SEED_VALUE
     bool checkpointing; // ACTIVATION_CHECKPOINTING
     int checkpointing_splits;
@@ -141,7 +143,10 @@ typedef struct SrConfig {
         num_proc_per_node;        // as the file asks; their product is written back as `replicas`
     const SrYaml *replicas_given; // DISTRIBUTED.REPLICAS: auto, recipe or a number
     int reduce;                   // DISTRIBUTED.REDUCE: 0 tree, 1 mpi
-    int replicas; // a step has this many batches, each with batch norms of its own (run/replicas.h)
+    // A step has this many batches, each with batch norms of its own (run/replicas.h): DISTRIBUTED's replicas, or with
+    // SYNC_BN_CONFIG groups of so many of them.
+    int replicas, sync_bn_group;
+    int batch; // images of such a batch: sync_bn_group * DATA.TRAIN.BATCHSIZE_PER_REPLICA
     bool test_model, test_only, check_nan;
     bool supervised;           // the loss needs labels: train and test phases with meters
     const char *whole_batches; // why the loss takes batches of one size only; NULL: of any

@@ -16,6 +16,8 @@ static SrStatus read_again(const SrConfig *config, const SrYaml *merged, SrConfi
     SR_TRY(sr__config_read(out, NULL));
     // What stands in no tree, or may differ from it.
     out->replicas = config->replicas;
+    out->sync_bn_group = config->sync_bn_group;
+    out->batch = config->batch;
     out->knn.test_limit = config->knn.test_limit;
     out->knn.bank_limit = config->knn.bank_limit;
     out->checkpoint.dir = sr_arena_strdup(&out->arena, config->checkpoint.dir);

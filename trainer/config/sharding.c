@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/comm.h"
+#include "base/compiler.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/yaml_edit.h"
@@ -90,6 +91,36 @@ static SrStatus resolve_world(SrConfig *config) {
     return sr_tree_put_int(&config->arena, map, "NUM_PROC_PER_NODE", replicas);
 }
 
+// How many replicas' batch norms are one, of the `world` of them; `node` are one machine's.
+static int sync_bn_group(const SrConfig *config, int world, int node) {
+    int asked = config->model.sync_bn_group;
+    if (!config->model.sync_bn || asked == 0)
+        return config->model.sync_bn ? world : 1;
+    return SR_MIN(asked > 0 ? asked : node, world);
+}
+
+// Replicas whose batch norms are one are computed as one batch: a group of them stands for a replica from here on.  The
+// tree keeps what was asked for, with the group's size in place of a rule that needs the file's number of machines.
+static SrStatus resolve_sync_bn(SrConfig *config, int node) {
+    static const char key[] = "MODEL.SYNC_BN_CONFIG.GROUP_SIZE";
+    int world = config->replicas, group = sync_bn_group(config, world, node);
+    const SrYaml *given = sr_yaml_find_path(config->tree, key);
+    if (world % group)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: %s: groups of %d do not divide %d replicas; give a number that does, or 0 "
+                "for all",
+                sr_yaml_place(given).text, key, group, world);
+    if (config->model.sync_bn && world == 1)
+        sr_info("MODEL.SYNC_BN_CONFIG is accepted and changes nothing: there is one replica, and "
+                "its batch norms see all of its batch (DISTRIBUTED.REPLICAS)");
+    config->sync_bn_group = group;
+    config->replicas = world / group;
+    SrYaml *map = sr_yaml_find_path(config->tree, "MODEL.SYNC_BN_CONFIG");
+    if (group > 1 && map)
+        return sr_tree_put_int(&config->arena, map, "GROUP_SIZE", group);
+    return SR_OK;
+}
+
 // After the names were found to be known: a wrong file gives its error and no other line.
 SrStatus sr__sharding_resolve(SrConfig *config) {
     SrYaml *tree = config->tree;
@@ -97,7 +128,9 @@ SrStatus sr__sharding_resolve(SrConfig *config) {
     SR_TRY(unshard(sr_yaml_find_path(tree, "MODEL.TRUNK.NAME"), "MODEL.TRUNK.NAME", arena));
     SR_TRY(unshard_heads(sr_yaml_find_path(tree, "MODEL.HEAD.PARAMS"), arena));
     SR_TRY(unshard(sr_yaml_find_path(tree, "OPTIMIZER.name"), "OPTIMIZER.name", arena));
-    return resolve_world(config);
+    int node = config->num_proc_per_node;
+    SR_TRY(resolve_world(config));
+    return resolve_sync_bn(config, node);
 }
 
 // "module." is the data-parallel wrapper's, the others are the sharding's, at any depth.

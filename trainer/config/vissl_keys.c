@@ -118,8 +118,7 @@ const SrVisslKey sr__vissl_keys[] = {
         " flatten_parameters: True, mixed_precision: True, fp32_reduce_scatter: False, compute_dtype: float32,"
         " bucket_cap_mb: 0, clear_autocast_cache: True, verbose: True}",
         ONE_PROCESS),
-    NO_EFFECT("MODEL.SYNC_BN_CONFIG", "{CONVERT_BN_TO_SYNC_BN: False, SYNC_BN_TYPE: pytorch, GROUP_SIZE: -1}",
-        "batch norm sees the whole batch: one process runs everything"),
+    NO_EFFECT("MODEL.SYNC_BN_CONFIG.SYNC_BN_TYPE", "pytorch", "apex and pytorch mean the same here"),
     NO_EFFECT("MODEL.AMP_PARAMS.AMP_ARGS", "{opt_level: O1}", "there is one level, with no loss scaling"),
     NO_EFFECT("MODEL.AMP_PARAMS.AMP_TYPE", "apex", "apex and pytorch mean the same here: bfloat16"),
     NO_EFFECT("OPTIMIZER.use_zero", "False", ONE_PROCESS),

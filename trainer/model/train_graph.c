@@ -80,7 +80,9 @@ static SrStatus build_into(SrModel *model, SrBuilder *images, SrBuilder *loss,
     SrLossContext ctx = {.builder = loss,
                          .name = model->loss->name,
                          .batch = two ? in->batch * out->replicas : in->batch,
-                         .replicas = two ? out->replicas : 1,
+                         .replicas = model->loss->rows_are_independent
+                                         ? 1
+                                         : out->replicas * model->config->sync_bn_group,
                          .n_views = in->n,
                          .n_samples = n_samples,
                          .seed = model->config->seed,

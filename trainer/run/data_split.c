@@ -134,7 +134,7 @@ static SrLoaderConfig loader_config(const SrConfig *config, const SrSplitConfig 
         .limit_seed = (uint64_t)c->data_limit_seed,
         .limit_skip = c->data_limit_skip,
         .pipeline = split->pipeline,
-        .batch = c->batchsize_per_replica,
+        .batch = c == &config->train ? config->batch : c->batchsize_per_replica,
         .label_type = "standard",
         .threads = config->num_dataloader_workers,
         .prefetch = SR_SPLIT_BATCHES_AHEAD - 1, // rides out a slow batch without holding much
@@ -236,12 +236,12 @@ static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     // Otherwise the last batch has what is left (run.h: SrRunTail).
     loader.drop_last = c->drop_last || config->whole_batches;
     loader.label_type = label_type(config);
-    if (loader.drop_last && images_of(c, out) < c->batchsize_per_replica)
+    if (loader.drop_last && images_of(c, out) < config->batch)
         SR_FAIL(SR_ERR_CONFIG,
                 "DATA.TRAIN: %lld images do not fill one batch of %d: lower "
                 "DATA.TRAIN.BATCHSIZE_PER_REPLICA to at most %lld%s",
-                (long long)images_of(c, out), c->batchsize_per_replica,
-                (long long)images_of(c, out),
+                (long long)images_of(c, out), config->batch,
+                (long long)images_of(c, out) / config->sync_bn_group,
                 !config->whole_batches ? ", or set DATA.TRAIN.DROP_LAST=False" : "");
     SR_TRY(sr_loader_new(&loader, &out->loader));
     out->n_targets = sr_loader_targets(out->loader);

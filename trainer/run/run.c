@@ -44,7 +44,8 @@ static SrStatus open_data(SrRun *run) {
         SR_FAIL(SR_ERR_CONFIG,
                 "DATA.TRAIN: %lld images do not fill one step of %d replicas with "
                 "BATCHSIZE_PER_REPLICA %d; lower DISTRIBUTED.REPLICAS",
-                (long long)sr_loader_samples(run->train.loader), run->config->replicas,
+                (long long)sr_loader_samples(run->train.loader),
+                run->config->replicas * run->config->sync_bn_group,
                 run->config->train.batchsize_per_replica);
     run->max_iterations = run->steps_per_epoch * run->config->optimizer.num_epochs;
     return SR_OK;
@@ -123,8 +124,7 @@ static SrStatus build_tail(SrRun *run) {
     SrRunTail *tail = &run->tail;
     SrShape features[SR_HEAD_MAX_OUT];
     int64_t samples = d->loader ? sr_loader_length(d->loader) : 0;
-    int left =
-        (int)(samples % run->config->train.batchsize_per_replica); // 0 where the loader drops it
+    int left = (int)(samples % run->config->batch); // 0 where the loader drops it
     tail->batch = images_of(run, left);
     if (run->config->replicas > 1)
         tail->batch = 0;
@@ -241,7 +241,7 @@ static SrStatus build_step(SrRun *run) {
 static SrStatus open_all(SrRun *run) {
     bool trains = !forward_only(run) && !run->config->test_only;
     SR_TRY(open_data(run));
-    run->batch = images_of(run, run->config->train.batchsize_per_replica);
+    run->batch = images_of(run, run->config->batch);
     run->step_images = run->batch * run->config->replicas;
     SR_TRY(build_model(run));
     SR_TRY(build_tail(run));
@@ -414,10 +414,15 @@ SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
                 "`sslrun extract` computes their features",
                 config->path);
     if (config->replicas % sr_comm_size() != 0)
-        SR_FAIL(SR_ERR_CONFIG,
-                "DISTRIBUTED.REPLICAS %d cannot be shared out evenly over %d ranks: start a "
-                "number that divides it, or change it",
-                config->replicas, sr_comm_size());
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "DISTRIBUTED.REPLICAS: %d replica%s cannot be shared out evenly over %d ranks: start "
+            "a number of ranks that divides them, or change it%s",
+            config->replicas, config->replicas == 1 ? "" : "s", sr_comm_size(),
+            config->sync_bn_group > 1
+                ? " (those whose batch norms MODEL.SYNC_BN_CONFIG makes one are computed on "
+                  "one rank and count as one)"
+                : "");
     allow_convolutions(config);
     bool split = config->fp32 == SR_CONV_FP32_X6 || config->fp32 == SR_CONV_FP32_X3;
     if (mode != SR_RUN_CHECK && split && !sr_cpu_has_tiles())
@@ -430,7 +435,7 @@ SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a run");
     run->config = config;
     run->mode = mode;
-    run->step_loaded = config->train.batchsize_per_replica * config->replicas;
+    run->step_loaded = config->batch * config->replicas;
     SrStatus status = open_all(run);
     if (status != SR_OK) {
         sr_run_close(run);

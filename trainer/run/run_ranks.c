@@ -12,6 +12,9 @@
 
 void sr_run_ranks_say(const SrRun *run) {
     int replicas = run->config->replicas, ranks = sr_comm_size(), threads = sr_parallel_threads();
+    if (run->config->sync_bn_group > 1)
+        sr_info("MODEL.SYNC_BN_CONFIG: %d replicas of %d images are computed as one of %d",
+                run->config->sync_bn_group, run->config->train.batchsize_per_replica, run->batch);
     if (replicas > 1 && ranks == 1)
         sr_info("%d replicas of %d images a step, one after the other", replicas, run->batch);
     if (ranks == 1)
