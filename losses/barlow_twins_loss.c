@@ -3,7 +3,7 @@
 //
 // VISSL normalises both views together; normalize_views: separate is the paper's.
 //
-// With R replicas the gradient is an R-th of the loss's: the authors' program and VISSL sum the matrix over all processes,
+// With R processes the gradient is an R-th of the loss's: the authors' program and VISSL sum the matrix over all processes,
 // each of which sends back what its own rows give of the gradient, and then take the mean of the processes' parameter
 // gradients.  Their learning rates are chosen for that.
 #include "kernels/barlow_twins.h"
@@ -29,10 +29,10 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-// The same value with 1 / replicas of its gradient.
+// The same value with 1 / processes of its gradient.
 static SrNodeId share_gradient(SrLossContext *ctx, SrNodeId loss) {
     SrBuilder *b = ctx->builder;
-    double share = 1.0 / ctx->replicas;
+    double share = 1.0 / ctx->processes;
     SrScaleParams learns = {.factor = share}, rest = {.factor = 1 - share};
     SrNodeId value = sr_build(b, "detach", "value", NULL, loss);
     return sr_build_n(b, "add", "shared", NULL,
@@ -53,7 +53,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
                                p->embedding_dim, sr_shape_last(sr_build_shape(ctx->builder, x)));
     SrBarlowTwinsParams op = {p->lambda, p->scale_loss, p->normalize_views == 1};
     *loss = sr_build(ctx->builder, "barlow_twins", "barlow_twins", &op, x);
-    if (ctx->replicas > 1)
+    if (ctx->processes > 1)
         *loss = share_gradient(ctx, *loss);
     return sr_builder_status(ctx->builder);
 }

@@ -93,7 +93,8 @@ struct SrLossContext {
     const char *name;   // of the loss, for messages
     int batch;          // images of the step, over all replicas
     int replicas;
-    int n_views; // crops an image
+    int processes; // of VISSL that these stand for: replicas but for rounds of gradient accumulation
+    int n_views;   // crops an image
     struct {
         int h, w;
     } views[SR_MAX_VIEWS]; // of each view, pixels

@@ -88,6 +88,7 @@ static SrStatus build(GivenLoss *g) {
                              .name = g->kind->name,
                              .batch = g->batch,
                              .replicas = 1,
+                             .processes = 1,
                              .n_views = g->n_views,
                              .sample_index = SR_NO_NODE,
                              .labels = SR_NO_NODE,

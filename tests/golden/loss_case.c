@@ -59,6 +59,7 @@ static SrStatus build(LossCase *r) {
                              .name = r->kind->name,
                              .batch = r->batch,
                              .replicas = SR_MAX(r->replicas, 1),
+                             .processes = SR_MAX(r->replicas, 1),
                              .n_views = r->n_views,
                              .sample_index = SR_NO_NODE,
                              .labels = SR_NO_NODE,

@@ -238,6 +238,7 @@ static const EveryKeyGiven given[] = {
     {"MODEL.TRUNK.NAME", "resnet_cifar", NULL},
     {"LOSS.name", "multi_label_soft_margin", NULL},
     {"OPTIMIZER.name", "adam", NULL},
+    {"OPTIMIZER.gradient_accumulation_steps", "2", NULL},
     {"OPTIMIZER.non_regularized_parameters", "[clf]", NULL},
     {"OPTIMIZER.param_group_constructor", "lr_decay", NULL},
     {"OPTIMIZER.linear_eval_heads", "[{lr: 0.4, weight_decay: 0.0}]",

@@ -114,5 +114,34 @@ static void test_sync_bn(void **state) {
     tiny_model_close(&t);
 }
 
-SR_TESTS(replicas, unit(test_sync_bn), unit(test_equals_one_batch),
+#define BARLOW "name: barlow_twins_loss, barlow_twins_loss: {embedding_dim: 8}"
+
+// Rounds before an update are one large batch, also where the loss looks at all rows.
+static void check_rounds(const char *loss) {
+    TinyModel one, many;
+    CHECK_OK(tiny_model_start(&one, PIXELS, loss, 12, 2, sizes));
+    CHECK_OK(tiny_model_start_of(&many, &(TinyWorld){.model = PIXELS,
+                                                     .loss = loss,
+                                                     .batch = 4,
+                                                     .replicas = 1,
+                                                     .rounds = 3,
+                                                     .n_views = 2,
+                                                     .sizes = sizes}));
+    CHECK_INT(many.graph.replicas, 3);
+    for (int k = 0; k < 3; k++) {
+        double a = tiny_model_step(&one, 0.05);
+        CHECK_NEAR(a, tiny_model_step(&many, 0.05), 1e-5 * fabs(a));
+    }
+    check_same_tables(&one, &many, 1e-5);
+    tiny_model_close(&one);
+    tiny_model_close(&many);
+}
+
+static void test_accumulation(void **state) {
+    (void)state;
+    check_rounds(SIMCLR);
+    check_rounds(BARLOW);
+}
+
+SR_TESTS(replicas, unit(test_accumulation), unit(test_sync_bn), unit(test_equals_one_batch),
          unit(test_statistics_of_replica_0), unit(test_queue_shards))

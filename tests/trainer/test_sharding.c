@@ -69,6 +69,12 @@ static void test_replicas(void **state) {
     CHECK_INT(replicas_of(WORLD ", REPLICAS: auto}\n"), 1);
     CHECK_INT(replicas_of(WORLD ", REPLICAS: recipe}\n"), 8);
     CHECK_INT(replicas_of(WORLD ", REPLICAS: 3}\n"), 3);
+    const char *rounds[] = {"OPTIMIZER.gradient_accumulation_steps=5"};
+    CHECK_OK(sr_config_parse(WORLD ", REPLICAS: 2}\n", "test.yaml", rounds, 1, &config));
+    CHECK_INT(config->replicas, 10);
+    CHECK_INT(sr_tree_int(config->tree, "DISTRIBUTED.NUM_PROC_PER_NODE", 0), 2);
+    sr_config_free(config);
+    config = NULL;
     CHECK_FAILS(sr_config_parse(WORLD ", REPLICAS: 0}\n", "test.yaml", NULL, 0, &config),
                 SR_ERR_CONFIG, "DISTRIBUTED.REPLICAS");
     CHECK_FAILS(sr_config_parse(WORLD ", REPLICAS: all}\n", "test.yaml", NULL, 0, &config),

@@ -33,12 +33,13 @@ static SrStatus open_world(TinyModel *t, const TinyWorld *w) {
     *t = (TinyModel){.iteration = 0};
     sr_text_printf(
         &text,
-        "MODEL: {%s}\nLOSS: {%s}\nOPTIMIZER: {momentum: 0.0, weight_decay: 0.0}\nDISTRIBUTED: "
+        "MODEL: {%s}\nLOSS: {%s}\nOPTIMIZER: {momentum: 0.0, weight_decay: 0.0, "
+        "gradient_accumulation_steps: %d}\nDISTRIBUTED: "
         "{REPLICAS: %d}\nDATA: {TRAIN: "
         "{COLLATE_FUNCTION: %s, "
         "BATCHSIZE_PER_REPLICA: %d, TRANSFORMS: [{name: ImgPilToMultiCrop, total_num_crops: %d, "
         "%s}]}}\n",
-        w->model, w->loss, w->replicas,
+        w->model, w->loss, SR_MAX(w->rounds, 1), w->replicas,
         w->patch > 0 ? "ibot_multicrop_masking_collator" : "multicrop_collator", w->batch,
         w->n_views, groups);
     SrStatus status = sr_config_parse(text.s, "tiny.yaml", NULL, 0, &t->config);
@@ -53,7 +54,7 @@ static SrStatus open_world(TinyModel *t, const TinyWorld *w) {
 
 SrStatus tiny_model_open(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
                          const int *sizes) {
-    return open_world(t, &(TinyWorld){model, loss, batch, 1, n_views, sizes, 0});
+    return open_world(t, &(TinyWorld){model, loss, batch, 1, n_views, sizes, 0, 0});
 }
 
 SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int batch, int n_views,
@@ -63,7 +64,7 @@ SrStatus tiny_model_start(TinyModel *t, const char *model, const char *loss, int
 
 SrStatus tiny_model_start_world(TinyModel *t, int replicas, const char *model, const char *loss,
                                 int batch, int n_views, const int *sizes) {
-    return tiny_model_start_of(t, &(TinyWorld){model, loss, batch, replicas, n_views, sizes, 0});
+    return tiny_model_start_of(t, &(TinyWorld){model, loss, batch, replicas, n_views, sizes, 0, 0});
 }
 
 SrStatus tiny_model_start_of(TinyModel *t, const TinyWorld *world) {

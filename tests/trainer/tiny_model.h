@@ -35,7 +35,8 @@ typedef struct {
     const char *model, *loss;
     int batch, replicas, n_views;
     const int *sizes;
-    int patch; // > 0: views of the first size have masks of patches of so many pixels
+    int patch;  // > 0: views of the first size have masks of patches of so many pixels
+    int rounds; // OPTIMIZER.gradient_accumulation_steps; 0: 1
 } TinyWorld;
 SrStatus tiny_model_start_of(TinyModel *t, const TinyWorld *world);
 // An example of a loss with these options (flow YAML), eight images a step in any case.

@@ -42,8 +42,8 @@ typedef struct {
     const SrYaml *head_params; // MODEL.HEAD.PARAMS
     double bn_eps, bn_momentum, params_multiplier;
     bool single_pass_every_crop;
-    bool use_amp;       // AMP_PARAMS.USE_AMP
-    bool sync_bn;       // SYNC_BN_CONFIG, resolved in SrConfig.sync_bn_group
+    bool use_amp; // AMP_PARAMS.USE_AMP
+    bool sync_bn; // SYNC_BN_CONFIG, resolved in SrConfig.sync_bn_group
     int sync_bn_group;
     uint64_t init_seed; // _MODEL_INIT_SEED: SEED_VALUE
     bool checkpointing; // ACTIVATION_CHECKPOINTING
@@ -144,7 +144,7 @@ typedef struct SrConfig {
     const SrYaml *replicas_given; // DISTRIBUTED.REPLICAS: auto, recipe or a number
     int reduce;                   // DISTRIBUTED.REDUCE: 0 tree, 1 mpi
     // A step has this many batches, each with batch norms of its own (run/replicas.h): DISTRIBUTED's replicas, or with
-    // SYNC_BN_CONFIG groups of so many of them.
+    // SYNC_BN_CONFIG groups of so many of them, times OPTIMIZER.gradient_accumulation_steps.
     int replicas, sync_bn_group;
     int batch; // images of such a batch: sync_bn_group * DATA.TRAIN.BATCHSIZE_PER_REPLICA
     bool test_model, test_only, check_nan;

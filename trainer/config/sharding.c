@@ -114,7 +114,8 @@ static SrStatus resolve_sync_bn(SrConfig *config, int node) {
         sr_info("MODEL.SYNC_BN_CONFIG is accepted and changes nothing: there is one replica, and "
                 "its batch norms see all of its batch (DISTRIBUTED.REPLICAS)");
     config->sync_bn_group = group;
-    config->replicas = world / group;
+    // Rounds before an update are further replicas: what they give is summed in the same way.
+    config->replicas = world / group * config->optimizer.accumulation;
     SrYaml *map = sr_yaml_find_path(config->tree, "MODEL.SYNC_BN_CONFIG");
     if (group > 1 && map)
         return sr_tree_put_int(&config->arena, map, "GROUP_SIZE", group);

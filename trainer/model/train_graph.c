@@ -77,12 +77,14 @@ static void build_targets(SrModel *model, SrBuilder *b, const SrModelInputs *in,
 static SrStatus build_into(SrModel *model, SrBuilder *images, SrBuilder *loss,
                            const SrModelInputs *in, int64_t n_samples, SrTrainGraph *out) {
     bool two = images != loss;
+    const SrConfig *config = model->config;
+    int rounds = config->optimizer.accumulation;
+    int replicas = model->loss->rows_are_independent ? 1 : out->replicas * config->sync_bn_group;
     SrLossContext ctx = {.builder = loss,
                          .name = model->loss->name,
                          .batch = two ? in->batch * out->replicas : in->batch,
-                         .replicas = model->loss->rows_are_independent
-                                         ? 1
-                                         : out->replicas * model->config->sync_bn_group,
+                         .replicas = replicas,
+                         .processes = SR_MAX(replicas / rounds, 1),
                          .n_views = in->n,
                          .n_samples = n_samples,
                          .seed = model->config->seed,

@@ -16,6 +16,7 @@ typedef struct {
         *options; // the whole map, out of which the named optimiser reads its own; NULL: defaults
     double weight_decay;
     int num_epochs;
+    int accumulation; // gradient_accumulation_steps: rounds of all replicas an update
     bool regularize_bn, regularize_bias, construct_single_param_group_only;
     SrStrings non_regularized_parameters;
     const char *param_group_constructor;

@@ -18,6 +18,8 @@ static const SrOption shared[] = {
     {"name", SR_OPT_STRING, OFF(name), "sgd", 0, 0, NULL, "Which optimizer."},
     {"weight_decay", SR_OPT_FLOAT, OFF(weight_decay), "1e-4", 0, 1e6, NULL, "L2 penalty, or decoupled from the gradient where the optimizer says so."},
     {"num_epochs", SR_OPT_INT, OFF(num_epochs), "90", 1, 1e9, NULL, "Length of the training."},
+    {"gradient_accumulation_steps", SR_OPT_INT, OFF(accumulation), "1", 1, 65536, NULL,
+     "Rounds of all replicas before an update. Losses see the rows of all rounds, as of one large batch."},
     {"regularize_bn", SR_OPT_BOOL, OFF(regularize_bn), "False", 0, 0, NULL, "Norm layers decay."},
     {"regularize_bias", SR_OPT_BOOL, OFF(regularize_bias), "True", 0, 0, NULL, "Biases decay."},
     {"non_regularized_parameters", SR_OPT_STRINGS, OFF(non_regularized_parameters), "[]", 0, 0, NULL,
