@@ -28,7 +28,7 @@ static const Rung rungs[] = {
      "looks at small crops, and at each photo often: minutes, not days"},
     {"a ResNet-18 of a quarter of the width", "resnet", "RESNETS",
      "{DEPTH: 18, WIDTH_MULTIPLIER: 0.25, SMALL_IMAGE_STEM: True}", 128, 32,
-     "takes a quarter of an hour for a few thousand photos; configs/photos.yaml has it too"},
+     "takes minutes for a few thousand photos; configs/photos.yaml has it too"},
     {"ResNet-18 at 96 pixels", "resnet", "RESNETS", "{DEPTH: 18}", 512, 96,
      "512 features of crops in which details can be seen"},
     {"ResNet-18 at 160 pixels", "resnet", "RESNETS", "{DEPTH: 18}", 512, 160,
@@ -77,9 +77,12 @@ static void add_head(const Recipe *r, const Rung *rung, SrText *out) {
         "#   sslrun %s             trains; the same command goes on after an interruption\n"
         "#   sslrun describe KEY   explains a key; KEY=VALUE behind the command changes it\n"
         "#\n"
-        "# The folder: %s, shorter sides of %lld to %lld pixels",
+        "# The folder: %s, shorter sides of %lld",
         (long long)s->images, s->root, r->name, sr_bytes_text(s->bytes, size, sizeof size),
-        (long long)s->side.low, (long long)s->side.high);
+        (long long)s->side.low);
+    if (s->side.high > s->side.low)
+        sr_text_printf(out, " to %lld", (long long)s->side.high);
+    sr_text_add(out, " pixels");
     if (s->classes > 1)
         sr_text_printf(out, ", %d class folders: they judge the\n# features, they never train them",
                        s->classes);

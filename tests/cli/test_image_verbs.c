@@ -32,8 +32,9 @@ static void write_image(const Fixture *f, const char *name, bool bright, int see
 static void train(const char *run, const char *seed) {
     char dir[128];
     snprintf(dir, sizeof dir, "CHECKPOINT.DIR=%s", run);
-    RUN(CONFIG, dir, seed, "OPTIMIZER.num_epochs=1");
+    RUN(CONFIG, dir, seed, "OPTIMIZER.num_epochs=1", "DATA.PIN_MEMORY=False");
     CHECK_INT(result.code, 0);
+    CHECK(strstr(result.err, "DATA.PIN_MEMORY is accepted and changes nothing"));
 }
 
 static void begin(Fixture *f) {
@@ -104,7 +105,7 @@ static void test_similar_and_duplicates(void **state) {
     write_image(&f, "images/night/copy.png", true, 7);
     fixture_write(f.dir, "images/day/broken.png", "\x89PNG\r\n\x1a\n broken", 16);
     RUN("duplicates", f.images, "--model", f.run, "--threshold", "0.99999");
-    expect(0, "1 groups of 2 images, among 41");
+    expect(0, "1 group of 2 images, among 41");
     expect(0, "night/copy.png");
     expect(0, "day/7.png");
     CHECK(strstr(result.err, "1 of 42 images could not be read and are left out:") &&
@@ -125,6 +126,9 @@ static void test_similar_and_duplicates(void **state) {
     CHECK_INT(lines, 10);
     RUN("similar", "no/such.png", "--in", f.images, "--model", f.run);
     expect(2, "no such image");
+    RUN("duplicates", f.images, "--model", f.run, "--threshold", "0.0001");
+    CHECK(strstr(result.err, "of 41 images are alike to this model"));
+    CHECK(!strstr(result.err, "changes nothing")); // the run said it
     RUN("duplicates", f.images);
     expect(2, "--model CHECKPOINT");
     RUN("duplicates", f.images, "--model", f.run, "--threshold", "7");
@@ -148,7 +152,7 @@ static void test_all_of_a_folder(void **state) {
     write_image(&f, "photos/test/copy.png", true, 301); // of train/1.png
     snprintf(path, sizeof path, "%s/photos", f.dir);
     RUN("duplicates", path, "--model", f.run, "--threshold", "0.99999");
-    expect(0, "1 groups of 2 images, among 31");
+    expect(0, "1 group of 2 images, among 31");
     expect(0, "photos/train/1.png");
     expect(0, "photos/test/copy.png");
     CHECK(strstr(result.err, "30 of 61 images could not be read and are left out:"));

@@ -301,6 +301,15 @@ SrStatus sr_config_parse(const char *text, const char *name, const char *const *
     return finish(config, file, overrides, n_overrides, status, out);
 }
 
+SrStatus sr_config_parse_saved(const char *text, const char *name, SrConfig **out) {
+    SrLogLevel before = sr_log_set_level(SR_LOG_WARN);
+    if (before > SR_LOG_WARN)
+        sr_log_set_level(before);
+    SrStatus status = sr_config_parse(text, name, NULL, 0, out);
+    sr_log_set_level(before);
+    return status;
+}
+
 SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConfig **out) {
     SrConfig *config = sr_calloc(1, sizeof *config);
     if (!config)

@@ -177,6 +177,8 @@ SrStatus sr_config_load(const char *path, const char *const *overrides, int n_ov
 // The same from text, for tests and the golden runner; `name` stands for the file in messages.
 SrStatus sr_config_parse(const char *text, const char *name, const char *const *overrides,
                          int n_overrides, SrConfig **out);
+// What a run keeps in its checkpoints: what there is to say of its keys was said when the run began.
+SrStatus sr_config_parse_saved(const char *text, const char *name, SrConfig **out);
 // Names of the configurations below configs/ here, beside the program and where it was installed: "pretrain/swav/x".
 SrStatus sr_config_names(SrArena *arena, SrStrings *out);
 // Adds to `problems` each file or folder that the configuration names and that is not there.

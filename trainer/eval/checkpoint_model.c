@@ -18,7 +18,7 @@ SrStatus sr_checkpoint_config(const char *path, SrConfig **out) {
     SrSafetensors st;
     SR_TRY(sr_safetensors_map(&st, path));
     const char *text = sr_safetensors_meta(&st, "config");
-    SrStatus status = text ? sr_config_parse(text, path, NULL, 0, out)
+    SrStatus status = text ? sr_config_parse_saved(text, path, out)
                            : sr_fail(SR_ERR_CONFIG,
                                      "%s holds no configuration: a checkpoint of `sslrun train` is "
                                      "expected",

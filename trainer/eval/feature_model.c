@@ -69,7 +69,7 @@ static SrStatus find_size(SrFeatureModel *m) {
     SrFeatureImages images = {.h = 0};
     SrStatus status = SR_OK;
     if (m->config_text)
-        SR_TRY_GOTO(sr_config_parse(m->config_text, m->trunk, NULL, 0, &config));
+        SR_TRY_GOTO(sr_config_parse_saved(m->config_text, m->trunk, &config));
     else if (sr_trunk_is_config(m->trunk))
         SR_TRY_GOTO(sr_config_load(m->trunk, NULL, 0, &config));
     SR_TRY_GOTO(sr_feature_images_open(config, 0, 0, &images));

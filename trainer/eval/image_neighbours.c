@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "kernels/gemm.h"
 
@@ -189,8 +190,12 @@ static void print_groups(const SrMatrix *f, const SrStringList *files, int64_t *
         images += groups[found].size;
     }
     if (!json)
-        sr_text_printf(out, "%lld groups of %lld images, among %lld\n", (long long)found,
-                       (long long)images, (long long)f->n);
+        sr_text_printf(out, "%lld group%s of %lld images, among %lld\n", (long long)found,
+                       found == 1 ? "" : "s", (long long)images, (long long)f->n);
+    if (images > f->n / 2)
+        sr_warn("%lld of %lld images are alike to this model, which then tells little of "
+                "duplicates: raise --threshold, or train longer",
+                (long long)images, (long long)f->n);
 }
 
 static SrStatus find_groups(const SrMatrix *f, const SrStringList *files, double threshold,

@@ -77,7 +77,7 @@ SrStatus sr_trunk_graph_parse(const char *config_text, const char *name, int bat
                               int width, SrTrunkGraph *out) {
     *out = (SrTrunkGraph){.input = SR_NO_NODE};
     SR_TRY(check_sizes(batch, height, width));
-    SrStatus status = sr_config_parse(config_text, name, NULL, 0, &out->config);
+    SrStatus status = sr_config_parse_saved(config_text, name, &out->config);
     if (status == SR_OK)
         status = open_model(out, SR_SHAPE(batch, height, width, 3));
     if (status == SR_OK)
