@@ -70,6 +70,8 @@ static pid_t start(int out, int err, int ranks, int threads, const char *const *
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM); // a test that fails waits for nobody
+        signal(SIGINT,
+               SIG_DFL); // a shell's background job has it ignored, and the program would too
         dup2(out, STDOUT_FILENO);
         dup2(err, STDERR_FILENO);
         execvp(argv[0], argv);
