@@ -46,10 +46,10 @@ typedef struct {
 typedef struct {
     SrBatchNormKernels f32, bf16;
 } SrBatchNormTables;
-SR_CPU_TABLES(SrBatchNormTables, sr__batch_norm_tables);
+SR_CPU_TABLES_BF16(SrBatchNormTables, sr__batch_norm_tables);
 
 static inline const SrBatchNormKernels *sr__batch_norm(SrDtype type) {
-    const SrBatchNormTables *tables = SR_CPU_PICK(sr__batch_norm_tables);
+    const SrBatchNormTables *tables = SR_CPU_PICK_BF16(sr__batch_norm_tables);
     return type == SR_BF16 ? &tables->bf16 : &tables->f32;
 }
 

@@ -30,26 +30,18 @@ typedef struct {
     void (*transpose)(const float *from, int64_t from_row, int rows, int columns, float *to,
                       int64_t to_row);
 } SrBlockProductKernels;
-SR_CPU_TABLES(SrBlockProductKernels, sr__block_product_kernels);
-#if defined(__x86_64__)
-extern const SrBlockProductKernels sr__block_product_kernels_avx512bf16;
-#endif
+SR_CPU_TABLES_BF16(SrBlockProductKernels, sr__block_product_kernels);
 
 static inline void sr__block_product(const SrBlockProduct *p) {
-    SR_CPU_PICK(sr__block_product_kernels)->product(p);
+    SR_CPU_PICK_BF16(sr__block_product_kernels)->product(p);
 }
 static inline void sr__block_pair_product(const SrBlockProduct *p) {
-#if defined(__x86_64__)
-    if (sr_cpu_has_bf16()) {
-        sr__block_product_kernels_avx512bf16.pair_product(p);
-        return;
-    }
-#endif
-    SR_CPU_PICK(sr__block_product_kernels)->pair_product(p);
+    SR_CPU_PICK_BF16(sr__block_product_kernels)->pair_product(p);
 }
 static inline void sr__block_transpose(const float *from, int64_t from_row, int rows, int columns,
                                        float *to, int64_t to_row) {
-    SR_CPU_PICK(sr__block_product_kernels)->transpose(from, from_row, rows, columns, to, to_row);
+    SR_CPU_PICK_BF16(sr__block_product_kernels)
+        ->transpose(from, from_row, rows, columns, to, to_row);
 }
 
 #endif

@@ -10,6 +10,8 @@
 // and take the right one with SR_CPU_PICK:
 //     SR_CPU_TABLES(SrPoolKernels, sr__pool_kernels); // ..._plain, ..._avx2, ..._avx512
 //     SR_CPU_PICK(sr__pool_kernels)->max_forward(...);
+// Those that round to bfloat16 or multiply its pairs are compiled for avx512bf16 too (BF16 in the Makefile), declared with
+// SR_CPU_TABLES_BF16 and taken with SR_CPU_PICK_BF16.
 #ifndef SR_KERNELS_CPU_H
 #define SR_KERNELS_CPU_H
 
@@ -38,7 +40,13 @@ SrCpuLevel sr_cpu_set_level(SrCpuLevel level);
     (sr_cpu_level() >= SR_CPU_AVX512 ? &name##_avx512 \
      : sr_cpu_level() == SR_CPU_AVX2 ? &name##_avx2   \
                                      : &name##_plain)
+#define SR_CPU_TABLES_BF16(type, name) \
+    SR_CPU_TABLES(type, name);         \
+    extern const type name##_avx512bf16
+#define SR_CPU_PICK_BF16(name) (sr_cpu_has_bf16() ? &name##_avx512bf16 : SR_CPU_PICK(name))
 #else
+#define SR_CPU_TABLES_BF16(type, name) SR_CPU_TABLES(type, name)
+#define SR_CPU_PICK_BF16(name) SR_CPU_PICK(name)
 #define SR_CPU_TABLES(type, name) extern const type name##_plain
 #define SR_CPU_PICK(name) (&name##_plain)
 #endif

@@ -22,9 +22,9 @@ typedef struct {
                      const float *weight, const float *mean, const float *invstd, float *dweight,
                      float *dbias);
 } SrLayerNormKernels;
-SR_CPU_TABLES(SrLayerNormKernels, sr__layer_norm_kernels);
+SR_CPU_TABLES_BF16(SrLayerNormKernels, sr__layer_norm_kernels);
 static inline const SrLayerNormKernels *sr__layer_norm(void) {
-    return SR_CPU_PICK(sr__layer_norm_kernels);
+    return SR_CPU_PICK_BF16(sr__layer_norm_kernels);
 }
 
 #endif

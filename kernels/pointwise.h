@@ -15,9 +15,9 @@ typedef struct { // x, y, dx, dy (n), floats or bfloat16
 typedef struct {
     SrPointwise gelu, sigmoid, silu, hardsigmoid, hardswish, relu6;
 } SrPointwiseTable;
-SR_CPU_TABLES(SrPointwiseTable, sr__pointwise_table);
+SR_CPU_TABLES_BF16(SrPointwiseTable, sr__pointwise_table);
 static inline const SrPointwiseTable *sr__pointwise(void) {
-    return SR_CPU_PICK(sr__pointwise_table);
+    return SR_CPU_PICK_BF16(sr__pointwise_table);
 }
 
 void sr__pointwise_forward(const SrOpCall *call, const SrPointwise *k);

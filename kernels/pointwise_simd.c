@@ -67,30 +67,57 @@ V_INLINE float gelu_slope(float x) {
     return cdf + x * 0.3989422804014327f * gauss; // 1 / sqrt(2 pi)
 }
 
+// Of n numbers, those of vector v.
+V_INLINE int lanes_left(int n, int v) {
+    n -= v * V_LANES;
+    return n < 0 ? 0 : n > V_LANES ? V_LANES : n;
+}
+
+enum { STRIP = 4 * V_LANES }; // numbers of bfloat16 that become floats at a time
+
+// floats (n) of bfloat16 numbers, and back; what lies behind them in the strip is zero.
+V_INLINE void widen(float *to, const SrBf16 *from, int n) {
+    V_FOR (v, STRIP / V_LANES)
+        v_store(to + v * V_LANES, v_get(SR_BF16, from, v * V_LANES, lanes_left(n, v)));
+}
+V_INLINE void narrow(SrBf16 *to, const float *from, int n) {
+    V_FOR (v, STRIP / V_LANES)
+        v_put(SR_BF16, to, v * V_LANES, v_load(from + v * V_LANES), lanes_left(n, v));
+}
+
 // The loops of one activation over floats and over bfloat16 numbers.
 #define LOOPS(name)                                                                             \
-    static void name##_floats(float *y, const float *x, int64_t n) {                            \
+    V_INLINE void name##_floats(float *y, const float *x, int64_t n) {                          \
         SR_SIMD                                                                                 \
         for (int64_t i = 0; i < n; i++)                                                         \
             y[i] = name##_value(x[i]);                                                          \
     }                                                                                           \
     static void name##_halves(SrBf16 *y, const SrBf16 *x, int64_t n) {                          \
-        SR_SIMD                                                                                 \
-        for (int64_t i = 0; i < n; i++)                                                         \
-            y[i] = sr_bf16_round(name##_value(sr_bf16_float(x[i])));                            \
+        float strip[STRIP];                                                                     \
+        for (int64_t i = 0; i < n; i += STRIP) {                                                \
+            int m = (int)SR_MIN(STRIP, n - i);                                                  \
+            widen(strip, x + i, m);                                                             \
+            name##_floats(strip, strip, STRIP);                                                 \
+            narrow(y + i, strip, m);                                                            \
+        }                                                                                       \
     }                                                                                           \
     static void name(SrDtype type, void *y, const void *x, int64_t n) {                         \
         type == SR_BF16 ? name##_halves(y, x, n) : name##_floats(y, x, n);                      \
     }                                                                                           \
-    static void name##_grad_floats(float *dx, const float *x, const float *dy, int64_t n) {     \
+    V_INLINE void name##_grad_floats(float *dx, const float *x, const float *dy, int64_t n) {   \
         SR_SIMD                                                                                 \
         for (int64_t i = 0; i < n; i++)                                                         \
             dx[i] = dy[i] * name##_slope(x[i]);                                                 \
     }                                                                                           \
     static void name##_grad_halves(SrBf16 *dx, const SrBf16 *x, const SrBf16 *dy, int64_t n) {  \
-        SR_SIMD                                                                                 \
-        for (int64_t i = 0; i < n; i++)                                                         \
-            dx[i] = sr_bf16_round(sr_bf16_float(dy[i]) * name##_slope(sr_bf16_float(x[i])));    \
+        float in[STRIP], slope[STRIP];                                                          \
+        for (int64_t i = 0; i < n; i += STRIP) {                                                \
+            int m = (int)SR_MIN(STRIP, n - i);                                                  \
+            widen(in, x + i, m);                                                                \
+            widen(slope, dy + i, m);                                                            \
+            name##_grad_floats(slope, in, slope, STRIP);                                        \
+            narrow(dx + i, slope, m);                                                           \
+        }                                                                                       \
     }                                                                                           \
     static void name##_grad(SrDtype type, void *dx, const void *x, const void *dy, int64_t n) { \
         type == SR_BF16 ? name##_grad_halves(dx, x, dy, n) : name##_grad_floats(dx, x, dy, n);  \

@@ -40,7 +40,7 @@ static bool parallel_pays(const SrPool *p) {
 
 // A row of outputs is one task; each window is walked with its channels side by side.
 void sr__pool_max(const SrPool *pool, SrDtype type, const void *x, void *y, uint16_t *where) {
-    const SrPoolKernels *k = SR_CPU_PICK(sr__pool_kernels);
+    const SrPoolKernels *k = SR_CPU_PICK_BF16(sr__pool_kernels);
     SrPool p = *pool;
     int64_t stride = (int64_t)p.w.in * p.C; // between rows of x
 #pragma omp parallel for schedule(static) if (parallel_pays(pool))
@@ -74,7 +74,7 @@ static Span owners(SrPoolAxis a, int at) {
 // one order without atomics.
 void sr__pool_max_grad(const SrPool *pool, SrDtype type, const void *dy, const uint16_t *where,
                        void *dx) {
-    const SrPoolKernels *k = SR_CPU_PICK(sr__pool_kernels);
+    const SrPoolKernels *k = SR_CPU_PICK_BF16(sr__pool_kernels);
     SrPool p = *pool;
 #pragma omp parallel for schedule(static) if (parallel_pays(pool))
     for (int row = 0; row < p.N * p.h.in; row++) {

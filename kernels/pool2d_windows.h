@@ -43,6 +43,6 @@ typedef struct {
     void (*max_give)(SrDtype type, void *dx, const void *dy, const uint16_t *where, int place,
                      int C);
 } SrPoolKernels;
-SR_CPU_TABLES(SrPoolKernels, sr__pool_kernels);
+SR_CPU_TABLES_BF16(SrPoolKernels, sr__pool_kernels);
 
 #endif

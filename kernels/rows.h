@@ -44,7 +44,7 @@ typedef struct {
                          int C, bool add);
 } SrRows;
 
-SR_CPU_TABLES(SrRows, sr__rows_table);
-static inline const SrRows *sr__rows(void) { return SR_CPU_PICK(sr__rows_table); }
+SR_CPU_TABLES_BF16(SrRows, sr__rows_table);
+static inline const SrRows *sr__rows(void) { return SR_CPU_PICK_BF16(sr__rows_table); }
 
 #endif
