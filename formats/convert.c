@@ -57,14 +57,18 @@ static SrStatus add_trunk(Convert *c, bool vissl) {
         const SrWeightsTensor *t = &c->w.tensors[i];
         bool keep =
             sr_naming_bare(&c->result->naming, t->name, c->options->names, bare, sizeof bare);
-        bool classifier = keep && sr_naming_is_classifier(bare);
+        bool classifier =
+            keep && sr_naming_is_classifier(&c->result->naming, bare, c->options->names);
         keep = keep && !(c->options->only_trunk && classifier) && !(vissl && classifier);
         c->result->left_out += !keep;
         if (!keep)
             continue;
-        snprintf(name, sizeof name, "%s%s", vissl ? VISSL_MODEL "trunk/_feature_blocks." : "",
+        snprintf(name, sizeof name, "%s%s%s", vissl ? VISSL_MODEL "trunk/" : "",
+                 vissl ? sr_naming_vissl_prefix(&c->result->naming) : "",
                  c->options->rename ? bare : t->name);
-        SR_TRY(add(c, name, t->shape, t->dtype, i));
+        SrShape shape =
+            c->options->rename ? sr_naming_shape(bare, t->shape, c->options->names) : t->shape;
+        SR_TRY(add(c, name, shape, t->dtype, i));
     }
     return SR_OK;
 }
@@ -79,7 +83,7 @@ static SrStatus add_heads(Convert *c) {
         if (head && strlen(head) < NAME_BYTES)
             snprintf(name, sizeof name, VISSL_MODEL "heads/%s", head);
         else if (sr_naming_bare(&c->result->naming, t->name, SR_NAMES_VISSL, bare, sizeof bare) &&
-                 sr_naming_is_classifier(bare))
+                 sr_naming_is_classifier(&c->result->naming, bare, SR_NAMES_VISSL))
             snprintf(name, sizeof name, VISSL_MODEL "heads/" HEAD "%s", strrchr(bare, '.'));
         else
             continue;
@@ -98,7 +102,7 @@ static SrStatus add_classifier(Convert *c) {
     bool found = false;
     int features = 0;
     for (int i = 0; i < c->n; i++) {
-        if (sr_naming_is_classifier(c->items[i].name))
+        if (sr_naming_is_classifier(&c->result->naming, c->items[i].name, SR_NAMES_TORCHVISION))
             return SR_OK;
         if (sr_text_starts(c->items[i].name, "layer4.") &&
             sr_text_ends(c->items[i].name, ".weight"))
@@ -139,9 +143,12 @@ static SrStatus plan(Convert *c) {
     }
     if (c->result->naming.kind == SR_TRUNK_UNKNOWN)
         SR_FAIL(SR_ERR_CONFIG,
-                "%s: no trunk of a known kind (ResNet, vision transformer) among its %d "
+                "%s: no trunk of a known kind (ResNet, RegNet, DenseNet, EfficientNet, ConvNeXt, "
+                "Swin, vision transformer) among its %d "
                 "tensors; convert without --to and --only keeps all names",
                 c->w.path, c->w.n);
+    if (o->rename)
+        SR_TRY(sr_naming_check(&c->result->naming, c->w.path, o->names));
     bool vissl = o->rename && o->names == SR_NAMES_VISSL;
     SR_TRY(add_trunk(c, vissl));
     if (vissl) {

@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/text.h"
+#include "formats/naming_layout.h"
 
 // A name that ends in an anchor belongs to such a trunk; what stands before it is the prefix.
 static const struct {
@@ -15,21 +16,8 @@ static const struct {
 } anchors[] = {{"layer1.0.conv1.weight", SR_TRUNK_RESNET},
                {"4.0.conv1.weight", SR_TRUNK_SEQUENTIAL},
                {"blocks.0.attn.qkv.weight", SR_TRUNK_VIT_TIMM},
+               {"blocks.0.0.attn.qkv.weight", SR_TRUNK_VIT_TIMM}, // DINOv2 in training: in chunks
                {"encoder.layers.encoder_layer_0.ln_1.weight", SR_TRUNK_VIT}};
-
-// Where several trunks are in a file, the one whose prefix has the higher rank is meant.
-static int prefix_rank(const char *prefix) {
-    static const struct {
-        const char *part;
-        int rank;
-    } parts[] = {{"optimizer", -9}, {"encoder_k", -3},        {"momentum", -2},
-                 {"ema_model", -2}, {"teacher_backbone", -2}, {"student", -1},
-                 {"teacher", 2},    {"encoder_q", 1},         {"base_encoder", 1}};
-    for (int i = 0; i < SR_COUNT(parts); i++)
-        if (strstr(prefix, parts[i].part))
-            return parts[i].rank;
-    return 0;
-}
 
 static bool find_anchor(const char *name, SrTrunkKind *kind, size_t *prefix_len) {
     for (int i = 0; i < SR_COUNT(anchors); i++) {
@@ -46,7 +34,7 @@ static bool find_anchor(const char *name, SrTrunkKind *kind, size_t *prefix_len)
 }
 
 static void find_trunk(const SrWeights *w, SrNaming *out) {
-    int best = -8; // optimiser state never counts
+    int best = SR_NAMING_NEVER; // optimiser state never counts
     for (int i = 0; i < w->n; i++) {
         SrTrunkKind kind;
         size_t len;
@@ -54,9 +42,9 @@ static void find_trunk(const SrWeights *w, SrNaming *out) {
         if (!find_anchor(w->tensors[i].name, &kind, &len) || len >= sizeof prefix)
             continue;
         snprintf(prefix, sizeof prefix, "%.*s", (int)len, w->tensors[i].name);
-        if (prefix_rank(prefix) <= best)
+        if (sr_naming_rank(prefix) <= best)
             continue;
-        best = prefix_rank(prefix);
+        best = sr_naming_rank(prefix);
         out->kind = kind;
         memcpy(out->prefix, prefix, sizeof prefix);
     }
@@ -67,6 +55,39 @@ static bool any_name_with(const SrWeights *w, const char *part) {
         if (strstr(w->tensors[i].name, part))
             return true;
     return false;
+}
+
+static bool has_part(const SrWeights *w, const SrNaming *n, const char *bare) {
+    char name[512];
+    snprintf(name, sizeof name, "%s%s", n->prefix, bare);
+    return sr_weights_find(w, name) >= 0;
+}
+
+// Names that transformers of one author have and others lack.
+static const struct {
+    const char *part, *writer, *kind;
+    bool own; // torchvision's transformer has no such part
+} vit_parts[] = {
+    {"decoder_embed.weight", "MAE", "vit", false},
+    {"blocks.0.attn.q_bias", "BEiT", "beit", true},
+    {"blocks.0.gamma_1", "BEiT", "beit", true},
+    {"blocks.0.attn.relative_position_bias_table", "BEiT", "beit", true},
+    {"register_tokens", "DINOv2", "dinov2", true},
+    {"reg_token", "timm, DINOv2's with registers", "dinov2", true},
+    {"blocks.0.ls1.gamma", "DINOv2", "dinov2", true},
+    {"blocks.0.0.ls1.gamma", "DINOv2", "dinov2", true},
+};
+
+static int vit_part(const SrWeights *w, const SrNaming *n) {
+    for (int i = 0; i < SR_COUNT(vit_parts); i++)
+        if (has_part(w, n, vit_parts[i].part))
+            return i;
+    return -1;
+}
+
+static const char *vit_writer(const SrWeights *w, const SrNaming *n) {
+    int part = vit_part(w, n);
+    return part < 0 ? "timm" : vit_parts[part].writer;
 }
 
 static const char *guess_writer(const SrWeights *w, const SrNaming *n) {
@@ -86,6 +107,10 @@ static const char *guess_writer(const SrWeights *w, const SrNaming *n) {
     if (any_name_with(w, "projection_head") || any_name_with(w, "prototypes"))
         return "SwAV";
     if (n->kind == SR_TRUNK_VIT_TIMM)
+        return vit_writer(w, n);
+    if (n->kind == SR_TRUNK_LAYOUT && n->side == SR_NAMES_VISSL)
+        return "its authors' names, as VISSL's";
+    if (n->kind == SR_TRUNK_LAYOUT && n->side == SR_NAMES_TIMM)
         return "timm";
     if (n->kind != SR_TRUNK_UNKNOWN)
         return *p ? "torchvision's names in a wrapper" : "torchvision's names";
@@ -175,21 +200,26 @@ static void guess_vit(const SrWeights *w, SrNaming *n) {
         find(w, n, timm ? "patch_embed.proj.weight" : "conv_proj.weight");
     if (!patch || patch->shape.rank != 4)
         return;
-    int width = patch->shape.d[0], size = patch->shape.d[2];
+    int width = patch->shape.d[0], size = patch->shape.d[2], part = timm ? vit_part(w, n) : -1;
+    n->authors_own = part >= 0 && vit_parts[part].own;
     const char *name = width == 192    ? "tiny"
                        : width == 384  ? "small"
                        : width == 768  ? "base"
                        : width == 1024 ? "large"
                                        : "other";
-    snprintf(n->trunk, sizeof n->trunk, "vit_%s_patch%d", name, size);
+    snprintf(n->trunk, sizeof n->trunk, "%s_%s_patch%d", part < 0 ? "vit" : vit_parts[part].kind,
+             name, size);
 }
 
 void sr_naming_detect(const SrWeights *w, SrNaming *out) {
     *out = (SrNaming){.kind = SR_TRUNK_UNKNOWN};
-    find_trunk(w, out);
+    if (!sr_layout_detect(w, out))
+        find_trunk(w, out);
     out->writer = guess_writer(w, out);
     if (out->kind == SR_TRUNK_RESNET || out->kind == SR_TRUNK_SEQUENTIAL)
         guess_resnet(w, out);
+    else if (out->kind == SR_TRUNK_LAYOUT)
+        snprintf(out->trunk, sizeof out->trunk, "%s", sr_layout_family(out));
     else if (out->kind != SR_TRUNK_UNKNOWN)
         guess_vit(w, out);
 }
@@ -205,6 +235,25 @@ bool sr_names_parse(const char *text, SrNames *out) {
     return false;
 }
 
+const char *sr_naming_vissl_prefix(const SrNaming *n) {
+    bool blocks = n->kind == SR_TRUNK_RESNET || n->kind == SR_TRUNK_SEQUENTIAL ||
+                  (n->kind == SR_TRUNK_LAYOUT && sr_layout_has_feature_blocks(n));
+    return blocks ? "_feature_blocks." : "";
+}
+
+SrStatus sr_naming_check(const SrNaming *n, const char *path, SrNames to) {
+    if (n->authors_own && to == SR_NAMES_TORCHVISION)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: torchvision has no names for parts of a %s (layer scales, registers, biases "
+                "of positions); convert to vissl or timm",
+                path, n->trunk);
+    if (n->kind == SR_TRUNK_LAYOUT && !sr_layout_writes(n, to))
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: VISSL's names of a %s are not known; convert to torchvision or timm", path,
+                n->trunk);
+    return SR_OK;
+}
+
 // ---- renaming -----------------------------------------------------------------------------------
 
 // torchvision's (0.13 on) and timm's words for the parts of a vision transformer.
@@ -215,6 +264,8 @@ static const char *const vit_blocks[][2] = {
     {"self_attention.out_proj.", "attn.proj."},
     {"mlp.0.", "mlp.fc1."},
     {"mlp.3.", "mlp.fc2."},
+    {"mlp.linear_1.", "mlp.fc1."}, // torchvision before 0.13: read, not written
+    {"mlp.linear_2.", "mlp.fc2."},
 };
 static const char *const vit_whole[][2] = {
     {"class_token", "cls_token"},
@@ -269,18 +320,6 @@ static bool rename_sequential(const char *name, char *out, size_t bytes) {
     return true;
 }
 
-const char *sr_naming_without_groups(const char *name, char *out, size_t bytes) {
-    for (const char *at = strstr(name, "block"); at; at = strstr(at + 1, "block")) {
-        int used = 0;
-        if ((at == name || at[-1] == '.') && sscanf(at, "block%*9d-part%*9d.%n", &used) == 0 &&
-            used > 0) {
-            snprintf(out, bytes, "%.*s%s", (int)(at - name), name, at + used);
-            return out;
-        }
-    }
-    return name;
-}
-
 bool sr_naming_is_constant(const char *name) {
     static const char *const leaves[] = {"relative_position_index", "relative_coords_table",
                                          "attn_mask", "mask_token"};
@@ -291,12 +330,36 @@ bool sr_naming_is_constant(const char *name) {
     return false;
 }
 
-bool sr_naming_is_classifier(const char *bare) {
+static bool is_classifier(const char *bare) {
     static const char *const names[] = {"fc.", "head.", "heads.head.", "linear.", "classifier."};
     for (int i = 0; i < SR_COUNT(names); i++)
         if (sr_text_starts(bare, names[i]))
             return true;
     return false;
+}
+
+bool sr_naming_is_classifier(const SrNaming *n, const char *bare, SrNames to) {
+    return n->kind == SR_TRUNK_LAYOUT ? sr_layout_is_classifier(n, bare, to) : is_classifier(bare);
+}
+
+static int root(int n) {
+    int r = 0;
+    while (r * r < n)
+        r++;
+    return r;
+}
+
+SrShape sr_naming_shape(const char *bare, SrShape s, SrNames to) {
+    int64_t count = sr_shape_count(s);
+    if (sr_text_ends(bare, "layer_scale") && s.rank == 1)
+        return SR_SHAPE(s.d[0], 1, 1);
+    if (sr_text_ends(bare, "gamma") && s.rank == 3)
+        return SR_SHAPE(s.d[0]);
+    if (sr_text_ends(bare, "relative_position_index") && to == SR_NAMES_TORCHVISION)
+        return SR_SHAPE((int)count);
+    if (sr_text_ends(bare, "relative_position_index") && s.rank == 1)
+        return SR_SHAPE(root((int)count), root((int)count));
+    return s;
 }
 
 // Modules beside a trunk under the same prefix (SwAV keeps its heads there).
@@ -306,25 +369,65 @@ static bool is_resnet_name(const char *bare) {
     for (int i = 0; i < SR_COUNT(names); i++)
         if (sr_text_starts(bare, names[i]))
             return true;
-    return sr_naming_is_classifier(bare);
+    return is_classifier(bare);
+}
+
+// What stands beside a trunk under the same prefix: SwAV's heads, MAE's decoder, BEiT's and iBOT's heads.
+static bool is_beside(const char *bare) {
+    static const char *const names[] = {"projection_head.", "prototypes", "decoder_",
+                                        "lm_head.",         "dino_head.", "ibot_head."};
+    for (int i = 0; i < SR_COUNT(names); i++)
+        if (sr_text_starts(bare, names[i]))
+            return true;
+    return false;
+}
+
+// "blocks.2.17.norm1" -> "blocks.17.norm1": DINOv2 trains its blocks in chunks and counts on in them.
+static const char *without_chunk(const char *bare, char *out, size_t bytes) {
+    int chunk, block;
+    const char *in_chunk = after_number(bare, "blocks.", &chunk);
+    const char *rest = in_chunk ? after_number(in_chunk, "", &block) : NULL;
+    if (!rest)
+        return bare;
+    snprintf(out, bytes, "blocks.%d.%s", block, rest);
+    return out;
+}
+
+// timm calls the registers of DINOv2's transformers otherwise; the rest of their names is common.
+static void write_timm(const char *bare, SrNames to, char *out, size_t bytes) {
+    bool registers = strcmp(bare, "register_tokens") == 0 || strcmp(bare, "reg_token") == 0;
+    snprintf(out, bytes, "%s",
+             !registers            ? bare
+             : to == SR_NAMES_TIMM ? "reg_token"
+                                   : "register_tokens");
 }
 
 bool sr_naming_bare(const SrNaming *n, const char *name, SrNames to, char *out, size_t bytes) {
+    char buffer[1024];
+    if (n->kind == SR_TRUNK_LAYOUT)
+        name = sr_naming_without_groups(name, buffer, sizeof buffer);
     if (n->kind == SR_TRUNK_UNKNOWN || !sr_text_starts(name, n->prefix))
         return false;
     const char *bare = name + strlen(n->prefix);
-    if (strlen(bare) + 64 > bytes)
+    if (strlen(bare) + 64 > bytes || is_beside(bare))
         return false;
+    if (n->kind == SR_TRUNK_LAYOUT)
+        return sr_layout_rename(n, bare, to, out, bytes);
     if (n->kind == SR_TRUNK_SEQUENTIAL)
         return rename_sequential(bare, out, bytes);
+    if (n->kind == SR_TRUNK_VIT_TIMM)
+        bare = without_chunk(bare, buffer, sizeof buffer);
     if (n->kind == SR_TRUNK_VIT_TIMM && to == SR_NAMES_TORCHVISION)
         return rename_vit(bare, 1, out, bytes);
     if (n->kind == SR_TRUNK_VIT && to != SR_NAMES_TORCHVISION)
         return rename_vit(bare, 0, out, bytes);
+    if (n->kind == SR_TRUNK_VIT && rename_vit(bare, 0, buffer, sizeof buffer))
+        return rename_vit(buffer, 1, out, bytes); // older words made new
     if (n->kind == SR_TRUNK_RESNET && !is_resnet_name(bare))
         return false;
-    if (sr_text_starts(bare, "projection_head.") || sr_text_starts(bare, "prototypes"))
-        return false;
-    snprintf(out, bytes, "%s", bare);
+    if (n->kind == SR_TRUNK_VIT_TIMM)
+        write_timm(bare, to, out, bytes);
+    else
+        snprintf(out, bytes, "%s", bare);
     return true;
 }

@@ -19,24 +19,9 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "base/tensor.h"
+#include "formats/trunk_name.h"
 #include "formats/weights.h"
-
-typedef enum {
-    SR_TRUNK_UNKNOWN,
-    SR_TRUNK_RESNET,
-    SR_TRUNK_SEQUENTIAL,
-    SR_TRUNK_VIT_TIMM,
-    SR_TRUNK_VIT
-} SrTrunkKind;
-typedef enum { SR_NAMES_TORCHVISION, SR_NAMES_VISSL, SR_NAMES_TIMM } SrNames;
-
-typedef struct {
-    const char *writer; // "SwAV", "MoCo", "a file of plain names", ...
-    SrTrunkKind kind;
-    char prefix[256]; // of the trunk's tensors, "" for plain names
-    char trunk[64];   // "resnet50", "vit_base_patch16", "" when not known
-    char unlike[160]; // what keeps it from being the model of that name, "" when nothing does
-} SrNaming;
 
 void sr_naming_detect(const SrWeights *w, SrNaming *out);
 bool sr_names_parse(const char *text, SrNames *out); // "torchvision", "vissl", "timm"
@@ -44,10 +29,13 @@ bool sr_names_parse(const char *text, SrNames *out); // "torchvision", "vissl", 
 // A tensor's name in plain torchvision (or timm) words; false when it is no part of the trunk.  The
 // classifier (fc., head.) counts as part of it, under the target's name for it.
 bool sr_naming_bare(const SrNaming *naming, const char *name, SrNames to, char *out, size_t bytes);
-// The name without the groups into which VISSL's regnet_v2 and regnet_fsdp cut a stage ("res4.block3-part1.block3-9.f"
-// is "res4.block3-9.f"): `name` itself or `out`.
-const char *sr_naming_without_groups(const char *name, char *out, size_t bytes);
-bool sr_naming_is_classifier(const char *bare);
+bool sr_naming_is_classifier(const SrNaming *naming, const char *bare, SrNames to);
+// What VISSL has before a trunk's names: "_feature_blocks." or nothing.
+const char *sr_naming_vissl_prefix(const SrNaming *naming);
+// SR_ERR_CONFIG where the writer `to` has no names for such a trunk.
+SrStatus sr_naming_check(const SrNaming *naming, const char *path, SrNames to);
+// The shape that the writer `to` gives a tensor of this name: scales of channels and tables of places differ in it.
+SrShape sr_naming_shape(const char *bare, SrShape shape, SrNames to);
 // What a trunk can do without: constants that PyTorch saves among the tensors (index tables and masks of Swin and BEiT),
 // the token for hidden patches where none is hidden.
 bool sr_naming_is_constant(const char *name);

@@ -174,6 +174,11 @@ static void collect_pair(void *arg, int64_t l, int64_t e, double weight) {
         p->embeddings[e * p->D + i] += (float)weight * p->tokens[l * p->D + i];
 }
 
+void sr_add_positions_resample(const SrAddPositionsParams *p, const float *from, int D, float *to) {
+    memset(to, 0, (size_t)(p->prefix + p->to_h * p->to_w) * (size_t)D * sizeof *to);
+    each_pair(p, resample_pair, &(Pairs){D, (float *)from, to});
+}
+
 static void forward(const SrOpCall *call) {
     const SrAddPositionsParams *p = call->params;
     int N = call->y.shape.d[0];
@@ -181,8 +186,7 @@ static void forward(const SrOpCall *call) {
     const float *x = call->x[0].data, *add = call->w[0].data;
     float *y = call->y.data;
     if (resampled(p)) {
-        memset(call->scratch, 0, (size_t)image * sizeof(float));
-        each_pair(p, resample_pair, &(Pairs){D, call->w[0].data, call->scratch});
+        sr_add_positions_resample(p, call->w[0].data, (int)D, call->scratch);
         add = call->scratch;
     }
 #pragma omp parallel for schedule(static) if (N * image > SR_CHUNK)

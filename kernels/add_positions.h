@@ -14,4 +14,7 @@ typedef struct { // add_positions: tokens are `prefix` ones without a place, the
     bool sequence_first; // the parameter is (L, 1, D) instead of (1, L, D)
 } SrAddPositionsParams;
 
+// Embeddings (prefix + from_h from_w, D) on the tokens' grid, (prefix + to_h to_w, D), as the op resamples them.
+void sr_add_positions_resample(const SrAddPositionsParams *p, const float *from, int D, float *to);
+
 #endif

@@ -245,6 +245,128 @@ static void test_rename(void **state) {
     folder_deinit(&f);
 }
 
+// ---- one trunk, three writers
+
+enum { MOST_NAMES = 16 };
+static const struct {
+    const char *names[3][MOST_NAMES]; // torchvision, VISSL, timm; in the order of torchvision's
+} families[] = {
+    {{{"features.0.0.weight", "features.0.1.bias", "features.1.0.layer_scale",
+       "features.1.0.block.0.weight", "features.1.0.block.2.bias", "features.1.0.block.3.weight",
+       "features.1.0.block.5.weight", "features.4.0.weight", "features.4.1.bias",
+       "features.5.11.layer_scale", "classifier.0.weight", "classifier.2.weight"},
+      {"downsample_layers.0.0.weight", "downsample_layers.0.1.bias", "stages.0.0.gamma",
+       "stages.0.0.dwconv.weight", "stages.0.0.norm.bias", "stages.0.0.pwconv1.weight",
+       "stages.0.0.pwconv2.weight", "downsample_layers.2.0.weight", "downsample_layers.2.1.bias",
+       "stages.2.11.gamma", "norm.weight", "head.weight"},
+      {"stem.0.weight", "stem.1.bias", "stages.0.blocks.0.gamma",
+       "stages.0.blocks.0.conv_dw.weight", "stages.0.blocks.0.norm.bias",
+       "stages.0.blocks.0.mlp.fc1.weight", "stages.0.blocks.0.mlp.fc2.weight",
+       "stages.2.downsample.0.weight", "stages.2.downsample.1.bias", "stages.2.blocks.11.gamma",
+       "head.norm.weight", "head.fc.weight"}}},
+    {{{"features.0.0.weight", "features.0.2.bias", "features.1.0.attn.qkv.weight",
+       "features.1.0.attn.relative_position_bias_table", "features.1.0.mlp.0.bias",
+       "features.1.1.mlp.3.weight", "features.2.norm.weight", "features.2.reduction.weight",
+       "features.4.norm.weight", "features.3.1.norm2.weight", "norm.weight", "head.bias"},
+      {"patch_embed.proj.weight", "patch_embed.norm.bias", "layers.0.blocks.0.attn.qkv.weight",
+       "layers.0.blocks.0.attn.relative_position_bias_table", "layers.0.blocks.0.mlp.fc1.bias",
+       "layers.0.blocks.1.mlp.fc2.weight", "layers.0.downsample.norm.weight",
+       "layers.0.downsample.reduction.weight", "layers.1.downsample.norm.weight",
+       "layers.1.blocks.1.norm2.weight", "norm.weight", "head.bias"},
+      {"patch_embed.proj.weight", "patch_embed.norm.bias", "layers.0.blocks.0.attn.qkv.weight",
+       "layers.0.blocks.0.attn.relative_position_bias_table", "layers.0.blocks.0.mlp.fc1.bias",
+       "layers.0.blocks.1.mlp.fc2.weight", "layers.1.downsample.norm.weight",
+       "layers.1.downsample.reduction.weight", "layers.2.downsample.norm.weight",
+       "layers.1.blocks.1.norm2.weight", "norm.weight", "head.fc.bias"}}},
+    {{{"stem.0.weight", "stem.1.bias", "trunk_output.block1.block1-0.f.a.0.weight",
+       "trunk_output.block1.block1-0.f.a.1.running_mean",
+       "trunk_output.block2.block2-0.proj.0.weight", "trunk_output.block2.block2-0.proj.1.bias",
+       "trunk_output.block3.block3-11.f.b.0.weight", "trunk_output.block3.block3-11.f.se.fc1.bias",
+       "trunk_output.block3.block3-11.f.se.fc2.weight", "trunk_output.block4.block4-0.f.c.0.weight",
+       "trunk_output.block4.block4-0.f.c.1.bias", "fc.weight"},
+      {"_feature_blocks.conv1.stem.0.weight", "_feature_blocks.conv1.stem.1.bias",
+       "_feature_blocks.res2.block1-0.f.a.0.weight",
+       "_feature_blocks.res2.block1-0.f.a.1.running_mean",
+       "_feature_blocks.res3.block2-0.proj.weight", "_feature_blocks.res3.block2-0.bn.bias",
+       "_feature_blocks.res4.block3-11.f.b.0.weight",
+       "_feature_blocks.res4.block3-11.f.se.excitation.0.bias",
+       "_feature_blocks.res4.block3-11.f.se.excitation.2.weight",
+       "_feature_blocks.res5.block4-0.f.c.weight", "_feature_blocks.res5.block4-0.f.final_bn.bias",
+       "fc.weight"},
+      {"stem.conv.weight", "stem.bn.bias", "s1.b1.conv1.conv.weight", "s1.b1.conv1.bn.running_mean",
+       "s2.b1.downsample.conv.weight", "s2.b1.downsample.bn.bias", "s3.b12.conv2.conv.weight",
+       "s3.b12.se.fc1.bias", "s3.b12.se.fc2.weight", "s4.b1.conv3.conv.weight",
+       "s4.b1.conv3.bn.bias", "head.fc.weight"}}},
+    {{{"features.0.0.weight", "features.1.0.block.0.0.weight", "features.1.0.block.1.fc1.weight",
+       "features.1.0.block.2.1.bias", "features.7.0.block.0.0.weight",
+       "features.7.0.block.1.1.running_var", "features.7.0.block.2.fc2.bias",
+       "features.7.0.block.3.0.weight", "features.7.0.block.3.1.weight", "features.8.0.weight",
+       "features.8.1.weight", "classifier.1.bias"},
+      {NULL},
+      {"conv_stem.weight", "blocks.0.0.conv_dw.weight", "blocks.0.0.se.conv_reduce.weight",
+       "blocks.0.0.bn2.bias", "blocks.6.0.conv_pw.weight", "blocks.6.0.bn2.running_var",
+       "blocks.6.0.se.conv_expand.bias", "blocks.6.0.conv_pwl.weight", "blocks.6.0.bn3.weight",
+       "conv_head.weight", "bn2.weight", "classifier.bias"}}},
+    {{{"features.0.1.weight", "features.1.0.block.0.0.weight", "features.1.1.block.0.1.bias",
+       "features.2.0.block.0.0.weight", "features.3.2.block.1.0.weight",
+       "features.3.2.block.1.1.bias", "features.6.0.block.3.0.weight", "features.7.0.weight",
+       "classifier.1.weight"},
+      {NULL},
+      {"bn1.weight", "blocks.0.0.conv.weight", "blocks.0.1.bn1.bias", "blocks.1.0.conv_exp.weight",
+       "blocks.2.2.conv_pwl.weight", "blocks.2.2.bn2.bias", "blocks.5.0.conv_pwl.weight",
+       "conv_head.weight", "classifier.weight"}}},
+};
+
+static void check_names(const char *path, const char *prefix, const char *const *names) {
+    SrWeights w;
+    char name[200];
+    CHECK_OK(sr_weights_open(&w, path));
+    for (int i = 0; i < MOST_NAMES && names[i]; i++) {
+        bool head = *prefix &&
+                    (strstr(names[i], "fc.") == names[i] || strstr(names[i], "head.") == names[i]);
+        if (head)
+            snprintf(name, sizeof name, "classy_state_dict.base_model.model.heads.0.clf.0%s",
+                     strrchr(names[i], '.'));
+        else
+            snprintf(name, sizeof name, "%s%s", prefix, names[i]);
+        if (sr_weights_find(&w, name) < 0)
+            print_message("%s is missing\n", name);
+        CHECK(sr_weights_find(&w, name) >= 0);
+    }
+    sr_weights_close(&w);
+}
+
+static void test_families(void **state) {
+    (void)state;
+    static const char *const prefixes[] = {"", "classy_state_dict.base_model.model.trunk.", ""};
+    SrConvertResult result;
+    Folder f;
+    char first[160], second[160], back[160];
+    folder_init(&f);
+    snprintf(first, sizeof first, "%s/first.pth", f.dir);
+    snprintf(second, sizeof second, "%s/second.pth", f.dir);
+    snprintf(back, sizeof back, "%s/back.pth", f.dir);
+    for (int i = 0; i < SR_COUNT(families); i++) {
+        write_names(first, families[i].names[0]);
+        for (int to = 0; to < 3; to++) {
+            SrConvertOptions there = {.rename = true, .names = (SrNames)to},
+                             home = {.rename = true};
+            if (!families[i].names[to][0]) {
+                CHECK_FAILS(sr_convert(first, second, &there, &result), SR_ERR_CONFIG,
+                            "VISSL's names of a efficientnet");
+                continue;
+            }
+            CHECK_OK(sr_convert(first, second, &there, &result));
+            CHECK_INT(result.left_out, 0);
+            check_names(second, prefixes[to], families[i].names[to]);
+            CHECK_OK(sr_convert(second, back, &home, &result));
+            if (to != SR_NAMES_VISSL) // its heads are nobody's trunk
+                check_names(back, "", families[i].names[0]);
+        }
+    }
+    folder_deinit(&f);
+}
+
 static void test_stats(void **state) {
     (void)state;
     float a[] = {0, -3, 4, NAN, INFINITY}, b[] = {0, -3, 4.5f, NAN, 1};
@@ -271,4 +393,5 @@ static void test_stats(void **state) {
     CHECK(d.same_bits);
 }
 
-SR_TESTS(convert, unit(test_formats), unit(test_writers), unit(test_rename), unit(test_stats))
+SR_TESTS(convert, unit(test_formats), unit(test_writers), unit(test_rename), unit(test_families),
+         unit(test_stats))

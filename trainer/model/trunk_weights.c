@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "formats/naming.h"
 #include "formats/weights.h"
+#include "trainer/model/weights_fit.h"
 
 enum { MAX_LISTED = 8 }; // the rest is counted: a trunk of another width differs in hundreds
 
@@ -22,7 +23,7 @@ static const char *const prefixes[] = {
     "module.trunk._feature_blocks.",
     "base_model.trunk._feature_blocks.",
 };
-enum { N_PREFIXES = SR_COUNT(prefixes), N_READINGS = N_PREFIXES + 1, KEY_BYTES = 1024 };
+enum { N_PREFIXES = SR_COUNT(prefixes), N_READINGS = N_PREFIXES + SR_N_NAMES, KEY_BYTES = 1024 };
 
 typedef struct {
     const SrTrunkWeights *source;
@@ -49,11 +50,12 @@ static bool is_classifier(const Load *l, const char *bare) {
 }
 
 // One way to read the file's keys: a prefix off, or, last, what the naming of SwAV, MoCo, timm and
-// others makes of them.  NULL: under this reading the key is somebody else's.
+// others makes of them in torchvision's, VISSL's and timm's words.  NULL: under this reading the key is somebody else's.
 static const char *read_key(const Load *l, int reading, const char *key, char buffer[KEY_BYTES]) {
-    if (reading == N_PREFIXES)
-        return sr_naming_bare(&l->naming, key, SR_NAMES_TORCHVISION, buffer, KEY_BYTES) ? buffer
-                                                                                        : NULL;
+    if (reading >= N_PREFIXES) {
+        SrNames to = (SrNames)(reading - N_PREFIXES);
+        return sr_naming_bare(&l->naming, key, to, buffer, KEY_BYTES) ? buffer : NULL;
+    }
     if (!sr_text_starts(key, prefixes[reading]))
         return NULL;
     return sr_naming_without_groups(key + strlen(prefixes[reading]), buffer, KEY_BYTES);
@@ -126,7 +128,7 @@ static SrStatus load_entry(Load *l, const SrParam *p) {
     }
     const SrWeightsTensor *t = &l->w.tensors[key];
     l->used[key] = true;
-    if (!sr_shape_equal(t->shape, p->shape) || t->dtype != p->dtype) {
+    if (!sr_weights_fits(bare, t->shape, p->shape) || t->dtype != p->dtype) {
         note(&l->misshapen, &l->n_misshapen, "%s (%s %s in the file, %s %s here)", t->name,
              sr_dtype_name(t->dtype), sr_shape_text(t->shape, a, sizeof a), sr_dtype_name(p->dtype),
              sr_shape_text(p->shape, b, sizeof b));
@@ -136,7 +138,11 @@ static SrStatus load_entry(Load *l, const SrParam *p) {
         return SR_OK;
     SrTensor data;
     SR_TRY(sr_weights_read(&l->w, key, &data));
-    memcpy(sr_params_at(l->params, to)->value, data.data, t->bytes);
+    void *value = sr_params_at(l->params, to)->value;
+    if (t->dtype == SR_F32)
+        sr_weights_fit_copy(bare, data.data, t->shape, value, p->shape);
+    else
+        memcpy(value, data.data, t->bytes);
     return SR_OK;
 }
 

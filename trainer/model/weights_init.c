@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "formats/checkpoint_sums.h"
 #include "formats/naming.h"
 #include "formats/weights.h"
+#include "trainer/model/weights_fit.h"
 
 typedef struct {
     const SrWeightsSource *source;
@@ -71,16 +73,43 @@ static const char *without_containers(const char *name) {
     return name;
 }
 
+static bool model_has(Load *l, const char *name) {
+    const char *own = in_model(l, name), *prefix = l->source->prefix ? l->source->prefix : "";
+    char whole[2048];
+    snprintf(whole, sizeof whole, "%s%s", prefix, own ? own : "");
+    return sr_params_find(l->params, whole) >= 0;
+}
+
+// A trunk's tensor in the words in which the model has it; failing that, in VISSL's.
+static bool foreign_name(Load *l, const SrNaming *naming, const char *name, char *out,
+                         size_t bytes) {
+    static const char *const trunks[] = {"trunk._feature_blocks.", "trunk."};
+    static const SrNames words[] = {SR_NAMES_VISSL, SR_NAMES_TORCHVISION, SR_NAMES_TIMM};
+    char bare[1024];
+    for (int i = 0; i < SR_COUNT(words) * SR_COUNT(trunks); i++) {
+        SrNames to = words[i / SR_COUNT(trunks)];
+        if (!sr_naming_bare(naming, name, to, bare, sizeof bare) ||
+            sr_naming_is_classifier(naming, bare, to))
+            continue;
+        snprintf(out, bytes, "%s%s", trunks[i % SR_COUNT(trunks)], bare);
+        if (model_has(l, out))
+            return true;
+    }
+    if (!sr_naming_bare(naming, name, SR_NAMES_VISSL, bare, sizeof bare) ||
+        sr_naming_is_classifier(naming, bare, SR_NAMES_VISSL))
+        return false;
+    snprintf(out, bytes, "%s%s", trunks[0], bare);
+    return true;
+}
+
 // The name in the model: REMOVE_PREFIX off, then APPEND_PREFIX in front (VISSL's order).  Where
 // neither is given, a trunk in somebody else's naming is mapped to ours.
 static const char *model_name(Load *l, const SrNaming *naming, const char *name) {
     const char *cut = l->source->remove_prefix, *add = l->source->append_prefix;
-    char bare[1024];
+    char bare[1200];
     bool ours = sr_text_starts(without_containers(name), "trunk.");
-    if (!*cut && !*add && !ours &&
-        sr_naming_bare(naming, name, SR_NAMES_VISSL, bare, sizeof bare) &&
-        !sr_naming_is_classifier(bare))
-        return sr_arena_printf(&l->w.arena, "trunk._feature_blocks.%s", bare);
+    if (!*cut && !*add && !ours && foreign_name(l, naming, name, bare, sizeof bare))
+        return sr_arena_printf(&l->w.arena, "%s", bare);
     if (!*cut || !sr_text_starts(name, cut))
         name = without_containers(name);
     if (*cut && sr_text_starts(name, cut))
@@ -158,7 +187,10 @@ static SrStatus copy_tensor(Load *l, int key, const SrParam *to) {
         SR_FAIL(SR_ERR_CONFIG, "%s: %s holds %s, the model needs %s", to->name, l->source->path,
                 sr_dtype_name(from->dtype), sr_dtype_name(to->dtype));
     SR_TRY(sr_weights_read(&l->w, key, &data));
-    memcpy(to->value, data.data, from->bytes);
+    if (from->dtype == SR_F32)
+        sr_weights_fit_copy(to->name, data.data, from->shape, to->value, to->shape);
+    else
+        memcpy(to->value, data.data, from->bytes);
     say(l, "Loaded: %-*s of shape: torch.Size(%s) from checkpoint", l->width, to->name,
         sr_shape_text(from->shape, shape, sizeof shape));
     return SR_OK;
@@ -203,7 +235,7 @@ static SrStatus load_param(Load *l, const SrParam *p) {
         l->missing++;
         return SR_OK;
     }
-    if (!sr_shape_equal(l->w.tensors[key].shape, p->shape)) {
+    if (!sr_weights_fits(p->name, l->w.tensors[key].shape, p->shape)) {
         note_shape(l, &l->w.tensors[key], p, heads && l->source->lax_head_shapes);
         return SR_OK;
     }

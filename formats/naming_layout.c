@@ -1,0 +1,299 @@
+// The tables, and the little language they are written in.
+//
+// A rule holds for every name that begins like it, and what follows is kept.  <a> stands for a number, which has to be
+// the same wherever the letter is; <a+1> for one more, <2a+1> for the uneven ones.  The first rule that fits counts.
+#include "formats/naming_layout.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/text.h"
+
+enum { SIDES = SR_N_NAMES + 1, MOST_ANCHORS = 2, MOST_RULES = 26, LETTERS = 2 };
+
+typedef const char
+    *Rule[SIDES]; // torchvision, VISSL, timm, torchvision before; NULL: as torchvision
+
+typedef struct SrLayout {
+    const char *family;
+    const char *anchors[SIDES][MOST_ANCHORS]; // a file that has them all is of this side
+    Rule rules[MOST_RULES];
+    const char *classifier[SIDES];
+    bool feature_blocks; // VISSL keeps its parts in a ModuleDict of that name
+} SrLayout;
+
+#define BLOCK(tv, vissl, timm) \
+    { "features.<2a+1>.<b>." tv, "stages.<a>.<b>." vissl, "stages.<a>.blocks.<b>." timm }
+#define WINDOWS(tv, timm) \
+    { "features.<2a+1>.<b>." tv, "layers.<a>.blocks.<b>." timm, "layers.<a>.blocks.<b>." timm }
+#define STAGE(tv, vissl, timm)                                                    \
+    {                                                                             \
+        "trunk_output.block<a>.block<a>-<b>." tv, "res<a+1>.block<a>-<b>." vissl, \
+            "s<a>.b<b+1>." timm                                                   \
+    }
+#define INVERTED(tv, timm) \
+    { "features.<a+1>.<b>.block." tv, NULL, "blocks.<a>.<b>." timm }
+#define FIRST(tv, timm) \
+    { "features.1.<b>.block." tv, NULL, "blocks.0.<b>." timm }
+#define FUSED(stage, before, tv, timm) \
+    { "features." stage ".<b>.block." tv, NULL, "blocks." before ".<b>." timm }
+// A stem, and inverted residuals that have not been fused.
+#define INVERTED_RULES                                                                        \
+    {"features.0.0.", NULL, "conv_stem."}, {"features.0.1.", NULL, "bn1."},                   \
+        INVERTED("0.0.", "conv_pw."), INVERTED("0.1.", "bn1."), INVERTED("1.0.", "conv_dw."), \
+        INVERTED("1.1.", "bn2."), INVERTED("2.fc1.", "se.conv_reduce."),                      \
+        INVERTED("2.fc2.", "se.conv_expand."), INVERTED("3.0.", "conv_pwl."),                 \
+        INVERTED("3.1.", "bn3."), {                                                           \
+        "classifier.1.", NULL, "classifier."                                                  \
+    }
+#define FUSED_RULES                                                                      \
+    FIRST("0.0.", "conv."), FIRST("0.1.", "bn1."), FUSED("2", "1", "0.0.", "conv_exp."), \
+        FUSED("2", "1", "0.1.", "bn1."), FUSED("2", "1", "1.0.", "conv_pwl."),           \
+        FUSED("2", "1", "1.1.", "bn2."), FUSED("3", "2", "0.0.", "conv_exp."),           \
+        FUSED("3", "2", "0.1.", "bn1."), FUSED("3", "2", "1.0.", "conv_pwl."),           \
+        FUSED("3", "2", "1.1.", "bn2."), INVERTED_RULES
+#define LAST(stage) \
+    {"features." stage ".0.", NULL, "conv_head."}, { "features." stage ".1.", NULL, "bn2." }
+#define DENSE(now, before)                                       \
+    {                                                            \
+        "features.denseblock<a>.denselayer<b>." now, NULL, NULL, \
+            "features.denseblock<a>.denselayer<b>." before       \
+    }
+
+static const SrLayout layouts[] = {
+    {"convnext",
+     {{"features.1.0.layer_scale"},
+      {"stages.0.0.dwconv.weight"},
+      {"stages.0.blocks.0.conv_dw.weight"}},
+     {{"features.0.0.", "downsample_layers.0.0.", "stem.0."},
+      {"features.0.1.", "downsample_layers.0.1.", "stem.1."},
+      {"features.<2a+2>.0.", "downsample_layers.<a+1>.0.", "stages.<a+1>.downsample.0."},
+      {"features.<2a+2>.1.", "downsample_layers.<a+1>.1.", "stages.<a+1>.downsample.1."},
+      BLOCK("block.0.", "dwconv.", "conv_dw."),
+      BLOCK("block.2.", "norm.", "norm."),
+      BLOCK("block.3.", "pwconv1.", "mlp.fc1."),
+      BLOCK("block.5.", "pwconv2.", "mlp.fc2."),
+      BLOCK("layer_scale", "gamma", "gamma"),
+      {"classifier.0.", "norm.", "head.norm."},
+      {"classifier.2.", "head.", "head.fc."}},
+     .classifier = {"classifier.2.", "head.", "head.fc."}},
+    {"swin", // timm merges patches at the beginning of a stage, the authors at the end of the one before
+     {{"features.1.0.attn.qkv.weight"},
+      {"layers.0.blocks.0.attn.qkv.weight", "layers.0.downsample.norm.weight"},
+      {"layers.0.blocks.0.attn.qkv.weight", "layers.1.downsample.norm.weight"}},
+     {{"features.0.0.", "patch_embed.proj.", "patch_embed.proj."},
+      {"features.0.2.", "patch_embed.norm.", "patch_embed.norm."},
+      {"features.<2a+2>.norm.", "layers.<a>.downsample.norm.", "layers.<a+1>.downsample.norm."},
+      {"features.<2a+2>.reduction.", "layers.<a>.downsample.reduction.",
+       "layers.<a+1>.downsample.reduction."},
+      WINDOWS("norm1.", "norm1."),
+      WINDOWS("norm2.", "norm2."),
+      WINDOWS("attn_mask", "attn_mask"),
+      WINDOWS("attn.", "attn."),
+      WINDOWS("mlp.0.", "mlp.fc1."),
+      WINDOWS("mlp.3.", "mlp.fc2."),
+      {"norm."},
+      {"head.", "head.", "head.fc."}},
+     .classifier = {"head.", "head.", "head.fc."}},
+    {"regnet",
+     {{"trunk_output.block1.block1-0.f.a.0.weight"},
+      {"res2.block1-0.f.a.0.weight"},
+      {"s1.b1.conv1.conv.weight"}},
+     {{"stem.0.", "conv1.stem.0.", "stem.conv."},
+      {"stem.1.", "conv1.stem.1.", "stem.bn."},
+      STAGE("proj.0.", "proj.", "downsample.conv."),
+      STAGE("proj.1.", "bn.", "downsample.bn."),
+      STAGE("f.a.0.", "f.a.0.", "conv1.conv."),
+      STAGE("f.a.1.", "f.a.1.", "conv1.bn."),
+      STAGE("f.b.0.", "f.b.0.", "conv2.conv."),
+      STAGE("f.b.1.", "f.b.1.", "conv2.bn."),
+      STAGE("f.se.fc1.", "f.se.excitation.0.", "se.fc1."),
+      STAGE("f.se.fc2.", "f.se.excitation.2.", "se.fc2."),
+      STAGE("f.c.0.", "f.c.", "conv3.conv."),
+      STAGE("f.c.1.", "f.final_bn.", "conv3.bn."),
+      {"fc.", "fc.", "head.fc."}},
+     .classifier = {"fc.", "fc.", "head.fc."},
+     .feature_blocks = true},
+    {"efficientnet",
+     {{"features.1.0.block.1.fc1.weight", "features.7.0.block.3.0.weight"},
+      {NULL},
+      {"blocks.0.0.se.conv_reduce.weight", "blocks.6.0.conv_pwl.weight"}},
+     {FIRST("0.0.", "conv_dw."), FIRST("0.1.", "bn1."), FIRST("1.fc1.", "se.conv_reduce."),
+      FIRST("1.fc2.", "se.conv_expand."), FIRST("2.0.", "conv_pw."), FIRST("2.1.", "bn2."),
+      LAST("8"), INVERTED_RULES},
+     .classifier = {"classifier.1.", NULL, "classifier."}},
+    {"efficientnet_v2_m", // and l: seven stages
+     {{"features.1.0.block.0.0.weight", "features.7.0.block.3.0.weight"},
+      {NULL},
+      {"blocks.0.0.conv.weight", "blocks.6.0.conv_pwl.weight"}},
+     {LAST("8"), FUSED_RULES},
+     .classifier = {"classifier.1.", NULL, "classifier."}},
+    {"efficientnet_v2_s",
+     {{"features.1.0.block.0.0.weight", "features.6.0.block.3.0.weight"},
+      {NULL},
+      {"blocks.0.0.conv.weight", "blocks.1.0.conv_exp.weight"}},
+     {LAST("7"), FUSED_RULES},
+     .classifier = {"classifier.1.", NULL, "classifier."}},
+    {"densenet", // the files that torchvision publishes have names of before 0.2
+     {{"features.denseblock1.denselayer1.norm1.weight"},
+      {NULL},
+      {NULL},
+      {"features.denseblock1.denselayer1.norm.1.weight"}},
+     {DENSE("norm1.", "norm.1."),
+      DENSE("norm2.", "norm.2."),
+      DENSE("conv1.", "conv.1."),
+      DENSE("conv2.", "conv.2."),
+      {"features."},
+      {"classifier."}},
+     .classifier = {"classifier."}},
+};
+
+// ---- the language -------------------------------------------------------------------------------
+
+typedef struct { // <2a+1>
+    int factor, letter, more;
+    const char *end;
+} Number;
+
+static Number parse_number(const char *pattern) {
+    Number n = {.factor = 1};
+    pattern++;
+    if (isdigit((unsigned char)*pattern))
+        n.factor = *pattern++ - '0';
+    n.letter = *pattern++ - 'a';
+    if (*pattern == '+')
+        n.more = *++pattern - '0', pattern++;
+    n.end = pattern + 1;
+    return n;
+}
+
+// The digits at *name as a value of the letter; it may have one already (at least 0).
+static bool match_number(Number n, const char **name, int values[LETTERS]) {
+    char *end;
+    if (!isdigit((unsigned char)**name) || (**name == '0' && isdigit((unsigned char)(*name)[1])))
+        return false;
+    long v = strtol(*name, &end, 10) - n.more;
+    if (v < 0 || v > 9999 || v % n.factor != 0)
+        return false;
+    v /= n.factor;
+    if (values[n.letter] >= 0 && values[n.letter] != v)
+        return false;
+    values[n.letter] = (int)v;
+    *name = end;
+    return true;
+}
+
+// What follows the rule's part of the name; NULL when it does not fit.
+static const char *match(const char *pattern, const char *name, int values[LETTERS]) {
+    for (int i = 0; i < LETTERS; i++)
+        values[i] = -1;
+    while (*pattern) {
+        if (*pattern != '<') {
+            if (*pattern++ != *name++)
+                return NULL;
+            continue;
+        }
+        Number n = parse_number(pattern);
+        if (!match_number(n, &name, values))
+            return NULL;
+        pattern = n.end;
+    }
+    return name;
+}
+
+static void write(const char *pattern, const int values[LETTERS], const char *rest, char *out,
+                  size_t bytes) {
+    size_t len = 0;
+    while (*pattern && len + 16 < bytes) {
+        if (*pattern != '<') {
+            out[len++] = *pattern++;
+            continue;
+        }
+        Number n = parse_number(pattern);
+        len += (size_t)snprintf(out + len, bytes - len, "%d", n.factor * values[n.letter] + n.more);
+        pattern = n.end;
+    }
+    snprintf(out + len, bytes - len, "%s", rest);
+}
+
+static const char *side_of(const char *const *words, int side) {
+    return words[side] ? words[side] : words[SR_NAMES_TORCHVISION];
+}
+
+bool sr_layout_rename(const SrNaming *naming, const char *bare, SrNames to, char *out,
+                      size_t bytes) {
+    const SrLayout *layout = naming->layout;
+    int values[LETTERS];
+    for (int i = 0; i < MOST_RULES && layout->rules[i][0]; i++) {
+        const char *rest = match(side_of(layout->rules[i], naming->side), bare, values);
+        if (!rest)
+            continue;
+        write(side_of(layout->rules[i], (int)to), values, rest, out, bytes);
+        return true;
+    }
+    return false;
+}
+
+bool sr_layout_is_classifier(const SrNaming *naming, const char *bare, SrNames to) {
+    return sr_text_starts(bare, side_of(naming->layout->classifier, (int)to));
+}
+
+bool sr_layout_writes(const SrNaming *naming, SrNames to) {
+    return to != SR_NAMES_VISSL || naming->layout->anchors[to][0];
+}
+
+bool sr_layout_has_feature_blocks(const SrNaming *naming) { return naming->layout->feature_blocks; }
+
+const char *sr_layout_family(const SrNaming *naming) { return naming->layout->family; }
+
+// ---- whose names --------------------------------------------------------------------------------
+
+static bool has(const SrWeights *w, const char *prefix, const char *bare) {
+    char name[512];
+    snprintf(name, sizeof name, "%s%s", prefix, bare);
+    return sr_weights_find(w, name) >= 0;
+}
+
+// A tensor called like the first anchor, with the others beside it under the same prefix.
+static bool anchored(const SrWeights *w, const char *const *anchors, int i, char *prefix,
+                     size_t bytes) {
+    char ungrouped[1024];
+    const char *name = sr_naming_without_groups(w->tensors[i].name, ungrouped, sizeof ungrouped);
+    if (!sr_text_ends(name, anchors[0]))
+        return false;
+    size_t len = strlen(name) - strlen(anchors[0]);
+    if (len >= bytes || (len > 0 && name[len - 1] != '.' && name[len - 1] != '/'))
+        return false;
+    snprintf(prefix, bytes, "%.*s", (int)len, name);
+    return !anchors[1] || has(w, prefix, anchors[1]);
+}
+
+// Of several copies in a file the one is meant whose prefix sr_naming_rank prefers.
+static bool detect_side(const SrWeights *w, const SrLayout *layout, int side, SrNaming *out) {
+    char prefix[sizeof out->prefix];
+    int best = SR_NAMING_NEVER;
+    for (int i = 0; layout->anchors[side][0] && i < w->n; i++) {
+        if (!anchored(w, layout->anchors[side], i, prefix, sizeof prefix) ||
+            sr_naming_rank(prefix) <= best)
+            continue;
+        best = sr_naming_rank(prefix);
+        memcpy(out->prefix, prefix, sizeof prefix);
+    }
+    return best > SR_NAMING_NEVER;
+}
+
+bool sr_layout_detect(const SrWeights *w, SrNaming *out) {
+    for (int i = 0; i < SR_COUNT(layouts); i++)
+        for (int side = 0; side < SIDES; side++) {
+            if (!detect_side(w, &layouts[i], side, out))
+                continue;
+            out->kind = SR_TRUNK_LAYOUT;
+            out->layout = &layouts[i];
+            out->side = side;
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,73 @@
+// Dropped dimensions, and grids of places.
+#include "trainer/model/weights_fit.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "kernels/add_positions.h"
+
+static SrShape squeezed(SrShape s) {
+    SrShape out = {.rank = 0};
+    for (int i = 0; i < s.rank; i++)
+        if (s.d[i] != 1)
+            out.d[out.rank++] = s.d[i];
+    return out;
+}
+
+static int side_of(int places) {
+    int side = 0;
+    while (side * side < places)
+        side++;
+    return side * side == places ? side : 0;
+}
+
+typedef struct {
+    int prefix, from, to; // tokens without a place; sides of the grids
+} Grids;
+
+// Tokens are a class token and a square, as nearly everywhere, or a square alone.
+static bool find_grids(int from, int to, Grids *out) {
+    static const int prefixes[] = {1, 0, 2};
+    for (int i = 0; i < 3; i++) {
+        int p = prefixes[i];
+        *out = (Grids){p, from > p ? side_of(from - p) : 0, to > p ? side_of(to - p) : 0};
+        if (out->from > 0 && out->to > 0)
+            return true;
+    }
+    return false;
+}
+
+static bool has_positions(const char *name, SrShape from, SrShape to, Grids *out) {
+    bool named = sr_text_ends(name, "pos_embed") || sr_text_ends(name, "pos_embedding");
+    SrShape a = squeezed(from), b = squeezed(to);
+    return named && a.rank == 2 && b.rank == 2 && a.d[1] == b.d[1] &&
+           find_grids(a.d[0], b.d[0], out);
+}
+
+bool sr_weights_fits(const char *name, SrShape from, SrShape to) {
+    Grids grids;
+    return sr_shape_equal(from, to) ||
+           (from.rank + to.rank > 0 && sr_shape_equal(squeezed(from), squeezed(to))) ||
+           has_positions(name, from, to, &grids);
+}
+
+void sr_weights_fit_copy(const char *name, const float *from, SrShape from_shape, float *to,
+                         SrShape to_shape) {
+    Grids g;
+    if (sr_shape_equal(squeezed(from_shape), squeezed(to_shape))) {
+        memcpy(to, from, sizeof *to * (size_t)sr_shape_count(to_shape));
+        return;
+    }
+    if (!has_positions(name, from_shape, to_shape, &g))
+        return;
+    SrAddPositionsParams p = {.prefix = g.prefix,
+                              .from_h = g.from,
+                              .from_w = g.from,
+                              .to_h = g.to,
+                              .to_w = g.to,
+                              .align_corners = sr_text_ends(name, "pos_embedding")};
+    sr_add_positions_resample(&p, from, squeezed(from_shape).d[1], to);
+    sr_info("%s: position embeddings of %d x %d patches were resampled to %d x %d", name, g.from,
+            g.from, g.to, g.to);
+}
