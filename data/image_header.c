@@ -215,7 +215,7 @@ static SrStatus refuse(const uint8_t *bytes, size_t n) {
         if (at(bytes, n, known[i].offset, known[i].magic, known[i].len))
             SR_FAIL(SR_ERR_IO, "a %s file, which is not read: convert it to JPEG or PNG",
                     known[i].name);
-    SR_FAIL(SR_ERR_IO, n ? "neither JPEG nor PNG" : "empty file");
+    SR_FAIL(SR_ERR_IO, n ? "neither JPEG, PNG nor WebP" : "empty file");
 }
 
 // By content, never by the name's ending: many .jpg are PNG.

@@ -342,8 +342,8 @@ void sr_photo_survey_text(const SrPhotoSurvey *s, SrText *out) {
                    (long long)s->portrait, (long long)s->square, (long long)s->landscape,
                    s->narrowest, s->widest);
     if (s->twins)
-        sr_text_printf(out, "\n  %lld copies, byte for byte: first %s of %s", (long long)s->twins,
-                       s->twin[1], s->twin[0]);
+        sr_text_printf(out, "\n  %lld cop%s, byte for byte: first %s of %s", (long long)s->twins,
+                       s->twins == 1 ? "y" : "ies", s->twin[1], s->twin[0]);
     else
         sr_text_add(out, "\n  no file is there twice");
     if (s->unreadable)

@@ -258,10 +258,15 @@ static SrStatus try_rung(const Recipe *r, const Rung *rung, SrText *text, SrStar
 }
 
 // Photos are not enlarged to fill a crop, and the machine keeps a half of its memory for others.
-static bool fits(const SrPhotoSurvey *s, const Rung *rung, const SrStarter *of, int minutes) {
+// NULL: it fits.
+static const char *misfit(const SrPhotoSurvey *s, const Rung *rung, const SrStarter *of,
+                          int minutes) {
     double free_bytes = (double)sr_memory_available();
-    return (double)rung->crop <= 1.15 * (double)s->side.middle && of->seconds <= 60.0 * minutes &&
-           (free_bytes == 0 || of->memory_bytes <= free_bytes / 2);
+    if ((double)rung->crop > 1.15 * (double)s->side.middle)
+        return "the photos are too small for its crops";
+    if (free_bytes > 0 && of->memory_bytes > free_bytes / 2)
+        return "and more than half of the free memory";
+    return of->seconds > 60.0 * minutes ? "--minutes" : NULL;
 }
 
 // A small machine or a large folder: as many epochs of the smallest trunk as there is time for, but ten.
@@ -282,7 +287,9 @@ static SrStatus climb(Recipe *r, int minutes, SrText *text, SrStarter *out) {
         SrText next = SR_TEXT_INIT;
         SrStarter starter;
         SrStatus status = try_rung(r, &rungs[i], &next, &starter);
-        bool taken = status == SR_OK && fits(r->survey, &rungs[i], &starter, minutes);
+        const char *why_not =
+            status == SR_OK ? misfit(r->survey, &rungs[i], &starter, minutes) : "";
+        bool taken = !why_not;
         if (taken) {
             *out = starter;
             text->len = 0;
@@ -290,6 +297,7 @@ static SrStatus climb(Recipe *r, int minutes, SrText *text, SrStarter *out) {
         } else if (status == SR_OK) {
             out->larger = rungs[i].name;
             out->larger_seconds = starter.seconds;
+            out->why_not_larger = why_not;
         }
         sr_text_deinit(&next);
         if (!taken)
@@ -324,7 +332,8 @@ void sr_starter_text(const SrStarter *s, SrText *out) {
                    sr_duration_text(s->seconds, time, sizeof time),
                    sr_bytes_text(s->memory_bytes, memory, sizeof memory));
     if (s->larger)
-        sr_text_printf(out, "; %s would take %s (--minutes)", s->larger,
-                       sr_duration_text(s->larger_seconds, larger, sizeof larger));
+        sr_text_printf(out, "; %s would take %s (%s)", s->larger,
+                       sr_duration_text(s->larger_seconds, larger, sizeof larger),
+                       s->why_not_larger);
     sr_text_add(out, "\n");
 }

@@ -13,8 +13,9 @@ typedef struct {
     int crop, batch, epochs; // pixels, images of a step
     double seconds;          // of training, by forecast
     double memory_bytes;
-    const char *larger;    // the next larger trunk, NULL: there is none
-    double larger_seconds; // that it would take
+    const char *larger;         // the next larger trunk, NULL: there is none
+    double larger_seconds;      // that it would take
+    const char *why_not_larger; // "--minutes": that flag would let it
 } SrStarter;
 
 // survey: of the folder.  data: what to call it in DATA_PATHS; run: CHECKPOINT.DIR; name: of the file.  minutes: that

@@ -68,9 +68,9 @@ static void test_counts_and_origin(void **state) {
     SAID("24 images an epoch (1 images fill no batch and are left out: ");
     // The evaluation at the end: what cannot be read is neither in the bank nor judged.
     SAID("1 of 25 training images could not be read and are left out:");
-    SAID("train/cat/bad.png: neither JPEG nor PNG");
+    SAID("train/cat/bad.png: neither JPEG, PNG nor WebP");
     SAID("1 of 13 test images could not be read and are left out:");
-    SAID("test/cat/worse.png: neither JPEG nor PNG");
+    SAID("test/cat/worse.png: neither JPEG, PNG nor WebP");
     CHECK(strstr(result.out, "kNN: 12 test images against 24,"));
     // The same of the verb alone.
     RUN("knn", CONFIG, train_key, "--no-baselines");

@@ -55,7 +55,7 @@ static void test_few_photos(void **state) {
     expect(0, ": 34 images, ");
     expect(0, "formats: 32 PNG");
     expect(0, "2 upright, 28 square, 2 wide; width to height 0.50 to 2.00");
-    expect(0, "1 copies, byte for byte: first");
+    expect(0, "1 copy, byte for byte: first");
     expect(0, "2 cannot be read: first");
     expect(0, "passed over: 1 .gif");
     expect(0, "SimCLR, ");
@@ -86,6 +86,7 @@ static void test_classes_and_parts(void **state) {
     expect(0, "set/train: 24 images, ");
     expect(0, "in 2 classes of 8 (dog) to 16 (cat)");
     expect(0, "CIFAR's ResNet-");
+    expect(0, " (the photos are too small for its crops)");
     RUN("init", out);
     expect(2, "");
     RUN("init", "no/such/folder");

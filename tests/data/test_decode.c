@@ -128,7 +128,8 @@ static void test_refused_before_decoding(void **state) {
                 "a GIF file, which is not read: convert it");
     CHECK_FAILS(sr_image_decode("BMxx....", 8, pool, &image), SR_ERR_IO, "a BMP file");
     CHECK_FAILS(sr_image_decode("MM\0*....", 8, pool, &image), SR_ERR_IO, "a TIFF file");
-    CHECK_FAILS(sr_image_decode("some text", 9, pool, &image), SR_ERR_IO, "neither JPEG nor PNG");
+    CHECK_FAILS(sr_image_decode("some text", 9, pool, &image), SR_ERR_IO,
+                "neither JPEG, PNG nor WebP");
     CHECK_FAILS(sr_image_decode("\xFF\xD8\xFF\xD9", 4, pool, &image), SR_ERR_IO, "without image");
     CHECK_FAILS(sr_image_decode("\x89PNG\r\n\x1a\n", 8, pool, &image), SR_ERR_IO, "header");
     sr_image_pool_free(pool);
