@@ -116,6 +116,17 @@ void sr_comm_broadcast(void *data, size_t bytes, int root) {
         lib->broadcast(data, bytes, root);
 }
 
+void sr_comm_share_rows(void *rows, size_t row_bytes, int64_t first, int64_t each, int64_t n) {
+    char *at = (char *)rows + (size_t)first * row_bytes;
+    size_t bytes = (size_t)each * row_bytes;
+    if (first + each * ranks <= n)
+        sr_comm_all_gather(at + (size_t)my_rank * bytes, bytes, at);
+    else // the last ranks have fewer or none
+        for (int r = 0; r < ranks && first + r * each < n; r++)
+            sr_comm_broadcast(at + (size_t)r * bytes,
+                              (size_t)SR_MIN(each, n - first - r * each) * row_bytes, r);
+}
+
 void sr_comm_barrier(void) {
     if (!alone())
         lib->barrier();

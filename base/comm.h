@@ -55,6 +55,8 @@ void sr_comm_all_reduce_f64(double *values, int64_t n, SrCommOp op); // in place
 void sr_comm_all_reduce_f32(float *values, int64_t n, SrCommOp op);
 void sr_comm_all_gather(const void *mine, size_t bytes, void *all); // all: size * bytes, rank order
 void sr_comm_broadcast(void *data, size_t bytes, int root);
+// Of n rows those from `first` on: `each` of every rank, in rank order, as far as there are; each has filled its own.
+void sr_comm_share_rows(void *rows, size_t row_bytes, int64_t first, int64_t each, int64_t n);
 void sr_comm_barrier(void);
 // The largest of the ranks' numbers: how they agree to stop.
 int sr_comm_max(int number);

@@ -393,6 +393,9 @@ int64_t sr_loader_length(const SrLoader *loader);  // images an epoch, of all sh
 int64_t sr_loader_samples(const SrLoader *loader); // images SrBatch.index counts, dropped ones too
 int64_t sr_loader_batches(const SrLoader *loader); // batches an epoch, of the share
 int sr_loader_targets(const SrLoader *loader);     // n_targets of its batches
+int sr_loader_batch(const SrLoader *loader);       // images of a whole batch
+// Other batches from the next start on; it is begun anew by that.
+void sr_loader_set_share(SrLoader *loader, SrShare share);
 // The item of the data set that an SrBatch.index stands for.
 int64_t sr_loader_in_set(const SrLoader *loader, int64_t index);
 // Starts an epoch at batch `first` (resume).  The order is a function of (seed, epoch) alone.

@@ -223,16 +223,27 @@ static SrStatus make_targets(SrLoader *l) {
         asked, classes);
 }
 
+// Of all shares.
+static int64_t all_batches(const SrLoader *l) {
+    int64_t batch = l->config.batch;
+    return l->config.drop_last ? l->n / batch : (l->n + batch - 1) / batch;
+}
+
+static void count_batches(SrLoader *l) {
+    const SrLoaderConfig *c = &l->config;
+    l->batches = sr_share_count(c->share, all_batches(l));
+    l->items = l->batches * c->batch;
+    if (l->batches > 0 && sr_share_batch(c->share, l->batches - 1) == l->n / c->batch)
+        l->items -= c->batch - l->n % c->batch; // the last batch of all is smaller, and ours
+    l->next_batch = l->batches;                 // no epoch yet: nothing to give
+}
+
 // Everything about an epoch that does not change from one to the next.
 static SrStatus make_epoch(SrLoader *l) {
     const SrLoaderConfig *c = &l->config;
     SR_TRY(sr__sampler_subset(c, &l->subset, &l->n));
-    int64_t all = c->drop_last ? l->n / c->batch : (l->n + c->batch - 1) / c->batch;
-    l->batches = sr_share_count(c->share, all);
-    l->items = l->batches * c->batch;
-    if (l->batches > 0 && sr_share_batch(c->share, l->batches - 1) == l->n / c->batch)
-        l->items -= c->batch - l->n % c->batch; // the last batch of all is smaller, and ours
-    if (!all)
+    count_batches(l);
+    if (all_batches(l) == 0)
         SR_FAIL(SR_ERR_CONFIG,
                 "%lld images do not fill one batch of %d: lower BATCHSIZE_PER_REPLICA to at most "
                 "%lld",
@@ -240,7 +251,6 @@ static SrStatus make_epoch(SrLoader *l) {
     l->order = sr_alloc(sizeof *l->order * (size_t)l->n);
     if (!l->order)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the order of %lld images", (long long)l->n);
-    l->next_batch = l->batches; // no epoch yet: nothing to give
     if (c->collation) {
         l->collation = *c->collation;
         return make_targets(l);
@@ -313,6 +323,8 @@ int64_t sr_loader_batches(const SrLoader *l) { return l->batches; }
 
 int sr_loader_targets(const SrLoader *l) { return l->n_targets; }
 
+int sr_loader_batch(const SrLoader *l) { return l->config.batch; }
+
 int64_t sr_loader_in_set(const SrLoader *l, int64_t index) {
     return l->subset ? l->subset[index] : index;
 }
@@ -332,15 +344,27 @@ static SrStatus order_epoch(SrLoader *l, int64_t epoch) {
     return SR_OK;
 }
 
+// With the lock held: nothing more is taken, and what is in flight still writes into its slot.
+static void stand_still(SrLoader *l) {
+    l->end_item = l->next_item;
+    while (l->in_flight)
+        pthread_cond_wait(&l->ready, &l->lock);
+}
+
+void sr_loader_set_share(SrLoader *l, SrShare share) {
+    pthread_mutex_lock(&l->lock);
+    stand_still(l);
+    l->config.share = share;
+    count_batches(l);
+    pthread_mutex_unlock(&l->lock);
+}
+
 SrStatus sr_loader_start(SrLoader *l, int64_t epoch, int64_t first) {
     if (first < 0 || first > l->batches)
         SR_FAIL(SR_ERR_CONFIG, "cannot start at batch %lld of %lld", (long long)first,
                 (long long)l->batches);
     pthread_mutex_lock(&l->lock);
-    l->end_item =
-        l->next_item; // nothing more is taken; what is in flight still writes into its slot
-    while (l->in_flight)
-        pthread_cond_wait(&l->ready, &l->lock);
+    stand_still(l);
     SrStatus status = order_epoch(l, epoch);
     if (status != SR_OK) {
         pthread_mutex_unlock(&l->lock);

@@ -93,6 +93,18 @@ pid_t program_start_ranks(const char *dir, int ranks, int threads, const char *c
     return start(open_output(dir, "out"), open_output(dir, "err"), ranks, threads, args);
 }
 
+pid_t program_rank(pid_t mpirun, int rank) {
+    char command[64];
+    int pid = 0;
+    snprintf(command, sizeof command, "pgrep -P %d | sed -n %dp", (int)mpirun, rank + 1);
+    FILE *f = popen(command, "r");
+    if (f && fscanf(f, "%d", &pid) != 1)
+        pid = 0;
+    if (f)
+        pclose(f);
+    return pid;
+}
+
 bool program_has_ranks(void) { return SR_MPI && system("command -v mpirun >/dev/null 2>&1") == 0; }
 
 // The reader ends with EIO when the last writer has closed the other side.

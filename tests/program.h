@@ -26,6 +26,8 @@ pid_t program_start(const char *dir, int threads, const char *const *args);
 void program_run_terminal(ProgramResult *result, int columns, const char *const *args);
 // The same as so many ranks, under mpirun; 0: without it.  For tests that program_has_ranks.
 pid_t program_start_ranks(const char *dir, int ranks, int threads, const char *const *args);
+// The process of that rank below mpirun; 0: it is not there.
+pid_t program_rank(pid_t mpirun, int rank);
 // Was the program built with MPI, and is there an mpirun?
 bool program_has_ranks(void);
 void program_path(char out[4096]);             // of the program

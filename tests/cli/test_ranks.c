@@ -6,19 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/compiler.h"
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "losses/loss.h"
 #include "tests/check.h"
 #include "tests/checkpoint_pair.h"
-#include "tests/data/fixture.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
 
@@ -176,6 +172,83 @@ static void test_meters(void **state) {
     temp_dir_remove(home);
 }
 
+// ---- evaluation
+
+// All numbers of metrics.json but times.
+static void read_figures(const char *dir, char *out, int bytes) {
+    char text[1 << 14], *at = text;
+    int n = 0;
+    program_read(dir, "metrics.json", text, sizeof text);
+    while (*at && n < bytes - 1) {
+        char *seconds = strstr(at, "seconds\":"), *end = seconds ? seconds : at + strlen(at);
+        n += snprintf(out + n, (size_t)(bytes - n), "%.*s", (int)(end - at), at);
+        at = seconds ? seconds + strcspn(seconds, ",}") : end;
+    }
+}
+
+static void check_same_figures(const char *config, const char *const *keys, const char *wanted) {
+    char text[3][1 << 14];
+    for (int ranks = 1; ranks <= 2; ranks++) {
+        char dir[64], key[128], err[1 << 14];
+        temp_dir_make(dir);
+        snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
+        const char *args[24] = {config, key, "DISTRIBUTED.REPLICAS=2"};
+        for (int i = 0; keys[i]; i++)
+            args[3 + i] = keys[i];
+        int code = program_wait(program_start_ranks(dir, ranks, 1, args), NULL);
+        program_read(dir, "err", err, sizeof err);
+        if (code != 0)
+            fail_msg("%d ranks, exit code %d: %s", ranks, code, err);
+        read_figures(dir, text[ranks], sizeof text[ranks]);
+        temp_dir_remove(dir);
+    }
+    CHECK(strstr(text[1], wanted) != NULL);
+    CHECK_STR(text[1], text[2]);
+}
+
+// Two batches and a smaller third one in turn: kNN and the probe between epochs.
+static void test_same_probes(void **state) {
+    (void)state;
+    static const char *const keys[] = {"HOOKS.PROBE.EVERY_NUM_EPOCHS=1", "OPTIMIZER.num_epochs=1",
+                                       "DATA.TRAIN.DATA_LIMIT=700", NULL};
+    need_ranks();
+    check_same_figures("tests/cli/tiny.yaml", keys, "\"probe_knn_top1\"");
+}
+
+#define TEST_IMAGES                                                                                \
+    "TEST_MODEL=True", "METERS.names=[accuracy_list_meter]", "DATA.TEST.DATA_SOURCES=[synthetic]", \
+        "DATA.TEST.RANDOM_SYNTHETIC_IMAGES=True", "DATA.TEST.RANDOM_SYNTHETIC_LABELS=4",           \
+        "DATA.TEST.DEFAULT_GRAY_IMG_SIZE=20", "DATA.TEST.DATA_LIMIT=11",                           \
+        "DATA.TEST.BATCHSIZE_PER_REPLICA=4",                                                       \
+        "DATA.TEST.TRANSFORMS=[{name: CenterCrop, size: 16}, {name: ToTensor}]"
+#define TEST_METER "test_accuracy_list_meter"
+
+// Test phases: of a whole model, and of heads over a frozen trunk, whose features are shared out too.
+static void test_same_test_phase(void **state) {
+    (void)state;
+    static const char *const whole[] = {TEST_IMAGES, NULL};
+    static const char *const frozen[] = {
+        TEST_IMAGES,
+        "DATA.TRAIN.TRANSFORMS=[{name: CenterCrop, size: 16}, {name: ToTensor}]",
+        "DATA.TRAIN.COLLATE_FUNCTION=default_collate",
+        "MODEL.FEATURE_EVAL_SETTINGS={EVAL_MODE_ON: True, FREEZE_TRUNK_ONLY: True, "
+        "SHOULD_FLATTEN_FEATS: False, LINEAR_EVAL_FEAT_POOL_OPS_MAP: "
+        "[[res5, [AdaptiveAvgPool2d, [[1, 1]]]]]}",
+        "MODEL.HEAD.PARAMS=[[eval_mlp, {in_channels: 32, dims: [32, 4]}]]",
+        "--random",
+        NULL};
+    char home[64], config[96];
+    const SrLoss *loss;
+    need_ranks();
+    CHECK_OK(sr_loss_find("CrossEntropyLoss", &loss));
+    temp_dir_make(home);
+    snprintf(config, sizeof config, "%s/toy.yaml", home);
+    write_config(config, loss, &loss->examples[0], 2);
+    check_same_figures(config, whole, TEST_METER);
+    check_same_figures(config, frozen, TEST_METER);
+    temp_dir_remove(home);
+}
+
 // ---- kills
 
 static void sleep_ms(double ms) {
@@ -187,19 +260,6 @@ static double now_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
-// The process of that rank below mpirun; 0: it is not there.
-static pid_t pid_of_rank(pid_t mpirun, int rank) {
-    char command[64];
-    int pid = 0;
-    snprintf(command, sizeof command, "pgrep -P %d | sed -n %dp", (int)mpirun, rank + 1);
-    FILE *f = popen(command, "r");
-    if (f && fscanf(f, "%d", &pid) != 1)
-        pid = 0;
-    if (f)
-        pclose(f);
-    return pid;
 }
 
 static bool has_progress(const char *dir) {
@@ -229,7 +289,7 @@ static void test_killed_ranks(void **state) {
         for (int i = 0; i < 12000 && !has_progress(dir); i++)
             sleep_ms(5);
         sleep_ms(sr_rng_range(&rng, 0, 300));
-        pid_t victim = pid_of_rank(mpirun, (int)sr_rng_below(&rng, REPLICAS));
+        pid_t victim = program_rank(mpirun, (int)sr_rng_below(&rng, REPLICAS));
         if (victim > 0)
             kill(victim, SIGKILL);
         double killed = now_ms();
@@ -247,155 +307,6 @@ static void test_killed_ranks(void **state) {
     temp_dir_remove(home);
 }
 
-// ---- signals and full disks
-
-static bool is_saved(const char *dir) {
-    char path[128];
-    snprintf(path, sizeof path, "%s/checkpoint.safetensors", dir);
-    return sr_file_exists(path);
-}
-
-static void wait_for_progress(const char *dir) {
-    for (int i = 0; i < 12000 && !has_progress(dir); i++)
-        sleep_ms(5);
-}
-
-// One rank is asked to stop: all finish the same step, rank 0 saves, and the exit code says which signal it was.
-static void stop_with(int signal) {
-    char dir[64], err[1 << 14];
-    temp_dir_make(dir);
-    pid_t mpirun = begin("tests/cli/tiny.yaml", dir, 2, "DATA.TRAIN.DATA_LIMIT=7000");
-    wait_for_progress(dir);
-    kill(pid_of_rank(mpirun, 1), signal);
-    int code = program_wait(mpirun, NULL);
-    program_read(dir, "err", err, sizeof err);
-    if (code != 128 + signal || !strstr(err, "updates and saved") || !is_saved(dir))
-        fail_msg("signal %d, exit code %d: %s", signal, code, err);
-    temp_dir_remove(dir);
-}
-
-static void test_signals(void **state) {
-    (void)state;
-    need_ranks();
-    stop_with(SIGTERM);
-    stop_with(SIGINT);
-}
-
-// Rank 0 can write no more: its line, no rank left behind, nothing half-written.
-static void test_full_disk(void **state) {
-    (void)state;
-    char dir[64], err[1 << 14];
-    need_ranks();
-    temp_dir_make(dir);
-    pid_t mpirun = begin("tests/cli/tiny.yaml", dir, 2, "DATA.TRAIN.DATA_LIMIT=7000");
-    wait_for_progress(dir);
-    struct rlimit limit = {20000, RLIM_INFINITY};
-    CHECK_INT(prlimit(pid_of_rank(mpirun, 0), RLIMIT_FSIZE, &limit, NULL), 0);
-    double began = now_ms();
-    int code = program_wait(mpirun, NULL);
-    program_read(dir, "err", err, sizeof err);
-    const char *reason = strstr(err, "sslrun: rank 0 on ");
-    if (code != 1 || !reason || !strstr(reason, "File too large") || now_ms() - began > 5000)
-        fail_msg("exit code %d: %s", code, err);
-    finish("tests/cli/tiny.yaml", dir, 2);
-    temp_dir_remove(dir);
-}
-
-// ---- ranks that differ
-
-enum { COMMAND_BYTES = 1 << 15 };
-
-// Each rank by a command line of its own; neither gets as far as a folder of the run.
-static void check_differs(const char *first, const char *second, const char *keys,
-                          const char *wanted) {
-    char dir[64], path[128], config[4096], err[1 << 14], command[COMMAND_BYTES];
-    temp_dir_make(dir);
-    CHECK(realpath("tests/cli/tiny.yaml", config) != NULL);
-    snprintf(path, sizeof path, "%s/run", dir);
-    snprintf(command, sizeof command,
-             "K='%s CHECKPOINT.DIR=%s DISTRIBUTED.REPLICAS=2 %s'; timeout 60 mpirun "
-             "--oversubscribe --allow-run-as-root -np 1 %s $K : -np 1 %s $K 2>%s/err",
-             config, path, keys, first, second, dir);
-    int code = system(command);
-    program_read(dir, "err", err, sizeof err);
-    if (!WIFEXITED(code) || WEXITSTATUS(code) != 2 || !strstr(err, wanted) ||
-        !strstr(err, "sslrun: rank 0 on ") || !strstr(err, "rank 1 on "))
-        fail_msg("exit code %d: %s", code, err);
-    CHECK(!sr_file_exists(path));
-    temp_dir_remove(dir);
-}
-
-static void test_other_start(void **state) {
-    (void)state;
-    char path[4096], other[4200], dir[64], command[COMMAND_BYTES];
-    need_ranks();
-    temp_dir_make(dir);
-    program_path(path);
-    snprintf(other, sizeof other, "env SR_CPU=plain %s", path);
-    check_differs(path, other, "", "differ in their processors' instructions");
-    // A byte behind its end makes it another file, and nothing else.
-    snprintf(other, sizeof other, "%s/sslrun", dir);
-    snprintf(command, sizeof command, "cp %s %s && echo >>%s", path, other, other);
-    CHECK_INT(system(command), 0);
-    check_differs(path, other, "", "differ in the program's file");
-    snprintf(command, sizeof command, "sh -c 'exec %s \"$@\" OPTIMIZER.num_epochs=4' sh", path);
-    check_differs(path, command, "",
-                  "differ in the configuration: \"num_epochs: 4\" and \"num_epochs: 3\"");
-    temp_dir_remove(dir);
-}
-
-static void add_image(const char *dir, const char *name, uint64_t seed) {
-    uint8_t pixels[20 * 20 * 3];
-    size_t bytes;
-    fixture_noise(pixels, sizeof pixels, seed);
-    void *png = fixture_png(pixels, 20, 20, 3, &bytes);
-    fixture_write(dir, name, png, bytes);
-    free(png);
-}
-
-static void run_in(const char *dir, const char *text) {
-    char command[512];
-    snprintf(command, sizeof command, "cd %s && %s", dir, text);
-    CHECK_INT(system(command), 0);
-}
-
-// The same path shows each rank files of its own, as disks of several machines do.
-static void test_other_data(void **state) {
-    (void)state;
-    static const struct {
-        const char *edit, *wanted;
-    } cases[] = {{"cp b/photos/y/0.png b/photos/y/3.png", "the number of training images"},
-                 {"mv b/photos/y b/photos/z", "the classes of the training images"},
-                 {"mv b/photos/y/0.png b/photos/y/9.png", "names or labels of the training images"},
-                 {"cp b/photos/y/1.png b/photos/y/0.png", "the bytes of the training images"}};
-    char path[4096];
-    need_ranks();
-    program_path(path);
-    for (int i = 0; i < SR_COUNT(cases); i++) {
-        char dir[64], first[4300], second[4300];
-        temp_dir_make(dir);
-        run_in(dir, "mkdir -p a/photos/x a/photos/y");
-        for (int k = 0; k < 6; k++) {
-            char name[32];
-            snprintf(name, sizeof name, "a/photos/%s/%d.png", k % 2 ? "x" : "y", k / 2);
-            add_image(dir, name, (uint64_t)k);
-        }
-        run_in(dir, "cp -r a b");
-        run_in(dir, cases[i].edit);
-        snprintf(first, sizeof first, "-wdir %s/a %s", dir, path);
-        snprintf(second, sizeof second, "-wdir %s/b %s", dir, path);
-        check_differs(
-            first, second,
-            "DATA.TRAIN.DATA_SOURCES=[disk_folder] DATA.TRAIN.DATA_PATHS=[photos] "
-            "DATA.TRAIN.BATCHSIZE_PER_REPLICA=2 "
-            "DATA.TRAIN.RANDOM_SYNTHETIC_IMAGES=False DATA.TRAIN.RANDOM_SYNTHETIC_LABELS=0 "
-            "DATA.TRAIN.DEFAULT_GRAY_IMG_SIZE=224 DATA.TRAIN.DATA_LIMIT=-1 "
-            "LOSS.swav_loss.queue.queue_length=0",
-            cases[i].wanted);
-        temp_dir_remove(dir);
-    }
-}
-
 // ---- what cannot be
 
 static void test_uneven_share(void **state) {
@@ -410,6 +321,5 @@ static void test_uneven_share(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(ranks, unit(test_every_method), unit(test_meters), unit(test_killed_ranks),
-         unit(test_signals), unit(test_full_disk), unit(test_other_start), unit(test_other_data),
-         unit(test_uneven_share))
+SR_TESTS(ranks, unit(test_every_method), unit(test_meters), unit(test_same_probes),
+         unit(test_same_test_phase), unit(test_killed_ranks), unit(test_uneven_share))

@@ -126,6 +126,7 @@ done:
 
 SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, SrEachRow each,
                            void *arg) {
+    rows->bank.shared = rows->test.shared = true;
     if (baselines) {
         SR_TRY(row_of_pixels(rows, each, arg));
         SR_TRY(row_of_untrained(rows, each, arg));

@@ -42,7 +42,7 @@ void sr_baselines_close(SrBaselines *rows);
 // One row.  Features live for the length of the call, which bounds memory; the callee may change them.
 typedef SrStatus (*SrEachRow)(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *test);
 // Pixels and the untrained trunks first (baselines), then `trained`, whose parameters have their values and keep them;
-// NULL: no such row.
+// NULL: no such row.  Collective: ranks share out the images, and all get all rows.
 SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, SrEachRow each,
                            void *arg);
 

@@ -146,6 +146,7 @@ static SrStatus pixels(const SrConfig *config, SrLinearReport *out) {
     if (!out->has[SR_ROW_MAJORITY] || strcmp(first->key, "top_1") != 0)
         return SR_OK;
     SR_TRY_GOTO(sr_baselines_open(&images, config, config->knn.layer));
+    images.bank.shared = images.test.shared = true;
     SR_TRY_GOTO(sr_trunk_features_pixels(&images.bank, &train));
     SR_TRY_GOTO(sr_trunk_features_pixels(&images.test, &test));
     SR_TRY_GOTO(sr_chosen_probe(&train, &test, &probe));

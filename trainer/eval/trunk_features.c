@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/bar.h"
+#include "base/comm.h"
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "base/stop.h"
 
@@ -18,50 +20,109 @@ static SrStatus make_targets(SrMatrix *f, int classes) {
                                (long long)f->n);
 }
 
-// Rows and labels of the images that could be read; the others leave no row.  With several labels an
-// image `label` says none.  Returns how many were kept; their features lie at row `at` already.
-static int keep_rows(SrMatrix *f, const SrBatch *batch, int64_t at) {
-    int kept = 0;
+// A pass over all images.  Rows lie where their images do until all are there.
+typedef struct {
+    SrMatrix *f;
+    SrLoader *loader;
+    SrShare share;  // of the batches; of 0: all are ours
+    int64_t each;   // images of a whole batch
+    int8_t *valid;  // (n)
+    int64_t passed; // images of all rounds so far
+} Filling;
+
+static int ranks_of(const Filling *p) { return SR_MAX(p->share.of, 1); }
+
+// With several labels an image `label` says none.
+static void keep_labels(Filling *p, const SrBatch *batch, int64_t at) {
+    SrMatrix *f = p->f;
     for (int i = 0; i < batch->batch; i++) {
-        if (batch->valid[i] < 0)
-            continue;
-        int64_t to = at + kept;
-        if (kept < i)
-            memcpy(f->x + to * f->d, f->x + (at + i) * f->d, (size_t)f->d * sizeof *f->x);
-        f->label[to] = batch->n_targets ? -1 : batch->label[i];
+        p->valid[at + i] = batch->valid[i];
+        f->label[at + i] = batch->n_targets ? -1 : batch->label[i];
         for (int c = 0; c < batch->n_targets; c++)
-            f->target[to * f->n_targets + c] =
+            f->target[(at + i) * f->n_targets + c] =
                 (int8_t)batch->label[(int64_t)i * batch->n_targets + c];
+    }
+}
+
+static SrStatus own_batch(Filling *p, SrRowsOfBatch rows_of, void *arg) {
+    int64_t at = p->passed + p->share.first * p->each;
+    const SrBatch *batch;
+    double wait_s;
+    if (at >= p->f->n)
+        return SR_OK;
+    SR_TRY(sr_loader_next(p->loader, &batch, &wait_s));
+    if (!batch || batch->batch != SR_MIN(p->each, p->f->n - at))
+        SR_FAIL(SR_ERR_RUN, "the loader gave other than its %lld images", (long long)p->f->n);
+    rows_of(arg, batch, p->f->x + at * p->f->d);
+    keep_labels(p, batch, at);
+    return SR_OK;
+}
+
+// What one rank fails of ends the pass on all.
+static SrStatus one_round(Filling *p, SrRowsOfBatch rows_of, void *arg) {
+    SrMatrix *f = p->f;
+    SrStatus status = own_batch(p, rows_of, arg);
+    if (ranks_of(p) == 1)
+        return status;
+    SR_TRY(sr_comm_agree(status));
+    sr_comm_share_rows(f->x, (size_t)f->d * sizeof *f->x, p->passed, p->each, f->n);
+    sr_comm_share_rows(f->label, sizeof *f->label, p->passed, p->each, f->n);
+    sr_comm_share_rows(p->valid, sizeof *p->valid, p->passed, p->each, f->n);
+    if (f->target)
+        sr_comm_share_rows(f->target, (size_t)f->n_targets, p->passed, p->each, f->n);
+    return SR_OK;
+}
+
+static void move_row(SrMatrix *f, int64_t from, int64_t to) {
+    memcpy(f->x + to * f->d, f->x + from * f->d, (size_t)f->d * sizeof *f->x);
+    f->label[to] = f->label[from];
+    if (f->target)
+        memcpy(f->target + to * f->n_targets, f->target + from * f->n_targets,
+               (size_t)f->n_targets);
+}
+
+// Images that could not be read leave no row.
+static void drop_bad(Filling *p) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < p->f->n; i++) {
+        if (p->valid[i] < 0)
+            continue;
+        if (kept < i)
+            move_row(p->f, i, kept);
         kept++;
     }
-    return kept;
+    p->f->n = kept;
 }
 
 // Rows come in the loader's order, which for an evaluation is that of the set, so features line up
-// with labels whatever the number of threads.
-SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_of, void *arg) {
-    int64_t done = 0, kept = 0;
-    double wait_s;
+// with labels whatever the number of threads or ranks.
+static SrStatus fill(Filling *p, SrRowsOfBatch rows_of, void *arg) {
     SrBar bar;
-    const SrBatch *batch;
-    SR_TRY(make_targets(f, split->n_targets));
-    sr_bar_begin(&bar, "features of images", f->n);
-    SR_TRY(sr_loader_start(split->loader, 0, 0));
-    for (;;) {
-        SR_TRY(sr_loader_next(split->loader, &batch, &wait_s));
-        if (!batch || batch->batch > f->n - done)
-            break;
+    SR_TRY(sr_loader_start(p->loader, 0, 0));
+    sr_bar_begin(&bar, "features of images", p->f->n);
+    while (p->passed < p->f->n) {
         SR_TRY(sr_stop_check());
-        rows_of(arg, batch, f->x + kept * f->d);
-        kept += keep_rows(f, batch, kept);
-        done += batch->batch;
-        sr_bar_at(&bar, done);
+        SR_TRY(one_round(p, rows_of, arg));
+        p->passed = SR_MIN(p->passed + p->each * ranks_of(p), p->f->n);
+        sr_bar_at(&bar, p->passed);
     }
     sr_bar_end(&bar);
-    if (batch || done != f->n)
-        SR_FAIL(SR_ERR_RUN, "the loader gave other than its %lld images", (long long)f->n);
-    f->n = kept;
+    drop_bad(p);
     return SR_OK;
+}
+
+SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_of, void *arg) {
+    Filling p = {.f = f, .loader = split->loader, .each = sr_loader_batch(split->loader)};
+    SR_TRY(make_targets(f, split->n_targets));
+    p.valid = sr_calloc((size_t)f->n + 1, sizeof *p.valid);
+    if (!p.valid)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld images", (long long)f->n);
+    if (split->shared && sr_comm_size() > 1)
+        p.share = sr_split_turns();
+    sr_loader_set_share(split->loader, p.share);
+    SrStatus status = fill(&p, rows_of, arg);
+    sr_free(p.valid);
+    return status;
 }
 
 // ---- through the trunk --------------------------------------------------------------------------

@@ -13,7 +13,8 @@ SrStatus sr_trunk_features_extract(SrModel *model, const char *layer, SrSplit *s
 
 // What one batch contributes: rows (batch->batch, D), D the matrix's columns.
 typedef void (*SrRowsOfBatch)(void *arg, const SrBatch *batch, float *rows);
-// One row an image in the order of the set, with the split's labels, into a matrix that has its size.
+// One row an image in the order of the set, with the split's labels, into a matrix that has its size.  Over a shared
+// split (data_split.h) each rank computes every so many-th batch, and all get all rows.
 SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_of, void *arg);
 
 // The images themselves as rows: normalised pixels, averaged over squares down to at most 32 x 32.

@@ -222,6 +222,10 @@ SrShare sr_split_share(const SrConfig *config) {
     return (SrShare){.of = config->replicas, .first = sr_comm_rank() * mine, .count = mine};
 }
 
+SrShare sr_split_turns(void) {
+    return (SrShare){.of = sr_comm_size(), .first = sr_comm_rank(), .count = 1};
+}
+
 // Epochs are shuffled by (seed, epoch); the loader keeps that order for any number of threads.
 static SrStatus open_train(const SrConfig *config, SrSplit *out) {
     const SrSplitConfig *c = &config->train;

@@ -31,6 +31,7 @@ typedef struct {
     int rows[SR_MAX_VIEWS];               // an image, 0: 1 (SrBatchInput)
     int classes;      // of the labels, the source's or those its transforms make; 0: no labels
     int n_targets;    // several labels an image: classes; else 0
+    bool shared;      // ranks share out what a pass over all images computes; all of them make it
     const char *note; // how the images were chosen, when that is worth saying; "" otherwise
 } SrSplit;
 
@@ -49,6 +50,8 @@ SrStatus sr_split_eval_shape(const SrConfig *config, int *n_views, int h[SR_MAX_
 // first_epoch order and draws follow from config->seed; batches of BATCHSIZE_PER_REPLICA.
 SrStatus sr_split_open_train(const SrConfig *config, SrSplit *out);
 
+// Of every so many batches as there are ranks one: what each computes of an evaluation.
+SrShare sr_split_turns(void);
 // The batches of this rank's replicas.
 SrShare sr_split_share(const SrConfig *config);
 

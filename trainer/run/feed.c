@@ -2,6 +2,7 @@
 #include "trainer/run/feed.h"
 #include "base/bar.h"
 #include "base/clock.h"
+#include "base/comm.h"
 #include "base/machine.h"
 
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/sampler.h"
+#include "trainer/run/data_split.h"
 
 // ---- keeping
 
@@ -72,25 +74,34 @@ static void keep_batch(SrFeed *f, const SrBatch *batch, int64_t at) {
            (size_t)batch->batch * label_length(f) * sizeof *f->labels);
 }
 
-static SrStatus fill(SrFeed *f, SrLoader *loader) {
-    double wait_s;
-    SrBar bar;
+static SrStatus fill_batch(SrFeed *f, SrLoader *loader, int64_t at) {
     const SrBatch *batch;
-    int64_t done = 0;
+    double wait_s;
+    if (at >= f->n)
+        return SR_OK;
+    SR_TRY(sr_loader_next(loader, &batch, &wait_s));
+    if (!batch || batch->batch > f->n - at)
+        SR_FAIL(SR_ERR_RUN, "the loader gave other than its %lld images", (long long)f->n);
+    sr_frozen_trunk_run(f->trunk, batch->view[0], batch->batch);
+    keep_batch(f, batch, at);
+    return SR_OK;
+}
+
+// Ranks take batches in turn, and all get all rows.
+static SrStatus fill(SrFeed *f, SrLoader *loader) {
+    SrShare turns = sr_split_turns();
+    int64_t each = sr_loader_batch(loader), round = each * turns.of;
+    SrBar bar;
     sr_bar_begin(&bar, "features of images", f->n);
+    sr_loader_set_share(loader, turns);
     SR_TRY(sr_loader_start(loader, 0, 0));
-    for (;;) {
-        SR_TRY(sr_loader_next(loader, &batch, &wait_s));
-        if (!batch || batch->batch > f->n - done)
-            break;
-        sr_frozen_trunk_run(f->trunk, batch->view[0], batch->batch);
-        keep_batch(f, batch, done);
-        done += batch->batch;
-        sr_bar_at(&bar, done);
+    for (int64_t done = 0; done < f->n; done += round) {
+        SR_TRY(sr_comm_agree(fill_batch(f, loader, done + turns.first * each)));
+        sr_comm_share_rows(f->rows, (size_t)f->row * sizeof *f->rows, done, each, f->n);
+        sr_comm_share_rows(f->labels, label_length(f) * sizeof *f->labels, done, each, f->n);
+        sr_bar_at(&bar, SR_MIN(done + round, f->n));
     }
     sr_bar_end(&bar);
-    if (batch || done != f->n)
-        SR_FAIL(SR_ERR_RUN, "the loader gave other than its %lld images", (long long)f->n);
     return SR_OK;
 }
 

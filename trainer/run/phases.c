@@ -63,6 +63,29 @@ static SrStatus open_split(SrRun *run, SrPhases *p) {
     return status;
 }
 
+// ---- what crosses between ranks in a test
+
+static size_t test_label_bytes(const SrPhases *p) {
+    return (size_t)p->batch * (size_t)SR_MAX(p->split.n_targets, 1) * sizeof(int64_t);
+}
+
+static size_t test_output_bytes(const SrPhases *p, int i) {
+    return (size_t)sr_shape_count(sr_graph_at(p->graph.graph, p->graph.outputs[i])->shape) *
+           sizeof(float);
+}
+
+// A rank's batch: how many images, their labels, their scores.
+static SrStatus open_turns(SrPhases *p) {
+    if (sr_comm_size() == 1)
+        return SR_OK;
+    p->turn_bytes = sizeof(int64_t) + test_label_bytes(p);
+    for (int i = 0; i < p->graph.n_outputs; i++)
+        p->turn_bytes += test_output_bytes(p, i);
+    p->turn_bytes = (p->turn_bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
+    p->turns = sr_calloc((size_t)sr_comm_size(), p->turn_bytes);
+    return p->turns ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for the scores of a test");
+}
+
 static SrStatus open_test(SrRun *run, SrPhases *p, const int *classes, int n) {
     const SrConfig *c = run->config;
     if (!c->test_model || !sr_split_has_test(c)) {
@@ -77,6 +100,7 @@ static SrStatus open_test(SrRun *run, SrPhases *p, const int *classes, int n) {
     SR_TRY(build_graph(run, p));
     SR_TRY(compile(run, p));
     SR_TRY(open_feed(run, p));
+    SR_TRY(open_turns(p));
     return sr_meter_list_new(c, n, classes, sr_loader_length(p->split.loader), &p->test);
 }
 
@@ -171,26 +195,71 @@ bool sr_phases_test_due(const SrPhases *p, const SrConfig *config, int64_t epoch
            (epoch % config->test_every_num_epoch == 0 || epoch + 1 == config->optimizer.num_epochs);
 }
 
-SrStatus sr_phases_run_test(SrPhases *p) {
+// ---- the test
+
+static void pack_turn(SrPhases *p, int64_t rows, const int64_t *labels) {
+    char *at = p->turns + (size_t)sr_comm_rank() * p->turn_bytes;
+    memcpy(at, &rows, sizeof rows);
+    at += sizeof rows;
+    if (rows == 0)
+        return;
+    memcpy(at, labels, (size_t)rows * test_label_bytes(p) / (size_t)p->batch);
+    at += test_label_bytes(p);
+    for (int i = 0; i < p->graph.n_outputs; at += test_output_bytes(p, i++))
+        memcpy(at, sr_plan_output(p->plan, p->graph.outputs[i]).data, test_output_bytes(p, i));
+}
+
+// Meters see batches in their order, whoever computed them.  Returns images counted.
+static int64_t count_turn(SrPhases *p, int rank) {
+    char *at = p->turns + (size_t)rank * p->turn_bytes;
+    int64_t rows = *(const int64_t *)(void *)at;
+    const int64_t *labels = (const int64_t *)(void *)(at + sizeof rows);
+    at += sizeof rows + test_label_bytes(p);
+    for (int i = 0; rows > 0 && i < p->graph.n_outputs; at += test_output_bytes(p, i++)) {
+        SrTensor y = {sr_graph_at(p->graph.graph, p->graph.outputs[i])->shape, SR_F32, at};
+        count_output(p->test, y, i, p->batch, (int)rows, labels, p->split.n_targets);
+    }
+    return rows;
+}
+
+static int64_t count_round(SrPhases *p, int rows, const int64_t *labels) {
+    int64_t counted = 0;
+    pack_turn(p, rows, labels);
+    sr_comm_all_gather(p->turns + (size_t)sr_comm_rank() * p->turn_bytes, p->turn_bytes, p->turns);
+    for (int r = 0; r < sr_comm_size(); r++)
+        counted += count_turn(p, r);
+    return counted;
+}
+
+// One batch of every rank; *images: in all of them.
+static SrStatus test_round(SrPhases *p, int64_t *images) {
     SrFeedTarget to = {.plan = p->plan,
                        .inputs = p->graph.views,
                        .n_inputs = p->graph.n_views,
                        .labels = SR_NO_NODE,
                        .sample_index = SR_NO_NODE};
-    sr_meter_list_reset(p->test);
-    SR_TRY(sr_feed_start(&p->feed, 0, 0));
-    for (;;) {
-        const int64_t *labels;
-        double wait_s;
-        int rows;
-        SR_TRY(sr_feed_next(&p->feed, &to, &rows, &labels, &wait_s));
-        if (rows == 0)
-            return SR_OK;
-        SR_TRY(sr_stop_check());
+    const int64_t *labels;
+    double wait_s;
+    int rows = 0;
+    SR_TRY(sr_comm_agree(sr_feed_next(&p->feed, &to, &rows, &labels, &wait_s)));
+    if (rows > 0)
         sr_plan_forward(p->plan, 0);
+    if (!p->turns && rows > 0)
         count(p->test, p->plan, p->graph.outputs, p->graph.n_outputs, p->batch, rows, labels,
               p->split.n_targets);
-    }
+    *images = p->turns ? count_round(p, rows, labels) : rows;
+    return *images > 0 ? sr_stop_check() : SR_OK;
+}
+
+SrStatus sr_phases_run_test(SrPhases *p) {
+    int64_t images = 1;
+    sr_meter_list_reset(p->test);
+    p->feed.share = sr_split_turns();
+    sr_loader_set_share(p->split.loader, p->feed.share);
+    SR_TRY(sr_feed_start(&p->feed, 0, 0));
+    while (images > 0)
+        SR_TRY(test_round(p, &images));
+    return SR_OK;
 }
 
 // ---- the whole
@@ -223,5 +292,6 @@ void sr_phases_close(SrPhases *p) {
     sr_meter_list_free(p->train);
     sr_meter_list_free(p->test);
     sr_free(p->crossing);
+    sr_free(p->turns);
     *p = (SrPhases){.plan = NULL};
 }

@@ -18,6 +18,8 @@ typedef struct {
     int batch;
     char *crossing; // (replicas, crossing_bytes) labels and scores of a step; NULL with one rank
     size_t crossing_bytes; // of a replica
+    char *turns;           // (ranks, turn_bytes) the same of a test's batches
+    size_t turn_bytes;     // of a rank's batch
 } SrPhases;
 
 // A run without labels: everything stays empty, and nothing below does anything.

@@ -1,0 +1,198 @@
+// What ends ranks before their work is done, and what keeps them from beginning it: each ends all of them, with a line
+// that says which and where.
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/compiler.h"
+#include "base/file.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+static void need_ranks(void) {
+    if (!program_has_ranks())
+        skip();
+}
+
+static pid_t begin(const char *config, const char *dir, int ranks, const char *extra) {
+    char key[128];
+    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
+    const char *args[] = {config, key, extra, NULL};
+    return program_start_ranks(dir, ranks, 1, args);
+}
+
+static void sleep_ms(double ms) {
+    struct timespec t = {(time_t)(ms / 1e3), (long)((ms - 1e3 * (double)(time_t)(ms / 1e3)) * 1e6)};
+    nanosleep(&t, NULL);
+}
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+static bool has_progress(const char *dir) {
+    char text[4096];
+    program_read(dir, "stdout.json", text, sizeof text);
+    return strchr(text, '\n') != NULL;
+}
+
+// ---- signals and full disks
+
+static bool is_saved(const char *dir) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", dir);
+    return sr_file_exists(path);
+}
+
+static void wait_for_progress(const char *dir) {
+    for (int i = 0; i < 12000 && !has_progress(dir); i++)
+        sleep_ms(5);
+}
+
+// One rank is asked to stop: all finish the same step, rank 0 saves, and the exit code says which signal it was.
+static void stop_with(int signal) {
+    char dir[64], err[1 << 14];
+    temp_dir_make(dir);
+    pid_t mpirun = begin("tests/cli/tiny.yaml", dir, 2, "DATA.TRAIN.DATA_LIMIT=7000");
+    wait_for_progress(dir);
+    kill(program_rank(mpirun, 1), signal);
+    int code = program_wait(mpirun, NULL);
+    program_read(dir, "err", err, sizeof err);
+    if (code != 128 + signal || !strstr(err, "updates and saved") || !is_saved(dir))
+        fail_msg("signal %d, exit code %d: %s", signal, code, err);
+    temp_dir_remove(dir);
+}
+
+static void test_signals(void **state) {
+    (void)state;
+    need_ranks();
+    stop_with(SIGTERM);
+    stop_with(SIGINT);
+}
+
+// Rank 0 can write no more: its line, no rank left behind, nothing half-written.
+static void test_full_disk(void **state) {
+    (void)state;
+    char dir[64], err[1 << 14];
+    need_ranks();
+    temp_dir_make(dir);
+    pid_t mpirun = begin("tests/cli/tiny.yaml", dir, 2, "DATA.TRAIN.DATA_LIMIT=7000");
+    wait_for_progress(dir);
+    struct rlimit limit = {20000, RLIM_INFINITY};
+    CHECK_INT(prlimit(program_rank(mpirun, 0), RLIMIT_FSIZE, &limit, NULL), 0);
+    double began = now_ms();
+    int code = program_wait(mpirun, NULL);
+    program_read(dir, "err", err, sizeof err);
+    const char *reason = strstr(err, "sslrun: rank 0 on ");
+    if (code != 1 || !reason || !strstr(reason, "File too large") || now_ms() - began > 5000)
+        fail_msg("exit code %d: %s", code, err);
+    CHECK_INT(program_wait(begin("tests/cli/tiny.yaml", dir, 2, "DATA.TRAIN.DATA_LIMIT=70"), NULL),
+              0);
+    temp_dir_remove(dir);
+}
+
+// ---- ranks that differ
+
+enum { COMMAND_BYTES = 1 << 15 };
+
+// Each rank by a command line of its own; neither gets as far as a folder of the run.
+static void check_differs(const char *first, const char *second, const char *keys,
+                          const char *wanted) {
+    char dir[64], path[128], config[4096], err[1 << 14], command[COMMAND_BYTES];
+    temp_dir_make(dir);
+    CHECK(realpath("tests/cli/tiny.yaml", config) != NULL);
+    snprintf(path, sizeof path, "%s/run", dir);
+    snprintf(command, sizeof command,
+             "K='%s CHECKPOINT.DIR=%s DISTRIBUTED.REPLICAS=2 %s'; timeout 60 mpirun "
+             "--oversubscribe --allow-run-as-root -np 1 %s $K : -np 1 %s $K 2>%s/err",
+             config, path, keys, first, second, dir);
+    int code = system(command);
+    program_read(dir, "err", err, sizeof err);
+    if (!WIFEXITED(code) || WEXITSTATUS(code) != 2 || !strstr(err, wanted) ||
+        !strstr(err, "sslrun: rank 0 on ") || !strstr(err, "rank 1 on "))
+        fail_msg("exit code %d: %s", code, err);
+    CHECK(!sr_file_exists(path));
+    temp_dir_remove(dir);
+}
+
+static void test_other_start(void **state) {
+    (void)state;
+    char path[4096], other[4200], dir[64], command[COMMAND_BYTES];
+    need_ranks();
+    temp_dir_make(dir);
+    program_path(path);
+    snprintf(other, sizeof other, "env SR_CPU=plain %s", path);
+    check_differs(path, other, "", "differ in their processors' instructions");
+    // A byte behind its end makes it another file, and nothing else.
+    snprintf(other, sizeof other, "%s/sslrun", dir);
+    snprintf(command, sizeof command, "cp %s %s && echo >>%s", path, other, other);
+    CHECK_INT(system(command), 0);
+    check_differs(path, other, "", "differ in the program's file");
+    snprintf(command, sizeof command, "sh -c 'exec %s \"$@\" OPTIMIZER.num_epochs=4' sh", path);
+    check_differs(path, command, "",
+                  "differ in the configuration: \"num_epochs: 4\" and \"num_epochs: 3\"");
+    temp_dir_remove(dir);
+}
+
+static void add_image(const char *dir, const char *name, uint64_t seed) {
+    uint8_t pixels[20 * 20 * 3];
+    size_t bytes;
+    fixture_noise(pixels, sizeof pixels, seed);
+    void *png = fixture_png(pixels, 20, 20, 3, &bytes);
+    fixture_write(dir, name, png, bytes);
+    free(png);
+}
+
+static void run_in(const char *dir, const char *text) {
+    char command[512];
+    snprintf(command, sizeof command, "cd %s && %s", dir, text);
+    CHECK_INT(system(command), 0);
+}
+
+// The same path shows each rank files of its own, as disks of several machines do.
+static void test_other_data(void **state) {
+    (void)state;
+    static const struct {
+        const char *edit, *wanted;
+    } cases[] = {{"cp b/photos/y/0.png b/photos/y/3.png", "the number of training images"},
+                 {"mv b/photos/y b/photos/z", "the classes of the training images"},
+                 {"mv b/photos/y/0.png b/photos/y/9.png", "names or labels of the training images"},
+                 {"cp b/photos/y/1.png b/photos/y/0.png", "the bytes of the training images"}};
+    char path[4096];
+    need_ranks();
+    program_path(path);
+    for (int i = 0; i < SR_COUNT(cases); i++) {
+        char dir[64], first[4300], second[4300];
+        temp_dir_make(dir);
+        run_in(dir, "mkdir -p a/photos/x a/photos/y");
+        for (int k = 0; k < 6; k++) {
+            char name[32];
+            snprintf(name, sizeof name, "a/photos/%s/%d.png", k % 2 ? "x" : "y", k / 2);
+            add_image(dir, name, (uint64_t)k);
+        }
+        run_in(dir, "cp -r a b");
+        run_in(dir, cases[i].edit);
+        snprintf(first, sizeof first, "-wdir %s/a %s", dir, path);
+        snprintf(second, sizeof second, "-wdir %s/b %s", dir, path);
+        check_differs(
+            first, second,
+            "DATA.TRAIN.DATA_SOURCES=[disk_folder] DATA.TRAIN.DATA_PATHS=[photos] "
+            "DATA.TRAIN.BATCHSIZE_PER_REPLICA=2 "
+            "DATA.TRAIN.RANDOM_SYNTHETIC_IMAGES=False DATA.TRAIN.RANDOM_SYNTHETIC_LABELS=0 "
+            "DATA.TRAIN.DEFAULT_GRAY_IMG_SIZE=224 DATA.TRAIN.DATA_LIMIT=-1 "
+            "LOSS.swav_loss.queue.queue_length=0",
+            cases[i].wanted);
+        temp_dir_remove(dir);
+    }
+}
+
+SR_TESTS(rank_faults, unit(test_signals), unit(test_full_disk), unit(test_other_start),
+         unit(test_other_data))
