@@ -5,6 +5,7 @@
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "data/sets/shard_pack.h"
+#include "trainer/run/data_split.h"
 
 // "256M", "1G", "500000".
 static SrStatus parse_bytes(const char *text, int64_t *out) {
@@ -21,6 +22,18 @@ static SrStatus parse_bytes(const char *text, int64_t *out) {
     return SR_OK;
 }
 
+// A set in parts packed as one would have them for its classes.
+static SrStatus check_parts(const char *data, const char *out) {
+    char train[SR_SPLIT_PATH_BYTES], test[SR_SPLIT_PATH_BYTES];
+    if (!sr_split_part(data, false, train) || !sr_split_part(data, true, test))
+        return SR_OK;
+    const char *name = strrchr(test, '/') + 1;
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s has the parts train and %s, which would become its classes: pack each, with --out "
+            "%s/train and --out %s/%s; DATA.TRAIN.DATA_PATHS=[%s] then finds both",
+            data, name, out, out, name, out);
+}
+
 static SrStatus pack(const SrShardPackOptions *options) {
     const SrDataset *source;
     const SrDatasetConfig config = {.split = "TRAIN",
@@ -31,6 +44,7 @@ static SrStatus pack(const SrShardPackOptions *options) {
     void *set;
     SrShardPackResult done;
     SrText out = SR_TEXT_INIT;
+    SR_TRY(check_parts(options->data, options->out));
     SR_TRY(sr_dataset_infer(options->data, "TRAIN", &source));
     SR_TRY(source->open(&config, &set));
     SrStatus status = sr_shard_pack(source, set, options, &done);
@@ -38,10 +52,10 @@ static SrStatus pack(const SrShardPackOptions *options) {
     source->close(set);
     SR_TRY(status);
     sr_text_printf(&out,
-                   "%s: %lld images in %d classes, %lld shards, %.1f MB; to train on them: "
+                   "%s: %lld images in %d classes, %lld shard%s, %.1f MB; to train on them: "
                    "DATA.TRAIN.DATA_PATHS=[%s]\n",
                    options->out, (long long)done.images, classes, (long long)done.shards,
-                   (double)done.bytes / 1e6, options->out);
+                   done.shards == 1 ? "" : "s", (double)done.bytes / 1e6, options->out);
     return sr_args_print(&out);
 }
 
@@ -54,8 +68,9 @@ static SrStatus check(const char *path) {
     for (int i = 0; i < r->n_listed; i++)
         sr_text_printf(&out, "%s\n", r->listed[i]);
     if (status == SR_OK)
-        sr_text_printf(&out, "%s: %lld images in %lld shards, %.1f MB %s, %lld damaged\n", path,
-                       (long long)r->images, (long long)r->shards, (double)r->bytes / 1e6,
+        sr_text_printf(&out, "%s: %lld images in %lld shard%s, %.1f MB %s, %lld damaged\n", path,
+                       (long long)r->images, (long long)r->shards, r->shards == 1 ? "" : "s",
+                       (double)r->bytes / 1e6,
                        r->summed ? "against their checksums"
                                  : "looked at (no checksums: not packed by sslrun)",
                        (long long)r->damaged);

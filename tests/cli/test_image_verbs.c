@@ -157,6 +157,12 @@ static void test_all_of_a_folder(void **state) {
     expect(0, "photos/test/copy.png");
     CHECK(strstr(result.err, "30 of 61 images could not be read and are left out:"));
     CHECK(strstr(result.err, "photos/train/broken"));
+    char shards[128];
+    snprintf(shards, sizeof shards, "%s/shards", f.dir);
+    RUN("pack", path, "--out", shards);
+    expect(2, "has the parts train and test, which would become its classes: pack each");
+    RUN("pack", f.images, "--out", shards);
+    expect(0, "/shards: 40 images in 2 classes, 1 shard, ");
     snprintf(path, sizeof path, "%s/photos/train/1.png", f.dir);
     snprintf(line, sizeof line, "%s/photos", f.dir);
     RUN("similar", path, "--in", line, "--model", f.run, "--count", "1");

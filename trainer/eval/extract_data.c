@@ -320,8 +320,8 @@ static SrStatus run_shards(Run *r, SrText *report) {
     }
     sr_bar_end(&bar);
     sr_extraction_report(&r->ex.extraction, report);
-    sr_text_printf(report, "; %lld images in %lld shards, %lld of them there before\n",
-                   (long long)r->n, (long long)shards, (long long)first);
+    sr_text_printf(report, "; %lld images in %lld shard%s, %lld of them there before\n",
+                   (long long)r->n, (long long)shards, shards == 1 ? "" : "s", (long long)first);
     return SR_OK;
 }
 

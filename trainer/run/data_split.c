@@ -51,11 +51,9 @@ static bool subfolder(const char *dir, const char *name, char out[PATH_BYTES]) {
     return sr_file_join(out, PATH_BYTES, dir, name) == SR_OK && sr_file_is_dir(out);
 }
 
-// The folder of one split where train/ lies beside test/ or val/: below `path`, or, for the test,
-// beside a path that is itself such a train/.  False: `path` has no such parts.  The layout of
-// ImageNet's and most public sets' archives.  Without this rule `train` and `test` would become the
-// two classes of one set.
-static bool split_folder(const char *path, bool test, char out[PATH_BYTES]) {
+// The layout of ImageNet's and most public sets' archives.  Without this rule `train` and `test` would become the two
+// classes of one set.
+bool sr_split_part(const char *path, bool test, char out[SR_SPLIT_PATH_BYTES]) {
     char other[PATH_BYTES];
     const char *slash = strrchr(path, '/');
     if (!*path)
@@ -115,7 +113,7 @@ static SrStatus open_path(const SrSplitConfig *c, const char *which, const char 
 SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t seed, SrSplit *out) {
     char part[PATH_BYTES];
     const char *path = first_of(&c->data_paths);
-    if (split_folder(path, strcmp(which, "TEST") == 0, part))
+    if (sr_split_part(path, strcmp(which, "TEST") == 0, part))
         path = part;
     SR_TRY(find_source(c, which, path, &out->source));
     SR_TRY(check_labels(c, out->source, which));
@@ -343,7 +341,7 @@ static SrTestOrigin test_origin(const SrConfig *config) {
     if (config->test.data_paths.n > 0 || config->test.data_sources.n > 0)
         return SR_TEST_CONFIGURED;
     const char *path = first_of(&config->train.data_paths);
-    if (split_folder(path, true, part))
+    if (sr_split_part(path, true, part))
         return SR_TEST_OF_SOURCE;
     SrStatus found = sources->n > 0 ? sr_dataset_find(sources->v[0], &source)
                                     : sr_dataset_infer(path, "TEST", &source);

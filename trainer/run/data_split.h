@@ -77,6 +77,11 @@ SrStatus sr_split_open_test_set(const SrConfig *config, SrSplit *out);
 SrStatus sr_split_eval_transforms(const SrConfig *config, int crop, SrArena *arena,
                                   const SrYaml **out, const char **where);
 
+enum { SR_SPLIT_PATH_BYTES = 4096 };
+// The folder of one split where train/ lies beside test/ or val/: below `path`, or, for the test, beside a path that is
+// itself such a train/.  False: `path` has no such parts.
+bool sr_split_part(const char *path, bool test, char out[SR_SPLIT_PATH_BYTES]);
+
 // Source and images alone, the path's train/ or test/ part where it has them; which: "TRAIN" or "TEST".  Messages speak
 // of DATA.TRAIN or DATA.TEST.  Close with sr_split_close, also on failure.
 SrStatus sr_split_open_set(const SrSplitConfig *c, const char *which, uint64_t seed, SrSplit *out);
