@@ -15,6 +15,7 @@
 #include "losses/loss.h"
 #include "tests/check.h"
 #include "tests/checkpoint_pair.h"
+#include "tests/data/fixture.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
 
@@ -249,6 +250,59 @@ static void test_same_test_phase(void **state) {
     temp_dir_remove(home);
 }
 
+// ---- extraction
+
+enum { EXTRACTED = 31 }; // images: 12 a shard, 4 a batch, one that cannot be read
+
+static void make_images(const char *dir) {
+    char name[64];
+    uint8_t pixels[20 * 20 * 3];
+    for (int i = 0; i < EXTRACTED; i++) {
+        size_t bytes = 0;
+        fixture_noise(pixels, sizeof pixels, (uint64_t)i);
+        void *png = fixture_png(pixels, 20, 20, 3, &bytes);
+        snprintf(name, sizeof name, "images/%c/%02d.png", i % 2 ? 'x' : 'y', i);
+        fixture_write(dir, name, png, i == 17 ? 9 : bytes);
+        free(png);
+    }
+}
+
+static void extract(const char *dir, int ranks, const char *out) {
+    char images[128], to[128], err[1 << 14];
+    snprintf(images, sizeof images, "%s/images", dir);
+    snprintf(to, sizeof to, "%s/%s", dir, out);
+    const char *args[] = {"extract", "resnet18", "--random", "--nodes", "layer1,avgpool",
+                          "--data",  images,     "--out",    to,        "--size",
+                          "32",      "--batch",  "4",        "--shard", "12",
+                          NULL};
+    int code = program_wait(program_start_ranks(dir, ranks, 1, args), NULL);
+    program_read(dir, "err", err, sizeof err);
+    if (code != 0)
+        fail_msg("%d ranks, exit code %d: %s", ranks, code, err);
+}
+
+// Two ranks write what one does, and go on behind what one has written.
+static void test_same_features(void **state) {
+    (void)state;
+    char dir[64], command[512];
+    need_ranks();
+    temp_dir_make(dir);
+    snprintf(command, sizeof command, "mkdir -p %s/images/x %s/images/y", dir, dir);
+    CHECK_INT(system(command), 0);
+    make_images(dir);
+    extract(dir, 0, "one");
+    extract(dir, 2, "two");
+    snprintf(command, sizeof command,
+             "cd %s && test -f one/features-00002.safetensors && diff -r one two", dir);
+    CHECK_INT(system(command), 0);
+    snprintf(command, sizeof command, "rm %s/two/features-0000[12]*", dir);
+    CHECK_INT(system(command), 0);
+    extract(dir, 2, "two");
+    snprintf(command, sizeof command, "cd %s && diff -r one two", dir);
+    CHECK_INT(system(command), 0);
+    temp_dir_remove(dir);
+}
+
 // ---- kills
 
 static void sleep_ms(double ms) {
@@ -322,4 +376,5 @@ static void test_uneven_share(void **state) {
 }
 
 SR_TESTS(ranks, unit(test_every_method), unit(test_meters), unit(test_same_probes),
-         unit(test_same_test_phase), unit(test_killed_ranks), unit(test_uneven_share))
+         unit(test_same_test_phase), unit(test_same_features), unit(test_killed_ranks),
+         unit(test_uneven_share))

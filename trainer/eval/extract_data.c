@@ -1,11 +1,13 @@
 // sslrun extract --data: images through the transforms of evaluation, features in shards.
 //
 // Memory is one shard and one batch, however many images there are.  A shard appears whole or not at all, and a run that
-// was stopped goes on with the first one missing.
+// was stopped goes on with the first one missing.  Ranks share out the batches; rank 0 writes.
 #include <stdio.h>
 #include <string.h>
 
 #include "base/bar.h"
+#include "base/comm.h"
+#include "base/compiler.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -174,35 +176,60 @@ static SrStatus keep_name(Run *r, int64_t index) {
 }
 
 // Rows of one batch into the shard at row `at`.
-static SrStatus keep_batch(Run *r, const SrBatch *b, int64_t at) {
+static void keep_batch(Run *r, const SrBatch *b, int64_t at) {
     for (int i = 0; i < r->ex.taps.n; i++) {
         int64_t row = sr_shape_count(row_shape(r, i)) / r->batch;
         sr_extractor_copy(&r->ex, i, b->batch, r->o->nhwc, (float *)r->features[i].data + at * row);
     }
     int64_t length = SR_MAX(r->n_targets, 1);
     memcpy(r->labels + at * length, b->label, (size_t)(b->batch * length) * sizeof *r->labels);
-    for (int k = 0; k < b->batch; k++) {
+    for (int k = 0; k < b->batch; k++)
         r->valid[at + k] = b->valid[k] == 1;
-        SR_TRY(keep_name(r, b->index[k]));
-    }
+}
+
+static SrStatus next_batch(Run *r, int64_t at) {
+    SrTensor in = sr_extractor_input(&r->ex);
+    const SrBatch *b;
+    double wait;
+    SR_TRY(sr_loader_next(r->loader, &b, &wait));
+    if (!b)
+        SR_FAIL(SR_ERR_RUN, "%s gave fewer images than it said", r->o->data);
+    memcpy(in.data, b->view[0],
+           (size_t)(sr_shape_count(in.shape) / r->batch * b->batch) * sizeof(float));
+    sr_extractor_run(&r->ex);
+    keep_batch(r, b, at);
     return SR_OK;
 }
 
-static SrStatus fill_shard(Run *r, int64_t images) {
-    SrTensor in = sr_extractor_input(&r->ex);
-    sr__string_list_clear(&r->files);
-    for (int64_t at = 0; at < images;) {
-        const SrBatch *b;
-        double wait;
-        SR_TRY(sr_loader_next(r->loader, &b, &wait));
-        if (!b)
-            SR_FAIL(SR_ERR_RUN, "%s gave fewer images than it said", r->o->data);
-        memcpy(in.data, b->view[0],
-               (size_t)(sr_shape_count(in.shape) / r->batch * b->batch) * sizeof(float));
-        sr_extractor_run(&r->ex);
-        SR_TRY(keep_batch(r, b, at));
-        at += b->batch;
+// Ranks take batches in turn, counted through all shards.
+static int rank_of(const Run *r, int64_t image) { return (int)(image / r->batch % sr_comm_size()); }
+
+static void share_batch(Run *r, int64_t at, int64_t images, int rank) {
+    size_t n = (size_t)SR_MIN(images - at, r->batch), length = (size_t)SR_MAX(r->n_targets, 1);
+    for (int i = 0; i < r->ex.taps.n; i++) {
+        size_t row = (size_t)(sr_shape_count(row_shape(r, i)) / r->batch);
+        sr_comm_broadcast((float *)r->features[i].data + (size_t)at * row, n * row * sizeof(float),
+                          rank);
     }
+    sr_comm_broadcast(r->labels + (size_t)at * length, n * length * sizeof *r->labels, rank);
+    sr_comm_broadcast(r->valid + at, n, rank);
+}
+
+// Images of the set from `first` on; their names need no pixels, and every rank knows them.
+static SrStatus fill_own(Run *r, int64_t first, int64_t images) {
+    sr__string_list_clear(&r->files);
+    for (int64_t at = 0; at < images; at += r->batch)
+        if (rank_of(r, first + at) == sr_comm_rank())
+            SR_TRY(next_batch(r, at));
+    for (int64_t k = 0; k < images; k++)
+        SR_TRY(keep_name(r, first + k));
+    return SR_OK;
+}
+
+static SrStatus fill_shard(Run *r, int64_t first, int64_t images) {
+    SR_TRY(sr_comm_agree(fill_own(r, first, images)));
+    for (int64_t at = 0; at < images && sr_comm_size() > 1; at += r->batch)
+        share_batch(r, at, images, rank_of(r, first + at));
     return SR_OK;
 }
 
@@ -299,23 +326,48 @@ static SrStatus open(Run *r) {
     r->batch = o.batch = o.batch > 0 ? o.batch : BATCH;
     SR_TRY(open_data(r));
     SR_TRY(sr_extractor_open(&o, &r->ex));
-    SR_TRY(choose_shard(r));
-    return claim_folder(r);
+    return choose_shard(r);
+}
+
+// Rank 0 alone writes.
+static SrStatus save_shard(Run *r, int64_t i, int64_t images) {
+    if (sr_comm_rank() > 0)
+        return SR_OK;
+    return r->o->npy ? save_npy(r, i, images) : save_safetensors(r, i, images);
+}
+
+// Where rank 0 claims the folder and finds the first shard that is not there.
+static SrStatus begin_shards(Run *r, int64_t shards, int64_t *first) {
+    SrStatus status = SR_OK;
+    if (sr_comm_rank() == 0)
+        status = claim_folder(r);
+    if (status == SR_OK && sr_comm_rank() == 0)
+        status = first_missing(r, shards, first);
+    SR_TRY(sr_comm_agree(status));
+    sr_comm_broadcast(first, sizeof *first, 0);
+    return SR_OK;
+}
+
+// At this rank's first batch from image `first` on.
+static SrStatus start_loader(Run *r, int64_t first) {
+    int64_t batches = first / r->batch, rank = sr_comm_rank(), ranks = sr_comm_size();
+    sr_loader_set_share(r->loader, sr_split_turns());
+    return sr_loader_start(r->loader, 0, (SR_MAX(batches - rank, 0) + ranks - 1) / ranks);
 }
 
 static SrStatus run_shards(Run *r, SrText *report) {
-    int64_t shards = (r->n + r->shard - 1) / r->shard, first;
+    int64_t shards = (r->n + r->shard - 1) / r->shard, first = 0;
     SrBar bar;
-    SR_TRY(first_missing(r, shards, &first));
+    SR_TRY(begin_shards(r, shards, &first));
     if (first < shards) {
         SR_TRY(allocate_shard(r));
-        SR_TRY(sr_loader_start(r->loader, 0, first * (r->shard / r->batch)));
+        SR_TRY(start_loader(r, first * r->shard));
     }
     sr_bar_begin(&bar, "shards of features", shards);
     for (int64_t i = first; i < shards; i++) {
         int64_t images = SR_MIN(r->shard, r->n - i * r->shard);
-        SR_TRY(fill_shard(r, images));
-        SR_TRY(r->o->npy ? save_npy(r, i, images) : save_safetensors(r, i, images));
+        SR_TRY(fill_shard(r, i * r->shard, images));
+        SR_TRY(sr_comm_agree(save_shard(r, i, images)));
         sr_bar_at(&bar, i + 1);
     }
     sr_bar_end(&bar);
