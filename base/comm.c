@@ -145,27 +145,39 @@ static void *room(size_t bytes) {
     return scratch;
 }
 
-// parts: (ranks, n); the result stands in the first.
-#define REDUCE(type, suffix)                                                     \
-    static void reduce_##suffix(type *parts, int64_t n, SrCommOp op) {           \
-        for (int step = 1; step < ranks; step *= 2)                              \
-            for (int r = 0; r + step < ranks; r += 2 * step) {                   \
-                type *a = parts + r * n, *b = parts + (r + step) * n;            \
-                for (int64_t i = 0; i < n; i++)                                  \
-                    a[i] = op == SR_COMM_SUM ? a[i] + b[i] : SR_MAX(a[i], b[i]); \
-            }                                                                    \
-    }                                                                            \
-    void sr_comm_all_reduce_##suffix(type *values, int64_t n, SrCommOp op) {     \
-        for (int64_t at = 0; !alone() && at < n; at += SHORT_SUM) {              \
-            int64_t piece = SR_MIN(n - at, SHORT_SUM);                           \
-            type *parts = room((size_t)piece * (size_t)ranks * sizeof *parts);   \
-            lib->all_gather(values + at, (size_t)piece * sizeof *parts, parts);  \
-            reduce_##suffix(parts, piece, op);                                   \
-            memcpy(values + at, parts, (size_t)piece * sizeof *parts);           \
-        }                                                                        \
+// parts: (count, n); the result stands in the first.
+#define REDUCE(type, suffix)                                                      \
+    static void reduce_##suffix(type *parts, int count, int64_t n, SrCommOp op) { \
+        for (int step = 1; step < count; step *= 2)                               \
+            for (int r = 0; r + step < count; r += 2 * step) {                    \
+                type *a = parts + r * n, *b = parts + (r + step) * n;             \
+                for (int64_t i = 0; i < n; i++)                                   \
+                    a[i] = op == SR_COMM_SUM ? a[i] + b[i] : SR_MAX(a[i], b[i]);  \
+            }                                                                     \
+    }                                                                             \
+    void sr_comm_all_reduce_##suffix(type *values, int64_t n, SrCommOp op) {      \
+        for (int64_t at = 0; !alone() && at < n; at += SHORT_SUM) {               \
+            int64_t piece = SR_MIN(n - at, SHORT_SUM);                            \
+            type *parts = room((size_t)piece * (size_t)ranks * sizeof *parts);    \
+            lib->all_gather(values + at, (size_t)piece * sizeof *parts, parts);   \
+            reduce_##suffix(parts, ranks, piece, op);                             \
+            memcpy(values + at, parts, (size_t)piece * sizeof *parts);            \
+        }                                                                         \
     }
 REDUCE(double, f64)
 REDUCE(float, f32)
+
+void sr_comm_sum_among(double *values, int64_t n, int group) {
+    int first = my_rank / group * group;
+    for (int64_t at = 0; !alone() && at < n; at += SHORT_SUM) {
+        int64_t piece = SR_MIN(n - at, SHORT_SUM);
+        double *parts = room((size_t)piece * (size_t)ranks * sizeof *parts), *own = parts;
+        lib->all_gather(values + at, (size_t)piece * sizeof *parts, parts);
+        own += first * piece;
+        reduce_f64(own, SR_MIN(group, ranks - first), piece, SR_COMM_SUM);
+        memcpy(values + at, own, (size_t)piece * sizeof *own);
+    }
+}
 
 int sr_comm_max(int number) {
     double value = number;

@@ -53,6 +53,8 @@ const char *sr_comm_host(int rank); // the name of its machine
 
 void sr_comm_all_reduce_f64(double *values, int64_t n, SrCommOp op); // in place
 void sr_comm_all_reduce_f32(float *values, int64_t n, SrCommOp op);
+// Over groups of so many neighbours, 0 .. ranks-1 the first; ranks divides sr_comm_size().
+void sr_comm_sum_among(double *values, int64_t n, int ranks);
 void sr_comm_all_gather(const void *mine, size_t bytes, void *all); // all: size * bytes, rank order
 void sr_comm_broadcast(void *data, size_t bytes, int root);
 // Of n rows those from `first` on: `each` of every rank, in rank order, as far as there are; each has filled its own.

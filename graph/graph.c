@@ -47,6 +47,11 @@ void sr_graph_set_optional(SrGraph *graph, SrNodeId id, bool optional) {
     graph->nodes[id].optional = optional;
 }
 
+void sr_graph_set_params(SrGraph *graph, SrNodeId id, const void *params) {
+    const SrNode *node = &graph->nodes[id];
+    memcpy((void *)(uintptr_t)node->params, params, node->op->params_bytes);
+}
+
 void sr_graph_set_tags(SrGraph *graph, SrNodeId id, unsigned tags) { graph->nodes[id].tags = tags; }
 
 SrStatus sr_graph_set_title(SrGraph *graph, const char *title) {

@@ -114,6 +114,8 @@ int sr_graph_block_count(const SrGraph *graph);
 const SrBlock *sr_graph_block_at(const SrGraph *graph, int i);
 
 void sr_graph_set_optional(SrGraph *graph, SrNodeId id, bool optional);
+// The op's params anew, of the same shape rule; before the graph is compiled.
+void sr_graph_set_params(SrGraph *graph, SrNodeId id, const void *params);
 void sr_graph_set_tags(SrGraph *graph, SrNodeId id, unsigned tags);
 
 // Exact name, alias, or dotted prefix (the last node below it).  Unknown: SR_ERR_CONFIG with the nearest names.

@@ -118,18 +118,20 @@ static void move_state(SrParams *params, char *block, bool out) {
 
 // Inputs first: a NaN from the loader is the loader's fault, not the first convolution's.
 static const char *first_nonfinite(SrPlan *plan, int64_t iteration) {
-    for (SrNodeId id = 0; id < plan->n_nodes; id++)
+    const char *found = NULL;
+    for (SrNodeId id = 0; id < plan->n_nodes && !found; id++)
         if (!plan->nodes[id].op && !is_finite(plan, &plan->nodes[id]))
-            return plan->nodes[id].name;
+            found = plan->nodes[id].name;
+    // To the end, also where it was found early: batch norms may wait for other ranks'.
     for (int c = 0; c < plan->n_forward; c++) {
         SrPlanCall *call = &plan->calls[c];
         call->args.iteration = iteration;
         call->args.train = iteration < call->train_until;
         call->run(&call->args);
-        if (call->kind != SR_CALL_PREPARE && !is_finite(plan, &plan->nodes[call->node]))
-            return plan->nodes[call->node].name;
+        if (!found && call->kind != SR_CALL_PREPARE && !is_finite(plan, &plan->nodes[call->node]))
+            found = plan->nodes[call->node].name;
     }
-    return NULL;
+    return found;
 }
 
 const char *sr_plan_find_nonfinite(SrPlan *plan, int64_t iteration) {

@@ -32,8 +32,8 @@ static const SrOption options[] = {
      "Rectify the output."},
     {"residual", SR_OPT_BOOL, offsetof(SrBatchNormParams, residual), "false", 0, 0, NULL,
      "Add a second input before the relu."},
-    {"sync", SR_OPT_BOOL, offsetof(SrBatchNormParams, sync), "false", 0, 0, NULL,
-     "Statistics over all ranks."},
+    {"sync", SR_OPT_INT, offsetof(SrBatchNormParams, sync), "0", 0, 1e6, NULL,
+     "Neighbouring ranks whose rows have one mean and variance; 0: each its own."},
     SR_OPTION_END,
 };
 
@@ -209,14 +209,16 @@ static void sums_of_units(const Work *w, const void *x, const SrChannelSums *sum
                          w->totals + w->C);
 }
 
-// totals as above; returns the number of rows they are over.
-static double batch_sums(const Work *w, const void *x, const SrChannelSums *sums, bool sync) {
+static bool across_ranks(int sync) { return sync > 1 && sr_comm_size() > 1; }
+
+// totals as above; returns the number of rows they are over: every rank has as many.
+static double batch_sums(const Work *w, const void *x, const SrChannelSums *sums, int sync) {
     if (sums->unit)
         sums_of_units(w, x, sums);
     else
         sums_of_rows(w, x);
     double rows = (double)w->rows;
-    if (!sync || sr_comm_size() == 1)
+    if (!across_ranks(sync))
         return rows;
     // Other ranks have another first row: move the sums to zero, add, and move them back.
     for (int c = 0; c < w->C; c++) {
@@ -224,9 +226,8 @@ static double batch_sums(const Work *w, const void *x, const SrChannelSums *sums
         w->totals[w->C + c] += 2 * shift * sum + rows * shift * shift;
         w->totals[c] += rows * shift;
     }
-    double all = rows;
-    sr_comm_all_reduce_f64(w->totals, 2 * w->C, SR_COMM_SUM);
-    sr_comm_all_reduce_f64(&all, 1, SR_COMM_SUM);
+    sr_comm_sum_among(w->totals, 2 * w->C, sync);
+    double all = rows * sync;
     for (int c = 0; c < w->C; c++) {
         double shift = first_row(w, x, c);
         w->totals[c] -= all * shift;
@@ -322,9 +323,9 @@ static void parameter_gradients(const SrOpCall *call, const Work *w) {
 static void sum_coefficients(const SrOpCall *call, const Work *w) {
     const SrBatchNormParams *p = call->params;
     double rows = (double)w->rows;
-    if (p->sync && sr_comm_size() > 1) {
-        sr_comm_all_reduce_f64(w->totals, 2 * w->C, SR_COMM_SUM);
-        sr_comm_all_reduce_f64(&rows, 1, SR_COMM_SUM);
+    if (across_ranks(p->sync)) {
+        sr_comm_sum_among(w->totals, 2 * w->C, p->sync);
+        rows *= p->sync;
     }
     for (int c = 0; c < w->C; c++) {
         double a = call->train ? (double)w->a[c] / rows : 0, invstd = (double)w->invstd[c];
@@ -431,7 +432,7 @@ static const SrOpCase cases[] = {
     {"{relu: true, eps: 1e-3, momentum: 0.3}", 1, {SR_SHAPE(19, 70)}, false},
     {"{relu: true, residual: true}", 2, {SR_SHAPE(2, 3, 3, 17), SR_SHAPE(2, 3, 3, 17)}, false},
     {"{residual: true}", 2, {SR_SHAPE(8, 5), SR_SHAPE(8, 5)}, false},
-    {"{sync: true}", 1, {SR_SHAPE(700, 2)}, false}, // two chunks of rows
+    {"{sync: 2}", 1, {SR_SHAPE(700, 2)}, false}, // two chunks of rows
 };
 
 const SrOp sr_op_batch_norm = {

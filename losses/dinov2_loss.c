@@ -225,6 +225,7 @@ const SrLoss sr_loss_dinov2_loss = {
     .params_bytes = sizeof(Dinov2Loss),
     .trunk_outputs = true,
     .rows_are_independent = true,
+    .rows_are_compared = true,
     .whole_batches = "the teacher moves by the same share every step",
     .examples = examples,
     .n_examples = SR_COUNT(examples),

@@ -249,6 +249,9 @@ typedef struct SrLoss {
     // replicas (as VISSL's processes have it): built for one replica, ctx->batch its images, and no
     // second forward is needed.
     bool rows_are_independent;
+    // And the rows of a replica are compared with each other (negatives, a mean over the batch), so that replicas cannot
+    // be run as one larger batch for their batch norms' sake.
+    bool rows_are_compared;
     // Why all batches must have one size ("the queue moves by a batch every step"): what does not fill one is left out.
     // NULL: no state counts on the size, and an epoch's last batch may be smaller (DATA.TRAIN.DROP_LAST=False).
     const char *whole_batches;

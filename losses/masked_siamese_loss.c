@@ -255,6 +255,7 @@ const SrLoss sr_loss_masked_siamese_loss = {
     .params_bytes = sizeof(MsnLoss),
     .student_views = SR_NO_STUDENT,
     .rows_are_independent = true,
+    .rows_are_compared = true,
     .whole_batches = "the teacher moves by the same share every step",
     .examples = examples,
     .n_examples = SR_COUNT(examples),

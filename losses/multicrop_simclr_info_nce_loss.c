@@ -34,6 +34,7 @@ const SrLoss sr_loss_multicrop_simclr_info_nce_loss = {
     .options = options,
     .params_bytes = sizeof(SrSimclrOptions),
     .rows_are_independent = true,
+    .rows_are_compared = true,
     .examples = &(SrLossExample){.heads = "[[mlp, {dims: [32, 8]}]]",
                                  .options = "{buffer_params: {embedding_dim: 8}}",
                                  .sizes = {16, 16, 8}},

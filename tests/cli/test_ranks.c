@@ -139,6 +139,58 @@ static void test_every_method(void **state) {
     }
 }
 
+// ---- batch norms over several replicas
+
+static void run_norms(const char *config, const char *dir, int ranks, const char *const key[2]) {
+    char at[128];
+    snprintf(at, sizeof at, "CHECKPOINT.DIR=%s", dir);
+    const char *args[] = {config, at, "--random", key[0], key[1], "DATA.TRAIN.DROP_LAST=True",
+                          NULL};
+    CHECK_INT(program_wait(program_start_ranks(dir, ranks, 1, args), NULL), 0);
+}
+
+static void compare_norms(const char *config, const char *with, int ranks,
+                          const char *const key[2]) {
+    char dir[64], x[128], y[128];
+    temp_dir_make(dir);
+    run_norms(config, dir, ranks, key);
+    snprintf(x, sizeof x, "%s/" FINAL, with);
+    snprintf(y, sizeof y, "%s/" FINAL, dir);
+    check_close_checkpoint(x, y, 50, 1e-5, ranks > 1 ? 1e-3 : 1e-5);
+    temp_dir_remove(dir);
+}
+
+// Groups within a rank are one batch, groups over ranks add their sums, and one process may have one batch of all
+// images: the same but for rounding, which one step shows before relu lets it grow.
+static void same_norms(const char *loss_name, const char *group, bool one_batch) {
+    char home[64], config[96], one[64], sync[128], whole[64];
+    const SrLoss *loss;
+    snprintf(sync, sizeof sync,
+             "MODEL.SYNC_BN_CONFIG={CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: %s}", group);
+    snprintf(whole, sizeof whole, "DATA.TRAIN.BATCHSIZE_PER_REPLICA=%d", REPLICAS * IMAGES);
+    const char *several[2] = {sync, "DISTRIBUTED.REPLICAS=4"};
+    CHECK_OK(sr_loss_find(loss_name, &loss));
+    temp_dir_make(home);
+    temp_dir_make(one);
+    snprintf(config, sizeof config, "%s/toy.yaml", home);
+    write_config(config, loss, &loss->examples[0], 1);
+    run_norms(config, one, 0, several);
+    for (int ranks = 2; ranks <= REPLICAS; ranks *= 2)
+        compare_norms(config, one, ranks, several);
+    if (one_batch)
+        compare_norms(config, one, 0, (const char *[]){whole, "DISTRIBUTED.REPLICAS=1"});
+    temp_dir_remove(one);
+    temp_dir_remove(home);
+}
+
+static void test_sync_norms(void **state) {
+    (void)state;
+    need_ranks();
+    same_norms("simclr_info_nce_loss", "0", true);
+    same_norms("moco_loss", "2", false);
+    same_norms("cross_entropy_multiple_output_single_target", "0", true);
+}
+
 // ---- meters
 
 #define METER "METERS.names=[accuracy_list_meter]"
@@ -375,6 +427,6 @@ static void test_uneven_share(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(ranks, unit(test_every_method), unit(test_meters), unit(test_same_probes),
-         unit(test_same_test_phase), unit(test_same_features), unit(test_killed_ranks),
-         unit(test_uneven_share))
+SR_TESTS(ranks, unit(test_every_method), unit(test_sync_norms), unit(test_meters),
+         unit(test_same_probes), unit(test_same_test_phase), unit(test_same_features),
+         unit(test_killed_ranks), unit(test_uneven_share))

@@ -112,6 +112,14 @@ static void test_sync_bn(void **state) {
     CHECK_FAILS(tiny_model_start_world(&t, 3, SYNC(2) NORMED, SIMCLR, 4, 2, sizes), SR_ERR_CONFIG,
                 "groups of 2 do not divide 3 replicas");
     tiny_model_close(&t);
+    // A replica's rows are a world of their own to this loss.
+    CHECK_FAILS(tiny_model_start_world(&t, 4, SYNC(2) NORMED,
+                                       "name: multicrop_simclr_info_nce_loss, "
+                                       "multicrop_simclr_info_nce_loss: {buffer_params: "
+                                       "{embedding_dim: 8}}",
+                                       4, 2, sizes),
+                SR_ERR_CONFIG, "compares the images of one replica");
+    tiny_model_close(&t);
 }
 
 #define BARLOW "name: barlow_twins_loss, barlow_twins_loss: {embedding_dim: 8}"

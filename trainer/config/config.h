@@ -146,6 +146,7 @@ typedef struct SrConfig {
     // A step has this many batches, each with batch norms of its own (run/replicas.h): DISTRIBUTED's replicas, or with
     // SYNC_BN_CONFIG groups of so many of them, times OPTIMIZER.gradient_accumulation_steps.
     int replicas, sync_bn_group;
+    int sync_bn_ranks; // a group that neighbouring ranks share: so many, each with sync_bn_group of it; 1: none does
     int batch; // images of such a batch: sync_bn_group * DATA.TRAIN.BATCHSIZE_PER_REPLICA
     bool test_model, test_only, check_nan;
     bool supervised;           // the loss needs labels: train and test phases with meters

@@ -17,6 +17,7 @@ static SrStatus read_again(const SrConfig *config, const SrYaml *merged, SrConfi
     // What stands in no tree, or may differ from it.
     out->replicas = config->replicas;
     out->sync_bn_group = config->sync_bn_group;
+    out->sync_bn_ranks = config->sync_bn_ranks;
     out->batch = config->batch;
     out->knn.test_limit = config->knn.test_limit;
     out->knn.bank_limit = config->knn.bank_limit;

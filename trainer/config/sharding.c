@@ -99,6 +99,14 @@ static int sync_bn_group(const SrConfig *config, int world, int node) {
     return SR_MIN(asked > 0 ? asked : node, world);
 }
 
+// A group of more replicas than a rank has is shared by neighbouring ranks, whose batch norms add their sums.  Not with
+// rounds before an update, which would put neighbours of a group in other rounds.
+static int sync_bn_ranks(const SrConfig *config, int world, int group) {
+    int mine = world / sr_comm_size();
+    bool shared = world % sr_comm_size() == 0 && group > mine && group % mine == 0;
+    return shared && config->optimizer.accumulation == 1 ? group / mine : 1;
+}
+
 // Replicas whose batch norms are one are computed as one batch: a group of them stands for a replica from here on.  The
 // tree keeps what was asked for, with the group's size in place of a rule that needs the file's number of machines.
 static SrStatus resolve_sync_bn(SrConfig *config, int node) {
@@ -113,9 +121,10 @@ static SrStatus resolve_sync_bn(SrConfig *config, int node) {
     if (config->model.sync_bn && world == 1)
         sr_info("MODEL.SYNC_BN_CONFIG is accepted and changes nothing: there is one replica, and "
                 "its batch norms see all of its batch (DISTRIBUTED.REPLICAS)");
-    config->sync_bn_group = group;
+    config->sync_bn_ranks = sync_bn_ranks(config, world, group);
+    config->sync_bn_group = group / config->sync_bn_ranks;
     // Rounds before an update are further replicas: what they give is summed in the same way.
-    config->replicas = world / group * config->optimizer.accumulation;
+    config->replicas = world / config->sync_bn_group * config->optimizer.accumulation;
     SrYaml *map = sr_yaml_find_path(config->tree, "MODEL.SYNC_BN_CONFIG");
     if (group > 1 && map)
         return sr_tree_put_int(&config->arena, map, "GROUP_SIZE", group);

@@ -90,7 +90,9 @@ static SrStatus run(SrLossContext *ctx, const SrModelRun *asked, SrOutputs *out)
         return sr_builder_fail(ctx->builder, SR_ERR_RUN,
                                "%s chooses visible patches, but its rows are not independent",
                                ctx->name);
-    bool shuffle = run->shuffle && model->train->graph != model->train->loss_graph;
+    // Where norms are over several replicas VISSL leaves the shuffle out.
+    bool shuffle = run->shuffle && model->train->graph != model->train->loss_graph &&
+                   !model->config->model.sync_bn;
     int first = model->train->n_rows;
     for (int i = 0; i < n; i++) {
         int view = run->views ? run->views[i] : i;

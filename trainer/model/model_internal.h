@@ -17,6 +17,10 @@ typedef struct {
     int trunk, heads[SR_HEAD_MAX_OUT];
 } SrModelPasses;
 
+// SyncBN (norm_group.c): refuses a loss that replicas cannot be joined for; batch norms over ranks add their sums.
+SrStatus sr__norm_group_check_loss(const SrConfig *config, const SrLoss *loss);
+void sr__norm_group_set(const SrConfig *config, SrGraph *graph);
+
 struct SrModel {
     SrArena arena; // options of the plugins
     const SrConfig *config;

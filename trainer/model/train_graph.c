@@ -211,11 +211,13 @@ static SrStatus build_train(SrModel *model, const SrModelInputs *in, int64_t n_s
     if (in->n < 1 || in->n > SR_MAX_VIEWS)
         SR_FAIL(SR_ERR_CONFIG, "%d crops an image; 1 to %d are possible", in->n, SR_MAX_VIEWS);
     SR_TRY(sr__model_read_loss(model));
+    SR_TRY(sr__norm_group_check_loss(model->config, model->loss));
     SR_TRY(new_graphs(model, out));
     SR_TRY(sr_builder_new(out->graph, &images));
     if (out->loss_graph != out->graph)
         SR_TRY_GOTO(sr_builder_new(out->loss_graph, &loss));
     SR_TRY_GOTO(build_into(model, images, loss ? loss : images, in, n_samples, out));
+    sr__norm_group_set(model->config, out->graph);
     SR_TRY_GOTO(sr__model_freeze_named(model));
     SR_TRY_GOTO(freeze_unused(model, out));
 done:

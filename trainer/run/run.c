@@ -421,7 +421,8 @@ SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
             config->replicas, config->replicas == 1 ? "" : "s", sr_comm_size(),
             config->sync_bn_group > 1
                 ? " (those whose batch norms MODEL.SYNC_BN_CONFIG makes one are computed on "
-                  "one rank and count as one)"
+                  "one rank and count as one where a rank's share cuts them in pieces or rounds "
+                  "are accumulated)"
                 : "");
     allow_convolutions(config);
     bool split = config->fp32 == SR_CONV_FP32_X6 || config->fp32 == SR_CONV_FP32_X3;

@@ -15,6 +15,10 @@ void sr_run_ranks_say(const SrRun *run) {
     if (run->config->sync_bn_group > 1)
         sr_info("MODEL.SYNC_BN_CONFIG: %d replicas of %d images are computed as one of %d",
                 run->config->sync_bn_group, run->config->train.batchsize_per_replica, run->batch);
+    if (run->config->sync_bn_ranks > 1)
+        sr_info("batch norms add their sums over groups of %d ranks: their last bits depend on the "
+                "number of ranks",
+                run->config->sync_bn_ranks);
     if (replicas > 1 && ranks == 1)
         sr_info("%d replicas of %d images a step, one after the other", replicas, run->batch);
     if (ranks == 1)
