@@ -69,6 +69,9 @@ def data(folder, text):
         else:
             out += [f"DATA.{side}.DATA_SOURCES=[disk_folder]", f"DATA.{side}.DATA_PATHS=[{folder}/images]",
                     f"DATA.{side}.LABEL_SOURCES=[disk_folder]", f"DATA.{side}.LABEL_PATHS=[]"]
+        # Numbers of samples stand for classes in one file that has no source of labels.
+        if "cross_entropy_multiple_output" in text and "LABEL_TYPE: sample_index" in text:
+            out += [f"DATA.{side}.LABEL_TYPE=standard"]
         out += [f"DATA.{side}.BATCHSIZE_PER_REPLICA={BATCH}", f"DATA.{side}.DATA_LIMIT=-1"]
     return out
 
@@ -119,7 +122,6 @@ def narrow_head(entry, factor, keep):
 def narrow(tree):
     """Overrides to a quarter of a ResNet's width, whatever multiple of it the file asks for."""
     wide = re.search(r"\n    RESNETS:\n(?:      .*\n)*?      WIDTH_MULTIPLIER: ([\d.]+)", tree)
-    heads = block(tree, "MODEL.HEAD.PARAMS")
     if not re.search(r"\n    NAME: resnet\n", tree) or not wide:
         return []
     factor = WIDTH / float(wide[1])
@@ -131,7 +133,11 @@ def narrow(tree):
     size = re.search(rf"^  {loss[1]}:\n(?:    .*\n)*?    embedding_dim: (\d+)", tree, re.M) if loss else None
     if size and int(size[1]) >= LARGE_DIM:
         out += [f"LOSS.{loss[1]}.embedding_dim={int(int(size[1]) * factor)}"]
-    return out + ([f"MODEL.HEAD.PARAMS=[{', '.join(narrow_head(h, factor, keep) for h in heads)}]"] if heads else [])
+    # A teacher without a trunk of its own has the student's.
+    for key in ("MODEL.HEAD.PARAMS", "DISTILLATION.TEACHER_MODEL.HEAD.PARAMS"):
+        heads = block(tree, key)
+        out += [f"{key}=[{', '.join(narrow_head(h, factor, keep) for h in heads)}]"] if heads else []
+    return out
 
 
 def smaller(size, key):
