@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 
 enum { MOST_TAPS = 64 }; // of a place along a dimension
@@ -216,6 +217,24 @@ static void backward(const SrOpCall *call) {
         sr__copy(call->dx[0], call->dy, N * image);
 }
 
+// On the tokens' grid already.
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrAddPositionsParams *p = call->params;
+    int L = call->y.d[1], D = call->y.d[2];
+    float *grid = sr_arena_alloc(&call->file->arena, (size_t)L * (size_t)D * sizeof *grid);
+    if (!grid)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    if (resampled(p))
+        sr_add_positions_resample(p, call->w[0].data, D, grid);
+    else
+        memcpy(grid, call->w[0].data, (size_t)L * (size_t)D * sizeof *grid);
+    const char *positions = sr__onnx_inner(call, "positions");
+    sr_onnx_weight(call->file, positions, (SrTensor){SR_SHAPE(1, L, D), SR_F32, grid});
+    sr__onnx_begin(call, "Add", (const char *[]){call->in[0], positions}, 2);
+    sr_onnx_end(call->file);
+    return SR_OK;
+}
+
 static const SrOpCase cases[] = {
     {"{prefix: 1, from_h: 2, from_w: 3, to_h: 2, to_w: 3}", 1, {SR_SHAPE(2, 7, 3)}, false},
     {"{prefix: 1, from_h: 4, from_w: 4, to_h: 6, to_w: 3}", 1, {SR_SHAPE(2, 19, 2)}, false},
@@ -243,6 +262,7 @@ const SrOp sr_op_add_positions = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

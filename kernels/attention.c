@@ -231,6 +231,7 @@ const SrOp sr_op_attention = {
     .reference = reference,
     .forward = sr__attention_forward,
     .backward = sr__attention_backward,
+    .onnx = sr__attention_onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -25,6 +25,7 @@ static inline bool sr__attention_is_masked(const SrAttentionParams *p) { return 
 size_t sr__attention_thread_floats(const SrAttentionSizes *s, SrDtype type); // of scratch
 // What the scores of heads of d channels are multiplied by.
 double sr__attention_scale(const SrAttentionParams *p, int d);
+SrStatus sr__attention_onnx(SrOnnxCall *call);
 // side (L) of window `i` of its image: tokens of different numbers do not see each other.
 void sr__attention_sides(const SrAttentionParams *p, int i, float *side);
 // keep (n): which of the n probabilities of a tile stay, for one query; a stream a query and tile.

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
@@ -143,6 +144,34 @@ static void backward(const SrOpCall *call) {
     }
 }
 
+// Heads of queries and keys (.., 2 E, d) at length 1, then times a factor each.
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrCosineQkParams *p = call->params;
+    int rank = call->y.rank, D = sr_shape_last(call->y) / 3, E = p->num_heads;
+    const float *scales = call->w[0].data;
+    float *factors = sr_arena_alloc(&call->file->arena, 2 * (size_t)E * sizeof *factors);
+    if (!factors)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    for (int i = 0; i < 2 * E; i++)
+        factors[i] = i < E ? (float)exp(fmin(scales[i], LOG_100)) : 1;
+    const char *x = sr__onnx_rows(call, 0), *length = sr__onnx_inner(call, "length");
+    const char *qk = sr__onnx_slice(call, "qk", x, rank - 1, 0, 2 * D);
+    const char *v = sr__onnx_slice(call, "v", x, rank - 1, 2 * D, 3 * D);
+    int64_t heads[SR_MAX_RANK + 1] = {0}, flat[SR_MAX_RANK] = {0};
+    heads[rank - 1] = 2 * E, heads[rank] = D / E, flat[rank - 1] = 2 * D;
+    qk = sr__onnx_reshape(call, "heads", qk, heads, rank + 1);
+    sr_onnx_node(call->file, "ReduceL2", &qk, 1, length);
+    sr_onnx_ints(call->file, "axes", &(int64_t){-1}, 1);
+    sr_onnx_int(call->file, "keepdims", 1);
+    sr_onnx_end(call->file);
+    length = sr__onnx_two(call, "floor", "Max", length, sr__onnx_number(call, "least", SMALLEST));
+    qk = sr__onnx_two(call, "unit", "Div", qk, length);
+    const char *by = sr__onnx_floats(call, "factors", SR_SHAPE(2 * E, 1), factors);
+    qk = sr__onnx_reshape(call, "back", sr__onnx_two(call, "scaled", "Mul", qk, by), flat, rank);
+    return sr__onnx_finish(call,
+                           sr__onnx_concat(call, "packed", (const char *[]){qk, v}, 2, rank - 1));
+}
+
 static const SrOpCase cases[] = {
     {"{num_heads: 2}", 1, {SR_SHAPE(2, 3, 12)}, false},
     {"{num_heads: 1}", 1, {SR_SHAPE(2, 2, 17, 15)}, false},
@@ -162,6 +191,7 @@ const SrOp sr_op_cosine_qk = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

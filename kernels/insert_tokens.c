@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 
 #define FIELD(f) offsetof(SrInsertTokensParams, f)
@@ -80,6 +81,18 @@ static void backward(const SrOpCall *call) {
     }
 }
 
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrInsertTokensParams *p = call->params;
+    const char *tokens = sr__onnx_each_image(call, "tokens", sr__onnx_weight(call, 0), call->in[0],
+                                             p->count, call->y.d[2]);
+    const char *before = sr__onnx_slice(call, "before", call->in[0], 1, 0, p->at);
+    const char *after = sr__onnx_slice(call, "after", call->in[0], 1, p->at, call->x[0].d[1]);
+    sr__onnx_begin(call, "Concat", (const char *[]){before, tokens, after}, 3);
+    sr_onnx_int(call->file, "axis", 1);
+    sr_onnx_end(call->file);
+    return SR_OK;
+}
+
 static const SrOpCase cases[] = {
     {"{at: 1, count: 2}", 1, {SR_SHAPE(3, 4, 5)}, false},
     {"{count: 1}", 1, {SR_SHAPE(1, 2, 3)}, false},
@@ -98,6 +111,7 @@ const SrOp sr_op_insert_tokens = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

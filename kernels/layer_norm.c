@@ -143,13 +143,15 @@ static SrStatus onnx(SrOnnxCall *call) {
     int64_t axis = map ? 1 : call->y.rank - 1;
     int C = sr_shape_last(call->y);
     SrShape shape = map ? SR_SHAPE(C, 1, 1) : SR_SHAPE(C);
-    float *eps = sr_arena_alloc(&call->file->arena, sizeof *eps);
+    float *eps = sr_arena_alloc(&call->file->arena, 2 * sizeof *eps);
     if (!eps)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
     *eps = (float)p->eps;
+    eps[1] = 2;
+    const char *two = constant(call, (SrTensor){SR_SHAPE(1), SR_F32, eps + 1}, "two");
     const char *mean = mean_over(call, call->in[0], axis, "mean");
     const char *away = binary(call, "Sub", call->in[0], mean, "away");
-    const char *square = binary(call, "Mul", away, away, "square");
+    const char *square = binary(call, "Pow", away, two, "square");
     const char *var = mean_over(call, square, axis, "var");
     const char *floor = constant(call, (SrTensor){SR_SHAPE(1), SR_F32, eps}, "eps");
     const char *sum = binary(call, "Add", var, floor, "sum"), *deviation;

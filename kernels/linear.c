@@ -7,7 +7,7 @@
 #include "kernels/conv/conv.h"
 #include "kernels/gemm.h"
 #include "kernels/linear.h"
-#include "kernels/op_onnx.h"
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 
 static const SrOption options[] = {
@@ -194,10 +194,21 @@ static void backward(const SrOpCall *call) {
                 (float)(call->dx_add & 1), call->dx[0], s.C);
 }
 
+// Gemm knows matrices alone.
+static SrStatus onnx_tokens(SrOnnxCall *call) {
+    const SrLinearParams *p = call->params;
+    const char *turned =
+        sr__onnx_transpose(call, "turned", sr__onnx_weight(call, 0), (const int64_t[]){1, 0}, 2);
+    const char *y = sr__onnx_two(call, "product", "MatMul", sr__onnx_rows(call, 0), turned);
+    if (p->bias)
+        y = sr__onnx_two(call, "sum", "Add", y, sr__onnx_weight(call, 1));
+    return sr__onnx_finish(call, y);
+}
+
 static SrStatus onnx(SrOnnxCall *call) {
     const SrLinearParams *p = call->params;
     if (call->y.rank != 2)
-        return sr__onnx_unsupported(call, "of tokens");
+        return onnx_tokens(call);
     const char *in[] = {call->in[0], sr__onnx_weight(call, 0),
                         p->bias ? sr__onnx_weight(call, 1) : NULL};
     sr__onnx_begin(call, "Gemm", in, p->bias ? 3 : 2);

@@ -4,6 +4,7 @@
 //   (N, H, W, C) -> (N, ceil(H / 2), ceil(W / 2), 4 C)
 #include <string.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
@@ -55,6 +56,23 @@ static void backward(const SrOpCall *call) {
         move(call->x[0].shape, call->dx[0], (float *)call->dy, true);
 }
 
+static SrStatus onnx(SrOnnxCall *call) {
+    SrShape s = call->x[0];
+    int n = 4 * call->y.d[1] * call->y.d[2], pixels = s.d[1] * s.d[2];
+    int64_t *at = sr_arena_alloc(&call->file->arena, (size_t)n * sizeof *at);
+    if (!at)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    for (int i = 0; i < n; i++) {
+        int64_t pixel = pixel_of(s, i / 4, i % 4);
+        at[i] = pixel < 0 ? pixels : pixel; // a row of zeros
+    }
+    const char *rows =
+        sr__onnx_reshape(call, "flat", sr__onnx_rows(call, 0), (const int64_t[]){0, -1, s.d[3]}, 3);
+    rows = sr__onnx_gather(call, "moved", sr__onnx_zero_row(call, "filled", rows), 1, at, n);
+    const int64_t dims[] = {0, call->y.d[1], call->y.d[2], call->y.d[3]};
+    return sr__onnx_finish(call, sr__onnx_reshape(call, "merged", rows, dims, 4));
+}
+
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(2, 4, 2, 3)}, false},
     {"{}", 1, {SR_SHAPE(2, 3, 5, 2)}, false},
@@ -70,6 +88,7 @@ const SrOp sr_op_merge_patches = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 
 #define FIELD(f) offsetof(SrPermuteParams, f)
@@ -93,6 +94,17 @@ static void backward(const SrOpCall *call) {
         move(call->params, call->dx[0], call->dy, call->y.shape);
 }
 
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrPermuteParams *p = call->params;
+    int64_t order[SR_MAX_RANK];
+    if (p->a == p->b)
+        return sr__onnx_plain(call, "Identity");
+    for (int i = 0; i < call->y.rank; i++)
+        order[i] = i == p->a ? p->b : i == p->b ? p->a : i;
+    return sr__onnx_finish(
+        call, sr__onnx_transpose(call, "turned", sr__onnx_rows(call, 0), order, call->y.rank));
+}
+
 static const SrOpCase cases[] = {
     {"{channels: last}", 1, {SR_SHAPE(2, 3, 2, 5)}, false},
     {"{a: 2, b: 3}", 1, {SR_SHAPE(2, 2, 3, 4, 2, 3)}, false},
@@ -114,6 +126,7 @@ const SrOp sr_op_permute = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

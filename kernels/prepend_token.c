@@ -2,6 +2,7 @@
 // vision transformers (Dosovitskiy et al., arXiv:2010.11929, equation 1).
 #include <string.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
@@ -54,6 +55,15 @@ static void backward(const SrOpCall *call) {
                (size_t)image * sizeof(float));
 }
 
+static SrStatus onnx(SrOnnxCall *call) {
+    const char *token =
+        sr__onnx_each_image(call, "token", sr__onnx_weight(call, 0), call->in[0], 1, call->y.d[2]);
+    sr__onnx_begin(call, "Concat", (const char *[]){token, call->in[0]}, 2);
+    sr_onnx_int(call->file, "axis", 1);
+    sr_onnx_end(call->file);
+    return SR_OK;
+}
+
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(3, 4, 5)}, false},
     {"{}", 1, {SR_SHAPE(1, 1, 2)}, false},
@@ -70,6 +80,7 @@ const SrOp sr_op_prepend_token = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

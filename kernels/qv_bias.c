@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 
 static const SrOption options[] = {
@@ -80,6 +81,20 @@ static void backward(const SrOpCall *call) {
         sr__copy(call->dx[0], call->dy, 3 * rows * D);
 }
 
+static SrStatus onnx(SrOnnxCall *call) {
+    int D = sr_shape_last(call->y) / 3;
+    float *bias = sr_arena_alloc(&call->file->arena, 3 * (size_t)D * sizeof *bias);
+    if (!bias)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    const SrQvBiasParams *p = call->params;
+    const float *q = call->w[0].data, *v = p->separate ? call->w[1].data : q + 2 * D;
+    for (int i = 0; i < D; i++)
+        bias[i] = q[i], bias[D + i] = 0, bias[2 * D + i] = v[i];
+    const char *whole = sr__onnx_inner(call, "bias");
+    sr_onnx_weight(call->file, whole, (SrTensor){SR_SHAPE(3 * D), SR_F32, bias});
+    return sr__onnx_finish(call, sr__onnx_two(call, "sum", "Add", sr__onnx_rows(call, 0), whole));
+}
+
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(2, 3, 6)}, false},
     {"{separate: True}", 1, {SR_SHAPE(2, 2, 3, 9)}, false},
@@ -99,6 +114,7 @@ const SrOp sr_op_qv_bias = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

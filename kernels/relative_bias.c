@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 
 #define FIELD(f) offsetof(SrRelativeBiasParams, f)
@@ -107,6 +108,23 @@ static void backward(const SrOpCall *call) {
     }
 }
 
+// Tables (B, T, E), of which the rows are gathered.
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrRelativeBiasParams *p = call->params;
+    int L = tokens_of(p), B = call->y.d[0], E = p->num_heads;
+    int64_t *rows = sr_arena_alloc(&call->file->arena, (size_t)(L * L) * sizeof *rows);
+    if (!rows)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    for (int i = 0; i < L * L; i++)
+        rows[i] = row_of(p, i / L, i % L);
+    const char *table = call->n_in > 0 ? sr__onnx_rows(call, 0) : sr__onnx_weight(call, 0);
+    table = sr__onnx_reshape(call, "tables", table, (const int64_t[]){B, rows_of(p), E}, 3);
+    table = sr__onnx_gather(call, "gathered", table, 1, rows, L * L);
+    table = sr__onnx_reshape(call, "square", table, (const int64_t[]){B, L, L, E}, 4);
+    return sr__onnx_finish(
+        call, sr__onnx_transpose(call, "heads", table, (const int64_t[]){0, 3, 1, 2}, 4));
+}
+
 static const SrOpCase cases[] = {
     {"{num_heads: 2, window_h: 2, window_w: 3}", 0, {{0}}, false},
     {"{num_heads: 3, window_h: 2, window_w: 2, class_token: True}", 0, {{0}}, false},
@@ -128,6 +146,7 @@ const SrOp sr_op_relative_bias = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

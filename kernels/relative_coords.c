@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 #include "kernels/relative_bias.h"
 
@@ -52,6 +53,18 @@ static void forward(const SrOpCall *call) {
         y[i] = (float)value_at(call->params, i);
 }
 
+static SrStatus onnx(SrOnnxCall *call) {
+    float *values =
+        sr_arena_alloc(&call->file->arena, (size_t)sr_shape_count(call->y) * sizeof *values);
+    if (!values)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    for (int64_t i = 0; i < sr_shape_count(call->y); i++)
+        values[i] = (float)value_at(call->params, i);
+    const char *table = sr__onnx_inner(call, "table");
+    sr_onnx_weight(call->file, table, (SrTensor){call->y, SR_F32, values});
+    return sr__onnx_finish(call, table);
+}
+
 static const SrOpCase cases[] = {
     {"{window_h: 3, window_w: 4}", 0, {{0}}, false},
 };
@@ -68,6 +81,7 @@ const SrOp sr_op_relative_coords = {
     .channels_last = channels_last,
     .reference = reference,
     .forward = forward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 
 #define FIELD(f) offsetof(SrReshapeParams, f)
@@ -34,6 +35,14 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
     return SR_OK;
 }
 
+static SrStatus onnx(SrOnnxCall *call) {
+    int64_t dims[SR_MAX_RANK] = {0};
+    for (int i = 1; i < call->y.rank; i++)
+        dims[i] = call->y.d[i];
+    return sr__onnx_finish(
+        call, sr__onnx_reshape(call, "tokens", sr__onnx_rows(call, 0), dims, call->y.rank));
+}
+
 static const SrOpCase cases[] = {
     {"{d1: 6, d2: 5}", 1, {SR_SHAPE(2, 2, 3, 5)}, false},
     {"{d1: 2, d2: 2, d3: 3}", 1, {SR_SHAPE(3, 4, 3)}, false},
@@ -54,6 +63,7 @@ const SrOp sr_op_reshape = {
     .reference = sr__same_reference,
     .forward = sr__same_forward,
     .backward = sr__same_backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -1,6 +1,7 @@
 // scale: y = factor x + offset, for weighting losses and averaging.
 #include <stddef.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 #include "kernels/scale.h"
@@ -54,6 +55,16 @@ static bool inverse(const void *params, void *inverted) {
     return true;
 }
 
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrScaleParams *p = call->params;
+    const char *factor = sr__onnx_number(call, "factor", p->factor);
+    const char *product = sr__onnx_two(call, "product", "Mul", call->in[0], factor);
+    sr__onnx_begin(call, "Add",
+                   (const char *[]){product, sr__onnx_number(call, "offset", p->offset)}, 2);
+    sr_onnx_end(call->file);
+    return SR_OK;
+}
+
 static const SrOpCase cases[] = {
     {"{factor: 3, offset: -1.5}", 1, {SR_SHAPE(2, 5)}, false},
     {"{factor: -0.37}", 1, {SR_SHAPE(3, 11)}, false},
@@ -74,6 +85,7 @@ const SrOp sr_op_scale = {
     .forward = forward,
     .backward = backward,
     .inverse = inverse,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 #include "kernels/select_tokens.h"
 
@@ -72,6 +73,14 @@ static void backward(const SrOpCall *call) {
                        part, whole, call->dx_add & 1);
 }
 
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrSelectTokensParams *p = call->params;
+    const char *part = sr__onnx_slice(call, "part", call->in[0], 1, p->begin, p->begin + p->count);
+    if (p->squeeze)
+        part = sr__onnx_reshape(call, "row", part, (const int64_t[]){0, call->y.d[1]}, 2);
+    return sr__onnx_finish(call, part);
+}
+
 static const SrOpCase cases[] = {
     {"{begin: 1, count: 3}", 1, {SR_SHAPE(2, 5, 3)}, false},
     {"{squeeze: true}", 1, {SR_SHAPE(3, 4, 2)}, false},
@@ -90,6 +99,7 @@ const SrOp sr_op_select_tokens = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

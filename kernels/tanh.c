@@ -2,6 +2,7 @@
 // libm a number: it runs on (N, D) features, never on maps.
 #include <math.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/pointwise.h"
 
 // dy/dx = 1 - y^2, so x may be gone.
@@ -33,6 +34,8 @@ static void backward(const SrOpCall *call) {
         dx[i] = dy[i] * (1 - y[i] * y[i]);
 }
 
+static SrStatus onnx(SrOnnxCall *call) { return sr__onnx_plain(call, "Tanh"); }
+
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(3, 11)}, false},
     {"{}", 1, {SR_SHAPE(2, 3, 4)}, false},
@@ -50,6 +53,7 @@ const SrOp sr_op_tanh = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 
 #define FIELD(f) offsetof(SrWindowsParams, f)
@@ -112,6 +113,32 @@ static void backward(const SrOpCall *call) {
              p->merge ? (float *)call->dy : call->dx[0], !p->merge);
 }
 
+// Rows of one side gathered by their places on the other; a row of zeros stands behind the map's last.
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrWindowsParams *p = call->params;
+    Sides s = sides_of(p, call->x[0]);
+    int T = p->window_h * p->window_w, places = s.rows * s.columns * T, pixels = s.H * s.W;
+    int64_t *at = sr_arena_alloc(&call->file->arena, (size_t)SR_MAX(places, pixels) * sizeof *at);
+    if (!at)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    bool holes = false;
+    for (int i = 0; i < places; i++) {
+        int64_t pixel = pixel_of(p, &s, i / T, i % T);
+        holes |= pixel < 0;
+        if (!p->merge)
+            at[i] = pixel < 0 ? pixels : pixel;
+        else if (pixel >= 0)
+            at[pixel] = i;
+    }
+    const char *rows =
+        sr__onnx_reshape(call, "flat", sr__onnx_rows(call, 0), (const int64_t[]){0, -1, s.C}, 3);
+    if (holes && !p->merge)
+        rows = sr__onnx_zero_row(call, "filled", rows);
+    rows = sr__onnx_gather(call, "moved", rows, 1, at, p->merge ? pixels : places);
+    const int64_t dims[] = {0, call->y.d[1], call->y.d[2], s.C};
+    return sr__onnx_finish(call, sr__onnx_reshape(call, "cut", rows, dims, 4));
+}
+
 static const SrOpCase cases[] = {
     {"{window_h: 2, window_w: 2}", 1, {SR_SHAPE(2, 4, 4, 3)}, false},
     {"{window_h: 2, window_w: 3, shift_h: 1, shift_w: 1}", 1, {SR_SHAPE(2, 5, 4, 2)}, false},
@@ -134,6 +161,7 @@ const SrOp sr_op_windows = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -103,10 +103,14 @@ static SrStatus export_taps(Export *e) {
             SR_FAIL(SR_ERR_CONFIG,
                     "layer '%s' is the input itself; give it another name, as in x:image",
                     tap->name);
-        sr_onnx_node(&e->onnx, "Identity", &e->values[tap->node], 1, tap->name);
+        const SrNode *node = sr_graph_at(e->graph, tap->node);
+        bool tokens = node->channels_last && node->shape.rank == 4; // torch has our order
+        sr_onnx_node(&e->onnx, tokens ? "Transpose" : "Identity", &e->values[tap->node], 1,
+                     tap->name);
+        if (tokens)
+            sr_onnx_ints(&e->onnx, "perm", (const int64_t[]){0, 2, 3, 1}, 4);
         sr_onnx_end(&e->onnx);
-        sr_onnx_output(&e->onnx, tap->name,
-                       sr__onnx_shape(sr_graph_at(e->graph, tap->node)->shape));
+        sr_onnx_output(&e->onnx, tap->name, tokens ? node->shape : sr__onnx_shape(node->shape));
     }
     return SR_OK;
 }
