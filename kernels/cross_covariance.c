@@ -8,11 +8,13 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kernels/gemm.h"
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
@@ -248,6 +250,47 @@ static void backward(const SrOpCall *call) {
         call->dw[0][i % job.E] += each[i];
 }
 
+// Part `part` as (N, E, d, L), its rows at length 1 where asked.
+static const char *onnx_part(SrOnnxCall *call, const char *what, int part, bool unit) {
+    const SrCrossCovarianceParams *p = call->params;
+    char name[32];
+    int D = call->y.d[2];
+    const char *length = NULL;
+    const char *y =
+        sr__onnx_slice(call, what, call->in[0], 2, (int64_t)part * D, (int64_t)(part + 1) * D);
+    snprintf(name, sizeof name, "%s.heads", what);
+    y = sr__onnx_reshape(call, name, y, (const int64_t[]){0, 0, p->num_heads, D / p->num_heads}, 4);
+    snprintf(name, sizeof name, "%s.turned", what);
+    y = sr__onnx_transpose(call, name, y, (const int64_t[]){0, 2, 3, 1}, 4);
+    if (!unit)
+        return y;
+    snprintf(name, sizeof name, "%s.length", what);
+    length = sr__onnx_inner(call, name);
+    sr_onnx_node(call->file, "ReduceL2", &y, 1, length);
+    sr_onnx_ints(call->file, "axes", &(int64_t){-1}, 1);
+    sr_onnx_int(call->file, "keepdims", 1);
+    sr_onnx_end(call->file);
+    snprintf(name, sizeof name, "%s.least", what);
+    const char *least = sr__onnx_number(call, name, SMALLEST);
+    snprintf(name, sizeof name, "%s.floor", what);
+    length = sr__onnx_two(call, name, "Max", length, least);
+    snprintf(name, sizeof name, "%s.unit", what);
+    return sr__onnx_two(call, name, "Div", y, length);
+}
+
+static SrStatus onnx(SrOnnxCall *call) {
+    const char *q = onnx_part(call, "q", 0, true), *k = onnx_part(call, "k", 1, true);
+    const char *v = onnx_part(call, "v", 2, false);
+    k = sr__onnx_transpose(call, "columns", k, (const int64_t[]){0, 1, 3, 2}, 4);
+    const char *scores = sr__onnx_two(call, "scores", "MatMul", q, k);
+    scores = sr__onnx_two(call, "scaled", "Mul", scores, sr__onnx_weight(call, 0));
+    const char *y =
+        sr__onnx_two(call, "mixed", "MatMul", sr__onnx_softmax(call, "probabilities", scores), v);
+    y = sr__onnx_transpose(call, "tokens", y, (const int64_t[]){0, 3, 1, 2}, 4);
+    return sr__onnx_finish(
+        call, sr__onnx_reshape(call, "joined", y, (const int64_t[]){0, 0, call->y.d[2]}, 3));
+}
+
 static const SrOpCase cases[] = {
     {"{num_heads: 2}", 1, {SR_SHAPE(2, 5, 18)}, false},
     {"{num_heads: 1}", 1, {SR_SHAPE(1, 7, 12)}, false},
@@ -268,6 +311,7 @@ const SrOp sr_op_cross_covariance = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 
 #define FIELD(f) offsetof(SrFourierPositionsParams, f)
@@ -61,6 +62,21 @@ static void forward(const SrOpCall *call) {
         y[i] = (float)value_at(call->params, i);
 }
 
+// One map: additions repeat it for every image.
+static SrStatus onnx(SrOnnxCall *call) {
+    SrShape map = call->y;
+    map.d[0] = 1;
+    size_t n = (size_t)sr_shape_count(map);
+    float *values = sr_arena_alloc(&call->file->arena, n * sizeof *values);
+    if (!values)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    for (size_t i = 0; i < n; i++)
+        values[i] = (float)value_at(call->params, (int64_t)i);
+    const char *table = sr__onnx_inner(call, "table");
+    sr_onnx_weight(call->file, table, (SrTensor){map, SR_F32, values});
+    return sr__onnx_finish(call, table);
+}
+
 static const SrOpCase cases[] = {
     {"{images: 2, height: 3, width: 2, features: 4}", 0, {{0}}, false},
 };
@@ -77,6 +93,7 @@ const SrOp sr_op_fourier_positions = {
     .channels_last = channels_last,
     .reference = reference,
     .forward = forward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

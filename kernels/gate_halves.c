@@ -4,6 +4,7 @@
 //   (.., 2 C) -> (.., C)
 #include <math.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
@@ -57,6 +58,15 @@ static void backward(const SrOpCall *call) {
         }
 }
 
+static SrStatus onnx(SrOnnxCall *call) {
+    int axis = call->y.rank - 1, C = sr_shape_last(call->y);
+    const char *x = sr__onnx_rows(call, 0), *a = sr__onnx_slice(call, "a", x, axis, 0, C);
+    const char *b = sr__onnx_slice(call, "b", x, axis, C, 2 * (int64_t)C);
+    const char *gate = sr__onnx_step(call, "gate", "Sigmoid", &a, 1);
+    const char *gated = sr__onnx_two(call, "gated", "Mul", a, gate);
+    return sr__onnx_finish(call, sr__onnx_two(call, "product", "Mul", gated, b));
+}
+
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(3, 6)}, false},
     {"{}", 1, {SR_SHAPE(2, 3, 10)}, false},
@@ -72,6 +82,7 @@ const SrOp sr_op_gate_halves = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

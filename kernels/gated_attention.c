@@ -12,11 +12,13 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kernels/gemm.h"
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
@@ -317,6 +319,72 @@ static void backward(const SrOpCall *call) {
     sr_parallel_for(job.E, backward_unit, &job);
 }
 
+// (N, L, E d) from column `begin` on as (N, E, L, d).
+static const char *onnx_heads(SrOnnxCall *call, const char *what, int input, int64_t begin) {
+    const SrGatedAttentionParams *p = call->params;
+    int D = call->y.d[2];
+    char name[32];
+    const char *y = sr__onnx_slice(call, what, call->in[input], 2, begin, begin + D);
+    snprintf(name, sizeof name, "%s.heads", what);
+    y = sr__onnx_reshape(call, name, y, (const int64_t[]){0, 0, p->num_heads, D / p->num_heads}, 4);
+    snprintf(name, sizeof name, "%s.turned", what);
+    return sr__onnx_transpose(call, name, y, (const int64_t[]){0, 2, 1, 3}, 4);
+}
+
+// What the places alone give, g softmax(s): a constant (1, E, L, L).
+static const char *onnx_places(SrOnnxCall *call) {
+    const SrGatedAttentionParams *p = call->params;
+    int L = call->y.d[1], E = p->num_heads, W = 3 * p->locality_dim;
+    size_t n = (size_t)E * (size_t)L * (size_t)L;
+    float *out = sr_arena_alloc(&call->file->arena, n * sizeof *out);
+    double *row = sr_arena_alloc(&call->file->arena, (size_t)(L + W) * sizeof *row);
+    const char *name = sr__onnx_inner(call, "places");
+    if (!out || !row) {
+        call->file->status = sr_fail(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+        return name;
+    }
+    const float *gate = call->w[GATE].data, *weight = call->w[WEIGHT].data;
+    const float *bias = call->w[BIAS].data;
+    for (int i = 0; i < E * L; i++) {
+        int e = i / L;
+        double g = 1 / (1 + exp(-(double)gate[e]));
+        for (int c = 0; c < W; c++)
+            row[L + c] = weight[e * W + c];
+        Sums sums = sums_of(row + L, p->locality_dim);
+        for (int j = 0; j < L; j++)
+            row[j] = position_score(p, sums, bias[e], i % L, j);
+        reference_softmax(row, L);
+        for (int j = 0; j < L; j++)
+            out[(int64_t)i * L + j] = (float)(g * row[j]);
+    }
+    sr_onnx_weight(call->file, name, (SrTensor){SR_SHAPE(1, E, L, L), SR_F32, out});
+    return name;
+}
+
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrGatedAttentionParams *p = call->params;
+    int D = call->y.d[2], d = D / p->num_heads;
+    const char *q = onnx_heads(call, "q", 0, 0), *k = onnx_heads(call, "k", 0, D);
+    const char *v = onnx_heads(call, "v", 1, 0);
+    k = sr__onnx_transpose(call, "columns", k, (const int64_t[]){0, 1, 3, 2}, 4);
+    const char *scale = sr__onnx_number(call, "scale", p->scale > 0 ? p->scale : 1 / sqrt(d));
+    const char *scores = sr__onnx_two(call, "scores", "MatMul", q, k);
+    scores = sr__onnx_two(call, "scaled", "Mul", scores, scale);
+    float *rest = sr_arena_alloc(&call->file->arena, (size_t)p->num_heads * sizeof *rest);
+    if (!rest)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an ONNX graph");
+    for (int e = 0; e < p->num_heads; e++)
+        rest[e] = 1 / (1 + expf(((const float *)call->w[GATE].data)[e]));
+    const char *share = sr__onnx_floats(call, "share", SR_SHAPE(p->num_heads, 1, 1), rest);
+    const char *content = sr__onnx_two(call, "content", "Mul",
+                                       sr__onnx_softmax(call, "probabilities", scores), share);
+    const char *mixture = sr__onnx_two(call, "mixture", "Add", content, onnx_places(call));
+    const char *y = sr__onnx_two(call, "mixed", "MatMul", mixture, v);
+    y = sr__onnx_transpose(call, "tokens", y, (const int64_t[]){0, 2, 1, 3}, 4);
+    return sr__onnx_finish(call,
+                           sr__onnx_reshape(call, "joined", y, (const int64_t[]){0, 0, D}, 3));
+}
+
 static const SrOpCase cases[] = {
     {"{num_heads: 2, locality_dim: 2, height: 2, width: 3}",
      2,
@@ -343,6 +411,7 @@ const SrOp sr_op_gated_attention = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

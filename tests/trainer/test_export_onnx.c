@@ -11,6 +11,7 @@
 #include "kernels/pool2d.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
+#include "trunks/trunk.h"
 
 static char dir[64], path[128];
 
@@ -176,7 +177,7 @@ static void test_refused(void **state) {
     CHECK(!sr_file_exists(path));
     finish(&t);
     x = start(&t);
-    sr_build(t.b, "adaptive_avg_pool2d", "pool", &(SrAdaptivePool2dParams){.out_h = 4, .out_w = 5},
+    sr_build(t.b, "adaptive_max_pool2d", "pool", &(SrAdaptivePool2dParams){.out_h = 4, .out_w = 5},
              add_conv(&t, x));
     CHECK_FAILS(export_nodes(&t, "pool"), SR_ERR_CONFIG, "do not tile");
     finish(&t);
@@ -184,6 +185,89 @@ static void test_refused(void **state) {
     add_conv(&t, x);
     CHECK_FAILS(export_nodes(&t, "x,conv1"), SR_ERR_CONFIG, "layer 'x' is the input itself");
     finish(&t);
+}
+
+// ---- every trunk
+
+static SrStatus export_example(const SrTrunk *trunk, const SrTrunkExample *example) {
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *map = NULL;
+    SrTrunkOutput out;
+    Trunk t = {.params = NULL};
+    void *options = sr_arena_alloc(&arena, trunk->params_bytes + 1);
+    CHECK_OK(sr_yaml_parse(&arena, example->options, strlen(example->options), "example", &map));
+    CHECK_OK(sr_options_parse(trunk->options, map, trunk->subtree, &arena, options));
+    CHECK_OK(sr_params_new(&t.params));
+    CHECK_OK(sr_graph_new(t.params, &t.whole));
+    CHECK_OK(sr_builder_new(t.whole, &t.b));
+    sr_builder_set_param_prefix(t.b, trunk->param_prefix);
+    SrNodeId x = sr_build_input(t.b, "x", SR_SHAPE(2, example->side, example->side, 3), SR_F32);
+    CHECK_OK(
+        sr_trunk_build(trunk, t.b, options, &(SrTrunkInput){.image = x, .mask = SR_NO_NODE}, &out));
+    SrStatus status = export_nodes(&t, "flatten");
+    finish(&t);
+    sr_arena_deinit(&arena);
+    return status;
+}
+
+enum { MOST_MESSAGES = 8192 };
+typedef struct {
+    Message nodes[MOST_MESSAGES], names[MOST_MESSAGES]; // names: of weights, inputs, values so far
+    int n_nodes, n_names;
+} Names;
+
+static bool defined(const Names *names, Message name) {
+    for (int i = names->n_names - 1; i >= 0; i--) {
+        Message m = names->names[i];
+        if (m.end - m.at == name.end - name.at &&
+            memcmp(m.at, name.at, (size_t)(m.end - m.at)) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_name(Names *names, Message name) {
+    CHECK(names->n_names < MOST_MESSAGES);
+    CHECK(!defined(names, name));
+    names->names[names->n_names++] = name;
+}
+
+// Every input of a node is a node's before it, a weight or the image; no name is given twice.
+static void check_structure(void) {
+    static Names names;
+    char *data;
+    size_t bytes;
+    int f;
+    uint64_t value;
+    Message m;
+    names.n_nodes = names.n_names = 0;
+    CHECK_OK(sr_file_read(path, 1 << 26, &data, &bytes));
+    Message graph = field((Message){(unsigned char *)data, (unsigned char *)data + bytes}, 7, 0);
+    check_text(field(field(graph, 12, 0), 1, 0), "flatten");
+    while (next(&graph, &f, &value, &m))
+        if (f == 1 && names.n_nodes < MOST_MESSAGES)
+            names.nodes[names.n_nodes++] = m;
+        else if (f == 5 || f == 11)
+            add_name(&names, field(m, f == 5 ? 8 : 1, 0));
+    CHECK(names.n_nodes > 1);
+    for (int i = 0; i < names.n_nodes; i++) {
+        for (int k = 0, n_in = count(names.nodes[i], 1); k < n_in; k++)
+            CHECK(defined(&names, field(names.nodes[i], 1, k)));
+        add_name(&names, field(names.nodes[i], 2, 0));
+    }
+    sr_free(data);
+}
+
+static void test_every_trunk(void **state) {
+    (void)state;
+    for (int i = 0; sr_trunk_at(i); i++) {
+        const SrTrunk *trunk = sr_trunk_at(i);
+        SrStatus status = export_example(trunk, &trunk->examples[0]);
+        if (status != SR_OK)
+            print_message("%s: %s\n", trunk->name, sr_status_message());
+        CHECK_OK(status);
+        check_structure();
+    }
 }
 
 static void test_out_of_memory(void **state) {
@@ -214,4 +298,5 @@ static void test_out_of_memory(void **state) {
 }
 
 #define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-SR_TESTS(export_onnx, in_folder(test_wire), in_folder(test_refused), in_folder(test_out_of_memory))
+SR_TESTS(export_onnx, in_folder(test_wire), in_folder(test_refused), in_folder(test_every_trunk),
+         in_folder(test_out_of_memory))
