@@ -220,6 +220,7 @@ static void test_input_types(void **state) {
                                 "num_clusters: [6]}]]}",
                                 SWAV, 4, 2, (const int[]){67, 67}),
                 SR_ERR_CONFIG, "MODEL.INPUT_TYPE to lab");
+    tiny_model_close(&t);
 }
 
 SR_TESTS(model, unit(test_input_types), unit(test_head_of_the_loss),
