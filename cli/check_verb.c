@@ -47,7 +47,7 @@ static SrStatus forecast(const SrRun *run, double seconds, const Cluster *c, SrT
                 "from 1 on",
                 c->ranks, c->gbit, replicas);
     const SrLoss *loss = run->graph.loss_kind;
-    bool twice = loss && !loss->rows_are_independent;
+    bool twice = loss && !loss->rows_are_independent && run->cost.kept_bytes == 0;
     double units = planned + (twice ? (planned - 1) / 3.0 : 0);
     SrForecastInput in = {.replica_s = seconds / units,
                           .backward_share = backward / (forward + backward),

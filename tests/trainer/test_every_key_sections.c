@@ -324,8 +324,9 @@ static const char *const elsewhere[] = {
     "HOOKS.CHECK_NAN",                           // test_check_nan below
     "HOOKS.TENSORBOARD_SETUP.FLUSH_EVERY_N_MIN", // when lines reach the disk, not which
     "DATA.NUM_DATALOADER_WORKERS",               // the same images, sooner
-    "DATA.TEST.BATCHSIZE_PER_REPLICA",           // images are judged one by one
-    "DATA.TEST.PIXELS", // a level or two, which moves no class; DATA.TRAIN's is seen
+    "DISTRIBUTED.MEMORY",              // the same bits (replicas), told by check (activations)
+    "DATA.TEST.BATCHSIZE_PER_REPLICA", // images are judged one by one
+    "DATA.TEST.PIXELS",                // a level or two, which moves no class; DATA.TRAIN's is seen
     "MODEL.FEATURE_EVAL_SETTINGS.CACHE_FEATURES", // the same bits from memory, disk or anew (linear)
     "MODEL.FEATURE_EVAL_SETTINGS.EVAL_TRUNK_AND_HEAD", // weights of heads where nothing learns (weights_init)
     "CHECKPOINT.DIR",                                  // every run here has one of its own

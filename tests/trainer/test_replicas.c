@@ -151,5 +151,30 @@ static void test_accumulation(void **state) {
     check_rounds(BARLOW);
 }
 
-SR_TESTS(replicas, unit(test_accumulation), unit(test_sync_bn), unit(test_equals_one_batch),
-         unit(test_statistics_of_replica_0), unit(test_queue_shards))
+// Activations kept, or computed again: every method that has a loss over all rows, to the bit.
+static void test_kept_activations(void **state) {
+    (void)state;
+    const SrPlanOptions options = {.mode = SR_MODE_TRAIN};
+    int methods = 0;
+    for (int i = 0; sr_loss_at(i); i++) {
+        const SrLoss *loss = sr_loss_at(i);
+        TinyModel again, keep;
+        if (loss->rows_are_independent)
+            continue;
+        const SrLossExample *e = &loss->examples[0];
+        const char *text = e->options ? e->options : "{}";
+        CHECK_OK(tiny_model_start_example(&again, loss, e, text, 4));
+        CHECK_OK(tiny_model_start_example(&keep, loss, e, text, 4));
+        CHECK_OK(sr_replicas_keep(keep.replicas, &options));
+        for (int k = 0; k < 3; k++)
+            CHECK_NEAR(tiny_model_step(&again, 0.1), tiny_model_step(&keep, 0.1), 0);
+        check_same_tables(&again, &keep, 0);
+        tiny_model_close(&again);
+        tiny_model_close(&keep);
+        methods++;
+    }
+    CHECK(methods > 5);
+}
+
+SR_TESTS(replicas, unit(test_kept_activations), unit(test_accumulation), unit(test_sync_bn),
+         unit(test_equals_one_batch), unit(test_statistics_of_replica_0), unit(test_queue_shards))

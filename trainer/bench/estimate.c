@@ -131,7 +131,7 @@ SrStatus sr_estimate_step(SrRun *run, double *seconds) {
     double once = sr_plan_seconds(dry, &rates), again = (run->config->replicas - 1) * once / 3;
     *seconds = run->config->replicas * once + (double)run->cost.update_bytes / rates.bytes;
     if (loss)
-        *seconds += sr_plan_seconds(loss, &rates) + again;
+        *seconds += sr_plan_seconds(loss, &rates) + (run->cost.kept_bytes ? 0 : again);
     sr_plan_free(dry);
     sr_plan_free(loss);
     return run->frozen_trunk ? add_frozen_trunk(run, &rates, seconds) : SR_OK;

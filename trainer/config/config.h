@@ -143,6 +143,7 @@ typedef struct SrConfig {
         num_proc_per_node;        // as the file asks; their product is written back as `replicas`
     const SrYaml *replicas_given; // DISTRIBUTED.REPLICAS: auto, recipe or a number
     int reduce;                   // DISTRIBUTED.REDUCE: 0 tree, 1 mpi
+    int memory;                   // DISTRIBUTED.MEMORY: 0 auto, 1 again, 2 keep
     // A step has this many batches, each with batch norms of its own (run/replicas.h): DISTRIBUTED's replicas, or with
     // SYNC_BN_CONFIG groups of so many of them, times OPTIMIZER.gradient_accumulation_steps.
     int replicas, sync_bn_group;

@@ -119,6 +119,9 @@ const SrOption sr__schema_distributed[] = {
     {"REDUCE", SR_OPT_ENUM, OFF(reduce), "tree", 0, 0, "tree|mpi",
      "How ranks add their gradients (ours): by a fixed tree, with the same bits for any number of ranks, or as the MPI"
      " library does."},
+    {"MEMORY", SR_OPT_ENUM, OFF(memory), "auto", 0, 0, "auto|again|keep",
+     "Activations of a rank's replicas until the loss over all rows is known (ours): kept, or computed again in a second"
+     " forward, in the memory of one replica; auto: kept where they fit in half of the free memory.  The same bits."},
     SR_OPTION_END,
 };
 

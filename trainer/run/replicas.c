@@ -12,8 +12,9 @@
 struct SrReplicas {
     const SrTrainGraph *graph;
     SrParams *params;
-    SrPlan *plan, *loss_plan;
-    int n, first, mine;                                // of all ranks; those of this one
+    SrPlan *plan, *loss_plan;   // plan: of the replica at hand, between steps `last`
+    SrPlan *last, **kept_plans; // of the last replica of this rank; of those before it, or NULL
+    int n, first, mine;         // of all ranks; those of this one
     SrNodeId inputs[SR_MAX_VIEWS + SR_MAX_EXTRAS + 2]; // that the feed fills
     int n_inputs;
     size_t input_bytes; // of all inputs of a replica
@@ -194,7 +195,7 @@ SrStatus sr_replicas_new(const SrTrainGraph *g, SrPlan *plan, SrPlan *loss_plan,
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %d replicas", g->replicas);
     r->graph = g;
     r->params = sr_graph_params(g->graph);
-    r->plan = plan;
+    r->plan = r->last = plan;
     r->loss_plan = loss_plan;
     r->seed = seed;
     share_out(r);
@@ -208,6 +209,27 @@ SrStatus sr_replicas_new(const SrTrainGraph *g, SrPlan *plan, SrPlan *loss_plan,
     return status;
 }
 
+int sr_replicas_again(const SrTrainGraph *g) {
+    return two(g) ? SR_MAX(g->replicas / sr_comm_size() - 1, 0) : 0;
+}
+
+SrStatus sr_replicas_keep(SrReplicas *r, const SrPlanOptions *options) {
+    int n = sr_replicas_again(r->graph);
+    if (n == 0)
+        return SR_OK;
+    r->kept_plans = sr_calloc((size_t)n, sizeof *r->kept_plans);
+    if (!r->kept_plans)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the plans of %d replicas", n);
+    for (int i = 0; i < n; i++)
+        SR_TRY(compile_images(r->graph, options, &r->kept_plans[i]));
+    return SR_OK;
+}
+
+// Replica i of this rank has a plan of its own, or all share one.
+static void use_plan(SrReplicas *r, int i) {
+    r->plan = r->kept_plans && i < r->mine - 1 ? r->kept_plans[i] : r->last;
+}
+
 void sr_replicas_free(SrReplicas *r) {
     if (!r)
         return;
@@ -215,6 +237,9 @@ void sr_replicas_free(SrReplicas *r) {
         sr_unmap(r->images, (size_t)r->kept * r->input_bytes);
     if (r->crossing)
         sr_unmap(r->crossing, (size_t)r->n * r->row_bytes);
+    for (int i = 0; r->kept_plans && i < r->mine - 1; i++)
+        sr_plan_free(r->kept_plans[i]);
+    sr_free(r->kept_plans);
     sr_graph_state_deinit(&r->state);
     sr_free(r->begin);
     sr_free(r->after);
@@ -463,6 +488,7 @@ double sr_replicas_forward(SrReplicas *r, int64_t iteration, const SrReplicaHook
         loss = independent(r, iteration, hook);
     } else {
         for (int i = 0; i < r->mine; i++) {
+            use_plan(r, i);
             first_forward(r, r->first + i, iteration, hook);
             take_rows(r, r->first + i);
         }
@@ -483,13 +509,15 @@ void sr_replicas_backward(SrReplicas *r, int64_t iteration) {
     sr_grad_sums_keep_own(r->sums);
     for (int done = 0; done < r->mine; done++) {
         int replica = r->first + r->mine - 1 - done;
-        if (done > 0)
+        use_plan(r, r->mine - 1 - done);
+        if (done > 0 && !r->kept_plans)
             run_forward(r, replica, iteration);
         sr_params_zero_grad(r->params);
         seed_rows(r, replica);
         sr_plan_backward(r->plan);
         sr_grad_sums_add(r->sums, done);
     }
+    use_plan(r, r->mine - 1);
     sr_graph_state_restore(&r->state, r->after);
     sr_grad_sums_end(r->sums, 1);
 }

@@ -4,6 +4,7 @@
 //   for each replica: its images -> forward -> its rows of the outputs     (running statistics move)
 //   the loss over all rows, forward and backward -> a gradient for every row
 //   for each replica: forward again (the same bits, nothing moves), backward from its rows' gradients
+//                     (sr_replicas_keep: no forward again, but the memory of all)
 //
 // A loss whose rows are independent needs no second forward: it is run replica by replica, and the
 // step's loss is the mean.  As torch's DistributedDataParallel has it, gradients are the mean over
@@ -22,12 +23,17 @@ typedef struct SrReplicas SrReplicas;
 // of its own, else NULL.  `options` says the rest.
 SrStatus sr_replicas_compile(const SrTrainGraph *graph, const SrPlanOptions *options, SrPlan **plan,
                              SrPlan **loss_plan);
+// Replicas of this rank whose second forward further plans would save.
+int sr_replicas_again(const SrTrainGraph *graph);
 // Bytes beside the plans: images and rows of the step, state, sums of gradients.
 size_t sr_replicas_bytes(const SrTrainGraph *graph);
 
 // Borrows everything.  For graph->replicas > 1, parameters allocated.
 SrStatus sr_replicas_new(const SrTrainGraph *graph, SrPlan *plan, SrPlan *loss_plan, uint64_t seed,
                          SrReplicas **out);
+// From here on activations of all replicas of this rank are kept, in a plan each, and no forward is run again: the same
+// bits.  Nothing to do where no forward would be.
+SrStatus sr_replicas_keep(SrReplicas *replicas, const SrPlanOptions *options);
 void sr_replicas_free(SrReplicas *replicas);
 
 int sr_replicas_mine(const SrReplicas *replicas); // of this rank

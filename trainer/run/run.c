@@ -153,9 +153,8 @@ static int plan_splits(const SrRun *run) {
 
 // The model's outputs stay readable after a step because hooks of the loss want them (SwAV's queue
 // takes the embeddings).
-SrStatus sr__run_compile(const SrRun *run, const SrTrainGraph *graph, bool dry, SrPlan **out,
-                         SrPlan **loss) {
-    SrPlanOptions options = {
+static SrPlanOptions plan_options(const SrRun *run, const SrTrainGraph *graph, bool dry) {
+    return (SrPlanOptions){
         .mode = forward_only(run) ? SR_MODE_EVAL : SR_MODE_TRAIN,
         .outputs = graph->outputs,
         .n_outputs = graph->n_outputs,
@@ -164,9 +163,23 @@ SrStatus sr__run_compile(const SrRun *run, const SrTrainGraph *graph, bool dry, 
         .splits = plan_splits(run),
         .no_allocate = dry,
     };
+}
+
+SrStatus sr__run_compile(const SrRun *run, const SrTrainGraph *graph, bool dry, SrPlan **out,
+                         SrPlan **loss) {
+    SrPlanOptions options = plan_options(run, graph, dry);
     *loss = NULL;
     return forward_only(run) ? sr_plan_compile(graph->graph, &options, out)
                              : sr_replicas_compile(graph, &options, out, loss);
+}
+
+static SrStatus open_replicas(SrRun *run) {
+    SrPlanOptions options = plan_options(run, &run->graph, false);
+    if (run->graph.replicas < 2)
+        return SR_OK;
+    SR_TRY(
+        sr_replicas_new(&run->graph, run->plan, run->loss_plan, run->config->seed, &run->replicas));
+    return run->cost.kept_bytes > 0 ? sr_replicas_keep(run->replicas, &options) : SR_OK;
 }
 
 SrStatus sr_run_compile(SrRun *run, bool dry, SrPlan **out, SrPlan **loss) {
@@ -263,9 +276,7 @@ static SrStatus open_all(SrRun *run) {
     SR_TRY(sr_optim_new(params, &run->config->optimizer, &run->optim));
     run->cost.optimizer_bytes = sr_optim_bytes(run->optim);
     SR_TRY(sr_run_compile(run, false, &run->plan, &run->loss_plan));
-    if (run->graph.replicas > 1)
-        SR_TRY(sr_replicas_new(&run->graph, run->plan, run->loss_plan, run->config->seed,
-                               &run->replicas));
+    SR_TRY(open_replicas(run));
     SrPlan *none; // a tail has one replica
     if (run->tail.batch > 0)
         SR_TRY(sr__run_compile(run, &run->tail.graph, false, &run->tail.plan, &none));

@@ -25,6 +25,7 @@ typedef struct {
     size_t loss_bytes;    // queues, a momentum encoder
     size_t loader_bytes;  // batches ahead of the step
     size_t replica_bytes; // images, rows and sums of gradients of several replicas
+    size_t kept_bytes;    // activations of further replicas (DISTRIBUTED.MEMORY); 0: computed again
     size_t blas_bytes;    // what products of matrices touch of OpenBLAS's work space
     SrPlanCost plan;
     size_t available_bytes; // free memory of this machine (or of its control group); 0: unknown

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/comm.h"
 #include "base/json.h"
 #include "base/machine.h"
 #include "kernels/conv/conv.h"
@@ -21,7 +22,7 @@ size_t sr_run_state_bytes(const SrRunCost *c) {
 
 size_t sr_run_bytes(const SrRunCost *c) {
     return c->plan.activation_bytes + c->parameter_bytes + sr_run_state_bytes(c) + c->loader_bytes +
-           c->replica_bytes + c->blas_bytes;
+           c->replica_bytes + c->kept_bytes + c->blas_bytes;
 }
 
 // Being killed by the kernel an hour in, when the loader's buffers have grown, is worse than being
@@ -92,6 +93,16 @@ static SrStatus count_optimizer(SrRun *run, SrRunCost *c) {
     return SR_OK;
 }
 
+// Whether the activations of a rank's replicas are kept.  Half of what is free, because the loader's and the page cache's
+// share grows later, and ranks of a machine share it.
+static void choose_memory(const SrRun *run, size_t once, SrRunCost *c) {
+    size_t more = (size_t)sr_replicas_again(&run->graph) * once;
+    size_t room = c->available_bytes / 2 / (size_t)sr_comm_node_ranks();
+    bool fits = sr_run_bytes(c) + more <= room;
+    if (run->config->memory == 2 || (run->config->memory == 0 && fits))
+        c->kept_bytes = more;
+}
+
 SrStatus sr__run_count_cost(SrRun *run) {
     SrPlan *dry = NULL, *loss = NULL;
     SrRunCost *c = &run->cost;
@@ -100,6 +111,7 @@ SrStatus sr__run_count_cost(SrRun *run) {
         *c = (SrRunCost){.plan = sr_plan_cost(dry),
                          .replica_bytes = sr_replicas_bytes(&run->graph),
                          .available_bytes = sr_memory_available()};
+    size_t once = c->plan.activation_bytes;
     if (loss)
         c->plan.activation_bytes += sr_plan_cost(loss).activation_bytes;
     sr_plan_free(dry);
@@ -117,6 +129,8 @@ SrStatus sr__run_count_cost(SrRun *run) {
         sr_plan_free(dry);
     }
     c->blas_bytes = sr_gemm_touched_bytes();
+    if (run->graph.loss_kind)
+        choose_memory(run, once, c);
     return run->frozen_trunk ? add_trunk_cost(run) : SR_OK;
 }
 
@@ -169,6 +183,11 @@ void sr_run_cost_text(const SrRun *run, SrText *out) {
     if (c->replica_bytes)
         sr_text_printf(out, ", %d replicas %s", run->config->replicas,
                        sr_bytes_text((double)c->replica_bytes, b[0], sizeof b[0]));
+    if (c->kept_bytes)
+        sr_text_printf(out, ", kept for their backward %s (DISTRIBUTED.MEMORY)",
+                       sr_bytes_text((double)c->kept_bytes, b[0], sizeof b[0]));
+    else if (sr_replicas_again(&run->graph) > 0)
+        sr_text_printf(out, ", forwards run again (DISTRIBUTED.MEMORY)");
 }
 
 // Raw numbers: bytes, floating-point operations.
@@ -178,6 +197,7 @@ void sr_run_cost_json(const SrRun *run, SrText *out) {
     sr_json_int(out, "trainable", c->trainable);
     sr_json_int(out, "frozen", c->parameters - c->trainable);
     sr_json_int(out, "activation_bytes", (int64_t)c->plan.activation_bytes);
+    sr_json_int(out, "kept_bytes", (int64_t)c->kept_bytes);
     sr_json_int(out, "parameter_bytes", (int64_t)c->parameter_bytes);
     sr_json_int(out, "state_bytes", (int64_t)sr_run_state_bytes(c));
     sr_json_int(out, "optimizer_bytes", (int64_t)c->optimizer_bytes);
