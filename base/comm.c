@@ -298,10 +298,10 @@ void sr_comm_sum_begin(SrCommSum *s) {
         return;
     s->stage = s->library ? SUMMING : EXCHANGING;
     if (s->library)
-        lib->begin_sum(s->values, s->n, &s->request);
+        lib->begin_sum(s->channel, s->values, s->n, &s->request);
     else
-        lib->begin_exchange(s->values, s->scratch, (size_t)(s->n / ranks) * sizeof(float),
-                            &s->request);
+        lib->begin_exchange(s->channel, s->values, s->scratch,
+                            (size_t)(s->n / ranks) * sizeof(float), &s->request);
 }
 
 static bool advance(SrCommSum *s, bool wait) {
@@ -316,7 +316,7 @@ static bool advance(SrCommSum *s, bool wait) {
     }
     add_slices(s->scratch, slice, s->descending, s->values + my_rank * slice);
     s->stage = GATHERING;
-    lib->begin_gather(s->values, (size_t)slice * sizeof(float), &s->request);
+    lib->begin_gather(s->channel, s->values, (size_t)slice * sizeof(float), &s->request);
     return false;
 }
 

@@ -29,10 +29,14 @@ typedef struct SrCommLibrary {
     void (*all_gather)(const void *mine, size_t bytes, void *all); // mine may be its place in `all`
     void (*broadcast)(void *data, size_t bytes, int root);
     void (*barrier)(void);
+    // What is begun on different channels may be begun in another order on each rank.
     // Block r of `send` goes to rank r; block r of `receive` is rank r's.
-    void (*begin_exchange)(const void *send, void *receive, size_t bytes, void **request);
-    void (*begin_gather)(void *all, size_t bytes, void **request); // mine stands in its place
-    void (*begin_sum)(float *values, int64_t n, void **request);   // in the library's own order
+    void (*begin_exchange)(int channel, const void *send, void *receive, size_t bytes,
+                           void **request);
+    void (*begin_gather)(int channel, void *all, size_t bytes,
+                         void **request); // mine stands in its place
+    void (*begin_sum)(int channel, float *values, int64_t n,
+                      void **request); // in the library's own order
     bool (*done)(void **request, bool wait);
 } SrCommLibrary;
 
@@ -72,12 +76,15 @@ uint64_t sr_comm_hash(const void *data, size_t bytes); // what they compare by; 
 
 // ---- long sums, begun and looked after while other work goes on
 
+// Ranks begin them in one order, and may look after each as they like.
+#define SR_COMM_CHANNELS 256
 typedef struct {
     float *values;   // (n) summed in place
     float *scratch;  // (n)
     int64_t n;       // a multiple of sr_comm_size()
     bool descending; // the tree counts ranks from the last down
     bool library;    // let the library sum, in its own order
+    int channel;     // its own among those under way, below SR_COMM_CHANNELS
     int stage;       // 0: nothing under way
     void *request;
 } SrCommSum;

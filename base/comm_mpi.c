@@ -64,23 +64,34 @@ _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "requests are kept as poin
 
 static void keep(MPI_Request request, void **out) { memcpy(out, &request, sizeof request); }
 
-static void begin_exchange(const void *send, void *receive, size_t bytes, void **out) {
+// Made by the first thing that is begun on it, which all ranks begin in one order.
+static MPI_Comm channels[SR_COMM_CHANNELS];
+static bool is_open[SR_COMM_CHANNELS];
+
+static MPI_Comm channel_of(int channel) {
+    if (!is_open[channel])
+        MPI_Comm_dup(MPI_COMM_WORLD, &channels[channel]);
+    is_open[channel] = true;
+    return channels[channel];
+}
+
+static void begin_exchange(int channel, const void *send, void *receive, size_t bytes, void **out) {
     MPI_Request request;
     MPI_Ialltoall(send, (int)(bytes / sizeof(float)), MPI_FLOAT, receive,
-                  (int)(bytes / sizeof(float)), MPI_FLOAT, MPI_COMM_WORLD, &request);
+                  (int)(bytes / sizeof(float)), MPI_FLOAT, channel_of(channel), &request);
     keep(request, out);
 }
 
-static void begin_gather(void *all, size_t bytes, void **out) {
+static void begin_gather(int channel, void *all, size_t bytes, void **out) {
     MPI_Request request;
     MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, (int)(bytes / sizeof(float)), MPI_FLOAT,
-                   MPI_COMM_WORLD, &request);
+                   channel_of(channel), &request);
     keep(request, out);
 }
 
-static void begin_sum(float *values, int64_t n, void **out) {
+static void begin_sum(int channel, float *values, int64_t n, void **out) {
     MPI_Request request;
-    MPI_Iallreduce(MPI_IN_PLACE, values, (int)n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Iallreduce(MPI_IN_PLACE, values, (int)n, MPI_FLOAT, MPI_SUM, channel_of(channel), &request);
     keep(request, out);
 }
 

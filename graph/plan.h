@@ -41,6 +41,10 @@ void sr_plan_free(SrPlan *plan);
 // (sr_params_zero_grad first; k times forward and backward is gradient accumulation).
 void sr_plan_forward(SrPlan *plan, int64_t iteration);
 void sr_plan_backward(SrPlan *plan);
+// The same, and `after` hears of each kernel call that has run, counted from 0: work that goes on in between.
+void sr_plan_backward_each(SrPlan *plan, void (*after)(void *arg, int call), void *arg);
+// The call of the backward after which the gradient of that entry of the table is complete; -1: none adds to it.
+int sr_plan_gradient_done(const SrPlan *plan, int param);
 
 // Ops that draw do so for this replica from now on; 0, as at the start: as if there were one.
 void sr_plan_set_replica(SrPlan *plan, int replica);

@@ -48,6 +48,28 @@ void sr_plan_backward(SrPlan *plan) {
         run_range(plan, plan->n_forward, plan->n_calls);
 }
 
+void sr_plan_backward_each(SrPlan *plan, void (*after)(void *arg, int call), void *arg) {
+    for (int c = plan->n_forward; c < plan->n_calls && plan->memory; c++) {
+        run_range(plan, c, c + 1);
+        after(arg, c - plan->n_forward);
+    }
+}
+
+static bool has_slot(const SrPlanNode *node, int param) {
+    for (int i = 0; i < node->n_w; i++)
+        if (node->w[i] == param)
+            return true;
+    return false;
+}
+
+int sr_plan_gradient_done(const SrPlan *plan, int param) {
+    for (int c = plan->n_calls - 1; c >= plan->n_forward; c--)
+        if (plan->calls[c].kind == SR_CALL_BACKWARD &&
+            has_slot(&plan->nodes[plan->calls[c].node], param))
+            return c - plan->n_forward;
+    return -1;
+}
+
 void sr_plan_profile(SrPlan *plan, bool on) { plan->profiling = on; }
 
 const char *sr__call_kind_name(SrCallKind kind) {

@@ -212,6 +212,7 @@ done:
         t.run->step.hook = t.run->tail.step.hook = (SrReplicaHook){NULL, NULL};
     if (t.run && !result->already_finished) {
         fill_result(&t);
+        sr_run_ranks_say_sums(t.run);
         if (status == SR_OK || status == SR_ERR_INTERRUPT || sr_comm_size() == 1)
             sr_run_ranks_say_bad(t.run->train.loader);
         sr_data_summary_say_bad(t.phases.split.loader, "test images", "are not judged");

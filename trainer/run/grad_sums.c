@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/comm.h"
+#include "base/compiler.h"
 #include "base/mem.h"
 
 enum { MAX_LEVELS = 21 };                // 2^20 replicas a rank
@@ -13,6 +15,9 @@ enum { MAX_LEVELS = 21 };                // 2^20 replicas a rank
 // Neighbours in the table that cross between ranks together.
 typedef struct {
     int first, end; // parameters
+    int64_t at;     // of the first among all trainable numbers
+    int ready;      // call of the backward after which all its gradients are complete
+    bool left;      // under way in this step
     SrCommSum sum;
 } Bucket;
 
@@ -25,9 +30,15 @@ struct SrGradSums {
     float *own;               // (n), or NULL
     Bucket *buckets;
     int n_buckets;
-    float *values, *scratch; // of all buckets, padded; NULL with one rank
-    int64_t crossing;        // their length
+    float *values, *scratch;     // of all buckets, padded; NULL with one rank
+    int64_t crossing;            // their length
+    const SrPlan *watched;       // whose calls `ready` counts
+    int64_t steps;               // ended
+    double exchange_s, waited_s; // of step PLAIN_STEP; of all steps behind it
 };
+
+// It exchanges behind its backward, as a measure of what the others hide; the first step opens connections.
+enum { PLAIN_STEP = 1 };
 
 // ---- sizes
 
@@ -64,27 +75,30 @@ bool sr_grad_sums_exact(int replicas, int ranks) {
 // ---- buckets
 
 // Where the bucket that begins with parameter `first` ends.
-static int bucket_end(SrParams *params, int first, int64_t *n) {
+static int bucket_end(SrParams *params, int first, int64_t full, int64_t *n) {
     int end = first;
     *n = 0;
-    while (end < sr_params_count(params) && (*n == 0 || *n < BUCKET_FLOATS))
+    while (end < sr_params_count(params) && (*n == 0 || *n < full))
         *n += floats_of(sr_params_at(params, end++));
     return end;
 }
 
 static SrStatus make_buckets(SrGradSums *s) {
-    int64_t n, at = 0;
+    // Each has a channel of its own.
+    int64_t n, at = 0, place = 0, full = SR_MAX(BUCKET_FLOATS, s->n / (SR_COMM_CHANNELS / 2));
     for (int first = 0; first < sr_params_count(s->params); s->n_buckets++)
-        first = bucket_end(s->params, first, &n);
+        first = bucket_end(s->params, first, full, &n);
     s->buckets = sr_calloc((size_t)s->n_buckets + 1, sizeof *s->buckets);
     if (!s->buckets)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for sums over ranks");
     for (int b = 0, first = 0; b < s->n_buckets; b++) {
-        int end = bucket_end(s->params, first, &n);
+        int end = bucket_end(s->params, first, full, &n);
         if (n > MOST_FLOATS)
             SR_FAIL(SR_ERR_CONFIG, "'%s' is too large to be summed over ranks",
                     sr_params_at(s->params, first)->name);
-        s->buckets[b] = (Bucket){first, end, {.n = sr_comm_padded(n)}};
+        s->buckets[b] = (Bucket){
+            .first = first, .end = end, .at = place, .sum = {.n = sr_comm_padded(n), .channel = b}};
+        place += n;
         s->crossing += s->buckets[b].sum.n;
         first = end;
     }
@@ -161,9 +175,14 @@ static float *move_param(const SrParam *p, float *block, Move how) {
     return block + n;
 }
 
+// Parameters first .. end - 1, the first of which has its place at `at` of the block.
+static void move_range(SrGradSums *s, int first, int end, float *at, Move how) {
+    for (int i = first; i < end; i++)
+        at = move_param(sr_params_at(s->params, i), at, how);
+}
+
 static void move_grads(SrGradSums *s, float *block, Move how) {
-    for (int i = 0; i < sr_params_count(s->params); i++)
-        block = move_param(sr_params_at(s->params, i), block, how);
+    move_range(s, 0, sr_params_count(s->params), block, how);
 }
 
 void sr_grad_sums_keep_own(SrGradSums *s) {
@@ -171,16 +190,25 @@ void sr_grad_sums_keep_own(SrGradSums *s) {
         move_grads(s, s->own, STORE);
 }
 
-void sr_grad_sums_add(SrGradSums *s, int done) {
+// Of these parameters, as number `done` arrives: up the tree as far as neighbours are there.
+static void climb(SrGradSums *s, int done, int first, int end, int64_t at) {
     int level = 0, last = s->options.mine - 1;
     for (; done >> level & 1; level++)
-        move_grads(s, s->level[level], ADD);
+        move_range(s, first, end, s->level[level] + at, ADD);
     if (done < last)
-        move_grads(s, s->level[level], STORE);
+        move_range(s, first, end, s->level[level] + at, STORE);
     // What is left of an uneven number joins from the smallest subtree up.
     for (int rest = level + 1; done == last && rest < s->levels; rest++)
         if (done >> rest & 1)
-            move_grads(s, s->level[rest], ADD);
+            move_range(s, first, end, s->level[rest] + at, ADD);
+}
+
+void sr_grad_sums_add(SrGradSums *s, int done) {
+    if (!s->buckets)
+        climb(s, done, 0, sr_params_count(s->params), 0);
+    for (int b = 0; b < s->n_buckets; b++) // what has left has climbed before
+        if (!s->buckets[b].left)
+            climb(s, done, s->buckets[b].first, s->buckets[b].end, s->buckets[b].at);
 }
 
 // ---- over ranks
@@ -191,15 +219,69 @@ static void move_bucket(SrGradSums *s, Bucket *b, Move how) {
         block = move_param(sr_params_at(s->params, i), block, how);
 }
 
-static void cross(SrGradSums *s) {
-    for (int b = 0; b < s->n_buckets; b++) {
-        move_bucket(s, &s->buckets[b], STORE);
-        sr_comm_sum_begin(&s->buckets[b].sum);
+static void leave(SrGradSums *s, Bucket *b) {
+    move_bucket(s, b, STORE);
+    sr_comm_sum_begin(&b->sum);
+    b->left = true;
+}
+
+// Ranks have the same plan, so buckets leave in the same order on all.
+static void after_call(void *arg, int call) {
+    SrGradSums *s = arg;
+    for (int i = 0; i < s->n_buckets; i++) {
+        Bucket *b = &s->buckets[i];
+        if (b->left)
+            sr_comm_sum_poll(&b->sum);
+        if (b->ready != call)
+            continue;
+        climb(s, s->options.mine - 1, b->first, b->end, b->at);
+        leave(s, b);
     }
+}
+
+static void watch(SrGradSums *s, const SrPlan *plan) {
+    for (int i = 0; i < s->n_buckets; i++) {
+        Bucket *b = &s->buckets[i];
+        b->ready = -1;
+        for (int k = b->first; k < b->end; k++)
+            b->ready = SR_MAX(b->ready, sr_plan_gradient_done(plan, k));
+    }
+    s->watched = plan;
+}
+
+void sr_grad_sums_backward(SrGradSums *s, SrPlan *plan, int done) {
+    bool last = done == s->options.mine - 1;
+    if (!s->buckets || !last || s->steps == PLAIN_STEP) {
+        sr_plan_backward(plan);
+        return;
+    }
+    if (s->watched != plan)
+        watch(s, plan);
+    sr_plan_backward_each(plan, after_call, s);
+}
+
+static void cross(SrGradSums *s) {
+    double began = sr_clock();
+    for (int b = 0; b < s->n_buckets; b++)
+        if (!s->buckets[b].left)
+            leave(s, &s->buckets[b]);
     for (int b = 0; b < s->n_buckets; b++) {
         sr_comm_sum_end(&s->buckets[b].sum);
         move_bucket(s, &s->buckets[b], LOAD);
+        s->buckets[b].left = false;
     }
+    if (s->steps == PLAIN_STEP)
+        s->exchange_s = sr_clock() - began;
+    if (s->steps > PLAIN_STEP)
+        s->waited_s += sr_clock() - began;
+    s->steps++;
+}
+
+bool sr_grad_sums_seconds(const SrGradSums *s, double *exchange, double *waited) {
+    int64_t steps = s->steps - PLAIN_STEP - 1;
+    *exchange = s->exchange_s;
+    *waited = steps > 0 ? s->waited_s / (double)steps : 0;
+    return steps > 0;
 }
 
 static void scale(SrGradSums *s, float factor) {

@@ -9,6 +9,7 @@
 #define SR_TRAINER_RUN_GRAD_SUMS_H
 
 #include "graph/params.h"
+#include "graph/plan.h"
 
 typedef struct SrGradSums SrGradSums;
 
@@ -28,10 +29,17 @@ bool sr_grad_sums_exact(int replicas, int ranks);
 
 // The table holds the gradient of the loss's own parameters: put aside until sr_grad_sums_end.
 void sr_grad_sums_keep_own(SrGradSums *sums);
+// The backward of the replica that arrives as number `done`.  With several ranks and the last one, buckets of complete
+// gradients leave while it goes on.
+void sr_grad_sums_backward(SrGradSums *sums, SrPlan *plan, int done);
 // The table holds the gradient of the replica that arrives as number `done` of this rank; after the last
 // it holds the rank's sum.
 void sr_grad_sums_add(SrGradSums *sums, int done);
 // The table's gradients become the sum over all ranks, own ones added, times `factor`.  Collective.
 void sr_grad_sums_end(SrGradSums *sums, float factor);
+
+// Seconds: of the one step's exchange that was measured with nothing else going on, and of what a step since then waited
+// for in the mean.  false: one rank, or no step has been measured.
+bool sr_grad_sums_seconds(const SrGradSums *sums, double *exchange, double *waited);
 
 #endif

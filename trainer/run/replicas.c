@@ -420,6 +420,10 @@ static void keep_values(SrReplicas *r, int replica) {
     }
 }
 
+bool sr_replicas_sums(const SrReplicas *r, double *exchange, double *waited) {
+    return r && sr_grad_sums_seconds(r->sums, exchange, waited);
+}
+
 const SrLossValue *sr_replicas_values(const SrReplicas *r, int *n) {
     *n = r->n_values;
     return r->values;
@@ -469,7 +473,7 @@ static double independent(SrReplicas *r, int64_t iteration, const SrReplicaHook 
         r->losses[r->first + i] =
             (double)*(const float *)sr_plan_output(r->plan, r->graph->loss).data;
         sr_params_zero_grad(r->params);
-        sr_plan_backward(r->plan);
+        sr_grad_sums_backward(r->sums, r->plan, i);
         sr_grad_sums_add(r->sums, i);
     }
     sr_grad_sums_end(r->sums, 1.0F / (float)r->n);
@@ -514,7 +518,7 @@ void sr_replicas_backward(SrReplicas *r, int64_t iteration) {
             run_forward(r, replica, iteration);
         sr_params_zero_grad(r->params);
         seed_rows(r, replica);
-        sr_plan_backward(r->plan);
+        sr_grad_sums_backward(r->sums, r->plan, done);
         sr_grad_sums_add(r->sums, done);
     }
     use_plan(r, r->mine - 1);

@@ -53,6 +53,9 @@ typedef struct {
     void *arg;
 } SrReplicaHook;
 
+// Seconds of a step's exchange of gradients, and of that what it waited for (grad_sums.h); false: none is known.
+bool sr_replicas_sums(const SrReplicas *replicas, double *exchange, double *waited);
+
 // Forwards of all replicas and of the loss; returns the loss.  This and the next are collective.
 double sr_replicas_forward(SrReplicas *replicas, int64_t iteration, const SrReplicaHook *hook);
 // After it: gradients, into a table whose gradients are zero.

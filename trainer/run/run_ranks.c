@@ -34,6 +34,15 @@ void sr_run_ranks_say(const SrRun *run) {
                         : "a rank's share of the replicas is no power of two");
 }
 
+void sr_run_ranks_say_sums(const SrRun *run) {
+    double exchange, waited;
+    if (!sr_replicas_sums(run->replicas, &exchange, &waited))
+        return;
+    sr_info("gradients between ranks: %.1f ms a step when nothing else goes on, %.1f ms of it "
+            "waited for: %.0f %% hidden behind the backward",
+            1e3 * exchange, 1e3 * waited, 100 * SR_MAX(1 - waited / exchange, 0));
+}
+
 // ---- bad images
 
 enum { LISTED = 20, LINE_BYTES = 512 };
