@@ -87,6 +87,20 @@ static void test_queue_shards(void **state) {
     tiny_model_close(&t);
 }
 
+// A contrastive batch as large as it is for the memory of a small one: 512 rows in eight replicas, one step's update.
+static void test_many_rows(void **state) {
+    (void)state;
+    TinyModel one, many;
+    CHECK_OK(tiny_model_start(&one, PIXELS, SIMCLR, 256, 2, sizes));
+    CHECK_OK(tiny_model_start_world(&many, 8, PIXELS, SIMCLR, 32, 2, sizes));
+    // At rate 1 without momentum or decay the parameters have moved by the gradients themselves.
+    double a = tiny_model_step(&one, 1), b = tiny_model_step(&many, 1);
+    CHECK_NEAR(a, b, 1e-5);
+    check_same_tables(&one, &many, 1e-5);
+    tiny_model_close(&one);
+    tiny_model_close(&many);
+}
+
 #define SYNC(group) "SYNC_BN_CONFIG: {CONVERT_BN_TO_SYNC_BN: True, GROUP_SIZE: " #group "}, "
 #define NORMED TINY_TRUNK ", HEAD: {PARAMS: [[mlp, {dims: [32, 8], use_bn: True}]]}"
 
@@ -176,5 +190,6 @@ static void test_kept_activations(void **state) {
     CHECK(methods > 5);
 }
 
-SR_TESTS(replicas, unit(test_kept_activations), unit(test_accumulation), unit(test_sync_bn),
-         unit(test_equals_one_batch), unit(test_statistics_of_replica_0), unit(test_queue_shards))
+SR_TESTS(replicas, unit(test_many_rows), unit(test_kept_activations), unit(test_accumulation),
+         unit(test_sync_bn), unit(test_equals_one_batch), unit(test_statistics_of_replica_0),
+         unit(test_queue_shards))
