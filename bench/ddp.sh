@@ -14,7 +14,9 @@ ours() { # RANKS THREADS REPLICAS: ms of a step
     rm -rf "$tmp/run"
     OMP_NUM_THREADS=$2 $launch ./sslrun bench/ddp.yaml DISTRIBUTED.REPLICAS="$3" CHECKPOINT.DIR="$tmp/run" \
         DATA.TRAIN.DATA_LIMIT=$(((steps + 2) * 64 * $3)) >"$tmp/out" 2>&1 || { tail -n 3 "$tmp/out" >&2; exit 1; }
-    tail -n +3 "$tmp/run/stdout.json" | sed -n 's/.*"btime(ms)": *\([0-9.]*\).*/\1/p' | median
+    # btime is the mean of all steps so far, so a step's own time is what it adds to their sum.
+    sed -n 's/.*"btime(ms)": *\([0-9.]*\).*/\1/p' "$tmp/run/stdout.json" |
+        awk '{ if (NR > 2) print $1 * NR - sum; sum = $1 * NR }' | median
 }
 theirs() { # PROCESSES THREADS
     /usr/bin/python3 bench/ddp.py --processes "$1" --threads "$2" --steps "$steps" | sed -n 's/.*"median_ms": *\([0-9.]*\).*/\1/p'
