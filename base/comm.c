@@ -8,9 +8,12 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/hash.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 
 enum { HOST_BYTES = 64, MESSAGE_BYTES = 1024, LINES_BYTES = 512, SHORT_SUM = 4096 };
+enum { PIECE_FLOATS = 1 << 13 }; // of a long sum; those of several ranks stay in a cache
 
 static const SrCommLibrary *lib; // NULL: one rank
 static int my_rank, ranks = 1;
@@ -146,37 +149,35 @@ static void *room(size_t bytes) {
 }
 
 // parts: (count, n); the result stands in the first.
-#define REDUCE(type, suffix)                                                      \
-    static void reduce_##suffix(type *parts, int count, int64_t n, SrCommOp op) { \
-        for (int step = 1; step < count; step *= 2)                               \
-            for (int r = 0; r + step < count; r += 2 * step) {                    \
-                type *a = parts + r * n, *b = parts + (r + step) * n;             \
-                for (int64_t i = 0; i < n; i++)                                   \
-                    a[i] = op == SR_COMM_SUM ? a[i] + b[i] : SR_MAX(a[i], b[i]);  \
-            }                                                                     \
-    }                                                                             \
-    void sr_comm_all_reduce_##suffix(type *values, int64_t n, SrCommOp op) {      \
-        for (int64_t at = 0; !alone() && at < n; at += SHORT_SUM) {               \
-            int64_t piece = SR_MIN(n - at, SHORT_SUM);                            \
-            type *parts = room((size_t)piece * (size_t)ranks * sizeof *parts);    \
-            lib->all_gather(values + at, (size_t)piece * sizeof *parts, parts);   \
-            reduce_##suffix(parts, ranks, piece, op);                             \
-            memcpy(values + at, parts, (size_t)piece * sizeof *parts);            \
-        }                                                                         \
+#define REDUCE(type, suffix)                                                                         \
+    static void reduce_##suffix(type *parts, int count, int64_t n, SrCommOp op) {                    \
+        for (int step = 1; step < count; step *= 2)                                                  \
+            for (int r = 0; r + step < count; r += 2 * step) {                                       \
+                type *a = parts + r * n, *b = parts + (r + step) * n;                                \
+                for (int64_t i = 0; i < n; i++)                                                      \
+                    a[i] = op == SR_COMM_SUM ? a[i] + b[i] : SR_MAX(a[i], b[i]);                     \
+            }                                                                                        \
+    }                                                                                                \
+    /* Over groups of so many neighbours: each adds up its own group's part of what all gathered. */ \
+    static void among_##suffix(type *values, int64_t n, SrCommOp op, int group) {                    \
+        int first = my_rank / group * group;                                                         \
+        for (int64_t at = 0; !alone() && at < n; at += SHORT_SUM) {                                  \
+            int64_t piece = SR_MIN(n - at, SHORT_SUM);                                               \
+            type *parts = room((size_t)piece * (size_t)ranks * sizeof *parts);                       \
+            type *own = parts + first * piece;                                                       \
+            lib->all_gather(values + at, (size_t)piece * sizeof *parts, parts);                      \
+            reduce_##suffix(own, SR_MIN(group, ranks - first), piece, op);                           \
+            memcpy(values + at, own, (size_t)piece * sizeof *own);                                   \
+        }                                                                                            \
+    }                                                                                                \
+    void sr_comm_all_reduce_##suffix(type *values, int64_t n, SrCommOp op) {                         \
+        among_##suffix(values, n, op, ranks);                                                        \
     }
 REDUCE(double, f64)
 REDUCE(float, f32)
 
 void sr_comm_sum_among(double *values, int64_t n, int group) {
-    int first = my_rank / group * group;
-    for (int64_t at = 0; !alone() && at < n; at += SHORT_SUM) {
-        int64_t piece = SR_MIN(n - at, SHORT_SUM);
-        double *parts = room((size_t)piece * (size_t)ranks * sizeof *parts), *own = parts;
-        lib->all_gather(values + at, (size_t)piece * sizeof *parts, parts);
-        own += first * piece;
-        reduce_f64(own, SR_MIN(group, ranks - first), piece, SR_COMM_SUM);
-        memcpy(values + at, own, (size_t)piece * sizeof *own);
-    }
+    among_f64(values, n, SR_COMM_SUM, group);
 }
 
 int sr_comm_max(int number) {
@@ -203,18 +204,9 @@ SrStatus sr_comm_agree(SrStatus status) {
     SR_FAIL((SrStatus)code, "%s", message);
 }
 
-// FNV-1a, 64 bits.
-uint64_t sr_comm_hash(const void *data, size_t bytes) {
-    const unsigned char *at = data;
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3u;
-    return hash;
-}
-
 // The first rank whose text is not rank 0's; 0: there is none.
 static int first_other(const char *text) {
-    uint64_t mine = sr_comm_hash(text, strlen(text));
+    uint64_t mine = sr_hash_text(text);
     uint64_t *all = room((size_t)ranks * sizeof *all);
     lib->all_gather(&mine, sizeof mine, all);
     for (int r = 1; r < ranks; r++)
@@ -278,16 +270,29 @@ SrStatus sr_comm_check_same_lines(const char *what, const char *text) {
 
 int64_t sr_comm_padded(int64_t n) { return (n + ranks - 1) / ranks * ranks; }
 
-// slices: (ranks, n), in the order of ranks or from the last down; the result to `out`.
-static void add_slices(float *slices, int64_t n, bool descending, float *out) {
+typedef struct {
+    float *slices; // (ranks, n), in the order of ranks or from the last down
+    int64_t n;
+    bool descending;
+    float *out; // (n)
+} Slices;
+
+static float *slice_of(const Slices *s, int r) {
+    return s->slices + (s->descending ? ranks - 1 - r : r) * s->n;
+}
+
+// Numbers from .. to - 1, while they are in the cache; the tree's root is written to its place.
+static void add_piece(void *arg, int64_t piece, int thread) {
+    const Slices *s = arg;
+    int64_t from = piece * PIECE_FLOATS, to = SR_MIN(s->n, from + PIECE_FLOATS);
+    (void)thread;
     for (int step = 1; step < ranks; step *= 2)
         for (int r = 0; r + step < ranks; r += 2 * step) {
-            float *a = slices + (descending ? ranks - 1 - r : r) * n;
-            const float *b = slices + (descending ? ranks - 1 - r - step : r + step) * n;
-            for (int64_t i = 0; i < n; i++)
-                a[i] += b[i];
+            const float *a = slice_of(s, r), *b = slice_of(s, r + step);
+            float *sum = 2 * step < ranks ? slice_of(s, r) : s->out;
+            for (int64_t i = from; i < to; i++)
+                sum[i] = a[i] + b[i];
         }
-    memcpy(out, slices + (descending ? ranks - 1 : 0) * n, (size_t)n * sizeof *out);
 }
 
 enum { IDLE, EXCHANGING, GATHERING, SUMMING };
@@ -314,7 +319,8 @@ static bool advance(SrCommSum *s, bool wait) {
         s->stage = IDLE;
         return true;
     }
-    add_slices(s->scratch, slice, s->descending, s->values + my_rank * slice);
+    Slices slices = {s->scratch, slice, s->descending, s->values + my_rank * slice};
+    sr_parallel_for((slice + PIECE_FLOATS - 1) / PIECE_FLOATS, add_piece, &slices);
     s->stage = GATHERING;
     lib->begin_gather(s->channel, s->values, (size_t)slice * sizeof(float), &s->request);
     return false;

@@ -72,7 +72,6 @@ SrStatus sr_comm_agree(SrStatus status);
 SrStatus sr_comm_check_same(const char *what, const char *text);
 // The same, and the message quotes the first line that differs.
 SrStatus sr_comm_check_same_lines(const char *what, const char *text);
-uint64_t sr_comm_hash(const void *data, size_t bytes); // what they compare by; not collective
 
 // ---- long sums, begun and looked after while other work goes on
 

@@ -158,10 +158,3 @@ void sr_rng_permutation(SrRng *rng, uint32_t *out, uint32_t n) {
         out[j] = i;
     }
 }
-
-uint64_t sr_rng_hash(const char *name) {
-    uint64_t hash = 0xCBF29CE484222325u;
-    for (const unsigned char *p = (const unsigned char *)name; *p; p++)
-        hash = (hash ^ *p) * 0x100000001B3u;
-    return hash;
-}

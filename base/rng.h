@@ -54,7 +54,5 @@ void sr_rng_permutation(SrRng *rng, uint32_t *out, uint32_t n); // Fisher-Yates 
 
 // The bare block function, for tests against the published vectors.
 void sr_rng_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
-// 64-bit FNV-1a of a name, to key streams by what they belong to.
-uint64_t sr_rng_hash(const char *name);
 
 #endif

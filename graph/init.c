@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "base/compiler.h"
+#include "base/hash.h"
 #include "base/parallel.h"
 #include "base/rng.h"
 
@@ -126,7 +127,7 @@ void sr__init_draw(SrParam *p, uint64_t seed) {
               .kind = p->init.kind,
               .scale = p->init.value,
               .seed = seed,
-              .key = sr_rng_hash(p->name)};
+              .key = sr_hash_text(p->name)};
     if (d.kind == SR_INIT_UNIFORM_FAN_IN) {
         d.kind = SR_INIT_UNIFORM; // torch.nn.Linear's default: kaiming_uniform with a = sqrt(5)
         d.scale = p->init.value / sqrt((double)SR_MAX(fan_in(p->shape), 1));

@@ -3,13 +3,13 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
-#include "base/rng.h"
 
 // The place of `name`: where it is, or the free place where it belongs.
 static int probe(const SrNameMap *map, const char *name) {
     int mask = map->capacity - 1;
-    int i = (int)(sr_rng_hash(name) & (uint64_t)mask);
+    int i = (int)(sr_hash_text(name) & (uint64_t)mask);
     while (map->names[i] && strcmp(map->names[i], name) != 0)
         i = (i + 1) & mask;
     return i;

@@ -6,8 +6,8 @@
 // without memory.
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
-#include "base/rng.h"
 #include "graph/plan_internal.h"
 #include "kernels/cast.h"
 #include "kernels/gemm.h"
@@ -121,7 +121,7 @@ static SrStatus bind_call(SrPlan *plan, SrPlanCall *call) {
     call->args = (SrOpCall){.params = node->params,
                             .again = call->kind == SR_CALL_RECOMPUTE,
                             .seed = plan->seed,
-                            .node_key = sr_rng_hash(node->name)};
+                            .node_key = sr_hash_text(node->name)};
     call->run = call->kind == SR_CALL_BACKWARD  ? node->op->backward
                 : call->kind == SR_CALL_PREPARE ? node->op->prepare[call->pass]
                                                 : node->op->forward;

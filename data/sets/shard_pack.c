@@ -12,6 +12,7 @@
 #include "base/bar.h"
 #include "base/compiler.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "data/encode.h"
 #include "data/sets/shard_index.h"
@@ -87,14 +88,14 @@ static SrStatus hash_names(Pack *p) {
         sr_image_pool_reset(p->pool);
         SR_TRY(path_of(p, i, &path));
         split_name(p, path, i, key, &ending);
-        p->hashes[i] = sr_rng_hash(key);
+        p->hashes[i] = sr_hash_text(key);
     }
     qsort(p->hashes, (size_t)p->n, sizeof *p->hashes, by_value);
     return SR_OK;
 }
 
 static bool is_only(const Pack *p, const char *key) {
-    uint64_t hash = sr_rng_hash(key);
+    uint64_t hash = sr_hash_text(key);
     const uint64_t *at = bsearch(&hash, p->hashes, (size_t)p->n, sizeof hash, by_value);
     return !at ||
            ((at == p->hashes || at[-1] != hash) && (at + 1 == p->hashes + p->n || at[1] != hash));

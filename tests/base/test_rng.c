@@ -148,14 +148,6 @@ static void test_permutation(void **state) {
     sr_rng_permutation(&rng, p, 0);
 }
 
-// The values of Fowler, Noll and Vo's own test suite.
-static void test_hash(void **state) {
-    (void)state;
-    CHECK(sr_rng_hash("") == 0xcbf29ce484222325u);
-    CHECK(sr_rng_hash("a") == 0xaf63dc4c8601ec8cu);
-    CHECK(sr_rng_hash("foobar") == 0x85944171f73967e8u);
-}
-
 SR_TESTS(rng, unit(test_known_answers), unit(test_streams_differ), unit(test_fill),
          unit(test_moments), unit(test_range_excludes_its_end), unit(test_below_is_even),
-         unit(test_beta), unit(test_permutation), unit(test_hash))
+         unit(test_beta), unit(test_permutation))

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "graph/plan.h"
@@ -247,7 +248,7 @@ static bool same_paths(const TrunkRun *r, int64_t iteration) {
         const SrTensor *u = golden_tensor(r->c, tensor);
         for (int n = 0; n < u->shape.d[0]; n++) {
             SrRng rng =
-                sr_rng(0, SR_RNG_DROPOUT, (uint64_t)iteration, sr_rng_hash(name), (uint32_t)n, 0);
+                sr_rng(0, SR_RNG_DROPOUT, (uint64_t)iteration, sr_hash_text(name), (uint32_t)n, 0);
             if ((sr_rng_uniform(&rng) < p) != ((double)((const float *)u->data)[n] < p))
                 return false;
         }
@@ -260,7 +261,7 @@ static bool same_patches(const TrunkRun *r, int64_t iteration) {
     const int64_t *theirs = golden_tensor(r->c, "randperm")->data;
     uint32_t ours[16];
     unsigned kept[2] = {0, 0};
-    sr_drop_tokens_draw(ours, 16, 0, iteration, sr_rng_hash("patch_drop"));
+    sr_drop_tokens_draw(ours, 16, 0, iteration, sr_hash_text("patch_drop"));
     for (int i = 0; i < 11; i++) {
         kept[0] |= 1u << ours[i];
         kept[1] |= 1u << theirs[i];

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "graph/plan_internal.h"
@@ -381,7 +382,7 @@ static void toy_run_node(ToyRun *run, SrNodeId id) {
                       .w = w,
                       .seed = run->seed,
                       .iteration = run->iteration,
-                      .node_key = sr_rng_hash(node->name)};
+                      .node_key = sr_hash_text(node->name)};
     node->op->reference(&call);
 }
 

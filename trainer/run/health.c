@@ -5,25 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "trainer/optim/optim.h"
 
 // ---- figures
 
-// 64-bit FNV-1a over the entries of the loss whose name holds `part`; 0: there is none.
+// Over the entries of the loss whose name holds `part`; 0: there is none.
 static uint64_t hash_entries(SrParams *params, const char *part, bool learned) {
-    uint64_t h = 0xcbf29ce484222325u;
+    uint64_t h = SR_HASH_START;
     bool any = false;
     for (int i = 0; i < sr_params_count(params); i++) {
         const SrParam *p = sr_params_at(params, i);
         if (!sr_text_starts(p->name, "loss.") || !strstr(p->name, part) ||
             (p->kind == SR_SLOT_PARAM) != learned)
             continue;
-        const unsigned char *bytes = p->value;
-        size_t n = (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype);
-        for (size_t k = 0; k < n; k++)
-            h = (h ^ bytes[k]) * 0x100000001b3u;
+        size_t bytes = (size_t)sr_shape_count(p->shape) * sr_dtype_bytes(p->dtype);
+        h = sr_hash_more(h, p->value, bytes);
         any = true;
     }
     return any ? h | 1 : 0;

@@ -8,6 +8,7 @@
 #include "base/comm.h"
 #include "base/compiler.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "kernels/cpu.h"
 
@@ -19,7 +20,7 @@ static SrStatus same_program(void) {
     char text[24] = "";
     size_t n = 0;
     if (sr_file_map("/proc/self/exe", &bytes, &n) == SR_OK) {
-        snprintf(text, sizeof text, "%016" PRIx64, sr_comm_hash(bytes, n));
+        snprintf(text, sizeof text, "%016" PRIx64, sr_hash_bytes(bytes, n));
         sr_file_unmap(bytes, n);
     }
     return sr_comm_check_same("the program's file", text);
@@ -69,8 +70,8 @@ static void add_bytes(const SrSplit *s, int64_t i, SrImagePool *pool, SrText *ou
     if (s->source->read(s->set, i, pool, &sample) == SR_OK) {
         const SrImage *image = &sample.image;
         size_t pixels = (size_t)image->H * (size_t)image->W * 3;
-        uint64_t hash = sample.encoded ? sr_comm_hash(sample.encoded, sample.encoded_bytes)
-                        : image->rgb   ? sr_comm_hash(image->rgb, pixels)
+        uint64_t hash = sample.encoded ? sr_hash_bytes(sample.encoded, sample.encoded_bytes)
+                        : image->rgb   ? sr_hash_bytes(image->rgb, pixels)
                                        : 0;
         sr_text_printf(out, "%016" PRIx64 "\n", hash);
     }

@@ -1,0 +1,21 @@
+// The hash's published values, and its parts.
+#include "base/hash.h"
+
+#include "tests/check.h"
+
+// The values of Fowler, Noll and Vo's own test suite.
+static void test_known_values(void **state) {
+    (void)state;
+    CHECK(sr_hash_text("") == 0xcbf29ce484222325u);
+    CHECK(sr_hash_text("a") == 0xaf63dc4c8601ec8cu);
+    CHECK(sr_hash_text("foobar") == 0x85944171f73967e8u);
+}
+
+static void test_goes_on_where_it_ended(void **state) {
+    (void)state;
+    uint64_t foo = sr_hash_bytes("foobar", 3);
+    CHECK(sr_hash_more(foo, "bar", 3) == sr_hash_text("foobar"));
+    CHECK(sr_hash_more(SR_HASH_START, "", 0) == SR_HASH_START);
+}
+
+SR_TESTS(hash, unit(test_known_values), unit(test_goes_on_where_it_ended))
