@@ -7,10 +7,13 @@
 #include "base/comm.h"
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 
 enum { MAX_LEVELS = 21 };                // 2^20 replicas a rank
+#define FIRST_FLOATS ((int64_t)1 << 18)  // 1 MiB crosses behind the end of the backward
 #define BUCKET_FLOATS ((int64_t)6 << 20) // 24 MiB cross at once
 #define MOST_FLOATS ((int64_t)1 << 28)   // of one parameter that crosses whole
+#define PIECE_FLOATS ((int64_t)1 << 15)  // a thread moves at a time
 
 // Neighbours in the table that cross between ranks together.
 typedef struct {
@@ -74,25 +77,28 @@ bool sr_grad_sums_exact(int replicas, int ranks) {
 
 // ---- buckets
 
-// Where the bucket that begins with parameter `first` ends.
-static int bucket_end(SrParams *params, int first, int64_t full, int64_t *n) {
+// Where bucket b, which begins with parameter `first`, ends.  The first parameters' gradients are complete last, when
+// there is no backward left to hide behind: their buckets are small, each twice the one before until they are full.
+static int bucket_end(const SrGradSums *s, int b, int first, int64_t *n) {
     int end = first;
+    int64_t most =
+        SR_MAX(BUCKET_FLOATS, s->n / (SR_COMM_CHANNELS / 2)); // each has a channel of its own
+    int64_t full = SR_MIN(FIRST_FLOATS << SR_MIN(b, 20), most);
     *n = 0;
-    while (end < sr_params_count(params) && (*n == 0 || *n < full))
-        *n += floats_of(sr_params_at(params, end++));
+    while (end < sr_params_count(s->params) && (*n == 0 || *n < full))
+        *n += floats_of(sr_params_at(s->params, end++));
     return end;
 }
 
 static SrStatus make_buckets(SrGradSums *s) {
-    // Each has a channel of its own.
-    int64_t n, at = 0, place = 0, full = SR_MAX(BUCKET_FLOATS, s->n / (SR_COMM_CHANNELS / 2));
+    int64_t n, at = 0, place = 0;
     for (int first = 0; first < sr_params_count(s->params); s->n_buckets++)
-        first = bucket_end(s->params, first, full, &n);
+        first = bucket_end(s, s->n_buckets, first, &n);
     s->buckets = sr_calloc((size_t)s->n_buckets + 1, sizeof *s->buckets);
     if (!s->buckets)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for sums over ranks");
     for (int b = 0, first = 0; b < s->n_buckets; b++) {
-        int end = bucket_end(s->params, first, full, &n);
+        int end = bucket_end(s, b, first, &n);
         if (n > MOST_FLOATS)
             SR_FAIL(SR_ERR_CONFIG, "'%s' is too large to be summed over ranks",
                     sr_params_at(s->params, first)->name);
@@ -164,15 +170,31 @@ void sr_grad_sums_free(SrGradSums *s) {
 
 typedef enum { STORE, ADD, LOAD } Move; // block = table; table = block + table; table = block
 
+typedef struct {
+    float *grad, *block;
+    int64_t n;
+    Move how;
+} Moving;
+
+static void move_piece(void *arg, int64_t piece, int thread) {
+    const Moving *m = arg;
+    int64_t from = piece * PIECE_FLOATS, n = SR_MIN(m->n - from, PIECE_FLOATS);
+    float *grad = m->grad + from, *block = m->block + from;
+    (void)thread;
+    if (m->how == STORE)
+        memcpy(block, grad, (size_t)n * sizeof *block);
+    if (m->how == LOAD)
+        memcpy(grad, block, (size_t)n * sizeof *block);
+    for (int64_t k = 0; m->how == ADD && k < n; k++)
+        grad[k] = block[k] + grad[k];
+}
+
+static int64_t pieces_of(int64_t n) { return (n + PIECE_FLOATS - 1) / PIECE_FLOATS; }
+
 static float *move_param(const SrParam *p, float *block, Move how) {
-    int64_t n = p->grad ? sr_shape_count(p->shape) : 0;
-    if (how == STORE && n)
-        memcpy(block, p->grad, (size_t)n * sizeof *block);
-    if (how == LOAD && n)
-        memcpy(p->grad, block, (size_t)n * sizeof *block);
-    for (int64_t k = 0; how == ADD && k < n; k++)
-        p->grad[k] = block[k] + p->grad[k];
-    return block + n;
+    Moving m = {p->grad, block, p->grad ? sr_shape_count(p->shape) : 0, how};
+    sr_parallel_for(pieces_of(m.n), move_piece, &m);
+    return block + m.n;
 }
 
 // Parameters first .. end - 1, the first of which has its place at `at` of the block.
@@ -284,11 +306,24 @@ bool sr_grad_sums_seconds(const SrGradSums *s, double *exchange, double *waited)
     return steps > 0;
 }
 
+typedef struct {
+    float *grad;
+    int64_t n;
+    float factor;
+} Scaling;
+
+static void scale_piece(void *arg, int64_t piece, int thread) {
+    const Scaling *s = arg;
+    (void)thread;
+    for (int64_t k = piece * PIECE_FLOATS; k < SR_MIN(s->n, (piece + 1) * PIECE_FLOATS); k++)
+        s->grad[k] *= s->factor;
+}
+
 static void scale(SrGradSums *s, float factor) {
     for (int i = 0; i < sr_params_count(s->params); i++) {
         const SrParam *p = sr_params_at(s->params, i);
-        for (int64_t k = 0; p->grad && k < sr_shape_count(p->shape); k++)
-            p->grad[k] *= factor;
+        Scaling scaling = {p->grad, p->grad ? sr_shape_count(p->shape) : 0, factor};
+        sr_parallel_for(pieces_of(scaling.n), scale_piece, &scaling);
     }
 }
 
