@@ -10,7 +10,7 @@
 
 static const SrConvDesign *const designs[] = {
     &sr__conv_direct,    &sr__conv_padded, &sr__conv_winograd2, &sr__conv_winograd3,
-    &sr__conv_winograd4, &sr__conv_tiles,  &sr__conv_tile_stem, &sr__conv_depthwise};
+    &sr__conv_winograd4, &sr__conv_tiles,  &sr__conv_tile_stem, &sr__conv_grouped};
 static unsigned allowed = SR_CONV_ALL; // sr_conv_allow
 
 void sr_conv_allow(unsigned mask) { allowed = mask; }

@@ -38,7 +38,7 @@ typedef struct {
 } SrConvDesign;
 
 extern const SrConvDesign sr__conv_plain, sr__conv_direct, sr__conv_winograd2, sr__conv_winograd3,
-    sr__conv_depthwise, sr__conv_winograd4, sr__conv_wide, sr__conv_padded, sr__conv_tiles,
+    sr__conv_grouped, sr__conv_winograd4, sr__conv_wide, sr__conv_padded, sr__conv_tiles,
     sr__conv_tile_stem;
 
 // Of the design the door would take.

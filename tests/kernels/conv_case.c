@@ -306,6 +306,12 @@ SrConvShape conv_random_shape(SrRng *rng) {
         s.C = s.groups * conv_pick(rng, 1, 9);
         s.K = s.groups * conv_pick(rng, 1, 9);
     }
+    if (s.groups > 1 && conv_pick(rng, 0, 1)) { // as many out as in, whole groups in a vector
+        s.C = s.K = s.groups << conv_pick(rng, 0, 4);
+        s.S = 3;
+        s.stride_w = conv_pick(rng, 1, 2);
+        s.dilation_w = 1;
+    }
     if (conv_pick(rng, 0, 7) == 0) { // many small maps
         s.N = conv_pick(rng, 12, 20);
         s.H = conv_pick(rng, 1, 4);

@@ -142,6 +142,8 @@ static const SrConvShape large[] = {
     { 100,  3,  3,  16, 240, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // Winograd by columns, two groups
     { 290,  3,  3, 130, 200, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // its gradient's tiles shared, in chunks
     {   4, 14, 14,  64,  64, 3, 3, 1, 1, 1, 1, 1, 1, 16,  0, 0, SR_F32},
+    {   3, 15, 13, 104, 104, 3, 3, 2, 2, 1, 1, 1, 1, 13,  0, 0, SR_F32}, // groups of 8, half a vector left over
+    {   4, 14, 14,  48,  48, 3, 3, 1, 1, 1, 1, 1, 1, 3,  0, 0, SR_F32},  // groups of 16
     {   4, 14, 14,  64,  64, 3, 3, 1, 1, 2, 2, 2, 2, 1,  0, 0, SR_F32},
     // clang-format on
 };

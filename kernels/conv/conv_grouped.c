@@ -1,10 +1,12 @@
-// The depthwise design: a filter a channel (groups = C = K), kernels of 3, 5 or 7 columns at stride 1 or 2.  Rows of
-// pixels are units; each is summed over the rows of the kernel that meet it, vectors of channels wide.
+// The design for groups of few channels: one (depthwise, kernels of 3, 5 or 7 columns) or 2, 4, 8, 16 (3 columns), as many
+// out as in, at stride 1 or 2.  Rows of pixels are units; each is summed over the rows of the kernel that meet it, vectors
+// of channels wide.  Several groups lie in a vector; the direct design would leave most of it empty, or pick lanes
+// for every product where one pick serves three columns of the kernel here.
 //
 // The gradient of the input is the same sum with the kernel turned round at stride 1, and its transpose at stride 2.
 // The gradient of the weights is summed over runs of rows, whose number depends on the shape alone.  bfloat16 comes
 // here as floats (conv_wide.c).
-#include "kernels/conv/conv_depthwise.h"
+#include "kernels/conv/conv_grouped.h"
 
 #include <string.h>
 
@@ -15,15 +17,19 @@ enum {
     SUM_ROWS = 8,      // rows of outputs whose sums are a unit
     WEIGHT_PARTS = 32, // runs of rows whose gradients of the weights are summed apart
     SUM_CHANNELS = 64, // channels of a unit when these are joined
+    MOST_LANES = SR_ALIGN / (int)sizeof(float),
     PREPARED =
         1
         << 16, // in the place of the design's bit: packed weights of no other design look like these
 };
 
+static int own_of(const SrConvShape *s) { return s->C / s->groups; }
+
 static bool suits(const SrConvShape *s) {
-    bool width = s->S == 3 || s->S == 5 || s->S == 7;
-    return s->type == SR_F32 && s->groups == s->C && s->C == s->K && s->C > 1 && width &&
-           s->R <= SR_DEPTHWISE_ROWS && (s->stride_w == 1 || s->stride_w == 2) &&
+    int own = own_of(s), lanes = sr__grouped()->lanes;
+    bool width = s->S == 3 || (own == 1 && (s->S == 5 || s->S == 7));
+    return s->type == SR_F32 && s->groups > 1 && s->C == s->K && own <= lanes && lanes % own == 0 &&
+           width && s->R <= SR_GROUPED_ROWS && (s->stride_w == 1 || s->stride_w == 2) &&
            s->dilation_w == 1;
 }
 
@@ -31,22 +37,43 @@ static double cost(const SrConvShape *s, SrConvPass pass) {
     (void)pass;
     if (!suits(s))
         return -1;
-    return 0.5 * (double)s->N * s->P * s->Q * s->K * s->R * s->S;
+    return 0.5 * (double)s->N * s->P * s->Q * s->K * own_of(s) * s->R * s->S;
 }
 
-// Weights as (R, S, C); for the gradient of the input the columns are turned round where it gathers.
+static int64_t filter_floats(const SrConvShape *s) {
+    return (int64_t)s->R * s->S * own_of(s) * s->C;
+}
+
+// Weights as (R, S, own, C).
 static SrConvPrepared prepared(const SrConvShape *s, SrConvPass pass) {
-    return sr__conv_prepared(PREPARED, s, pass, (int64_t)s->R * s->S * s->C);
+    return sr__conv_prepared(PREPARED, s, pass, filter_floats(s));
+}
+
+typedef struct {
+    const SrConvShape *s;
+    SrConvPass pass;
+    const float *w; // (K, own, R, S)
+    float *packed;
+} Packing;
+
+// Row i = (tap, g).  The gradient of the input reads a filter's other side, and its columns turned round where it gathers.
+static void pack_row(void *arg, int64_t i, int thread) {
+    (void)thread;
+    const Packing *p = arg;
+    const SrConvShape *s = p->s;
+    int own = own_of(s), taps = s->R * s->S, t = (int)(i / own), g = (int)(i % own);
+    bool data = p->pass == SR_CONV_BACKWARD_DATA;
+    int at = data && s->stride_w == 1 ? t / s->S * s->S + s->S - 1 - t % s->S : t;
+    float *to = p->packed + i * s->C;
+    for (int c = 0; c < s->C; c++) {
+        int in_group = c % own, k = data ? c - in_group + g : c;
+        to[c] = p->w[((int64_t)k * own + (data ? in_group : g)) * taps + at];
+    }
 }
 
 static void prepare(const SrConvShape *s, SrConvPass pass, const float *w, float *packed) {
-    bool turned = pass == SR_CONV_BACKWARD_DATA && s->stride_w == 1;
-    for (int r = 0; r < s->R; r++)
-        for (int v = 0; v < s->S; v++) {
-            float *to = packed + ((int64_t)r * s->S + (turned ? s->S - 1 - v : v)) * s->C;
-            for (int c = 0; c < s->C; c++)
-                to[c] = w[((int64_t)c * s->R + r) * s->S + v];
-        }
+    Packing packing = {s, pass, w, packed};
+    sr_parallel_for((int64_t)s->R * s->S * own_of(s), pack_row, &packing);
 }
 
 typedef struct {
@@ -56,30 +83,39 @@ typedef struct {
     const float *w; // prepared
     bool add;
     const SrConvEnd *end;
-    const float *zeros; // (C)
-    float *part;        // (parts, R, S, C)
+    const float *zeros;            // (C)
+    int32_t lane_from[MOST_LANES]; // of conv_grouped.h
+    float *part;                   // (parts, R, S, own, C)
     float *dw;
     int parts;
 } Job;
 
+static void group_lanes(Job *job) {
+    int own = own_of(job->s);
+    for (int k = 0; k < MOST_LANES; k++)
+        job->lane_from[k] = k / own * own;
+}
+
 static int64_t row_floats(const SrConvShape *s, int columns) { return (int64_t)columns * s->C; }
 
 // The output row p of image n, over the kernel's rows that lie inside the image.
-static SrDepthwiseRow forward_row(const Job *job, int n, int p) {
+static SrGroupedRow forward_row(const Job *job, int n, int p) {
     const SrConvShape *s = job->s;
-    SrDepthwiseRow row = {.S = s->S,
-                          .stride = s->stride_w,
-                          .pad = s->pad_w,
-                          .C = s->C,
-                          .in_columns = s->W,
-                          .out_columns = s->Q,
-                          .zeros = job->zeros};
+    SrGroupedRow row = {.S = s->S,
+                        .stride = s->stride_w,
+                        .pad = s->pad_w,
+                        .own = own_of(s),
+                        .lane_from = job->lane_from,
+                        .C = s->C,
+                        .in_columns = s->W,
+                        .out_columns = s->Q,
+                        .zeros = job->zeros};
     for (int r = 0; r < s->R; r++) {
         int h = p * s->stride_h - s->pad_h + r * s->dilation_h;
         if (h < 0 || h >= s->H)
             continue;
         row.in[row.rows] = job->x + ((int64_t)n * s->H + h) * row_floats(s, s->W);
-        row.w[row.rows++] = job->w + (int64_t)r * s->S * s->C;
+        row.w[row.rows++] = job->w + r * (filter_floats(s) / s->R);
     }
     return row;
 }
@@ -87,7 +123,7 @@ static SrDepthwiseRow forward_row(const Job *job, int n, int p) {
 static void finish_row(const Job *job, float *y, int64_t unit, bool begin) {
     const SrConvShape *s = job->s;
     if (job->end->sums.unit)
-        sr__depthwise()->sums(y, s->Q, s->K, job->end->sums.unit + unit * 3 * s->K, begin);
+        sr__grouped()->sums(y, s->Q, s->K, job->end->sums.unit + unit * 3 * s->K, begin);
     else
         for (int q = 0; q < s->Q; q++)
             sr__conv_finish(job->end, s->type, job->out, y + q * row_floats(s, 1), 0, s->K);
@@ -103,8 +139,8 @@ static void forward_unit(void *arg, int64_t i, int thread) {
         job->end->sums.count[i] = (float)((end - first) * s->Q);
     for (int64_t at = first; at < end; at++) {
         float *y = job->out + at * row_floats(s, s->Q);
-        SrDepthwiseRow row = forward_row(job, (int)(at / s->P), (int)(at % s->P));
-        sr__depthwise()->gather(&row, y, false);
+        SrGroupedRow row = forward_row(job, (int)(at / s->P), (int)(at % s->P));
+        sr__grouped()->gather(&row, y, false);
         if (job->end)
             finish_row(job, y, i, at == first);
     }
@@ -125,7 +161,7 @@ static size_t zeros_bytes(const SrConvShape *s) {
 
 static size_t scratch_bytes(const SrConvShape *s, SrConvPass pass) {
     size_t parts = pass == SR_CONV_BACKWARD_WEIGHT ? (size_t)parts_of(s) : 0;
-    return zeros_bytes(s) + parts * sizeof(float) * (size_t)(s->R * s->S) * (size_t)s->C;
+    return zeros_bytes(s) + parts * sizeof(float) * (size_t)filter_floats(s);
 }
 
 static const float *zeros_in(const SrConvShape *s, void *scratch) {
@@ -135,6 +171,7 @@ static const float *zeros_in(const SrConvShape *s, void *scratch) {
 static void forward(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
                     void *y, void *scratch) {
     Job job = {.s = s, .x = x, .w = w, .out = y, .end = end, .zeros = zeros_in(s, scratch)};
+    group_lanes(&job);
     sr_parallel_for(sum_units(s), forward_unit, &job);
 }
 
@@ -145,30 +182,33 @@ static void data_row(void *arg, int64_t i, int thread) {
     const SrConvShape *s = job->s;
     int64_t n = i / s->H;
     bool gathers = s->stride_w == 1;
-    SrDepthwiseRow row = {.S = s->S,
-                          .stride = s->stride_w,
-                          .pad = gathers ? s->S - 1 - s->pad_w : s->pad_w,
-                          .C = s->C,
-                          .in_columns = s->Q,
-                          .out_columns = s->W,
-                          .zeros = job->zeros};
+    SrGroupedRow row = {.S = s->S,
+                        .stride = s->stride_w,
+                        .pad = gathers ? s->S - 1 - s->pad_w : s->pad_w,
+                        .own = own_of(s),
+                        .lane_from = job->lane_from,
+                        .C = s->C,
+                        .in_columns = s->Q,
+                        .out_columns = s->W,
+                        .zeros = job->zeros};
     for (int r = 0; r < s->R; r++) {
         int at = (int)(i % s->H) + s->pad_h - r * s->dilation_h;
         if (at < 0 || at % s->stride_h || at / s->stride_h >= s->P)
             continue;
         row.in[row.rows] = job->dy + (n * s->P + at / s->stride_h) * row_floats(s, s->Q);
-        row.w[row.rows++] = job->w + (int64_t)r * s->S * s->C;
+        row.w[row.rows++] = job->w + r * (filter_floats(s) / s->R);
     }
     float *dx = job->out + i * row_floats(s, s->W);
     if (gathers)
-        sr__depthwise()->gather(&row, dx, job->add);
+        sr__grouped()->gather(&row, dx, job->add);
     else
-        sr__depthwise()->spread(&row, dx, job->add);
+        sr__grouped()->spread(&row, dx, job->add);
 }
 
 static void backward_data(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
                           void *scratch) {
     Job job = {.s = s, .dy = dy, .w = w, .out = dx, .add = add, .zeros = zeros_in(s, scratch)};
+    group_lanes(&job);
     sr_parallel_for((int64_t)s->N * s->H, data_row, &job);
 }
 
@@ -177,32 +217,33 @@ static void weight_part(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
     const SrConvShape *s = job->s;
-    int64_t rows = (int64_t)s->N * s->P, filter = (int64_t)s->R * s->S * s->C;
-    float *part = job->part + i * filter; // (R, S, C)
+    int64_t rows = (int64_t)s->N * s->P, filter = filter_floats(s);
+    float *part = job->part + i * filter; // (R, S, own, C)
     memset(part, 0, sizeof(float) * (size_t)filter);
     for (int64_t at = rows * i / job->parts; at < rows * (i + 1) / job->parts; at++) {
-        SrDepthwiseRow row = forward_row(job, (int)(at / s->P), (int)(at % s->P));
+        SrGroupedRow row = forward_row(job, (int)(at / s->P), (int)(at % s->P));
         for (int k = 0; k < row.rows; k++) // the distance of w says which row of the kernel it is
-            sr__depthwise()->weights(&row, k, job->dy + at * row_floats(s, s->Q),
-                                     part + (row.w[k] - job->w));
+            sr__grouped()->weights(&row, k, job->dy + at * row_floats(s, s->Q),
+                                   part + (row.w[k] - job->w));
     }
 }
 
-// dw (K, 1, R, S) += the parts, in order, of SUM_CHANNELS channels.
+// dw (K, own, R, S) += the parts, in order, of SUM_CHANNELS channels.
 static void join_parts(void *arg, int64_t i, int thread) {
     (void)thread;
     const Job *job = arg;
     const SrConvShape *s = job->s;
-    int taps = s->R * s->S, c0 = (int)i * SUM_CHANNELS, n = SR_MIN(SUM_CHANNELS, s->C - c0);
-    for (int t = 0; t < taps; t++) {
+    int own = own_of(s), taps = s->R * s->S;
+    int c0 = (int)i * SUM_CHANNELS, n = SR_MIN(SUM_CHANNELS, s->C - c0);
+    for (int row = 0; row < taps * own; row++) {
         float sum[SUM_CHANNELS] = {0};
         for (int k = 0; k < job->parts; k++) {
-            const float *part = job->part + ((int64_t)k * taps + t) * s->C + c0;
+            const float *part = job->part + ((int64_t)k * taps * own + row) * s->C + c0;
             for (int c = 0; c < n; c++)
                 sum[c] += part[c];
         }
         for (int c = 0; c < n; c++)
-            job->dw[(int64_t)(c0 + c) * taps + t] += sum[c];
+            job->dw[((int64_t)(c0 + c) * own + row % own) * taps + row / own] += sum[c];
     }
 }
 
@@ -212,12 +253,13 @@ static void backward_weight(const SrConvShape *s, const void *x, const void *dy,
     job.zeros = zeros_in(s, scratch);
     job.part = (float *)((char *)scratch + zeros_bytes(s));
     job.w = job.part; // a base to count kernel rows from
+    group_lanes(&job);
     sr_parallel_for(job.parts, weight_part, &job);
     sr_parallel_for(sr__conv_ceil_div(s->C, SUM_CHANNELS), join_parts, &job);
 }
 
-const SrConvDesign sr__conv_depthwise = {
-    .name = "depthwise",
+const SrConvDesign sr__conv_grouped = {
+    .name = "grouped",
     .bit = SR_CONV_DIRECT, // a special case of it
     .cost = cost,
     .scratch_bytes = scratch_bytes,

@@ -1,0 +1,261 @@
+// Convolution in groups of few channels, a vector of channels at a time; what each loop does is said in conv_grouped.h.
+//
+// A run of outputs side by side stays in registers while each input column is read (and its group's channel picked)
+// once and multiplied by every column of the kernel that meets it, so that the multiplier and not the cache is what
+// there is to wait for.  S and stride are constants wherever these loops are inlined, and own where it is 1.
+#include "kernels/conv/conv_grouped.h"
+
+#include "base/compiler.h"
+#include "kernels/simd.h"
+
+enum {
+    RUN = SR_GROUPED_RUN,
+    SPREAD = 8,               // outputs of spread, an even number
+    SPAN = (RUN - 1) * 2 + 7, // most input columns of a run
+    MOST_SUMS = 12,           // of a weight's columns and a group's channels, in registers
+};
+
+V_INLINE V get(const float *p, int64_t i, int n) { return v_get(SR_F32, p, i, n); }
+V_INLINE void put(float *p, int64_t i, V a, int n) { v_put(SR_F32, p, i, a, n); }
+
+// Each lane's own channel g.
+V_INLINE V pick(const SrGroupedRow *row, int own, V v, int g) {
+    return own == 1 ? v : v_pick(v, row->lane_from, g);
+}
+
+// The columns a run reads: by distance where all lie inside the row, else one by one, zeros outside.
+typedef struct {
+    const float *first; // of column 0 of the run
+    const float *at[SPAN];
+} Columns;
+
+V_INLINE V column(const Columns *x, bool inside, int j, int C, int c, int m) {
+    return inside ? get(x->first, (int64_t)j * C + c, m) : get(x->at[j], c, m);
+}
+
+// n columns from number `from` of a row (columns, C) on, at most `columns` of which exist.
+static void find_columns(Columns *x, const float *row, int columns, int C, const float *zeros,
+                         int from, int n) {
+    for (int j = 0; j < n; j++)
+        x->at[j] = from + j >= 0 && from + j < columns ? row + (int64_t)(from + j) * C : zeros;
+}
+
+// ---- gather
+
+V_INLINE void gather_run(const SrGroupedRow *row, int S, int stride, int own, bool inside,
+                         const Columns *x, int c, int m, float *out, int count, bool add) {
+    V acc[RUN];
+    V_FOR (q, RUN)
+        acc[q] = v_zero();
+    for (int r = 0; r < row->rows; r++)
+        for (int g = 0; g < own; g++) {
+            V w[7];
+            V_FOR (s, S)
+                w[s] = get(row->w[r], ((int64_t)s * own + g) * row->C + c, m);
+            V_FOR (j, (RUN - 1) * stride + S) {
+                V v = pick(row, own, column(&x[r], inside, j, row->C, c, m), g);
+                V_FOR (q, RUN)
+                    if (j - q * stride >= 0 && j - q * stride < S)
+                        acc[q] = v_fma(v, w[j - q * stride], acc[q]);
+            }
+        }
+    V_FOR (q, RUN) {
+        if (q >= count)
+            break;
+        int64_t at = (int64_t)q * row->C + c;
+        V v = add ? get(out, at, m) : v_zero();
+        put(out, at, v + acc[q], m);
+    }
+}
+
+V_INLINE void gather_row(const SrGroupedRow *row, int S, int stride, int own, float *out,
+                         bool add) {
+    int C = row->C, span = (RUN - 1) * stride + S, whole = C / V_LANES * V_LANES;
+    Columns x[SR_GROUPED_ROWS];
+    for (int q = 0; q < row->out_columns; q += RUN, out += (int64_t)RUN * C) {
+        int from = q * stride - row->pad, count = SR_MIN(RUN, row->out_columns - q), c = 0;
+        bool inside = from >= 0 && from + span <= row->in_columns && count == RUN;
+        for (int r = 0; r < row->rows; r++) {
+            x[r].first = row->in[r] + (inside ? (int64_t)from * C : 0);
+            if (!inside || whole < C)
+                find_columns(&x[r], row->in[r], row->in_columns, C, row->zeros, from, span);
+        }
+        if (inside)
+            for (; c < whole; c += V_LANES)
+                gather_run(row, S, stride, own, true, x, c, V_LANES, out, RUN, add);
+        for (; c < whole; c += V_LANES)
+            gather_run(row, S, stride, own, false, x, c, V_LANES, out, count, add);
+        if (c < C)
+            gather_run(row, S, stride, own, false, x, c, C - c, out, count, add);
+    }
+}
+
+// ---- spread, always at stride 2
+
+// Output columns `from` and up, which lie at an even distance from the kernel's first; x are the (SPREAD + S - 1) / 2
+// input columns that reach them.
+V_INLINE void spread_run(const SrGroupedRow *row, int S, int own, const Columns *x, int c, int m,
+                         float *out, int from, bool add) {
+    V acc[SPREAD];
+    V_FOR (q, SPREAD)
+        acc[q] = v_zero();
+    for (int r = 0; r < row->rows; r++)
+        for (int g = 0; g < own; g++) {
+            V w[7];
+            V_FOR (s, S)
+                w[s] = get(row->w[r], ((int64_t)s * own + g) * row->C + c, m);
+            V_FOR (j, (SPREAD + S - 1) / 2) {
+                V v = pick(row, own, column(&x[r], false, j, row->C, c, m), g);
+                V_FOR (s, S)
+                    if (2 * j - (S - 1) + s >= 0 && 2 * j - (S - 1) + s < SPREAD)
+                        acc[2 * j - (S - 1) + s] = v_fma(v, w[s], acc[2 * j - (S - 1) + s]);
+            }
+        }
+    V_FOR (q, SPREAD) {
+        if (from + q < 0 || from + q >= row->out_columns)
+            continue;
+        int64_t at = (int64_t)(from + q) * row->C + c;
+        V v = add ? get(out, at, m) : v_zero();
+        put(out, at, v + acc[q], m);
+    }
+}
+
+V_INLINE void spread_row(const SrGroupedRow *row, int S, int own, float *out, bool add) {
+    int C = row->C;
+    Columns x[SR_GROUPED_ROWS];
+    for (int from = -(row->pad & 1); from < row->out_columns; from += SPREAD) {
+        int c = 0, first = (from + row->pad - (S - 1)) / 2; // exact: both even
+        for (int r = 0; r < row->rows; r++)
+            find_columns(&x[r], row->in[r], row->in_columns, C, row->zeros, first,
+                         (SPREAD + S - 1) / 2);
+        for (; c + V_LANES <= C; c += V_LANES)
+            spread_run(row, S, own, x, c, V_LANES, out, from, add);
+        if (c < C)
+            spread_run(row, S, own, x, c, C - c, out, from, add);
+    }
+}
+
+// ---- weights
+
+// Of T channels of each group from g on; acc (T, S).
+V_INLINE void weights_run(const SrGroupedRow *row, int S, int stride, int T, bool inside,
+                          const Columns *x, const Columns *dy, int c, int m, int g, V *acc) {
+    V d[RUN];
+    V_FOR (q, RUN)
+        d[q] = column(dy, inside, q, row->C, c, m);
+    V_FOR (j, (RUN - 1) * stride + S) {
+        V v = column(x, inside, j, row->C, c, m);
+        V_FOR (t, T) {
+            V u = pick(row, T, v, g + t);
+            V_FOR (q, RUN)
+                if (j - q * stride >= 0 && j - q * stride < S)
+                    acc[t * S + j - q * stride] = v_fma(u, d[q], acc[t * S + j - q * stride]);
+        }
+    }
+}
+
+// Lanes c .. c + m - 1 along the row, each with T channels of its group.
+V_INLINE void weights_chunk(const SrGroupedRow *row, int S, int stride, int T, int i,
+                            const float *dy, int c, int m, int g, float *dw) {
+    int C = row->C, span = (RUN - 1) * stride + S;
+    Columns x, d;
+    V acc[MOST_SUMS];
+    V_FOR (k, T * S)
+        acc[k] = get(dw, ((int64_t)(k % S) * row->own + g + k / S) * C + c, m);
+    for (int q = 0; q < row->out_columns; q += RUN) {
+        int from = q * stride - row->pad;
+        bool inside = from >= 0 && from + span <= row->in_columns && q + RUN <= row->out_columns;
+        if (inside && m == V_LANES) {
+            x.first = row->in[i] + (int64_t)from * C;
+            d.first = dy + (int64_t)q * C;
+            weights_run(row, S, stride, T, true, &x, &d, c, m, g, acc);
+        } else {
+            find_columns(&x, row->in[i], row->in_columns, C, row->zeros, from, span);
+            find_columns(&d, dy, row->out_columns, C, row->zeros, q, RUN);
+            weights_run(row, S, stride, T, false, &x, &d, c, m, g, acc);
+        }
+    }
+    V_FOR (k, T * S)
+        put(dw, ((int64_t)(k % S) * row->own + g + k / S) * C + c, acc[k], m);
+}
+
+V_INLINE void weights_row(const SrGroupedRow *row, int S, int stride, int T, int i, const float *dy,
+                          float *dw) {
+    for (int g = 0; g < row->own; g += T) {
+        int c = 0;
+        for (; c + V_LANES <= row->C; c += V_LANES)
+            weights_chunk(row, S, stride, T, i, dy, c, V_LANES, g, dw);
+        if (c < row->C)
+            weights_chunk(row, S, stride, T, i, dy, c, row->C - c, g, dw);
+    }
+}
+
+// ---- one function each width and stride
+
+#define EACH_SHAPE(call)                                                               \
+    do {                                                                               \
+        if (row->stride == 1) {                                                        \
+            row->S == 3 ? call(3, 1, 1) : row->S == 5 ? call(5, 1, 1) : call(7, 1, 1); \
+        } else {                                                                       \
+            row->S == 3 ? call(3, 2, 1) : row->S == 5 ? call(5, 2, 1) : call(7, 2, 1); \
+        }                                                                              \
+    } while (0)
+
+#define GATHER(S, stride, own) gather_row(row, S, stride, own, out, add)
+static void gather_groups(const SrGroupedRow *row, float *out, bool add) {
+    row->stride == 1 ? GATHER(3, 1, row->own) : GATHER(3, 2, row->own);
+}
+static void gather(const SrGroupedRow *row, float *out, bool add) {
+    if (row->own > 1)
+        gather_groups(row, out, add);
+    else
+        EACH_SHAPE(GATHER);
+}
+
+static void spread(const SrGroupedRow *row, float *out, bool add) {
+    row->own > 1  ? spread_row(row, 3, row->own, out, add)
+    : row->S == 3 ? spread_row(row, 3, 1, out, add)
+    : row->S == 5 ? spread_row(row, 5, 1, out, add)
+                  : spread_row(row, 7, 1, out, add);
+}
+
+#define WEIGHTS(S, stride, T) weights_row(row, S, stride, T, i, dy, dw)
+static void weights_groups(const SrGroupedRow *row, int i, const float *dy, float *dw) {
+    if (row->own == 2)
+        row->stride == 1 ? WEIGHTS(3, 1, 2) : WEIGHTS(3, 2, 2);
+    else
+        row->stride == 1 ? WEIGHTS(3, 1, 4) : WEIGHTS(3, 2, 4);
+}
+static void weights(const SrGroupedRow *row, int i, const float *dy, float *dw) {
+    if (row->own > 1)
+        weights_groups(row, i, dy, dw);
+    else
+        EACH_SHAPE(WEIGHTS);
+}
+
+// ---- sums
+
+static void sums(const float *y, int columns, int C, float *to, bool begin) {
+    for (int c = 0; c < C; c += V_LANES) {
+        int m = SR_MIN(V_LANES, C - c);
+        V shift = v_load_n((begin ? y : to) + c, m);
+        V sum = begin ? v_zero() : v_load_n(to + C + c, m);
+        V square = begin ? v_zero() : v_load_n(to + 2 * C + c, m);
+        for (int q = 0; q < columns; q++) {
+            V v = v_load_n(y + (int64_t)q * C + c, m) - shift;
+            sum = sum + v;
+            square = v_fma(v, v, square);
+        }
+        v_store_n(to + c, shift, m);
+        v_store_n(to + C + c, sum, m);
+        v_store_n(to + 2 * C + c, square, m);
+    }
+}
+
+const SrGroupedKernels SR_ISA_SYMBOL(sr__grouped_kernels) = {
+    .lanes = V_LANES,
+    .gather = gather,
+    .spread = spread,
+    .weights = weights,
+    .sums = sums,
+};
