@@ -71,7 +71,7 @@ static void write_config(const char *path, const SrLoss *loss, const SrLossExamp
                    "%s]}\nMODEL:\n  TRUNK: {%s}\n  HEAD: {PARAMS: %s}\n%s%s\n"
                    "LOSS: {name: %s, %s: %s}\n"
                    "OPTIMIZER: {num_epochs: 1, momentum: 0.9, weight_decay: 0.0001, "
-                   "param_schedulers: {lr: {name: cosine, start_value: 0.1, end_value: 0.01}}}\n"
+                   "param_schedulers: {lr: {name: cosine, start_value: 0.01, end_value: 0.001}}}\n"
                    "CHECKPOINT: {CHECKPOINT_ITER_FREQUENCY: 1, KEEP_LAST: 2}\n"
                    "DISTRIBUTED: {REPLICAS: %d}\n",
                    masks,
