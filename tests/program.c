@@ -3,18 +3,22 @@
 
 #include <fcntl.h>
 #include <libgen.h>
+#include <math.h>
 #include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
 #include "gen/build.h"
 #include "tests/check.h"
+#include "tests/data/fixture.h"
 #include "tests/temp_dir.h"
 
 enum { MAX_ARGS = 32, PATH_BYTES = 4096 };
@@ -154,4 +158,32 @@ void program_run(ProgramResult *result, int threads, const char *const *args) {
     program_read(dir, "out", result->out, sizeof result->out);
     program_read(dir, "err", result->err, sizeof result->err);
     temp_dir_remove(dir);
+}
+
+void program_pack(const char *dir, int n) {
+    char images[128], shards[128];
+    snprintf(images, sizeof images, "%s/images", dir);
+    snprintf(shards, sizeof shards, "%s/shards", dir);
+    fixture_class_folder(dir, "images", n);
+    const char *args[] = {"pack", images, "--out", shards, "--size", "64K", NULL};
+    CHECK_INT(program_wait(program_start(dir, 1, args), NULL), 0);
+}
+
+void program_sleep_ms(double ms) {
+    struct timespec t = {(time_t)(ms / 1e3), (long)(fmod(ms, 1e3) * 1e6)};
+    nanosleep(&t, NULL);
+}
+
+double program_now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+void program_wait_for_progress(const char *dir) {
+    char text[4096] = "";
+    for (int i = 0; i < 12000 && !strchr(text, '\n'); i++) {
+        program_sleep_ms(5);
+        program_read(dir, "stdout.json", text, sizeof text);
+    }
 }

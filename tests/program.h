@@ -30,6 +30,13 @@ pid_t program_start_ranks(const char *dir, int ranks, int threads, const char *c
 pid_t program_rank(pid_t mpirun, int rank);
 // Was the program built with MPI, and is there an mpirun?
 bool program_has_ranks(void);
+// n pictures of noise in two classes as tar shards of a few each, <dir>/shards, by `sslrun pack`.
+void program_pack(const char *dir, int n);
+
+void program_sleep_ms(double ms);
+double program_now_ms(void); // of a clock that only goes on
+// Waits for a run's first line in stdout.json of its folder, a minute at most.
+void program_wait_for_progress(const char *dir);
 void program_path(char out[4096]);             // of the program
 int program_wait(pid_t pid, long *peak_bytes); // exit code, or 128 + signal; peak_bytes may be NULL
 // The file's text, at most n - 1 bytes; "" if it is missing.

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "base/compiler.h"
 #include "base/file.h"
@@ -27,23 +26,6 @@ static pid_t begin(const char *config, const char *dir, int ranks, const char *e
     return program_start_ranks(dir, ranks, 1, args);
 }
 
-static void sleep_ms(double ms) {
-    struct timespec t = {(time_t)(ms / 1e3), (long)((ms - 1e3 * (double)(time_t)(ms / 1e3)) * 1e6)};
-    nanosleep(&t, NULL);
-}
-
-static double now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
-static bool has_progress(const char *dir) {
-    char text[4096];
-    program_read(dir, "stdout.json", text, sizeof text);
-    return strchr(text, '\n') != NULL;
-}
-
 // ---- signals and full disks
 
 static bool is_saved(const char *dir) {
@@ -52,17 +34,12 @@ static bool is_saved(const char *dir) {
     return sr_file_exists(path);
 }
 
-static void wait_for_progress(const char *dir) {
-    for (int i = 0; i < 12000 && !has_progress(dir); i++)
-        sleep_ms(5);
-}
-
 // One rank is asked to stop: all finish the same step, rank 0 saves, and the exit code says which signal it was.
 static void stop_with(int signal) {
     char dir[64], err[1 << 14];
     temp_dir_make(dir);
     pid_t mpirun = begin("tests/cli/tiny.yaml", dir, 2, "DATA.TRAIN.DATA_LIMIT=7000");
-    wait_for_progress(dir);
+    program_wait_for_progress(dir);
     kill(program_rank(mpirun, 1), signal);
     int code = program_wait(mpirun, NULL);
     program_read(dir, "err", err, sizeof err);
@@ -85,14 +62,15 @@ static void test_full_disk(void **state) {
     need_ranks();
     temp_dir_make(dir);
     pid_t mpirun = begin("tests/cli/tiny.yaml", dir, 2, "DATA.TRAIN.DATA_LIMIT=7000");
-    wait_for_progress(dir);
+    program_wait_for_progress(dir);
     struct rlimit limit = {20000, RLIM_INFINITY};
     CHECK_INT(prlimit(program_rank(mpirun, 0), RLIMIT_FSIZE, &limit, NULL), 0);
-    double began = now_ms();
+    double began = program_now_ms();
     int code = program_wait(mpirun, NULL);
     program_read(dir, "err", err, sizeof err);
     const char *reason = strstr(err, "sslrun: rank 0 on ");
-    if (code != 1 || !reason || !strstr(reason, "File too large") || now_ms() - began > 5000)
+    if (code != 1 || !reason || !strstr(reason, "File too large") ||
+        program_now_ms() - began > 5000)
         fail_msg("exit code %d: %s", code, err);
     CHECK_INT(program_wait(begin("tests/cli/tiny.yaml", dir, 2, "DATA.TRAIN.DATA_LIMIT=70"), NULL),
               0);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -92,9 +91,9 @@ static pid_t begin(const char *config, const char *dir, int ranks, const char *e
     return program_start_ranks(dir, ranks, 1, args);
 }
 
-static void finish(const char *config, const char *dir, int ranks) {
+static void finish(const char *config, const char *dir, int ranks, const char *extra) {
     char err[1 << 14];
-    int code = program_wait(begin(config, dir, ranks, NULL), NULL);
+    int code = program_wait(begin(config, dir, ranks, extra), NULL);
     program_read(dir, "err", err, sizeof err);
     if (code != 0)
         fail_msg("%d ranks, exit code %d: %s", ranks, code, err);
@@ -115,11 +114,11 @@ static void same_for_any_number(const SrLoss *loss, const SrLossExample *e) {
     temp_dir_make(one);
     snprintf(config, sizeof config, "%s/toy.yaml", home);
     write_config(config, loss, e, is_long() ? 50 : 3);
-    finish(config, one, 0);
+    finish(config, one, 0, NULL);
     for (int ranks = 2; ranks <= REPLICAS; ranks *= 2) {
         char dir[64];
         temp_dir_make(dir);
-        finish(config, dir, ranks);
+        finish(config, dir, ranks, NULL);
         check_same(one, dir);
         temp_dir_remove(dir);
     }
@@ -307,16 +306,8 @@ static void test_same_test_phase(void **state) {
 enum { EXTRACTED = 31 }; // images: 12 a shard, 4 a batch, one that cannot be read
 
 static void make_images(const char *dir) {
-    char name[64];
-    uint8_t pixels[20 * 20 * 3];
-    for (int i = 0; i < EXTRACTED; i++) {
-        size_t bytes = 0;
-        fixture_noise(pixels, sizeof pixels, (uint64_t)i);
-        void *png = fixture_png(pixels, 20, 20, 3, &bytes);
-        snprintf(name, sizeof name, "images/%c/%02d.png", i % 2 ? 'x' : 'y', i);
-        fixture_write(dir, name, png, i == 17 ? 9 : bytes);
-        free(png);
-    }
+    fixture_class_folder(dir, "images", EXTRACTED);
+    fixture_write(dir, "images/x/17.png", "\x89PNG", 4);
 }
 
 static void extract(const char *dir, int ranks, const char *out) {
@@ -339,8 +330,6 @@ static void test_same_features(void **state) {
     char dir[64], command[512];
     need_ranks();
     temp_dir_make(dir);
-    snprintf(command, sizeof command, "mkdir -p %s/images/x %s/images/y", dir, dir);
-    CHECK_INT(system(command), 0);
     make_images(dir);
     extract(dir, 0, "one");
     extract(dir, 2, "two");
@@ -357,59 +346,56 @@ static void test_same_features(void **state) {
 
 // ---- kills
 
-static void sleep_ms(double ms) {
-    struct timespec t = {(time_t)(ms / 1e3), (long)((ms - 1e3 * (double)(time_t)(ms / 1e3)) * 1e6)};
-    nanosleep(&t, NULL);
+// One rank of four dies at a random moment: the others end with it.  False: the run was over before.
+static bool kill_a_rank(const char *config, const char *dir, const char *extra, SrRng *rng) {
+    pid_t mpirun = begin(config, dir, REPLICAS, extra);
+    // Open MPI waits for ever for a rank that dies before it has joined.
+    program_wait_for_progress(dir);
+    program_sleep_ms(sr_rng_range(rng, 0, 300));
+    pid_t victim = program_rank(mpirun, (int)sr_rng_below(rng, REPLICAS));
+    if (victim > 0)
+        kill(victim, SIGKILL);
+    double killed = program_now_ms();
+    int code = program_wait(mpirun, NULL);
+    if (code == 0)
+        return false;
+    CHECK_INT(code, 128 + SIGKILL);
+    CHECK(program_now_ms() - killed < 5000);
+    return true;
 }
 
-static double now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
-static bool has_progress(const char *dir) {
-    char text[4096];
-    program_read(dir, "stdout.json", text, sizeof text);
-    return strchr(text, '\n') != NULL;
-}
-
-// One rank of four dies at a random moment: the others end with it, and fewer ranks go on.
-static void test_killed_ranks(void **state) {
-    (void)state;
-    char home[64], config[96], whole[64];
-    const SrLoss *loss;
-    need_ranks();
-    CHECK_OK(sr_loss_find("swav_loss", &loss));
-    temp_dir_make(home);
+// Fewer ranks go on where four were killed, and end as one that nobody killed.
+static void check_killed(const char *config, const char *extra, int wanted) {
+    char whole[64];
+    SrRng rng = sr_rng((uint64_t)program_now_ms(), SR_RNG_TEST, 0, 0, 0, 0);
     temp_dir_make(whole);
-    snprintf(config, sizeof config, "%s/toy.yaml", home);
-    write_config(config, loss, &loss->examples[0], is_long() ? 50 : 8);
-    finish(config, whole, 0);
-    SrRng rng = sr_rng((uint64_t)now_ms(), SR_RNG_TEST, 0, 0, 0, 0);
-    for (int kills = 0, wanted = is_long() ? 20 : 2; kills < wanted;) {
+    finish(config, whole, 0, extra);
+    for (int kills = 0; kills < wanted;) {
         char dir[64];
         temp_dir_make(dir);
-        pid_t mpirun = begin(config, dir, REPLICAS, NULL);
-        // Open MPI waits for ever for a rank that dies before it has joined.
-        for (int i = 0; i < 12000 && !has_progress(dir); i++)
-            sleep_ms(5);
-        sleep_ms(sr_rng_range(&rng, 0, 300));
-        pid_t victim = program_rank(mpirun, (int)sr_rng_below(&rng, REPLICAS));
-        if (victim > 0)
-            kill(victim, SIGKILL);
-        double killed = now_ms();
-        int code = program_wait(mpirun, NULL);
-        if (code != 0) {
-            CHECK_INT(code, 128 + SIGKILL);
-            CHECK(now_ms() - killed < 5000);
-            finish(config, dir, 2 - kills % 2);
-            kills++;
-        }
+        if (kill_a_rank(config, dir, extra, &rng))
+            finish(config, dir, 2 - kills++ % 2, extra);
         check_same(whole, dir);
         temp_dir_remove(dir);
     }
     temp_dir_remove(whole);
+}
+
+static void test_killed_ranks(void **state) {
+    (void)state;
+    char home[64], config[96], shards[256];
+    const SrLoss *loss;
+    need_ranks();
+    CHECK_OK(sr_loss_find("swav_loss", &loss));
+    temp_dir_make(home);
+    program_pack(home, 150);
+    snprintf(config, sizeof config, "%s/toy.yaml", home);
+    snprintf(shards, sizeof shards,
+             "DATA.TRAIN={DATA_SOURCES: [webdataset], DATA_PATHS: [%s/shards], DATA_LIMIT: -1}",
+             home);
+    write_config(config, loss, &loss->examples[0], is_long() ? 50 : 8);
+    check_killed(config, NULL, is_long() ? 20 : 2);
+    check_killed(config, shards, is_long() ? 5 : 1);
     temp_dir_remove(home);
 }
 

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -47,21 +46,10 @@ static void check_same_final(const char *a, const char *b) {
     check_same_checkpoint(x, y, 100);
 }
 
-static void sleep_ms(double ms) {
-    struct timespec t = {(time_t)(ms / 1e3), (long)((ms - 1e3 * (double)(time_t)(ms / 1e3)) * 1e6)};
-    nanosleep(&t, NULL);
-}
-
-static double now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
 // A run is begun and killed at half of `length` milliseconds.
 static void kill_run_midway(const char *dir, const char *extra, double length) {
     pid_t pid = start_run(dir, 1, extra);
-    sleep_ms(0.5 * length);
+    program_sleep_ms(0.5 * length);
     kill(pid, SIGKILL);
     program_wait(pid, NULL);
 }
@@ -72,9 +60,9 @@ static void test_sigkill(void **state) {
     (void)state;
     char whole[64], dir[64];
     temp_dir_make(whole);
-    double began = now_ms();
+    double began = program_now_ms();
     finish_run(whole, 2);
-    double length = now_ms() - began;
+    double length = program_now_ms() - began;
     SrRng rng = sr_rng((uint64_t)began, SR_RNG_TEST, 0, 0, 0, 0);
     int kills = 0, compared = 0;
     while (kills < KILLS || compared == 0) {
@@ -82,7 +70,7 @@ static void test_sigkill(void **state) {
         for (bool ended = false; !ended;) {
             pid_t pid = start_run(dir, 1 + kills % 2, NULL);
             if (kills < KILLS) {
-                sleep_ms(sr_rng_range(&rng, 0.1, 0.7) * length);
+                program_sleep_ms(sr_rng_range(&rng, 0.1, 0.7) * length);
                 kill(pid, SIGKILL);
             }
             int code = program_wait(pid, NULL);
@@ -114,11 +102,11 @@ static void check_killed_run(const char *setting, const char *text) {
     char whole[64], dir[64], err[1 << 14];
     temp_dir_make(whole);
     temp_dir_make(dir);
-    double began = now_ms();
+    double began = program_now_ms();
     finish_run_with(whole, 2, setting);
     program_read(whole, "err", err, sizeof err);
     CHECK(strstr(err, text));
-    double length = now_ms() - began;
+    double length = program_now_ms() - began;
     kill_run_midway(dir, setting, length);
     finish_run_with(dir, 1, setting);
     check_same_final(whole, dir);
@@ -134,6 +122,25 @@ static void test_bf16(void **state) {
 static void test_replicas(void **state) {
     (void)state;
     check_killed_run("DISTRIBUTED.REPLICAS=2", "2 replicas of 8 images a step");
+}
+
+// Two rounds an update: what a round has added lies in no checkpoint, so a run goes on behind whole updates.
+static void test_accumulation(void **state) {
+    (void)state;
+    check_killed_run("OPTIMIZER.gradient_accumulation_steps=2", "2 replicas of 8 images a step");
+}
+
+// The order of tar shards is a function of the epoch too, not of what a reader has read.
+static void test_shards(void **state) {
+    (void)state;
+    char home[64], setting[256];
+    temp_dir_make(home);
+    program_pack(home, 70);
+    snprintf(setting, sizeof setting,
+             "DATA.TRAIN={DATA_SOURCES: [webdataset], DATA_PATHS: [%s/shards], DATA_LIMIT: -1}",
+             home);
+    check_killed_run(setting, "70 images in 2 classes");
+    temp_dir_remove(home);
 }
 
 // ---- probes between epochs ----------------------------------------------------------------------
@@ -176,9 +183,9 @@ static void test_probes(void **state) {
     temp_dir_make(whole);
     temp_dir_make(dir);
     finish_run(plain, 1);
-    double began = now_ms();
+    double began = program_now_ms();
     finish_run_with(whole, 2, PROBES);
-    double length = now_ms() - began;
+    double length = program_now_ms() - began;
     kill_run_midway(dir, PROBES, length);
     finish_run_with(dir, 2, PROBES);
     check_same_final(plain, whole);
@@ -197,18 +204,6 @@ static void test_probes(void **state) {
     temp_dir_remove(dir);
 }
 
-static bool has_progress(const char *dir) {
-    char text[4096];
-    program_read(dir, "stdout.json", text, sizeof text);
-    return strchr(text, '\n') != NULL;
-}
-
-static void wait_for_progress(const char *dir) {
-    for (int i = 0; i < 2000 && !has_progress(dir); i++)
-        sleep_ms(2);
-    CHECK(has_progress(dir));
-}
-
 // An unbroken run to compare with, made once.
 static const char *whole_run(void) {
     static char dir[64];
@@ -223,7 +218,7 @@ static void interrupt_with(int signal_number, int expected) {
     char dir[64], err[1 << 14];
     temp_dir_make(dir);
     pid_t pid = start_run(dir, 0, "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1");
-    wait_for_progress(dir);
+    program_wait_for_progress(dir);
     CHECK(kill(pid, signal_number) == 0);
     int code = program_wait(pid, NULL);
     program_read(dir, "err", err, sizeof err);
@@ -265,7 +260,7 @@ static void test_sigusr1(void **state) {
 // Two signals before a step ends; the exit code is that of the one that came second.
 static int stop_twice(const char *dir, int first, int second, char *err, int n) {
     pid_t pid = start_run(dir, 0, "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1");
-    wait_for_progress(dir);
+    program_wait_for_progress(dir);
     CHECK(kill(pid, SIGSTOP) == 0 && kill(pid, first) == 0 && kill(pid, second) == 0);
     CHECK(kill(pid, SIGCONT) == 0);
     int code = program_wait(pid, NULL);
@@ -295,7 +290,7 @@ static void test_nohup(void **state) {
     signal(SIGHUP, SIG_IGN);
     pid_t pid = start_run(dir, 0, NULL);
     signal(SIGHUP, SIG_DFL);
-    wait_for_progress(dir);
+    program_wait_for_progress(dir);
     CHECK(kill(pid, SIGHUP) == 0);
     CHECK_INT(program_wait(pid, NULL), 0);
     check_same_final(whole_run(), dir);
@@ -312,7 +307,7 @@ static void test_reader_is_gone(void **state) {
     int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); // the program must not read its own
     CHECK(reader >= 0);
     pid_t pid = start_run(dir, 0, "CHECKPOINT.CHECKPOINT_ITER_FREQUENCY=-1");
-    wait_for_progress(dir);
+    program_wait_for_progress(dir);
     close(reader);
     CHECK(kill(pid, SIGINT) == 0);
     CHECK_INT(program_wait(pid, NULL), 128 + SIGINT);
@@ -422,7 +417,8 @@ static void test_unwritable_folder(void **state) {
 }
 
 SR_TESTS(resume, unit(test_folder_is_held), unit(test_unwritable_folder), unit(test_sigkill),
-         unit(test_threads), unit(test_bf16), unit(test_replicas), unit(test_probes),
-         unit(test_sigterm), unit(test_sigint), unit(test_sighup), unit(test_sigusr1),
-         unit(test_second_signal), unit(test_nohup), unit(test_reader_is_gone),
-         unit(test_stop_in_probe), unit(test_file_size_limit), unit(test_no_more_whole_run))
+         unit(test_threads), unit(test_bf16), unit(test_replicas), unit(test_accumulation),
+         unit(test_shards), unit(test_probes), unit(test_sigterm), unit(test_sigint),
+         unit(test_sighup), unit(test_sigusr1), unit(test_second_signal), unit(test_nohup),
+         unit(test_reader_is_gone), unit(test_stop_in_probe), unit(test_file_size_limit),
+         unit(test_no_more_whole_run))

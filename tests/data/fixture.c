@@ -151,3 +151,16 @@ SrImage fixture_gradient(SrImagePool *pool, int h, int w) {
         }
     return image;
 }
+
+void fixture_class_folder(const char *folder, const char *name, int n) {
+    char path[256];
+    uint8_t pixels[20 * 20 * 3];
+    for (int i = 0; i < n; i++) {
+        size_t bytes = 0;
+        fixture_noise(pixels, sizeof pixels, (uint64_t)i);
+        void *png = fixture_png(pixels, 20, 20, 3, &bytes);
+        snprintf(path, sizeof path, "%s/%c/%02d.png", name, i % 2 ? 'x' : 'y', i);
+        fixture_write(folder, path, png, bytes);
+        free(png);
+    }
+}

@@ -22,6 +22,9 @@ void *fixture_jpeg(const uint8_t *pixels, int h, int w, int channels, size_t *n)
 void *fixture_raw_png(int h, int w, int depth, int color, const uint8_t *palette, int palette_bytes,
                       const uint8_t *rows, size_t row_bytes, size_t *n);
 
+// n pictures of 20 x 20 noise in two class folders below folder/name.
+void fixture_class_folder(const char *folder, const char *name, int n);
+
 void fixture_noise(uint8_t *out, size_t n, uint64_t seed);
 // h x w of noise, or of a smooth gradient, in the pool.
 SrImage fixture_image(SrImagePool *pool, int h, int w, uint64_t seed);
