@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/comm.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/args.h"
@@ -113,7 +114,7 @@ static SrStatus run_verb(int argc, char **argv) {
     o->extractor.n_overrides = args.n_overrides;
     SrStatus status = o->input ? sr_extract_input(o, &report) : sr_extract_data(o, &report);
     sr_log_end_live();
-    if (report.s)
+    if (report.s && sr_comm_rank() == 0)
         fputs(report.s, stderr);
     sr_text_deinit(&report);
     return status;

@@ -213,9 +213,10 @@ done:
     if (t.run && !result->already_finished) {
         fill_result(&t);
         sr_run_ranks_say_sums(t.run);
-        if (status == SR_OK || status == SR_ERR_INTERRUPT || sr_comm_size() == 1)
-            sr_run_ranks_say_bad(t.run->train.loader);
-        sr_data_summary_say_bad(t.phases.split.loader, "test images", "are not judged");
+        sr_data_summary_say_bad(
+            &(SrBadImages){t.run->train.loader, false, "images", "were replaced"}, status);
+        sr_data_summary_say_bad(
+            &(SrBadImages){t.phases.split.loader, true, "test images", "are not judged"}, status);
     }
     sr_phases_close(&t.phases);
     sr_online_probe_close(&t.probe);

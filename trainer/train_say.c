@@ -79,6 +79,11 @@ static void write_metrics(SrTraining *t, const SrProgressLine *line) {
     // No maximum: nothing is clipped, only measured (after the clipping of the step, where there is one).
     double norm = sr_grad_clip(sr_model_params(t->run->model), NULL, 2, INFINITY);
     sr_json_float(out, "grad_norm", norm);
+    double exchange, waited;
+    if (sr_replicas_sums(t->run->replicas, &exchange, &waited)) {
+        sr_json_float(out, "exchange_ms", 1e3 * exchange);
+        sr_json_float(out, "exchange_wait_ms", 1e3 * waited);
+    }
     sr_tensorboard_step(&t->board,
                         &(SrTensorboardStep){.iteration = line->iteration,
                                              .loss = line->loss,

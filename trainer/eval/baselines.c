@@ -133,8 +133,10 @@ SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, 
     }
     if (trained)
         SR_TRY(row_of_trunk(rows, SR_ROW_TRAINED, trained, each, arg));
-    sr_data_summary_say_bad(rows->bank.loader, "training images", "are left out");
-    sr_data_summary_say_bad(rows->test.loader, "test images", "are left out");
+    sr_data_summary_say_bad(
+        &(SrBadImages){rows->bank.loader, true, "training images", "are left out"}, SR_OK);
+    sr_data_summary_say_bad(&(SrBadImages){rows->test.loader, true, "test images", "are left out"},
+                            SR_OK);
     return SR_OK;
 }
 

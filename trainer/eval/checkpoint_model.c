@@ -109,7 +109,7 @@ SrStatus sr_checkpoint_model_features(SrCheckpointModel *m, const char *data, co
         layer = m->config->knn.layer;
     SR_TRY_GOTO(layers ? sr_layer_features_extract(m->model, layer, &split, m->batch, layers, out)
                        : sr_trunk_features_extract(m->model, layer, &split, m->batch, out));
-    sr_data_summary_say_bad(split.loader, "images", "are left out");
+    sr_data_summary_say_bad(&(SrBadImages){split.loader, true, "images", "are left out"}, SR_OK);
     SR_TRY_GOTO(name_rows(&split, out, files));
 done:
     sr_split_close(&split);

@@ -382,7 +382,9 @@ SrStatus sr_extract_data(const SrExtractOptions *o, SrText *report) {
     SrStatus status = open(&r);
     if (status == SR_OK)
         status = run_shards(&r, report);
-    sr_data_summary_say_bad(r.loader, "images", "have the features of a grey one (valid is 0)");
+    sr_data_summary_say_bad(
+        &(SrBadImages){r.loader, true, "images", "have the features of a grey one (valid is 0)"},
+        status);
     sr_loader_free(r.loader);
     sr_split_close(&r.split);
     sr__string_list_deinit(&r.files);

@@ -1,9 +1,12 @@
 // See the header.
 #include "trainer/run/data_summary.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/comm.h"
+#include "base/compiler.h"
 #include "base/log.h"
 #include "trainer/run/class_match.h"
 
@@ -73,16 +76,47 @@ void sr_data_summary_say(const SrConfig *config, const SrSplit *train, const SrS
                 test->path);
 }
 
-void sr_data_summary_say_bad(const SrLoader *loader, const char *what, const char *outcome) {
+// ---- images that could not be read
+
+enum { LISTED = 20, LINE_BYTES = 512 };
+
+typedef struct {
+    int64_t seen, bad;
+    int n;
+    char line[LISTED][LINE_BYTES];
+} OfRank;
+
+static void look_at(const SrBadImages *images, OfRank *out) {
     SrBadReport bad = {.bad = 0};
-    if (loader)
-        sr_loader_bad(loader, &bad);
-    if (bad.epoch_bad == 0)
+    *out = (OfRank){.n = 0};
+    if (images->loader)
+        sr_loader_bad(images->loader, &bad);
+    out->seen = images->last_pass ? bad.epoch_seen : bad.seen;
+    out->bad = images->last_pass ? bad.epoch_bad : bad.bad;
+    out->n = SR_MIN(bad.n_listed, LISTED);
+    for (int i = 0; i < out->n; i++)
+        snprintf(out->line[i], LINE_BYTES, "%s", bad.listed[i]);
+}
+
+void sr_data_summary_say_bad(const SrBadImages *images, SrStatus status) {
+    OfRank mine, theirs;
+    double total[2];
+    if (status != SR_OK && status != SR_ERR_INTERRUPT && sr_comm_size() > 1)
         return;
-    sr_warn("%lld of %lld %s could not be read and %s:", (long long)bad.epoch_bad,
-            (long long)bad.epoch_seen, what, outcome);
-    for (int i = 0; i < bad.n_listed; i++)
-        sr_warn("  %s", bad.listed[i]);
+    look_at(images, &mine);
+    total[0] = (double)mine.seen;
+    total[1] = (double)mine.bad;
+    sr_comm_all_reduce_f64(total, 2, SR_COMM_SUM);
+    if (total[1] == 0)
+        return;
+    sr_warn("%.0f of %.0f %s could not be read and %s:", total[1], total[0], images->what,
+            images->outcome);
+    for (int r = 0; r < sr_comm_size(); r++) {
+        theirs = mine;
+        sr_comm_broadcast(&theirs, sizeof theirs, r);
+        for (int i = 0; i < theirs.n; i++)
+            sr_warn("  %s", theirs.line[i]);
+    }
 }
 
 SrStatus sr_data_summary_check(const SrConfig *config, const SrSplit *train) {

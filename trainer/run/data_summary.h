@@ -10,9 +10,15 @@ void sr_data_summary_say_set(const SrSplit *split, const char *what);
 // One line for each side of an evaluation in the log.  DATA.TEST that names the training images is a warning.
 void sr_data_summary_say(const SrConfig *config, const SrSplit *train, const SrSplit *test);
 
-// What the last pass of this loader could not read, with reasons: nothing if there was none.  what: "test images".
-// outcome: what became of them ("are left out").
-void sr_data_summary_say_bad(const SrLoader *loader, const char *what, const char *outcome);
+// What the loaders of all ranks (NULL: none) could not read, with reasons: nothing if there was none.  Collective, as long
+// as `status`, of the work they did, says that ranks still act together; behind an error only a run without others speaks.
+typedef struct {
+    const SrLoader *loader;
+    bool last_pass;      // of this one, or all passes
+    const char *what;    // "test images"
+    const char *outcome; // what became of them: "are left out"
+} SrBadImages;
+void sr_data_summary_say_bad(const SrBadImages *images, SrStatus status);
 
 // Before hours are spent on training: opens the test images that will be evaluated, matches their classes with the
 // training's (sr_class_match) and says both lines.  Nothing without test images or labels but the training's line.

@@ -326,7 +326,8 @@ SrStatus sr_run_begin(SrRun *run, int64_t iteration, bool resumed) {
     SR_TRY(sr_split_in_order(run->config, &run->train, &in_order));
     SrStatus status = sr_feed_keep(&run->feed, in_order, (SrCacheKind)m->cache_features,
                                    run->config->checkpoint.dir);
-    sr_data_summary_say_bad(in_order, "training images", "are grey instead");
+    sr_data_summary_say_bad(&(SrBadImages){in_order, true, "training images", "are grey instead"},
+                            status);
     sr_loader_free(in_order);
     return status;
 }

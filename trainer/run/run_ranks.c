@@ -1,9 +1,6 @@
 // Ranks of a run; see the header.
 #include "trainer/run/run_ranks.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/comm.h"
 #include "base/compiler.h"
 #include "base/log.h"
@@ -41,45 +38,4 @@ void sr_run_ranks_say_sums(const SrRun *run) {
     sr_info("gradients between ranks: %.1f ms a step when nothing else goes on, %.1f ms of it "
             "waited for: %.0f %% hidden behind the backward",
             1e3 * exchange, 1e3 * waited, 100 * SR_MAX(1 - waited / exchange, 0));
-}
-
-// ---- bad images
-
-enum { LISTED = 20, LINE_BYTES = 512 };
-
-typedef struct {
-    int64_t seen, bad;
-    int n;
-    char line[LISTED][LINE_BYTES];
-} BadImages;
-
-static void look_at(const SrLoader *loader, BadImages *out) {
-    SrBadReport bad = {.bad = 0};
-    *out = (BadImages){.n = 0};
-    if (loader)
-        sr_loader_bad(loader, &bad);
-    out->seen = bad.seen;
-    out->bad = bad.bad;
-    out->n = SR_MIN(bad.n_listed, LISTED);
-    for (int i = 0; i < out->n; i++)
-        snprintf(out->line[i], LINE_BYTES, "%s", bad.listed[i]);
-}
-
-// Said at the end as well as when it happens, because the log in between is long.
-void sr_run_ranks_say_bad(const SrLoader *loader) {
-    BadImages mine, theirs;
-    double total[2];
-    look_at(loader, &mine);
-    total[0] = (double)mine.seen;
-    total[1] = (double)mine.bad;
-    sr_comm_all_reduce_f64(total, 2, SR_COMM_SUM);
-    if (total[1] == 0)
-        return;
-    sr_warn("%.0f of %.0f images could not be read and were replaced:", total[1], total[0]);
-    for (int r = 0; r < sr_comm_size(); r++) {
-        theirs = mine;
-        sr_comm_broadcast(&theirs, sizeof theirs, r);
-        for (int i = 0; i < theirs.n; i++)
-            sr_warn("  %s", theirs.line[i]);
-    }
 }

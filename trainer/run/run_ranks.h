@@ -8,7 +8,5 @@
 void sr_run_ranks_say(const SrRun *run);
 // How much of the exchange of gradients the backward hid.
 void sr_run_ranks_say_sums(const SrRun *run);
-// The loader's images that could not be read, on all ranks.  Collective.
-void sr_run_ranks_say_bad(const SrLoader *loader);
 
 #endif
