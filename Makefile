@@ -296,6 +296,7 @@ parity: sslrun build/run-golden
 	    /usr/bin/python3 tests/parity/resnet20.py ./sslrun $(RESNET20) $(CIFAR10)
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/linear.py ./sslrun
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/losses.py build/run-golden
+	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/peer.py check build/run-golden
 
 ## make asan       all tests under the address and undefined-behaviour sanitizers
 asan:
