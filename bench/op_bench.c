@@ -1,7 +1,7 @@
 // Speed of one operation on one input: least time of its forward and backward, GFLOP/s of the plain definition (twice
 // the forward's for the backward) and the share of the peak that convolutions reach, measured in the same run.
 //
-//   make build/op-bench && build/op-bench attention '{num_heads: 6}' 16,197,1152
+//   make build/op-bench && build/op-bench attention '{num_heads: 6}' 16,197,1152 [bf16]
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "kernels/cast.h"
 #include "kernels/conv/conv.h"
 #include "kernels/op.h"
 
@@ -25,6 +26,15 @@ static float *fill(SrShape shape) {
     float *a = sr_map((size_t)n * sizeof *a);
     for (int64_t i = 0; a && i < n; i++)
         a[i] = (float)((uint64_t)i * 2654435761u >> 16 & 1023) / 512.0f - 1.0f;
+    return a;
+}
+
+// Inputs, outputs and their gradients of either type.
+static void *fill_as(SrDtype type, SrShape shape) {
+    float *a = fill(shape);
+    if (a && type == SR_BF16)
+        sr_cast(SR_BF16, a, SR_F32, a,
+                sr_shape_count(shape)); // narrower: never behind what it reads
     return a;
 }
 
@@ -52,7 +62,7 @@ static void *map(size_t (*bytes)(const void *, const SrShape *, int), const void
     return bytes ? sr_map(bytes(params, x, 1)) : NULL;
 }
 
-static SrStatus bench(const SrOp *op, const char *text, SrShape x, SrArena *arena) {
+static SrStatus bench(const SrOp *op, SrDtype type, const char *text, SrShape x, SrArena *arena) {
     SrYaml *map_of_params = NULL;
     SrShape y;
     SrSlot slots[SR_OP_MAX_SLOTS];
@@ -68,24 +78,27 @@ static SrStatus bench(const SrOp *op, const char *text, SrShape x, SrArena *aren
         w[i] = (SrTensor){slots[i].shape, slots[i].dtype, fill(slots[i].shape)};
         dw[i] = fill(slots[i].shape);
     }
-    SrTensor in = {x, SR_F32, fill(x)};
-    float *dx = fill(x);
+    bool half = type == SR_BF16 && op->bf16_scratch_bytes;
+    size_t (*scratch)(const void *, const SrShape *, int) =
+        half ? op->bf16_scratch_bytes : op->scratch_bytes;
+    SrTensor in = {x, type, fill_as(type, x)};
+    float *dx = fill_as(type, x);
     SrOpCall call = {.params = params,
                      .train = true,
                      .n_in = 1,
                      .x = &in,
-                     .y = {y, SR_F32, fill(y)},
+                     .y = {y, type, fill_as(type, y)},
                      .n_w = n_w,
                      .w = w,
                      .saved = map(op->saved_bytes, params, &x),
-                     .scratch = map(op->scratch_bytes, params, &x)};
+                     .scratch = map(scratch, params, &x)};
     double gflop = op->flops ? 1e-9 * (double)op->flops(params, &x, 1, y) : 0,
-           peak = sr_conv_peak_gflops(SR_F32);
+           peak = sr_conv_peak_gflops(type);
     double forward = least_time(op->forward, &call);
     printf("%s %s: %d threads; forward %.3f ms, %.0f GFLOP/s, %.0f %% of peak", op->name, text,
            sr_parallel_threads(), 1e3 * forward, gflop / forward, 100 * gflop / forward / peak);
     if (op->backward) {
-        call.dy = fill(y), call.dw = dw, call.dx = &dx;
+        call.dy = fill_as(type, y), call.dw = dw, call.dx = &dx;
         double backward = least_time(op->backward, &call);
         printf("; backward %.3f ms, %.0f GFLOP/s, %.0f %%", 1e3 * backward, 2 * gflop / backward,
                200 * gflop / backward / peak);
@@ -96,14 +109,17 @@ static SrStatus bench(const SrOp *op, const char *text, SrShape x, SrArena *aren
 
 int main(int argc, char **argv) {
     const SrOp *op = NULL;
-    if (argc != 4 || sr_op_find(argv[1], &op) != SR_OK || op->min_in != 1) {
-        fprintf(stderr, "usage: op-bench OP '{params}' N,..,C   (an op of one input; got %s)\n",
+    bool half = argc == 5 && strcmp(argv[4], "bf16") == 0;
+    if (argc != 4 + half || sr_op_find(argv[1], &op) != SR_OK || op->min_in != 1 ||
+        (half && !(op->flags & SR_OP_BF16))) {
+        fprintf(stderr,
+                "usage: op-bench OP '{params}' N,..,C [bf16]   (an op of one input; got %s)\n",
                 argc > 1 ? argv[1] : "none");
         return 2;
     }
     sr_parallel_init();
     SrArena arena = SR_ARENA_INIT;
-    SrStatus status = bench(op, argv[2], parse_shape(argv[3]), &arena);
+    SrStatus status = bench(op, half ? SR_BF16 : SR_F32, argv[2], parse_shape(argv[3]), &arena);
     if (status != SR_OK)
         fprintf(stderr, "%s\n", sr_status_message());
     sr_arena_deinit(&arena);

@@ -1,5 +1,6 @@
 // Products of matrices small enough for the second-level cache, on the calling thread: what attention multiplies, a head
-// at a time (block_product_simd.c, compiled once an instruction set).  Large ones are kernels/gemm.h's.
+// at a time (block_product_simd.c, compiled once an instruction set; pairs on tile registers: block_product_amx.c).  Large
+// ones are kernels/gemm.h's.
 #ifndef SR_KERNELS_BLOCK_PRODUCT_H
 #define SR_KERNELS_BLOCK_PRODUCT_H
 
@@ -8,9 +9,10 @@
 
 #include "kernels/cpu.h"
 
-// C (m, n) = or, with `add`, += alpha A B.  The numbers of A may lie anyhow, rows of B and C side by side.  In a product of
-// pairs, what stands for a number of A is two bfloat16 numbers of a row of A, (i, 2 l) and (i, 2 l + 1), and for one of B
-// two of a column, (2 l, j) and (2 l + 1, j); k counts pairs, and a row that ends alone is paired with zeros in both.
+// C (m, n) = or, with `add`, += alpha A B.  The numbers of A may lie anyhow, those of pairs with rows or columns side by
+// side (a_step or a_row 1); rows of B and C side by side.  In a product of pairs, what stands for a number of A is two
+// bfloat16 numbers of a row of A, (i, 2 l) and (i, 2 l + 1), and for one of B two of a column, (2 l, j) and (2 l + 1, j);
+// k counts pairs, and a row that ends alone is paired with zeros in both.
 typedef struct {
     int m, n, k;
     float alpha;
@@ -32,11 +34,21 @@ typedef struct {
 } SrBlockProductKernels;
 SR_CPU_TABLES_BF16(SrBlockProductKernels, sr__block_product_kernels);
 
+// Products of pairs on tile registers.
+typedef struct {
+    void (*pair_product)(const SrBlockProduct *p);
+} SrBlockTiles;
+SR_CPU_TABLES_TILES(SrBlockTiles, sr__block_tiles);
+
 static inline void sr__block_product(const SrBlockProduct *p) {
     SR_CPU_PICK_BF16(sr__block_product_kernels)->product(p);
 }
 static inline void sr__block_pair_product(const SrBlockProduct *p) {
-    SR_CPU_PICK_BF16(sr__block_product_kernels)->pair_product(p);
+    const SrBlockTiles *tiles = SR_CPU_PICK_TILES(sr__block_tiles);
+    if (tiles)
+        tiles->pair_product(p);
+    else
+        SR_CPU_PICK_BF16(sr__block_product_kernels)->pair_product(p);
 }
 static inline void sr__block_transpose(const float *from, int64_t from_row, int rows, int columns,
                                        float *to, int64_t to_row) {

@@ -99,4 +99,10 @@ SrCpuLevel sr_cpu_set_level(SrCpuLevel level) {
 
 int sr_cpu_has_bf16(void) { return sr_cpu_level() >= SR_CPU_AVX512BF16; }
 
+static bool emulated; // sr_cpu_emulate_tiles
+
+void sr_cpu_emulate_tiles(bool on) { emulated = on; }
+
+bool sr_cpu_emulates_tiles(void) { return emulated; }
+
 int sr_cpu_has_tiles(void) { return sr_cpu_level() >= SR_CPU_AMX; }

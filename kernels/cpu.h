@@ -11,9 +11,13 @@
 //     SR_CPU_TABLES(SrPoolKernels, sr__pool_kernels); // ..._plain, ..._avx2, ..._avx512
 //     SR_CPU_PICK(sr__pool_kernels)->max_forward(...);
 // Those that round to bfloat16 or multiply its pairs are compiled for avx512bf16 too (BF16 in the Makefile), declared with
-// SR_CPU_TABLES_BF16 and taken with SR_CPU_PICK_BF16.
+// SR_CPU_TABLES_BF16 and taken with SR_CPU_PICK_BF16.  Tables of *_amx.c are declared with SR_CPU_TABLES_TILES;
+// SR_CPU_PICK_TILES is NULL where there are neither tiles nor leave to emulate them.
 #ifndef SR_KERNELS_CPU_H
 #define SR_KERNELS_CPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
 
 // Each includes the ones before.
 typedef enum {
@@ -34,6 +38,10 @@ const char *sr_cpu_name(SrCpuLevel level);
 // was set.  Not while kernels run; scratch sizes depend on the level.
 SrCpuLevel sr_cpu_set_level(SrCpuLevel level);
 
+// For tests: plain C in place of the tile instructions (kernels/tiles.h), at any level of the processor.
+void sr_cpu_emulate_tiles(bool on);
+bool sr_cpu_emulates_tiles(void);
+
 #if defined(__x86_64__)
 #define SR_CPU_TABLES(type, name) extern const type name##_plain, name##_avx2, name##_avx512
 #define SR_CPU_PICK(name)                             \
@@ -44,7 +52,12 @@ SrCpuLevel sr_cpu_set_level(SrCpuLevel level);
     SR_CPU_TABLES(type, name);         \
     extern const type name##_avx512bf16
 #define SR_CPU_PICK_BF16(name) (sr_cpu_has_bf16() ? &name##_avx512bf16 : SR_CPU_PICK(name))
+#define SR_CPU_TABLES_TILES(type, name) extern const type name##_emulated, name##_amx
+#define SR_CPU_PICK_TILES(name) \
+    (sr_cpu_emulates_tiles() ? &name##_emulated : sr_cpu_has_tiles() ? &name##_amx : NULL)
 #else
+#define SR_CPU_TABLES_TILES(type, name) extern const type name##_emulated
+#define SR_CPU_PICK_TILES(name) (sr_cpu_emulates_tiles() ? &name##_emulated : NULL)
 #define SR_CPU_TABLES_BF16(type, name) SR_CPU_TABLES(type, name)
 #define SR_CPU_PICK_BF16(name) SR_CPU_PICK(name)
 #define SR_CPU_TABLES(type, name) extern const type name##_plain

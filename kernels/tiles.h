@@ -58,6 +58,7 @@ T_INLINE __mmask16 high_mask_(int n) { return (__mmask16)(n <= 16 ? 0 : n >= 32 
 T_INLINE __mmask32 mask_(int n) { return (__mmask32)(n >= 32 ? 0xffffffff : (1u << n) - 1); }
 
 T_INLINE W w_zero(void) { return (W){_mm512_setzero_ps(), _mm512_setzero_ps()}; }
+T_INLINE W w_set1(float v) { return (W){_mm512_set1_ps(v), _mm512_set1_ps(v)}; }
 T_INLINE W w_load(const float *p) { return (W){_mm512_loadu_ps(p), _mm512_loadu_ps(p + 16)}; }
 T_INLINE W w_load_n(const float *p, int n) {
     return (W){_mm512_maskz_loadu_ps(low_mask_(n), p), _mm512_maskz_loadu_ps(high_mask_(n), p + 16)};

@@ -80,6 +80,12 @@ typedef struct {
 } H;
 
 T_INLINE W w_zero(void) { return (W){{0}}; }
+T_INLINE W w_set1(float v) {
+    W a;
+    for (int i = 0; i < 32; i++)
+        a.v[i] = v;
+    return a;
+}
 T_INLINE W w_load_n(const float *p, int n) {
     W a = {{0}};
     memcpy(&a, p, sizeof(float) * (size_t)(n < 32 ? n : 32));

@@ -135,7 +135,4 @@ typedef struct {
 // NULL: neither tiles nor leave to emulate them.
 const SrTileKernels *sr__tile_kernels(void);
 
-// For tests: plain C in place of the instructions, at any level of the processor.
-void sr_conv_emulate_tiles(bool on);
-
 #endif

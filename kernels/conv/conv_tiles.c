@@ -41,21 +41,14 @@ int sr__tile_parts_of(SrDtype type) {
     return fp32 == SR_CONV_FP32_IEEE ? 0 : fp32 == SR_CONV_FP32_X3 ? 2 : 3;
 }
 
-static bool emulated; // sr_conv_emulate_tiles
-
-void sr_conv_emulate_tiles(bool on) { emulated = on; }
-
-extern const SrTileProducts sr__tile_products_emulated;
-extern const SrTileOperands sr__tile_operands_emulated;
-#if defined(__x86_64__)
-extern const SrTileProducts sr__tile_products_amx;
-extern const SrTileOperands sr__tile_operands_amx;
-#endif
+SR_CPU_TABLES_TILES(SrTileProducts, sr__tile_products);
+SR_CPU_TABLES_TILES(SrTileOperands, sr__tile_operands);
 
 const SrTileKernels *sr__tile_kernels(void) {
-    static const SrTileKernels plain = {&sr__tile_products_emulated, &sr__tile_operands_emulated};
-    if (emulated)
-        return &plain;
+    static const SrTileKernels emulated = {&sr__tile_products_emulated,
+                                           &sr__tile_operands_emulated};
+    if (sr_cpu_emulates_tiles())
+        return &emulated;
 #if defined(__x86_64__)
     static const SrTileKernels amx = {&sr__tile_products_amx, &sr__tile_operands_amx};
     return sr_cpu_has_tiles() ? &amx : NULL;

@@ -1,8 +1,12 @@
 // attention at the shapes the registry's cases are too small for: several tiles of keys, a vision transformer's tokens,
 // scores so large that only a softmax about the maximum survives, and any number of threads.
+#include <stdio.h>
+
 #include "base/parallel.h"
+#include "kernels/cpu.h"
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
+#include "tests/kernels/op_half.h"
 
 static const SrOp *attention(void) {
     const SrOp *op = op_named("attention");
@@ -99,5 +103,42 @@ static void test_threads_do_not_change_bits(void **state) {
     op_call_deinit(&c[1]);
 }
 
+// Sizes around the limits of tile registers, heads of odd channels, dropout, class attention, biases.
+static void random_half(SrRng *rng, char *params, SrOpCase *example) {
+    int L = 1 + (int)sr_rng_below(rng, 80), E = 1 + (int)sr_rng_below(rng, 3);
+    int d = 1 + (int)sr_rng_below(rng, 40), N = 1 + (int)sr_rng_below(rng, 2);
+    bool bias = sr_rng_below(rng, 4) == 0;
+    int queries = !bias && sr_rng_below(rng, 4) == 0 ? 1 : 0;
+    snprintf(params, 80, "{num_heads: %d, queries: %d, dropout: %s}", E, queries,
+             sr_rng_below(rng, 4) == 0 ? "0.3" : "0");
+    *example = (SrOpCase){params, bias ? 2 : 1, {SR_SHAPE(N, L, 3 * E * d)}, false};
+    if (bias)
+        example->x[1] = SR_SHAPE(1, E, L, L);
+}
+
+// bfloat16 through tile registers, or what stands for them, forward and backward.
+static void test_tiles(void **state) {
+    (void)state;
+    SrRng rng = sr_rng(8, SR_RNG_TEST, 0, 0, 0, 0);
+    const SrOpCase long_ones[] = {
+        {"{num_heads: 1}", 1, {SR_SHAPE(1, 197, 3 * 64)}, false},
+        {"{num_heads: 1}", 1, {SR_SHAPE(1, 300, 3 * 12)}, false}, // two tiles of keys
+    };
+    sr_cpu_emulate_tiles(!sr_cpu_has_tiles());
+    for (int i = 0; i < 20 + SR_COUNT(long_ones); i++) {
+        char params[80];
+        SrOpCase example;
+        random_half(&rng, params, &example);
+        if (i >= 20)
+            example = long_ones[i - 20];
+        op_half_forward(attention(), &example, true);
+        // probabilities and their gradients are rounded too
+        op_half_backward(attention(), &example, true, 4);
+    }
+    op_half_threads(attention(), &long_ones[0], true);
+    op_half_threads(attention(), &long_ones[1], true);
+    sr_cpu_emulate_tiles(false);
+}
+
 SR_TESTS(attention, unit(test_long_sequences), unit(test_gradient_over_several_tiles_of_keys),
-         unit(test_large_scores), unit(test_threads_do_not_change_bits));
+         unit(test_large_scores), unit(test_threads_do_not_change_bits), unit(test_tiles));

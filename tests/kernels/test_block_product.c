@@ -1,6 +1,7 @@
 // Products and transposes of small matrices against plain loops in double, over random shapes and distances.
 #include "kernels/block_product.h"
 
+#include "base/bf16.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "tests/check.h"
@@ -48,6 +49,70 @@ static void test_products(void **state) {
         check_product(&rng);
 }
 
+// Numbers of A and B as bfloat16 pairs, two a lane.
+static void draw_pairs(SrRng *rng, float *lanes, int64_t n) {
+    for (int64_t i = 0; i < 2 * n; i++)
+        ((SrBf16 *)(void *)lanes)[i] = sr_bf16_round((float)sr_rng_normal(rng));
+}
+
+static double number_of(const float *lanes, int64_t lane, int half) {
+    return (double)sr_bf16_float(((const SrBf16 *)(const void *)lanes)[2 * lane + half]);
+}
+
+static void check_pairs(const SrBlockProduct *p, const float *before) {
+    for (int i = 0; i < p->m; i++)
+        for (int j = 0; j < p->c_row; j++) {
+            double want = j >= p->n || p->add ? (double)before[i * p->c_row + j] : 0;
+            for (int l = 0; j < p->n && l < p->k; l++)
+                for (int half = 0; half < 2; half++)
+                    want += (double)p->alpha * number_of(p->a, i * p->a_row + l * p->a_step, half) *
+                            number_of(p->b, l * p->b_row + j, half);
+            CHECK_NEAR(p->c[i * p->c_row + j], want, 1e-5 * (fabs(want) + sqrt(2 * p->k)));
+        }
+}
+
+// c becomes what it was before first.
+static void run_pairs(const SrBlockProduct *p, const float *before, size_t bytes) {
+    memcpy(p->c, before, bytes);
+    sr__block_pair_product(p);
+    check_pairs(p, before);
+}
+
+// Vectors, emulated tiles and, where there are any, tiles, which leave the bits of the emulated.
+static void check_pair_product(SrRng *rng) {
+    int m = upto(rng, 70), n = upto(rng, 100), k = upto(rng, sr_rng_below(rng, 5) ? 40 : 300);
+    bool turned = sr_rng_below(rng, 2);
+    SrBlockProduct p = {.m = m, .n = n, .k = k, .add = sr_rng_below(rng, 2)};
+    int row = (turned ? m : k) + upto(rng, 3), rows = turned ? k : m;
+    p.alpha = sr_rng_below(rng, 2) ? 1 : 0.3f;
+    p.a_row = turned ? 1 : row;
+    p.a_step = turned ? row : 1;
+    p.b_row = n + upto(rng, 3);
+    p.c_row = n + upto(rng, 3);
+    float *a = draw(rng, rows * row), *b = draw(rng, k * p.b_row), *c = draw(rng, m * p.c_row);
+    size_t bytes = (size_t)(m * p.c_row) * sizeof *c;
+    float *before = sr_alloc(bytes), *emulated = sr_alloc(bytes);
+    CHECK(before != NULL && emulated != NULL);
+    draw_pairs(rng, a, rows * row);
+    draw_pairs(rng, b, k * p.b_row);
+    memcpy(before, c, bytes);
+    p.a = a, p.b = b, p.c = c;
+    sr_cpu_emulate_tiles(true);
+    run_pairs(&p, before, bytes);
+    sr_cpu_emulate_tiles(false);
+    memcpy(emulated, c, bytes);
+    run_pairs(&p, before, bytes);
+    CHECK(!sr_cpu_has_tiles() || memcmp(emulated, c, bytes) == 0);
+    sr_free(a), sr_free(b), sr_free(c), sr_free(before), sr_free(emulated);
+}
+
+static void test_pair_products(void **state) {
+    (void)state;
+    SrRng rng = sr_rng(6, SR_RNG_TEST, 0, 0, 0, 0);
+    for (int i = 0; i < 120; i++)
+        check_pair_product(&rng);
+}
+
 static void test_transposes(void **state) {
     (void)state;
     SrRng rng = sr_rng(4, SR_RNG_TEST, 0, 0, 0, 0);
@@ -65,4 +130,4 @@ static void test_transposes(void **state) {
     }
 }
 
-SR_TESTS(block_product, unit(test_products), unit(test_transposes))
+SR_TESTS(block_product, unit(test_products), unit(test_pair_products), unit(test_transposes))

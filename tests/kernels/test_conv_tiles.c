@@ -29,14 +29,14 @@ static uint64_t hash_case(const ConvCase *t, uint64_t hash) {
 // Checks a case by the processor's tiles, and that the emulation leaves the same bits; without tiles, the emulation.
 // Adds the results to the hash.
 static void check_both(const ConvCase *t, double tolerance, uint64_t *hash) {
-    sr_conv_emulate_tiles(true);
+    sr_cpu_emulate_tiles(true);
     uint64_t emulated = hash_case(t, *hash);
-    sr_conv_emulate_tiles(!sr_cpu_has_tiles());
+    sr_cpu_emulate_tiles(!sr_cpu_has_tiles());
     conv_case_check(t, tolerance);
     if (sr_cpu_has_tiles() && hash_case(t, *hash) != emulated)
         fail_msg("tiles and their emulation differ: N%d %dx%d C%d -> K%d, %dx%d stride %d", t->s.N,
                  t->s.H, t->s.W, t->s.C, t->s.K, t->s.R, t->s.S, t->s.stride_h);
-    sr_conv_emulate_tiles(false);
+    sr_cpu_emulate_tiles(false);
     *hash = emulated;
 }
 
@@ -75,7 +75,7 @@ static uint64_t sweep(SrDtype type, int count, double tolerance, uint64_t hash) 
         if (conv_shape_empty(s))
             continue;
         ConvCase t = conv_case_new(s, &rng);
-        sr_conv_emulate_tiles(true);
+        sr_cpu_emulate_tiles(true);
         tiles += strcmp(sr_conv_design(&t.s, SR_CONV_FORWARD), "tiles") == 0;
         check_both(&t, tolerance, &hash);
         conv_case_free(&t);
@@ -130,9 +130,9 @@ static void test_large_shapes(void **state) {
     for (int i = 0; i < SR_COUNT(large); i++) {
         ConvCase t = conv_case_new(large[i], &rng);
         check_both(&t, 3e-6, &hash);
-        sr_conv_emulate_tiles(!sr_cpu_has_tiles());
+        sr_cpu_emulate_tiles(!sr_cpu_has_tiles());
         conv_case_check_threads(&t);
-        sr_conv_emulate_tiles(false);
+        sr_cpu_emulate_tiles(false);
         conv_case_free(&t);
     }
     sr_conv_allow(SR_CONV_ALL);

@@ -1,16 +1,11 @@
-// Ops that run on bfloat16 (SR_OP_BF16), each of their cases on every instruction set: y against the reference in
-// double precision, gradients against the op's own floats, both on inputs that bfloat16 holds exactly.  What is left
-// is one rounding of each output.
+// Ops that run on bfloat16 (SR_OP_BF16), each of their cases on every instruction set (op_half.h).
 #include "base/bf16.h"
 #include "base/compiler.h"
-#include "base/parallel.h"
 #include "kernels/cast.h"
 #include "kernels/cpu.h"
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
-
-#define ROUNDING \
-    0x1.8p-8 // three times the worst of one rounding: weights of products are rounded too
+#include "tests/kernels/op_half.h"
 
 static void each_case(void (*body)(const SrOp *op, const SrOpCase *example, bool train)) {
     SrCpuLevel best = sr_cpu_level();
@@ -29,141 +24,13 @@ static void each_case(void (*body)(const SrOp *op, const SrOpCase *example, bool
     CHECK(ops >= 5); // conv2d, batch_norm, relu, add, max_pool2d at least
 }
 
-static void *rounded(OpCall *c, const float *from, int64_t n) {
-    void *out = op_call_alloc(c, (size_t)n * sizeof(SrBf16));
-    sr_cast(SR_BF16, out, SR_F32, from, n);
-    return out;
-}
-
-// Inputs and dy become numbers that both types hold, everywhere.
-static void round_inputs(OpCall *c) {
-    for (int i = 0; i <= c->n_in; i++) {
-        int64_t n = sr_shape_count(i < c->n_in ? c->shapes[i] : c->y_shape);
-        float *values = i < c->n_in ? c->x[i].data : c->dy;
-        for (int64_t j = 0; j < n; j++) {
-            values[j] = sr_bf16_float(sr_bf16_round(values[j]));
-            if (i < c->n_in)
-                c->x64[i][j] = (double)values[j];
-        }
-    }
-}
-
-typedef struct {
-    OpCall *c;
-    SrTensor x[SR_OP_MAX_IN], y;
-    float *dx[SR_OP_MAX_IN]; // of bfloat16 in truth, as SrOpCall has it
-    SrOpCall call;
-} Half;
-
-// The same call on bfloat16, with outputs that start as rubbish.
-static void begin(Half *h, OpCall *c) {
-    const SrOp *op = c->op;
-    *h = (Half){.c = c};
-    for (int i = 0; i < c->n_in; i++) {
-        int64_t n = sr_shape_count(c->shapes[i]);
-        h->x[i] = (SrTensor){c->shapes[i], SR_BF16, rounded(c, c->x[i].data, n)};
-        h->dx[i] = op_call_alloc(c, (size_t)n * sizeof(SrBf16));
-        memset(h->dx[i], 0xA5, (size_t)n * sizeof(SrBf16));
-    }
-    int64_t n = sr_shape_count(c->y_shape);
-    h->y = (SrTensor){c->y_shape, SR_BF16, op_call_alloc(c, (size_t)n * sizeof(SrBf16))};
-    size_t (*scratch)(const void *, const SrShape *, int) =
-        op->bf16_scratch_bytes ? op->bf16_scratch_bytes : op->scratch_bytes;
-    size_t bytes = scratch ? scratch(c->params, c->shapes, c->n_in) : 0;
-    h->call = (SrOpCall){.params = c->params,
-                         .train = c->train,
-                         .n_in = c->n_in,
-                         .x = h->x,
-                         .y = h->y,
-                         .n_w = c->n_w,
-                         .w = c->w,
-                         .dw = c->dw,
-                         .dy = rounded(c, c->dy, n),
-                         .dx = h->dx,
-                         .saved = c->saved,
-                         .scratch = op_call_alloc(c, bytes),
-                         .seed = 7,
-                         .iteration = 3,
-                         .node_key = 11};
-    memset(h->call.scratch, 0xFF, bytes); // NaN
-}
-
-static void check_close(const char *what, const OpCall *c, SrDtype type, const void *a,
-                        const double *b, int64_t n, double tolerance) {
-    double largest = 0;
-    for (int64_t i = 0; i < n; i++)
-        largest = fmax(largest, fabs(b[i]));
-    for (int64_t i = 0; i < n; i++) {
-        double v = (double)(type == SR_BF16 ? sr_bf16_float(((const SrBf16 *)a)[i])
-                                            : ((const float *)a)[i]);
-        if (!(fabs(v - b[i]) <= tolerance * largest + 1e-6))
-            fail_msg("%s %s %s: %s[%lld] is %.9g, expected %.9g", c->op->name,
-                     sr_cpu_name(sr_cpu_level()), c->train ? "train" : "eval", what, (long long)i,
-                     v, b[i]);
-    }
-}
-
-static double *doubles(OpCall *c, const float *from, int64_t n) {
-    double *out = op_call_alloc(c, (size_t)n * sizeof(double));
-    for (int64_t i = 0; i < n; i++)
-        out[i] = (double)from[i];
-    return out;
-}
-
-static void run_forward(OpCall *c, Half *h) {
-    op_call_prepare(c, SR_PASS_FORWARD, &h->call);
-    c->op->forward(&h->call);
-}
-
-static void run_backward(OpCall *c, Half *h) {
-    op_call_prepare(c, SR_PASS_BACKWARD, &h->call);
-    c->op->backward(&h->call);
-}
-
-static void forward_case(const SrOp *op, const SrOpCase *example, bool train) {
-    OpCall c;
-    Half h;
-    op_call_init(&c, op, example, 1, train, 21);
-    round_inputs(&c);
-    begin(&h, &c);
-    run_forward(&c, &h);
-    op_call_reference(&c);
-    check_close("y", &c, SR_BF16, h.y.data, c.y64, sr_shape_count(c.y_shape), ROUNDING);
-    for (int i = 0; i < c.n_w; i++) // running statistics move as they do for floats
-        if (c.slots[i].kind == SR_SLOT_STATE && c.slots[i].dtype == SR_F32)
-            check_close(c.slots[i].name, &c, SR_F32, c.w[i].data, c.w64[i],
-                        sr_shape_count(c.slots[i].shape), 1e-5);
-    op_call_deinit(&c);
+static void test_forward_matches_reference(void **state) {
+    (void)state;
+    each_case(op_half_forward);
 }
 
 static void backward_case(const SrOp *op, const SrOpCase *example, bool train) {
-    OpCall c, d;
-    Half h;
-    op_call_init(&c, op, example, 1, train, 22);
-    op_call_init(&d, op, example, 1, train, 22);
-    round_inputs(&c);
-    round_inputs(&d);
-    op_call_forward(&c);
-    op_call_backward(&c);
-    begin(&h, &d);
-    run_forward(&d, &h);
-    run_backward(&d, &h);
-    for (int i = 0; i < c.n_in; i++) {
-        int64_t n = sr_shape_count(c.shapes[i]);
-        check_close("dx", &d, SR_BF16, h.dx[i], doubles(&c, c.dx[i], n), n, ROUNDING);
-    }
-    for (int i = 0; i < c.n_w; i++) {
-        int64_t n = sr_shape_count(c.slots[i].shape);
-        if (c.dw[i]) // sums of exact numbers, in floats
-            check_close(c.slots[i].name, &d, SR_F32, d.dw[i], doubles(&c, c.dw[i], n), n, 1e-5);
-    }
-    op_call_deinit(&c);
-    op_call_deinit(&d);
-}
-
-static void test_forward_matches_reference(void **state) {
-    (void)state;
-    each_case(forward_case);
+    op_half_backward(op, example, train, 1);
 }
 
 static void test_backward_matches_floats(void **state) {
@@ -171,36 +38,9 @@ static void test_backward_matches_floats(void **state) {
     each_case(backward_case);
 }
 
-// Many rows, so that loops are shared; bits of y, dx and dw for 1 and 3 threads.
-static void threads_case(const SrOp *op, const SrOpCase *example, bool train) {
-    int before = sr_parallel_threads(), rows = (int)(60000 / sr_shape_count(example->x[0]) + 1);
-    OpCall c[2];
-    Half h[2];
-    for (int i = 0; i < 2; i++) {
-        sr_parallel_set_threads(i ? 3 : 1);
-        op_call_init(&c[i], op, example, example->x[0].rank ? rows : 1, train, 23);
-        begin(&h[i], &c[i]);
-        run_forward(&c[i], &h[i]);
-        run_backward(&c[i], &h[i]);
-    }
-    bool same =
-        !memcmp(h[0].y.data, h[1].y.data, (size_t)sr_shape_count(c[0].y_shape) * sizeof(SrBf16));
-    for (int i = 0; i < c[0].n_in; i++)
-        same &= !memcmp(h[0].dx[i], h[1].dx[i],
-                        (size_t)sr_shape_count(c[0].shapes[i]) * sizeof(SrBf16));
-    for (int i = 0; i < c[0].n_w; i++)
-        same &= !c[0].dw[i] ||
-                !memcmp(c[0].dw[i], c[1].dw[i], (size_t)sr_shape_count(c[0].slots[i].shape) * 4);
-    if (!same)
-        fail_msg("%s %s: threads change bits", op->name, example->params);
-    op_call_deinit(&c[0]);
-    op_call_deinit(&c[1]);
-    sr_parallel_set_threads(before);
-}
-
 static void test_threads_keep_bits(void **state) {
     (void)state;
-    each_case(threads_case);
+    each_case(op_half_threads);
 }
 
 // Every float rounds as the definition says: halfway cases to even, NaN and infinity as they are.
