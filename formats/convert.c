@@ -143,8 +143,8 @@ static SrStatus plan(Convert *c) {
     }
     if (c->result->naming.kind == SR_TRUNK_UNKNOWN)
         SR_FAIL(SR_ERR_CONFIG,
-                "%s: no trunk of a known kind (ResNet, RegNet, DenseNet, EfficientNet, ConvNeXt, "
-                "Swin, vision transformer) among its %d "
+                "%s: no trunk of a known kind (ResNet, RegNet, DenseNet, EfficientNet, MobileNet, "
+                "ConvNeXt, Swin, vision transformer) among its %d "
                 "tensors; convert without --to and --only keeps all names",
                 c->w.path, c->w.n);
     if (o->rename)

@@ -351,6 +351,10 @@ static int root(int n) {
 
 SrShape sr_naming_shape(const char *bare, SrShape s, SrNames to) {
     int64_t count = sr_shape_count(s);
+    if (strcmp(bare, "conv_head.weight") == 0 && s.rank == 2) // timm's MobileNetV3: 1x1
+        return SR_SHAPE(s.d[0], s.d[1], 1, 1);
+    if (strcmp(bare, "classifier.0.weight") == 0 && s.rank == 4 && s.d[2] == 1 && s.d[3] == 1)
+        return SR_SHAPE(s.d[0], s.d[1]);
     if (sr_text_ends(bare, "layer_scale") && s.rank == 1)
         return SR_SHAPE(s.d[0], 1, 1);
     if (sr_text_ends(bare, "gamma") && s.rank == 3)

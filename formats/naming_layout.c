@@ -1,18 +1,17 @@
 // The tables, and the little language they are written in.
 //
-// A rule holds for every name that begins like it, and what follows is kept.  <a> stands for a number, which has to be
-// the same wherever the letter is; <a+1> for one more, <2a+1> for the uneven ones.  The first rule that fits counts.
+// A rule holds for every name that begins like it, and what follows is kept; its words are patterns (naming_pattern.h).  The
+// first rule that fits counts.
 #include "formats/naming_layout.h"
 
-#include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/text.h"
+#include "formats/naming_flat.h"
 
-enum { SIDES = SR_N_NAMES + 1, MOST_ANCHORS = 2, MOST_RULES = 26, LETTERS = 2 };
+enum { SIDES = SR_N_NAMES + 1, MOST_ANCHORS = 2, MOST_RULES = 26 };
 
 typedef const char
     *Rule[SIDES]; // torchvision, VISSL, timm, torchvision before; NULL: as torchvision
@@ -23,6 +22,7 @@ typedef struct SrLayout {
     Rule rules[MOST_RULES];
     const char *classifier[SIDES];
     bool feature_blocks; // VISSL keeps its parts in a ModuleDict of that name
+    SrFlat flat;
 } SrLayout;
 
 #define BLOCK(tv, vissl, timm) \
@@ -34,29 +34,54 @@ typedef struct SrLayout {
         "trunk_output.block<a>.block<a>-<b>." tv, "res<a+1>.block<a>-<b>." vissl, \
             "s<a>.b<b+1>." timm                                                   \
     }
-#define INVERTED(tv, timm) \
-    { "features.<a+1>.<b>.block." tv, NULL, "blocks.<a>.<b>." timm }
-#define FIRST(tv, timm) \
-    { "features.1.<b>.block." tv, NULL, "blocks.0.<b>." timm }
+#define INVERTED(tv, vissl, timm) \
+    { "features.<a+1>.<b>.block." tv, "block<a>-<b>." vissl, "blocks.<a>.<b>." timm }
+#define FIRST(tv, vissl, timm) \
+    { "features.1.<b>.block." tv, "block0-<b>." vissl, "blocks.0.<b>." timm }
 #define FUSED(stage, before, tv, timm) \
     { "features." stage ".<b>.block." tv, NULL, "blocks." before ".<b>." timm }
 // A stem, and inverted residuals that have not been fused.
-#define INVERTED_RULES                                                                        \
-    {"features.0.0.", NULL, "conv_stem."}, {"features.0.1.", NULL, "bn1."},                   \
-        INVERTED("0.0.", "conv_pw."), INVERTED("0.1.", "bn1."), INVERTED("1.0.", "conv_dw."), \
-        INVERTED("1.1.", "bn2."), INVERTED("2.fc1.", "se.conv_reduce."),                      \
-        INVERTED("2.fc2.", "se.conv_expand."), INVERTED("3.0.", "conv_pwl."),                 \
-        INVERTED("3.1.", "bn3."), {                                                           \
-        "classifier.1.", NULL, "classifier."                                                  \
+#define INVERTED_RULES                                                                      \
+    {"features.0.0.", "conv1.0.", "conv_stem."}, {"features.0.1.", "conv1.1.", "bn1."},     \
+        INVERTED("0.0.", "expand_conv.", "conv_pw."), INVERTED("0.1.", "bn0.", "bn1."),     \
+        INVERTED("1.0.", "depthwise_conv.", "conv_dw."), INVERTED("1.1.", "bn1.", "bn2."),  \
+        INVERTED("2.fc1.", "se_reduce.", "se.conv_reduce."),                                \
+        INVERTED("2.fc2.", "se_expand.", "se.conv_expand."),                                \
+        INVERTED("3.0.", "project_conv.", "conv_pwl."), INVERTED("3.1.", "bn2.", "bn3."), { \
+        "classifier.1.", NULL, "classifier."                                                \
     }
-#define FUSED_RULES                                                                      \
-    FIRST("0.0.", "conv."), FIRST("0.1.", "bn1."), FUSED("2", "1", "0.0.", "conv_exp."), \
-        FUSED("2", "1", "0.1.", "bn1."), FUSED("2", "1", "1.0.", "conv_pwl."),           \
-        FUSED("2", "1", "1.1.", "bn2."), FUSED("3", "2", "0.0.", "conv_exp."),           \
-        FUSED("3", "2", "0.1.", "bn1."), FUSED("3", "2", "1.0.", "conv_pwl."),           \
-        FUSED("3", "2", "1.1.", "bn2."), INVERTED_RULES
-#define LAST(stage) \
-    {"features." stage ".0.", NULL, "conv_head."}, { "features." stage ".1.", NULL, "bn2." }
+#define FUSED_RULES                                                            \
+    FUSED("1", "0", "0.0.", "conv."), FUSED("1", "0", "0.1.", "bn1."),         \
+        FUSED("2", "1", "0.0.", "conv_exp."), FUSED("2", "1", "0.1.", "bn1."), \
+        FUSED("2", "1", "1.0.", "conv_pwl."), FUSED("2", "1", "1.1.", "bn2."), \
+        FUSED("3", "2", "0.0.", "conv_exp."), FUSED("3", "2", "0.1.", "bn1."), \
+        FUSED("3", "2", "1.0.", "conv_pwl."), FUSED("3", "2", "1.1.", "bn2."), INVERTED_RULES
+#define LAST(stage)                                             \
+    {"features." stage ".0.", "conv_final.0.", "conv_head."}, { \
+        "features." stage ".1.", "conv_final.1.", "bn2."        \
+    }
+// torchvision counts a MobileNet's blocks through.
+#define MOBILE(stage, tv, timm) \
+    { "features." stage "-<b>." tv, NULL, "blocks." stage ".<b>." timm }
+#define MOBILE_ANY(tv, timm) \
+    { "features.<a>-<b>." tv, NULL, "blocks.<a>.<b>." timm }
+#define MOBILE_BLOCKS(...)                                                 \
+    .flat = {.prefix = "features.",                                        \
+             .side = SR_NAMES_TORCHVISION,                                 \
+             .first = 1,                                                   \
+             .block = {[SR_NAMES_TIMM] = "blocks.<a>.<b>.conv_dw.weight"}, \
+             .blocks = {__VA_ARGS__}}
+#define MOBILE_V3_RULES(last, stage)                                                          \
+    {"features." last ".0.", NULL, "blocks." stage ".0.conv."},                               \
+        {"features." last ".1.", NULL, "blocks." stage ".0.bn1."},                            \
+        MOBILE_ANY("block.0.0.", "conv_pw."), MOBILE_ANY("block.0.1.", "bn1."),               \
+        MOBILE_ANY("block.1.0.", "conv_dw."), MOBILE_ANY("block.1.1.", "bn2."),               \
+        MOBILE_ANY("block.2.fc1.", "se.conv_reduce."),                                        \
+        MOBILE_ANY("block.2.fc2.", "se.conv_expand."), MOBILE_ANY("block.3.0.", "conv_pwl."), \
+        MOBILE_ANY("block.3.1.", "bn3."), {"features.0.0.", NULL, "conv_stem."},              \
+        {"features.0.1.", NULL, "bn1."}, {"classifier.0.", NULL, "conv_head."}, {             \
+        "classifier.3.", NULL, "classifier."                                                  \
+    }
 #define DENSE(now, before)                                       \
     {                                                            \
         "features.denseblock<a>.denselayer<b>." now, NULL, NULL, \
@@ -119,12 +144,18 @@ static const SrLayout layouts[] = {
      .feature_blocks = true},
     {"efficientnet",
      {{"features.1.0.block.1.fc1.weight", "features.7.0.block.3.0.weight"},
-      {NULL},
+      {"block0.depthwise_conv.weight", "conv_final.0.weight"},
       {"blocks.0.0.se.conv_reduce.weight", "blocks.6.0.conv_pwl.weight"}},
-     {FIRST("0.0.", "conv_dw."), FIRST("0.1.", "bn1."), FIRST("1.fc1.", "se.conv_reduce."),
-      FIRST("1.fc2.", "se.conv_expand."), FIRST("2.0.", "conv_pw."), FIRST("2.1.", "bn2."),
-      LAST("8"), INVERTED_RULES},
-     .classifier = {"classifier.1.", NULL, "classifier."}},
+     {FIRST("0.0.", "depthwise_conv.", "conv_dw."), FIRST("0.1.", "bn1.", "bn1."),
+      FIRST("1.fc1.", "se_reduce.", "se.conv_reduce."),
+      FIRST("1.fc2.", "se_expand.", "se.conv_expand."), FIRST("2.0.", "project_conv.", "conv_pw."),
+      FIRST("2.1.", "bn2.", "bn2."), LAST("8"), INVERTED_RULES},
+     .classifier = {"classifier.1.", NULL, "classifier."},
+     .feature_blocks = true,
+     .flat = {.prefix = "block",
+              .side = SR_NAMES_VISSL,
+              .block = {"features.<a+1>.<b>.block.0.0.weight", NULL,
+                        "blocks.<a>.<b>.conv_dw.weight"}}},
     {"efficientnet_v2_m", // and l: seven stages
      {{"features.1.0.block.0.0.weight", "features.7.0.block.3.0.weight"},
       {NULL},
@@ -137,6 +168,49 @@ static const SrLayout layouts[] = {
       {"blocks.0.0.conv.weight", "blocks.1.0.conv_exp.weight"}},
      {LAST("7"), FUSED_RULES},
      .classifier = {"classifier.1.", NULL, "classifier."}},
+    {"mobilenet_v2",
+     {{"features.1.conv.0.0.weight", "features.18.0.weight"},
+      {NULL},
+      {"blocks.3.3.conv_pwl.weight", "blocks.6.0.conv_pwl.weight"}},
+     {MOBILE("0", "conv.0.0.", "conv_dw."),
+      MOBILE("0", "conv.0.1.", "bn1."),
+      MOBILE("0", "conv.1.", "conv_pw."),
+      MOBILE("0", "conv.2.", "bn2."),
+      MOBILE_ANY("conv.0.0.", "conv_pw."),
+      MOBILE_ANY("conv.0.1.", "bn1."),
+      MOBILE_ANY("conv.1.0.", "conv_dw."),
+      MOBILE_ANY("conv.1.1.", "bn2."),
+      MOBILE_ANY("conv.2.", "conv_pwl."),
+      MOBILE_ANY("conv.3.", "bn3."),
+      {"features.0.0.", NULL, "conv_stem."},
+      {"features.0.1.", NULL, "bn1."},
+      LAST("18"),
+      {"classifier.1.", NULL, "classifier."}},
+     .classifier = {"classifier.1.", NULL, "classifier."},
+     MOBILE_BLOCKS(1, 2, 3, 4, 3, 3, 1)},
+    // Squeeze-excitation, where a stage has it, moves what stands behind it in torchvision's blocks.
+    {"mobilenet_v3_large",
+     {{"features.4.block.2.fc1.weight", "features.16.0.weight"},
+      {NULL},
+      {"blocks.4.0.se.conv_reduce.weight", "blocks.6.0.conv.weight"}},
+     {MOBILE("0", "block.0.0.", "conv_dw."), MOBILE("0", "block.0.1.", "bn1."),
+      MOBILE("0", "block.1.0.", "conv_pw."), MOBILE("0", "block.1.1.", "bn2."),
+      MOBILE("1", "block.2.0.", "conv_pwl."), MOBILE("1", "block.2.1.", "bn3."),
+      MOBILE("3", "block.2.0.", "conv_pwl."), MOBILE("3", "block.2.1.", "bn3."),
+      MOBILE_V3_RULES("16", "6")},
+     .classifier = {"classifier.3.", NULL, "classifier."},
+     MOBILE_BLOCKS(1, 2, 3, 4, 2, 3)},
+    {"mobilenet_v3_small",
+     {{"features.1.block.1.fc1.weight", "features.12.0.weight"},
+      {NULL},
+      {"blocks.2.0.se.conv_reduce.weight", "blocks.5.0.conv.weight"}},
+     {MOBILE("0", "block.0.0.", "conv_dw."), MOBILE("0", "block.0.1.", "bn1."),
+      MOBILE("0", "block.1.fc1.", "se.conv_reduce."),
+      MOBILE("0", "block.1.fc2.", "se.conv_expand."), MOBILE("0", "block.2.0.", "conv_pw."),
+      MOBILE("0", "block.2.1.", "bn2."), MOBILE("1", "block.2.0.", "conv_pwl."),
+      MOBILE("1", "block.2.1.", "bn3."), MOBILE_V3_RULES("12", "5")},
+     .classifier = {"classifier.3.", NULL, "classifier."},
+     MOBILE_BLOCKS(1, 2, 3, 2, 3)},
     {"densenet", // the files that torchvision publishes have names of before 0.2
      {{"features.denseblock1.denselayer1.norm1.weight"},
       {NULL},
@@ -151,74 +225,6 @@ static const SrLayout layouts[] = {
      .classifier = {"classifier."}},
 };
 
-// ---- the language -------------------------------------------------------------------------------
-
-typedef struct { // <2a+1>
-    int factor, letter, more;
-    const char *end;
-} Number;
-
-static Number parse_number(const char *pattern) {
-    Number n = {.factor = 1};
-    pattern++;
-    if (isdigit((unsigned char)*pattern))
-        n.factor = *pattern++ - '0';
-    n.letter = *pattern++ - 'a';
-    if (*pattern == '+')
-        n.more = *++pattern - '0', pattern++;
-    n.end = pattern + 1;
-    return n;
-}
-
-// The digits at *name as a value of the letter; it may have one already (at least 0).
-static bool match_number(Number n, const char **name, int values[LETTERS]) {
-    char *end;
-    if (!isdigit((unsigned char)**name) || (**name == '0' && isdigit((unsigned char)(*name)[1])))
-        return false;
-    long v = strtol(*name, &end, 10) - n.more;
-    if (v < 0 || v > 9999 || v % n.factor != 0)
-        return false;
-    v /= n.factor;
-    if (values[n.letter] >= 0 && values[n.letter] != v)
-        return false;
-    values[n.letter] = (int)v;
-    *name = end;
-    return true;
-}
-
-// What follows the rule's part of the name; NULL when it does not fit.
-static const char *match(const char *pattern, const char *name, int values[LETTERS]) {
-    for (int i = 0; i < LETTERS; i++)
-        values[i] = -1;
-    while (*pattern) {
-        if (*pattern != '<') {
-            if (*pattern++ != *name++)
-                return NULL;
-            continue;
-        }
-        Number n = parse_number(pattern);
-        if (!match_number(n, &name, values))
-            return NULL;
-        pattern = n.end;
-    }
-    return name;
-}
-
-static void write(const char *pattern, const int values[LETTERS], const char *rest, char *out,
-                  size_t bytes) {
-    size_t len = 0;
-    while (*pattern && len + 16 < bytes) {
-        if (*pattern != '<') {
-            out[len++] = *pattern++;
-            continue;
-        }
-        Number n = parse_number(pattern);
-        len += (size_t)snprintf(out + len, bytes - len, "%d", n.factor * values[n.letter] + n.more);
-        pattern = n.end;
-    }
-    snprintf(out + len, bytes - len, "%s", rest);
-}
-
 static const char *side_of(const char *const *words, int side) {
     return words[side] ? words[side] : words[SR_NAMES_TORCHVISION];
 }
@@ -226,12 +232,17 @@ static const char *side_of(const char *const *words, int side) {
 bool sr_layout_rename(const SrNaming *naming, const char *bare, SrNames to, char *out,
                       size_t bytes) {
     const SrLayout *layout = naming->layout;
-    int values[LETTERS];
+    int values[SR_PATTERN_LETTERS];
+    char staged[1200];
+    if (layout->flat.prefix && naming->side == layout->flat.side)
+        bare = sr_flat_with_stage(&layout->flat, naming->blocks, bare, staged, sizeof staged);
     for (int i = 0; i < MOST_RULES && layout->rules[i][0]; i++) {
-        const char *rest = match(side_of(layout->rules[i], naming->side), bare, values);
+        const char *rest = sr_pattern_match(side_of(layout->rules[i], naming->side), bare, values);
         if (!rest)
             continue;
-        write(side_of(layout->rules[i], (int)to), values, rest, out, bytes);
+        sr_pattern_write(side_of(layout->rules[i], (int)to), values, rest, out, bytes);
+        if (layout->flat.prefix && (int)to == layout->flat.side)
+            sr_flat_without_stage(&layout->flat, naming->blocks, out);
         return true;
     }
     return false;
@@ -290,10 +301,13 @@ bool sr_layout_detect(const SrWeights *w, SrNaming *out) {
         for (int side = 0; side < SIDES; side++) {
             if (!detect_side(w, &layouts[i], side, out))
                 continue;
-            out->kind = SR_TRUNK_LAYOUT;
             out->layout = &layouts[i];
             out->side = side;
+            if (!sr_flat_count(w, &layouts[i].flat, out))
+                continue;
+            out->kind = SR_TRUNK_LAYOUT;
             return true;
         }
+    *out->prefix = '\0';
     return false;
 }

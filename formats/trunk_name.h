@@ -14,7 +14,7 @@ typedef enum {
     SR_TRUNK_LAYOUT // of a family in naming_layout.c
 } SrTrunkKind;
 typedef enum { SR_NAMES_TORCHVISION, SR_NAMES_VISSL, SR_NAMES_TIMM } SrNames;
-enum { SR_N_NAMES = SR_NAMES_TIMM + 1 };
+enum { SR_N_NAMES = SR_NAMES_TIMM + 1, SR_NAMING_STAGES = 7 };
 
 typedef struct {
     const char *writer; // "SwAV", "MoCo", "a file of plain names", ...
@@ -24,6 +24,7 @@ typedef struct {
     char unlike[160]; // what keeps it from being the model of that name, "" when nothing does
     const struct SrLayout *layout; // SR_TRUNK_LAYOUT: its table, and
     int side;                      // whose words of the table the file has
+    int blocks[SR_NAMING_STAGES];  // of each stage, where a side counts blocks through all of them
     bool authors_own;              // a transformer with parts that torchvision's has no names for
 } SrNaming;
 

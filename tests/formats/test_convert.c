@@ -297,16 +297,6 @@ static const struct {
        "s2.b1.downsample.conv.weight", "s2.b1.downsample.bn.bias", "s3.b12.conv2.conv.weight",
        "s3.b12.se.fc1.bias", "s3.b12.se.fc2.weight", "s4.b1.conv3.conv.weight",
        "s4.b1.conv3.bn.bias", "head.fc.weight"}}},
-    {{{"features.0.0.weight", "features.1.0.block.0.0.weight", "features.1.0.block.1.fc1.weight",
-       "features.1.0.block.2.1.bias", "features.7.0.block.0.0.weight",
-       "features.7.0.block.1.1.running_var", "features.7.0.block.2.fc2.bias",
-       "features.7.0.block.3.0.weight", "features.7.0.block.3.1.weight", "features.8.0.weight",
-       "features.8.1.weight", "classifier.1.bias"},
-      {NULL},
-      {"conv_stem.weight", "blocks.0.0.conv_dw.weight", "blocks.0.0.se.conv_reduce.weight",
-       "blocks.0.0.bn2.bias", "blocks.6.0.conv_pw.weight", "blocks.6.0.bn2.running_var",
-       "blocks.6.0.se.conv_expand.bias", "blocks.6.0.conv_pwl.weight", "blocks.6.0.bn3.weight",
-       "conv_head.weight", "bn2.weight", "classifier.bias"}}},
     {{{"features.0.1.weight", "features.1.0.block.0.0.weight", "features.1.1.block.0.1.bias",
        "features.2.0.block.0.0.weight", "features.3.2.block.1.0.weight",
        "features.3.2.block.1.1.bias", "features.6.0.block.3.0.weight", "features.7.0.weight",
@@ -353,7 +343,7 @@ static void test_families(void **state) {
                              home = {.rename = true};
             if (!families[i].names[to][0]) {
                 CHECK_FAILS(sr_convert(first, second, &there, &result), SR_ERR_CONFIG,
-                            "VISSL's names of a efficientnet");
+                            "VISSL's names of a efficientnet_v2");
                 continue;
             }
             CHECK_OK(sr_convert(first, second, &there, &result));

@@ -61,9 +61,48 @@ def efficientnet_timm(fused):
             (r"^features\.[78]\.0", "conv_head"), (r"^features\.[78]\.1", "bn2"), (r"^classifier\.1", "classifier")]
 
 
+def efficientnet_vissl(stages):
+    """ClassyVision's words; blocks are counted through all stages."""
+    plain = {"0.0": "expand_conv", "0.1": "bn0", "1.0": "depthwise_conv", "1.1": "bn1", "2.fc1": "se_reduce", "2.fc2": "se_expand",
+             "3.0": "project_conv", "3.1": "bn2"}
+    first = {"0.0": "depthwise_conv", "0.1": "bn1", "1.fc1": "se_reduce", "1.fc2": "se_expand", "2.0": "project_conv", "2.1": "bn2"}
+
+    def block(m):
+        stage = int(m[1]) - 1
+        return f"_feature_blocks.block{sum(stages[:stage]) + int(m[2])}.{(plain if stage else first)[m[3]]}"
+    return [(r"^features\.0\.", "_feature_blocks.conv1."), (r"^features\.([1-7])\.(\d+)\.block\.(\d\.\w+)", block),
+            (r"^features\.8\.", "_feature_blocks.conv_final.")]
+
+
+def mobilenet_timm(stages, squeezed, last):
+    """stages: their blocks; squeezed: stages with squeeze-excitation; last: the convolution behind them.  None: of version 2."""
+    places = [(s, b) for s, n in enumerate(stages) for b in range(n)]
+
+    def block(m):
+        stage, index = places[int(m[1]) - 1]
+        words = ["conv_dw", "conv_pw"] if stage == 0 else ["conv_pw", "conv_dw", "conv_pwl"]
+        words = [[word, f"bn{i + 1}"] for i, word in enumerate(words)]
+        if squeezed and stage in squeezed:
+            words.insert(len(words) - 1, {"fc1": "se.conv_reduce", "fc2": "se.conv_expand"})
+        if squeezed is None:  # the last convolution and its norm are no module of their own
+            words = words[:-1] + [words[-1][:1], words[-1][1:]]
+        word = words[int(m[2])]
+        word = word[m[3]] if isinstance(word, dict) else word[int(m[3]) if m[3] and m[3].isdigit() else 0]
+        return f"blocks.{stage}.{index}.{word}"
+    tail = [(r"^classifier\.1", "classifier"), (r"^features\.18\.0", "conv_head"), (r"^features\.18\.1", "bn2")] if last is None else [
+        (rf"^features\.{last}\.0", f"blocks.{len(stages)}.0.conv"), (rf"^features\.{last}\.1", f"blocks.{len(stages)}.0.bn1"),
+        (r"^classifier\.0", "conv_head"), (r"^classifier\.3", "classifier")]
+    inner = r"^features\.(\d+)\.block\.(\d)\.(\w+)" if last else r"^features\.(\d+)\.conv\.(\d)(?:\.(\d))?(?=\.)"
+    return [(r"^features\.0\.0", "conv_stem"), (r"^features\.0\.1", "bn1"), *tail, (inner, block)]
+
+
 MODELS = {  # timm's names, VISSL's (its authors'), a trunk of VISSL's that computes the same
     "resnet18": ([], [("^", "_feature_blocks.")]), "convnext_tiny": (CONVNEXT_TIMM, CONVNEXT), "swin_t": (SWIN_TIMM, SWIN),
-    "regnet_y_400mf": (REGNET_TIMM, REGNET), "regnet_x_400mf": (REGNET_TIMM, REGNET), "efficientnet_b0": (efficientnet_timm(None), None),
+    "regnet_y_400mf": (REGNET_TIMM, REGNET), "regnet_x_400mf": (REGNET_TIMM, REGNET), "efficientnet_b0": (efficientnet_timm(None), efficientnet_vissl([1, 2, 2, 3, 3, 4, 1])),
+    "efficientnet_b1": (efficientnet_timm(None), efficientnet_vissl([2, 3, 3, 4, 4, 5, 2])),
+    "mobilenet_v2": (mobilenet_timm([1, 2, 3, 4, 3, 3, 1], None, None), None),
+    "mobilenet_v3_large": (mobilenet_timm([1, 2, 3, 4, 2, 3], (2, 4, 5), 16), None),
+    "mobilenet_v3_small": (mobilenet_timm([1, 2, 3, 2, 3], (0, 2, 3, 4), 12), None),
     "efficientnet_v2_s": (efficientnet_timm(2), None), "vit_b_16": (VIT_TIMM, VIT_TIMM), "densenet121": ([], None)}
 
 
