@@ -98,6 +98,8 @@ void sr_conv_fp32(SrConvFp32 how);
 typedef enum { SR_CONV_PAIRS_ALWAYS, SR_CONV_PAIRS_NEVER, SR_CONV_PAIRS_FASTEST } SrConvPairs;
 void sr_conv_pairs(SrConvPairs how);
 bool sr_conv_has_pairs(void); // of processor and choice
+// For tests: `seconds` a product says what would be measured, and what was measured is forgotten.  NULL: the clock again.
+void sr_conv_pairs_measure(double (*seconds)(bool pairs));
 
 // What the present threads reach at full speed in products of that type, measured now: takes a few milliseconds
 // (conv_peak.c).

@@ -79,28 +79,38 @@ double sr_conv_peak_gflops(SrDtype type) {
 // ---- pairs or floats
 
 static SrConvPairs pairs = SR_CONV_PAIRS_ALWAYS;
+static SrConvPairs measured = SR_CONV_PAIRS_FASTEST; // not yet
 
 #if defined(__x86_64__)
-static double seconds_of(const SrConvKernels *kernels) {
+static double clock_seconds(bool of_pairs) {
+    const SrConvKernels *kernels =
+        of_pairs ? &sr__conv_kernels_avx512bf16 : SR_CPU_PICK(sr__conv_kernels);
     double began = sr_clock();
     run_tile(&kernels, 0, 0);
     return (sr_clock() - began) / tile_products(kernels);
 }
+#else
+static double clock_seconds(bool of_pairs) { return of_pairs ? 1 : 0; }
+#endif
+
+static double (*seconds_of)(bool of_pairs) = clock_seconds; // sr_conv_pairs_measure
+
+void sr_conv_pairs_measure(double (*seconds)(bool pairs)) {
+    seconds_of = seconds ? seconds : clock_seconds;
+    measured = SR_CONV_PAIRS_FASTEST;
+}
 
 // In turn, so that a busy moment meets both.
 static bool pairs_are_faster(void) {
-    const SrConvKernels *all[] = {SR_CPU_PICK(sr__conv_kernels), &sr__conv_kernels_avx512bf16};
     double best[] = {DBL_MAX, DBL_MAX};
-    for (int i = 0; i < 2 * TRIES; i++)
-        best[i % 2] = SR_MIN(best[i % 2], seconds_of(all[i % 2]));
+    for (int i = 0; i < 2 * TRIES; i++) {
+        double seconds = seconds_of(i % 2);
+        best[i % 2] = SR_MIN(best[i % 2], seconds);
+    }
     return best[1] < best[0];
 }
-#else
-static bool pairs_are_faster(void) { return false; }
-#endif
 
 void sr_conv_pairs(SrConvPairs how) {
-    static SrConvPairs measured = SR_CONV_PAIRS_FASTEST; // not yet
     if (how == SR_CONV_PAIRS_FASTEST && measured == SR_CONV_PAIRS_FASTEST && sr_cpu_has_bf16())
         measured = pairs_are_faster() ? SR_CONV_PAIRS_ALWAYS : SR_CONV_PAIRS_NEVER;
     pairs = how == SR_CONV_PAIRS_FASTEST ? measured : how;

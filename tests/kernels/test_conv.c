@@ -207,6 +207,29 @@ static void test_bf16_without_pairs(void **state) {
     CHECK(sr_conv_has_pairs() == (best >= SR_CPU_AVX512BF16));
 }
 
+static int measurings;
+static double fast_pairs(bool of_pairs) { return measurings++, of_pairs ? 1 : 2; }
+static double slow_pairs(bool of_pairs) { return measurings++, of_pairs ? 3 : 2; }
+
+// FASTEST is what the measured times say, asked for once.
+static void test_pairs_measured(void **state) {
+    (void)state;
+    bool bf16 = sr_cpu_has_bf16();
+    sr_conv_pairs_measure(slow_pairs);
+    for (int i = 0; i < 2; i++) {
+        sr_conv_pairs(SR_CONV_PAIRS_FASTEST);
+        CHECK(!sr_conv_has_pairs());
+        CHECK_INT(measurings, bf16 ? 6 : 0);
+    }
+    CHECK(strcmp(weight_design(SR_BF16, 2, 3, 512, 512), "direct") != 0);
+    sr_conv_pairs_measure(fast_pairs);
+    sr_conv_pairs(SR_CONV_PAIRS_FASTEST);
+    CHECK_INT(sr_conv_has_pairs(), bf16);
+    CHECK_INT(measurings, bf16 ? 12 : 0);
+    sr_conv_pairs_measure(NULL);
+    sr_conv_pairs(SR_CONV_PAIRS_ALWAYS);
+}
+
 static void test_choice(void **state) {
     (void)state;
     sr_conv_fp32(SR_CONV_FP32_IEEE);
@@ -289,7 +312,8 @@ static void test_streamed_output(void **state) {
     sr_free(x), sr_free(w), sr_free(bias), sr_free(residual);
 }
 
-SR_TESTS(conv, unit(test_streamed_output), unit(test_shape_formula), unit(test_choice),
-         unit(test_plain), unit(test_direct), unit(test_winograd2), unit(test_winograd3),
-         unit(test_winograd4), unit(test_bf16_widened), unit(test_bf16_direct),
-         unit(test_bf16_without_pairs), unit(test_bf16_winograd), unit(test_threads_keep_bits))
+SR_TESTS(conv, unit(test_streamed_output), unit(test_shape_formula), unit(test_pairs_measured),
+         unit(test_choice), unit(test_plain), unit(test_direct), unit(test_winograd2),
+         unit(test_winograd3), unit(test_winograd4), unit(test_bf16_widened),
+         unit(test_bf16_direct), unit(test_bf16_without_pairs), unit(test_bf16_winograd),
+         unit(test_threads_keep_bits))

@@ -56,7 +56,9 @@ const SrOption sr__schema_model[] = {
     {"HEAD.PARAMS_MULTIPLIER", SR_OPT_FLOAT, OFF(params_multiplier), "1.0", -1e6, 1e6, NULL,
      "Factor on the heads' linear layers after initialisation."},
     {"AMP_PARAMS.USE_AMP", SR_OPT_BOOL, OFF(use_amp), "False", 0, 0, NULL,
-     "Train with the trunk's maps and products in bfloat16; parameters, statistics, heads and losses stay float32."},
+     "The trunk's maps and products in bfloat16: training, test phases, features for evaluation, `extract` and the "
+     "library alike; parameters, statistics, heads and losses stay float32.  A processor whose bfloat16 products "
+     "are slower than its float32 ones (measured once at the start) stores bfloat16 and multiplies floats."},
     {"SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN", SR_OPT_BOOL, OFF(sync_bn), "False", 0, 0, NULL,
      "Batch norms see the images of several replicas (DISTRIBUTED.REPLICAS) together."},
     {"SYNC_BN_CONFIG.GROUP_SIZE", SR_OPT_INT, OFF(sync_bn_group), "-1", -1, 65536, NULL,

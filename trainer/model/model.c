@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "kernels/conv/conv.h"
 #include "trainer/model/model_internal.h"
 
 // ---- reading the configuration
@@ -67,6 +68,8 @@ SrStatus sr__model_new_over(const SrConfig *config, SrParams *params, SrModel **
     model->borrows_params = params != NULL;
     if (!params)
         SR_TRY_GOTO(sr_params_new(&model->params));
+    if (sr_model_bf16(model)) // every verb that computes with a model comes through here
+        sr_conv_pairs(SR_CONV_PAIRS_FASTEST);
     SR_TRY_GOTO(read_trunk(model));
     SR_TRY_GOTO(sr_head_modules_parse(&config->model, &model->arena, &model->heads));
     SR_TRY_GOTO(read_features(model));

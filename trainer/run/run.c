@@ -415,8 +415,6 @@ static void allow_convolutions(const SrConfig *config) {
                                        SR_CONV_ALL};
     sr_conv_allow(allowed[config->winograd]);
     sr_conv_fp32((SrConvFp32)config->fp32);
-    if (config->model.use_amp)
-        sr_conv_pairs(SR_CONV_PAIRS_FASTEST);
 }
 
 SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
