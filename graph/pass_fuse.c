@@ -1,5 +1,5 @@
 // Fusing: norm -> relu and norm -> add -> relu become one node, which reads and writes memory once.
-// In plans without gradients convolutions offer the same (SR_OP_FUSED_NO_GRAD).
+// In plans without gradients convolutions offer the same (SR_OP_FUSED_NO_GRAD), and silu, hardswish and relu6 too.
 //
 // An activation and a sum say by `fuses_as` which switch of an op below them does their work; an op offers
 // it by having an option of that name ("relu"; "residual": its second input is added before the

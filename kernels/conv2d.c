@@ -6,6 +6,7 @@
 #include "kernels/conv2d.h"
 #include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
+#include "kernels/pointwise.h"
 
 static const SrOption options[] = {
     {"out_channels", SR_OPT_INT, offsetof(SrConv2dParams, out_channels), "1", 1, 1 << 20, NULL,
@@ -32,10 +33,27 @@ static const SrOption options[] = {
      "Add a bias to each output channel."},
     {"relu", SR_OPT_BOOL, offsetof(SrConv2dParams, relu), "false", 0, 0, NULL,
      "Apply a ReLU to the result; without gradients only."},
+    {"silu", SR_OPT_BOOL, offsetof(SrConv2dParams, silu), "false", 0, 0, NULL,
+     "Or a SiLU; without gradients only."},
+    {"hardswish", SR_OPT_BOOL, offsetof(SrConv2dParams, hardswish), "false", 0, 0, NULL,
+     "Or a hard-swish; without gradients only."},
+    {"relu6", SR_OPT_BOOL, offsetof(SrConv2dParams, relu6), "false", 0, 0, NULL,
+     "Or a ReLU up to 6; without gradients only."},
     {"residual", SR_OPT_BOOL, offsetof(SrConv2dParams, residual), "false", 0, 0, NULL,
-     "Add a second input before the ReLU; without gradients only."},
+     "Add a second input before the activation; without gradients only."},
     SR_OPTION_END,
 };
+
+// The op that it does the work of; NULL: none.
+static const char *activation(const SrConv2dParams *p) {
+    return p->relu        ? "relu"
+           : p->silu      ? "silu"
+           : p->hardswish ? "hardswish"
+           : p->relu6     ? "relu6"
+                          : NULL;
+}
+
+static bool is_fused(const SrConv2dParams *p) { return p->residual || activation(p); }
 
 // The full shape with the zeros of the params resolved.  x (N, H, W, C).
 static SrConvShape conv_shape(const SrConv2dParams *p, SrShape x, SrDtype type) {
@@ -131,7 +149,7 @@ static int64_t sum_units(const void *params, const SrShape *x, int n_in, SrDtype
     (void)n_in;
     const SrConv2dParams *p = params;
     SrConvShape s = conv_shape(params, x[0], type);
-    return p->bias || p->relu || p->residual ? 0 : sr_conv_sum_units(&s);
+    return p->bias || is_fused(p) ? 0 : sr_conv_sum_units(&s);
 }
 
 static void prepare_forward(const SrOpCall *call) {
@@ -184,10 +202,15 @@ static void reference(const SrRefCall *call) {
                     *y++ = tap_sum(&s, call->x[0], call->w[0], n, p, q, k) +
                            (call->n_w > 1 ? call->w[1][k] : 0);
     const SrConv2dParams *o = call->params;
-    for (int64_t i = 0; i < sr_shape_count(call->y_shape); i++) {
-        double v = call->y[i] + (o->residual ? call->x[1][i] : 0);
-        call->y[i] = o->relu && v < 0 ? 0 : v;
-    }
+    for (int64_t i = 0; o->residual && i < sr_shape_count(call->y_shape); i++)
+        call->y[i] += call->x[1][i];
+    const SrOp *op;
+    if (activation(o) && sr_op_find(activation(o), &op) == SR_OK)
+        op->reference(&(SrRefCall){.n_in = 1,
+                                   .x_shape = &call->y_shape,
+                                   .x = (const double *const[]){call->y},
+                                   .y_shape = call->y_shape,
+                                   .y = call->y});
 }
 
 static void forward(const SrOpCall *call) {
@@ -196,6 +219,10 @@ static void forward(const SrOpCall *call) {
     SrConvEnd end = {.bias = p->bias ? call->w[1].data : NULL,
                      .residual = p->residual ? call->x[1].data : NULL,
                      .relu = p->relu,
+                     .activate = p->silu        ? sr__pointwise()->silu.f
+                                 : p->hardswish ? sr__pointwise()->hardswish.f
+                                 : p->relu6     ? sr__pointwise()->relu6.f
+                                                : NULL,
                      .sums = call->sums};
     sr_conv_forward_end(&s, call->x[0].data, weights(call), &end, call->y.data, call->scratch);
 }
@@ -215,7 +242,7 @@ static void backward(const SrOpCall *call) {
 
 static SrStatus onnx(SrOnnxCall *call) {
     const SrConv2dParams *p = call->params;
-    if (p->relu || p->residual)
+    if (is_fused(p))
         return sr__onnx_unsupported(call, "fused");
     SrConvShape s = conv_shape(p, call->x[0], SR_F32);
     const char *in[] = {call->in[0], sr__onnx_weight(call, 0),

@@ -12,8 +12,9 @@ typedef struct { // conv2d
     int dilation_h, dilation_w; // 0: as for stride
     int groups;                 // 0: 1
     bool bias;
-    // Without gradients only: y = max(y, 0), after a second input of y's shape was added.
-    bool relu, residual;
+    // Without gradients only: one activation of y, after a second input of y's shape was added.
+    bool relu, silu, hardswish, relu6;
+    bool residual;
 } SrConv2dParams;
 
 #endif

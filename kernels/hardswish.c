@@ -14,5 +14,6 @@ const SrOp sr_op_hardswish = {
     .name = "hardswish",
     .help = "Piecewise quadratic SiLU.",
     .onnx = onnx,
+    .fuses_as = "hardswish",
     SR_POINTWISE_OP,
 };

@@ -25,5 +25,6 @@ const SrOp sr_op_relu6 = {
     .name = "relu6",
     .help = "Rectifier cut off at 6.",
     .onnx = onnx,
+    .fuses_as = "relu6",
     SR_POINTWISE_OP,
 };

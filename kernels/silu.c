@@ -14,5 +14,6 @@ const SrOp sr_op_silu = {
     .name = "silu",
     .help = "Sigmoid-weighted linear unit.",
     .onnx = onnx,
+    .fuses_as = "silu",
     SR_POINTWISE_OP,
 };

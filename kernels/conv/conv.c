@@ -101,10 +101,32 @@ int64_t sr_conv_sum_units(const SrConvShape *s) {
     return d->sum_units ? d->sum_units(s) : 0;
 }
 
+typedef struct {
+    const SrConvShape *s;
+    const SrConvEnd *end;
+    char *y;
+} Activation;
+
+static void activate_row(void *arg, int64_t i, int thread) {
+    (void)thread;
+    const Activation *a = arg;
+    int64_t row = (int64_t)a->s->Q * a->s->K;
+    char *y = a->y + i * row * (int64_t)sr_dtype_bytes(a->s->type);
+    a->end->activate(a->s->type, y, y, row);
+}
+
 void sr_conv_forward_end(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
                          void *y, void *scratch) {
-    bool nothing = !end->bias && !end->residual && !end->relu && !end->sums.unit;
-    choose(s, SR_CONV_FORWARD)->forward(s, x, w, nothing ? NULL : end, y, scratch);
+    const SrConvDesign *d = choose(s, SR_CONV_FORWARD);
+    SrConvEnd taken = *end;
+    if (d->ends_with_relu_only)
+        taken.activate = NULL;
+    bool nothing =
+        !taken.bias && !taken.residual && !taken.relu && !taken.sums.unit && !taken.activate;
+    d->forward(s, x, w, nothing ? NULL : &taken, y, scratch);
+    Activation a = {s, end, y};
+    if (end->activate && !taken.activate)
+        sr_parallel_for((int64_t)s->N * s->P, activate_row, &a);
 }
 
 void sr_conv_forward(const SrConvShape *s, const void *x, const float *w, const float *bias,

@@ -44,11 +44,12 @@ void sr_conv_prepare(const SrConvShape *s, SrConvPass pass, const float *w, void
 void sr_conv_forward(const SrConvShape *s, const void *x, const float *w, const float *bias,
                      void *y, void *scratch);
 // What happens to an output on its way out, while it is still in the cache:
-// y = relu(y + bias + residual), without the parts that are NULL or false.
+// y = relu(y + bias + residual), without the parts that are NULL or false, or activate in relu's place.
 typedef struct {
-    const float *bias;    // (K)
-    const void *residual; // (N, P, Q, K), of y's type
-    bool relu;            // a NaN stays one
+    const float *bias;                                                 // (K)
+    const void *residual;                                              // (N, P, Q, K), of y's type
+    bool relu;                                                         // a NaN stays one
+    void (*activate)(SrDtype type, void *y, const void *x, int64_t n); // kernels/pointwise.h's f
     SrChannelSums
         sums; // of y as it is stored; with nothing of the above, in units of sr_conv_sum_units
 } SrConvEnd;

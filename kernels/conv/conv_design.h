@@ -31,6 +31,7 @@ typedef struct {
     int64_t (*sum_units)(const SrConvShape *s); // NULL: forward takes no sums
     void (*forward)(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
                     void *y, void *scratch); // end NULL: nothing
+    bool ends_with_relu_only;                // conv.c applies end->activate behind the forward
     void (*backward_data)(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
                           void *scratch);
     void (*backward_weight)(const SrConvShape *s, const void *x, const void *dy, float *dw,
@@ -66,9 +67,12 @@ static inline void *sr__conv_take(SrConvScratch *s, size_t bytes) {
 static inline void sr__conv_finish(const SrConvEnd *end, SrDtype type, const void *base, void *y,
                                    int k, int n) {
     const char *residual = end->residual; // laid out as y is
-    sr__rows()->finish(type, y, end->bias ? end->bias + k : NULL,
-                       residual ? residual + ((const char *)y - (const char *)base) : NULL,
-                       end->relu, n);
+    if (end->bias || residual || end->relu)
+        sr__rows()->finish(type, y, end->bias ? end->bias + k : NULL,
+                           residual ? residual + ((const char *)y - (const char *)base) : NULL,
+                           end->relu, n);
+    if (end->activate)
+        end->activate(type, y, y, n);
 }
 
 static inline int sr__conv_ceil_div(int a, int b) { return (a + b - 1) / b; }

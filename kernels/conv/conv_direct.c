@@ -203,7 +203,8 @@ static void sweep_unit(void *arg, int64_t i, int thread) {
 // the next pass reads them.  All phases of a strided gradient make one output.
 static bool streams(const Sweep *s) {
     int64_t units = (int64_t)s->grid.N * s->out_h * s->out_w * s->out_c;
-    return units >= STREAMED && !s->add && channel_step(s) >= s->reduced && s->out_c % LINE == 0 &&
+    return units >= STREAMED && !s->add && !(s->end && s->end->activate) &&
+           channel_step(s) >= s->reduced && s->out_c % LINE == 0 &&
            s->columns % s->kernels->block == 0 && (uintptr_t)s->out % SR_ALIGN == 0;
 }
 

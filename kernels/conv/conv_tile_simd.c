@@ -97,9 +97,22 @@ V_INLINE void stream(void *out, int64_t i, V sum) {
         v_stream((float *)out + i, sum);
 }
 
+V_INLINE void put_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VECTORS]) {
+    if (t->columns == NV * V_LANES) {
+        V_FOR (m, M)
+            V_FOR (j, NV)
+                v_put(TYPE, t->out[m], t->out_first + j * V_LANES, acc[m][j], V_LANES);
+        return;
+    }
+    V_FOR (m, M)
+        V_FOR (j, NV)
+            v_put(TYPE, t->out[m], t->out_first + j * V_LANES, acc[m][j],
+                  clamp(t->columns - j * V_LANES, 0, V_LANES));
+}
+
 // Writes the sums, or adds them to what is there.  Adding comes last although starting from the old
 // values would save an addition: loads before the loop make gcc 12 keep one weight vector on the
-// stack.
+// stack.  An activation works on what has just been written.
 V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VECTORS]) {
     if (t->add)
         V_FOR (m, M)
@@ -116,16 +129,11 @@ V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VE
                 stream(t->out[m], t->out_first + j * V_LANES, acc[m][j]);
         return;
     }
-    if (t->columns == NV * V_LANES) {
-        V_FOR (m, M)
-            V_FOR (j, NV)
-                v_put(TYPE, t->out[m], t->out_first + j * V_LANES, acc[m][j], V_LANES);
-        return;
+    put_sums(M, NV, t, acc);
+    for (int m = 0; m < M && t->end && t->end->activate; m++) {
+        void *out = (Number *)t->out[m] + t->out_first;
+        t->end->activate(TYPE, out, out, t->columns);
     }
-    V_FOR (m, M)
-        V_FOR (j, NV)
-            v_put(TYPE, t->out[m], t->out_first + j * V_LANES, acc[m][j],
-                  clamp(t->columns - j * V_LANES, 0, V_LANES));
 }
 
 // The sum over taps and channels for M pixels and NV vectors of columns.  M and NV are constants

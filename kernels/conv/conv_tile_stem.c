@@ -350,6 +350,7 @@ const SrConvDesign sr__conv_tile_stem = {
     .prepared = prepared,
     .prepare = prepare,
     .sum_units = sum_units,
+    .ends_with_relu_only = true,
     .forward = forward,
     .backward_weight = backward_weight,
 };

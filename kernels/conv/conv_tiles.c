@@ -318,6 +318,7 @@ const SrConvDesign sr__conv_tiles = {
     .prepared = prepared,
     .prepare = prepare,
     .sum_units = sum_units,
+    .ends_with_relu_only = true,
     .forward = forward,
     .backward_data = backward_data,
     .backward_weight = sr__tile_weight,
