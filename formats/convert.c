@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "formats/naming_parts.h"
 
 enum { CLASSES = 1000, NAME_BYTES = 1024, EXTRA_ITEMS = 16 };
 
@@ -129,14 +130,17 @@ static SrStatus add_classifier(Convert *c) {
     return add(c, "fc.bias", SR_SHAPE(CLASSES), SR_F32, -1);
 }
 
-static SrStatus plan(Convert *c) {
-    const SrConvertOptions *o = c->options;
+static SrStatus make_room(Convert *c) {
     size_t room = (size_t)c->w.n + EXTRA_ITEMS;
     c->items = sr_arena_alloc(&c->w.arena, room * sizeof *c->items);
     c->source = sr_arena_alloc(&c->w.arena, room * sizeof *c->source);
-    if (!c->items || !c->source)
-        return out_of_memory(c);
+    return c->items && c->source ? SR_OK : out_of_memory(c);
+}
+
+static SrStatus plan(Convert *c) {
+    const SrConvertOptions *o = c->options;
     if (!o->rename && !o->only_trunk) {
+        SR_TRY(make_room(c));
         for (int i = 0; i < c->w.n; i++)
             SR_TRY(add(c, c->w.tensors[i].name, c->w.tensors[i].shape, c->w.tensors[i].dtype, i));
         return SR_OK;
@@ -147,8 +151,11 @@ static SrStatus plan(Convert *c) {
                 "ConvNeXt, Swin, vision transformer) among its %d "
                 "tensors; convert without --to and --only keeps all names",
                 c->w.path, c->w.n);
-    if (o->rename)
+    if (o->rename) {
         SR_TRY(sr_naming_check(&c->result->naming, c->w.path, o->names));
+        SR_TRY(sr_naming_parts(&c->w, &c->result->naming, o->names));
+    }
+    SR_TRY(make_room(c));
     bool vissl = o->rename && o->names == SR_NAMES_VISSL;
     SR_TRY(add_trunk(c, vissl));
     if (vissl) {

@@ -194,8 +194,19 @@ static void guess_resnet(const SrWeights *w, SrNaming *n) {
     }
 }
 
+// SwiGLU: the first layer gives both factors.
+static bool is_gated(const SrWeights *w, const SrNaming *n) {
+    const SrWeightsTensor *in = find(w, n, "blocks.0.mlp.fc1.weight");
+    const SrWeightsTensor *out = find(w, n, "blocks.0.mlp.fc2.weight");
+    if (find(w, n, "blocks.0.mlp.w12.weight") || find(w, n, "blocks.0.0.mlp.w12.weight"))
+        return true;
+    return in && out && in->shape.rank == 2 && out->shape.rank == 2 &&
+           in->shape.d[0] == 2 * (int64_t)out->shape.d[1];
+}
+
 static void guess_vit(const SrWeights *w, SrNaming *n) {
     bool timm = n->kind == SR_TRUNK_VIT_TIMM;
+    n->gated = timm && is_gated(w, n);
     const SrWeightsTensor *patch =
         find(w, n, timm ? "patch_embed.proj.weight" : "conv_proj.weight");
     if (!patch || patch->shape.rank != 4)
@@ -397,8 +408,20 @@ static const char *without_chunk(const char *bare, char *out, size_t bytes) {
     return out;
 }
 
-// timm calls the registers of DINOv2's transformers otherwise; the rest of their names is common.
-static void write_timm(const char *bare, SrNames to, char *out, size_t bytes) {
+// timm calls the registers of DINOv2's transformers and the layers of gated branches otherwise; the rest of their names is
+// common.
+static void write_timm(const SrNaming *n, const char *bare, SrNames to, char *out, size_t bytes) {
+    static const char *const gates[][2] = {{"w12.", "fc1."}, {"w3.", "fc2."}}; // DINOv2's, timm's
+    int block, from = to == SR_NAMES_TIMM ? 0 : 1;
+    const char *part = after_number(bare, "blocks.", &block);
+    for (int i = 0; n->gated && part && sr_text_starts(part, "mlp.") && i < 2; i++) {
+        const char *leaf = part + strlen("mlp.");
+        if (!sr_text_starts(leaf, gates[i][from]))
+            continue;
+        snprintf(out, bytes, "blocks.%d.mlp.%s%s", block, gates[i][1 - from],
+                 leaf + strlen(gates[i][from]));
+        return;
+    }
     bool registers = strcmp(bare, "register_tokens") == 0 || strcmp(bare, "reg_token") == 0;
     snprintf(out, bytes, "%s",
              !registers            ? bare
@@ -430,7 +453,7 @@ bool sr_naming_bare(const SrNaming *n, const char *name, SrNames to, char *out, 
     if (n->kind == SR_TRUNK_RESNET && !is_resnet_name(bare))
         return false;
     if (n->kind == SR_TRUNK_VIT_TIMM)
-        write_timm(bare, to, out, bytes);
+        write_timm(n, bare, to, out, bytes);
     else
         snprintf(out, bytes, "%s", bare);
     return true;

@@ -26,6 +26,7 @@ typedef struct {
     int side;                      // whose words of the table the file has
     int blocks[SR_NAMING_STAGES];  // of each stage, where a side counts blocks through all of them
     bool authors_own;              // a transformer with parts that torchvision's has no names for
+    bool gated;                    // a transformer whose branches multiply two halves (SwiGLU)
 } SrNaming;
 
 // Where several trunks are in a file, the one whose prefix has the higher rank is meant; up to NEVER none is.

@@ -178,6 +178,23 @@ SrStatus sr_weights_open(SrWeights *w, const char *path) {
     return status;
 }
 
+SrStatus sr_weights_exchange(SrWeights *w, const bool *drop, const SrWeightsTensor *others,
+                             int n_others) {
+    size_t room = (size_t)w->n + (size_t)n_others + 1;
+    SrWeightsTensor *tensors = sr_arena_alloc(&w->arena, room * sizeof *tensors);
+    int n = 0;
+    if (!tensors)
+        return sr_arena_failure(&w->arena, w->path);
+    for (int i = 0; i < w->n; i++)
+        if (!drop[i])
+            tensors[n++] = w->tensors[i];
+    for (int i = 0; i < n_others; i++)
+        tensors[n++] = others[i];
+    w->tensors = tensors;
+    w->n = n;
+    return sort_names(w);
+}
+
 void sr_weights_close(SrWeights *w) {
     sr_safetensors_close(&w->st);
     sr_file_unmap(w->map, w->file_bytes);

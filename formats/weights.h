@@ -63,6 +63,9 @@ void sr_weights_close(SrWeights *w); // also legal after a failed open
 // Keeps the tensors below a key of the outermost dict ("teacher", "state_dict"), under the rest of their names.  None:
 // SR_ERR_CONFIG with the keys there are.
 SrStatus sr_weights_descend(SrWeights *w, const char *key);
+// Takes the tensors marked in drop (n) out and puts others behind the rest; what these point at lives as long as w.
+SrStatus sr_weights_exchange(SrWeights *w, const bool *drop, const SrWeightsTensor *others,
+                             int n_others);
 // Tensor i packed in C order; data is valid until the next read.
 SrStatus sr_weights_read(SrWeights *w, int i, SrTensor *out);
 // Checks what checksums the container has (zip: CRC-32); *checked counts them.

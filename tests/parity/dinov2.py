@@ -48,11 +48,6 @@ def load(path):
     return out
 
 
-def build(name):
-    slow = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
-    return torchvision.models.get_model(name, weights=None, **slow)
-
-
 def weights(D, layers, registers):
     shapes = {"cls_token": (1, 1, D), "pos_embed": (1, 1 + 37 * 37, D), "mask_token": (1, D),
               "patch_embed.proj.weight": (D, 3, 14, 14), "patch_embed.proj.bias": (D,)}
@@ -99,6 +94,34 @@ def forward(w, x, D, heads, layers, registers):
     return {"lastCLS": norm(x, "norm")[:, 0], "lastATT": attention}
 
 
+def timms(w):
+    """The same weights as timm has them (vit_small_patch14_reg4_dinov2): the class token has had its position."""
+    out = {name.replace("register_tokens", "reg_token"): t for name, t in w.items()}
+    out["cls_token"] = w["cls_token"] + w["pos_embed"][:, :1]
+    out["pos_embed"] = w["pos_embed"][:, 1:]
+    return out
+
+
+def equal(a, b):
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def check_timm(program, name, w, path, got):
+    """The file in timm's form computes the same bits, and is what `convert --to timm` writes."""
+    run = lambda *args: subprocess.run([program, *args, "--force"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    torch.save(timms(w), path("timm.pth"))
+    run("extract", name, "--weights", path("timm.pth"), "--nodes", "lastCLS,lastATT", "--input", path("x.safetensors"), "--out",
+        path("z.safetensors"))
+    run("convert", path("w.pth"), path("to_timm.pth"), "--to", "timm")
+    run("convert", path("timm.pth"), path("back.pth"), "--to", "vissl", "--only", "trunk")
+    back = torch.load(path("back.pth"))["classy_state_dict"]["base_model"]["model"]["trunk"]
+    summed = dict(w, cls_token=timms(w)["cls_token"], pos_embed=w["pos_embed"].clone())
+    summed["pos_embed"][:, 0] = 0
+    good = (equal(load(path("z.safetensors")), got) and equal(torch.load(path("to_timm.pth")), timms(w)) and equal(back, summed))
+    print(f"{'ok  ' if good else 'FAIL'} {name} in timm's form, there and back", flush=True)
+    return good
+
+
 def main():
     program = sys.argv[1] if len(sys.argv) > 1 else "./sslrun"
     torch.manual_seed(0)
@@ -115,6 +138,7 @@ def main():
             for key, y in forward(w, x, D, heads, layers, registers).items():
                 assert got[key].shape == y.shape, (key, got[key].shape, y.shape)
                 error = max(error, ((got[key] - y).abs().max() / y.abs().max()).item())
+            bad += registers and not check_timm(program, name, w, path, got)
         bad += not error <= 1e-4
         print(f"{'ok  ' if error <= 1e-4 else 'FAIL'} {error:.1e} {name} 2 x {size}", flush=True)
     return 1 if bad else 0

@@ -31,7 +31,7 @@ CONVNEXT = [(r"^features\.([0246])\.", lambda m: f"downsample_layers.{int(m[1]) 
             (r"^classifier\.0", "norm"), (r"^classifier\.2", "head")]
 SWIN = [(r"^features\.0\.0", "patch_embed.proj"), (r"^features\.0\.2", "patch_embed.norm"),
         (r"^features\.([2468])\.", lambda m: f"layers.{int(m[1]) // 2 - 1}.downsample."),
-        (r"^features\.(\d)\.(\d+)\.", lambda m: f"layers.{int(m[1]) // 2}.blocks.{m[2]}."), (r"mlp\.0", "mlp.fc1"), (r"mlp\.3", "mlp.fc2")]
+        (r"^features\.(\d)\.(\d+)\.", lambda m: f"layers.{int(m[1]) // 2}.blocks.{m[2]}."), (r"\.mlp\.0", ".mlp.fc1"), (r"\.mlp\.3", ".mlp.fc2")]
 SWIN_TIMM = SWIN + [(r"^layers\.(\d)\.downsample", lambda m: f"layers.{int(m[1]) + 1}.downsample"), (r"^head", "head.fc")]
 REGNET = [(r"^stem", "_feature_blocks.conv1.stem"), (r"^trunk_output\.block(\d)", lambda m: f"_feature_blocks.res{int(m[1]) + 1}"),
           (r"proj\.0", "proj"), (r"proj\.1", "bn"), (r"se\.fc1", "se.excitation.0"), (r"se\.fc2", "se.excitation.2"),
@@ -96,8 +96,20 @@ def mobilenet_timm(stages, squeezed, last):
     return [(r"^features\.0\.0", "conv_stem"), (r"^features\.0\.1", "bn1"), *tail, (inner, block)]
 
 
+def cut_biases(state):
+    """Swin V2: timm and the authors have biases of queries and values only; torchvision's middle third is never used."""
+    out = {}
+    for name, value in state.items():
+        if name.endswith("attn.qkv.bias") and name.replace("qkv.bias", "logit_scale") in state:
+            thirds = value.chunk(3)
+            out |= {name.replace("qkv.bias", "q_bias"): thirds[0], name.replace("qkv.bias", "v_bias"): thirds[2]}
+        else:
+            out[name] = value
+    return out
+
+
 MODELS = {  # timm's names, VISSL's (its authors'), a trunk of VISSL's that computes the same
-    "resnet18": ([], [("^", "_feature_blocks.")]), "convnext_tiny": (CONVNEXT_TIMM, CONVNEXT), "swin_t": (SWIN_TIMM, SWIN),
+    "resnet18": ([], [("^", "_feature_blocks.")]), "convnext_tiny": (CONVNEXT_TIMM, CONVNEXT), "swin_t": (SWIN_TIMM, SWIN), "swin_v2_t": (SWIN_TIMM, SWIN),
     "regnet_y_400mf": (REGNET_TIMM, REGNET), "regnet_x_400mf": (REGNET_TIMM, REGNET), "efficientnet_b0": (efficientnet_timm(None), efficientnet_vissl([1, 2, 2, 3, 3, 4, 1])),
     "efficientnet_b1": (efficientnet_timm(None), efficientnet_vissl([2, 3, 3, 4, 4, 5, 2])),
     "mobilenet_v2": (mobilenet_timm([1, 2, 3, 4, 3, 3, 1], None, None), None),
@@ -120,6 +132,7 @@ def renamed(rules, name):
 
 
 def expected(state, rules):
+    state = cut_biases(state) if rules else state
     names = {renamed(rules, name): value for name, value in state.items()}
     assert len(names) == len(state)
     return names
@@ -144,6 +157,10 @@ def random_state(name):
     for key, value in state.items():
         if key.endswith("running_var"):
             value.uniform_(0.5, 1.5)
+        if key.endswith("attn.qkv.bias"):
+            value.normal_(0, 0.1)
+            if key.replace("qkv.bias", "logit_scale") in state:
+                value.chunk(3)[1].zero_()
     return state
 
 

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "formats/naming.h"
+#include "formats/naming_parts.h"
 #include "formats/weights.h"
 #include "trainer/model/weights_fit.h"
 
@@ -183,13 +184,14 @@ static SrStatus report(Load *l) {
 }
 
 static SrStatus load(Load *l) {
+    sr_naming_detect(&l->w, &l->naming);
+    SR_TRY(sr_naming_parts(&l->w, &l->naming, SR_NAMES_TORCHVISION));
     size_t n = (size_t)l->w.n + 1;
     l->used = sr_arena_alloc(&l->w.arena, n * sizeof *l->used);
     l->bare = sr_arena_alloc(&l->w.arena, n * sizeof *l->bare);
     if (!l->used || !l->bare)
         SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", l->source->path);
     SR_TRY(sr_params_allocate(l->params));
-    sr_naming_detect(&l->w, &l->naming);
     SR_TRY(choose_reading(l));
     for (int i = 0; i < sr_params_count(l->whole); i++)
         SR_TRY(load_entry(l, sr_params_at(l->whole, i)));

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "formats/checkpoint_sums.h"
 #include "formats/naming.h"
+#include "formats/naming_parts.h"
 #include "formats/weights.h"
 #include "trainer/model/weights_fit.h"
 
@@ -121,9 +122,10 @@ static const char *model_name(Load *l, const SrNaming *naming, const char *name)
 // VISSL refuses a file in which no key starts with trunk. or heads. after renaming; the message
 // names the commonest prefix because torchvision's files are the commonest case.
 static SrStatus rename_keys(Load *l) {
-    size_t n = (size_t)l->w.n + 1;
     SrNaming naming;
     sr_naming_detect(&l->w, &naming);
+    SR_TRY(sr_naming_parts(&l->w, &naming, SR_NAMES_TORCHVISION));
+    size_t n = (size_t)l->w.n + 1;
     l->names = sr_arena_alloc(&l->w.arena, n * sizeof *l->names);
     l->used = sr_arena_alloc(&l->w.arena, n * sizeof *l->used);
     if (!l->names || !l->used)

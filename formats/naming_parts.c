@@ -1,0 +1,180 @@
+// Biases joined and cut, positions with and without the class token's.
+#include "formats/naming_parts.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+typedef struct {
+    SrWeights *w;
+    const SrNaming *naming;
+    bool *drop;            // (w.n) gone from the list
+    SrWeightsTensor *made; // (n_made) in their place
+    int n_made;
+} Parts;
+
+// The tensor that is called so but for the last `tail` letters of a name; NULL: there is none.
+static const SrWeightsTensor *beside(const Parts *p, const char *name, const char *tail,
+                                     const char *leaf) {
+    char other[1024];
+    snprintf(other, sizeof other, "%.*s%s", (int)(strlen(name) - strlen(tail)), name, leaf);
+    int i = sr_weights_find(p->w, other);
+    return i < 0 ? NULL : &p->w->tensors[i];
+}
+
+static void drop(Parts *p, const SrWeightsTensor *t) {
+    if (t)
+        p->drop[t - p->w->tensors] = true;
+}
+
+// A tensor of zeros named as `like` but for its tail, in *data.
+static SrStatus make(Parts *p, const SrWeightsTensor *like, const char *tail, const char *leaf,
+                     SrShape shape, uint8_t **data) {
+    int stem = (int)(strlen(like->name) - strlen(tail));
+    size_t bytes = (size_t)sr_shape_count(shape) * sr_dtype_bytes(like->dtype);
+    const char *name = sr_arena_printf(&p->w->arena, "%.*s%s", stem, like->name, leaf);
+    *data = sr_arena_alloc(&p->w->arena, bytes + 1);
+    if (!name || !*data)
+        return sr_arena_failure(&p->w->arena, p->w->path);
+    p->made[p->n_made++] = (SrWeightsTensor){.name = name,
+                                             .shape = shape,
+                                             .dtype = like->dtype,
+                                             .bytes = bytes,
+                                             .data = *data,
+                                             .packed = true};
+    return SR_OK;
+}
+
+// `bytes` of a tensor from `begin` on.
+static SrStatus copy(Parts *p, const SrWeightsTensor *from, size_t begin, size_t bytes,
+                     uint8_t *to) {
+    SrTensor t;
+    SR_TRY(sr_weights_read(p->w, (int)(from - p->w->tensors), &t));
+    memcpy(to, (const uint8_t *)t.data + begin, bytes);
+    return SR_OK;
+}
+
+// ---- Swin V2 ------------------------------------------------------------------------------------
+
+#define Q_BIAS "attn.q_bias"
+#define QKV_BIAS "attn.qkv.bias"
+
+static SrStatus join_bias(Parts *p, const SrWeightsTensor *q) {
+    const SrWeightsTensor *v = beside(p, q->name, Q_BIAS, "attn.v_bias");
+    uint8_t *data;
+    if (!v || q->shape.rank != 1 || q->shape.d[0] > INT_MAX / 3 ||
+        !sr_shape_equal(q->shape, v->shape) || q->dtype != v->dtype)
+        return SR_OK;
+    SR_TRY(make(p, q, Q_BIAS, QKV_BIAS, SR_SHAPE(3 * q->shape.d[0]), &data));
+    SR_TRY(copy(p, q, 0, q->bytes, data));
+    SR_TRY(copy(p, v, 0, v->bytes, data + 2 * q->bytes));
+    drop(p, q);
+    drop(p, v);
+    drop(p, beside(p, q->name, Q_BIAS, "attn.k_bias")); // zeros, of older timm's
+    return SR_OK;
+}
+
+static SrStatus cut_bias(Parts *p, const SrWeightsTensor *qkv) {
+    uint8_t *q, *v;
+    if (!beside(p, qkv->name, QKV_BIAS, "attn.logit_scale") || qkv->shape.rank != 1 ||
+        qkv->shape.d[0] % 3)
+        return SR_OK;
+    SrShape third = SR_SHAPE(qkv->shape.d[0] / 3);
+    size_t bytes = qkv->bytes / 3;
+    SR_TRY(make(p, qkv, QKV_BIAS, Q_BIAS, third, &q));
+    SR_TRY(make(p, qkv, QKV_BIAS, "attn.v_bias", third, &v));
+    SR_TRY(copy(p, qkv, 0, bytes, q));
+    SR_TRY(copy(p, qkv, 2 * bytes, bytes, v));
+    drop(p, qkv);
+    return SR_OK;
+}
+
+static SrStatus swin_biases(Parts *p, SrNames to) {
+    const char *wanted = to == SR_NAMES_TORCHVISION ? Q_BIAS : QKV_BIAS;
+    for (int i = 0; i < p->w->n; i++) {
+        const SrWeightsTensor *t = &p->w->tensors[i];
+        if (!sr_text_starts(t->name, p->naming->prefix) || !sr_text_ends(t->name, wanted))
+            continue;
+        SR_TRY(to == SR_NAMES_TORCHVISION ? join_bias(p, t) : cut_bias(p, t));
+    }
+    return SR_OK;
+}
+
+// ---- DINOv2 with registers ----------------------------------------------------------------------
+
+static bool is_square(int places) {
+    int side = 0;
+    while ((int64_t)side * side < places)
+        side++;
+    return places > 0 && (int64_t)side * side == places;
+}
+
+// (1, places, D) -> (1, 1 + places, D): nothing is added to the class token, which has had its own.
+static SrStatus add_class_place(Parts *p, const SrWeightsTensor *positions) {
+    SrShape s = positions->shape;
+    uint8_t *data;
+    if (s.rank != 3 || s.d[0] != 1 || !is_square(s.d[1]))
+        return SR_OK;
+    size_t row = positions->bytes / (size_t)s.d[1];
+    SR_TRY(make(p, positions, "", "", SR_SHAPE(1, s.d[1] + 1, s.d[2]), &data));
+    drop(p, positions);
+    return copy(p, positions, 0, positions->bytes, data + row);
+}
+
+static SrStatus take_class_place(Parts *p, const SrWeightsTensor *positions,
+                                 const SrWeightsTensor *token) {
+    SrShape s = positions->shape;
+    uint8_t *places, *sum;
+    if (!token || s.rank != 3 || s.d[0] != 1 || !is_square(s.d[1] - 1) ||
+        sr_shape_count(token->shape) != s.d[2])
+        return SR_OK;
+    if (token->dtype != SR_F32 || positions->dtype != SR_F32)
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "%s: %s is %s and %s is %s; timm's form holds their sum, which is made of F32 alone",
+            p->w->path, token->name, sr_dtype_name(token->dtype), positions->name,
+            sr_dtype_name(positions->dtype));
+    size_t row = token->bytes;
+    float *first = sr_arena_alloc(&p->w->arena, row + 1);
+    if (!first)
+        return sr_arena_failure(&p->w->arena, p->w->path);
+    SR_TRY(make(p, token, "", "", token->shape, &sum));
+    SR_TRY(make(p, positions, "", "", SR_SHAPE(1, s.d[1] - 1, s.d[2]), &places));
+    SR_TRY(copy(p, positions, row, positions->bytes - row, places));
+    SR_TRY(copy(p, positions, 0, row, (uint8_t *)first));
+    SR_TRY(copy(p, token, 0, row, sum));
+    for (int i = 0; i < s.d[2]; i++)
+        ((float *)sum)[i] += first[i];
+    drop(p, positions);
+    drop(p, token);
+    return SR_OK;
+}
+
+static const SrWeightsTensor *part(const Parts *p, const char *bare) {
+    return beside(p, p->naming->prefix, "", bare);
+}
+
+static SrStatus class_places(Parts *p, SrNames to) {
+    const SrWeightsTensor *positions = part(p, "pos_embed");
+    if (positions && part(p, "reg_token") && to != SR_NAMES_TIMM)
+        return add_class_place(p, positions);
+    if (positions && part(p, "register_tokens") && to == SR_NAMES_TIMM)
+        return take_class_place(p, positions, part(p, "cls_token"));
+    return SR_OK;
+}
+
+SrStatus sr_naming_parts(SrWeights *w, const SrNaming *naming, SrNames to) {
+    bool swin = naming->kind == SR_TRUNK_LAYOUT && strcmp(naming->trunk, "swin") == 0;
+    size_t room = 2 * (size_t)w->n + 2; // each tensor is cut in two at most
+    if (!swin && naming->kind != SR_TRUNK_VIT_TIMM)
+        return SR_OK;
+    Parts p = {.w = w, .naming = naming};
+    p.drop = sr_arena_alloc(&w->arena, room * sizeof *p.drop);
+    p.made = sr_arena_alloc(&w->arena, room * sizeof *p.made);
+    if (!p.drop || !p.made)
+        return sr_arena_failure(&w->arena, w->path);
+    SR_TRY(swin ? swin_biases(&p, to) : class_places(&p, to));
+    return p.n_made ? sr_weights_exchange(w, p.drop, p.made, p.n_made) : SR_OK;
+}

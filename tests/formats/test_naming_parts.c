@@ -1,0 +1,113 @@
+// Tensors that writers cut differently: Swin V2's biases, the class token's position in DINOv2's with registers.
+#include <stdio.h>
+
+#include "formats/convert.h"
+#include "tests/check.h"
+#include "tests/temp_dir.h"
+
+typedef struct {
+    const char *name;
+    SrShape shape;
+    float values[12];
+} Tensor;
+
+static SrStatus read_values(void *arg, int i, const void **data) {
+    *data = ((const Tensor *)arg)[i].values;
+    return SR_OK;
+}
+
+static void write_tensors(const char *path, Tensor *tensors, int n, SrDtype dtype) {
+    SrSaveItem items[8];
+    for (int i = 0; i < n; i++)
+        items[i] = (SrSaveItem){.name = tensors[i].name, .shape = tensors[i].shape, .dtype = dtype};
+    SrSave save = {items, n, read_values, tensors};
+    CHECK_OK(sr_save(path, &save));
+}
+
+static void check_tensors(const char *path, const char *prefix, const Tensor *tensors, int n) {
+    SrWeights w;
+    SrTensor t;
+    char name[200];
+    CHECK_OK(sr_weights_open(&w, path));
+    CHECK_INT(w.n, n);
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "%s%s", prefix, tensors[i].name);
+        int at = sr_weights_find(&w, name);
+        if (at < 0)
+            print_message("%s is missing\n", name);
+        CHECK(at >= 0);
+        CHECK(sr_shape_equal(w.tensors[at].shape, tensors[i].shape));
+        CHECK_OK(sr_weights_read(&w, at, &t));
+        for (int64_t k = 0; k < sr_shape_count(t.shape); k++)
+            CHECK_NEAR(((const float *)t.data)[k], tensors[i].values[k], 0);
+    }
+    sr_weights_close(&w);
+}
+
+#define BLOCK "layers.0.blocks.0.attn."
+#define SHARED                                                                                  \
+    {BLOCK "qkv.weight", SR_SHAPE(6, 2), {1, 2, 3}}, {BLOCK "logit_scale", SR_SHAPE(1), {7}}, { \
+        "layers.1.downsample.norm.weight", SR_SHAPE(4), { 5 }                                   \
+    }
+
+static void test_swin_biases(void **state) {
+    (void)state;
+    static Tensor timm[] = {
+        SHARED, {BLOCK "q_bias", SR_SHAPE(2), {1, 2}}, {BLOCK "v_bias", SR_SHAPE(2), {5, 6}}};
+    static Tensor tv[] = {{"features.1.0.attn.qkv.weight", SR_SHAPE(6, 2), {1, 2, 3}},
+                          {"features.1.0.attn.logit_scale", SR_SHAPE(1), {7}},
+                          {"features.2.norm.weight", SR_SHAPE(4), {5}},
+                          {"features.1.0.attn.qkv.bias", SR_SHAPE(6), {1, 2, 0, 0, 5, 6}}};
+    SrConvertOptions to_tv = {.rename = true}, to_timm = {.rename = true, .names = SR_NAMES_TIMM};
+    SrConvertResult result;
+    char dir[64], a[100], b[100];
+    temp_dir_make(dir);
+    snprintf(a, sizeof a, "%s/a.pth", dir);
+    snprintf(b, sizeof b, "%s/b.pth", dir);
+    write_tensors(a, timm, 5, SR_F32);
+    CHECK_OK(sr_convert(a, b, &to_tv, &result));
+    check_tensors(b, "", tv, 4);
+    CHECK_OK(sr_convert(b, a, &to_timm, &result));
+    check_tensors(a, "", timm, 5);
+    tv[1].name = "features.1.0.attn.other"; // the first version keeps its biases whole
+    write_tensors(b, tv, 4, SR_F32);
+    CHECK_OK(sr_convert(b, a, &to_timm, &result));
+    CHECK_INT(result.tensors, 4);
+    tv[1].name = "features.1.0.attn.logit_scale";
+    temp_dir_remove(dir);
+}
+
+static void test_class_place(void **state) {
+    (void)state;
+    static Tensor theirs[] = {{"cls_token", SR_SHAPE(1, 1, 2), {10, 20}},
+                              {"pos_embed", SR_SHAPE(1, 5, 2), {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
+                              {"register_tokens", SR_SHAPE(1, 1, 2), {4, 3}},
+                              {"blocks.0.attn.qkv.weight", SR_SHAPE(2), {1}},
+                              {"blocks.0.mlp.w12.weight", SR_SHAPE(4, 2), {1}},
+                              {"blocks.0.mlp.w3.weight", SR_SHAPE(2, 2), {1}}};
+    static Tensor timm[] = {{"cls_token", SR_SHAPE(1, 1, 2), {11, 22}},
+                            {"pos_embed", SR_SHAPE(1, 4, 2), {3, 4, 5, 6, 7, 8, 9, 10}},
+                            {"reg_token", SR_SHAPE(1, 1, 2), {4, 3}},
+                            {"blocks.0.attn.qkv.weight", SR_SHAPE(2), {1}},
+                            {"blocks.0.mlp.fc1.weight", SR_SHAPE(4, 2), {1}},
+                            {"blocks.0.mlp.fc2.weight", SR_SHAPE(2, 2), {1}}};
+    SrConvertOptions to_timm = {.rename = true, .names = SR_NAMES_TIMM},
+                     to_vissl = {.rename = true, .names = SR_NAMES_VISSL, .only_trunk = true};
+    SrConvertResult result;
+    char dir[64], a[100], b[100];
+    temp_dir_make(dir);
+    snprintf(a, sizeof a, "%s/a.pth", dir);
+    snprintf(b, sizeof b, "%s/b.pth", dir);
+    write_tensors(a, theirs, 6, SR_F32);
+    CHECK_OK(sr_convert(a, b, &to_timm, &result));
+    check_tensors(b, "", timm, 6);
+    CHECK_OK(sr_convert(b, a, &to_vissl, &result)); // what was added stays with the class token
+    memcpy(theirs[0].values, timm[0].values, sizeof theirs[0].values);
+    theirs[1].values[0] = theirs[1].values[1] = 0;
+    check_tensors(a, "classy_state_dict.base_model.model.trunk.", theirs, 6);
+    write_tensors(a, theirs, 6, SR_F16);
+    CHECK_FAILS(sr_convert(a, b, &to_timm, &result), SR_ERR_CONFIG, "made of F32 alone");
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(naming_parts, unit(test_swin_biases), unit(test_class_place))
