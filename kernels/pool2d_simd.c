@@ -58,22 +58,35 @@ static void max_window(SrDtype type, void *y, uint16_t *where, const void *x, in
         window_any(SR_F32, y, where, x, rows, cols, stride, C, first, step);
 }
 
-V_INLINE void give_any(SrDtype type, void *dx, const void *dy, const uint16_t *where, int place,
+typedef int32_t Lanes __attribute__((vector_size(sizeof(V))));
+
+// value where the maximum was at `place`, else 0; of the first m lanes.
+V_INLINE V given(const uint16_t *where, int place, V value, int m) {
+    Lanes here = {0};
+    if (m == V_LANES)
+        for (int i = 0; i < V_LANES; i++)
+            here[i] = where[i] == place ? -1 : 0;
+    else
+        for (int i = 0; i < m; i++)
+            here[i] = where[i] == place ? -1 : 0;
+    return (V)((Lanes)value & here);
+}
+
+V_INLINE void take_any(SrDtype type, void *dx, const SrPoolWindow *windows, int n, bool add,
                        int C) {
     for (int c = 0; c < C; c += V_LANES) {
         int m = C - c < V_LANES ? C - c : V_LANES;
-        float here[V_LANES] = {0};
-        for (int i = 0; i < m; i++)
-            here[i] = where[c + i] == place ? 1.0f : 0.0f;
-        V given = v_where_positive(v_load(here), v_get(type, dy, c, m));
-        v_put(type, dx, c, v_get(type, dx, c, m) + given, m);
+        V sum = add ? v_get(type, dx, c, m) : v_zero();
+        for (int k = 0; k < n; k++)
+            sum = sum + given(windows[k].where + c, windows[k].place,
+                              v_get(type, windows[k].dy, c, m), m);
+        v_put(type, dx, c, sum, m);
     }
 }
 
-static void max_give(SrDtype type, void *dx, const void *dy, const uint16_t *where, int place,
-                     int C) {
-    type == SR_BF16 ? give_any(SR_BF16, dx, dy, where, place, C)
-                    : give_any(SR_F32, dx, dy, where, place, C);
+static void max_take(SrDtype type, void *dx, const SrPoolWindow *windows, int n, bool add, int C) {
+    type == SR_BF16 ? take_any(SR_BF16, dx, windows, n, add, C)
+                    : take_any(SR_F32, dx, windows, n, add, C);
 }
 
-const SrPoolKernels SR_ISA_SYMBOL(sr__pool_kernels) = {max_window, max_give};
+const SrPoolKernels SR_ISA_SYMBOL(sr__pool_kernels) = {max_window, max_take};

@@ -59,19 +59,47 @@ void sr__pool_max(const SrPool *pool, SrDtype type, const void *x, void *y, uint
     }
 }
 
-// Outputs p whose window holds input `at`, as [low, high); the windows' ends grow with p.
+// Moves [low, high), the outputs whose window holds an input before `at`, on to those of `at`.
+static void move_owners(SrPoolAxis a, int at, Span *s) {
+    while (s->low < a.out && span(a, s->low).high <= at)
+        s->low++;
+    s->high = SR_MAX(s->high, s->low);
+    while (s->high < a.out && span(a, s->high).low <= at)
+        s->high++;
+}
+
+// Outputs whose window holds input `at`, as [low, high); the windows' ends grow with their number.
 static Span owners(SrPoolAxis a, int at) {
     Span s = {0, 0, 0};
-    while (s.low < a.out && span(a, s.low).high <= at)
-        s.low++;
-    s.high = s.low;
-    while (s.high < a.out && span(a, s.high).low <= at)
-        s.high++;
+    move_owners(a, at, &s);
     return s;
 }
 
-// A row of inputs is one task and asks the windows above it, so that overlapping windows add up in
-// one order without atomics.
+enum { WINDOWS = 16 }; // taken at a time
+
+// dx (C) of the input (at_h, at_w) of image n, from the outputs up x across.
+static void take_pixel(const SrPool *p, const SrPoolKernels *k, SrDtype type, const void *dy,
+                       const uint16_t *where, int n, int at_h, Span up, int at_w, Span across,
+                       void *dx) {
+    SrPoolWindow windows[WINDOWS];
+    int count = 0;
+    bool add = false;
+    for (int i = up.low; i < up.high; i++)
+        for (int q = across.low; q < across.high; q++) {
+            Span h = span(p->h, i), w = span(p->w, q);
+            int64_t from = (((int64_t)n * p->h.out + i) * p->w.out + q) * p->C;
+            int place = (at_h - h.start) * place_step(p->w, w) + at_w - w.start;
+            if (count == WINDOWS) {
+                k->max_take(type, dx, windows, count, add, p->C);
+                count = 0, add = true;
+            }
+            windows[count++] = (SrPoolWindow){sr__at(type, dy, from), where + from, place};
+        }
+    k->max_take(type, dx, windows, count, add, p->C);
+}
+
+// A row of inputs is one task and each of them asks the windows that hold it, so that overlapping windows add up in
+// one order without atomics, and dx is written once.
 void sr__pool_max_grad(const SrPool *pool, SrDtype type, const void *dy, const uint16_t *where,
                        void *dx) {
     const SrPoolKernels *k = SR_CPU_PICK_BF16(sr__pool_kernels);
@@ -79,18 +107,12 @@ void sr__pool_max_grad(const SrPool *pool, SrDtype type, const void *dy, const u
 #pragma omp parallel for schedule(static) if (parallel_pays(pool))
     for (int row = 0; row < p.N * p.h.in; row++) {
         int at_h = row % p.h.in, n = row / p.h.in;
-        int64_t out = (int64_t)row * p.w.in * p.C;
-        memset(sr__at(type, dx, out), 0, (size_t)p.w.in * (size_t)p.C * sr_dtype_bytes(type));
-        Span up = owners(p.h, at_h);
-        for (int i = up.low; i < up.high; i++)
-            for (int q = 0; q < p.w.out; q++) {
-                Span w = span(p.w, q);
-                int place = (at_h - span(p.h, i).start) * place_step(p.w, w) - w.start;
-                int64_t from = (((int64_t)n * p.h.out + i) * p.w.out + q) * p.C;
-                for (int v = w.low; v < w.high; v++)
-                    k->max_give(type, sr__at(type, dx, out + (int64_t)v * p.C),
-                                sr__at(type, dy, from), where + from, place + v, p.C);
-            }
+        Span up = owners(p.h, at_h), across = {0, 0, 0};
+        for (int v = 0; v < p.w.in; v++) {
+            move_owners(p.w, v, &across);
+            take_pixel(&p, k, type, dy, where, n, at_h, up, v, across,
+                       sr__at(type, dx, ((int64_t)row * p.w.in + v) * p.C));
+        }
     }
 }
 

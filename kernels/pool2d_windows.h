@@ -34,14 +34,20 @@ void sr__pool_reference(const SrPool *pool, bool max, const double *x, double *y
 // ONNX cannot say.
 SrStatus sr__pool_onnx(SrOnnxCall *call, SrPool pool, bool max);
 
+// A window that holds a pixel, which is its place `place`.
+typedef struct {
+    const void *dy;        // (C)
+    const uint16_t *where; // (C)
+    int place;
+} SrPoolWindow;
+
 typedef struct {
     // y (C), where (C) = the maximum over rows x cols pixels of x and its place first + r * step +
     // s; pixels of a row lie C apart, rows `stride` apart.
     void (*max_window)(SrDtype type, void *y, uint16_t *where, const void *x, int rows, int cols,
                        int64_t stride, int C, int first, int step);
-    // dx (C) += dy where the maximum was at `place`.
-    void (*max_give)(SrDtype type, void *dx, const void *dy, const uint16_t *where, int place,
-                     int C);
+    // dx (C) = or, with `add`, += the sum over n windows of dy where the maximum was at `place`.
+    void (*max_take)(SrDtype type, void *dx, const SrPoolWindow *windows, int n, bool add, int C);
 } SrPoolKernels;
 SR_CPU_TABLES_BF16(SrPoolKernels, sr__pool_kernels);
 
