@@ -86,7 +86,7 @@ typedef struct {
     SrDtype dtype; // of the tensor it writes
     double seconds;
     int64_t calls, flops; // flops of one call
-    int64_t bytes; // of the tensors one call reads and writes, each once; parameters not counted
+    int64_t bytes;        // of what one call reads and writes, parameters too, each once
 } SrPlanTiming;
 bool sr_plan_profile_at(const SrPlan *plan, int i, SrPlanTiming *out);
 // Name of the first node, in execution order, whose value holds a NaN or an infinity after running the forward

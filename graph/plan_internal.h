@@ -133,5 +133,6 @@ void *sr__plan_address(const SrPlan *plan, int buffer);
 // The largest total of buffers alive in one call: no placement can take less.
 size_t sr__plan_live_bytes(const SrPlan *plan);
 const char *sr__call_kind_name(SrCallKind kind);
+double sr__call_traffic(const SrPlan *plan, const SrPlanCall *call); // bytes (plan_time.c)
 
 #endif

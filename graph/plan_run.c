@@ -78,17 +78,6 @@ const char *sr__call_kind_name(SrCallKind kind) {
     return names[kind];
 }
 
-static int64_t buffer_bytes(const SrPlan *plan, int buffer) {
-    return buffer == SR_NO_BUFFER ? 0 : (int64_t)plan->buffers[buffer].bytes;
-}
-
-static int64_t call_bytes(const SrPlan *plan, const SrPlanCall *call) {
-    int64_t bytes = buffer_bytes(plan, call->y) + buffer_bytes(plan, call->dy);
-    for (int i = 0; i < SR_OP_MAX_IN; i++)
-        bytes += buffer_bytes(plan, call->x[i]) + buffer_bytes(plan, call->dx[i]);
-    return bytes;
-}
-
 bool sr_plan_profile_at(const SrPlan *plan, int i, SrPlanTiming *out) {
     if (i < 0 || i >= plan->n_calls)
         return false;
@@ -101,7 +90,7 @@ bool sr_plan_profile_at(const SrPlan *plan, int i, SrPlanTiming *out) {
                           .seconds = call->seconds,
                           .calls = call->times,
                           .flops = call->flops,
-                          .bytes = call_bytes(plan, call)};
+                          .bytes = (int64_t)sr__call_traffic(plan, call)};
     return true;
 }
 

@@ -12,7 +12,7 @@ static double bytes_of(const SrPlan *plan, int buffer) {
 }
 
 // Everything it reads or writes, once; scratch stays in the cache.
-static double traffic(const SrPlan *plan, const SrPlanCall *call) {
+double sr__call_traffic(const SrPlan *plan, const SrPlanCall *call) {
     double bytes = bytes_of(plan, call->y) + bytes_of(plan, call->dy) + bytes_of(plan, call->saved);
     for (int i = 0; i < SR_OP_MAX_IN; i++)
         bytes += bytes_of(plan, call->x[i]) + bytes_of(plan, call->dx[i]);
@@ -29,7 +29,7 @@ static double traffic(const SrPlan *plan, const SrPlanCall *call) {
 double sr_plan_traffic(const SrPlan *plan) {
     double bytes = 0;
     for (int c = 0; c < plan->n_calls; c++)
-        bytes += traffic(plan, &plan->calls[c]);
+        bytes += sr__call_traffic(plan, &plan->calls[c]);
     return bytes;
 }
 
@@ -48,7 +48,7 @@ double sr_plan_seconds(const SrPlan *plan, const SrPlanRates *rates) {
         if (!window && node->dtype == SR_BF16 && (sr_cpu_has_tiles() || sr_conv_has_pairs()))
             flops *= 2; // products of pairs; most windows are Winograd's, computed in floats
         double arithmetic = (double)call->flops / flops,
-               memory = traffic(plan, call) / rates->bytes;
+               memory = sr__call_traffic(plan, call) / rates->bytes;
         seconds += SR_MAX(arithmetic, memory);
     }
     return seconds;

@@ -258,6 +258,10 @@ static void test_check_and_manual(void **state) {
     CHECK(strstr(result.out, "conv2d") && strstr(result.out, "slowest calls"));
     RUN("bench", CONFIG, "--steps", "1", "--warmup=0", "--ops");
     CHECK(strstr(result.out, "measured peak") && strstr(result.out, "all calls in order:\n"));
+    for (const char *line = strstr(result.out, "\n  "); line; line = strstr(line + 1, "\n  ")) {
+        const char *share = strstr(line + 1, " % of the limit (");
+        CHECK(share && share < strchr(line + 1, '\n'));
+    }
     RUN("bench", CONFIG, "--steps", "ten");
     expect_refused("--steps needs a whole number, got 'ten'");
     RUN("list");

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "kernels/conv/conv.h"
 #include "kernels/cpu.h"
+#include "trainer/bench/memory_rate.h"
 
 #define BENCH_LR 0.001 // small: the numbers must stay ordinary ones for as long as it runs
 
@@ -95,9 +96,19 @@ static void add_line(SrPlanTiming *lines, int *n, const SrPlanTiming *x) {
 // Of products of each type, GFLOP/s.  Where bfloat16 is not multiplied as such, its peak is float32's.
 typedef struct {
     double f32, bf16;
+    double bytes; // GB/s of memory
 } Peaks;
 
 static double peak_of(const Peaks *p, SrDtype dtype) { return dtype == SR_BF16 ? p->bf16 : p->f32; }
+
+// The larger of what its arithmetic and its traffic take at the peaks' rates, over the time it took.  Above 100 % where
+// Winograd saves products or a cache holds the tensors.
+static double share_of_limit(const SrPlanTiming *l, const Peaks *peaks, bool *by_memory) {
+    double arithmetic = (double)l->flops / peak_of(peaks, l->dtype) / 1e9;
+    double memory = peaks->bytes > 0 ? (double)l->bytes / peaks->bytes / 1e9 : 0;
+    *by_memory = memory > arithmetic;
+    return SR_MAX(arithmetic, memory) / (l->seconds > 0 ? l->seconds : INFINITY);
+}
 
 // GFLOP/s is nominal: padding taps count, and a Winograd kernel may exceed the processor's peak.
 static void print_lines(const SrPlanTiming *lines, int n, int steps, double total,
@@ -105,12 +116,15 @@ static void print_lines(const SrPlanTiming *lines, int n, int steps, double tota
     for (int i = 0; i < n; i++) {
         const SrPlanTiming *l = &lines[i];
         double s = l->seconds > 0 ? l->seconds : INFINITY, gflops = (double)l->flops / s / 1e9;
+        bool by_memory;
+        double share = share_of_limit(l, peaks, &by_memory);
         sr_text_printf(
             out,
-            "  %-34s %-10s %8.2f ms %5.1f %% %8.1f GFLOP/s %4.0f %% of peak %6.1f GB/s %8.1f MB\n",
+            "  %-34s %-10s %8.2f ms %5.1f %% %8.1f GFLOP/s %6.1f GB/s %8.1f MB %4.0f %% of "
+            "the limit (%s)\n",
             l->name, l->pass, 1e3 * l->seconds / steps, 100 * l->seconds / total, gflops,
-            100 * gflops / peak_of(peaks, l->dtype), (double)l->bytes / s / 1e9,
-            (double)l->bytes / steps / 1e6);
+            (double)l->bytes / s / 1e9, (double)l->bytes / steps / 1e6, 100 * share,
+            by_memory ? "memory" : "arithmetic");
     }
 }
 
@@ -132,7 +146,8 @@ SrStatus sr_bench_profile(SrPlan *plan, int steps, bool all, SrText *out) {
     int n = load_timings(plan, NULL), n_sums = 0;
     double total = 0;
     bool mixed = false; // some of it in bfloat16
-    Peaks peaks = {sr_conv_peak_gflops(SR_F32), sr_conv_peak_gflops(SR_BF16)};
+    Peaks peaks = {sr_conv_peak_gflops(SR_F32), sr_conv_peak_gflops(SR_BF16),
+                   1e-9 * sr_bench_memory_rate()};
     SrPlanTiming *calls = sr_calloc((size_t)n + 1, sizeof *calls),
                  *sums = sr_calloc((size_t)n + 1, sizeof *sums);
     if (!calls || !sums) {
@@ -155,7 +170,7 @@ SrStatus sr_bench_profile(SrPlan *plan, int steps, bool all, SrText *out) {
                    1e3 * total / steps, peaks.f32);
     if (mixed)
         sr_text_printf(out, ", of bfloat16 %.0f", peaks.bf16);
-    sr_text_add(out, ":\n");
+    sr_text_printf(out, ", of memory %.1f GB/s:\n", peaks.bytes);
     print_lines(sums, n_sums, steps, total, &peaks, out);
     sr_text_add(out, all ? "all calls in order:\n" : "slowest calls:\n");
     print_lines(calls, all ? n : SR_MIN(n, 25), steps, total, &peaks, out);
