@@ -2,9 +2,10 @@
 # One training step beside PyTorch's, in turn in one run; prints every figure, the medians and the ratio.
 #
 #   bench/peer.sh [ROUNDS] [WHAT] [DTYPE]   WHAT: rn50 (default) | r18 | mobilenet_v3_large | efficientnet_b0 |
-#                                           regnet_y_400mf | convnext_tiny | swin_t | vit_s_16; DTYPE: f32 (default) | bf16
+#                                           regnet_y_400mf | convnext_tiny | swin_t | vit_s_16 | frozen (ResNet-50's forward,
+#                                           16 images of 224); DTYPE: f32 (default) | bf16
 #                                           needs python3-torch, python3-torchvision
-#   PEER=path/to/torch_step.py        the script to compare with; THREADS=n, both sides
+#   PEER=path/to/torch_step.py        the script to compare with; THREADS=n, both sides; KEYS='MACHINE.FP32=x3' for sslrun's step
 #
 # PyTorch runs in both layouts; the ratio is to the better of the two medians.  It is granted an allocator that does not
 # return memory (MALLOC_*).
@@ -28,12 +29,14 @@ convnext_tiny)      trunk $what 768 8 ;;
 swin_t)             trunk $what 768 4 ;;
 vit_s_16)           trunk vision_transformer 384 8
       for o in NUM_HEADS=6 HIDDEN_DIM=384 MLP_DIM=1536 QKV_BIAS=True; do ours="$ours MODEL.TRUNK.VISION_TRANSFORMERS.$o"; done ;;
-*) sed -n '4,6p' "$0" >&2; exit 2 ;;
+frozen) ours="resnet50 --forward-only --batch 16" theirs="--arch resnet50 --forward-only --crops 1x224 --batch 16" ;;
+*) sed -n '4,8p' "$0" >&2; exit 2 ;;
 esac
 case $dtype in
 f32) ;;
-bf16) ours="$ours MODEL.AMP_PARAMS.USE_AMP=true" theirs="$theirs --dtype bf16" ;;
-*) echo "usage: bench/peer.sh [ROUNDS] rn50|r18 [f32|bf16]" >&2; exit 2 ;;
+bf16) [ "$what" = frozen ] && ours="$ours --bf16" || ours="$ours MODEL.AMP_PARAMS.USE_AMP=true"
+      theirs="$theirs --dtype bf16" ;;
+*) echo "usage: bench/peer.sh [ROUNDS] WHAT [f32|bf16]" >&2; exit 2 ;;
 esac
 field() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p"; }
 median() { sort -n | awk '{a[NR]=$1} END {print NR%2 ? a[(NR+1)/2] : (a[NR/2]+a[NR/2+1])/2}'; }
@@ -46,7 +49,7 @@ keep() { # NAME: ms and MB of the JSON at hand, appended to the name's lists
 i=0
 while [ $i -lt "$rounds" ]; do
     i=$((i + 1))
-    ./sslrun bench $ours --steps 3 --warmup 1 --json >"$tmp/json" 2>/dev/null || exit 1
+    ./sslrun bench $ours $KEYS --steps 3 --warmup 1 --json >"$tmp/json" 2>/dev/null || exit 1
     keep ours
     for layout in nhwc nchw; do
         /usr/bin/python3 "$peer" $theirs --layout $layout --steps 3 --warmup 1 >"$tmp/json" || exit 1
@@ -56,7 +59,7 @@ while [ $i -lt "$rounds" ]; do
         awk -v i=$i '{printf "round %d: sslrun %.0f ms %d MB, torch nhwc %.0f ms %d MB, nchw %.0f ms %d MB\n", i, $1, $2, $3, $4, $5, $6}'
 done
 for who in ours nhwc nchw; do echo "$(median <"$tmp/$who.ms") $(median <"$tmp/$who.mb")"; done | tr '\n' ' ' |
-    awk -v what="$rounds rounds, $threads threads, $what $dtype" '{
+    awk -v what="$rounds rounds, $threads threads, $what $dtype${KEYS:+ $KEYS}" '{
         best = $3 < $5 ? $3 : $5; mb = $4 < $6 ? $4 : $6
         printf "medians of %s: sslrun %.0f ms, torch nhwc %.0f, nchw %.0f; torch/sslrun %.3f; memory %d MB, torch %d MB\n",
             what, $1, $3, $5, best / $1, $2, mb}'

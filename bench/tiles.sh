@@ -1,14 +1,16 @@
 #!/bin/sh
 # What tile registers (AMX) are worth: the table of docs/PERFORMANCE.md, on a machine that has them.
 #
-#   bench/tiles.sh [ROUNDS]     the network's convolutions, one thread, without and with tiles in turn (3 rounds); then
-#                               the steps beside PyTorch (bench/peer.sh), where PEER or ../shared/peer has the script
+#   bench/tiles.sh [ROUNDS]     the network's convolutions and attention, one thread, without and with tiles in turn (3
+#                               rounds); then steps and a frozen forward beside PyTorch, with both peaks of memory
+#                               (bench/peer.sh, its five rounds), where PEER or ../shared/peer has the script
 #
-# Seconds of processor time, least of the rounds, each layer as often as the network has it.
+# Of the convolutions seconds of processor time, least of the rounds, each layer as often as the network has it.
 cd "$(dirname "$0")/.." || exit 1
 rounds=${1:-3}
-./sslrun --version | tail -n 1
-./sslrun --version | grep -q 'up to amx' || { echo "bench/tiles.sh: this processor has no tile registers, or the system refuses them" >&2; exit 1; }
+./sslrun --version | grep instructions
+./sslrun --version | grep -q 'up to amx' || { echo "bench/tiles.sh: this processor has no tile registers (AMX), or the system refuses them: nothing to measure" >&2; exit 1; }
+make build/conv-bench build/op-bench >/dev/null || exit 1
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 seconds() { # LIST TYPE LEVEL: forward, data, weight gradient, all
@@ -28,5 +30,15 @@ for list in r50-224 r50-96 r18-cifar; do
         sort -n -k 4 "$tmp/$list $way" | head -n 1 | awk -v what="$list, $way" '{printf "| %s | %s | %s | %s | %s s |\n", what, $1, $2, $3, $4}'
     done
 done
+for level in avx512bf16 amx; do
+    for shape in 16,197,1152 16,197,2304; do
+        printf '%s: ' "$level"
+        SR_CPU=$level OMP_NUM_THREADS=1 build/op-bench attention "{num_heads: $((${shape##*,} / 192))}" "$shape" bf16
+    done
+done
 test -f "${PEER:-../shared/peer/torch_step.py}" || exit 0
-for step in "rn50 bf16" "r18 bf16" "rn50 f32"; do bench/peer.sh "$rounds" $step; done
+for step in "rn50 bf16" "r18 bf16" "rn50 f32" "vit_s_16 bf16" "vit_s_16 f32" "frozen bf16" "frozen f32"; do
+    bench/peer.sh 5 $step
+done
+KEYS="MACHINE.FP32=x3" bench/peer.sh 5 rn50 f32
+KEYS="MACHINE.FP32=ieee" bench/peer.sh 5 rn50 f32
