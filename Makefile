@@ -291,6 +291,8 @@ parity: sslrun build/run-golden
 	@/usr/bin/python3 tests/parity/parity.py ./sslrun $(ONLY) || { test -x /usr/bin/python3 && exit 1 || \
 	    echo "parity: skipped, there is no /usr/bin/python3"; }
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/exchange.py ./sslrun
+	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/layouts.py ./sslrun
+	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/dinov2.py ./sslrun
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/export.py ./sslrun
 	@test ! -x /usr/bin/python3 || test ! -f $(RESNET20) || \
 	    /usr/bin/python3 tests/parity/resnet20.py ./sslrun $(RESNET20) $(CIFAR10)

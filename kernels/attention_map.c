@@ -6,9 +6,11 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/parallel.h"
 #include "kernels/gemm.h"
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
@@ -87,6 +89,29 @@ static void forward(const SrOpCall *call) {
     sr_parallel_for((int64_t)call->y.shape.d[0] * call->y.shape.d[1], forward_unit, (void *)call);
 }
 
+// Queries (part 0) as (N, E, L, d), keys (part 1) as (N, E, d, L), of packed (N, L, 3 D).
+static const char *heads_of(SrOnnxCall *call, const char *what, int part) {
+    const SrAttentionMapParams *p = call->params;
+    static const int64_t orders[][4] = {{0, 2, 1, 3}, {0, 2, 3, 1}};
+    int64_t D = call->x[0].d[2] / 3, E = p->num_heads;
+    char split[16], turned[16];
+    snprintf(split, sizeof split, "%s.heads", what);
+    snprintf(turned, sizeof turned, "%s.turned", what);
+    const char *x = sr__onnx_slice(call, what, call->in[0], 2, part * D, (part + 1) * D);
+    x = sr__onnx_reshape(call, split, x, (const int64_t[]){0, 0, E, D / E}, 4);
+    return sr__onnx_transpose(call, turned, x, orders[part], 4);
+}
+
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrAttentionMapParams *p = call->params;
+    int d = call->x[0].d[2] / 3 / p->num_heads;
+    const char *q = heads_of(call, "q", 0), *k = heads_of(call, "k", 1);
+    const char *scale = sr__onnx_number(call, "scale", scale_of(p, d));
+    const char *scores = sr__onnx_two(call, "scores", "MatMul", q, k);
+    scores = sr__onnx_two(call, "scaled", "Mul", scores, scale);
+    return sr__onnx_finish(call, sr__onnx_softmax(call, "probabilities", scores));
+}
+
 static const SrOpCase cases[] = {
     {"{num_heads: 2}", 1, {SR_SHAPE(2, 5, 18)}, false},
     {"{num_heads: 1, scale: 0.3}", 1, {SR_SHAPE(1, 33, 12)}, false},
@@ -105,6 +130,7 @@ const SrOp sr_op_attention_map = {
     .flops = flops,
     .reference = reference,
     .forward = forward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

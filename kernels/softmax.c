@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
@@ -100,6 +101,20 @@ static void reference(const SrRefCall *call) {
     }
 }
 
+// The temperature of the second input is the training's.
+static SrStatus onnx(SrOnnxCall *call) {
+    const SrSoftmaxParams *p = call->params;
+    if (call->n_in > 1)
+        return sr__onnx_unsupported(call, "with a temperature that is an input");
+    const char *x = sr__onnx_rows(call, 0);
+    if (p->centered)
+        x = sr__onnx_two(call, "centered", "Sub", x, sr__onnx_weight(call, 0));
+    if (p->temperature != 1)
+        x = sr__onnx_two(call, "sharpened", "Div", x,
+                         sr__onnx_number(call, "temperature", p->temperature));
+    return sr__onnx_finish(call, sr__onnx_softmax(call, "probabilities", x));
+}
+
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(5, 7)}, false},
     {"{temperature: 0.5, centered: true}", 1, {SR_SHAPE(3, 4, 33)}, false},
@@ -118,6 +133,7 @@ const SrOp sr_op_softmax = {
     .reference = reference,
     .forward = forward,
     .backward = backward,
+    .onnx = onnx,
     .cases = cases,
     .n_cases = SR_COUNT(cases),
 };

@@ -36,7 +36,7 @@ CASES = [  # trunk, constructor of torchvision, nodes, size
     (["convnext_tiny"], "convnext_tiny", "features.0,features.3,flatten", 64),
     (["swin_t"], "swin_t", "features.1,features.2,features.5.3,flatten", 90),
     (["swin_v2_t"], "swin_v2_t", "features.1,features.3.1,flatten", 72),
-    (["vit_b_16"], "vit_b_16", "encoder.layers.encoder_layer_0,encoder.ln,flatten", 224),
+    (["vit_b_16"], "vit_b_16", "encoder.layers.encoder_layer_0,encoder.ln,lastATT,flatten", 224),
     (["maxvit_t"], "maxvit_t", "stem,blocks.1,flatten", 224),
     (["configs/swav.yaml", *GROUPS], "groups", "bn1,layer2,flatten", 64),
 ]

@@ -9,6 +9,7 @@
 #include "kernels/conv2d.h"
 #include "kernels/pad.h"
 #include "kernels/pool2d.h"
+#include "kernels/softmax.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 #include "trunks/trunk.h"
@@ -168,12 +169,33 @@ static void test_wire(void **state) {
     finish(&t);
 }
 
+// Over the channels, which stand last while it is computed; the temperature divides before.
+static void test_softmax(void **state) {
+    (void)state;
+    static const char *const ops[] = {"Conv",    "Transpose", "Div",
+                                      "Softmax", "Transpose", "Identity"};
+    Trunk t;
+    char *data;
+    size_t bytes;
+    SrNodeId x = start(&t);
+    sr_build(t.b, "softmax", "act", &(SrSoftmaxParams){.temperature = 0.5}, add_conv(&t, x));
+    CHECK_OK(export_nodes(&t, "act"));
+    CHECK_OK(sr_file_read(path, 1 << 20, &data, &bytes));
+    Message graph = field((Message){(unsigned char *)data, (unsigned char *)data + bytes}, 7, 0);
+    CHECK_INT(count(graph, 1), SR_COUNT(ops));
+    for (int i = 0; i < SR_COUNT(ops); i++)
+        check_text(field(field(graph, 1, i), 4, 0), ops[i]);
+    sr_free(data);
+    finish(&t);
+}
+
 static void test_refused(void **state) {
     (void)state;
     Trunk t;
     SrNodeId x = start(&t);
-    sr_build(t.b, "softmax", "act", NULL, add_conv(&t, x));
-    CHECK_FAILS(export_nodes(&t, "act"), SR_ERR_CONFIG, "node 'act' (softmax) has no counterpart");
+    sr_build(t.b, "l2_normalize", "act", NULL, add_conv(&t, x));
+    CHECK_FAILS(export_nodes(&t, "act"), SR_ERR_CONFIG,
+                "node 'act' (l2_normalize) has no counterpart");
     CHECK(!sr_file_exists(path));
     finish(&t);
     x = start(&t);
@@ -298,5 +320,5 @@ static void test_out_of_memory(void **state) {
 }
 
 #define in_folder(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-SR_TESTS(export_onnx, in_folder(test_wire), in_folder(test_refused), in_folder(test_every_trunk),
-         in_folder(test_out_of_memory))
+SR_TESTS(export_onnx, in_folder(test_wire), in_folder(test_softmax), in_folder(test_refused),
+         in_folder(test_every_trunk), in_folder(test_out_of_memory))
