@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "base/bf16.h"
 #include "kernels/batch_norm_rows.h"
 #include "kernels/group_norm.h"
 #include "kernels/op_onnx.h"
@@ -96,16 +97,21 @@ static Image image_of(const SrOpCall *call, int n) {
     return i;
 }
 
+static double number(SrDtype type, const void *x, int c) {
+    return type == SR_BF16 ? (double)sr_bf16_float(((const SrBf16 *)x)[c])
+                           : (double)((const float *)x)[c];
+}
+
 // Mean and invstd of each group from its channels' sums about their first pixel (Chan's
 // combination).
-static void group_statistics(const Image *i, const float *x, double eps) {
+static void group_statistics(const Image *i, SrDtype type, const void *x, double eps) {
     for (int g = 0; g < i->groups; g++) {
         int begin = g * i->width, end = begin + i->width;
         double rows = (double)i->rows, mean = 0, square = 0;
         for (int c = begin; c < end; c++)
-            mean += ((double)x[c] + i->first[c] / rows) / i->width;
+            mean += (number(type, x, c) + i->first[c] / rows) / i->width;
         for (int c = begin; c < end; c++) {
-            double off = i->first[c] / rows, away = (double)x[c] + off - mean;
+            double off = i->first[c] / rows, away = number(type, x, c) + off - mean;
             square += fmax(i->second[c] - rows * off * off, 0) + rows * away * away;
         }
         i->mean[g] = (float)mean;
@@ -124,18 +130,18 @@ static void coefficients(const Image *i, const float *weight) {
 // One image is one task: its statistics need no other image.
 static void forward(const SrOpCall *call) {
     const SrGroupNormParams *p = call->params;
-    const SrBatchNormKernels *kernels = sr__batch_norm(SR_F32);
-    float *y = call->y.data;
+    SrDtype type = call->y.dtype;
+    const SrBatchNormKernels *kernels = sr__batch_norm(type);
 #pragma omp parallel for schedule(static)
     for (int n = 0; n < call->x[0].shape.d[0]; n++) {
         Image i = image_of(call, n);
-        const float *x = (const float *)call->x[0].data + i.at;
+        const void *x = sr__at(type, call->x[0].data, i.at);
         if (!call->again) {
             kernels->stats(x, i.rows, i.C, i.C, x, i.first, i.second);
-            group_statistics(&i, x, p->eps);
+            group_statistics(&i, type, x, p->eps);
         }
         coefficients(&i, call->w[WEIGHT].data);
-        kernels->apply(y + i.at, x, NULL, i.rows, i.C, i.k, false, false);
+        kernels->apply(sr__at(type, call->y.data, i.at), x, NULL, i.rows, i.C, i.k, false, false);
     }
 }
 
@@ -177,19 +183,20 @@ static void parameter_gradients(const SrOpCall *call) {
 
 // Sums per channel, then per group, then dx; parameter sums wait until all images are done.
 static void backward(const SrOpCall *call) {
-    const SrBatchNormKernels *kernels = sr__batch_norm(SR_F32);
+    SrDtype type = call->y.dtype;
+    const SrBatchNormKernels *kernels = sr__batch_norm(type);
     const float *weight = call->w[WEIGHT].data;
 #pragma omp parallel for schedule(static)
     for (int n = 0; n < call->x[0].shape.d[0]; n++) {
         Image i = image_of(call, n);
-        const float *x = (const float *)call->x[0].data + i.at, *dy = call->dy + i.at;
+        const void *x = sr__at(type, call->x[0].data, i.at), *dy = sr__at(type, call->dy, i.at);
         coefficients(&i, weight);
         kernels->reduce(x, x, dy, NULL, i.rows, i.C, i.C, i.k, SR_BN_NO_MASK, false, i.first,
                         i.second);
         sum_coefficients(&i, weight);
         if (call->dx[0])
-            kernels->input_grad(call->dx[0] + i.at, x, x, dy, i.rows, i.C, i.k, SR_BN_NO_MASK,
-                                false);
+            kernels->input_grad(sr__at(type, call->dx[0], i.at), x, x, dy, i.rows, i.C, i.k,
+                                SR_BN_NO_MASK, false);
     }
     parameter_gradients(call);
 }
@@ -282,7 +289,7 @@ const SrOp sr_op_group_norm = {
     .params_bytes = sizeof(SrGroupNormParams),
     .min_in = 1,
     .max_in = 1,
-    .flags = SR_OP_CHEAP,
+    .flags = SR_OP_CHEAP | SR_OP_BF16,
     .infer = infer,
     .slots = slots,
     .reads = reads,

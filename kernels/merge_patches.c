@@ -32,28 +32,28 @@ static void reference(const SrRefCall *call) {
 }
 
 // Pixels of the map to merged ones, or back.
-static void move(SrShape s, float *map, float *merged, bool back) {
+static void move(SrShape s, SrDtype type, void *map, void *merged, bool back) {
     int64_t n = (int64_t)((s.d[1] + 1) / 2) * ((s.d[2] + 1) / 2), C = s.d[3];
 #pragma omp parallel for schedule(static) if (s.d[0] * n * C > SR_CHUNK)
     for (int64_t i = 0; i < s.d[0] * n; i++)
         for (int part = 0; part < 4; part++) {
             int64_t pixel = pixel_of(s, i % n, part);
-            float *to = merged + (4 * i + part) * C;
-            float *at = map + (i / n * s.d[1] * s.d[2] + pixel) * C;
+            void *to = sr__at(type, merged, (4 * i + part) * C);
+            void *at = sr__at(type, map, (i / n * s.d[1] * s.d[2] + pixel) * C);
             if (!back && pixel < 0)
-                memset(to, 0, (size_t)C * sizeof *to);
+                memset(to, 0, (size_t)C * sr_dtype_bytes(type));
             else if (pixel >= 0)
-                memcpy(back ? at : to, back ? to : at, (size_t)C * sizeof *to);
+                memcpy(back ? at : to, back ? to : at, (size_t)C * sr_dtype_bytes(type));
         }
 }
 
 static void forward(const SrOpCall *call) {
-    move(call->x[0].shape, call->x[0].data, call->y.data, false);
+    move(call->x[0].shape, call->y.dtype, call->x[0].data, call->y.data, false);
 }
 
 static void backward(const SrOpCall *call) {
     if (call->dx[0])
-        move(call->x[0].shape, call->dx[0], (float *)call->dy, true);
+        move(call->x[0].shape, call->y.dtype, call->dx[0], (float *)call->dy, true);
 }
 
 static SrStatus onnx(SrOnnxCall *call) {
@@ -83,7 +83,7 @@ const SrOp sr_op_merge_patches = {
     .help = "2 x 2 pixels as one of four times the channels.",
     .min_in = 1,
     .max_in = 1,
-    .flags = SR_OP_CHEAP,
+    .flags = SR_OP_CHEAP | SR_OP_BF16,
     .infer = infer,
     .reference = reference,
     .forward = forward,

@@ -77,21 +77,22 @@ static void reference(const SrRefCall *call) {
         call->y[i] = call->x[0][row_of(&c, i / c.row) * c.row + i % c.row];
 }
 
-static void move(const SrPermuteParams *p, float *to, const float *from, SrShape s) {
+static void move(const SrPermuteParams *p, SrDtype type, void *to, const void *from, SrShape s) {
     Cut c = cut_of(p, s);
     int64_t n = sr_shape_count(s), rows = n / c.row;
 #pragma omp parallel for schedule(static) if (n > SR_CHUNK)
     for (int64_t r = 0; r < rows; r++)
-        memcpy(to + r * c.row, from + row_of(&c, r) * c.row, (size_t)c.row * sizeof *to);
+        memcpy(sr__at(type, to, r * c.row), sr__at(type, from, row_of(&c, r) * c.row),
+               (size_t)c.row * sr_dtype_bytes(type));
 }
 
 static void forward(const SrOpCall *call) {
-    move(call->params, call->y.data, call->x[0].data, call->x[0].shape);
+    move(call->params, call->y.dtype, call->y.data, call->x[0].data, call->x[0].shape);
 }
 
 static void backward(const SrOpCall *call) {
     if (call->dx[0])
-        move(call->params, call->dx[0], call->dy, call->y.shape);
+        move(call->params, call->y.dtype, call->dx[0], call->dy, call->y.shape);
 }
 
 static SrStatus onnx(SrOnnxCall *call) {
@@ -119,7 +120,7 @@ const SrOp sr_op_permute = {
     .params_bytes = sizeof(SrPermuteParams),
     .min_in = 1,
     .max_in = 1,
-    .flags = SR_OP_CHEAP,
+    .flags = SR_OP_CHEAP | SR_OP_BF16,
     .infer = infer,
     .is_view = is_view,
     .channels_last = channels_last,

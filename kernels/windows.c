@@ -81,15 +81,16 @@ static void reference(const SrRefCall *call) {
 }
 
 // Each window by one thread; pixels belong to one window, so that either side may be the one that is written.
-static void move(const SrWindowsParams *p, const Sides *s, float *windows, float *map, bool merge) {
+static void move(const SrWindowsParams *p, const Sides *s, SrDtype type, void *windows, void *map,
+                 bool merge) {
     int T = p->window_h * p->window_w, G = s->rows * s->columns;
-    size_t bytes = (size_t)s->C * sizeof *map;
+    size_t bytes = (size_t)s->C * sr_dtype_bytes(type);
 #pragma omp parallel for schedule(static) if ((int64_t)s->N * s->H * s->W * s->C > SR_CHUNK)
     for (int i = 0; i < s->N * G; i++)
         for (int t = 0; t < T; t++) {
             int64_t pixel = pixel_of(p, s, i % G, t);
-            float *to = windows + ((int64_t)i * T + t) * s->C;
-            float *at = map + ((int64_t)(i / G) * s->H * s->W + pixel) * s->C;
+            void *to = sr__at(type, windows, ((int64_t)i * T + t) * s->C);
+            void *at = sr__at(type, map, ((int64_t)(i / G) * s->H * s->W + pixel) * s->C);
             if (!merge && pixel < 0)
                 memset(to, 0, bytes);
             else if (pixel >= 0)
@@ -100,7 +101,7 @@ static void move(const SrWindowsParams *p, const Sides *s, float *windows, float
 static void forward(const SrOpCall *call) {
     const SrWindowsParams *p = call->params;
     Sides s = sides_of(p, call->x[0].shape);
-    move(p, &s, p->merge ? call->x[0].data : call->y.data,
+    move(p, &s, call->y.dtype, p->merge ? call->x[0].data : call->y.data,
          p->merge ? call->y.data : call->x[0].data, p->merge);
 }
 
@@ -109,7 +110,7 @@ static void backward(const SrOpCall *call) {
     const SrWindowsParams *p = call->params;
     Sides s = sides_of(p, call->x[0].shape);
     if (call->dx[0])
-        move(p, &s, p->merge ? call->dx[0] : (float *)call->dy,
+        move(p, &s, call->y.dtype, p->merge ? call->dx[0] : (float *)call->dy,
              p->merge ? (float *)call->dy : call->dx[0], !p->merge);
 }
 
@@ -155,7 +156,7 @@ const SrOp sr_op_windows = {
     .params_bytes = sizeof(SrWindowsParams),
     .min_in = 1,
     .max_in = 1,
-    .flags = SR_OP_CHEAP,
+    .flags = SR_OP_CHEAP | SR_OP_BF16,
     .infer = infer,
     .channels_last = channels_last,
     .reference = reference,
