@@ -32,6 +32,8 @@ static void test_findings(void **state) {
     SrHealthFigures f = well;
     f.loss_min = 3.99, f.loss_max = 4.01;
     expect(&f, "trivial_loss", "lr.start_value=0.3 ");
+    f = well, f.above_chance = 3;
+    expect(&f, "worse_than_chance", "lr.start_value=0.02 ");
     f = well, f.embeddings.deviation = 0.001;
     expect(&f, "collapse", "lr.start_value=0.01 ");
     f = well, f.embeddings.effective_rank = 1.1;
@@ -138,6 +140,12 @@ static void test_measured(void **state) {
     f = (SrHealthFigures){.lr = 0.05};
     CHECK_OK(sr_health_measure(&health, &t.step, &view, &f));
     CHECK(f.embeddings.deviation < 1e-6);
+    static const double least[] = {4.5, 4.5, 4.5, 4.3, 4.5};
+    for (int epoch = 0; epoch < SR_COUNT(least); epoch++) {
+        f = (SrHealthFigures){.lr = 0.05, .loss_min = least[epoch], .chance = 4};
+        CHECK_OK(sr_health_measure(&health, &t.step, &view, &f));
+        CHECK_INT(f.above_chance, epoch < 3 ? epoch + 1 : epoch - 3);
+    }
     tiny_model_close(&t);
 }
 

@@ -103,6 +103,12 @@ static void look_at_targets(SrHealth *health, const SrStep *step, const SrLossSt
     out->teacher_single = health->teacher_single;
 }
 
+static void look_at_loss(SrHealth *health, SrHealthFigures *out) {
+    bool above = out->chance > 0 && out->loss_min > 1.1 * out->chance;
+    health->above_chance = above ? health->above_chance + 1 : 0;
+    out->above_chance = health->above_chance;
+}
+
 SrStatus sr_health_measure(SrHealth *health, const SrStep *step, const SrLossStep *view,
                            SrHealthFigures *out) {
     SrParams *params = step->params;
@@ -113,6 +119,7 @@ SrStatus sr_health_measure(SrHealth *health, const SrStep *step, const SrLossSte
     out->queue_still = same(&health->queue, queue);
     SR_TRY(look_at_outputs(step, view, out));
     look_at_targets(health, step, view, out);
+    look_at_loss(health, out);
     health->one_prototype = out->prototypes_used == 1 ? health->one_prototype + 1 : 0;
     out->one_prototype = health->one_prototype;
     return SR_OK;
@@ -211,6 +218,13 @@ int sr_health_judge(const SrHealthFigures *f, SrHealthFinding out[SR_HEALTH_MAX]
             "try "
             "%s, fewer prototypes, or freeze them for longer",
             f->chance, rate(lr, f->lr * 3));
+    // Moving targets may cost more than chance for a while: three epochs are no while.
+    if (f->above_chance > 2)
+        SAY("worse_than_chance",
+            "the loss stayed above %.4f, what outputs that say nothing cost, three epochs in a "
+            "row: "
+            "outputs move faster than what they are compared with; try %s",
+            f->chance, rate(lr, f->lr / 5));
     if (!isfinite(f->grad_norm) || f->grad_norm > 1e4)
         SAY("gradients_explode",
             "the gradients' norm is %.3g: the rate is too high or a loss divides by almost "

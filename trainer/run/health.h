@@ -10,6 +10,7 @@
 typedef struct {
     double loss_min, loss_max; // of the epoch
     double chance;             // SrLossFacts; 0: none
+    int above_chance;          // epochs in a row whose least loss was a tenth above it
     const char *loss;          // its map: "LOSS.byol_loss"
     double grad_norm, lr;      // of the last step
     bool has_embeddings;
@@ -33,8 +34,8 @@ enum { SR_HEALTH_MAX = 12 };
 
 // What a run remembers from epoch to epoch.
 typedef struct {
-    uint64_t teacher, queue;                         // hashes of the entries; 0: not seen yet
-    int one_prototype, teacher_even, teacher_single; // SrHealthFigures
+    uint64_t teacher, queue; // hashes of the entries; 0: not seen yet
+    int above_chance, one_prototype, teacher_even, teacher_single; // SrHealthFigures
 } SrHealth;
 
 // After an epoch's last step, whose gradients and outputs still stand.  Allocates.  Losses of labels have no embeddings.
