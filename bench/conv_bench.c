@@ -202,8 +202,7 @@ int main(int argc, char **argv) {
             sr_conv_fp32((SrConvFp32)i);
     if (argc > 2)
         sr_conv_allow((unsigned)atoi(argv[2]));
-    printf("%s, %s, %d threads\n", sr_cpu_name(sr_cpu_level()), sr_dtype_name(type),
-           sr_parallel_threads());
+    printf("%s, %s, %d threads\n", sr_cpu_now(), sr_dtype_name(type), sr_parallel_threads());
     for (int i = 0; i < SR_COUNT(lists); i++) {
         if (argc > 1 && strcmp(argv[1], lists[i].name) != 0)
             continue;

@@ -31,7 +31,7 @@ static void check_threads(void) {
 
 SrStatus sr_environment_check(void) {
     const char *cpu = getenv("SR_CPU");
-    bool known = !cpu || !*cpu;
+    bool known = !cpu || !*cpu || strcmp(cpu, SR_CPU_EMULATED) == 0;
     char names[160] = "";
     for (int level = 0; level < SR_CPU_LEVELS; level++) {
         const char *name = sr_cpu_name((SrCpuLevel)level);
@@ -40,7 +40,7 @@ SrStatus sr_environment_check(void) {
         snprintf(names + len, sizeof names - len, "%s%s", level ? ", " : "", name);
     }
     if (!known)
-        SR_FAIL(SR_ERR_CONFIG, "SR_CPU=%s: expected one of %s", cpu, names);
+        SR_FAIL(SR_ERR_CONFIG, "SR_CPU=%s: expected one of %s, " SR_CPU_EMULATED, cpu, names);
     check_threads();
     return SR_OK;
 }

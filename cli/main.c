@@ -156,8 +156,8 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "--version") == 0) {
         printf("sslrun " SR_VERSION "\nJPEG by %s, WebP by %s, web page by %s\ninstructions up to "
                "%s\nranks by %s\n",
-               sr_image_decoder_name(), sr_image_webp_name(), sr_web_library(),
-               sr_cpu_name(sr_cpu_level()), library ? library->name : "nothing: one process");
+               sr_image_decoder_name(), sr_image_webp_name(), sr_web_library(), sr_cpu_now(),
+               library ? library->name : "nothing: one process");
         return 0;
     }
     // A file beyond `ulimit -f` is an error of its writing, told and cleaned up.

@@ -47,8 +47,7 @@ static void say_heading(void) {
     sr_args_command(NULL, &command);
     sr_log_file("==== %s", command.s ? command.s : "");
     sr_log_file("sslrun " SR_VERSION " on %s; kernels %s, %d threads",
-                sr_machine_text(machine, sizeof machine), sr_cpu_name(sr_cpu_level()),
-                sr_parallel_threads());
+                sr_machine_text(machine, sizeof machine), sr_cpu_now(), sr_parallel_threads());
     sr_text_deinit(&command);
 }
 

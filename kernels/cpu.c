@@ -73,8 +73,18 @@ static SrCpuLevel detect(SrCpuLevel most) {
 #endif
 }
 
+static bool emulated; // sr_cpu_emulate_tiles
+
+void sr_cpu_emulate_tiles(bool on) { emulated = on; }
+
+bool sr_cpu_emulates_tiles(void) { return emulated; }
+
 static SrCpuLevel wanted(void) {
     const char *name = getenv("SR_CPU");
+    if (name && strcmp(name, SR_CPU_EMULATED) == 0) {
+        sr_cpu_emulate_tiles(true);
+        return SR_CPU_AVX512BF16;
+    }
     for (int level = SR_CPU_PLAIN; name && level < SR_CPU_LEVELS; level++)
         if (strcmp(name, names[level]) == 0)
             return (SrCpuLevel)level;
@@ -99,10 +109,9 @@ SrCpuLevel sr_cpu_set_level(SrCpuLevel level) {
 
 int sr_cpu_has_bf16(void) { return sr_cpu_level() >= SR_CPU_AVX512BF16; }
 
-static bool emulated; // sr_cpu_emulate_tiles
-
-void sr_cpu_emulate_tiles(bool on) { emulated = on; }
-
-bool sr_cpu_emulates_tiles(void) { return emulated; }
-
 int sr_cpu_has_tiles(void) { return sr_cpu_level() >= SR_CPU_AMX; }
+
+const char *sr_cpu_now(void) {
+    SrCpuLevel level = sr_cpu_level(); // asks the environment the first time
+    return emulated ? SR_CPU_EMULATED : names[level];
+}

@@ -1,5 +1,6 @@
 // What this processor can do, found once.  SR_CPU=plain|avx2|avx512|avx512bf16|amx in the environment
-// lowers it, for tests.
+// lowers it, for tests.  SR_CPU=amx-emulated takes the kernels and choices of tile registers without having them: their
+// numbers, not their speed.
 //
 // Level amx needs more than the processor: the kernel must grant each process the tile registers
 // (arch_prctl ARCH_REQ_XCOMP_PERM).  Old kernels, sandboxes and threads with a small alternate signal
@@ -29,16 +30,19 @@ typedef enum {
     SR_CPU_LEVELS
 } SrCpuLevel;
 
+#define SR_CPU_EMULATED "amx-emulated"
+
 SrCpuLevel sr_cpu_level(void);
 int sr_cpu_has_bf16(void); // avx512_bf16
 int sr_cpu_has_tiles(void);
 const char *sr_cpu_name(SrCpuLevel level);
+const char *sr_cpu_now(void); // the level's name, or SR_CPU_EMULATED while tiles are emulated
 
 // For tests and benches: use `level`, or the best this processor has if that is lower; returns what
 // was set.  Not while kernels run; scratch sizes depend on the level.
 SrCpuLevel sr_cpu_set_level(SrCpuLevel level);
 
-// For tests: plain C in place of the tile instructions (kernels/tiles.h), at any level of the processor.
+// For tests: plain C or vectors in place of the tile instructions (kernels/tiles.h), at any level of the processor.
 void sr_cpu_emulate_tiles(bool on);
 bool sr_cpu_emulates_tiles(void);
 

@@ -1,7 +1,7 @@
 // The tile instructions of AMX and the few vector steps around them, for files named *_amx.c, which are compiled
 // twice: for processors that have them (SR_ISA_amx), and with plain C in their place (SR_ISA_emulated), which
-// every processor can run.  Both give the same bits (tests/kernels/test_tiles.c); the second is a test of the
-// first's kernels, a hundred times slower.  Include it in no other file.
+// every processor can run.  Both give the same bits (tests/kernels/test_conv_tiles.c); the second is a test of the
+// first's kernels, many times slower.  Include it in no other file (but test_tiles.c).
 //
 // A tile is 16 rows of 64 bytes; there are eight, numbered 0 to 7 by literals.
 //

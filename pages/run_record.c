@@ -54,7 +54,7 @@ static SrStatus fill(const SrConfig *config, SrStrings words, const char *comman
     SR_TRY(put_text(arena, map, "config", config->path));
     SR_TRY(put_text(arena, map, "version", SR_VERSION));
     SR_TRY(put_text(arena, map, "machine", sr_machine_text(machine, sizeof machine)));
-    SR_TRY(put_text(arena, map, "kernels", sr_cpu_name(sr_cpu_level())));
+    SR_TRY(put_text(arena, map, "kernels", sr_cpu_now()));
     SR_TRY(put_list(arena, map, "changed", changed));
     SR_TRY(sr_tree_put_int(arena, map, "threads", sr_parallel_threads()));
     SR_TRY(sr_tree_put_int(arena, map, "pid", getpid()));

@@ -62,7 +62,7 @@ static SrStatus check_weights(const SrTraining *t, const char *path) {
 // Where the run's numbers come from besides its configuration.
 static void kernels_text(const SrConfig *config, char out[24]) {
     bool pairs = config->model.use_amp && (sr_cpu_has_tiles() || sr_conv_has_pairs());
-    snprintf(out, 24, "%s%s", sr_cpu_name(sr_cpu_level()), pairs ? "_bf16" : "");
+    snprintf(out, 24, "%s%s", sr_cpu_now(), pairs ? "_bf16" : "");
 }
 
 // Nothing stands in the way of going on, but a reader of the figures should know.

@@ -193,7 +193,7 @@ static void fill_result(const SrRun *run, double *seconds, int steps, SrBenchRes
         .steps = steps,
         .threads = sr_parallel_threads(),
         .batch = run->step_images,
-        .cpu = sr_cpu_name(sr_cpu_level()),
+        .cpu = sr_cpu_now(),
         .peak_gflops = sr_conv_peak_gflops(run->config->model.use_amp ? SR_BF16 : SR_F32),
         .plan_bytes = run->cost.plan.activation_bytes,
         .dtype = run->config->model.use_amp ? "bf16" : "f32",

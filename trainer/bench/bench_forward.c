@@ -43,7 +43,7 @@ static void fill_result(const SrExtractor *e, const SrExtractorOptions *x, doubl
         .steps = steps,
         .threads = sr_parallel_threads(),
         .batch = x->batch,
-        .cpu = sr_cpu_name(sr_cpu_level()),
+        .cpu = sr_cpu_now(),
         .dtype = e->bf16 ? "bf16" : "f32",
         .peak_gflops = sr_conv_peak_gflops(e->bf16 ? SR_BF16 : SR_F32),
         .plan_bytes = sr_plan_cost(e->plan).activation_bytes,

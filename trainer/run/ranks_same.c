@@ -29,7 +29,7 @@ static SrStatus same_program(void) {
 static SrStatus same_instructions(void) {
     return sr_comm_check_same("their processors' instructions (SR_CPU=plain, avx2, avx512 ... in "
                               "the environment lowers them)",
-                              sr_cpu_name(sr_cpu_level()));
+                              sr_cpu_now());
 }
 
 SrStatus sr_ranks_same_start(const SrConfig *config) {

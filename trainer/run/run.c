@@ -438,7 +438,7 @@ SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
     bool split = config->fp32 == SR_CONV_FP32_X6 || config->fp32 == SR_CONV_FP32_X3;
     if (mode != SR_RUN_CHECK && split && !sr_cpu_has_tiles())
         sr_info("MACHINE.FP32: this processor has no tile registers (%s); computing as ieee",
-                sr_cpu_name(sr_cpu_level()));
+                sr_cpu_now());
     if (mode != SR_RUN_CHECK)
         SR_TRY(rehearse(config));
     SrRun *run = sr_calloc(1, sizeof *run);
