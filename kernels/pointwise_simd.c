@@ -67,6 +67,46 @@ V_INLINE float gelu_slope(float x) {
     return cdf + x * 0.3989422804014327f * gauss; // 1 / sqrt(2 pi)
 }
 
+// The same for numbers that are stored as bfloat16, whose last place is 4e-3 of them, in half the time: Mills' ratio
+// times the density, a polynomial of degree 7 in |x| (our least largest relative error over 0 .. 5.5, 7e-4), and
+// exp(-x^2 / 2) as a power of two with a polynomial of degree 3 (8e-5).
+V_INLINE float coarse_normal_cdf(float x, float *gauss) {
+    float z = x < 0 ? -x : x;
+    z = z > 5.5f ? 5.5f : z;
+    float y = z * z * -0.72134752f; // log2 of the density's shape, no less than -22
+    float n = y + 12582912.0f;      // adding 1.5 * 2^23 rounds to the nearest integer
+    int32_t bits;
+    memcpy(&bits, &n, sizeof bits);
+    float f = y - (n - 12582912.0f);
+    float e = 0.05516905f;
+    e = e * f + 0.24260732f;
+    e = e * f + 0.69326105f;
+    e = e * f + 0.99992834f;
+    *gauss = e * sr__exp2i(bits - 0x4B400000);
+    float p = -1.74125526e-05f;
+    p = p * z + 0.000425112987f;
+    p = p * z - 0.00440139836f;
+    p = p * z + 0.0254693795f;
+    p = p * z - 0.0922245979f;
+    p = p * z + 0.224840268f;
+    p = p * z - 0.392346591f;
+    p = p * z + 0.499678195f;
+    float tail = p * *gauss;
+    return x < 0 ? tail : 1.0f - tail;
+}
+
+// Behind 5.5 the tail is 2e-8, which is no number beside 1 and next to none by itself.
+V_INLINE float coarse_gelu_value(float x) {
+    float gauss, cdf = coarse_normal_cdf(x, &gauss);
+    return x < -5.5f ? -0.0f : x * cdf;
+}
+V_INLINE float coarse_gelu_slope(float x) {
+    float gauss, cdf = coarse_normal_cdf(x, &gauss);
+    float slope = cdf + x * 0.3989422804014327f * gauss; // 1 / sqrt(2 pi)
+    slope = x < -5.5f ? 0.0f : slope;
+    return x > 5.5f ? 1.0f : slope;
+}
+
 // Of n numbers, those of vector v.
 V_INLINE int lanes_left(int n, int v) {
     n -= v * V_LANES;
@@ -85,8 +125,8 @@ V_INLINE void narrow(SrBf16 *to, const float *from, int n) {
         v_put(SR_BF16, to, v * V_LANES, v_load(from + v * V_LANES), lanes_left(n, v));
 }
 
-// The loops of one activation over floats and over bfloat16 numbers.
-#define LOOPS(name)                                                                             \
+// The loops of one activation over floats and over bfloat16 numbers, for which the functions of `coarse` will do.
+#define LOOPS(name, coarse)                                                                     \
     V_INLINE void name##_floats(float *y, const float *x, int64_t n) {                          \
         SR_SIMD                                                                                 \
         for (int64_t i = 0; i < n; i++)                                                         \
@@ -97,7 +137,9 @@ V_INLINE void narrow(SrBf16 *to, const float *from, int n) {
         for (int64_t i = 0; i < n; i += STRIP) {                                                \
             int m = (int)SR_MIN(STRIP, n - i);                                                  \
             widen(strip, x + i, m);                                                             \
-            name##_floats(strip, strip, STRIP);                                                 \
+            SR_SIMD                                                                             \
+            for (int k = 0; k < STRIP; k++)                                                     \
+                strip[k] = coarse##_value(strip[k]);                                            \
             narrow(y + i, strip, m);                                                            \
         }                                                                                       \
     }                                                                                           \
@@ -115,19 +157,21 @@ V_INLINE void narrow(SrBf16 *to, const float *from, int n) {
             int m = (int)SR_MIN(STRIP, n - i);                                                  \
             widen(in, x + i, m);                                                                \
             widen(slope, dy + i, m);                                                            \
-            name##_grad_floats(slope, in, slope, STRIP);                                        \
+            SR_SIMD                                                                             \
+            for (int k = 0; k < STRIP; k++)                                                     \
+                slope[k] *= coarse##_slope(in[k]);                                              \
             narrow(dx + i, slope, m);                                                           \
         }                                                                                       \
     }                                                                                           \
     static void name##_grad(SrDtype type, void *dx, const void *x, const void *dy, int64_t n) { \
         type == SR_BF16 ? name##_grad_halves(dx, x, dy, n) : name##_grad_floats(dx, x, dy, n);  \
     }
-LOOPS(gelu)
-LOOPS(sigmoid)
-LOOPS(silu)
-LOOPS(hardsigmoid)
-LOOPS(hardswish)
-LOOPS(relu6)
+LOOPS(gelu, coarse_gelu)
+LOOPS(sigmoid, sigmoid)
+LOOPS(silu, silu)
+LOOPS(hardsigmoid, hardsigmoid)
+LOOPS(hardswish, hardswish)
+LOOPS(relu6, relu6)
 
 const SrPointwiseTable SR_ISA_SYMBOL(sr__pointwise_table) = {
     .gelu = {gelu, gelu_grad},
