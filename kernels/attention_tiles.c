@@ -341,8 +341,7 @@ static void backward_tile(const Job *job, const Head *h, int q0, const Keys *key
                    dy = rows_of(job, h->dy, job->D, q0, rows);
     make_scores(job, h, sr__left_rows(&queries, h->own[Q_LEFT]), q0, rows, keys->kt, k0, n);
     for (int r = 0; r < rows; r++)
-        sr__rows()->exp_sum(scores + r * STRIDE, scores + r * STRIDE, h->lse[q0 + r], job->scale,
-                            n);
+        sr__rows()->exp(scores + r * STRIDE, scores + r * STRIDE, h->lse[q0 + r], job->scale, n);
     sr__operands_multiply(rows, n, job->d, 1, sr__left_rows(&dy, h->own[DY_LEFT]), keys->vt, false,
                           dscores, STRIDE);
     drop(job, h, dscores, q0, rows, k0, n);

@@ -140,7 +140,7 @@ static void row_gradient(const Work *w, int64_t row, double dy, float *dx) {
     double hit = (1 - w->p->label_smoothing) * weight_of(w->p, y), mass = hit;
     for (int c = 0; w->smooth > 0 && c < w->C; c++)
         mass += w->smooth * weight_of(w->p, c);
-    k->exp_sum(dx, w->x + row * w->C, w->most[row], (float)w->per_t, w->C);
+    k->exp(dx, w->x + row * w->C, w->most[row], (float)w->per_t, w->C);
     k->scale(dx, dx, (float)(factor * mass / (double)w->sum[row]), w->C);
     dx[y] -= (float)(factor * hit);
     for (int c = 0; w->smooth > 0 && c < w->C; c++)

@@ -125,7 +125,7 @@ static void gradient_row(const SrDinoCrossEntropyParams *p, const Sizes *s, cons
     int others = 0;
     for (int t = 0; t < s->T; t++)
         others += s->teacher[t] != v;
-    k->exp_sum(dx, x, lse * (float)p->student_temp, (float)(1 / p->student_temp), s->K);
+    k->exp(dx, x, lse * (float)p->student_temp, (float)(1 / p->student_temp), s->K);
     k->scale(dx, dx, scale * (float)others, s->K);
     for (int t = 0; t < s->T; t++)
         if (s->teacher[t] != v)

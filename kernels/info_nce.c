@@ -112,7 +112,7 @@ static void backward(const SrOpCall *call) {
 #pragma omp parallel for schedule(static) if ((int64_t)w.n * w.n > SR_CHUNK)
     for (int i = 0; i < w.n; i++) {
         float *s = w.scores + (int64_t)i * w.n;
-        sr__rows()->exp_sum(s, s, w.most[i], w.per_t, w.n);
+        sr__rows()->exp(s, s, w.most[i], w.per_t, w.n);
         float own = s[i];
         sr__rows()->scale(s, s, factor / w.sum[i], w.n);
         s[i] = -factor * (w.sum[i] - own) / w.sum[i];

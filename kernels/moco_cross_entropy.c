@@ -128,7 +128,7 @@ static void forward(const SrOpCall *call) {
 static float queue_gradient(const Work *w, int i, float factor) {
     float *s = w->scores + (int64_t)i * w->K;
     float share = (float)(1 / (1 + exp(-excess(w, i))));
-    sr__rows()->exp_sum(s, s, w->most[i], w->per_t, w->K);
+    sr__rows()->exp(s, s, w->most[i], w->per_t, w->K);
     sr__rows()->scale(s, s, factor * share / w->sum[i], w->K);
     return share;
 }

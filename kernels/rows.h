@@ -25,7 +25,8 @@ typedef struct {
     void (*finish)(SrDtype type, void *y, const float *a, const void *b, bool relu, int64_t n);
     // y = mask ? factor x : 0
     void (*keep)(float *y, const float *x, const uint8_t *mask, float factor, int64_t n);
-    // y = exp((x - shift) * factor); returns the sum.  y may be NULL.
+    // y = exp((x - shift) * factor), and for exp_sum, whose y may be NULL, the sum of these.
+    void (*exp)(float *y, const float *x, float shift, float factor, int64_t n);
     double (*exp_sum)(float *y, const float *x, float shift, float factor, int64_t n);
     float (*max)(const float *x, int64_t n); // n >= 1
     double (*dot)(const float *a, const float *b, int64_t n);

@@ -111,16 +111,17 @@ static void keep(float *y, const float *x, const uint8_t *mask, float factor, in
         y[i] = mask[i] ? factor * x[i] : 0;
 }
 
-// The lanes of up to four accumulators, added in double.
+// The lanes of up to four accumulators, added in double, four chains at a time.
 static double sum_lanes(const V *v, int n) {
-    double total = 0;
+    double total[4] = {0};
     for (int k = 0; k < n; k++) {
         float lane[V_LANES];
         v_store(lane, v[k]);
-        for (int i = 0; i < V_LANES; i++)
-            total += (double)lane[i];
+        for (int i = 0; i < V_LANES; i += 4)
+            for (int j = 0; j < 4; j++)
+                total[j] += (double)lane[i + j];
     }
-    return total;
+    return (total[0] + total[1]) + (total[2] + total[3]);
 }
 
 // Two chains of additions hide the latency of one.
@@ -136,6 +137,17 @@ static double sum(const float *x, int64_t n) {
     return sum_lanes(s, 2);
 }
 
+// y may be x.
+V_INLINE void exp_of(float *y, const float *x, float shift, float factor, int64_t n) {
+    SR_SIMD
+    for (int64_t i = 0; i < n; i++)
+        y[i] = sr__expf((x[i] - shift) * factor);
+}
+
+static void exp_rows(float *y, const float *x, float shift, float factor, int64_t n) {
+    exp_of(y, x, shift, factor, n);
+}
+
 static double exp_sum(float *y, const float *x, float shift, float factor, int64_t n) {
     enum { BLOCK = 512 }; // stays in the first-level cache between the two loops
     float block[BLOCK];
@@ -143,8 +155,7 @@ static double exp_sum(float *y, const float *x, float shift, float factor, int64
     for (int64_t b = 0; b < n; b += BLOCK) {
         int64_t m = SR_MIN(BLOCK, n - b);
         float *to = y ? y + b : block;
-        for (int64_t i = 0; i < m; i++)
-            to[i] = sr__expf((x[b + i] - shift) * factor);
+        exp_of(to, x + b, shift, factor, m);
         total += sum(to, m);
     }
     return total;
@@ -296,6 +307,7 @@ const SrRows SR_ISA_SYMBOL(sr__rows_table) = {
     .relu_grad = relu_grad,
     .cast = cast,
     .keep = keep,
+    .exp = exp_rows,
     .exp_sum = exp_sum,
     .max = row_max,
     .dot = dot,

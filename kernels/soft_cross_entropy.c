@@ -118,7 +118,7 @@ static void row_gradient(const Work *w, int64_t row, double dy, float *dx) {
     const SrRows *k = sr__rows();
     const float *q = w->q + row % w->M * w->C;
     double factor = dy * w->per_t * weight(w, row), mass = k->sum(q, w->C);
-    k->exp_sum(dx, w->x + row * w->C, w->most[row], (float)w->per_t, w->C);
+    k->exp(dx, w->x + row * w->C, w->most[row], (float)w->per_t, w->C);
     k->scale(dx, dx, (float)(factor * mass / (double)w->sum[row]), w->C);
     k->axpy(dx, q, (float)-factor, w->C);
 }

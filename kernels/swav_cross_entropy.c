@@ -131,8 +131,8 @@ static void scores_gradient(const Work *w, double dy, float *dx) {
 #pragma omp parallel for schedule(static) if ((int64_t)w->rows * w->P > SR_CHUNK)
     for (int row = 0; row < w->rows; row++) {
         float *out = dx + (int64_t)row * w->P;
-        k->exp_sum(out, w->scores + (int64_t)row * w->P, w->most[row],
-                   (float)(1 / w->p->temperature), w->P);
+        k->exp(out, w->scores + (int64_t)row * w->P, w->most[row], (float)(1 / w->p->temperature),
+               w->P);
         k->scale(out, out, (float)(factor * (double)w->mass[row] / (double)w->sum[row]), w->P);
         for (int a = 0; a < w->p->crops_for_assign.n; a++)
             if (target(w, row, a))
