@@ -26,13 +26,13 @@ static void reference(const SrRefCall *call) {
 
 static void forward(const SrOpCall *call) {
     SrPool pool = pool_of(call->x[0].shape);
-    sr__pool_mean(&pool, call->x[0].data, call->y.data);
+    sr__pool_mean(&pool, SR_F32, call->x[0].data, call->y.data);
 }
 
 static void backward(const SrOpCall *call) {
     SrPool pool = pool_of(call->x[0].shape);
     if (call->dx[0])
-        sr__pool_mean_grad(&pool, call->dy, call->dx[0]);
+        sr__pool_mean_grad(&pool, SR_F32, call->dy, call->dx[0]);
 }
 
 static SrStatus onnx(SrOnnxCall *call) {

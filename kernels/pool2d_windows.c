@@ -122,41 +122,53 @@ static float weight(const SrPool *p, Span h, Span w) {
     return 1.0f / (float)cells;
 }
 
-// Window rows are summed and weighed one after the other: y (C) stays in the nearest cache.
-void sr__pool_mean(const SrPool *pool, const float *x, float *y) {
-    const SrRows *k = sr__rows();
+void sr__pool_mean(const SrPool *pool, SrDtype type, const void *x, void *y) {
+    const SrPoolKernels *k = SR_CPU_PICK_BF16(sr__pool_kernels);
     SrPool p = *pool;
     int64_t stride = (int64_t)p.w.in * p.C;
 #pragma omp parallel for schedule(static) if (parallel_pays(pool))
     for (int row = 0; row < p.N * p.h.out; row++) {
         Span h = span(p.h, row % p.h.out);
-        const float *image = x + row / p.h.out * p.h.in * stride;
+        int64_t first = ((int64_t)row / p.h.out * p.h.in + h.low) * stride;
         for (int q = 0; q < p.w.out; q++) {
             Span w = span(p.w, q);
-            float *out = y + ((int64_t)row * p.w.out + q) * p.C;
-            for (int v = h.low; v < h.high; v++)
-                k->sum_rows(out, image + v * stride + (int64_t)w.low * p.C, w.high - w.low, p.C,
-                            p.C, weight(&p, h, w), v > h.low);
+            k->mean_window(type, sr__at(type, y, ((int64_t)row * p.w.out + q) * p.C),
+                           sr__at(type, x, first + (int64_t)w.low * p.C), h.high - h.low,
+                           w.high - w.low, stride, p.C, weight(&p, h, w));
         }
     }
 }
 
-void sr__pool_mean_grad(const SrPool *pool, const float *dy, float *dx) {
-    const SrRows *k = sr__rows();
+// dx (C) of one pixel of image n, from the outputs up x across.
+static void share_pixel(const SrPool *p, const SrPoolKernels *k, SrDtype type, const void *dy,
+                        int n, Span up, Span across, void *dx) {
+    SrPoolShare windows[WINDOWS];
+    int count = 0;
+    bool add = false;
+    for (int i = up.low; i < up.high; i++)
+        for (int q = across.low; q < across.high; q++) {
+            int64_t from = (((int64_t)n * p->h.out + i) * p->w.out + q) * p->C;
+            if (count == WINDOWS) {
+                k->mean_take(type, dx, windows, count, add, p->C);
+                count = 0, add = true;
+            }
+            windows[count++] =
+                (SrPoolShare){sr__at(type, dy, from), weight(p, span(p->h, i), span(p->w, q))};
+        }
+    k->mean_take(type, dx, windows, count, add, p->C);
+}
+
+void sr__pool_mean_grad(const SrPool *pool, SrDtype type, const void *dy, void *dx) {
+    const SrPoolKernels *k = SR_CPU_PICK_BF16(sr__pool_kernels);
     SrPool p = *pool;
 #pragma omp parallel for schedule(static) if (parallel_pays(pool))
     for (int row = 0; row < p.N * p.h.in; row++) {
-        int n = row / p.h.in;
-        float *out = dx + (int64_t)row * p.w.in * p.C;
-        memset(out, 0, (size_t)p.w.in * (size_t)p.C * sizeof(float));
-        Span up = owners(p.h, row % p.h.in);
-        for (int i = up.low; i < up.high; i++)
-            for (int q = 0; q < p.w.out; q++) {
-                Span w = span(p.w, q);
-                const float *from = dy + (((int64_t)n * p.h.out + i) * p.w.out + q) * p.C;
-                for (int v = w.low; v < w.high; v++)
-                    k->axpy(out + (int64_t)v * p.C, from, weight(&p, span(p.h, i), w), p.C);
-            }
+        Span up = owners(p.h, row % p.h.in), across = {0, 0, 0};
+        for (int v = 0; v < p.w.in; v++) {
+            move_owners(p.w, v, &across);
+            share_pixel(&p, k, type, dy, row / p.h.in, up, across,
+                        sr__at(type, dx, ((int64_t)row * p.w.in + v) * p.C));
+        }
     }
 }
 

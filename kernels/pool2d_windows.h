@@ -21,14 +21,14 @@ typedef struct {
     bool exclude_pad; // a mean divides by the pixels inside the map
 } SrPool;
 
-// x (N, H, W, C), y (N, P, Q, C), floats or bfloat16 for the maximum; where (N, P, Q, C) gets the place of the
+// x (N, H, W, C), y (N, P, Q, C), floats or bfloat16; where (N, P, Q, C) gets the place of the
 // maximum in its window, counted from the window's first cell before it was cut.  Ties go to the first, NaN wins, as
 // in PyTorch.
 void sr__pool_max(const SrPool *pool, SrDtype type, const void *x, void *y, uint16_t *where);
 void sr__pool_max_grad(const SrPool *pool, SrDtype type, const void *dy, const uint16_t *where,
                        void *dx);
-void sr__pool_mean(const SrPool *pool, const float *x, float *y);
-void sr__pool_mean_grad(const SrPool *pool, const float *dy, float *dx);
+void sr__pool_mean(const SrPool *pool, SrDtype type, const void *x, void *y);
+void sr__pool_mean_grad(const SrPool *pool, SrDtype type, const void *dy, void *dx);
 void sr__pool_reference(const SrPool *pool, bool max, const double *x, double *y);
 // As a node of ONNX (pool2d_onnx.c).  Adaptive windows must be one or tile the map: others overlap unevenly, which
 // ONNX cannot say.
@@ -41,6 +41,12 @@ typedef struct {
     int place;
 } SrPoolWindow;
 
+// A window that has a pixel: its dy, of which the pixel gets a share.
+typedef struct {
+    const void *dy;
+    float factor;
+} SrPoolShare;
+
 typedef struct {
     // y (C), where (C) = the maximum over rows x cols pixels of x and its place first + r * step +
     // s; pixels of a row lie C apart, rows `stride` apart.
@@ -48,6 +54,11 @@ typedef struct {
                        int64_t stride, int C, int first, int step);
     // dx (C) = or, with `add`, += the sum over n windows of dy where the maximum was at `place`.
     void (*max_take)(SrDtype type, void *dx, const SrPoolWindow *windows, int n, bool add, int C);
+    // y (C) = factor times the sum over rows x cols pixels of x, which lie as in max_window.
+    void (*mean_window)(SrDtype type, void *y, const void *x, int rows, int cols, int64_t stride,
+                        int C, float factor);
+    // dx (C) = or += the sum of factor dy over the windows.
+    void (*mean_take)(SrDtype type, void *dx, const SrPoolShare *windows, int n, bool add, int C);
 } SrPoolKernels;
 SR_CPU_TABLES_BF16(SrPoolKernels, sr__pool_kernels);
 

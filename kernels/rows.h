@@ -33,10 +33,6 @@ typedef struct {
     double (*sum)(const float *x, int64_t n);
     // sum of a (from - x)
     double (*distance)(const float *a, const float *x, float from, int64_t n);
-    // y (C) = factor * the sum of n rows of x (n, C), rows `stride` apart, in order; adds to y if
-    // `add`.
-    void (*sum_rows)(float *y, const float *x, int64_t n, int64_t stride, int C, float factor,
-                     bool add);
     // sum[i] += column i of x (rows, width) with rows `stride` apart; width <= SR_STRIP.
     void (*column_sums)(double *sum, const float *x, int64_t rows, int64_t stride, int width);
     // Over rows of C numbers of `type`: y = a times w (C); and sum (C) = or += the sum over rows of a b.

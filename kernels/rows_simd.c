@@ -192,18 +192,6 @@ static double dot(const float *a, const float *b, int64_t n) {
     return sum_lanes(s, 4);
 }
 
-// Channels of m lanes down n rows, in order.
-V_INLINE void sum_rows_lanes(float *y, const float *x, int64_t n, int64_t stride, int m,
-                             float factor, bool add) {
-    V s = v_zero();
-    for (int64_t i = 0; i < n; i++)
-        s += m == V_LANES ? v_load(x + i * stride) : v_load_n(x + i * stride, m);
-    s = s * v_set1(factor);
-    if (add)
-        s += v_load_n(y, m);
-    v_store_n(y, s, m);
-}
-
 static double distance(const float *a, const float *x, float from, int64_t n) {
     V s[2] = {v_zero(), v_zero()}, f = v_set1(from);
     int64_t i = 0;
@@ -217,15 +205,6 @@ static double distance(const float *a, const float *x, float from, int64_t n) {
         s[0] = v_fma(v_load_n(a + i, m), f - v_load_n(x + i, m), s[0]);
     }
     return sum_lanes(s, 2);
-}
-
-static void sum_rows(float *y, const float *x, int64_t n, int64_t stride, int C, float factor,
-                     bool add) {
-    int c = 0;
-    for (; c + V_LANES <= C; c += V_LANES)
-        sum_rows_lanes(y + c, x + c, n, stride, V_LANES, factor, add);
-    if (c < C)
-        sum_rows_lanes(y + c, x + c, n, stride, C - c, factor, add);
 }
 
 static void column_sums(double *sums, const float *x, int64_t rows, int64_t stride, int width) {
@@ -313,7 +292,6 @@ const SrRows SR_ISA_SYMBOL(sr__rows_table) = {
     .dot = dot,
     .sum = sum,
     .distance = distance,
-    .sum_rows = sum_rows,
     .column_sums = column_sums,
     .mul_rows = mul_rows,
     .sum_products = sum_products,

@@ -35,7 +35,7 @@ static void check_exp_limits(const SrRows *k) {
 
 // Every length from 1 to beyond a few vectors, so that each tail is walked.
 static void check_sums(const SrRows *k) {
-    float a[200], b[200], y[3];
+    float a[200], b[200];
     for (int i = 0; i < 200; i++) {
         a[i] = (float)(i % 7 - 3) + 0.25f;
         b[i] = (float)(i % 5);
@@ -55,13 +55,11 @@ static void check_sums(const SrRows *k) {
     }
     double columns[3] = {1, 2, 3};
     k->column_sums(columns, a, 10, 20, 3);
-    k->sum_rows(y, a, 10, 20, 3, 0.5f, false);
     for (int c = 0; c < 3; c++) {
         double sum = 0;
         for (int r = 0; r < 10; r++)
             sum += (double)a[20 * r + c];
         CHECK_NEAR(columns[c], sum + c + 1, 1e-5);
-        CHECK_NEAR(y[c], sum / 2, 1e-5);
     }
 }
 
