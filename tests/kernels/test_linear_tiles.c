@@ -1,9 +1,11 @@
-// linear on tile registers: enough rows and features for them, against the same call without.
+// linear on tile registers, emulated where there are none: enough rows and features for them, against the same call
+// without.
 #include "base/bf16.h"
 #include "kernels/conv/conv.h"
 #include "kernels/cpu.h"
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
+#include "tests/kernels/op_half.h"
 
 static const SrOpCase example = {"{out_features: 256}", 1, {SR_SHAPE(2, 150, 256)}, true};
 
@@ -29,13 +31,14 @@ static void test_split_floats(void **state) {
     (void)state;
     SrCpuLevel best = sr_cpu_level();
     OpCall tiles, blas;
+    sr_cpu_emulate_tiles(!sr_cpu_has_tiles());
     run(&tiles, best);
-    run(&blas, SR_CPU_PLAIN);
-    sr_cpu_set_level(best);
     SrConvShape s = {1, 1, 300, 256, 256, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, SR_F32};
     sr_conv_shape(&s);
-    if (sr_cpu_has_tiles())
-        CHECK_STR(sr_conv_design(&s, SR_CONV_FORWARD), "tiles");
+    CHECK_STR(sr_conv_design(&s, SR_CONV_FORWARD), "tiles");
+    sr_cpu_emulate_tiles(false);
+    run(&blas, SR_CPU_PLAIN);
+    sr_cpu_set_level(best);
     compare("y", tiles.y.data, blas.y.data, 300 * 256);
     compare("dx", tiles.dx[0], blas.dx[0], 300 * 256);
     compare("dw", tiles.dw[0], blas.dw[0], 256 * 256);
@@ -44,4 +47,16 @@ static void test_split_floats(void **state) {
     op_call_deinit(&blas);
 }
 
-SR_TESTS(linear_tiles, unit(test_split_floats))
+static void test_bfloat16(void **state) {
+    (void)state;
+    sr_cpu_emulate_tiles(!sr_cpu_has_tiles());
+    SrConvShape s = {1, 1, 300, 256, 256, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, SR_BF16};
+    sr_conv_shape(&s);
+    CHECK_STR(sr_conv_design(&s, SR_CONV_FORWARD), "tiles");
+    op_half_forward(op_named("linear"), &example, true);
+    op_half_backward(op_named("linear"), &example, true, 1);
+    op_half_threads(op_named("linear"), &example, true);
+    sr_cpu_emulate_tiles(false);
+}
+
+SR_TESTS(linear_tiles, unit(test_split_floats), unit(test_bfloat16))
