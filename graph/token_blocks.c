@@ -1,6 +1,8 @@
 // Layers, MLPs and branches of VISSL's transformers; see the header.
 #include "graph/token_blocks.h"
 
+#include <math.h>
+
 #include "kernels/add_positions.h"
 #include "kernels/attention.h"
 #include "kernels/attention_map.h"
@@ -57,6 +59,34 @@ SrNodeId sr_token_residual(SrBuilder *b, SrNodeId x, SrNodeId branch, double dro
     if (drop > 0)
         branch = sr_build(b, "stochastic_depth", "drop_path", &depth, branch);
     return sr_build_n(b, "add", "add", NULL, (SrNodeId[]){branch, x}, 2);
+}
+
+SrNodeId sr_multihead_attention(SrBuilder *b, SrNodeId x, const SrMultiheadAttention *p) {
+    int dim = sr_shape_last(sr_build_shape(b, x));
+    SrAttentionParams heads = {.num_heads = p->num_heads, .dropout = p->dropout};
+    SrLinearParams linear = {.out_features = 3 * dim, .bias = true};
+    sr_builder_push_block(b, "self_attention", "MultiheadAttention");
+    sr_builder_set_entry(b, "weight", "in_proj_weight");
+    sr_builder_set_entry(b, "bias", "in_proj_bias");
+    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_UNIFORM, sqrt(1.5 / dim)});
+    sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
+    x = sr_build(b, "linear", "in_proj", &linear, x);
+    if (p->last)
+        sr_token_attention_map(b, x, p->num_heads, 0);
+    x = sr_build(b, "attention", "attention", &heads, x);
+    linear.out_features = dim;
+    sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
+    x = sr_build(b, "linear", "out_proj", &linear, x);
+    sr_builder_pop(b);
+    return x;
+}
+
+SrNodeId sr_xavier_linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_features) {
+    int dim = sr_shape_last(sr_build_shape(b, x));
+    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_UNIFORM, sqrt(6.0 / (out_features + dim))});
+    sr_builder_set_init(b, "bias", (SrInit){SR_INIT_NORMAL, 1e-6});
+    return sr_build(b, "linear", leaf,
+                    &(SrLinearParams){.out_features = out_features, .bias = true}, x);
 }
 
 SrNodeId sr_token_patches(SrBuilder *b, SrNodeId image, int patch, int dim) {

@@ -26,6 +26,17 @@ SrNodeId sr_token_scaled(SrBuilder *b, SrNodeId x, const char *gamma, double ini
 SrNodeId sr_token_residual(SrBuilder *b, SrNodeId x, SrNodeId branch, double drop,
                            const char *gamma, double init);
 
+// torch.nn.MultiheadAttention as torch.nn's ViTs have it, below "self_attention": in_proj, attention, out_proj.  x (N, L, D)
+// -> the same.  last: its attention map is "lastATT".
+typedef struct {
+    int num_heads;
+    double dropout; // of attention's probabilities
+    bool last;
+} SrMultiheadAttention;
+SrNodeId sr_multihead_attention(SrBuilder *b, SrNodeId x, const SrMultiheadAttention *p);
+// torch.nn.init.xavier_uniform_ of a weight (K, C); the bias normal with a deviation of 1e-6.
+SrNodeId sr_xavier_linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_features);
+
 // A convolution of side and stride `patch`, patch_embed.proj: (N, H, W, 3) -> (N, H / patch, W / patch, D).
 SrNodeId sr_token_patches(SrBuilder *b, SrNodeId image, int patch, int dim);
 // (N, h, w, D) -> (N, h w, D), nodes <leaf> and "transpose".

@@ -8,9 +8,7 @@
 
 #include "graph/token_blocks.h"
 #include "kernels/add_positions.h"
-#include "kernels/attention.h"
 #include "kernels/conv2d.h"
-#include "kernels/linear.h"
 #include "trunks/token_features.h"
 #include "trunks/trunk.h"
 
@@ -61,39 +59,11 @@ static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
     return sr_token_norm(b, leaf, x, 1e-6);
 }
 
-// torch.nn.MultiheadAttention.
-static SrNodeId attention(SrBuilder *b, const Vit *p, bool last, SrNodeId x) {
-    SrAttentionParams heads = {.num_heads = p->heads, .dropout = p->attention_dropout};
-    SrLinearParams linear = {.out_features = 3 * p->hidden_dim, .bias = true};
-    sr_builder_push_block(b, "self_attention", "MultiheadAttention");
-    sr_builder_set_entry(b, "weight", "in_proj_weight");
-    sr_builder_set_entry(b, "bias", "in_proj_bias");
-    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_UNIFORM, sqrt(1.5 / p->hidden_dim)});
-    sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
-    x = sr_build(b, "linear", "in_proj", &linear, x);
-    if (last)
-        sr_token_attention_map(b, x, p->heads, 0);
-    x = sr_build(b, "attention", "attention", &heads, x);
-    linear.out_features = p->hidden_dim;
-    sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
-    x = sr_build(b, "linear", "out_proj", &linear, x);
-    sr_builder_pop(b);
-    return sr_token_dropout(b, "dropout", x, p->dropout);
-}
-
-// torch.nn.init.xavier_uniform_; the bias normal with a deviation of 1e-6.
-static SrNodeId linear(SrBuilder *b, const char *leaf, SrNodeId x, int K) {
-    int C = sr_shape_last(sr_build_shape(b, x));
-    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_UNIFORM, sqrt(6.0 / (K + C))});
-    sr_builder_set_init(b, "bias", (SrInit){SR_INIT_NORMAL, 1e-6});
-    return sr_build(b, "linear", leaf, &(SrLinearParams){.out_features = K, .bias = true}, x);
-}
-
 static SrNodeId mlp(SrBuilder *b, const Vit *p, SrNodeId x) {
     sr_builder_push_block(b, "mlp", "MLPBlock");
-    x = sr_build(b, "gelu", "act", NULL, linear(b, "linear_1", x, p->mlp_dim));
+    x = sr_build(b, "gelu", "act", NULL, sr_xavier_linear(b, "linear_1", x, p->mlp_dim));
     x = sr_token_dropout(b, "dropout_1", x, p->dropout);
-    x = linear(b, "linear_2", x, p->hidden_dim);
+    x = sr_xavier_linear(b, "linear_2", x, p->hidden_dim);
     x = sr_token_dropout(b, "dropout_2", x, p->dropout);
     sr_builder_pop(b);
     return x;
@@ -103,7 +73,10 @@ static SrNodeId block(SrBuilder *b, const Vit *p, int i, SrNodeId x) {
     char scope[32];
     snprintf(scope, sizeof scope, "layers.layer_%d", i);
     sr_builder_push_block(b, scope, "EncoderBlock");
-    SrNodeId y = attention(b, p, i + 1 == p->layers, norm(b, "ln_1", x));
+    SrNodeId y = sr_multihead_attention(
+        b, norm(b, "ln_1", x),
+        &(SrMultiheadAttention){p->heads, p->attention_dropout, i + 1 == p->layers});
+    y = sr_token_dropout(b, "dropout", y, p->dropout);
     x = sr_build_n(b, "add", "add", NULL, (SrNodeId[]){y, x}, 2);
     y = mlp(b, p, norm(b, "ln_2", x));
     x = sr_build_n(b, "add", "add", NULL, (SrNodeId[]){x, y}, 2);

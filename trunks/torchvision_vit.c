@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "graph/token_blocks.h"
 #include "kernels/add_positions.h"
-#include "kernels/attention.h"
 #include "kernels/conv2d.h"
 #include "kernels/layer_norm.h"
 #include "kernels/linear.h"
@@ -54,14 +53,6 @@ static void remarks(SrBuilder *b, const char *const *leaf, int n) {
         sr_build_remark(b, leaf[i], NULL);
 }
 
-// torch.nn.init.xavier_uniform_ of a weight (K, C); the bias normal with a deviation of 1e-6.
-static SrNodeId xavier_linear(SrBuilder *b, const char *leaf, SrNodeId x, int K) {
-    int C = sr_shape_last(sr_build_shape(b, x));
-    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_UNIFORM, sqrt(6.0 / (K + C))});
-    sr_builder_set_init(b, "bias", (SrInit){SR_INIT_NORMAL, 1e-6});
-    return sr_build(b, "linear", leaf, &(SrLinearParams){.out_features = K, .bias = true}, x);
-}
-
 // fx drops the number at a module's name, so ln_1 and ln_2 are the nodes ln and ln_1.
 static SrNodeId block_norm(SrBuilder *b, const char *weight, const char *bias, SrNodeId x) {
     sr_builder_set_entry(b, "weight", weight);
@@ -71,23 +62,9 @@ static SrNodeId block_norm(SrBuilder *b, const char *weight, const char *bias, S
 
 // torch.nn.MultiheadAttention, one call for torchvision, which returns a tuple: its first item is the value.
 static SrNodeId self_attention(SrBuilder *b, const Vit *p, bool last, SrNodeId x) {
-    SrAttentionParams heads = {.num_heads = p->heads, .dropout = p->attention_dropout};
-    SrLinearParams linear = {.out_features = 3 * p->hidden_dim, .bias = true};
     sr_build_remark(b, "self_attention", NULL);
     bool aside = sr_builder_set_aside(b, true);
-    sr_builder_push_block(b, "self_attention", "MultiheadAttention");
-    sr_builder_set_entry(b, "weight", "in_proj_weight");
-    sr_builder_set_entry(b, "bias", "in_proj_bias");
-    sr_builder_set_init(b, "weight", (SrInit){SR_INIT_UNIFORM, sqrt(1.5 / p->hidden_dim)});
-    sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
-    x = sr_build(b, "linear", "in_proj", &linear, x);
-    if (last)
-        sr_token_attention_map(b, x, p->heads, 0);
-    x = sr_build(b, "attention", "attention", &heads, x);
-    linear.out_features = p->hidden_dim;
-    sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
-    x = sr_build(b, "linear", "out_proj", &linear, x);
-    sr_builder_pop(b);
+    x = sr_multihead_attention(b, x, &(SrMultiheadAttention){p->heads, p->attention_dropout, last});
     sr_builder_set_aside(b, aside);
     x = sr_build(b, "identity", "getitem", NULL, x);
     sr_build_remark(b, "getitem", NULL);
@@ -96,10 +73,10 @@ static SrNodeId self_attention(SrBuilder *b, const Vit *p, bool last, SrNodeId x
 
 static SrNodeId mlp(SrBuilder *b, const Vit *p, SrNodeId x) {
     sr_builder_push_block(b, "mlp", "MLP");
-    x = xavier_linear(b, "0", x, p->mlp_dim);
+    x = sr_xavier_linear(b, "0", x, p->mlp_dim);
     x = sr_build(b, "gelu", "1", NULL, x);
     x = sr_dropout(b, "2", x, p->dropout);
-    x = xavier_linear(b, "3", x, p->hidden_dim);
+    x = sr_xavier_linear(b, "3", x, p->hidden_dim);
     x = sr_dropout(b, "4", x, p->dropout);
     sr_builder_pop(b);
     return x;
