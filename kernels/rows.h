@@ -19,8 +19,9 @@ typedef struct {
                       int64_t n); // dy where y > 0
     // y = or += x
     void (*cast)(SrDtype to, void *y, SrDtype from, const void *x, int64_t n, bool add);
-    void (*scale)(float *y, const float *x, float factor, int64_t n); // y = factor * x
-    void (*axpy)(float *y, const float *x, float factor, int64_t n);  // y += factor * x
+    void (*scale)(float *y, const float *x, float factor, int64_t n);             // y = factor * x
+    void (*times)(SrDtype type, void *y, const void *x, float factor, int64_t n); // the same
+    void (*axpy)(float *y, const float *x, float factor, int64_t n);              // y += factor * x
     // y = relu(y + a + b): a and b NULL, relu false where there is none.  b is of y's type.
     void (*finish)(SrDtype type, void *y, const float *a, const void *b, bool relu, int64_t n);
     // y = mask ? factor x : 0

@@ -69,6 +69,17 @@ static void scale(float *y, const float *x, float factor, int64_t n) {
         y[i] = factor * x[i];
 }
 
+V_INLINE void times_any(SrDtype type, void *y, const void *x, float factor, int64_t n) {
+    for (int64_t i = 0; i < n; i += V_LANES) {
+        int m = (int)SR_MIN(V_LANES, n - i);
+        v_put(type, y, i, v_get(type, x, i, m) * v_set1(factor), m);
+    }
+}
+
+static void times(SrDtype type, void *y, const void *x, float factor, int64_t n) {
+    type == SR_BF16 ? times_any(SR_BF16, y, x, factor, n) : times_any(SR_F32, y, x, factor, n);
+}
+
 static void axpy(float *y, const float *x, float factor, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         y[i] += factor * x[i];
@@ -280,6 +291,7 @@ static void sum_products(SrDtype type, float *sum, const void *a, const void *b,
 const SrRows SR_ISA_SYMBOL(sr__rows_table) = {
     .add = add,
     .scale = scale,
+    .times = times,
     .axpy = axpy,
     .relu = relu,
     .finish = finish,

@@ -4,6 +4,7 @@
 #include "kernels/stochastic_depth.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "kernels/op_onnx.h"
@@ -54,21 +55,26 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-static void scale_images(const SrOpCall *call, float *y, const float *x) {
-    const SrRows *k = sr__rows();
+// One image, of which y may be x.  Left out it is zeros, not 0 * x: x may be infinite.
+static void scale_image(SrDtype type, void *y, const void *x, float by, int64_t n) {
+    size_t bytes = (size_t)n * sr_dtype_bytes(type);
+    if (by == 0)
+        memset(y, 0, bytes);
+    else if (by != 1)
+        sr__rows()->times(type, y, x, by, n);
+    else if (y != x)
+        memcpy(y, x, bytes);
+}
+
+static void scale_images(const SrOpCall *call, void *y, const void *x) {
+    SrDtype type = call->y.dtype;
     int N = call->y.shape.d[0];
     int64_t image = sr_shape_count(call->y.shape) / N;
-    if (!call->train) {
-        sr__copy(y, x, N * image);
-        return;
-    }
 #pragma omp parallel for schedule(static)
     for (int n = 0; n < N; n++) {
-        double f = factor(call->params, n, call->seed, call->iteration, call->node_key);
-        for (int64_t i = 0; f == 0 && i < image; i++) // not 0 * x: x may be infinite
-            y[n * image + i] = 0;
-        if (f > 0)
-            k->scale(y + n * image, x + n * image, (float)f, image);
+        double f =
+            call->train ? factor(call->params, n, call->seed, call->iteration, call->node_key) : 1;
+        scale_image(type, sr__at(type, y, n * image), sr__at(type, x, n * image), (float)f, image);
     }
 }
 
@@ -96,7 +102,7 @@ const SrOp sr_op_stochastic_depth = {
     .params_bytes = sizeof(SrStochasticDepthParams),
     .min_in = 1,
     .max_in = 1,
-    .flags = SR_OP_IMPURE | SR_OP_CHEAP,
+    .flags = SR_OP_IMPURE | SR_OP_CHEAP | SR_OP_BF16,
     .infer = infer,
     .is_view = is_view,
     .inplace = inplace,
