@@ -4,11 +4,13 @@
 //   x (N, H, W, 2 C), scores (N, 1, 1, 2 C) -> y = p a + (1 - p) b (N, H, W, C), p = sigmoid(score_a - score_b) (N, C)
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "base/bf16.h"
 #include "base/parallel.h"
+#include "kernels/mix_halves_rows.h"
 #include "kernels/op_onnx.h"
 #include "kernels/op_util.h"
+#include "kernels/rows.h"
 
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     (void)params;
@@ -44,9 +46,19 @@ static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
     return sizeof(float) * (size_t)x[0].d[0] * (size_t)x[0].d[3];
 }
 
-static void shares(const float *score, int C, float *p) {
+static const SrMixHalvesKernels *kernels(void) { return SR_CPU_PICK_BF16(sr__mix_halves_kernels); }
+
+static float number(SrDtype type, const void *x, int64_t i) {
+    return type == SR_BF16 ? sr_bf16_float(((const SrBf16 *)x)[i]) : ((const float *)x)[i];
+}
+
+// p (C) of image n.
+static void shares(const SrOpCall *call, int64_t n, float *p) {
+    int C = sr_shape_last(call->y.shape);
+    const void *score = sr__at(call->y.dtype, call->x[1].data, n * 2 * C);
     for (int c = 0; c < C; c++)
-        p[c] = 1 / (1 + expf(score[C + c] - score[c]));
+        p[c] =
+            1 / (1 + expf(number(call->y.dtype, score, C + c) - number(call->y.dtype, score, c)));
 }
 
 static float *share_of(const SrOpCall *call, int64_t n) {
@@ -56,54 +68,45 @@ static float *share_of(const SrOpCall *call, int64_t n) {
 static void forward_image(void *arg, int64_t n, int thread) {
     (void)thread;
     const SrOpCall *call = arg;
+    SrDtype type = call->y.dtype;
     int C = sr_shape_last(call->y.shape);
     int64_t pixels = pixels_of(call->y.shape);
-    const float *a = (const float *)call->x[0].data + n * pixels * 2 * C;
-    float *y = (float *)call->y.data + n * pixels * C, *p = share_of(call, n);
-    shares((const float *)call->x[1].data + n * 2 * C, C, p);
-    for (int64_t i = 0; i < pixels; i++, a += 2 * C, y += C)
-        for (int c = 0; c < C; c++)
-            y[c] = a[C + c] + p[c] * (a[c] - a[C + c]);
+    float *p = share_of(call, n);
+    shares(call, n, p);
+    kernels()->mix(type, sr__at(type, call->y.data, n * pixels * C),
+                   sr__at(type, call->x[0].data, n * pixels * 2 * C), p, pixels, C);
 }
 
 static void forward(const SrOpCall *call) {
     sr_parallel_for(call->y.shape.d[0], forward_image, (void *)call);
 }
 
-static void halves_gradient(const float *dy, const float *p, int64_t pixels, int C, float *da) {
-    for (int64_t i = 0; i < pixels; i++, dy += C, da += 2 * C)
-        for (int c = 0; c < C; c++) {
-            da[c] = p[c] * dy[c];
-            da[C + c] = dy[c] - da[c];
-        }
-}
-
-// dscore_a = p (1 - p) times the sum over pixels of dy (a - b) = -dscore_b
-static void score_gradient(const float *dy, const float *a, const float *p, int64_t pixels, int C,
-                           float *sum, float *dscore) {
-    memset(sum, 0, (size_t)C * sizeof *sum);
-    for (int64_t i = 0; i < pixels; i++, dy += C, a += 2 * C)
-        for (int c = 0; c < C; c++)
-            sum[c] += dy[c] * (a[c] - a[C + c]);
-    for (int c = 0; c < C; c++) {
-        dscore[c] = p[c] * (1 - p[c]) * sum[c];
-        dscore[C + c] = -dscore[c];
-    }
+// dscore_a = p (1 - p) times the sum over pixels of dy (a - b) = -dscore_b.
+static void score_gradient(SrDtype type, const float *p, float *sum, int C, void *dscore) {
+    for (int c = 0; c < C; c++)
+        sum[c] *= p[c] * (1 - p[c]);
+    sr__rows()->cast(type, dscore, SR_F32, sum, C, false);
+    for (int c = 0; c < C; c++)
+        sum[c] = -sum[c];
+    sr__rows()->cast(type, sr__at(type, dscore, C), SR_F32, sum, C, false);
 }
 
 static void backward_image(void *arg, int64_t n, int thread) {
     (void)thread;
     const SrOpCall *call = arg;
+    SrDtype type = call->y.dtype;
     int C = sr_shape_last(call->y.shape);
     int64_t pixels = pixels_of(call->y.shape);
-    const float *dy = call->dy + n * pixels * C;
-    float *p = share_of(call, n);
-    shares((const float *)call->x[1].data + n * 2 * C, C, p);
+    const void *dy = sr__at(type, call->dy, n * pixels * C);
+    float *p = share_of(call, n), *sum = p + C;
+    shares(call, n, p);
     if (call->dx[0])
-        halves_gradient(dy, p, pixels, C, call->dx[0] + n * pixels * 2 * C);
-    if (call->dx[1])
-        score_gradient(dy, (const float *)call->x[0].data + n * pixels * 2 * C, p, pixels, C, p + C,
-                       call->dx[1] + n * 2 * C);
+        kernels()->divide(type, sr__at(type, call->dx[0], n * pixels * 2 * C), dy, p, pixels, C);
+    if (!call->dx[1])
+        return;
+    kernels()->differences(type, sum, dy, sr__at(type, call->x[0].data, n * pixels * 2 * C), pixels,
+                           C);
+    score_gradient(type, p, sum, C, sr__at(type, call->dx[1], n * 2 * C));
 }
 
 static void backward(const SrOpCall *call) {
@@ -159,6 +162,7 @@ const SrOp sr_op_mix_halves = {
     .help = "The halves of the channels, weighed by the softmax of pairs of scores.",
     .min_in = 2,
     .max_in = 2,
+    .flags = SR_OP_BF16,
     .infer = infer,
     .reads = reads,
     .scratch_bytes = scratch_bytes,
