@@ -10,7 +10,8 @@ typedef struct {
 static const SrOption options[] = {
     {"reduction", SR_OPT_IGNORED, 0, "none", 0, 0, SR_REFUSED,
      "the sum over classes of each class's mean, as in VISSL"},
-    {"world_size", SR_OPT_IGNORED, 0, "1", 0, 0, NULL, "one process runs everything"},
+    {"world_size", SR_OPT_IGNORED, 0, "1", 0, 0, NULL,
+     "the replicas of the run count (DISTRIBUTED.REPLICAS)"},
     {"normalize_output", SR_OPT_BOOL, FIELD(normalize), "False", 0, 0, NULL,
      "Each row of logits gets length 1."},
     SR_OPTION_END,

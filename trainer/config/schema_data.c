@@ -35,7 +35,7 @@ const SrOption sr__schema_split[] = {
     {"RANDOM_SYNTHETIC_LABELS", SR_OPT_INT, OFF(random_synthetic_labels), "0", 0, 1e9, NULL,
      "synthetic: number of classes drawn from."},
     {"BATCHSIZE_PER_REPLICA", SR_OPT_INT, OFF(batchsize_per_replica), "256", 1, 1e6, NULL,
-     "Images a step in one process."},
+     "Images a step of one replica (DISTRIBUTED.REPLICAS)."},
     {"TRANSFORMS", SR_OPT_TREE, OFF(transforms), "[]", 0, 0, NULL, "List of {name: ..., options}, in order."},
     {"COLLATE_FUNCTION", SR_OPT_STRING, OFF(collate_function), "default_collate", 0, 0, NULL,
      "How samples become a batch."},

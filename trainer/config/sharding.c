@@ -33,8 +33,8 @@ static SrStatus unshard(SrYaml *node, const char *key, SrArena *arena) {
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", key);
     if (strcmp(plain, node->text) == 0)
         return SR_OK;
-    sr_info("%s: %s: %s is %s here: one process runs everything", sr_yaml_place(node).text, key,
-            node->text, plain);
+    sr_info("%s: %s: %s is %s here: every rank holds the whole model", sr_yaml_place(node).text,
+            key, node->text, plain);
     node->text = plain;
     return SR_OK;
 }

@@ -10,7 +10,8 @@
 #include "base/yaml_edit.h"
 
 #define NO_GPU "there is no GPU in this program"
-#define ONE_PROCESS "one process runs everything"
+#define LAUNCHED "mpirun or srun starts the ranks of a run, and MPI carries what crosses"
+#define WHOLE "every rank holds the whole model, and rank 0 writes"
 
 #define NO_EFFECT(path, initial, why) \
     { path, initial, why, false }
@@ -76,23 +77,23 @@ const SrVisslKey sr__vissl_keys[] = {
         "VISSL ignores it too: events go to tb_logs/ of the run folder"),
     NO_EFFECT("LOSS.msn_loss", "{momentum: 0.996, temperature: 0.1, output_dim: 1024}", "the loss is a placeholder in VISSL: see masked_siamese_loss"),
     REFUSED("METERS.model_output_mask", "False", "not built"),
-    NO_EFFECT("CHECKPOINT.APPEND_DISTR_RUN_ID", "False", ONE_PROCESS),
+    NO_EFFECT("CHECKPOINT.APPEND_DISTR_RUN_ID", "False", WHOLE),
     REFUSED("CHECKPOINT.BACKEND", "disk", "checkpoints go to disk"),
     NO_EFFECT("CHECKPOINT.LATEST_CHECKPOINT_RESUME_FILE_NUM", "1", "the newest whole checkpoint is taken"),
     NO_EFFECT("CHECKPOINT.USE_SYMLINK_CHECKPOINT_FOR_RESUME",
         "False", "the link to the newest checkpoint is always there"),
-    NO_EFFECT("DISTRIBUTED.BACKEND", "nccl", ONE_PROCESS),
-    NO_EFFECT("DISTRIBUTED.NCCL_DEBUG", "False", ONE_PROCESS),
-    NO_EFFECT("DISTRIBUTED.NCCL_SOCKET_NTHREADS", "\"\"", ONE_PROCESS),
-    NO_EFFECT("DISTRIBUTED.BROADCAST_BUFFERS", "True", ONE_PROCESS),
-    NO_EFFECT("DISTRIBUTED.INIT_METHOD", "tcp", ONE_PROCESS),
-    NO_EFFECT("DISTRIBUTED.RUN_ID", "auto", ONE_PROCESS),
-    NO_EFFECT("DISTRIBUTED.MANUAL_GRADIENT_REDUCTION", "False", ONE_PROCESS),
+    NO_EFFECT("DISTRIBUTED.BACKEND", "nccl", LAUNCHED),
+    NO_EFFECT("DISTRIBUTED.NCCL_DEBUG", "False", LAUNCHED),
+    NO_EFFECT("DISTRIBUTED.NCCL_SOCKET_NTHREADS", "\"\"", LAUNCHED),
+    NO_EFFECT("DISTRIBUTED.BROADCAST_BUFFERS", "True", LAUNCHED),
+    NO_EFFECT("DISTRIBUTED.INIT_METHOD", "tcp", LAUNCHED),
+    NO_EFFECT("DISTRIBUTED.RUN_ID", "auto", LAUNCHED),
+    NO_EFFECT("DISTRIBUTED.MANUAL_GRADIENT_REDUCTION", "False", LAUNCHED),
     NO_EFFECT("NEAREST_NEIGHBOR.USE_CUDA", "True", NO_GPU),
     NO_EFFECT("NEAREST_NEIGHBOR.OPTIMIZE_MEMORY", "False", "neighbours are always searched in blocks"),
     NO_EFFECT("DATA.PIN_MEMORY", "True", "batches are already where the step reads them"),
     NO_EFFECT("DATA.ENABLE_ASYNC_GPU_COPY", "True", NO_GPU),
-    NO_EFFECT("DATA.DDP_BUCKET_CAP_MB", "25", ONE_PROCESS),
+    NO_EFFECT("DATA.DDP_BUCKET_CAP_MB", "25", LAUNCHED),
     REFUSED("DATA.*.USE_DEBUGGING_SAMPLER", "False", "not built"),
     NO_EFFECT("DATA.*.USE_STATEFUL_DISTRIBUTED_SAMPLER", "False", "every run resumes within an epoch"),
     REFUSED("DATA.*.STRATIFIED_SAMPLER.ENABLED", "False", "not built"),
@@ -112,16 +113,16 @@ const SrVisslKey sr__vissl_keys[] = {
     REFUSED("DATA.*.TRAIN_PHASES_PER_EPOCH", "1", "an epoch is one phase"),
     REFUSED("MODEL.BASE_MODEL_NAME", "multi_input_output_model", "there is one base model"),
     NO_EFFECT("MODEL.CUDA_CACHE", "{CLEAR_CUDA_CACHE: False, CLEAR_FREQ: 100}", NO_GPU),
-    NO_EFFECT("MODEL.SHARDED_DDP_SETUP", "{USE_SDP: False, reduce_buffer_size: -1}", ONE_PROCESS),
+    NO_EFFECT("MODEL.SHARDED_DDP_SETUP", "{USE_SDP: False, reduce_buffer_size: -1}", WHOLE),
     NO_EFFECT("MODEL.FSDP_CONFIG",
         "{AUTO_SETUP_FSDP: False, AUTO_WRAP_THRESHOLD: 0, AMP_TYPE: \"01\", FORCE_SYNC_CUDA: False,"
         " flatten_parameters: True, mixed_precision: True, fp32_reduce_scatter: False, compute_dtype: float32,"
         " bucket_cap_mb: 0, clear_autocast_cache: True, verbose: True}",
-        ONE_PROCESS),
+        WHOLE),
     NO_EFFECT("MODEL.SYNC_BN_CONFIG.SYNC_BN_TYPE", "pytorch", "apex and pytorch mean the same here"),
     NO_EFFECT("MODEL.AMP_PARAMS.AMP_ARGS", "{opt_level: O1}", "there is one level, with no loss scaling"),
     NO_EFFECT("MODEL.AMP_PARAMS.AMP_TYPE", "apex", "apex and pytorch mean the same here: bfloat16"),
-    NO_EFFECT("OPTIMIZER.use_zero", "False", ONE_PROCESS),
+    NO_EFFECT("OPTIMIZER.use_zero", "False", WHOLE),
     NO_EFFECT("SVM.dual", "True", "both problems have the same optimum; the primal is solved where there is one"),
     NO_EFFECT("SVM.max_iter", "2000", "liblinear stops by its own limits and the tolerance 1e-4"),
     NO_EFFECT("SVM.force_retrain", "False", "it is always trained anew"),
