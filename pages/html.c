@@ -12,7 +12,7 @@ static const char style[] =
     "@media(prefers-color-scheme:dark){:root{--ink:#ddd;--pale:#999;--paper:#161616;--line:#3a3a3a;"
     "--mark:#242424}}\n"
     "*{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.45 "
-    "system-ui,sans-serif}\n"
+    "system-ui,sans-serif;overflow-wrap:break-word}\n"
     "main{max-width:1560px;margin:0 auto;padding:12px 16px 60px}h1{font-size:1.4em;margin:.4em "
     "0}h2{font-size:1.15em;"
     "margin:1.6em 0 .5em;border-bottom:1px solid var(--line)}h3{font-size:1em;margin:.8em 0 .3em}\n"
