@@ -141,7 +141,12 @@ void sr_conv_backward_data(const SrConvShape *s, const void *dy, const float *w,
 
 void sr_conv_backward_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
                              float *dbias, void *scratch) {
-    choose(s, SR_CONV_BACKWARD_WEIGHT)->backward_weight(s, x, dy, dw, scratch);
+    const SrConvDesign *d = choose(s, SR_CONV_BACKWARD_WEIGHT);
+    if (dbias && d->sums_bias && d->sums_bias(s)) {
+        d->backward_weight_bias(s, x, dy, dw, dbias, scratch);
+        return;
+    }
+    d->backward_weight(s, x, dy, dw, scratch);
     if (dbias)
         sr_conv_backward_bias(s, dy, dbias, scratch);
 }

@@ -3,7 +3,7 @@
 //
 // Invariants
 //  * A design never allocates; `scratch` is SR_ALIGN-aligned and holds scratch_bytes(s, pass).
-//  * Bias and its gradient are not its business: conv.c adds them.
+//  * The gradient of the bias is conv.c's business, but for designs that have backward_weight_bias.
 //  * `w` of forward and backward_data is what prepare made, or the layer's own where that takes no bytes.
 //  * backward_data and backward_weight follow kernels/conv/conv.h: dx is overwritten or added to, dw is
 //  added to.
@@ -36,6 +36,10 @@ typedef struct {
                           void *scratch);
     void (*backward_weight)(const SrConvShape *s, const void *x, const void *dy, float *dw,
                             void *scratch);
+    // The same and dbias (K) += row sums of dy while they are at hand, for shapes of which `sums_bias` says so; NULL: none.
+    bool (*sums_bias)(const SrConvShape *s);
+    void (*backward_weight_bias)(const SrConvShape *s, const void *x, const void *dy, float *dw,
+                                 float *dbias, void *scratch);
 } SrConvDesign;
 
 extern const SrConvDesign sr__conv_plain, sr__conv_direct, sr__conv_winograd2, sr__conv_winograd3,

@@ -409,6 +409,11 @@ static double cost(const SrConvShape *s, SrConvPass pass) {
     return work * (skips ? sr__conv_inside(s) : 1) / (0.93 * kernels->depth);
 }
 
+static void backward_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
+                            void *scratch) {
+    sr__conv_direct_weight(s, x, dy, dw, NULL, scratch);
+}
+
 const SrConvDesign sr__conv_direct = {
     .name = "direct",
     .bit = SR_CONV_DIRECT,
@@ -419,5 +424,7 @@ const SrConvDesign sr__conv_direct = {
     .sum_units = sum_units,
     .forward = forward,
     .backward_data = backward_data,
-    .backward_weight = sr__conv_direct_weight,
+    .backward_weight = backward_weight,
+    .sums_bias = sr__conv_direct_weight_bias,
+    .backward_weight_bias = sr__conv_direct_weight,
 };

@@ -8,7 +8,9 @@
 // x (N, H, W, C), dy (N, P, Q, K), dw (K, C/groups, R, S), as SrConvDesign.backward_weight has them.
 double sr__conv_direct_weight_cost(const SrConvShape *s, int depth);
 size_t sr__conv_direct_weight_bytes(const SrConvShape *s);
+// Whether it can add the gradient of the bias on the way; dbias (K) must be NULL otherwise.
+bool sr__conv_direct_weight_bias(const SrConvShape *s);
 void sr__conv_direct_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
-                            void *scratch);
+                            float *dbias, void *scratch);
 
 #endif

@@ -48,7 +48,9 @@ typedef struct {
     int64_t pixels;
     int ranges, row_step, column_step;
     float *part; // (ranges, groups, blocks, taps, rows, width), unless `own`
-    float *dw;
+    float *
+        row_sums; // (ranges, groups * rows): what each range's pixels of dy add to the gradient of the bias
+    float *dw, *dbias; // dbias NULL, or `turned`
     char *threads;
     size_t thread_bytes;
 } Job;
@@ -109,22 +111,34 @@ static void cut_range(Job *job) {
     job->chunk = job->step * job->depth;
 }
 
+// n in equal steps of at most about `most`, of which all but the last are whole multiples of `unit`.
+static int even_step(int n, int most, int unit) {
+    int steps = sr__conv_ceil_div(n, most);
+    return sr__conv_ceil_div(sr__conv_ceil_div(n, steps), unit) * unit;
+}
+
+static void set_steps(Job *job, int rows, int columns) {
+    job->row_step = even_step(job->rows, rows, job->kernels->rows(job->kernels->block));
+    job->column_step = even_step(job->columns, columns, job->kernels->block);
+}
+
 // Ranges depend on the shape alone, for their sums are added; steps only say who computes what, so
 // they may follow the number of threads.  Ranges cost sums to clear and add, short steps copying
 // operands again.
 static void cut(Job *job) {
     int64_t most = PART_BYTES / (part_floats(job) * (int64_t)sizeof(float));
-    job->column_step = STEP;
-    job->row_step =
-        job->grid.taps > 1 ? LEAST_STEP : STEP; // all taps' sums in the second-level cache
+    // With more taps fewer rows, so that all taps' sums stay in the second-level cache.
+    int rows = job->grid.taps > 1 ? LEAST_STEP : STEP, columns = STEP;
     job->ranges = 1;
+    set_steps(job, SR_MIN(rows, STEP / 2), columns / 2);
     int64_t wanted = (UNITS + units(job) - 1) / units(job);
     job->ranges = (int)SR_MAX(1, SR_MIN(wanted, SR_MIN(most, job->pixels / RANGE_PIXELS)));
+    set_steps(job, rows, columns);
     for (int step = STEP / 2; step >= LEAST_STEP; step /= 2) {
         if (units(job) < 2 * sr_parallel_threads())
-            job->row_step = step;
+            set_steps(job, rows = SR_MIN(rows, step), columns);
         if (units(job) < 2 * sr_parallel_threads())
-            job->column_step = step;
+            set_steps(job, rows, columns = step);
     }
     cut_range(job);
 }
@@ -320,6 +334,9 @@ static void add_tap(const Job *job, const Table *table, const Unit *u, int t, bo
         o.x = table->x_at;
         o.x_first = 0;
     }
+    if (job->dbias && u->k0 == 0) // while the rows are in the cache
+        job->kernels->sum_rows(o.x, o.x_first, o.pixels, o.rows, fresh,
+                               job->row_sums + u->range * job->groups * job->rows + channel);
     for (int k = u->k0; k < u->k1; k += job->kernels->block) {
         o.width = block_width(job, u, k);
         o.y_first = job->copies ? (int64_t)(k - u->k0) * job->step : u->group * job->columns + k;
@@ -384,6 +401,8 @@ static SrConvTap *take_pieces(SrConvScratch *scratch, Job *job) {
     job->thread_bytes = count.used;
     size_t part = job->own ? 0 : (size_t)(job->ranges * part_floats(job));
     job->part = sr__conv_take(scratch, sizeof(float) * part);
+    size_t sums = job->turned ? (size_t)(job->ranges * job->groups * job->rows) : 0;
+    job->row_sums = sr__conv_take(scratch, sizeof(float) * sums);
     job->threads = sr__conv_take(scratch, count.used * (size_t)sr_parallel_threads());
     // Only told from x by list_inside, but for pairs.
     size_t zeros = job->depth > 1 ? (size_t)SR_MAX(job->grid.run * job->grid.C, job->K) : 1;
@@ -414,6 +433,13 @@ static void sum_parts(Job *job) {
                     sum_rows, job);
 }
 
+static void sum_bias(const Job *job) {
+    int n = job->groups * job->rows;
+    for (int range = 0; range < job->ranges; range++)
+        for (int i = 0; i < n; i++)
+            job->dbias[i] += job->row_sums[range * n + i];
+}
+
 // Multiply-adds done at the measured share of the peak, and the sums' way to dw (bench/conv_bench.c).
 double sr__conv_direct_weight_cost(const SrConvShape *s, int depth) {
     double sums = (double)s->K * (s->C / s->groups) * s->R * s->S;
@@ -429,8 +455,13 @@ size_t sr__conv_direct_weight_bytes(const SrConvShape *s) {
     return count.used;
 }
 
+bool sr__conv_direct_weight_bias(const SrConvShape *s) {
+    SrConvPacking p = sr__conv_packing(s);
+    return new_job(s, &p).turned;
+}
+
 void sr__conv_direct_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
-                            void *scratch) {
+                            float *dbias, void *scratch) {
     SrConvPacking p = sr__conv_packing(s);
     Job job = new_job(s, &p);
     SrConvScratch pool = {scratch, 0};
@@ -440,9 +471,12 @@ void sr__conv_direct_weight(const SrConvShape *s, const void *x, const void *dy,
     job.grid.in = x;
     job.dy = dy;
     job.dw = dw;
+    job.dbias = dbias;
     sr_parallel_for(units(&job), run_unit, &job);
     if (job.turned && !job.own)
         sum_parts(&job);
     else if (!job.own)
         sr__conv_unpack(&p, job.part, job.ranges, dw);
+    if (dbias)
+        sum_bias(&job);
 }

@@ -107,6 +107,9 @@ typedef struct {
     // from[2i + 1][..].
     void (*gather)(const float *const *from, int64_t first, int rows, int columns, float *to,
                    int64_t stride);
+    // sum[j] = or, unless `fresh`, += the numbers of all n units from[i][first + j], j < columns.
+    void (*sum_rows)(const float *const *from, int64_t first, int n, int columns, bool fresh,
+                     float *sum);
     // Block of output channels k0 .. k0 + columns: packed[t][c][j] = w[k0 + j][c][t].
     void (*pack_forward)(const SrConvWeights *w, int k0, int columns, float *packed);
     // Block of input channels c0 .. c0 + columns: packed[t][k][j] = w[k][c0 + j][t].

@@ -17,12 +17,14 @@
 typedef SrBf16 Number; // of outputs
 enum { DEPTH = 2 };
 V_INLINE V v_dot(V a, V b, V sum) { return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b); }
+V_INLINE V v_ones(void) { return _mm512_castsi512_ps(_mm512_set1_epi32(0x3f803f80)); }
 #else
 #define TYPE SR_F32
 typedef float Number;
 enum { DEPTH = 1 };
 #define DEPTH_IS_ONE 1
 V_INLINE V v_dot(V a, V b, V sum) { return v_fma(a, b, sum); }
+V_INLINE V v_ones(void) { return v_set1(1); }
 #endif
 
 #if V_LANES == 16
@@ -345,6 +347,28 @@ static void gather(const float *const *from, int64_t first, int n, int columns, 
 }
 #endif
 
+static void sum_rows(const float *const *from, int64_t first, int n, int columns, bool fresh,
+                     float *sum) {
+    V one = v_ones();
+    for (int j = 0; j < columns; j += BLOCK) {
+        V acc[VECTORS];
+        V_FOR (v, VECTORS)
+            acc[v] = v_zero();
+        for (int i = 0; i < n; i++)
+            V_FOR (v, VECTORS) {
+                int at = j + v * V_LANES;
+                acc[v] = v_dot(v_load_n(from[i] + first + at, clamp(columns - at, 0, V_LANES)), one,
+                               acc[v]);
+            }
+        V_FOR (v, VECTORS) {
+            int at = j + v * V_LANES, here = clamp(columns - at, 0, V_LANES);
+            if (!fresh)
+                acc[v] = v_load_n(sum + at, here) + acc[v];
+            v_store_n(sum + at, acc[v], here);
+        }
+    }
+}
+
 // Weights of one row of a block to their place.  Of a pair the first comes first.
 V_INLINE void put_weights(float *packed, int64_t row, int width, int j, V a) {
 #if defined(SR_ISA_avx512bf16)
@@ -489,6 +513,7 @@ const SrConvKernels SR_ISA_SYMBOL(sr__conv_kernels) = {
     .stream_end = v_stream_end,
     .outer = outer,
     .gather = gather,
+    .sum_rows = sum_rows,
     .pack_forward = pack_forward,
     .pack_backward = pack_backward,
     .unpack = unpack,
