@@ -6,9 +6,10 @@
 #include "kernels/op_util.h"
 
 enum {
-    SR_ATTENTION_QUERIES = 64, // of a tile
-    // Keys of a tile: scores and their gradient, 2 * 68 KB, stay in the second-level cache.
-    SR_ATTENTION_KEYS = 256,
+    SR_ATTENTION_QUERIES = 80, // of a tile at most
+    // Keys of a tile: scores and their gradient, 2 * 90 KB, stay in the second-level cache.  The 257 tokens of 16 x 16
+    // patches and a class are one.
+    SR_ATTENTION_KEYS = 272,
     SR_ATTENTION_SHARES = 4, // of the images, whose gradients of the bias are summed apart
 };
 

@@ -16,6 +16,7 @@
 #include "base/parallel.h"
 #include "kernels/attention_internal.h"
 #include "kernels/attention_operands.h"
+#include "kernels/block_product.h"
 #include "kernels/rows.h"
 
 // What the units of a call share.
@@ -26,7 +27,7 @@ typedef struct {
     SrDtype type;
     int L, D, E, d, Q; // tokens, channels, heads, channels of a head, queries
     int B;             // biases
-    int tiles;         // of queries
+    int step, tiles;   // queries of a tile, and how many tiles
     float alpha;       // scores are made as alpha q k^T + bias + mask
     float
         scale; // and multiplied by this in the exponent: without bias and mask the two are one product
@@ -34,12 +35,20 @@ typedef struct {
     bool drops;
 } Job;
 
+// Tiles of nearly as many queries each, whole rows of the product's tiles: 197 are 66, 66 and 65.
+static int tile_step(int queries, SrDtype type) {
+    enum { WANTED = 72 };
+    int unit = sr__block_rows(type == SR_BF16), tiles = (queries + WANTED - 1) / WANTED;
+    return ((queries + tiles - 1) / tiles + unit - 1) / unit * unit;
+}
+
 static Job job_of(const SrOpCall *call) {
     const SrAttentionParams *p = call->params;
     SrAttentionSizes s = sr__attention_sizes(p, call->x[0].shape);
     SrDtype type = call->y.dtype;
     bool plain = call->n_in == 1 && !sr__attention_is_masked(p);
     float scale = (float)sr__attention_scale(p, s.d);
+    int step = tile_step(s.Q, type);
     return (Job){.call = call,
                  .p = p,
                  .s = s,
@@ -50,7 +59,8 @@ static Job job_of(const SrOpCall *call) {
                  .d = s.d,
                  .Q = s.Q,
                  .B = call->n_in > 1 ? call->x[1].shape.d[0] : 1,
-                 .tiles = (s.Q + SR_ATTENTION_QUERIES - 1) / SR_ATTENTION_QUERIES,
+                 .step = step,
+                 .tiles = (s.Q + step - 1) / step,
                  .alpha = plain ? 1 : scale,
                  .scale = plain ? scale : 1,
                  .shares = (float *)call->scratch +
@@ -259,8 +269,8 @@ static void renormalise(const Job *job, const Head *h, Sum y, int rows, int keys
 static void forward_unit(void *arg, int64_t i, int thread) {
     const Job *job = arg;
     Head h = head_at(job, i / job->tiles, thread);
-    int q0 = (int)(i % job->tiles) * SR_ATTENTION_QUERIES,
-        rows = SR_MIN(SR_ATTENTION_QUERIES, job->Q - q0), far = 3 * job->D;
+    int q0 = (int)(i % job->tiles) * job->step, rows = SR_MIN(job->step, job->Q - q0),
+        far = 3 * job->D;
     float maximum[SR_ATTENTION_QUERIES];
     double sum[SR_ATTENTION_QUERIES];
     Sum y = sum_of(job, h.y, job->D, q0, h.own[Q_SUM]);
@@ -335,7 +345,7 @@ static void add_dv(const Job *job, const Head *h, const SrOperandBlock *dy, int 
 
 // One tile of queries against one of keys: probabilities again, then all gradients.
 static void backward_tile(const Job *job, const Head *h, int q0, const Keys *keys) {
-    int rows = SR_MIN(SR_ATTENTION_QUERIES, job->Q - q0), k0 = keys->first, n = keys->n;
+    int rows = SR_MIN(job->step, job->Q - q0), k0 = keys->first, n = keys->n;
     float *scores = h->own[SCORES], *dscores = h->own[DSCORES];
     SrOperandBlock queries = rows_of(job, h->q, 3 * job->D, q0, rows),
                    dy = rows_of(job, h->dy, job->D, q0, rows);
@@ -367,7 +377,7 @@ static void backward_keys(const Job *job, const Head *h, int k0) {
                  .vt = sr__right_columns(&v, h->own[VT], STRIDE),
                  .dk = sum_of(job, h->dk, far, k0, h->own[K_SUM]),
                  .dv = sum_of(job, h->dv, far, k0, h->own[V_SUM])};
-    for (int q0 = 0; q0 < job->Q; q0 += SR_ATTENTION_QUERIES)
+    for (int q0 = 0; q0 < job->Q; q0 += job->step)
         backward_tile(job, h, q0, &keys);
     if (h->dq) {
         store(job, keys.dk, h->dk, far, k0, n);
@@ -377,13 +387,8 @@ static void backward_keys(const Job *job, const Head *h, int k0) {
 
 // y . dy of query l.
 static float along(const Job *job, const Head *h, int64_t l) {
-    const void *y = sr__at(job->type, h->y, l * job->D), *dy = sr__at(job->type, h->dy, l * job->D);
-    if (job->type == SR_F32)
-        return (float)sr__rows()->dot(y, dy, job->d);
-    float *a = h->own[K_SUM], *b = h->own[V_SUM];
-    sr__rows()->cast(SR_F32, a, job->type, y, job->d, false);
-    sr__rows()->cast(SR_F32, b, job->type, dy, job->d, false);
-    return (float)sr__rows()->dot(a, b, job->d);
+    return sr__rows()->float_dot(job->type, sr__at(job->type, h->y, l * job->D),
+                                 sr__at(job->type, h->dy, l * job->D), job->d);
 }
 
 static void backward_head(const Job *job, const Head *h) {

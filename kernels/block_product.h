@@ -26,6 +26,7 @@ typedef struct {
 } SrBlockProduct;
 
 typedef struct {
+    int rows; // of C in a tile: m had better be a multiple
     void (*product)(const SrBlockProduct *p);
     void (*pair_product)(const SrBlockProduct *p);
     // to (columns, rows), rows to_row floats apart, is the transpose of from (rows, columns), rows from_row apart.
@@ -36,10 +37,16 @@ SR_CPU_TABLES_BF16(SrBlockProductKernels, sr__block_product_kernels);
 
 // Products of pairs on tile registers.
 typedef struct {
+    int rows;
     void (*pair_product)(const SrBlockProduct *p);
 } SrBlockTiles;
 SR_CPU_TABLES_TILES(SrBlockTiles, sr__block_tiles);
 
+// Rows of C that are made together, of pairs or of floats.
+static inline int sr__block_rows(bool pairs) {
+    const SrBlockTiles *tiles = SR_CPU_PICK_TILES(sr__block_tiles);
+    return pairs && tiles ? tiles->rows : SR_CPU_PICK_BF16(sr__block_product_kernels)->rows;
+}
 static inline void sr__block_product(const SrBlockProduct *p) {
     SR_CPU_PICK_BF16(sr__block_product_kernels)->product(p);
 }

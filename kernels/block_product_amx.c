@@ -158,4 +158,4 @@ static void pair_product(const SrBlockProduct *p) {
     tiles_release();
 }
 
-const SrBlockTiles T_SYMBOL(sr__block_tiles) = {pair_product};
+const SrBlockTiles T_SYMBOL(sr__block_tiles) = {SIDE, pair_product};

@@ -101,5 +101,5 @@ static void transpose(const float *from, int64_t from_row, int rows, int columns
         }
 }
 
-const SrBlockProductKernels SR_ISA_SYMBOL(sr__block_product_kernels) = {product, pair_product,
+const SrBlockProductKernels SR_ISA_SYMBOL(sr__block_product_kernels) = {ROWS, product, pair_product,
                                                                         transpose};

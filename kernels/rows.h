@@ -31,6 +31,7 @@ typedef struct {
     double (*exp_sum)(float *y, const float *x, float shift, float factor, int64_t n);
     float (*max)(const float *x, int64_t n); // n >= 1
     double (*dot)(const float *a, const float *b, int64_t n);
+    float (*float_dot)(SrDtype type, const void *a, const void *b, int64_t n); // of short rows
     double (*sum)(const float *x, int64_t n);
     // sum of a (from - x)
     double (*distance)(const float *a, const float *x, float from, int64_t n);

@@ -43,14 +43,21 @@ static void relu_grad(SrDtype type, void *dx, const void *y, const void *dy, int
     type == SR_BF16 ? relu_grad_any(SR_BF16, dx, y, dy, n) : relu_grad_any(SR_F32, dx, y, dy, n);
 }
 
+V_INLINE void cast_lanes(SrDtype to, void *y, SrDtype from, const void *x, int64_t i, int m,
+                         bool join) {
+    V v = v_get(from, x, i, m);
+    if (join)
+        v = v + v_get(to, y, i, m);
+    v_put(to, y, i, v, m);
+}
+
+// Rows of attention are short: whole vectors have a loop without masks.
 V_INLINE void cast_any(SrDtype to, void *y, SrDtype from, const void *x, int64_t n, bool join) {
-    for (int64_t i = 0; i < n; i += V_LANES) {
-        int m = (int)SR_MIN(V_LANES, n - i);
-        V v = v_get(from, x, i, m);
-        if (join)
-            v = v + v_get(to, y, i, m);
-        v_put(to, y, i, v, m);
-    }
+    int64_t i = 0;
+    for (; i + V_LANES <= n; i += V_LANES)
+        cast_lanes(to, y, from, x, i, V_LANES, join);
+    if (i < n)
+        cast_lanes(to, y, from, x, i, (int)(n - i), join);
 }
 
 static void cast(SrDtype to, void *y, SrDtype from, const void *x, int64_t n, bool join) {
@@ -122,9 +129,19 @@ static void keep(float *y, const float *x, const uint8_t *mask, float factor, in
         y[i] = mask[i] ? factor * x[i] : 0;
 }
 
-// The lanes of up to four accumulators, added in double, four chains at a time.
+// The lanes of up to four accumulators, added in double.
+#if V_LANES == 16
 static double sum_lanes(const V *v, int n) {
-    double total[4] = {0};
+    __m512d total = _mm512_setzero_pd();
+    for (int k = 0; k < n; k++) {
+        __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(v[k]));
+        total += low + _mm512_cvtps_pd(_mm512_extractf32x8_ps(v[k], 1));
+    }
+    return _mm512_reduce_add_pd(total);
+}
+#else
+static double sum_lanes(const V *v, int n) {
+    double total[4] = {0}; // four chains
     for (int k = 0; k < n; k++) {
         float lane[V_LANES];
         v_store(lane, v[k]);
@@ -134,6 +151,7 @@ static double sum_lanes(const V *v, int n) {
     }
     return (total[0] + total[1]) + (total[2] + total[3]);
 }
+#endif
 
 // Two chains of additions hide the latency of one.
 static double sum(const float *x, int64_t n) {
@@ -148,15 +166,67 @@ static double sum(const float *x, int64_t n) {
     return sum_lanes(s, 2);
 }
 
-// y may be x.
-V_INLINE void exp_of(float *y, const float *x, float shift, float factor, int64_t n) {
-    SR_SIMD
-    for (int64_t i = 0; i < n; i++)
-        y[i] = sr__expf((x[i] - shift) * factor);
+#if V_LANES == 16
+// sr__expf in fewer instructions: AVX-512 rounds and multiplies by powers of two in one each, and its maximum and minimum
+// give their second operand where one is a NaN.
+V_INLINE V v_exp(V x) {
+    x = v_min(v_set1(89), v_max(v_set1(-104), x));
+    V n = _mm512_roundscale_ps(x * v_set1(1.44269504088896f), _MM_FROUND_TO_NEAREST_INT);
+    V r = v_fma(n, v_set1(-0.693145751953125f), x);
+    r = v_fma(n, v_set1(-1.42860682030941723212e-6f), r);
+    V p = v_set1(1.0f / 5040);
+    p = v_fma(p, r, v_set1(1.0f / 720));
+    p = v_fma(p, r, v_set1(1.0f / 120));
+    p = v_fma(p, r, v_set1(1.0f / 24));
+    p = v_fma(p, r, v_set1(1.0f / 6));
+    p = v_fma(p, r, v_set1(0.5f));
+    p = v_fma(p, r, v_set1(1));
+    p = v_fma(p, r, v_set1(1));
+    return _mm512_scalef_ps(p, n);
+}
+#endif
+
+// Both: y may be x, and NULL for exp_sum.
+#if V_LANES == 16
+V_INLINE V exp_lanes(float *y, const float *x, float shift, float factor, int m) {
+    V e = v_exp((v_load_n(x, m) - v_set1(shift)) * v_set1(factor));
+    if (y)
+        v_store_n(y, e, m);
+    return e;
 }
 
 static void exp_rows(float *y, const float *x, float shift, float factor, int64_t n) {
-    exp_of(y, x, shift, factor, n);
+    int64_t i = 0;
+    for (; i + V_LANES <= n; i += V_LANES)
+        exp_lanes(y + i, x + i, shift, factor, V_LANES);
+    if (i < n)
+        exp_lanes(y + i, x + i, shift, factor, (int)(n - i));
+}
+
+static double exp_sum(float *y, const float *x, float shift, float factor, int64_t n) {
+    enum { BLOCK = 512 }; // summed in floats
+    double total = 0;
+    for (int64_t b = 0; b < n; b += BLOCK) {
+        int64_t i = b, end = SR_MIN(b + BLOCK, n);
+        V s[2] = {v_zero(), v_zero()};
+        for (int chain = 0; i + V_LANES <= end; i += V_LANES, chain = 1 - chain) {
+            V e = exp_lanes(y ? y + i : NULL, x + i, shift, factor, V_LANES);
+            s[chain] = s[chain] + e;
+        }
+        if (i < end) {
+            int m = (int)(end - i);
+            V e = exp_lanes(y ? y + i : NULL, x + i, shift, factor, m);
+            s[0] = s[0] + _mm512_maskz_mov_ps(v_mask_(m), e);
+        }
+        total += sum_lanes(s, 2);
+    }
+    return total;
+}
+#else
+static void exp_rows(float *y, const float *x, float shift, float factor, int64_t n) {
+    SR_SIMD
+    for (int64_t i = 0; i < n; i++)
+        y[i] = sr__expf((x[i] - shift) * factor);
 }
 
 static double exp_sum(float *y, const float *x, float shift, float factor, int64_t n) {
@@ -166,11 +236,12 @@ static double exp_sum(float *y, const float *x, float shift, float factor, int64
     for (int64_t b = 0; b < n; b += BLOCK) {
         int64_t m = SR_MIN(BLOCK, n - b);
         float *to = y ? y + b : block;
-        exp_of(to, x + b, shift, factor, m);
+        exp_rows(to, x + b, shift, factor, m);
         total += sum(to, m);
     }
     return total;
 }
+#endif
 
 // NaN is never larger, so a row with one still has the maximum of the rest.
 static float row_max(const float *x, int64_t n) {
@@ -201,6 +272,19 @@ static double dot(const float *a, const float *b, int64_t n) {
         s[0] = v_fma(v_load_n(a + i, m), v_load_n(b + i, m), s[0]);
     }
     return sum_lanes(s, 4);
+}
+
+V_INLINE float float_dot_any(SrDtype type, const void *a, const void *b, int64_t n) {
+    V s = v_zero();
+    for (int64_t i = 0; i < n; i += V_LANES) {
+        int m = (int)SR_MIN(V_LANES, n - i);
+        s = v_fma(v_get(type, a, i, m), v_get(type, b, i, m), s);
+    }
+    return v_sum(s);
+}
+
+static float float_dot(SrDtype type, const void *a, const void *b, int64_t n) {
+    return type == SR_BF16 ? float_dot_any(SR_BF16, a, b, n) : float_dot_any(SR_F32, a, b, n);
 }
 
 static double distance(const float *a, const float *x, float from, int64_t n) {
@@ -302,6 +386,7 @@ const SrRows SR_ISA_SYMBOL(sr__rows_table) = {
     .exp_sum = exp_sum,
     .max = row_max,
     .dot = dot,
+    .float_dot = float_dot,
     .sum = sum,
     .distance = distance,
     .column_sums = column_sums,

@@ -72,9 +72,13 @@ V_INLINE __m256i v_narrow_(V a) {
 #endif
 }
 V_INLINE V v_load_bf16(const SrBf16 *p) { return v_widen_(_mm256_loadu_si256((const __m256i *)p)); }
-V_INLINE V v_load_bf16_n(const SrBf16 *p, int n) { return v_widen_(_mm256_maskz_loadu_epi16(v_mask_(n), p)); }
+V_INLINE V v_load_bf16_n(const SrBf16 *p, int n) {
+    return v_widen_(_mm256_maskz_loadu_epi16(v_mask_(n), p));
+}
 V_INLINE void v_store_bf16(SrBf16 *p, V a) { _mm256_storeu_si256((__m256i *)p, v_narrow_(a)); }
-V_INLINE void v_store_bf16_n(SrBf16 *p, V a, int n) { _mm256_mask_storeu_epi16(p, v_mask_(n), v_narrow_(a)); }
+V_INLINE void v_store_bf16_n(SrBf16 *p, V a, int n) {
+    _mm256_mask_storeu_epi16(p, v_mask_(n), v_narrow_(a));
+}
 V_INLINE void v_stream_bf16(SrBf16 *p, V a) { _mm256_stream_si256((__m256i *)p, v_narrow_(a)); }
 
 #elif defined(SR_ISA_avx2)
@@ -120,7 +124,8 @@ V_INLINE __m128i v_narrow_(V a) {
     __m256i quiet = _mm256_or_si256(high, _mm256_set1_epi32(0x40));
     __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q));
     __m256i h = _mm256_blendv_epi8(_mm256_srli_epi32(up, 16), quiet, nan);
-    h = _mm256_permute4x64_epi64(_mm256_packus_epi32(h, h), 0x08); // the two low quarters side by side
+    h = _mm256_permute4x64_epi64(_mm256_packus_epi32(h, h),
+                                 0x08); // the two low quarters side by side
     return _mm256_castsi256_si128(h);
 }
 V_INLINE void v_store_bf16(SrBf16 *p, V a) { _mm_storeu_si128((__m128i *)p, v_narrow_(a)); }
@@ -198,7 +203,8 @@ V_INLINE V v_zero(void) { return v_set1(0.0f); }
 // Element i and the n - 1 after it, in memory of either type.
 V_INLINE V v_get(SrDtype type, const void *p, int64_t i, int n) {
     if (type == SR_BF16)
-        return n == V_LANES ? v_load_bf16((const SrBf16 *)p + i) : v_load_bf16_n((const SrBf16 *)p + i, n);
+        return n == V_LANES ? v_load_bf16((const SrBf16 *)p + i)
+                            : v_load_bf16_n((const SrBf16 *)p + i, n);
     return n == V_LANES ? v_load((const float *)p + i) : v_load_n((const float *)p + i, n);
 }
 V_INLINE void v_put(SrDtype type, void *p, int64_t i, V a, int n) {
@@ -225,14 +231,18 @@ V_INLINE V v_rounded(SrDtype type, V a) {
 #endif
 }
 
-// Sum of the lanes, always in the same order.
+// Sum of the lanes, always in the same order: half of them to the other half, and again.
 V_INLINE float v_sum(V a) {
+#if V_LANES == 16
+    return _mm512_reduce_add_ps(a);
+#else
     float lane[V_LANES];
     memcpy(lane, &a, sizeof lane);
     for (int half = V_LANES / 2; half > 0; half /= 2)
         for (int i = 0; i < half; i++)
             lane[i] += lane[i + half];
     return lane[0];
+#endif
 }
 
 #if V_LANES == 16

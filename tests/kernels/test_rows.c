@@ -1,6 +1,8 @@
 // The vector loops against libm in double, on every instruction set of this processor.
 #include "kernels/rows.h"
 
+#include "base/bf16.h"
+
 #include "tests/check.h"
 
 static void on_every_level(void (*body)(const SrRows *k)) {
@@ -36,9 +38,12 @@ static void check_exp_limits(const SrRows *k) {
 // Every length from 1 to beyond a few vectors, so that each tail is walked.
 static void check_sums(const SrRows *k) {
     float a[200], b[200];
+    SrBf16 a_half[200], b_half[200];
     for (int i = 0; i < 200; i++) {
         a[i] = (float)(i % 7 - 3) + 0.25f;
         b[i] = (float)(i % 5);
+        a_half[i] = sr_bf16_round(a[i]);
+        b_half[i] = sr_bf16_round(b[i]);
     }
     for (int n = 1; n <= 200; n++) {
         double dot = 0, sum = 0, distance = 0, most = -10;
@@ -49,6 +54,8 @@ static void check_sums(const SrRows *k) {
             most = fmax(most, (double)a[i]);
         }
         CHECK_NEAR(k->dot(a, b, n), dot, 1e-4);
+        CHECK_NEAR(k->float_dot(SR_F32, a, b, n), dot, 1e-4);
+        CHECK_NEAR(k->float_dot(SR_BF16, a_half, b_half, n), dot, 1e-4); // all of them exact
         CHECK_NEAR(k->sum(a, n), sum, 1e-4);
         CHECK_NEAR(k->distance(a, b, 4, n), distance, 1e-4);
         CHECK_NEAR(k->max(a, n), most, 0);
