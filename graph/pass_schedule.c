@@ -267,6 +267,7 @@ static bool takes_over(const SrPlan *plan, const SrPlanNode *node, int dy, int i
     const SrPlanNode *from = &plan->nodes[node->in[i]];
     return node->op->inplace && node->op->inplace(node->params) == i &&
            !plan->buffers[dy].whole_run && !plan->buffers[dy].to_end &&
+           sr__plan_dx_type(plan, node, i) == sr__plan_grad_type(node) &&
            sr_shape_count(from->shape) == sr_shape_count(node->shape);
 }
 
@@ -276,7 +277,8 @@ static SrStatus place_dx(SrPlan *plan, int at, int i, bool *temporary) {
     const SrPlanNode *node = &plan->nodes[plan->calls[at].node];
     SrPlanNode *to = &plan->nodes[plan->nodes[node->in[i]].grad_root];
     int dy = plan->calls[at].dy;
-    *temporary = sr__plan_grad_type(to) != sr__plan_grad_type(node);
+    SrDtype type = sr__plan_dx_type(plan, node, i);
+    *temporary = sr__plan_grad_type(to) != type;
     if (*temporary) {
         // the other type
     } else if (to->grad == SR_NO_BUFFER && takes_over(plan, node, dy, i)) {
@@ -296,9 +298,7 @@ static SrStatus place_dx(SrPlan *plan, int at, int i, bool *temporary) {
             plan->calls[at].dx_add |= UINT64_C(1) << i;
     }
     plan->calls[at].dx[i] = to->grad;
-    return *temporary
-               ? new_buffer(plan, typed_bytes(to, sr__plan_grad_type(node)), &plan->calls[at].dx[i])
-               : SR_OK;
+    return *temporary ? new_buffer(plan, typed_bytes(to, type), &plan->calls[at].dx[i]) : SR_OK;
 }
 
 static bool wants_dx(const SrPlan *plan, const SrPlanNode *node) {
@@ -343,7 +343,8 @@ static SrStatus schedule_backward(SrPlan *plan, SrNodeId id) {
     for (int i = 0; i < node->n_in; i++) {
         SrNodeId to = plan->nodes[node->in[i]].grad_root;
         if (temporary[i])
-            SR_TRY(merge_gradient(plan, to, plan->calls[at].dx[i], sr__plan_grad_type(node)));
+            SR_TRY(
+                merge_gradient(plan, to, plan->calls[at].dx[i], sr__plan_dx_type(plan, node, i)));
     }
     return SR_OK;
 }

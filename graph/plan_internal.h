@@ -126,6 +126,8 @@ void sr__plan_shapes(const SrPlan *plan, const SrPlanNode *node, SrShape *x);
 SrDtype sr__plan_grad_type(const SrPlanNode *node); // of the gradient collected under this node
 SrDtype sr__plan_input_type(const SrPlanNode *node,
                             const SrPlanNode *from); // in which a call of `node` reads `from`
+// In which a backward call of `node` writes the gradient of input i.
+SrDtype sr__plan_dx_type(const SrPlan *plan, const SrPlanNode *node, int i);
 // Has the node a parameter that is not frozen?
 bool sr__plan_learns(const SrPlan *plan, const SrPlanNode *node);
 // NULL for no buffer, and in a dry run.

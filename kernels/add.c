@@ -26,26 +26,30 @@ static void reference(const SrRefCall *call) {
     }
 }
 
+// Numbers i and the n - 1 after it; y may be x[0].
+static void add_chunk(const SrOpCall *call, int64_t i, int64_t n) {
+    SrTensor so_far = call->x[0];
+    for (int j = 1; j < call->n_in; j++, so_far = call->y) {
+        const SrTensor *x = &call->x[j];
+        sr__rows()->sum_of(call->y.dtype, sr__at(call->y.dtype, call->y.data, i), so_far.dtype,
+                           sr__at(so_far.dtype, so_far.data, i), x->dtype,
+                           sr__at(x->dtype, x->data, i), n);
+    }
+}
+
 // Chunk by chunk through all inputs, so that y stays in the nearest cache between two additions.
 static void forward(const SrOpCall *call) {
-    const SrRows *k = sr__rows();
-    SrDtype type = call->y.dtype;
-    void *y = call->y.data; // (n), as every input
     int64_t n = sr_shape_count(call->y.shape);
 #pragma omp parallel for schedule(static) if (n > SR_CHUNK)
-    for (int64_t i = 0; i < n; i += SR_CHUNK) {
-        const void *so_far = sr__at(type, call->x[0].data, i);
-        void *to = sr__at(type, y, i);
-        for (int j = 1; j < call->n_in; j++, so_far = to)
-            k->add(type, to, so_far, sr__at(type, call->x[j].data, i), SR_MIN(SR_CHUNK, n - i));
-    }
+    for (int64_t i = 0; i < n; i += SR_CHUNK)
+        add_chunk(call, i, SR_MIN(SR_CHUNK, n - i));
 }
 
 // The gradient goes to everyone as it is.  The first dx may be dy itself, the others are copies.
 static void backward(const SrOpCall *call) {
     for (int j = 0; j < call->n_in; j++)
         if (call->dx[j])
-            sr_cast(call->y.dtype, call->dx[j], call->y.dtype, call->dy,
+            sr_cast(call->x[j].dtype, call->dx[j], call->y.dtype, call->dy,
                     sr_shape_count(call->y.shape));
 }
 
@@ -62,7 +66,7 @@ const SrOp sr_op_add = {
     .help = "Sum of two or more inputs of one shape.",
     .min_in = 2,
     .max_in = SR_OP_MAX_IN,
-    .flags = SR_OP_CHEAP | SR_OP_BF16,
+    .flags = SR_OP_CHEAP | SR_OP_BF16 | SR_OP_MIXES,
     .fuses_as = "residual",
     .infer = infer,
     .inplace = inplace,

@@ -77,21 +77,21 @@ static void reference(const SrRefCall *call) {
 static void forward(const SrOpCall *call) {
     const SrLayerNormParams *p = call->params;
     const SrLayerNormKernels *k = sr__layer_norm();
-    SrDtype type = call->y.dtype;
+    SrDtype to = call->y.dtype, from = call->x[0].dtype;
     SrShape s = call->y.shape;
     int C = sr_shape_last(s);
     int64_t rows = rows_of(s), unit = unit_rows(s);
     float *mean = call->saved, *invstd = mean + rows; // (rows)
 #pragma omp parallel for schedule(static)
     for (int64_t r = 0; r < rows; r += unit)
-        k->forward(type, sr__at(type, call->y.data, r * C), sr__at(type, call->x[0].data, r * C),
+        k->forward(to, sr__at(to, call->y.data, r * C), from, sr__at(from, call->x[0].data, r * C),
                    SR_MIN(unit, rows - r), C, p->eps, call->w[WEIGHT].data, call->w[BIAS].data,
                    mean + r, invstd + r, call->again);
 }
 
 static void backward(const SrOpCall *call) {
     const SrLayerNormKernels *k = sr__layer_norm();
-    SrDtype type = call->y.dtype;
+    SrDtype above = call->y.dtype, type = call->x[0].dtype;
     SrShape s = call->y.shape;
     int C = sr_shape_last(s);
     int64_t rows = rows_of(s), unit = unit_rows(s);
@@ -104,8 +104,9 @@ static void backward(const SrOpCall *call) {
         if (learns)
             memset(part, 0, 2 * (size_t)C * sizeof *part);
         k->backward(type, sr__at(type, call->dx[0], r * C), sr__at(type, call->x[0].data, r * C),
-                    sr__at(type, call->dy, r * C), SR_MIN(unit, rows - r), C, call->w[WEIGHT].data,
-                    mean + r, invstd + r, learns ? part : NULL, learns ? part + C : NULL);
+                    above, sr__at(above, call->dy, r * C), SR_MIN(unit, rows - r), C,
+                    call->w[WEIGHT].data, mean + r, invstd + r, learns ? part : NULL,
+                    learns ? part + C : NULL);
     }
     for (int64_t r = 0; learns && r < rows; r += unit)
         for (int slot = 0; slot < N_SLOTS; slot++)
@@ -180,7 +181,7 @@ const SrOp sr_op_layer_norm = {
     .params_bytes = sizeof(SrLayerNormParams),
     .min_in = 1,
     .max_in = 1,
-    .flags = SR_OP_CHEAP | SR_OP_BF16,
+    .flags = SR_OP_CHEAP | SR_OP_BF16 | SR_OP_MIXES,
     .infer = infer,
     .slots = slots,
     .reads = reads,

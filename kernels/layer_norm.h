@@ -12,15 +12,16 @@ typedef struct {
     double eps; // PyTorch: 1e-5; vision transformers 1e-6
 } SrLayerNormParams;
 
-// Compiled once an instruction set (layer_norm_simd.c); x, y, dy and dx are of `type`, (rows, C).
+// Compiled once an instruction set (layer_norm_simd.c); (rows, C) each, x and dx of one type, y and dy of another.
 typedef struct {
     // y = (x - mean) invstd weight + bias; mean and invstd (rows) are written unless `again`.
-    void (*forward)(SrDtype type, void *y, const void *x, int64_t rows, int C, double eps,
-                    const float *weight, const float *bias, float *mean, float *invstd, bool again);
+    void (*forward)(SrDtype to, void *y, SrDtype type, const void *x, int64_t rows, int C,
+                    double eps, const float *weight, const float *bias, float *mean, float *invstd,
+                    bool again);
     // dx may be dy, or NULL.  dweight and dbias (C) are added to, rows in order; both or neither NULL.
-    void (*backward)(SrDtype type, void *dx, const void *x, const void *dy, int64_t rows, int C,
-                     const float *weight, const float *mean, const float *invstd, float *dweight,
-                     float *dbias);
+    void (*backward)(SrDtype type, void *dx, const void *x, SrDtype above, const void *dy,
+                     int64_t rows, int C, const float *weight, const float *mean,
+                     const float *invstd, float *dweight, float *dbias);
 } SrLayerNormKernels;
 SR_CPU_TABLES_BF16(SrLayerNormKernels, sr__layer_norm_kernels);
 static inline const SrLayerNormKernels *sr__layer_norm(void) {

@@ -73,8 +73,8 @@ typedef struct {
 // does not read it).  No two buffers overlap, except where `inplace` below allows it.
 //
 // All x, y, dy and dx of a call have one element type, y.dtype (integer inputs excepted): F32, or
-// BF16 for ops with SR_OP_BF16, which then read dy and dx as what they are.  w, dw and saved
-// statistics are floats either way.
+// BF16 for ops with SR_OP_BF16, which then read dy and dx as what they are.  With SR_OP_MIXES x[i] and
+// dx[i] are of x[i].dtype, whatever y and dy are.  w, dw and saved statistics are floats either way.
 typedef struct {
     const void *params; // the op's params struct
     bool train;         // mode of the pass
@@ -123,6 +123,7 @@ enum {                 // SrOp.flags
     SR_OP_CHEAP = 4, // forward costs about one pass over memory: may be recomputed in the backward
     SR_OP_FUSED_NO_GRAD = 16, // no backward once a switch that others fuse into is on
     SR_OP_BF16 = 32,          // forward and backward also run on bfloat16, see SrOpCall
+    SR_OP_MIXES = 256,        // inputs need not be of the output's type, see SrOpCall
     SR_OP_TAKES_SUMS = 64,    // forward in training wants the sums of x[0]
     SR_OP_NO_GRAD = 8,        // gradients stop here: no backward (sinkhorn, detach)
     // Slots weight (K, ...) and, with the option "bias" on, bias (K): a map a x + b of its K output

@@ -14,7 +14,9 @@ enum { SR_STRIP = 64 }; // channels a per-channel loop handles at once: 4 AVX-51
 typedef struct {
     // Elementwise over n; y may be one of the inputs.  Those with a type serve floats and bfloat16.
     void (*add)(SrDtype type, void *y, const void *a, const void *b, int64_t n); // y = a + b
-    void (*relu)(SrDtype type, void *y, const void *x, int64_t n);               // NaN stays NaN
+    void (*sum_of)(SrDtype to, void *y, SrDtype a_type, const void *a, SrDtype b_type,
+                   const void *b, int64_t n);                      // the same of mixed types
+    void (*relu)(SrDtype type, void *y, const void *x, int64_t n); // NaN stays NaN
     void (*relu_grad)(SrDtype type, void *dx, const void *y, const void *dy,
                       int64_t n); // dy where y > 0
     // y = or += x

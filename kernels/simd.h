@@ -245,6 +245,21 @@ V_INLINE float v_sum(V a) {
 #endif
 }
 
+// The same with every lane widened first.
+V_INLINE double v_sum_double(V a) {
+#if V_LANES == 16
+    __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(a));
+    return _mm512_reduce_add_pd(low + _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)));
+#else
+    float lane[V_LANES];
+    double sum = 0;
+    memcpy(lane, &a, sizeof lane);
+    for (int i = 0; i < V_LANES; i++)
+        sum += (double)lane[i];
+    return sum;
+#endif
+}
+
 #if V_LANES == 16
 #define V_ZIP_LOW_ 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define V_ZIP_HIGH_ 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31

@@ -5,6 +5,7 @@
 #include "graph/plan_internal.h"
 #include "kernels/batch_norm.h"
 #include "kernels/conv2d.h"
+#include "kernels/layer_norm.h"
 #include "kernels/linear.h"
 #include "kernels/pool2d.h"
 #include "kernels/scale.h"
@@ -109,11 +110,14 @@ static void test_tokens(void **state) {
     CHECK_OK(sr_builder_new(n.graph, &b));
     SrLinearParams linear = {.out_features = 8, .bias = true};
     n.x = sr_build_input(b, "x", SR_SHAPE(2, 5, 8), SR_F32);
-    SrNodeId fc1 = sr_build(b, "linear", "fc1", &linear, n.x);
+    SrLayerNormParams eps = {1e-5};
+    SrNodeId norm = sr_build(b, "layer_norm", "norm", &eps, n.x);
+    SrNodeId fc1 = sr_build(b, "linear", "fc1", &linear, norm);
     SrNodeId gelu = sr_build(b, "gelu", "gelu", NULL, fc1);
     SrNodeId fc2 = sr_build(b, "linear", "fc2", &linear, gelu);
     SrNodeId sum = sr_build_n(b, "add", "add", NULL, (SrNodeId[]){n.x, fc2}, 2);
-    n.out = sr_build(b, "linear", "head", &linear, sum);
+    SrNodeId last = sr_build(b, "layer_norm", "last", &eps, sum);
+    n.out = sr_build(b, "linear", "head", &linear, last);
     CHECK_OK(sr_builder_status(b));
     sr_builder_free(b);
     SrPlan *plan = compile(&n, true, NULL);
@@ -121,7 +125,10 @@ static void test_tokens(void **state) {
     CHECK_INT(plan->nodes[gelu].dtype, SR_BF16);
     CHECK_INT(plan->nodes[fc2].dtype, SR_BF16);
     CHECK_INT(plan->nodes[sum].dtype, SR_F32);
+    CHECK_INT(plan->nodes[norm].dtype, SR_BF16); // a product reads it, and no one else
+    CHECK_INT(plan->nodes[last].dtype, SR_F32);
     CHECK_INT(plan->nodes[n.out].dtype, SR_F32); // the host reads it
+    CHECK_INT(calls_of(plan, SR_CALL_CAST), 0);  // norms and sums take either type
     sr_plan_free(plan);
     free_net(n);
 }

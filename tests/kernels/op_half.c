@@ -37,18 +37,24 @@ typedef struct {
     SrOpCall call;
 } Half;
 
-// The same call on bfloat16, with outputs that start as rubbish.
-static void begin(Half *h, OpCall *c) {
+static SrDtype type_of(unsigned halves, int i) { return halves >> i & 1 ? SR_BF16 : SR_F32; }
+
+// The same call on bfloat16, with outputs that start as rubbish: bit i of `halves` stands for input i and its gradient,
+// bit n_in for the output and its.
+static void begin(Half *h, OpCall *c, unsigned halves) {
     const SrOp *op = c->op;
     *h = (Half){.c = c};
     for (int i = 0; i < c->n_in; i++) {
         int64_t n = sr_shape_count(c->shapes[i]);
-        h->x[i] = (SrTensor){c->shapes[i], SR_BF16, rounded(c, c->x[i].data, n)};
-        h->dx[i] = op_call_alloc(c, (size_t)n * sizeof(SrBf16));
-        memset(h->dx[i], 0xA5, (size_t)n * sizeof(SrBf16));
+        SrDtype type = type_of(halves, i);
+        h->x[i] = (SrTensor){c->shapes[i], type,
+                             type == SR_F32 ? c->x[i].data : rounded(c, c->x[i].data, n)};
+        h->dx[i] = op_call_alloc(c, (size_t)n * sr_dtype_bytes(type));
+        memset(h->dx[i], 0xA5, (size_t)n * sr_dtype_bytes(type));
     }
     int64_t n = sr_shape_count(c->y_shape);
-    h->y = (SrTensor){c->y_shape, SR_BF16, op_call_alloc(c, (size_t)n * sizeof(SrBf16))};
+    SrDtype type = type_of(halves, c->n_in);
+    h->y = (SrTensor){c->y_shape, type, op_call_alloc(c, (size_t)n * sr_dtype_bytes(type))};
     size_t (*scratch)(const void *, const SrShape *, int) =
         op->bf16_scratch_bytes ? op->bf16_scratch_bytes : op->scratch_bytes;
     size_t bytes = scratch ? scratch(c->params, c->shapes, c->n_in) : 0;
@@ -60,7 +66,7 @@ static void begin(Half *h, OpCall *c) {
                          .n_w = c->n_w,
                          .w = c->w,
                          .dw = c->dw,
-                         .dy = rounded(c, c->dy, n),
+                         .dy = type == SR_F32 ? c->dy : rounded(c, c->dy, n),
                          .dx = h->dx,
                          .saved = c->saved,
                          .scratch = op_call_alloc(c, bytes),
@@ -107,7 +113,7 @@ void op_half_forward(const SrOp *op, const SrOpCase *example, bool train) {
     Half h;
     op_call_init(&c, op, example, 1, train, 21);
     round_inputs(&c);
-    begin(&h, &c);
+    begin(&h, &c, ~0u);
     run_forward(&c, &h);
     op_call_reference(&c);
     check_close("y", &c, SR_BF16, h.y.data, c.y64, sr_shape_count(c.y_shape), ROUNDING);
@@ -127,7 +133,7 @@ void op_half_backward(const SrOp *op, const SrOpCase *example, bool train, doubl
     round_inputs(&d);
     op_call_forward(&c);
     op_call_backward(&c);
-    begin(&h, &d);
+    begin(&h, &d, ~0u);
     run_forward(&d, &h);
     run_backward(&d, &h);
     for (int i = 0; i < c.n_in; i++) {
@@ -143,6 +149,47 @@ void op_half_backward(const SrOp *op, const SrOpCase *example, bool train, doubl
     op_call_deinit(&d);
 }
 
+// a, of either type, is what b rounds to.
+static void check_rounded(const char *what, const OpCall *c, SrDtype type, const void *a,
+                          const float *b, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        float v = type == SR_F32 ? ((const float *)a)[i] : sr_bf16_float(((const SrBf16 *)a)[i]);
+        float expected = type == SR_F32 ? b[i] : sr_bf16_float(sr_bf16_round(b[i]));
+        if (v != expected)
+            fail_msg("%s %s: %s[%lld] is %.9g, floats are rounded to %.9g", c->op->name,
+                     sr_cpu_name(sr_cpu_level()), what, (long long)i, (double)v, (double)expected);
+    }
+}
+
+static void mixed_case(const SrOp *op, const SrOpCase *example, unsigned halves) {
+    OpCall c, d;
+    Half h;
+    op_call_init(&c, op, example, 1, true, 24);
+    op_call_init(&d, op, example, 1, true, 24);
+    round_inputs(&c);
+    round_inputs(&d);
+    op_call_forward(&c);
+    op_call_backward(&c);
+    begin(&h, &d, halves);
+    run_forward(&d, &h);
+    run_backward(&d, &h);
+    check_rounded("y", &d, h.y.dtype, h.y.data, c.y.data, sr_shape_count(c.y_shape));
+    for (int i = 0; i < c.n_in; i++)
+        check_rounded("dx", &d, h.x[i].dtype, h.dx[i], c.dx[i], sr_shape_count(c.shapes[i]));
+    for (int i = 0; i < c.n_w; i++)
+        if (c.dw[i])
+            check_rounded(c.slots[i].name, &d, SR_F32, d.dw[i], c.dw[i],
+                          sr_shape_count(c.slots[i].shape));
+    op_call_deinit(&c);
+    op_call_deinit(&d);
+}
+
+void op_half_mixed(const SrOp *op, const SrOpCase *example) {
+    bool once = example->n_in <= 2; // or partial sums are rounded as well
+    for (unsigned halves = 1; once && halves < 1u << (example->n_in + 1); halves++)
+        mixed_case(op, example, halves);
+}
+
 void op_half_threads(const SrOp *op, const SrOpCase *example, bool train) {
     int before = sr_parallel_threads(), rows = (int)(60000 / sr_shape_count(example->x[0]) + 1);
     OpCall c[2];
@@ -150,7 +197,7 @@ void op_half_threads(const SrOp *op, const SrOpCase *example, bool train) {
     for (int i = 0; i < 2; i++) {
         sr_parallel_set_threads(i ? 3 : 1);
         op_call_init(&c[i], op, example, example->x[0].rank ? rows : 1, train, 23);
-        begin(&h[i], &c[i]);
+        begin(&h[i], &c[i], ~0u);
         run_forward(&c[i], &h[i]);
         run_backward(&c[i], &h[i]);
     }

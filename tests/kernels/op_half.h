@@ -9,6 +9,8 @@
 void op_half_forward(const SrOp *op, const SrOpCase *example, bool train);
 // Gradients against the op's own on floats; `roundings` of them may add up.
 void op_half_backward(const SrOp *op, const SrOpCase *example, bool train, double roundings);
+// Every choice of types for inputs and output of an op with SR_OP_MIXES: exactly what floats give, rounded.
+void op_half_mixed(const SrOp *op, const SrOpCase *example);
 // Many rows, so that loops are shared; bits of y, dx and dw for 1 and 3 threads.
 void op_half_threads(const SrOp *op, const SrOpCase *example, bool train);
 

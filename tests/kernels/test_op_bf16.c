@@ -43,6 +43,17 @@ static void test_threads_keep_bits(void **state) {
     each_case(op_half_threads);
 }
 
+static void mixed_case(const SrOp *op, const SrOpCase *example, bool train) {
+    if (train && (op->flags & SR_OP_MIXES))
+        op_half_mixed(op, example);
+}
+
+static void test_types_mix(void **state) {
+    (void)state;
+    each_case(mixed_case);
+    CHECK(op_named("layer_norm")->flags & op_named("add")->flags & SR_OP_MIXES);
+}
+
 // Every float rounds as the definition says: halfway cases to even, NaN and infinity as they are.
 static void test_rounding(void **state) {
     (void)state;
@@ -72,4 +83,4 @@ static void test_rounding(void **state) {
 }
 
 SR_TESTS(op_bf16, unit(test_rounding), unit(test_forward_matches_reference),
-         unit(test_backward_matches_floats), unit(test_threads_keep_bits))
+         unit(test_backward_matches_floats), unit(test_threads_keep_bits), unit(test_types_mix))
