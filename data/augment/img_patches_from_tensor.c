@@ -1,5 +1,6 @@
 // ImgPatchesFromTensor: the patches of a grid as views, each from a random place of its cell (VISSL's
 // jigsaw, arXiv:1603.09246); stands after ToTensor.
+#include <math.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -8,12 +9,14 @@
 
 typedef struct {
     int num_patches, patch_jitter;
+    bool normalize_patches;
 } Params;
 
 // clang-format off
 static const SrOption options[] = {
     {"num_patches", SR_OPT_INT, offsetof(Params, num_patches), "9", 1, 64, NULL, "Patches an image, a square number."},
     {"patch_jitter", SR_OPT_INT, offsetof(Params, patch_jitter), "21", 0, 4096, NULL, "Pixels by which a patch is smaller than its cell."},
+    {"normalize_patches", SR_OPT_BOOL, offsetof(Params, normalize_patches), "false", 0, 0, NULL, "Each patch's channels to mean 0 and deviation 1, so that neighbours are not known by their brightness and contrast."},
     SR_OPTION_END};
 // clang-format on
 
@@ -36,6 +39,19 @@ static SrStatus shape(const void *params, int *n, int h[SR_MAX_VIEWS], int w[SR_
     return SR_OK;
 }
 
+// As Noroozi and Favaro do (section 3.3); VISSL does not.  A channel of one value becomes zeros.
+static void normalize(SrImage *patch) {
+    double mean[3] = {0}, deviation[3] = {0};
+    int n = patch->H * patch->W;
+    for (int i = 0; i < 3 * n; i++)
+        mean[i % 3] += (double)patch->f[i] / n;
+    for (int i = 0; i < 3 * n; i++)
+        deviation[i % 3] += pow((double)patch->f[i] - mean[i % 3], 2) / n;
+    for (int c = 0; c < 3; c++)
+        deviation[c] = sqrt(deviation[c] + 1e-6);
+    sr_pixel_normalize(patch, mean, deviation);
+}
+
 static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews *views) {
     const Params *p = params;
     SrImage image = views->view[0];
@@ -48,6 +64,8 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
         int dx = (int)sr_rng_below(&rng, places), dy = (int)sr_rng_below(&rng, places);
         sr__tell(ctx, i, "cell %d, shifted by %d, %d", i, dx, dy);
         SR_TRY(sr__patch_cut(&image, &grid, i, dx, dy, ctx->pool, &views->view[i]));
+        if (p->normalize_patches)
+            normalize(&views->view[i]);
     }
     return SR_OK;
 }

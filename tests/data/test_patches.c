@@ -83,6 +83,41 @@ static void test_patches_follow_normalize(void **state) {
     sr_arena_deinit(&arena);
 }
 
+// Every channel of every patch: a patch shows nothing of its neighbours' brightness.
+static void test_patches_are_normalized(void **state) {
+    (void)state;
+    SrArena arena = SR_ARENA_INIT;
+    SrImagePool *pool;
+    CHECK_OK(sr_image_pool_new(&pool));
+    SrPipeline *p =
+        pipeline(&arena, "[{name: Resize, size: [30, 30]}, {name: ToTensor}, {name: Normalize},"
+                         " {name: ImgPatchesFromTensor, num_patches: 9, patch_jitter: 2,"
+                         " normalize_patches: True}]");
+    static float place[9][8 * 8 * 3];
+    SrViews views = {.n = 1};
+    for (int v = 0; v < 9; v++) {
+        views.out[v] = place[v];
+        views.h[v] = views.w[v] = 8;
+    }
+    SrTransformContext ctx = {.seed = 3, .pool = pool};
+    views.view[0] = fixture_image(pool, 80, 70, 4);
+    CHECK_OK(sr_pipeline_apply(p, &ctx, &views));
+    for (int i = 0; i < 9 * 3; i++) {
+        double sum = 0, squares = 0;
+        for (int j = 0; j < 64; j++) {
+            double x = (double)views.view[i / 3].f[3 * j + i % 3];
+            sum += x / 64;
+            squares += x * x / 64;
+        }
+        CHECK_NEAR(sum, 0, 1e-5);
+        CHECK_NEAR(squares, 1, 1e-3);
+    }
+    sr_pipeline_free(p);
+    sr_image_pool_free(pool);
+    sr_arena_deinit(&arena);
+}
+
 SR_TESTS(patches, cmocka_unit_test(test_permutations_are_far_apart),
          cmocka_unit_test(test_all_permutations_can_be_had),
-         cmocka_unit_test(test_patches_follow_normalize));
+         cmocka_unit_test(test_patches_follow_normalize),
+         cmocka_unit_test(test_patches_are_normalized));
