@@ -1,10 +1,11 @@
 // Fusing: norm -> relu and norm -> add -> relu become one node, which reads and writes memory once.
-// In plans without gradients convolutions offer the same (SR_OP_FUSED_NO_GRAD), and silu, hardswish and relu6 too.
+// In plans without gradients convolutions and linear layers (SR_OP_FUSED_NO_GRAD) take what follows them: an activation,
+// a sum and an activation, or a sum alone.
 //
 // An activation and a sum say by `fuses_as` which switch of an op below them does their work; an op offers
 // it by having an option of that name ("relu"; "residual": its second input is added before the
 // activation).  The fused node takes the place and the name of the activation; whatever lay between must
-// have had no other reader.
+// have had no other reader.  Of bfloat16 the sums of tokens stay apart, which are floats (pass_precision.c).
 #include <string.h>
 
 #include "graph/plan_internal.h"
@@ -65,23 +66,22 @@ static bool is_activated(const SrPlanNode *node) {
     return false;
 }
 
-// Node `norm` offers this activation, has none yet, and disappearing into node `act` changes nothing else.
-static bool can_take(const SrPlan *plan, SrNodeId norm, SrNodeId act, const int *readers) {
+// Node `norm` offers what node `end` does, has no activation yet, and disappearing into `end` changes nothing else.
+static bool can_take(const SrPlan *plan, SrNodeId norm, SrNodeId end, const int *readers) {
     const SrPlanNode *node = &plan->nodes[norm];
     return node->op && (!(node->op->flags & SR_OP_FUSED_NO_GRAD) || !wants_grads(plan)) &&
-           has_one_reader(plan, norm, readers) && is_off(node, plan->nodes[act].op->fuses_as) &&
-           !is_activated(node) && may_move(plan, norm, act);
+           has_one_reader(plan, norm, readers) && is_off(node, plan->nodes[end].op->fuses_as) &&
+           !is_activated(node) && may_move(plan, norm, end);
 }
 
-// Which input of `sum` is a norm that can take both the sum and the activation; -1 if none.
-static int norm_below_sum(const SrPlan *plan, SrNodeId sum, SrNodeId act, const int *readers) {
+// Which input of `sum` is a norm that can take both the sum and what `end` does, the activation behind it or the sum
+// itself; -1 if none.
+static int norm_below_sum(const SrPlan *plan, SrNodeId sum, SrNodeId end, const int *readers) {
     const SrPlanNode *node = &plan->nodes[sum];
-    if (!is_sum(node) || !has_one_reader(plan, sum, readers))
-        return -1;
     // Of two norms the first, as the main branch is written first (out += identity).
     for (int i = 0; i < 2; i++) {
         const SrPlanNode *norm = &plan->nodes[node->in[i]];
-        if (can_take(plan, node->in[i], act, readers) && is_off(norm, node->op->fuses_as) &&
+        if (can_take(plan, node->in[i], end, readers) && is_off(norm, node->op->fuses_as) &&
             norm->n_in == 1 && norm->op->max_in >= 2 &&
             sr_shape_equal(norm->shape, plan->nodes[node->in[1 - i]].shape))
             return i;
@@ -89,11 +89,11 @@ static int norm_below_sum(const SrPlan *plan, SrNodeId sum, SrNodeId act, const 
     return -1;
 }
 
-// Turns node `act` into `norm` with the activation inside, and the sum too unless it is NULL: of
-// the norm's value and `residual`.
-static SrStatus merge(SrPlan *plan, SrNodeId act, SrNodeId norm, const SrOp *sum,
+// Turns node `end` into `norm` with what `end` did inside, and the sum before it unless that is NULL: of the norm's value
+// and `residual`.
+static SrStatus merge(SrPlan *plan, SrNodeId end, SrNodeId norm, const SrOp *sum,
                       SrNodeId residual) {
-    SrPlanNode *to = &plan->nodes[act], *from = &plan->nodes[norm];
+    SrPlanNode *to = &plan->nodes[end], *from = &plan->nodes[norm];
     void *params = sr_arena_copy(&plan->arena, from->params, from->op->params_bytes);
     if (!params)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the fused node %s", to->name);
@@ -122,12 +122,22 @@ static SrStatus fuse(SrPlan *plan, SrNodeId act, const int *readers) {
     if (can_take(plan, below, act, readers))
         return merge(plan, act, below, NULL, SR_NO_NODE);
     // No norm right below: perhaps a sum with a norm below that.
-    int i = norm_below_sum(plan, below, act, readers);
+    int i = -1;
+    if (is_sum(&plan->nodes[below]) && has_one_reader(plan, below, readers))
+        i = norm_below_sum(plan, below, act, readers);
     if (i < 0)
         return SR_OK;
     SrPlanNode *sum = &plan->nodes[below];
     sum->live = false;
     return merge(plan, act, sum->in[i], sum->op, sum->in[1 - i]);
+}
+
+// A sum that no activation has taken with it.
+static SrStatus fuse_sum(SrPlan *plan, SrNodeId sum, const int *readers) {
+    const SrPlanNode *node = &plan->nodes[sum];
+    bool floats = plan->bf16 && (node->shape.rank != 4 || node->is_output);
+    int i = wants_grads(plan) || floats ? -1 : norm_below_sum(plan, sum, sum, readers);
+    return i < 0 ? SR_OK : merge(plan, sum, node->in[i], node->op, node->in[1 - i]);
 }
 
 // The switch of its own that is on and has no backward; NULL if none.
@@ -162,5 +172,8 @@ SrStatus sr__pass_fuse(SrPlan *plan) {
         if (node->live && is_activation(node->op))
             SR_TRY(fuse(plan, id, readers));
     }
+    for (SrNodeId id = 0; id < plan->n_nodes; id++)
+        if (plan->nodes[id].live && is_sum(&plan->nodes[id]))
+            SR_TRY(fuse_sum(plan, id, readers));
     return SR_OK;
 }

@@ -24,5 +24,6 @@ const SrOp sr_op_gelu = {
     .name = "gelu",
     .help = "Gaussian error linear unit.",
     .onnx = onnx,
+    .fuses_as = "gelu",
     SR_POINTWISE_OP,
 };

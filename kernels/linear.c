@@ -9,22 +9,33 @@
 #include "kernels/linear.h"
 #include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
+#include "kernels/pointwise.h"
+#include "kernels/rows.h"
 
 static const SrOption options[] = {
     {"out_features", SR_OPT_INT, offsetof(SrLinearParams, out_features), "1", 1, 1 << 24, NULL,
      "Output features."},
     {"bias", SR_OPT_BOOL, offsetof(SrLinearParams, bias), "true", 0, 0, NULL, "Add a bias."},
+    {"gelu", SR_OPT_BOOL, offsetof(SrLinearParams, gelu), "false", 0, 0, NULL,
+     "Apply a GELU to the result; without gradients only."},
+    {"residual", SR_OPT_BOOL, offsetof(SrLinearParams, residual), "false", 0, 0, NULL,
+     "Add a second input before the GELU; without gradients only."},
     SR_OPTION_END,
 };
 
 // y has the shape of x with the last dimension replaced.
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrLinearParams *p = params;
-    SR_TRY(sr__expect_rank("linear", x, n_in, 2, SR_MAX_RANK));
+    if (n_in != 1 + p->residual)
+        return sr__shape_fail("linear", x, n_in, "%d inputs (residual: %s)", 1 + p->residual,
+                              p->residual ? "on" : "off");
+    SR_TRY(sr__expect_rank("linear", x, 1, 2, SR_MAX_RANK));
     if (p->out_features < 1)
         SR_FAIL(SR_ERR_CONFIG, "linear: out_features %d: expected at least 1", p->out_features);
     *y = x[0];
     y->d[y->rank - 1] = p->out_features;
+    if (p->residual && !sr_shape_equal(x[1], *y))
+        return sr__shape_fail("linear", x, n_in, "a residual of the output's shape");
     return SR_OK;
 }
 
@@ -141,18 +152,36 @@ static void reference(const SrRefCall *call) {
                 sum += call->x[0][r * C + c] * call->w[0][(int64_t)k * C + c];
             call->y[r * K + k] = sum;
         }
+    const SrLinearParams *p = call->params;
+    for (int64_t i = 0; p->residual && i < rows * K; i++)
+        call->y[i] += call->x[1][i];
+    const SrOp *gelu;
+    if (p->gelu && sr_op_find("gelu", &gelu) == SR_OK)
+        gelu->reference(&(SrRefCall){.n_in = 1,
+                                     .x_shape = &call->y_shape,
+                                     .x = (const double *const[]){call->y},
+                                     .y_shape = call->y_shape,
+                                     .y = call->y});
+}
+
+static void by_convolution(const SrOpCall *call, const SrConvShape *s) {
+    const SrLinearParams *p = call->params;
+    void *scratch;
+    const float *w = weights(call, s, SR_CONV_FORWARD, &scratch);
+    SrConvEnd end = {.bias = p->bias ? call->w[1].data : NULL,
+                     .residual = p->residual ? call->x[1].data : NULL,
+                     .activate = p->gelu ? sr__pointwise()->gelu.f : NULL};
+    sr_conv_forward_end(s, call->x[0].data, w, &end, call->y.data, scratch);
 }
 
 // The bias is laid into y first and the product added to it: one pass less than adding afterwards.
 static void forward(const SrOpCall *call) {
     SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
     if (by_conv(&s, SR_CONV_FORWARD)) {
-        void *scratch;
-        const float *w = weights(call, &s, SR_CONV_FORWARD, &scratch);
-        sr_conv_forward(&s, call->x[0].data, w, call->n_w > 1 ? call->w[1].data : NULL,
-                        call->y.data, scratch);
+        by_convolution(call, &s);
         return;
     }
+    const SrLinearParams *p = call->params;
     int rows = (int)sr_shape_rows(call->y.shape), C = sr_shape_last(call->x[0].shape);
     int K = sr_shape_last(call->y.shape);
     float *y = call->y.data;                                    // (rows, K)
@@ -160,6 +189,10 @@ static void forward(const SrOpCall *call) {
     for (int r = 0; bias && r < rows; r++)
         memcpy(y + (int64_t)r * K, bias, (size_t)K * sizeof(float));
     sr_gemm(false, true, rows, K, C, 1, call->x[0].data, C, call->w[0].data, C, bias ? 1 : 0, y, K);
+    if (p->residual)
+        sr__rows()->add(SR_F32, y, y, call->x[1].data, (int64_t)rows * K);
+    if (p->gelu)
+        sr__pointwise()->gelu.f(SR_F32, y, y, (int64_t)rows * K);
 }
 
 // dW (K, C) += dy^T x,  db (K) += column sums of dy.
@@ -207,6 +240,8 @@ static SrStatus onnx_tokens(SrOnnxCall *call) {
 
 static SrStatus onnx(SrOnnxCall *call) {
     const SrLinearParams *p = call->params;
+    if (p->gelu || p->residual)
+        return sr__onnx_unsupported(call, "fused");
     if (call->y.rank != 2)
         return onnx_tokens(call);
     const char *in[] = {call->in[0], sr__onnx_weight(call, 0),
@@ -231,8 +266,8 @@ const SrOp sr_op_linear = {
     .options = options,
     .params_bytes = sizeof(SrLinearParams),
     .min_in = 1,
-    .max_in = 1,
-    .flags = SR_OP_ADDS_DX | SR_OP_BF16,
+    .max_in = 2,
+    .flags = SR_OP_ADDS_DX | SR_OP_FUSED_NO_GRAD | SR_OP_BF16,
     .infer = infer,
     .slots = slots,
     .reads = reads,

@@ -157,6 +157,48 @@ static void test_what_is_fused(void **state) {
     end(net);
 }
 
+// Without gradients a linear layer takes the GELU behind it, or the sum; of bfloat16 the sum of tokens stays apart.
+static void test_linear_takes_what_follows(void **state) {
+    (void)state;
+    Net net = begin();
+    SrLinearParams wide = {.out_features = 24, .bias = true}, back = {.out_features = C};
+    SrNodeId x = sr_build_input(net.b, "tokens", SR_SHAPE(3, 50, C), SR_F32);
+    SrNodeId act = sr_build(net.b, "gelu", "act", NULL, sr_build(net.b, "linear", "fc1", &wide, x));
+    SrNodeId fc2 = sr_build(net.b, "linear", "fc2", &back, act);
+    SrNodeId out = sr_build_n(net.b, "add", "add", NULL, (SrNodeId[]){x, fc2}, 2);
+    CHECK_OK(sr_builder_status(net.b));
+    CHECK_OK(sr_params_allocate(net.params));
+    sr_params_init(net.params, 4);
+    SrPlan *plan[3];
+    for (int i = 0; i < 3; i++) {
+        SrPlanOptions options = {.mode = SR_MODE_EVAL,
+                                 .outputs = &out,
+                                 .n_outputs = 1,
+                                 .no_fuse = i == 1,
+                                 .bf16 = i == 2};
+        CHECK_OK(sr_plan_compile(net.graph, &options, &plan[i]));
+        toy_poison(plan[i]);
+        SrTensor in = sr_plan_input(plan[i], x);
+        toy_fill(in.data, sr_shape_count(in.shape), 5);
+        sr_plan_forward(plan[i], 0);
+    }
+    CHECK_STR(op_of(plan[0], "act")->name, "linear");
+    CHECK_STR(op_of(plan[0], "add")->name, "linear");
+    CHECK(!op_of(plan[0], "fc1") && !op_of(plan[0], "fc2"));
+    CHECK_STR(op_of(plan[2], "act")->name, "linear");
+    CHECK_STR(op_of(plan[2], "add")->name, "add");
+    const float *fused = sr_plan_output(plan[0], out).data,
+                *apart = sr_plan_output(plan[1], out).data,
+                *half = sr_plan_output(plan[2], out).data;
+    for (int i = 0; i < 3 * 50 * C; i++) {
+        CHECK_NEAR(fused[i], apart[i], 1e-5 * (1 + fabs((double)apart[i])));
+        CHECK_NEAR(half[i], apart[i], 0.03 * (1 + fabs((double)apart[i])));
+    }
+    for (int i = 0; i < 3; i++)
+        sr_plan_free(plan[i]);
+    end(net);
+}
+
 // A value somebody looks at stays as it was built.
 static void test_what_is_not_fused(void **state) {
     (void)state;
@@ -390,8 +432,8 @@ static void test_steps_do_not_allocate(void **state) {
     end(net);
 }
 
-SR_TESTS(pass_fuse, unit(test_what_is_fused), unit(test_what_is_not_fused),
-         unit(test_fused_equals_unfused), unit(test_recompute_is_exact),
-         unit(test_segments_are_exact), unit(test_threads), unit(test_against_double),
-         unit(test_two_resolutions), unit(test_prepared_weights_are_shared),
-         unit(test_steps_do_not_allocate))
+SR_TESTS(pass_fuse, unit(test_what_is_fused), unit(test_linear_takes_what_follows),
+         unit(test_what_is_not_fused), unit(test_fused_equals_unfused),
+         unit(test_recompute_is_exact), unit(test_segments_are_exact), unit(test_threads),
+         unit(test_against_double), unit(test_two_resolutions),
+         unit(test_prepared_weights_are_shared), unit(test_steps_do_not_allocate))
