@@ -6,14 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Tables of flags are short; sixteen is more than any verb has.
+// Half the verbs take weights in another way, by which spelling finds nothing near.
+static SrStatus no_weights_flag(const SrFlag *flags) {
+    for (const SrFlag *f = flags; f->name; f++)
+        if (strcmp(f->name, "--model") == 0)
+            SR_FAIL(SR_ERR_CONFIG, "unknown option '--weights': --model names the checkpoint here");
+    SR_FAIL(SR_ERR_CONFIG,
+            "unknown option '--weights': beside a configuration it is "
+            "MODEL.WEIGHTS_INIT.PARAMS_FILE=FILE, and a checkpoint goes without an option");
+}
+
 static SrStatus unknown_flag(const char *arg, const SrFlag *flags) {
-    const char *names[16];
+    const char *names[SR_FLAGS_MAX];
     int n = 0;
-    while (n < SR_COUNT(names) && flags[n].name) {
+    while (n < SR_FLAGS_MAX && flags[n].name) {
         names[n] = flags[n].name;
         n++;
     }
+    if (sr_text_starts(arg, "--weights"))
+        return no_weights_flag(flags);
     int near = sr_text_nearest(arg, names, n);
     SR_FAIL(SR_ERR_CONFIG, "unknown option '%s'%s%s%s", arg, near >= 0 ? "; did you mean '" : "",
             near >= 0 ? names[near] : "", near >= 0 ? "'?" : "");

@@ -33,7 +33,13 @@ SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **conf
                 "sslrun %s: --random is a configuration's trunk without weights, which is "
                 "one of its baselines; leave out %s",
                 verb, files ? "the features" : "--no-baselines");
+    if (sets->weights && (files || sets->random))
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun %s: --weights is of a configuration's trained trunk; leave out %s", verb,
+                files ? "the features" : "--random");
     SR_TRY(sr_args_load_options(args, verb, config));
+    if (sets->weights)
+        (*config)->model.params_file = sets->weights;
     sets->config = *config;
     if (files) {
         sets->train = args->names[0];

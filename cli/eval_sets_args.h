@@ -5,16 +5,21 @@
 #include "cli/args.h"
 #include "trainer/eval/eval_sets.h"
 
-// What a random trunk has to be asked for by, among the flags of these verbs.
-#define SR_RANDOM_FLAG(sets) \
-    { "--random", &(sets).random, NULL, "the untrained trunk: no weights are needed", NULL }
+// Which weights a configuration's trunk gets, among the flags of these verbs; a random trunk has to be asked for.
+// clang-format off
+#define SR_WEIGHTS_FLAGS(sets) \
+    {.name = "--weights", .text = &(sets).weights, \
+     .help = "a file of weights, as MODEL.WEIGHTS_INIT.PARAMS_FILE=FILE"}, \
+    {.name = "--random", .on = &(sets).random, \
+     .help = "the untrained trunk: no weights are needed"}
+// clang-format on
 
 // Is this name a folder or file of features rather than a configuration?
 bool sr_args_is_features(const char *name);
 // The configuration a name stands for; of files: the defaults with the overrides.
 SrStatus sr_args_load_options(const SrArgs *args, const char *verb, SrConfig **out);
 // Fills config (to be freed with sr_config_free(*config)), train and test.  One folder may hold both sets, as VISSL's
-// extractions do.  sets->baselines and random are set before.
+// extractions do.  sets->baselines, random and weights are set before.
 SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **config,
                            SrEvalSets *sets);
 

@@ -68,7 +68,7 @@ static SrStatus run_verb(int argc, char **argv) {
         {"--json", &json, NULL, "results as one JSON line", NULL},
         {"--layers", &layers, NULL, "kNN and a linear probe of each of the last stages", NULL},
         {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
-        SR_RANDOM_FLAG(sets),
+        SR_WEIGHTS_FLAGS(sets),
         {"--layer", NULL, NULL, "of files: the feature, as in flatten", &sets.layer},
         {0}};
     SrArgs args;
@@ -89,7 +89,7 @@ const SrVerb sr_verb_knn = {
     .name = "knn",
     .usage =
         "sslrun knn CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--layers] [--no-baselines] "
-        "[--random] [--json]",
+        "[--weights FILE|--random] [--json]",
     .help = "Weighted kNN on the newest checkpoint (or MODEL.WEIGHTS_INIT.PARAMS_FILE) beside its "
             "baselines, or on files of features.",
     .run = run_verb,

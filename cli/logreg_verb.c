@@ -79,7 +79,7 @@ static SrStatus run_verb(int argc, char **argv) {
     Report report = {.n = 0};
     const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
                             {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
-                            SR_RANDOM_FLAG(sets),
+                            SR_WEIGHTS_FLAGS(sets),
                             {"--layer", NULL, NULL, "the feature, as in flatten", &sets.layer},
                             {0}};
     SrArgs args;
@@ -109,7 +109,7 @@ static SrStatus run_verb(int argc, char **argv) {
 const SrVerb sr_verb_logreg = {
     .name = "logreg",
     .usage = "sslrun logreg CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--no-baselines] "
-             "[--random] "
+             "[--weights FILE|--random] "
              "[--json]",
     .help = "Logistic regression on the frozen trunk's features, or on files of features.",
     .run = run_verb,

@@ -56,7 +56,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrEvalSets sets = {.layer = NULL};
     const SrFlag flags[] = {{"--json", &json, NULL, "results as one JSON line", NULL},
                             {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
-                            SR_RANDOM_FLAG(sets),
+                            SR_WEIGHTS_FLAGS(sets),
                             {"--layer", NULL, NULL, "the feature, as in flatten", &sets.layer},
                             {0}};
     SrArgs args;
@@ -83,7 +83,7 @@ static SrStatus run_verb(int argc, char **argv) {
 const SrVerb sr_verb_retrieve = {
     .name = "retrieve",
     .usage = "sslrun retrieve CONFIG|DATABASE [QUERIES] [KEY=VALUE ...] [--layer NAME] "
-             "[--no-baselines] [--random] [--json]",
+             "[--no-baselines] [--weights FILE|--random] [--json]",
     .help = "Mean average precision of nearest neighbours that share the query's label.",
     .run = run_verb,
 };

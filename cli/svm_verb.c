@@ -157,7 +157,7 @@ static SrStatus run_verb(int argc, char **argv) {
         {"--json", &json, NULL, "results as one JSON line", NULL},
         {"--low-shot", &report.low_shot, NULL, "SVM.low_shot's draws", NULL},
         {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
-        SR_RANDOM_FLAG(sets),
+        SR_WEIGHTS_FLAGS(sets),
         {"--layer", NULL, NULL, "the feature, as in flatten", &sets.layer},
         {"--out", NULL, NULL, "a folder for the machines and their figures", &report.out},
         {"--force", &report.force, NULL, "replaces what is in --out", NULL},
@@ -191,7 +191,7 @@ const SrVerb sr_verb_svm = {
     .name = "svm",
     .usage = "sslrun svm CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--low-shot] [--out "
              "DIR [--force]] "
-             "[--no-baselines] [--random] [--json]",
+             "[--no-baselines] [--weights FILE|--random] [--json]",
     .help =
         "Linear support vector machines on the frozen trunk's features, or on files of features.",
     .run = run_verb,

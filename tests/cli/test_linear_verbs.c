@@ -107,6 +107,14 @@ static void test_trunk(void **state) {
     temp_dir_remove(f.dir);
 }
 
+// The line of the table that is the trunk's own, with its figures.
+static void trained_line(char *out, size_t bytes) {
+    const char *line = strstr(result.out, "trained trunk");
+    CHECK(line && strcspn(line, "\n") + 1 < bytes);
+    snprintf(out, bytes, "%.*s", (int)strcspn(line, "\n"), line);
+    CHECK(strpbrk(out, "123456789"));
+}
+
 // Without a checkpoint and PARAMS_FILE nothing is called trained; --random asks for the untrained trunk.
 static void test_no_weights(void **state) {
     (void)state;
@@ -137,6 +145,38 @@ static void test_no_weights(void **state) {
     temp_dir_remove(f.dir);
 }
 
+// The weights of a file, in the place of PARAMS_FILE: the same numbers by either name.
+static void test_weights(void **state) {
+    (void)state;
+    static const char *const verbs[] = {"knn", "svm", "logreg", "retrieve"};
+    Fixture f;
+    char file[160], key[224], by_flag[4096];
+    begin(&f);
+    snprintf(file, sizeof file, "%s/run/checkpoint.safetensors", f.dir);
+    snprintf(key, sizeof key, "MODEL.WEIGHTS_INIT.PARAMS_FILE=%s", file);
+    RUN(CONFIG, f.run, "OPTIMIZER.num_epochs=1");
+    CHECK_INT(result.code, 0);
+    for (int i = 0; i < SR_COUNT(verbs); i++) {
+        RUN(verbs[i], CONFIG, "--weights", file, "--no-baselines", "CHECKPOINT.DIR=no/such/run");
+        if (result.code != 0 || !strstr(result.err, file))
+            fail_msg("%s --weights: %s", verbs[i], result.err);
+        trained_line(by_flag, sizeof by_flag);
+        RUN(verbs[i], CONFIG, key, "--no-baselines", "CHECKPOINT.DIR=no/such/run");
+        CHECK(strstr(result.out, by_flag));
+        RUN(verbs[i], CONFIG, "--weights", "no/such.pth");
+        expect_refused("no/such.pth: no such file");
+        RUN(verbs[i], CONFIG, "--weights", file, "--random");
+        expect_refused("leave out --random");
+        RUN(verbs[i], f.train, f.test, "--weights", file);
+        expect_refused("leave out the features");
+    }
+    RUN("check", CONFIG, "--weights", file);
+    expect_refused("MODEL.WEIGHTS_INIT.PARAMS_FILE=FILE");
+    RUN("similar", "a.png", "--in", f.dir, "--weights", file);
+    expect_refused("--model names the checkpoint");
+    temp_dir_remove(f.dir);
+}
+
 static void test_refused(void **state) {
     (void)state;
     Fixture f;
@@ -161,4 +201,4 @@ static void test_refused(void **state) {
 }
 
 SR_TESTS(linear_verbs, unit(test_files), unit(test_neighbours), unit(test_trunk),
-         unit(test_no_weights), unit(test_refused))
+         unit(test_no_weights), unit(test_weights), unit(test_refused))

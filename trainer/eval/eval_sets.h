@@ -10,8 +10,9 @@ typedef struct {
     const char *train, *test; // files of features (feature_files.h); NULL: the configuration's
     const char *layer;        // NULL: "flatten", or a file's only layer
     bool baselines;           // of the configuration
-    bool random;  // of the configuration: the baselines alone, no weights are looked for
-    bool one_set; // files: both sets are `train`
+    bool random;         // of the configuration: the baselines alone, no weights are looked for
+    bool one_set;        // files: both sets are `train`
+    const char *weights; // of the configuration, in the place of its PARAMS_FILE; NULL: that one
     // filled
     int64_t n_train, n_test; // images
     int d;                   // numbers of the trained trunk's feature
