@@ -6,6 +6,7 @@
 #include "cli/verb.h"
 #include "trainer/model/export_onnx.h"
 #include "trainer/run/data_split.h"
+#include "trainer/run/run_folder.h"
 
 static SrStatus check(const SrArgs *args, const SrExtractorOptions *o, const char *out,
                       bool force) {
@@ -55,6 +56,7 @@ static SrStatus run_export(const SrExtractorOptions *o, const char *out) {
 static SrStatus run_verb(int argc, char **argv) {
     SrExtractorOptions o = {.batch = 1, .mode = SR_MODE_EVAL};
     const char *out = NULL;
+    char weights[4096];
     int size = 0;
     bool force = false;
     const SrFlag flags[] = {
@@ -75,6 +77,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SrArgs args;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     SR_TRY(check(&args, &o, out, force));
+    SR_TRY(sr_folder_weights(o.weights, weights, sizeof weights));
+    o.weights = weights;
     o.trunk = args.names[0];
     o.overrides = args.overrides;
     o.n_overrides = args.n_overrides;

@@ -9,6 +9,7 @@
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "trainer/eval/extract_file.h"
+#include "trainer/run/run_folder.h"
 
 typedef struct {
     const char *mode, *layout, *format, *split, *tokens;
@@ -103,12 +104,17 @@ static SrStatus run_verb(int argc, char **argv) {
          .help = "--input: replaces a file that is no features"},
         {0}};
     SrArgs args;
+    char weights[4096];
     SrText report = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 1)
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun extract: which trunk? Give a model (resnet50) or a YAML file");
     SR_TRY(check(&p));
+    if (o->extractor.weights) {
+        SR_TRY(sr_folder_weights(o->extractor.weights, weights, sizeof weights));
+        o->extractor.weights = weights;
+    }
     o->extractor.trunk = args.names[0];
     o->extractor.overrides = args.overrides;
     o->extractor.n_overrides = args.n_overrides;

@@ -76,15 +76,30 @@ void sr__train_check_kernels(SrTraining *t) {
     snprintf(t->at.kernels, sizeof t->at.kernels, "%s", now);
 }
 
+// Either may be a run's folder, which stands for its newest checkpoint.
+static SrStatus load_weights(SrTraining *t) {
+    char path[SR_TRAIN_PATH_BYTES];
+    SrWeightsSource source = sr_weights_source(&t->config->model);
+    const char *teacher = sr_model_teacher_file(t->run->model);
+    if (*source.path) {
+        SR_TRY(sr_folder_weights(source.path, path, sizeof path));
+        source.path = path;
+        SR_TRY(sr_weights_load(&source, sr_run_parts(t->run).params));
+    }
+    if (!teacher)
+        return SR_OK;
+    SrStatus found = sr_folder_weights(teacher, path, sizeof path);
+    if (found != SR_OK)
+        return sr_fail_prefix(found, "DISTILLATION.TEACHER_MODEL");
+    return sr_model_load_teacher(t->run->model, path, t->options->random);
+}
+
 // A new run: with the weights that the configuration names, or as it was drawn.  Nothing is moved for one that cannot
 // begin.
 static SrStatus start_fresh(SrTraining *t) {
-    SrWeightsSource source = sr_weights_source(&t->config->model);
     t->last_saved[0] = '\0';
-    SR_TRY(check_weights(t, source.path));
-    if (*source.path)
-        SR_TRY(sr_weights_load(&source, sr_run_parts(t->run).params));
-    SR_TRY(sr_model_load_teacher(t->run->model, t->options->random));
+    SR_TRY(check_weights(t, t->config->model.params_file));
+    SR_TRY(load_weights(t));
     return t->config->test_only ? SR_OK : sr_folder_move_aside(t->config->checkpoint.dir);
 }
 

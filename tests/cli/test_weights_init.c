@@ -194,5 +194,38 @@ static void test_misshapen_trunk(void **state) {
     close_place(&p);
 }
 
+// A run's folder stands for its newest checkpoint, and the log says which file that is.
+static void test_run_folder(void **state) {
+    (void)state;
+    Place p;
+    char folder[80], file[160], out[96];
+    open_place(&p);
+    snprintf(folder, sizeof folder, "%s/from", p.dir);
+    snprintf(file, sizeof file, "%s/model_final_checkpoint_phase0.safetensors: trunk 100 of 100",
+             folder);
+    run(&p, folder, NULL);
+    expect(0, file);
+    CHECK(!strstr(result.err, "checkpoint.safetensors"));
+    run(&p, p.dir, NULL);
+    expect(2, ": no checkpoint in this folder; the folder of a run (its CHECKPOINT.DIR) or a file "
+              "of weights is expected");
+    *strchr(file, ':') = '\0';
+    program_run(&result, 1,
+                (const char *const[]){"knn", "tests/cli/tiny.yaml", "--weights", folder, NULL});
+    expect(0, file);
+    snprintf(out, sizeof out, "%s/flat.onnx", p.dir);
+    program_run(&result, 1,
+                (const char *const[]){"export", "tests/cli/tiny.yaml", "--weights", folder,
+                                      "--nodes", "flatten", "--out", out, NULL});
+    CHECK_INT(result.code, 0);
+    snprintf(out, sizeof out, "%s/features", p.dir);
+    program_run(&result, 1,
+                (const char *const[]){"extract", "tests/cli/tiny.yaml", "--weights", folder,
+                                      "--nodes", "flatten", "--data", "tests/data/files", "--out",
+                                      out, NULL});
+    CHECK_INT(result.code, 0);
+    close_place(&p);
+}
+
 SR_TESTS(weights_init, unit(test_table), unit(test_heads), unit(test_parts), unit(test_names),
-         unit(test_misshapen_trunk))
+         unit(test_misshapen_trunk), unit(test_run_folder))

@@ -85,9 +85,7 @@ static void test_teacher(void **state) {
     temp_dir_make(dir);
     CHECK_OK(train("teacher", wide, 2, &teacher, &configs[0]));
     snprintf(weights, sizeof weights,
-             "+DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT={PARAMS_FILE: "
-             "%s/teacher/model_final_checkpoint_phase0.safetensors}",
-             dir);
+             "+DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT={PARAMS_FILE: %s/teacher}", dir);
     const char *small[] = {"LOSS.name=distillation_loss",
                            "LOSS.distillation_loss.soft_target_alpha=0.5",
                            "+DISTILLATION.TEACHER_MODEL.TRUNK={RESNETS: {WIDTH_MULTIPLIER: 0.125}}",

@@ -142,36 +142,42 @@ SrStatus sr_baselines_each(SrBaselines *rows, SrModel *trained, bool baselines, 
 
 // ---- weights ------------------------------------------------------------------------------------
 
+// configured: of WEIGHTS_INIT, with its prefixes; else of a checkpoint of ours, whose names stay as they are.
 static SrStatus load_model(const SrConfig *config, const char *layer, const char *path,
-                           SrModel **out) {
+                           bool configured, SrModel **out) {
     int n, h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     SrWeightsSource source = sr_weights_source(&config->model);
     bool averaged = strcmp(source.remove_prefix, SR_EMA_PREFIX) == 0;
-    if (strcmp(path, source.path) != 0) // our own checkpoint: names as they are
-        source = (SrWeightsSource){
-            .path = path, .remove_prefix = averaged ? SR_EMA_PREFIX : "", .append_prefix = ""};
+    if (!configured)
+        source =
+            (SrWeightsSource){.remove_prefix = averaged ? SR_EMA_PREFIX : "", .append_prefix = ""};
+    source.path = path;
     source.quiet = source.whole_trunk = true;
     SR_TRY(sr_split_train_shape(config, &n, h, w));
     SR_TRY(sr_baselines_drawn(config, layer, 1, h[0], out));
     return sr_weights_load(&source, sr_model_params(*out));
 }
 
+static SrStatus find_weights(const SrConfig *config, char *path, size_t path_bytes) {
+    if (*config->model.params_file)
+        return sr_folder_weights(config->model.params_file, path, path_bytes);
+    SrStatus status = sr_folder_newest(config->checkpoint.dir, path, path_bytes);
+    if (status != SR_OK)
+        SR_FAIL(status, "%s; --random measures the trunk as it is drawn", sr_status_message());
+    return SR_OK;
+}
+
 SrStatus sr_baselines_model(const SrConfig *config, const char *layer, const char *path,
                             SrModel **out) {
-    char newest[4096];
+    char found[4096];
+    bool configured = !path && *config->model.params_file;
     *out = NULL;
     if (!path) {
-        path = config->model.params_file;
-        if (!*path) {
-            SrStatus found = sr_folder_newest(config->checkpoint.dir, newest, sizeof newest);
-            if (found != SR_OK)
-                SR_FAIL(found, "%s; --random measures the trunk as it is drawn",
-                        sr_status_message());
-            path = newest;
-        }
+        SR_TRY(find_weights(config, found, sizeof found));
+        path = found;
         sr_info("weights of %s", path);
     }
-    SrStatus status = load_model(config, layer, path, out);
+    SrStatus status = load_model(config, layer, path, configured, out);
     if (status != SR_OK) {
         sr_model_free(*out);
         *out = NULL;

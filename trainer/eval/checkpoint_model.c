@@ -38,10 +38,7 @@ static SrStatus open_model(SrCheckpointModel *m) {
 
 SrStatus sr_checkpoint_model_open(const char *path, SrCheckpointModel *out) {
     *out = (SrCheckpointModel){.path = ""};
-    if (sr_file_is_dir(path))
-        SR_TRY(sr_folder_newest(path, out->path, sizeof out->path));
-    else if (snprintf(out->path, sizeof out->path, "%s", path) >= (int)sizeof out->path)
-        SR_FAIL(SR_ERR_CONFIG, "%s: the path is too long", path);
+    SR_TRY(sr_folder_weights(path, out->path, sizeof out->path));
     SrStatus status = open_model(out);
     if (status != SR_OK)
         sr_checkpoint_model_close(out);

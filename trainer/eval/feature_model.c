@@ -53,14 +53,12 @@ static SrStatus read_config(SrFeatureModel *m) {
 }
 
 static SrStatus find_trunk(SrFeatureModel *m, const char *trunk) {
-    char newest[4096];
-    bool folder = sr_file_is_dir(trunk);
-    if (folder)
-        SR_TRY(sr_folder_newest(trunk, newest, sizeof newest));
-    m->trunk = sr_strdup(folder ? newest : trunk);
+    char path[4096];
+    SR_TRY(sr_folder_weights(trunk, path, sizeof path));
+    m->trunk = sr_strdup(path);
     if (!m->trunk)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", trunk);
-    return folder || sr_text_ends(trunk, ".safetensors") ? read_config(m) : SR_OK;
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", path);
+    return sr_text_ends(path, ".safetensors") ? read_config(m) : SR_OK;
 }
 
 // A trunk for images of a fixed size needs the right one, so the configuration is asked before there is a graph.

@@ -117,9 +117,12 @@ SrStatus sr_model_build_outputs(SrModel *model, int batch, int n_views, const in
 
 // Several labels an image: the labels of training graphs are (N, classes) of 1, 0, -1.  0, as at first: (N) classes.
 void sr_model_set_targets(SrModel *model, int classes);
-// Where a loss runs the model of DISTILLATION.TEACHER_MODEL: its WEIGHTS_INIT, before the first step of a run that is
-// not resumed.  No file is named: SR_ERR_CONFIG unless `random`.
-SrStatus sr_model_load_teacher(SrModel *model, bool random);
+// Where a loss runs the model of DISTILLATION.TEACHER_MODEL: the PARAMS_FILE of its WEIGHTS_INIT, "" if none is named;
+// NULL where there is no such model.
+const char *sr_model_teacher_file(const SrModel *model);
+// Its WEIGHTS_INIT, before the first step of a run that is not resumed, from the file that is named or stands for it.
+// path "": SR_ERR_CONFIG unless `random`.
+SrStatus sr_model_load_teacher(SrModel *model, const char *path, bool random);
 // What batches of training graphs hold: names and rows of each view's input, (N rows, H, W, 3)
 // (SrBatchInput), and extras.  Borrowed; NULL, as at first: a row an image and no extras.
 void sr_model_set_batch(SrModel *model, const SrBatchPlan *plan);

@@ -25,11 +25,14 @@ SrStatus sr__model_teacher(SrModel *model, const char *prefix, SrModel **out) {
     return SR_OK;
 }
 
-SrStatus sr_model_load_teacher(SrModel *model, bool random) {
-    if (!model->teacher)
-        return SR_OK;
+const char *sr_model_teacher_file(const SrModel *model) {
+    return model->teacher ? model->teacher_config->model.params_file : NULL;
+}
+
+SrStatus sr_model_load_teacher(SrModel *model, const char *path, bool random) {
     SrWeightsSource source = sr_weights_source(&model->teacher_config->model);
     source.prefix = model->teacher_prefix;
+    source.path = path;
     if (!*source.path && random)
         return SR_OK;
     if (!*source.path)

@@ -123,22 +123,43 @@ void sr__folder_warn_unreadable(const char *dir, const SrFolderEntry *entries, i
     }
 }
 
-// For evaluation; the loader of weights verifies the file again before it uses a number of it.
-SrStatus sr_folder_newest(const char *dir, char *path, size_t path_bytes) {
+// For evaluation; the loader of weights verifies the file again before it uses a number of it.  path: "" where there is
+// no checkpoint.
+static SrStatus find_newest(const char *dir, char *path, size_t path_bytes) {
     SrFolderEntry *entries;
     int n;
+    SrStatus status = SR_OK;
+    path[0] = '\0';
     SR_TRY(sr_folder_list(dir, &entries, &n));
-    SrStatus status;
     sr__folder_warn_unreadable(dir, entries, n);
     if (n > 0 && entries[0].readable)
         status = sr_file_join(path, path_bytes, dir, entries[0].name);
-    else
-        status = sr_fail(SR_ERR_CONFIG,
-                         "no checkpoint in CHECKPOINT.DIR '%s': train first, or name weights with "
-                         "MODEL.WEIGHTS_INIT.PARAMS_FILE",
-                         dir);
     sr_free(entries);
     return status;
+}
+
+SrStatus sr_folder_newest(const char *dir, char *path, size_t path_bytes) {
+    SR_TRY(find_newest(dir, path, path_bytes));
+    if (!*path)
+        SR_FAIL(SR_ERR_CONFIG,
+                "no checkpoint in CHECKPOINT.DIR '%s': train first, or name weights with "
+                "MODEL.WEIGHTS_INIT.PARAMS_FILE",
+                dir);
+    return SR_OK;
+}
+
+SrStatus sr_folder_weights(const char *given, char *path, size_t path_bytes) {
+    if (sr_file_is_dir(given)) {
+        SR_TRY(find_newest(given, path, path_bytes));
+        if (!*path)
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s: no checkpoint in this folder; the folder of a run (its CHECKPOINT.DIR) or "
+                    "a file of weights is expected",
+                    given);
+    } else if (snprintf(path, path_bytes, "%s", given) >= (int)path_bytes) {
+        SR_FAIL(SR_ERR_CONFIG, "%.80s...: the path is too long", given);
+    }
+    return SR_OK;
 }
 
 // ---- saving -------------------------------------------------------------------------------------

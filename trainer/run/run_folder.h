@@ -43,6 +43,10 @@ SrStatus sr_folder_list(const char *dir, SrFolderEntry **out, int *n);
 // there is none.
 SrStatus sr_folder_newest(const char *dir, char *path, size_t path_bytes);
 
+// The file of weights that a person names: a run folder stands for its newest checkpoint, as above, any
+// other path for itself.  A folder without one: SR_ERR_CONFIG.
+SrStatus sr_folder_weights(const char *given, char *path, size_t path_bytes);
+
 typedef enum {
     SR_RESUME_FRESH,    // nothing to go on from: *at is the start of a run that has just been drawn
     SR_RESUME_CONTINUE, // parts and *at are the checkpoint's
