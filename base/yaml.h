@@ -24,6 +24,8 @@ typedef enum {
     SR_YAML_MAP
 } SrYamlType;
 
+#define SR_YAML_COMMAND_LINE "command line" // the `file` of what was given there
+
 // One node.  Read freely; change only through the functions below.  Owned by the arena it was made in.
 typedef struct SrYaml SrYaml;
 struct SrYaml {

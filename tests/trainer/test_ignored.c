@@ -14,10 +14,24 @@ static const char text[] =
     "DATA: {TRAIN: {COLLATE_FUNCTION: multicrop_collator}}\n"
     "MODEL: {HEAD: {PARAMS: [[swav_head, {dims: [2048, 16], num_clusters: [7]}]]}}\n";
 
-// Lines of the log with these words while the configuration is read under the overrides.
-static int lines_under(const char *const *overrides, int n_overrides, const char *words) {
-    char dir[64], path[128], *log = NULL;
+// Lines of the log with these words.
+static int count(const char *path, const char *words) {
+    char *log = NULL;
     size_t bytes = 0;
+    int n = 0;
+    CHECK_OK(sr_file_read(path, 1 << 20, &log, &bytes));
+    for (const char *line = log; line && *line;) {
+        const char *end = strchr(line, '\n'), *hit = strstr(line, words);
+        n += hit && (!end || hit < end);
+        line = end ? end + 1 : NULL;
+    }
+    sr_free(log);
+    return n;
+}
+
+// The same while the configuration is read under the overrides.
+static int lines_under(const char *const *overrides, int n_overrides, const char *words) {
+    char dir[64], path[128];
     SrConfig *config = NULL;
     temp_dir_make(dir);
     snprintf(path, sizeof path, "%s/log.txt", dir);
@@ -25,14 +39,7 @@ static int lines_under(const char *const *overrides, int n_overrides, const char
     CHECK_OK(sr_config_parse(text, "test.yaml", overrides, n_overrides, &config));
     sr_log_close();
     sr_config_free(config);
-    CHECK_OK(sr_file_read(path, 1 << 20, &log, &bytes));
-    int n = 0;
-    for (const char *line = log; line && *line;) {
-        const char *end = strchr(line, '\n'), *hit = strstr(line, words);
-        n += hit && (!end || hit < end);
-        line = end ? end + 1 : NULL;
-    }
-    sr_free(log);
+    int n = count(path, words);
     temp_dir_remove(dir);
     return n;
 }
@@ -152,7 +159,7 @@ static bool says(const SrSection *section, const SrOption *row, const char *path
     CHECK_OK(sr__schema_defaults(&arena, &tree));
     CHECK_OK(sr_yaml_parse(&arena, "[another]", 9, "test.yaml", &value));
     CHECK_OK(sr_yaml_put_path(&arena, tree, key, value));
-    SrStatus status = sr__report_ignored(tree, &arena);
+    SrStatus status = sr__report_ignored(&(SrConfig){.tree = tree, .path = "test.yaml"}, &arena);
     sr_log_close();
     CHECK_OK(sr_file_read(path, 1 << 20, &log, &bytes));
     bool said = status == SR_OK
@@ -207,6 +214,78 @@ static void test_place_of_a_map(void **state) {
     }
 }
 
+// Lines with these words while a file of the folder is read under an override, NULL for none.
+static int lines_of(const char *dir, const char *file, const char *override, const char *words) {
+    char path[128], log[128];
+    SrConfig *config = NULL;
+    snprintf(path, sizeof path, "%s/%s.yaml", dir, file);
+    snprintf(log, sizeof log, "%s/log.txt", dir);
+    remove(log);
+    CHECK_OK(sr_log_open(log));
+    CHECK_OK(sr_config_load(path, &override, override ? 1 : 0, &config));
+    sr_log_close();
+    sr_config_free(config);
+    return count(log, words);
+}
+
+static void put(const char *dir, const char *name, const char *content) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s.yaml", dir, name);
+    CHECK_OK(sr_file_write(path, content, strlen(content)));
+}
+
+// A recipe that lies over another one and chooses anew leaves the other's blocks behind: nobody's mistake, and no line.
+// What stands beside the choice, over it or on the command line is told.
+static void test_files_below(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *override, *line;
+        int lines;
+    } rows[] = {
+        {"below", "METERS.names=[accuracy_list_meter]", "is accepted", 0},
+        {"below", NULL, "below.yaml:4: METERS.accuracy_list_meter is accepted", 1},
+        {"below", "LOSS.name=vicreg_loss", "below.yaml:1: LOSS.simclr_info_nce_loss is accepted",
+         1},
+        {"above", NULL, "is accepted", 0},
+        {"above", "LOSS.name=vicreg_loss", "is accepted", 0},
+        {"above", "LOSS.simclr_info_nce_loss.temperature=0.5",
+         "command line: LOSS.simclr_info_nce_loss is accepted", 1},
+        {"above", "OPTIMIZER.larc_config.eps=1", "command line: OPTIMIZER.larc_config is", 1},
+        {"above", "OPTIMIZER.momentum=0.5", "command line: OPTIMIZER.momentum is accepted", 1},
+        {"beside", NULL, "beside.yaml:3: LOSS.simclr_info_nce_loss is accepted", 1},
+        {"beside", NULL, "is accepted", 1},
+    };
+    char dir[64], over[96];
+    temp_dir_make(dir);
+    put(dir, "below",
+        "LOSS: {name: simclr_info_nce_loss, simclr_info_nce_loss: {temperature: 0.3}}\n"
+        "MODEL: {TRUNK: {RESNETS: {DEPTH: 34}}, HEAD: {PARAMS: [[mlp, {dims: [512, 64]}]]}}\n"
+        "OPTIMIZER: {use_larc: True, larc_config: {eps: 0.5}, momentum: 0.7}\n"
+        "METERS: {accuracy_list_meter: {num_meters: 3}}\n");
+    put(dir, "above",
+        "defaults: [below]\n"
+        "config:\n"
+        "  LOSS: {name: barlow_twins_loss}\n"
+        "  MODEL: {TRUNK: {NAME: convnext}, HEAD: {PARAMS: [[mlp, {dims: [768, 64]}]]}}\n"
+        "  OPTIMIZER: {use_larc: False, name: adam}\n"
+        "  METERS: {names: [mean_ap_list_meter]}\n");
+    put(dir, "beside",
+        "defaults: [above]\n"
+        "config:\n"
+        "  LOSS: {name: vicreg_loss, simclr_info_nce_loss: {temperature: 0.5}}\n");
+    put(dir, "over", "LOSS: {simclr_info_nce_loss: {temperature: 0.5}}\n");
+    for (int i = 0; i < SR_COUNT(rows); i++) {
+        int n = lines_of(dir, rows[i].file, rows[i].override, rows[i].line);
+        if (n != rows[i].lines)
+            fail_msg("%s with %s: %d lines with \"%s\"", rows[i].file,
+                     rows[i].override ? rows[i].override : "nothing", n, rows[i].line);
+    }
+    snprintf(over, sizeof over, "+config/%s=over", dir);
+    CHECK_INT(lines_of(dir, "above", over, "over.yaml:1: LOSS.simclr_info_nce_loss is accepted"),
+              1);
+    temp_dir_remove(dir);
+}
+
 // MobileNetV3's two trunks read one map: the chosen one says what it passes by, once, and of a key that none has there is
 // one error.
 static void test_shared_maps(void **state) {
@@ -239,4 +318,5 @@ static void test_removed_keys(void **state) {
 
 SR_TESTS(ignored, unit(test_shared_maps), unit(test_one_line_each), unit(test_removed_keys),
          unit(test_lists), unit(test_without_effect), unit(test_labels_of_zero),
-         unit(test_place_of_a_map), unit(test_every_ignored_row), unit(test_defaults_are_silent))
+         unit(test_place_of_a_map), unit(test_files_below), unit(test_every_ignored_row),
+         unit(test_defaults_are_silent))

@@ -18,7 +18,9 @@ enum { MAX_PATH_BYTES = 4096, MAX_FILES = 64, MAX_DEPTH = 8, MAX_LISTED = 2048 }
 typedef struct {
     SrArena *arena;
     SrYaml *tree;
-    int files, depth; // read so far; `defaults:` lists we are inside of
+    int files, depth;    // read so far; `defaults:` lists we are inside of
+    const char **layers; // files in the order in which they were merged
+    int n_layers;
 } Composer;
 
 // ---- finding files
@@ -276,8 +278,10 @@ static SrStatus merge_file(Composer *c, SrYaml *file) {
                 file->file, MAX_DEPTH);
     if (list)
         SR_TRY(merge_defaults(c, list, 0, &next));
-    if (own)
+    if (own) {
         SR_TRY(sr_yaml_merge(c->arena, c->tree, own));
+        c->layers[c->n_layers++] = file->file;
+    }
     if (list && next < list->n)
         SR_TRY(merge_defaults(c, list, next, &next));
     c->depth--;
@@ -362,8 +366,11 @@ static SrStatus name_run_folder(Composer *c, const char *path) {
 }
 
 SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides, SrArena *arena,
-                     SrProblems *problems, SrYaml **tree) {
+                     SrProblems *problems, SrYaml **tree, SrStrings *layers) {
     Composer c = {.arena = arena};
+    c.layers = sr_arena_alloc(arena, (MAX_FILES + 1) * sizeof *c.layers);
+    if (!c.layers)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
     SR_TRY(sr__schema_defaults(arena, &c.tree));
     if (file) {
         SR_TRY(name_run_folder(&c, file->file));
@@ -371,5 +378,7 @@ SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides
     }
     SR_TRY(merge_overrides(&c, overrides, n_overrides, problems));
     *tree = c.tree;
+    if (layers)
+        *layers = (SrStrings){c.n_layers, c.layers};
     return sr__interpolate(c.tree, arena);
 }

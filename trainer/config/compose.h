@@ -8,6 +8,7 @@
 #define SR_TRAINER_CONFIG_COMPOSE_H
 
 #include "base/arena.h"
+#include "base/option.h"
 #include "base/problems.h"
 #include "base/yaml.h"
 
@@ -17,9 +18,10 @@
 SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, SrYaml **file);
 // file: parsed, may be NULL; without its word CHECKPOINT.DIR is runs/ and its name.  *tree: a complete tree of keys;
 // nothing in it is checked yet.
+// layers: the files in the order in which they lie over each other, NULL allowed.
 // problems: overrides that cannot be applied are kept there and passed over; NULL: the first one is the error.
 SrStatus sr__compose(SrYaml *file, const char *const *overrides, int n_overrides, SrArena *arena,
-                     SrProblems *problems, SrYaml **tree);
+                     SrProblems *problems, SrYaml **tree, SrStrings *layers);
 // Replaces ${config.A.B} and ${env:NAME} in all strings of a composed tree (interpolate.c).  A key or variable that does
 // not exist, a map, a ring: SR_ERR_CONFIG with file:line.
 SrStatus sr__interpolate(SrYaml *tree, SrArena *arena);

@@ -28,7 +28,7 @@ SrStatus sr_config_compose(const char *path, const char *const *overrides, int n
     const char *found = NULL;
     SrYaml *file = NULL;
     SR_TRY(sr__compose_load(path, arena, &found, &file));
-    return sr__compose(file, overrides, n_overrides, arena, NULL, tree);
+    return sr__compose(file, overrides, n_overrides, arena, NULL, tree, NULL);
 }
 
 // ---- reading
@@ -253,7 +253,7 @@ static SrStatus check_values(SrConfig *config) {
 // a wrong file gives its errors and nothing else.
 static SrStatus resolve(SrConfig *config, SrProblems *problems) {
     SR_TRY(check_tree(config, problems));
-    SR_TRY(sr__report_ignored(config->tree, &config->arena));
+    SR_TRY(sr__report_ignored(config, &config->arena));
     SR_TRY(sr__sharding_resolve(config));
     SR_TRY(sr__trunk_base(config->tree, &config->arena));
     SR_TRY(sr__infer(config->tree, config->replicas * config->sync_bn_group, &config->arena));
@@ -267,8 +267,8 @@ static SrStatus finish(SrConfig *config, SrYaml *file, const char *const *overri
                        int n_overrides, SrStatus status, SrConfig **out) {
     SrProblems problems = {.arena = &config->arena};
     if (status == SR_OK)
-        status =
-            sr__compose(file, overrides, n_overrides, &config->arena, &problems, &config->tree);
+        status = sr__compose(file, overrides, n_overrides, &config->arena, &problems, &config->tree,
+                             &config->layers);
     if (status == SR_OK)
         status = resolve(config, &problems);
     if (status != SR_OK)
@@ -314,16 +314,16 @@ SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConf
     SrConfig *config = sr_calloc(1, sizeof *config);
     if (!config)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the configuration");
-    config->path = "command line";
+    config->path = SR_YAML_COMMAND_LINE;
     SrProblems problems = {.arena = &config->arena};
     SrStatus status =
-        sr__compose(NULL, overrides, n_overrides, &config->arena, &problems, &config->tree);
+        sr__compose(NULL, overrides, n_overrides, &config->arena, &problems, &config->tree, NULL);
     if (status == SR_OK)
         status = sr__config_read(config, &problems);
     if (status == SR_OK)
         status = sr_problems_fail(&problems, config->path);
     if (status == SR_OK)
-        status = sr__report_ignored(config->tree, &config->arena);
+        status = sr__report_ignored(config, &config->arena);
     if (status != SR_OK)
         sr_config_free(config);
     else

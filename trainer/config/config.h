@@ -133,6 +133,7 @@ typedef struct {           // the maps below the root
 typedef struct SrConfig {
     SrArena arena;
     const char *path; // of the file
+    SrStrings layers; // the files it is composed of, each lying over those before it
     SrYaml *tree;     // resolved: every key, after inference ("config:" removed)
     uint64_t seed;
     int log_frequency, num_dataloader_workers;

@@ -16,6 +16,7 @@
 #include "trunks/trunk.h"
 
 typedef struct {
+    const SrConfig *config;
     const SrYaml *tree, *defaults;
     SrArena *arena;
 } Walk;
@@ -70,9 +71,61 @@ static bool has_word(const char *words, const char *word) {
     return false;
 }
 
+static void say_at(const SrYaml *at, const char *key, const char *why, const char *value) {
+    sr_info("%s: %s is accepted and changes nothing: %s%s", sr_yaml_place(at).text, key, why,
+            value);
+}
+
 static void say(const Walk *w, const char *key, const char *why, const char *value) {
-    sr_info("%s: %s is accepted and changes nothing: %s%s", sr_yaml_place(changed(w, key)).text,
-            key, why, value);
+    say_at(changed(w, key), key, why, value);
+}
+
+// ---- keys of which another key decides
+//
+// A recipe that lies over another one and chooses another loss leaves that one's block of the first loss behind, which is
+// nobody's mistake.  So a value is worth a line only if it does not lie below the decision.
+
+// Which of the files the value is from, -1: none.  The command line lies over all of them.
+static int layer_of(const Walk *w, const SrYaml *value) {
+    const SrStrings *files = &w->config->layers;
+    if (value->file && strcmp(value->file, SR_YAML_COMMAND_LINE) == 0)
+        return files->n;
+    for (int i = files->n - 1; value->file && i >= 0; i--)
+        if (strcmp(files->v[i], value->file) == 0)
+            return i;
+    return -1;
+}
+
+// Decisions of the command line count as those of the file that it names: what that file says of another choice is told.
+static int layer_of_decision(const Walk *w, const char *decider) {
+    const SrYaml *value = sr_yaml_find_path(w->tree, decider);
+    if (!value)
+        return -1;
+    int layer = layer_of(w, value);
+    return layer < w->config->layers.n ? layer : layer_of(w, &(SrYaml){.file = w->config->path});
+}
+
+// The first value of `given` that differs from the usual one and does not lie below that layer.
+static const SrYaml *written_above(const Walk *w, const SrYaml *given, const SrYaml *usual,
+                                   int layer) {
+    if (given->type == SR_YAML_MAP && given->n > 0) {
+        const SrYaml *found = NULL;
+        for (int i = 0; !found && i < given->n; i++)
+            found = written_above(w, given->items[i], sr_yaml_find(usual, given->keys[i]), layer);
+        return found;
+    }
+    int own = layer_of(w, given);
+    return sr_tree_difference(given, usual) && (own < 0 || own >= layer) ? given : NULL;
+}
+
+// The line for a key that has no effect because of what stands at `decider`.
+static void say_decided(const Walk *w, const char *key, const char *why, const char *decider) {
+    const SrYaml *given = sr_yaml_find_path(w->tree, key);
+    const SrYaml *at = given ? written_above(w, given, sr_yaml_find_path(w->defaults, key),
+                                             layer_of_decision(w, decider))
+                             : NULL;
+    if (at)
+        say_at(at, key, why, decider);
 }
 
 // Parts of something that is switched off.  `same`: the key is inferred from that one, so that a saved configuration
@@ -98,15 +151,14 @@ static void report_switched_off(const Walk *w) {
     for (int i = 0; i < SR_COUNT(rows); i++) {
         const SrYaml *same = rows[i].same ? sr_yaml_find_path(w->tree, rows[i].same) : NULL;
         bool copied = same && sr_yaml_equal(sr_yaml_find_path(w->tree, rows[i].key), same);
-        if (!sr_tree_bool(w->tree, rows[i].switched_by, false) && !copied &&
-            is_changed(w, rows[i].key))
-            say(w, rows[i].key, "it is switched on by ", rows[i].switched_by);
+        if (!sr_tree_bool(w->tree, rows[i].switched_by, false) && !copied)
+            say_decided(w, rows[i].key, "it is switched on by ", rows[i].switched_by);
     }
 }
 
 static void say_unread(const Walk *w, const char *key, const char *name, const char *chosen_by) {
     const char *why = sr_arena_printf(w->arena, "%s has no use for it: ", name);
-    say(w, key, why ? why : "", chosen_by);
+    say_decided(w, key, why ? why : "", chosen_by);
 }
 
 // Keys of another optimiser: each has its own in the map that all share (optim_options.c).
@@ -149,7 +201,7 @@ static void report_unread(const Walk *w) {
     };
     for (int i = 0; i < SR_COUNT(rows); i++) {
         const char *value = sr_tree_text(w->tree, rows[i].chosen_by, "");
-        if (!has_word(rows[i].readers, value) && is_changed(w, rows[i].key))
+        if (!has_word(rows[i].readers, value))
             say_unread(w, rows[i].key, value, rows[i].chosen_by);
     }
 }
@@ -170,8 +222,7 @@ static void report_single_group(const Walk *w) {
         strcmp(sr_tree_text(w->tree, constructor, "default"), "default") != 0)
         return;
     for (int i = 0; i < SR_COUNT(keys); i++)
-        if (is_changed(w, keys[i]))
-            say(w, keys[i], "there is one group: ", single);
+        say_decided(w, keys[i], "there is one group: ", single);
 }
 
 // Keys of one source of images.  Where the source is found by its path nothing can be said here.
@@ -234,8 +285,8 @@ static void report_test_labels(const Walk *w) {
 
 // The map of a plugin that was not chosen; plugins may share a map (vision transformers do).
 static void report_unchosen(const Walk *w, const char *map, bool chosen, const char *chooser) {
-    if (map && !chosen && is_changed(w, map))
-        say(w, map, "it is not what was chosen by ", chooser);
+    if (map && !chosen)
+        say_decided(w, map, "it is not what was chosen by ", chooser);
 }
 
 // Trunk i's map is an earlier trunk's too, and was spoken of.
@@ -265,8 +316,8 @@ static void report_plugins(const Walk *w) {
         teacher |= chosen && l->has_teacher;
         report_unchosen(w, l->subtree, chosen, "LOSS.name");
     }
-    if (!teacher && is_changed(w, "DISTILLATION.TEACHER_MODEL"))
-        say(w, "DISTILLATION.TEACHER_MODEL", "no teacher is asked by ", "LOSS.name");
+    if (!teacher)
+        say_decided(w, "DISTILLATION.TEACHER_MODEL", "no teacher is asked by ", "LOSS.name");
     for (int i = 0; sr_meter_at(i); i++) {
         bool chosen = strcmp(sr_meter_at(i)->name, deprecated) == 0;
         for (int k = 0; names && names->type == SR_YAML_LIST && k < names->n; k++)
@@ -296,10 +347,10 @@ static void report_device(const Walk *w) {
         say(w, key, "gpu and cpu both mean the CPU here", "");
 }
 
-SrStatus sr__report_ignored(const SrYaml *tree, SrArena *arena) {
+SrStatus sr__report_ignored(const SrConfig *config, SrArena *arena) {
     SrYaml *defaults = NULL;
     SR_TRY(sr__schema_defaults(arena, &defaults));
-    Walk w = {.tree = tree, .defaults = defaults, .arena = arena};
+    Walk w = {.config = config, .tree = config->tree, .defaults = defaults, .arena = arena};
     SR_TRY(report_rows(&w));
     report_plugins(&w);
     report_sources(&w, "TRAIN");
@@ -309,7 +360,7 @@ SrStatus sr__report_ignored(const SrYaml *tree, SrArena *arena) {
     report_seed(&w);
     report_device(&w);
     report_reduce(&w);
-    if (!sr__learns(tree))
+    if (!sr__learns(config->tree))
         return SR_OK;
     report_switched_off(&w);
     report_other_optimizers(&w);

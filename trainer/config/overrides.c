@@ -74,8 +74,8 @@ static SrStatus parse_value(const char *value, const char *text, SrArena *arena,
     SR_TRY(refuse_sweep(value, text));
     // A bare scalar, whatever it holds ("a: b", "# c"); A.B= is the empty string, as in Hydra.
     if (!*value || !strchr("[{\"'", *value)) {
-        *out = *value ? sr_yaml_scalar(arena, value, "command line", 0)
-                      : sr_yaml_new(arena, SR_YAML_STRING, "command line", 0);
+        *out = *value ? sr_yaml_scalar(arena, value, SR_YAML_COMMAND_LINE, 0)
+                      : sr_yaml_new(arena, SR_YAML_STRING, SR_YAML_COMMAND_LINE, 0);
         if (*out && !(*out)->text)
             (*out)->text = sr_arena_strdup(arena, value);
         return *out && (*out)->text ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory");
@@ -84,7 +84,7 @@ static SrStatus parse_value(const char *value, const char *text, SrArena *arena,
     space_keys(value, &spaced);
     SrStatus status = spaced.failed
                           ? sr_fail(SR_ERR_MEMORY, "out of memory")
-                          : sr_yaml_parse(arena, spaced.s, spaced.len, "command line", out);
+                          : sr_yaml_parse(arena, spaced.s, spaced.len, SR_YAML_COMMAND_LINE, out);
     sr_text_deinit(&spaced);
     return status == SR_ERR_CONFIG ? sr_fail_prefix(status, "override '%s'", text) : status;
 }

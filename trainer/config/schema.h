@@ -37,7 +37,8 @@ SrStatus sr__schema_entries(SrArena *arena, SrSchemaEntry **out, int *n);
 SrStatus sr__schema_defaults(SrArena *arena, SrYaml **out);
 // ignored.c: one log line for each key that the tree sets and that changes nothing: IGNORED rows of all tables, those of
 // transforms and heads too, and keys that another key leaves without effect.  SR_ERR_CONFIG where a row is refused.
-SrStatus sr__report_ignored(const SrYaml *tree, SrArena *arena);
+// Reads tree, path and layers.
+SrStatus sr__report_ignored(const SrConfig *config, SrArena *arena);
 
 // arguments.c: every wrong key of transforms and heads into `problems`.
 SrStatus sr__arguments_check(const SrYaml *tree, SrArena *arena, SrProblems *problems);
