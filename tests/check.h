@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/status.h"
+#include "tests/process_state.h"
 
 typedef struct {
     const char *name;
@@ -22,7 +23,7 @@ typedef struct {
     int n;
 } SrTestGroup;
 
-#define unit(f) cmocka_unit_test(f)
+#define unit(f) cmocka_unit_test_teardown(f, process_state_restore)
 #define SR_TESTS(stem, ...)                                         \
     static const struct CMUnitTest stem##_tests_[] = {__VA_ARGS__}; \
     extern const SrTestGroup sr_tests_##stem;                       \

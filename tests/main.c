@@ -19,12 +19,13 @@ static int wanted(const char *name, int argc, char **argv) {
 
 int main(int argc, char **argv) {
     sr_parallel_init();
+    process_state_remember();
     int passed = 0, failed = 0;
     for (int g = 0; groups[g]; g++) {
         if (!wanted(groups[g]->name, argc, argv))
             continue;
         int bad = _cmocka_run_group_tests(groups[g]->name, groups[g]->tests, (size_t)groups[g]->n,
-                                          NULL, NULL);
+                                          NULL, process_state_restore);
         failed += bad;
         passed += groups[g]->n - bad;
     }
