@@ -188,10 +188,6 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
 
 static int layers(const void *params) { return ((const Beit *)params)->layers; }
 
-static int depth(const void *params, const char *name) {
-    return sr_depth_of_blocks(name, layers(params));
-}
-
 static const SrTrunkExample examples[] = {
     {"{IMAGE_SIZE: 32, PATCH_SIZE: 8, NUM_LAYERS: 2, NUM_HEADS: 2, HIDDEN_DIM: 16, MLP_RATIO: 2, "
      "QKV_BIAS: True, USE_REL_POS_BIAS: True, INIT_VALUES: 0.1, DROP_PATH_RATE: 0.1}",
@@ -209,7 +205,7 @@ const SrTrunk sr_trunk_beit = {
     .param_prefix = "",
     .build = build,
     .layers = layers,
-    .depth = depth,
+    .depth = sr_depth_of_blocks,
     .decays_by_name = true,
     .examples = examples,
     .n_examples = SR_COUNT(examples),

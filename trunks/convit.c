@@ -194,10 +194,6 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
 
 static int layers(const void *params) { return ((const Convit *)params)->layers; }
 
-static int depth(const void *params, const char *name) {
-    return sr_depth_of_blocks(name, layers(params));
-}
-
 static const SrTrunkExample examples[] = {
     {"{IMAGE_SIZE: 32, PATCH_SIZE: 8, NUM_LAYERS: 3, NUM_HEADS: 4, HIDDEN_DIM: 16, MLP_DIM: 32, "
      "N_GPSA_LAYERS: 2, LOCALITY_DIM: 2, LOCAL_INIT: True, DROPOUT_RATE: 0.1}",
@@ -216,7 +212,7 @@ const SrTrunk sr_trunk_convit = {
     .param_prefix = "",
     .build = build,
     .layers = layers,
-    .depth = depth,
+    .depth = sr_depth_of_blocks,
     .decays_by_name = true,
     .examples = examples,
     .n_examples = SR_COUNT(examples),

@@ -183,10 +183,10 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
 
 static int layers(const void *params) { return ((const Dinov2 *)params)->layers; }
 
-static int depth(const void *params, const char *name) {
+static int depth(const char *name, int blocks) {
     if (strstr(name, "register_tokens") || strstr(name, "mask_token"))
         return 0;
-    return sr_depth_of_blocks(name, layers(params));
+    return sr_depth_of_blocks(name, blocks);
 }
 
 // The published backbones have no classifier: their result is the class token.

@@ -230,11 +230,6 @@ static int layers(const void *params) {
     return 4;
 }
 
-static int depth(const void *params, const char *name) {
-    (void)params;
-    return sr_depth_of_stages(name, 4);
-}
-
 // clang-format off
 static const SrPreset presets[] = {
     {"resnet18",         "{DEPTH: 18}", "fc", 1000},
@@ -264,7 +259,7 @@ const SrTrunk sr_trunk_resnet = {
     .param_prefix = "_feature_blocks.",
     .build = build,
     .layers = layers,
-    .depth = depth,
+    .depth = sr_depth_of_stages,
     .presets = presets,
     .n_presets = SR_COUNT(presets),
     .examples = examples,

@@ -118,11 +118,6 @@ static int layers(const void *params) {
     return 3;
 }
 
-static int depth(const void *params, const char *name) {
-    (void)params;
-    return sr_depth_of_stages(name, 3);
-}
-
 // clang-format off
 static const SrPreset presets[] = {
     {"resnet20",         "{DEPTH: 20}", "linear", 10},
@@ -144,7 +139,7 @@ const SrTrunk sr_trunk_resnet_cifar = {
     .param_prefix = "_feature_blocks.",
     .build = build,
     .layers = layers,
-    .depth = depth,
+    .depth = sr_depth_of_stages,
     .presets = presets,
     .n_presets = SR_COUNT(presets),
     .examples = examples,

@@ -221,14 +221,12 @@ static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *prese
 static int layers(const void *params) { return ((const Vit *)params)->layers; }
 
 // "encoder.layers.encoder_layer_3.": 4; tokens, positions and patches 0; the last norm beside the last block.
-static int depth(const void *params, const char *name) {
+static int depth(const char *name, int blocks) {
     const char *at = strstr(name, "encoder_layer_");
     int i = at ? sr_text_number_after(at, "encoder_layer_") : -1;
     if (at)
-        return SR_MIN(i, layers(params) - 1) + 1;
-    return strstr(name, "encoder.ln.") ? layers(params)
-           : strstr(name, "heads.")    ? layers(params) + 1
-                                       : 0;
+        return SR_MIN(i, blocks - 1) + 1;
+    return strstr(name, "encoder.ln.") ? blocks : strstr(name, "heads.") ? blocks + 1 : 0;
 }
 
 static const SrPreset presets[] = {

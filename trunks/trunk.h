@@ -77,7 +77,7 @@ typedef struct SrTrunk {
     // at 0; heads, and parameters for which depth says n + 1, have the whole rate.  `name` is the parameter's
     // full name.  NULL: refused for this trunk.
     int (*layers)(const void *params); // n
-    int (*depth)(const void *params, const char *name);
+    int (*depth)(const char *name, int layers);
     // There a weight decays unless its name ends in .bias or holds "norm", as VISSL has it for transformers;
     // false: REGULARIZE_BIAS and REGULARIZE_BN decide.
     bool decays_by_name;

@@ -217,10 +217,6 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
 
 static int layers(const void *params) { return ((const Vit *)params)->layers; }
 
-static int depth(const void *params, const char *name) {
-    return sr_depth_of_blocks(name, layers(params));
-}
-
 static const SrTrunkExample examples[] = {
     {"{IMAGE_SIZE: 32, PATCH_SIZE: 8, NUM_LAYERS: 2, NUM_HEADS: 2, HIDDEN_DIM: 16, MLP_DIM: 32, "
      "QKV_BIAS: True, MASKED_IMAGE_MODELING: {NAME: ibot}}",
@@ -239,7 +235,7 @@ const SrTrunk sr_trunk_vision_transformer = {
     .flags = SR_TRUNK_TAKES_MASK | SR_TRUNK_TAKES_VISIBLE,
     .build = build,
     .layers = layers,
-    .depth = depth,
+    .depth = sr_depth_of_blocks,
     .decays_by_name = true,
     .examples = examples,
     .n_examples = SR_COUNT(examples),

@@ -85,11 +85,8 @@ static void check_group(const Case *c, int g, const char *members, double decay,
 
 // A transformer of so many blocks, as trunks describe themselves.
 static int toy_layers(const void *params) { return *(const int *)params; }
-static int toy_depth(const void *params, const char *name) {
-    return sr_depth_of_blocks(name, *(const int *)params);
-}
 static const SrTrunk toy = {
-    .name = "toy", .layers = toy_layers, .depth = toy_depth, .decays_by_name = true};
+    .name = "toy", .layers = toy_layers, .depth = sr_depth_of_blocks, .decays_by_name = true};
 
 static void test_dino(void **state) {
     (void)state;

@@ -199,7 +199,7 @@ static void depth_case(Built *t) {
     int layers = t->trunk->layers(t->options);
     add(t, 0, t->example->side, &out);
     for (int i = 0; i < sr_params_count(t->params); i++) {
-        int depth = t->trunk->depth(t->options, sr_params_at(t->params, i)->name);
+        int depth = t->trunk->depth(sr_params_at(t->params, i)->name, layers);
         CHECK(depth >= 0 && depth <= layers + 1 && depth < SR_COUNT(seen));
         seen[depth] = true;
     }

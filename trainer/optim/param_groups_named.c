@@ -53,8 +53,8 @@ static bool decays(const SrParam *p, const SrOptimizerConfig *config) {
 }
 
 static int lr_decay_group(const SrParam *p, const SrOptimizerConfig *config) {
-    int depth = sr__is_head_param(p) ? layers_of(config) + 1
-                                     : config->trunk->depth(config->trunk_params, p->name);
+    int layers = layers_of(config);
+    int depth = sr__is_head_param(p) ? layers + 1 : config->trunk->depth(p->name, layers);
     return 2 * depth + (decays(p, config) ? 0 : 1);
 }
 
