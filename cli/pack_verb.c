@@ -46,10 +46,10 @@ static SrStatus pack(const SrShardPackOptions *options) {
     SrText out = SR_TEXT_INIT;
     SR_TRY(check_parts(options->data, options->out));
     SR_TRY(sr_dataset_infer(options->data, "TRAIN", &source));
-    SR_TRY(source->open(&config, &set));
+    SR_TRY(sr_dataset_open(source, &config, &set));
     SrStatus status = sr_shard_pack(source, set, options, &done);
     int classes = source->classes(set);
-    source->close(set);
+    sr_dataset_close(source, set);
     SR_TRY(status);
     sr_text_printf(&out,
                    "%s: %lld images in %d classes, %lld shard%s, %.1f MB; to train on them: "

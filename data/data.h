@@ -86,8 +86,10 @@ typedef struct SrDataset {
     const char *help;
     bool reads_label_path; // LABEL_PATHS names its labels; false: images bring their own
     const char *keys; // of DATA.TRAIN that this source alone reads, blanks between them; NULL: none
-    SrStatus (*open)(const SrDatasetConfig *config, void **out);
-    void (*close)(void *set); // NULL is fine
+    size_t set_bytes; // of an opened set
+    // Fills a zeroed set.  What it took before a failure, close gives back: it gets every set that open was given.
+    SrStatus (*open)(const SrDatasetConfig *config, void *set);
+    void (*close)(void *set); // what the set holds, not the set itself; NULL: it holds nothing
     int64_t (*length)(const void *set);
     // Thread-safe.  Reads item i into memory of the pool.  A file that cannot be read: SR_ERR_IO.
     SrStatus (*read)(const void *set, int64_t i, SrImagePool *pool, SrSample *out);
@@ -113,6 +115,8 @@ typedef struct SrDataset {
     int n_examples;
 } SrDataset;
 
+SrStatus sr_dataset_open(const SrDataset *source, const SrDatasetConfig *config, void **set);
+void sr_dataset_close(const SrDataset *source, void *set); // NULL is fine
 const SrDataset *sr_dataset_at(int i);
 SrStatus sr_dataset_find(const char *name, const SrDataset **out);
 // The source whose `accepts` says yes, in the registry's order but disk_folder last, because it

@@ -1,5 +1,6 @@
 // The lists of data sets, transforms and collators, made by the build from their descriptors.
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/plugin.h"
 #include "data/data.h"
 #include "gen/collator.def"
@@ -9,6 +10,24 @@
 SR_REGISTRY(SrDataset, dataset, dataset, "data source")
 SR_REGISTRY(SrTransform, transform, transform, "transform")
 SR_REGISTRY(SrCollator, collator, collator, "collator")
+
+SrStatus sr_dataset_open(const SrDataset *source, const SrDatasetConfig *config, void **set) {
+    *set = sr_calloc(1, source->set_bytes);
+    if (!*set)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for a data set");
+    SrStatus status = source->open(config, *set);
+    if (status != SR_OK) {
+        sr_dataset_close(source, *set);
+        *set = NULL;
+    }
+    return status;
+}
+
+void sr_dataset_close(const SrDataset *source, void *set) {
+    if (set && source->close)
+        source->close(set);
+    sr_free(set);
+}
 
 // By name, not by its place: disk_folder accepts every folder and must come last.
 SrStatus sr_dataset_infer(const char *path, const char *split, const SrDataset **out) {

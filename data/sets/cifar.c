@@ -89,29 +89,20 @@ static SrStatus add_folder(Set *set, const char *folder, const char *split) {
 
 static void set_close(void *opened) {
     Set *set = opened;
-    for (int i = 0; set && i < set->n_batches; i++)
+    for (int i = 0; i < set->n_batches; i++)
         sr_free(set->batch[i].bytes);
-    sr_free(set);
 }
 
 // All bytes are read at once: 180 MB at most, and no image is ever waited for again.
-static SrStatus set_open(const SrDatasetConfig *config, void **out) {
-    *out = NULL;
+static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
+    Set *set = opened;
     SR_TRY(sr__source_check_path(config));
-    Set *set = sr_calloc(1, sizeof *set);
-    if (!set)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a data set");
     snprintf(set->path, sizeof set->path, "%s", config->data_path);
     set->label_bytes = label_bytes_of(config->data_path);
     SrStatus status = sr_file_is_dir(config->data_path)
                           ? add_folder(set, config->data_path, config->split)
                           : add_file(set, config->data_path);
-    if (status != SR_OK) {
-        set_close(set);
-        return sr_fail_prefix(status, "DATA.%s.DATA_PATHS", config->split);
-    }
-    *out = set;
-    return SR_OK;
+    return status == SR_OK ? SR_OK : sr_fail_prefix(status, "DATA.%s.DATA_PATHS", config->split);
 }
 
 static int64_t set_length(const void *opened) { return ((const Set *)opened)->n; }
@@ -187,6 +178,7 @@ static const SrDatasetExample examples[] = {
 const SrDataset sr_dataset_cifar = {
     .name = "cifar",
     .help = "CIFAR-10 or CIFAR-100, binary version, in memory.",
+    .set_bytes = sizeof(Set),
     .open = set_open,
     .close = set_close,
     .length = set_length,

@@ -248,8 +248,6 @@ static SrStatus labels_open(Set *set, const SrDatasetConfig *config) {
 
 static void set_close(void *opened) {
     Set *set = opened;
-    if (!set)
-        return;
     list_close(&set->paths);
     sr__string_list_deinit(&set->classes);
     sr_free(set->folder);
@@ -257,11 +255,15 @@ static void set_close(void *opened) {
     sr_free(set->new_prefix);
     sr_free(set->labels);
     sr_free(set->targets);
-    sr_free(set);
 }
 
-// What it takes before a failure is given back by the caller through set_close.
-static SrStatus set_fill(Set *set, const SrDatasetConfig *config) {
+static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
+    Set *set = opened;
+    SR_TRY(sr__source_check_path(config));
+    if (sr_file_is_dir(config->data_path))
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.%s.DATA_PATHS: %s is a folder; folders are read by disk_folder",
+                config->split, config->data_path);
     SrStatus status = list_open(config->data_path, &set->paths);
     if (status != SR_OK)
         return sr_fail_prefix(status, "DATA.%s.DATA_PATHS", config->split);
@@ -280,25 +282,6 @@ static SrStatus set_fill(Set *set, const SrDatasetConfig *config) {
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", config->data_path);
     set->folder[slash ? slash + 1 - config->data_path : 0] = 0;
     return labels_open(set, config);
-}
-
-static SrStatus set_open(const SrDatasetConfig *config, void **out) {
-    *out = NULL;
-    SR_TRY(sr__source_check_path(config));
-    if (sr_file_is_dir(config->data_path))
-        SR_FAIL(SR_ERR_CONFIG,
-                "DATA.%s.DATA_PATHS: %s is a folder; folders are read by disk_folder",
-                config->split, config->data_path);
-    Set *set = sr_calloc(1, sizeof *set);
-    if (!set)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", config->data_path);
-    SrStatus status = set_fill(set, config);
-    if (status != SR_OK) {
-        set_close(set);
-        return status;
-    }
-    *out = set;
-    return SR_OK;
 }
 
 static int64_t set_length(const void *opened) { return ((const Set *)opened)->paths.n; }
@@ -383,6 +366,7 @@ const SrDataset sr_dataset_disk_filelist = {
             "several labels.",
     .keys = "REMOVE_IMG_PATH_PREFIX NEW_IMG_PATH_PREFIX",
     .reads_label_path = true,
+    .set_bytes = sizeof(Set),
     .open = set_open,
     .close = set_close,
     .length = set_length,

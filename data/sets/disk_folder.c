@@ -247,36 +247,24 @@ static SrStatus scan(Set *set, const SrDatasetConfig *config) {
 
 static void set_close(void *opened) {
     Set *set = opened;
-    if (!set)
-        return;
     sr__string_list_deinit(&set->paths);
     sr__string_list_deinit(&set->classes);
     sr_text_deinit(&set->skipped);
     sr_free(set->first);
     sr_free(set->root);
-    sr_free(set);
 }
 
 // Only names are read here; 1.3 million files take seconds and 80 MB.
-static SrStatus set_open(const SrDatasetConfig *config, void **out) {
-    *out = NULL;
+static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
+    Set *set = opened;
     SR_TRY(sr__source_check_path(config));
     if (!sr_file_is_dir(config->data_path))
         SR_FAIL(SR_ERR_CONFIG,
                 "DATA.%s.DATA_PATHS: %s is not a folder; a list of files is read by disk_filelist",
                 config->split, config->data_path);
-    Set *set = sr_calloc(1, sizeof *set);
-    if (!set || !(set->root = sr_strdup(config->data_path))) {
-        set_close(set);
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", config->data_path);
-    }
-    SrStatus status = scan(set, config);
-    if (status != SR_OK) {
-        set_close(set);
-        return status;
-    }
-    *out = set;
-    return SR_OK;
+    set->root = sr_strdup(config->data_path);
+    return set->root ? scan(set, config)
+                     : sr_fail(SR_ERR_MEMORY, "out of memory for %s", config->data_path);
 }
 
 static int64_t set_length(const void *opened) { return ((const Set *)opened)->paths.n; }
@@ -347,6 +335,7 @@ const SrDataset sr_dataset_disk_folder = {
     .help = "A folder of class folders with JPEG, PNG and WebP files, or a flat folder of images "
             "without "
             "labels.",
+    .set_bytes = sizeof(Set),
     .open = set_open,
     .close = set_close,
     .length = set_length,

@@ -148,11 +148,8 @@ static void find_labels(const SrDatasetConfig *config, const char *images, char 
 
 static void set_close(void *opened) {
     Set *set = opened;
-    if (!set)
-        return;
     sr_free(set->pixels);
     sr_free(set->labels);
-    sr_free(set);
 }
 
 // Grey (n, H, W), or colour as (n, H, W, 3).
@@ -194,20 +191,9 @@ static SrStatus open_labels(Set *set, const SrDatasetConfig *config) {
     return SR_OK;
 }
 
-static SrStatus set_open(const SrDatasetConfig *config, void **out) {
-    *out = NULL;
-    Set *set = sr_calloc(1, sizeof *set);
-    if (!set)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a data set");
-    SrStatus status = open_images(set, config);
-    if (status == SR_OK)
-        status = open_labels(set, config);
-    if (status != SR_OK) {
-        set_close(set);
-        return status;
-    }
-    *out = set;
-    return SR_OK;
+static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
+    SR_TRY(open_images(opened, config));
+    return open_labels(opened, config);
 }
 
 static int64_t set_length(const void *opened) { return ((const Set *)opened)->n; }
@@ -264,6 +250,7 @@ const SrDataset sr_dataset_idx = {
     .name = "idx",
     .help = "IDX files as MNIST and Fashion-MNIST come, plain or gzip, in memory.",
     .reads_label_path = true,
+    .set_bytes = sizeof(Set),
     .open = set_open,
     .close = set_close,
     .length = set_length,

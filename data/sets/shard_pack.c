@@ -147,11 +147,14 @@ static bool class_text(const Pack *p, int64_t i, SrText *out) {
     return targets || label >= 0;
 }
 
-static void add_member(Pack *p, const char *name, const void *bytes, size_t n) {
+// Returns how far behind the beginning of the blocks its bytes lie.
+static uint64_t add_member(Pack *p, const char *name, const void *bytes, size_t n) {
     static const char zeros[SR_TAR_BLOCK];
     sr__tar_header(name, n, &p->blocks);
+    uint64_t at = p->blocks.len;
     sr_text_addn(&p->blocks, bytes, n);
     sr_text_addn(&p->blocks, zeros, sr__tar_padding(n));
+    return at;
 }
 
 // ---- shards
@@ -211,10 +214,7 @@ static SrStatus pack_image(Pack *p, int64_t i, SrText *png, SrText *label) {
     p->blocks.len = 0;
     bool labelled = class_text(p, i, label);
     strcpy(name + key, ending_of(&sample, path, ending, kind));
-    sr__tar_header(name, bytes, &p->blocks);
-    uint64_t image_at = p->blocks.len;
-    p->blocks.len = 0;
-    add_member(p, name, sample.encoded, bytes);
+    uint64_t image_at = add_member(p, name, sample.encoded, bytes);
     char image_name[KEY_BYTES + 8];
     memcpy(image_name, name, sizeof image_name);
     strcpy(name + key, ".cls");
@@ -411,8 +411,8 @@ SrStatus sr_shard_check(const char *path, SrShardCheckResult *out) {
     out->summed = index.summed;
     out->shards = index.shards;
     sr__shard_index_close(&index);
-    SR_TRY(source->open(&config, &set));
+    SR_TRY(sr_dataset_open(source, &config, &set));
     SrStatus status = check_all(source, set, out);
-    source->close(set);
+    sr_dataset_close(source, set);
     return status;
 }

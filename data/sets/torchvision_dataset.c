@@ -50,31 +50,17 @@ static SrStatus find_files(const SrDatasetConfig *config, char path[MAX_PATH_BYT
 
 static void set_close(void *opened) {
     Set *set = opened;
-    if (!set)
-        return;
-    if (set->set)
-        set->kind->close(set->set);
-    sr_free(set);
+    sr_dataset_close(set->kind, set->set);
 }
 
-static SrStatus set_open(const SrDatasetConfig *config, void **out) {
+static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
     char path[MAX_PATH_BYTES];
-    const SrDataset *kind = NULL;
-    *out = NULL;
+    Set *set = opened;
     SR_TRY(sr__source_check_path(config));
-    SR_TRY(find_files(config, path, &kind));
-    Set *set = sr_calloc(1, sizeof *set);
-    if (!set)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for a data set");
+    SR_TRY(find_files(config, path, &set->kind));
     SrDatasetConfig inner = *config;
     inner.data_path = path;
-    set->kind = kind;
-    SrStatus status = kind->open(&inner, &set->set);
-    if (status != SR_OK)
-        set_close(set);
-    else
-        *out = set;
-    return status;
+    return sr_dataset_open(set->kind, &inner, &set->set);
 }
 
 // The rest is the reader's own.
@@ -124,6 +110,7 @@ const SrDataset sr_dataset_torchvision_dataset = {
     .name = "torchvision_dataset",
     .help = "CIFAR-10, CIFAR-100, MNIST by their files, which must be there already.",
     .reads_label_path = true,
+    .set_bytes = sizeof(Set),
     .open = set_open,
     .close = set_close,
     .length = set_length,

@@ -43,29 +43,29 @@ typedef struct {
 
 static void set_close(void *opened) {
     Set *set = opened;
-    if (!set)
-        return;
     for (int64_t k = 0; set->shard && k < set->index.shards; k++)
         if (atomic_load(&set->shard[k].fd) >= 0)
             close(atomic_load(&set->shard[k].fd));
     sr__shard_index_close(&set->index);
     sr_free(set->shard);
     sr_free(set->first);
-    sr_free(set);
 }
 
-static SrStatus set_fill(Set *set, const SrDatasetConfig *config) {
+static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
+    Set *set = opened;
+    SR_TRY(sr__source_check_path(config));
     SrStatus status = sr__shard_index_open(config->data_path, &set->index);
     if (status != SR_OK)
         return sr_fail_prefix(status, "DATA.%s.DATA_PATHS", config->split);
     const SrShardIndex *x = &set->index;
     uint64_t bytes = 0;
     set->shard = sr_calloc((size_t)x->shards, sizeof *set->shard);
+    for (int64_t k = 0; set->shard && k < x->shards; k++)
+        atomic_init(&set->shard[k].fd, -1); // whatever fails below, 0 is somebody else's
     set->first = sr_calloc((size_t)x->shards + 1, sizeof *set->first);
     if (!set->shard || !set->first)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", config->data_path);
     for (int64_t k = 0; k < x->shards; k++) {
-        atomic_init(&set->shard[k].fd, -1);
         set->first[k + 1] = set->first[k] + x->row[k].n;
         bytes += x->row[k].bytes;
         if (x->row[k].first != set->first[k] || x->row[k].n < 0)
@@ -77,21 +77,6 @@ static SrStatus set_fill(Set *set, const SrDatasetConfig *config) {
                 config->data_path);
     size_t memory = sr_memory_available();
     set->drops = memory > 0 && bytes > memory / 2;
-    return SR_OK;
-}
-
-static SrStatus set_open(const SrDatasetConfig *config, void **out) {
-    *out = NULL;
-    SR_TRY(sr__source_check_path(config));
-    Set *set = sr_calloc(1, sizeof *set);
-    if (!set)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", config->data_path);
-    SrStatus status = set_fill(set, config);
-    if (status != SR_OK) {
-        set_close(set);
-        return status;
-    }
-    *out = set;
     return SR_OK;
 }
 
@@ -294,6 +279,7 @@ const SrDataset sr_dataset_webdataset = {
     .name = "webdataset",
     .help = "Tar shards in WebDataset's convention, as `sslrun pack` writes them: an image and its "
             ".cls a sample.",
+    .set_bytes = sizeof(Set),
     .open = set_open,
     .close = set_close,
     .length = set_length,

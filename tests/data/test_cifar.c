@@ -43,7 +43,7 @@ static void test_ten(void **state) {
     SrImagePool *pool;
     SrSample sample;
     CHECK_OK(sr_image_pool_new(&pool));
-    CHECK_OK(source()->open(&config, &set));
+    CHECK_OK(sr_dataset_open(source(), &config, &set));
     CHECK_INT(source()->length(set), 5);
     CHECK_INT(source()->classes(set), 10);
     CHECK_STR(source()->class_name(set, 3), "cat");
@@ -55,12 +55,12 @@ static void test_ten(void **state) {
     CHECK_INT(sample.image.rgb[1], 52);
     CHECK_INT(sample.image.rgb[2], 102);
     CHECK_INT(sample.image.rgb[3 * 33 + 2], 7);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     config.split = "TEST";
-    CHECK_OK(source()->open(&config, &set));
+    CHECK_OK(sr_dataset_open(source(), &config, &set));
     CHECK_INT(source()->length(set), 1);
     CHECK_INT(source()->label(set, 0), 9);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     CHECK(source()->accepts(dir, "TEST"));
     sr_image_pool_free(pool);
     fixture_remove(dir);
@@ -73,12 +73,12 @@ static void test_hundred(void **state) {
     write_batch(dir, "train.bin", 2, 2, 77);
     SrDatasetConfig config = {.split = "TRAIN", .data_path = dir};
     void *set;
-    CHECK_OK(source()->open(&config, &set));
+    CHECK_OK(sr_dataset_open(source(), &config, &set));
     CHECK_INT(source()->length(set), 2);
     CHECK_INT(source()->classes(set), 100);
     CHECK_INT(source()->label(set, 0), 77);
     CHECK(source()->class_name(set, 0) == NULL);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     CHECK(!source()->accepts(dir, "TEST"));
     fixture_remove(dir);
 }
@@ -90,11 +90,11 @@ static void test_errors(void **state) {
     int64_t live = sr_mem_live();
     fixture_folder(dir);
     SrDatasetConfig config = {.split = "TRAIN", .data_path = dir};
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "no data_batch_*.bin");
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG, "no data_batch_*.bin");
     snprintf(path, sizeof path, "%s", fixture_write(dir, "data_batch_1.bin", "12345", 5));
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "5 bytes");
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG, "5 bytes");
     config.data_path = path;
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "DATA.TRAIN.DATA_PATHS");
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG, "DATA.TRAIN.DATA_PATHS");
     CHECK_INT(sr_mem_live(), live);
     fixture_remove(dir);
 }

@@ -32,7 +32,7 @@ static void open_list(const char *data, const char *labels, SrDatasetConfig conf
     config.split = "TRAIN";
     config.data_path = data;
     config.label_path = labels;
-    CHECK_OK(source()->open(&config, set));
+    CHECK_OK(sr_dataset_open(source(), &config, set));
 }
 
 static void reads(void *set, int64_t i, const char *content) {
@@ -64,18 +64,18 @@ static void test_text(void **state) {
     CHECK_INT(source()->label(set, 1), 2);
     CHECK_INT(source()->classes(set), 6);
     CHECK(source()->class_name(set, 0) == NULL);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     // Names are numbered in the order of their bytes.
     snprintf(labels, sizeof labels, "%s", fixture_write(dir, "labels.txt", "dog\ncat\n", 8));
     open_list(data, labels, (SrDatasetConfig){0}, &set);
     CHECK_INT(source()->label(set, 0), 1);
     CHECK_INT(source()->classes(set), 2);
     CHECK_STR(source()->class_name(set, 1), "dog");
-    source()->close(set);
+    sr_dataset_close(source(), set);
     open_list(data, "", (SrDatasetConfig){0}, &set);
     CHECK_INT(source()->label(set, 0), -1);
     CHECK_INT(source()->classes(set), 0);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     fixture_remove(dir);
 }
 
@@ -96,13 +96,13 @@ static void test_npy_strings(void **state) {
     reads(set, 1, "E");
     CHECK_INT(source()->label(set, 0), 300);
     CHECK_INT(source()->label(set, 1), -1);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     snprintf(data, sizeof data, "%s", write_npy(dir, "s.npy", "|S5", "2,", "a.jpga.jpg", 10));
     snprintf(labels, sizeof labels, "%s", write_npy(dir, "l.npy", "|S3", "2, 1", "dogcat", 6));
     open_list(data, labels, (SrDatasetConfig){0}, &set);
     reads(set, 1, "A");
     CHECK_INT(source()->label(set, 0), 1);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     fixture_remove(dir);
 }
 
@@ -124,7 +124,7 @@ static void test_prefixes(void **state) {
     CHECK_FAILS(source()->read(set, 1, pool, &sample), SR_ERR_IO,
                 "/other/in1k/b.jpg"); // another prefix stays
     sr_image_pool_free(pool);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     fixture_remove(dir);
 }
 
@@ -132,7 +132,7 @@ static void refused(const char *data, const char *labels, const char *words) {
     SrDatasetConfig config = {.split = "TRAIN", .data_path = data, .label_path = labels};
     void *set;
     int64_t live = sr_mem_live();
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, words);
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG, words);
     CHECK_INT(sr_mem_live(), live);
 }
 
@@ -197,18 +197,18 @@ static void test_targets(void **state) {
     CHECK_INT(source()->label(set, 1), -1);
     CHECK_INT(source()->targets(set, 0)[2], -1);
     CHECK_INT(source()->targets(set, 1)[2], 1);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     open_list(list, write_npy(dir, "l.npy", "|i1", "2, 1", "\1\0", 2), (SrDatasetConfig){0}, &set);
     CHECK(!source()->targets(set, 0) && source()->label(set, 0) == 1);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     open_list(list, fixture_write(dir, "l.txt", "0, 2\n1\n", 7), (SrDatasetConfig){0}, &set);
     CHECK_INT(source()->classes(set), 3);
     CHECK(memcmp(source()->targets(set, 0), "\1\0\1\0\1\0", 6) == 0);
     CHECK_INT(source()->label(set, 1), -1);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     open_list(list, fixture_write(dir, "l.txt", "0 2 dogs\n1\n", 11), (SrDatasetConfig){0}, &set);
     CHECK(!source()->targets(set, 0) && source()->classes(set) == 2); // names
-    source()->close(set);
+    sr_dataset_close(source(), set);
     refused(list, write_npy(dir, "l.npy", "|i1", "2, 2", "\1\0\2\0", 4), "row 1, column 0");
     refused(list, write_npy(dir, "l.npy", "|S1", "2, 2", "1001", 4), "column a class");
     refused(list, write_npy(dir, "l.npy", "|i1", "1, 2", "\1\0", 2), "1 labels for 2 images");

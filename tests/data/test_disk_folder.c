@@ -27,7 +27,7 @@ static void write_png(const char *folder, const char *name, int level) {
 static void *open_set(const char *path) {
     SrDatasetConfig config = {.split = "TRAIN", .data_path = path};
     void *set;
-    CHECK_OK(source()->open(&config, &set));
+    CHECK_OK(sr_dataset_open(source(), &config, &set));
     return set;
 }
 
@@ -71,7 +71,7 @@ static void test_classes(void **state) {
         CHECK_INT(source()->label(set, i), labels[i]);
         CHECK_INT(level_of(set, i, pool, endings[i]), levels[i]);
     }
-    source()->close(set);
+    sr_dataset_close(source(), set);
     sr_image_pool_free(pool);
     fixture_remove(dir);
 }
@@ -87,7 +87,7 @@ static void test_flat(void **state) {
     CHECK_INT(source()->length(set), 3);
     CHECK_INT(source()->classes(set), 0);
     CHECK_INT(source()->label(set, 2), -1);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     fixture_remove(dir);
 }
 
@@ -107,7 +107,7 @@ static void test_links(void **state) {
     CHECK_INT(source()->length(set), 2);
     CHECK_INT(source()->classes(set), 2);
     CHECK_STR(source()->skipped(set), "2 link(s) back to a folder above");
-    source()->close(set);
+    sr_dataset_close(source(), set);
     fixture_remove(dir);
 }
 
@@ -129,7 +129,7 @@ static void test_what_is_no_image(void **state) {
     CHECK_INT(source()->length(set), SR_WEBP ? 3 : 2);
     CHECK_STR(source()->skipped(set),
               SR_WEBP ? "2 .gif, 1 .tiff, 2 other" : "1 .webp, 2 .gif, 1 .tiff, 2 other");
-    source()->close(set);
+    sr_dataset_close(source(), set);
     // A pipe that came later, in the place of an image.
     set = open_set(dir);
     snprintf(path, sizeof path, "%s/a/x.png", dir);
@@ -139,7 +139,7 @@ static void test_what_is_no_image(void **state) {
     CHECK_OK(sr_image_pool_new(&pool));
     CHECK_FAILS(source()->read(set, 1, pool, &sample), SR_ERR_IO, "not a regular file");
     sr_image_pool_free(pool);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     fixture_remove(dir);
 }
 
@@ -157,14 +157,14 @@ static void test_strays(void **state) {
     CHECK_INT(source()->classes(set), 2);
     CHECK_INT(source()->length(set), 6);
     CHECK_STR(source()->skipped(set), "1 image(s) beside the class folders");
-    source()->close(set);
+    sr_dataset_close(source(), set);
     write_png(dir, "p2.png", 9);
     write_png(dir, "p3.png", 9); // as many as the smallest class
     set = open_set(dir);
     CHECK_INT(source()->classes(set), 0);
     CHECK_INT(source()->length(set), 9);
     CHECK_STR(source()->skipped(set), "");
-    source()->close(set);
+    sr_dataset_close(source(), set);
     fixture_remove(dir);
 }
 
@@ -174,17 +174,18 @@ static void test_errors(void **state) {
     void *set;
     fixture_folder(dir);
     SrDatasetConfig config = {.split = "TRAIN", .data_path = ""};
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "DATA.TRAIN.DATA_PATHS is empty");
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG,
+                "DATA.TRAIN.DATA_PATHS is empty");
     config.data_path = "/no/such/folder";
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG,
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG,
                 "no such file or folder: /no/such/folder");
     config.data_path = dir;
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "no .jpg, .jpeg");
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG, "no .jpg, .jpeg");
     config.split = "TEST";
     config.data_path = fixture_write(dir, "c/list.gif", "x", 1);
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "DATA.TEST.DATA_PATHS");
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG, "DATA.TEST.DATA_PATHS");
     config.data_path = dir;
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "files there: 1 .gif");
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG, "files there: 1 .gif");
     fixture_remove(dir);
 }
 
@@ -201,7 +202,7 @@ static void test_file_vanishes(void **state) {
     CHECK_OK(sr_image_pool_new(&pool));
     CHECK_FAILS(source()->read(set, 0, pool, &sample), SR_ERR_IO, path);
     CHECK_STR(sample.path, path);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     sr_image_pool_free(pool);
     fixture_remove(dir);
 }
@@ -218,13 +219,13 @@ static void test_out_of_memory(void **state) {
     void *set = NULL;
     for (int at = 1; at < 200 && status != SR_OK; at++) {
         sr_mem_fail_at(at);
-        status = source()->open(&config, &set);
+        status = sr_dataset_open(source(), &config, &set);
         sr_mem_fail_at(0);
         if (status != SR_OK)
             CHECK_INT(sr_mem_live(), live);
     }
     CHECK_OK(status);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     CHECK_INT(sr_mem_live(), live);
     fixture_remove(dir);
 }

@@ -36,7 +36,7 @@ static void check_set(const SrDatasetConfig *config, int classes) {
     void *set;
     SrImagePool *pool;
     SrSample sample;
-    CHECK_OK(source()->open(config, &set));
+    CHECK_OK(sr_dataset_open(source(), config, &set));
     CHECK_OK(sr_image_pool_new(&pool));
     CHECK_INT(source()->length(set), 3);
     CHECK_INT(source()->classes(set), classes);
@@ -45,7 +45,7 @@ static void check_set(const SrDatasetConfig *config, int classes) {
     CHECK(sample.encoded == NULL && sample.image.H == 2 && sample.image.W == 4);
     for (int k = 0; k < 24; k++)
         CHECK_INT(sample.image.rgb[k], 20 + k / 3); // grey in all three channels
-    source()->close(set);
+    sr_dataset_close(source(), set);
     sr_image_pool_free(pool);
 }
 
@@ -88,7 +88,7 @@ static void refused(const char *dir, const void *bytes, size_t n, SrStatus statu
     int64_t live = sr_mem_live();
     SrDatasetConfig config = {.split = "TRAIN",
                               .data_path = fixture_write(dir, "x-images-idx3", bytes, n)};
-    CHECK_FAILS(source()->open(&config, &set), status, words);
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), status, words);
     CHECK_INT(sr_mem_live(), live);
 }
 
@@ -100,7 +100,7 @@ static void test_errors(void **state) {
     fixture_folder(dir);
     void *set;
     SrDatasetConfig config = {.split = "TEST", .data_path = dir};
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "dataset-fashion-mnist");
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG, "dataset-fashion-mnist");
     refused(dir, images, n - 1, SR_ERR_IO, "cut off");
     refused(dir, images, 9, SR_ERR_IO, "cut off");
     refused(dir, "GIF89a", 6, SR_ERR_CONFIG, "not an IDX file");

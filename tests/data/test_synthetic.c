@@ -17,16 +17,16 @@ static void test_grey(void **state) {
     void *set;
     SrImagePool *pool;
     SrSample sample;
-    CHECK_OK(source()->open(&config, &set));
+    CHECK_OK(sr_dataset_open(source(), &config, &set));
     CHECK_OK(sr_image_pool_new(&pool));
     CHECK_INT(source()->length(set), 50000);
     CHECK_INT(source()->label(set, 7), 0);
     CHECK_OK(source()->read(set, 7, pool, &sample));
     for (int i = 0; i < 9 * 9 * 3; i++)
         CHECK_INT(sample.image.rgb[i], 128);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     config.gray_size = 0;
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "DEFAULT_GRAY_IMG_SIZE");
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG, "DEFAULT_GRAY_IMG_SIZE");
     sr_image_pool_free(pool);
 }
 
@@ -41,7 +41,7 @@ static void test_noise(void **state) {
     void *set;
     SrImagePool *pool;
     SrSample a, b, c;
-    CHECK_OK(source()->open(&config, &set));
+    CHECK_OK(sr_dataset_open(source(), &config, &set));
     CHECK_OK(sr_image_pool_new(&pool));
     CHECK_INT(source()->length(set), 60000);
     CHECK_INT(source()->classes(set), 4);
@@ -51,7 +51,7 @@ static void test_noise(void **state) {
     CHECK_OK(source()->read(set, 8, pool, &c));
     CHECK(memcmp(a.image.rgb, b.image.rgb, 31 * 31 * 3) == 0);
     CHECK(memcmp(a.image.rgb, c.image.rgb, 31 * 31 * 3) != 0);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     sr_image_pool_free(pool);
 }
 
@@ -80,8 +80,7 @@ static void test_inference(void **state) {
                 "no such file or folder: /no/such");
     CHECK_FAILS(sr_dataset_find("disk_foldr", &d), SR_ERR_CONFIG, "disk_folder");
     for (int i = 0; (d = sr_dataset_at(i)); i++)
-        CHECK(d->name && d->help && d->open && d->close && d->length && d->read && d->label &&
-              d->classes);
+        CHECK(d->name && d->help && d->open && d->length && d->read && d->label && d->classes);
     fixture_remove(dir);
 }
 

@@ -37,13 +37,13 @@ static void check_first(const SrDatasetConfig *config, int64_t length, int64_t l
     SrImagePool *pool;
     SrSample sample;
     CHECK_OK(sr_image_pool_new(&pool));
-    CHECK_OK(source()->open(config, &set));
+    CHECK_OK(sr_dataset_open(source(), config, &set));
     CHECK_INT(source()->length(set), length);
     CHECK_INT(source()->label(set, length - 1), label);
     CHECK_OK(source()->read(set, length - 1, pool, &sample));
     CHECK_INT(sample.image.rgb[0], pixel);
     CHECK(source()->classes(set) > 0);
-    source()->close(set);
+    sr_dataset_close(source(), set);
     sr_image_pool_free(pool);
 }
 
@@ -54,7 +54,8 @@ static void test_found(void **state) {
     fixture_folder(dir);
     SrDatasetConfig config = {.split = "TRAIN", .data_path = dir, .label_path = ""};
     void *set;
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "neither CIFAR's binary batches");
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG,
+                "neither CIFAR's binary batches");
     write_mnist(dir);
     CHECK(!source()->accepts(dir, "TEST") && source()->accepts(dir, "TRAIN")); // no t10k- files
     check_first(&config, 1, 7, 9);
@@ -68,7 +69,7 @@ static void test_found(void **state) {
     config.split = "TRAIN";
     check_first(&config, 2, 4, 1);
     config.data_path = "";
-    CHECK_FAILS(source()->open(&config, &set), SR_ERR_CONFIG, "DATA_PATHS");
+    CHECK_FAILS(sr_dataset_open(source(), &config, &set), SR_ERR_CONFIG, "DATA_PATHS");
     fixture_remove(dir);
     CHECK_INT(sr_mem_live(), live);
 }

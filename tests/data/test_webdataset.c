@@ -66,11 +66,11 @@ static void pack(const char *dir, const SrDataset *from, const SrDatasetConfig *
     SrShardPackResult result;
     SrShardPackOptions options = {
         .data = below(dir, "in"), .out = below(dir, out), .bytes = 8192, .keep_order = keep_order};
-    CHECK_OK(from->open(config, &set));
+    CHECK_OK(sr_dataset_open(from, config, &set));
     CHECK_OK(sr_shard_pack(from, set, &options, &result));
     CHECK_INT(result.images, from->length(set));
     CHECK(result.shards > 1);
-    from->close(set);
+    sr_dataset_close(from, set);
 }
 
 // Item i of both: the same bytes, labels and names of classes.
@@ -103,32 +103,32 @@ static void test_pack(void **state) {
     pack(dir, f, &in, "out", true);
     CHECK(s->accepts(below(dir, "out"), "TRAIN") && !s->accepts(below(dir, "in"), "TRAIN"));
     SrDatasetConfig out = config_of(below(dir, "out"), "");
-    CHECK_OK(f->open(&in, &folder));
-    CHECK_OK(s->open(&out, &shards));
+    CHECK_OK(sr_dataset_open(f, &in, &folder));
+    CHECK_OK(sr_dataset_open(s, &out, &shards));
     check_same(f, folder, s, shards);
     CHECK_STR(s->class_name(shards, 0), "cat");
     CHECK_STR(s->class_name(shards, 1), "dog");
     // The same without our index: what is in the archives says all.
     CHECK_OK(sr_file_remove(below(dir, "out/" SR_SHARD_INDEX)));
-    CHECK_OK(s->open(&out, &walked));
+    CHECK_OK(sr_dataset_open(s, &out, &walked));
     check_same(f, folder, s, walked);
     CHECK_STR(s->class_name(walked, 1), "dog");
-    f->close(folder);
-    s->close(shards);
-    s->close(walked);
+    sr_dataset_close(f, folder);
+    sr_dataset_close(s, shards);
+    sr_dataset_close(s, walked);
     // A random order has the same images, and is the same each time.
     pack(dir, f, &in, "mixed", false);
     pack(dir, f, &in, "again", false);
     SrDatasetConfig a = config_of(below(dir, "mixed"), ""), b = config_of(below(dir, "again"), "");
-    CHECK_OK(s->open(&a, &shards));
-    CHECK_OK(s->open(&b, &walked));
+    CHECK_OK(sr_dataset_open(s, &a, &shards));
+    CHECK_OK(sr_dataset_open(s, &b, &walked));
     check_same(s, shards, s, walked);
     int changes = 0;
     for (int64_t i = 1; i < s->length(shards); i++)
         changes += s->label(shards, i) != s->label(shards, i - 1);
     CHECK(changes > 4);
-    s->close(shards);
-    s->close(walked);
+    sr_dataset_close(s, shards);
+    sr_dataset_close(s, walked);
     fixture_remove(dir);
 }
 
@@ -152,16 +152,16 @@ static void test_several(void **state) {
     SrShardPackResult result;
     SrShardPackOptions options = {
         .data = below(dir, "in"), .out = below(dir, "out"), .bytes = 1 << 20, .keep_order = true};
-    CHECK_OK(f->open(&in, &list));
+    CHECK_OK(sr_dataset_open(f, &in, &list));
     CHECK_OK(sr_shard_pack(f, list, &options, &result));
     for (int k = 0; k < 2; k++) { // by the index, then by the archive
         SrDatasetConfig out = config_of(below(dir, "out"), "");
-        CHECK_OK(s->open(&out, &shards));
+        CHECK_OK(sr_dataset_open(s, &out, &shards));
         check_same(f, list, s, shards);
-        s->close(shards);
+        sr_dataset_close(s, shards);
         CHECK_OK(sr_file_remove(below(dir, "out/" SR_SHARD_INDEX)));
     }
-    f->close(list);
+    sr_dataset_close(f, list);
     fixture_remove(dir);
 }
 
@@ -193,22 +193,22 @@ static void test_damage(void **state) {
     // What stands there is never written over, by a packing that ends or by one that cannot.
     SrShardPackOptions options = {.data = in.data_path, .out = out.data_path, .bytes = 8192};
     SrShardPackResult result;
-    CHECK_OK(f->open(&in, &set));
+    CHECK_OK(sr_dataset_open(f, &in, &set));
     CHECK_FAILS(sr_shard_pack(f, set, &options, &result), SR_ERR_CONFIG, "exists");
     CHECK_OK(sr_file_remove(below(dir, "in/dog/x.png")));
     options.out = below(dir, "half");
     CHECK_FAILS(sr_shard_pack(f, set, &options, &result), SR_ERR_IO, "x.png");
     CHECK(!sr_file_exists(options.out));
-    f->close(set);
+    sr_dataset_close(f, set);
     CHECK(truncate(below(dir, "out/shard-000001.tar"), 5000) == 0);
-    CHECK_FAILS(s->open(&out, &set), SR_ERR_IO, "shard-000001.tar has 5000 bytes");
+    CHECK_FAILS(sr_dataset_open(s, &out, &set), SR_ERR_IO, "shard-000001.tar has 5000 bytes");
     CHECK_OK(sr_file_remove(below(dir, "out/" SR_SHARD_INDEX)));
-    CHECK_FAILS(s->open(&out, &set), SR_ERR_IO, "cut off");
+    CHECK_FAILS(sr_dataset_open(s, &out, &set), SR_ERR_IO, "cut off");
     CHECK_OK(sr_file_remove(below(dir, "out/shard-000001.tar")));
-    CHECK_OK(s->open(&out, &set)); // without it: the others by their headers
-    s->close(set);
+    CHECK_OK(sr_dataset_open(s, &out, &set)); // without it: the others by their headers
+    sr_dataset_close(s, set);
     flip(below(dir, "out/" SR_SHARD_INDEX), 90);
-    CHECK_FAILS(s->open(&out, &set), SR_ERR_IO, "remove it, and it is made anew");
+    CHECK_FAILS(sr_dataset_open(s, &out, &set), SR_ERR_IO, "remove it, and it is made anew");
     free(r);
     fixture_remove(dir);
 }
@@ -235,13 +235,13 @@ static void test_others(void **state) {
                  dir, formats[k], dir);
         CHECK(system(command) == 0);
         SrDatasetConfig config = config_of(below(dir, "a.tar"), "");
-        CHECK_OK(s->open(&config, &set));
+        CHECK_OK(sr_dataset_open(s, &config, &set));
         CHECK_INT(s->length(set), 2);
         CHECK_INT(s->classes(set), 2);
         CHECK_STR(s->class_name(set, 0), "ant");
         int64_t ants = (s->label(set, 0) == 0) + (s->label(set, 1) == 0);
         CHECK_INT(ants, 1);
-        s->close(set);
+        sr_dataset_close(s, set);
         fixture_remove(dir);
     }
 }
@@ -314,7 +314,7 @@ static int batches(const char *path, SrShare share, int64_t first, float *out) {
     SrDatasetConfig at = config_of(path, "");
     SrPipeline *p = pipeline();
     int n = 0;
-    CHECK_OK(source("webdataset")->open(&at, &set));
+    CHECK_OK(sr_dataset_open(source("webdataset"), &at, &set));
     SrLoaderConfig config = {.dataset = source("webdataset"),
                              .set = set,
                              .limit = -1,
@@ -342,7 +342,7 @@ static int batches(const char *path, SrShare share, int64_t first, float *out) {
     }
     sr_loader_free(loader);
     sr_pipeline_free(p);
-    source("webdataset")->close(set);
+    sr_dataset_close(source("webdataset"), set);
     return n;
 }
 

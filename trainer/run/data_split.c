@@ -99,7 +99,7 @@ static SrStatus open_path(const SrSplitConfig *c, const char *which, const char 
         .random_labels = c->random_synthetic_labels,
         .seed = seed,
     };
-    SR_TRY(out->source->open(&set, &out->set));
+    SR_TRY(sr_dataset_open(out->source, &set, &out->set));
     out->path = sr_arena_strdup(&out->arena, path);
     if (!out->path)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", path);
@@ -474,8 +474,7 @@ SrStatus sr_split_open_all(const SrConfig *config, const char *path, int batch, 
 // The loader goes first: its threads read from the set and through the pipeline.
 void sr_split_close(SrSplit *split) {
     sr_loader_free(split->loader);
-    if (split->set)
-        split->source->close(split->set);
+    sr_dataset_close(split->source, split->set);
     sr_pipeline_free(split->pipeline);
     sr_arena_deinit(&split->arena);
     *split = (SrSplit){.note = "", .path = ""};
