@@ -203,7 +203,7 @@ ranks-long: sslrun $(BUILD)/run-tests
 .PHONY: web-long
 WEB_MINUTES ?= 10
 web-long: sslrun $(BUILD)/run-tests
-	SSLRUN_LONG=1 SSLRUN_WEB_MINUTES=$(WEB_MINUTES) $(BUILD)/run-tests web_verb
+	SSLRUN_LONG=1 SSLRUN_WEB_MINUTES=$(WEB_MINUTES) $(BUILD)/run-tests web_verb web_requests web_events web_browser
 
 # kernels/simd.h is one table of macros, aligned by hand.
 FORMATTED = git ls-files '*.c' '*.h' | grep -v '^kernels/simd\.h$$'

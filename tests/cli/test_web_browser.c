@@ -1,0 +1,130 @@
+// sslrun web's pages in a real browser.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/browser.h"
+#include "tests/check.h"
+#include "tests/cli/web.h"
+#include "tests/data/fixture.h"
+#include "tests/program.h"
+
+static void write_curve(const Web *w) {
+    char lines[1024] = "";
+    for (int i = 0; i < 4; i++) {
+        size_t used = strlen(lines);
+        snprintf(lines + used, sizeof lines - used, WEB_RUN_LINE, i, 2.0 - i / 4.0);
+    }
+    fixture_write(w->runs, "one/stdout.json", lines, strlen(lines));
+}
+
+static void open_index(Browser *b, const Web *w, int width, bool script) {
+    char url[128];
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/?token=" WEB_TOKEN, w->port);
+    browser_open(b, url, width, script);
+}
+
+// Wide tables scroll inside their frame; the page itself never does.
+static void look_at_pages(Browser *b, const Web *w, int width, bool script) {
+    char text[32], url[128];
+    open_index(b, w, width, script);
+    browser_ask(b, "document.querySelectorAll('#tip').length", text, sizeof text);
+    CHECK_STR(text, script ? "1" : "0");
+    CHECK(browser_becomes(b, "document.querySelector('button').innerText == 'continue'", 20));
+    browser_ask(b, "document.documentElement.scrollWidth == innerWidth", text, sizeof text);
+    CHECK_STR(text, "true");
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/run?id=one", w->port);
+    browser_open(b, url, width, script);
+    CHECK(browser_becomes(
+        b, "document.querySelector('path.curve').getBoundingClientRect().width > 100", 20));
+    browser_ask(b, "document.documentElement.scrollWidth == innerWidth", text, sizeof text);
+    CHECK_STR(text, "true");
+    if (*b->errors)
+        fail_msg("at %d pixels: %s", width, b->errors);
+}
+
+// Narrow and wide, with and without script: with it what changes appears without a reload, without it the page asks again.
+static void test_pages_in_a_browser(void **state) {
+    (void)state;
+    static const int widths[] = {400, 1600};
+    Web w;
+    Browser b;
+    if (!web_is_there() || !browser_is_there())
+        skip();
+    web_begin(&w);
+    browser_start(&b);
+    write_curve(&w);
+    for (int i = 0; i < 2 * SR_COUNT(widths); i++)
+        look_at_pages(&b, &w, widths[i / 2], i % 2);
+    for (int script = 0; script < 2; script++) {
+        web_write_run(w.runs, "one", 3, 1.25);
+        open_index(&b, &w, 800, script);
+        CHECK(browser_becomes(&b, "document.body.innerText.includes('1.2500')", 20));
+        browser_ask(&b, "window.before = 1", web_answer, sizeof web_answer);
+        web_write_run(w.runs, "one", 4, 77.5 + script);
+        CHECK(browser_becomes(&b,
+                              script ? "document.body.innerText.includes('78.5000')"
+                                     : "document.body.innerText.includes('77.5000')",
+                              20));
+        browser_ask(&b, "window.before", web_answer, sizeof web_answer);
+        CHECK_STR(web_answer, script ? "1" : "undefined");
+        CHECK_STR(b.errors, "");
+    }
+    browser_stop(&b);
+    web_end(&w);
+}
+
+// For documents: SSLRUN_PICTURES names a folder, and what is looked at is kept there.
+static void keep_picture(Browser *b, const Web *w) {
+    const char *folder = getenv("SSLRUN_PICTURES");
+    char path[512], url[128];
+    if (!folder)
+        return;
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/run?id=long&token=" WEB_TOKEN, w->port);
+    browser_open(b, url, 1100, true);
+    CHECK(browser_becomes(b, "document.getElementById('live').dataset.updates > 3", 60));
+    snprintf(path, sizeof path, "%s/web.png", folder);
+    browser_picture(b, path);
+}
+
+// Numbers of a run that trains arrive; the buttons stop it and let it go on.
+static void test_training_in_a_browser(void **state) {
+    (void)state;
+    static const char number[] = "parseFloat(document.querySelector('.bar').nextSibling.data)";
+    Web w;
+    Browser b;
+    char key[160], expression[256];
+    if (!web_is_there() || !browser_is_there())
+        skip();
+    web_begin(&w);
+    browser_start(&b);
+    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s/long", w.runs);
+    pid_t run =
+        program_start(w.dir, 1,
+                      (const char *const[]){"tests/cli/tiny.yaml", key, "OPTIMIZER.num_epochs=4000",
+                                            "LOG_FREQUENCY=1", NULL});
+    CHECK(web_becomes(&w, "<button>stop</button>"));
+    open_index(&b, &w, 1600, true);
+    CHECK(browser_becomes(&b, "document.querySelector('.bar')", 60));
+    snprintf(expression, sizeof expression, "(window.first = window.first || %s) && %s > first",
+             number, number);
+    CHECK(browser_becomes(&b, expression, 60)); // epochs go by
+    CHECK(browser_becomes(&b, "document.getElementById('live').dataset.updates > 1", 60));
+    keep_picture(&b, &w);
+    open_index(&b, &w, 1600, true);
+    browser_click(&b, "button");
+    CHECK_INT(program_wait(run, NULL), 143);
+    CHECK(browser_becomes(&b, "document.querySelector('button').innerText == 'continue'", 60));
+    browser_click(&b, "button");
+    CHECK(browser_becomes(&b, "document.querySelector('button').innerText == 'stop'", 60));
+    snprintf(expression, sizeof expression, "(window.first = window.first || %s) && %s > first",
+             number, number);
+    CHECK(browser_becomes(&b, expression, 60));
+    browser_click(&b, "button");
+    CHECK(browser_becomes(&b, "document.querySelector('button').innerText == 'continue'", 60));
+    CHECK_STR(b.errors, "");
+    browser_stop(&b);
+    web_end(&w);
+}
+
+SR_TESTS(web_browser, unit(test_pages_in_a_browser), unit(test_training_in_a_browser))
