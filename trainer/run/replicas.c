@@ -1,37 +1,10 @@
-// Several replicas a step; see the header.
-#include "trainer/run/replicas.h"
-
+// Several replicas a step: plans, memory, and the step itself; see the header.  What is moved between images, replicas
+// and the loss is replica_rows.c's.
 #include <string.h>
 
 #include "base/comm.h"
 #include "base/mem.h"
-#include "base/rng.h"
-#include "trainer/run/grad_sums.h"
-#include "trainer/run/graph_state.h"
-
-struct SrReplicas {
-    const SrTrainGraph *graph;
-    SrParams *params;
-    SrPlan *plan, *loss_plan;   // plan: of the replica at hand, between steps `last`
-    SrPlan *last, **kept_plans; // of the last replica of this rank; of those before it, or NULL
-    int n, first, mine;         // of all ranks; those of this one
-    SrNodeId inputs[SR_MAX_VIEWS + SR_MAX_EXTRAS + 2]; // that the feed fills
-    int n_inputs;
-    size_t input_bytes; // of all inputs of a replica
-    char *images;       // (kept, input_bytes)
-    int kept;           // replicas whose images are here: mine, or all where images are shuffled
-    SrGraphState state;
-    char *begin, *after; // (state.bytes): before the step, and after replica 0's forward
-    SrGradSums *sums;
-    double *losses;   // (n) of each, where rows are independent
-    char *crossing;   // (n, row_bytes) rows on their way between ranks; NULL with one
-    size_t row_bytes; // of a replica's rows
-    SrLossValue values[SR_LOSS_MAX_KEPT];
-    int n_values;
-    int64_t *labels; // (mine, label_length) as they were taken
-    uint32_t *order; // (n * batch) image at each place of the shuffled views
-    uint64_t seed;
-};
+#include "trainer/run/replicas_internal.h"
 
 // ---- plans
 
@@ -88,11 +61,6 @@ SrStatus sr_replicas_compile(const SrTrainGraph *g, const SrPlanOptions *options
 
 // ---- memory
 
-static size_t bytes_of(const SrGraph *graph, SrNodeId id) {
-    const SrNode *node = sr_graph_at(graph, id);
-    return (size_t)sr_shape_count(node->shape) * sr_dtype_bytes(node->dtype);
-}
-
 static void list_inputs(SrReplicas *r) {
     const SrTrainGraph *g = r->graph;
     memcpy(r->inputs, g->views, (size_t)g->n_views * sizeof *r->inputs);
@@ -104,14 +72,7 @@ static void list_inputs(SrReplicas *r) {
     for (int i = 0; i < g->n_extras; i++)
         r->inputs[r->n_inputs++] = g->extras[i].input;
     for (int i = 0; i < r->n_inputs; i++)
-        r->input_bytes += bytes_of(g->graph, r->inputs[i]);
-}
-
-// Numbers of a replica's labels: soft ones are counted by their heaviest classes.
-static size_t label_length(const SrTrainGraph *g) {
-    if (g->labels == SR_NO_NODE)
-        return (size_t)g->batch;
-    return (size_t)sr_shape_count(sr_graph_at(g->graph, g->labels)->shape);
+        r->input_bytes += sr__replicas_bytes_of(g->graph, r->inputs[i]);
 }
 
 // Which replicas are this rank's, and whose images it needs.
@@ -122,7 +83,7 @@ static void share_out(SrReplicas *r) {
     r->kept = r->graph->n_shuffled > 0 ? r->n : r->mine;
     list_inputs(r);
     for (int i = 0; i < r->graph->n_rows && r->mine < r->n; i++)
-        r->row_bytes += bytes_of(r->graph->graph, r->graph->rows[i].replica);
+        r->row_bytes += sr__replicas_bytes_of(r->graph->graph, r->graph->rows[i].replica);
 }
 
 // Do nodes of the loss's own graph learn anything?
@@ -141,7 +102,7 @@ static bool loss_learns(const SrTrainGraph *g) {
 static size_t value_bytes(const SrTrainGraph *g) {
     size_t bytes = 0;
     for (int i = g->n_model_outputs; i < g->n_outputs && !two(g); i++)
-        bytes += bytes_of(g->graph, g->outputs[i]) * (size_t)g->replicas;
+        bytes += sr__replicas_bytes_of(g->graph, g->outputs[i]) * (size_t)g->replicas;
     return bytes;
 }
 
@@ -168,7 +129,8 @@ static SrStatus allocate(SrReplicas *r) {
     bool ok = (r->images = sr_map((size_t)r->kept * r->input_bytes)) != NULL;
     ok = ok && (r->begin = sr_alloc(r->state.bytes + 1));
     ok = ok && (r->after = sr_alloc(r->state.bytes + 1));
-    ok = ok && (r->labels = sr_calloc((size_t)r->mine * label_length(g), sizeof *r->labels));
+    ok = ok &&
+         (r->labels = sr_calloc((size_t)r->mine * sr__replicas_label_length(g), sizeof *r->labels));
     ok = ok && (r->order = sr_calloc((size_t)(r->n * g->batch), sizeof *r->order));
     ok = ok && (r->losses = sr_calloc((size_t)r->n, sizeof *r->losses));
     if (ok && r->row_bytes)
@@ -252,173 +214,7 @@ void sr_replicas_free(SrReplicas *r) {
     sr_free(r);
 }
 
-// ---- images in and rows across
-
-// Images of a replica of any rank, where they are kept here.
-static char *images_of(const SrReplicas *r, int replica) {
-    int place = r->kept == r->n ? replica : replica - r->first;
-    return r->images + (size_t)place * r->input_bytes;
-}
-
-static void move_inputs(SrReplicas *r, int replica, bool take) {
-    char *at = images_of(r, replica);
-    for (int i = 0; i < r->n_inputs; i++) {
-        char *input = sr_plan_input(r->plan, r->inputs[i]).data;
-        size_t bytes = bytes_of(r->graph->graph, r->inputs[i]);
-        memcpy(take ? at : input, take ? input : at, bytes);
-        at += bytes;
-    }
-}
-
 int sr_replicas_mine(const SrReplicas *r) { return r->mine; }
-
-void sr_replicas_take(SrReplicas *r, int i, const int64_t *labels) {
-    size_t n = label_length(r->graph);
-    move_inputs(r, r->first + i, true);
-    if (labels)
-        memcpy(r->labels + (size_t)i * n, labels, n * sizeof *labels);
-}
-
-const int64_t *sr_replicas_labels(const SrReplicas *r, int i) {
-    return r->labels + (size_t)i * label_length(r->graph);
-}
-
-// Input i of this rank's replicas to the node of all of them.
-static void begin_rows(SrReplicas *r, int i, size_t at, SrNodeId world) {
-    char *all = sr_plan_input(r->loss_plan, world).data;
-    size_t bytes = bytes_of(r->graph->graph, r->inputs[i]);
-    for (int n = r->first; n < r->first + r->mine; n++)
-        memcpy(all + (size_t)n * bytes, images_of(r, n) + at, bytes);
-    if (r->mine < r->n)
-        sr_comm_all_gather(all + (size_t)r->first * bytes, (size_t)r->mine * bytes, all);
-}
-
-void sr_replicas_begin(SrReplicas *r) {
-    const SrTrainGraph *g = r->graph;
-    for (int k = 0; k < g->n_rows; k++) {
-        size_t at = 0;
-        for (int i = 0; i < r->n_inputs; at += bytes_of(g->graph, r->inputs[i++]))
-            if (r->inputs[i] == g->rows[k].replica)
-                begin_rows(r, i, at, g->rows[k].world);
-    }
-}
-
-// Where the image of that view starts among the kept ones.
-static char *kept_image(const SrReplicas *r, int view, int image) {
-    const SrGraph *graph = r->graph->graph;
-    char *at = images_of(r, image / r->graph->batch);
-    for (int v = 0; v < view; v++)
-        at += bytes_of(graph, r->graph->views[v]);
-    size_t bytes = bytes_of(graph, r->graph->views[view]) / (size_t)r->graph->batch;
-    return at + (size_t)(image % r->graph->batch) * bytes;
-}
-
-// Of the shuffled views every rank gets the images of all.
-static void gather_images(SrReplicas *r) {
-    const SrTrainGraph *g = r->graph;
-    for (int k = 0; k < g->n_shuffled && r->mine < r->n; k++)
-        for (int replica = 0; replica < r->n; replica++)
-            sr_comm_broadcast(kept_image(r, g->shuffled[k].view, replica * g->batch),
-                              bytes_of(g->graph, g->shuffled[k].input), replica / r->mine);
-}
-
-static void fill_shuffled(SrReplicas *r, int replica) {
-    const SrTrainGraph *g = r->graph;
-    for (int k = 0; k < g->n_shuffled; k++) {
-        char *to = sr_plan_input(r->plan, g->shuffled[k].input).data;
-        size_t bytes = bytes_of(g->graph, g->shuffled[k].input) / (size_t)g->batch;
-        for (int i = 0; i < g->batch; i++)
-            memcpy(to + (size_t)i * bytes,
-                   kept_image(r, g->shuffled[k].view, (int)r->order[replica * g->batch + i]),
-                   bytes);
-    }
-}
-
-// The same for every run of the step, whoever runs it.
-static void draw_order(SrReplicas *r, int64_t iteration) {
-    SrRng rng = sr_rng(r->seed, SR_RNG_SHUFFLE, (uint64_t)iteration, 0, 0, 0);
-    if (r->graph->n_shuffled > 0)
-        sr_rng_permutation(&rng, r->order, (uint32_t)(r->n * r->graph->batch));
-}
-
-// The rows of a shuffled node back to their images' places.
-static void unshuffle_rows(const SrReplicas *r, int replica, SrTensor own, SrTensor world) {
-    int n = r->graph->batch;
-    size_t row = (size_t)(sr_shape_count(own.shape) / own.shape.d[0]) * sr_dtype_bytes(own.dtype);
-    for (int k = 0; k < own.shape.d[0]; k++) {
-        size_t to = (size_t)(k / n) * (size_t)(r->n * n) + r->order[replica * n + k % n];
-        memcpy((char *)world.data + to * row, (char *)own.data + (size_t)k * row, row);
-    }
-}
-
-// The rows of a replica between its node and the world's: both view-major, row = view * batch + image.
-static void move_rows(const SrReplicas *r, int replica, SrTensor own, SrTensor world, bool out) {
-    int n = r->graph->batch, views = own.shape.d[0] / n;
-    size_t row = (size_t)(sr_shape_count(own.shape) / own.shape.d[0]) * sr_dtype_bytes(own.dtype);
-    for (int v = 0; v < views; v++) {
-        char *a = (char *)own.data + (size_t)v * (size_t)n * row;
-        char *b =
-            (char *)world.data + ((size_t)v * (size_t)r->n + (size_t)replica) * (size_t)n * row;
-        memcpy(out ? b : a, out ? a : b, (size_t)n * row);
-    }
-}
-
-static void rows_to_world(SrReplicas *r, int link, int replica, SrTensor own) {
-    SrTensor world = sr_plan_input(r->loss_plan, r->graph->rows[link].world);
-    if (r->graph->rows[link].shuffled)
-        unshuffle_rows(r, replica, own, world);
-    else
-        move_rows(r, replica, own, world, true);
-}
-
-// To the loss's graph, or, with other ranks, to where they cross.
-static void take_rows(SrReplicas *r, int replica) {
-    char *at = r->crossing + (size_t)replica * r->row_bytes;
-    for (int i = 0; i < r->graph->n_rows; i++) {
-        SrTensor own = sr_plan_output(r->plan, r->graph->rows[i].replica);
-        size_t bytes = bytes_of(r->graph->graph, r->graph->rows[i].replica);
-        if (!r->crossing)
-            rows_to_world(r, i, replica, own);
-        else
-            memcpy(at, own.data, bytes);
-        at += bytes;
-    }
-}
-
-// Rows of all replicas of all ranks, in the order of replicas.
-static void gather_rows(SrReplicas *r) {
-    char *at = r->crossing;
-    if (!r->crossing)
-        return;
-    sr_comm_all_gather(at + (size_t)r->first * r->row_bytes, (size_t)r->mine * r->row_bytes, at);
-    for (int replica = 0; replica < r->n; replica++)
-        for (int i = 0; i < r->graph->n_rows; i++) {
-            SrTensor own = sr_plan_output(r->plan, r->graph->rows[i].replica);
-            own.data = at;
-            rows_to_world(r, i, replica, own);
-            at += bytes_of(r->graph->graph, r->graph->rows[i].replica);
-        }
-}
-
-static void seed_rows(const SrReplicas *r, int replica) {
-    const SrTrainGraph *g = r->graph;
-    for (int i = 0; i < g->n_rows; i++) {
-        if (!g->rows[i].learns)
-            continue;
-        SrTensor own = sr_plan_output(r->plan, g->rows[i].replica);
-        own.data = sr_plan_seed(r->plan, g->rows[i].replica);
-        own.dtype = SR_F32;
-        move_rows(r, replica, own, sr_plan_input_grad(r->loss_plan, g->rows[i].world), false);
-    }
-}
-
-static void keep_values(SrReplicas *r, int replica) {
-    for (int i = 0; i < r->n_values; i++) {
-        SrTensor from = sr_plan_output(r->plan, r->values[i].node);
-        size_t bytes = (size_t)sr_shape_count(from.shape) * sr_dtype_bytes(from.dtype);
-        memcpy((char *)r->values[i].value.data + (size_t)replica * bytes, from.data, bytes);
-    }
-}
 
 bool sr_replicas_sums(const SrReplicas *r, double *exchange, double *waited) {
     return r && sr_grad_sums_seconds(r->sums, exchange, waited);
@@ -435,10 +231,10 @@ const SrLossValue *sr_replicas_values(const SrReplicas *r, int *n) {
 static void run_forward(SrReplicas *r, int replica, int64_t iteration) {
     const SrLoss *kind = r->graph->loss_kind;
     SrLossStep step = {.params = r->params, .plan = r->plan, .iteration = iteration};
-    move_inputs(r, replica, false);
+    sr__replicas_move_inputs(r, replica, false);
     if (kind->before_rows)
         kind->before_rows(r->graph->loss_state, &step, (int64_t)replica * r->graph->batch);
-    fill_shuffled(r, replica);
+    sr__replicas_fill_shuffled(r, replica);
     sr_graph_state_restore(&r->state, r->begin);
     sr_plan_set_replica(r->plan, replica);
     sr_plan_forward(r->plan, iteration);
@@ -469,7 +265,7 @@ static double independent(SrReplicas *r, int64_t iteration, const SrReplicaHook 
     double loss = 0;
     for (int i = 0; i < r->mine; i++) {
         first_forward(r, r->first + i, iteration, hook);
-        keep_values(r, r->first + i);
+        sr__replicas_keep_values(r, r->first + i);
         r->losses[r->first + i] =
             (double)*(const float *)sr_plan_output(r->plan, r->graph->loss).data;
         sr_params_zero_grad(r->params);
@@ -485,8 +281,8 @@ static double independent(SrReplicas *r, int64_t iteration, const SrReplicaHook 
 
 double sr_replicas_forward(SrReplicas *r, int64_t iteration, const SrReplicaHook *hook) {
     double loss;
-    draw_order(r, iteration);
-    gather_images(r);
+    sr__replicas_draw_order(r, iteration);
+    sr__replicas_gather_images(r);
     sr_graph_state_save(&r->state, r->begin);
     if (!r->loss_plan) {
         loss = independent(r, iteration, hook);
@@ -494,9 +290,9 @@ double sr_replicas_forward(SrReplicas *r, int64_t iteration, const SrReplicaHook
         for (int i = 0; i < r->mine; i++) {
             use_plan(r, i);
             first_forward(r, r->first + i, iteration, hook);
-            take_rows(r, r->first + i);
+            sr__replicas_take_rows(r, r->first + i);
         }
-        gather_rows(r);
+        sr__replicas_gather_rows(r);
         sr_plan_forward(r->loss_plan, iteration);
         loss = (double)*(const float *)sr_plan_output(r->loss_plan, r->graph->loss).data;
     }
@@ -517,7 +313,7 @@ void sr_replicas_backward(SrReplicas *r, int64_t iteration) {
         if (done > 0 && !r->kept_plans)
             run_forward(r, replica, iteration);
         sr_params_zero_grad(r->params);
-        seed_rows(r, replica);
+        sr__replicas_seed_rows(r, replica);
         sr_grad_sums_backward(r->sums, r->plan, done);
         sr_grad_sums_add(r->sums, done);
     }

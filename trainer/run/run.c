@@ -197,33 +197,6 @@ SrStatus sr_run_compile_trunk(SrRun *run, SrPlan **out) {
     return sr_plan_compile(g->graph, &options, out);
 }
 
-// VISSL uses lr_head only where head_optimizer_params.use_different_lr says so.
-static SrStatus build_schedules(SrRun *run) {
-    // A table, because the four differ in nothing but where they come from and go to.
-    const SrOptimizerConfig *o = &run->config->optimizer;
-    const struct {
-        const SrYaml *tree;
-        const char *where;
-        SrSchedule **out;
-    } rows[] = {
-        {o->lr, "OPTIMIZER.param_schedulers.lr", &run->lr},
-        {o->head_use_different_lr ? o->lr_head : NULL, "OPTIMIZER.param_schedulers.lr_head",
-         &run->lr_head},
-        {o->weight_decay_schedule, "OPTIMIZER.param_schedulers.weight_decay", &run->decay},
-        {o->weight_decay_head_schedule, "OPTIMIZER.param_schedulers.weight_decay_head",
-         &run->decay_head},
-    };
-    for (int i = 0; i < SR_COUNT(rows); i++)
-        if (rows[i].tree)
-            SR_TRY(sr_schedule_new(rows[i].tree, rows[i].where, o->num_epochs, &run->arena,
-                                   rows[i].out));
-    if (!run->lr_head)
-        run->lr_head = run->lr;
-    if (!run->lr)
-        SR_FAIL(SR_ERR_CONFIG, "OPTIMIZER.param_schedulers.lr is missing");
-    return SR_OK;
-}
-
 // What a step needs every time, gathered so that it looks up nothing.
 static SrStatus build_step(SrRun *run) {
     const SrModelConfig *m = &run->config->model;
@@ -266,7 +239,7 @@ static SrStatus open_all(SrRun *run) {
         return sr__run_count_cost(run);
     SR_TRY(
         sr_ema_model_add(&run->ema, sr_model_params(run->model), &run->config->ema, &run->arena));
-    SR_TRY(build_schedules(run));
+    SR_TRY(sr__run_build_schedules(run));
     SR_TRY(sr__run_count_cost(run));
     if (run->mode == SR_RUN_CHECK)
         return build_step(run);
@@ -371,33 +344,6 @@ SrFeedTarget sr_run_target_at(SrRun *run, int64_t at) {
                           .n_extras = g->n_extras};
 }
 
-SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char *which) {
-    const SrTrainGraph *g = &run->graph;
-    if (!run->config->supervised)
-        return SR_OK;
-    if (run->train.loader && split->n_targets != run->train.n_targets)
-        SR_FAIL(SR_ERR_CONFIG,
-                "DATA.TRAIN and DATA.TEST: the labels of one are a class an image, those of the "
-                "other a matrix with a column a class, or they have unlike numbers of columns");
-    if (run->train.loader &&
-        sr_pipeline_classes(run->train.pipeline) != sr_pipeline_classes(split->pipeline))
-        SR_FAIL(SR_ERR_CONFIG,
-                "the labels are made by transforms (ImgRotatePil, ShuffleImgPatches) of "
-                "DATA.TRAIN or of DATA.TEST alone: give both the same, or TEST_MODEL=False");
-    if (split->classes < 1)
-        SR_FAIL(SR_ERR_CONFIG, "DATA.%s: LOSS.name %s needs labels, and the images have none",
-                which, run->config->loss_name);
-    for (int i = 0; i < g->n_model_outputs; i++) {
-        int scores = sr_shape_last(sr_graph_at(g->graph, g->outputs[i])->shape);
-        if (scores < split->classes)
-            SR_FAIL(SR_ERR_CONFIG,
-                    "DATA.%s has %d classes, but output %d of the model has %d scores: the "
-                    "last number of `dims` in MODEL.HEAD.PARAMS is the number of classes",
-                    which, split->classes, i, scores);
-    }
-    return SR_OK;
-}
-
 // A dry run first: what the configuration gets wrong, and a step too large for this machine, are
 // told before a file is read or memory taken.
 static SrStatus rehearse(const SrConfig *config) {
@@ -476,30 +422,4 @@ void sr_run_close(SrRun *run) {
 // What a checkpoint of this run consists of.
 SrCheckpointParts sr_run_parts(SrRun *run) {
     return (SrCheckpointParts){sr_model_params(run->model), run->optim, run->config->tree};
-}
-
-// ---- schedules ----------------------------------------------------------------------------------
-
-// `where` is the share of updates done; a schedule that moves per epoch sees it as it was when the
-// epoch began.
-static double value_at(const SrRun *run, const SrSchedule *s, int64_t iteration) {
-    if (sr_schedule_per_epoch(s) && run->steps_per_epoch > 0)
-        iteration -= iteration % run->steps_per_epoch;
-    return sr_schedule_value(s, (double)iteration / (double)SR_MAX(run->max_iterations, 1));
-}
-
-// Rates are computed from the number of updates done, never accumulated, so a resumed run sees the
-// same doubles.
-void sr_run_rates(SrRun *run, int64_t iteration, double *lr, double *lr_head) {
-    *lr = value_at(run, run->lr, iteration);
-    *lr_head = run->lr_head == run->lr ? *lr : value_at(run, run->lr_head, iteration);
-    if (!run->decay && !run->decay_head)
-        return;
-    // Heads follow their own schedule, else their own constant, else the trunk's decay.
-    const SrOptimizerConfig *o = &run->config->optimizer;
-    double decay = run->decay ? value_at(run, run->decay, iteration) : o->weight_decay;
-    double head = o->head_use_different_wd ? o->head_weight_decay : decay;
-    if (run->decay_head)
-        head = value_at(run, run->decay_head, iteration);
-    sr_optim_set_weight_decay(run->optim, decay, head);
 }

@@ -105,6 +105,9 @@ size_t sr_run_bytes(const SrRunCost *cost);       // all of it together
 
 // For run.c (run_check.c): batch norms over a single row.
 SrStatus sr__run_check_norms(const SrRun *run);
+// For run.c (run_rates.c): run->lr and the others.  VISSL uses lr_head only where
+// head_optimizer_params.use_different_lr says so.
+SrStatus sr__run_build_schedules(SrRun *run);
 SrStatus sr__run_compile(const SrRun *run, const SrTrainGraph *graph, bool dry, SrPlan **out,
                          SrPlan **loss);
 // For run.c (run_cost.c): fills run->cost from the table and from dry plans; SR_ERR_MEMORY where it does not fit.

@@ -33,3 +33,30 @@ SrStatus sr__run_check_norms(const SrRun *run) {
                 run->tail.batch, norm);
     return SR_OK;
 }
+
+SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char *which) {
+    const SrTrainGraph *g = &run->graph;
+    if (!run->config->supervised)
+        return SR_OK;
+    if (run->train.loader && split->n_targets != run->train.n_targets)
+        SR_FAIL(SR_ERR_CONFIG,
+                "DATA.TRAIN and DATA.TEST: the labels of one are a class an image, those of the "
+                "other a matrix with a column a class, or they have unlike numbers of columns");
+    if (run->train.loader &&
+        sr_pipeline_classes(run->train.pipeline) != sr_pipeline_classes(split->pipeline))
+        SR_FAIL(SR_ERR_CONFIG,
+                "the labels are made by transforms (ImgRotatePil, ShuffleImgPatches) of "
+                "DATA.TRAIN or of DATA.TEST alone: give both the same, or TEST_MODEL=False");
+    if (split->classes < 1)
+        SR_FAIL(SR_ERR_CONFIG, "DATA.%s: LOSS.name %s needs labels, and the images have none",
+                which, run->config->loss_name);
+    for (int i = 0; i < g->n_model_outputs; i++) {
+        int scores = sr_shape_last(sr_graph_at(g->graph, g->outputs[i])->shape);
+        if (scores < split->classes)
+            SR_FAIL(SR_ERR_CONFIG,
+                    "DATA.%s has %d classes, but output %d of the model has %d scores: the "
+                    "last number of `dims` in MODEL.HEAD.PARAMS is the number of classes",
+                    which, split->classes, i, scores);
+    }
+    return SR_OK;
+}
