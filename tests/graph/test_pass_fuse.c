@@ -298,7 +298,7 @@ static void test_segments_are_exact(void **state) {
     for (int splits = 2; splits <= 4; splits += 2) {
         float *again = one_step(net, (SrPlanOptions){.splits = splits}, &n, &cost);
         CHECK(memcmp(again, kept, (size_t)n * sizeof(float)) == 0);
-        CHECK(cost.n_recompute >= 8);
+        CHECK_INT(cost.n_recompute, splits == 2 ? 17 : 23);
         CHECK(cost.activation_bytes < before * 9 / 10);
         before = cost.activation_bytes;
         sr_free(again);

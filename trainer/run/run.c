@@ -2,11 +2,9 @@
 // then real memory.
 #include "trainer/run/run.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/comm.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernels/conv/conv.h"
