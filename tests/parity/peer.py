@@ -144,16 +144,12 @@ class Block(nn.Module):
 
 
 def resnet18(w):
-    """ResNet-18 whose first width is w, with the stem of small images."""
+    """ResNet-18 whose first width is w, with the stem of small images; weights as PyTorch's modules draw them, as in VISSL."""
     layers, i = [nn.Conv2d(3, w, 3, 1, 1, bias=False), nn.BatchNorm2d(w), nn.ReLU()], w
     for k in range(4):
         layers += [Block(i, w << k, 1 + (k > 0)), Block(w << k, w << k, 1)]
         i = w << k
-    trunk = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    for m in trunk.modules():
-        if isinstance(m, nn.Conv2d):
-            nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
-    return trunk
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
 def mlp(*dims, bn=True):
