@@ -293,8 +293,11 @@ SrStatus sr_file_mkdirs(const char *path) {
             continue;
         char end = *p;
         *p = '\0';
-        if (mkdir(buffer, 0777) != 0 && errno != EEXIST && !sr_file_is_dir(buffer))
+        int reason = mkdir(buffer, 0777) == 0 ? 0 : errno;
+        if (reason != 0 && reason != EEXIST && !sr_file_is_dir(buffer)) {
+            errno = reason; // not that of looking for it
             return fail_errno("cannot make folder", buffer);
+        }
         if (end == '\0')
             break;
         *p = end;

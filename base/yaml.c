@@ -251,7 +251,8 @@ bool sr_yaml_equal(const SrYaml *a, const SrYaml *b) {
 
 SrYamlPlace sr_yaml_place(const SrYaml *node) {
     SrYamlPlace place = {"defaults"};
-    if (node && node->file && *node->file && node->line > 0)
+    bool has_lines = node && node->file && strcmp(node->file, SR_YAML_COMMAND_LINE) != 0;
+    if (has_lines && *node->file && node->line > 0)
         snprintf(place.text, sizeof place.text, "%s:%d", node->file, node->line);
     else if (node && node->file && *node->file)
         snprintf(place.text, sizeof place.text, "%s", node->file);

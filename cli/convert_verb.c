@@ -6,6 +6,7 @@
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "formats/convert.h"
+#include "trainer/run/run_folder.h"
 
 static SrStatus parse_options(const char *to, const char *only, SrConvertOptions *out) {
     if (to && !sr_names_parse(to, &out->names))
@@ -33,7 +34,9 @@ static SrStatus run_verb(int argc, char **argv) {
     if (args.n_names != 2)
         SR_FAIL(SR_ERR_CONFIG, "sslrun convert: two files are expected, IN and OUT");
     SR_TRY(parse_options(to, only, &options));
-    const char *in = args.names[0], *out = args.names[1];
+    char in[4096]; // of a run's folder its newest checkpoint
+    const char *out = args.names[1];
+    SR_TRY(sr_folder_weights(args.names[0], in, sizeof in));
     SR_TRY(sr_file_check_new(out, force));
     SR_TRY(sr_convert(in, out, &options, &result));
     if (result.blank_classifier)

@@ -5,6 +5,7 @@
 #include "cli/verb.h"
 #include "formats/stats.h"
 #include "formats/weights.h"
+#include "trainer/run/run_folder.h"
 
 typedef struct {
     SrWeights a, b;
@@ -78,8 +79,11 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 2)
         SR_FAIL(SR_ERR_CONFIG, "sslrun diff: two files are expected");
-    SR_TRY(sr_weights_open(&d.a, args.names[0]));
-    SrStatus status = sr_weights_open(&d.b, args.names[1]);
+    char path[2][4096]; // of a run's folder its newest checkpoint
+    for (int i = 0; i < 2; i++)
+        SR_TRY(sr_folder_weights(args.names[i], path[i], sizeof path[i]));
+    SR_TRY(sr_weights_open(&d.a, path[0]));
+    SrStatus status = sr_weights_open(&d.b, path[1]);
     if (status == SR_OK)
         status = diff_all(&d, &out);
     sr_weights_close(&d.b);

@@ -2,6 +2,9 @@
 #include "cli/eval_sets_args.h"
 
 #include "base/file.h"
+#include "base/log.h"
+
+enum { PATH_BYTES = 4096 };
 
 bool sr_args_is_features(const char *name) {
     static const char *const ends[] = {".safetensors", ".npz", ".npy", ".pth", ".pt", ".torch"};
@@ -17,12 +20,40 @@ SrStatus sr_args_load_options(const SrArgs *args, const char *verb, SrConfig **o
     return sr_args_load_config(args, verb, out);
 }
 
+// A run's folder is its configuration and its newest checkpoint, unless features were extracted into it.
+static bool is_run(const SrArgs *args, char config[PATH_BYTES]) {
+    char features[PATH_BYTES];
+    return args->n_names == 1 &&
+           sr_file_join(config, PATH_BYTES, args->names[0], "train_config.yaml") == SR_OK &&
+           sr_file_join(features, sizeof features, args->names[0], "extract.json") == SR_OK &&
+           sr_file_exists(config) && !sr_file_exists(features);
+}
+
+// What it says of itself was said when it was trained.
+static SrStatus eval_run(const SrArgs *args, const char *verb, const char *path, SrConfig **config,
+                         SrEvalSets *sets) {
+    SrArgs of_run = *args;
+    of_run.names[0] = path;
+    SrLogLevel level = sr_log_set_level(SR_LOG_WARN);
+    if (level > SR_LOG_WARN)
+        sr_log_set_level(level);
+    SrStatus status = sr_args_load_config(&of_run, verb, config);
+    sr_log_set_level(level);
+    SR_TRY(status);
+    (*config)->model.params_file = sets->weights ? sets->weights : args->names[0];
+    sets->config = *config;
+    return SR_OK;
+}
+
 SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **config,
                            SrEvalSets *sets) {
-    bool files = args->n_names > 0 && sr_args_is_features(args->names[0]);
+    char of_run[PATH_BYTES];
+    bool run = is_run(args, of_run);
+    bool files = !run && args->n_names > 0 && sr_args_is_features(args->names[0]);
     if (args->n_names == 0 && args->n_overrides == 0)
         SR_FAIL(SR_ERR_CONFIG,
-                "sslrun %s: of what? Give a YAML file, or two folders of features (TRAIN TEST)",
+                "sslrun %s: of what? Give a YAML file, a run's folder, or two folders of features "
+                "(TRAIN TEST)",
                 verb);
     if (files && args->n_names > 2)
         SR_FAIL(SR_ERR_CONFIG,
@@ -37,6 +68,8 @@ SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **conf
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun %s: --weights is of a configuration's trained trunk; leave out %s", verb,
                 files ? "the features" : "--random");
+    if (run)
+        return eval_run(args, verb, of_run, config, sets);
     SR_TRY(sr_args_load_options(args, verb, config));
     if (sets->weights)
         (*config)->model.params_file = sets->weights;

@@ -18,6 +18,7 @@
 bool sr_args_is_features(const char *name);
 // The configuration a name stands for; of files: the defaults with the overrides.
 SrStatus sr_args_load_options(const SrArgs *args, const char *verb, SrConfig **out);
+// CONFIG, a run's folder (its configuration and newest checkpoint), or TRAIN [TEST] of features.
 // Fills config (to be freed with sr_config_free(*config)), train and test.  One folder may hold both sets, as VISSL's
 // extractions do.  sets->baselines, random and weights are set before.
 SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **config,

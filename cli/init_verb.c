@@ -21,6 +21,9 @@ typedef struct {
 static SrStatus choose_names(const char *photos, const char *out, Names *n) {
     if (!realpath(photos, n->data))
         SR_FAIL(SR_ERR_CONFIG, "%s: no such folder", photos);
+    if (sr_text_ends(photos, ".yaml") || sr_text_ends(photos, ".yml"))
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s is a configuration, which init writes: give it the folder of photos", photos);
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%s", n->data);
     char *slash = strrchr(path, '/');

@@ -12,6 +12,7 @@
 #include "formats/stats.h"
 #include "formats/weights.h"
 #include "trainer/run/checkpoint.h"
+#include "trainer/run/run_folder.h"
 
 typedef struct {
     bool stats, json, tree, config;
@@ -294,7 +295,9 @@ static SrStatus run_verb(int argc, char **argv) {
     if (args.n_names != 1)
         SR_FAIL(SR_ERR_CONFIG, "sslrun inspect: which file? Give one of weights: .safetensors, "
                                ".pth, .npz, .npy");
-    SR_TRY(sr_weights_open(&in.w, args.names[0]));
+    char path[4096]; // of a run's folder its newest checkpoint
+    SR_TRY(sr_folder_weights(args.names[0], path, sizeof path));
+    SR_TRY(sr_weights_open(&in.w, path));
     SrStatus status = print_file(&in);
     sr_weights_close(&in.w);
     // What was found before a damaged place is worth reading; the message goes to stderr.

@@ -1,4 +1,4 @@
-// sslrun knn CONFIG | TRAIN TEST: weighted kNN of a checkpoint's trunk beside three baselines, or of files of features.
+// sslrun knn CONFIG | RUN | TRAIN TEST: weighted kNN of a checkpoint's trunk beside three baselines, or of files of features.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -87,9 +87,9 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_knn = {
     .name = "knn",
-    .usage =
-        "sslrun knn CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--layers] [--no-baselines] "
-        "[--weights FILE|--random] [--json]",
+    .usage = "sslrun knn CONFIG|RUN|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--layers] "
+             "[--no-baselines] "
+             "[--weights FILE|--random] [--json]",
     .help = "Weighted kNN on the newest checkpoint (or MODEL.WEIGHTS_INIT.PARAMS_FILE) beside its "
             "baselines, or on files of features.",
     .run = run_verb,

@@ -108,9 +108,10 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_logreg = {
     .name = "logreg",
-    .usage = "sslrun logreg CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--no-baselines] "
-             "[--weights FILE|--random] "
-             "[--json]",
+    .usage =
+        "sslrun logreg CONFIG|RUN|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--no-baselines] "
+        "[--weights FILE|--random] "
+        "[--json]",
     .help = "Logistic regression on the frozen trunk's features, or on files of features.",
     .run = run_verb,
 };

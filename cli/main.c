@@ -93,6 +93,11 @@ static SrStatus dispatch(int argc, char **argv) {
             printf("usage: %s\n%s\n", verb->usage, verb->help);
         return verb->run(argc - 2, argv + 2);
     }
+    if (argv[1][0] == '-')
+        SR_FAIL(SR_ERR_CONFIG,
+                "unknown option '%s': a verb or a configuration comes first; `sslrun --help` lists "
+                "them",
+                argv[1]);
     if (!is_config(argv[1]))
         return SR_ERR_CONFIG;
     SR_TRY(sr_verb_find("train", &verb));

@@ -31,7 +31,7 @@ static SrStatus compare(const SrArgs *args, const char *file) {
 
 static SrStatus run_verb(int argc, char **argv) {
     bool quick = false;
-    const char *out = "compared.html";
+    const char *out = NULL;
     const SrFlag flags[] = {
         {.name = "--quick", .on = &quick, .help = "keeps the images as they are; curves alone"},
         {.name = "--out", .text = &out, .help = "the page of several runs (compared.html)"},
@@ -46,7 +46,15 @@ static SrStatus run_verb(int argc, char **argv) {
                     "%s is no folder of a run: none of stdout.json, metrics.json and "
                     "train_config.yaml lies there",
                     args.names[i]);
-    return args.n_names == 1 ? again(args.names[0], quick) : compare(&args, out);
+    if (args.n_names > 1 && quick)
+        SR_FAIL(SR_ERR_CONFIG, "sslrun report: --quick is of one run; a comparison has no images");
+    if (args.n_names == 1 && out)
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "sslrun report: --out is of a comparison; the page of one run is %s/" SR_REPORT_FILE,
+            args.names[0]);
+    return args.n_names == 1 ? again(args.names[0], quick)
+                             : compare(&args, out ? out : "compared.html");
 }
 
 const SrVerb sr_verb_report = {

@@ -82,7 +82,7 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_retrieve = {
     .name = "retrieve",
-    .usage = "sslrun retrieve CONFIG|DATABASE [QUERIES] [KEY=VALUE ...] [--layer NAME] "
+    .usage = "sslrun retrieve CONFIG|RUN|DATABASE [QUERIES] [KEY=VALUE ...] [--layer NAME] "
              "[--no-baselines] [--weights FILE|--random] [--json]",
     .help = "Mean average precision of nearest neighbours that share the query's label.",
     .run = run_verb,

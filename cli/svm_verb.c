@@ -189,9 +189,10 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_svm = {
     .name = "svm",
-    .usage = "sslrun svm CONFIG|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--low-shot] [--out "
-             "DIR [--force]] "
-             "[--no-baselines] [--weights FILE|--random] [--json]",
+    .usage =
+        "sslrun svm CONFIG|RUN|TRAIN [TEST] [KEY=VALUE ...] [--layer NAME] [--low-shot] [--out "
+        "DIR [--force]] "
+        "[--no-baselines] [--weights FILE|--random] [--json]",
     .help =
         "Linear support vector machines on the frozen trunk's features, or on files of features.",
     .run = run_verb,

@@ -18,11 +18,13 @@ SrStatus sr__train_open_folder(SrTraining *t) {
     char path[SR_TRAIN_PATH_BYTES];
     if (!sr__train_leads())
         return SR_OK;
-    SR_TRY(sr_file_mkdirs(dir));
-    SR_TRY(sr_file_join(path, sizeof path, dir, ".lock"));
-    SrStatus claimed = sr_file_lock(path, &t->lock);
-    if (claimed != SR_OK)
-        return sr_fail_prefix(claimed, "CHECKPOINT.DIR");
+    SrStatus status = sr_file_mkdirs(dir);
+    if (status == SR_OK)
+        status = sr_file_join(path, sizeof path, dir, ".lock");
+    if (status == SR_OK)
+        status = sr_file_lock(path, &t->lock);
+    if (status != SR_OK)
+        return sr_fail_prefix(status, "CHECKPOINT.DIR");
     SR_TRY(sr_file_join(path, sizeof path, dir, "log.txt"));
     return sr_log_open(path);
 }

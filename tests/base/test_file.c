@@ -178,6 +178,20 @@ static void test_killed_writer(void **state) {
     CHECK_INT(names_in_dir(), 3);
 }
 
+// Of a folder that may not be written to the reason is that, not that the new one is not there.  To root nothing is
+// forbidden, so root makes it as somebody else.
+static void test_folder_forbidden(void **state) {
+    (void)state;
+    bool root = geteuid() == 0;
+    CHECK_INT(chmod(dir, 0555), 0);
+    CHECK(!root || seteuid(65534) == 0);
+    SrStatus status = sr_file_mkdirs(in("new/below"));
+    CHECK(!root || seteuid(0) == 0);
+    CHECK_INT(chmod(dir, 0700), 0);
+    CHECK_INT(status, SR_ERR_IO);
+    CHECK(strstr(sr_status_message(), "/new': Permission denied"));
+}
+
 static void test_folders(void **state) {
     (void)state;
     CHECK_OK(sr_file_mkdirs(in("x/y//z/")));
@@ -327,6 +341,6 @@ SR_TESTS(file, in_folder(test_lock), in_folder(test_lock_follows_no_link),
          in_folder(test_temporary_is_new), in_folder(test_other_hosts_temporary),
          in_folder(test_read_is_bounded), in_folder(test_map),
          in_folder(test_writing_shows_nothing_before_commit), in_folder(test_abort_leaves_nothing),
-         in_folder(test_killed_writer), in_folder(test_folders), in_folder(test_list_is_sorted),
-         in_folder(test_links_and_removal), in_folder(test_join), in_folder(test_without_memory),
-         in_folder(test_full_disk))
+         in_folder(test_killed_writer), in_folder(test_folders), in_folder(test_folder_forbidden),
+         in_folder(test_list_is_sorted), in_folder(test_links_and_removal), in_folder(test_join),
+         in_folder(test_without_memory), in_folder(test_full_disk))

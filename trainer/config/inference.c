@@ -35,7 +35,8 @@ static SrStatus scan_transforms(SrInfer *r, const char *split) {
     for (int i = 0; i < list->n; i++) {
         const SrYaml *name = sr_yaml_find(list->items[i], "name");
         if (!name || name->type != SR_YAML_STRING)
-            SR_FAIL(SR_ERR_CONFIG, "%s: %s: each transform is a map with a key `name`",
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s: %s: each transform is a map with a key `name`, as in {name: ToTensor}",
                     sr_yaml_place(list->items[i]).text, path);
         const SrYaml *total = sr_yaml_find(list->items[i], "total_num_crops");
         if (!train || !total)

@@ -16,7 +16,14 @@
 
 SrStatus sr_checkpoint_config(const char *path, SrConfig **out) {
     SrSafetensors st;
-    SR_TRY(sr_safetensors_map(&st, path));
+    if (!sr_file_exists(path))
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s: no such file or folder; a checkpoint of `sslrun train` or its run's folder is "
+                "expected",
+                path);
+    SrStatus mapped = sr_safetensors_map(&st, path);
+    if (mapped != SR_OK)
+        SR_FAIL(mapped, "%s; a checkpoint of `sslrun train` is expected", sr_status_message());
     const char *text = sr_safetensors_meta(&st, "config");
     SrStatus status = text ? sr_config_parse_saved(text, path, out)
                            : sr_fail(SR_ERR_CONFIG,

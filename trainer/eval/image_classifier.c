@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -362,6 +363,9 @@ static SrStatus load(const SrCheckpointModel *m, const char *file, Linear *l, ch
     SrStatus status;
     char sum[16];
     snprintf(sum, sizeof sum, "%08x", sr_checkpoint_model_checksum(m));
+    if (!sr_file_exists(file))
+        SR_FAIL(SR_ERR_CONFIG, "%s: no classifier there; `sslrun linear %s --data DIR` trains one",
+                file, m->path);
     SR_TRY_GOTO(sr_weights_open(&w, file));
     SR_TRY_GOTO(read_linear(&w, file, l));
     const char *of = sr_weights_meta(&w, "trunk_checksum"), *name = sr_weights_meta(&w, "layer");

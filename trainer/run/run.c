@@ -239,8 +239,10 @@ static SrStatus open_all(SrRun *run) {
         sr_ema_model_add(&run->ema, sr_model_params(run->model), &run->config->ema, &run->arena));
     SR_TRY(sr__run_build_schedules(run));
     SR_TRY(sr__run_count_cost(run));
-    if (run->mode == SR_RUN_CHECK)
+    if (run->mode == SR_RUN_CHECK) {
+        SR_TRY(sr__run_check_layer(run));
         return build_step(run);
+    }
     SrParams *params = sr_model_params(run->model);
     SR_TRY(sr_params_allocate(params));
     sr_params_init(params, run->config->model.init_seed);

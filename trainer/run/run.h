@@ -103,8 +103,9 @@ void sr_run_cost_json(const SrRun *run, SrText *out);
 size_t sr_run_state_bytes(const SrRunCost *cost); // optimiser, statistics, loss
 size_t sr_run_bytes(const SrRunCost *cost);       // all of it together
 
-// For run.c (run_check.c): batch norms over a single row.
+// For run.c (run_check.c): batch norms over a single row, and a layer of the evaluation that the trunk has not.
 SrStatus sr__run_check_norms(const SrRun *run);
+SrStatus sr__run_check_layer(SrRun *run);
 // For run.c (run_rates.c): run->lr and the others.  VISSL uses lr_head only where
 // head_optimizer_params.use_different_lr says so.
 SrStatus sr__run_build_schedules(SrRun *run);

@@ -34,6 +34,22 @@ SrStatus sr__run_check_norms(const SrRun *run) {
     return SR_OK;
 }
 
+// The layer of the evaluation at the end is read when the last epoch is done, hours after it was written.
+SrStatus sr__run_check_layer(SrRun *run) {
+    const SrConfig *c = run->config;
+    SrGraph *graph;
+    SrNodeId input, tap;
+    if (!c->test_model || c->supervised || strcmp(c->knn.layer, "flatten") == 0)
+        return SR_OK;
+    SrStatus status = sr_model_build_eval(run->model, 1, run->train.h[0], run->train.w[0],
+                                          c->knn.layer, &graph, &input, &tap);
+    return status == SR_OK
+               ? SR_OK
+               : sr_fail_prefix(
+                     status, "%s: NEAREST_NEIGHBOR.LAYER",
+                     sr_yaml_place(sr_yaml_find_path(c->tree, "NEAREST_NEIGHBOR.LAYER")).text);
+}
+
 SrStatus sr_run_check_classes(const SrRun *run, const SrSplit *split, const char *which) {
     const SrTrainGraph *g = &run->graph;
     if (!run->config->supervised)

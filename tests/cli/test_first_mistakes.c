@@ -1,0 +1,90 @@
+// What a person who begins does wrong: one line that says what to do instead, exit code 2, and nothing written.
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "tests/check.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+#define CONFIG "tests/cli/tiny.yaml"
+
+static ProgramResult result; // two 64 kB texts: too large for the stack of a test
+
+#define RUN(...) program_run(&result, 1, (const char *const[]){__VA_ARGS__, NULL})
+
+static void expect_told(const char *text) {
+    const char *line = strstr(result.err, "sslrun: ");
+    if (result.code != 2 || !line || !strstr(line, text))
+        fail_msg("expected exit code 2 and \"%s\", got %d and:\n%s", text, result.code, result.err);
+    CHECK(strchr(line, '\n') == line + strlen(line) - 1);
+}
+
+static void test_words(void **state) {
+    (void)state;
+    RUN("--hlep");
+    expect_told("unknown option '--hlep'");
+    RUN("check", CONFIG, "MODEL.HEAD.PARAMS=[[mpl, {dims: [3]}]]");
+    expect_told("command line: MODEL.HEAD.PARAMS: unknown head 'mpl'"); // which has no lines
+    RUN("check", CONFIG, "DATA.TRAIN.TRANSFORMS=[ToTensor]");
+    expect_told("as in {name: ToTensor}");
+    RUN("init", CONFIG);
+    expect_told("give it the folder of photos");
+    RUN("augment", CONFIG, "--out", "never.jpg");
+    expect_told("should end in .png");
+    RUN(CONFIG, "CHECKPOINT.DIR=");
+    expect_told("CHECKPOINT.DIR: cannot make a folder without a name");
+}
+
+// The layer of the evaluation at the end is looked for before the first step.
+static void test_layer(void **state) {
+    (void)state;
+    char dir[64], folder[96], at[80];
+    temp_dir_make(dir);
+    snprintf(at, sizeof at, "%s/run", dir);
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", at);
+    RUN("check", CONFIG, "NEAREST_NEIGHBOR.LAYER=layr4", "TEST_MODEL=True");
+    expect_told("NEAREST_NEIGHBOR.LAYER: there is no layer 'layr4'; did you mean 'layer4'");
+    RUN(CONFIG, folder, "NEAREST_NEIGHBOR.LAYER=layr4", "TEST_MODEL=True");
+    expect_told("NEAREST_NEIGHBOR.LAYER: there is no layer 'layr4'");
+    CHECK(!sr_file_exists(at));
+    RUN("check", CONFIG, "NEAREST_NEIGHBOR.LAYER=layer4", "TEST_MODEL=True");
+    CHECK_INT(result.code, 0);
+    temp_dir_remove(dir);
+}
+
+// A run's folder goes where its checkpoint does, and where its configuration does.
+static void test_run_folder(void **state) {
+    (void)state;
+    char dir[64], folder[96], at[80], out[96], inside[160];
+    temp_dir_make(dir);
+    snprintf(at, sizeof at, "%s/run", dir);
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", at);
+    snprintf(out, sizeof out, "%s/out.npz", dir);
+    RUN(CONFIG, folder, "OPTIMIZER.num_epochs=1");
+    CHECK_INT(result.code, 0);
+    snprintf(inside, sizeof inside, "%s/model_final_checkpoint_phase0.safetensors", at);
+    RUN("knn", at);
+    CHECK(result.code == 0 && strstr(result.out, "trained trunk") && strstr(result.err, inside));
+    RUN("retrieve", at, "--random");
+    CHECK(result.code == 0 && !strstr(result.out, "trained trunk"));
+    RUN("svm", at, "--weights", "no/such.pth");
+    expect_told("no/such.pth: no such file");
+    RUN("inspect", at);
+    CHECK(result.code == 0 && sr_text_starts(result.out, inside));
+    RUN("diff", at, inside);
+    CHECK_INT(result.code, 0);
+    RUN("convert", at, out);
+    CHECK_INT(result.code, 0);
+    RUN("predict", at, "tests/data/files");
+    expect_told("no classifier there; `sslrun linear ");
+    RUN("report", at, "--out", out);
+    expect_told("--out is of a comparison");
+    RUN("linear", "no/such/run", "--data", "tests/data/files");
+    expect_told("no/such/run: no such file or folder; a checkpoint of `sslrun train` or its run's");
+    RUN("linear", CONFIG, "--data", "tests/data/files");
+    expect_told("a checkpoint of `sslrun train` is expected");
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(first_mistakes, unit(test_words), unit(test_layer), unit(test_run_folder))
