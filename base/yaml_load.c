@@ -36,8 +36,10 @@ static SrStatus next_event(Loader *l, yaml_event_t *event) {
         return SR_OK;
     if (l->parser.error == YAML_MEMORY_ERROR)
         SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", l->file);
-    SR_FAIL(SR_ERR_CONFIG, "%s:%zu: not valid YAML: %s", l->file, l->parser.problem_mark.line + 1,
-            l->parser.problem ? l->parser.problem : "syntax error");
+    const char *problem = l->parser.problem ? l->parser.problem : "syntax error";
+    bool tab = strstr(problem, "cannot start any token") != NULL; // a quote or % would do it too
+    SR_FAIL(SR_ERR_CONFIG, "%s:%zu: not valid YAML: %s%s", l->file, l->parser.problem_mark.line + 1,
+            problem, tab ? "; is it a tab? Indent with blanks" : "");
 }
 
 static int line_of(const yaml_event_t *event) { return (int)event->start_mark.line + 1; }

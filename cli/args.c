@@ -26,8 +26,15 @@ static SrStatus unknown_flag(const char *arg, const SrFlag *flags) {
     if (sr_text_starts(arg, "--weights"))
         return no_weights_flag(flags);
     int near = sr_text_nearest(arg, names, n);
-    SR_FAIL(SR_ERR_CONFIG, "unknown option '%s'%s%s%s", arg, near >= 0 ? "; did you mean '" : "",
-            near >= 0 ? names[near] : "", near >= 0 ? "'?" : "");
+    if (near >= 0)
+        SR_FAIL(SR_ERR_CONFIG, "unknown option '%s'; did you mean '%s'?", arg, names[near]);
+    SrText known = SR_TEXT_INIT;
+    for (int i = 0; i < n; i++)
+        sr_text_printf(&known, "%s%s", i ? ", " : "", names[i]);
+    SrStatus status =
+        sr_fail(SR_ERR_CONFIG, "unknown option '%s' (known: %s)", arg, known.s ? known.s : "none");
+    sr_text_deinit(&known);
+    return status;
 }
 
 // Bounded to what an int holds, and never negative.

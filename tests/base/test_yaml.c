@@ -134,6 +134,7 @@ static void test_errors_name_the_place(void **state) {
     fails("a: \"x", "not valid YAML");
     fails("a: 1\n b: 2", "t.yaml:2");
     fails("\tx: 1", "t.yaml:1");
+    fails("a:\n\tx: 1", "is it a tab? Indent with blanks");
     fails("a: 1\n---\nb: 2", "t.yaml:2: a second document");
     fails("a: *missing", "t.yaml:1: alias '*missing' has no anchor");
     fails("&a [*a]", "alias '*a' has no anchor"); // no tree holds itself

@@ -28,6 +28,12 @@ static void test_words(void **state) {
     expect_told("command line: MODEL.HEAD.PARAMS: unknown head 'mpl'"); // which has no lines
     RUN("check", CONFIG, "DATA.TRAIN.TRANSFORMS=[ToTensor]");
     expect_told("as in {name: ToTensor}");
+    RUN("check", CONFIG, "MODEL.TRUNK.NAME=resnet51"); // a model stands in a trunk's place too
+    expect_told("did you mean 'resnet50'");
+    RUN(CONFIG, "--steps", "3");
+    expect_told("unknown option '--steps' (known: --json, --random, --restart)");
+    RUN("check", "tests/data/files");
+    expect_told("tests/data/files is a folder, expected a configuration; for a folder of photos");
     RUN("init", CONFIG);
     expect_told("give it the folder of photos");
     RUN("augment", CONFIG, "--out", "never.jpg");
@@ -70,6 +76,10 @@ static void test_run_folder(void **state) {
     CHECK(result.code == 0 && !strstr(result.out, "trained trunk"));
     RUN("svm", at, "--weights", "no/such.pth");
     expect_told("no/such.pth: no such file");
+    RUN("check", at);
+    expect_told("/run is a run's folder; its configuration is ");
+    RUN("knn", CONFIG, "--weights", at, "MODEL.TRUNK.NAME=mobilenet_v2");
+    expect_told("`, which are resnet18's (of another width or kind), and ");
     RUN("inspect", at);
     CHECK(result.code == 0 && sr_text_starts(result.out, inside));
     RUN("diff", at, inside);

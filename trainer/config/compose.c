@@ -118,8 +118,22 @@ SrStatus sr_config_names(SrArena *arena, SrStrings *out) {
     return SR_OK;
 }
 
+// A folder where a file is expected: most often a run's, or photos that nobody wrote a configuration for yet.
+static SrStatus not_a_folder(const char *name) {
+    char config[MAX_PATH_BYTES];
+    if (sr_file_join(config, sizeof config, name, "train_config.yaml") == SR_OK &&
+        sr_file_exists(config))
+        SR_FAIL(SR_ERR_CONFIG, "%s is a run's folder; its configuration is %s", name, config);
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s is a folder, expected a configuration; for a folder of photos `sslrun init %s` "
+            "writes one",
+            name, name);
+}
+
 static SrStatus no_such_file(const char *name, SrArena *arena) {
     SrStrings names;
+    if (sr_file_is_dir(name))
+        return not_a_folder(name);
     SR_TRY(sr_config_names(arena, &names));
     int near = sr_text_nearest(name, names.v, names.n);
     const char *also = sr_text_ends(name, ".yaml") ? "" : ", with or without .yaml";
@@ -272,7 +286,10 @@ static SrStatus merge_file(Composer *c, SrYaml *file) {
     int next = 0;
     SR_TRY(unwrap(file, &list, &own));
     if (list && list->type != SR_YAML_LIST)
-        SR_FAIL(SR_ERR_CONFIG, "%s: defaults must be a list of files", sr_yaml_place(list).text);
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "%s: defaults must be a list of files, as in defaults: [pretrain/swav/swav_cifar10]",
+            sr_yaml_place(list).text);
     if (++c->depth > MAX_DEPTH)
         SR_FAIL(SR_ERR_CONFIG, "%s: defaults are nested deeper than %d; do they form a ring?",
                 file->file, MAX_DEPTH);

@@ -11,6 +11,7 @@
 #include "base/yaml_edit.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/vissl_names.h"
+#include "trunks/presets.h"
 
 // The walk under way.  Missing pieces are gathered into one line, a misspelt name has a line of its own.
 typedef struct {
@@ -21,9 +22,9 @@ typedef struct {
     int n;
 } Needs;
 
-// The nearest of the names that are built, and all of them in brackets.
+// The nearest of the names that are built, and all of them in brackets.  In a trunk's place stands a model of one too.
 static SrStatus unknown(SrNameKind kind, const char *name, const char *key, const SrYaml *at) {
-    enum { MAX_NAMES = 256 };
+    enum { MAX_NAMES = 512 };
     const char *names[MAX_NAMES];
     int n = 0;
     SrText built = SR_TEXT_INIT;
@@ -31,6 +32,8 @@ static SrStatus unknown(SrNameKind kind, const char *name, const char *key, cons
         names[n++] = sr__built_name_at(kind, i);
         sr_text_printf(&built, "%s%s", i ? ", " : "", names[n - 1]);
     }
+    for (int i = 0; kind == SR_NAME_TRUNK && n < MAX_NAMES && sr_preset_at(i); i++)
+        names[n++] = sr_preset_at(i)->name;
     int near = sr_text_nearest(name, names, n);
     SrStatus status =
         sr_fail(SR_ERR_CONFIG, "%s: %s: unknown %s '%s'%s%s%s (known: %s)", sr_yaml_place(at).text,

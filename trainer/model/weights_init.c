@@ -260,9 +260,21 @@ static void say_extra(const Load *l) {
     sr_text_deinit(&text);
 }
 
+// ", which are a resnet50's": most often another trunk was asked for than the file's.
+static const char *whose_names(const Load *l, char text[128]) {
+    SrNaming naming;
+    sr_naming_detect(&l->w, &naming);
+    text[0] = '\0';
+    if (*naming.trunk)
+        snprintf(text, 128, ", which are %s's%s", naming.trunk,
+                 *naming.unlike ? " (of another width or kind)" : "");
+    return text;
+}
+
 // VISSL goes on with random weights when nothing fits, which its users found out after the
 // training.
 static SrStatus check_counts(const Load *l) {
+    char whose[128];
     const char *path = l->source->path;
     if (!l->source->quiet)
         sr_info("%s: trunk %d of %d, heads %d of %d, %d skipped, %d missing, %d of another shape: "
@@ -279,9 +291,9 @@ static SrStatus check_counts(const Load *l) {
         SR_FAIL(
             SR_ERR_CONFIG,
             "%s: %d of the trunk's %d tensors were found in it; see its names with `sslrun inspect "
-            "%s`, and MODEL.WEIGHTS_INIT.APPEND_PREFIX and REMOVE_PREFIX to change them (or "
+            "%s`%s, and MODEL.WEIGHTS_INIT.APPEND_PREFIX and REMOVE_PREFIX to change them (or "
             "MIN_TRUNK_SHARE to be content with fewer)",
-            path, l->trunk_loaded, l->trunk, path);
+            path, l->trunk_loaded, l->trunk, path, whose_names(l, whose));
     return SR_OK;
 }
 
