@@ -131,6 +131,13 @@ SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out) 
     return SR_OK;
 }
 
+SrStatus sr_args_no_overrides(const SrArgs *args, const char *verb) {
+    if (args->n_overrides == 0)
+        return SR_OK;
+    SR_FAIL(SR_ERR_CONFIG, "sslrun %s reads no configuration, so there is nothing for '%s'", verb,
+            args->overrides[0]);
+}
+
 // VISSL's "config=pretrain/swav/x" is the configuration by another name: moved to the names.
 static void take_config(SrArgs *args) {
     int kept = 0;

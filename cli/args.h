@@ -34,6 +34,8 @@ SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out);
 #define SR_FLAGS_MAX 24
 int sr_args_flags_of(SrStatus (*run)(int argc, char **argv), SrFlag out[SR_FLAGS_MAX]);
 bool sr_args_ask_help(int argc, char **argv); // --help or -h anywhere
+// For verbs that read no configuration: KEY=VALUE among the arguments is SR_ERR_CONFIG.
+SrStatus sr_args_no_overrides(const SrArgs *args, const char *verb);
 // The configuration a verb was given; exactly one name is expected.
 SrStatus sr_args_load_config(const SrArgs *args, const char *verb, SrConfig **out);
 // The command line of this process, for sr_args_command, before anything is taken from it; the words stay the caller's.

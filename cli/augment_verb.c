@@ -41,6 +41,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (!file || images < 1)
         SR_FAIL(SR_ERR_CONFIG, "sslrun augment needs --out FILE.png and at least one image");
+    if (images > SR_SHEET_MAX_IMAGES)
+        SR_FAIL(SR_ERR_CONFIG, "--images %d: at most %d fit a sheet", images, SR_SHEET_MAX_IMAGES);
     if (!sr_text_ends(file, ".png"))
         SR_FAIL(SR_ERR_CONFIG, "--out %s: the name should end in .png", file);
     SR_TRY(sr_file_check_new(file, force));

@@ -31,6 +31,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrConvertOptions options = {.rename = false};
     SrConvertResult result;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_no_overrides(&args, "convert"));
     if (args.n_names != 2)
         SR_FAIL(SR_ERR_CONFIG, "sslrun convert: two files are expected, IN and OUT");
     SR_TRY(parse_options(to, only, &options));

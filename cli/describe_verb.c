@@ -8,6 +8,7 @@ static SrStatus run_verb(int argc, char **argv) {
     SrArgs args;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_no_overrides(&args, "describe"));
     if (args.n_names == 0)
         SR_FAIL(SR_ERR_CONFIG, "sslrun describe: what? Give a plugin (resnet), a key "
                                "(LOSS.swav_loss.epsilon) or a section (OPTIMIZER)");

@@ -77,6 +77,7 @@ static SrStatus run_verb(int argc, char **argv) {
     Diff d = {.added = 0};
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_no_overrides(&args, "diff"));
     if (args.n_names != 2)
         SR_FAIL(SR_ERR_CONFIG, "sslrun diff: two files are expected");
     char path[2][4096]; // of a run's folder its newest checkpoint

@@ -292,6 +292,7 @@ static SrStatus run_verb(int argc, char **argv) {
         {0}};
     SrArgs args;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_no_overrides(&args, "inspect"));
     if (args.n_names != 1)
         SR_FAIL(SR_ERR_CONFIG, "sslrun inspect: which file? Give one of weights: .safetensors, "
                                ".pth, .npz, .npy");

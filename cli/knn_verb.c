@@ -29,10 +29,6 @@ static SrStatus evaluate(const SrConfig *config, const SrEvalSets *sets, bool js
     SrKnnReport report;
     SrText out = SR_TEXT_INIT;
     const char *folder = config->knn.features_path;
-    if (sets->layer && !sets->train && !*folder)
-        SR_FAIL(SR_ERR_CONFIG,
-                "--layer is of files of features; here it is NEAREST_NEIGHBOR.LAYER=%s",
-                sets->layer);
     if (sets->train || *folder)
         tell_unread(config, sets);
     if (sets->train)
@@ -69,13 +65,16 @@ static SrStatus run_verb(int argc, char **argv) {
         {"--layers", &layers, NULL, "kNN and a linear probe of each of the last stages", NULL},
         {"--no-baselines", &only, NULL, "the trained trunk alone", NULL},
         SR_WEIGHTS_FLAGS(sets),
-        {"--layer", NULL, NULL, "of files: the feature, as in flatten", &sets.layer},
+        {"--layer", NULL, NULL, "the feature, as in flatten; of a trunk NEAREST_NEIGHBOR.LAYER",
+         &sets.layer},
         {0}};
     SrArgs args;
     SrConfig *config = NULL;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     sets.baselines = !only;
     SR_TRY(sr_args_eval_sets(&args, "knn", &config, &sets));
+    if (sets.layer && !sets.train && !*config->knn.features_path)
+        config->knn.layer = sets.layer;
     SrStatus status = layers && (sets.train || sets.random || only)
                           ? sr_fail(SR_ERR_CONFIG, "--layers is of a trained trunk beside its "
                                                    "baselines: a configuration alone is expected")

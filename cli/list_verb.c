@@ -1,4 +1,4 @@
-// sslrun list [KIND]: every trunk, model, head, loss, data source, transform, collator, optimizer, schedule, meter, op and verb; `list keys`: every key.
+// sslrun list [KIND ...]: every trunk, model, head, loss, data source, transform, collator, optimizer, schedule, meter, op and verb; `list keys`: every key.
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "trainer/config/describe.h"
@@ -8,8 +8,10 @@ static SrStatus run_verb(int argc, char **argv) {
     SrArgs args;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    SrStatus status =
-        sr_manual_list(args.n_names > 0 ? args.names[0] : NULL, &sr_manual_verbs, &out);
+    SR_TRY(sr_args_no_overrides(&args, "list"));
+    SrStatus status = args.n_names == 0 ? sr_manual_list(NULL, &sr_manual_verbs, &out) : SR_OK;
+    for (int i = 0; status == SR_OK && i < args.n_names; i++)
+        status = sr_manual_list(args.names[i], &sr_manual_verbs, &out);
     if (status == SR_OK)
         return sr_args_print(&out);
     sr_text_deinit(&out);
@@ -18,7 +20,7 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_list = {
     .name = "list",
-    .usage = "sslrun list [KIND]",
+    .usage = "sslrun list [KIND ...]",
     .help = "Lists trunks, heads, losses, data sources, transforms, optimizers, meters and so on; "
             "`list keys`: every "
             "key of the configuration.",

@@ -246,6 +246,7 @@ static SrStatus run_verb(int argc, char **argv) {
         return sr_args_print(&out);
     }
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    SR_TRY(sr_args_no_overrides(&args, "manual"));
     for (int i = 0; args.n_names == 1 && i < SR_COUNT(forms); i++)
         if (strcmp(args.names[0], forms[i].name) == 0) {
             SrStatus status = forms[i].write(&out);

@@ -20,6 +20,8 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 1 || args.n_overrides || !data || !model)
         SR_FAIL(SR_ERR_CONFIG, "sslrun similar needs an image, --in DIR and --model CHECKPOINT");
+    if (count < 1)
+        SR_FAIL(SR_ERR_CONFIG, "--count needs at least 1");
     SR_TRY(sr_checkpoint_model_open(model, &m));
     SrStatus status = sr_similar(&m, args.names[0], data, layer, count, json, &out);
     sr_checkpoint_model_close(&m);

@@ -14,7 +14,7 @@
 #include "pages/canvas.h"
 #include "trainer/run/data_split.h"
 
-enum { GAP = 8, CELL = 144, LARGEST = 224, MOST_IMAGES = 64, TITLE = 2 * SR_CANVAS_LINE_H };
+enum { GAP = 8, CELL = 144, LARGEST = 224, TITLE = 2 * SR_CANVAS_LINE_H };
 enum { PAPER = 0xFFFFFF, INK = 0x222222, PALE = 0x777777, FRAME = 0xDDDDDD };
 
 // ---- back to bytes ------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ static SrStatus make(Sheet *s, const SrSheetOptions *o, SrText *out) {
     int h[SR_MAX_VIEWS], w[SR_MAX_VIEWS];
     SrStatus status;
     SR_TRY(sr__sampler_subset(&s->source, &subset, &n));
-    s->rows = (int)SR_MIN(n, SR_MIN(o->images, MOST_IMAGES));
+    s->rows = (int)SR_MIN(n, SR_MIN(o->images, SR_SHEET_MAX_IMAGES));
     SR_TRY_GOTO(sr_pipeline_shape(s->source.pipeline, &s->columns, h, w));
     *s->report = (SrSheetReport){.images = s->rows, .views = s->columns};
     s->columns++;

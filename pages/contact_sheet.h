@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "trainer/config/config.h"
 
+enum { SR_SHEET_MAX_IMAGES = 64 };
+
 typedef struct {
     int images;    // rows
     int64_t epoch; // whose order and draws are shown

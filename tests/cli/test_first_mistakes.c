@@ -38,6 +38,14 @@ static void test_words(void **state) {
     expect_told("give it the folder of photos");
     RUN("augment", CONFIG, "--out", "never.jpg");
     expect_told("should end in .png");
+    RUN("augment", CONFIG, "--out", "never.png", "--images", "65");
+    expect_told("at most 64 fit a sheet");
+    RUN("list", "head", "LOSS.name=x");
+    expect_told("sslrun list reads no configuration, so there is nothing for 'LOSS.name=x'");
+    RUN("list", "head", "schedule");
+    CHECK(result.code == 0 && strstr(result.out, "\n  mlp ") && strstr(result.out, "  cosine "));
+    RUN("similar", "a.png", "--in", "b", "--model", "c", "--count", "0");
+    expect_told("--count needs at least 1");
     RUN(CONFIG, "CHECKPOINT.DIR=");
     expect_told("CHECKPOINT.DIR: cannot make a folder without a name");
 }

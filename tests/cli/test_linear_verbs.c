@@ -80,8 +80,10 @@ static void test_neighbours(void **state) {
     snprintf(folder, sizeof folder, "NEAREST_NEIGHBOR.FEATURES.PATH=%s", f.train);
     RUN("knn", CONFIG, folder, "--json", "--layer", "res5");
     CHECK(result.code == 0 && strstr(result.out, "\"trained_top1_k5\": "));
-    RUN("knn", CONFIG, "--layer", "res5");
-    expect_refused("NEAREST_NEIGHBOR.LAYER=res5");
+    RUN("knn", CONFIG, "--layer", "layer3", "--random");
+    CHECK(result.code == 0 && strstr(result.out, "layer layer3 ("));
+    RUN("knn", CONFIG, "--layer", "layr3", "--random");
+    expect_refused("there is no layer 'layr3'");
     RUN("retrieve", f.train, f.test, "RANKING.APPLY_PCA=True");
     expect_refused("RANKING.APPLY_PCA");
     temp_dir_remove(f.dir);
