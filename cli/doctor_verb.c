@@ -90,6 +90,9 @@ static SrStatus run_verb(int argc, char **argv) {
                 args.names[0], sr_status_message());
     read_lines(&findings, text, path);
     sr_free(text);
+    if (findings.n == 0 && findings.epochs == 0)
+        SR_FAIL(SR_ERR_CONFIG, "%s: no line of it is of a finished epoch, so nothing can be said",
+                path);
     print(&findings, args.names[0]);
     if (findings.n > 0)
         SR_FAIL(SR_ERR_RUN, "%d kind%s of trouble in %s", findings.n, findings.n == 1 ? "" : "s",

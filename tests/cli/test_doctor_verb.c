@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "tests/check.h"
+#include "tests/data/fixture.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
 
@@ -56,6 +57,14 @@ static void test_not_finite(void **state) {
 
 static void test_refused(void **state) {
     (void)state;
+    char dir[64];
+    temp_dir_make(dir);
+    fixture_write(dir, "metrics.json",
+                  "{\"iteration\": ", 14); // killed before its first epoch's line was whole
+    RUN("doctor", dir);
+    CHECK_INT(result.code, 2);
+    CHECK(strstr(result.err, "metrics.json: no line of it is of a finished epoch"));
+    temp_dir_remove(dir);
     RUN("doctor", "no/such/run");
     CHECK_INT(result.code, 2);
     RUN("doctor");

@@ -1,5 +1,6 @@
 // What a person who begins does wrong: one line that says what to do instead, exit code 2, and nothing written.
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -70,7 +71,7 @@ static void test_layer(void **state) {
 // A run's folder goes where its checkpoint does, and where its configuration does.
 static void test_run_folder(void **state) {
     (void)state;
-    char dir[64], folder[96], at[80], out[96], inside[160];
+    char dir[64], folder[96], at[80], out[96], inside[160], cut[96];
     temp_dir_make(dir);
     snprintf(at, sizeof at, "%s/run", dir);
     snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", at);
@@ -94,6 +95,10 @@ static void test_run_folder(void **state) {
     CHECK_INT(result.code, 0);
     RUN("convert", at, out);
     CHECK_INT(result.code, 0);
+    snprintf(cut, sizeof cut, "%s/model_phase0.safetensors", dir);
+    CHECK(symlink(CONFIG, cut) == 0);     // a checkpoint's name, and none
+    RUN("knn", CONFIG, "--weights", dir); // beside the run
+    expect_told("none of its checkpoints (1) can be read");
     RUN("predict", at, "tests/data/files");
     expect_told("no classifier there; `sslrun linear ");
     RUN("report", at, "--out", out);

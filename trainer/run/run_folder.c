@@ -124,7 +124,7 @@ void sr__folder_warn_unreadable(const char *dir, const SrFolderEntry *entries, i
 }
 
 // For evaluation; the loader of weights verifies the file again before it uses a number of it.  path: "" where there is
-// no checkpoint.
+// no checkpoint; with nothing but damaged ones it fails.
 static SrStatus find_newest(const char *dir, char *path, size_t path_bytes) {
     SrFolderEntry *entries;
     int n;
@@ -134,6 +134,8 @@ static SrStatus find_newest(const char *dir, char *path, size_t path_bytes) {
     sr__folder_warn_unreadable(dir, entries, n);
     if (n > 0 && entries[0].readable)
         status = sr_file_join(path, path_bytes, dir, entries[0].name);
+    else if (n > 0)
+        status = sr_fail(SR_ERR_CONFIG, "%s: none of its checkpoints (%d) can be read", dir, n);
     sr_free(entries);
     return status;
 }
