@@ -161,7 +161,8 @@ def mlp(*dims, bn=True):
 
 HEADS = {"simclr": lambda: mlp(128, 256, 64), "moco": lambda: mlp(128, 256, 64, bn=False),
          "byol": lambda: mlp(128, 512, 512, 128), "barlow_twins": lambda: mlp(128, 512, 512, 512)}
-SLOW_COPY = 0.99  # share that MoCo's and, at first, BYOL's slow copy keeps a step
+SLOW_COPY = {"moco": 0.99, "byol": 0.96}  # share that it keeps a step; BYOL's at first
+RATE = {"byol": 0.05}  # the highest
 
 
 class Method:
@@ -182,7 +183,7 @@ class Method:
 
     def moco_loss(self, first, second, step):
         if step:
-            self.follow(SLOW_COPY)
+            self.follow(SLOW_COPY["moco"])
         key = F.normalize(self.slow(second), dim=1)
         loss = moco(self.model(first), key, self.queue.clone(), 0.2)
         self.queue[:, self.ahead:self.ahead + len(key)] = key.T
@@ -200,14 +201,14 @@ class Method:
 
     def updated(self, step):
         if self.name == "byol":
-            self.follow(1 - (1 - SLOW_COPY) * (math.cos(math.pi * step / self.steps) + 1) / 2)
+            self.follow(1 - (1 - SLOW_COPY["byol"]) * (math.cos(math.pi * step / self.steps) + 1) / 2)
 
 
-def rate(done):
-    """Of the run's share: up over 8 % of it, then half a cosine."""
+def rate(highest, done):
+    """Of the run's share: up from a hundredth over 8 % of it, then half a cosine."""
     if done < 0.08:
-        return 0.001 + (0.1 - 0.001) * done / 0.08
-    return 0.05 * (1 + math.cos(math.pi * (done - 0.08) / 0.92))
+        return highest * (0.01 + 0.99 * done / 0.08)
+    return highest / 2 * (1 + math.cos(math.pi * (done - 0.08) / 0.92))
 
 
 def folders(path):
@@ -249,7 +250,7 @@ def train(name, path, seed, epochs):
     for epoch in range(epochs):
         total = 0
         for (first, second), _ in batches:
-            sgd.param_groups[0]["lr"] = rate(step / steps)
+            sgd.param_groups[0]["lr"] = rate(RATE.get(name, 0.1), step / steps)
             loss = method.loss(first, second, step)
             sgd.zero_grad()
             loss.backward()
