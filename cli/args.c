@@ -1,5 +1,6 @@
 // Command lines of the verbs.
 #include "cli/args.h"
+#include "base/file.h"
 #include "base/log.h"
 
 #include <stdio.h>
@@ -129,6 +130,12 @@ SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out) 
             out->names[out->n_names++] = argv[i];
     }
     return SR_OK;
+}
+
+SrStatus sr_args_check_images(const char *what, const char *path) {
+    if (sr_file_exists(path))
+        return SR_OK;
+    SR_FAIL(SR_ERR_CONFIG, "%s: there is no folder of images '%s'", what, path);
 }
 
 SrStatus sr_args_no_overrides(const SrArgs *args, const char *verb) {

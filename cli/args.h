@@ -34,6 +34,8 @@ SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out);
 #define SR_FLAGS_MAX 24
 int sr_args_flags_of(SrStatus (*run)(int argc, char **argv), SrFlag out[SR_FLAGS_MAX]);
 bool sr_args_ask_help(int argc, char **argv); // --help or -h anywhere
+// Images that the command line names itself, as `what` ("--data"), are told of in its words.
+SrStatus sr_args_check_images(const char *what, const char *path);
 // For verbs that read no configuration: KEY=VALUE among the arguments is SR_ERR_CONFIG.
 SrStatus sr_args_no_overrides(const SrArgs *args, const char *verb);
 // The configuration a verb was given; exactly one name is expected.

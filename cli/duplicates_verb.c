@@ -30,6 +30,7 @@ static SrStatus run_verb(int argc, char **argv) {
     if (args.n_names != 1 || args.n_overrides || !model)
         SR_FAIL(SR_ERR_CONFIG, "sslrun duplicates needs a folder of images and --model CHECKPOINT");
     SR_TRY(parse_threshold(text, &threshold));
+    SR_TRY(sr_args_check_images("sslrun duplicates", args.names[0]));
     SR_TRY(sr_checkpoint_model_open(model, &m));
     SrStatus status = sr_duplicates(&m, args.names[0], layer, threshold, json, &out);
     sr_checkpoint_model_close(&m);

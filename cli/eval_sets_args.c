@@ -3,6 +3,8 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/mem.h"
+#include "trainer/run/run_folder.h"
 
 enum { PATH_BYTES = 4096 };
 
@@ -20,13 +22,19 @@ SrStatus sr_args_load_options(const SrArgs *args, const char *verb, SrConfig **o
     return sr_args_load_config(args, verb, out);
 }
 
-// A run's folder is its configuration and its newest checkpoint, unless features were extracted into it.
+// A run's folder is its configuration and its newest checkpoint, unless features were extracted into it.  VISSL leaves
+// features beside a train_config.yaml too, but no checkpoint of ours.
 static bool is_run(const SrArgs *args, char config[PATH_BYTES]) {
     char features[PATH_BYTES];
-    return args->n_names == 1 &&
-           sr_file_join(config, PATH_BYTES, args->names[0], "train_config.yaml") == SR_OK &&
-           sr_file_join(features, sizeof features, args->names[0], "extract.json") == SR_OK &&
-           sr_file_exists(config) && !sr_file_exists(features);
+    SrFolderEntry *entries = NULL;
+    int n = 0;
+    bool run = args->n_names == 1 &&
+               sr_file_join(config, PATH_BYTES, args->names[0], "train_config.yaml") == SR_OK &&
+               sr_file_join(features, sizeof features, args->names[0], "extract.json") == SR_OK &&
+               sr_file_exists(config) && !sr_file_exists(features) &&
+               sr_folder_list(args->names[0], &entries, &n) == SR_OK && n > 0;
+    sr_free(entries);
+    return run;
 }
 
 // What it says of itself was said when it was trained.

@@ -21,6 +21,7 @@ static SrStatus run_verb(int argc, char **argv) {
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun linear needs a checkpoint (or its run folder) and --data DIR; linear "
                 "evaluation by a recipe is `sslrun configs/benchmark/linear.yaml`");
+    SR_TRY(sr_args_check_images("--data", data));
     SR_TRY(sr_checkpoint_model_open(args.names[0], &m));
     SrStatus status = sr_image_classifier_train(&m, data, layer, file, &report);
     if (status == SR_OK)

@@ -18,6 +18,7 @@ static SrStatus run_verb(int argc, char **argv) {
     if (args.n_names != 2 || args.n_overrides)
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun predict needs a checkpoint (or its run folder) and a folder of images");
+    SR_TRY(sr_args_check_images("sslrun predict", args.names[1]));
     SR_TRY(sr_checkpoint_model_open(args.names[0], &m));
     SrStatus status = sr_image_classifier_apply(&m, args.names[1], file, json, &out);
     sr_checkpoint_model_close(&m);

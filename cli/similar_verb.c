@@ -22,6 +22,7 @@ static SrStatus run_verb(int argc, char **argv) {
         SR_FAIL(SR_ERR_CONFIG, "sslrun similar needs an image, --in DIR and --model CHECKPOINT");
     if (count < 1)
         SR_FAIL(SR_ERR_CONFIG, "--count needs at least 1");
+    SR_TRY(sr_args_check_images("--in", data));
     SR_TRY(sr_checkpoint_model_open(model, &m));
     SrStatus status = sr_similar(&m, args.names[0], data, layer, count, json, &out);
     sr_checkpoint_model_close(&m);

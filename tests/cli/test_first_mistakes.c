@@ -103,6 +103,10 @@ static void test_run_folder(void **state) {
     expect_told("no classifier there; `sslrun linear ");
     RUN("report", at, "--out", out);
     expect_told("--out is of a comparison");
+    RUN("linear", at, "--data", "no/such/photos");
+    expect_told("--data: there is no folder of images 'no/such/photos'");
+    RUN("predict", at, "no/such/photos");
+    expect_told("sslrun predict: there is no folder of images 'no/such/photos'");
     RUN("linear", "no/such/run", "--data", "tests/data/files");
     expect_told("no/such/run: no such file or folder; a checkpoint of `sslrun train` or its run's");
     RUN("linear", CONFIG, "--data", "tests/data/files");
