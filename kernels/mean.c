@@ -26,13 +26,13 @@ static void reference(const SrRefCall *call) {
 
 static void forward(const SrOpCall *call) {
     SrPool pool = pool_of(call->x[0].shape);
-    sr__pool_mean(&pool, SR_F32, call->x[0].data, call->y.data);
+    sr__pool_mean(&pool, call->x[0].dtype, call->x[0].data, call->y.dtype, call->y.data);
 }
 
 static void backward(const SrOpCall *call) {
     SrPool pool = pool_of(call->x[0].shape);
     if (call->dx[0])
-        sr__pool_mean_grad(&pool, SR_F32, call->dy, call->dx[0]);
+        sr__pool_mean_grad(&pool, call->y.dtype, call->dy, call->x[0].dtype, call->dx[0]);
 }
 
 static SrStatus onnx(SrOnnxCall *call) {
@@ -53,7 +53,7 @@ const SrOp sr_op_mean = {
     .help = "Means over the pixels, as vectors.",
     .min_in = 1,
     .max_in = 1,
-    .flags = SR_OP_CHEAP,
+    .flags = SR_OP_CHEAP | SR_OP_BF16 | SR_OP_MIXES,
     .infer = infer,
     .reference = reference,
     .forward = forward,

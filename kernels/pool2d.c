@@ -142,16 +142,16 @@ static SrStatus adaptive_infer(const char *op, const void *params, const SrShape
 MAX_HOOKS(max, "max_pool2d", fixed)
 MAX_HOOKS(adaptive_max, "adaptive_max_pool2d", adaptive)
 
-#define AVG_HOOKS(stem, op, rule)                                            \
-    POOL_HOOKS(stem, op, rule, false)                                        \
-    static void stem##_forward(const SrOpCall *call) {                       \
-        SrPool pool = rule(call->params, call->x[0].shape);                  \
-        sr__pool_mean(&pool, call->y.dtype, call->x[0].data, call->y.data);  \
-    }                                                                        \
-    static void stem##_backward(const SrOpCall *call) {                      \
-        SrPool pool = rule(call->params, call->x[0].shape);                  \
-        if (call->dx[0])                                                     \
-            sr__pool_mean_grad(&pool, call->y.dtype, call->dy, call->dx[0]); \
+#define AVG_HOOKS(stem, op, rule)                                                              \
+    POOL_HOOKS(stem, op, rule, false)                                                          \
+    static void stem##_forward(const SrOpCall *call) {                                         \
+        SrPool pool = rule(call->params, call->x[0].shape);                                    \
+        sr__pool_mean(&pool, call->x[0].dtype, call->x[0].data, call->y.dtype, call->y.data);  \
+    }                                                                                          \
+    static void stem##_backward(const SrOpCall *call) {                                        \
+        SrPool pool = rule(call->params, call->x[0].shape);                                    \
+        if (call->dx[0])                                                                       \
+            sr__pool_mean_grad(&pool, call->y.dtype, call->dy, call->x[0].dtype, call->dx[0]); \
     }
 AVG_HOOKS(avg, "avg_pool2d", fixed)
 AVG_HOOKS(adaptive_avg, "adaptive_avg_pool2d", adaptive)
@@ -173,7 +173,7 @@ const SrOp sr_op_avg_pool2d = {
     .help = "Mean of each window.",
     .options = avg_options,
     .params_bytes = sizeof(SrPool2dParams),
-    .flags = SR_OP_CHEAP | SR_OP_BF16,
+    .flags = SR_OP_CHEAP | SR_OP_BF16 | SR_OP_MIXES,
     .cases = avg_cases,
     .n_cases = SR_COUNT(avg_cases),
     POOL_OP(avg),
@@ -196,7 +196,7 @@ const SrOp sr_op_adaptive_avg_pool2d = {
     .help = "Means over a fixed number of windows.",
     .options = adaptive_options,
     .params_bytes = sizeof(SrAdaptivePool2dParams),
-    .flags = SR_OP_CHEAP | SR_OP_BF16,
+    .flags = SR_OP_CHEAP | SR_OP_BF16 | SR_OP_MIXES,
     .cases = adaptive_cases,
     .n_cases = SR_COUNT(adaptive_cases),
     POOL_OP(adaptive_avg),

@@ -92,8 +92,8 @@ static void max_take(SrDtype type, void *dx, const SrPoolWindow *windows, int n,
 enum { SUMS = 4 }; // vectors of channels that are summed together
 
 // `n` vectors of channels from `from` on, the last m numbers wide: rows are summed and weighed one after the other.
-V_INLINE void mean_strip(SrDtype type, void *y, const void *x, int rows, int cols, int64_t stride,
-                         int C, float factor, int from, int n, int m) {
+V_INLINE void mean_strip(SrDtype to, void *y, SrDtype type, const void *x, int rows, int cols,
+                         int64_t stride, int C, float factor, int from, int n, int m) {
     V total[SUMS], sum[SUMS];
     V_FOR (i, n)
         total[i] = v_zero();
@@ -107,40 +107,46 @@ V_INLINE void mean_strip(SrDtype type, void *y, const void *x, int rows, int col
             total[i] = sum[i] * v_set1(factor) + total[i];
     }
     V_FOR (i, n)
-        v_put(type, y, from + i * V_LANES, total[i], m);
+        v_put(to, y, from + i * V_LANES, total[i], m);
 }
 
-V_INLINE void mean_any(SrDtype type, void *y, const void *x, int rows, int cols, int64_t stride,
-                       int C, float factor) {
+V_INLINE void mean_any(SrDtype to, void *y, SrDtype type, const void *x, int rows, int cols,
+                       int64_t stride, int C, float factor) {
     int c = 0;
     for (; c + SUMS * V_LANES <= C; c += SUMS * V_LANES)
-        mean_strip(type, y, x, rows, cols, stride, C, factor, c, SUMS, V_LANES);
+        mean_strip(to, y, type, x, rows, cols, stride, C, factor, c, SUMS, V_LANES);
     for (; c + V_LANES <= C; c += V_LANES)
-        mean_strip(type, y, x, rows, cols, stride, C, factor, c, 1, V_LANES);
+        mean_strip(to, y, type, x, rows, cols, stride, C, factor, c, 1, V_LANES);
     if (c < C)
-        mean_strip(type, y, x, rows, cols, stride, C, factor, c, 1, C - c);
+        mean_strip(to, y, type, x, rows, cols, stride, C, factor, c, 1, C - c);
 }
 
-static void mean_window(SrDtype type, void *y, const void *x, int rows, int cols, int64_t stride,
-                        int C, float factor) {
-    type == SR_BF16 ? mean_any(SR_BF16, y, x, rows, cols, stride, C, factor)
-                    : mean_any(SR_F32, y, x, rows, cols, stride, C, factor);
+// Calls f with constants for two types.
+#define EACH_TYPES(f, a, x, b, ...)                                         \
+    ((a) == SR_BF16 ? ((b) == SR_BF16 ? f(SR_BF16, x, SR_BF16, __VA_ARGS__) \
+                                      : f(SR_BF16, x, SR_F32, __VA_ARGS__)) \
+                    : ((b) == SR_BF16 ? f(SR_F32, x, SR_BF16, __VA_ARGS__)  \
+                                      : f(SR_F32, x, SR_F32, __VA_ARGS__)))
+
+static void mean_window(SrDtype to, void *y, SrDtype type, const void *x, int rows, int cols,
+                        int64_t stride, int C, float factor) {
+    EACH_TYPES(mean_any, to, y, type, x, rows, cols, stride, C, factor);
 }
 
-V_INLINE void share_any(SrDtype type, void *dx, const SrPoolShare *windows, int n, bool add,
-                        int C) {
+V_INLINE void share_any(SrDtype to, void *dx, SrDtype type, const SrPoolShare *windows, int n,
+                        bool add, int C) {
     for (int c = 0; c < C; c += V_LANES) {
         int m = C - c < V_LANES ? C - c : V_LANES;
-        V sum = add ? v_get(type, dx, c, m) : v_zero();
+        V sum = add ? v_get(to, dx, c, m) : v_zero();
         for (int k = 0; k < n; k++)
             sum = v_fma(v_set1(windows[k].factor), v_get(type, windows[k].dy, c, m), sum);
-        v_put(type, dx, c, sum, m);
+        v_put(to, dx, c, sum, m);
     }
 }
 
-static void mean_take(SrDtype type, void *dx, const SrPoolShare *windows, int n, bool add, int C) {
-    type == SR_BF16 ? share_any(SR_BF16, dx, windows, n, add, C)
-                    : share_any(SR_F32, dx, windows, n, add, C);
+static void mean_take(SrDtype to, void *dx, SrDtype type, const SrPoolShare *windows, int n,
+                      bool add, int C) {
+    EACH_TYPES(share_any, to, dx, type, windows, n, add, C);
 }
 
 const SrPoolKernels SR_ISA_SYMBOL(sr__pool_kernels) = {max_window, max_take, mean_window,

@@ -122,7 +122,7 @@ static float weight(const SrPool *p, Span h, Span w) {
     return 1.0f / (float)cells;
 }
 
-void sr__pool_mean(const SrPool *pool, SrDtype type, const void *x, void *y) {
+void sr__pool_mean(const SrPool *pool, SrDtype map, const void *x, SrDtype means, void *y) {
     const SrPoolKernels *k = SR_CPU_PICK_BF16(sr__pool_kernels);
     SrPool p = *pool;
     int64_t stride = (int64_t)p.w.in * p.C;
@@ -132,16 +132,16 @@ void sr__pool_mean(const SrPool *pool, SrDtype type, const void *x, void *y) {
         int64_t first = ((int64_t)row / p.h.out * p.h.in + h.low) * stride;
         for (int q = 0; q < p.w.out; q++) {
             Span w = span(p.w, q);
-            k->mean_window(type, sr__at(type, y, ((int64_t)row * p.w.out + q) * p.C),
-                           sr__at(type, x, first + (int64_t)w.low * p.C), h.high - h.low,
+            k->mean_window(means, sr__at(means, y, ((int64_t)row * p.w.out + q) * p.C), map,
+                           sr__at(map, x, first + (int64_t)w.low * p.C), h.high - h.low,
                            w.high - w.low, stride, p.C, weight(&p, h, w));
         }
     }
 }
 
 // dx (C) of one pixel of image n, from the outputs up x across.
-static void share_pixel(const SrPool *p, const SrPoolKernels *k, SrDtype type, const void *dy,
-                        int n, Span up, Span across, void *dx) {
+static void share_pixel(const SrPool *p, const SrPoolKernels *k, SrDtype means, const void *dy,
+                        int n, Span up, Span across, SrDtype map, void *dx) {
     SrPoolShare windows[WINDOWS];
     int count = 0;
     bool add = false;
@@ -149,16 +149,16 @@ static void share_pixel(const SrPool *p, const SrPoolKernels *k, SrDtype type, c
         for (int q = across.low; q < across.high; q++) {
             int64_t from = (((int64_t)n * p->h.out + i) * p->w.out + q) * p->C;
             if (count == WINDOWS) {
-                k->mean_take(type, dx, windows, count, add, p->C);
+                k->mean_take(map, dx, means, windows, count, add, p->C);
                 count = 0, add = true;
             }
             windows[count++] =
-                (SrPoolShare){sr__at(type, dy, from), weight(p, span(p->h, i), span(p->w, q))};
+                (SrPoolShare){sr__at(means, dy, from), weight(p, span(p->h, i), span(p->w, q))};
         }
-    k->mean_take(type, dx, windows, count, add, p->C);
+    k->mean_take(map, dx, means, windows, count, add, p->C);
 }
 
-void sr__pool_mean_grad(const SrPool *pool, SrDtype type, const void *dy, void *dx) {
+void sr__pool_mean_grad(const SrPool *pool, SrDtype means, const void *dy, SrDtype map, void *dx) {
     const SrPoolKernels *k = SR_CPU_PICK_BF16(sr__pool_kernels);
     SrPool p = *pool;
 #pragma omp parallel for schedule(static) if (parallel_pays(pool))
@@ -166,8 +166,8 @@ void sr__pool_mean_grad(const SrPool *pool, SrDtype type, const void *dy, void *
         Span up = owners(p.h, row % p.h.in), across = {0, 0, 0};
         for (int v = 0; v < p.w.in; v++) {
             move_owners(p.w, v, &across);
-            share_pixel(&p, k, type, dy, row / p.h.in, up, across,
-                        sr__at(type, dx, ((int64_t)row * p.w.in + v) * p.C));
+            share_pixel(&p, k, means, dy, row / p.h.in, up, across, map,
+                        sr__at(map, dx, ((int64_t)row * p.w.in + v) * p.C));
         }
     }
 }

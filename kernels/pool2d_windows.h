@@ -27,8 +27,9 @@ typedef struct {
 void sr__pool_max(const SrPool *pool, SrDtype type, const void *x, void *y, uint16_t *where);
 void sr__pool_max_grad(const SrPool *pool, SrDtype type, const void *dy, const uint16_t *where,
                        void *dx);
-void sr__pool_mean(const SrPool *pool, SrDtype type, const void *x, void *y);
-void sr__pool_mean_grad(const SrPool *pool, SrDtype type, const void *dy, void *dx);
+// x and dx are of the type `map`, y and dy of `means`.
+void sr__pool_mean(const SrPool *pool, SrDtype map, const void *x, SrDtype means, void *y);
+void sr__pool_mean_grad(const SrPool *pool, SrDtype means, const void *dy, SrDtype map, void *dx);
 void sr__pool_reference(const SrPool *pool, bool max, const double *x, double *y);
 // As a node of ONNX (pool2d_onnx.c).  Adaptive windows must be one or tile the map: others overlap unevenly, which
 // ONNX cannot say.
@@ -55,10 +56,11 @@ typedef struct {
     // dx (C) = or, with `add`, += the sum over n windows of dy where the maximum was at `place`.
     void (*max_take)(SrDtype type, void *dx, const SrPoolWindow *windows, int n, bool add, int C);
     // y (C) = factor times the sum over rows x cols pixels of x, which lie as in max_window.
-    void (*mean_window)(SrDtype type, void *y, const void *x, int rows, int cols, int64_t stride,
-                        int C, float factor);
+    void (*mean_window)(SrDtype to, void *y, SrDtype type, const void *x, int rows, int cols,
+                        int64_t stride, int C, float factor);
     // dx (C) = or += the sum of factor dy over the windows.
-    void (*mean_take)(SrDtype type, void *dx, const SrPoolShare *windows, int n, bool add, int C);
+    void (*mean_take)(SrDtype to, void *dx, SrDtype type, const SrPoolShare *windows, int n,
+                      bool add, int C);
 } SrPoolKernels;
 SR_CPU_TABLES_BF16(SrPoolKernels, sr__pool_kernels);
 
