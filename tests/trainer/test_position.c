@@ -1,0 +1,38 @@
+// Where a run stands, in batches of another size and over other images.
+#include "tests/check.h"
+#include "tests/trainer/small_checkpoint.h"
+#include "trainer/run/position.h"
+
+static void test_position_fit(void **state) {
+    (void)state;
+    int64_t again;
+    SrPosition at = small_position("a", 1, 2, 26); // 48 images into epoch 2
+    at.loss_sum = 12;
+    CHECK_INT(sr_position_fit(&at, 8, 80, 10, &again), SR_FIT_SAME);
+    CHECK_INT(at.iteration, 26);
+    CHECK_INT(sr_position_fit(&at, 16, 80, 5, &again), SR_FIT_BATCH);
+    CHECK(at.batch == 3 && at.iteration == 13 && again == 0);
+    CHECK_NEAR(at.loss_sum, 6, 1e-12);
+    CHECK_INT(sr_position_fit(&at, 20, 80, 4, &again), SR_FIT_BATCH);
+    CHECK(at.batch == 2 && at.iteration == 10 && again == 8);
+    // Behind the last batch, waiting for its test phase.
+    at = small_position("a", 1, 0, 10);
+    CHECK_INT(sr_position_fit(&at, 8, 80, 10, &again), SR_FIT_SAME);
+    CHECK_INT(sr_position_fit(&at, 32, 80, 2, &again), SR_FIT_BATCH);
+    CHECK(at.batch == 2 && again == 0);
+    at = small_position("a", 1, 0, 10);
+    CHECK_INT(sr_position_fit(&at, 32, 80, 3, &again), SR_FIT_BATCH); // the third of 16 images
+    CHECK(at.batch == 3 && again == 0);
+    // Other images come in another order.
+    at = small_position("a", 1, 1, 13);
+    CHECK_INT(sr_position_fit(&at, 8, 96, 12, &again), SR_FIT_RESTART);
+    CHECK(at.batch == 0 && at.iteration == 12 && at.images == 96);
+    // A file of before batch sizes were written.
+    at = (SrPosition){.epoch = 1, .batch = 3, .iteration = 13};
+    CHECK_INT(sr_position_fit(&at, 8, 80, 10, &again), SR_FIT_SAME);
+    at.batch_size = 0;
+    CHECK_INT(sr_position_fit(&at, 16, 80, 5, &again), SR_FIT_RESTART);
+    CHECK(at.batch == 0 && at.iteration == 5);
+}
+
+SR_TESTS(position, unit(test_position_fit))
