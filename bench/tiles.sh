@@ -30,6 +30,15 @@ for list in r50-224 r50-96 r18-cifar; do
         sort -n -k 4 "$tmp/$list $way" | head -n 1 | awk -v what="$list, $way" '{printf "| %s | %s | %s | %s | %s s |\n", what, $1, $2, $3, $4}'
     done
 done
+# Winograd's blocks of tiles as for a second-level cache of 1 MB, and as for this processor's (SR_L2).
+i=0
+while [ $i -lt "$rounds" ]; do
+    i=$((i + 1))
+    for cache in 1048576 0; do
+        printf 'blocks for a second-level cache of %s bytes (0: its own):' "$cache"
+        SR_L2=$cache SR_CPU=avx512 OMP_NUM_THREADS=1 build/conv-bench r50-224 15 | sed -n 's/^ *Winograd, maps >= 8 */ /p'
+    done
+done
 for level in avx512bf16 amx; do
     for shape in 16,197,1152 16,197,2304; do
         printf '%s: ' "$level"

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/log.h"
@@ -14,7 +15,6 @@
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 static const char *const names[] = {"plain", "avx2", "avx512", "avx512bf16", "amx"};
@@ -114,4 +114,28 @@ int sr_cpu_has_tiles(void) { return sr_cpu_level() >= SR_CPU_AMX; }
 const char *sr_cpu_now(void) {
     SrCpuLevel level = sr_cpu_level(); // asks the environment the first time
     return emulated ? SR_CPU_EMULATED : names[level];
+}
+
+static size_t find_second_cache(void) {
+    const char *set = getenv("SR_L2");
+    long bytes = set ? strtol(set, NULL, 10) : 0;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    if (bytes <= 0)
+        bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
+}
+
+// 0: not asked yet.
+static atomic_size_t second_cache;
+
+size_t sr_cpu_second_cache(void) {
+    size_t bytes = atomic_load_explicit(&second_cache, memory_order_relaxed);
+    if (!bytes)
+        atomic_store_explicit(&second_cache, bytes = find_second_cache(), memory_order_relaxed);
+    return bytes;
+}
+
+void sr_cpu_set_second_cache(size_t bytes) {
+    atomic_store_explicit(&second_cache, bytes, memory_order_relaxed);
 }

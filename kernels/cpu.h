@@ -46,6 +46,12 @@ SrCpuLevel sr_cpu_set_level(SrCpuLevel level);
 void sr_cpu_emulate_tiles(bool on);
 bool sr_cpu_emulates_tiles(void);
 
+// Bytes of the second-level cache of one core, 1 MiB where the system does not say; kernels choose by it how much they
+// take at a time, never what they compute.  SR_L2 (bytes) in the environment stands in its place, for benches.
+size_t sr_cpu_second_cache(void);
+// For tests, as sr_cpu_set_level; 0: what the processor has.
+void sr_cpu_set_second_cache(size_t bytes);
+
 #if defined(__x86_64__)
 #define SR_CPU_TABLES(type, name) extern const type name##_plain, name##_avx2, name##_avx512
 #define SR_CPU_PICK(name)                             \

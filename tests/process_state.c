@@ -31,6 +31,7 @@ int process_state_restore(void **state) {
     sr_mem_fail_at(0);
     sr_cpu_set_level(start.level);
     sr_cpu_emulate_tiles(start.emulates);
+    sr_cpu_set_second_cache(0);
     sr_conv_allow(SR_CONV_ALL);
     sr_conv_fp32(SR_CONV_FP32_AUTO);
     sr_conv_pairs(SR_CONV_PAIRS_ALWAYS);

@@ -20,9 +20,12 @@
 #include "kernels/conv/conv_kernels.h"
 
 enum {
-    TILES = 24,                // multiplied in one go: a multiple of 6 and 8
-    LATER = 2 * TILES * 4 * 4, // pixels of a block's outputs and of another's inputs at most
-    GROUP_TILES = 96,          // at least, that weights are transformed for
+    TILES =
+        24, // of a unit of sums, a multiple of 6 and 8; as many or a few times as many are a block
+    MOST_TILES = 96,  // of a block: multiplied in one go
+    PIXELS = 4 * 4,   // of a tile's outputs at most
+    GROUP_TILES = 96, // at least, that weights are transformed for
+    BLOCKS = 4,       // a thread at least, where blocks are larger than need be
 };
 
 typedef struct {
@@ -36,39 +39,54 @@ typedef struct {
     SrConvWeights weights;
     bool backward, add, by_columns;
     const SrConvEnd *end; // NULL: nothing
+    int tiles_once;       // of a block: TILES or a multiple of it
     int tile_blocks, column_blocks,
         tile_groups;  // groups of tile blocks: units by columns of one column block
     const float *u;   // by tiles: (column blocks, points, C, width)
-    float *v, *zeros; // by columns: v (tile blocks, points, TILES, C_width)
+    float *v, *zeros; // by columns: v (tile blocks, points, tiles, C_width)
     char *threads;
     size_t thread_bytes;
 } Job;
 
 // What one thread needs; lives in scratch.
 typedef struct {
-    const float **in;    // (TILES + SR_CONV_FETCH): rows of v
-    float **out;         // (TILES): rows of m
-    const float **later; // (LATER + SR_CONV_FETCH): pixels soon needed
+    const float **in;    // (tiles + SR_CONV_FETCH): rows of v
+    float **out;         // (tiles): rows of m
+    const float **later; // (2 * tiles * PIXELS + SR_CONV_FETCH): pixels soon needed
     float *u, *v;        // the operand that is not whole: one column block, or one tile block
-    float *work;         // the products (points, TILES, width)
+    float *work;         // the products (points, tiles, width)
 } Table;
 
 static int64_t u_block(const Job *job) { return (int64_t)job->points * job->C * job->gemm->block; }
 static int64_t v_block(const Job *job) {
-    return job->points * sr__winograd_point(TILES, job->C_width);
+    return job->points * sr__winograd_point(job->tiles_once, job->C_width);
 }
 
 static Table take_table(SrConvScratch *scratch, const Job *job) {
-    size_t block = (size_t)job->gemm->block, points = (size_t)job->points;
+    size_t block = (size_t)job->gemm->block, points = (size_t)job->points,
+           tiles = (size_t)job->tiles_once;
     size_t u = job->by_columns ? points * (size_t)job->C * block : 0;
     size_t v = job->by_columns ? 0 : (size_t)v_block(job);
-    size_t work = points * (size_t)sr__winograd_point(TILES, (int)block);
-    return (Table){.in = sr__conv_take(scratch, sizeof(float *) * (TILES + SR_CONV_FETCH)),
-                   .out = sr__conv_take(scratch, sizeof(float *) * TILES),
-                   .later = sr__conv_take(scratch, sizeof(float *) * (LATER + SR_CONV_FETCH)),
-                   .u = sr__conv_take(scratch, sizeof(float) * u),
-                   .v = sr__conv_take(scratch, sizeof(float) * v),
-                   .work = sr__conv_take(scratch, sizeof(float) * work)};
+    size_t work = points * (size_t)sr__winograd_point(job->tiles_once, (int)block);
+    return (Table){
+        .in = sr__conv_take(scratch, sizeof(float *) * (tiles + SR_CONV_FETCH)),
+        .out = sr__conv_take(scratch, sizeof(float *) * tiles),
+        .later = sr__conv_take(scratch, sizeof(float *) * (2 * tiles * PIXELS + SR_CONV_FETCH)),
+        .u = sr__conv_take(scratch, sizeof(float) * u),
+        .v = sr__conv_take(scratch, sizeof(float) * v),
+        .work = sr__conv_take(scratch, sizeof(float) * work)};
+}
+
+static int64_t units_of(const SrWinogradTiles *tiles) { return (tiles->count + TILES - 1) / TILES; }
+
+// The transformed inputs of a block stay in half of the second-level cache while all weights pass by; the more tiles,
+// the less often these come from further away. Units of sums stay the same, and every output is computed the
+// same way in any block: no bit depends on the cache.
+static int tiles_once(const Job *job) {
+    int64_t bytes = (int64_t)sizeof(float) * job->points * job->C_width * TILES;
+    int64_t most = SR_MIN((int64_t)sr_cpu_second_cache() / 2 / bytes, MOST_TILES / TILES);
+    int64_t units = job->tiles.count / TILES / (BLOCKS * sr_parallel_threads());
+    return TILES * (int)SR_MAX(1, SR_MIN(most, units));
 }
 
 static Job new_job(const SrConvShape *s, int m, SrConvPass pass) {
@@ -89,9 +107,10 @@ static Job new_job(const SrConvShape *s, int m, SrConvPass pass) {
     job.K = job.out.C;
     job.C_width = sr__conv_width(job.gemm, job.C);
     job.tiles = sr__winograd_tiles(m, s->N, job.out.H, job.out.W);
-    job.tile_blocks = (int)((job.tiles.count + TILES - 1) / TILES);
+    job.by_columns = 2 * units_of(&job.tiles) * TILES <= job.K;
+    job.tiles_once = job.by_columns ? TILES : tiles_once(&job);
+    job.tile_blocks = (int)((job.tiles.count + job.tiles_once - 1) / job.tiles_once);
     job.column_blocks = sr__conv_ceil_div(job.K, job.gemm->block);
-    job.by_columns = 2 * (int64_t)job.tile_blocks * TILES <= job.K;
     // Two units a thread; does not touch bits, every output is computed the same way in any unit.
     int wanted = sr__conv_ceil_div(2 * sr_parallel_threads(), job.column_blocks);
     job.tile_groups = (int)SR_MAX(1, SR_MIN(wanted, job.tiles.count / GROUP_TILES));
@@ -140,18 +159,18 @@ static SrConvPatch patch_at(const Job *job, const SrConvPatch *tensor, int64_t t
 }
 
 static int block_tiles(const Job *job, int block) {
-    return (int)SR_MIN(job->tiles.count - (int64_t)block * TILES, TILES);
+    return (int)SR_MIN(job->tiles.count - (int64_t)block * job->tiles_once, job->tiles_once);
 }
 
-// The inputs of tile block `block` into v (points, TILES, C_width).
+// The inputs of tile block `block` into v (points, tiles, C_width).
 static void transform_inputs(const Job *job, int block, float *v) {
     for (int i = 0; i < block_tiles(job, block); i++) {
-        SrConvPatch p = patch_at(job, &job->in, (int64_t)block * TILES + i);
+        SrConvPatch p = patch_at(job, &job->in, (int64_t)block * job->tiles_once + i);
         p.h -= job->pad_h;
         p.w -= job->pad_w;
         p.zeros = job->zeros;
         job->transform->input(&p, v + (int64_t)i * job->C_width,
-                              sr__winograd_point(TILES, job->C_width));
+                              sr__winograd_point(job->tiles_once, job->C_width));
     }
 }
 
@@ -164,33 +183,41 @@ static void finish_patch(const Job *job, const SrConvPatch *p) {
                             p->first, p->channels);
 }
 
-// The products of column block b of tile block `block`, work (points, TILES, width), to outputs.
-static void write_outputs(const Job *job, const float *work, int block, int b) {
+// The outputs of column block b for the tiles [from, to) of tile block `block`, one unit of sums; work as in write_outputs.
+static void write_unit(const Job *job, const float *work, int block, int b, int from, int to) {
     int columns = block_columns(job, b), width = sr__conv_width(job->gemm, columns), pixels = 0;
+    int64_t first = (int64_t)block * job->tiles_once, unit = (first + from) / TILES;
     const SrConvEnd *end = job->end;
-    float *sums = end && end->sums.unit ? end->sums.unit + (int64_t)block * 3 * job->K : NULL;
-    for (int i = 0; i < block_tiles(job, block); i++) {
-        SrConvPatch p = patch_at(job, &job->out, (int64_t)block * TILES + i);
+    float *sums = end && end->sums.unit ? end->sums.unit + unit * 3 * job->K : NULL;
+    for (int i = from; i < to; i++) {
+        SrConvPatch p = patch_at(job, &job->out, first + i);
         p.first = b * job->gemm->block;
         p.channels = columns;
         p.sums = sums ? sums + p.first : NULL;
         p.sums_stride = job->K;
-        p.sums_begin = i == 0;
-        job->transform->output(work + (int64_t)i * width, sr__winograd_point(TILES, width), &p,
-                               job->add);
+        p.sums_begin = i == from;
+        job->transform->output(work + (int64_t)i * width,
+                               sr__winograd_point(job->tiles_once, width), &p, job->add);
         if (end && !sums)
             finish_patch(job, &p);
         pixels += SR_MIN(job->m, p.H - p.h) * SR_MIN(job->m, p.W - p.w);
     }
     if (sums && b == 0)
-        end->sums.count[block] = (float)pixels;
+        end->sums.count[unit] = (float)pixels;
+}
+
+// The products of column block b of tile block `block`, work (points, tiles, width), to outputs.
+static void write_outputs(const Job *job, const float *work, int block, int b) {
+    int tiles = block_tiles(job, block);
+    for (int from = 0; from < tiles; from += TILES)
+        write_unit(job, work, block, b, from, SR_MIN(from + TILES, tiles));
 }
 
 // The pixels of one of the images that lie where tile block `block` has its outputs, added to a list of n.
 static int list_pixels(const Job *job, const SrConvPatch *tensor, int block, const float **list,
                        int n) {
     for (int i = 0; i < block_tiles(job, block); i++) {
-        SrConvPatch p = patch_at(job, tensor, (int64_t)block * TILES + i);
+        SrConvPatch p = patch_at(job, tensor, (int64_t)block * job->tiles_once + i);
         for (int h = p.h; h < SR_MIN(p.h + job->m, p.H); h++)
             for (int w = p.w; w < SR_MIN(p.w + job->m, p.W); w++)
                 list[n++] = sr__at(job->type, p.image, ((int64_t)h * p.W + w) * p.C);
@@ -218,15 +245,15 @@ static void multiply(const Job *job, const Table *table, const float *u, const f
     int columns = block_columns(job, b), width = sr__conv_width(job->gemm, columns);
     int count = block_tiles(job, block), rows = job->gemm->rows(width);
     for (int i = 0; i < count + SR_CONV_FETCH; i++)
-        table->in[i] = v + (int64_t)SR_MIN(i, TILES - 1) * job->C_width;
+        table->in[i] = v + (int64_t)SR_MIN(i, job->tiles_once - 1) * job->C_width;
     for (int i = 0; i < count; i++)
         table->out[i] = table->work + (int64_t)i * width;
     int later = 0, laters = list_later(job, table, block, b);
     SrConvTile t = {.tap = (const int[]){0}, .taps = 1, .channels = job->C, .columns = width};
     for (int xi = 0; xi < job->points; xi++) {
         t.w = u + (int64_t)xi * job->C * width;
-        t.first = xi * sr__winograd_point(TILES, job->C_width);
-        t.out_first = xi * sr__winograd_point(TILES, width);
+        t.first = xi * sr__winograd_point(job->tiles_once, job->C_width);
+        t.out_first = xi * sr__winograd_point(job->tiles_once, width);
         for (int i = 0; i < count; i += rows) {
             t.in = table->in + i;
             t.out = table->out + i;
@@ -308,7 +335,8 @@ static void prepare(const SrConvShape *s, int m, SrConvPass pass, const float *w
 }
 
 static int64_t sum_units(const SrConvShape *s, int m) {
-    return new_job(s, m, SR_CONV_FORWARD).tile_blocks;
+    SrWinogradTiles tiles = sr__winograd_tiles(m, s->N, s->P, s->Q);
+    return units_of(&tiles);
 }
 
 static size_t scratch_bytes(const SrConvShape *s, int m, SrConvPass pass) {
