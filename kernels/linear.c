@@ -1,15 +1,14 @@
-// linear: torch.nn.Linear on the last dimension, y = x W^T + b: a convolution of one row of pixels (kernels/conv/conv.h),
-// whatever multiplies that.  Floats of few rows by OpenBLAS: our product is faster, packing the weights for it is not.
+// linear: torch.nn.Linear on the last dimension, y = x W^T + b, by the products of kernels/row_product.h.
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "kernels/conv/conv.h"
 #include "kernels/gemm.h"
 #include "kernels/linear.h"
 #include "kernels/onnx_rows.h"
 #include "kernels/op_util.h"
 #include "kernels/pointwise.h"
+#include "kernels/row_product.h"
 #include "kernels/rows.h"
 
 static const SrOption options[] = {
@@ -51,22 +50,9 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return p->bias ? 2 : 1;
 }
 
-// x (rows, C) as a map of one row.
 static SrConvShape conv_shape(const void *params, SrShape x, SrDtype type) {
     const SrLinearParams *p = params;
-    SrConvShape s = {.N = 1, .H = 1, .W = (int)sr_shape_rows(x), .C = sr_shape_last(x)};
-    s.K = p->out_features;
-    s.R = s.S = s.stride_h = s.stride_w = s.dilation_h = s.dilation_w = s.groups = 1;
-    s.type = type;
-    sr_conv_shape(&s);
-    return s;
-}
-
-// Few rows are not worth packing the weights for.
-static bool by_conv(const SrConvShape *s, SrConvPass pass) {
-    enum { MANY_ROWS = 128 };
-    return s->type == SR_BF16 ||
-           (s->W >= MANY_ROWS && strcmp(sr_conv_design(s, pass), "plain") != 0);
+    return sr__row_shape(sr_shape_rows(x), sr_shape_last(x), p->out_features, type);
 }
 
 // Packed once a step the weights of a transformer would be held three times.  Where rows are so many that packing is a
@@ -83,7 +69,7 @@ static size_t typed_scratch_bytes(const void *params, SrShape x, SrDtype type) {
     SrConvShape s = conv_shape(params, x, type);
     size_t most = 0;
     for (int pass = SR_CONV_FORWARD; pass <= SR_CONV_BACKWARD_WEIGHT; pass++)
-        if (by_conv(&s, (SrConvPass)pass))
+        if (sr__rows_by_conv(&s, (SrConvPass)pass))
             most = SR_MAX(most, packed_at_call(&s, (SrConvPass)pass) +
                                     sr_conv_scratch_bytes(&s, (SrConvPass)pass));
     return most;
@@ -104,7 +90,7 @@ static SrOpPrepared prepared(const void *params, const SrShape *x, int n_in, SrD
     (void)n_in;
     SrConvPass conv_pass = pass == SR_PASS_FORWARD ? SR_CONV_FORWARD : SR_CONV_BACKWARD_DATA;
     SrConvShape s = conv_shape(params, x[0], type);
-    if (!by_conv(&s, conv_pass) || packed_at_call(&s, conv_pass))
+    if (!sr__rows_by_conv(&s, conv_pass) || packed_at_call(&s, conv_pass))
         return (SrOpPrepared){0};
     SrConvPrepared p = sr_conv_prepared(&s, conv_pass);
     return (SrOpPrepared){p.bytes, p.key};
@@ -177,7 +163,7 @@ static void by_convolution(const SrOpCall *call, const SrConvShape *s) {
 // The bias is laid into y first and the product added to it: one pass less than adding afterwards.
 static void forward(const SrOpCall *call) {
     SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
-    if (by_conv(&s, SR_CONV_FORWARD)) {
+    if (sr__rows_by_conv(&s, SR_CONV_FORWARD)) {
         by_convolution(call, &s);
         return;
     }
@@ -198,7 +184,7 @@ static void forward(const SrOpCall *call) {
 // dW (K, C) += dy^T x,  db (K) += column sums of dy.
 static void weight_gradient(const SrOpCall *call, const SrConvShape *s) {
     float *db = call->n_w > 1 ? call->dw[1] : NULL;
-    bool conv = by_conv(s, SR_CONV_BACKWARD_WEIGHT);
+    bool conv = sr__rows_by_conv(s, SR_CONV_BACKWARD_WEIGHT);
     if (call->dw[0] && conv)
         sr_conv_backward_weight(s, call->x[0].data, call->dy, call->dw[0], db, call->scratch);
     else if (call->dw[0])
@@ -218,7 +204,7 @@ static void backward(const SrOpCall *call) {
     weight_gradient(call, &s);
     if (!call->dx[0])
         return;
-    if (by_conv(&s, SR_CONV_BACKWARD_DATA)) {
+    if (sr__rows_by_conv(&s, SR_CONV_BACKWARD_DATA)) {
         void *scratch;
         const float *w = weights(call, &s, SR_CONV_BACKWARD_DATA, &scratch);
         sr_conv_backward_data(&s, call->dy, w, call->dx[0], call->dx_add & 1, scratch);

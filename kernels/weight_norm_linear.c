@@ -2,9 +2,10 @@
 // W_k = g_k v_k / |v_k| (Salimans and Kingma 2016).
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
-#include "kernels/gemm.h"
 #include "kernels/op_util.h"
+#include "kernels/row_product.h"
 #include "kernels/rows.h"
 #include "kernels/weight_norm_linear.h"
 
@@ -42,6 +43,10 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0);
 }
 
+static SrConvShape product(SrShape x, SrShape y) {
+    return sr__row_shape(sr_shape_rows(x), sr_shape_last(x), sr_shape_last(y), SR_F32);
+}
+
 static size_t weight_bytes(const void *params, const SrShape *x) {
     const SrWeightNormLinearParams *p = params;
     return (size_t)p->out_features * (size_t)sr_shape_last(x[0]) * sizeof(float);
@@ -54,10 +59,17 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     return weight_bytes(params, x) + (size_t)p->out_features * sizeof(float);
 }
 
-// The gradient of W (K, D).
+// The gradient of W (K, D) in whole cache lines, then what the products need.
+static size_t gradient_bytes(const void *params, const SrShape *x) {
+    return (weight_bytes(params, x) + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
+}
+
 static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)n_in;
-    return weight_bytes(params, x);
+    SrShape y;
+    if (infer(params, x, n_in, &y) != SR_OK)
+        return 0;
+    SrConvShape s = product(x[0], y);
+    return gradient_bytes(params, x) + sr__row_product_bytes(&s);
 }
 
 static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
@@ -85,11 +97,11 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// W is made once a step; the product is then linear.c's.
+// W is made once a step.
 static void forward(const SrOpCall *call) {
     const SrRows *rows = sr__rows();
-    int n = (int)sr_shape_rows(call->y.shape), D = sr_shape_last(call->x[0].shape);
-    int K = sr_shape_last(call->y.shape);
+    SrConvShape s = product(call->x[0].shape, call->y.shape);
+    int D = s.C, K = s.K;
     const float *g = call->w[G].data, *v = call->w[V].data;
     float *weight = call->saved, *inverse = weight + (int64_t)K * D; // (K, D), (K)
 #pragma omp parallel for schedule(static) if ((int64_t)K * D > SR_CHUNK)
@@ -98,7 +110,7 @@ static void forward(const SrOpCall *call) {
         inverse[k] = (float)inverse_norm(rows->dot(row, row, D));
         rows->scale(weight + (int64_t)k * D, row, g[k] * inverse[k], D);
     }
-    sr_gemm(false, true, n, K, D, 1, call->x[0].data, D, weight, D, 0, call->y.data, K);
+    sr__row_forward(&s, call->x[0].data, weight, call->y.data, call->scratch);
 }
 
 // dg = dW . v / |v|,  dv = g / |v| (dW - (dW . v) v / |v|^2).
@@ -122,22 +134,23 @@ static void split_gradient(const SrOpCall *call, const float *dweight, const flo
 
 // dW (K, D) is gathered for this call alone, because dg and dv are functions of it, and then split.
 static void backward(const SrOpCall *call) {
-    int n = (int)sr_shape_rows(call->y.shape), D = sr_shape_last(call->x[0].shape);
-    int K = sr_shape_last(call->y.shape);
+    SrConvShape s = product(call->x[0].shape, call->y.shape);
     const float *weight = call->saved; // (K, D)
     float *dweight = call->scratch;    // (K, D)
+    void *rest = (char *)call->scratch + gradient_bytes(call->params, &call->x[0].shape);
     if (call->dw[G] || call->dw[V]) {
-        sr_gemm(true, false, K, D, n, 1, call->dy, K, call->x[0].data, D, 0, dweight, D);
-        split_gradient(call, dweight, weight + (int64_t)K * D, K, D);
+        memset(dweight, 0, weight_bytes(call->params, &call->x[0].shape));
+        sr__row_backward_weight(&s, call->x[0].data, call->dy, dweight, rest);
+        split_gradient(call, dweight, weight + (int64_t)s.K * s.C, s.K, s.C);
     }
     if (call->dx[0])
-        sr_gemm(false, false, n, D, K, 1, call->dy, K, weight, D, (float)(call->dx_add & 1),
-                call->dx[0], D);
+        sr__row_backward_data(&s, call->dy, weight, call->dx[0], call->dx_add & 1, rest);
 }
 
 static const SrOpCase cases[] = {
     {"{out_features: 5}", 1, {SR_SHAPE(4, 7)}, false},
     {"{out_features: 20}", 1, {SR_SHAPE(3, 17)}, false},
+    {"{out_features: 20}", 1, {SR_SHAPE(2, 70, 9)}, false}, // rows enough for packed weights
 };
 
 const SrOp sr_op_weight_norm_linear = {

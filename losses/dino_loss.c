@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "kernels/dino_cross_entropy.h"
 #include "losses/momentum_encoder.h"
+#include "losses/teacher_center.h"
 
 #define PREFIX "loss.momentum_encoder."
 
@@ -126,23 +127,9 @@ static void before_step(void *instance, const SrLossStep *step) {
     *temperature = (float)temperature_at(&state->p, step->iteration);
 }
 
-static void move_center(const State *state, const SrLossStep *step) {
-    SrTensor scores = sr_loss_value(step, state->scores); // (T * batch, K)
-    const float *x = scores.data;
-    float *center = sr_params_at(step->params, state->center)->value,
-          keep = (float)state->p.ema_center;
-    int rows = scores.shape.d[0], K = scores.shape.d[1];
-    for (int k = 0; k < K; k++) {
-        double sum = 0;
-        for (int r = 0; r < rows; r++)
-            sum += (double)x[(int64_t)r * K + k];
-        center[k] = center[k] * keep + (float)(sum / rows) * (1 - keep);
-    }
-}
-
 static void after_update(void *instance, const SrLossStep *step) {
     const State *state = instance;
-    move_center(state, step);
+    sr_teacher_center_move(step, state->scores, state->center, state->p.ema_center);
     sr_momentum_encoder_update(&state->encoder, step->params,
                                sr_momentum_cosine(state->p.momentum, step));
 }

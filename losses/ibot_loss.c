@@ -12,6 +12,7 @@
 #include "kernels/scale.h"
 #include "losses/crop_terms.h"
 #include "losses/momentum_encoder.h"
+#include "losses/teacher_center.h"
 #include "losses/token_grid.h"
 
 #define PREFIX "loss.momentum_encoder."
@@ -194,25 +195,10 @@ static void before_step(void *instance, const SrLossStep *step) {
         (float)patch_temperature(&state->p, step->epoch);
 }
 
-// Towards the mean of the teacher's rows of all replicas.
-static void move_center(const SrLossStep *step, SrNodeId scores, int entry, double momentum) {
-    SrTensor t = sr_loss_value(step, scores);
-    const float *x = t.data;
-    float *center = sr_params_at(step->params, entry)->value, keep = (float)momentum;
-    int64_t rows = sr_shape_rows(t.shape);
-    int K = sr_shape_last(t.shape);
-    for (int k = 0; k < K; k++) {
-        double sum = 0;
-        for (int64_t r = 0; r < rows; r++)
-            sum += (double)x[r * K + k];
-        center[k] = center[k] * keep + (float)(sum / (double)rows) * (1 - keep);
-    }
-}
-
 static void after_update(void *instance, const SrLossStep *step) {
     const State *state = instance;
-    move_center(step, state->scores, state->center, state->p.center_momentum);
-    move_center(step, state->patch_scores, state->center2, state->p.center_momentum2);
+    sr_teacher_center_move(step, state->scores, state->center, state->p.center_momentum);
+    sr_teacher_center_move(step, state->patch_scores, state->center2, state->p.center_momentum2);
     sr_momentum_encoder_update(&state->encoder, step->params,
                                sr_momentum_cosine(state->p.momentum, step));
 }
