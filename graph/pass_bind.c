@@ -96,8 +96,8 @@ static SrStatus bind_activations(SrPlan *plan, const SrPlanCall *call, SrOpCall 
     return SR_OK;
 }
 
-// A forward, once for itself; a backward, once for each gradient it makes (all weights count as
-// one).
+// A forward, once for itself; a backward, once for each gradient it makes (all weights count as one), an input's as often
+// as its op says.
 static int64_t count_flops(const SrPlan *plan, const SrPlanCall *call) {
     const SrPlanNode *node = &plan->nodes[call->node];
     SrShape x[SR_OP_MAX_IN];
@@ -109,7 +109,7 @@ static int64_t count_flops(const SrPlan *plan, const SrPlanCall *call) {
         return forward;
     int times = 0;
     for (int i = 0; i < node->n_in; i++)
-        times += call->dx[i] != SR_NO_BUFFER;
+        times += call->dx[i] != SR_NO_BUFFER ? SR_MAX(1, node->op->dx_forwards) : 0;
     return forward * (times + sr__plan_learns(plan, node));
 }
 

@@ -228,6 +228,7 @@ const SrOp sr_op_attention = {
     .scratch_bytes = scratch_bytes,
     .bf16_scratch_bytes = bf16_scratch_bytes,
     .flops = flops,
+    .dx_forwards = 2,
     .reference = reference,
     .forward = sr__attention_forward,
     .backward = sr__attention_backward,

@@ -308,6 +308,7 @@ const SrOp sr_op_cross_covariance = {
     .reads = reads,
     .scratch_bytes = scratch_bytes,
     .flops = flops,
+    .dx_forwards = 2,
     .reference = reference,
     .forward = forward,
     .backward = backward,

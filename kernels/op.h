@@ -190,6 +190,8 @@ typedef struct SrOp {
     // Index of the input whose dx may be the same memory as dy, -1 for none.  NULL: none.
     int (*inplace)(const void *params);
     int64_t (*flops)(const void *params, const SrShape *x, int n_in, SrShape y); // forward; NULL: 0
+    // What the gradient of an input costs in forwards: 2 where one input holds what two products multiply; 0: 1.
+    int dx_forwards;
     // The arithmetic goes over windows of pixels and is not one matrix product, which has another speed
     // (graph/plan_time.c).  NULL: never.
     bool (*over_windows)(const void *params);

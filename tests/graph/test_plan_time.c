@@ -1,8 +1,10 @@
 // The roofline over a plan: halved rates double the time, and each rate counts where it bounds.
 #include "graph/builder.h"
 #include "graph/plan.h"
+#include "kernels/attention.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv2d.h"
+#include "kernels/linear.h"
 #include "tests/check.h"
 
 static void test_roofline(void **state) {
@@ -40,4 +42,37 @@ static void test_roofline(void **state) {
     sr_params_free(params);
 }
 
-SR_TESTS(plan_time, unit(test_roofline))
+// Queries, keys and values of attention are one input, whose gradient is four products of the size of the forward's two;
+// a linear layer has one product for its input and one for its weight.
+static void test_backward_flops(void **state) {
+    (void)state;
+    SrParams *params;
+    SrGraph *graph;
+    SrBuilder *b;
+    SrPlan *plan;
+    CHECK_OK(sr_params_new(&params));
+    CHECK_OK(sr_graph_new(params, &graph));
+    CHECK_OK(sr_builder_new(graph, &b));
+    SrNodeId x = sr_build_input(b, "x", SR_SHAPE(2, 5, 8), SR_F32);
+    SrLinearParams qkv = {.out_features = 24};
+    SrAttentionParams heads = {.num_heads = 2};
+    SrNodeId y = sr_build(b, "attention", "heads", &heads, sr_build(b, "linear", "qkv", &qkv, x));
+    CHECK_OK(sr_builder_status(b));
+    SrPlanOptions options = {.mode = SR_MODE_TRAIN,
+                             .losses = &y,
+                             .n_losses = 1,
+                             .input_grads = &x,
+                             .n_input_grads = 1,
+                             .no_allocate = true};
+    CHECK_OK(sr_plan_compile(graph, &options, &plan));
+    SrPlanCost cost = sr_plan_cost(plan);
+    int64_t linear = 2 * 2 * 5 * 8 * 24, attention = 2 * 2 * 5 * 5 * 8 * 2;
+    CHECK_INT(cost.forward_flops, linear + attention);
+    CHECK_INT(cost.backward_flops, 2 * linear + 2 * attention);
+    sr_plan_free(plan);
+    sr_builder_free(b);
+    sr_graph_free(graph);
+    sr_params_free(params);
+}
+
+SR_TESTS(plan_time, unit(test_roofline), unit(test_backward_flops))
