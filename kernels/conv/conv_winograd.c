@@ -148,14 +148,12 @@ static void transform_weights(const Job *job, int b, float *u) {
     job->transform->weights(work, job->C, sr__conv_width(job->gemm, columns), job->backward, u);
 }
 
-static SrConvPatch patch_at(const Job *job, const SrConvPatch *tensor, int64_t tile) {
-    int64_t n = tile / (job->tiles.rows * job->tiles.columns);
-    SrConvPatch p = *tensor;
-    p.image = sr__at(job->type, p.image, n * p.H * p.W * p.C);
-    p.h = (int)(tile / job->tiles.columns % job->tiles.rows) * job->m;
-    p.w = (int)(tile % job->tiles.columns) * job->m;
-    p.channels = p.C;
-    return p;
+static SrWinogradPlace block_place(const Job *job, int block) {
+    return sr__winograd_place(&job->tiles, (int64_t)block * job->tiles_once);
+}
+
+static SrConvPatch patch_at(const Job *job, const SrConvPatch *tensor, SrWinogradPlace place) {
+    return sr__winograd_patch(tensor, job->type, job->m, place);
 }
 
 static int block_tiles(const Job *job, int block) {
@@ -164,8 +162,10 @@ static int block_tiles(const Job *job, int block) {
 
 // The inputs of tile block `block` into v (points, tiles, C_width).
 static void transform_inputs(const Job *job, int block, float *v) {
-    for (int i = 0; i < block_tiles(job, block); i++) {
-        SrConvPatch p = patch_at(job, &job->in, (int64_t)block * job->tiles_once + i);
+    SrWinogradPlace place = block_place(job, block);
+    int count = block_tiles(job, block);
+    for (int i = 0; i < count; i++, sr__winograd_next(&job->tiles, &place)) {
+        SrConvPatch p = patch_at(job, &job->in, place);
         p.h -= job->pad_h;
         p.w -= job->pad_w;
         p.zeros = job->zeros;
@@ -186,11 +186,12 @@ static void finish_patch(const Job *job, const SrConvPatch *p) {
 // The outputs of column block b for the tiles [from, to) of tile block `block`, one unit of sums; work as in write_outputs.
 static void write_unit(const Job *job, const float *work, int block, int b, int from, int to) {
     int columns = block_columns(job, b), width = sr__conv_width(job->gemm, columns), pixels = 0;
-    int64_t first = (int64_t)block * job->tiles_once, unit = (first + from) / TILES;
+    int64_t first = (int64_t)block * job->tiles_once + from, unit = first / TILES;
+    SrWinogradPlace place = sr__winograd_place(&job->tiles, first);
     const SrConvEnd *end = job->end;
     float *sums = end && end->sums.unit ? end->sums.unit + unit * 3 * job->K : NULL;
-    for (int i = from; i < to; i++) {
-        SrConvPatch p = patch_at(job, &job->out, first + i);
+    for (int i = from; i < to; i++, sr__winograd_next(&job->tiles, &place)) {
+        SrConvPatch p = patch_at(job, &job->out, place);
         p.first = b * job->gemm->block;
         p.channels = columns;
         p.sums = sums ? sums + p.first : NULL;
@@ -216,11 +217,16 @@ static void write_outputs(const Job *job, const float *work, int block, int b) {
 // The pixels of one of the images that lie where tile block `block` has its outputs, added to a list of n.
 static int list_pixels(const Job *job, const SrConvPatch *tensor, int block, const float **list,
                        int n) {
-    for (int i = 0; i < block_tiles(job, block); i++) {
-        SrConvPatch p = patch_at(job, tensor, (int64_t)block * job->tiles_once + i);
-        for (int h = p.h; h < SR_MIN(p.h + job->m, p.H); h++)
-            for (int w = p.w; w < SR_MIN(p.w + job->m, p.W); w++)
-                list[n++] = sr__at(job->type, p.image, ((int64_t)h * p.W + w) * p.C);
+    SrWinogradPlace place = block_place(job, block);
+    int count = block_tiles(job, block);
+    int64_t pixel = tensor->C * (int64_t)sr_dtype_bytes(job->type);
+    for (int i = 0; i < count; i++, sr__winograd_next(&job->tiles, &place)) {
+        SrConvPatch p = patch_at(job, tensor, place);
+        int rows = SR_MIN(job->m, p.H - p.h), columns = SR_MIN(job->m, p.W - p.w);
+        const char *row = (const char *)p.image + ((int64_t)p.h * p.W + p.w) * pixel;
+        for (int h = 0; h < rows; h++, row += p.W * pixel)
+            for (int w = 0; w < columns; w++)
+                list[n++] = (const float *)(const void *)(row + w * pixel);
     }
     return n;
 }

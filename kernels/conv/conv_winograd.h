@@ -72,6 +72,37 @@ static inline SrWinogradTiles sr__winograd_tiles(int m, int N, int H, int W) {
     return t;
 }
 
+// Tile `tile` among them, row by row, image by image; the next one costs no division.
+typedef struct {
+    int64_t image;
+    int row, column; // of tiles
+} SrWinogradPlace;
+static inline SrWinogradPlace sr__winograd_place(const SrWinogradTiles *tiles, int64_t tile) {
+    int64_t image = tile / ((int64_t)tiles->rows * tiles->columns);
+    int in_image = (int)(tile - image * tiles->rows * tiles->columns);
+    return (SrWinogradPlace){image, in_image / tiles->columns, in_image % tiles->columns};
+}
+static inline void sr__winograd_next(const SrWinogradTiles *tiles, SrWinogradPlace *place) {
+    if (++place->column < tiles->columns)
+        return;
+    place->column = 0;
+    if (++place->row < tiles->rows)
+        return;
+    place->row = 0;
+    place->image++;
+}
+// That tile's square of m x m pixels of `tensor`, which comes without a place, all channels.
+static inline SrConvPatch sr__winograd_patch(const SrConvPatch *tensor, SrDtype type, int m,
+                                             SrWinogradPlace place) {
+    SrConvPatch p = *tensor;
+    int64_t bytes = type == SR_BF16 ? 2 : 4;
+    p.image = (char *)p.image + place.image * p.H * p.W * p.C * bytes;
+    p.h = place.row * m;
+    p.w = place.column * m;
+    p.channels = p.C;
+    return p;
+}
+
 // The weight gradient, in a file of its own: x (N, H, W, C), dy (N, P, Q, K), dw (K, C, 3, 3) += .
 double sr__winograd_weight_cost(const SrConvShape *s, int m);
 size_t sr__winograd_weight_bytes(const SrConvShape *s, int m);

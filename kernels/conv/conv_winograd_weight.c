@@ -166,31 +166,24 @@ static Unit unit_at(const Job *job, int64_t i) {
     return u;
 }
 
-static SrConvPatch patch_at(const Job *job, const SrConvPatch *tensor, int64_t tile, int first,
-                            int channels) {
-    SrConvPatch p = *tensor;
-    int64_t image = tile / (job->tiles.rows * job->tiles.columns);
-    p.image = sr__at(job->type, p.image, image * p.H * p.W * p.C);
-    p.h = (int)(tile / job->tiles.columns % job->tiles.rows) * job->m;
-    p.w = (int)(tile % job->tiles.columns) * job->m;
-    p.first = first;
-    p.channels = channels;
-    p.zeros = job->zeros;
-    return p;
-}
-
 // Channels first .. first + channels of a tile of x, or of dy, into v or z.
-static void transform_x(const Job *job, int64_t tile, int first, int channels, float *v,
+static void transform_x(const Job *job, SrWinogradPlace place, int first, int channels, float *v,
                         int64_t point) {
-    SrConvPatch d = patch_at(job, &job->x, tile, first, channels);
+    SrConvPatch d = sr__winograd_patch(&job->x, job->type, job->m, place);
     d.h -= job->pad_h;
     d.w -= job->pad_w;
+    d.first = first;
+    d.channels = channels;
+    d.zeros = job->zeros;
     job->transform->input(&d, v, point);
 }
 
-static void transform_dy(const Job *job, int64_t tile, int first, int channels, float *z,
+static void transform_dy(const Job *job, SrWinogradPlace place, int first, int channels, float *z,
                          int64_t point) {
-    SrConvPatch g = patch_at(job, &job->dy, tile, first, channels);
+    SrConvPatch g = sr__winograd_patch(&job->dy, job->type, job->m, place);
+    g.first = first;
+    g.channels = channels;
+    g.zeros = job->zeros;
     job->transform->gradient(&g, z, point);
 }
 
@@ -208,14 +201,19 @@ static void list_tiles(const Job *job, const Table *table, const float *v, int v
 // they are what the input patches of these tiles have to themselves, too.
 static void list_next(const Job *job, const SrConvPatch *tensor, int64_t first, int count,
                       const float **next) {
+    SrWinogradPlace place = sr__winograd_place(&job->tiles, first);
+    int64_t pixel = tensor->C * (int64_t)sr_dtype_bytes(job->type);
     for (int t = 0; t < TILES; t++) {
-        SrConvPatch p = patch_at(job, tensor, first + SR_MIN(t, count - 1), 0, p.C);
-        for (int i = 0; i < job->m * job->m; i++) {
-            int h = p.h + i / job->m, w = p.w + i % job->m;
-            bool inside = h < p.H && w < p.W;
-            next[i * TILES + t] =
-                inside ? sr__at(job->type, p.image, ((int64_t)h * p.W + w) * p.C) : job->zeros;
-        }
+        SrConvPatch p = sr__winograd_patch(tensor, job->type, job->m, place);
+        const char *row = (const char *)p.image + ((int64_t)p.h * p.W + p.w) * pixel;
+        const float **at = next + t;
+        for (int h = 0; h < job->m; h++, row += p.W * pixel)
+            for (int w = 0; w < job->m; w++, at += TILES) {
+                bool inside = p.h + h < p.H && p.w + w < p.W;
+                *at = inside ? (const float *)(const void *)(row + w * pixel) : job->zeros;
+            }
+        if (t + 1 < count)
+            sr__winograd_next(&job->tiles, &place);
     }
 }
 
@@ -288,11 +286,12 @@ static void range_unit(void *arg, int64_t i, int thread) {
     list_tiles(job, &table, table.v, u.row_width, table.z, u.width);
     int64_t from = job->tiles.count * u.range / job->ranges,
             to = job->tiles.count * (u.range + 1) / job->ranges;
+    SrWinogradPlace place = sr__winograd_place(&job->tiles, from);
     for (int64_t first = from; first < to; first += TILES) {
         int count = (int)SR_MIN(to - first, TILES);
-        for (int t = 0; t < count; t++) {
-            transform_x(job, first + t, u.c0, u.rows, table.v + (int64_t)t * u.row_width, v_point);
-            transform_dy(job, first + t, u.k0, u.columns, table.z + (int64_t)t * u.width, z_point);
+        for (int t = 0; t < count; t++, sr__winograd_next(&job->tiles, &place)) {
+            transform_x(job, place, u.c0, u.rows, table.v + (int64_t)t * u.row_width, v_point);
+            transform_dy(job, place, u.k0, u.columns, table.z + (int64_t)t * u.width, z_point);
         }
         // Beyond the range the next one begins, most often this thread's next unit.
         int64_t next = first + count, left = SR_MIN(job->tiles.count - next, TILES);
@@ -317,10 +316,11 @@ static void transform_unit(void *arg, int64_t i, int thread) {
     int first = (int)(i / 2) * TRANSFORMED, last = SR_MIN(first + TRANSFORMED, job->count);
     bool x = i % 2 == 0;
     int channels = x ? job->C : job->K;
-    for (int t = first; t < last; t++)
+    SrWinogradPlace place = sr__winograd_place(&job->tiles, job->first + first);
+    for (int t = first; t < last; t++, sr__winograd_next(&job->tiles, &place))
         for (int c = 0; c < channels; c += LEAST_STEP)
             (x ? transform_x : transform_dy)(
-                job, job->first + t, c, SR_MIN(channels - c, LEAST_STEP),
+                job, place, c, SR_MIN(channels - c, LEAST_STEP),
                 (x ? job->v : job->z) + c / LEAST_STEP * step + (int64_t)t * LEAST_STEP, point);
 }
 
