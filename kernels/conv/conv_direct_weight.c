@@ -440,10 +440,14 @@ static void sum_bias(const Job *job) {
             job->dbias[i] += job->row_sums[range * n + i];
 }
 
-// Multiply-adds done at the measured share of the peak, and the sums' way to dw (bench/conv_bench.c).
+// Multiply-adds done at the measured share of the peak, and the sums' way to dw (bench/conv_bench.c): a tile of one vector of
+// columns loads more than it multiplies, and the more so of pairs.
 double sr__conv_direct_weight_cost(const SrConvShape *s, int depth) {
     double sums = (double)s->K * (s->C / s->groups) * s->R * s->S;
     double share = depth > 1 ? 0.85 * depth : 0.9;
+    int narrow = s->groups == 1 && s->C >= 16 ? SR_MIN(s->C, s->K) : 64; // a stem's rows fold
+    if (narrow <= 32)
+        share *= depth > 1 ? (narrow <= 16 ? 0.25 : 0.65) : (narrow <= 16 ? 0.43 : 0.9);
     return sums * ((double)s->N * s->P * s->Q * sr__conv_inside(s) / share + 25);
 }
 

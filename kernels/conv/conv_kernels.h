@@ -65,6 +65,21 @@ typedef struct {
     int64_t first;
 } SrConvFetch;
 
+// Winograd's products of a narrow block, all points in one call: out[xi][i][j] = sum over channels of in[xi][i][c] *
+// w[xi][c][j].
+typedef struct {
+    int points, rows, channels, width; // width: whole vectors, fewer than a full block
+    const float *in;                   // rows in_row floats apart, points in_point
+    int64_t in_row, in_point;
+    const float *w; // (points, channels, width)
+    float *out;     // rows `width` floats apart, points out_point
+    int64_t out_point;
+    // What is brought into the cache meanwhile: as many lines of these pixels as the channels have.  SR_CONV_FETCH
+    // pointers to something follow the list.
+    const float *const *later;
+    int laters;
+} SrConvPoints;
+
 // Pixels are pairs of them where depth is 2, each pair's channels side by side (gather).
 // out[m][j] += (or =) sum over pixels of x[pixel][x_first + m] * y[pixel][y_first + j], rows m, one block wide.
 typedef struct {
@@ -100,6 +115,7 @@ typedef struct {
     // Most pixels of a tile (and rows of an outer product) for a block of that many floats.
     int (*rows)(int width);
     void (*tile)(const SrConvTile *t);
+    void (*points)(const SrConvPoints *p); // depth 1 only
     void (*stream_end)(void);
     void (*outer)(const SrConvOuter *o);
     // to[i][j] = from[i][first + j] for j < columns, then zeros up to whole vectors; rows of `to` are

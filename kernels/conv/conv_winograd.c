@@ -245,16 +245,14 @@ static int list_later(const Job *job, const Table *table, int block, int b) {
     return n;
 }
 
-// Column block b of tile block `block`: all points' products, then the outputs.
-static void multiply(const Job *job, const Table *table, const float *u, const float *v, int block,
-                     int b) {
-    int columns = block_columns(job, b), width = sr__conv_width(job->gemm, columns);
-    int count = block_tiles(job, block), rows = job->gemm->rows(width);
+// All points' products of a full column block, tile by tile of the micro-kernel.
+static void multiply_wide(const Job *job, const Table *table, const float *u, const float *v,
+                          int count, int laters) {
+    int width = job->gemm->block, rows = job->gemm->rows(width), later = 0;
     for (int i = 0; i < count + SR_CONV_FETCH; i++)
         table->in[i] = v + (int64_t)SR_MIN(i, job->tiles_once - 1) * job->C_width;
     for (int i = 0; i < count; i++)
         table->out[i] = table->work + (int64_t)i * width;
-    int later = 0, laters = list_later(job, table, block, b);
     SrConvTile t = {.tap = (const int[]){0}, .taps = 1, .channels = job->C, .columns = width};
     for (int xi = 0; xi < job->points; xi++) {
         t.w = u + (int64_t)xi * job->C * width;
@@ -269,6 +267,29 @@ static void multiply(const Job *job, const Table *table, const float *u, const f
             job->gemm->tile(&t);
         }
     }
+}
+
+// Column block b of tile block `block`: all points' products, then the outputs.
+static void multiply(const Job *job, const Table *table, const float *u, const float *v, int block,
+                     int b) {
+    int width = sr__conv_width(job->gemm, block_columns(job, b));
+    int count = block_tiles(job, block), laters = list_later(job, table, block, b);
+    if (width == job->gemm->block)
+        multiply_wide(job, table, u, v, count, laters);
+    else
+        job->gemm->points(
+            &(SrConvPoints){.points = job->points,
+                            .rows = count,
+                            .channels = job->C,
+                            .width = width,
+                            .in = v,
+                            .in_row = job->C_width,
+                            .in_point = sr__winograd_point(job->tiles_once, job->C_width),
+                            .w = u,
+                            .out = table->work,
+                            .out_point = sr__winograd_point(job->tiles_once, width),
+                            .later = table->later,
+                            .laters = laters});
     write_outputs(job, table->work, block, b);
 }
 
