@@ -23,27 +23,47 @@ static const float *cut_run(const SrConvGrid *g, const float *row, int w, float 
     return edge;
 }
 
-// Pixels (n, a, b) .. (n, a, b + together - 1) under one tap.
+// The first i, 0 to n, for which w + i * step is `least` or more.
+static int first_from(int w, int step, int least, int n) {
+    if (w >= least)
+        return 0;
+    return SR_MIN(n, step == 1 ? least - w : (least - w + step - 1) / step);
+}
+
+// n pixels that lie `step` floats apart, in vectors.
+static void fill_even(const float **in, const float *first, int64_t step, int n) {
+    for (int i = 0; i < n; i++)
+        in[i] = first + i * step;
+}
+
+// Pixel i of a run of them whose first lies at column w of `row`, at or past the edge.
+static const float *edge_pixel(const SrConvGrid *g, const float *row, int w, int i, float *edge) {
+    w += i * g->step_w;
+    if (w + g->run <= 0 || w >= g->W)
+        return g->zeros;
+    return cut_run(g, row, w, edge + (int64_t)i * g->run * g->C);
+}
+
+// Pixels (n, a, b) .. (n, a, b + together - 1) under one tap: those left of the image, within it and right of it.
 static void fill_row(const SrConvGrid *g, const SrConvTap *tap, SrConvPlace at, const float **in,
                      float *edge) {
-    int h = at.a * g->step_h + tap->dh, w = at.b * g->step_w + tap->dw;
+    int h = at.a * g->step_h + tap->dh, w = at.b * g->step_w + tap->dw, n = at.together;
     bool outside = h < 0 || h >= g->H;
     const float *row = outside ? NULL : g->in + ((int64_t)at.n * g->H + h) * g->W * g->C;
-    if (!outside && w >= 0 &&
-        w + (at.together - 1) * g->step_w + g->run <= g->W) { // none cut: in vectors
-        const float *first = row + (int64_t)w * g->C;
-        int64_t step = (int64_t)g->step_w * g->C;
-        for (int i = 0; i < at.together; i++)
-            in[i] = first + i * step;
-        return;
-    }
-    for (int i = 0; i < at.together; i++, w += g->step_w) {
-        if (outside || w + g->run <= 0 || w >= g->W)
-            in[i] = g->zeros;
-        else if (w >= 0 && w + g->run <= g->W)
-            in[i] = row + (int64_t)w * g->C;
-        else
-            in[i] = cut_run(g, row, w, edge + (int64_t)i * g->run * g->C);
+    int64_t step = (int64_t)g->step_w * g->C;
+    if (outside) {
+        fill_even(in, g->zeros, 0, n);
+    } else if (w >= 0 && w + (n - 1) * g->step_w + g->run <= g->W) {
+        fill_even(in, row + (int64_t)w * g->C, step, n);
+    } else {
+        int from = first_from(w, g->step_w, 0, n),
+            to = first_from(w, g->step_w, g->W - g->run + 1, n);
+        for (int i = 0; i < from; i++)
+            in[i] = edge_pixel(g, row, w, i, edge);
+        if (from < to)
+            fill_even(in + from, row + (int64_t)(w + from * g->step_w) * g->C, step, to - from);
+        for (int i = SR_MAX(from, to); i < n; i++)
+            in[i] = edge_pixel(g, row, w, i, edge);
     }
 }
 
