@@ -3,6 +3,8 @@
 //
 // Not a measurement (bench does that): a call takes as long as its arithmetic or its memory traffic, whichever is
 // longer, and nothing is in a cache when it starts.
+#include <math.h>
+
 #include "graph/plan_internal.h"
 #include "kernels/conv/conv.h"
 #include "kernels/cpu.h"
@@ -38,13 +40,24 @@ static bool is_window(const SrOp *op, const void *params) {
     return op && op->over_windows && op->over_windows(params);
 }
 
+// Of the rate that windows of WIDE channels reach: of 64, 32 and 16 it is 0.86, 0.62 and 0.37, of a stem's 3 less than 0.1
+// (bench/conv_bench.c r18-quarter).
+static double narrow_share(const SrPlan *plan, const SrPlanNode *node) {
+    enum { WIDE = 128 };
+    SrShape x[SR_OP_MAX_IN];
+    sr__plan_shapes(plan, node, x);
+    int channels = SR_MIN(sr_shape_last(x[0]), sr_shape_last(node->shape));
+    return sqrt((double)SR_MIN(channels, WIDE) / WIDE);
+}
+
 double sr_plan_seconds(const SrPlan *plan, const SrPlanRates *rates) {
     double seconds = 0;
     for (int c = 0; c < plan->n_calls; c++) {
         const SrPlanCall *call = &plan->calls[c];
         const SrPlanNode *node = &plan->nodes[call->node];
         bool window = is_window(node->op, node->params);
-        double flops = window ? rates->window_flops : rates->matrix_flops;
+        double flops =
+            window ? rates->window_flops * narrow_share(plan, node) : rates->matrix_flops;
         if (!window && node->dtype == SR_BF16 && (sr_cpu_has_tiles() || sr_conv_has_pairs()))
             flops *= 2; // products of pairs; most windows are Winograd's, computed in floats
         double arithmetic = (double)call->flops / flops,
