@@ -9,7 +9,7 @@
 #include "pages/starter_config.h"
 
 // Long enough for a first result, short enough to wait for.
-enum { MINUTES = 10, PATH_BYTES = 4096 };
+enum { MINUTES = 15, PATH_BYTES = 4096 };
 
 typedef struct {
     char data[PATH_BYTES]; // where the photos lie, from the root
@@ -76,7 +76,7 @@ static SrStatus run_verb(int argc, char **argv) {
     bool force = false;
     const SrFlag flags[] = {
         {.name = "--out", .text = &out, .help = "the file; else the folder's name and .yaml"},
-        {.name = "--minutes", .number = &minutes, .help = "that training may take (10)"},
+        {.name = "--minutes", .number = &minutes, .help = "that training may take (15)"},
         {.name = "--force", .on = &force, .help = "replaces a file that exists"},
         {0}};
     SrArgs args;

@@ -8,7 +8,7 @@
 #define SR_STARTER_LEAST_IMAGES 8
 
 typedef struct {
-    const char *method;      // "SimCLR"
+    const char *method;      // "DCL"
     const char *trunk;       // "ResNet-18"
     int crop, batch, epochs; // pixels, images of a step
     double seconds;          // of training, by forecast

@@ -58,12 +58,12 @@ static void test_few_photos(void **state) {
     expect(0, "1 copy, byte for byte: first");
     expect(0, "2 cannot be read: first");
     expect(0, "passed over: 1 .gif");
-    expect(0, "SimCLR, ");
+    expect(0, "DCL, ");
     expect(0, " augment '");
     RUN("init", photos, "--out", out);
     expect(2, "--force");
     RUN("check", out);
-    expect(0, "loss simclr_info_nce_loss");
+    expect(0, "loss dcl_loss");
     RUN(out, run, "OPTIMIZER.num_epochs=1", "TEST_MODEL=False");
     expect(0, "trained 4 updates");
     temp_dir_remove(dir);
