@@ -62,6 +62,16 @@ static void *map(size_t (*bytes)(const void *, const SrShape *, int), const void
     return bytes ? sr_map(bytes(params, x, 1)) : NULL;
 }
 
+// Weights as the pass reads them, packed once as in a step; not timed.
+static void prepare(const SrOp *op, SrDtype type, SrOpPass pass, SrOpCall *call) {
+    SrOpPrepared p = {0};
+    if (op->prepared)
+        p = op->prepared(call->params, &call->x[0].shape, 1, type, pass);
+    call->prepared = p.bytes ? sr_map(p.bytes) : NULL;
+    if (p.bytes)
+        op->prepare[pass](call);
+}
+
 static SrStatus bench(const SrOp *op, SrDtype type, const char *text, SrShape x, SrArena *arena) {
     SrYaml *map_of_params = NULL;
     SrShape y;
@@ -94,11 +104,13 @@ static SrStatus bench(const SrOp *op, SrDtype type, const char *text, SrShape x,
                      .scratch = map(scratch, params, &x)};
     double gflop = op->flops ? 1e-9 * (double)op->flops(params, &x, 1, y) : 0,
            peak = sr_conv_peak_gflops(type);
+    prepare(op, type, SR_PASS_FORWARD, &call);
     double forward = least_time(op->forward, &call);
     printf("%s %s: %d threads; forward %.3f ms, %.0f GFLOP/s, %.0f %% of peak", op->name, text,
            sr_parallel_threads(), 1e3 * forward, gflop / forward, 100 * gflop / forward / peak);
     if (op->backward) {
         call.dy = fill_as(type, y), call.dw = dw, call.dx = &dx;
+        prepare(op, type, SR_PASS_BACKWARD, &call);
         double backward = least_time(op->backward, &call);
         printf("; backward %.3f ms, %.0f GFLOP/s, %.0f %%", 1e3 * backward, 2 * gflop / backward,
                200 * gflop / backward / peak);
