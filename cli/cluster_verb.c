@@ -3,6 +3,15 @@
 #include "cli/verb.h"
 #include "trainer/eval/clusterfit.h"
 
+static SrStatus need_features(const char *name) {
+    if (!sr_args_is_features(name))
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun cluster takes features, and there are none in '%s'; `sslrun extract MODEL "
+                "--weights FILE --nodes flatten --data DIR --out FEATURES` writes them",
+                name);
+    return SR_OK;
+}
+
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false, force = false;
     const char *layer = NULL;
@@ -15,7 +24,10 @@ static SrStatus run_verb(int argc, char **argv) {
     SrClusterReport report;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    if (args.n_names < 1 || args.n_names > 2 || !sr_args_is_features(args.names[0]))
+    if (args.n_names == 1 || args.n_names == 2)
+        for (int i = 0; i < args.n_names; i++)
+            SR_TRY(need_features(args.names[i]));
+    else
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun cluster takes features: TRAIN and perhaps TEST, as `sslrun extract --data` "
                 "writes them");

@@ -87,6 +87,8 @@ static void test_refused(void **state) {
     (void)state;
     RUN("cluster", CONFIG);
     expect_refused("takes features");
+    RUN("cluster", "nothing_here");
+    expect_refused("there are none in 'nothing_here'");
     RUN("cluster", "no/such.npz");
     expect_refused("no such file");
     RUN("cluster", "no/such.npz", "CLUSTERFIT.NUM_CLUSTER=4");
