@@ -79,6 +79,10 @@ typedef struct {
     const float *const *later;
     int laters;
 } SrConvPoints;
+typedef struct {
+    void (*points)(const SrConvPoints *p); // conv_points_simd.c
+} SrConvPointsKernels;
+SR_CPU_TABLES(SrConvPointsKernels, sr__conv_points);
 
 // Pixels are pairs of them where depth is 2, each pair's channels side by side (gather).
 // out[m][j] += (or =) sum over pixels of x[pixel][x_first + m] * y[pixel][y_first + j], rows m, one block wide.
@@ -115,7 +119,6 @@ typedef struct {
     // Most pixels of a tile (and rows of an outer product) for a block of that many floats.
     int (*rows)(int width);
     void (*tile)(const SrConvTile *t);
-    void (*points)(const SrConvPoints *p); // depth 1 only
     void (*stream_end)(void);
     void (*outer)(const SrConvOuter *o);
     // to[i][j] = from[i][first + j] for j < columns, then zeros up to whole vectors; rows of `to` are

@@ -277,19 +277,19 @@ static void multiply(const Job *job, const Table *table, const float *u, const f
     if (width == job->gemm->block)
         multiply_wide(job, table, u, v, count, laters);
     else
-        job->gemm->points(
-            &(SrConvPoints){.points = job->points,
-                            .rows = count,
-                            .channels = job->C,
-                            .width = width,
-                            .in = v,
-                            .in_row = job->C_width,
-                            .in_point = sr__winograd_point(job->tiles_once, job->C_width),
-                            .w = u,
-                            .out = table->work,
-                            .out_point = sr__winograd_point(job->tiles_once, width),
-                            .later = table->later,
-                            .laters = laters});
+        SR_CPU_PICK(sr__conv_points)
+            ->points(&(SrConvPoints){.points = job->points,
+                                     .rows = count,
+                                     .channels = job->C,
+                                     .width = width,
+                                     .in = v,
+                                     .in_row = job->C_width,
+                                     .in_point = sr__winograd_point(job->tiles_once, job->C_width),
+                                     .w = u,
+                                     .out = table->work,
+                                     .out_point = sr__winograd_point(job->tiles_once, width),
+                                     .later = table->later,
+                                     .laters = laters});
     write_outputs(job, table->work, block, b);
 }
 
