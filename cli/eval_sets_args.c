@@ -53,6 +53,14 @@ static SrStatus eval_run(const SrArgs *args, const char *verb, const char *path,
     return SR_OK;
 }
 
+// The first name is at fault, whatever stands behind it.
+static SrStatus nothing_named(const SrArgs *args, const char *verb, SrConfig **config) {
+    SrArgs first = *args;
+    first.n_names = 1;
+    SrStatus status = sr_args_load_config(&first, verb, config);
+    return sr_fail_prefix(status, "sslrun %s: neither features nor a configuration", verb);
+}
+
 SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **config,
                            SrEvalSets *sets) {
     char of_run[PATH_BYTES];
@@ -78,6 +86,8 @@ SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **conf
                 files ? "the features" : "--random");
     if (run)
         return eval_run(args, verb, of_run, config, sets);
+    if (!files && args->n_names > 0 && !sr_config_found(args->names[0]))
+        return nothing_named(args, verb, config);
     SR_TRY(sr_args_load_options(args, verb, config));
     if (sets->weights)
         (*config)->model.params_file = sets->weights;

@@ -185,6 +185,10 @@ static void test_refused(void **state) {
     begin(&f);
     RUN("svm");
     expect_refused("of what?");
+    RUN("svm", "A", f.test);
+    expect_refused("neither features nor a configuration: A: no such");
+    RUN("retrieve", "no/such");
+    expect_refused("neither features nor a configuration: no/such: no such");
     RUN("svm", f.train, f.test, "SVM.cost.costs_list=[1]");
     expect_refused("did you mean 'SVM.costs'");
     RUN("svm", f.train, f.test, "--lowshot");

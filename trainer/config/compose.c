@@ -77,6 +77,11 @@ static bool find_file(const char *name, char out[MAX_PATH_BYTES]) {
     return false;
 }
 
+bool sr_config_found(const char *name) {
+    char path[MAX_PATH_BYTES];
+    return find_file(name, path);
+}
+
 // Collects "pretrain/swav/swav_resnet50" for the suggestion; broken folders are simply not listed.
 static void list_names(const char *folder, size_t prefix, int depth, SrArena *arena,
                        const char **names, int *n) {

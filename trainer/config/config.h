@@ -184,6 +184,8 @@ SrStatus sr_config_parse(const char *text, const char *name, const char *const *
 SrStatus sr_config_parse_saved(const char *text, const char *name, SrConfig **out);
 // Names of the configurations below configs/ here, beside the program and where it was installed: "pretrain/swav/x".
 SrStatus sr_config_names(SrArena *arena, SrStrings *out);
+// Whether sr_config_load would find a file under this name.
+bool sr_config_found(const char *name);
 // Adds to `problems` each file or folder that the configuration names and that is not there.
 SrStatus sr_config_check_paths(const SrConfig *config, SrProblems *problems);
 // The defaults with overrides and no file: keys are checked, but there need be nothing to train.  For what works on
