@@ -1,6 +1,6 @@
 // Which values to drop after the forward and compute again when the backward first reads them.
 //
-// Always (unless switched off): outputs of cheap ops (a batch norm with its relu, an activation)
+// Unless there is room for all (keep_bytes): outputs of cheap ops (a batch norm with its relu, an activation)
 // that follow from what is kept anyway.  That is selective checkpointing (Chen et al., "Training
 // deep nets with sublinear memory cost", 2016): each costs one pass over memory.  Sums along a
 // residual chain follow from one another; all come back together when the last one is read.
@@ -65,12 +65,17 @@ static bool may_drop(const SrPlan *plan, const Fate *fate, SrNodeId id) {
     return true;
 }
 
+static int64_t kept_bytes(const SrPlan *plan) {
+    int64_t total = 0;
+    for (SrNodeId id = 0; id < plan->n_nodes; id++)
+        total += plan->nodes[id].kept ? value_bytes(&plan->nodes[id]) : 0;
+    return total;
+}
+
 // Nodes are boundaries where hardly anything but their value is read later on; of those, the ones
 // that cut the kept bytes into equal parts.
 static void find_boundaries(const SrPlan *plan, Fate *fate) {
-    int64_t total = 0, so_far = 0;
-    for (SrNodeId id = 0; id < plan->n_nodes; id++)
-        total += plan->nodes[id].kept ? value_bytes(&plan->nodes[id]) : 0;
+    int64_t total = kept_bytes(plan), so_far = 0;
     int found = 1;
     for (SrNodeId id = 0; id < plan->n_nodes; id++) {
         const SrPlanNode *node = &plan->nodes[id];
@@ -107,6 +112,8 @@ static bool pays(const SrPlan *plan, const Fate *fate, int64_t kept_behind, bool
 }
 
 SrStatus sr__pass_recompute(SrPlan *plan) {
+    if (plan->splits <= 1 && kept_bytes(plan) <= plan->keep_bytes)
+        return SR_OK;
     size_t n = (size_t)plan->n_nodes + 1;
     Fate *fate = sr_arena_alloc(&plan->arena, n * sizeof *fate);
     // Bytes kept of this node and all later ones.

@@ -69,7 +69,7 @@ static SrStatus load(SrPlan *plan, const SrGraph *graph, const SrPlanOptions *op
     plan->mode = options->mode;
     plan->seed = options->seed;
     plan->no_fuse = options->no_fuse;
-    plan->no_recompute = options->no_recompute;
+    plan->keep_bytes = options->keep_bytes;
     plan->splits = options->splits;
     plan->bf16 = options->bf16;
     plan->no_allocate = options->no_allocate;
@@ -104,8 +104,7 @@ static SrStatus run_passes(SrPlan *plan) {
     SR_TRY(sr__pass_alias(plan));
     SR_TRY(sr__pass_precision(plan));
     SR_TRY(sr__pass_gradient(plan));
-    if (!plan->no_recompute)
-        SR_TRY(sr__pass_recompute(plan));
+    SR_TRY(sr__pass_recompute(plan));
     SR_TRY(sr__pass_schedule(plan));
     SR_TRY(sr__pass_place(plan));
     return sr__pass_bind(plan);

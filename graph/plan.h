@@ -24,9 +24,11 @@ typedef struct {
     int n_losses;
     const SrNodeId *input_grads;
     int n_input_grads;
-    uint64_t seed;     // for ops that draw
-    bool no_fuse;      // keep every node as built (tests, NaN hunting)
-    bool no_recompute; // keep cheap outputs instead of recomputing them in the backward
+    uint64_t seed; // for ops that draw
+    bool no_fuse;  // keep every node as built (tests, NaN hunting)
+    // Cheap outputs are kept for the backward instead of computed again if all that is kept then takes no more bytes
+    // (pass_recompute.c); INT64_MAX: in any case.
+    int64_t keep_bytes;
     int splits; // > 1: of the forward keep only what lies between that many segments (pass_recompute.c)
     bool bf16; // store maps and their gradients as bfloat16 where the op can (pass_precision.c)
     bool no_allocate; // dry run: plan and count, but take no activation memory and do not run

@@ -85,7 +85,8 @@ struct SrPlan {
     SrArena arena;    // everything of fixed size, names excepted (the graph's)
     SrMode mode;
     uint64_t seed;
-    bool no_fuse, no_recompute, no_allocate, bf16;
+    bool no_fuse, no_allocate, bf16;
+    int64_t keep_bytes;
     int splits;
 
     SrPlanNode *nodes;

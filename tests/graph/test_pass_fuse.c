@@ -273,8 +273,8 @@ static void test_recompute_is_exact(void **state) {
     SrPlanCost cost, kept_cost;
     for (int fused = 0; fused < 2; fused++) {
         float *again = one_step(net, (SrPlanOptions){.no_fuse = !fused}, &n, &cost);
-        float *kept =
-            one_step(net, (SrPlanOptions){.no_fuse = !fused, .no_recompute = true}, &n, &kept_cost);
+        float *kept = one_step(net, (SrPlanOptions){.no_fuse = !fused, .keep_bytes = INT64_MAX}, &n,
+                               &kept_cost);
         CHECK(memcmp(again, kept, (size_t)n * sizeof(float)) == 0);
         CHECK_INT(kept_cost.n_recompute, 0);
         // Fused: the relu inside each block but the last, the three sums before the last and the downsampling norm
@@ -293,7 +293,7 @@ static void test_segments_are_exact(void **state) {
     Net net = resnet(8);
     int64_t n;
     SrPlanCost cost, kept_cost;
-    float *kept = one_step(net, (SrPlanOptions){.no_recompute = true}, &n, &kept_cost);
+    float *kept = one_step(net, (SrPlanOptions){.keep_bytes = INT64_MAX}, &n, &kept_cost);
     size_t before = kept_cost.activation_bytes;
     for (int splits = 2; splits <= 4; splits += 2) {
         float *again = one_step(net, (SrPlanOptions){.splits = splits}, &n, &cost);

@@ -92,7 +92,7 @@ static void test_recompute_saves(void **state) {
     SrNodeId loss = planned_add(f, &toy_mean, "loss", y, -1);
     SrPlanOptions options = {.losses = &loss, .n_losses = 1, .no_allocate = true};
     SrPlan *less = planned_compile(f, options);
-    options.no_recompute = true;
+    options.keep_bytes = INT64_MAX;
     SrPlan *more = planned_compile(f, options);
     SrPlanCost a = sr_plan_cost(less), b = sr_plan_cost(more);
     CHECK_INT(a.n_recompute, 10); // not the last two: nobody reads one, the other is needed at once

@@ -109,7 +109,7 @@ static void one_random_graph(uint32_t s, int rows, int width, int nodes, int *re
                        sr_calloc(grad_floats, sizeof(float))};
     size_t bytes[2];
     for (int k = 0; k < 2; k++) {
-        options.no_recompute = k == 0;
+        options.keep_bytes = k == 0 ? INT64_MAX : 0;
         SrPlan *plan = planned_compile(f, options);
         planned_check(plan);
         planned_fill(plan, f.x);

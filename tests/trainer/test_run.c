@@ -75,6 +75,20 @@ static void test_activation_checkpointing(void **state) {
     CHECK_NEAR(c, b, 1e-3);
 }
 
+// What is kept is not computed again, at the price of memory, and no bit changes; a small step keeps without being asked.
+static void test_recompute(void **state) {
+    (void)state;
+    enum { N = 64 };
+    float kept[N] = {0}, again[N] = {0}, by_itself[N] = {0};
+    size_t more, less, of_itself;
+    double a = one_step("MACHINE.RECOMPUTE=never", &more, kept, N);
+    double b = one_step("MACHINE.RECOMPUTE=always", &less, again, N);
+    double c = one_step("MACHINE.RECOMPUTE=auto", &of_itself, by_itself, N);
+    CHECK(a == b && b == c);
+    CHECK(memcmp(kept, again, sizeof kept) == 0 && memcmp(kept, by_itself, sizeof kept) == 0);
+    CHECK(less < more && of_itself == more);
+}
+
 static const char *design_under(const char *override) {
     SrConfig *config;
     SrRun *run;
@@ -201,5 +215,6 @@ static void test_refused(void **state) {
     CHECK_FAILS(sr_config_load(CONFIG, &many, 1, &config), SR_ERR_CONFIG, "TOPK has 17 entries");
 }
 
-SR_TESTS(run, unit(test_refused), unit(test_activation_checkpointing), unit(test_fp32),
-         unit(test_out_of_memory), unit(test_checkpoint_out_of_memory), unit(test_rates))
+SR_TESTS(run, unit(test_refused), unit(test_activation_checkpointing), unit(test_recompute),
+         unit(test_fp32), unit(test_out_of_memory), unit(test_checkpoint_out_of_memory),
+         unit(test_rates))

@@ -137,9 +137,10 @@ typedef struct SrConfig {
     SrYaml *tree;     // resolved: every key, after inference ("config:" removed)
     uint64_t seed;
     int log_frequency, num_dataloader_workers;
-    int device;   // MACHINE.DEVICE: both "gpu" and "cpu" run here, on the CPU
-    int winograd; // MACHINE.WINOGRAD: 0 none, 1 F(2x2), 2 F(3x3) and F(4x4) too
-    int fp32;     // MACHINE.FP32: SrConvFp32
+    int device;    // MACHINE.DEVICE: both "gpu" and "cpu" run here, on the CPU
+    int winograd;  // MACHINE.WINOGRAD: 0 none, 1 F(2x2), 2 F(3x3) and F(4x4) too
+    int fp32;      // MACHINE.FP32: SrConvFp32
+    int recompute; // MACHINE.RECOMPUTE: 0 auto, 1 never, 2 always
     int num_nodes,
         num_proc_per_node;        // as the file asks; their product is written back as `replicas`
     const SrYaml *replicas_given; // DISTRIBUTED.REPLICAS: auto, recipe or a number

@@ -43,6 +43,9 @@ const SrOption sr__schema_machine[] = {
      "How convolutions multiply floats on tile registers (AMX), layer by layer where that is faster (ours): x6 as six"
      " bfloat16 products, more exact than fused multiply-adds; x3 as three, with rounding errors of 5e-6 as Winograd"
      " F(4x4); ieee not at all; auto x6.  Without tile registers all are ieee."},
+    {"RECOMPUTE", SR_OPT_ENUM, OFF(recompute), "auto", 0, 0, "auto|never|always",
+     "The backward computes normalised and activated maps again instead of keeping them, which takes less memory and a"
+     " few per cent more time (ours; no bit changes): auto where all that a step keeps would take more than 384 MB."},
     SR_OPTION_END,
 };
 

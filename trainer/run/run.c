@@ -149,6 +149,13 @@ static int plan_splits(const SrRun *run) {
     return run->config->model.checkpointing ? passes * run->config->model.checkpointing_splits : 0;
 }
 
+// Below this many bytes of maps a step's memory is nobody's concern, all replicas of a process together.
+static int64_t keep_bytes(const SrRun *run) {
+    static const int64_t keep[] = {384 << 20, INT64_MAX, 0}; // MACHINE.RECOMPUTE
+    int64_t most = keep[run->config->recompute];
+    return most < INT64_MAX ? most / SR_MAX(1, run->graph.replicas) : most;
+}
+
 // The model's outputs stay readable after a step because hooks of the loss want them (SwAV's queue
 // takes the embeddings).
 static SrPlanOptions plan_options(const SrRun *run, const SrTrainGraph *graph, bool dry) {
@@ -158,6 +165,7 @@ static SrPlanOptions plan_options(const SrRun *run, const SrTrainGraph *graph, b
         .n_outputs = graph->n_outputs,
         .seed = run->config->seed,
         .bf16 = run->config->model.use_amp,
+        .keep_bytes = keep_bytes(run),
         .splits = plan_splits(run),
         .no_allocate = dry,
     };
