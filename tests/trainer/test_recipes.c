@@ -32,7 +32,8 @@ static void test_all_are_planned(void **state) {
     CHECK_OK(sr_config_names(&arena, &names));
     SrLogLevel level = sr_log_set_level(SR_LOG_ERROR);
     for (int i = 0; i < names.n; i++) {
-        bool first = true; // the list has what lies here, beside the program and where it is installed
+        bool first =
+            true; // the list has what lies here, beside the program and where it is installed
         for (int k = 0; k < i; k++)
             first = first && strcmp(names.v[k], names.v[i]) != 0;
         if (!first)
