@@ -184,10 +184,12 @@ static void test_check_tells_errors_of_building(void **state) {
 // A misspelt key does not hide a missing folder.
 static void test_check_tells_paths_beside_keys(void **state) {
     (void)state;
-    RUN("check", CONFIG, "OPTIMIZER.num_epoch=3", "DATA.TRAIN.DATA_PATHS=[/nosuch/train]");
+    RUN("check", CONFIG, "OPTIMIZER.num_epoch=3", "DATA.TRAIN.DATA_PATHS=[/nosuch/train]",
+        "+DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT={PARAMS_FILE: /nosuch/teacher}");
     expect_lines((const char *const[]){"there is no key 'OPTIMIZER.num_epoch'",
                                        "there is no file or folder '/nosuch/train'",
-                                       "sslrun: tests/cli/tiny.yaml: 2 errors, all above\n", NULL});
+                                       "there is no file or folder '/nosuch/teacher'",
+                                       "sslrun: tests/cli/tiny.yaml: 3 errors, all above\n", NULL});
 }
 
 // All of them, each in its line; the status says how many.

@@ -12,6 +12,12 @@ static SrStatus check_path(const SrConfig *config, const char *key, const char *
             sr_yaml_place(sr_yaml_find_path(config->tree, key)).text, key, path);
 }
 
+static SrStatus check_teacher(const SrConfig *config) {
+    static const char key[] = "DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT.PARAMS_FILE";
+    const SrYaml *file = sr_yaml_find_path(config->tree, key);
+    return check_path(config, key, file && file->text ? file->text : "");
+}
+
 SrStatus sr_config_check_paths(const SrConfig *config, SrProblems *problems) {
     const struct {
         const char *key;
@@ -24,6 +30,7 @@ SrStatus sr_config_check_paths(const SrConfig *config, SrProblems *problems) {
         for (int k = 0; k < rows[i].paths->n; k++)
             SR_TRY(
                 sr_problems_keep(problems, check_path(config, rows[i].key, rows[i].paths->v[k])));
+    SR_TRY(sr_problems_keep(problems, check_teacher(config)));
     return sr_problems_keep(
         problems, check_path(config, "MODEL.WEIGHTS_INIT.PARAMS_FILE", config->model.params_file));
 }
