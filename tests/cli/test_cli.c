@@ -289,7 +289,8 @@ static void test_too_large(void **state) {
     RUN(CONFIG, size, batch, "DATA.TRAIN.DATA_LIMIT=-1");
     CHECK_INT(result.code, 1);
     CHECK(strstr(result.err, "sslrun: the step needs ") &&
-          strstr(result.err, "BATCHSIZE_PER_REPLICA (now 8192)"));
+          strstr(result.err, "BATCHSIZE_PER_REPLICA (now 8192)") &&
+          strstr(result.err, "MACHINE.RECOMPUTE=always"));
 }
 
 // Divergence ends with the iteration, the layer and exit code 1, and leaves no bad checkpoint.

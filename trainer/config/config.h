@@ -34,6 +34,7 @@ typedef struct { // an entry of TEMP_FROZEN_PARAMS_ITER_MAP, "module." removed
 } SrFrozenUntil;
 
 typedef enum { SR_INPUT_RGB, SR_INPUT_BGR, SR_INPUT_LAB } SrInputType;
+typedef enum { SR_RECOMPUTE_AUTO, SR_RECOMPUTE_NEVER, SR_RECOMPUTE_ALWAYS } SrRecompute;
 
 typedef struct {
     const char *trunk_name;
@@ -140,7 +141,7 @@ typedef struct SrConfig {
     int device;    // MACHINE.DEVICE: both "gpu" and "cpu" run here, on the CPU
     int winograd;  // MACHINE.WINOGRAD: 0 none, 1 F(2x2), 2 F(3x3) and F(4x4) too
     int fp32;      // MACHINE.FP32: SrConvFp32
-    int recompute; // MACHINE.RECOMPUTE: 0 auto, 1 never, 2 always
+    int recompute; // MACHINE.RECOMPUTE, an SrRecompute
     int num_nodes,
         num_proc_per_node;        // as the file asks; their product is written back as `replicas`
     const SrYaml *replicas_given; // DISTRIBUTED.REPLICAS: auto, recipe or a number
@@ -183,7 +184,7 @@ SrStatus sr_config_parse(const char *text, const char *name, const char *const *
                          int n_overrides, SrConfig **out);
 // What a run keeps in its checkpoints: what there is to say of its keys was said when the run began.
 SrStatus sr_config_parse_saved(const char *text, const char *name, SrConfig **out);
-// Names of the configurations below configs/ here, beside the program and where it was installed: "pretrain/swav/x".
+// Names of the configurations below configs/ here, beside the program and where it was installed, each once: "pretrain/swav/x".
 SrStatus sr_config_names(SrArena *arena, SrStrings *out);
 // Whether sr_config_load would find a file under this name.
 bool sr_config_found(const char *name);

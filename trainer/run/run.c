@@ -151,7 +151,9 @@ static int plan_splits(const SrRun *run) {
 
 // Below this many bytes of maps a step's memory is nobody's concern, all replicas of a process together.
 static int64_t keep_bytes(const SrRun *run) {
-    static const int64_t keep[] = {384 << 20, INT64_MAX, 0}; // MACHINE.RECOMPUTE
+    static const int64_t keep[] = {[SR_RECOMPUTE_AUTO] = 384 << 20,
+                                   [SR_RECOMPUTE_NEVER] = INT64_MAX,
+                                   [SR_RECOMPUTE_ALWAYS] = 0};
     int64_t most = keep[run->config->recompute];
     return most < INT64_MAX ? most / SR_MAX(1, run->graph.replicas) : most;
 }

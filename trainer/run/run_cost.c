@@ -33,12 +33,12 @@ SrStatus sr__run_check_memory(const SrRun *run) {
     char a[32], b[32];
     if (available == 0 || need <= available)
         return SR_OK;
-    SR_FAIL(
-        SR_ERR_MEMORY,
-        "the step needs %s and this machine has %s free: lower DATA.TRAIN.BATCHSIZE_PER_REPLICA "
-        "(now %d) or the crop sizes",
-        sr_bytes_text((double)need, a, sizeof a), sr_bytes_text((double)available, b, sizeof b),
-        run->batch);
+    bool keeps = run->config->recompute != SR_RECOMPUTE_ALWAYS && !run->config->model.checkpointing;
+    SR_FAIL(SR_ERR_MEMORY,
+            "the step needs %s and this machine has %s free: lower "
+            "DATA.TRAIN.BATCHSIZE_PER_REPLICA (now %d) or the crop sizes%s",
+            sr_bytes_text((double)need, a, sizeof a), sr_bytes_text((double)available, b, sizeof b),
+            run->batch, keeps ? ", or try MACHINE.RECOMPUTE=always" : "");
 }
 
 // ---- counting -----------------------------------------------------------------------------------
