@@ -134,6 +134,17 @@ static void test_without_effect(void **state) {
     }
 }
 
+// Segments of activation checkpointing say what is kept; without them MACHINE.RECOMPUTE does.
+static void test_recompute(void **state) {
+    (void)state;
+    static const char words[] = "MACHINE.RECOMPUTE is accepted and changes nothing";
+    static const char *const overrides[] = {
+        "MACHINE.RECOMPUTE=never",
+        "MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING=True"};
+    CHECK_INT(lines_under(overrides, 1, words), 0);
+    CHECK_INT(lines_under(overrides, 2, words), 1);
+}
+
 // Labels of zero are one class to a loss that learns classes, with and without a source of labels.
 static void test_labels_of_zero(void **state) {
     (void)state;
@@ -317,6 +328,6 @@ static void test_removed_keys(void **state) {
 }
 
 SR_TESTS(ignored, unit(test_shared_maps), unit(test_one_line_each), unit(test_removed_keys),
-         unit(test_lists), unit(test_without_effect), unit(test_labels_of_zero),
-         unit(test_place_of_a_map), unit(test_files_below), unit(test_every_ignored_row),
-         unit(test_defaults_are_silent))
+         unit(test_lists), unit(test_without_effect), unit(test_recompute),
+         unit(test_labels_of_zero), unit(test_place_of_a_map), unit(test_files_below),
+         unit(test_every_ignored_row), unit(test_defaults_are_silent))

@@ -341,6 +341,14 @@ static void report_reduce(const Walk *w) {
         say(w, key, "there is one rank", "");
 }
 
+// The segments of activation checkpointing decide what a step keeps.
+static void report_recompute(const Walk *w) {
+    static const char key[] = "MACHINE.RECOMPUTE",
+                      segments[] = "MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING";
+    if (sr_tree_bool(w->tree, segments, false) && is_changed(w, key))
+        say(w, key, "what is kept is decided by ", segments);
+}
+
 static void report_device(const Walk *w) {
     static const char key[] = "MACHINE.DEVICE";
     if (is_changed(w, key))
@@ -366,5 +374,6 @@ SrStatus sr__report_ignored(const SrConfig *config, SrArena *arena) {
     report_other_optimizers(&w);
     report_unread(&w);
     report_single_group(&w);
+    report_recompute(&w);
     return SR_OK;
 }
