@@ -227,6 +227,18 @@ static void test_lists_by_name(void **state) {
     temp_dir_remove(dir);
 }
 
+static void check_teacher_at(const char *path, bool found) {
+    char key[128];
+    const char *overrides[] = {"DATA.TRAIN.DATA_PATHS=[]", "DATA.TEST.DATA_PATHS=[]", key};
+    SrConfig *config;
+    snprintf(key, sizeof key, "DISTILLATION.TEACHER_MODEL={WEIGHTS_INIT: {PARAMS_FILE: %s}}", path);
+    CHECK_OK(sr_config_load(CONFIG, overrides, SR_COUNT(overrides), &config));
+    SrProblems problems = {.arena = &config->arena};
+    CHECK_OK(sr_config_check_paths(config, &problems));
+    CHECK_INT(problems.n, found ? 0 : 1);
+    sr_config_free(config);
+}
+
 static void test_paths(void **state) {
     (void)state;
     char dir[64];
@@ -242,6 +254,8 @@ static void test_paths(void **state) {
     CHECK(s.train == 16 && s.classes == 2);
     const char *missing[] = {"DATA.TRAIN.DATA_SOURCES=[]", "DATA.TRAIN.DATA_PATHS=[~/nowhere]"};
     CHECK_FAILS(sizes_of(missing, 2, &s), SR_ERR_CONFIG, "no such file or folder: /");
+    check_teacher_at("~/photos", true);
+    check_teacher_at("~/nowhere", false);
     CHECK(setenv("HOME", before, 1) == 0);
     temp_dir_remove(dir);
 }

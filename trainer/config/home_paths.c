@@ -4,7 +4,7 @@
 #include "trainer/config/schema.h"
 
 // "~" alone is YAML's null and "~name" another's home: both stay.
-static SrStatus expand(SrArena *arena, const char **path) {
+SrStatus sr__expand_home(SrArena *arena, const char **path) {
     const char *home = getenv("HOME");
     if (!*path || (*path)[0] != '~' || (*path)[1] != '/' || !home || !*home)
         return SR_OK;
@@ -18,7 +18,7 @@ static SrStatus expand_all(SrArena *arena, SrStrings *paths) {
         SR_FAIL(SR_ERR_MEMORY, "out of memory for paths");
     for (int i = 0; i < paths->n; i++) {
         v[i] = paths->v[i];
-        SR_TRY(expand(arena, &v[i]));
+        SR_TRY(sr__expand_home(arena, &v[i]));
     }
     paths->v = v;
     return SR_OK;
@@ -29,6 +29,6 @@ SrStatus sr__expand_homes(SrConfig *config) {
                           &config->test.data_paths, &config->test.label_paths};
     for (int i = 0; i < SR_COUNT(lists); i++)
         SR_TRY(expand_all(&config->arena, lists[i]));
-    SR_TRY(expand(&config->arena, &config->checkpoint.dir));
-    return expand(&config->arena, &config->model.params_file);
+    SR_TRY(sr__expand_home(&config->arena, &config->checkpoint.dir));
+    return sr__expand_home(&config->arena, &config->model.params_file);
 }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "trainer/config/config.h"
+#include "trainer/config/schema.h"
 
 // A URL is fetched by nobody and told by whoever reads it.
 static SrStatus check_path(const SrConfig *config, const char *key, const char *path) {
@@ -12,10 +12,17 @@ static SrStatus check_path(const SrConfig *config, const char *key, const char *
             sr_yaml_place(sr_yaml_find_path(config->tree, key)).text, key, path);
 }
 
+// The teacher's map becomes a configuration of its own when its model is built, so that the path is still as it was written.
 static SrStatus check_teacher(const SrConfig *config) {
     static const char key[] = "DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT.PARAMS_FILE";
     const SrYaml *file = sr_yaml_find_path(config->tree, key);
-    return check_path(config, key, file && file->text ? file->text : "");
+    const char *path = file && file->text ? file->text : "";
+    SrArena arena = SR_ARENA_INIT;
+    SrStatus status = sr__expand_home(&arena, &path);
+    if (status == SR_OK)
+        status = check_path(config, key, path);
+    sr_arena_deinit(&arena);
+    return status;
 }
 
 SrStatus sr_config_check_paths(const SrConfig *config, SrProblems *problems) {

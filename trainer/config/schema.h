@@ -52,6 +52,7 @@ SrStatus sr__each_head(const SrYaml *tree, SrArena *arena,
 SrStatus sr__config_read(SrConfig *config, SrProblems *problems);
 // home_paths.c: "~/" at the front of paths of images, labels, weights and the run folder.
 SrStatus sr__expand_homes(SrConfig *config);
+SrStatus sr__expand_home(SrArena *arena, const char **path); // one of them
 // overrides.c: one command-line override applied to the tree.
 SrStatus sr__override_apply(SrYaml *tree, const char *text, SrArena *arena);
 // feature_eval_settings.c: flags of MODEL.FEATURE_EVAL_SETTINGS that contradict each other, and what was probably meant.
