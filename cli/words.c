@@ -37,13 +37,8 @@ static SrStatus offer_configurations(const Words *w) {
     SrArena arena = SR_ARENA_INIT;
     SrStrings names;
     SrStatus status = sr_config_names(&arena, &names);
-    for (int i = 0; status == SR_OK && i < names.n; i++) {
-        bool again = false; // here, and beside the program
-        for (int j = 0; j < i && !again; j++)
-            again = strcmp(names.v[i], names.v[j]) == 0;
-        if (!again)
-            offer(w, names.v[i], "");
-    }
+    for (int i = 0; status == SR_OK && i < names.n; i++)
+        offer(w, names.v[i], "");
     sr_arena_deinit(&arena);
     return status;
 }

@@ -82,7 +82,14 @@ bool sr_config_found(const char *name) {
     return find_file(name, path);
 }
 
-// Collects "pretrain/swav/swav_resnet50" for the suggestion; broken folders are simply not listed.
+static bool is_listed(const char *name, const char *const *names, int n) {
+    for (int i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+// Collects "pretrain/swav/swav_resnet50", what is here and beside the program once; broken folders are simply not listed.
 static void list_names(const char *folder, size_t prefix, int depth, SrArena *arena,
                        const char **names, int *n) {
     char **entries = NULL;
@@ -98,8 +105,8 @@ static void list_names(const char *folder, size_t prefix, int depth, SrArena *ar
         } else if (sr_text_ends(path, ".yaml")) {
             path[strlen(path) - strlen(".yaml")] = '\0';
             const char *copy = sr_arena_strdup(arena, path + prefix);
-            names[*n] = copy ? copy : "";
-            (*n)++;
+            if (copy && !is_listed(copy, names, *n))
+                names[(*n)++] = copy;
         }
     }
     sr_file_list_free(entries, count);
