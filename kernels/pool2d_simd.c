@@ -10,6 +10,18 @@ enum { STRIP = 4 }; // vectors of channels together
 typedef int32_t Lanes __attribute__((vector_size(sizeof(V))));
 typedef uint16_t Places __attribute__((vector_size(sizeof(V) / 2)));
 
+// strip(..., from, n, m) over all C channels: STRIP vectors of them at a time where `wide`, single ones, then the rest.
+#define EACH_STRIP(wide, C, strip, ...)                                    \
+    do {                                                                   \
+        int c = 0;                                                         \
+        for (; (wide) && c + STRIP * V_LANES <= (C); c += STRIP * V_LANES) \
+            strip(__VA_ARGS__, c, STRIP, V_LANES);                         \
+        for (; c + V_LANES <= (C); c += V_LANES)                           \
+            strip(__VA_ARGS__, c, 1, V_LANES);                             \
+        if (c < (C))                                                       \
+            strip(__VA_ARGS__, c, 1, (C)-c);                               \
+    } while (0)
+
 V_INLINE Lanes choose(Lanes which, Lanes a, Lanes b) { return (which & a) | (~which & b); }
 
 // `n` vectors of channels from `from` on, the last m numbers wide, of one window.  NaN wins and then stays.
@@ -42,13 +54,7 @@ V_INLINE void window_strip(SrDtype type, void *y, uint16_t *where, const void *x
 
 V_INLINE void window_any(SrDtype type, void *y, uint16_t *where, const void *x, int rows, int cols,
                          int64_t stride, int C, int first, int step) {
-    int c = 0;
-    for (; c + STRIP * V_LANES <= C; c += STRIP * V_LANES)
-        window_strip(type, y, where, x, rows, cols, stride, C, first, step, c, STRIP, V_LANES);
-    for (; c + V_LANES <= C; c += V_LANES)
-        window_strip(type, y, where, x, rows, cols, stride, C, first, step, c, 1, V_LANES);
-    if (c < C)
-        window_strip(type, y, where, x, rows, cols, stride, C, first, step, c, 1, C - c);
+    EACH_STRIP(true, C, window_strip, type, y, where, x, rows, cols, stride, C, first, step);
 }
 
 static void max_window(SrDtype type, void *y, uint16_t *where, const void *x, int rows, int cols,
@@ -82,14 +88,8 @@ V_INLINE void take_strip(SrDtype type, void *dx, const SrPoolWindow *windows, in
 
 V_INLINE void take_any(SrDtype type, void *dx, const SrPoolWindow *windows, int n, bool add,
                        int C) {
-    int c = 0;
     // Of floats a strip fills the lines of four windows at once and is slower (6.7 for 5.4 ms of a ResNet's map).
-    for (; type == SR_BF16 && c + STRIP * V_LANES <= C; c += STRIP * V_LANES)
-        take_strip(type, dx, windows, n, add, c, STRIP, V_LANES);
-    for (; c + V_LANES <= C; c += V_LANES)
-        take_strip(type, dx, windows, n, add, c, 1, V_LANES);
-    if (c < C)
-        take_strip(type, dx, windows, n, add, c, 1, C - c);
+    EACH_STRIP(type == SR_BF16, C, take_strip, type, dx, windows, n, add);
 }
 
 static void max_take(SrDtype type, void *dx, const SrPoolWindow *windows, int n, bool add, int C) {
@@ -118,13 +118,7 @@ V_INLINE void mean_strip(SrDtype to, void *y, SrDtype type, const void *x, int r
 
 V_INLINE void mean_any(SrDtype to, void *y, SrDtype type, const void *x, int rows, int cols,
                        int64_t stride, int C, float factor) {
-    int c = 0;
-    for (; c + STRIP * V_LANES <= C; c += STRIP * V_LANES)
-        mean_strip(to, y, type, x, rows, cols, stride, C, factor, c, STRIP, V_LANES);
-    for (; c + V_LANES <= C; c += V_LANES)
-        mean_strip(to, y, type, x, rows, cols, stride, C, factor, c, 1, V_LANES);
-    if (c < C)
-        mean_strip(to, y, type, x, rows, cols, stride, C, factor, c, 1, C - c);
+    EACH_STRIP(true, C, mean_strip, to, y, type, x, rows, cols, stride, C, factor);
 }
 
 // Calls f with constants for two types.

@@ -21,6 +21,9 @@
 #include "kernels/conv/conv.h"
 #include "kernels/cpu.h"
 
+// Vectors of a full block, where kernels/simd.h says how long one is.
+#define SR_CONV_VECTORS (V_LANES == 16 ? 4 : 2)
+
 // out[m][j] (+)= sum over taps and channels of in[tap][m][channel] * w[tap][channel][j]
 // for `pixels` output pixels m and `columns` columns j of one block.
 typedef struct {

@@ -3,17 +3,12 @@
 #include "kernels/conv/conv_kernels.h"
 #include "kernels/simd.h"
 
-#if V_LANES == 16
-#define VECTORS 4 // of a full block
-#else
-#define VECTORS 2
-#endif
 enum { ROWS = 8, LINE = 16 };
 
 // One channel of M rows, x_row floats apart, in NV vectors of columns.
 V_INLINE void points_step(int M, int NV, const float *x, int64_t x_row, const float *w,
-                          V acc[ROWS][VECTORS]) {
-    V b[VECTORS];
+                          V acc[ROWS][SR_CONV_VECTORS]) {
+    V b[SR_CONV_VECTORS];
     V_FOR (j, NV)
         b[j] = v_load(w + j * V_LANES);
     V_FOR (m, M) {
@@ -26,7 +21,7 @@ V_INLINE void points_step(int M, int NV, const float *x, int64_t x_row, const fl
 // M rows of one point.  A product of 16 channels and 16 columns is so short that a call of its own would take as long.
 V_INLINE void points_rows(int M, int NV, const SrConvPoints *p, const float *x, const float *w,
                           float *out, const float *const *later) {
-    V acc[ROWS][VECTORS];
+    V acc[ROWS][SR_CONV_VECTORS];
     int width = NV * V_LANES, c = 0;
     V_FOR (m, M)
         V_FOR (j, NV)
@@ -60,7 +55,7 @@ V_INLINE void points_any(int NV, const SrConvPoints *p) {
 static void points(const SrConvPoints *p) {
     switch (p->width / V_LANES) {
     case 1: points_any(1, p); break;
-#if VECTORS == 4
+#if SR_CONV_VECTORS == 4
     case 2: points_any(2, p); break;
     default: points_any(3, p);
 #endif

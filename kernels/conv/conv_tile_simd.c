@@ -27,13 +27,8 @@ V_INLINE V v_dot(V a, V b, V sum) { return v_fma(a, b, sum); }
 V_INLINE V v_ones(void) { return v_set1(1); }
 #endif
 
-#if V_LANES == 16
-#define VECTORS 4 // in a full block
-#else
-#define VECTORS 2
-#endif
 enum {
-    BLOCK = VECTORS * V_LANES,
+    BLOCK = SR_CONV_VECTORS * V_LANES,
     WIDE_ROWS = 6,
     NARROW_ROWS = 8,
     LINE = 16,
@@ -46,9 +41,9 @@ static int rows(int width) { return width == BLOCK ? WIDE_ROWS : NARROW_ROWS; }
 static inline int clamp(int n, int low, int high) { return n < low ? low : n > high ? high : n; }
 
 // What follows the sums, still in registers: bias, residual, ReLU, in conv_plain's order.
-V_INLINE void end_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VECTORS]) {
+V_INLINE void end_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
     const SrConvEnd *end = t->end;
-    int n[VECTORS]; // columns of each vector
+    int n[SR_CONV_VECTORS]; // columns of each vector
     V_FOR (j, NV)
         n[j] = clamp(t->columns - j * V_LANES, 0, V_LANES);
     if (end->bias)
@@ -70,7 +65,8 @@ V_INLINE void end_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VE
 }
 
 // The outputs' own sums (channel_sums.h), while they are here.
-V_INLINE void sum_channels(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VECTORS]) {
+V_INLINE void sum_channels(int M, int NV, const SrConvTile *t,
+                           V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
     V_FOR (j, NV) {
         int n = clamp(t->columns - j * V_LANES, 0, V_LANES);
         float *at = t->sums + j * V_LANES;
@@ -99,7 +95,7 @@ V_INLINE void stream(void *out, int64_t i, V sum) {
         v_stream((float *)out + i, sum);
 }
 
-V_INLINE void put_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VECTORS]) {
+V_INLINE void put_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
     if (t->columns == NV * V_LANES) {
         V_FOR (m, M)
             V_FOR (j, NV)
@@ -115,7 +111,7 @@ V_INLINE void put_sums(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VE
 // Writes the sums, or adds them to what is there.  Adding comes last although starting from the old
 // values would save an addition: loads before the loop make gcc 12 keep one weight vector on the
 // stack.  An activation works on what has just been written.
-V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VECTORS]) {
+V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][SR_CONV_VECTORS]) {
     if (t->add)
         V_FOR (m, M)
             V_FOR (j, NV)
@@ -142,7 +138,7 @@ V_INLINE void tile_end(int M, int NV, const SrConvTile *t, V acc[NARROW_ROWS][VE
 // wherever this is inlined, so acc lives in registers: M * NV <= 24 of 32 for AVX-512, 12 of 16
 // otherwise.
 V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
-    V acc[NARROW_ROWS][VECTORS];
+    V acc[NARROW_ROWS][SR_CONV_VECTORS];
     V_FOR (m, M)
         V_FOR (j, NV)
             acc[m][j] = v_zero();
@@ -160,7 +156,7 @@ V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
         for (int64_t c = 0; c < t->channels; c++, w += NV * V_LANES) {
             // One line a step never fills the queue of outstanding misses; a burst would.
             __builtin_prefetch(later[c % SR_CONV_FETCH] + later_first + c / LINE * LINE);
-            V b[VECTORS];
+            V b[SR_CONV_VECTORS];
             V_FOR (j, NV)
                 b[j] = v_load(w + j * V_LANES);
             V_FOR (m, M) {
@@ -176,7 +172,7 @@ V_INLINE void tile_any(int M, int NV, const SrConvTile *t) {
 #if DEPTH_IS_ONE
 // Several narrow groups in one vector: every lane multiplies only what belongs to its group.
 V_INLINE void narrow_any(int M, const SrConvTile *t) {
-    V acc[NARROW_ROWS][VECTORS], x[NARROW_ROWS];
+    V acc[NARROW_ROWS][SR_CONV_VECTORS], x[NARROW_ROWS];
     V_FOR (m, M)
         acc[m][0] = v_zero();
     for (int i = 0; i < t->taps; i++) {
@@ -212,7 +208,7 @@ static void narrow(const SrConvTile *t) {
 // What limits it is the operands' way from memory, hence the fetch: one line of a later chunk a
 // pixel, into the second-level cache, for the first one is full of this chunk.
 V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetch fetch) {
-    V acc[NARROW_ROWS][VECTORS];
+    V acc[NARROW_ROWS][SR_CONV_VECTORS];
     int stride =
         NV *
         V_LANES; // a constant: the sums are one run of memory and need no addresses of their own
@@ -228,7 +224,7 @@ V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetc
         V_FOR (d, DEPTH)
             __builtin_prefetch(fetch.at[DEPTH * i + d] + fetch.first, 0, 2);
         __builtin_prefetch(out + i % SUM_LINES * LINE, 1);
-        V b[VECTORS];
+        V b[SR_CONV_VECTORS];
         V_FOR (j, NV)
             b[j] = v_load(y + j * V_LANES);
         V_FOR (m, M) {
@@ -264,7 +260,7 @@ V_INLINE void outer_any(int M, int NV, const SrConvOuter *o, int row, SrConvFetc
      name##_5_##NV, name##_6_##NV, name##_7_##NV, name##_8_##NV}
 INSTANCES(1)
 INSTANCES(2)
-#if VECTORS == 4
+#if SR_CONV_VECTORS == 4
 INSTANCES(3)
 INSTANCES(4)
 #define TABLES(name) {NULL}, TABLE(name, 1), TABLE(name, 2), TABLE(name, 3), TABLE(name, 4)
@@ -274,7 +270,7 @@ INSTANCES(4)
 // clang-format on
 
 static void tile(const SrConvTile *t) {
-    static void (*const instances[VECTORS + 1][NARROW_ROWS + 1])(const SrConvTile *) = {
+    static void (*const instances[SR_CONV_VECTORS + 1][NARROW_ROWS + 1])(const SrConvTile *) = {
         TABLES(tile)};
 #if DEPTH_IS_ONE
     if (t->lane_from) {
@@ -286,8 +282,8 @@ static void tile(const SrConvTile *t) {
 }
 
 static void outer(const SrConvOuter *o) {
-    static void (*const instances[VECTORS + 1][NARROW_ROWS + 1])(const SrConvOuter *, int,
-                                                                 SrConvFetch) = {TABLES(outer)};
+    static void (*const instances[SR_CONV_VECTORS + 1][NARROW_ROWS + 1])(
+        const SrConvOuter *, int, SrConvFetch) = {TABLES(outer)};
     int most = rows(o->width);
     for (int row = 0, run = 0; row < o->rows; row += most, run++) {
         SrConvFetch again = {o->x, o->x_first}; // already there: costs nothing
@@ -351,16 +347,16 @@ static void sum_rows(const float *const *from, int64_t first, int n, int columns
                      float *sum) {
     V one = v_ones();
     for (int j = 0; j < columns; j += BLOCK) {
-        V acc[VECTORS];
-        V_FOR (v, VECTORS)
+        V acc[SR_CONV_VECTORS];
+        V_FOR (v, SR_CONV_VECTORS)
             acc[v] = v_zero();
         for (int i = 0; i < n; i++)
-            V_FOR (v, VECTORS) {
+            V_FOR (v, SR_CONV_VECTORS) {
                 int at = j + v * V_LANES;
                 acc[v] = v_dot(v_load_n(from[i] + first + at, clamp(columns - at, 0, V_LANES)), one,
                                acc[v]);
             }
-        V_FOR (v, VECTORS) {
+        V_FOR (v, SR_CONV_VECTORS) {
             int at = j + v * V_LANES, here = clamp(columns - at, 0, V_LANES);
             if (!fresh)
                 acc[v] = v_load_n(sum + at, here) + acc[v];
