@@ -83,7 +83,8 @@ ISA_amx = $(ISA_avx512bf16) -mamx-tile -mamx-bf16 -ffp-contract=off
 ISA_avx512 = -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 -ffp-contract=fast
 ifneq ($(filter avx512,$(ISAS)),)
 BF16   := kernels/conv/conv_tile_simd.c kernels/block_product_simd.c kernels/rows_simd.c kernels/pointwise_simd.c \
-          kernels/batch_norm_simd.c kernels/layer_norm_simd.c kernels/pool2d_simd.c kernels/mix_halves_simd.c
+          kernels/batch_norm_simd.c kernels/layer_norm_simd.c kernels/pool2d_simd.c kernels/mix_halves_simd.c \
+          kernels/attention_whole_simd.c
 endif
 OBJECTS := $(PLAIN:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(SIMD:%.c=$(BUILD)/%.$(isa).o)) \
            $(BF16:%.c=$(BUILD)/%.avx512bf16.o) $(foreach isa,$(AMX_ISAS),$(AMX:%.c=$(BUILD)/%.$(isa).o))

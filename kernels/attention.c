@@ -85,6 +85,8 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 // What each thread has of its own, and shares of the bias' gradient.
 static size_t bytes_for(SrDtype type, const void *params, const SrShape *x, int n_in) {
     SrAttentionSizes s = sr__attention_sizes(params, x[0]);
+    if (sr__attention_is_whole(params, &s, type, n_in > 1))
+        return sizeof(float) * sr__attention_whole_floats(&s, type) * (size_t)sr_parallel_threads();
     return sizeof(float) * (sr__attention_thread_floats(&s, type) * (size_t)sr_parallel_threads() +
                             (n_in > 1 ? SR_ATTENTION_SHARES * (size_t)sr_shape_count(x[1]) : 0));
 }

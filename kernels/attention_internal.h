@@ -1,4 +1,4 @@
-// What attention.c (the op and its reference) and attention_tiles.c (forward and backward) share.
+// What attention.c (the op and its reference) and its forward and backward (attention_tiles.c, attention_whole.c) share.
 #ifndef SR_KERNELS_ATTENTION_INTERNAL_H
 #define SR_KERNELS_ATTENTION_INTERNAL_H
 
@@ -35,5 +35,13 @@ void sr__attention_draw(uint8_t *keep, int n, double p, uint64_t seed, int64_t i
 
 void sr__attention_forward(const SrOpCall *call);
 void sr__attention_backward(const SrOpCall *call);
+
+// attention_whole.c: heads whose scores are made at once.  Whether calls of these sizes are computed there on this
+// processor, and then what a thread needs of scratch.
+bool sr__attention_is_whole(const SrAttentionParams *p, const SrAttentionSizes *s, SrDtype type,
+                            bool bias);
+size_t sr__attention_whole_floats(const SrAttentionSizes *s, SrDtype type);
+void sr__attention_whole_forward(const SrOpCall *call);
+void sr__attention_whole_backward(const SrOpCall *call);
 
 #endif

@@ -294,7 +294,16 @@ static void forward_unit(void *arg, int64_t i, int thread) {
     store(job, y, h.y, job->D, q0, rows);
 }
 
+static bool is_whole(const SrOpCall *call) {
+    SrAttentionSizes s = sr__attention_sizes(call->params, call->x[0].shape);
+    return sr__attention_is_whole(call->params, &s, call->y.dtype, call->n_in > 1);
+}
+
 void sr__attention_forward(const SrOpCall *call) {
+    if (is_whole(call)) {
+        sr__attention_whole_forward(call);
+        return;
+    }
     Job job = job_of(call);
     sr_parallel_for(job.s.images * job.E * job.tiles, forward_unit, &job);
 }
@@ -425,6 +434,10 @@ static void backward_share(void *arg, int64_t i, int thread) {
 }
 
 void sr__attention_backward(const SrOpCall *call) {
+    if (is_whole(call)) {
+        sr__attention_whole_backward(call);
+        return;
+    }
     Job job = job_of(call);
     float *dbias = call->n_in > 1 ? call->dx[1] : NULL;
     if (!dbias) {

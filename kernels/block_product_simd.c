@@ -4,24 +4,9 @@
 #include "kernels/block_product.h"
 
 #include "base/compiler.h"
-#include "kernels/simd.h"
+#include "kernels/simd_pairs.h"
 
 enum { ROWS = 6, VECTORS = 4, BLOCK = VECTORS * V_LANES };
-
-// sum + a b, or of pairs of bfloat16 numbers, which fill a lane, sum + a0 b0 + a1 b1.
-#if defined(__AVX512BF16__)
-V_INLINE V v_dot(V a, V b, V sum) { return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b); }
-#else
-typedef uint32_t Bits __attribute__((vector_size(sizeof(V))));
-V_INLINE V v_low(V pairs) { return (V)((Bits)pairs << 16); }
-V_INLINE V v_high(V pairs) { return (V)((Bits)pairs & 0xffff0000u); }
-V_INLINE V v_dot(V a, V b, V sum) {
-    return v_fma(v_high(a), v_high(b), v_fma(v_low(a), v_low(b), sum));
-}
-#endif
-V_INLINE V v_step(bool pairs, V a, V b, V sum) {
-    return pairs ? v_dot(a, b, sum) : v_fma(a, b, sum);
-}
 
 // M rows and NV vectors of columns, of which the last has `tail` columns.  M, NV and pairs are constants wherever this is
 // inlined.

@@ -179,26 +179,6 @@ static double sum(const float *x, int64_t n) {
     return sum_lanes(s, 2);
 }
 
-#if V_LANES == 16
-// sr__expf in fewer instructions: AVX-512 rounds and multiplies by powers of two in one each, and its maximum and minimum
-// give their second operand where one is a NaN.
-V_INLINE V v_exp(V x) {
-    x = v_min(v_set1(89), v_max(v_set1(-104), x));
-    V n = _mm512_roundscale_ps(x * v_set1(1.44269504088896f), _MM_FROUND_TO_NEAREST_INT);
-    V r = v_fma(n, v_set1(-0.693145751953125f), x);
-    r = v_fma(n, v_set1(-1.42860682030941723212e-6f), r);
-    V p = v_set1(1.0f / 5040);
-    p = v_fma(p, r, v_set1(1.0f / 720));
-    p = v_fma(p, r, v_set1(1.0f / 120));
-    p = v_fma(p, r, v_set1(1.0f / 24));
-    p = v_fma(p, r, v_set1(1.0f / 6));
-    p = v_fma(p, r, v_set1(0.5f));
-    p = v_fma(p, r, v_set1(1));
-    p = v_fma(p, r, v_set1(1));
-    return _mm512_scalef_ps(p, n);
-}
-#endif
-
 // Both: y may be x, and NULL for exp_sum.
 #if V_LANES == 16
 V_INLINE V exp_lanes(float *y, const float *x, float shift, float factor, int m) {
