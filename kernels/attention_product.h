@@ -44,13 +44,16 @@ V_INLINE void tile(int M, int NV, bool pairs, bool across, bool join, const Prod
         V_FOR (g, 4)
             a[g] += across ? p->a_step : 1;
     }
-    V_FOR (r, M)
+    int64_t c_row = p->c_row;
+    float *c = p->c + i * c_row + j;
+    V_FOR (r, M) {
         V_FOR (v, NV) {
-            float *c = p->c + (i + r) * p->c_row + j + v * V_LANES;
             if (join)
-                acc[r][v] = v_load(c) + acc[r][v];
-            v_store(c, acc[r][v]);
+                acc[r][v] = v_load(c + v * V_LANES) + acc[r][v];
+            v_store(c + v * V_LANES, acc[r][v]);
         }
+        c += c_row;
+    }
 }
 
 #define HEIGHT(M)                                      \

@@ -78,8 +78,16 @@ V_INLINE void add_to(Doubles *sum, V a) {
     sum->high += _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1));
 }
 
+// exp(scale x), where `factor` is what factor_of makes of the scale: of what will be rounded to bfloat16 a shorter one.
+V_INLINE V factor_of(SrDtype type, float scale) {
+    return v_set1(type == SR_BF16 ? scale * 1.44269504088896f : scale);
+}
+V_INLINE V exp_of(SrDtype type, V x, V factor) {
+    return type == SR_BF16 ? v_exp2(x * factor) : v_exp(x * factor);
+}
+
 // Scores s (keys, 16 of BLOCK) become exp(scale (score - most)), of bfloat16 rounded pairs of keys; their sums.
-V_INLINE Doubles column_exp(SrDtype type, float *s, int keys, V most, V scale) {
+V_INLINE Doubles column_exp(SrDtype type, float *s, int keys, V most, V factor) {
     int step = type == SR_BF16 ? 16 : 8; // keys summed in floats
     Doubles total = {_mm512_setzero_pd(), _mm512_setzero_pd()};
     for (int k0 = 0; k0 < keys; k0 += step) {
@@ -87,9 +95,9 @@ V_INLINE Doubles column_exp(SrDtype type, float *s, int keys, V most, V scale) {
         int end = SR_MIN(keys, k0 + step);
         for (int k = k0; k < end; k += 2) {
             V e[2] = {v_zero(), v_zero()};
-            e[0] = v_exp((v_load(s + k * BLOCK) - most) * scale);
+            e[0] = exp_of(type, v_load(s + k * BLOCK) - most, factor);
             if (k + 1 < end)
-                e[1] = v_exp((v_load(s + (k + 1) * BLOCK) - most) * scale);
+                e[1] = exp_of(type, v_load(s + (k + 1) * BLOCK) - most, factor);
             sum[0] = sum[0] + e[0];
             sum[1] = sum[1] + e[1];
             if (type == SR_BF16) {
@@ -136,18 +144,18 @@ V_INLINE void fetch(SrDtype type, const void *x, int64_t row, int rows, int d) {
 // The softmax of up to BLOCK queries from q0: s becomes exponentials, factor (BLOCK) one over their sums.
 V_INLINE void softmax_block(SrDtype type, const SrWholeHead *h, int q0, float *s, float *factor) {
     int rows = SR_MIN(BLOCK, h->Q - q0);
-    V scale = v_set1(h->scale);
+    V by = factor_of(type, h->scale);
     double sum[BLOCK];
     float most[BLOCK];
     for (int v = 0; v < rows; v += V_LANES) {
         V top = column_max(s + v, h->L);
-        Doubles total = column_exp(type, s + v, h->L, top, scale);
+        Doubles total = column_exp(type, s + v, h->L, top, by);
         v_store(most + v, top);
         _mm512_storeu_pd(sum + v, total.low);
         _mm512_storeu_pd(sum + v + 8, total.high);
+        _mm256_storeu_ps(factor + v, _mm512_cvtpd_ps(_mm512_set1_pd(1) / total.low));
+        _mm256_storeu_ps(factor + v + 8, _mm512_cvtpd_ps(_mm512_set1_pd(1) / total.high));
     }
-    for (int r = 0; r < rows; r++)
-        factor[r] = (float)(1 / sum[r]);
     for (int r = 0; h->lse && r < rows; r++)
         h->lse[q0 + r] = most[r] + (float)log(sum[r]) / h->scale;
 }
@@ -205,14 +213,14 @@ V_INLINE void make_along(SrDtype type, const SrWholeHead *h, int words, float *a
 // What a column of 16 queries needs, and where its probabilities and gradients go.
 typedef struct {
     const float *s, *ds;
-    V lse, along, scale;
+    V lse, along, factor, scale;
     float *p, *dst, *dsp;
     int at, q_row; // of the column in rows of the last three
 } Column;
 
 // The gradient of the scores of key k, whose probabilities and which itself become left operands.
 V_INLINE V gradient(SrDtype type, const Column *c, int k) {
-    V p = v_exp((v_load(c->s + k * BLOCK) - c->lse) * c->scale);
+    V p = exp_of(type, v_load(c->s + k * BLOCK) - c->lse, c->factor);
     V ds = p * (v_load(c->ds + k * BLOCK) - c->along) * c->scale;
     v_put(type, c->p, (int64_t)k * c->q_row + c->at, p, V_LANES);
     v_put(type, c->dst, (int64_t)k * c->q_row + c->at, ds, V_LANES);
@@ -240,6 +248,7 @@ V_INLINE void make_gradients(SrDtype type, const SrWholeHead *h, const SrWholeLa
                         .ds = ds + v,
                         .lse = v_load_n(h->lse + q0 + v, SR_MIN(V_LANES, h->Q - q0 - v)),
                         .along = v_load(at + l->along + q0 + v),
+                        .factor = factor_of(type, h->scale),
                         .scale = v_set1(h->scale),
                         .p = at + l->p,
                         .dst = at + l->dst,
