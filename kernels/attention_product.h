@@ -169,16 +169,4 @@ V_INLINE void turn(const float *x, int64_t x_row, int rows, int words, float *to
     }
 }
 
-// Lanes whose halves are a and b, rounded.
-V_INLINE V v_pair(V a, V b) {
-#if defined(__AVX512BF16__)
-    static const uint16_t zip[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
-                                     8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-    __m512i both = (__m512i)_mm512_cvtne2ps_pbh(b, a);
-    return (V)_mm512_permutexvar_epi16(_mm512_loadu_si512(zip), both);
-#else
-    return (V)((VBits)v_rounded(SR_BF16, a) >> 16 | (VBits)v_rounded(SR_BF16, b));
-#endif
-}
-
 #endif
