@@ -52,6 +52,14 @@ static void say_heading(void) {
 }
 
 // Mean losses of the first and last epoch say at a glance whether anything was learned.
+static void print_losses(const SrTrainResult *r, SrText *out) {
+    if (r->epochs > 1)
+        sr_text_printf(out, "mean loss of the first epoch here %.4f, of the last %.4f\n",
+                       r->first_loss, r->last_loss);
+    else if (r->epochs == 1)
+        sr_text_printf(out, "mean loss of the only epoch here %.4f\n", r->last_loss);
+}
+
 static void print_result(const SrTrainResult *r, bool json, SrText *out) {
     char took[48], peak[32];
     if (json) {
@@ -69,12 +77,11 @@ static void print_result(const SrTrainResult *r, bool json, SrText *out) {
     } else if (!r->already_finished) {
         sr_text_printf(out,
                        "trained %lld updates in %s: %.0f images/s, %.0f%% of the time waiting for "
-                       "data, peak memory %s\n"
-                       "mean loss of the first epoch here %.4f, of the last %.4f\n",
+                       "data, peak memory %s\n",
                        (long long)r->steps, sr_duration_text(r->seconds, took, sizeof took),
                        r->images_per_s, 100 * r->wait_share,
-                       sr_bytes_text((double)r->peak_bytes, peak, sizeof peak), r->first_loss,
-                       r->last_loss);
+                       sr_bytes_text((double)r->peak_bytes, peak, sizeof peak));
+        print_losses(r, out);
     }
 }
 

@@ -138,6 +138,15 @@ static void test_bad_images_everywhere(void **state) {
     SAID("more than the share of 0.01 that MAX_BAD_IMAGE_SHARE tolerates");
 }
 
+// One epoch has one mean loss.
+static void test_only_epoch(void **state) {
+    (void)state;
+    RUN(CONFIG, train_key, "TEST_MODEL=False", "OPTIMIZER.num_epochs=1");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "mean loss of the only epoch here") &&
+          !strstr(result.out, "of the last"));
+}
+
 // A loss that is no number ends a run, or with CHECK_NAN=False is followed to the end, and what came of it is saved.
 static void test_check_nan(void **state) {
     (void)state;
@@ -153,4 +162,5 @@ static void test_check_nan(void **state) {
 SR_TESTS(data_told, cmocka_unit_test_setup_teardown(test_counts_and_origin, set_up, tear_down),
          cmocka_unit_test_setup_teardown(test_which_test_images, set_up, tear_down),
          cmocka_unit_test_setup_teardown(test_bad_images_everywhere, set_up, tear_down),
+         cmocka_unit_test_setup_teardown(test_only_epoch, set_up, tear_down),
          cmocka_unit_test_setup_teardown(test_check_nan, set_up, tear_down))
