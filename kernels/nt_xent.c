@@ -220,6 +220,7 @@ static const SrOpCase cases[] = {
     {"{num_crops: 3, temperature: 0.2}", 1, {SR_SHAPE(6, 4)}, false},
     {"{num_crops: 2, temperature: 0.1}", 1, {SR_SHAPE(130, 16)}, false},
     {"{num_crops: 2, temperature: 0.3, decoupled: True}", 1, {SR_SHAPE(8, 5)}, false},
+    {"{num_crops: 4, temperature: 0.4, decoupled: True}", 1, {SR_SHAPE(12, 5)}, false},
 };
 
 const SrOp sr_op_nt_xent = {

@@ -1,11 +1,15 @@
 // DCL: SimCLR without the positive in the denominator, so that a pair which has found each other pushes as hard as
 // before (Yeh et al., "Decoupled contrastive learning", ECCV 2022, arXiv:2110.06848, equation 6).  It needs neither
-// large batches nor a queue.
+// large batches nor a queue.  With more than two views every other view of an image is a positive of its own, as in
+// multi-crop SimCLR.
 #include "losses/simclr_terms.h"
 
+static SrStatus infer(SrInfer *in) { return sr_infer_crops(in); }
+
 static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, void **state) {
+    const SrSimclrOptions *o = params;
     *state = NULL;
-    return sr_simclr_terms_build(ctx, params, 2, true, loss);
+    return sr_simclr_terms_build(ctx, o, o->num_crops, true, loss);
 }
 
 static const SrOption options[] = {
@@ -13,11 +17,13 @@ static const SrOption options[] = {
      "Divides the cosines."},
     {"embedding_dim", SR_OPT_INT, offsetof(SrSimclrOptions, embedding_dim), "128", 1, 1 << 24, NULL,
      "Size of an embedding; the head must give it."},
+    SR_SIMCLR_OPTION_NUM_CROPS,
     SR_OPTION_END,
 };
 
 static const SrLossExample examples[] = {
-    {"{embedding_dim: 8}", "[[mlp, {dims: [32, 8]}]]", .sizes = {16, 16}}};
+    {"{embedding_dim: 8}", "[[mlp, {dims: [32, 8]}]]", .sizes = {16, 16}},
+    {"{embedding_dim: 8}", "[[mlp, {dims: [32, 8]}]]", .sizes = {16, 16, 8}}};
 
 const SrLoss sr_loss_dcl_loss = {
     .name = "dcl_loss",
@@ -27,5 +33,6 @@ const SrLoss sr_loss_dcl_loss = {
     .params_bytes = sizeof(SrSimclrOptions),
     .examples = examples,
     .n_examples = SR_COUNT(examples),
+    .infer = infer,
     .build = build,
 };

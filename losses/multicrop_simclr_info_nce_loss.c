@@ -22,8 +22,7 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
 
 static const SrOption options[] = {
     SR_SIMCLR_OPTION_ROWS,
-    {"num_crops", SR_OPT_INT, offsetof(SrSimclrOptions, num_crops), "2", 2, SR_MAX_VIEWS, NULL,
-     "Views of an image (inferred from the transforms)."},
+    SR_SIMCLR_OPTION_NUM_CROPS,
     SR_OPTION_END,
 };
 

@@ -14,8 +14,8 @@ static SrStatus check(SrLossContext *ctx, const SrSimclrOptions *o, int num_crop
                                ctx->name, num_crops, ctx->n_views);
     if (s.rank != 2 || s.d[1] != o->embedding_dim)
         return sr_builder_fail(ctx->builder, SR_ERR_CONFIG,
-                               "LOSS.%s.buffer_params.embedding_dim is %d, but the head gives %s",
-                               ctx->name, o->embedding_dim, sr_shape_text(s, text, sizeof text));
+                               "LOSS.%s: embedding_dim is %d, but the head gives %s", ctx->name,
+                               o->embedding_dim, sr_shape_text(s, text, sizeof text));
     return SR_OK;
 }
 

@@ -9,7 +9,7 @@
 typedef struct {
     double temperature;
     int embedding_dim;
-    int num_crops; // multi-crop alone
+    int num_crops; // of DCL and multi-crop SimCLR
 } SrSimclrOptions;
 
 // clang-format off
@@ -22,6 +22,10 @@ typedef struct {
      "the loss sees the rows of all replicas"},                                                      \
     {"buffer_params.effective_batch_size", SR_OPT_IGNORED, 0, "4096", 0, 0, NULL,                    \
      "the loss sees the rows of all replicas"}
+
+#define SR_SIMCLR_OPTION_NUM_CROPS                                                                  \
+    {"num_crops", SR_OPT_INT, offsetof(SrSimclrOptions, num_crops), "2", 2, SR_MAX_VIEWS, NULL,      \
+     "Views of an image (inferred from the transforms)."}
 // clang-format on
 
 // "embedding" (num_crops * batch, D) to length 1 and through nt_xent, decoupled where asked for.  Other numbers of views or

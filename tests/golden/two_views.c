@@ -1,5 +1,5 @@
-// Golden cases barlow_twins_*, vicreg_*, wmse*, and dcl_* of tests/parity/losses.py: the loss of given embeddings and
-// its gradient.
+// Golden cases barlow_twins_*, vicreg_*, wmse*, and dcl_* (of two views and more) of tests/parity/losses.py: the loss
+// of given embeddings and its gradient.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -33,27 +33,37 @@ static SrStatus run_barlow_twins(SrGoldenCase *c) {
 }
 
 // z1_<i>, z2_<i> with grad_z1_<i>, grad_z2_<i>.
+static const char *of_view(SrGoldenCase *c, const char *stem, int view, int i) {
+    return sr_arena_printf(c->arena, "%s%d_%d", stem, view + 1, i);
+}
+
+static int n_views(SrGoldenCase *c) {
+    int n = 0;
+    while (golden_tensor(c, of_view(c, "z", n, 0)))
+        n++;
+    return n;
+}
+
 static SrStatus numbered_input(SrGoldenCase *c, LossCase *r, int i) {
-    int64_t n = sr_shape_count(r->shape) / 2, given;
-    float *x = sr_arena_alloc(c->arena, 2 * (size_t)n * sizeof *x);
-    const char *names[2] = {golden_numbered(c, "z1_", i), golden_numbered(c, "z2_", i)};
-    const char *grads[2] = {golden_numbered(c, "grad_z1_", i), golden_numbered(c, "grad_z2_", i)};
-    for (int v = 0; x && v < 2; v++)
-        memcpy(x + v * n, golden_floats(c, names[v], &given), (size_t)n * sizeof *x);
+    int64_t n = sr_shape_count(r->shape) / r->n_views, given;
+    float *x = sr_arena_alloc(c->arena, (size_t)(r->n_views * n) * sizeof *x);
+    for (int v = 0; x && v < r->n_views; v++)
+        memcpy(x + v * n, golden_floats(c, of_view(c, "z", v, i), &given), (size_t)n * sizeof *x);
     const char *loss = golden_numbered(c, "loss_", i);
     SR_TRY(compare(r, x, (double)*golden_floats(c, loss, &given), loss));
-    for (int v = 0; v < 2; v++)
-        SR_TRY(golden_compare(c, grads[v], loss_case_gradient(r) + v * n, n, 2e-5));
+    for (int v = 0; v < r->n_views; v++)
+        SR_TRY(
+            golden_compare(c, of_view(c, "grad_z", v, i), loss_case_gradient(r) + v * n, n, 2e-5));
     return SR_OK;
 }
 
 static SrStatus run_numbered(SrGoldenCase *c, const char *loss, const char *options) {
     const SrTensor *z = golden_tensor(c, "z1_0");
-    LossCase r = {.c = c, .n_views = 2, .name = "embedding", .options = options};
+    LossCase r = {.c = c, .n_views = n_views(c), .name = "embedding", .options = options};
     if (!z || !options)
         SR_FAIL(SR_ERR_RUN, "%s: no z1_0, or no memory", c->name);
     r.batch = z->shape.d[0];
-    r.shape = SR_SHAPE(2 * z->shape.d[0], z->shape.d[1]);
+    r.shape = SR_SHAPE(r.n_views * z->shape.d[0], z->shape.d[1]);
     SR_TRY(sr_loss_find(loss, &r.kind));
     SrStatus status = loss_case_open(&r);
     for (int i = 0; status == SR_OK && golden_tensor(c, golden_numbered(c, "z1_", i)); i++)
@@ -84,9 +94,10 @@ static SrStatus run_wmse(SrGoldenCase *c) {
 static SrStatus run_dcl(SrGoldenCase *c) {
     const SrTensor *z = golden_tensor(c, "z1_0");
     return run_numbered(c, "dcl_loss",
-                        sr_arena_printf(c->arena, "{temperature: %g, embedding_dim: %d}",
+                        sr_arena_printf(c->arena,
+                                        "{temperature: %g, embedding_dim: %d, num_crops: %d}",
                                         sr_yaml_find(c->config, "temperature")->f,
-                                        z ? z->shape.d[1] : 1));
+                                        z ? z->shape.d[1] : 1, n_views(c)));
 }
 
 static SrStatus run(SrGoldenCase *c) {

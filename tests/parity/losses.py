@@ -15,16 +15,17 @@ except ImportError as missing:
     sys.exit(0)
 
 
-def dcl(z1, z2, t):
-    """Yeh et al., arXiv:2110.06848, equation 6: the mean over both views of all images."""
-    a, b = (z / z.norm(dim=1, keepdim=True) for z in (z1, z2))
-    others = ~torch.eye(len(a), dtype=torch.bool)
-    total = 0
-    for own, other in ((a, b), (b, a)):
-        within, across = own @ own.T / t, own @ other.T / t
-        negatives = torch.cat([within[others].reshape(len(a), -1), across[others].reshape(len(a), -1)], 1)
-        total = total + (torch.logsumexp(negatives, 1) - across.diagonal()).mean() / 2
-    return total
+def dcl(t, *views):
+    """Yeh et al., arXiv:2110.06848, equation 6: the mean over all ordered pairs of views of all images; negatives are
+    all views of all other images."""
+    views = [z / z.norm(dim=1, keepdim=True) for z in views]
+    others = ~torch.eye(len(views[0]), dtype=torch.bool)
+    terms = []
+    for i, own in enumerate(views):
+        scores = [own @ other.T / t for other in views]
+        negatives = torch.cat([s[others].reshape(len(own), -1) for s in scores], 1)
+        terms += [(torch.logsumexp(negatives, 1) - s.diagonal()).mean() for k, s in enumerate(scores) if k != i]
+    return sum(terms) / len(terms)
 
 
 def draw(*shape):
@@ -127,17 +128,18 @@ def write(path, tensors):
         f.write(struct.pack("<Q", len(text)) + text + data)
 
 
-def case(folder, name, loss, config, n, D, seed):
+def case(folder, name, loss, config, n, D, seed, views=2):
     tensors = {}
     torch.manual_seed(seed)
     for i in range(3):
         # Views of an image resemble each other more and more.
-        z1 = torch.randn(n, D, dtype=torch.float64).float().double().requires_grad_()
-        z2 = (z1.detach() * i + torch.randn(n, D)).float().double().requires_grad_()
-        value = loss(z1, z2)
+        image = draw(n, D)
+        z = [(image * i + draw(n, D)).float().double().requires_grad_() for _ in range(views)]
+        value = loss(*z)
         value.backward()
-        tensors.update({f"z1_{i}": z1, f"z2_{i}": z2, f"grad_z1_{i}": z1.grad, f"grad_z2_{i}": z2.grad,
-                        f"loss_{i}": value.reshape(1)})
+        for v, x in enumerate(z):
+            tensors.update({f"z{v + 1}_{i}": x, f"grad_z{v + 1}_{i}": x.grad})
+        tensors[f"loss_{i}"] = value.reshape(1)
     save(folder, name, loss.__doc__ or "", tensors, config, {})
 
 
@@ -150,8 +152,9 @@ def save(folder, name, description, tensors, config, values):
 
 runner = sys.argv[1] if len(sys.argv) > 1 else "build/run-golden"
 with tempfile.TemporaryDirectory() as folder:
-    for k, (n, D, t) in enumerate(((4, 3, 0.5), (16, 8, 0.1), (33, 20, 0.07))):
-        case(folder, f"dcl_{k}", lambda a, b: dcl(a, b, t), {"temperature": t}, n, D, k)
+    dcl_cases = ((4, 3, 0.5, 2), (16, 8, 0.1, 2), (33, 20, 0.07, 2), (5, 4, 0.3, 3), (17, 9, 0.1, 4))
+    for k, (n, D, t, views) in enumerate(dcl_cases):
+        case(folder, f"dcl_{k}", lambda *z: dcl(t, *z), {"temperature": t}, n, D, k, views)
     made = {"data2vec_0": lambda: data2vec(2, 9, 6, 2.0), "data2vec_1": lambda: data2vec(5, 16, 8, 0.5),
             "dinov2_0": lambda: dinov2(3, 0, 9, 7, 5, 4), "dinov2_1": lambda: dinov2(4, 3, 16, 12, 12, 8),
             "masked_siamese_0": lambda: masked_siamese(4, 1, 6, False),
@@ -159,5 +162,5 @@ with tempfile.TemporaryDirectory() as folder:
     for k, (name, make) in enumerate(made.items()):
         torch.manual_seed(100 + k)
         given_case(folder, name, *make())
-    names = [f"dcl_{k}" for k in range(3)] + list(made)
+    names = [f"dcl_{k}" for k in range(len(dcl_cases))] + list(made)
     sys.exit(max(subprocess.run([runner, folder, name]).returncode for name in names))
