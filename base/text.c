@@ -53,6 +53,21 @@ void sr_text_printf(SrText *text, const char *fmt, ...) {
     va_end(again);
 }
 
+void sr_text_add_word(SrText *text, const char *word) {
+    const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    if (*word && strspn(word, plain) == strlen(word)) {
+        sr_text_add(text, word);
+        return;
+    }
+    sr_text_add(text, "'");
+    for (const char *c = word; *c; c++)
+        if (*c == '\'')
+            sr_text_add(text, "'\\''");
+        else
+            sr_text_addn(text, c, 1);
+    sr_text_add(text, "'");
+}
+
 void sr_text_deinit(SrText *text) {
     sr_free(text->s);
     *text = (SrText)SR_TEXT_INIT;

@@ -20,6 +20,8 @@ typedef struct {
 void sr_text_add(SrText *text, const char *s);
 void sr_text_addn(SrText *text, const char *s, size_t len);
 void sr_text_printf(SrText *text, const char *fmt, ...) SR_PRINTF(2, 3);
+// A word of a command line, in single quotes unless every character means itself to every shell.
+void sr_text_add_word(SrText *text, const char *word);
 void sr_text_deinit(SrText *text);
 
 // The shortest decimal that reads back as the same double ("0.1", "1e-05", "224"); "nan", "inf" as printf has

@@ -199,22 +199,6 @@ void sr_args_remember(int argc, char **argv) {
         command_argv[i] = argv[i];
 }
 
-// In single quotes unless every character means itself to every shell.
-void sr_args_quote(const char *word, SrText *out) {
-    const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-    if (*word && strspn(word, plain) == strlen(word)) {
-        sr_text_add(out, word);
-        return;
-    }
-    sr_text_add(out, "'");
-    for (const char *c = word; *c; c++)
-        if (*c == '\'')
-            sr_text_add(out, "'\\''");
-        else
-            sr_text_addn(out, c, 1);
-    sr_text_add(out, "'");
-}
-
 int sr_args_words(const char *leave_out, const char *words[SR_ARGS_MAX]) {
     int n = 0;
     for (int i = 0; i < command_argc && n < SR_ARGS_MAX; i++)
@@ -228,7 +212,7 @@ void sr_args_command(const char *leave_out, SrText *out) {
     int n = sr_args_words(leave_out, words);
     for (int i = 0; i < n; i++) {
         sr_text_add(out, i ? " " : "");
-        sr_args_quote(words[i], out);
+        sr_text_add_word(out, words[i]);
     }
 }
 

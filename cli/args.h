@@ -46,9 +46,8 @@ void sr_args_remember(int argc, char **argv);
 void sr_args_command(const char *leave_out, SrText *out);
 // The same as words, at most SR_ARGS_MAX, borrowed from argv; returns how many.
 int sr_args_words(const char *leave_out, const char *words[SR_ARGS_MAX]);
-// How this program was called, for the commands it proposes; and a word of such a command, quoted for any shell if need be.
+// How this program was called, for the commands it proposes.
 const char *sr_args_program(void);
-void sr_args_quote(const char *word, SrText *out);
 // Prints text to stdout and empties it.
 SrStatus sr_args_print(SrText *text);
 

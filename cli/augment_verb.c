@@ -17,7 +17,7 @@ static SrStatus augment(const SrConfig *config, const SrSheetOptions *o, const c
                    report.images, (long long)o->epoch, report.views, report.w, report.h);
     if (report.unreadable)
         sr_text_printf(out, "%d of them cannot be read\n", report.unreadable);
-    sr_args_quote(config->path, &name);
+    sr_text_add_word(&name, config->path);
     sr_text_printf(out,
                    "next:\n  %s %s\n      trains, and writes report.html in %s while it does\n",
                    sr_args_program(), name.s ? name.s : "", config->checkpoint.dir);

@@ -42,9 +42,9 @@ static SrStatus choose_names(const char *photos, const char *out, Names *n) {
 static void add_next(const Names *n, SrText *out) {
     SrText file = SR_TEXT_INIT, sheet = SR_TEXT_INIT;
     sr_text_printf(&sheet, "%s-views.png", n->name);
-    sr_args_quote(n->out, &file);
+    sr_text_add_word(&file, n->out);
     sr_text_printf(out, "next:\n  %s augment %s --out ", sr_args_program(), file.s);
-    sr_args_quote(sheet.s, out);
+    sr_text_add_word(out, sheet.s);
     sr_text_printf(out,
                    "\n      shows photos as the network will see them\n  %s %s\n"
                    "      trains, and writes %s/report.html while it does\n",

@@ -53,7 +53,7 @@ static void say_where(const char *run) {
     const char *slash = strrchr(run, '/');
     if (slash)
         sr_text_addn(&folder, run, (size_t)SR_MAX(slash - run, 1));
-    sr_args_quote(folder.s ? folder.s : ".", &name);
+    sr_text_add_word(&name, folder.s ? folder.s : ".");
     sr_info("%s/" SR_REPORT_FILE " shows the run; beside others, while they train: %s web %s", run,
             sr_args_program(), name.s ? name.s : ".");
     sr_text_deinit(&folder);

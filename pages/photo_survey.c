@@ -323,7 +323,9 @@ void sr_photo_survey_text(const SrPhotoSurvey *s, SrText *out) {
     char size[32];
     sr_text_printf(out, "%s: %lld images, %s", s->root, (long long)s->images,
                    sr_bytes_text(s->bytes, size, sizeof size));
-    if (s->classes > 1)
+    if (s->classes > 1 && s->smallest == s->largest)
+        sr_text_printf(out, ", in %d classes of %lld each", s->classes, (long long)s->largest);
+    else if (s->classes > 1)
         sr_text_printf(out, ", in %d classes of %lld (%s) to %lld (%s)", s->classes,
                        (long long)s->smallest, s->smallest_name, (long long)s->largest,
                        s->largest_name);

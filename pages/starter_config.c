@@ -33,11 +33,11 @@ static const Rung rungs[] = {
      "{DEPTH: 18, WIDTH_MULTIPLIER: 0.25, SMALL_IMAGE_STEM: True}", 128, 48,
      "sees more of a photo in twice the time; configs/photos.yaml has it too"},
     {"ResNet-18 at 96 pixels", "resnet", "RESNETS", "{DEPTH: 18}", 512, 96,
-     "512 features of crops in which details can be seen"},
+     "has 512 features of crops in which details can be seen"},
     {"ResNet-18 at 160 pixels", "resnet", "RESNETS", "{DEPTH: 18}", 512, 160,
-     "512 features of crops large enough for most photos"},
+     "has 512 features of crops large enough for most photos"},
     {"ResNet-50 at 224 pixels", "resnet", "RESNETS", "{DEPTH: 50}", 2048, 224,
-     "the trunk and the crops that papers report"},
+     "is what papers report, with their crops"},
 };
 
 // What the folder alone decides.
@@ -73,23 +73,26 @@ static Recipe recipe_for(const SrPhotoSurvey *s, const char *data, const char *r
 static void add_head(const Recipe *r, const Rung *rung, SrText *out) {
     char size[32];
     const SrPhotoSurvey *s = r->survey;
+    sr_text_printf(out,
+                   "# DCL on the %lld photos of %s, made by `sslrun init`.\n"
+                   "#\n"
+                   "#   sslrun ",
+                   (long long)s->images, s->root);
+    sr_text_add_word(out, r->name);
     sr_text_printf(
         out,
-        "# DCL on the %lld photos of %s, made by `sslrun init`.\n"
-        "#\n"
-        "#   sslrun %s             trains; the same command goes on after an interruption\n"
+        "             trains; the same command goes on after an interruption\n"
         "#   sslrun describe KEY   explains a key; KEY=VALUE behind the command changes it\n"
         "#\n"
         "# The folder: %s, shorter sides of %lld",
-        (long long)s->images, s->root, r->name, sr_bytes_text(s->bytes, size, sizeof size),
-        (long long)s->side.low);
+        sr_bytes_text(s->bytes, size, sizeof size), (long long)s->side.low);
     if (s->side.high > s->side.low)
         sr_text_printf(out, " to %lld", (long long)s->side.high);
     sr_text_add(out, " pixels");
     if (s->classes > 1)
         sr_text_printf(out, ", %d class folders: they judge the\n# features, they never train them",
                        s->classes);
-    sr_text_printf(out, ".\n# The trunk: %s, which %s.\n", rung->name, rung->why);
+    sr_text_printf(out, ".\n# The trunk: %s; it %s.\n", rung->name, rung->why);
     sr_text_add(
         out,
         "# The method: DCL (Yeh et al., 2022): two views of a photo shall find each other in the "

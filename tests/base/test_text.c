@@ -23,6 +23,17 @@ static void test_growing(void **state) {
     sr_text_deinit(&text);
 }
 
+static void test_words_of_a_command(void **state) {
+    (void)state;
+    SrText text = SR_TEXT_INIT;
+    sr_text_add_word(&text, "runs/a-1.yaml");
+    CHECK_STR(text.s, "runs/a-1.yaml");
+    sr_text_add_word(&text, "");
+    sr_text_add_word(&text, "my photos' $HOME");
+    CHECK_STR(text.s, "runs/a-1.yaml'''my photos'\\'' $HOME'");
+    sr_text_deinit(&text);
+}
+
 static void test_out_of_memory_keeps_what_was_there(void **state) {
     (void)state;
     SrText text = SR_TEXT_INIT;
@@ -134,6 +145,6 @@ static void test_ends(void **state) {
           !sr_text_below("M", ""));
 }
 
-SR_TESTS(text, unit(test_growing), unit(test_out_of_memory_keeps_what_was_there),
-         unit(test_numbers_read_back), unit(test_utf8), unit(test_distance), unit(test_nearest),
-         unit(test_glob), unit(test_ends))
+SR_TESTS(text, unit(test_growing), unit(test_words_of_a_command),
+         unit(test_out_of_memory_keeps_what_was_there), unit(test_numbers_read_back),
+         unit(test_utf8), unit(test_distance), unit(test_nearest), unit(test_glob), unit(test_ends))

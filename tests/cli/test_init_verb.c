@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/bar.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "pages/starter_config.h"
 #include "tests/check.h"
@@ -64,6 +65,12 @@ static void test_few_photos(void **state) {
     expect(2, "--force");
     RUN("check", out);
     expect(0, "loss dcl_loss");
+    char *file;
+    size_t bytes;
+    CHECK_OK(sr_file_read(out, 1 << 16, &file, &bytes));
+    CHECK(strstr(file, "#   sslrun '") && strstr(file, "my \"own\".yaml'  "));
+    CHECK(strstr(file, "# The trunk: ") && strstr(file, "; it "));
+    sr_free(file);
     RUN(out, run, "OPTIMIZER.num_epochs=1", "TEST_MODEL=False");
     expect(0, "trained 4 updates");
     temp_dir_remove(dir);
@@ -87,6 +94,12 @@ static void test_classes_and_parts(void **state) {
     expect(0, "in 2 classes of 8 (dog) to 16 (cat)");
     expect(0, "CIFAR's ResNet-");
     expect(0, " (the photos are too small for its crops)");
+    for (int i = 0; i < 8; i++) {
+        snprintf(name, sizeof name, "set/train/dog/more%d.png", i);
+        write_png(name, 16, 16, 200 + i);
+    }
+    RUN("init", photos, "--out", out, "--force");
+    expect(0, "in 2 classes of 16 each");
     RUN("init", out);
     expect(2, "");
     RUN("init", "no/such/folder");
