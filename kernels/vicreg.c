@@ -2,7 +2,7 @@
 // 1 (Bardes, Ponce and LeCun, "VICReg", ICLR 2022, arXiv:2105.04906, eq. 1 to 6):
 //
 //   sim_coeff s(Z, Z') + std_coeff (v(Z) + v(Z')) + cov_coeff (c(Z) + c(Z'))
-//   v = mean_j max(0, 1 - sqrt(Var(z_j) + 1e-4)),  c = sum_{i != j} C_ij^2 / D,  variances over N - 1
+//   v = mean_j max(0, gamma - sqrt(Var(z_j) + eps)),  c = sum_{i != j} C_ij^2 / D,  variances over N - 1
 //
 // s is the mean over images of |z - z'|^2; the authors' program means over features too and halves v.
 #include "kernels/vicreg.h"
@@ -15,13 +15,13 @@
 #include "kernels/gemm.h"
 #include "kernels/op_util.h"
 
-#define EPS 1e-4
-
 #define FIELD(f) offsetof(SrVicregParams, f)
 static const SrOption options[] = {
     {"sim_coeff", SR_OPT_FLOAT, FIELD(sim_coeff), "25", 0, 1e6, NULL, "Weight of invariance."},
     {"std_coeff", SR_OPT_FLOAT, FIELD(std_coeff), "25", 0, 1e6, NULL, "Weight of variance."},
     {"cov_coeff", SR_OPT_FLOAT, FIELD(cov_coeff), "1", 0, 1e6, NULL, "Weight of covariance."},
+    {"gamma", SR_OPT_FLOAT, FIELD(gamma), "1", 0, 1e6, NULL, "Deviation a feature is kept above."},
+    {"eps", SR_OPT_FLOAT, FIELD(eps), "1e-4", 1e-12, 1, NULL, "Added to variances."},
     {"paper", SR_OPT_BOOL, FIELD(paper), "False", 0, 0, NULL, "The paper's sums."},
     SR_OPTION_END,
 };
@@ -76,7 +76,7 @@ static void forward(const SrOpCall *call) {
         const float *view = x + (int64_t)v * N * D;
         sr__column_moments(view, N, D, 1, mean, var);
         for (int d = 0; d < D; d++)
-            loss += std_factor(p) / D * fmax(0, 1 - sqrt((double)var[d] + EPS));
+            loss += std_factor(p) / D * fmax(0, p->gamma - sqrt((double)var[d] + p->eps));
         covariance(view, N, D, mean, z, C);
         loss += p->cov_coeff / D * off_diagonal(C, D);
     }
@@ -88,7 +88,7 @@ static void forward(const SrOpCall *call) {
 }
 
 // 2 z dC / (N - 1) with dC = 2 cov_coeff / D C off the diagonal; -std_factor / D z / ((N - 1) sqrt(var + eps)) for
-// features below deviation 1.  Both have mean 0 over the rows, so centring adds nothing.
+// features below deviation gamma.  Both have mean 0 over the rows, so centring adds nothing.
 static void view_gradient(const SrVicregParams *p, float *dx, float *z, float *C, const float *var,
                           int N, int D, double dy) {
     double cov = 4 * p->cov_coeff / D / (N - 1) * dy;
@@ -96,8 +96,9 @@ static void view_gradient(const SrVicregParams *p, float *dx, float *z, float *C
         for (int64_t j = 0; j < D; j++)
             C[i * D + j] *= (float)cov;
     for (int64_t i = 0; i < D; i++) {
-        double deviation = sqrt((double)var[i] + EPS);
-        C[i * D + i] = deviation < 1 ? (float)(-std_factor(p) / D / (N - 1) / deviation * dy) : 0;
+        double deviation = sqrt((double)var[i] + p->eps);
+        C[i * D + i] =
+            deviation < p->gamma ? (float)(-std_factor(p) / D / (N - 1) / deviation * dy) : 0;
     }
     sr_gemm(false, false, N, D, D, 1, z, D, C, D, 1, dx, D);
 }
@@ -134,8 +135,8 @@ static double reference_view(const SrVicregParams *p, const double *x, int N, in
             }
             for (int n = 0; n < N; n++)
                 c += (x[n * D + i] - mi) * (x[n * D + j] - mj) / (N - 1);
-            loss +=
-                i == j ? std_factor(p) / D * fmax(0, 1 - sqrt(c + EPS)) : p->cov_coeff / D * c * c;
+            loss += i == j ? std_factor(p) / D * fmax(0, p->gamma - sqrt(c + p->eps))
+                           : p->cov_coeff / D * c * c;
         }
     return loss;
 }
@@ -154,6 +155,7 @@ static void reference(const SrRefCall *call) {
 static const SrOpCase cases[] = {
     {"{}", 1, {SR_SHAPE(12, 5)}, false},
     {"{paper: True, cov_coeff: 3}", 1, {SR_SHAPE(16, 7)}, false},
+    {"{gamma: 1.5, eps: 0.1}", 1, {SR_SHAPE(12, 4)}, false},
     {"{cov_coeff: 0}", 1, {SR_SHAPE(10, 3)}, false},
 };
 

@@ -4,7 +4,7 @@
 #include "losses/loss.h"
 
 typedef struct {
-    double sim_coeff, std_coeff, cov_coeff;
+    double sim_coeff, std_coeff, cov_coeff, gamma, eps;
     int form;
 } VicregLoss;
 
@@ -13,6 +13,10 @@ static const SrOption options[] = {
     {"sim_coeff", SR_OPT_FLOAT, FIELD(sim_coeff), "25", 0, 1e6, NULL, "Weight of invariance."},
     {"std_coeff", SR_OPT_FLOAT, FIELD(std_coeff), "25", 0, 1e6, NULL, "Weight of variance."},
     {"cov_coeff", SR_OPT_FLOAT, FIELD(cov_coeff), "1", 0, 1e6, NULL, "Weight of covariance."},
+    {"gamma", SR_OPT_FLOAT, FIELD(gamma), "1", 0, 1e6, NULL,
+     "Deviation that variance keeps each feature above."},
+    {"eps", SR_OPT_FLOAT, FIELD(eps), "1e-4", 1e-12, 1, NULL,
+     "Added to variances before the root."},
     {"form", SR_OPT_ENUM, FIELD(form), "official", 0, 0, "official|paper",
      "official: invariance is a mean over features too and variance halved, as the authors' "
      "program has "
@@ -27,7 +31,12 @@ static SrStatus build(SrLossContext *ctx, const void *params, SrNodeId *loss, vo
     *state = NULL;
     SR_TRY(sr_loss_two_views(ctx));
     SR_TRY(sr_loss_output(ctx, "embedding", &x));
-    SrVicregParams op = {p->sim_coeff, p->std_coeff, p->cov_coeff, p->form == 1};
+    SrVicregParams op = {.sim_coeff = p->sim_coeff,
+                         .std_coeff = p->std_coeff,
+                         .cov_coeff = p->cov_coeff,
+                         .gamma = p->gamma,
+                         .eps = p->eps,
+                         .paper = p->form == 1};
     *loss = sr_build(ctx->builder, "vicreg", "vicreg", &op, x);
     return sr_builder_status(ctx->builder);
 }
