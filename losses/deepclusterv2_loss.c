@@ -31,7 +31,7 @@ static const SrOption options[] = {
      "Crops of an image (inferred from the transforms)."},
     {"num_clusters", SR_OPT_INTS, FIELD(num_clusters), "[3000, 3000, 3000]", 2, 1 << 24, NULL,
      "Clusters of each clustering."},
-    {"kmeans_iters", SR_OPT_INT, FIELD(kmeans_iters), "10", 1, 10000, NULL,
+    {"kmeans_iters", SR_OPT_INT, FIELD(kmeans_iters), "10", 0, 10000, NULL,
      "Iterations of k-means at the start of an epoch."},
     {"memory_params.crops_for_mb", SR_OPT_INTS, FIELD(crops_for_mb), "[0]", 0, SR_MAX_VIEWS - 1,
      NULL, "Crops whose embeddings are kept; the clusterings take turns with them."},

@@ -26,7 +26,6 @@ typedef struct {
     double temperature, norm_constant, momentum;
     SrDoubles loss_weights;
     int64_t ignore_index;
-    int type;
 } NceLoss;
 
 #define FIELD(f) offsetof(NceLoss, f)
@@ -47,8 +46,8 @@ static const SrOption options[] = {
      "Images of this index count for nothing."},
     {"negative_sampling_params.num_negatives", SR_OPT_INT, FIELD(num_negatives), "16000", 1,
      1 << 24, NULL, "Rows an embedding is compared with besides its own."},
-    {"negative_sampling_params.type", SR_OPT_ENUM, FIELD(type), "random", 0, 0, "random",
-     "How they are drawn: evenly, with repeats."},
+    {"negative_sampling_params.type", SR_OPT_IGNORED, 0, "random", 0, 0, NULL,
+     "negatives are drawn evenly, with repeats, as VISSL's random and debug both do"},
     {"memory_params.memory_size", SR_OPT_IGNORED, 0, "-1", 0, 0, NULL,
      "the data set's length counts"},
     {"memory_params.embedding_dim", SR_OPT_INT, FIELD(embedding_dim), "128", 1, 1 << 24, NULL,
