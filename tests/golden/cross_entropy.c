@@ -1,4 +1,4 @@
-// cross_entropy_*, bce_logits_*: outputs x<i> and target in; the loss and the gradient of each
+// cross_entropy_*, bce_logits_*: outputs x<i> and target, of classes or of distributions, in; the loss and the gradient of each
 // output compared.
 #include <stdio.h>
 #include <string.h>
@@ -46,9 +46,9 @@ static SrStatus build(LabelRun *r, SrBuilder *b) {
         r->x[r->n] = sr_build_input(b, name, t->shape, SR_F32);
     }
     const SrTensor *target = golden_tensor(r->c, "target");
-    if (!target || target->dtype != SR_I64 || r->n == 0)
+    if (!target || (target->dtype != SR_I64 && target->dtype != SR_F32) || r->n == 0)
         SR_FAIL(SR_ERR_RUN, "the case has no x0 and target");
-    r->target = sr_build_input(b, "target", target->shape, SR_I64);
+    r->target = sr_build_input(b, "target", target->shape, target->dtype);
     SrLossContext ctx = {.builder = b,
                          .name = kind->name,
                          .batch = target->shape.d[0],
@@ -72,7 +72,7 @@ static SrStatus compare(LabelRun *r, SrPlan *plan) {
         memcpy(sr_plan_input(plan, r->x[i]).data, x, (size_t)n * sizeof *x);
     }
     memcpy(sr_plan_input(plan, r->target).data, target->data,
-           (size_t)sr_shape_count(target->shape) * sizeof(int64_t));
+           (size_t)sr_shape_count(target->shape) * sr_dtype_bytes(target->dtype));
     sr_plan_forward(plan, 0);
     SR_TRY(golden_compare(r->c, "loss", sr_plan_output(plan, r->loss).data, 1, 1e-5));
     sr_plan_backward(plan);

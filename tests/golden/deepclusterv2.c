@@ -19,8 +19,8 @@ static SrStatus run_clustering(LossCase *r, int k, int iterations) {
                    *memory = golden_tensor(c, "memory_emb"),
                    *index = golden_tensor(c, "memory_index");
     int64_t N = memory->shape.d[1], n;
-    int K = first->shape.d[0], D = memory->shape.d[2];
-    SrMatrix rows = {.n = N, .d = D, .x = golden_floats(c, "memory_emb", &n)};
+    int K = first->shape.d[0], D = memory->shape.d[2], bank = k % memory->shape.d[0];
+    SrMatrix rows = {.n = N, .d = D, .x = golden_floats(c, "memory_emb", &n) + bank * N * D};
     SrKmeansOptions o = {.k = K,
                          .iterations = iterations,
                          .spherical = true,
@@ -69,17 +69,17 @@ static SrStatus run_step(LossCase *r, int i) {
                           sr_shape_count(memory->shape), 1e-6);
 }
 
-static SrStatus run_all(LossCase *r, const SrYaml *options) {
+static SrStatus run_all(LossCase *r) {
     SrGoldenCase *c = r->c;
     const SrTensor *memory = golden_tensor(c, "memory_emb"),
                    *index = golden_tensor(c, "memory_index");
-    int heads = sr_yaml_find(options, "num_clusters")->n;
+    int iterations = (int)golden_setting(c, "LOSS.deepclusterv2_loss.kmeans_iters", 10);
     SR_TRY(loss_case_open(r));
     memcpy(value(r, "loss.memory"), memory->data,
            (size_t)sr_shape_count(memory->shape) * sizeof(float));
     memcpy(value(r, "loss.memory_index"), index->data, (size_t)r->n_samples * sizeof(int64_t));
-    for (int k = 0; k < heads; k++)
-        SR_TRY(run_clustering(r, k, (int)sr_yaml_find(options, "kmeans_iters")->i));
+    for (int k = 0; golden_tensor(c, golden_numbered(c, "kmeans_init_rows", k)); k++)
+        SR_TRY(run_clustering(r, k, iterations));
     SR_TRY(compare_assignments(r));
     for (int i = 0; golden_tensor(c, golden_numbered(c, "x", i)); i++)
         SR_TRY(run_step(r, i));
@@ -87,11 +87,10 @@ static SrStatus run_all(LossCase *r, const SrYaml *options) {
 }
 
 static SrStatus run(SrGoldenCase *c) {
-    const SrYaml *options = sr_yaml_find_path(c->config, "LOSS.deepclusterv2_loss");
     const SrTensor *x = golden_tensor(c, "x0"), *memory = golden_tensor(c, "memory_emb");
-    if (!options || !x || !memory || memory->shape.d[0] != 1)
-        SR_FAIL(SR_ERR_RUN, "%s: no options, x0 or memory of one bank", c->name);
-    int views = (int)sr_yaml_find(options, "num_crops")->i;
+    int views = (int)golden_setting(c, "LOSS.deepclusterv2_loss.num_crops", 2);
+    if (!x || !memory)
+        SR_FAIL(SR_ERR_RUN, "%s: no x0 or memory_emb", c->name);
     LossCase r = {.c = c,
                   .n_views = views,
                   .batch = x->shape.d[0] / views,
@@ -99,7 +98,7 @@ static SrStatus run(SrGoldenCase *c) {
                   .shape = x->shape,
                   .n_samples = memory->shape.d[1]};
     SR_TRY(sr_loss_find("deepclusterv2_loss", &r.kind));
-    SrStatus status = run_all(&r, options);
+    SrStatus status = run_all(&r);
     loss_case_close(&r);
     return status;
 }

@@ -1,6 +1,5 @@
 // Golden cases dino_*: student and teacher scores of several steps in; loss, gradient of the student's scores and
 // the centre out; the teacher's temperature and momentum by step.
-#include <stdio.h>
 #include <string.h>
 
 #include "losses/momentum_encoder.h"
@@ -19,13 +18,12 @@ static SrStatus compare_step(LossCase *r, int i, int64_t max_iterations) {
                           sr_shape_count(r->shape), 2e-5));
     const SrParam *center = sr_params_at(r->params, sr_params_find(r->params, "loss.center"));
     SR_TRY(golden_compare(c, golden_numbered(c, "center", i), center->value, r->shape.d[1], 1e-5));
-    const SrYaml *m = sr_yaml_find(c->values, "teacher_momentum_per_step"),
-                 *temp = sr_yaml_find(c->values, "teacher_temp_per_step");
     SrLossStep step = {.iteration = i, .max_iterations = max_iterations};
-    const SrYaml *first = sr_yaml_find_path(c->config, "LOSS.dino_loss.momentum");
-    SR_TRY(golden_number(c, "momentum", sr_momentum_cosine(first->f, &step), m->items[i]->f, 1e-9));
-    const float *ours = sr_plan_input(r->plan, sr_graph_find(r->graph, "loss.teacher_temp")).data;
-    return golden_number(c, "temperature", (double)*ours, temp->items[i]->f, 1e-6);
+    double momentum =
+        sr_momentum_cosine(golden_setting(c, "LOSS.dino_loss.momentum", 0.996), &step);
+    const float *temp = sr_plan_input(r->plan, sr_graph_find(r->graph, "loss.teacher_temp")).data;
+    SR_TRY(golden_scheduled(c, "teacher_momentum_per_step", i, momentum, 1e-9));
+    return golden_scheduled(c, "teacher_temp_per_step", i, (double)*temp, 1e-6);
 }
 
 static SrStatus run(SrGoldenCase *c) {
@@ -49,5 +47,4 @@ static SrStatus run(SrGoldenCase *c) {
     return status;
 }
 
-const SrGolden sr_golden_dino = {.prefixes = {"dino_0", "dino_1", "dino_2", "dino_3", "dino_4"},
-                                 .run = run};
+const SrGolden sr_golden_dino = {.prefixes = {"dino_"}, .run = run};

@@ -1,58 +1,46 @@
-// Losses over two replicas, their outputs in: dist_barlow, dist_dino and dist_deepcluster.  Each replica's recorded loss is
+// Losses over some replicas, their outputs in: dist_barlow, dist_dino and dist_deepcluster.  Each replica's recorded loss is
 // of its own rows and ours of all; what flows into its outputs there, before DistributedDataParallel divides, is as many
 // times ours as there are replicas.
 #include <stdio.h>
 #include <string.h>
 
 #include "measure/kmeans.h"
+#include "tests/golden/images.h"
 #include "tests/golden/loss_case.h"
 #include "tests/golden/table.h"
+#include "tests/golden/world.h"
 
-enum { WORLD = 2, MAX_IMAGES = 4096 };
-
-// Blocks of rows of a replica, view-major over its own images, to (or from) those of the world.
-static void move(float *world, float *own, int replica, int views, int64_t floats, bool in) {
-    size_t block = (size_t)(floats / views);
-    for (int v = 0; v < views; v++) {
-        float *a = world + ((size_t)v * WORLD + (size_t)replica) * block,
-              *b = own + (size_t)v * block;
-        memcpy(in ? a : b, in ? b : a, block * sizeof *a);
-    }
-}
-
-static const char *named(SrGoldenCase *c, int replica, const char *what, int step) {
-    const char *name = sr_arena_printf(c->arena, "r%d.%s%d", replica, what, step);
-    return name ? name : "";
-}
+enum { MAX_IMAGES = 4096 };
 
 // The tensors r<replica>.<what><step> as rows of the world.
 static SrStatus gather(SrGoldenCase *c, const char *what, int step, int views, float **out) {
     int64_t n = 0;
+    int world = golden_world(c);
     *out = NULL;
-    for (int r = 0; r < WORLD; r++) {
-        float *own = golden_floats(c, named(c, r, what, step), &n);
+    for (int r = 0; r < world; r++) {
+        float *own = golden_floats(c, golden_replica_name(c, r, what, step), &n);
         if (!own)
-            SR_FAIL(SR_ERR_RUN, "%s: no %s", c->name, named(c, r, what, step));
+            SR_FAIL(SR_ERR_RUN, "%s: no %s", c->name, golden_replica_name(c, r, what, step));
         if (!*out)
-            *out = sr_arena_alloc(c->arena, WORLD * (size_t)n * sizeof **out);
+            *out = sr_arena_alloc(c->arena, (size_t)world * (size_t)n * sizeof **out);
         if (!*out)
             SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", c->name);
-        move(*out, own, r, views, n, true);
+        golden_world_move(world, *out, own, r, views, n, true);
     }
     return SR_OK;
 }
 
 static SrStatus compare_shares(LossCase *r, const char *what, int step, const float *world,
-                               int views, int64_t floats, float factor) {
-    int64_t n = floats / WORLD;
+                               int views, int64_t floats) {
+    int64_t n = floats / r->replicas;
     float *own = sr_arena_alloc(r->c->arena, (size_t)n * sizeof *own);
     if (!own)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", what);
-    for (int k = 0; k < WORLD; k++) {
-        move((float *)world, own, k, views, n, false);
+    for (int k = 0; k < r->replicas; k++) {
+        golden_world_move(r->replicas, (float *)world, own, k, views, n, false);
         for (int64_t i = 0; i < n; i++)
-            own[i] *= factor;
-        SR_TRY(golden_compare(r->c, named(r->c, k, what, step), own, n, GOLDEN_GRAD));
+            own[i] *= (float)r->replicas;
+        SR_TRY(golden_compare(r->c, golden_replica_name(r->c, k, what, step), own, n, GOLDEN_GRAD));
     }
     return SR_OK;
 }
@@ -61,49 +49,41 @@ static SrStatus compare_shares(LossCase *r, const char *what, int step, const fl
 static SrStatus compare_step(LossCase *r, const char *output, const float *teacher, int step,
                              int64_t max_iterations) {
     char grad[32];
-    double mean = 0;
+    double mean;
     float *x;
     snprintf(grad, sizeof grad, "grad_%s", output);
     SR_TRY(gather(r->c, output, step, r->n_views, &x));
     SR_TRY(loss_case_step(r, x, teacher, step, max_iterations));
-    for (int k = 0; k < WORLD; k++) {
-        int64_t n;
-        const float *loss = golden_floats(r->c, named(r->c, k, "loss", step), &n);
-        mean += loss ? (double)loss[0] / WORLD : 0;
-    }
+    SR_TRY(golden_world_loss(r->c, step, &mean));
     SR_TRY(golden_number(r->c, "mean loss", loss_case_value(r), mean, GOLDEN_GRAD));
     return compare_shares(r, grad, step, loss_case_gradient(r), r->n_views,
-                          sr_shape_count(r->shape), WORLD);
+                          sr_shape_count(r->shape));
 }
 
 // A case whose model gives `output`, of `batch` images of a replica.
 static SrStatus open_case(SrGoldenCase *c, const char *loss, const char *name, const char *output,
                           int batch, LossCase *r) {
-    const SrTensor *x = golden_tensor(c, named(c, 0, output, 0));
+    const SrTensor *x = golden_tensor(c, golden_replica_name(c, 0, output, 0));
     if (!x || batch < 1)
-        SR_FAIL(SR_ERR_RUN, "%s: no %s, or no batch", c->name, named(c, 0, output, 0));
+        SR_FAIL(SR_ERR_RUN, "%s: no %s, or no batch", c->name,
+                golden_replica_name(c, 0, output, 0));
     r->c = c;
     r->name = name;
     r->shape = x->shape;
-    r->shape.d[0] *= WORLD;
-    r->batch = WORLD * batch;
+    r->replicas = golden_world(c);
+    r->shape.d[0] *= r->replicas;
+    r->batch = r->replicas * batch;
     r->n_views = x->shape.d[0] / batch;
-    r->replicas = WORLD;
     SR_TRY(sr_loss_find(loss, &r->kind));
     return loss_case_open(r);
-}
-
-static int config_number(const SrGoldenCase *c, const char *path) {
-    const SrYaml *node = sr_yaml_find_path(c->config, path);
-    return node ? (int)node->i : 0;
 }
 
 // ---- Barlow Twins
 
 static SrStatus barlow(SrGoldenCase *c, LossCase *r) {
-    SR_TRY(open_case(c, "barlow_twins_loss", "embedding", "out", config_number(c, "bs_per_replica"),
-                     r));
-    for (int i = 0; golden_tensor(c, named(c, 0, "out", i)); i++)
+    SR_TRY(open_case(c, "barlow_twins_loss", "embedding", "out",
+                     (int)golden_setting(c, "bs_per_replica", 0), r));
+    for (int i = 0; golden_tensor(c, golden_replica_name(c, 0, "out", i)); i++)
         SR_TRY(compare_step(r, "out", NULL, i, 100));
     return SR_OK;
 }
@@ -111,15 +91,16 @@ static SrStatus barlow(SrGoldenCase *c, LossCase *r) {
 // ---- DINO
 
 static SrStatus dino(SrGoldenCase *c, LossCase *r) {
-    const SrTensor *t = golden_tensor(c, named(c, 0, "teacher", 0));
-    int batch = config_number(c, "bs_per_replica"), max = config_number(c, "max_iteration");
+    const SrTensor *t = golden_tensor(c, golden_replica_name(c, 0, "teacher", 0));
+    int batch = (int)golden_setting(c, "bs_per_replica", 0),
+        max = (int)golden_setting(c, "max_iteration", 0);
     if (!t || batch < 1)
         SR_FAIL(SR_ERR_RUN, "%s: no teacher, or no batch", c->name);
     r->teacher = t->shape;
-    r->teacher.d[0] *= WORLD;
+    r->teacher.d[0] *= golden_world(c);
     r->teacher_name = "scores0";
     SR_TRY(open_case(c, "dino_loss", "scores0", "student", batch, r));
-    for (int i = 0; golden_tensor(c, named(c, 0, "student", i)); i++) {
+    for (int i = 0; golden_tensor(c, golden_replica_name(c, 0, "student", i)); i++) {
         float *teacher;
         SR_TRY(gather(c, "teacher", i, t->shape.d[0] / batch, &teacher));
         SR_TRY(compare_step(r, "student", teacher, i, max));
@@ -136,6 +117,7 @@ typedef struct {
     LossCase *r;
     int banks, rows, dims; // of a replica's memory
     int batch;             // of a replica
+    int world;
 } Memory;
 
 static void *value(LossCase *r, const char *name) {
@@ -144,13 +126,13 @@ static void *value(LossCase *r, const char *name) {
 
 // Where row `i` of a replica's memory lies in ours.
 static int64_t place(const Memory *m, int replica, int64_t i) {
-    return (i / m->batch * WORLD + replica) * m->batch + i % m->batch;
+    return (i / m->batch * m->world + replica) * m->batch + i % m->batch;
 }
 
 static SrStatus fill_memory(const Memory *m) {
     float *ours = value(m->r, "loss.memory");
     int64_t *index = value(m->r, "loss.memory_index"), n;
-    for (int k = 0; k < WORLD; k++) {
+    for (int k = 0; k < m->world; k++) {
         const char *name = sr_arena_printf(m->r->c->arena, "r%d.memory_init.index", k);
         const SrTensor *at = golden_tensor(m->r->c, name);
         const float *rows =
@@ -160,7 +142,7 @@ static SrStatus fill_memory(const Memory *m) {
         for (int64_t i = 0; i < m->rows; i++) {
             index[place(m, k, i)] = ((const int64_t *)at->data)[i];
             for (int b = 0; b < m->banks; b++)
-                memcpy(ours + ((int64_t)b * WORLD * m->rows + place(m, k, i)) * m->dims,
+                memcpy(ours + ((int64_t)b * m->world * m->rows + place(m, k, i)) * m->dims,
                        rows + ((int64_t)b * m->rows + i) * m->dims, (size_t)m->dims * sizeof *ours);
         }
     }
@@ -171,10 +153,10 @@ static SrStatus compare_memory(const Memory *m, int step) {
     const float *ours = value(m->r, "loss.memory");
     int64_t n = (int64_t)m->banks * m->rows * m->dims;
     float *own = sr_arena_alloc(m->r->c->arena, (size_t)n * sizeof *own);
-    for (int k = 0; own && k < WORLD; k++) {
+    for (int k = 0; own && k < m->world; k++) {
         for (int64_t i = 0; i < (int64_t)m->banks * m->rows; i++)
             memcpy(own + i * m->dims,
-                   ours + (i / m->rows * WORLD * m->rows + place(m, k, i % m->rows)) * m->dims,
+                   ours + (i / m->rows * m->world * m->rows + place(m, k, i % m->rows)) * m->dims,
                    (size_t)m->dims * sizeof *own);
         const char *name = sr_arena_printf(m->r->c->arena, "r%d.memory%d.emb", k, step);
         SR_TRY(golden_compare(m->r->c, name, own, n, GOLDEN_GRAD));
@@ -187,7 +169,7 @@ static SrStatus cluster(const Memory *m, const char *prefix, int head, int itera
     SrGoldenCase *c = m->r->c;
     const SrTensor *init =
         golden_tensor(c, sr_arena_printf(c->arena, "%sinit_rows%d", prefix, head));
-    int64_t N = (int64_t)WORLD * m->rows, label[MAX_IMAGES], first[MAX_IMAGES];
+    int64_t N = (int64_t)m->world * m->rows, label[MAX_IMAGES], first[MAX_IMAGES];
     if (!init || N > MAX_IMAGES)
         SR_FAIL(SR_ERR_RUN, "%s: no first rows of head %d", c->name, head);
     int K = init->shape.d[0];
@@ -218,12 +200,13 @@ static SrStatus cluster(const Memory *m, const char *prefix, int head, int itera
 
 static SrStatus cluster_all(const Memory *m, const char *prefix) {
     SrGoldenCase *c = m->r->c;
-    const SrYaml *o = sr_yaml_find_path(c->config, "LOSS.deepclusterv2_loss");
-    int heads = sr_yaml_find(o, "num_clusters")->n;
-    int64_t n = (int64_t)heads * WORLD * m->rows;
+    const SrYaml *clusters = sr_yaml_find_path(c->config, "LOSS.deepclusterv2_loss.num_clusters");
+    int heads = clusters ? clusters->n : 3,
+        iterations = (int)golden_setting(c, "LOSS.deepclusterv2_loss.kmeans_iters", 10);
+    int64_t n = (int64_t)heads * m->world * m->rows;
     float *ours = sr_arena_alloc(c->arena, (size_t)n * sizeof *ours);
     for (int k = 0; k < heads; k++)
-        SR_TRY(cluster(m, prefix, k, (int)sr_yaml_find(o, "kmeans_iters")->i));
+        SR_TRY(cluster(m, prefix, k, iterations));
     for (int64_t i = 0; ours && i < n; i++)
         ours[i] = (float)((const int64_t *)value(m->r, "loss.assignments"))[i];
     return golden_compare(c, sr_arena_printf(c->arena, "%sassignments", prefix), ours, n, 1e-7);
@@ -232,8 +215,8 @@ static SrStatus cluster_all(const Memory *m, const char *prefix) {
 // The recorded indices are view-major; the loss asks for an image's once.
 static SrStatus fill_index(const Memory *m, int step) {
     int64_t *index = sr_plan_input(m->r->plan, m->r->ctx.sample_index).data;
-    for (int k = 0; k < WORLD; k++) {
-        const SrTensor *own = golden_tensor(m->r->c, named(m->r->c, k, "idx", step));
+    for (int k = 0; k < m->world; k++) {
+        const SrTensor *own = golden_tensor(m->r->c, golden_replica_name(m->r->c, k, "idx", step));
         if (!own)
             SR_FAIL(SR_ERR_RUN, "%s: no indices of step %d", m->r->c->name, step);
         memcpy(index + k * m->batch, own->data, (size_t)m->batch * sizeof *index);
@@ -245,13 +228,17 @@ static SrStatus deepcluster(SrGoldenCase *c, LossCase *r) {
     const SrTensor *t = golden_tensor(c, "r0.memory_init.emb");
     if (!t)
         SR_FAIL(SR_ERR_RUN, "%s: no memory", c->name);
-    Memory m = {r, t->shape.d[0], t->shape.d[1], t->shape.d[2],
-                config_number(c, "LOSS.deepclusterv2_loss.BATCHSIZE_PER_REPLICA")};
-    r->n_samples = (int64_t)WORLD * m.rows;
+    Memory m = {r,
+                t->shape.d[0],
+                t->shape.d[1],
+                t->shape.d[2],
+                (int)golden_setting(c, "LOSS.deepclusterv2_loss.BATCHSIZE_PER_REPLICA", 0),
+                golden_world(c)};
+    r->n_samples = (int64_t)m.world * m.rows;
     SR_TRY(open_case(c, "deepclusterv2_loss", "embedding", "out", m.batch, r));
     SR_TRY(fill_memory(&m));
     SR_TRY(cluster_all(&m, ""));
-    for (int i = 0; golden_tensor(c, named(c, 0, "out", i)); i++) {
+    for (int i = 0; golden_tensor(c, golden_replica_name(c, 0, "out", i)); i++) {
         SR_TRY(fill_index(&m, i));
         SR_TRY(compare_step(r, "out", NULL, i, 100));
         SR_TRY(compare_memory(&m, i));

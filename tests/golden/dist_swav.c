@@ -1,13 +1,13 @@
-// SwAV over two replicas: embeddings and scores of each in; codes, loss, gradients of the scores and the queue
-// compared.  Sinkhorn sees the rows of both; each replica's queue is its shard of ours.
+// SwAV over some replicas: embeddings and scores of each in; codes, loss, gradients of the scores and the queue
+// compared.  Sinkhorn sees the rows of all; each replica's queue is its shard of ours.
 #include <string.h>
 
 #include "graph/plan.h"
 #include "kernels/linear.h"
 #include "losses/loss.h"
 #include "tests/golden/table.h"
+#include "tests/golden/world.h"
 
-enum { WORLD = 2, ASSIGN = 2 };
 #define PROTOTYPES "heads.0.prototypes0.weight"
 
 typedef struct {
@@ -18,9 +18,10 @@ typedef struct {
     SrBuilder *b;
     SrPlan *plan;
     SrLossContext ctx;
-    SrNodeId embedding, scores, loss, codes[ASSIGN];
+    SrNodeId embedding, scores, loss, codes[SR_MAX_VIEWS];
     void *state;
-    int n, crops; // images of a replica, crops of each
+    int world, n, crops,
+        n_codes; // replicas, images of one, crops of an image, and those with codes
 } WorldRun;
 
 static const char *name_of(WorldRun *w, const char *fmt, int replica, int a, int b) {
@@ -34,7 +35,7 @@ static SrStatus add_outputs(WorldRun *w) {
     const SrTensor *e = golden_tensor(w->c, "r0.emb0"), *s = golden_tensor(w->c, "r0.scores0");
     if (!e || !s)
         SR_FAIL(SR_ERR_RUN, "the case has no r0.emb0 or r0.scores0");
-    int rows = WORLD * e->shape.d[0];
+    int rows = w->world * e->shape.d[0];
     w->embedding = sr_build_input(w->b, "embedding", SR_SHAPE(rows, e->shape.d[1]), SR_F32);
     w->scores = sr_build_input(w->b, "scores0", SR_SHAPE(rows, s->shape.d[1]), SR_F32);
     // A head that nobody runs owns the prototypes.
@@ -49,8 +50,8 @@ static SrStatus add_outputs(WorldRun *w) {
 static SrStatus build_loss(WorldRun *w, const void *options) {
     w->ctx = (SrLossContext){.builder = w->b,
                              .name = w->kind->name,
-                             .batch = WORLD * w->n,
-                             .replicas = WORLD,
+                             .batch = w->world * w->n,
+                             .replicas = w->world,
                              .n_views = w->crops,
                              .sample_index = SR_NO_NODE,
                              .labels = SR_NO_NODE};
@@ -61,11 +62,13 @@ static SrStatus build_loss(WorldRun *w, const void *options) {
     sr_builder_set_param_prefix(w->b, "loss.");
     sr_builder_set_node_prefix(w->b, "loss.");
     SR_TRY(w->kind->build(&w->ctx, options, &w->loss, &w->state));
-    for (int i = 0; i < ASSIGN; i++)
-        w->codes[i] = sr_graph_find(w->graph, name_of(w, "loss.codes0_%d", i, 0, 0));
+    while (w->n_codes < SR_MAX_VIEWS &&
+           (w->codes[w->n_codes] = sr_graph_find(
+                w->graph, name_of(w, "loss.codes0_%d", w->n_codes, 0, 0))) != SR_NO_NODE)
+        w->n_codes++;
     SrPlanOptions plan = {.mode = SR_MODE_TRAIN,
                           .outputs = w->codes,
-                          .n_outputs = ASSIGN,
+                          .n_outputs = w->n_codes,
                           .losses = &w->loss,
                           .n_losses = 1,
                           .input_grads = &w->scores,
@@ -78,9 +81,10 @@ static SrStatus build(WorldRun *w) {
     const SrYaml *map = sr_yaml_find_path(w->c->config, w->kind->subtree),
                  *crops = sr_yaml_find(map, "num_crops");
     void *options = sr_arena_alloc(w->c->arena, w->kind->params_bytes);
-    if (!crops || !options)
-        SR_FAIL(SR_ERR_RUN, "the case has no num_crops");
-    w->crops = (int)crops->i;
+    if (!options)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the options");
+    w->world = golden_world(w->c);
+    w->crops = crops ? (int)crops->i : 2;
     SR_TRY(sr_options_parse(w->kind->options, map, w->kind->subtree, w->c->arena, options));
     SR_TRY(sr_params_new(&w->params));
     SR_TRY(sr_graph_new(w->params, &w->graph));
@@ -93,31 +97,23 @@ static SrStatus build(WorldRun *w) {
 
 // ---- between a replica's rows and the world's
 
-// Blocks of `block` floats, `count` of a replica: block k of replica r is block k * WORLD + r of the world.
-static void move(float *world, float *own, int r, int count, size_t block, bool in) {
-    for (int k = 0; k < count; k++) {
-        float *a = world + ((size_t)k * WORLD + (size_t)r) * block, *b = own + (size_t)k * block;
-        memcpy(in ? a : b, in ? b : a, block * sizeof(float));
-    }
-}
-
 static SrStatus put(WorldRun *w, const char *name, int r, float *world, int count, int64_t floats) {
     int64_t n;
     float *own = golden_floats(w->c, name, &n);
     if (!own || n != floats)
         SR_FAIL(SR_ERR_RUN, "%s is missing or has another size", name);
-    move(world, own, r, count, (size_t)(n / count), true);
+    golden_world_move(w->world, world, own, r, count, n, true);
     return SR_OK;
 }
 
 // The replica's share of `world` (floats of all replicas), times `factor`.
 static SrStatus compare(WorldRun *w, const char *name, int r, float *world, int count,
                         int64_t floats, float factor) {
-    int64_t n = floats / WORLD;
+    int64_t n = floats / w->world;
     float *own = sr_arena_alloc(w->c->arena, (size_t)n * sizeof *own);
     if (!own)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", name);
-    move(world, own, r, count, (size_t)(n / count), false);
+    golden_world_move(w->world, world, own, r, count, n, false);
     for (int64_t k = 0; k < n; k++)
         own[k] *= factor;
     return golden_compare(w->c, name, own, n, GOLDEN_GRAD);
@@ -132,14 +128,15 @@ static const SrParam *entry(WorldRun *w, const char *name) {
 
 static SrStatus load_queue(WorldRun *w) {
     const SrParam *queue = entry(w, "loss.local_emb_queue");
-    for (int r = 0; queue && r < WORLD; r++) {
+    for (int r = 0; queue && r < w->world; r++) {
         int64_t n;
-        SR_TRY(put(w, name_of(w, "r%d.queue_init.emb", r, 0, 0), r, queue->value, ASSIGN,
-                   sr_shape_count(queue->shape) / WORLD));
+        SR_TRY(put(w, name_of(w, "r%d.queue_init.emb", r, 0, 0), r, queue->value, w->n_codes,
+                   sr_shape_count(queue->shape) / w->world));
         float *scores = golden_floats(w->c, name_of(w, "r%d.queue_init.scores", r, 0, 0), &n);
-        for (int i = 0; scores && i < ASSIGN; i++) {
+        for (int i = 0; scores && i < w->n_codes; i++) {
             const SrParam *p = entry(w, name_of(w, "loss.local_queue0.%d", i, 0, 0));
-            move(p->value, scores + i * n / ASSIGN, r, 1, (size_t)(n / ASSIGN), true);
+            golden_world_move(w->world, p->value, scores + i * n / w->n_codes, r, 1, n / w->n_codes,
+                              true);
         }
     }
     return SR_OK;
@@ -147,8 +144,8 @@ static SrStatus load_queue(WorldRun *w) {
 
 static SrStatus compare_queue(WorldRun *w, int step) {
     const SrParam *queue = entry(w, "loss.local_emb_queue");
-    for (int r = 0; queue && r < WORLD; r++)
-        SR_TRY(compare(w, name_of(w, "r%d.queue%d.emb", r, step, 0), r, queue->value, ASSIGN,
+    for (int r = 0; queue && r < w->world; r++)
+        SR_TRY(compare(w, name_of(w, "r%d.queue%d.emb", r, step, 0), r, queue->value, w->n_codes,
                        sr_shape_count(queue->shape), 1));
     return SR_OK;
 }
@@ -169,19 +166,19 @@ static SrStatus load_prototypes(WorldRun *w, int step) {
 
 static SrStatus fill(WorldRun *w, int step) {
     SrTensor e = sr_plan_input(w->plan, w->embedding), s = sr_plan_input(w->plan, w->scores);
-    for (int r = 0; r < WORLD; r++) {
+    for (int r = 0; r < w->world; r++) {
         SR_TRY(put(w, name_of(w, "r%d.emb%d", r, step, 0), r, e.data, w->crops,
-                   sr_shape_count(e.shape) / WORLD));
+                   sr_shape_count(e.shape) / w->world));
         SR_TRY(put(w, name_of(w, "r%d.scores%d", r, step, 0), r, s.data, w->crops,
-                   sr_shape_count(s.shape) / WORLD));
+                   sr_shape_count(s.shape) / w->world));
     }
     return SR_OK;
 }
 
 static SrStatus compare_codes(WorldRun *w, int step) {
-    for (int i = 0; i < ASSIGN; i++) {
+    for (int i = 0; i < w->n_codes; i++) {
         SrTensor codes = sr_plan_output(w->plan, w->codes[i]);
-        for (int r = 0; r < WORLD; r++)
+        for (int r = 0; r < w->world; r++)
             SR_TRY(compare(w, name_of(w, "r%d.codes%d_%d", r, step, i), r, codes.data, 1,
                            sr_shape_count(codes.shape), 1));
     }
@@ -190,18 +187,14 @@ static SrStatus compare_codes(WorldRun *w, int step) {
 
 // Each replica's loss is the mean over its own images, ours over all.
 static SrStatus compare_loss(WorldRun *w, int step) {
-    double mean = 0;
-    for (int r = 0; r < WORLD; r++) {
-        int64_t n;
-        const float *loss = golden_floats(w->c, name_of(w, "r%d.loss%d", r, step, 0), &n);
-        mean += loss ? (double)loss[0] / WORLD : 0;
-    }
+    double mean;
+    SR_TRY(golden_world_loss(w->c, step, &mean));
     double ours = (double)*(const float *)sr_plan_output(w->plan, w->loss).data;
     SR_TRY(golden_number(w->c, "mean loss", ours, mean, GOLDEN_GRAD));
     SrTensor ds = sr_plan_input_grad(w->plan, w->scores);
-    for (int r = 0; r < WORLD; r++)
+    for (int r = 0; r < w->world; r++)
         SR_TRY(compare(w, name_of(w, "r%d.grad_scores%d", r, step, 0), r, ds.data, w->crops,
-                       sr_shape_count(ds.shape), WORLD));
+                       sr_shape_count(ds.shape), (float)w->world));
     return SR_OK;
 }
 

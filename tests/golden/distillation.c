@@ -6,6 +6,7 @@
 
 #include "tests/golden/given_loss.h"
 #include "tests/golden/images.h"
+#include "tests/golden/world.h"
 
 static SrStatus compare_loss(GivenLoss *g, const char *name) {
     int64_t n;
@@ -148,17 +149,18 @@ static SrStatus run_swav(SrGoldenCase *c) {
 static GivenLoss tokens_of(SrGoldenCase *c, const char *prefix, int batch, const char *step) {
     int rows = rows_of(c, sr_arena_printf(c->arena, "%sstudent_cls%s", prefix, step)),
         local = rows_of(c, sr_arena_printf(c->arena, "%sstudent_local_cls%s", prefix, step));
-    return (GivenLoss){
+    GivenLoss g = {
         .c = c,
         .prefix = prefix,
         .batch = batch,
         .n_views = batch ? (rows + local) / batch : 0,
         .n_masks = batch ? rows / batch : 0,
         .step = step,
-        .student = {{"scores0", "student_cls", 0},
-                    {"patch_scores", "student_patch", 0},
-                    {"scores0", "student_local_cls", 0}},
+        .student = {{"scores0", "student_cls", 0}, {"patch_scores", "student_patch", 0}},
         .teacher = {{"scores0", "teacher_cls", 0}, {"patch_scores", "teacher_patch", 0}}};
+    if (local > 0)
+        g.student[2] = (GivenOutput){"scores0", "student_local_cls", 0};
+    return g;
 }
 
 static SrStatus run_ibot_distillation(SrGoldenCase *c) {
@@ -201,26 +203,24 @@ static SrStatus run_ibot(SrGoldenCase *c) {
     return status;
 }
 
-// ---- two replicas: each has a loss of its own, and the centres move by the rows of both
-
-enum { WORLD = 2 };
+// ---- replicas: each has a loss of its own, and the centres move by the rows of all
 
 // The teacher's rows of all replicas, one behind the other, as hooks of a loss whose rows are independent see them.
 static SrStatus gather_teacher(GivenLoss *g, const char *step, SrLossValue *values) {
-    static const char *const prefixes[WORLD] = {"r0.", "r1."};
+    int world = golden_world(g->c);
     for (int i = 0; i < 2; i++) {
         SrShape shape = sr_graph_at(g->graph, g->teacher[i].node)->shape;
         int64_t n = sr_shape_count(shape), given;
-        float *all = sr_arena_alloc(g->c->arena, WORLD * (size_t)n * sizeof *all);
-        for (int k = 0; all && k < WORLD; k++) {
+        float *all = sr_arena_alloc(g->c->arena, (size_t)world * (size_t)n * sizeof *all);
+        for (int k = 0; all && k < world; k++) {
             const char *name =
-                sr_arena_printf(g->c->arena, "%s%s%s", prefixes[k], g->teacher[i].tensor, step);
+                sr_arena_printf(g->c->arena, "r%d.%s%s", k, g->teacher[i].tensor, step);
             const float *own = golden_floats(g->c, name, &given);
             if (!own || given != n)
                 SR_FAIL(SR_ERR_RUN, "%s: no %s of that size", g->c->name, name);
             memcpy(all + k * n, own, (size_t)n * sizeof *all);
         }
-        shape.d[0] *= WORLD;
+        shape.d[0] *= world;
         values[i] = (SrLossValue){g->teacher[i].node, {shape, SR_F32, all}};
     }
     return SR_OK;
@@ -228,10 +228,11 @@ static SrStatus gather_teacher(GivenLoss *g, const char *step, SrLossValue *valu
 
 static SrStatus dist_ibot_step(GivenLoss *g, const SrLoss *whole, int i) {
     SrLossValue values[2];
-    char step[16];
+    char step[16], prefix[16];
     snprintf(step, sizeof step, "%d", i);
-    for (int k = 0; k < WORLD; k++) {
-        g->prefix = k ? "r1." : "r0.";
+    for (int k = 0; k < golden_world(g->c); k++) {
+        snprintf(prefix, sizeof prefix, "r%d.", k);
+        g->prefix = prefix;
         SR_TRY(given_loss_step(g, step, i, i));
         SR_TRY(compare_loss(g, sr_arena_printf(g->c->arena, "r%d.loss_value%d", k, i)));
         SR_TRY(given_loss_compare_gradients(g, "grad", step, 2e-5));

@@ -37,3 +37,13 @@ bool golden_value(const SrGoldenCase *c, const char *name, double *out) {
     *out = value->f;
     return true;
 }
+
+double golden_setting(const SrGoldenCase *c, const char *path, double missing) {
+    const SrYaml *value = sr_yaml_find_path(c->config, path);
+    return value ? value->f : missing;
+}
+
+SrStatus golden_scheduled(SrGoldenCase *c, const char *name, int i, double ours, double relative) {
+    const SrYaml *all = sr_yaml_find(c->values, name);
+    return all && i < all->n ? golden_number(c, name, ours, all->items[i]->f, relative) : SR_OK;
+}

@@ -15,5 +15,9 @@ const char *golden_what(const SrGoldenCase *c, const char *name);
 const char *golden_numbered(SrGoldenCase *c, const char *name, int i);
 // values.NAME as a number; false when there is none.
 bool golden_value(const SrGoldenCase *c, const char *name, double *out);
+// config.PATH as a number, or `missing`.
+double golden_setting(const SrGoldenCase *c, const char *path, double missing);
+// A number of step i against values.NAME[i], where the case has it.
+SrStatus golden_scheduled(SrGoldenCase *c, const char *name, int i, double ours, double relative);
 
 #endif

@@ -36,10 +36,9 @@ static SrStatus run(SrGoldenCase *c) {
                   .shape = SR_SHAPE(z->shape.d[0] * z->shape.d[1], z->shape.d[2]),
                   .recorded = recorded};
     r.options = sr_arena_printf(
-        c->arena, "{lambda: %g, global_views: %d, slices: %d, knots: %d, t_max: %g}",
-        sr_yaml_find(c->config, "lambda")->f, (int)sr_yaml_find(c->config, "global_views")->i,
-        a->shape.d[1], (int)sr_yaml_find(c->config, "knots")->i,
-        sr_yaml_find(c->config, "t_max")->f);
+        c->arena, "{lambda: %.9g, global_views: %d, slices: %d, knots: %d, t_max: %.9g}",
+        golden_setting(c, "lambda", 0.05), (int)golden_setting(c, "global_views", 2), a->shape.d[1],
+        (int)golden_setting(c, "knots", 17), golden_setting(c, "t_max", 5));
     SR_TRY(sr_loss_find("lejepa_loss", &r.kind));
     SrStatus status = loss_case_open(&r);
     for (int i = 0; status == SR_OK && golden_tensor(c, golden_numbered(c, "z_", i)); i++)

@@ -1,11 +1,12 @@
 // MoCo's loss: queries and keys in; loss, gradient of the queries and the queue after each step compared.
-// dist_moco: queries and keys of two replicas in their order.  VISSL's processes begin with queues of
-// their own, drawn by unlike generators, which ends when both have been filled with the same keys; so the
+// dist_moco: queries and keys of replicas in their order.  VISSL's processes begin with queues of
+// their own, drawn by unlike generators, which ends when all have been filled with the same keys; so the
 // case is run once with each replica's queue, and that replica's rows are compared.
 #include <string.h>
 
 #include "tests/golden/loss_case.h"
 #include "tests/golden/table.h"
+#include "tests/golden/world.h"
 
 typedef struct {
     LossCase r;
@@ -15,9 +16,8 @@ typedef struct {
 
 static const char *tensor(MocoRun *m, int replica, const char *what, int step) {
     SrArena *arena = m->r.c->arena;
-    const char *name = replica < 0 ? sr_arena_printf(arena, "%s%d", what, step)
-                                   : sr_arena_printf(arena, "r%d.%s%d", replica, what, step);
-    return name ? name : "";
+    const char *name = sr_arena_printf(arena, "%s%d", what, step);
+    return replica >= 0 ? golden_replica_name(m->r.c, replica, what, step) : name ? name : "";
 }
 
 // Rows of all replicas, one behind the other; NULL if one is missing.
@@ -64,15 +64,14 @@ static const SrParam *queue_of(MocoRun *m) {
 }
 
 static SrStatus open_run(MocoRun *m) {
-    static const char *const names[][2] = {
-        {"query0", "queue_init"}, {"r0.query0", "r0.queue_init"}, {"r1.query0", "r1.queue_init"}};
     LossCase *r = &m->r;
     int64_t n;
-    const SrTensor *q = golden_tensor(r->c, names[m->own + 1][0]);
-    const float *queue = golden_floats(r->c, names[m->own + 1][1], &n);
+    const SrTensor *q = golden_tensor(r->c, tensor(m, m->own, "query", 0));
+    const char *init = sr_arena_printf(r->c->arena, "r%d.queue_init", m->own);
+    const float *queue = golden_floats(r->c, m->own < 0 ? "queue_init" : init, &n);
     if (!q || !queue)
         SR_FAIL(SR_ERR_RUN, "the case has no queries or no queue");
-    r->replicas = m->own < 0 ? 1 : 2;
+    r->replicas = m->own < 0 ? 1 : golden_world(r->c);
     m->n = q->shape.d[0];
     m->D = q->shape.d[1];
     r->batch = r->replicas * m->n;
@@ -107,11 +106,12 @@ static SrStatus run_as(SrGoldenCase *c, int own) {
 static SrStatus run(SrGoldenCase *c) {
     if (!golden_tensor(c, "r0.query0"))
         return run_as(c, -1);
-    SR_TRY(run_as(c, 0));
-    return run_as(c, 1);
+    for (int k = 0; k < golden_world(c); k++)
+        SR_TRY(run_as(c, k));
+    return SR_OK;
 }
 
 const SrGolden sr_golden_moco = {
-    .prefixes = {"moco_0", "moco_1", "dist_moco"},
+    .prefixes = {"moco_", "dist_moco"},
     .run = run,
 };

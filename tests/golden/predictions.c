@@ -12,8 +12,8 @@ typedef struct {
 } Method;
 
 static const Method methods[] = {
-    {"nnclr", "nnclr_loss", "{temperature: %g, queue_size: %d}", false, true},
-    {"mocov3", "mocov3_loss", "{temperature: %g}", true, false},
+    {"nnclr", "nnclr_loss", "{temperature: %.9g, queue_size: %d}", false, true},
+    {"mocov3", "mocov3_loss", "{temperature: %.9g}", true, false},
     {"byol", "byol_loss", "{}", true, false},
     {"simsiam", "simsiam_loss", "{}", false, false},
 };

@@ -1,12 +1,11 @@
-// SimCLR's losses: embeddings in; loss and gradient compared.  dist_*: the rows of two replicas, whose local
-// losses average to ours, and whose gathered gradients, before DistributedDataParallel divides them, are
-// twice ours.
+// SimCLR's losses: embeddings in; loss and gradient compared.  dist_*: the rows of some replicas, whose local
+// losses average to ours, and whose gathered gradients, before DistributedDataParallel divides them, are as
+// many times ours as there are replicas.
 #include <string.h>
 
 #include "tests/golden/loss_case.h"
 #include "tests/golden/table.h"
-
-enum { WORLD = 2 };
+#include "tests/golden/world.h"
 
 static int crops_of(const LossCase *r) {
     const SrYaml *map = sr_yaml_find_path(r->c->config, r->kind->subtree);
@@ -40,65 +39,54 @@ static SrStatus alone(LossCase *r) {
     return compare(r, "x", "loss", "grad", 0);
 }
 
-// ---- two replicas
-
-static const char *tensor(LossCase *r, int replica, const char *what, int step) {
-    const char *name = sr_arena_printf(r->c->arena, "r%d.%s%d", replica, what, step);
-    return name ? name : "";
-}
+// ---- replicas
 
 // Rows of other replicas are no negatives: each replica is a case of its own.
 static SrStatus apart(LossCase *r) {
+    SrGoldenCase *c = r->c;
     SR_TRY(open_like(r, "r0.out0", 1));
-    for (int step = 0; golden_tensor(r->c, tensor(r, 0, "out", step)); step++)
-        for (int k = 0; k < WORLD; k++)
-            SR_TRY(compare(r, tensor(r, k, "out", step), tensor(r, k, "loss", step),
-                           tensor(r, k, "grad_out", step), step));
+    for (int step = 0; golden_tensor(c, golden_replica_name(c, 0, "out", step)); step++)
+        for (int k = 0; k < golden_world(c); k++)
+            SR_TRY(compare(r, golden_replica_name(c, k, "out", step),
+                           golden_replica_name(c, k, "loss", step),
+                           golden_replica_name(c, k, "grad_out", step), step));
     return SR_OK;
 }
 
-// Rows of a replica, view-major over its own images, to or from those of the world.
-static void move(const LossCase *r, float *world, float *own, int replica, bool in) {
-    size_t block = (size_t)(r->batch / WORLD) * (size_t)r->shape.d[1];
-    for (int v = 0; v < r->n_views; v++) {
-        float *a = world + (size_t)(v * WORLD + replica) * block, *b = own + (size_t)v * block;
-        memcpy(in ? a : b, in ? b : a, block * sizeof(float));
-    }
-}
-
 static SrStatus compare_gradient(LossCase *r, int replica, int step) {
-    int64_t n = sr_shape_count(r->shape) / WORLD;
+    int64_t n = sr_shape_count(r->shape) / r->replicas;
     float *own = sr_arena_alloc(r->c->arena, (size_t)n * sizeof *own);
     if (!own)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a gradient");
-    move(r, (float *)loss_case_gradient(r), own, replica, false);
+    golden_world_move(r->replicas, (float *)loss_case_gradient(r), own, replica, r->n_views, n,
+                      false);
     for (int64_t k = 0; k < n; k++)
-        own[k] *= WORLD;
-    return golden_compare(r->c, tensor(r, replica, "grad_out", step), own, n, GOLDEN_GRAD);
+        own[k] *= (float)r->replicas;
+    return golden_compare(r->c, golden_replica_name(r->c, replica, "grad_out", step), own, n,
+                          GOLDEN_GRAD);
 }
 
 static SrStatus world_step(LossCase *r, int step) {
     float *all = sr_arena_alloc(r->c->arena, (size_t)sr_shape_count(r->shape) * sizeof *all);
-    double mean = 0;
-    for (int k = 0; all && k < WORLD; k++) {
+    double mean;
+    for (int k = 0; all && k < r->replicas; k++) {
         int64_t n;
-        float *rows = golden_floats(r->c, tensor(r, k, "out", step), &n),
-              *loss = golden_floats(r->c, tensor(r, k, "loss", step), &n);
-        if (!rows || !loss)
+        float *rows = golden_floats(r->c, golden_replica_name(r->c, k, "out", step), &n);
+        if (!rows || n * r->replicas != sr_shape_count(r->shape))
             SR_FAIL(SR_ERR_RUN, "the case lacks step %d of replica %d", step, k);
-        move(r, all, rows, k, true);
-        mean += (double)loss[0] / WORLD;
+        golden_world_move(r->replicas, all, rows, k, r->n_views, n, true);
     }
     SR_TRY(loss_case_step(r, all, NULL, step, 100));
+    SR_TRY(golden_world_loss(r->c, step, &mean));
     SR_TRY(golden_number(r->c, "mean loss", loss_case_value(r), mean, GOLDEN_GRAD));
-    for (int k = 0; k < WORLD; k++)
+    for (int k = 0; k < r->replicas; k++)
         SR_TRY(compare_gradient(r, k, step));
     return SR_OK;
 }
 
 static SrStatus together(LossCase *r) {
-    SR_TRY(open_like(r, "r0.out0", WORLD));
-    for (int step = 0; golden_tensor(r->c, tensor(r, 0, "out", step)); step++)
+    SR_TRY(open_like(r, "r0.out0", golden_world(r->c)));
+    for (int step = 0; golden_tensor(r->c, golden_replica_name(r->c, 0, "out", step)); step++)
         SR_TRY(world_step(r, step));
     return SR_OK;
 }

@@ -373,22 +373,15 @@ static SrStatus keep_first(StepsRun *r) {
     return r->looked;
 }
 
-// values.<name>[step], where the case has it.
-static SrStatus check_scheduled(StepsRun *r, const char *name, int step, double ours) {
-    const SrYaml *all = sr_yaml_find(r->c->values, name);
-    return all && step < all->n ? golden_number(r->c, name, ours, all->items[step]->f, 1e-12)
-                                : SR_OK;
-}
-
 static SrStatus run_step(StepsRun *r, int step) {
     SrStepArgs args = {.iteration = step};
     double loss;
     args.lr = args.lr_head = sr_schedule_value(r->lr, (double)step / r->max_iteration);
     SR_TRY(fill(r, step));
-    SR_TRY(check_scheduled(r, "lr_per_step", step, args.lr));
+    SR_TRY(golden_scheduled(r->c, "lr_per_step", step, args.lr, 1e-12));
     if (r->decay) {
         double decay = sr_schedule_value(r->decay, (double)step / r->max_iteration);
-        SR_TRY(check_scheduled(r, "weight_decay_per_step", step, decay));
+        SR_TRY(golden_scheduled(r->c, "weight_decay_per_step", step, decay, 1e-12));
         sr_optim_set_weight_decay(r->optim, decay, decay);
     }
     SR_TRY(sr_step_run(&r->step, &args, &loss));

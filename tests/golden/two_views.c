@@ -73,31 +73,31 @@ static SrStatus run_numbered(SrGoldenCase *c, const char *loss, const char *opti
 }
 
 static SrStatus run_vicreg(SrGoldenCase *c) {
-    return run_numbered(c, "vicreg_loss",
-                        sr_arena_printf(c->arena,
-                                        "{form: %s, sim_coeff: %g, std_coeff: %g, cov_coeff: %g}",
-                                        strstr(c->name, "paper") ? "paper" : "official",
-                                        sr_yaml_find(c->config, "sim_coeff")->f,
-                                        sr_yaml_find(c->config, "std_coeff")->f,
-                                        sr_yaml_find(c->config, "cov_coeff")->f));
+    return run_numbered(
+        c, "vicreg_loss",
+        sr_arena_printf(c->arena,
+                        "{form: %s, sim_coeff: %.9g, std_coeff: %.9g, cov_coeff: %.9g, "
+                        "gamma: %.9g, eps: %.9g}",
+                        strstr(c->name, "paper") ? "paper" : "official",
+                        golden_setting(c, "sim_coeff", 25), golden_setting(c, "std_coeff", 25),
+                        golden_setting(c, "cov_coeff", 1), golden_setting(c, "gamma", 1),
+                        golden_setting(c, "eps", 1e-4)));
 }
 
 // The groups that are whitened together follow each other here as there.
 static SrStatus run_wmse(SrGoldenCase *c) {
-    const SrYaml *size = sr_yaml_find(c->config, "w_size");
     return run_numbered(c, "wmse_loss",
-                        sr_arena_printf(c->arena, "{eps: %g, w_size: %d}",
-                                        sr_yaml_find(c->config, "eps")->f,
-                                        size ? (int)size->i : 0));
+                        sr_arena_printf(c->arena, "{eps: %.9g, w_size: %d}",
+                                        golden_setting(c, "eps", 0),
+                                        (int)golden_setting(c, "w_size", 0)));
 }
 
 static SrStatus run_dcl(SrGoldenCase *c) {
     const SrTensor *z = golden_tensor(c, "z1_0");
-    return run_numbered(c, "dcl_loss",
-                        sr_arena_printf(c->arena,
-                                        "{temperature: %g, embedding_dim: %d, num_crops: %d}",
-                                        sr_yaml_find(c->config, "temperature")->f,
-                                        z ? z->shape.d[1] : 1, n_views(c)));
+    return run_numbered(
+        c, "dcl_loss",
+        sr_arena_printf(c->arena, "{temperature: %.9g, embedding_dim: %d, num_crops: %d}",
+                        golden_setting(c, "temperature", 0.1), z ? z->shape.d[1] : 1, n_views(c)));
 }
 
 static SrStatus run(SrGoldenCase *c) {

@@ -28,6 +28,17 @@ def dcl(t, *views):
     return sum(terms) / len(terms)
 
 
+def vicreg(gamma, eps, *views):
+    """Bardes et al., arXiv:2105.04906, equations 1 to 6, with the constants of the published program."""
+    loss = 25 * torch.nn.functional.mse_loss(*views)
+    for z in views:
+        n, D = z.shape
+        c = (z - z.mean(0)).T @ (z - z.mean(0)) / (n - 1)
+        loss = loss + 25 * torch.relu(gamma - torch.sqrt(c.diagonal() + eps)).mean() / 2
+        loss = loss + (c.square().sum() - c.diagonal().square().sum()) / D
+    return loss
+
+
 def draw(*shape):
     """Numbers a float holds exactly."""
     return torch.randn(*shape, dtype=torch.float64).float().double()
@@ -116,6 +127,79 @@ def given_case(folder, name, loss, x, given, options, values):
     save(folder, name, "", tensors, options, values)
 
 
+# ---- replicas: r<k>.<name> is of replica k
+
+def replicas(folder, name, world, views, n, D, options, output, losses):
+    """losses(outputs of the replicas, step): what is differentiated, the loss that each replica has, and further tensors
+    of the case."""
+    tensors = {}
+    for i in range(2):
+        x = [draw(views * n, D).requires_grad_() for _ in range(world)]
+        value, each, more = losses(x, i)
+        value.backward()
+        tensors.update(more)
+        for r in range(world):
+            tensors.update({f"r{r}.{output}{i}": x[r], f"r{r}.grad_{output}{i}": x[r].grad,
+                            f"r{r}.loss{i}": each[r].reshape(1)})
+    loss = options.pop("name")
+    config = {"LOSS": {"name": loss, loss: options}, "bs_per_replica": n, "max_iteration": 6}
+    save(folder, name, "", tensors, config, {"world_size": world})
+
+
+def world_simclr(x, t):
+    """Chen et al., arXiv:2002.05709, equation 1, negatives from all replicas."""
+    n = len(x[0]) // 2
+    z = torch.nn.functional.normalize(torch.cat(x))
+    image = torch.cat([torch.arange(2 * n) % n + r * n for r in range(len(x))])
+    same = image[:, None] == image
+    s = (z @ z.T / t).exp()
+    positive = (s * (same & ~torch.eye(len(z), dtype=torch.bool))).sum(1)
+    each = -torch.log(positive / (positive + (s * ~same).sum(1)))
+    each = [part.mean() for part in each.chunk(len(x))]
+    return sum(each), each, {}
+
+
+def world_barlow(x, lambda_, scale):
+    """Zbontar et al., arXiv:2103.03230, equations 1 and 2, over all rows; VISSL takes statistics of both
+    views together."""
+    a, b = (torch.cat([v.chunk(2)[k] for v in x]) for k in (0, 1))
+    z = torch.cat([a, b])
+    z = (z - z.mean(0)) / torch.sqrt(z.var(0, unbiased=False) + 1e-5)
+    c = z[:len(a)].T @ z[len(a):] / len(a)
+    off = c.square().sum() - c.diagonal().square().sum()
+    loss = scale * ((1 - c.diagonal()).square().sum() + lambda_ * off)
+    return loss, [loss] * len(x), {}
+
+
+def world_dino(center, x, i, n):
+    """Caron et al., arXiv:2104.14294, algorithm 1, two crops of the teacher; the centre moves by all rows."""
+    each, more, t = [], {}, [draw(2 * n, x[0].shape[1]) for _ in x]
+    for r, own in enumerate(x):
+        q = ((t[r] - center[0]) / 0.05).softmax(1).chunk(2)
+        crops = (own / 0.1).log_softmax(1).split(n)
+        terms = [-(q[a] * crop).sum(1).mean() for a in (0, 1) for v, crop in enumerate(crops) if v != a]
+        each.append(sum(terms) / len(terms))
+        more[f"r{r}.teacher{i}"] = t[r]
+    center[0] = 0.8 * center[0] + 0.2 * torch.cat(t).mean(0)
+    more[f"center{i}"] = center[0]
+    return sum(each), each, more
+
+
+def world_cases(folder, world):
+    center = [torch.zeros(1, 9, dtype=torch.float64)]
+    made = {
+        "simclr": (2, 5, 7, {"name": "simclr_info_nce_loss", "temperature": 0.2, "buffer_params": {"embedding_dim": 7}},
+                   "out", lambda x, i: world_simclr(x, 0.2)),
+        "barlow": (2, 4, 5, {"name": "barlow_twins_loss", "lambda_": 0.01, "scale_loss": 0.3, "embedding_dim": 5},
+                   "out", lambda x, i: world_barlow(x, 0.01, 0.3)),
+        "dino": (5, 3, 9, {"name": "dino_loss", "student_temp": 0.1, "teacher_temp_min": 0.05, "teacher_temp_max": 0.05,
+                           "output_dim": 9, "num_crops": 5, "ema_center": 0.8},
+                 "student", lambda x, i: world_dino(center, x, i, 3))}
+    for name, case_of in made.items():
+        replicas(folder, f"dist_{name}_{world}", world, *case_of)
+    return [f"dist_{name}_{world}" for name in made]
+
+
 def write(path, tensors):
     header, data = {}, b""
     for name, x in tensors.items():
@@ -155,6 +239,8 @@ with tempfile.TemporaryDirectory() as folder:
     dcl_cases = ((4, 3, 0.5, 2), (16, 8, 0.1, 2), (33, 20, 0.07, 2), (5, 4, 0.3, 3), (17, 9, 0.1, 4))
     for k, (n, D, t, views) in enumerate(dcl_cases):
         case(folder, f"dcl_{k}", lambda *z: dcl(t, *z), {"temperature": t}, n, D, k, views)
+    for k, (gamma, eps) in enumerate(((1.5, 0.01), (1, 1e-4))):
+        case(folder, f"vicreg_{k}", lambda *z: vicreg(gamma, eps, *z), {"gamma": gamma, "eps": eps}, 12, 5, k)
     made = {"data2vec_0": lambda: data2vec(2, 9, 6, 2.0), "data2vec_1": lambda: data2vec(5, 16, 8, 0.5),
             "dinov2_0": lambda: dinov2(3, 0, 9, 7, 5, 4), "dinov2_1": lambda: dinov2(4, 3, 16, 12, 12, 8),
             "masked_siamese_0": lambda: masked_siamese(4, 1, 6, False),
@@ -162,5 +248,7 @@ with tempfile.TemporaryDirectory() as folder:
     for k, (name, make) in enumerate(made.items()):
         torch.manual_seed(100 + k)
         given_case(folder, name, *make())
-    names = [f"dcl_{k}" for k in range(len(dcl_cases))] + list(made)
+    names = [f"dcl_{k}" for k in range(len(dcl_cases))] + ["vicreg_0", "vicreg_1"] + list(made)
+    torch.manual_seed(1)
+    names += [name for world in (2, 3) for name in world_cases(folder, world)]
     sys.exit(max(subprocess.run([runner, folder, name]).returncode for name in names))
