@@ -12,7 +12,7 @@ typedef struct {
     int pointer; // table index: queue_ptr, I64 (1): the column that is written next
 } SrKeyQueue;
 
-// Adds both entries under the builder's prefix.  `rows` are pushed a step: size must be a multiple, else
+// Adds both entries under the builder's prefix.  `rows` are pushed a step: size must be as large, else
 // SR_ERR_CONFIG that names LOSS.<name>.<key>.
 SrStatus sr_key_queue_build(SrLossContext *ctx, const char *key, int D, int size, int rows,
                             SrKeyQueue *out);

@@ -22,7 +22,7 @@ static const SrOption options[] = {
     {"embedding_dim", SR_OPT_INT, FIELD(embedding_dim), "128", 1, 1 << 24, NULL,
      "Size of an embedding; the head must give it."},
     {"queue_size", SR_OPT_INT, FIELD(queue_size), "65536", 1, 1 << 28, NULL,
-     "Keys in the queue; a multiple of the images of a step."},
+     "Keys in the queue; at least the images of a step."},
     {"momentum", SR_OPT_FLOAT, FIELD(momentum), "0.999", 0, 1, NULL,
      "Share the key encoder keeps a step."},
     {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.2", 1e-6, 1e6, NULL,

@@ -24,7 +24,7 @@ static const SrOption options[] = {
     {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.1", 1e-6, 1e6, NULL,
      "Divides the cosines."},
     {"queue_size", SR_OPT_INT, FIELD(queue_size), "98304", 1, 1 << 28, NULL,
-     "Embeddings in the queue; a multiple of the images of a step."},
+     "Embeddings in the queue; at least the images of a step."},
     SR_PREDICTOR_OPTIONS(NnclrLoss, "4096"),
     SR_OPTION_END,
 };

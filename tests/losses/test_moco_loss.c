@@ -63,6 +63,24 @@ static void test_queue(void **state) {
     tiny_model_close(&t);
 }
 
+// A queue that the images of a step do not divide goes on at its beginning.
+static void test_wraps(void **state) {
+    (void)state;
+    TinyModel t;
+    float before[8 * 18];
+    CHECK_OK(tiny_model_start(
+        &t, MODEL, "name: moco_loss, moco_loss: {embedding_dim: 8, queue_size: 18}", 4, 2, sizes));
+    const float *queue = values(&t, "loss.queue"); // (8, 18)
+    for (int step = 0; step < 4; step++)
+        tiny_model_step(&t, 0.1);
+    memcpy(before, queue, sizeof before);
+    tiny_model_step(&t, 0.1); // columns 16, 17, 0, 1
+    for (int j = 0; j < 18; j++)
+        CHECK((queue[j] != before[j]) == (j < 2 || j >= 16));
+    CHECK_INT(*(const int64_t *)tiny_model_param(&t, "loss.queue_ptr")->value, 2);
+    tiny_model_close(&t);
+}
+
 // The model sees queries, the key encoder keys: batch norms have statistics of one view.
 static void test_views(void **state) {
     (void)state;
@@ -102,11 +120,11 @@ static void check_refused(const char *loss, int views, const char *text) {
 
 static void test_refused(void **state) {
     (void)state;
-    check_refused("name: moco_loss, moco_loss: {embedding_dim: 8, queue_size: 18}", 2,
-                  "queue_size is 18, but a step pushes 4 keys");
+    check_refused("name: moco_loss, moco_loss: {embedding_dim: 8, queue_size: 3}", 2,
+                  "queue_size is 3, but a step pushes 4 keys");
     check_refused("name: moco_loss", 2, "embedding_dim is 128");
     check_refused(LOSS, 3, "takes two views");
 }
 
-SR_TESTS(moco_loss, unit(test_follows), unit(test_queue), unit(test_views), unit(test_shuffle),
-         unit(test_refused))
+SR_TESTS(moco_loss, unit(test_follows), unit(test_queue), unit(test_wraps), unit(test_views),
+         unit(test_shuffle), unit(test_refused))
