@@ -106,6 +106,20 @@ static double number(const SrYaml *map, const char *key) {
     return node ? node->f : NAN;
 }
 
+// Ratios are a little larger than the case's, as whole numbers are cut from their products.
+static double mlp_ratio(TokensRun *r, const char *hidden, const char *width) {
+    return (dim(r, hidden, 0) + 0.01) / dim(r, width, 0);
+}
+
+// Height / width of a block of `target` patches, smaller than the image both ways; 1 where there is none, and what
+// is predicted then has another size.
+static double block_aspect(int target, int side) {
+    for (int h = (int)sqrt(target); h >= 1; h--)
+        if (target % h == 0 && target / h < side)
+            return (double)h / (target / h);
+    return 1;
+}
+
 static const char *loss_text(TokensRun *r) {
     SrArena *arena = r->c->arena;
     const SrYaml *config = r->c->config, *norm = sr_yaml_find(config, "norm_pix_loss");
@@ -116,11 +130,11 @@ static const char *loss_text(TokensRun *r) {
             arena,
             "name: mae_loss, mae_loss: {mask_ratio: %.9g, norm_pix_loss: %s, decoder_embed_dim: "
             "%d, decoder_depth: %d, decoder_num_heads: " HEADS ", mlp_ratio: %.9g}",
-            1 - number(config, "keep") / patches, norm && norm->b ? "True" : "False",
+            1 - (number(config, "keep") + 0.01) / patches, norm && norm->b ? "True" : "False",
             dim(r, "param.decoder_embed.bias", 0), count(r, "param.decoder_blocks.%d.norm1.bias"),
-            (double)dim(r, "param.decoder_blocks.0.mlp.fc1.bias", 0) /
-                dim(r, "param.decoder_embed.bias", 0));
-    double target = dim(r, "target_index0_0", 1);
+            mlp_ratio(r, "param.decoder_blocks.0.mlp.fc1.bias", "param.decoder_embed.bias"));
+    int target = dim(r, "target_index0_0", 1);
+    double aspect = block_aspect(target, dim(r, "x0", 2) / (int)number(config, "patch"));
     return sr_arena_printf(
         arena,
         "name: ijepa_loss, ijepa_loss: {pred_emb_dim: %d, pred_depth: %d, pred_num_heads: " HEADS
@@ -128,10 +142,10 @@ static const char *loss_text(TokensRun *r) {
         "[%.9g, %.9g], enc_keep: %.9g, ema: [%.9g, %.9g]}",
         dim(r, "param.predictor.predictor_embed.bias", 0),
         count(r, "param.predictor.predictor_blocks.%d.norm1.bias"),
-        (double)dim(r, "param.predictor.predictor_blocks.0.mlp.fc1.bias", 0) /
-            dim(r, "param.predictor.predictor_embed.bias", 0),
-        count(r, "target_index0_%d"), (target + 0.01) / patches, (target + 0.01) / patches,
-        1 / target, 1 / target, (dim(r, "context0", 1) + 0.01) / patches, number(config, "ema"),
+        mlp_ratio(r, "param.predictor.predictor_blocks.0.mlp.fc1.bias",
+                  "param.predictor.predictor_embed.bias"),
+        count(r, "target_index0_%d"), (target + 0.01) / patches, (target + 0.01) / patches, aspect,
+        aspect, (dim(r, "context0", 1) + 0.01) / patches, number(config, "ema"),
         number(config, "ema"));
 }
 
@@ -293,9 +307,10 @@ static SrStatus run_step(TokensRun *r, int step) {
 static SrStatus run_steps(TokensRun *r) {
     SR_TRY(configure(r));
     SR_TRY(build(r));
-    for (int step = 0; golden_tensor(r->c, golden_numbered(r->c, "x", step)); step++)
+    int step = 0;
+    for (; golden_tensor(r->c, golden_numbered(r->c, "x", step)); step++)
         SR_TRY(run_step(r, step));
-    return each(r, "after1.", compare_value);
+    return each(r, sr_arena_printf(r->c->arena, "after%d.", step - 1), compare_value);
 }
 
 static SrStatus run(SrGoldenCase *c) {
