@@ -33,14 +33,14 @@ typedef struct {
     SrStatus looked; // what that look came to
 } StepsRun;
 
-// Tensors of a case under names of its own: parameters "<theirs>..." are our "<ours>...".
+// Tensors of a kind of case under names of its own: parameters "<theirs>..." are our "<ours>...".
 static const struct {
-    const char *case_name, *theirs, *ours;
+    const char *kind, *theirs, *ours;
 } renamed[] = {{"byol_steps", "heads.1.", "loss.heads.predictor."}};
 
 // What a step computed, beside loss<i>: the tensor "<tensor><step>" is the value of that node.
 static const struct {
-    const char *case_name, *tensor, *node;
+    const char *kind, *tensor, *node;
 } watched[] = {
     {"byol_steps", "emb", "loss.heads.predictor.clf.3"},
     {"byol_steps", "target", "loss.momentum_encoder.heads.0.clf.3"},
@@ -55,8 +55,7 @@ static SrStatus keep(StepsRun *r, const char *tensor, const float *values, int64
 // Our entry of the case's parameter `name`.
 static const char *entry_name(StepsRun *r, const char *prefix, const char *name) {
     for (int i = 0; i < SR_COUNT(renamed); i++)
-        if (strcmp(r->c->name, renamed[i].case_name) == 0 &&
-            sr_text_starts(name, renamed[i].theirs))
+        if (sr_text_starts(r->c->name, renamed[i].kind) && sr_text_starts(name, renamed[i].theirs))
             return sr_arena_printf(r->c->arena, "%s%s", renamed[i].ours,
                                    name + strlen(renamed[i].theirs));
     return sr_arena_printf(r->c->arena, "%s%s", prefix, name);
@@ -153,7 +152,7 @@ static SrStatus compose(StepsRun *r, SrYaml **out) {
         SR_FAIL(SR_ERR_RUN, "the case has no OPTIMIZER.lr");
     SR_TRY(move_schedule(r, tree, "lr", "lr"));
     SR_TRY(move_schedule(r, tree, "weight_decay_schedule", "weight_decay"));
-    if (strcmp(r->c->name, "byol_steps") == 0)
+    if (sr_text_starts(r->c->name, "byol_steps"))
         SR_TRY(compose_byol(r, tree));
     const char *batch = sr_arena_printf(arena, "%d", r->batch);
     const char *const data[][2] = {{"DATA.TRAIN.COLLATE_FUNCTION", "multicrop_collator"},
@@ -274,7 +273,7 @@ static SrStatus build(StepsRun *r) {
     sr_params_init(params, 1);
     SR_TRY(golden_load_table(r->c, params, "param.", "", false));
     for (int i = 0; i < SR_COUNT(renamed); i++)
-        if (strcmp(r->c->name, renamed[i].case_name) == 0)
+        if (sr_text_starts(r->c->name, renamed[i].kind))
             SR_TRY(golden_load_table(r->c, params,
                                      sr_arena_printf(r->c->arena, "param.%s", renamed[i].theirs),
                                      renamed[i].ours, false));
@@ -293,7 +292,7 @@ static SrStatus build(StepsRun *r) {
     for (; n_outputs < r->graph.n_outputs; n_outputs++)
         outputs[n_outputs] = r->graph.outputs[n_outputs];
     for (int i = 0; i < SR_COUNT(watched); i++)
-        if (strcmp(r->c->name, watched[i].case_name) == 0)
+        if (sr_text_starts(r->c->name, watched[i].kind))
             SR_TRY(watched_node(r, i, &outputs[n_outputs++]));
     SrPlanOptions options = {.mode = SR_MODE_TRAIN,
                              .outputs = outputs,
@@ -345,7 +344,7 @@ static SrStatus keep_watched(StepsRun *r, int step) {
     int index = sr_params_find(r->step.params, "loss.center");
     for (int i = 0; i < SR_COUNT(watched); i++) {
         SrNodeId node = SR_NO_NODE;
-        if (strcmp(r->c->name, watched[i].case_name) != 0)
+        if (!sr_text_starts(r->c->name, watched[i].kind))
             continue;
         SR_TRY(watched_node(r, i, &node));
         SrTensor y = sr_plan_output(r->plan, node);
