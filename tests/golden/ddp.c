@@ -1,13 +1,13 @@
-// Whole steps of two replicas against torch's DistributedDataParallel: images and labels of each in; losses,
-// the first step's gradients, the parameters after the last one, and the running statistics that replica 0
-// is left with.  The program's own configuration, model, optimiser and step.  CASE_syncbn: the parameters and images of
-// CASE, but batch norms over both replicas.
+// Whole steps of several replicas against torch's DistributedDataParallel: images and labels of each in; losses,
+// the first step's gradients, the parameters after updates, and the running statistics that replica 0
+// is left with.  The program's own configuration, model, optimiser and step.  Batch norms over several replicas: what
+// MODEL.SYNC_BN_CONFIG says, else all where the name has "syncbn".  CASE_syncbn may leave parameters and images to CASE.
 #include <string.h>
 
+#include "base/file.h"
 #include "tests/golden/table.h"
+#include "tests/golden/world.h"
 #include "trainer/run/step.h"
-
-enum { WORLD = 2 };
 
 typedef struct {
     SrGoldenCase *c;
@@ -20,9 +20,10 @@ typedef struct {
     SrStep step;
     SrLoss spy; // the loss, with a look at the gradients
     SrStatus looked;
-    SrSafetensors plain; // of the case without SyncBN, which has the parameters and images of both
+    SrSafetensors
+        plain; // the case without SyncBN, where that one has the parameters and images of both
     const SrSafetensors *own;
-    bool sync; // batch norms over all replicas
+    int world;
 } DdpRun;
 
 static const SrTensor *tensor(DdpRun *d, int replica, const char *what, int step) {
@@ -32,24 +33,34 @@ static const SrTensor *tensor(DdpRun *d, int replica, const char *what, int step
 
 // Makes what golden_tensor finds that of the plain case, or the case's again.
 static void look_into(DdpRun *d, bool plain) {
-    if (d->sync)
+    if (d->plain.n)
         d->c->tensors = plain ? &d->plain : d->own;
+}
+
+// "MODEL.SYNC_BN_CONFIG={...}"; a size that depends on the machine means all replicas here.
+static const char *sync_override(const DdpRun *d) {
+    const SrYaml *given = sr_yaml_find_path(d->c->config, "MODEL.SYNC_BN_CONFIG"),
+                 *convert = sr_yaml_find(given, "CONVERT_BN_TO_SYNC_BN"),
+                 *group = sr_yaml_find(given, "GROUP_SIZE");
+    bool sync = convert ? convert->b : strstr(d->c->name, "syncbn") != NULL;
+    return sr_arena_printf(d->c->arena,
+                           "MODEL.SYNC_BN_CONFIG={CONVERT_BN_TO_SYNC_BN: %s, GROUP_SIZE: %d}",
+                           sync ? "True" : "False", group && group->i > 0 ? (int)group->i : 0);
 }
 
 static SrStatus configure(DdpRun *d, int batch) {
     static const char *const sections[] = {"MODEL", "LOSS", "OPTIMIZER"};
-    const char *size = sr_arena_printf(d->c->arena, "DATA.TRAIN.BATCHSIZE_PER_REPLICA=%d", batch);
-    const char *sync = d->sync ? "MODEL.SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN=True"
-                               : "MODEL.SYNC_BN_CONFIG.CONVERT_BN_TO_SYNC_BN=False";
-    const char *overrides[] = {size, sync, "MODEL.SYNC_BN_CONFIG.GROUP_SIZE=0",
-                               "DISTRIBUTED.REPLICAS=2",
+    SrArena *arena = d->c->arena;
+    const char *overrides[] = {sr_arena_printf(arena, "DATA.TRAIN.BATCHSIZE_PER_REPLICA=%d", batch),
+                               sync_override(d),
+                               sr_arena_printf(arena, "DISTRIBUTED.REPLICAS=%d", d->world),
                                "OPTIMIZER.construct_single_param_group_only=True"};
     SrText text = SR_TEXT_INIT;
-    SrYaml *tree = sr_yaml_new(d->c->arena, SR_YAML_MAP, "golden", 0);
+    SrYaml *tree = sr_yaml_new(arena, SR_YAML_MAP, "golden", 0);
     for (int i = 0; tree && i < 3; i++)
-        SR_TRY(sr_yaml_put(d->c->arena, tree, sections[i],
-                           sr_yaml_copy(d->c->arena, sr_yaml_find(d->c->config, sections[i]))));
-    if (!tree || !size)
+        SR_TRY(sr_yaml_put(arena, tree, sections[i],
+                           sr_yaml_copy(arena, sr_yaml_find(d->c->config, sections[i]))));
+    if (!tree || !overrides[0] || !overrides[1] || !overrides[2])
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the configuration");
     sr_yaml_remove(sr_yaml_find(tree, "OPTIMIZER"), "lr");
     sr_yaml_print(tree, &text);
@@ -104,61 +115,79 @@ static SrStatus build(DdpRun *d) {
 
 // ---- one step
 
-// Replicas whose batch norms are one stand in one batch, one behind the other.
+// Replicas whose batch norms are one stand in one batch, one behind the other; with the last of them it is taken.
 static SrStatus fill(DdpRun *d, int replica, int step) {
     const SrTensor *x = tensor(d, replica, "x", step), *label = tensor(d, replica, "label", step);
     if (!x || !label || label->dtype != SR_I64)
         SR_FAIL(SR_ERR_RUN, "the case lacks images or labels of step %d", step);
     const float *nhwc = golden_to_nhwc(d->c, x->data, x->shape);
     int64_t n = sr_shape_count(x->shape), labels = sr_shape_count(label->shape);
-    int place = d->replicas ? 0 : replica;
+    int group = d->config->sync_bn_group, place = replica % group;
     memcpy((float *)sr_plan_input(d->plan, d->graph.views[0]).data + place * n, nhwc,
            (size_t)n * sizeof *nhwc);
     memcpy((int64_t *)sr_plan_input(d->plan, d->graph.labels).data + place * labels, label->data,
            (size_t)labels * sizeof(int64_t));
-    if (d->replicas)
-        sr_replicas_take(d->replicas, replica, NULL);
+    if (d->replicas && place == group - 1)
+        sr_replicas_take(d->replicas, replica / group, NULL);
+    return SR_OK;
+}
+
+// values.lr_per_step, or OPTIMIZER.lr at every step.
+static SrStatus learning_rate(DdpRun *d, int step, double *out) {
+    const SrYaml *each = sr_yaml_find(d->c->values, "lr_per_step"),
+                 *lr = sr_yaml_find_path(d->c->config, "OPTIMIZER.lr");
+    if (each && step < each->n)
+        lr = each->items[step];
+    if (!lr || (lr->type != SR_YAML_FLOAT && lr->type != SR_YAML_INT))
+        SR_FAIL(SR_ERR_RUN, "the case has no learning rate for step %d", step);
+    *out = lr->f;
     return SR_OK;
 }
 
 static SrStatus run_step(DdpRun *d, int step) {
-    const SrYaml *lr = sr_yaml_find_path(d->c->config, "OPTIMIZER.lr");
     SrStepArgs args = {.iteration = step};
-    double ours, mean = 0;
-    if (!lr)
-        SR_FAIL(SR_ERR_RUN, "the case has no OPTIMIZER.lr");
-    args.lr = args.lr_head = lr->f;
-    for (int r = 0; r < WORLD; r++) {
-        const SrTensor *loss = tensor(d, r, "loss", step);
-        look_into(d, true);
+    double ours, mean;
+    SR_TRY(learning_rate(d, step, &args.lr));
+    args.lr_head = args.lr;
+    look_into(d, true);
+    for (int r = 0; r < d->world; r++)
         SR_TRY(fill(d, r, step));
-        look_into(d, false);
-        mean += loss ? (double)((const float *)loss->data)[0] / WORLD : 0;
-    }
+    look_into(d, false);
     SR_TRY(sr_step_run(&d->step, &args, &ours));
     SR_TRY(d->looked);
-    return golden_number(d->c, "mean loss", ours, mean, GOLDEN_TAP);
+    SR_TRY(golden_world_loss(d->c, step, &mean));
+    SR_TRY(golden_number(d->c, "mean loss", ours, mean, GOLDEN_TAP));
+    const char *after = sr_arena_printf(d->c->arena, "after%d.", step);
+    return golden_compare_values(d->c, d->step.params, after ? after : "", "", GOLDEN_TAP);
 }
 
 static SrStatus steps(DdpRun *d) {
     int step = 0;
     SR_TRY(build(d));
-    for (; tensor(d, 0, "loss", step); step++)
-        SR_TRY(run_step(d, step));
-    const char *after = sr_arena_printf(d->c->arena, "after%d.", step - 1);
-    SR_TRY(golden_compare_values(d->c, d->step.params, after ? after : "", "", GOLDEN_TAP));
-    return golden_compare_values(d->c, d->step.params,
-                                 d->sync ? "final_buffer." : "r0.final_buffer.", "", GOLDEN_TAP);
+    while (tensor(d, 0, "loss", step))
+        SR_TRY(run_step(d, step++));
+    SR_TRY(golden_compare_values(d->c, d->step.params, "r0.final_buffer.", "", GOLDEN_TAP));
+    return golden_compare_values(d->c, d->step.params, "final_buffer.", "", GOLDEN_TAP);
+}
+
+// The case of the same name without "_syncbn", or without that and what follows.
+static SrStatus open_plain(DdpRun *d) {
+    SrArena *arena = d->c->arena;
+    const char *name = d->c->name, *suffix = strstr(name, "_syncbn");
+    for (int k = 0; suffix && k < 2; k++) {
+        const char *file =
+            sr_arena_printf(arena, "%s/%.*s%s.safetensors", d->c->folder, (int)(suffix - name),
+                            name, k ? "" : suffix + strlen("_syncbn"));
+        if (file && sr_file_exists(file))
+            return sr_safetensors_open(&d->plain, file);
+    }
+    SR_FAIL(SR_ERR_RUN, "the case has no r0.x0, nor is there one of its name without _syncbn");
 }
 
 static SrStatus run(SrGoldenCase *c) {
-    const char *suffix = strstr(c->name, "_syncbn");
-    int length = (int)(suffix ? suffix - c->name : (ptrdiff_t)strlen(c->name));
-    DdpRun d = {.c = c, .own = c->tensors, .sync = suffix != NULL};
-    const char *plain =
-        sr_arena_printf(c->arena, "%s/%.*s.safetensors", c->folder, length, c->name);
+    DdpRun d = {.c = c, .own = c->tensors, .world = golden_world(c)};
     looking = &d;
-    SrStatus status = d.sync && plain ? sr_safetensors_open(&d.plain, plain) : SR_OK;
+    SrStatus status = golden_tensor(c, "r0.x0") ? SR_OK : open_plain(&d);
     if (status == SR_OK)
         status = steps(&d);
     sr_safetensors_close(&d.plain);
@@ -172,6 +201,6 @@ static SrStatus run(SrGoldenCase *c) {
 }
 
 const SrGolden sr_golden_ddp = {
-    .prefixes = {"dist_ddp_r18"},
+    .prefixes = {"dist_ddp"},
     .run = run,
 };

@@ -4,7 +4,7 @@
 
 #include "tests/golden/golden.h"
 
-// values.world_size, or 2.
+// values.world_size, or as many as have a loss.
 int golden_world(const SrGoldenCase *c);
 
 // The rows of a replica, (blocks, floats / blocks), to their places in the world's (blocks, world, floats / blocks),
