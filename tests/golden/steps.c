@@ -17,6 +17,8 @@
 #include "trainer/run/step.h"
 #include "trainer/schedules/schedule.h"
 
+enum { MOST_LAYERS = 100 };
+
 typedef struct {
     SrGoldenCase *c;
     SrConfig *config;
@@ -38,12 +40,13 @@ static const struct {
     const char *kind, *theirs, *ours;
 } renamed[] = {{"byol_steps", "heads.1.", "loss.heads.predictor."}};
 
-// What a step computed, beside loss<i>: the tensor "<tensor><step>" is the value of that node.
+// What a step computed, beside loss<i> and the model's outputs: the tensor "<tensor><step>" is the value of that node, or of
+// the last of those called "<node><number>".
 static const struct {
     const char *kind, *tensor, *node;
 } watched[] = {
-    {"byol_steps", "emb", "loss.heads.predictor.clf.3"},
-    {"byol_steps", "target", "loss.momentum_encoder.heads.0.clf.3"},
+    {"byol_steps", "emb", "loss.heads.predictor.clf."},
+    {"byol_steps", "target", "loss.momentum_encoder.heads.0.clf."},
     {"dino_steps", "teacher", "loss.momentum_encoder.heads.0.prototypes0"},
     {"dino_steps", "emb", "heads.0.prototypes0"},
 };
@@ -254,9 +257,14 @@ static SrStatus build_step(StepsRun *r) {
 }
 
 static SrStatus watched_node(StepsRun *r, int i, SrNodeId *out) {
-    *out = sr_graph_find(r->graph.graph, watched[i].node);
+    const char *name = watched[i].node;
+    *out = sr_graph_find(r->graph.graph, name);
+    for (int k = 0; sr_text_ends(name, ".") && k < MOST_LAYERS; k++) {
+        SrNodeId node = sr_graph_find(r->graph.graph, golden_numbered(r->c, name, k));
+        *out = node == SR_NO_NODE ? *out : node;
+    }
     if (*out == SR_NO_NODE)
-        SR_FAIL(SR_ERR_RUN, "there is no node '%s' for %s", watched[i].node, watched[i].tensor);
+        SR_FAIL(SR_ERR_RUN, "there is no node '%s' for %s", name, watched[i].tensor);
     return SR_OK;
 }
 
@@ -339,9 +347,14 @@ static SrStatus fill(StepsRun *r, int step) {
     return SR_OK;
 }
 
+static bool is_watched(StepsRun *r, const char *tensor) {
+    for (int i = 0; i < SR_COUNT(watched); i++)
+        if (sr_text_starts(r->c->name, watched[i].kind) && strcmp(watched[i].tensor, tensor) == 0)
+            return true;
+    return false;
+}
+
 static SrStatus keep_watched(StepsRun *r, int step) {
-    const SrParam *center;
-    int index = sr_params_find(r->step.params, "loss.center");
     for (int i = 0; i < SR_COUNT(watched); i++) {
         SrNodeId node = SR_NO_NODE;
         if (!sr_text_starts(r->c->name, watched[i].kind))
@@ -351,25 +364,34 @@ static SrStatus keep_watched(StepsRun *r, int step) {
         SR_TRY(keep(r, golden_numbered(r->c, watched[i].tensor, step), y.data,
                     sr_shape_count(y.shape)));
     }
-    if (index < 0 || !golden_tensor(r->c, golden_numbered(r->c, "center", step)))
-        return SR_OK;
-    center = sr_params_at(r->step.params, index);
-    return keep(r, golden_numbered(r->c, "center", step), center->value,
-                sr_shape_count(center->shape));
+    return SR_OK;
 }
 
-static SrStatus keep_first(StepsRun *r) {
-    if (golden_tensor(r->c, "emb1")) // watched at every step
-        return r->looked;
+// What a loss keeps from step to step: the tensor "<tensor><step>" is this entry.
+static SrStatus keep_state(StepsRun *r, int step) {
+    static const char *const states[][2] = {{"center", "loss.center"}, {"queue", "loss.queue"}};
+    for (int i = 0; i < SR_COUNT(states); i++) {
+        const char *name = golden_numbered(r->c, states[i][0], step);
+        int index = sr_params_find(r->step.params, states[i][1]);
+        if (index < 0 || !golden_tensor(r->c, name))
+            continue;
+        const SrParam *p = sr_params_at(r->step.params, index);
+        SR_TRY(keep(r, name, p->value, sr_shape_count(p->shape)));
+    }
+    return SR_OK;
+}
+
+// emb<step>, scores<step>, scores<step>_1, ...: where the case has them and no node is watched for them.
+static SrStatus keep_outputs(StepsRun *r, int step) {
     for (int i = 0; i < r->graph.n_model_outputs; i++) {
-        const char *name = i == 0   ? "emb0"
-                           : i == 1 ? "scores0"
-                                    : sr_arena_printf(r->c->arena, "scores0_%d", i - 1);
+        const char *stem = i ? "scores" : "emb", *name = golden_numbered(r->c, stem, step);
+        if (i > 1)
+            name = sr_arena_printf(r->c->arena, "%s_%d", name, i - 1);
         SrTensor y = sr_plan_output(r->plan, r->graph.outputs[i]);
-        if (golden_tensor(r->c, name))
+        if (name && golden_tensor(r->c, name) && !is_watched(r, stem))
             SR_TRY(keep(r, name, y.data, sr_shape_count(y.shape)));
     }
-    return r->looked;
+    return SR_OK;
 }
 
 static SrStatus run_step(StepsRun *r, int step) {
@@ -387,7 +409,9 @@ static SrStatus run_step(StepsRun *r, int step) {
     float value = (float)loss;
     SR_TRY(keep(r, sr_arena_printf(r->c->arena, "loss%d", step), &value, 1));
     SR_TRY(keep_watched(r, step));
-    return step == 0 ? keep_first(r) : SR_OK;
+    SR_TRY(keep_state(r, step));
+    SR_TRY(keep_outputs(r, step));
+    return r->looked;
 }
 
 static SrStatus run_steps(StepsRun *r) {

@@ -48,7 +48,8 @@ static double base_tolerance(SrGoldenCase *c, const char *tensor, double largest
     if (moves_by_noise(c, tensor, largest_grad))
         return 2e-3;
     bool tap = sr_text_starts(tensor, "emb") || sr_text_starts(tensor, "scores") ||
-               sr_text_starts(tensor, "target") || sr_text_starts(tensor, "teacher");
+               sr_text_starts(tensor, "target") || sr_text_starts(tensor, "teacher") ||
+               sr_text_starts(tensor, "queue");
     return tap ? GOLDEN_TAP : GOLDEN_GRAD;
 }
 
