@@ -6,7 +6,7 @@
 typedef struct {
     SrProjection projection;
     SrInts num_clusters;
-    bool normalize_last_layer;
+    bool use_bn, normalize_last_layer;
 } DinoHead;
 
 #define FIELD(f) offsetof(DinoHead, f)
@@ -15,8 +15,7 @@ static const SrOption options[] = {
      "Features that come in."},
     {"num_clusters", SR_OPT_INTS, FIELD(num_clusters), "[65536]", 1, 1 << 24, NULL,
      "Prototypes, as a list of one number."},
-    {"use_bn", SR_OPT_BOOL, FIELD(projection.use_bn), "False", 0, 0, NULL,
-     "Batch norm between the layers."},
+    {"use_bn", SR_OPT_BOOL, FIELD(use_bn), "False", 0, 0, NULL, "Batch norm between the layers."},
     {"normalize_last_layer", SR_OPT_BOOL, FIELD(normalize_last_layer), "True", 0, 0, NULL,
      "Every prototype keeps length 1."},
     {"num_layers", SR_OPT_INT, FIELD(projection.num_layers), "3", 1, 16, NULL,
@@ -32,14 +31,17 @@ static const SrOption options[] = {
 // in: (N, in_dim) -> scores (N, num_clusters[0])
 static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *settings,
                       const SrNodeId *in, int n_in, SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
+    (void)settings;
     const DinoHead *p = params;
+    SrProjection projection = p->projection;
     SrNodeId x;
+    projection.norm = p->use_bn ? SR_PROJECTION_BN : SR_PROJECTION_NO_NORM;
     if (p->num_clusters.n != 1)
         return sr_builder_fail(b, SR_ERR_CONFIG,
                                "dino_head: num_clusters has %d sets; DINO has one: [65536]",
                                p->num_clusters.n);
     SR_TRY(sr_head_one_vector(b, "dino_head", in, n_in, &x));
-    SR_TRY(sr_head_projection_build(b, "dino_head", &p->projection, settings, x, &x));
+    SR_TRY(sr_head_projection_build(b, "dino_head", &projection, x, &x));
     out[0] =
         sr_head_unit_prototypes(b, "prototypes0", p->num_clusters.v[0], p->normalize_last_layer, x);
     *n_out = 1;

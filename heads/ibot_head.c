@@ -10,11 +10,9 @@
 typedef struct {
     SrProjection projection;
     int out_dim, patch_out_dim;
-    int norm, act, last_norm; // NORM_...; the others have one choice
+    int last_norm; // one choice
     bool normalize_last_layer, shared_head;
 } IbotHead;
-
-enum { NORM_NONE, NORM_BN };
 
 #define FIELD(f) offsetof(IbotHead, f)
 static const SrOption options[] = {
@@ -24,8 +22,10 @@ static const SrOption options[] = {
      "Prototypes of the class token."},
     {"patch_out_dim", SR_OPT_INT, FIELD(patch_out_dim), "0", 0, 1 << 24, NULL,
      "Prototypes of the patches; 0: out_dim."},
-    {"norm", SR_OPT_ENUM, FIELD(norm), "none", 0, 0, "none|bn", "Norm between the layers."},
-    {"act", SR_OPT_ENUM, FIELD(act), "gelu", 0, 0, "gelu", "Activation between the layers."},
+    {"norm", SR_OPT_ENUM, FIELD(projection.norm), "none", 0, 0, SR_PROJECTION_NORMS,
+     "Norm between the layers, one for all."},
+    {"act", SR_OPT_ENUM, FIELD(projection.act), "gelu", 0, 0, SR_PROJECTION_ACTS,
+     "Activation between the layers."},
     {"last_norm", SR_OPT_ENUM, FIELD(last_norm), "none", 0, 0, "none", "Norm of the scores."},
     {"normalize_last_layer", SR_OPT_BOOL, FIELD(normalize_last_layer), "True", 0, 0, NULL,
      "Every prototype keeps length 1."},
@@ -68,14 +68,15 @@ static SrStatus tokens(SrBuilder *b, const IbotHead *p, SrNodeId x, SrNodeId out
 // in: (N, D) -> [class scores]; (N, 1 + L, D) -> [class scores, patch scores]
 static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *settings,
                       const SrNodeId *in, int n_in, SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
+    (void)settings;
     const IbotHead *p = params;
     SrProjection projection = p->projection;
-    projection.use_bn = p->norm == NORM_BN;
+    projection.one_norm = true; // as in iBOT's own code
     SR_TRY(sr_head_one_input(b, "ibot_head", n_in));
     SrNodeId x = in[0];
     if (sr_build_shape(b, x).rank != 3)
         SR_TRY(sr_head_one_vector(b, "ibot_head", in, n_in, &x));
-    SR_TRY(sr_head_projection_build(b, "ibot_head", &projection, settings, x, &x));
+    SR_TRY(sr_head_projection_build(b, "ibot_head", &projection, x, &x));
     if (sr_build_shape(b, x).rank == 3)
         return tokens(b, p, x, out, n_out);
     out[0] = sr_head_unit_prototypes(b, "prototypes0", p->out_dim, p->normalize_last_layer, x);

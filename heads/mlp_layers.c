@@ -22,11 +22,9 @@ static SrNodeId linear(SrBuilder *b, const SrMlpLayers *layers, int out_features
     // sqrt(in_features).
     SrInit init = {SR_INIT_UNIFORM,
                    layers->init_factor / sqrt(sr_shape_last(sr_build_shape(b, x)))};
-    SrInit weight = {SR_INIT_TRUNCATED_NORMAL, layers->init_normal}, zero = {SR_INIT_CONSTANT, 0};
-    bool normal = layers->init_normal > 0;
-    sr_builder_set_init(b, "weight", normal ? weight : init);
+    sr_builder_set_init(b, "weight", init);
     if (layers->use_bias)
-        sr_builder_set_init(b, "bias", normal ? zero : init);
+        sr_builder_set_init(b, "bias", init);
     SrLinearParams p = {.out_features = out_features, .bias = layers->use_bias};
     return layer(b, "linear", &p, index, x);
 }

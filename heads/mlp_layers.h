@@ -9,7 +9,6 @@ typedef struct {
     bool use_bn, use_relu, use_gelu, use_dropout, use_bias;
     bool bare_last;     // nothing follows the last Linear
     double init_factor; // on every Linear's initial values: 1, or PARAMS_MULTIPLIER
-    double init_normal; // > 0: weights truncated normal with this deviation, biases 0 instead
 } SrMlpLayers;
 
 // Nodes "0", "1", ... under the builder's scope, numbered over all kinds of layers as in a

@@ -3,9 +3,7 @@
 // eq. 1 before the softmax, which belongs to the loss, as do the smoothed labels.
 #include <stdio.h>
 
-#include "heads/mlp_layers.h"
-#include "kernels/batch_norm.h"
-#include "kernels/linear.h"
+#include "heads/projection.h"
 #include "kernels/scale.h"
 
 typedef struct {
@@ -19,7 +17,7 @@ typedef struct {
 static const SrOption options[] = {
     {"in_dim", SR_OPT_INT, FIELD(in_dim), "384", 1, 1 << 24, NULL, "Features that come in."},
     {"num_prototypes", SR_OPT_INT, FIELD(num_prototypes), "1024", 1, 1 << 24, NULL, "Prototypes."},
-    {"use_bn", SR_OPT_BOOL, FIELD(use_bn), "True", 0, 0, NULL, "Batch norm between the layers."},
+    {"use_bn", SR_OPT_BOOL, FIELD(use_bn), "False", 0, 0, NULL, "Batch norm between the layers."},
     {"hidden_dim", SR_OPT_INT, FIELD(hidden_dim), "2048", 1, 1 << 20, NULL,
      "Size between the layers."},
     {"output_dim", SR_OPT_INT, FIELD(output_dim), "256", 1, 1 << 20, NULL,
@@ -31,7 +29,7 @@ static const SrOption options[] = {
     {"temperature", SR_OPT_FLOAT, FIELD(temperature), "0.1", 1e-6, 1e6, NULL,
      "Cosines are divided by it."},
     {"return_query", SR_OPT_BOOL, FIELD(return_query), "False", 0, 0, NULL,
-     "The projection comes behind the scores."},
+     "The projection comes instead of the scores."},
     SR_OPTION_END,
 };
 #undef FIELD
@@ -53,17 +51,15 @@ static SrNodeId numbered(SrBuilder *b, const char *op, const char *stem, int i, 
 }
 
 // "fc": fc1, bn1, gelu1, fc2, bn2, gelu2, fc3, as VISSL's state keys count them.
-static SrNodeId projection(SrBuilder *b, const MsnHead *p, const SrHeadSettings *settings,
-                           SrNodeId x) {
-    SrBatchNormParams bn = {.eps = settings->bn_eps, .momentum = settings->bn_momentum};
+static SrNodeId projection(SrBuilder *b, const MsnHead *p, SrNodeId x) {
     sr_builder_push(b, "fc");
     for (int i = 1; i <= LAYERS; i++) {
         int features = i < LAYERS ? p->hidden_dim : p->output_dim;
-        sr_builder_set_init(b, "weight", (SrInit){SR_INIT_TRUNCATED_NORMAL, 0.02});
-        sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
-        x = numbered(b, "linear", "fc", i, &(SrLinearParams){features, .bias = true}, x);
+        char leaf[16];
+        snprintf(leaf, sizeof leaf, "fc%d", i);
+        x = sr_head_transformer_linear(b, leaf, features, x);
         if (i < LAYERS && p->use_bn)
-            x = numbered(b, "batch_norm", "bn", i, &bn, x);
+            x = numbered(b, "batch_norm", "bn", i, &SR_PROJECTION_BATCH_NORM, x);
         if (i < LAYERS)
             x = numbered(b, "gelu", "gelu", i, NULL, x);
     }
@@ -80,27 +76,29 @@ static SrStatus check_features(SrBuilder *b, const MsnHead *p, SrNodeId x) {
                            features);
 }
 
-// in: (N, in_dim) -> scores (N, num_prototypes) [, query (N, output_dim)]
+// in: (N, in_dim) -> scores (N, num_prototypes), or the query (N, output_dim)
 static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *settings,
                       const SrNodeId *in, int n_in, SrNodeId out[SR_HEAD_MAX_OUT], int *n_out) {
+    (void)settings;
     const MsnHead *p = params;
     SrNodeId x;
     SR_TRY(sr_head_one_vector(b, "msn_head", in, n_in, &x));
     SR_TRY(check_features(b, p, x));
-    SrNodeId query = projection(b, p, settings, x);
-    SrNodeId cosines = sr_head_unit_prototypes(b, "prototypes", p->num_prototypes, true, query);
+    *n_out = 1;
+    out[0] = projection(b, p, x);
+    if (p->return_query)
+        return sr_builder_status(b);
+    SrNodeId cosines = sr_head_unit_prototypes(b, "prototypes", p->num_prototypes, true, out[0]);
     SR_TRY(sr_builder_status(b));
     if (p->freeze_prototypes)
         freeze(b, cosines);
     out[0] = sr_build(b, "scale", "div", &(SrScaleParams){.factor = 1 / p->temperature}, cosines);
-    out[1] = query;
-    *n_out = p->return_query ? 2 : 1;
     return sr_builder_status(b);
 }
 
 static const char *output(const void *params, int i) {
-    (void)params;
-    return i == 0 ? "scores" : "query";
+    (void)i;
+    return ((const MsnHead *)params)->return_query ? "query" : "scores";
 }
 
 static const SrHeadExample examples[] = {{"{in_dim: 8, hidden_dim: 6}", false}};

@@ -3,6 +3,8 @@
 #include "tests/check.h"
 #include "tests/heads/built_head.h"
 
+#include <stdio.h>
+
 static SrStatus build(BuiltHead *t, const char *name, const char *arguments, SrShape shape) {
     static const SrHeadSettings settings = {1e-5, 0.1, 1};
     return built_head_init(t, &settings, name, arguments, shape);
@@ -18,6 +20,23 @@ static void check_outputs(const char *arguments, SrShape shape, int n_out, SrSha
     CHECK((sr_params_find(t.params, "prototypes1.weight_v") >= 0) == second);
     CHECK(!sr_params_at(t.params, sr_params_find(t.params, "prototypes0.weight_g"))->trainable);
     built_head_deinit(&t);
+}
+
+// One norm stands behind both hidden layers, as in iBOT's own code: its tensors are there once.
+static void test_one_norm(void **state) {
+    (void)state;
+    static const char *const norms[] = {"bn", "ln"};
+    for (int i = 0; i < SR_COUNT(norms); i++) {
+        char arguments[80];
+        BuiltHead t;
+        snprintf(arguments, sizeof arguments, "{in_dim: 8, hidden_dim: 6, norm: %s}", norms[i]);
+        CHECK_OK(build(&t, "ibot_head", arguments, SR_SHAPE(3, 8)));
+        CHECK(sr_params_find(t.params, "mlp.1.weight") >= 0);
+        CHECK(sr_params_find(t.params, "mlp.3.weight") >= 0);
+        CHECK(sr_params_find(t.params, "mlp.4.weight") < 0);
+        CHECK(sr_params_find(t.params, "mlp.6.weight") >= 0);
+        built_head_deinit(&t);
+    }
 }
 
 #define SIZES "in_dim: 8, hidden_dim: 6, bottleneck_dim: 4, out_dim: 5"
@@ -59,4 +78,4 @@ static void test_refused(void **state) {
     }
 }
 
-SR_TESTS(ibot_head, unit(test_outputs), unit(test_refused))
+SR_TESTS(ibot_head, unit(test_one_norm), unit(test_outputs), unit(test_refused))
