@@ -9,4 +9,5 @@
 
 SR_REGISTRY(SrMeter, meter, meter, "meter")
 
-double sr_meter_percent(double share) { return 100 * (round(share * 1e6) / 1e6); }
+// Halves go to the even neighbour, as in Python.
+double sr_meter_percent(double share) { return 100 * (rint(share * 1e6) / 1e6); }

@@ -118,6 +118,34 @@ static void test_classes(void **state) {
                  3);
 }
 
+// The first `hits` of `rows` images are right: the last digit is that of VISSL's float32 and Python's round.
+static void check_share(int hits, int rows, double expected) {
+    enum { MOST = 128 };
+    const SrMeter *kind;
+    SrArena arena = SR_ARENA_INIT;
+    SrMeterValue v[SR_METER_MAX_VALUES];
+    float two[2 * MOST] = {0};
+    int64_t target[MOST];
+    for (int i = 0; i < rows; i++) {
+        two[2 * i] = 1;
+        target[i] = i >= hits;
+    }
+    void *state = opened("accuracy_list_meter", "{}", &kind, &arena);
+    kind->update(state, &(SrMeterRows){rows, 2, two, target, false});
+    CHECK_INT(kind->values(state, v), 1);
+    CHECK_NEAR(v[0].value, expected, 1e-12);
+    kind->close(state);
+    sr_arena_deinit(&arena);
+}
+
+static void test_last_digit(void **state) {
+    (void)state;
+    check_share(27, 29, 93.1035); // 0.93103448...
+    check_share(16, 51, 31.3726); // 0.31372549...
+    check_share(1, 128, 0.7812);  // 0.0078125
+    check_share(3, 128, 2.3438);  // 0.0234375
+}
+
 // Positives: row 0 two, row 1 one, row 2 none, row 3 all three.
 static void test_several_classes(void **state) {
     (void)state;
@@ -180,5 +208,5 @@ static void test_unknown(void **state) {
     CHECK(sr_meter_at(-1) == NULL);
 }
 
-SR_TESTS(meter, unit(test_every_meter), unit(test_classes), unit(test_several_classes),
-         unit(test_mean_ap), unit(test_list), unit(test_unknown))
+SR_TESTS(meter, unit(test_every_meter), unit(test_classes), unit(test_last_digit),
+         unit(test_several_classes), unit(test_mean_ap), unit(test_list), unit(test_unknown))
