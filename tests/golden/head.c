@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "graph/plan.h"
 #include "tests/golden/table.h"
 #include "trainer/model/head_modules.h"
@@ -36,18 +37,14 @@ static SrShape nhwc(SrShape s) {
     return s.rank == 4 ? SR_SHAPE(s.d[0], s.d[2], s.d[3], s.d[1]) : s;
 }
 
-// ibot_head with shared_head, ibot_distillation_head with its norm: the case holds one tensor under two names.
-static bool shares_tensors(const SrYaml *head) {
+// iBOT's heads: the case holds a shared norm or shared prototypes under several names, and prototypes of patches where
+// there are none.  msn_head's, whose lengths are ours alone, are not there behind a query.
+static bool has_other_tensors(const SrYaml *head) {
     const SrYaml *entry = sr_yaml_find(head, "PARAMS");
-    while (entry && entry->type == SR_YAML_LIST && entry->n > 0) {
-        if (entry->items[0]->type == SR_YAML_STRING &&
-            strcmp(entry->items[0]->text, "ibot_distillation_head") == 0)
-            return true;
-        entry = entry->items[entry->n - 1];
-    }
-    const SrYaml *shared =
-        entry && entry->type == SR_YAML_MAP ? sr_yaml_find(entry, "shared_head") : NULL;
-    return shared && shared->type == SR_YAML_BOOL && shared->b;
+    while (entry && entry->type == SR_YAML_LIST && entry->n > 0)
+        entry = entry->items[0];
+    return entry && entry->type == SR_YAML_STRING &&
+           (sr_text_starts(entry->text, "ibot_") || strcmp(entry->text, "msn_head") == 0);
 }
 
 // VISSL's msn_head ends with the softmax of our scores and a product with smoothed one-hot labels
@@ -78,8 +75,11 @@ static void through_softmax(const HeadRun *r, const float *scores, int rows, int
 
 static void set_msn(HeadRun *r, const SrYaml *head) {
     const SrYaml *entry = sr_yaml_find(head, "PARAMS")->items[0];
+    if (entry->items[0]->type != SR_YAML_STRING || strcmp(entry->items[0]->text, "msn_head") != 0)
+        return; // a list of modules has a list there
     const SrYaml *smoothing = sr_yaml_find(entry->items[1], "label_smoothing");
-    r->probabilities = strcmp(entry->items[0]->text, "msn_head") == 0;
+    const SrYaml *query = sr_yaml_find(entry->items[1], "return_query");
+    r->probabilities = !query || !query->b;
     r->smoothing = smoothing ? smoothing->f : 0;
 }
 
@@ -115,7 +115,7 @@ static SrStatus build(HeadRun *r) {
     set_msn(r, head);
     if (r->probabilities)
         SR_TRY(set_unit_lengths(r));
-    bool whole = !shares_tensors(head) && !r->probabilities;
+    bool whole = !has_other_tensors(head);
     return golden_load_table(r->c, r->params, "param.", PREFIX, whole);
 }
 

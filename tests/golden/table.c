@@ -62,14 +62,14 @@ static double largest_of(SrGoldenCase *c, const char *tensor) {
 }
 
 // A gradient that is zero in exact arithmetic (the bias of a Linear in front of a batch norm) is
-// rounding noise in the reference too: a millionth of the largest gradient is as good as zero, and
-// ours must be as small.
-static const double noise = 1e-6;
+// rounding noise in the reference too, named or not: this share of the largest gradient is as good as
+// zero, and ours must be as small.
+static const double noise = 1e-5;
 
 static SrStatus compare_grad(SrGoldenCase *c, const char *tensor, const SrParam *entry,
                              double largest, double relative) {
     int64_t n = sr_shape_count(entry->shape), m;
-    if (largest_of(c, tensor) >= noise * largest)
+    if (!golden_is_noise(c, tensor) && largest_of(c, tensor) >= noise * largest)
         return golden_compare(c, tensor, entry->grad, n, relative);
     const float *reference = golden_floats(c, tensor, &m);
     double error = m == n ? 0 : INFINITY;
@@ -99,10 +99,20 @@ static SrStatus find_entry(SrParams *params, const char *tensor, const char *kin
     return SR_OK;
 }
 
+// What a run of the reference in float64 is off by, as the case has it for its kinds of tensors.
+static double rerun_difference(const SrGoldenCase *c, const char *kind) {
+    const SrYaml *kinds = sr_yaml_find(c->values, "float64_rerun_max_relative_difference");
+    for (int i = 0; kinds && i < kinds->n; i++)
+        if (sr_text_starts(kind, kinds->keys[i]))
+            return kinds->items[i]->f;
+    return 0;
+}
+
 SrStatus golden_compare_grads(SrGoldenCase *c, SrParams *params, const char *kind,
                               const char *prefix, double relative) {
     double largest = 0;
     int matched = 0;
+    relative = fmax(relative, 4 * rerun_difference(c, kind));
     for (int i = 0; i < c->tensors->n; i++)
         if (sr_text_starts(c->tensors->tensors[i].name, kind))
             largest = fmax(largest, largest_of(c, c->tensors->tensors[i].name));

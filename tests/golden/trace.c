@@ -94,13 +94,10 @@ typedef struct {
     double largest_grad;
 } Widened;
 
-// values.gradients_zero_up_to_rounding names it, or the reference's own says so.
+// The case names it, or the reference's own says so.
 static bool is_rounding_noise(SrGoldenCase *c, const char *tensor, double largest_grad) {
-    const SrYaml *names = sr_yaml_find(c->values, "gradients_zero_up_to_rounding");
-    for (int i = 0; names && i < names->n; i++)
-        if (strcmp(names->items[i]->text, tensor) == 0)
-            return true;
-    return sr_text_starts(tensor, "grad0.") && is_noise(c, tensor, largest_grad);
+    return golden_is_noise(c, tensor) ||
+           (sr_text_starts(tensor, "grad0.") && is_noise(c, tensor, largest_grad));
 }
 
 static SrStatus compare_row(SrGoldenCase *c, const GoldenTraceRow *plain,
