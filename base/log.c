@@ -32,12 +32,16 @@ static const char *const marks[] = {[SR_LOG_DEBUG] = "debug: ",
                                     [SR_LOG_WARN] = "warning: ",
                                     [SR_LOG_ERROR] = "error: "};
 
-int sr_log_is_terminal(void) { return isatty(STDERR_FILENO); }
+// A dumb terminal can draw over nothing and shows escapes as they are.
+int sr_log_is_terminal(void) {
+    const char *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && !(term && strcmp(term, "dumb") == 0);
+}
 
 // https://no-color.org: set and not empty means none, whatever it is.
 int sr_log_has_colors(void) {
-    const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
-    return sr_log_is_terminal() && !(none && *none) && !(term && strcmp(term, "dumb") == 0);
+    const char *none = getenv("NO_COLOR");
+    return sr_log_is_terminal() && !(none && *none);
 }
 
 int sr_log_columns(void) {

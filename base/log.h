@@ -29,8 +29,8 @@ void sr_log_fitted(const char *short_line, const char *whole_line);
 void sr_log_live(const char *fmt, ...) SR_PRINTF(1, 2);
 // Wipes the live line: before anything is printed that does not come through here.
 void sr_log_end_live(void);
-int sr_log_is_terminal(void);
-int sr_log_has_colors(void); // a terminal that knows colours, and no NO_COLOR
+int sr_log_is_terminal(void); // one that knows escapes: TERM=dumb is none
+int sr_log_has_colors(void);  // such a terminal, and no NO_COLOR
 int sr_log_columns(
     void); // width of the terminal that stderr is, 80 if it does not say; 0: no terminal
 

@@ -1,4 +1,5 @@
 // sslrun: finds the verb and turns its status into an exit code.
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,6 +21,17 @@
 #include "gen/build.h"
 #include "kernels/cpu.h"
 #include "pages/web_server.h"
+
+// The first file opened where stderr is closed would take its number, and every line meant for it: a lock, or a
+// checkpoint.  Read-only, so that writing there fails as it would have.
+static void hold_closed_streams(void) {
+    int fd;
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
 
 // Waiting OpenMP threads must not burn the cores the loader's threads decode on, and OpenBLAS must start no threads of
 // its own: ours call it, and each of its would map 128 MiB, where the system refuses (ulimit -v) in a loop without end.
@@ -149,21 +161,29 @@ static int leave_ranks(SrStatus status) {
     return code;
 }
 
+// What is printed may still wait in stdout's buffer: the disk behind it can be full.
+static SrStatus flush_output(void) {
+    if (fflush(stdout) != 0 || ferror(stdout))
+        SR_FAIL(SR_ERR_IO, "cannot write to standard output");
+    return SR_OK;
+}
+
 int main(int argc, char **argv) {
+    hold_closed_streams();
     restart_with_settings(argv);
     sr_args_remember(argc, argv);
     argc = take_log_level(argc, argv);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         print_help();
-        return argc < 2 ? 2 : 0;
+        return argc < 2 ? 2 : leave_ranks(flush_output());
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("sslrun " SR_VERSION "\nJPEG by %s, WebP by %s, web page by %s\ninstructions up to "
                "%s\nranks by %s\n",
                sr_image_decoder_name(), sr_image_webp_name(), sr_web_library(), sr_cpu_now(),
                library ? library->name : "nothing: one process");
-        return 0;
+        return leave_ranks(flush_output());
     }
     // A file beyond `ulimit -f` is an error of its writing, told and cleaned up.
     signal(SIGXFSZ, SIG_IGN);
@@ -173,5 +193,7 @@ int main(int argc, char **argv) {
     sr_parallel_init();
     if (status == SR_OK)
         status = dispatch(argc, argv);
+    if (status == SR_OK)
+        status = flush_output();
     return leave_ranks(status);
 }

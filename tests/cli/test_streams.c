@@ -1,0 +1,72 @@
+// Where the standard streams go: closed, onto a full disk, or to a terminal that cannot draw.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "tests/check.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+#define CONFIG "tests/cli/tiny.yaml"
+
+static ProgramResult result; // two texts: too large for the stack of a test
+
+// Exit code of the program with these words of a shell behind it.
+static int shell(const char *words) {
+    char path[4096], command[8192];
+    program_path(path);
+    snprintf(command, sizeof command, "'%s' %s", path, words);
+    int status = system(command);
+    CHECK(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+// The lock was the first file opened, under the number of stderr, and got the log's lines.
+static void test_closed(void **state) {
+    (void)state;
+    char dir[64], words[256], text[4096];
+    temp_dir_make(dir);
+    snprintf(words, sizeof words,
+             CONFIG
+             " CHECKPOINT.DIR=%s OPTIMIZER.num_epochs=1 TEST_MODEL=False <&- 2>&- >/dev/null",
+             dir);
+    CHECK_INT(shell(words), 0);
+    program_read(dir, ".lock", text, sizeof text);
+    CHECK(*text && strspn(text, "0123456789\n") == strlen(text)); // the number of the process alone
+    program_read(dir, "log.txt", text, sizeof text);
+    CHECK(strstr(text, "epoch 0 done"));
+    CHECK_INT(shell("list losses >&- 2>/dev/null"), 2);
+    CHECK_INT(shell("list loss >&- 2>/dev/null"), 1);
+    temp_dir_remove(dir);
+}
+
+static void test_full(void **state) {
+    (void)state;
+    CHECK_INT(shell("help >/dev/full 2>/dev/null"), 1);
+    CHECK_INT(shell("--version >/dev/full 2>/dev/null"), 1);
+    CHECK_INT(shell("list loss >/dev/full 2>/dev/null"), 1);
+    CHECK_INT(shell("help >/dev/null"), 0);
+}
+
+// Neither colours nor lines that draw over themselves.
+static void test_dumb(void **state) {
+    (void)state;
+    const char *before = getenv("TERM");
+    char kept[64], dir[64], folder[96];
+    snprintf(kept, sizeof kept, "%s", before ? before : "");
+    temp_dir_make(dir);
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", dir);
+    setenv("TERM", "dumb", 1);
+    program_run_terminal(&result, 80,
+                         (const char *const[]){CONFIG, folder, "TEST_MODEL=True", NULL});
+    if (before)
+        setenv("TERM", kept, 1);
+    else
+        unsetenv("TERM");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "layers: ") && !strchr(result.out, '\033'));
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(streams, unit(test_closed), unit(test_full), unit(test_dumb))
