@@ -6,17 +6,32 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/mem.h"
+#include "base/rng.h"
 #include "base/text.h"
 #include "tests/golden/table.h"
+
+enum { RUNS = 4 }; // the first as it is
 
 SrStatus golden_trace_keep(SrGoldenCase *c, GoldenTrace *trace, const char *tensor,
                            const float *values, int64_t n) {
     if (!tensor || trace->n == GOLDEN_TRACE_ROWS)
         SR_FAIL(SR_ERR_RUN, "too many tensors to compare");
     GoldenTraceRow *row = &trace->rows[trace->n++];
-    *row = (GoldenTraceRow){tensor, sr_arena_copy(c->arena, values, (size_t)n * sizeof *values), n};
+    *row = (GoldenTraceRow){.tensor = tensor,
+                            .values = sr_arena_copy(c->arena, values, (size_t)n * sizeof *values),
+                            .n = n};
     if (!row->values)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", tensor);
+    return SR_OK;
+}
+
+SrStatus golden_trace_number(SrGoldenCase *c, GoldenTrace *trace, const char *name, double ours,
+                             double reference) {
+    float value = (float)ours;
+    SR_TRY(golden_trace_keep(c, trace, name, &value, 1));
+    trace->rows[trace->n - 1].is_number = true;
+    trace->rows[trace->n - 1].reference = (float)reference;
     return SR_OK;
 }
 
@@ -100,8 +115,17 @@ static bool is_rounding_noise(SrGoldenCase *c, const char *tensor, double larges
            (sr_text_starts(tensor, "grad0.") && is_noise(c, tensor, largest_grad));
 }
 
-static SrStatus compare_row(SrGoldenCase *c, const GoldenTraceRow *plain,
-                            const GoldenTraceRow *shaken, double base, Widened *w) {
+// What the shakings moved of row k, at most.
+static double moved_by(const GoldenTrace *runs, int k) {
+    const GoldenTraceRow *plain = &runs[0].rows[k];
+    double moved = 0;
+    for (int i = 1; i < RUNS; i++)
+        moved = fmax(moved, largest_move(plain->values, runs[i].rows[k].values, plain->n));
+    return moved;
+}
+
+static SrStatus compare_row(SrGoldenCase *c, const GoldenTraceRow *plain, double moved, double base,
+                            Widened *w) {
     int64_t m = 0;
     const char *reason = reason_to_leave_out(c, plain->tensor);
     if (reason) {
@@ -114,27 +138,58 @@ static SrStatus compare_row(SrGoldenCase *c, const GoldenTraceRow *plain,
         return golden_number(c, plain->tensor,
                              1 + largest_move(plain->values, NULL, plain->n) / w->largest_grad, 1,
                              GOLDEN_GRAD / 10);
-    const float *reference = golden_floats(c, plain->tensor, &m);
+    const float *reference =
+        plain->is_number ? &plain->reference : golden_floats(c, plain->tensor, &m);
+    m = plain->is_number ? 1 : m;
     double scale = reference ? largest_move(reference, NULL, m) : 0;
-    double moved = largest_move(plain->values, shaken->values, plain->n);
     double wanted = scale > 0 ? margin * moved / scale : 0;
     double tolerance = fmax(base, fmin(wanted, widest));
     w->widened += wanted > base;
     w->beyond_1 += tolerance > 0.01;
     if (tolerance > 0.01)
         printf("  %s: tolerance %.3g (shaking asks for %.3g)\n", plain->tensor, tolerance, wanted);
+    if (plain->is_number)
+        return golden_number(c, plain->tensor, (double)plain->values[0], (double)plain->reference,
+                             tolerance);
     return golden_compare(c, plain->tensor, plain->values, plain->n, tolerance);
 }
 
-SrStatus golden_trace_compare(SrGoldenCase *c, const GoldenTrace *plain,
-                              const GoldenTrace *shaken) {
+static SrStatus compare_runs(SrGoldenCase *c, const GoldenTrace *runs) {
+    const GoldenTrace *plain = &runs[0];
     double largest_grad = largest_gradient(plain);
     Widened w = {.largest_grad = largest_grad};
     for (int k = 0; k < plain->n; k++)
-        SR_TRY(compare_row(c, &plain->rows[k], &shaken->rows[k],
+        SR_TRY(compare_row(c, &plain->rows[k], moved_by(runs, k),
                            base_tolerance(c, plain->rows[k].tensor, largest_grad), &w));
     printf("  %d of %d tolerances widened by the shaking, %d beyond 1 %%, none beyond 5 %%; %d "
            "tensors left out\n",
            w.widened, plain->n, w.beyond_1, w.left_out);
     return SR_OK;
+}
+
+SrStatus golden_trace_run(SrGoldenCase *c, GoldenTraceRun *once) {
+    GoldenTrace *runs = sr_calloc(RUNS, sizeof *runs);
+    SrStatus status;
+    if (!runs)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for what is compared");
+    for (int i = RUNS; i-- > 0;)
+        SR_TRY_GOTO(once(c, i, &runs[i]));
+    SR_TRY_GOTO(compare_runs(c, runs));
+done:
+    sr_free(runs);
+    return status;
+}
+
+void golden_shake(float *x, int64_t n, int shaking, uint64_t key) {
+    SrRng rng = sr_rng((uint64_t)shaking, SR_RNG_TEST, 0, key, 0, 0);
+    for (int64_t i = 0; i < n && shaking; i++)
+        x[i] = nextafterf(x[i], sr_rng_below(&rng, 2) ? INFINITY : -INFINITY);
+}
+
+void golden_shake_table(SrParams *params, int shaking) {
+    for (int i = 0; i < sr_params_count(params); i++) {
+        const SrParam *p = sr_params_at(params, i);
+        if (p->kind == SR_SLOT_PARAM)
+            golden_shake(p->value, sr_shape_count(p->shape), shaking, (uint64_t)i);
+    }
 }
