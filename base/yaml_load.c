@@ -23,14 +23,23 @@ typedef struct Anchor {
 typedef struct {
     SrArena *arena;
     yaml_parser_t parser;
-    const char *file;
+    const char *file, *text;
     int nodes, n_anchors;
     Anchor *anchors; // newest first: a later anchor of the same name hides the earlier one
 } Loader;
 
 static SrStatus parse_node(Loader *l, const yaml_event_t *event, int depth, SrYaml **out);
 
-// The caller deletes the event.  libyaml says where it stumbled, from line 0.
+// libyaml says where it stumbled, from line 0; of bytes that are no text it knows the offset alone.
+static size_t problem_line(const Loader *l) {
+    size_t line = l->parser.problem_mark.line + 1;
+    if (l->parser.error == YAML_READER_ERROR)
+        for (size_t i = 0; i < l->parser.problem_offset; i++)
+            line += l->text[i] == '\n';
+    return line;
+}
+
+// The caller deletes the event.
 static SrStatus next_event(Loader *l, yaml_event_t *event) {
     if (yaml_parser_parse(&l->parser, event))
         return SR_OK;
@@ -38,8 +47,8 @@ static SrStatus next_event(Loader *l, yaml_event_t *event) {
         SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", l->file);
     const char *problem = l->parser.problem ? l->parser.problem : "syntax error";
     bool tab = strstr(problem, "cannot start any token") != NULL; // a quote or % would do it too
-    SR_FAIL(SR_ERR_CONFIG, "%s:%zu: not valid YAML: %s%s", l->file, l->parser.problem_mark.line + 1,
-            problem, tab ? "; is it a tab? Indent with blanks" : "");
+    SR_FAIL(SR_ERR_CONFIG, "%s:%zu: not valid YAML: %s%s", l->file, problem_line(l), problem,
+            tab ? "; is it a tab? Indent with blanks" : "");
 }
 
 static int line_of(const yaml_event_t *event) { return (int)event->start_mark.line + 1; }
@@ -264,7 +273,7 @@ SrStatus sr_yaml_parse(SrArena *arena, const char *text, size_t bytes, const cha
                        SrYaml **out) {
     if (bytes > MAX_TEXT)
         SR_FAIL(SR_ERR_CONFIG, "%s: %zu bytes of YAML; at most %d are read", file, bytes, MAX_TEXT);
-    Loader l = {.arena = arena, .file = sr_arena_strdup(arena, file)};
+    Loader l = {.arena = arena, .file = sr_arena_strdup(arena, file), .text = text};
     *out = sr_yaml_new(arena, SR_YAML_NULL, l.file, 1);
     if (!l.file || !*out || !yaml_parser_initialize(&l.parser))
         SR_FAIL(SR_ERR_MEMORY, "%s: out of memory", file);

@@ -142,7 +142,9 @@ static void test_errors_name_the_place(void **state) {
     fails("? {a: 1}\n: 3", "a key must be a plain word");
     fails("a: \"x\\0y\"", "holds a NUL");
     fails("\"x\\0y\": 1", "holds a NUL");
-    fails("a: \xff\xfe", "not valid YAML");
+    fails("a: \xff\xfe", "t.yaml:1: not valid YAML");
+    fails("a: 1\nb: 2\n\n# caf\xe9\nc: 3\n", "t.yaml:4: not valid YAML"); // Latin-1
+    fails("a: 1\nb: \x01\n", "t.yaml:2: not valid YAML: control characters");
 }
 
 static void test_aliases_are_copies(void **state) {
