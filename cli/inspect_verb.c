@@ -37,9 +37,9 @@ static int64_t count_of(const SrWeightsTensor *t) { return sr_shape_count(t->sha
 static void verify(Inspect *in) {
     int checked = 0;
     SrStatus status = SR_OK;
-    bool ours = sr_weights_meta(&in->w, "checksums") && in->w.format == SR_WEIGHTS_SAFETENSORS;
+    bool ours = sr_safetensors_meta(&in->w.st, "checksums") != NULL;
     if (ours)
-        status = sr_checkpoint_verify(&in->w.st, in->w.path);
+        status = sr_weights_verify_sums(&in->w);
     else
         status = sr_weights_verify(&in->w, &checked);
     in->damaged = status != SR_OK;

@@ -187,7 +187,11 @@ SrStatus sr_convert(const char *in, const char *out, const SrConvertOptions *opt
     SR_TRY(sr_save_check(out));
     SR_TRY(sr_weights_open(&c.w, in));
     sr_naming_detect(&c.w, &result->naming);
-    SrStatus status = plan(&c);
+    SrStatus status = sr_weights_verify_sums(&c.w);
+    if (status == SR_OK && c.w.n == 0)
+        status = sr_fail(SR_ERR_CONFIG, "%s: no tensors to convert", in);
+    if (status == SR_OK)
+        status = plan(&c);
     if (status == SR_OK) {
         SrSave save = {c.items, c.n, read_item, &c};
         status = sr_save(out, &save);

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "formats/checkpoint_sums.h"
 
 #define MAX_TENSORS 100000
 
@@ -267,6 +268,10 @@ SrStatus sr_weights_read(SrWeights *w, int i, SrTensor *out) {
     }
     *out = (SrTensor){t->shape, t->dtype, (void *)(uintptr_t)data};
     return SR_OK;
+}
+
+SrStatus sr_weights_verify_sums(const SrWeights *w) {
+    return sr_safetensors_meta(&w->st, "checksums") ? sr_checkpoint_verify(&w->st, w->path) : SR_OK;
 }
 
 SrStatus sr_weights_verify(const SrWeights *w, int *checked) {

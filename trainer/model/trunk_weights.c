@@ -202,7 +202,9 @@ static SrStatus load(Load *l) {
 SrStatus sr_trunk_weights_load(const SrTrunkWeights *source, SrParams *whole, SrParams *params) {
     Load l = {.source = source, .whole = whole, .params = params};
     SR_TRY(sr_weights_open(&l.w, source->path));
-    SrStatus status = load(&l);
+    SrStatus status = sr_weights_verify_sums(&l.w);
+    if (status == SR_OK)
+        status = load(&l);
     sr_text_deinit(&l.missing);
     sr_text_deinit(&l.unexpected);
     sr_text_deinit(&l.misshapen);

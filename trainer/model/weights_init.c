@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "formats/checkpoint_sums.h"
 #include "formats/naming.h"
 #include "formats/naming_parts.h"
 #include "formats/weights.h"
@@ -325,8 +324,7 @@ SrStatus sr_weights_load(const SrWeightsSource *source, SrParams *params) {
         l.extractor |= sr_text_starts(own_name(&l, sr_params_at(params, i)), BASE);
         l.width = SR_MAX(l.width, (int)strlen(sr_params_at(params, i)->name));
     }
-    if (sr_safetensors_meta(&l.w.st, "checksums"))
-        SR_TRY_GOTO(sr_checkpoint_verify(&l.w.st, source->path));
+    SR_TRY_GOTO(sr_weights_verify_sums(&l.w));
     SR_TRY_GOTO(descend(&l));
     SR_TRY_GOTO(check_averaged(&l));
     SR_TRY_GOTO(rename_keys(&l));
