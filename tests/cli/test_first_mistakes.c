@@ -1,5 +1,6 @@
 // What a person who begins does wrong: one line that says what to do instead, exit code 2, and nothing written.
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -47,6 +48,16 @@ static void test_words(void **state) {
     CHECK(result.code == 0 && strstr(result.out, "\n  mlp ") && strstr(result.out, "  cosine "));
     RUN("similar", "a.png", "--in", "b", "--model", "c", "--count", "0");
     expect_told("--count needs at least 1");
+    RUN("check", CONFIG, "num_epochs=3");
+    expect_told("there is no key 'num_epochs'; did you mean 'OPTIMIZER.num_epochs'?");
+    RUN("check", CONFIG, "BATCHSIZE_PER_REPLICA=3");
+    expect_told("did you mean 'DATA.TRAIN.BATCHSIZE_PER_REPLICA'?");
+    RUN("check", CONFIG, "temperature=3"); // of which loss?
+    expect_told("there is no key 'temperature'; `sslrun list keys` has them all");
+    RUN("check", "/dev/null");
+    expect_told("not a regular file");
+    RUN("describe", "a");
+    expect_told("nothing is called 'a' (`sslrun list`");
     RUN(CONFIG, "CHECKPOINT.DIR=");
     expect_told("CHECKPOINT.DIR: cannot make a folder without a name");
 }
@@ -99,6 +110,13 @@ static void test_run_folder(void **state) {
     CHECK(symlink(CONFIG, cut) == 0);     // a checkpoint's name, and none
     RUN("knn", CONFIG, "--weights", dir); // beside the run
     expect_told("none of its checkpoints (1) can be read");
+    RUN(inside);
+    expect_told(
+        "model_final_checkpoint_phase0.safetensors holds weights, expected a configuration");
+    RUN("knn", inside);
+    expect_told("is a checkpoint, not features: name its run's folder");
+    RUN("predict", "tests/data/files/turned.ppm", "tests/data/files");
+    expect_told("not a weights file");
     RUN("predict", at, "tests/data/files");
     expect_told("no classifier there; `sslrun linear ");
     RUN("report", at, "--out", out);
@@ -114,4 +132,29 @@ static void test_run_folder(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(first_mistakes, unit(test_words), unit(test_layer), unit(test_run_folder))
+// Weights that are no longer what was written go nowhere.
+static void test_damaged(void **state) {
+    (void)state;
+    char dir[64], folder[96], file[160], out[96];
+    temp_dir_make(dir);
+    snprintf(folder, sizeof folder, "CHECKPOINT.DIR=%s", dir);
+    snprintf(file, sizeof file, "%s/model_final_checkpoint_phase0.safetensors", dir);
+    snprintf(out, sizeof out, "%s/out.pth", dir);
+    RUN(CONFIG, folder, "OPTIMIZER.num_epochs=1");
+    CHECK_INT(result.code, 0);
+    FILE *f = fopen(file, "r+b");
+    CHECK(f && fseek(f, -9, SEEK_END) == 0);
+    int c = fgetc(f);
+    CHECK(fseek(f, -9, SEEK_END) == 0 && fputc(~c, f) != EOF && fclose(f) == 0);
+    RUN("convert", file, out);
+    CHECK(result.code == 1 && strstr(result.err, "damaged checkpoint: the checksum of"));
+    CHECK(!sr_file_exists(out));
+    snprintf(out, sizeof out, "%s/out.onnx", dir);
+    RUN("export", CONFIG, "--weights", file, "--nodes", "flatten", "--out", out);
+    CHECK(result.code == 1 && strstr(result.err, "damaged checkpoint: the checksum of"));
+    CHECK(!sr_file_exists(out));
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(first_mistakes, unit(test_damaged), unit(test_words), unit(test_layer),
+         unit(test_run_folder))

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "formats/weights.h"
 #include "trainer/config/schema.h"
 
 // Files that name files could go on for ever; VISSL's own nest two deep.
@@ -155,8 +156,18 @@ static SrStatus no_such_file(const char *name, SrArena *arena) {
             near >= 0 ? "'?" : "");
 }
 
-// A path that cannot be read is the user's mistake, like any other in the configuration: exit
-// code 2.
+static SrStatus refuse_weights(const char *path) {
+    SrWeights weights;
+    bool opened = sr_weights_open(&weights, path) == SR_OK;
+    sr_weights_close(&weights);
+    if (opened)
+        SR_FAIL(SR_ERR_CONFIG,
+                "%s holds weights, expected a configuration; `sslrun inspect %s --config` prints "
+                "that of a run's checkpoint",
+                path, path);
+    return SR_OK;
+}
+
 SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, SrYaml **file) {
     char path[MAX_PATH_BYTES];
     if (!find_file(name, path))
@@ -164,10 +175,8 @@ SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, 
     *found = sr_arena_strdup(arena, path);
     if (!*found)
         SR_FAIL(SR_ERR_MEMORY, "out of memory");
-    SrStatus status = sr_yaml_load(arena, *found, file);
-    if (status == SR_ERR_IO) // unreadable or too large: what the user named is wrong
-        return sr_fail_prefix(SR_ERR_CONFIG, "configuration");
-    return status;
+    SR_TRY(refuse_weights(*found));
+    return sr_yaml_load(arena, *found, file);
 }
 
 // ---- one file
@@ -198,8 +207,8 @@ static SrStatus check_beside(const SrYaml *file) {
 // What lies below the top key `config:`, or the whole file where there is none.  *defaults: its list.
 static SrStatus unwrap(SrYaml *file, SrYaml **defaults, SrYaml **out) {
     *defaults = *out = NULL;
-    if (file->type == SR_YAML_NULL) // an empty file changes nothing
-        return SR_OK;
+    if (file->type == SR_YAML_NULL)
+        SR_FAIL(SR_ERR_CONFIG, "%s: an empty file; a configuration is a map of keys", file->file);
     if (file->type != SR_YAML_MAP)
         SR_FAIL(SR_ERR_CONFIG, "%s: a configuration is a map of keys, this is %s",
                 sr_yaml_place(file).text, sr_yaml_type_name(file->type));

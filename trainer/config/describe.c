@@ -279,7 +279,8 @@ static SrStatus unknown(const Schema *s, const char *name, const SrManualKind *m
         }
     }
     for (int i = 0; i < s->n && names.n < MAX_NAMES; i++) {
-        names.v[names.n++] = s->entries[i].section.path;
+        if (*s->entries[i].section.path) // the outermost has none
+            names.v[names.n++] = s->entries[i].section.path;
         add_names(&names, s->entries[i].section.path, s->entries[i].section.table, arena);
     }
     for (int k = 0; k < SR_NAME_KINDS; k++)

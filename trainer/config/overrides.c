@@ -3,12 +3,13 @@
 // has it, is understood.  Not here: files (+config/dir=file), which compose.c merges; sweeps (a=1,2),
 // which are refused.
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "trainer/config/schema.h"
 
-enum { MAX_PATH_LEN = 512, MAX_NESTING = 64 };
+enum { MAX_PATH_LEN = 512, MAX_NESTING = 64, MAX_SECTIONS = 6 };
 
 // YAML wants a blank after the colon of a flow map's key; Hydra does not.  Puts one where a key
 // ends.
@@ -98,6 +99,34 @@ static const char *split(const char *path, char parent[MAX_PATH_LEN]) {
     return dot ? dot + 1 : path;
 }
 
+// "num_epochs" for "OPTIMIZER.num_epochs": the first key of that name so many maps below.  `path`: "", then the key's.
+// Not of losses: most of them have a temperature, and it would be another loss's.
+static bool find_below(const SrYaml *map, const char *key, int depth, char path[MAX_PATH_LEN]) {
+    size_t len = strlen(path);
+    for (int i = 0; i < map->n && map->type == SR_YAML_MAP; i++) {
+        if (strcmp(map->keys[i], "LOSS") == 0)
+            continue;
+        snprintf(path + len, MAX_PATH_LEN - len, "%s%s", len ? "." : "", map->keys[i]);
+        if (depth > 0 ? find_below(map->items[i], key, depth - 1, path)
+                      : strcmp(map->keys[i], key) == 0)
+            return true;
+    }
+    path[len] = '\0';
+    return false;
+}
+
+// Where not even the first part is a key.
+static SrStatus no_section(const SrYaml *tree, const char *path, const char *text) {
+    char near[MAX_PATH_LEN] = "", parent[MAX_PATH_LEN];
+    const char *last = split(path, parent);
+    for (int depth = 0; depth < MAX_SECTIONS; depth++)
+        if (find_below(tree, last, depth, near))
+            SR_FAIL(SR_ERR_CONFIG, "override '%s': there is no key '%s'; did you mean '%s'?", text,
+                    path, near);
+    SR_FAIL(SR_ERR_CONFIG, "override '%s': there is no key '%s'; `sslrun list keys` has them all",
+            text, path);
+}
+
 // "no key 'LOSS.nmae'; did you mean 'LOSS.name'?": follows the path as far as it exists.
 static SrStatus unknown(const SrYaml *tree, const char *path, const char *text) {
     char known[MAX_PATH_LEN] = "";
@@ -120,8 +149,10 @@ static SrStatus unknown(const SrYaml *tree, const char *path, const char *text) 
         if (near >= 0)
             SR_FAIL(SR_ERR_CONFIG, "override '%s': there is no key '%s%s'; did you mean '%s%s'?",
                     text, known, key, known, map->keys[near]);
-        SR_FAIL(SR_ERR_CONFIG, "override '%s': there is no key '%s' (+%s=... adds one)", text, path,
-                path);
+        if (*known)
+            SR_FAIL(SR_ERR_CONFIG, "override '%s': there is no key '%s' (+%s=... adds one)", text,
+                    path, path);
+        return no_section(tree, path, text);
     }
 }
 

@@ -8,29 +8,31 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "formats/safetensors.h"
+#include "formats/weights.h"
 #include "trainer/run/data_summary.h"
 #include "trainer/run/run_folder.h"
 
 // ---- opening
 
 SrStatus sr_checkpoint_config(const char *path, SrConfig **out) {
-    SrSafetensors st;
+    SrWeights weights;
     if (!sr_file_exists(path))
         SR_FAIL(SR_ERR_CONFIG,
                 "%s: no such file or folder; a checkpoint of `sslrun train` or its run's folder is "
                 "expected",
                 path);
-    SrStatus mapped = sr_safetensors_map(&st, path);
-    if (mapped != SR_OK)
-        SR_FAIL(mapped, "%s; a checkpoint of `sslrun train` is expected", sr_status_message());
-    const char *text = sr_safetensors_meta(&st, "config");
-    SrStatus status = text ? sr_config_parse_saved(text, path, out)
-                           : sr_fail(SR_ERR_CONFIG,
-                                     "%s holds no configuration: a checkpoint of `sslrun train` is "
-                                     "expected",
-                                     path);
-    sr_safetensors_close(&st);
+    SrStatus status = sr_weights_open(&weights, path);
+    const char *text = status == SR_OK ? sr_weights_meta(&weights, "config") : NULL;
+    if (status != SR_OK)
+        status =
+            sr_fail(status, "%s (a checkpoint of `sslrun train` is expected)", sr_status_message());
+    else if (!text)
+        status =
+            sr_fail(SR_ERR_CONFIG,
+                    "%s holds no configuration: a checkpoint of `sslrun train` is expected", path);
+    else
+        status = sr_config_parse_saved(text, path, out);
+    sr_weights_close(&weights);
     return status;
 }
 

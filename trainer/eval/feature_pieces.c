@@ -158,6 +158,11 @@ static SrStatus layers_of_file(SrFeaturePieces *l, const char *path) {
     SrWeights w;
     Layers layers = {.n = 0};
     SrStatus status = sr_weights_open(&w, path);
+    if (status == SR_OK && sr_weights_meta(&w, "checksums"))
+        status = sr_fail(SR_ERR_CONFIG,
+                         "%s is a checkpoint, not features: name its run's folder, and the file "
+                         "with --weights",
+                         path);
     for (int i = 0; status == SR_OK && i < w.n; i++)
         if (is_layer(w.tensors[i].name) && w.tensors[i].shape.rank >= 1)
             add_layer(&layers, w.tensors[i].name, strlen(w.tensors[i].name));
