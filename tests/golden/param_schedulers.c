@@ -30,19 +30,28 @@ static SrStatus check_interval(const SrSchedule *schedule, const SrYaml *entry, 
     SR_FAIL(SR_ERR_RUN, "%s: the update interval should be %s", name, interval->text);
 }
 
+// Of the tree or of the first of its parts that has them: a composite hands its own on.
+static int epochs_of(const SrYaml *tree) {
+    const SrYaml *epochs = sr_yaml_find(tree, "num_epochs"),
+                 *parts = sr_yaml_find(tree, "schedulers");
+    if (epochs && epochs->type == SR_YAML_INT)
+        return (int)epochs->i;
+    for (int i = 0; parts && i < parts->n; i++)
+        if (epochs_of(parts->items[i]) > 1)
+            return epochs_of(parts->items[i]);
+    return 1;
+}
+
 static SrStatus run(SrGoldenCase *c) {
     for (int i = 0; i < c->values->n; i++) {
         const char *name = c->values->keys[i];
         const SrYaml *tree = sr_yaml_find(c->values->items[i], "config");
         if (!tree)
             continue;
-        const SrYaml *epochs = sr_yaml_find(tree, "num_epochs");
         SrSchedule *schedule = NULL;
         char irregular[256];
         snprintf(irregular, sizeof irregular, "%s.irr", name);
-        SR_TRY(sr_schedule_new(tree, name,
-                               epochs && epochs->type == SR_YAML_INT ? (int)epochs->i : 1, c->arena,
-                               &schedule));
+        SR_TRY(sr_schedule_new(tree, name, epochs_of(tree), c->arena, &schedule));
         SR_TRY(check_interval(schedule, c->values->items[i], name));
         SR_TRY(compare_on(c, schedule, "where", name));
         if (golden_tensor(c, irregular))

@@ -74,6 +74,21 @@ static void test_composite_scales_as_told(void **state) {
     CHECK_NEAR(at(rescaled, 1, 0.55), 0.5, 1e-12);
 }
 
+// What fvcore and ClassyVision take for keys that are not there.
+static void test_keys_left_out(void **state) {
+    (void)state;
+    const char *even = "{name: multistep, values: [1.0, 0.1, 0.01]}"; // 4 + 4 + 2 of 10 epochs
+    CHECK_NEAR(at(even, 10, 0.3), 1.0, 0);
+    CHECK_NEAR(at(even, 10, 0.4), 0.1, 0);
+    CHECK_NEAR(at(even, 10, 0.7), 0.1, 0);
+    CHECK_NEAR(at(even, 10, 0.8), 0.01, 0);
+    const char *rescaled = "{name: composite, lengths: [0.1, 0.9], schedulers: [{name: linear, "
+                           "start_value: 0.0, end_value: 1.0}, {name: cosine, start_value: 1.0, "
+                           "end_value: 0.0}]}";
+    CHECK_NEAR(at(rescaled, 1, 0.05), 0.5, 1e-12);
+    CHECK_NEAR(at(rescaled, 1, 0.55), 0.5, 1e-12);
+}
+
 static void test_warm_restarts(void **state) {
     (void)state;
     const char *half = "{name: cosine_warm_restart, start_value: 1.0, end_value: 0.0, "
@@ -204,6 +219,7 @@ static void test_every_kind(void **state) {
 }
 
 SR_TESTS(schedule, unit(test_every_kind), unit(test_closed_forms),
-         unit(test_steps_change_on_the_boundary), unit(test_composite_scales_as_told),
-         unit(test_warm_restarts), unit(test_keys_of_other_kinds_are_left_alone),
-         unit(test_update_interval), unit(test_errors_name_the_key), unit(test_nesting_is_bounded))
+         unit(test_steps_change_on_the_boundary), unit(test_keys_left_out),
+         unit(test_composite_scales_as_told), unit(test_warm_restarts),
+         unit(test_keys_of_other_kinds_are_left_alone), unit(test_update_interval),
+         unit(test_errors_name_the_key), unit(test_nesting_is_bounded))

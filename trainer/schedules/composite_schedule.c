@@ -31,7 +31,12 @@ static const SrOption options[] = {
     SR_OPTION_END,
 };
 
-// VISSL's default tree has empty lists here, so a forgotten interval_scaling shows as a count of 0.
+// Without the key all parts are rescaled.  VISSL's default tree has an empty list, so in a configuration that forgets
+// it the count is 0.
+static bool has_no_scaling(const SrScheduleBuild *build) {
+    return !sr_yaml_find(build->tree, "interval_scaling");
+}
+
 static SrStatus check_counts(const Composite *p, const SrScheduleBuild *build) {
     const SrYaml *list = p->schedulers;
     const SrYaml *at = list && list->line ? list : build->tree;
@@ -39,7 +44,7 @@ static SrStatus check_counts(const Composite *p, const SrScheduleBuild *build) {
     if (n == 0)
         SR_FAIL(SR_ERR_CONFIG, "%s: %s.schedulers must be a list of schedules",
                 sr_yaml_place(at).text, build->where);
-    if (p->lengths.n != n || p->scaling.n != n)
+    if (p->lengths.n != n || (p->scaling.n != n && !has_no_scaling(build)))
         SR_FAIL(SR_ERR_CONFIG,
                 "%s: %s: %d schedulers need as many lengths and interval_scaling entries, "
                 "there are %d and %d",
@@ -56,7 +61,7 @@ static SrStatus check_counts(const Composite *p, const SrScheduleBuild *build) {
 // A part is a whole schedule of its own, with a path of its own for its errors.
 static SrStatus prepare_part(const Composite *p, const SrScheduleBuild *build, Prepared *out,
                              int i) {
-    const char *scaling = p->scaling.v[i];
+    const char *scaling = has_no_scaling(build) ? "rescaled" : p->scaling.v[i];
     out->rescaled[i] = strcmp(scaling, "rescaled") == 0;
     if (!out->rescaled[i] && strcmp(scaling, "fixed") != 0)
         SR_FAIL(SR_ERR_CONFIG, "%s: %s.interval_scaling: '%s' is neither rescaled nor fixed",
@@ -112,7 +117,7 @@ const SrScheduleKind sr_schedule_composite = {
     .help = "Several schedules one after another.",
     .options = options,
     .params_bytes = sizeof(Composite),
-    .required = {"schedulers", "lengths", "interval_scaling"},
+    .required = {"schedulers", "lengths"},
     .check = check,
     .value = value,
     .examples = {"{schedulers: [{name: linear, start_value: 0.1, end_value: 1}, {name: cosine, "

@@ -1,5 +1,6 @@
 // multistep: a new value at each of some epochs (fvcore MultiStepParamScheduler).
 //   values[number of milestones <= floor((where + 1e-6) * num_epochs)]
+// Without milestones the epochs are split evenly: ceil(num_epochs / n) for each of n values.
 // Not for steps within an epoch: milestones are epochs, whatever update_interval says.
 #include "trainer/schedules/schedule.h"
 
@@ -12,15 +13,13 @@ static const SrOption options[] = {
     {"values", SR_OPT_FLOATS, offsetof(Multistep, values), "[0.1, 0.01, 0.001]", 0, 0, NULL,
      "One value more than milestones."},
     {"milestones", SR_OPT_INTS, offsetof(Multistep, milestones), "[30, 60]", 0, 1e9, NULL,
-     "Epochs (from 0) at which the next value begins, rising."},
+     "Epochs (from 0) at which the next value begins, rising; without the key: evenly."},
     SR_OPTION_END,
 };
 
 // Lowering OPTIMIZER.num_epochs alone is the most common way to break a shipped recipe, so say what
 // to change.
-static SrStatus check(const void *params, const SrScheduleBuild *build, void **prepared) {
-    (void)prepared;
-    const Multistep *p = params;
+static SrStatus check_milestones(const Multistep *p, const SrScheduleBuild *build) {
     const SrYaml *at = sr_yaml_find(build->tree, "milestones");
     at = at ? at : build->tree;
     if (p->values.n == 0 || p->values.n != p->milestones.n + 1)
@@ -41,9 +40,29 @@ static SrStatus check(const void *params, const SrScheduleBuild *build, void **p
     return SR_OK;
 }
 
+static SrStatus split_evenly(const SrScheduleBuild *build, Multistep *p) {
+    int n = p->values.n, *milestones = sr_arena_alloc(build->arena, (size_t)n * sizeof(int));
+    if (!milestones)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < n - 1; i++)
+        milestones[i] = (build->num_epochs + n - 1) / n * (i + 1);
+    p->milestones = (SrInts){n - 1, milestones};
+    return SR_OK;
+}
+
+static SrStatus check(const void *params, const SrScheduleBuild *build, void **prepared) {
+    Multistep *p = sr_arena_copy(build->arena, params, sizeof *p);
+    if (!p)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory");
+    if (!sr_yaml_find(build->tree, "milestones") && p->values.n > 0)
+        SR_TRY(split_evenly(build, p));
+    *prepared = p;
+    return check_milestones(p, build);
+}
+
 static double value(const void *params, const void *prepared, int num_epochs, double where) {
-    (void)prepared;
-    const Multistep *p = params;
+    (void)params;
+    const Multistep *p = prepared;
     int epoch = (int)((where + SR_WHERE_EPSILON) * num_epochs);
     int i = 0;
     while (i < p->milestones.n && p->milestones.v[i] <= epoch)
@@ -56,7 +75,7 @@ const SrScheduleKind sr_schedule_multistep = {
     .help = "A new value at each milestone epoch.",
     .options = options,
     .params_bytes = sizeof(Multistep),
-    .required = {"values", "milestones"},
+    .required = {"values"},
     .per_epoch = true,
     .check = check,
     .value = value,
