@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/compiler.h"
+#include "base/text.h"
 #include "data/data.h"
 #include "tests/golden/golden.h"
 
@@ -24,7 +26,7 @@ static const char *part(const Run *r, const char *key, int i) {
 }
 
 // A batch of a loader whose views are filled like the case's.
-static SrStatus fill(const Run *r, float *input[64]) {
+static SrStatus fill(const Run *r, float *input[SR_MAX_VIEWS]) {
     const SrBatchPlan *plan = &r->collation.plan;
     for (int i = 0; i < plan->n_inputs; i++) {
         const SrBatchInput *in = &plan->input[i];
@@ -42,7 +44,7 @@ static SrStatus fill(const Run *r, float *input[64]) {
 }
 
 // Inputs of one key are compared with one tensor: view-major where VISSL makes one tensor of them.
-static SrStatus compare_inputs(const Run *r, float *input[64]) {
+static SrStatus compare_inputs(const Run *r, float *input[SR_MAX_VIEWS]) {
     const SrBatchPlan *plan = &r->collation.plan;
     const char *one = NULL;
     int64_t at = 0, n = 0;
@@ -84,13 +86,37 @@ static SrStatus compare_numbers(const Run *r, const char *key) {
     return golden_compare(r->c, name, ours, n, 1e-7);
 }
 
-// The case's own batches: 3 images of 2 x 2 pixels in as many views.
-static SrStatus run_collator(SrGoldenCase *c, const char *name, int n_views) {
-    Run r = {.c = c, .batch = 3};
-    float *input[64];
-    SrCollateViews views = {.n = n_views};
-    for (int v = 0; v < n_views; v++)
-        views.h[v] = views.w[v] = 2;
+// Images, views and their sizes are read off the collator's tensors: a row's value says whose it is.
+static SrStatus read_views(SrGoldenCase *c, const char *name, SrCollateViews *views, int *batch) {
+    for (int i = 0; i < c->tensors->n; i++) {
+        const SrNamedTensor *t = &c->tensors->tensors[i];
+        const int *d = t->tensor.shape.d; // (rows, C, H, W)
+        if (!sr_text_starts(t->name, name) || t->tensor.shape.rank != 4)
+            continue;
+        int64_t n = 0;
+        const float *values = golden_floats(c, t->name, &n);
+        for (int row = 0; values && row < d[0]; row++) {
+            int value = (int)values[(int64_t)row * (n / d[0])], v = value % 100;
+            if (v >= SR_MAX_VIEWS)
+                SR_FAIL(SR_ERR_RUN, "%s: view %d is more than a batch has", t->name, v);
+            *batch = SR_MAX(*batch, value / 100 + 1);
+            views->n = SR_MAX(views->n, v + 1);
+            views->h[v] = d[2];
+            views->w[v] = d[3];
+        }
+    }
+    return SR_OK;
+}
+
+// Nothing to compare where the case has no tensor of the collator.
+static SrStatus run_collator(SrGoldenCase *c, const char *name) {
+    Run r = {.c = c};
+    float *input[SR_MAX_VIEWS];
+    SrCollateViews views = {.n = 0};
+    const char *prefix = sr_arena_printf(c->arena, "%s.", name);
+    SR_TRY(read_views(c, prefix ? prefix : name, &views, &r.batch));
+    if (views.n == 0)
+        return SR_OK;
     SR_TRY(sr_collation_new(name, NULL, "DATA.TRAIN", &views, c->arena, &r.collation));
     SR_TRY(fill(&r, input));
     SR_TRY(compare_inputs(&r, input));
@@ -99,11 +125,12 @@ static SrStatus run_collator(SrGoldenCase *c, const char *name, int n_views) {
 }
 
 static SrStatus run(SrGoldenCase *c) {
-    SR_TRY(run_collator(c, "simclr_collator", 2));
-    SR_TRY(run_collator(c, "multicrop_collator", 2));
-    SR_TRY(run_collator(c, "moco_collator", 2));
-    SR_TRY(run_collator(c, "patch_and_image_collator", 4));
-    return run_collator(c, "siamese_collator", 4);
+    static const char *const names[] = {"default_collate",          "simclr_collator",
+                                        "multicrop_collator",       "moco_collator",
+                                        "patch_and_image_collator", "siamese_collator"};
+    for (int i = 0; i < SR_COUNT(names); i++)
+        SR_TRY(run_collator(c, names[i]));
+    return SR_OK;
 }
 
 const SrGolden sr_golden_collators = {.prefixes = {"collators"}, .run = run};

@@ -11,7 +11,7 @@
 #include "tests/golden/golden.h"
 #include "tests/golden/images.h"
 
-enum { MAX_VIEWS = 4, MAX_IMAGES = 64 };
+enum { MAX_VIEWS = 16, MAX_IMAGES = 512 };
 
 // ---- recorded draws
 
