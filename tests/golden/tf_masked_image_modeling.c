@@ -35,6 +35,7 @@ typedef struct {
     SrBlockMask mask;
     double mean[8], var[8];
     int h, w;
+    uint8_t *hidden; // (h, w), scratch
 } Config;
 
 static void read_config(const SrYaml *y, Config *out) {
@@ -59,15 +60,14 @@ static SrStatus run_exact(SrGoldenCase *c, const Config *config, int k) {
     for (int i = 0;
          snprintf(name, sizeof name, "draws%d_%d", k, i), (draws = sr_yaml_find(c->values, name));
          i++) {
-        uint8_t mask[4096];
         Replay replay = {.list = draws};
         sr__block_mask_draw(&config->mask, (SrDraws){uniform, whole, &replay}, config->h, config->w,
-                            mask);
+                            config->hidden);
         if (replay.wrong || replay.at != draws->n)
             SR_FAIL(SR_ERR_RUN, "%s: %s used %d of %d draws, or other ranges", c->name, name,
                     replay.at, draws->n);
         snprintf(out, sizeof out, "mask%d_%d", k, i);
-        SR_TRY(golden_compare_u8(c, out, mask, (int64_t)config->h * config->w, 0));
+        SR_TRY(golden_compare_u8(c, out, config->hidden, (int64_t)config->h * config->w, 0));
     }
     return SR_OK;
 }
@@ -81,10 +81,9 @@ static SrStatus run_share(SrGoldenCase *c, const Config *config, int k) {
         !golden_value(c, golden_numbered(c, "std_share", k), &deviation))
         SR_FAIL(SR_ERR_RUN, "%s: no mean_share%d", c->name, k);
     for (int i = 0; i < N; i++) {
-        uint8_t mask[4096];
         SrRng rng = sr_rng(1, SR_RNG_TEST, 0, (uint64_t)i, 0, 0);
         double share = (double)sr__block_mask_draw(&config->mask, sr__draws_of(&rng), config->h,
-                                                   config->w, mask) /
+                                                   config->w, config->hidden) /
                        (config->h * config->w);
         sum += share;
         squares += share * share;
@@ -102,6 +101,9 @@ static SrStatus run(SrGoldenCase *c) {
         read_config(y, &config);
         config.mask.mean = config.mean;
         config.mask.var = config.var;
+        config.hidden = sr_arena_alloc(c->arena, (size_t)config.h * (size_t)config.w + 1);
+        if (!config.hidden)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for a mask");
         SR_TRY(run_exact(c, &config, k));
         SR_TRY(run_share(c, &config, k));
     }

@@ -107,13 +107,16 @@ static SrStatus run_one_hot(Run r) {
     const SrYaml *labels = sr_yaml_find(r.c->values, "labels");
     const SrTensor *t;
     for (int i = 0; labels && (t = golden_tensor(r.c, golden_numbered(r.c, "onehot", i))); i++) {
-        int64_t classes[16], columns[64];
-        float ours[64];
         int n = labels->items[i]->n, width = t->shape.d[0];
-        for (int k = 0; k < n && k < 16; k++)
+        int64_t *classes = sr_arena_alloc(r.c->arena, ((size_t)n + 1) * sizeof *classes);
+        int64_t *columns = sr_arena_alloc(r.c->arena, ((size_t)width + 1) * sizeof *columns);
+        float *ours = sr_arena_alloc(r.c->arena, ((size_t)width + 1) * sizeof *ours);
+        if (!classes || !columns || !ours)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for %d columns", width);
+        for (int k = 0; k < n; k++)
             classes[k] = labels->items[i]->items[k]->i;
-        sr_one_hot(classes, SR_MIN(n, 16), SR_MIN(width, 64), columns);
-        for (int c = 0; c < width && c < 64; c++)
+        sr_one_hot(classes, n, width, columns);
+        for (int c = 0; c < width; c++)
             ours[c] = (float)columns[c];
         SR_TRY(golden_compare(r.c, golden_numbered(r.c, "onehot", i), ours, width, 0));
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/text.h"
 #include "data/augment/policy_ops.h"
 #include "tests/golden/images.h"
 
@@ -86,34 +87,47 @@ static bool next_is(const Draws *d, const char *kind) {
 
 static const SrYaml *take(Draws *d) { return d->list->items[d->at++]->items[1]; }
 
-static SrStatus run_step(Run r, Draws *d, const char *op, double p, SrImage *image) {
+// A magnitude with a deviation is drawn.
+static SrStatus run_step(Run r, Draws *d, const char *op, double p, double magnitude,
+                         SrImage *image) {
     SrPolicyStep step = {.op = sr__policy_op(op)};
-    if (!step.op || !next_is(d, p < 1 ? "random" : "gauss"))
+    if (!step.op || (p < 1 && !next_is(d, "random")))
         SR_FAIL(SR_ERR_RUN, "%s: no operation %s, or no draw for it", r.c->name, op);
     if (p < 1 && take(d)->f > p)
         return SR_OK;
-    double m = take(d)->f;
+    double m = next_is(d, "gauss") ? take(d)->f : magnitude;
     step.magnitude = SR_MAX(0.0, SR_MIN(10.0, m));
-    SrPolicyStep other = step;
+    // Only operations with a direction draw it, which shows at any magnitude but 0.
+    SrPolicyStep one = {.op = step.op, .magnitude = 5}, other = one;
     other.negate = true;
-    // Only operations with a direction draw it.
-    if (sr__policy_argument(&other) != sr__policy_argument(&step) && next_is(d, "random"))
+    if (sr__policy_argument(&other) != sr__policy_argument(&one) && next_is(d, "random"))
         step.negate = take(d)->f > 0.5;
     if (next_is(d, "choice"))
         step.filter = filter_of(take(d)->text);
     return sr__policy_apply(&step, image, r.pool);
 }
 
-static SrStatus run_rand_augment(Run r, Draws *d, SrImage *image) {
+// VISSL's list, with the operations of its other list in the places where they differ.
+static const char *operation(const SrYaml *config, int64_t i) {
     // clang-format off
-    static const char *const increasing[] = {
-        "AutoContrast", "Equalize", "Invert", "Rotate", "PosterizeIncreasing", "SolarizeIncreasing", "SolarizeAdd",
-        "ColorIncreasing", "ContrastIncreasing", "BrightnessIncreasing", "SharpnessIncreasing", "ShearX", "ShearY",
-        "TranslateXRel", "TranslateYRel"};
+    static const char *const names[] = {
+        "AutoContrast", "Equalize", "Invert", "Rotate", "Posterize", "Solarize", "SolarizeAdd", "Color", "Contrast",
+        "Brightness", "Sharpness", "ShearX", "ShearY", "TranslateXRel", "TranslateYRel"};
+    static const char *const increasing[SR_COUNT(names)] = {
+        [4] = "PosterizeIncreasing", "SolarizeIncreasing", [7] = "ColorIncreasing", "ContrastIncreasing",
+        "BrightnessIncreasing", "SharpnessIncreasing"};
     // clang-format on
-    const SrYaml *which = take(d);
+    const SrYaml *grows = sr_yaml_find(config, "increasing_severity");
+    if (i < 0 || i >= SR_COUNT(names))
+        return "of no name";
+    return grows && grows->b && increasing[i] ? increasing[i] : names[i];
+}
+
+static SrStatus run_rand_augment(Run r, Draws *d, const SrYaml *config, SrImage *image) {
+    const SrYaml *which = take(d), *magnitude = sr_yaml_find(config, "magnitude");
     for (int i = 0; i < which->n; i++)
-        SR_TRY(run_step(r, d, increasing[which->items[i]->i], 0.5, image));
+        SR_TRY(run_step(r, d, operation(config, which->items[i]->i), 0.5,
+                        magnitude ? magnitude->f : 10, image));
     return SR_OK;
 }
 
@@ -126,7 +140,7 @@ static SrStatus run_auto_augment(Run r, Draws *d, const char *policy, SrImage *i
         SR_FAIL(SR_ERR_RUN, "%s: no pair '%s' of %s", r.c->name, chosen, policy);
     for (int i = 0; i < 2; i++) {
         const SrYaml *e = table->items[pair]->items[i];
-        SR_TRY(run_step(r, d, e->items[0]->text, e->items[1]->f, image));
+        SR_TRY(run_step(r, d, e->items[0]->text, e->items[1]->f, e->items[2]->f, image));
     }
     return SR_OK;
 }
@@ -138,9 +152,13 @@ static SrStatus run_policies(Run r) {
         if (value->type != SR_YAML_MAP || !(draws = sr_yaml_find(value, "draws_in_order")))
             continue;
         Draws d = {.list = draws};
-        const char *policy = text(sr_yaml_find(value, "config"), "policy_name");
+        const SrYaml *config = sr_yaml_find(value, "config");
+        bool pairs =
+            sr_yaml_find(config, "policy_name") || sr_text_starts(r.c->values->keys[k], "Auto");
+        const char *policy = *text(config, "policy_name") ? text(config, "policy_name") : "v0";
         SR_TRY(golden_image(r.c, "img", r.pool, &image));
-        SR_TRY(*policy ? run_auto_augment(r, &d, policy, &image) : run_rand_augment(r, &d, &image));
+        SR_TRY(pairs ? run_auto_augment(r, &d, policy, &image)
+                     : run_rand_augment(r, &d, config, &image));
         if (d.at != draws->n)
             SR_FAIL(SR_ERR_RUN, "%s: %s used %d of %d draws", r.c->name, r.c->values->keys[k], d.at,
                     draws->n);
