@@ -41,6 +41,13 @@ static SrStatus options_of(LossCase *r, void **params) {
     return sr_options_parse(r->kind->options, map, r->kind->subtree, r->c->arena, *params);
 }
 
+SrStatus loss_case_find(LossCase *r) {
+    const SrYaml *name = sr_yaml_find_path(r->c->config, "LOSS.name");
+    if (!name || !name->text)
+        SR_FAIL(SR_ERR_RUN, "%s: no LOSS.name", r->c->name);
+    return sr_loss_find(name->text, &r->kind);
+}
+
 static void add_outputs(LossCase *r) {
     static const char *const names[LOSS_CASE_MORE] = {"x1", "x2", "x3"};
     r->x = sr_build_input(r->builder, "x", r->shape, SR_F32);

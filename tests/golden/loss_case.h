@@ -35,6 +35,8 @@ typedef struct LossCase {
     SrPlan *plan;
 } LossCase;
 
+// The kind is the one that LOSS.name of the case's config names.
+SrStatus loss_case_find(LossCase *r);
 // Builds and compiles; parameters are drawn.  Close it also when it fails.
 SrStatus loss_case_open(LossCase *r);
 void loss_case_close(LossCase *r);

@@ -1,4 +1,4 @@
-// SimCLR's losses: embeddings in; loss and gradient compared.  dist_*: the rows of some replicas, whose local
+// SimCLR's losses, and dist_views_* of any: embeddings in; loss and gradient compared.  dist_*: the rows of some replicas, whose local
 // losses average to ours, and whose gathered gradients, before DistributedDataParallel divides them, are as
 // many times ours as there are replicas.
 #include <string.h>
@@ -93,9 +93,10 @@ static SrStatus together(LossCase *r) {
 
 static SrStatus run(SrGoldenCase *c) {
     LossCase r = {.c = c, .name = "embedding"};
-    bool multicrop = strstr(c->name, "multicrop");
-    SR_TRY(sr_loss_find(multicrop ? "multicrop_simclr_info_nce_loss" : "simclr_info_nce_loss",
-                        &r.kind));
+    const char *name =
+        strstr(c->name, "multicrop") ? "multicrop_simclr_info_nce_loss" : "simclr_info_nce_loss";
+    SR_TRY(sr_text_starts(c->name, "dist_views") ? loss_case_find(&r)
+                                                 : sr_loss_find(name, &r.kind));
     SrStatus status = strncmp(c->name, "dist_", 5) != 0 ? alone(&r)
                       : r.kind->rows_are_independent    ? apart(&r)
                                                         : together(&r);
@@ -104,6 +105,7 @@ static SrStatus run(SrGoldenCase *c) {
 }
 
 const SrGolden sr_golden_simclr = {
-    .prefixes = {"simclr_info_nce", "multicrop_simclr", "dist_simclr", "dist_multicrop_simclr"},
+    .prefixes = {"simclr_info_nce", "multicrop_simclr", "dist_simclr", "dist_multicrop_simclr",
+                 "dist_views"},
     .run = run,
 };

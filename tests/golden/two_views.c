@@ -1,5 +1,5 @@
-// Golden cases barlow_twins_*, vicreg_*, wmse*, and dcl_* (of two views and more) of tests/parity/losses.py: the loss
-// of given embeddings and its gradient.
+// Golden cases barlow_twins_*, vicreg_*, wmse*, and views_* of tests/parity/losses.py (any loss, of two views and more):
+// the loss of given embeddings and its gradient.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -44,7 +44,8 @@ static int n_views(SrGoldenCase *c) {
     return n;
 }
 
-static SrStatus numbered_input(SrGoldenCase *c, LossCase *r, int i) {
+static SrStatus numbered_input(LossCase *r, int i) {
+    SrGoldenCase *c = r->c;
     int64_t n = sr_shape_count(r->shape) / r->n_views, given;
     float *x = sr_arena_alloc(c->arena, (size_t)(r->n_views * n) * sizeof *x);
     for (int v = 0; x && v < r->n_views; v++)
@@ -57,56 +58,62 @@ static SrStatus numbered_input(SrGoldenCase *c, LossCase *r, int i) {
     return SR_OK;
 }
 
-static SrStatus run_numbered(SrGoldenCase *c, const char *loss, const char *options) {
-    const SrTensor *z = golden_tensor(c, "z1_0");
-    LossCase r = {.c = c, .n_views = n_views(c), .name = "embedding", .options = options};
-    if (!z || !options)
-        SR_FAIL(SR_ERR_RUN, "%s: no z1_0, or no memory", c->name);
-    r.batch = z->shape.d[0];
-    r.shape = SR_SHAPE(r.n_views * z->shape.d[0], z->shape.d[1]);
-    SR_TRY(sr_loss_find(loss, &r.kind));
-    SrStatus status = loss_case_open(&r);
-    for (int i = 0; status == SR_OK && golden_tensor(c, golden_numbered(c, "z1_", i)); i++)
-        status = numbered_input(c, &r, i);
-    loss_case_close(&r);
+static SrStatus run_numbered(LossCase *r) {
+    const SrTensor *z = golden_tensor(r->c, "z1_0");
+    if (!z)
+        SR_FAIL(SR_ERR_RUN, "%s: no z1_0", r->c->name);
+    r->n_views = n_views(r->c);
+    r->batch = z->shape.d[0];
+    r->shape = SR_SHAPE(r->n_views * z->shape.d[0], z->shape.d[1]);
+    SrStatus status = loss_case_open(r);
+    for (int i = 0; status == SR_OK && golden_tensor(r->c, golden_numbered(r->c, "z1_", i)); i++)
+        status = numbered_input(r, i);
+    loss_case_close(r);
     return status;
 }
 
+// Of losses whose cases hold their settings under other names.
+static SrStatus run_with(SrGoldenCase *c, const char *loss, const char *options) {
+    LossCase r = {.c = c, .name = "embedding", .options = options};
+    if (!options)
+        SR_FAIL(SR_ERR_RUN, "%s: no memory", c->name);
+    SR_TRY(sr_loss_find(loss, &r.kind));
+    return run_numbered(&r);
+}
+
+static SrStatus run_views(SrGoldenCase *c) {
+    LossCase r = {.c = c, .name = "embedding"};
+    SR_TRY(loss_case_find(&r));
+    return run_numbered(&r);
+}
+
 static SrStatus run_vicreg(SrGoldenCase *c) {
-    return run_numbered(
-        c, "vicreg_loss",
-        sr_arena_printf(c->arena,
-                        "{form: %s, sim_coeff: %.9g, std_coeff: %.9g, cov_coeff: %.9g, "
-                        "gamma: %.9g, eps: %.9g}",
-                        strstr(c->name, "paper") ? "paper" : "official",
-                        golden_setting(c, "sim_coeff", 25), golden_setting(c, "std_coeff", 25),
-                        golden_setting(c, "cov_coeff", 1), golden_setting(c, "gamma", 1),
-                        golden_setting(c, "eps", 1e-4)));
+    return run_with(c, "vicreg_loss",
+                    sr_arena_printf(c->arena,
+                                    "{form: %s, sim_coeff: %.9g, std_coeff: %.9g, cov_coeff: %.9g, "
+                                    "gamma: %.9g, eps: %.9g}",
+                                    strstr(c->name, "paper") ? "paper" : "official",
+                                    golden_setting(c, "sim_coeff", 25),
+                                    golden_setting(c, "std_coeff", 25),
+                                    golden_setting(c, "cov_coeff", 1),
+                                    golden_setting(c, "gamma", 1), golden_setting(c, "eps", 1e-4)));
 }
 
 // The groups that are whitened together follow each other here as there.
 static SrStatus run_wmse(SrGoldenCase *c) {
-    return run_numbered(c, "wmse_loss",
-                        sr_arena_printf(c->arena, "{eps: %.9g, w_size: %d}",
-                                        golden_setting(c, "eps", 0),
-                                        (int)golden_setting(c, "w_size", 0)));
-}
-
-static SrStatus run_dcl(SrGoldenCase *c) {
-    const SrTensor *z = golden_tensor(c, "z1_0");
-    return run_numbered(
-        c, "dcl_loss",
-        sr_arena_printf(c->arena, "{temperature: %.9g, embedding_dim: %d, num_crops: %d}",
-                        golden_setting(c, "temperature", 0.1), z ? z->shape.d[1] : 1, n_views(c)));
+    return run_with(c, "wmse_loss",
+                    sr_arena_printf(c->arena, "{eps: %.9g, w_size: %d}",
+                                    golden_setting(c, "eps", 0),
+                                    (int)golden_setting(c, "w_size", 0)));
 }
 
 static SrStatus run(SrGoldenCase *c) {
-    if (strncmp(c->name, "dcl", 3) == 0)
-        return run_dcl(c);
+    if (strncmp(c->name, "views_", 6) == 0)
+        return run_views(c);
     if (strncmp(c->name, "wmse", 4) == 0)
         return run_wmse(c);
     return strncmp(c->name, "vicreg", 6) == 0 ? run_vicreg(c) : run_barlow_twins(c);
 }
 
-const SrGolden sr_golden_two_views = {.prefixes = {"barlow_twins", "vicreg_", "wmse", "dcl"},
+const SrGolden sr_golden_two_views = {.prefixes = {"barlow_twins", "vicreg_", "wmse", "views_"},
                                       .run = run};

@@ -212,7 +212,8 @@ def write(path, tensors):
         f.write(struct.pack("<Q", len(text)) + text + data)
 
 
-def case(folder, name, loss, config, n, D, seed, views=2):
+def views_case(folder, name, loss, options, n, D, seed, views=2):
+    """options: of the loss, its name with them."""
     tensors = {}
     torch.manual_seed(seed)
     for i in range(3):
@@ -224,7 +225,8 @@ def case(folder, name, loss, config, n, D, seed, views=2):
         for v, x in enumerate(z):
             tensors.update({f"z{v + 1}_{i}": x, f"grad_z{v + 1}_{i}": x.grad})
         tensors[f"loss_{i}"] = value.reshape(1)
-    save(folder, name, loss.__doc__ or "", tensors, config, {})
+    kind = options.pop("name")
+    save(folder, name, loss.__doc__ or "", tensors, {"LOSS": {"name": kind, kind: options}}, {})
 
 
 def save(folder, name, description, tensors, config, values):
@@ -236,11 +238,15 @@ def save(folder, name, description, tensors, config, values):
 
 runner = sys.argv[1] if len(sys.argv) > 1 else "build/run-golden"
 with tempfile.TemporaryDirectory() as folder:
-    dcl_cases = ((4, 3, 0.5, 2), (16, 8, 0.1, 2), (33, 20, 0.07, 2), (5, 4, 0.3, 3), (17, 9, 0.1, 4))
-    for k, (n, D, t, views) in enumerate(dcl_cases):
-        case(folder, f"dcl_{k}", lambda *z: dcl(t, *z), {"temperature": t}, n, D, k, views)
+    names = []
+    for k, (n, D, t, views) in enumerate(((4, 3, 0.5, 2), (16, 8, 0.1, 2), (33, 20, 0.07, 2), (5, 4, 0.3, 3), (17, 9, 0.1, 4))):
+        names.append(f"views_dcl_{k}")
+        views_case(folder, names[-1], lambda *z: dcl(t, *z),
+                   {"name": "dcl_loss", "temperature": t, "embedding_dim": D, "num_crops": views}, n, D, k, views)
     for k, (gamma, eps) in enumerate(((1.5, 0.01), (1, 1e-4))):
-        case(folder, f"vicreg_{k}", lambda *z: vicreg(gamma, eps, *z), {"gamma": gamma, "eps": eps}, 12, 5, k)
+        names.append(f"views_vicreg_{k}")
+        views_case(folder, names[-1], lambda *z: vicreg(gamma, eps, *z),
+                   {"name": "vicreg_loss", "gamma": gamma, "eps": eps}, 12, 5, k)
     made = {"data2vec_0": lambda: data2vec(2, 9, 6, 2.0), "data2vec_1": lambda: data2vec(5, 16, 8, 0.5),
             "dinov2_0": lambda: dinov2(3, 0, 9, 7, 5, 4), "dinov2_1": lambda: dinov2(4, 3, 16, 12, 12, 8),
             "masked_siamese_0": lambda: masked_siamese(4, 1, 6, False),
@@ -248,7 +254,7 @@ with tempfile.TemporaryDirectory() as folder:
     for k, (name, make) in enumerate(made.items()):
         torch.manual_seed(100 + k)
         given_case(folder, name, *make())
-    names = [f"dcl_{k}" for k in range(len(dcl_cases))] + ["vicreg_0", "vicreg_1"] + list(made)
+    names += list(made)
     torch.manual_seed(1)
     names += [name for world in (2, 3) for name in world_cases(folder, world)]
     sys.exit(max(subprocess.run([runner, folder, name]).returncode for name in names))
