@@ -1,4 +1,4 @@
-// Gradients of whole methods over patches, trunk, decoder and all, against central differences in double precision: each
+// Gradients of whole methods, trunk, decoder and all, against central differences in double precision: each
 // parameter of a first example's tiny model.
 #include "tests/check.h"
 
@@ -18,7 +18,7 @@ static void check_method(const char *name, const char *heads, int gradients) {
     CHECK_OK(sr_loss_find(name, &loss));
     SrLossExample e = loss->examples[0];
     e.heads = heads ? heads : e.heads;
-    CHECK_OK(tiny_model_start_batch(&t, loss, &e, e.options, 1, 2));
+    CHECK_OK(tiny_model_start_batch(&t, loss, &e, e.options ? e.options : "{}", 1, 2));
     tiny_model_step(&t, 0);
     for (SrNodeId id = 0; id < sr_graph_count(t.graph.graph); id++)
         if (!sr_graph_at(t.graph.graph, id)->op && sr_plan_input(t.plan, id).data && n < MOST)
@@ -63,5 +63,10 @@ static void test_masked_siamese(void **state) {
                  37);
 }
 
+static void test_align_uniform(void **state) {
+    (void)state;
+    check_method("align_uniform_loss", NULL, 66);
+}
+
 SR_TESTS(loss_gradient, unit(test_mae), unit(test_ijepa), unit(test_data2vec), unit(test_dinov2),
-         unit(test_masked_siamese))
+         unit(test_masked_siamese), unit(test_align_uniform))

@@ -39,6 +39,13 @@ def vicreg(gamma, eps, *views):
     return loss
 
 
+def align_uniform(alpha, t, lambda_, *views):
+    """Wang and Isola, arXiv:2005.10242, section 4.1 and figure 5: distances on the unit sphere, pairs of unlike images."""
+    views = [torch.nn.functional.normalize(z) for z in views]
+    uniform = [torch.nn.functional.pdist(z).square().mul(-t).exp().mean().log() for z in views]
+    return (views[0] - views[1]).norm(dim=1).pow(alpha).mean() + lambda_ * sum(uniform) / 2
+
+
 def draw(*shape):
     """Numbers a float holds exactly."""
     return torch.randn(*shape, dtype=torch.float64).float().double()
@@ -171,6 +178,12 @@ def world_barlow(x, lambda_, scale):
     return loss, [loss] * len(x), {}
 
 
+def world_align_uniform(x, alpha, t, lambda_):
+    """Pairs of all replicas, each of which has the whole loss and all of whose gradients meet."""
+    loss = align_uniform(alpha, t, lambda_, *(torch.cat([v.chunk(2)[k] for v in x]) for k in (0, 1)))
+    return len(x) * loss, [loss] * len(x), {}
+
+
 def world_dino(center, x, i, n):
     """Caron et al., arXiv:2104.14294, algorithm 1, two crops of the teacher; the centre moves by all rows."""
     each, more, t = [], {}, [draw(2 * n, x[0].shape[1]) for _ in x]
@@ -190,6 +203,8 @@ def world_cases(folder, world):
     made = {
         "simclr": (2, 5, 7, {"name": "simclr_info_nce_loss", "temperature": 0.2, "buffer_params": {"embedding_dim": 7}},
                    "out", lambda x, i: world_simclr(x, 0.2)),
+        "views_align_uniform": (2, 4, 6, {"name": "align_uniform_loss", "alpha": 1.5, "t": 3, "lambda": 0.7},
+                                "out", lambda x, i: world_align_uniform(x, 1.5, 3, 0.7)),
         "barlow": (2, 4, 5, {"name": "barlow_twins_loss", "lambda_": 0.01, "scale_loss": 0.3, "embedding_dim": 5},
                    "out", lambda x, i: world_barlow(x, 0.01, 0.3)),
         "dino": (5, 3, 9, {"name": "dino_loss", "student_temp": 0.1, "teacher_temp_min": 0.05, "teacher_temp_max": 0.05,
@@ -247,6 +262,10 @@ with tempfile.TemporaryDirectory() as folder:
         names.append(f"views_vicreg_{k}")
         views_case(folder, names[-1], lambda *z: vicreg(gamma, eps, *z),
                    {"name": "vicreg_loss", "gamma": gamma, "eps": eps}, 12, 5, k)
+    for k, (alpha, t, lambda_, n, D) in enumerate(((2, 2, 1, 6, 4), (1, 3, 0.5, 17, 8), (3.5, 0.7, 2, 33, 20), (2, 60, 1, 5, 3))):
+        names.append(f"views_align_uniform_{k}")
+        views_case(folder, names[-1], lambda *z: align_uniform(alpha, t, lambda_, *z),
+                   {"name": "align_uniform_loss", "alpha": alpha, "t": t, "lambda": lambda_}, n, D, k)
     made = {"data2vec_0": lambda: data2vec(2, 9, 6, 2.0), "data2vec_1": lambda: data2vec(5, 16, 8, 0.5),
             "dinov2_0": lambda: dinov2(3, 0, 9, 7, 5, 4), "dinov2_1": lambda: dinov2(4, 3, 16, 12, 12, 8),
             "masked_siamese_0": lambda: masked_siamese(4, 1, 6, False),
