@@ -1,6 +1,6 @@
 // Golden kind auto_lr_scaling: the resolved learning-rate tree of shipped recipes under overrides,
-// and the schedule built from it.  Recipes are found by their names below configs/, so the runner
-// starts in the project's folder.
+// and the schedule built from it.  Recipes are found by their names below tests/vissl and configs/, so
+// the runner starts in the project's folder.
 #include <stdio.h>
 #include <string.h>
 
@@ -58,7 +58,8 @@ static SrStatus compose(SrGoldenCase *c, const SrYaml *entry, SrYaml **tree) {
         SR_FAIL(SR_ERR_MEMORY, "out of memory");
     for (int i = 0; i < n; i++)
         texts[i] = overrides->items[i]->text;
-    return sr_config_compose(sr_tree_text(entry, "config", ""), texts, n, c->arena, tree);
+    return sr_config_compose(golden_recipe(c, sr_tree_text(entry, "config", "")), texts, n,
+                             c->arena, tree);
 }
 
 static SrStatus run_entry(SrGoldenCase *c, const char *name, const SrYaml *entry) {

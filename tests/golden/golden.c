@@ -125,6 +125,11 @@ SrStatus golden_number(SrGoldenCase *c, const char *name, double ours, double re
     return SR_OK;
 }
 
+const char *golden_recipe(SrGoldenCase *c, const char *name) {
+    const char *path = sr_arena_printf(c->arena, "tests/vissl/configs/config/%s.yaml", name);
+    return path && sr_file_exists(path) ? path : name;
+}
+
 bool golden_is_noise(const SrGoldenCase *c, const char *name) {
     const SrYaml *names = sr_yaml_find(c->values, "gradients_zero_up_to_rounding");
     for (int i = 0; names && i < names->n; i++)

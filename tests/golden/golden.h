@@ -39,6 +39,8 @@ SrStatus golden_compare_u8(SrGoldenCase *c, const char *name, const uint8_t *our
 // One number against a reference number.
 SrStatus golden_number(SrGoldenCase *c, const char *name, double ours, double reference,
                        double relative);
+// The file of a recipe the reference ran: VISSL's own below tests/vissl, else one of ours by that name.
+const char *golden_recipe(SrGoldenCase *c, const char *name);
 // Whether values.gradients_zero_up_to_rounding names the tensor: what it holds is rounding noise.
 bool golden_is_noise(const SrGoldenCase *c, const char *name);
 // The tensor as floats (from F32, F64, I64, U8), or NULL; n gets the element count.  In the case's arena.

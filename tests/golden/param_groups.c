@@ -34,8 +34,8 @@ static SrStatus make_config(SrGoldenCase *c, const SrYaml *entry, SrConfig *conf
         SR_FAIL(SR_ERR_MEMORY, "out of memory");
     for (int i = 0; i < n; i++)
         texts[i] = overrides->items[i]->text;
-    SR_TRY(sr_config_compose(sr_tree_text(entry, "config", ""), texts, n, &config->arena,
-                             &config->tree));
+    SR_TRY(sr_config_compose(golden_recipe(c, sr_tree_text(entry, "config", "")), texts, n,
+                             &config->arena, &config->tree));
     SrYaml *trunk = sr_yaml_find_path(config->tree, "MODEL.TRUNK.RESNETS");
     const SrYaml *heads = sr_yaml_find_path(config->tree, "MODEL.HEAD.PARAMS");
     int64_t depth = sr_tree_int(entry, "depth", 50), width = heads ? head_width(heads) : 0;
