@@ -77,18 +77,20 @@ static void test_switches(void **state) {
 
 static void test_named_parameters_do_not_decay(void **state) {
     (void)state;
-    static const char *const names[] = {"conv1.weight", "gn"};
+    static const char *const names[] = {"conv1.weight", "gn", "heads"};
     SrOptimizerConfig config = {.regularize_bias = true,
                                 .param_group_constructor = "default",
                                 .weight_decay = 0.5,
-                                .non_regularized_parameters = {2, names}};
+                                .non_regularized_parameters = {3, names}};
     SrArena arena = SR_ARENA_INIT;
     SrParams *params = make_params();
     SrParamGroups groups = {0};
     CHECK_OK(sr_param_groups(params, &config, &arena, &groups));
     CHECK_INT(groups.n, 5);
     check_group(&groups.groups[0], 0.5, false, "1");
-    check_group(&groups.groups[4], 0, false, "0 4");
+    check_group(&groups.groups[2], 0.5, true, "");
+    check_group(&groups.groups[3], 0, true, "7 8"); // no decay anyway: they keep the heads' rate
+    check_group(&groups.groups[4], 0, false, "0 4 5 6");
     CHECK_STR(groups.groups[4].name, "remaining unregularised");
     sr_params_free(params);
     sr_arena_deinit(&arena);

@@ -32,9 +32,7 @@ bool sr__is_head_param(const SrParam *p) {
     return sr_text_starts(p->name, "heads.") || sr_text_starts(p->name, "loss.heads.");
 }
 
-static int group_of(const SrParam *p, const SrOptimizerConfig *c) {
-    if (is_listed(p->name, &c->non_regularized_parameters))
-        return REST_FREE;
+static int group_by_role(const SrParam *p, const SrOptimizerConfig *c) {
     bool decays = true;
     switch (p->role) {
     case SR_ROLE_WEIGHT: break;
@@ -45,6 +43,13 @@ static int group_of(const SrParam *p, const SrOptimizerConfig *c) {
     }
     int base = sr__is_head_param(p) ? HEAD_REG : TRUNK_REG;
     return decays ? base : base + 1;
+}
+
+// What is listed and would decay goes into a group of its own, with the trunk's rate; what would not stays.
+static int group_of(const SrParam *p, const SrOptimizerConfig *c) {
+    int group = group_by_role(p, c);
+    bool decays = group % 2 == 0;
+    return decays && is_listed(p->name, &c->non_regularized_parameters) ? REST_FREE : group;
 }
 
 // construct_single_param_group_only: heads too take the trunk's rate, and biases decay.
