@@ -78,7 +78,7 @@ static SrNodeId block(SrBuilder *b, SrNodeId x, int channels, int stride) {
 }
 
 static SrNodeId stage(SrBuilder *b, const Shufflenet *p, int s, SrNodeId x) {
-    char scope[16];
+    char scope[24];
     snprintf(scope, sizeof scope, "stage%d", s + 2);
     sr_builder_push_block(b, scope, "Sequential");
     for (int i = 0; i < p->repeats.v[s]; i++) {
