@@ -59,6 +59,29 @@ static SrStatus check(Options *p) {
     return SR_OK;
 }
 
+static SrStatus extract(Options *p, const SrArgs *args) {
+    SrExtractOptions *o = &p->o;
+    char weights[4096];
+    SrText report = SR_TEXT_INIT;
+    if (args->n_names != 1)
+        SR_FAIL(SR_ERR_CONFIG,
+                "sslrun extract: which trunk? Give a model (resnet50) or a YAML file");
+    SR_TRY(check(p));
+    if (o->extractor.weights) {
+        SR_TRY(sr_folder_weights(o->extractor.weights, weights, sizeof weights));
+        o->extractor.weights = weights;
+    }
+    o->extractor.trunk = args->names[0];
+    o->extractor.overrides = args->overrides;
+    o->extractor.n_overrides = args->n_overrides;
+    SrStatus status = o->input ? sr_extract_input(o, &report) : sr_extract_data(o, &report);
+    sr_log_end_live();
+    if (report.s && sr_comm_rank() == 0)
+        fputs(report.s, stderr);
+    sr_text_deinit(&report);
+    return status;
+}
+
 static SrStatus run_verb(int argc, char **argv) {
     Options p = {.mode = "eval",
                  .layout = "nchw",
@@ -104,26 +127,8 @@ static SrStatus run_verb(int argc, char **argv) {
          .help = "--input: replaces a file that is no features"},
         {0}};
     SrArgs args;
-    char weights[4096];
-    SrText report = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
-    if (args.n_names != 1)
-        SR_FAIL(SR_ERR_CONFIG,
-                "sslrun extract: which trunk? Give a model (resnet50) or a YAML file");
-    SR_TRY(check(&p));
-    if (o->extractor.weights) {
-        SR_TRY(sr_folder_weights(o->extractor.weights, weights, sizeof weights));
-        o->extractor.weights = weights;
-    }
-    o->extractor.trunk = args.names[0];
-    o->extractor.overrides = args.overrides;
-    o->extractor.n_overrides = args.n_overrides;
-    SrStatus status = o->input ? sr_extract_input(o, &report) : sr_extract_data(o, &report);
-    sr_log_end_live();
-    if (report.s && sr_comm_rank() == 0)
-        fputs(report.s, stderr);
-    sr_text_deinit(&report);
-    return status;
+    return extract(&p, &args);
 }
 
 const SrVerb sr_verb_extract = {
