@@ -130,11 +130,6 @@ void sr_comm_share_rows(void *rows, size_t row_bytes, int64_t first, int64_t eac
                               (size_t)SR_MIN(each, n - first - r * each) * row_bytes, r);
 }
 
-void sr_comm_barrier(void) {
-    if (!alone())
-        lib->barrier();
-}
-
 // ---- short reductions: every rank gathers all parts and adds them up
 
 static void *room(size_t bytes) {
@@ -149,35 +144,32 @@ static void *room(size_t bytes) {
 }
 
 // parts: (count, n); the result stands in the first.
-#define REDUCE(type, suffix)                                                                         \
-    static void reduce_##suffix(type *parts, int count, int64_t n, SrCommOp op) {                    \
-        for (int step = 1; step < count; step *= 2)                                                  \
-            for (int r = 0; r + step < count; r += 2 * step) {                                       \
-                type *a = parts + r * n, *b = parts + (r + step) * n;                                \
-                for (int64_t i = 0; i < n; i++)                                                      \
-                    a[i] = op == SR_COMM_SUM ? a[i] + b[i] : SR_MAX(a[i], b[i]);                     \
-            }                                                                                        \
-    }                                                                                                \
-    /* Over groups of so many neighbours: each adds up its own group's part of what all gathered. */ \
-    static void among_##suffix(type *values, int64_t n, SrCommOp op, int group) {                    \
-        int first = my_rank / group * group;                                                         \
-        for (int64_t at = 0; !alone() && at < n; at += SHORT_SUM) {                                  \
-            int64_t piece = SR_MIN(n - at, SHORT_SUM);                                               \
-            type *parts = room((size_t)piece * (size_t)ranks * sizeof *parts);                       \
-            type *own = parts + first * piece;                                                       \
-            lib->all_gather(values + at, (size_t)piece * sizeof *parts, parts);                      \
-            reduce_##suffix(own, SR_MIN(group, ranks - first), piece, op);                           \
-            memcpy(values + at, own, (size_t)piece * sizeof *own);                                   \
-        }                                                                                            \
-    }                                                                                                \
-    void sr_comm_all_reduce_##suffix(type *values, int64_t n, SrCommOp op) {                         \
-        among_##suffix(values, n, op, ranks);                                                        \
+static void reduce(double *parts, int count, int64_t n, SrCommOp op) {
+    for (int step = 1; step < count; step *= 2)
+        for (int r = 0; r + step < count; r += 2 * step) {
+            double *a = parts + r * n, *b = parts + (r + step) * n;
+            for (int64_t i = 0; i < n; i++)
+                a[i] = op == SR_COMM_SUM ? a[i] + b[i] : SR_MAX(a[i], b[i]);
+        }
+}
+
+// Over groups of so many neighbours: each adds up its own group's part of what all gathered.
+static void among(double *values, int64_t n, SrCommOp op, int group) {
+    int first = my_rank / group * group;
+    for (int64_t at = 0; !alone() && at < n; at += SHORT_SUM) {
+        int64_t piece = SR_MIN(n - at, SHORT_SUM);
+        double *parts = room((size_t)piece * (size_t)ranks * sizeof *parts);
+        double *own = parts + first * piece;
+        lib->all_gather(values + at, (size_t)piece * sizeof *parts, parts);
+        reduce(own, SR_MIN(group, ranks - first), piece, op);
+        memcpy(values + at, own, (size_t)piece * sizeof *own);
     }
-REDUCE(double, f64)
-REDUCE(float, f32)
+}
+
+void sr_comm_all_reduce_f64(double *values, int64_t n, SrCommOp op) { among(values, n, op, ranks); }
 
 void sr_comm_sum_among(double *values, int64_t n, int group) {
-    among_f64(values, n, SR_COMM_SUM, group);
+    among(values, n, SR_COMM_SUM, group);
 }
 
 int sr_comm_max(int number) {

@@ -28,7 +28,6 @@ typedef struct SrCommLibrary {
     void (*abort)(int code); // ends every rank; does not return
     void (*all_gather)(const void *mine, size_t bytes, void *all); // mine may be its place in `all`
     void (*broadcast)(void *data, size_t bytes, int root);
-    void (*barrier)(void);
     // What is begun on different channels may be begun in another order on each rank.
     // Block r of `send` goes to rank r; block r of `receive` is rank r's.
     void (*begin_exchange)(int channel, const void *send, void *receive, size_t bytes,
@@ -56,14 +55,12 @@ const char *sr_comm_host(int rank); // the name of its machine
 // ---- collective calls
 
 void sr_comm_all_reduce_f64(double *values, int64_t n, SrCommOp op); // in place
-void sr_comm_all_reduce_f32(float *values, int64_t n, SrCommOp op);
 // Over groups of so many neighbours, 0 .. ranks-1 the first; ranks divides sr_comm_size().
 void sr_comm_sum_among(double *values, int64_t n, int ranks);
 void sr_comm_all_gather(const void *mine, size_t bytes, void *all); // all: size * bytes, rank order
 void sr_comm_broadcast(void *data, size_t bytes, int root);
 // Of n rows those from `first` on: `each` of every rank, in rank order, as far as there are; each has filled its own.
 void sr_comm_share_rows(void *rows, size_t row_bytes, int64_t first, int64_t each, int64_t n);
-void sr_comm_barrier(void);
 // The largest of the ranks' numbers: how they agree to stop.
 int sr_comm_max(int number);
 // The status of the first rank that has none of SR_OK, with its message, on all ranks.

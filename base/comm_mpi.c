@@ -57,8 +57,6 @@ static void all_gather(const void *mine, size_t bytes, void *all) {
         broadcast((char *)all + (size_t)r * bytes, bytes, r);
 }
 
-static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
-
 // A request fits the caller's pointer: Open MPI's are pointers, MPICH's are ints.
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "requests are kept as pointers");
 
@@ -115,7 +113,6 @@ const SrCommLibrary sr_comm_mpi = {
     .abort = end_all,
     .all_gather = all_gather,
     .broadcast = broadcast,
-    .barrier = barrier,
     .begin_exchange = begin_exchange,
     .begin_gather = begin_gather,
     .begin_sum = begin_sum,

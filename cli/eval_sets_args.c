@@ -16,7 +16,8 @@ bool sr_args_is_features(const char *name) {
     return sr_file_is_dir(name);
 }
 
-SrStatus sr_args_load_options(const SrArgs *args, const char *verb, SrConfig **out) {
+// The configuration a name stands for; of files: the defaults with the overrides.
+static SrStatus load_options(const SrArgs *args, const char *verb, SrConfig **out) {
     if (args->n_names > 0 && sr_args_is_features(args->names[0]))
         return sr_config_options(args->overrides, args->n_overrides, out);
     return sr_args_load_config(args, verb, out);
@@ -88,7 +89,7 @@ SrStatus sr_args_eval_sets(const SrArgs *args, const char *verb, SrConfig **conf
         return eval_run(args, verb, of_run, config, sets);
     if (!files && args->n_names > 0 && !sr_config_found(args->names[0]))
         return nothing_named(args, verb, config);
-    SR_TRY(sr_args_load_options(args, verb, config));
+    SR_TRY(load_options(args, verb, config));
     if (sets->weights)
         (*config)->model.params_file = sets->weights;
     sets->config = *config;

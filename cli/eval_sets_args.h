@@ -16,8 +16,6 @@
 
 // Is this name a folder or file of features rather than a configuration?
 bool sr_args_is_features(const char *name);
-// The configuration a name stands for; of files: the defaults with the overrides.
-SrStatus sr_args_load_options(const SrArgs *args, const char *verb, SrConfig **out);
 // CONFIG, a run's folder (its configuration and newest checkpoint), or TRAIN [TEST] of features.
 // Fills config (to be freed with sr_config_free(*config)), train and test.  One folder may hold both sets, as VISSL's
 // extractions do.  sets->baselines, random and weights are set before.

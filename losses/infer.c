@@ -80,10 +80,6 @@ SrStatus sr_infer_set_int(SrInfer *in, const char *key, int64_t value) {
     return sr_infer_set_path_int(in, path_of(in, key).text, value);
 }
 
-SrStatus sr_infer_set_text(SrInfer *in, const char *key, const char *value) {
-    return sr_infer_set_path_text(in, path_of(in, key).text, value);
-}
-
 int64_t sr_infer_int(const SrInfer *in, const char *key, int64_t otherwise) {
     return sr_tree_int(in->tree, path_of(in, key).text, otherwise);
 }

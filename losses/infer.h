@@ -27,7 +27,6 @@ typedef struct {
 
 SrStatus sr_infer_set(SrInfer *in, const char *key, const SrYaml *value);
 SrStatus sr_infer_set_int(SrInfer *in, const char *key, int64_t value);
-SrStatus sr_infer_set_text(SrInfer *in, const char *key, const char *value);
 int64_t sr_infer_int(const SrInfer *in, const char *key, int64_t otherwise);
 // num_crops from the transforms, where they say it.
 SrStatus sr_infer_crops(SrInfer *in);

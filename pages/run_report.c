@@ -384,7 +384,7 @@ SrStatus sr_run_report_live(const char *run, SrText *out) {
     return status;
 }
 
-SrStatus sr_run_report(const char *run, SrText *out) {
+static SrStatus whole_page(const char *run, SrText *out) {
     SrRunPage p;
     SrStatus status = sr_run_page_open(run, &p);
     if (status == SR_OK) {
@@ -412,7 +412,7 @@ SrStatus sr_run_report_write(const char *run) {
     char path[4096];
     SrText page = SR_TEXT_INIT;
     SR_TRY(sr_file_join(path, sizeof path, run, SR_REPORT_FILE));
-    SrStatus status = sr_run_report(run, &page);
+    SrStatus status = whole_page(run, &page);
     if (status == SR_OK)
         status = sr_file_write(path, page.s, page.len);
     sr_text_deinit(&page);

@@ -10,9 +10,7 @@
 
 #define SR_REPORT_FILE "report.html"
 
-// Appends the page of one run folder.  SR_ERR_CONFIG for a folder that holds none.
-SrStatus sr_run_report(const char *run, SrText *out);
-// The same into <run>/report.html.
+// Writes the page of a run's folder to <run>/report.html.  SR_ERR_CONFIG for a folder that holds none.
 SrStatus sr_run_report_write(const char *run);
 // One page of several runs: curves over steps, images and time, a table of results, where configurations differ.
 SrStatus sr_run_compare(const char *const *runs, int n, SrText *out);

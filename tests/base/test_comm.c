@@ -7,16 +7,13 @@ static void test_one_process(void **state) {
     CHECK_INT(sr_comm_rank(), 0);
     CHECK_INT(sr_comm_size(), 1);
     double d[] = {1.5, -2};
-    float f[] = {0.25f};
     sr_comm_all_reduce_f64(d, 2, SR_COMM_SUM);
-    sr_comm_all_reduce_f32(f, 1, SR_COMM_MAX);
-    CHECK(d[0] == 1.5 && d[1] == -2 && f[0] == 0.25f);
+    CHECK(d[0] == 1.5 && d[1] == -2);
     int mine[] = {3, 4}, all[] = {0, 0};
     sr_comm_all_gather(mine, sizeof mine, all);
     CHECK(all[0] == 3 && all[1] == 4);
     sr_comm_all_gather(all, sizeof all, all); // in place
     sr_comm_broadcast(all, sizeof all, 0);
-    sr_comm_barrier();
     CHECK(all[0] == 3 && all[1] == 4);
 }
 

@@ -47,7 +47,8 @@ static void pool_size(SrLayer *l) {
     }
 }
 
-void sr_layers_find(const SrGraph *graph, SrLayers *out) {
+// The stages announced in a trunk's graph: without the stem, and without what differs from the last layer in shape alone.
+static void find_layers(const SrGraph *graph, SrLayers *out) {
     *out = (SrLayers){.n = 0};
     for (int i = 0; i < sr_graph_alias_count(graph); i++) {
         SrNodeId node;
@@ -110,7 +111,7 @@ static SrStatus open_pass(Pass *p, SrModel *model, const char *layer, SrSplit *s
     SR_TRY(
         sr_model_build_eval(model, batch, split->h[0], split->w[0], layer, &graph, &input, &tap));
     SR_TRY(sr_params_allocate(sr_model_params(model)));
-    sr_layers_find(graph, layers);
+    find_layers(graph, layers);
     for (int i = 0; i < layers->n; i++)
         nodes[i] = layers->v[i].node;
     SrPlanOptions options = {.mode = SR_MODE_EVAL,

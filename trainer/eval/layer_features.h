@@ -22,9 +22,6 @@ typedef struct {
     SrLayer v[SR_LAYERS_MAX];
 } SrLayers;
 
-// The stages announced in a trunk's graph: without the stem, and without what differs from the last layer in shape alone.
-void sr_layers_find(const SrGraph *graph, SrLayers *out);
-
 // Numbers of all layers for each image, side by side (n, layers->d).  Fills `layers` from the model's trunk, whose graph
 // `layer` names as for sr_trunk_features_extract.  Free with sr_matrix_deinit.
 SrStatus sr_layer_features_extract(SrModel *model, const char *layer, SrSplit *split, int batch,

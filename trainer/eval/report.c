@@ -92,7 +92,7 @@ SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, bool r
 // ---- presentation -------------------------------------------------------------------------------
 
 // Columns repeat for each k asked for; the majority class has no top-5.
-void sr_knn_report_text(const SrKnnReport *report, SrText *out) {
+static void knn_report_text(const SrKnnReport *report, SrText *out) {
     char took[48];
     if (!report->labels) {
         sr_text_add(out, "kNN: the images have no labels, or several each, so there is nothing to "
@@ -154,5 +154,5 @@ void sr_knn_report_print(const SrKnnReport *report, bool json, SrText *out) {
     if (json)
         sr_knn_report_json(report, out);
     else
-        sr_knn_report_text(report, out);
+        knn_report_text(report, out);
 }

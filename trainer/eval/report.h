@@ -31,7 +31,6 @@ SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, bool r
 SrStatus sr_knn_report_files(const SrConfig *config, const char *train, const char *test,
                              const char *layer, SrKnnReport *out);
 
-void sr_knn_report_text(const SrKnnReport *report, SrText *out); // a table
 void sr_knn_report_json(const SrKnnReport *report, SrText *out); // one line
 void sr_knn_report_print(const SrKnnReport *report, bool json, SrText *out);
 
