@@ -175,7 +175,7 @@ static void reference(const SrRefCall *call) {
 }
 
 // Not checked by differences: the teacher's side has a derivative and, by design, no gradient.  The student's
-// is in tests/kernels/test_dino_cross_entropy.c.
+// is checked in DINO itself (tests/losses/test_loss_gradient.c).
 static const SrOpCase cases[] = {
     {"{student_temp: 0.7}", 3, {SR_SHAPE(6, 9), SR_SHAPE(6, 9), SR_SHAPE(1)}, true},
     {"{num_crops: 4, teacher: [0, 2]}", 3, {SR_SHAPE(8, 40), SR_SHAPE(4, 40), SR_SHAPE(1)}, true},

@@ -63,10 +63,16 @@ static void test_masked_siamese(void **state) {
                  37);
 }
 
+// The teacher, whose side of the cross entropy has no gradient, stands still.
+static void test_dino(void **state) {
+    (void)state;
+    check_method("dino_loss", NULL, 67);
+}
+
 static void test_align_uniform(void **state) {
     (void)state;
     check_method("align_uniform_loss", NULL, 66);
 }
 
 SR_TESTS(loss_gradient, unit(test_mae), unit(test_ijepa), unit(test_data2vec), unit(test_dinov2),
-         unit(test_masked_siamese), unit(test_align_uniform))
+         unit(test_masked_siamese), unit(test_dino), unit(test_align_uniform))

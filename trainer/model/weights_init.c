@@ -1,4 +1,4 @@
-// Initial weights.  Not resuming (folder.c): optimiser state and position in the file are ignored.
+// Initial weights.  Not resuming (run/run_folder.h): optimiser state and position in the file are ignored.
 #include "trainer/model/weights_init.h"
 
 #include <stdarg.h>
