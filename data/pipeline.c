@@ -140,19 +140,37 @@ SrStatus sr_pipeline_new(const SrYaml *transforms, const char *where, SrPipeline
 }
 
 // Lists of lists end where nesting does; what is no list or has no known name is the parser's to refuse.
+static int entries(const SrYaml *list, int depth) {
+    return list && list->type == SR_YAML_LIST && depth < 4 ? list->n : 0;
+}
+
+typedef struct {
+    const SrTransform *kind; // NULL: no known name
+    const char *at, *inside; // "DATA.TRAIN.TRANSFORMS[2].RandomApply", and its own list's place
+} Place;
+
+static SrStatus place_of(const SrYaml *list, int i, const char *where, SrArena *arena, Place *out) {
+    const SrYaml *name = sr_yaml_find(list->items[i], "name");
+    *out = (Place){.kind = NULL};
+    if (!name || !name->text || sr_transform_find(name->text, &out->kind) != SR_OK)
+        return SR_OK;
+    out->at = sr_arena_printf(arena, "%s[%d].%s", where, i, out->kind->name);
+    out->inside = sr_arena_printf(arena, "%s.transforms", out->at ? out->at : "");
+    if (!out->at || !out->inside)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
+    return SR_OK;
+}
+
 static SrStatus report(const SrYaml *list, const char *where, int depth, SrArena *arena) {
-    for (int i = 0; list && list->type == SR_YAML_LIST && i < list->n && depth < 4; i++) {
-        const SrYaml *entry = list->items[i], *name = sr_yaml_find(entry, "name");
-        const SrTransform *t = NULL;
-        if (!name || !name->text || sr_transform_find(name->text, &t) != SR_OK)
+    for (int i = 0; i < entries(list, depth); i++) {
+        const SrYaml *entry = list->items[i];
+        Place place;
+        SR_TRY(place_of(list, i, where, arena, &place));
+        if (!place.kind)
             continue;
-        const char *place = sr_arena_printf(arena, "%s[%d].%s", where, i, t->name);
-        const char *inside = sr_arena_printf(arena, "%s.transforms", place ? place : "");
-        if (!place || !inside)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
-        SR_TRY(sr_options_report(t->options, entry, place, arena));
-        SR_TRY(sr_options_report(wrapper_keys, entry, place, arena));
-        SR_TRY(report(sr_yaml_find(entry, "transforms"), inside, depth + 1, arena));
+        SR_TRY(sr_options_report(place.kind->options, entry, place.at, arena));
+        SR_TRY(sr_options_report(wrapper_keys, entry, place.at, arena));
+        SR_TRY(report(sr_yaml_find(entry, "transforms"), place.inside, depth + 1, arena));
     }
     return SR_OK;
 }
@@ -164,18 +182,15 @@ SrStatus sr_pipeline_report_ignored(const SrYaml *transforms, const char *where,
 // An inner list first: what is wrong in it is its transform's error too, and the same line is kept once.
 static SrStatus check(const SrYaml *list, const char *where, int depth, SrArena *arena,
                       SrProblems *problems) {
-    for (int i = 0; list && list->type == SR_YAML_LIST && i < list->n && depth < 4; i++) {
-        const SrYaml *entry = list->items[i], *name = sr_yaml_find(entry, "name");
-        const SrTransform *t = NULL;
+    for (int i = 0; i < entries(list, depth); i++) {
+        const SrYaml *entry = list->items[i], *inner = sr_yaml_find(entry, "transforms");
         Stage stage = {.stage = (uint32_t)i};
-        if (!name || !name->text || sr_transform_find(name->text, &t) != SR_OK)
+        Place place;
+        SR_TRY(place_of(list, i, where, arena, &place));
+        if (!place.kind)
             continue;
-        const char *place = sr_arena_printf(arena, "%s[%d].%s", where, i, t->name);
-        const char *inside = sr_arena_printf(arena, "%s.transforms", place ? place : "");
-        if (!place || !inside)
-            SR_FAIL(SR_ERR_MEMORY, "out of memory for %s", where);
-        SR_TRY(check(sr_yaml_find(entry, "transforms"), inside, depth + 1, arena, problems));
-        SR_TRY(sr_problems_keep(problems, stage_parse(arena, entry, place, &stage, problems)));
+        SR_TRY(check(inner, place.inside, depth + 1, arena, problems));
+        SR_TRY(sr_problems_keep(problems, stage_parse(arena, entry, place.at, &stage, problems)));
     }
     return SR_OK;
 }

@@ -73,11 +73,7 @@ static SrStatus infer(SrInfer *in) {
     static const char *const collators[] = {"ibot_multicrop_masking_collator"};
     SR_TRY(sr_infer_check_collator(in, collators, 1));
     SR_TRY(sr_infer_mask_patches(in));
-    const SrYaml *first = in->num_crops && in->num_crops->n > 0 ? in->num_crops->items[0] : NULL;
-    if (!first || first->type != SR_YAML_INT)
-        return SR_OK;
-    SR_TRY(sr_infer_set_int(in, "num_global_crops", first->i));
-    return sr_infer_set_int(in, "num_local_crops", in->total_crops - first->i);
+    return sr_infer_global_crops(in);
 }
 
 // ---- building

@@ -85,11 +85,7 @@ static SrStatus infer(SrInfer *in) {
     bool own = patch && patch->type == SR_YAML_INT && patch->i > 0;
     SR_TRY(sr_infer_set(in, "patch_out_dim", own ? patch : out));
     SR_TRY(sr_infer_set_int(in, "num_epochs", sr_tree_int(in->tree, "OPTIMIZER.num_epochs", 1)));
-    const SrYaml *first = in->num_crops && in->num_crops->n > 0 ? in->num_crops->items[0] : NULL;
-    if (!first || first->type != SR_YAML_INT)
-        return SR_OK;
-    SR_TRY(sr_infer_set_int(in, "num_global_crops", first->i));
-    return sr_infer_set_int(in, "num_local_crops", in->total_crops - first->i);
+    return sr_infer_global_crops(in);
 }
 
 // ---- building

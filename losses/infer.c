@@ -88,6 +88,14 @@ SrStatus sr_infer_crops(SrInfer *in) {
     return in->total_crops ? sr_infer_set_int(in, "num_crops", in->total_crops) : SR_OK;
 }
 
+SrStatus sr_infer_global_crops(SrInfer *in) {
+    const SrYaml *first = in->num_crops && in->num_crops->n > 0 ? in->num_crops->items[0] : NULL;
+    if (!first || first->type != SR_YAML_INT)
+        return SR_OK;
+    SR_TRY(sr_infer_set_int(in, "num_global_crops", first->i));
+    return sr_infer_set_int(in, "num_local_crops", in->total_crops - first->i);
+}
+
 // ---- the rest of the configuration
 
 SrStatus sr_infer_only_head(const SrInfer *in, const char *names, const SrYaml **arguments) {

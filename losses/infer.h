@@ -30,6 +30,8 @@ SrStatus sr_infer_set_int(SrInfer *in, const char *key, int64_t value);
 int64_t sr_infer_int(const SrInfer *in, const char *key, int64_t otherwise);
 // num_crops from the transforms, where they say it.
 SrStatus sr_infer_crops(SrInfer *in);
+// num_global_crops and num_local_crops: of the first size, and of the others.
+SrStatus sr_infer_global_crops(SrInfer *in);
 
 // ---- the rest of the configuration
 
