@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "graph/plan.h"
 #include "kernels/drop_tokens.h"
+#include "kernels/stochastic_depth.h"
 #include "tests/golden/table.h"
 #include "tests/golden/trunk_notes.h"
 #include "trunks/feature_extractor.h"
@@ -189,6 +190,14 @@ static SrStatus evaluate(TrunkRun *r) {
     return status;
 }
 
+// PyTorch's own float32 gradients through many batch norms over few images are off by 3e-4 of a tensor's largest.
+static double grad_tolerance(const TrunkRun *r) {
+    for (int i = 0; i < r->c->tensors->n; i++)
+        if (sr_text_ends(r->c->tensors->tensors[i].name, ".running_var"))
+            return 10 * GOLDEN_GRAD;
+    return GOLDEN_GRAD;
+}
+
 static SrStatus backward(TrunkRun *r, SrPlan *plan, const Taps *cots) {
     for (int i = 0; i < cots->n; i++) {
         const SrTensor *cot = golden_tensor(r->c, cots->tensor[i]);
@@ -197,8 +206,8 @@ static SrStatus backward(TrunkRun *r, SrPlan *plan, const Taps *cots) {
                (size_t)sr_shape_count(cot->shape) * sizeof(float));
     }
     sr_plan_backward(plan);
-    SR_TRY(compare_nchw(r, "grad_x", sr_plan_input_grad(plan, r->x), GOLDEN_GRAD));
-    return golden_compare_grads(r->c, r->params, "grad.", "", GOLDEN_GRAD);
+    SR_TRY(compare_nchw(r, "grad_x", sr_plan_input_grad(plan, r->x), grad_tolerance(r)));
+    return golden_compare_grads(r->c, r->params, "grad.", "", grad_tolerance(r));
 }
 
 static SrStatus train_with(TrunkRun *r, SrPlan *plan, const Taps *taps, const Taps *cots) {
@@ -232,23 +241,35 @@ static SrStatus train(TrunkRun *r) {
 // The first iteration, up to a limit, in which our draws are the recorded ones; -1: none.
 typedef bool (*SameDraws)(const TrunkRun *r, int64_t iteration);
 static int64_t find_iteration(const TrunkRun *r, SameDraws same) {
-    for (int64_t i = 0; i < 1 << 25; i++)
+    for (int64_t i = 0; i < 1LL << 30; i++)
         if (same(r, i))
             return i;
     return -1;
 }
 
-// Drop path of blocks 1 and 2: probabilities 0.2 and 0.4, two draws a block, uniform0 .. uniform3 of VISSL.
+// The first node of this op from `id` on; SR_NO_NODE: none.
+static SrNodeId next_of(const TrunkRun *r, const char *op, SrNodeId id) {
+    for (; id < sr_graph_count(r->graph); id++) {
+        const SrNode *node = sr_graph_at(r->graph, id);
+        if (node->op && strcmp(node->op->name, op) == 0)
+            return id;
+    }
+    return SR_NO_NODE;
+}
+
+// uniform0, uniform1, ... of VISSL are those of our drop paths in order, images within; what is never dropped draws nothing.
 static bool same_paths(const TrunkRun *r, int64_t iteration) {
-    for (int k = 0; k < 4; k++) {
-        char name[32], tensor[16];
-        double p = k < 2 ? 0.2 : 0.4;
+    int k = 0;
+    for (SrNodeId id = 1; (id = next_of(r, "stochastic_depth", id)) != SR_NO_NODE; id++) {
+        const SrNode *node = sr_graph_at(r->graph, id);
+        double p = ((const SrStochasticDepthParams *)node->params)->p;
+        char tensor[24];
         snprintf(tensor, sizeof tensor, "uniform%d", k);
-        snprintf(name, sizeof name, "blocks.%d.drop_path%s", 1 + k / 2, k % 2 ? "_1" : "");
-        const SrTensor *u = golden_tensor(r->c, tensor);
-        for (int n = 0; n < u->shape.d[0]; n++) {
-            SrRng rng =
-                sr_rng(0, SR_RNG_DROPOUT, (uint64_t)iteration, sr_hash_text(name), (uint32_t)n, 0);
+        const SrTensor *u = p > 0 ? golden_tensor(r->c, tensor) : NULL;
+        k += p > 0;
+        for (int n = 0; u && n < sr_shape_count(u->shape); n++) {
+            SrRng rng = sr_rng(0, SR_RNG_DROPOUT, (uint64_t)iteration, sr_hash_text(node->name),
+                               (uint32_t)n, 0);
             if ((sr_rng_uniform(&rng) < p) != ((double)((const float *)u->data)[n] < p))
                 return false;
         }
@@ -256,17 +277,25 @@ static bool same_paths(const TrunkRun *r, int64_t iteration) {
     return true;
 }
 
-// MSN keeps the first 11 of 16 patches of a permutation; their order does not matter to the class token.
+// MSN keeps the first patches of a permutation; their order does not matter to the class token.
 static bool same_patches(const TrunkRun *r, int64_t iteration) {
+    enum { MOST = 1024 };
     const int64_t *theirs = golden_tensor(r->c, "randperm")->data;
-    uint32_t ours[16];
-    unsigned kept[2] = {0, 0};
-    sr_drop_tokens_draw(ours, 16, 0, iteration, sr_hash_text("patch_drop"));
-    for (int i = 0; i < 11; i++) {
-        kept[0] |= 1u << ours[i];
-        kept[1] |= 1u << theirs[i];
-    }
-    return kept[0] == kept[1];
+    int tokens = golden_tensor(r->c, "randperm")->shape.d[0];
+    SrNodeId id = next_of(r, "drop_tokens", 1);
+    uint32_t ours[MOST];
+    bool kept[MOST] = {false};
+    if (id == SR_NO_NODE || tokens > MOST)
+        return false;
+    const SrNode *node = sr_graph_at(r->graph, id);
+    int n = ((const SrDropTokensParams *)node->params)->kept;
+    sr_drop_tokens_draw(ours, tokens, 0, iteration, sr_hash_text(node->name));
+    for (int i = 0; i < n; i++)
+        kept[ours[i]] = true;
+    for (int i = 0; i < n; i++)
+        if (!kept[theirs[i]])
+            return false;
+    return true;
 }
 
 static SrStatus drawn_step(TrunkRun *r, SrPlan *plan, int64_t iteration, const char *suffix) {
