@@ -13,6 +13,7 @@
 #include "kernels/columns.h"
 #include "kernels/gemm.h"
 #include "kernels/op_util.h"
+#include "kernels/others.h"
 #include "kernels/rows.h"
 
 #define FIELD(f) offsetof(SrAlignUniformParams, f)
@@ -97,23 +98,13 @@ static void fill(const View *v, const float *x) {
     sr_gemm(false, true, v->N, v->N, v->D, 1, x, v->D, x, v->D, 0, v->s, v->N);
 }
 
-// Row i without its own column, which it leaves as it is.
-static double exp_others(const View *v, float *s, int i, float shift, float *out) {
-    const SrRows *rows = sr__rows();
-    float factor = (float)(2 * v->t);
-    return rows->exp_sum(out, s, shift, factor, i) +
-           rows->exp_sum(out ? out + i + 1 : NULL, s + i + 1, shift, factor, v->N - i - 1);
-}
-
 // log sum_{j != i} exp(-t |x_i - x_j|^2)
 static double row_log(const View *v, int i) {
-    float *s = v->s + (int64_t)i * v->N, most = -INFINITY;
+    float *s = v->s + (int64_t)i * v->N, factor = (float)(2 * v->t);
     sr__rows()->axpy(s, v->q, -0.5f, v->N);
-    if (i > 0)
-        most = sr__rows()->max(s, i);
-    if (i < v->N - 1)
-        most = fmaxf(most, sr__rows()->max(s + i + 1, v->N - i - 1));
-    return v->t * (2 * (double)most - (double)v->q[i]) + log(exp_others(v, s, i, most, NULL));
+    float most = sr__others_max(s, v->N, 1, i);
+    return v->t * (2 * (double)most - (double)v->q[i]) +
+           log(sr__others_exp(NULL, s, most, factor, v->N, 1, i));
 }
 
 static double view_log(const View *v, const float *x) {
@@ -134,7 +125,7 @@ static void row_shares(const View *v, int i, double log_sum, double factor) {
     float *s = v->s + (int64_t)i * v->N;
     float shift = (float)((log_sum / v->t + (double)v->q[i]) / 2);
     sr__rows()->axpy(s, v->q, -0.5f, v->N);
-    s[i] = (float)-exp_others(v, s, i, shift, s);
+    s[i] = (float)-sr__others_exp(s, s, shift, (float)(2 * v->t), v->N, 1, i);
     sr__rows()->scale(s, s, (float)factor, v->N);
 }
 

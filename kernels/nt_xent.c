@@ -15,7 +15,7 @@
 
 #include "kernels/gemm.h"
 #include "kernels/op_util.h"
-#include "kernels/rows.h"
+#include "kernels/others.h"
 
 static const SrOption options[] = {
     {"num_crops", SR_OPT_INT, offsetof(SrNtXentParams, num_crops), "2", 2, 1 << 16, NULL,
@@ -106,34 +106,6 @@ static void scores(const Problem *w, const float *x, float *s) {
     sr_gemm(false, true, w->rows, w->rows, w->D, 1, x, w->D, x, w->D, 0, s, w->rows);
 }
 
-// The stretches of a row between the columns of image i: 0 .. C, each n - 1 long but for the ends.
-static int stretch(const Problem *w, int image, int k, int *first) {
-    *first = k == 0 ? 0 : (k - 1) * w->n + image + 1;
-    int end = k == w->C ? w->rows : k * w->n + image;
-    return end - *first;
-}
-
-static float largest(const Problem *w, const float *s, int image) {
-    float most = -INFINITY;
-    for (int k = 0, first; k <= w->C; k++) {
-        int n = stretch(w, image, k, &first);
-        if (n > 0)
-            most = fmaxf(most, sr__rows()->max(s + first, n));
-    }
-    return most;
-}
-
-// out (rows), may be s or NULL: exp((s - most) / t) of the negatives.
-static double exp_negatives(const Problem *w, const float *s, float most, int image, float *out) {
-    double sum = 0;
-    for (int k = 0, first; k <= w->C; k++) {
-        int n = stretch(w, image, k, &first);
-        if (n > 0)
-            sum += sr__rows()->exp_sum(out ? out + first : NULL, s + first, most, w->per_t, n);
-    }
-    return sum;
-}
-
 // log(1 + negatives / exp(positive)), decoupled without the 1, where the negatives' sum has `most` taken out.
 static double term(const Problem *w, float positive, float most, double sum) {
     double a = ((double)most - (double)positive) * (double)w->per_t + log(sum);
@@ -145,8 +117,8 @@ static double term(const Problem *w, float positive, float most, double sum) {
 static double row_loss(const Problem *w, const float *s, int row, float *most, float *sum) {
     int image = row % w->n;
     double loss = 0;
-    *most = largest(w, s, image);
-    *sum = (float)exp_negatives(w, s, *most, image, NULL);
+    *most = sr__others_max(s, w->n, w->C, image);
+    *sum = (float)sr__others_exp(NULL, s, *most, w->per_t, w->n, w->C, image);
     for (int j = image; j < w->rows; j += w->n)
         loss += j == row ? 0 : term(w, s[j], *most, (double)*sum);
     return loss;
@@ -180,12 +152,8 @@ static void row_gradient(const Problem *w, float *s, int row, float most, double
         s[j] = j == row ? 0 : (float)(-factor * share);
         missed += j == row ? 0 : share;
     }
-    exp_negatives(w, s, most, image, s);
-    for (int k = 0, first; k <= w->C; k++) {
-        int n = stretch(w, image, k, &first);
-        if (n > 0)
-            sr__rows()->scale(s + first, s + first, (float)(factor * missed / sum), n);
-    }
+    sr__others_exp(s, s, most, w->per_t, w->n, w->C, image);
+    sr__others_scale(s, (float)(factor * missed / sum), w->n, w->C, image);
 }
 
 // Scores are made once more: (rows, rows) would otherwise lie there from forward to backward.

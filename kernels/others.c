@@ -1,0 +1,41 @@
+// Rows of scores without their own image; see the header.
+#include "kernels/others.h"
+
+#include <math.h>
+
+#include "kernels/rows.h"
+
+// The stretches of a row between the columns of an image: 0 .. C, each n - 1 long but for the ends.
+static int stretch(int n, int C, int image, int k, int *first) {
+    *first = k == 0 ? 0 : (k - 1) * n + image + 1;
+    return (k == C ? C * n : k * n + image) - *first;
+}
+
+float sr__others_max(const float *s, int n, int C, int image) {
+    float most = -INFINITY;
+    for (int k = 0, first; k <= C; k++) {
+        int length = stretch(n, C, image, k, &first);
+        if (length > 0)
+            most = fmaxf(most, sr__rows()->max(s + first, length));
+    }
+    return most;
+}
+
+double sr__others_exp(float *out, const float *s, float shift, float factor, int n, int C,
+                      int image) {
+    double sum = 0;
+    for (int k = 0, first; k <= C; k++) {
+        int length = stretch(n, C, image, k, &first);
+        if (length > 0)
+            sum += sr__rows()->exp_sum(out ? out + first : NULL, s + first, shift, factor, length);
+    }
+    return sum;
+}
+
+void sr__others_scale(float *s, float factor, int n, int C, int image) {
+    for (int k = 0, first; k <= C; k++) {
+        int length = stretch(n, C, image, k, &first);
+        if (length > 0)
+            sr__rows()->scale(s + first, s + first, factor, length);
+    }
+}
