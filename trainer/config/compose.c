@@ -156,7 +156,9 @@ static SrStatus no_such_file(const char *name, SrArena *arena) {
             near >= 0 ? "'?" : "");
 }
 
-static SrStatus refuse_weights(const char *path) {
+// What to say of a file that is no YAML: it may be the weights that the user meant elsewhere.
+static SrStatus not_yaml(SrStatus failed, const char *path, SrArena *arena) {
+    const char *message = sr_arena_strdup(arena, sr_status_message());
     SrWeights weights;
     bool opened = sr_weights_open(&weights, path) == SR_OK;
     sr_weights_close(&weights);
@@ -165,7 +167,7 @@ static SrStatus refuse_weights(const char *path) {
                 "%s holds weights, expected a configuration; `sslrun inspect %s --config` prints "
                 "that of a run's checkpoint",
                 path, path);
-    return SR_OK;
+    SR_FAIL(failed, "%s", message ? message : path);
 }
 
 SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, SrYaml **file) {
@@ -175,8 +177,8 @@ SrStatus sr__compose_load(const char *name, SrArena *arena, const char **found, 
     *found = sr_arena_strdup(arena, path);
     if (!*found)
         SR_FAIL(SR_ERR_MEMORY, "out of memory");
-    SR_TRY(refuse_weights(*found));
-    return sr_yaml_load(arena, *found, file);
+    SrStatus status = sr_yaml_load(arena, *found, file);
+    return status == SR_OK ? SR_OK : not_yaml(status, *found, arena);
 }
 
 // ---- one file
