@@ -82,6 +82,7 @@ static void test_keys_left_out(void **state) {
     CHECK_NEAR(at(even, 10, 0.4), 0.1, 0);
     CHECK_NEAR(at(even, 10, 0.7), 0.1, 0);
     CHECK_NEAR(at(even, 10, 0.8), 0.01, 0);
+    CHECK_NEAR(at(even, 4, 0.75), 0.1, 0); // 2 + 2 of 4 epochs
     const char *rescaled = "{name: composite, lengths: [0.1, 0.9], schedulers: [{name: linear, "
                            "start_value: 0.0, end_value: 1.0}, {name: cosine, start_value: 1.0, "
                            "end_value: 0.0}]}";

@@ -40,6 +40,7 @@ static SrStatus check_milestones(const Multistep *p, const SrScheduleBuild *buil
     return SR_OK;
 }
 
+// The last of them may lie behind the end, as in fvcore, which asks nothing of these: a value is then never reached.
 static SrStatus split_evenly(const SrScheduleBuild *build, Multistep *p) {
     int n = p->values.n, *milestones = sr_arena_alloc(build->arena, (size_t)n * sizeof(int));
     if (!milestones)
@@ -54,9 +55,9 @@ static SrStatus check(const void *params, const SrScheduleBuild *build, void **p
     Multistep *p = sr_arena_copy(build->arena, params, sizeof *p);
     if (!p)
         SR_FAIL(SR_ERR_MEMORY, "out of memory");
-    if (!sr_yaml_find(build->tree, "milestones") && p->values.n > 0)
-        SR_TRY(split_evenly(build, p));
     *prepared = p;
+    if (!sr_yaml_find(build->tree, "milestones") && p->values.n > 0)
+        return split_evenly(build, p);
     return check_milestones(p, build);
 }
 
