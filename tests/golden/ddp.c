@@ -30,8 +30,7 @@ typedef struct {
 } DdpRun;
 
 static const SrTensor *tensor(DdpRun *d, int replica, const char *what, int step) {
-    const char *name = sr_arena_printf(d->c->arena, "r%d.%s%d", replica, what, step);
-    return name ? golden_tensor(d->c, name) : NULL;
+    return golden_tensor(d->c, golden_replica_name(d->c, replica, what, step));
 }
 
 // Makes what golden_tensor finds that of the plain case, or the case's again.
