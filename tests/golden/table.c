@@ -62,9 +62,9 @@ static double largest_of(SrGoldenCase *c, const char *tensor) {
 }
 
 // A gradient that is zero in exact arithmetic (the bias of a Linear in front of a batch norm) is
-// rounding noise in the reference too, named or not: this share of the largest gradient is as good as
-// zero, and ours must be as small.
-static const double noise = 1e-5;
+// rounding noise in the reference too, named or not: a millionth of the largest gradient is as good
+// as zero, and ours must be as small.
+static const double noise = 1e-6;
 
 static SrStatus compare_grad(SrGoldenCase *c, const char *tensor, const SrParam *entry,
                              double largest, double relative) {

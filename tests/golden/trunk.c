@@ -190,14 +190,6 @@ static SrStatus evaluate(TrunkRun *r) {
     return status;
 }
 
-// PyTorch's own float32 gradients through many batch norms over few images are off by 3e-4 of a tensor's largest.
-static double grad_tolerance(const TrunkRun *r) {
-    for (int i = 0; i < r->c->tensors->n; i++)
-        if (sr_text_ends(r->c->tensors->tensors[i].name, ".running_var"))
-            return 10 * GOLDEN_GRAD;
-    return GOLDEN_GRAD;
-}
-
 static SrStatus backward(TrunkRun *r, SrPlan *plan, const Taps *cots) {
     for (int i = 0; i < cots->n; i++) {
         const SrTensor *cot = golden_tensor(r->c, cots->tensor[i]);
@@ -206,8 +198,8 @@ static SrStatus backward(TrunkRun *r, SrPlan *plan, const Taps *cots) {
                (size_t)sr_shape_count(cot->shape) * sizeof(float));
     }
     sr_plan_backward(plan);
-    SR_TRY(compare_nchw(r, "grad_x", sr_plan_input_grad(plan, r->x), grad_tolerance(r)));
-    return golden_compare_grads(r->c, r->params, "grad.", "", grad_tolerance(r));
+    SR_TRY(compare_nchw(r, "grad_x", sr_plan_input_grad(plan, r->x), GOLDEN_GRAD));
+    return golden_compare_grads(r->c, r->params, "grad.", "", GOLDEN_GRAD);
 }
 
 static SrStatus train_with(TrunkRun *r, SrPlan *plan, const Taps *taps, const Taps *cots) {
