@@ -23,7 +23,7 @@ static const SrOption options[] = {
     {"patch_out_dim", SR_OPT_INT, FIELD(patch_out_dim), "0", 0, 1 << 24, NULL,
      "Numbers of a patch's; 0: out_dim."},
     {"norm", SR_OPT_ENUM, FIELD(projection.norm), "none", 0, 0, SR_PROJECTION_NORMS,
-     "Norm behind hidden layers."},
+     "Norm behind hidden layers; syncbn is bn, shared as MODEL.SYNC_BN_CONFIG says."},
     {"act", SR_OPT_ENUM, FIELD(projection.act), "gelu", 0, 0, SR_PROJECTION_ACTS,
      "Activation behind it."},
     {"last_norm", SR_OPT_ENUM, FIELD(last_norm), "none", 0, 0, "none", "Norm of the outputs."},
