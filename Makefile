@@ -393,6 +393,11 @@ layers:
 	@tests/test_layers.sh
 	@tests/layers.sh
 
+## make prose      fail on comments and documents that break docs/design/prose.md, in the rooms of tests/prose.rooms
+.PHONY: prose
+prose:
+	@tests/prose.sh
+
 ## make toy        one plugin of each kind, one file each, added to a copy of the tree, built, tested, trained
 toy: sslrun $(BUILD)/run-tests
 	@BUILD=$(BUILD) tests/toy.sh

@@ -1,4 +1,5 @@
-// The smallest verb: greets.  For `make toy`: help, manual page and completions know it without another file.
+// The smallest verb: it greets.  Help, manual page and completions know it without another file
+// (`make toy` adds it to a copy of the tree).
 #include "cli/args.h"
 #include "cli/verb.h"
 

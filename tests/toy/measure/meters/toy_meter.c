@@ -1,4 +1,5 @@
-// toy_meter: the share of rows whose class has the best score; tests/toy.sh adds it to a copy of the tree.
+// toy_meter: the share of rows whose class has the best score.  tests/toy.sh adds it to a copy of
+// the tree.
 #include "base/mem.h"
 #include "measure/meter.h"
 
