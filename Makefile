@@ -256,15 +256,16 @@ install: sslrun libsslrun.a libsslrun.so
 	ln -sf $(SONAME) $(LIB)/libsslrun.so
 	install -m 644 sslrun.h $(DESTDIR)$(PREFIX)/include/
 	install -D -m 644 -t $(SHARE)/sslrun/python python/sslrun.py
-	install -m 644 README.md LICENSE docs/*.md $(SHARE)/doc/sslrun/
+	install -m 644 README.md LICENSE $(SHARE)/doc/sslrun/
+	find docs \( -name '*.md' -o -name '*.png' -o -name '*.svg' \) -exec install -D -m 644 {} $(SHARE)/doc/sslrun/{} \;
 	find configs -name '*.yaml' -exec install -D -m 644 {} $(SHARE)/sslrun/{} \;
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: sslrun' 'Description: features of vision trunks' 'Version: $(VERSION)' \
 	    'Cflags: -I$${prefix}/include' 'Libs: -L$(LIBDIR) -lsslrun' 'Libs.private: -fopenmp $(LDLIBS)' \
 	    >$(LIB)/pkgconfig/sslrun.pc
-## make docs       docs/KEYS.md from the option tables; fails on a link of a document that leads nowhere
+## make docs       docs/reference/keys.md from the option tables; fails on a link of a document that leads nowhere
 .PHONY: docs
 docs: sslrun
-	./sslrun manual keys >docs/KEYS.md
+	./sslrun manual keys >docs/reference/keys.md
 	@tests/links.sh
 ## make check-install  installs into a folder of its own; runs from elsewhere; builds the example by pkg-config alone
 check-install:

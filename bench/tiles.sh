@@ -1,5 +1,5 @@
 #!/bin/sh
-# What tile registers (AMX) are worth: the table of docs/PERFORMANCE.md, on a machine that has them.
+# What tile registers (AMX) are worth: the table of docs/lab/performance.md, on a machine that has them.
 #
 #   bench/tiles.sh [ROUNDS]     the network's convolutions and attention, one thread, without and with tiles in turn (3
 #                               rounds); then steps and a frozen forward beside PyTorch, with both peaks of memory

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Every relative link of README.md and docs/*.md leads to a file that is there.
+# Checks that every relative link of README.md and of the documents below docs/ leads to a file in the tree.
 cd "$(dirname "$0")/.." || exit 1
 bad=0
-for doc in README.md docs/*.md; do
+for doc in README.md docs/*/*.md; do
     for link in $(grep -o ']([^)]*)' "$doc" | sed 's/^](//; s/)$//; s/#.*//; s/ .*//'); do
         case $link in
         http*|'') continue ;;

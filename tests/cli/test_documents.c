@@ -11,7 +11,7 @@
 #include "tests/program.h"
 #include "tests/temp_dir.h"
 
-#define COMING_FROM "docs/FROM_TORCHVISION_AND_TIMM.md"
+#define COMING_FROM "docs/guide/from-torchvision-and-timm.md"
 
 static char self[2000]; // the folder of the program
 static char said[1 << 16];
@@ -120,10 +120,10 @@ static void test_first_hour(void **state) {
         "sslrun list", "sslrun convert checkpoint.safetensors trunk.pth --to vissl"};
     char dir[64], *text;
     size_t n;
-    CHECK_OK(sr_file_read("docs/FIRST_HOUR.md", 1 << 20, &text, &n));
+    CHECK_OK(sr_file_read("docs/guide/first-hour.md", 1 << 20, &text, &n));
     for (int i = 0; i < SR_COUNT(lines); i++)
         if (!strstr(text, lines[i]))
-            fail_msg("docs/FIRST_HOUR.md no longer says: %s", lines[i]);
+            fail_msg("docs/guide/first-hour.md no longer says: %s", lines[i]);
     sr_free(text);
     begin(dir);
     must(dir, "cp photos/0.jpg a.jpg; cp runs/photos/checkpoint.safetensors .; cp -r runs/photos "

@@ -159,9 +159,9 @@ static void test_keys(void **state) {
     RUN("manual", "keys");
     CHECK_INT(result.code, 0);
     CHECK(strlen(result.out) < sizeof result.out - 1); // whole
-    CHECK_OK(sr_file_read("docs/KEYS.md", sizeof result.out, &page, &bytes));
+    CHECK_OK(sr_file_read("docs/reference/keys.md", sizeof result.out, &page, &bytes));
     if (strcmp(page, result.out) != 0)
-        fail_msg("docs/KEYS.md is not what `sslrun manual keys` writes; make docs");
+        fail_msg("docs/reference/keys.md is not what `sslrun manual keys` writes; make docs");
     sr_free(page);
 }
 

@@ -6,7 +6,7 @@ usage: run.py SSLRUN [WORDS]     files whose command has one of the words; witho
 As written but for the data (drawn images, few), batch, one epoch, a constant rate, ResNets of a quarter of a ResNet's
 width with heads to match, and small crops where no layer's pooling is counted for large ones.  Evaluations of features
 run through the verb they are for.  Prints a line a file, keeps those that ran in ran.txt, from which the table of
-docs/VISSL.md counts, and ends with code 1 if one failed.
+docs/guide/from-vissl.md counts, and ends with code 1 if one failed.
 """
 import os
 import re

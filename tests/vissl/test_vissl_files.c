@@ -113,7 +113,7 @@ static SrStatus check_command(char *command) {
     return status;
 }
 
-// ---- the table of families in docs/VISSL.md
+// ---- the table of families in docs/guide/from-vissl.md
 
 enum { KINDS = 8, MAX_MISSING = 32 };
 
@@ -243,14 +243,14 @@ static void check_documented(const Families *all) {
     size_t bytes = 0;
     int rows = 0, wrong = 0;
     SrText whole = SR_TEXT_INIT;
-    CHECK_OK(sr_file_read("docs/VISSL.md", 1 << 20, &text, &bytes));
+    CHECK_OK(sr_file_read("docs/guide/from-vissl.md", 1 << 20, &text, &bytes));
     for (char *line = text; line && *line; line = end) {
         SrText right = SR_TEXT_INIT;
         if ((end = strchr(line, '\n')))
             *end++ = '\0';
         rows += print_line(all, line, &right);
         if (right.s && strcmp(right.s, line) != 0) {
-            print_message("docs/VISSL.md has\n%s\nwhich should be\n%s\n", line, right.s);
+            print_message("docs/guide/from-vissl.md has\n%s\nwhich should be\n%s\n", line, right.s);
             wrong++;
         }
         sr_text_printf(&whole, "%s\n", right.s ? right.s : "");
@@ -259,7 +259,7 @@ static void check_documented(const Families *all) {
     sr_free(text);
     CHECK_INT(rows, all->n + 1);
     if (wrong > 0 && getenv("SSLRUN_UPDATE")) {
-        CHECK_OK(sr_file_write("docs/VISSL.md", whole.s, whole.len));
+        CHECK_OK(sr_file_write("docs/guide/from-vissl.md", whole.s, whole.len));
         wrong = 0;
     }
     sr_text_deinit(&whole);

@@ -1,4 +1,4 @@
-// How long a step takes on many machines, on paper: for `sslrun check --ranks` and docs/SCALING.md.
+// How long a step takes on many machines, on paper: for `sslrun check --ranks` and docs/guide/scaling.md.
 //
 // A rank runs its share of the replicas one after the other, then ranks sum gradients (base/comm.h: reduce-scatter and
 // all-gather, 2 (P - 1) / P of the bytes each way and 2 log2 P messages).  Buckets leave while the last replica's backward

@@ -1,5 +1,5 @@
 // The step of several replicas, one after the other through one plan: R x batch images a step in the
-// memory of one replica (docs/ARCHITECTURE.md, "Replicas").
+// memory of one replica (docs/design/architecture.md, "Replicas").
 //
 //   for each replica: its images -> forward -> its rows of the outputs     (running statistics move)
 //   the loss over all rows, forward and backward -> a gradient for every row

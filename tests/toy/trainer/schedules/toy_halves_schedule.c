@@ -1,5 +1,5 @@
-// toy_halves: a value for the first half of a run, and half of it for the second.  tests/toy.sh adds
-// it to a copy of the tree.
+// toy_halves: a value for the first half of a run, and half of it for the second.  tests/toy.sh
+// adds it to a copy of the tree.
 #include "trainer/schedules/schedule.h"
 
 typedef struct {
