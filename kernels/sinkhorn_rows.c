@@ -1,10 +1,13 @@
-// sinkhorn_rows: a teacher's scores as targets that use all prototypes alike, by DINOv2's Sinkhorn-Knopp (Oquab et al.,
-// arXiv:2304.07193, section 4; Ruan et al., arXiv:2210.16870): Q = exp(x / temperature), then num_iters times columns to
-// sum 1 / K and rows to sum 1 / n; at last rows to sum 1.
+// sinkhorn_rows: turns a teacher's scores into targets that use all prototypes equally, by Sinkhorn-Knopp.
 //
-// in[0] x (..., K), in[1] the temperature (1), in[2] where given a mask, a number a row: rows at 0 take no part, and
-// become zeros.  Not `sinkhorn`, whose epsilon is fixed, which knows queues and whose order is VISSL's.  In double.
-// Gradients stop here.
+// Q = exp(x / temperature) is the start of DINOv2's code (Oquab et al., arXiv:2304.07193, section 4; Ruan et al.,
+// arXiv:2210.16870).  With `probabilities` Q = softmax(x / temperature), the start of MSN's code
+// (github.com/facebookresearch/msn, src/losses.py).  Each of num_iters iterations scales columns to sum 1 / K, then rows
+// to sum 1 / n.  Three iterations depend on the start.  The result's rows sum to 1.
+//
+// in[0] x (..., K), in[1] the temperature (1), in[2] (optional) a mask with a number per row: rows at 0 take no part and
+// become zeros.  The op `sinkhorn` is VISSL's: it has a fixed epsilon, queues and another order of the divisions.
+// Computes in double.  Gradients stop here.
 #include "kernels/sinkhorn_rows.h"
 
 #include <float.h>
@@ -17,6 +20,8 @@
 static const SrOption options[] = {
     {"num_iters", SR_OPT_INT, offsetof(SrSinkhornRowsParams, num_iters), "3", 1, 1000, NULL,
      "Iterations."},
+    {"probabilities", SR_OPT_BOOL, offsetof(SrSinkhornRowsParams, probabilities), "False", 0, 0,
+     NULL, "Iterations start from the softmax of each row, and not from exponentials."},
     SR_OPTION_END,
 };
 
@@ -83,6 +88,13 @@ static void reference(const SrRefCall *call) {
         call->y[i] = call->n_in > 2 && call->x[2][i / K] <= 0
                          ? 0
                          : exp(call->x[0][i] / call->x[1][0] - most);
+    for (int64_t r = 0; p->probabilities && r < n; r++) {
+        double row = 0;
+        for (int k = 0; k < K; k++)
+            row += call->y[r * K + k];
+        for (int k = 0; k < K && row > 0; k++)
+            call->y[r * K + k] /= row;
+    }
     for (int t = 0; sum && t < p->num_iters; t++) {
         for (int k = 0; k < K; k++)
             sum[k] = 0;
@@ -101,18 +113,35 @@ static void reference(const SrRefCall *call) {
     sr_free(sum);
 }
 
+static double largest(const float *x, int64_t count, double per) {
+    double most = -DBL_MAX;
+    for (int64_t i = 0; i < count; i++)
+        most = fmax(most, (double)x[i] * per);
+    return most;
+}
+
+// Writes Q before the iterations.  The row's own maximum keeps a row of low scores from becoming zeros.
+static void start(const Plan *p, const float *x, const float *mask, double per, bool softmax) {
+    double most = softmax ? 0 : largest(x, p->rows * p->K, per);
+#pragma omp parallel for schedule(static) if (p->rows * p->K > SR_CHUNK)
+    for (int64_t r = 0; r < p->rows; r++) {
+        const float *in = x + r * p->K;
+        double *q = p->q + r * p->K, sum = 0, top = softmax ? largest(in, p->K, per) : most;
+        bool used = !mask || mask[r] > 0;
+        for (int k = 0; k < p->K; k++)
+            sum += q[k] = used ? exp((double)in[k] * per - top) : 0;
+        for (int k = 0; softmax && used && k < p->K; k++)
+            q[k] /= sum;
+    }
+}
+
 static void forward(const SrOpCall *call) {
     const SrSinkhornRowsParams *p = call->params;
     Plan plan = {sr_shape_rows(call->y.shape), sr_shape_last(call->y.shape), call->scratch, NULL};
     int64_t count = plan.rows * plan.K;
-    const float *x = call->x[0].data, *mask = call->n_in > 2 ? call->x[2].data : NULL;
-    double per = 1 / (double)*(const float *)call->x[1].data, most = -DBL_MAX;
     plan.column = plan.q + count;
-    for (int64_t i = 0; i < count; i++)
-        most = fmax(most, (double)x[i] * per);
-#pragma omp parallel for schedule(static) if (count > SR_CHUNK)
-    for (int64_t i = 0; i < count; i++)
-        plan.q[i] = mask && mask[i / plan.K] <= 0 ? 0 : exp((double)x[i] * per - most);
+    start(&plan, call->x[0].data, call->n_in > 2 ? call->x[2].data : NULL,
+          1 / (double)*(const float *)call->x[1].data, p->probabilities);
     iterate(&plan, p->num_iters);
     float *y = call->y.data;
     for (int64_t i = 0; i < count; i++)
@@ -122,6 +151,7 @@ static void forward(const SrOpCall *call) {
 static const SrOpCase cases[] = {
     {"{}", 2, {SR_SHAPE(6, 4), SR_SCALAR}, false},
     {"{num_iters: 5}", 3, {SR_SHAPE(3, 4, 5), SR_SCALAR, SR_SHAPE(3, 4)}, false},
+    {"{probabilities: True}", 3, {SR_SHAPE(5, 7), SR_SCALAR, SR_SHAPE(5)}, false},
 };
 
 const SrOp sr_op_sinkhorn_rows = {

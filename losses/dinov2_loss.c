@@ -88,7 +88,7 @@ static SrStatus build_targets(SrLossContext *ctx, State *s, SrNodeId mask, Targe
                       .views = sr_first_views(s->p.num_global),
                       .n_views = s->p.num_global,
                       .statistics = SR_STATISTICS_OWN};
-    SrSinkhornRowsParams sinkhorn = {s->p.n_iterations};
+    SrSinkhornRowsParams sinkhorn = {.num_iters = s->p.n_iterations};
     SrOutputs teacher;
     SrNodeId scores, patches;
     SR_TRY(sr_momentum_encoder_build(ctx, &run, &s->encoder, &teacher));

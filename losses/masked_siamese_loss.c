@@ -1,14 +1,14 @@
-// Masked siamese networks (Assran et al., "Masked siamese networks for label-efficient learning", ECCV 2022,
-// arXiv:2204.07141): anchors, a large view of which part of the patches is dropped and small views, choose among
-// prototypes what a slow copy of the model chooses for another view that is whole.  Targets are sharpened, and the mean of
-// the anchors' choices is driven to use all prototypes (equation 2):
+// Masked siamese networks (MSN; Assran et al., "Masked siamese networks for label-efficient learning", ECCV 2022,
+// arXiv:2204.07141).  Anchors (large views without part of their patches, and small views) predict the prototypes that a
+// momentum encoder assigns to another, whole view.  Targets are sharpened, and a term makes the mean prediction use all
+// prototypes (equation 2):
 //
 //   L = mean over anchors of H(target, p) + memax_weight (ln K - H(mean p))
 //
-// VISSL's msn_loss is a placeholder that its source calls unfinished; its name is refused.  As in the published code
-// (github.com/facebookresearch/msn): the first view is the target, the copy is scored with the model's own prototypes, and
-// its momentum goes in a line to 1.  The mean of p is over the rows of a replica.  Works on msn_head, whose scores are
-// divided by its temperature.
+// The details follow the published code (github.com/facebookresearch/msn): the first view is the target, the momentum
+// encoder is scored with the model's own prototypes, its momentum grows linearly to 1, and Sinkhorn-Knopp starts from
+// the sharpened probabilities.  Sinkhorn-Knopp and the mean of p see the rows of one replica.  The head must be msn_head:
+// its scores are already divided by its temperature.  VISSL's msn_loss is refused: its source calls it unfinished.
 #include <math.h>
 #include <string.h>
 
@@ -38,8 +38,8 @@ static const SrOption options[] = {
     {"sharpen", SR_OPT_FLOAT, FIELD(sharpen), "0.25", 1e-3, 1, NULL,
      "Targets are to the power of 1 over it."},
     {"use_sinkhorn", SR_OPT_BOOL, FIELD(use_sinkhorn), "True", 0, 0, NULL,
-     "Sharpened targets are spread over all prototypes by Sinkhorn-Knopp, as the code's recipes "
-     "have it."},
+     "Spreads the sharpened targets over all prototypes by Sinkhorn-Knopp, as the recipes of the "
+     "published code do."},
     {"memax_weight", SR_OPT_FLOAT, FIELD(memax_weight), "1", 0, 1e6, NULL,
      "Of the entropy of the mean choice."},
     {"patch_drop", SR_OPT_FLOAT, FIELD(patch_drop), "0.15", 0, 0.99, NULL,
@@ -130,13 +130,14 @@ static SrStatus build_targets(SrLossContext *ctx, State *s, SrNodeId *out) {
                       .views = sr_first_views(1),
                       .n_views = 1,
                       .statistics = SR_STATISTICS_OWN};
+    SrSinkhornRowsParams sinkhorn = {.num_iters = 3, .probabilities = true};
     SrOutputs teacher;
     SrNodeId scores;
     SR_TRY(sr_momentum_encoder_build(ctx, &run, &s->encoder, &teacher));
     SR_TRY(sr_all_views(ctx, &teacher, "scores", &scores));
     s->classes = sr_shape_last(sr_build_shape(ctx->builder, scores));
     *out = s->p.use_sinkhorn
-               ? sr_build_n(ctx->builder, "sinkhorn_rows", "targets", &(SrSinkhornRowsParams){3},
+               ? sr_build_n(ctx->builder, "sinkhorn_rows", "targets", &sinkhorn,
                             (SrNodeId[]){scores, s->temp}, 2)
                : sr_teacher_targets(ctx, "targets", scores, s->p.sharpen, SR_NO_NODE, -1);
     s->targets = *out;

@@ -109,12 +109,24 @@ def dinov2(batch, locals_, patches, K, K_patch, D):
     return loss, x, given, options, {"batch": batch, "views": crops, "masks": 2}
 
 
+def msn_sinkhorn(p, iterations):
+    """MSN, distributed_sinkhorn: probabilities go in, prototypes take equal weight over the rows, then each row."""
+    p = p / p.sum()
+    for _ in range(iterations):
+        p = p / (p.shape[1] * p.sum(0, keepdim=True))
+        p = p / (p.shape[0] * p.sum(1, keepdim=True))
+    return p * p.shape[0]
+
+
 def masked_siamese(batch, anchors, K, use_sinkhorn):
-    """Assran et al., arXiv:2204.07141, equations 1 and 2: scores are cosines over the temperature already."""
+    """Assran et al., arXiv:2204.07141, equations 1 and 2, and the published src/losses.py, which sharpens the
+    probabilities before Sinkhorn.  Scores are cosines over the temperature already."""
     x = {"scores": draw(anchors * batch, K).requires_grad_()}
     given = {"t_scores": draw(batch, K), "tokens": draw(anchors * batch, 2, 1)}
-    target = sinkhorn(given["t_scores"], 0.25, 3) if use_sinkhorn else \
-        (given["t_scores"].softmax(1) ** 4) / (given["t_scores"].softmax(1) ** 4).sum(1, keepdim=True)
+    target = given["t_scores"].softmax(1) ** (1 / 0.25)
+    target = target / target.sum(1, keepdim=True)
+    if use_sinkhorn:
+        target = msn_sinkhorn(target, 3)
     p = x["scores"].softmax(1)
     mean = p.mean(0)
     cross = -(target.repeat(anchors, 1) * p.log()).sum(1).mean()
