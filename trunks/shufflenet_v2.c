@@ -1,5 +1,5 @@
-// ShuffleNetV2 (Ma et al., arXiv:1807.11164) with torchvision's layers and names.  torch.fx cannot follow the shuffle,
-// which asks for sizes: here it is one node, channel_shuffle, behind each block's cat.
+// ShuffleNetV2 (Ma et al., arXiv:1807.11164) with torchvision's layers and names.  The shuffle after each block's cat is
+// one node here, view_1; torchvision's steps on the way to it are remarks.
 #include <stdio.h>
 
 #include "kernels/batch_norm.h"
@@ -62,19 +62,36 @@ static SrNodeId second_branch(SrBuilder *b, SrNodeId x, int channels, int stride
     return x;
 }
 
-// At stride 1 half of the channels pass by unchanged.
+// torchvision's channel_shuffle reads the four sizes, splits the channels into (2, C / 2) and exchanges these two axes.
+static SrNodeId shuffle(SrBuilder *b, SrNodeId x) {
+    static const char *const sizes[] = {"size",    "getitem", "getitem",
+                                        "getitem", "getitem", "floordiv"};
+    for (int i = 0; i < SR_COUNT(sizes); i++)
+        sr_build_remark(b, sizes[i], NULL);
+    SrShape s = sr_build_shape(b, x);
+    int half = s.d[3] / 2;
+    SrShape split = {.rank = 5, .d = {s.d[0], 2, half, s.d[1], s.d[2]}};
+    SrShape exchanged = {.rank = 5, .d = {s.d[0], half, 2, s.d[1], s.d[2]}};
+    sr_build_remark(b, "view", &split);
+    sr_build_remark(b, "transpose", &exchanged);
+    sr_build_remark(b, "contiguous", &exchanged);
+    return sr_build(b, "channel_shuffle", "view", &(SrChannelShuffleParams){2}, x);
+}
+
+// A block of stride 1 leaves half of the channels unchanged.
 static SrNodeId block(SrBuilder *b, SrNodeId x, int channels, int stride) {
     SrNodeId half[2] = {x, x};
-    if (stride == 1)
+    if (stride == 1) {
+        sr_build_remark(b, "chunk", NULL);
         for (int i = 0; i < 2; i++)
             half[i] =
                 sr_build(b, "slice", "getitem",
                          &(SrSliceParams){.begin = i * channels, .count = channels, .dim = 3}, x);
-    else
+    } else {
         half[0] = first_branch(b, x, channels);
+    }
     half[1] = second_branch(b, half[1], channels, stride);
-    x = sr_build_n(b, "concat", "cat", &(SrConcatParams){3}, half, 2);
-    return sr_build(b, "channel_shuffle", "channel_shuffle", &(SrChannelShuffleParams){2}, x);
+    return shuffle(b, sr_build_n(b, "concat", "cat", &(SrConcatParams){3}, half, 2));
 }
 
 static SrNodeId stage(SrBuilder *b, const Shufflenet *p, int s, SrNodeId x) {

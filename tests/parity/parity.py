@@ -134,7 +134,7 @@ class Copies(fx.Interpreter):
 
 
 def hooked(model, pairs, x):
-    """By modules alone, where torch.fx cannot follow the code."""
+    """By modules alone, where torch.fx cannot follow the code (transform_input)."""
     found = {}
     for path, name in pairs.items():
         model.get_submodule(path).register_forward_hook(lambda m, i, y, name=name: found.update({name: y.clone()}))
@@ -145,8 +145,6 @@ def hooked(model, pairs, x):
 
 def features(model, nodes, x, train):
     pairs = dict((q.split(":") + [q])[:2] for q in nodes.split(","))
-    if isinstance(model, torchvision.models.ShuffleNetV2):
-        return hooked(model, pairs, x)
     taps = create_feature_extractor(model, pairs, suppress_diff_warning=True).train(train)
     run = Copies(taps)
     with torch.no_grad():

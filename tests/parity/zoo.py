@@ -57,9 +57,7 @@ def first_difference(theirs, ours):
 
 
 def check_lists(program, name, model):
-    """What differs first, by mode; empty where all is the same.  torch.fx cannot follow shufflenet's code."""
-    if name.startswith("shufflenet"):
-        return {}, []
+    """What differs first, by mode; empty where all is the same."""
     size, out, lists = size_of(name), {}, {}
     for mode, leaf in (("eval", "default"), ("train", "default"), ("eval", "through")):
         lists[mode, leaf] = torch_list(model.train(mode == "train"), size, leaf == "through")
@@ -71,8 +69,9 @@ def check_lists(program, name, model):
 
 
 def inside_a_call(name):
-    """Listed, but no value of ours: what lies inside maxvit's attention, and parameters."""
-    return ".attn_layer.1." in name or name.endswith(("_weight", "_bias", "_table", "_logit_scale", "_index"))
+    """Listed, but no value of ours: what lies inside maxvit's attention and shufflenet's shuffle, and parameters."""
+    inner = ("_weight", "_bias", "_table", "_logit_scale", "_index", ".view", ".transpose", ".contiguous")
+    return ".attn_layer.1." in name or name.endswith(inner)
 
 
 def draws(module):
@@ -81,8 +80,6 @@ def draws(module):
 
 def spread(model, nodes, train):
     """Three of the nodes: a third through, two thirds, and the last.  VISSL's conv1 is another node of some nets."""
-    if not nodes:
-        return "stage2,stage3,stage4" if not train else "stage2,stage3"
     names = [path for path, m in model.named_modules() if draws(m)] if train else []
     end = min([i for i, n in enumerate(nodes) if any(n == d or n.startswith(d + ".") for d in names)] + [len(nodes)])
     kept = [n for n in nodes[:end] if n not in ("conv1", "flatten") and not inside_a_call(n)]
