@@ -129,7 +129,7 @@ double sr_text_distance(const char *a, const char *b) {
 
 // Of equally near names the first wins, so that messages do not depend on anything but the table.
 int sr_text_nearest(const char *name, const char *const *names, int n) {
-    double best = 0.4 * (double)strlen(name) + 1;
+    double len = (double)strlen(name), best = SR_MIN(0.4 * len + 1, len - 0.5);
     int found = -1;
     for (int i = 0; i < n; i++) {
         double distance = sr_text_distance(name, names[i]);

@@ -7,12 +7,14 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/args.h"
+#include "cli/tap_args.h"
 #include "cli/verb.h"
 #include "trainer/eval/extract_file.h"
 #include "trainer/run/run_folder.h"
 
 typedef struct {
     const char *mode, *layout, *format, *split, *tokens;
+    SrTapArgs nodes;
     bool lax, keep_norms, random, bf16;
     SrExtractOptions o;
 } Options;
@@ -37,6 +39,9 @@ static SrStatus check(Options *p) {
     o->extractor.lax = p->lax;
     o->extractor.keep_norms = p->keep_norms;
     o->extractor.bf16 = p->bf16;
+    SR_TRY(sr_tap_args_check(&p->nodes));
+    o->extractor.nodes = p->nodes.both ? p->nodes.both : train ? p->nodes.train : p->nodes.eval;
+    o->extractor.other_nodes = train ? p->nodes.eval : p->nodes.train;
     if (!o->extractor.nodes || !o->out)
         SR_FAIL(SR_ERR_CONFIG, "sslrun extract needs --nodes a,b:c and --out");
     if (!o->extractor.weights == !p->random)
@@ -95,9 +100,13 @@ static SrStatus run_verb(int argc, char **argv) {
          .text = &o->extractor.weights,
          .help = "a file of weights: safetensors, .pth, .npz"},
         {.name = "--random", .on = &p.random, .help = "no weights: the trunk as it is drawn"},
-        {.name = "--nodes",
-         .text = &o->extractor.nodes,
-         .help = "layers, as in layer1,layer4:deep"},
+        {.name = "--nodes", .text = &p.nodes.both, .help = "layers, as in layer1,layer4:deep"},
+        {.name = "--train-nodes",
+         .text = &p.nodes.train,
+         .help = "layers of --mode train, next to --eval-nodes"},
+        {.name = "--eval-nodes",
+         .text = &p.nodes.eval,
+         .help = "layers of --mode eval, next to --train-nodes"},
         {.name = "--mode", .text = &p.mode, .help = "eval or train"},
         {.name = "--input",
          .text = &o->input,
@@ -133,13 +142,13 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_extract = {
     .name = "extract",
-    .usage =
-        "sslrun extract TRUNK|CONFIG (--weights FILE | --random) --nodes a,b:c [--mode eval|train] "
-        "(--input x.safetensors | --data DIR|LIST [--split train|test] [--labels LIST]) "
-        "--out FILE.safetensors|DIR [--layout nchw|nhwc] "
-        "[--format safetensors|npy] [--batch N] [--size N] [--shard N] [--lax] [--no-fold] "
-        "[--bf16] "
-        "[--force]",
+    .usage = "sslrun extract TRUNK|CONFIG (--weights FILE | --random) "
+             "(--nodes a,b:c | --train-nodes a,b:c --eval-nodes a,b:c) [--mode eval|train] "
+             "(--input x.safetensors | --data DIR|LIST [--split train|test] [--labels LIST]) "
+             "--out FILE.safetensors|DIR [--layout nchw|nhwc] "
+             "[--format safetensors|npy] [--batch N] [--size N] [--shard N] [--lax] [--no-fold] "
+             "[--bf16] "
+             "[--force]",
     .help = "Writes the features of named layers, for a tensor of images or a folder of them.",
     .run = run_verb,
 };

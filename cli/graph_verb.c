@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "cli/args.h"
+#include "cli/tap_args.h"
 #include "cli/verb.h"
 #include "graph/blocks.h"
 #include "graph/extract.h"
@@ -11,12 +13,13 @@
 #include "trainer/model/trunk_graph.h"
 
 typedef struct {
-    const char *mode, *leaf, *format, *nodes, *train_nodes, *eval_nodes;
+    const char *mode, *leaf, *format;
+    SrTapArgs nodes;
     int batch, size;
     bool stages;
 } Options;
 
-// The place of `word` among the choices "a|b|c".
+// Finds the place of `word` among n choices.
 static SrStatus choose(const char *flag, const char *word, const char *const *choices, int n,
                        int *out) {
     SrText list = SR_TEXT_INIT;
@@ -68,24 +71,70 @@ static SrStatus parse_taps(const char *own, const char *both, bool wanted, const
 static SrStatus extract(const Options *o, unsigned mode, const SrStrings *leaf, SrArena *arena,
                         const SrGraph **graph, SrExtraction *e) {
     SrTaps lists[2], *train, *eval;
+    const SrTapArgs *nodes = &o->nodes;
     SrText report = SR_TEXT_INIT;
-    SR_TRY(parse_taps(o->train_nodes, o->nodes, mode & SR_MODE_TRAIN, *graph, leaf, arena,
+    SR_TRY(sr_tap_args_check(nodes));
+    if (nodes->train) // two lists make both graphs, of which the list shows the mode asked for
+        mode = SR_MODE_BOTH;
+    SR_TRY(parse_taps(nodes->train, nodes->both, mode & SR_MODE_TRAIN, *graph, leaf, arena,
                       &lists[0], &train));
-    SR_TRY(parse_taps(o->eval_nodes, o->nodes, mode & SR_MODE_EVAL, *graph, leaf, arena, &lists[1],
+    SR_TRY(parse_taps(nodes->eval, nodes->both, mode & SR_MODE_EVAL, *graph, leaf, arena, &lists[1],
                       &eval));
     if (!train && !eval)
         return SR_OK;
     SR_TRY(sr_graph_extract(*graph, train, eval, e));
     *graph = e->graph;
     sr_extraction_report(e, &report);
-    fprintf(stderr, "%s\n", report.s ? report.s : "");
+    sr_info("%s", report.s ? report.s : "");
     sr_text_deinit(&report);
     return SR_OK;
 }
 
-// "INDEX NAME NODE CHANNELS REDUCTION": timm's feature_info, VISSL's stage beside each.
-static void print_stages(const SrTrunkGraph *trunk, SrText *out) {
-    int height = sr_graph_at(trunk->graph, trunk->input)->shape.d[1];
+// An option of the node that is a whole number; 0 where its op has no such option.
+static int node_option(const SrNode *node, const char *name) {
+    const SrOption *o = node->op ? sr_options_find(node->op->options, name) : NULL;
+    return o && o->type == SR_OPT_INT ? *(const int *)((const char *)node->params + o->offset) : 0;
+}
+
+// The factor by which a node divides the height of its input; below 1 where windows become a map again.
+static double step_of(const SrNode *node, SrShape in) {
+    int stride = node_option(node, "stride_h");
+    if (stride > 0)
+        return stride;
+    if (sr_text_ends(node->op->name, "pool2d") && node_option(node, "kernel_h") > 0)
+        return node_option(node, "kernel_h"); // PyTorch's default: the window
+    if (strcmp(node->op->name, "conv2d") == 0 || in.rank != 4 || node->shape.rank != 4)
+        return 1;
+    if (strcmp(node->op->name, "merge_patches") == 0)
+        return 2;
+    int from = in.d[1], to = node->shape.d[1];
+    return from >= to ? (from + to / 2) / to : 1.0 / ((to + from / 2) / from);
+}
+
+// Products of the strides from the input to each node, on the path where they are largest.
+static SrStatus reductions(const SrGraph *graph, SrArena *arena, double **out) {
+    int n = sr_graph_count(graph);
+    double *step = sr_arena_alloc(arena, ((size_t)n + 1) * sizeof *step);
+    if (!step)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the stages");
+    for (SrNodeId id = 0; id < n; id++) {
+        const SrNode *node = sr_graph_at(graph, id);
+        step[id] = node->n_in ? 0 : 1;
+        for (int i = 0; i < node->n_in; i++) {
+            SrShape in = sr_graph_at(graph, node->in[i])->shape;
+            step[id] = SR_MAX(step[id], step[node->in[i]] * step_of(node, in));
+        }
+    }
+    *out = step;
+    return SR_OK;
+}
+
+// "INDEX NODE CHANNELS REDUCTION": timm's feature_info, with VISSL's names of stages among the indices.
+static SrStatus print_stages(const SrTrunkGraph *trunk, SrText *out) {
+    SrArena arena = SR_ARENA_INIT;
+    double *reduction = NULL;
+    SrStatus status;
+    SR_TRY_GOTO(reductions(trunk->graph, &arena, &reduction));
     for (int i = 0; i < sr_graph_alias_count(trunk->graph); i++) {
         SrNodeId id;
         const char *alias = sr_graph_alias_at(trunk->graph, i, &id);
@@ -93,9 +142,34 @@ static void print_stages(const SrTrunkGraph *trunk, SrText *out) {
         sr_text_printf(out, "%-8s %-24s channels %-6d", alias, sr_graph_at(trunk->graph, id)->name,
                        sr_shape_last(s));
         if (s.rank == 4)
-            sr_text_printf(out, " reduction %d", (height + s.d[1] - 1) / s.d[1]);
+            sr_text_printf(out, " reduction %d", (int)(reduction[id] + 0.5));
         sr_text_add(out, "\n");
     }
+done:
+    sr_arena_deinit(&arena);
+    return status;
+}
+
+// The list is torchvision's, so what it holds beyond layers that can be tapped is said next to it.
+static void say_untappable(const SrGraph *graph) {
+    int n = sr_graph_remark_count(graph), tensors = 0;
+    for (int i = 0; i < n; i++)
+        tensors += sr_graph_remark_at(graph, i)->is_tensor;
+    if (n > 0)
+        sr_info("%d of these names are torchvision's and cannot be tapped: %d parameters or steps "
+                "inside one call, %d values that are no tensors (None); --format tabular marks "
+                "them with '-'",
+                n, tensors, n - tensors);
+}
+
+// How the two modes differ: a remark, not part of the list.
+static SrStatus say_modes(const SrGraph *graph) {
+    SrText text = SR_TEXT_INIT;
+    SrStatus status = sr_graph_print_modes(graph, &text);
+    if (status == SR_OK)
+        sr_info("%.*s", (int)strcspn(text.s, "\n"), text.s);
+    sr_text_deinit(&text);
+    return status;
 }
 
 static SrStatus print_graph(const Options *o, const SrTrunkGraph *trunk, SrText *out) {
@@ -116,12 +190,10 @@ static SrStatus print_graph(const Options *o, const SrTrunkGraph *trunk, SrText 
         graph = closed;
     }
     SR_TRY_GOTO(sr_graph_print_mode(graph, format, mode, out));
-    if (mode == SR_MODE_BOTH && format == SR_GRAPH_LIST) {
-        SrText modes = SR_TEXT_INIT; // a remark, not part of the list
-        SR_TRY_GOTO(sr_graph_print_modes(graph, &modes));
-        fputs(modes.s, stderr);
-        sr_text_deinit(&modes);
-    }
+    if (format == SR_GRAPH_LIST)
+        say_untappable(graph);
+    if (mode == SR_MODE_BOTH && format == SR_GRAPH_LIST)
+        SR_TRY_GOTO(say_modes(graph));
 done:
     sr_graph_free(closed);
     sr_extraction_free(&extraction);
@@ -134,11 +206,7 @@ static SrStatus run_graph(const Options *o, const SrArgs *args) {
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_trunk_graph_open(args->names[0], args->overrides, args->n_overrides, o->batch,
                                o->size, o->size, &trunk));
-    SrStatus status = SR_OK;
-    if (o->stages)
-        print_stages(&trunk, &out);
-    else
-        status = print_graph(o, &trunk, &out);
+    SrStatus status = o->stages ? print_stages(&trunk, &out) : print_graph(o, &trunk, &out);
     if (status == SR_OK)
         status = sr_args_print(&out);
     sr_text_deinit(&out);
@@ -158,10 +226,14 @@ static SrStatus run_verb(int argc, char **argv) {
          .help = "default, through, or classes of blocks to keep closed"},
         {.name = "--format", .text = &o.format, .help = "names, tabular, dot, code or json"},
         {.name = "--nodes",
-         .text = &o.nodes,
+         .text = &o.nodes.both,
          .help = "only what these need, as in layer1,layer4:deep"},
-        {.name = "--train-nodes", .text = &o.train_nodes, .help = "the same for train mode"},
-        {.name = "--eval-nodes", .text = &o.eval_nodes, .help = "the same for eval mode"},
+        {.name = "--train-nodes",
+         .text = &o.nodes.train,
+         .help = "the list of train mode, next to --eval-nodes"},
+        {.name = "--eval-nodes",
+         .text = &o.nodes.eval,
+         .help = "the list of eval mode, next to --train-nodes"},
         {.name = "--stages",
          .on = &o.stages,
          .help = "the stages: timm's indices and VISSL's names"},
@@ -175,9 +247,10 @@ static SrStatus run_verb(int argc, char **argv) {
 
 const SrVerb sr_verb_graph = {
     .name = "graph",
-    .usage = "sslrun graph TRUNK|CONFIG [--mode train|eval|both] [--batch N] [--size N] "
-             "[--leaf default|through|LIST] [--format names|tabular|dot|code|json] [--nodes a,b:c] "
-             "[--stages]",
+    .usage =
+        "sslrun graph TRUNK|CONFIG [--mode train|eval|both] [--batch N] [--size N] "
+        "[--leaf default|through|LIST] [--format names|tabular|dot|code|json] [--nodes a,b:c | "
+        "--train-nodes a,b:c --eval-nodes a,b:c] [--stages]",
     .help = "Lists a trunk's nodes by torchvision's names, with shapes and costs, or what some "
             "layers need.",
     .run = run_verb,

@@ -53,6 +53,8 @@ static int longest_name(const SrGraph *graph) {
     size_t longest = 4;
     for (SrNodeId id = 0; id < sr_graph_count(graph); id++)
         longest = SR_MAX(longest, strlen(sr_graph_at(graph, id)->name));
+    for (int i = 0; i < sr_graph_remark_count(graph); i++)
+        longest = SR_MAX(longest, strlen(sr_graph_remark_at(graph, i)->name));
     return (int)longest;
 }
 
@@ -67,13 +69,28 @@ static void print_table_line(const SrGraph *graph, SrNodeId id, int width, SrTex
         sr_text_printf(out, "%s%s", i ? ", " : "", sr_graph_at(graph, node->in[i])->name);
 }
 
+// Remarks that stand before node `id`: op and costs are '-', because nobody can tap them.
+static void print_table_remarks(const SrGraph *graph, SrNodeId id, int *next, int width,
+                                SrText *out) {
+    char shape[SR_SHAPE_TEXT_BYTES];
+    for (; *next < sr_graph_remark_count(graph); ++*next) {
+        const SrRemark *r = sr_graph_remark_at(graph, *next);
+        if (r->before > id)
+            return;
+        sr_text_printf(out, "%-*s  %-20s  %-20s  %10s  %14s  %12s\n", width, r->name, "-",
+                       r->is_tensor ? sr_shape_text(r->shape, shape, sizeof shape) : "None", "-",
+                       "-", "-");
+    }
+}
+
 static SrStatus print_table(const SrGraph *graph, unsigned mode, SrText *out) {
-    int width = longest_name(graph), nodes = 0;
+    int width = longest_name(graph), nodes = 0, remark = 0;
     int64_t flops = 0, bytes = 0;
     sr_text_printf(out, "%-*s  %-20s  %-20s  %10s  %14s  %12s  %s\n", width, "node", "op", "shape",
                    "learned", "FLOPs", "bytes", "inputs  options");
     for (SrNodeId id = 0; id < sr_graph_count(graph); id++) {
         const SrNode *node = sr_graph_at(graph, id);
+        print_table_remarks(graph, id, &remark, width, out);
         if (!is_shown(node, mode))
             continue;
         print_table_line(graph, id, width, out);
@@ -86,6 +103,7 @@ static SrStatus print_table(const SrGraph *graph, unsigned mode, SrText *out) {
         flops += sr_graph_flops(graph, id);
         bytes += sr_graph_bytes(graph, id);
     }
+    print_table_remarks(graph, sr_graph_count(graph), &remark, width, out);
     sr_text_printf(out, "%d nodes, %lld learned numbers, %lld FLOPs, %lld bytes of activations\n",
                    nodes, (long long)sr_params_numbers(sr_graph_params(graph), false),
                    (long long)flops, (long long)bytes);
@@ -187,10 +205,16 @@ static SrStatus print_code(const SrGraph *graph, unsigned mode, SrText *out) {
     return SR_OK;
 }
 
+// Whether the list shows the node, and in this mode alone (or in both alike).
+static bool is_of_mode(const SrNode *node, unsigned mode) {
+    return node->mode == mode && !node->aside;
+}
+
+// Lines of the list; remarks belong to both modes.
 static int count_mode(const SrGraph *graph, unsigned mode) {
-    int n = 0;
+    int n = mode == SR_MODE_BOTH ? sr_graph_remark_count(graph) : 0;
     for (SrNodeId id = 0; id < sr_graph_count(graph); id++)
-        n += sr_graph_at(graph, id)->mode == mode;
+        n += is_of_mode(sr_graph_at(graph, id), mode);
     return n;
 }
 
@@ -198,7 +222,7 @@ static int count_mode(const SrGraph *graph, unsigned mode) {
 static void add_only(const SrGraph *graph, unsigned mode, SrText *out) {
     const char *before = " (";
     for (SrNodeId id = 0; id < sr_graph_count(graph); id++) {
-        if (sr_graph_at(graph, id)->mode != mode)
+        if (!is_of_mode(sr_graph_at(graph, id), mode))
             continue;
         sr_text_printf(out, "%s%s", before, sr_graph_at(graph, id)->name);
         before = ", ";

@@ -78,6 +78,14 @@ static SrStatus is_remark(const SrGraph *graph, const SrRemark *r) {
             r->name, next);
 }
 
+// The first name that continues the query ("layer1" for "l"); -1: none.
+static int first_below(const char *query, const char *const *names, int n) {
+    for (int i = 0; *query && i < n; i++)
+        if (sr_text_starts(names[i], query))
+            return i;
+    return -1;
+}
+
 // "did you mean 'layer3' or 'layer2'?": the nearest of everything a query may say.
 static SrStatus unknown(const SrGraph *graph, const char *query) {
     int n = graph->count + graph->n_aliases + graph->n_blocks;
@@ -99,7 +107,9 @@ static SrStatus unknown(const SrGraph *graph, const char *query) {
         names[n++] = graph->blocks[i].path;
     SrText nearest = SR_TEXT_INIT;
     for (int k = 0; k < 3; k++) {
-        int best = sr_text_nearest(query, names, n);
+        int best = first_below(query, names, n);
+        if (best < 0)
+            best = sr_text_nearest(query, names, n);
         if (best < 0)
             break;
         sr_text_printf(&nearest, "%s'%s'", k ? " or " : "; did you mean ", names[best]);

@@ -131,8 +131,10 @@ static SrNodeId block(SrBuilder *b, const SrMobilenetV3 *p, const Block *t, SrNo
     return residual ? sr_build_n(b, "add", "add", NULL, sum, 2) : sum[0];
 }
 
-static SrNodeId blocks(SrBuilder *b, const SrMobilenetV3 *p, SrNodeId x) {
-    int n = archs[p->arch].n, index = 0, of_stage = 0;
+// *index: timm's next index.  An index stands for the last layer before the next stride, and the last convolution is
+// part of the last resolution.
+static SrNodeId blocks(SrBuilder *b, const SrMobilenetV3 *p, SrNodeId x, int *index) {
+    int n = archs[p->arch].n, of_stage = 0;
     for (int i = 0; i < n; i++) {
         const Block *t = &archs[p->arch].block[i];
         char scope[32];
@@ -141,15 +143,15 @@ static SrNodeId blocks(SrBuilder *b, const SrMobilenetV3 *p, SrNodeId x) {
         sr_builder_push_block(b, p->timm ? scope : numbered(scope, "", i + 1), "InvertedResidual");
         x = block(b, p, t, x);
         sr_builder_pop(b);
-        if (i + 1 < n && t[1].stride == 1)
-            continue;
-        sr_build_alias(b, numbered(scope, "", index++), x); // timm's: the last of each resolution
+        if (i + 1 < n && t[1].stride > 1)
+            sr_build_alias(b, numbered(scope, "", (*index)++), x);
     }
     return x;
 }
 
 SrNodeId sr_mobilenet_v3_features(SrBuilder *b, const SrMobilenetV3 *p, SrNodeId x) {
-    int i = 0;
+    char name[32];
+    int i = 0, index = 0;
     SrConvNorm stem = {.channels = sr_mobilenet_v3_channels(p, 16),
                        .kernel = 3,
                        .stride = 2,
@@ -157,9 +159,11 @@ SrNodeId sr_mobilenet_v3_features(SrBuilder *b, const SrMobilenetV3 *p, SrNodeId
     if (!p->timm)
         sr_builder_push_block(b, "features", "Sequential");
     x = layer(b, p, &i, "conv_stem", x, stem);
+    if (archs[p->arch].block[0].stride > 1)
+        sr_build_alias(b, numbered(name, "", index++), x);
     if (p->timm)
         sr_builder_push_block(b, "blocks", "Sequential");
-    x = blocks(b, p, x);
+    x = blocks(b, p, x, &index);
     SrConvNorm last = {.channels = 6 * sr_shape_last(sr_build_shape(b, x)),
                        .kernel = 1,
                        .activation = "hardswish"};
@@ -167,6 +171,7 @@ SrNodeId sr_mobilenet_v3_features(SrBuilder *b, const SrMobilenetV3 *p, SrNodeId
         sr_builder_push_block(b, p->arch == SR_MOBILENET_V3_LARGE ? "6.0" : "5.0", "ConvBnAct");
     i = p->timm ? 0 : archs[p->arch].n + 1;
     x = layer(b, p, &i, "conv", x, last);
+    sr_build_alias(b, numbered(name, "", index), x);
     if (p->timm)
         sr_builder_pop(b);
     sr_builder_pop(b);

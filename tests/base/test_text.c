@@ -116,6 +116,8 @@ static void test_nearest(void **state) {
     CHECK_INT(sr_text_nearest("queue.queue_lenght", names, 4), 3);
     CHECK_INT(sr_text_nearest("batchsize", names, 4), -1);
     CHECK_INT(sr_text_nearest("x", names, 0), -1);
+    CHECK_INT(sr_text_nearest("x", (const char *[]){"0", "x"}, 2), 1);
+    CHECK_INT(sr_text_nearest("x", (const char *[]){"0", "y"}, 2), -1); // nothing in common
 }
 
 static void test_glob(void **state) {

@@ -88,6 +88,20 @@ static void test_input(void **state) {
     CHECK_OK(sr_safetensors_open(&st, f.out));
     CHECK(sr_shape_equal(sr_safetensors_find(&st, "res2")->shape, SR_SHAPE(5, 16, 12, 4)));
     sr_safetensors_close(&st);
+#define BOTH_LISTS(train, eval, mode)                                                           \
+    RUN(CONFIG, "--weights", f.weights, "--train-nodes", train, "--eval-nodes", eval, "--mode", \
+        mode, "--input", f.x, "--out", f.out)
+    BOTH_LISTS("res2:train", "flatten:eval", "train");
+    CHECK_OK(sr_safetensors_open(&st, f.out));
+    CHECK(sr_safetensors_find(&st, "train") && !sr_safetensors_find(&st, "eval"));
+    sr_safetensors_close(&st);
+    BOTH_LISTS("res2:train", "flatten:eval", "eval");
+    CHECK_OK(sr_safetensors_open(&st, f.out));
+    CHECK(sr_safetensors_find(&st, "eval") && !sr_safetensors_find(&st, "train"));
+    sr_safetensors_close(&st);
+    BOTH_LISTS("layr1", "layer2", "eval");
+    CHECK_INT(result.code, 2);
+    CHECK(strstr(result.err, "did you mean 'layer1'"));
     end(&f);
 }
 
@@ -359,6 +373,8 @@ static void test_refused(void **state) {
     expect_refused("one of --weights FILE and --random");
     RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--out", f.out);
     expect_refused("one of --input");
+    RUN(CONFIG, "--weights", f.weights, "--train-nodes", "layer1", "--input", f.x, "--out", f.out);
+    expect_refused("--train-nodes without --eval-nodes");
     RUN(CONFIG, "--weights", f.weights, "--nodes", "layer1", "--input", f.x, "--split", "test",
         "--out", f.out);
     expect_refused("go with --data");

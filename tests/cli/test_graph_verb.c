@@ -141,5 +141,97 @@ static void test_extraction(void **state) {
     expect_refused("which trunk?");
 }
 
-SR_TESTS(graph_verb, unit(test_reference_lists), unit(test_family), unit(test_closed_blocks),
-         unit(test_formats), unit(test_extraction))
+// Lines of these models as torchvision 0.14's get_graph_node_names gives them, Python's steps of the shuffle among them.
+static void test_shufflenet(void **state) {
+    (void)state;
+    RUN("shufflenet_v2_x0_5", "--batch", "2", "--size", "64");
+    CHECK_INT(lines(result.out), 368);
+    CHECK(strstr(result.out,
+                 "stage2.0.cat [2, 48, 8, 8]\nstage2.0.size None\nstage2.0.getitem None\n"
+                 "stage2.0.getitem_1 None\nstage2.0.getitem_2 None\nstage2.0.getitem_3 None\n"
+                 "stage2.0.floordiv None\nstage2.0.view [2, 2, 24, 8, 8]\n"
+                 "stage2.0.transpose [2, 24, 2, 8, 8]\nstage2.0.contiguous [2, 24, 2, 8, 8]\n"
+                 "stage2.0.view_1 [2, 48, 8, 8]\nstage2.1.chunk None\n"
+                 "stage2.1.getitem [2, 24, 8, 8]\nstage2.1.getitem_1 [2, 24, 8, 8]\n"));
+    CHECK(strstr(result.out, "stage2.1.getitem_2 None\n"));
+    CHECK(strstr(result.err, "157 of these names are torchvision's and cannot be tapped"));
+    RUN("-q", "shufflenet_v2_x0_5");
+    CHECK_STR(result.err, "");
+    RUN("shufflenet_v2_x0_5", "--nodes", "stage2.0.view_1");
+    CHECK_INT(result.code, 0);
+    RUN("shufflenet_v2_x0_5", "--nodes", "stage2.0.transpose");
+    expect_refused("ask for 'stage2.0.view_1'");
+    RUN("shufflenet_v2_x0_5", "--format", "tabular");
+    CHECK(strstr(result.out, "\nstage2.0.size        -                     None "));
+}
+
+static void expect_stages(const char *model, const char *size, const char *text) {
+    RUN(model, "--stages", "--size", size);
+    if (!sr_text_starts(result.out, text))
+        fail_msg("%s: expected\n%sgot\n%s", model, text, result.out);
+}
+
+// timm's feature_info: channels and products of strides, whatever sizes round to.
+static void test_stages(void **state) {
+    (void)state;
+    expect_stages("mobilenet_v3_large", "64",
+                  "0        features.1.add           channels 16     reduction 2\n"
+                  "1        features.3.add           channels 24     reduction 4\n"
+                  "2        features.6.add           channels 40     reduction 8\n"
+                  "3        features.12.add          channels 112    reduction 16\n"
+                  "4        features.16.2            channels 960    reduction 32\n");
+    expect_stages("mobilenet_v3_small", "64",
+                  "0        features.0.2             channels 16     reduction 2\n"
+                  "1        features.1.block.2.1     channels 16     reduction 4\n"
+                  "2        features.3.add           channels 24     reduction 8\n"
+                  "3        features.8.add           channels 48     reduction 16\n"
+                  "4        features.12.2            channels 576    reduction 32\n");
+    expect_stages("inception_v3", "299",
+                  "0        Conv2d_2b_3x3.relu       channels 64     reduction 2\n"
+                  "1        Conv2d_4a_3x3.relu       channels 192    reduction 4\n"
+                  "2        Mixed_5d.cat             channels 288    reduction 8\n"
+                  "3        Mixed_6e.cat             channels 768    reduction 16\n"
+                  "4        Mixed_7c.cat_2           channels 2048   reduction 32\n");
+    static const char *const last[] = {"swin_t", "maxvit_t", "resnet18", "densenet121"};
+    for (int i = 0; i < SR_COUNT(last); i++) {
+        RUN(last[i], "--stages", "--size", "224");
+        CHECK(strstr(result.out, " reduction 32\n") && !strstr(result.out, " reduction 64\n"));
+    }
+}
+
+// torchvision's rule: a list for both modes or a list for each.
+static void test_lists_of_modes(void **state) {
+    (void)state;
+    RUN("resnet18", "--train-nodes", "layer1");
+    expect_refused("--train-nodes without --eval-nodes: each mode needs its list");
+    RUN("resnet18", "--eval-nodes", "layer1");
+    expect_refused("--eval-nodes without --train-nodes");
+    RUN("resnet18", "--nodes", "layer1", "--train-nodes", "layer1", "--eval-nodes", "layer1");
+    expect_refused("--nodes with --train-nodes and --eval-nodes");
+    RUN("resnet18", "--train-nodes", "conv1", "--eval-nodes", "layer1");
+    CHECK(sr_text_ends(result.out, "layer1.1.relu_1 [2, 64, 16, 16]\n"));
+    RUN("resnet18", "--train-nodes", "conv1", "--eval-nodes", "layer1", "--mode", "train");
+    CHECK_STR(result.out, "x [2, 3, 64, 64]\nconv1 [2, 64, 32, 32]\n");
+    RUN("resnet18", "--train-nodes", "layr1", "--eval-nodes", "layer1");
+    expect_refused("did you mean 'layer1'");
+    RUN("resnet18", "--nodes", "l");
+    expect_refused("did you mean 'layer1.0.conv1'");
+}
+
+// Both counts are those of the list.
+static void test_counts_of_modes(void **state) {
+    (void)state;
+    static const char *const models[] = {"convnext_tiny", "vit_b_16", "shufflenet_v2_x0_5"};
+    for (int i = 0; i < SR_COUNT(models); i++) {
+        char line[64];
+        RUN(models[i], "--mode", "both", "--size", "224");
+        snprintf(line, sizeof line, "train and eval: the same %d nodes", lines(result.out));
+        CHECK(strstr(result.err, line));
+    }
+    RUN("-q", "googlenet", "--mode", "both");
+    CHECK_STR(result.err, "");
+}
+
+SR_TESTS(graph_verb, unit(test_shufflenet), unit(test_stages), unit(test_lists_of_modes),
+         unit(test_counts_of_modes), unit(test_reference_lists), unit(test_family),
+         unit(test_closed_blocks), unit(test_formats), unit(test_extraction))

@@ -7,11 +7,22 @@
 #include "kernels/conv/conv.h"
 #include "trainer/model/trunk_weights.h"
 
+// The list of the mode that does not run: a name that is wrong must not wait for the day when it does.
+static SrStatus check_other(const SrExtractorOptions *o, const SrGraph *graph, SrArena *arena) {
+    SrTaps taps;
+    if (!o->other_nodes)
+        return SR_OK;
+    SR_TRY(sr_taps_parse(o->other_nodes, arena, &taps));
+    return sr_taps_find(graph, o->mode == SR_MODE_TRAIN ? SR_MODE_EVAL : SR_MODE_TRAIN, &taps);
+}
+
 static SrStatus cut(const SrExtractorOptions *o, SrExtractor *e) {
     SrArena arena = SR_ARENA_INIT;
     SrTaps taps;
     bool train = o->mode == SR_MODE_TRAIN;
     SrStatus status = sr_taps_parse(o->nodes, &arena, &taps);
+    if (status == SR_OK)
+        status = check_other(o, e->trunk.graph, &arena);
     if (status == SR_OK)
         status = sr_graph_extract(e->trunk.graph, train ? &taps : NULL, train ? NULL : &taps,
                                   &e->extraction);

@@ -12,10 +12,11 @@ typedef struct {
     const char *const *overrides; // KEY=VALUE of the configuration
     int n_overrides;
     int batch, height, width;
-    const char *nodes;   // "layer1,layer4:deep"
-    SrMode mode;         // TRAIN: statistics of the batch, and running statistics move
-    const char *weights; // safetensors; NULL: drawn from `seed`
-    bool lax;            // SrTrunkWeights
+    const char *nodes;       // "layer1,layer4:deep"
+    const char *other_nodes; // list of the other mode, looked up and not computed; NULL: none
+    SrMode mode;             // TRAIN: statistics of the batch, and running statistics move
+    const char *weights;     // safetensors; NULL: drawn from `seed`
+    bool lax;                // SrTrunkWeights
     uint64_t seed;
     bool
         token_maps; // tokens (N, L, D) of a transformer come as maps of their patches, (N, h, w, D)
