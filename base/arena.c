@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/number.h"
 
 enum { FIRST_BLOCK = 1024, LARGEST_BLOCK = 256 * 1024, UNIT = alignof(max_align_t) };
 
@@ -73,11 +74,11 @@ char *sr_arena_printf(SrArena *arena, const char *fmt, ...) {
     va_list args, again;
     va_start(args, fmt);
     va_copy(again, args);
-    int len = vsnprintf(NULL, 0, fmt, args);
+    int len = sr_number_vprint(NULL, 0, fmt, args);
     va_end(args);
     char *s = len < 0 ? NULL : sr_arena_alloc(arena, (size_t)len + 1);
     if (s)
-        vsnprintf(s, (size_t)len + 1, fmt, again);
+        sr_number_vprint(s, (size_t)len + 1, fmt, again);
     va_end(again);
     return s;
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/number.h"
 
 enum { WIDEST = 30, NARROWEST = 5 };
 
@@ -14,7 +15,7 @@ enum { WIDEST = 30, NARROWEST = 5 };
 static double after_s(void) {
     const char *text = getenv("SR_BAR_AFTER");
     char *end;
-    double seconds = text ? strtod(text, &end) : SR_BAR_AFTER_S;
+    double seconds = text ? sr_number_parse(text, &end) : SR_BAR_AFTER_S;
     return text && end == text ? SR_BAR_AFTER_S : seconds;
 }
 

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/compiler.h"
+#include "base/number.h"
 
 // Not the wall clock, which may be set while a run is on.
 double sr_clock(void) {
@@ -34,6 +35,6 @@ const char *sr_bytes_text(double bytes_value, char *out, size_t bytes) {
         bytes_value /= 1024;
         u++;
     }
-    snprintf(out, bytes, u ? "%.1f %s" : "%.0f %s", bytes_value, units[u]);
+    sr_number_print(out, bytes, u ? "%.1f %s" : "%.0f %s", bytes_value, units[u]);
     return out;
 }

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/number.h"
 
 enum {
     MAX_DEPTH = 64,
@@ -171,7 +172,9 @@ SrStatus sr_json_parse(SrArena *arena, const char *text, size_t bytes, const cha
     if (!name)
         return out_of_memory(file);
     exhausted = false;
+    void *locale = sr_number_begin(); // cJSON reads numbers by strtod
     cJSON *root = cJSON_ParseWithLengthOpts(text, bytes, &end, 0);
+    sr_number_end(locale);
     if (!root)
         return parse_failure(text, bytes, end, file);
     SrStatus status = skip_blanks(end, text + bytes) == text + bytes

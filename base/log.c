@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "base/text.h"
 
 #define KEPT_BYTES 65536
@@ -114,7 +115,7 @@ void sr_log(SrLogLevel level, const char *fmt, ...) {
     char line[4096];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(line, sizeof line, fmt, args);
+    sr_number_vprint(line, sizeof line, fmt, args);
     va_end(args);
     disarm(line);
     put(level, line, line);
@@ -135,7 +136,7 @@ void sr_log_file(const char *fmt, ...) {
     char line[4096];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(line, sizeof line, fmt, args);
+    sr_number_vprint(line, sizeof line, fmt, args);
     va_end(args);
     disarm(line);
     pthread_mutex_lock(&lock);
@@ -184,7 +185,7 @@ void sr_log_live(const char *fmt, ...) {
     char line[512];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(line, SR_MIN(sizeof line, (size_t)sr_log_columns()), fmt, args);
+    sr_number_vprint(line, SR_MIN(sizeof line, (size_t)sr_log_columns()), fmt, args);
     va_end(args);
     pthread_mutex_lock(&lock);
     fprintf(stderr, "\r%s\033[K", line); // erasing after the text, not before it, does not flicker

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/number.h"
 
 // What every step of one parse needs, so that messages can name the place.
 typedef struct {
@@ -52,7 +53,7 @@ static SrStatus check_range(const Parser *p, const SrOption *o, const SrYaml *v)
     if (!isnan(v->f) && (!bounded || (v->f >= o->min && v->f <= o->max)))
         return SR_OK;
     char expected[96];
-    snprintf(expected, sizeof expected, "a number from %.10g to %.10g", o->min, o->max);
+    sr_number_print(expected, sizeof expected, "a number from %.10g to %.10g", o->min, o->max);
     return wrong(p, o, v, bounded ? expected : "a number");
 }
 

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/number.h"
+
 enum { MESSAGE_BYTES = 4096 };
 
 static _Thread_local char message[MESSAGE_BYTES];
@@ -26,7 +28,7 @@ SrStatus sr_fail(SrStatus status, const char *fmt, ...) {
     char fresh[MESSAGE_BYTES];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(fresh, sizeof fresh, fmt, args);
+    sr_number_vprint(fresh, sizeof fresh, fmt, args);
     va_end(args);
     keep(fresh);
     return status;
@@ -36,7 +38,7 @@ SrStatus sr_fail_prefix(SrStatus status, const char *fmt, ...) {
     char fresh[MESSAGE_BYTES];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(fresh, sizeof fresh, fmt, args);
+    sr_number_vprint(fresh, sizeof fresh, fmt, args);
     va_end(args);
     char joined[2 * MESSAGE_BYTES + 2];
     snprintf(joined, sizeof joined, "%s: %s", fresh, message);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/number.h"
 
 // Room for `more` characters and the NUL.
 static bool reserve(SrText *text, size_t more) {
@@ -42,12 +43,12 @@ void sr_text_printf(SrText *text, const char *fmt, ...) {
     va_list args, again;
     va_start(args, fmt);
     va_copy(again, args);
-    int len = vsnprintf(NULL, 0, fmt, args);
+    int len = sr_number_vprint(NULL, 0, fmt, args);
     va_end(args);
     if (len < 0)
         text->failed = true;
     else if (reserve(text, (size_t)len)) {
-        vsnprintf(text->s + text->len, (size_t)len + 1, fmt, again);
+        sr_number_vprint(text->s + text->len, (size_t)len + 1, fmt, again);
         text->len += (size_t)len;
     }
     va_end(again);
@@ -76,8 +77,8 @@ void sr_text_deinit(SrText *text) {
 // Fifteen digits hold every number a person writes ("%g" drops the zeros), seventeen every double.
 const char *sr_text_number(double value, char buf[SR_TEXT_NUMBER_BYTES]) {
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(buf, SR_TEXT_NUMBER_BYTES, "%.*g", digits, value);
-        if (strtod(buf, NULL) == value)
+        sr_number_print(buf, SR_TEXT_NUMBER_BYTES, "%.*g", digits, value);
+        if (sr_number_parse(buf, NULL) == value)
             break;
     }
     return buf;

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 // A number must come back as the same double from a saved configuration, and stay readable in it.
 const char *sr_tree_float_text(double value, char *buf, size_t buf_bytes) {
     for (int digits = 1; digits <= 17; digits++) {
-        snprintf(buf, buf_bytes, "%.*g", digits, value);
-        if (strtod(buf, NULL) == value)
+        sr_number_print(buf, buf_bytes, "%.*g", digits, value);
+        if (sr_number_parse(buf, NULL) == value)
             break;
     }
     size_t len = strlen(buf);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/yaml.h"
 
 enum { NUMBER_BYTES = 80 }; // longer scalars are words: no number needs as many digits
@@ -57,8 +58,8 @@ static bool parse_int(const char *s, int64_t *out) {
     return true;
 }
 
-// "1.5", "1e-4", ".5", "1." and whole numbers beyond 64 bits; never strtod's own words or hex
-// floats.
+// Takes "1.5", "1e-4", ".5", "1." and whole numbers beyond 64 bits, but not the words and hexadecimal floats that
+// strtod knows.
 static bool parse_float(const char *s, double *out) {
     const char *p = s + (*s == '-' || *s == '+');
     if (strcasecmp(p, ".inf") == 0) {
@@ -74,7 +75,7 @@ static bool parse_float(const char *s, double *out) {
     if (octal_like || !starts || strspn(p, "0123456789.eE+-") != strlen(p))
         return false;
     char *end;
-    double value = strtod(s, &end);
+    double value = sr_number_parse(s, &end);
     if (*end != '\0')
         return false;
     *out = value;

@@ -1,13 +1,14 @@
 // sslrun duplicates DIR --model CHECKPOINT: groups of files that look alike.
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "trainer/eval/image_neighbours.h"
 
 static SrStatus parse_threshold(const char *text, double *out) {
     char *end;
-    *out = strtod(text, &end);
+    *out = sr_number_parse(text, &end);
     if (end == text || *end || !(*out > 0 && *out <= 1))
         SR_FAIL(SR_ERR_CONFIG, "--threshold %s: expected a cosine above 0, at most 1", text);
     return SR_OK;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "data/sets/shard_pack.h"
@@ -11,7 +12,7 @@
 static SrStatus parse_bytes(const char *text, int64_t *out) {
     static const char units[] = "KMGT";
     char *end;
-    double value = strtod(text, &end);
+    double value = sr_number_parse(text, &end);
     const char *unit = *end ? strchr(units, *end) : NULL;
     for (int k = 0; unit && k <= unit - units; k++)
         value *= 1024;

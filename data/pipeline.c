@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "base/number.h"
 
 #define MAX_STAGES 32 // keeps two levels of nesting within the generator's 16 bits of stage
 
@@ -334,7 +335,7 @@ void sr__tell(const SrTransformContext *ctx, int v, const char *fmt, ...) {
     if (!ctx->told)
         return;
     va_start(args, fmt);
-    vsnprintf(line, sizeof line, fmt, args);
+    sr_number_vprint(line, sizeof line, fmt, args);
     va_end(args);
     sr_text_add(&ctx->told[v], ctx->told[v].len ? "; " : "");
     sr_text_add(&ctx->told[v], line);

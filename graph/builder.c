@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/number.h"
 #include "graph/graph_internal.h"
 
 enum { MAX_SCOPES = 32, PATH_BYTES = 512, SUFFIX_BYTES = 64, MAX_INITS = SR_OP_MAX_SLOTS };
@@ -75,7 +76,7 @@ SrStatus sr_builder_fail(SrBuilder *b, SrStatus status, const char *fmt, ...) {
     char text[sizeof b->message];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    sr_number_vprint(text, sizeof text, fmt, args);
     va_end(args);
     stick(b, sr_fail(status, "%s%s%s", b->path, b->path[0] ? ": " : "", text));
     return b->status;

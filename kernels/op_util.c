@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/text.h"
 #include "kernels/rows.h"
 
@@ -18,7 +19,7 @@ SrStatus sr__shape_fail(const char *op, const SrShape *x, int n_in, const char *
                                  sr_shape_text(x[i], one, sizeof one));
     va_list args;
     va_start(args, expected);
-    vsnprintf(what, sizeof what, expected, args);
+    sr_number_vprint(what, sizeof what, expected, args);
     va_end(args);
     SR_FAIL(SR_ERR_CONFIG, "%s: input%s %s: expected %s", op, n_in > 1 ? "s" : "", shapes, what);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
+#include "base/number.h"
 #include "pages/html.h"
 
 enum { W = 480, H = 230, LEFT = 52, RIGHT = 470, TOP = 10, BOTTOM = 196, POINTS = 300 };
@@ -65,9 +66,9 @@ static void number(double v, double step, char out[32]) {
     if (fabs(v) < step / 1000)
         v = 0;
     if (fabs(v) >= 1e6 || (fabs(v) > 0 && fabs(v) < 1e-3))
-        snprintf(out, 32, "%.2g", v);
+        sr_number_print(out, 32, "%.2g", v);
     else
-        snprintf(out, 32, "%.*f", SR_MAX(0, SR_MIN(6, (int)ceil(-log10(step) - 1e-9))), v);
+        sr_number_print(out, 32, "%.*f", SR_MAX(0, SR_MIN(6, (int)ceil(-log10(step) - 1e-9))), v);
 }
 
 static void add_ticks(const SrChart *chart, const Frame *f, SrText *out) {

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
+
 static const char style[] =
     ":root{color-scheme:light "
     "dark;--ink:#222;--pale:#767676;--paper:#fff;--line:#ddd;--mark:#f4f4f4}\n"
@@ -112,7 +114,7 @@ void sr_html_text(SrText *out, const char *fmt, ...) {
     char line[4096];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(line, sizeof line, fmt, args);
+    sr_number_vprint(line, sizeof line, fmt, args);
     va_end(args);
     sr_html_escape(line, out);
 }

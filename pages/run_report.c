@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "base/version.h"
 #include "base/yaml_edit.h"
 #include "pages/html.h"
@@ -203,7 +204,7 @@ static void fact(SrText *out, const char *name, const char *fmt, ...) {
     char value[1024];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(value, sizeof value, fmt, args);
+    sr_number_vprint(value, sizeof value, fmt, args);
     va_end(args);
     sr_text_add(out, "<tr><td>");
     sr_html_escape(name, out);

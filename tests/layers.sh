@@ -38,6 +38,10 @@ done
 sources=$(find base formats kernels graph measure trunks heads losses data trainer pages cli -name '*.[ch]')
 awk -f tests/layers.awk $sources || bad=1
 awk -f tests/plugin_names.awk $sources pass=2 $sources || bad=1
+# A locale's decimal comma must not reach a file or a message: base/number.c alone calls what depends on it.
+if grep -nE '\<(strto[df]|strtold|atof|vsn?printf)\(' $sources | grep -v '^base/number\.c:'; then
+    echo "numbers are parsed and printed by base/number.h"; bad=1
+fi
 # A file has one idea and a room a door: no file above 600 lines, no room above a fifth of all, the loop's files alone at
 # trainer/'s top.  A small tree has no rooms worth measuring.
 wc -l $sources | awk '

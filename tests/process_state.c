@@ -1,6 +1,7 @@
 // The state of the process as main found it (process_state.h).
 #include "tests/process_state.h"
 
+#include <locale.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -40,5 +41,6 @@ int process_state_restore(void **state) {
     sr_stop_set(NULL, NULL);
     sr_log_close();
     sr_log_set_level(SR_LOG_INFO);
+    setlocale(LC_ALL, "C");
     return chdir(start.folder);
 }

@@ -30,6 +30,7 @@ rm -f "$tree/trunks/some.c"
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do echo '// nothing' >"$tree/trainer/file$i.h"; done
 check trainer/a.c '// nothing\n' "trainer/ has 14 files at its top"
 rm -f "$tree"/trainer/file*.h
+check base/a.c 'double x = strtod("0.5", NULL);\n' "numbers are parsed and printed by base/number.h"
 check graph/long.c "$(seq -f '// %g\n' 601 | tr -d '\n')" "graph/long.c has 601 lines"
 [ $fails = 0 ] && echo "test_layers: ok"
 exit $fails

@@ -10,8 +10,10 @@
 #include "pages/run_history.h"
 #include "pages/run_record.h"
 #include "pages/run_report.h"
+#include "sslrun.h"
 #include "tests/browser.h"
 #include "tests/check.h"
+#include "tests/comma_locale.h"
 #include "tests/data/fixture.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
@@ -138,6 +140,28 @@ static void test_a_run_has_a_page(void **state) {
     expect(2, "is no folder of a run");
     RUN("report");
     expect(2, "of which run");
+    temp_dir_remove(dir);
+}
+
+// What the program wrote is read, and written again, in a process with a decimal comma.
+static void test_page_with_a_decimal_comma(void **state) {
+    (void)state;
+    char dir[64], key[128];
+    SrFeatureModel *m;
+    temp_dir_make(dir);
+    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
+    RUN("tests/cli/tiny.yaml", key, "OPTIMIZER.num_epochs=1");
+    CHECK_INT(result.code, 0);
+    char *before = page_of(dir, SR_REPORT_FILE);
+    comma_locale_set();
+    CHECK_OK((SrStatus)sr_feature_model_open(dir, 1, 0, 0, &m));
+    CHECK_OK((SrStatus)sr_feature_model_tap(m, "flatten", NULL, 0));
+    sr_feature_model_close(m);
+    CHECK_OK(sr_run_report_write(dir));
+    char *after = page_of(dir, SR_REPORT_FILE);
+    CHECK_STR(after, before);
+    sr_free(before);
+    sr_free(after);
     temp_dir_remove(dir);
 }
 
@@ -312,6 +336,6 @@ static void test_in_a_browser(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(report_verb, unit(test_a_run_has_a_page), unit(test_history_of_a_rough_run),
-         unit(test_charts), unit(test_base64), unit(test_share_of_a_run),
-         unit(test_page_of_a_long_log), unit(test_in_a_browser))
+SR_TESTS(report_verb, unit(test_a_run_has_a_page), unit(test_page_with_a_decimal_comma),
+         unit(test_history_of_a_rough_run), unit(test_charts), unit(test_base64),
+         unit(test_share_of_a_run), unit(test_page_of_a_long_log), unit(test_in_a_browser))

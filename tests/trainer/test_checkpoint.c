@@ -6,12 +6,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "tests/check.h"
+#include "tests/comma_locale.h"
 #include "tests/temp_dir.h"
 #include "tests/trainer/small_checkpoint.h"
 #include "trainer/run/checkpoint.h"
 
-static void test_round_trip(void **state) {
-    (void)state;
+static void round_trip(void) {
     char dir[64], path[128];
     temp_dir_make(dir);
     snprintf(path, sizeof path, "%s/a.safetensors", dir);
@@ -57,6 +57,18 @@ static void test_round_trip(void **state) {
     sr_params_free(b);
     sr_arena_deinit(&arena);
     temp_dir_remove(dir);
+}
+
+static void test_round_trip(void **state) {
+    (void)state;
+    round_trip();
+}
+
+// Metadata and configuration are text with points in both directions.
+static void test_decimal_comma(void **state) {
+    (void)state;
+    comma_locale_set();
+    round_trip();
 }
 
 // Plain writing: sr_file_write waits for the disk, a thousand times over.
@@ -135,4 +147,5 @@ static void test_other_model(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(checkpoint, unit(test_round_trip), unit(test_damage), unit(test_other_model))
+SR_TESTS(checkpoint, unit(test_round_trip), unit(test_decimal_comma), unit(test_damage),
+         unit(test_other_model))

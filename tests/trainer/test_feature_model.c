@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/version.h"
 #include "tests/check.h"
+#include "tests/comma_locale.h"
 #include "tests/data/fixture.h"
 
 static void test_use(void **state) {
@@ -271,6 +272,19 @@ static void test_out_of_memory(void **state) {
     sr_log_set_level(SR_LOG_INFO);
 }
 
+// GTK, R and Python's locale.setlocale set such a locale; models and recipes with fractions in them still open.
+static void test_decimal_comma(void **state) {
+    (void)state;
+    static const char *const trunks[] = {"tests/cli/tiny.yaml", "configs/swav.yaml",
+                                         "configs/photos.yaml", "efficientnet_b0", "mobilenet_v2"};
+    SrFeatureModel *m;
+    comma_locale_set();
+    for (int i = 0; i < SR_COUNT(trunks); i++) {
+        CHECK_OK((SrStatus)sr_feature_model_open(trunks[i], 1, 32, 32, &m));
+        sr_feature_model_close(m);
+    }
+}
+
 static void test_example(void **state) {
     (void)state;
     char self[4096], command[4200], line[128];
@@ -287,4 +301,5 @@ static void test_example(void **state) {
 }
 
 SR_TESTS(feature_model, unit(test_use), unit(test_threads), unit(test_rows), unit(test_preprocess),
-         unit(test_neighbours), unit(test_out_of_memory), unit(test_example))
+         unit(test_neighbours), unit(test_out_of_memory), unit(test_decimal_comma),
+         unit(test_example))

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/text.h"
 #include "formats/naming.h"
 #include "formats/naming_parts.h"
@@ -110,7 +111,7 @@ SR_PRINTF(3, 4) static void note(SrText *list, int *n, const char *fmt, ...) {
     char line[1200];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(line, sizeof line, fmt, args);
+    sr_number_vprint(line, sizeof line, fmt, args);
     va_end(args);
     if (++*n <= MAX_LISTED)
         sr_text_printf(list, "%s%s", *n > 1 ? ", " : "", line);

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "formats/naming.h"
 #include "formats/naming_parts.h"
@@ -34,7 +35,7 @@ SR_PRINTF(2, 3) static void say(const Load *l, const char *fmt, ...) {
     if (l->source->quiet)
         return;
     va_start(args, fmt);
-    vsnprintf(line, sizeof line, fmt, args);
+    sr_number_vprint(line, sizeof line, fmt, args);
     va_end(args);
     sr_info("%s", line);
 }

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "base/version.h"
 
 #define MAX_LISTED 8 // differing tensors an error message names
@@ -186,7 +187,7 @@ static SrStatus open_file(SrSafetensors *st, const char *path) {
 // A key that an older program did not write reads as 0.
 static double meta_number(const SrSafetensors *st, const char *key) {
     const char *text = sr_safetensors_meta(st, key);
-    return text ? strtod(text, NULL) : 0;
+    return text ? sr_number_parse(text, NULL) : 0;
 }
 
 // Likewise as "".

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "trainer/optim/optim.h"
 
@@ -148,11 +149,11 @@ void sr_health_json(const SrHealthFigures *f, SrText *out) {
 
 // A rate of its own for any configuration, from the one in force.
 static const char *rate(char text[160], double lr) {
-    snprintf(text, 160,
-             "OPTIMIZER.param_schedulers.lr.name=cosine "
-             "OPTIMIZER.param_schedulers.lr.start_value=%.3g "
-             "OPTIMIZER.param_schedulers.lr.end_value=0",
-             lr);
+    sr_number_print(text, 160,
+                    "OPTIMIZER.param_schedulers.lr.name=cosine "
+                    "OPTIMIZER.param_schedulers.lr.start_value=%.3g "
+                    "OPTIMIZER.param_schedulers.lr.end_value=0",
+                    lr);
     return text;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/number.h"
 
 typedef struct {
     const SrMeter *kind;
@@ -127,7 +128,7 @@ static void add_output(SrMeterList *list, int i, int v, int first, SrText *out) 
         if (strcmp(name, sr_meter_list_output(list, k, b)) != 0)
             continue;
         sr_meter_list_values(list, i, k, values);
-        snprintf(number, sizeof number, "%.4f", values[v].value);
+        sr_number_print(number, sizeof number, "%.4f", values[v].value);
         for (size_t len = strlen(number); number[len - 1] == '0' && number[len - 2] != '.'; len--)
             number[len - 1] = '\0';
         sr_text_printf(out, "%s%s", said++ ? ", " : "", number);

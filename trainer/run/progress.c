@@ -1,6 +1,7 @@
 // Rates and the time that is left.
 #include "trainer/run/progress.h"
 #include "base/clock.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -63,8 +64,8 @@ void sr_progress_text(const SrProgress *p, const SrProgressLine *line, int colum
     snprintf(field[0], FIELD_BYTES, "[ep: %lld]", (long long)line->epoch);
     snprintf(field[1], FIELD_BYTES, " iter: %lld/%lld", (long long)line->epoch_step + 1,
              (long long)line->epoch_steps);
-    snprintf(field[2], FIELD_BYTES, "; lr: %.5g", line->lr);
-    snprintf(field[3], FIELD_BYTES, "; loss: %.5f", line->loss);
+    sr_number_print(field[2], FIELD_BYTES, "; lr: %.5g", line->lr);
+    sr_number_print(field[3], FIELD_BYTES, "; loss: %.5f", line->loss);
     snprintf(field[4], FIELD_BYTES, "; btime(ms): %.0f", 1e3 * p->step_s);
     snprintf(field[5], FIELD_BYTES, "; eta: %s", eta);
     snprintf(field[6], FIELD_BYTES, "; images/s: %.0f", sr_progress_rate(p));

@@ -9,6 +9,7 @@
 #include "base/comm.h"
 #include "base/json.h"
 #include "base/machine.h"
+#include "base/number.h"
 #include "kernels/conv/conv.h"
 #include "kernels/cpu.h"
 #include "kernels/gemm.h"
@@ -152,9 +153,9 @@ static const char *precision_text(const SrRun *run) {
 // "28.35 M", "44.4 k"
 static const char *count_text(int64_t n, char out[32]) {
     if (n >= 1000000)
-        snprintf(out, 32, "%.2f M", (double)n / 1e6);
+        sr_number_print(out, 32, "%.2f M", (double)n / 1e6);
     else if (n >= 1000)
-        snprintf(out, 32, "%.1f k", (double)n / 1e3);
+        sr_number_print(out, 32, "%.1f k", (double)n / 1e3);
     else
         snprintf(out, 32, "%lld", (long long)n);
     return out;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/number.h"
 #include "base/option.h"
 #include "base/yaml_edit.h"
 #include "trainer/schedules/schedule.h"
@@ -42,8 +43,8 @@ typedef struct {
 // Correctly rounded decimals, as Python's round().
 static double round_decimals(double x, int decimals) {
     char buf[400];
-    snprintf(buf, sizeof buf, "%.*f", decimals, x);
-    return strtod(buf, NULL);
+    sr_number_print(buf, sizeof buf, "%.*f", decimals, x);
+    return sr_number_parse(buf, NULL);
 }
 
 // end keeps its ratio to start.

@@ -1,0 +1,46 @@
+// Parsing and printing of numbers in the C locale (number.h).
+#include "base/number.h"
+
+#include <locale.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static locale_t with_point;
+
+// Lives as long as the process.
+static void make_locale(void) { with_point = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0); }
+
+// Without memory for the locale the thread keeps its own: newlocale's (locale_t)0 asks uselocale and sets nothing.
+void *sr_number_begin(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_locale);
+    return (void *)uselocale(with_point);
+}
+
+void sr_number_end(void *before) { uselocale((locale_t)before); }
+
+double sr_number_parse(const char *s, char **end) {
+    void *before = sr_number_begin();
+    double value = strtod(s, end);
+    sr_number_end(before);
+    return value;
+}
+
+int sr_number_vprint(char *out, size_t bytes, const char *fmt, va_list args) {
+    void *before = sr_number_begin();
+    int len = vsnprintf(out, bytes, fmt, args);
+    sr_number_end(before);
+    return len;
+}
+
+int sr_number_print(char *out, size_t bytes, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    int len = sr_number_vprint(out, bytes, fmt, args);
+    va_end(args);
+    return len;
+}
