@@ -2,7 +2,9 @@
  *
  * Needs nothing but this header and the library (`pkg-config --cflags --libs sslrun`).  Functions of type int return 0
  * when all went well, otherwise sr_status_message says in one line what did not.  The work inside runs on all cores
- * (OMP_NUM_THREADS).  examples/ has a program for each of the two ways below, python/sslrun.py the same for Python. */
+ * (OMP_NUM_THREADS).  Numbers in files and messages have a decimal point in any locale.  After fork, the child's thread
+ * computes on one core; at the fork, no other thread may be inside a call of this header.  examples/ has a program for
+ * each of the two ways below, python/sslrun.py the same for Python. */
 #ifndef SSLRUN_H
 #define SSLRUN_H
 
@@ -52,7 +54,8 @@ int sr_feature_model_tap(SrFeatureModel *model, const char *nodes, const char *w
 int sr_feature_model_preprocess(SrFeatureModel *model, const void *image, size_t bytes, float *x);
 
 /* x: (n, 3, height, width) for any n; out[i] has room for n rows of layer i in the order asked for.  Calls of several
- * threads take turns; whoever wants them side by side opens a model for each. */
+ * threads take turns; open one model per thread to compute at the same time.  Do not call sr_feature_model_tap from
+ * another thread between asking for the layers' shapes and this call: it would change how much is written. */
 int sr_feature_model_features(SrFeatureModel *model, const float *x, int64_t n, float *const *out);
 
 /* ---- features, of one batch in the model's own memory, by one thread ---- */

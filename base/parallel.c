@@ -1,6 +1,7 @@
 // OpenMP behind three functions.
 #include "base/parallel.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/compiler.h"
@@ -27,7 +28,14 @@ static void flush_denormals_everywhere(void) {
     SR_FLUSH_DENORMALS();
 }
 
+// The threads of a team do not survive fork, and libgomp would wait for them: the child computes alone.
+static void work_alone(void) { omp_set_num_threads(1); }
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, work_alone); }
+
 void sr_parallel_init(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
     openblas_set_num_threads(1);
     omp_set_dynamic(0); // a team smaller than announced would leave some scratch buffers unused
     flush_denormals_everywhere();

@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-// Called once from main before anything computes: one thread per OpenBLAS call (our loops are the
-// parallel ones), denormals flushed to zero in every thread of the team.
+// Called before a thread computes first: one thread per OpenBLAS call (our loops are the parallel ones), denormals
+// flushed to zero in every thread of the team, and a team of one in a child after fork.
 void sr_parallel_init(void);
 int sr_parallel_threads(void);       // the size of the team a parallel region gets
 void sr_parallel_set_threads(int n); // for tests; 1 <= n

@@ -2,21 +2,50 @@
 
     import sslrun
     model = sslrun.Model("runs/photos")            # a run, a checkpoint, a configuration, or "resnet50"
-    model.tap("layer4,flatten", weights=None)      # None: the checkpoint's own
+    model.tap("layer4,flatten")                    # with the checkpoint's own weights
     x = model.preprocess(["a.jpg", "b.jpg"])       # (2, 3, H, W), as the configuration evaluates
     maps, vectors = model.features(x)
     rows, cosine = sslrun.Index(vectors).search(vectors, k=2)
 
-The library is the one that LIBSSLRUN names, else libsslrun.so.0 where the system's linker looks.
+The library is the one that LIBSSLRUN names, else libsslrun.so.0 in the tree or prefix that holds this file, else the
+one that the system's linker finds.
+After a fork (multiprocessing's default on Linux before Python 3.14) the child computes on one thread; start processes
+by "spawn" to use all cores in each.
 As a program:  python3 sslrun.py RUN QUERY.jpg IMAGE.jpg ...  prints the images most like the first.
 """
 import ctypes
 import os
 import sys
+import threading
 
 import numpy
 
-_lib = ctypes.CDLL(os.environ.get("LIBSSLRUN", "libsslrun.so.0"))
+_NAME = "libsslrun.so.0"
+
+
+def _library():
+    """LIBSSLRUN, a file in or in lib/ of the three folders above this file, or a bare name for the linker."""
+    named = os.environ.get("LIBSSLRUN")
+    if named:
+        return named
+    folder = os.path.dirname(os.path.realpath(__file__))
+    for _ in range(3):
+        folder = os.path.dirname(folder)
+        for path in (os.path.join(folder, _NAME), os.path.join(folder, "lib", _NAME)):
+            if os.path.isfile(path):
+                return path
+    return _NAME
+
+
+def _load(path):
+    try:
+        return ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError("the library of sslrun cannot be loaded (%s): run `make` or `make install`, or set LIBSSLRUN "
+                          "to the path of %s" % (error, _NAME)) from None
+
+
+_lib = _load(_library())
 _floats = ctypes.POINTER(ctypes.c_float)
 
 
@@ -69,10 +98,15 @@ def _pointer(x):
     return x.ctypes.data_as(_floats)
 
 
+_OWN = object()  # a default that no caller can pass by accident
+
+
 class Model:
     """A trunk by torchvision's name, a configuration, a checkpoint, or a run's folder."""
 
     def __init__(self, trunk, batch=8, height=0, width=0):
+        self._trunk = os.fsdecode(trunk)
+        self._lock = threading.RLock()  # sizes of arrays belong to the layers chosen last
         self._handle = _p()
         _check(_open(os.fsencode(trunk), batch, height, width, ctypes.byref(self._handle)))
         size = [_i(), _i(), _i()]
@@ -89,9 +123,19 @@ class Model:
             found.append((shape.name.decode(), tuple(shape.shape[:shape.rank])))
         return found
 
-    def tap(self, nodes, weights=None, train=False):
-        """Chooses layers ("layer1,layer4:deep") and loads weights; None: the checkpoint's own, else random ones."""
-        _check(_tap(self._handle, nodes.encode(), os.fsencode(weights) if weights else None, train))
+    def tap(self, nodes, weights=_OWN, train=False):
+        """Chooses layers ("layer1,layer4:deep") and loads weights.
+
+        weights: a file.  Left out: the checkpoint's own, an Error where the model is no checkpoint.  None: the
+        checkpoint's own, or random ones where the model is no checkpoint.
+        """
+        if weights is _OWN:
+            if not (os.path.isdir(self._trunk) or self._trunk.endswith(".safetensors")):
+                raise Error("%s has no weights of its own: weights=FILE loads some, weights=None takes random ones"
+                            % self._trunk)
+            weights = None
+        with self._lock:
+            _check(_tap(self._handle, nodes.encode(), os.fsencode(weights) if weights else None, train))
 
     def preprocess(self, images):
         """Files, or bytes of JPEG, PNG or WebP, to (n, 3, height, width)."""
@@ -110,11 +154,12 @@ class Model:
         return shapes
 
     def features(self, x):
-        """One array a layer, (n, ...) in torch's layout.  From any thread."""
+        """One array per layer, (n, ...) in torch's layout.  From any thread; tap() of another waits for its turn."""
         x = _array(x, None, 3, self.height, self.width)
-        out = [numpy.empty((len(x), *shape), numpy.float32) for shape in self._shapes()]
-        pointers = (_floats * max(len(out), 1))(*map(_pointer, out))
-        _check(_features(self._handle, _pointer(x), len(x), pointers))
+        with self._lock:
+            out = [numpy.empty((len(x), *shape), numpy.float32) for shape in self._shapes()]
+            pointers = (_floats * max(len(out), 1))(*map(_pointer, out))
+            _check(_features(self._handle, _pointer(x), len(x), pointers))
         return out
 
 

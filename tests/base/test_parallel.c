@@ -2,6 +2,8 @@
 // no thread computes with denormals.
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/parallel.h"
@@ -126,5 +128,29 @@ static void test_denormals_are_flushed_in_every_thread(void **state) {
 #endif
 }
 
+// libgomp's threads are gone in the child; a loop there ends, alone, instead of waiting for them.
+static void test_after_fork(void **state) {
+    (void)state;
+    static Visits v;
+    int status;
+    sr_parallel_set_threads(2);
+    v = (Visits){.threads = 2};
+    sr_parallel_for(N, visit, &v);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20); // a child that hangs dies
+        v = (Visits){.threads = 1};
+        sr_parallel_for(N, visit, &v);
+        int visits = 0;
+        for (int i = 0; i < N; i++)
+            visits += v.visits[i] == 1;
+        _exit(visits == N && v.bad_threads == 0 && sr_parallel_threads() == 1 ? 0 : 1);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK_INT(status, 0);
+    CHECK_INT(sr_parallel_threads(), 2);
+}
+
 SR_TESTS(parallel, unit(test_each_index_once), unit(test_neighbours_stay_on_a_thread),
-         unit(test_idle_threads_help), unit(test_denormals_are_flushed_in_every_thread))
+         unit(test_idle_threads_help), unit(test_denormals_are_flushed_in_every_thread),
+         unit(test_after_fork))

@@ -1,4 +1,5 @@
-"""python/sslrun.py: shapes, several threads, files and bytes, errors.  usage: doors.py RUN IMAGE.jpg"""
+"""python/sslrun.py: shapes, several threads, fork, files and bytes, errors.  usage: doors.py RUN IMAGE.jpg"""
+import os
 import sys
 import threading
 
@@ -43,6 +44,31 @@ for thread in threads:
 for thread in threads:
     thread.join()
 assert all((found[i] == vectors[i:]).all() for i in range(3))
+
+
+# Layers of other sizes are chosen while features are computed: each array has the size of its own call.
+def choose(turns=40):
+    for turn in range(turns):
+        model.tap("flatten" if turn % 2 else "layer1,layer2")
+
+
+thread = threading.Thread(target=choose)
+thread.start()
+while thread.is_alive():
+    one = model.features(x)
+    assert [len(array) for array in one] == [9] * len(one) and len(one) in (1, 2)
+    assert len(one) == 2 or (one[0] == vectors).all()
+thread.join()
+model.tap("flatten")
+
+# A child after fork computes on one thread, with the same bits.
+child = os.fork()
+if child == 0:
+    import signal
+    signal.alarm(20)  # a child that hangs dies
+    os._exit(0 if (model.features(x)[0] == vectors).all() else 1)
+assert os.waitpid(child, 0)[1] == 0
+
 rows, cosine = sslrun.Index(vectors).search(vectors, 2)
 assert (rows[:, 0] == numpy.arange(9)).all() and numpy.allclose(cosine[:, 0], 1, atol=1e-6)
 length = vectors / numpy.linalg.norm(vectors, axis=1, keepdims=True)
@@ -52,4 +78,7 @@ fails("expected", model.features, numpy.zeros((1, 3, 8, 8)))
 fails("neighbours among 9 rows", sslrun.Index(vectors).search, vectors, 10)
 fails("did you mean 'resnet50'", sslrun.Model, "resnet51", 1, 32, 32)
 fails("there is no layer", model.tap, "layer9")
+plain = sslrun.Model("resnet18", 1, 32, 32)
+fails("no weights of its own: weights=FILE loads some, weights=None takes random ones", plain.tap, "flatten")
+plain.tap("flatten", weights=None)
 print("doors: ok")
