@@ -102,13 +102,15 @@ help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
 ## make            build ./sslrun, libsslrun.a and libsslrun.so
+# Renamed into place: a program or library that runs at the time keeps its old file.
+PLACE = cp $< $@.new && mv -f $@.new $@
 sslrun: $(BUILD)/sslrun
-	cp $< $@
+	$(PLACE)
 # Only the program itself is handed the message-passing library (cli/main.c).
 $(BUILD)/sslrun: $(BUILD)/cli/main.o $(BUILD)/libsslrun.a
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) $(LINK_MPI)
 libsslrun.a: $(BUILD)/libsslrun.a
-	cp $< $@
+	$(PLACE)
 $(BUILD)/libsslrun.a: $(OBJECTS)
 	@rm -f $@
 	ar rcs $@ $^
@@ -123,7 +125,7 @@ $(BUILD)/$(SONAME): $(SHARED)
 $(BUILD)/libsslrun.so: $(BUILD)/$(SONAME)
 	ln -sf $(SONAME) $@
 libsslrun.so: $(BUILD)/libsslrun.so
-	cp $(BUILD)/$(SONAME) $(SONAME) && ln -sf $(SONAME) $@
+	cp $(BUILD)/$(SONAME) $(SONAME).new && mv -f $(SONAME).new $(SONAME) && ln -sf $(SONAME) $@
 
 # Objects of other flags are made again; of -Werror alone they stay.
 $(BUILD)/gen/flags: FORCE
@@ -242,6 +244,9 @@ SHARE = $(DESTDIR)$(PREFIX)/share
 MAN = $(SHARE)/man/man1
 ETC_BASH = $(SHARE)/bash-completion/completions
 LIB = $(DESTDIR)$(LIBDIR)
+# A folder below PREFIX from which Debian's Python imports; empty where there is none.
+PYTHON_SITE ?= $(shell /usr/bin/python3 -c "import sys; print(next((p for p in sys.path if p.startswith('$(PREFIX)/') \
+    and p.endswith('-packages')), ''))" 2>/dev/null)
 install: sslrun libsslrun.a libsslrun.so
 	install -d $(MAN) $(ETC_BASH) $(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d
 	./sslrun manual man | gzip -9n >$(MAN)/sslrun.1.gz
@@ -258,6 +263,7 @@ install: sslrun libsslrun.a libsslrun.so
 	install -D -m 644 -t $(SHARE)/sslrun/python python/sslrun.py
 	install -m 644 README.md LICENSE $(SHARE)/doc/sslrun/
 	find docs \( -name '*.md' -o -name '*.png' -o -name '*.svg' \) -exec install -D -m 644 {} $(SHARE)/doc/sslrun/{} \;
+	$(if $(PYTHON_SITE),install -D -m 644 -t $(DESTDIR)$(PYTHON_SITE) python/sslrun.py,@echo "python: PYTHONPATH=$(PREFIX)/share/sslrun/python")
 	find configs -name '*.yaml' -exec install -D -m 644 {} $(SHARE)/sslrun/{} \;
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: sslrun' 'Description: features of vision trunks' 'Version: $(VERSION)' \
 	    'Cflags: -I$${prefix}/include' 'Libs: -L$(LIBDIR) -lsslrun' 'Libs.private: -fopenmp $(LDLIBS)' \

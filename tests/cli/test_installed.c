@@ -1,9 +1,11 @@
-// A program that lies in bin/ finds the configurations of ../share/sslrun, whatever folder it is run from.
+// What a build and an installation leave: configurations are found from any folder, a running program is replaced, and
+// the Python module finds its library.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/check.h"
+#include "tests/program.h"
 #include "tests/temp_dir.h"
 
 static int shell(const char *dir, const char *format) {
@@ -30,4 +32,42 @@ static void test_configurations(void **state) {
     temp_dir_remove(dir);
 }
 
-SR_TESTS(installed, unit(test_configurations))
+// The Makefile's own rules in a tree of two built files: the program and the library run while they are replaced.
+static void test_make_while_it_runs(void **state) {
+    (void)state;
+    char dir[64];
+    temp_dir_make(dir);
+    CHECK_INT(shell(dir, "mkdir -p $D/build/cli && cp Makefile $D && cd $D && "
+                         "touch build/cli/main.o build/libsslrun.a && sleep 0.01 && "
+                         "cp $(command -v sleep) sslrun && { ./sslrun 60 & } && "
+                         "p=$! && cp sslrun build/sslrun && echo more >>build/sslrun && "
+                         "make -s ISAS=plain sslrun >o 2>&1; status=$?; kill $p; "
+                         "[ $status = 0 ] && cmp build/sslrun sslrun && [ ! -e sslrun.new ]"),
+              0);
+    temp_dir_remove(dir);
+}
+
+// Beside its library in a tree, below a prefix, and nowhere: then the error names the variable to set.
+static void test_python_finds_its_library(void **state) {
+    (void)state;
+    char dir[64];
+    if (PROGRAM_SANITIZED || system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") != 0)
+        skip();
+    temp_dir_make(dir);
+#define VERSION                                                                          \
+    "unset LIBSSLRUN; cd /; PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -c 'import sys; " \
+    "sys.path.insert(0, sys.argv[1]); import sslrun; print(sslrun.__version__)' "
+    CHECK_INT(shell(dir, "mkdir -p $D/tree/python $D/to/lib $D/to/share/sslrun/python $D/none && "
+                         "cp python/sslrun.py $D/tree/python && cp python/sslrun.py $D/none && "
+                         "cp python/sslrun.py $D/to/share/sslrun/python && "
+                         "cp $BUILD/libsslrun.so.0 $D/tree && cp $BUILD/libsslrun.so.0 $D/to/lib"),
+              0);
+    CHECK_INT(shell(dir, VERSION "$D/tree/python | grep -q '^[0-9]'"), 0);
+    CHECK_INT(shell(dir, VERSION "$D/to/share/sslrun/python | grep -q '^[0-9]'"), 0);
+    if (system("/sbin/ldconfig -p | grep -q libsslrun") != 0)
+        CHECK_INT(shell(dir, VERSION "$D/none 2>&1 | grep -q 'or set LIBSSLRUN to the path'"), 0);
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(installed, unit(test_configurations), unit(test_make_while_it_runs),
+         unit(test_python_finds_its_library))
