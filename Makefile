@@ -179,7 +179,7 @@ $(eval $(call plugin_list,tests,$(TESTS),$(test_groups)))
 
 EXAMPLES = $(patsubst examples/%.c,$(BUILD)/%,$(wildcard examples/*.c))
 # tests/cli runs the program that lies beside the test binary.
-$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/libsslrun.so $(EXAMPLES) seeds
+$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/libsslrun.so $(BUILD)/run-golden $(EXAMPLES) seeds
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 $(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
@@ -225,8 +225,8 @@ run:
 	@$(MAKE) --no-print-directory sslrun
 	./sslrun configs/swav.yaml $(ARGS)
 
-## make golden     compare with the reference numbers in GOLDEN=DIR
-GOLDEN ?= ../shared/golden/vissl
+## make golden     compare with the reference numbers in GOLDEN=DIR (tests/golden/cases)
+GOLDEN ?= tests/golden/cases
 golden: $(BUILD)/run-golden
 	$(BUILD)/run-golden $(GOLDEN) $(ONLY)
 
