@@ -395,6 +395,11 @@ $(BUILD)/op-bench: $(BUILD)/bench/op_bench.o $(BUILD)/libsslrun.a
 bench-conv: $(BUILD)/conv-bench
 	$(BUILD)/conv-bench
 
+## make scoreboard  the README's benchmark table on this machine, as Markdown (python3-torch; some 15 minutes)
+.PHONY: scoreboard
+scoreboard: sslrun
+	@bench/scoreboard.sh
+
 ## make layers     fail on includes against the order of rooms, circles, types defined twice, plugins named outside, rooms too large
 layers:
 	@tests/test_layers.sh

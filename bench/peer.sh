@@ -1,16 +1,19 @@
 #!/bin/sh
-# One training step beside PyTorch's, in turn in one run; prints every figure, the medians and the ratio.
+# Times one training step of this program and of PyTorch in turn, and prints every figure, the medians and the ratio.
 #
 #   bench/peer.sh [ROUNDS] [WHAT] [DTYPE]   WHAT: rn50 (default) | r18 | mobilenet_v3_large | efficientnet_b0 |
 #                                           regnet_y_400mf | convnext_tiny | swin_t | vit_s_16 | frozen (ResNet-50's forward,
 #                                           16 images of 224); DTYPE: f32 (default) | bf16
 #                                           needs python3-torch, python3-torchvision
-#   PEER=path/to/torch_step.py        the script to compare with; THREADS=n, both sides; KEYS='MACHINE.FP32=x3' for sslrun's step
+#   PEER=bench/torch_step.py          the script to compare with; THREADS=n, both sides; KEYS='MACHINE.FP32=x3' for sslrun's step
 #
-# PyTorch runs in both layouts; the ratio is to the better of the two medians.  It is granted an allocator that does not
-# return memory (MALLOC_*).
+# PyTorch runs in both layouts, and the ratio is to the better of the two medians. Its allocator keeps memory (MALLOC_*), and
+# its OpenBLAS uses the kernels of the processor (bench/peer_env.sh).
 cd "$(dirname "$0")/.." || exit 1
-rounds=${1:-5} what=${2:-rn50} dtype=${3:-f32} peer=${PEER:-../shared/peer/torch_step.py}
+. bench/peer_env.sh
+need_peer torch torchvision
+peer_blas
+rounds=${1:-5} what=${2:-rn50} dtype=${3:-f32} peer=${PEER:-bench/torch_step.py}
 threads=${THREADS:-$(nproc)}
 export OMP_NUM_THREADS="$threads" MALLOC_MMAP_THRESHOLD_=8589934592 MALLOC_TRIM_THRESHOLD_=17179869184
 trunk() { # NAME WIDTH BATCH: any trunk on 2x224 crops

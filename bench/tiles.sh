@@ -3,7 +3,7 @@
 #
 #   bench/tiles.sh [ROUNDS]     the network's convolutions and attention, one thread, without and with tiles in turn (3
 #                               rounds); then steps and a frozen forward beside PyTorch, with both peaks of memory
-#                               (bench/peer.sh, its five rounds), where PEER or ../shared/peer has the script
+#                               (bench/peer.sh, its five rounds)
 #
 # Of the convolutions seconds of processor time, least of the rounds, each layer as often as the network has it.
 cd "$(dirname "$0")/.." || exit 1
@@ -45,7 +45,6 @@ for level in avx512bf16 amx; do
         SR_CPU=$level OMP_NUM_THREADS=1 build/op-bench attention "{num_heads: $((${shape##*,} / 192))}" "$shape" bf16
     done
 done
-test -f "${PEER:-../shared/peer/torch_step.py}" || exit 0
 for step in "rn50 bf16" "r18 bf16" "rn50 f32" "vit_s_16 bf16" "vit_s_16 f32" "frozen bf16" "frozen f32"; do
     bench/peer.sh 5 $step
 done

@@ -2,7 +2,7 @@
 # Checks that every relative link of README.md and of the documents below docs/ leads to a file in the tree.
 cd "$(dirname "$0")/.." || exit 1
 bad=0
-for doc in README.md docs/*/*.md; do
+for doc in *.md docs/*/*.md tests/golden/cases/*.md; do
     for link in $(grep -o ']([^)]*)' "$doc" | sed 's/^](//; s/)$//; s/#.*//; s/ .*//'); do
         case $link in
         http*|'') continue ;;
