@@ -1,4 +1,4 @@
-// Checksums of checkpoints, and the check of a whole file against its own.
+// Computes the checksums of checkpoints and verifies whole files against them.
 #include "formats/checkpoint_sums.h"
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 
-// zlib takes 32-bit lengths; a tensor may be larger.  CRC-32 continued from `crc`.  It guards
-// against bit rot and cut writes, not against forgery, and runs at memory speed.
+// Works in pieces, because zlib takes 32-bit lengths and a tensor may be larger.  CRC-32 guards
+// against bit rot and truncated writes, not against forgery, and runs at memory speed.
 uint32_t sr_checkpoint_sum(uint32_t crc, const void *data, size_t bytes) {
     const unsigned char *p = data;
     while (bytes > 0) {
@@ -20,13 +20,13 @@ uint32_t sr_checkpoint_sum(uint32_t crc, const void *data, size_t bytes) {
     return crc;
 }
 
-// Bytes of the data alone; 0-d tensors hold one number.
+// Returns the size of the data in bytes; 0-d tensors hold one number.
 static size_t tensor_bytes(const SrTensor *t) {
     return (size_t)sr_shape_count(t->shape) * sr_dtype_bytes(t->dtype);
 }
 
-// Keys are hashed with their terminating zero so that moving a letter between key and value is
-// seen.
+// Keys are hashed with their terminating zero, so that a letter moved from key to value changes the
+// checksum.
 uint32_t sr_checkpoint_metadata_sum(const char *const *keys, const char *const *values, int n) {
     uint32_t crc = 0;
     for (int i = 0; i < n; i++) {
@@ -38,12 +38,12 @@ uint32_t sr_checkpoint_metadata_sum(const char *const *keys, const char *const *
     return crc;
 }
 
-// SR_ERR_IO is what tells the folder that an older checkpoint may serve.
+// SR_ERR_IO makes the run folder fall back to an older checkpoint.
 static SrStatus damaged(const char *path, const char *what) {
     SR_FAIL(SR_ERR_IO, "%s: damaged checkpoint: %s", path, what);
 }
 
-// The metadata as it was written?  Everything else is trusted only after this.
+// Verifies the metadata first: everything else is trusted only after this.
 SrStatus sr_checkpoint_verify_metadata(const SrSafetensors *st, const char *path) {
     const char *format = sr_safetensors_meta(st, "format");
     if (!format || strcmp(format, SR_CHECKPOINT_NAME) != 0)
@@ -62,7 +62,7 @@ SrStatus sr_checkpoint_verify_metadata(const SrSafetensors *st, const char *path
     return SR_OK;
 }
 
-// Both ways: a tensor without a checksum and a checksum without a tensor are damage.
+// A tensor without a checksum and a checksum without a tensor both count as damage.
 static SrStatus verify_tensors(const SrSafetensors *st, const char *path, const SrYaml *sums) {
     for (int i = 0; i < st->n; i++) {
         const SrNamedTensor *t = &st->tensors[i];
@@ -77,7 +77,7 @@ static SrStatus verify_tensors(const SrSafetensors *st, const char *path, const 
     return SR_OK;
 }
 
-// Reads every byte of the file once; a few hundred milliseconds a gigabyte, paid on resume only.
+// Reads every byte of the file once: a few hundred milliseconds per gigabyte, on resume only.
 SrStatus sr_checkpoint_verify(const SrSafetensors *st, const char *path) {
     SR_TRY(sr_checkpoint_verify_metadata(st, path));
     const char *text = sr_safetensors_meta(st, "checksums");

@@ -1,5 +1,6 @@
-// What makes a safetensors file a checkpoint of ours, as far as whoever reads one has to know: its name, its format's
-// number, and checksums over every tensor and over the metadata.  What is in it: trainer/run/checkpoint.h.
+// Identity and checksums of sslrun's checkpoints, for readers of weights.  A checkpoint is a
+// safetensors file whose metadata holds a name, a format number, a checksum per tensor and one over
+// the metadata.  trainer/run/checkpoint.h describes the contents.
 #ifndef SR_FORMATS_CHECKPOINT_SUMS_H
 #define SR_FORMATS_CHECKPOINT_SUMS_H
 
@@ -8,13 +9,13 @@
 #define SR_CHECKPOINT_NAME "sslrun checkpoint" // metadata "format"
 #define SR_CHECKPOINT_FORMAT 1                 // metadata "format_version"
 
-// CRC-32 continued from `crc`: zlib's.
+// Continues zlib's CRC-32 `crc` over `bytes` more bytes.
 uint32_t sr_checkpoint_sum(uint32_t crc, const void *data, size_t bytes);
-// Over all keys and values but "metadata_checksum".
+// Returns the checksum of n keys and values; the key "metadata_checksum" is left out.
 uint32_t sr_checkpoint_metadata_sum(const char *const *keys, const char *const *values, int n);
-// Damage in an open file's metadata or tensors: SR_ERR_IO with the place.
+// Verifies metadata and all tensors of an open file.  Damage gives SR_ERR_IO and names the place.
 SrStatus sr_checkpoint_verify(const SrSafetensors *st, const char *path);
-// The metadata alone.  Not a checkpoint, or another format: SR_ERR_CONFIG.
+// Verifies the metadata alone.  SR_ERR_CONFIG: the file is no checkpoint, or has another format.
 SrStatus sr_checkpoint_verify_metadata(const SrSafetensors *st, const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-// Conversion: plans the list of values to be written, then streams one tensor at a time.
+// Plans the list of values to be written, then streams one tensor at a time.
 #include "formats/convert.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ typedef struct {
     const SrConvertOptions *options;
     SrConvertResult *result;
     SrSaveItem *items;
-    int *source; // (n) place in w, -1 for zeros
+    int *source; // (n) index in w; -1: zeros
     int n;
     void *zeros;
 } Convert;
@@ -43,7 +43,7 @@ static void add_value(Convert *c, const char *name, SrSaveKind kind, const char 
     c->items[c->n++] = (SrSaveItem){.name = name, .kind = kind, .text = text};
 }
 
-// Heads as VISSL and this program write them; NULL for any other name.
+// Returns the part of a head's name that VISSL and this program share; NULL: no head.
 static const char *head_name(const char *name) {
     static const char *const prefixes[] = {"classy_state_dict.base_model.model.heads.", "heads."};
     for (int i = 0; i < SR_COUNT(prefixes); i++)
@@ -74,7 +74,7 @@ static SrStatus add_trunk(Convert *c, bool vissl) {
     return SR_OK;
 }
 
-// A classifier becomes the eval_mlp head that VISSL would have trained.
+// Renames a classifier to the eval_mlp head that VISSL would have trained.
 static SrStatus add_heads(Convert *c) {
     char name[NAME_BYTES + 64], bare[NAME_BYTES];
     int before = c->n;
@@ -96,8 +96,8 @@ static SrStatus add_heads(Convert *c) {
     return SR_OK;
 }
 
-// load_state_dict(strict=True) of torchvision's ResNets wants fc.weight and fc.bias.
-// VISSL's linear head serves; failing that, zeros.
+// Adds fc.weight and fc.bias, which load_state_dict(strict=True) of torchvision's ResNets needs:
+// VISSL's linear head, else zeros.
 static SrStatus add_classifier(Convert *c) {
     char name[NAME_BYTES];
     bool found = false;

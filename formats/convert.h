@@ -1,4 +1,4 @@
-// What `sslrun convert` does: one weights file into another, renamed tensor by tensor.
+// Converts one file of weights into another and renames the tensors: the work of `sslrun convert`.
 #ifndef SR_FORMATS_CONVERT_H
 #define SR_FORMATS_CONVERT_H
 
@@ -6,22 +6,23 @@
 #include "formats/save.h"
 
 typedef struct {
-    bool rename; // to `names`; else every tensor keeps its name
-    SrNames names;
-    bool only_trunk; // nothing but the trunk, without its classifier
+    bool rename;     // rename tensors to `names`; false: every tensor keeps its name
+    SrNames names;   // target of the renaming
+    bool only_trunk; // write the trunk alone, without its classifier
 } SrConvertOptions;
 
 typedef struct {
-    SrNaming naming;
-    int tensors, left_out; // written, not written
-    bool blank_classifier; // fc.* of zeros were added
+    SrNaming naming;       // names that the input had
+    int tensors, left_out; // number of tensors written, and not written
+    bool blank_classifier; // fc.* was added with zeros
 } SrConvertResult;
 
-// SR_ERR_CONFIG: what sr_weights_open and sr_save refuse; no trunk to rename.  out is replaced.
+// Converts `in` to `out`, which is replaced atomically.
+// SR_ERR_CONFIG: sr_weights_open or sr_save refuses a file, or the input holds no trunk to rename.
 //
-// torchvision's ResNets load with strict=True: where the file has no classifier and only_trunk is
-// off, VISSL's linear head (heads.0.clf.0) becomes it, or one of 1000 zeros a feature.  VISSL's
-// layout is what its loader expects of a checkpoint:
+// torchvision's ResNets load with strict=True and need a classifier.  A file without one gets
+// VISSL's linear head (heads.0.clf.0) as classifier, else a classifier of 1000 classes filled with
+// zeros; only_trunk writes none.  VISSL's layout nests tensors as its loader expects:
 // classy_state_dict/base_model/model/{trunk,heads}.
 SrStatus sr_convert(const char *in, const char *out, const SrConvertOptions *options,
                     SrConvertResult *result);

@@ -1,4 +1,4 @@
-// See the header.
+// Encodes events as protocol buffers and frames them as TFRecords.
 #include "formats/event_file.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static void put_varint(SrText *out, uint64_t v) {
     } while (v);
 }
 
-// Little-endian, whatever the machine is.
+// Writes little-endian bytes on every machine.
 static void put_fixed(SrText *out, uint64_t v, int bytes) {
     char b[8];
     for (int i = 0; i < bytes; i++)
@@ -98,7 +98,7 @@ static void give_up(SrEventFile *e) {
 }
 
 static void write_record(SrEventFile *e) {
-    SrText *frame = &e->value; // free by now
+    SrText *frame = &e->value; // no longer needed at this point
     const SrText *r = &e->record;
     frame->len = 0;
     put_fixed(frame, r->len, 8);
@@ -119,7 +119,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// e->value holds a Summary.Value; it becomes an Event with one value.
+// Wraps the Summary.Value in e->value into an Event with one value.
 static void write_value(SrEventFile *e, int64_t step) {
     e->record.len = e->part.len = 0;
     put_bytes(&e->part, 1, e->value.s, e->value.len);
@@ -164,7 +164,7 @@ void sr_event_histogram(SrEventFile *e, int64_t step, const char *tag, const flo
     for (int64_t i = 0; i < n; i++) {
         double v = (double)x[i];
         if (!isfinite(v))
-            return; // the run tells of it
+            return; // the caller reports it
         low = fmin(low, v);
         high = fmax(high, v);
         sum += v;

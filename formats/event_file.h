@@ -1,6 +1,6 @@
-// TensorBoard's event files, written: records of a length, its checksum, an Event message and its checksum, where
-// checksums are CRC-32C rotated and shifted (TFRecord), and messages are protocol buffers (event.proto, summary.proto of
-// TensorBoard).  Not read here; tests/formats has a reader.
+// Writes TensorBoard's event files.  A record is a length, its checksum, an Event message and its
+// checksum; checksums are CRC-32C, rotated and shifted as in TFRecord.  Messages are protocol
+// buffers (event.proto and summary.proto of TensorBoard).  The reader is in tests/formats.
 #ifndef SR_FORMATS_EVENT_FILE_H
 #define SR_FORMATS_EVENT_FILE_H
 
@@ -11,21 +11,21 @@
 #include "base/text.h"
 
 typedef struct {
-    FILE *f; // NULL: not open, and every call does nothing
-    SrText record, value, part;
+    FILE *f;                    // NULL: not open, and every call does nothing
+    SrText record, value, part; // scratch for one record
 } SrEventFile;
 
-// A new file dir/events.out.tfevents.<time>.<host>.<process>; the folder is made.
+// Creates the folder and the file dir/events.out.tfevents.<time>.<host>.<process> in it.
 SrStatus sr_event_file_open(SrEventFile *e, const char *dir);
 void sr_event_scalar(SrEventFile *e, int64_t step, const char *tag, double value);
-// A PNG of h x w pixels.
+// Writes an image of h x w pixels; png holds the whole file.
 void sr_event_image(SrEventFile *e, int64_t step, const char *tag, int h, int w, const SrText *png);
-// The distribution of n numbers in 30 buckets of one width.
+// Writes the histogram of n numbers in 30 buckets of equal width.
 void sr_event_histogram(SrEventFile *e, int64_t step, const char *tag, const float *x, int64_t n);
-// What was written reaches readers; a full disk is a warning, and nothing more is written.
+// Flushes the file.  A full disk gives one warning, and later calls write nothing.
 void sr_event_flush(SrEventFile *e);
-void sr_event_file_close(SrEventFile *e); // also of one that was never opened
+void sr_event_file_close(SrEventFile *e); // legal for a zeroed struct
 
-uint32_t sr_crc32c(const void *bytes, size_t n); // Castagnoli's, as RFC 3720 has it
+uint32_t sr_crc32c(const void *bytes, size_t n); // Castagnoli's CRC (RFC 3720)
 
 #endif

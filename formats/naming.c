@@ -1,4 +1,4 @@
-// Recognising writers by their prefixes, trunks by their keys and shapes, and renaming.
+// Recognises writers by their prefixes and trunks by their keys and shapes, and renames tensors.
 #include "formats/naming.h"
 
 #include <stdio.h>
@@ -9,14 +9,14 @@
 #include "base/text.h"
 #include "formats/naming_layout.h"
 
-// A name that ends in an anchor belongs to such a trunk; what stands before it is the prefix.
+// A name that ends in an anchor belongs to that kind of trunk; the text before it is the prefix.
 static const struct {
     const char *name;
     SrTrunkKind kind;
 } anchors[] = {{"layer1.0.conv1.weight", SR_TRUNK_RESNET},
                {"4.0.conv1.weight", SR_TRUNK_SEQUENTIAL},
                {"blocks.0.attn.qkv.weight", SR_TRUNK_VIT_TIMM},
-               {"blocks.0.0.attn.qkv.weight", SR_TRUNK_VIT_TIMM}, // DINOv2 in training: in chunks
+               {"blocks.0.0.attn.qkv.weight", SR_TRUNK_VIT_TIMM}, // DINOv2 trains blocks in chunks
                {"encoder.layers.encoder_layer_0.ln_1.weight", SR_TRUNK_VIT}};
 
 static bool find_anchor(const char *name, SrTrunkKind *kind, size_t *prefix_len) {
@@ -34,7 +34,7 @@ static bool find_anchor(const char *name, SrTrunkKind *kind, size_t *prefix_len)
 }
 
 static void find_trunk(const SrWeights *w, SrNaming *out) {
-    int best = SR_NAMING_NEVER; // optimiser state never counts
+    int best = SR_NAMING_NEVER; // excludes optimiser state
     for (int i = 0; i < w->n; i++) {
         SrTrunkKind kind;
         size_t len;
@@ -63,10 +63,10 @@ static bool has_part(const SrWeights *w, const SrNaming *n, const char *bare) {
     return sr_weights_find(w, name) >= 0;
 }
 
-// Names that transformers of one author have and others lack.
+// Parts that the transformers of one author have and others lack.
 static const struct {
     const char *part, *writer, *kind;
-    bool own; // torchvision's transformer has no such part
+    bool own; // torchvision's transformer lacks this part
 } vit_parts[] = {
     {"decoder_embed.weight", "MAE", "vit", false},
     {"blocks.0.attn.q_bias", "BEiT", "beit", true},
@@ -126,7 +126,7 @@ static const SrWeightsTensor *find(const SrWeights *w, const SrNaming *n, const 
     return i < 0 ? NULL : &w->tensors[i];
 }
 
-// Blocks of stage 1 .. 4: the first index without a conv1.
+// Counts the blocks of stages 1 to 4: the first index without a conv1.
 static int count_blocks(const SrWeights *w, const SrNaming *n, int stage) {
     char name[64];
     int blocks = 0;
@@ -139,7 +139,8 @@ static int count_blocks(const SrWeights *w, const SrNaming *n, int stage) {
     return blocks;
 }
 
-// Models of these names begin with 7x7 filters on 64 channels; VISSL's wider ones ("resnet50w2") multiply them too.
+// Models of these names begin with 7x7 filters on 64 channels.  VISSL's wider models ("resnet50w2")
+// multiply these channels too.
 static void compare_stem(const SrWeights *w, SrNaming *n) {
     const SrWeightsTensor *stem =
         find(w, n, n->kind == SR_TRUNK_SEQUENTIAL ? "0.weight" : "conv1.weight");
@@ -194,7 +195,7 @@ static void guess_resnet(const SrWeights *w, SrNaming *n) {
     }
 }
 
-// SwiGLU: the first layer gives both factors.
+// Detects SwiGLU: the first layer computes both factors.
 static bool is_gated(const SrWeights *w, const SrNaming *n) {
     const SrWeightsTensor *in = find(w, n, "blocks.0.mlp.fc1.weight");
     const SrWeightsTensor *out = find(w, n, "blocks.0.mlp.fc2.weight");
@@ -267,7 +268,7 @@ SrStatus sr_naming_check(const SrNaming *n, const char *path, SrNames to) {
 
 // ---- renaming -----------------------------------------------------------------------------------
 
-// torchvision's (0.13 on) and timm's words for the parts of a vision transformer.
+// Words of torchvision 0.13 and of timm for the parts of a vision transformer.
 static const char *const vit_blocks[][2] = {
     {"ln_1.", "norm1."},
     {"ln_2.", "norm2."},
@@ -275,7 +276,7 @@ static const char *const vit_blocks[][2] = {
     {"self_attention.out_proj.", "attn.proj."},
     {"mlp.0.", "mlp.fc1."},
     {"mlp.3.", "mlp.fc2."},
-    {"mlp.linear_1.", "mlp.fc1."}, // torchvision before 0.13: read, not written
+    {"mlp.linear_1.", "mlp.fc1."}, // torchvision up to 0.12: read, not written
     {"mlp.linear_2.", "mlp.fc2."},
 };
 static const char *const vit_whole[][2] = {
@@ -286,8 +287,7 @@ static const char *const vit_whole[][2] = {
     {"heads.head.", "head."},
 };
 
-// The number after a prefix that numbers blocks, and what follows its dot; NULL if name has no
-// such.
+// Reads the block number after a prefix and returns the text after its dot; NULL: no such number.
 static const char *after_number(const char *name, const char *prefix, int *number) {
     char *end;
     if (!sr_text_starts(name, prefix))
@@ -319,7 +319,7 @@ static bool rename_vit(const char *name, int from, char *out, size_t bytes) {
     return false;
 }
 
-// Places of torchvision's ResNet as children in order; 2 (relu), 3 (pool), 8 (pool) hold nothing.
+// Children of torchvision's ResNet in order; 2 (relu), 3 (pool) and 8 (pool) have no parameters.
 static bool rename_sequential(const char *name, char *out, size_t bytes) {
     static const char *const children[] = {"conv1",  "bn1",    NULL,     NULL,
                                            "layer1", "layer2", "layer3", "layer4"};
@@ -377,7 +377,7 @@ SrShape sr_naming_shape(const char *bare, SrShape s, SrNames to) {
     return s;
 }
 
-// Modules beside a trunk under the same prefix (SwAV keeps its heads there).
+// Modules next to a trunk under the same prefix (SwAV keeps its heads there).
 static bool is_resnet_name(const char *bare) {
     static const char *const names[] = {"conv1.",  "bn1.",    "layer1.",
                                         "layer2.", "layer3.", "layer4."};
@@ -387,7 +387,8 @@ static bool is_resnet_name(const char *bare) {
     return is_classifier(bare);
 }
 
-// What stands beside a trunk under the same prefix: SwAV's heads, MAE's decoder, BEiT's and iBOT's heads.
+// Tensors next to a trunk under the same prefix: SwAV's heads, MAE's decoder, heads of BEiT and
+// iBOT.
 static bool is_beside(const char *bare) {
     static const char *const names[] = {"projection_head.", "prototypes", "decoder_",
                                         "lm_head.",         "dino_head.", "ibot_head."};
@@ -397,7 +398,8 @@ static bool is_beside(const char *bare) {
     return false;
 }
 
-// "blocks.2.17.norm1" -> "blocks.17.norm1": DINOv2 trains its blocks in chunks and counts on in them.
+// Turns "blocks.2.17.norm1" into "blocks.17.norm1": DINOv2 trains its blocks in chunks and numbers
+// them through.
 static const char *without_chunk(const char *bare, char *out, size_t bytes) {
     int chunk, block;
     const char *in_chunk = after_number(bare, "blocks.", &chunk);
@@ -408,8 +410,8 @@ static const char *without_chunk(const char *bare, char *out, size_t bytes) {
     return out;
 }
 
-// timm calls the registers of DINOv2's transformers and the layers of gated branches otherwise; the rest of their names is
-// common.
+// timm has its own words for the registers of DINOv2's transformers and the layers of gated
+// branches; all other names are common.
 static void write_timm(const SrNaming *n, const char *bare, SrNames to, char *out, size_t bytes) {
     static const char *const gates[][2] = {{"w12.", "fc1."}, {"w3.", "fc2."}}; // DINOv2's, timm's
     int block, from = to == SR_NAMES_TIMM ? 0 : 1;
@@ -449,7 +451,7 @@ bool sr_naming_bare(const SrNaming *n, const char *name, SrNames to, char *out, 
     if (n->kind == SR_TRUNK_VIT && to != SR_NAMES_TORCHVISION)
         return rename_vit(bare, 0, out, bytes);
     if (n->kind == SR_TRUNK_VIT && rename_vit(bare, 0, buffer, sizeof buffer))
-        return rename_vit(buffer, 1, out, bytes); // older words made new
+        return rename_vit(buffer, 1, out, bytes); // from older words to current ones
     if (n->kind == SR_TRUNK_RESNET && !is_resnet_name(bare))
         return false;
     if (n->kind == SR_TRUNK_VIT_TIMM)

@@ -1,4 +1,4 @@
-// Blocks counted through all stages, renamed and counted.
+// Renames and counts blocks that are numbered through all stages.
 #include "formats/naming_flat.h"
 
 #include <ctype.h>
@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-// The number behind the prefix; -1 where the name is no block's.
+// Returns the number after the prefix; -1: the name belongs to no block.
 static int flat_number(const SrFlat *flat, const char *name, const char **rest) {
     char *end;
     size_t len = strlen(flat->prefix);
@@ -33,7 +33,7 @@ const char *sr_flat_with_stage(const SrFlat *flat, const int *blocks, const char
     return bare;
 }
 
-// "block3-1.bn0" -> "block7.bn0", in place: a number of three digits may be longer than the two were.
+// "block3-1.bn0" -> "block7.bn0", in place.  A number of three digits may be longer than both were.
 void sr_flat_without_stage(const SrFlat *flat, const int *blocks, char *name) {
     int a, b, len = 0;
     char *numbers = name + strlen(flat->prefix), text[16];
@@ -53,7 +53,7 @@ static const SrWeightsTensor *part(const SrWeights *w, const SrNaming *n, const 
     return i < 0 ? NULL : &w->tensors[i];
 }
 
-// Of a side that numbers stages.
+// Counts blocks in a file whose writer numbers them in stages.
 static void count_staged(const SrWeights *w, const char *pattern, SrNaming *n) {
     char bare[256];
     for (int a = 0; a < SR_NAMING_STAGES; a++) {
@@ -65,7 +65,7 @@ static void count_staged(const SrWeights *w, const char *pattern, SrNaming *n) {
     }
 }
 
-// What a stage of EfficientNet's has in common and the next one has otherwise.
+// Properties that the blocks of one EfficientNet stage share and the next stage changes.
 typedef struct {
     int channels, kernel;
     bool expands;
@@ -86,7 +86,8 @@ static bool find_kind(const SrWeights *w, const SrFlat *flat, const SrNaming *n,
     return true;
 }
 
-// Of the side that counts through: a stage begins where kernels, channels or the expansion change.
+// Counts blocks in a file whose writer numbers them through: a stage begins where kernels, channels
+// or the expansion change.
 static bool count_flat(const SrWeights *w, const SrFlat *flat, SrNaming *n) {
     Kind now, last = {0};
     int stage = -1;

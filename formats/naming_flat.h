@@ -1,6 +1,6 @@
-// Trunks whose blocks one writer counts through ("block7.", VISSL's EfficientNet) and another in stages ("blocks.3.1.",
-// timm's).  Tables in naming_layout.c write the former with both numbers, "block3-1."; how many blocks each stage has is known
-// of the family, or found in the file.
+// Renames blocks that one writer numbers through ("block7.", VISSL's EfficientNet) and another
+// numbers in stages ("blocks.3.1.", timm's).  The tables in naming_layout.c write both numbers,
+// "block3-1.".  The number of blocks per stage is known for the family, or counted in the file.
 #ifndef SR_FORMATS_NAMING_FLAT_H
 #define SR_FORMATS_NAMING_FLAT_H
 
@@ -9,17 +9,19 @@
 #include "formats/weights.h"
 
 typedef struct {
-    const char *prefix;            // of a block on the side that counts through; NULL: no side does
-    int side, first;               // that side; the number of its first block
-    const char *block[SR_N_NAMES]; // other sides: a tensor that every block <b> of stage <a> has
-    int blocks[SR_NAMING_STAGES];  // of each stage, the only ones the family has; or none
+    const char *prefix;            // prefix of blocks numbered through; NULL: no writer does so
+    int side, first;               // writer that numbers through; number of its first block
+    const char *block[SR_N_NAMES]; // other writers: a tensor that block <b> of stage <a> has
+    int blocks[SR_NAMING_STAGES];  // blocks per stage of the family; 0: counted in the file
 } SrFlat;
 
-// Fills the blocks of naming, whose side and prefix are known.  False where there are others than the family has.
+// Counts the blocks per stage into naming, whose side and prefix are set.  False: the file has
+// other numbers than the family.
 bool sr_flat_count(const SrWeights *w, const SrFlat *flat, SrNaming *naming);
-// A block's name with its stage, in out; other names as they are.
+// Returns the name with stage and block, written to out; other names are returned unchanged.
 const char *sr_flat_with_stage(const SrFlat *flat, const int *blocks, const char *bare, char *out,
                                size_t bytes);
+// Replaces stage and block in name by the number through all stages, in place.
 void sr_flat_without_stage(const SrFlat *flat, const int *blocks, char *name);
 
 #endif

@@ -1,7 +1,7 @@
-// The tables, and the little language they are written in.
+// Tables of names, one per family of trunks.
 //
-// A rule holds for every name that begins like it, and what follows is kept; its words are patterns (naming_pattern.h).  The
-// first rule that fits counts.
+// A rule holds for every name that begins with its pattern (formats/naming_pattern.h) and keeps the
+// rest of the name.  The first rule that fits applies.
 #include "formats/naming_layout.h"
 
 #include <stdio.h>
@@ -14,14 +14,14 @@
 enum { SIDES = SR_N_NAMES + 1, MOST_ANCHORS = 2, MOST_RULES = 26 };
 
 typedef const char
-    *Rule[SIDES]; // torchvision, VISSL, timm, torchvision before; NULL: as torchvision
+    *Rule[SIDES]; // torchvision, VISSL, timm, older torchvision; NULL: as torchvision
 
 typedef struct SrLayout {
     const char *family;
-    const char *anchors[SIDES][MOST_ANCHORS]; // a file that has them all is of this side
+    const char *anchors[SIDES][MOST_ANCHORS]; // names that only this writer's files have
     Rule rules[MOST_RULES];
     const char *classifier[SIDES];
-    bool feature_blocks; // VISSL keeps its parts in a ModuleDict of that name
+    bool feature_blocks; // VISSL keeps the parts in a ModuleDict named _feature_blocks
     SrFlat flat;
 } SrLayout;
 
@@ -40,7 +40,7 @@ typedef struct SrLayout {
     { "features.1.<b>.block." tv, "block0-<b>." vissl, "blocks.0.<b>." timm }
 #define FUSED(stage, before, tv, timm) \
     { "features." stage ".<b>.block." tv, NULL, "blocks." before ".<b>." timm }
-// A stem, and inverted residuals that have not been fused.
+// Rules for a stem and for inverted residuals that are not fused.
 #define INVERTED_RULES                                                                      \
     {"features.0.0.", "conv1.0.", "conv_stem."}, {"features.0.1.", "conv1.1.", "bn1."},     \
         INVERTED("0.0.", "expand_conv.", "conv_pw."), INVERTED("0.1.", "bn0.", "bn1."),     \
@@ -60,7 +60,7 @@ typedef struct SrLayout {
     {"features." stage ".0.", "conv_final.0.", "conv_head."}, { \
         "features." stage ".1.", "conv_final.1.", "bn2."        \
     }
-// torchvision counts a MobileNet's blocks through.
+// torchvision numbers the blocks of a MobileNet through.
 #define MOBILE(stage, tv, timm) \
     { "features." stage "-<b>." tv, NULL, "blocks." stage ".<b>." timm }
 #define MOBILE_ANY(tv, timm) \
@@ -105,7 +105,8 @@ static const SrLayout layouts[] = {
       {"classifier.0.", "norm.", "head.norm."},
       {"classifier.2.", "head.", "head.fc."}},
      .classifier = {"classifier.2.", "head.", "head.fc."}},
-    {"swin", // timm merges patches at the beginning of a stage, the authors at the end of the one before
+    // timm merges patches at the start of a stage, the authors at the end of the previous one.
+    {"swin",
      {{"features.1.0.attn.qkv.weight"},
       {"layers.0.blocks.0.attn.qkv.weight", "layers.0.downsample.norm.weight"},
       {"layers.0.blocks.0.attn.qkv.weight", "layers.1.downsample.norm.weight"}},
@@ -156,7 +157,7 @@ static const SrLayout layouts[] = {
               .side = SR_NAMES_VISSL,
               .block = {"features.<a+1>.<b>.block.0.0.weight", NULL,
                         "blocks.<a>.<b>.conv_dw.weight"}}},
-    {"efficientnet_v2_m", // and l: seven stages
+    {"efficientnet_v2_m", // v2_l has seven stages too
      {{"features.1.0.block.0.0.weight", "features.7.0.block.3.0.weight"},
       {NULL},
       {"blocks.0.0.conv.weight", "blocks.6.0.conv_pwl.weight"}},
@@ -188,7 +189,7 @@ static const SrLayout layouts[] = {
       {"classifier.1.", NULL, "classifier."}},
      .classifier = {"classifier.1.", NULL, "classifier."},
      MOBILE_BLOCKS(1, 2, 3, 4, 3, 3, 1)},
-    // Squeeze-excitation, where a stage has it, moves what stands behind it in torchvision's blocks.
+    // Squeeze-excitation shifts the numbers of the layers after it in torchvision's blocks.
     {"mobilenet_v3_large",
      {{"features.4.block.2.fc1.weight", "features.16.0.weight"},
       {NULL},
@@ -211,7 +212,7 @@ static const SrLayout layouts[] = {
       MOBILE("1", "block.2.1.", "bn3."), MOBILE_V3_RULES("12", "5")},
      .classifier = {"classifier.3.", NULL, "classifier."},
      MOBILE_BLOCKS(1, 2, 3, 2, 3)},
-    {"densenet", // the files that torchvision publishes have names of before 0.2
+    {"densenet", // the files that torchvision publishes use the names of its version 0.1
      {{"features.denseblock1.denselayer1.norm1.weight"},
       {NULL},
       {NULL},
@@ -268,7 +269,7 @@ static bool has(const SrWeights *w, const char *prefix, const char *bare) {
     return sr_weights_find(w, name) >= 0;
 }
 
-// A tensor called like the first anchor, with the others beside it under the same prefix.
+// Finds a tensor named like the first anchor whose prefix has the other anchors too.
 static bool anchored(const SrWeights *w, const char *const *anchors, int i, char *prefix,
                      size_t bytes) {
     char ungrouped[1024];
@@ -282,7 +283,7 @@ static bool anchored(const SrWeights *w, const char *const *anchors, int i, char
     return !anchors[1] || has(w, prefix, anchors[1]);
 }
 
-// Of several copies in a file the one is meant whose prefix sr_naming_rank prefers.
+// Among several copies in a file, the prefix with the highest sr_naming_rank is read.
 static bool detect_side(const SrWeights *w, const SrLayout *layout, int side, SrNaming *out) {
     char prefix[sizeof out->prefix];
     int best = SR_NAMING_NEVER;

@@ -1,4 +1,4 @@
-// Biases joined and cut, positions with and without the class token's.
+// Joins and splits biases, and converts position embeddings with and without the class token.
 #include "formats/naming_parts.h"
 
 #include <limits.h>
@@ -10,12 +10,12 @@
 typedef struct {
     SrWeights *w;
     const SrNaming *naming;
-    bool *drop;            // (w.n) gone from the list
-    SrWeightsTensor *made; // (n_made) in their place
+    bool *drop;            // (w.n) tensors to remove from the list
+    SrWeightsTensor *made; // (n_made) tensors that replace them
     int n_made;
 } Parts;
 
-// The tensor that is called so but for the last `tail` letters of a name; NULL: there is none.
+// Finds the tensor whose name replaces the end `tail` of a name; NULL: none.
 static const SrWeightsTensor *beside(const Parts *p, const char *name, const char *tail,
                                      const char *leaf) {
     char other[1024];
@@ -29,7 +29,7 @@ static void drop(Parts *p, const SrWeightsTensor *t) {
         p->drop[t - p->w->tensors] = true;
 }
 
-// A tensor of zeros named as `like` but for its tail, in *data.
+// Makes a tensor of zeros named like `like` with another tail; *data gets its numbers.
 static SrStatus make(Parts *p, const SrWeightsTensor *like, const char *tail, const char *leaf,
                      SrShape shape, uint8_t **data) {
     int stem = (int)(strlen(like->name) - strlen(tail));
@@ -47,7 +47,7 @@ static SrStatus make(Parts *p, const SrWeightsTensor *like, const char *tail, co
     return SR_OK;
 }
 
-// `bytes` of a tensor from `begin` on.
+// Returns a view of `bytes` bytes of a tensor from `begin` on.
 static SrStatus copy(Parts *p, const SrWeightsTensor *from, size_t begin, size_t bytes,
                      uint8_t *to) {
     SrTensor t;
@@ -72,7 +72,7 @@ static SrStatus join_bias(Parts *p, const SrWeightsTensor *q) {
     SR_TRY(copy(p, v, 0, v->bytes, data + 2 * q->bytes));
     drop(p, q);
     drop(p, v);
-    drop(p, beside(p, q->name, Q_BIAS, "attn.k_bias")); // zeros, of older timm's
+    drop(p, beside(p, q->name, Q_BIAS, "attn.k_bias")); // zeros that older versions of timm store
     return SR_OK;
 }
 
@@ -111,7 +111,8 @@ static bool is_square(int places) {
     return places > 0 && (int64_t)side * side == places;
 }
 
-// (1, places, D) -> (1, 1 + places, D): nothing is added to the class token, which has had its own.
+// (1, positions, D) -> (1, 1 + positions, D): the first row is zero, because the class token
+// already contains its position.
 static SrStatus add_class_place(Parts *p, const SrWeightsTensor *positions) {
     SrShape s = positions->shape;
     uint8_t *data;
@@ -167,7 +168,7 @@ static SrStatus class_places(Parts *p, SrNames to) {
 
 SrStatus sr_naming_parts(SrWeights *w, const SrNaming *naming, SrNames to) {
     bool swin = naming->kind == SR_TRUNK_LAYOUT && strcmp(naming->trunk, "swin") == 0;
-    size_t room = 2 * (size_t)w->n + 2; // each tensor is cut in two at most
+    size_t room = 2 * (size_t)w->n + 2; // each tensor is split in at most two
     if (!swin && naming->kind != SR_TRUNK_VIT_TIMM)
         return SR_OK;
     Parts p = {.w = w, .naming = naming};

@@ -1,4 +1,4 @@
-// Patterns of names, matched and written.
+// Matches and writes patterns of names.
 #include "formats/naming_pattern.h"
 
 #include <ctype.h>
@@ -23,7 +23,7 @@ static Number parse_number(const char *pattern) {
     return n;
 }
 
-// The digits at *name as a value of the letter; it may have one already (at least 0).
+// Reads the digits at *name as the letter's value, which must agree with a value it already has.
 static bool match_number(Number n, const char **name, int values[SR_PATTERN_LETTERS]) {
     char *end;
     if (!isdigit((unsigned char)**name) || (**name == '0' && isdigit((unsigned char)(*name)[1])))

@@ -1,5 +1,5 @@
-// The little language of the tables in naming_layout.c.  A pattern is the beginning of a name, in which <a> and <b> stand for
-// numbers: <a+1> for one more, <2a+1> for the uneven ones.  A letter has the same value wherever it is.
+// Patterns of the tables in naming_layout.c.  A pattern is the beginning of a name in which <a> and
+// <b> stand for numbers: <a+1> is one more, <2a+1> an odd number.  A letter has one value per name.
 #ifndef SR_FORMATS_NAMING_PATTERN_H
 #define SR_FORMATS_NAMING_PATTERN_H
 
@@ -7,9 +7,9 @@
 
 enum { SR_PATTERN_LETTERS = 2 };
 
-// What follows the pattern in the name, with the letters' values; NULL when it does not fit.
+// Returns the rest of the name after the pattern and fills the letters' values; NULL: no match.
 const char *sr_pattern_match(const char *pattern, const char *name, int values[SR_PATTERN_LETTERS]);
-// The pattern with these values, and the rest behind it.
+// Writes the pattern with these values, followed by rest, into out (bytes long).
 void sr_pattern_write(const char *pattern, const int values[SR_PATTERN_LETTERS], const char *rest,
                       char *out, size_t bytes);
 

@@ -1,12 +1,11 @@
-// Entering a file's nested dicts by key, as VISSL's STATE_DICT_KEY_NAME does: a checkpoint that
-// holds a teacher and a student, or a model beside its optimiser, is read as if it held one of
-// them.
+// Enters a file's nested dicts by key, as VISSL's STATE_DICT_KEY_NAME does.  A checkpoint with a
+// teacher and a student, or with a model and its optimiser, is then read as if it held only one.
 #include <string.h>
 
 #include "base/text.h"
 #include "formats/weights.h"
 
-// The outermost keys of the file, for the message: a misnamed key is the usual mistake.
+// Lists the outermost keys of the file for the message, because a wrong key is the usual mistake.
 static void list_keys(const SrWeights *w, SrText *out) {
     enum { MAX_LISTED = 12 };
     const char *last = "";
@@ -32,8 +31,8 @@ static SrStatus unknown_key(const SrWeights *w, const char *key) {
     return status;
 }
 
-// Only names and lists change: numbers stay where they are in the mapping.  Both orders survive:
-// names that share what is cut off are sorted as before.
+// Changes names and lists only; the numbers stay in the mapping.  Both orders stay valid, because
+// names that lose a common beginning keep their order.
 SrStatus sr_weights_descend(SrWeights *w, const char *key) {
     int n = 0;
     SrWeightsTensor *tensors = sr_arena_alloc(&w->arena, sizeof *tensors * (size_t)(w->n + 1));

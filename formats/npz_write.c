@@ -1,4 +1,4 @@
-// .npz: a zip of .npy entries, each the header base/npy.h writes and the numbers.
+// Writes .npz files: a zip of .npy entries, each a header from base/npy.h followed by the numbers.
 #include <stdio.h>
 #include <string.h>
 

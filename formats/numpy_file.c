@@ -1,5 +1,5 @@
-// NumPy's array files as weights: .npy (base/npy.h reads their headers) and .npz, a zip of them, stored or deflated.
-// Little-endian numbers alone; object arrays hold pickles and are refused.
+// Reads NumPy's array files as weights: .npy, and .npz with stored or deflated entries.  base/npy.h
+// reads the headers.  Numbers must be little-endian; object arrays hold pickles and are refused.
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static bool dtype_of(const SrNpyHeader *h, SrDtype *out) {
     return false;
 }
 
-// Shape, type and strides from the first `end` bytes of an array's file.
+// Reads shape, type and strides from the first `end` bytes of an array's file.
 static SrStatus read_header(SrWeights *w, const uint8_t *file, size_t end, SrWeightsTensor *t) {
     SrNpyHeader h;
     int64_t stride = 1;
@@ -43,7 +43,7 @@ static SrStatus read_header(SrWeights *w, const uint8_t *file, size_t end, SrWei
             return bad(w, t->name, "its shape has a dimension beyond 2^31");
         t->shape.d[i] = (int)h.d[i];
     }
-    SrWeightsTensor shape = *t; // overflow is found before strides are multiplied
+    SrWeightsTensor shape = *t; // sizes are checked for overflow before strides are multiplied
     SR_TRY(sr__weights_measure(w, &shape));
     for (int i = 0; i < t->shape.rank; i++) {
         int d = h.fortran ? i : t->shape.rank - 1 - i;
@@ -53,7 +53,7 @@ static SrStatus read_header(SrWeights *w, const uint8_t *file, size_t end, SrWei
     return sr__weights_measure(w, t);
 }
 
-// An uncompressed array, whole in memory.
+// Adds an uncompressed array that is whole in memory.
 static SrStatus read_plain(SrWeights *w, const uint8_t *p, uint64_t bytes, SrWeightsTensor *t) {
     size_t end = bytes > SR_NPY_PRELUDE ? sr_npy_header_end(p) : 0;
     if (end == 0 || end > bytes)
@@ -67,7 +67,7 @@ static SrStatus read_plain(SrWeights *w, const uint8_t *p, uint64_t bytes, SrWei
     return SR_OK;
 }
 
-// A compressed array: its header is inflated now, its numbers when they are read.
+// Adds a compressed array: the header is inflated now, the numbers when they are read.
 static SrStatus read_deflated(SrWeights *w, const SrZipEntry *e, SrWeightsTensor *t) {
     uint8_t prelude[SR_NPY_PRELUDE];
     if (e->bytes <= SR_NPY_PRELUDE)
@@ -110,7 +110,7 @@ SrStatus sr__numpy_archive_open(SrWeights *w) {
         return sr_arena_failure(&w->arena, w->path);
     for (size_t i = 0; i < n; i++)
         order[i] = &w->zip.entries[i];
-    qsort(order, n, sizeof *order, by_begin); // the order they were saved in
+    qsort(order, n, sizeof *order, by_begin); // order in the file
     for (size_t i = 0; i < n; i++) {
         size_t len = strlen(order[i]->name);
         if (len <= 4 || strcmp(order[i]->name + len - 4, ".npy") != 0)

@@ -1,5 +1,5 @@
-// Protobuf by hand: a field is a tag (number << 3 | wire type) and a varint, four bytes, or a length with
-// bytes.  Field numbers are those of onnx.proto, named beside each.
+// Encodes ONNX in protobuf's wire format: a field is a tag (number << 3 | wire type) followed by a
+// varint, four bytes, or a length and bytes.  Comments name the fields of onnx.proto.
 #include "formats/onnx.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@ enum { FLOAT_VALUE = 1, INT_VALUE = 2, INTS_VALUE = 7 }; // AttributeProto.Attri
 enum { IR_VERSION = 7, MAX_VARINT = 10, MAX_PROTOBUF = INT32_MAX };
 
 struct SrOnnxWeight {
-    SrText head; // fields of TensorProto but raw_data
+    SrText head; // fields of TensorProto without raw_data
     const void *data;
     size_t bytes;
 };
@@ -54,7 +54,7 @@ static void add_string(SrText *out, int field, const char *s) {
     add_bytes(out, field, s, strlen(s));
 }
 
-// A message as a field of another; the text is emptied.
+// Writes a message as a field of another and empties its text.
 static void add_message(SrText *out, int field, SrText *message) {
     out->failed |= message->failed;
     add_bytes(out, field, message->s ? message->s : "", message->len);
@@ -78,7 +78,8 @@ void sr_onnx_deinit(SrOnnx *onnx) {
     *onnx = (SrOnnx){.status = SR_OK};
 }
 
-// ValueInfoProto: name 1, type 2 { tensor_type 1 { elem_type 1, shape 2 { dim 1 { dim_value 1, dim_param 2 } } } }
+// ValueInfoProto: name 1, type 2 { tensor_type 1 { elem_type 1, shape 2 { dim 1 { dim_value 1,
+// dim_param 2 } } } }
 static void add_value(SrOnnx *onnx, int field, const char *name, SrShape shape) {
     SrText dims = SR_TEXT_INIT, tensor = SR_TEXT_INIT, type = SR_TEXT_INIT, value = SR_TEXT_INIT;
     for (int i = 0; i < shape.rank; i++) {
@@ -182,20 +183,22 @@ void sr_onnx_end(SrOnnx *onnx) { add_message(&onnx->graph, 1, &onnx->node); }
 
 // ---- the file -----------------------------------------------------------------------------------
 
-static size_t field_bytes(size_t bytes) { // of a tag below 16, a length and so many bytes
+// Returns the size of a field with a tag below 16, a length and `bytes` bytes.
+static size_t field_bytes(size_t bytes) {
     char scratch[MAX_VARINT];
     return 1 + (size_t)varint(bytes, scratch) + bytes;
 }
 
 static size_t weight_bytes(const SrOnnxWeight *w) { return w->head.len + field_bytes(w->bytes); }
 
-// Tag (of a field below 16) and length; what is meant follows.
+// Writes tag (of a field below 16) and length; the caller writes the contents.
 static void put_head(FILE *f, int field, size_t bytes) {
     char head[1 + MAX_VARINT] = {(char)(field << 3 | BYTES)};
     fwrite(head, 1, 1 + (size_t)varint(bytes, head + 1), f);
 }
 
-// ModelProto: ir_version 1, producer_name 2, producer_version 3, graph 7, opset_import 8 { version 2 }
+// ModelProto: ir_version 1, producer_name 2, producer_version 3, graph 7, opset_import 8 {
+// version 2 }
 static SrStatus write_model(const SrOnnx *onnx, FILE *f, size_t graph_bytes) {
     SrText head = SR_TEXT_INIT, opset = SR_TEXT_INIT;
     add_int(&head, 1, IR_VERSION);

@@ -1,8 +1,9 @@
-// Writing ONNX (github.com/onnx/onnx, onnx.proto): a graph of operators with its weights, in protobuf's
-// wire format.  It knows messages and fields, not what an operator means (the ops do, kernels/op_onnx.h).
+// Writes ONNX files (https://github.com/onnx/onnx, onnx.proto): a graph of operators with weights
+// in protobuf's wire format.  This file knows messages and fields; operators describe themselves
+// through kernels/op_onnx.h.
 //
-// Not libprotobuf-c: it would want a compiler for onnx.proto in every build and the weights twice in
-// memory; writing needs six messages, two hundred lines.
+// libprotobuf-c would need a compiler for onnx.proto in every build and hold the weights twice in
+// memory.  The writer needs six messages, which take two hundred lines.
 #ifndef SR_FORMATS_ONNX_H
 #define SR_FORMATS_ONNX_H
 
@@ -11,38 +12,37 @@
 #include "base/tensor.h"
 #include "base/text.h"
 
-#define SR_ONNX_OPSET \
-    13 // of 2020: ReduceSum and its like changed there, what a trunk needs has not since
+#define SR_ONNX_OPSET 13 // the first with ReduceSum's axes as an input; trunks need nothing newer
 
 typedef struct SrOnnxWeight SrOnnxWeight;
 typedef struct {
-    SrText graph; // fields of GraphProto but the weights
-    SrText node;  // the one being described
+    SrText graph; // fields of GraphProto without the weights
+    SrText node;  // node that is being described
     SrOnnxWeight *weights;
     int n_weights, cap_weights;
     SrArena arena;
-    SrStatus status; // the first failure; sr_onnx_save gives it
+    SrStatus status; // first failure; sr_onnx_save returns it
 } SrOnnx;
 
-void sr_onnx_init(SrOnnx *onnx, const char *name); // of the graph
+void sr_onnx_init(SrOnnx *onnx, const char *name); // name of the graph
 void sr_onnx_deinit(SrOnnx *onnx);
 
-// F32 values of the graph; d[0] is the batch, written as the symbol "N".
+// Declare an input or output of type F32; d[0] is the batch, written as the symbol "N".
 void sr_onnx_input(SrOnnx *onnx, const char *name, SrShape shape);
 void sr_onnx_output(SrOnnx *onnx, const char *name, SrShape shape);
-// A constant; data (F32 or I64) stays the caller's and must live until the file is saved.
+// Adds a constant (F32 or I64).  The caller owns the data, which must live until sr_onnx_save.
 void sr_onnx_weight(SrOnnx *onnx, const char *name, SrTensor tensor);
-// The same for a few whole numbers, which are copied: axes, shapes, pads.
+// Adds a constant of n integers, which are copied: axes, shapes, pads.
 void sr_onnx_numbers(SrOnnx *onnx, const char *name, const int64_t *values, int n);
 
-// A node: begin, attributes, end.  Nodes stand in the order of their values.
+// A node is described by begin, attributes, end.  Nodes come in the order of their values.
 void sr_onnx_node(SrOnnx *onnx, const char *op, const char *const *in, int n_in, const char *out);
 void sr_onnx_int(SrOnnx *onnx, const char *attribute, int64_t value);
 void sr_onnx_ints(SrOnnx *onnx, const char *attribute, const int64_t *values, int n);
 void sr_onnx_float(SrOnnx *onnx, const char *attribute, float value);
 void sr_onnx_end(SrOnnx *onnx);
 
-// Atomically.  SR_ERR_CONFIG beyond protobuf's 2 GiB.
+// Writes the file atomically.  SR_ERR_CONFIG: the file would exceed protobuf's 2 GiB.
 SrStatus sr_onnx_save(SrOnnx *onnx, const char *path);
 
 #endif

@@ -1,4 +1,5 @@
-// The pickle machine: a stack, marks, a memo.  What the constructors build is in pickle_globals.c.
+// Interprets pickle opcodes with a stack, marks and a memo.  formats/pickle_globals.c holds the
+// constructors.
 #include "formats/pickle.h"
 
 #include <string.h>
@@ -7,9 +8,9 @@
 #include "base/mem.h"
 
 enum {
-    MAX_STACK = 1 << 20, // values on the stack, and remembered
+    MAX_STACK = 1 << 20, // values on the stack, and values in the memo
     MAX_MARKS = 1024,
-    MAX_NAME = 128, // of a module or a global
+    MAX_NAME = 128, // bytes in the name of a module or a global
 };
 
 // Opcodes, named as Python's pickletools names them.
@@ -114,7 +115,7 @@ static SrStatus bad(const Machine *m, const char *what) {
     SR_FAIL(SR_ERR_CONFIG, "%s: damaged pickle: %s", m->p->path, what);
 }
 
-// A pointer table that doubles up to its bound; new places are NULL.
+// Grows a pointer table by doubling up to its bound; new elements are NULL.
 static SrStatus grow(const Machine *m, SrPickleValue ***table, int *cap, int need) {
     if (need <= *cap)
         return SR_OK;
@@ -138,7 +139,7 @@ static SrStatus push(Machine *m, SrPickleValue *v) {
     return SR_OK;
 }
 
-// The lowest place an opcode may pop: nothing reaches below the last mark.
+// Returns the lowest index that an opcode may pop: nothing reaches below the last mark.
 static int floor_of(const Machine *m) { return m->n_marks ? m->marks[m->n_marks - 1] : 0; }
 
 static SrStatus pop(Machine *m, SrPickleValue **out) {
@@ -155,7 +156,7 @@ static SrStatus top(const Machine *m, SrPickleValue **out) {
     return SR_OK;
 }
 
-// Drops the last mark; *first is the place of the first value above it.
+// Drops the last mark; *first gets the index of the first value above it.
 static SrStatus pop_mark(Machine *m, int *first) {
     if (m->n_marks == 0)
         return bad(m, "an operation finds no mark");
@@ -204,7 +205,7 @@ static SrStatus push_text(Machine *m, int length_bytes) {
     return push(m, v);
 }
 
-// Integers beyond 64 bits have one use here, the magic number of old files; they become texts.
+// Integers beyond 64 bits become texts: their only use is the magic number of old files.
 static SrStatus push_long(Machine *m, int length_bytes) {
     uint64_t n = 0, value = 0;
     const uint8_t *length = m->at;
@@ -223,7 +224,7 @@ static SrStatus push_float(Machine *m) {
     const uint8_t *from = NULL;
     uint64_t bits = 0;
     SR_TRY(take_bytes(m, 8, &from));
-    for (int i = 0; i < 8; i++) // big-endian, alone in this format
+    for (int i = 0; i < 8; i++) // big-endian, unlike all other numbers of the format
         bits = bits << 8 | from[i];
     SrPickleValue *v = sr__pickle_new(m->p, SR_PICKLE_FLOAT);
     if (v)
@@ -231,7 +232,7 @@ static SrStatus push_float(Machine *m) {
     return push(m, v);
 }
 
-// Values [first, depth) leave the stack and become a list.
+// Moves the values [first, depth) from the stack into a new list.
 static SrStatus collect(Machine *m, int first) {
     SrPickleValue *list = sr__pickle_new(m->p, SR_PICKLE_LIST);
     if (!list)
@@ -248,7 +249,7 @@ static SrStatus collect_n(Machine *m, int n) {
     return collect(m, m->depth - n);
 }
 
-// Values [first, depth) go to the end of the container below them.
+// Appends the values [first, depth) to the container below them.
 static SrStatus extend(Machine *m, int first, SrPickleKind kind) {
     int n = m->depth - first;
     m->depth = first;
@@ -287,7 +288,7 @@ static SrStatus collect_marked(Machine *m, SrPickleKind kind) {
 static SrStatus memo_put(Machine *m, uint64_t index) {
     SrPickleValue *v = NULL;
     SR_TRY(top(m, &v));
-    if (index >= (uint64_t)(m->at - m->begin)) // Python counts them up, an opcode each
+    if (index >= (uint64_t)(m->at - m->begin)) // Python numbers them consecutively, one per opcode
         return bad(m, "it remembers a value under a number it cannot have reached");
     SR_TRY(grow(m, &m->memo, &m->memo_cap, (int)SR_MIN(index, MAX_STACK) + 1));
     m->memo[index] = v;
@@ -347,8 +348,8 @@ static SrStatus do_call(Machine *m) {
     return push(m, out);
 }
 
-// State set on an object: the fields of a Namespace; of an OrderedDict, PyTorch's `_metadata`
-// (version numbers of modules), which loading does without.
+// Sets the state of an object: the fields of a Namespace.  The state of an OrderedDict is PyTorch's
+// `_metadata` (version numbers of modules), which loading does not need.
 static SrStatus do_build(Machine *m) {
     SrPickleValue *state = NULL, *object = NULL;
     SR_TRY(pop(m, &state));

@@ -1,9 +1,9 @@
-// The part of Python's pickle format that state dicts need, as a tree of inert values.
+// Reads the part of Python's pickle format that state dicts need, as a tree of inert values.
 //
-// Nothing is ever executed: a "call" of one of a dozen known constructors
-// (formats/pickle_globals.c) builds a value here, any other global is refused by its name.  Opcodes
-// of protocols 2 to 5 (PEP 3154, Python's pickletools.py); the text opcodes of protocols 0 and 1
-// are refused.
+// Nothing is ever executed.  A "call" of one of a dozen known constructors
+// (formats/pickle_globals.c) builds a value; any other global is refused by its name.  The reader
+// knows the opcodes of protocols 2 to 5 (PEP 3154, Python's pickletools.py) and refuses the text
+// opcodes of protocols 0 and 1.
 #ifndef SR_FORMATS_PICKLE_H
 #define SR_FORMATS_PICKLE_H
 
@@ -30,12 +30,12 @@ typedef enum {
 typedef struct SrPickleValue SrPickleValue;
 typedef struct SrPickleGlobal SrPickleGlobal;
 
-// A block of numbers that tensors view.  Where its bytes are is the container's business.
+// A block of numbers that tensors view.  The container knows where its bytes are.
 typedef struct {
     const char *key;
     SrDtype dtype;
     int64_t count;       // elements
-    const uint8_t *data; // NULL until the container has found it
+    const uint8_t *data; // in the mapping; NULL until the container has found it
 } SrPickleStorage;
 
 typedef struct {
@@ -47,7 +47,7 @@ typedef struct {
 
 struct SrPickleValue {
     SrPickleKind kind;
-    int n, cap; // bytes of a text; values of a list; keys and values, in turn, of a dict
+    int n, cap; // length of a text in bytes, a list in values, a dict in keys plus values
     union {
         int64_t i; // INT, BOOL
         double f;
@@ -59,28 +59,29 @@ struct SrPickleValue {
     };
 };
 
-// Memory and stack of one file; several pickles in a row share it.
+// Memory and stack of one file; consecutive pickles of a file share them.
 typedef struct {
-    SrArena *arena;           // its bound is what the values may take
+    SrArena *arena;           // holds the values; its bound limits their size
     const char *path;         // for messages
-    SrStatus failure;         // why the last sr__pickle_take gave nothing
-    SrPickleValue **storages; // in the order met; one a tensor, so that keys repeat
+    SrStatus failure;         // why the last sr__pickle_take returned NULL
+    SrPickleValue **storages; // one per tensor, in reading order, so that keys repeat
     int n_storages, cap_storages;
 } SrPickle;
 
-// One pickle from data; used gets its length.  Values live in the arena and may share parts, even
-// contain themselves: whoever walks them bounds depth and count.  SR_ERR_CONFIG: cut off, unknown
-// opcode or global, more than the arena's bound.
+// Reads one pickle from data; *used gets its length.  Values live in the arena and may share parts
+// or contain themselves, so a caller that walks them must bound depth and count.
+// SR_ERR_CONFIG: truncated, unknown opcode or global, more than the arena's bound.
 SrStatus sr_pickle_read(SrPickle *p, const uint8_t *data, size_t bytes, size_t *used,
                         SrPickleValue **out);
 
 // ---- shared with pickle_globals.c
-void *sr__pickle_take(SrPickle *p, size_t bytes); // zeroed; NULL: p->failure is set
+// Returns zeroed memory; NULL: p->failure holds the reason.
+void *sr__pickle_take(SrPickle *p, size_t bytes);
 SrPickleValue *sr__pickle_new(SrPickle *p, SrPickleKind kind);
 SrStatus sr__pickle_push(SrPickle *p, SrPickleValue *list, SrPickleValue *item);
 SrStatus sr__pickle_global(const SrPickle *p, const char *module, const char *name,
                            const SrPickleGlobal **out);
-// fn(*args): a tensor, dict or scalar.
+// Builds the value of fn(*args): a tensor, dict or scalar.
 SrStatus sr__pickle_call(SrPickle *p, const SrPickleValue *fn, SrPickleValue *args,
                          SrPickleValue **out);
 SrStatus sr__pickle_storage(SrPickle *p, const SrPickleValue *id, SrPickleValue **out);

@@ -1,6 +1,6 @@
-// The constructors a state dict may name, and what each becomes: the whole list of what a pickle
-// can ask for.  torch/_utils.py and torch/storage.py (PyTorch 1.13) are the source of the argument
-// orders; numpy scalars, Namespace and paths are what training scripts leave beside the weights.
+// Lists the constructors that a state dict may name and builds their values; nothing else can be
+// called.  torch/_utils.py and torch/storage.py (PyTorch 1.13) define the orders of arguments.
+// NumPy scalars, Namespace and paths occur because training scripts save them with the weights.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -12,7 +12,7 @@ typedef enum {
     AS_DICT,      // (), or (pairs) of an OrderedDict
     AS_LIST,      // (items)
     AS_TEXT,      // (text, ...), joined by nothing: device('cpu'), Path('a', 'b')
-    AS_FIRST,     // whatever the first argument is
+    AS_FIRST,     // the first argument
     AS_BYTES,     // (text, 'latin1'): how protocol 2 spells bytes
     AS_SCALAR,    // (dtype, bytes) of NumPy
     IS_STORAGE,   // a type, never called
@@ -22,7 +22,7 @@ typedef enum {
 struct SrPickleGlobal {
     const char *module, *name;
     Meaning meaning;
-    SrDtype dtype; // of IS_STORAGE
+    SrDtype dtype; // element type, for IS_STORAGE
 };
 
 // clang-format off
@@ -90,7 +90,7 @@ static SrStatus bad(const SrPickle *p, const char *what) {
     SR_FAIL(SR_ERR_CONFIG, "%s: damaged pickle: %s", p->path, what);
 }
 
-// Whole numbers of a list into out; -1 when it is none, or has too many.
+// Copies a list of integers to out and returns their number; -1: no such list, or too many.
 static int read_ints(const SrPickleValue *list, int64_t out[SR_MAX_RANK]) {
     if (list->kind != SR_PICKLE_LIST || list->n > SR_MAX_RANK)
         return -1;
@@ -119,7 +119,7 @@ static SrStatus make_tensor(SrPickle *p, const SrPickleValue *args, SrPickleValu
     return SR_OK;
 }
 
-// OrderedDict([[key, value], ...]) as protocol 2 of old Pythons writes it, or an empty one.
+// Builds OrderedDict([[key, value], ...]) as old Pythons write it in protocol 2, or an empty one.
 static SrStatus make_dict(SrPickle *p, const SrPickleGlobal *g, const SrPickleValue *args,
                           SrPickleValue **out) {
     *out = sr__pickle_new(p, SR_PICKLE_DICT);
@@ -138,7 +138,7 @@ static SrStatus make_dict(SrPickle *p, const SrPickleGlobal *g, const SrPickleVa
     return SR_OK;
 }
 
-// UTF-8 of characters up to 255 back to the bytes they stand for.
+// Converts UTF-8 text of characters up to 255 to the bytes that they stand for.
 static SrStatus make_bytes(SrPickle *p, const SrPickleValue *text, SrPickleValue **out) {
     if (!text || text->kind != SR_PICKLE_TEXT)
         return bad(p, "bytes that are no text");
@@ -158,7 +158,7 @@ static SrStatus make_bytes(SrPickle *p, const SrPickleValue *text, SrPickleValue
     return SR_OK;
 }
 
-// A NumPy scalar: dtype name and little-endian bytes.
+// Builds a NumPy scalar from its dtype name and little-endian bytes.
 static SrStatus make_scalar(SrPickle *p, const SrPickleValue *args, SrPickleValue **out) {
     *out = sr__pickle_new(p, SR_PICKLE_NONE);
     if (!*out)
@@ -214,8 +214,8 @@ static SrStatus remember(SrPickle *p, SrPickleValue *storage) {
     return SR_OK;
 }
 
-// ('storage', type, key, location, element count): torch.save's persistent id.  The same key comes
-// back for every tensor that shares it; the container matches them by key.
+// Reads torch.save's persistent id: ('storage', type, key, location, element count).  Tensors that
+// share a storage repeat its key, and the container matches them by key.
 SrStatus sr__pickle_storage(SrPickle *p, const SrPickleValue *id, SrPickleValue **out) {
     bool ok = id->kind == SR_PICKLE_LIST && id->n >= 5 && id->items[0]->kind == SR_PICKLE_TEXT &&
               strcmp(id->items[0]->text, "storage") == 0 && id->items[2]->kind == SR_PICKLE_TEXT &&

@@ -1,5 +1,6 @@
-// torch.save's zip format: data.pkl (pickle protocol 2), data/0, data/1, ..., version.  Nested
-// plain dicts; a tensor is torch._utils._rebuild_tensor_v2 over a storage of its own.
+// Writes torch.save's zip format: data.pkl (pickle protocol 2), data/0, data/1, ..., version. 
+// Dicts are plain and nested; each tensor is torch._utils._rebuild_tensor_v2 over its own
+// storage.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,7 +86,7 @@ static void put_value(SrText *out, const SrSaveItem *item, int key) {
     }
 }
 
-// Bytes of the common beginning of two names that are whole dicts: up to its last '/'.
+// Returns the length of the dicts that two names share: their common beginning up to its last '/'.
 static size_t shared_dicts(const char *a, const char *b) {
     size_t shared = 0;
     for (size_t i = 0; a[i] && a[i] == b[i]; i++)
@@ -101,7 +102,7 @@ static void write_pickle(const SrSave *save, SrText *out) {
         const char *name = save->items[i].name, *slash;
         size_t shared = shared_dicts(before, name);
         for (const char *p = before + shared; (p = strchr(p, '/')); p++)
-            sr_text_add(out, "u"); // SETITEMS closes a dict that is left
+            sr_text_add(out, "u"); // SETITEMS closes a finished dict
         const char *key = name + shared;
         for (; (slash = strchr(key, '/')); key = slash + 1) {
             put_text(out, key, (size_t)(slash - key));

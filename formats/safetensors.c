@@ -1,5 +1,5 @@
-// The safetensors format: u64 length, header {"name": {"dtype", "shape", "data_offsets"}}, raw
-// data.
+// Reads and writes safetensors: u64 length, header {"name": {"dtype", "shape", "data_offsets"}},
+// raw data.
 #include "formats/safetensors.h"
 
 #include <errno.h>
@@ -20,10 +20,10 @@ enum {
 
 typedef struct {
     SrNamedTensor named;
-    uint64_t begin, end; // bytes, from the start of the data
+    uint64_t begin, end; // byte offsets from the start of the data
 } Entry;
 
-// What is known of a file while its header is read, a member at a time.
+// State of reading a header, one member at a time.
 typedef struct {
     SrSafetensors *st;
     const char *path;
@@ -33,8 +33,7 @@ typedef struct {
     bool meta;
 } Header;
 
-// Ties are broken by the end, so that empty tensors come before the one that starts at the same
-// byte.
+// Breaks ties by the end, so that an empty tensor comes before one that starts at the same byte.
 static int by_begin(const void *a, const void *b) {
     const Entry *x = a, *y = b;
     if (x->begin != y->begin)
@@ -46,7 +45,7 @@ static SrStatus bad(const char *path, const char *name, const char *what) {
     SR_FAIL(SR_ERR_CONFIG, "%s: tensor '%s': %s", path, name, what);
 }
 
-// `count` is the product, checked factor by factor: 2^31 * 2^31 * 4 would come back as 0.
+// Checks the product `count` factor by factor: 2^31 * 2^31 * 4 would overflow to 0.
 static SrStatus read_shape(const char *path, const char *name, const SrYaml *shape, SrShape *out,
                            uint64_t *count) {
     if (!shape || shape->type != SR_YAML_LIST)
@@ -67,8 +66,8 @@ static SrStatus read_shape(const char *path, const char *name, const SrYaml *sha
     return SR_OK;
 }
 
-// Everything a tensor claims, held against the file before a pointer is made of it.  Unknown fields
-// are left alone: the format grows.
+// Checks every claim about a tensor against the file before a pointer is computed.  Unknown fields
+// are ignored, because the format may grow.
 static SrStatus read_entry(const char *path, const char *name, const SrYaml *map,
                            uint64_t data_bytes, Entry *out) {
     const SrYaml *dtype = sr_yaml_find(map, "dtype"), *offsets = sr_yaml_find(map, "data_offsets");
@@ -91,7 +90,7 @@ static SrStatus read_entry(const char *path, const char *name, const SrYaml *map
     return SR_OK;
 }
 
-// Ranges must tile the data: no overlap, no gap (the format's own rule).
+// Ranges must tile the data without overlap or gap; the format demands it.
 static SrStatus check_tiling(const char *path, const Entry *entries, int n, uint64_t data_bytes) {
     uint64_t at = 0;
     for (int i = 0; i < n; i++) {
@@ -155,8 +154,7 @@ static SrStatus read_member(void *arg, const char *key, const SrYaml *value) {
     return e->named.name ? SR_OK : out_of_memory(h->path);
 }
 
-// The format does not promise that a tensor starts at a multiple of its element: one that does not
-// is copied.
+// Copies tensors that do not start at a multiple of their element size, which the format allows.
 static SrStatus align_data(SrSafetensors *st, const char *path, SrTensor *t) {
     size_t element = sr_dtype_bytes(t->dtype);
     if ((uintptr_t)t->data % element == 0)
@@ -169,7 +167,7 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const Entry *)a)->named.name, ((const Entry *)b)->named.name);
 }
 
-// JSON leaves repeated keys undefined; two readers that choose differently are a way to lie.
+// Refuses repeated keys: JSON leaves them undefined, and two readers could choose differently.
 static SrStatus check_names(const char *path, Entry *entries, int n) {
     if (n > 1)
         qsort(entries, (size_t)n, sizeof *entries, by_name);
@@ -196,8 +194,8 @@ static SrStatus place_tensors(const Header *h, const char *data) {
     return SR_OK;
 }
 
-// The length is little-endian on every machine.  Subtracting from what is known to be there,
-// instead of adding to what is claimed, cannot overflow.
+// Reads the length, which is little-endian on every machine.  The check subtracts from the file's
+// size instead of adding to the claimed length, so that it cannot overflow.
 static SrStatus open_mapped(SrSafetensors *st, const char *path) {
     uint64_t header_bytes = 0;
     if (st->map_bytes < 8)
@@ -268,7 +266,7 @@ static size_t tensor_bytes(const SrTensor *t) {
     return (size_t)sr_shape_count(t->shape) * sr_dtype_bytes(t->dtype);
 }
 
-// Offsets follow the order given, without gaps: the reader of any framework accepts nothing else.
+// Offsets follow the given order without gaps, because readers of other frameworks demand it.
 static void header_text(SrText *out, const SrNamedTensor *tensors, int n, const char *const *keys,
                         const char *const *values, int n_meta) {
     sr_text_add(out, "{");
@@ -294,7 +292,7 @@ static void header_text(SrText *out, const SrNamedTensor *tensors, int n, const 
     }
     sr_text_add(out, "}");
     while ((out->len + 8) % SR_ALIGN != 0 && !out->failed)
-        sr_text_add(out, " "); // blanks are legal JSON; the data starts aligned
+        sr_text_add(out, " "); // blanks are legal JSON and align the data
 }
 
 static SrStatus write_tensors(FILE *f, const char *path, const SrNamedTensor *tensors, int n,
@@ -337,8 +335,7 @@ SrStatus sr_safetensors_save_from(const char *path, const SrNamedTensor *tensors
     return status;
 }
 
-// Header and data go through stdio's buffer into the temporary; nothing of the old file is touched
-// before the commit.
+// Writes header and data to the temporary file; the old file stays untouched until the commit.
 SrStatus sr_safetensors_save(const char *path, const SrNamedTensor *tensors, int n,
                              const char *const *meta_keys, const char *const *meta_values,
                              int n_meta) {

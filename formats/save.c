@@ -1,4 +1,4 @@
-// The writing door: the ending chooses the format.
+// Chooses the writer by the file name's ending and shows progress.
 #include "formats/save.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 typedef struct {
     const SrSave *save;
-    const int *index; // of tensor i among the items
+    const int *index; // item of tensor i
 } TensorsOnly;
 
 static SrStatus read_tensor(void *arg, int i, const void **data) {
@@ -69,7 +69,7 @@ SrStatus sr_save_check(const char *path) {
             path);
 }
 
-// ---- how far it has come ------------------------------------------------------------------------
+// ---- progress -----------------------------------------------------------------------------------
 
 typedef struct {
     const SrSave *save;

@@ -1,5 +1,6 @@
-// Writing weights for others: .safetensors, .pth (torch.save's zip format), .npz, chosen by the
-// name's ending.  Tensors are asked for one at a time, so that a conversion holds one in memory.
+// Writes weights as .safetensors, .pth (torch.save's zip format) or .npz; the file name's ending
+// chooses the format.  Tensors are requested one at a time, so that a conversion holds only one in
+// memory.
 #ifndef SR_FORMATS_SAVE_H
 #define SR_FORMATS_SAVE_H
 
@@ -19,29 +20,30 @@ typedef enum {
     SR_SAVE_DICT, // an empty dict
 } SrSaveKind;
 
-// A value of a file to be.  In a .pth, '/' in the name nests dicts
-// ("base_model/model/trunk/x.weight"); neighbours with the same beginning share them.  The other
-// formats hold tensors alone, and '/' is written as '.'.
+// A value to be written.  In a .pth, '/' in the name nests dicts
+// ("base_model/model/trunk/x.weight"), and consecutive items with a common beginning share a
+// dict.  The other formats hold tensors alone and write '/' as '.'.
 typedef struct {
     const char *name;
     SrSaveKind kind;
-    SrShape shape; // of a tensor
-    SrDtype dtype;
-    const char *text;
-    int64_t i; // of INT and BOOL
-    double f;
+    SrShape shape;    // TENSOR
+    SrDtype dtype;    // TENSOR
+    const char *text; // TEXT
+    int64_t i;        // INT and BOOL
+    double f;         // FLOAT
 } SrSaveItem;
 
 typedef struct {
     const SrSaveItem *items;
     int n;
-    SrTensorRead read; // numbers of item i, packed; valid until the next call
+    SrTensorRead read; // returns the packed numbers of item i, valid until the next call
     void *arg;
 } SrSave;
 
-// Unknown ending, a type the format lacks: SR_ERR_CONFIG.  Replaces an older file atomically.
+// Writes the file and replaces an older one atomically.  SR_ERR_CONFIG: unknown ending, or a type
+// that the format lacks.
 SrStatus sr_save(const char *path, const SrSave *save);
-SrStatus sr_save_check(const char *path); // the ending alone
+SrStatus sr_save_check(const char *path); // checks the ending alone
 SrStatus sr__pth_save(const char *path, const SrSave *save);
 SrStatus sr__numpy_save(const char *path, const SrSave *save);
 

@@ -1,4 +1,4 @@
-// Statistics and differences by pieces of PIECE elements, so that no tensor is held twice.
+// Computes statistics and differences in pieces of PIECE elements, so that no tensor is held twice.
 #include "formats/stats.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ void sr_tensor_stats(const SrTensor *t, SrTensorStats *out) {
             finite++;
             sum += x[i];
             squares += x[i] * x[i];
-            double delta = x[i] - mean; // Welford: no cancellation where the mean is large
+            double delta = x[i] - mean; // Welford's update: no cancellation when the mean is large
             mean += delta / (double)finite;
             spread += delta * (x[i] - mean);
             out->zeros += x[i] == 0;

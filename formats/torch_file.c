@@ -1,8 +1,8 @@
-// PyTorch's two file formats (torch/serialization.py): a zip with data.pkl and one stored entry a
-// storage, and before 1.6 five pickles followed by the storages.  TorchScript archives are refused
-// by the first global they name.
+// Reads PyTorch's two file formats (torch/serialization.py).  The current one is a zip with
+// data.pkl and one stored entry per storage.  The legacy one is five pickles followed by the
+// storages. TorchScript archives are refused because of the globals that they name.
 //
-// The tree of values becomes a flat list: tensors under keys joined by dots, the rest as text.
+// The tree of values becomes a flat list: tensors under keys joined by dots, other values as text.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 
 enum {
     MAX_DEPTH = 32,
-    MORE_VISITS = 20000, // than the file has bytes: shared parts are visited once a path to them
-    LISTED = 8,          // items of a list shown as text
+    MORE_VISITS = 20000, // visits beyond one per byte: shared parts are visited once per path
+    LISTED = 8,          // items of a list that are shown as text
     MAX_PATH = 1024,
 };
 
@@ -71,7 +71,7 @@ static SrStatus bad_tensor(const Flatten *f, const char *what) {
     SR_FAIL(SR_ERR_CONFIG, "%s: tensor '%.200s': %s", f->w->path, f->path, what);
 }
 
-// The last element a tensor touches must lie inside its storage.
+// Checks that the last element of a tensor lies inside its storage.
 static SrStatus check_extent(const Flatten *f, const SrPickleTensor *t) {
     int64_t last = t->offset, step;
     bool empty = false;
@@ -120,7 +120,7 @@ static bool is_plain_list(const SrPickleValue *v) {
 
 static SrStatus flatten(Flatten *f, const SrPickleValue *v, int depth);
 
-// Appends ".key" to the path, goes into v, and takes it off again.
+// Appends ".key" to the path, visits v, and restores the path.
 static SrStatus flatten_child(Flatten *f, const SrPickleValue *key, int index,
                               const SrPickleValue *v, int depth) {
     size_t len = strlen(f->path), room = MAX_PATH - len;
@@ -187,7 +187,8 @@ static SrStatus storage_bytes(const SrWeights *w, const SrPickleStorage *s, uint
 
 // ---- zip ----------------------------------------------------------------------------------------
 
-// data.pkl lies in a folder named after the file as it was saved; storages in "<folder>/data/".
+// Finds data.pkl, which lies in a folder named after the saved file, and storages in
+// "<folder>/data/".
 static const SrZipEntry *find_pickle(const SrWeights *w, size_t *folder) {
     for (int i = 0; i < w->zip.n; i++) {
         const char *name = w->zip.entries[i].name, *slash = strrchr(name, '/');
@@ -242,7 +243,7 @@ static int by_key(const void *a, const void *b) {
     return strcmp((*x)->storage->key, (*y)->storage->key);
 }
 
-// First place of `key` among the sorted storages, p->n_storages if it has none.
+// Returns the first index of `key` among the sorted storages; p->n_storages: no such key.
 static int find_key(const SrPickle *p, const char *key) {
     int low = 0, high = p->n_storages;
     while (low < high) {
@@ -255,7 +256,7 @@ static int find_key(const SrPickle *p, const char *key) {
     return low;
 }
 
-// After the pickles: for each key of the list an element count of 8 bytes and the elements.
+// Reads the storages after the pickles: for each key, an element count of 8 bytes and the elements.
 static SrStatus place_storages(const SrWeights *w, SrPickle *p, const SrPickleValue *keys,
                                size_t at) {
     const uint8_t *map = w->map;

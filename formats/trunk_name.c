@@ -1,4 +1,4 @@
-// What stands before and between the words of a name.
+// Ranks prefixes and removes VISSL's groups from names.
 #include "formats/trunk_name.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// The door: recognises the format, then reads tensors whatever the container.
+// Recognises the format of a file of weights and reads tensors from any container.
 #include "formats/weights.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ SrStatus sr__weights_add_meta(SrWeights *w, int *cap, const char *key, const cha
 }
 
 SrStatus sr__weights_measure(const SrWeights *w, SrWeightsTensor *t) {
-    int64_t count = 1, bound = 1; // bound takes 0 as 1, so that no product hides behind a zero
+    int64_t count = 1, bound = 1; // bound counts 0 as 1, so that a zero hides no overflow
     t->packed = true;
     for (int i = t->shape.rank - 1; i >= 0; i--) {
         int d = t->shape.d[i];
@@ -71,7 +71,7 @@ SrStatus sr__weights_measure(const SrWeights *w, SrWeightsTensor *t) {
 static SrStatus open_safetensors(SrWeights *w) {
     int cap = 0;
     sr_file_unmap(w->map,
-                  w->file_bytes); // it is mapped again, and pages of two mappings count twice
+                  w->file_bytes); // pages of a second mapping would count twice
     w->map = NULL;
     SR_TRY(sr_safetensors_map(&w->st, w->path));
     cap = w->st.n;
@@ -219,7 +219,7 @@ static SrStatus need_scratch(SrWeights *w, const SrWeightsTensor *t, size_t byte
     return w->scratch ? SR_OK : sr_arena_failure(&w->arena, w->path);
 }
 
-// Copies elements in C order from any strides, a row of the last dimension at a time.
+// Copies elements from any strides to C order, one row of the last dimension at a time.
 static void gather(const SrWeightsTensor *t, const uint8_t *from, uint8_t *out) {
     size_t size = sr_dtype_bytes(t->dtype);
     int last = t->shape.rank - 1, at[SR_MAX_RANK] = {0};
@@ -239,7 +239,7 @@ static void gather(const SrWeightsTensor *t, const uint8_t *from, uint8_t *out) 
 }
 
 // Inflates header and numbers to the start of the scratch; a column-major array is then gathered
-// behind them.
+// after them.
 static SrStatus inflate_tensor(SrWeights *w, const SrWeightsTensor *t, const void **out) {
     size_t whole = t->skip + t->bytes, behind = (whole + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
     SR_TRY(need_scratch(w, t, t->packed ? whole : behind + t->bytes));
@@ -305,7 +305,7 @@ const char *sr_weights_format_name(SrWeightsFormat format) {
     return names[format];
 }
 
-// IEEE half: sign, 5 bits of exponent, 10 of fraction.
+// Converts an IEEE half: sign, 5 bits of exponent, 10 of fraction.
 static double from_half(uint16_t h) {
     int exponent = h >> 10 & 31, fraction = h & 1023;
     uint64_t sign = (uint64_t)(h >> 15) << 63, bits;

@@ -1,5 +1,4 @@
-// Reading zip directories.  All numbers are little-endian; offsets are checked before they are
-// used.
+// Reads zip directories.  All numbers are little-endian, and offsets are checked before use.
 #include "formats/zip.h"
 
 #include <inttypes.h>
@@ -11,12 +10,12 @@
 
 enum {
     END_BYTES = 22,       // end of central directory, without its comment
-    END64_BYTES = 56,     // its Zip64 twin
-    LOCATOR64_BYTES = 20, // says where the twin is
+    END64_BYTES = 56,     // Zip64 end record
+    LOCATOR64_BYTES = 20, // locator of the Zip64 end record
     CENTRAL_BYTES = 46,   // one entry of the directory, without its name
     LOCAL_BYTES = 30,     // header before an entry's data, without its name
     MAX_COMMENT = 65535,
-    MAX_ENTRIES = 200000, // 12 MiB of ours; the largest checkpoints have a few thousand
+    MAX_ENTRIES = 200000, // takes 12 MiB; the largest checkpoints have a few thousand
 };
 
 typedef struct {
@@ -45,7 +44,7 @@ static SrStatus bad_entry(const Archive *a, const char *name, const char *what) 
     SR_FAIL(SR_ERR_CONFIG, "%s: zip entry '%.200s' %s", a->path, name, what);
 }
 
-// The end record is searched from the back: a comment of unknown length may follow it.
+// Searches the end record from the back, because a comment of unknown length may follow it.
 static SrStatus find_end(Archive *a) {
     uint64_t furthest = a->bytes > END_BYTES + MAX_COMMENT ? a->bytes - END_BYTES - MAX_COMMENT : 0;
     if (a->bytes < END_BYTES)
@@ -71,7 +70,7 @@ static SrStatus find_end(Archive *a) {
     return SR_OK;
 }
 
-// Sizes and offset that did not fit 32 bits are in extra field 1, in this order, only those.
+// Reads sizes and offset that do not fit 32 bits: extra field 1 holds only those, in this order.
 static void read_zip64(const uint8_t *extra, size_t bytes, SrZipEntry *e) {
     uint64_t *const fields[] = {&e->bytes, &e->stored, &e->begin};
     while (bytes >= 4) {
@@ -90,7 +89,7 @@ static void read_zip64(const uint8_t *extra, size_t bytes, SrZipEntry *e) {
     }
 }
 
-// The data lies behind the local header, whose extra field may be longer than the directory's.
+// Finds the data after the local header, whose extra field may be longer than the directory's.
 static SrStatus locate_data(const Archive *a, SrZipEntry *e) {
     if (e->begin > a->directory || a->directory - e->begin < LOCAL_BYTES)
         return bad_entry(a, e->name, "begins beyond the end of the data");
@@ -184,7 +183,7 @@ const SrZipEntry *sr_zip_find(const SrZip *zip, const char *name) {
     return bsearch(&key, zip->entries, (size_t)zip->n, sizeof key, by_name);
 }
 
-// zlib takes 32-bit lengths.
+// Works in pieces, because zlib takes 32-bit lengths.
 static uint32_t checksum(const uint8_t *p, uint64_t bytes) {
     uLong crc = crc32(0, NULL, 0);
     while (bytes > 0) {
@@ -204,12 +203,12 @@ static SrStatus check_sum(const SrZipEntry *e, const char *path, const void *dat
             e->name, (unsigned)crc, (unsigned)e->crc);
 }
 
-// Raw deflate of e into out; true when exactly n bytes came out, and, if those are all, the stream
-// ended there too.
+// Inflates e into out.  True: exactly n bytes came out and, if the entry has no more, the stream
+// ended.
 static bool inflate_into(const SrZipEntry *e, uint8_t *out, uint64_t n) {
     z_stream z = {0};
     uint64_t in = 0, done = 0;
-    uint8_t beyond; // where a stream longer than claimed betrays itself
+    uint8_t beyond; // receives a byte when the stream is longer than claimed
     int rc = inflateInit2(&z, -MAX_WBITS);
     while (rc == Z_OK && (done < n || n == e->bytes)) {
         uInt want = (uInt)SR_MIN(n - done, (uint64_t)1 << 30);

@@ -1,8 +1,9 @@
-// Zip archives in memory: the container of PyTorch's .pth and of NumPy's .npz.  Stored and deflated
-// entries, Zip64; no encryption, no other compression, no archives in parts (PKWARE APPNOTE 6.3).
+// Reads zip archives in memory, the container of PyTorch's .pth and of NumPy's .npz.  It knows
+// stored and deflated entries and Zip64 (PKWARE APPNOTE 6.3).  It refuses encryption, other
+// compression and split archives.
 //
-// Not libzip: the two writers that matter store what they write, so that a reader over a mapping
-// hands out pointers without a copy and is bounded by construction; libzip would copy and buffer.
+// PyTorch and NumPy store their entries, so this reader returns pointers into a mapping without a
+// copy and its memory is bounded by construction.  libzip would copy and buffer.
 #ifndef SR_FORMATS_ZIP_H
 #define SR_FORMATS_ZIP_H
 
@@ -15,9 +16,9 @@
 
 typedef struct {
     const char *name;
-    const uint8_t *data;    // (stored) as in the archive, not owned
-    uint64_t stored, bytes; // compressed and uncompressed; equal unless deflated
-    uint64_t begin;         // of its local header in the archive
+    const uint8_t *data;    // (stored) bytes in the archive, not owned
+    uint64_t stored, bytes; // compressed and uncompressed size; equal unless deflated
+    uint64_t begin;         // offset of the local header in the archive
     uint32_t crc;
     bool deflated;
 } SrZipEntry;
@@ -27,13 +28,13 @@ typedef struct {
     SrZipEntry *entries; // sorted by name, names are distinct
 } SrZip;
 
-// Reads the directory alone.  Every range is checked: beyond the end, overlapping (the trick of zip
-// bombs), repeated names, encryption: SR_ERR_CONFIG.  Entries live in the arena and point into map.
+// Reads the directory.  SR_ERR_CONFIG: a range beyond the end, overlapping ranges (as zip bombs
+// have), repeated names, encryption.  Entries live in the arena and point into map.
 SrStatus sr_zip_open(SrZip *zip, SrArena *arena, const void *map, size_t bytes, const char *path);
 const SrZipEntry *sr_zip_find(const SrZip *zip, const char *name); // NULL if absent
-// The first n uncompressed bytes.  When that is all of them, the CRC-32 is compared.
+// Reads the first n uncompressed bytes.  If that is the whole entry, the CRC-32 is compared.
 SrStatus sr_zip_read(const SrZipEntry *entry, const char *path, void *out, uint64_t n);
-// The CRC-32 of a stored entry against its data; SR_ERR_CONFIG if they differ.
+// Compares the CRC-32 of a stored entry with its data.  SR_ERR_CONFIG: they differ.
 SrStatus sr_zip_verify(const SrZipEntry *entry, const char *path);
 
 #endif

@@ -1,4 +1,5 @@
-// Zip archives of stored entries (APPNOTE 6.3, 4.3: local header, data, directory, end records).
+// Writes zip archives of stored entries: local header, data, directory, end records (PKWARE APPNOTE
+// 6.3, section 4.3).
 #include "formats/zip_write.h"
 
 #include <string.h>
@@ -35,8 +36,8 @@ SrStatus sr_zip_begin(SrZipWriter *z, const char *path) {
     return sr_file_begin(&z->file, path);
 }
 
-// Version, flags, method, time, CRC and sizes: the same run of fields in both headers.  The time is
-// the epoch of the format, so that equal contents give equal files.
+// Writes version, flags, method, time, CRC and sizes, which both headers share.  The time is the
+// format's epoch, so that equal contents give equal files.
 static void put_common(uint8_t **p, uint32_t crc, uint64_t bytes) {
     put(p, 20, 2);
     put(p, 1 << 11, 2); // names are UTF-8

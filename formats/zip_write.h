@@ -1,6 +1,6 @@
-// Writing zip archives: stored entries whose data begins at multiples of 64 bytes, as torch.save
-// lays them out, so that readers can map them.  Zip64 where offsets need it.  Atomic like every
-// file.
+// Writes zip archives of stored entries.  Data begins at multiples of 64 bytes, as torch.save
+// places it, so that readers can map it.  Offsets beyond 4 GiB use Zip64.  The file is written
+// atomically.
 #ifndef SR_FORMATS_ZIP_WRITE_H
 #define SR_FORMATS_ZIP_WRITE_H
 
@@ -15,15 +15,15 @@ typedef struct {
     SrFileWriter file;
     const char *path;
     uint64_t at;      // bytes written
-    SrText directory; // grows with the entries
+    SrText directory; // central directory so far
     int n;
 } SrZipWriter;
 
 SrStatus sr_zip_begin(SrZipWriter *z, const char *path);
-// One entry of two parts (head may be empty), each below 4 GiB together.
+// Writes one entry made of head (may be empty) and data, together below 4 GiB.
 SrStatus sr_zip_add(SrZipWriter *z, const char *name, const void *head, size_t head_bytes,
                     const void *data, size_t bytes);
-SrStatus sr_zip_commit(SrZipWriter *z); // ends the writing, also when it fails
+SrStatus sr_zip_commit(SrZipWriter *z); // finishes the file; releases z also on failure
 void sr_zip_abort(SrZipWriter *z);      // legal after a failed begin
 
 #endif
