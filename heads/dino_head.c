@@ -1,6 +1,6 @@
 // DINO's head: a projection with GELU to a bottleneck of length 1, then prototypes with weight
 // norm.  Caron et al., "Emerging properties in self-supervised vision transformers" (ICCV 2021).
-// Not the teacher, its temperature or its centre: the loss's.
+// The loss owns the teacher, its temperature and its centre.
 #include "heads/projection.h"
 
 typedef struct {

@@ -1,7 +1,7 @@
 // The linear probe: a batch norm over the channels of a pooled map, flattening in PyTorch's order,
 // then an MLP (usually one Linear).  Zhang et al., "Colorful image colorization" (ECCV 2016), 6.2.
 //
-// State keys: "channel_bn.*", then "clf.clf.0.weight": an mlp head stands inside under "clf".
+// State keys: "channel_bn.*", then "clf.clf.0.weight", because an mlp head is nested under "clf".
 #include "heads/mlp_layers.h"
 #include "kernels/batch_norm.h"
 

@@ -1,5 +1,5 @@
-// The probe of token sequences: a batch norm over the features of all tokens, then the same MLP on
-// every token.  The scores come token-major, one classifier output a token: (L, N, classes).
+// The probe of token sequences: a batch norm over the features of all tokens, then one MLP that
+// every token shares.  Scores are token-major, one classifier output per token: (L, N, classes).
 //
 // State keys: "channel_bn.*", "clf.0.weight" (one clf, unlike eval_mlp's).
 #include "heads/mlp_layers.h"

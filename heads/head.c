@@ -1,5 +1,5 @@
-// The registry of heads: every descriptor `const SrHead sr_head_<stem>` the build found, in name
-// order. It knows names only; what a head does is in its own file.
+// The registry of heads: every descriptor `const SrHead sr_head_<stem>` that the build found, in
+// the order of names.  It also parses a head's arguments.
 #include "heads/head.h"
 
 #include "base/plugin.h"

@@ -1,10 +1,10 @@
-// VISSL's head of a student that learns from an iBOT model's embeddings: hidden layers over every token, then one linear
-// layer for the class token and one for the patches (or the same one).  Nothing is normalised to length 1 and there are
-// no prototypes.
+// VISSL's head for a student that learns from an iBOT model's embeddings: hidden layers over every
+// token, then one linear layer for the class token and one for the patches, which may be shared.
+// Outputs are not normalised, and the head has no prototypes.
 //
-// One norm module stands behind every hidden layer: its weights are shared and its running statistics move once a use.
-// VISSL saves it under the name of each place, and with shared_head the last layer twice; here they stand under the
-// first name, mlp.1 and to_class_out.
+// All hidden layers share one norm module: its weights are common, and each use updates its running
+// statistics once.  VISSL saves the module under the name of each use, and a shared last layer
+// twice.  This program saves them once, under the first name: mlp.1 and to_class_out.
 #include "heads/projection.h"
 #include "kernels/select_tokens.h"
 

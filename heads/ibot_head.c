@@ -1,16 +1,16 @@
-// iBOT's head: DINO's for the class token, and the same projection with prototypes of its own (or
-// the same ones) for the patches.  Zhou et al., "iBOT: image BERT pre-training with online
-// tokenizer" (ICLR 2022), 3.2.
+// iBOT's head: DINO's head for the class token, and the shared projection with its own or shared
+// prototypes for the patches.  Zhou et al., "iBOT: image BERT pre-training with online tokenizer"
+// (ICLR 2022), 3.2.
 //
-// With shared_head VISSL saves the prototypes twice, as prototypes0 and prototypes1; here they are
-// one tensor, prototypes0.
+// With shared_head VISSL saves the prototypes twice, as prototypes0 and prototypes1.  This program
+// saves one tensor, prototypes0.
 #include "heads/projection.h"
 #include "kernels/select_tokens.h"
 
 typedef struct {
     SrProjection projection;
     int out_dim, patch_out_dim;
-    int last_norm; // one choice
+    int last_norm; // index among one choice
     bool normalize_last_layer, shared_head;
 } IbotHead;
 

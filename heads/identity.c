@@ -1,4 +1,4 @@
-// The identity head: what comes in goes out, any number of it.
+// The identity head: it returns its inputs, any number of them.
 #include "heads/head.h"
 
 static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *settings,

@@ -1,5 +1,6 @@
-// The MLP head: Linear [-> BatchNorm] [-> ReLU] [-> Dropout], any number of times.  Also the linear
-// classifier. Not the residual variant (mlp_res) and not the probe with a norm in front (eval_mlp).
+// The MLP head: Linear [-> BatchNorm] [-> ReLU] [-> Dropout], any number of times; with one
+// Linear it is the linear classifier.  heads/mlp_res.c has skip connections, and heads/eval_mlp.c
+// puts a norm in front.
 //
 // State keys are those of one torch Sequential named clf: "clf.0.weight", "clf.1.running_mean", ...
 #include "heads/mlp_layers.h"

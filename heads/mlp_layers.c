@@ -1,4 +1,4 @@
-// What several heads share; see the header.  Not a head itself.
+// Builds the layers that several heads share.  This file is no head itself.
 #include "heads/mlp_layers.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "kernels/linear.h"
 #include "kernels/weight_norm_linear.h"
 
-// The next layer of the Sequential; `index` counts them.
+// Adds the next layer of the Sequential; `index` counts the layers.
 static SrNodeId layer(SrBuilder *b, const char *op, const void *params, int *index, SrNodeId x) {
     char leaf[16];
     snprintf(leaf, sizeof leaf, "%d", (*index)++);
@@ -18,8 +18,8 @@ static SrNodeId layer(SrBuilder *b, const char *op, const void *params, int *ind
 
 static SrNodeId linear(SrBuilder *b, const SrMlpLayers *layers, int out_features, int *index,
                        SrNodeId x) {
-    // Scaled uniform values are uniform values with a scaled bound; both have PyTorch's, 1 /
-    // sqrt(in_features).
+    // Scaled uniform values are uniform values with a scaled bound.  Weight and bias both use
+    // PyTorch's bound, 1 / sqrt(in_features).
     SrInit init = {SR_INIT_UNIFORM,
                    layers->init_factor / sqrt(sr_shape_last(sr_build_shape(b, x)))};
     sr_builder_set_init(b, "weight", init);
@@ -32,7 +32,7 @@ static SrNodeId linear(SrBuilder *b, const SrMlpLayers *layers, int out_features
 SrNodeId sr_mlp_layers_build(SrBuilder *b, const SrMlpLayers *layers, const SrInts *dims,
                              const SrHeadSettings *settings, SrNodeId x) {
     SrBatchNormParams bn = {.eps = settings->bn_eps, .momentum = settings->bn_momentum};
-    int index = 0; // counts every module, activations included: those are the state keys
+    int index = 0; // counts every module, activations included, because state keys do
     for (int i = 1; i < dims->n; i++) {
         x = linear(b, layers, dims->v[i], &index, x);
         if (i == dims->n - 1 && layers->bare_last)
@@ -88,8 +88,8 @@ SrStatus sr_head_one_input(SrBuilder *b, const char *head, int n_in) {
                            "%s takes one input, but the module before it gives %d", head, n_in);
 }
 
-// VISSL's heads take (N, C, 1, 1) too, which is (N, 1, 1, C) here; a map must be pooled, because
-// flattening it would tie the head to one image size.
+// VISSL's heads also take (N, C, 1, 1), which is (N, 1, 1, C) here.  A larger map must be pooled
+// first, because flattening it would tie the head to one image size.
 SrStatus sr_head_one_vector(SrBuilder *b, const char *head, const SrNodeId *in, int n_in,
                             SrNodeId *x) {
     SR_TRY(sr_head_one_input(b, head, n_in));

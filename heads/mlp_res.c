@@ -1,7 +1,8 @@
 // The MLP head with skip connections: blocks of Linear [-> BatchNorm] [-> ReLU] [-> Dropout].
 //
 // VISSL adds the input twice where the sizes allow it: once inside the block and once around it.
-// Results depend on it, so it is kept.  State keys: "clf.<block>.mlp_res_block.<layer>.weight".
+// This program does so too, because results depend on it.
+// State keys: "clf.<block>.mlp_res_block.<layer>.weight".
 #include "heads/mlp_layers.h"
 
 // in: (N, C) or (N, 1, 1, C) -> (N, dims[last])

@@ -1,4 +1,4 @@
-// MobileNetV3's classifier as torchvision has it: Linear -> hard-swish -> dropout -> Linear.
+// MobileNetV3's classifier in torchvision's form: Linear -> hard-swish -> dropout -> Linear.
 #include "heads/mobilenet_v3_layers.h"
 #include "kernels/dropout.h"
 #include "kernels/linear.h"

@@ -1,4 +1,5 @@
-// MobileNetV3's classifier as timm has it: 1x1 convolution -> hard-swish -> flatten -> dropout -> Linear.
+// MobileNetV3's classifier in timm's form: 1x1 convolution -> hard-swish -> flatten -> dropout ->
+// Linear.
 #include "heads/mobilenet_v3_layers.h"
 #include "kernels/conv2d.h"
 #include "kernels/dropout.h"

@@ -1,4 +1,4 @@
-// What both heads of MobileNetV3 begin with; see the header.
+// Builds the layers that both heads of MobileNetV3 share.
 #include "heads/mobilenet_v3_layers.h"
 
 #include "heads/mlp_layers.h"

@@ -1,5 +1,5 @@
-// The classifier of MobileNetV3 (Howard et al., arXiv:1905.02244, figure 5), which VISSL has as two heads that differ in
-// their first layer: linear, or a 1x1 convolution.
+// The classifier of MobileNetV3 (Howard et al., arXiv:1905.02244, figure 5).  VISSL has two heads
+// that differ in their first layer: linear, or a 1x1 convolution.
 #ifndef SR_HEADS_MOBILENET_V3_LAYERS_H
 #define SR_HEADS_MOBILENET_V3_LAYERS_H
 
@@ -12,7 +12,8 @@ typedef struct {
 } SrMobilenetV3Head;
 extern const SrOption sr_mobilenet_v3_head_options[];
 
-// One vector an image, through channel_bn where asked for: (N, C) -> (N, C).
+// Checks that the input is one vector per image and applies channel_bn if requested:
+// (N, C) -> (N, C).
 SrStatus sr_mobilenet_v3_head_start(SrBuilder *b, const char *head, const SrMobilenetV3Head *p,
                                     const SrHeadSettings *settings, const SrNodeId *in, int n_in,
                                     SrNodeId *x);

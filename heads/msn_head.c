@@ -1,6 +1,6 @@
 // MSN's head: a projection to unit length and its cosines to unit prototypes, divided by the
 // temperature.  Assran et al., "Masked siamese networks for label-efficient learning" (ECCV 2022),
-// eq. 1 before the softmax, which belongs to the loss, as do the smoothed labels.
+// eq. 1 without the softmax.  The softmax and the smoothed labels belong to the loss.
 #include <stdio.h>
 
 #include "heads/projection.h"
@@ -50,7 +50,7 @@ static SrNodeId numbered(SrBuilder *b, const char *op, const char *stem, int i, 
     return sr_build(b, op, leaf, params, x);
 }
 
-// "fc": fc1, bn1, gelu1, fc2, bn2, gelu2, fc3, as VISSL's state keys count them.
+// Adds "fc": fc1, bn1, gelu1, fc2, bn2, gelu2, fc3, numbered like VISSL's state keys.
 static SrNodeId projection(SrBuilder *b, const MsnHead *p, SrNodeId x) {
     sr_builder_push(b, "fc");
     for (int i = 1; i <= LAYERS; i++) {

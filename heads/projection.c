@@ -1,4 +1,4 @@
-// The projection of DINO's, iBOT's and MSN's heads; see the header.  Not a head itself.
+// Builds the projection of DINO's, iBOT's and MSN's heads.  This file is no head itself.
 #include "heads/projection.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 static const char *const activations[] = {"gelu", "relu", "silu"}; // SR_PROJECTION_ACTS
 
-// timm's trunc_normal_(std=0.02), biases 0.
+// Initial values are timm's trunc_normal_(std=0.02); biases are 0.
 SrNodeId sr_head_transformer_linear(SrBuilder *b, const char *leaf, int out_features, SrNodeId x) {
     sr_builder_set_init(b, "weight", (SrInit){SR_INIT_TRUNCATED_NORMAL, 0.02});
     sr_builder_set_init(b, "bias", (SrInit){SR_INIT_CONSTANT, 0});
@@ -27,7 +27,7 @@ static const char *numbered(char leaf[16], int index) {
     return leaf;
 }
 
-// Modules of one hidden layer, which is how far the next one's number is.
+// Number of modules in one hidden layer: the distance to the number of the next layer.
 static int modules(const SrProjection *p) { return p->norm == SR_PROJECTION_NO_NORM ? 2 : 3; }
 
 SrNodeId sr_head_hidden_layers(SrBuilder *b, const SrProjection *p, SrNodeId x) {

@@ -1,5 +1,6 @@
-// The towers of an image side by side: (N T, C) -> (N, T C), without parameters.  PIRL's and
-// jigsaw's nine patches become one row.  Rows must be sample-major: all towers of image 0 first.
+// Concatenates the towers of an image: (N T, C) -> (N, T C), without parameters.  The nine
+// patches of PIRL and Jigsaw become one row.  Rows must be sample-major: all towers of image 0
+// come first.
 #include "heads/mlp_layers.h"
 #include "kernels/merge_rows.h"
 

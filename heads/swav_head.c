@@ -1,10 +1,10 @@
-// SwAV's head: an MLP to the embedding, then one bias-free Linear a set of prototypes.
+// SwAV's head: an MLP to the embedding, then one bias-free Linear per set of prototypes.
 // Caron et al., "Unsupervised learning of visual features by contrasting cluster assignments"
-// (NeurIPS 2020), 3. Not the loss, and not the renormalisation of the prototypes after an update:
-// losses/swav_loss.c does both.
+// (NeurIPS 2020), 3.  losses/swav_loss.c computes the loss and renormalises the prototypes after an
+// update.
 //
-// VISSL's normalize_last_layer without weight norm is an AttributeError and an unknown activation
-// means none; here both are errors by name.
+// In VISSL, normalize_last_layer without weight norm raises an AttributeError, and an unknown
+// activation means none.  Both are errors with a name here.
 #include <stdio.h>
 
 #include "heads/mlp_layers.h"
@@ -12,10 +12,10 @@
 #include "kernels/linear.h"
 
 typedef struct {
-    SrInts dims, num_clusters; // one set of prototypes an element
+    SrInts dims, num_clusters; // num_clusters: one set of prototypes per element
     bool use_bn, use_bias, return_embeddings, skip_last_bn, normalize_feats;
     int activation;                         // ACTIVATION_...
-    bool weight_norm, normalize_last_layer; // of the prototypes
+    bool weight_norm, normalize_last_layer; // apply to the prototypes
 } SwavHead;
 
 enum { ACTIVATION_RELU, ACTIVATION_GELU, ACTIVATION_NONE };
@@ -89,7 +89,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrHeadSettings *se
     sr_builder_push(b, "projection_head");
     x = sr_mlp_layers_build(b, &layers, &p->dims, settings, x);
     sr_builder_pop(b);
-    // Length 1 makes scores cosines (times the prototypes' length, 1 after the first update).
+    // Embeddings of length 1 make scores cosines: prototypes have length 1 after the first update.
     if (p->normalize_feats)
         x = sr_build(b, "l2_normalize", "normalize", &(SrL2NormalizeParams){0}, x);
     *n_out = 0;

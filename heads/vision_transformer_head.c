@@ -1,7 +1,8 @@
 // The classifier of a vision transformer: [Linear -> tanh ->] Linear.  Dosovitskiy et al., "An
 // image is worth 16x16 words" (ICLR 2021), 3.1.
 //
-// The scores start at zero: the last layer is drawn as zeros, the one before LeCun normal.
+// Scores start at zero: the last layer is initialised with zeros, the layer before it with LeCun's
+// normal distribution.
 #include <math.h>
 
 #include "heads/mlp_layers.h"
