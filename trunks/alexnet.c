@@ -1,5 +1,5 @@
-// AlexNet in one column (Krizhevsky, arXiv:1404.5997) with torchvision's layers and names.  Not VISSL's five
-// variants, which are trunks of their own.
+// AlexNet in one column (Krizhevsky, arXiv:1404.5997) with torchvision's layers and names.  VISSL's
+// five variants are separate trunks (trunks/alexnet_blocks.h).
 #include <stdio.h>
 
 #include "kernels/conv2d.h"

@@ -1,7 +1,8 @@
-// Krizhevsky, Sutskever and Hinton, "ImageNet classification with deep convolutional neural networks", 2012, as VISSL
-// builds it; see the header.
+// Builds VISSL's AlexNets: Krizhevsky, Sutskever and Hinton, "ImageNet classification with deep
+// convolutional neural networks" (NeurIPS 2012).
 //
-// VISSL's `flatten` leaves a map as it is (its dim is -1); here it gives vectors, the same numbers in the same order.
+// VISSL's `flatten` leaves a map unchanged (its dim is -1).  Here it gives vectors with the same
+// numbers in the same order.
 #include "trunks/alexnet_blocks.h"
 
 #include <stdio.h>
@@ -23,7 +24,8 @@ static void push(SrBuilder *b, int i) {
     sr_builder_push_block(b, scope, "Sequential");
 }
 
-// Convolution i, perhaps a batch norm, ReLU: nodes 0, 1 and, with a norm, 2 of module `at`.
+// Adds convolution i, optionally a batch norm, and a ReLU: nodes 0, 1 and, with a norm, 2 of module
+// `at`.
 static SrNodeId conv(SrBuilder *b, const SrAlexnetParams *p, const SrAlexnetLayout *l, int i,
                      int at, SrNodeId x) {
     static const int kernel[] = {11, 5, 3, 3, 3};

@@ -1,5 +1,5 @@
-// What VISSL's five AlexNets share (vissl/models/trunks/alexnet_*.py): five convolutions, three max-pools, names by
-// number.  They differ in padding, groups and in what normalises.
+// Blocks that VISSL's five AlexNets share (vissl/models/trunks/alexnet_*.py): five convolutions,
+// three max-pools, names by number.  The nets differ in padding, groups and normalisation.
 #ifndef SR_TRUNKS_ALEXNET_BLOCKS_H
 #define SR_TRUNKS_ALEXNET_BLOCKS_H
 
@@ -16,13 +16,13 @@ enum { SR_ALEXNET_CONVS = 5 };
 typedef enum { SR_ALEXNET_PLAIN, SR_ALEXNET_NORM_POOL, SR_ALEXNET_POOL_NORM } SrAlexnetPool;
 typedef struct {
     int channels[SR_ALEXNET_CONVS];
-    int stride, padding;               // of conv1
-    int groups;                        // of conv2, conv4 and conv5
-    bool batch_norm[SR_ALEXNET_CONVS]; // between convolution and ReLU
-    SrAlexnetPool pool; // whether pool1 and pool2 normalise responses, before or behind
+    int stride, padding;               // conv1
+    int groups;                        // conv2, conv4 and conv5
+    bool batch_norm[SR_ALEXNET_CONVS]; // true: batch norm between convolution and ReLU
+    SrAlexnetPool pool;                // response normalisation at pool1 and pool2
 } SrAlexnetLayout;
 
-// Modules 0 .. 8 of the present scope; fills `map` (pool5) and `pooled`.
+// Adds modules 0 to 8 under the builder's scope and fills `map` (pool5) and `pooled`.
 SrStatus sr_alexnet_build(SrBuilder *b, const SrAlexnetParams *p, const SrAlexnetLayout *layout,
                           SrNodeId x, SrTrunkOutput *out);
 

@@ -1,6 +1,7 @@
-// AlexNet as Caffe's reference model has it (vissl/models/trunks/alexnet_bvlc.py): responses are normalised, then pooled.
+// AlexNet of Caffe's reference model (vissl/models/trunks/alexnet_bvlc.py): responses are
+// normalised, then pooled.
 //
-// VISSL's own raises a TypeError whenever it runs (a stale keyword in its forward); this is what its layers say.
+// VISSL's forward raises a TypeError because of a stale keyword.  This trunk follows its layers.
 #include "trunks/alexnet_blocks.h"
 
 static const SrAlexnetLayout layout = {

@@ -1,5 +1,6 @@
-// AlexNet of colourisation (Zhang et al., arXiv:1603.08511; vissl/models/trunks/alexnet_colorization.py): it sees the
-// lightness alone, the first of the channels that MODEL.INPUT_TYPE: lab and the transform ImgPil2LabTensor give.
+// AlexNet of colourisation (Zhang et al., arXiv:1603.08511;
+// vissl/models/trunks/alexnet_colorization.py).  Its input is the lightness alone: the first
+// channel that MODEL.INPUT_TYPE: lab and the transform ImgPil2LabTensor produce.
 #include "kernels/slice.h"
 #include "trunks/alexnet_blocks.h"
 

@@ -1,5 +1,6 @@
-// AlexNet of DeepCluster (Caron et al., arXiv:1807.05520; vissl/models/trunks/alexnet_deepcluster.py): Sobel's filters of
-// the mean of the channels, which never learn, in front of one column with batch norms.
+// AlexNet of DeepCluster (Caron et al., arXiv:1807.05520;
+// vissl/models/trunks/alexnet_deepcluster.py): fixed Sobel filters of the channels' mean,
+// followed by one column with batch norms.
 #include "kernels/conv2d.h"
 #include "trunks/alexnet_blocks.h"
 
@@ -21,7 +22,7 @@ static SrNodeId filter(SrBuilder *b, const char *leaf, SrNodeId x, SrConv2dParam
     return sr_build(b, "conv2d", leaf, &p, x);
 }
 
-// (N, H, W, 3) -> (N, H, W, 2): changes from left to right and from top to bottom
+// (N, H, W, 3) -> (N, H, W, 2): horizontal and vertical gradient
 static SrNodeId sobel(SrBuilder *b, SrNodeId x) {
     sr_builder_push_block(b, "sobel", "Sequential");
     bool frozen = sr_builder_set_frozen(b, true);

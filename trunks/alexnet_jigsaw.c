@@ -1,5 +1,6 @@
-// AlexNet of Jigsaw puzzles (Noroozi and Favaro, arXiv:1603.09246; vissl/models/trunks/alexnet_jigsaw.py): conv1 of
-// stride 2 for small tiles, pooled, then normalised.
+// AlexNet of Jigsaw puzzles (Noroozi and Favaro, arXiv:1603.09246;
+// vissl/models/trunks/alexnet_jigsaw.py): conv1 has stride 2 for small tiles, and responses are
+// pooled, then normalised.
 #include "trunks/alexnet_blocks.h"
 
 static const SrAlexnetLayout layout = {

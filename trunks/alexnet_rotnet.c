@@ -1,4 +1,5 @@
-// AlexNet of RotNet (Gidaris et al., arXiv:1803.07728; vissl/models/trunks/alexnet_rotnet.py): one column, batch norms.
+// AlexNet of RotNet (Gidaris et al., arXiv:1803.07728; vissl/models/trunks/alexnet_rotnet.py): one
+// column with batch norms.
 #include "trunks/alexnet_blocks.h"
 
 static const SrAlexnetLayout layout = {

@@ -1,5 +1,5 @@
-// Szegedy et al., "Rethinking the inception architecture for computer vision" (arXiv:1512.00567), with torchvision's
-// norm of epsilon 1e-3.
+// Builds BasicConv2d (Szegedy et al., "Rethinking the inception architecture for computer vision",
+// arXiv:1512.00567) with torchvision's epsilon of 1e-3.
 #include "trunks/basic_conv.h"
 
 #include "kernels/batch_norm.h"

@@ -1,8 +1,9 @@
-// BEiT's vision transformer (Bao et al., arXiv:2106.08254) with VISSL's keys and names (vissl/models/trunks/beit.py): layer
-// scale, biases for queries and values alone, position biases by offset in every block or shared by all.
+// BEiT's vision transformer (Bao et al., arXiv:2106.08254) with VISSL's keys and names
+// (vissl/models/trunks/beit.py).  It has layer scale, biases for queries and values only, and
+// position biases by offset in every block or shared by all.
 //
-// USE_MEAN_POOLING pools nothing in VISSL: it leaves out the last norm, and the output is the class token in either case.
-// Weights trained there expect that, so it is kept.
+// In VISSL, USE_MEAN_POOLING pools nothing: it removes the last norm, and the output stays the
+// class token.  This trunk does so too, because weights trained there expect it.
 #include <math.h>
 #include <stdio.h>
 
@@ -56,7 +57,7 @@ static const SrOption options[] = {
 // clang-format on
 #undef FIELD
 
-// 0: there are no factors.
+// Adds layer scale; an initial value of 0 means none.
 static double init_of(const Beit *p) { return SR_MAX(sr_token_scale(p->init_values), 0); }
 
 static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
@@ -72,7 +73,7 @@ static SrNodeId relative_bias(SrBuilder *b, const Beit *p) {
     return sr_build_n(b, "relative_bias", "relative_position_bias", &bias, NULL, 0);
 }
 
-// A sum of both kinds of biases where both are asked for.
+// Returns the position bias: the sum of both kinds if both are configured.
 static SrNodeId bias_of(SrBuilder *b, const Beit *p, SrNodeId shared) {
     SrNodeId own = p->relative ? relative_bias(b, p) : SR_NO_NODE;
     if (own == SR_NO_NODE || shared == SR_NO_NODE)
@@ -80,7 +81,7 @@ static SrNodeId bias_of(SrBuilder *b, const Beit *p, SrNodeId shared) {
     return sr_build_n(b, "add", "add", NULL, (SrNodeId[]){own, shared}, 2);
 }
 
-// Blocks further up start with smaller branches: weights over sqrt(2 (i + 1)).
+// Later blocks start with smaller branches: initial weights are divided by sqrt(2 (i + 1)).
 static double last_deviation(int i) { return 0.02 / sqrt(2.0 * (i + 1)); }
 
 static SrNodeId attention(SrBuilder *b, const Beit *p, int i, SrNodeId shared, SrNodeId x) {

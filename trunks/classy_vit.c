@@ -1,8 +1,9 @@
 // ClassyVision's vision transformer (Dosovitskiy et al., arXiv:2010.11929) as VISSL wraps it
-// (vissl/models/trunks/classy_vision_transformer.py): torchvision's ancestor, with sequences first in its embeddings of
-// positions.  Not vision_transformer, which is timm's in origin.
+// (vissl/models/trunks/classy_vision_transformer.py): the ancestor of torchvision's, with the
+// sequence as first dimension of its position embeddings.  The trunk vision_transformer derives
+// from timm's.
 //
-// As in VISSL: a norm's epsilon is 1e-6, drop path and the scale of queries are not read.
+// Like VISSL, it uses 1e-6 as epsilon of norms and does not read drop path and query scale.
 #include <math.h>
 #include <stdio.h>
 
@@ -24,7 +25,7 @@ typedef struct {
 
 #define FIELD(f) offsetof(Vit, f)
 #define UNREAD "classy_vit does not read it, as in VISSL"
-// The map is vision_transformer's: every key of it has a row here.
+// The options are those of vision_transformer: each of its keys has a row here.
 // clang-format off
 static const SrOption options[] = {
     {"name", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "a label for people"},
@@ -84,7 +85,7 @@ static SrNodeId block(SrBuilder *b, const Vit *p, int i, SrNodeId x) {
     return x;
 }
 
-// (N, H, W, 3) -> (N, L, D), with the class token in front where there is one.
+// (N, H, W, 3) -> (N, L, D); a class token comes first.
 static SrNodeId tokens(SrBuilder *b, const Vit *p, SrNodeId image) {
     SrConv2dParams conv = {.out_channels = p->hidden_dim,
                            .kernel_h = p->patch_size,

@@ -1,4 +1,4 @@
-// torchvision's shared blocks; see the header.
+// Builds the blocks that torchvision's convolutional nets share.
 #include "trunks/conv_norm.h"
 
 #include <math.h>

@@ -1,9 +1,11 @@
-// ConViT (d'Ascoli et al., arXiv:2103.10697) with VISSL's keys and names (vissl/models/trunks/convit.py): blocks of gated
-// positional self-attention over the patches, then blocks of plain attention with a class token.
+// ConViT (d'Ascoli et al., arXiv:2103.10697) with VISSL's keys and names
+// (vissl/models/trunks/convit.py): blocks of gated positional self-attention over the patches, then
+// blocks of plain attention with a class token.
 //
-// As in VISSL: positions are added before the class token joins; where all blocks are gated it never joins, and CLASSIFIER
-// token gives the first patch; CLASSIFIER gap is the mean over all tokens, the class token among them.  VISSL draws v and
-// pos_proj anew after its local initialisation, which so has no effect: LOCAL_INIT here keeps it.
+// VISSL's behaviour is kept.  Positions are added before the class token joins.  If all blocks
+// are gated, it never joins, and CLASSIFIER token gives the first patch.  CLASSIFIER gap is the
+// mean over all tokens with the class token.  One thing differs: VISSL overwrites its local
+// initialisation of v and pos_proj, and LOCAL_INIT keeps it here.
 #include <stdio.h>
 
 #include "graph/token_blocks.h"
@@ -155,7 +157,7 @@ static SrStatus check(SrBuilder *b, const Convit *p) {
     return SR_OK;
 }
 
-// (N, L, D) of the patches as a map, and what VISSL gives: one vector an image.
+// Sets the outputs: the patches (N, L, D) as a map, and VISSL's feature, one vector per image.
 static void features(SrBuilder *b, const Convit *p, SrNodeId x, const Grid *grid,
                      SrTrunkOutput *out) {
     SrSelectTokensParams patches = {.begin = out->n_prefix, .count = grid->h * grid->w};
@@ -187,7 +189,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
         x = block(b, p, i, &grid, x);
     }
     if (!out->n_prefix)
-        join_class_token(b, x); // a parameter all the same, which nothing reads
+        join_class_token(b, x); // VISSL has this parameter too, though nothing reads it
     features(b, p, norm(b, "norm", x), &grid, out);
     return sr_builder_status(b);
 }

@@ -1,5 +1,6 @@
-// ConvNeXt (Liu et al., "A ConvNet for the 2020s", arXiv:2201.03545) as VISSL has it, the authors' code: pooled first,
-// normalised afterwards.  Not torchvision's, whose names differ (trunk torchvision_convnext).
+// ConvNeXt (Liu et al., "A ConvNet for the 2020s", arXiv:2201.03545) in VISSL's form, which is the
+// authors' code: features are pooled, then normalised.  The trunk torchvision_convnext has
+// torchvision's names.
 #include <stdio.h>
 
 #include "kernels/conv2d.h"
@@ -67,7 +68,7 @@ static SrNodeId block(SrBuilder *b, SrNodeId x, double drop) {
     return sr_build_n(b, "add", "add", NULL, sum, 2);
 }
 
-// The stem, or a norm and a 2x2 convolution.
+// Adds the stem, or a norm and a 2x2 convolution.
 static SrNodeId downsample(SrBuilder *b, const Convnext *p, int s, SrNodeId x) {
     char scope[16];
     sr_builder_push(b, "downsample_layers");
@@ -117,7 +118,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     out->map = x;
     out->pooled = norm(b, "norm", sr_build(b, "mean", "mean", NULL, x));
     sr_build_alias(b, "flatten", out->pooled);
-    // VISSL's ignores what is asked for and gives this; its configurations ask for lastCLS.
+    // VISSL returns this feature whatever the configuration asks for; its files ask for lastCLS.
     sr_build_alias(b, "lastCLS", out->pooled);
     return sr_builder_status(b);
 }

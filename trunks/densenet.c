@@ -1,5 +1,6 @@
-// DenseNet (Huang et al., "Densely connected convolutional networks", arXiv:1608.06993) with torchvision's layers and
-// names: each layer reads what all before it in its block gave, joined.
+// DenseNet (Huang et al., "Densely connected convolutional networks", arXiv:1608.06993) with
+// torchvision's layers and names.  Each layer reads the concatenated outputs of all earlier
+// layers of its block.
 #include <math.h>
 #include <stdio.h>
 
@@ -76,7 +77,7 @@ static SrNodeId block(SrBuilder *b, const Densenet *p, int i, SrNodeId x) {
     return x;
 }
 
-// Half the channels, half the resolution.
+// Adds a transition: half the channels at half the resolution.
 static SrNodeId transition(SrBuilder *b, int i, SrNodeId x) {
     char scope[32];
     snprintf(scope, sizeof scope, "transition%d", i + 1);

@@ -1,4 +1,4 @@
-// Depths of parameters by their names.
+// Computes the depth of parameters from their names.
 #include "trunks/depth.h"
 
 #include <string.h>

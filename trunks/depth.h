@@ -1,12 +1,13 @@
-// How deep a parameter lies, by the names that families of trunks share (SrTrunk.depth).
+// Depth of a parameter in its trunk, from the names that families of trunks share (SrTrunk.depth).
 #ifndef SR_TRUNKS_DEPTH_H
 #define SR_TRUNKS_DEPTH_H
 
-// Names "layer<k>." or none: stage k at k, the stem conv1 and bn1 at 0, everything else at stages + 1 (VISSL's
-// get_num_layer_for_resnet).
+// Names "layer<k>." have depth k, the stem's conv1 and bn1 have depth 0, all others have stages + 1
+// (VISSL's get_num_layer_for_resnet).
 int sr_depth_of_stages(const char *name, int stages);
-// Names "blocks.<i>.": tokens, positions and patches at 0, block i at i + 1, the last norm beside the last
-// block (Bao et al., "BEiT", 2021; VISSL's get_num_layer_for_vit).
+// Names "blocks.<i>." have depth i + 1; tokens, positions and patches have depth 0; the last norm
+// has the last block's depth (Bao et al., "BEiT", arXiv:2106.08254; VISSL's
+// get_num_layer_for_vit).
 int sr_depth_of_blocks(const char *name, int blocks);
 
 #endif

@@ -1,9 +1,11 @@
-// DINOv2's vision transformer (Oquab et al., "DINOv2", arXiv:2304.07193; registers: Darcet et al., arXiv:2309.16588) with
-// the names of its published weights (github.com/facebookresearch/dinov2, dinov2/models/vision_transformer.py): layer
-// scale, patches of 14 pixels, a gated MLP in the largest, registers between class token and patches.
+// DINOv2's vision transformer (Oquab et al., "DINOv2", arXiv:2304.07193; registers: Darcet et
+// al., arXiv:2309.16588) with the names of its published weights
+// (github.com/facebookresearch/dinov2, dinov2/models/vision_transformer.py).  It has layer scale,
+// patches of 14 pixels, a gated MLP in the largest model, and registers between class token and
+// patches.
 //
-// Positions are learned for images of 518 pixels and resampled for others as the source does it: with an offset of 0.1,
-// or filtered where there are registers.
+// Positions are learned for images of 518 pixels.  Other sizes resample them like the source:
+// with an offset of 0.1, or with a filter in models with registers.
 #include <stdio.h>
 #include <string.h>
 
@@ -64,7 +66,8 @@ static SrNodeId attention(SrBuilder *b, const Dinov2 *p, bool last, SrNodeId x) 
     return x;
 }
 
-// Shazeer, "GLU variants improve transformer", arXiv:2002.05202: w3 (silu(a) b) with a, b the halves of w12 x.
+// Shazeer, "GLU variants improve transformer", arXiv:2002.05202: w3 (silu(a) b), where a and b
+// are the halves of w12 x.
 static SrNodeId swiglu(SrBuilder *b, const Dinov2 *p, SrNodeId x) {
     int width = ((int)(p->hidden_dim * p->mlp_ratio) * 2 / 3 + 7) / 8 * 8;
     sr_builder_push_block(b, "mlp", "SwiGLUFFN");
@@ -94,7 +97,7 @@ static SrNodeId block(SrBuilder *b, const Dinov2 *p, int i, SrNodeId x) {
 
 typedef struct {
     int h, w;
-    bool whole; // all patches are tokens
+    bool whole; // true: all patches are tokens
 } Grid;
 
 static SrNodeId hide(SrBuilder *b, SrNodeId x, SrNodeId mask) {
@@ -102,7 +105,7 @@ static SrNodeId hide(SrBuilder *b, SrNodeId x, SrNodeId mask) {
     return sr_build_n(b, "mask_tokens", "where", NULL, (SrNodeId[]){x, mask}, 2);
 }
 
-// As vision_transformer has it; registers come later and stay.
+// Drops hidden patches like vision_transformer; registers are added later and stay.
 static SrNodeId keep_visible(SrBuilder *b, SrNodeId x, SrNodeId visible, Grid *grid) {
     grid->whole = false;
     return sr_build_n(b, "gather_tokens", "gather", &(SrGatherTokensParams){1},
@@ -165,7 +168,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     SrNodeId x = tokens(b, p, in, &grid);
     for (int i = 0; i < p->layers; i++)
         raw[i] = x = block(b, p, i, x);
-    for (int i = p->layers - 1; i >= 0; i--) // the last block's is the node "norm"
+    for (int i = p->layers - 1; i >= 0; i--) // the node "norm" belongs to the last block
         normed[i] = norm(b, "norm", raw[i]);
     sr_token_features(b,
                       &(SrTokenFeatures){.blocks = p->layers,
@@ -189,7 +192,7 @@ static int depth(const char *name, int blocks) {
     return sr_depth_of_blocks(name, blocks);
 }
 
-// The published backbones have no classifier: their result is the class token.
+// The published backbones have no classifier: they return the class token.
 static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *preset,
                          const SrTrunkOutput *features, SrNodeId *logits) {
     (void)params, (void)preset;

@@ -1,8 +1,10 @@
-// EfficientNet (Tan and Le, arXiv:1905.11946) with VISSL's keys and names, which are ClassyVision's
-// (classy_vision/models/efficientnet.py).  Not torchvision's (trunk torchvision_efficientnet).
+// EfficientNet (Tan and Le, arXiv:1905.11946) with VISSL's keys and names, which are
+// ClassyVision's (classy_vision/models/efficientnet.py).  The trunk torchvision_efficientnet has
+// torchvision's names.
 //
-// As in VISSL: convolutions are padded alike on both sides, squeeze-excitation is as wide as the block's input says, and
-// what the trunk gives without being asked for a layer is behind the dropout.
+// VISSL's behaviour is kept: convolutions are padded equally on both sides, the width of
+// squeeze-excitation follows from the block's input, and the default feature comes after the
+// dropout.
 #include <math.h>
 #include <stdio.h>
 
@@ -58,7 +60,7 @@ static double width_of(const Efficientnet *p) {
     return p->width > 0 ? p->width : versions[p->version].width;
 }
 
-// -1 for what is no number.
+// Returns -1 for a text that is no number.
 static int least_width(const Efficientnet *p) {
     const SrYaml *given = p->min_width;
     if (!given || given->type == SR_YAML_NULL)
@@ -84,7 +86,7 @@ static int count_blocks(const Efficientnet *p) {
     return n;
 }
 
-// A block under way: it is the same for every layer in it.
+// Settings of the block that is being built, common to all of its layers.
 typedef struct {
     SrBuilder *b;
     const Efficientnet *p;
@@ -148,7 +150,7 @@ static SrNodeId block(const Net *net, int s, SrNodeId x, int stride, double drop
     return sr_build_n(net->b, "add", "add", NULL, (SrNodeId[]){y, x}, 2);
 }
 
-// Blocks are numbered through; timm's indices are the last map of each resolution.
+// Blocks are numbered through; timm's indices name the last map of each resolution.
 static SrNodeId blocks(const Net *net, SrNodeId x) {
     int at = 0, index = 0, total = count_blocks(net->p);
     char name[16];

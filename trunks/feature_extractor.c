@@ -1,5 +1,6 @@
-// Features out of a trunk; see the header.  Returned in the order asked for: VISSL returns network
-// order unless a name is repeated, and so pairs a list in another order with the wrong heads.
+// Taps and pools features of a trunk.  They are returned in the requested order.  VISSL returns
+// the network's order unless a name is repeated, and so pairs a list in another order with the
+// wrong heads.
 #include "trunks/feature_extractor.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ SrStatus sr_feature_tap(const SrGraph *graph, const char *layer, SrNodeId *out) 
 
 // ---- reading
 
-typedef struct { // where in the configuration, for messages
+typedef struct { // place in the configuration, for messages
     const SrYaml *node;
     const char *key;
     int index;
@@ -26,7 +27,7 @@ typedef struct { // where in the configuration, for messages
     sr_fail_prefix(sr_fail(SR_ERR_CONFIG, __VA_ARGS__), "%s: %s[%d]", \
                    sr_yaml_place((p)->node).text, (p)->key, (p)->index)
 
-// Argument `i` of the list, a number or [height, width]; absent or null: both stay as they are.
+// Reads argument `i` of the list, a number or [height, width]; absent or null: both stay unchanged.
 static SrStatus read_pair(const Place *p, const SrYaml *args, int i, const char *what, int min,
                           int *h, int *w) {
     const SrYaml *a = args && i < args->n ? args->items[i] : NULL;
@@ -45,7 +46,7 @@ static SrStatus read_pair(const Place *p, const SrYaml *args, int i, const char 
     return SR_OK;
 }
 
-// Argument `i`, True or False; absent or null: `initial`.
+// Reads argument `i`, True or False; absent or null: `initial`.
 static SrStatus read_flag(const Place *p, const SrYaml *args, int i, const char *what, bool initial,
                           bool *out) {
     *out = initial;
@@ -162,7 +163,7 @@ SrStatus sr_features_parse_names(const SrYaml *list, const char *key, SrArena *a
 
 // ---- building
 
-// Looked up under the names this pass gave: "res4" of the second pass of a teacher is
+// Looks a layer up under the names of this pass: "res4" in the second pass of a teacher is
 // "teacher.res4@1".
 static SrStatus tap_of_pass(SrBuilder *b, const char *key, const char *prefix, int pass,
                             const char *layer, SrNodeId *out) {
@@ -172,7 +173,7 @@ static SrStatus tap_of_pass(SrBuilder *b, const char *key, const char *prefix, i
     snprintf(name, sizeof name, "%s%s%s", prefix, layer, suffix);
     if (sr_feature_tap(sr_builder_graph(b), name, out) == SR_OK)
         return SR_OK;
-    sr_feature_tap(sr_builder_graph(b), layer, out); // for a message without this pass's decoration
+    sr_feature_tap(sr_builder_graph(b), layer, out); // makes a message without the pass's suffix
     return sr_builder_fail(b, SR_ERR_CONFIG, "%s: %s", key, sr_status_message());
 }
 

@@ -1,5 +1,6 @@
-// GoogLeNet (Szegedy et al., "Going deeper with convolutions", arXiv:1409.4842) with batch norm and torchvision's
-// layers and names; its third branch has 3x3 convolutions there where the paper has 5x5.
+// GoogLeNet (Szegedy et al., "Going deeper with convolutions", arXiv:1409.4842) with batch norm
+// and torchvision's layers and names.  The third branch has 3x3 convolutions in torchvision and
+// 5x5 in the paper.
 #include <stdio.h>
 
 #include "kernels/concat.h"
@@ -31,7 +32,7 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-// Table 1 of the paper; `third` is its 5x5.
+// Table 1 of the paper; `third` is its 5x5 branch.
 typedef struct {
     const char *name;
     int one, reduce_second, second, reduce_third, third, pool;
@@ -88,7 +89,7 @@ static SrNodeId linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_featu
     return sr_linear_normal(b, leaf, x, out_features, 0);
 }
 
-// Reaches nothing but its own output, and lives in training alone.
+// Adds an auxiliary classifier, which exists in training only and feeds nothing but its own output.
 static void auxiliary(SrBuilder *b, const Googlenet *p, const char *scope, SrNodeId x,
                       SrTrunkOutput *out) {
     if (!p->aux_classes)
@@ -124,7 +125,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     const Googlenet *p = params;
     SrNodeId x = stem(b, p, p->transform_input ? sr_inception_input(b, in->image) : in->image);
     for (int i = 0; i < SR_COUNT(modules); i++) {
-        if (i == 2 || i == 7) { // the next resolution
+        if (i == 2 || i == 7) { // start of the next resolution
             sr_build_alias(b, i == 2 ? "2" : "3", x);
             x = max_pool(b, i == 2 ? "maxpool3" : "maxpool4", x, i == 2 ? 3 : 2, 2, 0);
         }

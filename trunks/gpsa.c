@@ -1,4 +1,4 @@
-// d'Ascoli et al., arXiv:2103.10697, sections 2 and 3; see the header.
+// Builds gated positional self-attention (d'Ascoli et al., arXiv:2103.10697, sections 2 and 3).
 #include "trunks/gpsa.h"
 
 #include "graph/token_blocks.h"

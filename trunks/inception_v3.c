@@ -1,5 +1,6 @@
-// Inception v3 (Szegedy et al., "Rethinking the inception architecture for computer vision", arXiv:1512.00567) with
-// torchvision's layers and names.  Modules are lists of branches; the letters are torchvision's classes.
+// Inception v3 (Szegedy et al., "Rethinking the inception architecture for computer vision",
+// arXiv:1512.00567) with torchvision's layers and names.  Modules are lists of branches; the
+// letters A to E are those of torchvision's classes.
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static const SrOption options[] = {
 typedef struct {
     const char *leaf;
     int channels, kernel_h, kernel_w;
-    int stride; // 1 keeps the size, 2 has no padding
+    int stride; // 1: keeps the size; 2: no padding
 } Conv;
 
 static SrNodeId conv_of(SrBuilder *b, const Inception *p, SrNodeId x, const Conv *c, bool same) {
@@ -47,7 +48,7 @@ static SrNodeId conv_of(SrBuilder *b, const Inception *p, SrNodeId x, const Conv
     return sr_basic_conv(b, c->leaf, x, &conv);
 }
 
-// A branch inside a module: n convolutions, one after the other.
+// A branch inside a module: n consecutive convolutions.
 static SrNodeId branch(SrBuilder *b, const Inception *p, SrNodeId x, const Conv *convs, int n) {
     for (int i = 0; i < n; i++)
         x = conv_of(b, p, x, &convs[i], convs[i].stride == 1);
@@ -61,7 +62,7 @@ static SrNodeId joined(SrBuilder *b, const SrNodeId *x, int n) {
     return sr_build_n(b, "concat", "cat", &(SrConcatParams){3}, x, n);
 }
 
-// Mean over 3x3 and a 1x1 convolution.
+// Adds a mean over 3x3 and a 1x1 convolution.
 static SrNodeId pool_branch(SrBuilder *b, const Inception *p, SrNodeId x, int channels) {
     SrPool2dParams pool = {.kernel_h = 3, .stride_h = 1, .padding_h = 1, .padding_w = -1};
     x = sr_build(b, "avg_pool2d", "avg_pool2d", &pool, x);
@@ -115,7 +116,7 @@ static SrNodeId inception_d(SrBuilder *b, const Inception *p, SrNodeId x, int un
     return joined(b, y, 3);
 }
 
-// One map through a 1x3 and a 3x1 convolution side by side.
+// Adds a 1x3 and a 3x1 convolution of one map in parallel.
 static SrNodeId forked(SrBuilder *b, const Inception *p, SrNodeId x, const char *wide,
                        const char *tall) {
     SrNodeId y[2];
@@ -140,7 +141,7 @@ static const struct {
     const char *name, *class_name;
     SrNodeId (*build)(SrBuilder *b, const Inception *p, SrNodeId x, int channels);
     int channels;
-    const char *index; // timm's, of the last of a resolution
+    const char *index; // timm's index if this is the last map of a resolution
 } modules[] = {
     {"Mixed_5b", "InceptionA", inception_a, 32, NULL},
     {"Mixed_5c", "InceptionA", inception_a, 64, NULL},
@@ -161,8 +162,9 @@ static SrNodeId linear(SrBuilder *b, const char *leaf, SrNodeId x, int out_featu
     return sr_linear_normal(b, leaf, x, out_features, 0);
 }
 
-// Reaches nothing but its own output, and lives in training alone.  Its windows of 5x5 want a map of 17x17, images of
-// 299; torchvision's net cannot train on smaller ones, here the windows become smaller.
+// Adds the auxiliary classifier, which exists in training only and feeds nothing but its own
+// output. Its 5x5 windows need a map of 17x17, that is images of 299 pixels.  torchvision's net
+// cannot train on smaller images; here the windows shrink.
 static void auxiliary(SrBuilder *b, const Inception *p, SrNodeId x, SrTrunkOutput *out) {
     SrShape map = sr_build_shape(b, x);
     if (!p->aux_classes)

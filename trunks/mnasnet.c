@@ -1,5 +1,5 @@
-// MNASNet-B1 (Tan et al., "MnasNet: platform-aware neural architecture search for mobile", arXiv:1807.11626,
-// figure 7) with torchvision's layers and names.
+// MNASNet-B1 (Tan et al., "MnasNet: platform-aware neural architecture search for mobile",
+// arXiv:1807.11626, figure 7) with torchvision's layers and names.
 #include <math.h>
 #include <stdio.h>
 
@@ -19,7 +19,7 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-// The stacks layers.8 to layers.13.
+// Settings of the stacks layers.8 to layers.13.
 static const struct {
     int channels, kernel, stride, expand, blocks;
 } stacks[] = {{24, 3, 2, 3, 3}, {40, 5, 2, 3, 3},  {80, 5, 2, 6, 3},
@@ -29,7 +29,7 @@ static int adjusted(const Mnasnet *p, int channels) {
     return sr_make_divisible(channels * p->width_multiplier, 8);
 }
 
-// Modules <i> and <i + 1>, convolution and norm, and a ReLU <i + 2>.
+// Adds modules <i> (convolution), <i + 1> (norm) and <i + 2> (ReLU).
 static SrNodeId conv(SrBuilder *b, int i, SrNodeId x, SrConvNorm c, bool relu) {
     char leaf[16];
     c.momentum = 1 - 0.9997; // TensorFlow's decay
@@ -84,7 +84,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
         x = stack(b, p, s, x);
         if (s + 1 < SR_COUNT(stacks) && stacks[s + 1].stride == 1)
             continue;
-        snprintf(name, sizeof name, "%d", ++index); // timm's: the last of each resolution
+        snprintf(name, sizeof name, "%d", ++index); // timm's index: last map of each resolution
         sr_build_alias(b, name, x);
     }
     x = conv(b, 14, x, (SrConvNorm){.channels = 1280, .kernel = 1}, true);

@@ -1,4 +1,4 @@
-// Options and stages of VISSL's two MobileNetV3; see the header.
+// Parses the options of VISSL's two MobileNetV3 trunks and announces their stages.
 #include "trunks/mobilenet_options.h"
 
 #include "kernels/l2_normalize.h"

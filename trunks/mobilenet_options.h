@@ -1,4 +1,4 @@
-// VISSL's map MOBILE_NET, which mobilenetv3_tv and mobilenetv3_timm share.
+// VISSL's options MOBILE_NET, which the trunks mobilenetv3_tv and mobilenetv3_timm share.
 #ifndef SR_TRUNKS_MOBILENET_OPTIONS_H
 #define SR_TRUNKS_MOBILENET_OPTIONS_H
 
@@ -11,12 +11,12 @@ typedef struct {
     bool timm_bn, trunk_only;
     double width_multiplier;
 } SrMobileNet;
-// Two tables of one map: each trunk says what it does not read.
+// One table of options per trunk, because each trunk marks the keys that it does not read.
 extern const SrOption sr_mobilenetv3_tv_options[], sr_mobilenetv3_timm_options[];
 
-// The stages trunk, trunk_pool and trunk_pool_norm of a map; fills `map` and `pooled`.
+// Announces the stages trunk, trunk_pool and trunk_pool_norm of a map; fills `map` and `pooled`.
 void sr_mobile_net_outputs(SrBuilder *b, SrNodeId map, SrTrunkOutput *out);
-// x over its length in each row, as the stage `name`.
+// Adds x divided by its length, row by row, as the stage `name`.
 void sr_mobile_net_normalized(SrBuilder *b, SrNodeId x, const char *name);
 
 #endif

@@ -23,7 +23,8 @@ static const struct {
 } stages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
               {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
 
-// "conv.<i>": a convolution with norm, or the last one, whose norm stands beside it.
+// Adds "conv.<i>": a convolution with its norm inside, or the last one, whose norm is a module of
+// its own.
 static SrNodeId inverted_residual(SrBuilder *b, SrNodeId x, int expand, int channels, int stride) {
     int i = 0, in = sr_shape_last(sr_build_shape(b, x)), wide = in * expand;
     bool residual = stride == 1 && in == channels;
@@ -48,7 +49,7 @@ static SrNodeId inverted_residual(SrBuilder *b, SrNodeId x, int expand, int chan
     return residual ? sr_build_n(b, "add", "add", NULL, sum, 2) : y;
 }
 
-// Blocks stand in one row, features.1 to features.17, without stages of their own.
+// Blocks are numbered through, features.1 to features.17, without stages.
 static SrNodeId blocks(SrBuilder *b, const MobilenetV2 *p, SrNodeId x) {
     char scope[16], index[16];
     int at = 1, reduction = 0;
@@ -62,7 +63,8 @@ static SrNodeId blocks(SrBuilder *b, const MobilenetV2 *p, SrNodeId x) {
         }
         if (s + 1 < SR_COUNT(stages) && stages[s + 1].stride == 1)
             continue;
-        snprintf(index, sizeof index, "%d", reduction++); // timm's: the last of each resolution
+        snprintf(index, sizeof index, "%d",
+                 reduction++); // timm's index: last map of each resolution
         sr_build_alias(b, index, x);
     }
     return x;

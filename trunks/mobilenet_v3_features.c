@@ -1,4 +1,4 @@
-// MobileNetV3's convolutions; see the header.
+// Builds the convolutions of MobileNetV3.
 #include "trunks/mobilenet_v3_features.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static const char *numbered(char name[32], const char *what, int i) {
     return name;
 }
 
-// timm's layer: a convolution under its own name, the i-th norm of the module, an activation.
+// Adds timm's layer: a named convolution, the i-th norm of the module, an activation.
 static SrNodeId timm_layer(SrBuilder *b, const char *leaf, int i, SrNodeId x, const SrConvNorm *c) {
     SrConv2dParams conv = {.out_channels = c->channels,
                            .kernel_h = c->kernel,
@@ -64,7 +64,7 @@ static SrNodeId timm_layer(SrBuilder *b, const char *leaf, int i, SrNodeId x, co
     return c->activation ? sr_build(b, c->activation, "act", NULL, x) : x;
 }
 
-// Layer *i of a block, counted from 0; `leaf` is what timm calls its convolution.
+// Adds layer *i of a block, counted from 0; `leaf` is timm's name of the convolution.
 static SrNodeId layer(SrBuilder *b, const SrMobilenetV3 *p, int *i, const char *leaf, SrNodeId x,
                       SrConvNorm c) {
     char scope[32];
@@ -99,7 +99,8 @@ static SrNodeId gate(SrBuilder *b, const SrMobilenetV3 *p, int *i, SrNodeId x, i
                                  &(SrSqueezeExcitation){squeeze, "relu", "hardsigmoid"});
 }
 
-// timm decides by the block's kind, torchvision by the widths, whether there is a convolution in front.
+// Returns whether a block starts with a 1x1 convolution: timm decides by the kind of block,
+// torchvision by the widths.
 static SrNodeId branch(SrBuilder *b, const SrMobilenetV3 *p, const Block *t, SrNodeId x) {
     int i = 0, wide = sr_mobilenet_v3_channels(p, t->wide),
         in = sr_shape_last(sr_build_shape(b, x));
@@ -131,8 +132,8 @@ static SrNodeId block(SrBuilder *b, const SrMobilenetV3 *p, const Block *t, SrNo
     return residual ? sr_build_n(b, "add", "add", NULL, sum, 2) : sum[0];
 }
 
-// *index: timm's next index.  An index stands for the last layer before the next stride, and the last convolution is
-// part of the last resolution.
+// Builds all blocks.  *index: timm's next index.  An index names the last layer before the next
+// stride; the last convolution belongs to the last resolution.
 static SrNodeId blocks(SrBuilder *b, const SrMobilenetV3 *p, SrNodeId x, int *index) {
     int n = archs[p->arch].n, of_stage = 0;
     for (int i = 0; i < n; i++) {

@@ -1,10 +1,11 @@
-// MobileNetV3 as VISSL wraps timm's (vissl/models/trunks/mobile_net.py): its names below "model.".
+// MobileNetV3 of timm in VISSL's wrapper (vissl/models/trunks/mobile_net.py), with names below
+// "model.".
 #include "kernels/conv2d.h"
 #include "kernels/pool2d.h"
 #include "trunks/mobilenet_options.h"
 #include "trunks/mobilenet_v3_features.h"
 
-// (N, H, W, C) -> (N, 1280 or 1024): what timm has between pooling and classifier
+// (N, H, W, C) -> (N, 1280 or 1024): timm's layers between pooling and classifier
 static SrNodeId head(SrBuilder *b, const SrMobilenetV3 *f, SrNodeId map) {
     SrConv2dParams conv = {
         .out_channels = sr_mobilenet_v3_channels(f, f->arch == SR_MOBILENET_V3_LARGE ? 1280 : 1024),

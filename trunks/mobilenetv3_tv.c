@@ -1,4 +1,5 @@
-// MobileNetV3 as VISSL wraps torchvision's (vissl/models/trunks/mobile_net.py): its names below "model.".
+// MobileNetV3 of torchvision in VISSL's wrapper (vissl/models/trunks/mobile_net.py), with names
+// below "model.".
 #include "trunks/mobilenet_options.h"
 #include "trunks/mobilenet_v3_features.h"
 

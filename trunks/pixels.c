@@ -1,5 +1,5 @@
-// pixels: no network at all.  The image, averaged over squares until no side is longer than `side`,
-// as a "trunk" without parameters: what a probe of any trunk has to beat.
+// pixels: a "trunk" without parameters.  It averages the image over squares until no side is longer
+// than `side`.  A probe of any trained trunk has to beat it.
 #include "base/compiler.h"
 #include "kernels/pool2d.h"
 #include "trunks/trunk.h"
@@ -14,7 +14,8 @@ static const SrOption options[] = {
     SR_OPTION_END,
 };
 
-// Raw pixels at 224 x 224 are 150,000 numbers, and what little they tell is in their coarse structure.
+// Raw pixels at 224 x 224 are 150,000 numbers, and their coarse structure holds most of their
+// information.
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
                       SrTrunkOutput *out) {
     const Pixels *p = params;

@@ -1,4 +1,4 @@
-// The presets of all trunks behind one door; nothing here knows how a trunk is built.
+// Collects the presets of all trunks and builds models by name.
 #include "trunks/presets.h"
 
 #include <string.h>
@@ -41,8 +41,7 @@ SrStatus sr_preset_build(const SrPreset *preset, SrBuilder *b, SrNodeId input, S
     const SrTrunk *trunk = sr_preset_trunk(preset);
     SrTrunkOutput features;
     SrYaml *map;
-    SrArena *arena =
-        sr_graph_arena(sr_builder_graph(b)); // options live as long as what they shaped
+    SrArena *arena = sr_graph_arena(sr_builder_graph(b)); // options live as long as the graph
     void *params = sr_arena_alloc(arena, trunk->params_bytes);
     if (!params)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the options of %s", preset->name);

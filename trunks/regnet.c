@@ -1,8 +1,9 @@
-// RegNet (Radosavovic et al., arXiv:2003.13678; RegNetZ: Dollar et al., arXiv:2103.06877) with VISSL's keys and names,
-// which are ClassyVision's (classy_vision/models/anynet.py, regnet.py).  Not torchvision's, whose modules have other
-// names (trunk torchvision_regnet).
+// RegNet (Radosavovic et al., arXiv:2003.13678; RegNetZ: Dollar et al., arXiv:2103.06877) with
+// VISSL's keys and names, which are ClassyVision's (classy_vision/models/anynet.py, regnet.py).
+// The trunk torchvision_regnet has torchvision's names.
 //
-// Three ways to say which: a name, the numbers from which widths follow, or (name: anynet) every stage's own.
+// A net is chosen in one of three ways: by its name, by the numbers of the width rule, or with name
+// anynet by the settings of each stage.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -94,7 +95,7 @@ typedef struct {
 enum { MAX_STAGES = 16 };
 typedef struct {
     const Regnet *options;
-    const char *activation; // op
+    const char *activation; // name of an op
     int block_type;
     double se_ratio; // 0: none
     int n;
@@ -103,7 +104,7 @@ typedef struct {
 
 // ---- which net
 
-// RegNetX has no squeeze-excitation; RegNetZ is wide inside, linear outside, and smooth.
+// RegNetX has no squeeze-excitation.  RegNetZ has inverted bottlenecks with linear ends and SiLU.
 static SrStatus apply_name(SrBuilder *b, const Regnet *p, Net *net, SrRegnetParams *layout) {
     int i = 0;
     while (i < SR_COUNT(named) && strcmp(named[i].name, p->name) != 0)
@@ -208,8 +209,8 @@ static SrStatus resolve(SrBuilder *b, const Regnet *p, Net *net) {
 
 // ---- layers
 
-// All convolutions are drawn with deviation sqrt(2 / (R S K)), also those of squeeze-excitation, whose biases keep
-// PyTorch's own.
+// All convolutions start with deviation sqrt(2 / (R S K)), those of squeeze-excitation too, whose
+// biases keep PyTorch's initialisation.
 static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, const SrConv2dParams *given) {
     SrConv2dParams p = *given;
     p.padding_h = p.kernel_h / 2;
@@ -226,7 +227,7 @@ static SrNodeId norm(SrBuilder *b, const Net *net, const char *leaf, SrNodeId x)
     return sr_build(b, "batch_norm", leaf, &p, x);
 }
 
-// Nodes <scope>.0 to <scope>.2: convolution, norm, activation.
+// Adds nodes <scope>.0 to <scope>.2: convolution, norm, activation.
 static SrNodeId layer(SrBuilder *b, const Net *net, const char *scope, SrNodeId x,
                       const SrConv2dParams *p) {
     sr_builder_push_block(b, scope, "Sequential");

@@ -1,4 +1,4 @@
-// Widths and depths of RegNets; see the header.
+// Computes widths and depths of RegNets.
 #include "trunks/regnet_layout.h"
 
 #include <math.h>

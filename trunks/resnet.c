@@ -1,5 +1,5 @@
-// ResNet, wide ResNet and ResNeXt: torchvision's layers and names, VISSL's keys and stages.
-// Not the SK, ShuffleNet or RegNet relatives; the CIFAR net of three stages is its own trunk.
+// ResNet, wide ResNet and ResNeXt: torchvision's layers and names, VISSL's keys and stages.  The
+// CIFAR net of three stages is trunks/resnet_cifar.c, and the SK variant is trunks/resnet_sk.c.
 //
 // He et al., "Deep residual learning for image recognition" (CVPR 2016), with the stride on the 3x3
 // of a bottleneck ("v1.5"); Xie et al., "Aggregated residual transformations" (CVPR 2017) for
@@ -7,7 +7,7 @@
 //
 // Weights start at PyTorch's module defaults.  VISSL builds torchvision's network and then replaces
 // every layer, so neither the Kaiming initialisation nor ZERO_INIT_RESIDUAL of the original
-// survives there; here the switch works.
+// has an effect there.  Here the switch works.
 #include <stdio.h>
 
 #include "kernels/batch_norm.h"
@@ -58,8 +58,8 @@ static const SrOption options[] = {
 
 typedef struct { // He et al. 2015, table 1
     int depth;
-    bool bottleneck; // three convolutions a block instead of two, four times the channels
-    int blocks[4];   // of each stage
+    bool bottleneck; // three convolutions per block instead of two, four times the channels
+    int blocks[4];   // blocks per stage
 } Layout;
 
 static const Layout layouts[] = {
@@ -74,8 +74,8 @@ static const Layout *layout_of(int depth) {
     return NULL;
 }
 
-// Padding keeps the size at stride 1; no bias, because a norm follows.
-// x: (N, H, W, C) -> (N, ceil(H / stride), ceil(W / stride), channels)
+// Adds a convolution whose padding keeps the size at stride 1, without bias, because a norm
+// follows. x: (N, H, W, C) -> (N, ceil(H / stride), ceil(W / stride), channels)
 static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel,
                      int stride, int groups) {
     SrConv2dParams p = {.out_channels = channels,
@@ -96,15 +96,15 @@ static SrNodeId norm(SrBuilder *b, const Resnet *r, const char *leaf, SrNodeId x
                     x);
 }
 
-// The norm before the addition, whose gamma decides how much of the branch enters the sum (Goyal et
-// al., "Accurate, large minibatch SGD", 2017, section 5.1: zero eases the first epochs).
+// Adds the norm before the addition.  Its gamma scales the branch in the sum; a start at zero eases
+// the first epochs (Goyal et al., "Accurate, large minibatch SGD", 2017, section 5.1).
 static SrNodeId last_norm(SrBuilder *b, const Resnet *r, const char *leaf, SrNodeId x) {
     if (r->zero_init_residual)
         sr_builder_set_init(b, "weight", (SrInit){SR_INIT_CONSTANT, 0});
     return norm(b, r, leaf, x);
 }
 
-// Always the leaf "relu": torch counts the calls of one module as relu, relu_1, relu_2.
+// Adds a ReLU named "relu": torch.fx counts the calls of one module as relu, relu_1, relu_2.
 static SrNodeId relu(SrBuilder *b, SrNodeId x) { return sr_build(b, "relu", "relu", NULL, x); }
 
 // Two 3x3 convolutions.  x: (N, H, W, C) -> (N, H/stride, W/stride, planes)
@@ -118,7 +118,7 @@ static SrNodeId basic_branch(SrBuilder *b, const Resnet *r, SrNodeId x, int plan
 // 1x1 down, 3x3 in groups, 1x1 up.  x: (N, H, W, C) -> (N, H/stride, W/stride, 4 * planes)
 static SrNodeId bottleneck_branch(SrBuilder *b, const Resnet *r, SrNodeId x, int planes,
                                   int stride) {
-    // torchvision's arithmetic, rounding before the groups are multiplied in.
+    // torchvision rounds before it multiplies by the groups.
     int width = (int)(planes * (r->width_per_group / 64.0)) * r->groups;
     if (width < 1)
         sr_builder_fail(b, SR_ERR_CONFIG,
@@ -132,8 +132,8 @@ static SrNodeId bottleneck_branch(SrBuilder *b, const Resnet *r, SrNodeId x, int
     return last_norm(b, r, "bn3", x);
 }
 
-// The identity, or a 1x1 convolution where the shape changes.  Built after the branch, as
-// torchvision runs it.
+// Adds the shortcut: the identity, or a 1x1 convolution where the shape changes.  It is built after
+// the branch, in torchvision's order.
 static SrNodeId shortcut(SrBuilder *b, const Resnet *r, SrNodeId x, int channels, int stride) {
     if (stride == 1 && sr_shape_last(sr_build_shape(b, x)) == channels)
         return x;
@@ -155,7 +155,7 @@ static SrNodeId block(SrBuilder *b, const Resnet *r, const Layout *layout, SrNod
     return relu(b, sr_build_n(b, "add", "add", NULL, sum, 2));
 }
 
-// Stage s of 0 .. 3, torchvision's layer<s+1>, VISSL's res<s+2>.
+// Adds stage s of 0 to 3: torchvision's layer<s+1>, VISSL's res<s+2>.
 static SrNodeId stage(SrBuilder *b, const Resnet *r, const Layout *layout, SrNodeId x, int s) {
     static const char *const names[] = {"layer1", "layer2", "layer3", "layer4"};
     static const char *const aliases[] = {"res2", "res3", "res4", "res5"};
@@ -176,7 +176,7 @@ static SrNodeId stage(SrBuilder *b, const Resnet *r, const Layout *layout, SrNod
     return x;
 }
 
-// VISSL's stage conv1 is after the ReLU, unlike torchvision's node of that name.
+// Adds the stem.  VISSL's stage conv1 comes after the ReLU, unlike torchvision's node of that name.
 static SrNodeId stem(SrBuilder *b, const Resnet *r, SrNodeId x) {
     int planes = (int)(64 * r->width_multiplier);
     x = r->small_image_stem ? conv(b, "conv1", x, planes, 3, 1, 1)
@@ -215,7 +215,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     for (int s = 0; s < 4; s++)
         x = stage(b, r, layout, x, s);
     out->map = x;
-    // (N, H, W, C) -> (N, 1, 1, C) -> (N, C); the classifier of torchvision's network is a head
+    // (N, H, W, C) -> (N, 1, 1, C) -> (N, C).  The classifier of torchvision's network is a head
     // here.
     x = sr_build(b, "adaptive_avg_pool2d", "avgpool", &(SrAdaptivePool2dParams){0}, x);
     sr_build_alias(b, "res5avg", x);

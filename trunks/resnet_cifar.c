@@ -1,10 +1,11 @@
-// The ResNets of CIFAR: a 3x3 stem and three stages of basic blocks at 16, 32 and 64 channels, of
-// 6 n + 2 layers.  Not the ImageNet nets on small images (resnet with SMALL_IMAGE_STEM).
+// The ResNets of CIFAR with 6 n + 2 layers: a 3x3 stem and three stages of basic blocks with 16,
+// 32 and 64 channels.  For ImageNet's nets on small images, use trunks/resnet.c with
+// SMALL_IMAGE_STEM.
 //
 // He et al., "Deep residual learning for image recognition" (CVPR 2016), section 4.2, with the
-// shortcut of option A: every second pixel, and zeros for the channels that are new.  Layers and
-// names are those of the nets people exchange (github.com/akamaster/pytorch_resnet_cifar10), whose
-// zeros stand half before and half after the channels.
+// shortcut of option A: every second pixel, and zeros for new channels.  Layers and names follow
+// the nets that people exchange (https://github.com/akamaster/pytorch_resnet_cifar10), which put
+// half of the zeros before and half after the channels.
 #include <stdio.h>
 
 #include "kernels/batch_norm.h"
@@ -45,7 +46,7 @@ static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
 
 static SrNodeId relu(SrBuilder *b, SrNodeId x) { return sr_build(b, "relu", "relu", NULL, x); }
 
-// x[:, :, ::2, ::2] is a mean over windows of one pixel.
+// Takes every second pixel, x[:, :, ::2, ::2], as a mean over windows of one pixel.
 // x: (N, H, W, C) -> (N, ceil(H / stride), ceil(W / stride), channels)
 static SrNodeId shortcut(SrBuilder *b, SrNodeId x, int channels, int stride) {
     int more = channels - sr_shape_last(sr_build_shape(b, x));
@@ -68,7 +69,7 @@ static SrNodeId block(SrBuilder *b, SrNodeId x, int channels, int stride) {
     return relu(b, sr_build_n(b, "add", "add", NULL, sum, 2));
 }
 
-// Stage s of 0 .. 2; VISSL's name for a stage counts the stem as res1.
+// Adds stage s of 0 to 2; VISSL's names count the stem as res1.
 static SrNodeId stage(SrBuilder *b, const ResnetCifar *r, SrNodeId x, int s) {
     static const char *const names[] = {"layer1", "layer2", "layer3"};
     static const char *const aliases[] = {"res2", "res3", "res4"};

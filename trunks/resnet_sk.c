@@ -1,9 +1,10 @@
-// ResNet with selective kernels, SimCLRv2's (Chen et al., arXiv:2006.10029; Li et al., arXiv:1903.06586), with VISSL's
-// keys and names (vissl/models/trunks/resnext_selective_kernels.py).
+// SimCLRv2's ResNet with selective kernels (Chen et al., arXiv:2006.10029; Li et al.,
+// arXiv:1903.06586) with VISSL's keys and names
+// (vissl/models/trunks/resnext_selective_kernels.py).
 //
-// As in VISSL: the shortcut with selective kernels pads, pools and projects also at stride 1; what mixes the kernels has
-// at least 32 channels.  VISSL knows depth 152 alone and gives the pooled features whatever layer is asked for; here the
-// stages have names too.
+// VISSL's behaviour is kept: the shortcut pads, pools and projects also at stride 1, and the
+// mixing layer has at least 32 channels.  VISSL knows depth 152 only and always returns the
+// pooled features; here other depths work and stages have names.
 #include <stdio.h>
 
 #include "kernels/batch_norm.h"
@@ -69,7 +70,7 @@ static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, i
     return sr_build(b, "conv2d", leaf, &p, x);
 }
 
-// BatchNormRelu: nodes <scope>.0 and <scope>.1.
+// Adds BatchNormRelu: nodes <scope>.0 and <scope>.1.
 static SrNodeId norm(SrBuilder *b, const char *scope, SrNodeId x, bool relu) {
     sr_builder_push_block(b, scope, "BatchNormRelu");
     x = sr_build(b, "batch_norm", "0", &(SrBatchNormParams){.eps = 1e-5, .momentum = 0.1}, x);
@@ -79,7 +80,7 @@ static SrNodeId norm(SrBuilder *b, const char *scope, SrNodeId x, bool relu) {
     return x;
 }
 
-// The next two modules of a Sequential: a convolution and BatchNormRelu.
+// Adds the next two modules of a Sequential: a convolution and BatchNormRelu.
 static SrNodeId conv_norm(SrBuilder *b, int *at, SrNodeId x, int channels, int kernel, int stride) {
     char leaf[16];
     x = conv(b, sr_next_module(leaf, at), x, channels, kernel, stride);
@@ -97,7 +98,7 @@ static SrNodeId mean_of_halves(SrBuilder *b, SrNodeId x) {
     return sr_build_n(b, "add", "sum", NULL, half, 2);
 }
 
-// Two 3x3 kernels, whose share in each channel follows from the means of the image.
+// Adds two 3x3 kernels whose share in each channel follows from the image's means.
 static SrNodeId selective_kernel(SrBuilder *b, const ResnetSk *p, SrNodeId x, int channels,
                                  int stride) {
     int mid = SR_MAX((int)(channels * p->sk_ratio), MIN_MIXING), at = 0;

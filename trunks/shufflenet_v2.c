@@ -1,5 +1,6 @@
-// ShuffleNetV2 (Ma et al., arXiv:1807.11164) with torchvision's layers and names.  The shuffle after each block's cat is
-// one node here, view_1; torchvision's steps on the way to it are remarks.
+// ShuffleNetV2 (Ma et al., arXiv:1807.11164) with torchvision's layers and names.  The shuffle
+// after each block's cat is one node here, view_1; torchvision's steps on the way to it are
+// remarks.
 #include <stdio.h>
 
 #include "kernels/batch_norm.h"
@@ -26,7 +27,7 @@ static const SrOption options[] = {
 };
 #undef FIELD
 
-// Modules <i> and <i + 1>, convolution and norm, and a ReLU <i + 2>, with PyTorch's own initialisation.
+// Adds modules <i> (convolution), <i + 1> (norm) and <i + 2> (ReLU) with PyTorch's initialisation.
 static SrNodeId conv(SrBuilder *b, int i, SrNodeId x, int channels, int kernel, int stride,
                      int groups, bool relu) {
     char leaf[3][16];
@@ -43,7 +44,7 @@ static SrNodeId conv(SrBuilder *b, int i, SrNodeId x, int channels, int kernel, 
     return relu ? sr_build(b, "relu", leaf[2], NULL, x) : x;
 }
 
-// Where the resolution halves: depthwise, then 1x1.
+// Adds the branch of a block that halves the resolution: depthwise, then 1x1.
 static SrNodeId first_branch(SrBuilder *b, SrNodeId x, int channels) {
     int in = sr_shape_last(sr_build_shape(b, x));
     sr_builder_push_block(b, "branch1", "Sequential");
@@ -62,7 +63,8 @@ static SrNodeId second_branch(SrBuilder *b, SrNodeId x, int channels, int stride
     return x;
 }
 
-// torchvision's channel_shuffle reads the four sizes, splits the channels into (2, C / 2) and exchanges these two axes.
+// torchvision's channel_shuffle reads the four sizes, splits the channels into (2, C / 2) and
+// exchanges these two axes.
 static SrNodeId shuffle(SrBuilder *b, SrNodeId x) {
     static const char *const sizes[] = {"size",    "getitem", "getitem",
                                         "getitem", "getitem", "floordiv"};

@@ -27,7 +27,7 @@ static const SrOption options[] = {
 enum { FIRES = 8 };
 static const struct {
     int channels, kernel;    // of the stem
-    bool pool_before[FIRES]; // a pooling stands before the module
+    bool pool_before[FIRES]; // true: a pooling precedes the module
 } versions[] = {{96, 7, {true, false, false, true, false, false, false, true}},
                 {64, 3, {true, false, true, false, true, false, false, false}}};
 static const struct { // the paper's table 1
@@ -44,7 +44,7 @@ static int channels_of(const Squeezenet *p, int channels) {
     return SR_MAX(1, (int)(channels * p->width_multiplier));
 }
 
-// kaiming_uniform_: bounds of sqrt(6 / fan_in); biases at 0.
+// Initial weights follow kaiming_uniform_ with bounds of sqrt(6 / fan_in); biases are 0.
 static SrNodeId conv(SrBuilder *b, const char *leaf, SrNodeId x, int channels, int kernel,
                      int stride, int padding) {
     SrConv2dParams p = {.out_channels = channels,
@@ -71,7 +71,7 @@ static SrNodeId fire(SrBuilder *b, const Squeezenet *p, int i, SrNodeId x) {
     return sr_build_n(b, "concat", "cat", &(SrConcatParams){3}, wide, 2);
 }
 
-// timm's index of the last map of a resolution.
+// Announces timm's index for the last map of a resolution.
 static void announce(SrBuilder *b, int *index, SrNodeId x) {
     char name[16];
     sr_build_alias(b, next(name, index), x);

@@ -1,9 +1,9 @@
 // The Swin transformer (Liu et al., arXiv:2103.14030) with VISSL's keys and names
-// (vissl/models/trunks/swin_transformer.py).  Not torchvision's (torchvision_swin.c).
+// (vissl/models/trunks/swin_transformer.py).  trunks/torchvision_swin.c has torchvision's names.
 //
-// Images of any size: they are filled up with zeros to whole patches and maps to whole windows.  A map no larger than a
-// window is one smaller window that is not shifted; VISSL then takes the first rows and columns of the larger window's
-// biases, token by token, and so does this.
+// Images may have any size: zeros fill them up to whole patches, and maps to whole windows.  A
+// map no larger than a window is one smaller window without shift.  VISSL then uses the first
+// rows and columns of the larger window's biases, token by token, and so does this trunk.
 #include <stdio.h>
 
 #include "graph/token_blocks.h"
@@ -43,10 +43,10 @@ const SrOption sr_swin_options[] = {
 // clang-format on
 #undef FIELD
 
-// What a block of one stage is, whatever the image's size.
+// Settings of the blocks of one stage, independent of the image's size.
 typedef struct {
     int dim, heads;
-    int window; // side that the biases are for
+    int window; // side of the window that the biases were made for
     int shift;
     double drop;
 } Block;
@@ -55,12 +55,12 @@ static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
     return sr_token_norm(b, leaf, x, 1e-5);
 }
 
-// Modules hand maps on with channels first; inside they are last.
+// Modules pass maps with channels first; inside a module, channels are last.
 static SrNodeId seen(SrBuilder *b, SrChannels channels, SrNodeId x) {
     return sr_build(b, "permute", "permute", &(SrPermuteParams){.channels = channels}, x);
 }
 
-// What stages give, and take.
+// Converts between the layout inside stages and the layout between them.
 static SrNodeId handed_on(SrBuilder *b, const SrSwin *p, SrNodeId x) {
     return seen(b, p->official ? SR_CHANNELS_LAST : SR_CHANNELS_FIRST, x);
 }
@@ -100,7 +100,8 @@ static SrNodeId block(SrBuilder *b, const SrSwin *p, const Block *k, SrNodeId x)
     return sr_token_residual(b, x, branch, k->drop, NULL, 0);
 }
 
-// Zeros at the right and below, up to whole patches: windows of a patch put together to a larger map.
+// Pads with zeros at the right and bottom to whole patches, by joining windows of one patch to a
+// larger map.
 static SrNodeId fill_up(SrBuilder *b, const SrSwin *p, SrNodeId image) {
     SrShape s = sr_build_shape(b, image);
     SrWindowsParams w = {.window_h = p->patch_size, .window_w = p->patch_size};
@@ -132,8 +133,8 @@ static SrNodeId merge(SrBuilder *b, SrNodeId x) {
     return x;
 }
 
-// VISSL's swint_base leaves NUM_HEADS at the tiny net's, which do not divide its channels, and stops in its first forward;
-// every size of the paper has heads of 32 channels, which is what it means.
+// VISSL's swint_base keeps the tiny net's NUM_HEADS, which do not divide its channels, and fails
+// in its first forward pass.  Heads have 32 channels here, as in every size of the paper.
 static int heads_of(const SrSwin *p, int stage) {
     int dim = p->embed_dim << stage;
     return dim % p->heads.v[stage] && dim % 32 == 0 ? dim / 32 : p->heads.v[stage];
@@ -165,7 +166,7 @@ static SrNodeId stage(SrBuilder *b, const SrSwin *p, int i, int first, SrNodeId 
         sr_builder_pop(b);
     }
     char name[16];
-    snprintf(name, sizeof name, "%d", i); // timm's: before the merging
+    snprintf(name, sizeof name, "%d", i); // timm's index: the map before merging
     sr_build_alias(b, name, x);
     if (i + 1 < p->depths.n)
         x = merge(b, x);

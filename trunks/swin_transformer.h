@@ -1,5 +1,5 @@
-// VISSL's two Swin transformers: the same net, of which the official one hands tokens on between its stages and takes
-// images of one size.
+// VISSL's two Swin transformers.  They are one net; the official one passes tokens between its
+// stages and takes images of one size.
 #ifndef SR_TRUNKS_SWIN_TRANSFORMER_H
 #define SR_TRUNKS_SWIN_TRANSFORMER_H
 
@@ -13,7 +13,7 @@ typedef struct {
     double mlp_ratio, dropout, attention_dropout, drop_path;
     bool qkv_bias;
     const SrYaml *qk_scale;
-    bool official; // no option: what a stage gives has its channels last, as tokens have
+    bool official; // set by the trunk: stages return tokens, with channels last
 } SrSwin;
 extern const SrOption sr_swin_options[];
 

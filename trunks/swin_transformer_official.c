@@ -1,6 +1,6 @@
-// The Swin transformer as its authors publish it (vissl/models/trunks/swin_transformer_official.py): the net of
-// swin_transformer.c on images of MODEL.TRUNK.SWIN_TRANSFORMER.IMAGE_SIZE alone.  The masks that it saves among its tensors
-// follow from the sizes and are passed over when weights are read.
+// The Swin transformer of its authors (vissl/models/trunks/swin_transformer_official.py): the net
+// of trunks/swin_transformer.c for images of MODEL.TRUNK.SWIN_TRANSFORMER.IMAGE_SIZE.  Its files
+// of weights contain masks, which follow from the sizes and are skipped.
 #include "trunks/swin_transformer.h"
 
 static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,

@@ -1,4 +1,5 @@
-// VISSL's features of transformers; see the header.  Nodes that nobody taps cost nothing: the plan leaves them out.
+// Builds VISSL's features of transformers.  Nodes that are not tapped cost nothing, because the
+// plan removes them.
 #include "trunks/token_features.h"
 
 #include <stdio.h>
@@ -17,14 +18,14 @@ static void alias(SrBuilder *b, const char *kind, int i, SrNodeId x) {
     sr_build_alias(b, name, x);
 }
 
-// Along the last dimension.
+// Concatenates along the last dimension.
 static SrNodeId join(SrBuilder *b, SrNodeId first, SrNodeId second) {
     SrNodeId x[2] = {first, second};
     SrConcatParams p = {.dim = sr_build_shape(b, first).rank - 1};
     return sr_build_n(b, "concat", "cat", &p, x, 2);
 }
 
-// <kind><n> for all n: the features of the last n blocks; also under another name.
+// Announces <kind><n> for all n, the features of the last n blocks, also under another name.
 static void join_last(SrBuilder *b, const char *kind, const char *also, const SrNodeId *x,
                       int blocks) {
     SrNodeId joined = x[blocks - 1];
@@ -52,7 +53,7 @@ static SrNodeId patch_map(SrBuilder *b, const SrTokenFeatures *f, SrNodeId x) {
     return sr_build(b, "permute", "map", &(SrPermuteParams){.channels = SR_CHANNELS_FIRST}, x);
 }
 
-// From the last block back, in that order.
+// Concatenates blocks from the last one backwards.
 static void stride_pools(SrBuilder *b, const SrNodeId *pool, int blocks) {
     for (int stride = 1; stride <= blocks; stride++) {
         SrNodeId joined = pool[blocks - 1];

@@ -1,5 +1,5 @@
-// ConvNeXt (Liu et al., "A ConvNet for the 2020s", arXiv:2201.03545) with torchvision's layers and names.  Not VISSL's,
-// which is the authors' code with other names (trunk convnext).
+// ConvNeXt (Liu et al., "A ConvNet for the 2020s", arXiv:2201.03545) with torchvision's layers and
+// names.  The trunk convnext has VISSL's names, which are the authors'.
 #include <stdio.h>
 
 #include "kernels/conv2d.h"
@@ -55,14 +55,15 @@ static SrNodeId permute_module(SrBuilder *b, const char *scope, SrNodeId x, SrCh
     return x;
 }
 
-// A module's own parameter, which torch.fx lists as a node: "features.1.0.features_1_0_<name>".
+// Adds a remark for a module's own parameter, which torch.fx lists as a node:
+// "features.1.0.features_1_0_<name>".
 static void parameter(SrBuilder *b, const char *path, const char *name, SrShape shape) {
     char leaf[96];
     snprintf(leaf, sizeof leaf, "%s_%s", path, name);
     sr_build_remark(b, leaf, &shape);
 }
 
-// LayerNorm2d: over the channels of each pixel.  path: of the module, dots as underscores.
+// Adds LayerNorm2d over the channels of each pixel.  path: the module's path with underscores.
 static SrNodeId norm2d(SrBuilder *b, const char *scope, const char *path, SrNodeId x) {
     int C = sr_shape_last(sr_build_shape(b, x));
     sr_builder_push_block(b, scope, "LayerNorm2d");
@@ -135,7 +136,7 @@ static SrNodeId stage(SrBuilder *b, const Convnext *p, int s, int *done, SrNodeI
     return x;
 }
 
-// Norm and a 2x2 convolution of stride 2.
+// Adds a norm and a 2x2 convolution of stride 2.
 static SrNodeId downsample(SrBuilder *b, const Convnext *p, int s, SrNodeId x) {
     SrConv2dParams half = {.out_channels = p->dims.v[s],
                            .kernel_h = 2,

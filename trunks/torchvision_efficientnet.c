@@ -1,5 +1,5 @@
-// EfficientNet (Tan and Le, arXiv:1905.11946) and EfficientNetV2 (arXiv:2104.00298) with torchvision's layers
-// and names.  Not VISSL's, which is another code with other names (trunk efficientnet).
+// EfficientNet (Tan and Le, arXiv:1905.11946) and EfficientNetV2 (arXiv:2104.00298) with
+// torchvision's layers and names.  The trunk efficientnet has VISSL's names.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static const SrOption options[] = {
 #undef FIELD
 
 typedef struct { // a stage: arXiv:1905.11946 table 1, arXiv:2104.00298 table 4
-    bool fused;  // one 3x3 convolution in the place of 1x1 and depthwise
+    bool fused;  // true: one 3x3 convolution replaces 1x1 and depthwise
     int expand, kernel, stride, in, out, blocks;
 } Stage;
 
@@ -65,19 +65,19 @@ static const Arch archs[] = {
 typedef struct {
     const Efficientnet *options;
     const Arch *arch;
-    int total, done; // blocks
+    int total, done; // number of blocks in all, and built so far
 } Net;
 
 static int channels_of(const Net *net, int channels) {
     return sr_make_divisible(channels * net->arch->width * net->options->width_multiplier, 8);
 }
 
-// torchvision scales v1's stages only: v2's have their own depths.
+// torchvision scales the depths of version 1 only; version 2 lists its own.
 static int blocks_of(const Net *net, const Stage *s) {
     return (int)ceil(s->blocks * net->arch->depth);
 }
 
-// The next module "block.<i>".
+// Writes the name of the next module, "block.<i>".
 static SrNodeId conv(SrBuilder *b, const Net *net, int *i, SrNodeId x, SrConvNorm p) {
     char scope[16];
     snprintf(scope, sizeof scope, "%d", (*i)++);
@@ -146,7 +146,7 @@ static SrNodeId stage(SrBuilder *b, Net *net, int at, SrNodeId x) {
     return x;
 }
 
-// timm's indices: the last map of each resolution.
+// Announces timm's indices: the last map of each resolution.
 static SrNodeId stages(SrBuilder *b, Net *net, SrNodeId x) {
     int index = 0;
     for (int s = 0; s < net->arch->n_stages; s++) {

@@ -1,7 +1,9 @@
-// torchvision's MaxViT (Tu et al., "MaxViT: multi-axis vision transformer", arXiv:2204.01697) with its nodes, names and
-// initial values: an inverted residual block, attention within windows, attention over a grid of strided places.
+// torchvision's MaxViT (Tu et al., "MaxViT: multi-axis vision transformer", arXiv:2204.01697)
+// with its nodes, names and initial values: an inverted residual block, attention within windows,
+// and attention over a grid of strided positions.
 //
-// A map must be whole windows: images of 224 pixels or another multiple of 32 times the window.
+// Maps must consist of whole windows: images of 224 pixels or another multiple of 32 times the
+// window.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,7 +88,7 @@ static SrNodeId squeeze_excitation(SrBuilder *b, SrNodeId x, int squeeze) {
     return x;
 }
 
-// torch.nn.Identity where nothing is ever left out.
+// Adds stochastic depth, or torch.nn.Identity if the probability is 0.
 static SrNodeId depth(SrBuilder *b, SrNodeId x, double drop) {
     return drop > 0 ? sr_stochastic_depth(b, "stochastic_depth", x, drop)
                     : sr_build(b, "identity", "stochastic_depth", NULL, x);
@@ -144,7 +146,7 @@ static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
     return sr_build(b, "layer_norm", leaf, &(SrLayerNormParams){.eps = 1e-5}, x);
 }
 
-// A map (N, H, W, C) as h w places of p_h p_w pixels each: (N, h w, p_h p_w, C).
+// Splits a map (N, H, W, C) into h w groups of p_h p_w pixels each: (N, h w, p_h p_w, C).
 typedef struct {
     int h, w, p_h, p_w;
     SrShape map;
@@ -179,7 +181,7 @@ static SrNodeId departition(SrBuilder *b, const Cut *c, SrNodeId x) {
     return x;
 }
 
-// Over a grid groups and tokens change places.
+// Exchanges groups and tokens for attention over a grid.
 static SrNodeId swap(SrBuilder *b, const char *leaf, bool grid, SrNodeId x) {
     if (!grid)
         return sr_build(b, "identity", leaf, NULL, x);
@@ -189,7 +191,7 @@ static SrNodeId swap(SrBuilder *b, const char *leaf, bool grid, SrNodeId x) {
     return x;
 }
 
-// What torchvision's attention makes before and after its scores, which do not exist here.
+// Adds remarks for torchvision's nodes around the attention scores, which do not exist here.
 static void remark_qkv(SrBuilder *b, SrShape x, int E) {
     int N = x.d[0], G = x.d[1], P = x.d[2], D = x.d[3];
     remarks(b, "chunk", 1);
@@ -221,7 +223,7 @@ static void remark_scores(SrBuilder *b, SrShape x, int E) {
     tensor(b, "permute", SR_SHAPE(N, G, P, E, D / E));
 }
 
-// (N, G, P, D) -> the same; `path` is how fx writes the module in names of parameters.
+// (N, G, P, D) -> (N, G, P, D); `path` is the module's path in torch.fx's names of parameters.
 static SrNodeId attention(SrBuilder *b, const Maxvit *p, const char *path, SrNodeId x) {
     SrShape s = sr_build_shape(b, x);
     int D = s.d[3], E = D / p->head_dim, side = p->partition;

@@ -1,4 +1,5 @@
-// MobileNetV3 large and small (Howard et al., arXiv:1905.02244) with torchvision's layers and names.
+// MobileNetV3 large and small (Howard et al., arXiv:1905.02244) with torchvision's layers and
+// names.
 #include "trunks/conv_norm.h"
 #include "trunks/mobilenet_v3_features.h"
 #include "trunks/trunk.h"

@@ -1,5 +1,5 @@
-// RegNetX and RegNetY (Radosavovic et al., arXiv:2003.13678) with torchvision's layers and names.  Not VISSL's,
-// which is ClassyVision's code with other names (trunk regnet).
+// RegNetX and RegNetY (Radosavovic et al., arXiv:2003.13678) with torchvision's layers and
+// names.  The trunk regnet has VISSL's names, which are ClassyVision's.
 #include <math.h>
 #include <stdio.h>
 

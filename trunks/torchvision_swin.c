@@ -1,5 +1,6 @@
-// torchvision's Swin transformers, version 1 (Liu et al., arXiv:2103.14030) and 2 (arXiv:2111.09883), with its nodes,
-// names and initial values.  Not VISSL's, which has other names and pads otherwise (swin_transformer.c).
+// torchvision's Swin transformers, version 1 (Liu et al., arXiv:2103.14030) and version 2
+// (arXiv:2111.09883), with its nodes, names and initial values.  trunks/swin_transformer.c has
+// VISSL's names and padding.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,8 +51,8 @@ static const SrOption options[] = {
 typedef struct {
     int dim, heads;
     bool shifted;
-    double drop;   // of branches
-    char path[48]; // "features_1_0": how fx writes the block's module in names of parameters
+    double drop;   // probability of stochastic depth
+    char path[48]; // path of the block in torch.fx's names of parameters: "features_1_0"
 } Block;
 
 static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
@@ -72,7 +73,8 @@ static void parameter(SrBuilder *b, const Block *k, const char *name, SrShape sh
     sr_build_remark(b, leaf, &shape);
 }
 
-// torchvision's function takes the layers' parameters, so they stand in its list.
+// Adds remarks for the layers' parameters: torchvision's function takes them, so torch.fx lists
+// them.
 static void parameters(SrBuilder *b, const Block *k) {
     parameter(b, k, "qkv_weight", SR_SHAPE(3 * k->dim, k->dim));
     parameter(b, k, "proj_weight", SR_SHAPE(k->dim, k->dim));
@@ -90,7 +92,7 @@ static SrNodeId relative_bias(SrBuilder *b, const Swin *p, const Block *k) {
     return sr_build_n(b, "relative_bias", "_get_relative_position_bias", &bias, NULL, 0);
 }
 
-// Version 2: 16 sigmoid of a network of the offsets (arXiv:2111.09883, section 3.3).
+// Position bias of version 2: 16 sigmoid(network(offsets)) (arXiv:2111.09883, section 3.3).
 static SrNodeId continuous_bias(SrBuilder *b, const Swin *p, const Block *k) {
     SrRelativeCoordsParams coords = {p->window, p->window};
     int side = 2 * p->window - 1;
@@ -111,7 +113,8 @@ static SrNodeId continuous_bias(SrBuilder *b, const Swin *p, const Block *k) {
     return sr_build(b, "scale", "mul", &(SrScaleParams){.factor = 16}, x);
 }
 
-// One function of torchvision's: what happens inside is not in its list, its value is the projection's.
+// Adds torchvision's attention function.  torch.fx lists none of its inner steps; its value is
+// that of the projection.
 static SrNodeId attention(SrBuilder *b, const Swin *p, const Block *k, SrNodeId x) {
     SrShape s = sr_build_shape(b, x);
     int shift = k->shifted ? p->window / 2 : 0;
@@ -189,7 +192,7 @@ static SrNodeId embed(SrBuilder *b, const Swin *p, SrNodeId x) {
     return x;
 }
 
-// timm's index and a name for the map that a stage leaves.
+// Announces timm's index and a name for the output of a stage.
 static void announce(SrBuilder *b, int stage, SrNodeId x) {
     char name[16];
     bool aside = sr_builder_set_aside(b, true);

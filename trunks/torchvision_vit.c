@@ -1,8 +1,8 @@
-// torchvision's vision transformers (Dosovitskiy et al., arXiv:2010.11929) with its nodes, names and initial values.
-// Not VISSL's, which is another code with other names (vision_transformer.c).
+// torchvision's vision transformers (Dosovitskiy et al., arXiv:2010.11929) with its nodes, names
+// and initial values.  trunks/vision_transformer.c has VISSL's names.
 //
-// Images of any size: torchvision's own model refuses all but IMAGE_SIZE; the embeddings of positions are resampled here
-// as its interpolate_embeddings does it for weights.
+// torchvision's model takes images of IMAGE_SIZE only.  This trunk takes any size: position
+// embeddings are resampled like torchvision's interpolate_embeddings.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,14 +53,16 @@ static void remarks(SrBuilder *b, const char *const *leaf, int n) {
         sr_build_remark(b, leaf[i], NULL);
 }
 
-// fx drops the number at a module's name, so ln_1 and ln_2 are the nodes ln and ln_1.
+// torch.fx drops the number at the end of a module's name, so ln_1 and ln_2 are the nodes ln and
+// ln_1.
 static SrNodeId block_norm(SrBuilder *b, const char *weight, const char *bias, SrNodeId x) {
     sr_builder_set_entry(b, "weight", weight);
     sr_builder_set_entry(b, "bias", bias);
     return sr_build(b, "layer_norm", "ln", &(SrLayerNormParams){.eps = 1e-6}, x);
 }
 
-// torch.nn.MultiheadAttention, one call for torchvision, which returns a tuple: its first item is the value.
+// Adds torch.nn.MultiheadAttention, a single call in torch.fx that returns a tuple; its first
+// item is the value.
 static SrNodeId self_attention(SrBuilder *b, const Vit *p, bool last, SrNodeId x) {
     sr_build_remark(b, "self_attention", NULL);
     bool aside = sr_builder_set_aside(b, true);
@@ -151,7 +153,7 @@ static SrNodeId add_positions(SrBuilder *b, const Vit *p, SrNodeId x, const Grid
     return sr_dropout(b, "dropout", x, p->dropout);
 }
 
-// VISSL's and timm's stages, which are no nodes of torchvision's.
+// Announces VISSL's and timm's stages, which are no nodes of torchvision.
 static void stages(SrBuilder *b, const Vit *p, const SrNodeId *blocks, SrNodeId last,
                    const Grid *grid, SrTrunkOutput *out) {
     SrNodeId normed[MAX_LAYERS];
@@ -220,7 +222,8 @@ static SrStatus classify(SrBuilder *b, const void *params, const SrPreset *prese
 
 static int layers(const void *params) { return ((const Vit *)params)->layers; }
 
-// "encoder.layers.encoder_layer_3.": 4; tokens, positions and patches 0; the last norm beside the last block.
+// "encoder.layers.encoder_layer_3." has depth 4; tokens, positions and patches have depth 0; the
+// last norm has the last block's depth.
 static int depth(const char *name, int blocks) {
     const char *at = strstr(name, "encoder_layer_");
     int i = at ? sr_text_number_after(at, "encoder_layer_") : -1;

@@ -1,5 +1,5 @@
-// The registry of trunks: every descriptor `const SrTrunk sr_trunk_<stem>` the build found, in name
-// order. It knows names only; what a trunk does is in its own file.
+// The registry of trunks: every descriptor `const SrTrunk sr_trunk_<stem>` that the build found, in
+// the order of names, and the checks around a trunk's build.
 #include "trunks/trunk.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 SR_REGISTRY(SrTrunk, trunk, trunk, "trunk")
 
-// A pooled vector a row of the input: what every head and probe may count on.
+// Checks that the trunk gives one pooled vector per image, which heads and probes rely on.
 static SrStatus check_output(const SrTrunk *trunk, SrBuilder *b, const SrTrunkInput *in,
                              const SrTrunkOutput *out) {
     SR_TRY(sr_builder_status(b));
@@ -24,8 +24,8 @@ static SrStatus check_output(const SrTrunk *trunk, SrBuilder *b, const SrTrunkIn
     return SR_OK;
 }
 
-// Whether the trunk announced the stage itself, since there were `first` of all stages: efficientnet's feature lies
-// behind it.
+// True: the trunk itself announced the stage, at index `first` or later.  The feature of
+// efficientnet comes after it.
 static bool has_stage(SrBuilder *b, int first, const char *stage) {
     const SrGraph *graph = sr_builder_graph(b);
     for (int i = first; i < sr_graph_alias_count(graph); i++) {
@@ -51,7 +51,8 @@ SrStatus sr_trunk_build(const SrTrunk *trunk, SrBuilder *b, const void *params,
     int stages = sr_graph_alias_count(sr_builder_graph(b));
     SR_TRY(trunk->build(b, params, in, out));
     SR_TRY(check_output(trunk, b, in, out));
-    // What evaluation and `extract` ask for where nobody names a layer; transformers have no node of that name.
+    // Evaluation and `extract` use this name when no layer is given; transformers have no such
+    // node.
     if (!has_stage(b, stages, "flatten"))
         sr_build_alias(b, "flatten", out->pooled);
     return sr_builder_status(b);

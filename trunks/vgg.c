@@ -1,5 +1,5 @@
-// VGG of 11 to 19 layers (Simonyan and Zisserman, arXiv:1409.1556), with batch norm or without, and
-// torchvision's names.
+// VGG with 11 to 19 layers (Simonyan and Zisserman, arXiv:1409.1556), with or without batch norm,
+// with torchvision's names.
 #include <stdio.h>
 
 #include "kernels/batch_norm.h"
@@ -72,7 +72,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
         for (int i = 0; i < convs[s]; i++)
             x = layer(b, p, &at, x, (int)(channels[s] * p->width_multiplier));
         snprintf(leaf, sizeof leaf, "%d", s);
-        sr_build_alias(b, leaf, x); // timm's: before each pooling, and after the last
+        sr_build_alias(b, leaf, x); // timm's index: before each pooling, and after the last
         x = sr_build(b, "max_pool2d", sr_next_module(leaf, &at),
                      &(SrPool2dParams){.kernel_h = 2, .padding_w = -1}, x);
     }

@@ -1,5 +1,6 @@
-// The vision transformer (Dosovitskiy et al., arXiv:2010.11929; DeiT, arXiv:2012.12877) with VISSL's keys, names and
-// features (vissl/models/trunks/vision_transformer.py).  Not torchvision's, which is another code with other names.
+// The vision transformer (Dosovitskiy et al., arXiv:2010.11929; DeiT, arXiv:2012.12877) with
+// VISSL's keys, names and features (vissl/models/trunks/vision_transformer.py).
+// trunks/torchvision_vit.c has torchvision's names.
 #include <stdio.h>
 #include <string.h>
 
@@ -100,8 +101,8 @@ static SrNodeId block(SrBuilder *b, const Vit *p, int i, SrNodeId x) {
 }
 
 typedef struct {
-    int h, w, prefix; // patches of this image; tokens before them
-    bool whole;       // all of them are tokens
+    int h, w, prefix; // grid of patches of this image; number of tokens before them
+    bool whole;       // true: all patches are tokens
 } Grid;
 
 static SrNodeId patches(SrBuilder *b, const Vit *p, SrNodeId image, Grid *grid) {
@@ -135,7 +136,7 @@ static SrNodeId positions(SrBuilder *b, const Vit *p, SrNodeId x, const Grid *gr
     return sr_token_dropout(b, "pos_drop", x, p->dropout);
 }
 
-// Assran et al., "Masked siamese networks", arXiv:2204.07141, section 3.
+// Drops patches at random (Assran et al., "Masked siamese networks", arXiv:2204.07141, section 3).
 static SrNodeId drop_patches(SrBuilder *b, const Vit *p, SrNodeId x, Grid *grid) {
     int all = grid->h * grid->w, kept = (int)(all * (1 - p->drop_ratio));
     if (p->masking != MASKING_MSN || all < p->global_view_tokens || kept == all)
@@ -145,14 +146,15 @@ static SrNodeId drop_patches(SrBuilder *b, const Vit *p, SrNodeId x, Grid *grid)
     return sr_build(b, "drop_tokens", "patch_drop", &drop, x);
 }
 
-// He et al., "Masked autoencoders", arXiv:2111.06377, section 3: the encoder never sees the others.
+// Keeps the visible patches; the encoder never sees the others (He et al., "Masked autoencoders",
+// arXiv:2111.06377, section 3).
 static SrNodeId keep_visible(SrBuilder *b, SrNodeId x, SrNodeId visible, Grid *grid) {
     grid->whole = false;
     return sr_build_n(b, "gather_tokens", "gather", &(SrGatherTokensParams){grid->prefix},
                       (SrNodeId[]){x, visible}, 2);
 }
 
-// Patches, class token, hidden patches, positions: (N, L, D).
+// Builds the tokens (N, L, D): patches, class token, mask tokens, positions.
 static SrNodeId tokens(SrBuilder *b, const Vit *p, const SrTrunkInput *in, Grid *grid) {
     SrNodeId x = patches(b, p, in->image, grid);
     if (in->mask != SR_NO_NODE)
@@ -199,7 +201,7 @@ static SrStatus build(SrBuilder *b, const void *params, const SrTrunkInput *in,
     x = tokens(b, p, in, &grid);
     for (int i = 0; i < p->layers; i++)
         raw[i] = x = block(b, p, i, x);
-    for (int i = p->layers - 1; i >= 0; i--) // the last block's is the node "norm"
+    for (int i = p->layers - 1; i >= 0; i--) // the node "norm" belongs to the last block
         normed[i] = norm(b, "norm", raw[i]);
     sr_token_features(b,
                       &(SrTokenFeatures){.blocks = p->layers,

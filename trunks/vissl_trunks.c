@@ -1,4 +1,5 @@
-// REGNET and EFFICIENT_NETS are empty in VISSL too: their keys are the constructor's.
+// Lists VISSL's trunks and their maps.  REGNET and EFFICIENT_NETS are empty in VISSL too, because
+// their keys are the constructor's.
 #include "trunks/vissl_trunks.h"
 
 // clang-format off

@@ -1,4 +1,5 @@
-// Windows, queries, keys and values, attention, and back to a map; see the header.
+// Builds attention within windows: partition, queries, keys and values, attention, and back to a
+// map.
 #include "trunks/window_attention.h"
 
 #include "kernels/attention.h"

@@ -1,9 +1,11 @@
-// XCiT (El-Nouby et al., "XCiT: cross-covariance image transformers", arXiv:2106.09681) with VISSL's keys and names
-// (vissl/models/trunks/xcit.py): attention between channels, a convolution over neighbouring patches, two blocks of class
-// attention (Touvron et al., "CaiT", arXiv:2103.17239) at the end.
+// XCiT (El-Nouby et al., "XCiT: cross-covariance image transformers", arXiv:2106.09681) with
+// VISSL's keys and names (vissl/models/trunks/xcit.py): attention between channels, a convolution
+// over neighbouring patches, and two blocks of class attention (Touvron et al., "CaiT",
+// arXiv:2103.17239) at the end.
 //
-// As in VISSL: every block leaves its branches out with the same probability, those of class attention never; a block of
-// class attention with TOKENS_NORM adds its MLP to all tokens as they are after the second norm, so that patches double.
+// VISSL's behaviour is kept.  Every block drops its branches with the same probability; class
+// attention never drops them.  With TOKENS_NORM, a block of class attention adds its MLP to all
+// tokens after the second norm, so that patch tokens double.
 #include <math.h>
 #include <stdio.h>
 
@@ -62,7 +64,7 @@ static SrNodeId norm(SrBuilder *b, const char *leaf, SrNodeId x) {
     return sr_token_norm(b, leaf, x, 1e-6);
 }
 
-// 3 x 3, stride 2, without bias, and batch norm: nodes <i>.0 and <i>.1.
+// Adds a 3x3 convolution with stride 2 and no bias, and a batch norm: nodes <i>.0 and <i>.1.
 static SrNodeId halve(SrBuilder *b, int i, SrNodeId x, int channels) {
     SrConv2dParams conv = {.out_channels = channels,
                            .kernel_h = 3,
@@ -79,7 +81,7 @@ static SrNodeId halve(SrBuilder *b, int i, SrNodeId x, int channels) {
     return x;
 }
 
-// (N, H, W, 3) -> (N, h, w, D), with the encoding of positions added.
+// (N, H, W, 3) -> (N, h, w, D) with position encodings added
 static SrNodeId embed(SrBuilder *b, const Xcit *p, SrNodeId x) {
     int steps = p->patch_size == 16 ? 4 : 3;
     SrConv2dParams conv = {
@@ -133,7 +135,7 @@ static SrNodeId depthwise(SrBuilder *b, const char *leaf, SrNodeId x) {
     return sr_build(b, "conv2d", leaf, &conv, x);
 }
 
-// Depthwise convolutions over the map of patches (section 3.3).
+// Adds depthwise convolutions over the map of patches (section 3.3).
 static SrNodeId local_patches(SrBuilder *b, SrNodeId x, SrShape map) {
     sr_builder_push_block(b, "local_mp", "LPI");
     x = sr_build(b, "reshape", "reshape",
@@ -175,7 +177,7 @@ static SrNodeId join(SrBuilder *b, SrNodeId first, SrNodeId rest) {
                       2);
 }
 
-// The class token asks all tokens; the others stay: (N, L, D) -> (N, L, D).
+// Adds class attention: the class token attends to all tokens, and the others stay: (N, L, D).
 static SrNodeId class_attention(SrBuilder *b, const Xcit *p, SrNodeId x) {
     int L = sr_build_shape(b, x).d[1];
     SrAttentionParams attention = {
@@ -229,7 +231,7 @@ static SrStatus check(SrBuilder *b, const Xcit *p) {
     return SR_OK;
 }
 
-// lastCLS and, of the patches through the last norm, lastMAP.
+// Announces lastCLS, and lastMAP of the patches after the last norm.
 static void features(SrBuilder *b, SrNodeId x, SrShape map, SrTrunkOutput *out) {
     int L = sr_build_shape(b, x).d[1];
     out->tokens = x;
