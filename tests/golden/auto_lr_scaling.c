@@ -1,6 +1,5 @@
 // Golden kind auto_lr_scaling: the resolved learning-rate tree of shipped recipes under overrides,
-// and the schedule built from it.  Recipes are found by their names below tests/vissl and configs/, so
-// the runner starts in the project's folder.
+// and the schedule built from it.  Recipes are found by their names below tests/vissl and configs/.
 #include <stdio.h>
 #include <string.h>
 

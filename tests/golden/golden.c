@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -125,8 +126,28 @@ SrStatus golden_number(SrGoldenCase *c, const char *name, double ours, double re
     return SR_OK;
 }
 
+// Folder of the source tree with a slash: the one that holds build/run-golden, so that the runner may start anywhere.
+// "", the current folder, where the system does not say.
+static const char *tree_folder(SrGoldenCase *c) {
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = '\0';
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(self, '/');
+        if (!slash)
+            return "";
+        *slash = '\0';
+    }
+    const char *folder = sr_arena_printf(c->arena, "%s/", self);
+    return folder ? folder : "";
+}
+
 const char *golden_recipe(SrGoldenCase *c, const char *name) {
-    const char *path = sr_arena_printf(c->arena, "tests/vissl/configs/config/%s.yaml", name);
+    const char *path =
+        sr_arena_printf(c->arena, "%stests/vissl/configs/config/%s.yaml", tree_folder(c), name);
+    if (path && sr_file_exists(path))
+        return path;
+    path = sr_arena_printf(c->arena, "%sconfigs/%s.yaml", tree_folder(c), name);
     return path && sr_file_exists(path) ? path : name;
 }
 

@@ -1,11 +1,16 @@
-// Golden cases jpeg_decode*: files in bytes and what PIL makes of them.  PNG is exact; stb_image's
-// JPEG differs from libjpeg-turbo's by rounding in the inverse DCT and by its chroma upsampling.
+// Golden cases jpeg_decode*: files in bytes and what PIL makes of them.  PNG is exact.  A build without libjpeg-turbo
+// reads JPEG with stb_image, which rounds otherwise in the inverse DCT and interpolates colours in another way.
 #include <stdlib.h>
 
+#include "gen/build.h"
 #include "tests/golden/images.h"
 
 #define JPEG_LEVELS 10 // largest difference
+#ifdef SR_TURBOJPEG
 #define JPEG_MEAN 0.15 // mean difference
+#else
+#define JPEG_MEAN 0.2 // up to 0.188 is known of small files with halved colours
+#endif
 
 static SrStatus compare_mean(SrGoldenCase *c, const char *name, const SrImage *image) {
     const SrTensor *t = golden_tensor(c, name);

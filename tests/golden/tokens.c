@@ -8,9 +8,6 @@
 #include "tests/golden/table.h"
 #include "trainer/run/step.h"
 
-// The cases' networks have two heads in every attention.
-#define HEADS "2"
-
 typedef struct {
     SrGoldenCase *c;
     SrConfig *config;
@@ -22,6 +19,7 @@ typedef struct {
     SrLoss spy;
     SrStatus looked; // what the hooks came to
     bool ijepa;
+    int heads, more_heads; // of the encoder's attention, and of the decoder's or predictor's
 } TokensRun;
 
 static TokensRun *running; // for the hooks, which get the loss's own state
@@ -129,19 +127,20 @@ static const char *loss_text(TokensRun *r) {
         return sr_arena_printf(
             arena,
             "name: mae_loss, mae_loss: {mask_ratio: %.9g, norm_pix_loss: %s, decoder_embed_dim: "
-            "%d, decoder_depth: %d, decoder_num_heads: " HEADS ", mlp_ratio: %.9g}",
+            "%d, decoder_depth: %d, decoder_num_heads: %d, mlp_ratio: %.9g}",
             1 - (number(config, "keep") + 0.01) / patches, norm && norm->b ? "True" : "False",
             dim(r, "param.decoder_embed.bias", 0), count(r, "param.decoder_blocks.%d.norm1.bias"),
+            r->more_heads,
             mlp_ratio(r, "param.decoder_blocks.0.mlp.fc1.bias", "param.decoder_embed.bias"));
     int target = dim(r, "target_index0_0", 1);
     double aspect = block_aspect(target, dim(r, "x0", 2) / (int)number(config, "patch"));
     return sr_arena_printf(
         arena,
-        "name: ijepa_loss, ijepa_loss: {pred_emb_dim: %d, pred_depth: %d, pred_num_heads: " HEADS
-        ", pred_mlp_ratio: %.9g, num_pred_masks: %d, pred_mask_scale: [%.9g, %.9g], aspect_ratio: "
+        "name: ijepa_loss, ijepa_loss: {pred_emb_dim: %d, pred_depth: %d, pred_num_heads: %d, "
+        "pred_mlp_ratio: %.9g, num_pred_masks: %d, pred_mask_scale: [%.9g, %.9g], aspect_ratio: "
         "[%.9g, %.9g], enc_keep: %.9g, ema: [%.9g, %.9g]}",
         dim(r, "param.predictor.predictor_embed.bias", 0),
-        count(r, "param.predictor.predictor_blocks.%d.norm1.bias"),
+        count(r, "param.predictor.predictor_blocks.%d.norm1.bias"), r->more_heads,
         mlp_ratio(r, "param.predictor.predictor_blocks.0.mlp.fc1.bias",
                   "param.predictor.predictor_embed.bias"),
         count(r, "target_index0_%d"), (target + 0.01) / patches, (target + 0.01) / patches, aspect,
@@ -149,7 +148,17 @@ static const char *loss_text(TokensRun *r) {
         number(config, "ema"));
 }
 
+// No tensor shows the number of heads.  A case that does not record it has two in every attention.
+static int heads(TokensRun *r, const char *key, int missing) {
+    double value = missing;
+    if (!golden_value(r->c, key, &value))
+        value = golden_setting(r->c, key, missing);
+    return (int)value;
+}
+
 static SrStatus configure(TokensRun *r) {
+    r->heads = heads(r, "heads", 2);
+    r->more_heads = heads(r, r->ijepa ? "predictor_heads" : "decoder_heads", 2);
     const char *in = r->ijepa ? "param.encoder." : "param.";
     const char *dims = sr_arena_printf(r->c->arena, "%snorm.bias", in),
                *mlp = sr_arena_printf(r->c->arena, "%sblocks.0.mlp.fc1.bias", in),
@@ -158,13 +167,13 @@ static SrStatus configure(TokensRun *r) {
     sr_text_printf(
         &text,
         "MODEL: {TRUNK: {NAME: vision_transformer, VISION_TRANSFORMERS: {IMAGE_SIZE: %d, "
-        "PATCH_SIZE: %d, NUM_LAYERS: %d, NUM_HEADS: " HEADS ", HIDDEN_DIM: %d, MLP_DIM: %d, "
+        "PATCH_SIZE: %d, NUM_LAYERS: %d, NUM_HEADS: %d, HIDDEN_DIM: %d, MLP_DIM: %d, "
         "QKV_BIAS: True, POS_EMBED: sincos, USE_CLASS_TOKEN: %s}}, HEAD: {PARAMS: [[identity, "
         "{}]]}}\nLOSS: {%s}\nOPTIMIZER: {name: sgd, momentum: %.9g, weight_decay: 0, nesterov: "
         "False}\nDATA: {TRAIN: {BATCHSIZE_PER_REPLICA: %d}}\n",
-        dim(r, "x0", 2), (int)number(r->c->config, "patch"), count(r, block), dim(r, dims, 0),
-        dim(r, mlp, 0), golden_tensor(r->c, "param.cls_token") ? "True" : "False", loss_text(r),
-        number(r->c->config, "optimiser.momentum"), dim(r, "x0", 0));
+        dim(r, "x0", 2), (int)number(r->c->config, "patch"), count(r, block), r->heads,
+        dim(r, dims, 0), dim(r, mlp, 0), golden_tensor(r->c, "param.cls_token") ? "True" : "False",
+        loss_text(r), number(r->c->config, "optimiser.momentum"), dim(r, "x0", 0));
     SrStatus status = sr_config_parse(text.s ? text.s : "", r->c->name, NULL, 0, &r->config);
     sr_text_deinit(&text);
     return status;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static SrStatus add(SrGoldenCase *c, SrYaml *map, const char *flow) {
+SrStatus golden_trunk_option(SrGoldenCase *c, SrYaml *map, const char *flow) {
     SrYaml *given;
     SR_TRY(sr_yaml_parse(c->arena, flow, strlen(flow), "note", &given));
     return sr_yaml_merge(c->arena, map, given);
@@ -39,17 +39,17 @@ SrStatus golden_trunk_options(SrGoldenCase *c, const SrTrunk *trunk, SrYaml **ou
     }
     snprintf(flow, sizeof flow, "{WIDTH_MULTIPLIER: %.17g}", width_of(note(c, "width_note")));
     if (*note(c, "width_note"))
-        SR_TRY(add(c, *out, flow));
+        SR_TRY(golden_trunk_option(c, *out, flow));
     if (sscanf(note(c, "depth_note"), "blocks per stage (%d, %d, %d, %d)", n, n + 1, n + 2,
                n + 3) == 4) {
         snprintf(flow, sizeof flow, "{BLOCKS: [%d, %d, %d, %d]}", n[0], n[1], n[2], n[3]);
-        SR_TRY(add(c, *out, flow));
+        SR_TRY(golden_trunk_option(c, *out, flow));
     }
     if (sscanf(note(c, "model_version_T"), "EfficientNetParams(width %lf, depth %lf", &width,
                &depth) == 2) {
         snprintf(flow, sizeof flow, "{model_version: B0, width: %.17g, depth: %.17g, dropout: 0}",
                  width, depth);
-        SR_TRY(add(c, *out, flow));
+        SR_TRY(golden_trunk_option(c, *out, flow));
     }
     return SR_OK;
 }

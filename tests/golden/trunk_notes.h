@@ -7,5 +7,7 @@
 
 // The trunk's map of the case, with our keys for what the notes say.
 SrStatus golden_trunk_options(SrGoldenCase *c, const SrTrunk *trunk, SrYaml **out);
+// Merges a map in flow YAML into it.
+SrStatus golden_trunk_option(SrGoldenCase *c, SrYaml *options, const char *flow);
 
 #endif
