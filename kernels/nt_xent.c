@@ -7,6 +7,8 @@
 // with s = x x^T: Chen et al., "A simple framework for contrastive learning" (ICML 2020), eq. 1 for C = 2;
 // for more views each positive stands alone against the negatives, as VISSL's multi-crop loss has it.  decoupled leaves
 // exp(s_ip / t) out of the denominator: Yeh et al., "Decoupled contrastive learning" (ECCV 2022, arXiv:2110.06848), eq. 6.
+//
+// One image alone has no negatives: the loss and its gradient are 0.  Decoupled it would be -infinity, and is refused.
 #include "kernels/nt_xent.h"
 
 #include <math.h>
@@ -30,11 +32,13 @@ static const SrOption options[] = {
 static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y) {
     const SrNtXentParams *p = params;
     SR_TRY(sr__expect_rank("nt_xent", x, n_in, 2, 2));
-    if (x[0].d[0] % p->num_crops != 0 || x[0].d[0] < 2 * p->num_crops)
+    if (x[0].d[0] % p->num_crops != 0)
+        SR_FAIL(SR_ERR_CONFIG, "nt_xent: %d rows; expected %d views of each image", x[0].d[0],
+                p->num_crops);
+    if (p->decoupled && x[0].d[0] < 2 * p->num_crops)
         SR_FAIL(SR_ERR_CONFIG,
-                "nt_xent: %d rows; expected %d views of at least two images each, as negatives are "
-                "other "
-                "images",
+                "nt_xent: %d rows; expected %d views of at least two images each: a decoupled loss "
+                "has only other images in its denominator",
                 x[0].d[0], p->num_crops);
     *y = SR_SCALAR;
     return SR_OK;
@@ -187,6 +191,7 @@ static const SrOpCase cases[] = {
     {"{num_crops: 2, temperature: 0.5}", 1, {SR_SHAPE(8, 3)}, false},
     {"{num_crops: 3, temperature: 0.2}", 1, {SR_SHAPE(6, 4)}, false},
     {"{num_crops: 2, temperature: 0.1}", 1, {SR_SHAPE(130, 16)}, false},
+    {"{num_crops: 3, temperature: 0.2}", 1, {SR_SHAPE(3, 4)}, false},
     {"{num_crops: 2, temperature: 0.3, decoupled: True}", 1, {SR_SHAPE(8, 5)}, false},
     {"{num_crops: 4, temperature: 0.4, decoupled: True}", 1, {SR_SHAPE(12, 5)}, false},
 };

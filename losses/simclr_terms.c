@@ -1,6 +1,7 @@
-// What the SimCLR losses share; see the header.
+// Builds the SimCLR losses: lengths to 1, then the normalised-temperature cross entropy of all views of the step.
 #include "losses/simclr_terms.h"
 
+#include "base/log.h"
 #include "kernels/l2_normalize.h"
 #include "kernels/nt_xent.h"
 
@@ -25,6 +26,10 @@ SrStatus sr_simclr_terms_build(SrLossContext *ctx, const SrSimclrOptions *o, int
     SrNodeId x;
     SR_TRY(sr_loss_output(ctx, "embedding", &x));
     SR_TRY(check(ctx, o, num_crops, x));
+    if (!decoupled && sr_build_shape(b, x).d[0] == num_crops)
+        sr_warn("%s: a step has one image, so there are no negatives and the loss is 0: set "
+                "DATA.TRAIN.BATCHSIZE_PER_REPLICA to at least 2",
+                ctx->name);
     x = sr_build(b, "l2_normalize", "normalize", &(SrL2NormalizeParams){0}, x);
     SrNtXentParams p = {
         .num_crops = num_crops, .temperature = o->temperature, .decoupled = decoupled};
