@@ -255,6 +255,9 @@ typedef struct SrLoss {
     // Why all batches must have one size ("the queue moves by a batch every step"): what does not fill one is left out.
     // NULL: no state counts on the size, and an epoch's last batch may be smaller (DATA.TRAIN.DROP_LAST=False).
     const char *whole_batches;
+    // Option of the loss that `whole_batches` depends on ("queue.queue_length"): at 0 batches may have any size.
+    // NULL: the reason always holds.
+    const char *whole_batches_with;
     const SrLossExample *examples;
     int n_examples;
     // Writes what the rest of the configuration says into the loss's own map; may be NULL.

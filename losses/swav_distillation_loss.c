@@ -208,6 +208,7 @@ const SrLoss sr_loss_swav_distillation_loss = {
     .options = options,
     .params_bytes = sizeof(SwavDistillation),
     .whole_batches = "the queue moves by a batch every step",
+    .whole_batches_with = "local_queue_length",
     .examples = examples,
     .n_examples = SR_COUNT(examples),
     .build = build,

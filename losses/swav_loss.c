@@ -1,6 +1,6 @@
 // SwAV: codes of some crops, made equally common over the prototypes by Sinkhorn-Knopp, predicted
 // from all others. Caron et al., "Unsupervised learning of visual features by contrasting cluster
-// assignments" (NeurIPS 2020). Not the multi-crop forward (trainer/model/model.c) and not the head
+// assignments" (NeurIPS 2020). Not the multi-crop forward (trainer/model/model_forward.c) and not the head
 // (heads/swav_head.c).
 //
 // VISSL's timing is kept where results depend on it.  Prototypes are renormalised after an update,
@@ -105,6 +105,7 @@ const SrLoss sr_loss_swav_loss = {
     .options = options,
     .params_bytes = sizeof(SwavLoss),
     .whole_batches = "the queue moves by a batch every step",
+    .whole_batches_with = "queue.queue_length",
     .examples = sr_swav_examples,
     .n_examples = SR_COUNT(sr_swav_examples),
     .infer = infer,

@@ -118,17 +118,29 @@ static void test_refusals(void **state) {
     finish(&t);
 }
 
-// SwAV's queue takes whole batches: nothing advises what would not help.
+// SwAV's queue takes whole batches: nothing advises what would not help.  SwAV without a queue trains on what is left.
 static void test_whole_batches(void **state) {
     (void)state;
     SrConfig *config;
     SrSplit train;
+    Trained t;
     const char *overrides[] = {"DATA.TRAIN.DATA_LIMIT=7", "DATA.TRAIN.DROP_LAST=False"};
     CHECK_OK(sr_config_load("tests/cli/tiny.yaml", overrides, 2, &config));
     CHECK_FAILS(sr_split_open_train(config, &train), SR_ERR_CONFIG,
                 "BATCHSIZE_PER_REPLICA to at most 7");
     CHECK(!strstr(sr_status_message(), "DROP_LAST"));
     sr_config_free(config);
+    char dir[96];
+    temp_dir_make(t.dir);
+    snprintf(dir, sizeof dir, "CHECKPOINT.DIR=%s", t.dir);
+    const char *no_queue[] = {"DATA.TRAIN.DATA_LIMIT=14", // a batch of 8 and one of 6
+                              "DATA.TRAIN.DROP_LAST=False", "LOSS.swav_loss.queue.queue_length=0",
+                              "OPTIMIZER.num_epochs=2", dir};
+    CHECK_OK(sr_config_load("tests/cli/tiny.yaml", no_queue, 5, &t.config));
+    CHECK_OK(sr_train(t.config, &(SrTrainOptions){.random = true}, &t.run, &t.result));
+    CHECK_INT(t.result.iterations, 4);
+    CHECK(isfinite(t.result.last_loss));
+    finish(&t);
 }
 
 SR_TESTS(drop_last, unit(test_partial_is_a_batch), unit(test_both_settings), unit(test_refusals),

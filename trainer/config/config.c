@@ -1,4 +1,4 @@
-// From a file and overrides to a checked, complete configuration (spec 1.2, 1.3).
+// From a file and overrides to a checked, complete configuration.
 //
 // Composing is compose.c's.  read: every section against its table, into the structs.
 // Reading happens twice: before inference, so that the rules meet only well-formed trees, and after
@@ -44,6 +44,15 @@ static SrStatus read_owned(const SrSchemaEntry *entry, const SrYaml *map, SrAren
                                 problems);
 }
 
+// Why the loss takes whole batches only, as it is configured; NULL if it takes batches of any size.
+static const char *why_whole_batches(const SrConfig *config, const SrLoss *loss) {
+    char key[256];
+    if (!loss->whole_batches_with)
+        return loss->whole_batches;
+    snprintf(key, sizeof key, "%s.%s", loss->subtree, loss->whole_batches_with);
+    return sr_tree_int(config->tree, key, 0) > 0 ? loss->whole_batches : NULL;
+}
+
 // Tables decide what is known, so a key that no table has fails here, with the place it came from.
 static SrStatus read_sections(SrConfig *config, SrProblems *problems) {
     SrSchemaEntry *entries = NULL;
@@ -69,7 +78,7 @@ static SrStatus read_sections(SrConfig *config, SrProblems *problems) {
         if (strcmp(sr_loss_at(i)->name, config->loss_name) == 0)
             loss = sr_loss_at(i);
     config->supervised = config->learns && loss && loss->needs_labels;
-    config->whole_batches = loss ? loss->whole_batches : "nothing learns";
+    config->whole_batches = loss ? why_whole_batches(config, loss) : "nothing learns";
     config->train.tree = sr_yaml_find_path(config->tree, "DATA.TRAIN");
     config->test.tree = sr_yaml_find_path(config->tree, "DATA.TEST");
     return SR_OK;
