@@ -104,7 +104,7 @@ const SrVerb sr_verb_bench = {
     .usage = "sslrun bench CONFIG [KEY=VALUE ...] [--steps N] [--warmup N] [--profile|--ops] "
              "[--json] [--data]\n"
              "  sslrun bench TRUNK|CONFIG --forward-only [--batch N] [--size N] [--nodes a,b] "
-             "[--no-fold] ...",
+             "[--no-fold] [--bf16] ...",
     .help = "Times training steps of a configuration, or forwards of a trunk, on random images; or "
             "its loader on its own.",
     .run = run_verb,

@@ -146,6 +146,7 @@ const SrVerb sr_verb_extract = {
              "(--nodes a,b:c | --train-nodes a,b:c --eval-nodes a,b:c) [--mode eval|train] "
              "(--input x.safetensors | --data DIR|LIST [--split train|test] [--labels LIST]) "
              "--out FILE.safetensors|DIR [--layout nchw|nhwc] "
+             "[--tokens sequence|map] [--threads N] "
              "[--format safetensors|npy] [--batch N] [--size N] [--shard N] [--lax] [--no-fold] "
              "[--bf16] "
              "[--force]",

@@ -59,6 +59,8 @@ static void test_every_verb_and_flag(void **state) {
         has(3, text);
         CHECK(n < SR_FLAGS_MAX);
         for (int k = 0; k < n; k++, flags++) {
+            if (!strstr(verb->usage, table[k].name))
+                fail_msg("the usage of %s has no %s", verb->name, table[k].name);
             has_in_page(table[k].name);
             has(1, table[k].name);
             has(2, table[k].name);
