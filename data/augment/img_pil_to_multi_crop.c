@@ -9,14 +9,14 @@ typedef struct {
     SrInts counts, sizes; // one entry a group
     const SrYaml *scales; // list of [low, high], one a group
     int interpolation;
-    double scale[64][2]; // read from `scales`
+    double scale[SR_MAX_VIEWS][2]; // read from `scales`
     SrCropStyle style;
 } Params;
 
 // clang-format off
 static const SrOption options[] = {
-    {"total_num_crops", SR_OPT_INT, offsetof(Params, total), "2", 1, 64, NULL, "Crops of an image, the sum of num_crops."},
-    {"num_crops", SR_OPT_INTS, offsetof(Params, counts), "[2]", 1, 64, NULL, "Crops in each group."},
+    {"total_num_crops", SR_OPT_INT, offsetof(Params, total), "2", 1, SR_MAX_VIEWS, NULL, "Crops of an image, the sum of num_crops."},
+    {"num_crops", SR_OPT_INTS, offsetof(Params, counts), "[2]", 1, SR_MAX_VIEWS, NULL, "Crops in each group."},
     {"size_crops", SR_OPT_INTS, offsetof(Params, sizes), "[224]", 1, 4096, NULL, "Side of each group's crops in pixels."},
     {"crop_scales", SR_OPT_TREE, offsetof(Params, scales), "[[0.14, 1]]", 0, 0, NULL, "Each group's range [low, high] of the crop's share of the image's area."},
     {"interpolation", SR_OPT_ENUM, offsetof(Params, interpolation), "bilinear", 0, 0, SR_FILTER_CHOICES, "Resampling filter, by name or PIL's number."},
@@ -48,7 +48,7 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
     (void)stage;
     (void)arena;
     Params *p = params;
-    p->style.filter = (SrFilter)(p->interpolation % 6);
+    p->style.filter = (SrFilter)(p->interpolation % SR_FILTERS);
     const SrYaml *list = p->scales;
     if (!list || list->type != SR_YAML_LIST || list->n != p->sizes.n || p->counts.n != p->sizes.n ||
         list->n > SR_MAX_VIEWS)

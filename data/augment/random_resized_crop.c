@@ -43,7 +43,7 @@ static SrStatus prepare(void *params, const char *where, uint32_t stage, SrArena
     (void)stage;
     (void)arena;
     Params *p = params;
-    p->style.filter = (SrFilter)(p->interpolation % 6);
+    p->style.filter = (SrFilter)(p->interpolation % SR_FILTERS);
     return SR_OK;
 }
 

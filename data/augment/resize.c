@@ -46,7 +46,8 @@ static SrStatus apply(const void *params, const SrTransformContext *ctx, SrViews
         target(p, src.H, src.W, &h, &w);
         if (h != src.H || w != src.W)
             SR_TRY(sr_pixel_resize(&src, (SrBox){0, 0, src.H, src.W}, h, w,
-                                   (SrFilter)(p->interpolation % 6), ctx->pool, &views->view[v]));
+                                   (SrFilter)(p->interpolation % SR_FILTERS), ctx->pool,
+                                   &views->view[v]));
     }
     return SR_OK;
 }

@@ -19,6 +19,8 @@ typedef enum {
     SR_FILTER_HAMMING
 } SrFilter;
 // For option tables: a name or PIL's number; the index modulo 6 is the filter.
+// Choices of an option: each filter by its name, then by PIL's number.  Choice % SR_FILTERS is the SrFilter.
+#define SR_FILTERS 6
 #define SR_FILTER_CHOICES "nearest|lanczos|bilinear|bicubic|box|hamming|0|1|2|3|4|5"
 
 typedef struct {

@@ -15,6 +15,8 @@ static unsigned allowed = SR_CONV_ALL; // sr_conv_allow
 
 void sr_conv_allow(unsigned mask) { allowed = mask; }
 
+unsigned sr_conv_allowed(void) { return allowed; }
+
 void sr_conv_shape(SrConvShape *s) {
     s->P = (s->H + 2 * s->pad_h - s->dilation_h * (s->R - 1) - 1) / s->stride_h + 1;
     s->Q = (s->W + 2 * s->pad_w - s->dilation_w * (s->S - 1) - 1) / s->stride_w + 1;

@@ -80,6 +80,7 @@ enum {
     SR_CONV_ALL = 31
 };
 void sr_conv_allow(unsigned mask);
+unsigned sr_conv_allowed(void);
 
 // How products of floats may be made, of the whole process; at start SR_CONV_FP32_AUTO.  On tile registers floats are
 // split into bfloat16 parts: six products of three parts are more exact than fused multiply-adds (32 terms are summed

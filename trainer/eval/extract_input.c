@@ -113,6 +113,7 @@ SrStatus sr_extract_input(const SrExtractOptions *o, SrText *report) {
     SrTensor x;
     Run r = {.o = o};
     SrStatus status;
+    unsigned allowed = sr_conv_allowed();
     SR_TRY(may_replace(o));
     SR_TRY(sr_weights_open(&w, o->input));
     SR_TRY_GOTO(read_input(&w, o->input, &x));
@@ -126,7 +127,7 @@ SrStatus sr_extract_input(const SrExtractOptions *o, SrText *report) {
     SR_TRY_GOTO(sr_safetensors_save(o->out, r.out, r.ex.taps.n, (const char *[]){WRITER_KEY},
                                     (const char *[]){WRITER}, 1));
 done:
-    sr_conv_allow(SR_CONV_ALL);
+    sr_conv_allow(allowed);
     for (int i = 0; r.out && i < r.ex.taps.n; i++)
         sr_free(r.out[i].tensor.data);
     sr_free(r.out);
