@@ -76,6 +76,24 @@ static void test_classes(void **state) {
     fixture_remove(dir);
 }
 
+// Two images in the root next to the only folder that has any: one class sorts nothing, so there are none.
+static void test_one_class_is_flat(void **state) {
+    (void)state;
+    char dir[256];
+    fixture_folder(dir);
+    write_png(dir, "1.png", 1);
+    write_png(dir, "2.png", 1);
+    write_png(dir, "cat/a.png", 1);
+    write_png(dir, "cat/b.png", 2);
+    write_png(dir, "cat/c.png", 3);
+    fixture_write(dir, "empty/readme", "x", 1);
+    void *set = open_set(dir);
+    CHECK_INT(source()->length(set), 5);
+    CHECK_INT(source()->classes(set), 0);
+    sr_dataset_close(source(), set);
+    fixture_remove(dir);
+}
+
 static void test_flat(void **state) {
     (void)state;
     char dir[256];
@@ -230,6 +248,6 @@ static void test_out_of_memory(void **state) {
     fixture_remove(dir);
 }
 
-SR_TESTS(disk_folder, unit(test_classes), unit(test_flat), unit(test_links),
-         unit(test_what_is_no_image), unit(test_strays), unit(test_errors),
+SR_TESTS(disk_folder, unit(test_classes), unit(test_one_class_is_flat), unit(test_flat),
+         unit(test_links), unit(test_what_is_no_image), unit(test_strays), unit(test_errors),
          unit(test_file_vanishes), unit(test_out_of_memory))

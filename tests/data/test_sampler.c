@@ -77,6 +77,43 @@ static void test_balanced(void **state) {
     sr_free(subset);
 }
 
+// Draws of two sizes, one after the other, take each class's parts and no image twice.
+static void test_balanced_counts(void **state) {
+    (void)state;
+    static const int first[3] = {7, 7, 7}, second[3] = {3, 2, 2}; // of 21 and of 7
+    uint32_t *subset[2];
+    int64_t n[2];
+    int taken[100] = {0};
+    SrLoaderConfig config[2] = {limited(21, 0, true), limited(7, 21, true)};
+    for (int s = 0; s < 2; s++) {
+        int count[3] = {0};
+        CHECK_OK(sr__sampler_subset(&config[s], &subset[s], &n[s]));
+        for (int64_t i = 0; i < n[s]; i++) {
+            count[label(NULL, subset[s][i])]++;
+            CHECK_INT(taken[subset[s][i]]++, 0);
+        }
+        for (int c = 0; c < 3; c++)
+            CHECK_INT(count[c], s ? second[c] : first[c]);
+        sr_free(subset[s]);
+    }
+}
+
+// What fills no round of batches is shuffled too: it would else come in the order of the shard.
+static void test_rest_of_runs_is_shuffled(void **state) {
+    (void)state;
+    static const int64_t first[2] = {0, 100};
+    uint32_t order[100];
+    int steps = 0;
+    bool used[100] = {false};
+    CHECK_OK(sr__sampler_runs(3, 1, (SrRuns){.first = first, .n = 1}, 1, 64, order, 100));
+    for (int i = 64; i < 100; i++) {
+        CHECK(order[i] >= 64 && order[i] < 100 && !used[order[i]]);
+        used[order[i]] = true;
+        steps += i > 64 && order[i] == order[i - 1] + 1;
+    }
+    CHECK(steps < 10);
+}
+
 static void test_errors(void **state) {
     (void)state;
     uint32_t *subset;
@@ -115,4 +152,5 @@ static void test_order(void **state) {
         CHECK_INT(b[i], i);
 }
 
-SR_TESTS(sampler, unit(test_plain), unit(test_balanced), unit(test_errors), unit(test_order))
+SR_TESTS(sampler, unit(test_plain), unit(test_balanced), unit(test_balanced_counts),
+         unit(test_rest_of_runs_is_shuffled), unit(test_errors), unit(test_order))

@@ -77,6 +77,65 @@ static void test_dino_teacher_entropy(void **state) {
     tiny_model_close(&t);
 }
 
+// numpy.linspace(min, max, 3), then max.
+static void test_dino_temperature(void **state) {
+    (void)state;
+    static const double wanted[] = {0.04, 0.055, 0.07, 0.07};
+    TinyModel t;
+    CHECK_OK(tiny_model_start(&t, DINO_HEAD,
+                              "name: dino_loss, dino_loss: {num_crops: 2, teacher_temp_min: 0.04, "
+                              "teacher_temp_max: 0.07, teacher_temp_warmup_iters: 3}",
+                              8, 2, sizes));
+    for (int i = 0; i < SR_COUNT(wanted); i++) {
+        CHECK_NEAR(reported(&t, "teacher_temp"), wanted[i], 1e-6);
+        tiny_model_step(&t, 0);
+    }
+    tiny_model_close(&t);
+}
+
+// The centre moves to the mean of each column of the teacher's scores.
+static void test_dino_centre_is_of_columns(void **state) {
+    (void)state;
+    TinyModel t;
+    CHECK_OK(tiny_model_start(&t, DINO_HEAD,
+                              "name: dino_loss, dino_loss: {num_crops: 2, ema_center: 0.25}", 8, 2,
+                              sizes));
+    tiny_model_step(&t, 0);
+    SrLossStep view = sr_step_view(&t.step, t.iteration, 0);
+    SrTensor scores = sr_loss_value(&view, t.graph.outputs[t.graph.n_model_outputs]);
+    int64_t rows = sr_shape_rows(scores.shape);
+    const float *center = tiny_model_param(&t, "loss.center")->value, *x = scores.data;
+    double spread = 0;
+    for (int k = 0; k < 12; k++) {
+        double mean = 0;
+        for (int64_t r = 0; r < rows; r++)
+            mean += (double)x[r * 12 + k] / (double)rows;
+        CHECK_NEAR((double)center[k], 0.75 * mean, 1e-6);
+        spread = fmax(spread, fabs((double)center[k] - (double)center[0]));
+    }
+    CHECK(spread > 1e-4); // columns differ
+    tiny_model_close(&t);
+}
+
+// A step writes the embeddings of each crop in crops_for_mb to the memory, image by image.
+static void test_deepcluster_memory(void **state) {
+    (void)state;
+    TinyModel t;
+    CHECK_OK(tiny_model_start(&t, TINY_TRUNK ", HEAD: {PARAMS: [[mlp, {dims: [32, 8]}]]}",
+                              "name: deepclusterv2_loss, deepclusterv2_loss: {num_clusters: [4], "
+                              "num_crops: 2, memory_params: {embedding_dim: 8, crops_for_mb: [1, "
+                              "0]}}",
+                              8, 2, sizes));
+    tiny_model_step(&t, 0);
+    SrLossStep view = sr_step_view(&t.step, t.iteration, 0);
+    const float *z = sr_loss_value(&view, sr_graph_find(t.graph.graph, "loss.normalize")).data;
+    const float *memory = tiny_model_param(&t, "loss.memory")->value; // (2, TINY_SAMPLES, 8)
+    for (int c = 0; c < 2; c++)
+        for (int i = 0; i < 8 * 8; i++)
+            CHECK_NEAR((double)memory[c * TINY_SAMPLES * 8 + i], (double)z[(1 - c) * 64 + i], 0);
+    tiny_model_close(&t);
+}
+
 // The gradient of 25 (variance + invariance) is steep: what rises by steps of 0.05 falls by shorter ones.
 static void test_vicreg_steps(void **state) {
     (void)state;
@@ -85,4 +144,5 @@ static void test_vicreg_steps(void **state) {
 }
 
 SR_TESTS(moving_targets, unit(test_dino_centre), unit(test_dino_teacher_entropy),
-         unit(test_vicreg_steps))
+         unit(test_dino_temperature), unit(test_dino_centre_is_of_columns),
+         unit(test_deepcluster_memory), unit(test_vicreg_steps))

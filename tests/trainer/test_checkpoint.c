@@ -27,7 +27,9 @@ static void round_trip(void) {
                      .batch = 17,
                      .iteration = 1234567890123,
                      .loss_sum = 0.1,
-                     .loss_max = 1e300},
+                     .loss_min = -2.5,
+                     .loss_max = 1e300,
+                     .best = 41.5},
                back;
     small_weights(a)[3] = 1.0e-40f; // denormal: bits, not numbers, come back
     *small_counter(a) = INT64_MAX - 1;
@@ -40,7 +42,8 @@ static void round_trip(void) {
     CHECK_STR(back.run.id, at.run.id);
     CHECK_STR(back.kernels, at.kernels);
     CHECK(back.run.started == 1700000000000 && back.stopped);
-    CHECK(back.loss_sum == 0.1 && back.loss_max == 1e300);
+    CHECK(back.loss_sum == 0.1 && back.loss_min == -2.5 && back.loss_max == 1e300);
+    CHECK(back.best == 41.5); // a worse model must not replace model_best after a resume
     CHECK_OK(sr_checkpoint_position(path, &back));
     CHECK_INT(back.batch, 17);
 

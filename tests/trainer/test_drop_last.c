@@ -2,9 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
+#include "trainer/run/checkpoint.h"
 #include "trainer/train.h"
 
 #define TRUNK "  TRUNK: {RESNETS: {DEPTH: 18, WIDTH_MULTIPLIER: 0.0625, SMALL_IMAGE_STEM: true}}\n"
@@ -105,6 +107,21 @@ static void test_both_settings(void **state) {
     }
 }
 
+// The smallest and largest loss are of one epoch: here each epoch has one step.
+static void test_loss_range_is_of_an_epoch(void **state) {
+    (void)state;
+    Trained t;
+    SrPosition at;
+    char path[160];
+    CHECK_OK(start(&t, all, 6, 6, true, NULL));
+    CHECK_OK(sr_file_join(path, sizeof path, t.dir, "checkpoint.safetensors"));
+    CHECK_OK(sr_checkpoint_position(path, &at));
+    CHECK_INT(at.iteration, 3);
+    CHECK_NEAR(at.loss_min, at.loss_sum, 0);
+    CHECK_NEAR(at.loss_max, at.loss_sum, 0);
+    finish(&t);
+}
+
 // What the errors advise is true: with DROP_LAST=False the first one is gone; one image has no statistics.
 static void test_refusals(void **state) {
     (void)state;
@@ -144,4 +161,4 @@ static void test_whole_batches(void **state) {
 }
 
 SR_TESTS(drop_last, unit(test_partial_is_a_batch), unit(test_both_settings), unit(test_refusals),
-         unit(test_whole_batches))
+         unit(test_loss_range_is_of_an_epoch), unit(test_whole_batches))
