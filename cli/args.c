@@ -75,7 +75,7 @@ static SrStatus parse_flag(int argc, char **argv, int *i, const SrFlag *flags) {
     return unknown_flag(arg, flags);
 }
 
-// VISSL's grammar (spec 1.2): KEY=VALUE, +KEY=VALUE for a new key, ~KEY to remove one.
+// VISSL's grammar: KEY=VALUE, +KEY=VALUE for a new key, ~KEY to remove one.
 static bool is_override(const char *arg) {
     return strchr(arg, '=') || arg[0] == '~' || arg[0] == '+';
 }

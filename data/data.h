@@ -43,7 +43,7 @@ void sr_image_pool_rewind(SrImagePool *pool, size_t mark);
 SrStatus sr_image_new(SrImagePool *pool, int h, int w, SrImage *out);
 
 // ---- data sets ----
-// One file each, descriptor `const SrDataset sr_dataset_<stem>` in data/<stem>.c.
+// One file each, descriptor `const SrDataset sr_dataset_<stem>` in data/sets/<stem>.c.
 typedef struct {
     const void *encoded; // bytes of a JPEG, PNG or WebP, or NULL
     size_t encoded_bytes;

@@ -1,6 +1,6 @@
 // SrGraph: what torch.fx would have traced.  Append-only, then frozen; nodes are indices, never pointers.
 //
-// Invariants (sr_graph_check verifies all of them after every pass in debug builds)
+// Invariants (sr_graph_check verifies all of them when a plan is compiled, a graph is rewritten or read from JSON)
 //  * A node's inputs have smaller indices: index order is execution order.
 //  * Names are unique; qualified as torchvision does ("layer1.0.conv1", "layer1.0.relu_1", "flatten").
 //    Further passes of the same trunk in one graph carry a suffix "@1", "@2" and share all parameters.

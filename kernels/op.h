@@ -31,7 +31,7 @@ typedef enum {
     SR_SLOT_STATE, // carried from step to step, never learned: running statistics, queues
 } SrSlotKind;
 
-// What a parameter is to the module that owns it; the parameter-group rules (spec 8.2) read this.
+// What a parameter is to the module that owns it; the parameter-group rules read this.
 typedef enum {
     SR_ROLE_WEIGHT,      // weight of a linear or convolution layer
     SR_ROLE_BIAS,        // its bias

@@ -1,5 +1,5 @@
 // What a loss needs to infer its options from the rest of the configuration (VISSL's inference
-// rules, spec 1.5): reads of the tree, and writes that leave one log line a change.
+// rules): reads of the tree, and writes that leave one log line a change.
 //
 // A rule writes only keys that the tree has.  The tree has been checked against its tables before:
 // types are what they should be, lists may still be empty.

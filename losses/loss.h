@@ -83,7 +83,8 @@ typedef struct {
 typedef struct {
     SrStatus (*run)(SrLossContext *ctx, const SrModelRun *run, SrOutputs *out);
     SrStatus (*head)(SrLossContext *ctx, const SrLossHead *head, SrNodeId x, SrOutputs *out);
-    SrStatus (*copy_statistics)(SrLossContext *ctx, int from, int to);
+    // Table indices of two trunks' entries; the running statistics of `from` are copied over those of `to`.
+    SrStatus (*copy_statistics)(SrLossContext *ctx, int to, int from);
     SrNodeId (*extra)(SrLossContext *ctx, const char *name, int view); // SR_NO_NODE: there is none
     SrNodeId (*view)(SrLossContext *ctx, int view);
 } SrLossServices;

@@ -1,5 +1,5 @@
 // k-means of features (Lloyd 1982; first centres by k-means++, Arthur & Vassilvitskii, SODA 2007): the labels that
-// ClusterFit (Yan et al., CVPR 2020; spec 10.9) and DeepCluster train on.
+// ClusterFit (Yan et al., CVPR 2020) and DeepCluster train on.
 //
 // Distances come from matrix products in blocks of fixed size and sums run in the order of the rows, so the outcome
 // follows from (rows, k, seed) for any number of threads.  Ties go to the smaller centre.

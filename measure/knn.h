@@ -1,4 +1,4 @@
-// Weighted k-nearest-neighbour classification of frozen features (spec 10.6; Wu et al.,
+// Weighted k-nearest-neighbour classification of frozen features (Wu et al.,
 // "Unsupervised Feature Learning via Non-Parametric Instance Discrimination", CVPR 2018, section
 // 3.4; VISSL's run_knn_at_layer).
 //

@@ -1,4 +1,4 @@
-// Logistic regression on frozen features: VISSL's low_shot_test (spec 10.7).
+// Logistic regression on frozen features: VISSL's low_shot_test.
 //
 // Columns are standardised by the training images; the cost is their number over lambda, the penalty L2.  All classes
 // in one softmax (softmax.h), or one classifier a class against the rest (liblinear.h) on request and with several

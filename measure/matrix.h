@@ -1,5 +1,5 @@
-// Features of many images: one row each, with what is known about the image.  Where they come from is features.h (a
-// trunk) and features_file.h (files).
+// Features of many images: one row each, with what is known about the image.  They come from a trunk
+// (trainer/eval/trunk_features.h) or from files (trainer/eval/feature_files.h).
 #ifndef SR_MEASURE_MATRIX_H
 #define SR_MEASURE_MATRIX_H
 

@@ -1,4 +1,4 @@
-// The meter contract: what test and train phases measure of class scores (spec 9.4).  A descriptor
+// The meter contract: what test and train phases measure of class scores.  A descriptor
 // `const SrMeter sr_meter_<stem>` in measure/meters/<stem>.c is found by the build.
 //
 // A meter looks at one output of the model at a time and keeps sums over a phase; a list of them,

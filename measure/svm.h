@@ -1,4 +1,4 @@
-// Linear support vector machines on frozen features: VISSL's train_svm (spec 10.5; Goyal et al., "Scaling and
+// Linear support vector machines on frozen features: VISSL's train_svm (Goyal et al., "Scaling and
 // benchmarking self-supervised visual representation learning", ICCV 2019, section 4).
 //
 // One machine a class against the rest, positives weighing twice; the cost that ranks best in cross-validation

@@ -1,4 +1,4 @@
-// See the header.  A thread a connection, because an event stream waits; a reader costs a stack of 256 KiB, touched as
+// See the header.  A thread a connection, because an event stream waits; a reader costs a stack of 512 KiB, touched as
 // far as needed.
 #include "pages/web_server.h"
 

@@ -1,4 +1,4 @@
-// The training loop (spec 9.1): epochs of steps, with log lines, metrics, checkpoints, resume, and
+// The training loop: epochs of steps, with log lines, metrics, checkpoints, resume, and
 // a stop on request.
 //
 // Files in CHECKPOINT.DIR: log.txt, stdout.json (progress), metrics.json (epochs),

@@ -24,7 +24,7 @@ static void say_cost(const SrTraining *t) {
 }
 
 // SwAV's two silent failures, said before hours are spent: too few rows for the prototypes, and
-// what a loss that learns nothing looks like (spec 13.2).
+// what a loss that learns nothing looks like.
 static void say_facts(SrTraining *t) {
     const SrTrainGraph *g = &t->run->graph;
     if (g->loss_kind->facts)

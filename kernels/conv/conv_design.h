@@ -1,5 +1,5 @@
 // What stands behind the door of kernels/conv/conv.h: one SrConvDesign a way to compute a convolution.
-// Only kernels/conv*.c include this.
+// Only kernels/conv/*.c include this.
 //
 // Invariants
 //  * A design never allocates; `scratch` is SR_ALIGN-aligned and holds scratch_bytes(s, pass).

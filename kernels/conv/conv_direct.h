@@ -1,4 +1,4 @@
-// The weight gradient of the direct design, kept in its own file.  Only kernels/conv*.c include
+// The weight gradient of the direct design, kept in its own file.  Only kernels/conv/*.c include
 // this.
 #ifndef SR_KERNELS_CONV_CONV_DIRECT_H
 #define SR_KERNELS_CONV_CONV_DIRECT_H

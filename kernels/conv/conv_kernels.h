@@ -1,5 +1,5 @@
 // The innermost loops of the direct and Winograd designs: one table of functions an instruction set
-// (conv_tile_simd.c, conv_winograd_simd.c).  Only kernels/conv*.c include this.
+// (conv_tile_simd.c, conv_winograd_simd.c).  Only kernels/conv/*.c include this.
 //
 // A block is a run of output channels computed together: `block` floats, or for the last one as
 // many whole vectors as its columns need.  Packed operands store a block's columns side by side,

@@ -1,5 +1,5 @@
 // Weights of the direct design: from PyTorch's order to blocks the micro-kernels read, and
-// gradients back. Only kernels/conv*.c include this.
+// gradients back. Only kernels/conv/*.c include this.
 //
 // Groups narrower than a vector are merged: `merged` of them become one dense group with zeros
 // between unlike members.  The vectors would have been that empty anyway, and there are fewer,

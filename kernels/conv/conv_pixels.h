@@ -1,5 +1,5 @@
 // Where the inputs of a run of output pixels lie: the table of pointers that makes a convolution a
-// matrix product without copying its input (implicit GEMM).  Only kernels/conv*.c include this.
+// matrix product without copying its input (implicit GEMM).  Only kernels/conv/*.c include this.
 //
 // A grid is the set of outputs (image, a, b), a < grid_h, b < grid_w.  Output (a, b) reads, under
 // tap t, `run` neighbouring pixels of a row that begin at (a * step_h + dh, b * step_w + dw).  A

@@ -1,5 +1,5 @@
 // The transforms of the Winograd design, one table an instruction set (conv_winograd_simd.c).
-// Only kernels/conv_winograd*.c include this.
+// Only kernels/conv/conv_winograd*.c include this.
 //
 // F(m x m, 3 x 3), m = 2, 3 or 4, computes m * m outputs from a patch of (m + 2)^2 inputs.  Its (m +
 // 2)^2 points are counted by xi; a transformed operand is stored point after point, `point` floats

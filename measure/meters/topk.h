@@ -1,4 +1,4 @@
-// What the three meters of the k best scores share: options, counting, values (spec 9.4).
+// What the three meters of the k best scores share: options, counting, values.
 #ifndef SR_MEASURE_METERS_TOPK_H
 #define SR_MEASURE_METERS_TOPK_H
 

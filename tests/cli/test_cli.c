@@ -24,7 +24,7 @@
 
 #define CONFIG "tests/cli/tiny.yaml"
 
-static ProgramResult result; // two 64 kB texts: too large for the stack of a test
+static ProgramResult result; // its two texts are too large for the stack of a test
 
 #define RUN(...) program_run(&result, 0, (const char *const[]){__VA_ARGS__, NULL})
 

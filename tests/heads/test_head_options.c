@@ -1,4 +1,4 @@
-// Every option of every head (spec 3), alone against the head without it: which layers and tensors there are, and the
+// Every option of every head, alone against the head without it: which layers and tensors there are, and the
 // gradients of what it then is.  Also that no head takes a word for a number or a misspelt option.
 //
 // A row's layers are its nodes in order: the op, then in brackets which tensors it has: w weight, b bias, g and v of

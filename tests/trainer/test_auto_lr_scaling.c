@@ -1,4 +1,4 @@
-// auto_lr_scaling: the worked examples of spec 1.5.2 and the trees it must refuse.
+// auto_lr_scaling: worked examples and the trees it must refuse.
 #include "base/log.h"
 #include "base/text.h"
 #include "tests/check.h"

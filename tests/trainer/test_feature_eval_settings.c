@@ -1,4 +1,4 @@
-// MODEL.FEATURE_EVAL_SETTINGS: all 64 combinations of its five flags and the map of pooling ops (spec 2.10 to 2.12):
+// MODEL.FEATURE_EVAL_SETTINGS: all 64 combinations of its five flags and the map of pooling ops:
 // which are refused and with what advice, and what the model of each of the others is.
 #include <stdio.h>
 

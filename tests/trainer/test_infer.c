@@ -1,4 +1,4 @@
-// Inference (spec 1.5): what each rule writes, that it writes only keys that are there, and what it
+// Inference: what each rule writes, that it writes only keys that are there, and what it
 // refuses.
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-// The use cases of the multi-input, multi-output model (spec 2.10 to 2.12 and 4): which outputs
+// The use cases of the multi-input, multi-output model: which outputs
 // there are, what learns, and for each the gradients of sum(output * cotangent) against finite
 // differences of the graph in double precision.
 #include "tests/check.h"

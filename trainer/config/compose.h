@@ -1,4 +1,4 @@
-// Composition: which files make up a configuration, and in which order (spec 1.2).
+// Composition: which files make up a configuration, and in which order.
 //
 //   defaults of the schema <- the file and what its `defaults:` list names <- every +config/DIR=FILE in
 //   command-line order <- every KEY=VALUE in command-line order.

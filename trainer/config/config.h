@@ -1,7 +1,7 @@
 // The configuration: VISSL's tree with VISSL's defaults, one YAML file merged over it, KEY=VALUE overrides, and
 // the sections read into structs.  The schema is the union of the option tables; there is no second list of keys.
 //
-// Order: defaults (from the tables) <- file <- overrides <- inference (trainer/config/inference.c, spec 1.5), each inferred
+// Order: defaults (from the tables) <- file <- overrides <- inference (trainer/config/inference.c), each inferred
 // value logged.  Unknown key: SR_ERR_CONFIG with file:line and the nearest known key.
 #ifndef SR_TRAINER_CONFIG_CONFIG_H
 #define SR_TRAINER_CONFIG_CONFIG_H

@@ -1,4 +1,4 @@
-// Which combinations of MODEL.FEATURE_EVAL_SETTINGS make sense (spec 2.10): a function of the tree alone.
+// Which combinations of MODEL.FEATURE_EVAL_SETTINGS make sense: a function of the tree alone.
 // Not what the flags do: trainer/model/freeze.c and trunks/feature_extractor.c.
 //
 // Each flag is fine by itself, and VISSL takes any mixture: the flag it happens to read first wins.

@@ -1,4 +1,4 @@
-// VISSL's inference rules (spec 1.5) as functions over the composed tree, in VISSL's order: losses,
+// VISSL's inference rules as functions over the composed tree, in VISSL's order: losses,
 // learning rate, meters, labels.  Each changed value is one log line: people ask why numbers change.
 //
 // A rule writes only keys that the tree has, so a loss that does not declare a key is left alone.
@@ -119,7 +119,7 @@ static SrStatus join_meter_names(SrInfer *r, SrYaml **out) {
     return sr_infer_set_path(r, "METERS.names", *out);
 }
 
-// A frozen trunk with pooled layers has one head, so one meter, for each of them (spec 2.12).
+// A frozen trunk with pooled layers has one head, so one meter, for each of them.
 static const SrYaml *pooled_layers(const SrInfer *r) {
     static const char settings[] = "MODEL.FEATURE_EVAL_SETTINGS";
     const SrYaml *s = sr_yaml_find_path(r->tree, settings);

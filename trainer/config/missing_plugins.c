@@ -1,6 +1,5 @@
-// Which plugins a configuration names, and which of them are missing: all of them in one line, so
-// that nobody finds out about the loss after having built the trunk (spec 1.5 has no counterpart:
-// VISSL asserts one at a time).
+// Finds which plugins a configuration names and which of them are missing.  One line names all of them, so that nobody
+// finds out about the loss after having built the trunk.  VISSL asserts one at a time.
 //
 // A name VISSL has and we have not is "not built yet"; a name nobody has is a misspelling, and gets
 // the nearest one. Only names are looked at: what stands beside them is read by their owners.

@@ -1,4 +1,4 @@
-// Command-line overrides in Hydra's grammar (spec 1.2): A.B=v, +A.B=v, ++A.B=v, ~A.B, ~A.B=v, with or
+// Command-line overrides in Hydra's grammar: A.B=v, +A.B=v, ++A.B=v, ~A.B, ~A.B=v, with or
 // without "config.". Values are YAML in flow style; {k:v} without a blank after the colon, as Hydra
 // has it, is understood.  Not here: files (+config/dir=file), which compose.c merges; sweeps (a=1,2),
 // which are refused.

@@ -73,7 +73,7 @@ SrStatus sr__trunk_base(SrYaml *tree, SrArena *arena);
 SrStatus sr__missing_plugins_check(const SrYaml *tree, SrArena *arena, SrProblems *problems);
 bool sr__learns(
     const SrYaml *tree); // false: everything is frozen, so that no loss and no optimiser is needed
-// inference.c: spec 1.5 over the composed tree.  world: processes of the run.
+// inference.c: VISSL's inference rules over the composed tree.  world: processes of the run.
 SrStatus sr__infer(SrYaml *tree, int world, SrArena *arena);
 
 #endif

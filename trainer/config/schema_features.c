@@ -1,5 +1,5 @@
-// Option tables of what is computed on extracted features: SVM, LOW_SHOT_BENCHMARK, CLUSTERFIT.  Names and defaults are VISSL's
-// (spec 1.4.9); keys marked "ours" are not.
+// Option tables of what is computed on extracted features: SVM, LOW_SHOT_BENCHMARK, CLUSTERFIT.
+// Names and defaults are VISSL's; keys marked "ours" are not.
 #include "trainer/config/schema.h"
 
 #define OFF(field) offsetof(SrConfig, field)

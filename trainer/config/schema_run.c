@@ -1,5 +1,5 @@
 // Option tables of the run itself: root, MACHINE, HOOKS, METERS, LOSS, CHECKPOINT, DISTRIBUTED, NEAREST_NEIGHBOR.
-// Names and defaults are VISSL's (spec 1.4); keys marked "ours" are not.
+// Names and defaults are VISSL's; keys marked "ours" are not.
 #include "trainer/config/schema.h"
 
 #define OFF(field) offsetof(SrConfig, field)

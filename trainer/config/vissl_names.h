@@ -1,5 +1,5 @@
 // Every name VISSL knows, by kind: a configuration that uses one of them has not misspelt it,
-// whether it is built here or not.  Facts from VISSL's registries (spec 2.1, 3, 5, 7, 8); not a list
+// whether it is built here or not.  Facts from VISSL's registries; not a list
 // of what is built, that is each registry's.
 #ifndef SR_TRAINER_CONFIG_VISSL_NAMES_H
 #define SR_TRAINER_CONFIG_VISSL_NAMES_H

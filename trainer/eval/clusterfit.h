@@ -1,4 +1,4 @@
-// Label files from clusters of features: VISSL's cluster_features_and_label (spec 10.9).
+// Label files from clusters of features: VISSL's cluster_features_and_label.
 //
 // In CLUSTERFIT.OUTPUT_DIR, for the training features and for the test's where they are given:
 //   NAME_train_LAYER_N10_D512_labels.npy   (n) int64, the cluster of each image

@@ -1,6 +1,6 @@
 // How good the layers of a frozen trunk are, beside what nothing would have given: the same linear
 // probes over the same trunk before training, one over raw pixels, and the share of the most
-// frequent class (spec 10.4; the baselines are ours).
+// frequent class (the baselines are ours).
 #ifndef SR_TRAINER_EVAL_LINEAR_PROBES_H
 #define SR_TRAINER_EVAL_LINEAR_PROBES_H
 

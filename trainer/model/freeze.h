@@ -1,5 +1,5 @@
 // MODEL.TEMP_FROZEN_PARAMS_ITER_MAP: parameters that the optimiser leaves alone for the first n
-// iterations (spec 6.2).
+// iterations.
 #ifndef SR_TRAINER_MODEL_FREEZE_H
 #define SR_TRAINER_MODEL_FREEZE_H
 

@@ -1,5 +1,5 @@
 // A trunk that never moves, running apart from what learns above it: cut down to the features that
-// the heads read, batch norms folded, no gradients (spec 2.12, 10.4).
+// the heads read, batch norms folded, no gradients.
 #ifndef SR_TRAINER_MODEL_FROZEN_TRUNK_H
 #define SR_TRAINER_MODEL_FROZEN_TRUNK_H
 

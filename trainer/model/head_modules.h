@@ -1,5 +1,4 @@
-// MODEL.HEAD.PARAMS read and built: which head modules there are and how they are chained (spec 3
-// and 4.6).
+// Reads and builds MODEL.HEAD.PARAMS: which head modules there are and how they are chained.
 #ifndef SR_TRAINER_MODEL_HEAD_MODULES_H
 #define SR_TRAINER_MODEL_HEAD_MODULES_H
 

@@ -1,4 +1,4 @@
-// MODEL.MULTI_INPUT_HEAD_MAPPING: which input goes through which head on which features (spec 4.3).
+// MODEL.MULTI_INPUT_HEAD_MAPPING: which input goes through which head on which features.
 #ifndef SR_TRAINER_MODEL_INPUT_MAPPING_H
 #define SR_TRAINER_MODEL_INPUT_MAPPING_H
 

@@ -1,4 +1,4 @@
-// The model: trunk passes, heads and loss wired into graphs over one parameter table (spec 4).
+// The model: trunk passes, heads and loss wired into graphs over one parameter table.
 // Not one forward of it (trainer/model/model_forward.c), not the running of them (trainer/run/step.c), and no plugin by name.
 #include "trainer/model/model.h"
 

@@ -1,5 +1,4 @@
-// The model: trunk, head modules and their wiring, built into one graph from the configuration
-// (spec 4).
+// The model: trunk, head modules and their wiring, built into one graph from the configuration.
 //
 // Parameter names are VISSL's: "trunk._feature_blocks...", "heads.<i>...." (chains
 // "heads.<i>.<j>....").
@@ -90,7 +89,7 @@ SrStatus sr_model_build_train_heads(SrModel *model, int batch, const SrShape *fe
 SrStatus sr_model_build_head_outputs(SrModel *model, int batch, const SrShape *features, int n,
                                      SrOutputGraph *out);
 
-// Forward of views through the model into an existing builder (multi-resolution rules of spec 4.4:
+// Forward of views through the model into an existing builder (rules for several resolutions:
 // consecutive crops of equal width in one trunk pass, vectors of all crops concatenated in order and
 // through the heads at once; maps and tokens of unlike lengths apart).  Rows are view-major.
 // run->views is not looked at: `views` are the nodes.

@@ -1,4 +1,4 @@
-// One forward of the model: views -> trunk passes -> features -> heads (spec 4.2 to 4.7).  Not the
+// One forward of the model: views -> trunk passes -> features -> heads.  Not the
 // graphs it stands in (model.c).
 #include <stdio.h>
 #include <string.h>
@@ -162,7 +162,7 @@ static SrStatus check_visible(const Forward *f, int together, int n) {
                            n);
 }
 
-// Consecutive crops of one size share a pass and so their batch statistics (spec 4.4).
+// Consecutive crops of one size share a pass and so their batch statistics.
 static SrStatus trunk_passes(const Forward *f, const SrFeatures *want, bool masked,
                              const SrNodeId *views, int n, Span spans[SR_OP_MAX_IN], int *n_spans) {
     *n_spans = 0;

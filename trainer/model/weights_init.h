@@ -1,4 +1,4 @@
-// MODEL.WEIGHTS_INIT: starting from somebody's weights (spec 9.7).  Reads every format of
+// MODEL.WEIGHTS_INIT: starting from somebody's weights.  Reads every format of
 // formats/weights.h.  Names are VISSL's, changed by REMOVE_PREFIX and APPEND_PREFIX; where neither
 // is set, other people's naming of a trunk is recognised (formats/naming.h).  Says what became of
 // each tensor in VISSL's words, and unlike VISSL refuses to go on when nothing of the trunk was

@@ -34,7 +34,7 @@ typedef struct {
 // optimiser.  The table lives in the arena.
 SrStatus sr_optim_options(SrArena *arena, const SrOption **out);
 
-// VISSL's groups (spec 8.2): same rate and same decay; order of parameters is the table's.
+// VISSL's groups: same rate and same decay; order of parameters is the table's.
 typedef struct {
     const char *name; // "trunk regularised", ...
     int n;

@@ -1,4 +1,4 @@
-// The option table of OPTIMIZER (spec 1.4.7): the rows that every optimiser and the groups share, then each
+// The option table of OPTIMIZER: the rows that every optimiser and the groups share, then each
 // optimiser's own.  VISSL keeps them side by side in one map, so that a key (momentum) may belong to several.
 // Schedules are read by schedule.c.
 #include <string.h>

@@ -1,5 +1,5 @@
 // Which parameter gets which decay and which learning rate: the constructors by name, and VISSL's
-// `default` one (spec 8.2; the others are in param_groups_named.c).
+// `default` one (the others are in param_groups_named.c).
 //
 // Layers decay their weights always and their biases with regularize_bias; batch and layer norm
 // decay gamma with regularize_bn, beta with both; what belongs to neither (group norm, tokens)

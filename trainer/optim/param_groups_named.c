@@ -1,4 +1,4 @@
-// Constructors of parameter groups other than the default one (spec 8.2): `dino` (two groups),
+// Constructors of parameter groups other than the default one: `dino` (two groups),
 // `lr_decay` (rates that fall towards the input: layer-wise decay, as in BEiT, Bao et al. 2021) and
 // `linear_eval_heads` (a rate a head).
 //

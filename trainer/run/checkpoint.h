@@ -1,4 +1,4 @@
-// One checkpoint file: everything a run needs to go on and end in the same bits (spec 9.6).
+// One checkpoint file: everything a run needs to go on and end in the same bits.
 //
 // safetensors with VISSL's parameter names, "optimizer.<parameter>.<state>" for optimiser state,
 // and string metadata: position, resolved configuration, a CRC-32 a tensor and one over the

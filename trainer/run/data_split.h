@@ -47,10 +47,10 @@ SrStatus sr_split_train_length(const SrConfig *config, int64_t *n);
 SrStatus sr_split_eval_shape(const SrConfig *config, int *n_views, int h[SR_MAX_VIEWS],
                              int w[SR_MAX_VIEWS]);
 
-// first_epoch order and draws follow from config->seed; batches of BATCHSIZE_PER_REPLICA.
+// Opens the training split.  Order and augmentation follow from config->seed; batches have BATCHSIZE_PER_REPLICA images.
 SrStatus sr_split_open_train(const SrConfig *config, SrSplit *out);
 
-// Of every so many batches as there are ranks one: what each computes of an evaluation.
+// This rank's share of an evaluation: every P-th batch, where P is the number of ranks.
 SrShare sr_split_turns(void);
 // The batches of this rank's replicas.
 SrShare sr_split_share(const SrConfig *config);

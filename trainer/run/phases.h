@@ -1,4 +1,4 @@
-// Train and test phases of a run whose outputs are class scores (spec 9.1, 9.4): meters over both,
+// Train and test phases of a run whose outputs are class scores: meters over both,
 // and the pass over the test images between epochs.
 #ifndef SR_TRAINER_RUN_PHASES_H
 #define SR_TRAINER_RUN_PHASES_H

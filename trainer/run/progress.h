@@ -1,5 +1,5 @@
 // How fast a run goes and when it ends: images a second, share of time waiting for data, ETA, and
-// the lines that say so.  VISSL's fields (spec 6.6) in VISSL's order, ours after them.
+// the lines that say so.  VISSL's fields in VISSL's order, ours after them.
 #ifndef SR_TRAINER_RUN_PROGRESS_H
 #define SR_TRAINER_RUN_PROGRESS_H
 

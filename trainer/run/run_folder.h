@@ -1,5 +1,5 @@
 // The run folder (CHECKPOINT.DIR): which checkpoint is written under which name, which one a run
-// goes on from, and how many stay.  VISSL's names with another ending (spec 9.6):
+// goes on from, and how many stay.  VISSL's names with another ending:
 //   model_phase<N>.safetensors, model_iteration<N>.safetensors,
 //   model_final_checkpoint_phase<N>.safetensors, and the link checkpoint.safetensors to the newest.
 //

@@ -1,4 +1,4 @@
-// One training step on a compiled plan, in VISSL's order (spec 9.2): inputs, hooks of the loss,
+// One training step on a compiled plan, in VISSL's order: inputs, hooks of the loss,
 // forward, check of the loss, backward, temporary freezing, clipping, optimiser, hooks of the loss.
 // Allocates nothing.
 #ifndef SR_TRAINER_RUN_STEP_H

@@ -1,6 +1,6 @@
 // auto_lr_scaling: rewrites a schedule's tree for the batch the run really has (Goyal et al.,
 // "Accurate, large minibatch SGD", 2017, section 2.1; the rules are those of VISSL's
-// infer_learning_rate, spec 1.5.2, with their surprises kept because published recipes depend on
+// infer_learning_rate, with their surprises kept because published recipes depend on
 // them).  Not the schedule itself: it only changes numbers.
 #include <math.h>
 #include <stdio.h>

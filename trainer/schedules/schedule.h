@@ -1,4 +1,4 @@
-// Parameter schedules as functions of `where` in [0, 1), the share of training done (spec 8.3; fvcore's
+// Parameter schedules as functions of `where` in [0, 1), the share of training done (fvcore's
 // param_scheduler).  A descriptor `const SrScheduleKind sr_schedule_<name>` in trainer/schedules/<name>_schedule.c.
 #ifndef SR_TRAINER_SCHEDULES_SCHEDULE_H
 #define SR_TRAINER_SCHEDULES_SCHEDULE_H
@@ -47,7 +47,7 @@ SrStatus sr_schedule_build(const SrScheduleBuild *build, SrSchedule **out);
 double sr_schedule_value(const SrSchedule *schedule, double where);
 bool sr_schedule_per_epoch(const SrSchedule *schedule); // update_interval: epoch
 
-// auto_lr_scaling (spec 1.5.2): rewrites the tree in place when it says auto_scale; global_batch = B * world,
+// auto_lr_scaling: rewrites the tree in place when it says auto_scale; global_batch = B * world,
 // node_batch = B * processes of one node.  VISSL's removal of a warm-up that starts where it ends is kept.  Logs
 // what it changed.
 SrStatus sr_schedule_auto_scale(SrYaml *tree, const char *where, int global_batch, int node_batch,
