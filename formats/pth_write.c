@@ -1,4 +1,4 @@
-// Writes torch.save's zip format: data.pkl (pickle protocol 2), data/0, data/1, ..., version. 
+// Writes torch.save's zip format: data.pkl (pickle protocol 2), data/0, data/1, ..., version.
 // Dicts are plain and nested; each tensor is torch._utils._rebuild_tensor_v2 over its own
 // storage.
 #include <inttypes.h>
