@@ -56,7 +56,8 @@ is_doc {
     gsub(/`[^`]*`/, "code", text)      # what is quoted is not prose
     gsub(/\]\([^)]*\)/, "]", text)
     words(text)
-    if ($0 ~ /(^|[^0-9-])20[0-9][0-9]-[01][0-9]-[0-3][0-9]([^0-9-]|$)/) report("a date outside docs/lab", $0)
+    # A line that begins with "Measured" names the date of the table below it.
+    if ($0 !~ /(^|, |, m)[Mm]easured/ && $0 ~ /(^|[^0-9-])20[0-9][0-9]-[01][0-9]-[0-3][0-9]([^0-9-]|$)/) report("a date outside docs/lab", $0)
     if (text ~ /(^|[ (])[0-9a-f]*([0-9][a-f]|[a-f][0-9])[0-9a-f]*([ ,.;)]|$)/ && match(text, /(^|[ (])[0-9a-f]+([ ,.;)]|$)/) && RLENGTH >= 9)
         report("a commit hash outside docs/lab", $0)
     # Sentences end at a full stop, a colon before a list, a blank line, a heading or a row of a table.
