@@ -400,6 +400,9 @@ int sr_loader_targets(const SrLoader *loader);     // n_targets of its batches
 int sr_loader_batch(const SrLoader *loader);       // images of a whole batch
 // Other batches from the next start on; it is begun anew by that.
 void sr_loader_set_share(SrLoader *loader, SrShare share);
+// order (sr_loader_samples): the images of an epoch in the order that its batches show them, as SrBatch.index has them.
+// A function of (seed, epoch) alone.
+SrStatus sr_loader_order(const SrLoader *loader, int64_t epoch, uint32_t *order);
 // The item of the data set that an SrBatch.index stands for.
 int64_t sr_loader_in_set(const SrLoader *loader, int64_t index);
 // Starts an epoch at batch `first` (resume).  The order is a function of (seed, epoch) alone.

@@ -332,15 +332,15 @@ int64_t sr_loader_in_set(const SrLoader *l, int64_t index) {
 // ---- an epoch ----
 
 // Through a subset (DATA_LIMIT) items no longer follow each other: its order is that of any set.
-static SrStatus order_epoch(SrLoader *l, int64_t epoch) {
+SrStatus sr_loader_order(const SrLoader *l, int64_t epoch, uint32_t *order) {
     const SrLoaderConfig *c = &l->config;
     SrRuns runs = {.n = 0};
     if (c->shuffle && !l->subset && c->dataset->runs)
         runs.first = c->dataset->runs(c->set, &runs.n);
     if (runs.n)
-        return sr__sampler_runs(c->seed, epoch, runs, SR_MAX(c->replicas, 1), c->batch, l->order,
+        return sr__sampler_runs(c->seed, epoch, runs, SR_MAX(c->replicas, 1), c->batch, order,
                                 l->n);
-    sr__sampler_order(c->seed, epoch, c->shuffle, l->order, l->n);
+    sr__sampler_order(c->seed, epoch, c->shuffle, order, l->n);
     return SR_OK;
 }
 
@@ -365,7 +365,7 @@ SrStatus sr_loader_start(SrLoader *l, int64_t epoch, int64_t first) {
                 (long long)l->batches);
     pthread_mutex_lock(&l->lock);
     stand_still(l);
-    SrStatus status = order_epoch(l, epoch);
+    SrStatus status = sr_loader_order(l, epoch, l->order);
     if (status != SR_OK) {
         pthread_mutex_unlock(&l->lock);
         return status;

@@ -331,11 +331,17 @@ static int batches(const char *path, SrShare share, int64_t first, float *out) {
                              .seed = 5};
     CHECK_OK(sr_loader_new(&config, &loader));
     CHECK_OK(sr_loader_start(loader, 2, first));
+    uint32_t order[64];
+    CHECK(sr_loader_samples(loader) <= SR_COUNT(order));
+    CHECK_OK(
+        sr_loader_order(loader, 2, order)); // asked for without images: the order of the batches
     for (const SrBatch *b;; n++) {
         CHECK_OK(sr_loader_next(loader, &b, NULL));
         if (!b)
             break;
         for (int i = 0; i < b->batch; i++) {
+            if (share.of == 0)
+                CHECK_INT(b->index[i], order[(first + n) * 3 + i]);
             *out++ = (float)b->index[i];
             *out++ = b->view[0][i * 8 * 8 * 3];
         }

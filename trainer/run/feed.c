@@ -1,4 +1,4 @@
-// See the header.
+// The feed: batches of a loader into a plan's inputs, and features of a frozen trunk that are kept.
 #include "trainer/run/feed.h"
 #include "base/bar.h"
 #include "base/clock.h"
@@ -51,7 +51,7 @@ static SrStatus make_room(SrFeed *f, SrCacheKind kind, const char *dir) {
         f->rows = sr_map(f->bytes);
     f->labels = sr_calloc((size_t)f->n * label_length(f) + 1, sizeof *f->labels);
     f->batch_labels = sr_calloc((size_t)f->batch * label_length(f), sizeof *f->batch_labels);
-    f->order = sr_calloc((size_t)f->n + 1, sizeof *f->order);
+    f->order = sr_calloc((size_t)sr_loader_samples(f->loader) + 1, sizeof *f->order);
     if (f->rows && f->labels && f->batch_labels && f->order)
         return SR_OK;
     SR_FAIL(SR_ERR_MEMORY,
@@ -130,9 +130,8 @@ SrStatus sr_feed_keep(SrFeed *f, SrLoader *in_order, SrCacheKind kind, const cha
 SrStatus sr_feed_start(SrFeed *f, int64_t epoch, int64_t first) {
     if (!f->rows)
         return sr_loader_start(f->loader, epoch, first);
-    sr__sampler_order(f->seed, epoch, f->shuffle, f->order, f->n);
     f->next = first;
-    return SR_OK;
+    return sr_loader_order(f->loader, epoch, f->order);
 }
 
 // The plan has no memory for an input that nothing reads.

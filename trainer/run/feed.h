@@ -14,9 +14,8 @@ typedef struct {
     SrLoader *loader;     // borrowed
     SrFrozenTrunk *trunk; // borrowed; NULL: images
     int batch;
-    SrShare share;           // the loader's
-    bool shuffle, drop_last; // what the loader was opened with
-    uint64_t seed;           // the loader's
+    SrShare share;  // the loader's
+    bool drop_last; // what the loader was opened with
     // The kept features; rows NULL: there are none.
     int64_t n, row;        // images; floats an image
     float *rows;           // (n, row), the features of an image one after the other
@@ -25,13 +24,13 @@ typedef struct {
     int64_t *batch_labels; // (batch), or (batch, n_targets): of the batch that was given last
     size_t bytes;          // mapped
     bool on_disk;
-    uint32_t *order; // (n) of the epoch
+    uint32_t *order; // (sr_loader_samples of the loader) of the epoch
     int64_t next;    // batch of the share
     int64_t at;      // next place in the order
 } SrFeed;
 
 // Runs the trunk over all images of `in_order` (nothing shuffled, nothing dropped) and keeps what it
-// gives, in memory or in a file of `dir` without a name; from then on the loader is not used.
+// gives, in memory or in a file of `dir` without a name; from then on the loader gives orders alone.
 SrStatus sr_feed_keep(SrFeed *feed, SrLoader *in_order, SrCacheKind kind, const char *dir);
 void sr_feed_close(SrFeed *feed); // a zeroed one is fine
 

@@ -31,7 +31,7 @@ static SrStatus compile(const SrRun *run, SrPhases *p) {
 
 static SrStatus open_feed(SrRun *run, SrPhases *p) {
     const SrModelConfig *m = &run->config->model;
-    p->feed = (SrFeed){.loader = p->split.loader, .batch = p->batch, .seed = run->config->seed};
+    p->feed = (SrFeed){.loader = p->split.loader, .batch = p->batch};
     if (!run->frozen_trunk)
         return SR_OK;
     p->feed.trunk = &p->trunk;

@@ -266,9 +266,7 @@ static SrStatus open_all(SrRun *run) {
     run->feed = (SrFeed){.loader = run->train.loader,
                          .batch = run->batch,
                          .share = sr_split_share(run->config),
-                         .shuffle = true,
-                         .drop_last = run->tail.batch == 0,
-                         .seed = run->config->seed};
+                         .drop_last = run->tail.batch == 0};
     SR_TRY(build_step(run));
     if (run->mode == SR_RUN_BENCH) // nobody loads anything into it
         sr_step_start(&run->step, 0, false);
