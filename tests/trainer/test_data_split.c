@@ -27,6 +27,7 @@ typedef struct {
     int64_t train, bank, test;
     int classes;
     bool noted;
+    const char *note; // a constant
 } Sizes;
 
 static SrStatus sizes_of(const char *const *overrides, int n, Sizes *out) {
@@ -37,8 +38,12 @@ static SrStatus sizes_of(const char *const *overrides, int n, Sizes *out) {
     SR_TRY_GOTO(sr_split_open_train(config, &train));
     SR_TRY_GOTO(sr_split_open_eval(config, SR_SIDE_BANK, false, 8, 16, NULL, &bank));
     SR_TRY_GOTO(sr_split_open_eval(config, SR_SIDE_TEST, false, 8, 16, &bank, &test));
-    *out = (Sizes){sr_loader_length(train.loader), sr_loader_length(bank.loader),
-                   sr_loader_length(test.loader), test.classes, *test.note != '\0'};
+    *out = (Sizes){sr_loader_length(train.loader),
+                   sr_loader_length(bank.loader),
+                   sr_loader_length(test.loader),
+                   test.classes,
+                   *test.note != '\0',
+                   test.note};
     CHECK(train.n_views == 3 && bank.n_views == 1 && bank.h[0] == 16);
 done:
     sr_split_close(&train);
@@ -98,6 +103,13 @@ static void test_limits_and_errors(void **state) {
     const char *capped[] = {"DATA.TRAIN.DATA_LIMIT=50", "NEAREST_NEIGHBOR.BANK_LIMIT=20"};
     CHECK_OK(sizes_of(capped, 2, &s));
     CHECK(s.train == 48 && s.bank == 20 && s.test == 5);
+    // A balanced draw is not held out of; the note says what is done instead.
+    const char *balanced[] = {"DATA.TRAIN.DATA_LIMIT=50",
+                              "DATA.TRAIN.DATA_LIMIT_SAMPLING.IS_BALANCED=True"};
+    CHECK_OK(sizes_of(balanced, 2, &s));
+    CHECK(s.bank == 45 && s.test == 5 && strstr(s.note, "without IS_BALANCED"));
+    CHECK_OK(sizes_of(limited, 1, &s));
+    CHECK(strstr(s.note, "no test set") && !strstr(s.note, "IS_BALANCED"));
     const char *two[] = {"DATA.TRAIN.DATA_SOURCES=[synthetic,synthetic]"};
     CHECK_FAILS(sizes_of(two, 1, &s), SR_ERR_CONFIG, "2 data sources");
     const char *views[] = {"DATA.TEST.TRANSFORMS=[{name: ImgReplicatePil, num_times: 2}, {name: "

@@ -353,7 +353,8 @@ bool sr_split_has_test(const SrConfig *config) { return test_origin(config) != S
 
 // A tenth of the chosen training images for the test, the rest for the bank: two stretches of one
 // shuffled order.  The draw is keyed by DATA_LIMIT_SAMPLING.SEED, so every evaluation of a run
-// holds out the same images.
+// holds out the same images.  A balanced draw has no such stretches: shares of classes are rounded, and two sides could
+// overlap.
 static void hold_out(SrLoaderConfig *loader, SrEvalSide side, int64_t length) {
     int64_t all = loader->limit > 0 ? SR_MIN(loader->limit, length) : length;
     int64_t test = SR_MAX(all / 10, 1);
@@ -418,8 +419,11 @@ static SrStatus open_eval(const SrConfig *config, SrEvalSide side, bool sample, 
     SR_TRY(open_side(config, side, &c, out));
     SrLoaderConfig loader = loader_config(config, &c, out);
     if (out->origin == SR_TEST_HELD_OUT) {
+        out->note = loader.limit_balanced
+                        ? "no test set: bank and test images are drawn from all training images, "
+                          "without IS_BALANCED, a tenth of them for the test"
+                        : "no test set: a tenth of the training images is held out of the bank";
         hold_out(&loader, side, out->source->length(out->set));
-        out->note = "no test set: a tenth of the training images is held out of the bank";
     }
     int64_t cap = side == SR_SIDE_BANK ? config->knn.bank_limit : config->knn.test_limit;
     cap_side(&loader, cap, out->source->length(out->set));
