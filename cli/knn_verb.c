@@ -1,4 +1,5 @@
-// sslrun knn CONFIG | RUN | TRAIN TEST: weighted kNN of a checkpoint's trunk beside three baselines, or of files of features.
+// sslrun knn CONFIG | RUN | TRAIN TEST: weighted kNN of a checkpoint's trunk next to three baselines, or of files of
+// features.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -53,6 +54,7 @@ static SrStatus compare_layers(const SrConfig *config, bool json) {
     if (!report.labels)
         SR_FAIL(SR_ERR_CONFIG, "--layers: the images have no labels, or several each, so "
                                "there is nothing to compare");
+    sr_knn_warn_lengths(report.length_ratio);
     (json ? sr_layer_report_json : sr_layer_report_text)(&report, &out);
     return sr_args_print(&out);
 }

@@ -18,7 +18,7 @@ typedef struct {
 static SrStatus evaluate(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *test) {
     Report *r = arg;
     r->has[row] = true;
-    r->majority = test->target ? -1 : sr_knn_majority(test);
+    r->majority = test->target ? -1 : sr_knn_majority(train, test);
     return sr_logreg(&r->config->low_shot, r->config->seed, train, test, &r->arena, &r->row[row],
                      &r->n);
 }

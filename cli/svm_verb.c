@@ -47,7 +47,7 @@ static SrStatus evaluate(void *arg, SrReportRow row, SrMatrix *train, SrMatrix *
     Report *r = arg;
     r->has[row] = true;
     if (!test->target)
-        r->majority = sr_knn_majority(test);
+        r->majority = sr_knn_majority(train, test);
     if (r->low_shot)
         return sr_svm_low_shot(&r->config->svm, r->config->seed, train, test, &r->arena,
                                &r->few[row], &r->n_few);

@@ -152,10 +152,11 @@ static void vote_vissl(const SrKnnOptions *o, const SrMatrix *train, const Heap 
 // Descending as torch.sort has it: NaN above everything; the smaller class first among equals.
 static bool ranks_before(double a, double b) { return isnan(a) ? !isnan(b) : a > b; }
 
-static void rank_votes(const double *votes, int classes, int64_t top[SR_KNN_TOP]) {
+// Without neighbours no class is named.
+static void rank_votes(const double *votes, int classes, int neighbours, int64_t top[SR_KNN_TOP]) {
     for (int r = 0; r < SR_KNN_TOP; r++)
         top[r] = -1;
-    for (int c = 0; c < classes; c++) {
+    for (int c = 0; neighbours > 0 && c < classes; c++) {
         int r = SR_KNN_TOP;
         while (r > 0 && (top[r - 1] < 0 || ranks_before(votes[c], votes[top[r - 1]])))
             r--;
@@ -202,7 +203,7 @@ static SrStatus work_init(Work *w, const SrMatrix *train, const int *k, int n_k)
     return SR_OK;
 }
 
-// Also of a half-made one.
+// Safe for a Work whose work_init failed.
 static void work_deinit(Work *w) {
     sr_free(w->sim);
     sr_free(w->neighbours);
@@ -229,14 +230,14 @@ static void judge(const SrKnnOptions *options, const SrMatrix *train, const SrMa
             vote_vissl(options, train, heap, result[j].k, w->votes, w->classes);
         else
             vote(options, train, heap, result[j].k, w->votes, w->classes);
-        rank_votes(w->votes, w->classes, top);
+        rank_votes(w->votes, w->classes, heap->n, top);
         count_hits(&result[j], top, test->label[image]);
         if (ranked)
             memcpy(ranked + (j * test->n + image) * SR_KNN_TOP, top, sizeof top);
     }
 }
 
-// Of all images, a block of them against all of `train` at a time.
+// Judges every test image, a block of them against all of `train` at a time.
 static void judge_all(const SrKnnOptions *options, const SrMatrix *train, const SrMatrix *test,
                       int n_k, Work *w, SrKnnResult *result, int64_t *ranked) {
     SrBar bar;
@@ -262,12 +263,15 @@ SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, co
         SR_FAIL(SR_ERR_MEMORY, "kNN: out of memory");
     SrStatus status;
     SR_TRY_GOTO(work_init(w, train, k, n_k));
+    double ratio = 1;
     if (options->l2_norm) {
         sr_matrix_normalize(train, 0);
         sr_matrix_normalize(test, 0);
+    } else {
+        SR_TRY_GOTO(sr_matrix_length_ratio(train, &ratio));
     }
     for (int j = 0; j < n_k; j++)
-        result[j] = (SrKnnResult){.k = SR_MIN(k[j], w->k_max)};
+        result[j] = (SrKnnResult){.k = SR_MIN(k[j], w->k_max), .length_ratio = ratio};
     judge_all(options, train, test, n_k, w, result, ranked);
     for (int j = 0; j < n_k; j++) {
         result[j].top1 *= result[j].n ? 100.0 / (double)result[j].n : 0;
@@ -329,20 +333,28 @@ SrStatus sr_knn_nearest(const SrMatrix *bank, const float *queries, int64_t n, i
 
 // ---- chance -------------------------------------------------------------------------------------
 
-// What always naming the most frequent class would score on these test images.
-double sr_knn_majority(const SrMatrix *test) {
-    int64_t best = 0, labelled = 0;
-    for (int64_t i = 0; i < test->n; i++) {
-        labelled += test->label[i] >= 0;
-        // Each class is counted at its first image.  Looking back from here finds an earlier one soon, whether labels are
-        // sorted or mixed: what it costs grows with the classes, not with the square of the images.
-        bool seen = test->label[i] < 0;
-        for (int64_t j = i - 1; j >= 0 && !seen; j--)
-            seen = test->label[j] == test->label[i];
-        int64_t count = 0;
-        for (int64_t j = i; j < test->n && !seen; j++)
-            count += test->label[j] == test->label[i];
-        best = SR_MAX(best, count);
+static int64_t count_of(const SrMatrix *f, int64_t label) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < f->n; i++)
+        n += f->label[i] == label;
+    return n;
+}
+
+// The class is chosen on the training rows: the test labels would choose the best constant there is.
+double sr_knn_majority(const SrMatrix *train, const SrMatrix *test) {
+    int64_t most = 0, chosen = -1, labelled = test->n - count_of(test, -1);
+    for (int64_t i = 0; i < train->n; i++) {
+        // Each class is counted at its first row.  Looking back finds an earlier one soon, whether labels are sorted or
+        // mixed: the cost grows with the classes, not with the square of the rows.
+        int64_t label = train->label[i], j = i - 1;
+        while (label >= 0 && j >= 0 && train->label[j] != label)
+            j--;
+        if (label < 0 || j >= 0)
+            continue;
+        int64_t count = count_of(train, label);
+        if (count > most || (count == most && label < chosen))
+            chosen = label;
+        most = SR_MAX(most, count);
     }
-    return labelled ? 100.0 * (double)best / (double)labelled : 0;
+    return labelled && chosen >= 0 ? 100.0 * (double)count_of(test, chosen) / (double)labelled : 0;
 }

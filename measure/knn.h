@@ -4,7 +4,8 @@
 //
 // similarity = dot product (cosine after L2 normalisation); the k most similar training images vote
 // for their class with weight exp(similarity / sigma).  Ties of similarity go to the smaller index,
-// ties of votes to the smaller class, so the outcome depends on nothing but the features.
+// ties of votes to the smaller class, so the outcome depends on nothing but the features.  A test
+// row that is not finite has no neighbours and counts as a miss.
 #ifndef SR_MEASURE_KNN_H
 #define SR_MEASURE_KNN_H
 
@@ -25,6 +26,9 @@ typedef struct {
     int k;             // as asked, at most the number of training images
     double top1, top5; // per cent
     int64_t n;         // test images with a label
+    // sr_matrix_length_ratio of the training rows, 1 where they were normalised.  Above 1 the
+    // longest rows are everybody's neighbours.
+    double length_ratio;
 } SrKnnResult;
 
 // One search for the largest k serves all.  result: n_k entries.  ranked: (n_k, test->n,
@@ -34,11 +38,12 @@ SrStatus sr_knn(const SrKnnOptions *options, SrMatrix *train, SrMatrix *test, co
                 SrKnnResult *result, int64_t *ranked);
 
 // The k rows of `bank` with the largest products with each of n queries (n, bank->d), best first, ties to the smaller
-// row: their numbers and the products, (n, k).  Of rows with label -1 nothing is taken; 1 <= k <= those left.  Thread-safe.
+// row: their numbers and the products, (n, k).  Rows with label -1 are left out; 1 <= k <= those left.  Thread-safe.
 SrStatus sr_knn_nearest(const SrMatrix *bank, const float *queries, int64_t n, int k, int64_t *row,
                         float *similarity);
 
-// Share of the most frequent class among the labelled rows, per cent.
-double sr_knn_majority(const SrMatrix *test);
+// The test score of always naming the class that is most frequent in `train`, per cent of the labelled test rows; ties
+// go to the smaller class.  0 where one side has no labels.
+double sr_knn_majority(const SrMatrix *train, const SrMatrix *test);
 
 #endif

@@ -1,7 +1,8 @@
-// Rows of features: memory and scaling.
+// Rows of features: memory, lengths and scaling.
 #include "measure/matrix.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -12,9 +13,9 @@
 SrStatus sr_matrix_init(SrMatrix *f, int64_t n, int d) {
     if (n < 1)
         SR_FAIL(SR_ERR_CONFIG, "there are no images to take features of");
-    *f = (SrMatrix){.n = n, .d = d};
+    *f = (SrMatrix){.n = n, .d = d, .mapped = (size_t)n * (size_t)d * sizeof(float)};
     SR_TRY(sr_gemm_reserve());
-    f->x = sr_map((size_t)n * (size_t)d * sizeof(float));
+    f->x = sr_map(f->mapped);
     f->label = sr_calloc((size_t)n, sizeof *f->label);
     if (f->x && f->label)
         return SR_OK;
@@ -24,7 +25,7 @@ SrStatus sr_matrix_init(SrMatrix *f, int64_t n, int d) {
 
 void sr_matrix_deinit(SrMatrix *features) {
     if (features->x)
-        sr_unmap(features->x, (size_t)features->n * (size_t)features->d * sizeof(float));
+        sr_unmap(features->x, features->mapped); // n may have been lowered since
     sr_free(features->label);
     sr_free(features->target);
     *features = (SrMatrix){0};
@@ -54,6 +55,26 @@ SrStatus sr_matrix_take(const SrMatrix *from, const int64_t *row, int64_t n, SrM
     return SR_OK;
 }
 
+static void move_row(SrMatrix *f, int64_t from, int64_t to) {
+    memcpy(f->x + to * f->d, f->x + from * f->d, (size_t)f->d * sizeof *f->x);
+    f->label[to] = f->label[from];
+    if (f->target)
+        memcpy(f->target + to * f->n_targets, f->target + from * f->n_targets,
+               (size_t)f->n_targets);
+}
+
+void sr_matrix_keep(SrMatrix *f, const int8_t *keep) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < f->n; i++) {
+        if (keep[i] <= 0)
+            continue;
+        if (kept < i)
+            move_row(f, i, kept);
+        kept++;
+    }
+    f->n = kept;
+}
+
 // ---- scaling ------------------------------------------------------------------------------------
 
 typedef struct {
@@ -76,6 +97,32 @@ static void normalize_row(void *arg, int64_t i, int thread) {
 
 void sr_matrix_normalize(SrMatrix *features, double plus) {
     sr_parallel_for(features->n, normalize_row, &(Normalize){features, plus});
+}
+
+static int by_length(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// Deciles, because one broken image must not decide what is said of all.
+SrStatus sr_matrix_length_ratio(const SrMatrix *f, double *out) {
+    double *length = sr_alloc((size_t)f->n * sizeof *length + 1);
+    int64_t n = 0;
+    *out = 1;
+    if (!length)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for the lengths of %lld rows", (long long)f->n);
+    for (int64_t i = 0; i < f->n; i++) {
+        double sum = 0;
+        for (int j = 0; j < f->d; j++)
+            sum += (double)f->x[i * f->d + j] * (double)f->x[i * f->d + j];
+        if (sum > 0 && isfinite(sum))
+            length[n++] = sqrt(sum);
+    }
+    qsort(length, (size_t)n, sizeof *length, by_length);
+    if (n >= 10)
+        *out = length[n - 1 - n / 10] / length[n / 10];
+    sr_free(length);
+    return SR_OK;
 }
 
 int sr_matrix_classes(const SrMatrix *features) {

@@ -1,6 +1,7 @@
-// Products in blocks of queries, then one ranking a query, over the threads.
+// Retrieval by products in blocks of queries, then one ranking per query, over the threads.
 #include "measure/retrieval.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/bar.h"
@@ -22,10 +23,10 @@ typedef struct {
 
 typedef struct {
     const SrMatrix *query, *database;
-    const float *product; // (rows, database->n)
-    int64_t first;        // query of row 0
-    bool itself;          // query i is row i of the database
-    Answer *answer;       // (queries)
+    float *product; // (rows, database->n)
+    int64_t first;  // query of row 0
+    bool itself;    // query i is row i of the database
+    Answer *answer; // (queries)
 } Block;
 
 // 1 relevant, 0 not, -1 not to be ranked.
@@ -56,23 +57,37 @@ static int find_first(const float *score, const int8_t *relevant, int64_t n,
     return found;
 }
 
+// Products that are no number come last.  Returns whether any is a number: a query whose features are not finite finds
+// nothing, rather than the first images of the database.
+static bool rank_nan_last(float *score, int64_t n) {
+    bool any = false;
+    for (int64_t i = 0; i < n; i++) {
+        any |= !isnan(score[i]);
+        score[i] = isnan(score[i]) ? -INFINITY : score[i];
+    }
+    return any;
+}
+
 static void rank_query(void *arg, int64_t row, int thread) {
     (void)thread;
     const Block *b = arg;
     int64_t q = b->first + row, n = b->database->n, top[SR_RETRIEVAL_TOP];
-    const float *score = b->product + row * n;
+    float *score = b->product + row * n;
     static const int at[3] = {1, 5, SR_RETRIEVAL_TOP};
     Answer *a = &b->answer[q];
     *a = (Answer){.ap = -1};
     if (!b->query->target && b->query->label[q] < 0)
         return;
+    bool ranked = rank_nan_last(score, n);
     int8_t *relevant = sr_alloc((size_t)n);
     a->failed = !relevant;
     for (int64_t i = 0; relevant && i < n; i++)
         relevant[i] = relevance(b, q, i);
     if (relevant && sr_average_precision(score, relevant, n, SR_AP_STEPS, &a->ap) != SR_OK)
         a->failed = true;
-    int found = relevant ? find_first(score, relevant, n, top) : 0;
+    if (!ranked && a->ap > 0)
+        a->ap = 0;
+    int found = relevant && ranked ? find_first(score, relevant, n, top) : 0;
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < SR_MIN(found, at[k]); i++)
             a->hits[k] += (double)relevant[top[i]] / at[k];
@@ -105,6 +120,9 @@ static SrStatus check(const SrMatrix *query, const SrMatrix *database) {
         SR_FAIL(SR_ERR_CONFIG,
                 "queries have rows of %d numbers and %d labels, the database of %d and %d",
                 query->d, SR_MAX(query->n_targets, 1), database->d, SR_MAX(database->n_targets, 1));
+    if (query->n < 1 || database->n < 1)
+        SR_FAIL(SR_ERR_CONFIG, "%s: there is nothing to retrieve",
+                query->n < 1 ? "no queries" : "an empty database");
     return database->n <= MAX_PRODUCTS
                ? SR_OK
                : sr_fail(SR_ERR_CONFIG, "a database of %lld rows; at most %d are possible",

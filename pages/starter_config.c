@@ -203,7 +203,7 @@ static void add_rest(const Recipe *r, SrText *out) {
                    " # report.html is there too\n"
                    "    CHECKPOINT_FREQUENCY: %d # epochs\n"
                    "    KEEP_LAST: 2\n"
-                   "  NEAREST_NEIGHBOR: {TOPK: [%d], SIGMA: 0.07, L2_NORM_FEATS: True}\n",
+                   "  NEAREST_NEIGHBOR: {TOPK: [%d], SIGMA: 0.07}\n",
                    SR_MAX(r->epochs / 20, 1), (int)SR_MIN(SR_MAX(r->survey->images / 10, 1), 20));
 }
 

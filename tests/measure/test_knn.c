@@ -142,13 +142,94 @@ static void test_threads(void **state) {
     }
     sr_parallel_set_threads(before);
     CHECK(memcmp(ranked[0], ranked[1], sizeof ranked[0]) == 0);
-    CHECK_NEAR(sr_knn_majority(&(SrMatrix){.n = 4, .label = (int64_t[]){1, -1, 1, 0}}), 200.0 / 3,
-               1e-9);
     sr_free(x);
     sr_free(t);
     sr_free(lx);
     sr_free(lt);
 }
 
+// The class is the commonest of the training rows; ties go to the smaller one.
+static void test_majority(void **state) {
+    (void)state;
+    SrMatrix train = {.n = 5, .label = (int64_t[]){1, -1, 1, 0, -1}},
+             test = {.n = 4, .label = (int64_t[]){0, 0, 1, -1}}, none = {.n = 0};
+    CHECK_NEAR(sr_knn_majority(&train, &test), 100.0 / 3, 1e-9);
+    train.label = (int64_t[]){2, 0, 2, 0, -1};
+    CHECK_NEAR(sr_knn_majority(&train, &test), 200.0 / 3, 1e-9);
+    CHECK_NEAR(sr_knn_majority(&none, &test), 0, 0);
+    CHECK_NEAR(sr_knn_majority(&train, &none), 0, 0);
+}
+
+// Rows that are no numbers: as neighbours they do not vote, as test rows they are misses.
+static void test_not_numbers(void **state) {
+    (void)state;
+    float x[3 * 1] = {NAN, 2, 1}, t[2] = {1, NAN};
+    int64_t lx[3] = {0, 1, 2}, lt[2] = {1, 0}, ranked[2 * SR_KNN_TOP];
+    SrMatrix train = {.n = 3, .d = 1, .x = x, .label = lx},
+             test = {.n = 2, .d = 1, .x = t, .label = lt};
+    const int k = 3;
+    SrKnnResult result;
+    CHECK_OK(sr_knn(&(SrKnnOptions){.sigma = 0.1}, &train, &test, &k, 1, &result, ranked));
+    CHECK_INT(ranked[0], 1);
+    CHECK_INT(ranked[1], 2);
+    CHECK_INT(ranked[SR_KNN_TOP], -1);
+    CHECK_NEAR(result.top1, 50, 0);
+    CHECK_NEAR(result.top5, 50, 0);
+}
+
+// Class 0 has the long rows: as they are they win every vote, normalised they win their own.
+static void test_lengths(void **state) {
+    (void)state;
+    enum { N = 40, D = 2 };
+    float x[N * D], t[N * D];
+    int64_t lx[N], lt[N];
+    for (int i = 0; i < N; i++) {
+        bool second = i % 2;
+        float length = second ? 1 : 10;
+        lx[i] = lt[i] = second;
+        x[i * D] = length * (second ? 0.8f : 1);
+        x[i * D + 1] = length * (second ? 0.6f : 0);
+        memcpy(t + i * D, x + i * D, sizeof *t * D);
+    }
+    SrMatrix train = {.n = N, .d = D, .x = x, .label = lx},
+             test = {.n = N, .d = D, .x = t, .label = lt};
+    const int k = 5;
+    SrKnnResult result;
+    CHECK_OK(sr_knn(&(SrKnnOptions){.sigma = 0.1}, &train, &test, &k, 1, &result, NULL));
+    CHECK_NEAR(result.top1, 50, 0);
+    CHECK_NEAR(result.length_ratio, 10, 1e-5);
+    x[0] = x[1] = 0; // one row of zeros and one that is no number decide nothing
+    x[D] = NAN;
+    double ratio;
+    CHECK_OK(sr_matrix_length_ratio(&train, &ratio));
+    CHECK_NEAR(ratio, 10, 1e-5);
+    train.n = 11;
+    CHECK_OK(sr_matrix_length_ratio(&train, &ratio)); // too few to speak of
+    CHECK_NEAR(ratio, 1, 0);
+    memcpy(x, t, sizeof x);
+    train.n = N;
+    SrKnnOptions normalised = {.sigma = 0.1, .l2_norm = true};
+    CHECK_OK(sr_knn(&normalised, &train, &test, &k, 1, &result, NULL));
+    CHECK_NEAR(result.top1, 100, 0);
+    CHECK_NEAR(result.length_ratio, 1, 0);
+}
+
+// Rows that were dropped are unmapped too.
+static void test_fewer_rows(void **state) {
+    (void)state;
+    SrMatrix f;
+    int64_t before = sr_mem_bytes();
+    CHECK_OK(sr_matrix_init(&f, 3000, 4));
+    for (int i = 0; i < 3000; i++)
+        f.x[4 * i] = (float)(f.label[i] = i);
+    int8_t keep[3000] = {[7] = 1, [2999] = 1};
+    sr_matrix_keep(&f, keep);
+    CHECK_INT(f.n, 2);
+    CHECK(f.label[0] == 7 && f.label[1] == 2999 && f.x[4] == 2999);
+    sr_matrix_deinit(&f);
+    CHECK_INT(sr_mem_bytes(), before);
+}
+
 SR_TESTS(knn, unit(test_against_definition), unit(test_ties_and_bounds),
-         unit(test_large_similarities), unit(test_threads))
+         unit(test_large_similarities), unit(test_threads), unit(test_majority),
+         unit(test_not_numbers), unit(test_lengths), unit(test_fewer_rows))

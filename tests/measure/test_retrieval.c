@@ -85,4 +85,31 @@ static void test_planted_and_refused(void **state) {
     sr_matrix_deinit(&g);
 }
 
-SR_TESTS(retrieval, unit(test_by_hand), unit(test_without_itself), unit(test_planted_and_refused))
+// A row that is no number comes last, whoever asks, and a query that is none finds nothing.
+static void test_not_numbers(void **state) {
+    (void)state;
+    enum { N = 13 };
+    float x[N], q[2] = {1, NAN};
+    int64_t label[N], asked[2] = {1, 0};
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)(N - i);
+        label[i] = i == N - 1;
+    }
+    x[N - 1] = NAN; // the only row of class 1
+    SrMatrix database = {.n = N, .d = 1, .x = x, .label = label};
+    SrMatrix query = {.n = 2, .d = 1, .x = q, .label = asked};
+    SrRetrieval r;
+    CHECK_OK(sr_retrieval(&query, &database, false, &r));
+    CHECK_INT(r.queries, 2);
+    CHECK_NEAR(r.p1, 0, 0);
+    CHECK_NEAR(r.p10, 0, 0);
+    CHECK_NEAR(r.map, 100 * (1.0 / N + 0) / 2, 1e-9);
+    database.n = 0;
+    CHECK_FAILS(sr_retrieval(&query, &database, false, &r), SR_ERR_CONFIG, "an empty database");
+    database.n = N;
+    query.n = 0;
+    CHECK_FAILS(sr_retrieval(&query, &database, false, &r), SR_ERR_CONFIG, "no queries");
+}
+
+SR_TESTS(retrieval, unit(test_by_hand), unit(test_without_itself), unit(test_planted_and_refused),
+         unit(test_not_numbers))

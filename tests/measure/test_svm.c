@@ -54,6 +54,28 @@ static void test_planted(void **state) {
     sr_config_free(c);
 }
 
+// Equal figures keep the first cost, equal scores the first class.
+static void test_ties(void **state) {
+    (void)state;
+    Fixture f;
+    SrSvmResult r;
+    SrConfig *c = options((const char *[]){"SVM.costs.costs_list=[0.3, 0.7, 3]"}, 1);
+    begin(&f, 40);
+    CHECK_OK(sr_svm(&c->svm, &f.train, &f.test, &f.arena, &r));
+    for (int i = 0; i < r.n_costs; i++)
+        CHECK_NEAR(r.crossval_ap[i], 1, 1e-12);
+    CHECK_NEAR(r.chosen[0], 0.3, 0);
+    int64_t label[3] = {0, 1, 2};
+    const float scores[3 * 3] = {1, 1, 1, 0, 2, 2, 5, 5, 6};
+    const double chosen[3] = {1, 1, 1};
+    SrMatrix test = {.n = 3, .label = label};
+    double ap[3], mean, accuracy;
+    CHECK_OK(sr_svm_judge(&test, scores, chosen, 3, ap, &mean, &accuracy));
+    CHECK_NEAR(accuracy, 100, 0);
+    end(&f);
+    sr_config_free(c);
+}
+
 static void test_chosen_classes(void **state) {
     (void)state;
     Fixture f;
@@ -206,5 +228,5 @@ static void test_refused(void **state) {
     sr_config_free(none);
 }
 
-SR_TESTS(svm, unit(test_planted), unit(test_chosen_classes), unit(test_targets),
+SR_TESTS(svm, unit(test_planted), unit(test_ties), unit(test_chosen_classes), unit(test_targets),
          unit(test_low_shot), unit(test_threads), unit(test_logreg), unit(test_refused))

@@ -382,6 +382,21 @@ static void test_model_as_trunk(void **state) {
     sr_config_free(config);
 }
 
+// Our reports normalise features; a file, VISSL's among them, that sets the key has its way.
+static void test_normalised_by_default(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "LOSS: {name: CrossEntropyLoss}\n",
+        "LOSS: {name: CrossEntropyLoss}\nNEAREST_NEIGHBOR: {TOPK: 20}\n",
+        "LOSS: {name: CrossEntropyLoss}\nNEAREST_NEIGHBOR: {L2_NORM_FEATS: False}\n"};
+    for (int i = 0; i < SR_COUNT(texts); i++) {
+        SrConfig *config;
+        CHECK_OK(sr_config_parse(texts[i], "some.yaml", NULL, 0, &config));
+        CHECK_INT(config->knn.l2_norm_feats, i < 2);
+        sr_config_free(config);
+    }
+}
+
 // A copy reads as the first does, changes alone and outlives it; each of its allocations may fail.
 static void test_copy(void **state) {
     (void)state;
@@ -408,9 +423,10 @@ static void test_copy(void **state) {
     CHECK_INT(sr_mem_live(), live);
 }
 
-SR_TESTS(config, unit(test_copy), unit(test_defaults_are_vissls), unit(test_run_folder_of_the_name),
-         unit(test_with_and_without_config_key), unit(test_overrides), unit(test_add_and_remove),
-         unit(test_values), unit(test_model_as_trunk), unit(test_override_errors),
+SR_TESTS(config, unit(test_copy), unit(test_normalised_by_default), unit(test_defaults_are_vissls),
+         unit(test_run_folder_of_the_name), unit(test_with_and_without_config_key),
+         unit(test_overrides), unit(test_add_and_remove), unit(test_values),
+         unit(test_model_as_trunk), unit(test_override_errors),
          unit(test_unknown_keys_name_line_and_neighbour), unit(test_losses_that_are_not_built),
          unit(test_keys_without_meaning), unit(test_frozen_parameters),
          unit(test_schedules_are_checked_at_once), unit(test_saved_tree_loads_again),

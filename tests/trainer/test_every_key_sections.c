@@ -486,7 +486,7 @@ static const EveryKeyGiven evaluation_given[] = {
     {"NEAREST_NEIGHBOR.LAYER", "nosuch", NULL},
     {"NEAREST_NEIGHBOR.BANK_LIMIT", "5", NULL},
     {"NEAREST_NEIGHBOR.FEATURES.PATH", "/nosuch", NULL},
-    {"NEAREST_NEIGHBOR.L2_NORM_FEATS", "True", "{NEAREST_NEIGHBOR: {TOPK: [20], SIGMA: 1}}"},
+    {"NEAREST_NEIGHBOR.L2_NORM_FEATS", "False", "{NEAREST_NEIGHBOR: {TOPK: [20], SIGMA: 1}}"},
     {"SVM.cls_list", "[1]", NULL},
     {"SVM.cross_val_folds", "5", NULL},
     {"LOW_SHOT_BENCHMARK.LOGISTIC_REGRESSION.SEEDS", "[3]",

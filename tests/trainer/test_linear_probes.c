@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "formats/safetensors.h"
 #include "tests/check.h"
+#include "tests/program.h"
 #include "tests/temp_dir.h"
 #include "trainer/eval/linear_probes.h"
 #include "trainer/run/phases.h"
@@ -93,6 +94,32 @@ static void test_kept_is_computed(void **state) {
         finish(&l[k]);
         temp_dir_remove(l[k].dir);
     }
+}
+
+// Tar shards have an order of their own: kept features follow it too.
+static void test_kept_from_shards(void **state) {
+    (void)state;
+    const char *const kinds[] = {CACHE "off", CACHE "memory"};
+    char dir[64], data[256];
+    Linear l[2];
+    temp_dir_make(dir);
+    program_pack(dir, 80);
+    snprintf(data, sizeof data,
+             "DATA.TRAIN={DATA_SOURCES: [webdataset], LABEL_SOURCES: [webdataset], DATA_LIMIT: -1, "
+             "DATA_PATHS: [%s/shards]}",
+             dir);
+    for (int k = 0; k < 2; k++) {
+        temp_dir_make(l[k].dir);
+        const char *overrides[] = {kinds[k], data, "DATA.TEST.RANDOM_SYNTHETIC_LABELS=2"};
+        CHECK_OK(start(&l[k], overrides, 3));
+        CHECK((l[k].run->feed.rows != NULL) == (k > 0));
+    }
+    check_same(&l[0], &l[1]);
+    for (int k = 0; k < 2; k++) {
+        finish(&l[k]);
+        temp_dir_remove(l[k].dir);
+    }
+    temp_dir_remove(dir);
 }
 
 static int count_lines(const char *dir, const char *name, const char *with) {
@@ -240,7 +267,10 @@ static void test_report(void **state) {
     temp_dir_make(l.dir);
     int64_t live = sr_mem_live();
     CHECK_OK(start(&l, NULL, 0));
+    SrLogLevel before =
+        sr_log_set_level(SR_LOG_ERROR); // what -q -q asks for outlives the baselines
     CHECK_OK(sr_linear_report(l.run, &r));
+    CHECK_INT(sr_log_set_level(before), SR_LOG_ERROR);
     CHECK(r.random); // start() asks for it
     CHECK_INT(r.n_layers, 3);
     CHECK_INT(r.n_values, 1);
@@ -347,7 +377,7 @@ static void test_no_weights(void **state) {
     temp_dir_remove(l.dir);
 }
 
-SR_TESTS(linear_probes, unit(test_kept_is_computed), unit(test_resume),
+SR_TESTS(linear_probes, unit(test_kept_is_computed), unit(test_kept_from_shards), unit(test_resume),
          unit(test_stop_in_test_phase), unit(test_drawing_transforms), unit(test_trunk_stays),
          unit(test_phases), unit(test_report), unit(test_diverged_baseline), unit(test_refusals),
          unit(test_no_weights))

@@ -131,7 +131,9 @@ const SrOption sr__schema_distributed[] = {
 const SrOption sr__schema_neighbor[] = {
     {"SIGMA", SR_OPT_FLOAT, OFF(knn.sigma), "0.1", 1e-6, 1e6, NULL, "Temperature of the votes exp(similarity / SIGMA)."},
     {"TOPK", SR_OPT_INTS, OFF(knn.topk), "200", 1, 1e9, NULL, "Neighbours that vote; a list gives one result each."},
-    {"L2_NORM_FEATS", SR_OPT_BOOL, OFF(knn.l2_norm_feats), "False", 0, 0, NULL, "Normalise features before comparing."},
+    {"L2_NORM_FEATS", SR_OPT_BOOL, OFF(knn.l2_norm_feats), "True", 0, 0, NULL,
+     "Divides each feature by its length before comparing (VISSL's default: False); without it the longest features win"
+     " votes."},
     {"LAYER", SR_OPT_STRING, OFF(knn.layer), "flatten", 0, 0, NULL,
      "The feature compared (ours): any layer name of the trunk."},
     {"BANK_LIMIT", SR_OPT_INT64, OFF(knn.bank_limit), "0", 0, 1e15, NULL,

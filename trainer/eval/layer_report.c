@@ -1,4 +1,5 @@
-// See the header.
+// The layer report: features of all stages at once for each row of baselines, then kNN and a probe
+// of each stage.
 #include "trainer/eval/layer_report.h"
 
 #include <math.h>
@@ -21,6 +22,7 @@ static SrStatus score(const Call *c, SrMatrix *train, SrMatrix *test, SrLayerSco
     SR_TRY(sr_chosen_probe(train, test, &out->probe));
     SR_TRY(sr_knn(&c->knn, train, test, &c->out->k, 1, &knn, NULL));
     out->knn = knn.top1;
+    c->out->length_ratio = SR_MAX(c->out->length_ratio, knn.length_ratio);
     return SR_OK;
 }
 
@@ -42,7 +44,7 @@ static SrStatus score_row(void *arg, SrReportRow row, SrMatrix *train, SrMatrix 
     SrLayerReport *r = c->out;
     if (row == SR_ROW_PIXELS) {
         r->pixel_numbers = train->d;
-        r->majority = sr_knn_majority(test);
+        r->majority = sr_knn_majority(train, test);
         r->n_train = train->n;
         r->n_test = test->n;
         SR_TRY(score(c, train, test, &r->score[row][0]));
@@ -69,7 +71,8 @@ SrStatus sr_layer_report(const SrConfig *config, SrModel *trained, SrLayerReport
     SrBaselines rows;
     SrStatus status;
     double began = sr_clock();
-    *out = (SrLayerReport){.k = config->knn.topk.n > 0 ? config->knn.topk.v[0] : 20};
+    *out = (SrLayerReport){.k = config->knn.topk.n > 0 ? config->knn.topk.v[0] : 20,
+                           .normalised = config->knn.l2_norm_feats};
     SR_TRY(sr_config_copy(config, &limited));
     Call call = {{.sigma = config->knn.sigma, .l2_norm = config->knn.l2_norm_feats}, out};
     limited->knn.bank_limit = limited->knn.test_limit = config->probe.limit;
@@ -169,10 +172,10 @@ void sr_layer_report_text(const SrLayerReport *r, SrText *out) {
     if (!r->labels || r->layers.n == 0)
         return;
     sr_text_printf(out,
-                   "layers: kNN (k = %d) and linear probe, top-1 of %lld test images against %lld, "
-                   "%s\n",
-                   r->k, (long long)r->n_test, (long long)r->n_train,
-                   sr_duration_text(r->seconds, took, sizeof took));
+                   "layers: kNN (k = %d, %s) and linear probe, top-1 of %lld test images against "
+                   "%lld, %s\n",
+                   r->k, r->normalised ? "normalised" : "not normalised", (long long)r->n_test,
+                   (long long)r->n_train, sr_duration_text(r->seconds, took, sizeof took));
     sr_text_printf(out, "  %-21s  %6s  %11s   |  %6s  %11s\n", "layer (numbers)", "kNN",
                    "untrained", "probe", "untrained");
     for (int i = 0; i < r->layers.n; i++)
@@ -216,6 +219,7 @@ void sr_layer_report_json(const SrLayerReport *r, SrText *out) {
     sr_json_begin(out);
     sr_json_int(out, "layer_test_images", r->n_test);
     sr_json_int(out, "layer_train_images", r->n_train);
+    sr_json_bool(out, "normalised", r->normalised);
     sr_json_string(out, "best_layer", r->layers.v[r->best].name);
     for (int i = 0; i < r->layers.n; i++)
         json_layer(r, i, out);

@@ -1,6 +1,6 @@
-// Where in a trunk the learning is: kNN and a linear probe of each of its last stages, beside raw pixels, the same trunk
-// untrained and the commonest class, on at most HOOKS.PROBE.LIMIT images a side.  Not VISSL's kNN on the whole set
-// (report.h), nor linear evaluation of a recipe (linear_probes.h).
+// Where in a trunk the learning is: kNN and a linear probe of each of its last stages, compared with raw pixels, the
+// same trunk untrained and the commonest training class, on at most HOOKS.PROBE.LIMIT images a side.  Not VISSL's kNN on
+// the whole set (report.h), nor linear evaluation of a recipe (linear_probes.h).
 #ifndef SR_TRAINER_EVAL_LAYER_REPORT_H
 #define SR_TRAINER_EVAL_LAYER_REPORT_H
 
@@ -13,10 +13,12 @@ typedef struct {
 } SrLayerScore;
 
 typedef struct {
-    bool labels; // false: none, or several an image, and nothing was computed
+    bool labels;     // false: none, or several an image, and nothing was computed
+    bool normalised; // kNN divided rows by their lengths (NEAREST_NEIGHBOR.L2_NORM_FEATS)
     bool has[SR_ROW_COUNT];
     SrLayers layers;
-    SrLayerScore score[SR_ROW_COUNT][SR_LAYERS_MAX]; // of SR_ROW_PIXELS the first
+    SrLayerScore score[SR_ROW_COUNT][SR_LAYERS_MAX]; // SR_ROW_PIXELS has the first alone
+    double length_ratio;                             // largest SrKnnResult.length_ratio
     int pixel_numbers, k;
     double majority;
     int best; // layer whose trained probe does best on training images held out of its fit

@@ -1,5 +1,5 @@
-// A baseline is a run of its own from the same configuration, a few keys changed, without a folder.
-// See the header.
+// Linear evaluation and its baselines.  A baseline is a run of its own from the same configuration, a few keys changed,
+// without a folder.
 #include "trainer/eval/linear_probes.h"
 #include "base/clock.h"
 
@@ -15,9 +15,13 @@
 
 // ---- one row
 
-static double majority_of(const SrFeed *feed) {
-    SrMatrix labels = {.n = feed->n, .label = feed->labels};
-    return feed->labels && feed->n_targets == 0 ? sr_knn_majority(&labels) : 0;
+// Both sides' labels are known where their features are kept.
+static bool majority_of(const SrFeed *train, const SrFeed *test, double *out) {
+    SrMatrix a = {.n = train->n, .label = train->labels}, b = {.n = test->n, .label = test->labels};
+    if (!a.label || !b.label || train->n_targets > 0 || test->n_targets > 0)
+        return false;
+    *out = sr_knn_majority(&a, &b);
+    return true;
 }
 
 // The test phase of a run that has ended.
@@ -38,8 +42,7 @@ static SrStatus measure(SrRun *run, SrReportRow row, SrLinearReport *out) {
     out->has[row] = true;
     if (row == SR_ROW_TRAINED) {
         out->n_test = sr_loader_length(phases.split.loader);
-        out->majority = majority_of(&phases.feed);
-        out->has[SR_ROW_MAJORITY] = phases.feed.labels && phases.feed.n_targets == 0;
+        out->has[SR_ROW_MAJORITY] = majority_of(&run->feed, &phases.feed, &out->majority);
     }
 done:
     sr_phases_close(&phases);
@@ -124,13 +127,15 @@ static SrStatus baseline(const SrConfig *config, const char *const *overrides, i
                          SrReportRow row, SrLinearReport *out) {
     SrConfig *changed = NULL;
     SrStatus status;
-    sr_log_set_level(SR_LOG_WARN); // its lines would be taken for the run's
+    SrLogLevel level = sr_log_set_level(SR_LOG_WARN); // its lines would be taken for the run's
+    if (level > SR_LOG_WARN)
+        sr_log_set_level(level);
     SR_TRY_GOTO(clone(config, overrides, n, &changed));
     status = attempt(changed, 1, row, out);
     for (double rate = 0.1; status == SR_ERR_RUN && rate > 1e-4; rate /= 10)
         status = attempt(changed, rate, row, out);
 done:
-    sr_log_set_level(SR_LOG_INFO);
+    sr_log_set_level(level);
     sr_config_free(changed);
     return status == SR_OK ? status : sr_fail_prefix(status, "%s", sr_report_row_name(row));
 }

@@ -1,8 +1,9 @@
-// See the header.
+// The online probe: kNN and logistic regression on features of a model that goes on training.
 #include "trainer/eval/online_probe.h"
 #include "base/clock.h"
 
 #include "measure/logreg.h"
+#include "trainer/eval/report.h"
 
 // Images are opened for the length of a call only: between probes they would hold batches of memory.
 SrStatus sr_online_probe_open(const SrConfig *config, SrModel *model, SrOnlineProbe *out) {
@@ -73,6 +74,9 @@ SrStatus sr_online_probe_run(SrOnlineProbe *probe, SrProbeResult *out) {
     *out = (SrProbeResult){.n_train = 0};
     SR_TRY_GOTO(sr_baselines_open(&rows, probe->config, probe->config->knn.layer));
     SR_TRY_GOTO(sr_baselines_each(&rows, probe->model, false, probe_rows, &call));
+    if (!probe->warned)
+        sr_knn_warn_lengths(out->knn.length_ratio);
+    probe->warned = true;
     out->seconds = sr_clock() - began;
 done:
     sr_baselines_close(&rows);

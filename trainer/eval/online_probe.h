@@ -17,6 +17,7 @@
 typedef struct {
     SrConfig *config; // a copy of the run's with the probe's limits
     SrModel *model;   // borrowed; NULL: HOOKS.PROBE is off
+    bool warned;      // lengths of features were spoken of, once a run
 } SrOnlineProbe;
 
 typedef struct {

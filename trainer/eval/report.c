@@ -6,13 +6,26 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "trainer/eval/eval_sets.h"
 #include "trainer/run/data_summary.h"
+
+// Lengths that differ by a quarter decide as much as angles do: the similarities of neighbours
+// seldom differ by more.
+#define LENGTHS_DIFFER 1.25
 
 typedef struct {
     const SrKnnConfig *knn;
     SrKnnReport *out;
 } Report;
+
+void sr_knn_warn_lengths(double ratio) {
+    if (ratio > LENGTHS_DIFFER)
+        sr_warn("kNN compares features as they are, and a tenth of them is at least %.2g times as "
+                "long as another tenth: the longest win votes whatever they show; set "
+                "NEAREST_NEIGHBOR.L2_NORM_FEATS=True",
+                ratio);
+}
 
 // All rows are compared under the same k, sigma and normalisation.
 static SrStatus compare(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *test) {
@@ -24,9 +37,11 @@ static SrStatus compare(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *te
     r->out->n_test = test->n;
     for (int i = 0; row == SR_ROW_PIXELS && i < r->out->n_k; i++)
         r->out->row[SR_ROW_MAJORITY][i] =
-            (SrKnnResult){.k = r->out->k[i], .top1 = sr_knn_majority(test), .n = test->n};
+            (SrKnnResult){.k = r->out->k[i], .top1 = sr_knn_majority(bank, test), .n = test->n};
     r->out->has[SR_ROW_MAJORITY] |= row == SR_ROW_PIXELS;
     SR_TRY(sr_knn(&options, bank, test, r->out->k, r->out->n_k, r->out->row[row], NULL));
+    if (row >= SR_ROW_UNTRAINED && r->out->n_k > 0)
+        r->out->length_ratio = SR_MAX(r->out->length_ratio, r->out->row[row][0].length_ratio);
     r->out->has[row] = true;
     return SR_OK;
 }
@@ -34,6 +49,7 @@ static SrStatus compare(void *arg, SrReportRow row, SrMatrix *bank, SrMatrix *te
 static void begin_report(const SrBaselines *rows, const SrKnnConfig *knn, SrKnnReport *out) {
     *out = (SrKnnReport){.layer = rows->layer,
                          .labels = rows->labels && rows->bank.n_targets == 0,
+                         .normalised = knn->l2_norm_feats,
                          .n_k = SR_MIN(knn->topk.n, SR_REPORT_MAX_K),
                          .n_bank = sr_loader_length(rows->bank.loader),
                          .n_test = sr_loader_length(rows->test.loader),
@@ -55,6 +71,7 @@ SrStatus sr_knn_report(const SrConfig *config, SrModel *trained, bool baselines,
         SR_TRY_GOTO(sr_baselines_each(&rows, trained, baselines, compare, &r));
     sr_baselines_keep_better(out->has, out->row[SR_ROW_UNTRAINED][0].top1,
                              out->row[SR_ROW_CALIBRATED][0].top1);
+    sr_knn_warn_lengths(out->length_ratio);
     out->seconds = sr_clock() - began;
 done:
     sr_baselines_close(&rows);
@@ -66,8 +83,11 @@ SrStatus sr_knn_report_files(const SrConfig *config, const char *train, const ch
     SrEvalSets sides = {.config = config, .train = train, .test = test, .layer = layer};
     const SrKnnConfig *knn = &config->knn;
     Report r = {knn, out};
-    *out = (SrKnnReport){
-        .labels = true, .files = true, .n_k = SR_MIN(knn->topk.n, SR_REPORT_MAX_K), .note = ""};
+    *out = (SrKnnReport){.labels = true,
+                         .files = true,
+                         .normalised = knn->l2_norm_feats,
+                         .n_k = SR_MIN(knn->topk.n, SR_REPORT_MAX_K),
+                         .note = ""};
     for (int i = 0; i < out->n_k; i++)
         out->k[i] = knn->topk.v[i];
     SR_TRY(sr_eval_sets_each(&sides, compare, &r));
@@ -75,6 +95,7 @@ SrStatus sr_knn_report_files(const SrConfig *config, const char *train, const ch
     out->n_bank = sides.n_train;
     out->n_test = sides.n_test;
     out->seconds = sides.seconds;
+    sr_knn_warn_lengths(out->length_ratio);
     return SR_OK;
 }
 
@@ -99,9 +120,10 @@ static void knn_report_text(const SrKnnReport *report, SrText *out) {
                          "compare with\n");
         return;
     }
-    sr_text_printf(out, "kNN: %lld test images against %lld, layer %s (%d numbers), %s\n",
+    sr_text_printf(out, "kNN: %lld test images against %lld, layer %s (%d numbers), %s, %s\n",
                    (long long)report->n_test, (long long)report->n_bank, report->layer,
-                   report->feature_length, sr_duration_text(report->seconds, took, sizeof took));
+                   report->feature_length, report->normalised ? "normalised" : "not normalised",
+                   sr_duration_text(report->seconds, took, sizeof took));
     if (*report->note)
         sr_text_printf(out, "  %s\n", report->note);
     SrReportRow some = report->has[SR_ROW_TRAINED] ? SR_ROW_TRAINED : SR_ROW_PIXELS;
@@ -134,6 +156,7 @@ void sr_knn_report_json(const SrKnnReport *report, SrText *out) {
         sr_json_int(out, "test_images", report->n_test);
         sr_json_int(out, "bank_images", report->n_bank);
         sr_json_string(out, "layer", report->layer);
+        sr_json_bool(out, "normalised", report->normalised);
         sr_json_float(out, "seconds", report->seconds);
         sr_baselines_json(report->has, out);
     }

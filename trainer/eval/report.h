@@ -1,5 +1,5 @@
-// How good a trunk is, beside what nothing would have given: kNN on its features, on those of the
-// same trunk before training, on raw pixels, and the share of the most frequent class.
+// How good a trunk is, compared with what costs nothing: kNN on its features, on those of the same
+// trunk before training, on raw pixels, and the score of the most frequent training class.
 #ifndef SR_TRAINER_EVAL_REPORT_H
 #define SR_TRAINER_EVAL_REPORT_H
 
@@ -8,8 +8,9 @@
 #define SR_REPORT_MAX_K SR_KNN_MAX_TOPK
 
 typedef struct {
-    bool files;  // features of files, not of a trunk
-    bool labels; // false: the data has none and nothing was computed
+    bool files;      // features of files, not of a trunk
+    bool labels;     // false: the data has none and nothing was computed
+    bool normalised; // rows were divided by their lengths (NEAREST_NEIGHBOR.L2_NORM_FEATS)
     int n_k;
     int k[SR_REPORT_MAX_K];
     bool has[SR_ROW_COUNT];
@@ -17,11 +18,16 @@ typedef struct {
     int64_t n_bank, n_test;
     int feature_length;
     const char *layer, *note;
+    double length_ratio; // largest SrKnnResult.length_ratio of the trunk's rows
     double seconds;
 } SrKnnReport;
 
+// Warns where features were compared as they are and their lengths differ much: their ratio is
+// SrKnnResult.length_ratio.
+void sr_knn_warn_lengths(double ratio);
+
 // Trains nothing and changes nothing in `trained`, whose parameters have their values.  baselines:
-// all rows, else the trained one alone; trained NULL: the others alone.
+// all rows, else the trained one alone; trained NULL: the others alone.  Warns of lengths.
 SrStatus sr_knn_report(const SrConfig *config, SrModel *trained, bool baselines, SrKnnReport *out);
 // The same with the weights the configuration names: PARAMS_FILE, or else the newest checkpoint; random: without any.
 SrStatus sr_knn_report_configured(const SrConfig *config, bool baselines, bool random,
