@@ -237,7 +237,8 @@ static void test_many_names(void **state) {
         fail_msg("%s", result.err);
     SrMatrix features;
     SrFeatureNames names = {0};
-    CHECK_OK(sr_features_load(&(SrFeatureFiles){f.out, NULL, "train"}, &features, &names));
+    CHECK_OK(
+        sr_features_load(&(SrFeatureFiles){.path = f.out, .split = "train"}, &features, &names));
     CHECK_INT(features.n, IMAGES);
     CHECK_INT(names.files.n, IMAGES);
     CHECK(strstr(sr__string_list_get(&names.files, IMAGES - 1), "d/0.png"));

@@ -2,7 +2,10 @@
 #include <stdio.h>
 
 #include "base/file.h"
+#include "base/npy.h"
+#include "formats/safetensors.h"
 #include "tests/check.h"
+#include "tests/data/fixture.h"
 #include "tests/measure/feature_rows.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
@@ -64,10 +67,136 @@ static void test_files(void **state) {
     temp_dir_remove(f.dir);
 }
 
+// One side of VISSL's features, in a folder that holds both.
+static void save_vissl(const char *dir, const char *split, uint64_t seed) {
+    char path[256];
+    SrMatrix rows;
+    CHECK_OK(sr_file_mkdirs(dir));
+    test_rows_planted(&rows, 30, 6, 3, 2, seed);
+    snprintf(path, sizeof path, "%s/rank0_chunk0_%s_res5_features.npy", dir, split);
+    CHECK_OK(sr_npy_save(path, "<f4", SR_SHAPE(30, 6), rows.x, 30 * 6 * sizeof *rows.x));
+    snprintf(path, sizeof path, "%s/rank0_chunk0_%s_res5_targets.npy", dir, split);
+    CHECK_OK(sr_npy_save(path, "<i8", SR_SHAPE(30), rows.label, 30 * sizeof *rows.label));
+    sr_matrix_deinit(&rows);
+}
+
+// What is judged on the rows that it was fitted to is always right: one set is enough for `retrieve` alone.
+static void test_one_set(void **state) {
+    (void)state;
+    static const char *const verbs[] = {"knn", "svm", "logreg"};
+    Fixture f;
+    char folder[160];
+    begin(&f);
+    for (int i = 0; i < SR_COUNT(verbs); i++) {
+        RUN(verbs[i], f.train);
+        expect_refused("on its own training rows");
+        RUN(verbs[i], f.test, f.test);
+        expect_refused("on its own training rows");
+    }
+    snprintf(folder, sizeof folder, "NEAREST_NEIGHBOR.FEATURES.PATH=%s", f.train);
+    RUN("knn", CONFIG, folder);
+    expect_refused("on its own training rows");
+    RUN("retrieve", f.train);
+    CHECK_INT(result.code, 0);
+    save_vissl(f.out, "train", 1);
+    save_vissl(f.out, "test", 2);
+    RUN("knn", f.out, "--json");
+    CHECK(result.code == 0 && strstr(result.out, "\"test_images\": 30, \"bank_images\": 30"));
+    snprintf(folder, sizeof folder, "NEAREST_NEIGHBOR.FEATURES.PATH=%s", f.out);
+    RUN("knn", CONFIG, folder, "--json", "--layer", "res5");
+    CHECK(result.code == 0 && strstr(result.out, "\"trained_top1_k5\": "));
+    temp_dir_remove(f.dir);
+}
+
+// n rows of classes of its own order, class c of the name at place c.
+static void save_named(const char *path, const SrMatrix *rows, const char *const *names, int n) {
+    char padded[4][4] = {""};
+    for (int c = 0; c < n; c++)
+        snprintf(padded[c], sizeof padded[c], "%s", names[c]);
+    SrNamedTensor t[] = {{"res5", {SR_SHAPE((int)rows->n, rows->d), SR_F32, rows->x}},
+                         {"labels", {SR_SHAPE((int)rows->n), SR_I64, rows->label}},
+                         {"classes", {SR_SHAPE(n, 4), SR_U8, padded}}};
+    CHECK_OK(sr_safetensors_save(path, t, 3, NULL, NULL, 0));
+}
+
+// A test set that lacks a class numbers the others differently: names count.
+static void test_classes_by_name(void **state) {
+    (void)state;
+    Fixture f;
+    SrMatrix rows;
+    begin(&f);
+    test_rows_planted(&rows, 90, 6, 3, 9, 1);
+    save_named(f.train, &rows, (const char *const[]){"ant", "bee", "cow"}, 3);
+    sr_matrix_deinit(&rows);
+    test_rows_planted(&rows, 60, 6, 3, 9, 2);
+    int8_t keep[60];
+    for (int i = 0; i < 60; i++)
+        keep[i] = rows.label[i]-- > 0; // without ants bees are 0 and cows 1
+    sr_matrix_keep(&rows, keep);
+    save_named(f.test, &rows, (const char *const[]){"bee", "cow"}, 2);
+    RUN("knn", f.train, f.test, "--json");
+    CHECK(result.code == 0 && strstr(result.out, "\"trained_top1_k90\": 100"));
+    RUN("logreg", f.train, f.test);
+    CHECK(result.code == 0 && strstr(result.out, "100.00"));
+    save_named(f.test, &rows, (const char *const[]){"bee", "elk"}, 2);
+    RUN("svm", f.train, f.test);
+    expect_refused("has rows of classes that");
+    expect_refused("'elk'");
+    sr_matrix_deinit(&rows);
+    temp_dir_remove(f.dir);
+}
+
+// Features are divided by their lengths unless somebody says otherwise; a line then warns where lengths differ.
+static void test_normalised(void **state) {
+    (void)state;
+    Fixture f;
+    SrMatrix rows;
+    begin(&f);
+    test_rows_planted(&rows, 90, 6, 3, 2, 1);
+    for (int i = 0; i < 90; i++)
+        for (int j = 0; j < 6 && i % 3 == 0; j++)
+            rows.x[6 * i + j] *= 40;
+    test_rows_save(&rows, f.train, "res5");
+    sr_matrix_deinit(&rows);
+    RUN("knn", f.train, f.test);
+    CHECK(result.code == 0 && strstr(result.out, "(6 numbers), normalised, "));
+    CHECK(!strstr(result.err, "times as long"));
+    RUN("knn", f.train, f.test, "--json");
+    CHECK(strstr(result.out, "\"normalised\": true"));
+    RUN("knn", f.train, f.test, "NEAREST_NEIGHBOR.L2_NORM_FEATS=False");
+    CHECK(result.code == 0 && strstr(result.out, "(6 numbers), not normalised, "));
+    CHECK(strstr(result.err, "times as long") && strstr(result.err, "L2_NORM_FEATS=True"));
+    temp_dir_remove(f.dir);
+}
+
+static void test_no_image_read(void **state) {
+    (void)state;
+    static const char *const verbs[] = {"knn", "svm", "logreg", "retrieve"};
+    Fixture f;
+    char train[128], test[128], broken[64];
+    begin(&f);
+    fixture_class_folder(f.dir, "whole", 12);
+    for (int i = 0; i < 4; i++) {
+        snprintf(broken, sizeof broken, "broken/%s/%d.png", i % 2 ? "y" : "x", i);
+        fixture_write(f.dir, broken, "no image", 8);
+    }
+    for (int i = 0; i < 2 * SR_COUNT(verbs); i++) {
+        snprintf(train, sizeof train,
+                 "DATA.TRAIN={DATA_SOURCES: [disk_folder], DATA_PATHS: [%s/%s]}", f.dir,
+                 i % 2 ? "whole" : "broken");
+        snprintf(test, sizeof test, "DATA.TEST={DATA_SOURCES: [disk_folder], DATA_PATHS: [%s/%s]}",
+                 f.dir, i % 2 ? "broken" : "whole");
+        RUN(verbs[i / 2], CONFIG, f.run, "--random", train, test, "DATA.TRAIN.DATA_LIMIT=-1",
+            "DATA.TRAIN.MAX_BAD_IMAGE_SHARE=1", "DATA.TEST.MAX_BAD_IMAGE_SHARE=1");
+        if (result.code != 1 || !strstr(result.err, "none of the 4 images could be read"))
+            fail_msg("%s: exit code %d: %s", verbs[i / 2], result.code, result.err);
+    }
+    temp_dir_remove(f.dir);
+}
+
 static void test_neighbours(void **state) {
     (void)state;
     Fixture f;
-    char folder[160];
     begin(&f);
     RUN("retrieve", f.train, f.test);
     CHECK(result.code == 0 && strstr(result.out, "mAP") &&
@@ -77,9 +206,6 @@ static void test_neighbours(void **state) {
           strstr(result.out, "\"trained_p10\": "));
     RUN("knn", f.train, f.test, "NEAREST_NEIGHBOR.TOPK=[3, 7]");
     CHECK(result.code == 0 && strstr(result.out, "features") && strstr(result.out, "k=7"));
-    snprintf(folder, sizeof folder, "NEAREST_NEIGHBOR.FEATURES.PATH=%s", f.train);
-    RUN("knn", CONFIG, folder, "--json", "--layer", "res5");
-    CHECK(result.code == 0 && strstr(result.out, "\"trained_top1_k5\": "));
     RUN("knn", CONFIG, "--layer", "layer3", "--random");
     CHECK(result.code == 0 && strstr(result.out, "layer layer3 ("));
     RUN("knn", CONFIG, "--layer", "layr3", "--random");
@@ -206,5 +332,6 @@ static void test_refused(void **state) {
     temp_dir_remove(f.dir);
 }
 
-SR_TESTS(linear_verbs, unit(test_files), unit(test_neighbours), unit(test_trunk),
-         unit(test_no_weights), unit(test_weights), unit(test_refused))
+SR_TESTS(linear_verbs, unit(test_files), unit(test_neighbours), unit(test_one_set),
+         unit(test_classes_by_name), unit(test_normalised), unit(test_no_image_read),
+         unit(test_trunk), unit(test_no_weights), unit(test_weights), unit(test_refused))

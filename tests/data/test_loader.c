@@ -196,6 +196,39 @@ static void test_label_types(void **state) {
     sr_pipeline_free(p);
 }
 
+static const int8_t *targets(const void *set, int64_t i) {
+    static const int8_t of[3][3] = {{1, 0, -1}, {0, 1, 1}, {0, 0, 1}};
+    (void)set;
+    return of[i % 3];
+}
+
+// An image that could not be read judges nothing: with several labels none of its targets does.
+static void test_bad_of_several_labels(void **state) {
+    (void)state;
+    static SrDataset several;
+    Set set = {.n = 8, .every_bad = 3, .failure = SR_ERR_IO};
+    SrPipeline *p = pipeline();
+    SrLoaderConfig config = config_of(&set, p, 0);
+    several = dataset;
+    several.targets = targets;
+    config.dataset = &several;
+    config.shuffle = false;
+    for (int unlabel = 0; unlabel < 2; unlabel++) {
+        SrLoader *loader;
+        const SrBatch *b;
+        config.unlabel_bad = unlabel;
+        CHECK_OK(sr_loader_new(&config, &loader));
+        CHECK_OK(sr_loader_start(loader, 0, 0));
+        CHECK_OK(sr_loader_next(loader, &b, NULL));
+        CHECK_INT(b->n_targets, 3);
+        for (int i = 0; i < 8; i++)
+            for (int c = 0; c < 3; c++)
+                CHECK_INT(b->label[3 * i + c], unlabel && i % 3 == 0 ? -1 : targets(NULL, i)[c]);
+        sr_loader_free(loader);
+    }
+    sr_pipeline_free(p);
+}
+
 static void test_too_many_bad(void **state) {
     (void)state;
     Set set = {.n = 200, .every_bad = 3, .failure = SR_ERR_IO};
@@ -452,7 +485,8 @@ static void test_no_mask_is_overrun(void **state) {
 }
 
 SR_TESTS(loader, unit(test_threads_do_not_matter), unit(test_contents), unit(test_label_types),
-         unit(test_too_many_bad), unit(test_other_failures_stop), unit(test_memory_of_one_image),
-         unit(test_small_sets), unit(test_steady_state_allocates_nothing),
-         unit(test_ends_from_any_state), unit(test_out_of_memory), unit(test_not_square),
-         unit(test_no_row_is_overrun), unit(test_no_mask_is_overrun), unit(test_shares))
+         unit(test_bad_of_several_labels), unit(test_too_many_bad), unit(test_other_failures_stop),
+         unit(test_memory_of_one_image), unit(test_small_sets),
+         unit(test_steady_state_allocates_nothing), unit(test_ends_from_any_state),
+         unit(test_out_of_memory), unit(test_not_square), unit(test_no_row_is_overrun),
+         unit(test_no_mask_is_overrun), unit(test_shares))

@@ -134,7 +134,7 @@ int fuzz_features(const uint8_t *data, size_t bytes) {
     const Layout *layout = &layouts[data[0] % SR_COUNT(layouts)];
     write_files(layout, data + 1, bytes - 1);
     path_of(layout->open, path);
-    SrFeatureFiles from = {path, NULL, "train"};
+    SrFeatureFiles from = {.path = path, .split = "train"};
     sr_mem_peak_reset();
     SrStatus measured = sr_features_measure(&from, &n, &d);
     SrStatus loaded = sr_features_load(&from, &f, &names);

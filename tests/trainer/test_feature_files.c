@@ -20,7 +20,7 @@ static void save_npy(const char *dir, const char *name, const char *descr, SrSha
 
 static SrStatus load(const char *path, const char *layer, const char *split, SrMatrix *out,
                      SrFeatureNames *names) {
-    SrFeatureFiles from = {path, layer, split};
+    SrFeatureFiles from = {.path = path, .layer = layer, .split = split};
     return sr_features_load(&from, out, names);
 }
 
@@ -89,6 +89,73 @@ static void test_shards(void **state) {
     SAVE("a-00001.npy", "<f4", SR_SHAPE(2, 2), ((float[]){5, 6, 7, 8}));
     CHECK_FAILS(load(dir, "a", "train", &g, NULL), SR_ERR_CONFIG,
                 "has 1 rows, the features have 2");
+    temp_dir_remove(dir);
+}
+
+// An image that could not be read is no row of an evaluation, whatever its labels; of several labels too.
+static void test_readable_only(void **state) {
+    (void)state;
+    char dir[64];
+    SrMatrix g;
+    SrFeatureNames names = {0};
+    SrFeatureFiles from = {.path = dir, .split = "train", .readable_only = true};
+    temp_dir_make(dir);
+    SAVE("a-00000.npy", "<f4", SR_SHAPE(3, 1), ((float[]){1, 2, 3}));
+    SAVE("labels-00000.npy", "<i8", SR_SHAPE(3, 2), ((int64_t[]){1, 0, 1, 1, 0, -1}));
+    SAVE("valid-00000.npy", "|b1", SR_SHAPE(3), ((uint8_t[]){1, 0, 1}));
+    SAVE("files-00000.npy", "|S1", SR_SHAPE(3), ((char[]){'x', 'y', 'z'}));
+    CHECK_OK(sr_features_load(&from, &g, &names));
+    CHECK(g.n == 2 && g.x[0] == 1 && g.x[1] == 3);
+    CHECK(memcmp(g.target, ((int8_t[]){1, 0, 0, -1}), 4) == 0);
+    CHECK_INT(names.files.n, 0);
+    sr_matrix_deinit(&g);
+    sr_feature_names_deinit(&names);
+    SAVE("valid-00000.npy", "|b1", SR_SHAPE(3), ((uint8_t[]){0, 0, 0}));
+    CHECK_FAILS(sr_features_load(&from, &g, NULL), SR_ERR_CONFIG, "none of the 3 images");
+    temp_dir_remove(dir);
+}
+
+// Labels of shards that name their classes otherwise cannot be compared.
+static void test_classes_of_shards(void **state) {
+    (void)state;
+    char dir[64], path[256];
+    SrMatrix g;
+    SrFeatureNames names = {0};
+    SrTensor cat = {SR_SHAPE(2, 3), SR_U8, (char[]){'c', 'a', 't', 'd', 'o', 'g'}};
+    SrTensor cow = {SR_SHAPE(2, 3), SR_U8, (char[]){'c', 'a', 't', 'c', 'o', 'w'}};
+    temp_dir_make(dir);
+    for (int i = 0; i < 2; i++) {
+        SrNamedTensor tensors[] = {{"res5", {SR_SHAPE(1, 1), SR_F32, (float[]){1}}},
+                                   {"labels", {SR_SHAPE(1), SR_I64, (int64_t[]){1}}},
+                                   {"classes", i ? cow : cat}};
+        snprintf(path, sizeof path, "%s/features-%05d.safetensors", dir, i);
+        CHECK_OK(sr_safetensors_save(path, tensors, 3, NULL, NULL, 0));
+    }
+    CHECK_FAILS(load(dir, NULL, "train", &g, &names), SR_ERR_CONFIG,
+                "its classes are not those of the files before it");
+    sr_feature_names_deinit(&names);
+    temp_dir_remove(dir);
+}
+
+// extract.json says how many images the rows are of.
+static void test_part_of_an_extraction(void **state) {
+    (void)state;
+    static const char json[] = "{\"images\": 3, \"split\": \"train\"}\n";
+    char dir[64], path[128];
+    SrMatrix g;
+    bool by_split = true;
+    temp_dir_make(dir);
+    SAVE("a-00000.npy", "<f4", SR_SHAPE(2, 1), ((float[]){1, 2}));
+    snprintf(path, sizeof path, "%s/extract.json", dir);
+    CHECK_OK(sr_file_write(path, json, sizeof json - 1));
+    CHECK_FAILS(load(dir, NULL, "train", &g, NULL), SR_ERR_CONFIG,
+                "features of 2 images, and its extract.json is of 3");
+    SAVE("a-00001.npy", "<f4", SR_SHAPE(1, 1), ((float[]){3}));
+    CHECK_OK(load(dir, NULL, "train", &g, NULL));
+    CHECK_INT(g.n, 3);
+    sr_matrix_deinit(&g);
+    CHECK_OK(sr_features_by_split(&(SrFeatureFiles){.path = dir, .split = "test"}, &by_split));
+    CHECK(!by_split);
     temp_dir_remove(dir);
 }
 
@@ -163,6 +230,9 @@ static void test_vissl(void **state) {
     const int8_t expected[] = {1, 0, 0, 0, -1, 1};
     CHECK(memcmp(g.target, expected, sizeof expected) == 0);
     sr_matrix_deinit(&g);
+    bool by_split = false;
+    CHECK_OK(sr_features_by_split(&(SrFeatureFiles){.path = dir, .split = "train"}, &by_split));
+    CHECK(by_split);
     CHECK_FAILS(load(dir, "res5", "test", &g, NULL), SR_ERR_CONFIG, "no features of test images");
     CHECK_FAILS(load("no/such", NULL, "test", &g, NULL), SR_ERR_CONFIG, "no such file");
     temp_dir_remove(dir);
@@ -192,5 +262,6 @@ static void test_scaling(void **state) {
     sr_matrix_deinit(&g);
 }
 
-SR_TESTS(feature_files, unit(test_one_file), unit(test_shards), unit(test_names), unit(test_vissl),
-         unit(test_scaling))
+SR_TESTS(feature_files, unit(test_one_file), unit(test_shards), unit(test_readable_only),
+         unit(test_classes_of_shards), unit(test_part_of_an_extraction), unit(test_names),
+         unit(test_vissl), unit(test_scaling))

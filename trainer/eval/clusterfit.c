@@ -114,7 +114,7 @@ static SrStatus fit(Run *r, const SrMatrix *f) {
 static SrStatus run_side(Run *r, const char *path, const char *split, bool learn) {
     SrMatrix f = {0};
     SrFeatureNames names = {0};
-    SrFeatureFiles from = {path, r->wanted, split};
+    SrFeatureFiles from = {.path = path, .layer = r->wanted, .split = split};
     char centres[4096];
     SrStatus status;
     SR_TRY_GOTO(sr_features_load(&from, &f, &names));
@@ -143,7 +143,8 @@ static SrStatus check_new(const Run *r, const char *split, const char *what, boo
 static SrStatus look(Run *r, const char *train, const char *test, bool force) {
     int64_t n;
     int d;
-    SrFeatureFiles from = {train, r->wanted, "train"}, to = {test, r->wanted, "test"};
+    SrFeatureFiles from = {.path = train, .layer = r->wanted, .split = "train"},
+                   to = {.path = test, .layer = r->wanted, .split = "test"};
     SR_TRY(sr_features_measure(&from, &n, &r->d));
     if (test)
         SR_TRY(sr_features_measure(&to, &n, &d));

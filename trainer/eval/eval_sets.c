@@ -1,8 +1,11 @@
-// Features of two sets, and what is said about them.
+// Opens the two sets of an evaluation, and describes them in its heading.
 #include "trainer/eval/eval_sets.h"
 #include "base/clock.h"
 
+#include <sys/stat.h>
+
 #include "base/json.h"
+#include "trainer/eval/feature_classes.h"
 #include "trainer/eval/feature_files.h"
 #include "trainer/run/data_summary.h"
 
@@ -41,18 +44,41 @@ done:
     return status;
 }
 
+// What is judged on the rows it was fitted to is always right.
+static SrStatus check_sides(const SrEvalSets *s, const SrFeatureFiles *train) {
+    struct stat a, b;
+    bool by_split;
+    if (s->one_set || stat(s->train, &a) != 0 || stat(s->test, &b) != 0 || a.st_dev != b.st_dev ||
+        a.st_ino != b.st_ino)
+        return SR_OK;
+    SR_TRY(sr_features_by_split(train, &by_split));
+    if (by_split)
+        return SR_OK;
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s would be judged on its own training rows: give the features of TRAIN and of TEST "
+            "(one folder is enough only where it holds VISSL's files of both)",
+            s->train);
+}
+
 static SrStatus each_of_files(SrEvalSets *s, Call *call) {
     SrMatrix train = {0}, test = {0};
+    SrFeatureNames train_names = {0}, test_names = {0};
     SrStatus status;
-    SrFeatureFiles a = {s->train, s->layer, "train"},
-                   b = {s->test, s->layer, s->one_set ? "train" : "test"};
-    SR_TRY_GOTO(sr_features_load(&a, &train, NULL));
-    SR_TRY_GOTO(sr_features_load(&b, &test, NULL));
+    SrFeatureFiles a = {s->train, s->layer, "train", .readable_only = true},
+                   b = {s->test, s->layer, s->one_set ? "train" : "test", .readable_only = true};
+    SrFeatureSide train_side = {s->train, &train, &train_names.classes},
+                  test_side = {s->test, &test, &test_names.classes};
+    SR_TRY_GOTO(check_sides(s, &a));
+    SR_TRY_GOTO(sr_features_load(&a, &train, &train_names));
+    SR_TRY_GOTO(sr_features_load(&b, &test, &test_names));
+    SR_TRY_GOTO(sr_feature_classes_match(&train_side, &test_side));
     if (sr_matrix_classes(&train) < 1 || sr_matrix_classes(&test) < 1)
         SR_TRY_GOTO(sr_fail(SR_ERR_CONFIG, "%s holds no labels",
                             sr_matrix_classes(&train) < 1 ? s->train : s->test));
     SR_TRY_GOTO(one_row(call, SR_ROW_TRAINED, &train, &test));
 done:
+    sr_feature_names_deinit(&train_names);
+    sr_feature_names_deinit(&test_names);
     sr_matrix_deinit(&train);
     sr_matrix_deinit(&test);
     return status;

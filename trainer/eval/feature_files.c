@@ -1,12 +1,15 @@
-// Reading features: how many rows the pieces of a set have (feature_pieces.c), and then the rows.  Files are opened twice,
-// which costs nothing: they are mapped, and opening reads headers.
+// Reads features: first how many rows the pieces of a set have (feature_pieces.c), then the rows.  Files are opened
+// twice, which costs nothing: they are mapped, and opening reads headers.
 #include "trainer/eval/feature_files.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/json.h"
 #include "base/mem.h"
+#include "base/yaml_edit.h"
 #include "formats/weights.h"
 #include "trainer/eval/feature_files_internal.h"
 
@@ -156,8 +159,10 @@ static SrStatus copy_labels(const SrFeaturePiece *p, SrMatrix *out, int64_t at, 
 
 static int valid_tensor(const SrWeights *w) { return tensor_named(w, "valid"); }
 
-// An image that could not be read has features of a grey one: it is not judged.
-static SrStatus drop_invalid(const SrFeaturePiece *p, SrMatrix *out, int64_t at, int64_t rows) {
+// An image that could not be read has features of a grey one: it judges nothing.  Targets have no label to take away, so
+// only leaving the row out (readable_only) keeps it out of everything.
+static SrStatus mark_invalid(SrFeaturePieces *l, const SrFeaturePiece *p, SrMatrix *out, int64_t at,
+                             int64_t rows) {
     SrWeights w;
     SrTensor t;
     SrStatus status = read_beside(&w, p->valid, valid_tensor, rows, &t);
@@ -166,6 +171,8 @@ static SrStatus drop_invalid(const SrFeaturePiece *p, SrMatrix *out, int64_t at,
         sr_weights_doubles(&t, i, 1, &v);
         if (v == 0)
             out->label[at + i] = -1;
+        if (l->valid)
+            l->valid[at + i] = v != 0;
     }
     sr_weights_close(&w);
     return status;
@@ -235,11 +242,11 @@ static SrStatus copy_piece(SrFeaturePieces *l, const SrFeaturePiece *p, SrMatrix
     sr_weights_close(&w);
     SR_TRY(status);
     SR_TRY(copy_labels(p, out, *at, rows));
-    SR_TRY(drop_invalid(p, out, *at, rows));
+    SR_TRY(mark_invalid(l, p, out, *at, rows));
     if (l->index)
         SR_TRY(copy_index(l, p, *at, rows));
     if (names) {
-        if (!l->index)
+        if (!l->index && !l->valid)
             SR_TRY(copy_names(p, rows, names));
         SR_TRY(copy_class_names(p, names));
     }
@@ -283,11 +290,56 @@ static SrStatus order_rows(const SrFeaturePieces *l, SrMatrix *f) {
     return SR_OK;
 }
 
+// ---- whole sets ---------------------------------------------------------------------------------
+
+// An extraction that was interrupted, or lost a file, looks like a smaller one: extract.json says how many images it is
+// of.
+static SrStatus check_whole(const char *folder, int64_t rows) {
+    char path[4096];
+    SrArena arena = SR_ARENA_INIT;
+    SrYaml *tree = NULL;
+    if (!sr_file_is_dir(folder))
+        return SR_OK;
+    SR_TRY(sr_file_join(path, sizeof path, folder, "extract.json"));
+    if (!sr_file_exists(path))
+        return SR_OK;
+    SrStatus status = sr_json_load(&arena, path, 1 << 20, &tree);
+    int64_t images = status == SR_OK ? sr_tree_int(tree, "images", rows) : rows;
+    if (images != rows)
+        status = sr_fail(SR_ERR_CONFIG,
+                         "%s holds features of %lld images, and its extract.json is of %lld: the "
+                         "extraction was not finished, or files are missing; the same `sslrun "
+                         "extract` again goes on with it",
+                         folder, (long long)rows, (long long)images);
+    sr_arena_deinit(&arena);
+    return status;
+}
+
+static SrStatus keep_readable(const SrFeaturePieces *l, SrMatrix *out) {
+    int64_t images = out->n;
+    sr_matrix_keep(out, l->valid);
+    if (out->n == 0)
+        SR_FAIL(SR_ERR_CONFIG, "%s: none of the %lld images could be read when it was extracted",
+                l->from->path, (long long)images);
+    return SR_OK;
+}
+
+static SrStatus make_valid(SrFeaturePieces *l, int64_t n) {
+    l->valid = sr_arena_alloc(&l->arena, (size_t)n);
+    if (!l->valid)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld rows", (long long)n);
+    memset(l->valid, 1, (size_t)n);
+    return SR_OK;
+}
+
 static SrStatus load(SrFeaturePieces *l, SrMatrix *out, SrFeatureNames *names) {
     int64_t n, d, at = 0;
     SR_TRY(sr__feature_pieces_find(l));
     SR_TRY(measure(l, &n, &d));
+    SR_TRY(check_whole(l->from->path, n));
     SR_TRY(sr_matrix_init(out, n, (int)d));
+    if (l->from->readable_only)
+        SR_TRY(make_valid(l, n));
     if (*l->pieces[0].index) {
         l->index = sr_arena_alloc(&l->arena, (size_t)n * sizeof *l->index);
         if (!l->index)
@@ -295,7 +347,17 @@ static SrStatus load(SrFeaturePieces *l, SrMatrix *out, SrFeatureNames *names) {
     }
     for (int p = 0; p < l->n; p++)
         SR_TRY(copy_piece(l, &l->pieces[p], out, &at, names));
-    return l->index ? order_rows(l, out) : SR_OK;
+    if (l->index)
+        return order_rows(l, out);
+    return l->valid ? keep_readable(l, out) : SR_OK;
+}
+
+SrStatus sr_features_by_split(const SrFeatureFiles *from, bool *out) {
+    SrFeaturePieces l = {.from = from};
+    SrStatus status = sr__feature_pieces_find(&l);
+    *out = l.by_split;
+    sr__feature_pieces_close(&l);
+    return status;
 }
 
 SrStatus sr_features_measure(const SrFeatureFiles *from, int64_t *n, int *d) {

@@ -18,13 +18,21 @@ typedef struct {
     const char *path;
     const char *layer; // whose features; NULL: of the only layer the files have
     const char *split; // "train" or "test", which of VISSL's files of a folder
+    // Rows of images that could not be read are left out.  False: they stay, with the label -1, so that rows and images
+    // line up.
+    bool readable_only;
 } SrFeatureFiles;
+
+// *out: is `split` what tells the two sides of a path apart (VISSL's folders)?  Otherwise every split reads the same
+// rows.
+SrStatus sr_features_by_split(const SrFeatureFiles *from, bool *out);
 
 // Rows and the numbers of each, from the headers alone; errors as below.
 SrStatus sr_features_measure(const SrFeatureFiles *from, int64_t *n, int *d);
 
-// names: receives those that the extraction left, the caller frees them also after a failure; may be NULL.  Missing, damaged,
-// ambiguous (the layers are listed), unlike rows, numbers that are not finite: SR_ERR_CONFIG.
+// names: receives those that the extraction left, the caller frees them also after a failure; may be NULL.  With
+// readable_only it receives no files' names.  Missing, damaged, ambiguous (the layers are listed), unlike rows, numbers
+// that are not finite, fewer or more images than extract.json says: SR_ERR_CONFIG.
 SrStatus sr_features_load(const SrFeatureFiles *from, SrMatrix *out, SrFeatureNames *names);
 
 #endif

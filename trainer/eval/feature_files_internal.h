@@ -1,5 +1,5 @@
-// The files that make up a set of features, and the layer they hold: feature_pieces.c finds them, feature_files.c reads their
-// rows.
+// The files that make up a set of features, and the layer they hold: feature_pieces.c finds them, feature_files.c reads
+// their rows.
 #ifndef SR_TRAINER_EVAL_FEATURE_FILES_INTERNAL_H
 #define SR_TRAINER_EVAL_FEATURE_FILES_INTERNAL_H
 
@@ -20,6 +20,8 @@ typedef struct {
     int n;
     const char *layer; // whose features these are
     int64_t *index;    // (n) VISSL's data_idx, NULL if there is none
+    int8_t *valid;     // (n) 0: this image could not be read; NULL: not asked for
+    bool by_split;     // the folder may hold both splits, and `split` chose (VISSL's)
 } SrFeaturePieces;
 
 // Fills a struct that holds `from` alone, from a folder's names or one file's tensors.  No features, or several layers and

@@ -1,4 +1,4 @@
-// Finding the pieces: by the names that `sslrun extract`, VISSL and NumPy give them.
+// Finds the pieces of a set of features by the names that `sslrun extract`, VISSL and NumPy give them.
 #include "trainer/eval/feature_files_internal.h"
 
 #include <stdio.h>
@@ -141,6 +141,7 @@ static SrStatus find_vissl(SrFeaturePieces *l) {
     if (layers.n == 0)
         return SR_OK;
     SR_TRY(choose_layer(l, &layers));
+    l->by_split = true;
     for (int i = 0; i < l->n_names; i++) {
         if (!vissl_name(l->names[i], l->from->split, &at, &len) || len != strlen(l->layer) ||
             strncmp(at, l->layer, len) != 0)

@@ -73,30 +73,21 @@ static SrStatus one_round(Filling *p, SrRowsOfBatch rows_of, void *arg) {
     return SR_OK;
 }
 
-static void move_row(SrMatrix *f, int64_t from, int64_t to) {
-    memcpy(f->x + to * f->d, f->x + from * f->d, (size_t)f->d * sizeof *f->x);
-    f->label[to] = f->label[from];
-    if (f->target)
-        memcpy(f->target + to * f->n_targets, f->target + from * f->n_targets,
-               (size_t)f->n_targets);
-}
-
-// Images that could not be read leave no row.
-static void drop_bad(Filling *p) {
-    int64_t kept = 0;
-    for (int64_t i = 0; i < p->f->n; i++) {
-        if (p->valid[i] < 0)
-            continue;
-        if (kept < i)
-            move_row(p->f, i, kept);
-        kept++;
-    }
-    p->f->n = kept;
+// Images that could not be read leave no row.  Figures of no rows would be zeros that look measured.
+static SrStatus drop_bad(Filling *p, const char *path) {
+    int64_t images = p->f->n;
+    SrBadReport bad;
+    sr_matrix_keep(p->f, p->valid);
+    if (p->f->n > 0 || images == 0)
+        return SR_OK;
+    sr_loader_bad(p->loader, &bad);
+    SR_FAIL(SR_ERR_RUN, "%s: none of the %lld images could be read; the first: %s", path,
+            (long long)images, bad.n_listed ? bad.listed[0] : "on another rank");
 }
 
 // Rows come in the loader's order, which for an evaluation is that of the set, so features line up
 // with labels whatever the number of threads or ranks.
-static SrStatus fill(Filling *p, SrRowsOfBatch rows_of, void *arg) {
+static SrStatus fill(Filling *p, const char *path, SrRowsOfBatch rows_of, void *arg) {
     SrBar bar;
     SR_TRY(sr_loader_start(p->loader, 0, 0));
     sr_bar_begin(&bar, "features of images", p->f->n);
@@ -107,8 +98,7 @@ static SrStatus fill(Filling *p, SrRowsOfBatch rows_of, void *arg) {
         sr_bar_at(&bar, p->passed);
     }
     sr_bar_end(&bar);
-    drop_bad(p);
-    return SR_OK;
+    return drop_bad(p, path);
 }
 
 SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_of, void *arg) {
@@ -120,7 +110,7 @@ SrStatus sr_trunk_features_fill(SrSplit *split, SrMatrix *f, SrRowsOfBatch rows_
     if (split->shared && sr_comm_size() > 1)
         p.share = sr_split_turns();
     sr_loader_set_share(split->loader, p.share);
-    SrStatus status = fill(&p, rows_of, arg);
+    SrStatus status = fill(&p, split->path, rows_of, arg);
     sr_free(p.valid);
     return status;
 }
