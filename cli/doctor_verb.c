@@ -1,4 +1,5 @@
-// sslrun doctor RUN: what the run's own checks found, from its metrics.json; exit code 1 where there is anything.
+// sslrun doctor RUN: what the run's own checks and its evaluation found, from its metrics.json; exit code 1 where there
+// is anything.
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/yaml_edit.h"
 #include "cli/args.h"
 #include "cli/verb.h"
+#include "pages/run_verdict.h"
 
 enum { MAX_KINDS = 32, MAX_BYTES = 1 << 28 };
 
@@ -62,7 +64,7 @@ static void read_lines(Findings *f, char *text, const char *file) {
     }
 }
 
-static void print(const Findings *f, const char *run) {
+static void print(const Findings *f, int trouble, const char *run) {
     for (int i = 0; i < f->n; i++) {
         const Kind *k = &f->kind[i];
         printf("%s (epoch %lld", k->name, (long long)k->first);
@@ -70,9 +72,23 @@ static void print(const Findings *f, const char *run) {
             printf(" to %lld, %lld times", (long long)k->last, (long long)k->times);
         printf("): %s\n", k->text);
     }
-    if (f->n == 0)
+    if (trouble == 0)
         printf("%s: nothing was found in %lld epoch%s\n", run, (long long)f->epochs,
                f->epochs == 1 ? "" : "s");
+}
+
+// The evaluation's verdict is a kind of finding too, unless training helped.  *trouble counts it.
+static SrStatus judge(const char *run, int *trouble) {
+    SrHistory history;
+    SrText text = SR_TEXT_INIT;
+    SR_TRY(sr_history_read(run, &history));
+    SrVerdict verdict = sr_run_verdict(&history, &text);
+    if (verdict != SR_VERDICT_NONE)
+        printf("evaluation: %s\n", text.s ? text.s : "");
+    *trouble += verdict > SR_VERDICT_HELPED;
+    sr_text_deinit(&text);
+    sr_history_deinit(&history);
+    return SR_OK;
 }
 
 static SrStatus run_verb(int argc, char **argv) {
@@ -93,9 +109,11 @@ static SrStatus run_verb(int argc, char **argv) {
     if (findings.n == 0 && findings.epochs == 0)
         SR_FAIL(SR_ERR_CONFIG, "%s: no line of it is of a finished epoch, so nothing can be said",
                 path);
-    print(&findings, args.names[0]);
-    if (findings.n > 0)
-        SR_FAIL(SR_ERR_RUN, "%d kind%s of trouble in %s", findings.n, findings.n == 1 ? "" : "s",
+    int trouble = findings.n;
+    SR_TRY(judge(args.names[0], &trouble));
+    print(&findings, trouble, args.names[0]);
+    if (trouble > 0)
+        SR_FAIL(SR_ERR_RUN, "%d kind%s of trouble in %s", trouble, trouble == 1 ? "" : "s",
                 args.names[0]);
     return SR_OK;
 }
@@ -103,7 +121,7 @@ static SrStatus run_verb(int argc, char **argv) {
 const SrVerb sr_verb_doctor = {
     .name = "doctor",
     .usage = "sslrun doctor RUN",
-    .help = "Says what a run's own checks found: collapse, a loss that says nothing, a teacher "
-            "that stands still.",
+    .help = "Says what a run's own checks and its evaluation found: collapse, a loss that says "
+            "nothing, a teacher that stands still, training that taught nothing.",
     .run = run_verb,
 };

@@ -1,4 +1,4 @@
-// See the header.
+// The page of a run: a summary, findings, curves, figures, the gallery, the configuration and its origin.
 #include "pages/run_report.h"
 
 #include <math.h>
@@ -18,6 +18,7 @@
 #include "pages/run_history.h"
 #include "pages/run_page.h"
 #include "pages/run_record.h"
+#include "pages/run_verdict.h"
 
 enum { MAX_FILE = 64 << 20 };
 
@@ -236,12 +237,26 @@ static void summary(const SrRunPage *p, SrText *out) {
     sr_text_add(out, "</table></div>\n");
 }
 
-// What the curves themselves say, and what the log warned of.
+// The evaluation's verdict; returns whether it found trouble.
+static bool verdict(const SrHistory *h, SrText *out) {
+    SrText text = SR_TEXT_INIT;
+    SrVerdict found = sr_run_verdict(h, &text);
+    if (found != SR_VERDICT_NONE) {
+        sr_text_printf(out, "<li class=\"%s\">", found == SR_VERDICT_HELPED ? "ok" : "bad");
+        sr_html_escape(text.s ? text.s : "", out);
+        sr_text_add(out, "</li>\n");
+    }
+    sr_text_deinit(&text);
+    return found > SR_VERDICT_HELPED;
+}
+
+// Lists what the evaluation and the curves say, and what the log warned of.
 static void findings(const SrRunPage *p, SrText *out) {
     const SrHistory *h = &p->history;
     const SrSeries *wait = sr_history_find(h, "data_wait"), *loss = sr_history_find(h, "loss");
     double waited = 0;
     sr_text_add(out, "<h2>Findings</h2>\n<ul>\n");
+    bool trouble = verdict(h, out);
     size_t empty = out->len;
     for (int i = 0; wait && i < h->n_steps; i++)
         waited += wait->y[i] / h->n_steps;
@@ -269,8 +284,8 @@ static void findings(const SrRunPage *p, SrText *out) {
             sr_text_printf(out, " <span class=\"pale\">said %d times</span>", h->times[i]);
         sr_text_add(out, "</li>\n");
     }
-    if (out->len == empty)
-        sr_text_add(out, "<li class=\"ok\">Nothing that this program looks for.</li>\n");
+    if (out->len == empty && !trouble)
+        sr_text_add(out, "<li class=\"ok\">No problems detected.</li>\n");
     sr_text_add(out, "</ul>\n");
 }
 
@@ -394,7 +409,7 @@ static SrStatus whole_page(const char *run, SrText *out) {
         if (p.history.knn || p.history.layers) {
             sr_text_add(out, "<h2>Figures</h2>\n<div class=\"row top\">");
             sr_text_add(out, "<div>");
-            figures("kNN, beside what nothing would have given", p.history.knn, out);
+            figures("kNN, compared with what costs nothing", p.history.knn, out);
             sr_text_add(out, "</div><div>");
             figures("Layers", p.history.layers, out);
             sr_text_add(out, "</div></div>\n");

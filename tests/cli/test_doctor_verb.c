@@ -55,6 +55,30 @@ static void test_not_finite(void **state) {
     temp_dir_remove(dir);
 }
 
+// The evaluation's verdict is a finding: a run that learned nothing is not well.
+static void test_verdict(void **state) {
+    (void)state;
+    static const char *const ends[] = {"17.5", "77.5"};
+    char dir[64], lines[512];
+    temp_dir_make(dir);
+    for (int i = 0; i < 2; i++) {
+        snprintf(lines, sizeof lines,
+                 "{\"train_phase_idx\": 0, \"train_loss\": 1.5}\n"
+                 "{\"labels\": true, \"test_images\": 372, \"layer\": \"flatten\", "
+                 "\"trained_top1_k20\": %s, \"untrained_top1_k20\": 22.5, "
+                 "\"pixels_top1_k20\": 40.25, \"majority_top1_k20\": 19.5}\n",
+                 ends[i]);
+        fixture_write(dir, "metrics.json", lines, strlen(lines));
+        RUN("doctor", dir);
+        CHECK_INT(result.code, i == 0);
+        CHECK(strstr(result.out, i ? "evaluation: Training has taught the trunk something"
+                                   : "evaluation: Training has taught the trunk nothing"));
+        CHECK_INT(strstr(result.out, "nothing was found in 1 epoch") != NULL, i);
+        CHECK_INT(strstr(result.err, "1 kind of trouble") != NULL, !i);
+    }
+    temp_dir_remove(dir);
+}
+
 static void test_refused(void **state) {
     (void)state;
     char dir[64];
@@ -72,4 +96,4 @@ static void test_refused(void **state) {
 }
 
 SR_TESTS(doctor_verb, unit(test_well), unit(test_teacher_still), unit(test_not_finite),
-         unit(test_refused))
+         unit(test_verdict), unit(test_refused))

@@ -1,0 +1,77 @@
+// The verdict on a run: from the reports in its metrics.json, on its page, and never a green line over a bad one.
+#include <stdio.h>
+
+#include "pages/run_report.h"
+#include "pages/run_verdict.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+#include "tests/temp_dir.h"
+
+#define EPOCH "{\"iteration\": 9, \"train_phase_idx\": 0, \"train_loss\": 1.5}\n"
+#define KNN(trained, untrained, pixels, majority)                           \
+    "{\"labels\": true, \"test_images\": 372, \"layer\": \"flatten\", "     \
+    "\"trained_top1_k20\": " trained ", \"untrained_top1_k20\": " untrained \
+    ", \"pixels_top1_k20\": " pixels ", \"majority_top1_k20\": " majority "}\n"
+// Two layers, of which res3 is the best; the untrained trunk's best is res2.
+#define LAYERS(probe, untrained, pixels)                                                   \
+    "{\"layer_test_images\": 5000, \"best_layer\": \"res3\", \"trained_res2_probe\": 10, " \
+    "\"trained_res3_probe\": " probe ", \"untrained_res2_probe\": " untrained              \
+    ", \"untrained_res2_probe_norms\": \"as drawn\", \"untrained_res3_probe\": 12, "       \
+    "\"trained_res3_knn\": 41, \"untrained_res3_knn\": 30, \"pixels_knn\": 33, "           \
+    "\"pixels_probe\": " pixels ", \"majority\": 10.5}\n"
+
+typedef struct {
+    const char *lines;
+    SrVerdict verdict;
+    const char *text;
+} Case;
+
+static const Case cases[] = {
+    {EPOCH, SR_VERDICT_NONE, NULL},
+    {EPOCH "{\"labels\": false}\n", SR_VERDICT_NONE, NULL},
+    // below everything that costs nothing
+    {EPOCH KNN("17.7", "22.6", "40.3", "19.6"), SR_VERDICT_NOTHING,
+     "Layer flatten: kNN 17.7 %, untrained 22.6 %, raw pixels 40.3 %, the commonest class 19.6 % "
+     "(372 test images: differences up to 4.0 points say nothing)."},
+    // above, by less than two standard errors
+    {EPOCH KNN("26", "22.6", "10", "10"), SR_VERDICT_NOTHING, "nothing that the test images show"},
+    {EPOCH KNN("40", "22.6", "40.3", "19.6"), SR_VERDICT_PIXELS, "no more than raw pixels"},
+    {EPOCH KNN("40", "22.6", "20.3", "39.6"), SR_VERDICT_PIXELS, "or the commonest class"},
+    {EPOCH KNN("60", "22.6", "40.3", "19.6"), SR_VERDICT_HELPED, "neither random weights"},
+    // the layers decide where they are there
+    {EPOCH KNN("17.7", "22.6", "40.3", "19.6") LAYERS("60.5", "50.25", "40"), SR_VERDICT_HELPED,
+     "Layer res3: linear probe 60.5 %, untrained 50.2 %, raw pixels 40.0 %, the commonest class "
+     "10.5 %; kNN 41.0 %, untrained 30.0 %, raw pixels 33.0 %"},
+    {EPOCH KNN("60", "22.6", "40.3", "19.6") LAYERS("50.5", "50.25", "40"), SR_VERDICT_NOTHING,
+     "train longer or change the recipe"},
+    {EPOCH LAYERS("60.5", "50.25", "60"), SR_VERDICT_PIXELS, "train longer or on more images"},
+};
+
+static void test_verdicts(void **state) {
+    (void)state;
+    char dir[64];
+    temp_dir_make(dir);
+    for (int i = 0; i < SR_COUNT(cases); i++) {
+        const Case *c = &cases[i];
+        SrHistory history;
+        SrText text = SR_TEXT_INIT, page = SR_TEXT_INIT;
+        fixture_write(dir, "metrics.json", c->lines, strlen(c->lines));
+        CHECK_OK(sr_history_read(dir, &history));
+        SrVerdict verdict = sr_run_verdict(&history, &text);
+        if (verdict != c->verdict || (c->text && !strstr(text.s, c->text)))
+            fail_msg("case %d: verdict %d: %s", i, (int)verdict, text.s ? text.s : "");
+        CHECK(c->text || !text.s);
+        CHECK_OK(sr_run_report_live(dir, &page));
+        bool green = strstr(page.s, "No problems detected") != NULL;
+        CHECK_INT(green, c->verdict <= SR_VERDICT_HELPED);
+        CHECK_INT(strstr(page.s, "<li class=\"bad\">") != NULL, c->verdict > SR_VERDICT_HELPED);
+        if (text.s)
+            CHECK(strstr(page.s, text.s));
+        sr_history_deinit(&history);
+        sr_text_deinit(&text);
+        sr_text_deinit(&page);
+    }
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(run_verdict, unit(test_verdicts))
