@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""The table "all methods" of docs/lab/results.md: trains its rows, evaluates them and prints them as Markdown.
+
+    bench/methods.py DATA [--out runs/methods] [--evaluate] [--threads N] [ROW ...]
+
+DATA has the folders train/ and test/ with a folder per class.  Rows are trained one after the other into OUT/ROW; a row
+that is finished, or stopped, is resumed as `sslrun train` resumes it.  --evaluate trains nothing and leaves out rows
+without a checkpoint.  The figures of a row stay in OUT/ROW.json, so that a second call prints them without computing.
+"""
+import argparse
+import collections
+import json
+import os
+import resource
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BF16 = ["MODEL.AMP_PARAMS.USE_AMP=True"]
+NARROW = ["MODEL.TRUNK.RESNETS.WIDTH_MULTIPLIER=0.125", "MODEL.HEAD.PARAMS=[[mlp,{dims:[64,10]}]]"]
+
+# name in the table, recipe below configs/pretrain without _cifar10, keys
+Row = collections.namedtuple("Row", "title recipe keys")
+ROWS = {
+    "ibot": Row("iBOT", "ibot/ibot", BF16),
+    "msn": Row("MSN", "msn/masked_siamese", BF16),
+    "data2vec": Row("data2vec", "data2vec/data2vec", BF16),
+    "mae": Row("MAE", "mae/mae", BF16),
+    "simclr_multicrop": Row("SimCLR, multi-crop", "simclr/simclr_multicrop", BF16),
+    "dcl_multicrop": Row("DCL, multi-crop", "dcl/dcl_multicrop", BF16),
+    "align": Row("Alignment and uniformity", "align_uniform/align_uniform", BF16),
+    "dcl": Row("DCL", "dcl/dcl", []),
+    "swav": Row("SwAV", "swav/swav", BF16),
+    "dino": Row("DINO", "dino/dino", []),
+    "dinov2": Row("DINOv2", "dinov2/dinov2", BF16),
+    "vicreg": Row("VICReg", "vicreg/vicreg", []),
+    "mocov3": Row("MoCo v3", "mocov3/mocov3", BF16),
+    "lejepa": Row("LeJEPA", "lejepa/lejepa", []),
+    "deepclusterv2": Row("DeepCluster v2", "deepcluster_v2/deepclusterv2", []),
+    "simsiam": Row("SimSiam", "simsiam/simsiam", BF16),
+    "simclr": Row("SimCLR", "simclr/simclr", []),
+    "pirl": Row("PIRL", "pirl/pirl", BF16),
+    "barlow": Row("Barlow Twins", "barlow_twins/barlow_twins", []),
+    "byol": Row("BYOL", "byol/byol", BF16),
+    "nnclr": Row("NNCLR", "nnclr/nnclr", []),
+    "moco": Row("MoCo v2", "moco/moco", []),
+    "ijepa": Row("I-JEPA", "ijepa/ijepa", BF16),
+    "clusterfit": Row("ClusterFit", "clusterfit/clusterfit", []),
+    "rotnet": Row("RotNet", "rotnet/rotnet", []),
+    "npidpp": Row("NPID++", "npid/npidpp", BF16),
+    "jigsaw": Row("Jigsaw", "jigsaw/jigsaw", []),
+    "npid": Row("NPID", "npid/npid", []),
+    "supervised": Row("supervised, for comparison", "supervised/supervised", BF16),
+    "distillation": Row("distillation of it, an eighth of the width", "distillation/distillation", BF16),
+    "narrow": Row("labels alone for the same trunk", "supervised/supervised", BF16 + NARROW),
+    "wmse": Row("W-MSE", "wmse/wmse", []),
+}
+PREPARED = ("clusterfit", "distillation")  # learn from another row's trunk
+
+
+class Bench:
+    def __init__(self, args):
+        self.data, self.out = os.path.abspath(args.data), os.path.abspath(args.out)
+        self.env = dict(os.environ, OMP_NUM_THREADS=str(args.threads))
+        self.program = os.path.abspath(args.program)
+
+    def run(self, *arguments):
+        """What the program prints; its messages go to stderr."""
+        return subprocess.run([self.program, *arguments], check=True, env=self.env, stdout=subprocess.PIPE,
+                              text=True, cwd=os.path.dirname(HERE)).stdout
+
+    def folder(self, name):
+        return os.path.join(self.out, name)
+
+    def config(self, name):
+        """Recipe, keys and folders of a row, as every verb takes them."""
+        row = ROWS[name]
+        keys = ["DATA.TRAIN.DATA_PATHS=[%s/train]" % self.data, "DATA.TEST.DATA_PATHS=[%s/test]" % self.data]
+        if name == "distillation":
+            teacher = os.path.join(self.folder("supervised"), "checkpoint.safetensors")
+            keys.append("DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT.PARAMS_FILE=" + teacher)
+        return ["configs/pretrain/%s_cifar10.yaml" % row.recipe, *row.keys, *keys,
+                "CHECKPOINT.DIR=" + self.folder(name)]
+
+    def cluster_keys(self):
+        """Labels for ClusterFit: 100 clusters of SimCLR's flatten."""
+        folder = os.path.join(self.out, "clusters")
+        features = os.path.join(folder, "features")
+        self.run("extract", "configs/pretrain/simclr/simclr_cifar10.yaml", "--weights",
+                 os.path.join(self.folder("simclr"), "checkpoint.safetensors"), "--nodes", "flatten", "--data",
+                 self.data + "/train", "--size", "32", "--out", features)
+        self.run("cluster", features, "CLUSTERFIT.NUM_CLUSTERS=100", "CLUSTERFIT.OUTPUT_DIR=" + folder)
+        made = [n for n in sorted(os.listdir(folder)) if "_train_" in n]
+        images, labels = ([n for n in made if n.endswith(end)][-1] for end in ("_images.npy", "_labels.npy"))
+        return ["DATA.TRAIN.DATA_PATHS=[%s/%s]" % (folder, images),
+                "DATA.TRAIN.LABEL_PATHS=[%s/%s]" % (folder, labels)]
+
+    def train(self, name):
+        """Trains a row, or resumes it; adds the processor's seconds to ROW.time."""
+        keys = self.cluster_keys() if name == "clusterfit" else []
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.run(*self.config(name), *keys)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = self.seconds(name) + after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+        with open(self.folder(name) + ".time", "w") as f:
+            f.write("%.2f 0\n" % seconds)
+
+    def seconds(self, name):
+        """User and system time of the training, the first two numbers of ROW.time; 0 without the file."""
+        path = self.folder(name) + ".time"
+        if not os.path.exists(path):
+            return 0.0
+        with open(path) as f:
+            return sum(float(x) for x in f.read().split()[:2])
+
+    def figures(self, name):
+        path = self.folder(name) + ".json"
+        if os.path.exists(path):
+            with open(path) as f:
+                return json.load(f)
+        # ClusterFit's images of training are its clusters' list; it is judged on the images' own classes.
+        own = ["DATA.TRAIN.DATA_SOURCES=[disk_folder]", "DATA.TRAIN.LABEL_SOURCES=[disk_folder]",
+               "DATA.TRAIN.LABEL_PATHS=[]"] if name == "clusterfit" else []
+        text = self.run("knn", *self.config(name), *own, "--layers", "--json")
+        with open(path, "w") as f:
+            f.write(text)
+        return json.loads(text)
+
+    def steps(self, name):
+        """Epochs and updates, from the last epoch of metrics.json."""
+        epochs = updates = 0
+        with open(os.path.join(self.folder(name), "metrics.json")) as f:
+            for line in map(json.loads, filter(str.strip, f)):
+                if "train_loss" in line:
+                    epochs, updates = line["train_phase_idx"] + 1, line["iteration"]
+        return epochs, updates
+
+
+def best(figures, who, what):
+    """The highest figure of the layers of a trunk, and the layer."""
+    start, end = who + "_", "_" + what
+    return max((v, k[len(start):-len(end)]) for k, v in figures.items() if k.startswith(start) and k.endswith(end))
+
+
+def line(bench, name):
+    f, row = bench.figures(name), ROWS[name]
+    epochs, updates = bench.steps(name)
+    seconds = bench.seconds(name)
+    cells = [row.title, ", ".join([row.recipe] + [k.split(".")[-1] for k in row.keys])]
+    cells.append("%d (%s)" % (epochs, format(updates, ",")))
+    cells += ["%.0f" % seconds, "%.0f" % (seconds / max(epochs, 1))] if seconds else ["", ""]
+    for what in ("knn", "probe"):
+        value, layer = best(f, "trained", what)
+        cells += ["%.2f %s" % (value, layer.replace("concat", "")), "%+.1f" % (value - best(f, "untrained", what)[0])]
+    return "| " + " | ".join(cells) + " |", f
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("data")
+    p.add_argument("rows", nargs="*", metavar="ROW", help=" ".join(ROWS))
+    p.add_argument("--out", default="runs/methods")
+    p.add_argument("--evaluate", action="store_true", help="trains nothing")
+    p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--program", default=os.path.join(os.path.dirname(HERE), "sslrun"))
+    args = p.parse_args()
+    for name in args.rows:
+        if name not in ROWS:
+            sys.exit("methods.py: no row '%s'; there are: %s" % (name, " ".join(ROWS)))
+    bench = Bench(args)
+    os.makedirs(bench.out, exist_ok=True)
+    names = args.rows or [n for n in ROWS if n not in PREPARED] + list(PREPARED)
+    print("| method | recipe, keys | epochs (updates) | processor s | an epoch | kNN | gain | probe | gain |")
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    baselines = {}
+    for name in names:
+        if not args.evaluate:
+            bench.train(name)
+        elif not os.path.exists(os.path.join(bench.folder(name), "checkpoint.safetensors")):
+            continue
+        text, f = line(bench, name)
+        print(text, flush=True)
+        key = (best(f, "untrained", "knn")[0], best(f, "untrained", "probe")[0], f["pixels_knn"], f["pixels_probe"])
+        baselines.setdefault(key, []).append(name)
+    for (knn, probe, pixels, pixels_probe), rows in baselines.items():
+        print("untrained %.2f (kNN) and %.2f (probe), raw pixels %.2f and %.2f: %s"
+              % (knn, probe, pixels, pixels_probe, " ".join(rows)))
+
+
+if __name__ == "__main__":
+    main()
