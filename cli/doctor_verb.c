@@ -1,5 +1,5 @@
-// sslrun doctor RUN: what the run's own checks and its evaluation found, from its metrics.json; exit code 1 where there
-// is anything.
+// sslrun doctor RUN: what the run's own checks and its evaluation found, from its metrics.json;
+// exit code 1 where there is anything.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// sslrun knn CONFIG | RUN | TRAIN TEST: weighted kNN of a checkpoint's trunk next to three baselines, or of files of
-// features.
+// sslrun knn CONFIG | RUN | TRAIN TEST: weighted kNN of a checkpoint's trunk next to three
+// baselines, or of files of features.
 #include <string.h>
 
 #include "base/compiler.h"

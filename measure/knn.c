@@ -340,12 +340,14 @@ static int64_t count_of(const SrMatrix *f, int64_t label) {
     return n;
 }
 
-// The class is chosen on the training rows: the test labels would choose the best constant there is.
+// The class is chosen on the training rows: the test labels would choose the best constant there
+// is.
 double sr_knn_majority(const SrMatrix *train, const SrMatrix *test) {
     int64_t most = 0, chosen = -1, labelled = test->n - count_of(test, -1);
     for (int64_t i = 0; i < train->n; i++) {
-        // Each class is counted at its first row.  Looking back finds an earlier one soon, whether labels are sorted or
-        // mixed: the cost grows with the classes, not with the square of the rows.
+        // Each class is counted at its first row.  Looking back finds an earlier one soon, whether
+        // labels are sorted or mixed: the cost grows with the classes, not with the square of the
+        // rows.
         int64_t label = train->label[i], j = i - 1;
         while (label >= 0 && j >= 0 && train->label[j] != label)
             j--;

@@ -57,8 +57,8 @@ static int find_first(const float *score, const int8_t *relevant, int64_t n,
     return found;
 }
 
-// Products that are no number come last.  Returns whether any is a number: a query whose features are not finite finds
-// nothing, rather than the first images of the database.
+// Products that are no number come last.  Returns whether any is a number: a query whose features
+// are not finite finds nothing, rather than the first images of the database.
 static bool rank_nan_last(float *score, int64_t n) {
     bool any = false;
     for (int64_t i = 0; i < n; i++) {

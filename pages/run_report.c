@@ -1,4 +1,5 @@
-// The page of a run: a summary, findings, curves, figures, the gallery, the configuration and its origin.
+// The page of a run: a summary, findings, curves, figures, the gallery, the configuration and its
+// origin.
 #include "pages/run_report.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-// The verdict on a run, from the flat reports of its metrics.json (trainer/eval/report.c, layer_report.c).
+// Judges a run by the flat reports of its metrics.json, which trainer/eval/report.c and
+// trainer/eval/layer_report.c write.
 #include "pages/run_verdict.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-// What the evaluation of a run says about its training: figures of the trained trunk next to those that cost nothing.
+// Judges the training of a run: figures of its trunk compared with those that cost nothing.
 #ifndef SR_PAGES_RUN_VERDICT_H
 #define SR_PAGES_RUN_VERDICT_H
 
@@ -11,8 +11,9 @@ typedef enum {
     SR_VERDICT_NOTHING, // no better than the untrained trunk
 } SrVerdict;
 
-// The verdict, and in `out` what it rests on, in a sentence or two; nothing for SR_VERDICT_NONE.  The linear probe of the
-// best layer decides, as in the table of layers, else kNN.  Better means by more than two standard errors.
+// Returns the verdict and writes it with its figures to `out`; writes nothing for SR_VERDICT_NONE.
+// The linear probe of the best layer decides, as in the table of layers; without it kNN does.
+// Better means by more than two standard errors.
 SrVerdict sr_run_verdict(const SrHistory *history, SrText *out);
 
 #endif

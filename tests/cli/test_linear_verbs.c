@@ -80,7 +80,8 @@ static void save_vissl(const char *dir, const char *split, uint64_t seed) {
     sr_matrix_deinit(&rows);
 }
 
-// What is judged on the rows that it was fitted to is always right: one set is enough for `retrieve` alone.
+// What is judged on the rows that it was fitted to is always right: one set is enough for
+// `retrieve` alone.
 static void test_one_set(void **state) {
     (void)state;
     static const char *const verbs[] = {"knn", "svm", "logreg"};
@@ -146,7 +147,8 @@ static void test_classes_by_name(void **state) {
     temp_dir_remove(f.dir);
 }
 
-// Features are divided by their lengths unless somebody says otherwise; a line then warns where lengths differ.
+// Features are divided by their lengths unless somebody says otherwise; a line then warns where
+// lengths differ.
 static void test_normalised(void **state) {
     (void)state;
     Fixture f;

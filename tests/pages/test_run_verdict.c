@@ -1,4 +1,5 @@
-// The verdict on a run: from the reports in its metrics.json, on its page, and never a green line over a bad one.
+// The verdict on a run: from the reports in its metrics.json, on its page, and never a green line
+// over a bad one.
 #include <stdio.h>
 
 #include "pages/run_report.h"

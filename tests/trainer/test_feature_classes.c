@@ -1,4 +1,5 @@
-// Classes of two sets of features: matched by name, by number without names; what TRAIN has not is refused.
+// Classes of two sets of features are matched by name, or by number without names; classes that
+// TRAIN has not are refused.
 #include "base/mem.h"
 #include "tests/check.h"
 #include "trainer/eval/feature_classes.h"

@@ -92,7 +92,8 @@ static void test_shards(void **state) {
     temp_dir_remove(dir);
 }
 
-// An image that could not be read is no row of an evaluation, whatever its labels; of several labels too.
+// An image that could not be read is no row of an evaluation, whatever its labels; of several
+// labels too.
 static void test_readable_only(void **state) {
     (void)state;
     char dir[64];

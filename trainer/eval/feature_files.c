@@ -1,5 +1,5 @@
-// Reads features: first how many rows the pieces of a set have (feature_pieces.c), then the rows.  Files are opened
-// twice, which costs nothing: they are mapped, and opening reads headers.
+// Reads features: first how many rows the pieces of a set have (feature_pieces.c), then the rows.
+// Files are opened twice, which costs nothing: they are mapped, and opening reads headers.
 #include "trainer/eval/feature_files.h"
 
 #include <math.h>
@@ -159,8 +159,8 @@ static SrStatus copy_labels(const SrFeaturePiece *p, SrMatrix *out, int64_t at, 
 
 static int valid_tensor(const SrWeights *w) { return tensor_named(w, "valid"); }
 
-// An image that could not be read has features of a grey one: it judges nothing.  Targets have no label to take away, so
-// only leaving the row out (readable_only) keeps it out of everything.
+// An image that could not be read has features of a grey one: it judges nothing.  Targets have no
+// label to take away, so only leaving the row out (readable_only) keeps it out of everything.
 static SrStatus mark_invalid(SrFeaturePieces *l, const SrFeaturePiece *p, SrMatrix *out, int64_t at,
                              int64_t rows) {
     SrWeights w;
@@ -292,8 +292,8 @@ static SrStatus order_rows(const SrFeaturePieces *l, SrMatrix *f) {
 
 // ---- whole sets ---------------------------------------------------------------------------------
 
-// An extraction that was interrupted, or lost a file, looks like a smaller one: extract.json says how many images it is
-// of.
+// An extraction that was interrupted, or lost a file, looks like a smaller one: extract.json says
+// how many images it is of.
 static SrStatus check_whole(const char *folder, int64_t rows) {
     char path[4096];
     SrArena arena = SR_ARENA_INIT;

@@ -1,4 +1,5 @@
-// Finds the pieces of a set of features by the names that `sslrun extract`, VISSL and NumPy give them.
+// Finds the pieces of a set of features by the names that `sslrun extract`, VISSL and NumPy give
+// them.
 #include "trainer/eval/feature_files_internal.h"
 
 #include <stdio.h>

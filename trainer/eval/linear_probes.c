@@ -1,5 +1,5 @@
-// Linear evaluation and its baselines.  A baseline is a run of its own from the same configuration, a few keys changed,
-// without a folder.
+// Linear evaluation and its baselines.  A baseline is a run of its own from the same configuration,
+// a few keys changed, without a folder.
 #include "trainer/eval/linear_probes.h"
 #include "base/clock.h"
 

@@ -73,7 +73,8 @@ static SrStatus one_round(Filling *p, SrRowsOfBatch rows_of, void *arg) {
     return SR_OK;
 }
 
-// Images that could not be read leave no row.  Figures of no rows would be zeros that look measured.
+// Images that could not be read leave no row.  Figures of no rows would be zeros that look
+// measured.
 static SrStatus drop_bad(Filling *p, const char *path) {
     int64_t images = p->f->n;
     SrBadReport bad;

@@ -353,8 +353,8 @@ bool sr_split_has_test(const SrConfig *config) { return test_origin(config) != S
 
 // A tenth of the chosen training images for the test, the rest for the bank: two stretches of one
 // shuffled order.  The draw is keyed by DATA_LIMIT_SAMPLING.SEED, so every evaluation of a run
-// holds out the same images.  A balanced draw has no such stretches: shares of classes are rounded, and two sides could
-// overlap.
+// holds out the same images.  A balanced draw has no such stretches: shares of classes are rounded,
+// and two sides could overlap.
 static void hold_out(SrLoaderConfig *loader, SrEvalSide side, int64_t length) {
     int64_t all = loader->limit > 0 ? SR_MIN(loader->limit, length) : length;
     int64_t test = SR_MAX(all / 10, 1);
