@@ -13,28 +13,56 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "base/mem.h"
 
 #define PATH_BYTES 4096
 
+// errno stays for callers that ask whose fault it was.
 static SrStatus fail_errno(const char *what, const char *path) {
-    SR_FAIL(SR_ERR_IO, "%s '%s': %s", what, path, strerror(errno));
+    int error = errno;
+    sr_fail(SR_ERR_IO, "%s '%s': %s", what, path, strerror(error));
+    errno = error;
+    return SR_ERR_IO;
 }
 
-// Opens a regular file for reading and tells its size; the descriptor is the caller's.
+// Does not block: opening a pipe must not wait for its writer.
+int sr_file_open_fd(const char *path) {
+    int fd;
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+// Everything else (EIO, EMFILE, ENFILE, ENOMEM, ESTALE, ...) would meet the next file too.
+bool sr_file_is_own_fault(int error) {
+    static const int own[] = {ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, EACCES,
+                              EPERM,  EISDIR,  ENXIO, ENODEV,       EOVERFLOW};
+    for (int i = 0; i < SR_COUNT(own); i++)
+        if (error == own[i])
+            return true;
+    return false;
+}
+
+// Opens a regular file for reading and gives its size; the descriptor is the caller's.
 // Folders, devices and pipes have no size to bound the reading by.
 static SrStatus open_regular(const char *path, int *fd, size_t *bytes) {
-    *fd = open(path,
-               O_RDONLY | O_CLOEXEC | O_NONBLOCK); // opening a pipe must not wait for its writer
+    *fd = sr_file_open_fd(path);
     if (*fd < 0)
         return fail_errno("cannot open", path);
     struct stat st;
-    if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode)) {
+    bool known = fstat(*fd, &st) == 0;
+    if (known && S_ISREG(st.st_mode)) {
         *bytes = (size_t)st.st_size;
         return SR_OK;
     }
+    SrStatus status = known ? sr_fail(SR_ERR_IO, "cannot read '%s': not a regular file", path)
+                            : fail_errno("cannot read", path);
+    int error = known ? 0 : errno;
     close(*fd);
-    SR_FAIL(SR_ERR_IO, "cannot read '%s': not a regular file", path);
+    errno = error;
+    return status;
 }
 
 SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *bytes) {
@@ -47,12 +75,15 @@ SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *b
     }
     char *buffer = sr_alloc(size + 1);
     size_t done = 0;
+    int reason = 0;
     while (buffer && done < size) {
         ssize_t got = read(fd, buffer + done, size - done);
         if (got < 0 && errno == EINTR)
             continue;
-        if (got <= 0)
+        if (got <= 0) {
+            reason = got < 0 ? errno : 0;
             break;
+        }
         done += (size_t)got;
     }
     close(fd);
@@ -60,7 +91,10 @@ SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *b
         SR_FAIL(SR_ERR_MEMORY, "out of memory reading '%s' (%zu bytes)", path, size);
     if (done < size) {
         sr_free(buffer);
-        SR_FAIL(SR_ERR_IO, "cannot read '%s': got %zu of %zu bytes", path, done, size);
+        sr_fail(SR_ERR_IO, "cannot read '%s': got %zu of %zu bytes%s%s", path, done, size,
+                reason ? ": " : "", reason ? strerror(reason) : "");
+        errno = reason;
+        return SR_ERR_IO;
     }
     buffer[size] = '\0';
     *data = buffer;
@@ -129,35 +163,46 @@ static void host_mark(char out[9]) {
     snprintf(out, 9, "%08" PRIx32, h);
 }
 
-// The process of this host that a name "<base>.tmp<pid>-<host>" belongs to; 0 if the name has another form.
+// The process of this host that wrote a temporary "<base>.tmp<pid>-<host>"; 0 if the name has another form.
+// base NULL: any.
 static long writer_of(const char *name, const char *base, const char *host) {
-    size_t len = strlen(base);
-    if (strncmp(name, base, len) != 0 || strncmp(name + len, ".tmp", 4) != 0)
+    const char *mark = NULL;
+    for (const char *at = strstr(name, ".tmp"); at; at = strstr(at + 1, ".tmp"))
+        mark = at;
+    if (!mark || (base && (strlen(base) != (size_t)(mark - name) ||
+                           strncmp(name, base, (size_t)(mark - name)) != 0)))
         return 0;
-    const char *digits = name + len + 4;
+    const char *digits = mark + 4;
     char *end;
     long pid = strtol(digits, &end, 10);
     bool ours = end != digits && *end == '-' && strcmp(end + 1, host) == 0;
     return ours && pid > 0 ? pid : 0;
 }
 
-// A process that was killed left its temporary behind; checkpoints are large, so whoever writes the
-// same file next clears it away.  Best effort: nothing depends on it.
-static void remove_orphans(const char *path) {
-    char dir[PATH_BYTES];
-    parent_of(path, dir);
-    const char *slash = strrchr(path, '/');
+// Best effort: nothing depends on it.
+static void remove_orphans(const char *dir, const char *base) {
     char host[9];
     host_mark(host);
     DIR *d = opendir(dir);
     if (!d)
         return;
     for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-        long pid = writer_of(e->d_name, slash ? slash + 1 : path, host);
+        long pid = writer_of(e->d_name, base, host);
         if (pid && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
             unlinkat(dirfd(d), e->d_name, 0);
     }
     closedir(d);
+}
+
+void sr_file_remove_orphans(const char *dir) { remove_orphans(dir, NULL); }
+
+// A process that was killed left its temporary behind.  Checkpoints are large, so the next writer of the same
+// file clears it away.
+static void remove_orphans_of(const char *path) {
+    char dir[PATH_BYTES];
+    parent_of(path, dir);
+    const char *slash = strrchr(path, '/');
+    remove_orphans(dir, slash ? slash + 1 : path);
 }
 
 // Frees the names; what they name stays.
@@ -180,13 +225,17 @@ static char *temporary_name(const char *path) {
 // Never through a file or link that stands there.  What does was left by an earlier process of this number, which
 // is common where a container's first process always has the same one, and goes.
 static FILE *create_new(const char *path) {
-    int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-    int fd = open(path, flags, 0666);
-    if (fd < 0 && errno == EEXIST && unlink(path) == 0)
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, fd;
+    do
         fd = open(path, flags, 0666);
+    while (fd < 0 && (errno == EINTR || (errno == EEXIST && unlink(path) == 0)));
     FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
-    if (!f && fd >= 0)
+    if (!f && fd >= 0) {
+        int reason = errno;
         close(fd);
+        unlink(path);
+        errno = reason;
+    }
     return f;
 }
 
@@ -198,7 +247,7 @@ SrStatus sr_file_begin(SrFileWriter *writer, const char *path) {
         forget(writer);
         SR_FAIL(SR_ERR_MEMORY, "out of memory writing '%s'", path);
     }
-    remove_orphans(path);
+    remove_orphans_of(path);
     writer->f = create_new(writer->temporary);
     if (writer->f)
         return SR_OK;
@@ -209,7 +258,11 @@ SrStatus sr_file_begin(SrFileWriter *writer, const char *path) {
 
 // Everything that can fail before the new file may take the old one's place.
 static bool flush_and_close(FILE *f) {
-    bool ok = !ferror(f) && fflush(f) == 0 && fsync(fileno(f)) == 0;
+    bool ok = !ferror(f) && fflush(f) == 0;
+    int synced = -1;
+    while (ok && (synced = fsync(fileno(f))) != 0 && errno == EINTR)
+        continue;
+    ok = ok && synced == 0;
     int cause = errno; // closing may set another
     bool closed = fclose(f) == 0;
     if (!ok)
@@ -249,9 +302,10 @@ SrStatus sr_file_write(const char *path, const void *data, size_t bytes) {
     return sr_file_commit(&writer);
 }
 
+// A sick disk is no "no such file": opening the file then gives the cause.
 bool sr_file_exists(const char *path) {
     struct stat st;
-    return stat(path, &st) == 0;
+    return stat(path, &st) == 0 || !sr_file_is_own_fault(errno);
 }
 
 SrStatus sr_file_check_new(const char *path, bool force) {
@@ -309,20 +363,22 @@ SrStatus sr_file_mkdirs(const char *path) {
 
 // symlink() refuses to replace, so a link of another name takes the old one's place.
 SrStatus sr_file_symlink(const char *target, const char *path) {
-    char temporary[PATH_BYTES];
-    int len = snprintf(temporary, sizeof temporary, "%s.tmp%ld", path, (long)getpid());
-    if (len >= (int)sizeof temporary)
-        SR_FAIL(SR_ERR_CONFIG, "path too long: '%.80s...'", path);
+    SrStatus status = SR_OK;
+    char *temporary = temporary_name(path);
+    if (!temporary)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory linking '%s'", path);
+    remove_orphans_of(path);
     unlink(temporary);
-    if (symlink(target, temporary) != 0)
-        return fail_errno("cannot make link", path);
-    if (rename(temporary, path) != 0) {
-        SrStatus status = fail_errno("cannot make link", path);
+    if (symlink(target, temporary) != 0) {
+        status = fail_errno("cannot make link", path);
+    } else if (rename(temporary, path) != 0) {
+        status = fail_errno("cannot make link", path);
         unlink(temporary);
-        return status;
     }
-    sync_parent(path);
-    return SR_OK;
+    sr_free(temporary);
+    if (status == SR_OK)
+        sync_parent(path);
+    return status;
 }
 
 SrStatus sr_file_remove(const char *path) {
@@ -378,16 +434,20 @@ SrStatus sr_file_list(const char *dir, char ***names, int *n) {
         return fail_errno("cannot list folder", dir);
     int cap = 0;
     bool ok = true;
-    for (struct dirent *e = readdir(d); ok && e; e = readdir(d)) {
+    const struct dirent *e;
+    while (ok && (errno = 0, e = readdir(d))) {
         bool dots = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
         ok = dots || list_add(names, n, &cap, e->d_name);
     }
+    SrStatus status = !ok     ? sr_fail(SR_ERR_MEMORY, "out of memory listing '%s'", dir)
+                      : errno ? fail_errno("cannot list folder", dir)
+                              : SR_OK;
     closedir(d);
-    if (!ok) {
+    if (status != SR_OK) {
         sr_file_list_free(*names, *n);
         *names = NULL;
         *n = 0;
-        SR_FAIL(SR_ERR_MEMORY, "out of memory listing '%s'", dir);
+        return status;
     }
     if (*n > 1)
         qsort(*names, (size_t)*n, sizeof **names, by_bytes);

@@ -9,6 +9,12 @@
 
 #include "base/status.h"
 
+// A descriptor for reading, as open(2) gives it: -1 with errno.  Tries again after EINTR, and never waits for a pipe.
+int sr_file_open_fd(const char *path);
+// True where an errno of open, stat or read blames the named file alone: missing, forbidden, a loop of links.
+// False where the system failed (EIO, EMFILE, ENFILE, ENOMEM, ESTALE): the file may be whole.
+bool sr_file_is_own_fault(int error);
+
 // Whole file; *data is NUL-terminated beyond *bytes and the caller frees it (sr_free).  Larger than
 // max_bytes, a directory, unreadable: SR_ERR_IO with the path.
 SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *bytes);
@@ -32,6 +38,10 @@ SrStatus sr_file_commit(SrFileWriter *writer);
 void sr_file_abort(SrFileWriter *writer);
 SrStatus sr_file_write(const char *path, const void *data, size_t bytes); // the three in one
 
+// Removes the temporaries in `dir` whose writers, processes of this host, no longer run.
+void sr_file_remove_orphans(const char *dir);
+
+// True also where the system cannot answer (EIO, ENOMEM): opening the file then gives the cause.
 bool sr_file_exists(const char *path);
 bool sr_file_is_link(const char *path);
 // Can it be opened as a regular file?  SR_ERR_IO with the reason; what it holds is not looked at.

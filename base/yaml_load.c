@@ -1,5 +1,6 @@
 // YAML text to tree, on libyaml's event parser.  Everything is bounded here: text, nodes (an alias
 // counts as all the nodes it stands for), depth; duplicate keys are errors.
+#include <errno.h>
 #include <string.h>
 #include <yaml.h>
 
@@ -286,9 +287,10 @@ SrStatus sr_yaml_parse(SrArena *arena, const char *text, size_t bytes, const cha
 SrStatus sr_yaml_load(SrArena *arena, const char *path, SrYaml **out) {
     char *text;
     size_t bytes;
+    errno = 0;
     SrStatus status = sr_file_read(path, MAX_TEXT, &text, &bytes);
-    if (status == SR_ERR_IO) // a configuration that cannot be read is the user's to mend
-        return SR_ERR_CONFIG;
+    if (status == SR_ERR_IO && (errno == 0 || sr_file_is_own_fault(errno)))
+        return SR_ERR_CONFIG; // a missing or forbidden configuration is the user's to mend, a sick disk is not
     SR_TRY(status);
     status = sr_yaml_parse(arena, text, bytes, path, out);
     sr_free(text);

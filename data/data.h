@@ -91,7 +91,8 @@ typedef struct SrDataset {
     SrStatus (*open)(const SrDatasetConfig *config, void *set);
     void (*close)(void *set); // what the set holds, not the set itself; NULL: it holds nothing
     int64_t (*length)(const void *set);
-    // Thread-safe.  Reads item i into memory of the pool.  A file that cannot be read: SR_ERR_IO.
+    // Thread-safe.  Reads item i into memory of the pool.  SR_ERR_IO: the image is bad, and another may take its place.
+    // SR_ERR_RUN: the system failed (disk, descriptors), which ends the run.  SR_ERR_MEMORY.
     SrStatus (*read)(const void *set, int64_t i, SrImagePool *pool, SrSample *out);
     // The file item i lies in, in memory of the pool, without opening it; NULL: items have no files.
     // In an archive ARCHIVE.tar/MEMBER.

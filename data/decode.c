@@ -20,6 +20,7 @@
 static _Thread_local struct {
     SrImagePool *pool;
     size_t left; // bytes it may still take: what no honest file of this size needs is refused
+    bool short_of_memory; // the pool had no room for what it was allowed to take
 } heap;
 
 // Zeroed, so that a damaged scan that skips blocks gives the same pixels whatever was there before.
@@ -28,6 +29,7 @@ static void *heap_take(size_t bytes) {
         return NULL;
     heap.left -= bytes;
     void *p = sr_image_pool_take(heap.pool, bytes);
+    heap.short_of_memory |= !p;
     if (p)
         memset(p, 0, bytes);
     return p;
@@ -96,11 +98,14 @@ static SrStatus stb_decode(const SrImageHeader *probe, const uint8_t *bytes, siz
         SR_TRY(extend_palette(probe, &bytes, &n, pool));
     heap.pool = pool;
     heap.left = heap_bound(probe, n);
+    heap.short_of_memory = false;
     int w = 0, h = 0, channels = 0;
     uint8_t *rgb = stbi_load_from_memory(bytes, (int)n, &w, &h, &channels, 3);
     heap.pool = NULL;
     if (!rgb || h != probe->H || w != probe->W) {
         sr_image_pool_rewind(pool, mark);
+        if (heap.short_of_memory)
+            SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", probe->W, probe->H);
         SR_FAIL(SR_ERR_IO, "damaged %s (%s)", probe->format == SR_IMAGE_JPEG ? "JPEG" : "PNG",
                 rgb ? "size" : stbi_failure_reason());
     }

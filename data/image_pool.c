@@ -111,6 +111,6 @@ SrStatus sr_image_new(SrImagePool *pool, int h, int w, SrImage *out) {
                 w, h, SR_IMAGE_MAX_PIXELS);
     *out = (SrImage){.H = h, .W = w, .rgb = sr_image_pool_take(pool, (size_t)h * (size_t)w * 3)};
     if (!out->rgb)
-        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", h, w);
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", w, h);
     return SR_OK;
 }

@@ -17,8 +17,8 @@ static SrStatus gray_image(int size, SrImagePool *pool, SrImage *out) {
     return SR_OK;
 }
 
-// SR_ERR_IO: this image is bad and may be replaced.  SR_ERR_MEMORY: it is too large for what this machine
-// has left, which is bad too.  Anything else ends the run.
+// SR_ERR_IO: this image is bad and may be replaced.  Anything else ends the run: memory, descriptors or a disk
+// that fail say nothing about the image.
 static SrStatus open_image(const SrLoader *l, int64_t i, SrImagePool *pool, SrImage *out,
                            const char **path) {
     SrSample sample = {.path = ""};
@@ -131,7 +131,7 @@ SrStatus sr__loader_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool *
     SrStatus status = open_image(l, in_set, pool, &views.view[0], &path);
     if (status == SR_OK)
         status = sr_pipeline_apply(l->config.pipeline, &ctx, &views);
-    *bad = status == SR_ERR_IO || status == SR_ERR_MEMORY;
+    *bad = status == SR_ERR_IO;
     if (*bad) {
         pthread_mutex_lock(&l->lock);
         list_bad(l, path, sr_status_message());
@@ -144,7 +144,7 @@ SrStatus sr__loader_item(SrLoader *l, int64_t item, int64_t epoch, SrImagePool *
     }
     if (status == SR_OK)
         status = write_views(l, &views);
-    if (status == SR_ERR_CONFIG)
+    if (status != SR_OK && !(*path && strstr(sr_status_message(), path)))
         return sr_fail_prefix(status, "%s", *path ? path : "an image");
     SR_TRY(status);
     slot->batch.index[row] = index;

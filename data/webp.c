@@ -13,7 +13,16 @@ SrStatus sr__webp_decode(const SrImageHeader *probe, const uint8_t *bytes, size_
     if (!WebPGetInfo(bytes, n, &w, &h) || w != probe->W || h != probe->H)
         SR_FAIL(SR_ERR_IO, "damaged WebP (header)");
     SR_TRY(sr_image_new(pool, h, w, out));
-    if (!WebPDecodeRGBInto(bytes, n, out->rgb, (size_t)h * (size_t)w * 3, 3 * w))
+    WebPDecoderConfig config;
+    if (!WebPInitDecoderConfig(&config))
+        SR_FAIL(SR_ERR_RUN, "libwebp is of another version than its header");
+    config.output.colorspace = MODE_RGB;
+    config.output.is_external_memory = 1;
+    config.output.u.RGBA = (WebPRGBABuffer){out->rgb, 3 * w, (size_t)h * (size_t)w * 3};
+    VP8StatusCode code = WebPDecode(bytes, n, &config);
+    if (code == VP8_STATUS_OUT_OF_MEMORY)
+        SR_FAIL(SR_ERR_MEMORY, "out of memory for an image of %d x %d", w, h);
+    if (code != VP8_STATUS_OK)
         SR_FAIL(SR_ERR_IO, "damaged WebP (image data)");
     return SR_OK;
 }

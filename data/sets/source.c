@@ -2,7 +2,6 @@
 #include "data/sets/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,12 +11,19 @@
 // Above this it is a disk image or a film, not a photo.
 #define MAX_FILE_BYTES ((off_t)512 << 20)
 
+SrStatus sr__source_fail(const char *what, const char *path) {
+    int error = errno;
+    if (sr_file_is_own_fault(error))
+        SR_FAIL(SR_ERR_IO, "%s %s: %s", what, path, strerror(error));
+    SR_FAIL(SR_ERR_RUN, "%s %s: %s", what, path, strerror(error));
+}
+
 // read() may return less than asked for, and be interrupted.
 static SrStatus read_all(int fd, const char *path, SrImagePool *pool, const void **bytes,
                          size_t *n) {
     struct stat st;
     if (fstat(fd, &st) != 0)
-        SR_FAIL(SR_ERR_IO, "cannot read %s: %s", path, strerror(errno));
+        return sr__source_fail("cannot read", path);
     if (!S_ISREG(st.st_mode))
         SR_FAIL(SR_ERR_IO, "cannot read %s: not a regular file", path);
     if (st.st_size > MAX_FILE_BYTES)
@@ -31,9 +37,10 @@ static SrStatus read_all(int fd, const char *path, SrImagePool *pool, const void
         ssize_t part = read(fd, data + got, want - got);
         if (part < 0 && errno == EINTR)
             continue;
-        if (part <= 0)
-            SR_FAIL(SR_ERR_IO, "cannot read %s: %s", path,
-                    part < 0 ? strerror(errno) : "it became shorter");
+        if (part < 0)
+            return sr__source_fail("cannot read", path);
+        if (part == 0)
+            SR_FAIL(SR_ERR_IO, "cannot read %s: it became shorter", path);
         got += (size_t)part;
     }
     *bytes = data;
@@ -42,11 +49,10 @@ static SrStatus read_all(int fd, const char *path, SrImagePool *pool, const void
 }
 
 // Into the pool, not mapped: a mapping of a file that shrinks kills the process.
-// Not blocking: opening a pipe would wait for somebody to write into it.
 SrStatus sr__source_read_file(const char *path, SrImagePool *pool, const void **bytes, size_t *n) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = sr_file_open_fd(path);
     if (fd < 0)
-        SR_FAIL(SR_ERR_IO, "cannot open %s: %s", path, strerror(errno));
+        return sr__source_fail("cannot open", path);
     SrStatus status = read_all(fd, path, pool, bytes, n);
     close(fd);
     return status;

@@ -1,13 +1,15 @@
-// See the header.
+// Walking and writing tar archives: ustar, pax and GNU names, by the offsets of their headers.
 #include "data/sets/tar_walk.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/file.h"
+#include "data/sets/source.h"
 
 // Of a pax header; what other programs write there are names, times and owners.
 #define MAX_PAX_BYTES (64 << 10)
@@ -29,9 +31,9 @@ typedef struct {
 
 SrStatus sr__tar_open(const char *path, SrTar *out) {
     struct stat st;
-    *out = (SrTar){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), .path = path};
+    *out = (SrTar){.fd = sr_file_open_fd(path), .path = path};
     if (out->fd < 0)
-        SR_FAIL(SR_ERR_IO, "cannot open %s: %s", path, strerror(errno));
+        return sr__source_fail("cannot open", path);
     if (fstat(out->fd, &st) == 0 && S_ISREG(st.st_mode)) {
         out->size = (uint64_t)st.st_size;
         return SR_OK;
@@ -52,9 +54,11 @@ SrStatus sr__tar_read(int fd, const char *path, uint64_t at, void *out, size_t n
         ssize_t part = pread(fd, to + got, n - got, (off_t)(at + got));
         if (part < 0 && errno == EINTR)
             continue;
-        if (part <= 0)
-            SR_FAIL(SR_ERR_IO, "cannot read %s at byte %llu: %s", path,
-                    (unsigned long long)(at + got), part < 0 ? strerror(errno) : "it is cut off");
+        if (part < 0)
+            return sr__source_fail("cannot read", path);
+        if (part == 0)
+            SR_FAIL(SR_ERR_IO, "cannot read %s at byte %llu: it is cut off", path,
+                    (unsigned long long)(at + got));
         got += (size_t)part;
     }
     return SR_OK;

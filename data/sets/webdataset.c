@@ -5,7 +5,6 @@
 // Bytes are read by offset from any thread.  The order of an epoch (sampler.h) goes shard by shard, so what comes next is
 // asked for ahead of its reading; where the shards are larger than half the memory, a shard whose images have all been
 // read is dropped from the page cache, which keeps it for those that come.
-#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -112,9 +111,9 @@ static SrStatus shard_fd(Set *set, uint32_t k, int *fd, bool *close_it) {
     if (*fd >= 0)
         return SR_OK;
     SR_TRY(sr_file_join(path, sizeof path, set->index.folder, set->index.row[k].name));
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *fd = sr_file_open_fd(path);
     if (*fd < 0)
-        SR_FAIL(SR_ERR_IO, "cannot open %s: %s", path, strerror(errno));
+        return sr__source_fail("cannot open", path);
     int none = -1;
     *close_it = atomic_load(&set->kept) >= KEPT_OPEN ||
                 !atomic_compare_exchange_strong(&set->shard[k].fd, &none, *fd);

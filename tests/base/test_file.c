@@ -137,6 +137,28 @@ static void test_temporary_is_new(void **state) {
     CHECK_INT(names_in_dir(), 2);
 }
 
+// A process that was killed: its temporary file and its temporary link go with the next writer of the name, or when
+// the folder is cleared.  4194304 is beyond any number of a process.
+static void test_orphans(void **state) {
+    (void)state;
+    char temporary[128], orphan[160];
+    for (int clear = 0; clear < 2; clear++) {
+        temporary_of("a", temporary);
+        const char *host = strrchr(temporary, '-');
+        snprintf(orphan, sizeof orphan, "%s%s", in("a.tmp4194305"), host);
+        CHECK_INT(symlink("gone", orphan), 0);
+        if (clear) {
+            snprintf(orphan, sizeof orphan, "%s%s", in("b.html.tmp4194305"), host);
+            CHECK_OK(sr_file_write(orphan, "half", 4));
+            sr_file_remove_orphans(dir);
+            CHECK_INT(names_in_dir(), 1);
+        } else {
+            CHECK_OK(sr_file_symlink("one", in("a")));
+            CHECK_INT(names_in_dir(), 1);
+        }
+    }
+}
+
 // Numbers of processes mean nothing where another host wrote.
 static void test_other_hosts_temporary(void **state) {
     (void)state;
@@ -338,9 +360,10 @@ static void test_lock_follows_no_link(void **state) {
 }
 
 SR_TESTS(file, in_folder(test_lock), in_folder(test_lock_follows_no_link),
-         in_folder(test_temporary_is_new), in_folder(test_other_hosts_temporary),
-         in_folder(test_read_is_bounded), in_folder(test_map),
-         in_folder(test_writing_shows_nothing_before_commit), in_folder(test_abort_leaves_nothing),
-         in_folder(test_killed_writer), in_folder(test_folders), in_folder(test_folder_forbidden),
-         in_folder(test_list_is_sorted), in_folder(test_links_and_removal), in_folder(test_join),
-         in_folder(test_without_memory), in_folder(test_full_disk))
+         in_folder(test_temporary_is_new), in_folder(test_orphans),
+         in_folder(test_other_hosts_temporary), in_folder(test_read_is_bounded),
+         in_folder(test_map), in_folder(test_writing_shows_nothing_before_commit),
+         in_folder(test_abort_leaves_nothing), in_folder(test_killed_writer),
+         in_folder(test_folders), in_folder(test_folder_forbidden), in_folder(test_list_is_sorted),
+         in_folder(test_links_and_removal), in_folder(test_join), in_folder(test_without_memory),
+         in_folder(test_full_disk))
