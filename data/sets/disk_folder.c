@@ -1,9 +1,13 @@
 // disk_folder: root/CLASS/**.{jpg,jpeg,png,webp}, classes in the order of their names' bytes; or, when
 // images lie in the root itself, everything below it without labels.
 //
-// Every subfolder is a class, also an empty one.  Fewer images beside the class folders than the
-// smallest class has are strays: they are left out, and the classes stay.  Hidden files and folders
-// are passed over.  Files are opened only when they are read.
+// A subfolder without an image is no class: it is passed over and named.  Fewer images next to the class folders than
+// the smallest class has are strays: they are left out, and the classes stay.  Hidden files and folders are passed
+// over.  Files are opened only when they are read.
+//
+// Symbolic links are followed wherever they lead, as torchvision's ImageFolder does: data sets are often trees of links.
+// A link back to a folder above is passed over and counted, a link to nowhere is an image that cannot be read, and
+// devices and pipes are never opened.
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -21,6 +25,7 @@
 
 #define MAX_DEPTH 32
 #define MAX_PATH_BYTES 4096
+#define NAMED_AT_MOST 3 // empty folders in a message
 
 // What files are by their endings, these being images; what is passed over is counted by kind.
 static const struct {
@@ -43,7 +48,9 @@ typedef struct {
 typedef struct {
     Set *set;
     int64_t skipped[KINDS + 1]; // files that are not read, the last: neither of the kinds
-    int64_t strays, loops;      // images beside class folders; links back up
+    int64_t strays, loops;      // images next to class folders; links back up
+    int64_t empty;              // subfolders of the root without an image
+    SrText empty_names;         // the first of them, as a list
     int depth;
     struct {
         dev_t device;
@@ -86,17 +93,24 @@ static SrStatus collect_folder(Walk *walk, const char *path, const struct stat *
     return status;
 }
 
-// What the folder itself tells of an entry is believed; only links and file systems that tell nothing
-// cost a look.  A link to nowhere counts as a file: reading it will say what is wrong.
-static SrStatus look(const Walk *walk, const char *path, unsigned char type, struct stat *st) {
+// A failing disk must not look like a missing folder: its images would be lost, and all classes after it renumbered.
+// *st: a regular file where the path leads nowhere.
+static SrStatus stat_below(const Walk *walk, const char *path, struct stat *st) {
     char full[MAX_PATH_BYTES];
-    *st = (struct stat){.st_mode = S_IFREG};
-    if (type == DT_REG)
-        return SR_OK;
     SR_TRY(sr_file_join(full, sizeof full, walk->set->root, path));
-    if (stat(full, st) != 0)
-        *st = (struct stat){.st_mode = S_IFREG};
+    if (stat(full, st) == 0)
+        return SR_OK;
+    if (errno != ENOENT && errno != ELOOP && errno != ENOTDIR)
+        SR_FAIL(SR_ERR_IO, "cannot look at '%s': %s", full, strerror(errno));
+    *st = (struct stat){.st_mode = S_IFREG};
     return SR_OK;
+}
+
+// The type that the folder gives for an entry is believed; only links and file systems without types cost a look.
+// A link to nowhere counts as a file: reading it will say what is wrong.
+static SrStatus look(const Walk *walk, const char *path, unsigned char type, struct stat *st) {
+    *st = (struct stat){.st_mode = S_IFREG};
+    return type == DT_REG ? SR_OK : stat_below(walk, path, st);
 }
 
 // One entry of a folder; `relative` is the folder's path below the root, "" for the root.
@@ -129,19 +143,24 @@ static SrStatus collect(Walk *walk, const char *relative, bool descend) {
     if (!d)
         SR_FAIL(SR_ERR_IO, "cannot list folder '%s': %s", dir, strerror(errno));
     SrStatus status = SR_OK;
-    for (struct dirent *e = readdir(d); e && status == SR_OK; e = readdir(d))
+    const struct dirent *e;
+    while (status == SR_OK && (errno = 0, e = readdir(d)))
         status = collect_entry(walk, relative, e, descend);
+    if (status == SR_OK && errno)
+        status = sr_fail(SR_ERR_IO, "cannot list folder '%s': %s", dir, strerror(errno));
     closedir(d);
     return status;
 }
 
-// Is this a folder below the root that is not the root itself?
-static bool is_class(Walk *walk, const char *name, struct stat *st) {
-    char full[MAX_PATH_BYTES];
-    bool folder = name[0] != '.' &&
-                  sr_file_join(full, sizeof full, walk->set->root, name) == SR_OK &&
-                  stat(full, st) == 0 && S_ISDIR(st->st_mode);
-    return folder && (st->st_dev != walk->above[0].device || st->st_ino != walk->above[0].inode);
+// *found: `name` is a folder below the root, and not the root itself.
+static SrStatus find_class(const Walk *walk, const char *name, struct stat *st, bool *found) {
+    *found = false;
+    if (name[0] == '.')
+        return SR_OK;
+    SR_TRY(stat_below(walk, name, st));
+    *found = S_ISDIR(st->st_mode) &&
+             (st->st_dev != walk->above[0].device || st->st_ino != walk->above[0].inode);
+    return SR_OK;
 }
 
 // The root's subfolders are the classes.
@@ -151,27 +170,44 @@ static SrStatus collect_class_names(Walk *walk) {
     int n;
     SR_TRY(sr_file_list(walk->set->root, &names, &n));
     SrStatus status = SR_OK;
-    for (int i = 0; i < n && status == SR_OK; i++)
-        if (is_class(walk, names[i], &st))
+    for (int i = 0; i < n && status == SR_OK; i++) {
+        bool found;
+        status = find_class(walk, names[i], &st, &found);
+        if (status == SR_OK && found)
             status = sr__string_list_add(&walk->set->classes, names[i], strlen(names[i]));
+    }
     sr_file_list_free(names, n);
     return status;
 }
 
-// `first` is what maps an image to its class: labels cost no memory a file.
+static void note_empty(Walk *walk, const char *name) {
+    if (walk->empty++ < NAMED_AT_MOST)
+        sr_text_printf(&walk->empty_names, "%s%s", walk->empty > 1 ? ", " : "", name);
+}
+
+// `first` is what maps an image to its class: labels cost no memory per file.
 static SrStatus collect_classes(Walk *walk) {
     Set *set = walk->set;
     struct stat st;
+    int64_t kept = 0;
     set->first = sr_calloc((size_t)set->classes.n + 1, sizeof *set->first);
     if (!set->first)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld classes", (long long)set->classes.n);
     for (int64_t c = 0; c < set->classes.n; c++) {
         const char *name = sr__string_list_get(&set->classes, c);
-        if (is_class(walk, name, &st))
+        bool found;
+        SR_TRY(find_class(walk, name, &st, &found));
+        if (found)
             SR_TRY(collect_folder(walk, name, &st));
-        sr__string_list_sort(&set->paths, set->first[c]);
-        set->first[c + 1] = set->paths.n;
+        if (set->paths.n == set->first[kept]) {
+            note_empty(walk, name);
+            continue;
+        }
+        sr__string_list_sort(&set->paths, set->first[kept]);
+        set->classes.at[kept++] = set->classes.at[c];
+        set->first[kept] = set->paths.n;
     }
+    set->classes.n = kept;
     return SR_OK;
 }
 
@@ -193,6 +229,7 @@ static SrStatus collect_flat(Walk *walk) {
     sr__string_list_deinit(&set->classes);
     sr_free(set->first);
     set->first = NULL;
+    sr_text_deinit(&walk->empty_names);
     *walk = (Walk){.set = set, .depth = 1, .above = {walk->above[0]}};
     SR_TRY(collect(walk, "", true));
     sr__string_list_sort(&set->paths, 0);
@@ -225,9 +262,15 @@ static SrStatus describe_skipped(const Walk *walk) {
     for (int i = 0; i < KINDS; i++)
         say(text, walk->skipped[i], kinds[i].ending);
     say(text, walk->skipped[KINDS], "other");
-    say(text, walk->strays, "image(s) beside the class folders");
+    say(text, walk->strays, "image(s) next to the class folders");
     say(text, walk->loops, "link(s) back to a folder above");
-    return text->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for %s", walk->set->root) : SR_OK;
+    say(text, walk->empty, "folder(s) without an image");
+    if (walk->empty)
+        sr_text_printf(text, " (%s%s)", walk->empty_names.s ? walk->empty_names.s : "",
+                       walk->empty > NAMED_AT_MOST ? ", ..." : "");
+    return text->failed || walk->empty_names.failed
+               ? sr_fail(SR_ERR_MEMORY, "out of memory for %s", walk->set->root)
+               : SR_OK;
 }
 
 static SrStatus scan(Set *set, const SrDatasetConfig *config) {
@@ -236,8 +279,11 @@ static SrStatus scan(Set *set, const SrDatasetConfig *config) {
     if (stat(set->root, &st) != 0)
         SR_FAIL(SR_ERR_IO, "cannot read folder '%s': %s", set->root, strerror(errno));
     enter(&walk, &st);
-    SR_TRY(collect_all(&walk));
-    SR_TRY(describe_skipped(&walk));
+    SrStatus status = collect_all(&walk);
+    if (status == SR_OK)
+        status = describe_skipped(&walk);
+    sr_text_deinit(&walk.empty_names);
+    SR_TRY(status);
     if (!set->paths.n)
         SR_FAIL(SR_ERR_CONFIG, "DATA.%s.DATA_PATHS: no .jpg, .jpeg%s .png file in %s%s%s",
                 config->split, SR_WEBP ? ", .webp or" : " or", set->root,
@@ -258,7 +304,8 @@ static void set_close(void *opened) {
 static SrStatus set_open(const SrDatasetConfig *config, void *opened) {
     Set *set = opened;
     SR_TRY(sr__source_check_path(config));
-    if (!sr_file_is_dir(config->data_path))
+    struct stat st;
+    if (stat(config->data_path, &st) == 0 && !S_ISDIR(st.st_mode))
         SR_FAIL(SR_ERR_CONFIG,
                 "DATA.%s.DATA_PATHS: %s is not a folder; a list of files is read by disk_filelist",
                 config->split, config->data_path);

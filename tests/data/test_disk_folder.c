@@ -60,10 +60,10 @@ static void test_classes(void **state) {
     CHECK_OK(sr_image_pool_new(&pool));
     void *set = open_set(dir);
     CHECK_INT(source()->length(set), 4);
-    CHECK_INT(source()->classes(set), 3);
+    CHECK_INT(source()->classes(set), 2);
     CHECK_STR(source()->class_name(set, 0), "Zebra");
     CHECK_STR(source()->class_name(set, 1), "cat");
-    CHECK_STR(source()->class_name(set, 2), "empty");
+    CHECK_STR(source()->skipped(set), "2 other, 1 folder(s) without an image (empty)");
     static const int labels[4] = {0, 1, 1, 1}, levels[4] = {4, 1, 2, 3};
     static const char *const endings[4] = {"/Zebra/only.jpg", "/cat/a.png", "/cat/b.PNG",
                                            "/cat/deep/er/z.jpeg"};
@@ -129,6 +129,41 @@ static void test_links(void **state) {
     fixture_remove(dir);
 }
 
+// Links are followed out of the folder, to files and to folders, as torchvision's ImageFolder follows them; a link to
+// nowhere is an image that cannot be read.
+static void test_links_out(void **state) {
+    (void)state;
+    char dir[256], elsewhere[256], link[600], target[600];
+    fixture_folder(dir);
+    fixture_folder(elsewhere);
+    write_png(dir, "a/x.png", 1);
+    write_png(elsewhere, "b/y.png", 2);
+    write_png(elsewhere, "z.png", 3);
+    snprintf(target, sizeof target, "%s/b", elsewhere);
+    snprintf(link, sizeof link, "%s/b", dir);
+    CHECK(symlink(target, link) == 0);
+    snprintf(target, sizeof target, "%s/z.png", elsewhere);
+    snprintf(link, sizeof link, "%s/a/z.png", dir);
+    CHECK(symlink(target, link) == 0);
+    snprintf(link, sizeof link, "%s/b/nowhere.png", elsewhere);
+    CHECK(symlink("gone.png", link) == 0);
+    snprintf(link, sizeof link, "%s/c", dir); // a class that is a link to nowhere
+    CHECK(symlink("gone", link) == 0);
+    SrImagePool *pool;
+    SrSample sample;
+    CHECK_OK(sr_image_pool_new(&pool));
+    void *set = open_set(dir);
+    CHECK_INT(source()->length(set), 4);
+    CHECK_INT(source()->classes(set), 2);
+    CHECK_INT(level_of(set, 1, pool, "/a/z.png"), 3);
+    CHECK_FAILS(source()->read(set, 2, pool, &sample), SR_ERR_IO, "No such file");
+    CHECK_INT(level_of(set, 3, pool, "/b/y.png"), 2);
+    sr_dataset_close(source(), set);
+    sr_image_pool_free(pool);
+    fixture_remove(elsewhere);
+    fixture_remove(dir);
+}
+
 // Whatever else lies there is counted, and nothing but regular files is ever opened.
 static void test_what_is_no_image(void **state) {
     (void)state;
@@ -174,7 +209,7 @@ static void test_strays(void **state) {
     void *set = open_set(dir);
     CHECK_INT(source()->classes(set), 2);
     CHECK_INT(source()->length(set), 6);
-    CHECK_STR(source()->skipped(set), "1 image(s) beside the class folders");
+    CHECK_STR(source()->skipped(set), "1 image(s) next to the class folders");
     sr_dataset_close(source(), set);
     write_png(dir, "p2.png", 9);
     write_png(dir, "p3.png", 9); // as many as the smallest class
@@ -249,5 +284,6 @@ static void test_out_of_memory(void **state) {
 }
 
 SR_TESTS(disk_folder, unit(test_classes), unit(test_one_class_is_flat), unit(test_flat),
-         unit(test_links), unit(test_what_is_no_image), unit(test_strays), unit(test_errors),
+         unit(test_links), unit(test_links_out),
+         unit(test_what_is_no_image), unit(test_strays), unit(test_errors),
          unit(test_file_vanishes), unit(test_out_of_memory))
