@@ -61,6 +61,7 @@ static SrStatus one_step(SrTraining *t, double began, double wait_s) {
                            run->steps_per_epoch, args.lr,         loss};
     t->at.batch++;
     t->at.iteration++;
+    t->at.after_epoch = 0;
     sr__train_say_step(t, &line);
     sr_tensorboard_params(&t->board, line.iteration, sr_model_params(run->model));
     return SR_OK;
@@ -71,8 +72,20 @@ static void tell(const SrTraining *t, SrTold what) {
         t->options->told(t->options->told_arg, what);
 }
 
-// After the last batch: the position becomes the start of the next epoch.  Interrupted while it is being looked at,
-// the run is saved as it stands behind the epoch's last batch, from where it comes here again.
+// The lines of an epoch, unless the run resumed after they were written.
+static void say_epoch(SrTraining *t, int64_t epoch, double mean, double seconds) {
+    if (t->result->epochs++ == 0)
+        t->result->first_loss = mean;
+    t->result->last_loss = mean;
+    if (t->at.after_epoch > 0)
+        return;
+    sr__train_say_epoch(t, epoch, mean, seconds);
+    sr__train_say_meters(t, epoch);
+    t->at.after_epoch = 1;
+}
+
+// After the last batch: the position becomes the start of the next epoch.  A run that is interrupted or fails while it
+// is judged is saved as it stands after the epoch's last batch, and comes here again when it resumes.
 static SrStatus end_epoch(SrTraining *t, double began) {
     SrPosition last = t->at;
     int64_t epoch = t->at.epoch;
@@ -80,19 +93,17 @@ static SrStatus end_epoch(SrTraining *t, double began) {
     t->at.epoch++;
     t->at.batch = 0;
     t->at.finished = t->at.epoch >= t->config->optimizer.num_epochs;
-    sr__train_say_epoch(t, epoch, mean, sr_clock() - began);
-    if (t->result->epochs++ == 0)
-        t->result->first_loss = mean;
-    t->result->last_loss = mean;
-    sr__train_say_meters(t, epoch);
+    say_epoch(t, epoch, mean, sr_clock() - began);
     SrStatus status = sr__train_evaluate(t, epoch);
     if (status == SR_OK)
         tell(t, SR_TOLD_EPOCH);
-    if (status == SR_ERR_INTERRUPT) {
+    if (status != SR_OK) {
+        last.after_epoch = t->at.after_epoch;
+        last.best = t->at.best;
         t->at = last;
-        return sr__train_interrupted(t);
+        return status == SR_ERR_INTERRUPT ? sr__train_interrupted(t) : sr__train_failed(t, status);
     }
-    SR_TRY(status);
+    t->at.after_epoch = 0;
     return sr__train_save_by_epoch(t);
 }
 
@@ -102,25 +113,44 @@ static bool stop_asked(const SrTraining *t) {
     return t->options->stop && sr_comm_max(t->options->stop(t->options->stop_arg)) > 0;
 }
 
+// What an epoch's start computes is part of the state that a checkpoint inside the epoch holds.
+static SrStatus start_epoch(SrTraining *t) {
+    SrRun *run = t->run;
+    const SrTrainGraph *g = &run->graph;
+    SrEpoch hook = sr_run_epoch(run, t->at.iteration, (int)t->at.epoch);
+    if (g->loss_kind->before_epoch && t->at.batch == 0)
+        SR_TRY(g->loss_kind->before_epoch(g->loss_state, &hook));
+    int mine = run->replicas ? sr_replicas_mine(run->replicas) : 1;
+    return sr_feed_start(&run->feed, t->at.epoch, t->at.batch * mine);
+}
+
+// Collective: all ranks fail when one does, so that rank 0 can save.  The message names the rank it came from.
+static SrStatus load(SrTraining *t, bool *end, double *wait_s) {
+    SrStatus status = sr_run_load(t->run, t->at.batch, end, &t->labels, wait_s);
+    if (status != SR_OK && sr_comm_size() > 1)
+        status =
+            sr_fail_prefix(status, "rank %d on %s", sr_comm_rank(), sr_comm_host(sr_comm_rank()));
+    return sr_comm_agree(status);
+}
+
 // The loader is told at which batch to begin, which is all there is to resuming within an epoch:
 // order and draws follow from (seed, epoch, sample).
 static SrStatus train_epoch(SrTraining *t) {
     SrRun *run = t->run;
     double epoch_began = sr_clock();
-    const SrTrainGraph *g = &run->graph;
-    SrEpoch hook = sr_run_epoch(run, t->at.iteration, (int)t->at.epoch);
-    // What an epoch's start computes is part of the state that a checkpoint inside the epoch holds.
-    if (g->loss_kind->before_epoch && t->at.batch == 0)
-        SR_TRY(g->loss_kind->before_epoch(g->loss_state, &hook));
-    int mine = run->replicas ? sr_replicas_mine(run->replicas) : 1;
-    SR_TRY(sr_feed_start(&run->feed, t->at.epoch, t->at.batch * mine));
+    SrStatus status = start_epoch(t);
+    if (status !=
+        SR_OK) // may have failed on one rank alone, which cannot save together with the others
+        return sr_comm_size() == 1 ? sr__train_failed(t, status) : status;
     t->whole_epoch = t->at.batch == 0;
     if (t->phases.train)
         sr_meter_list_reset(t->phases.train);
     for (;;) {
         bool end;
         double wait_s, began = sr_clock();
-        SR_TRY(sr_run_load(run, t->at.batch, &end, &t->labels, &wait_s));
+        status = load(t, &end, &wait_s);
+        if (status != SR_OK)
+            return sr__train_failed(t, status);
         if (end)
             return end_epoch(t, epoch_began);
         SR_TRY(one_step(t, began, wait_s));
@@ -160,6 +190,7 @@ static SrStatus train_all(SrTraining *t) {
     }
     t->at.stopped = false;
     sr__train_fit_position(t);
+    t->saved_at = t->at.iteration;
     sr__train_check_kernels(t);
     sr__train_say_start(t, how);
     if (sr__train_leads())
@@ -178,7 +209,7 @@ static SrStatus train_all(SrTraining *t) {
         if (stop_asked(t) && !t->at.finished)
             return sr__train_interrupted(t);
     }
-    return SR_OK;
+    return sr__train_check_tested(t);
 }
 
 // Also of a run that was interrupted or failed: how far it got.

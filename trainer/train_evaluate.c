@@ -1,14 +1,15 @@
 // What looks at the model between two epochs: the test phase and the online probe.
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "trainer/run/run_folder.h"
 #include "trainer/train_internal.h"
 
-// The test phase after `epoch`; the model is kept aside when it is the best so far.
-SrStatus sr__train_test(SrTraining *t, int64_t epoch) {
+// What the test phase after `epoch` measured; the model is kept aside when it is the best so far.
+static SrStatus keep_figures(SrTraining *t, int64_t epoch, double began) {
     SrMeterList *meters = t->phases.test;
-    double began = sr_clock(), value = 0;
-    SR_TRY(sr_phases_run_test(&t->phases));
+    double value = 0;
     sr_meter_list_say(meters, "test");
     SrText *out = sr_metrics_begin(&t->epochs);
     sr_json_int(out, "iteration", t->at.iteration);
@@ -23,6 +24,38 @@ SrStatus sr__train_test(SrTraining *t, int64_t epoch) {
     t->at.best = value;
     bool kept = t->config->checkpoint.keep_best && !t->config->test_only;
     return kept ? sr__train_save(t, SR_CHECKPOINT_BEST) : SR_OK;
+}
+
+SrStatus sr__train_test(SrTraining *t, int64_t epoch) {
+    double began = sr_clock();
+    SR_TRY(sr_phases_run_test(&t->phases));
+    return keep_figures(t, epoch, began);
+}
+
+// A test phase between epochs.  Its images can be judged later, the hours of training cannot be given back: training
+// continues without the figures, and the run fails at its end if the last test phase did (sr__train_check_tested).
+static SrStatus test(SrTraining *t, int64_t epoch) {
+    double began = sr_clock();
+    SrStatus status = sr_phases_run_test(&t->phases);
+    if (status == SR_ERR_INTERRUPT)
+        return status;
+    t->untested = status;
+    if (status == SR_OK)
+        return keep_figures(t, epoch, began);
+    snprintf(t->untested_reason, sizeof t->untested_reason, "%s", sr_status_message());
+    sr_warn("no test phase after epoch %lld: %s; training continues", (long long)epoch,
+            t->untested_reason);
+    sr_status_clear();
+    return SR_OK;
+}
+
+SrStatus sr__train_check_tested(const SrTraining *t) {
+    if (t->untested == SR_OK)
+        return SR_OK;
+    SR_FAIL(SR_ERR_RUN,
+            "training has finished and is saved in %s, but the last test phase failed: %s; to "
+            "repeat it, mend the test images and give the same command with TEST_ONLY=True",
+            t->last_saved, t->untested_reason);
 }
 
 // What a probe fails of is no reason to lose the epoch: training goes on without its figures.
@@ -54,8 +87,9 @@ static SrStatus probe(SrTraining *t, int64_t epoch) {
 
 // What looks at the model between two epochs.
 SrStatus sr__train_evaluate(SrTraining *t, int64_t epoch) {
-    if (sr_phases_test_due(&t->phases, t->config, epoch))
-        SR_TRY(sr__train_test(t, epoch));
+    if (t->at.after_epoch < 2 && sr_phases_test_due(&t->phases, t->config, epoch))
+        SR_TRY(test(t, epoch));
+    t->at.after_epoch = 2;
     // Before the checkpoint: a run killed in between says it again rather than never.
     return sr_online_probe_due(&t->probe, epoch) ? probe(t, epoch) : SR_OK;
 }

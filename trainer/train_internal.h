@@ -34,7 +34,10 @@ typedef struct {
     double waited_s; // of result->seconds
     double live_at;  // clock of the last live line
     char last_saved[SR_TRAIN_PATH_BYTES];
-    int lock; // on the folder
+    int64_t saved_at;           // updates that the newest checkpoint to resume from holds
+    SrStatus untested;          // of the last test phase; SR_OK: it was judged, or there was none
+    char untested_reason[1024]; // its message
+    int lock;                   // on the folder
 } SrTraining;
 
 // Rank 0 alone writes files and speaks.
@@ -60,6 +63,9 @@ SrStatus sr__train_save_by_iteration(SrTraining *t);
 SrStatus sr__train_save_by_epoch(SrTraining *t);
 // Saves and gives SR_ERR_INTERRUPT, with the command that goes on.
 SrStatus sr__train_interrupted(SrTraining *t);
+// A failure that has nothing to do with the parameters (images, disk, memory): saves what is not saved yet, and gives
+// `why` with its message, where the state is, and the command that resumes.  Collective.
+SrStatus sr__train_failed(SrTraining *t, SrStatus why);
 
 // ---- telling (train_say.c)
 
@@ -74,7 +80,10 @@ void sr__train_say_finding(SrTraining *t, int64_t epoch, const char *name, const
 // ---- between epochs (train_evaluate.c)
 
 SrStatus sr__train_test(SrTraining *t, int64_t epoch);
-// Test phase and probe, where one is due after this epoch.
+// Test phase and probe, where one is due after this epoch.  A test phase whose images cannot be read costs its figures,
+// with a warning, and training continues.
 SrStatus sr__train_evaluate(SrTraining *t, int64_t epoch);
+// At the end of training: SR_OK unless the last test phase failed.
+SrStatus sr__train_check_tested(const SrTraining *t);
 
 #endif

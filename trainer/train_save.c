@@ -1,5 +1,8 @@
 // When a run is saved: at an interruption, by updates, by epochs, and the best model.  How a checkpoint is written and which
 // of them stay is run_folder.h's.
+#include <stdio.h>
+
+#include "base/comm.h"
 #include "base/file.h"
 #include "trainer/run/run_folder.h"
 #include "trainer/train_internal.h"
@@ -10,6 +13,9 @@
 SrStatus sr__train_save(SrTraining *t, SrCheckpointKind kind) {
     char name[96];
     SrCheckpointParts parts = sr_run_parts(t->run);
+    int64_t before = t->saved_at;
+    if (kind != SR_CHECKPOINT_BEST)
+        t->saved_at = t->at.iteration;
     if (!sr__train_leads())
         return SR_OK;
     const char *bad = t->config->check_nan ? sr_params_nonfinite(parts.params) : NULL;
@@ -19,7 +25,12 @@ SrStatus sr__train_save(SrTraining *t, SrCheckpointKind kind) {
                 "the last good "
                 "checkpoint is %s",
                 (long long)t->at.iteration - 1, bad, *t->last_saved ? t->last_saved : "(none yet)");
-    SR_TRY(sr_folder_save(&t->config->checkpoint, kind, &parts, &t->at, name, sizeof name));
+    SrStatus status =
+        sr_folder_save(&t->config->checkpoint, kind, &parts, &t->at, name, sizeof name);
+    if (status != SR_OK) {
+        t->saved_at = before;
+        return status;
+    }
     return sr_file_join(t->last_saved, sizeof t->last_saved, t->config->checkpoint.dir, name);
 }
 
@@ -40,6 +51,10 @@ SrStatus sr__train_save_by_epoch(SrTraining *t) {
                                           : sr__train_save_by_iteration(t);
 }
 
+static const char *resume_command(const SrTraining *t) {
+    return t->options->again ? t->options->again : "give the same command again";
+}
+
 // An iteration checkpoint whatever the frequencies say; the message ends in the command to paste.
 SrStatus sr__train_interrupted(SrTraining *t) {
     int64_t every = t->config->checkpoint.checkpoint_iter_frequency;
@@ -47,5 +62,25 @@ SrStatus sr__train_interrupted(SrTraining *t) {
     SR_TRY(sr__train_save(t, SR_CHECKPOINT_ITERATION));
     SR_FAIL(SR_ERR_INTERRUPT, "stopped after %lld of %lld updates and saved %s; to go on: %s",
             (long long)t->at.iteration, (long long)t->run->max_iterations, t->last_saved,
-            t->options->again ? t->options->again : "give the same command again");
+            resume_command(t));
+}
+
+// What `why` says, with the state's place: a run that fails between two checkpoints must not lose the updates since.
+SrStatus sr__train_failed(SrTraining *t, SrStatus why) {
+    char cause[1024];
+    if (why == SR_ERR_INTERRUPT || (t->at.iteration == t->saved_at && !*t->last_saved))
+        return why;
+    snprintf(cause, sizeof cause, "%s", sr_status_message());
+    bool saved = t->at.iteration == t->saved_at;
+    t->at.stopped = true;
+    SrStatus status = saved ? SR_OK : sr_comm_agree(sr__train_save(t, SR_CHECKPOINT_ITERATION));
+    if (status != SR_OK) {
+        char reason[1024];
+        snprintf(reason, sizeof reason, "%s", sr_status_message());
+        SR_FAIL(why, "%s; saving the state failed too: %s; the last good checkpoint is %s", cause,
+                reason, *t->last_saved ? t->last_saved : "(none yet)");
+    }
+    SR_FAIL(why, "%s; the state after %lld of %lld updates %s saved in %s; to resume: %s", cause,
+            (long long)t->at.iteration, (long long)t->run->max_iterations, saved ? "was" : "is",
+            t->last_saved, resume_command(t));
 }

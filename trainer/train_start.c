@@ -25,6 +25,7 @@ SrStatus sr__train_open_folder(SrTraining *t) {
         status = sr_file_lock(path, &t->lock);
     if (status != SR_OK)
         return sr_fail_prefix(status, "CHECKPOINT.DIR");
+    sr_file_remove_orphans(dir);
     SR_TRY(sr_file_join(path, sizeof path, dir, "log.txt"));
     return sr_log_open(path);
 }
@@ -113,7 +114,11 @@ static SrStatus look_into_folder(SrTraining *t, SrResume *how) {
                                .restart = t->options->restart && !t->config->test_only,
                                .look_only = t->config->test_only};
     SR_TRY(sr_folder_resume(&options, &parts, &t->at, how, t->last_saved, sizeof t->last_saved));
-    return *how == SR_RESUME_FRESH ? start_fresh(t) : SR_OK;
+    if (*how == SR_RESUME_FRESH)
+        return start_fresh(t);
+    if (!t->config->test_only)
+        sr_folder_mend_link(t->config->checkpoint.dir, t->last_saved);
+    return SR_OK;
 }
 
 // Rank 0 reads, and all others get what it has found: they need not see its disk.

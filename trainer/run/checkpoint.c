@@ -2,8 +2,8 @@
 // of a file.
 //
 // Metadata keys: format, format_version, sslrun_version, run, started, epoch, batch, iteration, batch_size, images,
-// stopped, kernels, loss_sum, loss_min, loss_max, best, finished, config (JSON), checksums (JSON: name -> CRC-32),
-// metadata_checksum (CRC-32 over all the others).
+// stopped, after_epoch, kernels, loss_sum, loss_min, loss_max, best, finished, config (JSON), checksums (JSON:
+// name -> CRC-32), metadata_checksum (CRC-32 over all the others).
 #include "trainer/run/checkpoint.h"
 
 #include <math.h>
@@ -122,6 +122,7 @@ static void meta_position(Meta *m, const SrPosition *at) {
     meta_int(m, "batch_size", at->batch_size);
     meta_int(m, "images", at->images);
     meta_int(m, "stopped", at->stopped);
+    meta_int(m, "after_epoch", at->after_epoch);
     meta_add(m, "kernels", at->kernels);
     meta_float(m, "loss_sum", at->loss_sum);
     meta_float(m, "loss_min", at->loss_min);
@@ -206,6 +207,7 @@ static void read_position(const SrSafetensors *st, SrPosition *at) {
         .batch_size = (int)meta_number(st, "batch_size"),
         .images = (int64_t)meta_number(st, "images"),
         .stopped = meta_number(st, "stopped") != 0,
+        .after_epoch = (int)meta_number(st, "after_epoch"),
         .loss_sum = meta_number(st, "loss_sum"),
         .loss_min = meta_number(st, "loss_min"),
         .loss_max = meta_number(st, "loss_max"),

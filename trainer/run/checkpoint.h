@@ -31,6 +31,9 @@ typedef struct {
     char kernels[24];  // the instruction set it was computed with; "": unknown
     double loss_sum;   // of this epoch's steps so far, for its mean
     double loss_min, loss_max;
+    // How far the work after an epoch's last batch got, so that a resumed run does not write its lines twice.  0: not
+    // begun; 1: the epoch's lines are written; 2: its test phase is done.
+    int after_epoch;
     double best;   // of the test phases so far, in the first meter's first value; 0: none
     bool finished; // the last update of the run has been done
 } SrPosition;

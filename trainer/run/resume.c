@@ -11,6 +11,7 @@
 #include "trainer/run/run_folder_internal.h"
 
 #define PATH_BYTES 4096
+#define MOST_ASIDE 10000 // names tried
 
 typedef struct {
     const SrResumeOptions *options;
@@ -38,13 +39,15 @@ static void draw_identity(const Folder *f, SrRunIdentity *out) {
 
 // The first earlier-<N> that is not there yet.
 static SrStatus make_aside(const char *dir, char out[PATH_BYTES]) {
-    for (int i = 1;; i++) {
+    for (int i = 1; i <= MOST_ASIDE; i++) {
         char name[32];
         snprintf(name, sizeof name, "earlier-%d", i);
         SR_TRY(sr_file_join(out, PATH_BYTES, dir, name));
         if (!sr_file_exists(out) && !sr_file_is_link(out))
             return sr_file_mkdirs(out);
     }
+    SR_FAIL(SR_ERR_IO, "%s: no free name earlier-1 .. earlier-%d for the checkpoints of before",
+            dir, MOST_ASIDE);
 }
 
 static SrStatus move(const char *dir, const char *aside, const char *name) {
@@ -56,8 +59,8 @@ static SrStatus move(const char *dir, const char *aside, const char *name) {
 
 // The newest goes last: killed in between, the folder still goes on from it.
 static SrStatus move_all(const char *dir, const SrFolderEntry *entries, int n) {
-    static const char *const besides[] = {"model_best.safetensors", "metrics.json", "stdout.json",
-                                          "train_config.yaml", "evaluated.json"};
+    static const char *const besides[] = {"model_best.safetensors", "metrics.json",   "stdout.json",
+                                          "train_config.yaml",      "evaluated.json", "tb_logs"};
     char aside[PATH_BYTES], link[PATH_BYTES];
     SR_TRY(make_aside(dir, aside));
     SR_TRY(sr_file_join(link, sizeof link, dir, SR__LINK_NAME));

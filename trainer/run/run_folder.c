@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -212,6 +213,17 @@ static void move_link(const char *link, const char *file) {
     no_link(link, sr_status_message());
     if (sr_file_is_link(link) && sr_file_remove(link) != SR_OK)
         sr_warn("%s", sr_status_message());
+}
+
+void sr_folder_mend_link(const char *dir, const char *path) {
+    char link[PATH_BYTES], target[PATH_BYTES];
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (sr_file_join(link, sizeof link, dir, SR__LINK_NAME) != SR_OK)
+        return;
+    ssize_t n = readlink(link, target, sizeof target - 1);
+    target[n > 0 ? n : 0] = '\0';
+    if (strcmp(target, name) != 0)
+        move_link(link, name);
 }
 
 // The link moves after the file is safely there, and pruning comes last: killed anywhere between,

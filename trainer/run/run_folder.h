@@ -67,6 +67,9 @@ typedef struct {
 // Nothing of the folder is changed: a run that begins anew calls sr_folder_move_aside once it can.
 SrStatus sr_folder_resume(const SrResumeOptions *options, const SrCheckpointParts *parts,
                           SrPosition *at, SrResume *out, char *path, size_t path_bytes);
+// Points the link at `path`, the folder's newest whole checkpoint, where a save that was cut off has left it elsewhere
+// or nowhere.  A failure is a warning.
+void sr_folder_mend_link(const char *dir, const char *path);
 // All checkpoints with what stands beside them to the first earlier-<N>/ that is not there yet; without any, nothing.
 SrStatus sr_folder_move_aside(const char *dir);
 

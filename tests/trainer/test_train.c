@@ -1,0 +1,124 @@
+// The loop around the steps: what is written once though a run stops between two epochs, the link to the newest
+// checkpoint, and what a restart moves away.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+#include "trainer/train.h"
+
+#define CONFIG "tests/cli/folder.yaml"
+enum { IMAGES = 16, PATH = 512 };
+
+static char dir[256];
+
+static const char *in(const char *name) {
+    static char path[4][PATH];
+    static int next;
+    char *to = path[next++ % 4];
+    CHECK_OK(sr_file_join(to, PATH, dir, name));
+    return to;
+}
+
+static void begin(void) {
+    sr_log_set_level(SR_LOG_ERROR);
+    fixture_folder(dir);
+    fixture_class_folder(dir, "train", IMAGES);
+    fixture_class_folder(dir, "test", IMAGES);
+}
+
+static SrStatus train(const SrTrainOptions *options, const char *extra, SrTrainResult *result) {
+    char text[3][PATH];
+    SrConfig *config;
+    SrRun *run;
+    snprintf(text[0], PATH, "DATA.TRAIN.DATA_PATHS=[%s]", in("train"));
+    snprintf(text[1], PATH, "DATA.TEST.DATA_PATHS=[%s]", in("test"));
+    snprintf(text[2], PATH, "CHECKPOINT.DIR=%s", in("run"));
+    const char *const overrides[] = {text[0], text[1], text[2], extra};
+    CHECK_OK(sr_config_load(CONFIG, overrides, extra ? 4 : 3, &config));
+    SrStatus status = sr_train(config, options, &run, result);
+    sr_run_close(run);
+    sr_config_free(config);
+    return status;
+}
+
+static int count_in(const char *name, const char *part) {
+    char *text;
+    size_t bytes;
+    int n = 0;
+    CHECK_OK(sr_file_read(in(name), 1 << 20, &text, &bytes));
+    for (const char *at = strstr(text, part); at; at = strstr(at + 1, part))
+        n++;
+    sr_free(text);
+    return n;
+}
+
+// Asked after each step but an epoch's last, and after each batch of a test phase.
+static int stop_at(void *arg) { return --*(int *)arg == 0; }
+
+// Stopped within the first test phase: the epoch's line was written then, and is not written again.
+static void test_an_epoch_is_written_once(void **state) {
+    (void)state;
+    int left = 5; // 3 between the 4 steps, 2 batches of the test phase
+    SrTrainResult result;
+    begin();
+    SrTrainOptions options = {.random = true, .stop = stop_at, .stop_arg = &left};
+    CHECK_INT(train(&options, NULL, &result), SR_ERR_INTERRUPT);
+    CHECK_INT(result.iterations, 4);
+    CHECK_INT(count_in("run/metrics.json", "\"train_loss\""), 1);
+    CHECK_OK(train(&(SrTrainOptions){.random = true}, NULL, &result));
+    CHECK_INT(result.steps, 8);
+    CHECK_INT(count_in("run/metrics.json", "\"train_loss\""), 3);
+    CHECK_INT(count_in("run/metrics.json", "\"test_"), 3);
+    fixture_remove(dir);
+}
+
+static void link_points_to(const char *name) {
+    char target[PATH];
+    ssize_t n = readlink(in("run/checkpoint.safetensors"), target, sizeof target - 1);
+    target[n > 0 ? n : 0] = 0;
+    CHECK_STR(target, name);
+}
+
+// A save that was cut off after the file and before the link; the temporary of a killed process goes too.
+static void test_stale_link(void **state) {
+    (void)state;
+    static const char final[] = "model_final_checkpoint_phase2.safetensors";
+    SrTrainResult result;
+    begin();
+    CHECK_OK(train(&(SrTrainOptions){.random = true}, NULL, &result));
+    link_points_to(final);
+    CHECK_OK(sr_file_symlink("model_iteration8.safetensors", in("run/checkpoint.safetensors")));
+    CHECK_OK(train(&(SrTrainOptions){.random = true}, NULL, &result));
+    CHECK(result.already_finished);
+    link_points_to(final);
+    CHECK_OK(sr_file_remove(in("run/checkpoint.safetensors")));
+    CHECK_OK(train(&(SrTrainOptions){.random = true}, "OPTIMIZER.num_epochs=4", &result));
+    link_points_to("model_final_checkpoint_phase3.safetensors");
+    fixture_remove(dir);
+}
+
+// Events of two runs would be drawn as one curve.
+static void test_restart_moves_events(void **state) {
+    (void)state;
+    static const char events[] = "HOOKS.TENSORBOARD_SETUP.USE_TENSORBOARD=True";
+    SrTrainResult result;
+    char **names;
+    int n;
+    begin();
+    CHECK_OK(train(&(SrTrainOptions){.random = true}, events, &result));
+    CHECK_OK(train(&(SrTrainOptions){.random = true, .restart = true}, events, &result));
+    CHECK(sr_file_is_dir(in("run/earlier-1/tb_logs")));
+    CHECK_OK(sr_file_list(in("run/tb_logs"), &names, &n));
+    CHECK_INT(n, 1);
+    sr_file_list_free(names, n);
+    fixture_remove(dir);
+}
+
+SR_TESTS(train, unit(test_an_epoch_is_written_once), unit(test_stale_link),
+         unit(test_restart_moves_events))
