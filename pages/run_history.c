@@ -41,8 +41,11 @@ static SrStatus read_lines(Reader *r, const char *run, const char *name, bool ke
     struct stat st;
     size_t n;
     SR_TRY(sr_file_join(path, sizeof path, run, name));
-    if (stat(path, &st) != 0 || sr_file_read(path, MAX_BYTES, &text, &n) != SR_OK)
+    if (!sr_file_exists(path) || (stat(path, &st) == 0 && st.st_size > (off_t)MAX_BYTES))
         return SR_OK;
+    SR_TRY(sr_file_read(path, MAX_BYTES, &text, &n));
+    if (stat(path, &st) != 0)
+        st.st_mtime = 0;
     r->h->mtime = SR_MAX(r->h->mtime, (int64_t)st.st_mtime);
     SrStatus status = SR_OK;
     r->lines = 0;
@@ -212,10 +215,12 @@ static void add_warning(SrHistory *h, const char *said) {
 // "2026-11-22 11:12:13 warning: ..." since the last "====".
 static SrStatus read_warnings(SrHistory *h, const char *run) {
     char path[4096], *text, *save = NULL;
+    struct stat st;
     size_t n;
     SR_TRY(sr_file_join(path, sizeof path, run, "log.txt"));
-    if (sr_file_read(path, MAX_BYTES, &text, &n) != SR_OK)
+    if (!sr_file_exists(path) || (stat(path, &st) == 0 && st.st_size > (off_t)MAX_BYTES))
         return SR_OK;
+    SR_TRY(sr_file_read(path, MAX_BYTES, &text, &n));
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         if (strlen(line) < 21)
             continue;

@@ -101,8 +101,11 @@ SrStatus sr_run_record_read(const char *run, SrRunRecord *out) {
     SrYaml *map = NULL;
     *out = (SrRunRecord){.command = ""};
     SR_TRY(sr_file_join(path, sizeof path, run, SR_RUN_RECORD));
-    if (sr_json_load(&out->arena, path, 1 << 20, &map) != SR_OK)
-        map = NULL; // an older run, or a damaged file: it is only told less of
+    SrStatus status = sr_file_exists(path) ? sr_json_load(&out->arena, path, 1 << 20, &map) : SR_OK;
+    if (status == SR_ERR_IO || status == SR_ERR_MEMORY)
+        return status;
+    if (status != SR_OK)
+        map = NULL; // a damaged file says nothing
     out->command = sr_tree_text(map, "command", "");
     out->words = strings_of(&out->arena, sr_yaml_find(map, "words"));
     out->folder = sr_tree_text(map, "folder", "");

@@ -1,5 +1,5 @@
-// The page of a run: a summary, findings, curves, figures, the gallery, the configuration and its
-// origin.
+// The page of a run, made from the files of its folder: a summary, findings, curves, figures, the
+// gallery, the configuration and its origin.
 #include "pages/run_report.h"
 
 #include <math.h>
@@ -46,8 +46,10 @@ SrStatus sr_run_page_open(const char *run, SrRunPage *out) {
     SR_TRY(sr_run_record_read(run, &out->record));
     SR_TRY(sr_file_join(path, sizeof path, run, "train_config.yaml"));
     SrYaml *tree = NULL;
-    if (sr_file_exists(path) && sr_yaml_load(&out->arena, path, &tree) == SR_OK)
+    if (sr_file_exists(path)) {
+        SR_TRY(sr_yaml_load(&out->arena, path, &tree));
         out->config = sr_yaml_find(tree, "config");
+    }
     out->epochs = sr_tree_int(out->config, "OPTIMIZER.num_epochs", 0);
     out->batch = sr_tree_int(out->config, "DATA.TRAIN.BATCHSIZE_PER_REPLICA", 0) *
                  SR_MAX(sr_tree_int(out->config, "DISTRIBUTED.REPLICAS", 1), 1);
@@ -425,6 +427,7 @@ static SrStatus whole_page(const char *run, SrText *out) {
     return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the page of %s", run) : SR_OK;
 }
 
+// A source that exists and cannot be read fails the page: the one that stands there is better than one without it.
 SrStatus sr_run_report_write(const char *run) {
     char path[4096];
     SrText page = SR_TEXT_INIT;
