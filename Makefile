@@ -88,7 +88,7 @@ BF16   := kernels/conv/conv_tile_simd.c kernels/block_product_simd.c kernels/row
 endif
 OBJECTS := $(PLAIN:%.c=$(BUILD)/%.o) $(foreach isa,$(ISAS),$(SIMD:%.c=$(BUILD)/%.$(isa).o)) \
            $(BF16:%.c=$(BUILD)/%.avx512bf16.o) $(foreach isa,$(AMX_ISAS),$(AMX:%.c=$(BUILD)/%.$(isa).o))
-TESTS   := $(filter-out tests/fuzz/fuzz_%,$(sort $(wildcard tests/*.c) $(wildcard tests/*/*.c)))
+TESTS   := $(filter-out tests/fuzz/fuzz_% tests/faults/%,$(sort $(wildcard tests/*.c) $(wildcard tests/*/*.c)))
 TESTOBJ := $(filter-out $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 GOLDOBJ := $(filter $(BUILD)/tests/golden/%,$(TESTS:%.c=$(BUILD)/%.o))
 KINDS = op trunk head loss dataset transform collator optimizer schedule meter verb
@@ -179,8 +179,12 @@ $(eval $(call plugin_list,tests,$(TESTS),$(test_groups)))
 
 EXAMPLES = $(patsubst examples/%.c,$(BUILD)/%,$(wildcard examples/*.c))
 # tests/cli runs the program that lies beside the test binary.
-$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/libsslrun.so $(BUILD)/run-golden $(EXAMPLES) seeds
+$(BUILD)/run-tests: $(TESTOBJ) $(BUILD)/libsslrun.a | $(BUILD)/sslrun $(BUILD)/libsslrun.so $(BUILD)/run-golden $(BUILD)/faults.so $(EXAMPLES) seeds
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+# Preloaded into the program by tests/cli/test_faults.c: chosen system calls fail.
+$(BUILD)/faults.so: tests/faults/preload.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -fvisibility=default -shared -o $@ $< -ldl
 $(BUILD)/run-golden: $(GOLDOBJ) $(BUILD)/libsslrun.a
 	$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS)
 

@@ -1,0 +1,241 @@
+// A program whose system fails at a chosen call (tests/faults/preload.c): nothing is lost, nothing is taken for something
+// else, and the line that ends it names the cause.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "tests/check.h"
+#include "tests/data/fixture.h"
+#include "tests/program.h"
+#include "trainer/run/checkpoint.h"
+
+#define CONFIG "tests/cli/folder.yaml"
+enum { IMAGES = 16, PATH = 512 };
+
+static ProgramResult result; // too large for the stack of a test
+
+typedef struct {
+    char dir[256], run[PATH], train[PATH], test[PATH], out[PATH];
+} Place;
+
+// Two folders of two classes with IMAGES images each.
+static void place_open(Place *p) {
+    fixture_folder(p->dir);
+    fixture_class_folder(p->dir, "train", IMAGES);
+    fixture_class_folder(p->dir, "test", IMAGES);
+    snprintf(p->run, sizeof p->run, "CHECKPOINT.DIR=%s/run", p->dir);
+    snprintf(p->train, sizeof p->train, "DATA.TRAIN.DATA_PATHS=[%s/train]", p->dir);
+    snprintf(p->test, sizeof p->test, "DATA.TEST.DATA_PATHS=[%s/test]", p->dir);
+    snprintf(p->out, sizeof p->out, "%s/out", p->dir);
+}
+
+static const char *in(const Place *p, const char *name) {
+    static char path[PATH];
+    CHECK_OK(sr_file_join(path, sizeof path, p->dir, name));
+    return path;
+}
+
+// fault: CALL:PART:ERRNO:FIRST:COUNT (preload.c).  A sanitizer's runtime must be loaded first, which a preloaded
+// library would prevent.
+static void run_with(const char *fault, const char *const *args) {
+    char path[4096], *slash;
+    program_path(path);
+    slash = strrchr(path, '/');
+    snprintf(slash, sizeof path - (size_t)(slash - path), "/faults.so");
+    if (PROGRAM_SANITIZED || access(path, R_OK) != 0)
+        skip();
+    setenv("LD_PRELOAD", path, 1);
+    setenv("SR_FAULT", fault, 1);
+    program_run(&result, 1, args);
+    unsetenv("SR_FAULT");
+    unsetenv("LD_PRELOAD");
+}
+#define RUN(fault, ...) run_with(fault, (const char *const[]){__VA_ARGS__, NULL})
+
+static void expect(int code, const char *text) {
+    if (result.code != code || !strstr(result.err, text))
+        fail_msg("expected exit code %d and \"%s\", got %d and:\n%s%s", code, text, result.code,
+                 result.out, result.err);
+}
+
+static int64_t updates_in(const Place *p, const char *name) {
+    SrPosition at;
+    CHECK_OK(sr_checkpoint_position(in(p, name), &at));
+    return at.iteration;
+}
+
+static int count(const char *text, const char *part) {
+    int n = 0;
+    for (const char *at = strstr(text, part); at; at = strstr(at + 1, part))
+        n++;
+    return n;
+}
+
+// 16 images in batches of 4: the 23rd read is in the second epoch, after five whole updates.
+static void test_loader_fails(void **state) {
+    (void)state;
+    Place p;
+    place_open(&p);
+    RUN("open:/train/:5:22:0", "train", CONFIG, p.train, p.test, p.run, "TEST_MODEL=False");
+    expect(1, "Input/output error; the state after 5 of 12 updates is saved in ");
+    CHECK(strstr(result.err, "to resume: "));
+    CHECK_INT(updates_in(&p, "run/checkpoint.safetensors"), 5);
+    RUN("none:x:0:0:0", "train", CONFIG, p.train, p.test, p.run, "TEST_MODEL=False");
+    expect(0, "");
+    CHECK(strstr(result.out, "trained 7 updates"));
+    fixture_remove(p.dir);
+}
+
+// Too many unreadable images: the files are gone, not the system.
+static void test_images_disappear(void **state) {
+    (void)state;
+    Place p;
+    place_open(&p);
+    RUN("open:/train/:2:22:0", "train", CONFIG, p.train, p.test, p.run, "TEST_MODEL=False");
+    expect(1, "MAX_BAD_IMAGE_SHARE");
+    CHECK(strstr(result.err, "updates is saved in "));
+    CHECK_INT(updates_in(&p, "run/checkpoint.safetensors"), 7);
+    fixture_remove(p.dir);
+}
+
+// Nothing has been learned: no checkpoint of it, and no word of one.
+static void test_first_image_fails(void **state) {
+    (void)state;
+    Place p;
+    place_open(&p);
+    RUN("open:/train/:24:0:0", "train", CONFIG, p.train, p.test, p.run, "TEST_MODEL=False");
+    expect(1, "Too many open files");
+    CHECK(!strstr(result.err, "saved") && !sr_file_exists(in(&p, "run/checkpoint.safetensors")));
+    fixture_remove(p.dir);
+}
+
+// The second of three test phases fails: its figures are missing, nothing else.
+static void test_phase_fails_once(void **state) {
+    (void)state;
+    Place p;
+    char metrics[1 << 14];
+    place_open(&p);
+    RUN("open:/test/:5:16:1", "train", CONFIG, p.train, p.test, p.run);
+    expect(0, "no test phase after epoch 1: ");
+    CHECK(strstr(result.err, "Input/output error; training continues"));
+    program_read(in(&p, "run"), "metrics.json", metrics, sizeof metrics);
+    CHECK_INT(count(metrics, "\"test_"), 2);
+    CHECK_INT(updates_in(&p, "run/checkpoint.safetensors"), 12);
+    fixture_remove(p.dir);
+}
+
+// The last one fails: the run is whole and saved, and its exit code says that a figure is missing.
+static void test_last_phase_fails(void **state) {
+    (void)state;
+    Place p;
+    place_open(&p);
+    RUN("open:/test/:5:32:0", "train", CONFIG, p.train, p.test, p.run);
+    expect(1, "training has finished and is saved in ");
+    CHECK(strstr(result.err, "the last test phase failed: ") && strstr(result.err, "TEST_ONLY"));
+    CHECK_INT(updates_in(&p, "run/checkpoint.safetensors"), 12);
+    fixture_remove(p.dir);
+}
+
+// A class is never lost because its folder could not be looked at.
+static void test_class_folder_unknown(void **state) {
+    (void)state;
+    static const char *const faults[] = {"stat:/train/x:5:0:1", "stat:/train/x:116:1:1"};
+    Place p;
+    place_open(&p);
+    for (int i = 0; i < 2; i++) {
+        RUN(faults[i], "pack", in(&p, "train"), "--out", p.out);
+        expect(1, i ? "Stale file handle" : "Input/output error");
+        CHECK(!sr_file_exists(p.out));
+    }
+    fixture_remove(p.dir);
+}
+
+// An interrupted call is repeated; descriptors, memory and disks that run out are no damaged images.
+static void test_errors_of_the_system(void **state) {
+    (void)state;
+    static const struct {
+        const char *fault, *cause;
+    } points[] = {{"open:/train/x/:24:0:1", "Too many open files"},
+                  {"open:/train/x/:23:2:1", "Too many open files in system"},
+                  {"read:/train/x/:5:1:1", "Input/output error"},
+                  {"open:/train/x/:12:0:1", "Cannot allocate memory"}};
+    Place p;
+    place_open(&p);
+    for (int i = 0; i < SR_COUNT(points); i++) {
+        RUN(points[i].fault, "extract", CONFIG, "--random", "--nodes", "flatten", "--data",
+            in(&p, "train"), "--size", "16", "--out", p.out);
+        expect(1, points[i].cause);
+    }
+    RUN("open:/train/x/:4:0:3", "extract", CONFIG, "--random", "--nodes", "flatten", "--data",
+        in(&p, "train"), "--size", "16", "--out", p.out);
+    expect(0, "");
+    CHECK(!strstr(result.err, "Interrupted") && !strstr(result.err, "could not be read"));
+    fixture_remove(p.dir);
+}
+
+static void expect_no_temporary(const Place *p, const char *folder) {
+    char **names;
+    int n;
+    CHECK_OK(sr_file_list(in(p, folder), &names, &n));
+    for (int i = 0; i < n; i++)
+        if (strstr(names[i], ".tmp"))
+            fail_msg("%s is left in %s", names[i], folder);
+    sr_file_list_free(names, n);
+}
+
+static void test_no_temporary_stays(void **state) {
+    (void)state;
+    Place p;
+    place_open(&p);
+    RUN("fdopen:.tmp:12:0:1", "pack", in(&p, "train"), "--out", p.out);
+    expect(1, "Cannot allocate memory");
+    expect_no_temporary(&p, "out.partial");
+    fixture_remove(p.dir);
+}
+
+// A source that cannot be read is no reason to replace a good page by a poorer one.
+static void test_page_is_kept(void **state) {
+    (void)state;
+    static const char *const faults[] = {
+        "open:/train_config.yaml:5:0:1", "open:/log.txt:5:0:1",
+        "read:/train_config.yaml:5:0:1", "open:/stdout.json:5:0:1", "open:/metrics.json:5:0:1"};
+    Place p;
+    place_open(&p);
+    RUN("none:x:0:0:0", "train", CONFIG, p.train, p.test, p.run, "OPTIMIZER.num_epochs=1");
+    expect(0, "");
+    CHECK_OK(sr_file_write(in(&p, "run/report.html"), "good", 4));
+    for (int i = 0; i < SR_COUNT(faults); i++) {
+        char page[16];
+        RUN(faults[i], "report", in(&p, "run"));
+        expect(1, "Input/output error");
+        program_read(in(&p, "run"), "report.html", page, sizeof page);
+        CHECK_STR(page, "good");
+    }
+    fixture_remove(p.dir);
+}
+
+// A sick disk is exit code 1 with its own text, not "no such file" and a usage error.
+static void test_sick_disk(void **state) {
+    (void)state;
+    Place p;
+    char data[PATH];
+    place_open(&p);
+    RUN("stat:/train:5:0:0", "train", CONFIG, p.train, p.test, p.run);
+    expect(1, "Input/output error");
+    RUN("open:folder.yaml:5:0:0", "check", CONFIG, p.train, p.test);
+    expect(1, "Input/output error");
+    snprintf(data, sizeof data, "%s/weights.safetensors", p.dir);
+    CHECK_OK(sr_file_write(data, "x", 1));
+    RUN("open:/weights.safetensors:5:0:0", "inspect", data);
+    expect(1, "Input/output error");
+    fixture_remove(p.dir);
+}
+
+SR_TESTS(faults, unit(test_loader_fails), unit(test_images_disappear), unit(test_first_image_fails),
+         unit(test_phase_fails_once), unit(test_last_phase_fails), unit(test_class_folder_unknown),
+         unit(test_errors_of_the_system), unit(test_no_temporary_stays), unit(test_page_is_kept),
+         unit(test_sick_disk))
