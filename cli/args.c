@@ -229,3 +229,14 @@ SrStatus sr_args_print(SrText *text) {
     sr_text_deinit(text);
     return status;
 }
+
+SrStatus sr_args_print_done(SrText *text, const char *path) {
+    SrStatus status = sr_args_print(text);
+    if (status != SR_ERR_IO)
+        return status;
+    if (!freopen("/dev/null", "w", stdout)) // drops what the buffer still holds
+        return status;
+    sr_warn("%s, but %s is written and whole", sr_status_message(), path);
+    sr_status_clear();
+    return SR_OK;
+}

@@ -50,5 +50,8 @@ int sr_args_words(const char *leave_out, const char *words[SR_ARGS_MAX]);
 const char *sr_args_program(void);
 // Prints text to stdout and empties it.
 SrStatus sr_args_print(SrText *text);
+// The same for a line about `path`, which the verb has written: where standard output fails, a warning says that the
+// file is whole, and the verb has done what it was asked for.
+SrStatus sr_args_print_done(SrText *text, const char *path);
 
 #endif

@@ -54,7 +54,7 @@ static SrStatus run_verb(int argc, char **argv) {
         sr_text_printf(&text, ", %d of %s left out", result.left_out, in);
     sr_text_printf(&text, " (%s%s%s%s)\n", naming->writer, *naming->trunk ? ", " : "",
                    *naming->unlike ? "unlike " : "", naming->trunk);
-    return sr_args_print(&text);
+    return sr_args_print_done(&text, out);
 }
 
 const SrVerb sr_verb_convert = {

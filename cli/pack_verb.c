@@ -1,8 +1,11 @@
-// sslrun pack DIR --out SHARDS: a folder of images as tar shards, and the check of such shards.
+// sslrun pack DIR --out SHARDS: writes images as tar shards, or checks such shards.
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/log.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "data/sets/shard_pack.h"
@@ -35,29 +38,62 @@ static SrStatus check_parts(const char *data, const char *out) {
             data, name, out, out, name, out);
 }
 
-static SrStatus pack(const SrShardPackOptions *options) {
+// The shards are whole when this is said: a full disk after stdout must not make a script pack again.
+static SrStatus say_packed(const SrShardPackOptions *options, const SrShardPackResult *done,
+                           int classes) {
+    SrText out = SR_TEXT_INIT;
+    sr_text_printf(&out, "%s: %lld images in %d classes, %lld shard%s, %.1f MB", options->out,
+                   (long long)done->images, classes, (long long)done->shards,
+                   done->shards == 1 ? "" : "s", (double)done->bytes / 1e6);
+    if (done->left_out)
+        sr_text_printf(&out, ", %lld damaged left out", (long long)done->left_out);
+    sr_text_printf(&out, "; to train on them: DATA.TRAIN.DATA_PATHS=[%s]\n", options->out);
+    return sr_args_print_done(&out, options->out);
+}
+
+static SrStatus pack(const SrShardPackOptions *options, const char *labels) {
     const SrDataset *source;
     const SrDatasetConfig config = {.split = "TRAIN",
                                     .data_path = options->data,
-                                    .label_path = "",
+                                    .label_path = labels,
                                     .remove_prefix = "",
                                     .new_prefix = ""};
     void *set;
     SrShardPackResult done;
-    SrText out = SR_TEXT_INIT;
     SR_TRY(check_parts(options->data, options->out));
     SR_TRY(sr_dataset_infer(options->data, "TRAIN", &source));
+    if (*labels && !source->reads_label_path)
+        SR_FAIL(SR_ERR_CONFIG, "--labels: %s brings its own labels (it is read as %s)",
+                options->data, source->name);
     SR_TRY(sr_dataset_open(source, &config, &set));
     SrStatus status = sr_shard_pack(source, set, options, &done);
     int classes = source->classes(set);
     sr_dataset_close(source, set);
     SR_TRY(status);
-    sr_text_printf(&out,
-                   "%s: %lld images in %d classes, %lld shard%s, %.1f MB; to train on them: "
-                   "DATA.TRAIN.DATA_PATHS=[%s]\n",
-                   options->out, (long long)done.images, classes, (long long)done.shards,
-                   done.shards == 1 ? "" : "s", (double)done.bytes / 1e6, options->out);
-    return sr_args_print(&out);
+    if (classes == 0 && !*labels && source->reads_label_path)
+        sr_warn("%s names no labels, so the shards have none; --labels FILE adds them",
+                options->data);
+    return say_packed(options, &done, classes);
+}
+
+// A folder of images is the likeliest mistake: shards are checked, not what they were packed from.
+static SrStatus check_is_shards(const char *path) {
+    const SrDataset *source;
+    SR_TRY(sr_dataset_find("webdataset", &source));
+    if (!sr_file_is_dir(path) || source->accepts(path, "TRAIN"))
+        return SR_OK;
+    char **names;
+    int n, shards = 0;
+    SR_TRY(sr_file_list(path, &names, &n));
+    for (int i = 0; i < n; i++)
+        shards += names[i][0] != '.' && sr_text_ends(names[i], ".tar");
+    sr_file_list_free(names, n);
+    if (shards > 0)
+        return SR_OK;
+    SR_FAIL(SR_ERR_CONFIG,
+            "%s holds no shards (.tar files): --check reads a folder that `sslrun pack DIR --out "
+            "SHARDS` has written",
+            path);
 }
 
 static SrStatus check(const char *path) {
@@ -65,7 +101,9 @@ static SrStatus check(const char *path) {
     SrText out = SR_TEXT_INIT;
     if (!r)
         SR_FAIL(SR_ERR_MEMORY, "out of memory");
-    SrStatus status = sr_shard_check(path, r);
+    SrStatus status = check_is_shards(path);
+    if (status == SR_OK)
+        status = sr_shard_check(path, r);
     for (int i = 0; i < r->n_listed; i++)
         sr_text_printf(&out, "%s\n", r->listed[i]);
     if (status == SR_OK)
@@ -87,8 +125,8 @@ static SrStatus check(const char *path) {
 }
 
 static SrStatus run_verb(int argc, char **argv) {
-    const char *out = NULL, *size = "256M";
-    bool checks = false, keep_order = false;
+    const char *out = NULL, *size = "256M", *labels = "";
+    bool checks = false, keep_order = false, strict = false;
     const SrFlag flags[] = {
         {.name = "--out", .text = &out, .help = "the folder to write, which must not exist"},
         {.name = "--size", .text = &size, .help = "bytes of a shard, as in 64M or 1G (256M)"},
@@ -96,6 +134,12 @@ static SrStatus run_verb(int argc, char **argv) {
          .on = &keep_order,
          .help = "leaves images in their order; shuffled by default, as a shuffle while reading "
                  "reaches not far"},
+        {.name = "--labels",
+         .text = &labels,
+         .help = "a file of labels for a list of images or IDX files, as LABEL_PATHS names one"},
+        {.name = "--strict",
+         .on = &strict,
+         .help = "fails at the first damaged image; they are left out and listed by default"},
         {.name = "--check",
          .on = &checks,
          .help = "reads shards instead, and names the images that are damaged"},
@@ -112,13 +156,14 @@ static SrStatus run_verb(int argc, char **argv) {
     options.data = args.names[0];
     options.out = out;
     options.keep_order = keep_order;
-    return pack(&options);
+    options.strict = strict;
+    return pack(&options, labels);
 }
 
 const SrVerb sr_verb_pack = {
     .name = "pack",
-    .usage = "sslrun pack DIR --out SHARDS [--size 256M] [--keep-order] | sslrun pack SHARDS "
-             "--check",
+    .usage = "sslrun pack DIR --out SHARDS [--size 256M] [--labels FILE] [--keep-order] [--strict] "
+             "| sslrun pack SHARDS --check",
     .help =
         "Writes images as tar shards (WebDataset's convention) with an index, or verifies them.",
     .run = run_verb,

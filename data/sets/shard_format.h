@@ -10,11 +10,13 @@
 enum { SR__SHARD_VERSION = 1 };
 
 typedef struct {
-    char name[240];    // of the file, in the folder
-    uint64_t bytes;    // the file had when it was indexed
-    int64_t changed;   // when, in nanoseconds; 0 where checksums guard the content
-    int64_t first, n;  // its images
-    uint64_t reserved; // 0
+    char name[240];   // of the file, in the folder
+    uint64_t bytes;   // the file had when it was indexed
+    int64_t changed;  // when, in nanoseconds; 0 where checksums guard the content
+    int64_t first, n; // its images
+    // Of the first row: what classnames.txt was when the index was made (sr__shard_names_mark); 0: not noted.  Of the
+    // others: 0.
+    uint64_t names_mark;
 } SrShardRow;
 
 typedef struct {
@@ -34,6 +36,13 @@ typedef struct {
 } SrShardHead;
 _Static_assert(sizeof(SrShardHead) == 72 && sizeof(SrShardRow) == 280 && sizeof(SrShardEntry) == 32,
                "sections follow each other without gaps, aligned to 8 bytes");
+
+// Size and CRC-32 of the bytes of classnames.txt as one number that is never 0; text NULL: there is no such file.
+static inline uint64_t sr__shard_names_mark(const char *text, size_t bytes) {
+    if (!text)
+        return 1;
+    return (uint64_t)(bytes + 1) << 32 | (uint32_t)crc32(0, (const Bytef *)text, (uInt)bytes);
+}
 
 // Entries are checked where they are used: a checksum over all would read what is only to be mapped.
 static inline uint32_t sr__shard_head_crc(const SrShardHead *head, const void *rows,

@@ -1,6 +1,7 @@
 // Opening an index: mapped where it stands and fits the shards, else made by walking them.
 #include "data/sets/shard_index.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +19,8 @@ typedef struct {
     char folder[MAX_PATH_BYTES], index[MAX_PATH_BYTES];
     SrShardRow *rows; // (n) by name
     int64_t n;
+    SrStringList names; // of classnames.txt
+    uint64_t mark;      // of that file
 } Shards;
 
 static SrStatus look_at(const char *folder, const char *name, SrShardRow *row) {
@@ -27,7 +30,10 @@ static SrStatus look_at(const char *folder, const char *name, SrShardRow *row) {
         SR_FAIL(SR_ERR_CONFIG, "%s/%s: the name of a shard has at most %zu bytes", folder, name,
                 sizeof row->name - 1);
     SR_TRY(sr_file_join(path, sizeof path, folder, name));
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+    if (stat(path, &st) != 0)
+        SR_FAIL(errno == ENOENT ? SR_ERR_CONFIG : SR_ERR_IO, "cannot read %s: %s", path,
+                strerror(errno));
+    if (!S_ISREG(st.st_mode))
         SR_FAIL(SR_ERR_IO, "cannot read %s: not a regular file", path);
     row->bytes = (uint64_t)st.st_size;
     row->changed = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
@@ -152,26 +158,45 @@ static SrStatus refuse_others(const SrShardIndex *x, const Shards *s, int64_t k)
             s->folder, missing ? x->row[k].name : s->rows[k].name, s->index);
 }
 
-// *stale: it stands for shards that have changed since, and knew them by their headers alone.
+// The file of names has changed, or come, since the index was made.  Numbers stay what they are where the index is
+// sslrun's own; labels that are words are numbered by the file.  An index with checksums outlives the file.
+static SrStatus take_changed_names(const Shards *s, SrShardIndex *x, bool *stale) {
+    if (x->row[0].names_mark == s->mark || (x->summed && (!x->row[0].names_mark || !s->names.n)))
+        return SR_OK;
+    *stale = !x->summed;
+    sr__string_list_clear(&x->class_names);
+    for (int64_t c = 0; x->summed && c < s->names.n; c++) {
+        const char *name = sr__string_list_get(&s->names, c);
+        SR_TRY(sr__string_list_add(&x->class_names, name, strlen(name)));
+    }
+    return SR_OK;
+}
+
+// *stale: it stands for shards or names that have changed, and knew the shards by their headers alone.
 static SrStatus open_file(const Shards *s, SrShardIndex *x, bool *stale) {
     SR_TRY(sr_file_map(s->index, &x->map, &x->map_bytes));
     x->mapped = true;
     SR_TRY(attach(x, s->index));
     int64_t k = differs(x, s);
     *stale = k >= 0 && !x->summed;
-    return k < 0 || *stale ? SR_OK : refuse_others(x, s, k);
+    if (k >= 0)
+        return *stale ? SR_OK : refuse_others(x, s, k);
+    return take_changed_names(s, x, stale);
 }
 
 // ---- made anew
 
-// A class a line, without what is blank behind it.
-static SrStatus read_class_names(const char *folder, SrStringList *out) {
+// A class per line, without blanks at its end.
+static SrStatus read_class_names(Shards *s) {
     char path[MAX_PATH_BYTES], *text;
     size_t bytes;
-    SR_TRY(sr_file_join(path, sizeof path, folder, SR_SHARD_CLASSES));
+    SrStringList *out = &s->names;
+    s->mark = sr__shard_names_mark(NULL, 0);
+    SR_TRY(sr_file_join(path, sizeof path, s->folder, SR_SHARD_CLASSES));
     if (!sr_file_exists(path))
         return SR_OK;
     SR_TRY(sr_file_read(path, MAX_CLASS_NAMES_BYTES, &text, &bytes));
+    s->mark = sr__shard_names_mark(text, bytes);
     SrStatus status = SR_OK;
     for (char *p = text; *p && status == SR_OK;) {
         size_t line = strcspn(p, "\n"), len = line;
@@ -184,15 +209,9 @@ static SrStatus read_class_names(const char *folder, SrStringList *out) {
     return status;
 }
 
-static SrStatus list_all(const Shards *s, SrShardList *list, SrText *out) {
-    SrStringList classes = {0};
-    SrStatus status = read_class_names(s->folder, &classes);
-    if (status == SR_OK)
-        status = sr__shard_walk(s->folder, s->rows, s->n, list);
-    if (status == SR_OK)
-        status = sr__shard_list_print(list, &classes, false, out);
-    sr__string_list_deinit(&classes);
-    return status;
+static SrStatus list_all(const Shards *s, SrShardList *list, int64_t *passed_over, SrText *out) {
+    SR_TRY(sr__shard_walk(s->folder, s->rows, s->n, list, passed_over));
+    return sr__shard_list_print(list, &s->names, s->mark, false, out);
 }
 
 // Kept in memory where the folder is somebody else's.
@@ -201,7 +220,8 @@ static SrStatus make(const Shards *s, SrShardIndex *x) {
     SrText text = SR_TEXT_INIT;
     double began = sr_clock();
     SR_TRY(sr__shard_list_new(&list));
-    SrStatus status = list_all(s, list, &text);
+    int64_t passed_over = 0;
+    SrStatus status = list_all(s, list, &passed_over, &text);
     sr__shard_list_free(list);
     if (status == SR_OK) {
         status = sr_file_write(s->index, text.s, text.len);
@@ -219,6 +239,10 @@ static SrStatus make(const Shards *s, SrShardIndex *x) {
     SR_TRY(attach(x, s->index));
     sr_info("%lld images in %lld shard(s) of %s indexed (%.1f s)", (long long)x->n,
             (long long)x->shards, s->folder, sr_clock() - began);
+    if (passed_over)
+        sr_info("%s: %lld further images of the samples passed over (masks and the like): a "
+                "sample's image is the file named KEY.jpg, .jpeg, .png or .webp",
+                s->folder, (long long)passed_over);
     return SR_OK;
 }
 
@@ -230,6 +254,9 @@ static SrStatus open_found(const Shards *s, SrShardIndex *out) {
         sr__shard_index_close(out);
         SR_TRY(make(s, out));
     }
+    if (out->class_names.n > 0 && out->class_names.n < out->classes)
+        sr_warn("%s/" SR_SHARD_CLASSES " names %lld of %d classes: the others have no name",
+                s->folder, (long long)out->class_names.n, out->classes);
     out->folder = sr_strdup(s->folder);
     return out->folder ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %s", s->folder);
 }
@@ -241,7 +268,10 @@ SrStatus sr__shard_index_open(const char *path, SrShardIndex *out) {
         SR_FAIL(SR_ERR_CONFIG, "path too long: '%.80s...'", path);
     SrStatus status = sr_file_is_dir(path) ? find_in_folder(path, &s) : find_one(path, &s);
     if (status == SR_OK)
+        status = read_class_names(&s);
+    if (status == SR_OK)
         status = open_found(&s, out);
+    sr__string_list_deinit(&s.names);
     sr_free(s.rows);
     if (status != SR_OK)
         sr__shard_index_close(out);

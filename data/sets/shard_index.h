@@ -14,7 +14,7 @@
 
 #define SR_SHARD_INDEX \
     "index.sslrun" // in the folder of the shards; of one archive: its name + ".index"
-#define SR_SHARD_CLASSES "classnames.txt" // beside shards, a class a line
+#define SR_SHARD_CLASSES "classnames.txt" // next to shards, a class per line
 
 typedef struct {
     char *folder; // of the shards
@@ -26,7 +26,7 @@ typedef struct {
     const int8_t *targets;  // (n, classes) of 1, 0, -1; NULL: one class an image
     const char *names;      // one behind the other, each with its NUL
     size_t names_bytes;
-    SrStringList class_names; // fewer than `classes` where they are not known
+    SrStringList class_names; // fewer than `classes` where the others are not known
     const void *map;
     size_t map_bytes;
     bool mapped; // else memory: the folder cannot be written to
@@ -57,13 +57,18 @@ SrStatus sr__shard_list_add(SrShardList *list, const char *name, uint64_t offset
 SrStatus sr__shard_list_label(SrShardList *list, int64_t i, const char *text);
 void sr__shard_list_several(SrShardList *list); // labels are sets, whatever their texts look like
 int64_t sr__shard_list_length(const SrShardList *list);
-// The index as its file has it.  class_names: borrowed, may be empty.  Names of classes among the labels need none, or
+// Forgets the images from number `first` on.
+void sr__shard_list_cut(SrShardList *list, int64_t first);
+// The index as its file has it.  class_names: borrowed, may be empty; names_mark: of their file.  Names of classes among the labels need none, or
 // are found there.
-SrStatus sr__shard_list_print(SrShardList *list, const SrStringList *class_names, bool summed,
-                              SrText *out);
+SrStatus sr__shard_list_print(SrShardList *list, const SrStringList *class_names,
+                              uint64_t names_mark, bool summed, SrText *out);
 
-// The index of shards by walking their headers.  rows: names, bytes, changed of each.
-SrStatus sr__shard_walk(const char *folder, const SrShardRow *rows, int64_t n, SrShardList *list);
+// The index of shards by walking their headers.  rows: names, bytes, changed of each.  A sample has one image: the file
+// whose ending after the first dot is an image's (0001.jpg, not 0001.seg.png).  A sample without such a file keeps all
+// its images.  *passed_over: images left out by that rule.
+SrStatus sr__shard_walk(const char *folder, const SrShardRow *rows, int64_t n, SrShardList *list,
+                        int64_t *passed_over);
 bool sr__shard_is_image(const char *name); // by its ending
 
 #endif

@@ -155,6 +155,14 @@ void sr__shard_list_several(SrShardList *l) { l->several = true; }
 
 int64_t sr__shard_list_length(const SrShardList *l) { return l->n; }
 
+void sr__shard_list_cut(SrShardList *l, int64_t first) {
+    if (first >= l->n)
+        return;
+    l->names.len = entries(l)[first].name;
+    l->entries.len = (size_t)first * sizeof(SrShardEntry);
+    l->n = first;
+}
+
 // ---- the file
 
 // Names among the labels become numbers: their place in `known`, or in the sorted list of themselves.
@@ -227,7 +235,9 @@ static SrStatus print_targets(const SrShardList *l, int64_t classes, SrText *out
     return SR_OK;
 }
 
-static SrStatus print_all(SrShardList *l, const SrStringList *classes, bool summed, SrText *out) {
+static SrStatus print_all(SrShardList *l, const SrStringList *classes, uint64_t names_mark,
+                          bool summed, SrText *out) {
+    ((SrShardRow *)(void *)l->rows.s)->names_mark = names_mark;
     SrShardHead head = {.version = SR__SHARD_VERSION,
                         .summed = summed,
                         .several = l->several,
@@ -257,8 +267,8 @@ static SrStatus print_all(SrShardList *l, const SrStringList *classes, bool summ
     return status == SR_OK ? added(out) : status;
 }
 
-SrStatus sr__shard_list_print(SrShardList *l, const SrStringList *class_names, bool summed,
-                              SrText *out) {
+SrStatus sr__shard_list_print(SrShardList *l, const SrStringList *class_names, uint64_t names_mark,
+                              bool summed, SrText *out) {
     SrStringList classes = {0};
     if (!l->n)
         SR_FAIL(SR_ERR_CONFIG, "no image in the shards: .jpg, .jpeg, .png and .webp are read");
@@ -266,7 +276,7 @@ SrStatus sr__shard_list_print(SrShardList *l, const SrStringList *class_names, b
     if (status == SR_OK)
         status = label_words(l, &classes, class_names->n == 0);
     if (status == SR_OK)
-        status = print_all(l, &classes, summed, out);
+        status = print_all(l, &classes, names_mark, summed, out);
     sr__string_list_deinit(&classes);
     return status;
 }

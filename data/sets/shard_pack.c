@@ -1,4 +1,4 @@
-// See the header.
+// Packing a data set into tar shards with an index, and reading shards against their index.
 #include "data/sets/shard_pack.h"
 
 #include <ctype.h>
@@ -13,12 +13,13 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "data/encode.h"
 #include "data/sets/shard_index.h"
 #include "data/sets/tar_walk.h"
 
-enum { MAX_PATH_BYTES = 4096, KEY_BYTES = 3 * 4096 };
+enum { MAX_PATH_BYTES = 4096, KEY_BYTES = 3 * 4096, WARNED = 20 };
 
 typedef struct {
     const SrDataset *source;
@@ -122,6 +123,14 @@ static SrStatus read_image(const Pack *p, int64_t i, SrText *png, SrSample *samp
     return png->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for an image") : SR_OK;
 }
 
+// SR_ERR_IO where the loader would put grey in the image's place: what cannot be read, and what is no image.
+static SrStatus read_sound(const Pack *p, int64_t i, SrText *png, SrSample *sample) {
+    SrImage image;
+    SR_TRY(read_image(p, i, png, sample));
+    SrStatus status = sr_image_open(sample->encoded, sample->encoded_bytes, &image);
+    return status == SR_OK ? SR_OK : sr_fail_prefix(status, "%s", sample->path);
+}
+
 // As an ending of the convention: what the bytes are, where the name does not say it.
 static const char *ending_of(const SrSample *sample, const char *path, const char *ending,
                              char out[8]) {
@@ -134,8 +143,8 @@ static const char *ending_of(const SrSample *sample, const char *path, const cha
     return b[0] == 0xFF ? ".jpg" : b[0] == 'R' ? ".webp" : ".png";
 }
 
-// "3", or "0 4 7?" where an image has several, 7 not known; "" where it has none.
-static bool class_text(const Pack *p, int64_t i, SrText *out) {
+// "3", or "0 4 7?" where an image has several, 7 not known; "" where it has none.  *labelled: the set has labels for it.
+static SrStatus class_text(const Pack *p, int64_t i, SrText *out, bool *labelled) {
     const int8_t *targets = p->source->targets ? p->source->targets(p->set, i) : NULL;
     int64_t label = p->source->label(p->set, i);
     out->len = 0;
@@ -144,7 +153,8 @@ static bool class_text(const Pack *p, int64_t i, SrText *out) {
             sr_text_printf(out, "%s%d%s", out->len ? " " : "", c, targets[c] < 0 ? "?" : "");
     if (!targets && label >= 0)
         sr_text_printf(out, "%lld", (long long)label);
-    return targets || label >= 0;
+    *labelled = targets || label >= 0;
+    return out->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for a label") : SR_OK;
 }
 
 // Returns how far behind the beginning of the blocks its bytes lie.
@@ -199,31 +209,44 @@ static SrStatus write_blocks(Pack *p, const char *name, uint64_t image_at, size_
     return label ? sr__shard_list_label(p->list, p->result.images, label) : SR_OK;
 }
 
-static SrStatus pack_image(Pack *p, int64_t i, SrText *png, SrText *label) {
+static SrStatus write_image(Pack *p, int64_t i, const char *path, const SrSample *sample,
+                            SrText *label) {
     char name[KEY_BYTES + 8], kind[8];
-    SrSample sample = {.path = ""};
-    const char *path, *ending;
-    sr_image_pool_reset(p->pool);
-    SR_TRY(path_of(p, i, &path));
-    SR_TRY(read_image(p, i, png, &sample));
+    const char *ending;
+    bool labelled;
     split_name(p, path, i, name, &ending);
     make_unique(p, i, ending, name);
-    size_t key = strlen(name), bytes = sample.encoded_bytes;
-    if (bytes < 8)
-        SR_FAIL(SR_ERR_IO, "%s: %zu bytes are no image", path, bytes);
+    size_t key = strlen(name), bytes = sample->encoded_bytes;
     p->blocks.len = 0;
-    bool labelled = class_text(p, i, label);
-    strcpy(name + key, ending_of(&sample, path, ending, kind));
-    uint64_t image_at = add_member(p, name, sample.encoded, bytes);
+    SR_TRY(class_text(p, i, label, &labelled));
+    strcpy(name + key, ending_of(sample, path, ending, kind));
+    uint64_t image_at = add_member(p, name, sample->encoded, bytes);
     char image_name[KEY_BYTES + 8];
     memcpy(image_name, name, sizeof image_name);
     strcpy(name + key, ".cls");
     if (labelled)
         add_member(p, name, label->s ? label->s : "", label->len);
-    uint32_t crc = (uint32_t)crc32(0, sample.encoded, (uInt)bytes);
+    uint32_t crc = (uint32_t)crc32(0, sample->encoded, (uInt)bytes);
     SR_TRY(write_blocks(p, image_name, image_at, bytes, crc,
                         labelled ? label->len ? label->s : "" : NULL));
     p->result.images++;
+    return SR_OK;
+}
+
+// An image that is damaged is left out with a warning, as training goes round it.
+static SrStatus pack_image(Pack *p, int64_t i, SrText *png, SrText *label) {
+    SrSample sample = {.path = ""};
+    const char *path;
+    sr_image_pool_reset(p->pool);
+    SR_TRY(path_of(p, i, &path));
+    SrStatus status = read_sound(p, i, png, &sample);
+    if (status == SR_OK)
+        return write_image(p, i, path, &sample, label);
+    if (status != SR_ERR_IO || p->options->strict)
+        return status;
+    if (p->result.left_out++ < WARNED)
+        sr_warn("left out: %s", sr_status_message());
+    sr_status_clear();
     return SR_OK;
 }
 
@@ -252,9 +275,12 @@ static SrStatus pack_images(Pack *p) {
         sr_bar_at(&bar, k + 1);
     }
     sr_bar_end(&bar);
+    if (status == SR_OK && p->result.images == 0)
+        status = sr_fail(SR_ERR_CONFIG, "%s: none of its %lld images can be read", p->options->data,
+                         (long long)p->n);
     if (status == SR_OK)
         status = end_shard(p);
-    else if (p->writer.f)
+    if (status != SR_OK && p->writer.f)
         sr_file_abort(&p->writer);
     sr_text_deinit(&png);
     sr_text_deinit(&label);
@@ -264,19 +290,29 @@ static SrStatus pack_images(Pack *p) {
 
 // ---- the folder
 
-static SrStatus write_names(const Pack *p, SrStringList *names) {
-    char path[MAX_PATH_BYTES];
-    SrText text = SR_TEXT_INIT;
+static SrStatus collect_names(const Pack *p, SrStringList *names, SrText *text) {
     int n = p->source->class_name ? p->source->classes(p->set) : 0;
     for (int c = 0; c < n; c++) {
         const char *name = p->source->class_name(p->set, c);
         if (!name || strchr(name, '\n')) // a hole would shift the others
             break;
         SR_TRY(sr__string_list_add(names, name, strlen(name)));
-        sr_text_printf(&text, "%s\n", name);
+        sr_text_printf(text, "%s\n", name);
     }
-    SR_TRY(sr_file_join(path, sizeof path, p->folder, SR_SHARD_CLASSES));
-    SrStatus status = text.len ? sr_file_write(path, text.s, text.len) : SR_OK;
+    return text->failed ? sr_fail(SR_ERR_MEMORY, "out of memory for the names of %d classes", n)
+                        : SR_OK;
+}
+
+// *mark: what the index notes of the file.
+static SrStatus write_names(const Pack *p, SrStringList *names, uint64_t *mark) {
+    char path[MAX_PATH_BYTES];
+    SrText text = SR_TEXT_INIT;
+    SrStatus status = collect_names(p, names, &text);
+    if (status == SR_OK)
+        status = sr_file_join(path, sizeof path, p->folder, SR_SHARD_CLASSES);
+    if (status == SR_OK && text.len)
+        status = sr_file_write(path, text.s, text.len);
+    *mark = sr__shard_names_mark(text.len ? text.s : NULL, text.len);
     sr_text_deinit(&text);
     return status;
 }
@@ -286,11 +322,12 @@ static SrStatus write_index(const Pack *p) {
     SrStringList names = {0};
     SrText text = SR_TEXT_INIT;
     SR_TRY(sr_file_join(path, sizeof path, p->folder, SR_SHARD_INDEX));
-    SrStatus status = write_names(p, &names);
+    uint64_t mark;
+    SrStatus status = write_names(p, &names, &mark);
     if (p->source->targets && p->source->targets(p->set, 0))
         sr__shard_list_several(p->list);
     if (status == SR_OK)
-        status = sr__shard_list_print(p->list, &names, true, &text);
+        status = sr__shard_list_print(p->list, &names, mark, true, &text);
     if (status == SR_OK)
         status = sr_file_write(path, text.s, text.len);
     sr_text_deinit(&text);

@@ -9,15 +9,18 @@ typedef struct {
     const char *out;  // a folder that does not exist yet
     int64_t bytes;    // of a shard, about; an image is never cut in two
     bool keep_order;  // as the set has them; else in a random order, the same for the same set
+    bool
+        strict; // fail at the first image that is damaged or cannot be read, rather than leave it out
 } SrShardPackOptions;
 
 typedef struct {
     int64_t images, shards, bytes;
+    int64_t left_out; // images that are damaged or cannot be read; the first are warned of
 } SrShardPackResult;
 
 // Images as their files have them; those without files as PNG.  The folder appears when all is written: what was begun
-// and not finished stands beside it as OUT.partial, and goes with the next packing.  Images that cannot be read:
-// SR_ERR_IO that names the first.
+// and not finished stands next to it as OUT.partial, and goes with the next packing.  SR_ERR_IO that names the image
+// where `strict` asks for that; SR_ERR_RUN where the system cannot read, which says nothing about an image.
 SrStatus sr_shard_pack(const SrDataset *source, const void *set, const SrShardPackOptions *options,
                        SrShardPackResult *out);
 

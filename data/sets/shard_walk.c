@@ -10,16 +10,17 @@
 
 enum { MAX_LABEL_BYTES = 64 << 10, MAX_PATH_BYTES = 4096 };
 
-bool sr__shard_is_image(const char *name) {
+// The ending of an image's name from its last dot; NULL: no image.
+static const char *image_ending(const char *name) {
     static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp"};
-    size_t len = strlen(name);
-    for (int i = 0; i < SR_COUNT(endings); i++) {
-        size_t n = strlen(endings[i]);
-        if (len > n && strcasecmp(name + len - n, endings[i]) == 0)
-            return true;
-    }
-    return false;
+    const char *dot = strrchr(name, '.');
+    for (int i = 0; dot && dot > name && i < SR_COUNT(endings); i++)
+        if (strcasecmp(dot, endings[i]) == 0)
+            return dot;
+    return NULL;
 }
+
+bool sr__shard_is_image(const char *name) { return image_ending(name) != NULL; }
 
 // A sample of files that follow each other: images from `first` on, and their class as text.
 typedef struct {
@@ -27,6 +28,8 @@ typedef struct {
     int64_t first;
     char label[MAX_LABEL_BYTES + 1];
     bool labelled;
+    bool plain;          // the sample's own image has been seen: others are masks and the like
+    int64_t passed_over; // of all samples
 } Sample;
 
 // Up to the first dot of the last part.
@@ -38,7 +41,7 @@ static size_t key_length(const char *name) {
 static SrStatus finish_sample(Sample *s, SrShardList *list) {
     for (int64_t i = s->first; s->labelled && i < sr__shard_list_length(list); i++)
         SR_TRY(sr__shard_list_label(list, i, s->label));
-    s->labelled = false;
+    s->labelled = s->plain = false;
     s->first = sr__shard_list_length(list);
     return SR_OK;
 }
@@ -65,8 +68,17 @@ static SrStatus take_member(const SrTar *tar, const SrTarMember *m, Sample *s, S
     }
     if (strcmp(m->name + key, ".cls") == 0)
         return read_label(tar, m, s);
-    if (!sr__shard_is_image(m->name))
+    const char *ending = image_ending(m->name);
+    bool plain = ending == m->name + key;
+    if (ending && s->plain)
+        s->passed_over++;
+    if (!ending || s->plain)
         return SR_OK;
+    if (plain) {
+        s->passed_over += sr__shard_list_length(list) - s->first;
+        sr__shard_list_cut(list, s->first);
+        s->plain = true;
+    }
     return sr__shard_list_add(list, m->name, m->offset, m->size, 0);
 }
 
@@ -79,7 +91,8 @@ static SrStatus walk_members(SrTar *tar, SrTarMember *m, Sample *s, SrShardList 
     }
 }
 
-static SrStatus walk_shard(const char *folder, const SrShardRow *row, SrShardList *list) {
+static SrStatus walk_shard(const char *folder, const SrShardRow *row, SrShardList *list,
+                           int64_t *passed_over) {
     char path[MAX_PATH_BYTES];
     SrTar tar;
     SR_TRY(sr_file_join(path, sizeof path, folder, row->name));
@@ -94,6 +107,7 @@ static SrStatus walk_shard(const char *folder, const SrShardRow *row, SrShardLis
     if (room) {
         room->sample.first = sr__shard_list_length(list);
         status = walk_members(&tar, &room->member, &room->sample, list);
+        *passed_over += room->sample.passed_over;
     }
     sr__shard_list_end(list, row->bytes, row->changed);
     sr_free(room);
@@ -101,8 +115,10 @@ static SrStatus walk_shard(const char *folder, const SrShardRow *row, SrShardLis
     return status;
 }
 
-SrStatus sr__shard_walk(const char *folder, const SrShardRow *rows, int64_t n, SrShardList *list) {
+SrStatus sr__shard_walk(const char *folder, const SrShardRow *rows, int64_t n, SrShardList *list,
+                        int64_t *passed_over) {
+    *passed_over = 0;
     for (int64_t k = 0; k < n; k++)
-        SR_TRY(walk_shard(folder, &rows[k], list));
+        SR_TRY(walk_shard(folder, &rows[k], list, passed_over));
     return SR_OK;
 }

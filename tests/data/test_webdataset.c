@@ -191,7 +191,8 @@ static void test_damage(void **state) {
     CHECK_INT(r->damaged, 1);
     CHECK(strstr(r->listed[0], "shard-000000.tar/cat/im%2E000.png") != NULL);
     // What stands there is never written over, by a packing that ends or by one that cannot.
-    SrShardPackOptions options = {.data = in.data_path, .out = out.data_path, .bytes = 8192};
+    SrShardPackOptions options = {
+        .data = in.data_path, .out = out.data_path, .bytes = 8192, .strict = true};
     SrShardPackResult result;
     CHECK_OK(sr_dataset_open(f, &in, &set));
     CHECK_FAILS(sr_shard_pack(f, set, &options, &result), SR_ERR_CONFIG, "exists");
@@ -244,6 +245,110 @@ static void test_others(void **state) {
         sr_dataset_close(s, set);
         fixture_remove(dir);
     }
+}
+
+// ---- changed names, masks, memory
+
+static void test_names_change(void **state) {
+    (void)state;
+    char dir[256];
+    void *set;
+    const SrDataset *f = source("disk_folder"), *s = source("webdataset");
+    fixture_folder(dir);
+    write_images(dir, 10);
+    SrDatasetConfig from = config_of(below(dir, "in"), ""), out = config_of(below(dir, "out"), "");
+    pack(dir, f, &from, "out", true);
+    for (int walked = 0; walked < 2; walked++) {
+        if (walked)
+            CHECK_OK(sr_file_remove(below(dir, "out/" SR_SHARD_INDEX)));
+        fixture_write(dir, "out/" SR_SHARD_CLASSES, "cat\ndog\n", 8);
+        CHECK_OK(sr_dataset_open(s, &out, &set));
+        CHECK_STR(s->class_name(set, 0), "cat");
+        sr_dataset_close(s, set);
+        fixture_write(dir, "out/" SR_SHARD_CLASSES, "dog\ncat\n", 8);
+        CHECK_OK(sr_dataset_open(s, &out, &set));
+        CHECK_STR(s->class_name(set, 0), "dog");
+        CHECK_STR(s->class_name(set, 1), "cat");
+        CHECK_INT(s->label(set, 0), 0);
+        sr_dataset_close(s, set);
+    }
+    fixture_remove(dir);
+}
+
+// Segmentation shards: a mask is no image of its own, whether it stands before or after the image.
+static void test_masks(void **state) {
+    (void)state;
+    char dir[256], command[4 * ROOM], name[ROOM];
+    void *set;
+    SrSample sample;
+    SrImagePool *pool;
+    const SrDataset *s = source("webdataset");
+    fixture_folder(dir);
+    for (int i = 0; i < 10; i++) {
+        snprintf(name, sizeof name, "w/%04d.seg.png", i);
+        write_png(dir, name, 100 + i);
+        snprintf(name, sizeof name, i % 2 ? "w/%04d.png" : "w/%04d.jpg", i);
+        write_png(dir, name, i);
+        snprintf(name, sizeof name, "w/%04d.cls", i);
+        fixture_write(dir, name, i % 2 ? "1" : "0", 1);
+    }
+    write_png(dir, "w/holiday.left.png", 7); // dots in a name, and no image of the key alone
+    write_png(dir, "w/holiday.right.png", 8);
+    snprintf(command, sizeof command, "cd %s/w && tar --sort=name -cf ../a.tar *", dir);
+    CHECK(system(command) == 0);
+    SrDatasetConfig config = config_of(below(dir, "a.tar"), "");
+    CHECK_OK(sr_dataset_open(s, &config, &set));
+    CHECK_OK(sr_image_pool_new(&pool));
+    CHECK_INT(s->length(set), 12);
+    for (int i = 0; i < 10; i++) {
+        CHECK_OK(s->read(set, i, pool, &sample));
+        CHECK(!strstr(sample.path, ".seg."));
+        CHECK_INT(s->label(set, i), i % 2);
+    }
+    CHECK_INT(s->label(set, 10), -1);
+    sr_image_pool_free(pool);
+    sr_dataset_close(s, set);
+    fixture_remove(dir);
+}
+
+// Whatever allocation fails: a line, or shards as they are with memory.
+static void test_pack_without_memory(void **state) {
+    (void)state;
+    char dir[256], name[ROOM];
+    void *folder, *shards;
+    const SrDataset *f = source("disk_folder"), *s = source("webdataset");
+    SrStatus status = SR_ERR_MEMORY;
+    fixture_folder(dir);
+    write_png(dir, "in/cat/a.png", 1);
+    write_png(dir, "in/dog/b.png", 2);
+    SrDatasetConfig from = config_of(below(dir, "in"), "");
+    CHECK_OK(sr_dataset_open(f, &from, &folder));
+    int64_t live = sr_mem_live();
+    for (int n = 1; status == SR_ERR_MEMORY; n++) {
+        SrShardPackResult result;
+        snprintf(name, sizeof name, "%s/out%d", dir, n);
+        SrShardPackOptions options = {
+            .data = from.data_path, .out = name, .bytes = 8192, .keep_order = true};
+        sr_mem_fail_at(n);
+        status = sr_shard_pack(f, folder, &options, &result);
+        sr_mem_fail_at(0);
+        CHECK_INT(sr_mem_live(), live);
+        if (status != SR_OK) {
+            CHECK_INT(status, SR_ERR_MEMORY);
+            CHECK(!sr_file_exists(name));
+            continue;
+        }
+        SrDatasetConfig out = config_of(name, "");
+        CHECK_OK(sr_dataset_open(s, &out, &shards));
+        check_same(f, folder, s, shards);
+        CHECK_STR(s->class_name(shards, 1), "dog");
+        sr_dataset_close(s, shards);
+        char names[ROOM + 32];
+        snprintf(names, sizeof names, "%s/" SR_SHARD_CLASSES, name);
+        CHECK(sr_file_exists(names));
+    }
+    sr_dataset_close(f, folder);
+    fixture_remove(dir);
 }
 
 // ---- order
@@ -376,4 +481,5 @@ static void test_resume(void **state) {
 }
 
 SR_TESTS(webdataset, unit(test_resume), unit(test_pack), unit(test_several), unit(test_damage),
-         unit(test_others), unit(test_runs))
+         unit(test_others), unit(test_names_change), unit(test_masks),
+         unit(test_pack_without_memory), unit(test_runs))

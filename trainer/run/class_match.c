@@ -1,4 +1,4 @@
-// See the header.
+// Matching the classes of a test set to those of the training images, by name.
 #include "trainer/run/class_match.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static const char *name_of(const SrSplit *s, int c) {
     return s->source->class_name ? s->source->class_name(s->set, c) : NULL;
 }
 
-// Two sorted lists are walked side by side: the next name is looked for behind the last one found.
+// Two sorted lists are walked together: the next name is looked for after the last one found.
 static int64_t find(const SrSplit *train, const char *name, int from) {
     for (int k = 0; k < train->classes; k++) {
         const char *known = name_of(train, (from + k) % train->classes);
@@ -22,15 +22,18 @@ static int64_t find(const SrSplit *train, const char *name, int from) {
     return -1;
 }
 
-// Named folders on one side and numbers on the other: numbers count the sorted names, as VISSL's lists do.
+// Named folders on one side and numbers on the other: numbers count the sorted names, as VISSL's lists do.  Where both
+// sides have names but not of every class (a short classnames.txt), a number matches only a class without a name.
 static void match(const SrSplit *train, const SrSplit *test, int64_t *map) {
     bool names = name_of(train, 0) && name_of(test, 0);
     int64_t last = -1;
     for (int c = 0; c < test->classes; c++) {
-        if (names)
-            map[c] = find(train, name_of(test, c), (int)(last + 1) % train->classes);
+        const char *name = names ? name_of(test, c) : NULL;
+        bool numbered = c < train->classes && !(names && name_of(train, c));
+        if (name)
+            map[c] = find(train, name, (int)(last + 1) % train->classes);
         else
-            map[c] = c < train->classes ? c : -1;
+            map[c] = numbered ? c : -1;
         last = map[c] < 0 ? last : map[c];
     }
 }
