@@ -103,15 +103,25 @@ static bool parse_integer(const char *s, int64_t *out) {
 
 // Text labels are numbers if every line is one.
 static bool labels_from_integers(Set *set, const List *list) {
-    bool numbers = list->npy.map && !sr_npy_has_strings(&list->npy);
-    for (int64_t i = 0; i < list->n; i++) {
-        if (numbers)
-            set->labels[i] = sr_npy_integer(&list->npy, i);
-        else if (list->npy.map ||
-                 !parse_integer(sr__string_list_get(&list->lines, i), &set->labels[i]))
+    if (list->npy.map)
+        return false;
+    for (int64_t i = 0; i < list->n; i++)
+        if (!parse_integer(sr__string_list_get(&list->lines, i), &set->labels[i]))
             return false;
-    }
     return true;
+}
+
+// Floats are fine as long as they are whole: 0.4 and NaN are no classes.
+static SrStatus labels_from_npy(Set *set, const SrDatasetConfig *config, const SrNpy *npy) {
+    for (int64_t i = 0; i < npy->n; i++) {
+        if (!sr_npy_is_whole(npy, i))
+            SR_FAIL(SR_ERR_CONFIG,
+                    "DATA.%s.LABEL_PATHS: %s, row %lld: not a whole number; a label is a class "
+                    "from 0 on, or -1 for none",
+                    config->split, config->label_path, (long long)i);
+        set->labels[i] = sr_npy_integer(npy, i);
+    }
+    return SR_OK;
 }
 
 // First pass: the sorted set of names; second: each image's place in it.
@@ -211,7 +221,9 @@ static SrStatus labels_fill(Set *set, const SrDatasetConfig *config, const List 
     set->labels = sr_calloc((size_t)SR_MAX(list->n, 1), sizeof *set->labels);
     if (!set->labels)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for %lld labels", (long long)list->n);
-    if (!labels_from_integers(set, list)) {
+    if (list->npy.map && !sr_npy_has_strings(&list->npy)) {
+        SR_TRY(labels_from_npy(set, config, &list->npy));
+    } else if (!labels_from_integers(set, list)) {
         bool several;
         SR_TRY(targets_from_lines(set, config, list, &several));
         if (several)

@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "data/sets/source.h"
 
 #define MAX_PATH_BYTES 4096
@@ -124,7 +125,19 @@ static SrStatus find_images(const SrDatasetConfig *config, char *out) {
     return SR_OK;
 }
 
-// LABEL_PATHS, or the file beside the images whose name says labels; "" if there is none.
+// The file, or the one that lies compressed or unpacked in its place: images and labels need not be alike.
+static bool exists_plain_or_gz(char *path) {
+    size_t len = strlen(path);
+    if (sr_file_exists(path))
+        return true;
+    if (sr_text_ends(path, ".gz"))
+        path[len - 3] = 0;
+    else if (len + 4 <= MAX_PATH_BYTES)
+        strcpy(path + len, ".gz");
+    return sr_file_exists(path);
+}
+
+// LABEL_PATHS, or the file next to the images whose name says labels; "" if there is none.
 static void find_labels(const SrDatasetConfig *config, const char *images, char *out) {
     snprintf(out, MAX_PATH_BYTES, "%s", config->label_path ? config->label_path : "");
     if (*out && sr_file_is_dir(out)) {
@@ -140,7 +153,7 @@ static void find_labels(const SrDatasetConfig *config, const char *images, char 
     char *three = len < MAX_PATH_BYTES ? strstr(out + (at - images), "idx3") : NULL;
     if (three)
         three[3] = '1';
-    if (!three || !sr_file_exists(out))
+    if (!three || !exists_plain_or_gz(out))
         *out = 0;
 }
 

@@ -146,6 +146,11 @@ static void test_errors(void **state) {
     refused(fixture_write(dir, "none.txt", "\n \n", 3), "", "lists no image");
     refused(list, fixture_write(dir, "l.txt", "1\n", 2), "1 labels for 2 images");
     refused(write_npy(dir, "n.npy", "<i4", "2,", "\1\0\0\0\2\0\0\0", 8), "", "holds numbers");
+    // 1.0 and 0.4; 1.0 and NaN
+    const uint8_t parts[16] = {0, 0, 0x80, 0x3f, 0xcd, 0xcc, 0xcc, 0x3e,
+                               0, 0, 0x80, 0x3f, 0,    0,    0xc0, 0x7f};
+    refused(list, write_npy(dir, "l.npy", "<f4", "2,", parts, 8), "row 1: not a whole number");
+    refused(list, write_npy(dir, "l.npy", "<f4", "2,", parts + 8, 8), "row 1: not a whole number");
     refused(write_npy(dir, "n.npy", "|O", "2,", "xx", 2), "", "pickled");
     refused(write_npy(dir, "n.npy", ">U2", "1,", "12345678", 8), "", "little-endian");
     refused(write_npy(dir, "n.npy", "<U2", "3,", "12345678", 8), "", "8 bytes of data");

@@ -68,6 +68,24 @@ static void test_folder(void **state) {
     fixture_remove(dir);
 }
 
+// Images as they come unpacked and labels as they were downloaded, and the other way round.
+static void test_mixed_compression(void **state) {
+    (void)state;
+    char dir[256];
+    uint8_t images[40];
+    size_t n = images_file(images);
+    fixture_folder(dir);
+    SrDatasetConfig config = {.split = "TRAIN", .data_path = dir, .label_path = ""};
+    fixture_write(dir, "train-images-idx3-ubyte", images, n);
+    write_gz(dir, "train-labels-idx1-ubyte.gz", labels_file, 11);
+    check_set(&config, 5);
+    config.split = "TEST";
+    write_gz(dir, "t10k-images-idx3-ubyte.gz", images, n);
+    fixture_write(dir, "t10k-labels-idx1-ubyte", labels_file, 11);
+    check_set(&config, 5);
+    fixture_remove(dir);
+}
+
 static void test_single_file(void **state) {
     (void)state;
     char dir[256], path[300];
@@ -117,4 +135,5 @@ static void test_errors(void **state) {
     fixture_remove(dir);
 }
 
-SR_TESTS(idx, unit(test_folder), unit(test_single_file), unit(test_errors))
+SR_TESTS(idx, unit(test_folder), unit(test_mixed_compression), unit(test_single_file),
+         unit(test_errors))
