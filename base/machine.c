@@ -1,4 +1,4 @@
-// What this machine has to give; see the header.
+// Memory that this machine and its control groups have left, from the files of /proc and /sys.
 #include "base/machine.h"
 
 #include <stdbool.h>
@@ -12,6 +12,8 @@
 #include "base/compiler.h"
 
 enum { PATH_BYTES = 4096 };
+// Less than anybody asks for, and not 0, which means that the room is unknown.
+#define NO_ROOM ((size_t)1)
 
 // How the two versions of control groups name what we ask them.
 typedef struct {
@@ -98,7 +100,7 @@ size_t sr__memory_available_in(const char *root) {
     char proc[PATH_BYTES];
     snprintf(proc, sizeof proc, "%s/proc", root);
     size_t available = read_number(proc, "meminfo", "MemAvailable:") * 1024;
-    return available ? SR_MIN(available, room_of_groups(root)) : 0;
+    return available ? SR_MAX(SR_MIN(available, room_of_groups(root)), NO_ROOM) : 0;
 }
 
 size_t sr_address_space_left(void) {
@@ -111,5 +113,5 @@ size_t sr_address_space_left(void) {
 
 size_t sr_memory_available(void) {
     size_t available = sr__memory_available_in("");
-    return available ? SR_MIN(available, sr_address_space_left()) : 0;
+    return available ? SR_MAX(SR_MIN(available, sr_address_space_left()), NO_ROOM) : 0;
 }

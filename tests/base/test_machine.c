@@ -64,6 +64,17 @@ static void test_older_groups(void **state) {
     temp_dir_remove(root);
 }
 
+// A group that has used all it may have is known to be full: 0 would mean that nothing is known.
+static void test_no_room(void **state) {
+    (void)state;
+    char root[64];
+    begin(root, "0::/full\n");
+    put(root, "sys/fs/cgroup/full/memory.max", "1000000\n");
+    put(root, "sys/fs/cgroup/full/memory.current", "1000000\n");
+    CHECK_INT(sr__memory_available_in(root), 1);
+    temp_dir_remove(root);
+}
+
 static void test_here(void **state) {
     (void)state;
     CHECK(sr_memory_available() > 0);
@@ -71,4 +82,4 @@ static void test_here(void **state) {
 }
 
 SR_TESTS(machine, unit(test_page_cache_is_free), unit(test_the_narrowest_group_counts),
-         unit(test_older_groups), unit(test_here))
+         unit(test_older_groups), unit(test_no_room), unit(test_here))
