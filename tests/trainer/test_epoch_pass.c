@@ -14,11 +14,21 @@ typedef struct {
     double sum; // of absolute values of the embeddings of view 0
 } Seen;
 
+// The batch in the plan, of which the last has 6 images of 8: the other two are the first two again.
+static void check_repeated(const Seen *s, const SrEpochRows *rows) {
+    SrTensor x = sr_plan_input(s->run->plan, s->run->graph.views[0]);
+    size_t image = (size_t)sr_shape_count(x.shape) / (size_t)rows->batch;
+    for (int i = rows->n; i < rows->batch; i++)
+        CHECK(memcmp((float *)x.data + (size_t)i * image,
+                     (float *)x.data + (size_t)(i - rows->n) * image, image * sizeof(float)) == 0);
+}
+
 static SrStatus count(void *arg, const SrEpochRows *rows) {
     Seen *s = arg;
     SrTensor e = sr_loss_value(&rows->step, s->run->graph.outputs[0]); // (VIEWS * batch, D)
     CHECK_INT(e.shape.d[0], VIEWS * rows->batch);
     CHECK_INT(e.shape.d[1], D);
+    check_repeated(s, rows);
     for (int i = 0; i < rows->n; i++) {
         CHECK_INT(rows->index[i], s->n);
         s->seen[s->n++]++;

@@ -1,4 +1,4 @@
-// What a loss's before_epoch gets: a forward of every training image on the plan of the step.  Not
+// The pass that a loss's before_epoch may ask for: a forward of every training image on the plan of the step.  Not
 // the step (step.c) and not an epoch of training (train.c).
 #include <string.h>
 
@@ -16,6 +16,18 @@ typedef struct {
     SrLossValue values[SR_MAX_ROWS]; // nodes of the loss's graph, as they are of one replica
 } Pass;
 
+// A batch of fewer images repeats them: batch norms in training mode must not see rows of the batch before.
+static void repeat_images(const SrFeedTarget *to, const SrBatch *batch, int whole) {
+    for (int i = 0; i < to->n_inputs + to->n_extras; i++) {
+        SrTensor x = sr_plan_input(to->plan, i < to->n_inputs ? to->inputs[i]
+                                                              : to->extras[i - to->n_inputs].input);
+        size_t image = (size_t)sr_shape_count(x.shape) / (size_t)whole * sr_dtype_bytes(x.dtype);
+        for (int k = batch->batch; x.data && k < whole; k++)
+            memcpy((char *)x.data + (size_t)k * image,
+                   (const char *)x.data + (size_t)(k - batch->batch) * image, image);
+    }
+}
+
 // Running statistics move with every forward in training mode; what `rows` writes stays.
 static SrStatus one_batch(Pass *p, const SrBatch *batch) {
     SrRun *run = p->run;
@@ -23,6 +35,7 @@ static SrStatus one_batch(Pass *p, const SrBatch *batch) {
     SrFeed feed = {.trunk = run->feed.trunk, .batch = run->batch};
     sr_graph_state_save(&p->state, p->before);
     sr_feed_copy(&feed, &to, batch);
+    repeat_images(&to, batch, run->batch);
     sr_plan_forward(run->plan, p->epoch->step.iteration);
     sr_graph_state_restore(&p->state, p->before);
     SrEpochRows rows = {
