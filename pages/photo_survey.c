@@ -21,7 +21,8 @@ typedef struct {
     int H, W;
     size_t bytes;
     SrImageFormat format;
-    bool read; // its header at least
+    bool read;       // its header at least
+    SrStatus failed; // SR_ERR_IO: a bad file; SR_ERR_RUN, SR_ERR_MEMORY: the system
     bool decode;
     char reason[512];
 } File;
@@ -62,6 +63,7 @@ static void look_at_header(void *arg, int64_t i, int thread) {
         probe = (SrImageHeader){.format = SR_IMAGE_PNG, .H = sample.image.H, .W = sample.image.W};
     }
     f->read = status == SR_OK;
+    f->failed = status;
     if (status != SR_OK) {
         keep_reason(f, sample.path);
         return;
@@ -83,6 +85,7 @@ static void decode(void *arg, int64_t i, int thread) {
     if (status == SR_OK && sample.encoded)
         status = sr_image_decode(sample.encoded, sample.encoded_bytes, l->pool[thread], &image);
     f->read = status == SR_OK;
+    f->failed = status;
     if (status != SR_OK)
         keep_reason(f, sample.path);
 }
@@ -95,6 +98,14 @@ static void each(Look *l, const char *what, SrParallelBody body) {
         sr_bar_at(&bar, SR_MIN(l->first + BLOCK, l->n));
     }
     sr_bar_end(&bar);
+}
+
+// A survey of half the files would be taken for one of the folder.
+static SrStatus check_system(const Look *l) {
+    for (int64_t i = 0; i < l->n; i++)
+        if (l->file[i].failed == SR_ERR_RUN || l->file[i].failed == SR_ERR_MEMORY)
+            SR_FAIL(l->file[i].failed, "%s", l->file[i].reason);
+    return SR_OK;
 }
 
 // In the order they were drawn in, so that no part of the folder is favoured.
@@ -118,8 +129,10 @@ static SrStatus look_at_all(Look *l, SrPhotoSurvey *s) {
     for (int t = 0; t < threads; t++)
         SR_TRY_GOTO(sr_image_pool_new(&l->pool[t]));
     each(l, "opening files", look_at_header);
+    SR_TRY_GOTO(check_system(l));
     choose_decoded(l, s);
     each(l, "decoding files", decode);
+    SR_TRY_GOTO(check_system(l));
 done:
     for (int t = 0; t < threads; t++)
         sr_image_pool_free(l->pool[t]);

@@ -177,6 +177,17 @@ static void test_errors_of_the_system(void **state) {
     fixture_remove(p.dir);
 }
 
+// A survey of what could be opened would be taken for one of the folder.
+static void test_survey(void **state) {
+    (void)state;
+    Place p;
+    place_open(&p);
+    RUN("open:/train/x/:24:0:1", "init", in(&p, "train"), "--out", p.out);
+    expect(1, "Too many open files");
+    CHECK(!sr_file_exists(p.out));
+    fixture_remove(p.dir);
+}
+
 static void expect_no_temporary(const Place *p, const char *folder) {
     char **names;
     int n;
@@ -200,9 +211,9 @@ static void test_no_temporary_stays(void **state) {
 // A source that cannot be read is no reason to replace a good page by a poorer one.
 static void test_page_is_kept(void **state) {
     (void)state;
-    static const char *const faults[] = {
-        "open:/train_config.yaml:5:0:1", "open:/log.txt:5:0:1",
-        "read:/train_config.yaml:5:0:1", "open:/stdout.json:5:0:1", "open:/metrics.json:5:0:1"};
+    static const char *const faults[] = {"open:/train_config.yaml:5:0:1", "open:/log.txt:5:0:1",
+                                         "read:/train_config.yaml:5:0:1", "open:/stdout.json:5:0:1",
+                                         "open:/metrics.json:5:0:1"};
     Place p;
     place_open(&p);
     RUN("none:x:0:0:0", "train", CONFIG, p.train, p.test, p.run, "OPTIMIZER.num_epochs=1");
@@ -237,5 +248,5 @@ static void test_sick_disk(void **state) {
 
 SR_TESTS(faults, unit(test_loader_fails), unit(test_images_disappear), unit(test_first_image_fails),
          unit(test_phase_fails_once), unit(test_last_phase_fails), unit(test_class_folder_unknown),
-         unit(test_errors_of_the_system), unit(test_no_temporary_stays), unit(test_page_is_kept),
-         unit(test_sick_disk))
+         unit(test_errors_of_the_system), unit(test_survey), unit(test_no_temporary_stays),
+         unit(test_page_is_kept), unit(test_sick_disk))
