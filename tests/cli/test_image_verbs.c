@@ -1,5 +1,6 @@
 // sslrun linear, predict, similar, duplicates: from a checkpoint and folders of images alone.
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "tests/check.h"
@@ -97,6 +98,17 @@ static void test_linear_and_predict(void **state) {
 }
 
 // A copy is found, whatever its name; what cannot be read is said and left out.
+// The list of one image goes where TMPDIR says; by a shell, for this process has folders of its own there.
+static void check_temporary_folder(const Fixture *f, const char *image) {
+    char program[4096], command[8192];
+    program_path(program);
+    snprintf(command, sizeof command,
+             "TMPDIR=/no/such '%s' similar '%s' --in '%s' --model '%s' 2>&1 |"
+             " grep -q 'cannot write /no/such/sslrun-query-'",
+             program, image, f->images, f->run);
+    CHECK_INT(system(command), 0);
+}
+
 static void test_similar_and_duplicates(void **state) {
     (void)state;
     Fixture f;
@@ -124,6 +136,7 @@ static void test_similar_and_duplicates(void **state) {
     for (const char *p = result.out; (p = strchr(p, '\n')); p++)
         lines++;
     CHECK_INT(lines, 10);
+    check_temporary_folder(&f, path);
     RUN("similar", "no/such.png", "--in", f.images, "--model", f.run);
     expect(2, "no such image");
     RUN("duplicates", f.images, "--model", f.run, "--threshold", "0.0001");

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -41,10 +42,16 @@ static void add_near(const char *file, double cosine, bool json, SrText *out) {
 // A list of one image, as the data sets take it.
 static SrStatus query_feature(SrCheckpointModel *m, const char *image, const char *layer,
                               SrMatrix *out) {
-    char list[] = "/tmp/sslrun-query-XXXXXX.txt", absolute[4096];
+    char list[4096], absolute[4096];
     SrStringList files = {0};
+    const char *folder = getenv("TMPDIR");
     if (!realpath(image, absolute))
         SR_FAIL(SR_ERR_CONFIG, "%s: no such image", image);
+    if (strchr(absolute, '\n'))
+        SR_FAIL(SR_ERR_CONFIG, "%s: the path holds a line break, which a list cannot; rename it",
+                image);
+    SR_TRY(sr_file_join(list, sizeof list, folder && *folder ? folder : "/tmp",
+                        "sslrun-query-XXXXXX.txt"));
     int fd = mkstemps(list, 4);
     if (fd < 0 || dprintf(fd, "%s\n", absolute) < 0)
         SR_FAIL(SR_ERR_IO, "cannot write %s", list);
