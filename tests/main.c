@@ -1,9 +1,13 @@
 // Runs every test group the build found; arguments: names of groups to run instead of all.
+// SR_TEST_LOSS and SR_TEST_OP keep the contract tests to one plugin; a name that no plugin has fails.
 // Closes with "N passed, M failed" over all groups; each group prints cmocka's own lines.
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/parallel.h"
 #include "base/plugin.h"
+#include "kernels/op.h"
+#include "losses/loss.h"
 #include "tests/check.h"
 
 #include "gen/tests.def"
@@ -17,9 +21,25 @@ static int wanted(const char *name, int argc, char **argv) {
     return argc < 2;
 }
 
+// A mistyped name would leave nothing to test, and pass.
+static SrStatus check_names(void) {
+    const char *loss = getenv("SR_TEST_LOSS"), *op = getenv("SR_TEST_OP");
+    const SrLoss *some_loss;
+    const SrOp *some_op;
+    if (loss && sr_loss_find(loss, &some_loss) != SR_OK)
+        return sr_fail_prefix(SR_ERR_CONFIG, "SR_TEST_LOSS");
+    if (op && sr_op_find(op, &some_op) != SR_OK)
+        return sr_fail_prefix(SR_ERR_CONFIG, "SR_TEST_OP");
+    return SR_OK;
+}
+
 int main(int argc, char **argv) {
     sr_parallel_init();
     process_state_remember();
+    if (check_names() != SR_OK) {
+        fprintf(stderr, "run-tests: %s\n", sr_status_message());
+        return 2;
+    }
     int passed = 0, failed = 0;
     for (int g = 0; groups[g]; g++) {
         if (!wanted(groups[g]->name, argc, argv))
