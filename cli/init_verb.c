@@ -13,9 +13,18 @@ enum { MINUTES = 15, PATH_BYTES = 4096 };
 
 typedef struct {
     char data[PATH_BYTES]; // where the photos lie, from the root
-    char name[256];        // of the folder
+    char name[256];        // of the file without its ending, else of the folder
     char out[PATH_BYTES], run[PATH_BYTES];
 } Names;
+
+// Two configurations of one folder must not share a run.
+static void name_after(const char *out, Names *n) {
+    const char *slash = strrchr(out, '/'), *stem = slash ? slash + 1 : out;
+    snprintf(n->name, sizeof n->name, "%.200s", stem);
+    char *dot = strrchr(n->name, '.');
+    if (dot && dot > n->name)
+        *dot = '\0';
+}
 
 // photos/ makes photos.yaml and runs/photos; train/ and test/ are no names for a set of photos.
 static SrStatus choose_names(const char *photos, const char *out, Names *n) {
@@ -34,6 +43,8 @@ static SrStatus choose_names(const char *photos, const char *out, Names *n) {
     snprintf(n->name, sizeof n->name, "%.200s", slash && slash[1] ? slash + 1 : "photos");
     if (sr_file_exists(n->data) && !sr_file_is_dir(n->data) && strrchr(n->name, '.'))
         *strrchr(n->name, '.') = '\0'; // a list of files
+    if (out)
+        name_after(out, n);
     snprintf(n->run, sizeof n->run, "runs/%s", n->name);
     snprintf(n->out, sizeof n->out, "%s%s", out ? out : n->name, out ? "" : ".yaml");
     return SR_OK;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/escape.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/machine.h"
@@ -73,12 +74,13 @@ static Recipe recipe_for(const SrPhotoSurvey *s, const char *data, const char *r
 static void add_head(const Recipe *r, const Rung *rung, SrText *out) {
     char size[32];
     const SrPhotoSurvey *s = r->survey;
-    sr_text_printf(out,
-                   "# DCL on the %lld photos of %s, made by `sslrun init`.\n"
-                   "#\n"
-                   "#   sslrun ",
-                   (long long)s->images, s->root);
-    sr_text_add_word(out, r->name);
+    sr_text_printf(out, "# DCL on the %lld photos of ", (long long)s->images);
+    sr_escape_line(s->root, out);
+    sr_text_add(out, ", made by `sslrun init`.\n#\n#   sslrun ");
+    SrText name = SR_TEXT_INIT;
+    sr_text_add_word(&name, r->name);
+    sr_escape_line(name.s ? name.s : "", out);
+    sr_text_deinit(&name);
     sr_text_printf(
         out,
         "             trains; the same command goes on after an interruption\n"

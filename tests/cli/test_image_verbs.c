@@ -188,5 +188,23 @@ static void test_all_of_a_folder(void **state) {
     temp_dir_remove(f.dir);
 }
 
+// A list has a line per file, whatever the file's name holds.
+static void test_names_with_line_breaks(void **state) {
+    (void)state;
+    Fixture f;
+    char query[128];
+    begin(&f);
+    write_image(&f, "others/new\nline.png", true, 101);
+    snprintf(query, sizeof query, "%s/others/1.png", f.dir);
+    RUN("similar", query, "--in", f.others, "--model", f.run);
+    expect(0, "/new\\nline.png\n");
+    RUN("linear", f.run, "--data", f.images);
+    RUN("predict", f.run, f.others);
+    expect(0, "/new\\nline.png\tday\t");
+    RUN("duplicates", f.others, "--model", f.run, "--threshold", "0.001");
+    expect(0, "/new\\nline.png\n");
+    temp_dir_remove(f.dir);
+}
+
 SR_TESTS(image_verbs, unit(test_linear_and_predict), unit(test_similar_and_duplicates),
-         unit(test_all_of_a_folder))
+         unit(test_all_of_a_folder), unit(test_names_with_line_breaks))

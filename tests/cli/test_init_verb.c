@@ -172,5 +172,30 @@ static void test_bar(void **state) {
     CHECK_STR(text, "features: 50");
 }
 
+// Two configurations of one folder have a run each; a line break in a folder's name ends no comment.
+static void test_names(void **state) {
+    (void)state;
+    char photos[128], out[128], odd[128], *file;
+    size_t bytes;
+    temp_dir_make(dir);
+    write_photos();
+    snprintf(photos, sizeof photos, "%s/pictures", dir);
+    snprintf(odd, sizeof odd, "%s/two\nlines: [", dir);
+    CHECK(rename(photos, odd) == 0);
+    for (int i = 0; i < 2; i++) {
+        snprintf(out, sizeof out, "%s/%s.yaml", dir, i ? "small" : "large");
+        RUN("init", odd, "--out", out, "--minutes", "1");
+        expect(0, i ? "writes runs/small/report.html" : "writes runs/large/report.html");
+        expect(0, i ? "--out small-views.png" : "--out large-views.png");
+        CHECK_OK(sr_file_read(out, 1 << 16, &file, &bytes));
+        CHECK(strstr(file, i ? "DIR: \"runs/small\"" : "DIR: \"runs/large\""));
+        CHECK(strstr(file, "/two\\nlines: [, made by `sslrun init`.\n"));
+        sr_free(file);
+        RUN("check", out);
+        expect(0, "loss dcl_loss");
+    }
+    temp_dir_remove(dir);
+}
+
 SR_TESTS(init_verb, unit(test_few_photos), unit(test_classes_and_parts),
-         unit(test_samples_large_folders), unit(test_too_few), unit(test_bar))
+         unit(test_samples_large_folders), unit(test_too_few), unit(test_bar), unit(test_names))

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -383,7 +384,10 @@ done:
 
 static void add_decision(const char *path, const char *class, double p, bool json, SrText *out) {
     if (!json) {
-        sr_text_printf(out, "%s\t%s\t%.4f\n", path, class, p);
+        sr_escape_line(path, out);
+        sr_text_add(out, "\t");
+        sr_escape_line(class, out);
+        sr_text_printf(out, "\t%.4f\n", p);
         return;
     }
     sr_json_begin(out);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -28,7 +29,9 @@ static int nearest_first(const void *a, const void *b) {
 
 static void add_near(const char *file, double cosine, bool json, SrText *out) {
     if (!json) {
-        sr_text_printf(out, "%.4f  %s\n", cosine, file);
+        sr_text_printf(out, "%.4f  ", cosine);
+        sr_escape_line(file, out);
+        sr_text_add(out, "\n");
         return;
     }
     sr_json_begin(out);

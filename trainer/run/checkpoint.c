@@ -18,7 +18,7 @@
 #include "base/number.h"
 #include "base/version.h"
 
-#define MAX_LISTED 8 // differing tensors an error message names
+#define MAX_LISTED 3 // differing tensors an error message names
 
 // Bytes of the data alone; 0-d tensors hold one number.
 static size_t tensor_bytes(const SrTensor *t) {
@@ -256,8 +256,8 @@ static SrStatus check_same_tensors(const SrSafetensors *st, const TensorList *li
     SrStatus status = SR_OK;
     if (n > 0)
         status = sr_fail(SR_ERR_CONFIG,
-                         "%s: the checkpoint is of another model, %d tensor%s differ%s: %s%s; use "
-                         "another CHECKPOINT.DIR or the configuration it was made with",
+                         "%s is of another model: use another CHECKPOINT.DIR, or the "
+                         "configuration it was made with (%d tensor%s differ%s: %s%s)",
                          path, n, n == 1 ? "" : "s", n == 1 ? "s" : "", text.s ? text.s : "",
                          n > MAX_LISTED ? "; ..." : "");
     sr_text_deinit(&text);

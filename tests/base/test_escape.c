@@ -1,0 +1,14 @@
+// A file name with line breaks takes one line of a list.
+#include "base/escape.h"
+
+#include "tests/check.h"
+
+static void test_names_stay_on_a_line(void **state) {
+    (void)state;
+    SrText text = SR_TEXT_INIT;
+    sr_escape_line("new\nline\tand \\ \033[31m \x7f \u00fc.jpg", &text);
+    CHECK_STR(text.s, "new\\nline\\tand \\\\ \\033[31m \\177 \u00fc.jpg");
+    sr_text_deinit(&text);
+}
+
+SR_TESTS(escape, unit(test_names_stay_on_a_line))
