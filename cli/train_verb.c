@@ -20,6 +20,7 @@
 #include "trainer/eval/linear_probes.h"
 #include "trainer/eval/report.h"
 #include "trainer/run/metrics.h"
+#include "trainer/run/progress.h"
 #include "trainer/train.h"
 
 #define RESUME "CHECKPOINT.AUTO_RESUME=True"
@@ -61,7 +62,7 @@ static void print_losses(const SrTrainResult *r, SrText *out) {
 }
 
 static void print_result(const SrTrainResult *r, bool json, SrText *out) {
-    char took[48], peak[32];
+    char took[48], peak[32], rate[24];
     if (json) {
         sr_json_begin(out);
         sr_json_int(out, "iterations", r->iterations);
@@ -76,10 +77,10 @@ static void print_result(const SrTrainResult *r, bool json, SrText *out) {
         sr_json_end(out);
     } else if (!r->already_finished) {
         sr_text_printf(out,
-                       "trained %lld updates in %s: %.0f images/s, %.0f%% of the time waiting for "
+                       "trained %lld updates in %s: %s images/s, %.0f%% of the time waiting for "
                        "data, peak memory %s\n",
                        (long long)r->steps, sr_duration_text(r->seconds, took, sizeof took),
-                       r->images_per_s, 100 * r->wait_share,
+                       sr_rate_text(r->images_per_s, rate, sizeof rate), 100 * r->wait_share,
                        sr_bytes_text((double)r->peak_bytes, peak, sizeof peak));
         print_losses(r, out);
     }

@@ -1,10 +1,11 @@
-// See the header.
+// Pictures, boxes and text on a page of pixels, with the letters of stb_easy_font.
 #include "pages/canvas.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -46,11 +47,37 @@ void sr_canvas_image(SrCanvas *c, int x, int y, const uint8_t *rgb, int h, int w
             put(c, x + k, y + i, rgb + ((int64_t)(i / zoom) * w + k / zoom) * 3);
 }
 
-// A line of its own; the font has ASCII alone.
+// Letters of Latin-1 from U+00C0 on, as German and French write them without accents.  At most two letters each, so
+// that no line grows: UTF-8 takes two bytes.
+static const char *const latin[64] = {
+    "A", "A", "A", "A", "Ae", "A", "AE", "C", "E", "E", "E", "E", "I",  "I", "I",  "I",
+    "D", "N", "O", "O", "O",  "O", "Oe", "x", "O", "U", "U", "U", "Ue", "Y", "Th", "ss",
+    "a", "a", "a", "a", "ae", "a", "ae", "c", "e", "e", "e", "e", "i",  "i", "i",  "i",
+    "d", "n", "o", "o", "o",  "o", "oe", "/", "o", "u", "u", "u", "ue", "y", "th", "y"};
+
+// What stands for a character that the font, which has ASCII alone, may not have.
+static const char *drawn_as(uint32_t code, char ascii[2]) {
+    if (code >= 0xC0 && code < 0x100)
+        return latin[code - 0xC0];
+    if (code >= 0x300 && code < 0x370) // an accent of its own, after its letter
+        return "";
+    ascii[0] = code < 32 || code > 126 ? '?' : (char)code;
+    return ascii;
+}
+
 static void take_line(const char *text, size_t n, char line[LINE_BYTES]) {
-    for (size_t i = 0; i < n; i++)
-        line[i] = (unsigned char)text[i] < 32 || (unsigned char)text[i] > 126 ? '?' : text[i];
-    line[n] = '\0';
+    const char *end = text + n;
+    size_t len = 0;
+    while (text < end) {
+        uint32_t code;
+        char ascii[2] = "";
+        int bytes = sr_text_utf8(text, &code);
+        const char *letters = bytes && bytes <= end - text ? drawn_as(code, ascii) : "?";
+        for (; *letters; letters++)
+            line[len++] = *letters;
+        text += SR_MAX(bytes, 1);
+    }
+    line[len] = '\0';
 }
 
 // The font comes as rectangles of four corners, each (x, y, z, color).
@@ -75,16 +102,24 @@ static bool fits(const char *text, size_t n, int width) {
     return stb_easy_font_width(line) <= width;
 }
 
-// The longest beginning that fits: whole words, or of a word that is too long as many letters as there is room for.
+// Where the character at text[i] ends.
+static size_t after(const char *text, size_t i) {
+    do
+        i++;
+    while (((unsigned char)text[i] & 0xC0) == 0x80);
+    return i;
+}
+
+// The longest beginning that fits: whole words, or as many letters of a word that is too long.
 static size_t next_line(const char *text, int width) {
     size_t n = strlen(text), best = 0;
     if (fits(text, n, width))
         return n;
-    for (size_t i = 1; i < n && fits(text, i, width); i++)
+    for (size_t i = after(text, 0); i < n && fits(text, i, width); i = after(text, i))
         if (text[i] == ' ')
             best = i;
-    while (best == 0 || (best < n && text[best] != ' ' && fits(text, best + 1, width)))
-        best++;
+    while (best == 0 || (best < n && text[best] != ' ' && fits(text, after(text, best), width)))
+        best = after(text, best);
     return best;
 }
 

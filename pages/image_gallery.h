@@ -8,7 +8,7 @@
 
 #include "pages/gallery_data.h"
 
-#define SR_GALLERY_FILE "report_images.html"
+#define SR_GALLERY_FILE ".report_images"
 
 typedef struct {
     int images;
@@ -17,7 +17,7 @@ typedef struct {
 } SrGalleryReport;
 
 // trained: parameters have their values, which stay; with heads where they are to be shown.  Writes
-// <CHECKPOINT.DIR>/report_images.html.
+// <CHECKPOINT.DIR>/.report_images.
 SrStatus sr_image_gallery(const SrConfig *config, SrModel *trained, const SrGalleryOptions *options,
                           SrGalleryReport *out);
 

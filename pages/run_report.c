@@ -20,6 +20,7 @@
 #include "pages/run_page.h"
 #include "pages/run_record.h"
 #include "pages/run_verdict.h"
+#include "trainer/run/progress.h"
 
 enum { MAX_FILE = 64 << 20 };
 
@@ -219,7 +220,7 @@ static void fact(SrText *out, const char *name, const char *fmt, ...) {
 
 static void summary(const SrRunPage *p, SrText *out) {
     const SrHistory *h = &p->history;
-    char time_text[48];
+    char time_text[48], rate[24];
     double last = h->n_steps ? h->iteration[h->n_steps - 1] + 1 : 0;
     const SrSeries *loss = sr_history_find(h, "loss");
     sr_text_add(out, "<div class=\"wide\"><table>\n");
@@ -235,8 +236,9 @@ static void summary(const SrRunPage *p, SrText *out) {
     if (strcmp(p->state, "training") == 0)
         fact(out, "left", "%s",
              sr_duration_text(sr_history_last(h, "eta_s"), time_text, sizeof time_text));
-    fact(out, "images a second", "%.0f, waiting for images %.0f %% of the time",
-         sr_history_last(h, "images_per_s"), 100 * sr_history_last(h, "data_wait"));
+    fact(out, "images a second", "%s, waiting for images %.0f %% of the time",
+         sr_rate_text(sr_history_last(h, "images_per_s"), rate, sizeof rate),
+         100 * sr_history_last(h, "data_wait"));
     sr_text_add(out, "</table></div>\n");
 }
 

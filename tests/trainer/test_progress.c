@@ -49,6 +49,11 @@ static void test_line(void **state) {
     sr_progress_text(&p, &line, 0, s, sizeof s);
     CHECK_STR(s, "[ep: 1] iter: 10/90; lr: 0.3; loss: 5.25000; btime(ms): 250; eta: 0:00:25; "
                  "images/s: 256; data wait: 20%");
+    SrProgress slow;
+    sr_progress_start(&slow, 200, 1);
+    sr_progress_step(&slow, 2.4, 0);
+    sr_progress_text(&slow, &line, 0, s, sizeof s);
+    CHECK(strstr(s, "images/s: 0.42;"));
     char small[20]; // cut off, never overrun
     sr_progress_text(&p, &line, 0, small, sizeof small);
     CHECK_INT(strlen(small), 19);

@@ -45,6 +45,11 @@ void sr_progress_reset_window(SrProgress *p) {
     p->window_s = p->window_wait_s = 0;
 }
 
+const char *sr_rate_text(double rate, char *out, size_t bytes) {
+    sr_number_print(out, bytes, rate > 0 && rate < 9.95 ? "%.2g" : "%.0f", rate);
+    return out;
+}
+
 enum { FIELDS = 8, FIELD_BYTES = 64 };
 
 static int length_of(char field[FIELDS][FIELD_BYTES]) {
@@ -58,7 +63,7 @@ static int length_of(char field[FIELDS][FIELD_BYTES]) {
 void sr_progress_text(const SrProgress *p, const SrProgressLine *line, int columns, char *out,
                       size_t bytes) {
     static const int dropped[] = {7, 6, 4, 2}; // waiting, images/s, btime, lr
-    char field[FIELDS][FIELD_BYTES], eta[48];
+    char field[FIELDS][FIELD_BYTES], eta[48], rate[24];
     size_t at = 0;
     sr_duration_text(sr_progress_eta(p, line->iteration + 1), eta, sizeof eta);
     snprintf(field[0], FIELD_BYTES, "[ep: %lld]", (long long)line->epoch);
@@ -68,7 +73,8 @@ void sr_progress_text(const SrProgress *p, const SrProgressLine *line, int colum
     sr_number_print(field[3], FIELD_BYTES, "; loss: %.5f", line->loss);
     snprintf(field[4], FIELD_BYTES, "; btime(ms): %.0f", 1e3 * p->step_s);
     snprintf(field[5], FIELD_BYTES, "; eta: %s", eta);
-    snprintf(field[6], FIELD_BYTES, "; images/s: %.0f", sr_progress_rate(p));
+    snprintf(field[6], FIELD_BYTES, "; images/s: %s",
+             sr_rate_text(sr_progress_rate(p), rate, sizeof rate));
     snprintf(field[7], FIELD_BYTES, "; data wait: %.0f%%", 100 * sr_progress_wait(p));
     for (int i = 0; i < SR_COUNT(dropped) && columns > 0 && length_of(field) >= columns; i++)
         field[dropped[i]][0] = '\0';

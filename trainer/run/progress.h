@@ -37,4 +37,7 @@ void sr_progress_text(const SrProgress *p, const SrProgressLine *line, int colum
                       size_t bytes);
 void sr_progress_reset_window(SrProgress *p);
 
+// "256", below ten with two significant digits: "0.42".  For images per second.  Returns out.
+const char *sr_rate_text(double rate, char *out, size_t bytes);
+
 #endif
