@@ -117,7 +117,10 @@ SrStatus sr_args_parse(int argc, char **argv, const SrFlag *flags, SrArgs *out) 
     }
     if (sr_args_ask_help(argc, argv)) {
         print_flags(flags);
-        exit(0);
+        bool failed = ferror(stdout) || fflush(stdout) != 0; // a full disk
+        if (failed)
+            fputs("sslrun: cannot write to standard output\n", stderr);
+        exit(failed);
     }
     if (argc > SR_ARGS_MAX)
         SR_FAIL(SR_ERR_CONFIG, "%d arguments; at most %d are possible", argc, SR_ARGS_MAX);
@@ -145,8 +148,7 @@ SrStatus sr_args_no_overrides(const SrArgs *args, const char *verb) {
             args->overrides[0]);
 }
 
-// VISSL's "config=pretrain/swav/x" is the configuration by another name: moved to the names.
-static void take_config(SrArgs *args) {
+void sr_args_take_config(SrArgs *args) {
     int kept = 0;
     for (int i = 0; i < args->n_overrides; i++) {
         if (strncmp(args->overrides[i], "config=", 7) == 0 && args->n_names < SR_ARGS_MAX)
@@ -176,7 +178,7 @@ static SrStatus check_engine(const SrArgs *args, const char *verb) {
 // One configuration; what is merged over it comes as +config/DIR=FILE among the overrides.
 SrStatus sr_args_load_config(const SrArgs *given, const char *verb, SrConfig **out) {
     SrArgs args = *given;
-    take_config(&args);
+    sr_args_take_config(&args);
     SR_TRY(check_engine(&args, verb));
     if (args.n_names == 0 || !*args.names[0])
         SR_FAIL(SR_ERR_CONFIG,

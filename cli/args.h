@@ -38,6 +38,8 @@ bool sr_args_ask_help(int argc, char **argv); // --help or -h anywhere
 SrStatus sr_args_check_images(const char *what, const char *path);
 // For verbs that read no configuration: KEY=VALUE among the arguments is SR_ERR_CONFIG.
 SrStatus sr_args_no_overrides(const SrArgs *args, const char *verb);
+// VISSL's "config=pretrain/swav/x" names the configuration: such an override becomes a name.
+void sr_args_take_config(SrArgs *args);
 // The configuration a verb was given; exactly one name is expected.
 SrStatus sr_args_load_config(const SrArgs *args, const char *verb, SrConfig **out);
 // The command line of this process, for sr_args_command, before anything is taken from it; the words stay the caller's.

@@ -31,7 +31,7 @@ static void print_text(const SrRun *run, double seconds, SrText *out) {
                    seconds, sr_parallel_threads());
 }
 
-// The machines to forecast for; ranks 0: none.
+// The machines to forecast for; ranks -1: none.
 typedef struct {
     int ranks, gbit, cores;
 } Cluster;
@@ -80,7 +80,7 @@ static SrStatus check_plan(const SrConfig *config, const Cluster *cluster, bool 
         sr_json_end(&out);
     } else {
         print_text(run, seconds, &out);
-        if (cluster->ranks)
+        if (cluster->ranks >= 0)
             status = forecast(run, seconds, cluster, &out);
     }
     sr_run_close(run);
@@ -117,7 +117,7 @@ static SrStatus check(const SrConfig *config, const Cluster *cluster, bool json)
 
 static SrStatus run_verb(int argc, char **argv) {
     bool json = false, tree = false;
-    Cluster cluster = {.gbit = 10};
+    Cluster cluster = {.ranks = -1, .gbit = 10};
     const SrFlag flags[] = {
         {"--json", &json, NULL, "results as one JSON line", NULL},
         {"--tree", &tree, NULL, "prints the resolved configuration instead", NULL},

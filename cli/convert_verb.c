@@ -49,7 +49,8 @@ static SrStatus run_verb(int argc, char **argv) {
         sr_warn("%s has the names of a %s, but %s: what builds a %s will refuse it", out,
                 naming->trunk, naming->unlike, naming->trunk);
     SrText text = SR_TEXT_INIT;
-    sr_text_printf(&text, "%s: %d tensors written", out, result.tensors);
+    sr_text_printf(&text, "%s: %d tensor%s written", out, result.tensors,
+                   result.tensors == 1 ? "" : "s");
     if (result.left_out > 0)
         sr_text_printf(&text, ", %d of %s left out", result.left_out, in);
     sr_text_printf(&text, " (%s%s%s%s)\n", naming->writer, *naming->trunk ? ", " : "",

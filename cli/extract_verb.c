@@ -1,9 +1,10 @@
-// sslrun extract TRUNK|CONFIG: features of named layers into files.
+// sslrun extract TRUNK|CONFIG|RUN: features of named layers into files.
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/comm.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/args.h"
@@ -45,9 +46,10 @@ static SrStatus check(Options *p) {
     if (!o->extractor.nodes || !o->out)
         SR_FAIL(SR_ERR_CONFIG, "sslrun extract needs --nodes a,b:c and --out");
     if (!o->extractor.weights == !p->random)
-        SR_FAIL(SR_ERR_CONFIG,
-                "sslrun extract needs one of --weights FILE and --random, which takes the "
-                "trunk as it is drawn");
+        SR_FAIL(
+            SR_ERR_CONFIG,
+            "sslrun extract needs one of --weights FILE and --random, which takes the "
+            "trunk as it is drawn; a run's folder in place of the trunk has weights of its own");
     if (!o->input == !o->data)
         SR_FAIL(SR_ERR_CONFIG,
                 "sslrun extract needs one of --input x.safetensors and --data DIR|LIST");
@@ -64,19 +66,34 @@ static SrStatus check(Options *p) {
     return SR_OK;
 }
 
+// The folder of a run stands for its configuration, and for its newest checkpoint unless other weights are asked for.
+static SrStatus take_run(Options *p, char *config, size_t bytes) {
+    SrExtractorOptions *e = &p->o.extractor;
+    if (!sr_file_is_dir(e->trunk))
+        return SR_OK;
+    if (!e->weights && !p->random)
+        e->weights = e->trunk;
+    SR_TRY(sr_file_join(config, bytes, e->trunk, "train_config.yaml"));
+    if (!sr_file_exists(config))
+        SR_FAIL(SR_ERR_CONFIG, "%s is no folder of a run: it holds no train_config.yaml", e->trunk);
+    e->trunk = config;
+    return SR_OK;
+}
+
 static SrStatus extract(Options *p, const SrArgs *args) {
     SrExtractOptions *o = &p->o;
-    char weights[4096];
+    char weights[4096], config[4096];
     SrText report = SR_TEXT_INIT;
     if (args->n_names != 1)
-        SR_FAIL(SR_ERR_CONFIG,
-                "sslrun extract: which trunk? Give a model (resnet50) or a YAML file");
+        SR_FAIL(SR_ERR_CONFIG, "sslrun extract: which trunk? Give a model (resnet50), a YAML file "
+                               "or the folder of a run");
+    o->extractor.trunk = args->names[0];
+    SR_TRY(take_run(p, config, sizeof config));
     SR_TRY(check(p));
     if (o->extractor.weights) {
         SR_TRY(sr_folder_weights(o->extractor.weights, weights, sizeof weights));
         o->extractor.weights = weights;
     }
-    o->extractor.trunk = args->names[0];
     o->extractor.overrides = args->overrides;
     o->extractor.n_overrides = args->n_overrides;
     SrStatus status = o->input ? sr_extract_input(o, &report) : sr_extract_data(o, &report);
@@ -110,7 +127,7 @@ static SrStatus run_verb(int argc, char **argv) {
         {.name = "--mode", .text = &p.mode, .help = "eval or train"},
         {.name = "--input",
          .text = &o->input,
-         .help = "a file of tensors (.safetensors, .npz) with x (N, 3, H, W)"},
+         .help = "a file with one tensor x of images, (N, 3, H, W): .safetensors, .npz, .npy"},
         {.name = "--data",
          .text = &o->data,
          .help = "a folder of images, a list of them, IDX or CIFAR files"},
@@ -137,12 +154,13 @@ static SrStatus run_verb(int argc, char **argv) {
         {0}};
     SrArgs args;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    sr_args_take_config(&args);
     return extract(&p, &args);
 }
 
 const SrVerb sr_verb_extract = {
     .name = "extract",
-    .usage = "sslrun extract TRUNK|CONFIG (--weights FILE | --random) "
+    .usage = "sslrun extract TRUNK|CONFIG|RUN (--weights FILE | --random) "
              "(--nodes a,b:c | --train-nodes a,b:c --eval-nodes a,b:c) [--mode eval|train] "
              "(--input x.safetensors | --data DIR|LIST [--split train|test] [--labels LIST]) "
              "--out FILE.safetensors|DIR [--layout nchw|nhwc] "

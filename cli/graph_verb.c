@@ -201,12 +201,24 @@ done:
     return status;
 }
 
-static SrStatus run_graph(const Options *o, const SrArgs *args) {
+// Shapes and costs are of a batch and a size, so those that nobody chose are said next to a list.
+static void say_size(const Options *o) {
+    if (strcmp(o->format, "tabular") == 0 || strcmp(o->format, "names") == 0)
+        sr_info("for %d image%s of %d x %d pixels (--batch, --size)", o->batch,
+                o->batch == 1 ? "" : "s", o->size, o->size);
+}
+
+static SrStatus run_graph(const Options *given, const SrArgs *args) {
     SrTrunkGraph trunk;
     SrText out = SR_TEXT_INIT;
+    Options sized = *given, *o = &sized;
+    o->batch = o->batch ? o->batch : 1;
+    o->size = o->size ? o->size : 224;
     SR_TRY(sr_trunk_graph_open(args->names[0], args->overrides, args->n_overrides, o->batch,
                                o->size, o->size, &trunk));
     SrStatus status = o->stages ? print_stages(&trunk, &out) : print_graph(o, &trunk, &out);
+    if (status == SR_OK && !o->stages && !(given->batch && given->size))
+        say_size(o);
     if (status == SR_OK)
         status = sr_args_print(&out);
     sr_text_deinit(&out);
@@ -215,12 +227,11 @@ static SrStatus run_graph(const Options *o, const SrArgs *args) {
 }
 
 static SrStatus run_verb(int argc, char **argv) {
-    // Batch and size of torchvision's reference lists.
-    Options o = {.mode = "eval", .leaf = "default", .format = "names", .batch = 2, .size = 64};
+    Options o = {.mode = "eval", .leaf = "default", .format = "names"};
     const SrFlag flags[] = {
         {.name = "--mode", .text = &o.mode, .help = "train, eval or both"},
-        {.name = "--batch", .number = &o.batch, .help = "images"},
-        {.name = "--size", .number = &o.size, .help = "pixels a side"},
+        {.name = "--batch", .number = &o.batch, .help = "images (1)"},
+        {.name = "--size", .number = &o.size, .help = "pixels a side (224)"},
         {.name = "--leaf",
          .text = &o.leaf,
          .help = "default, through, or classes of blocks to keep closed"},
@@ -240,6 +251,7 @@ static SrStatus run_verb(int argc, char **argv) {
         {0}};
     SrArgs args;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
+    sr_args_take_config(&args);
     if (args.n_names != 1)
         SR_FAIL(SR_ERR_CONFIG, "sslrun graph: which trunk? Give a model (resnet50) or a YAML file");
     return run_graph(&o, &args);

@@ -61,6 +61,8 @@ static void print_meta(Inspect *in) {
         size_t len = strlen(in->w.meta_values[i]);
         if (in->filter && !sr_text_glob(in->filter, in->w.meta_keys[i]))
             continue;
+        if (in->w.meta_values[i] == in->naming.writer) // said already
+            continue;
         if (len <= 120)
             sr_text_printf(&in->out, "  %s: %s\n", in->w.meta_keys[i], in->w.meta_values[i]);
         else
@@ -77,8 +79,9 @@ static int64_t count_all(const Inspect *in) {
 }
 
 static void print_head(Inspect *in) {
-    sr_text_printf(&in->out, "%s: %s, %d tensors, %" PRId64 " numbers, %zu bytes\n", in->w.path,
-                   sr_weights_format_name(in->w.format), in->w.n, count_all(in), in->w.file_bytes);
+    sr_text_printf(&in->out, "%s: %s, %d tensor%s, %" PRId64 " numbers, %zu bytes\n", in->w.path,
+                   sr_weights_format_name(in->w.format), in->w.n, in->w.n == 1 ? "" : "s",
+                   count_all(in), in->w.file_bytes);
     sr_text_printf(&in->out, "  written by: %s\n", in->naming.writer);
     if (*in->naming.trunk || *in->naming.prefix)
         sr_text_printf(&in->out, "  trunk: %s%s%s%s\n",
@@ -263,6 +266,9 @@ static SrStatus print_file(Inspect *in) {
     if (in->config)
         return print_config(in);
     sr_naming_detect(&in->w, &in->naming);
+    const char *writer = sr_weights_meta(&in->w, "written_by");
+    if (writer && strcmp(in->naming.writer, "unknown") == 0) // no names of weights, but features
+        in->naming.writer = writer;
     if (in->stats)
         verify(in);
     if (in->json) {

@@ -1,4 +1,4 @@
-// See the header.
+// The words that may come next on a command line, for the shells' completions.
 #include "cli/words.h"
 
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "pages/run_registry.h"
 #include "trainer/config/schema.h"
 #include "trainer/model/trunk_graph.h"
+#include "trunks/presets.h"
 
 enum { SIDE = 64, PATH_BYTES = 4096 }; // any image a trunk takes will do to learn its layers' names
 
@@ -56,28 +57,44 @@ static void offer_runs(const Words *w) {
     sr_registry_deinit(&runs);
 }
 
+// Torchvision's names, for the verbs that build a trunk by one.
+static bool takes_models(const char *verb) {
+    static const char *const verbs[] = {"describe", "export", "extract", "graph"};
+    for (int i = 0; i < SR_COUNT(verbs); i++)
+        if (strcmp(verb, verbs[i]) == 0)
+            return true;
+    return false;
+}
+
+static void offer_models(const Words *w) {
+    const SrPreset *preset;
+    for (int i = 0; (preset = sr_preset_at(i)); i++)
+        offer(w, preset->name, "");
+}
+
 // ---- keys ---------------------------------------------------------------------------------------
 
+// behind: "=" where a value follows, "" where the key itself is meant.
 static SrStatus offer_keys_below(const Words *w, const SrYaml *map, const char *prefix,
-                                 SrArena *arena) {
+                                 const char *behind, SrArena *arena) {
     for (int i = 0; map->type == SR_YAML_MAP && i < map->n; i++) {
         const char *key =
             *prefix ? sr_arena_printf(arena, "%s.%s", prefix, map->keys[i]) : map->keys[i];
         if (!key)
             SR_FAIL(SR_ERR_MEMORY, "out of memory for the keys");
         if (map->items[i]->type != SR_YAML_MAP || map->items[i]->n == 0)
-            offer(w, key, "=");
-        SR_TRY(offer_keys_below(w, map->items[i], key, arena));
+            offer(w, key, behind);
+        SR_TRY(offer_keys_below(w, map->items[i], key, behind, arena));
     }
     return SR_OK;
 }
 
-static SrStatus offer_keys(const Words *w) {
+static SrStatus offer_keys(const Words *w, const char *behind) {
     SrArena arena = SR_ARENA_INIT;
     SrYaml *defaults;
     SrStatus status = sr__schema_defaults(&arena, &defaults);
     if (status == SR_OK)
-        status = offer_keys_below(w, defaults, "", &arena);
+        status = offer_keys_below(w, defaults, "", behind, &arena);
     sr_arena_deinit(&arena);
     return status;
 }
@@ -150,10 +167,12 @@ SrStatus sr_words(const char *const *words, int n, SrText *out) {
     else if (w.begun[0] == '-')
         offer_flags(&w, words[0]);
     else if (w.begun[0] >= 'A' && w.begun[0] <= 'Z')
-        status = offer_keys(&w);
+        status = offer_keys(&w, strcmp(words[0], "describe") == 0 ? "" : "=");
     else {
         status = offer_configurations(&w);
         offer_runs(&w);
+        if (takes_models(words[0]))
+            offer_models(&w);
     }
     sr_log_set_level(before);
     return status;

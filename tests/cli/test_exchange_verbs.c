@@ -79,7 +79,7 @@ static void test_inspect(void **state) {
                  {FILES "nested_legacy.pth", "PyTorch (legacy), 9 tensors", "epoch: 3"},
                  {FILES "arrays.npz", "NumPy .npz, 3 tensors", "  w "},
                  {FILES "arrays_deflated.npz", "NumPy .npz, 3 tensors", "  f "},
-                 {FILES "matrix.npy", "NumPy .npy, 1 tensors", "  array "}};
+                 {FILES "matrix.npy", "NumPy .npy, 1 tensor,", "  array "}};
     for (int i = 0; i < SR_COUNT(cases); i++) {
         RUN("inspect", cases[i].file);
         expect(0, cases[i].format);

@@ -392,6 +392,68 @@ static void test_refused(void **state) {
     end(&f);
 }
 
+// Images under any name, and alone in an .npy; a file that holds several tensors of four dimensions is told of.
+static void test_names_of_images(void **state) {
+    (void)state;
+    Fixture f;
+    char npy[128];
+    float x[2 * 3 * 16 * 12];
+    begin(&f);
+    for (int i = 0; i < SR_COUNT(x); i++)
+        x[i] = cosf((float)i);
+    SrNamedTensor two[2] = {{"photos", {SR_SHAPE(2, 3, 16, 12), SR_F32, x}},
+                            {"ids", {SR_SHAPE(2, 1), SR_F32, x}}};
+    CHECK_OK(sr_safetensors_save(f.x, two, 2, NULL, NULL, 0));
+    RUN("config=" CONFIG, "--weights", f.weights, "--nodes", "flatten", "--input", f.x, "--out",
+        f.out);
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.err, "2 images"));
+    program_run(&result, 0, (const char *const[]){"inspect", f.out, NULL});
+    CHECK(strstr(result.out, ", 1 tensor, ") && strstr(result.out, "written by: sslrun extract\n"));
+    CHECK(!strstr(result.out, "written_by"));
+    snprintf(npy, sizeof npy, "%s/x.npy", f.dir);
+    CHECK_OK(sr_npy_save(npy, "<f4", two[0].tensor.shape, x, sizeof x));
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "flatten", "--input", npy, "--out", f.out);
+    CHECK_INT(result.code, 0);
+    two[1] = (SrNamedTensor){"others", two[0].tensor};
+    CHECK_OK(sr_safetensors_save(f.x, two, 2, NULL, NULL, 0));
+    RUN(CONFIG, "--weights", f.weights, "--nodes", "flatten", "--input", f.x, "--out", f.out);
+    expect_refused("found photos [2, 3, 16, 12], others [2, 3, 16, 12]");
+    end(&f);
+}
+
+// The folder of a run has a configuration and weights of its own.
+static void test_of_a_run(void **state) {
+    (void)state;
+    Fixture f;
+    char dir[128], own[160];
+    float x[2 * 3 * 16 * 12];
+    begin(&f);
+    for (int i = 0; i < SR_COUNT(x); i++)
+        x[i] = cosf((float)i);
+    SrNamedTensor named = {"x", {SR_SHAPE(2, 3, 16, 12), SR_F32, x}};
+    CHECK_OK(sr_safetensors_save(f.x, &named, 1, NULL, NULL, 0));
+    snprintf(dir, sizeof dir, "CHECKPOINT.DIR=%s/run", f.dir);
+    snprintf(own, sizeof own, "%s/own.safetensors", f.dir);
+    program_run(&result, 1, (const char *const[]){CONFIG, dir, "OPTIMIZER.num_epochs=1", NULL});
+    CHECK_INT(result.code, 0);
+    const char *run = dir + strlen("CHECKPOINT.DIR=");
+    RUN(run, "--nodes", "flatten", "--input", f.x, "--out", own);
+    CHECK_INT(result.code, 0);
+    RUN(CONFIG, "--weights", run, "--nodes", "flatten", "--input", f.x, "--out", f.out);
+    CHECK_INT(result.code, 0);
+    SrSafetensors a, b;
+    CHECK_OK(sr_safetensors_open(&a, own));
+    CHECK_OK(sr_safetensors_open(&b, f.out));
+    CHECK(memcmp(sr_safetensors_find(&a, "flatten")->data, sr_safetensors_find(&b, "flatten")->data,
+                 2 * 32 * sizeof(float)) == 0);
+    sr_safetensors_close(&a);
+    sr_safetensors_close(&b);
+    RUN(f.dir, "--nodes", "flatten", "--input", f.x, "--out", f.out);
+    expect_refused("is no folder of a run");
+    end(&f);
+}
+
 SR_TESTS(extract_verb, unit(test_input), unit(test_data_in_shards), unit(test_another_extraction),
          unit(test_many_names), unit(test_npy), unit(test_splits), unit(test_labels),
-         unit(test_conv1), unit(test_refused))
+         unit(test_conv1), unit(test_refused), unit(test_names_of_images), unit(test_of_a_run))

@@ -54,6 +54,8 @@ static void test_words(void **state) {
     expect_told("did you mean 'DATA.TRAIN.BATCHSIZE_PER_REPLICA'?");
     RUN("check", CONFIG, "temperature=3"); // of which loss?
     expect_told("there is no key 'temperature'; `sslrun list keys` has them all");
+    RUN("check", CONFIG, "--ranks", "0");
+    expect_told("--ranks 0 --network 10: expected ranks");
     RUN("check", "/dev/null");
     expect_told("not a regular file");
     RUN("describe", "a");

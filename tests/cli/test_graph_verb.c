@@ -77,7 +77,7 @@ static void test_closed_blocks(void **state) {
     RUN("resnet18", "--leaf", "BasicBlock");
     CHECK(strstr(
         result.out,
-        "maxpool [2, 64, 16, 16]\nlayer1.0 [2, 64, 16, 16]\nlayer1.1 [2, 64, 16, 16]\nlayer2.0"));
+        "maxpool [1, 64, 56, 56]\nlayer1.0 [1, 64, 56, 56]\nlayer1.1 [1, 64, 56, 56]\nlayer2.0"));
     CHECK_INT(lines(result.out), 16);
     RUN("resnet50", "--leaf", "SqueezeExcitation,Bottleneck");
     CHECK_INT(lines(result.out), 24);
@@ -91,7 +91,7 @@ static void test_closed_blocks(void **state) {
     expect_refused(
         "'layer1.0.bn1' is inside layer1.0, a BasicBlock that is kept closed; ask for 'layer1.0'");
     RUN("resnet18", "--leaf", "BasicBlock", "--nodes", "layer1.0,layer4,res3:third");
-    CHECK(strstr(result.out, "layer4.0 [2, 512, 2, 2]\nlayer4.1 [2, 512, 2, 2]"));
+    CHECK(strstr(result.out, "layer4.0 [1, 512, 7, 7]\nlayer4.1 [1, 512, 7, 7]"));
     CHECK_INT(lines(result.out), 13);
 }
 
@@ -120,9 +120,9 @@ static void test_extraction(void **state) {
     RUN("resnet18", "--nodes", "layer1:deep,conv1");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.err, "19 of 70 nodes, 0.16 of 11.69 M parameters"));
-    CHECK(sr_text_ends(result.out, "layer1.1.relu_1 [2, 64, 16, 16]\n"));
+    CHECK(sr_text_ends(result.out, "layer1.1.relu_1 [1, 64, 56, 56]\n"));
     RUN("resnet18", "--nodes", "2");
-    CHECK(sr_text_ends(result.out, "layer2.1.relu_1 [2, 128, 8, 8]\n"));
+    CHECK(sr_text_ends(result.out, "layer2.1.relu_1 [1, 128, 28, 28]\n"));
     RUN("resnet18", "--nodes", "layr4");
     expect_refused("did you mean 'layer4'");
     RUN("resnet18", "--nodes", "zzzzzzzz");
@@ -209,9 +209,9 @@ static void test_lists_of_modes(void **state) {
     RUN("resnet18", "--nodes", "layer1", "--train-nodes", "layer1", "--eval-nodes", "layer1");
     expect_refused("--nodes with --train-nodes and --eval-nodes");
     RUN("resnet18", "--train-nodes", "conv1", "--eval-nodes", "layer1");
-    CHECK(sr_text_ends(result.out, "layer1.1.relu_1 [2, 64, 16, 16]\n"));
+    CHECK(sr_text_ends(result.out, "layer1.1.relu_1 [1, 64, 56, 56]\n"));
     RUN("resnet18", "--train-nodes", "conv1", "--eval-nodes", "layer1", "--mode", "train");
-    CHECK_STR(result.out, "x [2, 3, 64, 64]\nconv1 [2, 64, 32, 32]\n");
+    CHECK_STR(result.out, "x [1, 3, 224, 224]\nconv1 [1, 64, 112, 112]\n");
     RUN("resnet18", "--train-nodes", "layr1", "--eval-nodes", "layer1");
     expect_refused("did you mean 'layer1'");
     RUN("resnet18", "--nodes", "l");
@@ -232,6 +232,21 @@ static void test_counts_of_modes(void **state) {
     CHECK_STR(result.err, "");
 }
 
+// Costs are torchvision's usual ones, of one image of 224 pixels, and a table says so unless both were chosen.
+static void test_sizes_that_nobody_chose(void **state) {
+    (void)state;
+    RUN("resnet18", "--format", "tabular");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.err, "for 1 image of 224 x 224 pixels (--batch, --size)"));
+    CHECK(strstr(result.out, "[1, 64, 112, 112]"));
+    RUN("resnet18", "--format", "tabular", "--batch", "2", "--size", "64");
+    CHECK(result.code == 0 && !strstr(result.err, "pixels"));
+    RUN("config=tests/cli/tiny.yaml");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.out, "layer1"));
+}
+
 SR_TESTS(graph_verb, unit(test_shufflenet), unit(test_stages), unit(test_lists_of_modes),
          unit(test_counts_of_modes), unit(test_reference_lists), unit(test_family),
-         unit(test_closed_blocks), unit(test_formats), unit(test_extraction))
+         unit(test_closed_blocks), unit(test_formats), unit(test_extraction),
+         unit(test_sizes_that_nobody_chose))

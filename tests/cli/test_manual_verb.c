@@ -150,6 +150,13 @@ static void test_words(void **state) {
           "manual words nothing --",
           out, sizeof out);
     CHECK_STR(out, "runs/one\nres5avg\nres5avg\n");
+    // describe takes a key itself, not an assignment; trunks have torchvision's names
+    shell(dir,
+          "sslrun manual words describe LOSS.swav_loss.eps && sslrun manual words check "
+          "LOSS.swav_loss.eps && sslrun manual words graph resnet50 && sslrun manual words extract "
+          "vit_b_3",
+          out, sizeof out);
+    CHECK_STR(out, "LOSS.swav_loss.epsilon\nLOSS.swav_loss.epsilon=\nresnet50\nvit_b_32\n");
     temp_dir_remove(dir);
 }
 

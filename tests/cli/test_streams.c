@@ -46,6 +46,7 @@ static void test_full(void **state) {
     CHECK_INT(shell("help >/dev/full 2>/dev/null"), 1);
     CHECK_INT(shell("--version >/dev/full 2>/dev/null"), 1);
     CHECK_INT(shell("list loss >/dev/full 2>/dev/null"), 1);
+    CHECK_INT(shell("knn -h >/dev/full 2>/dev/null"), 1);
     CHECK_INT(shell("help >/dev/null"), 0);
 }
 

@@ -43,7 +43,7 @@ def torch_list(model, size, through):
 
 
 def our_list(program, name, size, mode, leaf):
-    command = [program, "graph", name, "--size", str(size), "--mode", mode, "--leaf", leaf]
+    command = [program, "graph", name, "--batch", "2", "--size", str(size), "--mode", mode, "--leaf", leaf]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
 
 

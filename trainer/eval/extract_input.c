@@ -18,16 +18,42 @@ typedef struct {
     SrNamedTensor *out; // one a tap; data owned
 } Run;
 
+// "x", or the only tensor of four dimensions; -1: neither.
+static int find_images(const SrWeights *w) {
+    int found = sr_weights_find(w, "x"), n = 0;
+    for (int i = 0; found < 0 && i < w->n; i++)
+        n += w->tensors[i].shape.rank == 4;
+    for (int i = 0; n == 1 && i < w->n; i++)
+        if (w->tensors[i].shape.rank == 4)
+            found = i;
+    return found;
+}
+
+static SrStatus no_images(const SrWeights *w, const char *path) {
+    char shape[SR_SHAPE_TEXT_BYTES];
+    SrText found = SR_TEXT_INIT;
+    for (int i = 0; i < w->n && i < 5; i++)
+        sr_text_printf(&found, "%s%s %s", i ? ", " : "", w->tensors[i].name,
+                       sr_shape_text(w->tensors[i].shape, shape, sizeof shape));
+    SrStatus status = sr_fail(SR_ERR_CONFIG,
+                              "%s: expected a tensor \"x\" of images, (N, 3, H, W), or a single "
+                              "tensor of four dimensions; found %s%s",
+                              path, found.s ? found.s : "none", w->n > 5 ? ", ..." : "");
+    sr_text_deinit(&found);
+    return status;
+}
+
 static SrStatus read_input(SrWeights *w, const char *path, SrTensor *x) {
     char shape[SR_SHAPE_TEXT_BYTES];
-    int i = sr_weights_find(w, "x");
+    int i = find_images(w);
     if (i < 0)
-        SR_FAIL(SR_ERR_CONFIG, "%s: expected a tensor \"x\" of images, (N, 3, H, W)", path);
+        return no_images(w, path);
     SR_TRY(sr_weights_read(w, i, x));
     if (x->dtype != SR_F32 || x->shape.rank != 4 || x->shape.d[1] != 3 ||
         sr_shape_count(x->shape) == 0)
-        SR_FAIL(SR_ERR_CONFIG, "%s: x is %s %s; expected F32 of (N, 3, H, W)", path,
-                sr_dtype_name(x->dtype), sr_shape_text(x->shape, shape, sizeof shape));
+        SR_FAIL(SR_ERR_CONFIG, "%s: %s is %s %s; expected F32 of (N, 3, H, W)", path,
+                w->tensors[i].name, sr_dtype_name(x->dtype),
+                sr_shape_text(x->shape, shape, sizeof shape));
     return SR_OK;
 }
 
@@ -123,7 +149,7 @@ SrStatus sr_extract_input(const SrExtractOptions *o, SrText *report) {
     for (int first = 0; first < r.n; first += r.batch)
         run_chunk(&r, first, SR_MIN(r.batch, r.n - first));
     sr_extraction_report(&r.ex.extraction, report);
-    sr_text_printf(report, "; %d images\n", r.n);
+    sr_text_printf(report, "; %d image%s\n", r.n, r.n == 1 ? "" : "s");
     SR_TRY_GOTO(sr_safetensors_save(o->out, r.out, r.ex.taps.n, (const char *[]){WRITER_KEY},
                                     (const char *[]){WRITER}, 1));
 done:
