@@ -29,6 +29,7 @@ typedef struct {
 // clang-format off
 static const SrOption options[] = {
     {"name", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "a label for people"},
+    {"HYBRID", SR_OPT_IGNORED, 0, "null", 0, 0, SR_REFUSED, "a stem of convolutions is not built"},
     {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535, NULL, "Side of images in pixels."},
     {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, NULL, "Side of a patch in pixels."},
     {"NUM_LAYERS", SR_OPT_INT, FIELD(layers), "12", 1, MAX_LAYERS, NULL, "Blocks."},

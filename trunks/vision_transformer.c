@@ -34,6 +34,7 @@ typedef struct {
 // clang-format off
 static const SrOption options[] = {
     {"name", SR_OPT_IGNORED, 0, "\"\"", 0, 0, NULL, "a label for people"},
+    {"HYBRID", SR_OPT_IGNORED, 0, "null", 0, 0, SR_REFUSED, "a stem of convolutions is not built"},
     {"IMAGE_SIZE", SR_OPT_INT, FIELD(image_size), "224", 1, 65535, NULL,
      "Side in pixels for which there are position embeddings; they are resampled for images of other sizes."},
     {"PATCH_SIZE", SR_OPT_INT, FIELD(patch_size), "16", 1, 1024, NULL, "Side of a patch in pixels."},

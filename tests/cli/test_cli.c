@@ -252,6 +252,17 @@ static void test_check_and_manual(void **state) {
     CHECK(strstr(result.out, "GFLOP a step")); // the plan is shown all the same
     CHECK(strstr(result.err, "PARAMS_FILE: there is no file or folder 'no/such.torch'"));
     CHECK(strstr(result.err, "DATA.TEST.DATA_PATHS: there is no file or folder 'nowhere'"));
+    // VISSL's files have a sentence where a file of weights belongs: a step can be planned without one.
+    RUN("check", CONFIG, "MODEL.WEIGHTS_INIT.PARAMS_FILE=specify the model weights",
+        "+DISTILLATION.TEACHER_MODEL.WEIGHTS_INIT={PARAMS_FILE: please name the teacher}");
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.err, "warning: ") &&
+          strstr(result.err, "MODEL.WEIGHTS_INIT.PARAMS_FILE is a placeholder ('specify the"));
+    CHECK(strstr(result.err, "PARAMS_FILE is a placeholder ('please name the teacher')"));
+    RUN("train", CONFIG, "MODEL.WEIGHTS_INIT.PARAMS_FILE=specify the model weights",
+        "CHECKPOINT.DIR=/nosuch/placeholder");
+    CHECK_INT(result.code, 2);
+    CHECK(strstr(result.err, "is a placeholder ('specify the model weights'): name a file"));
     RUN("bench", CONFIG, "--steps", "1", "--warmup=0", "--json");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, "\"crops\": \"2x16,1x8\"") && strstr(result.out, "\"median_ms\": "));

@@ -301,6 +301,7 @@ static const EveryKeyGiven given[] = {
      "{DATA: {TRAIN: {COLLATE_FUNCTION: cutmixup_collator, COLLATE_FUNCTION_PARAMS: {num_classes: "
      "4, mixup_alpha: 0.1, cutmix_alpha: 0.1}}}}"},
     {"DATA.TRAIN.INPUT_KEY_NAMES", "[a, b]", NULL},
+    {"DATA.TRAIN.TARGET_KEY_NAMES", "[mask]", NULL},
     {"DATA.TEST.REMOVE_IMG_PATH_PREFIX", "/nosuch", NULL},
     {"DATA.TEST.NEW_IMG_PATH_PREFIX", "/nosuch", NULL},
     {"DATA.TEST.DATA_SOURCES", "[nosuch]", NULL},
@@ -313,6 +314,7 @@ static const EveryKeyGiven given[] = {
     {"DATA.TEST.COLLATE_FUNCTION", "simclr_collator", NULL},
     {"DATA.TEST.COLLATE_FUNCTION_PARAMS", "{a: 1}", NULL},
     {"DATA.TEST.INPUT_KEY_NAMES", "[a, b]", NULL},
+    {"DATA.TEST.TARGET_KEY_NAMES", "[mask]", NULL},
     {"MODEL.FEATURE_EVAL_SETTINGS.EXTRACT_TRUNK_FEATURES_ONLY", "True", NULL},
     {"MODEL.ACTIVATION_CHECKPOINTING.USE_ACTIVATION_CHECKPOINTING", "True",
      "{DATA: {TRAIN: {DEFAULT_GRAY_IMG_SIZE: 32, TRANSFORMS: [{name: CenterCrop, size: 32}, {name: "

@@ -204,13 +204,6 @@ static void test_refused(void **state) {
     CHECK_FAILS(sr_run_open(config, SR_RUN_CHECK, &run), SR_ERR_CONFIG,
                 "DATA.TRAIN.COLLATE_FUNCTION: simclr_collator: puts all views into one tensor");
     sr_config_free(config);
-    static const char *const numbers[] = {
-        "LOSS.name=CrossEntropyLoss",
-        "DATA.TRAIN.LABEL_SOURCES=[synthetic]",
-        "DATA.TRAIN.LABEL_TYPE=sample_index",
-    };
-    CHECK_FAILS(sr_config_load(CONFIG, numbers, SR_COUNT(numbers), &config), SR_ERR_CONFIG,
-                "DATA.TRAIN.LABEL_TYPE is sample_index, but LOSS.name CrossEntropyLoss learns");
     const char *many = "NEAREST_NEIGHBOR.TOPK=[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]";
     CHECK_FAILS(sr_config_load(CONFIG, &many, 1, &config), SR_ERR_CONFIG, "TOPK has 17 entries");
 }

@@ -23,6 +23,7 @@ typedef struct {
     SrModel *model;
     SrOutputGraph g;
     SrPlan *plan;
+    const SrBatchPlan *batch; // of a collator that names its inputs; NULL: views in their order
 } Case;
 
 // The model stands without its loss here, so what a loss demands of the heads is passed by: a
@@ -36,16 +37,17 @@ static SrStatus configure(Case *t, const SrYaml *model) {
 
 static SrStatus build(Case *t, int n_views, const int *sizes) {
     SR_TRY(sr_model_new(t->config, &t->model));
+    sr_model_set_batch(t->model, t->batch);
     return sr_model_build_outputs(t->model, BATCH, n_views, sizes, sizes, &t->g);
 }
 
 // model: the inside of MODEL: {}; names: DATA.TRAIN.INPUT_KEY_NAMES.
-static SrStatus open_named(Case *t, const char *model, SrStrings names, int n_views,
-                           const int *sizes) {
+static SrStatus open_with(Case *t, const char *model, SrStrings names, const SrBatchPlan *batch,
+                          int n_views, const int *sizes) {
     char text[1024];
     SrArena arena = SR_ARENA_INIT;
     SrYaml *given;
-    *t = (Case){.plan = NULL};
+    *t = (Case){.batch = batch};
     snprintf(text, sizeof text, "{%s}", model);
     CHECK_OK(sr_yaml_parse(&arena, text, strlen(text), "case.yaml", &given));
     SrStatus status = configure(t, given);
@@ -53,6 +55,11 @@ static SrStatus open_named(Case *t, const char *model, SrStrings names, int n_vi
     SR_TRY(status);
     t->config->train.input_keys = names;
     return build(t, n_views, sizes);
+}
+
+static SrStatus open_named(Case *t, const char *model, SrStrings names, int n_views,
+                           const int *sizes) {
+    return open_with(t, model, names, NULL, n_views, sizes);
 }
 
 static SrStatus open_case(Case *t, const char *model, int n_views, const int *sizes) {
@@ -291,6 +298,37 @@ static void test_named_inputs(void **state) {
     close_case(&t);
 }
 
+// What an image gives under patch_and_image_collator: a crop and a patch, of the sizes `two`.
+static SrBatchPlan images_and_patches(void) {
+    return (SrBatchPlan){.n_views = 2,
+                         .n_inputs = 2,
+                         .input = {{"images", two[0], two[0], 1}, {"patches", two[1], two[1], 1}}};
+}
+
+// A collator that names its inputs is matched by name: the order of INPUT_KEY_NAMES means nothing, as in VISSL.
+static void test_inputs_named_by_the_collator(void **state) {
+    (void)state;
+    static const char mapped[] =
+        "MULTI_INPUT_HEAD_MAPPING: [[patches, [res2]], [images, [flatten]]], HEAD: {PARAMS: "
+        "[[siamese_concat_view, {num_towers: 1}], [mlp, {dims: [32, 3]}]]}";
+    static const char *const orders[2][2] = {{"patches", "images"}, {"images", "patches"}},
+                             *const wrong[] = {"images", "pathces"};
+    SrBatchPlan batch = images_and_patches();
+    Case t;
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(open_with(&t, mapped, (SrStrings){2, orders[i]}, &batch, 2, two));
+        CHECK(sr_shape_equal(shape(&t, 0), SR_SHAPE(BATCH, 4 * two[1] * two[1])));
+        CHECK(sr_shape_equal(shape(&t, 1), SR_SHAPE(BATCH, 3)));
+        close_case(&t);
+    }
+    static const char single[] = "MULTI_INPUT_HEAD_MAPPING: [[images, [flatten]]], HEAD: {PARAMS: "
+                                 "[[mlp, {dims: [32, 3]}]]}";
+    CHECK_FAILS(open_with(&t, single, (SrStrings){2, wrong}, &batch, 2, two), SR_ERR_CONFIG,
+                "DATA.TRAIN.INPUT_KEY_NAMES[1]: unknown input of the collator 'pathces'; did you "
+                "mean 'patches'");
+    close_case(&t);
+}
+
 static void test_refused(void **state) {
     (void)state;
     static const struct {
@@ -342,4 +380,5 @@ static void test_refused(void **state) {
 
 SR_TESTS(use_cases, unit(test_examples), unit(test_several_layers), unit(test_frozen_trunk),
          unit(test_frozen_trunk_and_head), unit(test_chain_must_fit), unit(test_features_only),
-         unit(test_several_inputs), unit(test_named_inputs), unit(test_refused))
+         unit(test_several_inputs), unit(test_named_inputs),
+         unit(test_inputs_named_by_the_collator), unit(test_refused))

@@ -88,6 +88,11 @@ static void expectation(const Pieces *pieces, SrText *out) {
             return;
         }
     for (int i = 0; i < pieces->n; i++)
+        if (strcmp(pieces->name[i], "everstore") == 0) {
+            sr_text_printf(out, "give images of your own as disk_folder or disk_filelist");
+            return;
+        }
+    for (int i = 0; i < pieces->n; i++)
         if (!is_built(pieces->kind[i], pieces->name[i]))
             sr_text_printf(out, "%s%s '%s'", missing++ ? ", " : "this configuration needs ",
                            pieces->kind[i], pieces->name[i]);

@@ -12,8 +12,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/plugin.h"
 #include "base/text.h"
 #include "base/yaml_edit.h"
+#include "data/data.h"
 #include "losses/loss.h"
 #include "measure/meter.h"
 #include "trainer/config/compose.h"
@@ -187,20 +189,33 @@ static SrStatus check_topk(const SrConfig *config) {
             sr_yaml_place(list).text, config->knn.topk.n, SR_KNN_MAX_TOPK);
 }
 
-// A loss of classes would learn the numbers of the images, or a single class.
-static SrStatus check_labels(const SrConfig *config) {
+// Warns where a loss of classes would learn a single class.
+static void warn_of_labels(const SrConfig *config) {
     const SrSplitConfig *train = &config->train;
     if (config->supervised && strcmp(train->label_type, "zero") == 0)
         sr_warn("%s: DATA.TRAIN.LABEL_TYPE is zero, so that LOSS.name %s sees every image as class "
                 "0; standard takes the images' own classes",
                 sr_yaml_place(sr_yaml_find(train->tree, "LABEL_TYPE")).text, config->loss_name);
-    if (!config->supervised || train->label_sources.n == 0 ||
-        strcmp(train->label_type, "sample_index") != 0)
-        return SR_OK;
-    SR_FAIL(SR_ERR_CONFIG,
-            "%s: DATA.TRAIN.LABEL_TYPE is sample_index, but LOSS.name %s learns classes; set "
-            "it to standard",
-            sr_yaml_place(sr_yaml_find(train->tree, "LABEL_TYPE")).text, config->loss_name);
+}
+
+// Losses read masks from the batch themselves, so that `mask` only has to be there.
+static SrStatus check_targets(const SrConfig *config) {
+    static const char *const known[] = {"label", "mask"};
+    static const char key[] = "DATA.TRAIN.TARGET_KEY_NAMES";
+    const SrStrings *targets = &config->train.target_keys;
+    const char *place = sr_yaml_place(sr_yaml_find_path(config->tree, key)).text;
+    const SrCollator *collator = NULL;
+    SR_TRY(sr_collator_find(config->train.collate_function, &collator));
+    for (int i = 0; i < targets->n; i++) {
+        if (strcmp(targets->v[i], "label") != 0 && strcmp(targets->v[i], "mask") != 0)
+            return sr_fail_prefix(sr_plugin_unknown("target", targets->v[i], known, 2), "%s: %s",
+                                  place, key);
+        if (strcmp(targets->v[i], "mask") == 0 && !collator->plans_extras)
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s: %s: %s makes no masks; ibot_multicrop_masking_collator does", place, key,
+                    collator->name);
+    }
+    return SR_OK;
 }
 
 // ---- the whole
@@ -251,7 +266,8 @@ static SrStatus check_values(SrConfig *config) {
     SrProblems problems = {.arena = &config->arena};
     SR_TRY(sr_problems_keep(&problems, check_meters(config)));
     SR_TRY(sr_problems_keep(&problems, check_topk(config)));
-    SR_TRY(sr_problems_keep(&problems, check_labels(config)));
+    SR_TRY(sr_problems_keep(&problems, check_targets(config)));
+    warn_of_labels(config);
     if (config->learns)
         SR_TRY(sr_problems_keep(&problems, sr_param_groups_check(&config->optimizer)));
     SR_TRY(sr_problems_keep(&problems, check_schedules(config)));

@@ -24,7 +24,8 @@ typedef struct { // DATA.TRAIN or DATA.TEST
     double max_bad_share; // MAX_BAD_IMAGE_SHARE, ours
     int fast_pixels;      // PIXELS, ours: 0 exact, 1 fast
     const SrYaml *collate_params;
-    SrStrings input_keys; // one: a batch has one input; several: the names of its views
+    SrStrings input_keys;  // one: a batch has one input; several: names of the collator's or views
+    SrStrings target_keys; // label, mask
     const SrYaml *transforms;
 } SrSplitConfig;
 
@@ -188,8 +189,10 @@ SrStatus sr_config_parse_saved(const char *text, const char *name, SrConfig **ou
 SrStatus sr_config_names(SrArena *arena, SrStrings *out);
 // Whether sr_config_load would find a file under this name.
 bool sr_config_found(const char *name);
-// Adds to `problems` each file or folder that the configuration names and that is not there.
+// Adds to `problems` each file or folder that the configuration names and that is not there; warns of placeholders.
 SrStatus sr_config_check_paths(const SrConfig *config, SrProblems *problems);
+// Whether a sentence ("specify the model weights") stands where a file of weights belongs, as in VISSL's files.
+bool sr_weights_are_placeholder(const char *path);
 // The defaults with overrides and no file: keys are checked, but there need be nothing to train.  For what works on
 // files of features and reads sections such as SVM.
 SrStatus sr_config_options(const char *const *overrides, int n_overrides, SrConfig **out);

@@ -264,7 +264,8 @@ static void report_train_labels(const Walk *w) {
 // Labels come with the images or from LABEL_PATHS; what evaluates wants classes, whatever the type.
 static void report_test_labels(const Walk *w) {
     static const char type[] = "DATA.TEST.LABEL_TYPE", sources[] = "DATA.TEST.LABEL_SOURCES",
-                      keys[] = "DATA.TEST.INPUT_KEY_NAMES";
+                      keys[] = "DATA.TEST.INPUT_KEY_NAMES",
+                      targets[] = "DATA.TEST.TARGET_KEY_NAMES";
     const SrYaml *labels = sr_yaml_find_path(w->tree, sources),
                  *images = sr_yaml_find_path(w->tree, "DATA.TEST.DATA_SOURCES");
     bool inferred =
@@ -276,6 +277,8 @@ static void report_test_labels(const Walk *w) {
         say(w, sources, "labels come with the images or from LABEL_PATHS", "");
     if (is_changed(w, keys))
         say(w, keys, "evaluation has one input", "");
+    if (is_changed(w, targets))
+        say(w, targets, "evaluation compares labels", "");
     static const char *const collators[] = {"DATA.TEST.COLLATE_FUNCTION",
                                             "DATA.TEST.COLLATE_FUNCTION_PARAMS"};
     for (int i = 0; i < SR_COUNT(collators); i++)

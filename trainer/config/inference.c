@@ -204,18 +204,22 @@ static SrStatus check_label_type(const SrInfer *r, const char *split) {
                           sr_yaml_place(sr_yaml_find_path(r->tree, path)).text, path);
 }
 
-// Without a source of labels the index of the sample stands in, which is what memory banks want.
+// A source of labels overrides LABEL_TYPE, as in VISSL.  Without one the index of the sample stands in, which is what
+// memory banks want.
 static SrStatus infer_labels(SrInfer *r, const char *split) {
-    char path[64];
+    char path[64], type[64];
     SR_TRY(check_label_type(r, split));
     snprintf(path, sizeof path, "DATA.%s.LABEL_SOURCES", split);
+    snprintf(type, sizeof type, "DATA.%s.LABEL_TYPE", split);
+    const char *given = sr_tree_text(r->tree, type, "");
     const SrYaml *sources = sr_yaml_find_path(r->tree, path);
-    if (sources && sources->n > 0)
-        return SR_OK;
-    snprintf(path, sizeof path, "DATA.%s.LABEL_TYPE", split);
-    if (strcmp(sr_tree_text(r->tree, path, ""), "zero") == 0)
-        return SR_OK;
-    return sr_infer_set_path_text(r, path, "sample_index");
+    if (!sources || sources->n == 0)
+        return strcmp(given, "zero") == 0 ? SR_OK : sr_infer_set_path_text(r, type, "sample_index");
+    if (strcmp(given, "standard") == 0 || strcmp(split, "TRAIN") != 0)
+        return SR_OK; // evaluation takes the classes of the images in any case
+    sr_info("%s: %s: %s is accepted and changes nothing: labels come from %s",
+            sr_yaml_place(sr_yaml_find_path(r->tree, type)).text, type, given, path);
+    return sr_infer_set_path_text(r, type, "standard");
 }
 
 SrStatus sr__infer(SrYaml *tree, int world, SrArena *arena) {

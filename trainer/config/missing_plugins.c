@@ -131,9 +131,25 @@ static SrStatus want_data(Needs *needs, const char *split, bool sources) {
     return want_list(needs, SR_NAME_SOURCE, path);
 }
 
+// VISSL's names for storage that nobody outside its authors' company can read.
+static SrStatus refuse_storage(const Needs *needs, const char *path) {
+    const SrYaml *list = sr_yaml_find_path(needs->tree, path);
+    for (int i = 0; is_list(list) && i < list->n; i++) {
+        const char *name = list->items[i]->text;
+        if (name && (strcmp(name, "everstore") == 0 || strcmp(name, "airstore") == 0))
+            SR_FAIL(SR_ERR_CONFIG,
+                    "%s: %s is storage inside Facebook that this program cannot reach; give "
+                    "images of your own as disk_folder or disk_filelist",
+                    path, name);
+    }
+    return SR_OK;
+}
+
 // The order of the line: model, method, data.
 static SrStatus want_all(Needs *needs) {
     bool learns = sr__learns(needs->tree);
+    SR_TRY(refuse_storage(needs, "DATA.TRAIN.DATA_SOURCES"));
+    SR_TRY(refuse_storage(needs, "DATA.TEST.DATA_SOURCES"));
     if (learns && strcmp(sr_tree_text(needs->tree, "LOSS.name", ""), "msn_loss") == 0)
         SR_FAIL(
             SR_ERR_CONFIG,

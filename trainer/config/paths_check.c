@@ -2,14 +2,29 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "trainer/config/schema.h"
 
-// A URL is fetched by nobody and told by whoever reads it.
+// VISSL's files have a sentence ("specify the model weights") where a user's file belongs: words, and no path.
+bool sr_weights_are_placeholder(const char *path) {
+    return strchr(path, ' ') && !strpbrk(path, "/.\\") && !sr_file_exists(path);
+}
+
+// A URL is fetched by nobody, and whoever reads the file says so.
 static SrStatus check_path(const SrConfig *config, const char *key, const char *path) {
     if (!*path || strstr(path, "://") || sr_file_exists(path))
         return SR_OK;
     SR_FAIL(SR_ERR_CONFIG, "%s: %s: there is no file or folder '%s'",
             sr_yaml_place(sr_yaml_find_path(config->tree, key)).text, key, path);
+}
+
+// Warns of a placeholder: the step can be planned without weights.
+static SrStatus check_weights(const SrConfig *config, const char *key, const char *path) {
+    if (!sr_weights_are_placeholder(path))
+        return check_path(config, key, path);
+    sr_warn("%s: %s is a placeholder ('%s'): name a file before you run it",
+            sr_yaml_place(sr_yaml_find_path(config->tree, key)).text, key, path);
+    return SR_OK;
 }
 
 // The teacher's map becomes a configuration of its own when its model is built, so that the path is still as it was written.
@@ -20,7 +35,7 @@ static SrStatus check_teacher(const SrConfig *config) {
     SrArena arena = SR_ARENA_INIT;
     SrStatus status = sr__expand_home(&arena, &path);
     if (status == SR_OK)
-        status = check_path(config, key, path);
+        status = check_weights(config, key, path);
     sr_arena_deinit(&arena);
     return status;
 }
@@ -38,6 +53,6 @@ SrStatus sr_config_check_paths(const SrConfig *config, SrProblems *problems) {
             SR_TRY(
                 sr_problems_keep(problems, check_path(config, rows[i].key, rows[i].paths->v[k])));
     SR_TRY(sr_problems_keep(problems, check_teacher(config)));
-    return sr_problems_keep(
-        problems, check_path(config, "MODEL.WEIGHTS_INIT.PARAMS_FILE", config->model.params_file));
+    return sr_problems_keep(problems, check_weights(config, "MODEL.WEIGHTS_INIT.PARAMS_FILE",
+                                                    config->model.params_file));
 }

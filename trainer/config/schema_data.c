@@ -47,7 +47,10 @@ const SrOption sr__schema_split[] = {
     {"DATA_LIMIT_SAMPLING.SKIP_NUM_SAMPLES", SR_OPT_INT64, OFF(data_limit_skip), "0", 0, 1e15, NULL,
      "Pass over so many images first."},
     {"INPUT_KEY_NAMES", SR_OPT_STRINGS, OFF(input_keys), "[data]", 0, 0, NULL,
-     "Several: names of the views in their order, which MODEL.MULTI_INPUT_HEAD_MAPPING then refers to."},
+     "Inputs that MODEL.MULTI_INPUT_HEAD_MAPPING refers to: those of a collator that names its inputs (images, patches),"
+     " in any order; of another collator several names are those of the views in their order."},
+    {"TARGET_KEY_NAMES", SR_OPT_STRINGS, OFF(target_keys), "[label]", 0, 0, NULL,
+     "What the loss learns from: label, or mask with a collator that makes masks (iBOT)."},
     SR_OPTION_END,
 };
 // clang-format on

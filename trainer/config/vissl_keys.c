@@ -13,6 +13,8 @@
 #define LAUNCHED "mpirun or srun starts the ranks of a run, and MPI carries what crosses"
 #define WHOLE "every rank holds the whole model, and rank 0 writes"
 
+#define THROUGHPUT "the progress line has images/s and the share of time waiting for data"
+
 #define NO_EFFECT(path, initial, why) \
     { path, initial, why, false }
 #define REFUSED(path, initial, why) \
@@ -23,6 +25,9 @@ const SrVisslKey sr__vissl_keys[] = {
     REFUSED("VERSION", "1", "of the configuration format; only 1 exists"),
     NO_EFFECT("VERBOSE", "False", "the log always has all lines"),
     NO_EFFECT("MULTI_PROCESSING_METHOD", "forkserver", "the loader has threads, no processes"),
+    NO_EFFECT("MONITOR_PERF_STATS", "False", THROUGHPUT),
+    NO_EFFECT("PERF_STAT_FREQUENCY", "-1", THROUGHPUT),
+    NO_EFFECT("ROLLING_BTIME_FREQ", "-1", THROUGHPUT),
     NO_EFFECT("REPRODUCIBILITY", "{CUDDN_DETERMINISTIC: False}", "every run is reproducible to the bit"),
     REFUSED("TRAINER.TRAIN_STEP_NAME", "standard_train_step", "there is one step"),
     NO_EFFECT("TRAINER.TASK_NAME", "self_supervision_task", "there is one task"),
@@ -65,7 +70,7 @@ const SrVisslKey sr__vissl_keys[] = {
         "MODEL.WEIGHTS_INIT.REMOVE_PREFIX=ema_model."),
     NO_EFFECT("HOOKS.EMA_MODEL.EMA_DEVICE", "gpu", NO_GPU),
     NO_EFFECT("HOOKS.PERF_STATS", "{MONITOR_PERF_STATS: False, PERF_STAT_FREQUENCY: -1, ROLLING_BTIME_FREQ: -1}",
-        "the progress line has images/s and the share of time waiting for data"),
+        THROUGHPUT),
     NO_EFFECT("HOOKS.MEMORY_SUMMARY",
         "{PRINT_MEMORY_SUMMARY: True, LOG_ITERATION_NUM: 0, DUMP_MEMORY_ON_EXCEPTION: False}",
         "the plan's memory is printed before the first step"),
@@ -76,12 +81,14 @@ const SrVisslKey sr__vissl_keys[] = {
     NO_EFFECT("HOOKS.TENSORBOARD_SETUP.EXPERIMENT_LOG_DIR", "tensorboard",
         "VISSL ignores it too: events go to tb_logs/ of the run folder"),
     NO_EFFECT("LOSS.msn_loss", "{momentum: 0.996, temperature: 0.1, output_dim: 1024}", "the loss is a placeholder in VISSL: see masked_siamese_loss"),
+    NO_EFFECT("LOSS.ignore_index", "-1", "VISSL ignores it too: the key belongs into the map of the loss"),
     REFUSED("METERS.model_output_mask", "False", "not built"),
     NO_EFFECT("CHECKPOINT.APPEND_DISTR_RUN_ID", "False", WHOLE),
     REFUSED("CHECKPOINT.BACKEND", "disk", "checkpoints go to disk"),
     NO_EFFECT("CHECKPOINT.LATEST_CHECKPOINT_RESUME_FILE_NUM", "1", "the newest whole checkpoint is taken"),
     NO_EFFECT("CHECKPOINT.USE_SYMLINK_CHECKPOINT_FOR_RESUME",
         "False", "the link to the newest checkpoint is always there"),
+    NO_EFFECT("DISTRIBUTED.DISTR_ON", "True", LAUNCHED),
     NO_EFFECT("DISTRIBUTED.BACKEND", "nccl", LAUNCHED),
     NO_EFFECT("DISTRIBUTED.NCCL_DEBUG", "False", LAUNCHED),
     NO_EFFECT("DISTRIBUTED.NCCL_SOCKET_NTHREADS", "\"\"", LAUNCHED),
@@ -108,7 +115,6 @@ const SrVisslKey sr__vissl_keys[] = {
     NO_EFFECT("DATA.*.MMAP_MODE", "True", "files are mapped or read as suits them"),
     NO_EFFECT("DATA.*.COPY_TO_LOCAL_DISK", "False", "images are read where they are"),
     NO_EFFECT("DATA.*.COPY_DESTINATION_DIR", "\"\"", "images are read where they are"),
-    REFUSED("DATA.*.TARGET_KEY_NAMES", "[label]", "there is one target"),
     NO_EFFECT("DATA.*.ENABLE_QUEUE_DATASET", "False", "images are always read ahead"),
     REFUSED("DATA.*.TRAIN_PHASES_PER_EPOCH", "1", "an epoch is one phase"),
     REFUSED("MODEL.BASE_MODEL_NAME", "multi_input_output_model", "there is one base model"),
@@ -139,12 +145,12 @@ const SrVisslKey sr__vissl_keys[] = {
     {NULL, NULL, NULL, false},
 };
 
-// Files of VISSL's first year nest the trunks' maps below TRUNK_PARAMS; its present reader looks for them beside NAME
-// and ignores the old place in silence.
+// Maps of VISSL's first years that stand elsewhere today.  VISSL's present reader ignores the old places in silence.
 static const struct {
-    const char *map, *nested; // what stands in `nested` belongs into the map itself
+    const char *map, *nested; // the map itself, and the path at which old files have it
 } moved[] = {
-    {"MODEL.TRUNK", "TRUNK_PARAMS"},
+    {"MODEL.TRUNK", "MODEL.TRUNK.TRUNK_PARAMS"},
+    {"MODEL.TRUNK.CONVIT", "MODEL.TRUNK.VISION_TRANSFORMERS.CONVIT"},
 };
 // clang-format on
 
@@ -192,14 +198,18 @@ void sr__vissl_keys_rows(const char *section, bool (*deeper)(const char *path), 
 
 SrStatus sr__vissl_keys_move(SrYaml *tree, SrArena *arena) {
     for (int i = 0; i < SR_COUNT(moved); i++) {
-        SrYaml *map = sr_yaml_find_path(tree, moved[i].map);
-        const SrYaml *old = sr_yaml_find(map, moved[i].nested);
-        if (!old || old->type != SR_YAML_MAP)
+        const char *leaf = strrchr(moved[i].nested, '.') + 1;
+        char above[128];
+        snprintf(above, sizeof above, "%.*s", (int)(leaf - moved[i].nested - 1), moved[i].nested);
+        SrYaml *map = sr_yaml_find_path(tree, moved[i].map),
+               *holder = sr_yaml_find_path(tree, above);
+        const SrYaml *old = holder ? sr_yaml_find(holder, leaf) : NULL;
+        if (!map || !old || old->type != SR_YAML_MAP)
             continue;
         SR_TRY(sr_yaml_merge(arena, map, old));
-        sr_info("%s: %s.%s: its maps are read as if they stood in %s", sr_yaml_place(old).text,
-                moved[i].map, moved[i].nested, moved[i].map);
-        sr_yaml_remove(map, moved[i].nested);
+        sr_info("%s: %s: its keys are read as if they stood in %s", sr_yaml_place(old).text,
+                moved[i].nested, moved[i].map);
+        sr_yaml_remove(holder, leaf);
     }
     return SR_OK;
 }

@@ -1,7 +1,9 @@
 // What a graph of the model begins with, images of each view or features of a trunk that stands apart, and one forward from
 // there.  Which head sees which input is input_mapping.h's.
 #include <stdio.h>
+#include <string.h>
 
+#include "base/plugin.h"
 #include "trainer/model/model_internal.h"
 
 void sr_model_set_batch(SrModel *model, const SrBatchPlan *plan) { model->batch = plan; }
@@ -10,16 +12,55 @@ int sr__model_rows(const SrModel *model, int view) {
     return model->batch ? model->batch->input[view].rows : 1;
 }
 
-// Which entry of MULTI_INPUT_HEAD_MAPPING input `v` is: INPUT_KEY_NAMES says it, or else the collator's own names (PIRL:
-// `images`, `patches`, in either order; iBOT: `global_views` and `local_views`, several of each), or the order.
+static bool has_name(SrStrings names, const char *name) {
+    for (int i = 0; i < names.n; i++)
+        if (strcmp(names.v[i], name) == 0)
+            return true;
+    return false;
+}
+
+// Whether INPUT_KEY_NAMES speaks the collator's names; multicrop_collator calls all its inputs `data`.
+static bool is_named_by_collator(const SrBatchPlan *batch, SrStrings names) {
+    for (int v = 0; batch && v < batch->n_inputs; v++)
+        if (has_name(names, batch->input[v].name))
+            return true;
+    return false;
+}
+
+// Each of INPUT_KEY_NAMES is an input of the collator's, or a further tensor of the batch (iBOT's `mask`).
+static SrStatus check_made(const SrBatchPlan *batch, SrStrings names) {
+    const char *made[SR_MAX_VIEWS + SR_MAX_EXTRAS];
+    int n = 0;
+    for (int v = 0; v < batch->n_inputs; v++)
+        if (!has_name((SrStrings){n, made}, batch->input[v].name))
+            made[n++] = batch->input[v].name;
+    for (int i = 0; i < batch->extras.n; i++)
+        if (!has_name((SrStrings){n, made}, batch->extras.v[i].name))
+            made[n++] = batch->extras.v[i].name;
+    for (int i = 0; i < names.n; i++)
+        if (!has_name((SrStrings){n, made}, names.v[i]))
+            return sr_fail_prefix(sr_plugin_unknown("input of the collator", names.v[i], made, n),
+                                  "DATA.TRAIN.INPUT_KEY_NAMES[%d]", i);
+    return SR_OK;
+}
+
+// Finds the entry of MULTI_INPUT_HEAD_MAPPING that input `v` goes through, -1 if none.  A collator that names its inputs
+// (PIRL: `images` and `patches`; iBOT: `global_views` and `local_views`, several of each) is matched by name, whatever
+// the order of INPUT_KEY_NAMES, as in VISSL.  Otherwise several names are those of the views in their order, and with
+// one name the order of the mapping counts.
 static SrStatus entry_of(const SrModel *model, int v, int n_views, int *entry) {
     const SrInputMapping *mapping = &model->mapping;
     SrStrings names = model->config->train.input_keys;
     *entry = v;
     if (mapping->n == 0)
         return SR_OK;
+    if (names.n > 1 && is_named_by_collator(model->batch, names)) {
+        const char *name = model->batch->input[v].name;
+        *entry = has_name(names, name) ? sr_input_mapping_find(mapping, name) : -1;
+        return check_made(model->batch, names);
+    }
     if (names.n > 1 && names.n == n_views) {
-        *entry = sr_input_mapping_find(mapping, names.v[v]); // -1: used by no head
+        *entry = sr_input_mapping_find(mapping, names.v[v]);
         return SR_OK;
     }
     int named = model->batch ? sr_input_mapping_find(mapping, model->batch->input[v].name) : -1;

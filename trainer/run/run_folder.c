@@ -159,6 +159,11 @@ SrStatus sr_folder_weights(const char *given, char *path, size_t path_bytes) {
                     "%s: no checkpoint in this folder; the folder of a run (its CHECKPOINT.DIR) or "
                     "a file of weights is expected",
                     given);
+    } else if (sr_weights_are_placeholder(given)) {
+        SR_FAIL(SR_ERR_CONFIG,
+                "MODEL.WEIGHTS_INIT.PARAMS_FILE is a placeholder ('%s'): name a file of weights or "
+                "the folder of a run",
+                given);
     } else if (snprintf(path, path_bytes, "%s", given) >= (int)path_bytes) {
         SR_FAIL(SR_ERR_CONFIG, "%.80s...: the path is too long", given);
     }
