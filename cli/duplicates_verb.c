@@ -3,6 +3,7 @@
 
 #include "base/number.h"
 #include "cli/args.h"
+#include "cli/best_layer.h"
 #include "cli/verb.h"
 #include "trainer/eval/image_neighbours.h"
 
@@ -20,12 +21,15 @@ static SrStatus run_verb(int argc, char **argv) {
     const char *model = NULL, *layer = NULL, *text = "0.98";
     const SrFlag flags[] = {
         {.name = "--model", .text = &model, .help = "a checkpoint, or the run folder it is in"},
-        {.name = "--layer", .text = &layer, .help = "the feature compared, as in res4"},
+        {.name = "--layer",
+         .text = &layer,
+         .help = "the feature compared, as in res4; else the run's best"},
         {.name = "--threshold", .text = &text, .help = "cosine from which images are alike (0.98)"},
         {.name = "--json", .on = &json, .help = "a JSON line a group"},
         {0}};
     SrArgs args;
     SrCheckpointModel m;
+    SrBestLayer best;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 1 || args.n_overrides || !model)
@@ -33,7 +37,9 @@ static SrStatus run_verb(int argc, char **argv) {
     SR_TRY(parse_threshold(text, &threshold));
     SR_TRY(sr_args_check_images("sslrun duplicates", args.names[0]));
     SR_TRY(sr_checkpoint_model_open(model, &m));
-    SrStatus status = sr_duplicates(&m, args.names[0], layer, threshold, json, &out);
+    SrStatus status = sr_best_layer(&m, &layer, &best);
+    if (status == SR_OK)
+        status = sr_duplicates(&m, args.names[0], layer, threshold, json, &out);
     sr_checkpoint_model_close(&m);
     if (status == SR_OK)
         return sr_args_print(&out);

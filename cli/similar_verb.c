@@ -1,5 +1,6 @@
 // sslrun similar IMAGE --in DIR --model CHECKPOINT: the files of a folder most like one image.
 #include "cli/args.h"
+#include "cli/best_layer.h"
 #include "cli/verb.h"
 #include "trainer/eval/image_neighbours.h"
 
@@ -10,12 +11,15 @@ static SrStatus run_verb(int argc, char **argv) {
     const SrFlag flags[] = {
         {.name = "--in", .text = &data, .help = "a folder of images, or a list of paths (.txt)"},
         {.name = "--model", .text = &model, .help = "a checkpoint, or the run folder it is in"},
-        {.name = "--layer", .text = &layer, .help = "the feature compared, as in res4"},
+        {.name = "--layer",
+         .text = &layer,
+         .help = "the feature compared, as in res4; else the run's best"},
         {.name = "--count", .number = &count, .help = "files to list (10)"},
         {.name = "--json", .on = &json, .help = "a JSON line a file"},
         {0}};
     SrArgs args;
     SrCheckpointModel m;
+    SrBestLayer best;
     SrText out = SR_TEXT_INIT;
     SR_TRY(sr_args_parse(argc, argv, flags, &args));
     if (args.n_names != 1 || args.n_overrides || !data || !model)
@@ -24,7 +28,9 @@ static SrStatus run_verb(int argc, char **argv) {
         SR_FAIL(SR_ERR_CONFIG, "--count needs at least 1");
     SR_TRY(sr_args_check_images("--in", data));
     SR_TRY(sr_checkpoint_model_open(model, &m));
-    SrStatus status = sr_similar(&m, args.names[0], data, layer, count, json, &out);
+    SrStatus status = sr_best_layer(&m, &layer, &best);
+    if (status == SR_OK)
+        status = sr_similar(&m, args.names[0], data, layer, count, json, &out);
     sr_checkpoint_model_close(&m);
     if (status == SR_OK)
         return sr_args_print(&out);

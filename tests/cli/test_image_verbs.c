@@ -149,6 +149,33 @@ static void test_similar_and_duplicates(void **state) {
     temp_dir_remove(f.dir);
 }
 
+// The layer that the run's evaluation found best is compared, and named; without an evaluation the trunk's vector is.
+static void test_best_layer(void **state) {
+    (void)state;
+    static const char line[] = "{\"layer_test_images\": 4, \"best_layer\": \"res2\"}\n";
+    static char best[sizeof result.out];
+    Fixture f;
+    char path[160];
+    begin(&f);
+    snprintf(path, sizeof path, "%s/day/7.png", f.images);
+    RUN("similar", path, "--in", f.images, "--model", f.run);
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.err, "layer flatten: ") && strstr(result.err, "no evaluation"));
+    fixture_write(f.run, "metrics.json", line, sizeof line - 1);
+    RUN("similar", path, "--in", f.images, "--model", f.run);
+    CHECK_INT(result.code, 0);
+    CHECK(strstr(result.err, "layer res2, the best in the run's evaluation"));
+    snprintf(best, sizeof best, "%s", result.out);
+    RUN("similar", path, "--in", f.images, "--model", f.run, "--layer", "flatten");
+    CHECK(strcmp(result.out, best) != 0 && !strstr(result.err, "layer flatten"));
+    RUN("similar", path, "--in", f.images, "--model", f.run, "--layer", "res2");
+    CHECK_STR(result.out, best);
+    RUN("duplicates", f.images, "--model", f.run, "--threshold", "0.9");
+    CHECK(strstr(result.err, "layer res2, the best in the run's evaluation"));
+    CHECK(strstr(result.err, "half of all images have another one at a cosine of 0.9"));
+    temp_dir_remove(f.dir);
+}
+
 // A folder of photos is all that is below it: train/ and test/ are no parts of it, and many files may be unreadable.
 static void test_all_of_a_folder(void **state) {
     (void)state;
@@ -207,4 +234,4 @@ static void test_names_with_line_breaks(void **state) {
 }
 
 SR_TESTS(image_verbs, unit(test_linear_and_predict), unit(test_similar_and_duplicates),
-         unit(test_all_of_a_folder), unit(test_names_with_line_breaks))
+         unit(test_best_layer), unit(test_all_of_a_folder), unit(test_names_with_line_breaks))

@@ -14,6 +14,7 @@
 #include "kernels/gemm.h"
 
 enum { BLOCK = 512 };
+#define MANY 0.05 // share of a folder's images that may be alike without a warning
 
 typedef struct {
     int64_t row;
@@ -133,8 +134,21 @@ static void join(int64_t *parent, int64_t a, int64_t b) {
     parent[SR_MAX(a, b)] = SR_MIN(a, b);
 }
 
-// All pairs, a block of rows against a block of rows at a time.
-static void link_pairs(const SrMatrix *f, float threshold, float *cosine, int64_t *parent) {
+typedef struct {
+    int64_t *parent; // (n) towards the first image of the group
+    float *nearest;  // (n) cosine to the nearest other image
+    float threshold;
+} Links;
+
+static void link_pair(Links *l, int64_t i, int64_t j, float cosine) {
+    if (cosine >= l->threshold)
+        join(l->parent, i, j);
+    l->nearest[i] = SR_MAX(l->nearest[i], cosine);
+    l->nearest[j] = SR_MAX(l->nearest[j], cosine);
+}
+
+// All pairs, a block of rows against a block of rows at a time.  cosine: scratch of a block.
+static void link_pairs(const SrMatrix *f, Links *links, float *cosine) {
     for (int64_t a = 0; a < f->n; a += BLOCK)
         for (int64_t b = a; b < f->n; b += BLOCK) {
             int rows = (int)SR_MIN(f->n - a, BLOCK), columns = (int)SR_MIN(f->n - b, BLOCK);
@@ -142,8 +156,8 @@ static void link_pairs(const SrMatrix *f, float threshold, float *cosine, int64_
                     f->d, 0.0f, cosine, columns);
             for (int i = 0; i < rows; i++)
                 for (int j = 0; j < columns; j++)
-                    if (a + i < b + j && cosine[(int64_t)i * columns + j] >= threshold)
-                        join(parent, a + i, b + j);
+                    if (a + i < b + j)
+                        link_pair(links, a + i, b + j, cosine[(int64_t)i * columns + j]);
         }
 }
 
@@ -186,9 +200,27 @@ static int larger_first(const void *a, const void *b) {
     return (x->first > y->first) - (x->first < y->first);
 }
 
-static void print_groups(const SrMatrix *f, const SrStringList *files, int64_t *parent,
-                         Group *groups, bool json, SrText *out) {
-    int64_t found = 0, images = 0;
+static int ascending(const void *a, const void *b) {
+    const float *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+// A folder seldom holds many copies: more often every image is near another, and the threshold says nothing.  Sorts
+// l->nearest.
+static void warn_of_many(Links *l, int64_t images, int64_t n) {
+    if ((double)images <= MANY * (double)n)
+        return;
+    qsort(l->nearest, (size_t)n, sizeof *l->nearest, ascending);
+    sr_warn(
+        "%lld of %lld images are alike to this model, more than are likely to be copies: half of "
+        "all images have another one at a cosine of %.4f or more; raise --threshold above "
+        "that, take another --layer, or train longer",
+        (long long)images, (long long)n, (double)l->nearest[n / 2]);
+}
+
+static void print_groups(const SrMatrix *f, const SrStringList *files, Links *links, Group *groups,
+                         bool json, SrText *out) {
+    int64_t found = 0, images = 0, *parent = links->parent;
     for (int64_t i = 0; i < f->n; i++) {
         groups[i] = (Group){i, 0};
         parent[i] = group_of(parent, i);
@@ -202,26 +234,25 @@ static void print_groups(const SrMatrix *f, const SrStringList *files, int64_t *
     if (!json)
         sr_text_printf(out, "%lld group%s of %lld images, among %lld\n", (long long)found,
                        found == 1 ? "" : "s", (long long)images, (long long)f->n);
-    if (images > f->n / 2)
-        sr_warn("%lld of %lld images are alike to this model, which then tells little of "
-                "duplicates: raise --threshold, or train longer",
-                (long long)images, (long long)f->n);
+    warn_of_many(links, images, f->n);
 }
 
 static SrStatus find_groups(const SrMatrix *f, const SrStringList *files, double threshold,
                             bool json, SrText *out) {
     size_t n = (size_t)f->n;
-    int64_t *parent = sr_alloc(n * sizeof *parent);
+    Links links = {sr_alloc(n * sizeof *links.parent), sr_calloc(n, sizeof *links.nearest),
+                   (float)threshold};
     float *cosine = sr_alloc((size_t)BLOCK * BLOCK * sizeof *cosine);
     Group *groups = sr_alloc(n * sizeof *groups);
-    bool enough = parent && cosine && groups;
+    bool enough = links.parent && links.nearest && cosine && groups;
     for (int64_t i = 0; enough && i < f->n; i++)
-        parent[i] = i;
+        links.parent[i] = i;
     if (enough) {
-        link_pairs(f, (float)threshold, cosine, parent);
-        print_groups(f, files, parent, groups, json, out);
+        link_pairs(f, &links, cosine);
+        print_groups(f, files, &links, groups, json, out);
     }
-    sr_free(parent);
+    sr_free(links.parent);
+    sr_free(links.nearest);
     sr_free(cosine);
     sr_free(groups);
     return enough ? SR_OK : sr_fail(SR_ERR_MEMORY, "out of memory for %zu images", n);

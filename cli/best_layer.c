@@ -1,0 +1,29 @@
+// The best layer is read from metrics.json of the run; nothing is evaluated here.
+#include "cli/best_layer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "pages/run_history.h"
+
+SrStatus sr_best_layer(const SrCheckpointModel *m, const char **layer, SrBestLayer *out) {
+    char folder[sizeof m->path];
+    SrHistory history;
+    if (*layer)
+        return SR_OK;
+    snprintf(folder, sizeof folder, "%s", m->path);
+    char *slash = strrchr(folder, '/');
+    snprintf(slash ? slash : folder, slash ? 1 : 2, slash ? "" : ".");
+    SR_TRY(sr_history_read(folder, &history));
+    const char *best = history.layers ? sr_tree_text(history.layers, "best_layer", "") : "";
+    snprintf(out->name, sizeof out->name, "%s", *best ? best : m->config->knn.layer);
+    if (*best)
+        sr_info("layer %s, the best in the run's evaluation; --layer takes another", out->name);
+    else
+        sr_info("layer %s: %s holds no evaluation of the layers; --layer takes another", out->name,
+                folder);
+    sr_history_deinit(&history);
+    *layer = out->name;
+    return SR_OK;
+}
