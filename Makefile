@@ -13,12 +13,15 @@ FLAGS = -std=c17 $(OPT) -g $(WARN) -D_GNU_SOURCE -I. -I$(BUILD) -fopenmp -fno-ma
         -ffp-contract=off -fPIC -fvisibility=hidden -MMD -MP $(EXTRA)
 CFLAGS = $(FLAGS) $(STRICT)
 LDLIBS = -lopenblas -llinear -lyaml -lcjson -lz -lm -lpthread
-PACKAGES = gcc make libopenblas-dev liblinear-dev libyaml-dev libstb-dev zlib1g-dev libcjson-dev libcmocka-dev pkg-config
+PACKAGES = gcc libc6-dev make libopenblas-dev liblinear-dev libyaml-dev libstb-dev zlib1g-dev libcjson-dev libcmocka-dev pkg-config
+# Each brings a part that a build may lack; tests/deps.sh has the words for them.
+RECOMMENDED = libturbojpeg0-dev libwebp-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin
 
 FOLDERS = base formats kernels graph measure trunks heads losses data trainer pages cli
 SOURCES := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c) $(wildcard $(d)/*/*.c)))
 # libjpeg-turbo (libturbojpeg0-dev) reads JPEG where it is installed; TURBOJPEG=no builds without it, on stb_image alone.
 ifeq ($(origin TURBOJPEG),undefined)
+LOOKED_FOR += TURBOJPEG
 TURBOJPEG := $(shell printf '\043include <turbojpeg.h>\nint main(void) { return !tjInitDecompress(); }' | \
     $(CC) -x c - -lturbojpeg -o /dev/null 2>/dev/null && echo yes || echo no)
 endif
@@ -30,6 +33,7 @@ SOURCES := $(filter-out data/jpeg_turbo.c,$(SOURCES))
 endif
 # libwebp (libwebp-dev) reads WebP where it is installed; WEBP=no builds without it, and such files are passed over.
 ifeq ($(origin WEBP),undefined)
+LOOKED_FOR += WEBP
 WEBP := $(shell printf '\043include <webp/decode.h>\nint main(void) { return !WebPGetDecoderVersion(); }' | \
     $(CC) -x c - -lwebp -o /dev/null 2>/dev/null && echo yes || echo no)
 endif
@@ -41,6 +45,7 @@ SOURCES := $(filter-out data/webp.c,$(SOURCES))
 endif
 # libmicrohttpd (libmicrohttpd-dev) serves `sslrun web` where it is installed; WEB=no builds without it.
 ifeq ($(origin WEB),undefined)
+LOOKED_FOR += WEB
 WEB := $(shell pkg-config --exists libmicrohttpd 2>/dev/null && echo yes || echo no)
 endif
 export WEB
@@ -52,6 +57,7 @@ SOURCES := $(filter-out pages/web_server.c,$(SOURCES))
 endif
 # Open MPI (libopenmpi-dev) runs a step on several machines; MPI=no builds without it, for one process.
 ifeq ($(origin MPI),undefined)
+LOOKED_FOR += MPI
 MPI := $(shell pkg-config --exists ompi 2>/dev/null && echo yes || echo no)
 endif
 export MPI
@@ -61,6 +67,12 @@ $(BUILD)/base/comm_mpi.o: override EXTRA += $(shell pkg-config --cflags-only-I o
 else
 SOURCES := $(filter-out base/comm_mpi.c,$(SOURCES))
 endif
+# What is installed first may bring parts that were not found above, so the build looks again.
+LOOK_AGAIN = env $(LOOKED_FOR:%=-u %) $(MAKE) --no-print-directory
+# Packages whose parts this build lacks, though nobody asked to leave them out.
+lack = $(if $(filter $(1),$(LOOKED_FOR)),$(if $(filter yes,$($(1))),,$(2)))
+LACKS = $(call lack,TURBOJPEG,libturbojpeg0-dev) $(call lack,WEBP,libwebp-dev) $(call lack,WEB,libmicrohttpd-dev) \
+        $(call lack,MPI,libopenmpi-dev openmpi-bin)
 HEADERS := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.h) $(wildcard $(d)/*/*.h)))
 # kernels/*_simd.c are written once in plain loops or vector templates and compiled once an instruction set.
 SIMD   := $(filter %_simd.c,$(SOURCES))
@@ -97,6 +109,7 @@ DEFS  := $(KINDS:%=$(BUILD)/gen/%.def) $(BUILD)/gen/tests.def $(BUILD)/gen/golde
 .PHONY: FORCE toy vissl-run check-install fuzz fuzz-image fuzz-features fuzz-library fuzz-graph fuzz-config fuzz-yaml fuzz-tar example install parity all help deps test run golden asan \
     layers clean format check-format bench-conv
 all: sslrun libsslrun.a libsslrun.so
+	@tests/deps.sh --lacks $(LACKS)
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -159,6 +172,7 @@ $(BUILD)/gen/build.h: FORCE
 	@mkdir -p $(@D)
 	@echo '#define SR_TURBOJPEG $(if $(filter yes,$(TURBOJPEG)),1,0)' >$@.new
 	@echo '#define SR_WEBP $(if $(filter yes,$(WEBP)),1,0)' >>$@.new
+	@echo '#define SR_WEB $(if $(filter yes,$(WEB)),1,0)' >>$@.new
 	@echo '#define SR_MPI $(if $(filter yes,$(MPI)),1,0)' >>$@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 FORCE:
@@ -198,7 +212,7 @@ $(SEEDS): $(BUILD)/seeds/%.unpacked: tests/fuzz/corpus/%.tar.gz
 
 ## make test       install what is missing, build, pass all tests
 test: deps
-	@$(MAKE) --no-print-directory sslrun $(BUILD)/run-tests
+	@$(LOOK_AGAIN) $(BUILD)/run-tests lacks
 	$(BUILD)/run-tests $(ONLY)
 
 ## make ranks-long every method on 1, 2 and 4 ranks for 50 steps; 20 kills (minutes)
@@ -225,8 +239,8 @@ check-format:
 
 ## make run        install what is missing, build, pretrain the quick start and report how good the trunk got
 run:
-	@tests/deps.sh $(PACKAGES) dataset-fashion-mnist
-	@$(MAKE) --no-print-directory sslrun
+	@tests/deps.sh $(PACKAGES) dataset-fashion-mnist -- $(RECOMMENDED)
+	@$(LOOK_AGAIN) lacks
 	./sslrun configs/swav.yaml $(ARGS)
 
 ## make golden     compare with the reference numbers in GOLDEN=DIR (tests/golden/cases)
@@ -252,6 +266,7 @@ LIB = $(DESTDIR)$(LIBDIR)
 PYTHON_SITE ?= $(shell /usr/bin/python3 -c "import sys; print(next((p for p in sys.path if p.startswith('$(PREFIX)/') \
     and p.endswith('-packages')), ''))" 2>/dev/null)
 install: sslrun libsslrun.a libsslrun.so
+	@tests/deps.sh --lacks $(LACKS)
 	install -d $(MAN) $(ETC_BASH) $(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d
 	./sslrun manual man | gzip -9n >$(MAN)/sslrun.1.gz
 	./sslrun manual bash >$(ETC_BASH)/sslrun
@@ -418,9 +433,13 @@ prose:
 toy: sslrun $(BUILD)/run-tests
 	@BUILD=$(BUILD) tests/toy.sh
 
-## make deps       install missing Debian packages (or print the line to paste)
+## make deps       install missing Debian packages, or print the line to paste; elsewhere say what is needed
 deps:
-	@tests/deps.sh $(PACKAGES)
+	@tests/deps.sh $(PACKAGES) -- $(RECOMMENDED)
+# The last line of a build, where there is something to say.
+.PHONY: lacks
+lacks: sslrun
+	@tests/deps.sh --lacks $(LACKS)
 
 clean:
 	rm -rf build package sslrun libsslrun.a libsslrun.so*

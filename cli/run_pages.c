@@ -13,6 +13,8 @@
 #include "pages/run_record.h"
 #include "pages/run_report.h"
 
+#include "gen/build.h"
+
 // Of the time of a run that pages may take.
 #define SHARE 0.01
 
@@ -47,15 +49,18 @@ static void write_gallery(SrRunPages *p, SrRun *run) {
     p->spent += report.seconds - report.features_s;
 }
 
-// The page, and the command that shows it beside the runs in the same folder.
+// Names the page, and the command that shows it next to the runs of the same folder where this build has that verb.
 static void say_where(const char *run) {
     SrText folder = SR_TEXT_INIT, name = SR_TEXT_INIT;
     const char *slash = strrchr(run, '/');
     if (slash)
         sr_text_addn(&folder, run, (size_t)SR_MAX(slash - run, 1));
     sr_text_add_word(&name, folder.s ? folder.s : ".");
-    sr_info("%s/" SR_REPORT_FILE " shows the run; beside others, while they train: %s web %s", run,
-            sr_args_program(), name.s ? name.s : ".");
+    if (SR_WEB)
+        sr_info("%s/" SR_REPORT_FILE " shows the run; next to others, while they train: %s web %s",
+                run, sr_args_program(), name.s ? name.s : ".");
+    else
+        sr_info("%s/" SR_REPORT_FILE " shows the run", run);
     sr_text_deinit(&folder);
     sr_text_deinit(&name);
 }
