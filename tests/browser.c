@@ -20,7 +20,10 @@
 #define PROGRAM "/usr/bin/chromium"
 enum { PATIENCE_MS = 60000, HEIGHT = 2000 };
 
-bool browser_is_there(void) { return access(PROGRAM, X_OK) == 0; }
+void browser_need(void) {
+    if (access(PROGRAM, X_OK) != 0)
+        SKIP("there is no " PROGRAM, "apt-get install chromium");
+}
 
 // ---- the pipe -----------------------------------------------------------------------------------
 

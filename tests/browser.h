@@ -18,7 +18,7 @@ typedef struct {
     char errors[4096]; // what pages said of errors since browser_open, "" if nothing
 } Browser;
 
-bool browser_is_there(void);
+void browser_need(void); // skips the test where there is no browser
 void browser_start(Browser *b);
 void browser_stop(Browser *b);
 

@@ -16,6 +16,10 @@
 
 #include "base/status.h"
 #include "tests/process_state.h"
+#include "tests/skip.h"
+
+// SKIP counts and gives a reason.
+#undef skip
 
 typedef struct {
     const char *name;

@@ -23,6 +23,8 @@
 
 enum { MAX_ARGS = 32, PATH_BYTES = 4096 };
 
+bool program_nohup;
+
 void program_path(char out[PATH_BYTES]) {
     char self[PATH_BYTES - 16];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -76,8 +78,9 @@ static pid_t start(int out, int err, int ranks, int threads, const char *const *
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM); // a test that fails waits for nobody
-        signal(SIGINT,
-               SIG_DFL); // a shell's background job has it ignored, and the program would too
+        // A shell's background job has the first ignored, nohup's the second, and the program would too.
+        signal(SIGINT, SIG_DFL);
+        signal(SIGHUP, program_nohup ? SIG_IGN : SIG_DFL);
         dup2(out, STDOUT_FILENO);
         dup2(err, STDERR_FILENO);
         execvp(argv[0], argv);
@@ -113,7 +116,12 @@ pid_t program_rank(pid_t mpirun, int rank) {
     return pid;
 }
 
-bool program_has_ranks(void) { return SR_MPI && system("command -v mpirun >/dev/null 2>&1") == 0; }
+void program_need_ranks(void) {
+    if (!SR_MPI)
+        SKIP("this build has no ranks", "apt-get install libopenmpi-dev openmpi-bin && make test");
+    if (system("command -v mpirun >/dev/null 2>&1") != 0)
+        SKIP("there is no mpirun", "apt-get install openmpi-bin");
+}
 
 // The reader ends with EIO when the last writer has closed the other side.
 void program_run_terminal(ProgramResult *result, int columns, const char *const *args) {
@@ -121,7 +129,8 @@ void program_run_terminal(ProgramResult *result, int columns, const char *const 
     ssize_t got;
     size_t n = 0;
     struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)columns};
-    CHECK(openpty(&us, &them, NULL, NULL, &size) == 0);
+    if (openpty(&us, &them, NULL, NULL, &size) != 0)
+        SKIP("there is no pseudo-terminal", "mount -t devpts devpts /dev/pts");
     CHECK(fcntl(us, F_SETFD, FD_CLOEXEC) == 0);
     pid_t pid = start(them, dup(them), 0, 1, args);
     while (n < sizeof result->out - 1 &&

@@ -11,6 +11,7 @@ enum { PROGRAM_SANITIZED = 1 };
 #else
 enum { PROGRAM_SANITIZED = 0 };
 #endif
+#define PROGRAM_SANITIZED_REASON "sanitizers change what this test looks at"
 
 typedef struct {
     int code;        // exit code, or 128 + signal
@@ -22,14 +23,17 @@ typedef struct {
 void program_run(ProgramResult *result, int threads, const char *const *args);
 // Started and not waited for; what it prints goes to <dir>/out and <dir>/err.
 pid_t program_start(const char *dir, int threads, const char *const *args);
-// The same in a terminal of so many columns: stdout and stderr together are in result->out, as they were drawn.
+// Whether programs that are started ignore SIGHUP, as under nohup; false at first.
+extern bool program_nohup;
+// Runs in a terminal of so many columns: stdout and stderr together are in result->out, as they were drawn.  Skips the
+// test where there are no pseudo-terminals.
 void program_run_terminal(ProgramResult *result, int columns, const char *const *args);
-// The same as so many ranks, under mpirun; 0: without it.  For tests that program_has_ranks.
+// The same as so many ranks, under mpirun; 0: without it.  Only after program_need_ranks.
 pid_t program_start_ranks(const char *dir, int ranks, int threads, const char *const *args);
 // The process of that rank below mpirun; 0: it is not there.
 pid_t program_rank(pid_t mpirun, int rank);
-// Was the program built with MPI, and is there an mpirun?
-bool program_has_ranks(void);
+// Skips the test where the program was built without MPI, or there is no mpirun.
+void program_need_ranks(void);
 // n pictures of noise in two classes as tar shards of a few each, <dir>/shards, by `sslrun pack`.
 void program_pack(const char *dir, int n);
 

@@ -320,7 +320,7 @@ static void test_full_disk(void **state) {
     writer.f = freopen("/dev/full", "wb", writer.f);
     if (!writer.f) {
         sr_file_abort(&writer);
-        skip();
+        SKIP("/dev/full cannot be opened", NULL);
     }
     fputs("does not fit", writer.f);
     CHECK_FAILS(sr_file_commit(&writer), SR_ERR_IO, "No space left on device");

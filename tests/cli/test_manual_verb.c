@@ -120,7 +120,7 @@ static void test_fish_and_zsh_read(void **state) {
     char dir[64], out[8192];
     bool fish = access("/usr/bin/fish", X_OK) == 0, zsh = access("/usr/bin/zsh", X_OK) == 0;
     if (!fish && !zsh)
-        skip();
+        SKIP("there is neither fish nor zsh", "apt-get install fish zsh");
     temp_dir_make(dir);
     write_completion(dir, "fish");
     write_completion(dir, "zsh");

@@ -40,7 +40,7 @@ static void test_little_address_space(void **state) {
     (void)state;
     char dir[64], run[128], err[4096];
     if (PROGRAM_SANITIZED) // the shadow alone needs terabytes
-        skip();
+        SKIP(PROGRAM_SANITIZED_REASON, NULL);
     temp_dir_make(dir);
     snprintf(run, sizeof run, "CHECKPOINT.DIR=%s/run", dir);
     const char *const train[] = {"tests/cli/tiny.yaml", run, "OPTIMIZER.num_epochs=1", NULL};

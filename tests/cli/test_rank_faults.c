@@ -14,11 +14,6 @@
 #include "tests/program.h"
 #include "tests/temp_dir.h"
 
-static void need_ranks(void) {
-    if (!program_has_ranks())
-        skip();
-}
-
 static pid_t begin(const char *config, const char *dir, int ranks, const char *extra) {
     char key[128];
     snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
@@ -50,7 +45,7 @@ static void stop_with(int signal) {
 
 static void test_signals(void **state) {
     (void)state;
-    need_ranks();
+    program_need_ranks();
     stop_with(SIGTERM);
     stop_with(SIGINT);
 }
@@ -59,7 +54,7 @@ static void test_signals(void **state) {
 static void test_full_disk(void **state) {
     (void)state;
     char dir[64], err[1 << 14];
-    need_ranks();
+    program_need_ranks();
     temp_dir_make(dir);
     pid_t mpirun = begin("tests/cli/tiny.yaml", dir, 2, "DATA.TRAIN.DATA_LIMIT=7000");
     program_wait_for_progress(dir);
@@ -104,7 +99,7 @@ static void check_differs(const char *first, const char *second, const char *key
 static void test_other_start(void **state) {
     (void)state;
     char path[4096], other[4200], dir[64], command[COMMAND_BYTES];
-    need_ranks();
+    program_need_ranks();
     temp_dir_make(dir);
     program_path(path);
     snprintf(other, sizeof other, "env SR_CPU=plain %s", path);
@@ -145,7 +140,7 @@ static void test_other_data(void **state) {
                  {"mv b/photos/y/0.png b/photos/y/9.png", "names or labels of the training images"},
                  {"cp b/photos/y/1.png b/photos/y/0.png", "the bytes of the training images"}};
     char path[4096];
-    need_ranks();
+    program_need_ranks();
     program_path(path);
     for (int i = 0; i < SR_COUNT(cases); i++) {
         char dir[64], first[4300], second[4300];

@@ -23,11 +23,6 @@ enum { REPLICAS = 4, IMAGES = 4 }; // a replica
 
 static bool is_long(void) { return getenv("SSLRUN_LONG") != NULL; }
 
-static void need_ranks(void) {
-    if (!program_has_ranks())
-        skip();
-}
-
 // ---- a configuration of a loss's example
 
 // Neighbours of one size are one group of crops.
@@ -131,7 +126,7 @@ static void same_for_any_number(const SrLoss *loss, const SrLossExample *e) {
 static void test_every_method(void **state) {
     (void)state;
     const char *only = getenv("SR_TEST_LOSS"); // as tests/losses/test_loss.c has it
-    need_ranks();
+    program_need_ranks();
     for (int i = 0; sr_loss_at(i); i++) {
         if (only && strcmp(only, sr_loss_at(i)->name) != 0)
             continue;
@@ -186,7 +181,7 @@ static void same_norms(const char *loss_name, const char *group, bool one_batch)
 
 static void test_sync_norms(void **state) {
     (void)state;
-    need_ranks();
+    program_need_ranks();
     same_norms("simclr_info_nce_loss", "0", true);
     same_norms("moco_loss", "2", false);
     same_norms("cross_entropy_multiple_output_single_target", "0", true);
@@ -215,7 +210,7 @@ static void test_meters(void **state) {
     (void)state;
     char home[64], config[96], one[256], two[256];
     const SrLoss *loss;
-    need_ranks();
+    program_need_ranks();
     CHECK_OK(sr_loss_find("CrossEntropyLoss", &loss));
     temp_dir_make(home);
     snprintf(config, sizeof config, "%s/toy.yaml", home);
@@ -265,7 +260,7 @@ static void test_same_probes(void **state) {
     (void)state;
     static const char *const keys[] = {"HOOKS.PROBE.EVERY_NUM_EPOCHS=1", "OPTIMIZER.num_epochs=1",
                                        "DATA.TRAIN.DATA_LIMIT=700", NULL};
-    need_ranks();
+    program_need_ranks();
     check_same_figures("tests/cli/tiny.yaml", keys, "\"probe_knn_top1\"");
 }
 
@@ -293,7 +288,7 @@ static void test_same_test_phase(void **state) {
         NULL};
     char home[64], config[96];
     const SrLoss *loss;
-    need_ranks();
+    program_need_ranks();
     CHECK_OK(sr_loss_find("CrossEntropyLoss", &loss));
     temp_dir_make(home);
     snprintf(config, sizeof config, "%s/toy.yaml", home);
@@ -332,7 +327,7 @@ static void extract(const char *dir, int ranks, const char *out, int count) {
 static void test_same_features(void **state) {
     (void)state;
     char dir[64], command[512];
-    need_ranks();
+    program_need_ranks();
     temp_dir_make(dir);
     make_images(dir);
     extract(dir, 0, "one", EXTRACTED);
@@ -389,7 +384,7 @@ static void test_killed_ranks(void **state) {
     (void)state;
     char home[64], config[96], shards[256];
     const SrLoss *loss;
-    need_ranks();
+    program_need_ranks();
     CHECK_OK(sr_loss_find("swav_loss", &loss));
     temp_dir_make(home);
     program_pack(home, 150);
@@ -408,7 +403,7 @@ static void test_killed_ranks(void **state) {
 static void test_uneven_share(void **state) {
     (void)state;
     char dir[64], err[1 << 14];
-    need_ranks();
+    program_need_ranks();
     temp_dir_make(dir);
     int code = program_wait(begin("tests/cli/tiny.yaml", dir, 3, "DISTRIBUTED.REPLICAS=4"), NULL);
     program_read(dir, "err", err, sizeof err);

@@ -317,8 +317,7 @@ static void test_in_a_browser(void **state) {
     char dir[64], key[96], url[128];
     static const int widths[] = {400, 1600};
     Browser b;
-    if (!browser_is_there())
-        skip();
+    browser_need();
     temp_dir_make(dir);
     snprintf(key, sizeof key, "CHECKPOINT.DIR=%s", dir);
     RUN("tests/cli/tiny.yaml", key, "TEST_MODEL=True");

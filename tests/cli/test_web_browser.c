@@ -49,8 +49,8 @@ static void test_pages_in_a_browser(void **state) {
     static const int widths[] = {400, 1600};
     Web w;
     Browser b;
-    if (!web_is_there() || !browser_is_there())
-        skip();
+    web_need();
+    browser_need();
     web_begin(&w);
     browser_start(&b);
     write_curve(&w);
@@ -94,8 +94,8 @@ static void test_training_in_a_browser(void **state) {
     Web w;
     Browser b;
     char key[160], expression[256];
-    if (!web_is_there() || !browser_is_there())
-        skip();
+    web_need();
+    browser_need();
     web_begin(&w);
     browser_start(&b);
     snprintf(key, sizeof key, "CHECKPOINT.DIR=%s/long", w.runs);

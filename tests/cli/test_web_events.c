@@ -34,8 +34,7 @@ static void test_events_and_memory(void **state) {
     Web w;
     int fd[READERS];
     char name[64], status[4096];
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin(&w);
     for (int i = 0; i < RUNS; i++) {
         snprintf(name, sizeof name, "run%d", i);
@@ -84,8 +83,9 @@ static void test_readers_for_minutes(void **state) {
     Web w;
     int fd[READERS], most[2] = {0, 0}; // in each half of the time
     char name[64], status[4096];
-    if (!minutes || !web_is_there())
-        skip();
+    web_need();
+    if (!minutes)
+        SKIP("readers for minutes are part of another target", "make web-long");
     web_begin(&w);
     for (int i = 0; i < RUNS; i++) {
         snprintf(name, sizeof name, "run%d", i);

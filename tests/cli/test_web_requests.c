@@ -34,8 +34,7 @@ static void test_nothing_for_strangers(void **state) {
                                         "/report?id=./one"};
     Web w;
     char path[160], target[160];
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin(&w);
     web_write_run(w.dir, "secret", 1, 9.87);
     fixture_write(w.dir, "secret/report.html", "SECRET", 6);
@@ -94,8 +93,7 @@ static void test_refusals_keep_nothing(void **state) {
     enum { TIMES = 700 };
     static const char *const names[] = {"/events?id=..", "/run?id=..", "/report?id=.."};
     Web w;
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin(&w);
     web_write_run(w.runs, "one", 1, 1);
     for (int i = 0; i < SR_COUNT(names); i++) {
@@ -148,8 +146,7 @@ static void test_malformed_requests(void **state) {
     Web w;
     char request[1024];
     SrRng rng = sr_rng(5, SR_RNG_TEST, 0, 0, 0, 0);
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin(&w);
     web_write_run(w.runs, "one", 1, 1);
     CHECK_INT(web_get(&w, "/"), 200);

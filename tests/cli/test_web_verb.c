@@ -10,8 +10,7 @@
 static void test_pages(void **state) {
     (void)state;
     Web w;
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin(&w);
     web_write_run(w.runs, "deep/below/one", 3, 1.25);
     web_write_run(w.runs, "<b>two", 3, 2.5);
@@ -38,8 +37,7 @@ static void test_stop_and_continue(void **state) {
     (void)state;
     Web w;
     char key[160], folder[160], log[1 << 16] = "";
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin(&w);
     snprintf(key, sizeof key, "CHECKPOINT.DIR=%s/long", w.runs);
     pid_t run =

@@ -1,0 +1,33 @@
+// Tests that are skipped are not counted as passed: this program's own last lines, where there is no mpirun.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+#include "tests/program.h"
+#include "tests/temp_dir.h"
+
+static char dir[64], text[1 << 16];
+
+// The last lines of `name`'s tests, run without any command in PATH.
+static void run_group(const char *name, const char *environment) {
+    char self[4096], line[5000];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    CHECK(n > 0);
+    self[n] = '\0';
+    temp_dir_make(dir);
+    snprintf(line, sizeof line, "%s %s %s >%s/out 2>/dev/null", environment, self, name, dir);
+    CHECK_INT(system(line), 0);
+    program_read(dir, "out", text, sizeof text);
+    temp_dir_remove(dir);
+}
+
+static void test_skipped_are_counted(void **state) {
+    (void)state;
+    run_group("rank_faults", "PATH=/nonexistent");
+    CHECK(strstr(text, "openmpi-bin") && strstr(text, "\n0 passed, 0 failed, "));
+    CHECK(!strstr(text, ", 0 skipped\n") && strstr(text, " skipped: th"));
+    run_group("process_state", "");
+    CHECK(strstr(text, "\n2 passed, 0 failed, 0 skipped\n"));
+}
+
+SR_TESTS(skip, unit(test_skipped_are_counted))
