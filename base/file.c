@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -65,10 +66,14 @@ static SrStatus open_regular(const char *path, int *fd, size_t *bytes) {
     return status;
 }
 
-SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *bytes) {
+// The whole file, or where it is larger than max_bytes and `end` is set, its end.
+static SrStatus read_file(const char *path, size_t max_bytes, bool end, char **data,
+                          size_t *bytes) {
     int fd;
     size_t size = 0;
     SR_TRY(open_regular(path, &fd, &size));
+    if (size > max_bytes && end && lseek(fd, (off_t)(size - max_bytes), SEEK_SET) >= 0)
+        size = max_bytes;
     if (size > max_bytes) {
         close(fd);
         SR_FAIL(SR_ERR_IO, "'%s' has %zu bytes; at most %zu are read", path, size, max_bytes);
@@ -100,6 +105,14 @@ SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *b
     *data = buffer;
     *bytes = size;
     return SR_OK;
+}
+
+SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *bytes) {
+    return read_file(path, max_bytes, false, data, bytes);
+}
+
+SrStatus sr_file_read_end(const char *path, size_t max_bytes, char **data, size_t *bytes) {
+    return read_file(path, max_bytes, true, data, bytes);
 }
 
 // The mapping outlives the descriptor and the name: replacing the file while it is mapped is safe,
@@ -473,11 +486,11 @@ static SrStatus refuse_lock(int fd, const char *path) {
         path, *pid ? ", number " : "", pid);
 }
 
-// Whatever stands under the name is looked at before anything is written to it: a link's target and a pipe are
-// somebody else's.
-static SrStatus open_lock(const char *path, int *out) {
+// What stands under the name is looked at before anything is written to it: a link's target and a pipe are somebody
+// else's.
+static SrStatus open_own(const char *path, int flags, int *out) {
     struct stat st;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+    int fd = open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
     if (fd < 0 && errno == ELOOP)
         SR_FAIL(SR_ERR_IO, "'%s' is a link; remove it", path);
     if (fd < 0)
@@ -491,11 +504,53 @@ static SrStatus open_lock(const char *path, int *out) {
     SR_FAIL(SR_ERR_IO, "'%s' is not a regular file; remove it", path);
 }
 
+SrStatus sr_file_open_own(const char *path, int *out, size_t *bytes) {
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    *out = -1;
+    if (fd < 0)
+        return fail_errno("cannot open", path);
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        *out = fd;
+        *bytes = (size_t)st.st_size;
+        return SR_OK;
+    }
+    close(fd);
+    SR_FAIL(SR_ERR_IO, "cannot read '%s': not a regular file", path);
+}
+
+SrStatus sr_file_append(const char *path, FILE **out) {
+    int fd = -1;
+    *out = NULL;
+    SR_TRY(open_own(path, O_WRONLY | O_APPEND, &fd));
+    *out = fdopen(fd, "a");
+    if (*out)
+        return SR_OK;
+    close(fd);
+    SR_FAIL(SR_ERR_MEMORY, "out of memory opening '%s'", path);
+}
+
+// A page about the run looks at the lock for a moment by a shared claim (sr_run_is_live). A process that only looks
+// leaves room for another shared claim, a holder does not.
+static bool lock_alone(int fd) {
+    const struct timespec pause = {0, 2000000};
+    for (int i = 0; i < 500; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return true;
+        if (errno != EWOULDBLOCK || flock(fd, LOCK_SH | LOCK_NB) != 0)
+            return false;
+        flock(fd, LOCK_UN);
+        nanosleep(&pause, NULL);
+    }
+    errno = EWOULDBLOCK;
+    return false;
+}
+
 SrStatus sr_file_lock(const char *path, int *out) {
     *out = -1;
     int fd = -1;
-    SR_TRY(open_lock(path, &fd));
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    SR_TRY(open_own(path, O_RDWR, &fd));
+    if (!lock_alone(fd)) {
         if (errno == EWOULDBLOCK)
             return refuse_lock(fd, path);
         close(fd);

@@ -18,6 +18,13 @@ bool sr_file_is_own_fault(int error);
 // Whole file; *data is NUL-terminated beyond *bytes and the caller frees it (sr_free).  Larger than
 // max_bytes, a directory, unreadable: SR_ERR_IO with the path.
 SrStatus sr_file_read(const char *path, size_t max_bytes, char **data, size_t *bytes);
+// The last max_bytes of a larger file, else the whole; everything else as sr_file_read.
+SrStatus sr_file_read_end(const char *path, size_t max_bytes, char **data, size_t *bytes);
+// Opens a regular file for reading, and follows no link under that name. The caller closes *fd.
+SrStatus sr_file_open_own(const char *path, int *fd, size_t *bytes);
+// Opens for appending, and makes the file if need be. A link or anything but a regular file under the name is SR_ERR_IO
+// and stays as it is: lines of a run never go elsewhere.
+SrStatus sr_file_append(const char *path, FILE **out);
 // The file mapped read-only; unmap with sr_file_unmap.  An empty file gives data NULL, bytes 0.
 SrStatus sr_file_map(const char *path, const void **data, size_t *bytes);
 void sr_file_unmap(const void *data, size_t bytes);

@@ -2,7 +2,6 @@
 // main thread reports progress, and lines must not mix.
 #include "base/log.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -13,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/number.h"
 #include "base/text.h"
 
@@ -152,9 +152,8 @@ void sr_log_keep(void) {
 
 // Appending, because a resumed run goes on in the log it left.
 SrStatus sr_log_open(const char *path) {
-    FILE *f = fopen(path, "ae");
-    if (!f)
-        SR_FAIL(SR_ERR_IO, "cannot open log file %s: %s", path, strerror(errno));
+    FILE *f;
+    SR_TRY(sr_file_append(path, &f));
     pthread_mutex_lock(&lock);
     if (file)
         fclose(file);

@@ -1,7 +1,9 @@
 // Files: bounds, mappings, and writes that leave either the old file or the new one, never a piece.
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -359,11 +361,85 @@ static void test_lock_follows_no_link(void **state) {
     CHECK_FAILS(sr_file_lock(in("lock"), &lock), SR_ERR_IO, "not a regular file");
 }
 
-SR_TESTS(file, in_folder(test_lock), in_folder(test_lock_follows_no_link),
-         in_folder(test_temporary_is_new), in_folder(test_orphans),
-         in_folder(test_other_hosts_temporary), in_folder(test_read_is_bounded),
-         in_folder(test_map), in_folder(test_writing_shows_nothing_before_commit),
-         in_folder(test_abort_leaves_nothing), in_folder(test_killed_writer),
-         in_folder(test_folders), in_folder(test_folder_forbidden), in_folder(test_list_is_sorted),
-         in_folder(test_links_and_removal), in_folder(test_join), in_folder(test_without_memory),
-         in_folder(test_full_disk))
+// A page that looks whether a run is alive claims the lock for a moment; a run that starts then is not refused.
+static void test_lock_while_looked_at(void **state) {
+    (void)state;
+    const char *path = in("lock");
+    int lock, ready[2];
+    char byte;
+    CHECK_OK(sr_file_write(path, "", 0));
+    CHECK_INT(pipe(ready), 0);
+    pid_t looks = fork();
+    if (looks == 0) {
+        int fd = open(path, O_RDONLY);
+        flock(fd, LOCK_SH);
+        (void)!write(ready[1], "x", 1);
+        usleep(50000);
+        _exit(0);
+    }
+    CHECK_INT(read(ready[0], &byte, 1), 1);
+    CHECK_OK(sr_file_lock(path, &lock));
+    CHECK(lock >= 0);
+    sr_file_unlock(lock);
+    CHECK_INT(waitpid(looks, NULL, 0), looks);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+// Lines are added to files of the run alone: a link's target is somebody else's, and a pipe would be waited for.
+static void test_append_follows_no_link(void **state) {
+    (void)state;
+    FILE *f;
+    CHECK_OK(sr_file_append(in("lines"), &f));
+    fputs("one\n", f);
+    fclose(f);
+    CHECK_OK(sr_file_append(in("lines"), &f));
+    fputs("two\n", f);
+    fclose(f);
+    check_content(in("lines"), "one\ntwo\n");
+    CHECK_INT(symlink("lines", in("link")), 0);
+    CHECK_FAILS(sr_file_append(in("link"), &f), SR_ERR_IO, "is a link");
+    CHECK_INT(mkfifo(in("pipe"), 0600), 0);
+    CHECK_FAILS(sr_file_append(in("pipe"), &f), SR_ERR_IO, "pipe");
+    check_content(in("lines"), "one\ntwo\n");
+}
+
+static void test_open_own(void **state) {
+    (void)state;
+    int fd;
+    size_t bytes;
+    CHECK_OK(sr_file_write(in("a"), "hello", 5));
+    CHECK_OK(sr_file_open_own(in("a"), &fd, &bytes));
+    CHECK_INT(bytes, 5);
+    close(fd);
+    CHECK_INT(symlink("a", in("link")), 0);
+    CHECK_FAILS(sr_file_open_own(in("link"), &fd, &bytes), SR_ERR_IO, "link");
+    CHECK_INT(fd, -1);
+    CHECK_INT(mkfifo(in("pipe"), 0600), 0);
+    CHECK_FAILS(sr_file_open_own(in("pipe"), &fd, &bytes), SR_ERR_IO, "not a regular file");
+}
+
+static void test_read_end(void **state) {
+    (void)state;
+    char *data;
+    size_t bytes;
+    CHECK_OK(sr_file_write(in("a"), "hello", 5));
+    CHECK_OK(sr_file_read_end(in("a"), 3, &data, &bytes));
+    CHECK_INT(bytes, 3);
+    CHECK_STR(data, "llo");
+    sr_free(data);
+    CHECK_OK(sr_file_read_end(in("a"), 9, &data, &bytes));
+    CHECK_STR(data, "hello");
+    sr_free(data);
+    CHECK_FAILS(sr_file_read_end(in("none"), 9, &data, &bytes), SR_ERR_IO, "none");
+}
+
+SR_TESTS(file, in_folder(test_lock_while_looked_at), in_folder(test_append_follows_no_link),
+         in_folder(test_open_own), in_folder(test_read_end), in_folder(test_lock),
+         in_folder(test_lock_follows_no_link), in_folder(test_temporary_is_new),
+         in_folder(test_orphans), in_folder(test_other_hosts_temporary),
+         in_folder(test_read_is_bounded), in_folder(test_map),
+         in_folder(test_writing_shows_nothing_before_commit), in_folder(test_abort_leaves_nothing),
+         in_folder(test_killed_writer), in_folder(test_folders), in_folder(test_folder_forbidden),
+         in_folder(test_list_is_sorted), in_folder(test_links_and_removal), in_folder(test_join),
+         in_folder(test_without_memory), in_folder(test_full_disk))

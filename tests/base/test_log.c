@@ -1,9 +1,12 @@
 // The log file: levels, marks, appending.  What goes to stderr is looked at by no test.
+#include <unistd.h>
+
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
+#include "trainer/run/metrics.h"
 
 static void test_file_gets_marked_lines(void **state) {
     (void)state;
@@ -70,4 +73,20 @@ static void test_unwritable(void **state) {
     sr_info("still works");
 }
 
-SR_TESTS(log, unit(test_file_gets_marked_lines), unit(test_kept_lines), unit(test_unwritable))
+// A link in a shared folder must not lead the run's lines into another file.
+static void test_link_is_refused(void **state) {
+    (void)state;
+    char dir[64], path[128], target[128];
+    SrMetrics metrics;
+    temp_dir_make(dir);
+    snprintf(path, sizeof path, "%s/log.txt", dir);
+    snprintf(target, sizeof target, "%s/elsewhere", dir);
+    CHECK_OK(sr_file_write(target, "", 0));
+    CHECK(symlink("elsewhere", path) == 0);
+    CHECK_FAILS(sr_log_open(path), SR_ERR_IO, "is a link");
+    CHECK_FAILS(sr_metrics_open(&metrics, dir, "log.txt"), SR_ERR_IO, "is a link");
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(log, unit(test_link_is_refused), unit(test_file_gets_marked_lines), unit(test_kept_lines),
+         unit(test_unwritable))

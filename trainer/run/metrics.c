@@ -12,8 +12,7 @@ SrStatus sr_metrics_open(SrMetrics *m, const char *dir, const char *name) {
     char path[4096];
     *m = (SrMetrics){0};
     SR_TRY(sr_file_join(path, sizeof path, dir, name));
-    m->f = fopen(path, "ae");
-    return m->f ? SR_OK : sr_fail(SR_ERR_IO, "%s: %s", path, strerror(errno));
+    return sr_file_append(path, &m->f);
 }
 
 // The text keeps its memory from line to line.
