@@ -1,4 +1,4 @@
-// See the header.
+// Reads the files that a run has written about itself; damaged lines are passed over.
 #include "pages/run_history.h"
 
 #include <math.h>
@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "base/yaml_edit.h"
 
+// MAX_BYTES: of a longer file the end is read. Its first line may lack its beginning, and is passed
+// over as no JSON.
 enum { MAX_BYTES = 1 << 28, MAX_LINE = 1 << 16, MAX_STEPS = 20000, MAX_EPOCHS = 100000 };
 
 typedef struct {
@@ -27,7 +29,7 @@ static SrStatus out_of_memory(void) {
 
 typedef SrStatus (*LineFn)(Reader *r, const SrYaml *line);
 
-// What is no JSON object is passed over.
+// A line that is no JSON object is passed over.
 static SrStatus parse_line(Reader *r, const char *text, size_t n, SrArena *arena, LineFn fn) {
     SrYaml *line = NULL;
     if (n == 0 || n > MAX_LINE || sr_json_parse(arena, text, n, "line", &line) != SR_OK ||
@@ -41,9 +43,9 @@ static SrStatus read_lines(Reader *r, const char *run, const char *name, bool ke
     struct stat st;
     size_t n;
     SR_TRY(sr_file_join(path, sizeof path, run, name));
-    if (!sr_file_exists(path) || (stat(path, &st) == 0 && st.st_size > (off_t)MAX_BYTES))
+    if (!sr_file_exists(path))
         return SR_OK;
-    SR_TRY(sr_file_read(path, MAX_BYTES, &text, &n));
+    SR_TRY(sr_file_read_end(path, MAX_BYTES, &text, &n));
     if (stat(path, &st) != 0)
         st.st_mtime = 0;
     r->h->mtime = SR_MAX(r->h->mtime, (int64_t)st.st_mtime);
@@ -108,7 +110,7 @@ static SrSeries *series_of(Reader *r, const char *key) {
     return new;
 }
 
-// A run that was resumed, or began anew, writes later lines for the same iterations: they count.
+// A run that was resumed or restarted writes later lines for the same iterations: they count.
 static void forget_from(SrHistory *h, double iteration) {
     while (h->n_steps > 0 && h->iteration[h->n_steps - 1] >= iteration)
         h->n_steps--;
@@ -145,7 +147,8 @@ static double number(const SrYaml *line, const char *key) {
     return v && (v->type == SR_YAML_INT || v->type == SR_YAML_FLOAT) ? v->f : NAN;
 }
 
-// "test_accuracy_list_meter": {"top_1": {"0": 45.1}} is VISSL's; the first number below a top_1 is meant.
+// "test_accuracy_list_meter": {"top_1": {"0": 45.1}} is VISSL's; the first number below a top_1 is
+// meant.
 static double first_top1(const SrYaml *node, bool below) {
     if (!node)
         return NAN;
@@ -214,15 +217,16 @@ static void add_warning(SrHistory *h, const char *said) {
 
 // "2026-11-22 11:12:13 warning: ..." since the last "====".
 static SrStatus read_warnings(SrHistory *h, const char *run) {
-    char path[4096], *text, *save = NULL;
-    struct stat st;
+    char path[4096], *text;
     size_t n;
     SR_TRY(sr_file_join(path, sizeof path, run, "log.txt"));
-    if (!sr_file_exists(path) || (stat(path, &st) == 0 && st.st_size > (off_t)MAX_BYTES))
+    if (!sr_file_exists(path))
         return SR_OK;
-    SR_TRY(sr_file_read(path, MAX_BYTES, &text, &n));
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        if (strlen(line) < 21)
+    SR_TRY(sr_file_read_end(path, MAX_BYTES, &text, &n));
+    for (char *line = text, *end; (end = memchr(line, '\n', n - (size_t)(line - text)));
+         line = end + 1) {
+        *end = '\0';
+        if (strlen(line) < 21) // also a line that begins with the zeros of a power cut
             continue;
         char *said = line + 20;
         if (strncmp(said, "====", 4) == 0)
@@ -234,13 +238,14 @@ static SrStatus read_warnings(SrHistory *h, const char *run) {
     return SR_OK;
 }
 
-// Of a long run some thousand lines are enough for every curve: counted first, by the file's length.
+// Some thousand lines of a long run are enough for every curve; the file's length gives their
+// distance.
 static int64_t lines_apart(const char *run) {
     char path[4096];
     struct stat st;
     if (sr_file_join(path, sizeof path, run, "stdout.json") != SR_OK || stat(path, &st) != 0)
         return 1;
-    return 1 + st.st_size / 150 / MAX_STEPS; // a line has some 150 bytes
+    return 1 + SR_MIN(st.st_size, MAX_BYTES) / 150 / MAX_STEPS; // a line has some 150 bytes
 }
 
 SrStatus sr_history_read(const char *run, SrHistory *out) {

@@ -1,5 +1,6 @@
-// What a run has written of itself, read back: stdout.json (a line every LOG_FREQUENCY updates), metrics.json (epochs, probes,
-// evaluations), log.txt (warnings).  Half a last line, as a killed run leaves it, is passed over.
+// The record of a run, read back from its own files: stdout.json (a line every LOG_FREQUENCY
+// updates), metrics.json (epochs, probes, evaluations), log.txt (warnings). Half a last line, as a
+// killed run leaves it, is passed over.
 #ifndef SR_PAGES_RUN_HISTORY_H
 #define SR_PAGES_RUN_HISTORY_H
 

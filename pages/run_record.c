@@ -1,4 +1,4 @@
-// See the header.
+// Writes and reads run.json, and asks whether a run is alive.
 #include "pages/run_record.h"
 
 #include <fcntl.h>
@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/comm.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -57,6 +58,7 @@ static SrStatus fill(const SrConfig *config, SrStrings words, const char *comman
     SR_TRY(put_text(arena, map, "kernels", sr_cpu_now()));
     SR_TRY(put_list(arena, map, "changed", changed));
     SR_TRY(sr_tree_put_int(arena, map, "threads", sr_parallel_threads()));
+    SR_TRY(sr_tree_put_int(arena, map, "ranks", sr_comm_size()));
     SR_TRY(sr_tree_put_int(arena, map, "pid", getpid()));
     return sr_tree_put_int(arena, map, "started", (int64_t)time(NULL));
 }
@@ -115,6 +117,7 @@ SrStatus sr_run_record_read(const char *run, SrRunRecord *out) {
     out->kernels = sr_tree_text(map, "kernels", "");
     out->changed = strings_of(&out->arena, sr_yaml_find(map, "changed"));
     out->threads = (int)sr_tree_int(map, "threads", 0);
+    out->ranks = (int)sr_tree_int(map, "ranks", 1);
     out->pid = sr_tree_int(map, "pid", 0);
     out->started = sr_tree_int(map, "started", 0);
     return SR_OK;

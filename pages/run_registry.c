@@ -1,4 +1,4 @@
-// See the header.
+// Finds the runs below a folder, asks them to stop, and starts them again.
 #include "pages/run_registry.h"
 
 #include <dirent.h>
@@ -22,7 +22,7 @@ enum { PATH_BYTES = 4096 };
 
 // ---- looking ------------------------------------------------------------------------------------
 
-// What pages read of a run: regular files or nothing, never links.
+// Pages read regular files of a run or nothing, never links.
 static bool is_plain(const char *run) {
     static const char *const files[] = {"stdout.json",   "metrics.json", "train_config.yaml",
                                         "log.txt",       SR_RUN_RECORD,  SR_REPORT_FILE,
@@ -91,7 +91,8 @@ SrStatus sr_registry_find(const SrRegistry *r, const char *name, char *out) {
 
 // ---- stopping and starting ----------------------------------------------------------------------
 
-// Whoever may write into the folder may write any number there: only a process that has the very lock file open is asked.
+// Everybody who may write into the folder may write any number there: only a process that has the
+// very lock file open is asked.
 static bool holds(pid_t pid, const char *lock) {
     char fds[64], link[PATH_BYTES], path[PATH_BYTES];
     snprintf(fds, sizeof fds, "/proc/%ld/fd", (long)pid);
@@ -125,10 +126,23 @@ SrStatus sr_run_ask_stop(const char *run) {
     return SR_OK;
 }
 
-// Never the program that run.json names: this one's `train`, and into this folder, whatever the words say.
+// The override that names the run's folder: YAML in double quotes, where all that could end them is
+// a number. `out` has room for four bytes a byte of the path and 32 more.
+static void quote_dir(const char *run, char *out) {
+    out = stpcpy(out, "CHECKPOINT.DIR=\"");
+    for (; *run; run++)
+        if (*run == '"' || *run == '\\' || (unsigned char)*run < 0x20 || *run == 0x7F)
+            out += sprintf(out, "\\x%02X", (unsigned char)*run);
+        else
+            *out++ = *run;
+    memcpy(out, "\"", 2);
+}
+
+// Starts this program's own `train`, never the program that run.json names, and into this folder,
+// whatever the words say.
 static SrStatus start(const char *run, const SrRunRecord *record) {
     extern char **environ;
-    char self[PATH_BYTES], dir[PATH_BYTES + 32];
+    char self[PATH_BYTES], dir[4 * PATH_BYTES + 32];
     ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
     const char **argv = sr_calloc((size_t)record->words.n + 4, sizeof *argv);
     posix_spawn_file_actions_t actions;
@@ -139,7 +153,7 @@ static SrStatus start(const char *run, const SrRunRecord *record) {
         SR_FAIL(SR_ERR_MEMORY, "out of memory for a command");
     }
     self[len] = '\0';
-    snprintf(dir, sizeof dir, "CHECKPOINT.DIR=\"%s\"", run);
+    quote_dir(run, dir);
     int n = 0;
     argv[n++] = self;
     argv[n++] = "train";
@@ -174,6 +188,12 @@ SrStatus sr_run_start_again(const char *run) {
     SrStatus status = sr_run_record_read(run, &record);
     if (status == SR_OK && (record.words.n < 2 || !sr_file_is_dir(record.folder)))
         status = sr_fail(SR_ERR_CONFIG, "the command that trained it is not known here");
+    if (status == SR_OK && record.ranks > 1)
+        status = sr_fail(SR_ERR_CONFIG,
+                         "%d processes trained it; start as many again: mpirun -np %d sslrun ...",
+                         record.ranks, record.ranks);
+    if (status == SR_OK && strstr(run, "${")) // which a configuration would replace
+        status = sr_fail(SR_ERR_CONFIG, "its folder's name holds ${: continue it by hand");
     if (status == SR_OK)
         status = start(run, &record);
     sr_run_record_deinit(&record);

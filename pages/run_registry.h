@@ -1,5 +1,6 @@
-// The runs below a folder, for the live page: found by looking, without following any link, named by their paths below it.
-// Nothing that comes from a reader of the page is ever made a path: a name is compared with those found.
+// The runs below a folder, for the live page: found by looking, without following any link, named
+// by their paths below it. Nothing that comes from a reader of the page is ever made a path: a name
+// is compared with those found.
 #ifndef SR_PAGES_RUN_REGISTRY_H
 #define SR_PAGES_RUN_REGISTRY_H
 
@@ -22,8 +23,8 @@ SrStatus sr_registry_find(const SrRegistry *registry, const char *name, char *ou
 
 // Asks the process that trains in a run folder to save and stop.  Not training: SR_ERR_CONFIG.
 SrStatus sr_run_ask_stop(const char *run);
-// Starts this program again with the run's own command, into this very folder.  Training already, or no command is
-// known: SR_ERR_CONFIG.
+// Starts this program again with the run's own command, into this very folder. Training already, or
+// no command is known: SR_ERR_CONFIG.
 SrStatus sr_run_start_again(const char *run);
 
 #endif

@@ -1,0 +1,42 @@
+// The history of a run whose files are larger than what is read of them.
+#include "pages/run_history.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+#include "tests/temp_dir.h"
+
+// 300 MB, of which the file system keeps the last bytes alone.
+static void write_long(const char *dir, const char *name, const char *lines) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    CHECK(fd >= 0);
+    CHECK(pwrite(fd, lines, strlen(lines), 300000000) == (ssize_t)strlen(lines));
+    close(fd);
+}
+
+// The end counts: a run does not lose its curves on the day that its log grows too long.
+static void test_the_end_of_a_long_history(void **state) {
+    (void)state;
+    char dir[64], lines[1 << 17] = "\n";
+    size_t n = 1;
+    SrHistory h;
+    temp_dir_make(dir);
+    for (int i = 0; i < 1000; i++)
+        n += (size_t)snprintf(lines + n, sizeof lines - n,
+                              "{\"iter\": %d, \"loss\": %d, \"btime(ms)\": 1}\n", 900000 + i, i);
+    write_long(dir, "stdout.json", lines);
+    write_long(dir, "log.txt", "\n2026-11-22 10:00:02 warning: late\n");
+    CHECK_OK(sr_history_read(dir, &h));
+    CHECK(h.n_steps > 5);
+    CHECK(h.iteration[h.n_steps - 1] >= 900000);
+    CHECK(sr_history_last(&h, "loss") > 800);
+    CHECK_INT(h.n_warnings, 1);
+    sr_history_deinit(&h);
+    temp_dir_remove(dir);
+}
+
+SR_TESTS(run_history, unit(test_the_end_of_a_long_history))
