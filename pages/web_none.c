@@ -1,4 +1,5 @@
-// In place of web_server.c where libmicrohttpd was not there when this was built.
+// Takes the place of web_server.c in builds without libmicrohttpd: every call fails with a line
+// that says so.
 #include "pages/web_server.h"
 
 #include <stddef.h>

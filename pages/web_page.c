@@ -1,4 +1,4 @@
-// See the header.
+// The live page as HTML: the table of runs, one run, and their forms.
 #include "pages/web_page.h"
 
 #include <math.h>
@@ -33,17 +33,13 @@ static void add_link(const char *page, const char *name, const char *token, SrTe
     }
 }
 
+void sr_web_report_address(const char *name, SrText *out) { add_link("/report", name, NULL, out); }
+
 static void add_form(const char *action, const char *name, const char *token, SrText *out) {
     if (!token)
         return;
-    sr_text_printf(
-        out,
-        "<form method=\"post\" action=\"/%s\" style=\"display:inline\"><input type=\"hidden\" "
-        "name=\"id\" value=\"",
-        action);
-    sr_html_escape(name, out);
-    sr_text_add(out, "\"><input type=\"hidden\" name=\"token\" value=\"");
-    sr_html_escape(token, out);
+    sr_text_add(out, "<form method=\"post\" style=\"display:inline\" action=\"/");
+    add_link(action, name, token, out);
     sr_text_printf(out, "\"><button>%s</button></form>", action);
 }
 
@@ -166,7 +162,7 @@ SrStatus sr_web_run(const char *run, const char *name, const char *token, SrText
         add_address(token, out);
     }
     sr_text_add(out, "\">all runs</a> <a href=\"");
-    add_link("/report", name, token, out);
+    sr_web_report_address(name, out);
     sr_text_add(out, "\">report</a></p>\n<div id=\"live\">\n");
     SR_TRY(sr_web_live(NULL, run, name, token, out));
     end("/events", name, token, out);

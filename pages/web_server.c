@@ -1,43 +1,58 @@
-// See the header.  A thread a connection, because an event stream waits; a reader costs a stack of 512 KiB, touched as
-// far as needed.
+// The live page by libmicrohttpd: who may ask for what, and the answers. Each connection has a
+// thread, because an event stream waits; a thread has a stack of STACK_BYTES, of which the touched
+// pages alone cost memory.
+//
+// A request is judged by its head alone: host, method, address, content type, origin and token. No
+// body is ever parsed: the run and the token stand in the address, and a body is an error.
 #include "pages/web_server.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "pages/run_report.h"
+#include "pages/web_connections.h"
 #include "pages/web_page.h"
 
-enum { CONNECTIONS = 64, STACK_BYTES = 1 << 19, FIELD_BYTES = 4096, MAX_BODY = 16384 };
+enum { STACK_BYTES = 1 << 19, ID_BYTES = 4096, TOKEN_BYTES = 256 };
 #define LOOK_S 1.0   // between two looks at the runs
 #define ALIVE_S 10.0 // between two signs of life of a stream
 
 struct SrWebServer {
     struct MHD_Daemon *daemon;
-    char dir[4096], token[256], host[64];
-    bool local; // 127.0.0.1
+    char dir[4096];
+    char token[TOKEN_BYTES];          // zeroes after its end
+    char reports[SR_WEB_TOKEN_BYTES]; // what REPORTS_COOKIE has to be
+    bool local;                       // 127.0.0.1: everybody who can ask may read
     int port;
-    volatile bool ends;
+    atomic_bool ends;
+    SrWebConnections connections;
 };
+
+// Opens reports to a reader from another machine who has shown the token: a report may be a
+// stranger's, and nothing in its address or reach may hold the token.
+#define REPORTS_COOKIE "sslrun_reports"
 
 // ---- who asks -----------------------------------------------------------------------------------
 
-// The same time whatever is wrong with it.
-static bool same_token(const SrWebServer *s, const char *token) {
-    size_t n = strlen(s->token), m = token ? strlen(token) : 0;
-    unsigned char differ = n != m;
-    for (size_t i = 0; i < n; i++)
-        differ |= (unsigned char)(s->token[i] ^ (m ? token[i % m] : 0));
+// All bytes are compared, whatever is wrong and wherever: the time says nothing. `given` NULL is
+// wrong.
+static bool same_secret(const char *own, size_t bytes, const char *given) {
+    unsigned char differ = !given || strlen(given) >= bytes;
+    char padded[TOKEN_BYTES] = "";
+    if (!differ)
+        memcpy(padded, given, strlen(given));
+    for (size_t i = 0; i < bytes; i++)
+        differ |= (unsigned char)(own[i] ^ padded[i]);
     return !differ;
 }
 
@@ -54,42 +69,127 @@ static const char *argument(struct MHD_Connection *c, const char *key) {
 
 static bool shows_token(const SrWebServer *s, struct MHD_Connection *c) {
     const char *header = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "X-Token");
-    return same_token(s, header ? header : argument(c, "token"));
+    return same_secret(s->token, sizeof s->token, header ? header : argument(c, "token"));
 }
 
-// A page of somebody else's whose name was made to lead here must not read ours.
-static bool host_is_ours(const SrWebServer *s, struct MHD_Connection *c) {
-    const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
+static enum MHD_Result count_hosts(void *arg, enum MHD_ValueKind kind, const char *key,
+                                   const char *value) {
+    (void)kind, (void)value;
+    *(int *)arg += strcasecmp(key, "Host") == 0;
+    return MHD_YES;
+}
+
+// A name of this machine, with or without a port: "localhost:8321", but no
+// "localhost:x@evil.example".
+static bool is_own_name(const char *host) {
     static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
-    for (int i = 0; s->local && host && i < SR_COUNT(names); i++) {
+    for (int i = 0; i < SR_COUNT(names); i++) {
         size_t n = strlen(names[i]);
-        if (strncmp(host, names[i], n) == 0 && (host[n] == ':' || host[n] == '\0'))
+        if (strncasecmp(host, names[i], n) != 0)
+            continue;
+        if (host[n] == '\0' || (host[n] == ':' && strspn(host + n + 1, "0123456789") <= 5 &&
+                                host[n + 1 + strspn(host + n + 1, "0123456789")] == '\0'))
             return true;
     }
-    return !s->local;
+    return false;
+}
+
+// A stranger's page whose name was made to lead here must not read ours.
+static bool host_is_ours(const SrWebServer *s, struct MHD_Connection *c) {
+    const char *host = NULL;
+    size_t n = 0;
+    if (!s->local)
+        return true;
+    return MHD_lookup_connection_value_n(c, MHD_HEADER_KIND, "Host", 4, &host, &n) == MHD_YES &&
+           host && strlen(host) == n && is_own_name(host);
+}
+
+// Was the request made by a page of ours, or by no page? Browsers say "null" for pages without
+// referrer, such as ours, so that Sec-Fetch-Site decides there; where a browser sends neither, the
+// token is the guard.
+static bool origin_is_ours(struct MHD_Connection *c) {
+    const char *origin = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Origin");
+    const char *site = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Sec-Fetch-Site");
+    const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
+    if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
+        return false;
+    if (!origin || strcmp(origin, "null") == 0)
+        return true;
+    const char *name = strstr(origin, "://");
+    return name && host && strcasecmp(name + 3, host) == 0;
+}
+
+typedef struct {
+    unsigned code; // 0: nothing is wrong
+    const char *words;
+} Refusal;
+
+static Refusal judge_post(const SrWebServer *s, struct MHD_Connection *c, const char *url) {
+    const char *type = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Type");
+    const char *id = argument(c, "id");
+    if (strcmp(url, "/stop") != 0 && strcmp(url, "/continue") != 0)
+        return (Refusal){404, "nothing lies here"};
+    if (type && strcasecmp(type, "application/x-www-form-urlencoded") != 0)
+        return (Refusal){415, "no body is expected, or an empty form"};
+    if (!origin_is_ours(c))
+        return (Refusal){403, "another site's page asks"};
+    if (!shows_token(s, c))
+        return (Refusal){403, "the token is wrong"};
+    if (!id || !*id || strlen(id) >= ID_BYTES)
+        return (Refusal){400, "id=RUN is expected in the address"};
+    return (Refusal){0, NULL};
+}
+
+// By the head of a request alone.
+static Refusal judge(const SrWebServer *s, struct MHD_Connection *c, const char *method,
+                     const char *url) {
+    int hosts = 0;
+    MHD_get_connection_values(c, MHD_HEADER_KIND, count_hosts, &hosts);
+    if (hosts != 1)
+        return (Refusal){400, "one Host is expected"};
+    if (!host_is_ours(s, c))
+        return (Refusal){403, "this page is read as 127.0.0.1 or localhost"};
+    if (strcmp(method, "POST") == 0)
+        return judge_post(s, c, url);
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        return (Refusal){405, "GET or POST"};
+    return (Refusal){0, NULL};
 }
 
 // ---- answers ------------------------------------------------------------------------------------
 
-static enum MHD_Result answer(struct MHD_Connection *c, unsigned code, const char *type,
-                              struct MHD_Response *r) {
-    static const char *const headers[][2] = {
-        {"Cache-Control", "no-store"},
-        {"X-Content-Type-Options", "nosniff"},
-        {"X-Frame-Options", "DENY"},
-        {"Referrer-Policy", "no-referrer"},
-        {"Content-Security-Policy",
-         "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src "
-         "data:; "
-         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"}};
+// The connection's place among all; NULL where none was free.
+static SrWebPlace *place_of(struct MHD_Connection *c) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+#define PAGE_POLICY                                                               \
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; " \
+    "img-src data:; base-uri 'none'; frame-ancestors 'none'"
+// A report may have come with a stranger's run: it gets an origin of its own, and reaches nothing.
+#define REPORT_POLICY "sandbox allow-scripts; " PAGE_POLICY "; form-action 'none'"
+#define OWN_POLICY PAGE_POLICY "; connect-src 'self'; form-action 'self'"
+
+static enum MHD_Result answer_under(const char *policy, struct MHD_Connection *c, unsigned code,
+                                    const char *type, struct MHD_Response *r) {
+    const char *const headers[][2] = {
+        {"Cache-Control", "no-store"},       {"X-Content-Type-Options", "nosniff"},
+        {"X-Frame-Options", "DENY"},         {"Referrer-Policy", "no-referrer"},
+        {"Content-Security-Policy", policy}, {"Content-Type", type}};
     if (!r)
         return MHD_NO;
     for (int i = 0; i < SR_COUNT(headers); i++)
         MHD_add_response_header(r, headers[i][0], headers[i][1]);
-    MHD_add_response_header(r, "Content-Type", type);
     enum MHD_Result result = MHD_queue_response(c, code, r);
     MHD_destroy_response(r);
     return result;
+}
+
+static enum MHD_Result answer(struct MHD_Connection *c, unsigned code, const char *type,
+                              struct MHD_Response *r) {
+    return answer_under(OWN_POLICY, c, code, type, r);
 }
 
 static enum MHD_Result answer_words(struct MHD_Connection *c, unsigned code, const char *words) {
@@ -98,17 +198,12 @@ static enum MHD_Result answer_words(struct MHD_Connection *c, unsigned code, con
         MHD_create_response_from_buffer(strlen(words), (void *)words, MHD_RESPMEM_MUST_COPY));
 }
 
-static enum MHD_Result answer_page(struct MHD_Connection *c, SrStatus status, SrText *page) {
-    enum MHD_Result result;
-    if (status != SR_OK || page->failed)
-        result = answer_words(c, status == SR_ERR_CONFIG ? 404 : 500,
-                              status == SR_OK ? "out of memory" : sr_status_message());
-    else
-        result = answer(c, 200, "text/html; charset=utf-8",
-                        MHD_create_response_from_buffer(page->len, page->s ? page->s : (void *)"",
-                                                        MHD_RESPMEM_MUST_COPY));
-    sr_text_deinit(page);
-    return result;
+// An answer that brings the reader somewhere else. NULL: out of memory.
+static struct MHD_Response *lead_to(const char *where) {
+    struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+    if (r)
+        MHD_add_response_header(r, "Location", where);
+    return r;
 }
 
 // ---- pages --------------------------------------------------------------------------------------
@@ -124,43 +219,71 @@ static SrStatus find(const SrWebServer *s, const char *id, Found *out) {
     return id ? sr_registry_find(&out->registry, id, out->run) : SR_OK;
 }
 
+// A page of ours, taken over.
+static struct MHD_Response *page_of(const SrWebServer *s, bool token, SrText *page) {
+    char cookie[128];
+    struct MHD_Response *r = MHD_create_response_from_buffer(
+        page->len, page->s ? page->s : (void *)"", MHD_RESPMEM_MUST_COPY);
+    if (r && token && !s->local) {
+        snprintf(cookie, sizeof cookie,
+                 REPORTS_COOKIE "=%s; Path=/report; HttpOnly; SameSite=Strict", s->reports);
+        MHD_add_response_header(r, "Set-Cookie", cookie);
+    }
+    return r;
+}
+
 static enum MHD_Result give_page(const SrWebServer *s, struct MHD_Connection *c, const char *id,
-                                 const char *token) {
+                                 bool token) {
     Found f;
     SrText page = SR_TEXT_INIT;
+    const char *shown = token ? s->token : NULL;
+    enum MHD_Result result;
     SrStatus status = find(s, id, &f);
     if (status == SR_OK)
-        status = id ? sr_web_run(f.run, id, token, &page) : sr_web_index(&f.registry, token, &page);
+        status = id ? sr_web_run(f.run, id, shown, &page) : sr_web_index(&f.registry, shown, &page);
     sr_registry_deinit(&f.registry);
-    return answer_page(c, status, &page);
+    if (status != SR_OK || page.failed)
+        result = answer_words(c, status == SR_ERR_CONFIG ? 404 : 500,
+                              status == SR_OK ? "out of memory" : sr_status_message());
+    else
+        result = answer(c, 200, "text/html; charset=utf-8", page_of(s, token, &page));
+    sr_text_deinit(&page);
+    return result;
+}
+
+// The token would be the report's to read: it is taken out of the address.
+static enum MHD_Result lead_to_report(struct MHD_Connection *c, const char *id) {
+    SrText where = SR_TEXT_INIT;
+    sr_web_report_address(id, &where);
+    enum MHD_Result result = where.failed ? MHD_NO : answer(c, 303, "text/plain", lead_to(where.s));
+    sr_text_deinit(&where);
+    return result;
 }
 
 // The file itself, opened without following a link.
 static enum MHD_Result give_report(const SrWebServer *s, struct MHD_Connection *c, const char *id) {
     Found f;
     char path[4200];
-    struct stat st;
+    size_t bytes;
     SrStatus status = id ? find(s, id, &f) : sr_fail(SR_ERR_CONFIG, "which run?");
     if (id)
         sr_registry_deinit(&f.registry);
     if (status != SR_OK)
         return answer_words(c, 404, sr_status_message());
     snprintf(path, sizeof path, "%s/" SR_REPORT_FILE, f.run);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        if (fd >= 0)
-            close(fd);
+    int fd;
+    if (sr_file_open_own(path, &fd, &bytes) != SR_OK)
         return answer_words(c, 404, "this run has no report yet: it comes with its first epoch");
-    }
-    return answer(c, 200, "text/html; charset=utf-8",
-                  MHD_create_response_from_fd((size_t)st.st_size, fd));
+    return answer_under(REPORT_POLICY, c, 200, "text/html; charset=utf-8",
+                        MHD_create_response_from_fd(bytes, fd));
 }
 
 // ---- server-sent events -------------------------------------------------------------------------
 
 typedef struct {
     const SrWebServer *server;
-    char id[FIELD_BYTES]; // "": the table of all
+    const SrWebPlace *place;
+    char id[ID_BYTES]; // "": the table of all
     bool token;
     SrText event;      // what is being sent
     size_t sent;       // of it
@@ -186,15 +309,17 @@ static SrStatus look(Stream *st, SrText *out) {
     return status;
 }
 
-// "data: " before each line, an empty one behind; nothing where nothing has changed.
+// Writes "data: " before each line and an empty line after them; nothing where nothing has changed.
+// A carriage return ends a line too, as it does for readers of event streams.
 static void next_event(Stream *st) {
     SrText page = SR_TEXT_INIT;
     st->event.len = st->sent = 0;
     st->looked = sr_clock();
-    if (look(st, &page) == SR_OK && !page.failed && sum_of(&page) != st->last_sum) {
+    if (look(st, &page) == SR_OK && !page.failed && page.len && sum_of(&page) != st->last_sum) {
         char *save = NULL;
         st->last_sum = sum_of(&page);
-        for (char *line = strtok_r(page.s, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        for (char *line = strtok_r(page.s, "\r\n", &save); line;
+             line = strtok_r(NULL, "\r\n", &save))
             sr_text_printf(&st->event, "data: %s\n", line);
         sr_text_add(&st->event, "\n");
     } else if (st->looked - st->said > ALIVE_S) {
@@ -210,7 +335,7 @@ static ssize_t stream_read(void *arg, uint64_t at, char *buffer, size_t room) {
     const struct timespec nap = {0, 50000000};
     (void)at;
     while (st->sent == st->event.len) {
-        if (st->server->ends)
+        if (atomic_load(&st->server->ends) || atomic_load(&st->place->leaves))
             return MHD_CONTENT_READER_END_OF_STREAM;
         if (sr_clock() - st->looked >= LOOK_S)
             next_event(st);
@@ -229,7 +354,7 @@ static void stream_free(void *arg) {
     sr_free(st);
 }
 
-static enum MHD_Result give_events(const SrWebServer *s, struct MHD_Connection *c, const char *id,
+static enum MHD_Result give_events(SrWebServer *s, struct MHD_Connection *c, const char *id,
                                    bool token) {
     Found f;
     SrStatus status = find(s, id, &f);
@@ -239,8 +364,9 @@ static enum MHD_Result give_events(const SrWebServer *s, struct MHD_Connection *
     Stream *st = sr_calloc(1, sizeof *st);
     if (!st)
         return MHD_NO;
-    *st = (Stream){.server = s, .token = token, .looked = -LOOK_S};
+    *st = (Stream){.server = s, .place = place_of(c), .token = token, .looked = -LOOK_S};
     snprintf(st->id, sizeof st->id, "%s", id ? id : "");
+    sr_web_place_set(&s->connections, place_of(c), SR_WEB_STREAM, sr_clock());
     return answer(
         c, 200, "text/event-stream",
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, stream_read, st, stream_free));
@@ -248,125 +374,105 @@ static enum MHD_Result give_events(const SrWebServer *s, struct MHD_Connection *
 
 // ---- stop and continue --------------------------------------------------------------------------
 
-// The body of a POST: two fields, as a form or a script sends them.
-typedef struct {
-    struct MHD_PostProcessor *fields;
-    char id[FIELD_BYTES], token[256];
-    size_t bytes;
-    bool bad;
-} Post;
-
-static enum MHD_Result keep_field(void *arg, enum MHD_ValueKind kind, const char *key,
-                                  const char *file, const char *type, const char *encoding,
-                                  const char *data, uint64_t at, size_t n) {
-    Post *p = arg;
-    (void)kind, (void)file, (void)type, (void)encoding;
-    char *to = strcmp(key, "id") == 0 ? p->id : strcmp(key, "token") == 0 ? p->token : NULL;
-    size_t room = to == p->id ? sizeof p->id : sizeof p->token;
-    if (!to)
-        return MHD_YES;
-    if (at + n >= room || memchr(data, 0, n)) {
-        p->bad = true;
-        return MHD_NO;
-    }
-    memcpy(to + at, data, n);
-    to[at + n] = '\0';
-    return MHD_YES;
-}
-
-static enum MHD_Result take_body(Post *p, const char *data, size_t n) {
-    p->bytes += n;
-    if (p->bytes > MAX_BODY)
-        p->bad = true;
-    if (!p->bad && p->fields && MHD_post_process(p->fields, data, n) != MHD_YES)
-        p->bad = true;
-    return MHD_YES;
-}
-
 // Back to the page it came from, as a form expects.
-static enum MHD_Result act(const SrWebServer *s, struct MHD_Connection *c, const char *url,
-                           const Post *p) {
+static enum MHD_Result act(const SrWebServer *s, struct MHD_Connection *c, const char *url) {
     Found f;
-    bool stop = strcmp(url, "/stop") == 0;
-    if (!stop && strcmp(url, "/continue") != 0)
-        return answer_words(c, 404, "nothing lies here");
-    if (p->bad || !*p->id)
-        return answer_words(c, 400, "id and token are expected");
-    if (!same_token(s, p->token))
-        return answer_words(c, 403, "the token is wrong");
-    SrStatus status = find(s, p->id, &f);
+    char where[TOKEN_BYTES + 16];
+    SrStatus status = find(s, argument(c, "id"), &f);
     if (status == SR_OK)
-        status = stop ? sr_run_ask_stop(f.run) : sr_run_start_again(f.run);
+        status = strcmp(url, "/stop") == 0 ? sr_run_ask_stop(f.run) : sr_run_start_again(f.run);
     sr_registry_deinit(&f.registry);
     if (status != SR_OK)
         return answer_words(c, status == SR_ERR_CONFIG ? 409 : 500, sr_status_message());
-    struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
-    char where[512];
     snprintf(where, sizeof where, "/?token=%s", s->token);
-    MHD_add_response_header(r, "Location", where);
-    return answer(c, 303, "text/plain", r);
+    return answer(c, 303, "text/plain", lead_to(where));
 }
 
 // ---- all ----------------------------------------------------------------------------------------
 
-static enum MHD_Result give(const SrWebServer *s, struct MHD_Connection *c, const char *url) {
+static bool may_read_reports(const SrWebServer *s, struct MHD_Connection *c) {
+    const char *cookie = MHD_lookup_connection_value(c, MHD_COOKIE_KIND, REPORTS_COOKIE);
+    return s->local || same_secret(s->reports, sizeof s->reports, cookie);
+}
+
+static enum MHD_Result give(SrWebServer *s, struct MHD_Connection *c, const char *url) {
     const char *id = argument(c, "id");
-    bool token = shows_token(s, c);
-    if (!s->local && !token)
-        return answer_words(c, 403, "the token is asked for: ?token=...");
+    bool token = shows_token(s, c), report = strcmp(url, "/report") == 0;
     if (argument(c, "token") && !token)
         return answer_words(c, 403, "the token is wrong");
+    if (!s->local && !token && !(report && may_read_reports(s, c)))
+        return answer_words(c, 403, "the token is asked for: ?token=...");
     if (strcmp(url, "/") == 0)
-        return give_page(s, c, NULL, token ? s->token : NULL);
+        return give_page(s, c, NULL, token);
     if (strcmp(url, "/run") == 0 && id)
-        return give_page(s, c, id, token ? s->token : NULL);
-    if (strcmp(url, "/report") == 0)
+        return give_page(s, c, id, token);
+    if (report && id && argument(c, "token") && may_read_reports(s, c))
+        return lead_to_report(c, id);
+    if (report)
         return give_report(s, c, id);
     if (strcmp(url, "/events") == 0)
         return give_events(s, c, id, token);
     return answer_words(c, 404, "nothing lies here");
 }
 
+// Called with the head, with each part of a body, and when both are there. `state` says which:
+// NULL, then one of ours.
 static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *url,
                               const char *method, const char *version, const char *data,
                               size_t *data_bytes, void **state) {
-    const SrWebServer *s = arg;
-    bool post = strcmp(method, "POST") == 0;
-    (void)version;
-    if (!*state) { // the head alone is there
-        Post *p = sr_calloc(1, sizeof *p);
-        if (!p)
-            return MHD_NO;
-        *state = p;
-        if (post)
-            p->fields = MHD_create_post_processor(c, 4096, keep_field, p);
+    static char head, body;
+    SrWebServer *s = arg;
+    bool post = strcmp(method, "POST") == 0, first = !*state;
+    (void)version, (void)data;
+    if (!place_of(c))
+        return MHD_NO;
+    if (*data_bytes) {
+        *state = &body;
+        *data_bytes = 0;
         return MHD_YES;
     }
-    if (*data_bytes) {
-        enum MHD_Result result = take_body(*state, data, *data_bytes);
-        *data_bytes = 0;
-        return result;
-    }
-    if (!host_is_ours(s, c))
-        return answer_words(c, 403, "this page is read as 127.0.0.1 or localhost");
-    if (post)
-        return act(s, c, url, *state);
-    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-        return answer_words(c, 405, "GET or POST");
-    return give(s, c, url);
+    // A POST that is refused is answered before its body is read.
+    Refusal refusal = first == post ? judge(s, c, method, url) : (Refusal){0, NULL};
+    if (first)
+        *state = &head;
+    if (first && !refusal.code)
+        return MHD_YES;
+    sr_web_place_set(&s->connections, place_of(c), SR_WEB_ANSWERED, sr_clock());
+    if (refusal.code)
+        return answer_words(c, refusal.code, refusal.words);
+    if (post && *state == &body)
+        return answer_words(c, 400, "no body is expected: id and token stand in the address");
+    return post ? act(s, c, url) : give(s, c, url);
 }
 
+// The connection may be kept for another request, whose time begins now.
 static void ended(void *arg, struct MHD_Connection *c, void **state,
                   enum MHD_RequestTerminationCode why) {
-    (void)arg, (void)c, (void)why;
-    Post *p = *state;
-    if (p && p->fields)
-        MHD_destroy_post_processor(p->fields);
-    sr_free(p);
+    SrWebServer *s = arg;
+    (void)why;
+    if (place_of(c))
+        sr_web_place_set(&s->connections, place_of(c), SR_WEB_ASKING, sr_clock());
     *state = NULL;
 }
 
-// What strangers send wrong is no news.
+// A connection begins or ends. Both calls come from the thread that listens; the socket is closed
+// after the second.
+static void notified(void *arg, struct MHD_Connection *c, void **place,
+                     enum MHD_ConnectionNotificationCode what) {
+    SrWebServer *s = arg;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (*place)
+            sr_web_place_leave(&s->connections, *place);
+        return;
+    }
+    int fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    const struct sockaddr *from =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+    uint32_t address = ((const struct sockaddr_in *)from)->sin_addr.s_addr;
+    *place = sr_web_place_take(&s->connections, fd, address, sr_clock());
+}
+
+// Drops the library's log: malformed requests of strangers are no news.
 static void hush(void *arg, const char *fmt, va_list args) { (void)arg, (void)fmt, (void)args; }
 
 static SrStatus check(const SrWebOptions *o, struct sockaddr_in *address) {
@@ -374,6 +480,8 @@ static SrStatus check(const SrWebOptions *o, struct sockaddr_in *address) {
     if (inet_pton(AF_INET, o->address, &address->sin_addr) != 1)
         SR_FAIL(SR_ERR_CONFIG, "--address %s: an address such as 127.0.0.1 is expected",
                 o->address);
+    if (strlen(o->token) >= TOKEN_BYTES)
+        SR_FAIL(SR_ERR_CONFIG, "--token: at most %d letters are expected", TOKEN_BYTES - 1);
     if (strlen(o->token) < 16)
         SR_FAIL(SR_ERR_CONFIG,
                 "--token: at least 16 letters are expected, so that nobody guesses it");
@@ -385,6 +493,26 @@ static SrStatus check(const SrWebOptions *o, struct sockaddr_in *address) {
                 "--address %s: others than this machine are let in with a token alone; give one "
                 "with --token",
                 o->address);
+    return SR_OK;
+}
+
+// A port that is taken: SR_ERR_IO.
+static SrStatus listen_on(SrWebServer *s, const SrWebOptions *o,
+                          const struct sockaddr_in *address) {
+    s->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_ERROR_LOG |
+            MHD_USE_POLL,
+        (uint16_t)o->port, NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER, hush, NULL,
+        MHD_OPTION_SOCK_ADDR, (const struct sockaddr *)address, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)SR_WEB_PLACES, MHD_OPTION_CONNECTION_TIMEOUT, 30u, MHD_OPTION_THREAD_STACK_SIZE,
+        (size_t)STACK_BYTES, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768,
+        MHD_OPTION_NOTIFY_COMPLETED, ended, s, MHD_OPTION_NOTIFY_CONNECTION, notified, s,
+        MHD_OPTION_END);
+    if (!s->daemon)
+        SR_FAIL(SR_ERR_IO, "cannot listen on %s:%d: the port may be taken; --port names another",
+                o->address, o->port);
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    s->port = info ? info->port : o->port;
     return SR_OK;
 }
 
@@ -403,21 +531,19 @@ SrStatus sr_web_start(const SrWebOptions *o, SrWebServer **out) {
     sr_registry_deinit(&found);
     if (!s)
         SR_FAIL(SR_ERR_MEMORY, "out of memory for the web page");
-    s->daemon = MHD_start_daemon(
-        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_ERROR_LOG |
-            MHD_USE_POLL,
-        (uint16_t)o->port, NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER, hush, NULL,
-        MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, 30u, MHD_OPTION_THREAD_STACK_SIZE,
-        (size_t)STACK_BYTES, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768,
-        MHD_OPTION_NOTIFY_COMPLETED, ended, NULL, MHD_OPTION_END);
-    if (!s->daemon) {
+    SrStatus status = sr_web_draw_token(s->reports);
+    if (status == SR_OK)
+        status = sr_web_connections_start(&s->connections);
+    if (status != SR_OK) {
         sr_free(s);
-        SR_FAIL(SR_ERR_IO, "cannot listen on %s:%d: the port may be taken; --port names another",
-                o->address, o->port);
+        return status;
     }
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
-    s->port = info ? info->port : o->port;
+    status = listen_on(s, o, &address);
+    if (status != SR_OK) {
+        sr_web_connections_stop(&s->connections);
+        sr_free(s);
+        return status;
+    }
     *out = s;
     return SR_OK;
 }
@@ -427,8 +553,9 @@ int sr_web_port(const SrWebServer *s) { return s->port; }
 void sr_web_stop(SrWebServer *s) {
     if (!s)
         return;
-    s->ends = true;
+    atomic_store(&s->ends, true);
     MHD_stop_daemon(s->daemon);
+    sr_web_connections_stop(&s->connections);
     sr_free(s);
 }
 

@@ -1,7 +1,9 @@
-// The live page of the runs below a folder, served by libmicrohttpd where it was there when this was built.
+// The live page of the runs below a folder, served by libmicrohttpd; web_none.c takes its place in
+// builds without.
 //
-// Reading on this machine is free; from any other address, and for stop and continue, the token is asked for.  Answers
-// come from files below the folder alone, follow no link, and change nothing but by stop and continue.
+// Reading on this machine is free; from any other address, and for stop and continue, the token is
+// asked for. Answers come from files below the folder alone, follow no link, and change nothing but
+// by stop and continue.
 #ifndef SR_PAGES_WEB_SERVER_H
 #define SR_PAGES_WEB_SERVER_H
 

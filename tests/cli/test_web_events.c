@@ -1,4 +1,6 @@
-// sslrun web's pages that change while they are looked at: every reader is told, and nothing of one that went stays.
+// sslrun web's pages that change while they are looked at: every reader is told, and nothing of one
+// that went stays.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +68,75 @@ static void test_events_and_memory(void **state) {
     web_end(&w);
 }
 
+// A reader who behaves gets in, whatever a hundred others hold: requests that never end, and event
+// streams.
+static void test_a_new_reader_gets_in(void **state) {
+    (void)state;
+    enum { MANY = 100 };
+    static const char *const requests[] = {"GET / HTTP/1.1\r\nHo",
+                                           "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                                           "POST /stop HTTP/1.1\r\nHost: localhost\r\n"};
+    Web w;
+    int fd[MANY];
+    if (!web_is_there())
+        skip();
+    web_begin(&w);
+    web_write_run(w.runs, "one", 1, 1);
+    for (int k = 0; k < SR_COUNT(requests); k++) {
+        for (int i = 0; i < MANY; i++) {
+            fd[i] = web_dial(&w);
+            send(fd[i], requests[k], strlen(requests[k]), MSG_NOSIGNAL);
+        }
+        CHECK_INT(web_get(&w, "/run?id=one"), 200);
+        int stream = web_dial(&w);
+        send(stream, requests[1], strlen(requests[1]), MSG_NOSIGNAL);
+        CHECK(wait_for(stream, "1 runs", 30));
+        close(stream);
+        for (int i = 0; i < MANY; i++)
+            close(fd[i]);
+    }
+    web_end(&w);
+}
+
+// Bytes that trickle in are no reason to wait for ever.
+static void test_slow_request_is_closed(void **state) {
+    (void)state;
+    static const char head[] = "GET / HTTP/1.1\r\nX: ";
+    Web w;
+    if (!web_is_there())
+        skip();
+    web_begin(&w);
+    int fd = web_dial(&w), closed = 0;
+    CHECK(send(fd, head, sizeof head - 1, MSG_NOSIGNAL) > 0);
+    for (int i = 0; i < 300 && !closed; i++) {
+        program_sleep_ms(200);
+        send(fd, "x", 1, MSG_NOSIGNAL);
+        ssize_t got = recv(fd, web_answer, sizeof web_answer, MSG_DONTWAIT);
+        closed = got == 0 || (got < 0 && errno != EAGAIN);
+    }
+    CHECK(closed);
+    close(fd);
+    web_end(&w);
+}
+
+// A carriage return ends a line of an event stream, wherever it comes from.
+static void test_carriage_return(void **state) {
+    (void)state;
+    static const char request[] = "GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+    Web w;
+    if (!web_is_there())
+        skip();
+    web_begin(&w);
+    web_write_run(w.runs, "a\rid: 7", 1, 1);
+    int fd = web_dial(&w);
+    CHECK(send(fd, request, sizeof request - 1, MSG_NOSIGNAL) > 0);
+    CHECK(wait_for(fd, "1 runs", 30));
+    for (const char *at = web_answer; (at = strchr(at, '\r')); at++)
+        CHECK_INT(at[1], '\n');
+    close(fd);
+    web_end(&w);
+}
+
 // Everything a reader was sent is taken; false once the stream has ended.
 static bool drain(int fd) {
     ssize_t part;
@@ -125,4 +196,6 @@ static void test_readers_for_minutes(void **state) {
     web_end(&w);
 }
 
-SR_TESTS(web_events, unit(test_events_and_memory), unit(test_readers_for_minutes))
+SR_TESTS(web_events, unit(test_events_and_memory), unit(test_a_new_reader_gets_in),
+         unit(test_slow_request_is_closed), unit(test_carriage_return),
+         unit(test_readers_for_minutes))

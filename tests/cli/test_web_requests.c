@@ -1,8 +1,13 @@
-// sslrun web gives nothing to strangers: names that lead out of the folder, wrong tokens and hosts, requests that are none.
+// sslrun web gives nothing to strangers: names that lead out of the folder, wrong tokens and hosts,
+// requests that are none.
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/rng.h"
@@ -13,7 +18,8 @@
 
 static ProgramResult result; // two texts: too large for the stack of a test
 
-// What is asked for by another name, another token, another host, or through a link gets nothing.
+// Everything that is asked for by another name, another token, another host, or through a link gets
+// nothing.
 static void test_nothing_for_strangers(void **state) {
     (void)state;
     static const char *const names[] = {"/run?id=..%2Fsecret",
@@ -56,19 +62,16 @@ static void test_nothing_for_strangers(void **state) {
     web_has("1 runs");
     CHECK_INT(web_get(&w, "/?token=wrong"), 403);
     CHECK_INT(web_get(&w, "/?token="), 403);
-    CHECK_INT(web_post(&w, "/stop", "id=one&token=wrong"), 403);
-    CHECK_INT(web_post(&w, "/continue", "id=one"), 403);
-    CHECK_INT(web_post(&w, "/continue", ""), 400);
-    CHECK_INT(web_post(&w, "/stop", "id=one&token=" WEB_TOKEN), 409);     // nothing trains there
-    CHECK_INT(web_post(&w, "/continue", "id=one&token=" WEB_TOKEN), 409); // and nobody knows how
-    CHECK_INT(web_post(&w, "/continue", "id=..%2Fsecret&token=" WEB_TOKEN), 409);
-    CHECK_INT(web_post(&w, "/", "id=one&token=" WEB_TOKEN), 404);
-    static const char rebound[] =
-        "GET / HTTP/1.1\r\nHost: evil.example:80\r\nConnection: close\r\n\r\n";
-    CHECK_INT(web_ask(&w, rebound, sizeof rebound - 1), 403);
-    static const char deleted[] =
-        "DELETE / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    CHECK_INT(web_ask(&w, deleted, sizeof deleted - 1), 405);
+    CHECK_INT(web_post(&w, "/stop?id=one&token=wrong", ""), 403);
+    CHECK_INT(web_post(&w, "/continue?id=one", ""), 403);
+    CHECK_INT(web_post(&w, "/continue", ""), 403);
+    CHECK_INT(web_post(&w, "/continue?token=" WEB_TOKEN, ""), 400);
+    CHECK_INT(web_post(&w, "/stop?id=one&token=" WEB_TOKEN, ""), 409);     // nothing trains there
+    CHECK_INT(web_post(&w, "/continue?id=one&token=" WEB_TOKEN, ""), 409); // and nobody knows how
+    CHECK_INT(web_post(&w, "/continue?id=..%2Fsecret&token=" WEB_TOKEN, ""), 409);
+    CHECK_INT(web_post(&w, "/?id=one&token=" WEB_TOKEN, ""), 404);
+    CHECK_INT(web_send(&w, "DELETE / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
+              405);
     web_end(&w);
     program_run(&result, 1,
                 (const char *const[]){"web", "/tmp", "--address", "0.0.0.0", "--port", "0", NULL});
@@ -80,6 +83,143 @@ static void test_nothing_for_strangers(void **state) {
     CHECK_INT(result.code, 2);
 }
 
+// The whole token is compared: what begins like it, or goes on after it, is wrong.
+static void test_whole_token(void **state) {
+    (void)state;
+    static const char token[] = WEB_TOKEN;
+    static const char *const more[] = {"0", WEB_TOKEN, "%00", "%20"};
+    Web w;
+    char path[256], header[128];
+    if (!web_is_there())
+        skip();
+    web_begin(&w);
+    web_write_run(w.runs, "one", 1, 1);
+    for (size_t n = 0; n < sizeof token - 1; n++) {
+        snprintf(path, sizeof path, "/stop?id=one&token=%.*s", (int)n, token);
+        CHECK_INT(web_post(&w, path, ""), 403);
+        snprintf(header, sizeof header, "X-Token: %.*s\r\n", (int)n, token);
+        CHECK_INT(web_post(&w, "/stop?id=one", header), 403);
+    }
+    for (int i = 0; i < SR_COUNT(more); i++) {
+        snprintf(path, sizeof path, "/stop?id=one&token=%s%s", token, more[i]);
+        CHECK_INT(web_post(&w, path, ""), 403);
+    }
+    CHECK_INT(web_post(&w, "/stop?id=one", "X-Token: " WEB_TOKEN "\r\n"), 409);
+    CHECK_INT(web_post(&w, "/stop?id=one%00&token=" WEB_TOKEN, ""), 400);
+    CHECK_INT(web_post(&w, "/stop?id=%00&token=" WEB_TOKEN, ""), 400);
+    web_end(&w);
+}
+
+static int ask_host(const Web *w, const char *method, const char *hosts) {
+    char request[512];
+    snprintf(request, sizeof request, "%s HTTP/1.1\r\n%sConnection: close\r\n\r\n", method, hosts);
+    return web_send(w, request);
+}
+
+// Another name for this machine is another site's page that reaches it.
+static void test_hosts_and_origins(void **state) {
+    (void)state;
+    static const char *const ours[] = {"127.0.0.1", "localhost:8321", "LOCALHOST", "[::1]:1"};
+    static const char *const foreign[] = {"evil.example",           "127.0.0.1:x@evil.example",
+                                          "localhost:evil.example", "127.0.0.1.evil.example",
+                                          "localhost:1:2",          "localhost:123456"};
+    static const char *const sites[] = {
+        "Origin: http://evil.example\r\n", "Origin: http://localhost.evil.example\r\n",
+        "Sec-Fetch-Site: cross-site\r\n", "Origin: null\r\nSec-Fetch-Site: same-site\r\n"};
+    static const char get[] = "GET /", post[] = "POST /stop?id=one&token=" WEB_TOKEN;
+    Web w;
+    char host[128];
+    if (!web_is_there())
+        skip();
+    web_begin(&w);
+    web_write_run(w.runs, "one", 1, 1);
+    for (int i = 0; i < SR_COUNT(ours); i++) {
+        snprintf(host, sizeof host, "Host: %s\r\n", ours[i]);
+        CHECK_INT(ask_host(&w, get, host), 200);
+        CHECK_INT(ask_host(&w, post, host), 409);
+    }
+    for (int i = 0; i < SR_COUNT(foreign); i++) {
+        snprintf(host, sizeof host, "Host: %s\r\n", foreign[i]);
+        CHECK_INT(ask_host(&w, get, host), 403);
+        CHECK_INT(ask_host(&w, post, host), 403);
+    }
+    CHECK_INT(ask_host(&w, get, ""), 400);
+    CHECK_INT(ask_host(&w, get, "Host: localhost\r\nHost: localhost\r\n"), 400);
+    CHECK_INT(ask_host(&w, post, "Host: localhost\r\nhost: evil.example\r\n"), 400);
+    for (int i = 0; i < SR_COUNT(sites); i++)
+        CHECK_INT(web_post(&w, "/stop?id=one&token=" WEB_TOKEN, sites[i]), 403);
+    snprintf(host, sizeof host, "Origin: http://localhost:%d\r\n", w.port);
+    CHECK_INT(web_post(&w, "/stop?id=one&token=" WEB_TOKEN, host), 409);
+    CHECK_INT(web_post(&w, "/stop?id=one&token=" WEB_TOKEN, "Sec-Fetch-Site: same-origin\r\n"),
+              409);
+    web_end(&w);
+}
+
+// A body is never parsed. One with a part that has no name ended the server, from any page and
+// without a token.
+static void test_bodies(void **state) {
+    (void)state;
+    static const char *const parts[] = {"Content-Disposition: form-data\r\n",
+                                        "Content-Disposition: form-data; filename=\"x\"\r\n",
+                                        "Content-Type: text/plain\r\n"};
+    static const char *const paths[] = {"/", "/stop", "/stop?id=one&token=" WEB_TOKEN};
+    static const int answers[] = {404, 415, 415};
+    Web w;
+    char body[256], request[1024];
+    if (!web_is_there())
+        skip();
+    web_begin(&w);
+    web_write_run(w.runs, "one", 1, 1);
+    for (int i = 0; i < SR_COUNT(parts) * SR_COUNT(paths); i++) {
+        int n = snprintf(body, sizeof body, "--xxxxxxxx\r\n%s\r\nhello\r\n--xxxxxxxx--\r\n",
+                         parts[i / SR_COUNT(paths)]);
+        snprintf(request, sizeof request,
+                 "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; "
+                 "boundary=xxxxxxxx\r\nContent-Length: %d\r\n\r\n%s",
+                 paths[i % SR_COUNT(paths)], n, body);
+        CHECK_INT(web_send(&w, request), answers[i % SR_COUNT(paths)]);
+    }
+    CHECK_INT(web_send(&w, "POST /stop?id=one&token=" WEB_TOKEN " HTTP/1.1\r\nHost: localhost\r\n"
+                           "Connection: close\r\nContent-Length: 6\r\n\r\nid=one"),
+              400);
+    CHECK_INT(web_get(&w, "/"), 200);
+    web_has("X-Frame-Options: DENY\r\n");
+    web_has("X-Content-Type-Options: nosniff\r\n");
+    web_has("frame-ancestors 'none'");
+    web_end(&w);
+}
+
+// The lock file may name any process: only one that holds that very file open is asked to stop.
+static void test_stop_spares_others(void **state) {
+    (void)state;
+    Web w;
+    char path[160], number[32];
+    if (!web_is_there())
+        skip();
+    web_begin(&w);
+    web_write_run(w.runs, "one", 1, 1);
+    pid_t bystander = fork();
+    if (bystander == 0) {
+        signal(SIGTERM, SIG_DFL);
+        for (;;)
+            pause();
+    }
+    int n = snprintf(number, sizeof number, "%ld\n", (long)bystander);
+    fixture_write(w.runs, "one/.lock", number, (size_t)n);
+    snprintf(path, sizeof path, "%s/one/.lock", w.runs);
+    int lock = open(path, O_RDONLY | O_CLOEXEC);
+    CHECK(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0);
+    CHECK_INT(web_post(&w, "/stop?id=one&token=" WEB_TOKEN, ""), 409);
+    web_has("not one of this machine");
+    CHECK_INT(waitpid(bystander, NULL, WNOHANG), 0);
+    kill(bystander, SIGKILL);
+    int how;
+    CHECK_INT(waitpid(bystander, &how, 0), bystander);
+    CHECK_INT(WTERMSIG(how), SIGKILL); // it was not ended by SIGTERM
+    close(lock);
+    web_end(&w);
+}
+
 static long resident_kb(const Web *w) {
     char name[64], status[4096];
     snprintf(name, sizeof name, "/proc/%d", (int)w->pid);
@@ -87,7 +227,7 @@ static long resident_kb(const Web *w) {
     return strtol(strstr(status, "VmRSS:") + 6, NULL, 10);
 }
 
-// What is refused is forgotten: 700 of each wrong name leave nothing behind.
+// Refused requests are forgotten: 700 of each wrong name leave no memory taken.
 static void test_refusals_keep_nothing(void **state) {
     (void)state;
     enum { TIMES = 700 };
@@ -109,7 +249,7 @@ static void test_refusals_keep_nothing(void **state) {
     web_end(&w);
 }
 
-// Of a well-formed request some bytes are changed, cut or repeated.
+// Some bytes of a well-formed request are changed, cut or repeated.
 static size_t spoil(SrRng *rng, char *out, size_t room) {
     static const char *const bases[] = {
         "GET /run?id=one HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
@@ -173,5 +313,6 @@ static void test_malformed_requests(void **state) {
     web_end(&w);
 }
 
-SR_TESTS(web_requests, unit(test_nothing_for_strangers), unit(test_refusals_keep_nothing),
-         unit(test_malformed_requests))
+SR_TESTS(web_requests, unit(test_nothing_for_strangers), unit(test_whole_token),
+         unit(test_hosts_and_origins), unit(test_bodies), unit(test_stop_spares_others),
+         unit(test_refusals_keep_nothing), unit(test_malformed_requests))

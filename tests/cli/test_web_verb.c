@@ -1,7 +1,10 @@
-// sslrun web: shows runs, stops and continues them for whom the token was shown to.  Strangers are test_web_requests.c's,
-// readers of a page that changes test_web_events.c's, a browser test_web_browser.c's.
+// sslrun web: shows runs, stops and continues them for readers who show the token.
+// test_web_requests.c has strangers, test_web_events.c readers of a page that changes,
+// test_web_browser.c a browser.
 #include <stdio.h>
+#include <string.h>
 
+#include "base/compiler.h"
 #include "tests/check.h"
 #include "tests/cli/web.h"
 #include "tests/data/fixture.h"
@@ -32,6 +35,85 @@ static void test_pages(void **state) {
     web_end(&w);
 }
 
+// A report may be a stranger's: it is shown in a sandbox, and neither its address nor a link to it
+// has the token.
+static void test_report_without_token(void **state) {
+    (void)state;
+    Web w;
+    if (!web_is_there())
+        skip();
+    web_begin(&w);
+    web_write_run(w.runs, "one", 3, 1.25);
+    fixture_write(w.runs, "one/report.html", "the report", 10);
+    CHECK_INT(web_get(&w, "/run?id=one&token=" WEB_TOKEN), 200);
+    web_has("href=\"/report?id=one\"");
+    CHECK(!strstr(web_answer, "sandbox"));
+    CHECK_INT(web_get(&w, "/report?id=one"), 200);
+    web_has("Content-Security-Policy: sandbox allow-scripts; default-src 'none';");
+    web_has("Referrer-Policy: no-referrer");
+    web_has("X-Frame-Options: DENY");
+    CHECK_INT(web_get(&w, "/report?id=one&token=" WEB_TOKEN), 303);
+    web_has("Location: /report?id=one\r\n");
+    web_end(&w);
+}
+
+// From other machines nothing is read without the token; a report is opened by a cookie that
+// scripts cannot read.
+static void test_readers_from_elsewhere(void **state) {
+    (void)state;
+    Web w;
+    char cookie[64], request[256];
+    if (!web_is_there())
+        skip();
+    web_begin_at(&w, "127.0.0.2");
+    web_write_run(w.runs, "one", 3, 1.25);
+    fixture_write(w.runs, "one/report.html", "the report", 10);
+    CHECK_INT(web_get(&w, "/"), 403);
+    CHECK_INT(web_get(&w, "/report?id=one"), 403);
+    CHECK_INT(web_get(&w, "/run?id=one&token=" WEB_TOKEN), 200);
+    const char *set = strstr(web_answer, "Set-Cookie: ");
+    CHECK(set && strstr(set, "; Path=/report; HttpOnly; SameSite=Strict\r\n"));
+    CHECK(sscanf(set, "Set-Cookie: %63[^;]", cookie) == 1);
+    const char *const paths[] = {"/report?id=one", "/report?id=one&token=" WEB_TOKEN, "/",
+                                 "/stop?id=one"};
+    const int answers[] = {200, 303, 403, 403};
+    for (int i = 0; i < SR_COUNT(paths); i++) {
+        snprintf(request, sizeof request,
+                 "%s %s HTTP/1.1\r\nHost: any\r\nCookie: %s\r\nConnection: close\r\n\r\n",
+                 i == 3 ? "POST" : "GET", paths[i], cookie);
+        CHECK_INT(web_send(&w, request), answers[i]);
+    }
+    CHECK_INT(web_send(&w, "GET /report?id=one HTTP/1.1\r\nHost: any\r\nConnection: close\r\n"
+                           "Cookie: sslrun_reports=00000000000000000000000000000000\r\n\r\n"),
+              403);
+    web_end(&w);
+}
+
+// A command for several processes is none for one, and a name that a configuration would
+// replace is refused too.
+static void test_runs_that_cannot_be_continued(void **state) {
+    (void)state;
+    Web w;
+    if (!web_is_there())
+        skip();
+    web_begin(&w);
+    static const char ranks[] =
+        "{\"words\": [\"sslrun\", \"x.yaml\"], \"folder\": \"/\", \"ranks\": 2}";
+    static const char one[] = "{\"words\": [\"sslrun\", \"x.yaml\"], \"folder\": \"/\"}";
+    web_write_run(w.runs, "ranks", 3, 1.25);
+    web_write_run(w.runs, "${env:HOME}", 3, 1.25);
+    fixture_write(w.runs, "ranks/run.json", ranks, sizeof ranks - 1);
+    fixture_write(w.runs, "${env:HOME}/run.json", one, sizeof one - 1);
+    CHECK_INT(web_post(&w, "/continue?id=ranks&token=" WEB_TOKEN, ""), 409);
+    web_has("2 processes trained it");
+    CHECK_INT(web_post(&w, "/continue?id=$%7Benv:HOME%7D&token=" WEB_TOKEN, ""), 409);
+    web_has("holds ${");
+    web_end(&w);
+}
+
+// The name has what could end a quoted word.
+#define LONG "lo%22ng%5C"
+
 // A run is stopped from the page, its state saved, and continued into the same folder.
 static void test_stop_and_continue(void **state) {
     (void)state;
@@ -39,32 +121,34 @@ static void test_stop_and_continue(void **state) {
     char key[160], folder[160], log[1 << 16] = "";
     web_need();
     web_begin(&w);
-    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s/long", w.runs);
+    snprintf(key, sizeof key, "CHECKPOINT.DIR=%s/lo\"ng\\", w.runs);
     pid_t run =
         program_start(w.dir, 1,
                       (const char *const[]){"tests/cli/tiny.yaml", key, "OPTIMIZER.num_epochs=400",
                                             "LOG_FREQUENCY=1", NULL});
     CHECK(web_becomes(&w, "<button>stop</button>"));
-    snprintf(folder, sizeof folder, "%s/long", w.runs);
+    snprintf(folder, sizeof folder, "%s/lo\"ng\\", w.runs);
     for (int i = 0; i < 600 && !strstr(log, "\"iter\": 3");
          i++) { // there is something to go on from
         program_read(folder, "stdout.json", log, sizeof log);
         program_sleep_ms(100);
     }
-    CHECK_INT(web_post(&w, "/continue", "id=long&token=" WEB_TOKEN), 409); // it trains already
-    CHECK_INT(web_post(&w, "/stop", "id=long&token=" WEB_TOKEN), 303);
+    CHECK_INT(web_post(&w, "/continue?id=" LONG "&token=" WEB_TOKEN, ""), 409); // it trains already
+    CHECK_INT(web_post(&w, "/stop?id=" LONG "&token=" WEB_TOKEN, ""), 303);
     CHECK_INT(program_wait(run, NULL), 143);
     CHECK(web_becomes(&w, "<button>continue</button>"));
-    CHECK_INT(web_post(&w, "/continue", "id=long&token=" WEB_TOKEN), 303);
+    CHECK_INT(web_post(&w, "/continue?id=" LONG "&token=" WEB_TOKEN, ""), 303);
     log[0] = '\0';
     for (int i = 0; i < 600 && !strstr(log, "going on from "); i++) {
         program_read(folder, "log.txt", log, sizeof log);
         program_sleep_ms(100);
     }
     CHECK(strstr(log, "going on from "));
-    CHECK_INT(web_post(&w, "/stop", "id=long&token=" WEB_TOKEN), 303);
+    CHECK_INT(web_post(&w, "/stop?id=" LONG "&token=" WEB_TOKEN, ""), 303);
     CHECK(web_becomes(&w, "<button>continue</button>"));
     web_end(&w);
 }
 
-SR_TESTS(web_verb, unit(test_pages), unit(test_stop_and_continue))
+SR_TESTS(web_verb, unit(test_pages), unit(test_report_without_token),
+         unit(test_readers_from_elsewhere), unit(test_runs_that_cannot_be_continued),
+         unit(test_stop_and_continue))

@@ -15,19 +15,24 @@ typedef struct {
     char dir[64], runs[96]; // a folder of the test, and the runs in it
     pid_t pid;
     int port;
+    const char *address; // that it listens on
 } Web;
 
 void web_need(void); // skips the test where the program was built without the server
 void web_begin(Web *w);
+void web_begin_at(Web *w, const char *address);
 void web_end(Web *w);
-int web_dial(const Web *w); // a connection
+int web_dial(const Web *w);     // a connection
+int web_try_dial(const Web *w); // -1: the server does not answer
 
 // The last answer, headers and all, as text.
 extern char web_answer[1 << 18];
 // Everything until the other side closes; returns the status, 0 without one.
 int web_ask(const Web *w, const void *request, size_t n);
 int web_get(const Web *w, const char *path);
-int web_post(const Web *w, const char *path, const char *body);
+// An empty form, as the page's buttons send it. more: header lines, each with its end.
+int web_post(const Web *w, const char *path, const char *more);
+int web_send(const Web *w, const char *request);
 void web_has(const char *text); // the last answer has it
 // The index, with the token, has the text within a minute.
 bool web_becomes(const Web *w, const char *text);
