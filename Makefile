@@ -328,10 +328,19 @@ parity: sslrun build/run-golden
 	@test ! -x /usr/bin/python3 || /usr/bin/python3 tests/parity/peer.py check build/run-golden
 
 ## make asan       all tests under the address and undefined-behaviour sanitizers
+ASAN = -fsanitize=address,undefined -fno-sanitize-recover=all
 asan:
-	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1" EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=all" \
+	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1" EXTRA="$(ASAN)" \
 	    build/asan/run-tests
 	build/asan/run-tests $(ONLY)
+
+## make web-fuzz   WEB_FUZZ_SECONDS (60) of requests by grammar against a sanitized `sslrun web`; WEB_FUZZ_SEED=n repeats a run
+.PHONY: web-fuzz
+WEB_FUZZ_SECONDS ?= 60
+web-fuzz: $(BUILD)/run-tests
+	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1" EXTRA="$(ASAN)" SIMD_EXTRA=-fno-sanitize=all build/asan/sslrun
+	cp $(BUILD)/run-tests build/asan/run-web-fuzz
+	SSLRUN_WEB_FUZZ_SECONDS=$(WEB_FUZZ_SECONDS) $(if $(WEB_FUZZ_SEED),SSLRUN_WEB_FUZZ_SEED=$(WEB_FUZZ_SEED)) build/asan/run-web-fuzz web_fuzz
 
 ## make fuzz       FUZZ_SECONDS (60) of libFuzzer (clang) each on whatever strangers write: configurations, weights, graphs
 FUZZ_SECONDS ?= 60
