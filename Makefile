@@ -334,6 +334,12 @@ asan:
 	    build/asan/run-tests
 	build/asan/run-tests $(ONLY)
 
+## make tsan       ONLY="web_requests loader ...": suites under the thread sanitizer; OpenMP has one thread, as it is not instrumented
+.PHONY: tsan
+tsan:
+	@$(MAKE) --no-print-directory BUILD=build/tsan OPT="-O1" EXTRA="-fsanitize=thread" SIMD_EXTRA=-fno-sanitize=all build/tsan/run-tests
+	OMP_NUM_THREADS=1 TSAN_OPTIONS="halt_on_error=1 exitcode=66" build/tsan/run-tests $(or $(ONLY),web_verb web_requests web_events loader)
+
 ## make web-fuzz   WEB_FUZZ_SECONDS (60) of requests by grammar against a sanitized `sslrun web`; WEB_FUZZ_SEED=n repeats a run
 .PHONY: web-fuzz
 WEB_FUZZ_SECONDS ?= 60

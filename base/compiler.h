@@ -32,8 +32,10 @@
 
 // A function of plain loops, compiled once for each vector width and chosen at load time.  Only for arithmetic
 // whose result does not depend on the width: integers, or floats without reassociation.  (kernels/*_simd.c are
-// compiled file by file instead: they use intrinsics, and FMA where results may differ.)
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
+// compiled file by file instead: they use intrinsics, and FMA where results may differ.)  ThreadSanitizer has none: it
+// cannot trace the resolvers that choose, because they run before its own library.
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && \
+    !defined(__SANITIZE_THREAD__)
 #if __GNUC__ >= 12
 #define SR_VECTOR_CLONES __attribute__((target_clones("default", "avx2", "arch=x86-64-v4")))
 #else
