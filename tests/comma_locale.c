@@ -21,11 +21,8 @@ void comma_locale_set(void) {
         const char *set = made == 0 ? setlocale(LC_NUMERIC, NAME) : NULL;
         unsetenv("LOCPATH");
         temp_dir_remove(dir);
-        if (!set) {
-            print_message("no locale with a decimal comma: localedef cannot make " NAME
-                          " (package locales)\n");
-            skip();
-        }
+        if (!set)
+            SKIP("localedef cannot make a locale with a decimal comma", "apt-get install locales");
     }
     CHECK_STR(localeconv()->decimal_point, ",");
 }

@@ -46,8 +46,10 @@ static void run_with(const char *fault, const char *const *args) {
     program_path(path);
     slash = strrchr(path, '/');
     snprintf(slash, sizeof path - (size_t)(slash - path), "/faults.so");
-    if (PROGRAM_SANITIZED || access(path, R_OK) != 0)
-        skip();
+    if (PROGRAM_SANITIZED)
+        SKIP("a sanitized program takes no preloaded faults", NULL);
+    if (access(path, R_OK) != 0)
+        SKIP("there is no faults.so next to the program", "make build/faults.so");
     setenv("LD_PRELOAD", path, 1);
     setenv("SR_FAULT", fault, 1);
     program_run(&result, 1, args);

@@ -90,7 +90,7 @@ static void test_full_stdout(void **state) {
     (void)state;
     char program[4096], command[8192];
     if (!sr_file_exists("/dev/full"))
-        skip();
+        SKIP("there is no /dev/full", NULL);
     fixture_folder(dir);
     fixture_class_folder(dir, "photos", IMAGES);
     program_path(program);

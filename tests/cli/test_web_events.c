@@ -78,8 +78,7 @@ static void test_a_new_reader_gets_in(void **state) {
                                            "POST /stop HTTP/1.1\r\nHost: localhost\r\n"};
     Web w;
     int fd[MANY];
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin(&w);
     web_write_run(w.runs, "one", 1, 1);
     for (int k = 0; k < SR_COUNT(requests); k++) {
@@ -103,8 +102,7 @@ static void test_slow_request_is_closed(void **state) {
     (void)state;
     static const char head[] = "GET / HTTP/1.1\r\nX: ";
     Web w;
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin(&w);
     int fd = web_dial(&w), closed = 0;
     CHECK(send(fd, head, sizeof head - 1, MSG_NOSIGNAL) > 0);
@@ -124,8 +122,7 @@ static void test_carriage_return(void **state) {
     (void)state;
     static const char request[] = "GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
     Web w;
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin(&w);
     web_write_run(w.runs, "a\rid: 7", 1, 1);
     int fd = web_dial(&w);

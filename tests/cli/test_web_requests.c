@@ -90,8 +90,7 @@ static void test_whole_token(void **state) {
     static const char *const more[] = {"0", WEB_TOKEN, "%00", "%20"};
     Web w;
     char path[256], header[128];
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin(&w);
     web_write_run(w.runs, "one", 1, 1);
     for (size_t n = 0; n < sizeof token - 1; n++) {
@@ -129,8 +128,7 @@ static void test_hosts_and_origins(void **state) {
     static const char get[] = "GET /", post[] = "POST /stop?id=one&token=" WEB_TOKEN;
     Web w;
     char host[128];
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin(&w);
     web_write_run(w.runs, "one", 1, 1);
     for (int i = 0; i < SR_COUNT(ours); i++) {
@@ -166,8 +164,7 @@ static void test_bodies(void **state) {
     static const int answers[] = {404, 415, 415};
     Web w;
     char body[256], request[1024];
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin(&w);
     web_write_run(w.runs, "one", 1, 1);
     for (int i = 0; i < SR_COUNT(parts) * SR_COUNT(paths); i++) {
@@ -194,8 +191,7 @@ static void test_stop_spares_others(void **state) {
     (void)state;
     Web w;
     char path[160], number[32];
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin(&w);
     web_write_run(w.runs, "one", 1, 1);
     pid_t bystander = fork();

@@ -40,8 +40,7 @@ static void test_pages(void **state) {
 static void test_report_without_token(void **state) {
     (void)state;
     Web w;
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin(&w);
     web_write_run(w.runs, "one", 3, 1.25);
     fixture_write(w.runs, "one/report.html", "the report", 10);
@@ -63,8 +62,7 @@ static void test_readers_from_elsewhere(void **state) {
     (void)state;
     Web w;
     char cookie[64], request[256];
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin_at(&w, "127.0.0.2");
     web_write_run(w.runs, "one", 3, 1.25);
     fixture_write(w.runs, "one/report.html", "the report", 10);
@@ -94,8 +92,7 @@ static void test_readers_from_elsewhere(void **state) {
 static void test_runs_that_cannot_be_continued(void **state) {
     (void)state;
     Web w;
-    if (!web_is_there())
-        skip();
+    web_need();
     web_begin(&w);
     static const char ranks[] =
         "{\"words\": [\"sslrun\", \"x.yaml\"], \"folder\": \"/\", \"ranks\": 2}";

@@ -218,8 +218,7 @@ static void test_requests_by_grammar(void **state) {
     static Fuzz f;
     const char *seconds = getenv("SSLRUN_WEB_FUZZ_SECONDS"), *seed = getenv("SSLRUN_WEB_FUZZ_SEED");
     double until = sr_clock() + (seconds ? atof(seconds) : 0), said = sr_clock();
-    if (!web_is_there())
-        skip();
+    web_need();
     f.seed = seed ? strtoull(seed, NULL, 10) : seconds ? (uint64_t)time(NULL) : 1;
     printf("web fuzz: seed %llu\n", (unsigned long long)f.seed);
     fflush(stdout);
