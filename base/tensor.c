@@ -4,6 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+// Files of weights are little-endian, and tensors of them are mapped as they are; sizes of files go into size_t.
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "sslrun reads little-endian files in place and does not run on a big-endian processor"
+#endif
+_Static_assert(sizeof(size_t) == 8,
+               "sslrun needs a 64-bit processor: files and tensors exceed 4 GB");
+
 static const struct {
     const char *name; // as safetensors writes it
     size_t bytes;

@@ -162,7 +162,7 @@ SrStatus sr_model_build_eval(SrModel *model, int batch, int h, int w, const char
                         .prefix = "",
                         .trainable = true,
                         .features = &(SrFeatures){.n = 0},
-                        .in = {*input, SR_NO_NODE}};
+                        .in = {.image = *input, .mask = SR_NO_NODE}};
     SrTrunkPassed passed;
     // In a train plan statistics are to be collected, also for a trunk that will be frozen.
     model->learn_statistics = true;
