@@ -2,7 +2,7 @@
 // processor's peak, measured between the layers too because clocks drift and cores are shared.
 //
 //   make bench-conv                   all lists
-//   build/conv-bench r50-224 [mask]   one list; mask as in sr_conv_allow: 1 direct, 2 F(4x4), 4
+//   build/conv-bench r50-224 [mask]   one list; mask as in SrMachine.conv_designs: 1 direct, 2 F(4x4), 4
 //   F(2x2), 8 F(3x3), 16 tile registers
 //   build/conv-bench r50-224 31 bf16  the same in bfloat16; the peak is that type's.  x6, x3, ieee: floats by as many
 //   products on tile registers, or none (MACHINE.FP32)
@@ -21,7 +21,6 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kernels/conv/conv.h"
-#include "kernels/cpu.h"
 
 typedef struct {
     int N, H, C, K, R, stride, times;
@@ -66,7 +65,7 @@ typedef struct {
     void *scratch, *prepared;
 } Buffers;
 
-static void run_pass(const SrConvShape *s, SrConvPass pass, const Buffers *b) {
+static void run_pass(const SrConv *s, SrConvPass pass, const Buffers *b) {
     const float *w = sr_conv_prepared(s, pass).bytes ? b->prepared : b->w;
     sr_conv_prepare(s, pass, b->w, b->prepared); // a network whose passes share it pays once
     if (pass == SR_CONV_FORWARD)
@@ -78,7 +77,7 @@ static void run_pass(const SrConvShape *s, SrConvPass pass, const Buffers *b) {
 }
 
 // Least time of a few calls; at most about a third of a second.
-static double time_pass(const SrConvShape *s, SrConvPass pass, Buffers *b) {
+static double time_pass(const SrConv *s, SrConvPass pass, Buffers *b) {
     size_t prepared_bytes = sr_conv_prepared(s, pass).bytes + SR_ALIGN; // never none
     b->scratch = sr_map(sr_conv_scratch_bytes(s, pass));
     b->prepared = sr_map(prepared_bytes);
@@ -115,13 +114,13 @@ typedef struct {
     Time tiles[3];
 } Totals;
 
-static void add_time(Totals *total, const SrConvShape *s, SrConvPass pass, Time t) {
-    const char *design = sr_conv_design(s, pass);
+static void add_time(Totals *total, const SrConv *c, SrConvPass pass, Time t) {
+    const char *design = sr_conv_design(c, pass);
     total->pass[pass] += t.spent;
-    Time *sum = strcmp(design, "direct") == 0                      ? total->direct
-                : strcmp(design, "tiles") == 0                     ? total->tiles
-                : strncmp(design, "winograd", 8) == 0 && s->H >= 8 ? total->winograd
-                                                                   : NULL;
+    Time *sum = strcmp(design, "direct") == 0                            ? total->direct
+                : strcmp(design, "tiles") == 0                           ? total->tiles
+                : strncmp(design, "winograd", 8) == 0 && c->shape.H >= 8 ? total->winograd
+                                                                         : NULL;
     if (sum) {
         sum[pass].spent += t.spent;
         sum[pass].ideal += t.ideal;
@@ -151,14 +150,14 @@ static void print_totals(const char *name, const Totals *t) {
 }
 
 // The best so far: a disturbed one is too low, and shares of it too high.
-static double measured_peak(SrDtype type) {
+static double measured_peak(const SrMachine *machine, SrDtype type) {
     static double best;
     for (int i = 0; i < 3; i++)
-        best = SR_MAX(best, sr_conv_peak_gflops(type));
+        best = SR_MAX(best, sr_conv_peak_gflops(machine, type));
     return best;
 }
 
-static void bench_layer(const Layer *l, SrDtype type, Totals *total) {
+static void bench_layer(const SrMachine *machine, const Layer *l, SrDtype type, Totals *total) {
     SrConvShape s = {.N = l->N,
                      .H = l->H,
                      .W = l->H,
@@ -173,13 +172,15 @@ static void bench_layer(const Layer *l, SrDtype type, Totals *total) {
                      .dilation_h = 1,
                      .dilation_w = 1,
                      .groups = 1,
-                     .type = type};
+                     .type = type,
+                     .machine = machine};
     sr_conv_shape(&s);
+    SrConv c = sr_conv_choose(&s);
     size_t x = (size_t)s.N * s.H * s.W * s.C, y = (size_t)s.N * s.P * s.Q * s.K,
            w = (size_t)s.K * s.C * s.R * s.S;
     Buffers b = {sr_map(x * 4), sr_map(y * 4), sr_map(w * 4), sr_map(w * 4), NULL, NULL};
     fill(type, b.x, x), fill(type, b.y, y), fill(SR_F32, b.w, w);
-    double gflop = 2e-9 * (double)y * s.C * s.R * s.S, peak = measured_peak(type);
+    double gflop = 2e-9 * (double)y * s.C * s.R * s.S, peak = measured_peak(machine, type);
     printf("%3d %3d %4d>%-4d %dx%d/%d x%d peak %4.0f", s.N, s.H, s.C, s.K, s.R, s.S, s.stride_h,
            l->times, peak);
     for (int pass = 0; pass < 3; pass++) {
@@ -188,11 +189,11 @@ static void bench_layer(const Layer *l, SrDtype type, Totals *total) {
             printf(" |                       ");
             continue;
         }
-        double t = time_pass(&s, (SrConvPass)pass, &b);
-        add_time(total, &s, (SrConvPass)pass, (Time){t * l->times, gflop / peak * l->times});
+        double t = time_pass(&c, (SrConvPass)pass, &b);
+        add_time(total, &c, (SrConvPass)pass, (Time){t * l->times, gflop / peak * l->times});
         printf(" | %4.0f %3.0f%% %-9s %3.0fM", gflop / t, 100 * gflop / t / peak,
-               sr_conv_design(&s, (SrConvPass)pass),
-               (double)sr_conv_scratch_bytes(&s, (SrConvPass)pass) / 1e6);
+               sr_conv_design(&c, (SrConvPass)pass),
+               (double)sr_conv_scratch_bytes(&c, (SrConvPass)pass) / 1e6);
     }
     printf("\n");
     fflush(stdout);
@@ -201,14 +202,16 @@ static void bench_layer(const Layer *l, SrDtype type, Totals *total) {
 
 int main(int argc, char **argv) {
     sr_parallel_init();
+    SrMachine machine = *sr_machine_default();
     SrDtype type = argc > 3 && strcmp(argv[3], "bf16") == 0 ? SR_BF16 : SR_F32;
     static const char *const fp32[] = {"ieee", "x6", "x3"};
     for (int i = 0; argc > 3 && i < SR_COUNT(fp32); i++)
         if (strcmp(argv[3], fp32[i]) == 0)
-            sr_conv_fp32((SrConvFp32)i);
+            machine.fp32 = (SrConvFp32)i;
     if (argc > 2)
-        sr_conv_allow((unsigned)atoi(argv[2]));
-    printf("%s, %s, %d threads\n", sr_cpu_now(), sr_dtype_name(type), sr_parallel_threads());
+        machine.conv_designs = (unsigned)atoi(argv[2]);
+    printf("%s, %s, %d threads\n", sr_machine_name(&machine), sr_dtype_name(type),
+           sr_parallel_threads());
     for (int i = 0; i < SR_COUNT(lists); i++) {
         if (argc > 1 && strcmp(argv[1], lists[i].name) != 0)
             continue;
@@ -218,7 +221,7 @@ int main(int argc, char **argv) {
             lists[i].name);
         Totals total = {0};
         for (int j = 0; j < lists[i].n; j++)
-            bench_layer(&lists[i].layer[j], type, &total);
+            bench_layer(&machine, &lists[i].layer[j], type, &total);
         print_totals(lists[i].name, &total);
     }
     return 0;

@@ -33,7 +33,7 @@ static float *fill(SrShape shape) {
 static void *fill_as(SrDtype type, SrShape shape) {
     float *a = fill(shape);
     if (a && type == SR_BF16)
-        sr_cast(SR_BF16, a, SR_F32, a,
+        sr_cast(sr_machine_default(), SR_BF16, a, SR_F32, a,
                 sr_shape_count(shape)); // narrower: never behind what it reads
     return a;
 }
@@ -57,16 +57,11 @@ static double least_time(void (*pass)(const SrOpCall *), const SrOpCall *call) {
     return best;
 }
 
-static void *map(size_t (*bytes)(const void *, const SrShape *, int), const void *params,
-                 const SrShape *x) {
-    return bytes ? sr_map(bytes(params, x, 1)) : NULL;
-}
-
 // Weights as the pass reads them, packed once as in a step; not timed.
-static void prepare(const SrOp *op, SrDtype type, SrOpPass pass, SrOpCall *call) {
+static void prepare(const SrOp *op, const SrOpSite *site, SrOpPass pass, SrOpCall *call) {
     SrOpPrepared p = {0};
     if (op->prepared)
-        p = op->prepared(call->params, &call->x[0].shape, 1, type, pass);
+        p = op->prepared(site, pass);
     call->prepared = p.bytes ? sr_map(p.bytes) : NULL;
     if (p.bytes)
         op->prepare[pass](call);
@@ -88,29 +83,34 @@ static SrStatus bench(const SrOp *op, SrDtype type, const char *text, SrShape x,
         w[i] = (SrTensor){slots[i].shape, slots[i].dtype, fill(slots[i].shape)};
         dw[i] = fill(slots[i].shape);
     }
-    bool half = type == SR_BF16 && op->bf16_scratch_bytes;
-    size_t (*scratch)(const void *, const SrShape *, int) =
-        half ? op->bf16_scratch_bytes : op->scratch_bytes;
+    SrOpSite site = {sr_machine_default(), params, &x, 1, type, NULL};
+    void *design = sr_arena_alloc(arena, op->design_bytes + 1);
+    if (op->design) {
+        op->design(&site, design);
+        site.design = design;
+    }
     SrTensor in = {x, type, fill_as(type, x)};
     float *dx = fill_as(type, x);
-    SrOpCall call = {.params = params,
+    SrOpCall call = {.machine = site.machine,
+                     .params = params,
+                     .design = site.design,
                      .train = true,
                      .n_in = 1,
                      .x = &in,
                      .y = {y, type, fill_as(type, y)},
                      .n_w = n_w,
                      .w = w,
-                     .saved = map(op->saved_bytes, params, &x),
-                     .scratch = map(scratch, params, &x)};
+                     .saved = op->saved_bytes ? sr_map(op->saved_bytes(params, &x, 1)) : NULL,
+                     .scratch = op->scratch_bytes ? sr_map(op->scratch_bytes(&site)) : NULL};
     double gflop = op->flops ? 1e-9 * (double)op->flops(params, &x, 1, y) : 0,
-           peak = sr_conv_peak_gflops(type);
-    prepare(op, type, SR_PASS_FORWARD, &call);
+           peak = sr_conv_peak_gflops(site.machine, type);
+    prepare(op, &site, SR_PASS_FORWARD, &call);
     double forward = least_time(op->forward, &call);
     printf("%s %s: %d threads; forward %.3f ms, %.0f GFLOP/s, %.0f %% of peak", op->name, text,
            sr_parallel_threads(), 1e3 * forward, gflop / forward, 100 * gflop / forward / peak);
     if (op->backward) {
         call.dy = fill_as(type, y), call.dw = dw, call.dx = &dx;
-        prepare(op, type, SR_PASS_BACKWARD, &call);
+        prepare(op, &site, SR_PASS_BACKWARD, &call);
         double backward = least_time(op->backward, &call);
         printf("; backward %.3f ms, %.0f GFLOP/s, %.0f %%", 1e3 * backward, 2 * gflop / backward,
                200 * gflop / backward / peak);

@@ -19,7 +19,7 @@
 #include "cli/verb.h"
 #include "data/data.h"
 #include "gen/build.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 #include "pages/web_server.h"
 
 // The first file opened where stderr is closed would take its number, and every line meant for it: a lock, or a
@@ -181,7 +181,8 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "--version") == 0) {
         printf("sslrun " SR_VERSION "\nJPEG by %s, WebP by %s, web page by %s\ninstructions up to "
                "%s\nranks by %s\n",
-               sr_image_decoder_name(), sr_image_webp_name(), sr_web_library(), sr_cpu_now(),
+               sr_image_decoder_name(), sr_image_webp_name(), sr_web_library(),
+               sr_machine_name(sr_machine_default()),
                library ? library->name : "nothing: one process");
         return leave_ranks(flush_output());
     }

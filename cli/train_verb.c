@@ -15,7 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/run_pages.h"
 #include "cli/verb.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 #include "trainer/eval/layer_report.h"
 #include "trainer/eval/linear_probes.h"
 #include "trainer/eval/report.h"
@@ -48,7 +48,8 @@ static void say_heading(void) {
     sr_args_command(NULL, &command);
     sr_log_file("==== %s", command.s ? command.s : "");
     sr_log_file("sslrun " SR_VERSION " on %s; kernels %s, %d threads",
-                sr_machine_text(machine, sizeof machine), sr_cpu_now(), sr_parallel_threads());
+                sr_machine_text(machine, sizeof machine), sr_machine_name(sr_machine_default()),
+                sr_parallel_threads());
     sr_text_deinit(&command);
 }
 

@@ -14,12 +14,12 @@
 
 // Sums of gradients wear the same SrOpCall as kernels do: y and one input.
 static void run_add(const SrOpCall *call) {
-    sr_accumulate(call->y.dtype, call->y.data, call->x[0].dtype, call->x[0].data,
+    sr_accumulate(call->machine, call->y.dtype, call->y.data, call->x[0].dtype, call->x[0].data,
                   sr_shape_count(call->y.shape));
 }
 
 static void run_copy(const SrOpCall *call) {
-    sr_cast(call->y.dtype, call->y.data, call->x[0].dtype, call->x[0].data,
+    sr_cast(call->machine, call->y.dtype, call->y.data, call->x[0].dtype, call->x[0].data,
             sr_shape_count(call->y.shape));
 }
 
@@ -39,7 +39,7 @@ static SrStatus bind_sum(SrPlan *plan, SrPlanCall *call) {
         return out_of_memory();
     *x = (SrTensor){node->shape, call->from, sr__plan_address(plan, call->x[0])};
     SrTensor y = {node->shape, call->to, sr__plan_address(plan, call->y)};
-    call->args = (SrOpCall){.n_in = 1, .x = x, .y = y};
+    call->args = (SrOpCall){.machine = &plan->machine, .n_in = 1, .x = x, .y = y};
     call->run = call->kind == SR_CALL_ADD    ? run_add
                 : call->kind == SR_CALL_ZERO ? run_zero
                                              : run_copy;
@@ -118,7 +118,9 @@ static SrStatus bind_call(SrPlan *plan, SrPlanCall *call) {
         return bind_sum(plan, call);
     const SrPlanNode *node = &plan->nodes[call->node];
     call->train_until = plan->mode == SR_MODE_TRAIN ? node->eval_from : INT64_MIN;
-    call->args = (SrOpCall){.params = node->params,
+    call->args = (SrOpCall){.machine = &plan->machine,
+                            .params = node->params,
+                            .design = node->design,
                             .again = call->kind == SR_CALL_RECOMPUTE,
                             .seed = plan->seed,
                             .node_key = sr_hash_text(node->name)};

@@ -67,11 +67,8 @@ static SrStatus new_call(SrPlan *plan, SrCallKind kind, SrNodeId node, SrPlanCal
 // Scratch is a buffer of one call's life, so it shares memory with everything not alive just then.
 static SrStatus add_scratch(SrPlan *plan, const SrPlanNode *node, SrPlanCall *call) {
     SrShape x[SR_OP_MAX_IN];
-    sr__plan_shapes(plan, node, x);
-    bool half = node->dtype == SR_BF16 && node->op->bf16_scratch_bytes;
-    size_t (*scratch)(const void *, const SrShape *, int) =
-        half ? node->op->bf16_scratch_bytes : node->op->scratch_bytes;
-    size_t bytes = scratch ? scratch(node->params, x, node->n_in) : 0;
+    SrOpSite site = sr__plan_site(plan, node, x);
+    size_t bytes = node->op->scratch_bytes ? node->op->scratch_bytes(&site) : 0;
     return bytes ? new_buffer(plan, bytes, &call->scratch) : SR_OK;
 }
 
@@ -111,10 +108,10 @@ static int find_prepared(const SrPlan *plan, const SrPlanNode *node, SrOpPrepare
 static SrStatus prepare(SrPlan *plan, SrNodeId id, SrOpPass pass, int *out) {
     const SrPlanNode *node = &plan->nodes[id];
     SrShape x[SR_OP_MAX_IN];
-    sr__plan_shapes(plan, node, x);
+    SrOpSite site = sr__plan_site(plan, node, x);
     SrOpPrepared want = {0};
     if (node->op->prepared)
-        want = node->op->prepared(node->params, x, node->n_in, node->dtype, pass);
+        want = node->op->prepared(&site, pass);
     *out = want.bytes ? find_prepared(plan, node, want, pass) : SR_NO_BUFFER;
     if (!want.bytes || *out != SR_NO_BUFFER)
         return SR_OK;
@@ -171,11 +168,13 @@ static bool sums_wanted(const SrPlan *plan, SrNodeId id) {
 }
 
 // The buffer of the sums that forward leaves, if anyone wants them and the op can.
-static SrStatus leave_sums(SrPlan *plan, SrNodeId id, const SrShape *x) {
+static SrStatus leave_sums(SrPlan *plan, SrNodeId id) {
     SrPlanNode *node = &plan->nodes[id];
     if (!node->op->sum_units || !sums_wanted(plan, id))
         return SR_OK;
-    node->sum_units = node->op->sum_units(node->params, x, node->n_in, node->dtype);
+    SrShape x[SR_OP_MAX_IN];
+    SrOpSite site = sr__plan_site(plan, node, x);
+    node->sum_units = node->op->sum_units(&site);
     size_t bytes = sr__sums_bytes(node->sum_units, sr_shape_last(node->shape));
     return node->sum_units ? new_buffer(plan, bytes, &node->sums) : SR_OK;
 }
@@ -189,7 +188,7 @@ static SrStatus schedule_forward(SrPlan *plan, SrNodeId id) {
     int prepared;
     SR_TRY(forward_inputs(plan, node, inputs));
     SR_TRY(prepare(plan, id, SR_PASS_FORWARD, &prepared));
-    SR_TRY(leave_sums(plan, id, x));
+    SR_TRY(leave_sums(plan, id));
     SR_TRY(new_buffer(plan, typed_bytes(node, node->dtype), &node->value));
     plan->buffers[node->value].to_end = node->is_output;
     SR_TRY(new_call(plan, SR_CALL_FORWARD, id, &call));

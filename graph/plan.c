@@ -13,6 +13,16 @@ void sr__plan_shapes(const SrPlan *plan, const SrPlanNode *node, SrShape *x) {
         x[i] = plan->nodes[node->in[i]].shape;
 }
 
+SrOpSite sr__plan_site(const SrPlan *plan, const SrPlanNode *node, SrShape *x) {
+    sr__plan_shapes(plan, node, x);
+    return (SrOpSite){.machine = &plan->machine,
+                      .params = node->params,
+                      .x = x,
+                      .n_in = node->n_in,
+                      .type = node->dtype,
+                      .design = node->design};
+}
+
 void *sr__plan_address(const SrPlan *plan, int buffer) {
     bool there = buffer != SR_NO_BUFFER && plan->memory;
     return there ? plan->memory + plan->buffers[buffer].offset : NULL;
@@ -67,6 +77,7 @@ static SrStatus load_losses(SrPlan *plan, const SrPlanOptions *options) {
 static SrStatus load(SrPlan *plan, const SrGraph *graph, const SrPlanOptions *options) {
     plan->params = sr_graph_params(graph);
     plan->mode = options->mode;
+    plan->machine = options->machine ? *options->machine : *sr_machine_default();
     plan->seed = options->seed;
     plan->no_fuse = options->no_fuse;
     plan->keep_bytes = options->keep_bytes;
@@ -103,6 +114,7 @@ static SrStatus run_passes(SrPlan *plan) {
         SR_TRY(sr__pass_fuse(plan));
     SR_TRY(sr__pass_alias(plan));
     SR_TRY(sr__pass_precision(plan));
+    SR_TRY(sr__pass_design(plan));
     SR_TRY(sr__pass_gradient(plan));
     SR_TRY(sr__pass_recompute(plan));
     SR_TRY(sr__pass_schedule(plan));
@@ -158,6 +170,8 @@ SrTensor sr_plan_input_grad(SrPlan *plan, SrNodeId id) {
     int grad = node->is_grad_out ? plan->nodes[node->grad_root].grad : SR_NO_BUFFER;
     return (SrTensor){node->shape, SR_F32, sr__plan_address(plan, grad)};
 }
+
+const SrMachine *sr_plan_machine(const SrPlan *plan) { return &plan->machine; }
 
 // Recomputed copies would not exist, and no gradient would sit in another's place.
 static size_t naive_bytes(const SrPlan *plan) {

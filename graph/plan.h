@@ -1,6 +1,6 @@
 // SrPlan: a graph compiled to a frozen list of kernel calls at fixed addresses.
 //
-// sr_plan_compile runs the passes (dead code, fuse, precision, gradients, recompute, schedule, place memory; pass_*.c),
+// sr_plan_compile runs the passes (dead code, fuse, precision, designs, gradients, recompute, schedule, place memory; pass_*.c),
 // allocates once, and from then on a run never allocates.  Memory is a number known before the first step.
 //
 //  * Compiling allocates table entries that have no memory yet, so freeze parameters before.
@@ -24,6 +24,8 @@ typedef struct {
     int n_losses;
     const SrNodeId *input_grads;
     int n_input_grads;
+    // Instruction set and choices of the kernels; copied.  NULL: sr_machine_default().
+    const SrMachine *machine;
     uint64_t seed; // for ops that draw
     bool no_fuse;  // keep every node as built (tests, NaN hunting)
     // Cheap outputs are kept for the backward instead of computed again if all that is kept then takes no more bytes
@@ -67,6 +69,8 @@ typedef struct {
     int n_forward, n_backward, n_recompute, n_prepare; // kernel calls
 } SrPlanCost;
 SrPlanCost sr_plan_cost(const SrPlan *plan);
+// What the plan computes with; lives as long as the plan.
+const SrMachine *sr_plan_machine(const SrPlan *plan);
 
 // What a machine does in a second; from measured kernels, so that peaks nobody reaches mislead nobody.
 typedef struct {

@@ -1,6 +1,6 @@
 // A plan while it is being made: what the passes read and write.  Internal to graph/.
 //
-// Order of the passes (sr_plan_compile): dce, fuse, alias, precision, gradient, recompute, schedule, place,
+// Order of the passes (sr_plan_compile): dce, fuse, alias, precision, design, gradient, recompute, schedule, place,
 // bind.  Up to schedule they only mark nodes; schedule writes symbolic calls over numbered buffers;
 // place derives life spans from those calls alone, so a buffer cannot be read outside its span;
 // bind turns numbers into addresses.
@@ -42,6 +42,7 @@ typedef struct {
     int sums;          // what forward leaves of its value for the reader that wants it,
     int64_t sum_units; // in that many units
     int saved;         // what forward leaves for backward
+    void *design;      // what SrOp.design chose (pass_design.c); NULL if the op has none
 } SrPlanNode;
 
 typedef struct {
@@ -84,6 +85,7 @@ struct SrPlan {
     SrParams *params; // the graph's table
     SrArena arena;    // everything of fixed size, names excepted (the graph's)
     SrMode mode;
+    SrMachine machine; // never changes: kernel calls point to it
     uint64_t seed;
     bool no_fuse, no_allocate, bf16;
     int64_t keep_bytes;
@@ -116,6 +118,7 @@ SrStatus sr__plan_check_fused(
     const SrPlan *plan); // no SR_OP_FUSED_NO_GRAD in use where gradients are wanted
 SrStatus sr__pass_alias(SrPlan *plan);
 SrStatus sr__pass_precision(SrPlan *plan);
+SrStatus sr__pass_design(SrPlan *plan);
 SrStatus sr__pass_gradient(SrPlan *plan);
 SrStatus sr__pass_recompute(SrPlan *plan);
 SrStatus sr__pass_schedule(SrPlan *plan);
@@ -124,6 +127,8 @@ SrStatus sr__pass_bind(SrPlan *plan);
 
 // Shapes of a node's inputs into x[SR_OP_MAX_IN].
 void sr__plan_shapes(const SrPlan *plan, const SrPlanNode *node, SrShape *x);
+// The node as its op sees it before it runs.  x: room for the shapes of its inputs, SR_OP_MAX_IN of them.
+SrOpSite sr__plan_site(const SrPlan *plan, const SrPlanNode *node, SrShape *x);
 SrDtype sr__plan_grad_type(const SrPlanNode *node); // of the gradient collected under this node
 SrDtype sr__plan_input_type(const SrPlanNode *node,
                             const SrPlanNode *from); // in which a call of `node` reads `from`

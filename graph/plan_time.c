@@ -6,8 +6,7 @@
 #include <math.h>
 
 #include "graph/plan_internal.h"
-#include "kernels/conv/conv.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 
 static double bytes_of(const SrPlan *plan, int buffer) {
     return buffer == SR_NO_BUFFER ? 0 : (double)plan->buffers[buffer].bytes;
@@ -58,7 +57,8 @@ double sr_plan_seconds(const SrPlan *plan, const SrPlanRates *rates) {
         bool window = is_window(node->op, node->params);
         double flops =
             window ? rates->window_flops * narrow_share(plan, node) : rates->matrix_flops;
-        if (!window && node->dtype == SR_BF16 && (sr_cpu_has_tiles() || sr_conv_has_pairs()))
+        if (!window && node->dtype == SR_BF16 &&
+            (sr_machine_has_tiles(&plan->machine) || sr_machine_has_pairs(&plan->machine)))
             flops *= 2; // products of pairs; most windows are Winograd's, computed in floats
         double arithmetic = (double)call->flops / flops,
                memory = sr__call_traffic(plan, call) / rates->bytes;

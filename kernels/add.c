@@ -31,9 +31,10 @@ static void add_chunk(const SrOpCall *call, int64_t i, int64_t n) {
     SrTensor so_far = call->x[0];
     for (int j = 1; j < call->n_in; j++, so_far = call->y) {
         const SrTensor *x = &call->x[j];
-        sr__rows()->sum_of(call->y.dtype, sr__at(call->y.dtype, call->y.data, i), so_far.dtype,
-                           sr__at(so_far.dtype, so_far.data, i), x->dtype,
-                           sr__at(x->dtype, x->data, i), n);
+        sr__rows(call->machine)
+            ->sum_of(call->y.dtype, sr__at(call->y.dtype, call->y.data, i), so_far.dtype,
+                     sr__at(so_far.dtype, so_far.data, i), x->dtype, sr__at(x->dtype, x->data, i),
+                     n);
     }
 }
 
@@ -49,7 +50,7 @@ static void forward(const SrOpCall *call) {
 static void backward(const SrOpCall *call) {
     for (int j = 0; j < call->n_in; j++)
         if (call->dx[j])
-            sr_cast(call->x[j].dtype, call->dx[j], call->y.dtype, call->dy,
+            sr_cast(call->machine, call->x[j].dtype, call->dx[j], call->y.dtype, call->dy,
                     sr_shape_count(call->y.shape));
 }
 

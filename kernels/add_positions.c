@@ -64,9 +64,8 @@ static bool resampled(const SrAddPositionsParams *p) {
 }
 
 // Embeddings, or their gradient, on the tokens' grid: (L, D).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    return sizeof(float) * (size_t)x[0].d[1] * (size_t)x[0].d[2];
+static size_t scratch_bytes(const SrOpSite *site) {
+    return sizeof(float) * (size_t)site->x[0].d[1] * (size_t)site->x[0].d[2];
 }
 
 static int inplace(const void *params) {

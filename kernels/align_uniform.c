@@ -62,6 +62,7 @@ static void reference(const SrRefCall *call) {
 // |x_i - x_j|^2 = q_i - 2 s_ij with q_i = |x_i|^2 and s_ij = x_i x_j - q_j / 2: a row of s is enough for all that
 // depends on j.
 typedef struct {
+    const SrMachine *machine;
     int N, D;
     double t;
     double *rows; // (N): of each row, log of its share of the sum over pairs
@@ -75,15 +76,17 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     return 2 * sizeof(double);
 }
 
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    size_t N = (size_t)x[0].d[0] / 2;
+static size_t scratch_bytes(const SrOpSite *site) {
+    size_t N = (size_t)site->x[0].d[0] / 2;
     return N * sizeof(double) + (N + N * N) * sizeof(float);
 }
 
 static View view_of(const SrOpCall *call) {
     const SrAlignUniformParams *p = call->params;
-    View v = {.N = call->x[0].shape.d[0] / 2, .D = call->x[0].shape.d[1], .t = p->t};
+    View v = {.machine = call->machine,
+              .N = call->x[0].shape.d[0] / 2,
+              .D = call->x[0].shape.d[1],
+              .t = p->t};
     v.rows = call->scratch;
     v.q = (float *)(v.rows + v.N);
     v.s = v.q + v.N;
@@ -93,7 +96,7 @@ static View view_of(const SrOpCall *call) {
 static void fill(const View *v, const float *x) {
     for (int i = 0; i < v->N; i++) {
         const float *row = x + (int64_t)i * v->D;
-        v->q[i] = (float)sr__rows()->dot(row, row, v->D);
+        v->q[i] = (float)sr__rows(v->machine)->dot(row, row, v->D);
     }
     sr_gemm(false, true, v->N, v->N, v->D, 1, x, v->D, x, v->D, 0, v->s, v->N);
 }
@@ -101,10 +104,10 @@ static void fill(const View *v, const float *x) {
 // log sum_{j != i} exp(-t |x_i - x_j|^2)
 static double row_log(const View *v, int i) {
     float *s = v->s + (int64_t)i * v->N, factor = (float)(2 * v->t);
-    sr__rows()->axpy(s, v->q, -0.5f, v->N);
-    float most = sr__others_max(s, v->N, 1, i);
+    sr__rows(v->machine)->axpy(s, v->q, -0.5f, v->N);
+    float most = sr__others_max(v->machine, s, v->N, 1, i);
     return v->t * (2 * (double)most - (double)v->q[i]) +
-           log(sr__others_exp(NULL, s, most, factor, v->N, 1, i));
+           log(sr__others_exp(v->machine, NULL, s, most, factor, v->N, 1, i));
 }
 
 static double view_log(const View *v, const float *x) {
@@ -124,9 +127,9 @@ static double view_log(const View *v, const float *x) {
 static void row_shares(const View *v, int i, double log_sum, double factor) {
     float *s = v->s + (int64_t)i * v->N;
     float shift = (float)((log_sum / v->t + (double)v->q[i]) / 2);
-    sr__rows()->axpy(s, v->q, -0.5f, v->N);
-    s[i] = (float)-sr__others_exp(s, s, shift, (float)(2 * v->t), v->N, 1, i);
-    sr__rows()->scale(s, s, (float)factor, v->N);
+    sr__rows(v->machine)->axpy(s, v->q, -0.5f, v->N);
+    s[i] = (float)-sr__others_exp(v->machine, s, s, shift, (float)(2 * v->t), v->N, 1, i);
+    sr__rows(v->machine)->scale(s, s, (float)factor, v->N);
 }
 
 static void add_view_gradient(const View *v, const float *x, double log_sum, double factor,

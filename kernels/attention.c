@@ -83,20 +83,14 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 }
 
 // What each thread has of its own, and shares of the bias' gradient.
-static size_t bytes_for(SrDtype type, const void *params, const SrShape *x, int n_in) {
-    SrAttentionSizes s = sr__attention_sizes(params, x[0]);
-    if (sr__attention_is_whole(params, &s, type, n_in > 1))
-        return sizeof(float) * sr__attention_whole_floats(&s, type) * (size_t)sr_parallel_threads();
-    return sizeof(float) * (sr__attention_thread_floats(&s, type) * (size_t)sr_parallel_threads() +
-                            (n_in > 1 ? SR_ATTENTION_SHARES * (size_t)sr_shape_count(x[1]) : 0));
-}
-
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    return bytes_for(SR_F32, params, x, n_in);
-}
-
-static size_t bf16_scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    return bytes_for(SR_BF16, params, x, n_in);
+static size_t scratch_bytes(const SrOpSite *site) {
+    SrAttentionSizes s = sr__attention_sizes(site->params, site->x[0]);
+    size_t threads = (size_t)sr_parallel_threads();
+    bool bias = site->n_in > 1;
+    if (sr__attention_is_whole(site->machine, site->params, &s, site->type, bias))
+        return sizeof(float) * sr__attention_whole_floats(&s, site->type) * threads;
+    size_t shares = bias ? SR_ATTENTION_SHARES * (size_t)sr_shape_count(site->x[1]) : 0;
+    return sizeof(float) * (sr__attention_thread_floats(&s, site->type) * threads + shares);
 }
 
 // Two products of L * L * d multiply-adds a head.
@@ -228,7 +222,6 @@ const SrOp sr_op_attention = {
     .reads = reads,
     .saved_bytes = saved_bytes,
     .scratch_bytes = scratch_bytes,
-    .bf16_scratch_bytes = bf16_scratch_bytes,
     .flops = flops,
     .dx_forwards = 2,
     .reference = reference,

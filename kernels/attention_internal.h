@@ -36,10 +36,10 @@ void sr__attention_draw(uint8_t *keep, int n, double p, uint64_t seed, int64_t i
 void sr__attention_forward(const SrOpCall *call);
 void sr__attention_backward(const SrOpCall *call);
 
-// attention_whole.c: heads whose scores are made at once.  Whether calls of these sizes are computed there on this
-// processor, and then what a thread needs of scratch.
-bool sr__attention_is_whole(const SrAttentionParams *p, const SrAttentionSizes *s, SrDtype type,
-                            bool bias);
+// attention_whole.c: heads whose scores are made at once.  Whether calls of these sizes are computed there on the
+// machine, and then what a thread needs of scratch.
+bool sr__attention_is_whole(const SrMachine *machine, const SrAttentionParams *p,
+                            const SrAttentionSizes *s, SrDtype type, bool bias);
 size_t sr__attention_whole_floats(const SrAttentionSizes *s, SrDtype type);
 void sr__attention_whole_forward(const SrOpCall *call);
 void sr__attention_whole_backward(const SrOpCall *call);

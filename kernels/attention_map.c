@@ -80,8 +80,9 @@ static void forward_unit(void *arg, int64_t i, int thread) {
     (void)thread;
     sr_gemm_here(false, true, L, L, d, (float)scale_of(p, d), q, 3 * D, q + D, 3 * D, 0, y, L);
     for (int l = 0; l < L; l++, y += L) {
-        double sum = sr__rows()->exp_sum(y, y, sr__rows()->max(y, L), 1, L);
-        sr__rows()->scale(y, y, (float)(1 / sum), L);
+        double sum =
+            sr__rows(call->machine)->exp_sum(y, y, sr__rows(call->machine)->max(y, L), 1, L);
+        sr__rows(call->machine)->scale(y, y, (float)(1 / sum), L);
     }
 }
 

@@ -62,15 +62,17 @@ SrAttentionOperand sr__right_rows(const SrOperandBlock *b, float *space) {
                              : pair_columns(b, space);
 }
 
-SrAttentionOperand sr__right_columns(const SrOperandBlock *b, float *space, int64_t row) {
+SrAttentionOperand sr__right_columns(const SrMachine *machine, const SrOperandBlock *b,
+                                     float *space, int64_t row) {
     int columns = b->type == SR_BF16 ? pairs(b->columns) : b->columns;
     SrAttentionOperand o = sr__left_rows(b, space + row * columns);
-    sr__block_transpose(o.at, o.row, b->rows, columns, space, row);
+    sr__block_transpose(machine, o.at, o.row, b->rows, columns, space, row);
     return (SrAttentionOperand){b->type, space, row, 1};
 }
 
-void sr__operands_multiply(int m, int n, int k, float alpha, SrAttentionOperand a,
-                           SrAttentionOperand b, bool add, float *c, int64_t c_row) {
+void sr__operands_multiply(const SrMachine *machine, int m, int n, int k, float alpha,
+                           SrAttentionOperand a, SrAttentionOperand b, bool add, float *c,
+                           int64_t c_row) {
     SrBlockProduct p = {.m = m,
                         .n = n,
                         .k = a.type == SR_BF16 ? pairs(k) : k,
@@ -84,7 +86,7 @@ void sr__operands_multiply(int m, int n, int k, float alpha, SrAttentionOperand 
                         .c_row = c_row,
                         .add = add};
     if (a.type == SR_BF16)
-        sr__block_pair_product(&p);
+        sr__block_pair_product(machine, &p);
     else
-        sr__block_product(&p);
+        sr__block_product(machine, &p);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/tensor.h"
+#include "kernels/machine.h"
 
 // Rows of numbers side by side, rows `row` numbers apart.
 typedef struct {
@@ -29,10 +30,12 @@ typedef struct {
 SrAttentionOperand sr__left_rows(const SrOperandBlock *b, float *space);
 SrAttentionOperand sr__left_columns(const SrOperandBlock *b, float *space);
 SrAttentionOperand sr__right_rows(const SrOperandBlock *b, float *space);
-SrAttentionOperand sr__right_columns(const SrOperandBlock *b, float *space, int64_t row);
+SrAttentionOperand sr__right_columns(const SrMachine *machine, const SrOperandBlock *b,
+                                     float *space, int64_t row);
 
 // c (m, n) = or, with `add`, += alpha a b over k numbers, rows of c c_row floats apart.
-void sr__operands_multiply(int m, int n, int k, float alpha, SrAttentionOperand a,
-                           SrAttentionOperand b, bool add, float *c, int64_t c_row);
+void sr__operands_multiply(const SrMachine *machine, int m, int n, int k, float alpha,
+                           SrAttentionOperand a, SrAttentionOperand b, bool add, float *c,
+                           int64_t c_row);
 
 #endif

@@ -36,9 +36,9 @@ typedef struct {
 } Job;
 
 // Tiles of nearly as many queries each, whole rows of the product's tiles: 197 are 66, 66 and 65.
-static int tile_step(int queries, SrDtype type) {
+static int tile_step(const SrMachine *machine, int queries, SrDtype type) {
     enum { WANTED = 72 };
-    int unit = sr__block_rows(type == SR_BF16), tiles = (queries + WANTED - 1) / WANTED;
+    int unit = sr__block_rows(machine, type == SR_BF16), tiles = (queries + WANTED - 1) / WANTED;
     return ((queries + tiles - 1) / tiles + unit - 1) / unit * unit;
 }
 
@@ -48,7 +48,7 @@ static Job job_of(const SrOpCall *call) {
     SrDtype type = call->y.dtype;
     bool plain = call->n_in == 1 && !sr__attention_is_masked(p);
     float scale = (float)sr__attention_scale(p, s.d);
-    int step = tile_step(s.Q, type);
+    int step = tile_step(call->machine, s.Q, type);
     return (Job){.call = call,
                  .p = p,
                  .s = s,
@@ -195,8 +195,9 @@ static Sum sum_of(const Job *job, void *to, int64_t row, int64_t first, float *o
 // Brings a complete sum to rows `first` and up of `to`.
 static void store(const Job *job, Sum sum, void *to, int64_t row, int64_t first, int rows) {
     for (int r = 0; job->type != SR_F32 && r < rows; r++)
-        sr__rows()->cast(job->type, sr__at(job->type, to, (first + r) * row), SR_F32,
-                         sum.at + r * sum.row, job->d, false);
+        sr__rows(job->call->machine)
+            ->cast(job->type, sr__at(job->type, to, (first + r) * row), SR_F32,
+                   sum.at + r * sum.row, job->d, false);
 }
 
 // Scores, or what is made of them, as an operand; an odd number of bfloat16 keys is followed by a zero.
@@ -206,7 +207,8 @@ static SrOperandBlock scores_block(const Job *job, const Head *h, const float *s
         return (SrOperandBlock){SR_F32, scores, STRIDE, rows, keys};
     SrBf16 *narrow = (SrBf16 *)(void *)h->own[NARROW];
     for (int r = 0; r < rows; r++) {
-        sr__rows()->cast(SR_BF16, narrow + r * STRIDE, SR_F32, scores + r * STRIDE, keys, false);
+        sr__rows(job->call->machine)
+            ->cast(SR_BF16, narrow + r * STRIDE, SR_F32, scores + r * STRIDE, keys, false);
         narrow[r * STRIDE + keys] = 0;
     }
     return (SrOperandBlock){SR_BF16, narrow, STRIDE, rows, keys + keys % 2};
@@ -223,12 +225,13 @@ static void add_mask(float *row, const float *side, float own, int keys) {
 static void make_scores(const Job *job, const Head *h, SrAttentionOperand q, int q0, int rows,
                         SrAttentionOperand kt, int k0, int keys) {
     float *scores = h->own[SCORES];
-    sr__operands_multiply(rows, keys, job->d, job->alpha, q, kt, false, scores, STRIDE);
+    sr__operands_multiply(job->call->machine, rows, keys, job->d, job->alpha, q, kt, false, scores,
+                          STRIDE);
     for (int r = 0; r < rows; r++) {
         if (h->bias)
-            sr__rows()->cast(SR_F32, scores + r * STRIDE, job->type,
-                             sr__at(job->type, h->bias, (int64_t)(q0 + r) * job->L + k0), keys,
-                             true);
+            sr__rows(job->call->machine)
+                ->cast(SR_F32, scores + r * STRIDE, job->type,
+                       sr__at(job->type, h->bias, (int64_t)(q0 + r) * job->L + k0), keys, true);
         if (h->side)
             add_mask(scores + r * STRIDE, h->side + k0, h->side[q0 + r], keys);
     }
@@ -241,15 +244,15 @@ static void drop(const Job *job, const Head *h, float *x, int q0, int rows, int 
     for (int r = 0; job->drops && r < rows; r++) {
         sr__attention_draw(keep, keys, job->p->dropout, c->seed, c->iteration, c->node_key,
                            h->first + q0 + r, k0 / SR_ATTENTION_KEYS);
-        sr__rows()->keep(x + r * STRIDE, x + r * STRIDE, keep, (float)(1 / (1 - job->p->dropout)),
-                         keys);
+        sr__rows(job->call->machine)
+            ->keep(x + r * STRIDE, x + r * STRIDE, keep, (float)(1 / (1 - job->p->dropout)), keys);
     }
 }
 
 // The tile's scores become exp(scale (score - maximum)); maxima, sums and y of earlier keys are brought to the new maxima.
 static void renormalise(const Job *job, const Head *h, Sum y, int rows, int keys, bool first,
                         float *maximum, double *sum) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(job->call->machine);
     for (int r = 0; r < rows; r++) {
         float *score = h->own[SCORES] + r * STRIDE, most = k->max(score, keys);
         if (!first && maximum[r] > most)
@@ -279,15 +282,17 @@ static void forward_unit(void *arg, int64_t i, int thread) {
     for (int k0 = 0; k0 < job->L; k0 += SR_ATTENTION_KEYS) {
         int n = SR_MIN(SR_ATTENTION_KEYS, job->L - k0);
         SrOperandBlock keys = rows_of(job, h.k, far, k0, n), values = rows_of(job, h.v, far, k0, n);
-        make_scores(job, &h, q, q0, rows, sr__right_columns(&keys, h.own[KT], STRIDE), k0, n);
+        make_scores(job, &h, q, q0, rows,
+                    sr__right_columns(job->call->machine, &keys, h.own[KT], STRIDE), k0, n);
         renormalise(job, &h, y, rows, n, k0 == 0, maximum, sum);
         drop(job, &h, h.own[SCORES], q0, rows, k0, n);
         SrOperandBlock p = scores_block(job, &h, h.own[SCORES], rows, n);
-        sr__operands_multiply(rows, job->d, n, 1, sr__left_rows(&p, NULL),
+        sr__operands_multiply(job->call->machine, rows, job->d, n, 1, sr__left_rows(&p, NULL),
                               sr__right_rows(&values, h.own[K_ROWS]), k0 > 0, y.at, y.row);
     }
     for (int r = 0; r < rows; r++) {
-        sr__rows()->scale(y.at + r * y.row, y.at + r * y.row, (float)(1 / sum[r]), job->d);
+        sr__rows(job->call->machine)
+            ->scale(y.at + r * y.row, y.at + r * y.row, (float)(1 / sum[r]), job->d);
         if (!job->call->again)
             h.lse[q0 + r] = maximum[r] + (float)log(sum[r]) / job->scale;
     }
@@ -296,7 +301,7 @@ static void forward_unit(void *arg, int64_t i, int thread) {
 
 static bool is_whole(const SrOpCall *call) {
     SrAttentionSizes s = sr__attention_sizes(call->params, call->x[0].shape);
-    return sr__attention_is_whole(call->params, &s, call->y.dtype, call->n_in > 1);
+    return sr__attention_is_whole(call->machine, call->params, &s, call->y.dtype, call->n_in > 1);
 }
 
 void sr__attention_forward(const SrOpCall *call) {
@@ -320,7 +325,7 @@ static void softmax_gradient(float *dscores, const float *p, float along, float 
 static void add_dbias(const Job *job, const Head *h, int q0, int rows, int k0, int keys) {
     for (int r = 0; h->dbias && r < rows; r++) {
         float *to = h->dbias + (int64_t)(q0 + r) * job->L + k0;
-        sr__rows()->add(SR_F32, to, to, h->own[DSCORES] + r * STRIDE, keys);
+        sr__rows(job->call->machine)->add(SR_F32, to, to, h->own[DSCORES] + r * STRIDE, keys);
     }
 }
 
@@ -337,18 +342,20 @@ static void add_dqk(const Job *job, const Head *h, const SrOperandBlock *queries
     SrOperandBlock ds = scores_block(job, h, h->own[DSCORES], queries->rows, keys->n);
     Sum dq =
         sum_of(job, h->dq, 3 * job->D, q0, sr__at(SR_F32, h->own[Q_SUM], (int64_t)q0 * job->d));
-    sr__operands_multiply(queries->rows, job->d, keys->n, job->alpha, sr__left_rows(&ds, NULL),
-                          keys->k, keys->first > 0, dq.at, dq.row);
-    sr__operands_multiply(
-        keys->n, job->d, queries->rows, job->alpha, sr__left_columns(&ds, h->own[TURNED]),
-        sr__right_rows(queries, h->own[Q_RIGHT]), q0 > 0, keys->dk.at, keys->dk.row);
+    sr__operands_multiply(job->call->machine, queries->rows, job->d, keys->n, job->alpha,
+                          sr__left_rows(&ds, NULL), keys->k, keys->first > 0, dq.at, dq.row);
+    sr__operands_multiply(job->call->machine, keys->n, job->d, queries->rows, job->alpha,
+                          sr__left_columns(&ds, h->own[TURNED]),
+                          sr__right_rows(queries, h->own[Q_RIGHT]), q0 > 0, keys->dk.at,
+                          keys->dk.row);
 }
 
 // dv += the product of the probabilities and dy.
 static void add_dv(const Job *job, const Head *h, const SrOperandBlock *dy, int q0,
                    const Keys *keys) {
     SrOperandBlock p = scores_block(job, h, h->own[SCORES], dy->rows, keys->n);
-    sr__operands_multiply(keys->n, job->d, dy->rows, 1, sr__left_columns(&p, h->own[TURNED]),
+    sr__operands_multiply(job->call->machine, keys->n, job->d, dy->rows, 1,
+                          sr__left_columns(&p, h->own[TURNED]),
                           sr__right_rows(dy, h->own[DY_RIGHT]), q0 > 0, keys->dv.at, keys->dv.row);
 }
 
@@ -360,9 +367,10 @@ static void backward_tile(const Job *job, const Head *h, int q0, const Keys *key
                    dy = rows_of(job, h->dy, job->D, q0, rows);
     make_scores(job, h, sr__left_rows(&queries, h->own[Q_LEFT]), q0, rows, keys->kt, k0, n);
     for (int r = 0; r < rows; r++)
-        sr__rows()->exp(scores + r * STRIDE, scores + r * STRIDE, h->lse[q0 + r], job->scale, n);
-    sr__operands_multiply(rows, n, job->d, 1, sr__left_rows(&dy, h->own[DY_LEFT]), keys->vt, false,
-                          dscores, STRIDE);
+        sr__rows(job->call->machine)
+            ->exp(scores + r * STRIDE, scores + r * STRIDE, h->lse[q0 + r], job->scale, n);
+    sr__operands_multiply(job->call->machine, rows, n, job->d, 1,
+                          sr__left_rows(&dy, h->own[DY_LEFT]), keys->vt, false, dscores, STRIDE);
     drop(job, h, dscores, q0, rows, k0, n);
     for (int r = 0; r < rows; r++)
         softmax_gradient(dscores + r * STRIDE, scores + r * STRIDE, h->own[ALONG][q0 + r],
@@ -382,8 +390,8 @@ static void backward_keys(const Job *job, const Head *h, int k0) {
     Keys keys = {.first = k0,
                  .n = n,
                  .k = sr__right_rows(&k, h->own[K_ROWS]),
-                 .kt = sr__right_columns(&k, h->own[KT], STRIDE),
-                 .vt = sr__right_columns(&v, h->own[VT], STRIDE),
+                 .kt = sr__right_columns(job->call->machine, &k, h->own[KT], STRIDE),
+                 .vt = sr__right_columns(job->call->machine, &v, h->own[VT], STRIDE),
                  .dk = sum_of(job, h->dk, far, k0, h->own[K_SUM]),
                  .dv = sum_of(job, h->dv, far, k0, h->own[V_SUM])};
     for (int q0 = 0; q0 < job->Q; q0 += job->step)
@@ -396,8 +404,9 @@ static void backward_keys(const Job *job, const Head *h, int k0) {
 
 // y . dy of query l.
 static float along(const Job *job, const Head *h, int64_t l) {
-    return sr__rows()->float_dot(job->type, sr__at(job->type, h->y, l * job->D),
-                                 sr__at(job->type, h->dy, l * job->D), job->d);
+    return sr__rows(job->call->machine)
+        ->float_dot(job->type, sr__at(job->type, h->y, l * job->D),
+                    sr__at(job->type, h->dy, l * job->D), job->d);
 }
 
 static void backward_head(const Job *job, const Head *h) {
@@ -449,6 +458,6 @@ void sr__attention_backward(const SrOpCall *call) {
     float *sum = job.shares;
     sr_parallel_for((int64_t)SR_ATTENTION_SHARES * job.B * job.E, backward_share, &job);
     for (int share = 1; share < SR_ATTENTION_SHARES; share++)
-        sr__rows()->add(SR_F32, sum, sum, sum + share * n, n);
-    sr__rows()->cast(job.type, dbias, SR_F32, sum, n, false);
+        sr__rows(call->machine)->add(SR_F32, sum, sum, sum + share * n, n);
+    sr__rows(call->machine)->cast(job.type, dbias, SR_F32, sum, n, false);
 }

@@ -35,16 +35,19 @@ SrWholeLayout sr__attention_whole_layout(SrDtype type, int L, int Q, int d) {
     return l;
 }
 
-static const SrWholeKernels *kernels(void) { return SR_CPU_PICK_BF16(sr__attention_whole); }
+static const SrWholeKernels *kernels(const SrMachine *machine) {
+    return SR_CPU_PICK_BF16(machine, sr__attention_whole);
+}
 
 // Rows of bfloat16 numbers are read as pairs.  What tile registers would make of them is not measured yet: there
 // attention_tiles.c goes on.
-bool sr__attention_is_whole(const SrAttentionParams *p, const SrAttentionSizes *s, SrDtype type,
-                            bool bias) {
-    if (!kernels()->forward || bias || sr__attention_is_masked(p) || p->dropout > 0 ||
+bool sr__attention_is_whole(const SrMachine *machine, const SrAttentionParams *p,
+                            const SrAttentionSizes *s, SrDtype type, bool bias) {
+    if (!kernels(machine)->forward || bias || sr__attention_is_masked(p) || p->dropout > 0 ||
         s->L > MOST_KEYS)
         return false;
-    return type == SR_F32 || (s->d % 2 == 0 && !sr_cpu_has_tiles() && !sr_cpu_emulates_tiles());
+    return type == SR_F32 ||
+           (s->d % 2 == 0 && !sr_machine_has_tiles(machine) && !machine->emulates_tiles);
 }
 
 size_t sr__attention_whole_floats(const SrAttentionSizes *s, SrDtype type) {
@@ -108,7 +111,8 @@ static void run(const Job *job, int64_t i, int thread,
 }
 
 static void forward_unit(void *arg, int64_t i, int thread) {
-    run(arg, i, thread, kernels()->forward);
+    const Job *job = arg;
+    run(job, i, thread, kernels(job->call->machine)->forward);
 }
 
 void sr__attention_whole_forward(const SrOpCall *call) {
@@ -117,7 +121,8 @@ void sr__attention_whole_forward(const SrOpCall *call) {
 }
 
 static void backward_unit(void *arg, int64_t i, int thread) {
-    run(arg, i, thread, kernels()->backward);
+    const Job *job = arg;
+    run(job, i, thread, kernels(job->call->machine)->backward);
 }
 
 void sr__attention_whole_backward(const SrOpCall *call) {

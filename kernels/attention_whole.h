@@ -6,7 +6,7 @@
 #define SR_KERNELS_ATTENTION_WHOLE_H
 
 #include "kernels/attention_internal.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 
 // Where each thing lies in a head's space, in floats; a row of keys or queries is a number of whole vectors.
 typedef struct {

@@ -43,9 +43,8 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
     return sizeof(float) * (4 * D + D * D);
 }
 
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    size_t rows = (size_t)x[0].d[0], D = (size_t)x[0].d[1];
+static size_t scratch_bytes(const SrOpSite *site) {
+    size_t rows = (size_t)site->x[0].d[0], D = (size_t)site->x[0].d[1];
     return sizeof(float) * (rows * D + D * D);
 }
 

@@ -98,9 +98,9 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 
 // Scratch: totals and one partial a chunk, each double (2, C); then three coefficient rows, float
 // (3, C).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    size_t C = (size_t)sr_shape_last(x[0]), chunks = (size_t)chunk_count(sr_shape_rows(x[0]));
+static size_t scratch_bytes(const SrOpSite *site) {
+    size_t C = (size_t)sr_shape_last(site->x[0]),
+           chunks = (size_t)chunk_count(sr_shape_rows(site->x[0]));
     return 2 * C * sizeof(double) * (1 + chunks) + 3 * C * sizeof(float);
 }
 
@@ -137,7 +137,7 @@ static Work work_of(const SrOpCall *call) {
     w.k0 = w.k1 + w.C;
     w.k = (SrBatchNormCoefs){w.mean, w.a, call->w[BIAS].data, w.k1, w.k0};
     w.type = call->x[0].dtype;
-    w.kernels = sr__batch_norm(w.type);
+    w.kernels = sr__batch_norm(call->machine, w.type);
     return w;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/tensor.h"
 #include "kernels/channel_sums.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 
 // Per-channel numbers of a call, each (C).  The normalised value is v = (x - mean) * a + b.
 typedef struct {
@@ -48,8 +48,8 @@ typedef struct {
 } SrBatchNormTables;
 SR_CPU_TABLES_BF16(SrBatchNormTables, sr__batch_norm_tables);
 
-static inline const SrBatchNormKernels *sr__batch_norm(SrDtype type) {
-    const SrBatchNormTables *tables = SR_CPU_PICK_BF16(sr__batch_norm_tables);
+static inline const SrBatchNormKernels *sr__batch_norm(const SrMachine *machine, SrDtype type) {
+    const SrBatchNormTables *tables = SR_CPU_PICK_BF16(machine, sr__batch_norm_tables);
     return type == SR_BF16 ? &tables->bf16 : &tables->f32;
 }
 

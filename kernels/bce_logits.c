@@ -38,9 +38,8 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 }
 
 // Of each class its loss: double (C).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    return (size_t)sr_shape_last(x[0]) * sizeof(double);
+static size_t scratch_bytes(const SrOpSite *site) {
+    return (size_t)sr_shape_last(site->x[0]) * sizeof(double);
 }
 
 // 1, 0, or -1 for an entry that is left out.

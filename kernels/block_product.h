@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 
 // C (m, n) = or, with `add`, += alpha A B.  The numbers of A may lie anyhow, those of pairs with rows or columns side by
 // side (a_step or a_row 1); rows of B and C side by side.  In a product of pairs, what stands for a number of A is two
@@ -43,23 +43,25 @@ typedef struct {
 SR_CPU_TABLES_TILES(SrBlockTiles, sr__block_tiles);
 
 // Rows of C that are made together, of pairs or of floats.
-static inline int sr__block_rows(bool pairs) {
-    const SrBlockTiles *tiles = SR_CPU_PICK_TILES(sr__block_tiles);
-    return pairs && tiles ? tiles->rows : SR_CPU_PICK_BF16(sr__block_product_kernels)->rows;
+static inline int sr__block_rows(const SrMachine *machine, bool pairs) {
+    const SrBlockTiles *tiles = SR_CPU_PICK_TILES(machine, sr__block_tiles);
+    return pairs && tiles ? tiles->rows
+                          : SR_CPU_PICK_BF16(machine, sr__block_product_kernels)->rows;
 }
-static inline void sr__block_product(const SrBlockProduct *p) {
-    SR_CPU_PICK_BF16(sr__block_product_kernels)->product(p);
+static inline void sr__block_product(const SrMachine *machine, const SrBlockProduct *p) {
+    SR_CPU_PICK_BF16(machine, sr__block_product_kernels)->product(p);
 }
-static inline void sr__block_pair_product(const SrBlockProduct *p) {
-    const SrBlockTiles *tiles = SR_CPU_PICK_TILES(sr__block_tiles);
+static inline void sr__block_pair_product(const SrMachine *machine, const SrBlockProduct *p) {
+    const SrBlockTiles *tiles = SR_CPU_PICK_TILES(machine, sr__block_tiles);
     if (tiles)
         tiles->pair_product(p);
     else
-        SR_CPU_PICK_BF16(sr__block_product_kernels)->pair_product(p);
+        SR_CPU_PICK_BF16(machine, sr__block_product_kernels)->pair_product(p);
 }
-static inline void sr__block_transpose(const float *from, int64_t from_row, int rows, int columns,
-                                       float *to, int64_t to_row) {
-    SR_CPU_PICK_BF16(sr__block_product_kernels)
+static inline void sr__block_transpose(const SrMachine *machine, const float *from,
+                                       int64_t from_row, int rows, int columns, float *to,
+                                       int64_t to_row) {
+    SR_CPU_PICK_BF16(machine, sr__block_product_kernels)
         ->transpose(from, from_row, rows, columns, to, to_row);
 }
 

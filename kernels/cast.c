@@ -7,8 +7,9 @@
 #include "kernels/op_util.h"
 #include "kernels/rows.h"
 
-static void run(SrDtype to, void *y, SrDtype from, const void *x, int64_t n, bool add) {
-    const SrRows *k = sr__rows();
+static void run(const SrMachine *machine, SrDtype to, void *y, SrDtype from, const void *x,
+                int64_t n, bool add) {
+    const SrRows *k = sr__rows(machine);
 #pragma omp parallel for schedule(static) if (n > SR_CHUNK)
     for (int64_t i = 0; i < n; i += SR_CHUNK) {
         int64_t count = SR_MIN(SR_CHUNK, n - i);
@@ -19,11 +20,13 @@ static void run(SrDtype to, void *y, SrDtype from, const void *x, int64_t n, boo
     }
 }
 
-void sr_cast(SrDtype to, void *y, SrDtype from, const void *x, int64_t n) {
+void sr_cast(const SrMachine *machine, SrDtype to, void *y, SrDtype from, const void *x,
+             int64_t n) {
     if (y != x)
-        run(to, y, from, x, n, false);
+        run(machine, to, y, from, x, n, false);
 }
 
-void sr_accumulate(SrDtype to, void *y, SrDtype from, const void *x, int64_t n) {
-    run(to, y, from, x, n, true);
+void sr_accumulate(const SrMachine *machine, SrDtype to, void *y, SrDtype from, const void *x,
+                   int64_t n) {
+    run(machine, to, y, from, x, n, true);
 }

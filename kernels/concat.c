@@ -52,36 +52,37 @@ static void reference(const SrRefCall *call) {
 }
 
 // `rows` runs of `run` numbers, `from_far` and `to_far` apart; added where `add`.
-static void copy_runs(SrDtype type, void *to, int64_t to_far, const void *from, int64_t from_far,
-                      int64_t run, int64_t rows, bool add) {
+static void copy_runs(const SrMachine *machine, SrDtype type, void *to, int64_t to_far,
+                      const void *from, int64_t from_far, int64_t run, int64_t rows, bool add) {
 #pragma omp parallel for schedule(static) if (rows * run > SR_CHUNK)
     for (int64_t r = 0; r < rows; r++) {
         void *y = sr__at(type, to, r * to_far);
         const void *x = sr__at(type, from, r * from_far);
         if (add)
-            sr__rows()->add(type, y, y, x, run);
+            sr__rows(machine)->add(type, y, y, x, run);
         else
             memcpy(y, x, (size_t)run * sr_dtype_bytes(type));
     }
 }
 
 // One run is worth several threads.
-static void copy_whole(SrDtype type, void *to, const void *from, int64_t n, bool add) {
+static void copy_whole(const SrMachine *machine, SrDtype type, void *to, const void *from,
+                       int64_t n, bool add) {
     for (int64_t chunk = n / SR_CHUNK; chunk > 1; chunk = 0) {
-        copy_runs(type, to, SR_CHUNK, from, SR_CHUNK, SR_CHUNK, chunk, add);
+        copy_runs(machine, type, to, SR_CHUNK, from, SR_CHUNK, SR_CHUNK, chunk, add);
         to = sr__at(type, to, chunk * SR_CHUNK);
         from = sr__at(type, from, chunk * SR_CHUNK);
         n -= chunk * SR_CHUNK;
     }
-    copy_runs(type, to, n, from, n, n, 1, add);
+    copy_runs(machine, type, to, n, from, n, n, 1, add);
 }
 
-static void move(SrDtype type, void *to, int64_t to_far, const void *from, int64_t from_far,
-                 int64_t run, int64_t rows, bool add) {
+static void move(const SrMachine *machine, SrDtype type, void *to, int64_t to_far, const void *from,
+                 int64_t from_far, int64_t run, int64_t rows, bool add) {
     if (rows == 1)
-        copy_whole(type, to, from, run, add);
+        copy_whole(machine, type, to, from, run, add);
     else
-        copy_runs(type, to, to_far, from, from_far, run, rows, add);
+        copy_runs(machine, type, to, to_far, from, from_far, run, rows, add);
 }
 
 static void forward(const SrOpCall *call) {
@@ -89,7 +90,7 @@ static void forward(const SrOpCall *call) {
     SrDtype type = call->y.dtype;
     for (int i = 0; i < call->n_in; i++) {
         int64_t run = run_of(call->params, call->x[i].shape);
-        move(type, sr__at(type, call->y.data, at), whole, call->x[i].data, run, run,
+        move(call->machine, type, sr__at(type, call->y.data, at), whole, call->x[i].data, run, run,
              sr_shape_count(call->x[i].shape) / run, false);
         at += run;
     }
@@ -102,7 +103,7 @@ static void backward(const SrOpCall *call) {
     for (int i = 0; i < call->n_in; i++) {
         int64_t run = run_of(call->params, call->x[i].shape);
         if (call->dx[i])
-            move(type, call->dx[i], run, sr__at(type, call->dy, at), whole, run,
+            move(call->machine, type, call->dx[i], run, sr__at(type, call->dy, at), whole, run,
                  sr_shape_count(call->x[i].shape) / run, call->dx_add >> i & 1);
         at += run;
     }

@@ -115,51 +115,39 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0);
 }
 
+static void design(const SrOpSite *site, void *out) {
+    SrConvShape s = conv_shape(site->params, site->x[0], site->type);
+    s.machine = site->machine;
+    *(SrConv *)out = sr_conv_choose(&s);
+}
+
 // One size serves all passes: the plan gives a node one scratch area at a time.
-static size_t typed_scratch_bytes(const void *params, const SrShape *x, SrDtype type) {
-    SrConvShape s = conv_shape(params, x[0], type);
+static size_t scratch_bytes(const SrOpSite *site) {
     size_t most = 0;
     for (int pass = SR_CONV_FORWARD; pass <= SR_CONV_BACKWARD_WEIGHT; pass++) {
-        size_t bytes = sr_conv_scratch_bytes(&s, (SrConvPass)pass);
+        size_t bytes = sr_conv_scratch_bytes(site->design, (SrConvPass)pass);
         most = SR_MAX(most, bytes);
     }
     return most;
 }
 
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)n_in;
-    return typed_scratch_bytes(params, x, SR_F32);
-}
-
-static size_t bf16_scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)n_in;
-    return typed_scratch_bytes(params, x, SR_BF16);
-}
-
-static SrOpPrepared prepared(const void *params, const SrShape *x, int n_in, SrDtype type,
-                             SrOpPass pass) {
-    (void)n_in;
-    SrConvShape s = conv_shape(params, x[0], type);
-    SrConvPrepared p =
-        sr_conv_prepared(&s, pass == SR_PASS_FORWARD ? SR_CONV_FORWARD : SR_CONV_BACKWARD_DATA);
+static SrOpPrepared prepared(const SrOpSite *site, SrOpPass pass) {
+    SrConvPrepared p = sr_conv_prepared(
+        site->design, pass == SR_PASS_FORWARD ? SR_CONV_FORWARD : SR_CONV_BACKWARD_DATA);
     return (SrOpPrepared){p.bytes, p.key};
 }
 
-static int64_t sum_units(const void *params, const SrShape *x, int n_in, SrDtype type) {
-    (void)n_in;
-    const SrConv2dParams *p = params;
-    SrConvShape s = conv_shape(params, x[0], type);
-    return p->bias || is_fused(p) ? 0 : sr_conv_sum_units(&s);
+static int64_t sum_units(const SrOpSite *site) {
+    const SrConv2dParams *p = site->params;
+    return p->bias || is_fused(p) ? 0 : sr_conv_sum_units(site->design);
 }
 
 static void prepare_forward(const SrOpCall *call) {
-    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
-    sr_conv_prepare(&s, SR_CONV_FORWARD, call->w[0].data, call->prepared);
+    sr_conv_prepare(call->design, SR_CONV_FORWARD, call->w[0].data, call->prepared);
 }
 
 static void prepare_backward(const SrOpCall *call) {
-    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
-    sr_conv_prepare(&s, SR_CONV_BACKWARD_DATA, call->w[0].data, call->prepared);
+    sr_conv_prepare(call->design, SR_CONV_BACKWARD_DATA, call->w[0].data, call->prepared);
 }
 
 // As the pass wants it.
@@ -214,29 +202,29 @@ static void reference(const SrRefCall *call) {
 }
 
 static void forward(const SrOpCall *call) {
-    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
     const SrConv2dParams *p = call->params;
     SrConvEnd end = {.bias = p->bias ? call->w[1].data : NULL,
                      .residual = p->residual ? call->x[1].data : NULL,
                      .relu = p->relu,
-                     .activate = p->silu        ? sr__pointwise()->silu.f
-                                 : p->hardswish ? sr__pointwise()->hardswish.f
-                                 : p->relu6     ? sr__pointwise()->relu6.f
+                     .activate = p->silu        ? sr__pointwise(call->machine)->silu.f
+                                 : p->hardswish ? sr__pointwise(call->machine)->hardswish.f
+                                 : p->relu6     ? sr__pointwise(call->machine)->relu6.f
                                                 : NULL,
                      .sums = call->sums};
-    sr_conv_forward_end(&s, call->x[0].data, weights(call), &end, call->y.data, call->scratch);
+    sr_conv_forward_end(call->design, call->x[0].data, weights(call), &end, call->y.data,
+                        call->scratch);
 }
 
-// Whoever is frozen or unwanted is NULL and costs nothing.
+// A NULL gradient pointer (frozen weight, unused input) skips that part.
 static void backward(const SrOpCall *call) {
-    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
     float *dbias = call->n_w > 1 ? call->dw[1] : NULL;
     if (call->dw[0])
-        sr_conv_backward_weight(&s, call->x[0].data, call->dy, call->dw[0], dbias, call->scratch);
+        sr_conv_backward_weight(call->design, call->x[0].data, call->dy, call->dw[0], dbias,
+                                call->scratch);
     else if (dbias)
-        sr_conv_backward_bias(&s, call->dy, dbias, call->scratch);
+        sr_conv_backward_bias(call->design, call->dy, dbias, call->scratch);
     if (call->dx[0])
-        sr_conv_backward_data(&s, call->dy, weights(call), call->dx[0], call->dx_add & 1,
+        sr_conv_backward_data(call->design, call->dy, weights(call), call->dx[0], call->dx_add & 1,
                               call->scratch);
 }
 
@@ -285,8 +273,9 @@ const SrOp sr_op_conv2d = {
     .infer = infer,
     .slots = slots,
     .reads = reads,
+    .design = design,
+    .design_bytes = sizeof(SrConv),
     .scratch_bytes = scratch_bytes,
-    .bf16_scratch_bytes = bf16_scratch_bytes,
     .sum_units = sum_units,
     .prepared = prepared,
     .prepare = {prepare_forward, prepare_backward},

@@ -45,9 +45,8 @@ static unsigned reads(const void *params) {
 }
 
 // Sums of each piece for each head.
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    const SrCosineQkParams *p = params;
-    (void)x, (void)n_in;
+static size_t scratch_bytes(const SrOpSite *site) {
+    const SrCosineQkParams *p = site->params;
     return PIECES * (size_t)p->num_heads * sizeof(double);
 }
 
@@ -67,12 +66,12 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-static float dot(const float *a, const float *b, int64_t n) {
-    return (float)sr__rows()->dot(a, b, n);
+static float dot(const SrMachine *machine, const float *a, const float *b, int64_t n) {
+    return (float)sr__rows(machine)->dot(a, b, n);
 }
 
-static float inverse_length(const float *x, int64_t d) {
-    return 1 / fmaxf(sqrtf(dot(x, x, d)), (float)SMALLEST);
+static float inverse_length(const SrMachine *machine, const float *x, int64_t d) {
+    return 1 / fmaxf(sqrtf(dot(machine, x, x, d)), (float)SMALLEST);
 }
 
 static float factor_of(const SrOpCall *call, int head) {
@@ -89,7 +88,7 @@ static void forward(const SrOpCall *call) {
     for (int64_t r = 0; r < rows; r++) {
         for (int i = 0; i < 2 * p->num_heads; i++) {
             const float *from = x + r * 3 * D + i * d;
-            float factor = inverse_length(from, d);
+            float factor = inverse_length(call->machine, from, d);
             if (i < p->num_heads)
                 factor *= factor_of(call, i);
             for (int64_t k = 0; k < d; k++)
@@ -100,8 +99,9 @@ static void forward(const SrOpCall *call) {
 }
 
 // dx = f / |x| (dy - u (u . dy)) with u = x / |x|; the factor's gradient is u . dy.
-static float backward_head(const float *x, const float *dy, float *dx, float factor, int64_t d) {
-    float inverse = inverse_length(x, d), along = dot(x, dy, d) * inverse;
+static float backward_head(const SrMachine *machine, const float *x, const float *dy, float *dx,
+                           float factor, int64_t d) {
+    float inverse = inverse_length(machine, x, d), along = dot(machine, x, dy, d) * inverse;
     for (int64_t k = 0; dx && k < d; k++)
         dx[k] = factor * inverse * (dy[k] - x[k] * inverse * along);
     return along;
@@ -117,7 +117,7 @@ static void backward_piece(const SrOpCall *call, int64_t first, int64_t end, dou
         float *dx = call->dx[0] ? call->dx[0] + row : NULL;
         for (int i = 0; i < 2 * p->num_heads; i++) {
             float factor = i < p->num_heads ? factor_of(call, i) : 1;
-            float along = backward_head(x + row + i * d, call->dy + row + i * d,
+            float along = backward_head(call->machine, x + row + i * d, call->dy + row + i * d,
                                         dx ? dx + i * d : NULL, factor, d);
             if (i < p->num_heads)
                 sum[i] += (double)(along * factor);

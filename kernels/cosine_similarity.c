@@ -27,7 +27,7 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 }
 
 static void forward(const SrOpCall *call) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(call->machine);
     int rows = call->x[0].shape.d[0], D = call->x[0].shape.d[1];
     double *cosine = call->saved, *inv_a = cosine + rows, *inv_b = inv_a + rows, sum = 0;
 #pragma omp parallel for schedule(static)

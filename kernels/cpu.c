@@ -1,4 +1,4 @@
-// The level of the processor: CPUID through the compiler's own table, which also asks whether the
+// What this processor has: CPUID through the compiler's own table, which also asks whether the
 // operating system saves the wide registers (XGETBV).
 #include "kernels/cpu.h"
 
@@ -54,7 +54,8 @@ static bool has_tiles(void) {
 static bool has_tiles(void) { return false; }
 #endif
 
-static SrCpuLevel detect(SrCpuLevel most) {
+// The processor's highest, tile registers aside from those that `most` asks for.
+static SrCpuLevel highest(SrCpuLevel most) {
     (void)most;
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -73,69 +74,15 @@ static SrCpuLevel detect(SrCpuLevel most) {
 #endif
 }
 
-static bool emulated; // sr_cpu_emulate_tiles
-
-void sr_cpu_emulate_tiles(bool on) { emulated = on; }
-
-bool sr_cpu_emulates_tiles(void) { return emulated; }
-
-static SrCpuLevel wanted(void) {
-    const char *name = getenv("SR_CPU");
-    if (name && strcmp(name, SR_CPU_EMULATED) == 0) {
-        sr_cpu_emulate_tiles(true);
-        return SR_CPU_AVX512BF16;
-    }
-    for (int level = SR_CPU_PLAIN; name && level < SR_CPU_LEVELS; level++)
-        if (strcmp(name, names[level]) == 0)
-            return (SrCpuLevel)level;
-    return SR_CPU_AMX;
+SrCpuLevel sr_cpu_detect(SrCpuLevel most) {
+    SrCpuLevel level = highest(most);
+    return SR_MIN(level, most);
 }
-
-// -1: not asked yet.  Two threads that ask at the same moment find the same answer.
-static atomic_int current = -1;
-
-SrCpuLevel sr_cpu_level(void) {
-    int level = atomic_load_explicit(&current, memory_order_relaxed);
-    return level >= 0 ? (SrCpuLevel)level : sr_cpu_set_level(wanted());
-}
-
-SrCpuLevel sr_cpu_set_level(SrCpuLevel level) {
-    SrCpuLevel best = detect(level); // who wants less asks the system for nothing
-    if (level > best)
-        level = best;
-    atomic_store_explicit(&current, (int)level, memory_order_relaxed);
-    return level;
-}
-
-int sr_cpu_has_bf16(void) { return sr_cpu_level() >= SR_CPU_AVX512BF16; }
-
-int sr_cpu_has_tiles(void) { return sr_cpu_level() >= SR_CPU_AMX; }
-
-const char *sr_cpu_now(void) {
-    SrCpuLevel level = sr_cpu_level(); // asks the environment the first time
-    return emulated ? SR_CPU_EMULATED : names[level];
-}
-
-static size_t find_second_cache(void) {
-    const char *set = getenv("SR_L2");
-    long bytes = set ? strtol(set, NULL, 10) : 0;
-#if defined(_SC_LEVEL2_CACHE_SIZE)
-    if (bytes <= 0)
-        bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-#endif
-    return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
-}
-
-// 0: not asked yet.
-static atomic_size_t second_cache;
 
 size_t sr_cpu_second_cache(void) {
-    size_t bytes = atomic_load_explicit(&second_cache, memory_order_relaxed);
-    if (!bytes)
-        atomic_store_explicit(&second_cache, bytes = find_second_cache(), memory_order_relaxed);
-    return bytes;
-}
-
-void sr_cpu_set_second_cache(size_t bytes) {
-    atomic_store_explicit(&second_cache, bytes, memory_order_relaxed);
+    long bytes = 0;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
 }

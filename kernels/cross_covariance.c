@@ -53,12 +53,11 @@ static unsigned reads(const void *params) {
 static size_t thread_floats(int d) { return 3 * (size_t)d * (size_t)d + 4 * (size_t)d; }
 
 // And the gradient of every unit's temperature.
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    const SrCrossCovarianceParams *p = params;
-    (void)n_in;
+static size_t scratch_bytes(const SrOpSite *site) {
+    const SrCrossCovarianceParams *p = site->params;
     return sizeof(float) *
-           (thread_floats(x[0].d[2] / 3 / p->num_heads) * (size_t)sr_parallel_threads() +
-            (size_t)x[0].d[0] * (size_t)p->num_heads);
+           (thread_floats(site->x[0].d[2] / 3 / p->num_heads) * (size_t)sr_parallel_threads() +
+            (size_t)site->x[0].d[0] * (size_t)p->num_heads);
 }
 
 static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
@@ -168,8 +167,8 @@ static void make_probabilities(const Job *job, const Head *h) {
         }
         for (int j = 0; j < d; j++)
             p[j] = h->temperature * c[j];
-        double sum = sr__rows()->exp_sum(p, p, most, 1, d);
-        sr__rows()->scale(p, p, (float)(1 / sum), d);
+        double sum = sr__rows(job->call->machine)->exp_sum(p, p, most, 1, d);
+        sr__rows(job->call->machine)->scale(p, p, (float)(1 / sum), d);
     }
 }
 
@@ -196,7 +195,7 @@ static float score_gradients(const Job *job, const Head *h) {
     for (int i = 0; i < d; i++) {
         float *dp = h->dp + (int64_t)i * d;
         const float *p = h->p + (int64_t)i * d, *c = h->cosine + (int64_t)i * d;
-        float along = (float)sr__rows()->dot(p, dp, d);
+        float along = (float)sr__rows(job->call->machine)->dot(p, dp, d);
         row[i] = 0;
         for (int j = 0; j < d; j++) {
             float ds = p[j] * (dp[j] - along), dc = ds * h->temperature;

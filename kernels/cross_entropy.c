@@ -54,12 +54,12 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 }
 
 // The loss of each row, double (rows).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    return (size_t)(sr_shape_count(x[0]) / sr_shape_last(x[0])) * sizeof(double);
+static size_t scratch_bytes(const SrOpSite *site) {
+    return (size_t)(sr_shape_count(site->x[0]) / sr_shape_last(site->x[0])) * sizeof(double);
 }
 
 typedef struct {
+    const SrMachine *machine;
     const SrCrossEntropyParams *p;
     int64_t rows, N;
     int C;
@@ -79,7 +79,10 @@ static double weight_of(const SrCrossEntropyParams *p, int64_t c) {
 
 static Work work_of(const SrOpCall *call) {
     const SrCrossEntropyParams *p = call->params;
-    Work w = {.p = p, .C = sr_shape_last(call->x[0].shape), .per_t = 1 / temperature_of(p)};
+    Work w = {.machine = call->machine,
+              .p = p,
+              .C = sr_shape_last(call->x[0].shape),
+              .per_t = 1 / temperature_of(p)};
     w.rows = sr_shape_count(call->x[0].shape) / w.C;
     w.N = call->x[1].shape.d[0];
     w.smooth = p->label_smoothing / w.C;
@@ -97,7 +100,7 @@ static bool counts(const SrCrossEntropyParams *p, int64_t label, int C) {
 
 // sum of q_c w_c ((most - x_c) / t + log sum): no two large numbers are subtracted.
 static double row_loss(const Work *w, int64_t row) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(w->machine);
     const float *x = w->x + row * w->C;
     int64_t y = sr__label_at(w->labels, row % w->N);
     w->most[row] = k->max(x, w->C);
@@ -130,7 +133,7 @@ static void forward(const SrOpCall *call) {
 
 // dx_c = (softmax_c sum of q w - q_c w_c) / (t total), times the gradient of L.
 static void row_gradient(const Work *w, int64_t row, double dy, float *dx) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(w->machine);
     int64_t y = sr__label_at(w->labels, row % w->N);
     if (!counts(w->p, y, w->C) || !(*w->total > 0)) {
         memset(dx, 0, (size_t)w->C * sizeof *dx);

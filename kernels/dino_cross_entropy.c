@@ -56,12 +56,12 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 }
 
 // A term a student row: double (V N).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    return sizeof(double) * (size_t)x[0].d[0];
+static size_t scratch_bytes(const SrOpSite *site) {
+    return sizeof(double) * (size_t)site->x[0].d[0];
 }
 
 typedef struct {
+    const SrMachine *machine;
     int V, T, N, K, pairs;
     const int *teacher;
     float *q, *lse;
@@ -71,7 +71,8 @@ static int pairs_of(const SrDinoCrossEntropyParams *p) { return p->teacher.n * (
 
 static Sizes sizes_of(const SrOpCall *call) {
     const SrDinoCrossEntropyParams *p = call->params;
-    Sizes s = {.V = p->num_crops, .T = p->teacher.n, .K = call->x[0].shape.d[1]};
+    Sizes s = {
+        .machine = call->machine, .V = p->num_crops, .T = p->teacher.n, .K = call->x[0].shape.d[1]};
     s.N = call->x[0].shape.d[0] / s.V;
     s.pairs = pairs_of(p);
     s.teacher = p->teacher.v;
@@ -80,8 +81,9 @@ static Sizes sizes_of(const SrOpCall *call) {
     return s;
 }
 
-static void teacher_row(float *q, const float *t, const float *center, float temp, int K) {
-    const SrRows *k = sr__rows();
+static void teacher_row(const SrMachine *machine, float *q, const float *t, const float *center,
+                        float temp, int K) {
+    const SrRows *k = sr__rows(machine);
     for (int i = 0; i < K; i++)
         q[i] = t[i] - center[i];
     double sum = k->exp_sum(q, q, k->max(q, K), 1 / temp, K);
@@ -90,7 +92,7 @@ static void teacher_row(float *q, const float *t, const float *center, float tem
 
 static double student_row(const SrDinoCrossEntropyParams *p, const Sizes *s, const float *x, int v,
                           int n, float *lse) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(s->machine);
     float factor = (float)(1 / p->student_temp), high = k->max(x, s->K);
     double sum = k->exp_sum(NULL, x, high, factor, s->K), term = 0;
     *lse = (float)(log(sum) + (double)high * (double)factor);
@@ -109,7 +111,8 @@ static void forward(const SrOpCall *call) {
     double *term = call->scratch, loss = 0;
 #pragma omp parallel for schedule(static)
     for (int r = 0; r < s.T * s.N; r++)
-        teacher_row(s.q + (int64_t)r * s.K, teacher + (int64_t)r * s.K, call->w[0].data, temp, s.K);
+        teacher_row(s.machine, s.q + (int64_t)r * s.K, teacher + (int64_t)r * s.K, call->w[0].data,
+                    temp, s.K);
 #pragma omp parallel for schedule(static)
     for (int r = 0; r < s.V * s.N; r++)
         term[r] = student_row(p, &s, student + (int64_t)r * s.K, r / s.N, r % s.N, s.lse + r);
@@ -121,7 +124,7 @@ static void forward(const SrOpCall *call) {
 // (number of teacher crops that are not v) softmax(s_v) - their q, over N, pairs and the temperature.
 static void gradient_row(const SrDinoCrossEntropyParams *p, const Sizes *s, const float *x, int v,
                          int n, float lse, float scale, float *dx) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(s->machine);
     int others = 0;
     for (int t = 0; t < s->T; t++)
         others += s->teacher[t] != v;

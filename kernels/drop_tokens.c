@@ -29,9 +29,8 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
 }
 
 // Made again in the backward, from the same draw.
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    return sizeof(uint32_t) * (size_t)x[0].d[1];
+static size_t scratch_bytes(const SrOpSite *site) {
+    return sizeof(uint32_t) * (size_t)site->x[0].d[1];
 }
 
 void sr_drop_tokens_draw(uint32_t *order, int tokens, uint64_t seed, int64_t iteration,

@@ -70,7 +70,7 @@ static void reference(const SrRefCall *call) {
 
 // Recomputing (again) uses the mask that is there.
 static void forward(const SrOpCall *call) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(call->machine);
     const SrDropoutParams *p = call->params;
     const float *x = call->x[0].data; // (n)
     float *y = call->y.data;          // (n)
@@ -90,7 +90,7 @@ static void forward(const SrOpCall *call) {
 }
 
 static void backward(const SrOpCall *call) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(call->machine);
     const uint8_t *mask = call->saved;
     float *dx = call->dx[0], factor = (float)factor_of(call->params);
     int64_t n = sr_shape_count(call->y.shape);

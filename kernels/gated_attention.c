@@ -70,10 +70,9 @@ static unsigned reads(const void *params) {
 
 // All heads' positional attention and, in the backward, its gradient: (2, E, L, L); a thread's probabilities, mixture and
 // gradient: (3, L, L).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    const SrGatedAttentionParams *p = params;
-    size_t square = (size_t)x[0].d[1] * (size_t)x[0].d[1];
-    (void)n_in;
+static size_t scratch_bytes(const SrOpSite *site) {
+    const SrGatedAttentionParams *p = site->params;
+    size_t square = (size_t)site->x[0].d[1] * (size_t)site->x[0].d[1];
     return sizeof(float) * square * (2 * (size_t)p->num_heads + 3 * (size_t)sr_parallel_threads());
 }
 
@@ -181,8 +180,9 @@ static float gate_of(const Job *job, int64_t e) {
 
 static void softmax_rows(const Job *job, float *x) {
     for (int i = 0; i < job->L; i++, x += job->L) {
-        double sum = sr__rows()->exp_sum(x, x, sr__rows()->max(x, job->L), 1, job->L);
-        sr__rows()->scale(x, x, (float)(1 / sum), job->L);
+        double sum = sr__rows(job->call->machine)
+                         ->exp_sum(x, x, sr__rows(job->call->machine)->max(x, job->L), 1, job->L);
+        sr__rows(job->call->machine)->scale(x, x, (float)(1 / sum), job->L);
     }
 }
 
@@ -247,7 +247,7 @@ static void forward(const SrOpCall *call) {
 // x becomes p (x - sum over the row of x p): the softmax's gradient.
 static void softmax_gradient(const Job *job, const float *p, float *x) {
     for (int i = 0; i < job->L; i++, x += job->L, p += job->L) {
-        float along = (float)sr__rows()->dot(p, x, job->L);
+        float along = (float)sr__rows(job->call->machine)->dot(p, x, job->L);
         for (int j = 0; j < job->L; j++)
             x[j] = p[j] * (x[j] - along);
     }
@@ -266,11 +266,11 @@ static double backward_head(const Job *job, int64_t n, int64_t e, float *own) {
     if (call->dx[1])
         sr_gemm_here(true, false, L, d, L, 1, mixed, L, dy, D, 0, call->dx[1] + h.at, D);
     sr_gemm_here(false, true, L, L, d, 1, dy, D, h.v, D, 0, da, L);
-    double apart =
-        sr__rows()->dot(da, positions, job->square) - sr__rows()->dot(da, content, job->square);
-    sr__rows()->axpy(to, da, g, job->square);
+    double apart = sr__rows(job->call->machine)->dot(da, positions, job->square) -
+                   sr__rows(job->call->machine)->dot(da, content, job->square);
+    sr__rows(job->call->machine)->axpy(to, da, g, job->square);
     if (call->dx[0]) {
-        sr__rows()->scale(da, da, (1 - g) * job->scale, job->square);
+        sr__rows(job->call->machine)->scale(da, da, (1 - g) * job->scale, job->square);
         softmax_gradient(job, content, da);
         sr_gemm_here(false, false, L, d, L, 1, da, L, h.k, 2 * D, 0, call->dx[0] + h.packed, 2 * D);
         sr_gemm_here(true, false, L, d, L, 1, da, L, h.q, 2 * D, 0, call->dx[0] + h.packed + D,

@@ -61,10 +61,9 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 }
 
 // Per image: sums, double (2, C); coefficients mean, a, k1, k0, float (4, C).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    size_t C = (size_t)sr_shape_last(x[0]);
-    return (size_t)x[0].d[0] * C * (2 * sizeof(double) + 4 * sizeof(float));
+static size_t scratch_bytes(const SrOpSite *site) {
+    size_t C = (size_t)sr_shape_last(site->x[0]);
+    return (size_t)site->x[0].d[0] * C * (2 * sizeof(double) + 4 * sizeof(float));
 }
 
 // One image of a call.
@@ -131,7 +130,7 @@ static void coefficients(const Image *i, const float *weight) {
 static void forward(const SrOpCall *call) {
     const SrGroupNormParams *p = call->params;
     SrDtype type = call->y.dtype;
-    const SrBatchNormKernels *kernels = sr__batch_norm(type);
+    const SrBatchNormKernels *kernels = sr__batch_norm(call->machine, type);
 #pragma omp parallel for schedule(static)
     for (int n = 0; n < call->x[0].shape.d[0]; n++) {
         Image i = image_of(call, n);
@@ -184,7 +183,7 @@ static void parameter_gradients(const SrOpCall *call) {
 // Sums per channel, then per group, then dx; parameter sums wait until all images are done.
 static void backward(const SrOpCall *call) {
     SrDtype type = call->y.dtype;
-    const SrBatchNormKernels *kernels = sr__batch_norm(type);
+    const SrBatchNormKernels *kernels = sr__batch_norm(call->machine, type);
     const float *weight = call->w[WEIGHT].data;
 #pragma omp parallel for schedule(static)
     for (int n = 0; n < call->x[0].shape.d[0]; n++) {

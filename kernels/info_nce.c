@@ -61,9 +61,8 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 }
 
 // Scores (n, n), and the loss of each row in double.
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    size_t n = (size_t)x[0].d[0];
+static size_t scratch_bytes(const SrOpSite *site) {
+    size_t n = (size_t)site->x[0].d[0];
     return n * sizeof(double) + n * n * sizeof(float);
 }
 
@@ -96,8 +95,8 @@ static void forward(const SrOpCall *call) {
 #pragma omp parallel for schedule(static) if ((int64_t)w.n * w.n > SR_CHUNK)
     for (int i = 0; i < w.n; i++) {
         const float *s = w.scores + (int64_t)i * w.n;
-        w.most[i] = sr__rows()->max(s, w.n);
-        w.sum[i] = (float)sr__rows()->exp_sum(NULL, s, w.most[i], w.per_t, w.n);
+        w.most[i] = sr__rows(call->machine)->max(s, w.n);
+        w.sum[i] = (float)sr__rows(call->machine)->exp_sum(NULL, s, w.most[i], w.per_t, w.n);
         w.losses[i] = ((double)w.most[i] - (double)s[i]) * (double)w.per_t + log((double)w.sum[i]);
     }
     for (int i = 0; i < w.n; i++)
@@ -112,9 +111,9 @@ static void backward(const SrOpCall *call) {
 #pragma omp parallel for schedule(static) if ((int64_t)w.n * w.n > SR_CHUNK)
     for (int i = 0; i < w.n; i++) {
         float *s = w.scores + (int64_t)i * w.n;
-        sr__rows()->exp(s, s, w.most[i], w.per_t, w.n);
+        sr__rows(call->machine)->exp(s, s, w.most[i], w.per_t, w.n);
         float own = s[i];
-        sr__rows()->scale(s, s, factor / w.sum[i], w.n);
+        sr__rows(call->machine)->scale(s, s, factor / w.sum[i], w.n);
         s[i] = -factor * (w.sum[i] - own) / w.sum[i];
     }
     if (call->dx[0])

@@ -41,10 +41,9 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 }
 
 // Products of a group's rows: (n, n).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    const SrKoleoParams *p = params;
-    size_t n = (size_t)(x[0].d[0] / p->groups);
-    (void)n_in;
+static size_t scratch_bytes(const SrOpSite *site) {
+    const SrKoleoParams *p = site->params;
+    size_t n = (size_t)(site->x[0].d[0] / p->groups);
     return sizeof(float) * n * n;
 }
 

@@ -57,7 +57,7 @@ static void reference(const SrRefCall *call) {
 // Sums of squares in single precision over 64 lanes, added up in double: enough for any width in
 // use.
 static void forward(const SrOpCall *call) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(call->machine);
     const float *x = call->x[0].data;                // (rows, D)
     float *y = call->y.data, *inverse = call->saved; // (rows, D), (rows)
     int64_t rows = sr_shape_rows(call->y.shape);
@@ -76,7 +76,7 @@ static void forward(const SrOpCall *call) {
 
 // dx = (dy - y (y . dy)) / |x|.
 static void backward(const SrOpCall *call) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(call->machine);
     const float *y = call->y.data, *inverse = call->saved; // (rows, D), (rows)
     float *dx = call->dx[0];                               // (rows, D)
     int64_t rows = sr_shape_rows(call->y.shape);

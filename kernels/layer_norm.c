@@ -53,9 +53,8 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 }
 
 // dweight and dbias of each piece: float (UNITS, 2, C).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    return UNITS * 2 * sizeof(float) * (size_t)sr_shape_last(x[0]);
+static size_t scratch_bytes(const SrOpSite *site) {
+    return UNITS * 2 * sizeof(float) * (size_t)sr_shape_last(site->x[0]);
 }
 
 static void reference(const SrRefCall *call) {
@@ -76,7 +75,7 @@ static void reference(const SrRefCall *call) {
 
 static void forward(const SrOpCall *call) {
     const SrLayerNormParams *p = call->params;
-    const SrLayerNormKernels *k = sr__layer_norm();
+    const SrLayerNormKernels *k = sr__layer_norm(call->machine);
     SrDtype to = call->y.dtype, from = call->x[0].dtype;
     SrShape s = call->y.shape;
     int C = sr_shape_last(s);
@@ -90,7 +89,7 @@ static void forward(const SrOpCall *call) {
 }
 
 static void backward(const SrOpCall *call) {
-    const SrLayerNormKernels *k = sr__layer_norm();
+    const SrLayerNormKernels *k = sr__layer_norm(call->machine);
     SrDtype above = call->y.dtype, type = call->x[0].dtype;
     SrShape s = call->y.shape;
     int C = sr_shape_last(s);
@@ -111,7 +110,8 @@ static void backward(const SrOpCall *call) {
     for (int64_t r = 0; learns && r < rows; r += unit)
         for (int slot = 0; slot < N_SLOTS; slot++)
             if (call->dw[slot])
-                sr__rows()->axpy(call->dw[slot], parts + (r / unit * 2 + slot) * C, 1, C);
+                sr__rows(call->machine)
+                    ->axpy(call->dw[slot], parts + (r / unit * 2 + slot) * C, 1, C);
 }
 
 // ONNX has a node for it only from opset 17 on; these are what it is made of.

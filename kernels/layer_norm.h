@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/tensor.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 
 typedef struct {
     double eps; // PyTorch: 1e-5; vision transformers 1e-6
@@ -24,8 +24,8 @@ typedef struct {
                      const float *invstd, float *dweight, float *dbias);
 } SrLayerNormKernels;
 SR_CPU_TABLES_BF16(SrLayerNormKernels, sr__layer_norm_kernels);
-static inline const SrLayerNormKernels *sr__layer_norm(void) {
-    return SR_CPU_PICK_BF16(sr__layer_norm_kernels);
+static inline const SrLayerNormKernels *sr__layer_norm(const SrMachine *machine) {
+    return SR_CPU_PICK_BF16(machine, sr__layer_norm_kernels);
 }
 
 #endif

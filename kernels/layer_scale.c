@@ -47,9 +47,8 @@ static int inplace(const void *params) {
 static int64_t unit_rows(SrShape s) { return (sr_shape_rows(s) + UNITS - 1) / UNITS; }
 
 // dweight of each piece: float (UNITS, C).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    return UNITS * sizeof(float) * (size_t)sr_shape_last(x[0]);
+static size_t scratch_bytes(const SrOpSite *site) {
+    return UNITS * sizeof(float) * (size_t)sr_shape_last(site->x[0]);
 }
 
 static void reference(const SrRefCall *call) {
@@ -65,9 +64,10 @@ static void forward(const SrOpCall *call) {
     int64_t rows = sr_shape_rows(s), unit = unit_rows(s);
 #pragma omp parallel for schedule(static)
     for (int64_t r = 0; r < rows; r += unit)
-        sr__rows()->mul_rows(type, sr__at(type, call->y.data, r * C),
-                             sr__at(type, call->x[0].data, r * C), call->w[0].data,
-                             SR_MIN(unit, rows - r), C);
+        sr__rows(call->machine)
+            ->mul_rows(type, sr__at(type, call->y.data, r * C),
+                       sr__at(type, call->x[0].data, r * C), call->w[0].data,
+                       SR_MIN(unit, rows - r), C);
 }
 
 // The weight's gradient first: dx may take dy's place.
@@ -82,13 +82,15 @@ static void backward(const SrOpCall *call) {
         const void *dy = sr__at(type, call->dy, r * C);
         int64_t n = SR_MIN(unit, rows - r);
         if (call->dw[0])
-            sr__rows()->sum_products(type, parts + r / unit * C, dy,
-                                     sr__at(type, call->x[0].data, r * C), n, C, false);
+            sr__rows(call->machine)
+                ->sum_products(type, parts + r / unit * C, dy, sr__at(type, call->x[0].data, r * C),
+                               n, C, false);
         if (call->dx[0])
-            sr__rows()->mul_rows(type, sr__at(type, call->dx[0], r * C), dy, call->w[0].data, n, C);
+            sr__rows(call->machine)
+                ->mul_rows(type, sr__at(type, call->dx[0], r * C), dy, call->w[0].data, n, C);
     }
     for (int64_t r = 0; call->dw[0] && r < rows; r += unit)
-        sr__rows()->axpy(call->dw[0], parts + r / unit * C, 1, C);
+        sr__rows(call->machine)->axpy(call->dw[0], parts + r / unit * C, 1, C);
 }
 
 static SrStatus onnx(SrOnnxCall *call) {

@@ -50,70 +50,57 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
     return p->bias ? 2 : 1;
 }
 
-static SrConvShape conv_shape(const void *params, SrShape x, SrDtype type) {
-    const SrLinearParams *p = params;
-    return sr__row_shape(sr_shape_rows(x), sr_shape_last(x), p->out_features, type);
+static void design(const SrOpSite *site, void *out) {
+    const SrLinearParams *p = site->params;
+    *(SrConv *)out = sr__row_conv(site->machine, sr_shape_rows(site->x[0]),
+                                  sr_shape_last(site->x[0]), p->out_features, site->type);
 }
 
 // Packed once a step the weights of a transformer would be held three times.  Where rows are so many that packing is a
 // hundredth of the product, each call packs into its scratch; products of tile registers are too fast for that.
-static size_t packed_at_call(const SrConvShape *s, SrConvPass pass) {
+static size_t packed_at_call(const SrConv *c, SrConvPass pass) {
     enum { VERY_MANY_ROWS = 512 };
+    const SrConvShape *s = &c->shape;
     bool here = s->type == SR_F32 && pass != SR_CONV_BACKWARD_WEIGHT && s->W >= VERY_MANY_ROWS &&
-                strcmp(sr_conv_design(s, pass), "direct") == 0;
-    size_t bytes = here ? sr_conv_prepared(s, pass).bytes : 0;
+                strcmp(sr_conv_design(c, pass), "direct") == 0;
+    size_t bytes = here ? sr_conv_prepared(c, pass).bytes : 0;
     return (bytes + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
 }
 
-static size_t typed_scratch_bytes(const void *params, SrShape x, SrDtype type) {
-    SrConvShape s = conv_shape(params, x, type);
+static size_t scratch_bytes(const SrOpSite *site) {
+    const SrConv *c = site->design;
     size_t most = 0;
     for (int pass = SR_CONV_FORWARD; pass <= SR_CONV_BACKWARD_WEIGHT; pass++)
-        if (sr__rows_by_conv(&s, (SrConvPass)pass))
-            most = SR_MAX(most, packed_at_call(&s, (SrConvPass)pass) +
-                                    sr_conv_scratch_bytes(&s, (SrConvPass)pass));
+        if (sr__rows_by_conv(c, (SrConvPass)pass))
+            most = SR_MAX(most, packed_at_call(c, (SrConvPass)pass) +
+                                    sr_conv_scratch_bytes(c, (SrConvPass)pass));
     return most;
 }
 
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)n_in;
-    return typed_scratch_bytes(params, x[0], SR_F32);
-}
-
-static size_t bf16_scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)n_in;
-    return typed_scratch_bytes(params, x[0], SR_BF16);
-}
-
-static SrOpPrepared prepared(const void *params, const SrShape *x, int n_in, SrDtype type,
-                             SrOpPass pass) {
-    (void)n_in;
+static SrOpPrepared prepared(const SrOpSite *site, SrOpPass pass) {
+    const SrConv *c = site->design;
     SrConvPass conv_pass = pass == SR_PASS_FORWARD ? SR_CONV_FORWARD : SR_CONV_BACKWARD_DATA;
-    SrConvShape s = conv_shape(params, x[0], type);
-    if (!sr__rows_by_conv(&s, conv_pass) || packed_at_call(&s, conv_pass))
+    if (!sr__rows_by_conv(c, conv_pass) || packed_at_call(c, conv_pass))
         return (SrOpPrepared){0};
-    SrConvPrepared p = sr_conv_prepared(&s, conv_pass);
+    SrConvPrepared p = sr_conv_prepared(c, conv_pass);
     return (SrOpPrepared){p.bytes, p.key};
 }
 
 static void prepare_forward(const SrOpCall *call) {
-    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
-    sr_conv_prepare(&s, SR_CONV_FORWARD, call->w[0].data, call->prepared);
+    sr_conv_prepare(call->design, SR_CONV_FORWARD, call->w[0].data, call->prepared);
 }
 
 static void prepare_backward(const SrOpCall *call) {
-    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
-    sr_conv_prepare(&s, SR_CONV_BACKWARD_DATA, call->w[0].data, call->prepared);
+    sr_conv_prepare(call->design, SR_CONV_BACKWARD_DATA, call->w[0].data, call->prepared);
 }
 
 // As the pass wants it; what is left of the scratch stands in `scratch`.
-static const float *weights(const SrOpCall *call, const SrConvShape *s, SrConvPass pass,
-                            void **scratch) {
-    size_t bytes = packed_at_call(s, pass);
+static const float *weights(const SrOpCall *call, SrConvPass pass, void **scratch) {
+    size_t bytes = packed_at_call(call->design, pass);
     *scratch = (char *)call->scratch + bytes;
     if (!bytes)
         return call->prepared ? call->prepared : call->w[0].data;
-    sr_conv_prepare(s, pass, call->w[0].data, call->scratch);
+    sr_conv_prepare(call->design, pass, call->w[0].data, call->scratch);
     return call->scratch;
 }
 
@@ -150,21 +137,20 @@ static void reference(const SrRefCall *call) {
                                      .y = call->y});
 }
 
-static void by_convolution(const SrOpCall *call, const SrConvShape *s) {
+static void by_convolution(const SrOpCall *call) {
     const SrLinearParams *p = call->params;
     void *scratch;
-    const float *w = weights(call, s, SR_CONV_FORWARD, &scratch);
+    const float *w = weights(call, SR_CONV_FORWARD, &scratch);
     SrConvEnd end = {.bias = p->bias ? call->w[1].data : NULL,
                      .residual = p->residual ? call->x[1].data : NULL,
-                     .activate = p->gelu ? sr__pointwise()->gelu.f : NULL};
-    sr_conv_forward_end(s, call->x[0].data, w, &end, call->y.data, scratch);
+                     .activate = p->gelu ? sr__pointwise(call->machine)->gelu.f : NULL};
+    sr_conv_forward_end(call->design, call->x[0].data, w, &end, call->y.data, scratch);
 }
 
 // The bias is laid into y first and the product added to it: one pass less than adding afterwards.
 static void forward(const SrOpCall *call) {
-    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
-    if (sr__rows_by_conv(&s, SR_CONV_FORWARD)) {
-        by_convolution(call, &s);
+    if (sr__rows_by_conv(call->design, SR_CONV_FORWARD)) {
+        by_convolution(call);
         return;
     }
     const SrLinearParams *p = call->params;
@@ -176,41 +162,44 @@ static void forward(const SrOpCall *call) {
         memcpy(y + (int64_t)r * K, bias, (size_t)K * sizeof(float));
     sr_gemm(false, true, rows, K, C, 1, call->x[0].data, C, call->w[0].data, C, bias ? 1 : 0, y, K);
     if (p->residual)
-        sr__rows()->add(SR_F32, y, y, call->x[1].data, (int64_t)rows * K);
+        sr__rows(call->machine)->add(SR_F32, y, y, call->x[1].data, (int64_t)rows * K);
     if (p->gelu)
-        sr__pointwise()->gelu.f(SR_F32, y, y, (int64_t)rows * K);
+        sr__pointwise(call->machine)->gelu.f(SR_F32, y, y, (int64_t)rows * K);
 }
 
 // dW (K, C) += dy^T x,  db (K) += column sums of dy.
-static void weight_gradient(const SrOpCall *call, const SrConvShape *s) {
+static void weight_gradient(const SrOpCall *call) {
+    const SrConv *c = call->design;
+    const SrConvShape *s = &c->shape;
     float *db = call->n_w > 1 ? call->dw[1] : NULL;
-    bool conv = sr__rows_by_conv(s, SR_CONV_BACKWARD_WEIGHT);
+    bool conv = sr__rows_by_conv(c, SR_CONV_BACKWARD_WEIGHT);
     if (call->dw[0] && conv)
-        sr_conv_backward_weight(s, call->x[0].data, call->dy, call->dw[0], db, call->scratch);
+        sr_conv_backward_weight(c, call->x[0].data, call->dy, call->dw[0], db, call->scratch);
     else if (call->dw[0])
         sr_gemm(true, false, s->K, s->C, s->W, 1, call->dy, s->K, call->x[0].data, s->C, 1,
                 call->dw[0], s->C);
     if (!db || (call->dw[0] && conv))
         return;
     if (conv)
-        sr_conv_backward_bias(s, call->dy, db, call->scratch);
+        sr_conv_backward_bias(c, call->dy, db, call->scratch);
     else
-        sr__add_column_sums(call->dy, s->W, s->K, db);
+        sr__add_column_sums(call->machine, call->dy, s->W, s->K, db);
 }
 
 // dx (rows, C) = or += dy W.
 static void backward(const SrOpCall *call) {
-    SrConvShape s = conv_shape(call->params, call->x[0].shape, call->y.dtype);
-    weight_gradient(call, &s);
+    const SrConv *c = call->design;
+    const SrConvShape *s = &c->shape;
+    weight_gradient(call);
     if (!call->dx[0])
         return;
-    if (sr__rows_by_conv(&s, SR_CONV_BACKWARD_DATA)) {
+    if (sr__rows_by_conv(c, SR_CONV_BACKWARD_DATA)) {
         void *scratch;
-        const float *w = weights(call, &s, SR_CONV_BACKWARD_DATA, &scratch);
-        sr_conv_backward_data(&s, call->dy, w, call->dx[0], call->dx_add & 1, scratch);
+        const float *w = weights(call, SR_CONV_BACKWARD_DATA, &scratch);
+        sr_conv_backward_data(c, call->dy, w, call->dx[0], call->dx_add & 1, scratch);
     } else
-        sr_gemm(false, false, s.W, s.C, s.K, 1, call->dy, s.K, call->w[0].data, s.C,
-                (float)(call->dx_add & 1), call->dx[0], s.C);
+        sr_gemm(false, false, s->W, s->C, s->K, 1, call->dy, s->K, call->w[0].data, s->C,
+                (float)(call->dx_add & 1), call->dx[0], s->C);
 }
 
 // Gemm knows matrices alone.
@@ -257,8 +246,9 @@ const SrOp sr_op_linear = {
     .infer = infer,
     .slots = slots,
     .reads = reads,
+    .design = design,
+    .design_bytes = sizeof(SrConv),
     .scratch_bytes = scratch_bytes,
-    .bf16_scratch_bytes = bf16_scratch_bytes,
     .prepared = prepared,
     .prepare = {prepare_forward, prepare_backward},
     .flops = flops,

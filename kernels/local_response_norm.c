@@ -34,9 +34,8 @@ static unsigned reads(const void *params) {
 }
 
 // Rows of a pixel each that a thread works on: x, dy or y, sums, and gradients of sums, float (4, C).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    return 4 * sizeof(float) * (size_t)sr_shape_last(x[0]) * (size_t)sr_parallel_threads();
+static size_t scratch_bytes(const SrOpSite *site) {
+    return 4 * sizeof(float) * (size_t)sr_shape_last(site->x[0]) * (size_t)sr_parallel_threads();
 }
 
 // Channels before and behind a channel; PyTorch puts the greater part of an even window in front.
@@ -103,12 +102,13 @@ static void forward_unit(void *arg, int64_t i, int thread) {
     int C = job->C;
     float *x = (float *)call->scratch + (int64_t)thread * 4 * C, *y = x + C, *s = y + C;
     for (int64_t r = i * job->unit; r < SR_MIN((i + 1) * job->unit, job->rows); r++) {
-        sr__rows()->cast(SR_F32, x, type, sr__at(type, call->x[0].data, r * C), C, false);
+        sr__rows(call->machine)
+            ->cast(SR_F32, x, type, sr__at(type, call->x[0].data, r * C), C, false);
         sums_of(job, x, s);
         powers(s, C, job->p->beta, y);
         for (int c = 0; c < C; c++)
             y[c] *= x[c];
-        sr__rows()->cast(type, sr__at(type, call->y.data, r * C), SR_F32, y, C, false);
+        sr__rows(call->machine)->cast(type, sr__at(type, call->y.data, r * C), SR_F32, y, C, false);
     }
 }
 
@@ -141,10 +141,11 @@ static void backward_unit(void *arg, int64_t i, int thread) {
     int C = job->C;
     float *x = (float *)call->scratch + (int64_t)thread * 4 * C, *dy = x + C;
     for (int64_t r = i * job->unit; r < SR_MIN((i + 1) * job->unit, job->rows); r++) {
-        sr__rows()->cast(SR_F32, x, type, sr__at(type, call->x[0].data, r * C), C, false);
-        sr__rows()->cast(SR_F32, dy, type, sr__at(type, call->dy, r * C), C, false);
+        sr__rows(call->machine)
+            ->cast(SR_F32, x, type, sr__at(type, call->x[0].data, r * C), C, false);
+        sr__rows(call->machine)->cast(SR_F32, dy, type, sr__at(type, call->dy, r * C), C, false);
         backward_row(job, x, dy, dy + C, dy + 2 * C);
-        sr__rows()->cast(type, sr__at(type, call->dx[0], r * C), SR_F32, dy, C, false);
+        sr__rows(call->machine)->cast(type, sr__at(type, call->dx[0], r * C), SR_F32, dy, C, false);
     }
 }
 

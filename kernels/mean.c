@@ -26,13 +26,15 @@ static void reference(const SrRefCall *call) {
 
 static void forward(const SrOpCall *call) {
     SrPool pool = pool_of(call->x[0].shape);
-    sr__pool_mean(&pool, call->x[0].dtype, call->x[0].data, call->y.dtype, call->y.data);
+    sr__pool_mean(call->machine, &pool, call->x[0].dtype, call->x[0].data, call->y.dtype,
+                  call->y.data);
 }
 
 static void backward(const SrOpCall *call) {
     SrPool pool = pool_of(call->x[0].shape);
     if (call->dx[0])
-        sr__pool_mean_grad(&pool, call->y.dtype, call->dy, call->x[0].dtype, call->dx[0]);
+        sr__pool_mean_grad(call->machine, &pool, call->y.dtype, call->dy, call->x[0].dtype,
+                           call->dx[0]);
 }
 
 static SrStatus onnx(SrOnnxCall *call) {

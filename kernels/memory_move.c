@@ -70,10 +70,10 @@ static void move(const SrOpCall *call, int i, float *y) {
     memset(y, 0, (size_t)D * sizeof *y);
     if (!row)
         return;
-    sr__rows()->scale(y, row, (float)p->momentum, D);
-    sr__rows()->axpy(y, x, (float)(1 - p->momentum), D);
-    double length = sqrt(sr__rows()->dot(y, y, D));
-    sr__rows()->scale(y, y, (float)(1 / fmax(length, shortest)), D);
+    sr__rows(call->machine)->scale(y, row, (float)p->momentum, D);
+    sr__rows(call->machine)->axpy(y, x, (float)(1 - p->momentum), D);
+    double length = sqrt(sr__rows(call->machine)->dot(y, y, D));
+    sr__rows(call->machine)->scale(y, y, (float)(1 / fmax(length, shortest)), D);
 }
 
 static void forward(const SrOpCall *call) {

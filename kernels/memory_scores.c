@@ -76,7 +76,7 @@ static void forward(const SrOpCall *call) {
     for (int i = 0; i < n; i++)
         for (int64_t r = (int64_t)i * M; r < (int64_t)(i + 1) * M; r++) {
             const float *row = row_of(call, r);
-            y[r] = row ? (float)sr__rows()->dot(x + (int64_t)i * D, row, D) : 0;
+            y[r] = row ? (float)sr__rows(call->machine)->dot(x + (int64_t)i * D, row, D) : 0;
         }
 }
 
@@ -89,7 +89,7 @@ static void backward(const SrOpCall *call) {
         for (int64_t r = (int64_t)i * M; r < (int64_t)(i + 1) * M; r++) {
             const float *row = row_of(call, r);
             if (row)
-                sr__rows()->axpy(dx + (int64_t)i * D, row, call->dy[r], D);
+                sr__rows(call->machine)->axpy(dx + (int64_t)i * D, row, call->dy[r], D);
         }
     }
     for (int i = 1; i < call->n_in; i++)

@@ -41,12 +41,13 @@ static void reference(const SrRefCall *call) {
 }
 
 // p and, in the backward, the sums of dy (a - b): float (2, N, C).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    return sizeof(float) * (size_t)x[0].d[0] * (size_t)x[0].d[3];
+static size_t scratch_bytes(const SrOpSite *site) {
+    return sizeof(float) * (size_t)site->x[0].d[0] * (size_t)site->x[0].d[3];
 }
 
-static const SrMixHalvesKernels *kernels(void) { return SR_CPU_PICK_BF16(sr__mix_halves_kernels); }
+static const SrMixHalvesKernels *kernels(const SrMachine *machine) {
+    return SR_CPU_PICK_BF16(machine, sr__mix_halves_kernels);
+}
 
 static float number(SrDtype type, const void *x, int64_t i) {
     return type == SR_BF16 ? sr_bf16_float(((const SrBf16 *)x)[i]) : ((const float *)x)[i];
@@ -73,8 +74,9 @@ static void forward_image(void *arg, int64_t n, int thread) {
     int64_t pixels = pixels_of(call->y.shape);
     float *p = share_of(call, n);
     shares(call, n, p);
-    kernels()->mix(type, sr__at(type, call->y.data, n * pixels * C),
-                   sr__at(type, call->x[0].data, n * pixels * 2 * C), p, pixels, C);
+    kernels(call->machine)
+        ->mix(type, sr__at(type, call->y.data, n * pixels * C),
+              sr__at(type, call->x[0].data, n * pixels * 2 * C), p, pixels, C);
 }
 
 static void forward(const SrOpCall *call) {
@@ -82,13 +84,14 @@ static void forward(const SrOpCall *call) {
 }
 
 // dscore_a = p (1 - p) times the sum over pixels of dy (a - b) = -dscore_b.
-static void score_gradient(SrDtype type, const float *p, float *sum, int C, void *dscore) {
+static void score_gradient(const SrOpCall *call, const float *p, float *sum, int C, void *dscore) {
+    SrDtype type = call->y.dtype;
     for (int c = 0; c < C; c++)
         sum[c] *= p[c] * (1 - p[c]);
-    sr__rows()->cast(type, dscore, SR_F32, sum, C, false);
+    sr__rows(call->machine)->cast(type, dscore, SR_F32, sum, C, false);
     for (int c = 0; c < C; c++)
         sum[c] = -sum[c];
-    sr__rows()->cast(type, sr__at(type, dscore, C), SR_F32, sum, C, false);
+    sr__rows(call->machine)->cast(type, sr__at(type, dscore, C), SR_F32, sum, C, false);
 }
 
 static void backward_image(void *arg, int64_t n, int thread) {
@@ -101,12 +104,13 @@ static void backward_image(void *arg, int64_t n, int thread) {
     float *p = share_of(call, n), *sum = p + C;
     shares(call, n, p);
     if (call->dx[0])
-        kernels()->divide(type, sr__at(type, call->dx[0], n * pixels * 2 * C), dy, p, pixels, C);
+        kernels(call->machine)
+            ->divide(type, sr__at(type, call->dx[0], n * pixels * 2 * C), dy, p, pixels, C);
     if (!call->dx[1])
         return;
-    kernels()->differences(type, sum, dy, sr__at(type, call->x[0].data, n * pixels * 2 * C), pixels,
-                           C);
-    score_gradient(type, p, sum, C, sr__at(type, call->dx[1], n * 2 * C));
+    kernels(call->machine)
+        ->differences(type, sum, dy, sr__at(type, call->x[0].data, n * pixels * 2 * C), pixels, C);
+    score_gradient(call, p, sum, C, sr__at(type, call->dx[1], n * 2 * C));
 }
 
 static void backward(const SrOpCall *call) {

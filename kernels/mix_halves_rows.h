@@ -3,7 +3,7 @@
 #define SR_KERNELS_MIX_HALVES_ROWS_H
 
 #include "base/tensor.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 
 // Over pixels of one image: ab and dab (pixels, 2 C), y and dy (pixels, C), floats or bfloat16; p (C) the first half's share.
 typedef struct {

@@ -66,14 +66,14 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 }
 
 // Scores against the queue (n, K), and the loss of each row in double.
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    const SrMocoCrossEntropyParams *p = params;
-    (void)n_in;
-    size_t n = (size_t)x[0].d[0];
+static size_t scratch_bytes(const SrOpSite *site) {
+    const SrMocoCrossEntropyParams *p = site->params;
+    size_t n = (size_t)site->x[0].d[0];
     return n * sizeof(double) + n * (size_t)p->queue_size * sizeof(float);
 }
 
 typedef struct {
+    const SrMachine *machine;
     int n, D, K;
     const float *q, *k, *queue; // (n, D), (n, D), (D, K)
     float *own, *most, *sum;    // each (n)
@@ -84,7 +84,10 @@ typedef struct {
 
 static Work work_of(const SrOpCall *call) {
     const SrMocoCrossEntropyParams *p = call->params;
-    Work w = {.n = call->x[0].shape.d[0], .D = call->x[0].shape.d[1], .K = p->queue_size};
+    Work w = {.machine = call->machine,
+              .n = call->x[0].shape.d[0],
+              .D = call->x[0].shape.d[1],
+              .K = p->queue_size};
     w.q = call->x[0].data;
     w.k = call->x[1].data;
     w.queue = call->w[0].data;
@@ -113,9 +116,10 @@ static void forward(const SrOpCall *call) {
 #pragma omp parallel for schedule(static) if ((int64_t)w.n * w.K > SR_CHUNK)
     for (int i = 0; i < w.n; i++) {
         const float *s = w.scores + (int64_t)i * w.K;
-        w.own[i] = (float)sr__rows()->dot(w.q + (int64_t)i * w.D, w.k + (int64_t)i * w.D, w.D);
-        w.most[i] = sr__rows()->max(s, w.K);
-        w.sum[i] = (float)sr__rows()->exp_sum(NULL, s, w.most[i], w.per_t, w.K);
+        w.own[i] = (float)sr__rows(call->machine)
+                       ->dot(w.q + (int64_t)i * w.D, w.k + (int64_t)i * w.D, w.D);
+        w.most[i] = sr__rows(call->machine)->max(s, w.K);
+        w.sum[i] = (float)sr__rows(call->machine)->exp_sum(NULL, s, w.most[i], w.per_t, w.K);
         double a = excess(&w, i);
         w.losses[i] = a > 0 ? a + log1p(exp(-a)) : log1p(exp(a));
     }
@@ -128,8 +132,8 @@ static void forward(const SrOpCall *call) {
 static float queue_gradient(const Work *w, int i, float factor) {
     float *s = w->scores + (int64_t)i * w->K;
     float share = (float)(1 / (1 + exp(-excess(w, i))));
-    sr__rows()->exp(s, s, w->most[i], w->per_t, w->K);
-    sr__rows()->scale(s, s, factor * share / w->sum[i], w->K);
+    sr__rows(w->machine)->exp(s, s, w->most[i], w->per_t, w->K);
+    sr__rows(w->machine)->scale(s, s, factor * share / w->sum[i], w->K);
     return share;
 }
 
@@ -141,9 +145,9 @@ static void backward(const SrOpCall *call) {
     for (int i = 0; i < w.n; i++) {
         float own = -factor * queue_gradient(&w, i, factor);
         if (dq)
-            sr__rows()->scale(dq + (int64_t)i * w.D, w.k + (int64_t)i * w.D, own, w.D);
+            sr__rows(call->machine)->scale(dq + (int64_t)i * w.D, w.k + (int64_t)i * w.D, own, w.D);
         if (dk)
-            sr__rows()->scale(dk + (int64_t)i * w.D, w.q + (int64_t)i * w.D, own, w.D);
+            sr__rows(call->machine)->scale(dk + (int64_t)i * w.D, w.q + (int64_t)i * w.D, own, w.D);
     }
     if (dq)
         sr_gemm(false, true, w.n, w.D, w.K, 1, w.scores, w.K, w.queue, w.K, 1, dq, w.D);

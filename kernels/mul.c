@@ -44,45 +44,49 @@ static void reference(const SrRefCall *call) {
     }
 }
 
-// Of bfloat16: s and its gradient as floats, (2, s).
-static size_t bf16_scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    return 2 * sizeof(float) * (size_t)sr_shape_count(x[1]);
+// In bfloat16: s and its gradient as floats, (2, s).
+static size_t scratch_bytes(const SrOpSite *site) {
+    return site->type == SR_F32 ? 0 : 2 * sizeof(float) * (size_t)sr_shape_count(site->x[1]);
 }
 
 static const float *factors(const SrOpCall *call) {
     const SrTensor *s = &call->x[1];
     if (call->y.dtype == SR_F32)
         return s->data;
-    sr__rows()->cast(SR_F32, call->scratch, call->y.dtype, s->data, sr_shape_count(s->shape),
-                     false);
+    sr__rows(call->machine)
+        ->cast(SR_F32, call->scratch, call->y.dtype, s->data, sr_shape_count(s->shape), false);
     return call->scratch;
 }
 
 // y or dx: every row of `a` times the row of s.  A chunk of equal shapes is an image of one row.
-static void rows_times(SrDtype type, void *y, const void *a, const float *s, Sizes z, int64_t n) {
+static void rows_times(const SrOpCall *call, void *y, const void *a, const float *s, Sizes z,
+                       int64_t n) {
+    SrDtype type = call->y.dtype;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < z.images; i++) {
         int64_t at = i * z.rows * z.C;
-        sr__rows()->mul_rows(type, sr__at(type, y, at), sr__at(type, a, at), s + i * z.C, z.rows,
-                             (int)SR_MIN(z.C, n - at));
+        sr__rows(call->machine)
+            ->mul_rows(type, sr__at(type, y, at), sr__at(type, a, at), s + i * z.C, z.rows,
+                       (int)SR_MIN(z.C, n - at));
     }
 }
 
 static void forward(const SrOpCall *call) {
     SrShape x[2] = {call->x[0].shape, call->x[1].shape};
-    rows_times(call->y.dtype, call->y.data, call->x[0].data, factors(call), sizes_of(x),
+    rows_times(call, call->y.data, call->x[0].data, factors(call), sizes_of(x),
                sr_shape_count(call->y.shape));
 }
 
 // ds (N, C): the sum over the pixels of dy x, each channel in one order.
-static void scale_gradient(SrDtype type, float *ds, const void *dy, const void *x, Sizes z,
-                           int64_t n) {
+static void scale_gradient(const SrOpCall *call, float *ds, Sizes z, int64_t n) {
+    SrDtype type = call->y.dtype;
+    const void *dy = call->dy, *x = call->x[0].data;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < z.images; i++) {
         int64_t at = i * z.rows * z.C;
-        sr__rows()->sum_products(type, ds + i * z.C, sr__at(type, dy, at), sr__at(type, x, at),
-                                 z.rows, (int)SR_MIN(z.C, n - at), false);
+        sr__rows(call->machine)
+            ->sum_products(type, ds + i * z.C, sr__at(type, dy, at), sr__at(type, x, at), z.rows,
+                           (int)SR_MIN(z.C, n - at), false);
     }
 }
 
@@ -93,12 +97,12 @@ static void backward(const SrOpCall *call) {
     Sizes z = sizes_of(x);
     float *ds = type == SR_F32 ? call->dx[1] : (float *)call->scratch + m;
     if (call->dx[0])
-        rows_times(type, call->dx[0], call->dy, factors(call), z, n);
+        rows_times(call, call->dx[0], call->dy, factors(call), z, n);
     if (!call->dx[1])
         return;
-    scale_gradient(type, ds, call->dy, call->x[0].data, z, n);
+    scale_gradient(call, ds, z, n);
     if (type != SR_F32)
-        sr__rows()->cast(type, call->dx[1], SR_F32, ds, m, false);
+        sr__rows(call->machine)->cast(type, call->dx[1], SR_F32, ds, m, false);
 }
 
 static SrStatus onnx(SrOnnxCall *call) { return sr__onnx_plain(call, "Mul"); }
@@ -117,7 +121,7 @@ const SrOp sr_op_mul = {
     .flags = SR_OP_CHEAP | SR_OP_BF16,
     .infer = infer,
     .reads = reads,
-    .bf16_scratch_bytes = bf16_scratch_bytes,
+    .scratch_bytes = scratch_bytes,
     .reference = reference,
     .forward = forward,
     .backward = backward,

@@ -84,9 +84,8 @@ static Work work_of(const SrOpCall *call) {
     return w;
 }
 
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    return (size_t)x[0].d[0] * sizeof(double);
+static size_t scratch_bytes(const SrOpSite *site) {
+    return (size_t)site->x[0].d[0] * sizeof(double);
 }
 
 // The loss of a row; or the sum of its slopes, with their multiples by factor in dx (may be NULL).

@@ -28,10 +28,9 @@ static int slots(const void *params, const SrShape *x, int n_in, SrSlot out[SR_O
 }
 
 // Scores (n, K).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    const SrNearestKeyParams *p = params;
-    (void)n_in;
-    return (size_t)x[0].d[0] * (size_t)p->queue_size * sizeof(float);
+static size_t scratch_bytes(const SrOpSite *site) {
+    const SrNearestKeyParams *p = site->params;
+    return (size_t)site->x[0].d[0] * (size_t)p->queue_size * sizeof(float);
 }
 
 static void reference(const SrRefCall *call) {

@@ -46,15 +46,17 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
 
 // Of row i = crop * n + image: the rows of the same image are k n + image.
 typedef struct {
+    const SrMachine *machine; // NULL in the reference, which needs none
     int rows, n, C, D;
     bool decoupled;
     float per_t;   // 1 / temperature
     double weight; // of one positive: 1 / (rows (C - 1))
 } Problem;
 
-static Problem problem(const SrNtXentParams *p, SrShape x) {
+static Problem problem(const SrMachine *machine, const SrNtXentParams *p, SrShape x) {
     int rows = x.d[0], C = p->num_crops;
-    return (Problem){.rows = rows,
+    return (Problem){.machine = machine,
+                     .rows = rows,
                      .n = rows / C,
                      .C = C,
                      .D = x.d[1],
@@ -74,7 +76,7 @@ static double dot(const double *a, const double *b, int n) {
 
 static void reference(const SrRefCall *call) {
     const SrNtXentParams *p = call->params;
-    Problem w = problem(p, call->x_shape[0]);
+    Problem w = problem(NULL, p, call->x_shape[0]);
     double total = 0;
     for (int i = 0; i < w.rows; i++) {
         const double *xi = call->x[0] + (int64_t)i * w.D;
@@ -100,9 +102,8 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 }
 
 // Scores (rows, rows), and the loss of each row in double.
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    size_t rows = (size_t)x[0].d[0];
+static size_t scratch_bytes(const SrOpSite *site) {
+    size_t rows = (size_t)site->x[0].d[0];
     return rows * sizeof(double) + rows * rows * sizeof(float);
 }
 
@@ -121,15 +122,15 @@ static double term(const Problem *w, float positive, float most, double sum) {
 static double row_loss(const Problem *w, const float *s, int row, float *most, float *sum) {
     int image = row % w->n;
     double loss = 0;
-    *most = sr__others_max(s, w->n, w->C, image);
-    *sum = (float)sr__others_exp(NULL, s, *most, w->per_t, w->n, w->C, image);
+    *most = sr__others_max(w->machine, s, w->n, w->C, image);
+    *sum = (float)sr__others_exp(w->machine, NULL, s, *most, w->per_t, w->n, w->C, image);
     for (int j = image; j < w->rows; j += w->n)
         loss += j == row ? 0 : term(w, s[j], *most, (double)*sum);
     return loss;
 }
 
 static void forward(const SrOpCall *call) {
-    Problem w = problem(call->params, call->x[0].shape);
+    Problem w = problem(call->machine, call->params, call->x[0].shape);
     float *most = call->saved, *sum = most + w.rows;
     double *losses = call->scratch, total = 0;
     float *s = (float *)(losses + w.rows);
@@ -156,13 +157,13 @@ static void row_gradient(const Problem *w, float *s, int row, float most, double
         s[j] = j == row ? 0 : (float)(-factor * share);
         missed += j == row ? 0 : share;
     }
-    sr__others_exp(s, s, most, w->per_t, w->n, w->C, image);
-    sr__others_scale(s, (float)(factor * missed / sum), w->n, w->C, image);
+    sr__others_exp(w->machine, s, s, most, w->per_t, w->n, w->C, image);
+    sr__others_scale(w->machine, s, (float)(factor * missed / sum), w->n, w->C, image);
 }
 
 // Scores are made once more: (rows, rows) would otherwise lie there from forward to backward.
 static void backward(const SrOpCall *call) {
-    Problem w = problem(call->params, call->x[0].shape);
+    Problem w = problem(call->machine, call->params, call->x[0].shape);
     const float *x = call->x[0].data, *most = call->saved, *sum = most + w.rows;
     float *s = (float *)((double *)call->scratch + w.rows), *dx = call->dx[0];
     double factor = (double)call->dy[0] * w.weight * (double)w.per_t;

@@ -21,6 +21,7 @@
 #include "base/status.h"
 #include "base/tensor.h"
 #include "kernels/channel_sums.h"
+#include "kernels/machine.h"
 
 #define SR_OP_MAX_IN 64
 #define SR_OP_MAX_SLOTS 8
@@ -76,8 +77,10 @@ typedef struct {
 // BF16 for ops with SR_OP_BF16, which then read dy and dx as what they are.  With SR_OP_MIXES x[i] and
 // dx[i] are of x[i].dtype, whatever y and dy are.  w, dw and saved statistics are floats either way.
 typedef struct {
-    const void *params; // the op's params struct
-    bool train;         // mode of the pass
+    const SrMachine *machine; // the plan's: instruction set and choices of the kernels
+    const void *params;       // the op's params struct
+    const void *design;       // what SrOp.design chose for the node; NULL where the op has none
+    bool train;               // mode of the pass
     bool again; // forward only: recomputing what was computed in this step already; read `saved`
                 // instead of writing it and leave all state alone
     int n_in;
@@ -143,6 +146,16 @@ typedef struct {
 } SrOpPrepared;
 typedef enum { SR_PASS_FORWARD, SR_PASS_BACKWARD } SrOpPass;
 
+// A node before it runs: what sizes and forms of memory depend on.
+typedef struct {
+    const SrMachine *machine;
+    const void *params;
+    const SrShape *x; // n_in inputs
+    int n_in;
+    SrDtype type;       // of the call's activations: F32 or BF16
+    const void *design; // what SrOp.design chose; NULL where the op has none
+} SrOpSite;
+
 // One example: params as flow YAML for the op's option table, input shapes; tests and the bench run all.
 typedef struct {
     const char *params;
@@ -171,15 +184,19 @@ typedef struct SrOp {
     // Parameters and state the node owns; returns their number.  NULL: none.
     int (*slots)(const void *params, const SrShape *x, int n_in, SrSlot out[SR_OP_MAX_SLOTS]);
     unsigned (*reads)(const void *params); // NULL: nothing
-    // Bytes the forward leaves for the backward / needs while it runs (any pass).  NULL: 0.
+    // Decides how the node computes, once, when its plan is compiled: fills design_bytes of numbers and pointers to
+    // constants.  Scratch, prepared parameters and every call read the same decision.  site->design is NULL here.
+    // NULL: the op has nothing to decide.
+    void (*design)(const SrOpSite *site, void *out);
+    size_t design_bytes;
+    // Bytes that the forward leaves for the backward.  NULL: 0.
     size_t (*saved_bytes)(const void *params, const SrShape *x, int n_in);
-    size_t (*scratch_bytes)(const void *params, const SrShape *x, int n_in);
-    size_t (*bf16_scratch_bytes)(const void *params, const SrShape *x, int n_in); // NULL: the same
-    // Units of the sums that forward can leave of y (channel_sums.h), from the shape alone; 0 or NULL: none.
-    int64_t (*sum_units)(const void *params, const SrShape *x, int n_in, SrDtype type);
-    // NULL: nothing.  type: of the call's activations.  Asked for a backward that makes some dx.
-    SrOpPrepared (*prepared)(const void *params, const SrShape *x, int n_in, SrDtype type,
-                             SrOpPass pass);
+    // Bytes that each pass needs while it runs.  NULL: 0.
+    size_t (*scratch_bytes)(const SrOpSite *site);
+    // Number of row blocks whose channel sums the forward can write (channel_sums.h).  0 or NULL: none.
+    int64_t (*sum_units)(const SrOpSite *site);
+    // Parameters in the form that a pass reads.  Asked for a backward that makes some dx.  NULL: as they are.
+    SrOpPrepared (*prepared)(const SrOpSite *site, SrOpPass pass);
     // By pass: fills call->prepared from the parameters; x and y have shapes and types, no data.
     void (*prepare[2])(const SrOpCall *call);
     // True when y is x[0] under another shape: no kernel runs and no memory is planned.  NULL: never.

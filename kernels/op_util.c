@@ -91,8 +91,9 @@ void sr__zero(float *dst, int64_t n) {
 }
 
 // A strip of channels belongs to one thread, which walks all rows: no partial sums, one order.
-void sr__add_column_sums(const float *x, int64_t rows, int C, float *out) {
-    const SrRows *k = sr__rows();
+void sr__add_column_sums(const SrMachine *machine, const float *x, int64_t rows, int C,
+                         float *out) {
+    const SrRows *k = sr__rows(machine);
 #pragma omp parallel for schedule(static) if (rows * C > SR_CHUNK)
     for (int c = 0; c < C; c += SR_STRIP) {
         double sum[SR_STRIP] = {0};

@@ -39,6 +39,6 @@ void sr__same_forward(const SrOpCall *call); // only called where the two sides 
 void sr__same_backward(const SrOpCall *call);
 
 // out (C) += sums of the columns of x (rows, C), each column in one order on one thread.
-void sr__add_column_sums(const float *x, int64_t rows, int C, float *out);
+void sr__add_column_sums(const SrMachine *machine, const float *x, int64_t rows, int C, float *out);
 
 #endif

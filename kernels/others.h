@@ -2,11 +2,13 @@
 #ifndef SR_KERNELS_OTHERS_H
 #define SR_KERNELS_OTHERS_H
 
+#include "kernels/machine.h"
+
 // The largest score of another image; -INFINITY where n is 1.
-float sr__others_max(const float *s, int n, int C, int image);
+float sr__others_max(const SrMachine *machine, const float *s, int n, int C, int image);
 // The sum of exp((s - shift) factor) over other images, each of which goes to out: (C n), may be s or NULL.
-double sr__others_exp(float *out, const float *s, float shift, float factor, int n, int C,
-                      int image);
-void sr__others_scale(float *s, float factor, int n, int C, int image);
+double sr__others_exp(const SrMachine *machine, float *out, const float *s, float shift,
+                      float factor, int n, int C, int image);
+void sr__others_scale(const SrMachine *machine, float *s, float factor, int n, int C, int image);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef SR_KERNELS_POINTWISE_H
 #define SR_KERNELS_POINTWISE_H
 
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 #include "kernels/op_util.h"
 
 typedef struct { // x, y, dx, dy (n), floats or bfloat16
@@ -16,8 +16,8 @@ typedef struct {
     SrPointwise gelu, sigmoid, silu, hardsigmoid, hardswish, relu6;
 } SrPointwiseTable;
 SR_CPU_TABLES_BF16(SrPointwiseTable, sr__pointwise_table);
-static inline const SrPointwiseTable *sr__pointwise(void) {
-    return SR_CPU_PICK_BF16(sr__pointwise_table);
+static inline const SrPointwiseTable *sr__pointwise(const SrMachine *machine) {
+    return SR_CPU_PICK_BF16(machine, sr__pointwise_table);
 }
 
 void sr__pointwise_forward(const SrOpCall *call, const SrPointwise *k);
@@ -31,10 +31,10 @@ void sr__pointwise_reference(const SrRefCall *call, double (*f)(double x));
 #define SR_POINTWISE_HOOKS(stem)                                                           \
     static void reference(const SrRefCall *call) { sr__pointwise_reference(call, value); } \
     static void forward(const SrOpCall *call) {                                            \
-        sr__pointwise_forward(call, &sr__pointwise()->stem);                               \
+        sr__pointwise_forward(call, &sr__pointwise(call->machine)->stem);                  \
     }                                                                                      \
     static void backward(const SrOpCall *call) {                                           \
-        sr__pointwise_backward(call, &sr__pointwise()->stem);                              \
+        sr__pointwise_backward(call, &sr__pointwise(call->machine)->stem);                 \
     }                                                                                      \
     static const SrOpCase cases[] = {{"{}", 1, {SR_SHAPE(3, 5, 7, 4)}, false},             \
                                      {"{}", 1, {SR_SHAPE(2, 9)}, false}};

@@ -132,26 +132,30 @@ static SrStatus adaptive_infer(const char *op, const void *params, const SrShape
     }                                                                                      \
     static void stem##_forward(const SrOpCall *call) {                                     \
         SrPool pool = rule(call->params, call->x[0].shape);                                \
-        sr__pool_max(&pool, call->y.dtype, call->x[0].data, call->y.data, call->saved);    \
+        sr__pool_max(call->machine, &pool, call->y.dtype, call->x[0].data, call->y.data,   \
+                     call->saved);                                                         \
     }                                                                                      \
     static void stem##_backward(const SrOpCall *call) {                                    \
         SrPool pool = rule(call->params, call->x[0].shape);                                \
         if (call->dx[0])                                                                   \
-            sr__pool_max_grad(&pool, call->y.dtype, call->dy, call->saved, call->dx[0]);   \
+            sr__pool_max_grad(call->machine, &pool, call->y.dtype, call->dy, call->saved,  \
+                              call->dx[0]);                                                \
     }
 MAX_HOOKS(max, "max_pool2d", fixed)
 MAX_HOOKS(adaptive_max, "adaptive_max_pool2d", adaptive)
 
-#define AVG_HOOKS(stem, op, rule)                                                              \
-    POOL_HOOKS(stem, op, rule, false)                                                          \
-    static void stem##_forward(const SrOpCall *call) {                                         \
-        SrPool pool = rule(call->params, call->x[0].shape);                                    \
-        sr__pool_mean(&pool, call->x[0].dtype, call->x[0].data, call->y.dtype, call->y.data);  \
-    }                                                                                          \
-    static void stem##_backward(const SrOpCall *call) {                                        \
-        SrPool pool = rule(call->params, call->x[0].shape);                                    \
-        if (call->dx[0])                                                                       \
-            sr__pool_mean_grad(&pool, call->y.dtype, call->dy, call->x[0].dtype, call->dx[0]); \
+#define AVG_HOOKS(stem, op, rule)                                                               \
+    POOL_HOOKS(stem, op, rule, false)                                                           \
+    static void stem##_forward(const SrOpCall *call) {                                          \
+        SrPool pool = rule(call->params, call->x[0].shape);                                     \
+        sr__pool_mean(call->machine, &pool, call->x[0].dtype, call->x[0].data, call->y.dtype,   \
+                      call->y.data);                                                            \
+    }                                                                                           \
+    static void stem##_backward(const SrOpCall *call) {                                         \
+        SrPool pool = rule(call->params, call->x[0].shape);                                     \
+        if (call->dx[0])                                                                        \
+            sr__pool_mean_grad(call->machine, &pool, call->y.dtype, call->dy, call->x[0].dtype, \
+                               call->dx[0]);                                                    \
     }
 AVG_HOOKS(avg, "avg_pool2d", fixed)
 AVG_HOOKS(adaptive_avg, "adaptive_avg_pool2d", adaptive)

@@ -39,8 +39,9 @@ static bool parallel_pays(const SrPool *p) {
 }
 
 // A row of outputs is one task; each window is walked with its channels side by side.
-void sr__pool_max(const SrPool *pool, SrDtype type, const void *x, void *y, uint16_t *where) {
-    const SrPoolKernels *k = SR_CPU_PICK_BF16(sr__pool_kernels);
+void sr__pool_max(const SrMachine *machine, const SrPool *pool, SrDtype type, const void *x,
+                  void *y, uint16_t *where) {
+    const SrPoolKernels *k = SR_CPU_PICK_BF16(machine, sr__pool_kernels);
     SrPool p = *pool;
     int64_t stride = (int64_t)p.w.in * p.C; // between rows of x
 #pragma omp parallel for schedule(static) if (parallel_pays(pool))
@@ -100,9 +101,9 @@ static void take_pixel(const SrPool *p, const SrPoolKernels *k, SrDtype type, co
 
 // A row of inputs is one task and each of them asks the windows that hold it, so that overlapping windows add up in
 // one order without atomics, and dx is written once.
-void sr__pool_max_grad(const SrPool *pool, SrDtype type, const void *dy, const uint16_t *where,
-                       void *dx) {
-    const SrPoolKernels *k = SR_CPU_PICK_BF16(sr__pool_kernels);
+void sr__pool_max_grad(const SrMachine *machine, const SrPool *pool, SrDtype type, const void *dy,
+                       const uint16_t *where, void *dx) {
+    const SrPoolKernels *k = SR_CPU_PICK_BF16(machine, sr__pool_kernels);
     SrPool p = *pool;
 #pragma omp parallel for schedule(static) if (parallel_pays(pool))
     for (int row = 0; row < p.N * p.h.in; row++) {
@@ -122,8 +123,9 @@ static float weight(const SrPool *p, Span h, Span w) {
     return 1.0f / (float)cells;
 }
 
-void sr__pool_mean(const SrPool *pool, SrDtype map, const void *x, SrDtype means, void *y) {
-    const SrPoolKernels *k = SR_CPU_PICK_BF16(sr__pool_kernels);
+void sr__pool_mean(const SrMachine *machine, const SrPool *pool, SrDtype map, const void *x,
+                   SrDtype means, void *y) {
+    const SrPoolKernels *k = SR_CPU_PICK_BF16(machine, sr__pool_kernels);
     SrPool p = *pool;
     int64_t stride = (int64_t)p.w.in * p.C;
 #pragma omp parallel for schedule(static) if (parallel_pays(pool))
@@ -158,8 +160,9 @@ static void share_pixel(const SrPool *p, const SrPoolKernels *k, SrDtype means, 
     k->mean_take(map, dx, means, windows, count, add, p->C);
 }
 
-void sr__pool_mean_grad(const SrPool *pool, SrDtype means, const void *dy, SrDtype map, void *dx) {
-    const SrPoolKernels *k = SR_CPU_PICK_BF16(sr__pool_kernels);
+void sr__pool_mean_grad(const SrMachine *machine, const SrPool *pool, SrDtype means, const void *dy,
+                        SrDtype map, void *dx) {
+    const SrPoolKernels *k = SR_CPU_PICK_BF16(machine, sr__pool_kernels);
     SrPool p = *pool;
 #pragma omp parallel for schedule(static) if (parallel_pays(pool))
     for (int row = 0; row < p.N * p.h.in; row++) {

@@ -2,7 +2,7 @@
 #ifndef SR_KERNELS_POOL2D_WINDOWS_H
 #define SR_KERNELS_POOL2D_WINDOWS_H
 
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 #include "kernels/op_onnx.h"
 
 // Windows along one axis.  Output i sees input [low, high), cut at the borders.
@@ -24,12 +24,15 @@ typedef struct {
 // x (N, H, W, C), y (N, P, Q, C), floats or bfloat16; where (N, P, Q, C) gets the place of the
 // maximum in its window, counted from the window's first cell before it was cut.  Ties go to the first, NaN wins, as
 // in PyTorch.
-void sr__pool_max(const SrPool *pool, SrDtype type, const void *x, void *y, uint16_t *where);
-void sr__pool_max_grad(const SrPool *pool, SrDtype type, const void *dy, const uint16_t *where,
-                       void *dx);
+void sr__pool_max(const SrMachine *machine, const SrPool *pool, SrDtype type, const void *x,
+                  void *y, uint16_t *where);
+void sr__pool_max_grad(const SrMachine *machine, const SrPool *pool, SrDtype type, const void *dy,
+                       const uint16_t *where, void *dx);
 // x and dx are of the type `map`, y and dy of `means`.
-void sr__pool_mean(const SrPool *pool, SrDtype map, const void *x, SrDtype means, void *y);
-void sr__pool_mean_grad(const SrPool *pool, SrDtype means, const void *dy, SrDtype map, void *dx);
+void sr__pool_mean(const SrMachine *machine, const SrPool *pool, SrDtype map, const void *x,
+                   SrDtype means, void *y);
+void sr__pool_mean_grad(const SrMachine *machine, const SrPool *pool, SrDtype means, const void *dy,
+                        SrDtype map, void *dx);
 void sr__pool_reference(const SrPool *pool, bool max, const double *x, double *y);
 // As a node of ONNX (pool2d_onnx.c).  Adaptive windows must be one or tile the map: others overlap unevenly, which
 // ONNX cannot say.

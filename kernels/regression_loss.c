@@ -34,9 +34,8 @@ static unsigned reads(const void *params) {
 }
 
 // The mean of each row: double (rows).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    return (size_t)sr_shape_rows(x[0]) * sizeof(double);
+static size_t scratch_bytes(const SrOpSite *site) {
+    return (size_t)sr_shape_rows(site->x[0]) * sizeof(double);
 }
 
 static double value(double beta, double d) {

@@ -21,7 +21,7 @@ static void reference(const SrRefCall *call) {
 
 // Rows do not matter here: the tensor is one run of numbers, in chunks.
 static void forward(const SrOpCall *call) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(call->machine);
     SrDtype type = call->y.dtype;
     const void *x = call->x[0].data; // (n)
     void *y = call->y.data;          // (n)
@@ -32,7 +32,7 @@ static void forward(const SrOpCall *call) {
 }
 
 static void backward(const SrOpCall *call) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(call->machine);
     SrDtype type = call->y.dtype;
     const void *y = call->y.data, *dy = call->dy; // (n)
     void *dx = call->dx[0];                       // (n)

@@ -9,18 +9,19 @@
 
 #include "kernels/conv/conv.h"
 
-SrConvShape sr__row_shape(int64_t rows, int C, int K, SrDtype type);
-bool sr__rows_by_conv(const SrConvShape *s, SrConvPass pass);
+// The products as a convolution, with its designs chosen.
+SrConv sr__row_conv(const SrMachine *machine, int64_t rows, int C, int K, SrDtype type);
+bool sr__rows_by_conv(const SrConv *c, SrConvPass pass);
 
 // Bytes of scratch that any of the three needs, which the calls below divide among packed weights and the product.
-size_t sr__row_product_bytes(const SrConvShape *s);
+size_t sr__row_product_bytes(const SrConv *c);
 // Floats, weights packed at each call.  y = x W^T.
-void sr__row_forward(const SrConvShape *s, const float *x, const float *w, float *y, void *scratch);
+void sr__row_forward(const SrConv *c, const float *x, const float *w, float *y, void *scratch);
 // dx = or, with `add`, += dy W.
-void sr__row_backward_data(const SrConvShape *s, const float *dy, const float *w, float *dx,
-                           bool add, void *scratch);
+void sr__row_backward_data(const SrConv *c, const float *dy, const float *w, float *dx, bool add,
+                           void *scratch);
 // dw += dy^T x.
-void sr__row_backward_weight(const SrConvShape *s, const float *x, const float *dy, float *dw,
+void sr__row_backward_weight(const SrConv *c, const float *x, const float *dy, float *dw,
                              void *scratch);
 
 #endif

@@ -1,5 +1,4 @@
-// Vector loops over contiguous floats, compiled once an instruction set from rows_simd.c and chosen
-// at start.  Single-threaded: the ops cut the work and run these on the pieces.
+// Vector loops over contiguous floats, compiled once an instruction set from rows_simd.c and chosen by the machine.  Single-threaded: the ops cut the work and run these on the pieces.
 #ifndef SR_KERNELS_ROWS_H
 #define SR_KERNELS_ROWS_H
 
@@ -7,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/tensor.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 
 enum { SR_STRIP = 64 }; // channels a per-channel loop handles at once: 4 AVX-512 registers
 
@@ -46,6 +45,8 @@ typedef struct {
 } SrRows;
 
 SR_CPU_TABLES_BF16(SrRows, sr__rows_table);
-static inline const SrRows *sr__rows(void) { return SR_CPU_PICK_BF16(sr__rows_table); }
+static inline const SrRows *sr__rows(const SrMachine *machine) {
+    return SR_CPU_PICK_BF16(machine, sr__rows_table);
+}
 
 #endif

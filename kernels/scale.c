@@ -25,7 +25,7 @@ static void reference(const SrRefCall *call) {
 
 // to = factor * from; both have the shape of y.
 static void multiply(const SrOpCall *call, float *to, const float *from) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(call->machine);
     const SrScaleParams *p = call->params;
     int64_t n = sr_shape_count(call->y.shape);
 #pragma omp parallel for schedule(static) if (n > SR_CHUNK)

@@ -40,10 +40,9 @@ static unsigned reads(const void *params) {
 }
 
 // Which token each place holds: int64_t (N, prefix + length).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    const SrScatterTokensParams *p = params;
-    (void)n_in;
-    return sizeof(int64_t) * (size_t)x[0].d[0] * (size_t)(p->prefix + p->length);
+static size_t scratch_bytes(const SrOpSite *site) {
+    const SrScatterTokensParams *p = site->params;
+    return sizeof(int64_t) * (size_t)site->x[0].d[0] * (size_t)(p->prefix + p->length);
 }
 
 static void reference(const SrRefCall *call) {

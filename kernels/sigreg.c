@@ -45,11 +45,10 @@ typedef struct {
     double *statistic; // (V, S)
 } Work;
 
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    const SrSigregParams *p = params;
-    (void)n_in;
-    size_t S = (size_t)x[1].d[1];
-    return (size_t)p->num_views * S * sizeof(double) + (size_t)x[0].d[0] * S * sizeof(float);
+static size_t scratch_bytes(const SrOpSite *site) {
+    const SrSigregParams *p = site->params;
+    size_t S = (size_t)site->x[1].d[1];
+    return (size_t)p->num_views * S * sizeof(double) + (size_t)site->x[0].d[0] * S * sizeof(float);
 }
 
 static Work work_of(const SrOpCall *call) {

@@ -2,7 +2,7 @@
 // compiled for every instruction set.  Include it in no other file.
 //
 // Usage:  V a = v_load(x), b = a * v_set1(2.0f) + v_load_n(y, n);  v_store_n(z, b, n);
-//         const SrFooKernels SR_ISA_SYMBOL(sr__foo_kernels) = {...};   then SR_CPU_PICK (kernels/cpu.h).
+//         const SrFooKernels SR_ISA_SYMBOL(sr__foo_kernels) = {...};   then SR_CPU_PICK (kernels/machine.h).
 //
 // + - * / and unary minus work on V lane by lane (but not inside ?:, where gcc sees two types).  The _n forms touch only the first n lanes in memory,
 // 0 <= n <= V_LANES; lanes past n read as zero.  Addresses need no alignment.

@@ -35,8 +35,9 @@ static const SrOption options[] = {
     SR_OPTION_END,
 };
 
-size_t sr_sinkhorn_scratch_bytes(const SrSinkhorn *s) {
-    return (size_t)s->P * sizeof(double) + SR_CPU_PICK(sr__sinkhorn_kernels)->scratch_bytes(s);
+size_t sr_sinkhorn_scratch_bytes(const SrMachine *machine, const SrSinkhorn *s) {
+    return (size_t)s->P * sizeof(double) +
+           SR_CPU_PICK(machine, sr__sinkhorn_kernels)->scratch_bytes(s);
 }
 
 // r (P): the mass each prototype is to hold, sum 1.
@@ -59,8 +60,8 @@ static void make_hard(float *codes, int rows, int P) {
     }
 }
 
-void sr_sinkhorn(const SrSinkhorn *s, float *codes, void *scratch) {
-    const SrSinkhornKernels *kernels = SR_CPU_PICK(sr__sinkhorn_kernels);
+void sr_sinkhorn(const SrMachine *machine, const SrSinkhorn *s, float *codes, void *scratch) {
+    const SrSinkhornKernels *kernels = SR_CPU_PICK(machine, sr__sinkhorn_kernels);
     double *r = scratch;
     void *rest = r + s->P;
     prototype_mass(s->P, s->powerlaw, r);
@@ -118,10 +119,9 @@ static SrSinkhorn problem(const SrSinkhornParams *p, SrShape x) {
 }
 
 // Sized for a full queue, whether or not it takes part yet.
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)n_in;
-    SrSinkhorn s = problem(params, x[0]);
-    return sr_sinkhorn_scratch_bytes(&s);
+static size_t scratch_bytes(const SrOpSite *site) {
+    SrSinkhorn s = problem(site->params, site->x[0]);
+    return sr_sinkhorn_scratch_bytes(site->machine, &s);
 }
 
 // State is read through the slots at run time, so that one plan serves before and after the queue
@@ -137,7 +137,7 @@ static void forward(const SrOpCall *call) {
         s.queue = slot[0].data;
         s.n_queue = queue_rows(p, *(const int64_t *)slot[1].data);
     }
-    sr_sinkhorn(&s, call->y.data, call->scratch);
+    sr_sinkhorn(call->machine, &s, call->y.data, call->scratch);
 }
 
 // One round on q (rows, P): prototypes to the masses r, samples to 1 / rows.

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 
 typedef enum { SR_SINKHORN_VISSL, SR_SINKHORN_LOG } SrSinkhornForm;
 typedef struct { // sinkhorn
@@ -40,8 +40,9 @@ typedef struct {
     bool hard;                       // one-hot rows: the largest code
 } SrSinkhorn;
 
-size_t sr_sinkhorn_scratch_bytes(const SrSinkhorn *s);
-void sr_sinkhorn(const SrSinkhorn *s, float *codes, void *scratch); // codes (n, P)
+size_t sr_sinkhorn_scratch_bytes(const SrMachine *machine, const SrSinkhorn *s);
+void sr_sinkhorn(const SrMachine *machine, const SrSinkhorn *s, float *codes,
+                 void *scratch); // codes (n, P)
 
 // The forms, compiled once an instruction set from sinkhorn_simd.c.  r (P) is the mass of each
 // prototype; the scaling forms return false when they met a number they cannot go on with, and

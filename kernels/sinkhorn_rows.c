@@ -36,9 +36,9 @@ static SrStatus infer(const void *params, const SrShape *x, int n_in, SrShape *y
 }
 
 // Q (rows, K), and a factor a column (K).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    return sizeof(double) * ((size_t)sr_shape_count(x[0]) + (size_t)sr_shape_last(x[0]));
+static size_t scratch_bytes(const SrOpSite *site) {
+    return sizeof(double) *
+           ((size_t)sr_shape_count(site->x[0]) + (size_t)sr_shape_last(site->x[0]));
 }
 
 typedef struct {

@@ -79,11 +79,12 @@ static void forward(const SrOpCall *call) {
                (size_t)c.run * sr_dtype_bytes(type));
 }
 
-static void add_back(SrDtype type, void *dx, const void *dy, const Cut *c) {
+static void add_back(const SrMachine *machine, SrDtype type, void *dx, const void *dy,
+                     const Cut *c) {
 #pragma omp parallel for schedule(static) if (c->runs * c->run > SR_CHUNK)
     for (int64_t r = 0; r < c->runs; r++) {
         void *to = sr__at(type, dx, r * c->whole + c->begin);
-        sr__rows()->add(type, to, to, sr__at(type, dy, r * c->run), c->run);
+        sr__rows(machine)->add(type, to, to, sr__at(type, dy, r * c->run), c->run);
     }
 }
 
@@ -94,7 +95,7 @@ static void backward(const SrOpCall *call) {
     if (!call->dx[0])
         return;
     if (call->dx_add & 1) {
-        add_back(type, call->dx[0], call->dy, &c);
+        add_back(call->machine, type, call->dx[0], call->dy, &c);
         return;
     }
     int64_t end = c.begin + c.run;

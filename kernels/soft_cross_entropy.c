@@ -45,9 +45,8 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 }
 
 // The loss of each row, double (rows).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    return (size_t)rows_of(x[0]) * sizeof(double);
+static size_t scratch_bytes(const SrOpSite *site) {
+    return (size_t)rows_of(site->x[0]) * sizeof(double);
 }
 
 static double temperature_of(const SrSoftCrossEntropyParams *p) {
@@ -55,6 +54,7 @@ static double temperature_of(const SrSoftCrossEntropyParams *p) {
 }
 
 typedef struct {
+    const SrMachine *machine;
     int64_t rows, M;
     int C;
     double per_t;
@@ -63,7 +63,8 @@ typedef struct {
 } Work;
 
 static Work work_of(const SrOpCall *call) {
-    Work w = {.rows = rows_of(call->x[0].shape),
+    Work w = {.machine = call->machine,
+              .rows = rows_of(call->x[0].shape),
               .M = rows_of(call->x[1].shape),
               .C = sr_shape_last(call->x[0].shape),
               .per_t = 1 / temperature_of(call->params),
@@ -96,8 +97,9 @@ static double row_value(const Work *w, int64_t row) {
 
 static double row_loss(const Work *w, int64_t row) {
     const float *x = w->x + row * w->C;
-    w->most[row] = sr__rows()->max(x, w->C);
-    w->sum[row] = (float)sr__rows()->exp_sum(NULL, x, w->most[row], (float)w->per_t, w->C);
+    w->most[row] = sr__rows(w->machine)->max(x, w->C);
+    w->sum[row] =
+        (float)sr__rows(w->machine)->exp_sum(NULL, x, w->most[row], (float)w->per_t, w->C);
     return row_value(w, row);
 }
 
@@ -115,7 +117,7 @@ static void forward(const SrOpCall *call) {
 
 // dx_c = (softmax_c sum of q - q_c) / t, times the row's weight and the gradient of L.
 static void row_gradient(const Work *w, int64_t row, double dy, float *dx) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(w->machine);
     const float *q = w->q + row % w->M * w->C;
     double factor = dy * w->per_t * weight(w, row), mass = k->sum(q, w->C);
     k->exp(dx, w->x + row * w->C, w->most[row], (float)w->per_t, w->C);

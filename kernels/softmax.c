@@ -51,7 +51,7 @@ static double temperature_of(const SrOpCall *call) {
 
 static void forward(const SrOpCall *call) {
     const SrSoftmaxParams *p = call->params;
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(call->machine);
     int K = sr_shape_last(call->x[0].shape);
     int64_t rows = sr_shape_rows(call->x[0].shape);
     float per_t = (float)(1 / temperature_of(call));
@@ -81,7 +81,7 @@ static void backward(const SrOpCall *call) {
 #pragma omp parallel for schedule(static) if (rows * K > SR_CHUNK)
     for (int64_t r = 0; r < rows; r++) {
         const float *y = (const float *)call->y.data + r * K, *dy = call->dy + r * K;
-        double mean = sr__rows()->dot(y, dy, K);
+        double mean = sr__rows(call->machine)->dot(y, dy, K);
         for (int i = 0; i < K; i++)
             call->dx[0][r * K + i] = (float)((double)y[i] * ((double)dy[i] - mean) * per_t);
     }

@@ -56,12 +56,13 @@ static void reference(const SrRefCall *call) {
 }
 
 // One image, of which y may be x.  Left out it is zeros, not 0 * x: x may be infinite.
-static void scale_image(SrDtype type, void *y, const void *x, float by, int64_t n) {
+static void scale_image(const SrOpCall *call, void *y, const void *x, float by, int64_t n) {
+    SrDtype type = call->y.dtype;
     size_t bytes = (size_t)n * sr_dtype_bytes(type);
     if (by == 0)
         memset(y, 0, bytes);
     else if (by != 1)
-        sr__rows()->times(type, y, x, by, n);
+        sr__rows(call->machine)->times(type, y, x, by, n);
     else if (y != x)
         memcpy(y, x, bytes);
 }
@@ -74,7 +75,7 @@ static void scale_images(const SrOpCall *call, void *y, const void *x) {
     for (int n = 0; n < N; n++) {
         double f =
             call->train ? factor(call->params, n, call->seed, call->iteration, call->node_key) : 1;
-        scale_image(type, sr__at(type, y, n * image), sr__at(type, x, n * image), (float)f, image);
+        scale_image(call, sr__at(type, y, n * image), sr__at(type, x, n * image), (float)f, image);
     }
 }
 

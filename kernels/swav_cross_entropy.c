@@ -60,12 +60,12 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 }
 
 // The loss of each row, double (C n).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    return (size_t)x[0].d[0] * sizeof(double);
+static size_t scratch_bytes(const SrOpSite *site) {
+    return (size_t)site->x[0].d[0] * sizeof(double);
 }
 
 typedef struct {
+    const SrMachine *machine;
     const SrSwavCrossEntropyParams *p;
     int rows, n, P;              // rows = C n
     const float *scores, *codes; // (rows, P), (A n, P)
@@ -75,7 +75,10 @@ typedef struct {
 
 static Work work_of(const SrOpCall *call) {
     const SrSwavCrossEntropyParams *p = call->params;
-    Work w = {.p = p, .rows = call->x[0].shape.d[0], .P = call->x[0].shape.d[1]};
+    Work w = {.machine = call->machine,
+              .p = p,
+              .rows = call->x[0].shape.d[0],
+              .P = call->x[0].shape.d[1]};
     w.n = w.rows / p->num_crops;
     w.scores = call->x[0].data;
     w.codes = call->x[1].data;
@@ -95,7 +98,7 @@ static const float *target(const Work *w, int row, int a) {
 
 // sum over targets of q . (most - s) / t + |q| log(sum): no two large numbers are subtracted.
 static double row_loss(const Work *w, int row) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(w->machine);
     const float *s = w->scores + (int64_t)row * w->P;
     float most = k->max(s, w->P), per_t = (float)(1 / w->p->temperature);
     double sum = k->exp_sum(NULL, s, most, per_t, w->P), distance = 0, mass = 0;
@@ -126,7 +129,7 @@ static void forward(const SrOpCall *call) {
 
 // ds = weight / t (mass softmax(s / t) - sum of targets), times the gradient of L.
 static void scores_gradient(const Work *w, double dy, float *dx) {
-    const SrRows *k = sr__rows();
+    const SrRows *k = sr__rows(w->machine);
     double factor = dy * w->weight / w->p->temperature;
 #pragma omp parallel for schedule(static) if ((int64_t)w->rows * w->P > SR_CHUNK)
     for (int row = 0; row < w->rows; row++) {

@@ -39,9 +39,8 @@ static size_t saved_bytes(const void *params, const SrShape *x, int n_in) {
 }
 
 // One view's centred rows (N, D) and covariance (D, D).
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params, (void)n_in;
-    size_t N = (size_t)x[0].d[0] / 2, D = (size_t)x[0].d[1];
+static size_t scratch_bytes(const SrOpSite *site) {
+    size_t N = (size_t)site->x[0].d[0] / 2, D = (size_t)site->x[0].d[1];
     return sizeof(float) * (N * D + D * D);
 }
 

@@ -43,8 +43,10 @@ static unsigned reads(const void *params) {
     return SR_READS_X(0);
 }
 
-static SrConvShape product(SrShape x, SrShape y) {
-    return sr__row_shape(sr_shape_rows(x), sr_shape_last(x), sr_shape_last(y), SR_F32);
+static void design(const SrOpSite *site, void *out) {
+    const SrWeightNormLinearParams *p = site->params;
+    *(SrConv *)out = sr__row_conv(site->machine, sr_shape_rows(site->x[0]),
+                                  sr_shape_last(site->x[0]), p->out_features, SR_F32);
 }
 
 static size_t weight_bytes(const void *params, const SrShape *x) {
@@ -64,12 +66,8 @@ static size_t gradient_bytes(const void *params, const SrShape *x) {
     return (weight_bytes(params, x) + SR_ALIGN - 1) / SR_ALIGN * SR_ALIGN;
 }
 
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    SrShape y;
-    if (infer(params, x, n_in, &y) != SR_OK)
-        return 0;
-    SrConvShape s = product(x[0], y);
-    return gradient_bytes(params, x) + sr__row_product_bytes(&s);
+static size_t scratch_bytes(const SrOpSite *site) {
+    return gradient_bytes(site->params, site->x) + sr__row_product_bytes(site->design);
 }
 
 static int64_t flops(const void *params, const SrShape *x, int n_in, SrShape y) {
@@ -99,9 +97,9 @@ static void reference(const SrRefCall *call) {
 
 // W is made once a step.
 static void forward(const SrOpCall *call) {
-    const SrRows *rows = sr__rows();
-    SrConvShape s = product(call->x[0].shape, call->y.shape);
-    int D = s.C, K = s.K;
+    const SrRows *rows = sr__rows(call->machine);
+    const SrConv *product = call->design;
+    int D = product->shape.C, K = product->shape.K;
     const float *g = call->w[G].data, *v = call->w[V].data;
     float *weight = call->saved, *inverse = weight + (int64_t)K * D; // (K, D), (K)
 #pragma omp parallel for schedule(static) if ((int64_t)K * D > SR_CHUNK)
@@ -110,13 +108,13 @@ static void forward(const SrOpCall *call) {
         inverse[k] = (float)inverse_norm(rows->dot(row, row, D));
         rows->scale(weight + (int64_t)k * D, row, g[k] * inverse[k], D);
     }
-    sr__row_forward(&s, call->x[0].data, weight, call->y.data, call->scratch);
+    sr__row_forward(product, call->x[0].data, weight, call->y.data, call->scratch);
 }
 
 // dg = dW . v / |v|,  dv = g / |v| (dW - (dW . v) v / |v|^2).
 static void split_gradient(const SrOpCall *call, const float *dweight, const float *inverse, int K,
                            int D) {
-    const SrRows *rows = sr__rows();
+    const SrRows *rows = sr__rows(call->machine);
     const float *g = call->w[G].data, *v = call->w[V].data;
 #pragma omp parallel for schedule(static) if ((int64_t)K * D > SR_CHUNK)
     for (int k = 0; k < K; k++) {
@@ -134,17 +132,18 @@ static void split_gradient(const SrOpCall *call, const float *dweight, const flo
 
 // dW (K, D) is gathered for this call alone, because dg and dv are functions of it, and then split.
 static void backward(const SrOpCall *call) {
-    SrConvShape s = product(call->x[0].shape, call->y.shape);
+    const SrConv *product = call->design;
     const float *weight = call->saved; // (K, D)
     float *dweight = call->scratch;    // (K, D)
     void *rest = (char *)call->scratch + gradient_bytes(call->params, &call->x[0].shape);
     if (call->dw[G] || call->dw[V]) {
         memset(dweight, 0, weight_bytes(call->params, &call->x[0].shape));
-        sr__row_backward_weight(&s, call->x[0].data, call->dy, dweight, rest);
-        split_gradient(call, dweight, weight + (int64_t)s.K * s.C, s.K, s.C);
+        sr__row_backward_weight(product, call->x[0].data, call->dy, dweight, rest);
+        split_gradient(call, dweight, weight + (int64_t)product->shape.K * product->shape.C,
+                       product->shape.K, product->shape.C);
     }
     if (call->dx[0])
-        sr__row_backward_data(&s, call->dy, weight, call->dx[0], call->dx_add & 1, rest);
+        sr__row_backward_data(product, call->dy, weight, call->dx[0], call->dx_add & 1, rest);
 }
 
 static const SrOpCase cases[] = {
@@ -165,6 +164,8 @@ const SrOp sr_op_weight_norm_linear = {
     .slots = slots,
     .reads = reads,
     .saved_bytes = saved_bytes,
+    .design = design,
+    .design_bytes = sizeof(SrConv),
     .scratch_bytes = scratch_bytes,
     .flops = flops,
     .reference = reference,

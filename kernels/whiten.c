@@ -47,10 +47,9 @@ static size_t group_doubles(const SrWhitenParams *p, int D) {
     return 2 * (size_t)p->rows * (size_t)D + 4 * (size_t)D * (size_t)D;
 }
 
-static size_t scratch_bytes(const void *params, const SrShape *x, int n_in) {
-    const SrWhitenParams *p = params;
-    (void)n_in;
-    return group_doubles(p, x[0].d[1]) * (size_t)(x[0].d[0] / p->rows) * sizeof(double);
+static size_t scratch_bytes(const SrOpSite *site) {
+    const SrWhitenParams *p = site->params;
+    return group_doubles(p, site->x[0].d[1]) * (size_t)(site->x[0].d[0] / p->rows) * sizeof(double);
 }
 
 typedef struct {

@@ -25,8 +25,9 @@ SrStatus sr_memory_bank_build(SrLossContext *ctx, int D, SrMemoryBank *out) {
 
 // PyTorch's floor on the length.
 static void normalize(float *row, int D) {
-    double length = sqrt(sr__rows()->dot(row, row, D));
-    sr__rows()->scale(row, row, (float)(1 / fmax(length, 1e-12)), D);
+    const SrRows *k = sr__rows(sr_machine_default());
+    double length = sqrt(k->dot(row, row, D));
+    k->scale(row, row, (float)(1 / fmax(length, 1e-12)), D);
 }
 
 typedef struct {

@@ -125,8 +125,11 @@ static SrStatus compile(Fill *f, SrModel *model, const char *layer, bool *there)
     *there = node != SR_NO_NODE;
     if (!*there)
         return SR_OK;
-    SrPlanOptions options = {
-        .mode = SR_MODE_EVAL, .outputs = &node, .n_outputs = 1, .bf16 = sr_model_bf16(model)};
+    SrPlanOptions options = {.mode = SR_MODE_EVAL,
+                             .outputs = &node,
+                             .n_outputs = 1,
+                             .machine = sr_model_machine(model),
+                             .bf16 = sr_model_bf16(model)};
     SR_TRY(sr_plan_compile(graph, &options, &f->plan));
     f->input = sr_plan_input(f->plan, input);
     f->att = sr_plan_output(f->plan, node);

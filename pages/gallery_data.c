@@ -134,8 +134,11 @@ static SrStatus group_by_prototypes(SrModel *model, int batch, SrSplit *split, i
     SrNodeId node = scores_of(&g, P);
     if (node == SR_NO_NODE)
         return SR_OK;
-    SrPlanOptions options = {
-        .mode = SR_MODE_EVAL, .outputs = &node, .n_outputs = 1, .bf16 = sr_model_bf16(model)};
+    SrPlanOptions options = {.mode = SR_MODE_EVAL,
+                             .outputs = &node,
+                             .n_outputs = 1,
+                             .machine = sr_model_machine(model),
+                             .bf16 = sr_model_bf16(model)};
     SR_TRY(sr_plan_compile(g.graph, &options, &s.plan));
     s.input = sr_plan_input(s.plan, g.views[0]);
     s.scores = sr_plan_output(s.plan, node);

@@ -16,7 +16,7 @@
 #include "base/parallel.h"
 #include "base/version.h"
 #include "base/yaml_edit.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 #include "pages/config_changes.h"
 
 // ---- writing ------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ static SrStatus fill(const SrConfig *config, SrStrings words, const char *comman
     SR_TRY(put_text(arena, map, "config", config->path));
     SR_TRY(put_text(arena, map, "version", SR_VERSION));
     SR_TRY(put_text(arena, map, "machine", sr_machine_text(machine, sizeof machine)));
-    SR_TRY(put_text(arena, map, "kernels", sr_cpu_now()));
+    SR_TRY(put_text(arena, map, "kernels", sr_machine_name(sr_machine_default())));
     SR_TRY(put_list(arena, map, "changed", changed));
     SR_TRY(sr_tree_put_int(arena, map, "threads", sr_parallel_threads()));
     SR_TRY(sr_tree_put_int(arena, map, "ranks", sr_comm_size()));

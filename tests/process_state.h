@@ -1,6 +1,6 @@
-// What belongs to the whole process and a test may set: the processor's level and cache, emulated tiles, the
-// convolutions' designs, threads, the locale, the log, failing allocations, the working folder.  Every test of SR_TESTS ends in
-// process_state_restore, so that one that fails in the middle leaves nothing behind for those after it.
+// State of the whole process that a test may set: threads, the locale, the log, failing allocations, the request
+// to stop, the working folder.  Every test of SR_TESTS ends in process_state_restore, which also renews tests/machine.h's machine, so
+// a test that fails in the middle leaves nothing for those that follow.
 #ifndef SR_TESTS_PROCESS_STATE_H
 #define SR_TESTS_PROCESS_STATE_H
 

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "kernels/conv/conv.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 #include "trainer/model/weights_init.h"
 #include "trainer/run/run_folder.h"
 #include "trainer/train_internal.h"
@@ -64,8 +64,10 @@ static SrStatus check_weights(const SrTraining *t, const char *path) {
 
 // Where the run's numbers come from besides its configuration.
 static void kernels_text(const SrConfig *config, char out[24]) {
-    bool pairs = config->model.use_amp && (sr_cpu_has_tiles() || sr_conv_has_pairs());
-    snprintf(out, 24, "%s%s", sr_cpu_now(), pairs ? "_bf16" : "");
+    SrMachine machine = sr_machine_of_config(config);
+    bool pairs =
+        config->model.use_amp && (sr_machine_has_tiles(&machine) || sr_machine_has_pairs(&machine));
+    snprintf(out, 24, "%s%s", sr_machine_name(&machine), pairs ? "_bf16" : "");
 }
 
 // Nothing stands in the way of going on, but a reader of the figures should know.

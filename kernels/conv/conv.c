@@ -11,56 +11,77 @@
 static const SrConvDesign *const designs[] = {
     &sr__conv_direct,    &sr__conv_padded, &sr__conv_winograd2, &sr__conv_winograd3,
     &sr__conv_winograd4, &sr__conv_tiles,  &sr__conv_tile_stem, &sr__conv_grouped};
-static unsigned allowed = SR_CONV_ALL; // sr_conv_allow
-
-void sr_conv_allow(unsigned mask) { allowed = mask; }
-
-unsigned sr_conv_allowed(void) { return allowed; }
 
 void sr_conv_shape(SrConvShape *s) {
     s->P = (s->H + 2 * s->pad_h - s->dilation_h * (s->R - 1) - 1) / s->stride_h + 1;
     s->Q = (s->W + 2 * s->pad_w - s->dilation_w * (s->S - 1) - 1) / s->stride_w + 1;
 }
 
-// The same answer for the size of the scratch and for the call that gets it: it depends on nothing
-// but the shape, the pass and the mask.
-static const SrConvDesign *choose(const SrConvShape *s, SrConvPass pass) {
-    const SrConvDesign *best = s->type == SR_BF16 ? &sr__conv_wide : &sr__conv_plain;
-    double least = best->cost(s, pass);
+// A design for tensors of s->type, or NULL if there is none; *least is its time.
+static const SrConvDesign *fastest(const SrConvShape *s, SrConvPass pass, double *least) {
+    const SrConvDesign *best = NULL;
+    if (s->type == SR_F32) {
+        best = &sr__conv_plain;
+        *least = best->cost(s, pass);
+    }
     for (int i = 0; i < SR_COUNT(designs); i++) {
         const SrConvDesign *d = designs[i];
-        double cost = (d->bit & ~allowed) ? -1 : d->cost(s, pass);
-        if (cost >= 0 && cost < least) {
+        double cost = (d->bit & ~s->machine->conv_designs) ? -1 : d->cost(s, pass);
+        if (cost >= 0 && (!best || cost < *least)) {
             best = d;
-            least = cost;
+            *least = cost;
         }
     }
     return best;
 }
 
-double sr__conv_cost(const SrConvShape *s, SrConvPass pass) {
-    return choose(s, pass)->cost(s, pass);
+SrConv sr_conv_choose(const SrConvShape *s) {
+    SrConv c = {.shape = *s};
+    SrConvShape wide = *s;
+    wide.type = SR_F32;
+    for (int pass = SR_CONV_FORWARD; pass <= SR_CONV_BACKWARD_WEIGHT; pass++) {
+        double least = 0, floats = 0;
+        c.pass[pass] = fastest(s, (SrConvPass)pass, &least);
+        if (s->type == SR_F32)
+            continue;
+        const SrConvDesign *d = fastest(&wide, (SrConvPass)pass, &floats);
+        c.widened[pass] = !c.pass[pass] || least >= floats + sr__conv_wide_cost(s);
+        if (c.widened[pass])
+            c.pass[pass] = d;
+    }
+    return c;
 }
 
-const char *sr_conv_design(const SrConvShape *s, SrConvPass pass) { return choose(s, pass)->name; }
-
-SrConvPrepared sr_conv_prepared(const SrConvShape *s, SrConvPass pass) {
-    return pass == SR_CONV_BACKWARD_WEIGHT ? (SrConvPrepared){0}
-                                           : choose(s, pass)->prepared(s, pass);
+const char *sr_conv_design(const SrConv *c, SrConvPass pass) {
+    return c->widened[pass] ? "widened" : c->pass[pass]->name;
 }
 
-void sr_conv_prepare(const SrConvShape *s, SrConvPass pass, const float *w, void *prepared) {
-    if (sr_conv_prepared(s, pass).bytes)
-        choose(s, pass)->prepare(s, pass, w, prepared);
+SrConvPrepared sr_conv_prepared(const SrConv *c, SrConvPass pass) {
+    if (pass == SR_CONV_BACKWARD_WEIGHT)
+        return (SrConvPrepared){0};
+    if (c->widened[pass])
+        return sr__conv_wide_prepared(c, pass);
+    return c->pass[pass]->prepared(&c->shape, pass);
+}
+
+void sr_conv_prepare(const SrConv *c, SrConvPass pass, const float *w, void *prepared) {
+    if (!sr_conv_prepared(c, pass).bytes)
+        return;
+    if (c->widened[pass])
+        sr__conv_wide_prepare(c, pass, w, prepared);
+    else
+        c->pass[pass]->prepare(&c->shape, pass, w, prepared);
 }
 
 // The gradient of the bias is summed over this many runs of pixels, whatever the number of threads.
 enum { BIAS_RUNS = 64 };
 
 // The design's scratch is free again when the bias is summed, so the larger of the two is enough.
-size_t sr_conv_scratch_bytes(const SrConvShape *s, SrConvPass pass) {
-    size_t bytes = choose(s, pass)->scratch_bytes(s, pass);
-    size_t bias = pass == SR_CONV_BACKWARD_WEIGHT ? sizeof(float) * BIAS_RUNS * (size_t)s->K : 0;
+size_t sr_conv_scratch_bytes(const SrConv *c, SrConvPass pass) {
+    size_t bytes = c->widened[pass] ? sr__conv_wide_scratch(c, pass)
+                                    : c->pass[pass]->scratch_bytes(&c->shape, pass);
+    size_t bias =
+        pass == SR_CONV_BACKWARD_WEIGHT ? sizeof(float) * BIAS_RUNS * (size_t)c->shape.K : 0;
     return SR_MAX(bytes, bias);
 }
 
@@ -90,7 +111,8 @@ static void sum_bias_run(void *arg, int64_t i, int thread) {
     }
 }
 
-void sr_conv_backward_bias(const SrConvShape *s, const void *dy, float *dbias, void *scratch) {
+void sr_conv_backward_bias(const SrConv *c, const void *dy, float *dbias, void *scratch) {
+    const SrConvShape *s = &c->shape;
     BiasJob job = {.s = s, .dy = dy, .sums = scratch};
     sr_parallel_for(BIAS_RUNS, sum_bias_run, &job);
     for (int i = 0; i < BIAS_RUNS; i++)
@@ -98,9 +120,9 @@ void sr_conv_backward_bias(const SrConvShape *s, const void *dy, float *dbias, v
             dbias[k] += job.sums[i * s->K + k];
 }
 
-int64_t sr_conv_sum_units(const SrConvShape *s) {
-    const SrConvDesign *d = choose(s, SR_CONV_FORWARD);
-    return d->sum_units ? d->sum_units(s) : 0;
+int64_t sr_conv_sum_units(const SrConv *c) {
+    const SrConvDesign *d = c->pass[SR_CONV_FORWARD];
+    return d->sum_units && !c->widened[SR_CONV_FORWARD] ? d->sum_units(&c->shape) : 0;
 }
 
 typedef struct {
@@ -117,38 +139,49 @@ static void activate_row(void *arg, int64_t i, int thread) {
     a->end->activate(a->s->type, y, y, row);
 }
 
-void sr_conv_forward_end(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
+void sr_conv_forward_end(const SrConv *c, const void *x, const float *w, const SrConvEnd *end,
                          void *y, void *scratch) {
-    const SrConvDesign *d = choose(s, SR_CONV_FORWARD);
+    if (c->widened[SR_CONV_FORWARD]) {
+        sr__conv_wide_forward(c, x, w, end, y, scratch);
+        return;
+    }
+    const SrConvDesign *d = c->pass[SR_CONV_FORWARD];
     SrConvEnd taken = *end;
     if (d->ends_with_relu_only)
         taken.activate = NULL;
     bool nothing =
         !taken.bias && !taken.residual && !taken.relu && !taken.sums.unit && !taken.activate;
-    d->forward(s, x, w, nothing ? NULL : &taken, y, scratch);
-    Activation a = {s, end, y};
+    d->forward(&c->shape, x, w, nothing ? NULL : &taken, y, scratch);
+    Activation a = {&c->shape, end, y};
     if (end->activate && !taken.activate)
-        sr_parallel_for((int64_t)s->N * s->P, activate_row, &a);
+        sr_parallel_for((int64_t)c->shape.N * c->shape.P, activate_row, &a);
 }
 
-void sr_conv_forward(const SrConvShape *s, const void *x, const float *w, const float *bias,
-                     void *y, void *scratch) {
-    sr_conv_forward_end(s, x, w, &(SrConvEnd){.bias = bias}, y, scratch);
+void sr_conv_forward(const SrConv *c, const void *x, const float *w, const float *bias, void *y,
+                     void *scratch) {
+    sr_conv_forward_end(c, x, w, &(SrConvEnd){.bias = bias}, y, scratch);
 }
 
-void sr_conv_backward_data(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
+void sr_conv_backward_data(const SrConv *c, const void *dy, const float *w, void *dx, bool add,
                            void *scratch) {
-    choose(s, SR_CONV_BACKWARD_DATA)->backward_data(s, dy, w, dx, add, scratch);
+    if (c->widened[SR_CONV_BACKWARD_DATA])
+        sr__conv_wide_backward_data(c, dy, w, dx, add, scratch);
+    else
+        c->pass[SR_CONV_BACKWARD_DATA]->backward_data(&c->shape, dy, w, dx, add, scratch);
 }
 
-void sr_conv_backward_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
+void sr_conv_backward_weight(const SrConv *c, const void *x, const void *dy, float *dw,
                              float *dbias, void *scratch) {
-    const SrConvDesign *d = choose(s, SR_CONV_BACKWARD_WEIGHT);
-    if (dbias && d->sums_bias && d->sums_bias(s)) {
-        d->backward_weight_bias(s, x, dy, dw, dbias, scratch);
+    const SrConvDesign *d = c->pass[SR_CONV_BACKWARD_WEIGHT];
+    bool wide = c->widened[SR_CONV_BACKWARD_WEIGHT];
+    if (!wide && dbias && d->sums_bias && d->sums_bias(&c->shape)) {
+        d->backward_weight_bias(&c->shape, x, dy, dw, dbias, scratch);
         return;
     }
-    d->backward_weight(s, x, dy, dw, scratch);
+    if (wide)
+        sr__conv_wide_backward_weight(c, x, dy, dw, scratch);
+    else
+        d->backward_weight(&c->shape, x, dy, dw, scratch);
     if (dbias)
-        sr_conv_backward_bias(s, dy, dbias, scratch);
+        sr_conv_backward_bias(c, dy, dbias, scratch);
 }

@@ -19,9 +19,9 @@
 
 // x, w, y, dx, dw and dy have the shapes of kernels/conv/conv.h; w is also what `prepare` packed into `prepared`, as many
 // floats as `prepared` asks for.
-typedef struct {
+struct SrConvDesign {
     const char *name;
-    unsigned bit; // of sr_conv_allow; 0: always allowed
+    unsigned bit; // of SrMachine.conv_designs; 0: always allowed
     // Time of the pass in units of one multiply-add at full speed; < 0 if the design cannot do it.
     double (*cost)(const SrConvShape *s, SrConvPass pass);
     size_t (*scratch_bytes)(const SrConvShape *s, SrConvPass pass);
@@ -40,14 +40,22 @@ typedef struct {
     bool (*sums_bias)(const SrConvShape *s);
     void (*backward_weight_bias)(const SrConvShape *s, const void *x, const void *dy, float *dw,
                                  float *dbias, void *scratch);
-} SrConvDesign;
+};
 
 extern const SrConvDesign sr__conv_plain, sr__conv_direct, sr__conv_winograd2, sr__conv_winograd3,
-    sr__conv_grouped, sr__conv_winograd4, sr__conv_wide, sr__conv_padded, sr__conv_tiles,
-    sr__conv_tile_stem;
+    sr__conv_grouped, sr__conv_winograd4, sr__conv_padded, sr__conv_tiles, sr__conv_tile_stem;
 
-// Of the design the door would take.
-double sr__conv_cost(const SrConvShape *s, SrConvPass pass);
+// A pass in bfloat16 by a design for floats, between conversions (conv_wide.c).  c->widened is set for the pass.
+double sr__conv_wide_cost(const SrConvShape *s); // of the conversions alone
+size_t sr__conv_wide_scratch(const SrConv *c, SrConvPass pass);
+SrConvPrepared sr__conv_wide_prepared(const SrConv *c, SrConvPass pass);
+void sr__conv_wide_prepare(const SrConv *c, SrConvPass pass, const float *w, float *to);
+void sr__conv_wide_forward(const SrConv *c, const void *x, const float *w, const SrConvEnd *end,
+                           void *y, void *scratch);
+void sr__conv_wide_backward_data(const SrConv *c, const void *dy, const float *w, void *dx,
+                                 bool add, void *scratch);
+void sr__conv_wide_backward_weight(const SrConv *c, const void *x, const void *dy, float *dw,
+                                   void *scratch);
 
 static inline SrConvPrepared sr__conv_prepared(unsigned bit, const SrConvShape *s, SrConvPass pass,
                                                int64_t floats) {
@@ -68,13 +76,13 @@ static inline void *sr__conv_take(SrConvScratch *s, size_t bytes) {
 }
 
 // The end of n outputs y of one pixel, channels k and up, inside the whole output base (N, P, Q, K).
-static inline void sr__conv_finish(const SrConvEnd *end, SrDtype type, const void *base, void *y,
-                                   int k, int n) {
+static inline void sr__conv_finish(const SrMachine *machine, const SrConvEnd *end, SrDtype type,
+                                   const void *base, void *y, int k, int n) {
     const char *residual = end->residual; // laid out as y is
     if (end->bias || residual || end->relu)
-        sr__rows()->finish(type, y, end->bias ? end->bias + k : NULL,
-                           residual ? residual + ((const char *)y - (const char *)base) : NULL,
-                           end->relu, n);
+        sr__rows(machine)->finish(
+            type, y, end->bias ? end->bias + k : NULL,
+            residual ? residual + ((const char *)y - (const char *)base) : NULL, end->relu, n);
     if (end->activate)
         end->activate(type, y, y, n);
 }

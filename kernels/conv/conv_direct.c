@@ -399,7 +399,7 @@ static void backward_data(const SrConvShape *shape, const void *dy, const float 
 
 // Multiply-adds done, taps outside small maps left out, at the measured share of the peak.
 static double cost(const SrConvShape *s, SrConvPass pass) {
-    const SrConvKernels *kernels = sr__conv_kernels(s->type);
+    const SrConvKernels *kernels = sr__conv_kernels(s->machine, s->type);
     if (!kernels || s->C / s->groups % kernels->depth || s->K / s->groups % kernels->depth)
         return -1;
     if (pass == SR_CONV_BACKWARD_WEIGHT)

@@ -26,7 +26,7 @@ enum {
 static int own_of(const SrConvShape *s) { return s->C / s->groups; }
 
 static bool suits(const SrConvShape *s) {
-    int own = own_of(s), lanes = sr__grouped()->lanes;
+    int own = own_of(s), lanes = sr__grouped(s->machine)->lanes;
     bool width = s->S == 3 || (own == 1 && (s->S == 5 || s->S == 7));
     return s->type == SR_F32 && s->groups > 1 && s->C == s->K && own <= lanes && lanes % own == 0 &&
            width && s->R <= SR_GROUPED_ROWS && (s->stride_w == 1 || s->stride_w == 2) &&
@@ -123,10 +123,11 @@ static SrGroupedRow forward_row(const Job *job, int n, int p) {
 static void finish_row(const Job *job, float *y, int64_t unit, bool begin) {
     const SrConvShape *s = job->s;
     if (job->end->sums.unit)
-        sr__grouped()->sums(y, s->Q, s->K, job->end->sums.unit + unit * 3 * s->K, begin);
+        sr__grouped(s->machine)->sums(y, s->Q, s->K, job->end->sums.unit + unit * 3 * s->K, begin);
     else
         for (int q = 0; q < s->Q; q++)
-            sr__conv_finish(job->end, s->type, job->out, y + q * row_floats(s, 1), 0, s->K);
+            sr__conv_finish(s->machine, job->end, s->type, job->out, y + q * row_floats(s, 1), 0,
+                            s->K);
 }
 
 // Unit i: SUM_ROWS rows of outputs, over the borders of images.
@@ -140,7 +141,7 @@ static void forward_unit(void *arg, int64_t i, int thread) {
     for (int64_t at = first; at < end; at++) {
         float *y = job->out + at * row_floats(s, s->Q);
         SrGroupedRow row = forward_row(job, (int)(at / s->P), (int)(at % s->P));
-        sr__grouped()->gather(&row, y, false);
+        sr__grouped(s->machine)->gather(&row, y, false);
         if (job->end)
             finish_row(job, y, i, at == first);
     }
@@ -200,9 +201,9 @@ static void data_row(void *arg, int64_t i, int thread) {
     }
     float *dx = job->out + i * row_floats(s, s->W);
     if (gathers)
-        sr__grouped()->gather(&row, dx, job->add);
+        sr__grouped(s->machine)->gather(&row, dx, job->add);
     else
-        sr__grouped()->spread(&row, dx, job->add);
+        sr__grouped(s->machine)->spread(&row, dx, job->add);
 }
 
 static void backward_data(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
@@ -223,8 +224,8 @@ static void weight_part(void *arg, int64_t i, int thread) {
     for (int64_t at = rows * i / job->parts; at < rows * (i + 1) / job->parts; at++) {
         SrGroupedRow row = forward_row(job, (int)(at / s->P), (int)(at % s->P));
         for (int k = 0; k < row.rows; k++) // the distance of w says which row of the kernel it is
-            sr__grouped()->weights(&row, k, job->dy + at * row_floats(s, s->Q),
-                                   part + (row.w[k] - job->w));
+            sr__grouped(s->machine)
+                ->weights(&row, k, job->dy + at * row_floats(s, s->Q), part + (row.w[k] - job->w));
     }
 }
 

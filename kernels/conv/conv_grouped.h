@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 
 enum {
     SR_GROUPED_ROWS = 7, // most rows and columns of a kernel
@@ -42,6 +42,8 @@ typedef struct {
     void (*sums)(const float *y, int columns, int C, float *sums, bool begin);
 } SrGroupedKernels;
 SR_CPU_TABLES(SrGroupedKernels, sr__grouped_kernels);
-static inline const SrGroupedKernels *sr__grouped(void) { return SR_CPU_PICK(sr__grouped_kernels); }
+static inline const SrGroupedKernels *sr__grouped(const SrMachine *machine) {
+    return SR_CPU_PICK(machine, sr__grouped_kernels);
+}
 
 #endif

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "kernels/conv/conv.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 
 // Vectors of a full block, where kernels/simd.h says how long one is.
 #define SR_CONV_VECTORS (V_LANES == 16 ? 4 : 2)
@@ -150,12 +150,12 @@ extern const SrConvKernels sr__conv_kernels_avx512bf16;
 #endif
 
 // The kernels for tensors of that type; NULL for bfloat16 that is not multiplied as pairs.
-static inline const SrConvKernels *sr__conv_kernels(SrDtype type) {
+static inline const SrConvKernels *sr__conv_kernels(const SrMachine *machine, SrDtype type) {
 #if defined(__x86_64__)
     if (type == SR_BF16)
-        return sr_conv_has_pairs() ? &sr__conv_kernels_avx512bf16 : NULL;
+        return sr_machine_has_pairs(machine) ? &sr__conv_kernels_avx512bf16 : NULL;
 #endif
-    return type == SR_F32 ? SR_CPU_PICK(sr__conv_kernels) : NULL;
+    return type == SR_F32 ? SR_CPU_PICK(machine, sr__conv_kernels) : NULL;
 }
 
 // Times an outer product of that many rows walks over its pixels.

@@ -17,7 +17,7 @@ static int merge(const SrConvShape *s, int lanes) {
 }
 
 SrConvPacking sr__conv_packing(const SrConvShape *s) {
-    const SrConvKernels *kernels = sr__conv_kernels(s->type);
+    const SrConvKernels *kernels = sr__conv_kernels(s->machine, s->type);
     int m = merge(s, kernels->lanes);
     return (SrConvPacking){.kernels = kernels,
                            .groups = s->groups / m,

@@ -7,7 +7,7 @@
 #include "base/parallel.h"
 #include "kernels/conv/conv_design.h"
 
-enum { KEY = SR_CONV_ALL + 1 }; // of prepared weights, beside sr_conv_allow's bits
+enum { KEY = SR_CONV_ALL + 1 }; // of prepared weights, next to the SR_CONV_ bits
 
 static SrConvShape padded(const SrConvShape *s) {
     SrConvShape even = *s;
@@ -114,7 +114,7 @@ static void backward_weight(const SrConvShape *s, const void *x, const void *dy,
     sr__conv_direct.backward_weight(&even, pieces.x, dy, pieces.dw, pieces.rest);
     int64_t to = weights(s) / s->K, row = weights(&even) / s->K;
     for (int k = 0; k < s->K; k++)
-        sr__rows()->axpy(dw + k * to, pieces.dw + k * row, 1, (int)to);
+        sr__rows(s->machine)->axpy(dw + k * to, pieces.dw + k * row, 1, (int)to);
 }
 
 const SrConvDesign sr__conv_padded = {

@@ -1,6 +1,7 @@
 // The fastest this processor runs the convolutions' own instructions, for benches to measure against: clocks drift and
 // cores are shared, so a peak is worth something only beside figures of the same run.
 #include <float.h>
+#include <pthread.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -56,10 +57,11 @@ static double tile_products(const SrConvKernels *kernels) {
 }
 
 // Of the best of a few tries: others may be at work on the same cores.
-double sr_conv_peak_gflops(SrDtype type) {
-    const SrConvKernels *kernels = sr__conv_kernels(type);
-    const SrTileKernels *tiles = type == SR_BF16 && sr_cpu_has_tiles() ? sr__tile_kernels() : NULL;
-    kernels = kernels ? kernels : sr__conv_kernels(SR_F32);
+double sr_conv_peak_gflops(const SrMachine *machine, SrDtype type) {
+    const SrConvKernels *kernels = sr__conv_kernels(machine, type);
+    bool on_tiles = type == SR_BF16 && sr_machine_has_tiles(machine);
+    const SrTileKernels *tiles = on_tiles ? sr__tile_kernels(machine) : NULL;
+    kernels = kernels ? kernels : sr__conv_kernels(machine, SR_F32);
     double best = DBL_MAX;
     int threads = sr_parallel_threads();
     for (int i = 0; i < TRIES; i++) {
@@ -78,13 +80,10 @@ double sr_conv_peak_gflops(SrDtype type) {
 
 // ---- pairs or floats
 
-static SrConvPairs pairs = SR_CONV_PAIRS_ALWAYS;
-static SrConvPairs measured = SR_CONV_PAIRS_FASTEST; // not yet
-
 #if defined(__x86_64__)
 static double clock_seconds(bool of_pairs) {
-    const SrConvKernels *kernels =
-        of_pairs ? &sr__conv_kernels_avx512bf16 : SR_CPU_PICK(sr__conv_kernels);
+    const SrConvKernels *kernels = of_pairs ? &sr__conv_kernels_avx512bf16
+                                            : SR_CPU_PICK(sr_machine_default(), sr__conv_kernels);
     double began = sr_clock();
     run_tile(&kernels, 0, 0);
     return (sr_clock() - began) / tile_products(kernels);
@@ -93,27 +92,24 @@ static double clock_seconds(bool of_pairs) {
 static double clock_seconds(bool of_pairs) { return of_pairs ? 1 : 0; }
 #endif
 
-static double (*seconds_of)(bool of_pairs) = clock_seconds; // sr_conv_pairs_measure
-
-void sr_conv_pairs_measure(double (*seconds)(bool pairs)) {
-    seconds_of = seconds ? seconds : clock_seconds;
-    measured = SR_CONV_PAIRS_FASTEST;
-}
-
 // In turn, so that a busy moment meets both.
-static bool pairs_are_faster(void) {
+bool sr__conv_pairs_win(double (*seconds)(bool pairs)) {
     double best[] = {DBL_MAX, DBL_MAX};
     for (int i = 0; i < 2 * TRIES; i++) {
-        double seconds = seconds_of(i % 2);
-        best[i % 2] = SR_MIN(best[i % 2], seconds);
+        double now = seconds(i % 2);
+        best[i % 2] = SR_MIN(best[i % 2], now);
     }
     return best[1] < best[0];
 }
 
-void sr_conv_pairs(SrConvPairs how) {
-    if (how == SR_CONV_PAIRS_FASTEST && measured == SR_CONV_PAIRS_FASTEST && sr_cpu_has_bf16())
-        measured = pairs_are_faster() ? SR_CONV_PAIRS_ALWAYS : SR_CONV_PAIRS_NEVER;
-    pairs = how == SR_CONV_PAIRS_FASTEST ? measured : how;
+static bool pairs_win; // constant once `once` has run
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void measure_pairs(void) {
+    pairs_win = sr_machine_has_bf16(sr_machine_default()) && sr__conv_pairs_win(clock_seconds);
 }
 
-bool sr_conv_has_pairs(void) { return sr_cpu_has_bf16() && pairs != SR_CONV_PAIRS_NEVER; }
+bool sr_conv_pairs_are_faster(void) {
+    pthread_once(&once, measure_pairs);
+    return pairs_win;
+}

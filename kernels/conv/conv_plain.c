@@ -86,7 +86,7 @@ static void forward_row(void *arg, int64_t i, int thread) {
                         y[g * kg + k] += x[c] * w[(size_t)c * (size_t)kg + (size_t)k];
             }
         if (job->end)
-            sr__conv_finish(job->end, SR_F32, job->y, y, 0, s->K);
+            sr__conv_finish(s->machine, job->end, SR_F32, job->y, y, 0, s->K);
     }
 }
 

@@ -12,7 +12,7 @@
 
 #include "base/compiler.h"
 #include "kernels/conv/conv.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 
 enum {
     SR_TILE_BLOCK = 32,       // pixels, and output channels, computed together: 2 x 2 tiles
@@ -132,7 +132,7 @@ typedef struct {
     const SrTileOperands *operands;
 } SrTileKernels;
 
-// NULL: neither tiles nor leave to emulate them.
-const SrTileKernels *sr__tile_kernels(void);
+// NULL on a machine that neither has tile registers nor emulates them.
+const SrTileKernels *sr__tile_kernels(const SrMachine *machine);
 
 #endif

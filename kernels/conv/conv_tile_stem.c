@@ -12,7 +12,7 @@
 #include "kernels/conv/conv_tiles.h"
 
 enum {
-    KEY = SR_CONV_ALL + 2, // of prepared weights, beside sr_conv_allow's bits
+    KEY = SR_CONV_ALL + 2, // of prepared weights, next to the SR_CONV_ bits
     CHUNK = SR_TILE_CHUNK,
     TILE = 16,
     ROWS = 16,       // output rows of a unit
@@ -45,7 +45,7 @@ typedef struct {
 static int padded_channels(const SrConvShape *s) { return s->C <= 2 ? s->C : 4; }
 
 static Job new_job(const SrConvShape *s) {
-    Job job = {.s = *s, .kernels = sr__tile_kernels(), .e = padded_channels(s)};
+    Job job = {.s = *s, .kernels = sr__tile_kernels(s->machine), .e = padded_channels(s)};
     // The last tile of a row reads on behind its last pixel.
     int64_t columns = (int64_t)(s->Q + TILE) * s->stride_w + CHUNK;
     job.row = sr__tile_up(2 * job.e * SR_MAX(columns, s->W + 2 * s->pad_w + CHUNK), SR_ALIGN);
@@ -60,7 +60,8 @@ static Job new_job(const SrConvShape *s) {
 static double cost(const SrConvShape *s, SrConvPass pass) {
     bool fits = s->C <= 4 && s->S * padded_channels(s) <= CHUNK && s->R <= MOST_TAPS &&
                 s->groups == 1 && s->dilation_w == 1 && (int64_t)s->N * s->H * s->W < INT32_MAX;
-    if (!sr__tile_kernels() || s->type != SR_BF16 || pass == SR_CONV_BACKWARD_DATA || !fits)
+    if (!sr__tile_kernels(s->machine) || s->type != SR_BF16 || pass == SR_CONV_BACKWARD_DATA ||
+        !fits)
         return -1;
     double outputs = (double)s->N * s->P * s->Q;
     return outputs * s->R * CHUNK * SR_TILE_BLOCK * sr__tile_blocks(s->K) / 5 +
@@ -251,7 +252,7 @@ static void prepare(const SrConvShape *s, SrConvPass pass, const float *w, float
     SrTilePacking pack = {
         .w = arranged, .K = s->K, .C = CHUNK, .taps = s->R, .parts = 1, .packed = (char *)to};
     for (int block = 0; block < sr__tile_blocks(s->K); block++)
-        sr__tile_kernels()->operands->pack_forward(&pack, block);
+        sr__tile_kernels(s->machine)->operands->pack_forward(&pack, block);
 }
 
 // Positions [m, m + 32) of a unit: dy turned, the pixels under each row of taps paired; zeros behind `count`.

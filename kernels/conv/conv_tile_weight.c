@@ -101,8 +101,8 @@ static void cut_channels(Job *job, int groups) {
 }
 
 static void new_job(Job *job, const SrConvShape *s) {
-    *job = (Job){.kernels = sr__tile_kernels(), .type = s->type};
-    job->parts = sr__tile_parts_of(s->type);
+    *job = (Job){.kernels = sr__tile_kernels(s->machine), .type = s->type};
+    job->parts = sr__tile_parts_of(s->machine, s->type);
     SrTilePlan *p = &job->plan;
     sr__tile_plan(p, s, SR_CONV_BACKWARD_WEIGHT);
     job->products = sr__tile_parts(job->parts);

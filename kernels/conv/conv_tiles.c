@@ -31,27 +31,23 @@ SrTileParts sr__tile_parts(int parts) {
     return all[parts - 1];
 }
 
-static SrConvFp32 fp32 = SR_CONV_FP32_AUTO; // sr_conv_fp32
-
-void sr_conv_fp32(SrConvFp32 how) { fp32 = how; }
-
-int sr__tile_parts_of(SrDtype type) {
+int sr__tile_parts_of(const SrMachine *machine, SrDtype type) {
     if (type == SR_BF16)
         return 1;
-    return fp32 == SR_CONV_FP32_IEEE ? 0 : fp32 == SR_CONV_FP32_X3 ? 2 : 3;
+    return machine->fp32 == SR_CONV_FP32_IEEE ? 0 : machine->fp32 == SR_CONV_FP32_X3 ? 2 : 3;
 }
 
 SR_CPU_TABLES_TILES(SrTileProducts, sr__tile_products);
 SR_CPU_TABLES_TILES(SrTileOperands, sr__tile_operands);
 
-const SrTileKernels *sr__tile_kernels(void) {
+const SrTileKernels *sr__tile_kernels(const SrMachine *machine) {
     static const SrTileKernels emulated = {&sr__tile_products_emulated,
                                            &sr__tile_operands_emulated};
-    if (sr_cpu_emulates_tiles())
+    if (machine->emulates_tiles)
         return &emulated;
 #if defined(__x86_64__)
     static const SrTileKernels amx = {&sr__tile_products_amx, &sr__tile_operands_amx};
-    return sr_cpu_has_tiles() ? &amx : NULL;
+    return sr_machine_has_tiles(machine) ? &amx : NULL;
 #else
     return NULL;
 #endif
@@ -86,8 +82,8 @@ static int64_t run_length(const SrTileJob *job) {
 }
 
 static bool new_job(SrTileJob *job, const SrConvShape *s, SrConvPass pass) {
-    *job = (SrTileJob){.kernels = sr__tile_kernels(), .type = s->type};
-    job->parts = sr__tile_parts_of(s->type);
+    *job = (SrTileJob){.kernels = sr__tile_kernels(s->machine), .type = s->type};
+    job->parts = sr__tile_parts_of(s->machine, s->type);
     SrTilePlan *p = &job->plan;
     if (!sr__tile_plan(p, s, pass))
         return false;
@@ -300,8 +296,8 @@ static const Rates rates[2][3] = {{{0.10, 4, 4}, {0.26, 42, 24}, {0.49, 48, 24}}
 static double cost(const SrConvShape *s, SrConvPass pass) {
     SrTilePlan p;
     bool narrow = s->groups > 1 && SR_MIN(s->C, s->K) / s->groups < SR_TILE_SIDE;
-    int parts = sr__tile_parts_of(s->type);
-    if (!sr__tile_kernels() || !parts || narrow || !sr__tile_plan(&p, s, pass))
+    int parts = sr__tile_parts_of(s->machine, s->type);
+    if (!sr__tile_kernels(s->machine) || !parts || narrow || !sr__tile_plan(&p, s, pass))
         return -1;
     Rates r = rates[pass == SR_CONV_BACKWARD_WEIGHT][parts - 1];
     double blocks = (double)sr__tile_blocks(p.C) * sr__tile_blocks(p.K);

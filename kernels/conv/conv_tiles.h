@@ -11,7 +11,8 @@ typedef struct {
     int n, pixels[6], weights[6];
 } SrTileParts;
 SrTileParts sr__tile_parts(int parts);
-int sr__tile_parts_of(SrDtype type); // 1: bfloat16 itself; 0: floats are not split (sr_conv_fp32)
+int sr__tile_parts_of(const SrMachine *machine,
+                      SrDtype type); // 1: bfloat16 itself; 0: floats are not split (SrConvFp32)
 
 static inline int64_t sr__tile_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 static inline int sr__tile_blocks(int channels) {

@@ -8,17 +8,17 @@
 static int64_t x_count(const SrConvShape *s) { return (int64_t)s->N * s->H * s->W * s->C; }
 static int64_t y_count(const SrConvShape *s) { return (int64_t)s->N * s->P * s->Q * s->K; }
 
-static SrConvShape widened(const SrConvShape *s) {
-    SrConvShape wide = *s;
-    wide.type = SR_F32;
+// The same convolution of floats, by the designs that were chosen for them.
+static SrConv of_floats(const SrConv *c) {
+    SrConv wide = {.shape = c->shape};
+    wide.shape.type = SR_F32;
+    for (int pass = 0; pass < SR_COUNT(wide.pass); pass++)
+        wide.pass[pass] = c->pass[pass];
     return wide;
 }
 
-// The product, and about what the conversions take in multiply-adds.
-static double cost(const SrConvShape *s, SrConvPass pass) {
-    SrConvShape wide = widened(s);
-    return sr__conv_cost(&wide, pass) + 24.0 * (double)(x_count(s) + y_count(s));
-}
+// About what the conversions take in multiply-adds.
+double sr__conv_wide_cost(const SrConvShape *s) { return 24.0 * (double)(x_count(s) + y_count(s)); }
 
 // Floats in place of x and y (or dx and dy), and for the residual; then what the product needs.
 typedef struct {
@@ -26,76 +26,69 @@ typedef struct {
     void *rest;
 } Pieces;
 
-static Pieces take_pieces(SrConvScratch *scratch, const SrConvShape *s, SrConvPass pass) {
-    SrConvShape wide = widened(s);
+static Pieces take_pieces(SrConvScratch *scratch, const SrConv *wide, SrConvPass pass) {
+    const SrConvShape *s = &wide->shape;
     size_t x = sizeof(float) * (size_t)x_count(s), y = sizeof(float) * (size_t)y_count(s);
     return (Pieces){.x = sr__conv_take(scratch, x),
                     .y = sr__conv_take(scratch, y),
                     .residual = sr__conv_take(scratch, pass == SR_CONV_FORWARD ? y : 0),
-                    .rest = sr__conv_take(scratch, sr_conv_scratch_bytes(&wide, pass))};
+                    .rest = sr__conv_take(scratch, sr_conv_scratch_bytes(wide, pass))};
 }
 
-static size_t scratch_bytes(const SrConvShape *s, SrConvPass pass) {
+size_t sr__conv_wide_scratch(const SrConv *c, SrConvPass pass) {
+    SrConv wide = of_floats(c);
     SrConvScratch count = {0};
-    take_pieces(&count, s, pass);
+    take_pieces(&count, &wide, pass);
     return count.used;
 }
 
-static SrConvPrepared prepared(const SrConvShape *s, SrConvPass pass) {
-    SrConvShape wide = widened(s);
+SrConvPrepared sr__conv_wide_prepared(const SrConv *c, SrConvPass pass) {
+    SrConv wide = of_floats(c);
     return sr_conv_prepared(&wide, pass);
 }
 
-static void prepare(const SrConvShape *s, SrConvPass pass, const float *w, float *to) {
-    SrConvShape wide = widened(s);
+void sr__conv_wide_prepare(const SrConv *c, SrConvPass pass, const float *w, float *to) {
+    SrConv wide = of_floats(c);
     sr_conv_prepare(&wide, pass, w, to);
 }
 
-static void forward(const SrConvShape *s, const void *x, const float *w, const SrConvEnd *end,
-                    void *y, void *scratch) {
+void sr__conv_wide_forward(const SrConv *c, const void *x, const float *w, const SrConvEnd *end,
+                           void *y, void *scratch) {
+    SrConv wide = of_floats(c);
+    const SrConvShape *s = &wide.shape;
     SrConvScratch pool = {scratch, 0};
-    Pieces pieces = take_pieces(&pool, s, SR_CONV_FORWARD);
-    SrConvShape wide = widened(s);
-    SrConvEnd wide_end = end ? *end : (SrConvEnd){0};
-    sr_cast(SR_F32, pieces.x, SR_BF16, x, x_count(s));
+    Pieces pieces = take_pieces(&pool, &wide, SR_CONV_FORWARD);
+    SrConvEnd wide_end = *end;
+    sr_cast(s->machine, SR_F32, pieces.x, SR_BF16, x, x_count(s));
     if (wide_end.residual) {
-        sr_cast(SR_F32, pieces.residual, SR_BF16, wide_end.residual, y_count(s));
+        sr_cast(s->machine, SR_F32, pieces.residual, SR_BF16, wide_end.residual, y_count(s));
         wide_end.residual = pieces.residual;
     }
     sr_conv_forward_end(&wide, pieces.x, w, &wide_end, pieces.y, pieces.rest);
-    sr_cast(SR_BF16, y, SR_F32, pieces.y, y_count(s));
+    sr_cast(s->machine, SR_BF16, y, SR_F32, pieces.y, y_count(s));
 }
 
-static void backward_data(const SrConvShape *s, const void *dy, const float *w, void *dx, bool add,
-                          void *scratch) {
+void sr__conv_wide_backward_data(const SrConv *c, const void *dy, const float *w, void *dx,
+                                 bool add, void *scratch) {
+    SrConv wide = of_floats(c);
+    const SrConvShape *s = &wide.shape;
     SrConvScratch pool = {scratch, 0};
-    Pieces pieces = take_pieces(&pool, s, SR_CONV_BACKWARD_DATA);
-    SrConvShape wide = widened(s);
-    sr_cast(SR_F32, pieces.y, SR_BF16, dy, y_count(s));
+    Pieces pieces = take_pieces(&pool, &wide, SR_CONV_BACKWARD_DATA);
+    sr_cast(s->machine, SR_F32, pieces.y, SR_BF16, dy, y_count(s));
     sr_conv_backward_data(&wide, pieces.y, w, pieces.x, false, pieces.rest);
     if (add)
-        sr_accumulate(SR_BF16, dx, SR_F32, pieces.x, x_count(s));
+        sr_accumulate(s->machine, SR_BF16, dx, SR_F32, pieces.x, x_count(s));
     else
-        sr_cast(SR_BF16, dx, SR_F32, pieces.x, x_count(s));
+        sr_cast(s->machine, SR_BF16, dx, SR_F32, pieces.x, x_count(s));
 }
 
-static void backward_weight(const SrConvShape *s, const void *x, const void *dy, float *dw,
-                            void *scratch) {
+void sr__conv_wide_backward_weight(const SrConv *c, const void *x, const void *dy, float *dw,
+                                   void *scratch) {
+    SrConv wide = of_floats(c);
+    const SrConvShape *s = &wide.shape;
     SrConvScratch pool = {scratch, 0};
-    Pieces pieces = take_pieces(&pool, s, SR_CONV_BACKWARD_WEIGHT);
-    SrConvShape wide = widened(s);
-    sr_cast(SR_F32, pieces.x, SR_BF16, x, x_count(s));
-    sr_cast(SR_F32, pieces.y, SR_BF16, dy, y_count(s));
+    Pieces pieces = take_pieces(&pool, &wide, SR_CONV_BACKWARD_WEIGHT);
+    sr_cast(s->machine, SR_F32, pieces.x, SR_BF16, x, x_count(s));
+    sr_cast(s->machine, SR_F32, pieces.y, SR_BF16, dy, y_count(s));
     sr_conv_backward_weight(&wide, pieces.x, pieces.y, dw, NULL, pieces.rest);
 }
-
-const SrConvDesign sr__conv_wide = {
-    .name = "widened",
-    .cost = cost,
-    .scratch_bytes = scratch_bytes,
-    .prepared = prepared,
-    .prepare = prepare,
-    .forward = forward,
-    .backward_data = backward_data,
-    .backward_weight = backward_weight,
-};

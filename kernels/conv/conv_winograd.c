@@ -29,6 +29,7 @@ enum {
 };
 
 typedef struct {
+    const SrMachine *machine;
     const SrConvKernels *gemm;
     const SrWinogradKernels *transform;
     SrConvPatch in, out; // without place
@@ -84,15 +85,16 @@ static int64_t units_of(const SrWinogradTiles *tiles) { return (tiles->count + T
 // same way in any block: no bit depends on the cache.
 static int tiles_once(const Job *job) {
     int64_t bytes = (int64_t)sizeof(float) * job->points * job->C_width * TILES;
-    int64_t most = SR_MIN((int64_t)sr_cpu_second_cache() / 2 / bytes, MOST_TILES / TILES);
+    int64_t most = SR_MIN((int64_t)job->machine->second_cache / 2 / bytes, MOST_TILES / TILES);
     int64_t units = job->tiles.count / TILES / (BLOCKS * sr_parallel_threads());
     return TILES * (int)SR_MAX(1, SR_MIN(most, units));
 }
 
 static Job new_job(const SrConvShape *s, int m, SrConvPass pass) {
     bool backward = pass == SR_CONV_BACKWARD_DATA;
-    Job job = {.gemm = sr__conv_kernels(SR_F32),
-               .transform = sr__winograd(m, s->type),
+    Job job = {.machine = s->machine,
+               .gemm = sr__conv_kernels(s->machine, SR_F32),
+               .transform = sr__winograd(s->machine, m, s->type),
                .type = s->type,
                .m = m,
                .points = (m + 2) * (m + 2),
@@ -178,7 +180,7 @@ static void transform_inputs(const Job *job, int block, float *v) {
 static void finish_patch(const Job *job, const SrConvPatch *p) {
     for (int h = p->h; h < SR_MIN(p->h + job->m, p->H); h++)
         for (int w = p->w; w < SR_MIN(p->w + job->m, p->W); w++)
-            sr__conv_finish(job->end, job->type, job->out.image,
+            sr__conv_finish(job->machine, job->end, job->type, job->out.image,
                             sr__at(job->type, p->image, ((int64_t)h * p->W + w) * p->C + p->first),
                             p->first, p->channels);
 }
@@ -277,7 +279,7 @@ static void multiply(const Job *job, const Table *table, const float *u, const f
     if (width == job->gemm->block)
         multiply_wide(job, table, u, v, count, laters);
     else
-        SR_CPU_PICK(sr__conv_points)
+        SR_CPU_PICK(job->machine, sr__conv_points)
             ->points(&(SrConvPoints){.points = job->points,
                                      .rows = count,
                                      .channels = job->C,

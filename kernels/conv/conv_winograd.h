@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "kernels/conv/conv.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 
 // A square of one image whose corner may lie outside it; channels [first, first + channels), of
 // which the transformed side holds whole vectors (padded with zeros).
@@ -52,8 +52,8 @@ typedef struct {
 
 SR_CPU_TABLES(SrWinogradTables, sr__winograd_kernels);
 
-static inline const SrWinogradKernels *sr__winograd(int m, SrDtype type) {
-    const SrWinogradTables *tables = SR_CPU_PICK(sr__winograd_kernels);
+static inline const SrWinogradKernels *sr__winograd(const SrMachine *machine, int m, SrDtype type) {
+    const SrWinogradTables *tables = SR_CPU_PICK(machine, sr__winograd_kernels);
     return type == SR_BF16 ? &tables->bf16[m - 2] : &tables->f32[m - 2];
 }
 

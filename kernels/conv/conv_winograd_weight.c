@@ -118,8 +118,8 @@ static void cut(Job *job) {
 }
 
 static Job new_job(const SrConvShape *s, int m) {
-    Job job = {.gemm = sr__conv_kernels(SR_F32),
-               .transform = sr__winograd(m, s->type),
+    Job job = {.gemm = sr__conv_kernels(s->machine, SR_F32),
+               .transform = sr__winograd(s->machine, m, s->type),
                .type = s->type,
                .x = {.H = s->H, .W = s->W, .C = s->C},
                .dy = {.H = s->P, .W = s->Q, .C = s->K},

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "data/data.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 #include "tests/check.h"
 #include "tests/program.h"
 #include "tests/temp_dir.h"
@@ -76,7 +76,7 @@ static void test_bench_data(void **state) {
     RUN("--version");
     CHECK_INT(result.code, 0);
     CHECK(strstr(result.out, sr_image_decoder_name()));
-    CHECK(strstr(result.out, sr_cpu_name(sr_cpu_level())));
+    CHECK(strstr(result.out, sr_machine_name(sr_machine_default())));
     RUN(CONFIG, "DATA.TRAIN.PIXELS=fats");
     expect_refused("exact|fast");
     RUN("bench", CONFIG, "--data", "--forward-only");
@@ -101,13 +101,13 @@ static int run_without_arch_prctl(void) {
     RUN("--version");
     bool told = strstr(result.err, "refuses the tile registers") != NULL;
     bool less = strstr(result.out, "instructions up to amx") == NULL;
-    return result.code == 0 && less && told == (bool)sr_cpu_has_tiles() ? 0 : 1;
+    return result.code == 0 && less && told == sr_machine_has_tiles(sr_machine_default()) ? 0 : 1;
 }
 
 static void test_tiles_refused(void **state) {
     (void)state;
     int status = 0;
-    sr_cpu_level();
+    sr_machine_default();
     pid_t child = fork();
     if (child == 0)
         _exit(run_without_arch_prctl());

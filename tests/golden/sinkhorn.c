@@ -33,12 +33,12 @@ static SrStatus solve(SrGoldenCase *c, const char *name, GridPoint at) {
                     .num_iters = at.num_iters};
     int64_t n = (int64_t)s.n * s.P;
     float *codes = sr_arena_alloc(c->arena, (size_t)n * sizeof *codes);
-    void *scratch = sr_alloc(sr_sinkhorn_scratch_bytes(&s));
+    void *scratch = sr_alloc(sr_sinkhorn_scratch_bytes(sr_machine_default(), &s));
     if (!codes || !scratch) {
         sr_free(scratch);
         SR_FAIL(SR_ERR_MEMORY, "out of memory");
     }
-    sr_sinkhorn(&s, codes, scratch);
+    sr_sinkhorn(sr_machine_default(), &s, codes, scratch);
     sr_free(scratch);
     return golden_compare(c, name, codes, n, 1e-4);
 }

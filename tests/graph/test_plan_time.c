@@ -23,11 +23,14 @@ static void test_roofline(void **state) {
     SrConv2dParams point = {.out_channels = 16, .kernel_h = 1};
     SrNodeId y = sr_build(b, "conv2d", "conv2", &point, sr_build(b, "conv2d", "conv1", &window, x));
     CHECK_OK(sr_builder_status(b));
-    SrPlanOptions options = {
-        .mode = SR_MODE_EVAL, .outputs = &y, .n_outputs = 1, .no_allocate = true};
-    sr_conv_allow(SR_CONV_DIRECT); // Winograd's weights would be larger than the parameters
+    SrMachine machine = *sr_machine_default();
+    machine.conv_designs = SR_CONV_DIRECT; // Winograd's weights would be larger than the parameters
+    SrPlanOptions options = {.mode = SR_MODE_EVAL,
+                             .outputs = &y,
+                             .n_outputs = 1,
+                             .machine = &machine,
+                             .no_allocate = true};
     CHECK_OK(sr_plan_compile(graph, &options, &plan));
-    sr_conv_allow(SR_CONV_ALL);
 
     // 2 images of 8 x 8 pixels, 16 x 16 products of 2 FLOPs each, 9 of them a pixel for the window, whose 16 channels
     // reach sqrt(16 / 128) of the windows' rate.

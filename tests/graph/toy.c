@@ -195,10 +195,8 @@ static size_t four_bytes(const void *params, const SrShape *x, int n_in) {
     return sizeof(float);
 }
 
-static size_t row_bytes(const void *params, const SrShape *x, int n_in) {
-    (void)params;
-    (void)n_in;
-    return (size_t)sr_shape_count(x[0]) * sizeof(float);
+static size_t row_bytes(const SrOpSite *site) {
+    return (size_t)sr_shape_count(site->x[0]) * sizeof(float);
 }
 
 static void swish_reference(const SrRefCall *c) {

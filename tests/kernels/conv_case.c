@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kernels/cast.h"
-#include "kernels/cpu.h"
 #include "tests/check.h"
+#include "tests/machine.h"
 
 enum { GUARD = 64 }; // floats behind each written buffer that must stay as they were
 
@@ -122,19 +122,20 @@ void conv_case_free(ConvCase *t) {
 static const char *describe(const ConvCase *t, SrConvPass pass) {
     static char text[256];
     const SrConvShape *s = &t->s;
+    SrConv c = test_conv(s);
     snprintf(text, sizeof text,
              "%s %s %s pass %d: N%d %dx%d C%d -> K%d, %dx%d stride %d,%d pad %d,%d dilation %d,%d "
              "groups %d",
-             sr_cpu_name(sr_cpu_level()), sr_dtype_name(s->type), sr_conv_design(s, pass), pass,
-             s->N, s->H, s->W, s->C, s->K, s->R, s->S, s->stride_h, s->stride_w, s->pad_h, s->pad_w,
-             s->dilation_h, s->dilation_w, s->groups);
+             sr_cpu_name(test_machine()->level), sr_dtype_name(s->type), sr_conv_design(&c, pass),
+             pass, s->N, s->H, s->W, s->C, s->K, s->R, s->S, s->stride_h, s->stride_w, s->pad_h,
+             s->pad_w, s->dilation_h, s->dilation_w, s->groups);
     return text;
 }
 
 // A copy in the type of the shape.
 static void *typed(SrDtype type, const float *a, size_t n) {
     void *out = sr_alloc(n * sizeof(float));
-    sr_cast(type, out, SR_F32, a, (int64_t)n);
+    sr_cast(test_machine(), type, out, SR_F32, a, (int64_t)n);
     return out;
 }
 
@@ -157,9 +158,11 @@ static void free_guarded(const ConvCase *t, SrConvPass pass, unsigned char *p, s
 float *conv_case_run(const ConvCase *t, SrConvPass pass, size_t len, float start, bool add,
                      float *dbias) {
     const SrConvShape *s = &t->s;
-    size_t bytes = sr_conv_scratch_bytes(s, pass), prepared_bytes = sr_conv_prepared(s, pass).bytes;
+    SrConv c = test_conv(s);
+    size_t bytes = sr_conv_scratch_bytes(&c, pass),
+           prepared_bytes = sr_conv_prepared(&c, pass).bytes;
     unsigned char *scratch = guarded(bytes), *prepared = guarded(prepared_bytes);
-    sr_conv_prepare(s, pass, t->w, prepared);
+    sr_conv_prepare(&c, pass, t->w, prepared);
     const float *w = prepared_bytes ? (const float *)prepared : t->w;
     float *out = sr_alloc((len + GUARD) * sizeof(float));
     for (size_t i = 0; i < len + GUARD; i++)
@@ -168,14 +171,14 @@ float *conv_case_run(const ConvCase *t, SrConvPass pass, size_t len, float start
     void *x = typed(s->type, t->x, conv_x_len(s)), *dy = typed(s->type, t->dy, conv_y_len(s));
     void *raw = typed(type, out, len + GUARD);
     if (pass == SR_CONV_FORWARD)
-        sr_conv_forward_end(s, x, w,
+        sr_conv_forward_end(&c, x, w,
                             &(SrConvEnd){.bias = t->bias, .residual = add ? dy : NULL, .relu = add},
                             raw, scratch);
     else if (pass == SR_CONV_BACKWARD_DATA)
-        sr_conv_backward_data(s, dy, w, raw, add, scratch);
+        sr_conv_backward_data(&c, dy, w, raw, add, scratch);
     else
-        sr_conv_backward_weight(s, x, dy, raw, dbias, scratch);
-    sr_cast(SR_F32, out, type, raw, (int64_t)(len + GUARD));
+        sr_conv_backward_weight(&c, x, dy, raw, dbias, scratch);
+    sr_cast(test_machine(), SR_F32, out, type, raw, (int64_t)(len + GUARD));
     sr_free(x), sr_free(dy), sr_free(raw);
     for (size_t i = len; i < len + GUARD; i++)
         if (out[i] != start)
@@ -220,10 +223,11 @@ static void check_channel(const ConvCase *t, SrChannelSums sums, const float *y,
 // A forward that leaves the sums of its outputs; without changing a bit of these.
 static void check_sums(const ConvCase *t) {
     const SrConvShape *s = &t->s;
-    int64_t units = sr_conv_sum_units(s);
-    size_t bytes = sr_conv_scratch_bytes(s, SR_CONV_FORWARD),
+    SrConv c = test_conv(s);
+    int64_t units = sr_conv_sum_units(&c);
+    size_t bytes = sr_conv_scratch_bytes(&c, SR_CONV_FORWARD),
            sums_bytes = sr__sums_bytes(units, s->K),
-           prepared_bytes = sr_conv_prepared(s, SR_CONV_FORWARD).bytes,
+           prepared_bytes = sr_conv_prepared(&c, SR_CONV_FORWARD).bytes,
            n = conv_y_len(s) * sizeof(float);
     if (units == 0)
         return;
@@ -231,13 +235,13 @@ static void check_sums(const ConvCase *t) {
                   *left = guarded(sums_bytes);
     void *x = typed(s->type, t->x, conv_x_len(s)), *y = sr_calloc(1, n), *plain = sr_calloc(1, n);
     float *y_floats = sr_alloc(n);
-    sr_conv_prepare(s, SR_CONV_FORWARD, t->w, prepared);
+    sr_conv_prepare(&c, SR_CONV_FORWARD, t->w, prepared);
     const float *w = prepared_bytes ? (const float *)prepared : t->w;
     SrChannelSums sums = sr__sums_in(left, units);
-    sr_conv_forward_end(s, x, w, &(SrConvEnd){.sums = sums}, y, scratch);
-    sr_conv_forward(s, x, w, NULL, plain, scratch);
+    sr_conv_forward_end(&c, x, w, &(SrConvEnd){.sums = sums}, y, scratch);
+    sr_conv_forward(&c, x, w, NULL, plain, scratch);
     CHECK(memcmp(y, plain, n) == 0);
-    sr_cast(SR_F32, y_floats, s->type, y, (int64_t)conv_y_len(s));
+    sr_cast(test_machine(), SR_F32, y_floats, s->type, y, (int64_t)conv_y_len(s));
     for (int k = 0; k < s->K; k++)
         check_channel(t, sums, y_floats, k);
     free_guarded(t, SR_CONV_FORWARD, scratch, bytes, "scratch");

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "tests/check.h"
+#include "tests/machine.h"
 
 void *op_call_alloc(OpCall *c, size_t bytes) {
     char *p = sr_arena_alloc(&c->arena, bytes + 2 * SR_ALIGN);
@@ -95,21 +96,35 @@ void op_call_init(OpCall *c, const SrOp *op, const SrOpCase *example, int rows, 
 
 void op_call_deinit(OpCall *c) { sr_arena_deinit(&c->arena); }
 
+SrOpSite op_call_site(OpCall *c, SrDtype type) {
+    SrOpSite site = {test_machine(), c->params, c->shapes, c->n_in, type, NULL};
+    if (c->op->design) {
+        void *design = op_call_alloc(c, c->op->design_bytes);
+        c->op->design(&site, design);
+        site.design = design;
+    }
+    return site;
+}
+
 void op_call_prepare(OpCall *c, SrOpPass pass, SrOpCall *call) {
     SrOpPrepared want = {0};
+    SrOpSite site = {call->machine, c->params, c->shapes, c->n_in, call->y.dtype, call->design};
     if (c->op->prepared)
-        want = c->op->prepared(c->params, c->shapes, c->n_in, call->y.dtype, pass);
+        want = c->op->prepared(&site, pass);
     call->prepared = want.bytes ? op_call_alloc(c, want.bytes) : NULL;
     if (want.bytes)
         c->op->prepare[pass](call);
 }
 
 static SrOpCall call_of(OpCall *c) {
-    size_t scratch = c->op->scratch_bytes ? c->op->scratch_bytes(c->params, c->shapes, c->n_in) : 0;
+    SrOpSite site = op_call_site(c, SR_F32);
+    size_t scratch = c->op->scratch_bytes ? c->op->scratch_bytes(&site) : 0;
     c->scratch = op_call_alloc(c, scratch);
     memset(c->scratch, 0xA5, scratch); // rubbish at entry, and NaN-free only by chance
     return (SrOpCall){
+        .machine = site.machine,
         .params = c->params,
+        .design = site.design,
         .train = c->train,
         .again = c->again,
         .n_in = c->n_in,

@@ -35,6 +35,8 @@ void op_call_init(OpCall *c, const SrOp *op, const SrOpCase *example, int rows, 
 void op_call_deinit(OpCall *c);
 void op_call_forward(OpCall *c);
 void op_call_backward(OpCall *c); // dx is filled with rubbish first unless dx_add is set
+// The op's node on the test's machine, with its design in memory of its own.
+SrOpSite op_call_site(OpCall *c, SrDtype type);
 void op_call_prepare(OpCall *c, SrOpPass pass,
                      SrOpCall *call);         // into memory of its own, as a plan would
 void op_call_reference(OpCall *c);            // y64 from x64, w64; state slots of w64 may change

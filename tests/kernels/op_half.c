@@ -4,16 +4,16 @@
 #include "base/bf16.h"
 #include "base/parallel.h"
 #include "kernels/cast.h"
-#include "kernels/cpu.h"
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
+#include "tests/machine.h"
 
 #define ROUNDING \
     0x1.8p-8 // three times the worst of one rounding: weights of products are rounded too
 
 static void *rounded(OpCall *c, const float *from, int64_t n) {
     void *out = op_call_alloc(c, (size_t)n * sizeof(SrBf16));
-    sr_cast(SR_BF16, out, SR_F32, from, n);
+    sr_cast(test_machine(), SR_BF16, out, SR_F32, from, n);
     return out;
 }
 
@@ -55,10 +55,11 @@ static void begin(Half *h, OpCall *c, unsigned halves) {
     int64_t n = sr_shape_count(c->y_shape);
     SrDtype type = type_of(halves, c->n_in);
     h->y = (SrTensor){c->y_shape, type, op_call_alloc(c, (size_t)n * sr_dtype_bytes(type))};
-    size_t (*scratch)(const void *, const SrShape *, int) =
-        op->bf16_scratch_bytes ? op->bf16_scratch_bytes : op->scratch_bytes;
-    size_t bytes = scratch ? scratch(c->params, c->shapes, c->n_in) : 0;
-    h->call = (SrOpCall){.params = c->params,
+    SrOpSite site = op_call_site(c, SR_BF16);
+    size_t bytes = op->scratch_bytes ? op->scratch_bytes(&site) : 0;
+    h->call = (SrOpCall){.machine = site.machine,
+                         .design = site.design,
+                         .params = c->params,
                          .train = c->train,
                          .n_in = c->n_in,
                          .x = h->x,
@@ -86,8 +87,8 @@ static void check_close(const char *what, const OpCall *c, SrDtype type, const v
                                             : ((const float *)a)[i]);
         if (!(fabs(v - b[i]) <= tolerance * largest + 1e-6))
             fail_msg("%s %s %s: %s[%lld] is %.9g, expected %.9g", c->op->name,
-                     sr_cpu_name(sr_cpu_level()), c->train ? "train" : "eval", what, (long long)i,
-                     v, b[i]);
+                     sr_cpu_name(test_machine()->level), c->train ? "train" : "eval", what,
+                     (long long)i, v, b[i]);
     }
 }
 
@@ -157,7 +158,8 @@ static void check_rounded(const char *what, const OpCall *c, SrDtype type, const
         float expected = type == SR_F32 ? b[i] : sr_bf16_float(sr_bf16_round(b[i]));
         if (v != expected)
             fail_msg("%s %s: %s[%lld] is %.9g, floats are rounded to %.9g", c->op->name,
-                     sr_cpu_name(sr_cpu_level()), what, (long long)i, (double)v, (double)expected);
+                     sr_cpu_name(test_machine()->level), what, (long long)i, (double)v,
+                     (double)expected);
     }
 }
 

@@ -3,10 +3,10 @@
 #include <stdio.h>
 
 #include "base/parallel.h"
-#include "kernels/cpu.h"
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 #include "tests/kernels/op_half.h"
+#include "tests/machine.h"
 
 static const SrOp *attention(void) {
     const SrOp *op = op_named("attention");
@@ -124,7 +124,7 @@ static void test_tiles(void **state) {
         {"{num_heads: 1}", 1, {SR_SHAPE(1, 197, 3 * 64)}, false},
         {"{num_heads: 1}", 1, {SR_SHAPE(1, 300, 3 * 12)}, false}, // two tiles of keys
     };
-    sr_cpu_emulate_tiles(!sr_cpu_has_tiles());
+    test_machine()->emulates_tiles = !sr_machine_has_tiles(test_machine());
     for (int i = 0; i < 20 + SR_COUNT(long_ones); i++) {
         char params[80];
         SrOpCase example;
@@ -137,7 +137,7 @@ static void test_tiles(void **state) {
     }
     op_half_threads(attention(), &long_ones[0], true);
     op_half_threads(attention(), &long_ones[1], true);
-    sr_cpu_emulate_tiles(false);
+    test_machine()->emulates_tiles = false;
 }
 
 SR_TESTS(attention, unit(test_long_sequences), unit(test_gradient_over_several_tiles_of_keys),

@@ -8,6 +8,7 @@
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 #include "tests/kernels/op_half.h"
+#include "tests/machine.h"
 
 typedef struct {
     int N, L, E, d, Q; // Q 0: L
@@ -144,13 +145,14 @@ static void test_what_is_taken(void **state) {
     SrAttentionSizes s = {4, 65, 128, 4, 32, 65}, long_one = {4, 273, 128, 4, 32, 273},
                      odd = {4, 65, 33, 1, 33, 65};
     SrAttentionParams plain = {.num_heads = 4}, drops = {.num_heads = 4, .dropout = 0.1};
-    bool wide = sr_cpu_level() >= SR_CPU_AVX512;
-    CHECK_INT(sr__attention_is_whole(&plain, &s, SR_F32, false), wide);
-    CHECK_INT(sr__attention_is_whole(&plain, &s, SR_BF16, false), wide && !sr_cpu_has_tiles());
-    CHECK(!sr__attention_is_whole(&plain, &s, SR_F32, true));
-    CHECK(!sr__attention_is_whole(&drops, &s, SR_F32, false));
-    CHECK(!sr__attention_is_whole(&plain, &long_one, SR_F32, false));
-    CHECK(!sr__attention_is_whole(&plain, &odd, SR_BF16, false));
+    bool wide = test_machine()->level >= SR_CPU_AVX512;
+    CHECK_INT(sr__attention_is_whole(test_machine(), &plain, &s, SR_F32, false), wide);
+    CHECK_INT(sr__attention_is_whole(test_machine(), &plain, &s, SR_BF16, false),
+              wide && !sr_machine_has_tiles(test_machine()));
+    CHECK(!sr__attention_is_whole(test_machine(), &plain, &s, SR_F32, true));
+    CHECK(!sr__attention_is_whole(test_machine(), &drops, &s, SR_F32, false));
+    CHECK(!sr__attention_is_whole(test_machine(), &plain, &long_one, SR_F32, false));
+    CHECK(!sr__attention_is_whole(test_machine(), &plain, &odd, SR_BF16, false));
 }
 
 SR_TESTS(attention_whole, unit(test_floats), unit(test_floats_of_random_sizes), unit(test_bfloat16),

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "tests/check.h"
+#include "tests/machine.h"
 
 static float *draw(SrRng *rng, int64_t n) {
     float *p = sr_alloc((size_t)n * sizeof *p);
@@ -31,7 +32,7 @@ static void check_product(SrRng *rng) {
     CHECK(before != NULL);
     memcpy(before, c, (size_t)(m * p.c_row) * sizeof *c);
     p.a = a, p.b = b, p.c = c;
-    sr__block_product(&p);
+    sr__block_product(test_machine(), &p);
     for (int i = 0; i < m; i++)
         for (int j = 0; j < p.c_row; j++) {
             double want = j >= n || p.add ? (double)before[i * p.c_row + j] : 0;
@@ -74,7 +75,7 @@ static void check_pairs(const SrBlockProduct *p, const float *before) {
 // c becomes what it was before first.
 static void run_pairs(const SrBlockProduct *p, const float *before, size_t bytes) {
     memcpy(p->c, before, bytes);
-    sr__block_pair_product(p);
+    sr__block_pair_product(test_machine(), p);
     check_pairs(p, before);
 }
 
@@ -97,12 +98,12 @@ static void check_pair_product(SrRng *rng) {
     draw_pairs(rng, b, k * p.b_row);
     memcpy(before, c, bytes);
     p.a = a, p.b = b, p.c = c;
-    sr_cpu_emulate_tiles(true);
+    test_machine()->emulates_tiles = true;
     run_pairs(&p, before, bytes);
-    sr_cpu_emulate_tiles(false);
+    test_machine()->emulates_tiles = false;
     memcpy(emulated, c, bytes);
     run_pairs(&p, before, bytes);
-    CHECK(!sr_cpu_has_tiles() || memcmp(emulated, c, bytes) == 0);
+    CHECK(!sr_machine_has_tiles(test_machine()) || memcmp(emulated, c, bytes) == 0);
     sr_free(a), sr_free(b), sr_free(c), sr_free(before), sr_free(emulated);
 }
 
@@ -121,7 +122,7 @@ static void test_transposes(void **state) {
             to_row = m + upto(&rng, 3);
         float *from = draw(&rng, m * from_row), *to = draw(&rng, n * to_row);
         float beside = to[m];
-        sr__block_transpose(from, from_row, m, n, to, to_row);
+        sr__block_transpose(test_machine(), from, from_row, m, n, to, to_row);
         for (int i = 0; i < m; i++)
             for (int j = 0; j < n; j++)
                 CHECK(to[j * to_row + i] == from[i * from_row + j]);

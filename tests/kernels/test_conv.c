@@ -11,9 +11,9 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/cast.h"
-#include "kernels/cpu.h"
 #include "tests/check.h"
 #include "tests/kernels/conv_case.h"
+#include "tests/machine.h"
 
 // The highest level that makes a difference to designs without tiles.
 static int top_level(SrDtype type, SrCpuLevel best) {
@@ -22,10 +22,10 @@ static int top_level(SrDtype type, SrCpuLevel best) {
 
 static void sweep(SrDtype type, unsigned mask, int count, double tolerance,
                   SrConvShape (*shape)(SrRng *)) {
-    SrCpuLevel best = sr_cpu_level();
+    SrCpuLevel best = test_machine()->level;
     int threads = sr_parallel_threads();
     sr_parallel_set_threads(1); // thousands of small calls; threads have their own test
-    sr_conv_allow(mask);
+    test_machine()->conv_designs = mask;
     SrRng rng = sr_rng(3, SR_RNG_TEST, 0, mask, 0, 0);
     for (int i = 0; i < count; i++) {
         SrConvShape s = shape(&rng);
@@ -36,13 +36,13 @@ static void sweep(SrDtype type, unsigned mask, int count, double tolerance,
         // The plain design does not depend on the level.
         for (int level = SR_CPU_PLAIN; level <= (mask ? top_level(type, best) : SR_CPU_PLAIN);
              level++) {
-            sr_cpu_set_level((SrCpuLevel)level);
+            test_machine_level((SrCpuLevel)level);
             conv_case_check(&t, tolerance);
         }
-        sr_cpu_set_level(best);
+        test_machine_level(best);
         conv_case_free(&t);
     }
-    sr_conv_allow(SR_CONV_ALL);
+    test_machine()->conv_designs = SR_CONV_ALL;
     sr_parallel_set_threads(threads);
 }
 
@@ -131,20 +131,20 @@ static void test_shape_formula(void **state) {
 static const SrConvShape large[] = {
     // clang-format off
     //  N   H   W    C    K  R  S  stride pad   dil  groups
-    {   5, 13, 11,  64, 130, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // three blocks of columns
-    {   5, 17, 14,  70,  96, 3, 3, 2, 2, 1, 1, 1, 1, 1,  0, 0, SR_F32},
-    {   6, 12, 12, 300,  64, 1, 1, 1, 1, 0, 0, 1, 1, 1,  0, 0, SR_F32},
-    {   3,  6,  7, 300,  40, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // channels in two steps
-    {   6, 12, 12,  64, 256, 1, 1, 2, 2, 0, 0, 1, 1, 1,  0, 0, SR_F32}, // phases no tap reaches
-    {   3, 33, 31,   3,  64, 7, 7, 2, 2, 3, 3, 1, 1, 1,  0, 0, SR_F32}, // rows of the kernel folded
-    {  20,  4,  4,  96,  64, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // taps skipped on small maps
-    {   8, 28, 28,  20,  24, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // weight gradient in ranges
-    { 100,  3,  3,  16, 240, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // Winograd by columns, two groups
-    { 290,  3,  3, 130, 200, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32}, // its gradient's tiles shared, in chunks
-    {   4, 14, 14,  64,  64, 3, 3, 1, 1, 1, 1, 1, 1, 16,  0, 0, SR_F32},
-    {   3, 15, 13, 104, 104, 3, 3, 2, 2, 1, 1, 1, 1, 13,  0, 0, SR_F32}, // groups of 8, half a vector left over
-    {   4, 14, 14,  48,  48, 3, 3, 1, 1, 1, 1, 1, 1, 3,  0, 0, SR_F32},  // groups of 16
-    {   4, 14, 14,  64,  64, 3, 3, 1, 1, 2, 2, 2, 2, 1,  0, 0, SR_F32},
+    {   5, 13, 11,  64, 130, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL}, // three blocks of columns
+    {   5, 17, 14,  70,  96, 3, 3, 2, 2, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL},
+    {   6, 12, 12, 300,  64, 1, 1, 1, 1, 0, 0, 1, 1, 1,  0, 0, SR_F32, NULL},
+    {   3,  6,  7, 300,  40, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL}, // channels in two steps
+    {   6, 12, 12,  64, 256, 1, 1, 2, 2, 0, 0, 1, 1, 1,  0, 0, SR_F32, NULL}, // phases no tap reaches
+    {   3, 33, 31,   3,  64, 7, 7, 2, 2, 3, 3, 1, 1, 1,  0, 0, SR_F32, NULL}, // rows of the kernel folded
+    {  20,  4,  4,  96,  64, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL}, // taps skipped on small maps
+    {   8, 28, 28,  20,  24, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL}, // weight gradient in ranges
+    { 100,  3,  3,  16, 240, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL}, // Winograd by columns, two groups
+    { 290,  3,  3, 130, 200, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_F32, NULL}, // its gradient's tiles shared, in chunks
+    {   4, 14, 14,  64,  64, 3, 3, 1, 1, 1, 1, 1, 1, 16,  0, 0, SR_F32, NULL},
+    {   3, 15, 13, 104, 104, 3, 3, 2, 2, 1, 1, 1, 1, 13,  0, 0, SR_F32, NULL}, // groups of 8, half a vector left over
+    {   4, 14, 14,  48,  48, 3, 3, 1, 1, 1, 1, 1, 1, 3,  0, 0, SR_F32, NULL},  // groups of 16
+    {   4, 14, 14,  64,  64, 3, 3, 1, 1, 2, 2, 2, 2, 1,  0, 0, SR_F32, NULL},
     // clang-format on
 };
 
@@ -153,7 +153,7 @@ static void test_threads_keep_bits(void **state) {
     static const unsigned masks[] = {SR_CONV_DIRECT, SR_CONV_DIRECT | SR_CONV_WINOGRAD4,
                                      SR_CONV_DIRECT | SR_CONV_WINOGRAD3,
                                      SR_CONV_DIRECT | SR_CONV_WINOGRAD2};
-    SrCpuLevel best = sr_cpu_level();
+    SrCpuLevel best = test_machine()->level;
     SrRng rng = sr_rng(4, SR_RNG_TEST, 0, 0, 0, 0);
     for (int i = 0; i < 2 * SR_COUNT(large); i++) {
         SrConvShape s = large[i / 2];
@@ -161,14 +161,14 @@ static void test_threads_keep_bits(void **state) {
         ConvCase t = conv_case_new(s, &rng);
         for (int m = 0; m < SR_COUNT(masks); m++)
             for (int level = SR_CPU_PLAIN; level <= top_level(s.type, best); level++) {
-                sr_cpu_set_level((SrCpuLevel)level);
-                sr_conv_allow(masks[m]);
+                test_machine_level((SrCpuLevel)level);
+                test_machine()->conv_designs = masks[m];
                 conv_case_check(&t, 3e-6);
                 if (level == top_level(s.type, best))
                     conv_case_check_threads(&t);
             }
-        sr_cpu_set_level(best);
-        sr_conv_allow(SR_CONV_ALL);
+        test_machine_level(best);
+        test_machine()->conv_designs = SR_CONV_ALL;
         conv_case_free(&t);
     }
 }
@@ -176,9 +176,10 @@ static void test_threads_keep_bits(void **state) {
 static const char *pass_design(SrConvPass pass, SrDtype type, int N, int side, int C, int K, int R,
                                int stride, int groups) {
     SrConvShape s = {N,     side,  side, C, K,      R, R, stride, stride,
-                     R / 2, R / 2, 1,    1, groups, 0, 0, type};
+                     R / 2, R / 2, 1,    1, groups, 0, 0, type,   NULL};
     sr_conv_shape(&s);
-    return sr_conv_design(&s, pass);
+    SrConv c = test_conv(&s);
+    return sr_conv_design(&c, pass);
 }
 
 static const char *design(int N, int side, int C, int K, int R, int stride, int groups) {
@@ -189,50 +190,34 @@ static const char *weight_design(SrDtype type, int N, int side, int C, int K) {
     return pass_design(SR_CONV_BACKWARD_WEIGHT, type, N, side, C, K, 3, 1, 1);
 }
 
-// Where pairs are slower than floats the widened product takes their layers; what is measured does not change its mind.
+// Where pairs are slower than floats the widened product takes their layers.
 static void test_bf16_without_pairs(void **state) {
     (void)state;
-    sr_conv_pairs(SR_CONV_PAIRS_NEVER);
-    CHECK(!sr_conv_has_pairs());
+    test_machine()->pairs = false;
+    CHECK(!sr_machine_has_pairs(test_machine()));
     sweep(SR_BF16, SR_CONV_DIRECT | SR_CONV_TILES, 100, 1e-6, conv_random_shape);
-    SrCpuLevel best = sr_cpu_level();
-    sr_cpu_set_level(SR_CPU_AVX512BF16);
+    test_machine_level(SR_CPU_AVX512BF16);
     CHECK(strcmp(weight_design(SR_BF16, 2, 3, 512, 512), "direct") != 0);
-    sr_cpu_set_level(best);
-    sr_conv_pairs(SR_CONV_PAIRS_FASTEST);
-    bool first = sr_conv_has_pairs();
-    sr_conv_pairs(SR_CONV_PAIRS_FASTEST);
-    CHECK(sr_conv_has_pairs() == first);
-    sr_conv_pairs(SR_CONV_PAIRS_ALWAYS);
-    CHECK(sr_conv_has_pairs() == (best >= SR_CPU_AVX512BF16));
 }
 
 static int measurings;
 static double fast_pairs(bool of_pairs) { return measurings++, of_pairs ? 1 : 2; }
 static double slow_pairs(bool of_pairs) { return measurings++, of_pairs ? 3 : 2; }
 
-// FASTEST is what the measured times say, asked for once.
+// The measurement takes both in turn; the process's own answer never changes.
 static void test_pairs_measured(void **state) {
     (void)state;
-    bool bf16 = sr_cpu_has_bf16();
-    sr_conv_pairs_measure(slow_pairs);
-    for (int i = 0; i < 2; i++) {
-        sr_conv_pairs(SR_CONV_PAIRS_FASTEST);
-        CHECK(!sr_conv_has_pairs());
-        CHECK_INT(measurings, bf16 ? 6 : 0);
-    }
-    CHECK(strcmp(weight_design(SR_BF16, 2, 3, 512, 512), "direct") != 0);
-    sr_conv_pairs_measure(fast_pairs);
-    sr_conv_pairs(SR_CONV_PAIRS_FASTEST);
-    CHECK_INT(sr_conv_has_pairs(), bf16);
-    CHECK_INT(measurings, bf16 ? 12 : 0);
-    sr_conv_pairs_measure(NULL);
-    sr_conv_pairs(SR_CONV_PAIRS_ALWAYS);
+    CHECK(!sr__conv_pairs_win(slow_pairs));
+    CHECK_INT(measurings, 6);
+    CHECK(sr__conv_pairs_win(fast_pairs));
+    bool first = sr_conv_pairs_are_faster();
+    CHECK(!first || sr_machine_has_bf16(sr_machine_default()));
+    CHECK(sr_conv_pairs_are_faster() == first);
 }
 
 static void test_choice(void **state) {
     (void)state;
-    sr_conv_fp32(SR_CONV_FP32_IEEE);
+    test_machine()->fp32 = SR_CONV_FP32_IEEE;
     CHECK_STR(design(16, 56, 64, 64, 3, 1, 1), "winograd4");
     CHECK_STR(design(16, 7, 512, 512, 3, 1, 1), "winograd4");
     CHECK_STR(design(16, 14, 256, 256, 3, 1, 1), "winograd3"); // 5 x 5 tiles against 4 x 4
@@ -247,29 +232,30 @@ static void test_choice(void **state) {
     CHECK_STR(weight_design(SR_F32, 48, 6, 256, 256), "winograd3");
     CHECK_STR(weight_design(SR_F32, 48, 3, 512, 512), "winograd3");
     CHECK_STR(weight_design(SR_F32, 2, 3, 512, 512), "direct");
-    SrCpuLevel best = sr_cpu_level();
-    if (sr_cpu_has_tiles())
+    SrCpuLevel best = test_machine()->level;
+    if (sr_machine_has_tiles(test_machine()))
         CHECK_STR(weight_design(SR_BF16, 16, 7, 512, 512), "tiles");
-    if (sr_cpu_set_level(SR_CPU_AVX512BF16) == SR_CPU_AVX512BF16) {
+    if (test_machine_level(SR_CPU_AVX512BF16) == SR_CPU_AVX512BF16) {
         CHECK_STR(weight_design(SR_BF16, 16, 7, 512, 512), "winograd4");
         CHECK_STR(pass_design(SR_CONV_FORWARD, SR_BF16, 16, 224, 3, 64, 7, 2, 1), "padded");
         CHECK_STR(pass_design(SR_CONV_BACKWARD_WEIGHT, SR_BF16, 16, 224, 3, 64, 7, 2, 1), "padded");
         CHECK_STR(weight_design(SR_BF16, 48, 3, 512, 512),
                   "direct"); // products of pairs take half the time
     }
-    sr_cpu_set_level(best);
-    sr_conv_allow(0);
+    test_machine_level(best);
+    test_machine()->conv_designs = 0;
     CHECK_STR(design(16, 56, 64, 64, 3, 1, 1), "plain");
-    sr_conv_allow(SR_CONV_ALL);
-    sr_conv_fp32(SR_CONV_FP32_AUTO);
-    if (sr_cpu_has_tiles()) { // six products are faster than fused multiply-adds, not than Winograd
+    test_machine()->conv_designs = SR_CONV_ALL;
+    test_machine()->fp32 = SR_CONV_FP32_AUTO;
+    if (sr_machine_has_tiles(
+            test_machine())) { // six products are faster than fused multiply-adds, not than Winograd
         CHECK_STR(design(16, 14, 1024, 256, 1, 1, 1), "tiles");
         CHECK_STR(design(16, 28, 256, 256, 3, 2, 1), "tiles");
         CHECK_STR(design(16, 56, 64, 64, 1, 1, 1), "direct");
         CHECK_STR(design(16, 28, 128, 128, 3, 1, 1), "winograd4");
-        sr_conv_fp32(SR_CONV_FP32_X3);
+        test_machine()->fp32 = SR_CONV_FP32_X3;
         CHECK_STR(design(16, 28, 128, 128, 3, 1, 1), "tiles");
-        sr_conv_fp32(SR_CONV_FP32_AUTO);
+        test_machine()->fp32 = SR_CONV_FP32_AUTO;
     }
 }
 
@@ -290,21 +276,22 @@ static void test_streamed_output(void **state) {
                      .dilation_w = 1,
                      .groups = 1};
     sr_conv_shape(&s);
+    SrConv c = test_conv(&s);
     size_t nx = conv_x_len(&s), ny = conv_y_len(&s), bytes = ny * sizeof(float);
     CHECK(ny >= 3 << 20 && ny / 2 < 3 << 20);
     float *x = conv_draw(&rng, nx), *w = conv_draw(&rng, conv_w_len(&s)),
           *bias = conv_draw(&rng, 64), *residual = conv_draw(&rng, ny);
     float *y = aligned_alloc(SR_ALIGN, bytes), *halves = aligned_alloc(SR_ALIGN, bytes);
     void *scratch = aligned_alloc(
-        SR_ALIGN, (sr_conv_scratch_bytes(&s, SR_CONV_FORWARD) / SR_ALIGN + 1) * SR_ALIGN);
-    float *packed = aligned_alloc(SR_ALIGN, sr_conv_prepared(&s, SR_CONV_FORWARD).bytes);
-    sr_conv_prepare(&s, SR_CONV_FORWARD, w, packed);
-    sr_conv_forward_end(&s, x, packed,
+        SR_ALIGN, (sr_conv_scratch_bytes(&c, SR_CONV_FORWARD) / SR_ALIGN + 1) * SR_ALIGN);
+    float *packed = aligned_alloc(SR_ALIGN, sr_conv_prepared(&c, SR_CONV_FORWARD).bytes);
+    sr_conv_prepare(&c, SR_CONV_FORWARD, w, packed);
+    sr_conv_forward_end(&c, x, packed,
                         &(SrConvEnd){.bias = bias, .residual = residual, .relu = true}, y, scratch);
-    s.N /= 2;
+    c.shape.N /= 2;
     for (size_t half = 0; half < 2; half++)
         sr_conv_forward_end(
-            &s, x + half * nx / 2, packed,
+            &c, x + half * nx / 2, packed,
             &(SrConvEnd){.bias = bias, .residual = residual + half * ny / 2, .relu = true},
             halves + half * ny / 2, scratch);
     CHECK(memcmp(y, halves, bytes) == 0);

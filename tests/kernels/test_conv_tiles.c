@@ -4,9 +4,9 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kernels/conv/conv_tile_kernels.h"
-#include "kernels/cpu.h"
 #include "tests/check.h"
 #include "tests/kernels/conv_case.h"
+#include "tests/machine.h"
 
 static uint64_t mix(uint64_t hash, const void *p, size_t bytes) { // FNV-1a
     for (size_t i = 0; i < bytes; i++)
@@ -29,14 +29,14 @@ static uint64_t hash_case(const ConvCase *t, uint64_t hash) {
 // Checks a case by the processor's tiles, and that the emulation leaves the same bits; without tiles, the emulation.
 // Adds the results to the hash.
 static void check_both(const ConvCase *t, double tolerance, uint64_t *hash) {
-    sr_cpu_emulate_tiles(true);
+    test_machine()->emulates_tiles = true;
     uint64_t emulated = hash_case(t, *hash);
-    sr_cpu_emulate_tiles(!sr_cpu_has_tiles());
+    test_machine()->emulates_tiles = !sr_machine_has_tiles(test_machine());
     conv_case_check(t, tolerance);
-    if (sr_cpu_has_tiles() && hash_case(t, *hash) != emulated)
+    if (sr_machine_has_tiles(test_machine()) && hash_case(t, *hash) != emulated)
         fail_msg("tiles and their emulation differ: N%d %dx%d C%d -> K%d, %dx%d stride %d", t->s.N,
                  t->s.H, t->s.W, t->s.C, t->s.K, t->s.R, t->s.S, t->s.stride_h);
-    sr_cpu_emulate_tiles(false);
+    test_machine()->emulates_tiles = false;
     *hash = emulated;
 }
 
@@ -68,19 +68,20 @@ static uint64_t sweep(SrDtype type, int count, double tolerance, uint64_t hash) 
     int threads = sr_parallel_threads(), tiles = 0;
     SrRng rng = sr_rng(5, SR_RNG_TEST, 0, (uint64_t)type, 0, 0);
     sr_parallel_set_threads(1);
-    sr_conv_allow(SR_CONV_TILES);
+    test_machine()->conv_designs = SR_CONV_TILES;
     for (int i = 0; i < count; i++) {
         SrConvShape s = tile_shape(&rng);
         s.type = type;
         if (conv_shape_empty(s))
             continue;
         ConvCase t = conv_case_new(s, &rng);
-        sr_cpu_emulate_tiles(true);
-        tiles += strcmp(sr_conv_design(&t.s, SR_CONV_FORWARD), "tiles") == 0;
+        test_machine()->emulates_tiles = true;
+        SrConv conv = test_conv(&t.s);
+        tiles += strcmp(sr_conv_design(&conv, SR_CONV_FORWARD), "tiles") == 0;
         check_both(&t, tolerance, &hash);
         conv_case_free(&t);
     }
-    sr_conv_allow(SR_CONV_ALL);
+    test_machine()->conv_designs = SR_CONV_ALL;
     sr_parallel_set_threads(threads);
     CHECK(2 * tiles > count);
     return hash;
@@ -95,11 +96,11 @@ static void test_random_shapes(void **state) {
 // Six products are held to the tolerance of fused multiply-adds, three to that of F(4x4).
 static void test_split_floats(void **state) {
     (void)state;
-    sr_conv_fp32(SR_CONV_FP32_X6);
+    test_machine()->fp32 = SR_CONV_FP32_X6;
     uint64_t hash = sweep(SR_F32, 24, 5e-7, 14695981039346656037u);
-    sr_conv_fp32(SR_CONV_FP32_X3);
+    test_machine()->fp32 = SR_CONV_FP32_X3;
     hash = sweep(SR_F32, 24, 1e-5, hash);
-    sr_conv_fp32(SR_CONV_FP32_AUTO);
+    test_machine()->fp32 = SR_CONV_FP32_AUTO;
     print_message("tiles: hash of all float results %016llx\n", (unsigned long long)hash);
 }
 
@@ -107,18 +108,18 @@ static void test_split_floats(void **state) {
 static const SrConvShape large[] = {
     // clang-format off
     //  N   H   W    C    K  R  S  stride pad   dil  groups
-    {   5, 13, 11,  64, 130, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16},
-    {   2, 34, 33,  32,  32, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16}, // ranges of positions
-    {   4, 17, 14,  70,  96, 3, 3, 2, 2, 1, 1, 1, 1, 1,  0, 0, SR_BF16}, // planes, phases
-    {  16, 12, 12,  64,  96, 1, 1, 1, 1, 0, 0, 1, 1, 1,  0, 0, SR_BF16}, // as they lie
-    {   6, 12, 12,  64, 128, 1, 1, 2, 2, 0, 0, 1, 1, 1,  0, 0, SR_BF16}, // phases no tap reaches
-    {  31,  4,  4,  96,  64, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16}, // images side by side
-    {  16,  7,  7,  64,  64, 3, 3, 2, 2, 1, 1, 1, 1, 1,  0, 0, SR_BF16},
-    {   4, 14, 14,  64,  64, 3, 3, 1, 1, 1, 1, 1, 1, 4,  0, 0, SR_BF16},
-    {   4, 14, 14,  64,  64, 3, 3, 1, 1, 2, 2, 2, 2, 1,  0, 0, SR_BF16},
-    {   2, 45, 41,   3,  64, 7, 7, 2, 2, 3, 3, 1, 1, 1,  0, 0, SR_BF16}, // stems
-    {   3, 18, 17,   1,  40, 5, 5, 1, 2, 2, 2, 2, 1, 1,  0, 0, SR_BF16},
-    {   2, 16, 16,   4,  33, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16},
+    {   5, 13, 11,  64, 130, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16, NULL},
+    {   2, 34, 33,  32,  32, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16, NULL}, // ranges of positions
+    {   4, 17, 14,  70,  96, 3, 3, 2, 2, 1, 1, 1, 1, 1,  0, 0, SR_BF16, NULL}, // planes, phases
+    {  16, 12, 12,  64,  96, 1, 1, 1, 1, 0, 0, 1, 1, 1,  0, 0, SR_BF16, NULL}, // as they lie
+    {   6, 12, 12,  64, 128, 1, 1, 2, 2, 0, 0, 1, 1, 1,  0, 0, SR_BF16, NULL}, // phases no tap reaches
+    {  31,  4,  4,  96,  64, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16, NULL}, // images side by side
+    {  16,  7,  7,  64,  64, 3, 3, 2, 2, 1, 1, 1, 1, 1,  0, 0, SR_BF16, NULL},
+    {   4, 14, 14,  64,  64, 3, 3, 1, 1, 1, 1, 1, 1, 4,  0, 0, SR_BF16, NULL},
+    {   4, 14, 14,  64,  64, 3, 3, 1, 1, 2, 2, 2, 2, 1,  0, 0, SR_BF16, NULL},
+    {   2, 45, 41,   3,  64, 7, 7, 2, 2, 3, 3, 1, 1, 1,  0, 0, SR_BF16, NULL}, // stems
+    {   3, 18, 17,   1,  40, 5, 5, 1, 2, 2, 2, 2, 1, 1,  0, 0, SR_BF16, NULL},
+    {   2, 16, 16,   4,  33, 3, 3, 1, 1, 1, 1, 1, 1, 1,  0, 0, SR_BF16, NULL},
     // clang-format on
 };
 
@@ -126,16 +127,16 @@ static void test_large_shapes(void **state) {
     (void)state;
     SrRng rng = sr_rng(6, SR_RNG_TEST, 0, 0, 0, 0);
     uint64_t hash = 0;
-    sr_conv_allow(SR_CONV_TILES);
+    test_machine()->conv_designs = SR_CONV_TILES;
     for (int i = 0; i < SR_COUNT(large); i++) {
         ConvCase t = conv_case_new(large[i], &rng);
         check_both(&t, 3e-6, &hash);
-        sr_cpu_emulate_tiles(!sr_cpu_has_tiles());
+        test_machine()->emulates_tiles = !sr_machine_has_tiles(test_machine());
         conv_case_check_threads(&t);
-        sr_cpu_emulate_tiles(false);
+        test_machine()->emulates_tiles = false;
         conv_case_free(&t);
     }
-    sr_conv_allow(SR_CONV_ALL);
+    test_machine()->conv_designs = SR_CONV_ALL;
 }
 
 SR_TESTS(conv_tiles, unit(test_random_shapes), unit(test_split_floats), unit(test_large_shapes))

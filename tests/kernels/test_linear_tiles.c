@@ -2,15 +2,15 @@
 // without.
 #include "base/bf16.h"
 #include "kernels/conv/conv.h"
-#include "kernels/cpu.h"
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 #include "tests/kernels/op_half.h"
+#include "tests/machine.h"
 
 static const SrOpCase example = {"{out_features: 256}", 1, {SR_SHAPE(2, 150, 256)}, true};
 
 static void run(OpCall *c, SrCpuLevel level) {
-    sr_cpu_set_level(level);
+    test_machine_level(level);
     op_call_init(c, op_named("linear"), &example, 1, true, 7);
     op_call_forward(c);
     op_call_backward(c);
@@ -29,16 +29,17 @@ static void compare(const char *what, const float *a, const float *b, int64_t n)
 // Six bfloat16 products are as exact as fused multiply-adds.
 static void test_split_floats(void **state) {
     (void)state;
-    SrCpuLevel best = sr_cpu_level();
+    SrCpuLevel best = test_machine()->level;
     OpCall tiles, blas;
-    sr_cpu_emulate_tiles(!sr_cpu_has_tiles());
+    test_machine()->emulates_tiles = !sr_machine_has_tiles(test_machine());
     run(&tiles, best);
-    SrConvShape s = {1, 1, 300, 256, 256, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, SR_F32};
+    SrConvShape s = {1, 1, 300, 256, 256, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, SR_F32, NULL};
     sr_conv_shape(&s);
-    CHECK_STR(sr_conv_design(&s, SR_CONV_FORWARD), "tiles");
-    sr_cpu_emulate_tiles(false);
+    SrConv conv = test_conv(&s);
+    CHECK_STR(sr_conv_design(&conv, SR_CONV_FORWARD), "tiles");
+    test_machine()->emulates_tiles = false;
     run(&blas, SR_CPU_PLAIN);
-    sr_cpu_set_level(best);
+    test_machine_level(best);
     compare("y", tiles.y.data, blas.y.data, 300 * 256);
     compare("dx", tiles.dx[0], blas.dx[0], 300 * 256);
     compare("dw", tiles.dw[0], blas.dw[0], 256 * 256);
@@ -49,14 +50,15 @@ static void test_split_floats(void **state) {
 
 static void test_bfloat16(void **state) {
     (void)state;
-    sr_cpu_emulate_tiles(!sr_cpu_has_tiles());
-    SrConvShape s = {1, 1, 300, 256, 256, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, SR_BF16};
+    test_machine()->emulates_tiles = !sr_machine_has_tiles(test_machine());
+    SrConvShape s = {1, 1, 300, 256, 256, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, SR_BF16, NULL};
     sr_conv_shape(&s);
-    CHECK_STR(sr_conv_design(&s, SR_CONV_FORWARD), "tiles");
+    SrConv conv = test_conv(&s);
+    CHECK_STR(sr_conv_design(&conv, SR_CONV_FORWARD), "tiles");
     op_half_forward(op_named("linear"), &example, true);
     op_half_backward(op_named("linear"), &example, true, 1);
     op_half_threads(op_named("linear"), &example, true);
-    sr_cpu_emulate_tiles(false);
+    test_machine()->emulates_tiles = false;
 }
 
 SR_TESTS(linear_tiles, unit(test_split_floats), unit(test_bfloat16))

@@ -1,8 +1,8 @@
 // The contract of kernels/op.h, held against every op of the registry and every one of its cases.
 #include "base/parallel.h"
-#include "kernels/cpu.h"
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
+#include "tests/machine.h"
 
 typedef void (*CaseBody)(const SrOp *op, const SrOpCase *example, bool train);
 
@@ -293,14 +293,14 @@ static void test_bits_do_not_depend_on_threads(void **state) {
 // The lower instruction sets agree with the reference too; the best one ran in the tests above.
 static void test_lower_levels(void **state) {
     (void)state;
-    SrCpuLevel best = sr_cpu_level();
+    SrCpuLevel best = test_machine()->level;
     for (int level = SR_CPU_PLAIN; level < (int)best; level++) {
-        sr_cpu_set_level((SrCpuLevel)level);
+        test_machine_level((SrCpuLevel)level);
         each_case(forward_case);
         each_case(gradient_case);
         each_case(again_case);
     }
-    sr_cpu_set_level(best);
+    test_machine_level(best);
 }
 
 static void test_descriptors(void **state) {

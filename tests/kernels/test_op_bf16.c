@@ -2,16 +2,16 @@
 #include "base/bf16.h"
 #include "base/compiler.h"
 #include "kernels/cast.h"
-#include "kernels/cpu.h"
 #include "tests/check.h"
 #include "tests/kernels/op_call.h"
 #include "tests/kernels/op_half.h"
+#include "tests/machine.h"
 
 static void each_case(void (*body)(const SrOp *op, const SrOpCase *example, bool train)) {
-    SrCpuLevel best = sr_cpu_level();
+    SrCpuLevel best = test_machine()->level;
     static const char *const at_least[] = {"conv2d", "batch_norm", "relu", "add", "max_pool2d"};
     for (int level = SR_CPU_PLAIN; level <= (int)best; level++) {
-        sr_cpu_set_level((SrCpuLevel)level);
+        test_machine_level((SrCpuLevel)level);
         for (int i = 0; sr_op_at(i); i++) {
             const SrOp *op = sr_op_at(i);
             for (int k = 0; (op->flags & SR_OP_BF16) && op_wanted(op) && k < op->n_cases; k++)
@@ -19,7 +19,7 @@ static void each_case(void (*body)(const SrOp *op, const SrOpCase *example, bool
                     body(op, &op->cases[k], train);
         }
     }
-    sr_cpu_set_level(best);
+    test_machine_level(best);
     for (int i = 0; i < SR_COUNT(at_least); i++) {
         const SrOp *op;
         CHECK_OK(sr_op_find(at_least[i], &op));
@@ -63,9 +63,9 @@ static void test_rounding(void **state) {
     const float in[] = {1, 1.00390625f, 1.01171875f, -1.0039064f, INFINITY, 3.3961776e38f,
                         0, -0.0f,       1.0f / 3};
     const uint16_t out[] = {0x3F80, 0x3F80, 0x3F82, 0xBF81, 0x7F80, 0x7F80, 0, 0x8000, 0x3EAB};
-    SrCpuLevel best = sr_cpu_level();
+    SrCpuLevel best = test_machine()->level;
     for (int level = SR_CPU_PLAIN; level <= (int)best; level++) {
-        sr_cpu_set_level((SrCpuLevel)level);
+        test_machine_level((SrCpuLevel)level);
         for (int i = 0; i < SR_COUNT(in); i++) {
             float many[19], nan[19];
             SrBf16 got[19], not [19];
@@ -73,8 +73,8 @@ static void test_rounding(void **state) {
                 many[j] = in[i];
                 memcpy(&nan[j], &(uint32_t){0x7F800001u}, sizeof nan[j]);
             }
-            sr_cast(SR_BF16, got, SR_F32, many, 19);
-            sr_cast(SR_BF16, not, SR_F32, nan, 19);
+            sr_cast(test_machine(), SR_BF16, got, SR_F32, many, 19);
+            sr_cast(test_machine(), SR_BF16, not, SR_F32, nan, 19);
             for (int j = 0; j < 19; j++) {
                 CHECK_INT(got[j], out[i]);
                 CHECK(isnan(sr_bf16_float(not [j])));
@@ -82,7 +82,7 @@ static void test_rounding(void **state) {
             CHECK_INT(sr_bf16_round(in[i]), out[i]);
         }
     }
-    sr_cpu_set_level(best);
+    test_machine_level(best);
 }
 
 SR_TESTS(op_bf16, unit(test_rounding), unit(test_forward_matches_reference),

@@ -4,16 +4,17 @@
 
 #include "base/bf16.h"
 #include "tests/check.h"
+#include "tests/machine.h"
 
 enum { N = 801 };
 
 static void on_every_level(void (*body)(const SrPointwiseTable *k)) {
-    SrCpuLevel best = sr_cpu_level();
+    SrCpuLevel best = test_machine()->level;
     for (int level = SR_CPU_PLAIN; level <= (int)best; level++) {
-        sr_cpu_set_level((SrCpuLevel)level);
-        body(sr__pointwise());
+        test_machine_level((SrCpuLevel)level);
+        body(sr__pointwise(test_machine()));
     }
-    sr_cpu_set_level(best);
+    test_machine_level(best);
 }
 
 static void check_gelu(const SrPointwiseTable *k) {

@@ -4,14 +4,15 @@
 #include "base/bf16.h"
 
 #include "tests/check.h"
+#include "tests/machine.h"
 
 static void on_every_level(void (*body)(const SrRows *k)) {
-    SrCpuLevel best = sr_cpu_level();
+    SrCpuLevel best = test_machine()->level;
     for (int level = SR_CPU_PLAIN; level <= (int)best; level++) {
-        sr_cpu_set_level((SrCpuLevel)level);
-        body(sr__rows());
+        test_machine_level((SrCpuLevel)level);
+        body(sr__rows(test_machine()));
     }
-    sr_cpu_set_level(best);
+    test_machine_level(best);
 }
 
 static void check_exp(const SrRows *k) {

@@ -5,12 +5,13 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "tests/check.h"
+#include "tests/machine.h"
 
 static void solve(const SrSinkhorn *s, float *codes) {
-    void *scratch = sr_alloc(sr_sinkhorn_scratch_bytes(s));
+    void *scratch = sr_alloc(sr_sinkhorn_scratch_bytes(test_machine(), s));
     CHECK(scratch != NULL);
     memset(codes, 0xA5, (size_t)s->n * (size_t)s->P * sizeof *codes);
-    sr_sinkhorn(s, codes, scratch);
+    sr_sinkhorn(test_machine(), s, codes, scratch);
     sr_free(scratch);
 }
 

@@ -6,13 +6,13 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kernels/conv/conv.h"
-#include "kernels/cpu.h"
 #include "tests/check.h"
 #include "tests/kernels/conv_case.h"
+#include "tests/machine.h"
 
 // 23 x 19 pixels, so that units end in the middle of rows and the last block has fewer tiles than the others.
 static SrConvShape shape_of(int N, int C, int K) {
-    SrConvShape s = {N, 23, 19, C, K, 3, 3, 1, 1, 1, 1, 1, 1, 1, 0, 0, SR_F32};
+    SrConvShape s = {N, 23, 19, C, K, 3, 3, 1, 1, 1, 1, 1, 1, 1, 0, 0, SR_F32, NULL};
     sr_conv_shape(&s);
     return s;
 }
@@ -26,18 +26,19 @@ typedef struct {
 
 static Results results_with(const ConvCase *t, size_t cache) {
     const SrConvShape *s = &t->s;
-    sr_cpu_set_second_cache(cache);
+    test_machine()->second_cache = cache;
+    SrConv c = test_conv(s);
     Results r = {.dx = conv_case_run(t, SR_CONV_BACKWARD_DATA, conv_x_len(s), 0, false, NULL),
                  .y = sr_calloc(conv_y_len(s), sizeof(float)),
-                 .scratch = sr_conv_scratch_bytes(s, SR_CONV_FORWARD)};
-    int64_t units = sr_conv_sum_units(s);
+                 .scratch = sr_conv_scratch_bytes(&c, SR_CONV_FORWARD)};
+    int64_t units = sr_conv_sum_units(&c);
     r.sums_bytes = sr__sums_bytes(units, s->K);
     r.sums_block = sr_calloc(1, r.sums_bytes);
     r.sums = sr__sums_in(r.sums_block, units);
     void *scratch = sr_alloc(r.scratch);
-    float *prepared = sr_alloc(sr_conv_prepared(s, SR_CONV_FORWARD).bytes);
-    sr_conv_prepare(s, SR_CONV_FORWARD, t->w, prepared);
-    sr_conv_forward_end(s, t->x, prepared, &(SrConvEnd){.sums = r.sums}, r.y, scratch);
+    float *prepared = sr_alloc(sr_conv_prepared(&c, SR_CONV_FORWARD).bytes);
+    sr_conv_prepare(&c, SR_CONV_FORWARD, t->w, prepared);
+    sr_conv_forward_end(&c, t->x, prepared, &(SrConvEnd){.sums = r.sums}, r.y, scratch);
     sr_free(scratch), sr_free(prepared);
     return r;
 }
@@ -47,7 +48,7 @@ static void free_results(Results r) { sr_free(r.y), sr_free(r.dx), sr_free(r.sum
 static void check_caches(SrConvShape s, unsigned design) {
     SrRng rng = sr_rng(5, SR_RNG_TEST, 0, design, 0, 0);
     ConvCase t = conv_case_new(s, &rng);
-    sr_conv_allow(design);
+    test_machine()->conv_designs = design;
     Results least = results_with(&t, 1 << 12);
     for (int shift = 19; shift <= 23; shift++) {
         Results r = results_with(&t, (size_t)1 << shift);
@@ -77,13 +78,15 @@ static void test_blocks_keep_bits(void **state) {
 // Few tiles are not cut coarser, or some threads would have nothing to do.
 static void test_small_maps_stay_cut(void **state) {
     (void)state;
-    sr_conv_allow(SR_CONV_WINOGRAD4);
+    test_machine()->conv_designs = SR_CONV_WINOGRAD4;
     SrConvShape s = shape_of(3, 32, 32);
     sr_parallel_set_threads(2);
-    sr_cpu_set_second_cache(1 << 12);
-    size_t least = sr_conv_scratch_bytes(&s, SR_CONV_FORWARD);
-    sr_cpu_set_second_cache(1 << 23);
-    CHECK_INT(sr_conv_scratch_bytes(&s, SR_CONV_FORWARD), least);
+    test_machine()->second_cache = 1 << 12;
+    SrConv c = test_conv(&s);
+    size_t least = sr_conv_scratch_bytes(&c, SR_CONV_FORWARD);
+    test_machine()->second_cache = 1 << 23;
+    c = test_conv(&s);
+    CHECK_INT(sr_conv_scratch_bytes(&c, SR_CONV_FORWARD), least);
 }
 
 SR_TESTS(winograd_blocks, unit(test_blocks_keep_bits), unit(test_small_maps_stay_cut))

@@ -1,6 +1,5 @@
 // Under USE_AMP evaluation computes in bfloat16 as training does: features for knn and the probes, the stages of
 // `knn --layers`, the pass over the test images.  Near the float32 ones of the same weights, never the same.
-#include "kernels/conv/conv.h"
 #include "tests/check.h"
 #include "trainer/eval/layer_features.h"
 #include "trainer/eval/trunk_features.h"
@@ -51,7 +50,6 @@ static void end(Side *s) {
     sr_phases_close(&s->phases);
     sr_run_close(s->run);
     sr_config_free(s->config);
-    sr_conv_pairs(SR_CONV_PAIRS_ALWAYS);
 }
 
 // Within five hundredths of the largest, and not all of them within a float's rounding.

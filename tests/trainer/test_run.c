@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "kernels/conv/conv.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 #include "tests/check.h"
 #include "tests/temp_dir.h"
 #include "trainer/run/run.h"
@@ -92,11 +92,13 @@ static void test_recompute(void **state) {
 static const char *design_under(const char *override) {
     SrConfig *config;
     SrRun *run;
-    SrConvShape s = {16, 28, 28, 128, 128, 3, 3, 1, 1, 1, 1, 1, 1, 1, 0, 0, SR_F32};
+    SrConvShape s = {16, 28, 28, 128, 128, 3, 3, 1, 1, 1, 1, 1, 1, 1, 0, 0, SR_F32, NULL};
     sr_conv_shape(&s);
     CHECK_OK(sr_config_load(CONFIG, &override, 1, &config));
     CHECK_OK(sr_run_open(config, SR_RUN_BENCH, &run));
-    const char *name = sr_conv_design(&s, SR_CONV_FORWARD);
+    s.machine = sr_plan_machine(run->plan);
+    SrConv c = sr_conv_choose(&s);
+    const char *name = sr_conv_design(&c, SR_CONV_FORWARD);
     sr_run_close(run);
     sr_config_free(config);
     return name;
@@ -106,7 +108,8 @@ static const char *design_under(const char *override) {
 static void test_fp32(void **state) {
     (void)state;
     CHECK_STR(design_under("MACHINE.FP32=ieee"), "winograd4");
-    CHECK_STR(design_under("MACHINE.FP32=x3"), sr_cpu_has_tiles() ? "tiles" : "winograd4");
+    CHECK_STR(design_under("MACHINE.FP32=x3"),
+              sr_machine_has_tiles(sr_machine_default()) ? "tiles" : "winograd4");
     CHECK_STR(design_under("MACHINE.FP32=auto"), "winograd4");
 }
 

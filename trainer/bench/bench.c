@@ -13,7 +13,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/conv/conv.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 #include "trainer/bench/memory_rate.h"
 
 #define BENCH_LR 0.001 // small: the numbers must stay ordinary ones for as long as it runs
@@ -146,7 +146,8 @@ SrStatus sr_bench_profile(SrPlan *plan, int steps, bool all, SrText *out) {
     int n = load_timings(plan, NULL), n_sums = 0;
     double total = 0;
     bool mixed = false; // some of it in bfloat16
-    Peaks peaks = {sr_conv_peak_gflops(SR_F32), sr_conv_peak_gflops(SR_BF16),
+    Peaks peaks = {sr_conv_peak_gflops(sr_plan_machine(plan), SR_F32),
+                   sr_conv_peak_gflops(sr_plan_machine(plan), SR_BF16),
                    1e-9 * sr_bench_memory_rate()};
     SrPlanTiming *calls = sr_calloc((size_t)n + 1, sizeof *calls),
                  *sums = sr_calloc((size_t)n + 1, sizeof *sums);
@@ -193,8 +194,9 @@ static void fill_result(const SrRun *run, double *seconds, int steps, SrBenchRes
         .steps = steps,
         .threads = sr_parallel_threads(),
         .batch = run->step_images,
-        .cpu = sr_cpu_now(),
-        .peak_gflops = sr_conv_peak_gflops(run->config->model.use_amp ? SR_BF16 : SR_F32),
+        .cpu = sr_machine_name(sr_plan_machine(run->plan)),
+        .peak_gflops = sr_conv_peak_gflops(sr_plan_machine(run->plan),
+                                           run->config->model.use_amp ? SR_BF16 : SR_F32),
         .plan_bytes = run->cost.plan.activation_bytes,
         .dtype = run->config->model.use_amp ? "bf16" : "f32",
     };

@@ -10,7 +10,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/conv/conv.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 
 static void fill_input(const SrExtractor *e) {
     SrTensor x = sr_extractor_input(e); // (N, H, W, 3)
@@ -43,9 +43,9 @@ static void fill_result(const SrExtractor *e, const SrExtractorOptions *x, doubl
         .steps = steps,
         .threads = sr_parallel_threads(),
         .batch = x->batch,
-        .cpu = sr_cpu_now(),
+        .cpu = sr_machine_name(sr_plan_machine(e->plan)),
         .dtype = e->bf16 ? "bf16" : "f32",
-        .peak_gflops = sr_conv_peak_gflops(e->bf16 ? SR_BF16 : SR_F32),
+        .peak_gflops = sr_conv_peak_gflops(sr_plan_machine(e->plan), e->bf16 ? SR_BF16 : SR_F32),
         .plan_bytes = sr_plan_cost(e->plan).activation_bytes,
     };
     snprintf(r->crops, sizeof r->crops, "1x%d", x->height);

@@ -117,21 +117,22 @@ static void run_chunk(Run *r, int first, int rows) {
     }
 }
 
+// Statistics of few values (a last stage of 2 x 2 pixels) magnify rounding a hundredfold in train mode; the direct
+// convolutions round least, and nobody extracts from train graphs for speed.
+static unsigned designs(SrMode mode) {
+    return mode == SR_MODE_TRAIN ? SR_CONV_DIRECT : SR_CONV_ALL;
+}
+
 static SrStatus open(Run *r, SrShape x) {
     SrExtractorOptions o = r->o->extractor;
     r->n = x.d[0];
     r->batch = o.mode == SR_MODE_TRAIN ? r->n : SR_MIN(r->n, o.batch > 0 ? o.batch : CHUNK);
     o.batch = r->batch;
+    o.conv_designs = designs(o.mode);
     o.height = x.d[2];
     o.width = x.d[3];
     SR_TRY(sr_extractor_open(&o, &r->ex));
     return make_outputs(r);
-}
-
-// Statistics of few values (a last stage of 2 x 2 pixels) magnify rounding a hundredfold in train mode; the direct
-// convolutions round least, and nobody extracts from train graphs for speed.
-static unsigned designs(SrMode mode) {
-    return mode == SR_MODE_TRAIN ? SR_CONV_DIRECT : SR_CONV_ALL;
 }
 
 SrStatus sr_extract_input(const SrExtractOptions *o, SrText *report) {
@@ -139,11 +140,9 @@ SrStatus sr_extract_input(const SrExtractOptions *o, SrText *report) {
     SrTensor x;
     Run r = {.o = o};
     SrStatus status;
-    unsigned allowed = sr_conv_allowed();
     SR_TRY(may_replace(o));
     SR_TRY(sr_weights_open(&w, o->input));
     SR_TRY_GOTO(read_input(&w, o->input, &x));
-    sr_conv_allow(designs(o->extractor.mode));
     SR_TRY_GOTO(open(&r, x.shape));
     r.x = x.data;
     for (int first = 0; first < r.n; first += r.batch)
@@ -153,7 +152,6 @@ SrStatus sr_extract_input(const SrExtractOptions *o, SrText *report) {
     SR_TRY_GOTO(sr_safetensors_save(o->out, r.out, r.ex.taps.n, (const char *[]){WRITER_KEY},
                                     (const char *[]){WRITER}, 1));
 done:
-    sr_conv_allow(allowed);
     for (int i = 0; r.out && i < r.ex.taps.n; i++)
         sr_free(r.out[i].tensor.data);
     sr_free(r.out);

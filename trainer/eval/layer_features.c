@@ -117,6 +117,7 @@ static SrStatus open_pass(Pass *p, SrModel *model, const char *layer, SrSplit *s
     SrPlanOptions options = {.mode = SR_MODE_EVAL,
                              .outputs = nodes,
                              .n_outputs = layers->n,
+                             .machine = sr_model_machine(model),
                              .bf16 = sr_model_bf16(model)};
     SR_TRY(sr_plan_compile(graph, &options, &p->plan));
     p->input = sr_plan_input(p->plan, input);

@@ -134,8 +134,11 @@ static SrStatus trunk_open(Trunk *t, SrModel *model, const char *layer, const Sr
     SR_TRY(sr_model_build_eval(model, batch, split->h[0], split->w[0], layer, &t->graph, &input,
                                &tap));
     SR_TRY(sr_params_allocate(sr_model_params(model)));
-    SrPlanOptions options = {
-        .mode = mode, .outputs = &tap, .n_outputs = 1, .bf16 = sr_model_bf16(model)};
+    SrPlanOptions options = {.mode = mode,
+                             .outputs = &tap,
+                             .n_outputs = 1,
+                             .machine = sr_model_machine(model),
+                             .bf16 = sr_model_bf16(model)};
     SR_TRY(sr_plan_compile(t->graph, &options, &t->plan));
     t->input = sr_plan_input(t->plan, input);
     t->tap = sr_plan_output(t->plan, tap);

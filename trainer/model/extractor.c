@@ -96,10 +96,16 @@ static SrStatus compile(const SrExtractorOptions *o, SrExtractor *e) {
     for (int i = 0; i < e->taps.n; i++)
         outputs[i] = e->taps.v[i].node;
     e->bf16 = o->bf16 || (e->trunk.config && e->trunk.config->model.use_amp);
+    SrMachine machine = *sr_machine_default();
     if (e->bf16)
-        sr_conv_pairs(SR_CONV_PAIRS_FASTEST);
-    SrPlanOptions plan = {
-        .mode = o->mode, .outputs = outputs, .n_outputs = e->taps.n, .bf16 = e->bf16};
+        machine.pairs = sr_conv_pairs_are_faster();
+    if (o->conv_designs)
+        machine.conv_designs = o->conv_designs;
+    SrPlanOptions plan = {.mode = o->mode,
+                          .outputs = outputs,
+                          .n_outputs = e->taps.n,
+                          .machine = &machine,
+                          .bf16 = e->bf16};
     SR_TRY(sr_plan_compile(e->extraction.graph, &plan, &e->plan));
     e->input = sr_graph_find(e->extraction.graph, "x");
     return SR_OK;

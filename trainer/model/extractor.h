@@ -20,7 +20,8 @@ typedef struct {
     uint64_t seed;
     bool
         token_maps; // tokens (N, L, D) of a transformer come as maps of their patches, (N, h, w, D)
-    bool keep_norms; // do not fold batch norms into convolutions (evaluation only)
+    unsigned conv_designs; // SR_CONV_ bits of the designs to choose from; 0: all
+    bool keep_norms;       // do not fold batch norms into convolutions (evaluation only)
     bool
         bf16; // maps and their products in bfloat16; a configuration with USE_AMP has it without being asked
 } SrExtractorOptions;

@@ -4,7 +4,8 @@
 #include <string.h>
 
 SrStatus sr_frozen_trunk_build(SrModel *model, int batch, int h, int w, SrFrozenTrunk *out) {
-    *out = (SrFrozenTrunk){.batch = batch, .bf16 = sr_model_bf16(model)};
+    *out = (SrFrozenTrunk){
+        .batch = batch, .machine = sr_model_machine(model), .bf16 = sr_model_bf16(model)};
     SR_TRY(sr_model_build_features(model, batch, h, w, &out->whole));
     out->n = out->whole.n_outputs;
     for (int i = 0; i < out->n; i++)
@@ -26,8 +27,11 @@ static SrStatus compile(SrFrozenTrunk *t) {
     SrNodeId outputs[SR_HEAD_MAX_OUT];
     for (int i = 0; i < t->n; i++)
         outputs[i] = t->folded.eval.v[i].node;
-    SrPlanOptions options = {
-        .mode = SR_MODE_EVAL, .outputs = outputs, .n_outputs = t->n, .bf16 = t->bf16};
+    SrPlanOptions options = {.mode = SR_MODE_EVAL,
+                             .outputs = outputs,
+                             .n_outputs = t->n,
+                             .machine = t->machine,
+                             .bf16 = t->bf16};
     return sr_plan_compile(t->folded.graph, &options, &t->plan);
 }
 

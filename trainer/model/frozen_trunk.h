@@ -9,6 +9,7 @@
 typedef struct {
     SrOutputGraph whole;            // the graph of the whole trunk, as the model built it
     int batch, n;                   // images a run, features
+    const SrMachine *machine;       // the model's, which outlives this
     bool bf16;                      // AMP_PARAMS.USE_AMP of the model
     SrShape shape[SR_HEAD_MAX_OUT]; // of each feature, (batch, ...)
     SrExtraction

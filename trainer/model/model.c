@@ -57,6 +57,20 @@ static SrStatus read_features(SrModel *model) {
     return SR_OK;
 }
 
+SrMachine sr_machine_of_config(const SrConfig *config) {
+    static const unsigned designs[] = {SR_CONV_DIRECT | SR_CONV_TILES,
+                                       SR_CONV_DIRECT | SR_CONV_TILES | SR_CONV_WINOGRAD2,
+                                       SR_CONV_ALL};
+    SrMachine machine = *sr_machine_default();
+    machine.conv_designs = designs[config->winograd];
+    machine.fp32 = (SrConvFp32)config->fp32;
+    if (config->model.use_amp)
+        machine.pairs = sr_conv_pairs_are_faster();
+    return machine;
+}
+
+const SrMachine *sr_model_machine(const SrModel *model) { return &model->machine; }
+
 SrStatus sr__model_new_over(const SrConfig *config, SrParams *params, SrModel **out) {
     SrModel *model = sr_calloc(1, sizeof *model);
     SrStatus status = SR_OK;
@@ -68,8 +82,7 @@ SrStatus sr__model_new_over(const SrConfig *config, SrParams *params, SrModel **
     model->borrows_params = params != NULL;
     if (!params)
         SR_TRY_GOTO(sr_params_new(&model->params));
-    if (sr_model_bf16(model)) // every verb that computes with a model comes through here
-        sr_conv_pairs(SR_CONV_PAIRS_FASTEST);
+    model->machine = sr_machine_of_config(config);
     SR_TRY_GOTO(read_trunk(model));
     SR_TRY_GOTO(sr_head_modules_parse(&config->model, &model->arena, &model->heads));
     SR_TRY_GOTO(read_features(model));

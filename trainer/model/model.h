@@ -20,6 +20,10 @@ void sr_model_free(SrModel *model);
 SrParams *sr_model_params(SrModel *model);
 // AMP_PARAMS.USE_AMP: every plan of the model, of evaluation too, stores maps as bfloat16.
 bool sr_model_bf16(const SrModel *model);
+// What all plans of the model compute with: MACHINE.WINOGRAD and MACHINE.FP32, and pairs of bfloat16 where they are
+// faster.  Lives as long as the model.
+const SrMachine *sr_model_machine(const SrModel *model);
+SrMachine sr_machine_of_config(const SrConfig *config);
 
 #define SR_MAX_ROWS (2 * SR_MAX_OUTPUTS)
 

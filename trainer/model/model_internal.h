@@ -24,6 +24,7 @@ void sr__norm_group_set(const SrConfig *config, SrGraph *graph);
 struct SrModel {
     SrArena arena; // options of the plugins
     const SrConfig *config;
+    SrMachine machine; // of all plans; see sr_model_machine
     SrParams *params;
     bool borrows_params; // of another model
     SrModel *teacher;    // of DISTILLATION.TEACHER_MODEL, once a loss runs it

@@ -25,6 +25,7 @@ static SrStatus compile(const SrRun *run, SrPhases *p) {
     SrPlanOptions options = {.mode = SR_MODE_EVAL,
                              .outputs = p->graph.outputs,
                              .n_outputs = p->graph.n_outputs,
+                             .machine = sr_model_machine(run->model),
                              .bf16 = run->config->model.use_amp};
     return sr_plan_compile(p->graph.graph, &options, &p->plan);
 }

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 
 // ---- program and processor
 
@@ -29,7 +29,7 @@ static SrStatus same_program(void) {
 static SrStatus same_instructions(void) {
     return sr_comm_check_same("their processors' instructions (SR_CPU=plain, avx2, avx512 ... in "
                               "the environment lowers them)",
-                              sr_cpu_now());
+                              sr_machine_name(sr_machine_default()));
 }
 
 SrStatus sr_ranks_same_start(const SrConfig *config) {

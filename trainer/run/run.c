@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernels/conv/conv.h"
-#include "kernels/cpu.h"
+#include "kernels/machine.h"
 #include "trainer/run/data_summary.h"
 
 // Without learning a run is one forward on the images of evaluation.
@@ -165,6 +165,7 @@ static SrPlanOptions plan_options(const SrRun *run, const SrTrainGraph *graph, b
         .mode = forward_only(run) ? SR_MODE_EVAL : SR_MODE_TRAIN,
         .outputs = graph->outputs,
         .n_outputs = graph->n_outputs,
+        .machine = sr_model_machine(run->model),
         .seed = run->config->seed,
         .bf16 = run->config->model.use_amp,
         .keep_bytes = keep_bytes(run),
@@ -200,6 +201,7 @@ SrStatus sr_run_compile_trunk(SrRun *run, SrPlan **out) {
     SrPlanOptions options = {.mode = SR_MODE_EVAL,
                              .outputs = g->outputs,
                              .n_outputs = g->n_outputs,
+                             .machine = sr_model_machine(run->model),
                              .bf16 = run->config->model.use_amp,
                              .no_allocate = true};
     return sr_plan_compile(g->graph, &options, out);
@@ -362,15 +364,6 @@ static SrStatus rehearse(const SrConfig *config) {
     return status;
 }
 
-// Of the whole process, as the designs are.
-static void allow_convolutions(const SrConfig *config) {
-    static const unsigned allowed[] = {SR_CONV_DIRECT | SR_CONV_TILES,
-                                       SR_CONV_DIRECT | SR_CONV_TILES | SR_CONV_WINOGRAD2,
-                                       SR_CONV_ALL};
-    sr_conv_allow(allowed[config->winograd]);
-    sr_conv_fp32((SrConvFp32)config->fp32);
-}
-
 SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
     if (mode != SR_RUN_CHECK && !config->learns)
         SR_FAIL(SR_ERR_CONFIG,
@@ -388,11 +381,10 @@ SrStatus sr_run_open(const SrConfig *config, SrRunMode mode, SrRun **out) {
                   "one rank and count as one where a rank's share cuts them in pieces or rounds "
                   "are accumulated)"
                 : "");
-    allow_convolutions(config);
     bool split = config->fp32 == SR_CONV_FP32_X6 || config->fp32 == SR_CONV_FP32_X3;
-    if (mode != SR_RUN_CHECK && split && !sr_cpu_has_tiles())
+    if (mode != SR_RUN_CHECK && split && !sr_machine_has_tiles(sr_machine_default()))
         sr_info("MACHINE.FP32: this processor has no tile registers (%s); computing as ieee",
-                sr_cpu_now());
+                sr_machine_name(sr_machine_default()));
     if (mode != SR_RUN_CHECK)
         SR_TRY(rehearse(config));
     SrRun *run = sr_calloc(1, sizeof *run);

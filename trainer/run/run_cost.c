@@ -11,8 +11,8 @@
 #include "base/machine.h"
 #include "base/number.h"
 #include "kernels/conv/conv.h"
-#include "kernels/cpu.h"
 #include "kernels/gemm.h"
+#include "kernels/machine.h"
 #include "trainer/run/run.h"
 
 // ---- memory -------------------------------------------------------------------------------------
@@ -139,13 +139,14 @@ SrStatus sr__run_count_cost(SrRun *run) {
 
 // What MODEL.AMP_PARAMS.USE_AMP comes to on this processor.
 static const char *precision_text(const SrRun *run) {
+    const SrMachine *machine = sr_model_machine(run->model);
     if (!run->config->model.use_amp)
-        return run->config->fp32 == SR_CONV_FP32_X3 && sr_cpu_has_tiles()
+        return run->config->fp32 == SR_CONV_FP32_X3 && sr_machine_has_tiles(machine)
                    ? "float32, products of three bfloat16 ones"
                    : "float32";
-    if (sr_cpu_has_tiles() || sr_conv_has_pairs())
+    if (sr_machine_has_tiles(machine) || sr_machine_has_pairs(machine))
         return "maps and their products in bfloat16";
-    return sr_cpu_has_bf16()
+    return sr_machine_has_bf16(machine)
                ? "maps stored in bfloat16, products in float32 (faster here than avx512_bf16)"
                : "maps stored in bfloat16, products in float32 (this processor has no avx512_bf16)";
 }

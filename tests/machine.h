@@ -1,0 +1,16 @@
+// The machine that the kernel tests compute with: a copy of the default one, which a test may change.  Every test begins
+// with a fresh copy.
+#ifndef SR_TESTS_MACHINE_H
+#define SR_TESTS_MACHINE_H
+
+#include "kernels/conv/conv.h"
+#include "kernels/machine.h"
+
+SrMachine *test_machine(void);
+void test_machine_reset(void);
+// The highest level up to `level` that the processor has, from now on.  Returns the level that was set.
+SrCpuLevel test_machine_level(SrCpuLevel level);
+// The designs that the test's machine chooses for a shape.
+SrConv test_conv(const SrConvShape *s);
+
+#endif
